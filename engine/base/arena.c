@@ -1,7 +1,7 @@
-/* arena.c: blocks that are freed together.
+/* arena.c: an arena: blocks that are freed together.
  *
- * Used by tables whose records never move. Chunks double up to 256 KiB; a
- * block over a quarter of a chunk gets one of its own, so that little is
+ * Used by tables whose records never move. Chunk sizes double up to 256 KiB. A
+ * block over a quarter of a chunk gets its own chunk, so that little space is
  * wasted at the ends. */
 
 #include "base/base.h"
@@ -11,7 +11,7 @@ enum { ALIGN = 16, FIRST_CHUNK = 1024, LAST_CHUNK = 256 * 1024 };
 typedef struct pln_arena_chunk chunk;
 struct pln_arena_chunk {
   chunk *next;
-  size_t size; /* of the whole allocation */
+  size_t size; /* of the whole allocation, in bytes */
   size_t used; /* offset of the first free byte */
 };
 
@@ -38,7 +38,8 @@ static chunk *new_chunk(pln_arena *arena, size_t size) {
   return c;
 }
 
-/* The newest chunk stays first, unless the block gets a chunk of its own. */
+/* The newest chunk stays first in the list, except after a block that got its
+ * own chunk. */
 static void *new_block(pln_arena *arena, size_t size) {
   chunk *head = arena->chunks;
   size_t usual = head ? head->size * 2 : FIRST_CHUNK;
@@ -61,7 +62,7 @@ static void *new_block(pln_arena *arena, size_t size) {
 
 void *pln_arena_new(pln_arena *arena, size_t size) {
   if (size == 0)
-    size = 1; /* still a block of its own */
+    size = 1; /* a zero-size block still needs its own address */
   if (size > PTRDIFF_MAX / 2)
     return NULL;
   void *block = arena->chunks ? alloc_from_chunk(arena->chunks, size) : NULL;

@@ -1,6 +1,6 @@
-/* base.c: makes and frees the part of an engine that base owns: its memory,
- * its diagnostics, its symbols. Called by engine.c, which adds the tables of
- * the layers above, and for children by pass/child.c. */
+/* base.c: makes and frees the part of an engine that base owns: memory,
+ * diagnostics, symbols. Called by engine.c, which adds the tables of the layers
+ * above, and by pass/parallel/child_engine.c for child engines. */
 
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -9,8 +9,8 @@
 
 #include "base/base.h"
 
-/* Large tensors lie in large pages where the system has such: a run spends
- * its time elsewhere than in page faults. */
+/* Large tensors use huge pages where the system has them, to save page
+ * faults. */
 static void *large_alloc(size_t size) {
   enum { PAGE = 2 << 20 };
   void *block;
@@ -35,8 +35,8 @@ static void *libc_alloc(void *ud, void *block, size_t old_size,
   return NULL;
 }
 
-/* Unforeseeable for who writes the files we read; nothing that is printed or
- * written depends on it. */
+/* A hash seed that the author of an input file cannot predict. Output must not
+ * depend on it. */
 static uint64_t fresh_seed(const void *address) {
   uint64_t seed = 0;
   if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) == (ssize_t)sizeof seed)
@@ -65,7 +65,7 @@ pln_engine *pln_base_new(pln_alloc_fn alloc, void *ud) {
 
 /* ---------------------------------------------------------------- children */
 
-/* A host's allocator need not bear two threads at once. */
+/* The allocator of a host program need not be thread-safe. */
 static void *locked_alloc(void *ud, void *block, size_t old_size,
                           size_t new_size) {
   pln_worker_group *family = ud;
@@ -97,7 +97,7 @@ static pln_memory memory_of_child(pln_worker_group *family) {
                       .family = family};
 }
 
-/* What a child has of its parent from the beginning. */
+/* Copies the settings that a child starts with from its parent. */
 static void inherit(pln_engine *child, pln_engine *parent) {
   child->parent = parent;
   child->seed = parent->seed;

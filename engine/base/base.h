@@ -1,8 +1,8 @@
-/* base.h: what every part of the engine stands on: the engine instance, its
- * memory, its tables of interned records, hashing, and the macro PLN_TRY.
+/* base.h: the foundation of every part: the engine instance, its memory, its
+ * tables of interned records, hashing, and the macro PLN_TRY.
  *
  * The engine holds the tables of the layers above as pointers to structs that
- * only those layers know; engine.c, at the top of engine/, makes and frees
+ * only those layers define. engine.c, at the top of engine/, makes and frees
  * them. */
 
 #ifndef PLN_BASE_BASE_H
@@ -16,7 +16,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
-/* Evaluates a status; leaves the function with it when it is no PLN_OK. */
+/* Evaluates a status; returns it from the function unless it is PLN_OK. */
 #define PLN_TRY(expr)                \
   do {                               \
     pln_status try_status_ = (expr); \
@@ -30,61 +30,60 @@
 
 enum { PLN_MOST_KEPT = 32 };
 
-/* Sizes are passed when memory is freed, as Lua does: no headers. */
+/* Sizes are passed when memory is freed, as in Lua: blocks have no headers. */
 typedef struct pln_memory {
   pln_alloc_fn fn;
   void *ud;
-  size_t used; /* with what is kept */
+  size_t used; /* including kept blocks */
   size_t peak;
-  uint64_t calls; /* of the allocator for more memory */
-  uint64_t asked; /* bytes that these were for, all together */
-  size_t limit;   /* no more may be used; 0: no limit */
-  size_t outside; /* what the host took under it; pln_mem_count_host */
+  uint64_t calls; /* calls that asked the allocator for memory */
+  uint64_t asked; /* total bytes requested by them */
+  size_t limit;   /* maximum of `used`; 0: no limit */
+  size_t outside; /* bytes the host allocated meanwhile; pln_mem_count_host */
   struct pln_worker_group
-      *family;  /* of a child: with whom it shares; else NULL */
-  bool limited; /* an allocation failed of it */
-  uint32_t
-      reuse_depth; /* pln_mem_reuse_begin's without their pln_mem_reuse_end */
+      *family;  /* child engines: the group that shares a limit; else NULL */
+  bool limited; /* an allocation failed because of the limit */
+  uint32_t reuse_depth; /* open pln_mem_reuse_begin calls */
   uint32_t n_kept;
   struct {
     void *block;
     size_t size;
-  } kept[PLN_MOST_KEPT]; /* freed, and not given back; oldest first */
+  } kept[PLN_MOST_KEPT]; /* freed blocks kept for reuse, oldest first */
 } pln_memory;
 
-/* NULL when memory is out (size 0 gives NULL too, and that is no error). */
+/* NULL when out of memory. Size 0 also gives NULL, which is not an error. */
 void *pln_mem_new(pln_engine *engine, size_t size);
 void *pln_mem_zeroed(pln_engine *engine, size_t size);
-/* NULL leaves the old block as it was. */
+/* NULL when out of memory; the old block is then unchanged. */
 void *pln_mem_resize(pln_engine *engine, void *block, size_t old_size,
                      size_t new_size);
 void pln_mem_free(pln_engine *engine, void *block, size_t size);
-/* From here to pln_mem_reuse_end freed blocks of 64 KiB and more are kept for
- * the next that ask for about as much, as far as that does not raise the peak:
- * what computes step by step is spared most of what the system asks for fresh
- * pages. May be nested. */
+/* Until pln_mem_reuse_end, freed blocks of 64 KiB and more are kept for later
+ * requests of about the same size, as long as that does not raise the peak.
+ * This saves page faults in step-by-step computation. May be nested. */
 void pln_mem_reuse_begin(pln_engine *engine);
 void pln_mem_reuse_end(pln_engine *engine);
-/* From here on the account of a block of a child's is its parent's. */
+/* Moves a block of `size` bytes from the child's account to the parent's. */
 void pln_mem_move_account(pln_engine *parent, pln_engine *child, size_t size);
-/* So many calls, and so many bytes at most, were children's. */
+/* Adds the number of calls and of bytes of the children to the parent's
+ * account. */
 void pln_mem_merge_account(pln_engine *parent, uint64_t calls, size_t bytes);
-/* Whether the limit allows the host `more` bytes, beside what the engine has;
- * an allocation of the host's that it does not allow is to fail. */
+/* True if the memory limit allows the host `more` bytes in addition to the
+ * engine's memory. The host must fail an allocation that is not allowed. */
 bool pln_mem_allows(pln_engine *engine, size_t more);
-/* From here on the host has so many bytes more; size_t's wrap when it has less.
- * They count for the limit. */
+/* Counts `more` bytes of host memory towards the limit. A decrease is passed as
+ * a wrapped size_t. */
 void pln_mem_count_host(pln_engine *engine, size_t more);
 /* Reports "out of memory" without allocating; returns PLN_ERR_NOMEM. */
 pln_status pln_nomem(pln_engine *engine);
 
-/* Makes room for `need` items of `item` bytes in *items, which lacks it, at
- * least doubling *capacity (counted in items). */
+/* Makes room for `need` items of `item` bytes in *items, which is too small. At
+ * least doubles *capacity (counted in items). */
 pln_status pln_mem_grow_array(pln_engine *engine, void **items,
                               uint32_t *capacity, size_t need,
                               size_t item) PLN_CHECKED;
-/* Room for `need` items, which mostly is there: asked for each that is added.
- */
+/* Makes room for `need` items. The fast path, inlined into callers that append
+ * one item at a time. */
 PLN_CHECKED static inline pln_status pln_mem_grow(pln_engine *engine,
                                                   void **items,
                                                   uint32_t *capacity,
@@ -94,13 +93,15 @@ PLN_CHECKED static inline pln_status pln_mem_grow(pln_engine *engine,
              : pln_mem_grow_array(engine, items, capacity, need, item);
 }
 
-/* Blocks that are freed together: each is 16-byte aligned, none moves. */
+/* An arena: its blocks are 16-byte aligned, never move, and are freed
+ * together. */
 typedef struct pln_arena {
   pln_engine *engine;
   struct pln_arena_chunk *chunks;
 } pln_arena;
 void pln_arena_init(pln_arena *arena, pln_engine *engine);
-void *pln_arena_new(pln_arena *arena, size_t size); /* NULL: memory is out */
+void *pln_arena_new(pln_arena *arena, size_t size); /* NULL when out of
+                                                     * memory */
 void pln_arena_free(pln_arena *arena);
 
 /* ---------------------------------------------------------------- interning */
@@ -110,21 +111,21 @@ void pln_arena_free(pln_arena *arena);
 typedef struct pln_interner pln_interner;
 pln_status pln_interner_new(pln_engine *engine, pln_interner **out) PLN_CHECKED;
 void pln_interner_free(pln_interner *interner);
-/* *added (may be NULL) tells that the record is new. */
+/* *added (may be NULL): whether the record is new. */
 pln_status pln_intern(pln_interner *interner, const void *bytes, size_t size,
                       uint32_t *id, bool *added) PLN_CHECKED;
 /* 0 when there is no such record. */
 uint32_t pln_intern_find(const pln_interner *interner, const void *bytes,
                          size_t size);
-/* Borrowed; `id` must be one that was given out. */
+/* Borrowed; `id` must come from this table. */
 const void *pln_interned(const pln_interner *interner, uint32_t id,
                          size_t *size);
 uint32_t pln_interner_count(const pln_interner *interner);
-/* A table for a child engine over one of its parent's, whose records keep their
- * ids; the parent's is read only, and must not change while the child lives. */
+/* A child engine's table over its parent's, whose records keep their ids. The
+ * parent's table is only read and must not change while the child lives. */
 pln_status pln_interner_child(pln_engine *engine, const pln_interner *base,
                               pln_interner **out) PLN_CHECKED;
-/* How many records the parent's table has; 0: there is no parent. */
+/* Number of records in the parent's table; 0 without a parent. */
 uint32_t pln_interner_inherited(const pln_interner *interner);
 
 /* A table from symbols (or any id) to 32-bit numbers; used for registries and
@@ -135,12 +136,14 @@ void pln_idmap_free(pln_idmap *map);
 pln_status pln_idmap_set(pln_idmap *map, uint64_t key,
                          uint32_t value) PLN_CHECKED;
 uint32_t pln_idmap_get(const pln_idmap *map, uint64_t key);
-uint64_t pln_idmap_bytes(const pln_idmap *map); /* that it holds; NULL: 0 */
+uint64_t pln_idmap_bytes(const pln_idmap *map); /* memory it uses; 0 for NULL */
 
-/* hash_table.c: a table of records that hold their own links, one a table they
- * are in; starts as { engine }, and needs no end once it is empty. */
+/* hash_table.c: an intrusive hash table. A record contains one link per table
+ * that it is in. Initialise with { engine }; an empty table needs no
+ * cleanup. */
 typedef struct pln_hash_link {
-  struct pln_hash_link *next, **at; /* `at`: what points to it */
+  struct pln_hash_link *next, **at; /* `at`: the pointer that points to this
+                                     * link */
   uint64_t hash;
 } pln_hash_link;
 typedef struct pln_hash_table {
@@ -148,11 +151,12 @@ typedef struct pln_hash_table {
   pln_hash_link **heads;
   uint32_t n, n_heads; /* records; heads: a power of two, or 0 */
 } pln_hash_table;
-/* Before the others of its hash. */
+/* Inserts before other records of the same hash. */
 pln_status pln_hash_add(pln_hash_table *table, uint64_t hash,
                         pln_hash_link *link) PLN_CHECKED;
 void pln_hash_remove(pln_hash_table *table, const pln_hash_link *link);
-/* The newest record of that hash; the next of the same hash; or NULL. */
+/* The newest record of that hash; the next record of the same hash; NULL:
+ * none. */
 pln_hash_link *pln_hash_first(const pln_hash_table *table, uint64_t hash);
 pln_hash_link *pln_hash_next(const pln_hash_link *link);
 uint64_t pln_hash_table_bytes(const pln_hash_table *table);
@@ -178,41 +182,43 @@ static inline uint64_t pln_hash_mix(uint64_t hash, uint64_t word) {
 
 /* ------------------------------------------------------------- diagnostics */
 
-/* Writes the current place ("model.onnx: node 'conv1' (Conv)") in front of
- * messages; asked only when something is reported. snprintf's protocol. */
+/* Writes a location prefix for messages ("model.onnx: node 'conv1' (Conv)").
+ * Called only when something is reported. snprintf's protocol. */
 typedef size_t (*pln_place_fn)(void *ud, char *text, size_t size);
 typedef struct pln_place {
   pln_place_fn fn;
   void *ud;
 } pln_place;
-/* Sets the place and returns the former one, to be set back. */
+/* Sets the location and returns the previous one, which the caller restores. */
 pln_place pln_diag_place(pln_engine *engine, pln_place place);
-/* Whether memory ran out since `mark`, be it for the text of a message. */
+/* True if memory ran out since `mark`, even if only for the text of a
+ * message. */
 bool pln_diag_ran_out(const pln_engine *engine, size_t mark);
 /* Turns the errors reported since `mark` (a pln_diag_count) into warnings. */
 void pln_diag_demote(pln_engine *engine, size_t mark);
-/* Gives those from `mark` on that have no place this one. */
+/* Adds this location to the diagnostics from `mark` on that have none. */
 pln_status pln_diag_locate(pln_engine *engine, size_t mark,
                            const pln_span *span) PLN_CHECKED;
-/* Gives diagnostic `index` this place in place of its own. */
+/* Replaces the location of diagnostic `index`. */
 pln_status pln_diag_move(pln_engine *engine, size_t index,
                          const pln_span *span) PLN_CHECKED;
-/* At most so many are kept, and the newest error. */
+/* The maximum number of diagnostics kept, besides the newest error. */
 enum { PLN_MOST_DIAGS = 1000 };
 /* Drops all diagnostics from `mark` on. */
 void pln_diag_drop(pln_engine *engine, size_t mark);
-/* Adds two texts to the message of the newest diagnostic but for notes, when
- * that is an error. */
+/* Appends two texts to the message of the newest diagnostic that is not a note,
+ * if that is an error. */
 void pln_diag_extend(pln_engine *engine, const char *first, const char *second);
-/* Moves a child's diagnostics [begin, end) behind the parent's. They are kept
- * in the child as empty rows, so that later ones keep their places. */
+/* Moves a child's diagnostics [begin, end) to the end of the parent's. Empty
+ * rows replace them in the child, so that the indices of later ones stay
+ * valid. */
 void pln_diag_adopt(pln_engine *parent, pln_engine *child, size_t begin,
                     size_t end);
 /* The table of diagnostics; made and freed with the engine (base.c). */
 pln_status pln_diags_new(pln_engine *engine) PLN_CHECKED;
 void pln_diags_free(pln_engine *engine);
-/* Writes "; did you mean 'x'?" for the nearest of `n` names, or an empty text
- * when none is near. */
+/* Writes "; did you mean 'x'?" for the most similar of `n` names, or an empty
+ * text when none is similar. */
 void pln_suggest(const char *wanted, uint32_t n, const char *const *names,
                  char *text, size_t size);
 
@@ -220,24 +226,24 @@ void pln_suggest(const char *wanted, uint32_t n, const char *const *names,
 
 enum { PLN_FILE_CHAINS = 64 };
 
-/* Calls inside of each other, unless limit.depth says otherwise. */
+/* Maximum nesting of calls, unless limit.depth sets another. */
 #define PLN_MOST_CALLS 100000
 
-/* Threads that work on children of one engine. */
+/* Maximum number of threads working on children of one engine. */
 #define PLN_MOST_THREADS 64
 
-/* Why the engine is to stop what it is at. */
+/* Why the current operation should stop. */
 enum { PLN_GO_ON = 0, PLN_STOP_ASKED, PLN_STOP_TIME };
 
 struct pln_engine {
   pln_memory memory;
-  /* Of a child engine: the one whose tables it reads. That one is frozen while
-   * it has children. NULL: no child. */
+  /* A child engine's parent, whose tables it reads; frozen as long as it has
+   * children. NULL: not a child. */
   pln_engine *parent;
   struct pln_borrowed
-      *borrow_state; /* of a child: what it borrows (ir/worker/borrow.c) */
-  /* Its children at work, for handlers of signals: `thread`, 0 for none, is the
-   * system's number. */
+      *borrow_state; /* child engines: what is borrowed (ir/worker/borrow.c) */
+  /* The running children, for signal handlers. `thread` is the system's thread
+   * id; 0: none. */
   struct {
     atomic_int thread;
     _Atomic(pln_engine *) child;
@@ -245,16 +251,16 @@ struct pln_engine {
   atomic_int stop; /* written by signal handlers and other threads */
   void (*on_stop)(void *ud);
   void *stop_ud;
-  uint32_t stoppable_depth; /* pln_stoppable_begin's without their
-                               pln_stoppable_end */
+  uint32_t stoppable_depth; /* open pln_stoppable_begin calls */
   timer_t timer; /* of the thread that runs a pass with a time limit */
   bool has_timer;
-  double seconds;         /* the time limit of the pass at work */
-  uint64_t rewrites;      /* nodes that rewriting has replaced in this pass */
-  uint64_t most_rewrites; /* 0: any number */
-  uint64_t most_steps;    /* nodes that a run may compute; 0: any number */
-  uint32_t most_calls;    /* inside of each other in a run; 0: PLN_MOST_CALLS */
-  uint64_t seed;          /* of hash tables */
+  double seconds;         /* the time limit of the running pass */
+  uint64_t rewrites;      /* nodes replaced by rewrites in the running pass */
+  uint64_t most_rewrites; /* limit of `rewrites`; 0: none */
+  uint64_t most_steps;    /* limit of nodes evaluated by a run; 0: none */
+  uint32_t most_calls;    /* limit of nested calls in a run; 0:
+                           * PLN_MOST_CALLS */
+  uint64_t seed;          /* seed of hash tables */
   pln_interner *symbols;
   struct pln_diags *diags;                  /* base/diag.c */
   struct pln_dims *dims;                    /* ir/type/dim.c */
@@ -266,59 +272,61 @@ struct pln_engine {
   uint32_t n_relations;
   struct pln_blas *blas;       /* op/kernel/matmul/blas.c */
   struct pln_registry *passes; /* pass/registry.c */
-  uint32_t n_vars;             /* Var identities given out */
-  uint64_t n_inferences;       /* calls that were typed; for tests */
-  uint32_t n_type_vars;        /* identities of type variables and holes */
-  /* Which rules passes applied, and what still may be
+  uint32_t n_vars;             /* Var identities allocated */
+  uint64_t n_inferences;       /* calls inferred; for tests */
+  uint32_t n_type_vars;        /* identities of type variables and holes
+                                * allocated */
+  /* Counts and limits of rule applications
    * (ir/provenance/rule_application.c). */
   struct pln_applications *applications;
-  /* Of random operators (op/kernel/random/rng.c): the seed, and how many drew
-   * from it since the run began. */
+  /* Random operators (op/kernel/random/rng.c): the seed, and how many have been
+   * evaluated since the run began. */
   uint64_t random_seed, random_calls;
-  struct pln_file *files[PLN_FILE_CHAINS]; /* living mappings (base/file.c) */
-  /* Who shows how far an evaluation is (pln_eval_on_progress). */
+  struct pln_file *files[PLN_FILE_CHAINS]; /* hash chains of open mappings
+                                            * (base/file.c) */
+  /* The progress callback of pln_eval_on_progress. */
   void (*progress)(void *ud, uint32_t node, uint32_t n_nodes);
   void *progress_ud;
 };
 
-/* interrupt.c: around what can be stopped, nested or not; a stop that the user
- * asked for ends with the outermost. */
+/* interrupt.c: brackets an operation that can be stopped; may be nested. The
+ * end of the outermost one clears a stop request of the user. */
 void pln_stoppable_begin(pln_engine *engine);
 void pln_stoppable_end(pln_engine *engine);
-/* The same behind work that may be over before it polls: a stop that has not
- * ended it is left for what comes next. Gives `status` back. */
+/* The same at the end of work that may finish before it polls. A request that
+ * did not stop this work is left for the next operation. Returns `status`. */
 pln_status pln_work_done(pln_engine *engine, pln_status status) PLN_CHECKED;
-/* The error that a stop which was asked for is. */
+/* Reports the error for a served stop request and returns its status. */
 pln_status pln_stopped(pln_engine *engine) PLN_CHECKED;
-/* Why the engine is to stop, or its parent. */
+/* Why this engine, or its parent, should stop. */
 static inline int pln_stop_reason(const pln_engine *engine) {
   int why = atomic_load_explicit(&engine->stop, memory_order_relaxed);
   if (why == PLN_GO_ON && engine->parent)
     why = atomic_load_explicit(&engine->parent->stop, memory_order_relaxed);
   return why;
 }
-/* In loops over user data. */
+/* Called in every loop over user data. */
 static inline pln_status pln_poll(pln_engine *engine) {
   return pln_stop_reason(engine) == PLN_GO_ON ? PLN_OK : pln_stopped(engine);
 }
-/* The same between pln_stoppable_begin and pln_stoppable_end only, behind which
- * a stop that the user asked for is forgotten. */
+/* The same, but only between pln_stoppable_begin and pln_stoppable_end, because
+ * the end clears the request. */
 static inline pln_status pln_poll_stoppable(pln_engine *engine) {
   return engine->stoppable_depth ? pln_poll(engine) : PLN_OK;
 }
-/* The same in loops over nodes, whose rounds are short: asks in one round of
- * PLN_POLL_ROUNDS, and never in the first. */
+/* For loops over nodes with short iterations: polls once per PLN_POLL_ROUNDS
+ * iterations and never in the first. */
 enum { PLN_POLL_ROUNDS = 8192 };
 static inline pln_status pln_poll_round(pln_engine *engine, size_t round) {
   return (round + 1) % PLN_POLL_ROUNDS ? PLN_OK : pln_poll_stoppable(engine);
 }
-/* In loops over elements, which cannot fail: whether they are to leave the rest
- * out. Their caller asks pln_poll before it reads what they have written. */
+/* For loops over elements that cannot fail: true when the rest should be
+ * skipped. The caller polls with pln_poll before it uses their output. */
 static inline bool pln_is_stopped(const pln_engine *engine) {
   return pln_stop_reason(engine) != PLN_GO_ON;
 }
-/* The same where rounds are short: asks when PLN_POLL_ELEMENTS were done since
- * it last asked. *done counts them, from 0 on; `n` are those of the round. */
+/* The same for short iterations: polls after every PLN_POLL_ELEMENTS elements.
+ * *done counts them from 0; `n` is the number in this iteration. */
 enum { PLN_POLL_ELEMENTS = 1 << 16 };
 static inline bool pln_is_stopped_after(const pln_engine *engine, size_t *done,
                                         size_t n) {
@@ -328,20 +336,19 @@ static inline bool pln_is_stopped_after(const pln_engine *engine, size_t *done,
   *done = 0;
   return pln_is_stopped(engine);
 }
-/* The same where loops can fail. */
+/* The same for loops that can fail. */
 static inline pln_status pln_poll_after(pln_engine *engine, size_t *done,
                                         size_t n) {
   return pln_is_stopped_after(engine, done, n) ? pln_stopped(engine) : PLN_OK;
 }
-/* From here to the other, in the thread that works with the child as its
- * parent's number `part`, a stop of the parent calls the child's hook for stops
- * there. */
+/* Between begin and end, on the worker thread with index `part`, a stop of the
+ * parent calls the child's interrupt callback on that thread. */
 void pln_worker_stop_begin(pln_engine *child, uint32_t part);
 void pln_worker_stop_end(pln_engine *child, uint32_t part);
-/* A real-time signal of ours: the host's alarms are left alone. */
+/* A real-time signal, so that the host's use of SIGALRM is not disturbed. */
 #define PLN_TIMER_SIGNAL (SIGRTMIN + 7)
-/* Asks for a stop after so many seconds; 0 takes that back. PLN_ERR_IO when
- * the system has no timer. */
+/* Requests a stop after that many seconds; 0 cancels. PLN_ERR_IO when the
+ * system has no timer. */
 pln_status pln_stop_after(pln_engine *engine, double seconds) PLN_CHECKED;
 /* Seconds of a clock that never goes back, since some moment. */
 double pln_seconds_now(void);
@@ -350,23 +357,24 @@ double pln_seconds_now(void);
 pln_engine *pln_base_new(pln_alloc_fn alloc, void *ud);
 void pln_base_free(pln_engine *engine);
 
-/* What the children of one engine share. Made before the first of them, freed
- * after the last. */
+/* State shared by the children of one engine. Made before the first child and
+ * freed after the last. */
 typedef struct pln_worker_group {
   pln_engine *parent;
-  pthread_mutex_t lock; /* around the allocator, when it is the host's */
+  pthread_mutex_t lock; /* protects the allocator when the host supplied it */
   bool locks;
-  atomic_size_t used; /* by parent and children; kept when there is a limit */
+  atomic_size_t used; /* bytes of parent and children; counted when there is a
+                       * limit */
 } pln_worker_group;
 void pln_worker_group_begin(pln_worker_group *family, pln_engine *parent);
 void pln_worker_group_end(pln_worker_group *family);
-/* Base's part of a child: an account, diagnostics and symbols of its own over
- * the parent's. NULL when memory is out; reports nothing. */
+/* Makes base's part of a child engine: its own account, diagnostics, and a
+ * symbol table over the parent's. NULL when out of memory; reports nothing. */
 pln_engine *pln_base_child(pln_worker_group *family);
 
 /* ----------------------------------------------------------------- buffers */
 
-/* Growing bytes; data is NULL while empty. */
+/* A growable byte buffer; data is NULL while empty. */
 typedef struct pln_buffer {
   pln_engine *engine;
   char *data;
@@ -387,7 +395,7 @@ static inline bool pln_slice_equal(pln_slice a, pln_slice b) {
   return a.size == b.size && (a.size == 0 || !memcmp(a.data, b.data, a.size));
 }
 static inline bool pln_slice_is(pln_slice a, const char *text) {
-  size_t n = strlen(text); /* known when the text is a literal */
+  size_t n = strlen(text); /* a compile-time constant for literals */
   return a.size == n && (n == 0 || !memcmp(a.data, text, n));
 }
 

@@ -1,5 +1,5 @@
-/* buffer.c: growing bytes. `size` bytes are valid; a failed call leaves them
- * as they were. */
+/* buffer.c: a growable byte buffer. `size` bytes are valid; a failed call
+ * leaves them unchanged. */
 
 #include <stdio.h>
 
@@ -14,7 +14,7 @@ void pln_buffer_free(pln_buffer *buffer) {
   pln_buffer_init(buffer, buffer->engine);
 }
 
-/* Room for `more` bytes behind the valid ones. */
+/* Makes room for `more` bytes after the valid ones. */
 static pln_status reserve(pln_buffer *buffer, size_t more) {
   if (more <= buffer->capacity - buffer->size)
     return PLN_OK;

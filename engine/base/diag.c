@@ -1,9 +1,10 @@
-/* diag.c: what went wrong, kept in the engine until it is cleared.
+/* diag.c: the table of diagnostics, kept in the engine until cleared.
  *
- * Called by everything that can fail. What always holds: reporting never fails;
- * when memory is out, a constant row says so. At most ROWS diagnostics are
- * kept: when they are used up, one row says that more were dropped, and the
- * newest error has the last place, so that a failure never goes without one. */
+ * Called by everything that can fail. Invariants: reporting never fails; when
+ * out of memory, a constant row is reported instead. At most ROWS diagnostics
+ * are kept. When all rows are used, one row says that more were dropped, and
+ * the newest error overwrites the last row, so that every failure has an
+ * error. */
 
 #include <stdio.h>
 
@@ -13,14 +14,14 @@ enum { ROWS = PLN_MOST_DIAGS, SLOTS = ROWS + 2 };
 
 typedef struct stored_diag {
   pln_diag diag;
-  size_t block; /* bytes of this block */
+  size_t block; /* bytes of this allocation */
   char text[];  /* message, source and line, each terminated */
 } stored_diag;
 
 struct pln_diags {
   size_t count;
   pln_place place;
-  const pln_diag *rows[SLOTS]; /* stored ones, and the constants below */
+  const pln_diag *rows[SLOTS]; /* stored rows, and the constant ones below */
 };
 
 static const pln_diag nomem_error = {
@@ -58,7 +59,7 @@ static void free_row(pln_engine *engine, const pln_diag *diag) {
 
 void pln_diag_drop(pln_engine *engine, size_t mark) {
   struct pln_diags *d = engine->diags;
-  /* Once full, the last place is the one that is used again and again. */
+  /* Once full, the last row is reused for every new error. */
   if (d->count == SLOTS && mark >= SLOTS)
     mark = SLOTS - 1;
   while (d->count > mark)
@@ -108,8 +109,8 @@ void pln_diag_demote(pln_engine *engine, size_t mark) {
     demote(&d->rows[i]);
 }
 
-/* Takes the row: keeps it, or when all places are used drops it or, an error,
- * puts it in the last place. */
+/* Takes the row and stores it. When all rows are used, an error goes to the
+ * last row and anything else is dropped. */
 static void store_diag(pln_engine *engine, const pln_diag *diag) {
   struct pln_diags *d = engine->diags;
   if (d->count == ROWS)
@@ -140,7 +141,8 @@ pln_status pln_nomem(pln_engine *engine) {
   return PLN_ERR_NOMEM;
 }
 
-/* Copies a terminated text to *at and moves *at behind it; NULL stays NULL. */
+/* Copies a terminated text to *at and advances *at behind it. NULL stays
+ * NULL. */
 static const char *copy_text(char **at, const char *text) {
   if (!text)
     return NULL;
@@ -154,7 +156,7 @@ static size_t text_size(const char *text) {
   return text ? strlen(text) + 1 : 0;
 }
 
-/* Writes "PLACE: " into `text`; its length, or 0 when there is no place. */
+/* Writes "PLACE: " into `text`. Returns its length; 0 without a location. */
 static size_t write_place(const pln_place *place, char *text, size_t size) {
   size_t length = place->fn ? place->fn(place->ud, text, size) : 0;
   if (length && length + 2 < size)
@@ -162,8 +164,8 @@ static size_t write_place(const pln_place *place, char *text, size_t size) {
   return length ? length + 2 : 0;
 }
 
-/* A row with room for a message of `length` bytes at its text; NULL when
- * memory is out. */
+/* Allocates a row with room for a message of `length` bytes; NULL when out of
+ * memory. */
 static stored_diag *new_row(pln_engine *engine, const pln_span *span,
                             size_t length) {
   size_t size = sizeof(stored_diag) + length + 1 + text_size(span->source) +
@@ -205,7 +207,7 @@ static void report_diag(pln_engine *engine, pln_severity severity,
   va_end(again);
 }
 
-/* The row stays as it is when memory is out. */
+/* When out of memory the row stays unchanged. */
 void pln_diag_extend(pln_engine *engine, const char *first,
                      const char *second) {
   struct pln_diags *d = engine->diags;
@@ -253,7 +255,7 @@ void pln_diag_note(pln_engine *engine, const pln_span *span, const char *format,
   va_end(list);
 }
 
-/* A row that says the same with a place; NULL when memory is out. */
+/* A copy of the diagnostic with a location; NULL when out of memory. */
 static stored_diag *placed_row(pln_engine *engine, const pln_diag *diag,
                                const pln_span *span) {
   size_t length = strlen(diag->message);

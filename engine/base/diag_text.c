@@ -1,16 +1,16 @@
-/* diag_text.c: a diagnostic as a compiler prints it.
+/* diag_text.c: formats a diagnostic as compilers do.
  *
  *     pipeline:1:14: error: 'fixpoint' takes a count from 1 to 1000
  *         SimplifyExpr,fixpoint(x){FoldConstant}
  *                              ^
  *
- * No newline at the end. Called by the command and the binding. */
+ * No newline at the end. Called by the command line and the Lua binding. */
 
 #include <stdio.h>
 
 #include "base/base.h"
 
-/* Text that may be longer than its room; `length` counts all of it. */
+/* An output buffer that may be too small; `length` counts the full text. */
 typedef struct sink {
   char *text;
   size_t size;
@@ -44,7 +44,7 @@ static void write_diag_span(sink *s, const pln_span *span) {
   put_text(s, ": ");
 }
 
-/* The part of a line that is shown: a long one is cut around the column. */
+/* The visible part of a source line: long lines are cut around the column. */
 typedef struct window {
   size_t from, to;
 } window;

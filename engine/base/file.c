@@ -1,9 +1,9 @@
-/* file.c: files that are read through a private mapping, and copies of bytes
- * that look like them. Used by import, by tensors and by export.
+/* file.c: read-only files behind a private mapping, and byte copies with the
+ * same interface. Used by import, tensors and export.
  *
- * What always holds: data points to size bytes that stay as long as a
- * reference does, unless someone truncates the mapped file in place, which the
- * public contract forbids. No descriptor is kept open. */
+ * Invariant: `data` points to `size` bytes that stay valid as long as a
+ * reference exists, unless someone truncates the mapped file in place, which
+ * the public contract forbids. No descriptor is kept open. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@ static size_t whole_size(const pln_file *file) {
   return sizeof *file + strlen(file->path) + 1;
 }
 
-/* A file with no bytes yet. */
+/* A file object without bytes. */
 static pln_status new_file(pln_engine *engine, const char *path,
                            pln_file **out) {
   size_t length = strlen(path) + 1;
@@ -41,8 +41,8 @@ static pln_status io_error(pln_engine *engine, const char *path,
                         reason);
 }
 
-/* One mapping serves all that read the same file: a model may have thousands
- * of tensors in one file of many gigabytes, and address space is finite. */
+/* All readers of a file share one mapping: a model may have thousands of
+ * tensors in one file of many gigabytes, and address space is limited. */
 static pln_file **chain(pln_engine *engine, ino_t inode) {
   return &engine->files[inode % PLN_FILE_CHAINS];
 }
@@ -124,7 +124,7 @@ static pln_status map_open(pln_engine *engine, const char *path, int fd,
 
 static pln_status map(pln_engine *engine, const char *path, int flags,
                       pln_file **out) {
-  /* Not blocking: a pipe that nobody writes to is refused, not waited for. */
+  /* Non-blocking: a pipe without a writer is refused instead of waited for. */
   int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags);
   if (fd < 0)
     return io_error(engine, path, strerror(errno));
@@ -262,6 +262,6 @@ pln_status pln_file_map_confined(pln_engine *engine, const char *directory,
     return io_error(engine, path, strerror(errno));
   if (!lies_in(target, root))
     return outside(engine, name, "leads out through a link");
-  /* Links are resolved; one that came since is not followed. */
+  /* Links are resolved already; a link created since then is not followed. */
   return map(engine, target, O_NOFOLLOW, out);
 }

@@ -1,7 +1,8 @@
-/* file_kind.c: what bytes look like that are no model, for diagnostics.
+/* file_kind.c: guesses the format of a file that is not a model (archive,
+ * pickle, HTML, ...) for diagnostics.
  *
- * Called when a file could not be read as what it was taken for. The first
- * bytes decide, as in file(1). */
+ * Called when a file could not be parsed. The first bytes decide, as in
+ * file(1). */
 
 #include "base/file.h"
 
@@ -44,7 +45,7 @@ static const magic magics[] = {
     ROW(0, "<html", "a web page"),
 };
 
-/* No control characters but those of text; bytes of UTF-8 count as letters. */
+/* No control characters except whitespace; UTF-8 bytes count as letters. */
 static bool is_text(pln_slice bytes) {
   size_t n = bytes.size < 512 ? bytes.size : 512;
   for (size_t i = 0; i < n; i++) {
@@ -55,7 +56,7 @@ static bool is_text(pln_slice bytes) {
   return true;
 }
 
-/* Comments and empty lines may stand in front of Relay's header. */
+/* Comments and empty lines may precede Relay's header. */
 static bool is_relay(pln_slice text) {
   static const char header[] = "#[version";
   size_t n = sizeof header - 1;

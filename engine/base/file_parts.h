@@ -1,5 +1,5 @@
-/* file_parts.h: what a pln_file is made of; for file.c and output.c, which
- * copies from file to file. */
+/* file_parts.h: the fields of pln_file; for file.c and output.c, which copies
+ * between files. */
 
 #ifndef PLN_BASE_FILE_PARTS_H
 #define PLN_BASE_FILE_PARTS_H
@@ -11,13 +11,13 @@
 
 struct pln_file {
   pln_engine *engine;
-  atomic_uint refs; /* children's threads count too */
+  atomic_uint refs; /* atomic: children's threads hold references too */
   bool mapped;
-  /* Of a mapping: what file it is, whatever its path leads to by now. */
+  /* The identity of a mapped file; its path may lead elsewhere by now. */
   dev_t device;
   ino_t inode;
   struct timespec changed;
-  pln_file *next; /* in its chain of the engine's living mappings */
+  pln_file *next; /* next in its chain of the engine's open mappings */
   const uint8_t *data;
   uint64_t size;
   char path[];

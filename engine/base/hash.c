@@ -1,6 +1,6 @@
-/* hash.c: hashes bytes, eight at a time. Used by every table and by
- * structural hashing; the value depends on the machine's byte order, so it is
- * never stored. */
+/* hash.c: hashes bytes, eight at a time. Used by every table and by structural
+ * hashing. The value depends on the machine's byte order and must never be
+ * stored. */
 
 #include "base/base.h"
 

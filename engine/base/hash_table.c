@@ -1,10 +1,9 @@
-/* hash_table.c: a table of records that hold their own links, for what comes
- * and goes.
+/* hash_table.c: an intrusive hash table with insertion and removal.
  *
- * Called by pass/cache/cache.c and pass/held.c. What always holds: records of
- * one hash are found newest first; the table has at least half as many heads as
- * records, and gives memory back as they leave: none is left when it is empty.
- */
+ * Called by pass/cache/cache.c and pass/cache/memory_accounting.c. Invariants:
+ * records of equal hash are found newest first; there are at least half as many
+ * chains as records; memory shrinks as records leave, and an empty table holds
+ * none. */
 
 #include "base/base.h"
 
@@ -28,8 +27,8 @@ static pln_hash_link *reversed(pln_hash_link *link) {
   return all;
 }
 
-/* Links of one chain keep their order: those of one hash are in one chain,
- * which may be long. */
+/* Links of one chain keep their order. Links of equal hash share a chain, which
+ * may be long. */
 static void move_links(const pln_hash_table *t, pln_hash_link **heads,
                        uint32_t n) {
   for (uint32_t i = 0; i < t->n_heads; i++) {
@@ -72,7 +71,7 @@ void pln_hash_remove(pln_hash_table *t, const pln_hash_link *link) {
   if (t->n == 0)
     (void)resize(t, 0);
   else if (t->n_heads > FEWEST_HEADS && t->n < t->n_heads / 4)
-    (void)resize(t, t->n_heads / 2); /* else it stays as large as it is */
+    (void)resize(t, t->n_heads / 2); /* on failure it stays as large as it is */
 }
 
 static pln_hash_link *of_hash(pln_hash_link *link, uint64_t hash) {

@@ -1,12 +1,11 @@
-/* idmap.c: a table from 64-bit keys to 32-bit numbers, for registries and name
- * scopes.
+/* idmap.c: a hash map from 64-bit keys to 32-bit numbers, for registries and
+ * name scopes.
  *
- * Keys are mostly ids, which are given out and asked for one after the other:
- * the values of eight neighbours are one page, so that millions of them cost
- * one search for memory in eight. Pages are found by open addressing with
- * linear probing, at most three quarters full. What always holds: a slot whose
- * page is 0 is free; a page stays, though all its values be 0, until the table
- * is freed. */
+ * Keys are mostly consecutive ids, so the values of eight neighbouring keys
+ * form one page, which saves cache misses. Pages are found by open addressing
+ * with linear probing, at most three quarters full. Invariants: a slot whose
+ * page is 0 is free; a page is kept until the table is freed, even when all its
+ * values are 0. */
 
 #include "base/base.h"
 
@@ -17,14 +16,14 @@ typedef struct page {
 } page;
 
 typedef struct slot {
-  uint64_t key;  /* of the page: what its keys share */
-  uint32_t page; /* in pages, + 1 */
+  uint64_t key;  /* the common part of the page's keys */
+  uint32_t page; /* page index + 1 */
 } slot;
 
 struct pln_idmap {
   pln_engine *engine;
   slot *slots;
-  uint32_t mask; /* slots - 1; the number of slots is a power of two */
+  uint32_t mask; /* number of slots - 1; the number is a power of two */
   uint32_t n_pages, cap_pages;
   page *pages;
 };
@@ -50,7 +49,7 @@ void pln_idmap_free(pln_idmap *map) {
   pln_mem_free(map->engine, map, sizeof *map);
 }
 
-/* The slot of the page's key, or the free one where it belongs. */
+/* The slot of the page's key, or the free slot where it belongs. */
 static uint32_t locate(const pln_idmap *map, uint64_t key) {
   uint32_t i = (uint32_t)pln_hash_mix(map->engine->seed, key) & map->mask;
   while (map->slots[i].page && map->slots[i].key != key)
@@ -76,7 +75,7 @@ static pln_status grow(pln_idmap *map) {
   return PLN_OK;
 }
 
-/* An empty page for the key, which has none. */
+/* Adds an empty page for a key that has none. */
 static pln_status add_page(pln_idmap *map, uint64_t key, uint32_t *number) {
   if (map->n_pages >= map->mask - map->mask / 4)
     PLN_TRY(grow(map));

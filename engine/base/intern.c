@@ -1,15 +1,14 @@
-/* intern.c: equal byte strings get equal ids, counted from 1.
+/* intern.c: interning: equal byte strings get equal ids, counted from 1.
  *
- * Serves symbols, dims, types, attributes: whatever is compared as a number.
- * What always holds: by_id[id - below - 1] is the record of id, and each record
- * is in the hash table. When memory is out nothing has been added. A child
- * engine's table stands on its parent's, which is read and never written: the
- * ids up to `below` are the parent's. */
+ * Serves symbols, dims, types and attributes. Invariants: by_id[id - below - 1]
+ * is the record of id, and each record is in the hash table; a failed call has
+ * added nothing. A child engine's table extends its parent's, which is only
+ * read: ids up to `below` belong to the parent. */
 
 #include "base/base.h"
 
-/* uthash, with our allocator and our seeded hash; a failed insertion is taken
- * back by it and told through `oom`. */
+/* uthash with our allocator and a seeded hash. uthash undoes a failed insertion
+ * and reports it through `oom`. */
 #define HASH_NONFATAL_OOM 1
 #define uthash_malloc(size) pln_mem_new(interner->engine, size)
 #define uthash_free(block, size) pln_mem_free(interner->engine, block, size)
@@ -25,11 +24,11 @@ _Static_assert(offsetof(record, bytes) % 8 == 0, "records are 8-byte aligned");
 
 struct pln_interner {
   pln_engine *engine;
-  const pln_interner *base; /* the parent's; NULL: stands by itself */
-  uint32_t below;           /* records of base */
+  const pln_interner *base; /* the parent's table; NULL: none */
+  uint32_t below;           /* number of records in base */
   record *table;
   record **by_id;
-  uint32_t count, capacity; /* own ones */
+  uint32_t count, capacity; /* own records */
   pln_arena arena;
 };
 
@@ -74,7 +73,7 @@ static record *find_own(const pln_interner *interner, const void *bytes,
   return found;
 }
 
-/* The seed of a child is its parent's, so that one hash serves both tables. */
+/* A child has its parent's seed, so that one hash serves both tables. */
 static record *find_interned(const pln_interner *interner, const void *bytes,
                              size_t size, unsigned hash) {
   record *found = NULL;
@@ -83,7 +82,8 @@ static record *find_interned(const pln_interner *interner, const void *bytes,
   return found ? found : find_own(interner, bytes, size, hash);
 }
 
-/* Room in both the table of ids and the arena; the record is not yet known. */
+/* Makes room in the table of ids and in the arena for a record that is not yet
+ * in the table. */
 static pln_status new_record(pln_interner *interner, const void *bytes,
                              size_t size, record **out) {
   void *rows = interner->by_id;

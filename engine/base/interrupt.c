@@ -1,10 +1,10 @@
-/* interrupt.c: how a pass or an evaluation is stopped from outside: by the
- * user, through a signal handler or another thread, or by a time limit.
+/* interrupt.c: stops a pass or an evaluation from outside: by the user, through
+ * a signal handler or another thread, or by a time limit.
  *
- * Loops over user data ask pln_poll; passes arm the timer. What always holds:
- * a request is one atomic number; it costs nothing until it is there. The timer
- * signals the thread that armed it, so that the hook for stops may touch what
- * this thread works with, as a signal handler may. */
+ * Loops over user data call pln_poll; passes arm the timer. Invariants: a
+ * request is one atomic number, so polling is cheap. The timer signals the
+ * thread that armed it, so that the interrupt callback may touch that thread's
+ * data as a signal handler may. */
 
 #include "base/base.h"
 
@@ -18,9 +18,8 @@ static int this_thread(void) {
   return (int)syscall(SYS_gettid);
 }
 
-/* Asks each thread that works on a child to look there itself: its hook may
- * touch only what is its thread's. One that has ended meanwhile is passed over.
- */
+/* Signals each thread that works on a child, because its callback may touch
+ * only its own thread's data. Threads that have ended are skipped. */
 static void signal_worker_threads(pln_engine *engine) {
   siginfo_t info = {.si_signo = PLN_TIMER_SIGNAL, .si_code = SI_QUEUE};
   info.si_pid = getpid();
@@ -41,7 +40,7 @@ static void request_stop(pln_engine *engine, int why) {
   signal_worker_threads(engine);
 }
 
-/* In a thread that works on a child of the engine. */
+/* Runs on a thread that works on a child of the engine. */
 static void on_worker_signal(pln_engine *engine) {
   int thread = this_thread();
   for (uint32_t i = 0; i < PLN_MOST_THREADS; i++) {
@@ -118,7 +117,7 @@ static bool catch_signal(void) {
   return sigaction(PLN_TIMER_SIGNAL, &action, NULL) == 0;
 }
 
-/* Without a handler the engine's polls alone stop the child. */
+/* Without a signal handler the child is stopped by polling alone. */
 void pln_worker_stop_begin(pln_engine *child, uint32_t part) {
   pln_engine *parent = child->parent;
   if (!catch_signal())
@@ -144,7 +143,7 @@ static pln_status make_timer(pln_engine *engine) {
   return PLN_OK;
 }
 
-/* What was asked for in the last moment is forgotten with the timer. */
+/* Clears a request that the timer made just before it was disarmed. */
 static void drop_timer(pln_engine *engine) {
   if (engine->has_timer)
     timer_delete(engine->timer);

@@ -1,23 +1,24 @@
-/* memory.c: the allocator that an engine was given, and the account of it.
+/* memory.c: allocation and memory accounting of an engine.
  *
- * Everything that the engine allocates goes through here. What always holds:
- * memory.used is the sum of the sizes of the blocks taken from the allocator,
- * kept ones among them; a failed call changes nothing that the caller sees. */
+ * All allocations of the engine go through here. Invariants: memory.used is the
+ * sum of the sizes of blocks taken from the allocator, kept ones included; a
+ * failed call changes nothing that the caller can see. */
 
 #include "base/base.h"
 
-/* Blocks from here on have sizes that are likely to come again. */
+/* Blocks of at least this size are kept for reuse. */
 enum { LARGE = 64 << 10 };
 
-/* Every use of freed memory is to be seen. */
+/* Reuse is off under AddressSanitizer, which must see every use of freed
+ * memory. */
 #ifdef __SANITIZE_ADDRESS__
 enum { MOST_KEPT = 0 };
 #else
 enum { MOST_KEPT = PLN_MOST_KEPT };
 #endif
 
-/* What is taken from the allocator: large sizes in eight steps from one power
- * of two to the next. */
+/* The size requested from the allocator: large sizes are rounded up to eight
+ * steps per power of two. */
 static size_t allocation_size(size_t size) {
   if (size < LARGE)
     return size;
@@ -35,7 +36,7 @@ static void forget(pln_memory *m, uint32_t index) {
           (m->n_kept - index) * sizeof *m->kept);
 }
 
-/* What parent and children use together matters to a limit only. */
+/* The joint total of parent and children is needed only under a limit. */
 static bool is_shared(const pln_memory *m) {
   return m->family && m->limit;
 }
@@ -54,7 +55,8 @@ static void give_back_oldest(pln_memory *m) {
   give_back(m, block, size);
 }
 
-/* The youngest block of that size, which is likely to lie in the caches. */
+/* The most recently freed block of that size, which is likely in the CPU
+ * caches. */
 static void *find_reusable(pln_memory *m, size_t size) {
   for (uint32_t i = m->n_kept; i-- > 0;)
     if (m->kept[i].size == size) {
@@ -92,20 +94,20 @@ static void count(pln_memory *m, size_t old_size, size_t new_size) {
   m->calls += new_size > old_size;
   m->asked += new_size > old_size ? new_size - old_size : 0;
   m->used += new_size - old_size;
-  if (is_shared(m)) /* a size that shrinks wraps around, and back */
+  if (is_shared(m)) /* a negative difference wraps around, which is intended */
     atomic_fetch_add(&m->family->used, new_size - old_size);
   if (m->used > m->peak)
     m->peak = m->used;
 }
 
-/* What the host gave back of what it had before the limit counts for nothing.
- */
+/* Memory that the host freed but had allocated before the limit counts as
+ * zero. */
 static size_t used_together(const pln_memory *m) {
   size_t used = is_shared(m) ? atomic_load(&m->family->used) : m->used;
   return m->outside <= PTRDIFF_MAX ? used + m->outside : used;
 }
 
-/* Whether the limit allows so much more; says so when it does not. */
+/* True if the limit allows `more` bytes; reports an error when it does not. */
 static bool allowed(pln_memory *m, size_t more) {
   if (!m->limit || used_together(m) + more <= m->limit)
     return true;
@@ -124,7 +126,7 @@ void pln_mem_count_host(pln_engine *engine, size_t more) {
   engine->memory.outside += more;
 }
 
-/* A block from the allocator; room is made by what was kept. */
+/* A block from the allocator; on failure kept blocks are freed first. */
 static void *fresh(pln_memory *m, size_t size) {
   while (m->n_kept && m->used + size > m->peak)
     give_back_oldest(m);

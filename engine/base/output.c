@@ -1,14 +1,13 @@
-/* output.c: files that are written beside their target and renamed into its
- * place. Used by export and by whatever writes text.
+/* output.c: atomic file replacement: writes a temporary file beside the target
+ * and renames it. Used by export and by everything that writes text.
  *
- * What always holds: bytes before `written` are in the file or a hole of it,
- * the next `pending` ones in the buffer; after a failed write only commit and
- * abort are left to do, and commit then fails as well. Where the system has
- * files without a name, the file gets one only to be renamed at once. A named
- * one is locked by its writer: one that is not was left by a run that was
- * killed, and the next run removes it. What a rename shows has been written to
- * the disk before. Devices and pipes (/dev/null,
- * /dev/stdout) are written as they are, from the first byte to the last. */
+ * Invariants: bytes before `written` are in the file or in a hole of it, the
+ * next `pending` ones in the buffer. After a failed write only commit and abort
+ * may follow, and commit fails as well. Where the system has unnamed files
+ * (O_TMPFILE), the file gets a name only just before the rename. A named
+ * temporary file is locked by its writer; an unlocked one was left by a killed
+ * run, and the next run removes it. Data is synced to disk before the rename.
+ * Devices and pipes (/dev/null, /dev/stdout) are written directly, in order. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,25 +21,27 @@
 #include "base/file.h"
 #include "base/file_parts.h"
 
-/* So many writers of one target at a time, where files have names. */
+/* MOST_NAMES: concurrent writers of one target, where temporary files have
+ * names. */
 enum { BUFFER = 256 * 1024, COPY_AT_LEAST = 64 * 1024, MOST_NAMES = 16 };
 
-/* So much is written before it is asked whether to stop. */
+/* Bytes written between two polls for a stop request. */
 #define MAX_WRITE ((size_t)8 << 20)
 
 struct pln_output {
   pln_engine *engine;
   int fd;
-  int source_fd;          /* of `source`, or -1: copy from its mapping */
+  int source_fd;          /* descriptor of `source`, or -1: copy from its
+                           * mapping */
   const pln_file *source; /* the last file copied from; retained */
   uint64_t written;
   size_t pending;
   bool failed;
   bool finished;
-  bool stream; /* a device or a pipe: no file beside it, no holes */
+  bool stream; /* a device or pipe: no temporary file, no holes */
   char target[PATH_MAX];
-  char path[PATH_MAX]; /* of the file being written */
-  bool named;          /* it is there under `path` */
+  char path[PATH_MAX]; /* of the temporary file */
+  bool named;          /* the temporary file exists under `path` */
   char buffer[BUFFER];
 };
 
@@ -58,7 +59,8 @@ static pln_status fail_output(pln_output *o, const char *reason) {
 /* -------------------------------------------------------------------- opening
  */
 
-/* Replaces a path that is a link by the link's text, seen from its folder. */
+/* If the path is a symbolic link, replaces it by the link's target, relative to
+ * the link's folder. */
 static pln_status follow(pln_engine *engine, char *path, size_t size) {
   char link[PATH_MAX];
   ssize_t n = readlink(path, link, sizeof link);
@@ -79,8 +81,8 @@ static bool is_stream(const char *path) {
          !S_ISDIR(info.st_mode);
 }
 
-/* Puts the file that `path` leads to into o->target, and its mode (0: there is
- * none yet) into *mode. */
+/* Stores the file that `path` leads to in o->target, and its mode in *mode (0:
+ * it does not exist). */
 static pln_status find_target(pln_output *o, const char *path, mode_t *mode) {
   enum { MOST_LINKS = 40 };
   if (strlen(path) >= sizeof o->target)
@@ -111,14 +113,14 @@ static bool is_link_of(int fd, const char *path) {
          here.st_dev == there.st_dev && here.st_ino == there.st_ino;
 }
 
-/* There is room for it: create has looked. */
+/* The buffer is large enough: create has checked. */
 static void temporary_name(pln_output *o, int try_name) {
   size_t n = strlen(o->target);
   memcpy(o->path, o->target, n);
   snprintf(o->path + n, sizeof o->path - n, ".perilune-tmp-%d", try_name);
 }
 
-/* Removes the file o->path when nobody writes it any more. */
+/* Removes the file o->path unless another process is writing it. */
 static void remove_stale(const pln_output *o) {
   int fd = open(o->path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   struct stat info;
@@ -130,7 +132,7 @@ static void remove_stale(const pln_output *o) {
   close(fd);
 }
 
-/* What runs that were killed have left. */
+/* Removes temporary files left by killed runs. */
 static void remove_all_stale(pln_output *o) {
   for (int i = 0; i < MOST_NAMES; i++) {
     temporary_name(o, i);
@@ -139,7 +141,8 @@ static void remove_all_stale(pln_output *o) {
   }
 }
 
-/* Makes a file called o->path with what the attempt gives: 0, or -1. */
+/* Creates a file called o->path by `try_name`, under the first free name: 0, or
+ * -1. */
 static int make_name(pln_output *o, int (*try_name)(pln_output *, mode_t),
                      mode_t mode) {
   for (int i = 0; i < MOST_NAMES; i++) {
@@ -154,7 +157,7 @@ static int make_name(pln_output *o, int (*try_name)(pln_output *, mode_t),
   return -1;
 }
 
-/* Another run may have taken it for a stale one before it was locked. */
+/* Another run may have removed it as stale before it was locked. */
 static int open_named(pln_output *o, mode_t mode) {
   o->fd = open(o->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
   if (o->fd < 0)
@@ -184,8 +187,8 @@ static int link_named(pln_output *o, mode_t mode) {
                 AT_SYMLINK_FOLLOW);
 }
 
-/* A file in the target's folder that has no name, and that can be given one;
- * else o->fd stays -1. */
+/* Opens an unnamed file in the target's folder that can be linked later; on
+ * failure o->fd stays -1. */
 static void open_nameless(pln_output *o, mode_t mode) {
   char folder[PATH_MAX], link[LINK_SIZE];
   const char *slash = strrchr(o->target, '/');
@@ -252,7 +255,7 @@ static pln_status open_target(pln_output *o, const char *path) {
   return o->fd >= 0 ? PLN_OK : io_error(o->engine, path, strerror(errno));
 }
 
-/* What is not in its place by now is removed. */
+/* Removes a temporary file that was not renamed. */
 static void free_output(pln_output *o) {
   if (o->named)
     unlink(o->path);
@@ -285,7 +288,7 @@ pln_status pln_output_open(pln_engine *engine, const char *path,
 /* -------------------------------------------------------------------- writing
  */
 
-/* A stop that was asked for is a failed write. */
+/* A stop request makes the write fail. */
 static pln_status heed_stop(pln_output *o) {
   pln_status status = pln_poll_stoppable(o->engine);
   o->failed |= status != PLN_OK;
@@ -317,7 +320,7 @@ static pln_status flush(pln_output *o) {
   return write_unbuffered(o, o->buffer, pending);
 }
 
-/* A stream has no holes; the buffer is empty. */
+/* A stream has no holes, so zeros are written. The buffer is empty. */
 static pln_status put_zeros(pln_output *o, uint64_t position) {
   memset(o->buffer, 0, BUFFER);
   while (o->written < position) {
@@ -375,8 +378,8 @@ uint64_t pln_output_position(const pln_output *o) {
 /* -------------------------------------------------------------------- copying
  */
 
-/* The path is opened again, since a mapping keeps no descriptor: it may lead
- * elsewhere by now, and then the mapping is read instead. */
+/* Opens the path again, because a mapping keeps no descriptor. If the path
+ * leads to another file by now, the mapping is read instead. */
 static void open_source(pln_output *o, const pln_file *file) {
   if (o->source == file)
     return;
@@ -398,8 +401,8 @@ static void open_source(pln_output *o, const pln_file *file) {
     close(fd);
 }
 
-/* Where the data at or after `from` begins or ends; `end` when the system does
- * not tell, or there is none. */
+/* Start or end of the data at or after `from` (SEEK_DATA, SEEK_HOLE); `end`
+ * when unsupported or none. */
 static uint64_t seek(int fd, uint64_t from, uint64_t end, int whence) {
   off_t found = lseek(fd, (off_t)from, whence);
   if (found < 0)
@@ -407,8 +410,8 @@ static uint64_t seek(int fd, uint64_t from, uint64_t end, int whence) {
   return (uint64_t)found < end ? (uint64_t)found : end;
 }
 
-/* Copies inside the kernel (by sharing blocks where the file system can), as
- * far as it goes; the rest is left to the caller. */
+/* Copies inside the kernel (copy_file_range) as far as that works; the caller
+ * copies the rest. */
 static uint64_t copy_in_kernel(pln_output *o, uint64_t from, uint64_t end) {
 #ifdef __linux__
   while (from < end) {
@@ -436,7 +439,7 @@ static pln_status copy_data(pln_output *o, uint64_t from, uint64_t end) {
   return write_unbuffered(o, o->source->data + from, (size_t)(end - from));
 }
 
-/* Data is copied piece by piece, holes are stepped over. */
+/* Copies data segment by segment and skips holes. */
 static pln_status copy_sparse(pln_output *o, uint64_t from, uint64_t end) {
   while (from < end) {
     uint64_t data = seek(o->source_fd, from, end, SEEK_DATA);
@@ -444,7 +447,7 @@ static pln_status copy_sparse(pln_output *o, uint64_t from, uint64_t end) {
     if (data == end)
       break;
     from = seek(o->source_fd, data, end, SEEK_HOLE);
-    from = from > data ? from : end; /* someone cuts the file at this moment */
+    from = from > data ? from : end; /* the file was truncated meanwhile */
     PLN_TRY(copy_data(o, data, from));
   }
   return PLN_OK;
@@ -475,7 +478,7 @@ pln_status pln_output_finish(pln_output *o) {
     return PLN_OK;
   PLN_TRY(check_room(o, 0));
   PLN_TRY(flush(o));
-  /* A hole at the end has left no byte behind it. */
+  /* A trailing hole has no byte after it, so the size must be set. */
   if (!o->stream && (ftruncate(o->fd, (off_t)o->written) != 0 ||
                      (fsync(o->fd) != 0 && errno != EINVAL)))
     return fail_output(o, strerror(errno));
@@ -483,8 +486,8 @@ pln_status pln_output_finish(pln_output *o) {
   return PLN_OK;
 }
 
-/* The signals that end a run wait until the file is in its place. It stays
- * locked until then. */
+/* Blocks terminating signals until the rename is done. The file stays locked
+ * until then. */
 static int put_in_place(pln_output *o) {
   sigset_t all, before;
   sigfillset(&all);

@@ -1,4 +1,4 @@
-/* status.c: status codes in words, and text as slices. */
+/* status.c: descriptions of status codes, and pln_text. */
 
 #include "base/base.h"
 

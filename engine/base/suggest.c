@@ -1,5 +1,5 @@
-/* suggest.c: the name that a mistyped one was probably meant to be, for
- * diagnostics about unknown passes, operators, options and keys. */
+/* suggest.c: finds the name most similar to a misspelled one, for diagnostics
+ * about unknown passes, operators, options and keys. */
 
 #include <stdio.h>
 
@@ -15,8 +15,8 @@ static uint32_t min_u32(uint32_t a, uint32_t b) {
   return a < b ? a : b;
 }
 
-/* Edits that make `b` of `a`: insert, delete, replace, swap neighbours. Each
- * counts 256, and a letter in the wrong case 1, which decides ties. */
+/* Restricted Damerau-Levenshtein distance (insert, delete, replace, swap
+ * neighbours) times 256. A letter in the wrong case counts 1, to break ties. */
 static uint32_t distance(const char *a, size_t n, const char *b, size_t m) {
   uint32_t rows[3][LONGEST + 1];
   uint32_t *before = rows[0], *last = rows[1], *now = rows[2];
@@ -48,7 +48,7 @@ static uint32_t distance_to(const char *wanted, size_t n, const char *name) {
 void pln_suggest(const char *wanted, uint32_t n, const char *const *names,
                  char *text, size_t size) {
   size_t length = strlen(wanted);
-  /* A third of the letters may be wrong, but not all of a short name. */
+  /* Up to a third of the letters may differ, but not all of a short name. */
   uint32_t limit = (uint32_t)(length < 3 ? 0 : length < 6 ? 1 : length / 3);
   uint32_t best = limit * 256 + 255;
   const char *found = NULL;

@@ -1,8 +1,8 @@
-/* writer.c: buffered text, and the tokens that all of it is made of:
- * numbers, names, strings.
+/* writer.c: a buffered text writer, and the lexical elements of all printed
+ * text: numbers, names, strings.
  *
- * Called by the files of the printer. Nothing is written after a failure or
- * past the limit. */
+ * Called by the printers. After a failure, or past the limit, nothing more is
+ * written. */
 
 #include "base/writer.h"
 
@@ -50,7 +50,7 @@ pln_status pln_writer_end(pln_writer *w) {
   return w->status;
 }
 
-/* Only long texts are stopped, no messages. */
+/* Polls for a stop in the printing of graphs only, not of messages. */
 void pln_put(pln_writer *w, const char *data, size_t size) {
   if (size > sizeof w->data - w->size) {
     if (w->status == PLN_OK)
@@ -94,7 +94,7 @@ static void put_escaped(pln_writer *w, bool json, unsigned char c) {
   pln_put(w, text, (size_t)size);
 }
 
-/* The second byte of what begins or ends a comment. */
+/* The second byte of a comment delimiter. */
 static bool is_mark(pln_slice text, size_t i) {
   return i > 0 && ((text.data[i] == '/' && text.data[i - 1] == '*') ||
                    (text.data[i] == '*' && text.data[i - 1] == '/'));
@@ -124,7 +124,7 @@ void pln_put_quoted_name(pln_writer *w, pln_slice name) {
   put_quoted(w, name, false);
 }
 
-/* How many bytes of a character of UTF-8 `text` begins with; 0: none. */
+/* Length in bytes of the UTF-8 character at the start of `text`; 0: invalid. */
 static size_t utf8_length(pln_slice text) {
   const unsigned char *s = (const unsigned char *)text.data;
   size_t n = s[0] < 0x80 ? 1 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
@@ -163,8 +163,8 @@ static bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* As TVM's lexer reads them, but for a first '/' : ONNX names have that, and
- * no Relay variable is printed so. */
+/* An identifier of TVM's lexer, except that a leading '/' is refused: ONNX
+ * names have it, and Relay prints no such variable. */
 bool pln_is_identifier(pln_slice name) {
   if (name.size == 0 || !(is_letter(name.data[0]) || name.data[0] == '_'))
     return false;
@@ -194,7 +194,7 @@ static const char *float_suffix(pln_dtype dtype) {
   }
 }
 
-/* Whether `text` is read back as the number that it was written for. */
+/* True if `text` parses back to the same number. */
 static bool tells(const char *text, double value, pln_dtype dtype) {
   double back = strtod(text, NULL);
   if (dtype == PLN_FLOAT64)
@@ -204,8 +204,8 @@ static bool tells(const char *text, double value, pln_dtype dtype) {
   return (float)back == (float)value;
 }
 
-/* Six digits as TVM prints them when they tell the number, else as many as
- * it takes. */
+/* Prints six digits, as TVM does, if they identify the number, else as many as
+ * needed. */
 void pln_put_float(pln_writer *w, double value, pln_dtype dtype) {
   char text[40];
   if (isnan(value))

@@ -1,8 +1,8 @@
-/* arguments.c: whether arguments fit a function's parameters. Called when a run
- * begins.
+/* arguments.c: checks arguments against a function's parameters. Called at the
+ * start of a run.
  *
- * A symbolic extent stands for one number in all parameters: that is what
- * passes rely on. Extents that are expressions (N + 1) are not compared. */
+ * A symbolic dim must have the same value in all parameters, because passes
+ * rely on that. Dims that are expressions (N + 1) are not compared. */
 
 #include "eval/arguments.h"
 
@@ -11,7 +11,7 @@
 typedef struct argument_check {
   pln_engine *engine;
   const pln_graph *graph;
-  pln_idmap *rows; /* of `extents` from 1, by extent as in types; or NULL */
+  pln_idmap *rows; /* dim -> index in `extents`, from 1; or NULL */
   int64_t *extents;
   uint32_t n_extents, cap_extents;
   uint32_t index; /* of the argument */
@@ -72,8 +72,7 @@ static pln_status mismatch(const argument_check *c, pln_type type,
 
 /* ----------------------------------------------------------------- extents */
 
-/* *known is the number that `dim` stands for so far; it becomes `extent` when
- * it had none. */
+/* *known is the value bound to `dim`; if there is none, it becomes `extent`. */
 static pln_status bind_extent(argument_check *c, pln_dim dim, int64_t extent,
                               int64_t *known) {
   if (!c->rows)
@@ -100,8 +99,7 @@ static pln_status check_extent(argument_check *c, pln_dim dim, int64_t extent,
   return PLN_OK;
 }
 
-/* The type with its named extents replaced by what they stand for, so that a
- * message shows what was expected. */
+/* The type with bound dims substituted, for messages. */
 static pln_status known_type(const argument_check *c, pln_type type,
                              pln_type *out) {
   int32_t rank = pln_type_rank(c->engine, type);
@@ -137,7 +135,8 @@ static pln_status check_tensor(argument_check *c, pln_type type,
   return mismatch(c, known, arg);
 }
 
-/* Elements of a sequence may differ in shape where its type says nothing. */
+/* Elements of a sequence may differ in shape when its type leaves the shape
+ * open. */
 static pln_status check_argument_value(argument_check *c, pln_type type,
                                        const pln_runtime_value *arg) {
   pln_type_kind kind = pln_type_get_kind(c->engine, type);

@@ -1,8 +1,9 @@
-/* budget.c: which constants may be made. Asked by FoldConstant and by every
- * other pass that makes constants, node by node.
+/* budget.c: decides which constants a pass may create. Called by FoldConstant
+ * and every other pass that creates constants, node by node.
  *
- * What holds: a graph in which every allowed node was folded allows no other,
- * because a node asks only for itself and the constants that die with it. */
+ * Invariant: once every allowed node of a graph is folded, no further node
+ * becomes allowed, because the decision depends only on the node and the
+ * constants that die with it. */
 
 #include "eval/eval.h"
 
@@ -31,13 +32,13 @@ bool pln_budget_allows(pln_budget *budget, size_t bytes, size_t dying) {
   return false;
 }
 
-/* What a Constant takes where it is stored: a splat is one element. */
+/* Stored size of a Constant: a splat stores one element. */
 static size_t stored_bytes(const pln_tensor *t) {
   return t->splat ? pln_splat_bytes((pln_dtype)t->dtype) : t->bytes;
 }
 
 /* How often `node` uses its operand `i`; 0 when an earlier operand is the same
- * one. Calls of many operands count each as used once. */
+ * node. In calls of many operands each counts as used once. */
 static uint32_t own_uses(const pln_ref *args, uint32_t n, uint32_t i) {
   enum { FEW = 64 };
   uint32_t count = 1;

@@ -1,13 +1,12 @@
-/* call.c: one operator on tensors. Called by the evaluator for each call,
- * and by passes that fold constants.
+/* call.c: evaluates one operator on tensors. Called by the evaluator for each
+ * call, and by passes that fold constants.
  *
- * What holds: kernels see dense tensors whose elements are at hand. What splats
- * make is a splat again where that is easily seen, so that nothing is written
- * out which one element can say. */
+ * Invariants: kernels get dense tensors whose elements are in memory. Where it
+ * is cheap to see that a result of splats is a splat, it is computed as one. */
 
 #include "eval/call.h"
 
-/* Arguments held without allocating. */
+/* Maximum number of arguments stored without an allocation. */
 enum { FEW_ARGS = 8 };
 
 static bool traits_have(const pln_graph *g, const pln_node *n, uint32_t bits) {
@@ -16,7 +15,7 @@ static bool traits_have(const pln_graph *g, const pln_node *n, uint32_t bits) {
 
 /* ------------------------------------------------------------------- splats */
 
-/* Movement that cannot fail on what inference accepted. */
+/* Data movement that cannot fail on operands that inference accepted. */
 static bool only_moves(pln_op op) {
   return op == PLN_OP_RESHAPE || op == PLN_OP_FLATTEN || op == PLN_OP_SQUEEZE ||
          op == PLN_OP_UNSQUEEZE || op == PLN_OP_TRANSPOSE ||
@@ -38,9 +37,9 @@ static bool moves_splat(const pln_node *n, uint32_t count,
          n->results == 0 && only_moves(n->data);
 }
 
-/* The type of what the call makes of these tensors; 0 when inference does not
- * tell, or refuses. What the node's own type says may be wrong: a file declares
- * what it likes. */
+/* The result type inferred from these tensors; 0 when inference cannot
+ * determine it or refuses. The node's own type is not used, because a file may
+ * declare a wrong one. */
 static pln_status infer_result_type(const pln_graph *g, const pln_node *n,
                                     uint32_t count,
                                     const pln_tensor *const *args,
@@ -72,8 +71,8 @@ static pln_status infer_result_type(const pln_graph *g, const pln_node *n,
   return PLN_OK;
 }
 
-/* A moved splat is a splat, when the result's shape is told; else *out is left.
- */
+/* Moving a splat gives a splat if the result's shape is known; otherwise *out
+ * is left unset. */
 static pln_status move_splat(const pln_graph *g, const pln_node *n,
                              uint32_t count, const pln_tensor *const *args,
                              pln_tensor **out) {
@@ -88,8 +87,8 @@ static pln_status move_splat(const pln_graph *g, const pln_node *n,
                           pln_type_dims(g->engine, type), data, out);
 }
 
-/* Element by element, and each operand is one element or stands for all, one of
- * them for many. */
+/* True for an elementwise call whose operands are single elements or splats,
+ * with at least one splat. */
 static bool maps_splats(const pln_graph *g, const pln_node *n, uint32_t count,
                         const pln_tensor *const *args) {
   bool many = false;
@@ -107,7 +106,7 @@ static bool maps_splats(const pln_graph *g, const pln_node *n, uint32_t count,
 
 enum { SPLAT_RANK = 64 };
 
-/* The dims that the operands broadcast to; false when they do not. */
+/* The broadcast shape of the operands; false when they do not broadcast. */
 static bool broadcast_dims(uint32_t n, const pln_tensor *const *args,
                            uint32_t *rank, int64_t *dims) {
   *rank = 0;
@@ -129,7 +128,7 @@ static bool broadcast_dims(uint32_t n, const pln_tensor *const *args,
   return true;
 }
 
-/* The one element of a tensor, with as many axes. */
+/* The single stored element of a tensor, as a tensor of the same rank. */
 static pln_status single(const pln_tensor *x, pln_tensor **out) {
   int64_t ones[SPLAT_RANK];
   for (uint32_t i = 0; i < x->rank; i++)
@@ -153,7 +152,7 @@ static uint32_t n_results(const pln_node *n) {
   return n->results ? n->results : 1;
 }
 
-/* No file can leave out what a kernel needs. */
+/* A file may omit an operand that the kernel requires. */
 static pln_status check_present(const pln_graph *g, const pln_node *n,
                                 uint32_t count, const pln_tensor *const *args) {
   const pln_op_info *row = pln_op_row(g->engine, n->data);
@@ -168,19 +167,19 @@ static pln_status check_present(const pln_graph *g, const pln_node *n,
                         row->min_args);
 }
 
-/* A call on its arguments. */
+/* A call with its arguments. */
 typedef struct prepared_call {
   const pln_graph *graph;
   const pln_node *node;
-  pln_attrs attrs; /* the node's, with no reference left */
+  pln_attrs attrs; /* the node's attributes with references resolved */
   uint32_t count;
   const pln_tensor *const *args;
   pln_tensor **results;
-  bool folding; /* by a pass, and not in a run */
+  bool folding; /* called by a pass, not by a run */
 } prepared_call;
 
-/* A kernel that is to stop leaves the rest out, and nobody sees what it made.
- */
+/* An interrupted kernel leaves its output incomplete; the output is
+ * discarded. */
 static pln_status run_kernel(const prepared_call *w,
                              const pln_tensor *const *args) {
   pln_kernel_call call = {.engine = w->graph->engine,
@@ -194,7 +193,8 @@ static pln_status run_kernel(const prepared_call *w,
   size_t mark = pln_diag_count(call.engine);
   pln_status status = pln_op_row(call.engine, call.op)->kernel(&call);
   if (pln_is_stopped(call.engine)) {
-    pln_diag_drop(call.engine, mark); /* it may refuse what is half done */
+    pln_diag_drop(call.engine, mark); /* its diagnostics concern incomplete
+                                       * data */
     status = pln_stopped(call.engine);
   }
   if (status != PLN_OK)
@@ -204,7 +204,7 @@ static pln_status run_kernel(const prepared_call *w,
 
 typedef pln_status (*prepare_fn)(const pln_tensor *tensor, pln_tensor **out);
 
-/* Runs the kernel on what `prepare` makes of each argument. */
+/* Runs the kernel on the arguments converted by `prepare`. */
 static pln_status run_prepared(const prepared_call *w, prepare_fn prepare) {
   pln_engine *e = w->graph->engine;
   pln_tensor *few[FEW_ARGS] = {NULL}, **ready = few;
@@ -223,7 +223,7 @@ static pln_status run_prepared(const prepared_call *w, prepare_fn prepare) {
   return status;
 }
 
-/* A view may begin anywhere in its file. */
+/* A view may start at any address in its file. */
 static bool aligned(const pln_tensor *t) {
   uint32_t size = pln_dtype_bits((pln_dtype)t->dtype) / 8;
   uint32_t unit = size > 8 ? 8 : size > 1 ? size : 1;
@@ -234,7 +234,7 @@ static bool is_float32_or_64(const pln_tensor *t) {
   return t->dtype == PLN_FLOAT32 || t->dtype == PLN_FLOAT64;
 }
 
-/* Opens what lies in other files, writes splats out, aligns. */
+/* Opens external data, expands splats, aligns. */
 static pln_status dense(const pln_tensor *tensor, pln_tensor **out) {
   const void *data;
   PLN_TRY(pln_tensor_data(tensor, &data));
@@ -245,7 +245,8 @@ static pln_status dense(const pln_tensor *tensor, pln_tensor **out) {
                                out);
 }
 
-/* The same for a kernel of PLN_TRAIT_LOOSE: floats stay where they are. */
+/* The same for a kernel with PLN_TRAIT_LOOSE: floats are not copied for
+ * alignment. */
 static pln_status loose(const pln_tensor *tensor, pln_tensor **out) {
   if (is_float32_or_64(tensor) && !tensor->splat && !tensor->external) {
     *out = pln_tensor_retain(tensor);
@@ -285,8 +286,8 @@ static pln_status run_prepared_kernel(const prepared_call *w) {
     return pln_diag_error(g->engine, PLN_ERR_UNSUPPORTED, NULL,
                           "operator '%s' cannot be evaluated", row->name);
   PLN_TRY(check_present(g, w->node, w->count, w->args));
-  /* Weights are large and often lie at odd addresses of their file: kernels
-   * that can take them from there, which spares a copy of them each time. */
+  /* Weights are large and often unaligned in their file. Kernels that accept
+   * that save a copy on each call. */
   bool is_loose = row->traits & PLN_TRAIT_LOOSE;
   if (ready_as_they_are(is_loose, w->count, w->args))
     return run_kernel(w, w->args);
@@ -316,8 +317,8 @@ pln_status pln_compute(const pln_graph *graph, pln_ref node, uint32_t n,
 
 /* ------------------------------------------------------------------ folding */
 
-/* The operands, or the fields of the only one when that is a Tuple, as Relay
- * gives what is joined. */
+/* The operands, or the fields of the only operand when that is a Tuple, as in
+ * Relay's concatenate. */
 static const pln_ref *inputs_of(const pln_graph *g, const pln_node *n,
                                 uint32_t *count) {
   const pln_ref *args = pln_operands(g, n);
@@ -353,7 +354,8 @@ bool pln_eval_can_fold(const pln_graph *graph, pln_ref node, pln_refusal *why) {
   return *why == PLN_REFUSED_NOT;
 }
 
-/* The result is what the type promises; a declared type may say otherwise. */
+/* True if the result has the type that the node promises; a declared type may
+ * be wrong. */
 bool pln_tensor_fits(const pln_engine *e, const pln_tensor *t, pln_type type) {
   if (!t || !type)
     return true;
@@ -380,7 +382,7 @@ static bool all_have_type(const pln_graph *g, const pln_node *n,
   return true;
 }
 
-/* A file may hold a call that is ill-typed; kernels are spared it. */
+/* A file may contain an ill-typed call; kernels never see it. */
 static pln_status check_types(const pln_graph *g, const pln_node *n) {
   pln_type few[FEW_ARGS] = {0}, *types = few;
   size_t size = n_results(n) * sizeof *types;

@@ -1,9 +1,9 @@
-/* compare.c: whether a tensor is what was expected, within a tolerance.
+/* compare.c: compares a tensor with the expected one, within a tolerance.
  *
  * Called by scripts and commands that compare runs. Elements are compared in
- * blocks, as doubles; integers of 64 bits, which a double may not hold, as they
- * are. What always holds: the first element that differs is told, in row-major
- * order, whatever the order in which they were looked at. */
+ * blocks, as doubles; 64-bit integers, which a double cannot represent, are
+ * compared as integers. Invariant: the difference reported is the first in
+ * row-major order, in whatever order elements are compared. */
 
 #include <math.h>
 #include <stdio.h>
@@ -25,7 +25,8 @@ static bool is_inexact_dtype(pln_dtype dtype) {
          pln_is_small_float(dtype);
 }
 
-/* Whether its numbers are compared as 64-bit words: no double has them all. */
+/* True if elements are compared as 64-bit words, because a double cannot
+ * represent them. */
 static bool is_wide(pln_dtype dtype) {
   return dtype == PLN_INT64 || dtype == PLN_UINT64;
 }
@@ -60,7 +61,7 @@ static double small_number(pln_dtype dtype, const uint8_t *data, size_t i) {
     return;                                               \
   } while (0)
 
-/* Numbers `from`, `from` + 1, ...; a complex element is two. */
+/* Loads numbers from index `from` on; a complex element is two numbers. */
 static void load_compared_elements(pln_dtype dtype, const uint8_t *data,
                                    size_t from, size_t n, double *out) {
   switch (dtype) {
@@ -103,7 +104,7 @@ static void load_side(const tensor_comparison *c, bool expected, size_t from,
   }
   size_t period = is_complex(c->dtype) ? 2 : 1;
   load_compared_elements(c->dtype, data, 0, period,
-                         out); /* blocks begin with an element */
+                         out); /* blocks begin at an element boundary */
   for (size_t i = period; i < n; i++)
     out[i] = out[i - period];
 }
@@ -120,7 +121,7 @@ static void found(pln_difference *out, size_t index) {
     out->first = index;
 }
 
-/* Most blocks agree: one look without branches tells. */
+/* Most blocks agree, so a loop without branches checks a block first. */
 static bool block_agrees(const tensor_comparison *c, const double *a,
                          const double *b, size_t n) {
   unsigned bad = 0;
@@ -148,7 +149,7 @@ static void compare_block(const tensor_comparison *c, const double *a,
     if (agrees(c, a[i], b[i]))
       continue;
     found(c->out, (from + i) / width);
-    i |= width - 1; /* a complex element differs once */
+    i |= width - 1; /* a complex element counts once */
   }
 }
 
@@ -168,7 +169,7 @@ static uint64_t word(const uint8_t *data, size_t i) {
   return value;
 }
 
-/* How far apart two integers are. */
+/* The distance between two integers. */
 static double distance(pln_dtype dtype, uint64_t a, uint64_t b) {
   bool less = dtype == PLN_INT64 ? (int64_t)a < (int64_t)b : a < b;
   return (double)(less ? b - a : a - b);
@@ -257,7 +258,7 @@ pln_status pln_tensor_compare(const pln_tensor *tensor,
 
 /* ------------------------------------------------------------------- text */
 
-/* As few digits as tell the number from its neighbours. */
+/* The fewest digits that identify the number. */
 static int number_text(pln_dtype dtype, double x, char *text, size_t size) {
   int digits = dtype == PLN_FLOAT64 || dtype == PLN_COMPLEX128  ? 17
                : dtype == PLN_FLOAT32 || dtype == PLN_COMPLEX64 ? 9

@@ -1,6 +1,6 @@
-/* eval.h: computing: a whole function on tensors (perilune.h declares
- * pln_eval_tensors), or one call for constant folding; and the budget that
- * every pass which makes constants asks. */
+/* eval.h: evaluates a whole function (perilune.h declares pln_eval_tensors), or
+ * one call for constant folding; and the budget that every pass asks before it
+ * creates a constant. */
 
 #ifndef PLN_EVAL_EVAL_H
 #define PLN_EVAL_EVAL_H
@@ -13,52 +13,54 @@
 /* Why a node was not folded. */
 typedef enum pln_refusal {
   PLN_REFUSED_NOT = 0,
-  PLN_REFUSED_NO_KERNEL, /* nothing here computes the operator */
+  PLN_REFUSED_NO_KERNEL, /* there is no kernel for the operator */
   PLN_REFUSED_EFFECT,    /* random, unknown or opaque */
   PLN_REFUSED_OVER_BUDGET,
-  PLN_REFUSED_REFERENCE, /* an attribute is one of the enclosing function */
+  PLN_REFUSED_REFERENCE, /* an attribute refers to one of the enclosing
+                          * function */
   PLN_REFUSED_UNDEFINED, /* division by zero, overflow, a bad index, ... */
   PLN_N_REFUSALS
 } pln_refusal;
-/* "over_budget", ...: a key for reports. Static. */
+/* "over_budget", ...: the key in reports. Static. */
 const char *pln_refusal_name(pln_refusal why);
 
-/* The node is a call of a pure operator with a kernel, and each operand is a
- * Constant (or Absent): pln_eval_call may be tried. *why, when it is false for
- * another reason than an operand, tells it; else it is PLN_REFUSED_NOT. */
+/* True if the node is a call of a pure operator with a kernel and each operand
+ * is a Constant (or Absent), so that pln_eval_call may be tried. When it is
+ * false for another reason than an operand, *why gives the reason; otherwise
+ * *why is PLN_REFUSED_NOT. */
 bool pln_eval_can_fold(const pln_graph *graph, pln_ref node, pln_refusal *why);
 
-/* Computes such a call. results: as many as the call has, at least 1; each is
- * owned by the caller; NULL where the call leaves one out. A result may be an
- * operand's tensor, retained, or a splat. PLN_ERR_UNSUPPORTED, without a
- * diagnostic, when the result is not defined. */
+/* Evaluates such a call. results: as many as the call has, at least 1; each
+ * owned by the caller, NULL for an omitted one. A result may be an operand's
+ * tensor, retained, or a splat. PLN_ERR_UNSUPPORTED, without a diagnostic, when
+ * the result is undefined. */
 pln_status pln_eval_call(const pln_graph *graph, pln_ref node,
                          pln_tensor **results) PLN_CHECKED;
 
 /* ------------------------------------------------------------------ budget */
 
-/* A constant of up to this many bytes may always be made. */
+/* A constant of up to this many bytes is always allowed. */
 #define PLN_BUDGET_FREE ((size_t)64 << 10)
-/* None is ever made beyond this: a hostile shape must not eat all memory. */
+/* The absolute limit, so that a hostile shape cannot use all memory. */
 #define PLN_BUDGET_MOST ((size_t)8 << 30)
 
 typedef struct pln_budget {
   bool all; /* fold = "all": no limit */
-  /* How often nodes were refused, by reason; pln_budget_refuse counts. */
+  /* Number of refused nodes by reason; counted by pln_budget_refuse. */
   uint32_t refused[PLN_N_REFUSALS];
 } pln_budget;
 
-/* A constant of `bytes` may be made in place of a node with which constants of
- * `dying` bytes go. Counts a refusal when it may not. */
+/* True if a constant of `bytes` may replace a node whose removal frees
+ * constants of `dying` bytes. Counts a refusal otherwise. */
 bool pln_budget_allows(pln_budget *budget, size_t bytes, size_t dying);
 void pln_budget_refuse(pln_budget *budget, pln_refusal why);
 
-/* Bytes of the Constants that only `node` uses, each once. `uses` counts, for
- * each node of the graph, its occurrences as operand and as result. */
+/* Bytes of the Constants used only by `node`, each counted once. `uses`: for
+ * each node of the graph, how often it is an operand or a result. */
 size_t pln_budget_dying(const pln_graph *graph, pln_ref node,
                         const uint32_t *uses);
-/* Bytes of all results of `node` as its type tells, written out; SIZE_MAX when
- * the type does not tell. */
+/* Bytes of all results of `node`, splats expanded, according to its type;
+ * SIZE_MAX when the type leaves that open. */
 size_t pln_budget_bytes(const pln_graph *graph, pln_ref node);
 
 #endif

@@ -1,10 +1,10 @@
-/* eval_tensors.c: pln_eval_tensors: pln_eval_run for callers that know of
- * tensors only. */
+/* eval_tensors.c: pln_eval_tensors: pln_eval_run for callers that use only
+ * tensors. */
 
 #include "eval/eval.h"
 #include "ir/tensor/runtime_value.h"
 
-/* Results as tensors; a sequence is none. */
+/* Converts results to tensors; a sequence is an error. */
 static pln_status take_tensors(pln_engine *engine, uint32_t n,
                                const pln_runtime_value *data,
                                pln_tensor **out) {

@@ -1,13 +1,14 @@
-/* evaluator.c: runs a function on data: pln_eval_run.
+/* evaluator.c: evaluates a function on runtime values: pln_eval_run.
  *
- * A run walks scopes in array order with a stack of its own, so depth is no
- * matter. A scope is entered from its owner only, and of an If only the taken
- * branch. A node is computed when the plan says that somebody needs it, and let
- * go with its last use.
+ * A run walks scopes in array order with an explicit stack, so nesting depth
+ * does not matter. Only its owner enters a scope, and of an If only the taken
+ * branch is entered. A node is evaluated if the plan says that it is needed,
+ * and its value is released after its last use.
  *
- * What holds: a frame's `at` is a node of the frame's scope or the end; the
- * values of a graph lie in the activation whose interval holds the node, or in
- * one that encloses it. Everything is freed when the run ends, however. */
+ * Invariants: a frame's `at` is a node of the frame's scope or its end. The
+ * value of a node lies in the activation whose interval contains the node; that
+ * is the current activation or an enclosing one. Everything is freed at the end
+ * of a run, also after errors. */
 
 #include "eval/arguments.h"
 #include "eval/call.h"
@@ -19,65 +20,68 @@
 
 #include <stdio.h>
 
-/* Scopes in scopes, and in calls. */
+/* Maximum number of nested scopes and calls. */
 enum { MAX_FRAMES = 10000000 };
 
 typedef struct slot {
   pln_runtime_value retained;
-  uint32_t left; /* uses to come; PLN_PLAN_PINNED: kept to the end */
+  uint32_t left; /* remaining uses; PLN_PLAN_PINNED: kept to the end */
 } slot;
 
-/* The values of nodes [begin, end) of one graph during one call, but for those
- * in functions inside of it. */
+/* An activation: the values of nodes [begin, end) of one graph during one call,
+ * without those of nested functions, which have their own. */
 typedef struct pln_activation {
-  struct pln_activation *env; /* where the enclosing function has them */
-  /* One of those around it: `env`, or as many further out as make any of n
-   * found in log n steps (E. Myers, "An applicative random-access stack"). */
+  struct pln_activation *env; /* activation of the enclosing function */
+  /* Jump pointer: an enclosing activation, `env` or further out, so that any of
+   * n is found in log n steps (E. Myers, "An applicative random-access stack",
+   * 1983). */
   struct pln_activation *far;
-  uint32_t depth;              /* how many are around it */
-  struct pln_activation *next; /* all of the run */
+  uint32_t depth;              /* number of enclosing activations */
+  struct pln_activation *next; /* list of all activations of the run */
   struct pln_activation *previous;
   const pln_plan *plan;
-  pln_attrs given; /* what attribute references of the function stand for */
+  pln_attrs given; /* values of attribute references of the function */
   pln_ref begin, end;
   uint32_t n_slots;
-  bool captured; /* a closure looks into it */
+  bool captured; /* a closure refers to it */
   slot slots[];
 } activation;
 
 typedef struct frame {
   activation *act;
   pln_scope scope;
-  pln_scope child; /* the next nested scope to pass over */
+  pln_scope child; /* the next nested scope to skip */
   pln_ref at;
-  bool calls;            /* the frame ends its activation */
-  pln_ref_cell *args;    /* apply the result to these, or NULL */
-  pln_runtime_value *to; /* where the result goes */
-  pln_loop_state
-      *loop_state;        /* the frame is no scope but the rounds of a loop */
-  pln_runtime_value body; /* what a round calls */
+  bool calls;                 /* the frame's end ends its activation */
+  pln_ref_cell *args;         /* apply the result to these arguments, or NULL */
+  pln_runtime_value *to;      /* where to store the result */
+  pln_loop_state *loop_state; /* non-NULL: the frame runs the iterations of a
+                               * loop, not a scope */
+  pln_runtime_value body;     /* the function that an iteration calls */
 } frame;
 
 typedef struct run {
   pln_engine *engine;
   const pln_module *module; /* or NULL */
-  pln_plan *root;           /* of the graph that is run */
-  pln_plan **plans;         /* of the module's functions; made when called */
+  pln_plan *root;           /* plan of the graph being evaluated */
+  pln_plan **plans;         /* plans of the module's functions; made at the
+                             * first call */
   uint32_t n_plans;
   activation *live; /* all activations */
   frame *frames;
   uint32_t n_frames, cap_frames;
-  uint32_t n_calls; /* frames that are calls */
+  uint32_t n_calls; /* number of frames that are calls */
   uint64_t n_steps;
   pln_runtime_value result;
-  pln_runtime_value *cells; /* all that were made: one may hold itself */
+  pln_runtime_value *cells; /* all reference cells made by the run; they may be
+                             * cyclic */
   uint32_t n_cells, cap_cells;
   pln_pattern_matcher matcher;
-  const pln_tensor **args; /* of the call being computed */
+  const pln_tensor **args; /* arguments of the current call */
   uint32_t cap_args;
   pln_tensor **results;
   uint32_t cap_results;
-  const pln_graph *graph; /* of the node at work, for messages */
+  const pln_graph *graph; /* graph of the current node, for messages */
   pln_ref node;
 } run;
 
@@ -104,7 +108,7 @@ static void lie_in(activation *act, activation *env) {
     act->far = far->far;
 }
 
-/* Of the body of a function, or of scope 0. */
+/* Makes an activation for a function body or scope 0. */
 static pln_status activate(run *r, const pln_plan *plan, pln_scope scope,
                            activation *env, activation **out) {
   uint32_t n = plan->n_slots[scope];
@@ -143,7 +147,7 @@ static bool encloses(const activation *act, pln_ref node) {
   return act->begin <= node && node < act->end;
 }
 
-/* What a node may use lies in its own body or in one around it. */
+/* The slot of a node, which lies in the current body or an enclosing one. */
 static slot *slot_of(activation *act, pln_ref node) {
   while (!encloses(act, node))
     act = encloses(act->far, node) ? act->env : act->far;
@@ -176,7 +180,7 @@ static pln_status push_eval_frame(run *r, const frame *f) {
   return PLN_OK;
 }
 
-/* Enters a scope of the frame's own activation on behalf of `node`. */
+/* Enters a scope of the frame's own activation for its owner `node`. */
 static pln_status enter_scope(run *r, activation *act, pln_scope scope,
                               pln_ref node) {
   frame f = {.act = act,
@@ -201,8 +205,8 @@ static pln_status bind_call_params(run *r, activation *act, pln_scope scope,
   return PLN_OK;
 }
 
-/* Calls the Function `function` of the plan's graph; takes `args`. A closure's
- * attribute references are those of the function that made it. */
+/* Calls the Function `function` of the plan's graph; takes `args`. The
+ * attribute references of a closure are those of the function that made it. */
 static pln_status call_function(run *r, const pln_plan *plan, pln_ref function,
                                 activation *env, pln_attrs given,
                                 pln_ref_cell *args, pln_runtime_value *to) {
@@ -223,15 +227,16 @@ static pln_status call_function(run *r, const pln_plan *plan, pln_ref function,
   return status == PLN_OK ? push_eval_frame(r, &f) : status;
 }
 
-/* The graph is nothing but its Function: it needs no activation of its own. */
+/* True if the graph consists of its Function only, which needs no activation
+ * for scope 0. */
 static bool is_bare(const pln_graph *g) {
   const pln_node *n = &g->nodes[g->root];
   return n->kind == PLN_FUNCTION && g->scopes[n->data].begin == 0 &&
          g->scopes[n->data].end == g->root;
 }
 
-/* Evaluates a graph's root and applies it to `args` (NULL: does not); takes
- * them. */
+/* Evaluates a graph's root and, unless `args` is NULL, applies it to them;
+ * takes `args`. */
 static pln_status call_graph(run *r, const pln_plan *plan, pln_attrs given,
                              pln_ref_cell *args, pln_runtime_value *to) {
   const pln_graph *g = plan->graph;
@@ -271,7 +276,8 @@ static pln_status call_global(run *r, pln_symbol name, pln_attrs given,
   return status;
 }
 
-/* Applies a value; takes `args`. given: the attributes of the call. */
+/* Applies a value to arguments; takes `args`. given: the attributes of the
+ * call. */
 static pln_status apply(run *r, const pln_runtime_value *callee,
                         pln_attrs given, pln_ref_cell *args,
                         pln_runtime_value *to) {
@@ -304,7 +310,7 @@ static pln_status read_operand(run *r, activation *act, pln_ref node,
       named ? pln_symbol_text(r->engine, g->nodes[node].attrs).data : "?");
 }
 
-/* Operands [first, end) as data of a new box. */
+/* Operands [first, end) as the elements of a new cell. */
 static pln_status operands_in_cell(run *r, activation *act, const pln_node *n,
                                    uint32_t first, uint32_t end,
                                    pln_ref_cell **out) {
@@ -322,7 +328,7 @@ static pln_status operands_in_cell(run *r, activation *act, const pln_node *n,
   return PLN_OK;
 }
 
-/* Lets go what `node` used for the last time. */
+/* Releases values that `node` used for the last time. */
 static void release_last_uses(run *r, activation *act, pln_ref node) {
   const pln_graph *g = act->plan->graph;
   const pln_node *n = &g->nodes[node];
@@ -338,8 +344,8 @@ static void release_last_uses(run *r, activation *act, pln_ref node) {
 
 /* ---------------------------------------------------------- operator calls */
 
-/* What the operator is given; *count of it: the fields of its only operand when
- * that is a tuple, as Relay gives what is joined. */
+/* The operator's arguments and their number: the fields of its only operand
+ * when that is a tuple, as in Relay's concatenate. */
 static pln_status gather_tensors(run *r, activation *act, const pln_node *n,
                                  uint32_t *count) {
   const pln_ref *args = pln_operands(act->plan->graph, n);
@@ -385,7 +391,7 @@ static pln_status hold_results(run *r, uint32_t k, pln_runtime_value *out) {
   return status;
 }
 
-/* *first becomes the first field of a tuple, which has no other data. */
+/* Makes *first a tuple whose first field is the former *first. */
 static pln_status wrap(run *r, uint32_t n, pln_runtime_value *first) {
   pln_ref_cell *cell;
   pln_status status = pln_ref_cell_new(r->engine, n, &cell);
@@ -400,8 +406,8 @@ static pln_status wrap(run *r, uint32_t n, pln_runtime_value *first) {
   return PLN_OK;
 }
 
-/* Operands that no other node is to see are handed over: a kernel may make its
- * result of what nothing else holds. */
+/* Moves operands used for the last time into the arguments, so that a kernel
+ * may overwrite a tensor that nothing else refers to. */
 static void move_last_uses(activation *act, const pln_node *n,
                            pln_ref_cell *cell) {
   const pln_ref *args = pln_operands(act->plan->graph, n);
@@ -416,13 +422,13 @@ static void move_last_uses(activation *act, const pln_node *n,
   }
 }
 
-/* The attributes of a call, its references resolved. */
+/* The attributes of a call with references resolved. */
 static pln_status attrs_of(const run *r, const activation *act,
                            const pln_node *n, pln_attrs *out) {
   return pln_attrs_resolve(r->engine, n->attrs, act->given, out);
 }
 
-/* An operator on sequences and optionals. */
+/* Calls an operator on sequences and optionals. */
 static pln_status call_on_data(run *r, activation *act, pln_ref node,
                                pln_runtime_value *out) {
   const pln_graph *g = act->plan->graph;
@@ -467,8 +473,8 @@ static pln_status call_operator(run *r, activation *act, pln_ref node,
 
 /* ------------------------------------------------------------------- rounds */
 
-/* The rounds of loop, scan or sequence_map: a frame that calls the last operand
- * again and again. */
+/* Starts the iterations of loop, scan or sequence_map: pushes a frame that
+ * calls the last operand repeatedly. */
 static pln_status start_iterations(run *r, activation *act, pln_ref node) {
   const pln_graph *g = act->plan->graph;
   const pln_node *n = &g->nodes[node];
@@ -490,7 +496,7 @@ static pln_status start_iterations(run *r, activation *act, pln_ref node) {
   return status;
 }
 
-/* One more round, or the end of the innermost frame. */
+/* Starts the next iteration, or ends the innermost frame. */
 static pln_status run_next_iteration(run *r) {
   frame *f = &r->frames[r->n_frames - 1];
   pln_ref_cell *args;
@@ -542,7 +548,7 @@ static pln_status report_no_matching_arm(const run *r,
                         pln_symbol_text(r->engine, value->number).data);
 }
 
-/* Variables that the arm does not use are bound to nothing. */
+/* Binds the variables of the matched arm; unused ones get no value. */
 static void bind_arm(run *r, activation *act) {
   for (uint32_t i = 0; i < r->matcher.n_bound; i++) {
     slot *var = slot_of(act, r->matcher.bound[i].node);
@@ -598,8 +604,8 @@ static pln_status use_cell(run *r, activation *act, const pln_node *n,
   return pln_ref_cell_new(r->engine, 0, &out->of.cell);
 }
 
-/* A variable's type may fit the type of its value, N and 2, but not what is
- * computed. */
+/* A variable's declared type may be consistent with its value's type (N and 2)
+ * and still be wrong for the computed value. */
 static pln_status check_binding(const run *r, const pln_graph *g,
                                 const pln_ref *args,
                                 const pln_runtime_value *value) {
@@ -635,7 +641,7 @@ static pln_status make_tuple(run *r, activation *act, const pln_node *n,
   return PLN_OK;
 }
 
-/* Also of what is no tensor. */
+/* Copies any runtime value, tensor or not. */
 static pln_status copy_operand(run *r, activation *act, const pln_node *n,
                                pln_runtime_value *out) {
   pln_runtime_value value;
@@ -655,8 +661,8 @@ static pln_status call_value(run *r, activation *act, pln_ref node) {
   return apply(r, &callee, attrs, args, &slot_of(act, node)->retained);
 }
 
-/* A file may call an operator with any number of operands: whatever computes it
- * is spared those that do not fit. */
+/* A file may call an operator with any number of operands; kernels get only
+ * valid numbers. */
 static pln_status check_arity(run *r, const pln_node *n) {
   const pln_op_info *row = pln_op_row(r->engine, n->data);
   bool few = (int64_t)n->count < row->min_args;
@@ -679,7 +685,7 @@ static pln_status call_operation(run *r, activation *act, pln_ref node,
                                  : call_operator(r, act, node, out);
 }
 
-/* Computes one node: gives its value, or pushes the frame that will. */
+/* Evaluates one node: stores its value, or pushes the frame that will. */
 static pln_status eval_node(run *r, activation *act, pln_ref node,
                             pln_runtime_value *out) {
   const pln_graph *g = act->plan->graph;
@@ -727,7 +733,7 @@ static pln_status eval_node(run *r, activation *act, pln_ref node,
 
 /* --------------------------------------------------------------------- run */
 
-/* The next node of the frame's own scope that is needed, or its end. */
+/* The next needed node of the frame's own scope, or the scope's end. */
 static pln_ref advance_eval_frame(frame *f) {
   const pln_plan *p = f->act->plan;
   const pln_scope_row *rows = p->graph->scopes;
@@ -749,7 +755,7 @@ static pln_ref scope_result(const frame *f) {
   return f->scope == 0 ? g->root : g->scopes[f->scope].result;
 }
 
-/* Ends the innermost frame and hands its result over. */
+/* Pops the innermost frame and stores its result. */
 static pln_status leave_scope(run *r) {
   frame f = r->frames[--r->n_frames];
   pln_runtime_value value;
@@ -766,7 +772,7 @@ static pln_status leave_scope(run *r) {
   return PLN_OK;
 }
 
-/* What is asked at each step. */
+/* Polls and checks limits before each step. */
 static pln_status check_limits(run *r) {
   pln_engine *e = r->engine;
   PLN_TRY(pln_poll(e));
@@ -834,7 +840,7 @@ static void end_run(run *r) {
 
 /* ------------------------------------------------------ arguments, results */
 
-/* "node 'a' (Conv)": what the node at work came from, for messages. */
+/* The source of the current node for messages: "node 'a' (Conv)". */
 static size_t describe_running_node(void *ud, char *text, size_t size) {
   const run *r = ud;
   const pln_graph *g = r->graph;
@@ -852,7 +858,7 @@ static pln_status args_in_cell(pln_engine *engine, uint32_t n,
   return PLN_OK;
 }
 
-/* Field `i` of n results; what is no tuple is its own only field. */
+/* Field `i` of n results; a value that is not a tuple is its own only field. */
 static const pln_runtime_value *result_field(const pln_runtime_value *all,
                                              uint32_t n, uint32_t i) {
   if (all->kind == PLN_RUNTIME_TUPLE)
@@ -860,7 +866,7 @@ static const pln_runtime_value *result_field(const pln_runtime_value *all,
   return n == 1 ? all : NULL;
 }
 
-/* What a caller can hold: no closure, no cell. */
+/* True if a caller can hold the value: it contains no closure and no cell. */
 static bool ends_run(const pln_runtime_value *value) {
   return value->kind < PLN_N_RUNTIME_VALUE_KINDS;
 }

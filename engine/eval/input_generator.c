@@ -1,29 +1,32 @@
-/* input_generator.c: made-up arguments for comparing two functions.
+/* input_generator.c: generates inputs for comparing two functions.
  *
- * Called by pl.check. Numbers are drawn evenly from a small range; one in eight
- * is one of those that find mistakes: zeros of both signs, infinities, NaN, the
- * ends of an integer's range. What always holds: one seed gives one tensor, on
- * every machine, for every dtype there is. */
+ * Called by pl.check. Numbers are uniform over a small range; one in eight is a
+ * value that often reveals errors: zeros of both signs, infinities, NaN, the
+ * limits of an integer's range. Invariant: equal seeds give equal tensors, on
+ * every machine, for every dtype. */
 
 #include <math.h>
 
 #include "ir/tensor/tensor.h"
 #include "op/kernel/elementwise/small_float.h"
 
-/* Floats stay so small that sums and products of a few do not overflow: whether
- * they do is up to the order in which a correct rewrite computes them. */
+/* Floats are so small that sums and products of a few do not overflow: a
+ * correct rewrite may change the order of computation and with it the
+ * overflow. */
 typedef struct value_choices {
-  double low, high;          /* of the floats in between */
-  int64_t least, most;       /* of the integers, the least of signed ones */
-  uint32_t n_floats, n_ints; /* of what is strewn in */
+  double low, high;          /* range of the uniform floats */
+  int64_t least, most;       /* range of the integers, the minimum for signed
+                              * dtypes */
+  uint32_t n_floats, n_ints; /* number of special values */
   double floats[8];
-  int64_t ints[4]; /* INT64_MIN and INT64_MAX stand for the dtype's own */
+  int64_t ints[4]; /* INT64_MIN and INT64_MAX: the dtype's own limits */
 } value_choices;
 
 static const value_choices palettes[PLN_N_GENERATOR_KINDS] = {
     [PLN_GENERATE_ORDINARY] = {.low = -2,
                                .high = 2,
-                               .least = -2, /* these are indices of 2, too */
+                               .least = -2, /* also valid as indices into an
+                                             * axis of size 2 */
                                .most = 1,
                                .n_floats = 6,
                                .n_ints = 1,
@@ -71,7 +74,7 @@ static void store_bits(uint32_t bits, uint8_t *data, size_t i, uint64_t v) {
   data[i / per] = (uint8_t)(rest | ((unsigned)v & mask) << shift);
 }
 
-/* A power of two, or NaN: that is all the dtype has. */
+/* A power of two or NaN, the only values of the dtype. */
 static uint8_t e8m0(double x) {
   uint8_t bits = 255;
   return pln_double_to_e8m0(fabs(x), PLN_E8M0_NEAREST, true, &bits) ? bits
@@ -120,7 +123,8 @@ static bool is_signed(pln_dtype dtype) {
          dtype == PLN_INT64 || dtype == PLN_INT4 || dtype == PLN_INT2;
 }
 
-/* The dtype's least and greatest for what stands for them; two's complement. */
+/* Replaces INT64_MIN and INT64_MAX by the dtype's limits, in two's
+ * complement. */
 static uint64_t own_limit(pln_dtype dtype, int64_t v) {
   uint32_t bits = pln_dtype_bits(dtype);
   uint64_t top = (uint64_t)1 << (bits - 1);

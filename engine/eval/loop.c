@@ -1,9 +1,9 @@
-/* loop.c: the rounds of loop, scan, scan_batches and sequence_map. Called by
- * the evaluator, which calls the nested function between two steps.
+/* loop.c: iterations of loop, scan, scan_batches and sequence_map. The
+ * evaluator calls it between two calls of the nested function.
  *
- * What holds: the carried data are as the last round left them; each result
- * that is collected has one datum a round. Tensors are collected and joined at
- * the end, so a round costs what it computes. */
+ * Invariants: the carried values are those of the last iteration; each
+ * collected result has one value per iteration. Collected tensors are joined at
+ * the end, so that an iteration costs only its own computation. */
 
 #include "eval/loop.h"
 
@@ -11,7 +11,7 @@
 #include "op/kernel/shape/concat_split.h"
 #include "op/op.h"
 
-/* What rounds give one after another. */
+/* The values of one collected result. */
 typedef struct collection {
   pln_runtime_value *items;
   uint32_t count, capacity;
@@ -22,21 +22,21 @@ struct pln_loop_state {
   const pln_graph *graph;
   pln_ref node;
   pln_op op;
-  pln_attrs attrs; /* the node's, with no reference left */
+  pln_attrs attrs; /* the node's attributes with references resolved */
   pln_ref_cell *args;
-  pln_runtime_value given; /* by the round before */
-  uint32_t first;          /* operand that is carried, or scanned first */
-  uint32_t n_carried;      /* operands */
-  uint32_t n_scanned;      /* operands; of scan and sequence_map */
-  uint32_t n_results;      /* of the call */
-  int64_t iteration,
-      iterations; /* rounds: INT64_MAX when only the condition ends it */
-  bool goes_on;   /* the condition of loop */
-  bool started;   /* a round was begun */
+  pln_runtime_value given; /* result of the previous iteration */
+  uint32_t first;          /* index of the first carried or scanned operand */
+  uint32_t n_carried;      /* number of carried operands */
+  uint32_t n_scanned;      /* number of scanned operands (scan, sequence_map) */
+  uint32_t n_results;      /* number of results of the call */
+  int64_t iteration, iterations; /* number of iterations; INT64_MAX when only
+                                  * the condition ends the loop */
+  bool goes_on;                  /* the value of loop's condition */
+  bool started;                  /* the first iteration was started */
   pln_runtime_value *carried;
-  collection *collected; /* the other results */
-  int64_t batch, time;   /* of scan_batches: of the next round */
-  collection *ended;     /* all results of the batches that are done */
+  collection *collected; /* results that are collected */
+  int64_t batch, time;   /* scan_batches: indices of the next iteration */
+  collection *ended;     /* collected results of finished batches */
 };
 
 static pln_kernel_call as_kernel(const pln_loop_state *c) {
@@ -55,7 +55,7 @@ bool pln_is_loop_op(pln_op op) {
 
 /* ------------------------------------------------------------------- start */
 
-/* A scalar operand of loop; `fallback` when it is left out. */
+/* The value of a scalar operand of loop; `fallback` when omitted. */
 static pln_status read_scalar(const pln_loop_state *c, uint32_t i,
                               pln_dtype dtype, int64_t fallback, int64_t *out) {
   const pln_runtime_value *value = &c->args->items[i];
@@ -90,7 +90,7 @@ static int64_t attr_at(const pln_loop_state *c, const char *name, uint32_t i) {
   return list.ints && i < list.count ? list.ints[i] : 0;
 }
 
-/* The axis along which operand `i` of those that are scanned is cut. */
+/* The axis along which the scanned operand `i` is sliced. */
 static pln_status scan_axis(const pln_loop_state *c, uint32_t i,
                             uint32_t *axis) {
   const pln_runtime_value *value = &c->args->items[c->first + c->n_carried + i];
@@ -134,8 +134,8 @@ static pln_status start_map(pln_loop_state *c) {
   return PLN_OK;
 }
 
-/* How many rounds batch `i` takes: all of the sequence, unless operand 0 says
- * less. */
+/* Number of iterations of batch `i`: the sequence length, unless operand 0 is
+ * smaller. */
 static int64_t length_of(const pln_loop_state *c, int64_t i) {
   int64_t length = c->args->items[c->first + c->n_carried].of.tensor->dims[1];
   if (c->args->items[0].kind == PLN_RUNTIME_TENSOR)
@@ -250,7 +250,8 @@ pln_runtime_value *pln_loop_state_result(pln_loop_state *loop) {
   return &loop->given;
 }
 
-/* Field `i` of what the round gave; what is no tuple is its own only field. */
+/* Field `i` of an iteration's result; a value that is not a tuple is its own
+ * only field. */
 static pln_runtime_value *field_of(pln_loop_state *c, uint32_t i) {
   if (c->given.kind != PLN_RUNTIME_TUPLE)
     return i == 0 ? &c->given : NULL;
@@ -276,7 +277,7 @@ static pln_status collect(pln_loop_state *c, collection *to,
   return PLN_OK;
 }
 
-/* Shorter sequences are filled up with zeros. */
+/* Pads shorter sequences with zeros. */
 static pln_status fill_up(pln_loop_state *c, collection *all) {
   int64_t most = c->args->items[c->args->count - 1].of.tensor->dims[1];
   pln_runtime_value last = all->items[all->count - 1];
@@ -301,7 +302,7 @@ static void clear_collection(const pln_loop_state *c, collection *all) {
   all->count = 0;
 }
 
-/* The results of a sequence of the batch that is through. */
+/* Joins the results of the finished batch. */
 static pln_status end_batch(pln_loop_state *c) {
   pln_kernel_call call = as_kernel(c);
   for (uint32_t i = 0; i < c->n_carried; i++)
@@ -322,7 +323,7 @@ static pln_status end_batch(pln_loop_state *c) {
   return PLN_OK;
 }
 
-/* Each sequence begins with carried values of its own. */
+/* Each batch starts from its own initial carried values. */
 static pln_status begin_batch(pln_loop_state *c) {
   pln_kernel_call call = as_kernel(c);
   for (uint32_t i = 0; i < c->n_carried; i++) {
@@ -357,7 +358,7 @@ static pln_status collect_iteration(pln_loop_state *c) {
   return PLN_OK;
 }
 
-/* What the next round of a batch sees of operand `i` of those scanned. */
+/* The slice of the scanned operand `i` for the next iteration of a batch. */
 static pln_status slice_batch_operand(const pln_loop_state *c, uint32_t i,
                                       pln_runtime_value *out) {
   const pln_runtime_value *value = &c->args->items[c->first + c->n_carried + i];
@@ -373,7 +374,7 @@ static pln_status slice_batch_operand(const pln_loop_state *c, uint32_t i,
   return status;
 }
 
-/* What a round of scan or sequence_map sees of operand `i`. */
+/* The slice of operand `i` for an iteration of scan or sequence_map. */
 static pln_status slice_scanned_operand(const pln_loop_state *c, uint32_t i,
                                         pln_runtime_value *out) {
   if (c->op == PLN_OP_SCAN_BATCHES)
@@ -407,8 +408,8 @@ static pln_status give_scalar(const pln_loop_state *c, pln_dtype dtype,
   return PLN_OK;
 }
 
-/* What is carried goes with the round, which may change it if nothing else
- * holds it. */
+/* Carried values are moved into the arguments, so that the body may overwrite
+ * tensors that nothing else refers to. */
 static pln_status fill_arguments(pln_loop_state *c, pln_ref_cell *args) {
   uint32_t at = 0;
   if (c->op == PLN_OP_LOOP) {
@@ -445,7 +446,7 @@ pln_status pln_loop_state_next(pln_loop_state *c, pln_ref_cell **args) {
 
 /* ------------------------------------------------------------------ result */
 
-/* The type of result `i` of the call; 0 when it is not known. */
+/* The type of result `i` of the call; 0 when unknown. */
 static pln_type type_of(const pln_loop_state *c, uint32_t i) {
   const pln_node *n = &c->graph->nodes[c->node];
   if (!n->results)
@@ -455,8 +456,8 @@ static pln_type type_of(const pln_loop_state *c, uint32_t i) {
   return pln_type_part_at(c->engine, n->type, i);
 }
 
-/* No round came: the type tells the rest of the shape; what it does not tell
- * is 0. */
+/* Without iterations the rest of the shape comes from the type; unknown dims
+ * become 0. */
 static pln_status stack_nothing(const pln_loop_state *c, uint32_t i,
                                 uint32_t axis, pln_tensor **out) {
   pln_type type = type_of(c, i);

@@ -1,8 +1,8 @@
-/* pattern_match.c: which arm of a Match a value takes, and what its variables
- * stand for.
+/* pattern_match.c: selects the arm of a Match for a value and binds the arm's
+ * pattern variables.
  *
- * Called by evaluator.c. Patterns are taken apart with a stack, so their depth
- * is no matter; arms are tried in order. */
+ * Called by evaluator.c. Patterns are matched with an explicit stack, so their
+ * depth does not matter; arms are tried in order. */
 
 #include "eval/pattern_match.h"
 
@@ -22,7 +22,7 @@ static pln_status bind_pattern_var(pln_pattern_matcher *f, pln_ref var,
   return PLN_OK;
 }
 
-/* The pattern's fields are to meet the value's. */
+/* Pushes the pattern's fields with the value's fields. */
 static pln_status open_fields(pln_pattern_matcher *f, const pln_graph *g,
                               pln_ref pattern, const pln_runtime_value *value,
                               bool *fits) {
@@ -55,7 +55,7 @@ static pln_status match_pattern(pln_pattern_matcher *f, const pln_graph *g,
   return PLN_OK;
 }
 
-/* Behind the arm's parameters and patterns. */
+/* The pattern of an arm: the node after its parameters and subpatterns. */
 static pln_ref pattern_of(const pln_graph *g, pln_scope arm) {
   pln_ref at = g->scopes[arm].begin + g->scopes[arm].n_params;
   while (g->nodes[at].kind != PLN_CLAUSE)

@@ -1,4 +1,4 @@
-/* pattern_match.h: whether a value fits the pattern of a Match's arm. */
+/* pattern_match.h: matches a value against the patterns of a Match. */
 
 #ifndef PLN_EVAL_PATTERN_MATCH_H
 #define PLN_EVAL_PATTERN_MATCH_H
@@ -6,25 +6,25 @@
 #include "ir/graph/graph.h"
 #include "ir/tensor/runtime_value.h"
 
-/* A variable or a pattern, and the value it meets: a part of the matched one,
- * borrowed. */
+/* A pattern variable or subpattern, and the part of the matched value that
+ * corresponds to it, borrowed. */
 typedef struct pln_pattern_binding {
   pln_ref node;
   const pln_runtime_value *value;
 } pln_pattern_binding;
 
-/* What it takes, kept from one match to the next; zeroed at first. */
+/* Buffers reused from one match to the next; zero-initialised. */
 typedef struct pln_pattern_matcher {
   pln_engine *engine;
   pln_pattern_binding
-      *bound; /* what the variables of the last pattern stand for */
+      *bound; /* values of the variables of the matched pattern */
   uint32_t n_bound, cap_bound;
   pln_pattern_binding *todo;
   uint32_t n_todo, cap_todo;
 } pln_pattern_matcher;
 
-/* The first scope of `match`, which owns some, whose pattern `value` fits;
- * PLN_NONE when none does. */
+/* The first scope of `match`, which has at least one, whose pattern matches
+ * `value`; PLN_NONE when none does. */
 pln_status pln_pattern_match_arm(pln_pattern_matcher *matcher,
                                  const pln_graph *graph, pln_ref match,
                                  const pln_runtime_value *value,

@@ -1,8 +1,10 @@
-/* plan.c: which nodes a run must compute: the root, what has effects, and what
- * these need. Made once for each graph of a run, in two linear sweeps.
+/* plan.c: determines which nodes a run must evaluate: the root, nodes with
+ * effects, and what these need. Made once per graph of a run, in two linear
+ * sweeps.
  *
- * What holds: owners are met before the nodes of their scopes in the sweep from
- * the end, so a scope is known to be entered or not before its nodes are. */
+ * Invariant: the backward sweep reaches an owner before the nodes of its
+ * scopes, so it is known whether a scope is entered before its nodes are
+ * visited. */
 
 #include "eval/plan.h"
 
@@ -55,7 +57,7 @@ static bool is_needed(const pln_plan *p, pln_ref i, const uint8_t *entered) {
          entered[p->node_scope[i]];
 }
 
-/* A Let uses its value for the Var; it is no use of the Var. */
+/* A Let uses its value on behalf of the Var; it does not use the Var. */
 static void need_operands(pln_plan *p, pln_ref i) {
   const pln_node *n = &p->graph->nodes[i];
   const pln_ref *args = pln_operands(p->graph, n);
@@ -84,7 +86,7 @@ static void find_needs(pln_plan *p, uint8_t *entered) {
 
 /* ------------------------------------------------------------------- slots */
 
-/* `body`: of each scope that of the function it lies in. */
+/* `body`: for each scope, the scope of the function that contains it. */
 static void find_bodies(const pln_graph *g, pln_scope *body) {
   body[0] = 0;
   for (pln_scope s = 1; s < g->n_scopes; s++) {

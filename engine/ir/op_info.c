@@ -1,22 +1,22 @@
 /* op_info.c: the engine's table of operators.
  *
- * Rows 1 .. n are the static ones of op/ops.def; operators that only a file
- * knows follow as opaque rows. Rows never move and never go. */
+ * Rows 1 .. n are the static ones of op/ops.def. Operators known only from a
+ * file follow as opaque rows. Rows never move and are never removed. */
 
 #include "ir/op_info.h"
 #include "ir/worker/child_engine.h"
 
 struct pln_op_table {
-  const struct pln_op_table *base; /* of a child: its parent's table */
+  const struct pln_op_table *base; /* child engines: the parent's table */
   const pln_op_info *rows;
-  uint32_t n_rows; /* of a child: all of its parent's */
+  uint32_t n_rows; /* child engines: the number of the parent's rows */
   uint32_t n_opaque, cap_opaque;
   pln_op_info **opaque; /* in the arena, as are their names */
   pln_arena arena;
   pln_idmap *by_name; /* symbol -> operator */
 };
 
-/* What a call has that calls no operator. */
+/* The row of a call that calls no operator. */
 static const pln_op_info no_op = {
     .name = "", .max_args = -1, .traits = PLN_TRAIT_OPAQUE, .doc = ""};
 

@@ -16,7 +16,7 @@ extern "C" {
 typedef uint32_t pln_ref;
 #define PLN_NONE UINT32_MAX
 
-/* ir/graph/kinds.def tells what each is made of. */
+/* The kinds of nodes. ir/graph/kinds.def lists the fields of each kind. */
 typedef enum pln_kind {
   PLN_VAR = 0,
   PLN_CONSTANT,
@@ -108,23 +108,25 @@ typedef enum pln_kind {
 
 PLN_API const char *pln_kind_name(pln_kind kind); /* "TupleGetItem": static */
 
-/* A place in a source text. Rows and columns count from 1, columns in bytes;
- * the end is one past the last character; 0: not known, as of nodes that TVM
- * took from another framework, where the source is a node's name there. */
+/* A range in a source text. Rows and columns count from 1; columns are in
+ * bytes; the end is one past the last character. 0 means unknown: TVM records
+ * only a node name, without a position, for models imported from other
+ * frameworks. */
 typedef struct pln_source_span {
   pln_symbol source;
   uint32_t row, column;
   uint32_t end_row, end_column;
 } pln_source_span;
 
-/* A sealed graph: an expression (pln_graph_root) with all it needs, usually a
- * Function. Never changes; reference counted.
- * Scope 0 is the graph's own; scope rows stand in order of their begin. */
+/* A sealed graph: an expression (pln_graph_root, usually a Function) and every
+ * node that it needs. Immutable and reference counted. Scope 0 is the graph's
+ * own scope; scope rows are sorted by begin. */
 typedef struct pln_graph pln_graph;
 typedef uint32_t pln_scope;
 
-/* A reference more, and one less: the last one frees it (release takes NULL).
- * The engine is borrowed; nodes are 0 to size - 1, scopes 0 to n_scopes - 1. */
+/* Retain adds a reference; release drops one and frees the graph with the last.
+ * Release accepts NULL. The engine is borrowed. Nodes are 0 to size - 1, scopes
+ * 0 to n_scopes - 1. */
 PLN_API pln_graph *pln_graph_retain(const pln_graph *graph);
 PLN_API void pln_graph_release(pln_graph *graph);
 PLN_API pln_engine *pln_graph_engine(const pln_graph *graph);
@@ -132,15 +134,16 @@ PLN_API uint32_t pln_graph_size(const pln_graph *graph); /* nodes */
 PLN_API pln_ref pln_graph_root(const pln_graph *graph);
 PLN_API uint32_t pln_graph_n_scopes(const pln_graph *graph);
 
-/* What a node (less than the size) is, its type, what is known of its integers
- * (0: nothing), and its effects. */
+/* The node's kind, its type, the integers that its value is known to hold (0:
+ * unknown) and its effects. `node` is less than the graph's size. */
 PLN_API pln_kind pln_node_kind(const pln_graph *graph, pln_ref node);
 PLN_API pln_type pln_node_type(const pln_graph *graph, pln_ref node);
 PLN_API pln_value pln_node_value(const pln_graph *graph, pln_ref node);
 PLN_API pln_effect pln_node_effects(const pln_graph *graph, pln_ref node);
-/* Operands: Call arguments (a callee that is no operator is operand 0), Tuple
- * fields, the tuple of TupleGetItem, Let's var and value, If's condition, ...
- * Nested functions of an ONNX operator follow its inputs. */
+/* Operands: the arguments of a Call (operand 0 is the callee unless the callee
+ * is an operator), the fields of a Tuple, the tuple of a TupleGetItem, the var
+ * and value of a Let, the condition of an If, ... Nested functions of an ONNX
+ * operator follow its inputs. */
 PLN_API uint32_t pln_node_n_operands(const pln_graph *graph, pln_ref node);
 PLN_API const pln_ref *pln_node_operands(const pln_graph *graph, pln_ref node);
 PLN_API pln_op pln_node_op(const pln_graph *graph, pln_ref node);
@@ -148,55 +151,61 @@ PLN_API pln_attrs pln_node_attrs(const pln_graph *graph, pln_ref node);
 /* 0: the value itself; k: a tuple of k results (Call, If). */
 PLN_API uint32_t pln_node_n_results(const pln_graph *graph, pln_ref node);
 PLN_API uint32_t pln_node_index(const pln_graph *graph, pln_ref node);
-/* Of an IntImm or FloatImm; else 0. */
+/* The value of an IntImm or FloatImm; 0 for other kinds. */
 PLN_API int64_t pln_node_int(const pln_graph *graph, pln_ref node);
 PLN_API double pln_node_float(const pln_graph *graph, pln_ref node);
-/* Of a Constant, borrowed; else NULL. */
+/* The tensor of a Constant, borrowed; NULL for other kinds. */
 PLN_API const pln_tensor *pln_node_tensor(const pln_graph *graph, pln_ref node);
 /* The engine-wide identity of a Var. */
 PLN_API uint32_t pln_node_var(const pln_graph *graph, pln_ref node);
 /* Var: name hint; GlobalVar, Constructor: name. */
 PLN_API pln_symbol pln_node_symbol(const pln_graph *graph, pln_ref node);
-/* Where the node stands in the text that it was read from, if it was. False
- * when nothing is known. `printed` (may be NULL): it is shown in text. */
+/* The node's range in the text that it was parsed from. Returns false when it
+ * is unknown. `printed` (may be NULL): whether the printer writes the span. */
 PLN_API bool pln_node_place(const pln_graph *graph, pln_ref node,
                             pln_source_span *out, bool *printed);
-/* What made a node, newest first: passes and their rules, at the end where it
- * came from. pln_node_history gives the first row, pln_history_next reads the
- * row `at` and gives the one after it; 0: no more, or nothing is known. */
+/* The history of a node, newest first: the passes and rules that made it, and
+ * last its source. pln_node_history returns the first row; pln_history_next
+ * reads the row `at` and returns the following one. 0: no more rows, or nothing
+ * is known. */
 typedef struct pln_history_row {
   uint32_t at;
   bool is_source;
-  /* A change. */
-  pln_symbol pass;      /* 0: made outside of passes */
-  pln_symbol rule;      /* 0: the pass named none */
-  uint32_t run;         /* of the pass, in the outermost application */
-  uint32_t application; /* in that run, of those asked for of its function; 0:
-                           not counted */
-  uint32_t from; /* what it was made from, for pln_history_describe; 0: not */
-  uint32_t also; /*   known; the second: what was merged in, or else */
-  /* A source; what is not known is 0. */
+  /* Set in a row that describes a change. */
+  pln_symbol pass;      /* 0: made outside passes */
+  pln_symbol rule;      /* 0: the pass named no rule */
+  uint32_t run;         /* number of the pass run within the outermost apply */
+  uint32_t application; /* number of the rule application within that run for
+                         * its function; 0: not counted */
+  /* What the node was made from, for pln_history_describe; 0: unknown. */
+  uint32_t from;
+  uint32_t also; /* a node merged into it, or another source; 0: none */
+  /* Set in a row that describes a source; 0 where unknown. */
   pln_symbol name;
-  pln_source_span place; /* in a text */
-  pln_symbol script;     /* a Lua file, and the line that built it */
+  pln_source_span place; /* range in a text */
+  pln_symbol script;     /* Lua file, and the line in it that built the node */
   uint32_t line;
-  const char *file; /* borrowed, as the next two: of a node of an ONNX model */
-  pln_slice node;   /*   its name, or first output, and its operator */
+  const char *file; /* Borrowed, like the next two. Set for a node of an ONNX
+                     * model. */
+  pln_slice node;   /* the ONNX node's name, or its first output; its
+                     * operator */
   pln_slice op;
 } pln_history_row;
 PLN_API uint32_t pln_node_history(const pln_graph *graph, pln_ref node);
 PLN_API uint32_t pln_history_next(const pln_graph *graph, uint32_t at,
                                   pln_history_row *out);
-/* The source behind a row, as snprintf does: "node 'a' (Conv), model.onnx". */
+/* Formats the source behind a history row, with snprintf's protocol: "node 'a'
+ * (Conv), model.onnx". */
 PLN_API size_t pln_history_describe(const pln_graph *graph, uint32_t at,
                                     char *text, size_t size);
-/* Scopes owned: Function, LetBlock and For 1, If 2, Match one an arm. */
+/* Number of owned scopes: 1 for Function, LetBlock and For, 2 for If, one per
+ * arm for Match. */
 PLN_API uint32_t pln_node_n_scopes(const pln_graph *graph, pln_ref node);
 PLN_API pln_scope pln_node_scope(const pln_graph *graph, pln_ref node,
                                  uint32_t index);
 
-/* Nodes of a scope and of those nested in it: [begin, end). Its parameters
- * are the first n_params of them. */
+/* Nodes of a scope and of its nested scopes: [begin, end). Its parameters are
+ * the first n_params nodes of that interval. */
 PLN_API pln_ref pln_scope_begin(const pln_graph *graph, pln_scope scope);
 PLN_API pln_ref pln_scope_end(const pln_graph *graph, pln_scope scope);
 PLN_API pln_ref pln_scope_owner(const pln_graph *graph, pln_scope scope);
@@ -204,33 +213,33 @@ PLN_API pln_scope pln_scope_parent(const pln_graph *graph, pln_scope scope);
 PLN_API pln_ref pln_scope_result(const pln_graph *graph, pln_scope scope);
 PLN_API uint32_t pln_scope_n_params(const pln_graph *graph, pln_scope scope);
 PLN_API pln_attrs pln_scope_attrs(const pln_graph *graph, pln_scope scope);
-/* Of a Function's scope: a tuple type of its type parameters; 0: none. */
+/* The type parameters of a Function's scope as a tuple type; 0: none. */
 PLN_API pln_type pln_scope_type_params(const pln_graph *graph, pln_scope scope);
 
-/* Checks every rule of ir/README.md in one linear pass; PLN_ERR_INVALID with
- * the node and the rule it breaks, PLN_ERR_TYPE with a call that does not fit
- * the function that it calls, and with a use of a let's variable inside of the
- * let's own value that does not fit its type. */
+/* Checks every invariant of ir/README.md in one linear pass. PLN_ERR_INVALID
+ * names the node and the broken invariant. PLN_ERR_TYPE: a call does not match
+ * the signature of its callee, or a let value uses its own variable at another
+ * type. */
 PLN_API pln_status pln_graph_verify(const pln_graph *graph) PLN_CHECKED;
-/* Verified, and well-formed as Relay has it: each variable is bound once at the
- * most, not after it appeared free, and not used after its scope ended. Of a
- * PrimFunc each variable is bound, too, and a block with variables uses no
- * index of a loop around it. */
+/* Verifies the graph and checks Relay's well-formedness: each variable is bound
+ * at most once, is not free before its binding, and is not used after its scope
+ * ends. In a PrimFunc every variable must be bound, and a block with block
+ * variables must not use the index of an enclosing loop. */
 PLN_API pln_status pln_graph_well_formed(const pln_graph *graph) PLN_CHECKED;
 
-/* The tree of immediate post-dominators over what uses what: out[i] is the
- * nearest node that all ways of node i's value lead through, PLN_NONE when
- * there is none: its value leaves a function, is bound, has an effect, or is
- * not used. A branch, an arm or a block leads to its owner. `out` has
- * pln_graph_size places. Near-linear time. */
+/* The tree of immediate post-dominators of the def-use graph: out[i] is the
+ * nearest node that lies on every path from node i to its uses' results.
+ * PLN_NONE when there is none: the value leaves a function, is bound, has an
+ * effect, or is unused. A branch, arm or block leads to its owner. `out` has
+ * pln_graph_size entries. Near-linear time. */
 PLN_API pln_status pln_graph_dominators(const pln_graph *graph,
                                         pln_ref *out) PLN_CHECKED;
 
-/* Structural equality and hash of two expressions as Relay defines them:
- * alpha-equivalent, shared differs from duplicated; `map_free_vars` lets free
- * Vars correspond. A Constructor without a type is that of its name, whatever
- * the other's type: only the module it is for knows its definition. Of modules
- * the definitions are compared as well. */
+/* Structural equality and hash of two expressions, as Relay defines them: up to
+ * alpha-equivalence, and a shared node differs from a duplicated one.
+ * `map_free_vars` allows free Vars to correspond. A Constructor without a type
+ * equals any Constructor of its name, because only the module knows its
+ * definition. For modules, type definitions are compared too. */
 PLN_API pln_status pln_graph_equal(const pln_graph *a, pln_ref node_a,
                                    const pln_graph *b, pln_ref node_b,
                                    bool map_free_vars, bool *out) PLN_CHECKED;
@@ -238,11 +247,11 @@ PLN_API pln_status pln_graph_hash(const pln_graph *graph, pln_ref node,
                                   bool map_free_vars,
                                   uint64_t *out) PLN_CHECKED;
 
-/* Where two expressions or modules differ first. */
+/* The first difference between two expressions or modules. */
 typedef struct pln_mismatch {
   bool equal;
-  pln_ref a, b; /* the nodes; PLN_NONE when it lies in no function */
-  /* Of modules: the functions' numbers, or PLN_NONE. */
+  pln_ref a, b; /* the differing nodes; PLN_NONE outside functions */
+  /* For modules: indices of the functions, or PLN_NONE. */
   uint32_t function_a, function_b;
   char text[512]; /* "@main.body.args[0].attrs.axis: 1 versus 2" */
 } pln_mismatch;
@@ -253,24 +262,27 @@ PLN_API pln_status pln_graph_mismatch(const pln_graph *a, pln_ref node_a,
 
 /* ---------------------------------------------------------------- builder */
 
-/* The only thing that appends. Nodes are typed as they are appended.
+/* A builder is the only way to append nodes. Nodes are typed as they are
+ * appended.
  *
- * Scoped use (files, passes): open a scope, append into it, end it with its
- * result, append its owner; nodes belong to the innermost open scope, or to the
- * one named by pln_build_in.
- * Free use (scripts): nothing is open; nodes float, and pln_build_bind makes a
- * Function of a floating body; sealing finds each node's place. */
+ * Scoped use (file readers, passes): open a scope, append into it, end it with
+ * its result, then append its owner. Nodes go to the innermost open scope, or
+ * to the scope named by pln_build_in.
+ *
+ * Free use (scripts): no scope is open and nodes float. pln_build_bind makes a
+ * Function of a floating body. Sealing places each node in a scope. */
 typedef struct pln_builder pln_builder;
 
-/* An empty builder, to be freed before its engine, spent or not; free takes
- * NULL. Sealed graphs live on. */
+/* Makes an empty builder. Free it before its engine, whether or not it was
+ * sealed; free accepts NULL. Sealed graphs outlive their builder. */
 PLN_API pln_status pln_builder_new(pln_engine *engine,
                                    pln_builder **out) PLN_CHECKED;
 PLN_API void pln_builder_free(pln_builder *builder);
-/* What has been appended so far, to be read like a sealed graph. Borrowed. */
+/* The nodes appended so far, readable like a sealed graph. Borrowed. */
 PLN_API const pln_graph *pln_builder_graph(const pln_builder *builder);
 
-/* Leaves. Var: a new identity, or `var` != 0 to make a node of an old one. */
+/* Nodes without operands. Var: 0 makes a new variable; another value of `var`
+ * makes a node of an existing variable. */
 PLN_API pln_status pln_build_var(pln_builder *b, pln_symbol name, pln_type type,
                                  uint32_t var, pln_ref *out) PLN_CHECKED;
 PLN_API pln_status pln_build_constant(pln_builder *b, const pln_tensor *tensor,
@@ -281,14 +293,14 @@ PLN_API pln_status pln_build_global_var(pln_builder *b, pln_symbol name,
                                         pln_ref *out) PLN_CHECKED;
 PLN_API pln_status pln_build_op(pln_builder *b, pln_op op,
                                 pln_ref *out) PLN_CHECKED;
-/* A constructor of an algebraic data type; `type` 0: as the module of the
- * builder defines it. */
+/* A constructor of an algebraic data type. `type` 0: the type that the
+ * builder's module defines. */
 PLN_API pln_status pln_build_constructor(pln_builder *b, pln_symbol name,
                                          pln_type type,
                                          pln_ref *out) PLN_CHECKED;
-/* Patterns. An arm of a Match is a scope: its parameters are the variables its
- * pattern binds, in order; then come the pattern's nodes, the Clause, and what
- * the arm computes. */
+/* Patterns. Each arm of a Match is a scope. Its parameters are the variables
+ * that its pattern binds, in order; then come the pattern's nodes, the Clause,
+ * and the arm's body. */
 PLN_API pln_status pln_build_pattern_wildcard(pln_builder *b,
                                               pln_ref *out) PLN_CHECKED;
 PLN_API pln_status pln_build_pattern_var(pln_builder *b, pln_ref var,
@@ -315,23 +327,24 @@ PLN_API pln_status pln_build_call(pln_builder *b, pln_op op, pln_attrs attrs,
                                   uint32_t n_results, uint32_t n,
                                   const pln_ref *args,
                                   pln_ref *out) PLN_CHECKED;
-/* A call of any other expression (GlobalVar, Var, Function, Constructor); that
- * of an Op is a call of the operator. */
+/* A call of any other expression (GlobalVar, Var, Function, Constructor). With
+ * an Op as callee it makes a call of that operator. */
 PLN_API pln_status pln_build_apply(pln_builder *b, pln_ref callee,
                                    pln_attrs attrs, uint32_t n_results,
                                    uint32_t n, const pln_ref *args,
                                    pln_ref *out) PLN_CHECKED;
-/* The same with types for the first type parameters of what is called, or all.
- * They are kept, as the attribute "type_args", when the arguments do not tell
- * them. PLN_ERR_TYPE when there are too many, or arguments do not fit. */
+/* The same with explicit type arguments for some or all type parameters of the
+ * callee, in order. They are stored as the attribute "type_args" when the
+ * arguments do not determine them. PLN_ERR_TYPE when there are too many, or
+ * when arguments do not match. */
 PLN_API pln_status pln_build_apply_at(pln_builder *b, pln_ref callee,
                                       uint32_t n_types, const pln_type *types,
                                       pln_attrs attrs, uint32_t n_results,
                                       uint32_t n, const pln_ref *args,
                                       pln_ref *out) PLN_CHECKED;
-/* What a call gives for the type parameters of what it calls, a tuple type:
- * what is written, else what follows from arguments and result; 0 in place of
- * one that nothing tells. 0 when there are none; operators have none. */
+/* The type arguments of a call as a tuple type: the explicit ones, else those
+ * inferred from arguments and result; 0 for one that cannot be inferred. *out
+ * is 0 when the callee has no type parameters; operators have none. */
 PLN_API pln_status pln_call_type_args(const pln_graph *graph, pln_ref call,
                                       pln_type *out) PLN_CHECKED;
 PLN_API pln_status pln_build_ref_create(pln_builder *b, pln_ref value,
@@ -342,14 +355,15 @@ PLN_API pln_status pln_build_ref_write(pln_builder *b, pln_ref ref,
                                        pln_ref value, pln_ref *out) PLN_CHECKED;
 /* Opens a scope inside the innermost open one. */
 PLN_API pln_status pln_build_open(pln_builder *b, pln_scope *out) PLN_CHECKED;
-/* A parameter of the innermost open scope; before anything else in it. */
+/* Appends a parameter to the innermost open scope. Parameters come before all
+ * other nodes of the scope. */
 PLN_API pln_status pln_build_param(pln_builder *b, pln_symbol name,
                                    pln_type type, uint32_t var,
                                    pln_ref *out) PLN_CHECKED;
 /* Closes the innermost scope, which must be `scope`. */
 PLN_API pln_status pln_build_end(pln_builder *b, pln_scope scope,
                                  pln_ref result, pln_attrs attrs) PLN_CHECKED;
-/* Owners of ended scopes. `ret` may be 0. */
+/* Nodes that own ended scopes. `ret` may be 0. */
 PLN_API pln_status pln_build_function(pln_builder *b, pln_scope body,
                                       pln_attrs attrs, pln_type ret,
                                       pln_ref *out) PLN_CHECKED;
@@ -357,24 +371,25 @@ PLN_API pln_status pln_build_if(pln_builder *b, pln_ref cond,
                                 pln_scope then_branch, pln_scope else_branch,
                                 pln_attrs attrs, uint32_t n_results,
                                 pln_ref *out) PLN_CHECKED;
-/* `complete`: the arms cover every value. Attribute "complete". */
+/* `complete`: the arms cover every value. Stored as attribute "complete". */
 PLN_API pln_status pln_build_match(pln_builder *b, pln_ref data, bool complete,
                                    uint32_t n, const pln_scope *arms,
                                    pln_ref *out) PLN_CHECKED;
 PLN_API pln_status pln_build_let_block(pln_builder *b, pln_scope body,
                                        pln_ref *out) PLN_CHECKED;
-/* Gives a Function that was just appended its type parameters. */
+/* Sets the type parameters of a Function that was just appended. */
 PLN_API pln_status pln_build_generic(pln_builder *b, pln_ref function,
                                      uint32_t n,
                                      const pln_type *vars) PLN_CHECKED;
-/* Let in the innermost open scope: `var` was appended before `value`. */
+/* A Let in the innermost open scope. `var` was appended before `value`. */
 PLN_API pln_status pln_build_let(pln_builder *b, pln_ref var, pln_ref value,
                                  pln_ref *out) PLN_CHECKED;
-/* The next nodes go into `scope` (open, or enclosing an open one);
- * PLN_NONE goes back to the innermost. */
+/* Directs the following nodes into `scope`, which is open or encloses an open
+ * scope. PLN_NONE returns to the innermost open scope. */
 PLN_API pln_status pln_build_in(pln_builder *b, pln_scope scope) PLN_CHECKED;
 
-/* Free use: Function, If and Let over floating nodes (Let: an expression). */
+/* Free use: Function, If and Let over floating nodes. Here a Let is an
+ * expression with a body. */
 PLN_API pln_status pln_build_bind(pln_builder *b, uint32_t n,
                                   const pln_ref *params, pln_ref body,
                                   pln_attrs attrs, pln_type ret,
@@ -386,63 +401,67 @@ PLN_API pln_status pln_build_floating_let(pln_builder *b, pln_ref var,
                                           pln_ref value, pln_ref body,
                                           pln_ref *out) PLN_CHECKED;
 
-/* `body`, in whose scope `value`, which it need not use, is an extra root
- * (pln_build_extra_root). */
+/* Returns `body` with `value` as an extra root of its scope
+ * (pln_build_extra_root). `body` need not use `value`. */
 PLN_API pln_status pln_build_floating_extra_root(pln_builder *b, pln_ref value,
                                                  pln_ref body,
                                                  pln_ref *out) PLN_CHECKED;
 
-/* Each arm: a pattern, whose PatternVars name its variables, and a body. */
+/* Each arm has a pattern, whose PatternVars name its variables, and a body. */
 PLN_API pln_status pln_build_floating_match(pln_builder *b, pln_ref data,
                                             bool complete, uint32_t n,
                                             const pln_ref *patterns,
                                             const pln_ref *bodies,
                                             pln_ref *out) PLN_CHECKED;
 
-/* Copies `node` of another graph, with all that it needs, into the builder.
- * Memoised; Vars that are bound outside of it become free, with their
- * identity kept. */
+/* Copies `node` of another graph, with every node it needs, into the builder.
+ * Memoised. Vars bound outside the copied part become free and keep their
+ * identity. */
 PLN_API pln_status pln_build_import(pln_builder *b, const pln_graph *graph,
                                     pln_ref node, pln_ref *out) PLN_CHECKED;
-/* Tells the order in which text has a Function's attributes; without it they
- * stand by name. It says nothing of what they mean. */
+/* Sets the order in which text prints a Function's attributes; by default they
+ * are sorted by name. The order has no meaning. */
 PLN_API pln_status pln_build_attr_order(pln_builder *b, pln_ref node,
                                         uint32_t n,
                                         const pln_symbol *names) PLN_CHECKED;
-/* Keeps a node that nothing uses until DeadCodeElimination. */
+/* Marks an unused node as an extra root: sealing keeps it until
+ * DeadCodeElimination clears the marks. */
 PLN_API void pln_build_extra_root(pln_builder *b, pln_ref node);
-/* Names a node: a hint for printing, and for export its ONNX value names. */
+/* Names a node: a hint for printing, and for export the names of its ONNX
+ * values. */
 PLN_API pln_status pln_build_name(pln_builder *b, pln_ref node,
                                   pln_symbol name) PLN_CHECKED;
-/* Tells where a node stands in its source. A `printed` place is written behind
- * the node's type, as `span=source:row:column`. */
+/* Sets a node's range in its source. A `printed` span is written after the
+ * node's type as `span=source:row:column`. */
 PLN_API pln_status pln_build_span(pln_builder *b, pln_ref node,
                                   const pln_source_span *place,
                                   bool printed) PLN_CHECKED;
 
-/* A sealed graph of `root`. Scoped use: the builder is spent. Free use: the
- * builder goes on, and what `root` needs is copied out. */
+/* Seals a graph with root `root`. Scoped use: the builder is spent. Free use:
+ * what `root` needs is copied out and the builder stays usable. */
 PLN_API pln_status pln_builder_seal(pln_builder *builder, pln_ref root,
                                     pln_graph **out) PLN_CHECKED;
 
 /* ---------------------------------------------------------------- walking */
 
-/* Visits of a node of a sealed graph and of all that it is made of, each node
- * once, as Relay sees it: a Call's operands in order, a Function's parameters
- * and body, an If's condition and branches, a Match's data and arms (pattern,
- * then body); a Let's body is the rest of its scope. The root of a graph
- * stands for the whole graph. The order is that of evaluation, by depth, but
- * for a callee, which is visited before its arguments and evaluated behind
- * them; a node that several use is visited where it is met first. */
+/* Visits a node of a sealed graph and everything below it, each node once, in
+ * Relay's view: the operands of a Call in order, the parameters and body of a
+ * Function, the condition and branches of an If, the data and arms (pattern,
+ * then body) of a Match. The body of a Let is the rest of its scope. The root
+ * stands for the whole graph. The order is depth-first evaluation order, except
+ * that a callee is visited before its arguments although it is evaluated after
+ * them. A node with several uses is visited at its first use. */
 typedef pln_status (*pln_visit_fn)(void *ud, const pln_graph *graph,
                                    pln_ref node);
-/* `fn` for each node after its operands and scopes (a Let after its body).
- * What `fn` returns other than PLN_OK ends the walk and is its status. */
+/* Calls `fn` for each node after its operands and scopes, and for a Let after
+ * its body. Any status of `fn` other than PLN_OK ends the walk and is
+ * returned. */
 PLN_API pln_status pln_walk_post_order(const pln_graph *graph, pln_ref node,
                                        pln_visit_fn fn, void *ud) PLN_CHECKED;
 
-/* Either may be NULL. A node whose `enter` sets *skip is neither gone into nor
- * left. A run of lets is entered in order and left in reverse. */
+/* Either callback may be NULL. If `enter` sets *skip, the node's parts are not
+ * visited and `leave` is not called for it. A run of lets is entered in order
+ * and left in reverse order. */
 typedef struct pln_visitor {
   void *ud;
   pln_status (*enter)(void *ud, const pln_graph *graph, pln_ref node,
@@ -452,7 +471,7 @@ typedef struct pln_visitor {
 PLN_API pln_status pln_walk(const pln_graph *graph, pln_ref node,
                             const pln_visitor *visitor) PLN_CHECKED;
 
-/* The same one step at a time; the walker retains the graph. */
+/* The same traversal one step at a time. The walker retains the graph. */
 typedef struct pln_walker pln_walker;
 typedef enum pln_walk_event {
   PLN_WALK_DONE = 0, /* the node is PLN_NONE */
@@ -464,26 +483,26 @@ PLN_API pln_status pln_walker_new(const pln_graph *graph, pln_ref node,
 PLN_API void pln_walker_free(pln_walker *walker);
 PLN_API pln_status pln_walker_next(pln_walker *walker, pln_walk_event *event,
                                    pln_ref *node) PLN_CHECKED;
-/* After ENTER: what the node is made of is left out, and so is its LEAVE. */
+/* After ENTER: skips the node's parts and its LEAVE. */
 PLN_API void pln_walker_skip(pln_walker *walker);
-/* After DONE: goes on at another node, without what was visited; false when
- * that node was. */
+/* After DONE: continues at another node, without nodes already visited. Returns
+ * false when that node was visited. */
 PLN_API bool pln_walker_revisit(pln_walker *walker, pln_ref node);
 
-/* Visits of types: each distinct type once, after all parts of it; those of a
- * function type are its parameters, result, type parameters, constraints. */
+/* Visits each distinct type once, after all its parts. The parts of a function
+ * type are its parameters, result, type parameters and constraints. */
 typedef pln_status (*pln_type_fn)(void *ud, pln_engine *engine, pln_type type);
 PLN_API pln_status pln_type_post_order(pln_engine *engine, pln_type type,
                                        pln_type_fn fn, void *ud) PLN_CHECKED;
-/* The same one step at a time; types that were visited are not visited again
- * when they are added again. */
+/* The same traversal one step at a time. Adding a type again does not visit it
+ * again. */
 typedef struct pln_type_walker pln_type_walker;
 PLN_API pln_status pln_type_walker_new(pln_engine *engine,
                                        pln_type_walker **out) PLN_CHECKED;
 PLN_API void pln_type_walker_free(pln_type_walker *walker);
 PLN_API pln_status pln_type_walker_add(pln_type_walker *walker,
                                        pln_type type) PLN_CHECKED;
-/* *done: there was none left. */
+/* *done: no type was left. */
 PLN_API pln_status pln_type_walker_next(pln_type_walker *walker, pln_type *type,
                                         bool *done) PLN_CHECKED;
 
@@ -539,67 +558,72 @@ PLN_API pln_status pln_graph_bind(const pln_graph *graph, uint32_t n,
 PLN_API pln_status pln_graph_alpha_rename(const pln_graph *graph,
                                           pln_graph **out) PLN_CHECKED;
 
-/* What becomes of a node of a graph that is made smaller, where something else
- * will do in its place. */
+/* How test-case reduction replaces a node by something smaller. */
 typedef enum pln_shrink_action {
   PLN_SHRINK_KEEP,
   PLN_SHRINK_FREE_VAR,  /* a new free variable of its type */
-  PLN_SHRINK_TO_ZERO,   /* a constant of zeros; for tensors of known shape */
-  PLN_SHRINK_LET_VALUE, /* of a Let: it goes, its variable is the value */
-  PLN_SHRINK_TO_OPERAND /* + k: its operand k; for an If the branch k, taken */
+  PLN_SHRINK_TO_ZERO,   /* a constant of zeros, if it is a tensor of known
+                         * shape */
+  PLN_SHRINK_LET_VALUE, /* for a Let: removes it; its variable becomes its
+                         * value */
+  PLN_SHRINK_TO_OPERAND /* + k: operand k; for an If, branch k */
 } pln_shrink_action;
-/* `cuts` has an entry a node. *out is a graph without what nothing needs any
- * more. PLN_ERR_ARGUMENT where a cut does not fit its node; whether other nodes
- * bear the types that they see now is for pln_graph_verify to tell. */
+/* `cuts` has one entry per node. *out is the resulting graph without unused
+ * nodes. PLN_ERR_ARGUMENT when an action does not apply to its node. The result
+ * may be ill-typed; pln_graph_verify checks it. */
 PLN_API pln_status pln_graph_shrink(const pln_graph *graph,
                                     const uint32_t *cuts,
                                     pln_graph **out) PLN_CHECKED;
 /* ---------------------------------------------------------- the loop level */
 
 /* TIR's PrimExprs and statements, in the same graphs. A PrimExpr is evaluated
- * where its statement uses it; statements are evaluated in the order of their
- * scope, which stands for TIR's SeqStmt. A loop-level Var has a PrimType or a
- * pointer type; it is a SizeVar when pln_node_n_results is 1.
+ * where its statement uses it. Statements are evaluated in the order of their
+ * scope, which represents TIR's SeqStmt. A TIR Var has a PrimType or a pointer
+ * type; it is a SizeVar when pln_node_n_results is 1.
  *
- * Where a field of TVM's node is no PrimExpr it is an attribute of its name:
- * For "kind" (0 serial, 1 parallel, 2 vectorized, 3 unrolled, 4 thread
+ * A field of a TVM node that is not a PrimExpr is an attribute of the same
+ * name: For "kind" (0 serial, 1 parallel, 2 vectorized, 3 unrolled, 4 thread
  * binding) and "annotations", AttrStmt "attr_key", Allocate "dtype" and
  * "annotations", AllocateConst "data" and "dtype", Block "name_hint",
  * "iter_types" and "annotations", IterVar "thread_tag", Buffer
  * "data_alignment", "offset_factor", "buffer_type" and "axis_separators",
  * ProducerRealize "storage_scope". */
 
-/* Builtins ("exp", "if_then_else", "call_extern") are 1 to the count; find
- * gives 0 when there is none of that name. Names are static. */
+/* Builtins ("exp", "if_then_else", "call_extern") are numbered from 1 to the
+ * count. Find returns 0 for an unknown name. Names are static. */
 PLN_API uint32_t pln_builtin_count(void);
 PLN_API uint32_t pln_builtin_find(pln_slice name);
 PLN_API const char *pln_builtin_name(uint32_t builtin);
-/* What a call itself does, in the order of TVM's CallEffectKind; OPAQUE of what
- * is no builtin. A greater one of the first five does all that a lesser does.
- */
+/* The effect of the call itself, in the order of TVM's CallEffectKind; OPAQUE
+ * for anything that is not a builtin. Each of the first five levels includes
+ * the levels below it. */
 typedef enum pln_call_kind {
-  PLN_CALL_EXPR_ANNOTATION, /* says something of an expression */
+  PLN_CALL_EXPR_ANNOTATION, /* annotates an expression */
   PLN_CALL_PURE,
   PLN_CALL_READ_STATE,
   PLN_CALL_UPDATE_STATE,
-  PLN_CALL_OPAQUE,           /* may do anything */
-  PLN_CALL_SPECIAL_CALL_ARG, /* pure, and stands in a call only */
-  PLN_CALL_EMBED_INFO,       /* says something where it stands */
+  PLN_CALL_OPAQUE,           /* may have any effect */
+  PLN_CALL_SPECIAL_CALL_ARG, /* pure; only valid as an argument of a call */
+  PLN_CALL_EMBED_INFO,       /* annotates the place where it stands */
   PLN_CALL_CONTROL_JUMP
 } pln_call_kind;
 PLN_API pln_call_kind pln_builtin_call_kind(uint32_t builtin);
-/* "pure"; "?" of none. */
+/* "pure"; "?" for an unknown kind. */
 PLN_API const char *pln_call_kind_name(pln_call_kind kind);
-/* How many arguments it takes, -1 for any number. */
+/* Number of arguments of the builtin; -1: any number. */
 PLN_API int32_t pln_builtin_args(uint32_t builtin);
 
-/* What a node of the loop level is made of; ir/graph/kinds.def names the
- * operands. `data` is the lanes of Ramp and Broadcast, the builtin of PrimCall
- * (0: the GlobalVar that is operand 0), the number of vectors of Shuffle, the
- * value index of Reduce, the name of Buffer, the value of StringImm (symbols),
- * the type of IterVar (TVM's number). `count` is the rank of Buffer and the
- * number of starts of Reduce. `type` is that of Cast, PrimCall and Buffer (its
- * elements), the result of a PrimFunc (0: none); other types are inferred. */
+/* Describes a TIR node; ir/graph/kinds.def names its operands.
+ *
+ * `data`: the lanes of Ramp and Broadcast; the builtin of PrimCall (0: the
+ * GlobalVar that is operand 0); the number of vectors of Shuffle; the value
+ * index of Reduce; the name of Buffer and the value of StringImm (symbols); the
+ * type of IterVar (TVM's number).
+ *
+ * `count`: the rank of Buffer; the number of initial values of Reduce.
+ *
+ * `type`: the type of Cast, PrimCall and Buffer (its elements); the result type
+ * of a PrimFunc (0: none). Other types are inferred. */
 typedef struct pln_prim {
   pln_kind kind;
   uint16_t count;
@@ -612,7 +636,7 @@ typedef struct pln_prim {
 
 typedef struct pln_buffer_spec {
   pln_symbol name;
-  pln_type type; /* of an element */
+  pln_type type; /* element type */
   pln_attrs attrs;
   pln_ref data; /* a Var of a pointer type */
   uint32_t rank;
@@ -622,33 +646,34 @@ typedef struct pln_buffer_spec {
   pln_ref elem_offset;
 } pln_buffer_spec;
 
-/* A Var that is no less than 0. */
+/* A Var whose value is at least 0. */
 PLN_API pln_status pln_build_size_var(pln_builder *b, pln_symbol name,
                                       pln_type type, uint32_t var,
                                       pln_ref *out) PLN_CHECKED;
-/* Immediates. PLN_ERR_TYPE when the dtype does not hold the value. */
+/* Immediates. PLN_ERR_TYPE when the dtype cannot represent the value. */
 PLN_API pln_status pln_build_int_imm(pln_builder *b, pln_type type,
                                      int64_t value, pln_ref *out) PLN_CHECKED;
 PLN_API pln_status pln_build_float_imm(pln_builder *b, pln_type type,
                                        double value, pln_ref *out) PLN_CHECKED;
 PLN_API pln_status pln_build_string_imm(pln_builder *b, pln_symbol value,
                                         pln_ref *out) PLN_CHECKED;
-/* Any node of the loop level that owns no scope. */
+/* Any TIR node that owns no scope. */
 PLN_API pln_status pln_build_prim(pln_builder *b, const pln_prim *spec,
                                   pln_ref *out) PLN_CHECKED;
-/* Add to Or. */
+/* Kinds from Add to Or. */
 PLN_API pln_status pln_build_binary(pln_builder *b, pln_kind kind, pln_ref x,
                                     pln_ref y, pln_ref *out) PLN_CHECKED;
-/* The same, but computed when both are immediates, and x + 0, x * 1 and the
- * like are x: what TVM's operators on PrimExprs give. Integers wrap in the bits
- * of their dtype; PLN_ERR_ARGUMENT for a division by zero. */
+/* The same with constant folding: two immediates are computed, and x + 0, x * 1
+ * and similar become x, as TVM's operators on PrimExprs do. Integers wrap at
+ * the width of their dtype. PLN_ERR_ARGUMENT for a division by zero. */
 PLN_API pln_status pln_build_folded(pln_builder *b, pln_kind kind, pln_ref x,
                                     pln_ref y, pln_ref *out) PLN_CHECKED;
-/* A buffer; each one made is another. */
+/* A new buffer; each call makes a distinct one. */
 PLN_API pln_status pln_build_buffer(pln_builder *b, const pln_buffer_spec *spec,
                                     pln_ref *out) PLN_CHECKED;
-/* A statement or PrimFunc that owns `k` ended scopes; each ends with its last
- * statement as result. A PrimFunc's attributes are the function's. */
+/* A statement or PrimFunc that owns `k` ended scopes. The result of each scope
+ * is its last statement. The attributes of a PrimFunc are those of the
+ * function. */
 PLN_API pln_status pln_build_stmt(pln_builder *b, const pln_prim *spec,
                                   uint32_t k, const pln_scope *scopes,
                                   pln_ref *out) PLN_CHECKED;
@@ -656,8 +681,8 @@ PLN_API pln_status pln_build_stmt(pln_builder *b, const pln_prim *spec,
 PLN_API pln_status pln_build_for(pln_builder *b, pln_ref min, pln_ref extent,
                                  pln_scope body, pln_ref *out) PLN_CHECKED;
 
-/* Free use: bodies are statements; of several, a SeqStmt. A statement that is
- * used twice is there twice when sealed. */
+/* Free use: a body is a list of statements; several become a SeqStmt. A
+ * statement that is used twice is duplicated when sealed. */
 typedef struct pln_body {
   uint32_t n_params;
   const pln_ref *params; /* Vars */
@@ -672,48 +697,50 @@ PLN_API pln_status pln_build_seq(pln_builder *b, uint32_t n,
 
 /* -------------------------------------------------------------- rewriting */
 
-/* One sweep over a sealed graph that writes another. Every callback may be
+/* One sweep over a sealed graph that writes a new graph. Every callback may be
  * NULL. */
 typedef struct pln_rewrite pln_rewrite;
 
-/* What becomes of a scope of the old graph. */
+/* What happens to a scope of the old graph. */
 typedef enum pln_scope_action {
   PLN_SCOPE_KEEP = 0,
   PLN_SCOPE_SKIP,    /* its nodes are not swept; its owner must be replaced */
-  PLN_SCOPE_DISSOLVE /* its nodes go to the enclosing scope, its row goes; when
-                        all other scopes of the owner are skipped, the owner
-                        becomes the scope's result unless visit says else */
+  PLN_SCOPE_DISSOLVE /* its nodes move to the enclosing scope and its row is
+                      * deleted; when all other scopes of the owner are skipped,
+                      * the owner becomes the scope's result unless `visit` sets
+                      * another */
 } pln_scope_action;
 
 typedef struct pln_mutator {
   void *ud;
-  /* Called for each node in array order, after its operands and scopes.
-   * `old` is the node in the old graph; *node in the new one, already rebuilt
-   * with new operands. Leave *node, or set it to the node to use instead,
+  /* Called for each node in array order, after its operands and scopes. `old`
+   * is the node in the old graph; *node is its copy in the new graph, already
+   * rebuilt with new operands. Leave *node, or set it to a replacement that was
    * appended with pln_build_* through pln_rewrite_builder. */
   pln_status (*visit)(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node);
   /* Before a scope's first node; *action is preset to PLN_SCOPE_KEEP. */
   pln_status (*enter)(void *ud, pln_rewrite *rw, pln_scope old,
                       pln_scope_action *action);
-  /* Behind the last node of a scope that is kept; *result is preset to what
-   * the old result became. Nodes may be appended, and one set instead. */
+  /* Called after the last node of a scope that is kept. *result is preset to
+   * the image of the old result. The callback may append nodes and set another
+   * result. */
   pln_status (*leave)(void *ud, pln_rewrite *rw, pln_scope old,
                       pln_ref *result);
   /* Called once for each distinct part of the types of variables, global
-   * variables, constructors and of type parameters; what depends on them is
-   * typed anew. */
+   * variables, constructors and type parameters. Types derived from them are
+   * inferred again. */
   pln_type_rewrite_fn type;
-  /* A node whose operands have other types now is typed again, and
-   * PLN_ERR_TYPE where inference refuses it. Of files: then it is a warning,
-   * and the node's type is not known. */
+  /* A node whose operand types changed is inferred again; if inference refuses
+   * it, the rewrite fails with PLN_ERR_TYPE. With `lenient`, for graphs read
+   * from files, that is a warning and the node's type becomes unknown. */
   bool lenient;
-  /* A function gives what its body gives now. Else the result of one whose
-   * parameters keep their types is relied upon, and PLN_ERR_TYPE where the
-   * body contradicts it. */
+  /* A function's result type becomes the type of its body. Without this flag
+   * the result type of a function whose parameter types are unchanged must stay
+   * valid; a body that contradicts it is PLN_ERR_TYPE. */
   bool retypes_results;
-  /* A Var that `visit` gives for a parameter, and that nothing binds, takes its
-   * place in the parameter list. Else it stands for the parameter, which
-   * stays. */
+  /* An unbound Var that `visit` returns for a parameter replaces it in the
+   * parameter list. Without this flag the Var replaces the uses only and the
+   * parameter stays. */
   bool renames_params;
 } pln_mutator;
 
@@ -722,28 +749,29 @@ PLN_API pln_status pln_graph_rewrite(const pln_graph *graph,
                                      const pln_mutator *mutator,
                                      pln_graph **out) PLN_CHECKED;
 PLN_API const pln_graph *pln_rewrite_old(const pln_rewrite *rw);
-PLN_API const pln_graph *pln_rewrite_graph(const pln_rewrite *rw); /* new */
+PLN_API const pln_graph *pln_rewrite_graph(const pln_rewrite *rw); /* the new
+                                                                    * graph */
 PLN_API pln_builder *pln_rewrite_builder(pln_rewrite *rw);
-/* The image of a node that was already swept; PLN_NONE when it is not yet. */
+/* The image of an already swept node; PLN_NONE when it is not swept yet. */
 PLN_API pln_ref pln_rewrite_image(const pln_rewrite *rw, pln_ref old);
-/* From here on `node` stands for the already swept `old`. */
+/* From now on uses of the already swept `old` become uses of `node`. */
 PLN_API void pln_rewrite_bind(pln_rewrite *rw, pln_ref old, pln_ref node);
-/* An equal earlier node that the current scope sees, or `node` itself, which
- * is then entered in the hash-cons table of its scope. */
+/* Value numbering: returns an equal earlier node that is visible in the current
+ * scope, or else `node` itself after adding it to the table of its scope. */
 PLN_API pln_status pln_rewrite_number_value(pln_rewrite *rw, pln_ref node,
                                             pln_ref *out) PLN_CHECKED;
-/* Clears the keep marks: what nothing uses goes when the result is sealed. */
+/* Clears the extra roots, so that sealing drops their unused nodes. */
 PLN_API void pln_rewrite_drop_extra_roots(pln_rewrite *rw);
 
 /* ----------------------------------------------------------------- module */
 
-/* An ordered map from global names to functions, with attributes and what is
- * kept of the file it came from. Never changes; reference counted. */
+/* An ordered map from global names to functions, with attributes and the
+ * metadata of the file that it came from. Immutable and reference counted. */
 typedef struct pln_module pln_module;
 
-/* An empty module, held once by the caller, to be released before its engine;
- * release takes NULL. The engine is borrowed. Functions are 0 to count - 1, in
- * the order in which they were added. */
+/* Makes an empty module; the caller owns one reference and releases it before
+ * the engine. Release accepts NULL. The engine is borrowed. Functions are 0 to
+ * count - 1 in order of insertion. */
 PLN_API pln_status pln_module_new(pln_engine *engine,
                                   pln_module **out) PLN_CHECKED;
 PLN_API pln_module *pln_module_retain(const pln_module *module);
@@ -757,14 +785,14 @@ PLN_API pln_graph *pln_module_function_at(const pln_module *module,
 /* PLN_NONE when there is no function of that name. */
 PLN_API uint32_t pln_module_find(const pln_module *module, pln_symbol name);
 PLN_API pln_attrs pln_module_attrs(const pln_module *module);
-/* Changed copies, which share all else. The same module comes back, retained,
- * when nothing changes. Callers of a function whose signature changes are typed
- * again: PLN_ERR_TYPE, with the call, when one does not fit any more, and with
- * a Constructor that the module does not define, or with other fields. */
+/* Modified copies that share everything else. The same module comes back,
+ * retained, when nothing changes. When a signature changes, the callers are
+ * inferred again. PLN_ERR_TYPE when a call no longer matches, or when a
+ * Constructor is not defined by the module or has other fields. */
 PLN_API pln_status pln_module_with(const pln_module *module, pln_symbol name,
                                    const pln_graph *function,
                                    pln_module **out) PLN_CHECKED;
-/* Several at once, such as a function and those that call it. */
+/* Replaces several functions at once, such as a function and its callers. */
 PLN_API pln_status pln_module_with_functions(const pln_module *module,
                                              uint32_t n,
                                              const pln_symbol *names,
@@ -772,7 +800,8 @@ PLN_API pln_status pln_module_with_functions(const pln_module *module,
                                              pln_module **out) PLN_CHECKED;
 PLN_API pln_status pln_module_without(const pln_module *module, pln_symbol name,
                                       pln_module **out) PLN_CHECKED;
-/* Several at once: a copy shares the functions, but has a row for each. */
+/* Removes several functions at once. A copy shares the functions but has its
+ * own table of rows, so one copy is cheaper than several. */
 PLN_API pln_status pln_module_without_functions(const pln_module *module,
                                                 uint32_t n,
                                                 const pln_symbol *names,
@@ -780,23 +809,23 @@ PLN_API pln_status pln_module_without_functions(const pln_module *module,
 PLN_API pln_status pln_module_with_attrs(const pln_module *module,
                                          pln_attrs attrs,
                                          pln_module **out) PLN_CHECKED;
-/* A changed copy in which the symbolic dim `name` is `value` in every type.
- * PLN_ERR_NAME when no type has it. */
+/* A copy in which the symbolic dim `name` is `value` in every type.
+ * PLN_ERR_NAME when no type contains it. */
 PLN_API pln_status pln_module_fix_dim(const pln_module *module, pln_slice name,
                                       int64_t value,
                                       pln_module **out) PLN_CHECKED;
-/* A changed copy in which the parameter `name` of @main is a tensor of these
- * dims; -1 leaves one as it is, but a parameter of unknown rank takes all of
- * them. Symbols that the dims tell (N, or 2*N+1) have that size in every type.
- * PLN_ERR_NAME when there is no such parameter, PLN_ERR_TYPE when it cannot
+/* A copy in which the parameter `name` of @main is a tensor with these dims. -1
+ * leaves a dim unchanged; a parameter of unknown rank needs all of them.
+ * Symbols that the dims determine (N, or 2*N+1) get that value in every type.
+ * PLN_ERR_NAME when there is no such parameter; PLN_ERR_TYPE when it cannot
  * have these dims. */
 PLN_API pln_status pln_module_fix_shape(const pln_module *module,
                                         pln_slice name, uint32_t rank,
                                         const int64_t *dims,
                                         pln_module **out) PLN_CHECKED;
-/* An algebraic data type: its name, its type variables (PLN_TYPE_VAR), its
- * constructors with the types of their fields. An extern one has no
- * constructors that are known. */
+/* An algebraic data type: its name, its type variables (PLN_TYPE_VAR) and its
+ * constructors with their field types. The constructors of an extern type are
+ * unknown. */
 typedef struct pln_constructor {
   pln_symbol name;
   uint32_t n_inputs;
@@ -816,13 +845,14 @@ typedef struct pln_type_def {
 PLN_API uint32_t pln_module_n_types(const pln_module *module);
 PLN_API const pln_type_def *pln_module_type_def_at(const pln_module *module,
                                                    uint32_t index);
-/* PLN_NONE when there is none of that name. The definition that has a
- * constructor of that name, and which of its constructors it is. */
+/* PLN_NONE when there is no definition of that name. The second function finds
+ * the definition that has a constructor of that name, and the index of the
+ * constructor. */
 PLN_API uint32_t pln_module_find_type(const pln_module *module,
                                       pln_symbol name);
 PLN_API uint32_t pln_module_find_constructor(const pln_module *module,
                                              pln_symbol name, uint32_t *index);
-/* A changed copy with a definition added or replaced; `data` is copied. */
+/* A copy with a definition added or replaced; `data` is copied. */
 PLN_API pln_status pln_module_with_type(const pln_module *module,
                                         const pln_type_def *data,
                                         pln_module **out) PLN_CHECKED;
@@ -830,56 +860,56 @@ PLN_API pln_status pln_module_with_type(const pln_module *module,
 PLN_API pln_status pln_module_constructor_type(const pln_module *module,
                                                uint32_t type, uint32_t index,
                                                pln_type *out) PLN_CHECKED;
-/* The types that are not known yet, by unification: of unannotated functions,
- * recursive or not, of their callers, of matches, closures and cells. What is
- * known is not inferred again: the same module, or graph, comes back when there
- * is nothing to learn. PLN_ERR_TYPE on a contradiction, a free type variable, a
- * type of another kind than its place wants, or a complete Match that does not
- * cover every case, with the node. */
+/* Infers unknown types by unification (Milner 1978): of unannotated functions,
+ * recursive ones included, and of their callers, matches, closures and
+ * reference cells. Known types are not inferred again; the same module or graph
+ * comes back when nothing was learnt. PLN_ERR_TYPE, with the node: a
+ * contradiction, a free type variable, a type of the wrong kind, or a Match
+ * marked complete that does not cover every case. */
 PLN_API pln_status pln_module_infer(const pln_module *module,
                                     pln_module **out) PLN_CHECKED;
-/* Likewise an expression; `module` says what globals and constructors are, and
- * may be NULL. */
+/* The same for an expression. `module` defines its globals and constructors,
+ * and may be NULL. */
 PLN_API pln_status pln_graph_infer(const pln_graph *graph,
                                    const pln_module *module,
                                    pln_graph **out) PLN_CHECKED;
-/* What typing a function for other types of its parameters came to. */
+/* The result of inferring a function under other parameter types. */
 #define PLN_TRIAL_MOST ((int64_t)1 << 24)
 typedef struct pln_signature_result {
-  pln_ref failed;     /* the first node that does not fit, or PLN_NONE */
-  pln_ref empty;      /* the first that is empty where no parameter is, and
-                       * that need not be; or PLN_NONE */
-  bool results_empty; /* each result has no elements; when nothing failed */
-  uint32_t n_typed;   /* nodes */
-  /* Sizes, from 1 to PLN_TRIAL_MOST, that the node which failed, else the empty
-   * one, works with: those of other operands than parameters reach come first.
-   */
+  pln_ref failed;     /* the first node that is ill-typed, or PLN_NONE */
+  pln_ref empty;      /* the first avoidable node without elements, when no
+                       * parameter is empty; or PLN_NONE */
+  bool results_empty; /* valid when nothing failed: no result has elements */
+  uint32_t n_typed;   /* number of nodes inferred */
+  /* Candidate sizes, from 1 to PLN_TRIAL_MOST, with which the failed node (else
+   * the empty one) is well-typed. Sizes derived from operands that are not
+   * parameters come first. */
   uint32_t n_numbers;
   int64_t numbers[48];
-  char message[256]; /* why it failed */
+  char message[256]; /* why inference failed */
 } pln_signature_result;
-/* Types a function as if its n parameters had these types; nothing is made or
- * computed, and the function stays as it is. Nodes that are ill-typed as they
- * stand are passed over. params: of n, which of them the node that failed, else
- * the empty one, depends on. `module` may be NULL. PLN_ERR_ARGUMENT when the
- * graph is no function of n parameters. */
+/* Infers the types of a function as if its n parameters had these types. Builds
+ * and computes nothing; the function is unchanged. Nodes that are ill-typed
+ * already are skipped. `params` has n entries: which parameters the failed
+ * (else the empty) node depends on. `module` may be NULL. PLN_ERR_ARGUMENT when
+ * the graph is not a function of n parameters. */
 PLN_API pln_status pln_graph_infer_signature(const pln_graph *function,
                                              const pln_module *module,
                                              uint32_t n, const pln_type *types,
                                              pln_signature_result *out,
                                              bool *params) PLN_CHECKED;
-/* A PatternTuple of the cases that no arm of a graph's Match covers: none when
- * it is complete. Each value that is not matched fits one of them; they say no
- * more than the arms ask. `module` (may be NULL) has the data types.
- * PLN_ERR_TYPE for a constructor that it does not define, PLN_ERR_LIMIT when
- * there are too many cases to look at. */
+/* The cases that no arm of the graph's Match covers, as a PatternTuple; an
+ * empty one when the Match is complete (Maranget 2007). Every uncovered value
+ * matches one of them; they are no more specific than the arms. `module` (may
+ * be NULL) defines the data types. PLN_ERR_TYPE for a constructor that it does
+ * not define; PLN_ERR_LIMIT when there are too many cases. */
 PLN_API pln_status pln_build_uncovered_cases(pln_builder *b,
                                              const pln_graph *graph,
                                              pln_ref match,
                                              const pln_module *module,
                                              pln_ref *out) PLN_CHECKED;
-/* The kind of a type, PLN_ERR_TYPE when one of its parts is of another kind
- * than its place wants. `module` (may be NULL) knows the definitions. */
+/* The kind of a type. PLN_ERR_TYPE when one of its parts has the wrong kind.
+ * `module` (may be NULL) holds the type definitions. */
 PLN_API pln_status pln_type_check_kind(pln_engine *engine,
                                        const pln_module *module, pln_type type,
                                        pln_type_var_kind *out) PLN_CHECKED;
@@ -894,8 +924,8 @@ PLN_API pln_status pln_module_equal(const pln_module *a, const pln_module *b,
 PLN_API pln_status pln_module_mismatch(const pln_module *a, const pln_module *b,
                                        bool map_free_vars,
                                        pln_mismatch *out) PLN_CHECKED;
-/* Where constants over 1 KiB, too, are compared by what they hold: for a module
- * that was written and read back. */
+/* Compares constants over 1 KiB by content as well, for a module that was
+ * written and read back. */
 PLN_API pln_status pln_module_mismatch_contents(const pln_module *a,
                                                 const pln_module *b,
                                                 bool map_free_vars,
@@ -908,38 +938,38 @@ PLN_API pln_status pln_module_hash(const pln_module *module,
 /* Receives text as it is printed; a failure stops the printing. */
 typedef pln_status (*pln_write_fn)(void *ud, const char *data, size_t size);
 
-/* What stands in the metadata section for a constant that is no literal. */
+/* How the metadata section writes a constant that is not a literal. */
 typedef enum pln_print_constants {
-  /* Its elements in base64; of one over 1 MiB that lies in a file, the file's
-   * name and the place in it. Reads back equal. */
+  /* Elements in base64. A constant over 1 MiB that lies in a file is written as
+   * the file's name and its range there. Reads back equal. */
   PLN_CONSTANTS_COMPLETE = 0,
-  /* Its elements in base64, however large it is, wherever it lies. */
+  /* Elements in base64, whatever the size and wherever they are stored. */
   PLN_CONSTANTS_EMBEDDED,
-  /* Of one over 64 elements: dtype, shape, and in place of the elements a hash
-   * of them; of one over 1 MiB in a file, and of external data, whose elements
-   * are not read for this, the file's base name and the place in it. The parser
-   * refuses such a text and tells how to get the complete one. */
+  /* A constant over 64 elements is written as dtype, shape and a hash of its
+   * elements. For one over 1 MiB in a file, and for external data, the file's
+   * base name and range replace the hash, so that no weights are read. The
+   * parser refuses such text and explains how to get complete text. */
   PLN_CONSTANTS_BRIEF
 } pln_print_constants;
 
-/* How modules and expressions are printed; all zero is the complete text. */
+/* Options of the printer. All zero: complete text. */
 typedef struct pln_print_options {
-  size_t limit;      /* > 0: cut off after about that many bytes with "..." */
+  size_t limit;      /* > 0: truncate after about that many bytes with "..." */
   uint8_t constants; /* pln_print_constants */
-  /* No metadata section; a module's text has a comment in its place. */
+  /* Omit the metadata section; a module has a comment instead. */
   bool no_metadata;
-  /* References to constants in the program's text show the constant's hash and
-   * not its number, for comparing texts line by line. Not read back. */
+  /* Print references to constants with the constant's hash instead of its
+   * number, for line-by-line comparison. Not readable by the parser. */
   bool hash_references;
-  /* Of a PrimExpr: behind declarations of the variables and buffers that it
-   * uses. */
+  /* For a PrimExpr: declare the variables and buffers that it uses before
+   * it. */
   bool declared;
 } pln_print_options;
 
-/* Relay text, as TVM 0.14 prints it; `options` may be NULL. The text ends in
- * its metadata section, when anything refers to that. A Function's attributes
- * "virtual_device" and "param_virtual_devices" (a list: an OBJECT or nothing
- * for each parameter) are written where Relay has devices. */
+/* Prints Relay text as TVM 0.14 does; `options` may be NULL. The metadata
+ * section follows when anything refers to it. The Function attributes
+ * "virtual_device" and "param_virtual_devices" (a list with an OBJECT or
+ * nothing per parameter) are printed where Relay prints devices. */
 PLN_API pln_status pln_print_module(const pln_module *module,
                                     const pln_print_options *options,
                                     pln_write_fn write, void *ud) PLN_CHECKED;
@@ -953,11 +983,11 @@ PLN_API pln_status pln_print_dim(const pln_engine *engine, pln_dim dim,
 PLN_API pln_status pln_print_attrs(const pln_engine *engine, pln_attrs attrs,
                                    pln_write_fn write, void *ud) PLN_CHECKED;
 
-/* Reads Relay text: a module, which begins with #[version = "0.0.5"], or one
- * expression, whose free variables are told by `free_var %x: T;`. `source` is
- * what messages call the text; NULL: "text". Nodes know where they stood. What
- * is wrong is reported where it stands, up to 20 places in one reading;
- * PLN_ERR_FORMAT, or PLN_ERR_LIMIT when there were more. */
+/* Parses Relay text: a module, which begins with #[version = "0.0.5"], or one
+ * expression, whose free variables are declared by `free_var %x: T;`. `source`
+ * names the text in messages; NULL: "text". Nodes record their spans. Errors
+ * are reported at their spans, up to 20 per call; PLN_ERR_FORMAT, or
+ * PLN_ERR_LIMIT when there were more. */
 PLN_API pln_status pln_parse_module(pln_engine *engine, pln_slice text,
                                     const char *source,
                                     pln_module **out) PLN_CHECKED;
@@ -965,21 +995,21 @@ PLN_API pln_status pln_parse_expr(pln_engine *engine, pln_slice text,
                                   const char *source,
                                   pln_graph **out) PLN_CHECKED;
 
-/* What a text may refer to beside what stands in it. */
+/* Objects from outside that a text may refer to. */
 typedef struct pln_parse_options {
-  /* Its functions and data types have their names in the text; a module that is
-   * read has them as well, and defines none of them again. NULL: nothing. */
+  /* The text may use its functions and data types by name. A parsed module
+   * contains them too and must not define them again. NULL: none. */
   const pln_module *module;
-  /* Entries of meta[relay.Constant], numbered on behind those of the text's own
+  /* Entries of meta[relay.Constant], numbered after those of the text's own
    * metadata section. */
   uint32_t n_constants;
   pln_tensor *const *constants;
-  /* Other entries, as attributes hold them (PLN_ATTR_OBJECT): the text tells
-   * the type key that each is numbered under. */
+  /* Other metadata entries, as attribute values (PLN_ATTR_OBJECT). Each is
+   * numbered under the type key in its JSON. */
   uint32_t n_objects;
   const pln_slice *objects;
 } pln_parse_options;
-/* The same with what is given; NULL: nothing. */
+/* The same with outside objects; `options` NULL: none. */
 PLN_API pln_status pln_parse_module_with(pln_engine *engine, pln_slice text,
                                          const char *source,
                                          const pln_parse_options *given,
@@ -989,31 +1019,31 @@ PLN_API pln_status pln_parse_expr_with(pln_engine *engine, pln_slice text,
                                        const pln_parse_options *given,
                                        pln_graph **out) PLN_CHECKED;
 
-/* Reads one type, as pln_print_type writes it. `vars` are the type variables
- * that names in it may mean; another name that begins with a capital, or has
- * arguments in brackets, is that of a data type. */
+/* Parses one type, in the form of pln_print_type. `vars` are the type variables
+ * that its names may refer to. Another name with a capital first letter, or
+ * with arguments in brackets, is a data type. */
 PLN_API pln_status pln_parse_type_text(pln_engine *engine, pln_slice text,
                                        uint32_t n_vars, const pln_type *vars,
                                        pln_type *out) PLN_CHECKED;
-/* The module in a file of Relay text, and a module into one, which is written
- * beside `path` and renamed. */
+/* Reads a module from a file of Relay text, and writes one: atomically, as a
+ * temporary file beside `path` that is renamed. */
 PLN_API pln_status pln_parse_file(pln_engine *engine, const char *path,
                                   pln_module **out) PLN_CHECKED;
 PLN_API pln_status pln_print_file(const pln_module *module,
                                   const char *path) PLN_CHECKED;
-/* Pictures for Graphviz (the language of `dot`): functions and scopes are
- * clusters, arrows lead from what is used to its user. Of a sealed graph, all
- * of it. */
+/* Prints for Graphviz (the DOT language): functions and scopes are clusters,
+ * edges lead from a value to its user. The whole of a sealed graph is
+ * printed. */
 PLN_API pln_status pln_dot_module(const pln_module *module, pln_write_fn write,
                                   void *ud) PLN_CHECKED;
 PLN_API pln_status pln_dot_graph(const pln_graph *graph, pln_write_fn write,
                                  void *ud) PLN_CHECKED;
-/* JSON for programs: {"attrs": .., "types": [..], "functions": [{"name": ..,
- * "root": node, "scopes": [..], "nodes": [..]}]}. A node has "kind" and, where
- * it has them, "name", "op", "data", "index", "scope" (its first), "operands",
- * "attrs", "results", "effect", "type" (as text) and "span"; a scope has
- * "begin", "end", "owner", "parent", "result", "params". Of a graph: root,
- * scopes and nodes. */
+/* Prints JSON: {"attrs": .., "types": [..], "functions": [{"name": .., "root":
+ * node, "scopes": [..], "nodes": [..]}]}. A node has "kind" and, if present,
+ * "name", "op", "data", "index", "scope" (its first), "operands", "attrs",
+ * "results", "effect", "type" (as text) and "span". A scope has "begin", "end",
+ * "owner", "parent", "result", "params". For a graph: root, scopes and
+ * nodes. */
 PLN_API pln_status pln_json_module(const pln_module *module, pln_write_fn write,
                                    void *ud) PLN_CHECKED;
 PLN_API pln_status pln_json_graph(const pln_graph *graph, pln_write_fn write,

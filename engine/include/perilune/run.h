@@ -12,10 +12,11 @@ extern "C" {
 
 /* -------------------------------------------------------------- evaluator */
 
-/* A datum is what evaluation takes and gives: a tensor, a sequence of data, or
- * nothing. An ONNX optional is what it has, or PLN_RUNTIME_ABSENT. */
+/* A runtime value is an input or output of the evaluator: a tensor, a sequence
+ * of runtime values, or nothing. An ONNX optional is its content, or
+ * PLN_RUNTIME_ABSENT. */
 typedef enum pln_runtime_value_kind {
-  PLN_RUNTIME_NONE = 0, /* not computed; what a zeroed datum is */
+  PLN_RUNTIME_NONE = 0, /* not computed; a zero-initialised value */
   PLN_RUNTIME_ABSENT,
   PLN_RUNTIME_TENSOR,
   PLN_RUNTIME_SEQUENCE,
@@ -23,7 +24,7 @@ typedef enum pln_runtime_value_kind {
   PLN_N_RUNTIME_VALUE_KINDS
 } pln_runtime_value_kind;
 
-/* By value; a copy without pln_runtime_value_copy is borrowed. */
+/* Passed by value. A copy made without pln_runtime_value_copy is borrowed. */
 typedef struct pln_runtime_value {
   uint32_t kind;   /* pln_runtime_value_kind */
   uint32_t number; /* internal */
@@ -36,82 +37,85 @@ typedef struct pln_runtime_value {
 
 /* A new reference to the tensor; NULL gives PLN_RUNTIME_ABSENT. */
 PLN_API pln_runtime_value pln_runtime_value_tensor(const pln_tensor *tensor);
-/* A sequence of `n` data, which are copied. */
+/* A sequence of `n` values, which are copied. */
 PLN_API pln_status pln_runtime_value_sequence(
     pln_engine *engine, uint32_t n, const pln_runtime_value *items,
     pln_runtime_value *out) PLN_CHECKED;
-/* How many data a sequence or tuple has (0 for others), and one of them,
- * borrowed. */
+/* The number of elements of a sequence or tuple (0 for other kinds), and one
+ * element, borrowed. */
 PLN_API uint32_t pln_runtime_value_count(const pln_runtime_value *value);
 PLN_API const pln_runtime_value *
 pln_runtime_value_at(const pln_runtime_value *value, uint32_t i);
-/* Another reference to the same. */
+/* A new reference to the same value. */
 PLN_API pln_runtime_value pln_runtime_value_copy(pln_runtime_value value);
-/* Gives up a reference and clears *datum. Nesting of any depth. */
+/* Releases a reference and clears *value. Safe for any nesting depth. */
 PLN_API void pln_runtime_value_release(pln_engine *engine,
                                        pln_runtime_value *value);
 
-/* Computes a function on arguments, or (n_args 0) an expression whose free
+/* Evaluates a function on arguments or, with n_args 0, an expression whose free
  * nodes are all constant. GlobalVars are looked up in `module`, which may be
- * NULL. The caller owns the `n_results` results: as many as the function's
- * result has fields, or 1. PLN_ERR_TYPE when an argument has not its
- * parameter's type, a symbolic extent standing for one number in all of them;
- * PLN_ERR_UNSUPPORTED names the operator that has no kernel, or whose result is
- * not defined; PLN_ERR_LIMIT when calls are nested more than 100,000 deep. */
+ * NULL. The caller owns the `n_results` results: one per field of the
+ * function's result tuple, or 1.
+ *
+ * PLN_ERR_TYPE: an argument does not have its parameter's type; a symbolic dim
+ * must have the same value in all arguments. PLN_ERR_UNSUPPORTED: names the
+ * operator without a kernel, or with an undefined result. PLN_ERR_LIMIT: calls
+ * are nested more than 100,000 deep. */
 PLN_API pln_status pln_eval_run(const pln_module *module,
                                 const pln_graph *function, uint32_t n_args,
                                 const pln_runtime_value *args,
                                 uint32_t n_results,
                                 pln_runtime_value *results) PLN_CHECKED;
-/* The same for tensors; NULL is left out. */
+/* The same for tensors. A NULL argument is an omitted optional input. */
 PLN_API pln_status pln_eval_tensors(const pln_module *module,
                                     const pln_graph *function, uint32_t n_args,
                                     const pln_tensor *const *args,
                                     uint32_t n_results,
                                     pln_tensor **results) PLN_CHECKED;
 
-/* `f` is called before each node that an evaluation computes, for those who
- * show how far it is: the node's number in its function of `n_nodes`. It must
- * not call the engine. NULL: nobody is told. */
+/* Sets a progress callback. `f` is called before each evaluated node with the
+ * node's number in its function of `n_nodes`. It must not call the engine.
+ * NULL: no callback. */
 PLN_API void pln_eval_on_progress(pln_engine *engine,
                                   void (*f)(void *ud, uint32_t node,
                                             uint32_t n_nodes),
                                   void *ud);
 
-/* What random operators draw from. Their values follow from this seed, from how
- * many random operators the run has computed before, and from the place of an
- * element: a run repeated gives the same, on one machine. Those with a seed of
- * their own follow from that one alone. A new engine begins with 0. */
+/* Sets the seed of random operators. Their values depend on the seed, on the
+ * number of random operators evaluated earlier in the run, and on the element's
+ * index, so repeated runs give equal results on one machine. An operator with
+ * its own seed depends on that seed only. A new engine has seed 0. */
 PLN_API void pln_engine_set_seed(pln_engine *engine, uint64_t seed);
 PLN_API uint64_t pln_engine_seed(const pln_engine *engine);
 
-/* What large products of matrices are computed with: our own product, or
- * OpenBLAS (libopenblas.so.0, opened at run time at the first such product).
- * The sums are the same but for rounding. */
+/* The implementation of large matrix products: the built-in one, or OpenBLAS
+ * (libopenblas.so.0, opened at run time at the first such product). Results
+ * differ only by rounding. */
 typedef enum pln_blas_choice {
-  PLN_BLAS_AUTO = 0, /* OpenBLAS, if it is there, on processors for which our
-                        own has no fused multiply-add; elsewhere it is no
-                        slower */
+  PLN_BLAS_AUTO = 0, /* OpenBLAS, if installed, on processors for which the
+                      * built-in product has no fused multiply-add; on others
+                      * the built-in product is as fast */
   PLN_BLAS_OWN,
   PLN_BLAS_OPENBLAS
 } pln_blas_choice;
-/* PLN_ERR_UNSUPPORTED when OpenBLAS is chosen and cannot be opened; then the
- * former choice holds. A new engine has PLN_BLAS_AUTO. */
+/* PLN_ERR_UNSUPPORTED when OpenBLAS cannot be opened; the previous choice then
+ * stays. A new engine has PLN_BLAS_AUTO. */
 PLN_API pln_status pln_blas_set_choice(pln_engine *engine,
                                        pln_blas_choice choice) PLN_CHECKED;
 PLN_API pln_blas_choice pln_blas_get_choice(const pln_engine *engine);
 /* Whether OpenBLAS was opened. */
 PLN_API bool pln_blas_is_open(const pln_engine *engine);
-/* "auto", "own", "openblas", and back: PLN_ERR_NAME for any other name. */
+/* "auto", "own", "openblas", and the reverse: PLN_ERR_NAME for any other
+ * name. */
 PLN_API const char *pln_blas_name(pln_blas_choice choice);
 PLN_API pln_status pln_blas_find(pln_engine *engine, pln_slice name,
                                  pln_blas_choice *out) PLN_CHECKED;
 
-/* Floats agree when |a - expected| <= absolute + relative * |expected|, NaN
- * agrees with NaN, an infinity with itself, the parts of a complex number each
- * on its own; other elements when they are equal. `scaled`: `absolute` counts
- * as often as the largest finite magnitude of what is expected, at least once.
- */
+/* Floats agree when |a - expected| <= absolute + relative * |expected|. NaN
+ * agrees with NaN, an infinity with itself; the parts of complex numbers are
+ * compared separately; other elements must be equal. `scaled`: `absolute` is
+ * multiplied by the largest finite magnitude in the expected tensor, at least
+ * 1. */
 typedef struct pln_tolerance {
   double relative;
   double absolute;
@@ -127,25 +131,27 @@ typedef enum pln_difference_kind {
 
 typedef struct pln_difference {
   pln_difference_kind kind;
-  size_t n_differ; /* elements that do not agree, */
-  size_t first;    /* and the first of them in row-major order */
-  double largest;  /* the largest |a - expected|, of elements that agree too;
-                      0 for strings and where neither is a number */
+  size_t n_differ; /* number of elements that do not agree, */
+  size_t first;    /* and the row-major index of the first */
+  double largest;  /* largest |a - expected| over all elements; 0 for strings
+                    * and where neither is a number */
 } pln_difference;
 
-/* How a tensor differs from what is expected. `tolerance` NULL: not at all. */
+/* Compares a tensor with the expected one. `tolerance` NULL: exact. */
 PLN_API pln_status pln_tensor_compare(const pln_tensor *tensor,
                                       const pln_tensor *expected,
                                       const pln_tolerance *tolerance,
                                       pln_difference *out) PLN_CHECKED;
-/* One element as people read it ("0.25", "true", "'text'"), cut to `size` bytes
- * with the terminator; 128 are enough. PLN_ERR_ARGUMENT past the end. */
+/* Formats one element for people ("0.25", "true", "'text'"), truncated to
+ * `size` bytes with the terminator; 128 are enough. PLN_ERR_ARGUMENT past the
+ * end. */
 PLN_API pln_status pln_tensor_element_text(const pln_tensor *tensor,
                                            size_t index, char *text,
                                            size_t size) PLN_CHECKED;
 
-/* Made-up arguments for comparing two functions. One in eight elements is drawn
- * from few that find mistakes, the others evenly from a range. */
+/* Generated inputs for comparing two functions. One in eight elements is one of
+ * a few values that often reveal errors; the others are uniform over a
+ * range. */
 typedef enum pln_generator_kind {
   PLN_GENERATE_ORDINARY = 0, /* floats from -2 to 2, 4, -0; integers -2 to 1 */
   PLN_GENERATE_SMALL,   /* floats from -1 to 1, integers 0 and 1: indices */
@@ -155,27 +161,27 @@ typedef enum pln_generator_kind {
   PLN_N_GENERATOR_KINDS
 } pln_generator_kind;
 
-/* Of any dtype; of one seed the same on every machine. */
+/* Any dtype. Equal seeds give equal tensors on every machine. */
 PLN_API pln_status pln_tensor_generate(pln_engine *engine, pln_dtype dtype,
                                        uint32_t rank, const int64_t *dims,
                                        pln_generator_kind kind, uint64_t seed,
                                        pln_tensor **out) PLN_CHECKED;
 
-/* Files .npy of NumPy (numpy.lib.format, versions 1.0 to 3.0; written: 1.0), in
- * row-major or column-major order, little- or big-endian: floats of 16 bits and
- * more, complex numbers, integers of 8 bits and more, bool. The file is mapped
- * and must not be changed in place while the tensor lives; _parse copies the
- * bytes, `name` (may be NULL) is for messages. PLN_ERR_UNSUPPORTED for other
- * element types. */
+/* NumPy's .npy files (numpy.lib.format, reads versions 1.0 to 3.0, writes 1.0),
+ * row-major or column-major, little- or big-endian: floats of 16 bits and more,
+ * complex numbers, integers of 8 bits and more, bool. _load maps the file,
+ * which must not be changed in place while the tensor lives; _parse copies the
+ * bytes, and `name` (may be NULL) is for messages. PLN_ERR_UNSUPPORTED for
+ * other element types. */
 PLN_API pln_status pln_npy_load(pln_engine *engine, const char *path,
                                 pln_tensor **out) PLN_CHECKED;
 PLN_API pln_status pln_npy_parse(pln_engine *engine, pln_slice bytes,
                                  const char *name,
                                  pln_tensor **out) PLN_CHECKED;
-/* Writes beside `path` and renames. */
+/* Writes the file atomically (a temporary file, renamed). */
 PLN_API pln_status pln_npy_save(const pln_tensor *tensor,
                                 const char *path) PLN_CHECKED;
-/* The same bytes, handed to `write` piece by piece. */
+/* The same bytes, passed to `write` piece by piece. */
 PLN_API pln_status pln_npy_write(const pln_tensor *tensor, pln_write_fn write,
                                  void *ud) PLN_CHECKED;
 
@@ -186,82 +192,80 @@ PLN_API pln_status pln_npy_write(const pln_tensor *tensor, pln_write_fn write,
  * it live. The main graph becomes @main, local functions "domain::name". */
 PLN_API pln_status pln_onnx_load(pln_engine *engine, const char *path,
                                  pln_module **out) PLN_CHECKED;
-/* The same from memory, which is copied. `directory` is where external data
- * may lie, or NULL. */
+/* The same from memory, which is copied. `directory` is where external data may
+ * be found, or NULL. */
 PLN_API pln_status pln_onnx_parse(pln_engine *engine, pln_slice bytes,
                                   const char *directory,
                                   pln_module **out) PLN_CHECKED;
 
-/* Entries of value_info that no file had: types of values that are neither
- * inputs nor outputs. Those that a file had are kept while they are true: they
- * go with their values, and change with their types. */
+/* Which value_info entries to add: types of values that are neither inputs nor
+ * outputs. Entries read from a file are kept while they hold: they are removed
+ * with their values and follow changes of type. */
 typedef enum pln_value_info {
-  PLN_VALUE_INFO_AUTO = 0, /* in graphs that had any and changed */
-  PLN_VALUE_INFO_ALL,      /* in all graphs: whatever is known */
+  PLN_VALUE_INFO_AUTO = 0, /* in graphs that had entries and changed */
+  PLN_VALUE_INFO_ALL,      /* in all graphs: every known type */
   PLN_VALUE_INFO_NONE
 } pln_value_info;
 
 typedef struct pln_onnx_save_options {
-  bool external_data;        /* weights to PATH.data even below 2 GB */
-  size_t external_threshold; /* only tensors of at least so many bytes; 0:
-                                1,024 */
-  int64_t opset; /* of ai.onnx, to which the model is converted first; 0: its
-                    own */
+  bool external_data;        /* store weights in PATH.data even below 2 GB */
+  size_t external_threshold; /* only tensors of at least so many bytes; 0 means
+                              * 1,024 */
+  int64_t opset; /* opset of ai.onnx to convert the model to; 0: its own */
   pln_value_info value_info;
-  bool embed_data; /* data that lies in other files goes into the model, as
-                      far as 2 GB hold it */
+  bool embed_data; /* move external data into the model, up to 2 GB */
 } pln_onnx_save_options;
 
-/* The opsets of ai.onnx whose operators are known, version by version. */
+/* The range of supported opsets of ai.onnx. */
 PLN_API void pln_onnx_opset_range(int32_t *oldest, int32_t *newest);
-/* The model in another opset of ai.onnx of that range, newer or older:
- * operators that it has otherwise or not at all are said by those that it has.
- * Of *out, the calls that both opsets have alike are the same.
- * PLN_ERR_UNSUPPORTED with the operator and the opset that it needs when that
- * cannot be; PLN_ERR_ARGUMENT when there is no such opset. */
+/* Converts the model to another supported opset of ai.onnx, newer or older.
+ * Operators that the opset defines differently or lacks are expressed by
+ * operators that it has. Calls that both opsets define alike are shared with
+ * *out. PLN_ERR_UNSUPPORTED, with the operator and the opset that it needs,
+ * when there is no conversion; PLN_ERR_ARGUMENT when the opset is not
+ * supported. */
 PLN_API pln_status pln_onnx_convert_opset(const pln_module *module,
                                           int64_t opset,
                                           pln_module **out) PLN_CHECKED;
 
-/* Writes beside `path` and renames. `options` may be NULL. An operator that the
- * model's opset does not have is written as those of which ONNX makes it, or
- * refused with PLN_ERR_UNSUPPORTED. */
+/* Writes the file atomically (a temporary file, renamed). `options` may be
+ * NULL. An operator that the model's opset lacks is written as its ONNX
+ * function body, or refused with PLN_ERR_UNSUPPORTED. */
 PLN_API pln_status pln_onnx_save(const pln_module *module, const char *path,
                                  const pln_onnx_save_options *options)
     PLN_CHECKED;
-/* The model as one run of bytes, handed to `write` piece by piece; external
- * data stays where it is unless `options`, which may be NULL, embed it.
- * PLN_ERR_LIMIT when a model with embedded data is over 2 GB. */
+/* Writes the model to `write` piece by piece. External data stays external
+ * unless `options` (may be NULL) embeds it. PLN_ERR_LIMIT when a model with
+ * embedded data exceeds 2 GB. */
 PLN_API pln_status pln_onnx_write(const pln_module *module,
                                   const pln_onnx_save_options *options,
                                   pln_write_fn write, void *ud) PLN_CHECKED;
 
-/* Reads a file that holds one value, such as those of the node tests of ONNX:
- * a TensorProto when `type` is a tensor type or 0, a SequenceProto when it is a
- * sequence, an OptionalProto when it is an optional. The value may have another
- * type in detail. *name (may be NULL) is what the file calls it. */
+/* Reads a file that holds one value, such as the test data of the ONNX node
+ * tests: a TensorProto when `type` is a tensor type or 0, a SequenceProto for a
+ * sequence, an OptionalProto for an optional. The value's own type may differ
+ * in dtype or shape. *name (may be NULL) is its name in the file. */
 PLN_API pln_status pln_onnx_load_value(pln_engine *engine, const char *path,
                                        pln_type type, pln_runtime_value *out,
                                        pln_symbol *name) PLN_CHECKED;
 
-/* Writes such a file, beside `path` and renamed: an OptionalProto when `type`
- * is an optional, else as what the datum is. `name` may be empty. */
+/* Writes such a file atomically: an OptionalProto when `type` is an optional,
+ * else the form of the value itself. `name` may be empty. */
 PLN_API pln_status pln_onnx_save_value(pln_engine *engine,
                                        const pln_runtime_value *value,
                                        pln_type type, pln_slice name,
                                        const char *path) PLN_CHECKED;
 
-/* The value that an input of the model has when nothing is given: an
- * initializer of that name in the file that the module was read from. *out is
- * NULL when there is none. */
+/* The default value of a model input: the initializer of that name in the file
+ * that the module was read from. *out is NULL when there is none. */
 PLN_API pln_status pln_onnx_input_default(const pln_module *module,
                                           pln_slice input,
                                           pln_tensor **out) PLN_CHECKED;
 
-/* What a model file holds: its nodes with those of subgraphs (local functions
- * are not counted), how many of them are no Constant and no ConstantOfShape,
- * operators by name ("Conv", "domain::Type"), and the files of its external
- * data as it names them. */
+/* Statistics of a model file: the number of nodes including subgraphs but not
+ * local functions, the number of these that are neither Constant nor
+ * ConstantOfShape, operator counts by name ("Conv", "domain::Type"), and the
+ * names of its external data files. */
 typedef struct pln_onnx_operator {
   pln_symbol name;
   uint64_t count;
@@ -276,10 +280,10 @@ typedef struct pln_onnx_model_stats {
   pln_symbol *files;
 } pln_onnx_model_stats;
 
-/* Walks the file once and reads no weights. */
+/* Scans the file once without reading weights. */
 PLN_API pln_status pln_onnx_stats(pln_engine *engine, const char *path,
                                   pln_onnx_model_stats *out) PLN_CHECKED;
-/* The same of the bytes of a model. */
+/* The same for a model in memory. */
 PLN_API pln_status pln_onnx_stats_bytes(pln_engine *engine, pln_slice bytes,
                                         pln_onnx_model_stats *out) PLN_CHECKED;
 PLN_API void pln_onnx_model_stats_free(pln_engine *engine,

@@ -1,6 +1,6 @@
-/* perilune/values.h: what everything else is made of: status, engine,
- * diagnostics, dtypes, tensors, types, dims, attributes, operators. Part of
- * perilune.h, which is what users include. */
+/* perilune/values.h: the basic types: status, engine, diagnostics, dtypes,
+ * tensors, types, dims, attributes, operators. Part of perilune.h, which is
+ * what users include. */
 
 #ifndef PERILUNE_VALUES_H
 #define PERILUNE_VALUES_H
@@ -23,7 +23,7 @@ extern "C" {
 #define PLN_PRINTF(f, a)
 #endif
 
-/* "0.1.0": the version of the library that is running. Static. */
+/* The version of the running library, such as "0.1.0". Static. */
 PLN_API const char *pln_version(void);
 
 /* ------------------------------------------------------------------ status */
@@ -35,11 +35,11 @@ typedef enum pln_status {
   PLN_ERR_TYPE,        /* ill-typed or ill-scoped program */
   PLN_ERR_FORMAT,      /* a file or text is malformed */
   PLN_ERR_IO,          /* the operating system refused */
-  PLN_ERR_UNSUPPORTED, /* well-formed, but nothing here can do it */
+  PLN_ERR_UNSUPPORTED, /* valid input that this library does not support */
   PLN_ERR_LIMIT,       /* a limit of the engine or of the run was reached */
   PLN_ERR_NAME,        /* unknown pass, config key, option, operator */
   PLN_ERR_INVALID,     /* the verifier found broken IR */
-  PLN_ERR_CALLBACK,    /* a callback (a Lua function) raised */
+  PLN_ERR_CALLBACK,    /* a callback (a Lua function) raised an error */
   PLN_ERR_INTERRUPTED, /* pln_engine_interrupt was called */
   PLN_N_STATUS
 } pln_status;
@@ -47,7 +47,7 @@ typedef enum pln_status {
 /* "out of memory", "malformed input", ...: static. */
 PLN_API const char *pln_status_text(pln_status status);
 
-/* A counted run of bytes; not terminated. */
+/* A counted byte string; not terminated. */
 typedef struct pln_slice {
   const char *data;
   size_t size;
@@ -60,38 +60,39 @@ PLN_API pln_slice pln_text(const char *s);
 
 typedef struct pln_engine pln_engine;
 
-/* Lua's allocator protocol (lua_Alloc): nsize 0 frees; ptr NULL allocates and
- * osize then says nothing; may return NULL when nsize > osize. */
+/* Lua's allocator protocol (lua_Alloc): nsize 0 frees; when ptr is NULL it
+ * allocates and osize is meaningless; it may return NULL only when nsize >
+ * osize. */
 typedef void *(*pln_alloc_fn)(void *ud, void *ptr, size_t osize, size_t nsize);
 
-/* Makes an engine with its own tables. `alloc` NULL means the C library's.
- * NULL when memory is out. */
+/* Makes an engine with its own tables. `alloc` NULL: the C library's allocator.
+ * Returns NULL when out of memory. */
 PLN_API pln_engine *pln_engine_new(pln_alloc_fn alloc, void *ud);
 
 /* Frees the engine. Every object made in it must have been released. */
 PLN_API void pln_engine_free(pln_engine *engine);
 
-/* Bytes allocated now, and the most there ever were. */
+/* Bytes allocated now; *peak is the maximum so far. */
 PLN_API size_t pln_engine_memory(const pln_engine *engine, size_t *peak);
 
-/* How often memory was asked for since the engine was made. */
+/* Number of allocations since the engine was made. */
 PLN_API uint64_t pln_engine_allocations(const pln_engine *engine);
 
-/* How many bytes were asked for since then, given back or not: what work costs
- * grows with it, and it is the same from run to run. */
+/* Total bytes ever requested, freed ones included. A deterministic measure of
+ * work. */
 PLN_API uint64_t pln_engine_allocated(const pln_engine *engine);
 
-/* Stops the pass or the evaluation that the engine is at, or what reads,
- * writes, seals, verifies, compares, hashes or types a whole graph or module:
- * it fails with PLN_ERR_INTERRUPTED, and nothing has happened. Nothing else may
- * be done by a signal handler or by another thread. It ends with what it stops.
- */
+/* Requests a stop. The running pass, evaluation, or operation over a whole
+ * graph or module (read, write, seal, verify, compare, hash, infer) fails with
+ * PLN_ERR_INTERRUPTED and has no other effect. The request ends with the
+ * operation that it stops. This is the only function that a signal handler or
+ * another thread may call. */
 PLN_API void pln_engine_interrupt(pln_engine *engine);
-/* Called, with `ud`, right after an interruption was asked for: from a signal
- * handler, perhaps. NULL: nothing. */
+/* Sets a callback that runs right after a stop was requested, possibly in a
+ * signal handler. NULL: none. */
 PLN_API void pln_engine_on_interrupt(pln_engine *engine, void (*f)(void *ud),
                                      void *ud);
-/* Whether one was asked for and has not ended yet. */
+/* True while a stop is requested and has not been served. */
 PLN_API bool pln_engine_interrupted(const pln_engine *engine);
 
 /* Interned strings. pln_symbol_text is terminated as well. */
@@ -104,7 +105,7 @@ PLN_API pln_slice pln_symbol_text(const pln_engine *engine, pln_symbol symbol);
 
 typedef enum pln_severity { PLN_NOTE = 0, PLN_WARNING, PLN_ERROR } pln_severity;
 
-/* Where something is said to be: a file or text, and a place in it. */
+/* The location of a diagnostic: a file or text, and a range in it. */
 typedef struct pln_span {
   const char *source;  /* name of the file or text, or NULL */
   const char *line;    /* the whole line for the caret, or NULL */
@@ -120,33 +121,33 @@ typedef struct pln_diag {
   pln_span span;
 } pln_diag;
 
-/* The diagnostics reported since the last clear, oldest first. A failed
- * function leaves at least one of severity PLN_ERROR (out of memory too). */
+/* The diagnostics reported since the last clear, oldest first. A function that
+ * fails leaves at least one of severity PLN_ERROR, also when out of memory. */
 PLN_API size_t pln_diag_count(const pln_engine *engine);
 PLN_API const pln_diag *pln_diag_at(const pln_engine *engine, size_t index);
 PLN_API void pln_diag_clear(pln_engine *engine);
 
-/* Reports one; the texts are copied. Returns `code`, so that
- * `return pln_diag_error(...)` reads well. `span` may be NULL. */
+/* Reports a diagnostic; texts are copied. Returns `code`, so that callers can
+ * write `return pln_diag_error(...)`. `span` may be NULL. */
 PLN_API pln_status pln_diag_error(pln_engine *engine, pln_status code,
                                   const pln_span *span, const char *format, ...)
     PLN_PRINTF(4, 5);
 PLN_API void pln_diag_warn(pln_engine *engine, const pln_span *span,
                            const char *format, ...) PLN_PRINTF(3, 4);
-/* What there is to know of the error or warning reported before it. */
+/* Adds a note to the error or warning reported before it. */
 PLN_API void pln_diag_note(pln_engine *engine, const pln_span *span,
                            const char *format, ...) PLN_PRINTF(3, 4);
 
-/* Text as a compiler prints it ("file:row:column: error: message", then the
- * line and a caret). Returns its length without the terminator; writes at
- * most `size` bytes with it (snprintf's protocol). */
+/* Formats a diagnostic as compilers do ("file:row:column: error: message", then
+ * the source line and a caret). Returns the length without the terminator and
+ * writes at most `size` bytes including it (snprintf's protocol). */
 PLN_API size_t pln_diag_format(const pln_diag *diag, char *text, size_t size);
 
 /* -------------------------------------------------------- dtypes, tensors */
 
-/* One row a dtype: X(NAME, number, Relay's name, bits of a stored element).
+/* One row per dtype: X(NAME, number, Relay's name, bits of a stored element).
  * The numbers are those of ONNX's TensorProto.DataType. Elements of 4 and 2
- * bits are packed, low bits first; a string is a pln_slice. */
+ * bits are packed, low bits first; a string element is a pln_slice. */
 #define PLN_DTYPES(X)                          \
   X(FLOAT32, 1, "float32", 32)                 \
   X(UINT8, 2, "uint8", 8)                      \
@@ -185,18 +186,19 @@ typedef enum pln_dtype {
 
 /* "float32"; "?" for none. Static. */
 PLN_API const char *pln_dtype_name(pln_dtype dtype);
-/* PLN_DTYPE_NONE when there is no dtype of that name. */
+/* PLN_DTYPE_NONE for an unknown name. */
 PLN_API pln_dtype pln_dtype_find(pln_slice name);
-/* The same with lanes behind the name, "float32x4": *lanes, else 1. TVM's other
- * names are known as well: "int", "uint" and "float" have 32 bits, "uint1" is
- * bool. */
+/* The same with vector lanes, as in "float32x4"; *lanes is 1 without them.
+ * TVM's aliases are accepted: "int", "uint" and "float" have 32 bits, "uint1"
+ * is bool. */
 PLN_API pln_dtype pln_dtype_find_vector(pln_slice name, uint32_t *lanes);
 /* Bits of one element as stored. */
 PLN_API uint32_t pln_dtype_bits(pln_dtype dtype);
 
 /* A dense array of elements in row-major order, little-endian. Reference
- * counted; immutable once a second reference exists. A splat holds one element
- * that stands for all. A view reads a mapped file and pins it. */
+ * counted; immutable once a second reference exists. A splat stores one element
+ * that stands for all elements. A view reads a mapped file and keeps it
+ * mapped. */
 typedef struct pln_tensor pln_tensor;
 
 /* A new tensor, zeroed, 64-byte aligned. Dims are >= 0; rank 0 is a scalar.
@@ -205,21 +207,22 @@ PLN_API pln_status pln_tensor_new(pln_engine *engine, pln_dtype dtype,
                                   uint32_t rank, const int64_t *dims,
                                   pln_tensor **out) PLN_CHECKED;
 /* The same, filled from `size` bytes (strings: an array of pln_slice, whose
- * text is copied). PLN_ERR_ARGUMENT when `size` is not what dims ask for. */
+ * text is copied). PLN_ERR_ARGUMENT when `size` does not match the dims. */
 PLN_API pln_status pln_tensor_from_bytes(pln_engine *engine, pln_dtype dtype,
                                          uint32_t rank, const int64_t *dims,
                                          const void *data, size_t size,
                                          pln_tensor **out) PLN_CHECKED;
-/* All elements equal `*element`: one stored element, of packed dtypes a byte
- * with the element in its low bits, of strings a pln_slice. */
+/* A splat: all elements equal `*element`. The element is in stored form; for
+ * packed dtypes a byte with the element in its low bits, for strings a
+ * pln_slice. */
 PLN_API pln_status pln_tensor_splat(pln_engine *engine, pln_dtype dtype,
                                     uint32_t rank, const int64_t *dims,
                                     const void *element,
                                     pln_tensor **out) PLN_CHECKED;
-/* What random elements are drawn from. UNIFORM: any number from `low` to
- * `high`, of integers both included; NORMAL: bell-shaped of that mean and
- * standard deviation, nowhere more than 3.5 deviations off, integers rounded.
- * Integers are kept within their dtype. */
+/* The distribution of random elements. UNIFORM: from `low` to `high`, both
+ * inclusive for integers. NORMAL: an approximation of the normal distribution
+ * with that mean and standard deviation, limited to 3.5 deviations; integers
+ * are rounded. Integers stay within the range of their dtype. */
 typedef enum pln_random_kind {
   PLN_RANDOM_UNIFORM = 0,
   PLN_RANDOM_NORMAL
@@ -232,9 +235,9 @@ typedef struct pln_random_spec {
   uint64_t seed;
 } pln_random_spec;
 
-/* Random elements: of one seed the same on every machine. Integers, bool and
- * floats of 16 bits and more (else PLN_ERR_UNSUPPORTED). PLN_ERR_ARGUMENT when
- * the noise has no such numbers. */
+/* A tensor of random elements; equal seeds give equal tensors on every machine.
+ * Integers, bool, and floats of 16 bits and more, else PLN_ERR_UNSUPPORTED.
+ * PLN_ERR_ARGUMENT for invalid parameters of the distribution. */
 PLN_API pln_status pln_tensor_random(pln_engine *engine, pln_dtype dtype,
                                      uint32_t rank, const int64_t *dims,
                                      const pln_random_spec *spec,
@@ -244,27 +247,28 @@ PLN_API void pln_tensor_release(pln_tensor *tensor);
 PLN_API pln_dtype pln_tensor_dtype(const pln_tensor *tensor);
 PLN_API uint32_t pln_tensor_rank(const pln_tensor *tensor);
 PLN_API const int64_t *pln_tensor_dims(const pln_tensor *tensor);
-/* Number of elements; bytes of them all (of a splat: as if written out). */
+/* The number of elements, and their size in bytes. A splat counts as if all
+ * elements were stored. */
 PLN_API size_t pln_tensor_count(const pln_tensor *tensor);
 PLN_API size_t pln_tensor_bytes(const pln_tensor *tensor);
 PLN_API bool pln_tensor_is_splat(const pln_tensor *tensor);
-/* The elements (of a splat: the one; of a packed dtype a byte full of it).
- * Opens an external file on first use; PLN_ERR_IO with a diagnostic when that
- * fails. Unaligned when a view. */
+/* The stored elements: one for a splat, and for a splat of a packed dtype a
+ * byte filled with it. Opens an external file on first use; PLN_ERR_IO with a
+ * diagnostic when that fails. A view may be unaligned. */
 PLN_API pln_status pln_tensor_data(const pln_tensor *tensor,
                                    const void **out) PLN_CHECKED;
-/* Writable elements of a tensor made by pln_tensor_new that has one
- * reference; else NULL. */
+/* The elements for writing, if the tensor was made by pln_tensor_new and has
+ * one reference; else NULL. */
 PLN_API void *pln_tensor_writable(pln_tensor *tensor);
-/* Same dtype, dims and bytes; floats are compared as bits. Tensors over 1 KiB
- * are equal only when they are the same buffer or file slice. */
+/* Same dtype, dims and bytes; floats are compared bitwise. Tensors over 1 KiB
+ * are equal only when they are the same buffer or file range. */
 PLN_API bool pln_tensor_equal(const pln_tensor *a, const pln_tensor *b);
 
 /* ----------------------------------------------------------- types, dims */
 
-/* An extent or an integer known only by name: a constant (possibly negative
- * in shape arithmetic), PLN_DIM_UNKNOWN, or an interned expression over named
- * symbols in normal form, so that equal expressions are equal numbers. */
+/* An integer known at compile time or by name: a constant (possibly negative in
+ * shape arithmetic), PLN_DIM_UNKNOWN, or an interned expression over named
+ * symbols in normal form. Equal expressions have equal ids. */
 typedef int64_t pln_dim;
 #define PLN_DIM_UNKNOWN INT64_MIN
 #define PLN_DIM_IS_CONST(d) ((d) > INT64_MIN + (int64_t)UINT32_MAX)
@@ -280,12 +284,13 @@ typedef enum pln_dim_op {
   PLN_DIM_MAX
 } pln_dim_op;
 
-/* The symbolic dim of that name, which is at least 0; equal names give equal
- * dims, "" gives PLN_DIM_UNKNOWN. */
+/* The symbolic dim of that name, an integer >= 0. Equal names give equal dims;
+ * "" gives PLN_DIM_UNKNOWN. */
 PLN_API pln_status pln_dim_named(pln_engine *engine, pln_slice name,
                                  pln_dim *out) PLN_CHECKED;
-/* a op b, simplified; PLN_DIM_UNKNOWN when either is, on overflow and on
- * division by zero. Only memory can fail. Symbols stand for integers >= 0. */
+/* a op b, simplified. PLN_DIM_UNKNOWN when an operand is unknown, on overflow
+ * and on division by zero. Fails only when out of memory. Symbols stand for
+ * integers >= 0. */
 PLN_API pln_status pln_dim_binary(pln_engine *engine, pln_dim_op op, pln_dim a,
                                   pln_dim b, pln_dim *out) PLN_CHECKED;
 /* `dim` with the symbol `name` replaced by `value`. */
@@ -294,10 +299,10 @@ PLN_API pln_status pln_dim_substitute(pln_engine *engine, pln_dim dim,
                                       pln_dim *out) PLN_CHECKED;
 /* The name when `dim` is a bare symbol, else 0. */
 PLN_API pln_symbol pln_dim_name(const pln_engine *engine, pln_dim dim);
-/* A number that `dim` is provably not below; INT64_MIN when none is known. */
+/* A proven lower bound of `dim`; INT64_MIN when none is known. */
 PLN_API int64_t pln_dim_lower_bound(const pln_engine *engine, pln_dim dim);
 
-/* Interned. 0 is the incomplete type: nothing is known yet. */
+/* Interned. 0 is the incomplete type: nothing is known. */
 typedef uint32_t pln_type;
 /* An interned dictionary of attributes, see below. */
 typedef uint32_t pln_attrs;
@@ -317,13 +322,14 @@ typedef enum pln_type_kind {
   PLN_TYPE_OPAQUE,     /* by symbol "domain::name" (ONNX) */
   PLN_TYPE_GLOBAL_VAR, /* the name of a type definition, by symbol */
   PLN_TYPE_RELATION,   /* a constraint: symbol, parts, inputs, attributes */
-  PLN_TYPE_HOLE,       /* incomplete, with an identity: unification */
-  PLN_TYPE_PRIM,       /* loop level: dtype and lanes; no dtype: a handle */
-  PLN_TYPE_POINTER,    /* loop level: the element type; symbol: the scope */
+  PLN_TYPE_HOLE,       /* an incomplete type with an identity, for
+                        * unification */
+  PLN_TYPE_PRIM,       /* TIR: dtype and lanes; no dtype: a handle */
+  PLN_TYPE_POINTER,    /* TIR: the element type; symbol: the storage scope */
   PLN_N_TYPE_KINDS
 } pln_type_kind;
 
-/* What a type variable stands for; the numbers are TVM's TypeKind. */
+/* The kind of a type variable; the numbers are TVM's TypeKind. */
 typedef enum pln_type_var_kind {
   PLN_TKIND_TYPE = 0,
   PLN_TKIND_SHAPE_VAR = 1,
@@ -337,8 +343,8 @@ typedef enum pln_type_var_kind {
 PLN_API pln_status pln_type_tensor(pln_engine *engine, pln_dtype dtype,
                                    int32_t rank, const pln_dim *dims,
                                    pln_type *out) PLN_CHECKED;
-/* The same tensor type with elements that are vectors of so many lanes, as
- * float32x4 is; 1: plain ones. No operator here computes with them. */
+/* The same tensor type with vector elements of that many lanes (float32x4); 1:
+ * scalar elements. No operator computes on vector elements. */
 PLN_API pln_status pln_type_with_lanes(pln_engine *engine, pln_type tensor,
                                        uint32_t lanes,
                                        pln_type *out) PLN_CHECKED;
@@ -348,44 +354,45 @@ PLN_API pln_status pln_type_make(pln_engine *engine, pln_type_kind kind,
                                  pln_symbol symbol, uint32_t n_parts,
                                  const pln_type *parts,
                                  pln_type *out) PLN_CHECKED;
-/* A new type variable, equal to no other; `name` is a hint. One made by
- * pln_type_make has number 0 and is equal to those of its name. */
+/* A new type variable, distinct from all others; `name` is a hint. A type
+ * variable made by pln_type_make has number 0 and equals those of the same
+ * name. */
 PLN_API pln_status pln_type_var(pln_engine *engine, pln_symbol name,
                                 pln_type_var_kind kind,
                                 pln_type *out) PLN_CHECKED;
-/* The name of a type that a module defines, of kind AdtHandle where
- * pln_type_make makes it: the others are none that takes arguments. */
+/* The name of a type that a module defines. Its kind is AdtHandle when made by
+ * pln_type_make; type names of other kinds take no arguments. */
 PLN_API pln_status pln_type_global_var(pln_engine *engine, pln_symbol name,
                                        pln_type_var_kind kind,
                                        pln_type *out) PLN_CHECKED;
 /* A function type with type parameters (type variables) and constraints
- * (relations). pln_type_n_parts and pln_type_part_at tell of parameters and the
- * result only. PLN_ERR_LIMIT beyond 65,535 type parameters. */
+ * (relations). pln_type_n_parts and pln_type_part_at cover the parameters and
+ * the result only. PLN_ERR_LIMIT beyond 65,535 type parameters. */
 PLN_API pln_status pln_type_func(pln_engine *engine, uint32_t n_params,
                                  const pln_type *params, pln_type ret,
                                  uint32_t n_vars, const pln_type *vars,
                                  uint32_t n_constraints,
                                  const pln_type *constraints,
                                  pln_type *out) PLN_CHECKED;
-/* Of the arguments the first n_inputs are given, the others follow from them:
- * by the inference of the operator to which TVM's relation of that name
- * belongs, when a function with that constraint is called. A name that nobody
- * knows is an error only then. `attrs` are as Relay's text has them. */
+/* A constraint over its arguments: the first n_inputs are inputs and determine
+ * the others. When a function with the constraint is called, it is solved by
+ * the type inference of the operator whose TVM relation has that name; an
+ * unknown name is an error only then. `attrs` are in the form of Relay text. */
 PLN_API pln_status pln_type_relation(pln_engine *engine, pln_symbol name,
                                      uint32_t n, const pln_type *args,
                                      uint32_t n_inputs, pln_attrs attrs,
                                      pln_type *out) PLN_CHECKED;
-/* A new incomplete type, equal to no other. */
+/* A new incomplete type, distinct from all others. */
 PLN_API pln_status pln_type_hole(pln_engine *engine, pln_type *out) PLN_CHECKED;
-/* A loop-level scalar or vector; PLN_DTYPE_NONE is a handle. */
+/* A TIR scalar or vector type; PLN_DTYPE_NONE is a handle. */
 PLN_API pln_status pln_type_prim(pln_engine *engine, pln_dtype dtype,
                                  uint32_t lanes, pln_type *out) PLN_CHECKED;
 PLN_API pln_type_kind pln_type_get_kind(const pln_engine *engine,
                                         pln_type type);
 PLN_API pln_dtype pln_type_dtype(const pln_engine *engine, pln_type type);
-/* -1 when unknown or when the type is no tensor. */
+/* -1 when unknown or when the type is not a tensor. */
 PLN_API int32_t pln_type_rank(const pln_engine *engine, pln_type type);
-/* rank dims; valid until the engine goes. */
+/* An array of rank dims; valid as long as the engine. */
 PLN_API const pln_dim *pln_type_dims(const pln_engine *engine, pln_type type);
 PLN_API uint32_t pln_type_n_parts(const pln_engine *engine, pln_type type);
 PLN_API pln_type pln_type_part_at(const pln_engine *engine, pln_type type,
@@ -399,28 +406,27 @@ PLN_API uint32_t pln_type_n_constraints(const pln_engine *engine,
                                         pln_type type);
 PLN_API pln_type pln_type_constraint_at(const pln_engine *engine, pln_type type,
                                         uint32_t index);
-/* VAR, HOLE: the identity; RELATION: its inputs; PRIM: its lanes; TENSOR: its
- * lanes when there are several, else 0. */
+/* VAR, HOLE: the identity; RELATION: the number of inputs; PRIM: the lanes;
+ * TENSOR: the lanes when there are several, else 0. */
 PLN_API uint32_t pln_type_number(const pln_engine *engine, pln_type type);
 /* VAR, GLOBAL_VAR */
 PLN_API pln_type_var_kind pln_type_var_get_kind(const pln_engine *engine,
                                                 pln_type type);
 /* RELATION: its attributes. */
 PLN_API pln_attrs pln_type_attrs(const pln_engine *engine, pln_type type);
-/* Equal as Relay has it: bound type variables may have other names; with
- * `map_free_vars` free ones as well. The hash is that of all equal types: it
- * does not tell type variables of one kind apart, nor types that are not
- * known. */
+/* Equality as in Relay: up to renaming of bound type variables and, with
+ * `map_free_vars`, of free ones. Equal types have equal hashes. The hash
+ * ignores the names of type variables and the identity of incomplete types. */
 PLN_API pln_status pln_type_equal(pln_engine *engine, pln_type a, pln_type b,
                                   bool map_free_vars, bool *out) PLN_CHECKED;
 PLN_API uint64_t pln_type_hash(const pln_engine *engine, pln_type type);
-/* The type that says what both say. *conflict tells that they contradict each
- * other; *out is then `a`. */
+/* The meet of two types: everything that either of them says. *conflict: they
+ * contradict each other, and *out is `a`. */
 PLN_API pln_status pln_type_meet(pln_engine *engine, pln_type a, pln_type b,
                                  pln_type *out, bool *conflict) PLN_CHECKED;
 
-/* Interned: the integers that a small integer tensor (rank 0 or 1) is known
- * to hold, each a pln_dim. 0: nothing is known. */
+/* Interned: the integers that a small integer tensor (rank 0 or 1) is known to
+ * hold, each a pln_dim. 0: unknown. */
 typedef uint32_t pln_value;
 PLN_API pln_status pln_value_make(pln_engine *engine, uint32_t rank,
                                   uint32_t count, const pln_dim *elements,
@@ -439,24 +445,25 @@ typedef enum pln_attr_kind {
   PLN_ATTR_STRING,
   PLN_ATTR_TENSOR,
   PLN_ATTR_TYPE,
-  PLN_ATTR_REF,   /* ref_attr_name: the enclosing function's attribute */
-  PLN_ATTR_GRAPH, /* the operand that is the nested function: an index */
+  PLN_ATTR_REF,   /* ref_attr_name: an attribute of the enclosing function */
+  PLN_ATTR_GRAPH, /* a nested function, as the index of its operand */
   PLN_ATTR_DICT,  /* nested attributes */
-  PLN_ATTR_BYTES, /* an encoded value kept as it was (sparse tensors) */
+  PLN_ATTR_BYTES, /* an undecoded value (sparse tensors) */
   PLN_ATTR_INTS,
   PLN_ATTR_FLOATS,
   PLN_ATTR_STRINGS,
   PLN_ATTR_TENSORS,
   PLN_ATTR_TYPES,
   PLN_ATTR_GRAPHS,
-  PLN_ATTR_BOOL,   /* of functions and lists; an operator's is an INT */
-  PLN_ATTR_LIST,   /* of lists, or of values of several kinds */
-  PLN_ATTR_OBJECT, /* an object of TVM that is kept as it was */
+  PLN_ATTR_BOOL,   /* in functions and lists; operators use an INT */
+  PLN_ATTR_LIST,   /* in lists, or with values of several kinds */
+  PLN_ATTR_OBJECT, /* an object of TVM, kept as JSON */
   PLN_N_ATTR_KINDS
 } pln_attr_kind;
 
-/* One attribute. `count` is the length of a list kind (INTS ... GRAPHS).
- * `onnx_type` is AttributeProto.type of a REF, which has no value to tell. */
+/* One attribute. `count` is the length of the list kinds (INTS ... GRAPHS).
+ * `onnx_type` is AttributeProto.type of a REF, which has no value of its
+ * own. */
 typedef struct pln_attr {
   pln_symbol name;
   uint8_t kind; /* pln_attr_kind */
@@ -464,9 +471,10 @@ typedef struct pln_attr {
   uint32_t count;
   union {
     int64_t i;         /* INT, GRAPH; BOOL: 0 or 1 */
-    double f;          /* an operator's holds a float32, as ONNX has it */
-    pln_slice s;       /* STRING, BYTES; OBJECT: TVM's JSON of the nodes it
-                        * reaches, which is numbered from 0, itself */
+    double f;          /* an operator's holds a float32, as in ONNX */
+    pln_slice s;       /* STRING, BYTES; OBJECT: TVM's JSON of the nodes that it
+                        * reaches, numbered from 0, which is the object
+                        * itself */
     pln_symbol symbol; /* REF */
     pln_tensor *tensor;
     pln_type type;
@@ -480,35 +488,37 @@ typedef struct pln_attr {
 } pln_attr;
 
 /* A dictionary (pln_attrs) is interned; 0 is the empty one. Tensors are
- * retained. */
+ * retained by it. */
 /* In any order; two entries of one name are PLN_ERR_ARGUMENT. */
 PLN_API pln_status pln_attrs_make(pln_engine *engine, uint32_t count,
                                   const pln_attr *entries,
                                   pln_attrs *out) PLN_CHECKED;
-/* Interned as well: values in that order, for a LIST. Their names say nothing
- * there and may be 0. No values give 0. */
+/* An interned list: values in the given order, for a LIST. Their names are
+ * ignored and may be 0. An empty list is 0. */
 PLN_API pln_status pln_attrs_list(pln_engine *engine, uint32_t count,
                                   const pln_attr *items,
                                   pln_attrs *out) PLN_CHECKED;
-/* The hash of all dictionaries that Relay calls equal: floats, which may differ
- * a little, do not count. The same from run to run. */
-/* Whether any of them is a REF: what it stands for is known only where the
- * enclosing function is called. */
+/* Dictionaries that Relay considers equal have equal hashes. Floats are left
+ * out, because Relay compares them with a tolerance. The hash is the same in
+ * every run. */
+/* True if the dictionary contains a REF. Its value is known only at a call of
+ * the enclosing function. */
 PLN_API bool pln_attrs_has_refs(const pln_engine *engine, pln_attrs attrs);
-/* The same with each REF replaced by the entry of `given` that it refers to;
- * one that `given` does not have is left out. */
+/* A copy in which each REF is replaced by the entry of `given` that it names. A
+ * REF without such an entry is left out. */
 PLN_API pln_status pln_attrs_resolve(pln_engine *engine, pln_attrs attrs,
                                      pln_attrs given,
                                      pln_attrs *out) PLN_CHECKED;
 PLN_API uint64_t pln_attrs_hash(const pln_engine *engine, pln_attrs attrs);
 PLN_API uint32_t pln_attrs_count(const pln_engine *engine, pln_attrs attrs);
-/* Entries in order of their names' bytes; a list's in its own. */
+/* Entries sorted by the bytes of their names; a list's in its own order. */
 PLN_API const pln_attr *pln_attrs_at(const pln_engine *engine, pln_attrs attrs,
                                      uint32_t index);
 /* NULL when there is none. */
 PLN_API const pln_attr *pln_attrs_find(const pln_engine *engine,
                                        pln_attrs attrs, const char *name);
-/* A copy with one entry added or replaced; without the entry `name`. */
+/* The first returns a copy with one entry added or replaced, the second a copy
+ * without the entry `name`. */
 PLN_API pln_status pln_attrs_with(pln_engine *engine, pln_attrs attrs,
                                   const pln_attr *entry,
                                   pln_attrs *out) PLN_CHECKED;
@@ -525,8 +535,8 @@ PLN_API pln_slice pln_attrs_string(const pln_engine *engine, pln_attrs attrs,
 
 /* -------------------------------------------------------------- operators */
 
-/* A row of op/ops.def, or an operator met in a file that nobody here knows
- * ("domain::Type"): opaque. 0 is no operator. */
+/* A row of op/ops.def, or an opaque operator of a file that this library does
+ * not know ("domain::Type"). 0 is no operator. */
 typedef uint32_t pln_op;
 
 typedef enum pln_effect {

@@ -1,25 +1,27 @@
 /* graph/adt.c: the definitions of algebraic data types in a module.
  *
- * Loaders and scripts add them; builders ask for the types of constructors. A
- * set of definitions never changes; modules share it by reference. What holds:
- * names of definitions differ, and so do names of constructors. */
+ * Loaders and scripts add them; builders look up the types of constructors. A
+ * set of definitions is immutable and shared between modules by reference.
+ * Invariants: names of definitions are distinct, and so are names of
+ * constructors. */
 
 #include "ir/graph/module.h"
 
-/* Which constructor of which definition. */
+/* A constructor, by definition and index. */
 typedef struct constructor_row {
   uint32_t row, index;
 } constructor_row;
 
 typedef struct pln_definitions {
   pln_engine *engine;
-  atomic_uint refs; /* children's threads count too */
+  atomic_uint refs; /* atomic: children's threads hold references too */
   uint32_t count, capacity;
   pln_type_def *rows;            /* with arrays of their own */
   constructor_row *constructors; /* of all rows, in order */
   uint32_t n_constructors, cap_constructors;
   pln_idmap *types;               /* symbol -> row + 1 */
-  pln_idmap *constructor_by_name; /* symbol of a constructor -> its maker + 1 */
+  pln_idmap *constructor_by_name; /* symbol of a constructor -> index in
+                                   * `constructors` + 1 */
 } pln_definitions;
 
 /* ---------------------------------------------------------------- lifetime */
@@ -97,7 +99,8 @@ static pln_status copy_types(pln_engine *e, uint32_t n, const pln_type *from,
   return PLN_OK;
 }
 
-/* The row counts only what is copied, so that it can be freed half made. */
+/* The row's counts include only what was copied, so that an incomplete row can
+ * be freed. */
 static pln_status copy_constructors(pln_engine *e, const pln_type_def *from,
                                     pln_type_def *row) {
   uint32_t n = from->n_constructors;
@@ -183,7 +186,7 @@ pln_status pln_module_with_type(const pln_module *module,
   return PLN_OK;
 }
 
-/* Definitions that another module has as well are copied first. */
+/* Definitions shared with another module are copied first. */
 static pln_status set_in_copy(pln_module *module, const pln_type_def *data) {
   pln_definitions *d = NULL;
   PLN_TRY(new_definitions(module->engine, &d));

@@ -1,8 +1,8 @@
-/* attr_references.c: what attribute references stand for where a function is
- * called.
+/* attr_references.c: the values of attribute references at a call of a
+ * function.
  *
- * Called by the evaluator and by Inline. A FunctionProto of ONNX has attributes
- * that the nodes of its body refer to by name; a call gives them. */
+ * Called by the evaluator and by Inline. An ONNX FunctionProto has attributes
+ * that the nodes of its body refer to by name; each call supplies values. */
 
 #include "ir/graph/graph.h"
 

@@ -1,9 +1,9 @@
-/* builder.c: the builder, the only thing that appends nodes.
+/* builder.c: the builder, the only code that appends nodes.
  *
- * Importers, the rewriter and scripts build with it. While building, a node's
- * sequence number is its index and its home a row of `home`; contiguous scopes
- * exist only once layout.c has sealed the graph. What holds: operands are
- * earlier nodes; typed is the normal state. */
+ * Used by importers, the rewriter and scripts. During building a node's
+ * sequence number is its index and its scope is an entry of `node_scope`;
+ * contiguous scopes exist only after layout.c has sealed the graph. Invariants:
+ * operands are earlier nodes; nodes are typed unless something is unknown. */
 
 #include "ir/graph/compact.h"
 #include "ir/graph/describe.h"
@@ -71,7 +71,7 @@ void pln_builder_module(pln_builder *b, const pln_module *module) {
   b->module = module;
 }
 
-/* NULL when memory is out. */
+/* NULL when out of memory. */
 pln_origins *pln_builder_origins(pln_builder *b) {
   if (!b->graph->origins &&
       pln_origins_new(b->engine, &b->graph->origins) != PLN_OK)
@@ -127,8 +127,8 @@ static pln_status check_operands(pln_builder *b, uint32_t n,
   return PLN_OK;
 }
 
-/* What uses a Var that has no type yet is typed without it: a let that comes
- * later leaves the Var to InferType, which asks what uses it again. */
+/* Records Vars that are used before they have a type. A let that binds such a
+ * Var later leaves its type to InferType, which infers its uses again. */
 static pln_status mark_untyped_uses(pln_builder *b, uint32_t n,
                                     const pln_ref *operands) {
   for (uint32_t i = 0; i < n; i++) {
@@ -147,7 +147,7 @@ pln_status pln_builder_append(pln_builder *b, const pln_node *node, uint32_t n,
   pln_graph *g = b->graph;
   PLN_TRY(check_operands(b, n, operands));
   PLN_TRY(mark_untyped_uses(b, n, operands));
-  /* The operands may be a run of this very graph, which may move. */
+  /* `operands` may point into this graph's array, which may move. */
   uintptr_t base = (uintptr_t)g->operands, at = (uintptr_t)operands;
   bool inside = n && at >= base && at < base + g->n_operands * sizeof(pln_ref);
   PLN_TRY(pln_builder_reserve(b, 1, n, 0));
@@ -216,7 +216,7 @@ static pln_status check_var(pln_builder *b, pln_ref var) {
   return status;
 }
 
-/* An identity that a second program has with another type. */
+/* The key of a variable that another program uses with another type. */
 uint64_t pln_typed_var(uint32_t var, pln_type type) {
   return UINT64_C(1) << 63 | (uint64_t)type << 32 | var;
 }
@@ -238,8 +238,8 @@ static pln_status note_var(pln_builder *b, uint64_t key, pln_ref node) {
   return pln_idmap_set(b->vars, key, node + 1);
 }
 
-/* While building freely, one node stands for an identity; for one that
- * programs have with several types, one a type. */
+/* In free building one node represents a variable; a variable with several
+ * types has one node per type. */
 static pln_status remember_var(pln_builder *b, uint32_t var, pln_ref node) {
   bool first = !b->vars || pln_idmap_get(b->vars, var) == 0;
   pln_type type = b->graph->nodes[node].type;
@@ -414,7 +414,7 @@ static pln_status check_results(pln_builder *b, uint32_t n_results) {
                         "a call has at most 65,535 results, not %u", n_results);
 }
 
-/* The name of the operator's attribute that is a function; empty when it has
+/* The name of the operator's attribute that is a function; empty when there is
  * none. */
 static pln_slice function_attribute(const pln_op_info *row) {
   const char *kind = row->attrs ? strstr(row->attrs, ":function") : NULL;
@@ -424,7 +424,7 @@ static pln_slice function_attribute(const pln_op_info *row) {
   return (pln_slice){name, kind ? (size_t)(kind - name) : 0};
 }
 
-/* Who calls loop(n, go, x, body) need not say which operand the body is. */
+/* A caller of loop(n, go, x, body) need not say which operand is the body. */
 static pln_status name_function(pln_builder *b, pln_op op, uint32_t n,
                                 const pln_ref *args, pln_attrs *attrs) {
   pln_attr entry = {.kind = PLN_ATTR_GRAPH, .v.i = (int64_t)n - 1};
@@ -578,7 +578,7 @@ pln_status pln_build_in(pln_builder *b, pln_scope scope) {
                         "scope %u is not open", scope);
 }
 
-/* Appends an owner; its scopes are ended and ownerless. */
+/* Appends an owner; its scopes are ended and have no owner yet. */
 static pln_status add_owner(pln_builder *b, pln_node *node, uint32_t n,
                             const pln_ref *operands, uint32_t k,
                             const pln_scope *scopes, pln_ref *out) {
@@ -621,7 +621,7 @@ static pln_status match_attrs(pln_builder *b, bool complete, pln_attrs *out) {
   return pln_attrs_make(b->engine, 1, &entry, out);
 }
 
-/* The first node behind the parameters and the pattern of an arm. */
+/* The first node after an arm's parameters and pattern. */
 static pln_status check_arm(pln_builder *b, pln_scope arm) {
   const pln_graph *g = b->graph;
   if (arm < g->n_scopes)
@@ -670,9 +670,8 @@ static bool is_used_early(const pln_builder *b, pln_ref var) {
   return b->early && pln_idmap_get(b->early, var);
 }
 
-/* The variable takes the value's type when it has none of its own, unless that
- * comes too late. What a function's own body says of it is checked at the end:
- * type/check_uses.c. */
+/* A variable without a type takes the value's type, unless it was used already.
+ * Uses inside the value are checked at the end: infer/check_uses.c. */
 static void type_var(pln_builder *b, pln_ref var, pln_ref value) {
   const pln_node *nodes = b->graph->nodes;
   if (!nodes[var].type &&
@@ -698,7 +697,7 @@ static pln_status check_free(pln_builder *b) {
                         "free expressions need a builder without scopes");
 }
 
-/* A scope that layout.c will fill: all that is known is its result. */
+/* A scope to be filled by the layout: only its result is known. */
 static pln_status free_scope(pln_builder *b, pln_ref result, pln_scope *out) {
   PLN_TRY(check_operands(b, 1, &result));
   PLN_TRY(mark_untyped_uses(b, 1, &result));
@@ -734,7 +733,7 @@ pln_status pln_build_floating_if(pln_builder *b, pln_ref cond,
   return add_owner(b, &node, 1, &cond, 2, branches, out);
 }
 
-/* The Let lies in its block's scope, where layout.c finds it by its home. */
+/* The Let's node_scope is its block's scope, where the layout finds it. */
 pln_status pln_build_floating_let(pln_builder *b, pln_ref var, pln_ref value,
                                   pln_ref body, pln_ref *out) {
   PLN_TRY(check_free(b));
@@ -760,7 +759,7 @@ bool pln_can_be_kept(pln_kind kind) {
          kind == PLN_REF_READ || kind == PLN_REF_WRITE;
 }
 
-/* Like a Let, the node lies in its block's scope. */
+/* Like a Let, the node belongs to its block's scope. */
 pln_status pln_build_floating_extra_root(pln_builder *b, pln_ref value,
                                          pln_ref body, pln_ref *out) {
   PLN_TRY(check_free(b));
@@ -782,8 +781,8 @@ pln_status pln_build_floating_extra_root(pln_builder *b, pln_ref value,
   return add_owner(b, &block, 0, NULL, 1, &scope, out);
 }
 
-/* An arm made freely: a scope of which result and Clause are known; its
- * parameters are found through the pattern. */
+/* A floating arm: a scope with known result and Clause; its parameters are
+ * found through the pattern. */
 static pln_status free_arm(pln_builder *b, pln_ref pattern, pln_ref body,
                            pln_scope *out) {
   pln_ref clause;
@@ -876,7 +875,8 @@ static pln_status conflict(pln_builder *b, pln_type declared,
   return PLN_OK;
 }
 
-/* The graph, and what descends from it, has types that no inference finds. */
+/* Marks that the graph, and graphs rewritten from it, have declared types that
+ * inference cannot derive. */
 static pln_status set_declared(pln_builder *b, pln_ref node, pln_type type) {
   pln_type *old = &b->graph->nodes[node].type;
   if (*old == type)

@@ -1,9 +1,11 @@
-/* compact.c: drops what floats in a builder and nobody can reach any more.
+/* compact.c: garbage collection of a floating builder: removes nodes that no
+ * handle reaches.
  *
- * Called by the binding for the builder of scripts, between two constructors,
- * with the nodes that scripts hold handles of. What always holds: nodes that
- * stay keep their order, and with a node of a copied scope stays its whole
- * owner; what may fail is done before anything is changed. Nothing recurses. */
+ * Called by the Lua binding for the builder of scripts, between two
+ * constructors, with the nodes that scripts hold handles of. Invariants:
+ * remaining nodes keep their order; a node of a copied scope keeps its whole
+ * owner alive; everything that may fail is done before anything is changed.
+ * Nothing recurses. */
 
 #include "ir/graph/compact.h"
 
@@ -17,8 +19,8 @@ static pln_status push_reachable_node(pln_compaction *c, pln_ref ref) {
   return PLN_OK;
 }
 
-/* What a node is made of: operands, results of scopes, what lies in them; and
- * what it lies in. */
+/* Pushes what the node needs: operands, results of its scopes and their nodes,
+ * and the owner of the scope that it lies in. */
 static pln_status push_needs(pln_compaction *c, pln_ref ref) {
   const pln_graph *g = c->b->graph;
   const pln_node *n = &g->nodes[ref];
@@ -44,7 +46,7 @@ static void number_nodes(pln_compaction *c) {
       c->map[ref] = c->n_nodes++;
 }
 
-/* Scope 0, and those whose owners stay. */
+/* Numbers scope 0 and the scopes of remaining owners. */
 static void number_scopes(pln_compaction *c) {
   const pln_graph *g = c->b->graph;
   for (pln_scope s = 0; s < g->n_scopes; s++) {
@@ -54,7 +56,8 @@ static void number_scopes(pln_compaction *c) {
   }
 }
 
-/* A builder's table from identities, and the same with a type, to nodes. */
+/* Updates the builder's table from variables, with and without a type, to
+ * nodes. */
 static pln_status move_var(pln_compaction *c, pln_ref ref) {
   const pln_node *n = &c->b->graph->nodes[ref];
   uint64_t keys[] = {n->data, pln_typed_var(n->data, n->type)};
@@ -123,7 +126,7 @@ static pln_scope scope_image(const pln_compaction *c, pln_scope s) {
   return s == PLN_NONE ? PLN_NONE : c->scopes[s];
 }
 
-/* All nodes of a scope that stays stay. */
+/* All nodes of a remaining scope remain. */
 static void move_interval(const pln_compaction *c, pln_scope_row *row) {
   if (row->begin == PLN_NONE)
     return;
@@ -135,7 +138,7 @@ static void move_interval(const pln_compaction *c, pln_scope_row *row) {
   row->begin = begin;
 }
 
-/* Tensors stand in order of their constants, as these do. */
+/* Tensors are numbered in the order of their constants. */
 static void move_nodes(const pln_compaction *c) {
   pln_graph *g = c->b->graph;
   uint32_t n_operands = 0;
@@ -175,7 +178,7 @@ static void move_scopes(const pln_compaction *c) {
   }
 }
 
-/* One that several constants hold stands once. */
+/* A tensor used by several constants is stored once. */
 static void move_tensors(pln_graph *g, uint32_t *seen) {
   uint32_t n = 0;
   for (pln_ref ref = 0; ref < g->n_nodes; ref++)

@@ -1,11 +1,11 @@
-/* describe.c: a node in a line, for messages: what it is, what its operands
- * are, and their types.
+/* describe.c: one-line descriptions of nodes, for messages: the node, its
+ * operands, and their types.
  *
  *     add(%x: Tensor[(2), float32], Constant: int64)
  *
- * Called where inference refuses a node, also one of a graph that is still
- * being built. It reads the node and its operands only, so that a message costs
- * the same however large the graph is. */
+ * Called where inference refuses a node, possibly in a graph under
+ * construction. It reads only the node and its operands, so that the cost does
+ * not depend on the size of the graph. */
 
 #include "ir/graph/describe.h"
 #include "base/writer.h"
@@ -16,7 +16,7 @@ static void put_symbol(pln_writer *w, const char *sigil, pln_symbol symbol) {
   pln_put_name(w, sigil, pln_symbol_text(w->engine, symbol));
 }
 
-/* What it is called, or what kind it is. */
+/* Writes the node's name, or its kind. */
 static void put_short(pln_writer *w, const pln_graph *g, const pln_node *n) {
   pln_slice op;
   switch ((pln_kind)n->kind) {
@@ -130,7 +130,7 @@ pln_status pln_annotate_node_of(const pln_graph *graph, pln_ref node,
   return locate(graph, node);
 }
 
-/* Whether what put_node reads of it is there. */
+/* True if put_node can read the node and its operands. */
 static bool is_readable(const pln_graph *g, pln_ref ref) {
   if (ref >= g->n_nodes || g->nodes[ref].kind >= PLN_N_KINDS)
     return false;

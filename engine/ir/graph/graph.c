@@ -1,7 +1,8 @@
-/* graph.c: the life of a graph, and the public readers of nodes and scopes.
+/* graph.c: the lifetime of graphs, and the public accessors of nodes and
+ * scopes.
  *
- * A builder fills a graph; layout.c seals it; from then on it is shared by
- * reference and never changes. */
+ * A builder fills a graph and layout.c seals it. From then on it is immutable
+ * and shared by reference. */
 
 #include "ir/graph/graph.h"
 
@@ -223,7 +224,7 @@ void pln_graph_call_effect(const pln_graph *g, pln_node *call) {
                             pln_node_call_effect(callee));
 }
 
-/* Rows stand in order of begin: they are walked along with the array. */
+/* Rows are sorted by begin, so one pass over the array suffices. */
 void pln_graph_node_scopes(const pln_graph *graph, pln_scope *node_scope) {
   const pln_scope_row *rows = graph->scopes;
   pln_scope next = 0, here = 0;

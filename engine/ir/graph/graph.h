@@ -1,10 +1,10 @@
-/* graph.h: what graphs and builders are made of. Public readers are in
+/* graph.h: the structs of graphs and builders. Public accessors are in
  * perilune.h; inside the engine the structs are read directly.
  *
  * A graph is three arrays: nodes, operands, scopes; and per node a symbolic
- * value, an origin and a digest of what its type was inferred from. The rules
- * that hold in a sealed graph are listed in ir/README.md and checked by
- * verify.c. */
+ * value, an origin and a digest of the inputs of its type inference. The
+ * invariants of a sealed graph are listed in ir/README.md and checked by
+ * analysis/verify.c. */
 
 #ifndef PLN_IR_GRAPH_GRAPH_H
 #define PLN_IR_GRAPH_GRAPH_H
@@ -17,14 +17,15 @@
 
 /* Flags of a node. */
 enum {
-  PLN_NODE_EFFECT = 3,            /* mask: pln_effect of evaluating it */
-  PLN_NODE_CALL_EFFECT_SHIFT = 2, /* pln_effect of calling the closure it is */
-  PLN_NODE_CALL_EFFECT = 3 << 2,  /* mask of the same */
+  PLN_NODE_EFFECT = 3,            /* mask: pln_effect of its evaluation */
+  PLN_NODE_CALL_EFFECT_SHIFT = 2, /* shift: pln_effect of calling it, if it is a
+                                   * closure */
+  PLN_NODE_CALL_EFFECT = 3 << 2,  /* mask of that */
   PLN_NODE_KEEP = 1 << 4,         /* an extra root */
   PLN_NODE_DROPPED = 1 << 5,      /* builder only: replaced, never laid out */
   PLN_NODE_PARAM = 1 << 6,        /* a Var that its scope binds as parameter */
-  PLN_NODE_BOUND = 1 << 7 /* a Var that a let binds to a Function: it has its
-                             latent effect */
+  PLN_NODE_BOUND = 1 << 7 /* a Var that a let binds to a Function; has its call
+                           * effect */
 };
 
 typedef struct pln_node {
@@ -53,36 +54,38 @@ typedef struct pln_scope_row {
   uint32_t n_params;    /* the first nodes of the scope */
   pln_attrs attrs;      /* "name", "output_names", ... of an ONNX graph */
   pln_type type_params; /* of a Function: a tuple of type variables, or 0 */
-  uint32_t origin;      /* the slice an ONNX graph came from */
+  uint32_t origin;      /* the file range of an ONNX graph */
 } pln_scope_row;
 
 struct pln_graph {
   pln_engine *engine;
-  const pln_graph *parent_graph; /* of a child's view: whose arrays these are */
+  const pln_graph *parent_graph; /* in a child's view: the owner of the
+                                  * arrays */
   uint32_t refs;
   uint32_t n_nodes, cap_nodes;
   uint32_t n_operands, cap_operands;
   uint32_t n_scopes, cap_scopes;
   uint32_t n_tensors, cap_tensors;
   pln_node *nodes;
-  pln_ref *operands; /* an array where there is a node, even without operands */
+  pln_ref *operands; /* non-NULL if there are nodes, even without operands */
   pln_scope_row *scopes;
   pln_tensor **tensors; /* retained */
   uint32_t cap_values, cap_origin, cap_typed_from;
-  pln_value *values;    /* a node */
-  uint32_t *origin;     /* a node: row of origins */
-  uint32_t *typed_from; /* a node: PLN_TYPED_* or a digest (infer/digest.c) */
-  pln_origins *origins; /* retained; shared along a graph's descent */
+  pln_value *values;    /* per node */
+  uint32_t *origin;     /* per node: origin */
+  uint32_t *typed_from; /* per node: PLN_TYPED_* or a digest (infer/digest.c) */
+  pln_origins *origins; /* retained; shared with the graphs rewritten from this
+                         * one */
   pln_ref root;
   bool sealed;
 };
 
-/* How a kind is made up (graph/kinds.def). */
+/* The class of a kind (graph/kinds.def). */
 typedef enum pln_kind_class {
   PLN_CLASS_EXPR,    /* Relay */
   PLN_CLASS_PATTERN, /* of a Match's arm */
-  PLN_CLASS_PRIM,    /* loop level, evaluated where it is used */
-  PLN_CLASS_STMT     /* loop level, scheduled */
+  PLN_CLASS_PRIM,    /* TIR expression, evaluated where it is used */
+  PLN_CLASS_STMT     /* TIR statement, evaluated in scope order */
 } pln_kind_class;
 
 typedef enum pln_payload {
@@ -92,7 +95,7 @@ typedef enum pln_payload {
   PLN_PAYLOAD_SYMBOL,
   PLN_PAYLOAD_OP, /* of Op, and of Call */
   PLN_PAYLOAD_INDEX,
-  PLN_PAYLOAD_HINT,    /* a symbol that equality passes over */
+  PLN_PAYLOAD_HINT,    /* a symbol that equality ignores */
   PLN_PAYLOAD_BITS,    /* 64 bits: the low half; the high one is in attrs */
   PLN_PAYLOAD_BUILTIN, /* a row of tir/builtins.def, 0: operand 0 is called */
   PLN_PAYLOAD_SCOPE    /* the first scope it owns */
@@ -102,10 +105,10 @@ typedef struct pln_kind_info {
   const char *name;
   pln_kind_class kind_class;
   int32_t operands; /* -1: any number */
-  int32_t scopes;   /* -1: the number of arms its attributes tell */
+  int32_t scopes;   /* -1: the number of arms in its attributes */
   pln_payload payload;
   bool has_attrs;
-  bool shared; /* Relay: a graph node; sharing it differs from repeating it */
+  bool shared;        /* Relay: a shared node differs from a duplicated one */
   const char *fields; /* names of operands and scopes, in Lua and in dumps */
   const char *doc;
 } pln_kind_info;
@@ -119,23 +122,23 @@ static inline pln_ref pln_operand(const pln_graph *g, pln_ref node,
                                   uint32_t i) {
   return g->operands[g->nodes[node].first + i];
 }
-/* Function, If, LetBlock, ...: its scopes' nodes stand before it. A Match
- * without arms owns none. */
+/* Function, If, LetBlock, ...: the nodes of its scopes precede it. A Match
+ * without arms owns no scope. */
 static inline bool pln_owns(const pln_node *n) {
   return pln_kinds[n->kind].payload == PLN_PAYLOAD_SCOPE && n->data != PLN_NONE;
 }
-/* The callee that a Call computes is its first operand; a Call of an operator
- * has none. */
+/* The callee of a Call of a function is its first operand; a Call of an
+ * operator has none. */
 static inline bool pln_has_callee(const pln_node *n) {
   return n->kind == PLN_CALL && !n->data && n->count > 0;
 }
-/* The effect of calling the closure that the node is. */
+/* The effect of calling the closure that the node evaluates to. */
 static inline pln_effect pln_node_call_effect(const pln_node *n) {
   return (pln_effect)((n->flags & PLN_NODE_CALL_EFFECT) >>
                       PLN_NODE_CALL_EFFECT_SHIFT);
 }
-/* Evaluated whether it is used or not, in its place. A PrimExpr never is: it is
- * evaluated where its statement uses it. */
+/* True if the node is evaluated in its place even when unused. Never true for a
+ * PrimExpr, which is evaluated where its statement uses it. */
 static inline bool pln_is_effect_ordered(const pln_node *n) {
   pln_kind_class kind_class = pln_kinds[n->kind].kind_class;
   if (kind_class == PLN_CLASS_PRIM || kind_class == PLN_CLASS_STMT)
@@ -143,12 +146,12 @@ static inline bool pln_is_effect_ordered(const pln_node *n) {
   return n->kind == PLN_LET || n->kind == PLN_CLAUSE ||
          (n->flags & (PLN_NODE_EFFECT | PLN_NODE_KEEP));
 }
-/* Whether nodes of that kind may be extra roots where Relay text says so. */
+/* True if nodes of that kind may be marked `keep` in Relay text. */
 bool pln_can_be_kept(pln_kind kind);
-/* What a variable that a let binds says of the value's calls. */
+/* Copies the value's call effect to the variable that a let binds. */
 void pln_graph_bind_effect(pln_graph *graph, const pln_node *let);
-/* A Call of a function that is written out, or that a let binds, does what is
- * in that function; of any other callee nothing new is known. */
+/* A Call of a literal or let-bound function has that function's effect; for any
+ * other callee the effect is unchanged. */
 void pln_graph_call_effect(const pln_graph *graph, pln_node *call);
 /* The effect of a call of an operator. */
 pln_effect pln_op_effect(const pln_graph *graph, const pln_node *call);
@@ -161,120 +164,120 @@ static inline pln_effect pln_flags_effect(uint8_t flags) {
   return (pln_effect)(flags & PLN_NODE_EFFECT);
 }
 
-/* What a node's type was inferred from. */
+/* How a node's type was determined. */
 enum {
-  PLN_TYPED_NEVER,   /* it was not inferred: the verifier asks */
-  PLN_TYPED_REFUSED, /* inference refused the node in a file, which was
-                        accepted with a warning; its type is not known */
-  PLN_TYPED_FIRST    /* from here on: a digest of the node's own type, operator
-                        and attributes, and of the types and values of its
-                        operands, of its scopes' results and parameters */
+  PLN_TYPED_NEVER,   /* not by inference: the verifier infers it */
+  PLN_TYPED_REFUSED, /* inference refused the node when a file was read (a
+                      * warning); its type is unknown */
+  PLN_TYPED_FIRST    /* from here on a digest: of the node's type, operator and
+                      * attributes, the types and values of its operands, and
+                      * its scopes' results and parameters */
 };
-/* typed_from.c. The node's type is what inference says of it as it stands. */
+/* infer/digest.c: records that the node's type is the inferred one. */
 void pln_type_digest_record(pln_graph *graph, pln_ref node);
-/* What inference says of the type and value of a node, which is not changed but
- * for *n: `n` is a copy of one of the builder's graph. */
+/* Infers the type and value of a node without changing the graph; `n` is a copy
+ * of a node of the builder's graph and receives the type. */
 pln_status pln_infer_type(const pln_builder *b, pln_node *n,
                           pln_value *value) PLN_CHECKED;
-/* analysis/verify.c: the verifier, on what is a function of a module: no
- * variable is free in it. */
+/* analysis/verify.c: verifies a function of a module, which must not have free
+ * variables. */
 pln_status pln_graph_verify_closed(const pln_graph *function) PLN_CHECKED;
-/* PLN_ERR_TYPE when the data of a Match is not what its patterns are for. The
- * builder leaves that to InferType; who changes the data asks. */
+/* PLN_ERR_TYPE when the data of a Match does not have the type of its patterns.
+ * The builder leaves this check to InferType; code that replaces the data calls
+ * it. */
 pln_status pln_check_patterns(const pln_graph *graph,
                               const pln_node *match) PLN_CHECKED;
-/* The verifier, on one node whose operands are not what it was typed from:
- * PLN_ERR_TYPE when inference refuses it, or finds a type that contradicts
- * its own. */
+/* Verifies one node whose digest does not match: PLN_ERR_TYPE when inference
+ * refuses it, or infers a contradicting type. */
 pln_status pln_graph_check_type(const pln_graph *graph,
                                 pln_ref node) PLN_CHECKED;
 
 /* An empty graph with one reference; freed by pln_graph_release. */
 pln_status pln_graph_new(pln_engine *engine, pln_graph **out) PLN_CHECKED;
-/* A graph of its own, node for node, that may still be typed. */
+/* A node-for-node copy that may still be modified by inference. */
 pln_status pln_graph_copy(const pln_graph *graph, pln_graph **out) PLN_CHECKED;
 
-/* Types one call of an operator. */
+/* Infers one call of an operator. */
 pln_status pln_infer_call(pln_infer *call) PLN_CHECKED;
-/* What both types say together: equal parts stay, different dims become
- * unknown, different dtypes are *conflict. The type of an If. */
+/* The join of two types, for the result of an If: equal parts are kept,
+ * different dims become unknown, different dtypes are a *conflict. */
 pln_status pln_type_join(pln_engine *engine, pln_type a, pln_type b,
                          pln_type *out, bool *conflict) PLN_CHECKED;
 
 /* ----------------------------------------------------------------- builder */
 
 /* Free building (scripts): nodes float; a Function made by pln_build_bind has
- * its parameters as operands until it is laid out. Scoped building (files,
- * passes): each node has a home, and its sequence number is its index. */
+ * its parameters as operands until layout. Scoped building (files, passes):
+ * each node has a scope, and its sequence number is its index. */
 struct pln_builder {
   pln_engine *engine;
   pln_graph *graph;      /* nodes in order of appending; not sealed */
-  pln_scope *node_scope; /* a node: the scope it belongs to; PLN_NONE floats */
+  pln_scope *node_scope; /* per node: its scope; PLN_NONE: floating */
   uint32_t cap_node_scope;
-  uint8_t *effects; /* a scope: the strongest effect inside */
+  uint8_t *effects; /* per scope: the strongest effect inside */
   uint32_t cap_effects;
   pln_scope *open; /* innermost last; scope 0 is always open */
   uint32_t n_open, cap_open;
   pln_scope in;     /* pln_build_in, or PLN_NONE */
-  bool scoped;      /* a scope was opened, or an importer said so */
-  bool lenient;     /* files: ill-typed calls are warnings */
-  uint32_t origin;  /* of the nodes to come */
+  bool scoped;      /* a scope was opened, or an importer requested it */
+  bool lenient;     /* file readers: ill-typed calls are warnings */
+  uint32_t origin;  /* origin of the following nodes */
   pln_idmap *vars;  /* Var identity -> node + 1; made when first needed */
-  pln_ref n_noted;  /* nodes that were looked at for `vars` */
-  pln_idmap *early; /* Vars without a type that something uses; or NULL */
-  const pln_module *module;        /* types of GlobalVars, or NULL */
+  pln_ref n_noted;  /* number of nodes entered in `vars` */
+  pln_idmap *early; /* Vars used before they have a type; or NULL */
+  const pln_module *module;        /* gives the types of GlobalVars; or NULL */
   struct pln_import_memo *imports; /* import.c */
   struct {
     pln_origins *from; /* retained */
     pln_idmap *map;
-  } taken; /* graph/import_origin.c: what was taken from another table */
-  /* layout_reachable.c: a node, a scope: 1 + its number in what is being
+  } taken; /* graph/import_origin.c: copied origins of another table */
+  /* layout_reachable.c: per node, per scope: 1 + its number in the graph being
    * sealed; 0 between two seals. */
   uint32_t *marks, *scope_marks;
   uint32_t cap_marks, cap_scope_marks;
 };
 
-/* Sets type, value and effect of an appended node from its operands and
+/* Infers type, value and effect of an appended node from its operands and
  * scopes (infer/infer.c). */
 pln_status pln_builder_infer(pln_builder *b, pln_ref node) PLN_CHECKED;
-/* Appends a node as it is, in the scope where the next node goes: no typing.
- * `operands` may point into the builder's own graph. */
+/* Appends a node without inference to the current scope. `operands` may point
+ * into the builder's own graph. */
 pln_status pln_builder_append(pln_builder *b, const pln_node *node, uint32_t n,
                               const pln_ref *operands,
                               pln_ref *out) PLN_CHECKED;
-/* Appends and types; takes the node back when it is ill-typed. */
+/* Appends and infers a node; removes it again when it is ill-typed. */
 pln_status pln_builder_add(pln_builder *b, const pln_node *node, uint32_t n,
                            const pln_ref *operands, pln_ref *out) PLN_CHECKED;
-/* Takes back the newest node, or marks an older one as never laid out. */
+/* Removes the newest node, or excludes an older one from layout. */
 void pln_builder_drop(pln_builder *b, pln_ref node);
 /* Releases the tensor of a constant that nothing uses any more, so that a long
- * chain of folded nodes does not pile up. */
+ * chain of folded nodes does not accumulate memory. */
 void pln_builder_forget(pln_builder *b, pln_ref constant);
-/* The node that stands for an identity of that type (0: not known) while
- * building freely, or PLN_NONE. */
+/* In free building: the node of a variable with that type (0: unknown), or
+ * PLN_NONE. */
 pln_ref pln_builder_free_var(const pln_builder *builder, uint32_t var,
                              pln_type type);
-/* A Var of that identity in a scope that is open, or PLN_NONE. */
+/* A Var node of that identity in an open scope, or PLN_NONE. */
 pln_status pln_builder_find_var(pln_builder *b, uint32_t var,
                                 pln_ref *out) PLN_CHECKED;
-/* The scope where the next node goes; PLN_NONE while building freely. */
+/* The scope of the next node; PLN_NONE in free building. */
 pln_scope pln_builder_current_scope(const pln_builder *b);
 /* Adds a tensor to the graph; retains it. */
 pln_status pln_graph_add_tensor(pln_graph *graph, const pln_tensor *tensor,
                                 uint32_t *out) PLN_CHECKED;
-/* Room for `nodes`, `operands`, `scopes` more. */
+/* Reserves room for `nodes`, `operands`, `scopes` more. */
 pln_status pln_builder_reserve(pln_builder *b, size_t nodes, size_t operands,
                                size_t scopes) PLN_CHECKED;
-/* A new scope row below `parent`, and its effect summary; opens nothing. */
+/* Adds a scope row below `parent` with its effect summary; does not open it. */
 pln_status pln_builder_add_scope(pln_builder *b, pln_scope parent,
                                  pln_scope *out) PLN_CHECKED;
-/* Moves the homes, the arrays and the graph into a sealed one (layout.c). */
+/* Seals in place: moves the builder's arrays into a sealed graph (layout.c). */
 pln_status pln_layout_scoped(pln_builder *b, pln_ref root,
                              pln_graph **out) PLN_CHECKED;
 pln_status pln_layout_free(pln_builder *b, pln_ref root,
                            pln_graph **out) PLN_CHECKED;
-/* graph/import_origin.c: the origin of a node of another graph, in the
- * builder's own table. The copies are remembered until they are forgotten. */
+/* graph/import_origin.c: the origin of a node of another graph, copied to the
+ * builder's own table. Copies are memoised until forgotten. */
 pln_status pln_builder_import_origin(pln_builder *b, const pln_graph *from,
                                      pln_ref ref, uint32_t *out) PLN_CHECKED;
 pln_status pln_builder_import_origin_row(pln_builder *b, pln_origins *from,
@@ -283,41 +286,38 @@ pln_status pln_builder_import_origin_row(pln_builder *b, pln_origins *from,
 void pln_builder_forget_imported_origins(pln_builder *b);
 /* Frees the builder's memos. */
 void pln_import_free(pln_builder *b);
-/* From here on `image` is the copy of that node of another graph. */
+/* Sets `image` as the copy of a node of another graph. */
 pln_status pln_import_seed(pln_builder *b, const pln_graph *graph, pln_ref node,
                            pln_ref image) PLN_CHECKED;
 
-/* For importers. Scoped building with ill-typed calls as warnings; what
- * follows has this origin. */
+/* For importers: scoped building with ill-typed calls as warnings; sets the
+ * origin of the following nodes. */
 void pln_builder_lenient(pln_builder *b);
 void pln_builder_origin(pln_builder *b, uint32_t origin);
-/* The table that origins of this builder's nodes index. */
+/* The builder's table of origins. */
 pln_origins *pln_builder_origins(pln_builder *b);
-/* Gives `node` the declared type met with the inferred one. A declared type
- * that contradicts what is inferred, which is a warning, or a node that
- * inference refused, is left to whoever keeps the file: nothing is computed
- * from it. */
+/* Gives `node` the meet of its declared and inferred types. A declared type
+ * that contradicts the inferred one is a warning and is not used; export keeps
+ * the file's bytes. */
 pln_status pln_builder_declare(pln_builder *b, pln_ref node,
                                pln_type declared) PLN_CHECKED;
-/* Result `index` of a tuple call, likewise. */
+/* The same for result `index` of a tuple call. */
 pln_status pln_builder_declare_result(pln_builder *b, pln_ref node,
                                       uint32_t index,
                                       pln_type declared) PLN_CHECKED;
-/* The slice an ONNX graph came from. */
+/* Sets the file range of an ONNX graph's scope. */
 void pln_builder_scope_origin(pln_builder *b, pln_scope scope, uint32_t origin);
-/* pln_build_attr_order with a list that has nothing but names. */
+/* pln_build_attr_order with a list of names. */
 pln_status pln_builder_attr_order(pln_builder *b, pln_ref node,
                                   pln_attrs order) PLN_CHECKED;
 /* Types of GlobalVars are looked up in `module` (borrowed). */
 void pln_builder_module(pln_builder *b, const pln_module *module);
 
-/* Of the scope of a function with attributes, as ONNX's local functions have
- * them: their names, and a dictionary of values for those that a call may leave
- * out. */
+/* Scope attribute of a function with attributes, as ONNX's local functions
+ * have: their names, and a dictionary of default values. */
 #define PLN_ATTRIBUTES_ATTR "attributes"
 #define PLN_ATTRIBUTE_DEFAULTS_ATTR "attribute_defaults"
-/* *given, the attributes of a call of `function`, together with the values of
- * those that it leaves out. */
+/* *given: the attributes of a call of `function`, completed by its defaults. */
 pln_status pln_function_given(const pln_graph *function,
                               pln_attrs *given) PLN_CHECKED;
 

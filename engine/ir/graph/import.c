@@ -1,31 +1,32 @@
 /* import.c: copies expressions from other graphs into a builder, so that
- * whoever appends need not know where an operand lives.
+ * callers need not care which graph an operand belongs to.
  *
- * Called by pln_build_import. Memoised for each graph: the cost of an import
- * is what is newly copied. An owner is copied with all of its scopes, in
- * order; Vars bound outside of what is copied become free and keep their
- * identity. Nothing recurses. */
+ * Called by pln_build_import. Memoised per graph: an import costs only what is
+ * newly copied. An owner is copied with all its scopes, in order. Vars bound
+ * outside the copied part become free and keep their identity. Nothing
+ * recurses. */
 
 #include "ir/graph/compact.h"
 #include "ir/tir/tir.h"
 
 typedef struct memo {
-  pln_graph *graph; /* retained, so that its address stays its own */
-  pln_ref *map;     /* a node: its copy, or PLN_NONE */
+  pln_graph *graph; /* retained, so that its address is not reused */
+  pln_ref *map;     /* per node: its copy, or PLN_NONE */
   uint32_t size;
-  bool looked, lets; /* whether scope 0 has lets was looked at; it has */
-  pln_ref block;     /* the copy of them all, or PLN_NONE */
+  bool looked, lets; /* looked: `lets` is valid: scope 0 has lets */
+  pln_ref block;     /* the copy of the whole block of lets, or PLN_NONE */
 } memo;
 
 typedef struct pln_import_memo {
   memo *rows;
   uint32_t count, capacity;
-  pln_idmap *by_graph; /* its address: its row + 1; of more than FEW_ROWS */
+  pln_idmap *by_graph; /* address of a graph -> row + 1; with more than
+                        * FEW_ROWS */
   pln_ref *stack;
   uint32_t top, cap_stack;
 } pln_import_memo;
 
-/* So many rows are searched without an index. */
+/* Up to this many rows are searched linearly. */
 enum { FEW_ROWS = 16 };
 
 static void drop_index(pln_import_memo *all) {
@@ -52,7 +53,7 @@ void pln_import_free(pln_builder *b) {
   b->imports = NULL;
 }
 
-/* Whether a copy of anything is left. */
+/* True if a copied node remains. */
 static bool compact_memo(memo *m, const pln_ref *map) {
   bool left = false;
   for (uint32_t i = 0; i < m->size; i++) {
@@ -86,7 +87,7 @@ void pln_import_compact(pln_builder *b, const pln_ref *map) {
 /* --------------------------------------------------------------------- memos
  */
 
-/* A builder's graph grows: its memo follows. */
+/* The graph of a builder grows, and its memo with it. */
 static pln_status grow_import_memo(pln_builder *b, memo *m) {
   uint32_t n = m->graph->n_nodes;
   if (m->map && n <= m->size)
@@ -114,7 +115,7 @@ static pln_status index_rows(pln_engine *e, pln_import_memo *all) {
   return status;
 }
 
-/* *row: of the graph, + 1; 0 when it has none. */
+/* *row: the graph's row + 1; 0: none. */
 static pln_status find_row(pln_engine *e, pln_import_memo *all,
                            const pln_graph *graph, uint32_t *row) {
   if (all->count > FEW_ROWS) {
@@ -166,7 +167,7 @@ static pln_status push_imported_node(pln_builder *b, pln_ref entry) {
   return PLN_OK;
 }
 
-/* A copy in a scope that was ended cannot be used again. */
+/* A copy in an ended scope cannot be used again. */
 static bool at_hand(const pln_builder *b, const memo *m, pln_ref ref) {
   pln_ref copy = m->map[ref];
   if (copy == PLN_NONE)
@@ -179,7 +180,7 @@ static pln_status push_if_new(pln_builder *b, const memo *m, pln_ref ref) {
   return at_hand(b, m, ref) ? PLN_OK : push_imported_node(b, ref);
 }
 
-/* What the nodes in [first, owner) use from outside of them. */
+/* Pushes the outer nodes that the nodes in [first, owner) use. */
 static pln_status push_captured(pln_builder *b, const memo *m, pln_ref first,
                                 pln_ref owner) {
   const pln_graph *g = m->graph;
@@ -205,8 +206,8 @@ static pln_ref first_inside(const pln_graph *g, pln_ref ref) {
 /* ------------------------------------------------------------------- copying
  */
 
-/* A free Var is the builder's of that identity: without scopes there is always
- * one, with them when one is visible. */
+/* A free Var becomes the builder's node of that identity: always in free
+ * building, in scoped building when one is visible. */
 static pln_status known_var(pln_builder *b, const pln_node *var, pln_ref *out,
                             bool *known) {
   *known = true;
@@ -223,7 +224,7 @@ static pln_status known_var(pln_builder *b, const pln_node *var, pln_ref *out,
   return PLN_OK;
 }
 
-/* A node without scopes; its operands are copied. */
+/* Copies a node without scopes; its operands were copied before. */
 static pln_status copy_plain(pln_builder *b, memo *m, pln_ref ref) {
   const pln_graph *g = m->graph;
   pln_node n = g->nodes[ref];
@@ -263,19 +264,19 @@ static pln_status copy_plain(pln_builder *b, memo *m, pln_ref ref) {
   return status;
 }
 
-/* An interval of a sealed graph, from the first scope of an owner to the owner
- * itself, becomes scopes with homes, in the same order. */
+/* The copy of an interval of a sealed graph, from the first scope of an owner
+ * to the owner itself, in the same order. */
 typedef struct node_copy {
   pln_builder *b;
   memo *m;
   pln_scope first; /* the first row inside */
   uint32_t n;      /* rows inside */
-  pln_scope *row;  /* a row inside, from `first`: its copy */
+  pln_scope *row;  /* per row inside, from `first`: its copy */
   pln_ref begin;   /* the first node inside */
-  uint8_t *vars;   /* a node inside, from `begin`: BOUND, SHARED */
+  uint8_t *vars;   /* per node inside, from `begin`: BOUND, SHARED */
 } node_copy;
 
-/* Of a Var inside: a let binds it; it is free, and its image is known. */
+/* Flags of a Var inside: bound by a let; free, with a known image. */
 enum { BOUND = 1, SHARED = 2 };
 
 static pln_status reuse_var(node_copy *c, pln_ref ref) {
@@ -287,7 +288,7 @@ static pln_status reuse_var(node_copy *c, pln_ref ref) {
   return PLN_OK;
 }
 
-/* Free Vars inside that the builder has are not copied. */
+/* Free Vars inside that the builder has already are not copied. */
 static pln_status reuse_free_vars(node_copy *c, pln_ref end) {
   const pln_graph *g = c->m->graph;
   for (pln_ref ref = c->begin; ref < end; ref++)
@@ -329,7 +330,7 @@ static void finish_rows(node_copy *c, pln_ref shift) {
   }
 }
 
-/* A node with the scopes that were made for it. */
+/* Copies an owner with its copied scopes. */
 static pln_status copy_inner_owner(node_copy *c, pln_ref ref) {
   const pln_graph *g = c->m->graph;
   pln_node n = g->nodes[ref];
@@ -353,7 +354,7 @@ static pln_status copy_inside(node_copy *c, pln_ref ref, pln_scope node_scope) {
   const pln_node *n = &g->nodes[ref];
   pln_ref own = PLN_NONE, *image = &c->m->map[ref];
   if (n->kind == PLN_VAR && c->vars[ref - c->begin] == SHARED)
-    image = &own; /* unused; the copy stays an interval */
+    image = &own; /* unused, because the copy must stay an interval */
   if (pln_owns(n))
     PLN_TRY(copy_inner_owner(c, ref));
   else if (n->kind == PLN_VAR)
@@ -368,8 +369,8 @@ static pln_status copy_inside(node_copy *c, pln_ref ref, pln_scope node_scope) {
   return PLN_OK;
 }
 
-/* The nodes from c->begin up to `end`, of which the last may be the owner of
- * all rows that lie in no other. */
+/* Copies the nodes from c->begin to `end`; the last one may own the rows that
+ * have no other owner. */
 static pln_status copy_interval(node_copy *c, pln_ref end, pln_ref owner) {
   const pln_graph *g = c->m->graph;
   pln_scope next = c->first, here = PLN_NONE, last = c->first + c->n;
@@ -387,7 +388,7 @@ static pln_status copy_interval(node_copy *c, pln_ref end, pln_ref owner) {
   return PLN_OK;
 }
 
-/* Rows inside an owner follow its first one without a gap. */
+/* The rows inside an owner directly follow its first row. */
 static uint32_t rows_inside(const pln_graph *g, pln_scope first,
                             pln_ref owner) {
   uint32_t n = 0;
@@ -430,15 +431,16 @@ static pln_status copy_owner(pln_builder *b, memo *m, pln_ref ref) {
 
 /* --------------------------------------------- statements that float again */
 
-/* The statements of each scope in order, while an interval is gone through. */
+/* The statements of each scope in order, used when statements become floating
+ * again. */
 typedef struct floating {
   pln_builder *b;
   memo *m;
   pln_ref begin;
   pln_scope first;
   uint32_t n_nodes, n_scopes;
-  pln_ref *next; /* a statement: the next of its scope */
-  pln_ref *head; /* a scope: its first statement, */
+  pln_ref *next; /* per statement: the next of its scope */
+  pln_ref *head; /* per scope: its first statement, */
   pln_ref *tail; /*   its last */
   pln_ref *list; /* scratch */
 } floating;
@@ -473,7 +475,7 @@ static void list_stmt(floating *f, pln_ref ref, pln_scope node_scope) {
   f->tail[s] = ref;
 }
 
-/* The body of a scope: its one statement, or a SeqStmt. */
+/* The body of a scope: its only statement, or a SeqStmt. */
 static pln_status float_body(floating *f, pln_scope s, bool seq,
                              pln_body *out) {
   uint32_t n = 0;
@@ -549,8 +551,8 @@ static pln_status float_loop(pln_builder *b, memo *m, pln_ref ref) {
   return status;
 }
 
-/* The block of a graph whose outermost scope has lets: what its root stands
- * for in another graph. Scope 0 becomes the block's. */
+/* Copies a graph whose outermost scope has lets as a LetBlock, which represents
+ * its root in another graph. Scope 0 becomes the block's scope. */
 static pln_status copy_block(pln_builder *b, memo *m, pln_ref *out) {
   const pln_graph *g = m->graph;
   node_copy c = {.b = b, .m = m, .n = g->n_scopes};
@@ -571,7 +573,7 @@ static pln_status copy_block(pln_builder *b, memo *m, pln_ref *out) {
   return status;
 }
 
-/* Whether a Let lies in scope 0 itself. */
+/* True if a Let lies directly in scope 0. */
 static bool has_lets(const pln_graph *g) {
   pln_scope next = 1;
   pln_ref ref = 0;
@@ -586,7 +588,7 @@ static bool has_lets(const pln_graph *g) {
   return false;
 }
 
-/* The root of a sealed graph stands for its lets, too. */
+/* The root of a sealed graph includes the lets of scope 0. */
 static pln_status import_whole(pln_builder *b, memo *m, bool *done,
                                pln_ref *out) {
   if (!m->looked)

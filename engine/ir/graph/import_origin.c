@@ -1,33 +1,33 @@
-/* import_origin.c: the origin of a node of another graph, in the builder's own
- * table: with all that it was made from.
+/* import_origin.c: copies the origin of a node of another graph into the
+ * builder's table, with the origins that it was made from.
  *
- * Called when nodes are imported. What always holds: a builder copies each
- * origin of another table once, as long as it takes from that table only; the
- * first table that it takes from, when it has none, becomes its own. */
+ * Called when nodes are imported. Invariants: a builder copies each origin of
+ * another table once while it imports from that table only; a builder without a
+ * table adopts the first one that it imports from. */
 
 #include "ir/rewrite/rewrite.h"
 
 typedef struct origin_import {
   pln_origins *to;
   const pln_origins *from;
-  uint32_t first; /* older steps are left out */
-  pln_idmap *map; /* origin there -> origin here */
+  uint32_t first; /* older steps are omitted */
+  pln_idmap *map; /* origin in the source table -> origin in the builder's */
   uint32_t n, cap;
-  uint32_t *waiting; /* what others are made from is on top */
+  uint32_t *waiting; /* stack; what an origin was made from is on top */
 } origin_import;
 
 static bool is_left_out(const origin_import *t, uint32_t origin) {
   return origin & PLN_ORIGIN_STEP && (origin & ~PLN_ORIGIN_STEP) < t->first;
 }
 
-/* The first that is not left out of those whose name and place it has. */
+/* The nearest origin not omitted whose name and location this one inherits. */
 static uint32_t named(const origin_import *t, uint32_t origin) {
   while (is_left_out(t, origin))
     origin = pln_origins_step_at(t->from, origin)->parent;
   return origin;
 }
 
-/* The first that is not left out of those that it was made from. */
+/* The nearest origin not omitted that this one was made from. */
 static uint32_t source(const origin_import *t, uint32_t origin) {
   while (is_left_out(t, origin)) {
     const pln_origin_step *step = pln_origins_step_at(t->from, origin);
@@ -69,7 +69,7 @@ static pln_status wait_for(origin_import *t, uint32_t origin) {
   return PLN_OK;
 }
 
-/* One that is made from nothing, or from what is here already. */
+/* Copies an origin whose own sources are copied already. */
 static pln_status import_ready_origin(origin_import *t) {
   uint32_t origin = t->waiting[t->n - 1], out;
   for (int k = 0; k < 2; k++) {
@@ -148,14 +148,14 @@ pln_status pln_builder_import_origin(pln_builder *b, const pln_graph *from,
 /* ----------------------------------------------------------------- trimming
  */
 
-/* A step is made of a million nodes as of one: more than so many for a node,
- * and those beyond the half are left out. */
+/* Limits of the history: beyond this many steps per node the older half is
+ * dropped. */
 enum { STEPS_PER_NODE = 16, MAX_STEPS = 1 << 16 };
 
 static pln_status trim_one(origin_import *t, uint32_t *origin) {
   uint32_t old = *origin, wanted = named(t, old);
   *origin = 0;
-  if (!wanted && old) /* nothing has its name; its source is told by a step */
+  if (!wanted && old) /* unnamed, and a step describes its source */
     wanted = source(t, old);
   if (!wanted)
     return PLN_OK;
@@ -194,7 +194,7 @@ pln_status pln_origins_trim(pln_graph *g) {
   pln_status status = trim_all(&t, g);
   if (t.map)
     pln_idmap_free(t.map);
-  /* On failure the graph goes, whose numbers are of both tables. */
+  /* On failure the graph is discarded: its numbers refer to both tables. */
   g->origins = to;
   pln_origins_release(from);
   return status;

@@ -1,6 +1,6 @@
-/* kinds.c: the table of node kinds, made from kinds.def.
+/* kinds.c: the table of node kinds, generated from kinds.def.
  *
- * Walkers, copiers, equality, hash, verifier and printer read it, so that a
+ * Walkers, copiers, equality, hash, verifier and printer read it, so that each
  * kind is described in one place. */
 
 #include "ir/graph/graph.h"

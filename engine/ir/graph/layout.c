@@ -1,19 +1,19 @@
-/* layout.c: seals what a builder holds: gives each live node its place in one
- * array, each scope its interval, and drops the rest.
+/* layout.c: seals a builder: assigns each live node its position in one array
+ * and each scope its interval, and drops the rest.
  *
- * Called by pln_builder_seal. Every step is a loop over nodes; the sequence is
- * that of appending (here) or the order of evaluation (layout_floating.c). */
+ * Called by pln_builder_seal. Every step is a loop over nodes. The sequence is
+ * the order of appending (here) or of evaluation (layout_floating.c). */
 
 #include "ir/graph/layout.h"
 
 /* ------------------------------------------------------------------- tables */
 
-/* What the tables of nodes and of scopes are together, in bytes. */
+/* Total size of the per-node and per-scope tables in bytes. */
 static size_t tables_size(const pln_layout *l) {
   return 3 * l->nodes * sizeof(pln_ref) + 6 * l->scopes * sizeof(pln_ref);
 }
 
-/* One block holds them all: a small function costs few calls. */
+/* One allocation for all tables, so that a small function costs few calls. */
 pln_status pln_layout_begin(pln_layout *l, const pln_graph *from,
                             pln_ref root) {
   pln_engine *e = from->engine;
@@ -40,7 +40,8 @@ void pln_layout_end(pln_layout *l) {
 
 /* ------------------------------------------------------------------ placing */
 
-/* Scopes come before their owner in the sequence, so one pass sums them up. */
+/* Scopes precede their owner in the sequence, so one pass computes their
+ * sizes. */
 static void measure_scopes(pln_layout *l) {
   const pln_graph *g = l->from;
   for (uint32_t i = 0; i < l->n; i++) {
@@ -53,7 +54,7 @@ static void measure_scopes(pln_layout *l) {
   }
 }
 
-/* The owner stands at `end`; its scopes fill the places before it. */
+/* The owner is placed at `end`, its scopes directly before it. */
 static pln_ref place_scopes(pln_layout *l, const pln_node *n, pln_ref end) {
   const pln_graph *g = l->from;
   pln_ref at = end;
@@ -83,8 +84,7 @@ static void place_nodes(pln_layout *l) {
   }
 }
 
-/* Rows stand in order of begin, outer before inner: a counting sort that keeps
- * the order of discovery among equals. */
+/* Sorts rows by begin, outer before inner: a stable counting sort. */
 static pln_status number_rows(pln_layout *l) {
   size_t size = ((size_t)l->n + 2) * sizeof(uint32_t);
   uint32_t *start = pln_mem_zeroed(l->engine, size);
@@ -127,7 +127,7 @@ static pln_status make_room(const pln_layout *l, size_t operands,
                       sizeof *g->scopes);
 }
 
-/* Parameters of a free Function are its operands until now. */
+/* The operands of a floating Function were its parameters and are dropped. */
 static uint32_t operands_kept(const pln_node *n) {
   return n->kind == PLN_FUNCTION ? 0 : n->count;
 }
@@ -153,7 +153,7 @@ static pln_status emit_node(const pln_layout *l, pln_ref ref, pln_ref at,
   return PLN_OK;
 }
 
-/* Whatever was appended, the node at each place is found by inverting `at`. */
+/* The node at each position is found by inverting `at`. */
 static pln_status emit_nodes(const pln_layout *l, pln_graph *g) {
   size_t size = ((size_t)l->n + 1) * sizeof(pln_ref);
   pln_ref *source = pln_mem_new(l->engine, size);
@@ -202,7 +202,7 @@ static void emit_scopes(const pln_layout *l, pln_graph *g) {
   }
 }
 
-/* The effect of an owner is what is left in its scopes. */
+/* The effect of an owner is that of the nodes remaining in its scopes. */
 static void set_effect(pln_graph *g, pln_node *n, const uint8_t *inside) {
   uint8_t effect = 0;
   for (pln_scope s = n->data; s != PLN_NONE; s = g->scopes[s].next)
@@ -215,8 +215,9 @@ static void set_effect(pln_graph *g, pln_node *n, const uint8_t *inside) {
     n->flags = (uint8_t)((n->flags & ~PLN_NODE_EFFECT) | effect);
 }
 
-/* A function that is called where it stands, by an operator, or by the variable
- * of a let, was built freely before it was known what is left in it. */
+/* Sets the effect of a call of a literal or let-bound function, or of an
+ * operator with functions: it may have been built before the function's
+ * remaining effects were known. */
 static void set_call_effect(const pln_graph *g, pln_node *n) {
   if (n->data)
     n->flags = (uint8_t)((n->flags & ~PLN_NODE_EFFECT) | pln_op_effect(g, n));
@@ -284,14 +285,15 @@ pln_status pln_layout_verified(pln_status status, pln_graph *graph,
 
 /* ---------------------------------------------------------- scoped building */
 
-/* A rewrite put a node of a scope that goes in the place of another. */
+/* Reports that a rewrite used a node of a dissolved or skipped scope as a
+ * replacement. */
 static pln_status out_of_scope(const pln_builder *b, pln_ref ref) {
   return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
                         "node %u is used although its scope is left out", ref);
 }
 
-/* One sweep from users to operands: owners stand after their scopes, so a scope
- * is known to be live before its nodes are looked at. Marks in l->at. */
+/* One sweep from users to operands. Owners follow their scopes, so it is known
+ * whether a scope is live before its nodes are visited. Marks are in l->at. */
 static pln_status mark_live(const pln_builder *b, pln_layout *l,
                             uint8_t *scopes) {
   const pln_graph *g = b->graph;
@@ -318,7 +320,7 @@ static pln_status mark_live(const pln_builder *b, pln_layout *l,
   return PLN_OK;
 }
 
-/* Of the nodes that are laid out: operands, and results of live scopes. */
+/* Counts the operands of laid out nodes and the results of live scopes. */
 static void count_layout_uses(const pln_layout *l, const uint8_t *scopes,
                               uint32_t *uses) {
   const pln_graph *g = l->from;
@@ -330,7 +332,7 @@ static void count_layout_uses(const pln_layout *l, const uint8_t *scopes,
       uses[g->scopes[s].result]++;
 }
 
-/* A block of lets at the end of another scope, where a rewrite put it. */
+/* A block of lets that a rewrite placed at the end of another scope. */
 static bool is_tail_block(const pln_builder *b, pln_scope s) {
   const pln_graph *g = b->graph;
   const pln_node *n = &g->nodes[g->scopes[s].result];
@@ -339,8 +341,8 @@ static bool is_tail_block(const pln_builder *b, pln_scope s) {
          !g->scopes[n->data].attrs;
 }
 
-/* Its lets go on in that scope. `into`: a scope, the one that it has become
- * part of; inner scopes have higher numbers. */
+/* Dissolves such blocks into the enclosing scope. `into`: per scope, the scope
+ * that it became part of; inner scopes have higher numbers. */
 static void dissolve_tails(const pln_builder *b, pln_layout *l,
                            const uint8_t *scopes, const uint32_t *uses,
                            pln_scope *into) {
@@ -401,8 +403,7 @@ static pln_status list_live(const pln_builder *b, pln_layout *l) {
   return status;
 }
 
-/* Nothing was dropped and nothing moves: the arrays are already the sealed
- * ones. */
+/* True if nothing was dropped or moves: the arrays are already sealed ones. */
 static bool is_laid_out(const pln_layout *l) {
   if (l->n != l->from->n_nodes || l->n_found != l->from->n_scopes)
     return false;

@@ -1,11 +1,11 @@
-/* layout_floating.c: lays out what was built freely, as from Lua: nodes float,
- * and each goes to the innermost scope that encloses all its uses, in Relay's
- * order of evaluation, operands left to right.
+/* layout_floating.c: lays out a freely built graph (from Lua): each floating
+ * node goes to the innermost scope that encloses all its uses, in Relay's
+ * evaluation order, operands left to right.
  *
- * Called by pln_builder_seal of a builder without open scopes; the builder
- * stays as it is, and only what the root needs is looked at
- * (layout_reachable.c). Scopes copied from sealed graphs keep their order:
- * their nodes have a home. Nothing recurses. */
+ * Called by pln_builder_seal of a builder without open scopes. The builder is
+ * unchanged, and only what the root reaches is examined (layout_reachable.c).
+ * Nodes copied from sealed graphs have a scope already and keep their order.
+ * Nothing recurses. */
 
 #include "ir/graph/describe.h"
 #include "ir/graph/layout.h"
@@ -15,25 +15,25 @@
 enum { TAIL = 1, BOUND = 2, LET_BOUND = 4 };
 
 typedef struct floating_layout {
-  const pln_graph *g; /* what is needed, in order of evaluation */
+  const pln_graph *g; /* the reachable part, in evaluation order */
   const pln_scope
-      *node_scope; /* a node of it: where it was copied to, or PLN_NONE */
+      *node_scope; /* per node: the scope it was copied to, or PLN_NONE */
   pln_layout *l;
-  uint8_t *state;   /* a node */
-  uint32_t *uses;   /* a node: how often it is needed */
-  pln_scope *alias; /* a scope: the one it was dissolved into, or itself */
+  uint8_t *state;   /* per node */
+  uint32_t *uses;   /* per node: number of uses */
+  pln_scope *alias; /* per scope: the scope it was dissolved into, or itself */
   pln_scope_tree scopes;
 } floating_layout;
 
 /* ------------------------------------------------------------------- tables */
 
-/* What the tables of nodes and of scopes are together, in bytes. */
+/* Total size of the per-node and per-scope tables in bytes. */
 static size_t tables_size(const floating_layout *p) {
   size_t n = p->g->n_nodes + (size_t)1, k = p->g->n_scopes + (size_t)1;
   return n * sizeof *p->uses + k * sizeof *p->alias + n * sizeof *p->state;
 }
 
-/* One block holds them all, those of single bytes last. */
+/* One allocation for all tables; byte tables come last. */
 static pln_status prepare_placer(floating_layout *p) {
   pln_engine *e = p->l->engine;
   size_t n = p->g->n_nodes + (size_t)1, k = p->g->n_scopes + (size_t)1;
@@ -74,7 +74,7 @@ static void count_floating_uses(floating_layout *p) {
 /* ------------------------------------------------------------ scopes of nodes
  */
 
-/* `ref` is used from `scope`. */
+/* Records that `ref` is used from `scope`. */
 static void want(floating_layout *p, pln_ref ref, pln_scope scope) {
   pln_scope *node_scope = &p->l->node_scope[ref];
   if (p->state[ref] & BOUND)
@@ -87,7 +87,7 @@ static void want(floating_layout *p, pln_ref ref, pln_scope scope) {
                       : pln_scope_tree_lca(&p->scopes, *node_scope, scope);
 }
 
-/* `ref` binds `var`, or uses it. */
+/* `ref` binds or uses the unbound `var`. */
 static pln_status refuse_unbound_var(const floating_layout *p, pln_ref var,
                                      const char *what, pln_ref ref) {
   pln_engine *e = p->l->engine;
@@ -109,7 +109,8 @@ static pln_status bind_param(floating_layout *p, pln_ref param, pln_scope scope,
   return PLN_OK;
 }
 
-/* The operands of a free Function, or the variables of a free arm. */
+/* Binds the operands of a floating Function, or the variables of a floating
+ * arm, as parameters. */
 static pln_status bind_placed_params(floating_layout *p, pln_ref owner,
                                      pln_scope scope) {
   const pln_scope_row *row = &p->g->scopes[scope];
@@ -131,8 +132,8 @@ static pln_status bind_let(floating_layout *p, pln_ref let) {
   return PLN_OK;
 }
 
-/* A block of lets that is the result of its scope lies in that scope, unless it
- * is evaluated before, where it is kept. */
+/* A block of lets that is the result of its scope is dissolved into it, unless
+ * it is evaluated earlier. */
 static void want_result(floating_layout *p, pln_scope inner, pln_scope scope) {
   pln_ref result = p->g->scopes[inner].result;
   want(p, result, scope);
@@ -188,7 +189,7 @@ static pln_status place_nodes(floating_layout *p) {
 /* -------------------------------------------------------------------- driver
  */
 
-/* All uses of a let's variable lie in the scope of the let. */
+/* All uses of a let variable must lie in the scope of the let. */
 static pln_status list_nodes(floating_layout *p) {
   const pln_graph *g = p->g;
   for (pln_ref ref = 0; ref < g->n_nodes; ref++) {

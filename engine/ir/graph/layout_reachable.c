@@ -1,20 +1,20 @@
-/* layout_reachable.c: the part of a floating graph that a root needs, copied
- * into a graph of its own, its nodes in Relay's order of evaluation.
+/* layout_reachable.c: copies the part of a floating graph that a root reaches
+ * into a separate graph, in Relay's evaluation order.
  *
- * Called by layout_free.c. Costs what is reached, however much else floats in
- * the builder: its marks are tables as long as the graph, kept by the builder
- * and clean between two calls. A pattern that several arms share is copied for
- * each of them. Nothing recurses. */
+ * Called by layout_floating.c. The cost depends only on the reachable part: its
+ * marks are tables as long as the graph, kept by the builder and zero between
+ * two calls. A pattern shared by several arms is copied for each arm. Nothing
+ * recurses. */
 
 #include "ir/graph/describe.h"
 #include "ir/graph/layout.h"
 
 #define LEAVE 0x80000000u
-/* A node's mark when it is no number. */
+/* Marks of nodes without a number yet. */
 #define ENTERED UINT32_MAX
 #define SEEN (UINT32_MAX - 1) /* a pattern whose variables are listed */
 
-/* A table of numbers, zero where it has not been written. */
+/* Grows a table of numbers that reads as zero where nothing was written. */
 static pln_status grow_reach_table(pln_engine *e, uint32_t **table,
                                    uint32_t *cap, uint32_t need) {
   uint32_t old = *cap;
@@ -30,7 +30,7 @@ static pln_status push_reached_node(pln_reachable_copy *r, pln_ref entry) {
   return PLN_OK;
 }
 
-/* The scope's number in the part; PLN_NONE when it was not reached. */
+/* The scope's number in the copy; PLN_NONE: not reached. */
 static pln_scope numbered(const pln_reachable_copy *r, pln_scope s) {
   return s == PLN_NONE ? PLN_NONE : r->builder->scope_marks[s] - 1;
 }
@@ -57,8 +57,7 @@ static pln_status make_room(pln_reachable_copy *r, size_t operands) {
                       sizeof *r->order);
 }
 
-/* What a free block keeps is an operand in it, if anywhere: the block comes
- * first. */
+/* An extra root of a floating block must come before the block's result. */
 static pln_status check_kept(const pln_reachable_copy *r, pln_ref ref) {
   const pln_graph *g = r->builder->graph;
   pln_scope node_scope = r->builder->node_scope[ref];
@@ -72,7 +71,7 @@ static pln_status check_kept(const pln_reachable_copy *r, pln_ref ref) {
   return status;
 }
 
-/* What the node needs has its number by now. */
+/* Everything that the node needs has a number already. */
 static pln_status copy_node(pln_reachable_copy *r, pln_ref ref) {
   const pln_graph *from = r->builder->graph;
   pln_graph *g = &r->part;
@@ -95,7 +94,7 @@ static pln_status copy_node(pln_reachable_copy *r, pln_ref ref) {
   return PLN_OK;
 }
 
-/* Where the row's parameters are is told by the Clause of a free arm. */
+/* For a floating arm, the Clause gives the position of the row's parameters. */
 static pln_status number_scope(pln_reachable_copy *r, pln_scope s) {
   pln_graph *g = &r->part;
   pln_engine *e = g->engine;
@@ -111,7 +110,7 @@ static pln_status number_scope(pln_reachable_copy *r, pln_scope s) {
   return PLN_OK;
 }
 
-/* Once the owner's scopes were walked. */
+/* Called after the owner's scopes were walked. */
 static void finish_scopes(pln_reachable_copy *r, const pln_node *n) {
   const pln_graph *from = r->builder->graph;
   for (pln_scope s = n->data; s != PLN_NONE; s = from->scopes[s].next) {
@@ -123,8 +122,8 @@ static void finish_scopes(pln_reachable_copy *r, const pln_node *n) {
 
 /* --------------------------------------------------------- evaluation order */
 
-/* A node of the scope, or the first place of the scopes that the node owns,
- * which lie in the same interval. */
+/* The next node of the scope at `ref`, or the first node of the nested scopes
+ * of its owner, which lie in the same interval. */
 static pln_ref skip_nested(const pln_graph *g, pln_ref ref) {
   const pln_node *n = &g->nodes[ref];
   return pln_owns(n) && g->scopes[n->data].begin < ref
@@ -132,7 +131,7 @@ static pln_ref skip_nested(const pln_graph *g, pln_ref ref) {
              : ref;
 }
 
-/* Pushed in reverse: what is pushed last is evaluated first. */
+/* Pushed in reverse, so that the first evaluated is on top. */
 static pln_status push_scope(pln_reachable_copy *r, pln_scope s) {
   const pln_graph *g = r->builder->graph;
   const pln_scope_row *row = &g->scopes[s];
@@ -156,7 +155,7 @@ static pln_status push_scopes(pln_reachable_copy *r, const pln_node *n) {
   return PLN_OK;
 }
 
-/* The arguments of a Call come before a callee that is computed. */
+/* The arguments of a Call are evaluated before a computed callee. */
 static pln_status push_operands(pln_reachable_copy *r, const pln_node *n) {
   const pln_ref *operands = pln_operands(r->builder->graph, n);
   uint32_t callee = pln_has_callee(n);
@@ -171,7 +170,7 @@ static bool is_pattern(const pln_node *n) {
   return pln_kinds[n->kind].kind_class == PLN_CLASS_PATTERN;
 }
 
-/* Patterns copied for an earlier arm are visited again. */
+/* A pattern copied for an earlier arm is visited again. */
 static bool is_done(const pln_reachable_copy *r, pln_ref ref) {
   uint32_t mark = r->builder->marks[ref];
   if (mark == 0 || mark == SEEN)
@@ -204,14 +203,14 @@ static pln_status list_vars(pln_reachable_copy *r, pln_ref pattern) {
   return push_operands(r, n);
 }
 
-/* The variables of a free arm become its parameters: they come first. */
+/* The variables of a floating arm become its parameters, which come first. */
 static pln_status enter_arm(pln_reachable_copy *r, pln_ref clause) {
   const pln_graph *g = r->builder->graph;
   pln_scope s = r->builder->node_scope[clause];
   pln_ref begin = r->part.n_nodes;
   uint32_t base = r->top;
   if (s == PLN_NONE || g->scopes[s].end - g->scopes[s].begin != 1)
-    return PLN_OK; /* copied from a sealed graph: in order already */
+    return PLN_OK; /* copied from a sealed graph: already in order */
   r->arm = begin;
   PLN_TRY(push_operands(r, &g->nodes[clause]));
   while (r->top > base)
@@ -262,7 +261,8 @@ static pln_status walk_reachable(pln_reachable_copy *r, pln_ref root) {
 
 /* ------------------------------------------------------------------- driver */
 
-/* After a failure it is not known what was marked. */
+/* After a failure the marks are in an unknown state, so the tables are
+ * freed. */
 static void drop_marks(pln_builder *b) {
   pln_engine *e = b->engine;
   pln_mem_free(e, b->marks, b->cap_marks * sizeof *b->marks);

@@ -1,9 +1,8 @@
 /* module.c: the ordered map from global names to functions.
  *
- * Modules never change once a loader has handed them out; copies share all
- * functions. What holds: rows stand in order of insertion; a function's graph
- * has a Function as root; what is another module's overlay has no rows, and is
- * not changed. */
+ * Modules are immutable once a loader has returned them; copies share all
+ * functions. Invariants: rows are in order of insertion; the root of each
+ * function's graph is a Function; the base of an overlay has its own rows. */
 
 #include "ir/graph/module.h"
 #include "ir/graph/describe.h"
@@ -151,7 +150,7 @@ pln_status pln_module_overlay(const pln_module *module, uint32_t index,
   return PLN_OK;
 }
 
-/* All rows but those marked in `dropped` (NULL: none). */
+/* Copies all rows except those marked in `dropped` (NULL: none). */
 static pln_status copy_rows(const pln_module *from, const bool *dropped,
                             pln_module *to) {
   share_tables(from, to);
@@ -278,8 +277,8 @@ static pln_status wrong_global(const pln_module *m, const pln_graph *g,
   return PLN_ERR_INVALID;
 }
 
-/* A GlobalVar names a function of the module, has its type, and no less effects
- * when it is called. */
+/* Checks that a GlobalVar names a function of the module, has its type and at
+ * least its call effect. */
 static pln_status check_global(const pln_module *m, const pln_graph *g,
                                pln_ref ref) {
   const pln_node *n = &g->nodes[ref];

@@ -1,8 +1,9 @@
-/* scope_tree.c: scopes in scopes.
+/* scope_tree.c: the tree of scopes.
  *
- * Called where nodes are given the scope that all their uses lie in:
- * layout_floating.c, text/kept.c. A scope is hung below one that hangs already;
- * the scope of two uses is found with jump pointers in logarithmic time. */
+ * Called to find the scope that encloses all uses of a node:
+ * graph/layout_floating.c, relay/print/kept_nodes.c. Scopes are attached
+ * top-down. Lowest common ancestors are found by jump pointers in logarithmic
+ * time. */
 
 #include "ir/graph/scope_tree.h"
 
@@ -10,7 +11,7 @@ static size_t tables_size(const pln_scope_tree *tree) {
   return 3 * ((size_t)tree->n + 1) * sizeof *tree->parent;
 }
 
-/* One block holds the tables. */
+/* One allocation for both tables. */
 pln_status pln_scope_tree_begin(pln_scope_tree *tree, pln_engine *engine,
                                 uint32_t n) {
   size_t k = (size_t)n + 1;
@@ -30,8 +31,8 @@ void pln_scope_tree_end(pln_scope_tree *tree) {
   *tree = (pln_scope_tree){0};
 }
 
-/* Jump pointers as Myers lays them (An applicative random-access stack, 1983):
- * a path to the root is climbed in logarithmic time. */
+/* Jump pointers as in E. Myers, "An applicative random-access stack" (1983): a
+ * path to the root is climbed in logarithmic time. */
 void pln_scope_tree_add_child(pln_scope_tree *t, pln_scope s,
                               pln_scope parent) {
   pln_scope j = t->jump[parent];

@@ -1,8 +1,7 @@
-/* apply.c: what follows from types alone: calls of function types, and
- * types that must be one.
+/* apply.c: infers calls of function types, and types that must be equal.
  *
- * Called by infer.c as nodes are appended. What is not known yet is left open
- * and contradicts nothing; pln_module_infer looks again when all is there. */
+ * Called by infer.c as nodes are appended. Unknown types are left open and
+ * contradict nothing; pln_module_infer looks again when everything is known. */
 
 #include "ir/infer/apply.h"
 #include "ir/graph/describe.h"
@@ -88,7 +87,7 @@ static pln_status check_args(application *a, pln_type function, bool unified) {
     } else if (!fits) {
       PLN_TRY(pln_type_unify(a->engine, param, arg, &arg, &fits));
     }
-    if (!fits && unified) /* what the arguments before have told */
+    if (!fits && unified) /* implied by earlier arguments */
       PLN_TRY(pln_unifier_resolve(&a->u, param, &param, NULL));
     if (!fits)
       return refuse_argument_type(a, i, param);
@@ -96,8 +95,8 @@ static pln_status check_args(application *a, pln_type function, bool unified) {
   return PLN_OK;
 }
 
-/* The type parameters of a generic function follow from the arguments, and from
- * the relations among them. */
+/* Infers the type arguments of a generic function from the arguments and the
+ * relations among them. */
 static pln_status apply_generic(application *a, pln_type function,
                                 pln_type *ret) {
   pln_type unknown;

@@ -1,9 +1,10 @@
-/* check_calls.c: whether the calls of a graph fit what they call.
+/* check_calls.c: checks every call against the signature of its callee: number
+ * and types of arguments, and the result type.
  *
- * The verifier runs it for graphs that have such calls, InferType and
- * pln_module_with at their ends. As a rule the types are the very same, which
- * costs a comparison an argument; else inference is asked what it says of the
- * call, once for each pair of signatures. */
+ * The verifier runs it for graphs with such calls; InferType and
+ * pln_module_with run it at their ends. Usually the types are identical, which
+ * costs one comparison per argument; otherwise the call is inferred, once per
+ * pair of signatures. */
 
 #include "ir/infer/check_calls.h"
 #include "ir/graph/describe.h"
@@ -13,10 +14,10 @@
 
 typedef struct checker {
   const pln_graph *g;
-  pln_idmap *fitting; /* pairs of signatures that were looked at; NULL: none */
+  pln_idmap *fitting; /* pairs of signatures already checked; NULL: none */
 } checker;
 
-/* The very types that the function takes and gives. */
+/* True if argument and result types are identical to the signature's. */
 static bool fits_plainly(const checker *c, const pln_node *n,
                          pln_type function) {
   const pln_engine *e = c->g->engine;
@@ -32,7 +33,7 @@ static bool fits_plainly(const checker *c, const pln_node *n,
   return n->type == pln_type_part_at(e, function, n->count - 1);
 }
 
-/* The function type that the call itself tells: arguments and result. */
+/* The function type implied by the call's arguments and result. */
 static pln_status signature_from_call(const checker *c, const pln_node *n,
                                       pln_type *out) {
   pln_engine *e = c->g->engine;

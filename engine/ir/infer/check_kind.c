@@ -1,11 +1,12 @@
-/* infer/check_kind.c: types are of the kinds that their places want.
+/* infer/check_kind.c: kind checking: every part of a type has the kind that its
+ * position requires.
  *
- * Called when a module was inferred, and by scripts. A tuple's fields, a
- * function's parameters and result, a cell's content and a data type's
- * arguments and fields are Types; constraints are Constraints; what is applied
- * to arguments is defined by the module and takes as many. Type variables are
- * bound by a definition, or by a function inside of which they are used. Each
- * part is looked at once; nothing recurses. */
+ * Called after a module was inferred, and by scripts. Tuple fields, function
+ * parameters and results, contents of cells, and arguments and fields of data
+ * types are of kind Type; constraints are of kind Constraint; a type applied to
+ * arguments is defined by the module and takes that many. A type variable is
+ * bound by a definition or by an enclosing function. Each part is visited once;
+ * nothing recurses. */
 
 #include "ir/infer/check_kind.h"
 #include "ir/graph/describe.h"
@@ -17,7 +18,7 @@ typedef struct kind_check_item {
   pln_type type, inner;
 } kind_check_item;
 
-/* A scope whose type variables are bound. */
+/* A scope that binds type variables. */
 typedef struct type_binder {
   pln_scope scope;
   pln_ref end;
@@ -26,22 +27,24 @@ typedef struct type_binder {
 typedef struct kind_checker {
   pln_engine *engine;
   const pln_module *module; /* NULL: names are not looked up */
-  pln_idmap *kinds;         /* a type: its kind + 1, BEGUN, or 0 */
-  pln_idmap *bound;         /* type variables bound somewhere */
+  pln_idmap *kinds;         /* per type: its kind + 1, BEGUN, or 0 */
+  pln_idmap *bound;         /* type variables bound anywhere */
   pln_type *stack;
-  pln_type *used; /* type variables met */
+  pln_type *used; /* type variables used */
   uint32_t n_stack, cap_stack, n_used, cap_used;
-  pln_idmap
-      *in_scope;     /* a type variable: by how many open scopes it is bound */
-  pln_idmap *placed; /* a type, and what binds innermost around it: 1 */
-  type_binder *binders;         /* that are open */
-  kind_check_item *check_items; /* types to be looked at */
+  pln_idmap *in_scope; /* per type variable: the number of open scopes that bind
+                        * it */
+  pln_idmap *placed;   /* pairs of a type and its innermost binder already
+                        * visited */
+  type_binder *binders;         /* open binders */
+  kind_check_item *check_items; /* worklist */
   uint32_t n_binders, cap_binders, n_check_items, cap_check_items;
 } kind_checker;
 
 #define BEGUN UINT32_MAX
 
-/* Errors of a function, and functions with errors, that are told. */
+/* Maximum number of reported errors per function, and of functions with
+ * errors. */
 enum { MAX_REPORTED = 4 };
 
 static const char *const kind_names[] = {
@@ -81,7 +84,8 @@ static void end(kind_checker *c) {
 
 /* ------------------------------------------------------------------- kinds */
 
-/* The kind of a type whose parts were checked; the evident ones are Types. */
+/* The kind of a type whose parts were checked; Type unless a name says
+ * otherwise. */
 static pln_type_var_kind kind_of_type(const kind_checker *c, pln_type type) {
   uint32_t known = pln_idmap_get(c->kinds, type);
   return known && known != BEGUN ? (pln_type_var_kind)(known - 1)
@@ -119,7 +123,7 @@ static pln_status check_function(kind_checker *c, pln_type type) {
   return PLN_OK;
 }
 
-/* A data type applied to its arguments. */
+/* Checks a data type applied to arguments. */
 static pln_status check_call(const kind_checker *c, pln_type type) {
   pln_engine *e = c->engine;
   PLN_TRY(want_parts(c, type, "a data type's argument"));
@@ -140,7 +144,7 @@ static pln_status check_call(const kind_checker *c, pln_type type) {
                         wanted == 1 ? "" : "s", pln_type_n_parts(e, type));
 }
 
-/* Of a type whose parts have their kinds. */
+/* The kind of a type whose parts have known kinds. */
 static pln_status find_kind(kind_checker *c, pln_type type,
                             pln_type_var_kind *kind) {
   *kind = PLN_TKIND_TYPE;
@@ -245,7 +249,7 @@ static pln_status bind_type_vars(kind_checker *c, uint32_t n,
   return PLN_OK;
 }
 
-/* Every variable that was met is bound; starts anew for the next owner. */
+/* Checks that every used variable is bound, then resets for the next owner. */
 static pln_status check_bound(kind_checker *c, const char *owner,
                               pln_symbol name) {
   for (uint32_t i = 0; i < c->n_used; i++)
@@ -292,7 +296,7 @@ static pln_status check_definition(kind_checker *c, const pln_type_def *data) {
 
 /* ------------------------------------------------------------------ scopes */
 
-/* Type variables of a scope are bound by one scope more, or less. */
+/* Adds or removes a scope that binds these type variables. */
 static pln_status count_vars(kind_checker *c, pln_type vars, bool open) {
   uint32_t n;
   const pln_type *all = pln_type_all_parts(c->engine, vars, &n);
@@ -303,8 +307,8 @@ static pln_status count_vars(kind_checker *c, pln_type vars, bool open) {
   return PLN_OK;
 }
 
-/* Opens and closes scopes that bind type variables, so that those around the
- * node are open; *next: the first scope that does not begin before it. */
+/* Opens and closes binding scopes so that those around the node are open;
+ * *next: the first scope that begins at or after it. */
 static pln_status move_to(kind_checker *c, const pln_graph *g, pln_ref ref,
                           pln_scope *next) {
   while (c->n_binders > 0 && c->binders[c->n_binders - 1].end <= ref) {
@@ -330,7 +334,7 @@ static bool binds(const kind_checker *c, pln_type function, pln_type var) {
   return false;
 }
 
-/* A type is looked at once for what binds innermost around it. */
+/* Visits a type once per innermost binder. */
 static pln_status push_place(kind_checker *c, pln_type type, pln_type inner) {
   uint32_t around = inner ? inner : 0x80000000u | c->n_binders;
   if (!inner && c->n_binders > 0)
@@ -346,8 +350,8 @@ static pln_status push_place(kind_checker *c, pln_type type, pln_type inner) {
   return PLN_OK;
 }
 
-/* Variables that some function binds are used inside of it. What is generic
- * inside of what is generic is taken as it is. */
+/* Type variables bound by a function type may be used inside it only. Nested
+ * generic types are accepted as they are. */
 static pln_status check_place(kind_checker *c, const kind_check_item *p) {
   pln_engine *e = c->engine;
   uint32_t n;
@@ -405,8 +409,7 @@ static pln_status bind_all(kind_checker *c, const pln_graph *g) {
   return PLN_OK;
 }
 
-/* Some errors of a function are told, a type's once: it is not looked at
- * again. */
+/* Reports some errors per function, and each type once. */
 static pln_status check_graph(kind_checker *c, pln_symbol name,
                               const pln_graph *g) {
   pln_scope next = 0;
@@ -431,8 +434,8 @@ static bool has_names(const pln_graph *g) {
   return false;
 }
 
-/* Each with variables of its own: a checker each. */
-/* A definition; NULL: function `i`. */
+/* A separate checker for each, because type variables are local to it. */
+/* Checks a definition or, when it is NULL, function `i`. */
 static pln_status check_one(const pln_module *m, const pln_type_def *data,
                             uint32_t i) {
   kind_checker c = {.engine = m->engine};
@@ -445,7 +448,7 @@ static pln_status check_one(const pln_module *m, const pln_type_def *data,
   return status;
 }
 
-/* Definitions first: functions are told of when these hold. */
+/* Definitions first; functions are checked only if these are correct. */
 pln_status pln_module_check_kinds(const pln_module *module) {
   uint32_t wrong = 0;
   for (uint32_t i = 0; i < pln_module_n_types(module); i++)

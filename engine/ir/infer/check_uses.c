@@ -1,9 +1,9 @@
-/* infer/check_uses.c: whether what was built before a type was known fits it.
+/* infer/check_uses.c: rechecks nodes that were built before an operand's type
+ * was known, now that it is known.
  *
- * The verifier runs it for graphs that have such nodes, InferType at its end.
- * As a rule there are none. Where there are, the rules of inference are asked
- * about those nodes alone, once and in order. What holds: it refuses nothing
- * that InferType accepts. */
+ * The verifier runs it for graphs with such nodes, InferType at its end. Most
+ * graphs have none. The inference rules run for those nodes alone, once and in
+ * order. Invariant: it refuses nothing that InferType accepts. */
 
 #include "ir/infer/check_uses.h"
 #include "ir/graph/describe.h"
@@ -11,7 +11,8 @@
 #include "ir/infer/check_calls.h"
 #include "ir/infer/inferencer.h"
 
-/* A node: its variable was used, before its let; the rules are asked of it. */
+/* Per node: the variable is used; it is used before its let; its rule will
+ * run. */
 enum { USED = 1, EARLY = 2, ASKED = 4 };
 
 static pln_status infer_marked_nodes(const pln_graph *g,
@@ -45,7 +46,7 @@ static void mark_used(const pln_graph *g, const pln_node *n, uint8_t *marks) {
     marks[g->scopes[s].result] |= USED;
 }
 
-/* Variables whose let comes after a use. */
+/* Finds variables that are used before their let. */
 static bool find_early(const pln_graph *g, uint8_t *marks) {
   bool any = false;
   for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
@@ -71,7 +72,7 @@ static bool uses_early(const pln_graph *g, const pln_node *n,
   return false;
 }
 
-/* The patterns that a Match holds its data against. */
+/* Marks the patterns that a Match compares its data with. */
 static void ask_clauses(const pln_graph *g, const pln_node *match,
                         uint8_t *marks) {
   for (pln_scope s = match->data; s != PLN_NONE; s = g->scopes[s].next) {
@@ -119,7 +120,8 @@ pln_status pln_module_check_early_uses(const pln_module *module) {
 
 /* ------------------------------------------------------------ constructors */
 
-/* Constructors, their calls, patterns, and what patterns are held against. */
+/* True for constructors, their calls, patterns, and the data matched by
+ * patterns. */
 static bool concerns_constructors(const pln_graph *g, const pln_node *n) {
   if (n->kind == PLN_CALL)
     return !n->data && g->nodes[g->operands[n->first]].kind == PLN_CONSTRUCTOR;

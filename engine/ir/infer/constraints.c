@@ -1,9 +1,10 @@
-/* infer/constraints.c: what each kind of node says of types.
+/* infer/constraints.c: the type constraints of each node kind (Hindley-Milner:
+ * this file generates constraints, type/unify.c solves them).
  *
- * Called by infer/inferencer.c with a node whose type, or whose operands'
- * types, are not all known. What holds: a rule reads and unifies terms only of
- * its node, its operands, its scopes' results and parameters; it may be asked
- * again. */
+ * Called by infer/inferencer.c for a node when its type or an operand's type is
+ * not completely known. Invariants: a rule reads and unifies only the terms of
+ * its node, its operands, and its scopes' results and parameters; it may run
+ * several times. */
 
 #include <stdio.h>
 
@@ -14,7 +15,7 @@
 #include "ir/infer/relation.h"
 #include "ir/infer/type_args.h"
 
-/* A rule at work. */
+/* The evaluation of one rule. */
 typedef struct rule {
   pln_inferencer *t;
   pln_inferencer_graph *g;
@@ -46,7 +47,7 @@ static pln_status wait_for(const rule *r, pln_type hole) {
   return pln_unifier_wait(&r->t->u, hole, r->g->base + r->ref);
 }
 
-/* What a file holds was accepted once, with a warning. */
+/* For a file it was reported as a warning at import, and is accepted. */
 static pln_status report_type_difference(const rule *r, const char *what,
                                          pln_type wanted, pln_type got) {
   pln_engine *e = r->t->engine;
@@ -78,7 +79,8 @@ static pln_status make_type_term(const rule *r, pln_type_kind kind, uint32_t n,
 
 /* ------------------------------------------------------------------ tuples */
 
-/* The terms of operands from `first` on, in new memory. */
+/* The terms of the operands from `first` on, in new memory if `few` is too
+ * small. */
 static pln_status operand_terms(const rule *r, uint32_t first, pln_type *few,
                                 uint32_t n_few, pln_type **out) {
   uint32_t n = r->n->count - first;
@@ -137,9 +139,9 @@ static pln_status settle_unknown_result(const rule *r, pln_ref ref,
   return PLN_OK;
 }
 
-/* What is known of the operands is put where inference of operators reads it:
- * there, and in the fields of one that is a tuple. *unknown is a hole in one
- * of them, or 0. */
+/* Writes the known operand types where operator inference reads them, including
+ * the fields of an operand that is a tuple. *unknown: a hole in one of them, or
+ * 0. */
 static pln_status settle_operands(const rule *r, pln_type *unknown) {
   *unknown = 0;
   for (uint32_t i = 0; i < r->n->count; i++) {
@@ -152,7 +154,7 @@ static pln_status settle_operands(const rule *r, pln_type *unknown) {
   return PLN_OK;
 }
 
-/* A guess is worth something when dtype and rank are certain. */
+/* True if dtype and rank are known. */
 static bool gives_rank(const pln_engine *e, pln_type type) {
   return pln_type_get_kind(e, type) != PLN_TYPE_TENSOR ||
          (pln_type_dtype(e, type) && pln_type_rank(e, type) >= 0);
@@ -169,7 +171,7 @@ static pln_status infer_operands_back(const rule *r, const pln_type *inferred) {
   return PLN_OK;
 }
 
-/* What is known of the node's type for certain, or 0. */
+/* The known part of the node's type, or 0. */
 static pln_status known_result(const rule *r, pln_type *out) {
   pln_type unknown;
   PLN_TRY(pln_unifier_resolve(&r->t->u, term(r, r->ref), out, &unknown));
@@ -178,8 +180,7 @@ static pln_status known_result(const rule *r, pln_type *out) {
   return PLN_OK;
 }
 
-/* What is refused in a file was told when it was read; nothing is known of the
- * result. */
+/* A call refused in a file was reported at import; its result is unknown. */
 static pln_status infer_operator(const rule *r, pln_node *n, pln_type *inferred,
                                  pln_value *value) {
   size_t mark = pln_diag_count(r->t->engine);
@@ -194,8 +195,8 @@ static pln_status infer_operator(const rule *r, pln_node *n, pln_type *inferred,
   return PLN_OK;
 }
 
-/* What the call says of operands that nobody knows: the weight of a dense
- * layer follows from its input and its units, what is negated from the
+/* What the call implies about operands of unknown type: the weight of a dense
+ * layer follows from its input and units, the operand of a negation from its
  * result. */
 static pln_status ask_operator(const rule *r) {
   pln_engine *e = r->t->engine;
@@ -214,8 +215,8 @@ static pln_status ask_operator(const rule *r) {
   return status;
 }
 
-/* Something is known of the result or of one operand, and nothing of another.
- */
+/* True if the result or an operand is partly known and another operand is
+ * unknown. */
 static bool has_inferable_operand(const rule *r) {
   bool some = !r->g->open[r->ref], none = false;
   for (uint32_t i = 0; i < r->n->count; i++) {
@@ -226,7 +227,7 @@ static bool has_inferable_operand(const rule *r) {
   return some && none;
 }
 
-/* Only operands that wait for something are told anything. */
+/* Infers only operands that wait for information. */
 pln_status pln_inferencer_infer_operands(pln_inferencer *t,
                                          pln_inferencer_graph *g, pln_ref ref) {
   rule r = {t, g, ref, &g->old->nodes[ref]};
@@ -258,15 +259,16 @@ static pln_status operator_rule(const rule *r, bool last) {
   return is_of(r, type);
 }
 
-/* The rule is asked again when a relation lacks an input. */
+/* Solves the callee's relations. The rule is run again when a relation lacks an
+ * input. */
 static pln_status obey_relations(const rule *r, pln_type function) {
   pln_type unknown;
   PLN_TRY(pln_relations_solve(&r->t->u, function, &unknown));
   return unknown ? wait_for(r, unknown) : PLN_OK;
 }
 
-/* A generic function with what was found of its parts in their places: type
- * parameters may stand there. */
+/* A generic function's type with the known parts filled in. They may contain
+ * type parameters. */
 static pln_status settle_parts(const rule *r, pln_type *function) {
   pln_engine *e = r->t->engine;
   uint32_t n = pln_type_n_parts(e, *function);
@@ -290,8 +292,8 @@ static pln_status settle_parts(const rule *r, pln_type *function) {
   return status;
 }
 
-/* The result of a generic function that is not known is of no type that holds
- * for all of its calls: it is waited for. */
+/* The unknown result type of a generic function is not one type for all of its
+ * calls, so the rule waits until it is known. */
 static pln_status apply_known(const rule *r, pln_type function) {
   pln_engine *e = r->t->engine;
   uint32_t n = pln_type_n_parts(e, function) - 1;
@@ -322,7 +324,8 @@ static pln_status apply_known(const rule *r, pln_type function) {
   return obey_relations(r, function);
 }
 
-/* What is called is a function of what it is given. */
+/* The callee is unified with a function type from the arguments to the
+ * result. */
 static pln_status apply_unknown(const rule *r, pln_type hole) {
   pln_type few[16], *params, type;
   uint32_t n = r->n->count - 1;
@@ -343,7 +346,8 @@ static pln_status apply_rule(const rule *r) {
                         "what is called is no function");
 }
 
-/* An operator as a value is a function of what is known to be given to it. */
+/* An operator used as a value has the function type that its known arguments
+ * imply. */
 static pln_status call_operator(const rule *r, pln_builder *b,
                                 pln_type function, pln_type *ret) {
   pln_engine *e = r->t->engine;
@@ -397,7 +401,8 @@ static pln_status function_rule(const rule *r) {
                 pln_type_part_at(e, function, n - 1), term(r, result));
 }
 
-/* The function's term, when it is typed along; else what the module knows. */
+/* The function's term if it is inferred in this run; else its type in the
+ * module. */
 static pln_type signature(const rule *r) {
   const pln_inferencer *t = r->t;
   uint32_t i = PLN_NONE;
@@ -439,7 +444,8 @@ static pln_status constructor_rule(const rule *r) {
 
 /* --------------------------------------------------------------- branching */
 
-/* Branches of files may have different shapes, and then neither's is known. */
+/* The branches of an If in a file may differ in shape; the differing dims are
+ * then unknown. */
 static pln_status join_known(const rule *r, pln_type a, pln_type b) {
   bool conflict;
   pln_type both;
@@ -480,7 +486,7 @@ static pln_status match_rule(const rule *r) {
   return PLN_OK;
 }
 
-/* The data of a Match comes before its arms. */
+/* The data of a Match precedes its arms. */
 pln_ref pln_clause_data(const pln_inferencer_graph *g, pln_ref clause) {
   pln_ref owner = g->old->scopes[g->node_scope[clause]].owner;
   if (owner == PLN_NONE || g->old->nodes[owner].kind != PLN_MATCH)
@@ -558,6 +564,8 @@ pln_status pln_constraint_rule(pln_inferencer *t, pln_inferencer_graph *g,
   case PLN_PATTERN_VAR: return is_of(&r, operand_term(&r, 0));
   case PLN_PATTERN_CONSTRUCTOR: return pattern_rule(&r);
   case PLN_CLAUSE: return clause_rule(&r);
-  default: return PLN_OK; /* leaves, and the loop level, know their types */
+  default:
+    return PLN_OK; /* TIR nodes, and nodes without operands, have their
+                    * types */
   }
 }

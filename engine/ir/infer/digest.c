@@ -1,13 +1,12 @@
-/* digest.c: what a node's type was inferred from, as a number beside the
- * node, so that the verifier sees in a few nanoseconds whether inference still
- * says the same.
+/* digest.c: a digest, stored per node, of the inputs of its type inference.
+ * With it the verifier sees in a few nanoseconds that inference would give the
+ * same type.
  *
- * The builder notes it where it infers, and whoever copies a node copies it.
- * Where it does not hold any more, because an operand, an attribute or the type
- * itself was changed without inference, the verifier asks inference about that
- * node. What holds: the number depends on interned types, values, attributes
- * and operators, never on where nodes stand; two that differ are taken for
- * equal once in 2^32. */
+ * The builder records it after inference, and copies of a node keep it. When it
+ * no longer matches, because an operand, an attribute or the type itself was
+ * changed without inference, the verifier infers the node again. Invariant: the
+ * digest depends on interned types, values, attributes and operators, never on
+ * node positions. Different inputs collide with probability 2^-32. */
 
 #include "ir/infer/digest.h"
 #include "ir/graph/describe.h"
@@ -49,7 +48,7 @@ static pln_status infer_again(const pln_graph *g, pln_ref node) {
   pln_value value = 0;
   pln_type both;
   bool fits;
-  /* Only read: the type does not need the effects of scopes. */
+  /* Read-only use; the type does not depend on scope effects. */
   pln_builder b = {
       .engine = g->engine, .graph = (pln_graph *)(uintptr_t)g, .in = PLN_NONE};
   if (n->kind == PLN_FUNCTION && n->type)

@@ -1,23 +1,25 @@
-/* digest.h: the digest of what a node's type was inferred from; for the
- * verifier, which asks for it at each node, and for those who note it. */
+/* digest.h: a digest of the inputs of a node's type inference; for the
+ * verifier, which checks it at each node, and for code that records it. */
 
 #ifndef PLN_IR_INFER_DIGEST_H
 #define PLN_IR_INFER_DIGEST_H
 
 #include "ir/graph/graph.h"
 
-/* One multiplication a word; the words wait for nothing but an addition. */
+/* One multiplication per word; consecutive words depend on each other only
+ * through an addition. */
 static inline uint64_t pln_type_digest_mix(uint64_t h, uint64_t x) {
   return (h << 13 | h >> 51) + x * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-/* Of an owner: its scopes' results and parameters. Parameters of a free
- * Function are its operands; a scope that is still open has no result. */
+/* For an owner: digests the results and parameters of its scopes. The
+ * parameters of a floating Function are its operands; an open scope has no
+ * result. */
 uint64_t pln_type_digest_scopes(const pln_graph *graph, const pln_node *node,
                                 uint64_t h);
 
-/* What inference has a say in, but for calls of functions, which the verifier
- * looks at in each of its runs. */
+/* True for nodes whose type inference determines, except calls of functions,
+ * which the verifier always checks. */
 static inline bool pln_typed_by_inference(const pln_node *n) {
   const uint64_t kinds =
       UINT64_C(1) << PLN_CALL | UINT64_C(1) << PLN_TUPLE |
@@ -47,8 +49,8 @@ static inline uint32_t pln_type_digest(const pln_graph *g, const pln_node *n) {
   return high < PLN_TYPED_FIRST ? PLN_TYPED_FIRST : high;
 }
 
-/* Whether nothing that the type was inferred from has changed since. What
- * inference has no say in never changes. */
+/* True if the inputs of the type's inference are unchanged, or inference does
+ * not apply to the node. */
 static inline bool pln_type_digest_matches(const pln_graph *g, pln_ref node) {
   const pln_node *n = &g->nodes[node];
   return !pln_typed_by_inference(n) ||

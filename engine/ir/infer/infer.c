@@ -1,18 +1,18 @@
-/* infer.c: the type, the symbolic value and the effect of a node, from its
- * operands and scopes. Called by the builder for each appended node and by the
- * rewriter for nodes whose operands changed.
+/* infer.c: infers the type, the symbolic value and the effect of a node from
+ * its operands and scopes. Called by the builder for each appended node and by
+ * the rewriter for nodes whose operands changed.
  *
- * What holds: it reads only earlier nodes; what operands and scopes say wins
- * over whatever the node was said to be. A lenient builder takes a node that is
- * refused with a warning: nothing is known of its type then. */
+ * Invariants: it reads only earlier nodes, and the inferred type replaces any
+ * other. With a lenient builder, a node that inference refuses gets a warning
+ * and an unknown type. */
 
 #include "ir/graph/describe.h"
 #include "ir/infer/apply.h"
 #include "ir/tir/tir.h"
 
-/* Constants up to this length are known as symbolic values. */
+/* Constants up to this length have symbolic values. */
 enum { MAX_VALUE = 64 };
-/* Results typed without allocating. */
+/* Maximum number of results stored without an allocation. */
 enum { FEW_RESULTS = 16 };
 
 /* -------------------------------------------------------------------- join */
@@ -45,8 +45,8 @@ static pln_status join_tensor_types(pln_engine *e, pln_type a, pln_type b,
   return status;
 }
 
-/* Tuples are joined field by field; fields that are no tensors are unified, so
- * that nothing recurses. */
+/* Joins tuples field by field. Fields that are not tensors are unified, so that
+ * nothing recurses. */
 static pln_status join_field_types(pln_engine *e, pln_type a, pln_type b,
                                    pln_type *out, bool *conflict) {
   *out = a == b ? a : 0;
@@ -106,7 +106,7 @@ static pln_status check_arity(const pln_infer *call, const pln_op_info *row) {
                         few ? row->min_args : row->max_args, call->n_args);
 }
 
-/* What no operator computes with: it has no elements. */
+/* A type that no operator computes with, because it has no elements. */
 static bool has_no_elements(const pln_engine *e, pln_type type) {
   pln_type_kind kind = pln_type_get_kind(e, type);
   return kind == PLN_TYPE_TUPLE || kind == PLN_TYPE_FUNC ||
@@ -127,7 +127,7 @@ static bool is_container(const pln_engine *e, pln_type type) {
          kind == PLN_TYPE_MAP;
 }
 
-/* Whether all fields of a type that is a tuple have elements. */
+/* True for a tuple type whose fields all have elements. */
 static bool is_tuple_of_tensors(const pln_engine *e, pln_type type) {
   if (pln_type_get_kind(e, type) != PLN_TYPE_TUPLE)
     return false;
@@ -178,7 +178,7 @@ static pln_status check_integers(const pln_infer *call,
   return PLN_OK;
 }
 
-/* What is no tensor is an operand of few operators. */
+/* Few operators accept operands that are not tensors. */
 static pln_status check_operands(const pln_infer *call,
                                  const pln_op_info *row) {
   pln_engine *e = call->engine;
@@ -211,15 +211,15 @@ pln_status pln_infer_call(pln_infer *call) {
     status = check_operands(call, row);
   if (status == PLN_OK)
     status = check_integers(call, row);
-  /* What an attribute reference stands for is not known here: so is the type.
-   */
+  /* The value of an attribute reference is unknown here, and so is the type. */
   if (status == PLN_OK && row->infer && !pln_attrs_has_refs(call->engine, said))
     status = row->infer(call);
   call->attrs = said;
   return status;
 }
 
-/* Nested functions among the operands are called by the operator. */
+/* The operator calls the nested functions among its operands, so their effects
+ * are the call's. */
 static pln_effect closures_effect(const pln_graph *g, const pln_node *n) {
   pln_effect effect = PLN_EFFECT_NONE;
   for (uint32_t i = 0; i < n->count; i++) {
@@ -267,8 +267,8 @@ pln_status pln_infer_op_call(const pln_graph *graph, pln_node *n,
   return status;
 }
 
-/* The latent effect of a callee is the call's; a GlobalVar's is that of the
- * module's function. */
+/* The call has the callee's call effect; a GlobalVar has that of its
+ * function. */
 static pln_effect apply_effect(const pln_graph *g, const pln_node *n) {
   const pln_node *callee = &g->nodes[g->operands[n->first]];
   if (callee->kind == PLN_FUNCTION || callee->kind == PLN_GLOBAL_VAR ||
@@ -277,7 +277,7 @@ static pln_effect apply_effect(const pln_graph *g, const pln_node *n) {
   return callee->kind == PLN_CONSTRUCTOR ? PLN_EFFECT_NONE : PLN_EFFECT_UNKNOWN;
 }
 
-/* A callee of function type says the result. */
+/* The result type is that of the callee's function type. */
 static pln_status infer_call(const pln_builder *b, pln_node *n,
                              pln_value *value) {
   if (n->data)
@@ -341,8 +341,8 @@ static pln_type result_type(const pln_graph *g, pln_scope scope) {
   return result == PLN_NONE ? 0 : g->nodes[result].type;
 }
 
-/* Parameters follow the owner of a free Function as operands; of a scoped one
- * they are the scope's first nodes. */
+/* The parameters of a floating Function are operands after the body; those of a
+ * scoped one are the first nodes of its scope. */
 static pln_status infer_function(const pln_builder *b, pln_node *n,
                                  pln_type ret) {
   const pln_graph *g = b->graph;
@@ -387,7 +387,7 @@ static pln_status infer_if(const pln_builder *b, pln_node *n) {
       pln_describe_type(b->engine, result_type(g, other), &second));
 }
 
-/* The declared result and what the body gives. */
+/* Checks the declared result type against the body. */
 static pln_status check_result(const pln_builder *b, const pln_node *n,
                                pln_type ret) {
   pln_type body = result_type(b->graph, n->data), both;
@@ -403,7 +403,7 @@ static pln_status check_result(const pln_builder *b, const pln_node *n,
                         pln_describe_type(b->engine, body, &got));
 }
 
-/* The Clause of an arm that is built already, or PLN_NONE. */
+/* The Clause of an arm that is already built, or PLN_NONE. */
 static pln_ref clause_of(const pln_graph *g, pln_scope arm) {
   const pln_scope_row *row = &g->scopes[arm];
   for (pln_ref ref = row->begin; ref < row->end && ref < g->n_nodes; ref++)
@@ -435,7 +435,7 @@ pln_status pln_check_patterns(const pln_graph *g, const pln_node *n) {
 
 static pln_status infer_match(const pln_builder *b, pln_node *n) {
   const pln_graph *g = b->graph;
-  if (!pln_owns(n)) /* its use decides */
+  if (!pln_owns(n)) /* how it is used decides */
     return PLN_OK;
   n->type = result_type(g, n->data);
   pln_scope s = g->scopes[n->data].next;
@@ -450,7 +450,7 @@ static pln_status infer_match(const pln_builder *b, pln_node *n) {
   return PLN_OK;
 }
 
-/* The variable is of the type that it was given. */
+/* A let variable has its value's type. */
 static pln_status infer_let(const pln_builder *b, const pln_node *n) {
   const pln_graph *g = b->graph;
   pln_node *var = &b->graph->nodes[g->operands[n->first]];
@@ -463,7 +463,7 @@ static pln_status infer_let(const pln_builder *b, const pln_node *n) {
                         "a variable is bound to a value of another type");
 }
 
-/* What is stored in a cell is of the type that it was made for. */
+/* A value written to a reference cell has the cell's type. */
 static pln_status check_written(const pln_builder *b, const pln_node *n,
                                 pln_type ref) {
   const pln_graph *g = b->graph;
@@ -563,8 +563,7 @@ static pln_status infer_kind(pln_builder *b, pln_node *n, pln_value *value) {
   return pln_infer_type(b, n, value);
 }
 
-/* Of a node that inference refused nothing is known but how many results it
- * has. */
+/* A refused node has an unknown type; only its number of results is kept. */
 static pln_status forget_type(pln_builder *b, pln_node *n, pln_value *value) {
   *value = 0;
   n->type = 0;

@@ -1,11 +1,12 @@
-/* infer/inferencer.c: finds the types of whole graphs.
+/* infer/inferencer.c: type inference for whole graphs by unification
+ * (Hindley-Milner).
  *
- * Called by infer/module.c for functions that need each other. Each node
- * has a term, a type with holes; rules unify the terms of nodes with those of
- * their operands, in array order. A rule that cannot tell yet waits for a hole;
- * when nothing is ready any more, those that wait are asked in order to say
- * what they can. What was known before is neither inferred again nor changed.
- */
+ * Called by infer/module.c for functions that need each other. Each node has a
+ * term, which is a type with holes. A worklist applies the rules of nodes,
+ * which unify terms of nodes and operands, in array order. A rule that lacks
+ * information waits for a hole. When no rule is ready, the waiting ones are run
+ * in order with what is known. Types known before are neither inferred again
+ * nor changed. */
 
 #include "ir/infer/inferencer.h"
 #include "ir/graph/describe.h"
@@ -77,7 +78,7 @@ static bool uses_open(const pln_inferencer_graph *g, const pln_node *n) {
   return false;
 }
 
-/* More may be known of a function than when it was mentioned. */
+/* True if a function's type became more precise than its mention. */
 static bool is_outdated(const pln_inferencer *t, const pln_node *n) {
   if (n->kind != PLN_GLOBAL_VAR || !t->module || !is_loose(t->engine, n->type))
     return false;
@@ -88,8 +89,8 @@ static bool is_outdated(const pln_inferencer *t, const pln_node *n) {
   return (t->along && t->along[i]) || f->nodes[f->root].type != n->type;
 }
 
-/* Open is what is incomplete, and what says little because it was inferred from
- * that; a let passes it on to its variable. */
+/* A node is open if its type is incomplete, or was inferred from incomplete
+ * types; a let passes this on to its variable. */
 static void find_open(const pln_inferencer *t, pln_inferencer_graph *g) {
   const pln_engine *e = t->engine;
   for (pln_ref ref = 0; ref < g->old->n_nodes; ref++) {
@@ -107,8 +108,8 @@ static void find_open(const pln_inferencer *t, pln_inferencer_graph *g) {
   }
 }
 
-/* Parameters stand before their function. A result that was not declared is
- * that of the body. */
+/* The parameters precede their function. An undeclared result type is that of
+ * the body. */
 static pln_status function_term(pln_inferencer *t, pln_inferencer_graph *g,
                                 pln_ref ref) {
   pln_engine *e = t->engine;
@@ -140,8 +141,8 @@ static pln_status first_term(pln_inferencer *t, pln_inferencer_graph *g,
   return pln_unifier_hole(&t->u, &g->terms[ref]);
 }
 
-/* The type of a variable that a let was given says no more than its value does;
- * what was inferred of that without knowing its operands is found anew. */
+/* The type of a let variable follows its value's type. If that was inferred
+ * from unknown operands, it is inferred again. */
 static pln_status relax_lets(pln_inferencer *t, pln_inferencer_graph *g) {
   for (pln_ref ref = 0; ref < g->old->n_nodes; ref++) {
     if (g->old->nodes[ref].kind != PLN_LET)
@@ -189,7 +190,7 @@ pln_status pln_inferencer_add(pln_inferencer *t, pln_symbol name,
 
 /* ----------------------------------------------------------------- solving */
 
-/* The graph whose node waits under `id`. */
+/* The graph of the waiting node `id`. */
 static pln_inferencer_graph *graph_of(pln_inferencer *t, uint32_t id) {
   uint32_t low = 0, high = t->n_graphs;
   while (high - low > 1) {
@@ -202,8 +203,8 @@ static pln_inferencer_graph *graph_of(pln_inferencer *t, uint32_t id) {
   return &t->graphs[low];
 }
 
-/* Contradictions are told up to a number; what one has left open is of any
- * type, so that it is told once. */
+/* Reports contradictions up to a limit. Terms left open by one become
+ * unconstrained, so that it is reported once. */
 static pln_status record_refusal(pln_inferencer *t, pln_inferencer_graph *g,
                                  pln_ref ref, pln_status status) {
   if (status != PLN_ERR_TYPE)
@@ -237,7 +238,7 @@ pln_status pln_inferencer_check_node(pln_inferencer *t, uint32_t index,
   return drain(t);
 }
 
-/* A rule has something to say when its node or an operand is open. */
+/* A rule runs when its node or an operand is open. */
 static bool rule_applies(const pln_inferencer_graph *g, pln_ref ref) {
   const pln_node *n = &g->old->nodes[ref];
   pln_ref data = n->kind == PLN_CLAUSE ? pln_clause_data(g, ref) : PLN_NONE;
@@ -256,7 +257,7 @@ static pln_status ask_all(pln_inferencer *t, pln_inferencer_graph *g,
   return PLN_OK;
 }
 
-/* Results that were found, users first, tell what they are made of. */
+/* Propagates results to operands, users first. */
 static pln_status ask_back(pln_inferencer *t, pln_inferencer_graph *g) {
   for (pln_ref ref = g->old->n_nodes; ref-- > 0;) {
     const pln_node *n = &g->old->nodes[ref];
@@ -270,7 +271,7 @@ static pln_status ask_back(pln_inferencer *t, pln_inferencer_graph *g) {
   return PLN_OK;
 }
 
-/* The last round only concerns those that have not told all they know. */
+/* The last round: rules that still wait use what is known. */
 static pln_status ask_again(pln_inferencer *t, pln_inferencer_graph *g) {
   for (pln_ref ref = 0; ref < g->old->n_nodes; ref++) {
     const pln_node *n = &g->old->nodes[ref];
@@ -298,7 +299,7 @@ pln_status pln_inferencer_solve(pln_inferencer *t) {
 
 /* ----------------------------------------------------------------- results */
 
-/* What was known stays known. */
+/* Types known before are kept. */
 static pln_status found_type(pln_inferencer *t, pln_inferencer_graph *g,
                              pln_ref ref, pln_type *out) {
   const pln_node *n = &g->old->nodes[ref];
@@ -312,7 +313,7 @@ static pln_status found_type(pln_inferencer *t, pln_inferencer_graph *g,
   return pln_type_meet_again(t->engine, *out, n->type, &t->met, out, &conflict);
 }
 
-/* A GlobalVar is of its function's type, whatever its calls have told. */
+/* A GlobalVar has its function's type, whatever its calls imply. */
 static pln_status global_type(pln_inferencer *t, pln_inferencer_graph *g,
                               pln_ref ref, pln_type *out) {
   uint32_t i = PLN_NONE;
@@ -332,7 +333,7 @@ static pln_status global_type(pln_inferencer *t, pln_inferencer_graph *g,
   return PLN_OK;
 }
 
-/* The rules have found types that agree. */
+/* Records the digest: the rules found consistent types. */
 static void note(pln_graph *g, pln_ref ref) {
   if (g->typed_from[ref] != PLN_TYPED_REFUSED)
     pln_type_digest_record(g, ref);

@@ -1,9 +1,9 @@
-/* infer/match_check.c: what must hold of a Match: its patterns are of the type
- * of its data, and when it is said to be complete they cover every case; and
- * the cases that they do not, as patterns for those who ask.
+/* infer/match_check.c: checks a Match: its patterns have the type of its data,
+ * and a Match marked complete covers every value. Also builds the uncovered
+ * cases as patterns.
  *
- * Called when types were inferred, and by scripts. Nothing recurses: a case is
- * a list of parts (infer/match_coverage.h). */
+ * Called after inference, and by scripts. Nothing recurses: a case is a list of
+ * parts (infer/match_coverage.h). */
 
 #include "base/writer.h"
 #include "ir/graph/describe.h"
@@ -16,13 +16,13 @@
 
 enum { MAX_REPORTED_CASES = 8, MAX_CASE_TEXT = 400 };
 
-/* The cases of a message, as Relay has them. */
+/* The cases of a message, in Relay's notation. */
 typedef struct case_text {
   pln_writer w;
   char text[MAX_CASE_TEXT + 8];
   size_t used;
   uint32_t n_cases;
-  uint32_t *left; /* of each pattern that is open: the parts to come */
+  uint32_t *left; /* per open pattern: the number of parts to come */
   uint32_t n_left, cap_left;
 } case_text;
 
@@ -114,7 +114,8 @@ static pln_status check_pattern(const pln_graph *g, pln_type data,
   return status;
 }
 
-/* What was known when a node was made is not looked at by inference. */
+/* Inference does not look again at nodes of known type, so their patterns are
+ * checked here. */
 static pln_status check_patterns(const pln_graph *g, pln_ref match,
                                  pln_symbol function) {
   const pln_node *n = &g->nodes[match];
@@ -136,7 +137,7 @@ static pln_status check_patterns(const pln_graph *g, pln_ref match,
 
 /* ----------------------------------------------------------------- modules */
 
-/* Without a module it is not known what the constructors are. */
+/* Without a module the constructors are unknown. */
 static pln_status check_at(const pln_graph *g, pln_ref ref,
                            const pln_module *module, pln_symbol function) {
   const pln_node *n = &g->nodes[ref];
@@ -148,7 +149,7 @@ static pln_status check_at(const pln_graph *g, pln_ref ref,
   return check_match(g, ref, module, function);
 }
 
-/* All that do not hold are told. */
+/* Reports every violation. */
 static pln_status check_graph(const pln_graph *g, const pln_module *module,
                               pln_symbol function) {
   pln_status found = PLN_OK;
@@ -182,15 +183,15 @@ pln_status pln_module_check_matches(const pln_module *module) {
 
 /* ---------------------------------------------------------------- patterns */
 
-/* Cases being built: `done` holds patterns that are no part yet. */
+/* Cases being built: `done` holds patterns that are not yet part of another. */
 typedef struct case_builder {
   pln_builder *b;
   pln_ref *done, *cases;
   uint32_t n_done, cap_done, n_cases, cap_cases;
 } case_builder;
 
-/* Parts come last first: those inside of a part are on top, its first one
- * uppermost. */
+/* Parts arrive last first: the parts inside a part are on top of the stack, the
+ * first one uppermost. */
 static pln_status build_part(case_builder *m, const pln_case_part *part,
                              pln_ref *out) {
   pln_ref *parts = m->done ? m->done + (m->n_done - part->n_parts) : NULL;

@@ -1,47 +1,52 @@
-/* infer/match_coverage.c: the values that no arm of a Match fits.
+/* infer/match_coverage.c: finds the values that no arm of a Match covers
+ * (Maranget, Warnings for pattern matching, 2007), without matrices.
  *
- * Called where types are inferred, and by scripts. A task is a set of values,
- * told by choices of constructors along a path, and the arms that may still fit
- * some of them, each with what it wants in addition. When the first arm wants
- * nothing more, the values are covered; when no arm is left, they are a case.
- * Else they are split by what is wanted first: a task for each constructor that
- * an arm names there, one for all others together. What holds: tasks are done
- * last in first out, so that what a task needs lies on top of each array, and
- * what was done leaves nothing behind. The number of tasks may grow with a
- * power of the patterns' size: the work is counted, and limited.
+ * Called by inference and scripts. A task is a set of values, described by
+ * constructor choices along a path, together with the arms (rows) that may
+ * still match some of them, each with its remaining requirements (wants). If
+ * the first row has no wants, the values are covered. If no row is left, they
+ * are an uncovered case. Otherwise the task is split by the first want of the
+ * first row: one task per constructor that a row names there, and one for all
+ * other constructors.
  *
- * After L. Maranget, Warnings for pattern matching (2007), without matrices. */
+ * Invariant: tasks are processed last in, first out, so the data of a task lies
+ * on top of each array and a finished task leaves nothing behind. The number of
+ * tasks may be exponential in the pattern size, so the work is counted and
+ * limited. */
 
 #include "ir/infer/match_coverage.h"
 #include "ir/graph/module.h"
 #include "ir/relay/print/plan.h"
 
-/* Beyond what is linear in the program. */
+/* The limit of work beyond what is linear in the program. */
 enum { MOST_WORK = 1 << 24 };
 
-/* What an arm wants at a place; a list, outer and left places first. */
+/* A requirement of an arm on the value at a place; a list, outer and left
+ * places first. */
 typedef struct constructor_choice_work {
   uint32_t place;
   pln_ref pattern; /* of a constructor or a tuple */
   uint32_t next;   /* index + 1 of the next want; 0: none */
 } constructor_choice_work;
 
-/* What stands at a place; fields are places as well. */
+/* The constructor chosen at a place. Its fields are places as well. */
 typedef struct constructor_choice {
   uint32_t place;
-  uint32_t data;        /* the data type; PLN_NONE: a tuple */
-  uint32_t constructor; /* PLN_NONE: any that no arm names */
+  uint32_t data;        /* index of the data type; PLN_NONE: a tuple */
+  uint32_t constructor; /* PLN_NONE: any constructor that no row names */
   uint32_t n_fields, first_field;
-  uint32_t first_named, n_named;  /* the constructors that arms do name */
-  uint32_t first_other, n_others; /* the rest; filled when a case is told */
-  uint32_t other;                 /* the one at hand */
+  uint32_t first_named, n_named;  /* the constructors that rows name */
+  uint32_t first_other, n_others; /* the remaining ones; filled when a case is
+                                   * reported */
+  uint32_t other;                 /* the current one of these */
 } constructor_choice;
 
 typedef struct task {
-  uint32_t depth;                        /* choices before its own */
+  uint32_t depth;                        /* number of choices before its own */
   constructor_choice constructor_choice; /* place PLN_NONE: none */
-  uint32_t first_row, n_rows;            /* arms: the first want + 1, or 0 */
-  uint32_t n_wants, n_places, n_named;   /* in use when it was made */
+  uint32_t first_row, n_rows;            /* rows: the first want + 1, or 0 */
+  uint32_t n_wants, n_places, n_named;   /* array sizes when the task was
+                                          * made */
 } task;
 
 typedef struct array {
@@ -58,10 +63,10 @@ typedef struct coverage_search {
   bool enough;
   uint64_t work, most_work;
   array tasks, path, rows, wants, named;
-  /* Of the split at hand: a constructor's first and last row + 1; rows that
-   * want nothing there are those of constructor `n_constructors`. */
+  /* For the current split: the first and last row + 1 of each constructor; rows
+   * without a want there are under `n_constructors`. */
   array first, last, next, at;
-  array others, chosen, parts, todo; /* of the case that is told */
+  array others, chosen, parts, todo; /* buffers for the case being reported */
 } coverage_search;
 
 /* ------------------------------------------------------------------ arrays */
@@ -128,7 +133,7 @@ static bool wants_something(const pln_node *pattern) {
          pattern->kind == PLN_PATTERN_TUPLE;
 }
 
-/* Appends a want behind *last (0: it is the list's first, *first). */
+/* Appends a want after *last (0: it becomes the first, *first). */
 static pln_status add_want(coverage_search *s, uint32_t place, pln_ref pattern,
                            uint32_t *first, uint32_t *last) {
   PLN_TRY(reserve(s, &s->wants, (uint64_t)s->wants.n + 1,
@@ -174,10 +179,11 @@ static pln_status find_constructor(const coverage_search *s,
 
 /* ------------------------------------------------------------------- split */
 
-/* A split at a place, by the constructors of a data type or by a tuple. */
+/* A split at a place, by the constructors of a data type or the fields of a
+ * tuple. */
 typedef struct constructor_split {
   uint32_t place, data;
-  uint32_t n_constructors, n_fields; /* fields: of the tuple */
+  uint32_t n_constructors, n_fields; /* fields of the tuple */
   uint32_t first_named, n_named;
 } constructor_split;
 
@@ -192,7 +198,7 @@ static void merge_choice_rows(coverage_search *s, uint32_t constructor,
   last[constructor] = row + 1;
 }
 
-/* Among the arm's wants: the one at the place, or 0. */
+/* The arm's want at that place, or 0. */
 static pln_status find_want(coverage_search *s, uint32_t row, uint32_t place,
                             uint32_t *out) {
   uint32_t number = row;
@@ -204,8 +210,8 @@ static pln_status find_want(coverage_search *s, uint32_t row, uint32_t place,
   return charge(s, 1);
 }
 
-/* Row i of the task: which constructor it wants. One of another type never
- * fits, and is in no list. */
+/* Assigns row i of the task to the list of its constructor. A pattern of
+ * another type never matches and is in no list. */
 static pln_status sort_row(coverage_search *s, constructor_split *by,
                            const task *t, uint32_t i) {
   uint32_t number, data, index;
@@ -239,8 +245,8 @@ static pln_status sort_rows(coverage_search *s, constructor_split *by,
   return PLN_OK;
 }
 
-/* The arm's wants with those of the fields in place of the one at the place:
- * what stands before it is copied, what stands behind it shared. */
+/* Replaces the want at the place by wants for its fields. Wants before it are
+ * copied, wants after it are shared. */
 static pln_status open_row(coverage_search *s, uint32_t row, uint32_t number,
                            uint32_t first_field, uint32_t *out) {
   uint32_t first = 0, last = 0;
@@ -261,8 +267,8 @@ static pln_status open_row(coverage_search *s, uint32_t row, uint32_t number,
   return charge(s, pattern->count);
 }
 
-/* The rows of one constructor (PLN_NONE: of none) and those that want nothing
- * there, in order, up to the first that fits all. */
+/* Merges the rows of one constructor (PLN_NONE: of none) with the rows without
+ * a want there, in order, up to the first row that matches everything. */
 static pln_status merge_rows(coverage_search *s, const constructor_split *by,
                              const task *t, uint32_t constructor,
                              uint32_t first_field) {
@@ -320,7 +326,7 @@ static pln_status push_tasks(coverage_search *s, const constructor_split *by,
   return PLN_OK;
 }
 
-/* The lists of the split at hand are empty for the next one. */
+/* Clears the lists for the next split. */
 static void clear_lists(coverage_search *s, const constructor_split *by) {
   for (uint32_t i = 0; i <= by->n_named; i++) {
     uint32_t constructor = i < by->n_named
@@ -330,7 +336,7 @@ static void clear_lists(coverage_search *s, const constructor_split *by) {
   }
 }
 
-/* Splits the values by what the first arm wants first. */
+/* Splits the task by the first want of its first row. */
 static pln_status split_task(coverage_search *s, const task *t) {
   const constructor_choice_work *w = want_at(s, words(&s->rows)[t->first_row]);
   const pln_node *pattern = &s->graph->nodes[w->pattern];
@@ -359,7 +365,7 @@ static const pln_constructor *constructor_of(const coverage_search *s,
   return &pln_module_type_def_at(s->module, c->data)->constructors[index];
 }
 
-/* Lists the constructors that no arm names. */
+/* Lists the constructors that no row names. */
 static pln_status list_others(coverage_search *s, constructor_choice *c) {
   uint32_t n = pln_module_type_def_at(s->module, c->data)->n_constructors;
   uint32_t *first = words(&s->first);
@@ -384,7 +390,7 @@ static pln_status add_part(coverage_search *s, pln_case_part part) {
   return PLN_OK;
 }
 
-/* The part at a place (PLN_NONE: anything); its fields are to be done next. */
+/* Writes the part at a place (PLN_NONE: any value); its fields follow. */
 static pln_status spell_place(coverage_search *s, uint32_t place) {
   uint32_t chosen = place == PLN_NONE ? 0 : words(&s->chosen)[place];
   if (!chosen)
@@ -413,7 +419,7 @@ static pln_status report_uncovered_case(coverage_search *s) {
   return s->report_case(s->ud, s->parts.n, s->parts.items, &s->enough);
 }
 
-/* The next combination of constructors that no arm names; false: that was the
+/* Advances to the next combination of unnamed constructors; false after the
  * last. */
 static bool next_others(const coverage_search *s) {
   for (uint32_t i = s->path.n; i-- > 0;) {
@@ -471,7 +477,8 @@ static pln_status do_coverage_task(coverage_search *s) {
   return PLN_OK;
 }
 
-/* All values, and all arms up to the first that fits any value. */
+/* The first task: all values, and all arms up to the first that matches any
+ * value. */
 static pln_status begin_coverage_search(coverage_search *s, pln_ref match) {
   const pln_graph *g = s->graph;
   const pln_node *n = &g->nodes[match];

@@ -1,4 +1,4 @@
-/* infer/match_coverage.h: the values that no arm of a Match fits. */
+/* infer/match_coverage.h: the values that no arm of a Match covers. */
 
 #ifndef PLN_IR_INFER_MATCH_COVERAGE_H
 #define PLN_IR_INFER_MATCH_COVERAGE_H
@@ -7,8 +7,8 @@
 
 typedef enum pln_case_kind {
   PLN_CASE_ANY,        /* `_` */
-  PLN_CASE_TUPLE,      /* so many parts follow, each with what it has inside */
-  PLN_CASE_CONSTRUCTOR /* likewise */
+  PLN_CASE_TUPLE,      /* a number of parts follow, each with its own parts */
+  PLN_CASE_CONSTRUCTOR /* the same */
 } pln_case_kind;
 
 /* A case is a list of parts, outer before inner: Cons(_, Nil) is the
@@ -19,22 +19,22 @@ typedef struct pln_case_part {
   uint32_t n_parts;
 } pln_case_part;
 
-/* Told each case; *enough: no more are wanted. */
+/* Called for each case; *enough: stop. */
 typedef pln_status (*pln_case_fn)(void *ud, uint32_t n,
                                   const pln_case_part *parts, bool *enough);
 
-/* Tells the cases that no arm of the match fits, each value in one of them;
- * in the order of the arms, then of the definitions. `module` (may be NULL)
- * has the data types. PLN_ERR_TYPE for a constructor that it does not define,
- * or with another number of fields; PLN_ERR_LIMIT when the search takes too
- * long. */
+/* Calls back for the cases that no arm covers; every uncovered value is in one
+ * of them. They come in the order of the arms, then of the definitions.
+ * `module` (may be NULL) defines the data types. PLN_ERR_TYPE for a constructor
+ * that it does not define, or with another number of fields; PLN_ERR_LIMIT when
+ * the search takes too long. */
 pln_status pln_match_each_uncovered(const pln_graph *graph, pln_ref match,
                                     const pln_module *module, pln_case_fn tell,
                                     void *ud) PLN_CHECKED;
 
-/* infer/match_check.c: the patterns of each Match are of its data's type, and
- * those of one that is said to be complete cover every case; PLN_ERR_TYPE with
- * what does not hold. `module` may be NULL. */
+/* infer/match_check.c: checks that the patterns of each Match have the type of
+ * its data, and that a Match marked complete covers every value. PLN_ERR_TYPE
+ * describes a violation. `module` may be NULL. */
 pln_status pln_module_check_matches(const pln_module *module) PLN_CHECKED;
 pln_status pln_graph_check_matches(const pln_graph *graph,
                                    const pln_module *module) PLN_CHECKED;

@@ -1,10 +1,10 @@
-/* infer/module.c: the types of a whole module, or of an expression.
+/* infer/module.c: infers the types of a module or an expression.
  *
- * Called by InferType, by the reader of text and by scripts. Functions that are
- * typed throughout stay the very same; the others are typed callees first, and
- * those that call each other together, each with one type for all of its calls
- * among them. What holds: the module that is handed out has passed the check of
- * kinds, and each Match that is said to be complete is. */
+ * Called by InferType, the text parser and scripts. Fully typed functions stay
+ * the same objects. The others are inferred callees first; mutually recursive
+ * functions (a strongly connected component, Tarjan 1972) are inferred
+ * together, each with one type for all calls among them. Invariants of the
+ * result: kinds are checked, and every Match marked complete is complete. */
 
 #include "ir/graph/module.h"
 #include "ir/infer/check_calls.h"
@@ -13,24 +13,25 @@
 #include "ir/infer/inferencer.h"
 #include "ir/infer/match_coverage.h"
 
-/* A function being visited by the search for those that call each other. */
+/* A function on the path of Tarjan's depth-first search. */
 typedef struct visited {
   uint32_t function;
-  pln_ref at; /* the next node to look at */
+  pln_ref at; /* the next node to inspect */
 } visited;
 
 typedef struct module_inference {
   pln_engine *engine;
-  pln_module *module; /* a copy, filled as types are found */
-  bool *open;         /* a function: something in it is not known */
-  uint32_t *number;   /* a function: in order of visit, from 1; 0: not yet */
-  uint32_t *low;      /* the least number that it reaches */
-  uint32_t *along;    /* a function being typed: its graph there, plus 1 */
-  uint32_t *members;  /* a stack of functions whose group is not complete */
+  pln_module *module; /* a copy that receives the inferred functions */
+  bool *open;         /* per function: some type in it is unknown */
+  uint32_t *number;   /* per function: order of visit, from 1; 0: not visited */
+  uint32_t *low;      /* per function: the lowest number it reaches */
+  uint32_t *along;    /* per function in the current component: its graph index
+                       * there, plus 1 */
+  uint32_t *members;  /* Tarjan's stack */
   visited *path;
   uint32_t n_visited, n_members, n_path;
   bool changed;
-  uint32_t n_refused; /* contradictions that were told */
+  uint32_t n_refused; /* contradictions reported */
 } module_inference;
 
 static pln_status set_up(module_inference *in, const pln_module *module) {
@@ -90,8 +91,8 @@ static pln_status type_members(module_inference *in, pln_inferencer *t,
   return PLN_OK;
 }
 
-/* A group with contradictions stays as it is, and others are typed, so that
- * theirs are told as well. */
+/* A component with contradictions is left unchanged, and inference continues
+ * with others so that their errors are reported too. */
 static pln_status type_group(module_inference *in, uint32_t n,
                              const uint32_t *functions) {
   pln_inferencer t;
@@ -115,7 +116,7 @@ static void infer_callees_first(module_inference *in, uint32_t function) {
   in->path[in->n_path++] = (visited){.function = function};
 }
 
-/* The next open function that the one on top of the path calls, or PLN_NONE. */
+/* The next open function called by the top of the path, or PLN_NONE. */
 static uint32_t next_callee(module_inference *in, visited *top) {
   const pln_graph *g = pln_module_function_at(in->module, top->function);
   while (top->at < g->n_nodes) {
@@ -129,8 +130,8 @@ static uint32_t next_callee(module_inference *in, visited *top) {
   return PLN_NONE;
 }
 
-/* All that the function calls was visited. One that reaches nothing older is
- * the first of its group, which lies behind it among the members. */
+/* All callees were visited. A function that reaches no lower number is the root
+ * of its component, whose members lie above it on the stack. */
 static pln_status leave_inferred_function(module_inference *in) {
   uint32_t function = in->path[--in->n_path].function;
   if (in->n_path > 0) {
@@ -151,7 +152,7 @@ static pln_status leave_inferred_function(module_inference *in) {
   return type_group(in, n, in->members + first);
 }
 
-/* Tarjan's search (1972), with a stack of its own. */
+/* Tarjan's algorithm (1972) with an explicit stack. */
 static pln_status search(module_inference *in, uint32_t function) {
   infer_callees_first(in, function);
   while (in->n_path > 0) {
@@ -169,19 +170,19 @@ static pln_status search(module_inference *in, uint32_t function) {
 
 /* ------------------------------------------------------------------ module */
 
-/* A call that may tell more when its callee is typed: its caller, and the next
- * call of the same callee + 1. */
+/* A call that may become more precise when its callee is inferred: its caller,
+ * and the next such call of the same callee + 1. */
 typedef struct untyped_call {
   uint32_t caller, next;
 } untyped_call;
 
 typedef struct untyped_calls {
   untyped_call *rows;
-  uint32_t *first; /* a callee: its first call + 1 */
+  uint32_t *first; /* per callee: its first call + 1 */
   uint32_t n, capacity;
 } untyped_calls;
 
-/* Of function `i`, when it is closed: GlobalVars of which not all is known. */
+/* Lists the GlobalVars of unknown type in the fully typed function `i`. */
 static pln_status list_loose(module_inference *in, uint32_t i,
                              untyped_calls *calls) {
   const pln_graph *g = pln_module_function_at(in->module, i);
@@ -201,8 +202,8 @@ static pln_status list_loose(module_inference *in, uint32_t i,
   return PLN_OK;
 }
 
-/* Who calls an open function, and knows little of it, is open; `members` is
- * not in use yet. */
+/* A function that calls an open function and knows little of its type becomes
+ * open. `members` is not in use yet. */
 static void open_callers(module_inference *in, const untyped_calls *calls) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < in->module->count; i++)
@@ -236,7 +237,7 @@ static pln_status open_loose(module_inference *in) {
   return status;
 }
 
-/* What was closed before, and was not asked. */
+/* Checks functions that were fully typed before and were not inferred. */
 static pln_status check_known(const pln_module *module) {
   PLN_TRY(pln_module_check_calls(module));
   return pln_module_check_early_uses(module);

@@ -1,12 +1,12 @@
-/* infer/reinfer_callers.c: functions whose callees have other signatures, or
- * other effects, now are typed again.
+/* infer/reinfer_callers.c: infers functions again whose callees changed their
+ * signature or their effects.
  *
- * Called by pln_module_with_functions, and when a module was read or functions
- * of it were changed. A caller's own signature may change in turn, and then its
- * callers follow, level by level; other functions are not looked into. What
- * holds: after it, each GlobalVar has its function's type and latent effect,
- * unless functions that call each other have no types that agree; calls fit
- * what they call, but for those that a file was accepted with. */
+ * Called by pln_module_with_functions, and after a module was read or functions
+ * of it were changed. When a caller's own signature changes, its callers
+ * follow, level by level; other functions are not examined. Invariants of the
+ * result: each GlobalVar has its function's type and call effect, unless
+ * mutually recursive functions have no consistent types; calls match their
+ * callees, except mismatches accepted when a file was read. */
 
 #include <stdlib.h>
 
@@ -17,19 +17,19 @@
 /* A call from one function to another. */
 typedef struct edge {
   uint32_t caller;
-  uint32_t next; /* of the same callee: an edge + 1; 0: the last */
+  uint32_t next; /* the next edge to the same callee + 1; 0: the last */
 } edge;
 
 typedef struct caller_graph {
-  pln_module *module; /* being changed */
-  uint32_t *first;    /* a function: its first edge + 1 */
+  pln_module *module; /* the module being changed */
+  uint32_t *first;    /* per function: its first edge + 1 */
   edge *edges;
   uint32_t n_edges, cap_edges;
-  bool *waits;     /* a function: it is in the next level */
-  uint32_t *level; /* functions to be typed in this level */
-  uint32_t *next;  /* in the next one */
+  bool *waits;     /* per function: it is in the next level */
+  uint32_t *level; /* functions to infer in this level */
+  uint32_t *next;  /* functions of the next level */
   uint32_t n_next;
-  bool *touched; /* a function: replaced, or typed again */
+  bool *touched; /* per function: replaced or inferred again */
 } caller_graph;
 
 pln_type pln_signature(const pln_graph *function) {
@@ -41,15 +41,15 @@ static const pln_node *root_of(const pln_module *m, uint32_t i) {
   return &f->nodes[f->root];
 }
 
-/* Does the GlobalVar have the type and the latent effect of its function? A
- * type that it has not is for InferType to find. */
+/* True if the GlobalVar has the type and the call effect of its function. A
+ * GlobalVar without a type is left to InferType. */
 static bool sees(const pln_module *m, uint32_t i, const pln_node *global) {
   const pln_node *root = root_of(m, i);
   return (!global->type || root->type == global->type) &&
          pln_node_call_effect(root) == pln_node_call_effect(global);
 }
 
-/* Do those who call the function see something else in the other one? */
+/* True if callers see a difference between the two functions. */
 static bool signatures_differ(const pln_graph *f, const pln_graph *g) {
   const pln_node *x = &f->nodes[f->root], *y = &g->nodes[g->root];
   return x->type != y->type ||
@@ -91,8 +91,8 @@ static void put_callers(caller_graph *c, uint32_t callee) {
     put_next(c, c->edges[at - 1].caller);
 }
 
-/* Enters the function's calls; it is to be typed again when it sees another
- * type than its callee has. */
+/* Adds the function's calls as edges; the function is inferred again if a
+ * GlobalVar does not have its callee's type. */
 static pln_status look_into(caller_graph *c, uint32_t caller) {
   const pln_graph *g = pln_module_function_at(c->module, caller);
   for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
@@ -112,7 +112,7 @@ static pln_status look_into(caller_graph *c, uint32_t caller) {
   return PLN_OK;
 }
 
-/* Did the function look otherwise to its callers before, or was there none? */
+/* True if the signature changed, or there was no such function before. */
 static bool signature_changed(const caller_graph *c, const pln_module *before,
                               uint32_t i) {
   uint32_t old = pln_module_find(before, pln_module_name_at(c->module, i));
@@ -121,8 +121,8 @@ static bool signature_changed(const caller_graph *c, const pln_module *before,
                            pln_module_function_at(c->module, i));
 }
 
-/* Functions that were not replaced matter when there is one that they have not
- * seen. */
+/* Functions that were not replaced are examined only if some signature
+ * changed. */
 static pln_status find_callers(caller_graph *c, const pln_module *before) {
   uint32_t n = c->module->count;
   bool all = false;
@@ -141,7 +141,7 @@ static pln_status find_callers(caller_graph *c, const pln_module *before) {
 
 /* ------------------------------------------------------------------- levels */
 
-/* What a file declares was accepted once, whatever is inferred. */
+/* A file's declared result types were accepted and are kept. */
 static pln_status reinfer_function(caller_graph *c, uint32_t i) {
   pln_mutator mutator = {.ud = c->module,
                          .visit = retype_var,
@@ -169,7 +169,8 @@ static int by_index(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
-/* In the order of the module, whatever led to each. */
+/* In module order, so that the result does not depend on how functions were
+ * found. */
 static pln_status retype_level(caller_graph *c) {
   uint32_t n = c->n_next, *level = c->next;
   c->next = c->level;
@@ -183,8 +184,7 @@ static pln_status retype_level(caller_graph *c) {
   return PLN_OK;
 }
 
-/* There are at most as many levels as functions, and one more for those that
- * call themselves. */
+/* At most as many levels as functions, plus one for recursive ones. */
 static pln_status retype_levels(caller_graph *c, const pln_module *before) {
   uint32_t n = c->module->count;
   PLN_TRY(find_callers(c, before));

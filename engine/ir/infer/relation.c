@@ -1,5 +1,6 @@
-/* infer/relation.c: see type/relation.h. Called by infer/apply.c and
- * infer/constraints.c when a function type with constraints is applied. */
+/* infer/relation.c: solves type relations, see infer/relation.h. Called by
+ * infer/apply.c and infer/constraints.c when a function type with constraints
+ * is applied. */
 
 #include "ir/infer/relation.h"
 #include "ir/graph/describe.h"
@@ -40,7 +41,7 @@ static pln_status find_row(pln_engine *e, pln_type relation,
 
 /* ------------------------------------------------------------------ solving */
 
-/* A call of the operator on variables of the inputs' types. */
+/* Builds a call of the operator on variables of the input types. */
 static pln_status build_inputs(pln_builder *b, pln_unifier *u,
                                pln_type relation, uint32_t n, pln_ref *args) {
   for (uint32_t i = 0; i < n; i++) {
@@ -69,7 +70,7 @@ static pln_status build_call(pln_builder *b, pln_unifier *u, pln_type relation,
   return PLN_OK;
 }
 
-/* What the operator's inference makes of the inputs. */
+/* The operator's inferred output types for the inputs. */
 static pln_status infer_outputs(pln_unifier *u, pln_type relation, pln_op op,
                                 pln_type *out) {
   pln_engine *e = u->engine;
@@ -105,7 +106,7 @@ static pln_status equate(pln_unifier *u, pln_type relation, uint32_t i,
                         pln_describe_type(e, part, &got));
 }
 
-/* All are of one type, whichever of them is known. */
+/* All arguments have one type. */
 static pln_status solve_equal(pln_unifier *u, pln_type relation) {
   uint32_t n = pln_type_n_parts(u->engine, relation);
   for (uint32_t i = 1; i < n; i++)
@@ -113,7 +114,7 @@ static pln_status solve_equal(pln_unifier *u, pln_type relation) {
   return PLN_OK;
 }
 
-/* One output is the result, several are its fields. */
+/* A single output is the result; several are the fields of the result. */
 static pln_status solve(pln_unifier *u, pln_type relation, const char *name) {
   pln_engine *e = u->engine;
   uint32_t first = pln_type_number(e, relation);
@@ -144,7 +145,7 @@ static pln_status find_unknown(pln_unifier *u, pln_type relation,
   return PLN_OK;
 }
 
-/* *unknown: what it waits for, or 0 when it is solved. */
+/* *unknown: the hole that it waits for, or 0 when it is solved. */
 static pln_status solve_named(pln_unifier *u, pln_type relation,
                               pln_type *unknown) {
   const pln_relation_row *row = NULL;
@@ -161,7 +162,7 @@ static pln_status solve_named(pln_unifier *u, pln_type relation,
   return status;
 }
 
-/* Constraints one after the other; *told: one was solved. */
+/* Tries each constraint once; *told: one was solved. */
 static pln_status one_round(pln_unifier *u, pln_type function, bool *solved,
                             bool *given, pln_type *unknown) {
   uint32_t n = pln_type_n_constraints(u->engine, function);
@@ -181,8 +182,8 @@ static pln_status one_round(pln_unifier *u, pln_type function, bool *solved,
   return PLN_OK;
 }
 
-/* Relations that need each other come in order as a rule; so many rounds are
- * made for those that do not. */
+/* Relations usually come in dependency order; this many rounds are made
+ * otherwise. */
 enum { MOST_ROUNDS = 64 };
 
 pln_status pln_relations_solve(pln_unifier *u, pln_type function,

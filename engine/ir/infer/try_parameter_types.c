@@ -1,11 +1,10 @@
-/* infer/try_parameter_types.c: a function typed as if its parameters had other
- * types.
+/* infer/try_parameter_types.c: infers a function under other parameter types
+ * without building a new one. Used to search for sizes that a model accepts.
  *
- * Called to look for sizes that a function admits, many times over. Nothing is
- * computed: inference over numbers in place of symbols says whether windows,
- * reshapes and products fit. What always holds: the function stays as it is,
- * and no diagnostic is left behind. A node that is ill-typed as it stands, as a
- * file may hold, is not held against the types that are tried. */
+ * Nothing is computed: inference with numbers in place of symbols decides
+ * whether windows, reshapes and products are valid. Invariants: the function is
+ * unchanged, and no diagnostic is left behind. A node that is ill-typed
+ * already, as files may contain, is ignored. */
 
 #include "ir/graph/graph.h"
 #include "ir/infer/apply.h"
@@ -14,7 +13,7 @@
 
 typedef struct signature_trial {
   const pln_graph *graph; /* the function */
-  pln_graph *copy;        /* typed again */
+  pln_graph *copy;        /* the copy that is inferred */
   pln_builder builder;
   bool full; /* no parameter is empty */
   pln_signature_result *out;
@@ -61,13 +60,13 @@ static bool results_empty(const signature_trial *t) {
 /* -------------------------------------------------------------------- failure
  */
 
-/* What is no fault of the types. */
+/* Errors that do not depend on the types. */
 static bool ends_trial(pln_status status) {
   return status == PLN_ERR_NOMEM || status == PLN_ERR_LIMIT ||
          status == PLN_ERR_INTERRUPTED;
 }
 
-/* Whether the node is as ill-typed in the function as it stands. */
+/* True if the node is ill-typed in the unchanged function too. */
 static pln_status fails_anyway(signature_trial *t, pln_ref node, bool *out) {
   pln_engine *e = t->graph->engine;
   pln_node n = t->graph->nodes[node];
@@ -110,8 +109,8 @@ static void add_attr(pln_signature_result *out, const pln_attr *attr) {
     add_number(out, attr->v.ints[i]);
 }
 
-/* The numbers that the node works with, from which sizes that fit may follow:
- * those of its operands, first of what does not depend on parameters. */
+/* Collects the numbers among the node's operands, from which valid sizes may be
+ * derived; operands that do not depend on parameters come first. */
 static void gather_numbers(signature_trial *t, pln_ref node) {
   pln_engine *e = t->graph->engine;
   const pln_node *n = &t->copy->nodes[node];
@@ -133,7 +132,7 @@ static void gather_numbers(signature_trial *t, pln_ref node) {
     add_attr(t->out, pln_attrs_at(e, n->attrs, i));
 }
 
-/* Parameters that the node depends on. What lies in a nested scope may depend
+/* The parameters that the node depends on. A node in a nested scope may depend
  * on all of them. */
 static pln_status find_params(signature_trial *t, pln_ref node, uint32_t n,
                               bool *params) {
@@ -168,7 +167,7 @@ static void keep_message(signature_trial *t, size_t mark) {
   snprintf(t->out->message, sizeof t->out->message, "%s", text);
 }
 
-/* Types one node. t->out->failed is set when it does not fit. */
+/* Infers one node; sets t->out->failed when it is ill-typed. */
 static pln_status type_node(signature_trial *t, pln_ref node) {
   pln_engine *e = t->graph->engine;
   pln_node *n = &t->copy->nodes[node];
@@ -176,7 +175,7 @@ static pln_status type_node(signature_trial *t, pln_ref node) {
   if (pln_kinds[n->kind].operands == 0 && pln_kinds[n->kind].scopes == 0)
     return PLN_OK;
   if (n->kind == PLN_FUNCTION)
-    n->type = 0; /* what was declared has symbols */
+    n->type = 0; /* the declared type contains symbols */
   size_t mark = pln_diag_count(e);
   pln_status status = pln_builder_infer(&t->builder, node);
   if (status == PLN_OK) {

@@ -1,5 +1,6 @@
-/* infer/type_args.c: see type/type_args.h. Called by inference, by the builder
- * and by scripts. What holds: what is found of a call changes nothing of it. */
+/* infer/type_args.c: finds the type arguments of calls, see infer/type_args.h.
+ * Called by inference, the builder and scripts. Finding them does not change
+ * the call. */
 
 #include "ir/infer/type_args.h"
 
@@ -60,12 +61,12 @@ pln_status pln_instantiate(pln_unifier *u, pln_type function,
 
 /* ------------------------------------------------------------------ finding */
 
-/* A call whose type arguments are sought. */
+/* A call whose type arguments are inferred. */
 typedef struct search {
   const pln_graph *g;
   const pln_node *call;
   const pln_attr *written;
-  bool result; /* the call's own type tells, too */
+  bool result; /* use the call's own type as well */
   pln_unifier u;
 } search;
 

@@ -1,5 +1,5 @@
-/* origin.c: the table of where nodes come from. Importers and builders append
- * rows; a graph and all that is rewritten from it share one table. */
+/* origin.c: the table of node origins. Importers and builders append rows. A
+ * graph and all graphs rewritten from it share one table. */
 
 #include "ir/provenance/origin.h"
 
@@ -67,7 +67,7 @@ void pln_origins_release(pln_origins *origins) {
   pln_mem_free(engine, origins, sizeof *origins);
 }
 
-/* Rows of one file come in runs, so looking from the end finds it at once. */
+/* Rows of one file are adjacent, so a search from the end finds it at once. */
 static pln_status pin_file(pln_origins *origins, pln_file *file) {
   for (uint32_t i = origins->n_files; i-- > 0;)
     if (origins->files[i] == file)
@@ -91,7 +91,7 @@ pln_status pln_origins_add(pln_origins *origins, const pln_origin *row,
   return PLN_OK;
 }
 
-/* Projections have the row of the node that they take from. */
+/* A TupleGetItem has the row of the node whose field it takes. */
 void pln_origins_note_types(pln_graph *graph) {
   pln_origins *o = graph->origins;
   for (pln_ref i = 0; o && i < graph->n_nodes; i++) {
@@ -118,7 +118,8 @@ pln_status pln_origins_line(pln_origins *origins, pln_symbol script,
 
 /* -------------------------------------------------------------------- steps */
 
-/* Rules of a pass take turns; more than a few and a row is there twice. */
+/* The rules of a pass alternate, so the last few rows are searched. A change
+ * that is not among them gets a duplicate row. */
 static pln_status find_change(pln_origins *o, const pln_change *change,
                               uint32_t *out) {
   uint32_t n = o->n_changes - o->changes_below;
@@ -207,7 +208,7 @@ size_t pln_origins_describe(const pln_origins *origins, uint32_t row,
   return 0;
 }
 
-/* What a row was named from says the same of its source. */
+/* The row that `row` was named from describes the same source. */
 static uint32_t named_from(const pln_origins *origins, uint32_t row) {
   uint32_t parent = pln_origins_row(origins, row)->parent;
   return pln_origins_source(origins, parent);

@@ -1,9 +1,10 @@
-/* rule_application.c: rule applications: counted by pass and rule, and refused
- * past a limit. Called by passes, through pln_rule_apply, and by the executor.
+/* rule_application.c: counts rule applications by pass and rule, and refuses
+ * them past a limit. Called by passes, through pln_rule_apply, and by the
+ * executor.
  *
- * What always holds: the same passes on the same module ask for the same
- * applications in the same order, so a limit of k allows the first k of them,
- * whatever k is. */
+ * Invariant: the same passes on the same module request the same applications
+ * in the same order, so a limit of k allows the first k of them (used by
+ * bisect). */
 
 #include "ir/provenance/rule_application.h"
 
@@ -41,8 +42,8 @@ void pln_applications_reset(pln_engine *engine, const pln_rule_limits *limits) {
   memset(a->hot, 0, sizeof a->hot);
 }
 
-/* A limit of applications is one of the last run that may happen, or without a
- * limit of runs one of all together. */
+/* A limit of applications applies to the last allowed run or, without a limit
+ * of runs, to all runs together. */
 void pln_rule_run_begin(pln_engine *engine, pln_symbol pass,
                         pln_rule_run *outer) {
   pln_applications *a = engine->applications;
@@ -78,8 +79,8 @@ static pln_status add_rule(pln_applications *a, const char *rule) {
   return PLN_OK;
 }
 
-/* A text stands for the same rule as long as a pass runs, so most often its
- * address tells enough. */
+/* A rule is identified by its text. The text's address is stable while a pass
+ * runs, so comparing addresses is the fast path. */
 static pln_status find_rule(pln_applications *a, const char *rule,
                             pln_rule **out) {
   uint32_t *slot = hot_slot(a, rule);
@@ -99,7 +100,7 @@ static pln_status find_rule(pln_applications *a, const char *rule,
 
 /* ------------------------------------------------------------- applications */
 
-/* Outside of passes nothing is counted. */
+/* Applications outside passes are not counted. */
 pln_status pln_rule_apply(pln_engine *engine, const char *rule, pln_ref node,
                           bool *allowed) {
   pln_applications *a = engine->applications;
@@ -125,7 +126,8 @@ pln_status pln_rule_apply(pln_engine *engine, const char *rule, pln_ref node,
   return PLN_OK;
 }
 
-/* The note comes at the end: functions may be looked at in several threads. */
+/* The note is reported at the end, because functions may be processed in
+ * several threads. */
 pln_status pln_rule_unchanged(pln_engine *engine, const char *rule,
                               pln_symbol function) {
   pln_applications *a = engine->applications;
@@ -225,8 +227,8 @@ void pln_rule_watch(pln_engine *engine) {
   engine->applications->watched = true;
 }
 
-/* The first tries of a run are all timed, of the rest each so many-th, which
- * stands for as many: a clock costs more than most tries do. */
+/* The first attempts of a run are all timed; later ones are sampled and
+ * weighted, because reading the clock costs more than most attempts. */
 double pln_rule_clock(pln_engine *engine) {
   enum { ALL = 256, EACH = 64 };
   pln_applications *a = engine->applications;
@@ -254,7 +256,7 @@ uint32_t pln_rule_count(const pln_engine *engine) {
   return engine->applications->n_rules;
 }
 
-/* What was asked for was tried, whether anybody watched or not. */
+/* An application counts as an attempt even when rules are not watched. */
 const pln_rule_row *pln_rule_at(const pln_engine *engine, uint32_t index) {
   pln_applications *a = engine->applications;
   if (index >= a->n_rules)

@@ -1,16 +1,16 @@
-/* alpha_rename.c: a program with other variables in place of those that it
- * defines (TVM's RenewDefs): parameters, lets, patterns, what loops, blocks and
- * buffers define. Free variables stay.
+/* alpha_rename.c: alpha-renaming: gives every variable that a program binds a
+ * new identity (TVM's RenewDefs): parameters, lets, patterns, and the variables
+ * of loops, blocks and buffers. Free variables stay.
  *
- * Called by scripts that put a program into another one twice. The copy is node
- * for node the same; only identities differ. */
+ * Called by scripts that insert the same program twice. The copy is equal node
+ * for node except for the identities. */
 
 #include "ir/compare/equal.h"
 #include "ir/tir/tir.h"
 
 typedef struct renamer {
   pln_engine *engine;
-  pln_idmap *images; /* an identity that is defined: its image */
+  pln_idmap *images; /* a bound identity -> its new identity */
 } renamer;
 
 static pln_status define(renamer *r, const pln_graph *g, pln_ref var) {

@@ -1,18 +1,18 @@
-/* bind.c: expressions in place of variables.
+/* bind.c: substitutes expressions for variables (TVM's Bind).
  *
- * Scripts and passes call it. The root, when it is a Function, may lose
- * parameters: what their values need and nothing else binds becomes
- * parameters in their place. Variables that are bound inside cannot be
- * replaced. What holds: a value stands once in the result, however often its
- * variable was used, in the root function's scope; all are put in at once, a
- * value is not searched for variables. */
+ * Called by scripts and passes. When the root is a Function, its parameters can
+ * be bound; variables that the values need and nothing else binds become
+ * parameters instead. Variables bound inside cannot be replaced. Invariants:
+ * the substitution is simultaneous (values are not searched for variables), and
+ * each value occurs once in the result, in the root function's scope, however
+ * often its variable was used. */
 
 #include "ir/graph/graph.h"
 
-/* How the old graph has a variable. */
+/* How the old graph binds a variable; OPEN: it is free. */
 enum { OPEN, PARAM, BY_FUNCTION, BY_LET, BY_PATTERN };
 
-/* A flag of a row of `needs`: no parameter. */
+/* Flag in a row of `needs`: does not become a parameter. */
 #define STAYS_FREE PLN_NODE_KEEP
 
 typedef struct binding_rewrite {
@@ -21,16 +21,16 @@ typedef struct binding_rewrite {
   uint32_t n;
   const pln_binding *bindings;
   pln_idmap *index; /* identity -> binding + 1 */
-  pln_ref *image;   /* a binding: its value in the new graph, or PLN_NONE */
-  uint8_t *bound;   /* a node of `old` */
-  uint8_t *used;    /* a binding */
-  /* Free variables of the values that are used, in order of use. */
+  pln_ref *image;   /* per binding: its value in the new graph, or PLN_NONE */
+  uint8_t *bound;   /* per node of `old` */
+  uint8_t *used;    /* per binding */
+  /* Free variables of the used values, in order of use. */
   pln_node *needs;
   uint32_t n_needs, cap_needs;
   pln_idmap *need_at; /* identity -> needs + 1 */
-  pln_idmap *shared;  /* identity -> its one node in the new graph + 1 */
+  pln_idmap *shared;  /* identity -> its only node in the new graph + 1 */
   pln_scope scope;    /* of the root Function, or 0 */
-  bool params;        /* some are bound */
+  bool params;        /* some parameters are bound */
 } binding_rewrite;
 
 static uint32_t binding_of(const binding_rewrite *b, const pln_node *var) {
@@ -111,7 +111,7 @@ static pln_status find_uses(binding_rewrite *b) {
   return mark_used_binding(b, g->root);
 }
 
-/* A variable that is free in the old graph stays so. */
+/* A variable that is free in the old graph stays free. */
 static void note_free(binding_rewrite *b) {
   const pln_graph *g = b->old;
   for (pln_ref i = 0; i < g->n_nodes; i++) {
@@ -126,8 +126,8 @@ static void note_free(binding_rewrite *b) {
 
 /* ---------------------------------------------------------------- new nodes */
 
-/* The one node of a variable that some value needs: in the outermost scope, as
- * it is asked for from anywhere. */
+/* The only node of a variable that a value needs. It lies in the outermost
+ * scope, so that it is visible everywhere. */
 static pln_status import_bound_var(binding_rewrite *b, pln_builder *to,
                                    const pln_node *var, pln_ref *out) {
   uint32_t known = pln_idmap_get(b->shared, var->data);
@@ -150,7 +150,7 @@ typedef struct value_import {
   pln_builder *to;
 } value_import;
 
-/* A free variable of a value is the one of the new graph. */
+/* Maps a free variable of a value to its node in the new graph. */
 static pln_status seed(void *ud, const pln_graph *g, pln_ref var) {
   const value_import *s = ud;
   pln_ref image;
@@ -177,8 +177,8 @@ static pln_status value_of(binding_rewrite *b, pln_builder *to, uint32_t k,
 
 /* -------------------------------------------------------------- parameters */
 
-/* Puts a variable into slot `at` of the parameter list, which grows when need
- * be: nothing but parameters was appended to the scope so far. */
+/* Puts a variable into slot `at` of the parameter list, growing the list if
+ * needed. Only parameters have been appended to the scope so far. */
 static pln_status put_param(binding_rewrite *b, pln_builder *to, uint32_t at,
                             const pln_node *var) {
   pln_ref begin = to->graph->scopes[b->scope].begin, slot = begin + at;
@@ -192,7 +192,8 @@ static pln_status put_param(binding_rewrite *b, pln_builder *to, uint32_t at,
   return pln_idmap_set(b->shared, var->data, slot + 1);
 }
 
-/* Parameters that are not bound, then what the values of the others need. */
+/* First the parameters that are not bound, then the variables that the values
+ * of the others need. */
 static pln_status put_params(binding_rewrite *b, pln_builder *to, uint32_t *n) {
   const pln_scope_row *row = &b->old->scopes[b->scope];
   for (uint32_t i = 0; i < row->n_params; i++) {
@@ -223,7 +224,7 @@ static pln_status map_params(binding_rewrite *b, pln_rewrite *rw,
   return PLN_OK;
 }
 
-/* All parameters were swept. */
+/* Called after all parameters were swept. */
 static pln_status bind_free_params(binding_rewrite *b, pln_rewrite *rw,
                                    pln_ref *node) {
   pln_builder *to = pln_rewrite_builder(rw);
@@ -300,7 +301,7 @@ static void free_tables(binding_rewrite *b) {
   pln_idmap_free(b->shared);
 }
 
-/* Of two values for one variable the later one counts. */
+/* When a variable has two values, the later one counts. */
 static pln_status prepare_binder(binding_rewrite *b) {
   const pln_node *root = &b->old->nodes[b->old->root];
   PLN_TRY(make_tables(b));

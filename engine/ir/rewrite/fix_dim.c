@@ -1,10 +1,10 @@
-/* rewrite/fix_dim.c: a module with a number in place of a symbolic dim, or with
- * numbers for the dims of a parameter of @main.
+/* rewrite/fix_dim.c: replaces a symbolic dim by a number, or sets the dims of a
+ * parameter of @main.
  *
- * Called by whoever loads a model for one batch size (`perilune opt --dim`,
- * `--shape`). The graph keeps its nodes; types have the number in place of the
- * symbol and are then inferred again in array order, since a number tells more
- * than a symbol does. What was known before, and still holds, stays known. */
+ * Called for a fixed batch size (`perilune opt --dim`, `--shape`). The graph
+ * keeps its nodes. The number replaces the symbol in types, and types are
+ * inferred again in array order, because a number determines more than a
+ * symbol. Earlier type information that still holds is kept. */
 
 #include "ir/graph/describe.h"
 #include "ir/graph/graph.h"
@@ -19,17 +19,17 @@ typedef struct dim_binding_run {
   pln_symbol name;
   pln_dim value;
   pln_type_mutator *types;
-  pln_dim *dims; /* of the type at work */
+  pln_dim *dims; /* dims of the current type */
   uint32_t cap_dims;
-  pln_idmap *vars; /* Vars of another type are other Vars: old to new */
+  pln_idmap *vars; /* a Var whose type changes becomes a new Var: old -> new */
   bool changed;
-  /* A parameter that gets a type of its own; graph NULL: none does. */
+  /* A parameter that gets a new type; graph NULL: none. */
   const pln_graph *graph;
   pln_ref param;
   pln_type type;
 } dim_binding_run;
 
-/* The number in a tensor type's dims: a pln_type_rewrite_fn. */
+/* Substitutes the number in a tensor type: a pln_type_rewrite_fn. */
 static pln_status fix_type(void *ud, pln_engine *e, pln_type old,
                            pln_type *type) {
   dim_binding_run *f = ud;
@@ -46,7 +46,8 @@ static pln_status fix_type(void *ud, pln_engine *e, pln_type old,
 
 /* ------------------------------------------------------------------- graph */
 
-/* Another identity, as whoever holds the old Var knows it by its old type. */
+/* Gives the Var a new identity, because holders of the old Var know its old
+ * type. */
 static pln_status fix_var(dim_binding_run *f, pln_node *var) {
   uint32_t image = pln_idmap_get(f->vars, var->data);
   if (image == 0) {
@@ -57,8 +58,8 @@ static pln_status fix_var(dim_binding_run *f, pln_node *var) {
   return PLN_OK;
 }
 
-/* The result that a Function of type `type` declares, with what its body says
- * now. */
+/* The result type of a Function of type `type`, refined by the type of its
+ * body. */
 static pln_status result_again(const dim_binding_run *f, const pln_graph *h,
                                pln_node *n, pln_type type) {
   pln_ref result = h->scopes[n->data].result;
@@ -69,8 +70,8 @@ static pln_status result_again(const dim_binding_run *f, const pln_graph *h,
                        &conflict);
 }
 
-/* Leaves are what they are; the rest follows from them and from what was
- * declared. */
+/* Nodes without operands keep their types; the others are inferred again and
+ * met with their declared types. */
 static pln_status infer_again(dim_binding_run *f, pln_builder *b, pln_ref node,
                               bool is_param) {
   pln_node *n = &b->graph->nodes[node];
@@ -162,7 +163,7 @@ static void add_dims(dim_names *all, const pln_engine *e, pln_type type) {
   }
 }
 
-/* The named dims of the parameters of all functions. */
+/* The symbolic dims of the parameters of all functions. */
 static void find_names(const pln_module *module, dim_names *all) {
   for (uint32_t i = 0; i < pln_module_count(module); i++) {
     const pln_graph *g = pln_module_function_at(module, i);
@@ -174,7 +175,7 @@ static void find_names(const pln_module *module, dim_names *all) {
   }
 }
 
-/* Names the dims that there are when none is nearly called so. */
+/* Lists the existing dims when no name is similar. */
 static pln_status unknown_dim(const pln_module *module, pln_slice name) {
   dim_names all = {.n = 0};
   char wanted[80], text[512] = "; no input has a named dim";
@@ -249,7 +250,7 @@ pln_status pln_module_fix_dim(const pln_module *module, pln_slice name,
 
 /* ------------------------------------------------------------------- shape */
 
-/* The parameter of @main with that name. */
+/* The parameter of @main of that name. */
 static pln_status find_param(const pln_module *module, pln_slice name,
                              const pln_graph **graph, pln_ref *param) {
   pln_engine *e = module->engine;
@@ -273,12 +274,12 @@ static pln_status find_param(const pln_module *module, pln_slice name,
                         (int)name.size, name.data);
 }
 
-/* What a parameter is to be. */
+/* The requested shape of a parameter. */
 typedef struct shape_binding_run {
   pln_engine *engine;
   pln_slice name;
   uint32_t rank;
-  const int64_t *dims; /* -1: as it is */
+  const int64_t *dims; /* -1: unchanged */
 } shape_binding_run;
 
 static pln_status refuse_fixed_shape(const shape_binding_run *s, pln_type type,
@@ -314,8 +315,8 @@ static pln_status check_rank(const shape_binding_run *s, pln_type type) {
   return PLN_OK;
 }
 
-/* The only symbol of `dim`, k * symbol + c, and its value where the dim is
- * `size`. *name is 0 when the dim does not tell. */
+/* If `dim` is k * symbol + c, the symbol and the value for which the dim is
+ * `size`. *name is 0 when it is not of that form. */
 static void solve(const pln_engine *e, pln_dim dim, int64_t size,
                   pln_symbol *name, int64_t *value) {
   pln_sum sum;
@@ -347,7 +348,7 @@ static pln_status find_symbol(const shape_binding_run *s, pln_type type,
   return PLN_OK;
 }
 
-/* Gives the parameter its type, symbols having been replaced. */
+/* Sets the parameter's type after symbols were replaced. */
 static pln_status set_type(const shape_binding_run *s, const pln_module *module,
                            const pln_graph *graph, pln_ref param,
                            pln_module **out) {
@@ -367,7 +368,7 @@ static pln_status set_type(const shape_binding_run *s, const pln_module *module,
   return status == PLN_OK ? fix_module(&f, module, out) : status;
 }
 
-/* Replaces symbols one by one, then what is left. *at is owned. */
+/* Replaces symbols one by one, then the remaining dims. *at is owned. */
 static pln_status shape_param(const shape_binding_run *s, pln_module **at) {
   const pln_graph *graph = NULL;
   pln_ref param = PLN_NONE;

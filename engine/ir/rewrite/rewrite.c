@@ -1,13 +1,13 @@
-/* rewrite.c: one sweep over a sealed graph that writes another.
+/* rewrite.c: one sweep over a sealed graph that writes a new graph.
  *
- * Passes call it with a mutator. As long as the mutator changes nothing, the
- * old graph itself is the result and nothing is copied; at the first change
- * the prefix is copied as it stands, and from there on each node is rebuilt
- * from its new operands. A node is typed again only when an operand's type,
- * value or constness differs from the old one's: what inference says then wins,
- * and a node that it refuses ends the rewrite. The old type fills in what
- * inference leaves open, as long as each operand tells all that the old one
- * told. */
+ * Passes call it with a mutator. While the mutator changes nothing, nothing is
+ * copied, and the result is the old graph itself. At the first change the
+ * prefix is copied, and from there on each node is rebuilt from its new
+ * operands. A node is inferred again only when the type, value or constness of
+ * an operand differs from the old one. The inferred type then replaces the old
+ * one, and a node that inference refuses fails the rewrite. The old type still
+ * supplies what inference leaves open, provided that no operand lost
+ * information. */
 
 #include "ir/rewrite/rewrite.h"
 #include "ir/graph/describe.h"
@@ -26,8 +26,7 @@ const pln_graph *pln_rewrite_graph(const pln_rewrite *rw) {
   return rw->b ? rw->b->graph : rw->old;
 }
 
-/* Asking for the builder is the announcement of a change. NULL when memory is
- * out. */
+/* Requesting the builder announces a change. NULL when out of memory. */
 pln_builder *pln_rewrite_builder(pln_rewrite *rw) {
   return pln_rewrite_materialise(rw) == PLN_OK ? rw->b : NULL;
 }
@@ -61,8 +60,8 @@ static pln_status copy_scope_rows(pln_rewrite *rw) {
   return PLN_OK;
 }
 
-/* Rows of scopes that are not swept yet are left out; those that are open have
- * no end, owner or result yet, but keep their parameters. */
+/* Rows of scopes that are not swept yet are omitted. Open scopes have no end,
+ * owner or result yet, but keep their parameters. */
 static pln_status copy_scopes(pln_rewrite *rw) {
   const pln_graph *old = rw->old;
   pln_builder *b = rw->b;
@@ -114,7 +113,8 @@ static pln_status copy_nodes(pln_rewrite *rw) {
   return PLN_OK;
 }
 
-/* Constants not swept yet keep their index, as all tensors are there. */
+/* All tensors are copied, so constants that are not swept yet keep their
+ * index. */
 static pln_status copy_prefix(pln_rewrite *rw) {
   const pln_graph *old = rw->old;
   size_t size = ((size_t)old->n_nodes + 1) * sizeof *rw->map;
@@ -152,8 +152,9 @@ static uint32_t old_origin(const pln_rewrite *rw) {
   return rw->at < rw->old->n_nodes ? rw->old->origin[rw->at] : 0;
 }
 
-/* What was built since was built by the application at work, of what it names,
- * else of the node that is swept. */
+/* Sets the origin of every node built since the last call: the current rule
+ * application, applied to the nodes that it named or else to the node being
+ * swept. */
 static pln_status stamp(pln_rewrite *rw) {
   pln_ref n = rw->b ? rw->b->graph->n_nodes : rw->built;
   uint32_t old = old_origin(rw);
@@ -169,8 +170,8 @@ static pln_status stamp(pln_rewrite *rw) {
   return pln_origins_step(origins, old, 0, &rw->b->origin);
 }
 
-/* The node that takes the place of the one that is swept was made from that
- * too, whatever else it was built of. */
+/* A replacement always records the swept node as an origin, even when the rule
+ * built it from other nodes. */
 static pln_status stamp_answer(pln_rewrite *rw, pln_ref first, pln_ref node) {
   PLN_TRY(stamp(rw));
   if (!rw->b || node < first)
@@ -195,7 +196,8 @@ pln_status pln_rewrite_merge_origin(pln_rewrite *rw, pln_ref kept) {
   return pln_origins_step(origins, *origin, old_origin(rw), origin);
 }
 
-/* What a refused rule has built is used by nothing; an effect would keep it. */
+/* Nodes built by a refused rule are unused, but those with effects would be
+ * kept; so all of them are removed. */
 pln_status pln_rewrite_apply(pln_rewrite *rw, const char *rule, bool *allowed) {
   PLN_TRY(pln_rule_apply(rw->engine, rule, rw->at, allowed));
   if (*allowed)
@@ -239,8 +241,8 @@ static pln_status open_rewritten_scope(pln_rewrite *rw, pln_scope old) {
   return push_open(rw, old, image, false);
 }
 
-/* A result that was dropped, or lies in a scope left out, is an error of the
- * mutator. */
+/* It is an error of the mutator when the result was dropped or lies in a
+ * skipped scope. */
 static pln_status end_scope(pln_rewrite *rw, const pln_swept_scope *s,
                             pln_ref result) {
   if (result == PLN_NONE)
@@ -270,7 +272,8 @@ static pln_status close_scope(pln_rewrite *rw) {
 
 /* ------------------------------------------------------------ rebuilt nodes */
 
-/* Types of generic functions may differ in their variables only. */
+/* Equal types of generic functions may differ in the names of bound
+ * variables. */
 static pln_status same_type(const pln_rewrite *rw, pln_type a, pln_type b,
                             bool *same) {
   *same = a == b;
@@ -280,16 +283,16 @@ static pln_status same_type(const pln_rewrite *rw, pln_type a, pln_type b,
   return pln_type_equal(rw->engine, a, b, false, same);
 }
 
-/* How what a node was typed from differs from what it is typed from now. */
+/* How the inputs of a node's inference differ from those in the old graph. */
 typedef struct difference {
   bool any;
-  bool loses;       /* a type that was known is not, or is another */
-  bool loses_value; /* likewise a value, which operators are typed from */
-  bool params;      /* parameters of a function have other types */
-  pln_ref old, now; /* the first that has another type, or PLN_NONE */
+  bool loses;       /* a known type became unknown or different */
+  bool loses_value; /* the same for a symbolic value, which inference may use */
+  bool params;      /* parameters of a function changed type */
+  pln_ref old, now; /* the first operand with another type, or PLN_NONE */
 } difference;
 
-/* Does `now` tell all that `old` told of a type? */
+/* True if `now` contains all information of the type `old`. */
 static pln_status refines(pln_engine *e, pln_type now, pln_type old,
                           bool *out) {
   bool conflict;
@@ -320,7 +323,7 @@ static pln_status compare_types(const pln_rewrite *rw, pln_ref old,
   return PLN_OK;
 }
 
-/* Notes it when an operand says something else than the old one did. */
+/* Records how an operand differs from the old one. */
 static pln_status compare_rewritten_node(const pln_rewrite *rw, pln_ref old,
                                          pln_ref image, difference *d) {
   const pln_graph *g = rw->b->graph, *o = rw->old;
@@ -336,7 +339,7 @@ static pln_status compare_rewritten_node(const pln_rewrite *rw, pln_ref old,
       pln_node_call_effect(&o->nodes[old]))
     d->any = true;
   if (before == PLN_VAR && (kind == PLN_FUNCTION || kind == PLN_GLOBAL_VAR))
-    d->any = true; /* what calls of it do is known */
+    d->any = true; /* the effect of its calls became known */
   if (kind != before && kind == PLN_CONSTANT)
     d->any = true;
   return PLN_OK;
@@ -358,8 +361,8 @@ static pln_status map_operands(pln_rewrite *rw, const pln_node *n,
 
 /* ------------------------------------------------------------ typing again */
 
-/* The inferred type stands; what it leaves open is taken from the old one,
- * which may have been declared. */
+/* The inferred type counts; the old one, which may have been declared, supplies
+ * what is open. */
 static pln_status merge_type(pln_rewrite *rw, pln_ref node, bool value) {
   pln_graph *g = rw->b->graph;
   bool conflict;
@@ -391,13 +394,13 @@ static void note_replaced(const pln_rewrite *rw) {
                 pln_describe_type(e, rw->b->graph->nodes[image].type, &now));
 }
 
-/* Inference refuses a node: which operand has another type than it had, and
- * what was replaced. */
+/* Explains why inference refuses a node: which operand changed type, and which
+ * replacement caused it. */
 static void explain(pln_rewrite *rw, const difference *d) {
   pln_engine *e = rw->engine;
   pln_description before, now;
   rw->error_located = true;
-  if (rw->mutator->retypes_results) /* nothing was replaced */
+  if (rw->mutator->retypes_results) /* no replacement caused it */
     return;
   if (d->old != PLN_NONE)
     pln_diag_note(e, NULL, "before the rewrite this was %s where %s is now",
@@ -406,14 +409,15 @@ static void explain(pln_rewrite *rw, const difference *d) {
   note_replaced(rw);
 }
 
-/* A file may have an ill-typed call in a branch that is never taken: it is a
- * warning when operands that only tell more than before show it. */
+/* A file may contain an ill-typed call in a branch that is never taken. It is a
+ * warning when the error shows only because operand types became more
+ * precise. */
 static bool may_be_refused(const pln_rewrite *rw, bool refines) {
   const pln_origins *origins = rw->old->origins;
   return rw->mutator->lenient || (refines && origins && origins->lenient);
 }
 
-/* What a file was accepted with is told once. */
+/* A problem that import reported already is not reported again. */
 static pln_status infer_again(pln_rewrite *rw, pln_ref node, bool refines) {
   bool lenient = rw->b->lenient;
   bool refused = rw->old->typed_from[rw->at] == PLN_TYPED_REFUSED;
@@ -426,8 +430,8 @@ static pln_status infer_again(pln_rewrite *rw, pln_ref node, bool refines) {
   return status;
 }
 
-/* A result that was relied upon is one that the body gives, and says what both
- * know. */
+/* A declared result type must be consistent with the body's type; the result is
+ * the meet of both. */
 static pln_status retype_function(pln_rewrite *rw, pln_ref node) {
   pln_engine *e = rw->engine;
   pln_type old = rw->old->nodes[rw->at].type;
@@ -472,7 +476,7 @@ static pln_status infer_rewritten_node(pln_rewrite *rw, pln_ref node,
 /* --------------------------------------------------------------- with scopes
  */
 
-/* What the owner's scopes became: *whole when none was left out. */
+/* The images of the owner's scopes; *whole: none was skipped. */
 static void scopes_image(const pln_rewrite *rw, const pln_node *n,
                          pln_scope *first, bool *whole, pln_ref *result) {
   const pln_graph *old = rw->old;
@@ -499,7 +503,7 @@ static void adopt_scopes(pln_rewrite *rw, const pln_node *n, pln_ref owner) {
   }
 }
 
-/* The parameters of a scope as they are in the new graph. */
+/* Compares the parameters of a scope in the old and in the new graph. */
 static pln_status compare_params(const pln_rewrite *rw,
                                  const pln_scope_row *before,
                                  const pln_scope_row *row, difference *d) {
@@ -514,7 +518,7 @@ static pln_status compare_params(const pln_rewrite *rw,
   return PLN_OK;
 }
 
-/* Notes it when a scope's result, or a parameter, is another than before. */
+/* Records whether a scope's result or a parameter changed. */
 static pln_status compare_scopes(const pln_rewrite *rw, const pln_node *n,
                                  difference *d) {
   const pln_graph *old = rw->old;
@@ -576,8 +580,8 @@ static pln_status copy_node(pln_rewrite *rw, pln_ref *out) {
 
 /* -------------------------------------------------------------------- sweep */
 
-/* A variable that nothing binds takes the place of a parameter in its list: the
- * copy becomes that variable. Who used the Var uses the copy in the end. */
+/* Replaces a parameter by an unbound variable: the copied parameter becomes
+ * that variable. At the end uses of the Var become uses of the parameter. */
 static pln_status adopt_param(pln_rewrite *rw, pln_ref copy, pln_ref var) {
   PLN_TRY(pln_mem_grow(rw->engine, (void **)&rw->adopted, &rw->cap_adopted,
                        (size_t)rw->n_adopted + 1, sizeof *rw->adopted));
@@ -597,7 +601,7 @@ static void use_params(const pln_rewrite *rw, const pln_ref *param,
     *ref = param[*ref] - 1;
 }
 
-/* Whatever names a Var that became a parameter names the parameter. */
+/* Redirects uses of a Var that became a parameter to the parameter. */
 static pln_status use_adopted(pln_rewrite *rw, pln_ref *root) {
   pln_graph *g = rw->b->graph;
   size_t size = g->n_nodes * sizeof(pln_ref);
@@ -615,9 +619,8 @@ static pln_status use_adopted(pln_rewrite *rw, pln_ref *root) {
   return PLN_OK;
 }
 
-/* The mutator answered with another node: the copy, if there is one, goes. A
- * parameter stays in its list, whatever stands for it, unless that is another
- * variable. */
+/* The mutator returned another node: removes the copy, if there is one. A
+ * parameter stays in its list unless another variable replaces it. */
 static pln_status replace_copied_node(pln_rewrite *rw, pln_ref copy,
                                       pln_ref node) {
   PLN_TRY(pln_rewrite_materialise(rw));
@@ -633,7 +636,7 @@ static pln_status replace_copied_node(pln_rewrite *rw, pln_ref copy,
   return PLN_OK;
 }
 
-/* A node is replaced: one of so many that a limit allows. */
+/* Counts a replaced node against limit.rewrites. */
 static pln_status count_rewrite(pln_engine *e) {
   if (++e->rewrites <= e->most_rewrites || !e->most_rewrites)
     return PLN_OK;
@@ -643,8 +646,8 @@ static pln_status count_rewrite(pln_engine *e) {
                         (unsigned long long)e->most_rewrites);
 }
 
-/* Types that are written, not found, become their images; the copy is of the
- * same number when nothing was copied yet. */
+/* Maps declared types to their images. If nothing was copied yet, `copy` is the
+ * old node's number. */
 static pln_status map_type(pln_rewrite *rw, pln_ref copy) {
   pln_type old = rw->old->nodes[rw->at].type, image;
   PLN_TRY(pln_type_mutate(rw->types, old, &image));
@@ -688,8 +691,8 @@ static pln_status map_types(pln_rewrite *rw, pln_ref copy) {
   return kind == PLN_FUNCTION ? map_type_params(rw, copy) : PLN_OK;
 }
 
-/* For messages: what the replacement changes is refused, if it is, where it is
- * used. */
+/* Remembers a replacement that contradicts the old type. An error at one of its
+ * uses refers to it. */
 static pln_status note_contradiction(pln_rewrite *rw, pln_ref candidate,
                                      pln_ref node) {
   const pln_graph *g = pln_rewrite_graph(rw);
@@ -744,8 +747,8 @@ static pln_status close_until(pln_rewrite *rw, pln_scope parent) {
   return PLN_OK;
 }
 
-/* Rows that begin at the current node; a row left out moves the sweep to its
- * end, past the rows inside. */
+/* Opens the scopes that begin at the current node. A skipped scope moves the
+ * sweep to its end, past nested rows. */
 static pln_status open_rows(pln_rewrite *rw, pln_scope *next) {
   const pln_graph *old = rw->old;
   while (*next < old->n_scopes && old->scopes[*next].begin == rw->at) {

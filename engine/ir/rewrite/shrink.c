@@ -1,9 +1,9 @@
-/* shrink.c: nodes of a graph replaced by less: a free variable, zeros, one of
- * their own operands, one branch; lets that go.
+/* shrink.c: replaces nodes by something smaller for test-case reduction: a free
+ * variable, zeros, an operand, one branch; or removes a let. The search is
+ * Zeller and Hildebrandt's ddmin, in lua/perilune/reduce.
  *
- * Called by scripts that make a program small while something about it holds.
- * What always holds: the old graph stays; all cuts are made in one sweep, each
- * in terms of what the others leave. */
+ * Called by scripts. Invariants: the old graph is unchanged; all replacements
+ * are made in one sweep, each in terms of the results of the others. */
 
 #include "ir/graph/graph.h"
 
@@ -12,7 +12,7 @@ typedef struct shrinker {
   const pln_graph *old;
   const uint32_t *shrink_actions;
   pln_scope *node_scope;
-  uint8_t *has_lets; /* a scope: some of its lets stay */
+  uint8_t *has_lets; /* per scope: some of its lets remain */
 } shrinker;
 
 static pln_status misfit(const shrinker *c, pln_ref ref, const char *what) {
@@ -100,8 +100,8 @@ static pln_status shrink_node(void *ud, pln_rewrite *rw, pln_ref old,
   }
 }
 
-/* The branch of an If that is taken goes to the enclosing scope; so does what
- * is left of a block whose lets are all gone. */
+/* The taken branch of an If is dissolved into the enclosing scope, and so is a
+ * block without remaining lets. */
 static pln_status enter_shrunk_scope(void *ud, pln_rewrite *rw, pln_scope old,
                                      pln_scope_action *action) {
   const shrinker *c = ud;

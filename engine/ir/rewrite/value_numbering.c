@@ -1,8 +1,8 @@
-/* value_numbering.c: hash-consing in a rewrite: one node for equal
- * computations.
+/* value_numbering.c: value numbering during a rewrite: equal computations
+ * become one node (hash-consing, Ershov 1958; Cocke 1970).
  *
- * An entry is valid while its scope is open, so whatever the table answers is
- * visible from where the sweep stands. */
+ * An entry is valid while its scope is open, so every node that the table
+ * returns is visible at the current position of the sweep. */
 
 #include "ir/rewrite/rewrite.h"
 
@@ -25,8 +25,8 @@ static bool same_payload(const pln_graph *g, const pln_node *a,
   return a->data == b->data;
 }
 
-/* What an operator gives follows from its operands and attributes; a generic
- * function, or constructor, may give another type to each caller. */
+/* The result type of an operator follows from its operands and attributes. A
+ * generic function or constructor may have another type at each call. */
 static bool same_type(const pln_node *a, const pln_node *b) {
   return a->type == b->type || (a->kind == PLN_CALL && a->data);
 }
@@ -41,7 +41,8 @@ static bool same_node(const pln_graph *g, const pln_node *a,
                   a->count * sizeof *g->operands));
 }
 
-/* Owners, variables and effects stay what they are; a pattern is its arm's. */
+/* Owners of scopes, variables and nodes with effects are never merged; a
+ * pattern belongs to its arm. */
 static bool sharable(const pln_node *n) {
   return pln_kinds[n->kind].payload != PLN_PAYLOAD_SCOPE &&
          n->kind != PLN_VAR && n->kind != PLN_LET &&
@@ -49,7 +50,7 @@ static bool sharable(const pln_node *n) {
          pln_flags_effect(n->flags) == PLN_EFFECT_NONE;
 }
 
-/* Nothing that was built stays for its effect. */
+/* No built node would be kept for its effect. */
 static bool built_only(const pln_rewrite *rw, const pln_graph *g) {
   for (pln_ref i = rw->built; i < g->n_nodes; i++)
     if (pln_is_effect_ordered(&g->nodes[i]) || pln_owns(&g->nodes[i]))
@@ -79,8 +80,8 @@ static void insert_value_number(pln_value_numbers *s, uint32_t hash,
   s->log[log] = i;
 }
 
-/* Entries go over in the order they were made, so that they can still be
- * removed in reverse. */
+/* Entries are moved in insertion order, so that they can still be removed in
+ * reverse. */
 static pln_status grow(pln_engine *e, pln_value_numbers *s) {
   uint32_t capacity = s->mask ? (s->mask + 1) * 2 : 1024;
   pln_value_number_slot *old = s->slots;

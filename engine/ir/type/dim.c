@@ -1,14 +1,14 @@
 /* type/dim.c: the engine's table of symbolic dims, and their arithmetic.
  *
- * Called by type inference, by rules on shapes and by whoever reads dim
- * params. What is made here is in normal form (type/dim.h), so that two dims
- * are provably equal by this file exactly when they are the same number. A
- * division is taken to be defined: its divisor is not zero. */
+ * Called by type inference, shape rules and readers of dim_params. Every dim
+ * made here is in normal form (type/dim.h), so two dims are provably equal
+ * exactly when their ids are equal. Divisions are assumed to be defined: the
+ * divisor is not zero. */
 
 #include "ir/type/dim.h"
 #include "ir/worker/child_engine.h"
 
-/* Beyond these there are no extents, and sums hold no such numbers. */
+/* Extents are below this bound, and sums contain no constant beyond it. */
 static const int64_t far = INT64_C(1) << 62;
 
 static bool is_far(pln_dim dim) {
@@ -57,8 +57,8 @@ pln_dim pln_merge_dim(const pln_merge *j, pln_dim dim) {
   return pln_dim_of_id(pln_merged_id(&j->dims, pln_dim_id(dim)));
 }
 
-/* An expression with the parent's ids; `record` is a copy of it. Atoms stand in
- * order of their names, so that the order stays. */
+/* Rewrites the ids of an expression copied from a child to the parent's ids.
+ * Atoms are sorted by name, so their order stays valid. */
 static void move_expr(const pln_merge *j, pln_dim_row *row) {
   pln_dim_term *terms = (pln_dim_term *)(row + 1);
   row->symbol = pln_merged_id(&j->symbols, (pln_symbol)row->symbol);
@@ -115,7 +115,7 @@ pln_status pln_dim_named(pln_engine *engine, pln_slice name, pln_dim *out) {
   return intern_atom(engine, &row, out);
 }
 
-/* An end divided by k > 0, rounding down; infinite ends stay. */
+/* A range bound divided by k > 0, rounded down; infinite bounds are kept. */
 static int64_t divide_end(int64_t end, int64_t k) {
   bool infinite = end == INT64_MIN || end == INT64_MAX;
   return infinite ? end : pln_floor_div(end, k);
@@ -144,7 +144,7 @@ static pln_dim_range call_range(pln_dim_op op, pln_dim_range a,
   case PLN_DIM_FLOORDIV: return quotient_range(a, b);
   case PLN_DIM_FLOORMOD: return rest_range(a, b);
   case PLN_DIM_TRUNCDIV: {
-    pln_dim_range q = quotient_range(a, b); /* of the floor: at most 1 less */
+    pln_dim_range q = quotient_range(a, b); /* the floor is less by at most 1 */
     q.high += q.high < 0;
     return q;
   }
@@ -172,7 +172,7 @@ static uint8_t depth_of(const pln_engine *engine, pln_dim dim) {
                                : pln_dim_row_of(engine, pln_dim_id(dim))->depth;
 }
 
-/* An atom for what could not be simplified. */
+/* Makes an atom for an operation that cannot be simplified. */
 static pln_status make_call(pln_engine *engine, pln_dim_op op, pln_dim a,
                             pln_dim b, pln_dim *out) {
   *out = PLN_DIM_UNKNOWN;
@@ -192,7 +192,7 @@ static pln_status make_call(pln_engine *engine, pln_dim_op op, pln_dim a,
   return intern_atom(engine, &row, out);
 }
 
-/* The call that `dim` is, when it is one of `op`; else NULL. */
+/* The call if `dim` is a call of `op`; else NULL. */
 static const pln_dim_row *call_of(const pln_engine *engine, pln_dim dim,
                                   pln_dim_op op) {
   if (PLN_DIM_IS_CONST(dim) || dim == PLN_DIM_UNKNOWN)
@@ -207,7 +207,7 @@ static bool lies_within(pln_dim_range range, int64_t low, int64_t high) {
   return range.low >= low && range.high <= high;
 }
 
-/* The sum as `inner / m + constant`, when it is one such division. */
+/* The sum as `inner / m + constant`, if it has that form. */
 static const pln_dim_row *as_quotient(const pln_engine *engine,
                                       const pln_sum *sum) {
   const pln_dim_term *term = &sum->terms[0];
@@ -231,7 +231,7 @@ static bool unnest(const pln_engine *engine, const pln_sum *rest, int64_t *k,
   return !out->unknown && !is_far(out->constant);
 }
 
-/* out += floor(rest / k), where nothing can be taken out of rest any more. */
+/* out += floor(rest / k), after everything divisible was taken out of rest. */
 static pln_status add_quotient(pln_engine *engine, const pln_sum *rest,
                                int64_t k, pln_sum *out) {
   pln_dim inner, atom;
@@ -241,8 +241,8 @@ static pln_status add_quotient(pln_engine *engine, const pln_sum *rest,
   return PLN_OK;
 }
 
-/* out = floor(a / k), k > 0: what k divides is taken out, a common divisor is
- * cancelled, a division in a division becomes one. */
+/* out = floor(a / k), k > 0. Terms divisible by k are taken out, a common
+ * divisor is cancelled, and nested divisions become one. */
 static pln_status floor_by_number(pln_engine *engine, const pln_sum *a,
                                   int64_t k, pln_sum *out) {
   pln_sum dividend = *a, quotient, rest;
@@ -308,8 +308,8 @@ static pln_status truncate_by_number(pln_engine *engine, const pln_sum *a,
   return PLN_OK;
 }
 
-/* A divisor below zero is made positive: floor(a / -k) = floor(-a / k),
- * a mod -k = -(-a mod k), trunc(a / -k) = trunc(-a / k). */
+/* Makes a negative divisor positive: floor(a / -k) = floor(-a / k), a mod -k =
+ * -(-a mod k), trunc(a / -k) = trunc(-a / k). */
 static pln_status divide_by_number(pln_engine *engine, pln_dim_op op, pln_dim a,
                                    int64_t k, pln_dim *out) {
   pln_sum dividend, result, signed_result;
@@ -405,7 +405,7 @@ static pln_status add_or_multiply(pln_engine *engine, pln_dim_op op, pln_dim a,
   return pln_sum_intern(engine, &product, out);
 }
 
-/* The divisor is no zero, and neither is the least integer. */
+/* The divisor is not zero, and the dividend is not INT64_MIN. */
 static int64_t divide(pln_dim_op op, int64_t a, int64_t b) {
   if (op == PLN_DIM_FLOORDIV)
     return pln_floor_div(a, b);
@@ -415,7 +415,7 @@ static int64_t divide(pln_dim_op op, int64_t a, int64_t b) {
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
-/* Both are constants. What would be the code of a symbol is not known. */
+/* Folds two constants. A result that equals the code of a symbol is unknown. */
 static pln_dim fold_integer_dims(pln_dim_op op, int64_t a, int64_t b) {
   int64_t r = 0;
   bool overflow = false;
@@ -436,8 +436,8 @@ static pln_dim fold_integer_dims(pln_dim_op op, int64_t a, int64_t b) {
   return usable ? r : PLN_DIM_UNKNOWN;
 }
 
-/* One is a constant beyond what sums hold: "to the end" of a Slice, and no
- * extent is as large. */
+/* One operand is a constant beyond the bound of sums, such as the "to the end"
+ * of a Slice; every extent is smaller. */
 static pln_dim with_far(pln_dim_op op, pln_dim a, pln_dim b) {
   pln_dim other = is_far(a) ? b : a, limit = is_far(a) ? a : b;
   bool none =
@@ -512,8 +512,8 @@ static pln_status replace_sum(const substitution *s, const pln_dim_row *row,
   return pln_sum_intern(s->engine, &sum, out);
 }
 
-/* Recursion is bounded by PLN_DIM_MAX_DEPTH: a call's operands are less deep
- * than the call. The weight of a dim bounds the work. */
+/* Recursion depth is at most PLN_DIM_MAX_DEPTH, because the operands of a call
+ * are less deep than the call. The work is bounded by the weight of the dim. */
 static pln_status substitute_dim(const substitution *s, pln_dim dim,
                                  pln_dim *out) {
   *out = dim;

@@ -1,20 +1,20 @@
-/* type/dim.h: what symbolic dims are made of; for type/dim.c, type/dim_sum.c
- * and the printer.
+/* type/dim.h: the representation of symbolic dims; for type/dim.c,
+ * type/dim_sum.c and the printer.
  *
- * A dim that is no constant is an atom or a sum. An atom is a named symbol, or
- * a division, remainder, minimum or maximum of two dims that could not be
- * simplified. A sum is a constant and terms, each an integer times a product of
- * atoms; terms of higher degree first, then in order of their atoms (names in
- * order of their bytes, then calls). A sum that is one bare atom is that atom.
- * So equal sums are equal records. */
+ * A dim that is not a constant is an atom or a sum. An atom is a named symbol,
+ * or a division, remainder, minimum or maximum of two dims that could not be
+ * simplified. A sum is a constant plus terms; a term is an integer times a
+ * product of atoms. Terms are sorted by descending degree, then by their atoms
+ * (names bytewise, then calls). A sum of one bare atom is that atom. Hence
+ * equal sums are equal records. */
 
 #ifndef PLN_IR_TYPE_DIM_H
 #define PLN_IR_TYPE_DIM_H
 
 #include "ir/intern_tables.h"
 
-/* What grows beyond these becomes unknown; they bound every loop and the
- * recursion over calls in calls. */
+/* An expression beyond these limits becomes unknown. They bound every loop, and
+ * the recursion over nested calls. */
 enum {
   PLN_DIM_MAX_TERMS = 64,
   PLN_DIM_MAX_DEGREE = 7,
@@ -28,7 +28,7 @@ typedef enum pln_dim_kind {
   PLN_DIM_SUM
 } pln_dim_kind;
 
-/* What a dim is provably between. INT64_MIN and INT64_MAX: not bounded. */
+/* Proven bounds of a dim. INT64_MIN and INT64_MAX: unbounded. */
 typedef struct pln_dim_range {
   int64_t low, high;
 } pln_dim_range;
@@ -36,7 +36,7 @@ typedef struct pln_dim_range {
 typedef struct pln_dim_term {
   int64_t coef;                         /* not 0 */
   uint32_t degree;                      /* 1 .. PLN_DIM_MAX_DEGREE */
-  uint32_t factors[PLN_DIM_MAX_DEGREE]; /* atoms in order; the rest is 0 */
+  uint32_t factors[PLN_DIM_MAX_DEGREE]; /* sorted atoms, padded with 0 */
 } pln_dim_term;
 
 /* An interned expression; a sum is followed by its terms. */
@@ -44,7 +44,7 @@ typedef struct pln_dim_row {
   uint8_t kind; /* pln_dim_kind */
   uint8_t op;   /* CALL: pln_dim_op */
   uint8_t n_terms;
-  uint8_t depth; /* of calls in calls */
+  uint8_t depth; /* nesting depth of calls */
   uint32_t weight;
   uint64_t symbol; /* SYMBOL */
   pln_dim_range range;
@@ -62,7 +62,7 @@ static inline pln_dim pln_dim_of_id(uint32_t id) {
   return INT64_MIN + (int64_t)id;
 }
 
-/* A sum being computed. Starts as all zero; `unknown` stays set. */
+/* A sum being computed. Initially all zero; once set, `unknown` stays set. */
 typedef struct pln_sum {
   int64_t constant;
   uint32_t n;
@@ -70,7 +70,7 @@ typedef struct pln_sum {
   pln_dim_term terms[PLN_DIM_MAX_TERMS];
 } pln_sum;
 
-/* type/dim_sum.c. A pln_sum is initialised by one of the first two. */
+/* type/dim_sum.c. The first two initialise a pln_sum. */
 void pln_sum_zero(pln_sum *sum);
 void pln_sum_load(const pln_engine *engine, pln_dim dim, pln_sum *out);
 /* sum += factor * dim; sum += factor * other */
@@ -80,7 +80,7 @@ void pln_sum_add_sum(const pln_engine *engine, pln_sum *sum, int64_t factor,
                      const pln_sum *other);
 void pln_sum_multiply(const pln_engine *engine, const pln_sum *a,
                       const pln_sum *b, pln_sum *out);
-/* a = b * out, when there is such a sum. */
+/* a = b * out; false when there is no such sum. */
 bool pln_sum_divide_exactly(const pln_engine *engine, const pln_sum *a,
                             const pln_sum *b, pln_sum *out);
 /* a = k * quotient + rest, coefficients and constant of rest in [0, k);
@@ -95,8 +95,8 @@ pln_dim_range pln_sum_range(const pln_engine *engine, const pln_sum *sum);
 /* The sum as a dim, interned. */
 pln_status pln_sum_intern(pln_engine *engine, const pln_sum *sum,
                           pln_dim *out) PLN_CHECKED;
-/* A total order that does not depend on when a dim was first met, but for
- * equality of names. Neither may be unknown. */
+/* A total order that does not depend on the order in which dims were created.
+ * Neither dim may be unknown. */
 int pln_dim_compare(const pln_engine *engine, pln_dim a, pln_dim b);
 pln_dim_range pln_dim_range_of(const pln_engine *engine, pln_dim dim);
 

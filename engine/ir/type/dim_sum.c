@@ -1,8 +1,8 @@
 /* type/dim_sum.c: sums of products of atoms, the normal form of symbolic dims.
  *
- * Called by type/dim.c. A sum that overflows, or outgrows the limits of
- * type/dim.h, turns unknown and stays so. Terms are always in order and never
- * zero. */
+ * Called by type/dim.c. A sum that overflows or exceeds the limits of
+ * type/dim.h becomes unknown and stays so. Invariant: terms are sorted and none
+ * is zero. */
 
 #include "ir/type/dim.h"
 
@@ -36,8 +36,8 @@ static int compare_atoms(const pln_engine *engine, uint32_t a, uint32_t b) {
   return order ? order : pln_dim_compare(engine, x->b, y->b);
 }
 
-/* Higher degree first; then as words of atoms. Multiplying both by the same
- * atoms keeps their order, which exact division rests on. */
+/* Higher degree first, then lexicographic by atoms. This order is compatible
+ * with multiplication, which exact division relies on. */
 static int compare_products(const pln_engine *engine, const pln_dim_term *x,
                             const pln_dim_term *y) {
   if (x->degree != y->degree)
@@ -50,7 +50,8 @@ static int compare_products(const pln_engine *engine, const pln_dim_term *x,
   return 0;
 }
 
-/* An expression's terms, in place; an atom is made one term in `room`. */
+/* The terms of an expression, in place; an atom is converted to one term in
+ * `room`. */
 static uint32_t view_terms(const pln_dim_row *row, uint32_t id,
                            pln_dim_term *room, const pln_dim_term **out) {
   if (row->kind == PLN_DIM_SUM) {
@@ -91,7 +92,8 @@ int pln_dim_compare(const pln_engine *engine, pln_dim a, pln_dim b) {
 
 static const int64_t far = INT64_C(1) << 62;
 
-/* The product of two ends; 0 times infinity is 0, as one of them is reached. */
+/* The product of two range bounds. 0 times infinity is 0, because the bound 0
+ * is attained. */
 static int64_t multiply_ends(int64_t a, int64_t b) {
   int64_t product;
   if (a == 0 || b == 0)
@@ -167,7 +169,7 @@ void pln_sum_load(const pln_engine *engine, pln_dim dim, pln_sum *out) {
   pln_sum_add(engine, out, 1, dim);
 }
 
-/* Where a product stands or would stand among the terms. */
+/* The position of a product among the sorted terms, present or not. */
 static uint32_t find_term_place(const pln_engine *engine, const pln_sum *sum,
                                 const pln_dim_term *term, bool *there) {
   uint32_t low = 0, high = sum->n;
@@ -336,7 +338,7 @@ static bool divide_by_number(const pln_sum *a, int64_t k, pln_sum *out) {
   return true;
 }
 
-/* Long division: leading term by leading term. */
+/* Polynomial long division by leading terms. */
 bool pln_sum_divide_exactly(const pln_engine *engine, const pln_sum *a,
                             const pln_sum *b, pln_sum *out) {
   if (a->unknown || b->unknown)

@@ -1,8 +1,8 @@
-/* type/fragment.c: pieces of text, one behind the other, found by number or
- * key.
+/* type/fragment.c: cached text fragments, stored one behind the other and found
+ * by number or key.
  *
- * Kept by the printer for types and attributes, of which a module has few that
- * differ. */
+ * Used by the printer for types and attributes, of which a module has few
+ * distinct ones. */
 
 #include "ir/type/fragment.h"
 

@@ -1,5 +1,5 @@
-/* type/fragment.h: pieces of text that are made once and written often: types
- * and attributes. */
+/* type/fragment.h: cached text fragments (types, attributes): printed once,
+ * written often. */
 
 #ifndef PLN_IR_TYPE_FRAGMENT_H
 #define PLN_IR_TYPE_FRAGMENT_H
@@ -21,10 +21,10 @@ typedef struct pln_fragments {
 pln_status pln_fragments_init(pln_fragments *fragments,
                               pln_engine *engine) PLN_CHECKED;
 void pln_fragments_free(pln_fragments *fragments);
-/* What was appended to `text` since it had `from` bytes becomes a piece. */
+/* The text appended to `text` since it had `from` bytes becomes a fragment. */
 pln_status pln_fragments_add(pln_fragments *fragments, size_t from,
                              uint32_t *out) PLN_CHECKED;
-/* The piece kept under a key, to be kept under it; PLN_NONE: none. */
+/* The fragment stored under a key, or PLN_NONE. */
 uint32_t pln_fragments_find(const pln_fragments *fragments, uint64_t key);
 pln_status pln_fragments_store(pln_fragments *fragments, uint64_t key,
                                uint32_t fragment) PLN_CHECKED;

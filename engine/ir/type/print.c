@@ -1,8 +1,8 @@
-/* type/print.c: dims and types as text.
+/* type/print.c: prints dims and types.
  *
- * Called by the printer, by diagnostics and by scripts. Relay's notation; and
- * beyond it N + 1 as a dim, Tensor[*, T], seq(T), optional(T), map(K, V),
- * sparse(T), opaque("domain::name"). */
+ * Called by the printer, diagnostics and scripts. Relay's notation, extended by
+ * N + 1 as a dim, Tensor[*, T], seq(T), optional(T), map(K, V), sparse(T),
+ * opaque("domain::name"). */
 
 #include "ir/relay/print/plan.h"
 #include "ir/type/dim.h"
@@ -48,7 +48,8 @@ static void put_term(pln_writer *w, const pln_dim_term *term, bool first) {
   }
 }
 
-/* Recursion is bounded by PLN_DIM_MAX_DEPTH, the length by the weight. */
+/* Recursion depth is at most PLN_DIM_MAX_DEPTH; the length is bounded by the
+ * weight. */
 static void write_dim_text(pln_writer *w, pln_dim dim) {
   if (PLN_DIM_IS_CONST(dim)) {
     pln_put_int(w, dim);
@@ -90,7 +91,7 @@ pln_status pln_print_dim(const pln_engine *engine, pln_dim dim,
 
 /* ------------------------------------------------------------------- types */
 
-/* float32, float32x4; vectors of truth values are called as TVM calls them. */
+/* float32, float32x4. Boolean vectors are printed as TVM does. */
 static void put_dtype(pln_writer *w, pln_type type) {
   uint32_t lanes = pln_type_number(w->engine, type);
   pln_dtype dtype = pln_type_dtype(w->engine, type);
@@ -129,10 +130,10 @@ typedef struct type_frame {
 
 typedef struct type_stack {
   type_frame near[16], *frames;
-  uint32_t count, capacity; /* capacity 0: frames is near */
+  uint32_t count, capacity; /* capacity 0: `frames` is the inline array */
 } type_stack;
 
-/* False when memory is out. */
+/* False when out of memory. */
 static bool push_type(pln_writer *w, type_stack *s, pln_type type) {
   uint32_t room = s->capacity ? s->capacity : PLN_COUNT(s->near);
   if (s->count == room) {
@@ -178,7 +179,7 @@ static void open_function(pln_writer *w, pln_type type) {
   pln_put_text(w, n > 0 ? "](" : "");
 }
 
-/* What stands in front of the parts. */
+/* The text before the parts. */
 static void open_type(pln_writer *w, pln_type type) {
   pln_slice name = pln_symbol_text(w->engine, pln_type_symbol(w->engine, type));
   switch (pln_type_get_kind(w->engine, type)) {
@@ -212,7 +213,7 @@ static void open_type(pln_writer *w, pln_type type) {
   }
 }
 
-/* What stands in front of part `index`. */
+/* The text before part `index`. */
 static void write_type_separator(pln_writer *w, pln_type type, uint32_t index) {
   bool result = pln_type_get_kind(w->engine, type) == PLN_TYPE_FUNC &&
                 index + 1 == pln_type_n_parts(w->engine, type);

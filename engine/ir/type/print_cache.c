@@ -1,18 +1,20 @@
-/* type/print_cache.c: texts of types, each made once, and a bound on long ones.
+/* type/print_cache.c: a cache of printed types with a limit on the total of
+ * long texts.
  *
- * Used by the printer and by the dump. A text is kept unless it is long; a long
- * one is made again each time, until what was made is much; from then on long
- * texts that may lack are not made to their end. */
+ * Used by the printer and the dumps. Short texts are cached. A long text is
+ * printed again at each use, until their total exceeds a limit; from then on
+ * long texts that are optional are omitted. */
 
 #include "ir/type/print_cache.h"
 
 #include "base/writer.h"
 
-/* SHORT: always given. KEPT: made once, as long as all that are kept are not
- * more than KEPT_SUM. LONG_SUM: bytes of long texts that are given freely. */
+/* SHORT: texts always returned. CACHED: texts up to this length are cached, up
+ * to CACHED_TOTAL bytes in all. LONG_SUM: total bytes of long texts before
+ * optional ones are omitted. */
 enum { SHORT = 256, CACHED = 4096, CACHED_TOTAL = 1 << 26, LONG_SUM = 1 << 24 };
 
-/* The key of "too long to be given" beside that of the type's text. */
+/* The key that marks a type's text as too long, next to the key of the text. */
 #define TOO_LONG (UINT64_C(1) << 32)
 
 pln_status pln_type_cache_init(pln_type_cache *texts, pln_engine *engine) {
@@ -28,8 +30,8 @@ void pln_type_cache_free(pln_type_cache *texts) {
   pln_fragments_free(&texts->fragments);
 }
 
-/* Appends the text to a buffer, up to about `limit` bytes of it; *cut tells
- * that there is more. */
+/* Appends the text to a buffer, at most about `limit` bytes; *cut: it was
+ * truncated. */
 static pln_status write_type(pln_type_cache *texts, pln_type type, size_t limit,
                              pln_buffer *out, bool *truncated) {
   pln_writer w;
@@ -63,7 +65,8 @@ static bool is_too_long(const pln_type_cache *texts, pln_type type) {
   return pln_fragments_find(&texts->fragments, TOO_LONG | type) != PLN_NONE;
 }
 
-/* Whether one of its first parts is known to be too long, as it is then too. */
+/* True if one of the first parts is known to be too long; the type is then too
+ * long as well. */
 static bool has_long_part(const pln_type_cache *texts, pln_type type) {
   enum { MOST = 8 };
   uint32_t n = pln_type_n_parts(texts->engine, type);

@@ -1,14 +1,15 @@
-/* type/substitute.c: rebuilds types with other types in place of some parts.
+/* type/substitute.c: type substitution: rebuilds types with some parts
+ * replaced.
  *
- * Called by unification, instantiation and whoever walks types. Each part is
- * mapped once, however often it occurs; an explicit stack replaces recursion.
- * What holds: `images` has an entry for each type that was begun, BEGUN until
+ * Called by unification, instantiation and type visitors. Each part is mapped
+ * once, however often it occurs; an explicit stack replaces recursion.
+ * Invariant: `images` has an entry for each type that was begun, BEGUN until
  * its image is known. */
 
 #include "ir/type/substitute.h"
 #include "ir/type/type.h"
 
-/* The image of a type whose frame is open. */
+/* Marks a type whose frame is still open. */
 #define BEGUN UINT32_MAX
 
 void pln_type_substitution_reset(pln_type_substitution *map) {
@@ -57,7 +58,7 @@ static pln_status push_map_frame(pln_type_substitution *map, pln_type type,
   return PLN_OK;
 }
 
-/* Maps a type at once, or opens a frame for it. */
+/* Maps a type immediately, or opens a frame for it. */
 static pln_status begin_mapped_type(pln_type_substitution *map, pln_type type) {
   if (!(pln_type_flags(map->engine, type) & map->flags))
     return push_mapped_part(map, type);

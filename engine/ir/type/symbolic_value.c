@@ -1,13 +1,12 @@
-/* type/symbolic_value.c: the integers that small integer tensors are known to
- * hold.
+/* type/symbolic_value.c: the known integers of small integer tensors.
  *
- * Inference keeps one beside a node's type, so that shape arithmetic (Shape,
- * Gather, Concat, Reshape) works on symbols. Interned in the table of dims. */
+ * Inference stores one per node, so that shape arithmetic (Shape, Gather,
+ * Concat, Reshape) works on symbols. Interned in the table of dims. */
 
 #include "ir/intern_tables.h"
 #include "ir/worker/child_engine.h"
 
-/* Longer tensors hold data, not shapes. */
+/* Longer tensors are taken for data, not shapes. */
 enum { MAX_ELEMENTS = 1024 };
 
 /* A record: rank and count, then the elements. */

@@ -1,30 +1,30 @@
 /* type/type.c: the engine's table of types.
  *
- * A type is an interned record, so equal types are equal numbers and a type
- * costs a node four bytes. Parts are older than the whole; nothing here
- * recurses, however deep types nest. Used by everything that types nodes. */
+ * A type is an interned record, so equal types have equal ids, and a type costs
+ * a node four bytes. The parts of a type are older than the type. Nothing
+ * recurses, however deep types nest. */
 
 #include "ir/type/type.h"
 #include "ir/graph/graph.h"
 #include "ir/intern_tables.h"
 #include "ir/worker/child_engine.h"
 
-/* Ranks beyond it come from broken files only. */
+/* MAX_RANK: only malformed files exceed it. */
 enum { MAX_RANK = 1024, NEAR_DIMS = 16 };
 
-/* Followed by `count` dims (tensor of known rank) or pln_type parts; those of
- * a FUNC by its variables and constraints, of a RELATION by its attributes. */
+/* Followed by `count` dims (tensor of known rank) or pln_type parts; then, for
+ * a FUNC, its type variables and constraints, for a RELATION its attributes. */
 typedef struct type_row {
   uint8_t kind;
   uint8_t dtype;   /* VAR: its pln_type_var_kind */
   uint16_t n_vars; /* FUNC */
   int32_t count;   /* rank of a tensor, -1 unknown; else number of parts */
   pln_symbol symbol;
-  /* VAR, HOLE: identity; FUNC: constraints; RELATION: inputs; PRIM, and TENSOR
-   * when there are several: lanes */
+  /* VAR, HOLE: identity; FUNC: number of constraints; RELATION: number of
+   * inputs; PRIM, and TENSOR when there are several: lanes */
   uint32_t number;
   uint32_t flags; /* PLN_TYPE_HAS_*, of the type and its parts */
-  uint32_t hash;  /* of all types that are equal but for names */
+  uint32_t hash;  /* equal for all types that are equal up to names */
 } type_row;
 _Static_assert(sizeof(type_row) % sizeof(pln_dim) == 0, "dims are aligned");
 
@@ -35,7 +35,7 @@ typedef struct tensor_row {
 
 struct pln_types {
   pln_interner *rows;
-  /* By number: the holes that unifiers have asked for, or 0. */
+  /* Per number: the hole used by unifiers, or 0. */
   pln_type *own_holes;
   uint32_t cap_own_holes;
 };
@@ -43,7 +43,7 @@ struct pln_types {
 static const type_row incomplete = {.kind = PLN_TYPE_INCOMPLETE,
                                     .flags = PLN_TYPE_HAS_HOLE};
 
-/* A unifier's own holes are numbered from here, those of users below. */
+/* Holes of unifiers are numbered from here, holes of users below. */
 #define OWN_HOLES 0x80000000u
 
 static const type_row *type_row_of(const pln_engine *engine, pln_type type) {
@@ -87,7 +87,7 @@ void pln_types_free(pln_engine *engine) {
 
 /* ------------------------------------------------------------------ making */
 
-/* What a type of that kind has inside by itself. */
+/* The flags that a kind has by itself, regardless of its parts. */
 static uint32_t own_flags(uint8_t kind) {
   switch ((pln_type_kind)kind) {
   case PLN_TYPE_INCOMPLETE:
@@ -112,7 +112,7 @@ static uint32_t own_flags(uint8_t kind) {
   return 0;
 }
 
-/* What equal dims have in common: constants, names of symbols. */
+/* A hash of the structure of a dim: constants and symbol names. */
 static uint64_t hash_dim(const pln_engine *engine, pln_dim dim) {
   if (PLN_DIM_IS_CONST(dim))
     return (uint64_t)dim;
@@ -138,7 +138,8 @@ static uint64_t hash_tail(const pln_engine *engine, const type_row *row,
   return h;
 }
 
-/* Neither ids count, nor names and numbers of type variables and holes. */
+/* Depends neither on ids nor on names and numbers of type variables and
+ * holes. */
 static uint32_t hash_row(const pln_engine *engine, const type_row *row,
                          const void *tail, size_t size) {
   bool named = row->symbol && row->kind != PLN_TYPE_VAR;
@@ -156,7 +157,7 @@ uint64_t pln_type_hash(const pln_engine *engine, pln_type type) {
   return type_row_of(engine, type)->hash;
 }
 
-/* Interns a header and what follows it. */
+/* Interns a header and the data that follows it. */
 static pln_status intern_row(pln_engine *engine, type_row row, const void *tail,
                              size_t size, pln_type *out) {
   row.hash = hash_row(engine, &row, tail, size);
@@ -174,7 +175,7 @@ static pln_status intern_row(pln_engine *engine, type_row row, const void *tail,
   return status;
 }
 
-/* A negative extent says no more than `?` does. */
+/* A negative extent carries no more information than `?`. */
 static pln_dim extent(pln_dim dim) {
   return PLN_DIM_IS_CONST(dim) && dim < 0 ? PLN_DIM_UNKNOWN : dim;
 }
@@ -188,7 +189,7 @@ static uint32_t tensor_flags(const type_row *row, const pln_dim *dims) {
   return 0;
 }
 
-/* The rare tensor of more dims than fit in a tensor_row. */
+/* The rare tensor with more dims than fit in a tensor_row. */
 static pln_status intern_wide(pln_engine *engine, type_row row,
                               const pln_dim *dims, pln_type *out) {
   pln_dim copy[MAX_RANK];
@@ -235,8 +236,8 @@ static pln_status add_flags(pln_engine *engine, uint32_t n,
   return PLN_OK;
 }
 
-/* Interns a header and its parts, which come in two runs; a RELATION's
- * attributes, in the second one, are no type. */
+/* Interns a header and its parts, given as two arrays. The attributes of a
+ * RELATION, in the second one, are not a type. */
 static pln_status intern_parts(pln_engine *engine, type_row row, uint32_t n,
                                const pln_type *first, uint32_t m,
                                const pln_type *rest, pln_type *out) {
@@ -258,7 +259,7 @@ static pln_status intern_parts(pln_engine *engine, type_row row, uint32_t n,
   return status;
 }
 
-/* How many parts a kind has: at least, at most (-1: any number). */
+/* Minimum and maximum number of parts per kind (-1: any). */
 static const struct {
   int8_t least, most;
   bool symbol;
@@ -336,7 +337,7 @@ pln_status pln_type_func(pln_engine *engine, uint32_t n_params,
   return status;
 }
 
-/* What follows the parts of a record. */
+/* Number of entries after the parts of a record. */
 static uint32_t n_extras(const type_row *row) {
   if (row->kind == PLN_TYPE_FUNC)
     return row->n_vars + row->number;
@@ -459,7 +460,8 @@ static void move_header(const pln_merge *j, type_row *row) {
     row->number = pln_merged_number(j->type_vars, row->number);
 }
 
-/* What follows the header; of a RELATION the attributes come last. */
+/* Rewrites the entries after the header to the parent's ids. In a RELATION the
+ * attributes come last. */
 static void move_tail(const pln_merge *j, type_row *row) {
   if (row->kind == PLN_TYPE_TENSOR) {
     pln_dim *dims = (pln_dim *)(row + 1);
@@ -476,7 +478,8 @@ static void move_tail(const pln_merge *j, type_row *row) {
       parts[i] = pln_merged_id(&j->types, parts[i]);
 }
 
-/* Parts are older than the whole; a RELATION's attributes may not be there. */
+/* True if everything the record refers to was merged. Parts are older than the
+ * whole, but the attributes of a RELATION may be missing. */
 static bool has_parts(const pln_merge *j, const type_row *row) {
   return row->kind != PLN_TYPE_RELATION ||
          parts_of(row)[row->count] <= j->attrs.below + j->attrs.n;
@@ -558,7 +561,7 @@ pln_type pln_type_constraint_at(const pln_engine *engine, pln_type type,
   return parts_of(row)[(uint32_t)row->count + row->n_vars + index];
 }
 
-/* The record is copied first: interning may move what it lies in. */
+/* The record is copied first, because interning may move the table. */
 pln_status pln_type_with_lanes(pln_engine *engine, pln_type tensor,
                                uint32_t lanes, pln_type *out) {
   type_row row = *type_row_of(engine, tensor);
@@ -615,11 +618,11 @@ const pln_type *pln_type_all_parts(const pln_engine *engine, pln_type type,
 
 /* ----------------------------------------------------------------- meeting */
 
-/* A pair of composite types being met, part by part. */
+/* A pair of composite types whose meet is being computed, part by part. */
 typedef struct type_meet_frame {
   pln_type a, b;
-  uint32_t done;  /* parts that were met */
-  uint32_t first; /* where their results begin in meeting.parts */
+  uint32_t done;  /* parts already done */
+  uint32_t first; /* index of their results in `parts` */
 } type_meet_frame;
 
 typedef struct type_meet {
@@ -627,7 +630,7 @@ typedef struct type_meet {
   type_meet_frame *frames;
   pln_type *parts; /* results of the open frames' finished parts */
   uint32_t n_frames, cap_frames, n_parts, cap_parts;
-  pln_idmap *pairs; /* composite pairs that were met -> result + 1 */
+  pln_idmap *pairs; /* composite pairs already met -> result + 1 */
   bool conflict;
 } type_meet;
 
@@ -635,7 +638,7 @@ static uint64_t pair_key(pln_type a, pln_type b) {
   return (uint64_t)a << 32 | b;
 }
 
-/* Names are only names: a constant says more than any expression. */
+/* A constant is more precise than any symbolic expression. */
 static bool meet_dim(pln_dim a, pln_dim b, pln_dim *out) {
   if (a == PLN_DIM_UNKNOWN || (PLN_DIM_IS_CONST(b) && !PLN_DIM_IS_CONST(a)))
     *out = b;
@@ -685,13 +688,13 @@ static pln_status push_meet_part(type_meet *m, pln_type type) {
   return PLN_OK;
 }
 
-/* A pair that occurs again is not met again: types share their parts. */
+/* Memoised by pair, because types share their parts. */
 static pln_status meet_composites(type_meet *m, pln_type a, pln_type b) {
   uint32_t known = m->pairs ? pln_idmap_get(m->pairs, pair_key(a, b)) : 0;
   return known ? push_meet_part(m, known - 1) : push_pair(m, a, b);
 }
 
-/* Meets a pair at once, or opens a frame for it. */
+/* Computes the meet of a pair immediately, or opens a frame for it. */
 static pln_status meet_pair(type_meet *m, pln_type a, pln_type b) {
   if (a == b || !b)
     return push_meet_part(m, a);

@@ -1,15 +1,16 @@
-/* type/unify.c: what types must be for others to be equal to them.
+/* type/unify.c: first-order unification of types: union-find with path halving.
  *
- * Called by inference. Holes are rows of a union-find forest with path
- * halving; a root knows the term that all of its class are, or nothing yet.
- * Pairs of composite types are unified once. What holds: no term is a hole;
- * `parts` holds the results of the open frames' finished pairs. Nothing
- * recurses; whether a type contains itself shows when it is resolved. */
+ * Called by inference. Each hole is a row of a union-find forest; a root holds
+ * the type term of its class, or nothing yet. Pairs of composite types are
+ * unified once. Invariants: no term is a hole; `parts` holds the results of the
+ * finished pairs of open frames. Nothing recurses. There is no occurs check
+ * during unification: a type that contains itself is detected when it is
+ * resolved. */
 
 #include "ir/type/unify.h"
 #include "ir/type/type.h"
 
-/* The result of a pair whose frame is open. */
+/* Marks a pair whose frame is still open. */
 #define BEGUN UINT32_MAX
 
 static pln_status resolve_image(void *ud, pln_type type, pln_type *out,
@@ -53,8 +54,8 @@ pln_status pln_unifier_hole(pln_unifier *u, pln_type *out) {
   return add_hole(u, *out, &row);
 }
 
-/* The row of a hole of one's own has its number; users' holes are looked up.
- * PLN_NONE: it was not met. */
+/* The row of a hole: its number for the unifier's own holes; users' holes are
+ * looked up. PLN_NONE: never seen. */
 static uint32_t hole_row_of(const pln_unifier *u, pln_type hole) {
   uint32_t own = pln_type_own_number(u->engine, hole);
   if (own < u->n_holes && u->holes[own].type == hole)
@@ -82,7 +83,7 @@ static bool is_hole(const pln_unifier *u, pln_type type) {
   return pln_type_get_kind(u->engine, type) == PLN_TYPE_HOLE;
 }
 
-/* The root of a hole; a user's hole gets its row when it is first met. */
+/* The root of a hole; a user's hole gets a row at its first occurrence. */
 static pln_status find_root(pln_unifier *u, pln_type hole, uint32_t *root) {
   uint32_t row = hole_row_of(u, hole);
   if (row == PLN_NONE)
@@ -101,7 +102,7 @@ pln_type pln_unifier_find(pln_unifier *u, pln_type type) {
 
 /* ----------------------------------------------------------------- waiting */
 
-/* Puts a list behind another. */
+/* Appends a list to another. */
 static void move_waiting(pln_unifier *u, pln_hole_row *from, uint32_t *to_first,
                          uint32_t *to_last) {
   if (!from->first_waiting)
@@ -149,7 +150,7 @@ static void set_term(pln_unifier *u, uint32_t root, pln_type term) {
 
 /* ----------------------------------------------------------------- leaves */
 
-/* Dims that can be equal give one that both may be. */
+/* Two dims that may be equal give a dim that is consistent with both. */
 static bool unify_dim(pln_engine *e, pln_dim a, pln_dim b, pln_dim *out) {
   (void)e;
   *out = a == b ? a : PLN_DIM_UNKNOWN;
@@ -173,7 +174,7 @@ static pln_status unify_ranked(pln_unifier *u, pln_dtype dtype, pln_type a,
   return status;
 }
 
-/* A dtype that is not known is like a hole; a rank that is not is like `?`. */
+/* An unknown dtype behaves like a hole; an unknown rank behaves like `?`. */
 static pln_status unify_tensors(pln_unifier *u, pln_type a, pln_type b,
                                 pln_type *out) {
   pln_engine *e = u->engine;
@@ -221,12 +222,12 @@ static pln_status refuse_unification(pln_unifier *u, pln_type a, pln_type b) {
   return PLN_OK;
 }
 
-/* Two open holes, or an open one and a type, become one; when both are known,
- * a frame is opened for what they are. */
+/* Links two unknown holes, or an unknown hole and a known one. If both are
+ * known, opens a frame for their terms. */
 static pln_status unify_holes(pln_unifier *u, uint32_t a, uint32_t b) {
   if (a == b)
     return push_unified_part(u, u->holes[a].type);
-  /* Users' holes stay visible in what is resolved. */
+  /* Users' holes stay visible in resolved types. */
   bool keep_a = !pln_type_is_own_hole(u->engine, u->holes[a].type);
   uint32_t from = keep_a ? b : a, to = keep_a ? a : b;
   pln_type p = u->holes[from].term, q = u->holes[to].term;
@@ -263,8 +264,8 @@ static uint64_t pair_key(pln_type a, pln_type b) {
   return (uint64_t)a << 32 | b;
 }
 
-/* `a` with the names of b's type parameters; with holes in place of its own
- * when it has more of them: which one is which shows by their use. */
+/* `a` with its type parameters renamed to b's. If it has more of them, they
+ * become holes, and unification determines their correspondence. */
 static pln_status rename_vars(pln_unifier *u, pln_type b, pln_type *a) {
   pln_engine *e = u->engine;
   uint32_t n = pln_type_n_vars(e, *a), m = pln_type_n_vars(e, b);
@@ -301,7 +302,7 @@ static bool types_unify_trivially(const pln_engine *e, pln_type a, pln_type b) {
   case PLN_TYPE_VAR:
   case PLN_TYPE_OPAQUE:
   case PLN_TYPE_GLOBAL_VAR:
-  case PLN_TYPE_PRIM: return false; /* equal ones are the same number */
+  case PLN_TYPE_PRIM: return false; /* equal types have equal ids */
   case PLN_TYPE_RELATION:
     return pln_type_attrs(e, a) == pln_type_attrs(e, b) &&
            pln_type_number(e, a) == pln_type_number(e, b);
@@ -322,7 +323,7 @@ static bool types_unify_trivially(const pln_engine *e, pln_type a, pln_type b) {
   return true;
 }
 
-/* Opens a frame for two composite types, or answers from the table. */
+/* Opens a frame for two composite types, or finds the result in the table. */
 static pln_status unify_composite(pln_unifier *u, pln_type a, pln_type b) {
   if (!types_unify_trivially(u->engine, a, b))
     return refuse_unification(u, a, b);
@@ -359,7 +360,7 @@ static pln_status unify_pair(pln_unifier *u, pln_type a, pln_type b) {
   return u->conflict ? refuse_unification(u, a, b) : push_unified_part(u, both);
 }
 
-/* Parts that are unified: all but type parameters. */
+/* Number of parts to unify: all but the type parameters. */
 static uint32_t n_pairs(const pln_engine *e, pln_type type) {
   return pln_type_n_parts(e, type) + pln_type_n_constraints(e, type);
 }
@@ -411,8 +412,8 @@ static pln_status unify_next_frame(pln_unifier *u) {
   return unify_pair(u, pair_part(e, top->as, i), pair_part(e, top->b, i));
 }
 
-/* Pairs that were begun when a conflict was found are begun no more, and holes
- * that contradict each other are two again. */
+/* After a conflict, closes the open pairs and separates holes whose terms
+ * contradict each other. */
 static pln_status give_up(pln_unifier *u) {
   for (uint32_t i = u->n_frames; i-- > 0;) {
     const pln_unify_frame *f = &u->frames[i];
@@ -456,7 +457,7 @@ static pln_status resolve_image(void *ud, pln_type type, pln_type *out,
   return PLN_OK;
 }
 
-/* What is known for good is not resolved again. */
+/* Remembers the resolved term once nothing more can be learnt. */
 static void resolve_leave(void *ud, pln_type type, pln_type image) {
   pln_unifier *u = ud;
   uint32_t row = is_hole(u, type) ? hole_row_of(u, type) : PLN_NONE;
@@ -467,7 +468,7 @@ static void resolve_leave(void *ud, pln_type type, pln_type image) {
 
 void pln_unifier_freeze(pln_unifier *u) {
   pln_type_substitution_reset(
-      &u->resolving); /* what was said when less was known */
+      &u->resolving); /* images from before are outdated */
   u->settled = true;
 }
 
@@ -496,7 +497,8 @@ pln_status pln_unifier_resolve(pln_unifier *u, pln_type type, pln_type *out,
 
 /* ----------------------------------------------------------------- opening */
 
-/* Beyond so many incomplete parts of one type the rest stays incomplete. */
+/* At most this many incomplete parts of one type get holes; the others stay
+ * incomplete. */
 enum { MOST_OPENED = 4096 };
 
 typedef struct hole_opening {

@@ -1,9 +1,9 @@
-/* type/visit.c: visits of a type's parts: each distinct type once, parts before
- * what is made of them; and types rebuilt from changed parts.
+/* type/visit.c: visits the parts of a type, each distinct type once, parts
+ * before the whole; and rebuilds types from changed parts.
  *
- * Analyses, visitors and mutators call it. What holds: types nest as deep as
- * they like, the stack is explicit; what was visited stays visited until the
- * walker is freed. */
+ * Called by analyses, visitors and mutators. The stack is explicit, because
+ * types nest to any depth. Visited types stay visited until the walker is
+ * freed. */
 
 #include "ir/type/type.h"
 
@@ -135,7 +135,7 @@ void pln_type_mutator_free(pln_type_mutator *m) {
   pln_mem_free(e, m, sizeof *m);
 }
 
-/* The type of its parts' images. */
+/* The type rebuilt from the images of its parts. */
 static pln_status with_images(pln_type_mutator *m, pln_type type,
                               pln_type *out) {
   pln_engine *e = m->walker.engine;

@@ -1,21 +1,20 @@
-/* borrow.c: what a child engine works on: tensors, graphs and modules of its
- * own over its parent's arrays and data.
+/* borrow.c: gives a child engine its own tensor, graph and module headers over
+ * its parent's arrays and data, so that reference counts belong to the child.
  *
- * Called by pass/parallel/child_engine.c and attrs.c. What always holds:
- * nothing of the parent is written, its reference counts of graphs, tensors and
- * modules least of all; a borrowed thing lives no longer than the parent's one
- * does. Counts of files, which are few, are atomic. */
+ * Called by pass/parallel/child_engine.c and attrs.c. Invariants: nothing of
+ * the parent is written, in particular no reference count of a graph, tensor or
+ * module; a borrowed object does not outlive the original. Reference counts of
+ * files, which are few, are atomic. */
 
 #include "ir/worker/child_engine.h"
 
-/* All tensors that were lent, and one table of origins for each of the
- * parent's. */
+/* All borrowed tensors, and one table of origins per table of the parent. */
 typedef struct pln_borrowed {
   pln_parent_counts counts;
   pln_arena tensors;
   uint32_t n_externals, cap_externals;
   pln_tensor **externals; /* those that may have opened a file */
-  pln_idmap *origins_at;  /* address -> place + 1 */
+  pln_idmap *origins_at;  /* address -> index + 1 */
   uint32_t n_origins, cap_origins;
   pln_origins **origins; /* retained */
 } pln_borrowed;
@@ -68,7 +67,7 @@ static pln_status note_external(pln_borrowed *l, pln_engine *child,
   return PLN_OK;
 }
 
-/* Freed with all others; the file is the parent's tensor's. */
+/* Freed with all others. The file belongs to the parent's tensor. */
 pln_status pln_borrow_tensor(pln_engine *child, const pln_tensor *tensor,
                              pln_tensor **out) {
   size_t size = sizeof *tensor + tensor->rank * sizeof *tensor->dims;
@@ -116,7 +115,7 @@ pln_status pln_borrow_tensors(pln_engine *child, pln_graph *to) {
   return PLN_OK;
 }
 
-/* The arrays stay the parent's. */
+/* The arrays remain the parent's. */
 pln_status pln_borrow_graph(pln_engine *child, const pln_graph *graph,
                             pln_graph **out) {
   pln_graph *g = NULL;

@@ -1,10 +1,11 @@
-/* merge.c: brings home what a child engine made: its records are interned in
- * the parent, its graphs and tensors change their owner where they lie.
+/* merge.c: merges the results of a child engine into its parent. Records are
+ * interned again in the parent; graphs and tensors keep their memory and change
+ * owner.
  *
- * Called by pass/parallel/child_engine.c, when no child works any more. What
- * always holds: all that may fail comes first; taking a graph over needs no
- * memory. Records are brought in the order in which they were made, so each
- * one's parts are there before it. */
+ * Called by pass/parallel/child_engine.c after all workers have stopped.
+ * Invariants: everything that may fail comes first; transferring a graph needs
+ * no memory. Records are merged in the order in which they were made, so the
+ * parts of a record are merged before it. */
 
 #include "ir/infer/digest.h"
 #include "ir/intern_tables.h"
@@ -33,8 +34,8 @@ static pln_status merge_symbols(pln_merge *j) {
   return PLN_OK;
 }
 
-/* Types name attributes, and attributes types: each goes on as far as what it
- * names is there. The oldest of those that are left is always ready. */
+/* Types refer to attributes and attributes to types, so the two tables are
+ * merged in turns. The oldest unmerged record is always ready. */
 static pln_status merge_types_and_attrs(pln_merge *j) {
   uint32_t n_types = pln_types_total(j->child) - j->types.below;
   uint32_t n_attrs = pln_attrs_total(j->child) - j->attrs.below;
@@ -51,7 +52,7 @@ static pln_status merge_types_and_attrs(pln_merge *j) {
   return PLN_OK;
 }
 
-/* Numbers that were counted up on both sides. */
+/* Counters that both sides incremented. */
 static pln_status shift(pln_engine *parent, uint32_t *number, uint32_t below,
                         uint32_t now, pln_merge_offset *out) {
   uint32_t made = now - below;
@@ -92,7 +93,7 @@ static void free_map(pln_merge *j, pln_merge_map *map) {
 }
 
 void pln_merge_end(pln_merge *j) {
-  if (!j->parent) /* it never began */
+  if (!j->parent) /* merging never began */
     return;
   free_map(j, &j->symbols);
   free_map(j, &j->dims);
@@ -104,7 +105,8 @@ void pln_merge_end(pln_merge *j) {
 
 /* ----------------------------------------------------------------- origins */
 
-/* The number of an origin in the table that its own rows and steps went to. */
+/* The merged number of an origin of a table whose rows and steps were
+ * appended. */
 static uint32_t shifted_step(const pln_origins *o, uint32_t origin) {
   bool step = origin & PLN_ORIGIN_STEP;
   if (!o->base ||
@@ -133,7 +135,7 @@ static pln_origin merged_origin(const pln_merge *j, const pln_origins *o,
   return row;
 }
 
-/* Equal steps do not become one: their numbers shift all alike. */
+/* Equal steps are not merged, so that all numbers shift by the same offset. */
 static pln_status merge_steps(const pln_merge *j, pln_origins *o) {
   for (uint32_t i = o->steps_below; i < o->n_steps; i++) {
     pln_origin_step step = o->steps[i - o->steps_below];
@@ -159,7 +161,7 @@ pln_status pln_merge_origins(pln_merge *j, pln_origins *o) {
   return merge_steps(j, o);
 }
 
-/* A table that the child began by itself. */
+/* A table that the child made itself. */
 static void adopt_origins(const pln_merge *j, pln_origins *o) {
   for (uint32_t i = 0; i < o->count; i++)
     o->rows[i] = merged_origin(j, o, &o->rows[i]);
@@ -177,7 +179,7 @@ static void adopt_origins(const pln_merge *j, pln_origins *o) {
   o->engine = j->parent;
 }
 
-/* The rows of a graph that has its child's table over its parent's. */
+/* Rebases the rows of a graph from the child's table to its parent's. */
 static void rebase_origins(pln_graph *g) {
   pln_origins *o = g->origins;
   for (pln_ref i = 0; i < g->n_nodes; i++)
@@ -208,7 +210,7 @@ static void adopt_tensor(const pln_merge *j, pln_tensor *t) {
   t->engine = j->parent;
 }
 
-/* Whom a view of the child's view borrows from, in the parent. */
+/* Makes a view of a borrowed tensor a view of the parent's tensor. */
 static void end_borrowing(const pln_merge *j, pln_tensor *t) {
   pln_tensor *lender = t->lender;
   if (!lender || lender->engine != j->child)
@@ -282,8 +284,8 @@ static void adopt_arrays(const pln_merge *j, const pln_graph *g) {
     pln_mem_move_account(j->parent, j->child, sizes[i]);
 }
 
-/* Digests are made of the numbers of types, which are others in the parent:
- * those that hold are made again. */
+/* Digests contain type ids, which change in the merge. Valid digests are
+ * computed again. */
 static void forget_stale(pln_graph *g) {
   for (pln_ref i = 0; i < g->n_nodes; i++)
     if (!pln_type_digest_matches(g, i))
@@ -302,7 +304,7 @@ pln_graph *pln_merge_graph(const pln_merge *j, pln_graph *g) {
     pln_graph_release(g);
     return parent_graph;
   }
-  if (g->engine != j->child) /* it was brought home before */
+  if (g->engine != j->child) /* it was merged before */
     return g;
   forget_stale(g);
   for (pln_ref i = 0; i < g->n_nodes; i++) {
