@@ -440,7 +440,7 @@ static int push_node_text(lua_State *L, const pln_print_options *options) {
   return 1;
 }
 
-/* tostring(node): its text, without large constants */
+/* tostring(node): its text, without the metadata section */
 static int node_tostring(lua_State *L) {
   pln_print_options options = {.no_metadata = true};
   return push_node_text(L, &options);

@@ -15,8 +15,8 @@ typedef struct pln_weight {
   const int64_t *dims;
   size_t count, bytes; /* of the dense tensor */
   bool splat;
-  bool filled;      /* may be unaligned; a splat has one element */
-  const void *data; /* perhaps unaligned; of a splat one element */
+  bool filled;      /* a ConstantOfShape */
+  const void *data; /* may be unaligned; a splat has one element */
 } pln_weight;
 
 /* Returns false if the node is no such constant or its data cannot be read. */
