@@ -1,17 +1,16 @@
-/* argument.c: checks of arguments, and errors of wrong usage.
+/* argument.c: argument checks and usage errors.
  *
- * They stand in for those of Lua's auxiliary library in all files of the
- * binding (binding.h). Those name the line that called the C function, which
- * is mostly a line of the library's own scripts; these name the line of the
- * user's script that called the library, and the function that was called
- * there. */
+ * Replaces the luaL_check... functions in all files of the binding (binding.h).
+ * Those name the line that called the C function, which is usually a line of
+ * the library's own scripts. These name the line of the user's script that
+ * called the library, and the library function that it called. */
 
 #include <string.h>
 
 #include "lua/binding.h"
 
-/* "deploy.lua:7: ", or nothing when no script called the C function: the
- * engine did.  [-0, +1] */
+/* Pushes "deploy.lua:7: ", or "" if the engine called, not a script.  [-0,
+ * +1] */
 static void push_where(lua_State *L) {
   lua_Debug ar;
   bool by_script =
@@ -32,7 +31,8 @@ int pln_lua_misuse(lua_State *L, const char *format, ...) {
   return lua_error(L);
 }
 
-/* An argument of the C function itself: as luaL_argerror tells it. */
+/* Reports an error in an argument of the C function itself, like
+ * luaL_argerror. */
 static int own_argument(lua_State *L, int arg, const char *reason) {
   lua_Debug ar = {.name = NULL, .namewhat = ""};
   if (lua_getstack(L, 0, &ar))
@@ -44,8 +44,8 @@ static int own_argument(lua_State *L, int arg, const char *reason) {
   return pln_lua_misuse(L, "bad argument #%d to '%s' (%s)", arg, name, reason);
 }
 
-/* What the function at a level is called where it is called; NULL: unknown, as
- * behind a tail call. A C function that is found in its place is pcall's. */
+/* The name of the function at a level, as its call site spells it; NULL if
+ * unknown, as after a tail call. A C function found there is pcall. */
 static const char *name_at(lua_State *L, int level) {
   lua_Debug ar;
   if (!lua_getstack(L, level, &ar))
@@ -54,8 +54,8 @@ static const char *name_at(lua_State *L, int level) {
   return ar.istailcall || (level > 0 && ar.what[0] == 'C') ? NULL : ar.name;
 }
 
-/* Between the user's line and the C function are the library's scripts: the
- * number of the argument is theirs. */
+/* If library scripts lie between the user's line and the C function, the
+ * argument's number is counted in the user's call. */
 int pln_lua_bad_argument(lua_State *L, int arg, const char *reason) {
   lua_Debug ar;
   int level = pln_lua_caller(L, &ar) - 1;

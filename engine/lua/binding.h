@@ -1,12 +1,14 @@
-/* binding.h: what the files of the Lua binding share.
+/* binding.h: shared declarations of the Lua binding.
  *
- * Three rules keep a raised Lua error (a longjmp) away from engine memory:
- *   1. a C object is made into a box that is already on the stack and has its
- *      metatable; the box's __gc releases it;
- *   2. arguments are read before the engine is called;
- *   3. the engine calls Lua only through pln_lua_protect, whose body does all
- *      that can raise: pushing arguments, the call, reading the answer.
- * Stack effects are given as [-popped, +pushed]. */
+ * A "box" is a full userdata that owns one C object. Three rules keep a raised
+ * Lua error (a longjmp) from leaking or corrupting engine memory:
+ *     1. a C object is created directly into a box that is already on the stack
+ *        and has its metatable; the box's __gc releases it;
+ *     2. all arguments are read before the engine is called;
+ *     3. the engine calls Lua only through pln_lua_protect, whose body does all
+ *        that can raise: pushing arguments, the call, reading the answer.
+ *
+ * Stack effects are written [-popped, +pushed]. */
 
 #ifndef PLN_LUA_BINDING_H
 #define PLN_LUA_BINDING_H
@@ -30,36 +32,39 @@
 
 /* ------------------------------------------------------------------- state */
 
-/* One a Lua state; upvalue 1 of every function of the binding. */
+/* One per Lua state; upvalue 1 of every function of the binding. */
 typedef struct pln_lua {
   pln_engine *engine;          /* NULL once the state is closing */
-  lua_State *L;                /* the thread that called in last */
-  int depth;                   /* callbacks under way */
-  lua_State *body;             /* the thread of the innermost of them */
-  lua_CFunction pcall, xpcall; /* Lua's; NULL: not known */
-  /* Where constructors append: the builder of the running rewrite or pass,
-   * or NULL for the floating one. `free` skips rewrites. */
+  lua_State *L;                /* the thread that called the binding last */
+  int depth;                   /* number of active callbacks */
+  lua_State *body;             /* the thread of the innermost callback */
+  lua_CFunction pcall, xpcall; /* Lua's own; NULL: unknown */
+  /* Where constructors append: the builder of the running rewrite or pass, or
+   * NULL for the floating one. `free` is the same without rewrites: where
+   * constructors append that always build freely. */
   struct pln_lua_graph *target;
   struct pln_lua_graph *free;
   struct pln_lua_rewriting *rewriting; /* the innermost running mutator */
   pln_pass_run *run;                   /* the innermost running Lua pass */
-  pln_context_stack *stack;            /* in use; NULL: the main thread's */
-  size_t collect_at;         /* bytes of the engine that start a collection */
-  double seconds;            /* that passes written in Lua have taken */
-  bool quiet;                /* a failure is being told: stops wait */
-  void (*on_stop)(void *ud); /* the host's; called by handlers of signals */
+  pln_context_stack *stack; /* the current one; NULL: the main thread's */
+  size_t collect_at; /* engine bytes at which the next Lua collection starts */
+  double seconds;    /* total time spent in passes written in Lua */
+  bool quiet; /* a failure is being reported: stop requests are postponed */
+  void (*on_stop)(void *ud); /* set by the host; called by signal handlers */
   void *stop_ud;
-  lua_Alloc alloc; /* the host's, while Lua's memory is counted */
+  lua_Alloc
+      alloc; /* set by the host, saved while Lua's memory counts for a limit */
   void *alloc_ud;
-  lua_State *holder; /* runs a script for its passes: none is applied */
+  lua_State *holder; /* the thread that runs a script only to define its passes;
+                        applying a pass ends the script */
   struct pln_lua_worker_state
-      *worker_state; /* in another thread: what it is for (pass/pass_clone.c) */
+      *worker_state; /* in a worker's state: see pass/pass_clone.c */
 } pln_lua;
 
-/* Tables kept in the registry under the addresses of these bytes. */
+/* Registry keys: the addresses of these bytes. Each holds a table. */
 typedef struct pln_lua_keys {
   char unique;    /* C pointer -> its box; weak values */
-  char anchors;   /* C pointer -> value, while the engine needs it */
+  char anchors;   /* C pointer -> value that the engine needs */
   char callbacks; /* ud of a pass or instrument -> function or table */
   char interned;  /* types and attributes by number; weak values */
   char ops;       /* operator number -> Op */
@@ -68,98 +73,106 @@ typedef struct pln_lua_keys {
   char parked;    /* the error that a callback raised */
   char library;   /* sources of the library's own scripts */
   char stacks;    /* coroutine -> its stack of contexts; weak keys */
-  char rebuild;   /* the function given to mutators */
-  char failed;    /* the function that is told of failed applications */
+  char rebuild;   /* the function `rebuild` given to mutators */
+  char failed;    /* callback for failed pass applications */
 } pln_lua_keys;
 extern const pln_lua_keys pln_lua_key;
 
-/* The string at `arg` as a symbol of the engine. */
+/* The string argument as a symbol of the engine. */
 pln_symbol pln_lua_check_symbol(lua_State *L, pln_lua *b, int arg);
 /* The state of the running function; raises once the engine is gone. */
 pln_lua *pln_lua_state_of(lua_State *L);
 /* Pushes one of the tables above.  [-0, +1] */
 void pln_lua_table(lua_State *L, const char *key);
-/* Keeps the value on top under `pointer` in the table `key`.  [-1, +0] */
+/* table[pointer] = the value on top, in the table `key`.  [-1, +0] */
 void pln_lua_registry_set(lua_State *L, const char *key, const void *pointer);
-/* Forgets it; cannot raise. */
+/* Removes that entry. Cannot raise. */
 void pln_lua_forget(lua_State *L, const char *key, const void *pointer);
-/* Pushes what is kept, or nil.  [-0, +1] */
+/* Pushes that value, or nil.  [-0, +1] */
 int pln_lua_registry_get(lua_State *L, const char *key, const void *pointer);
 
-/* Makes the metatable `name`: `methods` in a table that `index` (NULL: plain)
- * gets as upvalue 2, the metatable itself as upvalue 3.  [-0, +0] */
+/* Makes the metatable `name`. `methods` go into a table; `index` (NULL: the
+ * table itself) is __index and gets that table as upvalue 2 and the metatable
+ * as upvalue 3.  [-0, +0] */
 void pln_lua_class(lua_State *L, const char *name, const luaL_Reg *methods,
                    const luaL_Reg *meta, lua_CFunction index);
-/* A userdata of a class with `uservalues`, zeroed.  [-0, +1] */
+/* Pushes a zeroed userdata of a class with `uservalues` user values.  [-0,
+ * +1] */
 void *pln_lua_userdata(lua_State *L, const char *name, size_t size,
                        int uservalues);
-/* The same for what holds much engine memory: collects garbage when there is
- * a lot of it. */
+/* The same for an object with much engine memory: runs the collector first when
+ * the engine's memory has grown much. */
 void *pln_lua_large_userdata(lua_State *L, const char *name, size_t size,
                              int uservalues);
-/* Replaces the new box on top, which owns `pointer`, by the earlier box of the
- * same pointer if there is one.  [-1, +1] */
+/* Replaces the new box on top by an older box of the same pointer, if there is
+ * one, so that objects compare by identity.  [-1, +1] */
 void pln_lua_unique(lua_State *L, const void *pointer);
 
-/* A finaliser of a script may run wherever Lua allocates, and may call the
- * library, which then clears its diagnostics and reports and frees what is
- * closed. So what is read of them is read in `body`, which gets a light
- * userdata `ud`: until it has returned no finaliser runs. Arguments that can be
- * closed (modules, passes, contexts, tensors) are checked behind the last
+/* Runs `body` with a light userdata `ud` while no finalizer can run.
+ *
+ * Lua may run a script's finalizer at any allocation. It may call the library,
+ * which clears diagnostics and reports and frees objects that it closes.
+ * Therefore diagnostics and reports are read inside `body`. Arguments that can
+ * be closed (modules, passes, contexts, tensors) are checked after the last
  * allocation before the engine is called.  [-0, +results] */
 void pln_lua_without_finalizers(lua_State *L, lua_CFunction body, void *ud,
                                 int results);
 
 /* ------------------------------------------------------------------ errors */
 
-/* What a failed call leaves to raise or return.  [-0, +1] */
+/* Pushes the error of a failed call: a Diag, or what a callback raised.  [-0,
+ * +1] */
 void pln_lua_push_failure(lua_State *L, pln_lua *b, pln_status status);
-/* The innermost line of a script that is not the library's: its level + 1; 0:
- * there is none. */
+/* Finds the innermost line of a user's script: its level + 1, or 0 if there is
+ * none. */
 int pln_lua_caller(lua_State *L, lua_Debug *ar);
-/* The lines of scripts from a level on, without those of the library: how many.
- * [-0, +1] */
+/* Pushes a traceback of users' scripts from `level` on. Returns the number of
+ * lines.  [-0, +1] */
 int pln_lua_push_traceback(lua_State *L, int level);
 int pln_lua_traceback(lua_State *L);
-/* Raises the error on top; core.raise. */
+/* Raises the error on top; core.raise is pln_lua_raise_value. */
 int pln_lua_raise_top(lua_State *L);
 int pln_lua_raise_value(lua_State *L);
-/* Raises the diagnostic of a failed call, or what a callback raised. */
+/* Raises the error of a failed call: its diagnostic, or what a callback
+ * raised. */
 int pln_lua_raise(lua_State *L, pln_lua *b, pln_status status);
 static inline void pln_lua_must(lua_State *L, pln_lua *b, pln_status status) {
   if (status != PLN_OK)
     pln_lua_raise(L, b, status);
 }
-/* nil and the diagnostic, for calls that are expected to fail.  [-0, +2] */
+/* Returns nil and the diagnostic, for calls that are expected to fail.  [-0,
+ * +2] */
 int pln_lua_fail(lua_State *L, pln_lua *b, pln_status status);
-/* The same, when one call may have reported several errors since `mark`: the
- * first, with the others as notes.  [-0, +2] */
+/* The same for a call that may have reported several errors since `mark`: the
+ * first one, with the others as notes.  [-0, +2] */
 int pln_lua_fail_first(lua_State *L, pln_lua *b, size_t mark,
                        pln_status status);
-/* Raises a diagnostic of the binding's own. */
+/* Raises a new Diag. */
 int pln_lua_error(lua_State *L, pln_status code, const char *format, ...)
     PLN_PRINTF(3, 4);
 bool pln_lua_is_diag(lua_State *L, int index);
-/* Runs `body` with a light userdata `ud` as its argument. What it raises is
- * parked: PLN_ERR_CALLBACK. The only way from the engine into Lua. */
+/* The only way from the engine into Lua. Calls `body` with a light userdata
+ * `ud`. An error is stored in the registry and PLN_ERR_CALLBACK is returned. */
 pln_status pln_lua_protect(pln_lua *b, lua_CFunction body, void *ud);
-/* Between the two Lua's memory counts for limit.memory, if there is one. */
+/* Between these calls Lua's memory counts for limit.memory, if that is set. */
 bool pln_lua_count_begin(lua_State *L, pln_lua *b);
 void pln_lua_count_end(lua_State *L, pln_lua *b, bool begun);
-/* At the outermost call: true, once, when memory was out; collects garbage. */
+/* After an outermost call failed for lack of memory: collects garbage and
+ * returns true, once. */
 bool pln_lua_retry(lua_State *L, pln_lua *b, pln_status status, int *tries);
-/* The diagnostics reported by the last call: { diag, ... }  [-0, +1] */
+/* Pushes the diagnostics of the last call: { diag, ... }  [-0, +1] */
 int pln_lua_diags(lua_State *L);
 int pln_lua_diag(lua_State *L);
-/* Marks the calling script as the library's: diagnostics name its caller. */
+/* Marks the calling script as part of the library: diagnostics then name the
+ * line of its caller. */
 int pln_lua_internal(lua_State *L);
 int pln_lua_is_internal(lua_State *L);
 
 /* --------------------------------------------------------------- arguments */
 
-/* argument.c: the checks of Lua's auxiliary library, whose messages name the
- * line outside of the library. They have its names here, so that none of the
- * others is called by habit. */
+/* argument.c: replacements of luaL_check... whose messages name the line of the
+ * user's script instead of a line of the library. The luaL functions are
+ * redefined below, so that nobody calls them by mistake. */
 int pln_lua_misuse(lua_State *L, const char *format, ...);
 int pln_lua_bad_argument(lua_State *L, int arg, const char *reason);
 int pln_lua_bad_type(lua_State *L, int arg, const char *wanted);
@@ -176,7 +189,7 @@ void *pln_lua_check_userdata(lua_State *L, int arg, const char *class);
 int pln_lua_check_option(lua_State *L, int arg, const char *otherwise,
                          const char *const names[]);
 
-/* Keys of a table of options that are none of `names` are errors. */
+/* Raises if the table of options at `arg` has a key that is not in `names`. */
 void pln_lua_known_keys(lua_State *L, int arg, const char *what,
                         const char *const *names, uint32_t n);
 
@@ -196,159 +209,165 @@ void pln_lua_known_keys(lua_State *L, int arg, const char *what,
 
 /* -------------------------------------------------------------------- text */
 
-/* A growing text that the collector releases.  [-0, +1] */
+/* Pushes a box with a growing text.  [-0, +1] */
 pln_buffer *pln_lua_text(lua_State *L, pln_lua *b);
-/* Replaces that box on top by its text.  [-1, +1] */
+/* Replaces that box on top by its text as a Lua string.  [-1, +1] */
 void pln_lua_text_done(lua_State *L);
-/* The options of mod:text(options) and node:text(options), a table or nothing.
- */
+/* Reads the options of mod:text(options) and node:text(options): a table or
+ * nil. */
 pln_print_options pln_lua_text_options(lua_State *L, int arg);
 
 /* ----------------------------------------------------------- graphs, nodes */
 
 typedef enum pln_lua_graph_kind {
   PLN_LUA_SEALED,   /* a sealed graph, retained */
-  PLN_LUA_FLOATING, /* the builder of scripts */
+  PLN_LUA_FLOATING, /* the scripts' floating builder */
   PLN_LUA_PASSING,  /* the builder of a running pass */
-  PLN_LUA_SCOPED,   /* a Builder of a script */
+  PLN_LUA_SCOPED,   /* a Builder object of a script */
   PLN_LUA_REWRITING /* the builder of a running rewrite, borrowed */
 } pln_lua_graph_kind;
 
-/* User values: 1 handles by ref (weak), 2 sealed copies by ref (weak). */
+/* A box of a graph. User values: 1 handles by node (weak), 2 sealed copies by
+ * node (weak). */
 typedef struct pln_lua_graph {
   pln_lua *state;
   pln_lua_graph_kind kind;
   pln_graph *graph;     /* SEALED */
-  pln_builder *builder; /* FLOATING, PASSING, SCOPED; NULL once it ended */
-  pln_rewrite *rewrite; /* REWRITING; NULL once it ended */
-  int lets;             /* SEALED: 0 not counted yet, 1 none, 2 some */
-  uint32_t compact_at;  /* FLOATING: so many nodes start a compaction */
+  pln_builder *builder; /* FLOATING, PASSING, SCOPED; NULL once it has ended */
+  pln_rewrite *rewrite; /* REWRITING; NULL once it has ended */
+  int lets;            /* SEALED: whether it has lets; 0 unknown, 1 no, 2 yes */
+  uint32_t compact_at; /* FLOATING: number of nodes that starts a compaction */
 } pln_lua_graph;
 
-/* User value 1: the graph. A view: owns nothing. */
+/* A handle of a node. User value 1: the graph's box. Owns nothing. */
 typedef struct pln_lua_node {
   pln_lua_graph *graph;
   pln_ref ref;
 } pln_lua_node;
 
-/* The builder of a box that is no sealed graph. Asking a rewrite for it says
- * that something will change: not to be called before it is so. */
+/* The builder of a box that is not SEALED. For a rewrite, the first call begins
+ * the copy of the graph, so call it only when something will change. */
 pln_builder *pln_lua_builder(lua_State *L, pln_lua *b, pln_lua_graph *slot);
-/* Raises when the graph has gone. */
+/* Raises if the builder or rewrite has ended. */
 const pln_graph *pln_lua_graph_of(lua_State *L, const pln_lua_graph *slot);
-/* Pushes a new empty box; the box of a sealed graph, retained; where
- * constructors append; where free constructors append.  [-0, +1] */
+/* Push, in order: a new empty box; the box of a sealed graph, which it retains;
+ * the graph where constructors append; the graph where constructors append that
+ * build freely.  [-0, +1] */
 pln_lua_graph *pln_lua_new_graph(lua_State *L, pln_lua *b,
                                  pln_lua_graph_kind kind);
 pln_lua_graph *pln_lua_push_graph(lua_State *L, pln_lua *b,
                                   const pln_graph *graph);
 pln_lua_graph *pln_lua_push_target(lua_State *L, pln_lua *b);
 pln_lua_graph *pln_lua_push_free(lua_State *L, pln_lua *b);
-/* graph/compact.c: drops what was built freely and no handle leads to any more,
- * when there is much of it. Handles stay what they are. Called where nobody
- * holds the number of a node: before a constructor reads its operands. */
+/* graph/compact.c: drops floating nodes that no handle reaches, once there are
+ * many of them. Handles stay valid. Node numbers change, so it is called only
+ * before a constructor reads its operands. */
 void pln_lua_compact(lua_State *L, pln_lua *b);
 /* An empty table with weak values.  [-0, +1] */
 void pln_lua_new_weak(lua_State *L);
-/* Whether a function of the binding runs below the running one. */
+/* Returns true if another function of the binding is running below this one. */
 bool pln_lua_is_nested(lua_State *L);
-/* Ends a builder's box: its handles are stale from here on. Cannot raise. */
+/* Ends a builder's box: its handles become stale. Cannot raise. */
 void pln_lua_end_graph(pln_lua_graph *slot);
-/* The handle of a node of the graph box at `graph`.  [-0, +1] */
+/* Pushes the handle of a node of the graph box at `graph`.  [-0, +1] */
 void pln_lua_push_node(lua_State *L, int graph, pln_ref ref);
-/* The root of a sealed graph.  [-0, +1] */
+/* Pushes the root of a sealed graph.  [-0, +1] */
 void pln_lua_push_root(lua_State *L, pln_lua *b, const pln_graph *graph);
-/* A handle, not stale; NULL when the value is no handle. */
+/* The handle at `arg`; NULL if the value is not one. Raises if it is stale. */
 pln_lua_node *pln_lua_check_node(lua_State *L, int arg);
 pln_lua_node *pln_lua_test_node(lua_State *L, int arg);
-/* A Function or a PrimFunc. */
+/* Returns true for a Function or a PrimFunc. */
 bool pln_lua_is_function(lua_State *L, const pln_lua_node *node);
-/* Pushes the box of a sealed graph whose root is the node.  [-0, +1] */
+/* Pushes the box of a sealed graph whose root is the node at `node`.  [-0,
+ * +1] */
 pln_lua_graph *pln_lua_push_rooted(lua_State *L, pln_lua *b, int node);
-/* Pushes the box of the sealed graph in which the node is *ref: its own, or a
- * copy.  [-0, +1] */
+/* Pushes the box of a sealed graph that contains the node, as *ref: its own
+ * graph, or a sealed copy.  [-0, +1] */
 pln_lua_graph *pln_lua_push_sealed_graph_of(lua_State *L, pln_lua *b, int node,
                                             pln_ref *ref);
 /* "TensorType", "TypeVar", ...: the keys of visitors and mutators. */
 const char *pln_lua_type_kind(pln_type_kind kind);
-/* The node of `to` that a value stands for: a handle (imported if foreign), a
- * number or boolean (a constant of `dtype`), a tensor, nil (Absent). */
+/* Converts a value to a node of `to`: a handle (imported if it belongs to
+ * another graph), a number or boolean (a constant of `dtype`), a tensor, or nil
+ * (Absent). */
 pln_ref pln_lua_operand(lua_State *L, pln_lua *b, pln_lua_graph *to, int arg,
                         pln_dtype dtype);
-/* The first dtype of the handles at first .. last, else NONE. */
+/* The first dtype of the handles at first .. last, or NONE. */
 pln_dtype pln_lua_dtype_of(lua_State *L, int first, int last);
 
 /* --------------------------------------------------------- values by class */
 
 void pln_lua_push_type(lua_State *L, pln_lua *b, pln_type type);
-/* A Type, or its text. */
+/* The Type at `arg`, or the type that its text parses to. */
 pln_type pln_lua_check_type(lua_State *L, pln_lua *b, int arg);
 pln_dtype pln_lua_check_dtype(lua_State *L, int arg, pln_dtype fallback);
-/* An integer, "?" or the expression's text.  [-0, +1] */
+/* Pushes an integer, "?" or the text of a symbolic dim.  [-0, +1] */
 void pln_lua_push_dim(lua_State *L, pln_lua *b, pln_dim dim);
 
 void pln_lua_push_attrs(lua_State *L, pln_lua *b, pln_attrs attrs);
-/* A table or Attrs; nil is empty. Leaves scratch values on the stack. */
+/* Reads a table or Attrs; nil is empty. Leaves scratch values on the stack. */
 pln_attrs pln_lua_check_attrs(lua_State *L, pln_lua *b, int arg);
-/* The same of an operator's call, by its schema. Where a name in a table is
- * Relay's alone, *relay is true and the table says what text would: what it
- * does not say is Relay's default. */
+/* The same for a call of an operator, checked against its schema. *relay is
+ * true if the table has a name that only Relay's schema has; then missing
+ * attributes take Relay's defaults. */
 pln_attrs pln_lua_check_op_attrs(lua_State *L, pln_lua *b, int arg, pln_op op,
                                  bool *relay);
 void pln_lua_push_attr(lua_State *L, pln_lua *b, const pln_attr *attr);
 
 void pln_lua_push_op(lua_State *L, pln_lua *b, pln_op op);
-/* An Op or a name. */
+/* The Op at `arg`, or the operator of that name. */
 pln_op pln_lua_check_op(lua_State *L, pln_lua *b, int arg);
 
-/* An empty box, to be filled.  [-0, +1] */
+/* Pushes an empty box of a tensor.  [-0, +1] */
 pln_tensor **pln_lua_new_tensor(lua_State *L);
 void pln_lua_push_tensor(lua_State *L, const pln_tensor *tensor);
 pln_tensor *pln_lua_check_tensor(lua_State *L, int arg);
-/* A table of dims, into room for so many: their number. */
+/* Reads a table of dims into an array of that size; returns their number. */
 enum { PLN_LUA_MAX_RANK = 32 };
 uint32_t pln_lua_check_dims(lua_State *L, int arg, int64_t *dims);
-/* Arguments `arg` and `arg` + 1 of a constructor: dims and dtype, in either
- * order; the rank. `fallback` is the dtype when none is given. */
+/* Reads arguments `arg` and `arg` + 1 of a constructor, dims and dtype in
+ * either order. Returns the rank. `fallback` is the dtype if none is given. */
 uint32_t pln_lua_check_dims_dtype(lua_State *L, int arg, pln_dtype fallback,
                                   int64_t *dims, pln_dtype *dtype);
 pln_tensor *pln_lua_test_tensor(lua_State *L, int arg);
-/* Pushes the tensor that a value stands for: a tensor, number, boolean, string
- * or nested table. NONE: the values' own dtype.  [-0, +1] */
+/* Pushes the tensor that a value converts to: a tensor, number, boolean, string
+ * or nested table. dtype NONE: decided by the values.  [-0, +1] */
 pln_tensor *pln_lua_to_tensor(lua_State *L, pln_lua *b, int arg,
                               pln_dtype dtype);
 
-/* Data that the box releases when it is collected, at the latest. */
+/* Runtime values in a box, which releases them when it is collected or
+ * sooner. */
 typedef struct pln_lua_runtime_values {
   pln_engine *engine;
   uint32_t count;
   pln_runtime_value items[];
 } pln_lua_runtime_values;
-/* A box of `n` data that are not computed.  [-0, +1] */
+/* Pushes a box of `n` runtime values that are not set.  [-0, +1] */
 pln_lua_runtime_values *pln_lua_push_runtime_values(lua_State *L, pln_lua *b,
                                                     uint32_t n);
 void pln_lua_release_runtime_values(pln_lua_runtime_values *slot);
-/* The value at `arg`, of which `type` (0: any) tells whether it is a
+/* Reads the value at `arg`. `type` (0: any) tells whether a table is a
  * sequence.  [-0, +0] */
 void pln_lua_read_runtime_value(lua_State *L, pln_lua *b, int arg,
                                 pln_type type, pln_runtime_value *out);
-/* A Tensor, a table of them, or nil.  [-0, +1] */
+/* Pushes a Tensor, a table of them, or nil.  [-0, +1] */
 void pln_lua_push_runtime_value(lua_State *L, const pln_runtime_value *value);
 
 pln_module **pln_lua_new_module(lua_State *L);
 void pln_lua_push_module(lua_State *L, const pln_module *module);
 pln_module *pln_lua_check_module(lua_State *L, int arg);
 pln_module *pln_lua_test_module(lua_State *L, int arg);
-/* The same as check, kept alive by a box: a finaliser may close that at `arg`
- * while the module is read.  [-0, +1] */
+/* The Module at `arg`, retained by a box of its own, so that a finalizer that
+ * closes the argument does not free it.  [-0, +1] */
 pln_module *pln_lua_pin_module(lua_State *L, int arg);
-/* module/functions.c: mod.functions, a view; what pairs returns for a module or
- * a view at 1.  [-0, +1]  [-0, +2] */
+/* module/functions.c: push mod.functions, a view  [-0, +1]; push what pairs
+ * returns for the module or view at 1  [-0, +2]. */
 int pln_lua_push_functions(lua_State *L, const pln_module *module);
 int pln_lua_pairs_of_functions(lua_State *L, const pln_module *module);
-/* A table of functions at `arg`; a view there becomes one.  [-0, +0] */
+/* Checks a table of functions at `arg`; replaces a view there by a table.  [-0,
+ * +0] */
 void pln_lua_check_functions(lua_State *L, int arg);
-/* type/adt.c: mod.types, mod:with_type.  [-0, +1] */
+/* type/adt.c: mod.types and mod:with_type.  [-0, +1] */
 int pln_lua_push_definitions(lua_State *L, pln_lua *b,
                              const pln_module *module);
 int pln_lua_module_with_type(lua_State *L);
@@ -357,69 +376,71 @@ void pln_lua_push_pass(lua_State *L, const pln_pass *pass);
 pln_pass *pln_lua_check_pass(lua_State *L, int arg);
 /* { name, opt_level, required, traceable, form }  [-0, +1] */
 void pln_lua_push_info(lua_State *L, const pln_pass *pass);
-/* pass/option.c: { name, type, default, doc, choices, least, most, fields } of
- * an option or config key.  [-0, +1] */
+/* pass/option.c: pushes { name, type, default, doc, choices, least, most,
+ * fields } of an option or config key.  [-0, +1] */
 void pln_lua_push_option(lua_State *L, pln_lua *b, const pln_option *row);
-/* The rows in the table at `arg` (nil: none), in scratch memory left on the
- * stack; their texts live in the table, where the defaults as text are put.
+/* Reads a list of rows at `arg` (nil: none) into scratch memory left on the
+ * stack. Their texts, also those made of defaults, are kept alive by the table.
  * [-0, +1] */
 const pln_option *pln_lua_check_options(lua_State *L, int arg, uint32_t *n);
-/* An array of the names in the table at `arg` (nil: none), in scratch memory
- * left on the stack.  [-0, +1] */
+/* Reads the names in the list at `arg` (nil: none) into scratch memory left on
+ * the stack.  [-0, +1] */
 const char **pln_lua_check_names(lua_State *L, int arg, uint32_t *n);
-/* Field `name` of the table at `arg`: a string that it keeps alive, else
+/* Field `name` of the table at `arg`, a string that the table keeps alive, or
  * `fallback`.  [-0, +0] */
 const char *pln_lua_string_field(lua_State *L, int arg, const char *name,
                                  const char *fallback);
-/* Field `name` of the table at `arg`: an integer, else `fallback`. */
+/* Field `name` of the table at `arg`, an integer, or `fallback`. */
 lua_Integer pln_lua_int_field(lua_State *L, int arg, const char *name,
                               lua_Integer fallback);
 
 void pln_lua_push_context(lua_State *L, const pln_context *context);
 pln_context *pln_lua_check_context(lua_State *L, int arg);
-/* Makes the running coroutine's stack of contexts the engine's. */
+/* Makes the context stack of the running coroutine the engine's current one. */
 void pln_lua_use_stack(lua_State *L, pln_lua *b);
 
 /* --------------------------------------------------------------- callbacks */
 
-/* What the `ud` of a pass or an instrument points to; its function or table is
- * kept in the registry until the engine releases it. */
+/* The `ud` of a pass or an instrument. Its function or table is kept in the
+ * registry until the engine releases the `ud`. */
 typedef struct pln_lua_callback {
   pln_lua *state;
 } pln_lua_callback;
-/* A box of `n` callbacks that releases those that nobody has taken: a taker
- * sets its slot to NULL.  [-0, +1] */
+/* Pushes a box of `n` callbacks. The box releases those still in it; an owner
+ * sets its slot to NULL when it takes one.  [-0, +1] */
 pln_lua_callback **pln_lua_new_callbacks(lua_State *L, uint32_t n);
-/* Fills a slot with the value on top.  [-1, +0] */
+/* Sets a slot to the value on top.  [-1, +0] */
 void pln_lua_set_callback(lua_State *L, pln_lua *b, pln_lua_callback **slot);
 /* pln_pass_spec.release, pln_instrument.release */
 void pln_lua_release_callback(void *ud);
 
 /* ------------------------------------------------------------------- parts */
 
-/* pass/pass_clone.c: passes of files, made again in states of other threads. */
+/* pass/pass_clone.c: clones passes that are functions of files into the Lua
+ * states of worker threads. */
 extern const pln_pass_cloner pln_lua_pass_cloner;
-/* What such a state is for, whose engine it borrows; NULL in any other. */
+/* The worker that a Lua state belongs to; NULL in other states. */
 struct pln_lua_worker_state *pln_lua_worker_state_of(lua_State *L);
 pln_engine *
 pln_lua_worker_engine(const struct pln_lua_worker_state *worker_state);
-/* Notes there that a pass was made; NULL: the registered one of that name. */
+/* Records in a worker's state that its script made a pass; NULL: the registered
+ * pass of that name. */
 void pln_lua_record_loaded_pass(lua_State *L, pln_lua *b, const pln_pass *pass,
                                 const char *name);
 
 /* Each makes its classes and adds its functions to the table on top. */
-/* The engine of the state, for hosts that handle signals; NULL: none yet. */
+/* The engine of a Lua state, for hosts that handle signals; NULL: none yet. */
 pln_engine *pln_lua_engine(lua_State *L);
-/* The binding's state, where no upvalue has it; NULL: there is none. */
+/* The binding of a Lua state, for functions without the upvalue; NULL: none. */
 pln_lua *pln_lua_state(lua_State *L);
-/* A handler of signals that asks that engine to stop calls f(ud), too. */
+/* f(ud) is called, too, when a signal handler asks the engine to stop. */
 void pln_lua_on_stop(lua_State *L, void (*f)(void *ud), void *ud);
 void pln_lua_open_interrupt(lua_State *L, pln_lua *b);
-/* Ends the script that the holder runs, whatever it catches; raises. */
+/* Ends the script that the holder runs, even if it catches errors. Raises. */
 int pln_lua_stop_script(lua_State *L, pln_lua *b);
 void pln_lua_open_script_stop(lua_State *L);
-/* For a thread that goes on in the body of a pass: a stop that was asked for
- * before is raised there. */
+/* Raises a stop in the thread that continues the body of a pass, if one was
+ * requested while another thread ran. */
 void pln_lua_stop_again(const pln_lua *b, lua_State *L);
 void pln_lua_open_coroutine(lua_State *L);
 void pln_lua_open_graph(lua_State *L);
@@ -439,7 +460,7 @@ void pln_lua_open_context(lua_State *L);
 void pln_lua_open_mutator(lua_State *L);
 /* node:history() -> changes, newest first, then the source (graph/history.c) */
 int pln_lua_node_history(lua_State *L);
-/* What the builder gets next was built by the script's line that runs. */
+/* Sets the running script's line as the origin of the nodes built next. */
 void pln_lua_set_source_line(lua_State *L, pln_lua *b,
                              struct pln_builder *builder);
 void pln_lua_open_dominators(lua_State *L);
@@ -463,7 +484,7 @@ void pln_lua_open_random(lua_State *L);
 void pln_lua_open_tir(lua_State *L);
 void pln_lua_open_tir_node(lua_State *L);
 void pln_lua_open_text(lua_State *L);
-/* Adds functions, with the state as upvalue, to the table on top. */
+/* Adds functions, with the binding as upvalue, to the table on top. */
 void pln_lua_functions(lua_State *L, const luaL_Reg *functions);
 
 /* graph/dump.c: methods of nodes and modules. */

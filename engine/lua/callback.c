@@ -1,8 +1,8 @@
-/* callback.c: functions and tables of a script that the engine holds on to:
- * the bodies of passes and the instruments of contexts.
+/* callback.c: Lua functions and tables that the engine holds: bodies of passes
+ * and instruments of contexts.
  *
- * The engine knows a callback by a pointer; the Lua value lives in a table of
- * the registry under that pointer until the engine releases it. */
+ * The engine knows a callback by a pointer. The Lua value is stored in a
+ * registry table under that pointer until the engine releases it. */
 
 #include "lua/binding.h"
 

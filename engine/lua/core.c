@@ -1,10 +1,10 @@
-/* core.c: the module perilune.core: the state that binds an engine to a Lua
- * state, the tables it keeps in the registry, and the making of classes.
+/* core.c: the module perilune.core: the binding of an engine to a Lua state,
+ * its registry tables, and metatables.
  *
- * The engine lives as long as the Lua state: its box is made first and so is
- * finalised last. (A state for passes in another thread borrows its engine.) It
- * allocates with the state's own allocator, so that limits set by the host hold
- * for IR too. */
+ * The engine lives as long as the Lua state: its box is made first and
+ * therefore finalized last. (A worker's state borrows its engine instead.) The
+ * engine uses the allocator of the Lua state, so that a host's memory limits
+ * cover the IR. */
 
 #include <stdio.h>
 #include <time.h>
@@ -18,7 +18,7 @@ PLN_API int luaopen_perilune_core(lua_State *L);
 const pln_lua_keys pln_lua_key = {0};
 static const char state_key = 0;
 
-/* Bytes of the engine below which the collector is left alone. */
+/* Below this many engine bytes no extra collection is run. */
 enum { COLLECT_FROM = 64 << 20 };
 
 /* ------------------------------------------------------------------- state */
@@ -41,12 +41,12 @@ static int state_gc(lua_State *L) {
   return 0;
 }
 
-/* The state's box.  [-0, +1] */
+/* Pushes the box of the binding.  [-0, +1] */
 static void push_state(lua_State *L) {
   lua_rawgetp(L, LUA_REGISTRYINDEX, &state_key);
 }
 
-/* A pln_write_fn: PrintIR's text, on the standard error. */
+/* A pln_write_fn that prints PrintIR's text to stderr. */
 static pln_status print_error(void *ud, const char *data, size_t size) {
   pln_lua *b = ud;
   if (fwrite(data, 1, size, stderr) == size)
@@ -105,7 +105,7 @@ void pln_lua_forget(lua_State *L, const char *key, const void *pointer) {
   if (pln_lua_registry_get(L, key, pointer) != LUA_TNIL) {
     lua_rawgetp(L, LUA_REGISTRYINDEX, key);
     lua_pushnil(L);
-    lua_rawsetp(L, -2, pointer); /* the key is there: nothing is allocated */
+    lua_rawsetp(L, -2, pointer); /* the key exists, so nothing is allocated */
     lua_pop(L, 1);
   }
   lua_pop(L, 1);
@@ -159,7 +159,7 @@ static int no_writes(lua_State *L) {
   return luaL_error(L, "%s has no writable fields", class);
 }
 
-/* Its first upvalue is the state. */
+/* A function of the binding has the box as its first upvalue. */
 static bool is_ours(lua_State *L, lua_Debug *ar) {
   bool ours = false;
   if (!lua_getinfo(L, "f", ar))
@@ -181,7 +181,7 @@ bool pln_lua_is_nested(lua_State *L) {
   return false;
 }
 
-/* [methods, meta]: sets __index.  [-0, +0] */
+/* [methods, meta]: sets meta.__index.  [-0, +0] */
 static void set_index(lua_State *L, lua_CFunction index) {
   if (index) {
     push_state(L);
@@ -220,8 +220,9 @@ void *pln_lua_userdata(lua_State *L, const char *name, size_t size,
   return slot;
 }
 
-/* Lua's collector sees boxes of a few bytes, not what they hold on to: it is
- * run when the engine's memory has doubled since the last time. */
+/* Lua's collector sees only the few bytes of a box, not the engine memory
+ * behind it. So it is run when the engine's memory has doubled since the last
+ * time. */
 void *pln_lua_large_userdata(lua_State *L, const char *name, size_t size,
                              int uservalues) {
   push_state(L);
@@ -247,7 +248,7 @@ void pln_lua_unique(lua_State *L, const void *pointer) {
 
 /* ------------------------------------------------------------------- other */
 
-/* extend(class, methods [, metamethods]): what the library adds in Lua. */
+/* extend(class, methods [, metamethods]): adds methods written in Lua */
 static int core_extend(lua_State *L) {
   luaL_checktype(L, 2, LUA_TTABLE);
   luaL_argcheck(L, luaL_getmetatable(L, luaL_checkstring(L, 1)) == LUA_TTABLE,
@@ -276,14 +277,14 @@ pln_symbol pln_lua_check_symbol(lua_State *L, pln_lua *b, int arg) {
   return symbol;
 }
 
-/* clock() -> seconds of a clock that only goes forward */
+/* clock() -> monotonic time in seconds */
 static int core_clock(lua_State *L) {
   lua_pushnumber(L, pln_seconds_now());
   return 1;
 }
 
-/* memory() -> bytes the engine holds now, the most it ever held, and how often
- * it has asked for memory, for how many bytes all together */
+/* memory() -> bytes that the engine holds now, the peak, the number of
+ * allocations and their total bytes */
 static int core_memory(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   size_t peak;
@@ -294,14 +295,14 @@ static int core_memory(lua_State *L) {
   return 4;
 }
 
-/* lua_seconds() -> what passes written in Lua have taken */
+/* lua_seconds() -> total time spent in passes written in Lua */
 static int core_lua_seconds(lua_State *L) {
   lua_pushnumber(L, pln_lua_state_of(L)->seconds);
   return 1;
 }
 
-/* interrupted() -> whether somebody asked to stop since the last pass or
- * evaluation; the request is taken. For scripts that work long. */
+/* interrupted() -> whether a stop was requested since the last pass or
+ * evaluation; clears the request. For scripts that run long. */
 static int core_interrupted(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   bool asked = pln_engine_interrupted(b->engine);
@@ -313,8 +314,8 @@ static int core_interrupted(lua_State *L) {
   return 1;
 }
 
-/* file_kind(bytes) -> what they look like when they are no ONNX model, or nil
- */
+/* file_kind(bytes) -> a guess at the format of a file that is not an ONNX
+ * model, or nil */
 static int core_file_kind(lua_State *L) {
   pln_slice bytes;
   bytes.data = luaL_checklstring(L, 1, &bytes.size);
@@ -322,7 +323,7 @@ static int core_file_kind(lua_State *L) {
   return 1;
 }
 
-/* terminal(["stdout"]) -> whether messages, or results, go to a terminal */
+/* terminal(["stdout"]) -> whether stderr, or stdout, is a terminal */
 static int core_terminal(lua_State *L) {
   static const char *const names[] = {"stderr", "stdout", NULL};
   int which = luaL_checkoption(L, 1, "stderr", names);

@@ -1,10 +1,10 @@
-/* errors.c: from statuses to Lua errors and back: diagnostics as Lua values,
- * the trampoline that the engine's callbacks go through, and the retry after
- * a garbage collection when memory was out.
+/* errors.c: converts statuses to Lua errors and back: Diag objects, the
+ * trampoline for callbacks, and the retry after a garbage collection when
+ * memory is out.
  *
- * What always holds: the engine never sees a longjmp. A Lua error inside a
- * callback is parked, the engine unwinds with PLN_ERR_CALLBACK, and the
- * function of the binding that had called the engine raises it again. */
+ * Invariant: no longjmp crosses the engine. A Lua error inside a callback is
+ * stored, the engine unwinds with PLN_ERR_CALLBACK, and the binding function
+ * that called the engine raises the stored error again. */
 
 #include "lua/binding.h"
 
@@ -25,7 +25,8 @@ static const char *const code_names[PLN_N_STATUS] = {
 
 static const char *const severities[] = {"note", "warning", "error"};
 
-/* --------------------------------------------------------- finalisers wait */
+/* ---------------------------------------------------------------- finalizers
+ */
 
 void pln_lua_without_finalizers(lua_State *L, lua_CFunction body, void *ud,
                                 int results) {
@@ -57,7 +58,7 @@ static void set_count(lua_State *L, const char *field, uint32_t n) {
   }
 }
 
-/* [diag] -> [diag], with its field span */
+/* [diag] -> [diag]: sets its field span */
 static void set_span(lua_State *L, const pln_span *span) {
   if (!span->source && !span->row && !span->line)
     return;
@@ -70,7 +71,7 @@ static void set_span(lua_State *L, const pln_span *span) {
   lua_setfield(L, -2, "span");
 }
 
-/* [diag] -> [diag], with its field text: what a compiler would print */
+/* [diag] -> [diag]: sets its field text, formatted like a compiler's message */
 static void set_format(lua_State *L, const pln_diag *diag) {
   size_t size = pln_diag_format(diag, NULL, 0);
   char *text = lua_newuserdatauv(L, size + 1, 0);
@@ -80,7 +81,7 @@ static void set_format(lua_State *L, const pln_diag *diag) {
   lua_pop(L, 1);
 }
 
-/* A Diag.  [-0, +1] */
+/* Pushes a Diag.  [-0, +1] */
 static void push_diag(lua_State *L, const pln_diag *diag) {
   lua_createtable(L, 0, 6);
   luaL_setmetatable(L, PLN_LUA_DIAG);
@@ -105,14 +106,14 @@ static void add_line(luaL_Buffer *text, int index, const char *field) {
   }
 }
 
-/* tostring(diag): text, the notes' texts, the traceback */
+/* tostring(diag): its text, the texts of the notes, the traceback */
 static int diag_tostring(lua_State *L) {
   luaL_Buffer text;
   luaL_checktype(L, 1, LUA_TTABLE);
   lua_settop(L, 1);
   lua_getfield(L, 1, "notes");
   lua_Integer n = lua_istable(L, 2) ? luaL_len(L, 2) : 0;
-  lua_pushnil(L); /* 3: the note at hand */
+  lua_pushnil(L); /* 3: the current note */
   luaL_buffinit(L, &text);
   if (lua_getfield(L, 1, "text") == LUA_TSTRING)
     luaL_addvalue(&text);
@@ -129,7 +130,7 @@ static int diag_tostring(lua_State *L) {
   return 1;
 }
 
-/* ----------------------------------------------------------- where in a script
+/* ---------------------------------------------------------- script locations
  */
 
 int pln_lua_internal(lua_State *L) {
@@ -153,13 +154,14 @@ static bool is_internal(lua_State *L, const char *source) {
   return yes;
 }
 
-/* is_internal(source) -> whether a chunk of that name is the library's */
+/* is_internal(source) -> whether a chunk of that name belongs to the library */
 int pln_lua_is_internal(lua_State *L) {
   lua_pushboolean(L, is_internal(L, luaL_checkstring(L, 1)));
   return 1;
 }
 
-/* Of a chunk that is loaded, by the address of its name, which is quicker. */
+/* The same for a loaded chunk. Compares addresses of chunk names, which is
+ * faster. */
 static bool is_library(lua_State *L, const char *source) {
   lua_rawgetp(L, LUA_REGISTRYINDEX, &pln_lua_key.library);
   bool yes = lua_rawgetp(L, -1, source) != LUA_TNIL;
@@ -176,8 +178,8 @@ int pln_lua_caller(lua_State *L, lua_Debug *ar) {
   return 0;
 }
 
-/* The notes that the engine reported from `index` on go to those of the Diag on
- * top.  [-0, +0] */
+/* Appends the engine's notes from `index` on to those of the Diag on top.  [-0,
+ * +0] */
 static void add_notes(lua_State *L, const pln_engine *engine, size_t index) {
   if (lua_getfield(L, -1, "notes") == LUA_TTABLE)
     for (size_t i = index; i < pln_diag_count(engine); i++) {
@@ -189,8 +191,8 @@ static void add_notes(lua_State *L, const pln_engine *engine, size_t index) {
   lua_pop(L, 1);
 }
 
-/* A Diag of what the engine reported at `index`, and the notes that follow;
- * one that has no place of its own gets the script's line.  [-0, +1] */
+/* Pushes a Diag of the diagnostic at `index` and the notes after it. Without a
+ * span of its own it gets the script's line.  [-0, +1] */
 static void push_reported(lua_State *L, const pln_engine *engine,
                           size_t index) {
   pln_diag diag = *pln_diag_at(engine, index);
@@ -210,14 +212,15 @@ static size_t last_error(const pln_engine *engine) {
   return i;
 }
 
-/* What a failed call has left, from `mark` on: for the functions below. */
+/* The diagnostics of a failed call, from `mark` on: argument of the functions
+ * below. */
 typedef struct failure {
   pln_lua *state;
   pln_status status;
   size_t mark;
 } failure;
 
-/* [error parked by a callback] -> [it], with the notes of the engine. */
+/* [stored error] -> [it]: adds the engine's notes. */
 static void pop_parked_error(lua_State *L, pln_lua *b) {
   lua_pushboolean(L, false);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &pln_lua_key.parked);
@@ -261,8 +264,8 @@ static bool is_function(lua_State *L, lua_Debug *ar, lua_CFunction f) {
   return same;
 }
 
-/* Whether a script, or the engine, catches what is raised now. What another
- * thread of Lua raises is its creator's to catch. */
+/* Returns true if a script or the engine catches an error raised now. An error
+ * in a coroutine is the resuming thread's to catch. */
 static bool is_caught(lua_State *L, const pln_lua *b) {
   lua_Debug ar;
   bool main = lua_pushthread(L);
@@ -276,8 +279,8 @@ static bool is_caught(lua_State *L, const pln_lua *b) {
   return false;
 }
 
-/* Hosts take what they catch for a string (lua_tostring), which a Diag is not:
- * one that no script catches is raised as its text. */
+/* Hosts read errors with lua_tostring, which fails for a Diag. So an error that
+ * no script catches is raised as text. */
 int pln_lua_raise_top(lua_State *L) {
   const pln_lua *b = pln_lua_state(L);
   if (pln_lua_is_diag(L, -1) && b && !is_caught(L, b))
@@ -290,7 +293,7 @@ int pln_lua_raise(lua_State *L, pln_lua *b, pln_status status) {
   return pln_lua_raise_top(L);
 }
 
-/* raise(error): as error(error, 0) */
+/* raise(error): like error(error, 0) */
 int pln_lua_raise_value(lua_State *L) {
   lua_settop(L, 1);
   return pln_lua_raise_top(L);
@@ -304,7 +307,7 @@ int pln_lua_fail(lua_State *L, pln_lua *b, pln_status status) {
   return 2;
 }
 
-/* The first error, of which all that follow are notes. */
+/* Pushes the first error, with all later ones as its notes. */
 static int push_first(lua_State *L) {
   const failure *f = lua_touserdata(L, 1);
   const pln_engine *e = f->state->engine;
@@ -359,7 +362,8 @@ bool pln_lua_is_diag(lua_State *L, int index) {
   return yes;
 }
 
-/* The innermost line of any script, and whether it is the library's. */
+/* Finds the innermost line of any script; *internal is true if the library owns
+ * it. */
 static bool find_raiser(lua_State *L, lua_Debug *ar, bool *internal) {
   lua_Debug caller;
   int level = 1;
@@ -373,7 +377,8 @@ static bool find_raiser(lua_State *L, lua_Debug *ar, bool *internal) {
   return true;
 }
 
-/* Whether a line of a script stands in front: "deploy.lua:12: ..." */
+/* Returns true if the message begins with a script's line: "deploy.lua:12:
+ * ..." */
 static bool names_line(const char *message) {
   const char *colon = message;
   while ((colon = strchr(colon, ':')) != NULL) {
@@ -384,10 +389,10 @@ static bool names_line(const char *message) {
   return false;
 }
 
-/* [message] -> [message]: one that begins with a line of the library's scripts
- * begins with the line that called the library instead. One that names no line
- * has the raising one, of a script of others, as its span, whose text is left
- * on the stack. */
+/* [message] -> [message]: if the message begins with a line of the library,
+ * replaces it by the line that called the library. A message without a line
+ * gets the line that raised, if it is a user's, as its span; the text of the
+ * span is left on the stack. */
 static void place(lua_State *L, pln_span *span) {
   lua_Debug ar;
   bool internal;
@@ -446,16 +451,16 @@ int pln_lua_push_traceback(lua_State *L, int level) {
   return lines;
 }
 
-/* traceback() -> the lines of scripts behind the caller's caller, and how many
- */
+/* traceback() -> the lines of users' scripts above the caller's caller, and
+ * their number */
 int pln_lua_traceback(lua_State *L) {
   int lines = pln_lua_push_traceback(L, 2);
   lua_pushinteger(L, lines);
   return 2;
 }
 
-/* The message handler: a string becomes a Diag with its cause; a Diag gets the
- * traceback; any other error object stays what it is. */
+/* The message handler: turns a string into a Diag with its cause, adds the
+ * traceback to a Diag, leaves other error objects alone. */
 static int on_error(lua_State *L) {
   lua_settop(L, 1);
   if (lua_type(L, 1) == LUA_TSTRING) {
@@ -476,8 +481,8 @@ static int on_error(lua_State *L) {
   return 1;
 }
 
-/* Tells the engine what the error object is about, should nobody raise it.
- * (error object, state) -> nothing */
+/* Reports the error object to the engine, in case nobody raises it. (error
+ * object, state) -> nothing */
 static int report_error_object(lua_State *L) {
   const pln_lua *b = lua_touserdata(L, 2);
   const char *message = NULL;
@@ -491,7 +496,7 @@ static int report_error_object(lua_State *L) {
   return 0;
 }
 
-/* [error] -> []: parks the error object and tells the engine about it. Cannot
+/* [error] -> []: stores the error object and reports it to the engine. Cannot
  * raise. */
 static pln_status park(pln_lua *b, lua_State *L, int status) {
   pln_status reported = PLN_ERR_CALLBACK;
@@ -515,8 +520,8 @@ static pln_status park(pln_lua *b, lua_State *L, int status) {
   return reported;
 }
 
-/* A finaliser that runs before the error is parked is inside of the callback,
- * too: it clears nothing. */
+/* A finalizer that runs before the error is stored counts as part of the
+ * callback, so it clears no diagnostics. */
 pln_status pln_lua_protect(pln_lua *b, lua_CFunction body, void *ud) {
   lua_State *L = b->L;
   pln_context_stack *stack = b->stack;
@@ -535,7 +540,7 @@ pln_status pln_lua_protect(pln_lua *b, lua_CFunction body, void *ud) {
   b->depth--;
   b->body = outer;
   b->L = L;
-  if (b->stack != stack) /* another coroutine ran meanwhile */
+  if (b->stack != stack) /* another coroutine ran in between */
     pln_context_stack_use(b->engine, b->stack = stack);
   lua_pop(L, 1);
   return result;
@@ -549,7 +554,8 @@ bool pln_lua_retry(lua_State *L, pln_lua *b, pln_status status, int *tries) {
   return true;
 }
 
-/* diag(code, message [, source [, row]]) -> Diag, for failures found in Lua */
+/* diag(code, message [, source [, row]]) -> Diag, for failures detected in
+ * Lua */
 int pln_lua_diag(lua_State *L) {
   pln_diag diag = {PLN_ERROR, PLN_ERR_ARGUMENT, luaL_checkstring(L, 2), {0}};
   const char *code = luaL_checkstring(L, 1);

@@ -1,5 +1,5 @@
-/* directory.c: the folder of a file, where its external data may lie. Called
- * by what reads files. */
+/* directory.c: the directory of a model file, which external data must lie in.
+ * Called by everything that reads model files. */
 
 #include "onnx/directory.h"
 

@@ -1,4 +1,5 @@
-/* directory.h: the folder of a file, where its external data may lie. */
+/* directory.h: the directory of a model file, which external data must lie
+ * in. */
 
 #ifndef PLN_ONNX_DIRECTORY_H
 #define PLN_ONNX_DIRECTORY_H

@@ -1,8 +1,9 @@
-/* model_count.c: what a model file holds, by one walk over its bytes.
+/* model_count.c: counts the nodes and operators of a model file in one walk
+ * over its bytes.
  *
- * Called by the command before and after its work: counting the files and not
- * the IR is the same measure for models of anybody. Weights are stepped over.
- * Subgraphs wait on a stack of messages; nothing recurses. */
+ * Called by the command before and after its work. It counts the files, not the
+ * IR, so that models of other tools are measured in the same way. Weights are
+ * skipped. Subgraphs wait on an explicit stack. */
 
 #include "onnx/wire/wire.h"
 
@@ -11,7 +12,7 @@ typedef struct counting {
   pln_onnx_model_stats *counts;
   pln_idmap *operators; /* name -> row + 1 */
   pln_idmap *files;
-  pln_message *graphs; /* yet to be walked */
+  pln_message *graphs; /* graphs to be walked */
   uint32_t n_graphs, cap_graphs;
 } counting;
 
@@ -71,7 +72,7 @@ static pln_status count_attribute(counting *c, pln_message attribute) {
   return pln_wire_done(&w, c->engine, "AttributeProto");
 }
 
-/* "Conv", or "domain::Type" outside of ONNX's own domain. */
+/* "Conv", or "domain::Type" outside ai.onnx. */
 static pln_status operator_name(counting *c, pln_slice domain, pln_slice type,
                                 pln_symbol *out) {
   if (domain.size == 0 || pln_slice_is(domain, "ai.onnx"))

@@ -1,5 +1,5 @@
-/* node.c: reads the fields of one NodeProto into lists that are reused from
- * node to node, and the names of local functions. */
+/* node.c: reads the fields of a NodeProto into lists that are reused from node
+ * to node, and makes the names of local functions. */
 
 #include "onnx/node.h"
 

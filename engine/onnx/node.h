@@ -1,4 +1,4 @@
-/* node.h: a NodeProto's fields, as import and export look at them. */
+/* node.h: the fields of a NodeProto, for import and export. */
 
 #ifndef PLN_ONNX_NODE_H
 #define PLN_ONNX_NODE_H
@@ -20,21 +20,21 @@ typedef struct pln_onnx_node {
   uint32_t n_inputs, n_outputs, n_attrs;
 } pln_onnx_node;
 
-/* The lists are overwritten. */
+/* Scans a NodeProto. Overwrites the lists. */
 pln_status pln_node_scan(pln_engine *engine, pln_node_lists *lists,
                          pln_message message, pln_onnx_node *out) PLN_CHECKED;
 void pln_node_lists_free(pln_engine *engine, pln_node_lists *lists);
 
-/* Where a node came from: the nearest origin with a slice; NULL when none. */
+/* The nearest origin of a node that has a slice of a file; NULL if none has. */
 const pln_origin *pln_onnx_origin(const pln_graph *graph, pln_ref node);
-/* Whether that slice is a NodeProto. */
+/* Returns true if the slice of the origin is a NodeProto. */
 bool pln_origin_is_node(const pln_origin *origin);
 pln_message pln_origin_message(const pln_origin *origin);
 
-/* Of the origin of a node, a pln_names_fn. */
+/* The output names in the slice of an origin, as a pln_names_fn. */
 pln_slice_names pln_onnx_output_names(const pln_origin *origin);
 
-/* "domain::name" or "domain::name:overload". */
+/* The symbol "domain::name" or "domain::name:overload" of a local function. */
 pln_status pln_onnx_function_name(pln_engine *engine, pln_slice domain,
                                   pln_slice name, pln_slice overload,
                                   pln_symbol *out) PLN_CHECKED;

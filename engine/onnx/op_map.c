@@ -1,6 +1,6 @@
-/* op_map.c: ONNX's operators and their versions against the core's, from
- * ops.def. Used by import for each new pair of domain and type it meets, and by
- * export for nodes that no file told of. */
+/* op_map.c: maps ONNX operators and their versions to core operators, by
+ * ops.def. Used by import for each new pair of domain and type, and by export
+ * for nodes that come from no file. */
 
 #include "onnx/op_map.h"
 
@@ -38,7 +38,7 @@ static int by_bytes(pln_slice a, const char *row) {
   return order ? order : (a.size > size) - (a.size < size);
 }
 
-/* The order of the table: the domains, and in each of them the types. */
+/* The order of the table: by domain, then by type. */
 static int compare_onnx_op(pln_slice domain, pln_slice type,
                            const pln_onnx_op *row) {
   if (pln_slice_is(domain, "ai.onnx"))
@@ -82,7 +82,7 @@ bool pln_onnx_op_current(const pln_onnx_op *row, int64_t version) {
          pln_onnx_op_find(pln_text(row->domain), pln_text(row->type), version);
 }
 
-/* One "name=value": a whole number, else a string. */
+/* Parses one "name=value": an integer, else a string. */
 static pln_status read_implied(pln_engine *engine, pln_slice item,
                                pln_attr *out) {
   bool core_only = item.data[0] == '!';

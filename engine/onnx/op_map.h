@@ -1,4 +1,4 @@
-/* op_map.h: operators of ONNX and of the core: which row stands for which. */
+/* op_map.h: maps ONNX operators to core operators and back, by ops.def. */
 
 #ifndef PLN_ONNX_OP_MAP_H
 #define PLN_ONNX_OP_MAP_H
@@ -9,31 +9,33 @@
 typedef struct pln_onnx_op {
   const char *domain;
   const char *type;
-  int32_t from;  /* files are read so from this opset on */
-  int32_t since; /* it may be written from this one on */
+  int32_t from;  /* lowest opset at which files are read so */
+  int32_t since; /* lowest opset at which it may be written */
   pln_op op;
   const char *implied;
 } pln_onnx_op;
 
-/* The row that an operator of a file has at an opset version, or NULL. */
+/* The row of an ONNX operator at an opset version, or NULL. */
 const pln_onnx_op *pln_onnx_op_find(pln_slice domain, pln_slice type,
                                     int64_t version);
-/* Row `i` of all, sorted as in ops.def; NULL past the last one. */
+/* Row `i` of ops.def; NULL past the last one. */
 const pln_onnx_op *pln_onnx_op_row(size_t i);
-/* The rows from `from` on that stand for a core operator; NULL past the last
- * one. Start with NULL. */
+/* Iterates over the rows of a core operator, starting with NULL; returns NULL
+ * at the end. */
 const pln_onnx_op *pln_onnx_op_next(const pln_onnx_op *from, pln_op op);
-/* Whether no later row of the same operator is reached at `version`. */
+/* Returns true if no later row of the same ONNX operator applies at
+ * `version`. */
 bool pln_onnx_op_current(const pln_onnx_op *row, int64_t version);
-/* The implied attributes as a dictionary. */
+/* The implied attributes of a row as a dictionary. */
 pln_status pln_onnx_implied(pln_engine *engine, const pln_onnx_op *row,
                             pln_attrs *out) PLN_CHECKED;
 
-/* Whether some version implies this attribute, which no version of ONNX has. */
+/* Returns true if a row implies this attribute although no version of ONNX has
+ * it. */
 bool pln_onnx_core_only(const pln_onnx_op *row, const char *name);
 
-/* The value of an ONNX Constant node with these attributes; *out is NULL when
- * it is none that a tensor represents (sparse, or given by reference). */
+/* The value of an ONNX Constant node with these attributes. *out is NULL if no
+ * tensor can represent it (sparse, or an attribute reference). */
 pln_status pln_onnx_constant(pln_engine *engine, pln_attrs attrs,
                              pln_tensor **out) PLN_CHECKED;
 

@@ -1,15 +1,15 @@
-/* schema.c: looks operators up in schemas.def, and reads its rows.
+/* schema.c: looks operators up in schemas.def and parses its rows.
  *
- * Called by import and export for each operator that they meet at an opset.
- * What always holds: a row is found in the logarithm of the table's size. */
+ * Called by import and export for each operator and opset. Lookup is a binary
+ * search. */
 
 #include "onnx/schema.h"
 
 #include <stdlib.h>
 
-/* What values may be. */
+/* The dtypes that a value may have. */
 typedef struct type_set {
-  uint64_t tensors, sequences; /* a bit a dtype */
+  uint64_t tensors, sequences; /* one bit per dtype */
   bool optionals;
 } type_set;
 

@@ -1,5 +1,5 @@
-/* schema.h: what each version of an ONNX operator takes and gives: the rows of
- * schemas.def. */
+/* schema.h: inputs, outputs and attributes of each version of each ONNX
+ * operator, from schemas.def. */
 
 #ifndef PLN_ONNX_SCHEMA_H
 #define PLN_ONNX_SCHEMA_H
@@ -10,38 +10,39 @@ typedef struct pln_onnx_schema {
   const char *type;
   int32_t since;
   bool deprecated;
-  const char *inputs, *outputs, *attributes; /* as schemas.def says */
+  const char *inputs, *outputs, *attributes; /* in the syntax of schemas.def */
 } pln_onnx_schema;
 
-/* The version of an operator of ai.onnx that an opset has; NULL when it has
- * none, or nobody knows. */
+/* The version of an ai.onnx operator at an opset; NULL if there is none or it
+ * is unknown. */
 const pln_onnx_schema *pln_onnx_schema_find(pln_slice type, int64_t opset);
-/* The same of a type that is known to be one of ours. */
+/* The same for a type that is a core operator's. */
 static inline const pln_onnx_schema *pln_onnx_schema_of(const char *type,
                                                         int64_t opset) {
   return pln_onnx_schema_find(pln_text(type), opset);
 }
 bool pln_onnx_schema_has(const pln_onnx_schema *schema, pln_slice attribute);
-/* The next attribute of a list that begins at *at, and whether it must be
- * given; false at its end. */
+/* Reads the next attribute of a list at *at and whether it is required; false
+ * at the end. */
 bool pln_onnx_attribute_next(const char **at, pln_slice *name, bool *required);
-/* The newest opset that schemas.def tells of. */
+/* The newest opset in schemas.def. */
 int32_t pln_onnx_newest_opset(void);
 
 /* An input or output. */
 typedef struct pln_onnx_parameter {
-  uint32_t types; /* a row of TYPES */
-  char letter;    /* those with one letter have one type; 0: none */
-  char option;    /* 0: required, '?', '*', '~' */
+  uint32_t types; /* index of a row of TYPES */
+  char letter; /* parameters with the same letter have the same type; 0: none */
+  char option; /* 0: required; '?', '*' or '~' as in schemas.def */
 } pln_onnx_parameter;
 
-/* The next one of a list that begins at *at; false at its end. The last one is
- * given again and again when it stands for any number. */
+/* Reads the next parameter of a list at *at; false at the end. A variadic one
+ * at the end is returned again and again. */
 bool pln_onnx_parameter_next(const char **at, pln_onnx_parameter *out);
-/* Whether a value of that type can be one of these; what is not known can. */
+/* Returns true if a value of that type is allowed, or may be: unknown types
+ * are. */
 bool pln_onnx_schema_accepts(const pln_engine *engine, uint32_t types,
                              pln_type type);
-/* Whether tensors of that dtype can be. */
+/* Returns true if tensors of that dtype are allowed. */
 bool pln_onnx_takes_dtype(uint32_t types, pln_dtype dtype);
 
 #endif

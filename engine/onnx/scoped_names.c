@@ -1,8 +1,8 @@
-/* scoped_names.c: names to numbers, last in first out.
+/* scoped_names.c: a hash table from names to numbers with stack order.
  *
- * Used by import for the values that a node can see, by export for names in
- * use. What always holds: a bucket's rows are chained newest first, so taking
- * back the newest row is setting its bucket to the next one. */
+ * Used by import for the values that a node can see, and by export for the
+ * names in use. Invariant: the rows of a bucket are chained newest first, so
+ * that removing the newest row sets its bucket to the next one. */
 
 #include "onnx/scoped_names.h"
 
@@ -11,7 +11,7 @@ void pln_scoped_names_init(pln_scoped_names *names, pln_engine *engine) {
 }
 
 void pln_scoped_names_free(pln_scoped_names *names) {
-  if (!names->engine) /* never begun */
+  if (!names->engine) /* not initialized */
     return;
   pln_mem_free(names->engine, names->heads,
                names->n_heads * sizeof *names->heads);
@@ -59,7 +59,8 @@ pln_status pln_scoped_names_add(pln_scoped_names *names, pln_slice name,
   return PLN_OK;
 }
 
-/* Most operands were named just before: that saves a far look at a bucket. */
+/* Most operands were defined shortly before; scanning the last rows avoids a
+ * cache miss in the buckets. */
 static uint32_t find_recent(const pln_scoped_names *names, pln_slice name,
                             uint32_t hash, uint32_t floor) {
   enum { RECENT = 4 };

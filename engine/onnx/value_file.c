@@ -1,9 +1,10 @@
-/* value_file.c: a file that holds one value: what a model is run on, or gave.
+/* value_file.c: reads and writes a file with one value: an input or output of a
+ * model.
  *
  * A tensor is a TensorProto, a sequence a SequenceProto, an optional an
- * OptionalProto: the file does not say which, the type does as which it is
- * read or written. Elements stay in the mapped file until somebody wants them.
- * Called by scripts and commands that run models. */
+ * OptionalProto. The file does not say which; the expected type does. Elements
+ * stay in the mapped file until they are read. Called by scripts and by
+ * commands that run models. */
 
 #include <stdio.h>
 
@@ -15,9 +16,9 @@
 typedef struct value_reader {
   pln_decoder decoder;
   const char *path;
-  pln_slice name; /* of the outermost message that has one */
+  pln_slice name; /* the name in the outermost message that has one */
   pln_runtime_value *items;
-  uint32_t n_items, cap_items; /* of the sequence being read */
+  uint32_t n_items, cap_items; /* items of the current sequence */
 } value_reader;
 
 static size_t describe_value_file_place(void *ud, char *text, size_t size) {
@@ -184,7 +185,7 @@ static pln_status write_tensor_elements(pln_rope *rope, const pln_tensor *t) {
   return pln_encode_elements(rope, t, segment);
 }
 
-/* The fields of a TensorProto. */
+/* Writes the fields of a TensorProto. */
 static pln_status write_tensor_proto(pln_rope *rope, pln_slice name,
                                      const pln_tensor *t) {
   for (uint32_t i = 0; i < t->rank; i++)
@@ -203,7 +204,7 @@ static pln_status put_item(pln_rope *rope, uint32_t tag,
   return pln_rope_end(rope, nest);
 }
 
-/* The fields of a SequenceProto. */
+/* Writes the fields of a SequenceProto. */
 static pln_status put_sequence(pln_rope *rope, pln_slice name,
                                const pln_runtime_value *value) {
   if (name.size)
@@ -219,7 +220,7 @@ static pln_status put_sequence(pln_rope *rope, pln_slice name,
   return PLN_OK;
 }
 
-/* The fields of an OptionalProto. */
+/* Writes the fields of an OptionalProto. */
 static pln_status put_optional(pln_rope *rope, pln_slice name,
                                const pln_runtime_value *value) {
   bool sequence = value->kind == PLN_RUNTIME_SEQUENCE;

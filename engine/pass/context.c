@@ -1,8 +1,8 @@
-/* context.c: what passes run in, and the stacks of contexts.
+/* context.c: pass contexts and the stacks of contexts.
  *
- * Called by users, through pln_context_*, and read by the executor. What always
- * holds: but for its instruments a context never changes; an inner context
- * shadows the outer one wholly; a stack always has a current context. */
+ * Called by users through pln_context_* and read by the executor. Invariants: a
+ * context never changes except for its instruments; an inner context hides the
+ * outer one completely; a stack always has a current context. */
 
 #include "pass/pass.h"
 
@@ -18,7 +18,7 @@ static pln_status begin_new_context(pln_engine *engine, pln_context **out) {
   return PLN_OK;
 }
 
-/* Gives the context, or drops what could not be filled. */
+/* Returns the context, or releases it if `status` is a failure. */
 static pln_status finish_new_context(pln_status status, pln_context *c,
                                      pln_context **out) {
   if (status == PLN_OK)
@@ -45,7 +45,7 @@ static pln_status fill_context_spec(pln_engine *engine, pln_context *c,
   return PLN_OK;
 }
 
-/* Without instruments. */
+/* Makes a context without instruments. */
 static pln_status new_context(pln_engine *engine, const pln_context_spec *spec,
                               pln_context **out) {
   pln_context *c = NULL;
@@ -73,7 +73,7 @@ pln_status pln_context_new(pln_engine *engine, const pln_context_spec *spec,
   return PLN_OK;
 }
 
-/* Hooks are the parent's business. */
+/* Instruments are not copied: hooks run in the parent only. */
 static pln_status fill_child(pln_engine *child, const pln_context *from,
                              pln_context *c) {
   c->opt_level = from->opt_level;
@@ -186,8 +186,9 @@ pln_context *pln_context_current(const pln_engine *engine) {
 pln_status pln_context_enter(pln_context *context) {
   pln_engine *engine = context->engine;
   pln_context_stack *s = engine->passes->stack;
-  /* The place on the stack comes first, so that nothing fails once the hooks
-   * have run; a hook may enter contexts itself, so it is made sure of again. */
+  /* The stack slot is reserved first, so that nothing can fail after the enter
+   * hooks have run. A hook may enter contexts itself, hence the second
+   * reservation. */
   PLN_TRY(pln_mem_grow(engine, (void **)&s->entered, &s->cap, (size_t)s->n + 1,
                        sizeof *s->entered));
   PLN_TRY(pln_hooks_enter(context));

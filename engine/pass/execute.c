@@ -1,14 +1,14 @@
 /* execute.c: applies a pass to a module: hooks, body, transaction.
  *
  * Called by users through pln_pass_apply, and by sequentials for their
- * elements. What always holds: a failure leaves the module as it was, because
- * modules are never changed and the result is handed over at the very end. */
+ * elements. Invariant: a failed application leaves no trace, because modules
+ * are immutable and the result is returned only at the end. */
 
 #include "ir/provenance/rule_application.h"
 #include "pass/parallel/parallel.h"
 
-/* Passes that run passes: no more than this many pln_pass_apply at once, and
- * sequentials and required passes no deeper in one of them. */
+/* Bounds the C stack: pln_pass_apply calls nested in passes that run passes,
+ * and the depth of sequentials and required passes within one application. */
 enum { MAX_RUNNING = 100, MAX_NESTING = 400 };
 
 static pln_status too_deep(pln_engine *engine, const pln_pass *pass,
@@ -43,7 +43,8 @@ static pln_status run_body(pln_execution *x, const pln_pass *pass,
   return status;
 }
 
-/* Hooks see the module; of a group, with the function as it is now. */
+/* Hooks get the module. Inside functions{..} it contains the current function
+ * as it is now. */
 static pln_status run_after(pln_execution *x, const pln_pass *pass,
                             const pln_pass_target *s) {
   pln_module *module;
@@ -64,7 +65,8 @@ static pln_status run_before(pln_execution *x, const pln_pass *pass,
   return status;
 }
 
-/* A pass past the limit of a search for the one that fails. */
+/* Returns true for a run beyond `bisect.passes`, the limit set by a search for
+ * the failing pass. */
 static bool is_past(const pln_execution *x, const pln_pass *pass) {
   return !pln_pass_is_sequential(pass) &&
          !pln_run_allowed(x->engine->applications);
@@ -90,7 +92,8 @@ static void begin_outermost(pln_engine *engine) {
   pln_applications_reset(engine, &pln_context_current(engine)->limits.rules);
 }
 
-/* What went well, but not as the passes say. */
+/* Reports notes on runs that succeeded but did not do what the pass declares.
+ */
 static void report_notes(pln_engine *engine) {
   if (engine->passes->running > 1 || engine->parent)
     return;
@@ -118,7 +121,7 @@ pln_status pln_pass_apply(pln_pass *pass, const pln_module *module,
                      .context = pln_context_retain(pln_context_current(engine)),
                      .depth = r->running - 1};
   pln_pass_target s = {.module = pln_module_retain(module)};
-  pln_pass_retain(pass); /* a body may drop the last handle */
+  pln_pass_retain(pass); /* the body may release the last handle */
   pln_pass_target before = pln_pass_target_copy(&s);
   pln_status status = pln_execute(&x, pass, &s);
   if (status == PLN_OK)
@@ -126,7 +129,7 @@ pln_status pln_pass_apply(pln_pass *pass, const pln_module *module,
   else
     pln_position_note_failure(&x, pass, &before);
   if (status == PLN_ERR_NOMEM)
-    pln_cache_clear(engine); /* it is what there is to give back */
+    pln_cache_clear(engine); /* frees the memory that the cache holds */
   else if (status == PLN_OK)
     report_notes(engine);
   pln_pass_release(pass);

@@ -1,9 +1,9 @@
-/* failure.c: what a reproducer is made of: the pass that failed last, the
- * module that it was given, and the context.
+/* failure.c: records the data of a reproducer: the pass that failed last, its
+ * input module, and the context.
  *
- * Kept by pipeline/position.c, taken by the binding, which writes the file.
- * What always holds: nothing is kept unless the context's config names a file.
- */
+ * Recorded by pipeline/position.c, read by the Lua binding, which writes the
+ * file. Invariant: nothing is recorded unless the context's config names a
+ * file. */
 
 #include "pass/pass.h"
 
@@ -44,7 +44,7 @@ void pln_failure_clear(pln_engine *engine) {
   pln_context_release(failure.context);
 }
 
-/* A lack of memory leaves nothing to be written, and the failure as it is. */
+/* If memory runs out nothing is recorded, and the original failure stands. */
 void pln_failure_record(const pln_execution *x, const pln_pass *pass,
                         const pln_pass_target *before) {
   pln_attrs config = x->context->config;

@@ -1,8 +1,9 @@
-/* instrument.c: the five hooks around contexts and passes.
+/* instrument.c: calls the five instrument hooks around contexts and passes.
  *
- * Called when contexts are entered and left and by the executor. What always
- * holds: the order and the table of failures in pass/README.md (TVM's); a list
- * that a hook replaces lives on until the walk over it ends. */
+ * Called when contexts are entered and left, and by the executor. Invariants:
+ * hooks run in the order, and with the failure semantics, of the table in
+ * pass/README.md (TVM's); a list that a hook replaces stays alive until the
+ * iteration over it ends. */
 
 #include "pass/pass.h"
 
@@ -72,7 +73,7 @@ static void clear_context_instruments(pln_context *context) {
   pln_instruments_release(context->engine, list);
 }
 
-/* Adds to a failure whose hook it was, when `pass` came by if there is one. */
+/* Adds a note to a failure: the instrument, its hook and, if any, the pass. */
 static void note_failing_hook(pln_engine *engine, const pln_instrument *item,
                               const char *hook, const pln_pass *pass,
                               pln_status status) {
@@ -86,8 +87,8 @@ static void note_failing_hook(pln_engine *engine, const pln_instrument *item,
 
 /* --------------------------------------------------------- around contexts */
 
-/* Those before the `k`-th leave again, last first; what they report in turn
- * becomes a warning, because the first failure is the one to tell. */
+/* Calls the exit hooks of the first k instruments, last first. Their failures
+ * become warnings, because the first failure is the one to report. */
 static void roll_back(pln_context *context, const pln_instruments *list,
                       uint32_t k) {
   size_t mark = pln_diag_count(context->engine);

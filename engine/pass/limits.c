@@ -1,10 +1,10 @@
-/* limits.c: what each pass and each run of a function may take: time, memory,
- * nodes, rewrites, steps, threads; and when a pass's result is verified. Config
- * keys of contexts.
+/* limits.c: limits on each pass and on each run of a function: time, memory,
+ * nodes, rewrites, steps, threads; and when results are verified. All are
+ * config keys.
  *
  * Called by context.c when a context is made, by primitive.c around the body of
- * a pass, and by those who run functions. What always holds: a pass that runs
- * into a limit fails, and leaves no trace, as any pass that fails. */
+ * a pass, and by callers that run functions. Invariant: a pass that exceeds a
+ * limit fails like any other pass and leaves no trace. */
 
 #include "pass/parallel/parallel.h"
 
@@ -110,7 +110,7 @@ void pln_limits_read(pln_engine *engine, pln_attrs config, pln_limits *out) {
   out->rules.applications =
       pln_attrs_int(engine, config, "bisect.applications", -1);
   out->cache = (uint64_t)pln_attrs_int(engine, config, "cache", 0);
-  if (out->memory) /* what is kept would count */
+  if (out->memory) /* otherwise cached results would count against the limit */
     out->cache = 0;
 }
 
@@ -132,7 +132,7 @@ pln_status pln_guard_begin(pln_engine *e, const pln_limits *limits,
   e->most_calls = limits->depth;
   if (!outer->on)
     return PLN_OK;
-  /* The time of an outer pass goes on, and stops both. */
+  /* The timer of an outer pass keeps running and stops both. */
   if (limits->seconds > 0 && !e->has_timer)
     PLN_TRY(pln_stop_after(e, limits->seconds));
   if (limits->memory)
@@ -145,7 +145,7 @@ pln_status pln_guard_begin(pln_engine *e, const pln_limits *limits,
   return PLN_OK;
 }
 
-/* Says the last word: what was reported since `mark` came of the limit. */
+/* Replaces the errors reported since `mark` by one that names the limit. */
 static pln_status report_limit(pln_engine *e, size_t mark, pln_status status) {
   size_t limit = e->memory.limit;
   if (e->memory.limited &&

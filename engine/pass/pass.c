@@ -1,8 +1,8 @@
-/* pass.c: pass objects: made from a specification, shared, read.
+/* pass.c: makes, shares and reads pass objects.
  *
- * Called by the registry, by the executor and by users. What always holds: an
- * object never changes, and its definition is shared by all passes made of it.
- * A specification's `ud` is taken even when making the pass fails. */
+ * Called by the registry, by the executor and by users. Invariants: a pass
+ * object never changes; all passes made from a definition share it. The `ud` of
+ * a specification is owned by the callee even when making the pass fails. */
 
 #include "pass/cache/cache.h"
 
@@ -12,7 +12,7 @@ static void release_def(pln_engine *engine, pln_pass_def *def) {
   if (!def || --def->refs)
     return;
   pln_cache_forget(engine, def);
-  /* Elements are sequentials of bounded depth (PLN_PASS_MAX_DEPTH). */
+  /* Recursion is bounded: elements nest at most PLN_PASS_MAX_DEPTH deep. */
   for (uint32_t i = 0; i < def->n_elements; i++)
     pln_pass_release(def->elements[i]);
   if (def->release)
@@ -86,7 +86,7 @@ static pln_status check_spec(pln_engine *engine, const pln_pass_spec *spec) {
   return PLN_OK;
 }
 
-/* A definition with one reference; spec->ud is the caller's until then. */
+/* Makes a definition with one reference. The caller still owns spec->ud. */
 static pln_status new_def(pln_engine *engine, const pln_pass_spec *spec,
                           pln_pass_def **out) {
   pln_pass_def *def = pln_mem_zeroed(engine, sizeof *def);
@@ -130,7 +130,7 @@ pln_status pln_pass_of(pln_engine *engine, pln_symbol name, pln_pass_def *def,
   return PLN_OK;
 }
 
-/* A pass of `name` that is the definition's only user; takes `def`. */
+/* Makes a pass that is the only user of `def`; takes ownership of `def`. */
 static pln_status wrap_def(pln_engine *engine, const char *name,
                            pln_pass_def *def, pln_pass **out) {
   pln_symbol symbol;
@@ -208,7 +208,8 @@ pln_status pln_sequential_new(pln_engine *engine, const char *name,
   return status;
 }
 
-/* -------------------------------------------------------------- other forms */
+/* --------------------------------------------------------------- combinators
+ */
 
 static const char *const form_names[] = {
     [PLN_COMBINATOR_NONE] = "",
@@ -218,8 +219,9 @@ static const char *const form_names[] = {
     [PLN_COMBINATOR_IF_CHANGED] = "if changed",
     [PLN_COMBINATOR_PER_FUNCTION] = "functions"};
 
-/* Elements nest no deeper than PLN_PASS_MAX_DEPTH; a form of functions is
- * checked when it is made, so one look at each element is enough. */
+/* Returns a module pass among the elements, or NULL. One level is enough: a
+ * nested functions{..} was checked when it was made, and nesting is at most
+ * PLN_PASS_MAX_DEPTH. */
 static const pln_pass *module_pass_in(const pln_pass *pass) {
   if (!pln_pass_is_sequential(pass))
     return pass->def->kind == PLN_PASS_MODULE ? pass : NULL;

@@ -1,8 +1,9 @@
-/* primitive.c: runs one module or function pass, and judges what it gives.
+/* primitive.c: runs one primitive pass (module, function or prim_func) and
+ * checks its result.
  *
- * Called by execute.c. What always holds of the result: it is the input module
- * itself when nothing changed, equal copies included; every changed function
- * has been verified; all functions of one run saw the old module. */
+ * Called by execute.c. Invariants: the result is the input module itself when
+ * nothing changed, also if the pass returned an equal copy; every changed
+ * function has been verified; all functions of one run see the old module. */
 
 #include <stdio.h>
 #include <time.h>
@@ -51,9 +52,12 @@ bool pln_primitive_applies(const pln_pass *pass, const pln_graph *g) {
   return pln_pass_applies(g);
 }
 
-/* --------------------------------------------------------------- judgement */
+/* ---------------------------------------------------------- check the result
+ */
 
-/* Did the pass find types, and nothing else? */
+/* Returns false if the graphs have the same kinds node by node but differ in
+ * types: the pass only inferred types, and pln_graph_equal ignores inferred
+ * types. Returns true in every other case. */
 static bool same_types(const pln_graph *a, const pln_graph *b) {
   bool same = true;
   for (pln_ref i = 0; i < a->n_nodes; i++) {
@@ -64,8 +68,8 @@ static bool same_types(const pln_graph *a, const pln_graph *b) {
   return same;
 }
 
-/* Unused nodes and scopes, and types that are inferred, are no part of what
- * pln_graph_equal compares. */
+/* Compares what pln_graph_equal does not: the numbers of nodes and scopes,
+ * unused ones included, and inferred types. */
 static bool same_extent(const pln_graph *a, const pln_graph *b) {
   return a->n_nodes == b->n_nodes && a->n_scopes == b->n_scopes &&
          same_types(a, b);
@@ -76,7 +80,7 @@ static bool verifies(const pln_pass_run *run, bool changed) {
          (changed && run->context->limits.verify == PLN_VERIFY_CHANGED);
 }
 
-/* Counts it; the first function is the one that the note names. */
+/* Counts an equal copy. The note names the first such function. */
 static pln_status count_equal(pln_pass_run *run) {
   if (!run->equal)
     run->equal = pln_run_name(run);
@@ -90,7 +94,7 @@ static pln_status verify_function(const pln_pass_run *run,
   return pln_graph_check_constructors(function, run->module);
 }
 
-/* Gives the old function in place of an equal copy. */
+/* Replaces an equal copy by the old function. */
 static pln_status check_function_result(pln_pass_run *run, const pln_graph *old,
                                         pln_graph **result) {
   bool equal = false;
@@ -154,7 +158,7 @@ static pln_status run_module(pln_pass_run *run, pln_module **out) {
   return PLN_OK;
 }
 
-/* What another thread made of the function, when that went well. */
+/* Takes the result that a worker thread computed, if it succeeded. */
 static pln_status take_parallel_result(pln_pass_run *run, const pln_graph *old,
                                        bool *taken, pln_graph **out) {
   *out = NULL;
@@ -194,7 +198,8 @@ static pln_status run_either(pln_pass_run *run, const pln_pass_target *in,
                       : run_module(run, &out->module);
 }
 
-/* Gives what was kept, else runs the body and keeps what it gives. */
+/* Returns the cached result; runs the body and caches its result if there is
+ * none. */
 static pln_status run_or_find(pln_pass_run *run, const pln_pass_target *in,
                               pln_pass_target *out) {
   bool found;
@@ -219,7 +224,7 @@ static pln_status module_pass(pln_pass_run *run, pln_module **out) {
   return PLN_OK;
 }
 
-/* The new graph of function `index`, or NULL when it is unchanged. */
+/* *out is the new graph of function `index`, or NULL if it is unchanged. */
 static pln_status one_function(pln_pass_run *run, uint32_t index,
                                const pln_graph *old, pln_graph **out) {
   pln_pass_target result, in = {.function = (pln_graph *)(uintptr_t)old};
@@ -238,9 +243,10 @@ static pln_status one_function(pln_pass_run *run, uint32_t index,
   return PLN_OK;
 }
 
-/* Types the callers of changed functions again, as far as their signatures
- * change in turn, and verifies those callers. A caller may go on counting with
- * effects that are gone. */
+/* Infers the callers of changed functions again. A caller whose own signature
+ * changes puts its callers on the list too. Each caller inferred again is
+ * verified. Effects only grow: a caller may keep an effect that its callee has
+ * lost. */
 static pln_status retype_callers(const pln_module *module,
                                  pln_graph *const *results, pln_module *copy) {
   bool *replaced = pln_mem_new(copy->engine, copy->count);
@@ -256,7 +262,7 @@ static pln_status retype_callers(const pln_module *module,
   return status;
 }
 
-/* Another signature, or more effects, concern those who call the function. */
+/* Callers are inferred again only if a signature changed or an effect grew. */
 static pln_status put_results(const pln_module *module,
                               pln_graph *const *results, pln_module *copy) {
   bool concerns = false;
@@ -289,7 +295,7 @@ pln_status pln_module_replace(const pln_module *module,
   return status;
 }
 
-/* What a body entered and did not leave is left for it, innermost first. */
+/* Exits the contexts that a body entered and did not exit, innermost first. */
 static pln_status leave_contexts(const pln_context_stack *stack, uint32_t n,
                                  pln_status status) {
   while (stack->n > n) {
@@ -300,7 +306,8 @@ static pln_status leave_contexts(const pln_context_stack *stack, uint32_t n,
   return status;
 }
 
-/* One function in a child engine; its counters are handed back. */
+/* Runs the pass on one function in a child engine and hands over its counters.
+ */
 static pln_status shared_function(const pln_parallel_job *work,
                                   pln_work_item *share) {
   pln_pass_run run = {.engine = share->engine,
@@ -322,7 +329,7 @@ static pln_status shared_function(const pln_parallel_job *work,
   return status;
 }
 
-/* In order, whoever has done them. */
+/* Collects results in module order, whichever thread computed them. */
 static pln_status each_function(pln_pass_run *run, pln_graph **results,
                                 bool *changed) {
   for (uint32_t i = 0; i < run->module->count; i++) {
@@ -333,7 +340,8 @@ static pln_status each_function(pln_pass_run *run, pln_graph **results,
   return PLN_OK;
 }
 
-/* Takes the removed functions out of *module; those left may not use them. */
+/* Removes the marked functions from *module. It fails if a remaining function
+ * refers to one of them. */
 static pln_status drop_removed(const pln_pass_run *run, pln_module **module) {
   pln_module *whole = *module;
   pln_status status = pln_module_drop(whole, run->removed, module);
@@ -346,7 +354,8 @@ static pln_status drop_removed(const pln_pass_run *run, pln_module **module) {
   return status;
 }
 
-/* Has other threads look at what was not looked at before. */
+/* Starts worker threads for the functions whose results are not in the cache.
+ */
 static pln_status ahead(pln_pass_run *run) {
   uint32_t n = run->module->count;
   pln_parallel_job work = {.engine = run->engine,
@@ -380,7 +389,7 @@ static pln_status all_functions(pln_pass_run *run, pln_graph **results,
   pln_parallel_free(run->parallel);
   run->parallel = NULL;
   PLN_TRY(status);
-  run->function = NULL; /* what follows is about callers, and names them */
+  run->function = NULL; /* from here on messages name callers themselves */
   if (changed)
     PLN_TRY(pln_module_replace(run->module, results, out));
   else
@@ -433,7 +442,7 @@ static uint32_t target_nodes(const pln_pass_target *s) {
   return s->function ? s->function->n_nodes : count_nodes(s->module);
 }
 
-/* Runs the body; the subject is replaced when it changed something. */
+/* Runs the body; replaces the target's module or function if it changed. */
 static pln_status run_body(pln_pass_run *run, pln_pass_target *s) {
   pln_module *module = NULL;
   pln_graph *function = NULL;
@@ -455,7 +464,7 @@ static pln_status run_body(pln_pass_run *run, pln_pass_target *s) {
   return PLN_OK;
 }
 
-/* The body within the limits of the context. */
+/* Runs the body within the limits of the context. */
 static pln_status run_guarded(pln_pass_run *run, const pln_pass_target *before,
                               pln_pass_target *s) {
   const pln_limits *limits = &run->context->limits;
@@ -467,7 +476,7 @@ static pln_status run_guarded(pln_pass_run *run, const pln_pass_target *before,
   PLN_TRY(pln_guard_end(run->engine, &outer, mark, status));
   if (!limits->nodes && limits->growth <= 0)
     return PLN_OK;
-  run->function = s->function; /* whom messages are about */
+  run->function = s->function; /* messages name this function */
   return pln_limits_check(run->engine, limits, target_nodes(before),
                           target_nodes(s));
 }

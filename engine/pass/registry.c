@@ -1,8 +1,8 @@
-/* registry.c: the engine's passes by name.
+/* registry.c: the passes of an engine by name.
  *
- * Called by engine.c, by transform/ for the built-in passes, and by users. What
- * always holds: a name is registered once; a pass that was made stays as it is
- * when another takes its name. */
+ * Called by engine.c, by transform/ for the built-in passes, and by users.
+ * Invariants: a name is registered once; existing pass objects do not change
+ * when a name is registered again. */
 
 #include "pass/cache/cache.h"
 #include "pass/parallel/parallel.h"
@@ -110,7 +110,7 @@ void pln_passes_free(pln_engine *engine) {
     pln_pass_release(r->passes[i].pass);
   pln_report_clear(engine);
   pln_mem_free(engine, r->passes, r->cap_passes * sizeof *r->passes);
-  /* Those that a child has of its parent have the parent's fields. */
+  /* A child shares the fields of the keys that it inherited. */
   pln_options_free(engine, r->n_keys - r->n_inherited,
                    r->keys ? r->keys + r->n_inherited : NULL);
   pln_mem_free(engine, r->keys, r->cap_keys * sizeof *r->keys);
@@ -170,7 +170,7 @@ static pln_status add_registered_pass(pln_engine *engine, pln_pass *pass,
   return PLN_OK;
 }
 
-/* Takes `pass`. */
+/* Registers the pass; takes ownership of `pass`. */
 static pln_status add_or_release(pln_engine *engine, pln_pass *pass,
                                  bool built_in) {
   pln_status status = add_registered_pass(engine, pass, built_in);
@@ -207,12 +207,12 @@ pln_status pln_pass_register_object(pln_engine *engine, const char *name,
   return add_or_release(engine, named, false);
 }
 
-/* The rows after a removed one move up. */
+/* Removes a row; the rows after it move up. */
 static void remove_row(struct pln_registry *r, uint32_t index) {
   r->n_passes--;
   for (uint32_t i = index; i < r->n_passes; i++) {
     r->passes[i] = r->passes[i + 1];
-    /* Replacing the number of a known key needs no memory. */
+    /* Setting a key that exists allocates nothing and cannot fail. */
     (void)!pln_idmap_set(r->by_name, r->passes[i].pass->name, i + 1);
   }
 }

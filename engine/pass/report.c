@@ -1,5 +1,5 @@
-/* report.c: what the last outermost application of a pass did. Written by the
- * executor, a row a leaf pass that ran, in order of completion. */
+/* report.c: the report on the last outermost application of a pass. The
+ * executor adds one row per run of a primitive pass, in order of completion. */
 
 #include "pass/pass.h"
 

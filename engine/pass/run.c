@@ -1,7 +1,8 @@
-/* run.c: what the body of a pass is given, and what it hands back.
+/* run.c: the interface of a pass's body: its input, options, counters and
+ * results.
  *
- * Called by bodies, in C or through the binding. What always holds: the run
- * owns what was set as result until primitive.c takes it. */
+ * Called by bodies, in C or through the Lua binding. Invariant: the run owns
+ * the result until primitive.c takes it. */
 
 #include <stdio.h>
 
@@ -35,7 +36,7 @@ const pln_graph *pln_run_function(const pln_pass_run *run) {
 
 /* ------------------------------------------------------------------ options */
 
-/* The value given for "Pass.option" or "option" in the config, or NULL. */
+/* The config value of "Pass.option" or "option", or NULL. */
 static const pln_attr *configured(const pln_pass_run *run, const char *option) {
   char key[512];
   pln_attrs config = run->context->config;
@@ -60,7 +61,7 @@ bool pln_run_option(const pln_pass_run *run, const char *option,
       pln_attrs_find(run->engine, run->pass->options, option);
   if (!given)
     given = configured(run, option);
-  /* A config key of the same name may be of another kind. */
+  /* a config key of the same name may have another kind */
   *out = given && given->kind == value->kind ? *given : *value;
   return true;
 }

@@ -1,8 +1,8 @@
-/* selector.c: which passes a context's lists mean: by name, or by name and
- * occurrence.
+/* selector.c: decides which passes the lists of a context select, by name or by
+ * name and occurrence.
  *
- * Called by context.c. What always holds: a name that is a pass's own is meant
- * as it is, even when it ends in a colon and a number. */
+ * Called by context.c. Invariant: a text that is a pass's own name selects that
+ * pass, even if it ends in a colon and a number. */
 
 #include "pass/pass.h"
 
@@ -12,7 +12,8 @@ static bool known(const pln_engine *engine, pln_symbol name) {
           pln_idmap_get(engine->parent->passes->seen, name) != 0);
 }
 
-/* Where ":2" begins at the end of the text, with its number; else the end. */
+/* Returns the offset of a trailing ":2" and its number; else the end of the
+ * text. */
 static size_t split(pln_slice text, uint32_t *nth) {
   size_t at = text.size;
   uint64_t value = 0, place = 1;

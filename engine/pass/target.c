@@ -1,7 +1,9 @@
-/* target.c: what passes work on: a module or, in a group, one function of it.
+/* target.c: the target of a pass: a module, or one function of it inside
+ * functions{..}.
  *
- * Made by execute.c and pipeline/per_function.c, replaced by leaf.c. What
- * always holds: both are owned; unchanged is the same pointer. */
+ * Made by execute.c and pipeline/per_function.c, replaced by primitive.c.
+ * Invariants: the target owns both references; an unchanged target has the same
+ * pointers. */
 
 #include "pass/pass.h"
 
@@ -37,15 +39,16 @@ void pln_pass_target_set_function(pln_pass_target *s, pln_graph *function) {
   pln_graph_release(former);
 }
 
-/* Do those who call the function see the same in both? */
+/* Returns true if callers cannot tell the functions apart: same signature and
+ * effects. */
 static bool looks_the_same(const pln_graph *f, const pln_graph *g) {
   return pln_signature(f) == pln_signature(g) &&
          pln_node_call_effect(&f->nodes[f->root]) ==
              pln_node_call_effect(&g->nodes[g->root]);
 }
 
-/* For hooks, before and after each pass over each function: what it costs must
- * not depend on how many functions there are. */
+/* Used by hooks before and after each pass over each function; its cost must
+ * not depend on the number of functions. */
 pln_status pln_pass_target_module(const pln_pass_target *s, pln_module **out) {
   const pln_graph *old =
       s->function ? pln_module_function_at(s->module, s->index) : NULL;

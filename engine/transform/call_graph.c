@@ -1,6 +1,6 @@
-/* call_graph.c: which functions of a module refer to themselves: strongly
- * connected components as Tarjan finds them (Depth-first search and linear
- * graph algorithms, 1972), with an explicit stack. Called by Inline. */
+/* call_graph.c: recursive functions of a module: its strongly connected
+ * components by Tarjan's algorithm (Depth-first search and linear graph
+ * algorithms, 1972), with an explicit stack. Called by Inline. */
 
 #include "transform/call_graph.h"
 
@@ -9,18 +9,18 @@ typedef struct search {
   const uint8_t *member;
   uint8_t *cyclic;
   uint32_t n;
-  uint32_t *first, *to;   /* who refers to whom; first has n + 1 places */
-  uint32_t *at;           /* a function: the edge looked at next */
-  uint32_t *number, *low; /* in order of finding, from 1; 0: not yet */
-  uint32_t *path;         /* functions that the search is in */
-  uint32_t *open;         /* functions whose component is not known yet */
+  uint32_t *first, *to;   /* edges in CSR form; first has n + 1 entries */
+  uint32_t *at;           /* by function: the next edge to follow */
+  uint32_t *number, *low; /* Tarjan's numbers, from 1; 0: not visited */
+  uint32_t *path;         /* stack of the search */
+  uint32_t *open;         /* visited functions without a component yet */
   uint32_t n_path, n_open, found;
   uint8_t *is_open;
 } search;
 
 /* -------------------------------------------------------------------- edges */
 
-/* Counts the edges of function `i`, or lists them when there is room. */
+/* Counts the edges of function `i`; lists them too unless `to` is NULL. */
 static uint32_t list_edges(search *s, uint32_t i, uint32_t *to) {
   const pln_graph *g = pln_module_function_at(s->module, i);
   uint32_t n = 0;
@@ -85,7 +85,7 @@ static void lower(search *s, uint32_t i, uint32_t number) {
     s->low[i] = number;
 }
 
-/* Closes the component that `i` was the first of. */
+/* Pops the component whose root is `i`. */
 static void close_component(search *s, uint32_t i) {
   bool several = s->open[s->n_open - 1] != i;
   uint32_t member;

@@ -1,9 +1,9 @@
-/* config_keys.c: keys of contexts' configs that passes read, as TVM calls
- * them. Called once, by install.c.
+/* config_keys.c: the config keys that passes read, under TVM's names. Called
+ * once, by install.c.
  *
- * Those of the loop level are tables. No built-in pass reads these: they are
- * for passes over loops that scripts bring, which so have one place for what
- * TVM's passes of that name are told. */
+ * The keys `tir.*` are tables. No built-in pass reads them: they exist so that
+ * passes written in scripts find the settings of TVM's passes of the same name
+ * in one place. */
 
 #include "transform/transform.h"
 

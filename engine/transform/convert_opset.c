@@ -1,9 +1,9 @@
-/* convert_opset.c: a model in another opset of ONNX.
+/* convert_opset.c: ConvertOpset: converts a model to another ONNX opset.
  *
- * Run by the executor, once per module, after `perilune opt --opset`. What the
- * model computes stays; operators that the opset does not have become such that
- * it has, or the pass fails with the operator's name. On the work of
- * onnx/convert_opset.c. */
+ * Run by the executor, once per module, for `perilune opt --opset`. The model
+ * computes the same; operators that the target opset lacks are replaced by
+ * equivalent ones, and the pass fails with the operator's name if there is
+ * none. The work is done by onnx/opset/convert_opset.c. */
 
 #include "transform/transform.h"
 

@@ -1,11 +1,10 @@
-/* dead_code_elimination.c: what no result and no effect needs goes.
+/* dead_code_elimination.c: removes nodes that no result and no effect needs.
  *
- * Run by the executor, once per function. Requires a verified graph.
- * Unused ONNX nodes and initializers lose their keep marks; a let goes when
- * nothing that stays uses its variable and its value has no effect; a block
- * whose lets have all gone is dissolved. What stayed only for effects
- * that went, or came out of a block, is looked at again. Unused results of a
- * call stay.
+ * Run by the executor, once per function. Requires a verified graph. Unused
+ * ONNX nodes and initializers lose their keep marks. A let is removed when its
+ * variable is dead and its value has no effect; a block without lets is
+ * dissolved. The sweep is repeated while it removes effects that kept other
+ * nodes alive. Unused results of a call stay.
  *
  *     let %y = tanh(%x); %x   =>   %x
  *
@@ -13,21 +12,21 @@
 
 #include "transform/transform.h"
 
-/* Blocks in blocks that are dissolved one after the other, from the inside:
- * after so many sweeps what is left is left. */
+/* Nested blocks are dissolved from the inside, one level per sweep; deeper
+ * nests are left unfinished. */
 enum { MOST_SWEEPS = 64 };
-/* How a node is live that nothing uses. */
+/* A value of `live`: needed for its effect only. */
 enum { FOR_EFFECTS = 2 };
 
-/* The tables are there when the graph has a let at all; sealing finds the rest
- * of what is dead. */
+/* The tables exist only if the graph has a let. Other dead nodes are dropped
+ * when the graph is sealed. */
 typedef struct dce_rewrite {
   const pln_graph *graph;
-  bool kept;             /* nodes have keep marks */
-  uint8_t *live;         /* a node */
-  pln_scope *node_scope; /* a node: its innermost scope */
-  uint32_t *lets;        /* a scope: lets of its own that stay */
-  bool again;            /* a let has lost the effects that it stayed for */
+  bool kept;             /* some nodes have keep marks */
+  uint8_t *live;         /* by node */
+  pln_scope *node_scope; /* by node: its innermost scope */
+  uint32_t *lets;        /* by scope: number of its own lets that stay */
+  bool again;            /* a let lost the effects that kept it */
   int64_t removed;
 } dce_rewrite;
 
@@ -47,8 +46,8 @@ static bool in_dead_scope(const dce_rewrite *s, pln_ref i) {
   return owner != PLN_NONE && !s->live[owner];
 }
 
-/* What is evaluated whether it is used or not; a let is as its value, and
- * stays when its variable is used. */
+/* Returns true for nodes that are evaluated whether used or not. A let is
+ * needed if its value is, or if its variable is used. */
 static bool is_needed(const dce_rewrite *s, pln_ref i) {
   const pln_graph *g = s->graph;
   const pln_node *n = &g->nodes[i];
@@ -62,7 +61,7 @@ static bool is_needed(const dce_rewrite *s, pln_ref i) {
   return pln_flags_effect(n->flags) != PLN_EFFECT_NONE;
 }
 
-/* Nothing uses what stays. */
+/* Returns true if the node is live but has no live user. */
 static bool is_for_effects(const dce_rewrite *s, pln_ref i) {
   const pln_graph *g = s->graph;
   return !s->live[i] &&
@@ -78,7 +77,7 @@ static void mark(dce_rewrite *s, const pln_node *n) {
       s->live[g->scopes[c].result] = 1;
 }
 
-/* What is not needed goes; of a let, when it may. */
+/* *out is false for a let that can be removed; asks the rule limits first. */
 static pln_status let_stays(const dce_rewrite *s, pln_ref i, bool *out) {
   const pln_graph *g = s->graph;
   bool allowed;
@@ -90,8 +89,8 @@ static pln_status let_stays(const dce_rewrite *s, pln_ref i, bool *out) {
   return PLN_OK;
 }
 
-/* Users come after what they use, owners after their scopes, and the uses of a
- * variable after its let: one step back over the array finds all. */
+/* Marks live nodes in one backward sweep: users come after operands, owners
+ * after their scopes, and uses of a variable after its let. */
 static pln_status find_live(dce_rewrite *s) {
   const pln_graph *g = s->graph;
   s->live[g->root] = 1;
@@ -121,7 +120,7 @@ static pln_status enter_live_scope(void *ud, pln_rewrite *rw, pln_scope old,
   return PLN_OK;
 }
 
-/* Sealing drops what has no mark and no user. */
+/* Removes the keep mark; sealing then drops the node unless it is used. */
 static pln_status drop_mark(pln_rewrite *rw, pln_ref node) {
   bool allowed;
   PLN_TRY(pln_rewrite_apply(rw, "drop", &allowed));
@@ -134,8 +133,9 @@ static pln_status drop_mark(pln_rewrite *rw, pln_ref node) {
   return PLN_OK;
 }
 
-/* `old` stayed for effects that the new node, or a let's value, has no more:
- * they were in a block that is dissolved, or in what went. */
+/* Returns true if `old` was kept for effects that the new node, or a let's
+ * value, does not have: the effects were in a dissolved block or in removed
+ * nodes. */
 static bool loses_effects(const dce_rewrite *s, pln_rewrite *rw, pln_ref old,
                           pln_ref node) {
   if (!s->live || s->live[old] != FOR_EFFECTS)
@@ -146,8 +146,8 @@ static bool loses_effects(const dce_rewrite *s, pln_rewrite *rw, pln_ref old,
   return pln_flags_effect(n->flags) == PLN_EFFECT_NONE;
 }
 
-/* A let that goes leaves its value, which goes too when nothing else uses it.
- */
+/* Replaces a dead let by its body. Its value is dropped too if nothing else
+ * uses it. */
 static pln_status eliminate_dead_node(void *ud, pln_rewrite *rw, pln_ref old,
                                       pln_ref *node) {
   dce_rewrite *s = ud;
@@ -174,7 +174,7 @@ static pln_status eliminate(dce_rewrite *s, pln_pass_run *run) {
   return PLN_OK;
 }
 
-/* With the tables that lets need. */
+/* Allocates the tables and removes dead lets. */
 static pln_status eliminate_lets(dce_rewrite *s, pln_pass_run *run) {
   const pln_graph *g = s->graph;
   pln_engine *e = g->engine;

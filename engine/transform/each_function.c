@@ -1,5 +1,5 @@
-/* each_function.c: the body of a module pass that changes each function by
- * itself. Called by such passes; functions that are passed over stay. */
+/* each_function.c: the body of a module pass that transforms each function
+ * independently. Functions that passes must skip stay unchanged. */
 
 #include "transform/transform.h"
 

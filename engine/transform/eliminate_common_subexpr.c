@@ -1,14 +1,14 @@
-/* eliminate_common_subexpr.c: one node for equal computations.
+/* eliminate_common_subexpr.c: replaces equal computations by one.
  *
- * Run by the executor, once per function. Requires a verified graph.
- * A node becomes an earlier equal one that its scope can see; never a node
- * with effects, never across sibling scopes, never a function or a branch.
- * Constants up to 1 KiB are equal by content, larger ones by place. Calls that
- * give integers are equal, too, when all that they give is known by the same
- * names: the extent N of one tensor and of another.
+ * Run by the executor, once per function. Requires a verified graph. A node is
+ * replaced by an earlier equal one that is visible in its scope. Never merged:
+ * nodes with effects, nodes of sibling scopes, functions, branches. Constants
+ * up to 1 KiB are compared by content, larger ones by address. Two calls that
+ * give integers are also equal if their symbolic values are fully known and
+ * equal, such as the extent N read from two different tensors.
  *
- *     %0 = tanh(%x); %1 = tanh(%x); add(%0, %1)   =>   %0 = tanh(%x); add(%0,
- * %0)
+ *     %0 = tanh(%x); %1 = tanh(%x); add(%0, %1)
+ *       =>   %0 = tanh(%x); add(%0, %0)
  *
  * Semantics: TVM EliminateCommonSubexpr, extended to every kind and scope. */
 
@@ -17,8 +17,8 @@
 
 typedef struct cse_rewrite {
   pln_engine *engine;
-  pln_idmap *by_value;   /* type and value -> old node + 1; made when needed */
-  pln_scope *node_scope; /* a node of the old graph; likewise */
+  pln_idmap *by_value;   /* type and value -> old node + 1; NULL until needed */
+  pln_scope *node_scope; /* by old node; NULL until needed */
   int64_t merged;
   bool watched;
 } cse_rewrite;
@@ -44,14 +44,16 @@ static pln_status need_table(cse_rewrite *m, const pln_graph *old) {
   return pln_idmap_new(m->engine, &m->by_value);
 }
 
-/* `before` stands in a scope that encloses `old`, or in its own. */
+/* Returns true if `before` is in the scope of `old` or in one that encloses
+ * it. */
 static bool is_visible(const cse_rewrite *m, const pln_graph *g, pln_ref before,
                        pln_ref old) {
   const pln_scope_row *row = &g->scopes[m->node_scope[before]];
   return row->begin <= old && old < row->end;
 }
 
-/* An earlier call of the same type and value, or the call itself. */
+/* Replaces the call by an earlier one of the same type and value, if there is
+ * one. */
 static pln_status merge_equal_call(cse_rewrite *m, pln_rewrite *rw, pln_ref old,
                                    pln_ref node, pln_ref *out) {
   const pln_graph *g = pln_rewrite_graph(rw);

@@ -1,9 +1,9 @@
-/* infer_type.c: the types that are not known yet.
+/* infer_type.c: InferType: resolves incomplete types.
  *
- * Run by the executor, on a module. Requires nothing: types that are known
- * stay, and a module in which all are comes back as it is. A contradiction, a
- * free type variable, a type of the wrong kind are errors with the node; what
- * nothing tells stays incomplete.
+ * Run by the executor, on a module. Has no requirements. Known types stay, and
+ * a module whose types are all known is returned unchanged. Contradictions,
+ * free type variables and types of a wrong kind are errors at the node. A type
+ * that nothing determines stays incomplete.
  *
  *     fn (%x) { add(%x, 1f) } (2f)   =>   fn (%x: float32) -> float32 { ... }
  *

@@ -66,7 +66,8 @@ enum {
 };
 #define no_options NULL
 
-/* Those over functions look at nothing else. */
+/* FUNCTION passes read nothing but their function, so they are parallel and
+ * cacheable. */
 #define KIND_SHOW .kind = PLN_PASS_MODULE
 #define KIND_MODULE KIND_SHOW, .cacheable = true
 #define KIND_FUNCTION \

@@ -1,10 +1,11 @@
-/* keep_type.c: what is known of a node's type stays known when another node
- * takes its place. Called by passes that forward or rebuild nodes. */
+/* keep_type.c: preserves type information when one node replaces another.
+ * Called by passes that forward or rebuild nodes. */
 
 #include "ir/graph/graph.h"
 #include "transform/transform.h"
 
-/* What both types say of the node; *more when it is more than its own says. */
+/* *out is the meet of both types; *more is true if it is more precise than the
+ * node's own type. */
 static pln_status meet_node_type(pln_rewrite *rw, pln_ref node, pln_type *type,
                                  bool *more) {
   const pln_graph *g = pln_rewrite_graph(rw);
@@ -18,7 +19,7 @@ static pln_status meet_node_type(pln_rewrite *rw, pln_ref node, pln_type *type,
   return PLN_OK;
 }
 
-/* The type of a tuple's node, with another field. */
+/* The type of a tuple with one field's type replaced. */
 static pln_status with_field(const pln_graph *g, pln_ref tuple, uint32_t field,
                              pln_type type, pln_type *out) {
   pln_type old = g->nodes[tuple].type;
@@ -34,7 +35,8 @@ static pln_status with_field(const pln_graph *g, pln_ref tuple, uint32_t field,
   return status;
 }
 
-/* Of a field its tuple knows as much: text is read so. */
+/* A type learnt for a field of a tuple is stored in the tuple's type too, as
+ * the parser does. */
 pln_status pln_keep_type(pln_rewrite *rw, pln_ref node, pln_type type) {
   bool more;
   PLN_TRY(meet_node_type(rw, node, &type, &more));
@@ -57,8 +59,8 @@ pln_status pln_keep_type(pln_rewrite *rw, pln_ref node, pln_type type) {
   return PLN_OK;
 }
 
-/* A node that is a result itself keeps the type it was declared with: dims
- * that another result knows better are no reason to declare it anew. */
+/* The result of a scope keeps its declared type: more precise dims from a
+ * replacement do not change a declaration. */
 pln_status pln_keep_rank(pln_rewrite *rw, pln_ref node, pln_type type) {
   const pln_graph *g = pln_rewrite_graph(rw);
   pln_type own = g->nodes[node].type;

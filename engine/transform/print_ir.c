@@ -1,8 +1,8 @@
-/* print_ir.c: the module as text, in the midst of a pipeline.
+/* print_ir.c: PrintIR: prints the module in the middle of a pipeline.
  *
- * Run by the executor, on a module, which comes back as it is. Where the text
- * goes is the host's to say (pln_engine_set_output): nothing is written
- * without.
+ * Run by the executor, on a module, which it returns unchanged. The text goes
+ * to the host's output function (pln_engine_set_output); without one nothing is
+ * printed.
  *
  *     PrintIR(header):
  *     #[version = "0.0.5"]

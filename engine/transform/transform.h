@@ -5,29 +5,29 @@
 
 #include "pass/pass.h"
 
-/* Registers the rows of passes.def, once an engine. */
+/* Registers the passes of passes.def. Called once per engine. */
 pln_status pln_transform_install(pln_engine *engine) PLN_CHECKED;
 /* config_keys.c: the config keys of passes. */
 pln_status pln_transform_install_keys(pln_engine *engine) PLN_CHECKED;
 
-/* `node` of the new graph was made in place of one of that type: it gets what
- * both types say. A variable's type, which is a signature's, and one that
- * contradicts stay. */
+/* Refines the type of `node`, a new node that replaces one of type `type`, to
+ * what both types say. Variables keep their type, which belongs to a signature;
+ * a contradicting type is ignored. */
 pln_status pln_keep_type(pln_rewrite *rw, pln_ref node,
                          pln_type type) PLN_CHECKED;
-/* The same of a node that was there before, when its rank is not known. */
+/* The same for a node of the old graph, and only if its rank is unknown. */
 pln_status pln_keep_rank(pln_rewrite *rw, pln_ref node,
                          pln_type type) PLN_CHECKED;
 
-/* What becomes of one function; `function` itself, retained, or NULL when it
- * stays as it is. */
+/* Transforms one function. *out is the new graph; `function` itself, retained,
+ * or NULL if nothing changed. */
 typedef pln_status (*pln_form_fn)(pln_pass_run *run, const pln_graph *function,
                                   pln_graph **out);
-/* Of a module pass: forms each function by itself. */
+/* Body of a module pass that transforms each function independently. */
 pln_status pln_run_on_functions(pln_pass_run *run,
                                 pln_form_fn form) PLN_CHECKED;
 
-/* The bodies of all rows. */
+/* The bodies of all passes in passes.def. */
 #define PASS(name, kind, opt_level, options, run, doc) \
   pln_status run(pln_pass_run *pass_run) PLN_CHECKED;
 #include "transform/passes.def"

@@ -1,15 +1,15 @@
-/* attrs.c: attributes from and to Lua.
+/* attrs.c: converts attributes to and from Lua.
  *
- * Reading: an Attrs object is a view of an interned dictionary; one object a
- * dictionary. Writing: a table keyed by names. An operator's schema tells
- * which names there are and whether a number means a float; without one the
- * value's own subtype decides. Names that only Relay has mean Relay's operator.
- */
+ * Reading: an Attrs object is a view of an interned dictionary, one object per
+ * dictionary. Writing: a table keyed by names. An operator's schema decides
+ * which names exist and whether a number is a float; without a schema the
+ * value's own subtype decides. A name that only Relay's schema has selects
+ * Relay's form of the operator. */
 
 #include "ir/op_info.h"
 #include "lua/binding.h"
 
-enum { MAX_DEPTH = 32 }; /* of dictionaries and lists in each other */
+enum { MAX_DEPTH = 32 }; /* nesting of dictionaries and lists */
 
 /* ------------------------------------------------------------------ to Lua */
 
@@ -81,7 +81,7 @@ void pln_lua_push_attr(lua_State *L, pln_lua *b, const pln_attr *attr) {
   }
 }
 
-/* Lists nest no deeper than Lua's own values do; below they are cut off. */
+/* Lists nest no deeper than MAX_DEPTH; deeper levels are cut off. */
 static void push_list(lua_State *L, pln_lua *b, pln_attrs list, int depth) {
   uint32_t n = pln_attrs_count(b->engine, list);
   lua_createtable(L, (int)n, 0);
@@ -121,7 +121,7 @@ static int attrs_len(lua_State *L) {
   return 1;
 }
 
-/* The iterator of pairs: upvalue 2 is the index of the next entry. */
+/* The iterator of pairs. Upvalue 2 is the index of the next entry. */
 static int next_attr(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_attrs attrs = check_userdata(L, 1);
@@ -157,8 +157,8 @@ static int attrs_tostring(lua_State *L) {
 
 /* ------------------------------------------------------------------ schemas */
 
-/* The kind that a schema such as "axis:int=1 perm:ints" gives `name`; NONE
- * when it has no such name, N_ATTR_KINDS when its value may be of any. */
+/* The kind that a schema such as "axis:int=1 perm:ints" gives `name`: NONE if
+ * it has no such name, N_ATTR_KINDS if any kind is allowed. */
 static pln_attr_kind schema_kind(const char *schema, const char *name) {
   static const struct {
     const char *word;
@@ -192,7 +192,7 @@ static pln_attr_kind schema_kind(const char *schema, const char *name) {
 
 /* -------------------------------------------------------------- from Lua */
 
-/* The kind of one value, by its Lua type. */
+/* The kind of a value by its Lua type. */
 static pln_attr_kind attr_kind_of_value(lua_State *L, int index) {
   switch (lua_type(L, index)) {
   case LUA_TBOOLEAN: return PLN_ATTR_BOOL;
@@ -222,8 +222,8 @@ static pln_attr_kind list_of(pln_attr_kind kind) {
   }
 }
 
-/* The kind of a list, by its elements: integers among floats are floats;
- * whatever else differs, and lists, make a LIST. */
+/* The kind of a list by its elements. Integers and floats give floats; other
+ * mixtures, and nested lists, give a LIST. */
 static pln_attr_kind kind_of_list(lua_State *L, int index) {
   lua_Integer n = (lua_Integer)lua_rawlen(L, index);
   pln_attr_kind kind = PLN_ATTR_INT;
@@ -280,7 +280,7 @@ static pln_tensor *to_tensor(lua_State *L, int index) {
   return tensor;
 }
 
-/* Strings and tensors stay alive through the table they are read from. */
+/* The table that they are read from keeps strings and tensors alive. */
 static void read_lua_attr_list(lua_State *L, pln_lua *b, int index,
                                pln_attr *attr) {
   luaL_checktype(L, index, LUA_TTABLE);
@@ -302,7 +302,8 @@ static void read_lua_attr_list(lua_State *L, pln_lua *b, int index,
     }
     lua_pop(L, 1);
   }
-  attr->v.ints = list; /* the same place for every list kind */
+  attr->v.ints =
+      list; /* all list kinds keep their pointer at the same offset */
 }
 
 static pln_attrs read_dict(lua_State *L, pln_lua *b, int arg, pln_op op,
@@ -342,27 +343,28 @@ static void read_lua_attr_value(lua_State *L, pln_lua *b, int index, int depth,
   }
 }
 
-/* Those of operators are float32, as in ONNX: what a file gives back is what a
- * script said. */
+/* Attributes of operators are float32, as in ONNX, so that a value survives a
+ * round trip through a file. */
 static void round_floats(pln_attr *attr) {
   if (attr->kind == PLN_ATTR_FLOAT)
     attr->v.f = (float)attr->v.f;
   if (attr->kind != PLN_ATTR_FLOATS)
     return;
-  double *list = (double *)(uintptr_t)attr->v.floats; /* from read_list */
+  double *list =
+      (double *)(uintptr_t)attr->v.floats; /* from read_lua_attr_list */
   for (uint32_t i = 0; i < attr->count; i++)
     list[i] = (float)list[i];
 }
 
-/* What kind the value at `index` is stored as when only itself tells. */
+/* The kind that the value at `index` is stored as without a schema. */
 static pln_attr_kind kind_of_value(lua_State *L, int index) {
   if (!lua_istable(L, index))
     return attr_kind_of_value(L, index);
   return is_dict(L, index) ? PLN_ATTR_DICT : kind_of_list(L, index);
 }
 
-/* The table of values of different kinds at `index`.  [-0, +1]: what stays
- * keeps the list's memory until it is made */
+/* Reads the table of mixed values at `index`.  [-0, +1]: the pushed value keeps
+ * the memory of lists alive */
 static pln_attrs read_items(lua_State *L, pln_lua *b, int index, int depth) {
   pln_attrs out;
   lua_Integer n = (lua_Integer)lua_rawlen(L, index);
@@ -371,7 +373,7 @@ static pln_attrs read_items(lua_State *L, pln_lua *b, int index, int depth) {
   if (n > 100000)
     luaL_error(L, "a list of %I values is too long", n);
   pln_attr *items = lua_newuserdatauv(L, (size_t)(n + 1) * sizeof *items, 0);
-  lua_newtable(L); /* anchors the memory of lists inside */
+  lua_newtable(L); /* keeps the memory of inner lists alive */
   int anchors = lua_gettop(L);
   luaL_checkstack(L, 16, "lists nest too deep");
   for (lua_Integer i = 0; i < n; i++) {
@@ -386,8 +388,8 @@ static pln_attrs read_items(lua_State *L, pln_lua *b, int index, int depth) {
   return out;
 }
 
-/* The value at `index` may be read as one of that kind; what a list holds is
- * another question. */
+/* Returns true if the value at `index` can be read as that kind. Elements of
+ * lists are not checked. */
 static bool value_has_attr_kind(lua_State *L, int index, pln_attr_kind kind) {
   int type = lua_type(L, index);
   switch (kind) {
@@ -410,8 +412,8 @@ static bool value_has_attr_kind(lua_State *L, int index, pln_attr_kind kind) {
   }
 }
 
-/* The elements of the list at `index` are numbers, strings or whatever a list
- * of that kind has. */
+/* Returns true if the elements of the list at `index` are valid for a list of
+ * that kind. */
 static bool elements_fit(lua_State *L, int index, pln_attr_kind kind) {
   pln_attr_kind one = kind == PLN_ATTR_INTS      ? PLN_ATTR_INT
                       : kind == PLN_ATTR_FLOATS  ? PLN_ATTR_FLOAT
@@ -428,7 +430,7 @@ static bool elements_fit(lua_State *L, int index, pln_attr_kind kind) {
   return all;
 }
 
-/* An integer where a list of such is wanted is a list of one. */
+/* An integer given for a list of integers becomes a list of one. */
 static void make_list(lua_State *L, int index, pln_attr_kind kind) {
   if (kind != PLN_ATTR_INTS || lua_type(L, index) != LUA_TNUMBER)
     return;
@@ -438,8 +440,8 @@ static void make_list(lua_State *L, int index, pln_attr_kind kind) {
   lua_replace(L, index);
 }
 
-/* The kind that the operator's own schema gives the value at `index`. Raises
- * what text would say of another name, or value. */
+/* The kind that the operator's ONNX schema gives the value at `index`. Raises
+ * the error that the parser would report for a wrong name or value. */
 static pln_attr_kind own_kind(lua_State *L, pln_lua *b, pln_op op,
                               pln_slice name, int index) {
   pln_attr_kind kind = schema_kind(pln_op_row(b->engine, op)->attrs, name.data);
@@ -452,7 +454,7 @@ static pln_attr_kind own_kind(lua_State *L, pln_lua *b, pln_op op,
   return kind;
 }
 
-/* The entry of the key at -2 and the value at -1, which stay. */
+/* Reads the entry with the key at -2 and the value at -1, which stay. */
 static void read_lua_attr_entry(lua_State *L, pln_lua *b, pln_op op, int depth,
                                 pln_attr *attr) {
   int value = lua_gettop(L);
@@ -493,7 +495,8 @@ static pln_attrs read_dict(lua_State *L, pln_lua *b, int arg, pln_op op,
     luaL_argerror(L, arg, "at most 10000 attributes");
   pln_attr *entries = lua_newuserdatauv(L, (n + 1) * sizeof *entries, 0);
   luaL_checkstack(L, (int)n + 8, "too many attributes");
-  lua_newtable(L); /* anchors the lists' memory until the dictionary is made */
+  lua_newtable(
+      L); /* keeps the lists' memory alive until the dictionary is interned */
   int anchors = lua_gettop(L);
   for (lua_pushnil(L); lua_next(L, arg) && i < n; i++) {
     int top = lua_gettop(L);
@@ -511,7 +514,8 @@ pln_attrs pln_lua_check_attrs(lua_State *L, pln_lua *b, int arg) {
   return read_dict(L, b, arg, 0, 0);
 }
 
-/* A name in the table at `arg` is Relay's alone. */
+/* Returns true if the table at `arg` has a name that only Relay's schema
+ * has. */
 static bool says_relay(lua_State *L, pln_lua *b, int arg, pln_op op) {
   bool relay = false;
   for (lua_pushnil(L); lua_istable(L, arg) && lua_next(L, arg); lua_pop(L, 1))

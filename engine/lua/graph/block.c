@@ -1,16 +1,16 @@
-/* block.c: what a block gives, as scripts see it: Relay's nested lets.
+/* block.c: the value of a block as scripts see it: Relay's nested lets.
  *
- * A scope holds its lets side by side; a handle of the first stands for the
- * rest of the block, as `body`, `true_branch` and the like give it, until a
- * Let's own `body` leads to the next one or to the result. Of a graph that is
- * being rewritten a block is known once its scope has ended. Called for the
- * fields of nodes, and where a Let is taken as an operand. */
+ * A scope stores its lets side by side. For scripts, the handle of the first
+ * Let stands for the rest of the block (as `body`, `true_branch` etc. return
+ * it), and the field `body` of a Let is the next Let or the result. In a graph
+ * that is being rewritten a block is known once its scope has ended. Called for
+ * fields of nodes, and when a Let is used as an operand. */
 
 #include "ir/rewrite/rewrite.h"
 #include "lua/binding.h"
 #include "lua/graph/mutator.h"
 
-/* The first scope behind `scope` that begins at or after `node`. */
+/* The first scope after `scope` that begins at or after `node`. */
 static pln_scope first_inner(const pln_graph *g, pln_scope scope,
                              pln_ref node) {
   pln_scope low = scope + 1, high = pln_graph_n_scopes(g);
@@ -25,7 +25,7 @@ static pln_scope first_inner(const pln_graph *g, pln_scope scope,
 }
 
 /* The first Let of `scope` itself at or after `from`, a node of that scope (0:
- * its first), else PLN_NONE. Nested scopes are stepped over. */
+ * its first node), else PLN_NONE. Skips nested scopes. */
 static pln_ref next_let(const pln_graph *g, pln_scope scope, pln_ref from) {
   pln_ref end = pln_scope_end(g, scope);
   pln_ref i = from ? from : pln_scope_begin(g, scope);
@@ -57,10 +57,10 @@ static bool has_lets(pln_lua_graph *slot) {
   return slot->lets == 2;
 }
 
-/* ----------------------------------------------------- while it is rewritten
+/* ---------------------------------------------------------- during a rewrite
  */
 
-/* Whether the sweep is inside of the scope. */
+/* Returns true if the sweep is inside the scope. */
 static bool is_open(const pln_rewrite *rw, pln_scope scope) {
   for (uint32_t i = rw->n_open; i-- > 0;)
     if (rw->open[i].image == scope)
@@ -68,7 +68,8 @@ static bool is_open(const pln_rewrite *rw, pln_scope scope) {
   return false;
 }
 
-/* next_let of a graph whose scopes are no intervals yet. */
+/* next_let for a graph under construction, whose scopes are not intervals
+ * yet. */
 static pln_ref next_built_let(const pln_builder *b, pln_scope scope,
                               pln_ref from) {
   const pln_graph *g = b->graph;
@@ -80,7 +81,8 @@ static pln_ref next_built_let(const pln_builder *b, pln_scope scope,
   return PLN_NONE;
 }
 
-/* As long as nothing has changed it is the old graph, which is sealed. */
+/* As long as nothing has changed, the new graph is the old one, which is
+ * sealed. */
 static pln_ref next_rewritten(const pln_rewrite *rw, const pln_graph *g,
                               pln_scope scope, pln_ref from) {
   if (is_open(rw, scope))
@@ -112,7 +114,7 @@ static pln_ref first_let(pln_lua_graph *slot, const pln_graph *g,
     return has_lets(slot) ? next_let(g, scope, from) : PLN_NONE;
   if (slot->rewrite)
     return next_rewritten(slot->rewrite, g, scope, from);
-  /* Floating: a block's one Let, or none. */
+  /* a floating block has one Let or none */
   pln_ref let = from == 0 ? pln_scope_begin(g, scope) : PLN_NONE;
   return let < pln_graph_size(g) && pln_node_kind(g, let) == PLN_LET ? let
                                                                      : PLN_NONE;

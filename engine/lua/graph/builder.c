@@ -1,5 +1,5 @@
-/* builder.c: Builder objects: building scope by scope, as files and passes in
- * C do. Most scripts do without: pl.func and its like build freely.
+/* builder.c: Builder objects: construction scope by scope, as C passes do it.
+ * Most scripts build freely instead, with pl.func and the like.
  *
  *     local b = pl.builder()
  *     local scope = b:open()
@@ -8,8 +8,8 @@
  *     b:finish(scope, y)
  *     local fn = b:seal(b:func(scope))
  *
- * Inside run, constructors append to the builder. Sealing spends it: handles of
- * its nodes are stale afterwards. */
+ * Inside run, constructors append to the builder. Sealing ends it: handles of
+ * its nodes become stale. */
 
 #include "lua/binding.h"
 
@@ -30,7 +30,7 @@ static int core_builder(lua_State *L) {
   return 1;
 }
 
-/* The graph of the Builder at 1, which is not spent. */
+/* The graph of the Builder at 1; raises if it was sealed. */
 static pln_lua_graph *check_builder(lua_State *L) {
   builder_userdata *slot = luaL_checkudata(L, 1, BUILDER);
   luaL_argcheck(L, slot->graph && slot->graph->builder, 1,
@@ -39,8 +39,8 @@ static pln_lua_graph *check_builder(lua_State *L) {
   return slot->graph;
 }
 
-/* The builder of that graph, for what was read from arguments behind
- * check_builder: a finaliser may have sealed it meanwhile. */
+/* The builder of that graph. Called after the other arguments were read,
+ * because a finalizer may have sealed it in between. */
 static pln_builder *still_open(lua_State *L, const pln_lua_graph *graph) {
   luaL_argcheck(L, graph->builder, 1,
                 "the builder is spent: it has been sealed");
@@ -83,7 +83,7 @@ static int builder_param(lua_State *L) {
   return push_built_node(L, ref);
 }
 
-/* b:finish(scope, result [, attrs]): closes the innermost scope */
+/* b:finish(scope, result [, attrs]): ends the innermost scope */
 static int builder_finish(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_lua_graph *graph = check_builder(L);
@@ -95,7 +95,8 @@ static int builder_finish(lua_State *L) {
   return 0;
 }
 
-/* b:at(scope): the next nodes go there; nil: to the innermost again */
+/* b:at(scope): the next nodes are appended to that scope; nil: to the innermost
+ * one again */
 static int builder_at(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_lua_graph *graph = check_builder(L);
@@ -106,7 +107,8 @@ static int builder_at(lua_State *L) {
 
 /* ------------------------------------------------------------------ owners */
 
-/* b:func(scope [, ret_type [, attrs]]) -> Function of an ended scope */
+/* b:func(scope [, ret_type [, attrs]]) -> Function with that ended scope as its
+ * body */
 static int builder_func(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_lua_graph *graph = check_builder(L);
@@ -159,7 +161,7 @@ static int builder_let(lua_State *L) {
   return push_built_node(L, ref);
 }
 
-/* b:loop(min, extent, scope) -> For, at the loop level */
+/* b:loop(min, extent, scope) -> For, a TIR statement */
 static int builder_loop(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_lua_graph *graph = check_builder(L);
@@ -174,7 +176,7 @@ static int builder_loop(lua_State *L) {
 
 /* -------------------------------------------------------------- annotations */
 
-/* b:var(name [, type]) -> Var that a let of this builder will bind */
+/* b:var(name [, type]) -> Var to be bound by a let of this builder */
 static int builder_var(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_lua_graph *graph = check_builder(L);
@@ -185,7 +187,8 @@ static int builder_var(lua_State *L) {
   return push_built_node(L, ref);
 }
 
-/* b:keep(node): stays though nothing uses it, until DeadCodeElimination */
+/* b:keep(node): marks a node as an extra root: it stays, used or not, until
+ * DeadCodeElimination */
 static int builder_keep(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_lua_graph *graph = check_builder(L);
@@ -218,7 +221,8 @@ static void check_callable(lua_State *L, int arg) {
   lua_pop(L, 1);
 }
 
-/* b:run(f, ...) -> what f gives; constructors inside append to the builder */
+/* b:run(f, ...) -> the results of f; constructors inside append to the
+ * builder */
 static int builder_run(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_lua_graph *graph = check_builder(L), *target = b->target;
@@ -232,7 +236,7 @@ static int builder_run(lua_State *L) {
   return status == LUA_OK ? lua_gettop(L) - 1 : lua_error(L);
 }
 
-/* b:seal(root) -> the node in a sealed graph; the builder is spent */
+/* b:seal(root) -> the node in a sealed graph; ends the builder */
 static int builder_seal(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_lua_graph *graph = check_builder(L);

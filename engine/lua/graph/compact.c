@@ -1,18 +1,20 @@
-/* compact.c: a script that keeps one handle does not keep all it ever built.
+/* compact.c: garbage collection of the floating builder, which all scripts
+ * share.
  *
- * Nodes that scripts build float in one builder, which lives as long as any of
- * its handles. When it has twice as many nodes as were needed the last time,
- * those are dropped that no handle leads to; the others get new numbers, in
- * their handles too. What holds: that happens on the main thread, while no
- * other function of the binding is at work, so that numbers are held by
- * handles and by nobody else. */
+ * Free construction appends to one floating builder, which lives as long as any
+ * of its handles. When it has twice as many nodes as were alive at the last
+ * compaction, nodes that no handle reaches are dropped; the others get new
+ * numbers, and handles are updated. Invariant: this happens only on the main
+ * thread while no other function of the binding runs, so that only handles hold
+ * node numbers. */
 
 #include "ir/graph/compact.h"
 #include "lua/binding.h"
 
 enum { FEWEST = 4096 };
 
-/* The floating builder that has grown; NULL: none, or not now.  [-0, +1] */
+/* Pushes the floating builder if it needs a compaction; else returns NULL.
+ * [-0, +1] */
 static pln_lua_graph *push_grown(lua_State *L, pln_lua *b) {
   lua_rawgetp(L, LUA_REGISTRYINDEX, &pln_lua_key.floating);
   lua_rawgeti(L, -1, 1);
@@ -28,7 +30,7 @@ static pln_lua_graph *push_grown(lua_State *L, pln_lua *b) {
   return main && !b->rewriting && !pln_lua_is_nested(L) ? slot : NULL;
 }
 
-/* The nodes of the handles in the table at `handles`, in new memory.
+/* Collects the nodes of the handles in the table at `handles` into new memory.
  * [-0, +1] */
 static pln_ref *push_roots(lua_State *L, int handles, uint32_t *n) {
   *n = 0;
@@ -41,7 +43,7 @@ static pln_ref *push_roots(lua_State *L, int handles, uint32_t *n) {
   return roots;
 }
 
-/* The table at `from` by new numbers.  [-0, +1] */
+/* Pushes a copy of the table at `from` keyed by new numbers.  [-0, +1] */
 static void push_renumbered(lua_State *L, int from, const pln_ref *map) {
   pln_lua_new_weak(L);
   int to = lua_gettop(L);
@@ -61,7 +63,7 @@ static void renumber(lua_State *L, int handles, const pln_ref *map) {
   }
 }
 
-/* compact(box, compaction): from its last step on nothing can fail. */
+/* compact(box, compaction). After its last step nothing can fail. */
 static int compact(lua_State *L) {
   pln_lua_graph *slot = lua_touserdata(L, 1);
   pln_compaction *c = lua_touserdata(L, 2);
@@ -85,7 +87,7 @@ static int compact(lua_State *L) {
   return 0;
 }
 
-/* While it runs no finalizer makes handles or nodes. */
+/* No finalizer may run and make handles or nodes meanwhile. */
 static int compact_undisturbed(lua_State *L, pln_compaction *c) {
   bool collects = lua_gc(L, LUA_GCISRUNNING);
   lua_gc(L, LUA_GCSTOP);
@@ -106,7 +108,7 @@ void pln_lua_compact(lua_State *L, pln_lua *b) {
     lua_gc(L, LUA_GCCOLLECT);
     pln_compaction c = {0};
     if (compact_undisturbed(L, &c) != LUA_OK)
-      lua_pop(L, 1); /* without memory it stays as large as it is */
+      lua_pop(L, 1); /* without memory the builder stays as it is */
     if (c.b)
       pln_compaction_end(&c);
     slot->compact_at = 2 * slot->builder->graph->n_nodes;

@@ -1,9 +1,9 @@
-/* constructors.c: constructors: from Lua values to nodes.
+/* constructors.c: constructors: convert Lua values to nodes.
  *
- * Leaves, calls and tuples are appended where the script is: to the builder of
- * the running rewrite, else of the running pass, else to the floating one.
- * Variables, functions, ifs and lets are always built freely, and are imported
- * where they are used. An operand may be a handle of any graph. */
+ * Constants, names, calls and tuples are appended to the builder of the running
+ * rewrite, else of the running pass, else to the floating one. Vars, functions,
+ * ifs and lets are always built in the floating builder or the pass's, and are
+ * imported where they are used. An operand may be a handle of any graph. */
 
 #include "ir/graph/graph.h"
 #include "ir/op_info.h"
@@ -11,8 +11,8 @@
 
 /* ---------------------------------------------------------------- operands */
 
-/* Operands from the stack slots first .. last, in scratch memory.
- * [-0, +1] */
+/* Converts the operands in stack slots first .. last, into scratch memory. [-0,
+ * +1] */
 static pln_ref *operands(const pln_lua_construction *m, int first, int last) {
   pln_dtype dtype = pln_lua_dtype_of(m->L, first, last);
   size_t n = last >= first ? (size_t)(last - first + 1) : 0;
@@ -39,8 +39,8 @@ static bool is_attrs(lua_State *L, int arg) {
   return luaL_testudata(L, arg, PLN_LUA_ATTRS) != NULL;
 }
 
-/* Takes the attributes off the top and leaves them as number; the reserved key
- * n_results is no attribute.  [-1, +0] */
+/* Pops the attributes, without the reserved key n_results, which is returned as
+ * a number.  [-1, +0] */
 static pln_attrs take_attrs(lua_State *L, pln_lua *b, pln_op op,
                             uint32_t *n_results) {
   bool relay, counted = false;
@@ -52,7 +52,7 @@ static pln_attrs take_attrs(lua_State *L, pln_lua *b, pln_op op,
     luaL_argcheck(L, n >= 0 && n <= UINT16_MAX, top, "n_results out of range");
     *n_results = (uint32_t)n;
     counted = true;
-    lua_newtable(L); /* the same without n_results */
+    lua_newtable(L); /* a copy without n_results */
     table = lua_gettop(L);
     for (lua_pushnil(L); lua_next(L, top);) {
       lua_pushvalue(L, -2);
@@ -82,7 +82,7 @@ static void expand_argument_table(lua_State *L, int first) {
     int list = lua_gettop(L), after = list - i;
     for (lua_Integer k = 1; k <= n; k++)
       lua_rawgeti(L, list, k);
-    for (int k = 0; k < after; k++) { /* the arguments behind the list */
+    for (int k = 0; k < after; k++) { /* the arguments after the list */
       lua_pushvalue(L, i);
       lua_remove(L, i);
     }
@@ -91,7 +91,7 @@ static void expand_argument_table(lua_State *L, int first) {
   }
 }
 
-/* op(args... [, attrs]) -> the call's node */
+/* op(args... [, attrs]) -> Call */
 static int op_call(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_op op = pln_lua_check_op(L, b, 1);
@@ -114,7 +114,7 @@ static int op_call(lua_State *L) {
 
 /* ------------------------------------------------------------------ leaves */
 
-/* var(name [, type]) -> Var of a new identity */
+/* var(name [, type]) -> Var with a new identity */
 static int core_var(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_symbol name = pln_lua_check_symbol(L, b, 1);
@@ -136,7 +136,7 @@ static int core_constant(lua_State *L) {
       &m, pln_build_constant(pln_lua_construction_builder(&m), tensor, &m.ref));
 }
 
-/* absent() -> the operand that ONNX leaves out */
+/* absent() -> Absent: an omitted operand of an ONNX node */
 static int core_absent(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_lua_construction m = pln_lua_begin_construction(L, b);
@@ -155,7 +155,7 @@ static int core_global_var(lua_State *L) {
                                &m.ref));
 }
 
-/* op_value(op) -> Op as a node, to be passed to functions */
+/* op_value(op) -> Op as a node, to be passed as an argument */
 static int core_op_value(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_op op = pln_lua_check_op(L, b, 1);
@@ -190,7 +190,8 @@ static int core_get(lua_State *L) {
                                    (uint32_t)index, &m.ref));
 }
 
-/* Types from the list at `arg` (nil: none), in scratch memory.  [-0, +1] */
+/* Reads the types in the list at `arg` (nil: none) into scratch memory.  [-0,
+ * +1] */
 static pln_type *list_types(lua_State *L, pln_lua *b, int arg, uint32_t *n) {
   if (!lua_isnil(L, arg))
     luaL_checktype(L, arg, LUA_TTABLE);
@@ -263,7 +264,8 @@ static int core_ref_write(lua_State *L) {
   return build_binary(L, pln_build_ref_write);
 }
 
-/* --------------------------------------------------------------- free use */
+/* --------------------------------------------------------------- always free
+ */
 
 /* func(params, body [, ret_type [, attrs [, type_params]]]) -> Function */
 static int core_func(lua_State *L) {
@@ -300,7 +302,7 @@ static int core_if(lua_State *L) {
                                 &m.ref));
 }
 
-/* let(var, value, body) -> an expression: the block of that Let */
+/* let(var, value, body) -> an expression: a block with that Let */
 static int core_let(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   luaL_checkany(L, 3);

@@ -1,10 +1,10 @@
-/* dominators.c: the tree of post-dominators, and values that several blocks
- * need, as scripts see them. */
+/* dominators.c: post-dominator trees, and the test for basic block normal form,
+ * for scripts. */
 
 #include "lua/binding.h"
 
-/* dominators(node) -> { [node] = its dominator } of the graph it roots; nodes
- * that nothing dominates are left out */
+/* dominators(node) -> { [node] = its immediate post-dominator } of the graph
+ * with that root; a node without one is left out */
 static int dominators(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   const pln_graph *g = pln_lua_push_rooted(L, b, 1)->graph;
@@ -23,7 +23,7 @@ static int dominators(lua_State *L) {
   return 1;
 }
 
-/* basic_blocks(node) -> true, or false and a node that several blocks need */
+/* basic_blocks(node) -> true, or false and a node that several blocks use */
 static int basic_blocks(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_ref node;

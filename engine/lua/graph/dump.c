@@ -1,6 +1,6 @@
-/* dump.c: modules and nodes as pictures for Graphviz and as JSON.
+/* dump.c: Graphviz and JSON output of modules and nodes.
  *
- * Methods of both; node.c and module/module.c list them. */
+ * Methods of both classes, listed in node.c and module/module.c. */
 
 #include "lua/binding.h"
 

@@ -1,9 +1,9 @@
-/* graph.c: graphs as Lua holds them: boxes that pin a sealed graph or a
- * builder, and the handles of their nodes.
+/* graph.c: the boxes of graphs, which retain a sealed graph or a builder, and
+ * the handles of their nodes.
  *
- * Scripts never see a box, only handles. A handle is a view {box, index}, one
- * per node, kept in the box's weak table, so that handles work as table keys.
- * Handles of a builder that has ended are stale and say so. */
+ * Scripts see only handles. A handle is {box, index}. There is one per node,
+ * kept in the box's weak table, so that handles work as table keys. Using a
+ * handle of a builder that has ended raises an error. */
 
 #include "lua/binding.h"
 #include "lua/graph/mutator.h"
@@ -173,7 +173,7 @@ bool pln_lua_is_function(lua_State *L, const pln_lua_node *node) {
 
 /* ----------------------------------------------------------------- sealing */
 
-/* A sealed graph of a node of another: copied by a builder of its own. */
+/* Copies a node of another graph into a builder and seals it. */
 static pln_status seal_copy(pln_engine *engine, const pln_graph *from,
                             pln_ref node, pln_graph **out) {
   pln_builder *builder;

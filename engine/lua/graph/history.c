@@ -1,5 +1,5 @@
-/* history.c: what made a node, as scripts see it; and the line of the script
- * that builds one. */
+/* history.c: the provenance of a node, as scripts read it, and the script line
+ * that is recorded for nodes built by scripts. */
 
 #include "ir/graph/graph.h"
 #include "lua/binding.h"
@@ -32,7 +32,7 @@ static void set_slice(lua_State *L, const char *key, pln_slice text) {
   lua_setfield(L, -2, key);
 }
 
-/* The source of `at` to the end of the list on top.  [-0, +0] */
+/* Appends the source location of `at` to the list on top.  [-0, +0] */
 static void add_from(lua_State *L, const pln_graph *g, uint32_t at) {
   char text[MOST_TEXT];
   if (!at || !pln_history_describe(g, at, text, sizeof text))

@@ -1,10 +1,11 @@
-/* mismatch.c: where two nodes or modules differ first, for pl.assert_equal and
- * for comparisons that map free variables; types compared by structure. */
+/* mismatch.c: the first difference between two nodes or modules, for
+ * pl.assert_equal, and comparisons that map free variables; structural equality
+ * and hash of types. */
 
 #include "lua/binding.h"
 
-/* -> text, node_a, node_b; the nodes nil when the difference lies in no
- * function. Boxes of the two graphs at the top of the stack. */
+/* -> text, node_a, node_b. The nodes are nil if the difference is in no
+ * function. The boxes of the two graphs are on top of the stack. */
 static int push_mismatch(lua_State *L, const pln_mismatch *m) {
   lua_pushstring(L, m->text);
   if (m->a == PLN_NONE)
@@ -14,8 +15,8 @@ static int push_mismatch(lua_State *L, const pln_mismatch *m) {
   return 3;
 }
 
-/* node_mismatch(a, b, map_free_vars) -> nil when they are equal; else where and
- * how they differ, and the two nodes that do */
+/* node_mismatch(a, b, map_free_vars) -> nil if equal; else a text with path and
+ * difference, and the two nodes that differ */
 static int node_mismatch(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_mismatch m;
@@ -28,8 +29,8 @@ static int node_mismatch(lua_State *L) {
   return m.equal ? 0 : push_mismatch(L, &m);
 }
 
-/* module_mismatch(a, b, map_free_vars [, contents]), likewise; `contents`: of
- * large constants, too */
+/* module_mismatch(a, b, map_free_vars [, contents]): the same for modules;
+ * `contents` also compares large constants by content */
 static int module_mismatch(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_mismatch m;
@@ -47,8 +48,8 @@ static int module_mismatch(lua_State *L) {
   return push_mismatch(L, &m);
 }
 
-/* type_equal(a, b, map_free_vars) -> boolean: but for the names of bound type
- * variables */
+/* type_equal(a, b, map_free_vars) -> boolean; names of bound type variables do
+ * not matter */
 static int type_equal(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   bool equal;
@@ -59,7 +60,8 @@ static int type_equal(lua_State *L) {
   return 1;
 }
 
-/* type_hash(type, map_free_vars) -> integer. A free variable is itself only. */
+/* type_hash(type, map_free_vars) -> integer. A free variable is equal only to
+ * itself. */
 static int type_hash(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_type type = pln_lua_check_type(L, b, 1);

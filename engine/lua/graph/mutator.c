@@ -1,10 +1,10 @@
-/* mutator.c: rewriting by functions of a script, one a node kind.
+/* mutator.c: mutators: rewriting by Lua functions, one per node kind.
  *
- * A function is given the node of the old graph and answers nil (unchanged) or
- * what to use instead: a node, or a number or tensor, which is a constant; any
- * other value is an error that names the rule. While it runs, constructors
- * append to the new graph at the current place, and a handle of the old graph
- * stands for its image. Rewrites nest: a function may rewrite another graph. */
+ * A function gets a node of the old graph and returns nil (unchanged), a node,
+ * or a number or tensor, which becomes a constant; any other value is an error
+ * that names the rule. While it runs, constructors append to the new graph at
+ * the current place, and a handle of the old graph stands for its image in the
+ * new one. Rewrites nest: a function may rewrite another graph. */
 
 #include "lua/graph/mutator.h"
 #include "lua/graph/constructor.h"
@@ -12,19 +12,20 @@
 #include "ir/provenance/rule_application.h"
 #include "ir/rewrite/rewrite.h"
 
-/* One running rewrite; the innermost is pln_lua.rewriting. */
+/* A running rewrite. The innermost one is pln_lua.rewriting. */
 typedef struct pln_lua_rewriting {
   pln_lua *state;
   pln_rewrite *rw;
-  pln_lua_graph *old; /* anchored as element 0 of the functions */
+  pln_lua_graph *old; /* kept alive as element 0 of the table of functions */
   pln_lua_graph *new;
-  pln_ref at;     /* the old node that is visited */
-  pln_ref *image; /* where its image stands, to be replaced */
+  pln_ref at;     /* the old node being visited */
+  pln_ref *image; /* its image, which the answer replaces */
   bool wanted[PLN_N_KINDS];
   bool wanted_types[PLN_N_TYPE_KINDS];
-  const char *name; /* of the rule that it all is; NULL: each kind is one */
-  bool post;        /* functions are given the rebuilt node as well */
-  pln_type *type;   /* the type that is looked at, to be replaced */
+  const char *name; /* name of the rule if all functions are one; NULL: one rule
+                       per kind */
+  bool post;        /* functions get the rebuilt node as well */
+  pln_type *type;   /* the type being visited, which the answer replaces */
   struct pln_lua_rewriting *outer;
 } rewriting;
 
@@ -41,7 +42,7 @@ pln_lua_graph *pln_lua_image(lua_State *L, pln_lua *b, const pln_lua_node *node,
   return r->new;
 }
 
-/* The visited node with its rewritten operands.  [-0, +1] */
+/* Pushes the visited node with rewritten operands.  [-0, +1] */
 static void push_image(lua_State *L, const rewriting *r) {
   pln_lua_registry_get(L, &pln_lua_key.anchors, r->new);
   pln_lua_push_node(L, -1, *r->image);
@@ -58,14 +59,14 @@ static int rebuild(lua_State *L) {
   return 1;
 }
 
-/* The rule that the function for the visited node is. */
+/* The rule that the function for the visited node belongs to. */
 static const char *rule_at(const rewriting *r) {
   pln_kind kind = pln_node_kind(r->old->graph, r->at);
   return r->name ? r->name : pln_kind_name(kind);
 }
 
-/* Raises that the answer on top is of no use; names the rule and the place of
- * its function, below it. */
+/* Raises an error about the answer on top. Names the rule and the location of
+ * its function, which is below the answer. */
 static void bad_answer(lua_State *L, const char *rule, int function,
                        const char *wanted) {
   lua_Debug ar = {.short_src = "?"};
@@ -79,15 +80,15 @@ static void bad_answer(lua_State *L, const char *rule, int function,
              ar.short_src, ar.linedefined, rule, wanted, got);
 }
 
-/* A number is of the dtype of the node whose place it takes. */
+/* A number becomes a constant of the dtype of the node that it replaces. */
 static pln_ref constant_answer(lua_State *L, const rewriting *r) {
   const pln_graph *g = r->old->graph;
   pln_dtype dtype = pln_type_dtype(r->state->engine, pln_node_type(g, r->at));
   return pln_lua_operand(L, r->state, r->new, -1, dtype);
 }
 
-/* The node that an answer is. A Let in the place of a Let is itself, not the
- * rest of its block, which goes on. */
+/* Converts an answer to a node. A Let that replaces a Let is that Let, not the
+ * rest of its block, which the sweep continues. */
 static pln_ref answered(lua_State *L, rewriting *r, int function) {
   const pln_lua_node *node = pln_lua_test_node(L, -1);
   if (lua_type(L, -1) == LUA_TNUMBER || pln_lua_test_tensor(L, -1))
@@ -105,7 +106,7 @@ static pln_ref answered(lua_State *L, rewriting *r, int function) {
   return pln_lua_operand(L, r->state, r->new, -1, PLN_DTYPE_NONE);
 }
 
-/* Calls the function for the visited node and takes its answer. */
+/* Calls the function for the visited node and converts its answer. */
 static int visit_body(lua_State *L) {
   rewriting *r = lua_touserdata(L, 1);
   pln_lua_registry_get(L, &pln_lua_key.anchors, r);
@@ -175,7 +176,7 @@ static const char *type_rule(const rewriting *r, const pln_engine *engine,
   return r->name ? r->name : pln_lua_type_kind(pln_type_get_kind(engine, type));
 }
 
-/* Calls the function for a type, whose parts are rewritten, and takes its
+/* Calls the function for a type whose parts were rewritten, and converts its
  * answer. */
 static int type_body(lua_State *L) {
   rewriting *r = lua_touserdata(L, 1);
@@ -213,8 +214,8 @@ static pln_status visit_type(void *ud, pln_engine *engine, pln_type old,
   return PLN_OK;
 }
 
-/* Functions by kind of type have negative numbers. True when there are any.
- * [-0, +0] */
+/* Adds functions for kinds of types under negative numbers. Returns true if
+ * there are any.  [-0, +0] */
 static bool add_type_functions(lua_State *L, int arg, rewriting *r) {
   bool any = false;
   for (int kind = 0; kind < PLN_N_TYPE_KINDS; kind++) {
@@ -226,7 +227,7 @@ static bool add_type_functions(lua_State *L, int arg, rewriting *r) {
   return any;
 }
 
-/* The name that the functions have together lives as long as the engine. */
+/* Reads the rule name of all functions, as a symbol. */
 static void take_name(lua_State *L, pln_lua *b, int arg, rewriting *r) {
   pln_symbol name;
   if (lua_getfield(L, arg, "name") == LUA_TSTRING) {
@@ -238,7 +239,8 @@ static void take_name(lua_State *L, pln_lua *b, int arg, rewriting *r) {
   lua_pop(L, 1);
 }
 
-/* The functions by kind number, and which kinds are wanted.  [-0, +1] */
+/* Pushes the functions by kind number and records which kinds are visited. [-0,
+ * +1] */
 static void push_functions(lua_State *L, int arg, rewriting *r) {
   lua_createtable(L, PLN_N_KINDS, 0);
   for (int kind = 0; kind < PLN_N_KINDS; kind++) {
@@ -248,8 +250,8 @@ static void push_functions(lua_State *L, int arg, rewriting *r) {
   }
 }
 
-/* Runs the rewrite; the box at the top gets the result. Nothing here raises
- * between the first and the last change of the state. */
+/* Runs the rewrite; the box on top gets the result. Nothing may raise between
+ * the first and the last change of the binding's state. */
 static pln_status run_mutator(lua_State *L, pln_lua *b, rewriting *r,
                               bool types, pln_graph **out) {
   pln_mutator mutator = {.ud = r,
@@ -266,9 +268,9 @@ static pln_status run_mutator(lua_State *L, pln_lua *b, rewriting *r,
   return status;
 }
 
-/* mutate(functions, node, post) -> the rewritten node, or `node` when nothing
- * changed. `functions` maps names of kinds to functions, which are given the
- * node as it was and rebuild, or, with `post`, the rebuilt node. */
+/* mutate(functions, node, post) -> the rewritten node, or `node` if nothing
+ * changed. `functions` maps kind names to functions, which get the old node and
+ * rebuild or, with `post`, the rebuilt node. */
 static int core_mutate(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   luaL_checktype(L, 1, LUA_TTABLE);
@@ -297,8 +299,8 @@ static int core_mutate(lua_State *L) {
   return 1;
 }
 
-/* image(node) -> what stands for a node of the graph that is being rewritten;
- * any other node as it is */
+/* image(node) -> the image of a node of the graph being rewritten; other nodes
+ * as they are */
 static int core_image(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   const pln_lua_node *node = pln_lua_check_node(L, 1);
@@ -312,8 +314,7 @@ static int core_image(lua_State *L) {
   return 1;
 }
 
-/* let_here(var, value) -> a Let for the rest of the block that is being
- * rewritten */
+/* let_here(var, value) -> a Let around the rest of the block being rewritten */
 static int core_let_here(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   rewriting *r = b->rewriting;
@@ -327,8 +328,8 @@ static int core_let_here(lua_State *L) {
       &m, pln_build_let(pln_lua_construction_builder(&m), var, value, &m.ref));
 }
 
-/* apply_rule(name, node) -> whether a rule may change a node, which counts as
- * one of its applications */
+/* apply_rule(name, node) -> whether the rule may change the node; counts as one
+ * of its applications */
 static int core_apply_rule(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_symbol name;

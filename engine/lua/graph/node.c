@@ -1,9 +1,9 @@
-/* node.c: what scripts read of a node: fields by name and by index, the nodes
- * of a function in evaluation order, Relay text.
+/* node.c: reading nodes from scripts: fields by name and index, the nodes of a
+ * function in evaluation order, Relay text.
  *
- * Operand and scope fields come from ir/graph/kinds.def; the rest is the enum
- * below. The table of methods also holds the numbers of the fields, so that one
- * lookup tells what a name means. */
+ * Fields of operands and scopes come from ir/graph/kinds.def; the others are
+ * the enum below. The table of methods also maps field names to these numbers,
+ * so that one lookup resolves a key. */
 
 #include "ir/graph/graph.h"
 #include "ir/tir/tir.h"
@@ -31,8 +31,8 @@ enum {
   FIELD_RHS,
   FIELD_CONSTRUCTOR,
   FIELD_TYPE_ARGS,
-  /* By kind, from ir/graph/kinds.def: an operand, all operands from one on, a
-     scope. */
+  /* Fields by kind, from ir/graph/kinds.def: an operand, all operands from one
+   * on, or a scope. */
   FIELD_OPERAND = 100,
   FIELD_REST = 200,
   FIELD_SCOPE = 300
@@ -72,15 +72,16 @@ static bool is_applied(const pln_graph *g, pln_ref ref) {
   return pln_node_kind(g, ref) == PLN_CALL && pln_node_op(g, ref) == 0;
 }
 
-/* What a floating owner of scopes has as operands behind those of its own are
- * its parameters. */
+/* The operands without the parameters: a floating owner of scopes has its
+ * parameters as its last operands. */
 static uint32_t own_operands(const pln_graph *g, pln_ref ref) {
   const pln_node *n = &g->nodes[ref];
   return g->sealed || !pln_owns(n) ? n->count : pln_own_operands(g, n);
 }
 
-/* Operands [first, n); of an applied expression after the callee. The
- * array may move while handles are made: it is asked for each time. */
+/* Pushes operands [first, n); without the callee if an expression is applied.
+ * The operand array may move while handles are made, so it is read again each
+ * time. */
 static int push_rest(lua_State *L, const pln_lua_node *node, const pln_graph *g,
                      uint32_t first, uint32_t n, int graph) {
   first += is_applied(g, node->ref);
@@ -92,7 +93,8 @@ static int push_rest(lua_State *L, const pln_lua_node *node, const pln_graph *g,
   return 1;
 }
 
-/* Parameters: the first nodes of the scope; operands while floating. */
+/* Parameters are the first nodes of a sealed scope, and operands in a floating
+ * one. */
 static int push_params(lua_State *L, const pln_lua_node *node,
                        const pln_graph *g, int graph) {
   if (pln_node_n_scopes(g, node->ref) == 0)
@@ -121,7 +123,8 @@ static int push_name(lua_State *L, pln_lua *b, const pln_graph *g,
   return 1;
 }
 
-/* The integers a shape-like value is known to hold: a list of dims, or one. */
+/* Pushes the known integers of a symbolic value: a list of dims, or one
+ * number. */
 static int push_known(lua_State *L, pln_lua *b, pln_value value) {
   if (value == 0)
     return 0;
@@ -139,7 +142,7 @@ static int push_known(lua_State *L, pln_lua *b, pln_value value) {
   return 1;
 }
 
-/* The declared or inferred result of a Function; the last part of its type. */
+/* The declared or inferred return type: the last part of a function type. */
 static int push_ret_type(lua_State *L, pln_lua *b, const pln_graph *g,
                          pln_ref ref) {
   pln_type type = pln_node_type(g, ref);
@@ -150,7 +153,7 @@ static int push_ret_type(lua_State *L, pln_lua *b, const pln_graph *g,
   return 1;
 }
 
-/* The fields of a tuple type as a list; 0: an empty one. */
+/* Pushes the fields of a tuple type as a list; type 0 gives an empty list. */
 static int push_tuple_types(lua_State *L, pln_lua *b, pln_type tuple) {
   uint32_t n = tuple ? pln_type_n_parts(b->engine, tuple) : 0;
   lua_createtable(L, (int)n, 0);
@@ -161,7 +164,7 @@ static int push_tuple_types(lua_State *L, pln_lua *b, pln_type tuple) {
   return 1;
 }
 
-/* The type variables of a Function, in order; none is an empty list. */
+/* Pushes the type variables of a Function, in order, or an empty list. */
 static int push_type_params(lua_State *L, pln_lua *b, const pln_graph *g,
                             pln_ref ref) {
   if (pln_node_kind(g, ref) != PLN_FUNCTION)
@@ -170,7 +173,7 @@ static int push_type_params(lua_State *L, pln_lua *b, const pln_graph *g,
   return push_tuple_types(L, b, pln_scope_type_params(g, scope));
 }
 
-/* Of a Call; those that nothing tells are incomplete types. */
+/* The type arguments of a Call; unknown ones are incomplete types. */
 static int push_type_args(lua_State *L, pln_lua *b, const pln_graph *g,
                           pln_ref ref) {
   pln_type args;
@@ -180,7 +183,7 @@ static int push_type_args(lua_State *L, pln_lua *b, const pln_graph *g,
   return push_tuple_types(L, b, args);
 }
 
-/* The Clause of an arm: behind its parameters and its pattern. */
+/* The Clause of an arm, which comes after its parameters and its pattern. */
 static pln_ref clause_of(const pln_graph *g, pln_scope arm) {
   pln_ref end = pln_scope_end(g, arm);
   for (pln_ref i = pln_scope_begin(g, arm); i < end; i++)
@@ -216,7 +219,7 @@ static int push_complete(lua_State *L, pln_lua *b, const pln_graph *g,
   return 1;
 }
 
-/* What an arm evaluates to. */
+/* The result of an arm. */
 static int push_rhs(lua_State *L, const pln_lua_node *node, const pln_graph *g,
                     int graph) {
   pln_lua_graph *slot = node->graph;
@@ -229,8 +232,8 @@ static int push_rhs(lua_State *L, const pln_lua_node *node, const pln_graph *g,
   return 1;
 }
 
-/* A let that a script builds is a block of its own; what is asked of it is
- * asked of its Let. */
+/* A floating let is a block of its own: field accesses go to the block's
+ * Let. */
 static pln_lua_node seen_as(const pln_lua_node *node, const pln_graph *g) {
   pln_lua_node seen = *node;
   if (node->graph->kind == PLN_LUA_SEALED ||
@@ -246,7 +249,7 @@ static pln_kind node_kind_of(const pln_lua_node *node, const pln_graph *g) {
   return pln_node_kind(g, seen_as(node, g).ref);
 }
 
-/* A Let is what its block gives. */
+/* The type of a Let is that of its block's result. */
 static pln_type type_of(const pln_lua_node *node, const pln_graph *g) {
   pln_ref ref = node->ref;
   if (node->graph->kind == PLN_LUA_SEALED && pln_node_kind(g, ref) == PLN_LET)
@@ -254,7 +257,7 @@ static pln_type type_of(const pln_lua_node *node, const pln_graph *g) {
   return pln_node_type(g, ref);
 }
 
-/* Pushes one of the fields that all kinds share; 0 when this node has none. */
+/* Pushes a field common to all kinds; 0 if this node does not have it. */
 static int push_common(lua_State *L, pln_lua *b, pln_lua_node *node,
                        const pln_graph *g, int field, int graph) {
   pln_ref ref = node->ref;
@@ -311,7 +314,8 @@ static int push_common(lua_State *L, pln_lua *b, pln_lua_node *node,
   return 0;
 }
 
-/* Pushes a field of the kind's own row; 0 when the node is shorter. */
+/* Pushes a field from the row of the node's kind; 0 if the node has fewer
+ * operands. */
 static int push_own(lua_State *L, pln_lua_node *node, const pln_graph *g,
                     int field, int graph) {
   pln_ref ref = node->ref;
@@ -343,7 +347,7 @@ static int push_let_body(lua_State *L, pln_lua_node *node, const pln_graph *g,
   return 1;
 }
 
-/* The kind's own field named by the key at 2; 0 when there is none. */
+/* Pushes the kind's own field named by the key at 2; 0 if there is none. */
 static int push_field(lua_State *L, pln_lua_node *here, const pln_graph *g,
                       int graph) {
   pln_lua_node seen = seen_as(here, g), *node = &seen;
@@ -362,13 +366,13 @@ static int push_field(lua_State *L, pln_lua_node *here, const pln_graph *g,
   return 0;
 }
 
-/* A floating Function has its parameters as operands; they are none. */
+/* Without the parameters of a floating Function, which are operands. */
 static lua_Integer n_operands(const pln_graph *g, pln_ref ref) {
   return pln_node_kind(g, ref) == PLN_FUNCTION ? 0
                                                : pln_node_n_operands(g, ref);
 }
 
-/* node[key]: a field, a method, or operand number key */
+/* node[key]: a field, a method, or the operand number `key` */
 static int node_index(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_lua_node *node = lua_touserdata(L, 1);
@@ -405,7 +409,7 @@ static int node_len(lua_State *L) {
   return 1;
 }
 
-/* a == b for handles of two graphs: true for the same Var */
+/* a == b for handles of two graphs: true if both are the same Var */
 static int node_eq(lua_State *L) {
   pln_lua_node *x = luaL_testudata(L, 1, PLN_LUA_NODE);
   pln_lua_node *y = luaL_testudata(L, 2, PLN_LUA_NODE);
@@ -436,13 +440,13 @@ static int push_node_text(lua_State *L, const pln_print_options *options) {
   return 1;
 }
 
-/* tostring(node): its program alone */
+/* tostring(node): its text, without the metadata section */
 static int node_tostring(lua_State *L) {
   pln_print_options options = {.no_metadata = true};
   return push_node_text(L, &options);
 }
 
-/* node:text([options]) -> its program and the constants that it refers to */
+/* node:text([options]) -> its complete text, constants included */
 static int node_text(lua_State *L) {
   pln_print_options options = pln_lua_text_options(L, 2);
   return push_node_text(L, &options);
@@ -454,7 +458,7 @@ typedef struct node_range {
   pln_ref next, end;
 } node_range;
 
-/* The iterator: upvalues 2 the range, 3 the graph's box. */
+/* The iterator. Upvalues: 2 the range, 3 the graph's box. */
 static int next_node(lua_State *L) {
   node_range *range = lua_touserdata(L, lua_upvalueindex(2));
   if (range->next >= range->end)
@@ -463,8 +467,8 @@ static int next_node(lua_State *L) {
   return 1;
 }
 
-/* fn:nodes() -> iterator over the nodes inside an owner of scopes, in order of
- * evaluation, parameters first */
+/* fn:nodes() -> iterator over the nodes inside an owner of scopes, in
+ * evaluation order, parameters first */
 static int node_nodes(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_lua_node *node = pln_lua_check_node(L, 1);
@@ -487,8 +491,8 @@ static int node_nodes(lua_State *L) {
   return 1;
 }
 
-/* seal(node) -> the same node in a sealed graph of its own: what a module, a
- * pass and the printer see of a floating expression */
+/* seal(node) -> the same node in a sealed graph of its own, the form that
+ * modules, passes and the printer take */
 static int node_seal(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_lua_graph *slot = pln_lua_push_rooted(L, b, 1);
@@ -496,7 +500,7 @@ static int node_seal(lua_State *L) {
   return 1;
 }
 
-/* verify(node): raises when the graph of a sealed node breaks a rule */
+/* verify(node): raises if the graph of a sealed node is invalid */
 static int node_verify(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_lua_graph *slot = pln_lua_push_rooted(L, b, 1);
@@ -533,7 +537,7 @@ static int node_hash(lua_State *L) {
 
 /* ------------------------------------------------------------------- tables */
 
-/* The names and numbers in a row of ir/graph/kinds.def: "cond then else".
+/* Pushes the names in a row of ir/graph/kinds.def ("cond then else"), numbered.
  * [-0, +1] */
 static void push_row(lua_State *L, const pln_kind_info *row) {
   const char *p = row->fields, *star = strchr(p, '*');

@@ -1,4 +1,4 @@
-/* op.c: operators as Lua values: named, documented and callable. One object an
+/* op.c: Op objects: named, documented and callable. There is one object per
  * operator, so that node.op == pl.op.nn.relu holds. */
 
 #include "ir/op_info.h"
@@ -65,8 +65,8 @@ static int push_count(lua_State *L, int32_t n) {
   return 1;
 }
 
-/* op.name, .doc, .min_args, .max_args (nil: any number), .attrs (the schema),
- * .relay (Relay's schema, nil when Relay has no such operator), .traits,
+/* op.name, .doc, .min_args, .max_args (nil: any number), .attrs (ONNX schema),
+ * .relay (Relay's schema, nil if Relay lacks the operator), .traits,
  * .has_kernel */
 static int op_index(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
@@ -120,8 +120,8 @@ static int core_op(lua_State *L) {
   return 1;
 }
 
-/* opaque_op(name) -> the Op of an operator that nobody here knows, whose name
- * is domain::Type, as import makes it */
+/* opaque_op(name) -> the Op of an unknown operator named domain::Type, as
+ * import makes it */
 static int core_opaque_op(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_op op;
@@ -132,7 +132,7 @@ static int core_opaque_op(lua_State *L) {
   return 1;
 }
 
-/* ops() -> the names of all operators, in the registry's order */
+/* ops() -> the names of all operators, in registry order */
 static int core_ops(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   uint32_t n = pln_op_count(b->engine);

@@ -1,9 +1,9 @@
-/* operand.c: what a script gives as an operand, as a node of the graph that is
- * being made.
+/* operand.c: converts a Lua value to an operand: a node of the graph under
+ * construction.
  *
- * Called by the constructors (constructors.c, tir/constructors.c), by bind and
- * by rewrites. Numbers and tensors become constants, nil is an operand left
- * out, a handle of another graph is imported. */
+ * Called by constructors (constructors.c, tir/constructors.c), bind and
+ * rewrites. Numbers and tensors become constants, nil becomes Absent, a handle
+ * of another graph is imported. */
 
 #include "lua/graph/constructor.h"
 #include "lua/graph/mutator.h"
@@ -71,7 +71,8 @@ pln_ref pln_lua_let_expr(lua_State *L, pln_lua *b, pln_lua_graph *to,
   return out;
 }
 
-/* The image of a node of a graph that is being rewritten, in another graph. */
+/* Imports the image of a node of the graph being rewritten into another
+ * graph. */
 static pln_ref import_image(lua_State *L, pln_lua *b, pln_lua_graph *to,
                             pln_lua_graph *image, pln_ref ref) {
   pln_lua_registry_get(L, &pln_lua_key.anchors, image);
@@ -123,7 +124,8 @@ pln_dtype pln_lua_dtype_of(lua_State *L, int first, int last) {
   return PLN_DTYPE_NONE;
 }
 
-/* ------------------------------------------------------------------- making */
+/* -------------------------------------------------------------- construction
+ */
 
 pln_lua_construction pln_lua_begin_construction(lua_State *L, pln_lua *b) {
   pln_lua_compact(L, b);

@@ -1,8 +1,9 @@
-/* shrink.c: core.cut: a function with less in place of some of its nodes. */
+/* shrink.c: core.cut: replaces nodes of a function by something smaller, for
+ * test-case reduction. */
 
 #include "lua/binding.h"
 
-/* What the table says of the node whose handle is below the value on top. */
+/* Reads the action for the node whose handle is below the value on top. */
 static uint32_t check_shrink_action(lua_State *L) {
   static const char *const names[] = {"free", "zero", "value", NULL};
   static const uint32_t cuts[] = {PLN_SHRINK_FREE_VAR, PLN_SHRINK_TO_ZERO,
@@ -17,7 +18,7 @@ static uint32_t check_shrink_action(lua_State *L) {
   return PLN_SHRINK_TO_OPERAND + (uint32_t)(k - 1);
 }
 
-/* Fills `cuts` from the table at `arg`, whose keys are nodes of the graph. */
+/* Reads the actions from the table at `arg`, keyed by nodes of the graph. */
 static void read_shrink_actions(lua_State *L, int arg,
                                 const pln_lua_graph *slot, uint32_t *cuts) {
   uint32_t n = pln_graph_size(slot->graph);
@@ -30,9 +31,9 @@ static void read_shrink_actions(lua_State *L, int arg,
   }
 }
 
-/* shrink(fn, { [node] = "free" | "zero" | "value" | k }) -> the function with a
- * new free variable, zeros, the value of a let, operand k or branch k of an If
- * in place of nodes */
+/* cut(fn, { [node] = "free" | "zero" | "value" | k }) -> a copy in which each
+ * node is replaced by a new free variable, zeros, the value of a let, or
+ * operand or branch k */
 static int core_shrink(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   luaL_checktype(L, 2, LUA_TTABLE);

@@ -1,12 +1,13 @@
-/* vars.c: the variables of expressions and types, and expressions in place of
- * variables, for scripts. */
+/* vars.c: variables of expressions and types, and substitution of variables,
+ * for scripts. */
 
 #include "ir/graph/graph.h"
 #include "lua/binding.h"
 
 static const char *const sets[] = {"all", "bound", "free", NULL};
 
-/* Numbers that a callback of the engine collects: it cannot raise. */
+/* Variable numbers collected by a callback of the engine, which cannot
+ * raise. */
 typedef struct number_list {
   pln_engine *engine;
   uint32_t *items;
@@ -49,8 +50,8 @@ static number_list *push_numbers(lua_State *L, pln_lua *b) {
 
 /* ------------------------------------------------------------------- lists */
 
-/* A variable of a sealed copy, as the script knows it: of the builder where
- * the expression floats.  [-0, +1] */
+/* Pushes a variable of a sealed copy. For a floating expression it is the
+ * handle in the floating builder, which the script knows.  [-0, +1] */
 static void push_var(lua_State *L, const pln_lua_node *node, int arg, int graph,
                      pln_ref var) {
   const pln_lua_graph *slot = node->graph, *walked = lua_touserdata(L, graph);
@@ -114,8 +115,8 @@ static int core_type_vars(lua_State *L) {
 /* Stack slots of bind. */
 enum { PROGRAM_ARG = 1, VARS, VALUES, BOXES };
 
-/* The variable at the top and the value below it; the box of the value is
- * anchored.  [-2, +0] */
+/* Pops the variable on top and the value below it; keeps the value's box alive.
+ * [-2, +0] */
 static pln_binding take_binding(lua_State *L, pln_lua *b, lua_Integer i) {
   const pln_lua_node *var = pln_lua_check_node(L, -1);
   const pln_graph *g = pln_lua_graph_of(L, var->graph);
@@ -136,8 +137,8 @@ static pln_binding take_binding(lua_State *L, pln_lua *b, lua_Integer i) {
   return out;
 }
 
-/* bind(node, vars, values) -> the node with the values in place of the Vars,
- * or itself */
+/* bind(node, vars, values) -> the node with the Vars replaced by the values, or
+ * itself */
 static int core_bind(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_lua_check_node(L, PROGRAM_ARG);
@@ -165,7 +166,8 @@ static int core_bind(lua_State *L) {
   return 1;
 }
 
-/* renew_defs(node) -> the node with other variables where it defines some */
+/* renew_defs(node) -> the node alpha-renamed: the variables that it binds are
+ * new */
 static int core_renew_defs(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   lua_settop(L, 1);

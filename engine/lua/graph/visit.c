@@ -1,15 +1,14 @@
-/* visit.c: visits by functions of a script, and iterators over nodes.
+/* visit.c: visitors written in Lua, and iterators over nodes.
  *
- * The engine's walker is asked for one step at a time, so that functions are
- * called outside of it: an error in one leaves nothing behind but garbage. */
+ * The engine's walker is advanced one step at a time, so that Lua functions run
+ * outside of it and an error in one leaves only garbage. */
 
 #include "ir/infer/type_args.h"
 #include "lua/binding.h"
 
 #define WALKER "perilune.Walker"
 
-/* User value 1: the box of the graph that is walked. A walker of types has
- * none. */
+/* User value 1: the box of the walked graph. A walker of types has none. */
 typedef struct walker_userdata {
   pln_lua *state;
   pln_walker *walker;
@@ -26,7 +25,7 @@ const char *pln_lua_type_kind(pln_type_kind kind) {
   return names[kind];
 }
 
-/* type_kinds() -> the list of their names, in order of their numbers */
+/* type_kinds() -> the list of kind names of types, by number */
 static int core_type_kinds(lua_State *L) {
   lua_createtable(L, PLN_N_TYPE_KINDS, 0);
   for (int kind = 0; kind < PLN_N_TYPE_KINDS; kind++) {
@@ -60,7 +59,7 @@ pln_lua_graph *pln_lua_push_sealed_graph_of(lua_State *L, pln_lua *b, int arg,
   return slot;
 }
 
-/* A walker from `ref` of the graph box on top.  [-0, +1] */
+/* Pushes a walker that starts at `ref` of the graph box on top.  [-0, +1] */
 static pln_walker *push_walker(lua_State *L, pln_lua *b,
                                const pln_lua_graph *graph, pln_ref ref) {
   walker_userdata *slot = pln_lua_userdata(L, WALKER, sizeof *slot, 1);
@@ -95,7 +94,8 @@ static int next_left(lua_State *L) {
   return 1;
 }
 
-/* post_order(node) -> iterator over what the node is made of, itself last */
+/* post_order(node) -> iterator over the node and its transitive operands,
+ * itself last */
 static int core_post_order(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_ref ref;
@@ -114,19 +114,19 @@ static int core_post_order(lua_State *L) {
 
 /* Stack slots of a running visit. */
 enum {
-  LIST = 1, /* nodes to visit, in order; it may grow meanwhile */
-  ON_ENTER, /* functions by number of a kind */
+  LIST = 1, /* nodes to visit, in order; may grow during the visit */
+  ON_ENTER, /* functions by kind number */
   ON_LEAVE,
-  ON_TYPE, /* functions by number of a kind of type, or nil */
-  WALKERS, /* by graph box: what was visited of each */
-  VISIT,   /* the function that puts a node on the list */
-  GRAPH,   /* of the walk under way */
+  ON_TYPE, /* functions by type kind number, or nil */
+  WALKERS, /* by graph box: its walker, which knows what was visited */
+  VISIT,   /* the function that appends a node to the list */
+  GRAPH,   /* of the current walk */
   WALKER_USERDATA,
-  TYPES, /* the walker of types, when there is ON_TYPE */
+  TYPES, /* the walker of types, if there is ON_TYPE */
   TOP = TYPES
 };
 
-/* visit(node): puts a node on the list. Upvalue 2: the list. */
+/* visit(node): appends a node to the list, which is upvalue 2 */
 static int visit_later(lua_State *L) {
   pln_lua_check_node(L, 1);
   lua_settop(L, 1);
@@ -135,8 +135,8 @@ static int visit_later(lua_State *L) {
   return 0;
 }
 
-/* Calls the function for the kind of `node`, if there is one: its answer is on
- * the stack.  [-0, +1] */
+/* Calls the function for the kind of `node`, if there is one, and leaves its
+ * result on the stack.  [-0, +1] */
 static bool call_for(lua_State *L, int functions, const pln_graph *g,
                      pln_ref node) {
   if (lua_rawgeti(L, functions, (lua_Integer)pln_node_kind(g, node) + 1) ==
@@ -166,7 +166,8 @@ static void walk_type(lua_State *L, pln_lua *b, pln_type type) {
   }
 }
 
-/* Types that are written, not found, are visited before their node is left. */
+/* Visits the declared types of a node, not the inferred ones, before the node
+ * is left. */
 static void walk_types(lua_State *L, pln_lua *b, const pln_graph *g,
                        pln_ref node) {
   pln_kind kind = pln_node_kind(g, node);
@@ -198,7 +199,7 @@ static void walk_with_functions(lua_State *L, pln_lua *b, const pln_graph *g,
   }
 }
 
-/* Walks the node on top, but for what was visited of its graph.  [-1, +0] */
+/* Walks the node on top, except for what was visited in its graph.  [-1, +0] */
 static void walk_node(lua_State *L, pln_lua *b) {
   pln_ref ref;
   int arg = lua_gettop(L);
@@ -224,7 +225,7 @@ static void walk_node(lua_State *L, pln_lua *b) {
   walk_with_functions(L, b, graph->graph, slot->walker);
 }
 
-/* The walker of types, in its slot.  [-0, +0] */
+/* Puts the walker of types into its slot.  [-0, +0] */
 static void push_visited_types(lua_State *L, pln_lua *b) {
   walker_userdata *slot = pln_lua_userdata(L, WALKER, sizeof *slot, 0);
   slot->state = b;
@@ -232,8 +233,8 @@ static void push_visited_types(lua_State *L, pln_lua *b) {
   lua_replace(L, TYPES);
 }
 
-/* visit(nodes, enter, leave [, types]): walks the nodes, and those that are put
- * on the list meanwhile; each node and type once. */
+/* visit(nodes, enter, leave [, types]): walks the nodes and those appended
+ * during the visit, each node and type once */
 static int core_visit(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   for (int i = LIST; i <= ON_LEAVE; i++)

@@ -1,4 +1,5 @@
-/* well_formed.c: whether programs are well-formed as Relay has it. */
+/* well_formed.c: Relay's well-formedness check and TIR's SSA check, for
+ * scripts. */
 
 #include "ir/tir/tir.h"
 #include "lua/binding.h"
@@ -14,7 +15,7 @@ static int well_formed_node(lua_State *L) {
   return 1;
 }
 
-/* well_formed_module(module), likewise */
+/* well_formed_module(module) -> the same for a module */
 static int well_formed_module(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_status status = pln_module_well_formed(pln_lua_check_module(L, 1));

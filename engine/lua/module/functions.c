@@ -1,8 +1,7 @@
-/* functions.c: mod.functions, the functions of a module by name.
+/* functions.c: mod.functions: a view of a module's functions by name.
  *
- * A view: a name is looked up when it is asked for, so that asking for each of
- * many functions costs what they are, and not their number squared. It never
- * changes, as its module does not. */
+ * A name is looked up when it is accessed, so that iterating over n functions
+ * takes linear time. Like its module, the view never changes. */
 
 #include "lua/binding.h"
 
@@ -46,7 +45,7 @@ static int functions_len(lua_State *L) {
   return 1;
 }
 
-/* Name and function `i`.  [-0, +2] */
+/* Pushes name and function `i`.  [-0, +2] */
 static int push_row(lua_State *L, pln_lua *b, const pln_module *module,
                     uint32_t i) {
   pln_slice name = pln_symbol_text(b->engine, pln_module_name_at(module, i));
@@ -55,7 +54,7 @@ static int push_row(lua_State *L, pln_lua *b, const pln_module *module,
   return 2;
 }
 
-/* The iterator of pairs, of modules and views; upvalue 2 is the index of the
+/* The iterator of pairs, for modules and views. Upvalue 2 is the index of the
  * next function, upvalue 3 a view. */
 static int next_function(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);

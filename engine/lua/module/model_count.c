@@ -1,4 +1,5 @@
-/* model_count.c: what a model file holds, as a table; for tools that report. */
+/* model_count.c: counts the nodes and operators of a model file without
+ * importing it, for tools that report. */
 
 #include "lua/binding.h"
 

@@ -1,6 +1,6 @@
-/* module.c: Module objects: ordered maps of functions that never change.
+/* module.c: Module objects: immutable, ordered maps of functions.
  *
- * A box owns one reference. Two boxes of one module are equal (__eq). */
+ * A box owns one reference. Two boxes of the same module are equal (__eq). */
 
 #include <stdlib.h>
 
@@ -54,17 +54,17 @@ static pln_symbol check_function_name(lua_State *L, pln_lua *b, int arg) {
 
 /* ----------------------------------------------------------------- changes */
 
-/* Functions that a module is to have; the boxes of their graphs stand in a
- * table. */
+/* The functions to add to a module. A table keeps the boxes of their graphs
+ * alive. */
 typedef struct module_changes {
-  size_t all; /* as many names; n of them were read */
+  size_t all; /* the number of names, of which n were read */
   uint32_t n;
   const char **texts;
   pln_symbol *names;
   const pln_graph **functions;
 } module_changes;
 
-/* Reads the function at -1, for the name at -2; its graph's box goes into the
+/* Reads the function at -1 with the name at -2; puts its graph's box into the
  * table at `boxes`.  [-0, +0] */
 static void read_function(lua_State *L, pln_lua *b, int boxes,
                           module_changes *a) {
@@ -82,7 +82,7 @@ static int by_name(const void *x, const void *y) {
   return strcmp(*(const char *const *)x, *(const char *const *)y);
 }
 
-/* The names in the table at `arg`, in order, in new memory on the stack.
+/* Reads the names in the table at `arg`, sorted, into new memory on the stack.
  * [-0, +1] */
 static module_changes push_additions(lua_State *L, int arg) {
   size_t n = 0, i = 0;
@@ -104,9 +104,9 @@ static module_changes push_additions(lua_State *L, int arg) {
   return a;
 }
 
-/* Adds the functions of the table at `arg`, in order of their names, to the
- * module in the box on top: all at once, so that a function and its callers
- * change together. */
+/* Adds the functions of the table at `arg`, sorted by name, to the module in
+ * the box on top. They are added together, so that a function and its callers
+ * can change at once. */
 static void add_functions(lua_State *L, pln_lua *b, int arg) {
   int slot = lua_gettop(L);
   module_changes a = push_additions(L, arg);
@@ -159,7 +159,8 @@ static int module_with(lua_State *L) {
   return 1;
 }
 
-/* The names in the list at `arg`, in new memory on the stack.  [-0, +1] */
+/* Reads the names in the list at `arg` into new memory on the stack.  [-0,
+ * +1] */
 static pln_symbol *push_names_of(lua_State *L, pln_lua *b, int arg,
                                  uint32_t *n) {
   lua_Unsigned count = lua_rawlen(L, arg);
@@ -204,8 +205,8 @@ static int module_with_attrs(lua_State *L) {
   return 1;
 }
 
-/* mod:fix_dim(name, size) -> copy with a number for a symbolic dim, or nil and
- * a diagnostic */
+/* mod:fix_dim(name, size) -> copy with a symbolic dim replaced by a number, or
+ * nil and a diagnostic */
 static int module_fix_dim(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_slice name;
@@ -218,7 +219,7 @@ static int module_fix_dim(lua_State *L) {
   return status == PLN_OK ? 1 : pln_lua_fail(L, b, status);
 }
 
-/* The dims in the table at `arg`; "?" or -1 stands for one that is left. */
+/* Reads the dims in the table at `arg`; "?" and -1 leave a dim unchanged. */
 static uint32_t check_shape(lua_State *L, int arg, int64_t *dims) {
   luaL_checktype(L, arg, LUA_TTABLE);
   size_t rank = lua_rawlen(L, arg);
@@ -236,8 +237,8 @@ static uint32_t check_shape(lua_State *L, int arg, int64_t *dims) {
   return (uint32_t)rank;
 }
 
-/* mod:fix_shape(input, dims) -> copy in which the input of main has these dims,
- * or nil and a diagnostic */
+/* mod:fix_shape(input, dims) -> copy in which that input of main has these
+ * dims, or nil and a diagnostic */
 static int module_fix_shape(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_module *module = pln_lua_check_module(L, 1);
@@ -281,8 +282,8 @@ static int push_names(lua_State *L, pln_lua *b, const pln_module *module) {
   return 1;
 }
 
-/* The box keeps the table, which is large where there are many: it is made
- * once, and not to be changed. */
+/* The table may be large, so the box keeps it and it is made once. Scripts must
+ * not change it. */
 static int push_definitions(lua_State *L, pln_lua *b,
                             const pln_module *module) {
   if (lua_getiuservalue(L, 1, 1) == LUA_TTABLE)
@@ -293,7 +294,7 @@ static int push_definitions(lua_State *L, pln_lua *b,
   return 1;
 }
 
-/* mod.functions, .names, .types, .attrs, methods, else the function of that
+/* mod.functions, .names, .types, .attrs, a method, or the function of that
  * name */
 static int module_index(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
@@ -320,7 +321,7 @@ static int module_eq(lua_State *L) {
   return 1;
 }
 
-/* The text of the module at 1. */
+/* Pushes the text of the module at 1. */
 static int push_module_text(lua_State *L, const pln_print_options *options) {
   pln_lua *b = pln_lua_state_of(L);
   pln_buffer *text = pln_lua_text(L, b);
@@ -331,7 +332,7 @@ static int push_module_text(lua_State *L, const pln_print_options *options) {
   return 1;
 }
 
-/* tostring(mod): for people, without the elements of large constants */
+/* tostring(mod): text for reading, without the elements of large constants */
 static int module_tostring(lua_State *L) {
   pln_module **slot = luaL_checkudata(L, 1, PLN_LUA_MODULE);
   pln_print_options options = {.constants = PLN_CONSTANTS_BRIEF};

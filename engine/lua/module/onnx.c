@@ -1,10 +1,10 @@
-/* onnx.c: ONNX models from and to files and strings, for scripts.
- * Failures are expected here: nil and a diagnostic. */
+/* onnx.c: reads and writes ONNX models and values, in files and strings.
+ * Failures return nil and a diagnostic. */
 
 #include "lua/binding.h"
 #include "onnx/op_map.h"
 
-/* nil and the diagnostic, or the module in the box on top. */
+/* Returns nil and the diagnostic, or the module in the box on top. */
 static int result(lua_State *L, pln_lua *b, pln_status status) {
   return status == PLN_OK ? 1 : pln_lua_fail(L, b, status);
 }
@@ -61,7 +61,7 @@ static pln_value_info value_info_field(lua_State *L, int arg) {
   return value;
 }
 
-/* The options of save and tostring: a table at `arg`, or nothing. */
+/* Reads the options of save and tostring: a table at `arg`, or nil. */
 static pln_onnx_save_options save_options(lua_State *L, int arg) {
   static const char *const names[] = {"external_data", "external_threshold",
                                       "embed_data", "opset", "value_info"};
@@ -113,7 +113,7 @@ static int onnx_tostring(lua_State *L) {
 }
 
 /* onnx_load_value(path [, type]) -> value, nil, name; or nil and a diagnostic.
- * What an optional leaves out is nil too. */
+ * An empty optional is nil too. */
 static int onnx_load_value(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   const char *path = luaL_checkstring(L, 1);
@@ -158,8 +158,8 @@ static int onnx_save_value(lua_State *L) {
   return result(L, b, status);
 }
 
-/* onnx_default(mod, input) -> Tensor; nil when there is none; nil and a
- * diagnostic */
+/* onnx_default(mod, input) -> Tensor, the default of an input; nil if it has
+ * none; nil and a diagnostic on failure */
 static int onnx_default(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_slice input;
@@ -174,7 +174,8 @@ static int onnx_default(lua_State *L) {
   return result(L, b, status);
 }
 
-/* onnx_operators() -> { { domain, type, since, name of the core's }, ... } */
+/* onnx_operators() -> { { domain, type, since, name of the core operator }, ...
+ * } */
 static int onnx_operators(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   const pln_onnx_op *row;
@@ -195,7 +196,7 @@ static int onnx_operators(lua_State *L) {
   return 1;
 }
 
-/* onnx_opsets() -> the oldest and the newest one that models can have */
+/* onnx_opsets() -> the oldest and the newest supported opset */
 static int onnx_opsets(lua_State *L) {
   int32_t oldest, newest;
   pln_onnx_opset_range(&oldest, &newest);

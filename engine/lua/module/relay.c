@@ -1,7 +1,5 @@
-/* relay.c: Relay text from files and strings, for scripts. Failures are
- * expected here: nil and a diagnostic, the first of the text, with the others
- * as notes.
- */
+/* relay.c: parses and prints Relay text, in files and strings. A failure
+ * returns nil and a diagnostic: the first error, with the others as notes. */
 
 #include <string.h>
 
@@ -14,16 +12,17 @@ static size_t begin_relay_diags(pln_lua *b) {
   return pln_diag_count(b->engine);
 }
 
-/* --------------------------------------------------------- what is given */
+/* ------------------------------------------------------------ parser options
+ */
 
-/* What a text is called, and what it may refer to beside itself. */
+/* The name of a text, and the module and metadata that it may refer to. */
 typedef struct given_values {
   const char *name;
   pln_parse_options given;
 } given_values;
 
-/* An entry of init_meta on top of the stack: the data of a Constant, else the
- * value itself is put there. */
+/* Replaces an entry of init_meta on top of the stack by the data of a Constant;
+ * leaves other values. */
 static void read_node_data(lua_State *L, lua_Integer i) {
   if (!pln_lua_test_node(L, -1))
     return;
@@ -37,7 +36,7 @@ static void read_node_data(lua_State *L, lua_Integer i) {
   lua_remove(L, -2);
 }
 
-/* The tensor of an entry, which the table at `kept` keeps. */
+/* The tensor of an entry; the table at `kept` keeps it alive. */
 static pln_tensor *read_constant(lua_State *L, pln_lua *b, int list, int kept,
                                  lua_Integer i) {
   lua_geti(L, list, i);
@@ -53,8 +52,8 @@ static pln_tensor *read_constant(lua_State *L, pln_lua *b, int list, int kept,
   return tensor;
 }
 
-/* The list on top of the stack; a table and a block of memory are left there,
- * which keep what is given.  [-1, +2] */
+/* Reads the list on top. Leaves a table and a block of memory that keep its
+ * values alive.  [-1, +2] */
 static void read_constants(lua_State *L, pln_lua *b, given_values *out) {
   int list = lua_gettop(L);
   lua_Unsigned n = lua_rawlen(L, list);
@@ -69,7 +68,8 @@ static void read_constants(lua_State *L, pln_lua *b, given_values *out) {
   out->given.constants = rows;
 }
 
-/* The text of an object, as an attribute has it; the user's list keeps it. */
+/* The text of an object in the form of an attribute; the user's list keeps it
+ * alive. */
 static pln_slice read_object(lua_State *L, int list, pln_slice key,
                              lua_Integer i) {
   pln_object_node node;
@@ -90,7 +90,7 @@ static bool is_constants(lua_State *L, int key) {
   return !strcmp(lua_tostring(L, key), "relay.Constant");
 }
 
-/* Looks at all entries of the table, and counts those that are objects. */
+/* Checks all entries of the table; counts those that are objects. */
 static lua_Unsigned count_objects(lua_State *L, int meta) {
   lua_Unsigned n = 0;
   for (lua_pushnil(L); lua_next(L, meta); lua_pop(L, 1)) {
@@ -109,7 +109,7 @@ static lua_Unsigned count_objects(lua_State *L, int meta) {
   return n;
 }
 
-/* A block of memory is left on the stack, and what keeps constants. */
+/* Leaves on the stack what keeps the memory and the constants alive. */
 static void read_meta(lua_State *L, pln_lua *b, int meta, given_values *out) {
   lua_Unsigned n = count_objects(L, meta);
   pln_slice *rows = lua_newuserdatauv(L, (size_t)n * sizeof *rows, 0);
@@ -126,7 +126,7 @@ static void read_meta(lua_State *L, pln_lua *b, int meta, given_values *out) {
     read_constants(L, b, out);
 }
 
-/* One field of the options; its value, on top of the stack, stays there. */
+/* Reads one option; leaves its value on the stack. */
 static void read_option(lua_State *L, pln_lua *b, const char *name,
                         given_values *out) {
   bool is_name = !strcmp(name, "name"), is_meta = !strcmp(name, "init_meta");
@@ -144,8 +144,8 @@ static void read_option(lua_State *L, pln_lua *b, const char *name,
                   luaL_typename(L, -1));
 }
 
-/* A name, or a table { name, init_module, init_meta }. What is given lies on
- * the stack. */
+/* Reads a name, or a table { name, init_module, init_meta }. Leaves values on
+ * the stack that keep the result alive. */
 static void read_given(lua_State *L, pln_lua *b, int arg, given_values *out) {
   static const char *const names[] = {"name", "init_module", "init_meta"};
   *out = (given_values){.name = NULL};
@@ -164,7 +164,7 @@ static void read_given(lua_State *L, pln_lua *b, int arg, given_values *out) {
 static const char *const text_options[] = {"constants", "hash_references",
                                            "limit", "metadata", "verbose_expr"};
 
-/* A field of the options, which stays on the stack; false when it is nil. */
+/* Pushes an option; returns false if it is nil. */
 static bool get_option(lua_State *L, int arg, const char *name, int type) {
   int found = lua_getfield(L, arg, name);
   if (found != LUA_TNIL && found != type)

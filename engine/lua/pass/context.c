@@ -1,8 +1,9 @@
-/* context.c: Context objects, instruments written in Lua, and a stack of
- * contexts for each coroutine.
+/* context.c: Context objects, instruments written in Lua, and one context stack
+ * per coroutine.
  *
- * A coroutine's stack is made when it first calls in here and starts from the
- * main thread's current context. Stacks are kept by their coroutines. */
+ * The stack of a coroutine is made when it first calls the binding, and starts
+ * from the main thread's current context. A stack lives as long as its
+ * coroutine. */
 
 #include "lua/binding.h"
 #include "pass/pass.h"
@@ -71,8 +72,8 @@ pln_context *pln_lua_check_context(lua_State *L, int arg) {
   return *slot;
 }
 
-/* The context at `arg`, kept alive by a box of its own: a finaliser may close
- * that one while its fields are read.  [-0, +1] */
+/* The context at `arg`, retained by a box of its own, because a finalizer may
+ * close the argument while its fields are read.  [-0, +1] */
 static const pln_context *hold_context(lua_State *L, int arg) {
   pln_context **slot = new_context(L);
   return *slot = pln_context_retain(pln_lua_check_context(L, arg));
@@ -95,10 +96,10 @@ typedef struct hook_call {
   pln_lua *state;
   void *callback;
   const char *hook;
-  const pln_context *context; /* enter, exit */
-  const pln_module *module;   /* the others */
+  const pln_context *context; /* for enter, exit */
+  const pln_module *module;   /* for the other hooks */
   const pln_pass *pass;
-  bool run; /* what should_run answers */
+  bool run; /* result of should_run */
 } hook_call;
 
 static int hook_body(lua_State *L) {
@@ -153,7 +154,8 @@ static pln_status hook_after(void *ud, const pln_module *module,
   return call_hook(ud, "after", NULL, module, pass, NULL);
 }
 
-/* Whether the table on top has that hook: something that can be called. */
+/* Returns true if the table on top has that hook. Raises if it cannot be
+ * called. */
 static bool has_hook(lua_State *L, const char *whom, const char *name) {
   int type = lua_getfield(L, -1, name);
   if (type != LUA_TNIL && type != LUA_TFUNCTION &&
@@ -164,7 +166,8 @@ static bool has_hook(lua_State *L, const char *whom, const char *name) {
   return type != LUA_TNIL;
 }
 
-/* The instrument that the table on top describes; its name lives in it. */
+/* Reads the instrument described by the table on top, which keeps its name
+ * alive. */
 static pln_instrument read_instrument(lua_State *L) {
   pln_instrument i = {.name = "instrument",
                       .release = pln_lua_release_callback};
@@ -184,8 +187,8 @@ static pln_instrument read_instrument(lua_State *L) {
   return i;
 }
 
-/* The list at `arg` (nil: none): instruments in scratch memory, and the box of
- * their callbacks on top of it.  [-0, +2] */
+/* Reads the list at `arg` (nil: none): instruments in scratch memory, and above
+ * it the box of their callbacks.  [-0, +2] */
 static pln_instrument *read_instruments(lua_State *L, pln_lua *b, int arg,
                                         uint32_t *n,
                                         pln_lua_callback ***slots) {
@@ -212,7 +215,7 @@ static pln_instrument *read_instruments(lua_State *L, pln_lua *b, int arg,
   return list;
 }
 
-/* After the engine has taken them. */
+/* The engine owns the callbacks now. */
 static void already_entered(pln_lua_callback **slots, uint32_t n) {
   for (uint32_t i = 0; i < n; i++)
     slots[i] = NULL;
@@ -246,7 +249,7 @@ static int core_context(lua_State *L) {
   return 1;
 }
 
-/* current() -> the innermost context entered, else the default one */
+/* current() -> the innermost entered context, or the default one */
 static int core_current(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_context **slot = new_context(L);
@@ -255,7 +258,7 @@ static int core_current(lua_State *L) {
   return 1;
 }
 
-/* ctx:enter() -> ctx, which leaves at the end of a <close> scope */
+/* ctx:enter() -> ctx, which is exited at the end of a <close> scope */
 static int context_enter(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_lua_use_stack(L, b);
@@ -274,8 +277,8 @@ static int context_exit(lua_State *L) {
   return 0;
 }
 
-/* ctx:close(): lets go of it before the collector does; it can be used no
- * more. */
+/* ctx:close(): releases the context now, not at collection. It cannot be used
+ * afterwards. */
 static int context_end(lua_State *L) {
   const pln_context *context = pln_lua_check_context(L, 1);
   if (context->entered)
@@ -285,7 +288,7 @@ static int context_end(lua_State *L) {
   return context_gc(L);
 }
 
-/* The end of a <close> scope: leaves, unless exit was called before. */
+/* End of a <close> scope: exits the context unless exit was called. */
 static int context_close(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_context **slot = luaL_checkudata(L, 1, PLN_LUA_CONTEXT);
@@ -316,7 +319,7 @@ static pln_pass_run *check_run(lua_State *L, pln_lua *b, const char *what) {
   return b->run;
 }
 
-/* ctx:note(key, n): adds to a count that the report shows beside the pass */
+/* ctx:note(key, n): adds n to a counter in the report */
 static int context_note(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_pass_run *run = check_run(L, b, "note");
@@ -325,8 +328,8 @@ static int context_note(lua_State *L) {
   return 0;
 }
 
-/* ctx:rule(name [, node]) -> whether a rule may be applied: before its answer
- * is used */
+/* ctx:rule(name [, node]) -> whether the rule may be applied; called before its
+ * result is used */
 static int context_rule(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_symbol name;
@@ -344,8 +347,8 @@ static int context_rule(lua_State *L) {
   return 1;
 }
 
-/* ctx:option(name) -> the value that the running pass was given, else what the
- * config says, else its default */
+/* ctx:option(name) -> the value given to the running pass, else the config's,
+ * else the default */
 static int context_option(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_attr value;
@@ -358,7 +361,7 @@ static int context_option(lua_State *L) {
   return 1;
 }
 
-/* ctx:get(key) -> what the config says of a key or "key.field", else its
+/* ctx:get(key) -> the config's value of a key or "key.field", else its
  * default */
 static int context_get(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
@@ -381,7 +384,7 @@ static void push_names(lua_State *L, const pln_context *context, uint32_t n,
   }
 }
 
-/* The tables of the instruments that are written in Lua.  [-0, +1] */
+/* Pushes a list of the tables of instruments written in Lua.  [-0, +1] */
 static void push_instruments(lua_State *L, const pln_context *context) {
   lua_Integer n = 0;
   lua_newtable(L);
@@ -428,7 +431,7 @@ static int context_eq(lua_State *L) {
   return 1;
 }
 
-/* ", required = { A, B }", or nothing when there are none. */
+/* Appends ", required = { A, B }", or nothing for an empty list. */
 static pln_status
 write_names(pln_buffer *text, const pln_context *context, const char *field,
             uint32_t n, const char *(*get)(const pln_context *, uint32_t)) {
@@ -461,7 +464,7 @@ static pln_status write_context(pln_buffer *text, const pln_context *c) {
   return pln_buffer_text(text, " }");
 }
 
-/* What it was made of, but for what is empty. */
+/* Prints the constructor call that makes the context, without empty fields. */
 static int context_tostring(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_buffer *text = pln_lua_text(L, b);

@@ -1,10 +1,11 @@
-/* coroutine.c: resume, wrap and close of Lua's table `coroutine`, as Lua has
- * them, but that the binding knows which coroutine runs: so limit.seconds and
- * interrupts stop that one, and not its creator when it yields.
+/* coroutine.c: replacements of resume, wrap and close in Lua's table
+ * `coroutine`. They do the same, and tell the binding which coroutine runs, so
+ * that limit.seconds and interrupts stop that one and not its creator when it
+ * yields.
  *
- * Lua tells nobody which thread runs, so these take the place of the three when
- * a host asks for it; the command does for its scripts. What always holds:
- * b->body is the thread that runs, while a callback is under way. */
+ * Lua has no other way to find the running thread. A host asks for them
+ * (guard_coroutines), as the command does for its scripts. Invariant: while a
+ * callback is active, b->body is the running thread. */
 
 #include "lua/binding.h"
 
@@ -15,7 +16,8 @@ static lua_State *check_thread(lua_State *L, int arg) {
   return co;
 }
 
-/* Whose turn it is. A stop that was asked for meanwhile has met the other. */
+/* Switches b->body. A stop that was requested meanwhile was delivered to the
+ * other thread, so it is requested again. */
 static lua_State *turn_to(pln_lua *b, lua_State *to) {
   lua_State *from = b->body;
   if (b->depth == 0)
@@ -33,8 +35,8 @@ static void turn_back(pln_lua *b, lua_State *L, lua_State *outer) {
   pln_lua_stop_again(b, outer);
 }
 
-/* Goes on with `co` and the n values on top; how many come back, or -1 and the
- * error on top.  [-n, +results] */
+/* Resumes `co` with the n values on top. Returns the number of results, or -1
+ * with the error on top.  [-n, +results] */
 static int go_on(lua_State *L, pln_lua *b, lua_State *co, int n) {
   int results = 0;
   if (!lua_checkstack(co, n)) {
@@ -78,7 +80,7 @@ static int end(lua_State *L, pln_lua *b, lua_State *co) {
   return status;
 }
 
-/* What wrap gives: resumes, and raises. */
+/* The function that wrap returns: resumes, and raises errors. */
 static int co_wrapped(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   lua_State *co = lua_tothread(L, lua_upvalueindex(2));
@@ -87,7 +89,8 @@ static int co_wrapped(lua_State *L) {
     return n;
   int status = lua_status(co);
   if (status != LUA_OK && status != LUA_YIELD) {
-    status = end(L, b, co); /* what is to be closed may raise another error */
+    status =
+        end(L, b, co); /* a to-be-closed variable may raise another error */
     lua_xmove(co, L, 1);
   }
   if (status != LUA_ERRMEM && lua_type(L, -1) == LUA_TSTRING) {
@@ -98,7 +101,7 @@ static int co_wrapped(lua_State *L) {
   return pln_lua_raise_top(L);
 }
 
-/* wrap(f) -> a function that resumes */
+/* wrap(f) -> a function that resumes a new coroutine */
 static int co_wrap(lua_State *L) {
   luaL_checktype(L, 1, LUA_TFUNCTION);
   lua_pushvalue(L, lua_upvalueindex(1));
@@ -109,7 +112,8 @@ static int co_wrap(lua_State *L) {
   return 1;
 }
 
-/* Neither started, nor suspended, nor at its end. */
+/* Returns the status of a coroutine that is running or normal; NULL for
+ * others. */
 static const char *busy(lua_State *L, lua_State *co) {
   lua_Debug ar;
   if (co == L)
@@ -134,7 +138,8 @@ static int co_close(lua_State *L) {
   return 2;
 }
 
-/* guard_coroutines([t]): puts the three into the table, or into `coroutine` */
+/* guard_coroutines([t]): stores the three functions in the table, or in
+ * `coroutine` */
 static int core_guard_coroutines(lua_State *L) {
   static const luaL_Reg functions[] = {{"resume", co_resume},
                                        {"wrap", co_wrap},

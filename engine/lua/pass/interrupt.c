@@ -1,15 +1,15 @@
-/* interrupt.c: stops a script that runs in a pass: a request for a stop sets
- * Lua's hook, which raises at the next instruction, and again until the body
- * has ended, whatever pcall catches. A coroutine is stopped when it yields, or
- * at once where the host has guarded them (coroutine.c).
+/* interrupt.c: stops a script that runs in a pass. A stop request sets Lua's
+ * debug hook, which raises at the next instruction, and again until the body
+ * has ended, even if the script uses pcall. A coroutine is stopped when it
+ * yields, or at once if the host guards coroutines (coroutine.c).
  *
- * The request comes from a signal handler of this thread (pln_engine_interrupt,
- * limit.seconds), which may set hooks. What always holds: without a request
- * there is no hook, and a script pays nothing. */
+ * Requests come from signal handlers of this thread (pln_engine_interrupt,
+ * limit.seconds), which may set hooks. Invariant: without a request there is no
+ * hook, so that scripts run at full speed. */
 
 #include "lua/binding.h"
 
-/* The state that the hook of a thread is about; hooks have no upvalues. */
+/* Registry key of the binding for the hook, which has no upvalues. */
 static const char state_key;
 
 static void stop(lua_State *L, lua_Debug *ar) {
@@ -36,8 +36,8 @@ void pln_lua_stop_again(const pln_lua *b, lua_State *L) {
     set_hook(L);
 }
 
-/* Called by a signal handler: nothing here but what lua_sethook allows. The
- * thread that called in last may be dead by now; that of the body is not. */
+/* Runs in a signal handler: only lua_sethook is allowed. The thread that called
+ * the binding last may be dead by now; the thread of the body is not. */
 static void request_lua_stop(void *ud) {
   const pln_lua *b = ud;
   if (b->depth > 0)
@@ -71,7 +71,7 @@ pln_engine *pln_lua_engine(lua_State *L) {
   return b ? b->engine : NULL;
 }
 
-/* ---------------------------------------------- scripts run for their passes
+/* ---------------------------------------------- scripts run to define passes
  */
 
 static int refuse_stopped_coroutine(lua_State *L) {
@@ -79,7 +79,7 @@ static int refuse_stopped_coroutine(lua_State *L) {
                        "passes are made here, and not applied");
 }
 
-/* Raises at each instruction, for as long as the script is held. */
+/* Raises at each instruction while the script is held. */
 static void stop_running_script(lua_State *L, lua_Debug *ar) {
   (void)ar;
   lua_rawgetp(L, LUA_REGISTRYINDEX, &state_key);
@@ -97,7 +97,7 @@ int pln_lua_stop_script(lua_State *L, pln_lua *b) {
   return refuse_stopped_coroutine(L);
 }
 
-/* hold(f, ...) -> what pcall gives: applying a pass ends f */
+/* hold(f, ...) -> the results of pcall(f, ...); applying a pass ends f */
 static int core_hold(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   if (b->holder)

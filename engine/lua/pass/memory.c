@@ -1,15 +1,16 @@
-/* memory.c: what Lua allocates while a pass with limit.memory runs counts for
- * that limit, as the engine's own memory does.
+/* memory.c: makes Lua's allocations count for limit.memory while a pass runs,
+ * as the engine's own do.
  *
- * Called around callbacks (errors.c). What always holds: outside of callbacks,
- * and without a limit, Lua has the allocator that the host gave it. */
+ * Called around callbacks (errors.c). Invariant: outside of callbacks, and
+ * without a limit, Lua uses the host's allocator. */
 
 #include "lua/binding.h"
 
-/* A lua_Alloc that shrinks and frees whatever the limit says. */
+/* A lua_Alloc. Shrinking and freeing succeed whatever the limit is. */
 static void *counted(void *ud, void *block, size_t old_size, size_t new_size) {
   const pln_lua *b = ud;
-  size_t before = block ? old_size : 0; /* of a new one it is a kind */
+  size_t before =
+      block ? old_size : 0; /* for a new block old_size is a type tag */
   if (new_size > before && !pln_mem_allows(b->engine, new_size - before))
     return NULL;
   void *moved = b->alloc(b->alloc_ud, block, old_size, new_size);

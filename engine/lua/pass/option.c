@@ -1,11 +1,11 @@
-/* option.c: rows of options and config keys, from and to Lua.
+/* option.c: converts rows of options and config keys to and from Lua.
  *
  *     { name =, default =, doc =, choices =, least =, most = }
  *     { name =, doc =, fields = { rows } }
  *
- * The default's type is the row's; an empty table needs `type`. Called by
- * pass.c and registry.c. What always holds: rows that were read borrow their
- * texts from the table that they were read from. */
+ * The default's type is the row's type; an empty table needs `type`. Called by
+ * pass.c and registry.c. Invariant: rows that were read borrow their texts from
+ * the Lua table. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static void set_bound(lua_State *L, const char *field, const char *text) {
   lua_setfield(L, -2, field);
 }
 
-/* All but the fields.  [-0, +1] */
+/* Pushes a row without its fields.  [-0, +1] */
 static void push_row(lua_State *L, pln_lua *b, const pln_option *row) {
   pln_attr value;
   lua_createtable(L, 0, 8);
@@ -70,8 +70,8 @@ void pln_lua_push_option(lua_State *L, pln_lua *b, const pln_option *row) {
 
 /* ---------------------------------------------------------------- from Lua */
 
-/* Puts the text of the value on top there, one that reads back as the same
- * number.  [-0, +1] */
+/* Pushes the value on top as text that reads back as the same value.  [-0,
+ * +1] */
 static void push_option_text(lua_State *L) {
   char number[40];
   if (lua_type(L, -1) == LUA_TNUMBER && !lua_isinteger(L, -1)) {
@@ -85,7 +85,7 @@ static void push_option_text(lua_State *L) {
   }
 }
 
-/* Strings, or numbers: integers as long as all are. */
+/* Kind of a list: strings, integers, or floats if one element is a float. */
 static pln_attr_kind list_kind(lua_State *L, int list, const char *name) {
   lua_Integer n = (lua_Integer)lua_rawlen(L, list);
   pln_attr_kind kind = PLN_ATTR_INTS;
@@ -103,7 +103,8 @@ static pln_attr_kind list_kind(lua_State *L, int list, const char *name) {
   return kind;
 }
 
-/* "[1,2]" or "[\"a\"]" of the list on top, in its place; the list's kind. */
+/* Replaces the list on top by its text, "[1,2]" or "[\"a\"]". Returns its
+ * kind. */
 static pln_attr_kind list_text(lua_State *L, const char *name) {
   pln_lua *b = pln_lua_state_of(L);
   int list = lua_gettop(L);
@@ -131,7 +132,7 @@ static pln_attr_kind list_text(lua_State *L, const char *name) {
   return kind;
 }
 
-/* What `type` says beyond the default: which empty list, or numbers. */
+/* Reads `type`, which is needed for empty lists and for numbers. */
 static void read_type(lua_State *L, int row, pln_option *option) {
   const char *type = pln_lua_string_field(L, row, "type", NULL);
   bool empty = option->kind == PLN_ATTR_INTS && !strcmp(option->fallback, "[]");
@@ -149,7 +150,7 @@ static void read_type(lua_State *L, int row, pln_option *option) {
                   option->name, type);
 }
 
-/* The text of the value on top stays alive in the row.  [-1, +0] */
+/* Pops a text and stores it in the row, which keeps it alive.  [-1, +0] */
 static const char *keep_text(lua_State *L, int row) {
   push_option_text(L);
   const char *text = lua_tostring(L, -1);
@@ -202,7 +203,8 @@ static void check_row_fields(lua_State *L, int row, const char *name) {
   }
 }
 
-/* The row on top but its fields; its texts live in it.  [-0, +0] */
+/* Reads the row on top without its fields; the row keeps its texts alive. [-0,
+ * +0] */
 static void read_row(lua_State *L, pln_option *option) {
   int row = lua_gettop(L);
   luaL_checktype(L, row, LUA_TTABLE);
@@ -226,7 +228,8 @@ static void read_row(lua_State *L, pln_option *option) {
   lua_settop(L, row);
 }
 
-/* The rows in the list on top, in memory that the list keeps.  [-0, +0] */
+/* Reads the rows in the list on top into memory that the list keeps alive. [-0,
+ * +0] */
 static const pln_option *read_rows(lua_State *L, uint32_t *n) {
   int list = lua_gettop(L);
   *n = (uint32_t)lua_rawlen(L, list);

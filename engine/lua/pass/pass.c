@@ -1,7 +1,7 @@
-/* pass.c: Pass objects, and passes whose body is a Lua function.
+/* pass.c: Pass objects, and passes with a Lua function as body.
  *
- * A body runs with a builder of its own, where constructors append; it ends
- * with the body, and handles of its nodes are stale from then on. */
+ * A body runs with a builder of its own, to which constructors append. It ends
+ * with the body; then handles of its nodes are stale. */
 
 #include "pass/pass.h"
 #include "lua/binding.h"
@@ -35,8 +35,8 @@ static int pass_gc(lua_State *L) {
   return 0;
 }
 
-/* The pass at `arg`, kept alive by a box of its own: a finaliser may close that
- * one while its fields are read.  [-0, +1] */
+/* The pass at `arg`, retained by a box of its own, because a finalizer may
+ * close the argument while its fields are read.  [-0, +1] */
 static const pln_pass *hold_pass(lua_State *L, int arg) {
   pln_pass **slot = new_pass(L);
   return *slot = pln_pass_retain(pln_lua_check_pass(L, arg));
@@ -48,14 +48,15 @@ typedef struct body_call {
   pln_lua *state;
   pln_lua_callback *callback;
   pln_pass_run *run;
-  pln_lua_graph *graph; /* the builder's box, anchored while the body runs */
+  pln_lua_graph
+      *graph; /* the box of the builder, kept alive while the body runs */
 } body_call;
 
 static bool is_module_pass(const pln_pass_run *run) {
   return pln_pass_get_kind(pln_run_pass(run)) == PLN_PASS_MODULE;
 }
 
-/* Raises that the body's answer is no good; names the function's place. */
+/* Raises an error about the body's result; names the function's location. */
 static void bad_answer(lua_State *L, const char *wanted, const void *callback) {
   lua_Debug ar = {0};
   const char *got = luaL_typename(L, -1);
@@ -68,8 +69,8 @@ static void bad_answer(lua_State *L, const char *wanted, const void *callback) {
   luaL_error(L, "%s or nil expected as the pass's result, got %s", wanted, got);
 }
 
-/* The body's answer is on top: nil, or the changed function or module. nil of a
- * pass over loop-level functions removes the function. */
+/* Reads the body's result on top: nil, or the changed function or module. For a
+ * prim_func pass nil removes the function. */
 static void read_body_result(lua_State *L, body_call *call) {
   pln_lua *b = call->state;
   pln_pass_kind kind = pln_pass_get_kind(pln_run_pass(call->run));
@@ -113,7 +114,7 @@ static int body(lua_State *L) {
   return 0;
 }
 
-/* "pass 'X', function @main": as the executor says it.  [-0, +1] */
+/* Pushes "pass 'X', function @main", as the executor writes it.  [-0, +1] */
 static void push_place(lua_State *L, const body_call *call) {
   const char *pass = pln_pass_name(pln_run_pass(call->run));
   if (is_module_pass(call->run)) {
@@ -125,8 +126,8 @@ static void push_place(lua_State *L, const body_call *call) {
   lua_pushfstring(L, "pass '%s', function @%s", pass, name.data);
 }
 
-/* [diag, place] -> [diag]: adds the note "in pass 'X'", unless the message
- * tells that already. */
+/* [diag, place] -> [diag]: adds the note "in pass 'X'" unless the message names
+ * the pass. */
 static void add_note(lua_State *L) {
   lua_getfield(L, -2, "message");
   bool reported = lua_isstring(L, -1) &&
@@ -152,7 +153,7 @@ static void add_note(lua_State *L) {
   }
 }
 
-/* The message of the Diag at `diag` with the line it came from.  [-0, +1] */
+/* Pushes the message of the Diag at `diag` with its source line.  [-0, +1] */
 static void push_message_text(lua_State *L, int diag, const char *message) {
   if (lua_getfield(L, diag, "span") != LUA_TTABLE) {
     lua_pushfstring(L, "error: %s", message);
@@ -164,8 +165,8 @@ static void push_message_text(lua_State *L, int diag, const char *message) {
                   (int)lua_tointeger(L, -1), message);
 }
 
-/* Writes the pass into the parked Diag of an error that its body raised: in
- * front of a script's message, behind a message of the engine. */
+/* Adds the pass to the stored Diag of an error in its body: before the message
+ * of a script, after a message of the engine. */
 static int name_pass(lua_State *L) {
   body_call *call = lua_touserdata(L, 1);
   lua_rawgetp(L, LUA_REGISTRYINDEX, &pln_lua_key.parked);
@@ -189,8 +190,8 @@ static int name_pass(lua_State *L) {
   return 0;
 }
 
-/* No finaliser runs meanwhile: an error of its own would take the place of the
- * parked one. */
+/* No finalizer may run meanwhile: an error in it would replace the stored
+ * one. */
 static void name_parked(pln_lua *b, body_call *call) {
   bool runs = lua_gc(b->L, LUA_GCISRUNNING) == 1;
   lua_gc(b->L, LUA_GCSTOP);
@@ -291,8 +292,8 @@ static pln_pass_kind kind_field(lua_State *L, int arg) {
   return PLN_PASS_FUNCTION;
 }
 
-/* Reads the table at `arg`; leaves a box with the callback on top and scratch
- * values below it. */
+/* Reads the specification at `arg`. Leaves a box with the callback on top and
+ * scratch values below it. */
 static pln_lua_callback **read_spec(lua_State *L, pln_lua *b, int arg,
                                     pln_pass_spec *spec) {
   luaL_checktype(L, arg, LUA_TTABLE);
@@ -349,7 +350,7 @@ static int core_pass(lua_State *L) {
   return 1;
 }
 
-/* register(spec): under its name, in place of an earlier one */
+/* register(spec): registers a pass under its name, replacing an earlier one */
 static int core_register(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_pass_spec spec;
@@ -362,8 +363,8 @@ static int core_register(lua_State *L) {
   return 0;
 }
 
-/* The list at `arg`, borrowed from it, in memory left on the stack. Nothing may
- * be allocated before they are used. */
+/* Reads the list of passes at `arg` into memory left on the stack. The list
+ * keeps the passes alive; nothing may allocate before they are used. */
 static pln_pass **check_passes(lua_State *L, int arg, uint32_t *n) {
   luaL_checktype(L, arg, LUA_TTABLE);
   *n = (uint32_t)lua_rawlen(L, arg);
@@ -386,7 +387,7 @@ static const char *const form_names[] = {
     [PLN_COMBINATOR_PER_FUNCTION] = "functions",
     NULL};
 
-/* form(name, rounds, n_otherwise, passes) -> Pass */
+/* form(name, rounds, n_otherwise, passes) -> Pass of a combinator */
 static int core_form(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_combinator form =
@@ -423,8 +424,7 @@ static int core_sequential(lua_State *L) {
 /* ------------------------------------------------------------------ applying
  */
 
-/* pass(module, context): the first arguments, which the engine keeps alive
- * while it works. */
+/* pass(module, context). The engine retains both while it works. */
 static pln_status apply_in(lua_State *L, pln_module **out) {
   pln_pass *pass = pln_lua_check_pass(L, 1);
   const pln_module *module = pln_lua_check_module(L, 2);
@@ -442,7 +442,7 @@ static pln_status apply_in(lua_State *L, pln_module **out) {
   return status == PLN_OK ? left : status;
 }
 
-/* -> the pass, module and context of the failure, which is cleared */
+/* Returns pass, module and context of the recorded failure, and clears it. */
 static int take_failure(lua_State *L) {
   pln_engine *engine = lua_touserdata(L, 1);
   const pln_failure *failure = pln_failure_last(engine);
@@ -453,8 +453,8 @@ static int take_failure(lua_State *L) {
   return 3;
 }
 
-/* Tells the library's function of what failed: function(error, pass, module,
- * context, pipeline, input). What it raises is its own affair. */
+/* Calls the failure callback: function(error, pass, module, context, pipeline,
+ * input). Errors in it are ignored. */
 static void call_on_failure(lua_State *L, pln_lua *b) {
   if (!pln_failure_last(b->engine))
     return;
@@ -476,7 +476,7 @@ static int fail_call(lua_State *L, pln_lua *b, pln_status status) {
   return pln_lua_raise_top(L);
 }
 
-/* on_failure(f): who is told of failed applications */
+/* on_failure(f): sets the callback for failed applications */
 static int core_on_failure(lua_State *L) {
   luaL_checktype(L, 1, LUA_TFUNCTION);
   lua_settop(L, 1);
@@ -484,7 +484,7 @@ static int core_on_failure(lua_State *L) {
   return 0;
 }
 
-/* pass(mod [, ctx]) -> Module: `mod` itself when nothing changed */
+/* pass(mod [, ctx]) -> Module; `mod` itself if nothing changed */
 static int pass_call(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   int tries = 0;
@@ -558,13 +558,13 @@ static void push_elements(lua_State *L, const pln_pass *pass, uint32_t begin,
   }
 }
 
-/* What a pass itself has, whatever it is. */
+/* The fields of every pass. */
 static const char *const pass_fields[] = {
     "info",    "source",      "name", "kind",   "opt_level", "required", "doc",
     "options", "option_rows", "form", "passes", "otherwise", "rounds"};
 
-/* What forms have: .form, .passes, .otherwise (of a try), .rounds (of a
- * fixpoint); false for another key. */
+/* The fields of combinators: .form, .passes, .otherwise (try), .rounds
+ * (fixpoint). Returns false for another key. */
 static bool push_form_field(lua_State *L, const pln_pass *pass,
                             const char *key) {
   pln_combinator form = pln_pass_get_combinator(pass);
@@ -581,8 +581,8 @@ static bool push_form_field(lua_State *L, const pln_pass *pass,
   return true;
 }
 
-/* The table that runs as the pass's body, an instance of a class say; nil when
- * it is none.  [-0, +1] */
+/* Pushes the table that is the pass's body, such as an instance of a class, or
+ * nil.  [-0, +1] */
 static void push_instance(lua_State *L, const pln_pass *pass) {
   if (pass->def->run == run_body)
     pln_lua_registry_get(L, &pln_lua_key.callbacks, pass->def->ud);
@@ -594,7 +594,7 @@ static void push_instance(lua_State *L, const pln_pass *pass) {
   }
 }
 
-/* What the pass itself has not, its instance may. */
+/* A field that the pass lacks is looked up in its instance. */
 static int index_instance(lua_State *L, const pln_pass *pass) {
   push_instance(L, pass);
   if (lua_isnil(L, -1))
@@ -604,7 +604,8 @@ static int index_instance(lua_State *L, const pln_pass *pass) {
   return 1;
 }
 
-/* pass[key] = value: of the instance, but for what the pass itself has. */
+/* pass[key] = value: sets a field of the instance, unless it is a field of the
+ * pass */
 static int pass_newindex(lua_State *L) {
   const pln_pass *pass = pln_lua_check_pass(L, 1);
   const char *key = luaL_checkstring(L, 2);
@@ -620,9 +621,9 @@ static int pass_newindex(lua_State *L) {
   return 0;
 }
 
-/* pass.info, .name, .kind, .opt_level, .required, .doc, .source (the
- * chunk of a script's pass), .options (as given), .option_rows (what there is),
- * what push_form_field gives, and what the instance of a class has */
+/* pass.info, .name, .kind, .opt_level, .required, .doc, .source (chunk of a
+ * script's pass), .options (as given), .option_rows (as declared), the fields
+ * of push_form_field, and those of the instance */
 static int pass_index(lua_State *L) {
   static const char *const kinds[] = {"module", "function", "prim_func",
                                       "sequential"};
@@ -664,7 +665,7 @@ static int pass_eq(lua_State *L) {
   return 1;
 }
 
-/* The pipeline's text, which pl.pipeline reads back. */
+/* Prints the pipeline's text, which pl.pipeline parses. */
 static int pass_tostring(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_buffer *text = pln_lua_text(L, b);

@@ -1,10 +1,10 @@
-/* pass_clone.c: parallel passes whose bodies are functions of a file, made
- * again in a Lua state of their own for each thread that runs them.
+/* pass_clone.c: clones parallel passes, whose bodies are functions of files,
+ * into one Lua state per worker thread.
  *
- * Called by the executor, through pln_lua_pass_cloner. What always holds:
- * nothing of the script's own state is touched from another thread; there its
- * file is loaded again, over the thread's engine, and the pass is the one whose
- * body stands on the same line. Upvalues are those of that loading. */
+ * Called by the executor through pln_lua_pass_cloner. Invariant: no other
+ * thread touches the script's own Lua state. A worker loads the script's file
+ * again in a state over its own engine and uses the pass whose body is defined
+ * on the same line. Upvalues are those of that load. */
 
 #include "lua/binding.h"
 
@@ -16,17 +16,17 @@ int luaopen_perilune_core(lua_State *L);
 
 enum { MOST_SEARCHERS = 8 };
 
-/* What other threads need to know; texts are symbols of the engine. */
+/* What a worker needs to load the pass. Texts are symbols of the engine. */
 typedef struct packed_function {
   pln_engine *engine;
   const char *name, *file;
   int line;
-  const char *path, *cpath; /* of package */
-  uint32_t n_searchers;     /* the host's own, such as the command's */
+  const char *path, *cpath; /* package.path and package.cpath */
+  uint32_t n_searchers;     /* searchers of the host, such as the command's */
   lua_CFunction searchers[MOST_SEARCHERS];
 } packed_function;
 
-/* A state in another thread, and the passes that were made there. */
+/* The Lua state of a worker and the passes made in it. */
 typedef struct pln_lua_worker_state {
   pln_engine *engine;
   lua_State *L;
@@ -77,7 +77,8 @@ static const char *symbol_of(lua_State *L, pln_lua *b, const char *text) {
   return pln_symbol_text(b->engine, symbol).data;
 }
 
-/* Where the function on top is defined; false when in no file.  [-1, +0] */
+/* Returns the file and line where the function on top is defined; false if it
+ * is in no file.  [-1, +0] */
 static bool function_line_of(lua_State *L, lua_Debug *ar) {
   if (!lua_isfunction(L, -1)) {
     lua_pop(L, 1);
@@ -87,7 +88,8 @@ static bool function_line_of(lua_State *L, lua_Debug *ar) {
   return ar->source[0] == '@';
 }
 
-/* Searchers that need nothing of the state they are in. */
+/* Packs the searchers that are C functions without upvalues; others cannot move
+ * to another state. */
 static void pack_searchers(lua_State *L, packed_function *out) {
   if (lua_getfield(L, -1, "searchers") != LUA_TTABLE)
     return;
@@ -143,7 +145,8 @@ static pln_status pack_pass_function(const pln_pass *pass, void **out) {
   return status;
 }
 
-/* ------------------------------------------------------------ in the thread */
+/* ------------------------------------------------------------- in the worker
+ */
 
 typedef struct worker_open {
   pln_lua_worker_state *worker_state;
@@ -156,7 +159,8 @@ static void set_path(lua_State *L, const char *name, const char *value) {
   lua_setfield(L, -2, name);
 }
 
-/* [package]: behind that of package.preload, as in the script's state. */
+/* [package]: inserts the searchers after the one of package.preload, as in the
+ * script's state. */
 static void add_searchers(lua_State *L, const packed_function *from) {
   lua_getfield(L, -1, "searchers");
   lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
@@ -190,7 +194,7 @@ static int set_up(lua_State *L) {
   return 0;
 }
 
-/* Once a file, though several passes come from it. */
+/* Loads a file once, even if several passes come from it. */
 static void load_file(lua_State *L, const char *file) {
   lua_rawgetp(L, LUA_REGISTRYINDEX, &files_key);
   if (lua_getfield(L, -1, file) == LUA_TNIL) {
@@ -210,7 +214,7 @@ static bool is_at(lua_State *L, const pln_pass *pass,
          !strcmp(ar.source + 1, from->file);
 }
 
-/* Of several on one line that of the same name. */
+/* If several passes are defined on one line, the name decides. */
 static int load_script_in_worker(lua_State *L) {
   worker_open *o = lua_touserdata(L, 1);
   const packed_function *from = o->from;
@@ -242,7 +246,7 @@ static int as_text(lua_State *L) {
   return 1;
 }
 
-/* Calls `body` with the opening; what it raises is told. */
+/* Calls `body` with `o`; reports an error as a diagnostic. */
 static pln_status call_in_worker(worker_open *o, lua_CFunction body) {
   lua_State *L = o->worker_state->L;
   lua_pushcfunction(L, as_text);
@@ -284,7 +288,7 @@ static pln_status open(pln_engine *engine, const void *ud, void **worker_state,
   return PLN_OK;
 }
 
-/* Passes go before the state that has their bodies. */
+/* Passes are released before the state that holds their bodies. */
 static void close(void *worker_state) {
   pln_lua_worker_state *h = worker_state;
   for (uint32_t i = 0; i < h->n; i++)

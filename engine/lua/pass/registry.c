@@ -1,15 +1,15 @@
-/* registry.c: the engine's registries as scripts see them: passes by name,
- * pipelines by text, config keys, and the report of the last run. */
+/* registry.c: the engine's registries, for scripts: passes by name, pipelines
+ * by text, config keys, and the report of the last run. */
 
 #include "lua/binding.h"
 #include "pass/pass.h"
 
-/* An empty Pass box, made by pushing a copy of nothing.  [-0, +1] */
+/* Pushes an empty Pass box.  [-0, +1] */
 static pln_pass **new_pass(lua_State *L) {
   return pln_lua_userdata(L, PLN_LUA_PASS, sizeof(pln_pass *), 0);
 }
 
-/* make(name [, options]) -> Pass of a registered kind */
+/* make(name [, options]) -> Pass with these options, of a registered pass */
 static int core_make(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   const char *name = luaL_checkstring(L, 1);
@@ -20,7 +20,7 @@ static int core_make(lua_State *L) {
   return 1;
 }
 
-/* register_object(name, pass): a sequential, say */
+/* register_object(name, pass): registers a pass object, such as a sequential */
 static int core_register_object(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   const char *name = luaL_checkstring(L, 1);
@@ -43,8 +43,8 @@ static const pln_pass *find_pass(const pln_engine *engine, const char *name) {
   return NULL;
 }
 
-/* registered(i | name) -> the i-th registered pass, from 1, or that of a name;
- * nil when there is none */
+/* registered(i | name) -> the i-th registered pass, from 1, or the one of that
+ * name; nil if there is none */
 static int core_registered(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   const pln_pass *pass = NULL;
@@ -62,7 +62,7 @@ static int core_registered(lua_State *L) {
   return 1;
 }
 
-/* pipeline(text) -> Pass; raises when the text is wrong */
+/* pipeline(text) -> Pass; raises if the text is not valid */
 static int core_pipeline(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_slice text;
@@ -75,7 +75,8 @@ static int core_pipeline(lua_State *L) {
 /* ------------------------------------------------------------- config, report
  */
 
-/* config_register(row): under row.name, in place of a script's earlier one */
+/* config_register(row): registers a config key, replacing an earlier one of a
+ * script */
 static int core_config_register(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   uint32_t n;
@@ -96,8 +97,8 @@ static int core_config_unregister(lua_State *L) {
   return 0;
 }
 
-/* config_parse(key, text) -> Attrs { key = value }, or nil when there is no
- * such key and no such pass */
+/* config_parse(key, text) -> Attrs { key = value }, or nil if the key or pass
+ * is unknown */
 static int core_config_parse(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_slice text;
@@ -111,8 +112,8 @@ static int core_config_parse(lua_State *L) {
   return 1;
 }
 
-/* options_check(whom, rows, options) -> Attrs: the options with the defaults of
- * the others; a text instead of a table is read first */
+/* options_check(whom, rows, options) -> Attrs: the checked options with
+ * defaults added; `options` is a table or a text */
 static int core_options_check(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   uint32_t n;
@@ -138,7 +139,7 @@ static int core_options_check(lua_State *L) {
   return 1;
 }
 
-/* option_rows(rows) -> the same rows as config_rows gives them, each checked */
+/* option_rows(rows) -> the rows, checked, in the form of config_rows */
 static int core_option_rows(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   uint32_t n;
@@ -198,7 +199,7 @@ static int push_report(lua_State *L) {
 }
 
 /* report() -> { { name, changed, depth, seconds, nodes, counts, run,
- * applications }, ... }: what the last outermost call of a pass did */
+ * applications }, ... } of the last outermost application */
 static int core_report(lua_State *L) {
   pln_lua_without_finalizers(L, push_report, pln_lua_state_of(L), 1);
   return 1;
@@ -234,14 +235,15 @@ static int push_rule_report(lua_State *L) {
 }
 
 /* rule_report() -> { { pass, rule, tried, applied, refused, seconds, last },
- * ... }: what rules did in it; seconds when they were watched */
+ * ... } of the last outermost application; seconds only if rules were
+ * observed */
 static int core_rule_report(lua_State *L) {
   pln_lua_without_finalizers(L, push_rule_report, pln_lua_state_of(L), 1);
   return 1;
 }
 
-/* rule_watch(): rules are timed and every try is counted until the outermost
- * call ends */
+/* rule_watch(): observes rules: counts every try and measures time, until the
+ * outermost application ends */
 static int core_rule_watch(lua_State *L) {
   pln_rule_watch(pln_lua_state_of(L)->engine);
   return 0;
@@ -265,7 +267,7 @@ static int core_cache_stats(lua_State *L) {
   return 1;
 }
 
-/* cache_clear(): forgets all results */
+/* cache_clear(): drops all cached results */
 static int core_cache_clear(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_cache_clear(b->engine);

@@ -1,6 +1,6 @@
-/* blas.c: what large products of matrices are computed with, as scripts choose
- * it; or the environment: PERILUNE_BLAS=auto, own or openblas, for scripts and
- * the command alike. */
+/* blas.c: chooses the implementation of large matrix products. The environment
+ * variable PERILUNE_BLAS=auto, own or openblas sets the default, for scripts
+ * and the command. */
 
 #include <stdlib.h>
 
@@ -12,7 +12,7 @@ static void choose_blas_by_name(lua_State *L, pln_lua *b, pln_slice name) {
   pln_lua_must(L, b, pln_blas_set_choice(b->engine, choice));
 }
 
-/* blas([choice]) -> what is chosen, whether OpenBLAS was opened */
+/* blas([choice]) -> the choice, and whether OpenBLAS was opened */
 static int core_blas(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   size_t size;

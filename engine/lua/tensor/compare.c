@@ -1,9 +1,9 @@
-/* compare.c: what pl.check is made of: arguments made up, dims replaced by
- * sizes, results compared within a tolerance. */
+/* compare.c: the primitives of pl.check: generated arguments, sizes substituted
+ * for symbolic dims, comparison within tolerances. */
 
 #include "lua/binding.h"
 
-/* The indices, from 1, of element `at` of the tensor.  [-0, +1] */
+/* Pushes the indices, from 1, of element `at` of the tensor.  [-0, +1] */
 static void push_indices(lua_State *L, const pln_tensor *tensor, size_t at) {
   uint32_t rank = pln_tensor_rank(tensor);
   lua_createtable(L, (int)rank, 0);
@@ -82,8 +82,8 @@ static int generate_input(lua_State *L) {
   return 1;
 }
 
-/* type_symbols(type) -> { name or false, ... } a dim of a tensor type, nil when
- * its rank is not known: which dims are bare symbols */
+/* type_symbols(type) -> { name or false, ... }: for each dim of a tensor type
+ * its symbol, if the dim is a bare symbol; nil if the rank is unknown */
 static int type_symbols(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_type type = pln_lua_check_type(L, b, 1);
@@ -104,7 +104,7 @@ static int type_symbols(lua_State *L) {
   return 1;
 }
 
-/* The dim with the symbols that the table at `arg` has a size of replaced. */
+/* Substitutes sizes from the table at `arg` for symbols in a dim. */
 static pln_dim substitute(lua_State *L, pln_lua *b, int arg, pln_dim dim) {
   lua_pushnil(L);
   while (lua_next(L, arg)) {
@@ -124,8 +124,8 @@ static pln_dim substitute(lua_State *L, pln_lua *b, int arg, pln_dim dim) {
   return dim;
 }
 
-/* type_sizes(type, { name = size }) -> the shape of a tensor type, as .shape
- * has it, with sizes for symbols; nil when its rank is not known */
+/* type_sizes(type, { name = size }) -> the shape of a tensor type with sizes
+ * substituted for symbols, in the form of .shape; nil if the rank is unknown */
 static int type_sizes(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_type type = pln_lua_check_type(L, b, 1);

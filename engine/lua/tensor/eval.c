@@ -1,12 +1,12 @@
-/* eval.c: pl.eval: functions run on tensors, numbers and tables; pl.seed: what
- * their random operators draw from. */
+/* eval.c: pl.eval: runs functions on tensors, numbers and tables; pl.seed: the
+ * seed of random operators. */
 
 #include "lua/binding.h"
 #include "pass/pass.h"
 
 /* ---------------------------------------------------------------- arguments */
 
-/* The type that parameter `i` of a function asks for; 0: any. */
+/* The type of parameter `i` of a function; 0: any. */
 static pln_type param_type(const pln_engine *engine, const pln_graph *g,
                            uint32_t i) {
   pln_type type = pln_node_type(g, pln_graph_root(g));
@@ -21,8 +21,7 @@ static pln_type param_type(const pln_engine *engine, const pln_graph *g,
 
 /* ------------------------------------------------------------------ results */
 
-/* The number of results of a function or expression: the fields of a tuple,
- * else one. */
+/* The number of results: the fields of a tuple, else one. */
 static uint32_t count_results(const pln_engine *engine, const pln_graph *g) {
   pln_type type = pln_node_type(g, pln_graph_root(g));
   if (pln_type_get_kind(engine, type) == PLN_TYPE_FUNC)
@@ -35,7 +34,7 @@ static uint32_t count_results(const pln_engine *engine, const pln_graph *g) {
 /* --------------------------------------------------------------------- calls
  */
 
-/* Pushes the graph to run: of a handle, or of the module's main.  [-0, +1] */
+/* Pushes the graph to run: that of a handle, or the module's main.  [-0, +1] */
 static const pln_graph *push_callee(lua_State *L, pln_lua *b, int arg,
                                     const pln_module *module) {
   if (!module)
@@ -62,8 +61,9 @@ static pln_status eval_limited(const pln_module *module, const pln_graph *graph,
   return pln_guard_end(e, &outer, mark, status);
 }
 
-/* Runs the callee at `arg` on the arguments behind it; GlobalVars of what is no
- * module are looked up in the one before it, if there is one. */
+/* Runs the callee at `arg` on the arguments after it. If the callee is not a
+ * module, GlobalVars are looked up in the module at `arg` - 1, if there is
+ * one. */
 static int eval(lua_State *L, pln_lua *b, int arg) {
   int n = lua_gettop(L) - arg;
   bool is_module = luaL_testudata(L, arg, PLN_LUA_MODULE) != NULL;
@@ -83,7 +83,7 @@ static int eval(lua_State *L, pln_lua *b, int arg) {
   luaL_checkstack(L, (int)count + 16, "too many results");
   for (uint32_t i = 0; i < count; i++)
     pln_lua_push_runtime_value(L, &results->items[i]);
-  pln_lua_release_runtime_values(args); /* before the collector finds them */
+  pln_lua_release_runtime_values(args); /* now, not when they are collected */
   pln_lua_release_runtime_values(results);
   return (int)count;
 }
@@ -110,8 +110,8 @@ static int core_seed(lua_State *L) {
   return 1;
 }
 
-/* limited(f, ...) -> what f gives, within the limits of the current context:
- * its time and memory are those of all that f does */
+/* limited(f, ...) -> the results of f, run within the limits of the current
+ * context on time and memory */
 static int core_limited(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_engine *e = b->engine;

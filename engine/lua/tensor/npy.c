@@ -1,5 +1,5 @@
-/* npy.c: NumPy's files from and to tensors, for scripts. Failures are expected
- * here: nil and a diagnostic. */
+/* npy.c: reads and writes NumPy .npy files. Failures return nil and a
+ * diagnostic. */
 
 #include "lua/binding.h"
 

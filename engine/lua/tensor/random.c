@@ -1,12 +1,12 @@
-/* random.c: random tensors, and the bytes of one in pieces, for weights of
- * models that are larger than a script wants to hold. */
+/* random.c: random tensors, whole or slice by slice, for weights that are
+ * larger than a script wants to hold. */
 
 #include "ir/tensor/random.h"
 #include "lua/binding.h"
 
 enum { MAX_CHUNK = 1 << 24 };
 
-/* The number in a field; false when there is none.  [-0, +0] */
+/* Reads a number from a field; false if there is none.  [-0, +0] */
 static bool number_field(lua_State *L, int arg, const char *name, double *out) {
   int type = lua_getfield(L, arg, name);
   if (type == LUA_TNUMBER)
@@ -28,8 +28,8 @@ static uint64_t seed_field(lua_State *L, int arg) {
   return (uint64_t)seed;
 }
 
-/* { low, high, seed } or { mean, deviation, seed }; without any of the four
- * numbers mean 0 and deviation 1. */
+/* Reads { low, high, seed } or { mean, deviation, seed }; the default is mean 0
+ * and deviation 1. */
 static void check_random_spec(lua_State *L, int arg, pln_random_spec *spec) {
   *spec = (pln_random_spec){PLN_RANDOM_NORMAL, 0, 1, 0, 1, 0};
   if (lua_isnoneornil(L, arg))

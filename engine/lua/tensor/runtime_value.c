@@ -1,8 +1,9 @@
-/* runtime_value.c: what evaluation takes and gives, as scripts have it.
+/* runtime_value.c: converts arguments and results of evaluation between Lua and
+ * runtime values.
  *
- * A tensor is a Tensor, a number or a nested table, a sequence a table of
- * tensors where a type asks for one, what is left out nil. Data in the making
- * belong to a box, so that an error in between releases them. */
+ * A tensor is a Tensor, a number or a nested table; a sequence is a table of
+ * tensors where the type asks for one; an empty optional is nil. Values under
+ * construction belong to a box, so that an error releases them. */
 
 #include "lua/binding.h"
 
@@ -28,8 +29,8 @@ pln_lua_runtime_values *pln_lua_push_runtime_values(lua_State *L, pln_lua *b,
   return slot;
 }
 
-/* A table whose first element is a Tensor is a sequence whatever the type
- * says. */
+/* A table whose first element is a Tensor is a sequence, whatever the type
+ * is. */
 static bool is_sequence(lua_State *L, pln_lua *b, int arg, pln_type type) {
   if (pln_type_get_kind(b->engine, type) == PLN_TYPE_SEQUENCE)
     return true;
@@ -41,7 +42,7 @@ static bool is_sequence(lua_State *L, pln_lua *b, int arg, pln_type type) {
   return tensors;
 }
 
-/* The value at `arg` as a tensor.  [-0, +0] */
+/* Reads the value at `arg` as a tensor.  [-0, +0] */
 static void read_lua_tensor(lua_State *L, pln_lua *b, int arg, pln_type type,
                             pln_runtime_value *out) {
   int top = lua_gettop(L);
@@ -50,7 +51,7 @@ static void read_lua_tensor(lua_State *L, pln_lua *b, int arg, pln_type type,
   lua_settop(L, top);
 }
 
-/* A sequence of tensors.  [-0, +0] */
+/* Reads a sequence of tensors.  [-0, +0] */
 static void read_sequence(lua_State *L, pln_lua *b, int arg, pln_type type,
                           pln_runtime_value *out) {
   luaL_checktype(L, arg, LUA_TTABLE);

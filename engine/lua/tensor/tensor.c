@@ -1,8 +1,9 @@
-/* tensor.c: Tensor objects: from and to nested tables, numbers and bytes.
+/* tensor.c: Tensor objects, converted from and to nested tables, numbers and
+ * bytes.
  *
- * A table gives its dims by its shape and its dtype by its values: integers are
- * int64, floats float32, booleans bool, strings string. Tables are walked with
- * an index per dim, never by recursion. */
+ * A table's nesting gives the dims and its values the dtype: integers int64,
+ * floats float32, booleans bool, strings string. Tables are walked with one
+ * index per dim, never by recursion. */
 
 #include "ir/tensor/tensor.h"
 #include "lua/binding.h"
@@ -41,7 +42,7 @@ static int tensor_gc(lua_State *L) {
 
 /* ----------------------------------------------------------------- elements */
 
-/* Stores the value at -1 as element `i`; raises when it does not fit. */
+/* Stores the value at -1 as element `i`; raises if the dtype cannot hold it. */
 static void store_int(lua_State *L, pln_dtype dtype, void *data, size_t i) {
   int ok = 1;
   lua_Integer v =
@@ -88,7 +89,7 @@ typedef enum element_class {
   ELEMENT_BOOL,
   ELEMENT_FLOAT,
   ELEMENT_STRING,
-  ELEMENT_BYTES /* float8, complex, ...: read and written as bytes only */
+  ELEMENT_BYTES /* float8, complex, ...: accessible as bytes only */
 } element_class;
 
 static element_class class_of(pln_dtype dtype) {
@@ -181,7 +182,7 @@ static void push_float(lua_State *L, pln_dtype dtype, const void *data,
   }
 }
 
-/* Element `i`.  [-0, +1] */
+/* Pushes element `i`.  [-0, +1] */
 static void push_element(lua_State *L, pln_dtype dtype, const void *data,
                          size_t i) {
   switch (class_of(dtype)) {
@@ -204,8 +205,8 @@ static void push_element(lua_State *L, pln_dtype dtype, const void *data,
 
 /* -------------------------------------------------------------- from tables */
 
-/* The dims of a nested table, by its first elements; its first leaf is left on
- * the stack (nil when there is none).  [-0, +1] */
+/* Reads the dims of a nested table along its first elements. Leaves its first
+ * leaf on the stack (nil if there is none).  [-0, +1] */
 static uint32_t table_dims(lua_State *L, int arg, int64_t *dims) {
   uint32_t rank = 0;
   lua_pushvalue(L, arg);
@@ -219,7 +220,7 @@ static uint32_t table_dims(lua_State *L, int arg, int64_t *dims) {
   return rank;
 }
 
-/* The dtype of a leaf, when none is given. */
+/* The dtype of a leaf if none is given. */
 static pln_dtype element_dtype(lua_State *L, int index) {
   switch (lua_type(L, index)) {
   case LUA_TBOOLEAN: return PLN_BOOL;
@@ -233,12 +234,12 @@ typedef struct table_fill {
   pln_dtype dtype;
   uint32_t rank;
   int64_t dims[PLN_LUA_MAX_RANK];
-  void *data;  /* NULL: only look whether an integer table holds a float */
+  void *data;  /* NULL: only test whether an integer table contains a float */
   size_t next; /* element */
   bool floats; /* a float was seen */
 } table_fill;
 
-/* One row of leaves: the table on top. */
+/* Reads one row of leaves: the table on top. */
 static void fill_row(lua_State *L, table_fill *f) {
   for (int64_t i = 1; i <= f->dims[f->rank - 1]; i++) {
     lua_rawgeti(L, -1, i);
@@ -250,7 +251,7 @@ static void fill_row(lua_State *L, table_fill *f) {
   }
 }
 
-/* Walks the table at `arg`: level k of the stack holds the table of dim k. */
+/* Walks the table at `arg`. Stack level k holds the table of dim k. */
 static void walk_nested_table(lua_State *L, int arg, table_fill *f) {
   int64_t index[PLN_LUA_MAX_RANK] = {0};
   uint32_t level = 0;
@@ -274,7 +275,7 @@ static void walk_nested_table(lua_State *L, int arg, table_fill *f) {
   }
 }
 
-/* A tensor of the dims in `f`, filled from the table.  [-0, +1] */
+/* Pushes a tensor of the dims in `f`, filled from the table.  [-0, +1] */
 static pln_tensor *from_table(lua_State *L, pln_lua *b, int arg,
                               table_fill *f) {
   pln_tensor **slot = pln_lua_new_tensor(L);
@@ -394,7 +395,7 @@ static int core_tensor_bytes(lua_State *L) {
   return 1;
 }
 
-/* The bytes of one element that Lua has no value for. */
+/* Reads the bytes of an element whose dtype has no Lua value. */
 static void check_bytes(lua_State *L, int arg, pln_dtype dtype, void *out) {
   size_t size, wanted = pln_splat_bytes(dtype);
   const char *bytes = luaL_checklstring(L, arg, &size);
@@ -425,7 +426,8 @@ static int core_tensor_splat(lua_State *L) {
 
 /* ------------------------------------------------------------------ methods */
 
-/* The tensor at `arg` written out, on top of the stack.  [-0, +1] */
+/* Pushes a dense copy of the tensor at `arg`, or the tensor itself.  [-0,
+ * +1] */
 static const pln_tensor *push_dense(lua_State *L, pln_lua *b, int arg,
                                     const void **data) {
   pln_tensor **slot = pln_lua_new_tensor(L);
@@ -522,7 +524,7 @@ static int tensor_equal(lua_State *L) {
   return 1;
 }
 
-/* a == b: the same tensor, not equal elements */
+/* a == b: identity, not equality of elements */
 static int tensor_eq(lua_State *L) {
   lua_pushboolean(L, pln_lua_check_tensor(L, 1) == pln_lua_test_tensor(L, 2));
   return 1;
@@ -531,7 +533,7 @@ static int tensor_eq(lua_State *L) {
 static int push_shape(lua_State *L, const pln_tensor *tensor) {
   uint32_t rank = pln_tensor_rank(tensor);
   lua_createtable(L, (int)rank, 0);
-  tensor = pln_lua_check_tensor(L, 1); /* a finaliser may have closed it */
+  tensor = pln_lua_check_tensor(L, 1); /* a finalizer may have closed it */
   for (uint32_t i = 0; i < rank; i++) {
     lua_pushinteger(L, pln_tensor_dims(tensor)[i]);
     lua_rawseti(L, -2, (lua_Integer)i + 1);

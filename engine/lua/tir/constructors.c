@@ -1,9 +1,8 @@
-/* constructors.c: constructors of the loop level for scripts: PrimExprs,
- * statements, their types.
+/* constructors.c: constructors of TIR for scripts: PrimExprs, statements, their
+ * types.
  *
- * lua/perilune/tir/init.lua gives them TVM's names and defaults. All is built
- * freely, in the floating builder; statements are sealed when their function
- * is. */
+ * lua/perilune/tir/init.lua adds TVM's names and defaults. Everything is built
+ * in the floating builder; statements are sealed with their function. */
 
 #include "ir/tir/tir.h"
 #include "lua/graph/constructor.h"
@@ -68,7 +67,7 @@ static int core_string_imm(lua_State *L) {
       pln_build_string_imm(pln_lua_construction_builder(&m), value, &m.ref));
 }
 
-/* size_var(name, type) -> Var that is no less than 0 */
+/* size_var(name, type) -> Var that is not negative */
 static int core_size_var(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_symbol name = pln_lua_check_symbol(L, b, 1);
@@ -113,7 +112,7 @@ static int core_loop_node(lua_State *L) {
       &m, pln_build_prim(pln_lua_construction_builder(&m), &spec, &m.ref));
 }
 
-/* folded(kind, a, b) -> a node of that kind, or what it comes to */
+/* folded(kind, a, b) -> a node of that kind, constant-folded if possible */
 static int core_folded(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_kind kind = check_kind(L, 1);
@@ -128,8 +127,8 @@ static int core_folded(lua_State *L) {
       pln_build_folded(pln_lua_construction_builder(&m), kind, x, y, &m.ref));
 }
 
-/* loop_stmt(kind, operands, type, attrs, params, body [, params, body])
- * -> a statement or PrimFunc with bodies */
+/* loop_stmt(kind, operands, type, attrs, params, body [, params, body]) -> a
+ * statement or PrimFunc with bodies */
 static int core_loop_stmt(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_body bodies[2];
@@ -183,7 +182,7 @@ static int core_builtins(lua_State *L) {
   return 1;
 }
 
-/* builtin_row(number) -> name, what a call does, how many arguments or -1 */
+/* builtin_row(number) -> name, effect of a call, number of arguments or -1 */
 static int core_builtin_row(lua_State *L) {
   lua_Integer number = luaL_checkinteger(L, 1);
   luaL_argcheck(L, number >= 1 && number <= pln_builtin_count(), 1,

@@ -1,8 +1,8 @@
-/* node.c: nodes of the loop level as scripts see them: their fields, and
- * their parts, from which mutators put them together again.
+/* node.c: TIR nodes as scripts see them: their fields, and the list of their
+ * parts from which mutators rebuild them.
  *
- * A handle's `body` is one statement: of several in a sealed scope, a SeqStmt
- * that is made when asked for; `stmts` lists them as they stand. */
+ * The field `body` of a handle is one statement. If a sealed scope has several,
+ * it is a SeqStmt made on demand; `stmts` lists them. */
 
 #include "ir/tir/tir.h"
 #include "lua/binding.h"
@@ -36,7 +36,8 @@ static int push_value(const field_of *f) {
   }
 }
 
-/* "int32", "float32x4", "handle"; nil for what is no scalar or vector. */
+/* Pushes "int32", "float32x4", "handle"; nil for what is no scalar or
+ * vector. */
 static int push_dtype(const field_of *f) {
   pln_engine *e = f->b->engine;
   pln_type_kind kind = pln_type_get_kind(e, f->n->type);
@@ -53,7 +54,7 @@ static int push_dtype(const field_of *f) {
   return 1;
 }
 
-/* Operands [first, end) as a list. */
+/* Pushes operands [first, end) as a list. */
 static int push_operands(const field_of *f, uint32_t first, uint32_t end) {
   lua_createtable(f->L, (int)(end - first), 0);
   for (uint32_t i = first; i < end; i++) {
@@ -73,7 +74,8 @@ static int push_reducer(const field_of *f, const char *key) {
   return 0;
 }
 
-/* A Reduce's sources, one a value of its combiner, starts, axes. */
+/* Pushes a Reduce's sources (one per value of its combiner), initial values or
+ * axes. */
 static int push_reduce(const field_of *f, const char *key) {
   const pln_node *n = f->n;
   pln_ref combiner = pln_node_operands(f->g, f->node->ref)[0];
@@ -91,7 +93,7 @@ static int push_reduce(const field_of *f, const char *key) {
   return 1;
 }
 
-/* Fields that share the end of a node's operands. */
+/* Pushes a field that is a range at the end of the operands. */
 static int push_tir_part(const field_of *f, const char *key) {
   const pln_node *n = f->n;
   uint32_t rank = n->results;
@@ -113,7 +115,8 @@ static int push_tir_part(const field_of *f, const char *key) {
                                      : 0;
 }
 
-/* The first parameter of the owner's first scope, by the names TVM gives it. */
+/* Pushes the first parameter of the owner's first scope, under TVM's field
+ * names. */
 static int push_bound(const field_of *f, const char *key) {
   static const struct {
     pln_kind kind;
@@ -137,7 +140,7 @@ static int push_bound(const field_of *f, const char *key) {
   return 0;
 }
 
-/* The statements of a sealed scope, in scratch memory.  [-0, +1] */
+/* Reads the statements of a sealed scope into scratch memory.  [-0, +1] */
 static pln_ref *list_stmts(const field_of *f, pln_scope scope, uint32_t *n) {
   const pln_graph *g = f->g;
   const pln_scope_row *row = &g->scopes[scope];
@@ -188,7 +191,7 @@ static int push_stmts(const field_of *f, pln_scope scope) {
   return 1;
 }
 
-/* The body of a scope as one statement. */
+/* Pushes the body of a scope as one statement. */
 static int push_body(const field_of *f, pln_scope scope) {
   uint32_t n;
   if (!f->g->sealed) {
@@ -261,8 +264,9 @@ int pln_lua_tir_field(lua_State *L, pln_lua_node *node, const pln_graph *g,
 
 /* ------------------------------------------------------------ whole nodes */
 
-/* loop_parts(node) -> its operands, then the statements of its scopes, as one
- * list, and how many there are of each: n, operands, first */
+/* loop_parts(node) -> a list of its operands and then the statements of its
+ * scopes; the number of parts, of operands, and of statements in the first
+ * scope */
 static int core_loop_parts(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_lua_node *node = pln_lua_check_node(L, 1);
@@ -291,7 +295,7 @@ static int core_loop_parts(lua_State *L) {
   return 4;
 }
 
-/* Parts [first, first + n) of the list at 2 as nodes of `to`. */
+/* Converts parts [first, first + n) of the list at 2 to nodes of `to`. */
 static void read_tir_parts(lua_State *L, pln_lua *b, pln_lua_graph *to,
                            pln_ref *out, uint32_t first, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
@@ -311,7 +315,7 @@ static pln_ref one_stmt(lua_State *L, pln_lua *b, pln_builder *builder,
   return ref;
 }
 
-/* The bodies of a rebuilt owner: parameters keep their identity. */
+/* Builds the bodies of a rebuilt owner. Parameters keep their identity. */
 static uint32_t rebuilt_bodies(lua_State *L, pln_lua *b, pln_builder *builder,
                                const pln_graph *g, const pln_node *n,
                                const pln_ref *stmts, const uint32_t *counts,
@@ -348,8 +352,8 @@ static pln_status rebuild_without_parts(pln_builder *builder, const pln_node *n,
 }
 
 /* loop_rebuild(node, parts, first [, operands [, attrs]]) -> the node with
- * other parts, listed as loop_parts gives them: so many operands (as before),
- * then statements, of which `first` are of its first scope */
+ * other parts, in the order of loop_parts: `operands` operands (default: as
+ * before), then statements, of which `first` belong to the first scope */
 static int core_loop_rebuild(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_ref ref;

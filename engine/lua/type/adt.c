@@ -13,8 +13,8 @@ static pln_symbol check_type_name(lua_State *L, pln_lua *b, int table) {
   return symbol;
 }
 
-/* The number of values in the field `name` of the table at `table`, which is
- * pushed; nil counts as empty.  [-0, +1] */
+/* Pushes the field `name` of the table at `table` and returns its length; nil
+ * counts as empty.  [-0, +1] */
 static uint32_t check_list(lua_State *L, int table, const char *name) {
   int type = lua_getfield(L, table, name);
   if (type == LUA_TNIL) {
@@ -29,7 +29,7 @@ static uint32_t check_list(lua_State *L, int table, const char *name) {
   return (uint32_t)n;
 }
 
-/* Type variables, or their names, for which new ones are made. In scratch
+/* Reads type variables, or names for which new ones are made, into scratch
  * memory.  [-0, +1] */
 static pln_type *check_vars(lua_State *L, pln_lua *b, int table,
                             uint32_t *out) {
@@ -56,8 +56,9 @@ static pln_type *check_vars(lua_State *L, pln_lua *b, int table,
   return vars;
 }
 
-/* One constructor, a table on top: { name =, inputs = { types } }; texts may
- * use the definition's variables. Its inputs stay on the stack.  [-1, +1] */
+/* Reads one constructor, a table on top: { name =, inputs = { types } }.
+ * Texts may use the definition's variables. Leaves its inputs on the stack.
+ * [-1, +1] */
 static void check_constructor(lua_State *L, pln_lua *b,
                               const pln_type_def *data, pln_constructor *out) {
   int table = lua_gettop(L);
@@ -127,7 +128,7 @@ static void push_adt_types(lua_State *L, pln_lua *b, uint32_t n,
   }
 }
 
-/* { name =, inputs = { types }, type = its function type } */
+/* Pushes { name =, inputs = { types }, type = its function type }. */
 static void push_constructor(lua_State *L, pln_lua *b, const pln_module *module,
                              uint32_t of, uint32_t index) {
   const pln_constructor *c =
@@ -143,7 +144,7 @@ static void push_constructor(lua_State *L, pln_lua *b, const pln_module *module,
   lua_setfield(L, -2, "type");
 }
 
-/* { name =, vars = { types }, extern =, constructors = { ... } } */
+/* Pushes { name =, vars = { types }, extern =, constructors = { ... } }. */
 static void push_definition(lua_State *L, pln_lua *b, const pln_module *module,
                             uint32_t index) {
   const pln_type_def *data = pln_module_type_def_at(module, index);
@@ -162,7 +163,7 @@ static void push_definition(lua_State *L, pln_lua *b, const pln_module *module,
   lua_setfield(L, -2, "constructors");
 }
 
-/* Pushes a list of definitions in order, also by name.  [-0, +1] */
+/* Pushes the definitions as a list that is also keyed by name.  [-0, +1] */
 int pln_lua_push_definitions(lua_State *L, pln_lua *b,
                              const pln_module *module) {
   uint32_t n = pln_module_n_types(module);

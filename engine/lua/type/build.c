@@ -1,12 +1,13 @@
-/* build.c: types made of types, for scripts: a constructor for each kind,
- * and what rebuilds one. lua/perilune/ir/types.lua gives them their names. */
+/* build.c: constructors of types for scripts, one per kind, and rebuilding a
+ * type from its parts. lua/perilune/ir/types.lua gives them their names. */
 
 #include "ir/infer/apply.h"
 #include "ir/type/substitute.h"
 #include "ir/type/type.h"
 #include "lua/binding.h"
 
-/* The types in the table at `arg` (nil: none), in scratch memory.  [-0, +1] */
+/* Reads the types in the table at `arg` (nil: none) into scratch memory. [-0,
+ * +1] */
 static pln_type *check_types(lua_State *L, pln_lua *b, int arg, uint32_t *n) {
   lua_Integer count = 0;
   if (!lua_isnoneornil(L, arg)) {
@@ -33,7 +34,7 @@ static int push_built_type(lua_State *L, pln_lua *b, pln_status status,
   return 1;
 }
 
-/* type_make(kind, name, parts) -> Type: kinds that are made of these alone */
+/* type_make(kind, name, parts) -> Type, for kinds without other fields */
 static int core_type_make(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   static const char *const names[] = {"tuple",    "ref", "call",   "sequence",
@@ -52,7 +53,7 @@ static int core_type_make(lua_State *L) {
   return push_built_type(L, b, status, type);
 }
 
-/* The kind at argument 2. */
+/* The variable kind at argument 2. */
 static pln_type_var_kind check_kind(lua_State *L, const char *unless_said) {
   static const char *const names[] = {"Type",       "ShapeVar",  "BaseType",
                                       "Constraint", "AdtHandle", "TypeData",
@@ -123,7 +124,7 @@ static int core_type_relation(lua_State *L) {
   return push_built_type(L, b, status, type);
 }
 
-/* type_hole() -> Type: incomplete, and equal to no other */
+/* type_hole() -> Type: a new incomplete type, equal to no other */
 static int core_type_hole(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_type type = 0;
@@ -142,8 +143,8 @@ static int core_type_prim(lua_State *L) {
   return push_built_type(L, b, status, type);
 }
 
-/* type_parts(type) -> a list of all parts, a function's type parameters and
- * constraints too */
+/* type_parts(type) -> a list of all parts, with a function's type parameters
+ * and constraints */
 static int core_type_parts(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   uint32_t n;
@@ -157,7 +158,7 @@ static int core_type_parts(lua_State *L) {
   return 1;
 }
 
-/* type_rebuild(type, parts) -> the same kind of type with all other parts */
+/* type_rebuild(type, parts) -> a type of the same kind with other parts */
 static int core_type_rebuild(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_type type = pln_lua_check_type(L, b, 1), out = 0;
@@ -188,7 +189,7 @@ static int core_type_substitute(lua_State *L) {
   return push_built_type(L, b, status, out);
 }
 
-/* type_unify(a, b) -> the type that both must be, or nil */
+/* type_unify(a, b) -> the unified type, or nil */
 static int core_type_unify(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_type x = pln_lua_check_type(L, b, 1), y = pln_lua_check_type(L, b, 2);

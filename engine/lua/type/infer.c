@@ -1,5 +1,4 @@
-/* infer.c: types that are found by inference, kinds of types, and cases that a
- * Match does not cover, for scripts. */
+/* infer.c: type inference, kind checking and match coverage, for scripts. */
 
 #include "lua/binding.h"
 
@@ -7,8 +6,8 @@ static const pln_module *optional_module(lua_State *L, int arg) {
   return lua_isnoneornil(L, arg) ? NULL : pln_lua_check_module(L, arg);
 }
 
-/* infer_type(node [, module]) -> the typed node, or nil and a diagnostic. The
- * same node when all of its types are known. */
+/* infer_type(node [, module]) -> the typed node, or nil and a diagnostic;
+ * `node` itself if all its types are known */
 static int core_infer_type(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_lua_check_node(L, 1);
@@ -44,7 +43,7 @@ static int core_infer_module(lua_State *L) {
   return 1;
 }
 
-/* The types in the table at `arg`, in scratch memory.  [-0, +1] */
+/* Reads the types in the table at `arg` into scratch memory.  [-0, +1] */
 static pln_type *check_types(lua_State *L, pln_lua *b, int arg, uint32_t *n) {
   luaL_checktype(L, arg, LUA_TTABLE);
   size_t count = lua_rawlen(L, arg);
@@ -64,8 +63,8 @@ static void set_integer(lua_State *L, const char *field, lua_Integer value) {
   lua_setfield(L, -2, field);
 }
 
-/* { failed, empty, typed, results_empty, message, numbers, params }  [-0, +1]
- */
+/* Pushes { failed, empty, typed, results_empty, message, numbers, params }.
+ * [-0, +1] */
 static void push_trial(lua_State *L, const pln_signature_result *trial,
                        uint32_t n, const bool *params) {
   lua_createtable(L, 0, 7);
@@ -93,8 +92,8 @@ static void push_trial(lua_State *L, const pln_signature_result *trial,
   lua_setfield(L, -2, "params");
 }
 
-/* try_types(fn, types [, module]) -> what typing fn for parameters of these
- * types comes to, see pln_graph_infer_signature */
+/* try_types(fn, types [, module]) -> the result of inferring fn under these
+ * parameter types; see pln_graph_infer_signature */
 static int core_try_types(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   const pln_module *module = optional_module(L, 3);
@@ -125,8 +124,8 @@ static int core_check_kind(lua_State *L) {
   return 1;
 }
 
-/* unmatched_cases(match [, module]) -> a PatternTuple of the cases, or nil and
- * a diagnostic */
+/* unmatched_cases(match [, module]) -> a PatternTuple of the cases that no arm
+ * covers, or nil and a diagnostic */
 static int core_unmatched_cases(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_ref ref;

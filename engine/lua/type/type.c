@@ -1,5 +1,5 @@
-/* type.c: Type objects: interned types as Lua sees them. One object a type, so
- * that == and table keys work. */
+/* type.c: Type objects: interned types, one object per type, so that == and
+ * table keys work. */
 
 #include "lua/binding.h"
 
@@ -8,7 +8,7 @@ static const char *const kind_names[PLN_N_TYPE_KINDS] = {
     "call",       "sequence", "optional", "map",  "sparse", "opaque",
     "global_var", "relation", "hole",     "prim", "pointer"};
 
-/* Keys of the table of interned things: types are even, attributes odd. */
+/* Keys in the table of interned objects: types are even, attributes odd. */
 void pln_lua_push_type(lua_State *L, pln_lua *b, pln_type type) {
   (void)b;
   lua_rawgetp(L, LUA_REGISTRYINDEX, &pln_lua_key.interned);
@@ -107,8 +107,8 @@ static int push_type_list(lua_State *L, pln_lua *b, pln_type type, uint32_t n,
   return 1;
 }
 
-/* .params, .ret_type, .type_params, .constraints of a function type; 0 when the
- * key is none of them. */
+/* Pushes .params, .ret_type, .type_params or .constraints of a function type; 0
+ * for another key. */
 static int push_of_function(lua_State *L, pln_lua *b, pln_type type,
                             const char *key) {
   const pln_engine *e = b->engine;
@@ -127,9 +127,9 @@ static int push_of_function(lua_State *L, pln_lua *b, pln_type type,
   return 1;
 }
 
-/* .var_kind of a variable and of a name, .n_inputs and .attrs of a relation,
- * .lanes of a loop-level scalar and of a tensor's elements, .element of what
- * has one; 0 when the key is none. */
+/* Pushes .var_kind of a variable or name, .n_inputs or .attrs of a relation,
+ * .lanes of a TIR scalar or of a tensor's elements, .element of a type that has
+ * one; 0 for another key. */
 static int push_of_kind(lua_State *L, pln_lua *b, pln_type type,
                         const char *key) {
   const pln_engine *e = b->engine;
@@ -158,7 +158,7 @@ static int push_of_kind(lua_State *L, pln_lua *b, pln_type type,
 }
 
 /* type.kind, .dtype, .rank, .shape (dims: an integer, "?", "N+1"), .parts,
- * .name, and what its kind has */
+ * .name, and the fields of its kind */
 static int type_index(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_type type = *(pln_type *)luaL_checkudata(L, 1, PLN_LUA_TYPE);
@@ -204,7 +204,8 @@ static int core_type(lua_State *L) {
   return 1;
 }
 
-/* type_meet(a, b) -> Type that says what both say, or nil on contradiction */
+/* type_meet(a, b) -> the most general Type that implies both, or nil if they
+ * contradict */
 static int core_type_meet(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_type x = pln_lua_check_type(L, b, 1), y = pln_lua_check_type(L, b, 2);

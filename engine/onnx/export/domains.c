@@ -1,12 +1,12 @@
-/* domains.c: the domains that a function's nodes use, and the versions
+/* domains.c: collects the domains that a function's nodes use, and the versions
  * that must be imported for them.
  *
- * Called for nodes that are not the file's own: what a file imports for its
- * nodes stays as it is. What always holds: a domain is noted once. */
+ * Called for nodes that are not from the file; the imports of the file stay.
+ * Invariant: a domain is recorded once. */
 
 #include "onnx/export/export.h"
 
-/* The version of a domain that nobody has told of. */
+/* The version for a domain that the model does not import. */
 static int64_t least_version(const pln_export *ex, pln_slice domain,
                              int64_t since) {
   enum { LEARNING = 3 };

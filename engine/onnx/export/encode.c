@@ -1,7 +1,7 @@
-/* encode.c: types and opsets as ONNX messages.
+/* encode.c: encodes types and opsets as ONNX messages.
  *
- * Types nest; the messages that are open around the innermost one are closed
- * in reverse, so nothing recurses. */
+ * Types nest. The messages around the innermost type are opened outside in and
+ * closed in reverse order, without recursion. */
 
 #include "onnx/export/encode.h"
 
@@ -81,8 +81,8 @@ static pln_status put_opaque(pln_rope *rope, pln_engine *engine,
   return pln_rope_bytes(rope, OPAQUE_NAME, name);
 }
 
-/* Opens what stands around `*type`, which becomes the type inside; false when
- * there is nothing around it. */
+/* Opens the message around `*type` and sets *type to the inner type; false at
+ * the innermost. */
 static pln_status put_wrapper(pln_rope *rope, pln_engine *engine,
                               open_messages *o, pln_type *type, bool *more) {
   pln_type_kind kind = pln_type_get_kind(engine, *type);
@@ -136,8 +136,8 @@ pln_status pln_encode_type(pln_rope *rope, pln_engine *engine, uint32_t tag,
                            pln_type type) {
   open_messages o = {.count = 0};
   bool is_tensor = pln_type_get_kind(engine, type) == PLN_TYPE_TENSOR;
-  /* A TypeProto without an element type is refused by readers; none is read as
-   * not known. */
+  /* Readers refuse a TypeProto without an element type, and read a missing
+   * TypeProto as unknown. */
   if (!type || (is_tensor && pln_type_dtype(engine, type) == PLN_DTYPE_NONE))
     return PLN_OK;
   PLN_TRY(open_one(rope, &o, tag));

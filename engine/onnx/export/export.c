@@ -1,8 +1,8 @@
-/* export.c: a module as a ModelProto: pln_onnx_save and pln_onnx_write.
+/* export.c: writes a module as a ModelProto: pln_onnx_save and pln_onnx_write.
  *
- * The model is made as a rope, which holds slices of the files it comes from;
- * only streaming reads them. What always holds: nothing is seen under the
- * target's name before all of it is written, and OUT.data comes before OUT. */
+ * The model is built as a rope that refers to slices of its source files; only
+ * streaming reads them. Invariant: the target's name is replaced only when
+ * everything is written, and OUT.data before OUT. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "onnx/export/export.h"
 #include "onnx/export/file_pair.h"
 
-/* What protobuf's own libraries read. */
+/* The size limit of protobuf's own libraries. */
 #define MOST_BYTES ((uint64_t)INT32_MAX)
 enum { THRESHOLD = 1024, DEFAULT_IR = 8, IR_WITH_DEFAULTS = 4 };
 
@@ -23,7 +23,7 @@ static pln_message source_of(const pln_module *m) {
                        (size_t)pln_file_size(m->source)};
 }
 
-/* A field of the old model, by number as they are written. */
+/* A field of the old model. Fields are written in order of their numbers. */
 typedef struct model_field {
   uint32_t tag;
   uint32_t order;
@@ -69,8 +69,8 @@ static pln_status put_header(pln_export *ex) {
                         pln_text(pln_version()));
 }
 
-/* The opsets are written anew only when they are others than the file's, or
- * when the main graph uses domains that they do not have. */
+/* Encodes the opsets again only if they differ from the file's, or if the main
+ * graph uses domains that the file does not import. */
 static pln_status put_opsets(pln_export *ex, const model_fields *old) {
   pln_attrs before = 0;
   PLN_TRY(pln_export_used_opsets(ex, ex->opsets, &ex->opsets));
@@ -87,7 +87,7 @@ static pln_status put_opsets(pln_export *ex, const model_fields *old) {
   return PLN_OK;
 }
 
-/* A field of the file; the IR version may have changed. */
+/* Copies a field of the file. The IR version may have changed. */
 static pln_status write_model_field(pln_export *ex, const model_field *f) {
   pln_wire w = pln_wire_open(f->field);
   pln_field field;
@@ -97,7 +97,8 @@ static pln_status write_model_field(pln_export *ex, const model_field *f) {
   return pln_rope_fields(ex->rope, f->field);
 }
 
-/* Old fields with a number in [from, to), but those that are made here. */
+/* Copies the old fields with a number in [from, to), except those that are
+ * encoded here. */
 static pln_status copy_range(pln_export *ex, const model_fields *old,
                              uint32_t from, uint32_t to) {
   for (uint32_t i = 0; i < old->count; i++) {
@@ -119,9 +120,9 @@ static pln_status put_main(pln_export *ex, pln_symbol main_name) {
       ex, main_name, pln_module_function_at(ex->module, i), MODEL_GRAPH);
 }
 
-/* A function of the module and where it stood in the file. */
+/* A function of the module and its offset in the file. */
 typedef struct ordered_function {
-  uint64_t offset; /* UINT64_MAX: it is new */
+  uint64_t offset; /* UINT64_MAX: not from the file */
   uint32_t index;
 } ordered_function;
 
@@ -142,7 +143,7 @@ static uint64_t export_order_of(const pln_module *m, uint32_t index) {
   return o->file && o->file == m->source ? o->offset : UINT64_MAX;
 }
 
-/* In the order of the file; new ones follow. */
+/* Writes functions in the order of the file; new ones come last. */
 static pln_status put_functions(pln_export *ex, pln_symbol main_name) {
   uint32_t n = pln_module_count(ex->module);
   ordered_function *all = pln_mem_new(ex->engine, n * sizeof *all);
@@ -180,9 +181,7 @@ static pln_status put_model(pln_export *ex, const model_fields *old) {
   return copy_range(ex, old, FUNCTIONS, UINT32_MAX);
 }
 
-/* The whole model into `rope`; data into `data` when it is given. *moved tells
- * that external data lies in another folder than the target. The files that
- * the ropes refer to live as long as *ex. */
+/* Converts the module to the operators of its opset. */
 static pln_status make_conforming(pln_export *ex) {
   model_fields old = {0};
   ex->decoder = (pln_decoder){ex->engine, ex->module->directory};
@@ -196,7 +195,7 @@ static pln_status make_conforming(pln_export *ex) {
   return status;
 }
 
-/* What is written is the module with the operators that its opset has. */
+/* Builds the whole model in ex->rope, after conversion. */
 static pln_status make_model(pln_export *ex) {
   if (ex->wanted_opset)
     PLN_TRY(
@@ -215,7 +214,7 @@ typedef struct save_run {
   const char *path;
   char *folder;
   char *data_path; /* PATH.data */
-  size_t room;     /* bytes of each of both */
+  size_t room;     /* allocated bytes of each */
   size_t threshold;
   int64_t opset; /* 0: the model's own */
   pln_value_info value_info;
@@ -237,8 +236,8 @@ static pln_status stream(pln_engine *engine, const char *path, pln_rope *rope) {
   return status;
 }
 
-/* A pln_interim_model_writer's: the model is made again, as its data are
- * elsewhere. */
+/* A pln_interim_model_writer. Builds the model again, because its data has
+ * another location. */
 static pln_status write_interim(void *ud, const char *name, pln_output *out) {
   const save_run *s = ud;
   pln_rope rope;
@@ -259,7 +258,7 @@ static pln_status write_interim(void *ud, const char *name, pln_output *out) {
   return status;
 }
 
-/* Both files are complete before either is seen. */
+/* Both files are complete before either is visible. */
 static pln_status stream_both(const save_run *s, pln_rope *model,
                               pln_rope *data) {
   pln_output *first, *second;
@@ -280,7 +279,8 @@ static pln_status stream_both(const save_run *s, pln_rope *model,
   return pln_commit_model_and_data(s->engine, s->path, first, second, &interim);
 }
 
-/* One attempt; *again asks for another one with external data. */
+/* Writes once. *again is true if the model needs external data and must be
+ * written again. */
 static pln_status try_write(const save_run *s, bool external, bool *again) {
   pln_rope rope;
   pln_data_file data = {.name = base_of(s->data_path),

@@ -1,12 +1,12 @@
-/* file_pair.c: OUT.data and OUT are put into their places, so that OUT is at
- * no moment there with data of another model.
+/* file_pair.c: replaces OUT.data and OUT so that OUT never refers to data of
+ * another model.
  *
- * Two renames are not one. Where OUT is there already, the new data first get a
- * name of their own (OUT.perilune-N.data), and OUT becomes the new model with
- * that name in it; then the data come to OUT.data, and OUT becomes the model
- * that is wanted. A run that is killed in between leaves a whole model, old or
- * new, and at most the further name, which the next save of OUT removes. Saves
- * of one folder take turns here. */
+ * Two renames are not atomic. So if OUT exists, the new data first gets a name
+ * of its own (OUT.perilune-N.data) and OUT becomes the new model with that name
+ * in it; then the data is linked to OUT.data, and OUT becomes the final model.
+ * A process killed in between leaves a complete model, old or new, and at most
+ * the interim data file, which the next save of OUT removes. Saves into one
+ * directory take turns (flock). */
 
 #include <stdio.h>
 #include <sys/stat.h>
@@ -37,15 +37,16 @@ bool pln_is_interim_name(pln_slice location) {
          digit <= '9' && !memcmp(at + sizeof middle, end, sizeof end - 1);
 }
 
-/* Whether the target is the file that was written: not one that another
- * run has put there since. */
+/* Returns true if the target is still the file that was written, not one that
+ * another process has put there since. */
 static bool is_ours(const char *target, const struct stat *ours) {
   struct stat info;
   return lstat(target, &info) == 0 && info.st_dev == ours->st_dev &&
          info.st_ino == ours->st_ino;
 }
 
-/* The model at `target` is whole without them: it is that of `ours`. */
+/* Removes interim files if the model at `target` is `ours`, which does not need
+ * them. */
 static void remove_interims(const char *out, const char *target,
                             const struct stat *ours) {
   char path[PLN_PATH_ROOM];
@@ -55,14 +56,15 @@ static void remove_interims(const char *out, const char *target,
       unlink(path);
 }
 
-/* The model with the data where `interim` says, which is put there. */
+/* Commits the interim model, whose data is in the file `interim`. */
 static pln_status put_interim(pln_engine *engine, pln_output *data,
                               const char *path, const char *interim,
                               const pln_interim_model_writer *model) {
   pln_output *out;
   const char *slash = strrchr(interim, '/');
   if (!pln_output_link(data, interim))
-    return PLN_OK; /* no links: two renames have to do */
+    return PLN_OK; /* the file system has no hard links: commit with two renames
+                    */
   PLN_TRY(pln_output_open(engine, path, &out));
   pln_status status = model->write(model->ud, slash ? slash + 1 : interim, out);
   if (status == PLN_OK)
@@ -72,7 +74,7 @@ static pln_status put_interim(pln_engine *engine, pln_output *data,
   return status;
 }
 
-/* In the folder's turn; takes both outputs. */
+/* Runs with the directory locked; takes ownership of both outputs. */
 static pln_status commit(pln_engine *engine, const char *out, pln_output *data,
                          pln_output *model,
                          const pln_interim_model_writer *interim) {

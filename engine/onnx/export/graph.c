@@ -1,8 +1,8 @@
-/* graph.c: functions of a module as GraphProto and FunctionProto.
+/* graph.c: writes functions of a module as GraphProto and FunctionProto.
  *
- * A stack of tasks stands for what remains to be written, innermost on top, so
- * nothing recurses. What always holds: the frames are the graphs that are open,
- * and `used` holds the names of theirs only. */
+ * A stack of tasks holds what remains to be written, innermost on top, so
+ * nothing recurses. Invariants: the frames are the open graphs; `used` holds
+ * only their names. */
 
 #include <stdio.h>
 
@@ -42,8 +42,8 @@ static pln_message scope_source(const pln_export *ex, pln_scope scope) {
   return pln_origin_message(pln_origins_row(g->origins, row));
 }
 
-/* Opens a graph: its frame, its names, its message, the fields that stand in
- * front of the nodes. */
+/* Opens a graph: its frame, its names, its message, and the fields before the
+ * nodes. */
 static pln_status open_graph(pln_export *ex, pln_scope scope, uint32_t tag) {
   uint32_t from = ex->n_tasks;
   PLN_TRY(pln_mem_grow(ex->engine, (void **)&ex->frames, &ex->cap_frames,
@@ -68,8 +68,8 @@ static pln_status open_graph(pln_export *ex, pln_scope scope, uint32_t tag) {
   return PLN_OK;
 }
 
-/* Identities for outputs whose value has another name; then the fields behind
- * the nodes. */
+/* Writes Identities for outputs whose value has another name, then the fields
+ * after the nodes. */
 static pln_status close_graph(pln_export *ex) {
   const pln_export_frame f = ex->frames[ex->n_frames - 1];
   PLN_TRY(pln_export_tail(ex));
@@ -97,8 +97,7 @@ bool pln_export_is_initializer(const pln_export *ex, pln_ref node) {
   const pln_origin *o = pln_export_origin(ex, node);
   if (f->is_function)
     return false;
-  /* Where initializers must be inputs too, an inner graph can have no new ones.
-   */
+  /* where initializers must be inputs, a nested graph cannot get new ones */
   if (ex->constant_inputs && ex->n_frames > 1)
     return o && !pln_origin_is_node(o);
   return !(pln_origin_is_node(o) && o->op == PLN_OP_CONSTANT);
@@ -152,7 +151,8 @@ static pln_status push_node_task(pln_export *ex, pln_ref node) {
   return unsupported(ex, (pln_kind)n->kind);
 }
 
-/* Nodes up to the first one that pushes tasks; then the rest waits. */
+/* Writes nodes up to the first one that pushes tasks; then a task for the
+ * rest. */
 static pln_status put_nodes(pln_export *ex, pln_task task) {
   const pln_graph *g = ex->g;
   pln_ref end = g->scopes[task.scope].end;

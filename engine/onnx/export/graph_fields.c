@@ -1,8 +1,8 @@
-/* graph_fields.c: the fields of a graph that are no nodes.
+/* graph_fields.c: the fields of a graph other than nodes.
  *
  * What the IR does not hold is copied from the graph's old message, in order of
- * field numbers. Entries about values that are gone go with them; entries about
- * names that never were in the graph stay. */
+ * field numbers. Entries about values that no longer exist are dropped; entries
+ * about names that never were in the graph stay. */
 
 #include <stdlib.h>
 
@@ -11,17 +11,17 @@
 /* A field of the old message. */
 typedef struct old_field {
   uint32_t tag;
-  uint32_t order; /* in the message */
+  uint32_t order; /* position in the message */
   pln_message field;
-  pln_message inside; /* of a PLN_BYTES field */
+  pln_message inside; /* contents of a PLN_BYTES field */
 } old_field;
 
 typedef struct old_fields {
-  old_field *all; /* but nodes; by number, then as they stood */
+  old_field *all; /* all except nodes, by number, then by position */
   uint32_t count, capacity;
-  uint32_t n_nodes;       /* of the old message */
-  uint32_t n_kept;        /* fields that are written as they were */
-  pln_scoped_names known; /* names that the old graph defined, when asked for */
+  uint32_t n_nodes;       /* number of nodes in the old message */
+  uint32_t n_kept;        /* number of fields copied unchanged */
+  pln_scoped_names known; /* names defined by the old graph; filled on demand */
   bool asked;
 } old_fields;
 
@@ -83,8 +83,8 @@ static uint32_t live_row(const pln_export *ex, pln_slice name) {
   return pln_scoped_names_find(&ex->used, name, top_fields_frame(ex)->mark);
 }
 
-/* The part of `type`, which is one of the node's, that has the name of the row;
- * 0 when the row's name is none of the node's results. */
+/* The component of `type`, the type of a node, that belongs to the name of the
+ * row; 0 if none of the node's results has that name. */
 static pln_type part_named(const pln_export *ex, uint32_t row, pln_type type) {
   const pln_scoped_name *r = &ex->used.rows[row];
   const pln_node *n = &ex->g->nodes[r->value];
@@ -100,12 +100,12 @@ static pln_type part_named(const pln_export *ex, uint32_t row, pln_type type) {
   return 0;
 }
 
-/* The type of the value that has a name. */
+/* The type of the value with that name. */
 static pln_type type_of(const pln_export *ex, uint32_t row) {
   return part_named(ex, row, ex->g->nodes[ex->used.rows[row].value].type);
 }
 
-/* The type that it had when the file was read; 0: not known. */
+/* The type that it had when the file was read; 0: unknown. */
 static pln_type type_read(const pln_export *ex, uint32_t row) {
   pln_ref node = ex->used.rows[row].value;
   const pln_node *n = &ex->g->nodes[node];
@@ -136,7 +136,7 @@ static pln_status note_outputs(pln_export *ex, old_fields *old) {
   return PLN_OK;
 }
 
-/* Whether the old graph defined a value of that name. */
+/* *out is true if the old graph defined a value of that name. */
 static pln_status was_known(pln_export *ex, old_fields *old, pln_slice name,
                             bool *out) {
   const pln_decoder *d = &ex->decoder;
@@ -163,7 +163,7 @@ static pln_status was_known(pln_export *ex, old_fields *old, pln_slice name,
 
 /* ------------------------------------------------------------- value infos */
 
-/* A ValueInfoProto of the file with another type. */
+/* Rewrites a ValueInfoProto of the file with another type. */
 static pln_status write_changed_value_info(pln_export *ex, uint32_t tag,
                                            pln_message old, pln_type type) {
   pln_open_message nest;
@@ -183,7 +183,8 @@ static pln_status write_changed_value_info(pln_export *ex, uint32_t tag,
   return pln_rope_end(ex->rope, nest);
 }
 
-/* Whether a TypeProto can say it: nothing in it is open but dims. */
+/* Returns true if a TypeProto can express the type: at most dims are
+ * unknown. */
 static bool is_exportable_type(const pln_engine *e, pln_type type) {
   pln_type_kind kind = pln_type_get_kind(e, type);
   while (kind == PLN_TYPE_SEQUENCE || kind == PLN_TYPE_OPTIONAL ||
@@ -194,8 +195,8 @@ static bool is_exportable_type(const pln_engine *e, pln_type type) {
   return kind == PLN_TYPE_TENSOR && pln_type_dtype(e, type) != PLN_DTYPE_NONE;
 }
 
-/* Whether the entry is as true as it was: the value has the type that it is
- * said to have, or the one that it had when the entry was read. */
+/* *out is true if the entry is still right: the declared type is the value's
+ * type now, or was its type when the entry was read. */
 static pln_status is_true(pln_export *ex, pln_type declared, pln_type type,
                           pln_type read, bool *out) {
   pln_type met;
@@ -209,8 +210,8 @@ static pln_status is_true(pln_export *ex, pln_type declared, pln_type type,
   return PLN_OK;
 }
 
-/* An entry of value_info: it goes with its value, and says its type; `exactly`,
- * where it said less. */
+/* Copies an entry of value_info if its value exists, with the value's type;
+ * `exactly`: also if the entry said less. */
 static pln_status put_value_info(pln_export *ex, old_fields *old,
                                  const old_field *f, bool exactly) {
   pln_slice name;
@@ -231,8 +232,8 @@ static pln_status put_value_info(pln_export *ex, old_fields *old,
              : PLN_OK;
 }
 
-/* Whether what was written of the graph so far is not as in the file. Fields of
- * a function before its nodes are not counted here. */
+/* Returns true if the graph written so far differs from the file's. Does not
+ * consider the fields of a function before its nodes. */
 static bool has_changed(const pln_export *ex, const old_fields *old,
                         uint32_t tag) {
   uint32_t before = 0;
@@ -245,7 +246,7 @@ static bool has_changed(const pln_export *ex, const old_fields *old,
          old->n_nodes != top_fields_frame(ex)->n_nodes || old->n_kept < before;
 }
 
-/* Whether values that no entry tells of get one. */
+/* Returns true if values without an entry get one. */
 static bool wants_entries(const pln_export *ex, const old_fields *old,
                           uint32_t tag, bool changed) {
   enum { IR_WITH_FUNCTION_INFO = 10 };
@@ -259,7 +260,7 @@ static bool wants_entries(const pln_export *ex, const old_fields *old,
   return ex->value_info == PLN_VALUE_INFO_ALL || (any && changed);
 }
 
-/* Names that need no entry: of outputs, and those that have one. */
+/* Lists names that need no entry: outputs, and names that have one. */
 static pln_status list_described(pln_export *ex, const old_fields *old,
                                  uint32_t tag, pln_scoped_names *described) {
   const pln_export_frame *f = top_fields_frame(ex);
@@ -292,7 +293,7 @@ static pln_status put_new_entry(pln_export *ex, uint32_t tag, uint32_t row,
   return pln_encode_value_info(ex->rope, ex->engine, tag, r.name, type);
 }
 
-/* Entries of value_info, those of the file first. */
+/* Writes the entries of value_info, those of the file first. */
 static pln_status put_value_infos(pln_export *ex, old_fields *old) {
   uint32_t tag = top_fields_frame(ex)->is_function ? FUNCTION_VALUE_INFO
                                                    : GRAPH_VALUE_INFO;
@@ -325,7 +326,7 @@ static pln_status put_annotation(pln_export *ex, old_fields *old,
 
 /* ------------------------------------------------------------- initializers */
 
-/* A constant of this graph, and where it stood in the file. */
+/* A constant of this graph, and its position in the file. */
 typedef struct constant {
   uint64_t offset;
   pln_ref node;
@@ -343,8 +344,8 @@ static int by_offset(const void *a, const void *b) {
   return x->node < y->node ? -1 : x->node > y->node;
 }
 
-/* Beside tensors that are the same, those that were decoded twice from the same
- * numbers are. */
+/* Returns true for the same tensor, or two tensors decoded from the same
+ * bytes. */
 static bool same_tensor(const pln_tensor *a, const pln_tensor *b) {
   if (pln_tensor_equal(a, b))
     return true;
@@ -361,8 +362,8 @@ static bool same_tensor(const pln_tensor *a, const pln_tensor *b) {
   return true;
 }
 
-/* Whether a Constant is the initializer that it was read from, whose name is
- * *name. */
+/* *out is true if a Constant still is the initializer that it was read from;
+ * *name is that one's name. */
 static pln_status is_same_value(pln_export *ex, pln_ref node, pln_slice *name,
                                 bool *out) {
   const pln_origin *o = pln_export_origin(ex, node);
@@ -383,8 +384,8 @@ static uint32_t entry_tag(const pln_export *ex, pln_ref node) {
              : (uint32_t)GRAPH_INITIALIZER;
 }
 
-/* The name that the file has for an initializer of a kind that is not known
- * here: of a sparse one it is that of its values. */
+/* The name in the file of an initializer that is no tensor; for a sparse one,
+ * the name of its values. */
 static pln_status entry_name(pln_export *ex, pln_ref node, pln_slice *out) {
   pln_message message = pln_origin_message(pln_export_origin(ex, node));
   pln_type type;
@@ -439,7 +440,7 @@ static pln_status list_constants(pln_export *ex, constants *c) {
   return PLN_OK;
 }
 
-/* An initializer that was in the file and is a parameter's default. */
+/* Copies an initializer that is the default of a parameter. */
 static pln_status put_default(pln_export *ex, old_fields *old,
                               const old_field *f) {
   pln_slice name;
@@ -473,7 +474,7 @@ static pln_status write_kept_entry(pln_export *ex, old_fields *old,
                            f->inside);
 }
 
-/* The old initializers that are still there, in their order. */
+/* Writes the remaining initializers of the file, in their order. */
 static pln_status put_old_initializers(pln_export *ex, old_fields *old,
                                        const constants *c, uint32_t tag) {
   uint32_t k = 0;
@@ -492,7 +493,7 @@ static pln_status put_old_initializers(pln_export *ex, old_fields *old,
   return PLN_OK;
 }
 
-/* A TensorProto with another name. */
+/* Rewrites a TensorProto with another name. */
 static pln_status put_renamed(pln_export *ex, uint32_t tag, pln_message tensor,
                               pln_slice name) {
   pln_wire w = pln_wire_open(tensor);
@@ -508,7 +509,7 @@ static pln_status put_renamed(pln_export *ex, uint32_t tag, pln_message tensor,
   return pln_rope_end(ex->rope, nest);
 }
 
-/* The same of a SparseTensorProto. */
+/* Rewrites a SparseTensorProto with another name. */
 static pln_status put_renamed_sparse(pln_export *ex, pln_message sparse,
                                      pln_slice name) {
   pln_wire w = pln_wire_open(sparse);
@@ -525,8 +526,8 @@ static pln_status put_renamed_sparse(pln_export *ex, pln_message sparse,
   return pln_rope_end(ex->rope, nest);
 }
 
-/* An initializer of a kind that is not known here, in another graph than the
- * file has it in, or with another name. */
+/* Writes an initializer that is no tensor, in another graph than the file's or
+ * under another name. */
 static pln_status write_relocated_entry(pln_export *ex, pln_ref node,
                                         uint32_t tag) {
   pln_message message = pln_origin_message(pln_export_origin(ex, node));
@@ -564,7 +565,7 @@ static pln_status put_new_initializers(pln_export *ex, const constants *c,
 /* -------------------------------------------------------- inputs and outputs
  */
 
-/* ONNX asks that the inputs and outputs of a model are of known rank. */
+/* ONNX requires the inputs and outputs of a model to have known rank. */
 static void warn_of_rank(const pln_export *ex, const char *what, pln_slice name,
                          pln_type type) {
   pln_type_kind kind = pln_type_get_kind(ex->engine, type);
@@ -606,7 +607,7 @@ static pln_status put_param(pln_export *ex, old_fields *old, pln_ref node) {
   return pln_rope_message(ex->rope, GRAPH_INPUT, message);
 }
 
-/* Inputs that are constants (before IR version 4) stay where they were. */
+/* Inputs that are constants (before IR version 4) keep their positions. */
 static bool is_constant_input(const pln_export *ex, pln_slice name) {
   uint32_t row = live_row(ex, name);
   return row != PLN_NONE &&
@@ -626,8 +627,8 @@ static pln_status was_initializer(pln_export *ex, old_fields *old,
   return PLN_OK;
 }
 
-/* Such an input. A pass may have replaced its constant by one that is not as
- * the input says. */
+/* Writes such an input. A pass may have replaced its constant by one of another
+ * type. */
 static pln_status put_constant_input(pln_export *ex, old_fields *old,
                                      const old_field *f, pln_slice name) {
   pln_ref node = ex->used.rows[live_row(ex, name)].value;
@@ -639,7 +640,7 @@ static pln_status put_constant_input(pln_export *ex, old_fields *old,
                   : copy_old_field(ex, old, f);
 }
 
-/* inits: their values become 1 with their inputs. */
+/* Sets inits[value] = 1 for initializers that have an input. */
 static pln_status put_old_inputs(pln_export *ex, old_fields *old,
                                  pln_scoped_names *inits, uint32_t *next) {
   const pln_scope_row *row = &ex->g->scopes[top_fields_frame(ex)->scope];
@@ -661,7 +662,8 @@ static pln_status put_old_inputs(pln_export *ex, old_fields *old,
   return PLN_OK;
 }
 
-/* Constants that have no input yet, where each must have one. */
+/* Adds inputs for constants that lack one, where each initializer must have
+ * one. */
 static pln_status put_new_inputs(pln_export *ex, const pln_scoped_names *inits,
                                  const constants *c) {
   for (uint32_t i = c->n_old; ex->constant_inputs && i < c->count; i++) {
@@ -691,7 +693,7 @@ static pln_status put_inputs(pln_export *ex, old_fields *old,
   return status;
 }
 
-/* The type an output had when the graph was imported; 0 when not known. */
+/* The type of an output when the graph was imported; 0: unknown. */
 static pln_type imported_type(const pln_export *ex, uint32_t index) {
   const pln_graph *g = ex->g;
   uint32_t row = g->scopes[top_fields_frame(ex)->scope].origin;
@@ -752,7 +754,7 @@ static pln_status put_old_field(pln_export *ex, old_fields *old,
   return copy_old_field(ex, old, f);
 }
 
-/* Lists that are made here, not copied field by field. */
+/* Returns true for lists that are encoded here, not copied field by field. */
 static bool is_made(const pln_export *ex, uint32_t tag) {
   if (top_fields_frame(ex)->is_function)
     return tag == FUNCTION_INPUT || tag == FUNCTION_OUTPUT ||
@@ -762,7 +764,7 @@ static bool is_made(const pln_export *ex, uint32_t tag) {
          tag == GRAPH_SPARSE_INITIALIZER;
 }
 
-/* Old fields with a number in [from, to) that are copied one by one. */
+/* Copies the old fields with a number in [from, to), one by one. */
 static pln_status copy_range(pln_export *ex, old_fields *old, uint32_t from,
                              uint32_t to) {
   for (uint32_t i = 0; i < old->count; i++) {
@@ -801,7 +803,8 @@ static pln_status graph_tail(pln_export *ex, old_fields *old, constants *c) {
   return copy_range(ex, old, SPARSE, UINT32_MAX);
 }
 
-/* "domain::name:overload" of a function that no file has. */
+/* Writes the name fields of a function that comes from no file,
+ * "domain::name:overload". */
 static pln_status new_function(pln_export *ex) {
   pln_slice text = pln_symbol_text(ex->engine, ex->function);
   size_t split = 0;
@@ -816,7 +819,7 @@ static pln_status new_function(pln_export *ex) {
   return pln_rope_bytes(ex->rope, FUNCTION_DOMAIN, domain);
 }
 
-/* The attributes of a function that no file has, by name, ... */
+/* The same for its attributes without default ... */
 static pln_status new_attribute_names(pln_export *ex) {
   const pln_attr *a = pln_attrs_find(
       ex->engine, ex->g->scopes[top_fields_frame(ex)->scope].attrs,
@@ -827,7 +830,7 @@ static pln_status new_attribute_names(pln_export *ex) {
   return PLN_OK;
 }
 
-/* ... and those that a call may leave out. */
+/* ... and for those with a default. */
 static pln_status new_attribute_defaults(pln_export *ex) {
   const pln_attr *a = pln_attrs_find(
       ex->engine, ex->g->scopes[top_fields_frame(ex)->scope].attrs,
@@ -863,8 +866,9 @@ static pln_status function_head(pln_export *ex, old_fields *old) {
   return copy_range(ex, old, INPUT, NODE);
 }
 
-/* The file's own, with another version of ai.onnx where it has changed and with
- * domains that are used; as they stand there when both say the same. */
+/* Writes the opsets of a function: the file's own, with another version of
+ * ai.onnx if that changed and with additional domains. Copied if nothing
+ * differs. */
 static pln_status put_function_opsets(pln_export *ex, old_fields *old) {
   pln_attrs before = 0, now;
   pln_attr core = {.kind = PLN_ATTR_INT, .v.i = ex->opset};

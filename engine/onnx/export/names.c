@@ -1,9 +1,9 @@
-/* names.c: the names of values in the exported model.
+/* names.c: assigns the names of values in the exported model.
  *
- * Values keep the names they came with where these are free; others get new
- * ones. What always holds: a name stands for one value of its graph, and it
- * hides no value of an enclosing graph that is used inside. A graph is named
- * when it is opened, after those around it. */
+ * Values keep their old names where these are free; others get new ones.
+ * Invariant: a name belongs to one value of its graph and hides no value of an
+ * enclosing graph that is used inside. A graph is named when it is opened,
+ * after the graphs around it. */
 
 #include <stdio.h>
 
@@ -26,7 +26,7 @@ pln_slice pln_export_name(const pln_export *ex, pln_ref node) {
 
 /* ------------------------------------------------------------------- slots */
 
-/* Results that a node names. */
+/* The number of results that a node names. */
 static uint32_t results_of(const pln_node *n) {
   switch ((pln_kind)n->kind) {
   case PLN_VAR:
@@ -47,13 +47,13 @@ static uint32_t item_slot(const pln_export *ex, const pln_node *n) {
   return n->data < results_of(t) ? ex->slots[tuple] + n->data : PLN_NONE;
 }
 
-/* A variable that is no parameter stands for what a let binds it to, or for
- * nothing that a model could say. */
+/* A variable that is not a parameter has the slot of the value that its let
+ * binds, or no slot. */
 static bool has_own_slot(const pln_node *n) {
   return results_of(n) > 0 && (n->kind != PLN_VAR || n->flags & PLN_NODE_PARAM);
 }
 
-/* Projections and lets share the slot of the value they stand for. */
+/* Projections and lets share the slot of the value that they forward. */
 static void give_slots(pln_export *ex) {
   const pln_graph *g = ex->g;
   for (pln_ref i = 0; i < g->n_nodes; i++) {
@@ -134,8 +134,9 @@ static const pln_export_frame *top_names_frame(const pln_export *ex) {
   return &ex->frames[ex->n_frames - 1];
 }
 
-/* Whether a node of the graph at hand uses a value of an enclosing one that
- * has this name. The looks are counted: past the budget the answer is yes. */
+/* Returns true if a node of the current graph uses a value of an enclosing
+ * graph that has this name. The search has a budget; when it is spent the
+ * answer is true. */
 static bool captured(pln_export *ex, pln_slice name) {
   const pln_graph *g = ex->g;
   const pln_scope_row *row = &g->scopes[top_names_frame(ex)->scope];
@@ -158,7 +159,7 @@ static bool captured(pln_export *ex, pln_slice name) {
   return false;
 }
 
-/* The open graph whose value has that row of ex->used. */
+/* The open graph that contains the value of that row of ex->used. */
 static const pln_export_frame *frame_of(const pln_export *ex, uint32_t row) {
   uint32_t low = 0, high = ex->n_frames;
   while (high - low > 1) {
@@ -171,8 +172,9 @@ static const pln_export_frame *frame_of(const pln_export *ex, uint32_t row) {
   return &ex->frames[low];
 }
 
-/* Whether the file has both names so, and in this order: ONNX allows a name of
- * an inner graph to come again behind it, not before. */
+/* Returns true if the file already uses both names so, in this order. ONNX
+ * allows an outer graph to define a name of an inner graph after it, not
+ * before. */
 static bool shadows_in_file(const pln_export *ex, uint32_t row, pln_ref node) {
   const pln_origin *inner = pln_export_origin(ex, node);
   const pln_origin *outer = pln_export_origin(ex, ex->used.rows[row].value);
@@ -192,9 +194,9 @@ static bool shadows_in_file(const pln_export *ex, uint32_t row, pln_ref node) {
   return nested && was_before == is_before;
 }
 
-/* Whether `name` may stand for a value of the graph at hand: that of `node`, or
- * a new one (PLN_NONE). *mine is the row of the value of this graph that has
- * it, or PLN_NONE. */
+/* Returns true if `name` is free for a value of the current graph: that of
+ * `node`, or a new one (PLN_NONE). *mine is the row of the current graph that
+ * has the name, or PLN_NONE. */
 static bool is_free(pln_export *ex, pln_slice name, pln_ref node,
                     uint32_t *mine) {
   uint32_t row = pln_scoped_names_find(&ex->used, name, 0);
@@ -213,8 +215,8 @@ static pln_status claim(pln_export *ex, uint32_t slot, pln_slice name,
   return pln_scoped_names_add(&ex->used, name, node);
 }
 
-/* A value that an earlier node of the same origin has the name of takes it
- * over: it is the later of those that a pass made of one node. */
+/* If an earlier node of the same origin has the name, `node` takes it: of the
+ * nodes that a pass made from one node, the last keeps the name. */
 static void move_name_to_later(pln_export *ex, uint32_t row, uint32_t slot,
                                pln_ref node) {
   pln_ref before = ex->used.rows[row].value;
@@ -247,7 +249,7 @@ static pln_status claim_natural(pln_export *ex, uint32_t slot, pln_slice name,
 
 /* ------------------------------------------------------------ natural names */
 
-/* The newest name given to it or an ancestor; 0 when none. */
+/* The newest name given to the node or an ancestor; 0 if none. */
 static pln_symbol given_name(const pln_export *ex, pln_ref node) {
   const pln_origins *origins = ex->g->origins;
   uint32_t row = ex->g->origin[node];
@@ -262,7 +264,7 @@ static pln_symbol given_name(const pln_export *ex, pln_ref node) {
   return 0;
 }
 
-/* The names a node came with, into ex->lists.outputs; *n of them. */
+/* Writes the node's old names to ex->lists.outputs; *n is their number. */
 static pln_status natural_names(pln_export *ex, pln_ref node, uint32_t *n,
                                 pln_slice *one) {
   pln_symbol given = given_name(ex, node);
@@ -355,8 +357,8 @@ pln_status pln_export_new_name(pln_export *ex, pln_slice base, pln_ref node,
   return pln_scoped_names_add(&ex->used, *out, node);
 }
 
-/* Results that nobody uses may be ones that ONNX wants named: all get a name
- * but those that have none in the file. */
+/* ONNX may require a result even if it is unused: all results get a name except
+ * those without one in the file. */
 static pln_status name_results(pln_export *ex, pln_ref node) {
   const pln_node *row = &ex->g->nodes[node];
   uint32_t slot = ex->slots[node], n;
@@ -376,7 +378,7 @@ static pln_status name_results(pln_export *ex, pln_ref node) {
   return PLN_OK;
 }
 
-/* Every value that is used gets a name; so does a node that never had one. */
+/* Names every used value, and every node that has no name yet. */
 static pln_status name_rest(pln_export *ex, pln_ref node) {
   const pln_node *n = &ex->g->nodes[node];
   uint32_t slot = ex->slots[node];
@@ -408,7 +410,7 @@ static pln_status push_output(pln_export *ex, pln_slice name, pln_ref node) {
   return PLN_OK;
 }
 
-/* The results of a scope and the names its attributes give them. */
+/* Lists the results of a scope with the names that its attributes give them. */
 static pln_status list_outputs(pln_export *ex, pln_export_frame *f) {
   const pln_graph *g = ex->g;
   const pln_scope_row *row = &g->scopes[f->scope];
@@ -433,8 +435,8 @@ static pln_status list_outputs(pln_export *ex, pln_export_frame *f) {
   return PLN_OK;
 }
 
-/* A value that may be named after an output: computed by a node in this graph.
- */
+/* Returns true if the value can take the name of an output: a node of this
+ * graph computes it. */
 static bool nameable(const pln_export *ex, const pln_export_frame *f,
                      pln_ref node) {
   pln_kind kind = pln_node_kind(ex->g, node);
@@ -445,7 +447,7 @@ static bool nameable(const pln_export *ex, const pln_export_frame *f,
   return kind == PLN_CALL || kind == PLN_IF || kind == PLN_TUPLE_GET_ITEM;
 }
 
-/* An output without a name takes that of its value. */
+/* An output without a name takes its value's name. */
 static pln_status name_output(pln_export *ex, pln_export_output *o,
                               pln_slice natural) {
   uint32_t mine;
@@ -456,7 +458,7 @@ static pln_status name_output(pln_export *ex, pln_export_output *o,
   return claim(ex, ex->slots[o->node], o->name, o->node);
 }
 
-/* First those that already have the name of their output. */
+/* First pass: values that already have the name of their output. */
 static pln_status claim_outputs(pln_export *ex, const pln_export_frame *f,
                                 bool natural_only) {
   for (uint32_t i = 0; i < f->n_outputs; i++) {
@@ -477,7 +479,7 @@ static pln_status claim_outputs(pln_export *ex, const pln_export_frame *f,
   return PLN_OK;
 }
 
-/* Reserves the names that no value has: Identities will make them. */
+/* Reserves output names that no value has; Identities will define them. */
 static pln_status reserve_outputs(pln_export *ex, const pln_export_frame *f) {
   for (uint32_t i = 0; i < f->n_outputs; i++) {
     pln_export_output *o = &ex->outputs[f->outputs + i];
@@ -501,8 +503,8 @@ static pln_status reserve_outputs(pln_export *ex, const pln_export_frame *f) {
 
 /* ------------------------------------------------------------------- graphs */
 
-/* A name that conflicts is changed for inner graphs; the main graph's inputs
- * come first, so nothing can conflict there but another input. */
+/* In inner graphs, a conflicting parameter name is changed. The main graph's
+ * inputs are named first, so they can only conflict with each other. */
 static pln_status name_params(pln_export *ex, const pln_export_frame *f) {
   const pln_scope_row *row = &ex->g->scopes[f->scope];
   for (uint32_t i = 0; i < row->n_params; i++) {

@@ -1,13 +1,14 @@
-/* node.c: one node of the graph as one NodeProto.
+/* node.c: writes one node of the graph as a NodeProto.
  *
- * A node that is as it was imported is copied from the file; one whose op is
- * the same keeps its other fields; others are made from the IR. What always
- * holds: inputs and outputs have the names that names.c gave. */
+ * An unchanged node is copied from its slice of the file. A node with the
+ * same operator keeps the other fields of its slice. Any other node is
+ * encoded from the IR. Invariant: inputs and outputs have the names that
+ * names.c assigned. */
 
 #include "onnx/export/export.h"
 #include "onnx/opset/call_form.h"
 
-/* Pieces up to this size are copied at once. */
+/* Parts up to this size are copied at once. */
 enum { SMALL_SLICE = 4096 };
 
 /* ------------------------------------------------------------------- names */
@@ -43,8 +44,7 @@ static pln_status push_input(pln_export *ex, pln_ref operand) {
   return push_name(ex, &ex->inputs, &ex->cap_inputs, &ex->n_inputs, name);
 }
 
-/* Tuples among the operands are written out; nested functions are attributes.
- */
+/* Expands tuples among the operands. Nested functions become attributes. */
 static pln_status list_inputs(pln_export *ex, const pln_node *n) {
   const pln_graph *g = ex->g;
   bool apply = n->kind == PLN_CALL && !n->data;
@@ -111,7 +111,7 @@ static pln_status put_tensors(pln_export *ex, uint32_t tag,
   return PLN_OK;
 }
 
-/* AttributeProto.type of a kind. */
+/* The AttributeProto.type of a kind. */
 static uint32_t onnx_type(const pln_attr *a) {
   switch ((pln_attr_kind)a->kind) {
   case PLN_ATTR_INT:
@@ -221,8 +221,8 @@ static pln_status must_rewrite_data(pln_export *ex, const pln_attr *a,
   return PLN_OK;
 }
 
-/* Whether any attribute must be written anew for its data, and whether any has
- * tensors at all. */
+/* *moves is true if the data of a tensor attribute moves, *tensors if there are
+ * tensor attributes at all. */
 static pln_status look_for_tensors(pln_export *ex, pln_attrs attrs, bool *moves,
                                    bool *tensors) {
   *moves = *tensors = false;
@@ -237,19 +237,20 @@ static pln_status look_for_tensors(pln_export *ex, pln_attrs attrs, bool *moves,
 
 /* ------------------------------------------------------------------- source */
 
-/* A node being written, and what it was imported from when its operator is
+/* A node being written, and the slice it was imported from if its operator is
  * still the same. */
 typedef struct node_plan {
   pln_ref ref;
   const pln_node *node;
-  bool later;    /* it has nested graphs: its pieces become tasks */
-  bool small;    /* its message is made in one piece */
-  bool restated; /* its operator has another version here than in its file */
-  const pln_onnx_schema *schema; /* of a restated node: its version here */
-  const pln_onnx_op *row;        /* its form at the model's opset, or NULL */
-  pln_message slice;             /* no data: there is none */
-  bool own;                      /* the slice is of the graph that is open */
-  pln_slice name; /* instead of the slice's, when that is taken */
+  bool later;    /* it has nested graphs: its parts become tasks */
+  bool small;    /* its message is written in one go */
+  bool restated; /* the operator's version differs from that in its file */
+  const pln_onnx_schema
+      *schema; /* of a restated node: its version at the target opset */
+  const pln_onnx_op *row; /* its form at the model's opset, or NULL */
+  pln_message slice;      /* no data: no slice */
+  bool own;               /* the slice is a field of the open graph */
+  pln_slice name;         /* replaces the slice's name, if that is taken */
   pln_onnx_node scanned;
   pln_attrs old, now;
 } node_plan;
@@ -263,7 +264,7 @@ static bool has_nested(const pln_export *ex, const pln_node *n) {
   return false;
 }
 
-/* The function's symbol of a call that calls a global one. */
+/* The symbol of the function that a call of a global function calls. */
 static pln_symbol callee_of(const pln_export *ex, const pln_node *n) {
   return pln_node_symbol(ex->g, pln_operands(ex->g, n)[0]);
 }
@@ -288,7 +289,7 @@ static pln_status same_callee(pln_export *ex, const node_plan *p, bool *out) {
   return PLN_OK;
 }
 
-/* Whether the slice is that of a node with this operator. */
+/* *out is true if the slice is a node of this operator. */
 static pln_status same_operator(pln_export *ex, const node_plan *p,
                                 const pln_origin *o, bool *out) {
   const pln_node *n = p->node;
@@ -308,7 +309,7 @@ static int64_t opset_of(const pln_export *ex, pln_slice domain) {
   return pln_onnx_opset(ex->engine, ex->opsets, domain, 1);
 }
 
-/* The row that an operator without a slice is written as. */
+/* Finds the row by which an operator without a slice is written. */
 static pln_status exported_op_of(const pln_export *ex, pln_op op,
                                  const pln_onnx_op **out) {
   pln_opset_op form;
@@ -328,7 +329,8 @@ static pln_opset_restated_call compare_versions(const pln_export *ex,
       .known = true, .restated = differs, .schema = differs ? now : NULL};
 }
 
-/* An operator of the core is one of ONNX, so it is looked up once. */
+/* A core operator maps to one ONNX operator, so the answer is cached by
+ * operator. */
 static pln_status find_restatement(pln_export *ex, node_plan *p) {
   const pln_onnx_node *s = &p->scanned;
   pln_op op = p->node->kind == PLN_CONSTANT ? PLN_OP_CONSTANT
@@ -374,7 +376,7 @@ static bool takes_tuple(const pln_export *ex, const pln_node *n) {
              PLN_TYPE_TUPLE;
 }
 
-/* What a file says is said in ONNX, whatever its attributes are. */
+/* A node copied from a file has an ONNX form, whatever its attributes are. */
 static pln_status check_form(pln_export *ex, const node_plan *p) {
   bool read = p->slice.data && p->now == p->old && !takes_tuple(ex, p->node);
   if (read || !pln_op_is_relay_form(ex->g, p->ref))
@@ -398,7 +400,7 @@ static pln_status plan_node(pln_export *ex, pln_ref ref, node_plan *p) {
   return PLN_OK;
 }
 
-/* The operator's form is looked up only for nodes that changed. */
+/* The form is looked up only for nodes that changed. */
 static pln_status find_form(const pln_export *ex, node_plan *p) {
   const pln_onnx_node *s = &p->scanned;
   if (p->node->kind != PLN_CALL || !p->node->data)
@@ -411,8 +413,8 @@ static pln_status find_form(const pln_export *ex, node_plan *p) {
 
 /* ------------------------------------------------------------------- pieces */
 
-/* A piece of the node's message: now, or as a task when graphs stand between.
- */
+/* Writes a part of the node's message, or pushes it as a task if nested graphs
+ * come before it. */
 static pln_status write_part(pln_export *ex, const node_plan *p,
                              pln_task task) {
   if (p->later)
@@ -451,7 +453,7 @@ static pln_status push_graph(pln_export *ex, pln_scope scope, uint32_t tag) {
       ex, (pln_task){.kind = PLN_TASK_GRAPH, .tag = tag, .scope = scope});
 }
 
-/* The graph of argument `index`, which is a nested function. */
+/* Pushes the graph of argument `index`, a nested function. */
 static pln_status push_argument(pln_export *ex, const pln_node *n,
                                 int64_t index, uint32_t tag) {
   index += n->kind == PLN_CALL && !n->data;
@@ -464,7 +466,7 @@ static pln_status push_argument(pln_export *ex, const pln_node *n,
                         "a graph attribute is no nested function");
 }
 
-/* The branch of an If that an attribute of that name is. */
+/* The branch of an If that an attribute of that name holds. */
 static pln_scope branch_of(const pln_export *ex, const pln_node *n,
                            pln_slice name) {
   if (n->kind != PLN_IF)
@@ -475,7 +477,7 @@ static pln_scope branch_of(const pln_export *ex, const pln_node *n,
                                            : PLN_NONE;
 }
 
-/* The graphs of one attribute: a branch of an If (a is NULL), or nested
+/* Pushes the graphs of one attribute: a branch of an If (a is NULL), or nested
  * functions. */
 static pln_status push_graphs(pln_export *ex, const pln_node *n,
                               const pln_attr *a, pln_scope branch) {
@@ -488,7 +490,7 @@ static pln_status push_graphs(pln_export *ex, const pln_node *n,
   return PLN_OK;
 }
 
-/* Fields of an attribute before (or behind) its graphs. */
+/* Pushes the fields of an attribute before, or after, its graphs. */
 static pln_status push_fields(pln_export *ex, pln_message attribute,
                               bool behind) {
   pln_wire w = pln_wire_open(attribute);
@@ -504,7 +506,7 @@ static pln_status push_fields(pln_export *ex, pln_message attribute,
   return PLN_OK;
 }
 
-/* An attribute of the file, its graphs written anew. */
+/* Rewrites an attribute of the file with its graphs. */
 static pln_status old_graphs(pln_export *ex, const pln_node *n,
                              pln_message attribute, const pln_attr *a,
                              pln_scope branch) {
@@ -516,7 +518,7 @@ static pln_status old_graphs(pln_export *ex, const pln_node *n,
   return pln_export_push(ex, (pln_task){.kind = PLN_TASK_END});
 }
 
-/* An attribute with graphs that no file has. */
+/* Writes an attribute with graphs that is in no file. */
 static pln_status new_graphs(pln_export *ex, const pln_node *n,
                              const char *name, const pln_attr *a,
                              pln_scope branch) {
@@ -538,7 +540,7 @@ static pln_status new_graphs(pln_export *ex, const pln_node *n,
 
 /* --------------------------------------------------------------- attributes */
 
-/* The entry of that name; *index is its place. */
+/* The entry of that name; *index is its position. */
 static const pln_attr *entry_of(const pln_export *ex, pln_attrs attrs,
                                 pln_slice name, uint32_t *index) {
   uint32_t n = pln_attrs_count(ex->engine, attrs);
@@ -551,7 +553,7 @@ static const pln_attr *entry_of(const pln_export *ex, pln_attrs attrs,
   return NULL;
 }
 
-/* Whether `attrs` has this very entry. */
+/* *out is true if `attrs` contains an equal entry. */
 static pln_status has_entry(pln_export *ex, pln_attrs attrs, const pln_attr *a,
                             bool *out) {
   pln_attrs with;
@@ -560,7 +562,8 @@ static pln_status has_entry(pln_export *ex, pln_attrs attrs, const pln_attr *a,
   return PLN_OK;
 }
 
-/* One attribute of the slice: kept, written with its new value, or dropped. */
+/* Copies an attribute of the slice, rewrites it with its new value, or drops
+ * it. */
 static pln_status old_attribute(pln_export *ex, const node_plan *p,
                                 const pln_wire *w, const pln_field *f) {
   pln_message message = pln_wire_message(w, f);
@@ -594,8 +597,8 @@ static bool in_slice(const pln_export *ex, const node_plan *p,
   return false;
 }
 
-/* An attribute that only the core has says what the operator's version says,
- * or the node has no form at this version. */
+/* An attribute that only the core has must have the value that the operator's
+ * version implies; otherwise the node has no form. */
 static pln_status check_core_only(pln_export *ex, const node_plan *p,
                                   const pln_attr *a) {
   if (a->kind == PLN_ATTR_INT && a->v.i == 0 && !*p->row->implied)
@@ -606,8 +609,8 @@ static pln_status check_core_only(pln_export *ex, const node_plan *p,
                         (long long)opset_of(ex, pln_text(p->row->domain)));
 }
 
-/* Attributes that the slice does not have, but those that the version implies.
- */
+/* Writes attributes that the slice lacks, except those that the version
+ * implies. */
 static pln_status new_attributes(pln_export *ex, const node_plan *p) {
   pln_attrs implied = 0;
   uint32_t n = pln_attrs_count(ex->engine, p->now);
@@ -648,8 +651,8 @@ static pln_status put_attributes(pln_export *ex, const node_plan *p) {
 
 /* ------------------------------------------------------------- whole nodes */
 
-/* Fields of the slice in front of its attributes, or behind; but its name when
- * that is another's. */
+/* Copies the fields of the slice before, or after, its attributes; without its
+ * name if another node has that. */
 static pln_status other_fields(pln_export *ex, const node_plan *p,
                                bool behind) {
   pln_wire w = pln_wire_open(p->slice);
@@ -664,7 +667,7 @@ static pln_status other_fields(pln_export *ex, const node_plan *p,
   return PLN_OK;
 }
 
-/* Puts domain, type and overload: "domain::Type:overload". */
+/* Writes domain, type and overload from "domain::Type:overload". */
 static pln_status put_qualified(pln_export *ex, pln_slice text) {
   size_t at = text.size, colon = text.size;
   for (size_t i = text.size; i-- > 1 && at == text.size;)
@@ -704,7 +707,7 @@ static pln_status write_node_op_type(pln_export *ex, const node_plan *p) {
              : PLN_OK;
 }
 
-/* The value of a Constant that no file has as a node. */
+/* Writes the value of a Constant node that is in no file. */
 static pln_status write_constant_attr(pln_export *ex, const pln_tensor *t) {
   pln_attr value = {.kind = PLN_ATTR_TENSOR,
                     .v.tensor = (pln_tensor *)(uintptr_t)t};
@@ -752,8 +755,8 @@ static pln_status put_later(pln_export *ex, const node_plan *p,
   return PLN_OK;
 }
 
-/* When nothing inside differed from the file, the node's bytes are its old
- * ones, however they were encoded. */
+/* If nothing inside differs from the file, the node is replaced by its old
+ * bytes, whatever their encoding was. */
 pln_status pln_export_end_node(pln_export *ex, const pln_task *task) {
   const pln_node_start *start = &ex->starts[task->at];
   PLN_TRY(pln_rope_end(ex->rope, ex->nests[--ex->n_nests]));
@@ -777,7 +780,7 @@ static pln_status put_now(pln_export *ex, const node_plan *p) {
   return pln_rope_end(ex->rope, nest);
 }
 
-/* Nothing about the node is other than in its slice, nested graphs aside. */
+/* *out is true if the node, apart from nested graphs, equals its slice. */
 static pln_status is_unchanged(pln_export *ex, const node_plan *p, bool *out) {
   const pln_onnx_node *s = &p->scanned;
   bool moves, tensors;
@@ -796,9 +799,9 @@ static pln_status is_unchanged(pln_export *ex, const node_plan *p, bool *out) {
   return PLN_OK;
 }
 
-/* A node that follows all before it as in the file has a name of its own as
- * there. One that was in another graph, or is the second of a slice, may
- * have that of another node. */
+/* A node that follows all earlier ones as in the file has a unique name. One
+ * from another graph, or the second one of a slice, may conflict with another
+ * node's name. */
 static pln_status settle_name(pln_export *ex, node_plan *p) {
   const pln_export_frame *f = &ex->frames[ex->n_frames - 1];
   if (!p->slice.data || p->scanned.name.size == 0 ||
@@ -807,8 +810,8 @@ static pln_status settle_name(pln_export *ex, node_plan *p) {
   return pln_export_node_name(ex, p->ref, p->scanned.name, &p->name);
 }
 
-/* Counts the node in its graph, and a change when it is one or stands at
- * another place than in the file. */
+/* Counts the node in its graph, and a change if the node changed or its order
+ * differs from the file's. */
 static void note_node(pln_export *ex, const node_plan *p, bool unchanged) {
   pln_export_frame *f = &ex->frames[ex->n_frames - 1];
   uint64_t offset = p->slice.data ? pln_message_offset(p->slice) : 0;
@@ -819,22 +822,21 @@ static void note_node(pln_export *ex, const node_plan *p, bool unchanged) {
   ex->changes += !unchanged || !in_order;
 }
 
-/* A name that only says "not computed" stays when nothing names the result. */
+/* Keeps an output named "" if nothing names the result. */
 static void keep_blank_result(pln_export *ex, const node_plan *p) {
   if (p->slice.data && ex->n_results == 0 && p->scanned.n_outputs == 1 &&
       ex->cap_results)
     ex->results[ex->n_results++] = (pln_slice){"", 0};
 }
 
-/* Results behind the last one that anything uses. An older version may have
- * had more. */
+/* Drops trailing unused results. An older version may have had more of them. */
 static void trim_results(pln_export *ex, const node_plan *p) {
   if (!p->slice.data || p->restated)
     while (ex->n_results && ex->results[ex->n_results - 1].size == 0)
       ex->n_results--;
 }
 
-/* Nodes that stand in the function's own slice use what it imports. */
+/* A node inside the function's own message uses the domains that it imports. */
 static pln_status note_domain(pln_export *ex, const node_plan *p) {
   const pln_message *own = &ex->frames[0].source;
   const pln_node *n = p->node;
@@ -858,7 +860,7 @@ static pln_status note_domain(pln_export *ex, const node_plan *p) {
              : PLN_OK;
 }
 
-/* What a call leaves out at its end has no name, but where its file had one. */
+/* Drops trailing omitted inputs, except those that the file has. */
 static void trim_inputs(pln_export *ex, const node_plan *p) {
   if (p->node->kind == PLN_CALL && !p->node->data)
     while (ex->n_inputs > p->scanned.n_inputs &&
@@ -897,8 +899,8 @@ static pln_status put_plain(pln_export *ex, const char *type,
   return pln_rope_close(ex->rope, at);
 }
 
-/* Before opset 14 no Identity takes a sequence: an element is added and taken
- * away again. */
+/* Copies a sequence before opset 14, where Identity takes only tensors: inserts
+ * an element and erases it. */
 static pln_status copy_sequence(pln_export *ex, pln_ref node, pln_dtype dtype,
                                 pln_slice from, pln_slice to) {
   pln_slice more, names[2] = {from};

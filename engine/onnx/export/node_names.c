@@ -1,15 +1,15 @@
-/* node_names.c: the names of nodes, which come with their slices.
+/* node_names.c: keeps the names of nodes unique.
  *
- * Called for a node that may have the name of another one: it was in a graph
- * that is dissolved, or was copied. What always holds: names that nodes have
- * where the file has them win; a function's names are listed once, and only
- * when such a node is met. */
+ * Called for a node whose name may be another's: it comes from a dissolved
+ * graph or was copied. Invariants: nodes that are in their place of the file
+ * keep their names; the names of a function are listed once, and only when such
+ * a node exists. */
 
 #include <stdio.h>
 
 #include "onnx/export/export.h"
 
-/* Whether the node stands in the graph in which the file has it. */
+/* Returns true if the node is in the same graph as in the file. */
 static bool is_in_place(const pln_graph *g, pln_scope node_scope,
                         const pln_origin *o) {
   uint32_t row = pln_origins_source(g->origins, g->scopes[node_scope].origin);

@@ -1,7 +1,7 @@
-/* tensor.c: tensors of the exported model: inline, or in OUT.data.
+/* tensor.c: writes tensors, inline or to OUT.data.
  *
- * What always holds: no byte of a tensor is read here; the ropes hold slices of
- * files and pointers that are read when they are streamed. */
+ * Invariant: no tensor is read here. Ropes hold slices of files and pointers,
+ * which are read when they are streamed. */
 
 #include <stdio.h>
 #include <sys/stat.h>
@@ -16,7 +16,7 @@ static bool is_external(const pln_tensor *t) {
   return t->where.location != 0;
 }
 
-/* The same folder, whatever its name. */
+/* Returns true if both names mean the same directory. */
 static bool same_folder(const char *a, const char *b) {
   struct stat x, y;
   return !strcmp(a, b) || (stat(a, &x) == 0 && stat(b, &y) == 0 &&
@@ -64,8 +64,8 @@ static pln_status external_slice(pln_export *ex, const pln_tensor *t,
   return PLN_OK;
 }
 
-/* Data that stays where it is must be there: a model is not written that could
- * not be run. */
+/* External data that stays must exist: a model that could not be run is not
+ * written. */
 pln_status pln_export_must_rewrite_data(pln_export *ex, const pln_tensor *t,
                                         bool *out) {
   *out = false;
@@ -138,7 +138,7 @@ static pln_status write_external_number(pln_rope *rope, const char *key,
   return put_entry(rope, key, text);
 }
 
-/* Adds the data to OUT.data and says where it is. */
+/* Appends the data to OUT.data and writes its location. */
 static pln_status put_external(pln_export *ex, const pln_tensor *t) {
   pln_segment segment;
   pln_rope *data = &ex->data->rope;
@@ -154,7 +154,7 @@ static pln_status put_external(pln_export *ex, const pln_tensor *t) {
   return pln_rope_int(ex->rope, TENSOR_DATA_LOCATION, EXTERNAL);
 }
 
-/* A reference to where the data already lies. */
+/* Writes a reference to the data at its present location. */
 static pln_status put_reference(pln_export *ex, const pln_tensor *t) {
   pln_slice location = pln_symbol_text(ex->engine, t->where.location);
   PLN_TRY(put_entry(ex->rope, "location", location.data));
@@ -192,7 +192,8 @@ static pln_status put_data(pln_export *ex, const pln_tensor *t) {
   return pln_encode_elements(ex->rope, t, segment);
 }
 
-/* Fields that hold data or say what it is; the rest is kept from the source. */
+/* Fields that hold data or describe it; all others are copied from the
+ * source. */
 static bool is_data_field(uint32_t tag) {
   switch (tag >> 3) {
   case 1: /* dims */

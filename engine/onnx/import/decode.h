@@ -1,5 +1,5 @@
-/* decode.h: messages of ONNX as things of the IR: types, tensors, attributes.
- * Used by import; export decodes what it compares or moves. */
+/* decode.h: decodes ONNX messages: types, tensors, attributes. Used by import,
+ * and by export for what it compares or moves. */
 
 #ifndef PLN_ONNX_IMPORT_DECODE_H
 #define PLN_ONNX_IMPORT_DECODE_H
@@ -7,43 +7,44 @@
 #include "ir/graph/graph.h"
 #include "onnx/wire/wire.h"
 
-/* What decoding needs beside the message. */
+/* The context of decoding. */
 typedef struct pln_decoder {
   pln_engine *engine;
-  pln_symbol directory; /* where external data may lie; 0: nowhere */
+  pln_symbol directory; /* directory of external data; 0: not allowed */
 } pln_decoder;
 
-/* The string field `tag` of a message (the last one), empty when missing. */
+/* The string field `tag` of a message (the last one); empty if missing. */
 pln_status pln_decode_string(const pln_decoder *d, pln_message message,
                              const char *what, uint32_t tag,
                              pln_slice *out) PLN_CHECKED;
 
-/* opset_import, the fields `tag` of a message: domain ("ai.onnx" for "") to
- * version. A domain that is there twice has its last version. */
+/* Decodes opset_import, the fields `tag` of a message: a dictionary from
+ * domains ("ai.onnx" for "") to versions. Of a repeated domain the last one
+ * counts. */
 pln_status pln_decode_opsets(const pln_decoder *d, pln_message message,
                              uint32_t tag, pln_attrs *out) PLN_CHECKED;
 
-/* TypeProto. Denotations are not part of a type. */
+/* Decodes a TypeProto. Denotations are not part of a type. */
 pln_status pln_decode_type(const pln_decoder *d, pln_message message,
                            pln_type *out) PLN_CHECKED;
-/* ValueInfoProto; 0 when it has no type. */
+/* Decodes a ValueInfoProto; *out is 0 if it has no type. */
 pln_status pln_decode_value_info(const pln_decoder *d, pln_message message,
                                  pln_slice *name, pln_type *out) PLN_CHECKED;
 
-/* TensorProto. *out is NULL when it is well-formed but of a kind that no
- * tensor of ours represents (a dtype of the future). */
+/* Decodes a TensorProto. *out is NULL for a well-formed one with an unknown
+ * dtype. */
 pln_status pln_decode_tensor(const pln_decoder *d, pln_message message,
                              pln_slice *name, pln_tensor **out) PLN_CHECKED;
-/* SparseTensorProto: its name and the type of the tensor it stands for. */
+/* Reads a SparseTensorProto: its name and the type of the dense tensor. */
 pln_status pln_decode_sparse(const pln_decoder *d, pln_message message,
                              pln_slice *name, pln_type *out) PLN_CHECKED;
 
-/* AttributeProto.type, read from what is there when it is missing. */
+/* AttributeProto.type; guessed from the fields present if it is missing. */
 pln_status pln_decode_attr_kind(const pln_decoder *d, pln_message message,
                                 pln_slice *name, uint32_t *kind) PLN_CHECKED;
-/* AttributeProto as an attribute. Lists live in `arena`; a tensor made here is
- * added to `tensors` (retained, released by the caller). GRAPH and GRAPHS count
- * *graph up for the operands they stand for. */
+/* Decodes an AttributeProto. Lists live in `arena`. A tensor made here is
+ * appended to `tensors`, retained; the caller releases it. GRAPH and GRAPHS add
+ * to *graph the number of operands that they stand for. */
 typedef struct pln_attr_scratch {
   pln_arena arena;
   pln_tensor **tensors;

@@ -1,11 +1,12 @@
-/* decode_attr.c: AttributeProto as an attribute.
+/* decode_attr.c: decodes AttributeProto.
  *
- * Names and kinds stay those of ONNX. What no attribute of ours can hold
- * (sparse tensors, kinds of the future) is kept as the message's bytes. */
+ * Names and kinds stay those of ONNX. What no attribute can hold (sparse
+ * tensors, unknown kinds) is kept as the bytes of the message. */
 
 #include "onnx/import/decode.h"
 
-/* Which value fields are present, when `type` is not (IR version 1). */
+/* Finds the kind from the value fields present when `type` is missing (IR
+ * version 1). */
 static uint32_t guess_kind(pln_message message) {
   static const struct {
     uint32_t tag, kind;
@@ -94,7 +95,8 @@ static uint32_t list_tag(uint32_t kind) {
   }
 }
 
-/* An upper bound of the elements of a list: fields and bytes of packed runs. */
+/* An upper bound on the number of elements of a list: its fields, and the bytes
+ * of packed runs. */
 static size_t list_size_bound(const attr_fields *a, uint32_t tag) {
   uint32_t packed = PLN_TAG(tag >> 3, PLN_BYTES);
   pln_wire w = pln_wire_open(a->whole);
@@ -180,7 +182,7 @@ static pln_status decode_string_list(const pln_decoder *d, const attr_fields *a,
   return PLN_OK;
 }
 
-/* The tensor is owned by the scratch. *out is NULL for dtypes of the future. */
+/* The scratch owns the tensor. *out is NULL for unknown dtypes. */
 static pln_status decode_attr_tensor(const pln_decoder *d, pln_message message,
                                      pln_attr_scratch *scratch,
                                      pln_tensor **out) {
@@ -256,7 +258,7 @@ static pln_status read_graphs(const pln_decoder *d, const attr_fields *a,
   return PLN_OK;
 }
 
-/* A list of one as the one. */
+/* Unwraps a list of one element. */
 static pln_status only(const pln_decoder *d, const attr_fields *a,
                        pln_attr_kind kind, pln_attr *out) {
   if (out->kind == PLN_ATTR_BYTES)

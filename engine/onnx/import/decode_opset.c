@@ -1,4 +1,5 @@
-/* decode_opset.c: opset_import of models and functions: domain to version. */
+/* decode_opset.c: decodes opset_import of models and functions: a dictionary
+ * from domains to versions. */
 
 #include "onnx/import/decode.h"
 

@@ -1,9 +1,8 @@
-/* decode_tensor.c: TensorProto as a tensor.
+/* decode_tensor.c: decodes TensorProto.
  *
- * raw_data and packed floats become views into the file, external data is only
- * named; the varint-coded kinds are decoded into a new tensor. What always
- * holds: a tensor that comes out has exactly the elements that its dims ask
- * for. */
+ * raw_data and packed floats become views of the file; external data is only
+ * named; varint-coded dtypes are decoded into a new tensor. Invariant: a
+ * decoded tensor has exactly as many elements as its dims say. */
 
 #include "onnx/import/decode.h"
 
@@ -29,7 +28,9 @@ static pln_status scan(const pln_decoder *d, pln_message message,
   while (pln_wire_next(&w, &f)) {
     switch (f.tag) {
     case TENSOR_DIMS: t->n_dims++; break;
-    case TENSOR_DIMS_PACKED: t->n_dims += f.bytes.size; break; /* at most */
+    case TENSOR_DIMS_PACKED:
+      t->n_dims += f.bytes.size;
+      break; /* an upper bound */
     case TENSOR_DATA_TYPE: t->dtype = f.value; break;
     case TENSOR_SEGMENT: t->segment = true; break;
     case TENSOR_STRING_DATA: t->n_strings++; break;
@@ -53,11 +54,12 @@ static pln_status fail_tensor_decode(const pln_decoder *d,
                         t->name.data, what);
 }
 
-/* Values of a repeated number, one by one, packed or not. */
+/* Iterates over the values of a repeated number field, packed or not. */
 typedef struct numbers {
   pln_wire wire;
   uint32_t number;
-  uint32_t unpacked; /* wire type: VARINT, FIXED32 or FIXED64 */
+  uint32_t
+      unpacked; /* wire type of single values: VARINT, FIXED32 or FIXED64 */
   const uint8_t *at, *end;
   bool bad;
 } numbers;
@@ -132,7 +134,7 @@ static bool digits(pln_slice text, uint64_t *out) {
   return true;
 }
 
-/* A first look at the path; opening the file checks it for good. */
+/* A quick check of the path; opening the file checks it again. */
 static bool leads_outside(pln_slice path) {
   if (path.size == 0 || path.data[0] == '/' || memchr(path.data, 0, path.size))
     return true;
@@ -217,11 +219,11 @@ static pln_status decode_string_tensor(const pln_decoder *d,
   return status;
 }
 
-/* Where elements of a dtype stand, and how wide one number is stored. */
+/* The field that holds the elements of a dtype, and the width of one number. */
 typedef struct typed_field {
   uint32_t number;
   uint32_t wire;
-  size_t width; /* bytes a number gives to the tensor */
+  size_t width; /* bytes that a number adds to the tensor */
 } typed_field;
 
 static typed_field field_of(pln_dtype dtype) {
@@ -242,7 +244,8 @@ static typed_field field_of(pln_dtype dtype) {
   }
 }
 
-/* One packed run of floats is the tensor's bytes already. */
+/* Returns true if the elements are one packed run of floats, whose bytes are
+ * those of the tensor. */
 static bool one_run(const tensor_fields *t, typed_field field, size_t bytes,
                     pln_slice *out) {
   pln_wire w = pln_wire_open(t->whole);
@@ -298,7 +301,7 @@ static pln_status read_typed(const pln_decoder *d, const tensor_fields *t,
   pln_slice run = {NULL, 0};
   if (one_run(t, field, bytes, &run))
     return view(d, t, rank, dims, run, out);
-  /* Look before allocating: dims may be a lie. */
+  /* check before allocating: dims may be wrong */
   if (bytes / field.width > t->whole.size)
     return fail_tensor_decode(
         d, t, "it has fewer elements than its dimensions ask for");
@@ -367,7 +370,7 @@ pln_status pln_decode_tensor(const pln_decoder *d, pln_message message,
   return read_fields(d, &t, out);
 }
 
-/* The dims of a SparseTensorProto are field 3, and its values' dtype counts. */
+/* In a SparseTensorProto dims are field 3; the dtype is that of its values. */
 pln_status pln_decode_sparse(const pln_decoder *d, pln_message message,
                              pln_slice *name, pln_type *out) {
   pln_message values;

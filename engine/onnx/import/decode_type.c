@@ -1,11 +1,11 @@
-/* decode_type.c: TypeProto and ValueInfoProto as types.
+/* decode_type.c: decodes TypeProto and ValueInfoProto.
  *
- * Types nest (sequences of optionals of ...): the wrappers are collected from
- * outside in, then put around the innermost type, so nothing recurses. */
+ * Types nest (sequences of optionals of ...). The wrappers are collected
+ * outside in and then applied to the innermost type, without recursion. */
 
 #include "onnx/import/decode.h"
 
-/* Protobuf's own limit of nesting. */
+/* Protobuf's own nesting limit. */
 enum { MOST_WRAPPERS = 100 };
 
 pln_status pln_decode_string(const pln_decoder *d, pln_message message,
@@ -23,8 +23,8 @@ static pln_dtype dtype_of(uint64_t value) {
   return value < PLN_N_DTYPES ? (pln_dtype)value : PLN_DTYPE_NONE;
 }
 
-/* A dimension is a number, a name, or not known. Numbers below zero are what
- * some exporters write for "not known". */
+/* A dim is a number, a symbol or unknown. Some exporters write negative numbers
+ * for unknown dims. */
 static pln_status read_dim(const pln_decoder *d, pln_message message,
                            pln_dim *out) {
   pln_wire w = pln_wire_open(message);
@@ -118,7 +118,7 @@ static pln_status read_opaque(const pln_decoder *d, pln_message message,
              : status;
 }
 
-/* The scalar tensor type that a map's key is. */
+/* The key type of a map as a scalar tensor type. */
 static pln_status read_key(const pln_decoder *d, pln_message message,
                            pln_type *out) {
   pln_wire w = pln_wire_open(message);
@@ -131,7 +131,7 @@ static pln_status read_key(const pln_decoder *d, pln_message message,
   return pln_type_tensor(d->engine, dtype, 0, NULL, out);
 }
 
-/* One step inwards: the kind of `message` (the last of its oneof), and the
+/* One step inwards: the kind of `message` (the last field of its oneof) and the
  * message inside. */
 typedef struct type_step {
   pln_type_kind kind; /* INCOMPLETE: the oneof is not set */
@@ -201,8 +201,8 @@ static pln_status unwrap(const pln_decoder *d, const type_step *step,
   return pln_wire_done(&w, d->engine, "TypeProto");
 }
 
-/* Elements of a sequence may differ in shape, and do so where the file declares
- * one shape (runtimes look at the dtype only): nothing must rely on it. */
+/* Elements of a sequence may differ in shape, even if the file declares one
+ * shape (runtimes check only the dtype), so the declared shape is dropped. */
 static pln_status forget_shape(const pln_decoder *d, pln_type *type) {
   if (pln_type_get_kind(d->engine, *type) != PLN_TYPE_TENSOR)
     return PLN_OK;

@@ -1,7 +1,8 @@
-/* default_input.c: the values that a model's inputs have when nothing is given.
+/* default_input.c: the default values of a model's inputs.
  *
- * From IR version 4 on an initializer with the name of an input is its default.
- * Import leaves it in the file; it is read here when a model is to be run. */
+ * From IR version 4 on, an initializer with the name of an input is its
+ * default. Import leaves it in the file; it is read here when a model is
+ * run. */
 
 #include "ir/graph/module.h"
 #include "onnx/import/decode.h"

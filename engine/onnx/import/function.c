@@ -1,10 +1,10 @@
-/* function.c: the attributes of a FunctionProto, as attributes of its
- * scope: "attributes", the names of those that a call gives, and
- * "attribute_defaults", values of those that a call may leave out.
+/* function.c: the attributes that a FunctionProto declares, stored as
+ * attributes of its scope: "attributes", the names without default, and
+ * "attribute_defaults", the values of the others.
  *
- * Called by graph.c when a function's body is done. The evaluator looks
- * here for what an attribute reference stands for; export writes them when no
- * file has the function. */
+ * Called by graph.c when a function's body is done. The evaluator resolves
+ * attribute references with them; export writes them for functions that come
+ * from no file. */
 
 #include "onnx/import/import.h"
 

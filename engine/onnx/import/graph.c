@@ -1,11 +1,11 @@
-/* graph.c: GraphProto and FunctionProto as scopes: parameters, then
+/* graph.c: imports GraphProto and FunctionProto as scopes: parameters, then
  * initializers, then nodes, in file order.
  *
- * Called by import.c for the main graph and each local function. Nested graphs
- * are worked off an explicit stack: a node that has some waits in its frame
- * while they are imported. What always holds: the frames' scopes are the
- * builder's open ones; rows of the name tables from a frame's mark on are its
- * own. */
+ * Called by import.c for the main graph and each local function. Nested
+ * graphs are handled with an explicit stack: a node that has some waits in
+ * its frame while they are imported. Invariants: the frames' scopes are the
+ * builder's open ones; the rows of the name tables from a frame's mark on
+ * belong to it. */
 
 #include "onnx/import/import.h"
 
@@ -71,8 +71,8 @@ static pln_status add_param(pln_import *in, pln_message message, pln_slice name,
   return pln_import_define(in, name, ref);
 }
 
-/* Before IR version 4 every initializer had to be an input too: such inputs
- * are constants. `constants` holds the initializers' names then. */
+/* Before IR version 4 every initializer had to be an input too: such inputs are
+ * constants. `constants` then holds the names of the initializers. */
 static pln_status add_inputs(pln_import *in, pln_message graph,
                              const pln_scoped_names *constants) {
   pln_wire w = pln_wire_open(graph);
@@ -129,7 +129,8 @@ static pln_status add_parameters(pln_import *in, pln_message graph) {
 
 /* ------------------------------------------------------------ initializers */
 
-/* What no tensor of ours can hold stays an opaque operator without operands. */
+/* An initializer that no tensor can hold becomes an opaque operator without
+ * operands. */
 static pln_status opaque_value(pln_import *in, const char *op_name,
                                pln_message message, pln_slice name,
                                pln_type type) {
@@ -155,7 +156,8 @@ static pln_status add_constant(pln_import *in, pln_message message,
   return pln_import_define(in, name, ref);
 }
 
-/* An initializer that is a parameter's default is left to export. */
+/* An initializer that is a parameter's default stays in the file, for
+ * export. */
 static pln_status add_initializer(pln_import *in, pln_message message) {
   pln_slice name;
   pln_tensor *tensor;
@@ -197,7 +199,7 @@ static pln_status add_initializers(pln_import *in, pln_message graph) {
 
 /* ------------------------------------------------------------------ frames */
 
-/* Types that the file declares for values of this graph. */
+/* Reads the types that the file declares for values of this graph. */
 static pln_status read_declared(pln_import *in, pln_message graph,
                                 bool is_function) {
   pln_wire w = pln_wire_open(graph);
@@ -249,7 +251,7 @@ static pln_status enter_imported_graph(pln_import *in, pln_message graph,
 
 /* ----------------------------------------------------------------- leaving */
 
-/* Names of the graph's inputs or outputs, and the nodes of the outputs. */
+/* Names of a graph's inputs or outputs, and the nodes of its outputs. */
 typedef struct function_signature {
   pln_slice *names;
   pln_ref *nodes;
@@ -276,7 +278,7 @@ static pln_status make_signature(pln_import *in, size_t room,
   return pln_nomem(in->engine);
 }
 
-/* Of inputs, names only. */
+/* Inputs have names only. */
 static pln_status read_names(pln_import *in, const pln_import_frame *f,
                              uint32_t tag, function_signature *s) {
   pln_wire w = pln_wire_open(f->graph);
@@ -341,7 +343,7 @@ static pln_status scope_attrs(pln_import *in, const pln_import_frame *f,
   return pln_attrs_make(in->engine, 3, entries, out);
 }
 
-/* The scope's origin also remembers the outputs' types, so that export can
+/* The scope's origin also records the types of the outputs, so that export can
  * tell which ones a pass changed. */
 static pln_status scope_origin(pln_import *in, const pln_import_frame *f,
                                const function_signature *outputs) {

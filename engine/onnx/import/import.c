@@ -1,9 +1,9 @@
-/* import.c: a ModelProto as a module: pln_onnx_load and pln_onnx_parse.
+/* import.c: imports a ModelProto as a module: pln_onnx_load and pln_onnx_parse.
  *
- * Local functions come first, callees before callers, then @main; all that the
- * IR does not hold stays in the file, which the module pins as its source. What
- * always holds: on failure nothing of the module is left, and a diagnostic
- * names the file, the node and the field. */
+ * Local functions come first, callees before callers, then @main. What the IR
+ * does not hold stays in the file, which the module retains as its source.
+ * Invariant: on failure nothing of the module is left, and a diagnostic names
+ * the file, the node and the field. */
 
 #include <stdio.h>
 
@@ -34,8 +34,8 @@ static size_t describe_imported_place(void *ud, char *text, size_t size) {
 
 /* --------------------------------------------------------------- functions */
 
-/* Marks what nothing uses as an extra root, so that it is exported again. A
- * projection that nobody uses does not count as a use. */
+/* Marks unused nodes as extra roots, so that they are exported again. An unused
+ * projection does not count as a use. */
 static pln_status keep_unused(pln_import *in) {
   const pln_graph *g = pln_builder_graph(in->builder);
   uint32_t n = pln_graph_size(g);
@@ -75,7 +75,7 @@ static pln_status build_function(pln_import *in, pln_message message,
   return PLN_OK;
 }
 
-/* Operators map differently under another opset. */
+/* Operators map differently at another opset. */
 static pln_status forget_mappings(pln_import *in) {
   pln_idmap_free(in->mapped);
   in->mapped = NULL;
@@ -142,15 +142,15 @@ static pln_status list_functions(pln_import *in) {
   return PLN_OK;
 }
 
-/* Where a walk over functions that call functions stands. */
+/* State of the depth-first search over calls between functions. */
 typedef struct callee_order {
-  uint8_t *seen;   /* a function: on the walk, or done */
-  uint32_t *stack; /* the functions whose callees come first */
-  pln_wire *at;    /* beside it: what is left of their nodes */
+  uint8_t *seen;   /* by function: on the path, or done */
+  uint32_t *stack; /* the path: functions whose callees come first */
+  pln_wire *at;    /* parallel to it: the rest of their nodes */
   uint32_t depth;
 } callee_order;
 
-/* The function that a node calls; PLN_NONE when it calls none. */
+/* The function that a node calls, or PLN_NONE. */
 static pln_status callee_of(pln_import *in, pln_message message,
                             uint32_t *out) {
   pln_onnx_node node;
@@ -178,7 +178,7 @@ static pln_status push_opsets(pln_import *in, pln_symbol function) {
   return PLN_OK;
 }
 
-/* Remembers the function's opsets where the model has others. */
+/* Records a function's opsets if they differ from the model's. */
 static pln_status note_opsets(pln_import *in, pln_symbol function) {
   for (uint32_t i = 0; i < pln_attrs_count(in->engine, in->opsets); i++) {
     const pln_attr *a = pln_attrs_at(in->engine, in->opsets, i);
@@ -197,8 +197,8 @@ static pln_status import_function(pln_import *in, uint32_t f) {
   return add_function(in, message, true, in->functions[f].name);
 }
 
-/* Callees before callers: a call then knows the type and the effect of what it
- * calls. Calls in nested graphs, and cycles, know nothing. */
+/* Orders callees before callers, so that a call knows the type and the effect
+ * of its function. Calls in nested graphs and in cycles do not. */
 static pln_status walk_calls(pln_import *in, callee_order *w) {
   while (w->depth) {
     pln_wire *at = &w->at[w->depth - 1];
@@ -348,7 +348,8 @@ static pln_status import_file(pln_engine *engine, pln_file *file,
   return status;
 }
 
-/* The same; of bytes that are something else it is told what. */
+/* The same; if the bytes are no model, the diagnostic says what they look
+ * like. */
 static pln_status import_model(pln_engine *engine, pln_file *file,
                                pln_symbol directory, pln_module **out) {
   size_t mark = pln_diag_count(engine);

@@ -1,6 +1,5 @@
-/* import.h: the state of one import, shared by its files: import.c (model and
- * functions), graph.c (graphs and their nesting), node.c (nodes).
- */
+/* import.h: the state of one import, shared by import.c (model and functions),
+ * graph.c (graphs and nesting) and node.c (nodes). */
 
 #ifndef PLN_ONNX_IMPORT_IMPORT_H
 #define PLN_ONNX_IMPORT_IMPORT_H
@@ -11,7 +10,7 @@
 #include "onnx/op_map.h"
 #include "onnx/scoped_names.h"
 
-/* What a pair of domain and type becomes. */
+/* What an operator, a pair of domain and type, is imported as. */
 typedef enum pln_form {
   PLN_FORM_CALL,
   PLN_FORM_IF,
@@ -24,26 +23,26 @@ typedef struct pln_mapping {
   pln_op op;
   pln_attrs implied;
   pln_symbol function;
-  uint32_t n_outputs; /* of the function */
+  uint32_t n_outputs; /* of a local function */
 } pln_mapping;
 
-/* A graph nested in the node that waits for it. */
+/* A graph nested in a node; the node is built after it. */
 typedef struct pln_nested {
   pln_message graph;
   pln_scope scope;
 } pln_nested;
 
-/* A graph being imported; the nodes before `nodes.at` are done. */
+/* A graph being imported. The nodes before `nodes.at` are done. */
 typedef struct pln_import_frame {
   pln_message graph;
   bool is_function; /* a FunctionProto, not a GraphProto */
   pln_scope scope;
-  uint32_t values, declared; /* rows of the tables when it began */
+  uint32_t values, declared; /* rows of the tables when the graph began */
   pln_wire nodes;
-  bool waiting; /* for the graphs of this node: */
+  bool waiting; /* its current node waits for these graphs: */
   pln_message node;
   pln_attrs attrs;
-  uint32_t nested, n_nested, n_done; /* rows of in->nested */
+  uint32_t nested, n_nested, n_done; /* range in in->nested */
 } pln_import_frame;
 
 typedef struct pln_onnx_function {
@@ -61,8 +60,8 @@ typedef struct pln_import {
   pln_module *module;
   pln_builder *builder;
   pln_attrs model_opsets; /* domain -> version */
-  pln_attrs opsets;       /* of the function at hand */
-  /* Functions with opsets that are not the model's. */
+  pln_attrs opsets;       /* of the current function */
+  /* Functions whose opsets differ from the model's. */
   pln_attr *function_opsets;
   uint32_t n_function_opsets, cap_function_opsets;
   pln_scoped_names values;   /* name -> node */
@@ -77,33 +76,32 @@ typedef struct pln_import {
   uint32_t n_frames, cap_frames;
   pln_nested *nested;
   uint32_t n_nested, cap_nested;
-  pln_node_lists lists; /* of the node scanned last */
-  pln_ref *args;        /* room for a node's operands */
+  pln_node_lists lists; /* lists of the node scanned last */
+  pln_ref *args;        /* scratch for a node's operands */
   uint32_t cap_args;
-  pln_onnx_node at; /* the place that diagnostics tell; no type: none */
+  pln_onnx_node at; /* the node that diagnostics name; no type: none */
 } pln_import;
 
-/* import_graph.c. Imports a graph or function body into the builder's open
- * scope, and all that is nested in it. */
+/* graph.c. Imports a graph or function body, and all graphs nested in it, into
+ * the builder's open scope. */
 pln_status pln_import_graph(pln_import *in, pln_message graph, bool is_function,
                             pln_scope *scope) PLN_CHECKED;
-/* The name stands for the node from here on; an error when it is taken in this
- * graph. */
+/* Defines a name as the node. An error if the graph already defines it. */
 pln_status pln_import_define(pln_import *in, pln_slice name,
                              pln_ref node) PLN_CHECKED;
-/* Sets the origin of the nodes to come. */
+/* Sets the origin of the nodes built next. */
 pln_status pln_import_origin(pln_import *in, pln_message message,
                              pln_symbol name, pln_op op,
                              pln_attrs attrs) PLN_CHECKED;
 
-/* import_function.c. Adds to the attributes of a function's scope what its
- * FunctionProto says of its attributes. */
+/* function.c. Adds the attributes declared by a FunctionProto to those of the
+ * function's scope. */
 pln_status pln_import_function_attrs(pln_import *in, pln_message function,
                                      pln_attrs *attrs) PLN_CHECKED;
 
-/* import_node.c. */
+/* node.c. Imports a node. */
 pln_status pln_import_node(pln_import *in, pln_message message) PLN_CHECKED;
-/* When its nested graphs are done. */
+/* Builds a node whose nested graphs are done. */
 pln_status pln_import_finish(pln_import *in, pln_import_frame *f) PLN_CHECKED;
 
 #endif

@@ -1,17 +1,18 @@
-/* node.c: one NodeProto as one call, with projections for its results.
+/* node.c: imports a NodeProto as a call, with projections for its results.
  *
- * Called by graph.c for each node in file order. What always holds: a
- * node with k > 1 outputs is a tuple call with k results, and each named output
- * a TupleGetItem right behind it; one output is the call itself. */
+ * Called by graph.c for each node in file order. Invariant: a node with k > 1
+ * outputs is a tuple call with k results, followed by a TupleGetItem for each
+ * named output; a node with one output is the call itself. */
 
 #include "onnx/import/import.h"
 
-/* Declared types are met into the tuple's type up to so many results. */
+/* Declared types are merged into the tuple's type for at most this many
+ * results. */
 enum { FEW_RESULTS = 64 };
 
 /* ----------------------------------------------------------------- mapping */
 
-/* A function's own opsets go first; what nobody tells is version 1. */
+/* A function's own opsets take precedence. The default version is 1. */
 static int64_t opset_of(const pln_import *in, pln_slice domain) {
   int64_t version = pln_onnx_opset(in->engine, in->model_opsets, domain, 1);
   return pln_onnx_opset(in->engine, in->opsets, domain, version);
@@ -68,7 +69,7 @@ static pln_status make_mapping(pln_import *in, const pln_onnx_node *node,
   return map_operator(in, node, out);
 }
 
-/* Overloads are rare: their key is the full name. */
+/* Overloads are rare; their key is the full name. */
 static pln_status mapping_key(pln_import *in, const pln_onnx_node *node,
                               uint64_t *out) {
   pln_symbol type, domain = 0;
@@ -132,7 +133,7 @@ static pln_status decode_all(pln_import *in, const pln_onnx_node *node,
   return pln_attrs_make(in->engine, n, entries, out);
 }
 
-/* GRAPH attributes are numbered in file order behind the inputs. */
+/* GRAPH attributes are numbered in file order after the inputs. */
 static pln_status read_attrs(pln_import *in, const pln_onnx_node *node,
                              pln_attrs implied, uint32_t *n_graphs,
                              pln_attrs *out) {
@@ -163,7 +164,7 @@ static pln_status no_producer(pln_import *in, pln_slice name) {
                         (int)(name.size < 200 ? name.size : 200), name.data);
 }
 
-/* The inputs into in->args from `at` on; "" is Absent. */
+/* Writes the inputs to in->args from `at` on; "" is Absent. */
 static pln_status find_inputs(pln_import *in, const pln_onnx_node *node,
                               uint32_t at, uint32_t extra) {
   PLN_TRY(pln_mem_grow(in->engine, (void **)&in->args, &in->cap_args,
@@ -227,8 +228,8 @@ static pln_status define_results(pln_import *in, const pln_onnx_node *node,
 
 /* -------------------------------------------------------------------- calls */
 
-/* An empty tuple for a node without outputs would be a result of its own; such
- * a node is a plain call that nothing refers to. */
+/* A node without outputs is a plain call without projections; an empty tuple
+ * would count as a result. */
 static uint32_t results_of(const pln_mapping *m, const pln_onnx_node *node) {
   if (m->form == PLN_FORM_FUNCTION && m->n_outputs != 1)
     return node->n_outputs;
@@ -248,7 +249,7 @@ static pln_status build_operator(pln_import *in, const pln_mapping *m,
   return define_results(in, node, results_of(m, node), call);
 }
 
-/* Inputs that the node leaves out behind its last one are Absent. */
+/* Omitted trailing inputs are Absent. */
 static pln_status pad_inputs(pln_import *in, pln_ref callee, uint32_t *n) {
   pln_type type = pln_node_type(pln_builder_graph(in->builder), callee);
   uint32_t wanted = pln_type_n_parts(in->engine, type);
@@ -261,7 +262,7 @@ static pln_status pad_inputs(pln_import *in, pln_ref callee, uint32_t *n) {
   return PLN_OK;
 }
 
-/* A call of a local function; its graphs follow as for an operator. */
+/* Builds a call of a local function; graphs follow as for an operator. */
 static pln_status build_application(pln_import *in, const pln_mapping *m,
                                     const pln_onnx_node *node, pln_attrs attrs,
                                     uint32_t n_graphs, const pln_ref *graphs) {
@@ -311,8 +312,8 @@ static pln_status push_nested(pln_import *in, pln_message attribute,
   return PLN_OK;
 }
 
-/* Whether an If has what the kind If needs; else it is an opaque call. Its
- * branches are then in->nested in the order then, else. */
+/* Returns true if an If can become the kind If; otherwise it is an opaque call.
+ * On true its branches are in in->nested, then before else. */
 static bool is_plain_if(const pln_import *in, const pln_onnx_node *node,
                         pln_attrs attrs, uint32_t n_graphs) {
   const pln_attr *t = pln_attrs_find(in->engine, attrs, "then_branch");

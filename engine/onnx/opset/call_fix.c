@@ -1,8 +1,8 @@
-/* call_fix.c: what single operators need to be said at an opset, beyond the
- * tables of forms.def: values that depend on extents, ranks and uses.
+/* call_fix.c: operator-specific conversions beyond the tables of forms.def:
+ * values that depend on extents, ranks and uses.
  *
- * Called by call_form.c before the tables. What always holds: what a function
- * does not change stays for the tables to accept or to refuse. */
+ * Called by call_form.c before the tables. Invariant: what a function here does
+ * not change is left for the tables to accept or refuse. */
 
 #include "onnx/opset/call_form.h"
 #include "op/infer/infer.h"
@@ -13,8 +13,7 @@ static pln_type argument_type(const pln_opset_call *f, uint32_t i) {
              : 0;
 }
 
-/* Up to `most` integers that an argument is known to hold; PLN_NONE when nobody
- * knows them. */
+/* Reads up to `most` known integers of an argument; PLN_NONE if unknown. */
 static uint32_t read_argument(const pln_opset_call *f, uint32_t i,
                               uint32_t most, int64_t *out) {
   uint32_t n;
@@ -38,8 +37,8 @@ static pln_status set_ints(pln_opset_call *f, uint32_t i, uint32_t n,
 
 /* ------------------------------------------------------------------- split */
 
-/* The extents of parts that num_outputs asks for: all but the last are equal.
- */
+/* Computes the extents of the parts from num_outputs: all but the last are
+ * equal. */
 static pln_status spell_parts(pln_opset_call *f, uint32_t parts) {
   pln_type type = argument_type(f, 0);
   int64_t axis = pln_opset_call_int(f, "axis", 0), sizes[PLN_MAX_RANK];
@@ -61,7 +60,7 @@ static pln_status spell_parts(pln_opset_call *f, uint32_t parts) {
   return pln_opset_call_with_attr(f, "split", split);
 }
 
-/* Since opset 18 one of both must be said. */
+/* Since opset 18 one of split and num_outputs is required. */
 static pln_status fix_split(pln_opset_call *f) {
   uint32_t parts = f->n_results ? f->n_results : 1;
   bool sized = pln_attrs_find(f->engine, f->attrs, "split") ||
@@ -78,8 +77,8 @@ static pln_status fix_split(pln_opset_call *f) {
 
 /* -------------------------------------------------------------- reductions */
 
-/* A reduction over axes that are listed does not ask what an empty list means;
- * an empty one that means all is left out. */
+/* A reduction over listed axes does not depend on the meaning of an empty list;
+ * an empty list that means all axes is removed. */
 static pln_status fix_reduction(pln_opset_call *f) {
   const pln_attr *axes = pln_attrs_find(f->engine, f->attrs, "axes");
   const pln_tensor *t = pln_opset_call_constant(f, 1);
@@ -98,8 +97,8 @@ static pln_status fix_reduction(pln_opset_call *f) {
 
 /* ----------------------------------------------------------------- shapes */
 
-/* `b` is provably 0 wherever `a` is: it is a multiple of it, or a part of it by
- * a number. */
+/* *out is true if `b` is provably 0 whenever `a` is: a multiple of `a`, or `a`
+ * divided by a number. */
 static pln_status is_zero_with(const pln_opset_call *f, pln_dim a, pln_dim b,
                                bool *out) {
   pln_dim times, back;
@@ -116,8 +115,8 @@ static pln_status is_zero_with(const pln_opset_call *f, pln_dim a, pln_dim b,
   return PLN_OK;
 }
 
-/* Before opset 14 a 0 keeps an extent. That is the same where no extent is 0,
- * and where one is 0 only when the one that would be kept is. */
+/* Before opset 14 a 0 always copies an extent. That is the same if no extent is
+ * 0, or if a target 0 implies that the copied extent is 0. */
 static pln_status fix_reshape(pln_opset_call *f) {
   pln_dim dims[PLN_MAX_RANK];
   pln_type type = argument_type(f, 0);
@@ -166,7 +165,7 @@ static pln_status fix_pad(pln_opset_call *f) {
 
 /* ------------------------------------------------------------------ resize */
 
-/* All scales are constant, and at least (at most) 1. */
+/* Returns true if all scales are constant and at least (or at most) 1. */
 static bool scales_are(const pln_opset_call *f, uint32_t i, bool at_least) {
   const pln_tensor *t = pln_opset_call_constant(f, i);
   const void *data;
@@ -201,8 +200,8 @@ static bool nearest_is(const pln_opset_call *f, const char *mode) {
          pln_slice_is(a.v.s, mode);
 }
 
-/* Opset 10 rounds up when it shrinks, else down, and newer ones as they are
- * told. */
+/* Opset 10 rounds up when it shrinks and down otherwise; newer ones have an
+ * attribute. */
 static pln_status move_scales_on(pln_opset_call *f) {
   pln_ref x = f->args[0], scales = f->args[1];
   if (!is_nearest(f))
@@ -243,7 +242,7 @@ static pln_status fix_resize(pln_opset_call *f) {
 
 /* ------------------------------------------------------------------ others */
 
-/* What the mask says in inference does not matter to whom it is not given. */
+/* The value of the mask in inference does not matter if the mask is unused. */
 static pln_status fix_dropout(pln_opset_call *f) {
   if (f->n_used > 1)
     return PLN_OK;
@@ -254,7 +253,7 @@ static pln_status fix_dropout(pln_opset_call *f) {
   return !implied && mask ? pln_opset_call_without_attr(f, "mask") : PLN_OK;
 }
 
-/* ONNX has a vector of one element. */
+/* ONNX has k as a vector of one element. */
 static pln_status fix_top_k(pln_opset_call *f) {
   int64_t k;
   if (pln_type_rank(f->engine, argument_type(f, 1)) != 0)

@@ -1,8 +1,8 @@
-/* call_form.c: brings one call into the form that an opset of ONNX has for it,
- * by the tables forms.def, ops.def and schemas.def.
+/* call_form.c: converts a call to the form that an opset of ONNX has for it, by
+ * forms.def, ops.def and schemas.def.
  *
- * Called by convert_opset.c and expand.c. What always holds: the call computes
- * the same in its new form, and one that valid already is not changed. */
+ * Called by convert_opset.c and expand.c. Invariants: the converted call
+ * computes the same; a call that is valid already is not changed. */
 
 #include "onnx/opset/call_form.h"
 
@@ -42,7 +42,8 @@ const char *pln_opset_op_type(pln_op op) {
 
 /* ---------------------------------------------------------------- defaults */
 
-/* "name:kind=value" of the operator's schema: what stands behind "name:". */
+/* The text after "name:" in an entry "name:kind=value" of the operator's
+ * schema. */
 static const char *schema_entry(const pln_opset_call *f, const char *name) {
   const pln_op_info *info = pln_op_row(f->engine, f->op);
   size_t size = strlen(name);
@@ -67,7 +68,8 @@ static uint32_t read_form_ints(const char *at, uint32_t most, int64_t *out) {
   return n;
 }
 
-/* The default of an attribute; it has no name. False when there is none. */
+/* Parses the default of an attribute, without its name; false if there is
+ * none. */
 static bool read_default(const pln_opset_call *f, const char *name,
                          pln_attr *out, int64_t *ints, uint32_t most) {
   const char *kind = schema_entry(f, name);
@@ -98,7 +100,7 @@ static pln_status has_entry(const pln_opset_call *f, pln_attrs attrs,
   return PLN_OK;
 }
 
-/* The attribute says what it says by default. */
+/* *out is true if the attribute has its default value. */
 static pln_status is_default(const pln_opset_call *f, const pln_attr *a,
                              bool *out) {
   int64_t ints[PLN_CALL_FEW];
@@ -252,7 +254,7 @@ static pln_dtype first_dtype(const pln_opset_call *f) {
   return pln_type_dtype(f->engine, f->graph->nodes[f->args[0]].type);
 }
 
-/* Numbers as a tensor of a dtype. */
+/* Makes a tensor of numbers. */
 static pln_status numbers(pln_opset_call *f, pln_dtype dtype, uint32_t rank,
                           uint32_t n, const double *values, pln_tensor **out) {
   int64_t dims[1] = {n};
@@ -293,9 +295,8 @@ static pln_status tensor_of(pln_opset_call *f, const form_row *row,
   return PLN_OK;
 }
 
-/* The attribute that is to be an input: one that is given and says something
- * else than the version implies; or the default, where that says something
- * else. */
+/* Finds the value to turn from an attribute into an input: one that is given
+ * and differs from what the version implies, or the default if that differs. */
 static pln_status attribute_to_move(const pln_opset_call *f,
                                     const form_row *row, pln_attr *value,
                                     bool *out) {
@@ -334,12 +335,12 @@ static pln_status to_input(pln_opset_call *f, const form_row *row) {
 
 enum { MOST_FLOATS = PLN_MAX_RANK * 2 };
 
-/* The elements of a constant as an attribute; refuses what an attribute cannot
+/* Reads a constant as an attribute; refuses values that an attribute cannot
  * hold. */
 static pln_status floats_of(pln_opset_call *f, const pln_tensor *t,
                             double *values) {
   const void *data;
-  double aligned[MOST_FLOATS]; /* a view may begin anywhere in its file */
+  double aligned[MOST_FLOATS]; /* a view may be unaligned */
   size_t size = pln_tensor_bytes(t);
   pln_conversion c = {.from = pln_tensor_dtype(t), .to = PLN_FLOAT64};
   PLN_TRY(pln_tensor_data(t, &data));
@@ -422,7 +423,7 @@ static pln_status move_forms(pln_opset_call *f) {
   return PLN_OK;
 }
 
-/* Inputs that this version does not have and that say nothing. */
+/* Drops inputs that this version does not have and that have no effect. */
 static void drop_extras(pln_opset_call *f) {
   static const struct {
     pln_op op;
@@ -464,7 +465,7 @@ static pln_status fill_inputs(pln_opset_call *f) {
     if (filled[i].op != f->op || f->opset >= filled[i].until ||
         pln_opset_call_has_arg(f, filled[i].input))
       continue;
-    /* Resize of opset 10 has no such inputs. */
+    /* Resize of opset 10 lacks these inputs */
     if (f->op == PLN_OP_RESIZE && f->n_args == 2)
       continue;
     if (filled[i].value == ZERO)
@@ -479,7 +480,7 @@ static pln_status fill_inputs(pln_opset_call *f) {
 
 /* --------------------------------------------------------------- attributes */
 
-/* Axes count from the start before opset 11. */
+/* Before opset 11 axes must not be negative. */
 static pln_status count_from_start(pln_opset_call *f, const char *name) {
   const pln_attr *a = pln_attrs_find(f->engine, f->attrs, name);
   int64_t few[PLN_MAX_RANK], rank;
@@ -560,8 +561,8 @@ static pln_status check_spelling(pln_opset_call *f) {
   return PLN_OK;
 }
 
-/* An attribute that the version does not have: what it says is what the version
- * means, or the call has no form. */
+/* Checks an attribute that the version does not have: its value must be the one
+ * that the version implies; otherwise the call has no form. */
 static pln_status check_unknown(pln_opset_call *f, const pln_attr *a) {
   bool same;
   const char *name = pln_symbol_text(f->engine, a->name).data;
@@ -576,7 +577,8 @@ static pln_status check_unknown(pln_opset_call *f, const pln_attr *a) {
   return PLN_OK;
 }
 
-/* What the version implies and the call does not say: its default is said. */
+/* Writes the default of an attribute that is missing and for which the version
+ * implies another value. */
 static pln_status say_default(pln_opset_call *f, const pln_attr *implied) {
   const char *name = pln_symbol_text(f->engine, implied->name).data;
   bool same;
@@ -593,7 +595,8 @@ static pln_status say_default(pln_opset_call *f, const pln_attr *implied) {
   return PLN_OK;
 }
 
-/* What the version wants said, though the core takes it for granted. */
+/* Writes an attribute that the version requires and the core leaves at its
+ * default. */
 static pln_status say_required(pln_opset_call *f) {
   const char *at = f->form.schema ? f->form.schema->attributes : "";
   pln_slice name;
@@ -632,7 +635,7 @@ static pln_status check_attributes(pln_opset_call *f) {
 
 /* --------------------------------------------------------- inputs, outputs */
 
-/* One type a letter, as far as types are known. */
+/* Types bound to the letters of a schema, as far as known. */
 typedef struct form_letters {
   pln_type types[26];
 } form_letters;
@@ -665,8 +668,9 @@ static bool is_body(const pln_opset_call *f, uint32_t i) {
          f->graph->nodes[f->args[i]].kind == PLN_FUNCTION;
 }
 
-/* Shapes, axes and indices of other integers than the version takes: they are
- * cast to int64, where the results do not follow them. */
+/* Returns true if an integer shape, axis or index has a dtype that the
+ * version does not accept: it is cast to int64, unless the result's type
+ * depends on it. */
 static bool is_cast(const pln_opset_call *f, const pln_onnx_parameter *p,
                     uint32_t i) {
   uint32_t traits = pln_op_row(f->engine, f->op)->traits;
@@ -833,7 +837,7 @@ static pln_status build_cast(const pln_opset_call *f, pln_builder *b,
   return pln_build_call(b, PLN_OP_CAST, attrs, 0, 1, arg, arg);
 }
 
-/* The operands, which appending to the builder does not move. */
+/* Copies the operands: appending to the builder may move them. */
 static pln_status build_args(const pln_opset_call *f, pln_builder *b,
                              pln_ref *args) {
   memcpy(args, f->args, f->n_args * sizeof *args);

@@ -1,9 +1,9 @@
-/* convert_opset.c: functions in the form that an opset of ONNX has for their
- * calls: of a whole model, and, at export, of what passes and scripts made.
+/* convert_opset.c: converts functions to the operators of an opset: a whole
+ * model, or, at export, what passes and scripts added.
  *
- * Called by the pass ConvertOpset and by export. What always holds: a call that
- * the opset has as it is stays; one that it has not is said otherwise, made of
- * older operators, or refused by name. */
+ * Called by the pass ConvertOpset and by export. Invariant: a call that the
+ * opset has stays; any other is restated, expanded to older operators, or
+ * refused with its name. */
 
 #include "onnx/opset/convert_opset.h"
 
@@ -25,7 +25,7 @@ static pln_status opset_op_of(pln_opset_conversion *c, pln_op op,
   return PLN_OK;
 }
 
-/* What is known of the type that a call had is known of what replaces it. */
+/* The replacement keeps what is known of the call's type. */
 static pln_status keep_type(pln_builder *b, pln_ref node, pln_type type) {
   bool conflict;
   const pln_node *n = &b->graph->nodes[node];
@@ -86,7 +86,7 @@ pln_status pln_convert_call(pln_opset_conversion *c, pln_ref call,
 
 /* ---------------------------------------------------------------- refusals */
 
-/* The least opset that has the call as it is; 0: none. */
+/* The lowest opset that has the call; 0: none. */
 static pln_status opset_needed(const pln_opset_conversion *c, pln_ref call,
                                uint32_t n_used, int64_t *out) {
   const pln_graph *g = pln_rewrite_graph(c->rw);
@@ -126,7 +126,7 @@ static pln_status refuse_opset_call(const pln_opset_conversion *c, pln_ref call,
 
 /* --------------------------------------------------------------- the sweep */
 
-/* The node and its operands stand in a file so. */
+/* Returns true if the node and its operands are as in the file. */
 static bool is_of_file(const pln_graph *g, pln_ref node) {
   const pln_node *n = &g->nodes[node];
   const pln_origin *o = pln_onnx_origin(g, node);
@@ -142,7 +142,7 @@ static bool is_of_file(const pln_graph *g, pln_ref node) {
   return true;
 }
 
-/* The dtypes of few operands as a number; 0: they are more. */
+/* The dtypes of a few operands packed into a number; 0: too many operands. */
 static uint64_t dtypes_of(const pln_graph *g, const pln_node *n) {
   enum { MOST = 7, BITS = 8 };
   uint64_t all = n->count + 1;
@@ -154,7 +154,7 @@ static uint64_t dtypes_of(const pln_graph *g, const pln_node *n) {
   return all;
 }
 
-/* The version takes what the operands are now. */
+/* *out is true if the version accepts the present operands. */
 static pln_status is_admitted(pln_opset_conversion *c, const pln_graph *g,
                               pln_ref call, bool *out) {
   const pln_node *n = &g->nodes[call];
@@ -170,7 +170,7 @@ static pln_status is_admitted(pln_opset_conversion *c, const pln_graph *g,
   return PLN_OK;
 }
 
-/* What the file calls a value; no data when it has none. */
+/* The name of a value in the file; no data if it has none. */
 static pln_status file_name(pln_opset_conversion *c, const pln_graph *g,
                             pln_ref value, pln_slice *out) {
   const pln_node *n = &g->nodes[value];
@@ -181,7 +181,8 @@ static pln_status file_name(pln_opset_conversion *c, const pln_graph *g,
   pln_node_lists lists = {0};
   pln_onnx_node node;
   *out = (pln_slice){NULL, 0};
-  if (n->kind == PLN_VAR) /* parameters of functions are names alone */
+  if (n->kind ==
+      PLN_VAR) /* parameters of functions are only names in the file */
     *out = pln_symbol_text(c->engine, n->attrs);
   if (o && o->name)
     *out = pln_symbol_text(c->engine, o->name);
@@ -195,7 +196,8 @@ static pln_status file_name(pln_opset_conversion *c, const pln_graph *g,
   return status;
 }
 
-/* The operand is the value that the file has there, of the same dtype. */
+/* *out is true if the operand is the value that the file has there, with the
+ * same dtype. */
 static pln_status is_of_input(pln_opset_conversion *c, const pln_graph *g,
                               pln_ref operand, pln_slice input, bool *out) {
   const pln_origin *o = pln_onnx_origin(g, operand);
@@ -210,7 +212,7 @@ static pln_status is_of_input(pln_opset_conversion *c, const pln_graph *g,
   return PLN_OK;
 }
 
-/* The operands are what the file has there. */
+/* *out is true if all operands are as in the file. */
 static pln_status has_file_inputs(pln_opset_conversion *c, const pln_graph *g,
                                   pln_ref call, bool *out) {
   const pln_node *n = &g->nodes[call];
@@ -231,8 +233,8 @@ static pln_status has_file_inputs(pln_opset_conversion *c, const pln_graph *g,
   return PLN_OK;
 }
 
-/* The call stays as the file has it: a version that does not take its operands
- * is then the file's own. */
+/* *out is true if the call stays as in the file. If its version does not accept
+ * the operands, that is the file's own error. */
 static pln_status stays(pln_opset_conversion *c, const pln_graph *g,
                         pln_ref call, bool *out) {
   *out = is_of_file(g, call);
@@ -242,8 +244,8 @@ static pln_status stays(pln_opset_conversion *c, const pln_graph *g,
   return *out ? PLN_OK : has_file_inputs(c, g, call, out);
 }
 
-/* An operator of ai.onnx that nobody here knows has one version at both opsets,
- * or nobody knows what it means. */
+/* An unknown operator of ai.onnx must have one version at both opsets, or its
+ * meaning is unknown. */
 static pln_status check_opaque(const pln_opset_conversion *c, pln_op op) {
   static const char prefix[] = "ai.onnx::";
   pln_slice name = pln_op_name(c->engine, op);
@@ -271,7 +273,7 @@ static pln_status visit_call(pln_opset_conversion *c, pln_ref old,
   if (op >= PLN_N_OPS)
     return c->all ? check_opaque(c, op) : PLN_OK;
   if (pln_op_is_relay_form(g, *node) || !pln_opset_op_type(op))
-    return PLN_OK; /* export tells that it cannot be said in ONNX */
+    return PLN_OK; /* export reports that it has no ONNX form */
   pln_ref call = *node;
   if (!c->all)
     PLN_TRY(stays(c, g, call, &done));
@@ -281,7 +283,7 @@ static pln_status visit_call(pln_opset_conversion *c, pln_ref old,
   return done ? PLN_OK : refuse_opset_call(c, call, c->used[old], why);
 }
 
-/* An item of a call that became a tuple. */
+/* Forwards a projection of a call that became a tuple. */
 static void visit_item(const pln_opset_conversion *c, pln_ref old,
                        pln_ref *node) {
   const pln_graph *g = pln_rewrite_graph(c->rw), *before;
@@ -307,7 +309,7 @@ static pln_status convert_node_opset(void *ud, pln_rewrite *rw, pln_ref old,
   return PLN_OK;
 }
 
-/* Of each node the results up to the last one that anything uses. */
+/* used[i] is the number of results of node i up to the last used one. */
 static void count_used(const pln_graph *g, uint32_t *used) {
   for (pln_ref i = 0; i < g->n_nodes; i++)
     used[i] = 1;
@@ -392,7 +394,7 @@ static bool is_onnx_function(const pln_graph *g) {
   return g->nodes[g->root].kind == PLN_FUNCTION;
 }
 
-/* One function, to the opset that the module says. */
+/* Converts one function to the opset that the module declares. */
 static pln_status convert_function(pln_opset_conversion *c,
                                    const pln_module *module, uint32_t i,
                                    pln_graph **out) {
@@ -414,7 +416,7 @@ static pln_status convert_function(pln_opset_conversion *c,
   return PLN_OK;
 }
 
-/* The functions that change, one behind the other: `n` of them. */
+/* Converts the functions that change, one after the other; `n` of them. */
 static pln_status convert_all(pln_opset_conversion *c, const pln_module *module,
                               pln_graph **graphs, pln_symbol *names,
                               uint32_t *n) {

@@ -1,4 +1,4 @@
-/* convert_opset.h: the conversion of graphs to an opset, for convert_opset.c
+/* convert_opset.h: conversion of graphs to an opset; shared by convert_opset.c
  * and expand.c. */
 
 #ifndef PLN_ONNX_OPSET_CONVERT_OPSET_H
@@ -10,29 +10,29 @@
 
 typedef struct pln_opset_conversion {
   pln_engine *engine;
-  int64_t opset; /* of ai.onnx, that is wanted */
-  int64_t from;  /* that the nodes had in their file; 0: in none */
-  bool all;      /* look at every call, not only at what files do not have */
-  pln_opset_op *forms; /* an operator */
-  uint8_t *known;      /* an operator: its form was looked up */
-  uint64_t *admitted;  /* an operator: dtypes of operands that the form takes */
+  int64_t opset; /* target version of ai.onnx */
+  int64_t from;  /* version of the nodes in their file; 0: no file */
+  bool all; /* visit every call, not only those that are not from the file */
+  pln_opset_op *forms; /* by operator: cached form */
+  uint8_t *known;      /* by operator: its form is cached */
+  uint64_t *admitted;  /* by operator: operand dtypes that the form accepts */
   uint32_t n_forms;
   pln_rewrite *rw;
-  const uint32_t *used; /* a node of the old graph: see n_used in call_form.h */
+  const uint32_t *used; /* by old node: see n_used in call_form.h */
   pln_file_opsets source;
-  pln_node_lists lists;      /* of a node as its file has it */
-  const pln_graph *at_graph; /* the place of diagnostics */
+  pln_node_lists lists;      /* of a node in its file */
+  const pln_graph *at_graph; /* graph that diagnostics name */
   pln_ref at;
   pln_symbol function;
 } pln_opset_conversion;
 
-/* How deep expansions may hold expansions. */
+/* Largest nesting of expansions. */
 enum { PLN_EXPAND_DEEPEST = 6 };
 
-/* Brings a call of the new graph into the opset's form, itself or as what
- * stands for it: *out. *done is false when it has none; *why (160 bytes, may be
- * NULL) is set then, and nothing reported. A call with results may become a
- * tuple of fewer fields, but of all that are used. */
+/* Converts a call of the new graph to the opset's form, or to an expansion:
+ * *out. *done is false if it has neither; then *why (160 bytes, may be NULL) is
+ * the reason, and nothing is reported. A call with several results may become a
+ * tuple with fewer fields, but with all used ones. */
 pln_status pln_convert_call(pln_opset_conversion *c, pln_ref call,
                             uint32_t n_used, int depth, pln_ref *out,
                             bool *done, char *why) PLN_CHECKED;

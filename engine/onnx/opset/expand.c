@@ -1,8 +1,9 @@
-/* expand.c: calls as several calls of older operators, by expansions.def.
+/* expand.c: expands calls into several calls of older operators, by
+ * expansions.def.
  *
- * Called by convert_opset.c for a call that has no form at an opset. What
- * always holds: a row is taken as a whole or not at all; what a row that is
- * given up has built is used by nobody and goes when the graph is sealed. */
+ * Called by convert_opset.c for a call without a form at the opset. Invariant:
+ * a row is applied as a whole or not at all; nodes built by an abandoned row
+ * are unused and dropped when the graph is sealed. */
 
 #include <math.h>
 #include <stdlib.h>
@@ -26,14 +27,15 @@ static const expansion_row rows[] = {
 
 typedef struct named_value {
   pln_slice name;
-  pln_ref node; /* PLN_NONE: left out */
+  pln_ref node; /* PLN_NONE: omitted */
 } named_value;
 
 typedef struct expansion {
   pln_opset_conversion *c;
   pln_engine *engine;
   pln_builder *b;
-  pln_opset_call call; /* what is expanded: its operands and attributes */
+  pln_opset_call
+      call; /* the call being expanded: its operands and attributes */
   uint32_t n_used;
   int depth;
   named_value names[MOST_NAMES];
@@ -41,7 +43,7 @@ typedef struct expansion {
   bool works;
 } expansion;
 
-/* The next word of a text, which ends at a blank or ';'. */
+/* Reads the next word of a text, up to a blank or ';'. */
 static bool next_word(const char **at, pln_slice *out) {
   *at += strspn(*at, " ");
   size_t size = strcspn(*at, " ;");
@@ -76,7 +78,7 @@ static bool has_other_dtype(const expansion *x) {
   return a && b && a != b;
 }
 
-/* Scale and bias are those of groups, as before opset 21. */
+/* Scale and bias are per group, as before opset 21. */
 static bool is_by_group(const expansion *x) {
   pln_type scale = operand_type(x, 1), data = operand_type(x, 0);
   int64_t groups = pln_opset_call_int(&x->call, "num_groups", 0);
@@ -142,7 +144,7 @@ static bool has_four_axes(const expansion *x) {
   return pln_type_rank(x->engine, operand_type(x, 0)) == 4;
 }
 
-/* How many heads an operand of attention has; 0: nobody knows. */
+/* The number of heads of an operand of attention; 0: unknown. */
 static int64_t count_heads(const expansion *x, uint32_t i, const char *name) {
   pln_type type = operand_type(x, i);
   if (pln_type_rank(x->engine, type) != 4)
@@ -151,8 +153,8 @@ static int64_t count_heads(const expansion *x, uint32_t i, const char *name) {
   return PLN_DIM_IS_CONST(heads) ? heads : 0;
 }
 
-/* Attention with as many heads of keys as of queries, and nothing beside
- * queries, keys, values and a mask. */
+/* Attention with equally many heads of keys and of queries, and no operands
+ * except queries, keys, values and a mask. */
 static bool is_alike(const expansion *x) {
   int64_t heads = count_heads(x, 0, "q_num_heads");
   bool more = pln_opset_call_int(&x->call, "left_window_size", -1) != -1 ||
@@ -171,7 +173,7 @@ static bool has_bool_mask(const expansion *x) {
          pln_type_dtype(x->engine, operand_type(x, 3)) == PLN_BOOL;
 }
 
-/* How many elements operand 1, a vector, has; 0: nobody knows, or none. */
+/* The length of operand 1, a vector; 0: unknown, or empty. */
 static int64_t length_of_second(const expansion *x) {
   pln_type type = operand_type(x, 1);
   pln_dim n = pln_type_rank(x->engine, type) == 1
@@ -258,7 +260,7 @@ static pln_status constant(expansion *x, pln_tensor *tensor, pln_ref *out) {
   return status;
 }
 
-/* Finds an attribute by "$name"; false when it has no value. */
+/* Finds an attribute by "$name"; false if it has no value. */
 static bool attribute(const expansion *x, pln_slice word, pln_attr *out) {
   char name[64];
   if (word.size - 1 >= sizeof name)
@@ -271,7 +273,7 @@ static bool attribute(const expansion *x, pln_slice word, pln_attr *out) {
 static pln_status convert_new(expansion *x, pln_op op, pln_attrs attrs,
                               uint32_t n, const pln_ref *args, pln_ref *out);
 
-/* A scalar of the dtype of `like`; where nobody knows it, cast when run. */
+/* A scalar of the dtype of `like`; if that is unknown, cast at run time. */
 static pln_status scalar(expansion *x, double value, pln_ref like,
                          pln_ref *out) {
   pln_dtype dtype =
@@ -302,7 +304,7 @@ static pln_status int_vector(expansion *x, int64_t n, const int64_t *values,
   return constant(x, tensor, out);
 }
 
-/* @column: the shape of a column that has as many axes as operand 1 has
+/* @column: a shape -1, 1, 1, ... with as many axes as operand 1 has
  * elements. */
 static pln_status column(expansion *x, pln_ref *out) {
   int64_t values[PLN_MAX_RANK], n = length_of_second(x);
@@ -345,7 +347,7 @@ static pln_status empty(expansion *x, pln_ref *out) {
   return constant(x, tensor, out);
 }
 
-/* What scores of an attention of four axes are multiplied with. */
+/* The factor of the scores of a four-axis attention. */
 static pln_status score_scale(expansion *x, pln_ref like, pln_ref *out) {
   pln_attr scale;
   pln_type type = operand_type(x, 0);
@@ -448,8 +450,8 @@ static uint32_t read_expansion_list(pln_slice word, int64_t *ints) {
   return n;
 }
 
-/* The value of "name=value"; *given is false when an attribute that it refers
- * to has none. */
+/* Reads the value of "name=value"; *given is false if it refers to an attribute
+ * without value. */
 static pln_status read_expansion_value(expansion *x, pln_slice word,
                                        pln_attr *out, int64_t *ints,
                                        bool *given) {
@@ -495,14 +497,14 @@ static pln_status add_attribute(expansion *x, pln_slice word, const char *is,
 typedef struct expansion_step {
   pln_slice name, op;
   bool optional; /* "op?" */
-  bool left_out; /* one of the words */
+  bool left_out; /* one of the words is omitted */
   pln_slice words[MOST_WORDS];
   pln_ref args[MOST_WORDS];
   uint32_t n_args;
   pln_attrs attrs;
 } expansion_step;
 
-/* A new call, in the form that the opset has. */
+/* Builds a call in the form of the opset. */
 static pln_status convert_new(expansion *x, pln_op op, pln_attrs attrs,
                               uint32_t n, const pln_ref *args, pln_ref *out) {
   size_t mark = pln_diag_count(x->engine);
@@ -546,7 +548,7 @@ static pln_status read_argument(expansion *x, const expansion_step *s,
   return PLN_OK;
 }
 
-/* The first word that is a name with a value, and no condition. */
+/* The first word that names a value other than a bool. */
 static pln_ref first_number(expansion *x, const expansion_step *s) {
   for (uint32_t i = 0; i < s->n_args; i++) {
     const named_value *n = find_named_value(x, s->words[i]);
@@ -657,7 +659,7 @@ static pln_status bind_operands(expansion *x, const char *operands) {
   return PLN_OK;
 }
 
-/* The names behind "return": the call itself, or a tuple. */
+/* Reads the names after "return": the node itself, or a tuple. */
 static pln_status give_results(expansion *x, const char *at, pln_ref *out) {
   pln_ref results[MOST_WORDS];
   uint32_t n = 0;
@@ -710,7 +712,7 @@ static pln_dtype dtype_of(const expansion *x, pln_ref node) {
   return pln_type_dtype(x->engine, x->b->graph->nodes[node].type);
 }
 
-/* The operands, those of bfloat16 as float32; *any tells whether there are. */
+/* Casts bfloat16 operands to float32; *any is true if there are some. */
 static pln_status widen_operands(expansion *x, pln_ref *args, bool *any) {
   *any = false;
   for (uint32_t i = 0; i < x->call.n_args && x->works; i++) {
@@ -723,8 +725,8 @@ static pln_status widen_operands(expansion *x, pln_ref *args, bool *any) {
   return PLN_OK;
 }
 
-/* A call of bfloat16 by way of float32, as kernels compute it: it is rounded
- * once, at the end. */
+/* Replaces a bfloat16 call by a float32 one and rounds once at the end, as the
+ * kernels do. */
 static pln_status cast_around(expansion *x, pln_ref *out, bool *done) {
   pln_ref args[MOST_WORDS], wide;
   bool any;
@@ -744,8 +746,8 @@ static pln_status cast_around(expansion *x, pln_ref *out, bool *done) {
   return PLN_OK;
 }
 
-/* The operands are copied: building moves what the graph has. Rows read values
- * of attributes, which nobody knows of references. */
+/* The operands are copied, because building moves the operand array. Calls with
+ * attribute references are not expanded: rows read attribute values. */
 pln_status pln_expand_call(pln_opset_conversion *c, pln_ref call,
                            uint32_t n_used, int depth, pln_ref *out,
                            bool *done) {

@@ -1,8 +1,8 @@
 /* model_opset.c: the opsets of a module and of the file that it came from.
  *
  * A module keeps the model's opset_import in an attribute, and those of local
- * functions only where they differ. Called by import, export and the conversion
- * to another opset. */
+ * functions only where they differ. Called by import, export and opset
+ * conversion. */
 
 #include "onnx/opset/model_opset.h"
 
@@ -34,7 +34,7 @@ static int by_bytes(pln_slice a, pln_slice b) {
   return order ? order : (a.size > b.size) - (a.size < b.size);
 }
 
-/* The function's own opsets, or NULL: entries stand in order of their names. */
+/* A function's own opsets, or NULL. Entries are sorted by name. */
 static const pln_attr *own_opsets(const pln_module *module,
                                   pln_symbol function) {
   pln_engine *engine = pln_module_engine(module);
@@ -124,7 +124,7 @@ static pln_status with_version(pln_engine *engine, pln_attrs opsets,
   return pln_attrs_with(engine, opsets, &entry, out);
 }
 
-/* The IR version that an opset needs at least, as ONNX's releases had both. */
+/* The lowest IR version for an opset, as paired by ONNX's releases. */
 static int64_t ir_version_of(int64_t opset) {
   static const struct {
     int32_t opset, ir;
@@ -136,8 +136,8 @@ static int64_t ir_version_of(int64_t opset) {
   return 3;
 }
 
-/* Newer opsets need newer IR versions; older ones stay readable in them. Below
- * version 4 an initializer would mean something else. */
+/* Newer opsets require newer IR versions; older opsets keep theirs. Versions
+ * below 4 are kept, because there initializers have another meaning. */
 static pln_status with_ir_version(const pln_module *module, int64_t opset,
                                   pln_attrs *attrs) {
   enum { DEFAULT_IR = 8, IR_WITH_DEFAULTS = 4 };

@@ -1,6 +1,6 @@
-/* proto.h: the fields of onnx.proto that import and export touch, as wire tags
- * (field number << 3 | wire type). A field of another wire type is an unknown
- * field, as protobuf has it, and only copied. */
+/* proto.h: the fields of onnx.proto that import and export use, as wire tags
+ * (field number << 3 | wire type). As in protobuf, a field with another wire
+ * type is an unknown field; it is only copied. */
 
 #ifndef PLN_ONNX_WIRE_PROTO_H
 #define PLN_ONNX_WIRE_PROTO_H
@@ -107,9 +107,9 @@ enum {
   TYPE_OPAQUE = PLN_TAG(7, PLN_BYTES),
   TYPE_SPARSE = PLN_TAG(8, PLN_BYTES),
   TYPE_OPTIONAL = PLN_TAG(9, PLN_BYTES),
-  TYPE_ELEM = PLN_TAG(1, PLN_VARINT), /* of tensors; the key of a map */
+  TYPE_ELEM = PLN_TAG(1, PLN_VARINT), /* of tensors; of a map: its key */
   TYPE_SHAPE = PLN_TAG(2, PLN_BYTES),
-  TYPE_PART = PLN_TAG(1, PLN_BYTES), /* of sequence and optional */
+  TYPE_PART = PLN_TAG(1, PLN_BYTES), /* of sequences and optionals */
   TYPE_MAP_VALUE = PLN_TAG(2, PLN_BYTES),
   OPAQUE_DOMAIN = PLN_TAG(1, PLN_BYTES),
   OPAQUE_NAME = PLN_TAG(2, PLN_BYTES),
@@ -120,7 +120,7 @@ enum {
   ANNOTATION_TENSOR = PLN_TAG(1, PLN_BYTES)
 };
 
-/* Repeated scalars of TensorProto: the field's number. */
+/* Field numbers of the repeated scalars of TensorProto. */
 enum {
   TENSOR_FLOAT_DATA = 4,
   TENSOR_INT32_DATA = 5,

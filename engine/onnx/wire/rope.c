@@ -1,12 +1,13 @@
-/* rope.c: the writer: a message being made as a rope of pieces.
+/* rope.c: builds a protobuf message as a rope of byte, file and tensor
+ * segments.
  *
- * Used by export. What always holds: segments in order are the message; bytes
- * of the buffer from `open` on are the piece being filled. Files and data that
- * a segment names outlive the rope. */
+ * Used by export. Invariant: the segments in order, and then the bytes of the
+ * buffer from `open` on, are the message. Files and data that a segment refers
+ * to outlive the rope. */
 
 #include "onnx/wire/wire.h"
 
-/* Messages from this size on are copied when the rope is streamed. */
+/* Messages of at least this size are copied only when the rope is streamed. */
 enum { BY_REFERENCE = 16 * 1024 };
 
 void pln_rope_init(pln_rope *rope, pln_engine *engine) {
@@ -71,7 +72,7 @@ static pln_status add_segment(pln_rope *rope, pln_segment segment) {
   return PLN_OK;
 }
 
-/* Makes a segment of the bytes put since the last one. */
+/* Makes a segment of the bytes appended since the last one. */
 static pln_status flush(pln_rope *rope) {
   size_t size = rope->bytes.size - rope->open;
   if (size)
@@ -168,7 +169,7 @@ static pln_status emit(const sink *s, const void *data, size_t size) {
   return size ? s->write(s->ud, data, size) : PLN_OK;
 }
 
-/* Repeats an element of 1, 2, 4, 8 or 16 bytes. */
+/* Writes an element of 1, 2, 4, 8 or 16 bytes repeatedly. */
 static pln_status emit_repeated(const sink *s, const void *element,
                                 size_t width, uint64_t size) {
   char block[4096];

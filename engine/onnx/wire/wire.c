@@ -1,8 +1,8 @@
-/* wire.c: the reader's cursor over protobuf's wire format.
+/* wire.c: the reading cursor over protobuf's wire format.
  *
- * Used by import, and by export on the slices that nodes came from. What always
- * holds: no byte outside of the message is read, whatever the lengths say;
- * nothing recurses (groups are skipped with a counter). */
+ * Used by import, and by export on the slices that nodes came from. Invariants:
+ * no byte outside the message is read, whatever its lengths say; nothing
+ * recurses (groups are skipped with a counter). */
 
 #include "onnx/wire/wire.h"
 
@@ -69,7 +69,7 @@ static bool value(pln_wire *w, pln_field *f, uint32_t type) {
   }
 }
 
-/* Groups are deprecated and no field of ONNX is one: unknown fields. */
+/* Groups are deprecated and unused in ONNX, so they are unknown fields. */
 static bool skip_group(pln_wire *w, pln_field *f) {
   for (size_t depth = 1; depth > 0;) {
     uint64_t key;

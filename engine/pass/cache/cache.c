@@ -1,31 +1,36 @@
-/* cache.c: what passes gave for which functions and modules: a table from
- * content to results, least recently used ones go first.
+/* cache.c: the pass result cache: a table from the content of a function or
+ * module to the result of a pass. The least recently used entries are evicted
+ * first.
  *
- * Called by primitive.c around the body of a pass that says that its result
- * depends on its input, its options and its source only
- * (pln_pass_spec.cacheable). What always holds: a result is given again only
- * for the same pass in the same config, on the very same graph or one that
- * nothing tells apart (ir/compare/isomorphic.h), so that it is what running
- * would give; results of a pass that nobody can run any more are gone with it;
- * what the cache holds, its own tables included, is within the limit of the
- * context that it was used in last. */
+ * Called by primitive.c around the body of a pass that declares that its result
+ * depends only on its input, its options and its source
+ * (pln_pass_spec.cacheable).
+ *
+ * Invariants: a result is returned only for the same pass in the same config,
+ * and only for the same graph or one isomorphic to it
+ * (ir/compare/isomorphic.h), so that it equals what running the pass would
+ * give. The results of a pass that nobody can run any more are dropped. The
+ * size of the cache, its tables included, stays within the limit of the context
+ * that used it last. */
 
 #include "pass/cache/cache.h"
 #include "ir/compare/isomorphic.h"
 #include "ir/provenance/rule_application.h"
 #include "pass/cache/memory_accounting.h"
 
-/* Who works in which circumstances. */
+/* The pass and the config under which a result was computed. */
 typedef struct pass_key {
   pln_symbol name;
-  pln_symbol identity;     /* what the pass is made of; 0: it is `def` */
+  pln_symbol
+      identity; /* symbol of what the pass is made of; 0: `def` identifies it */
   const pln_pass_def *def; /* of a pass without identity, else NULL */
   pln_attrs options, config;
   int opt_level;
   uint32_t kind;
 } pass_key;
 
-/* A row is found by where its input is and by what that holds. */
+/* An entry is found by the address of its input (PLACE) or by a hash of its
+ * content (CONTENT). */
 enum { PLACE, CONTENT, N_WAYS };
 
 typedef struct cache_entry {
@@ -33,9 +38,10 @@ typedef struct cache_entry {
   pass_key key;
   pln_pass_target in, out;
   pln_attrs counts;
-  struct cache_entry *newer, *older;   /* in the order of use */
-  struct cache_entry *next, **of_pass; /* of the same definition, and what
-                                        points here; of passes with a key.def */
+  struct cache_entry *newer, *older; /* LRU list */
+  struct cache_entry *next,
+      **of_pass; /* list of the entries of one definition, for key.def passes,
+                    with a pointer to the link that points here */
 } cache_entry;
 
 struct pln_cache {
@@ -46,12 +52,13 @@ struct pln_cache {
   pln_cache_stats stats;
 };
 
-/* The row that a link is of; NULL: none. */
+/* The entry that contains the link; NULL for a NULL link. */
 static cache_entry *cache_row_of_link(pln_hash_link *link, int way) {
   return link ? (cache_entry *)(void *)(link - way) : NULL;
 }
 
-/* What is not run is not counted: nobody may limit or watch rules. */
+/* A cached run does not ask for rule applications, so nothing is cached while
+ * rules are limited or observed. */
 bool pln_cache_works(const pln_pass_run *run) {
   const pln_applications *a = run->engine->applications;
   return run->context->limits.cache > 0 && run->pass->def->cacheable &&
@@ -90,7 +97,7 @@ static uint64_t hash_place(uint64_t key, const pln_pass_target *in) {
   return in->function ? key : pln_hash_mix(key, (uintptr_t)in->module);
 }
 
-/* Of a graph that is held it is found once. */
+/* The hash of a cached graph is stored beside it and computed once. */
 static uint64_t hash_graph(pln_cache *c, const pln_graph *g) {
   uint64_t *known = pln_memory_account_slot(&c->account, g);
   uint64_t h = known && *known ? *known : pln_isomorphism_hash(g);
@@ -99,7 +106,8 @@ static uint64_t hash_graph(pln_cache *c, const pln_graph *g) {
   return h;
 }
 
-/* Of a module: which functions it has; those are not looked into. */
+/* Hashes a function by its content; a module by its function names and the
+ * addresses of its graphs. */
 static uint64_t hash_content(pln_cache *c, uint64_t h,
                              const pln_pass_target *in) {
   const pln_module *m = in->module;
@@ -174,7 +182,7 @@ static void drop_row(pln_cache *c, cache_entry *row) {
   c->stats.results--;
 }
 
-/* All of it, also what was begun and could not be counted. */
+/* Clears everything, including entries whose accounting failed halfway. */
 static void clear_cache_rows(pln_cache *c) {
   while (c->oldest)
     drop_row(c, c->oldest);
@@ -213,7 +221,7 @@ static pln_status replay(pln_pass_run *run, pln_attrs counts) {
   return pln_run_count(run, "cached", 1);
 }
 
-/* What the row's result is for a twin of its input. */
+/* Remaps the result of an entry to an isomorphic input. */
 static pln_status remap_cached_result(const cache_entry *row,
                                       const pln_pass_target *in, bool *found,
                                       pln_pass_target *out) {
@@ -247,7 +255,8 @@ static pln_status use_cached_result(const cache_entry *row,
   return PLN_OK;
 }
 
-/* The newest row of that hash which has the result, as *row, or NULL. */
+/* Finds the newest entry with that hash that has a result for the input; *row
+ * is NULL if there is none. */
 static pln_status lookup_cached_row(pln_cache *c, const pass_key *key, int way,
                                     uint64_t hash, const pln_pass_target *in,
                                     cache_entry **row, pln_pass_target *out) {
@@ -268,7 +277,8 @@ static pln_status lookup_cached_row(pln_cache *c, const pass_key *key, int way,
 static pln_status insert_cache_row(pln_cache *c, const cache_entry *made,
                                    const uint64_t hash[N_WAYS]) PLN_CHECKED;
 
-/* A twin is known by its place from now on. */
+/* Adds an entry for the isomorphic input, so that it is found by address next
+ * time. */
 static pln_status adopt(pln_cache *c, const cache_entry *row,
                         const uint64_t hash[N_WAYS], const pln_pass_target *in,
                         const pln_pass_target *out) {
@@ -344,7 +354,7 @@ void pln_cache_begin(const pln_pass_run *run, pln_cache_mark *mark) {
     mark->counters[i] = run->counters[i].n;
 }
 
-/* What the run has counted since the mark. */
+/* Stores what the run has counted since the mark. */
 static pln_status counted(const pln_pass_run *run, const pln_cache_mark *mark,
                           pln_attrs *out) {
   pln_attr entries[PLN_COUNT(mark->counters)] = {{0}};
@@ -388,7 +398,7 @@ static pln_status link_row(pln_cache *c, cache_entry *row,
   return PLN_OK;
 }
 
-/* A copy of the row, with references of its own. */
+/* Inserts a copy of the entry with references of its own. */
 static pln_status insert_cache_row(pln_cache *c, const cache_entry *made,
                                    const uint64_t hash[N_WAYS]) {
   cache_entry *row = pln_mem_zeroed(c->engine, sizeof *row);
@@ -436,7 +446,7 @@ pln_status pln_cache_keep(pln_pass_run *run, const pln_cache_mark *mark,
   if (status == PLN_OK)
     make_room(c, run->context->limits.cache);
   else if (c)
-    clear_cache_rows(c); /* it is what there is to give back */
+    clear_cache_rows(c); /* frees the memory that the cache holds */
   return status;
 }
 

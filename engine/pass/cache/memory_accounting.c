@@ -1,9 +1,9 @@
-/* memory_accounting.c: adds up what graphs and modules hold: their arrays,
- * their tables of origins and definitions, tensors with memory of their own.
+/* memory_accounting.c: adds up the memory of graphs and modules: their arrays,
+ * their provenance and definition tables, and tensors with memory of their own.
  * Called by cache.c.
  *
- * What always holds: a block is counted as long as one of its users is there,
- * with the size that it had when the newest of them came. */
+ * Invariant: a block is counted as long as one of its users is counted, with
+ * the size that it had when the newest user was added. */
 
 #include "pass/cache/memory_accounting.h"
 
@@ -23,12 +23,12 @@ static pln_memory_block *find_memory_block(const pln_memory_account *h,
   return (pln_memory_block *)(void *)link;
 }
 
-/* *first: nobody held it before. */
+/* *first is true if no other user held the block. */
 static pln_status add_memory_block(pln_memory_account *h, const void *block,
                                    uint64_t size, bool *first) {
   pln_memory_block *row = find_memory_block(h, block);
   *first = row == NULL;
-  if (row) { /* tables of origins grow */
+  if (row) { /* provenance tables grow, so the size is updated */
     row->users++;
     h->bytes += size - row->size;
     row->size = size;
@@ -53,7 +53,7 @@ static void forget(pln_memory_account *h, pln_memory_block *row) {
   pln_mem_free(h->engine, row, sizeof *row);
 }
 
-/* Whether nobody holds it any more. */
+/* Returns true if the block has no user left. */
 static bool drop_memory_block(pln_memory_account *h, const void *block) {
   pln_memory_block *row = find_memory_block(h, block);
   if (!row || --row->users > 0)
@@ -77,7 +77,7 @@ static uint64_t origins_size(const pln_origins *o) {
          o->cap_changes * sizeof *o->changes;
 }
 
-/* What is mapped from files is not counted. */
+/* Memory mapped from files is not counted. */
 static pln_status add_tensor(pln_memory_account *h, const pln_tensor *t) {
   bool first;
   uint64_t own = t->owned ? t->block : 0;
@@ -97,7 +97,7 @@ static void drop_tensor(pln_memory_account *h, const pln_tensor *t) {
 static pln_status add_graph(pln_memory_account *h, const pln_graph *g) {
   bool first, known;
   PLN_TRY(add_memory_block(h, g, graph_size(g), &first));
-  if (g->origins) /* they have grown since */
+  if (g->origins) /* the tables have grown since they were counted */
     PLN_TRY(add_memory_block(h, g->origins, origins_size(g->origins), &known));
   for (uint32_t i = 0; first && i < g->n_tensors; i++)
     PLN_TRY(add_tensor(h, g->tensors[i]));
@@ -119,7 +119,7 @@ static pln_status add_definitions(pln_memory_account *h, const pln_module *m) {
                   : PLN_OK;
 }
 
-/* A module's rows; with an overlay, its base's. */
+/* Bytes of a module's rows and, if it is an overlay, of its base's rows. */
 static uint64_t module_size(const pln_module *m) {
   return sizeof *m + m->capacity * sizeof *m->own +
          (m->base ? 0 : pln_idmap_bytes(m->by_name));

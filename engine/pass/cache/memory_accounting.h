@@ -1,5 +1,5 @@
-/* memory_accounting.h: how many bytes graphs and modules hold that share much
- * of what they hold; each block is counted once. */
+/* memory_accounting.h: counts the bytes that a set of graphs and modules holds;
+ * shared blocks are counted once. */
 
 #ifndef PLN_PASS_CACHE_MEMORY_ACCOUNTING_H
 #define PLN_PASS_CACHE_MEMORY_ACCOUNTING_H
@@ -7,31 +7,33 @@
 #include "pass/pass.h"
 
 typedef struct pln_memory_block {
-  pln_hash_link link; /* first: the table's links are the blocks */
+  pln_hash_link link; /* first member: hash links are cast to blocks */
   const void *block;
   uint32_t users;
   uint64_t size;
-  uint64_t note; /* 0, or what the holder put there */
+  uint64_t note; /* 0, or the number set through pln_memory_account_slot */
 } pln_memory_block;
 
 typedef struct pln_memory_account {
   pln_engine *engine;
-  uint64_t bytes;       /* of the blocks, and of what counts them */
-  pln_hash_table table; /* by address */
+  uint64_t bytes;       /* of the blocks and of the account's own tables */
+  pln_hash_table table; /* keyed by address */
 } pln_memory_account;
 
 pln_memory_account pln_memory_account_new(pln_engine *engine);
-/* On failure some of it is not counted: it is not to be dropped. */
+/* Adds a target. On failure parts of it are not counted, and it must not be
+ * removed. */
 pln_status pln_memory_account_add(pln_memory_account *h,
                                   const pln_pass_target *s) PLN_CHECKED;
-/* Before the subject is dropped: its graphs are read. */
+/* Removes a target. Called before the target is released, because its graphs
+ * are read. */
 void pln_memory_account_remove(pln_memory_account *h, const pln_pass_target *s);
-/* A place for a number beside a graph; NULL when nobody holds it. */
+/* A number stored beside a graph; NULL if the graph is not counted. */
 uint64_t *pln_memory_account_slot(pln_memory_account *h,
                                   const pln_graph *graph);
-/* With the tables that count them. */
+/* Includes the account's own tables. */
 uint64_t pln_memory_account_bytes(const pln_memory_account *h);
-/* Whatever is still counted. */
+/* Frees the account, whatever is still counted. */
 void pln_memory_account_free(pln_memory_account *h);
 
 #endif

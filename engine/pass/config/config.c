@@ -1,9 +1,9 @@
-/* config.c: the config keys of an engine, and dictionaries of options and of
- * keys against their rows.
+/* config.c: the config keys of an engine; checks dictionaries of options and of
+ * config keys against their rows.
  *
  * Called when passes and contexts are made, by the command's --set, and by
- * users. What always holds: a dictionary that got past here has only known
- * names, each with a value of its row. */
+ * users. Invariant: a checked dictionary has only known names, each with a
+ * valid value of its row. */
 
 #include <stdio.h>
 
@@ -17,13 +17,14 @@ static pln_status built_in(pln_engine *engine, const char *name) {
                         "config key '%s' is built in and stays as it is", name);
 }
 
-/* The row of a key, NULL when there is none. */
+/* Returns the row of a key, or NULL. */
 static pln_option *find_key(const pln_engine *engine, pln_slice name) {
   const struct pln_registry *r = engine->passes;
   return (pln_option *)pln_option_find(r->keys, r->n_keys, name);
 }
 
-/* Defaults are read by passes in threads, which must not make any. */
+/* Stores the default now: passes in threads read it and must not allocate in
+ * the engine. */
 static pln_status set_default(pln_engine *engine, const pln_option *row) {
   struct pln_registry *r = engine->passes;
   pln_attr value;
@@ -36,7 +37,8 @@ pln_status pln_config_register(pln_engine *engine, const pln_option *key) {
   pln_option copy;
   pln_option *row = key->name ? find_key(engine, pln_text(key->name)) : NULL;
   if (row && row < r->keys + r->n_inherited)
-    return PLN_OK; /* a script that is loaded again, in a child */
+    return PLN_OK; /* a script registers its keys again when a child engine
+                      reloads it */
   if (row && row < r->keys + r->n_built_in_keys)
     return built_in(engine, key->name);
   PLN_TRY(pln_mem_grow(engine, (void **)&r->keys, &r->cap_keys,
@@ -106,7 +108,7 @@ static pln_status add_rows(names *list, const char *owner,
   return PLN_OK;
 }
 
-/* Every key, "key.field" and "Pass.option". */
+/* Adds every key, "key.field" and "Pass.option" to the list of candidates. */
 static pln_status add_all(names *list) {
   const struct pln_registry *r = list->engine->passes;
   PLN_TRY(add_rows(list, "", r->keys, r->n_keys));
@@ -204,15 +206,15 @@ pln_status pln_options_over(pln_engine *engine, pln_attrs base,
 /* ------------------------------------------------------------ keys of configs
  */
 
-/* What a key of a config means: a row, the field of a key's row, or the option
- * of a pass. */
+/* The meaning of a config entry: a key's row, a field of a key's row, or an
+ * option of a pass. */
 typedef struct meaning {
   const pln_option *row;
-  const pln_option *key; /* of a field */
-  const pln_pass *pass;  /* of an option */
+  const pln_option *key; /* NULL unless the row is a field */
+  const pln_pass *pass;  /* NULL unless the row is an option */
 } meaning;
 
-/* The last dot parts key and field, or pass and option. */
+/* The last dot separates key and field, or pass and option. */
 static const char *last_dot(pln_slice key) {
   for (size_t i = key.size; i-- > 0;)
     if (key.data[i] == '.')
@@ -220,7 +222,7 @@ static const char *last_dot(pln_slice key) {
   return NULL;
 }
 
-/* Behind the dot: the option of a pass. */
+/* Finds the option named after the dot. */
 static pln_status find_option(pln_engine *engine, const pln_pass *pass,
                               pln_slice option, meaning *out) {
   char whom[160];
@@ -252,7 +254,7 @@ static const pln_pass *find_pass(const pln_engine *engine, pln_slice name) {
   return NULL;
 }
 
-/* out->row is NULL when nothing is called so. Makes nothing. */
+/* out->row is NULL if the name is unknown. Allocates nothing. */
 static pln_status find_meaning(pln_engine *engine, pln_slice key,
                                meaning *out) {
   const char *dot = last_dot(key);
@@ -268,7 +270,7 @@ static pln_status find_meaning(pln_engine *engine, pln_slice key,
   return out->pass ? find_option(engine, out->pass, member, out) : PLN_OK;
 }
 
-/* A field goes into the table of its key, beside those given before. */
+/* Sets a field in the table of its key, beside the fields given before. */
 static pln_status set_config_field(pln_engine *engine, const pln_option *key,
                                    const pln_option *field, pln_attr entry,
                                    pln_attrs *out) {
@@ -304,7 +306,8 @@ static pln_status check_entry(pln_engine *engine, pln_attr entry,
   return pln_attrs_with(engine, *out, &entry, out);
 }
 
-/* In order of names, so that a key comes before its fields. */
+/* Entries are visited in order of names, so that a key comes before its fields.
+ */
 pln_status pln_config_check(pln_engine *engine, pln_attrs config,
                             pln_attrs *out) {
   uint32_t n = pln_attrs_count(engine, config);
@@ -333,7 +336,8 @@ pln_status pln_config_parse(pln_engine *engine, const char *key, pln_slice text,
 
 /* ------------------------------------------------------------------ reading */
 
-/* What the dictionary of values by key, or of defaults, says; or NULL. */
+/* The value in the dictionary, or in that of the defaults; NULL if neither has
+ * it. */
 static const pln_attr *find_in(const pln_engine *e, pln_attrs values,
                                const char *key, const meaning *m) {
   if (!m->key)
@@ -344,7 +348,7 @@ static const pln_attr *find_in(const pln_engine *e, pln_attrs values,
   return pln_attrs_find(e, dict->v.dict, m->row->name);
 }
 
-/* Makes nothing, so that passes in threads may ask. */
+/* Allocates nothing, so that passes in threads may call it. */
 pln_status pln_context_config_value(const pln_context *context, const char *key,
                                     pln_attr *out) {
   meaning m;

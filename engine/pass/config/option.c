@@ -1,8 +1,9 @@
-/* option.c: options of passes and config keys: rows, and values that fit them.
+/* option.c: options of passes and config keys: their rows (name, kind, bounds,
+ * default), and checks of values against rows.
  *
- * Called when passes and contexts are made and by the readers of text. What
- * always holds: a value that got past here has its row's kind, is within its
- * bounds, and of a row with fields has each of them. Fields have no fields. */
+ * Called when passes and contexts are made and by the parsers of options.
+ * Invariant: a checked value has its row's kind, is within its bounds, and has
+ * every field of a row with fields. Fields cannot have fields. */
 
 #include <errno.h>
 #include <math.h>
@@ -68,7 +69,7 @@ static bool read_bool(pln_slice text, int64_t *out) {
   return *out || pln_slice_is(text, "false") || pln_slice_is(text, "0");
 }
 
-/* The whole of `text` as an integer or a number. */
+/* Reads all of `text` as an integer or a float. */
 static bool read_option_number(pln_slice text, bool integer, pln_attr *out) {
   char copy[64];
   char *end;
@@ -186,7 +187,7 @@ static pln_status copy_fields(pln_engine *engine, const pln_option *row,
   return PLN_OK;
 }
 
-/* The default is one of the values that the row allows. */
+/* The default must be one of the values that the row allows. */
 static pln_status check_default(pln_engine *engine, const pln_option *row) {
   pln_attr value;
   return pln_option_default(engine, row, &value);
@@ -224,7 +225,7 @@ const pln_option *pln_option_find(const pln_option *rows, uint32_t n,
   return NULL;
 }
 
-/* "; did you mean 'b'?", or what there is. */
+/* Appends "; did you mean 'b'?", or the list of names. */
 static pln_status add_names(pln_buffer *text, const pln_option *rows,
                             uint32_t n, const char *wanted) {
   char hint[160] = "";
@@ -272,7 +273,7 @@ static pln_status expects(pln_engine *engine, const pln_option *row,
                         whom, wanted, got);
 }
 
-/* `text` is one of the words that stand between bars. */
+/* Returns true if `text` is one of the alternatives separated by '|'. */
 static bool is_choice(const char *choices, pln_slice text) {
   for (const char *at = choices; at; at = strchr(at, '|')) {
     at += *at == '|';
@@ -307,7 +308,7 @@ static pln_status check_int(pln_engine *engine, const pln_option *row,
   return expects(engine, row, whom, got);
 }
 
-/* NaN is within no bounds. */
+/* NaN is never within bounds. */
 static pln_status check_float(pln_engine *engine, const pln_option *row,
                               const char *whom, double value) {
   char got[32];
@@ -326,7 +327,7 @@ static bool is_whole(double f) {
   return f >= -9007199254740992.0 && f <= 9007199254740992.0 && f == floor(f);
 }
 
-/* A list of integers as one of numbers, which lives as long as the engine. */
+/* Converts a list of integers to floats, which live as long as the engine. */
 static pln_status to_floats(pln_engine *engine, pln_attr *value) {
   pln_attrs kept;
   size_t size = ((size_t)value->count + 1) * sizeof(double);
@@ -344,7 +345,7 @@ static pln_status to_floats(pln_engine *engine, pln_attr *value) {
   return status;
 }
 
-/* What loses nothing; an empty table is any empty list. */
+/* Applies lossless conversions. An empty table converts to any empty list. */
 static pln_status convert(pln_engine *engine, const pln_option *row,
                           pln_attr *value) {
   pln_attr_kind given = (pln_attr_kind)value->kind;
@@ -370,7 +371,7 @@ static pln_status convert(pln_engine *engine, const pln_option *row,
   return PLN_OK;
 }
 
-/* A value of the row's kind: within its bounds? */
+/* Checks the bounds of a value that has the row's kind. */
 static pln_status check_bounds(pln_engine *engine, const pln_option *row,
                                const char *whom, const pln_attr *value) {
   switch ((pln_attr_kind)value->kind) {
@@ -406,7 +407,7 @@ static pln_status check_plain(pln_engine *engine, const pln_option *row,
   return expects(engine, row, whom, got);
 }
 
-/* Puts a checked field into *all. */
+/* Adds a checked field to *all. */
 static pln_status set_option_field(pln_engine *engine, const pln_option *row,
                                    const char *whom, pln_attr entry,
                                    pln_attrs *all) {
@@ -469,7 +470,7 @@ pln_status pln_option_default(pln_engine *engine, const pln_option *row,
     *out = *pln_attrs_at(engine, value, 0);
     return PLN_OK;
   }
-  /* Fields have no fields: this goes one level deep. */
+  /* Fields have no fields, so this recursion is one level deep. */
   PLN_TRY(pln_symbol_intern(engine, pln_text(row->name), &dict.name));
   PLN_TRY(
       pln_option_defaults(engine, row->fields, row->n_fields, &dict.v.dict));

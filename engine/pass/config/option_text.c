@@ -1,12 +1,12 @@
-/* option_text.c: values of options as text, in and out.
+/* option_text.c: parses and prints the values of options.
  *
  *     options := [ "{" [ entry { "," entry } ] "}" ]
  *     entry   := name "=" value
- *     value   := word | string | "[" [ word-or-string { "," ... } ] "]" |
- * options
+ *     value   := word | string | "[" [ word-or-string { "," ... } ] "]"
+ *              | options
  *
- * Called by the pipeline's parser and printer, for defaults and for --set. What
- * always holds: what is printed reads back as the same values. */
+ * Called by the parser and printer of pipelines, for defaults, and for --set.
+ * Invariant: printed text parses to the same values. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +24,8 @@ static pln_status bad_value(pln_reader *r, const pln_option *row,
   return pln_reader_error(r, begin, r->at, PLN_ERR_TYPE, message);
 }
 
-/* Interned, so that the value outlives the reader's word: { name = value }. */
+/* *out = { name = value }. Interned, because the reader's word is overwritten.
+ */
 static pln_status store_option_value(pln_engine *engine, const char *name,
                                      pln_attr value, pln_attrs *out) {
   PLN_TRY(pln_symbol_intern(engine, pln_text(name), &value.name));
@@ -36,7 +37,8 @@ static bool is_list(const pln_option *row) {
          row->kind == PLN_ATTR_STRINGS;
 }
 
-/* A word of a list: an int64_t, a double, or a slice of a symbol's text. */
+/* Appends an element of a list: an int64_t, a double, or a slice of a symbol's
+ * text. */
 static pln_status add_item(pln_reader *r, const pln_option *row,
                            const char *whom, pln_buffer *items) {
   size_t begin;
@@ -80,7 +82,9 @@ static pln_status read_option_list(pln_reader *r, const pln_option *row,
     bool strings = row->kind == PLN_ATTR_STRINGS;
     size_t size = strings ? sizeof(pln_slice) : sizeof(int64_t);
     list.count = (uint32_t)(items.size / size);
-    list.v.ints = (const void *)items.data; /* the same place for every kind */
+    list.v.ints =
+        (const void *)items
+            .data; /* all list kinds keep their pointer at the same offset */
     status = store_option_value(r->engine, row->name, list, out);
   }
   pln_buffer_free(&items);
@@ -106,14 +110,14 @@ static pln_status read_option_value(pln_reader *r, const pln_option *row,
   return read_option_list(r, row, whom, ']', out);
 }
 
-/* Where entries are read into: those of an option's fields, or of whoever has
- * the options. */
+/* One level of nesting: the table into which entries are read, that of a DICT
+ * option or of the options as a whole. */
 typedef struct level {
   const pln_option *rows;
   uint32_t n;
   const char *whom;
   const char *what; /* "option" or "field" */
-  char close;       /* 0: the end of the text */
+  char close;       /* 0: the level ends with the text */
 } level;
 
 static pln_status find_row(pln_reader *r, const level *in, size_t *begin,
@@ -139,7 +143,7 @@ static pln_status find_row(pln_reader *r, const level *in, size_t *begin,
   return pln_reader_error(r, *begin, end, PLN_ERR_FORMAT, message);
 }
 
-/* Checks what was read from `begin` on, and adds it. */
+/* Checks the value read from `begin` on and adds it. */
 static pln_status accept_option_value(pln_reader *r, const pln_option *row,
                                       const char *whom, size_t begin,
                                       pln_attrs read, pln_attrs *out) {
@@ -169,7 +173,7 @@ static bool at_close(pln_reader *r, char close) {
   return close ? pln_reader_accept(r, close) : r->at >= r->size;
 }
 
-/* The fields of a DICT as { name = fields }. */
+/* Reads the fields of a DICT: { name = fields }. */
 static pln_status read_fields(pln_reader *r, const pln_option *row,
                               const char *whom, char close, pln_attrs *out) {
   level in = {row->fields, row->n_fields, whom, "field", close};
@@ -229,7 +233,8 @@ pln_status pln_options_parse(pln_engine *engine, const pln_option *rows,
   return status;
 }
 
-/* A list or table that is all of the text; brackets may be missing. */
+/* Parses a list or table that takes all of the text; its outer brackets may be
+ * missing. */
 static pln_status parse_many(pln_reader *r, const pln_option *row,
                              const char *whom, pln_attrs *out) {
   bool dict = row->kind == PLN_ATTR_DICT;
@@ -275,7 +280,7 @@ static pln_status write_option_text(const printer *p, const char *text) {
   return p->write(p->ud, text, strlen(text));
 }
 
-/* The shortest text that reads back as the same number. */
+/* Writes the shortest text that reads back as the same number. */
 static void write_float(double f, char *text, size_t size) {
   for (int digits = 1; digits <= 17; digits++) {
     snprintf(text, size, "%.*g", digits, f);
@@ -318,7 +323,8 @@ static pln_status put_plain(const printer *p, const pln_attr *value) {
   return write_option_text(p, text);
 }
 
-/* "{a=1,b=2}" of values that are no DICTs; nothing when there are none. */
+/* Prints "{a=1,b=2}"; the values are not DICTs. Prints nothing if there are
+ * none. */
 static pln_status put_fields(const printer *p, pln_attrs fields) {
   uint32_t n = pln_attrs_count(p->engine, fields);
   for (uint32_t i = 0; i < n; i++) {

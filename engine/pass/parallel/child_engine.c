@@ -1,9 +1,9 @@
-/* child_engine.c: puts a child engine together, as engine.c does an engine,
- * over the parts of its parent.
+/* child_engine.c: makes a child engine over the parts of its parent, as
+ * engine.c makes an engine.
  *
- * Called by parallel.c. What always holds: making a child reads the parent and
- * changes nothing of it, so that a child may be made by the thread that will
- * use it; what a child reports is its own. */
+ * Called by parallel.c. Invariant: making a child only reads the parent, so
+ * that the thread that will use the child can make it. A child's diagnostics
+ * are its own. */
 
 #include "ir/worker/child_engine.h"
 #include "ir/intern_tables.h"

@@ -1,9 +1,10 @@
-/* parallel.c: hands functions of a module out to child engines, each in a
- * thread of its own, and brings home what they made.
+/* parallel.c: distributes the functions of a module over worker threads, each
+ * with a child engine, and merges the results.
  *
- * Called by primitive.c and group.c. What always holds: while workers work the
- * engine is only read; afterwards they are only read, by the caller's thread.
- * Nothing a worker reports or makes is seen before its function is taken. */
+ * Called by primitive.c and pipeline/per_function.c. Invariants: while workers
+ * run, the parent engine is only read; afterwards the children are only read,
+ * by the caller's thread. Results and diagnostics of a worker are invisible
+ * until its function is taken. */
 
 #include "pass/parallel/parallel.h"
 
@@ -12,7 +13,8 @@
 #include "ir/provenance/rule_application.h"
 #include "ir/worker/child_engine.h"
 
-/* Fewer nodes than these are done before a helper has woken up. */
+/* Waking a thread takes longer than running passes over fewer nodes than these.
+ */
 enum { LEAST_NODES = 4096 };
 
 /* One function. */
@@ -20,9 +22,9 @@ typedef struct function_task {
   uint32_t index;
   uint32_t nodes;
   uint32_t worker;
-  bool done; /* and well */
+  bool done; /* and succeeded */
   pln_work_item item;
-  size_t diags, diags_end; /* of the worker's engine */
+  size_t diags, diags_end; /* range in the worker's engine */
   uint32_t rows, rows_end;
   uint64_t rewrites;
   pln_rule_counts rules;
@@ -30,7 +32,7 @@ typedef struct function_task {
 
 typedef struct function_worker {
   pln_engine *child;
-  pln_status status; /* of what comes before its tasks */
+  pln_status status; /* of the setup before the first task */
   pln_module *module;
   pln_merge join;
 } function_worker;
@@ -39,14 +41,14 @@ struct pln_parallel {
   pln_parallel_job work;
   pln_engine *engine;
   pln_worker_group family;
-  atomic_uint next;    /* task */
-  atomic_bool stopped; /* something went wrong: no more tasks */
+  atomic_uint next;    /* index of the next task */
+  atomic_bool stopped; /* a task failed: start no more */
   uint32_t n_moved, cap_moved;
-  pln_pass_clone *moved; /* passes that each worker makes for itself */
+  pln_pass_clone *moved; /* passes that each worker clones */
   uint32_t n_tasks, cap_tasks, n_workers;
   function_task *tasks; /* largest first */
   function_worker *workers;
-  uint32_t *task_of; /* a function: its task + 1, or 0 */
+  uint32_t *task_of; /* function -> its task + 1, or 0 */
 };
 
 /* ------------------------------------------------------------ what pays off */
@@ -73,7 +75,7 @@ static bool is_worth_it(const pln_parallel_job *work, uint32_t *n) {
   return *n > 1 && nodes >= LEAST_NODES;
 }
 
-/* Children have no children. */
+/* A child engine does not start workers. */
 static bool may_run(const pln_parallel_job *work) {
   return !work->engine->parent && !work->pass->def->light &&
          work->context->limits.threads != 1 &&
@@ -102,7 +104,7 @@ static void list_tasks(pln_parallel *p) {
     p->task_of[p->tasks[i].index] = i + 1;
 }
 
-/* So many tasks. */
+/* Allocates the state for `n` tasks. */
 static pln_status new_parallel(const pln_parallel_job *work, uint32_t n,
                                pln_parallel **out) {
   pln_engine *e = work->engine;
@@ -126,7 +128,7 @@ static pln_status new_parallel(const pln_parallel_job *work, uint32_t n,
 
 /* --------------------------------------------------- passes made by workers */
 
-/* Elements nest no deeper than PLN_PASS_MAX_DEPTH. */
+/* Recursion is bounded by PLN_PASS_MAX_DEPTH. */
 static uint32_t count_cloners(const pln_pass *pass) {
   uint32_t n = pass->def->cloner != NULL;
   for (uint32_t i = 0; i < pass->def->n_elements; i++)
@@ -134,7 +136,7 @@ static uint32_t count_cloners(const pln_pass *pass) {
   return n;
 }
 
-/* False in *stays when one of them cannot be made elsewhere. */
+/* *stays is false if one of the passes cannot be cloned. */
 static pln_status pack_cloneable_passes(pln_parallel *p, const pln_pass *pass,
                                         bool *stays) {
   const pln_pass_cloner *cloner = pass->def->cloner;
@@ -166,7 +168,7 @@ static void drop_packed(pln_parallel *p) {
 
 static void free_task(const pln_parallel *p, function_task *t) {
   pln_engine *child = p->workers[t->worker].child;
-  if (!child) /* nobody took it */
+  if (!child) /* no worker took the clone */
     return;
   pln_graph_release(t->item.result);
   pln_rule_counts_free(child, &t->rules);
@@ -227,7 +229,7 @@ static void run_function_task(pln_parallel *p, uint32_t part,
     atomic_store(&p->stopped, true);
 }
 
-/* Bodies of scripts may look at anything. */
+/* A script's body may read any tensor of the module. */
 static pln_status borrow_all_tensors(const pln_parallel *p,
                                      const function_worker *w) {
   for (uint32_t i = 0; p->n_moved && i < pln_module_count(w->module); i++)
@@ -251,7 +253,7 @@ static void do_tasks(pln_parallel *p, uint32_t part) {
   }
 }
 
-/* A worker without memory leaves the tasks to others. */
+/* A worker that runs out of memory leaves its tasks to the others. */
 static void work_part(void *ud, uint32_t part) {
   pln_parallel *p = ud;
   function_worker *w = &p->workers[part];
@@ -265,7 +267,7 @@ static void work_part(void *ud, uint32_t part) {
   pln_worker_stop_end(w->child, part);
 }
 
-/* What a worker could not make is an error of the pass. */
+/* An error while a worker clones a pass is an error of that pass. */
 static pln_status check_worker(pln_parallel *p, function_worker *w) {
   if (w->status == PLN_OK || w->status == PLN_ERR_NOMEM)
     return PLN_OK;
@@ -273,7 +275,7 @@ static pln_status check_worker(pln_parallel *p, function_worker *w) {
   return w->status;
 }
 
-/* All held the most at the same time, as far as one knows. */
+/* Adds up the peak memory of the workers, assuming that all peaked at once. */
 static void account(const pln_parallel *p) {
   uint64_t calls = 0;
   size_t peak = 0;
@@ -332,7 +334,7 @@ static pln_status take_counters(const pln_merge *join,
   return PLN_OK;
 }
 
-/* A child's text as one of the parent's symbols. */
+/* Interns a text of a child as a symbol of the parent. */
 static pln_status own_text(pln_engine *engine, const char **text) {
   pln_symbol symbol;
   if (!*text)
@@ -355,7 +357,8 @@ static pln_status take_rows(const pln_parallel *p, const pln_merge *join,
   return PLN_OK;
 }
 
-/* Whether all functions up to this one stay within the limit. */
+/* Returns true if the functions up to this one stay within the rewrite limit.
+ */
 static bool within_rewrite_limit(const pln_engine *e, const function_task *t) {
   return !e->most_rewrites || e->rewrites + t->rewrites <= e->most_rewrites;
 }

@@ -1,8 +1,8 @@
-/* pass_clone.c: leaf passes whose bodies belong to the thread that made them,
- * made again in a child engine.
+/* pass_clone.c: clones a primitive pass whose body belongs to one thread (a Lua
+ * function) into a child engine.
  *
- * Called by parallel.c and, for each leaf that runs in a child, by leaf.c. What
- * always holds: a worker that works has all of them. */
+ * Called by parallel.c and, for each primitive pass that runs in a child, by
+ * primitive.c. Invariant: a worker that runs has all clones. */
 
 #include "pass/parallel/parallel.h"
 
@@ -53,8 +53,8 @@ pln_status pln_pass_clones_make(pln_engine *child, uint32_t n,
   return status;
 }
 
-/* A home outlives the passes that were made in it; what it holds on to itself
- * goes while the registry is there. */
+/* The owner of a clone outlives the passes made in it. Passes that the owner
+ * holds are released while the registry still exists. */
 void pln_pass_clones_release(pln_engine *child) {
   struct pln_registry *r = child->passes;
   pln_pass_clones *m = r ? r->pass_clones : NULL;

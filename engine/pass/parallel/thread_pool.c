@@ -1,9 +1,10 @@
-/* thread_pool.c: the threads that help to run function passes.
+/* thread_pool.c: the thread pool of function passes.
  *
- * Called by parallel.c; execute.c sends them home when the outermost
- * application ends. What always holds: between two jobs all of them wait; a job
- * ends when each has ended its part; the caller does part 0. No signal but that
- * of time limits is delivered to them, so handlers run where hosts expect. */
+ * Called by parallel.c; execute.c frees the pool when the outermost application
+ * ends. Invariants: between two jobs all threads wait; a job ends when each
+ * thread has ended its part; the caller runs part 0. The threads block all
+ * signals except that of time limits, so that a host's handlers run on the
+ * host's threads. */
 
 #include "pass/parallel/parallel.h"
 
@@ -14,7 +15,7 @@
 typedef struct pool_thread {
   struct pln_thread_pool *thread_pool;
   pthread_t thread;
-  uint32_t part; /* from 1 */
+  uint32_t part; /* counted from 1 */
 } pool_thread;
 
 struct pln_thread_pool {
@@ -22,12 +23,12 @@ struct pln_thread_pool {
   pthread_mutex_t lock;
   pthread_cond_t begin, end;
   uint64_t generation; /* counts jobs */
-  uint32_t n_busy;     /* helpers that have not ended their part */
-  uint32_t n_wanted;   /* helpers that the job is for */
+  uint32_t n_busy;     /* threads that have not ended their part */
+  uint32_t n_wanted;   /* threads that the job uses */
   bool quit;
   void (*job)(void *ud, uint32_t part);
   void *ud;
-  uint32_t n, capacity; /* started; asked for */
+  uint32_t n, capacity; /* started; allocated */
   pool_thread pool_threads[];
 };
 
@@ -41,7 +42,8 @@ uint32_t pln_processor_count(void) {
   return n < 1 ? 1 : n > PLN_MOST_THREADS ? PLN_MOST_THREADS : (uint32_t)n;
 }
 
-/* ------------------------------------------------------------------ helpers */
+/* ------------------------------------------------------------------- threads
+ */
 
 static void work(pool_thread *h) {
   struct pln_thread_pool *thread_pool = h->thread_pool;
@@ -69,7 +71,7 @@ static void *pool_thread_main(void *ud) {
   return NULL;
 }
 
-/* A new thread has the mask of its maker. */
+/* A new thread inherits the signal mask of the thread that starts it. */
 static bool start_pool_thread(pool_thread *h) {
   sigset_t all, before;
   sigfillset(&all);
@@ -80,7 +82,7 @@ static bool start_pool_thread(pool_thread *h) {
   return !failed;
 }
 
-/* --------------------------------------------------------------------- crews
+/* --------------------------------------------------------------------- pools
  */
 
 static size_t size_of(uint32_t capacity) {

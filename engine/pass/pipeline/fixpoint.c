@@ -1,9 +1,9 @@
 /* fixpoint.c: runs a list of passes until it changes nothing.
  *
- * Called by execute.c. What always holds: it ends after `rounds` rounds, and
- * earlier when a round gives what an earlier one gave, sharing of constants and
- * types included: passes that undo each other are named in a warning, and what
- * was reached stands. */
+ * Called by execute.c. Invariant: the loop ends after at most `iterations`
+ * iterations, and earlier when an iteration gives a state that was there
+ * before, sharing of constants and types included. Then the passes undo each
+ * other: a warning names them and the last result stands. */
 
 #include <stdio.h>
 
@@ -12,16 +12,16 @@
 #include "pass/pass.h"
 
 typedef struct seen_iteration {
-  uint64_t hash;   /* of the subject when the round began */
-  uint32_t report; /* rows of the report at that time */
+  uint64_t hash;   /* hash of the target when the iteration began */
+  uint32_t report; /* number of report rows at that time */
 } seen_iteration;
 
 typedef struct iterations {
   pln_execution *x;
-  uint64_t hash;    /* of the subject after the newest round */
-  uint64_t *hashes; /* of its functions, in order */
+  uint64_t hash;    /* hash of the target after the last iteration */
+  uint64_t *hashes; /* hashes of its functions, in order */
   uint32_t n_hashes, cap_hashes;
-  uint32_t iteration; /* the newest, from 1 */
+  uint32_t iteration; /* the current one, from 1 */
   uint32_t n, cap;
   seen_iteration *seen;
 } iterations;
@@ -41,8 +41,8 @@ static uint64_t hash_definition(uint64_t h, const pln_type_def *t) {
   return h;
 }
 
-/* What r->hashes has of function `i` when the former module has the very same
- * one, else 0. */
+/* The hash of function `i` from the last iteration if the former module has the
+ * same graph, else 0. */
 static uint64_t known_hash(const iterations *r, const pln_module *former,
                            const pln_module *m, uint32_t i) {
   if (!former || r->n_hashes != former->count)
@@ -56,7 +56,7 @@ static uint64_t known_hash(const iterations *r, const pln_module *former,
   return r->hashes[k];
 }
 
-/* Only functions that the round changed are looked into. */
+/* Hashes only the functions that the iteration changed. */
 static pln_status hash_functions(iterations *r, const pln_module *former,
                                  const pln_module *m) {
   uint64_t *hashes = NULL;
@@ -75,8 +75,9 @@ static pln_status hash_functions(iterations *r, const pln_module *former,
   return status;
 }
 
-/* r->hash becomes that of what the subject holds: what passes may change, how
- * it is shared and typed. `former`: what the hashes are of now, or NULL. */
+/* Sets r->hash to the hash of the target: everything that passes may change,
+ * with sharing and types. `former` is the module that the stored hashes are of,
+ * or NULL. */
 static pln_status hash_target(iterations *r, const pln_pass_target *former,
                               const pln_pass_target *s) {
   const pln_module *m = s->module;
@@ -92,9 +93,10 @@ static pln_status hash_target(iterations *r, const pln_pass_target *former,
   return PLN_OK;
 }
 
-/* ------------------------------------------------------------------- rounds */
+/* ---------------------------------------------------------------- iterations
+ */
 
-/* The round that began with this hash, or PLN_NONE. */
+/* The iteration that began with this hash, or PLN_NONE. */
 static uint32_t find_seen_iteration(const iterations *r, uint64_t hash) {
   for (uint32_t i = 0; i < r->n; i++)
     if (r->seen[i].hash == hash)
@@ -116,8 +118,8 @@ static bool is_named(const char *const *named, uint32_t n, const char *pass) {
   return false;
 }
 
-/* The passes that changed something since row `from` of the report, as far as a
- * message has room for them. */
+/* Names the passes that changed something since report row `from`, as many as
+ * fit in a message. */
 static void name_passes(const pln_engine *e, uint32_t from, char *names,
                         size_t size) {
   const char *named[64];
@@ -146,8 +148,8 @@ static void warn(const iterations *r, uint32_t first) {
                 (unsigned)r->n, (unsigned)first + 1, names);
 }
 
-/* After a round that changed something: *back when what it gives was there
- * before one of the rounds. */
+/* After an iteration that changed something: *back is true if its result is the
+ * input of an earlier iteration. */
 static pln_status look_back(iterations *r, const pln_pass_target *before,
                             uint32_t report, const pln_pass_target *s,
                             bool *back) {
@@ -162,7 +164,8 @@ static pln_status look_back(iterations *r, const pln_pass_target *before,
   return PLN_OK;
 }
 
-/* One round; *done when it changed nothing, or came back to where it was. */
+/* Runs one iteration. *done is true if it changed nothing or returned to an
+ * earlier state. */
 static pln_status run_iteration(iterations *r, const pln_pass *pass,
                                 pln_pass_target *s, bool *done) {
   pln_pass_target before = pln_pass_target_copy(s);

@@ -1,4 +1,4 @@
-/* parse.c: a pipeline as text becomes a pass.
+/* parse.c: parses a pipeline's text to a pass.
  *
  *     pipeline := [ item { "," item } ]
  *     item     := name options           (config/option_text.c)
@@ -11,24 +11,24 @@
  *     field    := "opt_level" "=" integer | "required" "=" name
  *     name     := word | string
  *
- * A quoted name is never a word of the grammar.
+ * A quoted name is never a keyword.
  *
- * Called by users through pln_pipeline_parse. What always holds: nesting costs
- * heap, not stack; an error points at the place in the text. */
+ * Called by users through pln_pipeline_parse. Invariants: nesting uses heap,
+ * not stack; an error points at its place in the text. */
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "pass/pipeline/reader.h"
 
-/* A list that is being read. */
+/* A list that is being parsed. */
 typedef struct frame {
-  char close; /* what ends it; 0: the end of the text */
+  char close; /* the closing character; 0: the list ends with the text */
   pln_combinator form;
   uint32_t iterations;
-  uint32_t n_body; /* of a `try` whose `else` is being read */
+  uint32_t n_body; /* of a `try`, once its `else` is being parsed */
   bool otherwise;
-  size_t begin; /* of its first word */
+  size_t begin; /* offset of its first word */
   int opt_level;
   uint32_t n_passes, cap_passes;
   pln_pass **passes; /* owned */
@@ -65,7 +65,7 @@ static void drop_top_frame(parser *p) {
   pln_mem_free(p->r.engine, f->required, f->cap_required * sizeof *f->required);
 }
 
-/* Takes `pass`. */
+/* Appends an element; takes ownership of `pass`. */
 static pln_status add_pipeline_element(parser *p, pln_pass *pass) {
   frame *f = top_pipeline_frame(p);
   pln_status status =
@@ -87,7 +87,7 @@ static pln_status make_parsed_pass(parser *p, const frame *f, pln_pass **out) {
                             f->n_passes, f->passes, out);
 }
 
-/* The innermost list as a pass; the list is gone. */
+/* Makes a pass of the innermost list and pops it. */
 static pln_status close_list(parser *p, pln_pass **out) {
   const frame *f = top_pipeline_frame(p);
   size_t mark = pln_diag_count(p->r.engine);
@@ -151,7 +151,7 @@ static pln_status read_required(parser *p) {
   return PLN_OK;
 }
 
-/* One field of a sequential; its name comes first and has no '='. */
+/* Reads one field of a sequential. Its name comes first and has no '='. */
 static pln_status read_combinator_field(parser *p, bool first) {
   size_t begin;
   pln_symbol symbol;
@@ -172,7 +172,7 @@ static pln_status read_combinator_field(parser *p, bool first) {
                           "a sequential has the fields opt_level and required");
 }
 
-/* Behind "sequential", at the parenthesis. */
+/* Reads the header in parentheses after "sequential". */
 static pln_status read_header(parser *p) {
   bool first = true;
   p->r.at++;
@@ -187,7 +187,7 @@ static pln_status read_header(parser *p) {
   return pln_reader_expect(&p->r, '{', "'{' and the passes");
 }
 
-/* Behind "fixpoint". */
+/* Reads the optional count after "fixpoint". */
 static pln_status read_rounds(parser *p, uint32_t *out) {
   static const pln_option row = {.name = "fixpoint", .kind = PLN_ATTR_INT};
   size_t begin;
@@ -221,7 +221,7 @@ static pln_status read_fixpoint(parser *p, size_t begin) {
   return open_form(p, begin, PLN_COMBINATOR_FIXPOINT, iterations);
 }
 
-/* Behind "if". */
+/* Reads "changed" after "if". */
 static pln_status read_condition(parser *p, size_t begin) {
   size_t word;
   PLN_TRY(pln_reader_word(&p->r, "'changed'", &word));
@@ -231,7 +231,7 @@ static pln_status read_condition(parser *p, size_t begin) {
   return open_form(p, begin, PLN_COMBINATOR_IF_CHANGED, 0);
 }
 
-/* What an unquoted word may be but a pass; *done when it was. */
+/* Handles keywords; *done is true if the word was one. */
 static pln_status read_word_of_grammar(parser *p, size_t begin, pln_slice word,
                                        bool *done) {
   bool list = pln_reader_at(&p->r, '{'), arguments = pln_reader_at(&p->r, '(');
@@ -273,7 +273,7 @@ static bool at_close(parser *p) {
   return close ? pln_reader_at(&p->r, close) : p->r.at >= p->r.size;
 }
 
-/* Behind the body of a `try`: goes on with its `else`. */
+/* After the body of a `try`: opens the list of its `else`. */
 static pln_status read_else(parser *p, bool *found) {
   frame *f = top_pipeline_frame(p);
   pln_reader_skip_space(&p->r);
@@ -289,7 +289,7 @@ static pln_status read_else(parser *p, bool *found) {
   return pln_reader_expect(&p->r, '{', "'{' and the passes");
 }
 
-/* Ends lists as long as one ends here; *done with the whole. */
+/* Closes every list that ends here; *done is true when the pipeline ends. */
 static pln_status end_lists(parser *p, bool *done, pln_pass **out) {
   *done = false;
   while (at_close(p)) {
@@ -316,7 +316,7 @@ static pln_status end_lists(parser *p, bool *done, pln_pass **out) {
                                                                  : "','");
 }
 
-/* A list that was just opened has no item yet, and may stay empty. */
+/* A list that was just opened may be empty. */
 static pln_status read_element_list(parser *p, pln_pass **out) {
   bool done = false;
   PLN_TRY(open(p, 0));
@@ -332,7 +332,8 @@ static pln_status read_element_list(parser *p, pln_pass **out) {
   return PLN_OK;
 }
 
-/* A text that is one form, or one sequential with a header, is that. */
+/* A text of one combinator, or of one sequential with a header, parses to that
+ * pass and not to a list around it. */
 static void unwrap(const char *text, size_t size, pln_pass **pass) {
   pln_pass *outer = *pass;
   size_t at = 0;

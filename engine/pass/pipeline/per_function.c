@@ -1,14 +1,14 @@
-/* per_function.c: functions { ... }: takes each function through a list of
- * function passes before it goes on to the next.
+/* per_function.c: functions { ... }: runs a list of function passes on one
+ * function after the other.
  *
- * Called by execute.c. What always holds: while the group runs, bodies see the
- * module with all its old functions; results are put together at the end. In
- * histories each function's runs are numbered as if it came first, so that they
- * are the same in any number of threads. */
+ * Called by execute.c. Invariants: while the list runs, bodies see the module
+ * with all its old functions; the results are put together at the end. In
+ * provenance the runs of each function are numbered as if that function came
+ * first, so that numbers do not depend on the number of threads. */
 
 #include "pass/parallel/parallel.h"
 
-/* The new function of row `index`, or NULL when nothing changed. */
+/* The new graph of function `index`, or NULL if nothing changed. */
 static pln_status one(pln_execution *x, const pln_pass *pass,
                       const pln_module *module, uint32_t index,
                       pln_graph **out) {
@@ -25,7 +25,7 @@ static pln_status one(pln_execution *x, const pln_pass *pass,
   return status;
 }
 
-/* One function in a child engine. */
+/* Runs the list on one function in a child engine. */
 static pln_status shared(const pln_parallel_job *work, pln_work_item *share) {
   pln_execution x = {.engine = share->engine,
                      .context = share->context,
@@ -47,8 +47,8 @@ static bool takes_any(const pln_pass *pass, const pln_graph *function) {
   return true;
 }
 
-/* What counts, watches or keeps what the passes of a group do needs them one by
- * one. */
+/* Starts worker threads, unless instruments, selectors or the cache must see
+ * the runs one by one. */
 static pln_status ahead(const pln_execution *x, const pln_pass *pass,
                         const pln_module *module, pln_parallel **out) {
   *out = NULL;
@@ -67,7 +67,7 @@ static pln_status ahead(const pln_execution *x, const pln_pass *pass,
   return pln_parallel_run(&work, out);
 }
 
-/* Those that other threads have not done are done here. */
+/* Runs the functions that no worker has done. */
 static pln_status rest(pln_execution *x, const pln_pass *pass,
                        pln_parallel *parallel, const pln_pass_target *s,
                        pln_graph **results) {

@@ -1,20 +1,21 @@
-/* position.c: where in a pipeline a run failed: a note behind the diagnostic.
+/* position.c: reports the position in a pipeline at which a run failed, as a
+ * note of the diagnostic.
  *
  *     note: in pipeline 'deploy', element 2 of 3, fixpoint(4) round 2,
  *     element 1 of 2: FoldConstant
  *         sequential(deploy){SimplifyExpr,fixpoint(4){FoldConstant,DeadCode...
  *                                                     ^~~~~~~~~~~~
  *
- * Called by those who run elements, on the way out of a failure. What always
- * holds: of one failure the innermost place is told, once; lack of memory
- * leaves the note out. */
+ * Called on the error paths of the functions that run elements. Invariant: a
+ * failure gets one note, for its innermost position; if memory is out there is
+ * no note. */
 
 #include "pass/pass.h"
 
 enum { MOST_POSITIONS = 1024 };
 
-/* The positions from the outermost on: their number, 0 when there are more
- * than any run has. */
+/* The positions from the outermost on. Returns their number, or 0 if there are
+ * more than a run can have. */
 static uint32_t unwind(const pln_position *at, const pln_position **out) {
   uint32_t n = 0;
   for (const pln_position *p = at; p; p = p->outer)
@@ -58,7 +59,7 @@ static pln_status write_position(pln_buffer *out, const pln_position *p) {
                            (unsigned)(n - first));
 }
 
-/* Forms go by what they are, not by the name that all of them have. */
+/* A combinator is named by its kind, because all of one kind share a name. */
 static const char *short_name(const pln_pass *pass) {
   static const char *const names[] = {
       [PLN_COMBINATOR_NONE] = NULL,
@@ -96,7 +97,7 @@ static pln_status put_positions(pln_buffer *out, const pln_position **rows,
                            short_name(last->list->def->elements[last->index]));
 }
 
-/* The pipeline's text, with the element marked that the lists lead to. */
+/* Prints the pipeline's text and marks the element at the position. */
 static pln_status put_pipeline(const pln_position **rows, uint32_t n,
                                pln_buffer *text, pln_span *span) {
   uint32_t path[PLN_PASS_MAX_DEPTH + 1], depth = 0;
@@ -136,7 +137,7 @@ static void note(pln_engine *engine, const pln_position *at) {
 
 void pln_position_note_failure(pln_execution *x, const pln_pass *pass,
                                const pln_pass_target *before) {
-  /* What a child engine fails in its parent does again, and fails in. */
+  /* A child's failure is repeated in the parent, which reports it. */
   if (x->failure_noted || x->engine->parent)
     return;
   x->failure_noted = true;

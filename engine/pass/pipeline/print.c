@@ -1,7 +1,7 @@
-/* print.c: a pass as the text that parse.c reads back.
+/* print.c: prints a pass as the text that parse.c reads.
  *
- * Called by users through pln_pipeline_print. What always holds: parsing the
- * text gives an equal pass, when each pass in it is registered. */
+ * Called by users through pln_pipeline_print. Invariant: parsing the text gives
+ * an equal pass if every pass in it is registered. */
 
 #include <stdio.h>
 
@@ -11,9 +11,10 @@ typedef struct printer {
   pln_engine *engine;
   pln_write_fn write;
   void *ud;
-  const uint32_t *path; /* the element to mark; NULL: none */
+  const uint32_t
+      *path; /* indices that lead to the element to mark; NULL: none */
   uint32_t n_path;
-  const pln_buffer *text; /* what was written so far, when there is a path */
+  const pln_buffer *text; /* the text written so far, when there is a path */
   size_t begin, end;
 } printer;
 
@@ -40,7 +41,7 @@ pln_status pln_pipeline_quote(pln_slice text, pln_write_fn write, void *ud) {
   return write(ud, "\"", 1);
 }
 
-/* Words that the parser takes for more than a name. */
+/* Returns true for keywords of the grammar. */
 static bool is_reserved(pln_slice text) {
   return pln_slice_is(text, "fixpoint") || pln_slice_is(text, "try") ||
          pln_slice_is(text, "functions") || pln_slice_is(text, "if");
@@ -72,7 +73,7 @@ static bool is_bare(const pln_pass *pass) {
          !pass->def->n_required;
 }
 
-/* Registered sequentials go by their names. */
+/* A registered sequential is printed as its name, others as lists. */
 static bool is_list(const pln_pass *pass) {
   const pln_pass *known = pln_pass_lookup(pass->engine, pass->name);
   return pln_pass_is_sequential(pass) && !(known && known->def == pass->def);
@@ -107,14 +108,15 @@ static pln_status put_header(printer *p, const pln_pass *pass) {
   return write_pipeline_text(p, "){");
 }
 
-/* A sequential that is being printed, and its next element. */
+/* A sequential being printed and its next element. */
 typedef struct level {
   const pln_pass *pass;
   uint32_t next;
   const char *close;
 } level;
 
-/* A text that is one form means that form: a list of nothing else says so. */
+/* Returns true for a list whose only element is another list. At the top level
+ * the parser would return that element, so the outer list is printed too. */
 static bool is_hidden(const pln_pass *pass) {
   return pass->def->n_elements == 1 && is_list(pass->def->elements[0]) &&
          !is_bare(pass->def->elements[0]);
@@ -133,7 +135,7 @@ static pln_status open_list(printer *p, const pln_pass *pass, bool outermost,
   return outermost ? PLN_OK : write_pipeline_text(p, "(");
 }
 
-/* Is the element that is at hand on the way to the marked one? */
+/* Returns true if the current element lies on the path to the marked one. */
 static bool is_marked(const printer *p, const level *stack, uint32_t n) {
   if (!p->path || n > p->n_path)
     return false;
@@ -143,7 +145,7 @@ static bool is_marked(const printer *p, const level *stack, uint32_t n) {
   return true;
 }
 
-/* Of a list only what comes before its elements; *opened. */
+/* Of a list, writes only what comes before its elements and sets *opened. */
 static pln_status write_pipeline_element(printer *p, const pln_pass *element,
                                          bool marked, level *inner,
                                          bool *opened) {

@@ -1,8 +1,8 @@
-/* reader.c: words, strings and signs of a pipeline's text, and errors
- * that point at a place in it.
+/* reader.c: the tokenizer of pipeline text: words, strings and signs, and
+ * errors that point into the text.
  *
- * Called by parse.c and option_text.c. What always holds: a reader
- * never looks beyond the end of its text. */
+ * Called by parse.c and option_text.c. Invariant: a reader never reads beyond
+ * the end of its text. */
 
 #include <stdio.h>
 
@@ -10,7 +10,6 @@
 
 /* ------------------------------------------------------------------- errors */
 
-/* Reports at [begin, end). */
 pln_status pln_reader_error(pln_reader *r, size_t begin, size_t end,
                             pln_status code, const char *message) {
   size_t start = begin, stop = begin;
@@ -43,7 +42,6 @@ pln_status pln_reader_expected(pln_reader *r, const char *what) {
   return pln_reader_error(r, r->at, r->at + 1, PLN_ERR_FORMAT, message);
 }
 
-/* Takes back the error reported since `mark`, and says it again at a place. */
 pln_status pln_reader_relocate_error(pln_reader *r, size_t mark, size_t begin,
                                      size_t end) {
   char message[512];
@@ -53,7 +51,7 @@ pln_status pln_reader_relocate_error(pln_reader *r, size_t mark, size_t begin,
   pln_status code = diag->code;
   snprintf(message, sizeof message, "%s", diag->message);
   pln_diag_drop(r->engine, mark);
-  /* The message names the place already. */
+  /* the message already names its place */
   pln_place place = pln_diag_place(r->engine, (pln_place){NULL, NULL});
   code = pln_reader_error(r, begin, end, code, message);
   pln_diag_place(r->engine, place);
@@ -97,7 +95,7 @@ static char unescape(char c) {
   return c == 'n' ? '\n' : c == 't' ? '\t' : c;
 }
 
-/* Behind the opening quote. */
+/* Reads a string after its opening quote. */
 static pln_status read_string(pln_reader *r, size_t begin) {
   while (r->at < r->size && r->text[r->at] != '"') {
     char c = r->text[r->at++];
@@ -112,7 +110,6 @@ static pln_status read_string(pln_reader *r, size_t begin) {
   return PLN_OK;
 }
 
-/* A word or string into r->word, terminated; *begin is where it starts. */
 pln_status pln_reader_word(pln_reader *r, const char *what, size_t *begin) {
   r->word.size = 0;
   pln_reader_skip_space(r);
@@ -131,7 +128,6 @@ pln_status pln_reader_word(pln_reader *r, const char *what, size_t *begin) {
   return PLN_OK;
 }
 
-/* A name's symbol. */
 pln_status pln_reader_name(pln_reader *r, const char *what, size_t *begin,
                            pln_symbol *out) {
   PLN_TRY(pln_reader_word(r, what, begin));

@@ -1,15 +1,16 @@
-/* require.c: runs what an element of a sequential requires, and what that
- * requires, before it.
+/* require.c: runs the passes that an element of a sequential requires,
+ * transitively, before the element.
  *
- * Called by sequential.c. What always holds: each required pass runs once an
- * element, those it requires first; it runs again for a later element only when
- * the module has changed since. Passes come from the registry as it is now. */
+ * Called by sequential.c. Invariants: each required pass runs once per element,
+ * after its own requirements; for a later element it runs again only if the
+ * module has changed since. Passes come from the registry as it is now. */
 
 #include <stdio.h>
 
 #include "pass/pass.h"
 
-/* A pass on the way to being run: its requirements before `next` are done. */
+/* A pass on the path of the depth-first search: its requirements before `next`
+ * are done. */
 typedef struct frame {
   pln_pass *pass; /* retained */
   uint32_t next;
@@ -20,7 +21,7 @@ enum { ON_PATH = 1, DONE };
 typedef struct plan {
   pln_execution *x;
   uint32_t n_path, cap_path;
-  frame *path;      /* from the element down */
+  frame *path;      /* stack of the search, the element first */
   pln_idmap *state; /* symbol -> ON_PATH or DONE */
 } plan;
 
@@ -98,7 +99,8 @@ static pln_status run_required_pass(plan *p, const pln_pass *pass,
   return status == PLN_OK ? mark_fresh(x, pass->name) : status;
 }
 
-/* One step along the path: down to a requirement, or up after running one. */
+/* Takes one step of the search: down to a requirement, or up after running a
+ * pass. */
 static pln_status advance_required_pass(plan *p, pln_pass_target *s) {
   frame *top = &p->path[p->n_path - 1];
   const pln_pass_def *def = top->pass->def;

@@ -1,6 +1,6 @@
 /* sequential.c: runs the elements of a list that the context enables, each
- * after what it requires. Called by execute.c and by the forms made of lists.
- */
+ * after the passes it requires. Called by execute.c and by the other
+ * combinators. */
 
 #include "pass/pass.h"
 
@@ -11,7 +11,8 @@ static pln_status run_with_required(pln_execution *x, const pln_pass *pass,
   return pln_execute(x, pass, s);
 }
 
-/* How often the run has come to a pass of that name; 0: nobody asks. */
+/* The number of the run among those of passes of that name; 0 if runs are not
+ * counted. */
 static pln_status occurrence(pln_execution *x, const pln_pass *element,
                              uint32_t *nth) {
   *nth = 0;
@@ -23,7 +24,7 @@ static pln_status occurrence(pln_execution *x, const pln_pass *element,
   return pln_idmap_set(x->counts, element->name, *nth);
 }
 
-/* `if changed` looks at what the element before it did. */
+/* `if changed` tests whether the preceding element changed the target. */
 static pln_status run_enabled_element(pln_execution *x, const pln_pass *element,
                                       bool changed, pln_pass_target *s) {
   uint32_t nth;

@@ -1,12 +1,13 @@
-/* try.c: try { ... } else { ... }: a list of passes that may fail.
+/* try.c: try { ... } else { ... }: runs a list of passes that may fail; if one
+ * fails, restores the target and runs the else list.
  *
- * Called by execute.c. What always holds: a failure leaves the subject as it
- * was before the attempt, and is told as a warning; lack of memory and a run
- * that was stopped are no failures of the passes and are handed on. */
+ * Called by execute.c. Invariants: after a failure the target is as it was
+ * before the body, and the failure is reported as a warning. Lack of memory and
+ * an interrupt are not failures of a pass: they are returned. */
 
 #include "pass/pass.h"
 
-/* What a pass says of a failure is no error any more. */
+/* Turns the errors reported since `mark` into warnings. */
 static void demote_try_failure(pln_engine *engine, size_t mark,
                                pln_status status) {
   pln_diag_demote(engine, mark);

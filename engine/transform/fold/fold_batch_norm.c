@@ -1,22 +1,21 @@
-/* fold_batch_norm.c: a batch normalisation becomes part of the weights of the
+/* fold_batch_norm.c: folds a batch normalisation into the weights of the
  * product that feeds it.
  *
- * Run by the executor, once per function. Requires a verified graph.
- * Into nn.conv, nn.conv_transpose, nn.gemm and nn.matmul of two matrices with
+ * Run by the executor, once per function. Requires a verified graph. Applies to
+ * nn.conv, nn.conv_transpose, nn.gemm and nn.matmul of two matrices with
  * constant weight and bias that nothing else uses, when mean, variance, scale
- * and bias are constants and the normalisation is one of inference: not in
- * training mode, a single result, by channel. A product without bias gets one;
- * an nn.matmul becomes an nn.gemm.
+ * and bias are constants and the normalisation is in inference mode, by
+ * channel, with a single result. A product without bias gets one; an nn.matmul
+ * becomes an nn.gemm.
  *
  *     nn.batch_norm(nn.conv(%x, w, b), s, o, m, v)
  *       =>   nn.conv(%x, w * f, (b - m) * f + o),   f = s / sqrt(v + epsilon)
  *
- * Constants are computed as doubles and rounded once; results differ by the
- * rounding of what was computed at run time before. A weight that others use
- * is copied only within the budget (eval/budget.c). Never: a factor or a weight
- * that is not finite. Weights of float16 and bfloat16 are left alone unless the
- * option halves=true asks for them: scaled, they would be rounded once more,
- * and that shows in the results.
+ * Constants are computed in double and rounded once, so results differ from the
+ * original model by rounding. A weight with other users is copied only within
+ * the budget (eval/budget.c). Factors and weights must be finite. Weights of
+ * float16 and bfloat16 are not folded unless the option halves=true is given,
+ * because the extra rounding is visible in the results.
  *
  * Semantics: TVM FoldScaleAxis after SimplifyInference, ONNX's
  * fuse_bn_into_conv. */
@@ -27,14 +26,14 @@
 
 enum { SCALE = 1, BIAS, MEAN, VARIANCE, N_OPERANDS };
 
-/* By channel, and of inference: what counts are the running mean and variance
- * that it is given. */
+/* Returns true in inference mode by channel: the given mean and variance are
+ * used. */
 static bool is_inference(const pln_rewrite_context *at) {
   return pln_call_int(&at->call, "training_mode", 0) == 0 &&
          pln_call_int(&at->call, "spatial", 1) == 1;
 }
 
-/* A number for each of the n channels in each. */
+/* Reads n numbers, one per channel, from each operand. */
 static bool read_operands(const pln_rewrite_context *at, size_t n,
                           pln_weight *operands) {
   for (uint32_t i = SCALE; i < N_OPERANDS; i++) {
@@ -46,7 +45,7 @@ static bool read_operands(const pln_rewrite_context *at, size_t n,
   return true;
 }
 
-/* False when a channel has no finite factor or addend. */
+/* Returns false if a channel's factor or addend is not finite. */
 static bool find_affine(const pln_rewrite_context *at,
                         const pln_weight *operands, size_t n, double *factors,
                         double *addends) {

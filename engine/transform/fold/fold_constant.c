@@ -1,18 +1,19 @@
-/* fold_constant.c: computes what depends on constants only.
+/* fold_constant.c: FoldConstant: evaluates what depends only on constants.
  *
- * Run by the executor, once per function. Requires a verified graph.
- * A call whose operands are constants becomes its result, and one whose
- * symbolic value is wholly known becomes that value although its operands are
- * not (the Shape of static dims); a field of a tuple becomes the field; an If
- * whose condition is constant becomes the branch that is taken. Never: calls
- * with effects, operators nobody knows, quantisation.
+ * Run by the executor, once per function. Requires a verified graph. A call
+ * with constant operands becomes its result. A call whose symbolic value is
+ * fully known becomes that value even if its operands are not constant (the
+ * Shape of static dims). A projection of a tuple becomes the field; an If with
+ * a constant condition becomes the branch taken. Never folded: calls with
+ * effects, unknown operators, quantisation.
  *
  *     add(%x, multiply(2f, 3f))   =>   add(%x, 6f)
  *
- * A constant may be made when it is at most max(64 KiB, what dies with it),
- * decided node by node. Folding one node may let a constant die with another
- * that was refused, so a sweep that refused is repeated until it changes
- * nothing: running twice is running once. Option fold="all" lifts the limit. */
+ * A constant may be made if its size is at most max(64 KiB, bytes that die with
+ * the folded node), decided node by node. Folding one node may let a constant
+ * die with another node that was refused, so a sweep with refusals is repeated
+ * until it changes nothing: the pass is idempotent. Option fold="all" lifts the
+ * limit. */
 
 #include <stdio.h>
 
@@ -29,7 +30,7 @@ typedef struct fold {
   int64_t folded;
   pln_use_counts uses;
   bool watched;
-  bool allowed; /* the branch of the If that was entered last may be taken */
+  bool allowed; /* the taken branch of the innermost If may be inlined */
 } fold;
 
 /* ------------------------------------------------------------------- refusal
@@ -40,7 +41,7 @@ static bool is_quantisation(pln_op op) {
          op == PLN_OP_DYNAMIC_QUANTIZE_LINEAR;
 }
 
-/* The size of the result depends on the data, and is bounded by it. */
+/* Operators whose result's size depends on the data but is bounded by it. */
 static bool is_bounded_by_data(pln_op op) {
   return op == PLN_OP_NON_ZERO || op == PLN_OP_COMPRESS ||
          op == PLN_OP_UNIQUE || op == PLN_OP_NON_MAX_SUPPRESSION;
@@ -58,7 +59,7 @@ static bool is_too_big(fold *f, const pln_graph *g, pln_ref node) {
                             pln_budget_dying(g, node, f->uses.now));
 }
 
-/* Of results whose size the type did not tell. */
+/* Checks the budget for results whose size the type did not determine. */
 static bool are_too_big(fold *f, const pln_graph *g, pln_ref node, uint32_t n,
                         pln_tensor *const *results) {
   size_t bytes = 0;
@@ -113,8 +114,8 @@ static pln_status replace_with_constants(fold *f, pln_rewrite *rw,
 
 /* --------------------------------------------------------------- evaluation */
 
-/* What only the folded call used is needed no more; a long chain would pile
- * up its intermediate results. */
+/* Releases intermediate results that only the folded call used. Otherwise a
+ * long chain would keep all of them. */
 static void forget_operands(const fold *f, pln_rewrite *rw, pln_ref call) {
   pln_builder *b = pln_rewrite_builder(rw);
   const pln_graph *g = b->graph;
@@ -197,8 +198,8 @@ static bool integer_in_range(pln_dtype dtype, int64_t x) {
          (dtype == PLN_BOOL && (x == 0 || x == 1));
 }
 
-/* The tensor that a node of this type and value always is; NULL when the type
- * does not go with the value. */
+/* The tensor that a node of this type and value always computes; NULL if type
+ * and value disagree. */
 static pln_status value_tensor(pln_engine *e, pln_type type, pln_value value,
                                pln_tensor **out) {
   pln_dtype dtype = pln_type_dtype(e, type);
@@ -220,7 +221,7 @@ static pln_status value_tensor(pln_engine *e, pln_type type, pln_value value,
   return PLN_OK;
 }
 
-/* A call with a known value; *done when it was replaced. */
+/* Replaces a call whose value is known; *done is true if it did. */
 static pln_status fold_value(fold *f, pln_rewrite *rw, pln_ref *node,
                              bool *done) {
   const pln_graph *g = pln_rewrite_graph(rw);
@@ -241,7 +242,7 @@ static pln_status fold_value(fold *f, pln_rewrite *rw, pln_ref *node,
 
 /* ----------------------------------------------------------------- branches */
 
-/* The condition's value, when it is known. */
+/* Reads the condition's value if it is constant. */
 static bool condition(const pln_rewrite *rw, const pln_node *owner,
                       bool *taken) {
   const pln_graph *g = pln_rewrite_graph(rw);
@@ -295,7 +296,7 @@ static pln_status fold_field(fold *f, pln_rewrite *rw, pln_ref *node) {
   return pln_keep_rank(rw, *node, type);
 }
 
-/* By value, else by evaluation. */
+/* Folds a node by its symbolic value, else by evaluation. */
 static pln_status fold_plain(fold *f, pln_rewrite *rw, pln_ref *node) {
   double began = f->watched ? pln_rule_clock(f->engine) : 0;
   bool done = false;
@@ -310,7 +311,7 @@ static pln_status fold_constant_node(void *ud, pln_rewrite *rw, pln_ref old,
   fold *f = ud;
   const pln_node *n = &pln_rewrite_graph(rw)->nodes[*node];
   const pln_node *before = &pln_rewrite_old(rw)->nodes[old];
-  /* An If that was dissolved stands for a node that was seen before. */
+  /* A dissolved If is represented by a node that was visited already. */
   if (before->kind == PLN_IF) {
     PLN_TRY(pln_keep_rank(rw, *node, before->type));
     return pln_use_counts_replace(&f->uses, old, *node);
@@ -333,7 +334,7 @@ static pln_status sweep_once(fold *f, const pln_graph *g, pln_graph **out) {
   return status;
 }
 
-/* Until nothing changes, or nothing was refused for its size. */
+/* Sweeps until nothing changes or nothing was refused for its size. */
 static pln_status sweep(fold *f, pln_graph **graph) {
   for (int round = 0; round < MAX_ROUNDS; round++) {
     pln_graph *next;

@@ -1,21 +1,22 @@
-/* fold_conv_bias.c: a constant added to a product becomes its bias.
+/* fold_conv_bias.c: FoldConvBias: makes a constant that is added to a product
+ * its bias.
  *
- * Run by the executor, once per function. Requires a verified graph.
- * Into nn.conv, nn.conv_transpose, nn.gemm and nn.matmul of two matrices that
- * nothing else uses, whose bias is constant or missing; their weights may be
- * anything. An nn.matmul becomes an nn.gemm. The constant has
- * one number for each channel, or one for all, and does not make the result
- * larger. What is subtracted is added with the other sign.
+ * Run by the executor, once per function. Requires a verified graph. Applies to
+ * nn.conv, nn.conv_transpose, nn.gemm and nn.matmul of two matrices that
+ * nothing else uses, whose bias is constant or missing; weights may be
+ * anything. An nn.matmul becomes an nn.gemm. The constant has one number per
+ * channel or one for all, and does not enlarge the result by broadcasting. A
+ * subtracted constant is negated.
  *
  *     add(nn.conv(%x, %w), [[[b0]], [[b1]]])   =>   nn.conv(%x, %w, [b0, b1])
  *
- * Two constants are added as doubles and rounded once. Semantics: ONNX's
+ * Two constants are added in double and rounded once. Semantics: ONNX's
  * fuse_add_bias_into_conv. */
 
 #include "transform/fold/fold_weights.h"
 
-/* The result's channels are on axis 1 of `rank`; the constant's axes are its
- * last ones. */
+/* Channels are on axis 1 of the result of rank `rank`; the axes of the constant
+ * are aligned to the last ones. */
 static bool is_by_channel(const pln_weight *k, uint32_t rank, size_t n) {
   if (k->rank > rank)
     return false;
@@ -27,7 +28,8 @@ static bool is_by_channel(const pln_weight *k, uint32_t rank, size_t n) {
   return true;
 }
 
-/* The sum has one number for each of `n` channels of the product. */
+/* Reads the addend if it has one number for each of the product's `n`
+ * channels. */
 static bool read_addend(const pln_fold_candidate *ctx, uint32_t i,
                         pln_ref product, size_t n, pln_weight *out) {
   const pln_graph *g = ctx->at.call.graph;

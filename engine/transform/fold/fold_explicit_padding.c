@@ -1,13 +1,13 @@
-/* fold_explicit_padding.c: zeros padded before a window slides become padding
- * of the window.
+/* fold_explicit_padding.c: FoldExplicitPadding: folds a zero nn.pad into the
+ * padding attribute of a convolution or pooling.
  *
- * Run by the executor, once per function. Requires a verified graph.
- * An nn.pad with mode "constant", value 0 and constant pads that are not
- * negative and only of axes of space, into the nn.conv or nn.avg_pool that it
- * feeds. Other users keep the nn.pad. Into pooling only where zeros count as
- * elements already or will without changing another window, ceil_mode is off
- * and the padding stays smaller than the window. Never into nn.max_pool: its
- * own padding is never the greatest element, a zero may be.
+ * Run by the executor, once per function. Requires a verified graph. Applies to
+ * an nn.pad with mode "constant", value 0 and constant non-negative pads on
+ * spatial axes only, that feeds an nn.conv or nn.avg_pool. Other users keep the
+ * nn.pad. For pooling, zeros must count as elements, or be made to count
+ * without changing another window; ceil_mode must be off and the padding
+ * smaller than the window. Never applied to nn.max_pool: its own padding counts
+ * as -infinity, not 0.
  *
  *     nn.conv(nn.pad(%x, [0, 0, 1, 1, 0, 0, 1, 1]), %w)
  *       =>   nn.conv(%x, %w, pads=[1, 1, 1, 1])
@@ -18,10 +18,10 @@
 #include "transform/fold/weight.h"
 #include "transform/simplify/rule.h"
 
-/* More axes of space than any window has; and no more padding than this. */
+/* Limits on spatial axes and on the padding of one axis. */
 enum { MAX_SPACE = 8, MOST = 1 << 24 };
 
-/* Before each axis of space, then after each. */
+/* Padding before each spatial axis, then after each. */
 typedef struct padding {
   uint32_t space;
   int64_t pads[2 * MAX_SPACE];
@@ -40,7 +40,8 @@ static pln_infer call_of(const pln_graph *g, pln_ref node) {
                      .attrs = n->attrs};
 }
 
-/* The value is an operand, or before opset 11 an attribute; 0 by default. */
+/* The value is an operand, or an attribute before opset 11; the default is
+ * 0. */
 static bool pads_with_zero(const pln_infer *pad) {
   pln_weight value;
   if (!pln_call_string_is(pad, "mode", "constant", "constant"))
@@ -51,8 +52,8 @@ static bool pads_with_zero(const pln_infer *pad) {
          value.count == 1 && pln_weight_at(&value, 0) == 0;
 }
 
-/* The axis that entry `i` of the pads is of, as an axis of space; false for the
- * batch and the channels. */
+/* Maps entry `i` of the pads to a spatial axis; false for batch and channel
+ * axes. */
 static bool axis_of(const pln_list *axes, uint32_t i, int64_t rank,
                     int64_t *out) {
   int64_t axis = axes->given ? pln_list_at(axes, i) : (int64_t)i;
@@ -101,7 +102,7 @@ static bool read_pad(const pln_graph *g, pln_ref node, padding *out) {
 /* ------------------------------------------------------------------ windows
  */
 
-/* Adds the call's own padding. *own: there is some. */
+/* Adds the call's own padding; *own is true if it has any. */
 static bool add_own(const pln_infer *call, padding *p, bool *own) {
   uint32_t n;
   const int64_t *ints = pln_call_ints(call, "pads", &n);
@@ -121,7 +122,7 @@ static bool add_own(const pln_infer *call, padding *p, bool *own) {
   return n == 2 * p->space;
 }
 
-/* Padding that is as large as the window is accepted by nobody. */
+/* No runtime accepts padding as large as the window. */
 static bool is_smaller_than_window(const pln_infer *call, const padding *p) {
   uint32_t n;
   const int64_t *window = pln_call_ints(call, "kernel_shape", &n);
@@ -133,7 +134,8 @@ static bool is_smaller_than_window(const pln_infer *call, const padding *p) {
   return true;
 }
 
-/* The mean counts the zeros of the nn.pad, so it must count all padding. */
+/* The average includes the zeros of the nn.pad, so it must include all
+ * padding. */
 static bool is_exact(const pln_infer *call, const padding *p, bool own) {
   if (call->op == PLN_OP_CONV)
     return true;
@@ -189,7 +191,7 @@ static bool slides(const pln_engine *e, const pln_graph *g, pln_ref node) {
              pln_op_row(e, g->nodes[node].data)->min_args;
 }
 
-/* One nn.pad may feed another. */
+/* Repeats, because an nn.pad may feed another nn.pad. */
 static pln_status fold_padding_node(void *ud, pln_rewrite *rw, pln_ref old,
                                     pln_ref *node) {
   fold_padding_rewrite *s = ud;

@@ -1,14 +1,14 @@
-/* fold_weights.c: a scale and a shift by channel become part of the weights of
- * the product before. Called by fold_batch_norm.c and fold_conv_bias.c; its
- * sweep by mat_mul_add_to_gemm.c too.
+/* fold_weights.c: folds a per-channel scale and shift into the weights of a
+ * product. Called by fold_batch_norm.c and fold_conv_bias.c;
+ * mat_mul_add_to_gemm.c uses its sweep.
  *
- * What holds: the product has no other user, so that it goes; a weight that
- * others use too is copied only within the budget; the new product stands where
- * the folded call stood, with the origin of the old one. */
+ * Invariants: the product has no other user, so it dies; a weight with other
+ * users is copied only within the budget; the new product replaces the folded
+ * call and has the origin of the old product. */
 
 #include "transform/fold/fold_weights.h"
 
-/* Products of more channels than anybody has are left alone. */
+/* Limits on sweeps and on the channels of a product. */
 enum { MAX_ROUNDS = 32, MAX_CHANNELS = 1 << 24 };
 
 /* ------------------------------------------------------------------ products
@@ -18,7 +18,7 @@ static bool is_matrix(const pln_graph *g, pln_ref node) {
   return pln_type_rank(g->engine, g->nodes[node].type) == 2;
 }
 
-/* A product of two matrices can be a gemm. */
+/* A matmul of two matrices counts as a product: it can become a gemm. */
 static bool is_product(const pln_graph *g, pln_ref node) {
   pln_op op = g->nodes[node].data;
   if (op == PLN_OP_MAT_MUL)
@@ -65,7 +65,8 @@ static bool is_convolution(pln_op op) {
   return op == PLN_OP_CONV || op == PLN_OP_CONV_TRANSPOSE;
 }
 
-/* The extents of the weight, all known; false when the rank is too low. */
+/* Reads the extents of the weight; false if one is unknown or the rank is too
+ * low. */
 static bool weight_dims(const pln_graph *g, pln_ref product, int32_t *rank,
                         const pln_dim **dims) {
   pln_type type = g->nodes[pln_operand(g, product, 1)].type;
@@ -85,9 +86,9 @@ static size_t product_of(const pln_dim *dims, int32_t begin, int32_t end) {
   return n;
 }
 
-/* A convolution's weight is (out, in / group, window), a transposed one's is
- * (in, out / group, window), a product of matrices' (in, out), or as a gemm
- * with transB (out, in). */
+/* Layouts of the weight: (out, in / group, window) for conv, (in, out / group,
+ * window) for conv_transpose, (in, out) for matmul and gemm, (out, in) for gemm
+ * with transB. */
 static bool find_channels(const pln_graph *g, pln_ref product,
                           pln_channels *out) {
   const pln_node *n = &g->nodes[product];
@@ -130,8 +131,8 @@ static bool has_bias(const pln_graph *g, pln_ref product) {
          g->nodes[pln_operand(g, product, 2)].kind != PLN_ABSENT;
 }
 
-/* One number for each of `n` channels, or one for all: a vector, or as gemm
- * takes it also a row. */
+/* Returns true for one number per channel or one for all: a vector, or for gemm
+ * also a row. */
 static bool is_by_channel(const pln_weight *bias, bool gemm, size_t n) {
   if (!gemm)
     return bias->rank == 1 && bias->count == n;
@@ -141,7 +142,7 @@ static bool is_by_channel(const pln_weight *bias, bool gemm, size_t n) {
          (size_t)bias->dims[bias->rank - 1] == n;
 }
 
-/* numbers = bias * factor + addend; false when the bias is not constant. */
+/* numbers = bias * factor + addend; false if the bias is not constant. */
 static bool fold_bias(const pln_graph *g, pln_ref product, size_t n,
                       const double *factors, const double *addends,
                       double *numbers) {
@@ -164,7 +165,7 @@ static bool fold_bias(const pln_graph *g, pln_ref product, size_t n,
 /* ------------------------------------------------------------------- budget
  */
 
-/* What goes with the call and the product, but for the weight. */
+/* Bytes that die with the call and the product, without the weight. */
 static size_t dying_rest(const pln_fold_candidate *ctx, pln_ref product,
                          size_t weight) {
   const pln_graph *g = pln_rewrite_graph(ctx->at.rw);
@@ -173,7 +174,7 @@ static size_t dying_rest(const pln_fold_candidate *ctx, pln_ref product,
   return sum > weight ? sum - weight : 0;
 }
 
-/* Stored bytes of the weight when only the product uses it. */
+/* Bytes of the weight if only the product uses it, else 0. */
 static size_t dying_weight(const pln_fold_candidate *ctx, const pln_weight *w) {
   if (w->filled || ctx->uses->now[w->node] != 1)
     return 0;
@@ -198,8 +199,8 @@ static bool is_allowed(pln_fold_candidate *ctx, pln_ref product,
 /* ------------------------------------------------------------------ folding
  */
 
-/* The bias is added as it is: no beta. A plain product of matrices becomes a
- * gemm, and has none of its attributes. */
+/* The new operator and its attributes. gemm gets no beta, because the bias is
+ * added as it is. A matmul becomes a gemm without attributes. */
 static pln_status find_form(const pln_graph *g, pln_ref product, pln_op *op,
                             pln_attrs *attrs) {
   const pln_node *n = &g->nodes[product];
@@ -243,7 +244,7 @@ static pln_status fold_numbers(pln_fold_candidate *ctx, pln_ref product,
   return build_product(ctx, product, scaled, bias, out);
 }
 
-/* The weight, of which without factors only the dtype matters. */
+/* Reads the weight. Without factors only its dtype is needed. */
 static bool read_weight(const pln_graph *g, pln_ref product,
                         const double *factors, pln_weight *out) {
   pln_ref node = pln_operand(g, product, 1);
@@ -360,7 +361,8 @@ static bool has_work(const fold_weights_rewrite *s, const pln_graph *g) {
   return false;
 }
 
-/* Folding one may let a weight die with another that was refused. */
+/* Repeats the sweep: folding one call may let a weight die with another call
+ * that was refused. */
 static pln_status sweep_all(fold_weights_rewrite *s, pln_graph **graph) {
   for (int round = 0; round < MAX_ROUNDS; round++) {
     pln_graph *next;

@@ -1,16 +1,16 @@
-/* mat_mul_add_to_gemm.c: a product of matrices and what is added to it are one
- * gemm.
+/* mat_mul_add_to_gemm.c: MatMulAddToGemm: fuses a matrix product and an
+ * addition into one gemm.
  *
- * Run by the executor, once per function. Requires a verified graph.
- * Of an nn.matmul of two matrices of floats, or an nn.gemm that adds nothing,
- * that nothing else uses. What is added need not be constant; it has at most
- * two axes and provably broadcasts to the product, not the other way round.
+ * Run by the executor, once per function. Requires a verified graph. Applies to
+ * an nn.matmul of two float matrices, or an nn.gemm without addend, that
+ * nothing else uses. The addend need not be constant; it has at most two axes
+ * and provably broadcasts to the product.
  *
  *     add(nn.matmul(%a, %b), %c)   =>   nn.gemm(%a, %b, %c)
  *
- * Every opset that has the product of a dtype of floats has the gemm of it.
- * Integers stay: few runtimes compute gemms of them. Semantics: ONNX's
- * fuse_matmul_add_bias_into_gemm. */
+ * In every opset, gemm supports the float dtypes that matmul supports. Integer
+ * products are not fused, because few runtimes have an integer gemm. Semantics:
+ * ONNX's fuse_matmul_add_bias_into_gemm. */
 
 #include "transform/fold/fold_weights.h"
 
@@ -35,7 +35,7 @@ static bool is_plain_product(const pln_graph *g, pln_ref node) {
          is_matrix(g, pln_operand(g, node, 1)) && is_matrix(g, node);
 }
 
-/* Each extent of `c` is 1 or that of the product. */
+/* Returns true if each extent of `c` is 1 or that of the product. */
 static bool broadcasts(const pln_engine *e, pln_type c, pln_type product) {
   int32_t rank = pln_type_rank(e, c);
   if (rank < 0 || rank > 2 ||

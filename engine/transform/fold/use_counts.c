@@ -1,9 +1,9 @@
-/* use_counts.c: use counts along a rewrite. Called by the passes that make
- * constants, for the budget.
+/* use_counts.c: use counts during a rewrite, for passes that ask the constant
+ * budget.
  *
- * What holds: uses->now[i] is the number of uses that node i of the new graph
- * will have when it is sealed, as far as it was swept: nodes not swept yet use
- * what they used in the old graph. */
+ * Invariant: uses->now[i] is the number of uses that node i of the new graph
+ * will have when sealed, as far as known: nodes not swept yet use what they
+ * used in the old graph. */
 
 #include "transform/fold/use_counts.h"
 

@@ -1,8 +1,9 @@
 /* weight.c: the arithmetic of folding into weights. Called by fold_weights.c
- * and the passes on top of it.
+ * and the passes built on it.
  *
- * What holds: elements are computed as doubles and rounded once, halves through
- * float32. A splat stays one element wherever that says all. */
+ * Invariants: elements are computed in double and rounded once, 16-bit
+ * floats through float32. A splat stays a splat whenever all its elements
+ * stay equal. */
 
 #include "transform/fold/weight.h"
 
@@ -69,7 +70,7 @@ static bool read_constant(const pln_tensor *t, pln_weight *out) {
   return false;
 }
 
-/* Without the attribute the value is a float32 zero. */
+/* The default of the attribute is a float32 zero. */
 static bool read_weight_values(const pln_engine *e, pln_attrs attrs,
                                pln_weight *out) {
   static const float zero = 0;
@@ -142,7 +143,7 @@ size_t pln_weight_scaled_bytes(const pln_weight *weight, size_t n,
                                          : weight->bytes;
 }
 
-/* Stores from * factor; false when it overflows. */
+/* Stores from * factor; false if it overflows. */
 static bool scale_one(pln_dtype dtype, const char *from, double factor,
                       char *to) {
   double x = load_weight_element(dtype, from);
@@ -179,7 +180,7 @@ static bool scale_run(pln_dtype dtype, const char *from, size_t n,
   return good;
 }
 
-/* A run of one element, n times. */
+/* Writes one element n times. */
 static bool spread_run(pln_dtype dtype, const char *from, size_t n,
                        double factor, char *to) {
   size_t size = element_bytes(dtype);
@@ -206,7 +207,7 @@ static bool scale_all(const pln_weight *w, const pln_channels *c,
   return good;
 }
 
-/* *out is NULL when an element overflows. */
+/* *out is NULL if an element overflows. */
 static pln_status scale_dense(pln_engine *e, const pln_weight *weight,
                               const pln_channels *channels,
                               const double *factors, pln_tensor **out) {
@@ -220,7 +221,8 @@ static pln_status scale_dense(pln_engine *e, const pln_weight *weight,
 
 /* ------------------------------------------------------------------- nodes */
 
-/* A Constant with the origin of `like`; takes the tensor, which may be NULL. */
+/* Builds a Constant with the origin of `like`. Takes ownership of the tensor;
+ * NULL gives PLN_NONE. */
 static pln_status build_weight_constant(pln_rewrite *rw, pln_tensor *tensor,
                                         pln_ref like, pln_ref *out) {
   *out = PLN_NONE;
@@ -236,7 +238,7 @@ static pln_status build_weight_constant(pln_rewrite *rw, pln_tensor *tensor,
   return status;
 }
 
-/* The same ConstantOfShape with another value. */
+/* Builds the ConstantOfShape with a scaled value. */
 static pln_status fill_scaled(pln_rewrite *rw, const pln_weight *weight,
                               const char *element, pln_ref *out) {
   pln_builder *b = pln_rewrite_builder(rw);
@@ -285,7 +287,8 @@ pln_status pln_weight_scale(pln_rewrite *rw, const pln_weight *weight,
   return build_weight_constant(rw, tensor, weight->node, out);
 }
 
-/* Stores the numbers; false when one overflows. *same: their bits are equal. */
+/* Stores the numbers; false if one overflows. *same is true if all have equal
+ * bits. */
 static bool store_all(pln_dtype dtype, size_t n, const double *numbers,
                       char *to, bool *same) {
   size_t size = element_bytes(dtype);

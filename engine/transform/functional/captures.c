@@ -1,18 +1,18 @@
-/* captures.c: what functions use from around them, in the order in which Relay
- * visits it. Called by LambdaLift.
+/* captures.c: finds the free variables of nested functions, in the order in
+ * which Relay visits them. Called by LambdaLift.
  *
- * One walk over the graph, each edge once: what is used is listed for each
- * function between the use and the node. What holds: a list has no node twice;
- * time is linear in the edges and the lists. */
+ * One walk over the graph follows each edge once and adds a used node to the
+ * list of every function between the use and the definition. Invariants: no
+ * list contains a node twice; time is linear in the edges and the lists. */
 
 #include "transform/functional/captures.h"
 #include "transform/functional/let.h"
 
 typedef struct capture_visit {
   pln_ref node;
-  uint32_t operand; /* the next one */
-  pln_scope scope;  /* the scope that is being visited, or PLN_NONE */
-  pln_ref anchor;   /* its next anchored node, or PLN_NONE: then the result */
+  uint32_t operand; /* next operand to visit */
+  pln_scope scope;  /* scope being visited, or PLN_NONE */
+  pln_ref anchor;   /* its next anchored node; PLN_NONE: the result is next */
 } capture_visit;
 
 typedef struct capture_search {
@@ -20,12 +20,13 @@ typedef struct capture_search {
   const pln_graph *g;
   pln_engine *engine;
   pln_scope *node_scope;
-  pln_ref *around;       /* a scope: the innermost lifted function around it */
-  pln_ref *first, *next; /* anchored nodes: of a scope; behind a node */
-  pln_ref *users;        /* a node: its first user */
-  uint32_t *tail;        /* a function: its last capture */
+  pln_ref *around; /* by scope: the innermost lifted function around it */
+  pln_ref *first,
+      *next;      /* lists of anchored nodes: first by scope, next by node */
+  pln_ref *users; /* by node: its first user */
+  uint32_t *tail; /* by function: its last capture */
   uint8_t *seen;
-  pln_idmap *listed; /* function, node */
+  pln_idmap *listed; /* pairs (function, node) already listed */
   capture_visit *stack;
   uint32_t top, cap_stack;
 } capture_search;
@@ -91,7 +92,8 @@ static bool is_marked(const capture_search *f, const pln_node *n,
   return mark && mark->v.i;
 }
 
-/* What the root gives when it makes closures: that was lifted before. */
+/* The closure that the root returns: its function was lifted by an earlier
+ * run. */
 static pln_ref closure_made(const capture_search *f) {
   const pln_node *root = &f->g->nodes[f->g->root];
   return root->kind == PLN_FUNCTION && is_marked(f, root, "Closure")
@@ -120,13 +122,14 @@ static pln_status select_listed_functions(capture_search *f) {
   return PLN_OK;
 }
 
-/* Lets, arms, and what nothing uses: Relay meets all else through its users. */
+/* Returns true for anchored nodes: lets, match clauses and unused nodes. All
+ * others are visited through their users. */
 static bool is_visited_in_place(const capture_search *f, pln_ref ref) {
   pln_kind kind = (pln_kind)f->g->nodes[ref].kind;
   return kind == PLN_LET || kind == PLN_CLAUSE || f->users[ref] == PLN_NONE;
 }
 
-/* From the last node to the first, so that lists come in order. */
+/* Backwards, so that each list comes out in order. */
 static void list_anchors(capture_search *f) {
   const pln_graph *g = f->g;
   for (pln_ref ref = g->n_nodes; ref-- > 0;) {
@@ -168,8 +171,9 @@ static pln_status add_capture(capture_search *f, pln_ref function,
   return PLN_OK;
 }
 
-/* `node` is used in `function`, and in all around it that it lies outside of;
- * once it is listed for one, it is for those around. */
+/* Lists `node` as a capture of `function` and of the enclosing functions
+ * that it is defined outside of. If one function has it already, so do those
+ * around. */
 static pln_status note_captured_use(capture_search *f, pln_ref function,
                                     pln_ref node) {
   const pln_graph *g = f->g;

@@ -1,10 +1,11 @@
-/* eta_expand.c: constructors and names of functions as functions written out.
+/* eta_expand.c: EtaExpand: writes constructors and global functions that are
+ * used as values as functions that call them.
  *
- * Run by the executor, once per module. Requires verified graphs. A constructor
- * that is used as a value becomes a function that calls it
- * (expand_constructor), a GlobalVar a function with the named one's parameters
- * and attributes that calls it (expand_global_var), called or not. One is made
- * for each name in a function, in its outermost scope.
+ * Run by the executor, once per module. Requires verified graphs. With
+ * expand_constructor, a constructor used as a value becomes a function that
+ * calls it. With expand_global_var, a GlobalVar, called or not, becomes a
+ * function that has the parameters and attributes of the named function and
+ * calls it. One function is made per name, in the outermost scope.
  *
  *     @f   =>   fn (%eta_expand_param) { @f(%eta_expand_param) }
  *
@@ -18,17 +19,17 @@ typedef struct expander {
   const pln_module *module;
   const pln_graph *old;
   bool constructors, globals;
-  uint8_t *as_value; /* a node: it is used other than as a callee */
-  uint8_t *expanded; /* a node: all that its function does is to call it */
-  pln_idmap *made;   /* kind and name: the new function + 1 */
+  uint8_t *as_value; /* by node: it is used other than as a callee */
+  uint8_t *expanded; /* by node: a function that only calls it exists */
+  pln_idmap *made;   /* kind and name -> the new function + 1 */
 } expander;
 
-/* What is called, and its type with type variables of its own. */
+/* What is called, with its type instantiated with fresh type variables. */
 typedef struct callee {
   const pln_node *node;
   uint32_t n_vars, n_params;
   pln_type *vars;  /* n_vars */
-  pln_type *parts; /* parameters, then the result */
+  pln_type *parts; /* parameter types, then the result type */
   pln_ref *params;
 } callee;
 
@@ -80,8 +81,7 @@ static pln_status add_call(expander *x, pln_builder *b, callee *c,
   return PLN_OK;
 }
 
-/* The function stands in the scope of the one that is rewritten, wherever the
- * sweep is. */
+/* Builds the function in the outermost scope, wherever the sweep is. */
 static pln_status add_function(expander *x, pln_builder *b, callee *c,
                                pln_attrs attrs, pln_ref *out) {
   pln_ref result;
@@ -105,7 +105,8 @@ static pln_status expand(expander *x, pln_builder *b, const pln_node *node,
   return status;
 }
 
-/* False: the node stays. *attrs are those of the function made. */
+/* Returns false if the node stays. *attrs are the attributes of the new
+ * function. */
 static bool is_expanded(const expander *x, pln_ref old, pln_attrs *attrs) {
   const pln_node *n = &x->old->nodes[old];
   *attrs = 0;
@@ -147,7 +148,7 @@ static pln_status eta_expand_node(void *ud, pln_rewrite *rw, pln_ref old,
   return pln_idmap_set(x->made, key, *node + 1);
 }
 
-/* fn (%a, %b) { callee(%a, %b) }: what this pass makes. */
+/* Recognises fn (%a, %b) { callee(%a, %b) }, the output of this pass. */
 static void look_at_function(expander *x, const pln_scope_row *row) {
   const pln_graph *g = x->old;
   const pln_node *call = &g->nodes[row->result];

@@ -1,17 +1,18 @@
-/* inline.c: functions marked with the attribute Inline go where they are used.
+/* inline.c: Inline: replaces calls of functions with the attribute Inline by
+ * their bodies.
  *
- * Run by the executor, once per module. Requires verified graphs. A call
- * becomes the body; a function that is used as a value, or that is another
- * compiler's (Compiler), is written out there. Functions that call themselves,
- * also through others that are marked, stay. A marked function that nothing
- * refers to any more is removed; one that nothing referred to before stays.
- * Only functions that stay are written anew: a chain of marked functions is
- * copied once, into the function that stays, and not once a link.
+ * Run by the executor, once per module. Requires verified graphs. A marked
+ * function that is used as a value, or that belongs to an external compiler
+ * (attribute Compiler), is written out as a nested function. Recursive
+ * functions, also through other marked ones, are not inlined. A marked function
+ * is removed when the pass removed the last reference to it. Only functions
+ * that stay are rewritten, so a chain of marked functions is copied once into
+ * the function that stays, not once per link.
  *
  *     def @f(%x, Inline=1) { tanh(%x) }  def @main(%y) { @f(%y) }   =>
  *     def @main(%y) { tanh(%y) }
  *
- * Semantics: TVM Inline; also functions that call others are inlined. */
+ * Semantics: TVM Inline, extended to functions that call others. */
 
 #include "transform/call_graph.h"
 #include "transform/functional/inliner.h"
@@ -21,14 +22,14 @@ typedef struct inliner {
   pln_engine *engine;
   const pln_module *module;
   uint32_t n;
-  uint8_t *marked; /* a function of the module: it is inlined */
+  uint8_t *marked; /* by function: it is inlined */
   uint8_t *cyclic;
-  pln_clone_source *sources; /* a function; made when first needed */
-  uint8_t **valued;          /* a function: its nodes that are used as values */
-  pln_graph **bodies;        /* a function: the new one */
-  uint8_t *referred;         /* a function: another names it */
-  bool *gone;                /* a function: it is not on the list */
-  uint32_t *list;            /* functions that stay, those done first */
+  pln_clone_source *sources; /* by function; NULL until needed */
+  uint8_t **valued;   /* by function: its nodes that are used as values */
+  pln_graph **bodies; /* by function: its new graph */
+  uint8_t *referred;  /* by function: another one refers to it */
+  bool *gone;         /* by function: it is not on the list */
+  uint32_t *list;     /* functions that stay, in order of processing */
   uint32_t n_list;
   int64_t inlined;
 } inliner;
@@ -61,13 +62,14 @@ static pln_status mark(inliner *in, bool *any) {
   return PLN_OK;
 }
 
-/* The function that a GlobalVar names, when it is one that is inlined. */
+/* Returns the function that a GlobalVar names if it is inlined, else
+ * PLN_NONE. */
 static uint32_t named(const inliner *in, const pln_node *name) {
   uint32_t i = pln_module_find(in->module, name->data);
   return i != PLN_NONE && in->marked[i] ? i : PLN_NONE;
 }
 
-/* The function that takes the place of a call, or PLN_NONE. */
+/* Returns the function that replaces a call, or PLN_NONE. */
 static uint32_t called(const inliner *in, const pln_graph *g,
                        const pln_node *call) {
   const pln_node *callee = &g->nodes[g->operands[call->first]];
@@ -107,7 +109,7 @@ static pln_status need_source(inliner *in, uint32_t i) {
   return PLN_OK;
 }
 
-/* Sources lie in an array: a source tells which function it is of. */
+/* The function of a source is its index in the array of sources. */
 static pln_status choose_inlined_call(void *ud, pln_clone_run *clone,
                                       pln_clone_source *from, pln_ref node,
                                       pln_clone_source **out,
@@ -151,7 +153,8 @@ static void keep_function(inliner *in, uint32_t i) {
   in->list[in->n_list++] = i;
 }
 
-/* What is not inlined stays, and what nothing referred to. */
+/* The first functions to stay: those that are not inlined, and those that
+ * nothing refers to. */
 static void keep_first(inliner *in) {
   memset(in->gone, true, in->n * sizeof *in->gone);
   for (uint32_t i = 0; i < in->n; i++) {
@@ -169,7 +172,7 @@ static void keep_first(inliner *in) {
       keep_function(in, i);
 }
 
-/* An application that was not allowed leaves a name. */
+/* A refused rule application leaves a reference, so the function stays. */
 static void keep_named(inliner *in, const pln_graph *g) {
   for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
     if (g->nodes[ref].kind != PLN_GLOBAL_VAR)
@@ -195,7 +198,8 @@ static pln_status inline_functions(inliner *in) {
   return PLN_OK;
 }
 
-/* The module with the new bodies, without the functions that do not stay. */
+/* Builds the module with the new bodies and without the functions that do not
+ * stay. */
 static pln_status replace_inlined_functions(inliner *in, pln_pass_run *run) {
   pln_module *whole, *module;
   PLN_TRY(pln_module_replace(in->module, in->bodies, &whole));

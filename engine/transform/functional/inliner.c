@@ -1,10 +1,11 @@
-/* inliner.c: writes graphs anew with the bodies of functions in other places.
+/* inliner.c: copies graphs and replaces calls by function bodies, or moves
+ * function bodies into graphs of their own.
  *
- * Called by DefuseOps, Inline and LambdaLift. Nodes are copied in the order of
- * evaluation, a stack of frames says where: in a scope, in the body of a called
- * function, in a function that is lifted. What holds: a node's image is of its
- * last copy, which is the one that its users now copied can see; types are
- * inferred anew where operands say something else; nothing recurses. */
+ * Called by DefuseOps, Inline and LambdaLift. Nodes are copied in evaluation
+ * order with an explicit stack of frames: a scope, the body of a called
+ * function, a lifted function. Invariants: the image of a node is its last
+ * copy, which is the one visible to the users copied now; types are inferred
+ * again where operands have other types; nothing recurses. */
 
 #include "transform/functional/inliner.h"
 
@@ -13,25 +14,25 @@
 
 typedef enum frame_kind { WHOLE, SCOPE, CALL, LITERAL, LIFTED } frame_kind;
 
-/* So many nodes may be made beyond those of the graph: bodies that call others
- * twice, and so on, know no bound. */
+/* Limit on the nodes made beyond those of the graph: repeated inlining of
+ * functions that call others twice grows exponentially. */
 enum { MOST_NEW_NODES = 1 << 22 };
 
 struct pln_clone_frame {
   pln_clone_source *from;
   pln_ref at, end;
-  pln_scope next; /* the next row to be opened */
+  pln_scope next; /* next row of the scope table to open */
   frame_kind kind;
-  bool called;        /* part of a function's body that replaces a call ... */
-  pln_attrs given;    /* ... of what its attribute references stand for */
-  bool fresh;         /* bound variables get identities of their own */
-  pln_scope row;      /* SCOPE: the old one; CALL: of the function */
-  pln_scope image;    /* SCOPE */
-  pln_ref user;       /* CALL: the call; LITERAL: the GlobalVar; LIFTED: the
-                         function */
+  bool called;     /* part of a body that replaces a call */
+  pln_attrs given; /* values of the attribute references in it */
+  bool fresh;      /* bound variables get new identities */
+  pln_scope row;   /* SCOPE: the old scope; CALL: the function's scope */
+  pln_scope image; /* SCOPE: the new scope */
+  pln_ref
+      user; /* CALL: the call; LITERAL: the GlobalVar; LIFTED: the function */
   pln_builder *outer; /* LIFTED */
   uint32_t saved;     /* LIFTED */
-  pln_symbol rule;    /* fresh: the application that put the function there */
+  pln_symbol rule; /* fresh: the rule application that inlined the function */
   uint32_t application;
 };
 typedef struct pln_clone_frame frame;
@@ -91,7 +92,7 @@ pln_status pln_clone_image(pln_clone_run *g, pln_clone_source *from,
                         "node %u is used where it cannot be seen", node);
 }
 
-/* Tells whether an image says something else than its node did. */
+/* Returns true if the image has another type or effect than the node. */
 static bool differs(const pln_clone_run *g, const pln_clone_source *from,
                     pln_ref node, pln_ref image) {
   const pln_graph *to = g->b->graph, *o = from->graph;
@@ -124,8 +125,9 @@ static void note_effect(pln_builder *b, pln_ref node) {
     *inside = effect;
 }
 
-/* What a file was accepted with is no error again; what inference leaves open
- * is taken from the old node: arguments tell all that parameters do. */
+/* Infers the type of a copy. A node that a file declared with a type that
+ * inference refuses keeps it without an error. What inference leaves open is
+ * taken from the old node. */
 static pln_status infer_cloned_node(pln_clone_run *g,
                                     const pln_clone_source *from, pln_ref old,
                                     pln_ref node) {
@@ -151,7 +153,8 @@ static pln_status infer_cloned_node(pln_clone_run *g,
   return PLN_OK;
 }
 
-/* The copy comes of the application that put the function there. */
+/* Sets the origin of a copy to the rule application that inlined the
+ * function. */
 static pln_status stamp(pln_clone_run *g, const frame *f) {
   pln_origins *origins = pln_builder_origins(g->b);
   pln_applications *a = g->engine->applications;
@@ -195,7 +198,7 @@ static pln_status append(pln_clone_run *g, pln_clone_source *from, pln_ref old,
   return PLN_OK;
 }
 
-/* In the place of a call its attributes are known. */
+/* Replaces attribute references by the attributes of the call. */
 static pln_status resolve(const pln_clone_run *g, pln_node *n) {
   const frame *f = &g->frames[g->n_frames - 1];
   if (!f->called || n->kind != PLN_CALL)
@@ -203,7 +206,7 @@ static pln_status resolve(const pln_clone_run *g, pln_node *n) {
   return pln_attrs_resolve(g->engine, n->attrs, f->given, &n->attrs);
 }
 
-/* Once its scopes are owned, too. */
+/* Decides the type of a node after its scopes were attached. */
 static pln_status settle_node_type(pln_clone_run *g,
                                    const pln_clone_source *from, pln_ref old,
                                    bool changed, pln_ref node) {
@@ -225,7 +228,8 @@ pln_status pln_clone_node(pln_clone_run *g, pln_clone_source *from, pln_ref old,
   return settle_node_type(g, from, old, changed, *out);
 }
 
-/* Has a scope's result, or a parameter, another type than before? */
+/* Returns true if a scope's result or a parameter has another type than
+ * before. */
 static bool scopes_differ(const pln_clone_run *g, const pln_clone_source *from,
                           const pln_node *n) {
   const pln_graph *o = from->graph;
@@ -295,7 +299,8 @@ static pln_status open_cloned_scope(pln_clone_run *g, const frame *f) {
   return push_clone_frame(g, inner);
 }
 
-/* Past the function's scopes and itself: rows stand in order of begin. */
+/* Skips the nodes of the function, its scopes included. Rows are sorted by
+ * begin. */
 static void skip_function_nodes(frame *f, pln_ref function) {
   const pln_graph *o = f->from->graph;
   pln_scope low = f->next, high = o->n_scopes;
@@ -335,7 +340,7 @@ static pln_status begin_lift(pln_clone_run *g, const frame *f,
   return g->grafter->lift(g->grafter->ud, g, from, function);
 }
 
-/* A row begins where the frame stands. */
+/* Opens a scope that begins at the frame's position. */
 static pln_status begin_row(pln_clone_run *g, frame *f) {
   const pln_graph *o = f->from->graph;
   pln_ref owner = o->scopes[f->next].owner;
@@ -380,7 +385,7 @@ static pln_status begin_call(pln_clone_run *g, const frame *f, pln_ref call,
   return push_clone_frame(g, inner);
 }
 
-/* A function, written out where its name was. */
+/* Begins to copy a function in place of its name. */
 static pln_status begin_literal(pln_clone_run *g, pln_ref name,
                                 pln_clone_source *in, pln_ref function) {
   pln_scope body = in->graph->nodes[function].data;
@@ -504,7 +509,7 @@ static pln_status run_clone_frames(pln_clone_run *g, pln_clone_source *from,
   return pln_builder_seal(g->b, root, out);
 }
 
-/* On failure the builders of functions that are being lifted go, too. */
+/* On failure, releases the builders of functions being lifted too. */
 static void free_clone_run(pln_clone_run *g) {
   while (g->n_frames > 0) {
     frame *f = &g->frames[--g->n_frames];

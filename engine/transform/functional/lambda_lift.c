@@ -1,19 +1,20 @@
-/* lambda_lift.c: functions inside of functions become functions of the module.
+/* lambda_lift.c: LambdaLift: moves nested functions to the top level of the
+ * module.
  *
  * Run by the executor, once per module. Requires verified graphs. A function
- * that uses nothing from around it is replaced by its name. One that does
- * becomes the result of a new function with the attribute Closure, which takes
- * what is used; its place is taken by a call of that. A function that a let
- * binds and that uses its variable refers to itself by name. Constants and
- * names are copied, not passed. Equal functions become one. Primitive functions
- * and those that operators are given stay.
+ * without captures is replaced by its global name. A function with captures
+ * becomes the result of a new global function with the attribute Closure, whose
+ * parameters are the captures; a call of that replaces it. A function bound by
+ * a let that uses its own variable refers to itself by its global name.
+ * Constants and names are copied, not passed. Equal functions are lifted once.
+ * Primitive functions and arguments of operators stay.
  *
  *     def @main(%x) { let %f = fn (%y) { add(%x, %y) }; %f(%x) }   =>
  *     def @lifted_name0(%x, Closure=1) { fn (%y) { add(%x, %y) } }
  *     def @main(%x) { let %f = @lifted_name0(%x); %f(%x) }
  *
- * Semantics: TVM LambdaLift. Values are passed as well as variables; names are
- * numbered in order. */
+ * Semantics: TVM LambdaLift. Values are captured as well as variables; names
+ * are numbered in order. */
 
 #include <stdio.h>
 
@@ -23,16 +24,16 @@
 
 typedef struct lifter {
   pln_engine *engine;
-  pln_module *module; /* the new one, which grows */
+  pln_module *module; /* the new module, to which functions are added */
   pln_captures captures;
-  pln_symbol *name;   /* a function that is lifted: its name */
-  uint8_t *wraps;     /* such a function: a closure is made of it */
-  pln_idmap *by_hash; /* of functions that were lifted: row + 1 */
+  pln_symbol *name;   /* by lifted function: its name */
+  uint8_t *wraps;     /* by lifted function: it has captures */
+  pln_idmap *by_hash; /* hash of a lifted function -> its row + 1 */
   uint32_t numbered;
   int64_t lifted;
 } lifter;
 
-/* What a lifted function can make itself. */
+/* Returns true for nodes that the lifted function can contain itself. */
 static bool is_copied(const pln_node *n) {
   switch ((pln_kind)n->kind) {
   case PLN_CONSTANT:
@@ -53,7 +54,7 @@ static pln_status new_name(lifter *l, pln_symbol *out) {
   return PLN_OK;
 }
 
-/* Functions by content, so that equal ones are made once. */
+/* Finds an equal function that was lifted before. */
 static pln_status find_equal(lifter *l, const pln_graph *g, uint64_t hash,
                              pln_symbol *name) {
   uint32_t row = pln_idmap_get(l->by_hash, hash);
@@ -70,7 +71,8 @@ static pln_status find_equal(lifter *l, const pln_graph *g, uint64_t hash,
 /* --------------------------------------------------------------- type params
  */
 
-/* Type variables in order of appearance, of types that nest. */
+/* Collects type variables in order of appearance; an explicit stack walks
+ * nested types. */
 typedef struct collection {
   pln_engine *engine;
   pln_type *vars, *stack;
@@ -107,7 +109,7 @@ static pln_status collect(collection *c, pln_type type) {
   return PLN_OK;
 }
 
-/* Parameters of the function, what it captures, its result. */
+/* Visits the types of the parameters, the captures and the result. */
 static pln_status collect_all(lifter *l, const pln_clone_source *from,
                               pln_ref function, collection *c) {
   const pln_graph *g = from->graph;
@@ -125,8 +127,8 @@ static pln_status collect_all(lifter *l, const pln_clone_source *from,
                : PLN_OK;
 }
 
-/* Type variables of what is lifted out of a generic function: those that are
- * not its own; *first is where they begin. */
+/* Collects the type variables of a generic outer function that the lifted
+ * function uses; *first is their start in the list. */
 static pln_status free_type_vars(lifter *l, const pln_clone_source *from,
                                  pln_ref function, collection *c,
                                  uint32_t *first) {
@@ -175,8 +177,8 @@ static bool captures(const lifter *l, const pln_graph *g, pln_ref function) {
   return false;
 }
 
-/* The type that the function will have which makes the closure: of what is
- * captured to that of `function`. */
+/* The type of the global function that makes the closure: from the captures'
+ * types to that of `function`. */
 static pln_status find_closure_type(lifter *l, const pln_clone_source *from,
                                     pln_ref function, collection *c,
                                     pln_type *out) {
@@ -203,7 +205,7 @@ static pln_status closure_type(lifter *l, const pln_clone_source *from,
   return status;
 }
 
-/* A closure is made of what uses something from around it, be it a type. */
+/* A function needs a closure if it captures a value or a type variable. */
 static pln_status find_if_closure(lifter *l, const pln_clone_source *from,
                                   pln_ref function) {
   collection c = {.engine = l->engine};
@@ -224,7 +226,8 @@ static pln_status add_param(pln_clone_run *clone, pln_clone_source *from,
   return pln_build_param(clone->b, name, n->type, 0, out);
 }
 
-/* What is copied, and the function itself, are made when they are used. */
+/* Copied nodes and the function's own name are made when they are first
+ * used. */
 static pln_status lift(void *ud, pln_clone_run *clone, pln_clone_source *from,
                        pln_ref function) {
   lifter *l = ud;
@@ -245,7 +248,8 @@ static pln_status lift(void *ud, pln_clone_run *clone, pln_clone_source *from,
   return pln_clone_set_image(clone, from, c->self[function], PLN_NONE);
 }
 
-/* The closure of `function` made by its global function, or that itself. */
+/* Builds a reference to the lifted function: its name, or the call that makes
+ * its closure. */
 static pln_status refer(lifter *l, pln_clone_run *clone, pln_clone_source *from,
                         pln_ref function, pln_type type, pln_ref *out) {
   const pln_captures *c = &l->captures;
@@ -280,8 +284,8 @@ static pln_status refer(lifter *l, pln_clone_run *clone, pln_clone_source *from,
   return status;
 }
 
-/* A name or a constant that is copied; or the variable of the function that is
- * being lifted, which is that function again. */
+/* Builds what has no image: a name or constant that is copied, or a reference
+ * of the lifted function to itself. */
 static pln_status missing(void *ud, pln_clone_run *clone,
                           pln_clone_source *from, pln_ref node, pln_ref *out) {
   lifter *l = ud;
@@ -303,7 +307,7 @@ static pln_status missing(void *ud, pln_clone_run *clone,
 /* ------------------------------------------------------------------- lifting
  */
 
-/* fn (what is captured, Closure=1) { the function } */
+/* Builds fn (captures, Closure=1) { the function }. */
 static pln_status wrap(lifter *l, pln_builder *b, pln_ref made, pln_ref *out) {
   pln_origins *origins = pln_builder_origins(b);
   if (!origins)

@@ -1,6 +1,5 @@
-/* let.c: what the passes between graph forms ask about lets, and how they bind
- * a value. Called by ToANormalForm, ToBasicBlockNormalForm, ToGraphNormalForm.
- */
+/* let.c: queries on lets, and let construction. Called by ToANormalForm,
+ * ToBasicBlockNormalForm and ToGraphNormalForm. */
 
 #include "transform/functional/let.h"
 

@@ -1,21 +1,23 @@
-/* let.h: lets as the passes between graph forms see them. */
+/* let.h: queries on lets, and let construction, for the passes between graph
+ * normal forms. */
 
 #ifndef PLN_TRANSFORM_FUNCTIONAL_LET_H
 #define PLN_TRANSFORM_FUNCTIONAL_LET_H
 
 #include "ir/graph/graph.h"
 
-/* let %x = value, in the scope where the next node goes; *out is the Var. */
+/* Appends let %x = value in the current scope; *out is the Var. */
 pln_status pln_let_new(pln_builder *b, pln_ref value, pln_ref *out) PLN_CHECKED;
-/* A variable, constant-free atom or pattern: nothing is computed by it. */
+/* Returns true for nodes that compute nothing: variables, names, operators,
+ * constructors, Absent, lets, and all kinds that are not expressions. */
 bool pln_let_is_atom(const pln_node *node);
-/* A node: the first node that uses it, an owner for the result of its scope;
- * PLN_NONE: no one. */
+/* first[i] is the first node that uses node i; for the result of a scope, its
+ * owner; PLN_NONE if there is no user. */
 void pln_let_first_users(const pln_graph *graph, pln_ref *first);
-/* A scope: whether it lies in a function with the attribute Primitive. */
+/* Marks the scopes inside functions with the attribute Primitive. */
 void pln_let_primitive_scopes(const pln_graph *graph, uint8_t *primitive);
-/* A node: whether it is a function that an operator is given, which must see
- * it. Preset to 0. */
+/* Marks functions that are arguments of operators, which must see them
+ * directly. The array is preset to 0. */
 void pln_let_operator_functions(const pln_graph *graph, uint8_t *in_sight);
 
 #endif

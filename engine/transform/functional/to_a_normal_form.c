@@ -1,16 +1,17 @@
-/* to_a_normal_form.c: each computation is bound by a let of its own; operands
- * are variables, globals, operators and constructors only.
+/* to_a_normal_form.c: ToANormalForm: binds each computation by a let, so that
+ * operands are variables, globals, operators and constructors only.
  *
  * Run by the executor, once per module. Requires a verified graph. A value is
- * bound in its scope, the innermost one around all its uses, in the order of
- * evaluation: effects stay in order. Primitive functions stay whole, and
- * functions given to operators stay in sight of them. A function that has the
- * form already stays as it is.
+ * bound in the innermost scope around all its uses, in evaluation order, so
+ * effects stay in order. Primitive functions are not changed inside; functions
+ * that are arguments of operators stay operands. A function already in the form
+ * is returned unchanged. (A-normal form: Flanagan et al., The essence of
+ * compiling with continuations, 1993.)
  *
  *     add(tanh(%x), %y)   =>   let %a = tanh(%x); let %b = add(%a, %y); %b
  *
- * Semantics: TVM ToANormalForm. Each let of the program is an expression whose
- * value is bound once more, behind the lets of its run. */
+ * Semantics: TVM ToANormalForm. A let of the program is itself an expression,
+ * so its value is bound once more after the lets of its run. */
 
 #include "transform/functional/let.h"
 #include "transform/transform.h"
@@ -19,10 +20,10 @@ typedef struct anf_rewrite {
   pln_engine *engine;
   const pln_graph *old;
   pln_scope *node_scope;
-  pln_ref *first;     /* a node: its first user */
-  uint32_t *lets;     /* a scope: its own lets */
-  uint8_t *primitive; /* a scope */
-  uint8_t *in_sight;  /* a node: an operator is given it, a function */
+  pln_ref *first;     /* by node: its first user */
+  uint32_t *lets;     /* by scope: number of its own lets */
+  uint8_t *primitive; /* by scope: inside a primitive function */
+  uint8_t *in_sight;  /* by node: a function that is an operator's argument */
 } anf_rewrite;
 
 /* ------------------------------------------------------------------- tables */
@@ -60,7 +61,8 @@ static void analyze_anf_scopes(anf_rewrite *f) {
 
 /* ----------------------------------------------------------- what is bound */
 
-/* A let of the same scope is the first to use it: it stays bound by that. */
+/* Returns true if the first user is a let of the same scope: that let binds the
+ * value. */
 static bool has_let(const anf_rewrite *f, pln_ref ref) {
   pln_ref user = f->first[ref];
   return user != PLN_NONE && f->old->nodes[user].kind == PLN_LET &&
@@ -109,7 +111,7 @@ static pln_status bind_normalized_value(pln_rewrite *rw, uint32_t times,
   return PLN_OK;
 }
 
-/* From here on the variable stands for the value. */
+/* From here on the variable replaces the value. */
 static void pass_let(const anf_rewrite *f, pln_rewrite *rw, pln_ref let) {
   pln_ref value = pln_operand(f->old, let, 1);
   if (is_computed(f, value) && f->first[value] == let && has_let(f, value))
@@ -130,7 +132,7 @@ static pln_status normalize_node(void *ud, pln_rewrite *rw, pln_ref old,
                                node);
 }
 
-/* The lets of a run, from the last to the first. */
+/* Closes the lets of a scope, last to first. */
 static pln_status leave_normalized_scope(void *ud, pln_rewrite *rw,
                                          pln_scope old, pln_ref *result) {
   const anf_rewrite *f = ud;

@@ -1,11 +1,11 @@
-/* to_basic_block_normal_form.c: a value that several blocks need is bound by a
- * let around them; within a block the graph stays a graph.
+/* to_basic_block_normal_form.c: ToBasicBlockNormalForm: binds a value that
+ * several blocks use by a let in the enclosing block. Within a block the graph
+ * stays a graph.
  *
- * Run by the executor, once per module; the check whether a graph has the form
- * is called by scripts. Requires a verified graph. Blocks are
- * the scopes: bodies, branches, arms. A value is lifted when its first use, in
- * the order of evaluation, lies in a deeper scope than the value itself, which
- * stands in the innermost scope around all uses.
+ * Run by the executor, once per module; scripts call the check whether a graph
+ * has the form. Requires a verified graph. Blocks are scopes: bodies, branches,
+ * match arms. A value is bound if its first use in evaluation order is in a
+ * deeper scope than the value, which is in the innermost scope around all uses.
  *
  *     if (%c) { exp(%0) } else { %0 }   with   %0 = tanh(%x)   =>
  *     let %v = tanh(%x); if (%c) { exp(%v) } else { %v }
@@ -19,10 +19,10 @@ typedef struct bbnf_rewrite {
   pln_engine *engine;
   const pln_graph *old;
   pln_scope *node_scope;
-  pln_ref *first;     /* a node: its first user */
-  pln_scope *use;     /* a node: the scope of its first use */
-  uint8_t *primitive; /* a scope */
-  uint8_t *in_sight;  /* a node: an operator is given it, a function */
+  pln_ref *first;     /* by node: its first user */
+  pln_scope *use;     /* by node: the scope of its first use */
+  uint8_t *primitive; /* by scope: inside a primitive function */
+  uint8_t *in_sight;  /* by node: a function that is an operator's argument */
 } bbnf_rewrite;
 
 /* --------------------------------------------------------------- first uses */
@@ -35,7 +35,8 @@ static void raise_to_common_block(bbnf_rewrite *f, pln_ref node, pln_ref user,
   f->use[node] = scope;
 }
 
-/* An owner needs a scope's result in that scope, behind its operands. */
+/* The owner of a scope uses the scope's result inside that scope, after its own
+ * operands. */
 static void find_first_uses(bbnf_rewrite *f) {
   const pln_graph *g = f->old;
   memset(f->first, 0xff, g->n_nodes * sizeof *f->first);
@@ -99,7 +100,7 @@ static pln_status bind_shared_node(void *ud, pln_rewrite *rw, pln_ref old,
 
 /* ------------------------------------------------------------------- check */
 
-/* Parameters, and what lets bind. */
+/* Marks parameters and variables bound by lets. */
 static void mark_bound(const pln_graph *g, uint8_t *bound) {
   for (pln_scope s = 1; s < g->n_scopes; s++)
     memset(bound + g->scopes[s].begin, 1, g->scopes[s].n_params);
@@ -108,7 +109,8 @@ static void mark_bound(const pln_graph *g, uint8_t *bound) {
       bound[pln_operand(g, ref, 0)] = 1;
 }
 
-/* A free variable is as shared as a value: Relay has it in the first block. */
+/* A free variable counts as a shared value: Relay binds it in the first
+ * block. */
 static pln_ref first_shared(const bbnf_rewrite *f, const uint8_t *bound) {
   const pln_graph *g = f->old;
   for (pln_ref ref = 0; ref < g->n_nodes; ref++) {

@@ -1,29 +1,32 @@
-/* to_graph_normal_form.c: variables become what they are bound to.
+/* to_graph_normal_form.c: ToGraphNormalForm: replaces let-bound variables by
+ * their values.
  *
  * Run by the executor, once per function. Requires a verified graph. Each let
- * goes, but that of a function which calls itself, unless nothing needs that
- * call; a block whose lets have all gone is dissolved. Values that have effects
- * stay where they were evaluated, used or not.
+ * is removed, except that of a recursive function whose recursive call is
+ * needed; a block without lets is dissolved. Values with effects stay where
+ * they were evaluated, used or not.
  *
  *     let %v = tanh(%x); add(%v, %v)   =>   %0 = tanh(%x); add(%0, %0)
  *
- * Semantics: TVM ToGraphNormalForm, which drops effects of unused values. */
+ * Semantics: TVM ToGraphNormalForm, except that TVM drops effects of unused
+ * values. */
 
 #include "transform/functional/let.h"
 #include "transform/transform.h"
 
-/* Calls that nothing needs in functions that only such calls use, and so on:
- * after so many sweeps what is left is left. */
+/* Each sweep removes one level of dead recursive functions that call each
+ * other; deeper nests are left unfinished. */
 enum { MOST_SWEEPS = 64 };
 
 typedef struct gnf_rewrite {
   pln_engine *engine;
   const pln_graph *old;
   pln_scope *node_scope;
-  pln_ref *first;     /* a node: its first user */
-  uint8_t *recursive; /* a scope: one of its own lets is */
-  bool any;           /* there are lets that are not */
-  bool kept;          /* and such that are */
+  pln_ref *first; /* by node: its first user */
+  uint8_t
+      *recursive; /* by scope: one of its own lets binds a recursive function */
+  bool any;       /* there are lets to remove */
+  bool kept;      /* there are lets of recursive functions */
 } gnf_rewrite;
 
 static bool is_recursive(const gnf_rewrite *f, pln_ref let) {
@@ -80,7 +83,7 @@ static pln_status replace_bound_var(void *ud, pln_rewrite *rw, pln_ref old,
   return PLN_OK;
 }
 
-/* *again: a function that calls itself may do so no more. */
+/* *again is true if a recursive function lost its recursive call. */
 static pln_status unbind(pln_pass_run *run, const pln_graph *old, bool *again) {
   gnf_rewrite f = {.engine = pln_run_engine(run), .old = old};
   pln_mutator m = {

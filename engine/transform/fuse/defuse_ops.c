@@ -1,10 +1,9 @@
-/* defuse_ops.c: functions that are called where they stand are taken apart
- * again: FuseOps undone.
+/* defuse_ops.c: DefuseOps: replaces calls of nested functions by the functions'
+ * bodies; the inverse of FuseOps.
  *
- * Run by the executor, once per function. Requires a verified graph. The call
- * of a function that is written out becomes its body, operands in the place of
- * parameters; a function that is called twice is copied twice. Where a callee
- * becomes a function that is written out, it is taken apart in turn.
+ * Run by the executor, once per function. Requires a verified graph. A function
+ * that is called twice is copied twice. If a callee becomes a nested function
+ * by a replacement, it is replaced in turn.
  *
  *     %0 = fn (%p0, Primitive=1) { exp(%p0) }; %0(%x)   =>   exp(%x)
  *
@@ -14,13 +13,14 @@
 #include "transform/functional/inliner.h"
 #include "transform/transform.h"
 
-/* So often the nodes of the program are copied, at most, for functions in what
- * functions give: such programs need not come to an end. */
+/* Limit on the copies of the program's nodes: functions returned by functions
+ * may be replaced for ever. */
 enum { MOST_COPIES = 64 };
 
 typedef struct defuser {
-  uint8_t *stays; /* a node: a function that is more than called */
-  /* A node: the application by which its function's body replaces a call. */
+  uint8_t *stays; /* by node: a function with uses other than calls */
+  /* by node: the rule application by which its function's body replaces the
+   * call */
   uint32_t *replaced;
   pln_symbol rule;
   int64_t calls;
@@ -96,7 +96,7 @@ static pln_status defuse(defuser *d, pln_pass_run *run, const pln_graph *old) {
   return pln_run_count(run, "calls", d->calls);
 }
 
-/* *any: there were calls to be replaced. */
+/* *any is true if there were calls to replace. */
 static pln_status defuse_once(pln_pass_run *run, const pln_graph *old,
                               bool *any) {
   pln_engine *e = old->engine;

@@ -1,12 +1,13 @@
-/* fuse_groups.c: which nodes are computed together. Called by FuseOps.
+/* fuse_groups.c: partitions the nodes of a function into fusion groups. Called
+ * by FuseOps.
  *
- * A node is merged with its immediate post-dominator and all between them when
- * the patterns on the ways allow it. Three phases: what convolutions and
- * products take along; then injective nodes; then injective nodes into tuples
- * that were fused. What holds: a group has one node that leaves it, its last;
- * a walk ends after max_depth nodes, so that the time is linear.
+ * A node is merged with its immediate post-dominator and all nodes between them
+ * if the patterns on the paths allow it. Three phases: what follows
+ * convolutions and products; then injective nodes; then injective nodes into
+ * fused tuples. Invariants: only the last node of a group has uses outside; a
+ * walk visits at most max_depth nodes, so time is linear.
  *
- * Semantics: TVM's FuseOps, for each scope by itself. */
+ * Semantics: TVM's FuseOps, for each scope on its own. */
 
 #include "transform/fuse/fuse_groups.h"
 
@@ -49,7 +50,8 @@ void pln_fuse_groups_free(pln_fuse_groups *f) {
   pln_dominators_end(&f->tree);
 }
 
-/* Of functions that are primitive, or somebody else's, nothing is fused. */
+/* Nothing is fused inside functions that are primitive or belong to an external
+ * compiler. */
 static void close_scopes(pln_fuse_groups *f) {
   const pln_graph *g = f->graph;
   for (pln_scope s = 1; s < g->n_scopes; s++) {
@@ -80,7 +82,7 @@ static bool is_tuple_of_tensors(const pln_fuse_groups *f, pln_type type) {
   return true;
 }
 
-/* Scalars that a kernel writes out as numbers. */
+/* Scalars that a kernel writes as literals. */
 static bool is_simple(const pln_tensor *t) {
   return t->rank == 0 && (t->dtype == PLN_INT32 || t->dtype == PLN_INT64 ||
                           t->dtype == PLN_FLOAT32 || t->dtype == PLN_FLOAT64 ||
@@ -117,8 +119,8 @@ static bool same_shape(const pln_fuse_groups *f, pln_type a, pln_type b) {
   return true;
 }
 
-/* What the user does with the elements of this operand. False: the operand's
- * value leaves the graph of what can be fused. */
+/* *out is the user's pattern for this operand. Returns false if the operand's
+ * value leaves the part of the graph that can be fused. */
 static bool edge(const pln_fuse_groups *f, pln_ref user, pln_ref operand,
                  uint8_t *pattern) {
   const pln_node *u = &f->graph->nodes[user], *o = &f->graph->nodes[operand];
@@ -168,7 +170,7 @@ static void find_dominators(pln_fuse_groups *f) {
   }
 }
 
-/* Users of each node, one behind the other. */
+/* Lists the users of each node, in CSR form. */
 static void list_users(pln_fuse_groups *f) {
   const pln_graph *g = f->graph;
   for (pln_ref ref = 0; ref < g->n_nodes; ref++)
@@ -212,8 +214,8 @@ static void merge(pln_fuse_groups *f, pln_ref child, pln_ref into) {
 
 /* -------------------------------------------------------------------- walks */
 
-/* What the nodes between a node and its dominator may be, and the dominator
- * itself: bits by pattern. */
+/* The patterns allowed between a node and its post-dominator, and for the
+ * dominator itself: bit sets. */
 typedef struct pattern_limits {
   uint32_t between, sink;
 } pattern_limits;
@@ -225,8 +227,8 @@ static bool allows(uint32_t set, uint8_t pattern) {
   return set & BIT(pattern);
 }
 
-/* Calls for each node on the ways from `from` to `sink`, both left out, until
- * one is not wanted. The graph between them is closed: all ways meet there. */
+/* Calls the visitor for each node on the paths from `from` to `sink`, both
+ * excluded, until it returns false. All paths from `from` lead to `sink`. */
 static bool walk_paths_to_sink(pln_fuse_groups *f, pln_ref from, pln_ref sink,
                                bool (*wanted)(pln_fuse_groups *f, pln_ref node,
                                               void *ud),
@@ -284,7 +286,7 @@ static bool is_too_deep(pln_fuse_groups *f, pln_ref from, pln_ref sink) {
 
 /* ------------------------------------------------------------------- phases */
 
-/* Injective nodes go into tuples that were fused into what follows. */
+/* Phase 3: injective nodes join a tuple that was fused with its user. */
 static bool fuses_into_tuple(pln_fuse_groups *f, pln_ref node, pln_ref sink) {
   uint8_t root = f->pattern[pln_fuse_group_of(f, sink)];
   static const pattern_limits injective = {UP_TO(PLN_FUSE_INJECTIVE),
@@ -294,7 +296,7 @@ static bool fuses_into_tuple(pln_fuse_groups *f, pln_ref node, pln_ref sink) {
          path_fits(f, node, sink, injective);
 }
 
-/* A convolution takes along what follows it element by element. */
+/* Phase 1: a convolution takes the elementwise nodes that follow. */
 static bool fuses_outwards(pln_fuse_groups *f, pln_ref node, pln_ref sink) {
   static const pattern_limits broadcast = {UP_TO(PLN_FUSE_BROADCAST),
                                            UP_TO(PLN_FUSE_BROADCAST)};

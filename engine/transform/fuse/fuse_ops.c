@@ -1,27 +1,28 @@
-/* fuse_ops.c: operators that can be computed together become one function.
+/* fuse_ops.c: FuseOps: outlines groups of operators that one kernel can compute
+ * into functions (TVM's relay.transform.FuseOps).
  *
- * Run by the executor, once per function. Requires a verified graph. Each
- * group of nodes (fuse_groups.c) is outlined: a function with the attribute
- * Primitive, called where its last node stood; its parameters are what the
- * group uses from outside, in order of use. Nothing is fused across scopes and
- * lets, nothing that has effects; calls that are given functions stay.
+ * Run by the executor, once per function. Requires a verified graph. Each group
+ * (fuse_groups.c) becomes a function with the attribute Primitive, called at
+ * the place of its last node. Its parameters are the operands from outside, in
+ * order of use. Nothing is fused across scopes and lets, nothing with effects,
+ * and no call with a function argument.
  *
  *     %0 = exp(%x); tanh(%0)   =>
  *     %0 = fn (%p0, Primitive=1) { %1 = exp(%p0); tanh(%1) }; %0(%x)
  *
- * Semantics: TVM FuseOps; the walks are bounded, the time is linear. */
+ * Unlike TVM's, the walks are bounded, so time is linear. */
 
 #include <stdio.h>
 
 #include "transform/fuse/fuse_groups.h"
 #include "transform/transform.h"
 
-/* A group that is being outlined; the lists are reused for the next. */
+/* The group being outlined; the lists are reused for the next one. */
 typedef struct outlined_function {
   pln_ref root;
   bool reshapes;
   uint32_t n, cap_params, cap_args;
-  pln_ref *params; /* in the new function */
+  pln_ref *params; /* nodes of the new function */
   pln_ref *args;   /* old nodes */
 } outlined_function;
 
@@ -30,11 +31,12 @@ typedef struct fuser {
   const pln_graph *old;
   pln_fuse_groups groups;
   bool link_params;
-  pln_ref *same;  /* a node: the one it is once stop_fusion is gone */
-  pln_ref *head;  /* a group's last node: its first one */
-  pln_ref *next;  /* a node: the next of its group */
-  pln_ref *owner; /* a node: the group that last used it */
-  pln_ref *local; /* and what it is there: a node, or an argument's place */
+  pln_ref *same;  /* by node: itself, or the operand of a stop_fusion */
+  pln_ref *head;  /* by last node of a group: its first node */
+  pln_ref *next;  /* by node: the next one of its group */
+  pln_ref *owner; /* by node: the last group that used it */
+  pln_ref
+      *local; /* by node: its image in that group, a node or argument index */
   outlined_function made;
   uint32_t cap_operands;
   pln_ref *operands;
@@ -58,7 +60,7 @@ static void list_members(fuser *f) {
   }
 }
 
-/* stop_fusion gives its operand. */
+/* A stop_fusion is replaced by its operand. */
 static void pass_stops(fuser *f) {
   const pln_graph *g = f->old;
   for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
@@ -69,7 +71,7 @@ static void pass_stops(fuser *f) {
   }
 }
 
-/* Does this node become the call of a new function? */
+/* Returns true if the node becomes the call of a new function. */
 static bool heads(fuser *f, pln_ref ref) {
   const pln_graph *g = f->old;
   const pln_node *n = &g->nodes[ref];
@@ -83,7 +85,8 @@ static bool heads(fuser *f, pln_ref ref) {
 
 /* -------------------------------------------------------------- the inputs */
 
-/* What a function can hold itself: nothing is passed for it. */
+/* Returns true for nodes that the new function can contain instead of taking
+ * them as parameters. */
 static bool is_inlined(const fuser *f, pln_ref node) {
   switch ((pln_kind)f->old->nodes[node].kind) {
   case PLN_ABSENT:
@@ -141,8 +144,8 @@ static pln_status add_params(fuser *f, pln_rewrite *rw, pln_builder *b) {
   return PLN_OK;
 }
 
-/* Types, values and attributes are those of the old node: its operands say the
- * same here. */
+/* Copies a node into the new function. Types, values and attributes stay,
+ * because the operands have the same types. */
 static pln_status copy_fused_node(fuser *f, pln_builder *b, pln_ref old,
                                   uint32_t n, const pln_ref *operands) {
   pln_node node = f->old->nodes[old];

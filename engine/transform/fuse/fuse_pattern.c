@@ -1,5 +1,5 @@
-/* fuse_pattern.c: how operators can be fused: what fuse_patterns.def says by
- * name, else what the traits of op/ops.def say. Called by FuseOps. */
+/* fuse_pattern.c: fusion patterns of operators: from fuse_patterns.def by name,
+ * else from the traits in op/ops.def. Called by FuseOps. */
 
 #include "transform/fuse/fuse_pattern.h"
 
@@ -11,7 +11,7 @@ typedef struct row {
   int how;
 } row;
 
-/* Sorted by name: test_fuse.c looks. */
+/* Sorted by name for the binary search; test_fuse.c checks the order. */
 static const row rows[] = {
 #define FUSE(name, PATTERN, how) {name, PLN_FUSE_##PATTERN, how},
 #include "transform/fuse/fuse_patterns.def"

@@ -1,15 +1,15 @@
-/* arithmetic.c: rules for neutral operands: x + 0, x * 1, x and true;
- * and for operators of any number of operands that have one.
+/* arithmetic.c: rules for neutral operands (x + 0, x * 1, x and true) and for
+ * variadic operators with one operand.
  *
- * x + 0 is x also where x is -0.0, of which IEEE makes +0.0: the two compare
+ * x + 0 becomes x also for -0.0, where IEEE 754 gives +0.0: the two compare
  * equal. */
 
 #include "transform/simplify/rule.h"
 
-/* Larger constants are not looked at. */
+/* larger constants are not scanned */
 enum { MAX_LOOK = 1024 };
 
-/* Element `i` of a tensor of floats as a double; false for other dtypes. */
+/* Reads element `i` of a float tensor as a double; false for other dtypes. */
 static bool read_float(const pln_tensor *t, size_t i, double *out) {
   uint16_t half;
   float single;
@@ -40,7 +40,7 @@ static bool element_equals(const pln_tensor *t, size_t i, int wanted) {
   return pln_tensor_int(t, i, &n) && n == wanted;
 }
 
-/* Operand `i` is a constant of which each element is `wanted`. */
+/* Returns true if operand `i` is a constant whose elements are all `wanted`. */
 static bool is_all(const pln_rewrite_context *ctx, uint32_t i, int wanted) {
   const pln_tensor *t = pln_arg_tensor(&ctx->call, i);
   size_t n = t && t->splat ? 1 : t ? t->count : 0;
@@ -52,7 +52,8 @@ static bool is_all(const pln_rewrite_context *ctx, uint32_t i, int wanted) {
   return true;
 }
 
-/* Broadcasting with operand `i` leaves the shape of operand `x` as it is. */
+/* Returns true if broadcasting with operand `i` keeps the shape of operand
+ * `x`. */
 static bool keeps_shape(const pln_rewrite_context *ctx, uint32_t x,
                         uint32_t i) {
   const pln_tensor *t = pln_arg_tensor(&ctx->call, i);
@@ -63,7 +64,7 @@ static bool keeps_shape(const pln_rewrite_context *ctx, uint32_t x,
          pln_same_shape(ctx->engine, ctx->type, pln_arg_type(&ctx->call, x));
 }
 
-/* The other operand, when operand `i` is neutral. */
+/* Sets *out to the other operand if operand `i` is neutral. */
 static bool drop_neutral(const pln_rewrite_context *ctx, uint32_t i,
                          int neutral, pln_ref *out) {
   uint32_t x = 1 - i;
@@ -115,7 +116,7 @@ pln_status pln_simplify_or_false(pln_rewrite_context *ctx, pln_ref *out) {
   return drop_either(ctx, 0, out);
 }
 
-/* The sum, mean, maximum or minimum of one operand; a copy. */
+/* sum, mean, max or min of one operand => that operand; also a copy. */
 pln_status pln_simplify_only_operand(pln_rewrite_context *ctx, pln_ref *out) {
   if (ctx->call.n_args == 1 && ctx->call.n_results == 0)
     *out = pln_rule_arg(ctx, 0);

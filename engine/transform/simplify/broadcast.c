@@ -1,10 +1,10 @@
-/* broadcast.c: rules for broadcast_to: a shape that is computed where
- * a constant says as much, and copies that the next operator makes anyway. */
+/* broadcast.c: rules for broadcast_to: replaces computed target shapes by
+ * constants, and drops broadcasts that the next operator does itself. */
 
 #include "transform/simplify/rule.h"
 
-/* The extent of operand 0 that element `i` of a list of `n` broadcasts with; 1
- * where the operand has no such axis. */
+/* The extent of operand 0 that is aligned with element `i` of a list of `n`; 1
+ * if the operand has no such axis. */
 static pln_dim own_extent(const pln_rewrite_context *ctx, uint32_t n,
                           uint32_t i) {
   int64_t rank = pln_arg_rank(&ctx->call, 0);
@@ -12,8 +12,8 @@ static pln_dim own_extent(const pln_rewrite_context *ctx, uint32_t n,
   return axis < 0 ? 1 : pln_arg_dims(&ctx->call, 0)[axis];
 }
 
-/* broadcast_to(x, [N, 8, S]) => broadcast_to(x, [1, 8, 1]), where x has the
- * extents N and S there: the computation of the shape is needed no more. */
+/* broadcast_to(x, [N, 8, S]) => broadcast_to(x, [1, 8, 1]) if x has the extents
+ * N and S there. The computation of the shape becomes dead. */
 pln_status pln_simplify_fold_broadcast_shape(pln_rewrite_context *ctx,
                                              pln_ref *out) {
   const pln_graph *g = ctx->call.graph;
@@ -37,7 +37,8 @@ pln_status pln_simplify_fold_broadcast_shape(pln_rewrite_context *ctx,
                                out);
 }
 
-/* Extents, each known or named. Dtypes may differ. */
+/* Returns true if all extents are equal and known or symbolic; dtypes may
+ * differ. */
 static bool same_extents(const pln_engine *e, pln_type a, pln_type b) {
   int32_t rank = pln_type_rank(e, a);
   if (rank < 0 || rank != pln_type_rank(e, b))
@@ -49,7 +50,7 @@ static bool same_extents(const pln_engine *e, pln_type a, pln_type b) {
   return true;
 }
 
-/* An operand other than `i` has the result's shape by itself. */
+/* Returns true if an operand other than `i` has the shape of the result. */
 static bool spans_without(const pln_rewrite_context *ctx, uint32_t i) {
   for (uint32_t k = 0; k < ctx->call.n_args; k++)
     if (k != i &&
@@ -58,8 +59,8 @@ static bool spans_without(const pln_rewrite_context *ctx, uint32_t i) {
   return false;
 }
 
-/* add(x, broadcast_to(y, s)) => add(x, y), where x has the result's shape; of
- * every operator that broadcasts. */
+/* add(x, broadcast_to(y, s)) => add(x, y) if x has the shape of the result; for
+ * every broadcasting operator. */
 pln_status pln_simplify_drop_broadcast(pln_rewrite_context *ctx, pln_ref *out) {
   const pln_graph *g = ctx->call.graph;
   for (uint32_t i = 0; i < ctx->call.n_args; i++) {

@@ -2,7 +2,7 @@
 
 #include "transform/simplify/rule.h"
 
-/* A cast to the dtype that is there. */
+/* A cast to the operand's own dtype. */
 pln_status pln_simplify_same_cast(pln_rewrite_context *ctx, pln_ref *out) {
   pln_dtype dtype = pln_arg_dtype(&ctx->call, 0);
   if (dtype && dtype == pln_type_dtype(ctx->engine, ctx->type))
@@ -10,7 +10,8 @@ pln_status pln_simplify_same_cast(pln_rewrite_context *ctx, pln_ref *out) {
   return PLN_OK;
 }
 
-/* Bits that hold an integer's magnitude exactly; 0: no such dtype. */
+/* Magnitude bits of integers that the dtype represents exactly; 0 for other
+ * dtypes. */
 static uint32_t magnitude_bits(pln_dtype dtype) {
   switch (dtype) {
   case PLN_BOOL: return 1;
@@ -31,8 +32,8 @@ static bool is_signed(pln_dtype dtype) {
          dtype == PLN_INT64;
 }
 
-/* Every value of `from` is one of `to`: integers in integers, floats in
- * floats. */
+/* Returns true if every value of `from` is a value of `to`: integers to
+ * integers, floats to floats. */
 static bool dtype_contains(pln_dtype to, pln_dtype from) {
   if (from == PLN_FLOAT16 || from == PLN_BFLOAT16)
     return to == PLN_FLOAT32 || to == PLN_FLOAT64;

@@ -1,9 +1,9 @@
-/* data_movement.c: rules for operators that move, repeat, cut or join elements:
- * transpose, pad, slice, expand, tile, concat. */
+/* data_movement.c: rules for transpose, pad, slice, expand, tile, split,
+ * concat. */
 
 #include "transform/simplify/rule.h"
 
-/* The only effect of the operator is to be its first operand. */
+/* Returns operand 0 if `yes`: the call does nothing. */
 static pln_status is_operand(const pln_rewrite_context *ctx, bool yes,
                              pln_ref *out) {
   if (yes)
@@ -19,7 +19,7 @@ typedef struct permutation {
   int64_t axes[PLN_MAX_RANK];
 } permutation;
 
-/* Without the attribute, axes are reversed. */
+/* Without the attribute, transpose reverses the axes. */
 static bool read_permutation(const pln_engine *e, pln_attrs attrs, int32_t rank,
                              permutation *out) {
   const pln_attr *perm = pln_attrs_find(e, attrs, "perm");
@@ -80,12 +80,12 @@ pln_status pln_simplify_no_pad(pln_rewrite_context *ctx, pln_ref *out) {
   return is_operand(ctx, pln_list_all(&pads, 0), out);
 }
 
-/* Exporters write these for "to the end". */
+/* Exporters write these values for "to the end". */
 static bool is_to_the_end(pln_dim end) {
   return PLN_DIM_IS_CONST(end) && end >= INT32_MAX;
 }
 
-/* Elements [start, end) by steps of one are the whole axis. */
+/* Returns true if [start, end) with step 1 is the whole axis. */
 static bool is_full(pln_dim extent, pln_dim start, pln_dim end) {
   if (start != 0)
     return false;
@@ -94,8 +94,7 @@ static bool is_full(pln_dim extent, pln_dim start, pln_dim end) {
   return PLN_DIM_IS_CONST(end) && PLN_DIM_IS_CONST(extent) && end >= extent;
 }
 
-/* The extent of the axis that entry `i` of the call cuts, and whether it is
- * provably what the result has there. */
+/* Returns true if entry `i` of a slice provably keeps all of its axis. */
 static bool axis_is_full(const pln_rewrite_context *ctx, const pln_list *axes,
                          uint32_t i, pln_dim start, pln_dim end) {
   const pln_engine *e = ctx->engine;
@@ -112,7 +111,7 @@ static bool axis_is_full(const pln_rewrite_context *ctx, const pln_list *axes,
          pln_type_dims(e, ctx->type)[axis] == extent;
 }
 
-/* A slice that takes all of each axis, in order. */
+/* A slice that keeps all elements in order. */
 pln_status pln_simplify_full_slice(pln_rewrite_context *ctx, pln_ref *out) {
   pln_list starts = pln_arg_list(&ctx->call, 1, "starts");
   pln_list ends = pln_arg_list(&ctx->call, 2, "ends");
@@ -130,7 +129,7 @@ pln_status pln_simplify_full_slice(pln_rewrite_context *ctx, pln_ref *out) {
   return is_operand(ctx, true, out);
 }
 
-/* Expanding to the shape that is there, or to ones. */
+/* An expand to the operand's own shape, or to ones. */
 pln_status pln_simplify_same_expand(pln_rewrite_context *ctx, pln_ref *out) {
   pln_list shape = pln_arg_list(&ctx->call, 1, NULL);
   bool ones = pln_list_all(&shape, 1) &&
@@ -148,14 +147,14 @@ pln_status pln_simplify_no_tile(pln_rewrite_context *ctx, pln_ref *out) {
 /* ------------------------------------------------------------ split, concat
  */
 
-/* The one part of a split that has no other is all of it. */
+/* A split into one part. */
 pln_status pln_simplify_single_split(pln_rewrite_context *ctx, pln_ref *out) {
   return is_operand(
       ctx, pln_same_shape(ctx->engine, ctx->type, pln_arg_type(&ctx->call, 0)),
       out);
 }
 
-/* The operand has no element: its extent along the axis is 0. */
+/* Returns true if operand `i` has extent 0 along the axis. */
 static bool is_empty(const pln_rewrite_context *ctx, uint32_t i, int64_t axis) {
   int32_t rank = pln_arg_rank(&ctx->call, i);
   if (axis < 0)
@@ -163,7 +162,7 @@ static bool is_empty(const pln_rewrite_context *ctx, uint32_t i, int64_t axis) {
   return axis >= 0 && axis < rank && pln_arg_dims(&ctx->call, i)[axis] == 0;
 }
 
-/* Operands that are left when empty ones go; at least one. */
+/* Counts the operands that are not empty, at least one. */
 static uint32_t full_operands(const pln_rewrite_context *ctx, pln_ref *kept) {
   int64_t axis = pln_call_int(&ctx->call, "axis", 0);
   uint32_t n = 0;
@@ -204,11 +203,11 @@ pln_status pln_simplify_single_concat(pln_rewrite_context *ctx, pln_ref *out) {
   return status;
 }
 
-/* Parts of a vector of integers: at most so many are joined at once. */
+/* limit on the operands of a merged concat */
 enum { MAX_PARTS = 16 };
 
-/* concat(a, concat(b, c)) => concat(a, b, c), of vectors of integers: shapes
- * that are put together piece by piece. */
+/* concat(a, concat(b, c)) => concat(a, b, c), for integer vectors: shape
+ * computations. */
 pln_status pln_simplify_merge_concat(pln_rewrite_context *ctx, pln_ref *out) {
   const pln_graph *g = ctx->call.graph;
   pln_ref parts[MAX_PARTS];

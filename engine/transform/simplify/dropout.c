@@ -9,7 +9,7 @@ static bool is_zero(const pln_tensor *t) {
          !memcmp(t->data, zero, size);
 }
 
-/* Elements are never dropped: training is not asked for, or with ratio 0. */
+/* Returns true in inference mode or with ratio 0: no element is dropped. */
 static bool is_inference(const pln_rewrite_context *ctx) {
   if (pln_arg_absent(&ctx->call, 2))
     return true;
@@ -17,7 +17,7 @@ static bool is_inference(const pln_rewrite_context *ctx) {
          is_zero(pln_arg_tensor(&ctx->call, 1));
 }
 
-/* dropout(x) => x; with its mask, only when that is not used. */
+/* dropout(x) => x; if it has a mask result, only if that is unused. */
 pln_status pln_simplify_inference_dropout(pln_rewrite_context *ctx,
                                           pln_ref *out) {
   pln_ref fields[2] = {pln_rule_arg(ctx, 0)};

@@ -1,11 +1,13 @@
-/* factor_reshape.c: axes that are grouped, moved as groups, and taken apart
- * again are moved one by one; those that are taken apart after they were moved
- * are taken apart before. */
+/* factor_reshape.c: two rules on reshape(transpose(reshape(x))).
+ * factor_reshape: if the first reshape merges axes and the last one splits them
+ * again, replaces all three by one transpose of the original axes.
+ * sink_reshape: if only the last reshape splits axes, splits before the
+ * transpose instead, so that the reshape can merge with its neighbours. */
 
 #include "transform/simplify/rule.h"
 
-/* Axes [first, first + count) of x are one axis of what groups it: none are an
- * axis of extent 1 that x does not have. */
+/* Axes [first, first + count) of x are merged into one axis; count 0 is an axis
+ * of extent 1 that x does not have. */
 typedef struct axis_group {
   uint32_t first, count;
 } axis_group;
@@ -17,7 +19,7 @@ static bool keeps_order(const pln_graph *g, pln_ref node) {
          pln_is_call(g, node, PLN_OP_UNSQUEEZE);
 }
 
-/* The axes from `first` on whose product is `wanted`. */
+/* Finds the axes from `first` on whose product is `wanted`. */
 static pln_status find_group(pln_engine *e, pln_type x, uint32_t first,
                              pln_dim wanted, axis_group *out, bool *found) {
   const pln_dim *dims = pln_type_dims(e, x);
@@ -36,7 +38,8 @@ static pln_status find_group(pln_engine *e, pln_type x, uint32_t first,
   return PLN_OK;
 }
 
-/* *n groups, one for each axis of `grouped`; 0 when x is not simply grouped. */
+/* Finds *n groups, one per axis of `grouped`; *n is 0 if x is not simply
+ * grouped. */
 static pln_status find_groups(pln_engine *e, pln_type x, pln_type grouped,
                               axis_group *groups, uint32_t *n) {
   int32_t rank = pln_type_rank(e, grouped);
@@ -58,7 +61,7 @@ static pln_status find_groups(pln_engine *e, pln_type x, pln_type grouped,
   return PLN_OK;
 }
 
-/* A permutation of n axes: what a file says may be none. */
+/* Returns true for a permutation of n axes; a file may contain anything. */
 static bool is_permutation(const pln_attr *perm, uint32_t n) {
   bool seen[PLN_MAX_RANK] = {false};
   if (!perm || perm->kind != PLN_ATTR_INTS || perm->count != n)
@@ -72,8 +75,8 @@ static bool is_permutation(const pln_attr *perm, uint32_t n) {
   return true;
 }
 
-/* The permutation of the axes of x as the groups move; its extents must be
- * those of the result. */
+/* The permutation of the axes of x that moves the groups; false if the extents
+ * differ from the result's. */
 static bool permute_grouped_axes(const pln_engine *e, pln_type x,
                                  pln_type result, uint32_t n,
                                  const axis_group *groups, const int64_t *perm,
@@ -92,9 +95,9 @@ static bool permute_grouped_axes(const pln_engine *e, pln_type x,
   return true;
 }
 
-/* reshape(transpose(reshape(x, [N*4, S, 16]), [0, 2, 1]), [N, 4, 16, S])
- *   => transpose(x, [0, 1, 3, 2]), of x: (N, 4, S, 16); and with whatever else
- * leaves the order of elements as it is. */
+/* reshape(transpose(reshape(x, [N*4, S, 16]), [0, 2, 1]), [N, 4, 16, S]) =>
+ * transpose(x, [0, 1, 3, 2]), for x: (N, 4, S, 16). Other operators that keep
+ * the order of elements count as reshapes too. */
 pln_status pln_simplify_factor_reshape(pln_rewrite_context *ctx, pln_ref *out) {
   const pln_graph *g = ctx->call.graph;
   pln_engine *e = ctx->engine;
@@ -118,15 +121,15 @@ pln_status pln_simplify_factor_reshape(pln_rewrite_context *ctx, pln_ref *out) {
                             out);
 }
 
-/* Extents to take x apart into, and the permutation that moves them. */
+/* The extents to split x into, and the permutation of the split axes. */
 typedef struct split_parts {
   uint32_t n;
   pln_dim dims[PLN_MAX_RANK];
   int64_t axes[PLN_MAX_RANK];
 } split_parts;
 
-/* groups[j]: axes of the result that are axis j of what was moved, perm[j] of
- * what was there before. */
+/* groups[j] lists the axes of the result that come from axis j of the
+ * transposed tensor, which is axis perm[j] of its operand. */
 static void find_parts(const pln_dim *result, uint32_t n,
                        const axis_group *groups, const int64_t *perm,
                        split_parts *out) {
@@ -145,9 +148,9 @@ static void find_parts(const pln_dim *result, uint32_t n,
       out->axes[k++] = first[j] + t;
 }
 
-/* reshape(transpose(reshape(x, [17, N*4, 16]), [1, 0, 2]), [N, 4, 17, 16])
- *   => transpose(reshape(x, [17, N, 4, 16]), [1, 2, 0, 3]), unless what was
- * moved is used otherwise too. */
+/* reshape(transpose(reshape(x, [17, N*4, 16]), [1, 0, 2]), [N, 4, 17, 16]) =>
+ * transpose(reshape(x, [17, N, 4, 16]), [1, 2, 0, 3]), if the transpose has no
+ * other user. */
 pln_status pln_simplify_sink_reshape(pln_rewrite_context *ctx, pln_ref *out) {
   const pln_graph *g = ctx->call.graph;
   pln_engine *e = ctx->engine;

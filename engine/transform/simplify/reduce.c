@@ -1,4 +1,4 @@
-/* reduce.c: rules for what is computed over axes. */
+/* reduce.c: rules for reductions. */
 
 #include "transform/simplify/rule.h"
 
@@ -9,8 +9,8 @@ static bool is_reduction(const pln_graph *g, pln_ref node) {
          pln_call_is_valid(g, node);
 }
 
-/* Marks the axes that a reduction takes away: those of its list, or the one of
- * argmax; all when there is none. */
+/* Marks the axes that a reduction removes: those of its list, or argmax's one;
+ * all if it has none. */
 static bool find_axes(const pln_infer *call, int64_t rank, bool *gone) {
   pln_list axes = pln_arg_list(call, 1, "axes");
   bool one = call->op == PLN_OP_ARG_MAX || call->op == PLN_OP_ARG_MIN;
@@ -27,7 +27,8 @@ static bool find_axes(const pln_infer *call, int64_t rank, bool *gone) {
   return true;
 }
 
-/* The shape at hand is that of the operand with 1 where an axis is gone. */
+/* Returns true if the call's shape is the operand's with 1 on the reduced
+ * axes. */
 static bool puts_axes_back(const pln_rewrite_context *ctx,
                            const pln_infer *reduction) {
   bool gone[PLN_MAX_RANK] = {false};
@@ -45,8 +46,8 @@ static bool puts_axes_back(const pln_rewrite_context *ctx,
   return true;
 }
 
-/* expand_dims(sum(x, [1], keepdims=0), [1]) => sum(x, [1], keepdims=1); of
- * every reduction, and of each way to give the result its axes back. */
+/* expand_dims(sum(x, [1], keepdims=0), [1]) => sum(x, [1], keepdims=1), for
+ * every reduction and every operator that restores the axes. */
 pln_status pln_simplify_keep_axes(pln_rewrite_context *ctx, pln_ref *out) {
   pln_ref args[2];
   pln_attrs attrs;
@@ -68,14 +69,14 @@ pln_status pln_simplify_keep_axes(pln_rewrite_context *ctx, pln_ref *out) {
                                out);
 }
 
-/* What these make of one element is the element. */
+/* Reductions that map a single element to itself. */
 static bool keeps_single(pln_op op) {
   return op == PLN_OP_REDUCE_SUM || op == PLN_OP_REDUCE_MEAN ||
          op == PLN_OP_REDUCE_PROD || op == PLN_OP_REDUCE_MAX ||
          op == PLN_OP_REDUCE_MIN;
 }
 
-/* sum(x, [1], keepdims=1) => x, where x has the extent 1 there. */
+/* sum(x, [1], keepdims=1) => x if x has the extent 1 there. */
 pln_status pln_simplify_reduce_single(pln_rewrite_context *ctx, pln_ref *out) {
   bool gone[PLN_MAX_RANK] = {false};
   int64_t rank = pln_arg_rank(&ctx->call, 0);

@@ -1,9 +1,9 @@
-/* reshape.c: rules for operators that give the same elements in the same
- * order another shape: reshape, flatten, squeeze, expand_dims. */
+/* reshape.c: rules for operators that change the shape and keep the order of
+ * elements: reshape, flatten, squeeze, expand_dims. */
 
 #include "transform/simplify/rule.h"
 
-/* Chains of such operators are looked through so far. */
+/* limit on the length of the chains that are followed */
 enum { MAX_LOOK = 8 };
 
 static bool keeps_order(const pln_graph *g, pln_ref node) {
@@ -17,8 +17,8 @@ static bool allows_zero(const pln_rewrite_context *ctx) {
   return pln_call_int(&ctx->call, "allowzero", 0) != 0;
 }
 
-/* A reshape of as many axes, each told to be what it is: by 0, by its extent,
- * and for one of them by -1. */
+/* Returns true for a reshape to the operand's own shape, written by 0, by
+ * extents, and by at most one -1. */
 static bool copies_all(const pln_rewrite_context *ctx) {
   pln_list list = pln_arg_list(&ctx->call, 1, "newshape");
   uint32_t open = 0;
@@ -35,7 +35,7 @@ static bool copies_all(const pln_rewrite_context *ctx) {
   return open <= 1;
 }
 
-/* reshape(...(x)) => x, where x has the shape of the whole. */
+/* reshape(...(x)) => x if the result has the shape of x. */
 pln_status pln_simplify_same_reshape(pln_rewrite_context *ctx, pln_ref *out) {
   const pln_graph *g = ctx->call.graph;
   pln_ref x = pln_rule_arg(ctx, 0);
@@ -58,16 +58,16 @@ pln_status pln_simplify_same_reshape(pln_rewrite_context *ctx, pln_ref *out) {
 /* ------------------------------------------------------------------- reshape
  */
 
-/* The target shape as a reshape of `x` may be told it: constants, 0 for the
- * extent of x on the same axis, one -1. */
+/* A target shape for a reshape of `x`: constants, 0 for the extent of x on the
+ * same axis, at most one -1. */
 typedef struct target {
   uint32_t n;
-  uint32_t n_open; /* elements that are -1 */
-  bool is_empty;   /* an extent is 0, and -1 could be anything */
+  uint32_t n_open; /* number of elements that are -1 */
+  bool is_empty;   /* an extent is 0, so -1 would be ambiguous */
   int64_t dims[PLN_MAX_RANK];
 } target;
 
-/* Element `i` is `dim`, which may be symbolic. */
+/* Sets element `i` to `dim`, which may be symbolic. */
 static bool place_target_dim(const pln_rewrite_context *ctx, pln_type x,
                              target *t, uint32_t i, pln_dim dim) {
   const pln_engine *e = ctx->engine;
@@ -87,7 +87,7 @@ static bool place_target_dim(const pln_rewrite_context *ctx, pln_type x,
   return t->dims[i] >= -1 && t->n_open <= 1;
 }
 
-/* What an element that is written 0 stands for: the extent of the operand. */
+/* The dim that an element 0 copies from the operand. */
 static pln_dim copied_dim(const pln_engine *e, pln_type operand, uint32_t i) {
   return (int32_t)i < pln_type_rank(e, operand) ? pln_type_dims(e, operand)[i]
                                                 : PLN_DIM_UNKNOWN;
@@ -109,7 +109,7 @@ pln_status pln_rule_reshape(pln_rewrite_context *ctx, pln_ref x, uint32_t n,
   return pln_rule_build(ctx, PLN_OP_RESHAPE, 0, 2, args, out);
 }
 
-/* An element that is -1 is the extent of the result, if that is known. */
+/* The dim that an element -1 stands for: the result's extent, if known. */
 static pln_dim found_dim(const pln_rewrite_context *ctx, uint32_t n,
                          uint32_t i) {
   const pln_engine *e = ctx->engine;
@@ -119,8 +119,8 @@ static pln_dim found_dim(const pln_rewrite_context *ctx, uint32_t n,
   return dim == PLN_DIM_UNKNOWN || dim == 0 ? -1 : dim;
 }
 
-/* The shape that the call's list asks for, told to a reshape of a tensor of
- * type `x`. `given` is the type of the call's own operand. */
+/* Rewrites the call's target shape for a reshape of a tensor of type `x`.
+ * `given` is the type of the call's own operand. */
 static bool find_target(const pln_rewrite_context *ctx, pln_type given,
                         pln_type x, const pln_list *list, target *t) {
   bool literal = allows_zero(ctx);
@@ -141,8 +141,9 @@ static bool find_target(const pln_rewrite_context *ctx, pln_type given,
   return !t->is_empty || t->n_open == 0;
 }
 
-/* The reshape of `x`. Its zeros are copies, whatever those of the call were:
- * an extent that is 0 in x is 0 either way. */
+/* Builds the reshape of `x` with allowzero off: zeros copy extents. That holds
+ * for a call with allowzero too, because there a 0 in the shape is an extent 0
+ * of x. */
 static pln_status reshape_to(const pln_rewrite_context *ctx, pln_ref x,
                              const target *t, pln_ref *out) {
   pln_rewrite_context plain = *ctx;
@@ -151,8 +152,8 @@ static pln_status reshape_to(const pln_rewrite_context *ctx, pln_ref x,
   return pln_rule_replace_list(&plain, x, 1, "newshape", t->n, t->dims, out);
 }
 
-/* reshape(reshape(x, a), b) => reshape(x, b); also of the other operators that
- * keep the order. A 0 in b copies from the inner result, so it is told anew. */
+/* reshape(reshape(x, a), b) => reshape(x, b), also for the other operators that
+ * keep the order. A 0 in b copies from the inner result, so it is rewritten. */
 pln_status pln_simplify_merge_reshape(pln_rewrite_context *ctx, pln_ref *out) {
   const pln_graph *g = ctx->call.graph;
   pln_ref inner = pln_rule_arg(ctx, 0);
@@ -171,8 +172,8 @@ pln_status pln_simplify_merge_reshape(pln_rewrite_context *ctx, pln_ref *out) {
   return reshape_to(ctx, x, &t, out);
 }
 
-/* reshape(x, [N, 12, S*64]) => reshape(x, [0, 12, -1]): the computation of the
- * shape is needed no more. */
+/* reshape(x, [N, 12, S*64]) => reshape(x, [0, 12, -1]). The computation of the
+ * shape becomes dead. */
 pln_status pln_simplify_fold_reshape_shape(pln_rewrite_context *ctx,
                                            pln_ref *out) {
   const pln_graph *g = ctx->call.graph;
@@ -192,7 +193,7 @@ pln_status pln_simplify_fold_reshape_shape(pln_rewrite_context *ctx,
 /* --------------------------------------------------------- squeeze, unsqueeze
  */
 
-/* A set of axes of a tensor of `rank` axes. */
+/* A set of axes of a tensor with `rank` axes. */
 typedef struct axes {
   int32_t rank;
   uint32_t n;
@@ -223,7 +224,8 @@ static uint32_t list_axes(const axes *set, int64_t *out) {
   return n;
 }
 
-/* The axes of `outer` as axes of what `inner` had before it took some out. */
+/* Maps the axes of `outer` to axes of the tensor before `inner` removed
+ * some. */
 static void add_around(const axes *inner, const axes *outer, axes *all) {
   int32_t k = 0;
   *all = *inner;
@@ -232,7 +234,7 @@ static void add_around(const axes *inner, const axes *outer, axes *all) {
       all->in[i] = outer->in[k++];
 }
 
-/* squeeze(squeeze(x, A), B) => squeeze(x, A and B as axes of x) */
+/* squeeze(squeeze(x, A), B) => squeeze(x, A and B mapped to axes of x) */
 pln_status pln_simplify_merge_squeeze(pln_rewrite_context *ctx, pln_ref *out) {
   const pln_graph *g = ctx->call.graph;
   pln_ref node = pln_rule_arg(ctx, 0);
@@ -249,8 +251,8 @@ pln_status pln_simplify_merge_squeeze(pln_rewrite_context *ctx, pln_ref *out) {
                                list_axes(&all, list), list, out);
 }
 
-/* unsqueeze(unsqueeze(x, A), B) => unsqueeze(x, B and A as axes of the whole)
- */
+/* unsqueeze(unsqueeze(x, A), B) => unsqueeze(x, B and A as axes of the
+ * result) */
 pln_status pln_simplify_merge_unsqueeze(pln_rewrite_context *ctx,
                                         pln_ref *out) {
   const pln_graph *g = ctx->call.graph;

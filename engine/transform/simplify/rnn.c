@@ -3,12 +3,12 @@
 #include "transform/fold/weight.h"
 #include "transform/simplify/rule.h"
 
-/* The first of the operands that are states. */
+/* Operand indices of the initial states. */
 enum { INITIAL_H = 5, INITIAL_C, MAX_ARGS = 8 };
-/* Chains of movement are looked through so far; and so many elements. */
+/* limits on followed chains and on scanned elements */
 enum { MAX_LOOK = 8, MAX_ELEMENTS = 1 << 16 };
 
-/* Every element of the result is one of operand 0. */
+/* Returns true if every element of the result is one of operand 0. */
 static bool only_moves(const pln_graph *g, pln_ref node) {
   return pln_is_call(g, node, PLN_OP_RESHAPE) ||
          pln_is_call(g, node, PLN_OP_SQUEEZE) ||
@@ -19,7 +19,7 @@ static bool only_moves(const pln_graph *g, pln_ref node) {
          pln_is_call(g, node, PLN_OP_TILE);
 }
 
-/* A filled tensor of any extents: what counts is its value. */
+/* A filled tensor is judged by its fill value; its extents do not matter. */
 static bool fills_with_zero(const pln_graph *g, pln_ref node) {
   const pln_attr *value =
       pln_attrs_find(g->engine, g->nodes[node].attrs, "value");
@@ -44,8 +44,8 @@ static bool is_zero(const pln_graph *g, pln_ref node) {
   return true;
 }
 
-/* lstm(x, w, r, b, lengths, zeros, zeros) => lstm(x, w, r, b, lengths): states
- * begin with zeros when none are given. */
+/* lstm(x, w, r, b, lengths, zeros, zeros) => lstm(x, w, r, b, lengths): missing
+ * states are zero. */
 pln_status pln_simplify_zero_state(pln_rewrite_context *ctx, pln_ref *out) {
   const pln_graph *g = ctx->call.graph;
   pln_ref args[MAX_ARGS], absent = PLN_NONE;

@@ -1,11 +1,11 @@
-/* rule.c: what the rules of SimplifyExpr ask of types and lists, and how
- * they build. Called by simplify_*.c, and by the passes fold_*.c. */
+/* rule.c: type and list queries of SimplifyExpr's rules, and how they build
+ * nodes. Called by the rules here and by transform/fold/. */
 
 #include "transform/simplify/rule.h"
 
 /* -------------------------------------------------------------------- types */
 
-/* Tensors of one known dtype and rank. */
+/* Returns true for tensors of equal, known dtype and rank. */
 static bool same_tensor_type(const pln_engine *e, pln_type a, pln_type b) {
   return pln_type_get_kind(e, a) == PLN_TYPE_TENSOR &&
          pln_type_get_kind(e, b) == PLN_TYPE_TENSOR && pln_type_dtype(e, a) &&
@@ -23,7 +23,8 @@ bool pln_same_shape(const pln_engine *engine, pln_type a, pln_type b) {
   return true;
 }
 
-/* Equal products leave one dim no choice, when no other is 0. */
+/* With equal products, one dim is determined by the others unless one of those
+ * is 0. */
 bool pln_same_shape_by_count(const pln_engine *engine, pln_type a, pln_type b) {
   if (!same_tensor_type(engine, a, b))
     return false;

@@ -1,9 +1,8 @@
-/* rule.h: what the rules of SimplifyExpr stand on; for simplify_*.c, and
- * for the passes fold_*.c.
+/* rule.h: the interface of SimplifyExpr's rules; also used by the passes in
+ * transform/fold/.
  *
- * A rule looks at one call and answers with the node to use instead, or with
- * PLN_NONE. It is asked only for calls of its operator. What it builds is
- * looked at again. */
+ * A rule gets one call of its operator and returns the node to use instead, or
+ * PLN_NONE. The nodes that it builds are simplified again. */
 
 #ifndef PLN_TRANSFORM_SIMPLIFY_RULE_H
 #define PLN_TRANSFORM_SIMPLIFY_RULE_H
@@ -15,73 +14,79 @@
 typedef struct pln_rewrite_context {
   pln_engine *engine;
   pln_rewrite *rw;
-  pln_ref node;   /* the call, in the new graph */
-  pln_ref old;    /* what it stands for in the old one */
-  pln_type type;  /* of the call */
-  pln_infer call; /* its operands and attributes; building makes it stale */
-  const uint8_t *mask_used; /* an old node: results but the first are used */
-  pln_use_counts *uses;     /* of the old graph, counted when first asked for */
+  pln_ref node;   /* the call, a node of the new graph */
+  pln_ref old;    /* the node of the old graph that it replaces */
+  pln_type type;  /* type of the call */
+  pln_infer call; /* operands and attributes; stale after building */
+  const uint8_t
+      *mask_used;       /* by old node: a result other than the first is used */
+  pln_use_counts *uses; /* of the old graph; counted on first request */
 } pln_rewrite_context;
 
 typedef pln_status (*pln_simplify_rule)(pln_rewrite_context *ctx, pln_ref *out);
 
-/* Sets what the site knows of a call: anew when building has made it stale. */
+/* Sets the fields that describe the call; needed again after building. */
 void pln_rule_set_call(pln_rewrite_context *ctx, pln_ref node);
 
-/* Operand `i`, a call, as inference would be given it. */
+/* Operand `i`, which is a call, in the form that inference functions take. */
 pln_infer pln_rule_operand(const pln_rewrite_context *ctx, uint32_t i);
-/* Nothing but the call uses its operand `i`, and did before; not known of nodes
- * that a rule has just made. */
+/* *out is true if the call is the only user of operand `i`, now and in the old
+ * graph. False for nodes that a rule has just built. */
 pln_status pln_rule_is_only_use(pln_rewrite_context *ctx, uint32_t i,
                                 bool *out) PLN_CHECKED;
 
 /* rule.c: questions about types. */
 
-/* Tensors of one dtype and shape, each dim of it known or named. */
+/* Returns true for tensors of equal dtype and shape, all dims known or
+ * symbolic. */
 bool pln_same_shape(const pln_engine *engine, pln_type a, pln_type b);
-/* The same of tensors with equally many elements: one dim may be unknown. */
+/* The same if the numbers of elements are known to be equal; then one dim may
+ * be unknown. */
 bool pln_same_shape_by_count(const pln_engine *engine, pln_type a, pln_type b);
-/* The type of operand `i`, rank -1 and no dims when it is omitted. */
+/* The type of operand `i`; rank -1 and no dims if it is omitted. */
 static inline pln_ref pln_rule_arg(const pln_rewrite_context *ctx, uint32_t i) {
   return ctx->call.args[i];
 }
-/* A file may hold a call that its operator does not accept. False of one that
- * inference refused, and of one without an operand that each form of its
- * operator has: such a call is not rewritten, nor looked into. */
+/* Returns false for a call that inference refused, or that lacks an operand
+ * that each form of its operator has. Files may contain such calls; rules
+ * neither rewrite nor read them. */
 bool pln_call_is_valid(const pln_graph *graph, pln_ref call);
-/* The node is a plain, valid call of that operator. */
+/* Returns true if the node is a plain, valid call of `op`. */
 bool pln_is_call(const pln_graph *graph, pln_ref node, pln_op op);
-/* The list is known, and each of its elements is `wanted`. */
+/* Returns true if the list is known and each element is `wanted`. */
 bool pln_list_all(const pln_list *list, int64_t wanted);
-/* The constant integers of a list; false when not known or more than max. */
+/* Reads a list of constant integers; false if one is unknown or there are more
+ * than `max`. */
 bool pln_list_read(const pln_list *list, uint32_t max, int64_t *out);
 
-/* Building. PLN_NONE when the call would be ill-typed (a file may hold what
- * inference would not accept). A call of the same operator has as many
- * results. */
+/* Builds a call. *out is PLN_NONE if it would be ill-typed, which happens for
+ * files with calls that inference refuses. A call of the same operator gets the
+ * same number of results. */
 pln_status pln_rule_build(pln_rewrite_context *ctx, pln_op op, pln_attrs attrs,
                           uint32_t n, const pln_ref *args,
                           pln_ref *out) PLN_CHECKED;
-/* The same in place of the call: of its type, as far as that is known. */
+/* The same, in place of the current call: the type of that call is kept. */
 pln_status pln_rule_replace_call(pln_rewrite_context *ctx, pln_op op,
                                  pln_attrs attrs, uint32_t n,
                                  const pln_ref *args, pln_ref *out) PLN_CHECKED;
-/* A Constant vector, and a scalar, of int64. */
+/* Build a Constant vector and a Constant scalar of int64. */
 pln_status pln_rule_int_vector(pln_rewrite_context *ctx, uint32_t n,
                                const int64_t *ints, pln_ref *out) PLN_CHECKED;
 pln_status pln_rule_int_constant(pln_rewrite_context *ctx, int64_t value,
                                  pln_ref *out) PLN_CHECKED;
-/* transpose(x) by a permutation of n axes. */
+/* Builds transpose(x) with a permutation of n axes. */
 pln_status pln_rule_transpose(pln_rewrite_context *ctx, pln_ref x, uint32_t n,
                               const int64_t *axes, pln_ref *out) PLN_CHECKED;
-/* reshape(x) to that shape, told by constants; PLN_NONE when it cannot be. */
+/* Builds reshape(x) with a constant shape; PLN_NONE if one cannot express
+ * it. */
 pln_status pln_rule_reshape(pln_rewrite_context *ctx, pln_ref x, uint32_t n,
                             const pln_dim *dims, pln_ref *out) PLN_CHECKED;
-/* The same call with operand `i` replaced. */
+/* Builds the same call with operand `i` replaced. */
 pln_status pln_rule_replace_arg(pln_rewrite_context *ctx, uint32_t i,
                                 pln_ref arg, pln_ref *out) PLN_CHECKED;
-/* The call on `x` with another list, argument `arg` or attribute `attr` as the
- * call has it (the attribute when it has neither). */
+/* Builds the same call on `x` with another list, as argument `arg` or as
+ * attribute `attr`, whichever the call has (the attribute if it has
+ * neither). */
 pln_status pln_rule_replace_list(pln_rewrite_context *ctx, pln_ref x,
                                  uint32_t arg, const char *attr, uint32_t n,
                                  const int64_t *ints, pln_ref *out) PLN_CHECKED;

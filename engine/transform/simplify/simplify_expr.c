@@ -1,15 +1,16 @@
-/* simplify_expr.c: operations that do nothing go, consecutive ones are merged.
+/* simplify_expr.c: SimplifyExpr: removes operations without effect and merges
+ * consecutive ones.
  *
- * Run by the executor, once per function. Requires a verified graph.
- * Each call is looked at by the rules of its operator, once its operands have
- * been; the result of a rule is looked at again. Results keep their shapes and
- * dtypes, and their values but for the sign of zero: x + 0 becomes x, although
- * -0 + 0 is +0, as the two are equal in every comparison.
+ * Run by the executor, once per function. Requires a verified graph. One
+ * bottom-up sweep: the rules of its operator are tried on each call after its
+ * operands were simplified, and the result of a rule is simplified again.
+ * Results keep shapes, dtypes and values, except for the sign of zero: x + 0
+ * becomes x, although -0 + 0 is +0.
  *
  *     transpose(transpose(%x, perm=[1, 0]), perm=[1, 0])   =>   %x
  *
- * Semantics: TVM SimplifyExpr and ONNX's eliminate_nop_*, fuse_consecutive_*.
- */
+ * Semantics: TVM SimplifyExpr and ONNX's eliminate_nop_*,
+ * fuse_consecutive_*. */
 
 #include <stdio.h>
 
@@ -18,12 +19,12 @@
 enum { RULES_PER_OP = 6, MAX_STEPS = 64 };
 
 typedef struct rule_row {
-  const char *name; /* in the report */
+  const char *name; /* shown in the report */
   pln_simplify_rule rule;
-  uint32_t operands; /* it is asked for calls of as many, or more */
+  uint32_t operands; /* the fewest operands of a call to try it on */
 } rule_row;
 
-#define RULE(name) RULE_OF(0, name) /* of those that every form has */
+#define RULE(name) RULE_OF(0, name) /* operands of every form */
 #define RULE_OF(operands, name) \
   { #name, pln_simplify_##name, operands }
 static const rule_row rules[PLN_N_OPS][RULES_PER_OP] = {
@@ -79,18 +80,18 @@ static const rule_row rules[PLN_N_OPS][RULES_PER_OP] = {
 
 typedef struct simplify_run {
   pln_engine *engine;
-  uint8_t *mask_used;  /* a node of the old graph; made for the first dropout */
-  pln_use_counts uses; /* likewise, for the first rule that asks */
-  uint32_t fields;     /* of tuples that were replaced */
+  uint8_t *mask_used;  /* by old node; allocated at the first dropout */
+  pln_use_counts uses; /* counted when the first rule asks */
+  uint32_t fields;     /* number of replaced tuples' fields */
   bool watched;
   uint32_t counts[PLN_N_OPS][RULES_PER_OP];
-  uint32_t tried[PLN_N_OPS][RULES_PER_OP]; /* when they are watched */
+  uint32_t tried[PLN_N_OPS][RULES_PER_OP]; /* only while observed */
 } simplify_run;
 
 /* -------------------------------------------------------------- result masks
  */
 
-/* Marks calls that are used otherwise than for their first result. */
+/* Marks calls with a use of a result other than the first. */
 static void mark_masks(const pln_graph *g, uint8_t *used) {
   for (pln_ref i = 0; i < g->n_nodes; i++) {
     const pln_node *n = &g->nodes[i];
@@ -132,7 +133,7 @@ static pln_status try_rule(simplify_run *s, int i, pln_rewrite_context *ctx,
                    : PLN_OK;
 }
 
-/* The rule's answer is used when it may be; the call stays when it may not. */
+/* Asks the rule limits; keeps the call if they refuse. */
 static pln_status use_rule_answer(simplify_run *s, pln_rewrite_context *ctx,
                                   int i, pln_ref found, pln_ref *out) {
   pln_op op = ctx->call.op;
@@ -145,7 +146,7 @@ static pln_status use_rule_answer(simplify_run *s, pln_rewrite_context *ctx,
   return pln_keep_rank(ctx->rw, found, ctx->type);
 }
 
-/* The node to use for the call at hand: itself, or what a rule gives. */
+/* *out is the simplified node, or the call itself. */
 static pln_status apply_rules(simplify_run *s, pln_rewrite_context *ctx,
                               pln_ref *out) {
   pln_op op = ctx->call.op;
@@ -157,13 +158,13 @@ static pln_status apply_rules(simplify_run *s, pln_rewrite_context *ctx,
     PLN_TRY(try_rule(s, i, ctx, &found));
     if (found != PLN_NONE)
       return use_rule_answer(s, ctx, i, found, out);
-    /* A rule that built in vain has moved the operands. */
+    /* a rule that built and gave up has moved the operands */
     pln_rule_set_call(ctx, ctx->node);
   }
   return PLN_OK;
 }
 
-/* Of calls that give tuples only these are known to the rules. */
+/* The only operators with tuple results that rules handle. */
 static bool may_give_tuple(pln_op op) {
   return op == PLN_OP_DROPOUT || op == PLN_OP_RNN || op == PLN_OP_GRU ||
          op == PLN_OP_LSTM;
@@ -188,7 +189,7 @@ static pln_status simplify_call(simplify_run *s, pln_rewrite *rw, pln_ref old,
   for (int step = 0; step < MAX_STEPS; step++) {
     pln_ref next;
     const pln_node *n = &pln_rewrite_graph(rw)->nodes[*node];
-    /* Only the call that was there has more than one result. */
+    /* only the original call has more than one result */
     if (!has_rules(pln_rewrite_graph(rw), *node) || (step > 0 && n->results))
       return PLN_OK;
     pln_rule_set_call(&ctx, *node);
@@ -226,7 +227,7 @@ static pln_status simplify_node(void *ud, pln_rewrite *rw, pln_ref old,
   return n->kind == PLN_TUPLE_GET_ITEM ? simplify_field(ud, rw, node) : PLN_OK;
 }
 
-/* Who watches the rules hears of those too that never had anything to do. */
+/* While rules are observed, rules that never matched are reported too. */
 static pln_status list_rules(const simplify_run *s) {
   PLN_TRY(pln_rule_tried(s->engine, "tuple_field", 0, 0));
   for (pln_op op = 0; op < PLN_N_OPS; op++)

@@ -1,9 +1,9 @@
-/* take.c: rules for elements chosen by position: take, and slices of
- * one position. An axis that goes and comes back is never taken away. */
+/* take.c: rules for take and for slices of one position. An axis that is
+ * removed and restored is kept instead. */
 
 #include "transform/simplify/rule.h"
 
-/* Entry `i` of the axes as an axis of `rank`; -1 when that is not known. */
+/* Entry `i` of the axes as an axis of `rank`; -1 if unknown. */
 static int64_t axis_at(const pln_list *axes, uint32_t i, int64_t rank) {
   if (!axes->given || i >= axes->count)
     return -1;
@@ -14,7 +14,6 @@ static int64_t axis_at(const pln_list *axes, uint32_t i, int64_t rank) {
   return axis < rank || rank < 0 ? axis : -1;
 }
 
-/* The axis of a take, counted from 0. */
 static int64_t drop_taken_axis(const pln_infer *take) {
   int64_t axis = pln_call_int(take, "axis", 0);
   int64_t rank = pln_arg_rank(take, 0);
@@ -32,8 +31,8 @@ static pln_status build_take(pln_rewrite_context *ctx, pln_ref x, pln_ref index,
   return pln_rule_replace_call(ctx, PLN_OP_GATHER, attrs, 2, args, out);
 }
 
-/* expand_dims(take(x, 3, axis=1), [1]) => take(x, [3], axis=1), unless the take
- * is used otherwise too. */
+/* expand_dims(take(x, 3, axis=1), [1]) => take(x, [3], axis=1), if the take has
+ * no other user. */
 pln_status pln_simplify_take_vector(pln_rewrite_context *ctx, pln_ref *out) {
   pln_ref node = pln_rule_arg(ctx, 0), index;
   pln_list axes = pln_arg_list(&ctx->call, 1, "axes");
@@ -57,8 +56,8 @@ pln_status pln_simplify_take_vector(pln_rewrite_context *ctx, pln_ref *out) {
   return build_take(ctx, x, index, axis, out);
 }
 
-/* take(transpose(x, [2, 0, 1]), 3, axis=0) => take(x, 3, axis=2), where the
- * axes that are left stand in order. */
+/* take(transpose(x, [2, 0, 1]), 3, axis=0) => take(x, 3, axis=2), if the
+ * remaining axes stay in order. */
 pln_status pln_simplify_take_through_transpose(pln_rewrite_context *ctx,
                                                pln_ref *out) {
   const pln_graph *g = ctx->call.graph;
@@ -80,7 +79,7 @@ pln_status pln_simplify_take_through_transpose(pln_rewrite_context *ctx,
                     perm->v.ints[axis], out);
 }
 
-/* take(x, [0, 1, ..., n - 1]) => x, where x has the extent n there. */
+/* take(x, [0, 1, ..., n - 1]) => x if x has the extent n there. */
 pln_status pln_simplify_take_all(pln_rewrite_context *ctx, pln_ref *out) {
   const pln_infer *call = &ctx->call;
   int64_t axis = drop_taken_axis(call), rank = pln_arg_rank(call, 0);
@@ -98,7 +97,7 @@ pln_status pln_simplify_take_all(pln_rewrite_context *ctx, pln_ref *out) {
   return PLN_OK;
 }
 
-/* The one position that a slice takes of one axis. */
+/* Returns true if a slice takes one position of one axis. */
 static bool is_one_position(const pln_infer *slice, int64_t *axis,
                             int64_t *at) {
   pln_list starts = pln_arg_list(slice, 1, "starts");
@@ -118,8 +117,8 @@ static bool is_one_position(const pln_infer *slice, int64_t *axis,
   return start == -1 ? end >= INT32_MAX : end == start + 1;
 }
 
-/* squeeze(strided_slice(x, [3], [4], [1]), [1]) => take(x, 3, axis=1), unless
- * the slice is used otherwise too. */
+/* squeeze(strided_slice(x, [3], [4], [1]), [1]) => take(x, 3, axis=1), if the
+ * slice has no other user. */
 pln_status pln_simplify_take_one(pln_rewrite_context *ctx, pln_ref *out) {
   pln_ref node = pln_rule_arg(ctx, 0), index;
   pln_list axes = pln_arg_list(&ctx->call, 1, "axes");
