@@ -7,6 +7,31 @@
 #include "eval/eval.h"
 #include "op/op.h"
 
+/* The number of arguments stored without an allocation. */
+enum { PLN_FEW_ARGS = 8 };
+
+/* A call with its arguments. */
+typedef struct pln_prepared_call {
+  const pln_graph *graph;
+  const pln_node *node;
+  pln_attrs attrs; /* the node's attributes with references resolved */
+  uint32_t count;
+  const pln_tensor *const *args;
+  pln_tensor **results;
+  bool folding; /* called by a pass, not by a run */
+} pln_prepared_call;
+/* Runs the kernel of a call; results as for pln_compute. */
+pln_status pln_call_run(const pln_prepared_call *call) PLN_CHECKED;
+static inline void pln_tensors_release(uint32_t n, pln_tensor **tensors) {
+  for (uint32_t i = 0; i < n; i++) {
+    pln_tensor_release(tensors[i]);
+    tensors[i] = NULL;
+  }
+}
+static inline uint32_t pln_n_results(const pln_node *n) {
+  return n->results ? n->results : 1;
+}
+
 /* Evaluates the call `node` of `graph` on `n` tensors (NULL: omitted). results:
  * max(1, n_results) entries, preset to NULL and owned by the caller; all NULL
  * on failure. PLN_ERR_UNSUPPORTED with a diagnostic when there is no result. */

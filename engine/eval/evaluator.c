@@ -281,9 +281,9 @@ static pln_status call_global(run *r, pln_symbol name, pln_attrs given,
 static pln_status apply(run *r, const pln_runtime_value *callee,
                         pln_attrs given, pln_ref_cell *args,
                         pln_runtime_value *to) {
-  if (callee->kind == PLN_RUNTIME_CLOSURE)
-    return call_function(r, callee->of.env->plan, callee->number,
-                         callee->of.env, 0, args, to);
+  activation *env = callee->kind == PLN_RUNTIME_CLOSURE ? callee->of.env : NULL;
+  if (env)
+    return call_function(r, env->plan, callee->number, env, 0, args, to);
   if (callee->kind == PLN_RUNTIME_GLOBAL)
     return call_global(r, callee->number, given, args, to);
   if (callee->kind == PLN_RUNTIME_CONSTRUCTOR) {

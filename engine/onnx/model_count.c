@@ -12,7 +12,8 @@ typedef struct counting {
   pln_onnx_model_stats *counts;
   pln_idmap *operators; /* name -> row + 1 */
   pln_idmap *files;
-  pln_message *graphs; /* graphs to be walked */
+  uint32_t cap_operators, cap_files; /* of the arrays in `counts` */
+  pln_message *graphs;               /* graphs to be walked */
   uint32_t n_graphs, cap_graphs;
 } counting;
 
@@ -31,7 +32,7 @@ static pln_status add_file(counting *c, pln_slice name) {
   PLN_TRY(pln_symbol_intern(c->engine, name, &symbol));
   if (pln_idmap_get(c->files, symbol))
     return PLN_OK;
-  PLN_TRY(pln_mem_grow(c->engine, (void **)&n->files, &n->cap_files,
+  PLN_TRY(pln_mem_grow(c->engine, (void **)&n->files, &c->cap_files,
                        (size_t)n->n_files + 1, sizeof *n->files));
   n->files[n->n_files++] = symbol;
   return pln_idmap_set(c->files, symbol, n->n_files);
@@ -95,7 +96,7 @@ static pln_status add_operator(counting *c, pln_symbol name) {
   pln_onnx_model_stats *n = c->counts;
   uint32_t row = pln_idmap_get(c->operators, name);
   if (row == 0) {
-    PLN_TRY(pln_mem_grow(c->engine, (void **)&n->operators, &n->cap_operators,
+    PLN_TRY(pln_mem_grow(c->engine, (void **)&n->operators, &c->cap_operators,
                          (size_t)n->n_operators + 1, sizeof *n->operators));
     n->operators[n->n_operators] = (pln_onnx_operator){.name = name};
     row = ++n->n_operators;
@@ -151,6 +152,36 @@ static pln_status count_model(counting *c, pln_message model) {
   return PLN_OK;
 }
 
+/* The arrays end with their last element, so that callers see no capacities. */
+static pln_status trim_array(pln_engine *e, void **items, uint32_t capacity,
+                             uint32_t n, size_t item) {
+  if (capacity == n)
+    return PLN_OK;
+  void *trimmed = pln_mem_resize(e, *items, capacity * item, n * item);
+  if (!trimmed && n > 0)
+    return pln_nomem(e);
+  *items = trimmed;
+  return PLN_OK;
+}
+
+static pln_status trim_counts(counting *c) {
+  pln_onnx_model_stats *n = c->counts;
+  PLN_TRY(trim_array(c->engine, (void **)&n->operators, c->cap_operators,
+                     n->n_operators, sizeof *n->operators));
+  c->cap_operators = n->n_operators;
+  PLN_TRY(trim_array(c->engine, (void **)&n->files, c->cap_files, n->n_files,
+                     sizeof *n->files));
+  c->cap_files = n->n_files;
+  return PLN_OK;
+}
+
+static void free_counts(counting *c) {
+  pln_onnx_model_stats *n = c->counts;
+  pln_mem_free(c->engine, n->operators,
+               c->cap_operators * sizeof *n->operators);
+  pln_mem_free(c->engine, n->files, c->cap_files * sizeof *n->files);
+}
+
 static pln_status count_file(pln_engine *engine, pln_file *file,
                              pln_onnx_model_stats *out) {
   pln_onnx_model_stats counts = {0};
@@ -161,13 +192,15 @@ static pln_status count_file(pln_engine *engine, pln_file *file,
     status = pln_idmap_new(engine, &c.files);
   if (status == PLN_OK)
     status = count_model(&c, model);
+  if (status == PLN_OK)
+    status = trim_counts(&c);
   pln_idmap_free(c.operators);
   pln_idmap_free(c.files);
   pln_mem_free(engine, c.graphs, c.cap_graphs * sizeof *c.graphs);
   if (status == PLN_OK)
     *out = counts;
   else
-    pln_onnx_model_stats_free(engine, &counts);
+    free_counts(&c);
   return status;
 }
 
@@ -192,8 +225,7 @@ pln_status pln_onnx_stats_bytes(pln_engine *engine, pln_slice bytes,
 void pln_onnx_model_stats_free(pln_engine *engine,
                                pln_onnx_model_stats *counts) {
   pln_mem_free(engine, counts->operators,
-               counts->cap_operators * sizeof *counts->operators);
-  pln_mem_free(engine, counts->files,
-               counts->cap_files * sizeof *counts->files);
+               counts->n_operators * sizeof *counts->operators);
+  pln_mem_free(engine, counts->files, counts->n_files * sizeof *counts->files);
   *counts = (pln_onnx_model_stats){0};
 }

@@ -29,8 +29,8 @@ static void print_once(work *w) {
 
 static void read_once(work *w) {
   pln_module *module;
-  must(w->e,
-       pln_parse_module(w->e, (pln_slice){w->text, w->size}, NULL, &module));
+  must(w->e, pln_parse_module(w->e, (pln_slice){w->text, w->size}, NULL, NULL,
+                              &module));
   pln_module_release(module);
 }
 

@@ -26,7 +26,7 @@ static void check_same(const pln_module *module, const pln_module *again,
   pln_engine *engine = pln_module_engine(module);
   pln_mismatch where;
   uint64_t hash = 0, other = 0;
-  if (pln_module_mismatch_contents(module, again, false, &where) != PLN_OK ||
+  if (pln_module_mismatch(module, again, false, true, &where) != PLN_OK ||
       pln_module_hash(module, &hash) != PLN_OK ||
       pln_module_hash(again, &other) != PLN_OK)
     fail("modules cannot be compared", engine);
@@ -55,7 +55,7 @@ static void try_text(const pln_module *module) {
   pln_module *again = NULL;
   print(module, &text);
   pln_slice slice = {text.data, text.size};
-  if (pln_parse_module(engine, slice, "again", &again) != PLN_OK) {
+  if (pln_parse_module(engine, slice, "again", NULL, &again) != PLN_OK) {
     say(&text);
     fail("the printed text is not read again", engine);
   }
@@ -119,7 +119,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (!engine)
     return 0;
   pln_slice text = {(const char *)data, size};
-  pln_status status = pln_parse_module(engine, text, "fuzz", &module);
+  pln_status status = pln_parse_module(engine, text, "fuzz", NULL, &module);
   if (status == PLN_OK)
     try_module(module);
   else if (pln_diag_count(engine) == 0)

@@ -337,11 +337,10 @@ PLN_API pln_status pln_build_apply(pln_builder *b, pln_ref callee,
  * callee, in order. They are stored as the attribute "type_args" when the
  * arguments do not determine them. PLN_ERR_TYPE when there are too many, or
  * when arguments do not match. */
-PLN_API pln_status pln_build_apply_at(pln_builder *b, pln_ref callee,
-                                      uint32_t n_types, const pln_type *types,
-                                      pln_attrs attrs, uint32_t n_results,
-                                      uint32_t n, const pln_ref *args,
-                                      pln_ref *out) PLN_CHECKED;
+PLN_API pln_status pln_build_apply_with_types(
+    pln_builder *b, pln_ref callee, uint32_t n_types, const pln_type *types,
+    pln_attrs attrs, uint32_t n_results, uint32_t n, const pln_ref *args,
+    pln_ref *out) PLN_CHECKED;
 /* The type arguments of a call as a tuple type: the explicit ones, else those
  * inferred from arguments and result; 0 for one that cannot be inferred. *out
  * is 0 when the callee has no type parameters; operators have none. */
@@ -921,15 +920,11 @@ PLN_API pln_status pln_module_verify(const pln_module *module) PLN_CHECKED;
 PLN_API pln_status pln_module_well_formed(const pln_module *module) PLN_CHECKED;
 PLN_API pln_status pln_module_equal(const pln_module *a, const pln_module *b,
                                     bool *out) PLN_CHECKED;
+/* `contents`: constants over 1 KiB are compared by content, as for a module
+ * that was written and read back. */
 PLN_API pln_status pln_module_mismatch(const pln_module *a, const pln_module *b,
-                                       bool map_free_vars,
+                                       bool map_free_vars, bool contents,
                                        pln_mismatch *out) PLN_CHECKED;
-/* Compares constants over 1 KiB by content as well, for a module that was
- * written and read back. */
-PLN_API pln_status pln_module_mismatch_contents(const pln_module *a,
-                                                const pln_module *b,
-                                                bool map_free_vars,
-                                                pln_mismatch *out) PLN_CHECKED;
 PLN_API pln_status pln_module_hash(const pln_module *module,
                                    uint64_t *out) PLN_CHECKED;
 
@@ -983,18 +978,6 @@ PLN_API pln_status pln_print_dim(const pln_engine *engine, pln_dim dim,
 PLN_API pln_status pln_print_attrs(const pln_engine *engine, pln_attrs attrs,
                                    pln_write_fn write, void *ud) PLN_CHECKED;
 
-/* Parses Relay text: a module, which begins with #[version = "0.0.5"], or one
- * expression, whose free variables are declared by `free_var %x: T;`. `source`
- * names the text in messages; NULL: "text". Nodes record their spans. Errors
- * are reported at their spans, up to 20 per call; PLN_ERR_FORMAT, or
- * PLN_ERR_LIMIT when there were more. */
-PLN_API pln_status pln_parse_module(pln_engine *engine, pln_slice text,
-                                    const char *source,
-                                    pln_module **out) PLN_CHECKED;
-PLN_API pln_status pln_parse_expr(pln_engine *engine, pln_slice text,
-                                  const char *source,
-                                  pln_graph **out) PLN_CHECKED;
-
 /* Objects from outside that a text may refer to. */
 typedef struct pln_parse_options {
   /* The text may use its functions and data types by name. A parsed module
@@ -1009,15 +992,20 @@ typedef struct pln_parse_options {
   uint32_t n_objects;
   const pln_slice *objects;
 } pln_parse_options;
-/* The same with outside objects; `options` NULL: none. */
-PLN_API pln_status pln_parse_module_with(pln_engine *engine, pln_slice text,
-                                         const char *source,
-                                         const pln_parse_options *given,
-                                         pln_module **out) PLN_CHECKED;
-PLN_API pln_status pln_parse_expr_with(pln_engine *engine, pln_slice text,
-                                       const char *source,
-                                       const pln_parse_options *given,
-                                       pln_graph **out) PLN_CHECKED;
+/* Parses Relay text: a module, which begins with #[version = "0.0.5"], or one
+ * expression, whose free variables are declared by `free_var %x: T;`. `source`
+ * names the text in messages; NULL: "text". Nodes record their spans. Errors
+ * are reported at their spans, up to 20 per call; PLN_ERR_FORMAT, or
+ * PLN_ERR_LIMIT when there were more.
+ * `options` may be NULL. */
+PLN_API pln_status pln_parse_module(pln_engine *engine, pln_slice text,
+                                    const char *source,
+                                    const pln_parse_options *options,
+                                    pln_module **out) PLN_CHECKED;
+PLN_API pln_status pln_parse_expr(pln_engine *engine, pln_slice text,
+                                  const char *source,
+                                  const pln_parse_options *options,
+                                  pln_graph **out) PLN_CHECKED;
 
 /* Parses one type, in the form of pln_print_type. `vars` are the type variables
  * that its names may refer to. Another name with a capital first letter, or

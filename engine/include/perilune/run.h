@@ -31,7 +31,7 @@ typedef struct pln_runtime_value {
   union {
     pln_tensor *tensor; /* PLN_RUNTIME_TENSOR */
     struct pln_ref_cell *cell;
-    struct pln_activation *env;
+    void *env; /* internal */
   } of;
 } pln_runtime_value;
 
@@ -274,8 +274,7 @@ typedef struct pln_onnx_operator {
 typedef struct pln_onnx_model_stats {
   uint64_t nodes;
   uint64_t compute_nodes;
-  uint32_t n_operators, cap_operators;
-  uint32_t n_files, cap_files;
+  uint32_t n_operators, n_files;
   pln_onnx_operator *operators;
   pln_symbol *files;
 } pln_onnx_model_stats;

@@ -549,18 +549,11 @@ static pln_status find_module_mismatch(const pln_module *a, const pln_module *b,
 }
 
 pln_status pln_module_mismatch(const pln_module *a, const pln_module *b,
-                               bool map_free_vars, pln_mismatch *out) {
-  return find_module_mismatch(
-      a, b, (pln_type_match){.engine = a->engine, .map_free = map_free_vars},
-      out);
-}
-
-pln_status pln_module_mismatch_contents(const pln_module *a,
-                                        const pln_module *b, bool map_free_vars,
-                                        pln_mismatch *out) {
+                               bool map_free_vars, bool contents,
+                               pln_mismatch *out) {
   return find_module_mismatch(a, b,
                               (pln_type_match){.engine = a->engine,
                                                .map_free = map_free_vars,
-                                               .contents = true},
+                                               .contents = contents},
                               out);
 }

@@ -162,10 +162,11 @@ static pln_status write_args(pln_engine *e, pln_attrs attrs, uint32_t n,
   return pln_attrs_with(e, attrs, &entry, out);
 }
 
-pln_status pln_build_apply_at(pln_builder *b, pln_ref callee, uint32_t n_types,
-                              const pln_type *types, pln_attrs attrs,
-                              uint32_t n_results, uint32_t n,
-                              const pln_ref *args, pln_ref *out) {
+pln_status pln_build_apply_with_types(pln_builder *b, pln_ref callee,
+                                      uint32_t n_types, const pln_type *types,
+                                      pln_attrs attrs, uint32_t n_results,
+                                      uint32_t n, const pln_ref *args,
+                                      pln_ref *out) {
   if (n_types > 0)
     PLN_TRY(write_args(b->engine, attrs, n_types, types, &attrs));
   PLN_TRY(pln_build_apply(b, callee, attrs, n_results, n, args, out));

@@ -14,7 +14,7 @@ pln_status pln_parse_file(pln_engine *engine, const char *path,
   pln_slice text = {(const char *)pln_file_data(file),
                     (size_t)pln_file_size(file)};
   size_t mark = pln_diag_count(engine);
-  pln_status status = pln_parse_module(engine, text, path, out);
+  pln_status status = pln_parse_module(engine, text, path, NULL, out);
   const char *kind = pln_file_kind(text);
   if (status == PLN_ERR_FORMAT && (!kind || !is_text(kind))) {
     pln_diag_drop(engine, mark);

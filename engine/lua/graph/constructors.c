@@ -221,8 +221,9 @@ static int core_apply(lua_State *L) {
   pln_ref callee = pln_lua_part(&m, 1, PLN_DTYPE_NONE);
   pln_ref *args = pln_lua_parts(&m, 2, &n);
   return pln_lua_finish_construction(
-      &m, pln_build_apply_at(pln_lua_construction_builder(&m), callee, n_types,
-                             types, attrs, (uint32_t)results, n, args, &m.ref));
+      &m, pln_build_apply_with_types(pln_lua_construction_builder(&m), callee,
+                                     n_types, types, attrs, (uint32_t)results,
+                                     n, args, &m.ref));
 }
 
 typedef pln_status (*build_1)(pln_builder *b, pln_ref x, pln_ref *out);

@@ -36,9 +36,7 @@ static int module_mismatch(lua_State *L) {
   pln_mismatch m;
   pln_module *x = pln_lua_check_module(L, 1), *y = pln_lua_check_module(L, 2);
   bool map = lua_toboolean(L, 3);
-  pln_lua_must(L, b,
-               lua_toboolean(L, 4) ? pln_module_mismatch_contents(x, y, map, &m)
-                                   : pln_module_mismatch(x, y, map, &m));
+  pln_lua_must(L, b, pln_module_mismatch(x, y, map, lua_toboolean(L, 4), &m));
   if (m.equal)
     return 0;
   if (m.a != PLN_NONE) {

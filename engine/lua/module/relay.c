@@ -243,7 +243,7 @@ static int text_parse(lua_State *L) {
   pln_module **slot = pln_lua_new_module(L);
   size_t mark = begin_relay_diags(b);
   do
-    status = pln_parse_module_with(b->engine, text, in.name, &in.given, slot);
+    status = pln_parse_module(b->engine, text, in.name, &in.given, slot);
   while (pln_lua_retry(L, b, status, &tries));
   return status == PLN_OK ? 1 : pln_lua_fail_first(L, b, mark, status);
 }
@@ -260,8 +260,7 @@ static int text_parse_expr(lua_State *L) {
   pln_lua_graph *slot = pln_lua_new_graph(L, b, PLN_LUA_SEALED);
   size_t mark = begin_relay_diags(b);
   do
-    status =
-        pln_parse_expr_with(b->engine, text, in.name, &in.given, &slot->graph);
+    status = pln_parse_expr(b->engine, text, in.name, &in.given, &slot->graph);
   while (pln_lua_retry(L, b, status, &tries));
   if (status != PLN_OK)
     return pln_lua_fail_first(L, b, mark, status);

@@ -52,8 +52,8 @@ static pln_status look_all(const pln_module *m) {
   if (status == PLN_OK)
     status = pln_module_equal(m, m, &same);
   if (status == PLN_OK)
-    status = pln_module_mismatch(m, m, true, &where);
-  return status == PLN_OK ? pln_module_mismatch_contents(m, m, false, &where)
+    status = pln_module_mismatch(m, m, true, false, &where);
+  return status == PLN_OK ? pln_module_mismatch(m, m, false, true, &where)
                           : status;
 }
 
@@ -167,7 +167,8 @@ typedef pln_status (*deed)(const pln_module *m);
 static pln_status with_module(pln_engine *engine, void *ud) {
   deed *all = ud;
   pln_module *m = NULL;
-  pln_status status = pln_parse_module(engine, pln_text(rich_text), "rich", &m);
+  pln_status status =
+      pln_parse_module(engine, pln_text(rich_text), "rich", NULL, &m);
   for (; status == PLN_OK && *all; all++)
     status = (*all)(m);
   pln_module_release(m);
@@ -194,7 +195,8 @@ static const char path[] = "c_scarce.relay";
 
 static pln_status through_file(pln_engine *engine, void *ud) {
   pln_module *m = ud, *again = NULL;
-  pln_status status = pln_parse_module(engine, pln_text(rich_text), "rich", &m);
+  pln_status status =
+      pln_parse_module(engine, pln_text(rich_text), "rich", NULL, &m);
   if (status == PLN_OK)
     status = pln_print_file(m, path);
   if (status == PLN_OK)

@@ -113,7 +113,7 @@ static pln_status parse(void *ud) {
   const bytes *text = ud;
   pln_module *module = NULL;
   pln_status status = pln_parse_module(
-      engine, (pln_slice){text->data, text->size}, NULL, &module);
+      engine, (pln_slice){text->data, text->size}, NULL, NULL, &module);
   pln_module_release(module);
   return status;
 }
@@ -141,7 +141,7 @@ static void files_and_texts(void) {
   pln_module *module = NULL;
   measure("read Relay text", parse, &text);
   CHECK_OK(pln_parse_module(engine, (pln_slice){text.data, text.size}, NULL,
-                            &module));
+                            NULL, &module));
   REQUIRE(module);
   measure("write an ONNX model", write_model, module);
   CHECK_OK(pln_onnx_write(module, NULL, append, &model));
@@ -471,7 +471,7 @@ static void measure_kernel(const kernel_row *row) {
                                       .of.tensor = numbers(o)};
   }
   n += (size_t)snprintf(text + n, sizeof text - n, ") { %s }", row->text);
-  CHECK_OK(pln_parse_expr(engine, (pln_slice){text, n}, NULL, &r.graph));
+  CHECK_OK(pln_parse_expr(engine, (pln_slice){text, n}, NULL, NULL, &r.graph));
   print_diags(engine);
   if (r.graph)
     measure(row->what, run, &r);

@@ -49,7 +49,8 @@ static void print(pln_engine *engine, const pln_module *module,
 
 static pln_module *parse(pln_engine *engine, const char *text) {
   pln_module *module = NULL;
-  if (!CHECK_OK(pln_parse_module(engine, pln_text(text), "here", &module)))
+  if (!CHECK_OK(
+          pln_parse_module(engine, pln_text(text), "here", NULL, &module)))
     print_diags(engine);
   return module;
 }

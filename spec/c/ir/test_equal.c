@@ -536,7 +536,7 @@ static pln_status compare_modules(pln_engine *e, void *ud) {
   if (status == PLN_OK)
     status = pln_module_equal(x, y, &equal);
   if (status == PLN_OK)
-    status = pln_module_mismatch(x, y, false, &m);
+    status = pln_module_mismatch(x, y, false, false, &m);
   if (status == PLN_OK)
     status = pln_module_hash(x, &hash);
   if (status == PLN_OK) /* %x is free, which a module may not have */

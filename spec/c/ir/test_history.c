@@ -22,7 +22,7 @@ static const char passes[] =
 static pln_status optimise(pln_engine *e, pln_module **out) {
   pln_module *module;
   pln_pass *pass;
-  PLN_TRY(pln_parse_module(e, pln_text(source), "net", &module));
+  PLN_TRY(pln_parse_module(e, pln_text(source), "net", NULL, &module));
   pln_status status = pln_pipeline_parse(e, pln_text(passes), &pass);
   if (status == PLN_OK) {
     pln_context_spec spec = {.opt_level = 3};

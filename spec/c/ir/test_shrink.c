@@ -12,7 +12,7 @@ static const char program[] =
 
 static pln_graph *parse(pln_engine *e, const char *source) {
   pln_graph *g = NULL;
-  CHECK_OK(pln_parse_expr(e, pln_text(source), NULL, &g));
+  CHECK_OK(pln_parse_expr(e, pln_text(source), NULL, NULL, &g));
   return g;
 }
 
@@ -179,7 +179,7 @@ static pln_status cut_many(pln_engine *e, void *ud) {
   pln_graph *g, *out;
   uint32_t cuts[64] = {0};
   (void)ud;
-  PLN_TRY(pln_parse_expr(e, pln_text(program), NULL, &g));
+  PLN_TRY(pln_parse_expr(e, pln_text(program), NULL, NULL, &g));
   cuts[find(g, PLN_CALL, "tanh", 0)] = PLN_SHRINK_TO_ZERO;
   cuts[find(g, PLN_CALL, "abs", 0)] = PLN_SHRINK_FREE_VAR;
   cuts[find(g, PLN_LET, NULL, 1)] = PLN_SHRINK_LET_VALUE;

@@ -7,7 +7,7 @@
 static pln_status evaluate(pln_engine *engine, void *ud) {
   pln_module *m = NULL;
   pln_tensor *out = NULL;
-  PLN_TRY(pln_parse_module(engine, pln_text(ud), "test", &m));
+  PLN_TRY(pln_parse_module(engine, pln_text(ud), "test", NULL, &m));
   pln_status status =
       pln_eval_tensors(m, pln_module_function_at(m, 0), 0, NULL, 1, &out);
   pln_tensor_release(out);

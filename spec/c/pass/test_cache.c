@@ -19,7 +19,7 @@ static const char source[] = "#[version = \"0.0.5\"]\n"
                              "}\n";
 
 static pln_status parse(pln_engine *e, pln_module **out) {
-  return pln_parse_module(e, pln_text(source), "source", out);
+  return pln_parse_module(e, pln_text(source), "source", NULL, out);
 }
 
 /* A context that keeps `bytes` of results, entered. */

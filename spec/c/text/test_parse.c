@@ -28,7 +28,8 @@ static const char sample[] =
 static pln_status read_module(pln_engine *engine, void *ud) {
   pln_module *module;
   (void)ud;
-  pln_status status = pln_parse_module(engine, pln_text(sample), NULL, &module);
+  pln_status status =
+      pln_parse_module(engine, pln_text(sample), NULL, NULL, &module);
   if (status != PLN_OK)
     return status;
   pln_module_release(module);
@@ -46,7 +47,7 @@ static pln_status read_more(pln_engine *engine, const pln_module *base,
   pln_parse_options given = {base, 1, constants, 1, &device};
   pln_module *module = NULL;
   pln_graph *graph = NULL;
-  pln_status status = pln_parse_module_with(
+  pln_status status = pln_parse_module(
       engine,
       pln_text("#[version = \"0.0.5\"]\ntype Pair { P(List[int32]) }\n"
                "def @more(d=meta[VirtualDevice][0]) { (@other(), "
@@ -55,9 +56,9 @@ static pln_status read_more(pln_engine *engine, const pln_module *base,
   if (status == PLN_OK) {
     CHECK_EQ_INT(pln_module_count(module), 3);
     CHECK_EQ_INT(pln_module_n_types(base), 1);
-    status = pln_parse_expr_with(engine,
-                                 pln_text("Cons(meta[relay.Constant][0], Nil)"),
-                                 NULL, &given, &graph);
+    status =
+        pln_parse_expr(engine, pln_text("Cons(meta[relay.Constant][0], Nil)"),
+                       NULL, &given, &graph);
   }
   pln_graph_release(graph);
   pln_module_release(module);
@@ -68,7 +69,8 @@ static pln_status read_given(pln_engine *engine, void *ud) {
   pln_module *base = NULL;
   pln_tensor *constant = NULL;
   (void)ud;
-  pln_status status = pln_parse_module(engine, pln_text(sample), NULL, &base);
+  pln_status status =
+      pln_parse_module(engine, pln_text(sample), NULL, NULL, &base);
   if (status == PLN_OK)
     status = pln_tensor_new(engine, PLN_FLOAT32, 0, NULL, &constant);
   if (status == PLN_OK)
@@ -124,7 +126,8 @@ static pln_status read_and_print(pln_engine *engine, void *ud) {
   pln_module *module = NULL;
   output p = {.size = 0};
   (void)ud;
-  pln_status status = pln_parse_module(engine, pln_text(beyond), NULL, &module);
+  pln_status status =
+      pln_parse_module(engine, pln_text(beyond), NULL, NULL, &module);
   if (status == PLN_OK)
     status = pln_print_module(module, NULL, append, &p);
   if (status == PLN_OK)
@@ -148,7 +151,7 @@ static pln_status read_bad(pln_engine *engine, void *ud) {
                "nn.softmax(%y, axi=1); tanh(%y, a=1, a=2) } "
                "def @f() { 1 } def g() { x = 'a'; %q = 2.5 } "
                "def @h(%x) { %x(%x) }"),
-      "bad", &module);
+      "bad", NULL, &module);
   CHECK(status != PLN_OK);
   for (size_t i = 0; i < pln_diag_count(engine); i++)
     if (pln_diag_at(engine, i)->code == PLN_ERR_NOMEM)
@@ -166,8 +169,9 @@ static void places(void) {
   pln_source_span place;
   bool shown;
   REQUIRE(e);
-  REQUIRE(CHECK_OK(pln_parse_expr(
-      e, pln_text("negative(1 /* ty=int32 span=s:7:8 */)"), "here", &graph)));
+  REQUIRE(CHECK_OK(
+      pln_parse_expr(e, pln_text("negative(1 /* ty=int32 span=s:7:8 */)"),
+                     "here", NULL, &graph)));
   pln_ref root = pln_graph_root(graph);
   CHECK(pln_node_place(graph, root, &place, &shown));
   CHECK(!shown);

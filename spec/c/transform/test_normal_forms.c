@@ -178,7 +178,7 @@ static pln_status whole(pln_engine *e, void *ud) {
   pln_module *module, *out;
   pln_pass *pipeline;
   (void)ud;
-  PLN_TRY(pln_parse_module(e, pln_text(text), "text", &module));
+  PLN_TRY(pln_parse_module(e, pln_text(text), "text", NULL, &module));
   pln_status status = pln_pipeline_parse(
       e,
       pln_text("FuseOps,ToBasicBlockNormalForm,ToANormalForm,"

@@ -13,7 +13,7 @@ static const char source[] = "#[version = \"0.0.5\"]\n"
 static pln_status print(pln_engine *e, pln_write_fn write, void *ud) {
   pln_module *module, *out;
   pln_pass *pass;
-  PLN_TRY(pln_parse_module(e, pln_text(source), "test", &module));
+  PLN_TRY(pln_parse_module(e, pln_text(source), "test", NULL, &module));
   pln_status status =
       pln_pipeline_parse(e, pln_text("PrintIR{header=\"here\"}"), &pass);
   if (status == PLN_OK) {

@@ -18,7 +18,8 @@ static pln_status parse(pln_engine *e, const char *text, pln_module **out) {
   if (status == PLN_OK)
     status = pln_buffer_text(&all, text);
   if (status == PLN_OK)
-    status = pln_parse_module(e, (pln_slice){all.data, all.size}, NULL, out);
+    status =
+        pln_parse_module(e, (pln_slice){all.data, all.size}, NULL, NULL, out);
   pln_buffer_free(&all);
   return status;
 }
@@ -228,7 +229,7 @@ static pln_status call_at(pln_engine *e, uint32_t n, const pln_type *types,
   PLN_TRY(pln_type_tensor(e, PLN_INT32, 0, NULL, &i32));
   PLN_TRY(pln_build_var(b, a, type, 0, &f));
   PLN_TRY(pln_build_var(b, a, i32, 0, &x));
-  return pln_build_apply_at(b, f, n, types, 0, 0, 1, &x, call);
+  return pln_build_apply_with_types(b, f, n, types, 0, 0, 1, &x, call);
 }
 
 static void type_arguments_are_found_or_written(void) {
@@ -345,7 +346,8 @@ static void reread(const pln_module *m, pln_module **out) {
   pln_buffer text;
   pln_buffer_init(&text, e);
   CHECK_OK(pln_print_module(m, NULL, pln_buffer_write, &text));
-  CHECK_OK(pln_parse_module(e, (pln_slice){text.data, text.size}, NULL, out));
+  CHECK_OK(
+      pln_parse_module(e, (pln_slice){text.data, text.size}, NULL, NULL, out));
   pln_buffer_free(&text);
 }
 

@@ -5,7 +5,7 @@
 #include "oom.h"
 
 static pln_status parse(pln_engine *e, const char *text, pln_module **out) {
-  return pln_parse_module(e, pln_text(text), NULL, out);
+  return pln_parse_module(e, pln_text(text), NULL, NULL, out);
 }
 
 static const char *const recursive =

@@ -47,7 +47,7 @@ static pln_status build(pln_engine *e, void *ud) {
   pln_module *m;
   uint32_t n = 0;
   (void)ud;
-  PLN_TRY(pln_parse_module(e, pln_text(partial), "partial", &m));
+  PLN_TRY(pln_parse_module(e, pln_text(partial), "partial", NULL, &m));
   pln_status status = count_cases(e, m, &n);
   if (status == PLN_OK)
     CHECK_EQ_INT(n, 9);
@@ -68,7 +68,8 @@ static const char refusal[] =
 static pln_status refuse(pln_engine *e, void *ud) {
   pln_module *m;
   (void)ud;
-  pln_status status = pln_parse_module(e, pln_text(complete), "complete", &m);
+  pln_status status =
+      pln_parse_module(e, pln_text(complete), "complete", NULL, &m);
   if (CHECK(status != PLN_OK) && status == PLN_ERR_TYPE &&
       strcmp(pln_diag_at(e, 0)->message, refusal) == 0)
     return PLN_OK;

@@ -565,10 +565,9 @@ static pln_status read_module(module_reader *r) {
   return infer(r);
 }
 
-pln_status pln_parse_module_with(pln_engine *engine, pln_slice text,
-                                 const char *source_name,
-                                 const pln_parse_options *given,
-                                 pln_module **out) {
+pln_status pln_parse_module(pln_engine *engine, pln_slice text,
+                            const char *source_name,
+                            const pln_parse_options *given, pln_module **out) {
   module_reader r = {.count = 0};
   pln_status status = start_parser(&r.p, engine, text, source_name, false);
   r.p.given = given ? given : &nothing;
@@ -584,11 +583,6 @@ pln_status pln_parse_module_with(pln_engine *engine, pln_slice text,
   else
     pln_module_release(r.module);
   return status;
-}
-
-pln_status pln_parse_module(pln_engine *engine, pln_slice text,
-                            const char *source_name, pln_module **out) {
-  return pln_parse_module_with(engine, text, source_name, NULL, out);
 }
 
 /* ------------------------------------------------------------------- types */
@@ -650,10 +644,9 @@ static pln_status read_expr(module_reader *r, pln_graph **out) {
   return failed(p);
 }
 
-pln_status pln_parse_expr_with(pln_engine *engine, pln_slice text,
-                               const char *source_name,
-                               const pln_parse_options *given,
-                               pln_graph **out) {
+pln_status pln_parse_expr(pln_engine *engine, pln_slice text,
+                          const char *source_name,
+                          const pln_parse_options *given, pln_graph **out) {
   module_reader r = {.count = 0};
   pln_graph *graph = NULL;
   pln_status status = start_parser(&r.p, engine, text, source_name, false);
@@ -669,9 +662,4 @@ pln_status pln_parse_expr_with(pln_engine *engine, pln_slice text,
   else
     pln_graph_release(graph);
   return status;
-}
-
-pln_status pln_parse_expr(pln_engine *engine, pln_slice text,
-                          const char *source_name, pln_graph **out) {
-  return pln_parse_expr_with(engine, text, source_name, NULL, out);
 }

@@ -1,0 +1,131 @@
+/* fold_call.c: evaluates one call of a graph whose operands are constants.
+ * Called by FoldConstant and by rules that make constants.
+ *
+ * Invariant: a result has the type of the node, or there is none; a file may
+ * declare wrong types. */
+
+#include "eval/call.h"
+
+/* The operands, or the fields of the only operand when that is a Tuple, as in
+ * Relay's concatenate. */
+static const pln_ref *inputs_of(const pln_graph *g, const pln_node *n,
+                                uint32_t *count) {
+  const pln_ref *args = pln_operands(g, n);
+  const pln_node *only = n->count == 1 ? &g->nodes[args[0]] : NULL;
+  bool tuple = only && only->kind == PLN_TUPLE;
+  *count = tuple ? only->count : n->count;
+  return tuple ? pln_operands(g, only) : args;
+}
+
+static bool operands_constant(const pln_graph *g, const pln_node *n) {
+  uint32_t count;
+  const pln_ref *args = inputs_of(g, n, &count);
+  for (uint32_t i = 0; i < count; i++) {
+    uint8_t kind = g->nodes[args[i]].kind;
+    if (kind != PLN_CONSTANT && kind != PLN_ABSENT)
+      return false;
+  }
+  return true;
+}
+
+bool pln_eval_can_fold(const pln_graph *graph, pln_ref node, pln_refusal *why) {
+  const pln_node *n = &graph->nodes[node];
+  *why = PLN_REFUSED_NOT;
+  if (n->kind != PLN_CALL || n->data == 0 || !operands_constant(graph, n))
+    return false;
+  const pln_op_info *row = pln_op_row(graph->engine, n->data);
+  if (!(row->traits & PLN_TRAIT_PURE))
+    *why = PLN_REFUSED_EFFECT;
+  else if (!row->kernel || (row->traits & PLN_TRAIT_DATA))
+    *why = PLN_REFUSED_NO_KERNEL;
+  else if (pln_attrs_has_refs(graph->engine, n->attrs))
+    *why = PLN_REFUSED_REFERENCE;
+  return *why == PLN_REFUSED_NOT;
+}
+
+/* True if the result has the type that the node promises; a declared type may
+ * be wrong. */
+bool pln_tensor_fits(const pln_engine *e, const pln_tensor *t, pln_type type) {
+  if (!t || !type)
+    return true;
+  pln_dtype dtype = pln_type_dtype(e, type);
+  int32_t rank = pln_type_rank(e, type);
+  if ((dtype && dtype != t->dtype) || (rank >= 0 && rank != (int32_t)t->rank))
+    return false;
+  const pln_dim *dims = pln_type_dims(e, type);
+  for (int32_t i = 0; i < rank; i++)
+    if (PLN_DIM_IS_CONST(dims[i]) && dims[i] != t->dims[i])
+      return false;
+  return true;
+}
+
+static bool all_have_type(const pln_graph *g, const pln_node *n,
+                          pln_tensor *const *results) {
+  if (!n->results)
+    return pln_tensor_fits(g->engine, results[0], n->type);
+  uint32_t parts = pln_type_n_parts(g->engine, n->type);
+  for (uint32_t i = 0; i < n->results && i < parts; i++)
+    if (!pln_tensor_fits(g->engine, results[i],
+                         pln_type_part_at(g->engine, n->type, i)))
+      return false;
+  return true;
+}
+
+/* A file may contain an ill-typed call; kernels never see it. */
+static pln_status check_types(const pln_graph *g, const pln_node *n) {
+  pln_type few[PLN_FEW_ARGS] = {0}, *types = few;
+  size_t size = pln_n_results(n) * sizeof *types;
+  if (pln_n_results(n) > PLN_FEW_ARGS &&
+      !(types = pln_mem_zeroed(g->engine, size)))
+    return pln_nomem(g->engine);
+  pln_infer call = {.engine = g->engine,
+                    .graph = g,
+                    .args = pln_operands(g, n),
+                    .n_args = n->count,
+                    .op = n->data,
+                    .attrs = n->attrs,
+                    .n_results = n->results,
+                    .results = types};
+  pln_status status = pln_infer_call(&call);
+  if (types != few)
+    pln_mem_free(g->engine, types, size);
+  return status == PLN_ERR_TYPE ? PLN_ERR_UNSUPPORTED : status;
+}
+
+static pln_status fold_call(const pln_graph *g, pln_ref node,
+                            const pln_tensor **args, pln_tensor **results) {
+  const pln_node *n = &g->nodes[node];
+  size_t mark = pln_diag_count(g->engine);
+  uint32_t count;
+  const pln_ref *refs = inputs_of(g, n, &count);
+  for (uint32_t i = 0; i < count; i++) {
+    const pln_node *arg = &g->nodes[refs[i]];
+    args[i] = arg->kind == PLN_CONSTANT ? g->tensors[arg->data] : NULL;
+  }
+  memset(results, 0, pln_n_results(n) * sizeof *results);
+  pln_status status = check_types(g, n);
+  if (status == PLN_OK)
+    status = pln_call_run(
+        &(pln_prepared_call){g, n, n->attrs, count, args, results, true});
+  if (status == PLN_OK && !all_have_type(g, n, results)) {
+    pln_tensors_release(pln_n_results(n), results);
+    status = PLN_ERR_UNSUPPORTED;
+  }
+  if (status == PLN_ERR_UNSUPPORTED)
+    pln_diag_drop(g->engine, mark);
+  return status;
+}
+
+pln_status pln_eval_call(const pln_graph *graph, pln_ref node,
+                         pln_tensor **results) {
+  uint32_t n;
+  (void)inputs_of(graph, &graph->nodes[node], &n);
+  const pln_tensor *few[PLN_FEW_ARGS], **args = few;
+  if (n > PLN_FEW_ARGS &&
+      !(args = pln_mem_new(graph->engine, n * sizeof *args)))
+    return pln_nomem(graph->engine);
+  pln_status status = fold_call(graph, node, args, results);
+  if (args != few)
+    pln_mem_free(graph->engine, args, n * sizeof *args);
+  return status;
+}
