@@ -7,6 +7,7 @@
  * done, 1 the work failed, 2 wrong usage. */
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,25 +86,23 @@ static int start_cli(lua_State *L) {
   return 1;
 }
 
-/* Why the standard output could not be written; handlers of exit are given
- * nothing. */
-static int output_error;
-
-static void flush_output(void) {
-  if (fflush(stdout) != 0 && !output_error)
-    output_error = errno;
+/* Writes out the standard output, and reports once when not all of it could be
+ * written: what is left goes nowhere. print does not check this. */
+static bool finish_output(void) {
+  int reason = fflush(stdout) != 0 ? errno : 0;
+  if (!reason && !ferror(stdout))
+    return true;
+  fprintf(stderr, "perilune: standard output: %s\n",
+          reason ? strerror(reason) : "not all of it could be written");
+  if (!freopen("/dev/null", "w", stdout))
+    clearerr(stdout);
+  return false;
 }
 
-/* print does not look whether it could write, and scripts may end the process
- * by os.exit. */
-static void check_output(void) {
-  flush_output();
-  if (!ferror(stdout) && !output_error)
-    return;
-  fprintf(stderr, "perilune: standard output: %s\n",
-          output_error ? strerror(output_error)
-                       : "not all of it could be written");
-  _exit(1);
+/* Scripts may end the process by os.exit. */
+static void finish_output_at_exit(void) {
+  if (!finish_output())
+    _exit(1);
 }
 
 int main(int argc, char **argv) {
@@ -112,7 +111,7 @@ int main(int argc, char **argv) {
     fputs("perilune: out of memory\n", stderr);
     return 1;
   }
-  atexit(check_output);
+  atexit(finish_output_at_exit);
   pln_cli_catch_pipes();
   lua_pushcfunction(L, trace);
   lua_pushcfunction(L, start_cli);
@@ -123,7 +122,8 @@ int main(int argc, char **argv) {
     status = (int)lua_tointeger(L, -1);
   else
     fprintf(stderr, "perilune: %s\n", lua_tostring(L, -1));
-  flush_output(); /* finalisers may not end */
+  if (!finish_output()) /* now: finalisers may not end */
+    status = 1;
   pln_cli_guard_begin(status);
   pln_cli_forget_state();
   lua_close(L);
