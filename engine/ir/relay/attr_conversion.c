@@ -1,13 +1,12 @@
-/* relay/attr_conversion.c: attributes as Relay's text has them, from and to the
- * core's.
+/* relay/attr_conversion.c: converts attributes between the form of Relay text
+ * and the core's.
  *
  * Called by the parser, the printer and the metadata section. The rows are
- * those of op/relay.def. A row's schema is read when the row is first used,
- * and what an operator's attributes are in Relay is remembered, so that
- * printing a call costs one look.
+ * those of op/relay.def. A row's schema is parsed at its first use, and
+ * conversions are cached, so that printing a call costs one lookup.
  *
- * What always holds: reading what was written gives the core's attributes
- * again. An attribute that is left out has the core's default, or none. */
+ * Invariants: reading what was written gives the same core attributes. An
+ * omitted attribute has the core's default, or none. */
 
 #include <float.h>
 #include <stdlib.h>

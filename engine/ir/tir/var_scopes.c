@@ -1,32 +1,31 @@
-/* tir/var_scopes.c: whether the variables of a PrimFunc are used where they are
- * bound (TVM, VerifyWellFormed): each is bound, by a let once at the most, and
- * no use lies outside of what binds it.
+/* tir/var_scopes.c: checks that the variables of a PrimFunc are used inside
+ * their binders (TVM, VerifyWellFormed): each is bound, by a let at most once,
+ * and no use lies outside its binder.
  *
- * Called by well_formed.c, which has looked at parameters that are bound twice.
- * Places are the scopes and what a let, a reduction or a combiner binds its
- * variables in; they form a tree. One sweep from users to operands finds the
- * innermost place around all uses of each node. A variable with several
- * binders, none around the others, may be used anywhere: indices of threads
- * are. Nothing recurses. */
+ * Called by well_formed.c, which has checked duplicate parameters. A region is
+ * a scope, or the part of a let, reduction or combiner in which its variables
+ * are bound; regions form a tree. One sweep from users to operands finds the
+ * innermost region around all uses of each node. A variable with several
+ * binders, none inside another, may be used anywhere, as thread indices are.
+ * Nothing recurses. */
 
 #include "ir/graph/describe.h"
 #include "ir/tir/tir.h"
 
-/* Of a place in the tree; `jump` is an ancestor further up, so that climbing
- * takes few steps. */
+/* A region of the tree; `jump` is an ancestor further up, for fast climbing. */
 typedef struct place {
   uint32_t parent, jump, depth;
 } place;
 
 typedef struct var_scope_check {
   const pln_graph *g;
-  uint32_t *node_scope; /* a node: the scope that it lies in */
-  uint32_t *around;     /* a node: the place around all of its uses */
-  uint32_t *inside;     /* a PrimExpr that binds: the place of its variables */
-  place *scopes;        /* scopes by number, then those of PrimExprs */
+  uint32_t *node_scope; /* per node: the scope it lies in */
+  uint32_t *around;     /* per node: the region around all its uses */
+  uint32_t *inside;     /* per binding PrimExpr: the region of its variables */
+  place *scopes;        /* scopes by number, then the regions of PrimExprs */
   uint32_t n_scopes;    /* that are known */
-  pln_idmap *bound;     /* an identity: its place + 1, or ANYWHERE */
-  pln_ref at;           /* the binder that is looked at */
+  pln_idmap *bound;     /* identity -> its region + 1, or ANYWHERE */
+  pln_ref at;           /* the current binder */
 } var_scope_check;
 
 enum { ANYWHERE = UINT32_MAX };
@@ -52,7 +51,7 @@ static bool lies_in(const var_scope_check *s, uint32_t at, uint32_t outer) {
   return climb(s, at, s->scopes[outer].depth) == outer;
 }
 
-/* The innermost place around both. */
+/* The innermost region around both. */
 static uint32_t common(const var_scope_check *s, uint32_t a, uint32_t b) {
   a = climb(s, a, s->scopes[b].depth);
   b = climb(s, b, s->scopes[a].depth);
@@ -64,7 +63,7 @@ static uint32_t common(const var_scope_check *s, uint32_t a, uint32_t b) {
   return a;
 }
 
-/* A row comes after the one that it lies in. */
+/* A row follows the row of its parent. */
 static void note_scopes(var_scope_check *s) {
   const pln_graph *g = s->g;
   for (pln_scope i = 1; i < g->n_scopes; i++)
@@ -91,7 +90,7 @@ static bool binds_inside(const pln_node *n) {
          n->kind == PLN_COMM_REDUCER;
 }
 
-/* Operands that are no uses: they are what the node defines. */
+/* Operands that the node defines, rather than uses. */
 static bool defines(const pln_node *n, uint32_t operand) {
   switch ((pln_kind)n->kind) {
   case PLN_PRIM_LET:
@@ -102,7 +101,7 @@ static bool defines(const pln_node *n, uint32_t operand) {
   }
 }
 
-/* Where an operand of a node is used. */
+/* The region in which an operand of a node is used. */
 static uint32_t binding_place_of(const var_scope_check *s, pln_ref ref,
                                  uint32_t operand) {
   const pln_node *n = &s->g->nodes[ref];
@@ -125,7 +124,7 @@ static void note_uses_of(var_scope_check *s, pln_ref ref) {
   }
 }
 
-/* From users to operands; what nobody uses is used where it lies. */
+/* From users to operands; an unused node is used where it lies. */
 static void collect_var_uses(var_scope_check *s) {
   const pln_graph *g = s->g;
   for (pln_ref ref = g->n_nodes; ref-- > 0;) {
@@ -164,7 +163,7 @@ static pln_status bind_in(var_scope_check *s, pln_ref var, uint32_t at) {
   return pln_idmap_set(s->bound, id, ANYWHERE);
 }
 
-/* Where the variables of a binder may be used. */
+/* The region in which a binder's variables may be used. */
 static uint32_t place_inside(const var_scope_check *s, pln_ref ref) {
   const pln_node *n = &s->g->nodes[ref];
   if (binds_inside(n))

@@ -1,5 +1,5 @@
-/* relay/metadata/read_section.h: the metadata section of text as it is read,
- * and references to its entries, meta[type key][i]. */
+/* relay/metadata/read_section.h: the parsed metadata section, and references to
+ * its entries, meta[type key][i]. */
 
 #ifndef PLN_IR_RELAY_METADATA_READ_SECTION_H
 #define PLN_IR_RELAY_METADATA_READ_SECTION_H

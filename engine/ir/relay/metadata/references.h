@@ -1,5 +1,5 @@
-/* relay/metadata/references.h: what text refers to as meta[type key][i], and
- * the section that holds it. */
+/* relay/metadata/references.h: references meta[type key][i] in printed text,
+ * and the metadata section that holds their entries. */
 
 #ifndef PLN_IR_RELAY_METADATA_REFERENCES_H
 #define PLN_IR_RELAY_METADATA_REFERENCES_H

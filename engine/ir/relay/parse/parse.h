@@ -1,10 +1,9 @@
-/* relay/parse/parse.h: what the files of the parser share.
+/* relay/parse/parse.h: shared declarations of the parser's files.
  *
- * relay/parse/parse.c reads modules, relay/parse/expr.c expressions, and so on;
- * each file has its own stack, for nothing recurses. A function that meets text
- * which cannot be has reported it when it returns PLN_ERR_FORMAT: the caller
- * leaves, and relay/parse/expr.c goes on behind the next ';' or '}'. Any other
- * failure ends the reading. A wrong name or type is reported and read over. */
+ * Nothing recurses; each file has its own stack. A function that finds a syntax
+ * error reports it and returns PLN_ERR_FORMAT; its callers return, and
+ * relay/parse/expr.c continues after the next ';' or '}'. Any other failure
+ * ends parsing. Wrong names and types are reported, and parsing continues. */
 
 #ifndef PLN_IR_RELAY_PARSE_PARSE_H
 #define PLN_IR_RELAY_PARSE_PARSE_H

@@ -1,12 +1,12 @@
-/* relay/print/plan.c: decides what the printer prints where.
+/* relay/print/plan.c: decides where each node is printed: inline, as %N on its
+ * own line, or in the metadata section.
  *
- * Called by text/print.c. TVM's printer is imitated: every expression gets a
- * line
- * `%N = ...;` in the scope where it is first visited, but for leaves and for a
- * scope's result that nothing else uses. A call, tuple or projection is visited
- * after its operands (the callee first); a node gets its number when the first
- * node that uses it is visited, arguments before the callee. Everything is done
- * with a stack of tasks and tables indexed by node, in linear time. */
+ * Called by relay/print/print.c. It follows TVM's printer: every expression
+ * gets a line `%N = ...;` in the scope where it is first visited, except atoms
+ * and a scope's result without other uses. A call, tuple or projection is
+ * visited after its operands (the callee first); a node is numbered when its
+ * first user is visited, arguments before the callee. A stack of tasks and
+ * per-node tables make this linear. */
 
 #include "ir/relay/print/plan.h"
 

@@ -1,5 +1,5 @@
-/* relay/print/plan.h: what is printed where: the order of lines, the numbers of
- * graph variables, the names of variables. */
+/* relay/print/plan.h: the text plan: the order of lines, the numbers of graph
+ * variables, the names of variables. */
 
 #ifndef PLN_IR_RELAY_PRINT_PLAN_H
 #define PLN_IR_RELAY_PRINT_PLAN_H

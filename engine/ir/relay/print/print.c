@@ -1,9 +1,8 @@
-/* relay/print/print.c: modules and expressions as Relay text.
+/* relay/print/print.c: prints modules and expressions as Relay text.
  *
- * Called by whoever shows or saves IR. relay/print/plan.c has decided what
- * stands where; here the lines are written, scope in scope, with a stack of
- * frames. A module that uses nothing beyond Relay prints as TVM 0.14 prints it.
- */
+ * Called by everything that shows or saves IR. relay/print/plan.c has decided
+ * where each node is printed; here the lines are written, scope by scope, with
+ * a stack of frames. A module without extensions prints as in TVM 0.14. */
 
 #include <stdlib.h>
 

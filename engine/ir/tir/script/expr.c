@@ -1,9 +1,9 @@
-/* tir/script/expr.c: PrimExprs, types and attributes in the script form.
+/* tir/script/expr.c: prints PrimExprs, types and attributes as TVMScript.
  *
- * Called by tir/script/print.c and script/buffer.c. An expression is written
- * from a stack of pieces: a node is replaced by what it is made of. Operators
- * are those of Python where TVM's printer uses them; where writing one would
- * compute a constant, the node is spelled out ("T.Add(1, 2)"). */
+ * Called by script/print.c and script/buffer.c. An expression is printed with a
+ * stack of fragments: a node is replaced by its parts. Python operators are
+ * used where TVM's printer uses them; an expression that would fold when read
+ * back is written as a call ("T.Add(1, 2)"). */
 
 #include <math.h>
 #include <stdio.h>

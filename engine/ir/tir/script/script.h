@@ -1,11 +1,10 @@
-/* tir/script/script.h: what the files of the script form share: lines, names,
- * frames.
+/* tir/script/script.h: shared declarations of the TVMScript printer: lines,
+ * names, frames.
  *
- * The script form is TVMScript's look of the loop level; it is only printed.
- * A line may have to be inserted before one that stands already: a buffer or a
- * variable that nothing binds is declared in the innermost frame that holds
- * all of its uses. So lines are a list, and each frame knows the line behind
- * which its current statement begins. */
+ * A declaration may have to be inserted before lines already written: a buffer
+ * or an unbound variable is declared in the innermost frame that contains all
+ * its uses. Therefore lines are a linked list, and each frame remembers the
+ * line before its current statement. */
 
 #ifndef PLN_IR_TIR_SCRIPT_SCRIPT_H
 #define PLN_IR_TIR_SCRIPT_SCRIPT_H

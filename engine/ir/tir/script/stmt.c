@@ -1,9 +1,9 @@
-/* tir/script/stmt.c: statements in the script form: a line each, and a frame
- * for the statements of each scope.
+/* tir/script/stmt.c: prints statements: one line each, and a frame for the
+ * statements of each scope.
  *
- * Called by script/print.c. What holds: a statement's names are declared before
- * its line is written; the last statement of a frame whose body follows it
- * needs no `with` and no indentation. */
+ * Called by script/print.c. Invariants: a statement's names are declared before
+ * its line is written; the last statement of a frame, if its body follows,
+ * needs neither `with` nor indentation. */
 
 #include <stdio.h>
 
