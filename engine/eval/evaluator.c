@@ -471,7 +471,7 @@ static pln_status call_operator(run *r, activation *act, pln_ref node,
   return hold_results(r, n->results, out);
 }
 
-/* ------------------------------------------------------------------- rounds */
+/* --------------------------------------------------------------- iterations */
 
 /* Starts the iterations of loop, scan or sequence_map: pushes a frame that
  * calls the last operand repeatedly. */

@@ -244,7 +244,7 @@ pln_status pln_loop_state_new(const pln_graph *graph, pln_ref node,
   return status;
 }
 
-/* ------------------------------------------------------------------ rounds */
+/* -------------------------------------------------------------- iterations */
 
 pln_runtime_value *pln_loop_state_result(pln_loop_state *loop) {
   return &loop->given;

@@ -573,7 +573,7 @@ typedef enum pln_shrink_action {
 PLN_API pln_status pln_graph_shrink(const pln_graph *graph,
                                     const uint32_t *cuts,
                                     pln_graph **out) PLN_CHECKED;
-/* ---------------------------------------------------------- the loop level */
+/* -------------------------------------------------------------------- TIR */
 
 /* TIR's PrimExprs and statements, in the same graphs. A PrimExpr is evaluated
  * where its statement uses it. Statements are evaluated in the order of their

@@ -1,10 +1,12 @@
-/* dominators.c: the immediate post-dominator of each node of a graph: the
- * nearest node that all ways of its value lead through.
+/* dominators.c: immediate post-dominators over a def-use graph.
  *
- * Called by FuseOps with uses of its own, and by pln_graph_dominators. One
- * sweep from users to what they use; the common ancestor of two users is found
- * with jump pointers in logarithmic time. What holds: users are closed before
- * they use anything; an unused or escaping node hangs below nothing. */
+ * Called by FuseOps with its own definition of uses, and by
+ * pln_graph_dominators. One sweep from users to operands inserts each node
+ * below the lowest common ancestor of its users, found with jump pointers in
+ * logarithmic time. (On an acyclic graph one sweep in topological order
+ * suffices; Cooper, Harvey and Kennedy iterate the same step for cyclic ones.)
+ * Invariants: a user is closed before its own operands are used; an unused or
+ * escaping node has no parent. */
 
 #include "ir/analysis/dominators.h"
 
@@ -24,7 +26,7 @@ pln_status pln_dominators_begin(pln_dominators *d, pln_engine *engine,
       !d->escapes)
     return pln_nomem(engine);
   memset(d->parent, 0xff, k * sizeof *d->parent);
-  d->parent[n] = d->jump[n] = n; /* stands above all others */
+  d->parent[n] = d->jump[n] = n; /* the virtual root above all nodes */
   return PLN_OK;
 }
 
@@ -48,7 +50,7 @@ static void heavier(uint8_t *weight, uint8_t other) {
     *weight = other;
 }
 
-/* One step up, the far one where that does not pass `least`. */
+/* One step up; by the jump pointer if that does not go below depth `least`. */
 static pln_ref climb(const pln_dominators *d, pln_ref a, uint32_t least,
                      uint8_t *weight) {
   bool far = d->depth[d->jump[a]] >= least;
@@ -87,8 +89,8 @@ void pln_dominators_use(pln_dominators *d, pln_ref node, pln_ref user,
   heavier(&d->weight[node], weight);
 }
 
-/* Jump pointers as Myers lays them (An applicative random-access stack, 1983),
- * with the greatest weight on the way. */
+/* Jump pointers as in E. Myers, "An applicative random-access stack" (1983),
+ * with the maximum weight along the path. */
 void pln_dominators_close(pln_dominators *d, pln_ref node) {
   if (d->escapes[node] || d->parent[node] == PLN_NONE)
     d->parent[node] = d->n;
@@ -105,8 +107,8 @@ void pln_dominators_close(pln_dominators *d, pln_ref node) {
 
 /* ------------------------------------------------------------- of any graph */
 
-/* The result of a branch, an arm or a block is its owner's value; that of a
- * function leaves it. */
+/* The result of a branch, an arm or a block becomes its owner's value; that of
+ * a function escapes. */
 static void use_results(pln_dominators *d, const pln_graph *g, pln_ref owner) {
   const pln_node *n = &g->nodes[owner];
   for (pln_scope s = n->data; s != PLN_NONE; s = g->scopes[s].next)

@@ -1,33 +1,33 @@
-/* dominators.h: the tree of immediate post-dominators over a graph of uses;
- * for dominators.c and for passes that say themselves what a use is. */
+/* dominators.h: the tree of immediate post-dominators; for dominators.c and
+ * passes that define uses themselves. */
 
 #ifndef PLN_IR_ANALYSIS_DOMINATORS_H
 #define PLN_IR_ANALYSIS_DOMINATORS_H
 
 #include "ir/graph/graph.h"
 
-/* Made from users to what they use: a node is closed by its first own use of
- * something, so nodes are taken in falling order. */
+/* Built from users to operands: nodes are closed in descending order, each
+ * before it uses operands itself. */
 typedef struct pln_dominators {
   pln_engine *engine;
   uint32_t n;
-  pln_ref *parent;  /* a node: what dominates it; PLN_NONE: nothing */
-  uint8_t *weight;  /* the greatest weight on the ways to its parent */
-  uint32_t *depth;  /* 0: used by nobody yet */
-  pln_ref *jump;    /* an ancestor further up, or n */
-  uint8_t *jumped;  /* the greatest weight on the ways to it */
-  uint8_t *escapes; /* its value is used by what is no node */
+  pln_ref *parent;  /* per node: its immediate post-dominator; PLN_NONE: none */
+  uint8_t *weight;  /* maximum weight on the paths to its parent */
+  uint32_t *depth;  /* 0: not used yet */
+  pln_ref *jump;    /* jump pointer: an ancestor further up, or n */
+  uint8_t *jumped;  /* maximum weight on the paths to `jump` */
+  uint8_t *escapes; /* its value leaves the graph's nodes */
 } pln_dominators;
 
 pln_status pln_dominators_begin(pln_dominators *d, pln_engine *engine,
                                 uint32_t n) PLN_CHECKED;
 void pln_dominators_end(pln_dominators *d);
-/* The value of `node` goes where no node is: nothing dominates it. */
+/* The value of `node` leaves the graph, so nothing dominates it. */
 void pln_dominators_escape(pln_dominators *d, pln_ref node);
-/* `user`, which was closed, uses `node`. */
+/* `user`, which is closed, uses `node`. */
 void pln_dominators_use(pln_dominators *d, pln_ref node, pln_ref user,
                         uint8_t weight);
-/* All uses of `node` are told. */
+/* All uses of `node` have been added. */
 void pln_dominators_close(pln_dominators *d, pln_ref node);
 
 #endif

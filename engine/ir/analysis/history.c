@@ -1,14 +1,16 @@
-/* history.c: what made a node: the passes and rules, back to its source.
+/* history.c: reads the provenance of a node: the passes and rules that made it,
+ * back to its source.
  *
- * Called by users, and by the binding. A walk goes over steps, newest first,
- * along what gave the node its name, and ends at the rows that tell the source:
- * a value or a node of a file, a place in a text, a line of a script. */
+ * Called through the public interface and by the binding. The walk follows
+ * steps from new to old along the origin that gave the node its name, and ends
+ * at the rows of the source: a value or node of a file, a span in a text, a
+ * line of a script. */
 
 #include <stdio.h>
 
 #include "ir/graph/graph.h"
 
-/* A node that nothing is known of came with its function. */
+/* A node without an origin has that of its function. */
 static uint32_t from_function(const pln_graph *g) {
   const pln_node *root = &g->nodes[g->root];
   if (!g->sealed || root->kind != PLN_FUNCTION)
@@ -42,8 +44,8 @@ static void add_row(pln_history_row *out, const pln_origins *origins,
     out->file = pln_file_path(o->file);
 }
 
-/* Rows that were made from one another say the same source; a name may also
- * have been given to what a step made, which then tells more. */
+/* Rows made from one another describe the same source. A name may also have
+ * been given to the result of a step; the steps below it then follow. */
 static uint32_t read_rows(const pln_graph *g, uint32_t at,
                           pln_history_row *out) {
   while (at && !(at & PLN_ORIGIN_STEP)) {
@@ -77,12 +79,12 @@ uint32_t pln_history_next(const pln_graph *graph, uint32_t at,
   at = read_rows(graph, at, out);
   if (!at)
     return 0;
-  /* A name of what was made: its source is further back. */
+  /* a name given to a result: its source follows */
   *out = (pln_history_row){.at = at};
   return read_step(graph, at, out);
 }
 
-/* "model.relay:3:14", "build.lua:7", "model.onnx"; empty when not known. */
+/* "model.relay:3:14", "build.lua:7", "model.onnx"; empty when unknown. */
 static void describe_history_place(const pln_graph *g,
                                    const pln_history_row *row, char *text,
                                    size_t size) {

@@ -1,7 +1,7 @@
-/* vars.c: the variables of an expression, and the type variables of its types:
- * all, those that are bound inside, those that are free.
+/* vars.c: lists the variables of an expression and the type variables of its
+ * types: all, bound, or free.
  *
- * Binders and passes that move code call it. What holds: a variable is its
+ * Called by code that binds variables or moves expressions. A variable is its
  * identity; one that is bound anywhere inside is not free. */
 
 #include "ir/graph/graph.h"
@@ -9,7 +9,7 @@
 #include "ir/tir/tir.h"
 #include "ir/type/type.h"
 
-/* A list of distinct variables, in order of discovery. */
+/* A list of distinct variables in order of discovery. */
 typedef struct found {
   uint64_t id;
   uint32_t value; /* a node, or a type */
@@ -65,7 +65,7 @@ static pln_status bind_var(void *ud, const pln_graph *g, pln_ref var) {
   return add_var(ud, g, var, true);
 }
 
-/* The variables of a Match are met with their patterns. */
+/* The variables of a Match are found at their patterns. */
 static pln_status collect(void *ud, const pln_graph *g, pln_ref node,
                           bool *skip) {
   const pln_node *n = &g->nodes[node];
@@ -105,8 +105,8 @@ pln_status pln_graph_vars(const pln_graph *graph, pln_ref node,
 
 typedef struct type_collector {
   var_list list;
-  pln_idmap *seen; /* types that were looked at */
-  pln_type *stack; /* types still to be looked at, the next one last */
+  pln_idmap *seen; /* types already visited */
+  pln_type *stack; /* types to visit, the next one on top */
   uint32_t top, capacity;
 } type_collector;
 
@@ -118,7 +118,7 @@ static pln_status push_type(type_collector *c, pln_type type) {
   return PLN_OK;
 }
 
-/* A type's own variables, then its parts in order, of a function type its
+/* A type's own variables, then its parts in order; for a function type its
  * constraints last. */
 static pln_status collect_parts(type_collector *c, pln_type type) {
   const pln_engine *e = c->list.engine;
@@ -148,7 +148,7 @@ static pln_status collect_type(type_collector *c, pln_type type) {
   return PLN_OK;
 }
 
-/* A function's type parameters and parameters; what it gives comes behind its
+/* A function's type parameters and parameters; its result type follows its
  * body. */
 static pln_status collect_signature(type_collector *c, const pln_graph *g,
                                     const pln_node *function) {
@@ -171,8 +171,8 @@ static pln_status collect_type_args(type_collector *c, const pln_engine *e,
   return PLN_OK;
 }
 
-/* Types that are written, not found: those of variables and functions, and the
- * type arguments of calls. */
+/* Visits declared types: those of variables and functions, and the type
+ * arguments of calls. */
 static pln_status enter_types(void *ud, const pln_graph *g, pln_ref node,
                               bool *skip) {
   const pln_node *n = &g->nodes[node];

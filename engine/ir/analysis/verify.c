@@ -1,8 +1,8 @@
-/* verify.c: checks the rules of ir/README.md in one linear pass.
+/* verify.c: checks the invariants of ir/README.md in one linear pass.
  *
- * The executor calls it after each pass that changed something; it must stay
- * near 10 ns a node. Nothing is assumed of the graph but that its arrays have
- * the lengths they claim. */
+ * The executor calls it after each pass that changed something, so it must cost
+ * about 10 ns per node. It assumes nothing about the graph except the lengths
+ * of its arrays. */
 
 #include "ir/graph/describe.h"
 #include "ir/infer/check_calls.h"
@@ -12,23 +12,23 @@
 
 /* What binds a Var; a parameter of an arm is bound by the pattern as well. */
 enum { BY_SCOPE = 1, BY_LET, BY_PATTERN };
-/* What is no Var: its operands are not what it was typed from. */
+/* Other nodes: the digest does not match. */
 enum { STALE = 4 };
 
 typedef struct verifier {
   const pln_graph *g;
   pln_scope *node_scope; /* a node: its scope */
-  uint8_t *bound; /* a Var: BY_SCOPE, BY_LET, BY_PATTERN, or 0; else STALE */
+  uint8_t *bound; /* Var: BY_SCOPE, BY_LET, BY_PATTERN, or 0; others: STALE */
   pln_scope here; /* the innermost scope around the current node */
   pln_scope next; /* the first row that is not open yet */
   pln_ref at;
-  pln_ref owned; /* behind the last node that owns scopes */
-  bool loops;    /* there are nodes of the loop level */
+  pln_ref owned; /* one past the last node that owns scopes */
+  bool loops;    /* there are TIR nodes */
   bool calls;    /* there are calls of functions */
-  bool early;    /* a let's variable may be used before its let */
-  bool stale;    /* there are nodes that are to be typed again */
-  bool closed;   /* it is a function of a module: no variable is free */
-  uint32_t free; /* Vars that nothing binds so far */
+  bool early;    /* a let variable may be used before its let */
+  bool stale;    /* some nodes must be inferred again */
+  bool closed;   /* a function of a module: no variable may be free */
+  uint32_t free; /* Vars not bound so far */
 } verifier;
 
 static pln_status broken(const verifier *c, const char *rule) {
@@ -40,7 +40,7 @@ static pln_status broken(const verifier *c, const char *rule) {
   return status;
 }
 
-/* A scope that encloses the current node is one that does not end before. */
+/* A scope encloses the current node if it does not end before it. */
 static bool visible(const verifier *c, pln_ref node) {
   return node < c->at && c->g->scopes[c->node_scope[node]].end > c->at;
 }
@@ -64,7 +64,7 @@ static pln_status check_row(verifier *c, pln_scope s) {
   return PLN_OK;
 }
 
-/* Closes and opens scopes so that `here` is that of the current node. */
+/* Closes and opens scopes so that `here` contains the current node. */
 static pln_status move_to(verifier *c, pln_ref at) {
   const pln_graph *g = c->g;
   c->at = at;
@@ -98,7 +98,7 @@ static pln_status out_of_sight(const verifier *c, pln_ref operand) {
   return PLN_ERR_INVALID;
 }
 
-/* Patterns are made of patterns; a Clause has one; nothing else does. */
+/* Patterns contain patterns, a Clause contains one, and nothing else does. */
 static bool takes_patterns(uint8_t kind) {
   return kind == PLN_PATTERN_CONSTRUCTOR || kind == PLN_PATTERN_TUPLE ||
          kind == PLN_CLAUSE;
@@ -133,8 +133,8 @@ static pln_status check_operands(const verifier *c, const pln_node *n) {
 
 /* ------------------------------------------------------------------- arms */
 
-/* The nodes of the pattern between an arm's parameters and its Clause bind each
- * parameter once. */
+/* Between an arm's parameters and its Clause, the pattern binds each parameter
+ * once. */
 static pln_status check_pattern(const verifier *c, pln_scope arm,
                                 pln_ref *clause) {
   const pln_graph *g = c->g;
@@ -179,7 +179,7 @@ static pln_status check_arms(const verifier *c, const pln_node *n) {
   return PLN_OK;
 }
 
-/* A Clause stands in an arm, but for one that is looked at by itself. */
+/* A Clause stands in an arm, except when it is itself the root. */
 static pln_status check_clause(const verifier *c) {
   const pln_graph *g = c->g;
   pln_ref owner = g->scopes[c->here].owner;
@@ -191,7 +191,7 @@ static pln_status check_clause(const verifier *c) {
 
 /* ----------------------------------------------------------------- payloads */
 
-/* k adjacent intervals, the last of which ends at the owner. */
+/* Checks that the owner's scopes are adjacent intervals ending at the owner. */
 static pln_status check_scopes(verifier *c, const pln_node *n) {
   const pln_graph *g = c->g;
   uint32_t k = 0;
@@ -278,7 +278,7 @@ static pln_status check_binding(verifier *c, const pln_node *n) {
   return PLN_OK;
 }
 
-/* Of the loop level tir/well_formed.c tells. */
+/* For TIR functions, tir/well_formed.c checks free variables. */
 static pln_status check_closed(verifier *c) {
   const pln_graph *g = c->g;
   if (!c->closed || !c->free || c->loops)
@@ -293,7 +293,8 @@ static pln_status check_closed(verifier *c) {
   return PLN_ERR_INVALID;
 }
 
-/* Only those, so that what holds costs a comparison a node. */
+/* Infers only nodes whose digest does not match, so that valid ones cost one
+ * comparison. */
 static pln_status check_stale(const verifier *c) {
   for (pln_ref at = 0; at < c->g->n_nodes; at++)
     if (c->bound[at] == STALE)
@@ -322,7 +323,7 @@ static pln_status check_range(verifier *c, pln_ref at, pln_ref end) {
   return PLN_OK;
 }
 
-/* Range by range, so that a poll costs the nodes nothing. */
+/* In ranges, so that polling costs nothing per node. */
 static pln_status check_nodes(verifier *c) {
   const pln_graph *g = c->g;
   for (pln_ref at = 0, end; at < g->n_nodes; at = end) {

@@ -1,28 +1,28 @@
-/* visit.c: visits of an expression: each node once, operands before users.
+/* visit.c: traversal of an expression: each node once, operands before users.
  *
- * Passes, analyses and scripts call it. A walk sees what Relay sees: a Call's
+ * Called by passes, analyses and scripts. The order is Relay's view: a Call's
  * operands in order, a Function's parameters and body, an If's condition and
- * branches, a Match's data and arms (pattern, then body), and as the body of a
- * Let the rest of its scope, so that a run of lets is entered in order and
- * left in reverse. What holds: the stack is explicit; a scope's own nodes are
- * looked at once, nested scopes are stepped over. */
+ * branches, a Match's data and arms (pattern, then body). The body of a Let is
+ * the rest of its scope, so a run of lets is entered in order and left in
+ * reverse. Invariants: the stack is explicit; each scope's own nodes are
+ * scanned once, and nested scopes are skipped. */
 
 #include "ir/graph/layout.h"
 
-/* What a frame stands for: its node's operands from `at` on; with the highest
- * bit set, the scope of the owner that comes next; LEAVING. */
+/* The state of a frame: the next operand `at`; with the highest bit set, the
+ * owner's next scope; LEAVING. */
 typedef struct frame {
-  pln_ref ref; /* PLN_NONE: the body on top */
+  pln_ref ref; /* PLN_NONE: the body on top of the body stack */
   uint32_t at;
 } frame;
 #define SCOPE 0x80000000u
 #define LEAVING 0xffffffffu
 
-/* A scope under way: its own nodes from `at` on, then its result. */
+/* A scope being walked: its own nodes from `at` on, then its result. */
 typedef struct walked_body {
   pln_scope scope;
   pln_ref at;
-  pln_scope inner; /* rows before it begin before `at` */
+  pln_scope inner; /* all rows before it begin before `at` */
 } walked_body;
 
 struct pln_walker {
@@ -32,7 +32,7 @@ struct pln_walker {
   uint32_t top, capacity;
   walked_body *bodies;
   uint32_t n_bodies, cap_bodies;
-  pln_ref first; /* where to begin; PLN_NONE once begun */
+  pln_ref first; /* the root; PLN_NONE once the walk has begun */
 };
 
 /* ---------------------------------------------------------------- lifetime */
@@ -88,8 +88,8 @@ bool pln_walker_revisit(pln_walker *w, pln_ref node) {
 
 /* ------------------------------------------------------------------ scopes */
 
-/* The first row from `inner` on that begins at or after `at`: a search that
- * costs the logarithm of what it steps over. */
+/* The first row from `inner` on that begins at or after `at`: galloping search,
+ * logarithmic in the number of rows skipped. */
 static uint32_t row_behind(const pln_graph *g, uint32_t inner, pln_ref at) {
   uint32_t step = 1, low = inner;
   while (low < g->n_scopes && g->scopes[low].begin < at) {
@@ -108,8 +108,8 @@ static uint32_t row_behind(const pln_graph *g, uint32_t inner, pln_ref at) {
   return inner;
 }
 
-/* The next node of the scope itself that is evaluated whether it is used or
- * not; PLN_NONE: only the result is left. */
+/* The scope's next own node that is evaluated even when unused; PLN_NONE: only
+ * the result is left. */
 static pln_ref next_own(const pln_graph *g, walked_body *f) {
   pln_ref end = g->scopes[f->scope].end;
   while (f->at < end) {
@@ -147,8 +147,8 @@ static pln_status push_body(pln_walker *w, pln_scope scope, pln_ref at) {
   return PLN_OK;
 }
 
-/* A Let brings the rest of its scope along; the root stands for all that the
- * graph computes, lets before it included. */
+/* A Let includes the rest of its scope; the root includes everything that the
+ * graph computes, with the lets before it. */
 static pln_status begin_walk_root(pln_walker *w, pln_ref *node) {
   const pln_graph *g = w->g;
   *node = w->first;
@@ -163,9 +163,9 @@ static pln_status begin_walk_root(pln_walker *w, pln_ref *node) {
   return enter_walked_owner(w, *node);
 }
 
-/* Enters the next node of the body on top that was not seen. The frame of a
- * body goes when its result is entered; it also makes room for a Let, which
- * takes the rest of the body over. */
+/* Enters the next unvisited node of the body on top. A body's frame is popped
+ * when its result is entered, and before a Let, which takes over the rest of
+ * the body. */
 static pln_status step_body(pln_walker *w, pln_ref *node) {
   walked_body *b = &w->bodies[w->n_bodies - 1];
   *node = next_own(w->g, b);
@@ -190,7 +190,7 @@ static pln_status step_scopes(pln_walker *w, frame *f) {
   return push_walked_node(w, PLN_NONE);
 }
 
-/* All operands of the node are done: what comes then. */
+/* Continues after the last operand of the node. */
 static pln_status after_operands(pln_walker *w, frame *f, const pln_node *n) {
   f->at = pln_owns(n) ? n->data | SCOPE : LEAVING;
   return n->kind == PLN_LET ? push_walked_node(w, PLN_NONE) : PLN_OK;
@@ -200,8 +200,9 @@ static inline bool is_scopeless_node(const pln_node *n) {
   return n->kind != PLN_LET && !pln_owns(n);
 }
 
-/* The next operand of the node on top that was not seen. With its last one a
- * plain node is done, so that it is not read again when it is left. */
+/* The next unvisited operand of the node on top. A node without scopes is
+ * finished with its last operand, so that it need not be read again when it is
+ * left. */
 static inline bool next_operand(const pln_walker *w, frame *f,
                                 const pln_node *n, pln_ref *node) {
   const pln_ref *operands = pln_operands(w->g, n);
@@ -215,8 +216,8 @@ static inline bool next_operand(const pln_walker *w, frame *f,
   return false;
 }
 
-/* Goes on with the frame on top, of which there is more to do than leaving it;
- * *node is PLN_NONE when nothing is entered. */
+/* Advances the frame on top, which is not finished; *node is PLN_NONE when no
+ * node is entered. */
 static inline pln_status advance_walk_frame(pln_walker *w, frame *f,
                                             pln_ref *node) {
   *node = PLN_NONE;
@@ -232,7 +233,7 @@ static inline pln_status advance_walk_frame(pln_walker *w, frame *f,
   return enter_walked_owner(w, operand);
 }
 
-/* On to the next event; with `quiet` to the next node that is left. */
+/* Advances to the next event; with `quiet` to the next LEAVE. */
 static inline pln_status walk_next_event(pln_walker *w, bool quiet,
                                          pln_walk_event *event, pln_ref *node) {
   *node = PLN_NONE;

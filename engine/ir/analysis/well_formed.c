@@ -1,16 +1,16 @@
-/* well_formed.c: whether an expression is well-formed as Relay has it (TVM
- * 0.14, WellFormed): each variable is bound once at the most, not after it
- * appeared free, and not used after its scope ended.
+/* well_formed.c: checks Relay's well-formedness (TVM 0.14, WellFormed): each
+ * variable is bound at most once, is not free before its binding, and is not
+ * used after its scope ended.
  *
- * Called by scripts and by whoever takes programs from outside.
- * analysis/verify.c has looked at nodes and scopes before; here variables count
- * by identity, also when several nodes stand for one. */
+ * Called by scripts and for programs from outside. analysis/verify.c has
+ * checked nodes and scopes before; here variables are compared by identity,
+ * because several nodes may stand for one variable. */
 
 #include "ir/graph/describe.h"
 #include "ir/graph/module.h"
 #include "ir/tir/tir.h"
 
-/* What is known of an identity; 0: it was not met. */
+/* State of an identity; 0: not seen. */
 enum { FREE = 1, IN_SCOPE, ENDED };
 
 typedef struct well_formed_check {

@@ -1,10 +1,10 @@
 /* attrs.c: the engine's table of attribute dictionaries.
  *
- * A dictionary is an interned key: its entries sorted by the bytes of their
- * names, written out as 8-byte words, tensors by the number of the first equal
- * tensor. Beside each key stands the same dictionary as readers want it; its
- * lists and strings point into the key, which never moves. A list of values is
- * such a key too, marked, with its entries in the order they were given. */
+ * A dictionary is interned by a key: its entries, sorted by the bytes of their
+ * names and serialised as 8-byte words, with a tensor as the number of the
+ * first equal tensor. Next to each key stands the decoded dictionary; its lists
+ * and strings point into the key, which never moves. A list of values is such a
+ * key too, with a mark, and with its entries in the given order. */
 
 #include <stdlib.h>
 
@@ -13,31 +13,31 @@
 #include "ir/tensor/tensor.h"
 #include "ir/worker/child_engine.h"
 
-/* A dictionary as it is read. */
+/* A decoded dictionary. */
 typedef struct attr_set {
   uint32_t count;
-  bool sorted;   /* by name: no list */
+  bool sorted;   /* by name; false for a list */
   bool refs;     /* an entry is a PLN_ATTR_REF */
-  uint64_t hash; /* of all dictionaries that are equal */
+  uint64_t hash; /* equal for all equal dictionaries */
   pln_attr *entries;
   pln_slice *names;
 } attr_set;
 
 struct pln_attr_sets {
-  const struct pln_attr_sets *base; /* of a child: its parent's table */
-  uint32_t below;                   /* keys of base */
-  uint32_t n_borrowed; /* tensors of base, the first of `tensors` */
-  pln_idmap
-      *borrow_state; /* dictionary of base that holds tensors -> own set + 1 */
-  attr_set *borrowed_sets; /* the same dictionaries with borrowed tensors */
+  const struct pln_attr_sets *base; /* child engines: the parent's table */
+  uint32_t below;                   /* number of keys in base */
+  uint32_t n_borrowed; /* number of base's tensors, the first in `tensors` */
+  pln_idmap *borrow_state; /* dictionary of base with tensors -> own set + 1 */
+  attr_set *borrowed_sets; /* copies of those dictionaries with borrowed
+                            * tensors */
   uint32_t n_borrowed_sets, cap_borrowed_sets;
   pln_interner *keys;
   pln_arena arena; /* entries, names, lists of slices and tensors */
-  attr_set *sets;  /* a key: its dictionary, at id - below - 1 */
+  attr_set *sets;  /* per key: its dictionary, at id - below - 1 */
   uint32_t n_sets, cap_sets;
-  pln_tensor **tensors; /* one of each, retained; numbered from 1 */
+  pln_tensor **tensors; /* distinct tensors, retained; numbered from 1 */
   uint32_t n_tensors, cap_tensors;
-  uint32_t *next; /* an own tensor: the next one of the same hash, or 0 */
+  uint32_t *next; /* per own tensor: the next one of equal hash, or 0 */
   uint32_t cap_next;
   pln_idmap *by_hash; /* hash -> newest tensor of that hash */
 };
@@ -48,10 +48,10 @@ typedef struct key_entry {
   uint8_t kind;
   uint8_t onnx_type;
   uint16_t zero;
-  uint64_t count; /* of a list; bytes of a string */
+  uint64_t count; /* elements of a list; bytes of a string */
 } key_entry;
 
-/* In the first word of a key, which is the count of entries. */
+/* Marks a list in the first word of a key, which is the number of entries. */
 #define LIST_MARK (UINT64_C(1) << 63)
 
 pln_status pln_attrs_new(pln_engine *engine) {
@@ -101,8 +101,8 @@ static uint32_t next_of(const struct pln_attr_sets *t, uint32_t number) {
                                  : t->next[number - t->n_borrowed - 1];
 }
 
-/* The number of the first tensor equal to this one, which is retained when
- * it is the first. */
+/* The number of the first tensor equal to this one, which is retained if it is
+ * new. */
 static pln_status tensor_number(pln_engine *engine, pln_tensor *tensor,
                                 uint32_t *out) {
   struct pln_attr_sets *t = engine->attrs;
@@ -216,8 +216,7 @@ static pln_status add_entry(pln_buffer *key, const pln_attr *a) {
   }
 }
 
-/* ----------------------------------------------------------------- reading
- * a new key back into entries */
+/* reading: decodes a new key into entries */
 
 static void *read_key_bytes(const char **at, size_t size) {
   void *here = (void *)(uintptr_t)*at;
@@ -275,7 +274,7 @@ static bool read_key_list(struct pln_attr_sets *t, const char **at,
   }
 }
 
-/* Reads what add_entry wrote; false when memory is out. */
+/* Decodes what add_entry wrote; false when out of memory. */
 static bool read_key_entry(struct pln_attr_sets *t, const char **at,
                            pln_attr *out) {
   const key_entry *header = read_key_bytes(at, sizeof *header);
@@ -379,8 +378,9 @@ static pln_status write_key(pln_buffer *key, uint32_t count,
   return PLN_OK;
 }
 
-/* A key without its dictionary (memory was out) gets it when it is met again:
- * keys are numbered as dictionaries are, and a hole is filled first. */
+/* If memory ran out before, a key may lack its dictionary; it gets one when it
+ * is interned again. Keys and dictionaries have the same numbers, so gaps are
+ * filled first. */
 static pln_status intern_key(pln_engine *engine, const pln_buffer *key,
                              pln_attrs *out) {
   struct pln_attr_sets *t = engine->attrs;
@@ -550,8 +550,8 @@ static bool holds_tensors(const attr_set *set) {
   return false;
 }
 
-/* A child must not touch its parent's tensors, so it reads the dictionaries
- * that hold such again, with borrowed ones. */
+/* A child must not touch its parent's tensors, so it decodes dictionaries that
+ * contain tensors again, with borrowed ones. */
 static pln_status borrow_set(pln_engine *child, pln_attrs id) {
   struct pln_attr_sets *t = child->attrs;
   PLN_TRY(pln_mem_grow(child, (void **)&t->borrowed_sets, &t->cap_borrowed_sets,
@@ -581,7 +581,7 @@ pln_status pln_attrs_child(pln_engine *child) {
   child->attrs = t;
   t->base = child->parent->attrs;
   t->below = pln_interner_count(t->base->keys);
-  if (t->base->n_sets < t->below) /* a hole that memory left */
+  if (t->base->n_sets < t->below) /* a gap left when memory ran out */
     return pln_nomem(child);
   pln_arena_init(&t->arena, child);
   PLN_TRY(pln_interner_child(child, t->base->keys, &t->keys));
@@ -598,7 +598,7 @@ uint32_t pln_attrs_total(const pln_engine *engine) {
   return engine->attrs->below + engine->attrs->n_sets;
 }
 
-/* Dictionaries in a dictionary are older; types may not be there yet. */
+/* Nested dictionaries are older; types may not be merged yet. */
 static bool has_types(const pln_merge *j, const attr_set *set) {
   uint32_t known = j->types.below + j->types.n;
   for (uint32_t i = 0; i < set->count; i++) {
@@ -632,8 +632,8 @@ static bool move_tensors(const pln_merge *j, pln_arena *arena, pln_attr *a) {
   return true;
 }
 
-/* The entry with the parent's ids; false when memory is out. Ints, floats and
- * texts are copied when they are interned. */
+/* The entry with the parent's ids; false when out of memory. Numbers and texts
+ * are copied when they are interned. */
 static bool move_entry(const pln_merge *j, pln_arena *arena, pln_attr *a) {
   a->name = pln_merged_id(&j->symbols, a->name);
   switch ((pln_attr_kind)a->kind) {
@@ -680,7 +680,7 @@ pln_status pln_merge_attrs(pln_merge *j, bool *ready) {
 
 /* ---------------------------------------------------------- changed copies */
 
-/* Entries of `attrs` but for `without`, then `added` unless NULL. */
+/* The entries of `attrs` except `without`, then `added` unless NULL. */
 static pln_status make_changed(pln_engine *engine, pln_attrs attrs,
                                pln_symbol without, const pln_attr *added,
                                pln_attrs *out) {

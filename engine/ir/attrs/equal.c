@@ -1,7 +1,7 @@
-/* equal.c: equality of attributes as Relay has it: floats within 1e-9
- * are equal. Called by comparisons of graphs, types and modules. Interned
- * dictionaries of one number are equal; others are compared entry by entry,
- * nested ones on a stack. */
+/* attrs/equal.c: equality of attributes as in Relay: floats within 1e-9 are
+ * equal. Called by comparisons of graphs, types and modules. Dictionaries with
+ * equal ids are equal; others are compared entry by entry, nested ones with a
+ * stack. */
 
 #include <math.h>
 
@@ -44,7 +44,7 @@ static bool same_list(const pln_attr *a, const pln_attr *b) {
   return same;
 }
 
-/* Nested dictionaries and lists are taken to be equal. */
+/* Assumes that nested dictionaries and lists are equal. */
 static bool same_value(const pln_attr *a, const pln_attr *b) {
   switch ((pln_attr_kind)a->kind) {
   case PLN_ATTR_NONE: return a->onnx_type == b->onnx_type;
@@ -74,12 +74,12 @@ static bool same_value(const pln_attr *a, const pln_attr *b) {
   return false;
 }
 
-/* Pairs of dictionaries still to be compared. */
+/* Pairs of dictionaries to compare. */
 typedef struct pending {
   pln_engine *engine;
   pln_attrs *pairs;
   uint32_t top, capacity;
-  pln_idmap *seen; /* pairs that were pushed */
+  pln_idmap *seen; /* pairs already pushed */
 } pending;
 
 static pln_status push_attrs_pair(pending *p, pln_attrs a, pln_attrs b) {

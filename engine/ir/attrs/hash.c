@@ -1,9 +1,9 @@
-/* hash.c: a hash of attributes that agrees with equal.c: equal
- * dictionaries have equal hashes. Made of content, never of ids.
+/* attrs/hash.c: a hash of attributes that agrees with equal.c. It depends on
+ * content only, never on ids.
  *
- * Called once for each dictionary, when attrs.c interns it: those inside it
- * are older and have theirs. Floats may differ a little and be equal: how many
- * there are counts, not which. */
+ * Called once per dictionary, when attrs.c interns it; nested dictionaries are
+ * older and have hashes. Equal floats may differ slightly, so their number is
+ * hashed, not their values. */
 
 #include "ir/compare/equal.h"
 #include "ir/tensor/tensor.h"

@@ -1,9 +1,10 @@
-/* symbol_range.c: attributes as inference may take them for extents.
+/* symbol_range.c: prevents inference from taking attribute values for symbolic
+ * dims.
  *
- * The least 2^32 integers stand for symbolic extents (pln_dim). An attribute of
- * such a value would be taken for one: inference sees the smallest constant
- * instead. Called before each inference; nearly all dictionaries are as they
- * were. Lists of lists are looked into, as deep as operators read them. */
+ * The smallest 2^32 integers encode symbolic dims (pln_dim). An attribute with
+ * such a value is replaced by the smallest constant before inference. Nearly
+ * all dictionaries are unchanged. Nested lists are checked as deep as operators
+ * read them. */
 
 #include "ir/graph/graph.h"
 #include "ir/op_info.h"
@@ -34,7 +35,7 @@ static bool has_small(const pln_engine *engine, pln_attrs attrs) {
   return false;
 }
 
-/* The value without such integers; lists are made in the arena. */
+/* The value without such integers; lists are allocated in the arena. */
 static pln_status limit(pln_engine *engine, pln_arena *arena, pln_attr *a) {
   if (a->kind == PLN_ATTR_INT && !PLN_DIM_IS_CONST(a->v.i))
     a->v.i = SMALLEST;
@@ -49,7 +50,7 @@ static pln_status limit(pln_engine *engine, pln_arena *arena, pln_attr *a) {
   return PLN_OK;
 }
 
-/* Copies of the entries of a dictionary or list, without such integers. */
+/* Copies the entries of a dictionary or list without such integers. */
 static pln_status limit_all(pln_engine *engine, pln_arena *arena,
                             pln_attrs attrs, pln_attr **out) {
   uint32_t n = pln_attrs_count(engine, attrs);

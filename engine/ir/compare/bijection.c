@@ -1,5 +1,5 @@
-/* bijection.c: numbers that correspond two ways, for comparisons: once x stands
- * for y, x stands for y only, and only x does. */
+/* bijection.c: a one-to-one correspondence between numbers of two sides, for
+ * comparisons: once x corresponds to y, neither may correspond to another. */
 
 #include "ir/compare/equal.h"
 
@@ -9,7 +9,7 @@ void pln_bijection_free(pln_bijection *p) {
   *p = (pln_bijection){0};
 }
 
-/* What a map holds for those whose partner was taken back. */
+/* The entry of a number whose partner was removed. */
 #define NOBODY UINT32_MAX
 
 static uint32_t look_up(const pln_idmap *map, uint32_t key) {

@@ -1,11 +1,12 @@
-/* effect_order.c: what a scope evaluates as a statement, as comparisons and
- * hashes see it: lets, clauses, statements of the loop level, and of kept nodes
- * and values with effects those that nothing uses.
+/* effect_order.c: the ordered list of nodes that a scope evaluates for their
+ * effect. Equality and hashing compare this list. It holds lets, clauses, TIR
+ * statements, and unused kept nodes and unused values with effects.
  *
- * One that something uses is met there: text says of it that it is kept, when
- * its place is not the one where it is first used. So it does not count
- * how much is known of effects: a call of a function is one when the function
- * is not known yet, and may turn out to be none. */
+ * A node with an effect that is also used is compared at its use, not here. The
+ * printer marks such a node `keep` when it is not printed where it is first
+ * used. The result does not depend on how precisely effects are known: a call
+ * of an unknown function has an effect here and may later turn out to have
+ * none. */
 
 #include "ir/compare/equal.h"
 #include "ir/tir/tir.h"
@@ -14,7 +15,7 @@ static bool is_value(const pln_node *n) {
   return n->kind != PLN_LET && n->kind != PLN_CLAUSE && !pln_is_stmt(n);
 }
 
-/* Marks operands and what scopes give. */
+/* Marks operands and results of scopes as used. */
 static pln_status find_uses(pln_effect_order *s) {
   const pln_graph *g = s->graph;
   s->used = pln_mem_zeroed(g->engine, (size_t)g->n_nodes + 1);

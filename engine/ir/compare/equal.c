@@ -1,11 +1,11 @@
-/* equal.c: structural equality as Relay defines it (TVM 0.14,
- * StructuralEqual): alpha-equivalence; a shared sub-expression differs from a
- * repeated one; free Vars are equal when they are the same, or correspond when
- * the caller maps them.
+/* equal.c: structural equality as Relay defines it (TVM 0.14, StructuralEqual):
+ * up to alpha-equivalence; a shared sub-expression differs from a duplicated
+ * one; free Vars are equal when they are identical, or correspond when the
+ * caller maps them.
  *
- * Called by the executor to find honest copies, by modules, and by tests.
- * Iterative: pairs still to be compared stand on a stack, the one evaluated
- * first on top, so that what is found is the first difference. */
+ * Called by the executor to find equal copies, by modules, and by tests.
+ * Iterative: pairs to compare are on a stack, the one evaluated first on top,
+ * so that the first difference is found. */
 
 #include "ir/compare/equal.h"
 #include "ir/tir/tir.h"
@@ -63,7 +63,7 @@ static pln_status bind_compared_params(pln_comparison *c,
   return PLN_OK;
 }
 
-/* A Let's variable corresponds before anything that uses it is compared. */
+/* A let variable is bound before its uses are compared. */
 static pln_status bind_let(pln_comparison *c, pln_pair let) {
   const pln_node *m = &c->a->nodes[let.x], *n = &c->b->nodes[let.y];
   if (m->kind != PLN_LET || n->kind != PLN_LET)
@@ -85,8 +85,8 @@ uint32_t pln_n_defined(const pln_node *n) {
   return n->kind == PLN_ITER_VAR || n->kind == PLN_PRIM_LET;
 }
 
-/* Vars that an expression defines correspond: those a Buffer is made of, of an
- * IterVar, a PrimLet, a CommReducer. */
+/* Binds the Vars that an expression defines: those of a Buffer, an IterVar, a
+ * PrimLet, a CommReducer. */
 static void bind_var(pln_comparison *c, pln_ref x, pln_ref y) {
   const pln_node *m = &c->a->nodes[x], *n = &c->b->nodes[y];
   bool open = m->kind == PLN_VAR && n->kind == PLN_VAR &&
@@ -104,8 +104,8 @@ static void bind_defined(pln_comparison *c, pln_ref x, pln_ref y) {
     bind_var(c, c->a->operands[m->first + i], c->b->operands[n->first + i]);
 }
 
-/* What a statement of the loop level defines, before anything that its scope
- * holds is compared. */
+/* Binds what a TIR statement defines before the nodes of its scopes are
+ * compared. */
 static void bind_stmt(pln_comparison *c, pln_ref x, pln_ref y) {
   const pln_node *m = &c->a->nodes[x], *n = &c->b->nodes[y];
   if (!pln_is_stmt(m))
@@ -114,7 +114,7 @@ static void bind_stmt(pln_comparison *c, pln_ref x, pln_ref y) {
     bind_defined(c, c->a->operands[m->first + i], c->b->operands[n->first + i]);
 }
 
-/* The statements of two scopes; the last is pushed first. */
+/* Pushes the statements of two scopes, the last one first. */
 static pln_status push_statements(pln_comparison *c, pln_scope s, pln_scope t,
                                   uint32_t scope) {
   pln_ref i = c->a->scopes[s].end, k = c->b->scopes[t].end;
@@ -152,7 +152,8 @@ static pln_status compare_scopes(pln_comparison *c, pln_scope s, pln_scope t,
   return push_statements(c, s, t, scope);
 }
 
-/* Pairs of the first scope are to be on top of the stack. */
+/* Reorders the pairs so that those of the first scope are on top of the
+ * stack. */
 static void turn_runs(pln_comparison *c, uint32_t first) {
   for (uint32_t i = first, k = c->top; i + 1 < k; i++) {
     pln_pair swap = c->stack[i];
@@ -161,8 +162,8 @@ static void turn_runs(pln_comparison *c, uint32_t first) {
   }
 }
 
-/* Reversed as a whole and then scope by scope, the runs of pairs stand in
- * reverse order and each as it was. */
+/* Reversing everything and then each scope's run restores the order inside runs
+ * and reverses the order of runs. */
 static pln_status push_scopes(pln_comparison *c, pln_scope s, pln_scope t) {
   pln_pair owner = c->at;
   uint32_t first = c->top, scope = 0;
@@ -192,7 +193,7 @@ static pln_status bind_type_params(pln_comparison *c, pln_type x, pln_type y) {
   return same ? PLN_OK : record_mismatch(c, PLN_MISMATCH_TYPE_PARAMS);
 }
 
-/* Parameters are compared as Vars; that bodies differ is found before. */
+/* Parameters are compared as Vars; a difference of bodies is found earlier. */
 static pln_status compare_result_types(pln_comparison *c) {
   const pln_engine *e = c->engine;
   pln_type x = c->a->nodes[c->at.x].type, y = c->b->nodes[c->at.y].type;
@@ -222,7 +223,7 @@ static pln_status compare_owners(pln_comparison *c, const pln_node *m,
 
 /* -------------------------------------------------------------------- nodes */
 
-/* Several nodes may stand for one free variable. */
+/* Several nodes may represent one free variable. */
 static bool free_partners(const pln_comparison *c, const pln_node *m,
                           const pln_node *n) {
   pln_ref x = c->at.x, y = c->at.y;
@@ -264,8 +265,8 @@ static bool same_payload(const pln_comparison *c, const pln_node *m,
   return false;
 }
 
-/* The types are closed: their variables are no other's, not even those of the
- * definition that they were taken from. */
+/* Constructor types are closed: their variables do not correspond to outer
+ * ones, not even to those of the definition. */
 static pln_status compare_constructors(pln_comparison *c, pln_type x,
                                        pln_type y, bool *same) {
   pln_type_match own = {.engine = c->engine, .map_free = c->map_free};
@@ -276,7 +277,7 @@ static pln_status compare_constructors(pln_comparison *c, pln_type x,
   return status;
 }
 
-/* Of a call, as its operator takes them. */
+/* Compares a call's attributes in the operator's normal form. */
 static pln_status compare_attrs(pln_comparison *c, const pln_node *m,
                                 const pln_node *n, bool *same) {
   pln_op op = m->kind == PLN_CALL ? m->data : 0;
@@ -308,8 +309,8 @@ static pln_status compare_heads(pln_comparison *c, const pln_node *m,
   return same ? PLN_OK : record_mismatch(c, PLN_MISMATCH_TYPE);
 }
 
-/* A node that Relay does not tell from its repetition is compared again with
- * each other partner, with each once. */
+/* For kinds whose sharing Relay ignores, a node may have several partners and
+ * is compared once with each. */
 static pln_status met_before(pln_comparison *c, pln_ref x, pln_ref y,
                              bool *met) {
   uint64_t key = (uint64_t)x << 32 | y;
@@ -401,7 +402,7 @@ static pln_status has_statements(pln_effect_order *s, pln_ref node, bool *out) {
   return PLN_OK;
 }
 
-/* With a root go the statements of the whole graph: its lets. */
+/* The root includes the statements of the whole graph: its lets. */
 static pln_status begin_roots(pln_comparison *c, pln_ref x, pln_ref y) {
   c->at = (pln_pair){.x = x, .y = y, .from = PLN_NONE};
   PLN_TRY(push_compared_pair(c, c->at));
@@ -414,7 +415,8 @@ static pln_status begin_roots(pln_comparison *c, pln_ref x, pln_ref y) {
   return first ? push_statements(c, 0, 0, PLN_NONE) : PLN_OK;
 }
 
-/* Values with effects stand in the same order, as far as both have any. */
+/* Values with effects must be in the same order as far as both sides have
+ * any. */
 static void compare_order(pln_comparison *c, pln_scope s) {
   pln_ref last = PLN_NONE, at = c->a->scopes[s].end;
   while (c->equal && (at = pln_prev_effect_ordered(c->a, s, at)) != PLN_NONE) {

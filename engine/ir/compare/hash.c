@@ -1,18 +1,17 @@
-/* hash.c: a structural hash that agrees with equal.c: equal expressions have
- * equal hashes. Made of content and of the order in which nodes are met, never
- * of ids, so it is the same from run to run; only free Vars count by identity,
- * unless the caller maps them.
+/* hash.c: a structural hash that agrees with equal.c. It depends on content and
+ * on the order of first visits, never on ids, so it is the same in every run.
+ * Free Vars are hashed by identity unless the caller maps them.
  *
- * What Relay tells from its repetition counts where it is met first, and is a
- * number from then on; anything else counts wherever it is used. Walks what
- * the node needs, with an explicit stack. */
+ * A node whose sharing Relay distinguishes is hashed at its first visit and is
+ * a number afterwards; other nodes are hashed at every use. An explicit stack
+ * replaces recursion. */
 
 #include "ir/compare/equal.h"
 #include "ir/tir/tir.h"
 
 enum { CACHED = 64, BOUND = 2, SHARED, FREE, IDENTITY };
 
-/* Hashes of the last names, by id. */
+/* A cache of name hashes, by id. */
 typedef struct cache {
   uint32_t id[CACHED];
   uint64_t hash[CACHED];
@@ -23,16 +22,16 @@ typedef struct hasher {
   const pln_graph *g;
   pln_effect_order statements;
   bool map_free;
-  bool whole;       /* sharing and type of every node count */
-  uint64_t *hash;   /* a node: its hash; 0: not met, 1: entered */
-  uint64_t running; /* of what was met */
+  bool whole;       /* include sharing and type of every node */
+  uint64_t *hash;   /* per node: its hash; 0: not visited, 1: entered */
+  uint64_t running; /* hash of everything visited */
   uint32_t n_bound, n_met;
-  pln_idmap *free;  /* the identity of a free Var: when it was met */
-  uint8_t *defined; /* a node: a Var that an expression defines; when needed */
+  pln_idmap *free;  /* identity of a free Var -> order of first visit */
+  uint8_t *defined; /* per node: a Var defined by an expression; when needed */
   pln_ref *stack;
   uint32_t top, cap_stack;
   cache ops;
-  pln_status status; /* of what cannot say it where it happens */
+  pln_status status; /* first error of functions that cannot return one */
 } hasher;
 
 /* ------------------------------------------------------ names and attributes
@@ -55,7 +54,7 @@ static uint64_t hash_op(hasher *s, pln_op op) {
   return op ? s->ops.hash[at] : 0;
 }
 
-/* Of a call, as equality compares them. */
+/* A call's attributes in the normal form that equality uses. */
 static pln_attrs normal_attrs(hasher *s, const pln_node *n) {
   pln_attrs normal = n->attrs;
   if (n->kind != PLN_CALL || s->status != PLN_OK)
@@ -85,7 +84,7 @@ static uint64_t hash_payload(hasher *s, const pln_node *n) {
   return 0;
 }
 
-/* What a function gives; of what it takes its parameters tell. */
+/* The result type of a function type; the parameters are hashed as Vars. */
 static uint64_t hash_result_type(const pln_engine *e, pln_type type) {
   if (pln_type_get_kind(e, type) != PLN_TYPE_FUNC)
     return 0;
@@ -100,7 +99,7 @@ static uint64_t hash_node(hasher *s, const pln_node *n) {
   h = pln_hash_mix(h, n->count);
   if (pln_kinds[n->kind].has_attrs)
     h = pln_hash_mix(h, pln_attrs_hash(s->engine, normal_attrs(s, n)));
-  if (pln_is_prim(n)) /* of the loop level a dtype is part of the node */
+  if (pln_is_prim(n)) /* for TIR the dtype is part of the node */
     h = pln_hash_mix(h, pln_type_hash(s->engine, n->type));
   for (uint32_t i = 0; i < n->count; i++)
     h = pln_hash_mix(h, s->hash[g->operands[n->first + i]]);
@@ -117,8 +116,7 @@ static void mix_hash(hasher *s, uint64_t hash) {
   s->running = pln_hash_mix(s->running, hash);
 }
 
-/* Marks the Vars that expressions of the loop level define: all that a Buffer
- * is made of, among them. */
+/* Marks the Vars that TIR expressions define, including those of Buffers. */
 static pln_status find_defined(hasher *s) {
   const pln_graph *g = s->g;
   s->defined = pln_mem_zeroed(s->engine, (size_t)g->n_nodes + 1);
@@ -132,7 +130,7 @@ static pln_status find_defined(hasher *s) {
   return PLN_OK;
 }
 
-/* A Var that nothing bound. */
+/* Hashes a free Var. */
 static pln_status hash_free(hasher *s, pln_ref ref) {
   const pln_node *n = &s->g->nodes[ref];
   pln_type_kind kind = pln_type_get_kind(s->engine, n->type);
@@ -184,7 +182,7 @@ static void bind_hashed_var(hasher *s, pln_ref var) {
   s->hash[var] = pln_hash_mix(BOUND, ++s->n_bound) | 2;
 }
 
-/* Binds the scope's variables, so that they are numbers when they are met. */
+/* Numbers the scope's variables before they are visited. */
 static pln_status enter_scope(hasher *s, pln_scope scope) {
   const pln_graph *g = s->g;
   const pln_scope_row *row = &g->scopes[scope];
@@ -231,7 +229,7 @@ static pln_status begin_node_hash(hasher *s, pln_ref ref) {
 }
 
 static pln_status hash_from_root(hasher *s, pln_ref root) {
-  if (root == s->g->root) /* with it go the lets of the whole graph */
+  if (root == s->g->root) /* includes the lets of the whole graph */
     PLN_TRY(enter_scope(s, 0));
   else
     PLN_TRY(push_hashed_node(s, root));

@@ -1,9 +1,9 @@
-/* isomorphic.c: compares graphs array by array, and carries what was made of
- * one over to its twin.
+/* isomorphic.c: compares two graphs array by array and remaps a pass result
+ * from one to the other.
  *
- * Called by pass/cache.c. What always holds: types, attributes, symbolic values
- * and names are the very same on both sides, and the order of nodes is; so a
- * pass that looks at nothing but the function does to both the same. */
+ * Called by pass/cache/cache.c. Invariant: types, attributes, symbolic values,
+ * names and node order are identical on both sides, so a pass that reads only
+ * the function gives the same result for both. */
 
 #include "ir/compare/isomorphic.h"
 
@@ -44,7 +44,7 @@ static bool is_step(uint32_t origin) {
   return (origin & PLN_ORIGIN_STEP) != 0;
 }
 
-/* Names and operators agree; places and slices of files need not. */
+/* Names and operators must agree; spans and file ranges may differ. */
 static bool same_row(const pln_origin *x, const pln_origin *y) {
   return x->name == y->name && x->script == y->script && x->line == y->line &&
          x->op == y->op && x->attrs == y->attrs && x->whole == y->whole &&
@@ -73,7 +73,7 @@ static pln_status push_both(pln_isomorphism *t, uint32_t x, uint32_t y) {
   return push_origin_pair(t, y);
 }
 
-/* What two origins were made from is still to be compared. */
+/* Pushes the sources of two origins for comparison. */
 static pln_status push_parents(pln_isomorphism *t, uint32_t x, uint32_t y) {
   const pln_origins *a = t->a->origins, *b = t->b->origins;
   if (!is_step(x))
@@ -100,7 +100,7 @@ static pln_status same_origin(pln_isomorphism *t, uint32_t x, uint32_t y,
   return push_parents(t, x, y);
 }
 
-/* Origins, and those that they were made from. */
+/* Compares two origins and their sources. */
 static pln_status same_rows(pln_isomorphism *t, uint32_t x, uint32_t y,
                             bool *same) {
   t->n_stack = 0;
@@ -139,7 +139,8 @@ static pln_status same_scopes(pln_isomorphism *t, bool *same) {
   return PLN_OK;
 }
 
-/* By content when small, else by place; and known in the same way. */
+/* By content when small, else by location; both must be identified the same
+ * way. */
 static bool same_tensor(const pln_tensor *x, const pln_tensor *y) {
   return x == y || (x->splat == y->splat && x->owned == y->owned &&
                     x->external == y->external && !x->file == !y->file &&
@@ -224,8 +225,7 @@ static void remap_tensors(pln_isomorphism *t, pln_graph *g) {
   }
 }
 
-/* The first of what an origin of a was made from that b has nothing for, or
- * 0. */
+/* The first source of an origin of a that has no counterpart in b, or 0. */
 static uint32_t missing_parent(const pln_isomorphism *t, uint32_t origin) {
   const pln_origins *a = t->a->origins;
   bool step = is_step(origin);
@@ -241,8 +241,8 @@ static uint32_t image_of(const pln_isomorphism *t, uint32_t origin) {
   return origin ? pln_idmap_get(t->rows, origin) : 0;
 }
 
-/* Adds to b's origins what tells the same, all it was made from being there.
- * *placed when it tells a place that is a's. */
+/* Copies an origin of a, whose sources have counterparts, to b's table.
+ * *placed: it contains a location of a. */
 static pln_status copy_origin(pln_isomorphism *t, uint32_t origin,
                               bool *placed) {
   const pln_origins *a = t->a->origins;
@@ -264,7 +264,7 @@ static pln_status copy_origin(pln_isomorphism *t, uint32_t origin,
   return pln_idmap_set(t->rows, origin, image);
 }
 
-/* Makes *origin, of a's, the one of b's that tells the same. */
+/* Replaces *origin, an origin of a, by its counterpart in b. */
 static pln_status remap_origin(pln_isomorphism *t, uint32_t *origin,
                                bool *placed) {
   t->n_stack = 0;

@@ -1,9 +1,10 @@
-/* mismatch.c: where two expressions or modules differ first, in words:
+/* mismatch.c: describes the first difference between two expressions or modules
+ * as a path:
  *
  *     @main.body.args[0].attrs.axis: 1 versus 2
  *
- * Called when somebody wants to know, after or instead of pln_graph_equal. The
- * comparison is run again and remembers how it came to each node. */
+ * Called on request, after or instead of pln_graph_equal. It runs the
+ * comparison again and records how each node was reached. */
 
 #include <stdio.h>
 
@@ -11,16 +12,16 @@
 #include "ir/compare/module_equal.h"
 #include "ir/graph/module.h"
 
-/* Steps that are told of a long way: the last ones. */
+/* Longer paths are shortened to their last steps. */
 enum { PATH_STEPS = 24 };
 
 typedef struct mismatch_text {
   const pln_comparison *c;
   pln_mismatch *out;
-  size_t size; /* of what was written */
+  size_t size; /* of the text written */
 } mismatch_text;
 
-/* A pln_write_fn; what has no room is left out. */
+/* A pln_write_fn; drops what does not fit. */
 static pln_status put_bytes(void *ud, const char *data, size_t size) {
   mismatch_text *t = ud;
   size_t room = sizeof t->out->text - 1 - t->size;
@@ -55,7 +56,8 @@ static void put_index(mismatch_text *t, uint32_t index) {
 
 /* ----------------------------------------------------------------- the path */
 
-/* Word `index` of a row's fields, and whether it takes all the rest. */
+/* Name `index` of a kind's fields, and whether it covers all remaining
+ * operands. */
 static pln_slice field(const pln_node *n, uint32_t index) {
   const char *p = pln_kinds[n->kind].fields;
   for (; *p && index > 0; index--) {
@@ -65,7 +67,7 @@ static pln_slice field(const pln_node *n, uint32_t index) {
   return (pln_slice){p, strcspn(p, " ")};
 }
 
-/* A Call of what is no operator has its callee as operand 0. */
+/* Operand 0 of a Call of a function is the callee. */
 static void put_operand(mismatch_text *t, const pln_node *n, uint32_t i) {
   bool callee = pln_has_callee(n);
   uint32_t word = 0;
@@ -98,7 +100,7 @@ static void put_scope(mismatch_text *t, const pln_node *n, uint32_t scope) {
   put_index(t, scope);
 }
 
-/* How many statements of the scope stand before `ref`. */
+/* Number of statements of the scope before `ref`. */
 static pln_status statement_number(const pln_comparison *c, pln_ref owner,
                                    uint32_t scope, pln_ref ref, uint32_t *out) {
   const pln_graph *g = c->a;
@@ -201,8 +203,7 @@ static pln_status put_types(mismatch_text *t, pln_type a, pln_type b) {
   return pln_print_type(e, b, put_bytes, t);
 }
 
-/* The value alone: what is printed of a dictionary of one entry, behind its
- * name. */
+/* Prints a value: a dictionary of one entry without the entry's name. */
 static pln_status write_mismatch_value(mismatch_text *t, const pln_attr *a) {
   pln_engine *e = t->c->engine;
   if (!a) {
@@ -240,7 +241,7 @@ static const pln_attr *entry(const pln_engine *e, pln_attrs attrs,
   return NULL;
 }
 
-/* The first entry that differs; then one that only b has. */
+/* The first entry that differs, or the first one that only b has. */
 static pln_status write_mismatch_attrs(mismatch_text *t, pln_attrs a,
                                        pln_attrs b) {
   pln_engine *e = t->c->engine;
@@ -261,7 +262,7 @@ static pln_status write_mismatch_attrs(mismatch_text *t, pln_attrs a,
   return PLN_OK;
 }
 
-/* Of a call, as equality compares them. */
+/* A call's attributes in the normal form that equality uses. */
 static pln_status write_normal_attrs(mismatch_text *t, const pln_node *m,
                                      const pln_node *n) {
   pln_op op = m->kind == PLN_CALL ? m->data : 0;
@@ -357,7 +358,7 @@ static pln_status put_payload(mismatch_text *t, const pln_node *m,
   return PLN_OK;
 }
 
-/* Of a Function that is the result's type: parameters are Vars. */
+/* For a Function the result types, because parameters are Vars. */
 static pln_status put_node_types(mismatch_text *t, const pln_node *m,
                                  const pln_node *n) {
   const pln_engine *e = t->c->engine;
@@ -449,7 +450,7 @@ static pln_status fill_mismatch(pln_comparison *c, const char *prefix,
   write_mismatch_text(&t, prefix);
   PLN_TRY(put_path(&t));
   PLN_TRY(put_difference(&t));
-  /* Of an expression the path begins with its first step. */
+  /* The path of an expression starts without a dot. */
   if (out->text[0] == '.' && out->text[1] != '.')
     memmove(out->text, out->text + 1, t.size);
   else if (out->text[0] == ':')
@@ -480,7 +481,7 @@ pln_status pln_graph_mismatch(const pln_graph *a, pln_ref node_a,
   return status;
 }
 
-/* Differences that lie in no function. */
+/* Differences outside functions. */
 static pln_status write_mismatched_module(const pln_module *a,
                                           const pln_module *b,
                                           const pln_module_difference *d,
@@ -526,7 +527,7 @@ static pln_status write_mismatched_function(const pln_module *a,
   snprintf(name, sizeof name, "@%s", pln_symbol_text(a->engine, d->name).data);
   out->function_a = d->a;
   out->function_b = d->b;
-  pln_idmap_free(types->seen); /* pairs are taken up anew */
+  pln_idmap_free(types->seen); /* compared pairs are forgotten */
   types->seen = NULL;
   return trace(f, f->root, g, g->root, types, name, out);
 }

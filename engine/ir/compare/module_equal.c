@@ -1,8 +1,8 @@
-/* module_equal.c: equality and hash of modules: functions and definitions of
- * data types by name, in any order; attributes.
+/* module_equal.c: equality and hash of modules: functions and type definitions
+ * by name, in any order; attributes.
  *
- * Type variables of a definition correspond through the whole comparison; each
- * function is compared by itself. */
+ * Type variables of a definition correspond throughout the comparison; each
+ * function is compared separately. */
 
 #include "ir/compare/module_equal.h"
 #include "ir/compare/equal.h"
@@ -159,8 +159,8 @@ static uint64_t hash_definition(const pln_module *m, const pln_type_def *t) {
   return h;
 }
 
-/* The sum over rows does not depend on their order. Free variables are mapped:
- * it agrees with both kinds of equality. */
+/* The sum over rows does not depend on their order. Free variables are mapped,
+ * so the hash agrees with both kinds of equality. */
 static pln_status hash_module(const pln_module *module, uint64_t *out) {
   uint64_t sum = module->count;
   for (uint32_t i = 0; i < module->count; i++) {

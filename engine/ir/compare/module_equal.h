@@ -1,4 +1,4 @@
-/* module_equal.h: in what two modules differ. */
+/* module_equal.h: how two modules differ. */
 
 #ifndef PLN_IR_COMPARE_MODULE_EQUAL_H
 #define PLN_IR_COMPARE_MODULE_EQUAL_H
@@ -18,7 +18,7 @@ typedef enum pln_modules_differ {
 typedef struct pln_module_difference {
   pln_modules_differ what;
   pln_symbol name; /* of a function or of a definition */
-  uint32_t a, b;   /* the functions' numbers, or PLN_NONE */
+  uint32_t a, b;   /* indices of the functions, or PLN_NONE */
 } pln_module_difference;
 
 pln_status pln_module_compare(const pln_module *a, const pln_module *b,

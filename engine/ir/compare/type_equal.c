@@ -1,9 +1,9 @@
-/* compare/type_equal.c: equality of types, whatever the names of bound type
+/* compare/type_equal.c: equality of types up to renaming of bound type
  * variables.
  *
- * Called by comparisons of graphs and of modules. Types are interned, so types
- * without variables are equal when they are the same number; the others are
- * compared part by part, on a stack, each pair once. */
+ * Called by comparisons of graphs and modules. Types are interned, so types
+ * without variables are equal when their ids are equal; others are compared
+ * part by part with a stack, each pair once. */
 
 #include "ir/compare/equal.h"
 #include "ir/type/type.h"
@@ -18,7 +18,7 @@ void pln_type_match_free(pln_type_match *m) {
   pln_mem_free(m->engine, m->rebound, m->cap_rebound * sizeof *m->rebound);
 }
 
-/* On the stack of pairs: behind all that a generic function type holds. */
+/* On the stack of pairs: the end of a generic function type. */
 #define END UINT32_MAX
 
 static bool same_kind(const pln_engine *e, pln_type x, pln_type y) {
@@ -31,13 +31,13 @@ pln_status pln_type_match_bind(pln_type_match *m, pln_type x, pln_type y,
                                bool *same) {
   *same = same_kind(m->engine, x, y);
   if (*same && !pln_bijection_allows(&m->vars, x, y)) {
-    pln_idmap_free(m->seen); /* what was compared with another partner */
+    pln_idmap_free(m->seen); /* pairs compared under another correspondence */
     m->seen = NULL;
   }
   return *same ? pln_bijection_add(m->engine, &m->vars, x, y) : PLN_OK;
 }
 
-/* A variable whose partner is known needs no permission to be free. */
+/* A variable that has a partner need not be allowed to be free. */
 static pln_status match_use(pln_type_match *m, pln_type x, pln_type y,
                             bool *same) {
   bool known = m->vars.to && pln_idmap_get(m->vars.to, x) == y;
@@ -54,7 +54,7 @@ static pln_status push_type_pair(pln_type_match *m, pln_type x, pln_type y) {
   return PLN_OK;
 }
 
-/* Binds a variable for the type at hand only. */
+/* Binds a variable within the current type only. */
 static pln_status rebind(pln_type_match *m, pln_type x, pln_type y,
                          bool *same) {
   *same = same_kind(m->engine, x, y);
@@ -64,8 +64,8 @@ static pln_status rebind(pln_type_match *m, pln_type x, pln_type y,
   return pln_bijection_add(m->engine, &m->vars, x, y);
 }
 
-/* Variables that a function type binds are its own: behind it each has the
- * partner that it had before, and what was compared with other ones counts. */
+/* Opens the scope of a function type's own variables. After it, former partners
+ * are restored and earlier comparisons are valid again. */
 static pln_status open_type_scope(pln_type_match *m, pln_type x, pln_type y,
                                   bool *same) {
   const pln_engine *e = m->engine;
@@ -103,7 +103,7 @@ static pln_status match_func(pln_type_match *m, pln_type x, pln_type y,
   return PLN_OK;
 }
 
-/* What a compound says beside its parts. */
+/* Compares everything but the parts of a composite type. */
 static pln_status match_head(pln_type_match *m, pln_type x, pln_type y,
                              bool *same) {
   const pln_engine *e = m->engine;
@@ -121,7 +121,7 @@ static pln_status match_head(pln_type_match *m, pln_type x, pln_type y,
              : PLN_OK;
 }
 
-/* Notes the pair; *first: it was not noted before. */
+/* Records the pair; *first: it was not recorded before. */
 static pln_status note(pln_type_match *m, pln_type x, pln_type y, bool *first) {
   uint64_t key = (uint64_t)x << 32 | y;
   if (!m->seen)
@@ -162,7 +162,7 @@ static pln_status match_pair(pln_type_match *m, pln_type x, pln_type y,
 pln_status pln_type_match_run(pln_type_match *m, pln_type x, pln_type y,
                               bool *same) {
   *same = true;
-  /* While no variable has another partner, a type is equal to itself. */
+  /* As long as every variable corresponds to itself, a type equals itself. */
   if (x == y &&
       (!m->vars.to || !(pln_type_flags(m->engine, x) & PLN_TYPE_HAS_VAR)))
     return PLN_OK;

@@ -1,10 +1,10 @@
-/* dot.c: graphs as pictures, in the language of Graphviz.
+/* dot.c: prints graphs in the DOT language of Graphviz.
  *
- * Called for modules and expressions, sealed ones. Functions and scopes are
- * clusters; a scope's nodes lie next to each other, so one sweep over the array
- * opens and closes them. An arrow leads from what is used to its user, a dashed
- * one from a scope's result to its owner. Numbers of nodes are those of the
- * graph. Linear time; nothing recurses. */
+ * Called for modules and sealed expressions. Functions and scopes are clusters;
+ * the nodes of a scope are adjacent, so one sweep over the array opens and
+ * closes them. An edge leads from a value to its user, a dashed one from a
+ * scope's result to its owner. Node numbers are those of the graph. Linear
+ * time; nothing recurses. */
 
 #include "base/writer.h"
 #include "ir/graph/module.h"
@@ -12,7 +12,7 @@
 
 #include <stdio.h>
 
-/* Longer attributes and types are cut off in labels. */
+/* Longer attributes and types are truncated in labels. */
 enum { MAX_LABEL = 80 };
 
 typedef struct dot_writer {
@@ -20,7 +20,7 @@ typedef struct dot_writer {
   pln_writer w;
   pln_buffer text; /* a part of a label, before it is escaped */
   const pln_graph *graph;
-  uint32_t number; /* of the function; stands in names of nodes */
+  uint32_t number; /* of the function; part of node names */
   pln_slice name;  /* of the function, empty for an expression */
   uint32_t depth;  /* of clusters */
 } dot_writer;
@@ -34,7 +34,7 @@ static void fail_dot(dot_writer *p, pln_status status) {
     p->w.status = status;
 }
 
-/* Inside of quotes. */
+/* Escapes text inside quotes. */
 static void put_escaped(dot_writer *p, pln_slice text) {
   size_t from = 0;
   for (size_t i = 0; i < text.size; i++) {
@@ -62,7 +62,7 @@ static void put_id(dot_writer *p, pln_ref node) {
 
 /* ------------------------------------------------------------------ labels */
 
-/* Writes a part of a label into p->text, to be put there. */
+/* Starts a part of a label in p->text. */
 static void begin_part(dot_writer *p, pln_writer *w) {
   p->text.size = 0;
   pln_writer_init(w, p->engine, MAX_LABEL, pln_buffer_write, &p->text);
@@ -87,7 +87,7 @@ static void put_literal(dot_writer *p, const pln_tensor *tensor) {
   end_part(p, &w, "");
 }
 
-/* The first line: what the node is. */
+/* The first line: kind and name of the node. */
 static void put_title(dot_writer *p, pln_ref node) {
   const pln_node *n = &p->graph->nodes[node];
   pln_slice name = pln_symbol_text(p->engine, pln_node_symbol(p->graph, node));
@@ -202,7 +202,7 @@ static void put_arrow(dot_writer *p, pln_ref from, pln_ref to, pln_slice label,
   write_dot(p, ";\n");
 }
 
-/* Operands that have names are labelled with them, if there are several. */
+/* Operands are labelled with their names when there are several. */
 static void put_operands(dot_writer *p, pln_ref node) {
   const pln_node *n = &p->graph->nodes[node];
   bool named = n->count > 1 && pln_kinds[n->kind].operands > 0;
@@ -264,7 +264,7 @@ static pln_scope close_clusters(dot_writer *p, pln_scope scope, pln_ref at) {
   return scope;
 }
 
-/* Nodes in their clusters; scopes without nodes have none. */
+/* Writes nodes in their clusters; scopes without nodes have no cluster. */
 static void put_nodes(dot_writer *p) {
   const pln_graph *g = p->graph;
   pln_scope scope = 0, next = 1;

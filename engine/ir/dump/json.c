@@ -1,9 +1,9 @@
-/* json.c: modules and graphs as JSON, for programs that look at them.
+/* json.c: prints modules and graphs as JSON, for other programs.
  *
- * Called for modules and sealed graphs. What a graph is made of is written as
- * it is: nodes in their order, operands and results by number, rows of scopes.
- * One node a line. Linear time; only dictionaries of attributes nest, to a
- * bounded depth. Nothing in it depends on ids of the engine. */
+ * Called for modules and sealed graphs. The form follows the graph: nodes in
+ * order, operands and results by number, scope rows; one node per line. Linear
+ * time. Only attribute dictionaries nest, to a bounded depth. Engine ids are
+ * not printed. */
 
 #include "base/writer.h"
 #include "ir/graph/module.h"
@@ -13,7 +13,7 @@
 #include <math.h>
 #include <stdio.h>
 
-/* Attributes that nest deeper are cut short. */
+/* Deeper attributes are omitted. */
 enum { MAX_DEPTH = 16 };
 
 typedef struct json_writer {
@@ -53,7 +53,7 @@ static void put_symbol(json_writer *d, pln_symbol symbol) {
 
 /* ------------------------------------------------------------------- types */
 
-/* Null when the text is too long to be repeated. */
+/* Null when the text is too long to repeat. */
 static void write_json_type(json_writer *d, pln_type type) {
   pln_slice text = {NULL, 0};
   fail_json(d, pln_type_cache_get(&d->types, type, true, &text));
@@ -65,7 +65,7 @@ static void write_json_type(json_writer *d, pln_type type) {
 
 /* -------------------------------------------------------------- attributes */
 
-/* JSON has no words for what is no number: they stand in quotes. */
+/* JSON has no NaN or infinity: they are written in quotes. */
 static void put_real(json_writer *d, double value) {
   char text[40];
   if (isfinite(value))
@@ -118,7 +118,7 @@ static void write_json_elements(json_writer *d, const pln_attr *a) {
   write_json_text(d, "]");
 }
 
-/* A value that JSON would take for another: {"object": text}. */
+/* A value that JSON cannot distinguish from another: {"object": text}. */
 static void put_marked(json_writer *d, const char *mark, pln_slice text) {
   write_json_text(d, "{\"");
   write_json_text(d, mark);

@@ -162,7 +162,7 @@ static pln_status solve_named(pln_unifier *u, pln_type relation,
   return status;
 }
 
-/* Tries each constraint once; *told: one was solved. */
+/* Tries each constraint once; *solved: one was solved. */
 static pln_status one_round(pln_unifier *u, pln_type function, bool *solved,
                             bool *given, pln_type *unknown) {
   uint32_t n = pln_type_n_constraints(u->engine, function);

@@ -1,13 +1,12 @@
-/* relay/attr_conversion.c: attributes as Relay's text has them, from and to the
- * core's.
+/* relay/attr_conversion.c: converts attributes between the form of Relay text
+ * and the core's.
  *
  * Called by the parser, the printer and the metadata section. The rows are
- * those of op/relay.def. A row's schema is read when the row is first used,
- * and what an operator's attributes are in Relay is remembered, so that
- * printing a call costs one look.
+ * those of op/relay.def. A row's schema is parsed at its first use, and
+ * conversions are cached, so that printing a call costs one lookup.
  *
- * What always holds: reading what was written gives the core's attributes
- * again. An attribute that is left out has the core's default, or none. */
+ * Invariants: reading what was written gives the same core attributes. An
+ * omitted attribute has the core's default, or none. */
 
 #include <float.h>
 #include <stdlib.h>
@@ -17,7 +16,7 @@
 #include "ir/worker/child_engine.h"
 
 typedef enum field_kind {
-  FIELD_ANY, /* list, any, object: whatever is given */
+  FIELD_ANY, /* list, any, object: any value */
   FIELD_INT,
   FIELD_BOOL,
   FIELD_FLOAT,
@@ -27,7 +26,7 @@ typedef enum field_kind {
   FIELD_FLOATS
 } field_kind;
 
-/* A value that the schema gives; kind PLN_ATTR_NONE: None. */
+/* A default value of a schema; kind PLN_ATTR_NONE: None. */
 typedef struct field_default {
   bool given;
   pln_attr value;
@@ -35,18 +34,19 @@ typedef struct field_default {
 
 typedef struct relay_field {
   pln_symbol relay, core; /* names */
-  uint8_t kind;           /* field_kind in text */
+  uint8_t kind;           /* field_kind in the text */
   uint8_t stored;         /* field_kind in the core */
-  bool own;               /* not TVM's: "+name" */
-  bool boxed;             /* a node of its own where the struct is in meta */
-  bool quiet;             /* "name:kind?": nothing is said of no value */
-  bool null;              /* None is a value of it */
+  bool own;               /* "+name": an extension, not in TVM */
+  bool boxed;             /* a separate node when the struct is in the
+                           * metadata */
+  bool quiet;             /* "name:kind?": omitted when it has no value */
+  bool null;              /* None is a valid value */
   field_default in_relay, in_core;
 } relay_field;
 
 typedef struct relay_schema {
   bool read;
-  bool shared; /* the core has its own schema, which is ONNX's */
+  bool shared; /* the core has its own schema (ONNX's) */
   pln_op op;
   uint32_t count;
   relay_field *fields;
@@ -55,9 +55,9 @@ typedef struct relay_schema {
 struct pln_relay {
   const pln_relay_row *rows;
   uint32_t n_rows;
-  uint32_t *row_of; /* an operator: its row + 1 */
+  uint32_t *row_of; /* per operator: its row + 1 */
   uint32_t n_ops;
-  relay_schema *schemas; /* as rows */
+  relay_schema *schemas; /* per row */
   pln_arena arena;
   pln_idmap
       *written; /* operator and attributes -> 4 * list + 2 * expressible + 1 */
@@ -140,7 +140,7 @@ uint32_t pln_relay_n_results(const pln_engine *engine, const pln_relay_row *row,
 /* ---------------------------------------------------------------- schemas:
  * "axis>axes:ints= keepdims:bool=0 +index_axis:int=0 newshape:ints?" */
 
-/* One word of a schema, cut into its parts; missing ones are empty. */
+/* One word of a schema, split into its parts; missing ones are empty. */
 typedef struct schema_word {
   bool own, quiet, defaulted;
   pln_slice relay, core, kind, value;
@@ -199,13 +199,13 @@ static field_kind schema_field_kind(pln_slice word) {
   return FIELD_ANY;
 }
 
-/* Kinds whose values are objects of TVM's and no fields of C++. */
+/* Kinds whose values are TVM objects rather than C++ fields. */
 static bool is_boxed(pln_slice word) {
   return pln_slice_is(word, "integer") || pln_slice_is(word, "boolean") ||
          pln_slice_is(word, "text");
 }
 
-/* None is a value of lists, objects, and numbers that TVM keeps in objects. */
+/* None is valid for lists, objects, and numbers that TVM stores in objects. */
 static bool may_be_none(pln_slice word) {
   field_kind kind = schema_field_kind(word);
   return is_boxed(word) || kind == FIELD_ANY || kind == FIELD_INTS ||
@@ -237,8 +237,8 @@ static bool read_floats(pln_arena *arena, const char *text, pln_attr *out) {
   return true;
 }
 
-/* A default of that kind; an empty text is None but for strings, "[]" an empty
- * list. False when memory is out. */
+/* A default of that kind. An empty text is None except for strings; "[]" is an
+ * empty list. False when out of memory. */
 static bool read_default(pln_arena *arena, field_kind kind, pln_slice value,
                          pln_attr *out) {
   char *text = pln_arena_new(arena, value.size + 1);
@@ -276,7 +276,7 @@ static bool read_default(pln_arena *arena, field_kind kind, pln_slice value,
   return true;
 }
 
-/* What the core's own schema says of the field. */
+/* What the core's own schema says about the field. */
 static bool read_core_word(pln_arena *arena, const char *schema, pln_slice name,
                            relay_field *f) {
   schema_word w;
@@ -309,7 +309,7 @@ static pln_status read_schema_field(pln_engine *engine, const schema_word *w,
     return pln_nomem(engine);
   if (!shared)
     f->in_core = f->in_relay;
-  /* None is what the core has without an entry. */
+  /* The core represents None by omitting the entry. */
   if (f->in_core.value.kind == PLN_ATTR_NONE)
     f->in_core.given = false;
   return PLN_OK;
@@ -353,7 +353,7 @@ static bool same_list(const pln_attr *a, const pln_attr *b, size_t size) {
          (a->count == 0 || !memcmp(a->v.ints, b->v.ints, a->count * size));
 }
 
-/* Tensors and lists of such never equal a default. */
+/* Tensors, and lists of tensors, never equal a default. */
 static bool same_value(const pln_attr *a, const pln_attr *b) {
   if (a->kind != b->kind)
     return false;
@@ -368,7 +368,8 @@ static bool same_value(const pln_attr *a, const pln_attr *b) {
   }
 }
 
-/* A double of six digits survives as the float32 that an operator holds. */
+/* A double with six digits survives the conversion to the float32 that an
+ * operator stores. */
 static double as_float32(double value) {
   bool fits = value != value ||
               (value <= FLT_MAX && value >= -FLT_MAX &&
@@ -376,7 +377,7 @@ static double as_float32(double value) {
   return fits ? (float)value : value;
 }
 
-/* A number where the field wants floats. */
+/* Converts a number to the float that the field requires. */
 static void to_float(pln_attr *a) {
   if (a->kind == PLN_ATTR_INT)
     a->v.f = (double)a->v.i;
@@ -384,7 +385,7 @@ static void to_float(pln_attr *a) {
   a->v.f = as_float32(a->v.f);
 }
 
-/* A list of numbers as floats, in memory of the arena. */
+/* A list of numbers as floats, allocated in the arena. */
 static pln_status to_floats(pln_engine *engine, pln_arena *arena, pln_attr *a) {
   double *list = pln_arena_new(arena, (a->count + 1u) * sizeof *list);
   if (!list)
@@ -397,7 +398,7 @@ static pln_status to_floats(pln_engine *engine, pln_arena *arena, pln_attr *a) {
   return PLN_OK;
 }
 
-/* What fields of each kind take. */
+/* Descriptions of the values of each field kind. */
 static const char *const wanted[] = {
     [FIELD_ANY] = "another value",       [FIELD_INT] = "an integer",
     [FIELD_BOOL] = "True or False",      [FIELD_FLOAT] = "a number",
@@ -411,7 +412,7 @@ static pln_status wrong_kind(pln_engine *engine, const relay_field *f) {
                         wanted[f->kind]);
 }
 
-/* The words of a schema that has `name`, as Relay's or as the core's. */
+/* The word of a schema whose Relay or core name is `name`. */
 static bool find_word(const char *schema, pln_slice name, schema_word *w) {
   while (next_word(&schema, w))
     if (pln_slice_equal(w->relay, name) || pln_slice_equal(w->core, name))
@@ -438,7 +439,7 @@ const char *pln_attr_wanted(const pln_engine *engine, pln_op op,
   return wanted[schema_field_kind(w.kind)];
 }
 
-/* The number of a dtype that the core holds by number. */
+/* Converts a dtype's name to its number for the core. */
 static pln_status dtype_to_int(pln_engine *engine, pln_attr *a) {
   pln_dtype dtype = pln_dtype_find(a->v.s);
   if (a->v.s.size > 0 && dtype == PLN_DTYPE_NONE)
@@ -450,7 +451,7 @@ static pln_status dtype_to_int(pln_engine *engine, pln_attr *a) {
   return PLN_OK;
 }
 
-/* Whether text may give such a value for the field. */
+/* True if text may give such a value for the field. */
 static bool attr_has_field_kind(const relay_field *f, const pln_attr *a) {
   bool list = a->kind == PLN_ATTR_INTS;
   switch ((field_kind)f->kind) {
@@ -466,7 +467,7 @@ static bool attr_has_field_kind(const relay_field *f, const pln_attr *a) {
   return false;
 }
 
-/* The value that text gives as the core stores it. `one` is room for a list of
+/* Converts a value from the text's form to the core's. `one` holds a list of
  * one integer. */
 static pln_status to_core(pln_engine *engine, pln_arena *arena,
                           const relay_field *f, int64_t *one, pln_attr *a) {
@@ -474,8 +475,8 @@ static pln_status to_core(pln_engine *engine, pln_arena *arena,
     return PLN_OK;
   if (a->kind == PLN_ATTR_BOOL && f->kind != FIELD_ANY)
     a->kind = PLN_ATTR_INT;
-  /* What the core has no kind for is an expression of TVM's. A reference may
-   * stand for any value. */
+  /* A kind that the core lacks is a TVM expression. A reference may represent
+   * any value. */
   if (a->kind == PLN_ATTR_OBJECT || a->kind == PLN_ATTR_LIST ||
       a->kind == PLN_ATTR_REF)
     return PLN_OK;
@@ -503,7 +504,7 @@ static pln_status to_core(pln_engine *engine, pln_arena *arena,
   return PLN_OK;
 }
 
-/* The other way round, for text. False: Relay has no such value there. */
+/* The inverse, for printing. False: Relay cannot express the value. */
 static bool to_relay(const relay_field *f, int64_t *one, pln_attr *a) {
   if (a->kind == PLN_ATTR_NONE)
     return true;
@@ -528,14 +529,14 @@ static bool to_relay(const relay_field *f, int64_t *one, pln_attr *a) {
 
 /* ----------------------------------------------------------------- reading */
 
-/* A dictionary in the making. The arena lives as long as it. */
+/* A dictionary under construction. The arena lives as long as it. */
 typedef struct schema_draft {
   pln_engine *engine;
   const relay_schema *schema;
   pln_arena arena;
   uint32_t count;
   pln_attr *entries;
-  int64_t *ones; /* as entries: room for lists of one */
+  int64_t *ones; /* per entry: storage for a list of one integer */
 } schema_draft;
 
 static pln_status draft_begin(schema_draft *d, pln_engine *engine,
@@ -547,7 +548,7 @@ static pln_status draft_begin(schema_draft *d, pln_engine *engine,
   return d->entries && d->ones ? PLN_OK : pln_nomem(engine);
 }
 
-/* Adds the value under the core's name, unless the core has it anyway. */
+/* Adds the value under the core's name unless it is the core's default. */
 static pln_status add_core(schema_draft *d, const relay_field *f,
                            pln_attr value) {
   pln_attr *entry = &d->entries[d->count];
@@ -580,7 +581,7 @@ static bool core_has(const char *schema, pln_slice name) {
 
 enum { MAX_NAMES = 64, MAX_NAME = 64 };
 
-/* The names in a schema, each in a buffer; how many. */
+/* Copies the names of a schema to buffers; returns their number. */
 static uint32_t names_of(const char *schema, char text[][MAX_NAME],
                          const char *names[]) {
   schema_word w;
@@ -609,7 +610,7 @@ pln_status pln_attr_unknown(pln_engine *engine, pln_op op, pln_slice name) {
                         pln_op_row(engine, op)->name, said, hint);
 }
 
-/* An attribute that text gives. */
+/* Reads one attribute of the text. */
 static pln_status read_given(schema_draft *d, const pln_attr *given) {
   const relay_field *f = field_named(d->schema, given->name);
   if (f)
@@ -639,8 +640,8 @@ static const pln_attr *entry_of(const pln_engine *engine, pln_attrs attrs,
   return NULL;
 }
 
-/* A single value that the struct cannot do without; inference tells where it
- * needs a dtype. */
+/* True for a required single value. A required dtype is determined by
+ * inference. */
 static bool is_needed(const relay_field *f) {
   return !f->in_relay.given && !f->quiet && !f->null && !f->own &&
          f->kind != FIELD_DTYPE;
@@ -714,8 +715,7 @@ bool pln_relay_only_attr(const pln_engine *engine, pln_op op, pln_slice name) {
 
 /* ----------------------------------------------------------------- writing */
 
-/* What text says of a field; false when it says something Relay has no word
- * for. */
+/* The text's form of a field; false when Relay cannot express it. */
 static bool write_field(schema_draft *d, const relay_field *f,
                         const pln_attr *entry) {
   pln_attr *a = &d->entries[d->count];
@@ -755,9 +755,9 @@ static pln_status write_all(schema_draft *d, pln_attrs core, pln_attrs *relay,
   return pln_attrs_list(d->engine, d->count, d->entries, relay);
 }
 
-/* Every field of the struct that cannot be null has a value. */
+/* True if every required field of the struct has a value. */
 static bool fills_struct(const schema_draft *d, pln_attrs core) {
-  if (pln_attrs_has_refs(d->engine, core)) /* TVM has no such values */
+  if (pln_attrs_has_refs(d->engine, core)) /* TVM has no attribute references */
     return false;
   for (uint32_t i = 0; i < d->schema->count; i++) {
     const relay_field *f = &d->schema->fields[i];
@@ -770,7 +770,7 @@ static bool fills_struct(const schema_draft *d, pln_attrs core) {
   return true;
 }
 
-/* All fields of the struct, as the metadata section has it. */
+/* All fields of the struct, in the form of the metadata section. */
 static pln_status write_struct(schema_draft *d, pln_attrs core,
                                pln_attrs *relay) {
   const relay_schema *s = d->schema;

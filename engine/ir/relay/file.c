@@ -1,4 +1,5 @@
-/* relay/file.c: files of Relay text. Called by the command and the binding. */
+/* relay/file.c: reads and writes files of Relay text. Called by the command
+ * line and the binding. */
 
 #include "base/file.h"
 #include "ir/graph/module.h"

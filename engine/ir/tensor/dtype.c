@@ -33,8 +33,8 @@ uint32_t pln_dtype_bits(pln_dtype dtype) {
   return rows[is_known_dtype(dtype) ? dtype : PLN_DTYPE_NONE].bits;
 }
 
-/* TVM's vectors of truth values are those of integers of one bit; a number
- * without a width has 32 bits. */
+/* TVM's boolean vectors are vectors of 1-bit integers; a name without a width
+ * has 32 bits. */
 static pln_dtype find_element(pln_slice name) {
   static const struct {
     const char *name;

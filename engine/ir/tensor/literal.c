@@ -1,6 +1,6 @@
-/* tensor/literal.c: scalars that text writes as numbers: int16, int32, int64,
- * float16, float32, float64 and bool, as TVM does. All other constants are
- * entries of the metadata section. */
+/* tensor/literal.c: prints scalars that Relay text writes as numbers: int16,
+ * int32, int64, float16, float32, float64 and bool, as in TVM. All other
+ * constants are entries of the metadata section. */
 
 #include "ir/tensor/literal.h"
 

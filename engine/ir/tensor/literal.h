@@ -1,4 +1,4 @@
-/* tensor/literal.h: scalars that text writes as numbers. */
+/* tensor/literal.h: scalars that Relay text writes as numbers. */
 
 #ifndef PLN_IR_TENSOR_LITERAL_H
 #define PLN_IR_TENSOR_LITERAL_H
@@ -6,9 +6,9 @@
 #include "base/writer.h"
 #include "ir/tensor/tensor.h"
 
-/* True of a scalar that is written as a literal. */
+/* True if the tensor is printed as a literal. */
 bool pln_literal(const pln_tensor *tensor);
-/* Writes such a one. */
+/* Prints such a tensor. */
 void pln_put_literal(pln_writer *w, const pln_tensor *tensor);
 
 #endif

@@ -1,9 +1,9 @@
-/* npy.c: NumPy's files of one array (numpy.lib.format, versions 1.0 to 3.0).
+/* npy.c: NumPy's .npy files (numpy.lib.format, versions 1.0 to 3.0).
  *
  * Called through perilune.h. The elements of a little-endian, row-major array
- * stay in the mapped file; other orders are copied. What always holds: a file
- * has exactly the bytes that its shape asks for, and nothing in its header is
- * believed before that is known. */
+ * stay in the mapped file; others are copied. Invariant: the file must have
+ * exactly the bytes that its shape requires, and no value of the header is used
+ * before that is checked. */
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -29,8 +29,8 @@ static const struct npy_kind {
 typedef struct npy_reader {
   pln_engine *engine;
   pln_file *file;
-  const char *at, *end; /* what is left of the header */
-  uint64_t elements;    /* where they begin */
+  const char *at, *end; /* the rest of the header */
+  uint64_t elements;    /* offset of the elements */
   pln_dtype dtype;
   bool swapped, fortran;
   bool has_dtype, has_order, has_shape;
@@ -87,7 +87,7 @@ static bool read_npy_number(npy_reader *r, int64_t *out) {
       return false;
     value = value * 10 + (*r->at - '0');
   }
-  if (r->at < r->end && *r->at == 'L') /* of Python 2 */
+  if (r->at < r->end && *r->at == 'L') /* a Python 2 long */
     r->at++;
   *out = value;
   return digits > 0;
@@ -160,7 +160,7 @@ static pln_status read_header(npy_reader *r) {
                   "its header lacks the element type, the order or the shape");
 }
 
-/* Finds the header and where the elements begin. */
+/* Finds the header and the offset of the elements. */
 static pln_status find_header(npy_reader *r) {
   const uint8_t *bytes = pln_file_data(r->file);
   uint64_t size = pln_file_size(r->file);
@@ -182,7 +182,7 @@ static pln_status find_header(npy_reader *r) {
 /* --------------------------------------------------------- reading: elements
  */
 
-/* Copies one element of `size` bytes, whose parts of `width` are reversed. */
+/* Copies one element of `size` bytes, reversing each part of `width` bytes. */
 static void copy_swapped(uint8_t *to, const uint8_t *from, size_t size,
                          size_t width) {
   for (size_t part = 0; part < size; part += width)
@@ -190,7 +190,7 @@ static void copy_swapped(uint8_t *to, const uint8_t *from, size_t size,
       to[part + i] = from[part + width - 1 - i];
 }
 
-/* Walks the array row by row; `strides` say where its elements are, in
+/* Copies the array row by row; `strides` locate its elements, in units of
  * elements. */
 static void copy_elements(const npy_reader *r, const int64_t *strides,
                           size_t count, uint8_t *to) {
@@ -219,7 +219,7 @@ static pln_status copy_npy_array(const npy_reader *r, pln_tensor **out) {
   int64_t strides[MOST_DIMS], stride = 1;
   PLN_TRY(pln_tensor_unset(r->engine, r->dtype, r->rank, r->dims, out));
   if ((*out)->count == 0)
-    return PLN_OK; /* the other extents may be anything */
+    return PLN_OK; /* an empty array: the other extents are not limited */
   for (uint32_t i = 0; i < r->rank; i++) {
     uint32_t d = r->fortran ? i : r->rank - 1 - i;
     strides[d] = stride;
@@ -229,7 +229,7 @@ static pln_status copy_npy_array(const npy_reader *r, pln_tensor **out) {
   return PLN_OK;
 }
 
-/* A byte that is no 0 is true; kernels know only 1. */
+/* In a file any nonzero byte is true; kernels require 1. */
 static bool is_clean_bool(const uint8_t *bytes, uint64_t n) {
   for (uint64_t i = 0; i < n; i++)
     if (bytes[i] > 1)
@@ -304,7 +304,7 @@ static pln_status put_dictionary(const pln_tensor *t, const char *kind,
   return pln_buffer_text(text, t->rank == 1 ? ",), }" : "), }");
 }
 
-/* The bytes before the elements: 64 times something, as NumPy pads them. */
+/* The bytes before the elements, padded to a multiple of 64 as NumPy does. */
 static pln_status put_header(const pln_tensor *t, const char *kind,
                              pln_buffer *head) {
   pln_buffer text;

@@ -1,18 +1,19 @@
-/* random.c: tensors of made-up elements. Called through perilune.h and by the
- * binding, which makes weights of models and inputs of runs with it.
+/* random.c: random tensors, counter-based: element i depends only on the seed
+ * and i, so any slice can be generated alone, with the same result on every
+ * machine. Called through perilune.h and by the binding, for model weights and
+ * run inputs.
  *
- * An element follows from the seed and its own index alone: pieces of any size
- * put together give the same tensor, on every machine. The bits are
- * splitmix64's of a counter (Steele, Lea, Flood: Fast splittable pseudorandom
- * number generators, 2014). The bell is the sum of four uniform integers
- * (Irwin-Hall), which needs no logarithm that machines disagree about. */
+ * The bits are splitmix64 of a counter (Steele, Lea, Flood: Fast splittable
+ * pseudorandom number generators, 2014). The normal distribution is
+ * approximated by the sum of four uniform integers (Irwin-Hall), because
+ * logarithms differ between machines. */
 
 #include <math.h>
 
 #include "ir/tensor/random.h"
 #include "ir/tensor/tensor.h"
 
-enum { BLOCK = 512 }; /* elements drawn before they are stored */
+enum { BLOCK = 512 }; /* elements generated before they are stored */
 
 static uint64_t random_key_of(const pln_random_spec *spec) {
   return pln_splitmix64_at(spec->seed, 0);
@@ -35,7 +36,7 @@ static void random_uniform(const pln_random_spec *spec, uint64_t first,
 
 static void random_normal(const pln_random_spec *spec, uint64_t first, size_t n,
                           double *out) {
-  /* The sum of four of [0, 65536) has this mean and variance. */
+  /* mean and variance of the sum of four numbers in [0, 65536) */
   const double middle = 2 * 65535.0;
   uint64_t key = random_key_of(spec);
   double scale = spec->deviation / sqrt((65536.0 * 65536.0 - 1) / 3);
@@ -62,7 +63,7 @@ typedef struct range {
   int64_t low, high;
 } range;
 
-/* What of an integer dtype an int64 can say; {1, 0} for other dtypes. */
+/* The range of an integer dtype within int64; {1, 0} for other dtypes. */
 static range range_of(pln_dtype dtype) {
   switch ((int)dtype) {
   case PLN_BOOL: return (range){0, 1};
@@ -93,7 +94,7 @@ static int64_t clip(double x, range r) {
   return x >= (double)r.high ? r.high : (int64_t)x;
 }
 
-/* The integers that a uniform noise takes: none when low > high. */
+/* The integers of a uniform distribution: none when low > high. */
 static range uniform_range(const pln_random_spec *spec, pln_dtype dtype) {
   range all = range_of(dtype);
   double low = ceil(spec->low), high = floor(spec->high);
@@ -113,8 +114,7 @@ static void random_integers(const pln_random_spec *spec, pln_dtype dtype,
   }
   uint64_t key = random_key_of(spec);
   range r = uniform_range(spec, dtype);
-  uint64_t width =
-      (uint64_t)r.high - (uint64_t)r.low + 1; /* 0: all there are */
+  uint64_t width = (uint64_t)r.high - (uint64_t)r.low + 1; /* 0: all 2^64 */
   for (size_t i = 0; i < n; i++) {
     uint64_t bits = bits_at(key, first + i);
     out[i] = (int64_t)((uint64_t)r.low + (width ? bits % width : bits));

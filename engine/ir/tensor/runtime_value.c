@@ -1,6 +1,6 @@
-/* runtime_value.c: what evaluation takes and gives: reference counting. A cell
- * that holds itself lives as long as nothing breaks the circle: the evaluator
- * empties the cells it made when a run ends. */
+/* runtime_value.c: reference-counted values of the evaluator. A reference cell
+ * that contains itself leaks until its cycle is broken: the evaluator empties
+ * the cells it made when a run ends. */
 
 #include "ir/tensor/runtime_value.h"
 
@@ -51,7 +51,8 @@ pln_runtime_value pln_runtime_value_copy(pln_runtime_value value) {
   return value;
 }
 
-/* Releases what needs no other cell, and lists the cell that dies. */
+/* Releases a value without recursion; adds a cell whose count reaches zero to
+ * the list. */
 static void drop_runtime_value(pln_runtime_value *value, pln_ref_cell **dying) {
   pln_runtime_value old = *value;
   *value = (pln_runtime_value){.kind = PLN_RUNTIME_NONE};

@@ -1,10 +1,10 @@
-/* tensor.c: constants: dense arrays, splats, views of mapped files and of
- * other tensors, and external data that is opened when first read.
+/* tensor.c: constants: dense arrays, splats, views of mapped files and of other
+ * tensors, and external data that is opened when first read.
  *
- * Called by importers, folding, text and the binding. What always holds: count
- * and bytes are what dims ask for and far from overflow; data points to all of
- * it (of a splat: to one element) unless `external` is still set; nothing
- * changes once a tensor has a second reference. */
+ * Called by importers, folding, the parser and the binding. Invariants: `count`
+ * and `bytes` match the dims and are far from overflow; `data` points to all
+ * elements (for a splat to one) unless `external` is still set; a tensor with a
+ * second reference is immutable. */
 
 #include <stdio.h>
 
@@ -55,7 +55,7 @@ pln_status pln_tensor_size(pln_dtype dtype, uint32_t rank, const int64_t *dims,
   return PLN_OK;
 }
 
-/* "(2, 3, 4)", cut off with "..." when there is no room. */
+/* "(2, 3, 4)", truncated with "..." when there is no room. */
 static void dims_text(uint32_t rank, const int64_t *dims, char *text,
                       size_t size) {
   size_t n = 0;
@@ -101,8 +101,8 @@ static pln_status new_tensor(pln_engine *engine, pln_dtype dtype, uint32_t rank,
   return PLN_OK;
 }
 
-/* Gives the tensor an aligned block of its own; the allocator promises less
- * than 64 bytes, so the block is larger and data begins at `offset` in it. */
+/* Allocates a 64-byte aligned block. The allocator guarantees less, so the
+ * block is larger and the data begins at `offset`. */
 static pln_status new_block(pln_tensor *t, size_t size) {
   char *block = pln_mem_new(t->engine, size + ALIGN);
   if (!block)
@@ -114,7 +114,7 @@ static pln_status new_block(pln_tensor *t, size_t size) {
   return PLN_OK;
 }
 
-/* One whose bytes the caller fills in. */
+/* A tensor whose bytes the caller fills in. */
 static pln_status new_dense(pln_engine *engine, pln_dtype dtype, uint32_t rank,
                             const int64_t *dims, pln_tensor **out) {
   pln_tensor *t = NULL;
@@ -129,7 +129,7 @@ static pln_status new_dense(pln_engine *engine, pln_dtype dtype, uint32_t rank,
 
 pln_status pln_tensor_unset(pln_engine *engine, pln_dtype dtype, uint32_t rank,
                             const int64_t *dims, pln_tensor **out) {
-  if (dtype == PLN_STRING) /* slices that point nowhere must not exist */
+  if (dtype == PLN_STRING) /* slices with invalid pointers must not exist */
     return pln_tensor_new(engine, dtype, rank, dims, out);
   return new_dense(engine, dtype, rank, dims, out);
 }
@@ -196,8 +196,8 @@ pln_status pln_tensor_from_bytes(pln_engine *engine, pln_dtype dtype,
   return status;
 }
 
-/* A byte full of copies of a packed element, which `element` has in its low
- * bits. */
+/* A byte filled with copies of a packed element, which `element` holds in its
+ * low bits. */
 static uint8_t full_byte(uint8_t element, uint32_t bits) {
   uint32_t byte = element & ((1u << bits) - 1);
   for (; bits < 8; bits *= 2)
@@ -241,7 +241,7 @@ pln_status pln_tensor_splat(pln_engine *engine, pln_dtype dtype, uint32_t rank,
   return status;
 }
 
-/* Lets the tensor read another's elements. */
+/* Makes the tensor a view of another's elements. */
 static void borrow(pln_tensor *t, const pln_tensor *from) {
   t->data = from->data;
   t->lender = pln_tensor_retain(from->lender ? from->lender : from);
@@ -279,7 +279,7 @@ static pln_status no_strings(pln_engine *engine, pln_dtype dtype,
                         "a tensor of strings cannot lie in %s", where);
 }
 
-/* Lets the tensor read the file's bytes from `offset` on. */
+/* Makes the tensor a view of the file's bytes from `offset` on. */
 static pln_status pin(pln_tensor *t, pln_file *file, uint64_t offset) {
   uint64_t size = pln_file_size(file);
   if (offset > size || t->bytes > size - offset)
@@ -341,7 +341,7 @@ static pln_status open_external(pln_tensor *t) {
 }
 
 pln_status pln_tensor_data(const pln_tensor *tensor, const void **out) {
-  /* Opening changes where the elements are read from, not what they are. */
+  /* Opening changes where the elements are read from, not their values. */
   if (tensor->external)
     PLN_TRY(open_external((pln_tensor *)tensor));
   *out = tensor->data;
@@ -358,12 +358,13 @@ pln_tensor *pln_tensor_retain(const pln_tensor *tensor) {
 
 void pln_tensor_release(pln_tensor *t) {
   if (!t || --t->refs ||
-      t->parent_tensor) /* what is lent goes with the child */
+      t->parent_tensor) /* a borrowed tensor is freed with the child */
     return;
   if (t->owned)
     pln_mem_free(t->engine, (char *)t->data - t->offset, t->block);
   pln_file_release(t->file);
-  if (t->lender) /* which borrows from nobody: no deeper */
+  if (t->lender) /* the owner is not a view itself, so this recurses once at
+                  * most */
     pln_tensor_release(t->lender);
   pln_mem_free(t->engine, t, sizeof *t + t->rank * sizeof *t->dims);
 }
@@ -404,8 +405,8 @@ uint8_t pln_splat_last_byte(const pln_tensor *t) {
   return used % 8 ? (uint8_t)(byte & ((1u << used % 8) - 1)) : byte;
 }
 
-/* Writes a splat's element over the bytes of the tensor, doubling what is
- * there. Bits behind the last packed element are 0. */
+/* Writes a splat's element over the bytes of the tensor by doubling. Bits after
+ * the last packed element are 0. */
 static void write_splat_elements(const pln_tensor *t, char *to) {
   size_t done = splat_bytes(t), size = t->bytes;
   if (size == 0)
@@ -420,7 +421,7 @@ static void write_splat_elements(const pln_tensor *t, char *to) {
     to[size - 1] = (char)pln_splat_last_byte(t);
 }
 
-/* So many slices of one text. */
+/* Writes `count` slices of one text. */
 static pln_status spread_string(const pln_tensor *t, pln_tensor *to) {
   pln_slice text = *(const pln_slice *)t->data;
   PLN_TRY(new_block(to, t->bytes + text.size));
@@ -508,8 +509,8 @@ bool pln_tensor_int(const pln_tensor *t, size_t index, int64_t *out) {
 
 /* ----------------------------------------------------------------- identity */
 
-/* Small constants are what they hold; external ones are opened for that, and
- * identified by their place when they cannot be. Nothing is reported. */
+/* Small constants are compared by content. External ones are opened for that,
+ * and compared by location if that fails. Nothing is reported. */
 bool pln_tensor_by_content(const pln_tensor *t) {
   const void *data;
   if (t->bytes > PLN_TENSOR_BY_CONTENT)
@@ -521,7 +522,7 @@ bool pln_tensor_by_content(const pln_tensor *t) {
   return false;
 }
 
-/* The bytes of a small tensor; `room` takes those of a splat. */
+/* The bytes of a small tensor; those of a splat are expanded into `room`. */
 static const char *content(const pln_tensor *t, char *room) {
   if (!t->splat)
     return t->data;
@@ -564,7 +565,7 @@ static bool same_shape(const pln_tensor *a, const pln_tensor *b) {
          (!a->rank || !memcmp(a->dims, b->dims, a->rank * sizeof *a->dims));
 }
 
-/* Of two mappings of one file. */
+/* Compares file ranges; the file may be mapped twice. */
 static bool same_slice(const pln_tensor *a, const pln_tensor *b) {
   return a->file && b->file && a->offset == b->offset &&
          !strcmp(pln_file_path(a->file), pln_file_path(b->file));

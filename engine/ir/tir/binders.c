@@ -1,10 +1,10 @@
-/* tir/binders.c: the variables that a node of the loop level binds, beside the
- * parameters of its scopes: what a PrimExpr binds in its parts, and what comes
- * with a thread or a buffer.
+/* tir/binders.c: the variables that a TIR node binds in addition to the
+ * parameters of its scopes: variables bound inside PrimExprs, thread variables,
+ * and variables of buffers.
  *
- * Called by analysis/vars.c, and for fresh definitions. A buffer brings what it
- * is made of: that of a parameter or of a match all of its variables, that of a
- * block the pointer to its memory. */
+ * Called by analysis/vars.c and alpha-renaming. A buffer of a parameter or
+ * match binds all variables in its fields; a buffer of a block binds only its
+ * data pointer. */
 
 #include "ir/tir/tir.h"
 
@@ -21,7 +21,7 @@ static pln_status visit_operand_vars(const pln_graph *g, const pln_node *n,
   return PLN_OK;
 }
 
-/* The variable of an IterVar; of another node none. */
+/* The variable of an IterVar; nothing for other nodes. */
 static pln_status visit_iter_var(const pln_graph *g, pln_ref ref,
                                  pln_visit_fn fn, void *ud) {
   const pln_node *n = &g->nodes[ref];
@@ -37,7 +37,7 @@ static pln_status visit_axes(const pln_graph *g, const pln_node *n,
   return PLN_OK;
 }
 
-/* What a buffer is made of, or its memory only. */
+/* The variables of a buffer's fields, or only its data pointer. */
 static pln_status visit_buffer_vars(const pln_graph *g, pln_ref ref, bool all,
                                     pln_visit_fn fn, void *ud) {
   const pln_node *n = &g->nodes[ref];

@@ -1,9 +1,9 @@
-/* tir/buffer_identity.c: buffers that are imported again. A Buffer has no
- * number as a Var has; two of one name over one pointer, of one shape, are the
- * same.
+/* tir/buffer_identity.c: recognises a Buffer that is imported again. A Buffer
+ * has no identity number as a Var has; two buffers with equal name, data
+ * pointer and shape are the same.
  *
- * Called when a Buffer is built freely or imported into a free builder, which
- * keeps a chain of Buffers for each pointer in its table of Vars. */
+ * Called when a Buffer is built in, or imported into, a free builder, which
+ * keeps a chain of Buffers per pointer in its table of Vars. */
 
 #include "ir/tir/tir.h"
 
@@ -23,7 +23,7 @@ static bool same_head(const pln_node *m, const pln_node *n) {
          m->attrs == n->attrs && !pln_owns(m);
 }
 
-/* Expressions that are longer than a shape's are taken to differ. */
+/* Long expressions are assumed to differ. */
 bool pln_same_expr(const pln_graph *g, pln_ref x, pln_ref y) {
   pln_ref stack[2 * FEW];
   uint32_t top = 0, steps = 0;

@@ -1,9 +1,9 @@
-/* tir/builder.c: constructors of the loop level: PrimExprs, buffers,
- * statements, PrimFuncs, scoped and free.
+/* tir/builder.c: constructors of TIR nodes: PrimExprs, buffers, statements and
+ * PrimFuncs, for scoped and free building.
  *
- * Importers and scripts build with them. What holds: a node is typed as it is
- * appended, and taken back when it is ill-typed; a statement that floats keeps
- * the parameters of its scopes behind its operands (tir/tir.h). */
+ * Called by importers and scripts. Invariants: a node is typed when it is
+ * appended, and removed again if ill-typed; a floating statement has the
+ * parameters of its scopes as operands after its own (tir/tir.h). */
 
 #include "ir/tir/tir.h"
 
@@ -91,7 +91,7 @@ static pln_status refuse_tir_node(pln_builder *b, pln_kind kind,
       (unsigned)kind < PLN_N_KINDS ? pln_kind_name(kind) : "node", why);
 }
 
-/* PrimExprs are made of PrimExprs, Vars and GlobalVars; statements too. */
+/* Operands of PrimExprs and statements are PrimExprs, Vars or GlobalVars. */
 static pln_status check_operand(pln_builder *b, pln_kind kind, pln_ref ref) {
   if (ref >= b->graph->n_nodes)
     return refuse_tir_node(b, kind, "an operand is no node of this builder");

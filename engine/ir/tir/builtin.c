@@ -1,8 +1,7 @@
-/* tir/builtin.c: the table of the loop level's builtins, made from
- * loop/builtins.def.
+/* tir/builtin.c: the table of TIR builtins, generated from tir/builtins.def.
  *
- * Typing asks for their effects, the script printer for their names, scripts
- * for their numbers. */
+ * Inference uses their effects, the script printer their names, scripts their
+ * numbers. */
 
 #include "ir/tir/tir.h"
 

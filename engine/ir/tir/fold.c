@@ -1,10 +1,9 @@
-/* tir/fold.c: arithmetic on PrimExprs that computes what is constant, as TVM
- * does when a + b is written: immediates are computed, and what adds nothing
- * is left out.
+/* tir/fold.c: constant folding of PrimExprs when they are built, as TVM's
+ * operators do: computes immediates and drops neutral elements.
  *
- * Scripts' operators build with it; the script form asks it which expressions
- * would not be read back as they are. Integers wrap in as many bits as their
- * dtype has; a division by zero is refused. */
+ * Used by scripts' operators; the script printer asks which expressions would
+ * fold when read back. Integers wrap at the width of their dtype; division by
+ * zero is an error. */
 
 #include <math.h>
 
@@ -22,7 +21,7 @@ static bool divides(pln_kind kind) {
          kind == PLN_PRIM_FLOORDIV || kind == PLN_PRIM_FLOORMOD;
 }
 
-/* Remainders are computed of the dtypes of indices only, as in TVM. */
+/* As in TVM, remainders are folded for index dtypes only. */
 static bool is_index(const pln_engine *e, pln_type type) {
   pln_dtype dtype = pln_type_dtype(e, type);
   return dtype == PLN_INT32 || dtype == PLN_INT64;
@@ -38,7 +37,7 @@ static bool folds_kind(const pln_engine *e, pln_kind kind, pln_type type) {
   }
 }
 
-/* -1: no comparison. */
+/* -1: not a comparison. */
 static int fold_comparison(pln_kind kind, bool less, bool equal, bool greater) {
   switch (kind) {
   case PLN_PRIM_EQ: return equal;
@@ -53,7 +52,7 @@ static int fold_comparison(pln_kind kind, bool less, bool equal, bool greater) {
 
 /* ---------------------------------------------------------------- integers */
 
-/* The low bits of a value, with the sign that they have in that dtype. */
+/* The low bits of a value, sign-extended for that dtype. */
 static int64_t wrapped(pln_dtype dtype, uint64_t value) {
   uint32_t bits = dtype == PLN_BOOL ? 1 : pln_dtype_bits(dtype);
   if (bits >= 64)
@@ -64,7 +63,7 @@ static int64_t wrapped(pln_dtype dtype, uint64_t value) {
   return negative ? (int64_t)(value | ~(sign - 1)) : (int64_t)value;
 }
 
-/* n is not 0; the one quotient that overflows wraps. */
+/* n is not 0; the single overflowing quotient wraps. */
 static uint64_t quotient(int64_t m, int64_t n, bool floor) {
   if (n == -1)
     return UINT64_C(0) - (uint64_t)m;
@@ -75,7 +74,7 @@ static uint64_t remainder_of(int64_t m, int64_t n, bool floor) {
   return (uint64_t)m - quotient(m, n, floor) * (uint64_t)n;
 }
 
-/* False of a kind that is no arithmetic. */
+/* False for a kind that is not arithmetic. */
 static bool int_value(pln_kind kind, int64_t m, int64_t n, uint64_t *out) {
   switch (kind) {
   case PLN_PRIM_ADD: *out = (uint64_t)m + (uint64_t)n; return true;
@@ -91,7 +90,7 @@ static bool int_value(pln_kind kind, int64_t m, int64_t n, uint64_t *out) {
   }
 }
 
-/* What two constants come to: a bool of a comparison. */
+/* The folded value of two constants; a bool for a comparison. */
 typedef struct constant {
   bool known, truth, is_bool;
   int64_t i;
@@ -102,7 +101,7 @@ static constant of_truth(int truth) {
   return (constant){.known = true, .is_bool = true, .truth = truth != 0};
 }
 
-/* A result that its dtype cannot hold (of uint64) is not known. */
+/* A uint64 result that does not fit in int64 is not folded. */
 static constant fold_ints(const pln_engine *e, const pln_graph *g,
                           pln_kind kind, pln_ref x, pln_ref y) {
   int64_t m = pln_node_int(g, x), n = pln_node_int(g, y);
@@ -130,7 +129,7 @@ static bool float_value(pln_kind kind, double m, double n, double *out) {
   }
 }
 
-/* In single precision, which overflows to infinity. */
+/* Single precision, which overflows to infinity. */
 static bool single_value(pln_kind kind, float m, float n, double *out) {
   float value;
   switch (kind) {
@@ -145,14 +144,14 @@ static bool single_value(pln_kind kind, float m, float n, double *out) {
   return true;
 }
 
-/* A double that no float holds is an infinity of single precision. */
+/* A double beyond the range of float becomes an infinity. */
 static float to_single(double value) {
   if (value > 3.4028235677973366e38 || value < -3.4028235677973366e38)
     return value > 0 ? INFINITY : -INFINITY;
   return (float)value;
 }
 
-/* Of half floats only the lesser and the greater are known. */
+/* For half floats only min and max are folded. */
 static constant fold_floats(const pln_engine *e, const pln_graph *g,
                             pln_kind kind, pln_ref x, pln_ref y) {
   double m = pln_node_float(g, x), n = pln_node_float(g, y);
@@ -178,7 +177,7 @@ static bool is_scalar(const pln_engine *e, const pln_graph *g, pln_ref ref) {
          pln_type_number(e, type) == 1;
 }
 
-/* The operand that the whole is, or PLN_NONE. */
+/* The operand that equals the whole expression, or PLN_NONE. */
 static pln_ref unit(const pln_graph *g, pln_kind kind, pln_ref x, pln_ref y) {
   switch (kind) {
   case PLN_PRIM_ADD:
@@ -207,7 +206,7 @@ static pln_ref unit(const pln_graph *g, pln_kind kind, pln_ref x, pln_ref y) {
   }
 }
 
-/* Neither is a constant of a vector, so that a fold is one of scalars. */
+/* True if neither operand is a vector constant: only scalars are folded. */
 static bool may_fold(const pln_engine *e, const pln_graph *g, pln_kind kind,
                      pln_ref x, pln_ref y) {
   pln_type type = g->nodes[x].type;

@@ -1,9 +1,9 @@
-/* tir/infer.c: types and effects of the loop level's kinds, from their
- * operands. Called by infer.c for each appended node of these kinds.
+/* tir/infer.c: infers types and effects of TIR nodes from their operands.
+ * Called by infer/infer.c for each appended TIR node.
  *
- * What holds: a PrimExpr has a PrimType (dtype and lanes; a handle has no
- * dtype) or a pointer type; a statement's type is the empty tuple; the dtypes
- * of a PrimExpr's operands agree, as TVM's constructors demand. */
+ * Invariants: a PrimExpr has a PrimType (dtype and lanes; a handle has no
+ * dtype) or a pointer type; a statement has the empty tuple type; the dtypes of
+ * a PrimExpr's operands agree, as TVM's constructors require. */
 
 #include "ir/tir/tir.h"
 
@@ -95,8 +95,8 @@ static pln_status vector(pln_builder *b, pln_node *n) {
   return pln_type_prim(b->engine, dtype_of(b, base), n->data, &n->type);
 }
 
-/* Indices behind the first `skip` operands: as many as the buffer has
- * dimensions; only the last may be a vector, whose lanes are *lanes. */
+/* Checks the indices after the first `skip` operands: one per dimension of the
+ * buffer. Only the last may be a vector, whose lanes are *lanes. */
 static pln_status indices(pln_builder *b, const pln_node *n, uint32_t skip,
                           uint32_t *lanes) {
   const pln_graph *g = b->graph;
@@ -303,8 +303,8 @@ static pln_status first_is(pln_builder *b, const pln_node *n, uint32_t i,
                         tir_node_name(n), i + 1, pln_kind_name(kind));
 }
 
-/* The variable of a free one stands behind its value, that of a scoped one is
- * the first node of its scope. */
+/* In floating form the variable follows the value; in scoped form it is the
+ * first node of the scope. */
 static pln_status let_stmt(pln_builder *b, const pln_node *n) {
   const pln_graph *g = b->graph;
   pln_ref var = PLN_NONE;
@@ -333,7 +333,7 @@ static pln_status stmt_type(pln_builder *b, pln_node *n) {
   case PLN_ALLOCATE:
   case PLN_BLOCK_REALIZE: return condition(b, n, 0);
   case PLN_WHILE:
-  case PLN_IF_THEN_ELSE: /* TVM takes an integer, too */
+  case PLN_IF_THEN_ELSE: /* TVM also accepts an integer */
     if (is_value(b, operand_type(b->graph, n, 0)))
       return PLN_OK;
     return ill_typed(b, n, "its condition is a scalar");
@@ -391,7 +391,8 @@ static void set_effect(const pln_builder *b, pln_node *n) {
   n->flags = (uint8_t)((n->flags & ~PLN_NODE_EFFECT) | effect);
 }
 
-/* A PrimFunc evaluates to a function; calling it does what its body does. */
+/* A PrimFunc evaluates to a function without effect; its call effect is that of
+ * its body. */
 static pln_status infer_prim_func(pln_builder *b, pln_node *n) {
   const pln_graph *g = b->graph;
   const pln_scope_row *row = &g->scopes[n->data];

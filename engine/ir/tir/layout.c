@@ -1,27 +1,27 @@
-/* tir/layout.c: seals what was built freely of the loop level: a floating
- * statement, PrimFunc or PrimExpr is built once more, in scopes.
+/* tir/layout.c: seals freely built TIR: copies a floating statement, PrimFunc
+ * or PrimExpr into scopes.
  *
- * Called by pln_builder_seal through layout_free.c. What holds of the result:
- * a PrimExpr belongs to one statement, so what several statements share is
- * there once for each; a Buffer and a free Var stand as far out as what they
- * are made of allows, once. Nothing recurses. */
+ * Called by pln_builder_seal through graph/layout_floating.c. Invariants of the
+ * result: a PrimExpr belongs to one statement, so one shared by several
+ * statements is duplicated; a Buffer or free Var occurs once, as far out as its
+ * operands allow. Nothing recurses. */
 
 #include "ir/graph/layout.h"
 #include "ir/tir/tir.h"
 
-enum { STMT, BODY, END, OWNER }; /* tasks */
+enum { STMT, BODY, END, OWNER }; /* kinds of tasks */
 
-/* Statements that scripts share multiply when they are sealed. */
+/* A limit, because shared statements are duplicated when sealed. */
 enum { MAX_COPIES = 1 << 26 };
 
 typedef struct task {
   uint32_t what;
-  pln_ref ref;      /* STMT, BODY, OWNER: of the floating graph */
-  pln_scope scope;  /* BODY: the floating one; END: the new one */
-  uint32_t operand; /* BODY: its first parameter among the operands */
+  pln_ref ref;      /* STMT, BODY, OWNER: node of the floating graph */
+  pln_scope scope;  /* BODY: the floating scope; END: the new one */
+  uint32_t operand; /* BODY: index of its first parameter among the operands */
 } task;
 
-/* A Buffer whose operands are being written. */
+/* A Buffer whose operands are being copied. */
 typedef struct pending_node {
   pln_ref ref;
   pln_ref first; /* the first new node */
@@ -32,17 +32,17 @@ typedef struct tir_layout {
   const pln_builder *from;
   const pln_graph *g;
   pln_builder *to;
-  pln_ref *image;    /* a floating node: its latest copy */
-  uint32_t *stamp;   /* a floating node: the statement of that copy */
-  pln_scope *scopes; /* a floating scope: its latest copy */
+  pln_ref *image;    /* per floating node: its latest copy */
+  uint32_t *stamp;   /* per floating node: the statement of that copy */
+  pln_scope *scopes; /* per floating scope: its latest copy */
   uint32_t now, statements;
   pln_ref last; /* the latest statement */
   pln_scope base;
   task *tasks;
   uint32_t n_tasks, cap_tasks;
-  pln_ref *exprs; /* nodes to write; LEAVE: operands are written */
+  pln_ref *exprs; /* nodes to copy; LEAVE: their operands are copied */
   uint32_t n_exprs, cap_exprs;
-  pln_ref *cached; /* operands of owners whose bodies are being written */
+  pln_ref *cached; /* operands of owners whose bodies are being copied */
   uint32_t n_cached, cap_cached;
   pending_node *buffers;
   uint32_t n_buffers, cap_buffers;
@@ -59,7 +59,8 @@ static pln_status push_expr(tir_layout *r, pln_ref entry) {
   return PLN_OK;
 }
 
-/* Vars and Buffers have an identity: one copy serves as long as it is seen. */
+/* Vars and Buffers have an identity: one copy is used as long as it is
+ * visible. */
 static bool persists(const pln_node *n) {
   return n->kind == PLN_VAR || n->kind == PLN_BUFFER;
 }
@@ -85,7 +86,7 @@ static pln_status append(tir_layout *r, pln_ref ref, pln_node *n,
   return PLN_OK;
 }
 
-/* The copy of a node whose first `count` operands are written. */
+/* Copies a node whose first `count` operands are copied. */
 static pln_status copy_tir_node(tir_layout *r, pln_ref ref, uint32_t count) {
   pln_node n = r->g->nodes[ref];
   pln_ref few[16] = {0}, *operands = few;
@@ -117,8 +118,8 @@ static pln_status enter_buffer(tir_layout *r, pln_ref ref) {
   return PLN_OK;
 }
 
-/* The innermost scope of what the new nodes use: scopes that are open enclose
- * each other, and a later row lies inside an earlier one. */
+/* The innermost scope of the operands of the new nodes. Open scopes enclose
+ * each other, so it is the one with the highest row. */
 static pln_scope deepest(const tir_layout *r, pln_ref first) {
   const pln_graph *g = r->to->graph;
   pln_scope deep = r->base;
@@ -190,7 +191,7 @@ static pln_status push_seq(tir_layout *r, const pln_node *n) {
   return PLN_OK;
 }
 
-/* Its bodies, the first on top, then the owner itself. */
+/* Pushes the owner, then its bodies, the first on top. */
 static pln_status push_owner(tir_layout *r, pln_ref ref, uint32_t own) {
   const pln_graph *g = r->g;
   const pln_node *n = &g->nodes[ref];

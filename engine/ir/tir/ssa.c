@@ -1,6 +1,6 @@
-/* tir/ssa.c: whether each variable of a program of the loop level is bound
- * once at the most (TVM, VerifySSA). A let in a PrimExpr may be there several
- * times, as one that is used several times is, if its value is the same.
+/* tir/ssa.c: checks that each variable of a TIR program is bound at most once
+ * (TVM, VerifySSA). A let inside a PrimExpr may occur several times if its
+ * value is the same, because shared PrimExprs are duplicated.
  *
  * Called by scripts. */
 
@@ -17,7 +17,7 @@ static pln_status refuse_second_binding(const pln_graph *g, pln_ref var,
   return status;
 }
 
-/* Variables of blocks are no definitions there. */
+/* Block variables are not definitions for this check. */
 static pln_status note_params(const pln_graph *g, pln_idmap *by) {
   for (pln_scope s = 0; s < g->n_scopes; s++) {
     const pln_scope_row *row = &g->scopes[s];
@@ -46,7 +46,7 @@ static pln_status note_let(const pln_graph *g, pln_idmap *by, pln_ref let) {
 }
 
 pln_status pln_tir_verify_ssa(const pln_graph *g) {
-  pln_idmap *by; /* an identity: what binds it, + 1 */
+  pln_idmap *by; /* identity -> binder + 1 */
   PLN_TRY(pln_idmap_new(g->engine, &by));
   pln_status status = note_params(g, by);
   for (pln_ref ref = 0; ref < g->n_nodes && status == PLN_OK; ref++)

@@ -1,11 +1,12 @@
-/* tir/tir.h: what the files of the loop level share: builtins, and the two
- * forms of a statement.
+/* tir/tir.h: shared declarations of TIR: builtins, and the two forms of a
+ * statement.
  *
- * Sealed, a statement stands in its scope and owns the scopes of its bodies.
- * While it floats in a freely built graph its operands are its own, then the
- * parameters of its scopes in order; a scope row knows its result only, which
- * is the body; a SeqStmt's operands are its statements. tir/layout.c makes
- * the sealed form of the floating one, graph/import.c the other way. */
+ * In sealed form a statement stands in its scope and owns the scopes of its
+ * bodies. In floating form, in a freely built graph, its operands are its own
+ * operands followed by the parameters of its scopes in order; a scope row has
+ * only its result, which is the body; the operands of a SeqStmt are its
+ * statements. tir/layout.c converts the floating form to the sealed one,
+ * graph/import.c does the reverse. */
 
 #ifndef PLN_IR_TIR_TIR_H
 #define PLN_IR_TIR_TIR_H
@@ -21,8 +22,9 @@ typedef enum pln_dtype_place {
 typedef struct pln_builtin_info {
   const char *name;
   pln_call_kind effect;
-  int32_t args;          /* how many, -1 for any number */
-  pln_dtype_place place; /* of the dtype among the script's arguments */
+  int32_t args;          /* number of arguments, -1 for any */
+  pln_dtype_place place; /* position of the dtype among the script form's
+                          * arguments */
   const char *script;
 } pln_builtin_info;
 
@@ -35,13 +37,13 @@ static inline bool pln_is_prim(const pln_node *n) {
 static inline bool pln_is_stmt(const pln_node *n) {
   return pln_kinds[n->kind].kind_class == PLN_CLASS_STMT;
 }
-/* What of it matters to the order of evaluation. */
+/* The effect of a call kind on evaluation order. */
 pln_effect pln_call_effect(pln_call_kind kind);
-/* A statement or a PrimFunc: what the loop level's layout lays out. */
+/* A statement or a PrimFunc: laid out by tir/layout.c. */
 static inline bool pln_is_tir(const pln_node *n) {
   return pln_is_stmt(n) || n->kind == PLN_PRIM_FUNC;
 }
-/* IntImm and FloatImm: 64 bits, in two halves. */
+/* The 64 bits of an IntImm or FloatImm, stored in two halves. */
 static inline uint64_t pln_imm_bits(const pln_node *n) {
   return ((uint64_t)n->attrs << 32) | n->data;
 }
@@ -50,45 +52,45 @@ static inline bool pln_is_int(const pln_graph *g, pln_ref ref, int64_t value) {
   const pln_node *n = &g->nodes[ref];
   return n->kind == PLN_INT_IMM && pln_imm_bits(n) == (uint64_t)value;
 }
-/* Whether pln_build_folded of these operands gives no node of that kind. */
+/* True if pln_build_folded would fold these operands. */
 bool pln_would_simplify(const pln_engine *engine, const pln_graph *g,
                         pln_kind kind, pln_ref x, pln_ref y);
-/* An integer dtype that has the value. */
+/* True if the integer dtype can represent the value. */
 bool pln_holds_int(pln_dtype dtype, int64_t value);
-/* Of an integer dtype. */
+/* For integer dtypes. */
 bool pln_is_signed(pln_dtype dtype);
-/* Whether a variable of the one type may be bound to a value of the other: of
- * the same dtype and lanes, where all pointers are handles. What is not known
- * fits. */
+/* True if a variable of one type may be bound to a value of the other: equal
+ * dtype and lanes; all pointers are handles. Unknown types match. */
 bool pln_let_type_matches(const pln_engine *engine, pln_type var,
                           pln_type value);
-/* Operands before the parameters of a floating owner's scopes. */
+/* Number of operands before the parameters of a floating owner's scopes. */
 uint32_t pln_own_operands(const pln_graph *g, const pln_node *n);
 
-/* The Buffer of a free builder that is the same as one of these operands, or
- * PLN_NONE; and noting one that was appended (tir/buffer_identity.c). */
+/* pln_buffer_find: the equal Buffer of a free builder, or PLN_NONE. The other
+ * function records an appended one (tir/buffer_identity.c). */
 pln_ref pln_buffer_find(const pln_builder *b, const pln_node *n,
                         const pln_ref *operands);
 pln_status pln_buffer_remember(pln_builder *b, pln_ref buffer) PLN_CHECKED;
 
-/* The same expression; long ones are taken to differ. */
+/* True for equal expressions; long ones are assumed to differ. */
 bool pln_same_expr(const pln_graph *g, pln_ref x, pln_ref y);
 
-/* Of infer.c: kinds of the loop level (tir/infer.c). */
+/* tir/infer.c: infers a TIR node; called by infer/infer.c. */
 pln_status pln_infer_tir(pln_builder *b, pln_node *n) PLN_CHECKED;
-/* Of verify.c: each PrimExpr that reads belongs to one statement; statements
- * and PrimExprs have operands that fit (tir/verify.c). */
+/* tir/verify.c: each PrimExpr that reads memory belongs to one statement;
+ * operands of statements and PrimExprs are valid. Called by
+ * analysis/verify.c. */
 pln_status pln_verify_tir(const pln_graph *g) PLN_CHECKED;
-/* Of well_formed.c: blocks with variables use no loop's index around them
- * (tir/well_formed.c). */
+/* tir/well_formed.c: blocks with block variables do not use indices of
+ * enclosing loops. Called by analysis/well_formed.c. */
 pln_status pln_tir_well_formed(const pln_graph *g) PLN_CHECKED;
-/* Also of well_formed.c, for a PrimFunc: each variable is bound, and used
- * inside of what binds it (tir/var_scopes.c). */
+/* tir/var_scopes.c: in a PrimFunc each variable is bound, and used only inside
+ * its binder. Called by analysis/well_formed.c. */
 pln_status pln_tir_check_var_scopes(const pln_graph *g) PLN_CHECKED;
-/* Whether each variable is bound once at the most (tir/ssa.c). */
+/* tir/ssa.c: each variable is bound at most once. */
 pln_status pln_tir_verify_ssa(const pln_graph *g) PLN_CHECKED;
-/* Calls fn for each Var that a node binds beside the parameters of its scopes;
- * an AttrStmt that binds a thread (tir/binders.c). */
+/* tir/binders.c: calls fn for each Var that a node binds in addition to the
+ * parameters of its scopes, for example a thread variable of an AttrStmt. */
 pln_status pln_tir_bound_vars(const pln_graph *g, pln_ref node, pln_visit_fn fn,
                               void *ud) PLN_CHECKED;
 bool pln_binds_thread(const pln_graph *g, const pln_node *n);
@@ -96,10 +98,8 @@ bool pln_binds_thread(const pln_graph *g, const pln_node *n);
 pln_status pln_layout_tir(const pln_builder *b, pln_ref root,
                           pln_graph **out) PLN_CHECKED;
 
-/* The script form (tir/script/print.c): of a PrimFunc, statement or PrimExpr,
- * which may stand behind declarations of what it uses; of the PrimFuncs of a
- * module.
- */
+/* tir/script/print.c: prints a PrimFunc, statement or PrimExpr, optionally
+ * after declarations of what it uses; or the PrimFuncs of a module. */
 pln_status pln_print_script(const pln_graph *graph, pln_ref node, bool declared,
                             size_t limit, pln_write_fn write,
                             void *ud) PLN_CHECKED;

@@ -1,13 +1,13 @@
-/* tir/var_scopes.c: whether the variables of a PrimFunc are used where they are
- * bound (TVM, VerifyWellFormed): each is bound, by a let once at the most, and
- * no use lies outside of what binds it.
+/* tir/var_scopes.c: checks that the variables of a PrimFunc are used inside
+ * their binders (TVM, VerifyWellFormed): each is bound, by a let at most once,
+ * and no use lies outside its binder.
  *
- * Called by well_formed.c, which has looked at parameters that are bound twice.
- * Places are the scopes and what a let, a reduction or a combiner binds its
- * variables in; they form a tree. One sweep from users to operands finds the
- * innermost place around all uses of each node. A variable with several
- * binders, none around the others, may be used anywhere: indices of threads
- * are. Nothing recurses. */
+ * Called by well_formed.c, which has checked duplicate parameters. A region is
+ * a scope, or the part of a let, reduction or combiner in which its variables
+ * are bound; regions form a tree. One sweep from users to operands finds the
+ * innermost region around all uses of each node. A variable with several
+ * binders, none inside another, may be used anywhere, as thread indices are.
+ * Nothing recurses. */
 
 #include "ir/graph/describe.h"
 #include "ir/graph/scope_tree.h"
@@ -32,7 +32,7 @@ static bool lies_in(const var_scope_check *s, uint32_t at, uint32_t outer) {
   return pln_scope_tree_lca(&s->places, at, outer) == outer;
 }
 
-/* A row comes after the one that it lies in. */
+/* A row follows the row of its parent. */
 static void note_scopes(var_scope_check *s) {
   const pln_graph *g = s->g;
   for (pln_scope i = 1; i < g->n_scopes; i++)
@@ -49,7 +49,7 @@ static bool binds_inside(const pln_node *n) {
          n->kind == PLN_COMM_REDUCER;
 }
 
-/* Operands that are no uses: they are what the node defines. */
+/* Operands that the node defines, rather than uses. */
 static bool defines(const pln_node *n, uint32_t operand) {
   switch ((pln_kind)n->kind) {
   case PLN_PRIM_LET:
@@ -60,7 +60,7 @@ static bool defines(const pln_node *n, uint32_t operand) {
   }
 }
 
-/* Where an operand of a node is used. */
+/* The region in which an operand of a node is used. */
 static uint32_t binding_place_of(const var_scope_check *s, pln_ref ref,
                                  uint32_t operand) {
   const pln_node *n = &s->g->nodes[ref];
@@ -84,7 +84,7 @@ static void note_uses_of(var_scope_check *s, pln_ref ref) {
   }
 }
 
-/* From users to operands; what nobody uses is used where it lies. */
+/* From users to operands; an unused node is used where it lies. */
 static void collect_var_uses(var_scope_check *s) {
   const pln_graph *g = s->g;
   for (pln_ref ref = g->n_nodes; ref-- > 0;) {
@@ -123,7 +123,7 @@ static pln_status bind_in(var_scope_check *s, pln_ref var, uint32_t at) {
   return pln_idmap_set(s->bound, id, ANYWHERE);
 }
 
-/* Where the variables of a binder may be used. */
+/* The region in which a binder's variables may be used. */
 static uint32_t place_inside(const var_scope_check *s, pln_ref ref) {
   const pln_node *n = &s->g->nodes[ref];
   if (binds_inside(n))

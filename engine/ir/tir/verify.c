@@ -1,15 +1,16 @@
-/* tir/verify.c: the rule of the loop level, checked in one sweep from users
- * to operands: a PrimExpr that reads belongs to one statement; a PrimExpr is
- * made of PrimExprs; a body ends with a statement.
+/* tir/verify.c: the TIR part of the verifier, in one sweep from users to
+ * operands: a PrimExpr that reads memory belongs to one statement; operands of
+ * a PrimExpr are PrimExprs; a body ends with a statement.
  *
- * Called by verify.c, after its own rules, for graphs that have such nodes. */
+ * Called by analysis/verify.c, after its own checks, for graphs with TIR
+ * nodes. */
 
 #include "ir/graph/describe.h"
 #include "ir/tir/tir.h"
 
 typedef struct read_claims {
   const pln_graph *g;
-  pln_ref *of; /* a PrimExpr: the statement it belongs to, or PLN_NONE */
+  pln_ref *of; /* per PrimExpr: the statement it belongs to, or PLN_NONE */
 } read_claims;
 
 static pln_status broken(const pln_graph *g, pln_ref at, const char *rule) {
@@ -37,7 +38,7 @@ static pln_status claim(read_claims *c, pln_ref user, pln_ref operand,
   return PLN_OK;
 }
 
-/* Variables that a body of the statement binds. */
+/* Checks the number of variables that a body of the statement binds. */
 static bool params_fit(const pln_node *n, uint32_t params) {
   switch ((pln_kind)n->kind) {
   case PLN_FOR:
@@ -63,7 +64,7 @@ static pln_status check_bodies(const pln_graph *g, pln_ref ref) {
   return PLN_OK;
 }
 
-/* As many indices as the buffer has dimensions, behind the first `skip`. */
+/* One index per dimension of the buffer, after the first `skip` operands. */
 static bool indices_fit(const pln_graph *g, const pln_node *n, uint32_t skip) {
   const pln_node *buffer =
       n->count < skip ? NULL : &g->nodes[g->operands[n->first]];
@@ -91,7 +92,7 @@ static bool operands_fit(const pln_graph *g, const pln_node *n) {
   }
 }
 
-/* What a LetStmt or a Let binds is of its variable's dtype. */
+/* The value of a LetStmt or Let has its variable's dtype. */
 static bool value_fits(const pln_graph *g, const pln_node *n) {
   const pln_ref *of = pln_operands(g, n);
   pln_type var = n->kind == PLN_LET_STMT

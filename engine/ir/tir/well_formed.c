@@ -1,20 +1,21 @@
-/* tir/well_formed.c: whether the blocks of a PrimFunc stand for themselves
- * (TVM 0.14, VerifyWellFormed): a block with iteration variables uses no index
- * of a loop around it, but for the values that its realisation gives them.
+/* tir/well_formed.c: checks that the blocks of a PrimFunc are self-contained
+ * (TVM 0.14, VerifyWellFormed): a block with block variables uses the index of
+ * an enclosing loop only in the values that its BlockRealize binds.
  *
- * Called by well_formed.c. One sweep from users to operands notes how deep in
- * such blocks each PrimExpr is used; nothing recurses. */
+ * Called by well_formed.c. One sweep from users to operands records how deep
+ * inside such blocks each PrimExpr is used; nothing recurses. */
 
 #include "ir/graph/describe.h"
 #include "ir/tir/tir.h"
 
 typedef struct loop_depths {
   const pln_graph *g;
-  uint32_t *scope; /* blocks with variables around a scope's nodes */
-  uint32_t *use;   /* the same of where a PrimExpr or Var is used, at most */
-  pln_ref *block;  /* of that use: the innermost such block */
-  pln_ref *of;     /* a scope: the innermost such block around it */
-  pln_scope *node_scope; /* a node: the innermost scope around it */
+  uint32_t *scope; /* per scope: number of blocks with variables around its
+                    * nodes */
+  uint32_t *use;   /* per PrimExpr or Var: the maximum of that over its uses */
+  pln_ref *block;  /* the innermost such block of that use */
+  pln_ref *of;     /* per scope: the innermost such block around it */
+  pln_scope *node_scope; /* per node: the innermost scope around it */
 } loop_depths;
 
 static bool closes(const pln_graph *g, pln_scope s) {
@@ -43,7 +44,8 @@ static void note_use(loop_depths *d, pln_ref ref, uint32_t depth,
   d->block[ref] = block;
 }
 
-/* From users to operands; a statement uses at the depth of its scope. */
+/* From users to operands; a statement uses its operands at the depth of its
+ * scope. */
 static void collect_loop_uses(loop_depths *d) {
   const pln_graph *g = d->g;
   for (pln_ref ref = g->n_nodes; ref-- > 0;) {

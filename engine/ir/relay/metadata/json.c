@@ -1,8 +1,7 @@
-/* relay/metadata/json.c: a reader of JSON.
+/* relay/metadata/json.c: a JSON parser for the metadata section.
  *
- * Called for the metadata section of text. One pass, no recursion: the arrays
- * and objects that are open are linked through their `next` until they end.
- * Strings are not copied. */
+ * One pass without recursion: open arrays and objects are linked through their
+ * `next` until they end. Strings are not copied. */
 
 #include "ir/relay/metadata/json.h"
 

@@ -1,8 +1,8 @@
-/* relay/metadata/object.c: reads objects of TVM that are kept as text.
+/* relay/metadata/object.c: reads TVM objects that are kept as text.
  *
- * Called by the printer for the metadata section, and by its reader, which
- * makes such texts. They may come from anywhere: nothing is taken for granted,
- * and what is not of this form reads as a list that ends early. */
+ * Called by the printer of the metadata section and by its reader, which makes
+ * such texts. Their source is not trusted: text that is not of this form reads
+ * as a list that ends early. */
 
 #include "ir/relay/metadata/object.h"
 

@@ -1,9 +1,9 @@
-/* relay/metadata/read_array.c: tensors of the metadata section, as
- * relay/metadata/write_array.c writes them: TVM's NDArray in base64; beyond it
- * a slice of a file, or one element that stands for all.
+/* relay/metadata/read_array.c: reads tensors of the metadata section, as
+ * relay/metadata/write_array.c writes them: TVM's NDArray in base64, or as an
+ * extension a file range or one element for a splat.
  *
- * Called for a constant when it is first referred to. The bytes may be
- * anything: what they claim is checked before it is believed. */
+ * Called when a constant is first referred to. The input is not trusted: sizes
+ * are checked before use. */
 
 #include "base/base64.h"
 #include "ir/relay/metadata/read_section.h"

@@ -1,8 +1,8 @@
-/* relay/metadata/read_object.c: objects of TVM's, out of the metadata section.
+/* relay/metadata/read_object.c: reads TVM objects from the metadata section.
  *
- * Called for attributes that refer to what the IR has no words for. Such an
- * object is kept as text (relay/metadata/object.h): all nodes that it reaches,
- * itself first, the others in TVM's order, numbered anew. */
+ * Called for attributes that refer to objects without an IR counterpart. Such
+ * an object is kept as text (relay/metadata/object.h): all nodes that it
+ * reaches, itself first, the others in TVM's order, renumbered. */
 
 #include <stdlib.h>
 

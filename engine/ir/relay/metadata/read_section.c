@@ -1,9 +1,9 @@
-/* relay/metadata/read_section.c: reads the metadata section: TVM's table of
- * nodes in JSON, and what references in text make of its entries.
+/* relay/metadata/read_section.c: reads the metadata section, TVM's table of
+ * nodes in JSON, and resolves references to its entries.
  *
- * Called by the parser. The section is cut into values at once; a node is
- * looked at when something refers to it, a constant's bytes once. Nothing that
- * the section says is believed unchecked. */
+ * Called by the parser. The section is parsed as JSON at once; a node is
+ * converted when something refers to it, a constant's bytes once. Everything is
+ * checked before use. */
 
 #include "ir/relay/metadata/read_section.h"
 #include "ir/relay/metadata/object.h"

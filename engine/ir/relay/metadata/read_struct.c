@@ -1,9 +1,10 @@
-/* relay/metadata/read_struct.c: a call's attributes, out of the metadata
- * section: a node that is a struct of TVM's, such as relay.attrs.ROIAlignAttrs.
+/* relay/metadata/read_struct.c: reads a call's attributes from the metadata
+ * section: a node that is an attribute struct of TVM, such as
+ * relay.attrs.ROIAlignAttrs.
  *
- * Called for meta[relay.attrs.X][i] behind the arguments. The operator's row
- * says what its fields are; the attributes are those that text would say, in
- * Relay's names. */
+ * Called for meta[relay.attrs.X][i] after the arguments. The operator's row
+ * lists the fields; the result is the attributes that inline text would give,
+ * under Relay's names. */
 
 #include <stdlib.h>
 

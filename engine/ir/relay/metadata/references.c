@@ -1,9 +1,9 @@
-/* relay/metadata/references.c: numbers what text refers to as meta[type
- * key][i].
+/* relay/metadata/references.c: numbers the entries that text refers to as
+ * meta[type key][i].
  *
- * The printer numbers Constants while it plans, and attributes when it writes
+ * The printer numbers Constants while it plans and attributes when it writes
  * them; the section follows at the end (relay/metadata/write_section.c). An
- * entry borrows what it stands for from the module. */
+ * entry borrows its object from the module. */
 
 #include "ir/relay/metadata/references.h"
 

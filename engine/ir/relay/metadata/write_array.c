@@ -1,9 +1,9 @@
-/* relay/metadata/write_array.c: tensors in the metadata section.
+/* relay/metadata/write_array.c: writes tensors in the metadata section.
  *
- * Called by text/meta_rows.c. TVM's form is base64 of its NDArray on file.
- * Large tensors that lie in a file stand there by its name, and a large splat
- * as its one element; TVM cannot read these. Brief text (PLN_CONSTANTS_BRIEF)
- * has a digest in place of the elements. */
+ * Called by relay/metadata/write_section.c. TVM's form is the base64 of its
+ * serialised NDArray. As extensions, which TVM cannot read, a large tensor in a
+ * file is written as a file range, and a large splat as one element. Brief text
+ * (PLN_CONSTANTS_BRIEF) has a hash in place of the elements. */
 
 #include "base/base64.h"
 #include "ir/relay/metadata/references.h"

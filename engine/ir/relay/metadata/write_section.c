@@ -1,11 +1,10 @@
-/* relay/metadata/write_section.c: the metadata section: TVM's table of nodes in
- * JSON.
+/* relay/metadata/write_section.c: writes the metadata section, TVM's table of
+ * nodes in JSON.
  *
- * Called at the end of a module's text. TVM numbers nodes as it meets them,
- * from the section's map down, each node before those that it refers to. The
- * entries are counted first, because lists of them stand before them, and then
- * written; both go through the same steps. The one node that entries share is
- * the device that constrains nothing. */
+ * Called at the end of a module's text. TVM numbers nodes in depth-first
+ * preorder from the section's map. Lists of entries precede the entries, so one
+ * pass counts and a second pass with the same steps writes. The only node that
+ * entries share is the unconstrained virtual device. */
 
 #include "ir/relay/metadata/object.h"
 #include "ir/relay/metadata/references.h"

@@ -1,7 +1,7 @@
-/* relay/parse/atom.c: the smallest expressions: literals, names, what stands in
- * brackets.
+/* relay/parse/atom.c: parses atoms: literals, names, and parenthesised or
+ * bracketed forms.
  *
- * Called where an operand is wanted. It sets the value, or opens the frame of
+ * Called where an operand is expected. It sets the value, or opens the frame of
  * the expression that begins. */
 
 #include <stdio.h>

@@ -1,9 +1,9 @@
-/* relay/parse/attrs.c: attributes in text, `name=value, name=value`.
+/* relay/parse/attrs.c: parses attributes, `name=value, name=value`.
  *
- * Called for the ends of parameter lists and of arguments. Values nest: lists
- * and dictionaries that are open wait on a stack of frames, what was read of
- * them on p->items. Arrays of lists lie in the parser's arena until the
- * attributes are interned. */
+ * Called at the ends of parameter and argument lists. Values nest: open lists
+ * and dictionaries are on a stack of frames, their values on p->items. Arrays
+ * of lists are allocated in the parser's arena until the attributes are
+ * interned. */
 
 #include "ir/relay/metadata/read_section.h"
 #include "ir/relay/parse/parse.h"

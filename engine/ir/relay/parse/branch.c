@@ -1,8 +1,8 @@
-/* relay/parse/branch.c: expressions with scopes of their own: functions, if,
- * match.
+/* relay/parse/branch.c: parses expressions with their own scopes: functions,
+ * if, match.
  *
- * Called where such an expression begins (pln_parse_x) and for each part of it
- * that has been read (pln_parse_x_part). */
+ * Called where such an expression begins (pln_parse_x) and after each of its
+ * parts (pln_parse_x_part). */
 
 #include "ir/relay/parse/parse.h"
 #include "ir/relay/print/plan.h"

@@ -1,9 +1,9 @@
-/* relay/parse/build.c: the nodes that the parser makes, where they stand in the
- * text, and what numbers stand for.
+/* relay/parse/build.c: builds the parser's nodes with their spans, and resolves
+ * graph variables (%N).
  *
- * Called by the files of the parser that read expressions. What cannot be
- * built is reported where it stands, and a variable takes its place, so that
- * reading goes on; no module comes of it. */
+ * Called by the expression parser. A node that cannot be built is reported at
+ * its span and replaced by a variable, so that parsing continues; no module
+ * results. */
 
 #include "ir/graph/describe.h"
 #include "ir/relay/parse/parse.h"

@@ -1,7 +1,7 @@
-/* relay/parse/call.c: the end of a call: attributes, and the node.
+/* relay/parse/call.c: finishes a call: attributes, and the node.
  *
  * Called by relay/parse/expr.c when all arguments of the newest frame are
- * values. Attributes of an operator become the core's as it wants them. */
+ * parsed. Relay attributes are converted to the core's. */
 
 #include "ir/relay/metadata/read_section.h"
 #include "ir/relay/parse/parse.h"

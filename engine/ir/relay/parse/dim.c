@@ -1,9 +1,8 @@
-/* relay/parse/dim.c: dims in text: `4`, `?`, `N`, `2*N-1`, `floordiv(N, 2)`,
+/* relay/parse/dim.c: parses dims: `4`, `?`, `N`, `2*N-1`, `floordiv(N, 2)`,
  * `meta[tir.Var][0]`.
  *
- * Called for the shapes of tensor types. Operators wait on one stack, operands
- * on another (Dijkstra's shunting yard), both of a fixed size: a dim that
- * needs more is refused. */
+ * Called for the shapes of tensor types. Dijkstra's shunting-yard algorithm
+ * with two stacks of fixed size; a dim that needs more is refused. */
 
 #include "ir/relay/metadata/read_section.h"
 #include "ir/relay/parse/parse.h"

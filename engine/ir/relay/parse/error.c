@@ -1,8 +1,8 @@
-/* relay/parse/error.c: the parser's way through the tokens, and what it says
- * when they are not those it wanted.
+/* relay/parse/error.c: the parser's token cursor (peek, accept, expect) and its
+ * syntax errors.
  *
- * Called by all files of the parser. Each message has the place and the line
- * of its token; after MOST of them reading ends. */
+ * Called by all files of the parser. Each message has the span and the line of
+ * its token; after MOST errors parsing ends. */
 
 #include <stdio.h>
 

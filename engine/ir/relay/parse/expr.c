@@ -1,9 +1,9 @@
-/* relay/parse/expr.c: the machine that reads expressions.
+/* relay/parse/expr.c: the expression parser.
  *
- * relay/parse/parse.c runs it for each body. Expressions that are open lie on a
- * stack of frames, so that nesting of any depth takes no more than memory;
- * values that wait lie on another. After text that cannot be, reading goes on
- * behind the next ';', or at the next '}', of the innermost block. */
+ * relay/parse/parse.c runs it for each body. Open expressions are frames on a
+ * stack, so nesting is limited by memory only; finished values are on another
+ * stack. After a syntax error parsing continues after the next ';', or at the
+ * next '}', of the innermost block. */
 
 #include "ir/graph/describe.h"
 #include "ir/infer/apply.h"

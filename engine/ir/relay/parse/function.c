@@ -1,8 +1,8 @@
-/* relay/parse/function.c: what stands between a function's name and its body:
- * `[A](%x: A, %y: A, Inline=1) -> A`.
+/* relay/parse/function.c: parses the part of a function between its name and
+ * its body: `[A](%x: A, %y: A, Inline=1) -> A`.
  *
- * Called twice for a definition: for its signature, before all bodies, and in
- * front of its body; and for each `fn`. */
+ * Called twice for a definition, once for its signature before all bodies and
+ * once before its body; and for each `fn`. */
 
 #include "ir/relay/parse/parse.h"
 #include "ir/relay/print/plan.h"

@@ -1,9 +1,9 @@
-/* relay/parse/lex.c: cuts Relay text into tokens.
+/* relay/parse/lex.c: the lexer of Relay text.
  *
  * Called by the parser, token by token. Nothing is copied or allocated, and
- * each byte is looked at a bounded number of times. Bad bytes make bad tokens,
- * which the parser reports. Tokens are those of TVM's lexer; beyond it there
- * are quoted names, escapes in strings and names of operators in one piece. */
+ * each byte is read a bounded number of times. Invalid bytes give invalid
+ * tokens, which the parser reports. Tokens are those of TVM's lexer, extended
+ * by quoted names, escapes in strings and operator names as single tokens. */
 
 #include "ir/relay/parse/lex.h"
 

@@ -1,8 +1,8 @@
-/* relay/parse/name.c: names in text, and what they stand for where they stand.
+/* relay/parse/name.c: parses names and resolves them in their scope.
  *
- * Called by the files of the parser. One table holds the variables and the
- * type variables that can be seen; bindings are kept in order, so that a scope
- * ends by taking back the newest. */
+ * Called by the files of the parser. One symbol table holds the visible
+ * variables and type variables; bindings are kept in order, so that a scope
+ * ends by removing the newest. */
 
 #include <stdio.h>
 

@@ -1,8 +1,8 @@
-/* relay/parse/number.c: numbers in text: `1`, `-1i64`, `1.5f16`, `-inff`, and
- * the scalars they stand for.
+/* relay/parse/number.c: parses numbers: `1`, `-1i64`, `1.5f16`, `-inff`, and
+ * makes their scalars.
  *
- * Called by the files of the parser. A sign is a token of its own; a row of
- * them counts as TVM counts it: two cancel each other. */
+ * Called by the files of the parser. A sign is a separate token; as in TVM, two
+ * minus signs cancel. */
 
 #include <math.h>
 #include <stdlib.h>

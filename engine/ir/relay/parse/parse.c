@@ -1,10 +1,10 @@
-/* relay/parse/parse.c: reads Relay text: modules and expressions.
+/* relay/parse/parse.c: parses Relay text: modules and expressions.
  *
- * Called by whoever loads text. A module is read in steps: where definitions
- * are and what they are called, the metadata, types, signatures of functions,
- * bodies. So everything may be used before it is defined, and a body is typed
- * while it is read. What always holds: any bytes give a module or diagnostics,
- * in time and memory proportional to their number. */
+ * Called by everything that loads text. A module is parsed in steps: the
+ * positions and names of definitions, the metadata, types, function signatures,
+ * bodies. Hence everything may be used before its definition, and a body is
+ * typed while it is parsed. Invariant: any input gives a module or diagnostics,
+ * in linear time and memory. */
 
 #include "ir/relay/parse/parse.h"
 #include "ir/infer/check_calls.h"

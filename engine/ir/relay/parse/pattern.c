@@ -1,8 +1,8 @@
-/* relay/parse/pattern.c: patterns of a match: `_`, `%x: T`, `Cons(%h, _)`,
- * `(%a, %b)`.
+/* relay/parse/pattern.c: parses patterns of a match: `_`, `%x: T`, `Cons(%h,
+ * _)`, `(%a, %b)`.
  *
- * Called for each arm. Patterns that are open wait on a stack of frames, their
- * parts among the values. */
+ * Called for each arm. Open patterns are on a stack of frames, their parts
+ * among the values. */
 
 #include "ir/relay/parse/parse.h"
 

@@ -1,7 +1,7 @@
-/* scope.c: what a function or an If says of its scopes, among its own
- * attributes: `scope.name="g", scope.output_names=["y"]`.
+/* relay/parse/scope.c: the attributes of a function's or If's scopes, written
+ * among its own attributes: `scope.name="g", scope.output_names=["y"]`.
  *
- * Called where such attributes were read. A file's graphs have them. */
+ * Called after such attributes were parsed. Graphs of ONNX files have them. */
 
 #include "ir/relay/parse/parse.h"
 #include "ir/relay/print/plan.h"

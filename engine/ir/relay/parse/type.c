@@ -1,7 +1,7 @@
-/* relay/parse/type.c: types in text, as type/print.c writes them.
+/* relay/parse/type.c: parses types, in the form that type/print.c writes.
  *
- * Called by the files of the parser. Types whose parts are being read wait on
- * a stack of frames, the parts on p->types. */
+ * Called by the files of the parser. Open types are on a stack of frames, their
+ * parts on p->types. */
 
 #include "ir/relay/parse/parse.h"
 

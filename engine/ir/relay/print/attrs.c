@@ -1,8 +1,8 @@
-/* relay/print/attrs.c: attributes as text, `name=value, name=value`.
+/* relay/print/attrs.c: prints attributes, `name=value, name=value`.
  *
- * Called by the printer for calls and functions. A call of an operator of
- * Relay's has Relay's attributes (relay/attr_conversion.c). Values are Relay's;
- * beyond it there are nested dictionaries, bytes, references and types. */
+ * Called by the printer for calls and functions. A call of a Relay operator has
+ * Relay's attributes (relay/attr_conversion.c). Extensions beyond Relay: nested
+ * dictionaries, bytes, references and types. */
 
 #include "ir/op_info.h"
 #include "ir/relay/metadata/references.h"

@@ -1,8 +1,8 @@
-/* declared_types.c: whose types must be told in text, because reading it would
- * not find them: a file declared more than is inferred.
+/* declared_types.c: finds nodes whose types the text must write, because
+ * inference cannot derive them: a file declared more than is inferred.
  *
- * Called by plan.c for graphs that have such nodes. A node is typed again from
- * its operands' types; nothing is changed, and nothing is reported. */
+ * Called by plan.c for graphs with such nodes. Each node is inferred again from
+ * its operands; nothing is changed or reported. */
 
 #include "ir/infer/apply.h"
 #include "ir/relay/print/plan.h"

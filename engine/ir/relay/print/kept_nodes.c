@@ -1,10 +1,11 @@
-/* kept_nodes.c: what text says is kept: nodes that nothing uses, and nodes with
- * effects that their uses evaluate in another order or another scope.
+/* kept_nodes.c: finds nodes that the text must mark with `keep`: unused nodes,
+ * and nodes with effects that the text would otherwise evaluate in another
+ * order or scope.
  *
- * Called by plan.c, of sealed graphs. Text that is read is laid out in Relay's
- * order of evaluation: statements, then operands from left to right, a callee
- * behind its arguments, each in the innermost scope that encloses its uses; a
- * graph from a file has the file's order. Nothing recurses. */
+ * Called by plan.c for sealed graphs. The parser lays text out in Relay's
+ * evaluation order: statements, then operands from left to right, a callee
+ * after its arguments, each in the innermost scope that encloses its uses. A
+ * graph from a file has the file's order instead. Nothing recurses. */
 
 #include "ir/compare/equal.h"
 #include "ir/graph/scope_tree.h"

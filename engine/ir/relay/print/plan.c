@@ -1,16 +1,16 @@
-/* relay/print/plan.c: decides what the printer prints where.
+/* relay/print/plan.c: decides where each node is printed: inline, as %N on its
+ * own line, or in the metadata section.
  *
- * Called by text/print.c. TVM's printer is imitated: every expression gets a
- * line
- * `%N = ...;` in the scope where it is first visited, but for leaves and for a
- * scope's result that nothing else uses. A call, tuple or projection is visited
- * after its operands (the callee first); a node gets its number when the first
- * node that uses it is visited, arguments before the callee. Everything is done
- * with a stack of tasks and tables indexed by node, in linear time. */
+ * Called by relay/print/print.c. It follows TVM's printer: every expression
+ * gets a line `%N = ...;` in the scope where it is first visited, except atoms
+ * and a scope's result without other uses. A call, tuple or projection is
+ * visited after its operands (the callee first); a node is numbered when its
+ * first user is visited, arguments before the callee. A stack of tasks and
+ * per-node tables make this linear. */
 
 #include "ir/relay/print/plan.h"
 
-/* OUTER: used in a scope inside of its own. */
+/* OUTER: used in a scope nested in its own. */
 enum { MARKED = 1, VISITED = 2, PRINTED = 4, OUTER = 8 };
 
 /* --------------------------------------------------------------- of a text */
@@ -25,7 +25,7 @@ pln_status pln_naming_init(pln_naming *naming, pln_engine *engine) {
 }
 
 void pln_naming_free(pln_naming *naming) {
-  if (!naming->engine) /* memory was out before it was begun */
+  if (!naming->engine) /* out of memory before it began */
     return;
   if (naming->names)
     pln_interner_free(naming->names);
@@ -52,7 +52,8 @@ static pln_status add_name(pln_naming *naming, const char *text, size_t size,
   return PLN_OK;
 }
 
-/* The hint, or the hint with the first number behind it that makes it new. */
+/* The name hint, or the hint with the lowest number appended that makes it
+ * unique. */
 static pln_status unique_name(pln_naming *naming, pln_buffer *hint,
                               uint32_t *id) {
   bool added;
@@ -72,8 +73,8 @@ static pln_status unique_name(pln_naming *naming, pln_buffer *hint,
 /* ------------------------------------------------------------------- tasks */
 
 typedef enum task_kind {
-  TASK_PRINT,  /* make sure that a node can be referred to */
-  TASK_INLINE, /* the same, or that it can stand here, if used only here */
+  TASK_PRINT,  /* plan a node so that it can be referred to */
+  TASK_INLINE, /* the same, or allow it inline if this is its only use */
   TASK_EMIT,   /* give a visited node its line */
   TASK_EMIT_INLINE,
   TASK_VISIT, /* operands first */
@@ -81,12 +82,12 @@ typedef enum task_kind {
   TASK_ATTRS, /* write the attributes */
   TASK_DONE,
   TASK_SCOPE,     /* plan a scope */
-  TASK_STATEMENT, /* and its statements, from this one on */
+  TASK_STATEMENT, /* its statements, from this one on */
   TASK_LINE,      /* a let's line */
   TASK_RESULT,
-  TASK_PATTERN, /* name what a pattern binds */
-  TASK_UNBIND,  /* type parameters of a scope */
-  TASK_LEAVE    /* back to the enclosing scope */
+  TASK_PATTERN, /* name the variables of a pattern */
+  TASK_UNBIND,  /* end the type parameters of a scope */
+  TASK_LEAVE    /* return to the enclosing scope */
 } task_kind;
 
 typedef struct task {
@@ -115,7 +116,7 @@ static pln_status push_print_task(planner *p, task_kind kind, uint32_t id) {
   return PLN_OK;
 }
 
-/* So that the first of `n` refs is taken first. */
+/* Pushes so that the first of `n` refs is on top. */
 static pln_status push_all(planner *p, task_kind kind, uint32_t n,
                            const pln_ref *refs) {
   while (n-- > 0)
@@ -125,7 +126,7 @@ static pln_status push_all(planner *p, task_kind kind, uint32_t n,
 
 /* -------------------------------------------------------------- statements */
 
-/* How often each node is used, by whatever is in the graph. */
+/* Counts the uses of each node in the graph. */
 static void count_printed_uses(const pln_graph *g, pln_text_node *nodes) {
   for (pln_ref i = 0; i < g->n_nodes; i++)
     for (uint32_t j = 0; j < g->nodes[i].count; j++)
@@ -135,15 +136,15 @@ static void count_printed_uses(const pln_graph *g, pln_text_node *nodes) {
       nodes[g->scopes[s].result].uses++;
 }
 
-/* Whether scope `s` begins at node `i` inside of `scope`; of two that begin
+/* True if scope `s` begins at node `i` inside `scope`. Of two scopes that begin
  * together the one that ends first is the inner one. */
 static bool opens(const pln_graph *g, pln_scope s, pln_ref i, pln_scope scope) {
   return g->scopes[s].begin == i &&
          (scope == 0 || g->scopes[s].end <= g->scopes[scope].end);
 }
 
-/* The scope that node `i` lies in, when `scope` is that of the node before
- * and *next the first scope that has not begun. */
+/* The scope of node `i`, given the scope of the node before it and *next, the
+ * first scope that has not begun. */
 static pln_scope scope_at(const pln_graph *g, pln_ref i, pln_scope scope,
                           pln_scope *next) {
   for (;;) {
@@ -160,8 +161,7 @@ static pln_scope scope_at(const pln_graph *g, pln_ref i, pln_scope scope,
   }
 }
 
-/* Marks what is used in a scope other than its own; `home` of a node is kept
- * in its `next` meanwhile. */
+/* Marks nodes used in a scope other than their own. */
 static void find_outer(pln_text_plan *plan) {
   const pln_graph *g = plan->graph;
   pln_text_node *nodes = plan->nodes;
@@ -179,8 +179,8 @@ static void find_outer(pln_text_plan *plan) {
       nodes[g->scopes[s].result].state |= OUTER;
 }
 
-/* Lets, what a sealed graph keeps though nothing uses it, and what must not be
- * evaluated in another scope than its own. */
+/* True for lets, for unused nodes of a sealed graph, and for nodes that must
+ * not be evaluated in another scope. */
 static bool is_statement(const pln_graph *g, const pln_text_node *nodes,
                          pln_ref i) {
   const pln_node *n = &g->nodes[i];
@@ -195,7 +195,7 @@ static bool is_statement(const pln_graph *g, const pln_text_node *nodes,
           nodes[i].state & OUTER);
 }
 
-/* Chains each scope's statements, in order. */
+/* Links each scope's statements in order. */
 static pln_status find_statements(pln_text_plan *plan) {
   const pln_graph *g = plan->graph;
   count_printed_uses(g, plan->nodes);
@@ -241,7 +241,7 @@ static pln_status use_scope(planner *p, pln_scope scope) {
   return count_text_use(p, p->graph->scopes[scope].result);
 }
 
-/* Counts the uses by all that `root` needs. */
+/* Counts the uses by nodes that `root` reaches. */
 static pln_status mark(planner *p, pln_ref root) {
   const pln_graph *g = p->graph;
   PLN_TRY(count_text_use(p, root));
@@ -267,7 +267,7 @@ static void write_function_attr(pln_writer *w, const pln_attr *a,
   *before = ", ";
 }
 
-/* Whether the attribute stands among the others: devices do not. */
+/* True if the attribute is printed with the others; devices are not. */
 static bool is_plain_attr(const pln_engine *e, const pln_attr *a) {
   pln_slice name = pln_symbol_text(e, a->name);
   return !pln_slice_is(name, PLN_DEVICE_ATTR) &&
@@ -281,7 +281,8 @@ static bool is_listed(const pln_engine *e, pln_attrs order, pln_symbol name) {
   return false;
 }
 
-/* Those that the source had, in its order; how many of them are left. */
+/* Prints the attributes in the source's order; returns the number of the
+ * remaining ones. */
 static uint32_t write_in_order(pln_writer *w, pln_attrs attrs, pln_attrs order,
                                const char **before) {
   const pln_engine *e = w->engine;
@@ -298,7 +299,7 @@ static uint32_t write_in_order(pln_writer *w, pln_attrs attrs, pln_attrs order,
   return n;
 }
 
-/* Then the others by name, at last the function's device. */
+/* Then the others by name, and last the function's device. */
 static void write_function_attrs(pln_writer *w, pln_attrs attrs,
                                  pln_attrs order, const char **before) {
   const pln_engine *e = w->engine;
@@ -314,7 +315,7 @@ static void write_function_attrs(pln_writer *w, pln_attrs attrs,
     write_function_attr(w, device, before);
 }
 
-/* Of a call of what is no operator, what names TVM's struct of them last. */
+/* For a call of a function the name of TVM's attribute struct comes last. */
 static void write_call_attrs(pln_writer *w, pln_attrs attrs, pln_attrs order) {
   const pln_engine *e = w->engine;
   const pln_attr *key = pln_attrs_find(e, attrs, "attrs_type_key");
@@ -337,7 +338,7 @@ static pln_slice plan_var_name(const planner *p, pln_ref var) {
   return (pln_slice){name, size};
 }
 
-/* Whether the attribute lists the names that the scope's parameters have. */
+/* True if the attribute lists exactly the names of the scope's parameters. */
 static bool names_params(const planner *p, pln_scope scope, const pln_attr *a) {
   const pln_graph *g = p->graph;
   const pln_scope_row *row = &g->scopes[scope];
@@ -349,8 +350,8 @@ static bool names_params(const planner *p, pln_scope scope, const pln_attr *a) {
   return same;
 }
 
-/* The scope's own attributes, names behind `prefix`. The names of inputs are
- * those of parameters, unless text says something else. */
+/* A scope's own attributes, with `prefix`. Input names are omitted when they
+ * equal the parameter names. */
 static void write_scope_attrs(const planner *p, pln_writer *w, pln_scope scope,
                               const char *prefix, const char **before) {
   const pln_engine *e = w->engine;
@@ -409,8 +410,7 @@ static bool has_scope_attrs(const pln_graph *g, const pln_node *n) {
   return false;
 }
 
-/* What the text of a node's attributes depends on; 0: on too much to keep it.
- */
+/* The cache key of a node's attribute text; 0: not cacheable. */
 static uint64_t attrs_key(const pln_node *n) {
   enum { OPS = 1 << 20, RESULTS = 1 << 10 };
   uint32_t op = n->kind == PLN_CALL ? n->data : 0;
@@ -420,7 +420,7 @@ static uint64_t attrs_key(const pln_node *n) {
   return ((uint64_t)results << 20 | op) << 32 | n->attrs;
 }
 
-/* Operators have an order of their own. */
+/* Operators have their own attribute order. */
 static pln_attrs attrs_order(const pln_graph *g, pln_ref node) {
   const pln_node *n = &g->nodes[node];
   bool free = n->kind == PLN_FUNCTION || (n->kind == PLN_CALL && n->data == 0);
@@ -429,8 +429,8 @@ static pln_attrs attrs_order(const pln_graph *g, pln_ref node) {
              : 0;
 }
 
-/* Writes attributes, once for all nodes that have the same, unless they refer
- * to the metadata: then TVM counts each time. */
+/* Prints attributes once for all nodes with equal ones, unless they refer to
+ * the metadata, where TVM numbers each reference. */
 static pln_status do_attrs(planner *p, pln_ref node) {
   const pln_node *n = &p->graph->nodes[node];
   pln_fragments *fragments = &p->plan->naming->attrs;
@@ -467,15 +467,15 @@ const pln_attr *pln_param_device(const pln_graph *g, pln_ref function,
 
 /* ------------------------------------------------------------------- names */
 
-/* Whether a name becomes one of Relay's by the "v" that TVM puts in front of
- * those that begin with no letter. Other odd ones are written in quotes. */
+/* True if the name becomes a Relay name by TVM's prefix "v" for names that do
+ * not begin with a letter. Other unusual names are quoted. */
 static bool lacks_letter(pln_slice hint, const char *text, size_t size) {
   bool odd = hint.size == 0 || hint.data[0] == '_' ||
              (hint.data[0] >= '0' && hint.data[0] <= '9');
   return odd && pln_is_identifier((pln_slice){text, size});
 }
 
-/* Names a Var node; *fresh tells that its variable had no name yet. */
+/* Names a Var node; *fresh: the variable had no name yet. */
 static pln_status name_var(planner *p, pln_ref node, bool *fresh) {
   const pln_node *n = &p->graph->nodes[node];
   uint32_t id = pln_idmap_get(p->plan->vars, n->data);
@@ -523,7 +523,7 @@ static pln_status discard_text(void *ud, const char *data, size_t size) {
   return PLN_OK;
 }
 
-/* Enters the devices of parameters in the metadata, in their order. */
+/* Adds the devices of parameters to the metadata, in order. */
 static pln_status number_devices(planner *p, pln_ref function, uint32_t n) {
   pln_writer w;
   pln_writer_init(&w, engine_of(p), 0, discard_text, NULL);
@@ -565,9 +565,9 @@ pln_slice pln_type_var_name(const pln_naming *naming, pln_type var) {
   return (pln_slice){name + 1, size - 1};
 }
 
-/* Relay's names may hide each other; a hidden one could not be told from what
- * hides it, so the inner one gets a number. Names of types are kept apart from
- * those of variables by a mark. */
+/* Relay allows a type variable to shadow another, which would be ambiguous when
+ * parsed, so the inner one gets a number. A mark separates names of type
+ * variables from those of variables. */
 static pln_status name_type_var(planner *p, pln_type var) {
   pln_naming *naming = p->plan->naming;
   pln_slice hint =
@@ -618,7 +618,8 @@ static void add_line(planner *p, pln_ref node, pln_scope to) {
   scope->last = node;
 }
 
-/* From now on a node, and all that its scopes hold, stands in scope `to`. */
+/* From now on the node and the nodes in its scopes are printed in scope
+ * `to`. */
 static void settle_text_scope(planner *p, pln_ref node, pln_scope to) {
   const pln_graph *g = p->graph;
   const pln_node *n = &g->nodes[node];
@@ -636,8 +637,8 @@ static void give_line(planner *p, pln_ref node, pln_scope to) {
   add_line(p, node, to);
 }
 
-/* The outermost scope around `scope` whose owner does not stand yet. Ways are
- * halved, so that they stay short however deep scopes nest. */
+/* The outermost scope around `scope` whose owner is not printed yet. Uses path
+ * halving, so that paths stay short. */
 static pln_scope outermost(pln_text_scope *scopes, pln_scope scope) {
   while (scopes[scope].within != PLN_NONE) {
     pln_scope up = scopes[scope].within;
@@ -648,11 +649,11 @@ static pln_scope outermost(pln_text_scope *scopes, pln_scope scope) {
   return scope;
 }
 
-/* A node was printed in a scope: its line, if it has one, must be above what is
- * printed now. It is not if the scope's owner was visited but waits for its
- * line, behind other operands of its user: it gets the line now. (TVM would use
- * the number above the line that binds it.) An owner that is still being
- * visited waits for nothing: what is printed now is inside of it. */
+/* A node printed in a scope must have its line above the current position. If
+ * the scope's owner was visited but waits for its line behind other operands of
+ * its user, it gets its line now. (TVM would use the number above the line that
+ * binds it.) If the owner is still being visited, the current position is
+ * inside it. */
 static void put_above(planner *p, pln_ref node) {
   const pln_graph *g = p->graph;
   pln_text_plan *plan = p->plan;
@@ -667,7 +668,7 @@ static void put_above(planner *p, pln_ref node) {
   }
 }
 
-/* A variable that is met before it was bound is free. */
+/* A variable found before its binding is free. */
 static pln_status print_atom(planner *p, pln_ref node) {
   const pln_node *n = &p->graph->nodes[node];
   pln_text_node *text = &p->plan->nodes[node];
@@ -747,7 +748,7 @@ static pln_status do_visit(planner *p, pln_ref node) {
   return PLN_OK;
 }
 
-/* Operands, then scopes, of whatever is no call. */
+/* Visits operands, then scopes, of anything but a call. */
 static pln_status print_parts(planner *p, const pln_node *n) {
   const pln_graph *g = p->graph;
   uint32_t begin = p->n_tasks;
@@ -801,8 +802,7 @@ static pln_status do_scope(planner *p, pln_scope scope) {
   return name_params(p, scope);
 }
 
-/* The node stands where it is used, unless it has to tell its type on a line.
- */
+/* Prints the node inline, unless its declared type needs a line. */
 static pln_status push_inline(planner *p, pln_ref node) {
   return push_print_task(
       p, p->plan->nodes[node].declared ? TASK_PRINT : TASK_INLINE, node);
@@ -823,7 +823,7 @@ static pln_status do_statement(planner *p, pln_ref node) {
   return push_inline(p, pln_operand(p->graph, node, 1));
 }
 
-/* Lets in tail position go on in the scope that they end. */
+/* Lets in tail position continue the scope that they end. */
 static pln_status do_result(planner *p, pln_scope scope) {
   pln_ref result = p->graph->scopes[scope].result;
   pln_text_node *text = &p->plan->nodes[result];

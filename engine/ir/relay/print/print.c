@@ -1,9 +1,8 @@
-/* relay/print/print.c: modules and expressions as Relay text.
+/* relay/print/print.c: prints modules and expressions as Relay text.
  *
- * Called by whoever shows or saves IR. relay/print/plan.c has decided what
- * stands where; here the lines are written, scope in scope, with a stack of
- * frames. A module that uses nothing beyond Relay prints as TVM 0.14 prints it.
- */
+ * Called by everything that shows or saves IR. relay/print/plan.c has decided
+ * where each node is printed; here the lines are written, scope by scope, with
+ * a stack of frames. A module without extensions prints as in TVM 0.14. */
 
 #include <stdlib.h>
 
@@ -12,24 +11,24 @@
 #include "ir/tir/tir.h"
 #include "ir/type/print_cache.h"
 
-/* Deeper lines are not indented further: nesting may be of any depth, and the
- * text must not grow with its square. */
+/* Indentation is limited, so that the text does not grow with the square of the
+ * nesting depth. */
 enum { MAX_INDENT = 64 };
 
-/* A scope that is being written. */
+/* A scope being printed. */
 typedef struct frame {
   pln_ref owner;   /* PLN_NONE: the text's own scope */
-  pln_scope scope; /* of the owner's, the one at work */
-  pln_ref line;    /* the next one; PLN_NONE: the result */
-  pln_ref open;    /* the line at work, to be ended; PLN_NONE: none */
+  pln_scope scope; /* the current scope of the owner */
+  pln_ref line;    /* the next line; PLN_NONE: the result */
+  pln_ref open;    /* the unfinished line; PLN_NONE: none */
   bool definition;
-  bool done; /* the result was begun */
+  bool done; /* the result was started */
 } frame;
 
-/* A pattern that is being written. */
+/* A pattern being printed. */
 typedef struct part {
   pln_ref pattern;
-  uint32_t done; /* of its parts */
+  uint32_t done; /* number of its parts already printed */
 } part;
 
 typedef struct printer {
@@ -37,13 +36,13 @@ typedef struct printer {
   const pln_print_options *options;
   pln_writer w;
   pln_naming naming;
-  pln_text_plan plan; /* of the function at work */
+  pln_text_plan plan; /* of the current function */
   const pln_graph *graph;
   frame *frames;
   uint32_t n_frames, cap_frames;
   part *parts;
   uint32_t n_parts, cap_parts;
-  uint32_t extra; /* levels of indentation beyond one a frame */
+  uint32_t extra; /* indentation in addition to one level per frame */
   pln_type_cache types;
 } printer;
 
@@ -67,8 +66,8 @@ static void write_type_annotation(printer *p, pln_type type) {
     fail_relay_text(p, status);
 }
 
-/* The text of a type that need not be there; empty when there is none, or when
- * it is too long to be repeated. */
+/* The text of an optional type; empty when there is none or it is too long to
+ * repeat. */
 static pln_slice spare_type(printer *p, pln_type type) {
   pln_slice text = {NULL, 0};
   if (type)
@@ -86,8 +85,8 @@ static void write_span_comment(printer *p, const pln_source_span *place) {
   pln_put_int(&p->w, place->column);
 }
 
-/* What TVM tells of a node behind it: its type, and its place when it came
- * with one. */
+/* TVM's comment after a node: its type, and its span if it was parsed with
+ * one. */
 static void put_comment(printer *p, pln_ref node) {
   pln_type type = p->graph->nodes[node].type;
   pln_source_span place;
@@ -116,7 +115,7 @@ static void put_var(printer *p, pln_ref node) {
   pln_put_name(&p->w, "%", (pln_slice){name, size});
 }
 
-/* `%x: T` and the comment that TVM puts behind it. */
+/* `%x: T` and TVM's comment after it. */
 static void put_binder(printer *p, pln_ref node, const pln_attr *device) {
   pln_type type = p->graph->nodes[node].type;
   put_var(p, node);
@@ -146,7 +145,7 @@ static void write_constant_reference(printer *p, pln_ref node) {
   put_comment(p, node);
 }
 
-/* Letters, digits and what separates them in names of operators. */
+/* Operator names consist of letters, digits and separators. */
 static void put_op(printer *p, pln_op op) {
   static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
                               "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:";
@@ -157,7 +156,7 @@ static void put_op(printer *p, pln_op op) {
     pln_put_quoted(&p->w, name);
 }
 
-/* A node that has a line, or that needs none. */
+/* Prints a reference to a node that has a line, or an atom. */
 static void put_ref(printer *p, pln_ref node) {
   const pln_node *n = &p->graph->nodes[node];
   pln_slice name = pln_symbol_text(p->engine, pln_node_symbol(p->graph, node));
@@ -182,7 +181,7 @@ static void put_refs(printer *p, uint32_t n, const pln_ref *refs) {
   }
 }
 
-/* What the plan has written of a node's attributes. */
+/* Prints the attribute text that the plan prepared. */
 static void write_relay_attrs(printer *p, pln_ref node, bool behind) {
   uint32_t fragment = p->plan.nodes[node].attrs;
   pln_slice text = {NULL, 0};
@@ -290,7 +289,7 @@ static void indent(printer *p) {
   pln_put(&p->w, spaces, 2u * (depth < MAX_INDENT ? depth : MAX_INDENT));
 }
 
-/* What stands in front of a pattern's parts, and all of one without parts. */
+/* The text before a pattern's parts, or all of a pattern without parts. */
 static void open_pattern(printer *p, pln_ref pattern) {
   const pln_node *n = &p->graph->nodes[pattern];
   switch ((pln_kind)n->kind) {
@@ -308,7 +307,8 @@ static void open_pattern(printer *p, pln_ref pattern) {
 
 static void close_pattern(printer *p, const pln_node *n) {
   if (n->kind == PLN_PATTERN_TUPLE)
-    write_relay_text(p, ")"); /* (%x) is a tuple of one, as in TVM's text */
+    write_relay_text(p, ")"); /* (%x) is a one-element tuple, as in TVM's
+                               * text */
   else if (n->kind == PLN_PATTERN_CONSTRUCTOR)
     write_relay_text(p, n->count > 0 ? ")" : "");
 }
@@ -323,7 +323,7 @@ static void push_pattern_part(printer *p, pln_ref pattern) {
   open_pattern(p, pattern);
 }
 
-/* Goes on with the innermost pattern. */
+/* Continues the innermost pattern. */
 static void step_pattern(printer *p) {
   part *top = &p->parts[p->n_parts - 1];
   const pln_node *n = &p->graph->nodes[top->pattern];
@@ -353,7 +353,7 @@ static void put_arm(printer *p, pln_scope scope) {
   write_relay_text(p, " => {\n");
 }
 
-/* What stands in front of an owner's first scope. */
+/* The text before an owner's first scope. */
 static void open_owner(printer *p, pln_ref node) {
   const pln_node *n = &p->graph->nodes[node];
   switch ((pln_kind)n->kind) {
@@ -383,11 +383,11 @@ static void open_owner(printer *p, pln_ref node) {
   if (n->kind == PLN_MATCH && p->w.status == PLN_OK) {
     indent(p);
     put_arm(p, n->data);
-    p->extra++; /* an arm's lines are two levels deeper */
+    p->extra++; /* the lines of an arm are two levels deeper */
   }
 }
 
-/* Begins what a node is; an owner of scopes is ended by close_scope. */
+/* Starts the text of a node; close_scope finishes an owner of scopes. */
 static void spell(printer *p, pln_ref node) {
   const pln_node *n = &p->graph->nodes[node];
   if (pln_kinds[n->kind].payload == PLN_PAYLOAD_SCOPE) {
@@ -412,7 +412,7 @@ static void spell(printer *p, pln_ref node) {
   put_comment(p, node);
 }
 
-/* The same, or the graph variable that stands for it. */
+/* The same, or the graph variable of the node. */
 static void begin_expr_print(printer *p, pln_ref node) {
   if (pln_is_atomic_expr(p->graph->nodes[node].kind) ||
       p->plan.nodes[node].number != PLN_NONE)
@@ -447,7 +447,7 @@ static void begin_line(printer *p, pln_ref node) {
   spell(p, node);
 }
 
-/* Goes on to the owner's next scope. */
+/* Continues with the owner's next scope. */
 static void next_scope(printer *p, pln_ref owner, pln_scope scope) {
   bool match = p->graph->nodes[owner].kind == PLN_MATCH;
   p->extra -= match;
@@ -544,7 +544,7 @@ static void end_relay_text(printer *p) {
   pln_naming_free(&p->naming);
 }
 
-/* Plans `root` and writes it: a definition after its name, or an expression. */
+/* Plans and prints `root`: a definition after its name, or an expression. */
 static void put_graph(printer *p, const pln_graph *graph, pln_ref root,
                       bool definition) {
   p->graph = graph;
@@ -563,7 +563,7 @@ static void put_graph(printer *p, const pln_graph *graph, pln_ref root,
   pln_text_plan_free(&p->plan);
 }
 
-/* Types, then functions stand in order of their names, as in TVM's text. */
+/* Types, then functions, sorted by name as in TVM's text. */
 typedef struct definition {
   pln_slice name;
   uint32_t index;
@@ -636,7 +636,7 @@ static void put_functions(printer *p, const pln_module *module,
   }
 }
 
-/* In ASCII: JSON has no bytes. All others stand in quotes. */
+/* Other bytes are escaped, because JSON has no byte strings. */
 static pln_status append_escaped(void *ud, const char *data, size_t size) {
   pln_buffer *out = ud;
   for (size_t i = 0; i < size; i++)
@@ -647,7 +647,7 @@ static pln_status append_escaped(void *ud, const char *data, size_t size) {
   return PLN_OK;
 }
 
-/* The metadata section, with the module's attributes when it has any. */
+/* The metadata section, with the module's attributes if there are any. */
 static void put_metadata(printer *p, const pln_module *module) {
   pln_buffer text;
   pln_writer w;
@@ -694,7 +694,7 @@ static uint32_t count_prim_funcs(const pln_module *module) {
   return n;
 }
 
-/* Functions of both levels: Relay's text, then the script form of the rest. */
+/* Relay functions as Relay text, then PrimFuncs as TVMScript. */
 pln_status pln_print_module(const pln_module *module,
                             const pln_print_options *options,
                             pln_write_fn write, void *ud) {
@@ -715,7 +715,7 @@ pln_status pln_print_module(const pln_module *module,
   return status;
 }
 
-/* A node of the loop level: Vars are when their type is. */
+/* True for a TIR node; a Var is one if its type is. */
 static bool is_script(const pln_graph *g, pln_ref node) {
   const pln_node *n = &g->nodes[node];
   pln_type_kind type = pln_type_get_kind(g->engine, n->type);

@@ -1,10 +1,9 @@
-/* tir/script/buffer.c: declarations in the script form: of buffers, and of the
- * variables that nothing binds.
+/* tir/script/buffer.c: prints declarations of buffers and of unbound variables.
  *
- * Called by tir/script/print.c for each statement before its line is written. A
- * buffer may define its data, strides and offset along with it; then they are
- * written as its fields. Nothing recurses: what a buffer is made of is declared
- * from the same stack. */
+ * Called by script/print.c for each statement before its line is written. A
+ * buffer may define its data, strides and offset; these are then written as its
+ * fields. Nothing recurses: what a buffer needs is declared with the same
+ * stack. */
 
 #include "ir/tir/script/script.h"
 

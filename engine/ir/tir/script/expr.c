@@ -1,9 +1,9 @@
-/* tir/script/expr.c: PrimExprs, types and attributes in the script form.
+/* tir/script/expr.c: prints PrimExprs, types and attributes as TVMScript.
  *
- * Called by tir/script/print.c and script/buffer.c. An expression is written
- * from a stack of pieces: a node is replaced by what it is made of. Operators
- * are those of Python where TVM's printer uses them; where writing one would
- * compute a constant, the node is spelled out ("T.Add(1, 2)"). */
+ * Called by script/print.c and script/buffer.c. An expression is printed with a
+ * stack of fragments: a node is replaced by its parts. Python operators are
+ * used where TVM's printer uses them; an expression that would fold when read
+ * back is written as a call ("T.Add(1, 2)"). */
 
 #include <math.h>
 #include <stdio.h>
@@ -33,13 +33,14 @@ static void push_node(pln_script_printer *s, pln_ref ref, uint8_t least) {
       s, (pln_script_fragment){.what = NODE, .ref = ref, .least = least});
 }
 
-/* `type` 0: as it is, else as an immediate of that type. */
+/* `type` 0: a plain number, else an immediate of that type. */
 static void push_number(pln_script_printer *s, int64_t number, pln_type type) {
   push_script_fragment(
       s, (pln_script_fragment){.what = NUMBER, .number = number, .ref = type});
 }
 
-/* Operands [first, end) with ", " between them, in reverse, as all is. */
+/* Pushes operands [first, end) separated by ", ", in reverse order like
+ * everything on the stack. */
 static void push_list(pln_script_printer *s, const pln_node *n, uint32_t first,
                       uint32_t end) {
   for (uint32_t i = end; i-- > first;) {
@@ -51,7 +52,7 @@ static void push_list(pln_script_printer *s, const pln_node *n, uint32_t first,
 
 /* -------------------------------------------------------------------- types */
 
-/* TVM has its own names for the two of its floats of eight bits. */
+/* TVM's names of two 8-bit float dtypes differ. */
 static const char *dtype_name(pln_dtype dtype) {
   switch (dtype) {
   case PLN_DTYPE_NONE: return "handle";
@@ -145,12 +146,12 @@ static void push_attr_elements(pln_script_printer *s, const pln_attr *a) {
   pln_script_write(s, "]");
 }
 
-/* A dictionary or list inside of another, while it is written. */
+/* A nested dictionary or list being printed. */
 typedef struct level {
   pln_attrs attrs;
   uint32_t next;
   bool list;
-  const char *end; /* what closes it */
+  const char *end; /* its closing bracket */
 } level;
 
 enum { MOST_LEVELS = 256 };
@@ -180,7 +181,7 @@ static void put_tensors(pln_script_printer *s, const pln_attr *a) {
   pln_script_write(s, "]");
 }
 
-/* Everything that holds nothing further. */
+/* Pushes a value without nested values. */
 static void push_script_atom(pln_script_printer *s, const pln_attr *a) {
   switch ((pln_attr_kind)a->kind) {
   case PLN_ATTR_INT: pln_script_write_int(s, a->v.i); break;
@@ -213,7 +214,7 @@ static bool is_string(const pln_attr *a) {
   return a && a->kind == PLN_ATTR_STRING;
 }
 
-/* What every Target tells of itself makes a dictionary one. */
+/* A dictionary with the keys that every TVM Target has. */
 static bool is_target(const pln_script_printer *s, const pln_attr *a) {
   return a->kind == PLN_ATTR_DICT &&
          is_string(pln_attrs_find(s->engine, a->v.dict, "kind")) &&
@@ -221,7 +222,7 @@ static bool is_target(const pln_script_printer *s, const pln_attr *a) {
          is_names(pln_attrs_find(s->engine, a->v.dict, "keys"));
 }
 
-/* A Target's host, which is one too, is written as a plain dictionary. */
+/* A Target's host is a Target too, but is printed as a plain dictionary. */
 static void open_level(pln_script_printer *s, level *stack, uint32_t *top,
                        const pln_attr *a) {
   bool list = a->kind == PLN_ATTR_LIST;
@@ -276,7 +277,7 @@ void pln_script_attrs(pln_script_printer *s, pln_attrs attrs, const char *but) {
 
 typedef struct operator_row {
   pln_kind kind;
-  const char *sign; /* NULL: a call */
+  const char *sign; /* NULL: printed as a call */
   const char *call;
   uint8_t prec;
 } operator_row;
@@ -405,7 +406,7 @@ static void iter_var(pln_script_printer *s, const pln_node *n) {
 
 /* ------------------------------------------------------------------ indices */
 
-/* base + number of an integer type, as TVM's + gives it. */
+/* base + number of an integer type, folded as TVM does. */
 static void push_plus(pln_script_printer *s, pln_ref base, int64_t number) {
   const pln_node *n = &s->g->nodes[base];
   int64_t sum;
@@ -420,7 +421,7 @@ static void push_plus(pln_script_printer *s, pln_ref base, int64_t number) {
   push_node(s, base, PLN_PREC_ADD);
 }
 
-/* A range's end: its beginning stands before the colon. */
+/* The end of a range, after the colon. */
 static void push_end(pln_script_printer *s, pln_ref min, pln_ref extent) {
   const pln_graph *g = s->g;
   if (pln_is_int(g, min, 0)) {
@@ -465,7 +466,7 @@ static void push_ramp(pln_script_printer *s, const pln_node *n) {
   push_node(s, base, PLN_PREC_ANY);
 }
 
-/* `full`: a range of one is written as a range. */
+/* `full`: a range of length one is printed as a range. */
 static void push_index(pln_script_printer *s, pln_ref ref, bool full) {
   const pln_node *n = &s->g->nodes[ref];
   bool ramp = n->kind == PLN_RAMP &&

@@ -1,8 +1,8 @@
-/* tir/script/lines.c: the text of the script form: pieces that are put one
- * behind the other, and the list of lines that tells their order.
+/* tir/script/lines.c: the text buffer of the script printer, and the linked
+ * list of lines that gives their order.
  *
- * Called by the other files of the script form. The first failure stays and
- * silences what follows. */
+ * Called by the other files of the printer. The first failure is kept and
+ * suppresses all later output. */
 
 #include "ir/tir/script/script.h"
 

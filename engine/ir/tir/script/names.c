@@ -1,8 +1,8 @@
-/* tir/script/names.c: names of variables and buffers in the script form: each
- * is given when it is first needed, unlike every other one in sight, and ends
- * with its frame.
+/* tir/script/names.c: unique names of variables and buffers. A name is chosen
+ * when first needed, differs from every visible name, and is free again when
+ * its frame ends.
  *
- * Called by the other files of the script form. */
+ * Called by the other files of the printer. */
 
 #include <stdio.h>
 

@@ -1,10 +1,9 @@
-/* tir/script/print.c: the loop level in its script form, as TVM 0.14 prints
- * TVMScript: PrimFuncs, statements, PrimExprs, modules of PrimFuncs. Printing
- * only.
+/* tir/script/print.c: prints TIR as TVM 0.14 prints TVMScript: PrimFuncs,
+ * statements, PrimExprs, modules of PrimFuncs. There is no parser.
  *
- * Called by pln_print_node and pln_print_module. One sweep notes which
- * statements each scope has and where each node is used; then statements are
- * written in order, from a stack of frames. Nothing recurses. */
+ * Called by pln_print_node and pln_print_module. One sweep collects the
+ * statements of each scope and the uses of each node; then statements are
+ * printed in order with a stack of frames. Nothing recurses. */
 
 #include "ir/tir/script/script.h"
 
@@ -32,7 +31,8 @@ static void extend_use_range(pln_script_printer *s, pln_ref ref, pln_ref low,
     s->high[ref] = high;
 }
 
-/* The statements that use each node, through PrimExprs and buffers. */
+/* Finds the first and last statement that uses each node, through PrimExprs and
+ * buffers. */
 static void collect_script_uses(pln_script_printer *s, pln_ref begin,
                                 pln_ref root) {
   const pln_graph *g = s->g;
@@ -118,7 +118,8 @@ static void end_script(pln_script_printer *s) {
   pln_buffer_free(&s->text);
 }
 
-/* Line 0 is empty and never written: what is inserted stands behind a line. */
+/* Line 0 is empty and never printed, so that every insertion is after a
+ * line. */
 static void begin_script(pln_script_printer *s, pln_engine *engine) {
   *s = (pln_script_printer){.engine = engine, .module = "", .last = PLN_NONE};
   pln_buffer_init(&s->text, engine);
@@ -183,7 +184,7 @@ static void map_buffers(pln_script_printer *s, function *f) {
   }
 }
 
-/* Buffers over one pointer are told apart by match_buffer. */
+/* Buffers with a shared data pointer must be printed as match_buffer. */
 static void choose_inlined(pln_script_printer *s, function *f) {
   pln_idmap *counts;
   if (s->status == PLN_OK)
@@ -277,8 +278,9 @@ static void put_matches(pln_script_printer *s, const function *f,
                                                   .indent = indent});
 }
 
-/* What a root block holds behind what it says of itself, when that is nothing
- * but buffers; PLN_NONE when it is no root block that goes without saying. */
+/* TVMScript omits a root block that only allocates buffers. Returns the first
+ * statement after its declarations when `realize` is such a block, else
+ * PLN_NONE. */
 static pln_ref root_body(const pln_script_printer *s, pln_ref realize,
                          pln_ref *block) {
   const pln_graph *g = s->g;
@@ -365,7 +367,7 @@ static void put_function(pln_script_printer *s, function *f, uint32_t indent) {
   put_body(s, f, indent + 1);
 }
 
-/* `name` empty: as its global_symbol says, or main. */
+/* `name` empty: the function's global_symbol, or main. */
 static void print_function(pln_script_printer *s, const pln_graph *g,
                            pln_ref ref, pln_slice name, uint32_t indent) {
   begin_graph(s, g, ref);
@@ -383,7 +385,7 @@ static void print_function(pln_script_printer *s, const pln_graph *g,
   end_graph(s);
 }
 
-/* Takes back what was declared. */
+/* Removes the declarations. */
 static void drop_lines(pln_script_printer *s) {
   if (s->status != PLN_OK)
     return;
@@ -391,8 +393,8 @@ static void drop_lines(pln_script_printer *s) {
   s->last = 0;
 }
 
-/* A statement or PrimExpr by itself; `declared`: what a PrimExpr uses stands
- * before it. */
+/* A single statement or PrimExpr; `declared`: declarations of what a PrimExpr
+ * uses precede it. */
 static void print_part(pln_script_printer *s, const pln_graph *g, pln_ref ref,
                        bool declared) {
   begin_graph(s, g, ref);
@@ -473,7 +475,7 @@ pln_status pln_print_script(const pln_graph *graph, pln_ref node, bool declared,
   return write_script_lines(&s, limit, write, ud);
 }
 
-/* Functions stand in order of their names, main behind all others. */
+/* Functions are sorted by name, with main last. */
 typedef struct named {
   pln_slice name;
   const pln_graph *graph;

@@ -1,9 +1,9 @@
-/* tir/script/stmt.c: statements in the script form: a line each, and a frame
- * for the statements of each scope.
+/* tir/script/stmt.c: prints statements: one line each, and a frame for the
+ * statements of each scope.
  *
- * Called by script/print.c. What holds: a statement's names are declared before
- * its line is written; the last statement of a frame whose body follows it
- * needs no `with` and no indentation. */
+ * Called by script/print.c. Invariants: a statement's names are declared before
+ * its line is written; the last statement of a frame, if its body follows,
+ * needs neither `with` nor indentation. */
 
 #include <stdio.h>
 
@@ -43,7 +43,7 @@ void pln_script_push_frame(pln_script_printer *s,
     s->frames[s->n_frames++] = *frame;
 }
 
-/* The statements of a scope; their lines follow, and its names end with it. */
+/* Opens a frame for the statements of a scope; names in it end with it. */
 static void open_script_scope(pln_script_printer *s, pln_ref owner,
                               pln_scope scope, uint32_t indent) {
   const pln_scope_row *row = &s->g->scopes[scope];
@@ -72,12 +72,12 @@ static void end_line(pln_script_printer *s, size_t offset, uint32_t indent) {
 typedef struct header {
   size_t offset;
   pln_ref owner;
-  pln_ref name; /* what it binds, or PLN_NONE */
+  pln_ref name; /* the variable it binds, or PLN_NONE */
   bool concise;
   uint32_t indent;
 } header;
 
-/* Opens the frame of the body, so that what the header binds ends with it. */
+/* Opens the frame of the body, so that variables of the header end with it. */
 static header begin_header(pln_script_printer *s, pln_ref owner, bool concise) {
   header h = {.owner = owner, .name = PLN_NONE, .concise = concise};
   h.indent = indent_of(s);
@@ -105,7 +105,7 @@ static void end_header(pln_script_printer *s, const header *h) {
   end_line(s, h->offset, h->indent);
 }
 
-/* A pointer's name ends with the frame around its statement. */
+/* The name of a pointer ends with the frame around its statement. */
 static void define_pointer(pln_script_printer *s, pln_ref owner) {
   const pln_scope_row *row = statement_scope_of(s, owner);
   if (row->n_params > 0 && !pln_script_find(s, row->begin))
@@ -165,8 +165,7 @@ static void print_assert(pln_script_printer *s, pln_ref ref, bool concise) {
   end_header(s, &h);
 }
 
-/* `memory`: the kind of memory that the attribute around it tells, or PLN_NONE.
- */
+/* `memory`: the storage scope given by the enclosing attribute, or PLN_NONE. */
 static void print_realize(pln_script_printer *s, pln_ref ref, pln_ref memory,
                           bool concise) {
   const pln_node *n = node_at(s, ref);
@@ -215,7 +214,8 @@ static bool is_dtype(const pln_script_printer *s, pln_slice text,
          lanes == pln_type_number(s->engine, type);
 }
 
-/* Memory that is declared as one buffer at once: the declaration says it. */
+/* Memory that is declared as a buffer immediately; the declaration includes the
+ * allocation. */
 static bool is_declared(const pln_script_printer *s, pln_ref ref) {
   const pln_node *n = node_at(s, ref);
   pln_ref decl = s->head[n->data];
@@ -272,7 +272,7 @@ static void print_allocate(pln_script_printer *s, pln_ref ref, bool concise) {
   end_header(s, &h);
 }
 
-/* An element of a tensor of floats; false of other dtypes. */
+/* An element of a float tensor; false for other dtypes. */
 static bool read_float(const pln_tensor *t, const void *data, size_t i,
                        double *out) {
   const char *at = data;
@@ -304,7 +304,7 @@ static bool has_numbers(const pln_script_printer *s, const pln_tensor *t,
           read_float(t, data, 0, &value));
 }
 
-/* Elements in a list; what has no numbers is an entry of the metadata. */
+/* Prints elements as a list; non-numeric data is a metadata entry. */
 static void write_allocated_data(pln_script_printer *s, const pln_tensor *t) {
   const void *data = NULL;
   int64_t whole;
@@ -355,7 +355,7 @@ static void put_tag(pln_script_printer *s, pln_ref iter) {
       pln_attrs_string(s->engine, node_at(s, iter)->attrs, "thread_tag", ""));
 }
 
-/* A thread that is used outside of the statement is declared further out. */
+/* A thread variable used outside the statement is declared further out. */
 static void declare_thread(pln_script_printer *s, pln_ref iter, pln_ref var) {
   uint32_t frame = pln_script_frame_of(s, var);
   size_t offset = s->text.size;
@@ -412,7 +412,7 @@ static int64_t loop_kind(const pln_script_printer *s, pln_ref ref) {
   return pln_attrs_int(s->engine, node_at(s, ref)->attrs, "kind", 0);
 }
 
-/* Does an extent use an index of the loops from scope `first` on? */
+/* True if an extent uses an index of the loops from scope `first` on. */
 static bool depends(pln_script_printer *s, pln_ref extent, pln_scope first) {
   uint32_t bottom = s->n_stack;
   bool found = false;
@@ -442,14 +442,14 @@ static bool in_grid(pln_script_printer *s, pln_ref ref, pln_scope first) {
          !depends(s, statement_operand(s, ref, 1), first);
 }
 
-/* The loop that is all of the body of a loop, or PLN_NONE. */
+/* The loop that is the entire body of a loop, or PLN_NONE. */
 static pln_ref inner_loop(const pln_script_printer *s, pln_ref ref) {
   pln_ref inner = s->head[s->g->nodes[ref].data];
   return inner != PLN_NONE && s->next[inner] == PLN_NONE ? inner : PLN_NONE;
 }
 
-/* A loop's frame holds its header, too: what only the loop uses is declared
- * behind that line, which is kept free until it is written. */
+/* A loop's frame includes its header line. Declarations that only the loop
+ * needs come after that line, which is reserved here and filled in later. */
 static uint32_t open_loop(pln_script_printer *s, pln_ref ref, uint32_t indent) {
   open_script_scope(s, ref, s->g->nodes[ref].data, indent + 1);
   uint32_t line = pln_script_line_end(s, s->text.size, indent);
@@ -468,7 +468,8 @@ static void end_loop(pln_script_printer *s, size_t offset, uint32_t line) {
   s->lines[line].size = s->text.size - offset;
 }
 
-/* The loops of one header, from `ref` to `last`: their indices and extents. */
+/* The loops printed in one header, from `ref` to `last`: indices and
+ * extents. */
 static void put_grid(pln_script_printer *s, pln_ref ref, pln_ref last) {
   pln_script_write(s, "for ");
   for (pln_ref l = ref;; l = inner_loop(s, l)) {
@@ -580,7 +581,7 @@ static int64_t iter_type(const pln_script_printer *s, pln_ref block,
   return a && a->kind == PLN_ATTR_INTS && i < a->count ? a->v.ints[i] : 0;
 }
 
-/* A variable that runs over exactly what the loop does that gives it. */
+/* A block variable with exactly the range of the loop index bound to it. */
 static bool is_remapped(const pln_script_printer *s, pln_ref realize,
                         pln_ref block, uint32_t i) {
   int64_t type = iter_type(s, block, i);
@@ -626,7 +627,7 @@ static void print_axis(pln_script_printer *s, pln_ref realize, pln_ref block,
   end_line(s, offset, indent_of(s));
 }
 
-/* Variables [first, end) that are all remapped. */
+/* Prints variables [first, end), which are all remapped. */
 static void print_remap(pln_script_printer *s, pln_ref realize, pln_ref block,
                         uint32_t first, uint32_t end) {
   if (end - first == 1)
@@ -656,7 +657,7 @@ static void print_axes(pln_script_printer *s, pln_ref realize, pln_ref block) {
   uint32_t n = node_at(s, block)->count, first = 0;
   if (statement_scope_of(s, block)->n_params < n ||
       (realize != PLN_NONE && node_at(s, realize)->count != n + 1))
-    n = 0; /* the verifier does not let it come to this */
+    n = 0; /* the verifier rules this out */
   for (uint32_t i = 0; i < n; i++) {
     if (is_remapped(s, realize, block, i))
       continue;
@@ -773,8 +774,8 @@ static void print_block_buffer(pln_script_printer *s, pln_ref ref) {
              .indent = indent_of(s)});
 }
 
-/* What a statement uses is declared before its line; what defines its buffer
- * declares it itself. */
+/* Declares what a statement uses before its line. A statement that defines a
+ * buffer declares it itself. */
 static void declare_operands(pln_script_printer *s, pln_ref ref) {
   const pln_node *n = node_at(s, ref);
   if (n->kind == PLN_DECL_BUFFER || n->kind == PLN_ALLOC_BUFFER ||
@@ -787,7 +788,7 @@ static void declare_operands(pln_script_printer *s, pln_ref ref) {
     pln_script_declare(s, statement_operand(s, ref, i));
 }
 
-/* The block that a BlockRealize runs has its domains. */
+/* Prints the block of a BlockRealize with its bindings. */
 static void print_realized(pln_script_printer *s, pln_ref ref) {
   pln_ref block = s->head[s->g->nodes[ref].data];
   if (block == PLN_NONE || node_at(s, block)->kind != PLN_BLOCK)
@@ -796,7 +797,8 @@ static void print_realized(pln_script_printer *s, pln_ref ref) {
   print_block(s, ref, block);
 }
 
-/* The realisation whose kind of memory is all that the attribute tells. */
+/* The BufferRealize whose storage scope is the only content of the
+ * attribute. */
 static pln_ref placed_buffer(const pln_script_printer *s, pln_ref ref) {
   const pln_node *n = node_at(s, ref);
   pln_slice key = pln_attrs_string(s->engine, n->attrs, "attr_key", "");
