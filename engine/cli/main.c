@@ -1,10 +1,10 @@
-/* main.c: the command `perilune`: a Lua state with the library and its
- * scripts inside, and nothing else.
+/* main.c: the command `perilune`: a Lua state with the library and the
+ * command's scripts embedded.
  *
  * What the command does is written in lua/perilune/cli. Scripts are found in
- * the table that the build made of lua/perilune and argparse (script.h), then
- * where any Lua looks. The exit status is what perilune.cli.main returns: 0
- * done, 1 the work failed, 2 wrong usage. */
+ * the table of embedded scripts (script.h), then where Lua usually looks. The
+ * exit status is what perilune.cli.main returns: 0 done, 1 the work failed, 2
+ * wrong usage. */
 
 #include <errno.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@
 /* Defined in lua/core.c. */
 int luaopen_perilune_core(lua_State *L);
 
-/* package.searchers' protocol: a loader and where it comes from. */
+/* A searcher as in package.searchers: returns a loader and its origin. */
 static int find_script(lua_State *L) {
   const char *name = luaL_checkstring(L, 1);
   const pln_embedded_script *s = pln_scripts;
@@ -38,7 +38,7 @@ static int find_script(lua_State *L) {
   return 2;
 }
 
-/* Puts the searcher behind package.preload's, before those of files. */
+/* Inserts the searcher after that of package.preload, before those of files. */
 static void add_searcher(lua_State *L) {
   lua_getglobal(L, "package");
   lua_getfield(L, -1, "searchers");
@@ -85,8 +85,7 @@ static int start_cli(lua_State *L) {
   return 1;
 }
 
-/* Why the standard output could not be written; handlers of exit are given
- * nothing. */
+/* errno of a failed write to stdout; exit handlers take no arguments. */
 static int output_error;
 
 static void flush_output(void) {
@@ -94,8 +93,8 @@ static void flush_output(void) {
     output_error = errno;
 }
 
-/* print does not look whether it could write, and scripts may end the process
- * by os.exit. */
+/* Lua's print does not report write errors, and scripts may call os.exit, so
+ * this runs at exit. */
 static void check_output(void) {
   flush_output();
   if (!ferror(stdout) && !output_error)
@@ -123,7 +122,7 @@ int main(int argc, char **argv) {
     status = (int)lua_tointeger(L, -1);
   else
     fprintf(stderr, "perilune: %s\n", lua_tostring(L, -1));
-  flush_output(); /* finalisers may not end */
+  flush_output(); /* finalizers may not terminate */
   pln_cli_guard_begin(status);
   pln_cli_forget_state();
   lua_close(L);

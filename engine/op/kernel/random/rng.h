@@ -1,16 +1,18 @@
-/* rng.h: the numbers that random operators draw. */
+/* rng.h: the counter-based random number generator of random operators
+ * (splitmix64). */
 
 #ifndef PLN_OP_KERNEL_RANDOM_RNG_H
 #define PLN_OP_KERNEL_RANDOM_RNG_H
 
 #include "op/kernel/kernel.h"
 
-/* All numbers that one call may draw, each by its index. */
+/* The random numbers of one call; each is a function of the key and its
+ * index. */
 typedef struct pln_rng {
   uint64_t key;
 } pln_rng;
 
-/* Those of the call's attribute `seed`, or else the next ones of the run. */
+/* Seeded by the call's attribute `seed`, else by the next number of the run. */
 pln_rng pln_rng_begin(const pln_kernel_call *call);
 
 static inline uint64_t pln_rng_mix(uint64_t z) {
@@ -21,7 +23,7 @@ static inline uint64_t pln_rng_mix(uint64_t z) {
 static inline uint64_t pln_rng_bits(pln_rng rng, uint64_t index) {
   return pln_rng_mix(rng.key + (index + 1) * 0x9e3779b97f4a7c15u);
 }
-/* Within [0, 1), in steps of 2^-53. */
+/* A number in [0, 1), a multiple of 2^-53. */
 static inline double pln_rng_unit(pln_rng rng, uint64_t index) {
   return (double)(int64_t)(pln_rng_bits(rng, index) >> 11) * 0x1p-53;
 }
