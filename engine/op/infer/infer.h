@@ -112,11 +112,12 @@ pln_status pln_infer_product(const pln_infer *call, const pln_dim *dims,
  * Reports an error at operand `i` if two constants differ. */
 pln_status pln_infer_same_dim(const pln_infer *call, uint32_t i, pln_dim *dim,
                               pln_dim other) PLN_CHECKED;
-/* What two extents broadcast to: equal stays, 1 gives the other, a constant
- * above 1 wins over a symbol, else unknown. Operand `i` gave `b`. */
+/* The broadcast of two extents: equal extents stay, 1 gives the other, a
+ * constant above 1 takes precedence over a symbol, otherwise unknown. Reports
+ * an error at operand `i`, which has extent `b`, if they do not broadcast. */
 pln_status pln_infer_broadcast_dim(const pln_infer *call, uint32_t i, pln_dim a,
                                    pln_dim b, pln_dim *out) PLN_CHECKED;
-/* *shape becomes its broadcast with `other`, which operand `i` gave. */
+/* Broadcasts *shape with `other`, the shape of operand `i`. */
 pln_status pln_infer_broadcast_shape(const pln_infer *call, uint32_t i,
                                      pln_shape *shape,
                                      const pln_shape *other) PLN_CHECKED;
@@ -126,25 +127,25 @@ pln_status pln_args_broadcast(const pln_infer *call, uint32_t first,
 
 /* ----------------------------------------------------------------- results */
 
-/* Sets result `i`; one that the call does not have is passed over. */
+/* Sets the type of result `i`; ignored if the call does not have it. */
 pln_status pln_result_tensor(pln_infer *call, uint32_t i, pln_dtype dtype,
                              const pln_shape *shape) PLN_CHECKED;
 pln_status pln_result_scalar(pln_infer *call, uint32_t i,
                              pln_dtype dtype) PLN_CHECKED;
-/* What the call says of operand `i`, for InferType; passed over when something
- * is known of the operand, or nobody asks. */
+/* Sets the type that the call requires of operand `i`, for InferType; ignored
+ * if the operand's type is known or inference does not ask for it. */
 pln_status pln_set_operand_type(pln_infer *call, uint32_t i, pln_dtype dtype,
                                 const pln_shape *shape) PLN_CHECKED;
-/* The same of a vector of `extent` elements. */
+/* The same for a vector of `extent` elements. */
 pln_status pln_set_operand_vector(pln_infer *call, uint32_t i, pln_dtype dtype,
                                   pln_dim extent) PLN_CHECKED;
-/* The same of operands [first, end): vectors as long as an axis of operand 0.
- */
+/* The same for operands [first, end): vectors as long as an axis of operand
+ * 0. */
 pln_status pln_set_operand_channels(pln_infer *call, uint32_t first,
                                     uint32_t end, int64_t axis) PLN_CHECKED;
-/* Result `i` has the type of operand `arg`. */
+/* Gives result `i` the type of operand `arg`. */
 void pln_result_like(pln_infer *call, uint32_t i, uint32_t arg);
-/* Result `i` has the shape of operand `arg` and that dtype. */
+/* Gives result `i` the shape of operand `arg` and that dtype. */
 pln_status pln_result_shaped_like(pln_infer *call, uint32_t i, uint32_t arg,
                                   pln_dtype dtype) PLN_CHECKED;
 /* The number of results of the call, at least 1. */

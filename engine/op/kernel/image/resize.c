@@ -221,7 +221,7 @@ static void keep_axes(resizing *r) {
                                     .end = 1};
 }
 
-/* The axes that lists of `n` speak of. */
+/* The axis that element `i` of a list of `n` belongs to. */
 static pln_status listed_axis(const pln_kernel_call *call, const resizing *r,
                               uint32_t n, uint32_t i, uint32_t *axis) {
   pln_list axes = pln_kernel_list(call, PLN_NONE, "axes");

@@ -30,7 +30,7 @@ static pln_status shape_of_regions(const pln_infer *call, pln_shape *out) {
   return PLN_OK;
 }
 
-/* The extents of space that a list tells, if it does. */
+/* The spatial extents in a list attribute, if it is given. */
 static void pooled_extents(const pln_infer *call, const char *name,
                            pln_shape *out) {
   uint32_t n;

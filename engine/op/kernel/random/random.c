@@ -173,7 +173,7 @@ pln_status pln_kernel_random_normal_like(pln_kernel_call *call) {
   return fill_like(call, fill_normal, normal_law(call));
 }
 
-/* Chances as doubles, n of them from `first` on. */
+/* Reads n probabilities as doubles, from element `first` on. */
 static pln_status read_chances(const pln_kernel_call *call, const pln_tensor *x,
                                size_t first, size_t n, double *out) {
   pln_dtype dtype = (pln_dtype)x->dtype;

@@ -19,7 +19,7 @@
 #include "op/kernel/reduce/axes.h"
 #include "op/kernel/reduce/loops.h"
 
-/* False when the axes are not valid. */
+/* Returns false if the axes are not valid. */
 static bool read_reduce_axes(const pln_kernel_call *call, const pln_tensor *x,
                              bool *axes) {
   pln_list list = pln_kernel_list(call, 1, "axes");
@@ -262,8 +262,8 @@ static bool keeps_single(const measure *m) {
          (m->finish == PLAIN || m->finish == MEAN);
 }
 
-/* The axes to reduce. Where ONNX says that none are, each element is reduced by
- * itself: a norm or a logarithm is still computed. */
+/* Reads the axes. Where ONNX defines that none are reduced, each element is
+ * still reduced alone: a norm or a logarithm is computed. */
 static pln_status begin_reduction(pln_kernel_call *call, pln_reduction *r) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
   bool axes[PLN_MAX_RANK];
@@ -278,7 +278,8 @@ static pln_status begin_reduction(pln_kernel_call *call, pln_reduction *r) {
   return PLN_OK;
 }
 
-/* Roots and logarithms of integers: computed in double, cut towards zero. */
+/* Roots and logarithms of integers: computed in double, truncated towards
+ * zero. */
 static pln_status reduce_as_double(pln_kernel_call *call,
                                    pln_kernel_fn kernel) {
   const pln_tensor *x = call->args[0], *axes = pln_kernel_arg(call, 1);
@@ -369,7 +370,7 @@ static double load_float(pln_dtype dtype, const void *data, int64_t at) {
   return (double)single;
 }
 
-/* The greatest is taken out first, so that nothing overflows. */
+/* The maximum is subtracted first, so that nothing overflows. */
 static double log_sum_exp(const pln_tensor *x, const pln_loop_nest *reduced,
                           int64_t base) {
   pln_dtype dtype = (pln_dtype)x->dtype;

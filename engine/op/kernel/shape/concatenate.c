@@ -25,7 +25,7 @@ static pln_status join_shape(const pln_infer *call, uint32_t i, int32_t axis,
   return PLN_OK;
 }
 
-/* The rank that an operand tells, or -1. */
+/* A rank known from any operand, or -1. */
 static int32_t any_rank(const pln_infer *call) {
   for (uint32_t i = 0; i < call->n_args; i++)
     if (pln_arg_rank(call, i) >= 0)

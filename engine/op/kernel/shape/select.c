@@ -17,7 +17,7 @@ pln_status pln_infer_nonzero(pln_infer *call) {
   return pln_result_tensor(call, 0, PLN_INT64, &shape);
 }
 
-/* Elements told apart at a time. */
+/* elements tested at a time */
 enum { BLOCK = 512 };
 
 /* Marks the nonzero ones of n elements, at most a block. */
@@ -219,7 +219,7 @@ static pln_status light(pln_kernel_call *call, const pln_strided_result *moved,
   return PLN_OK;
 }
 
-/* The depth; false when the operands are not those of their form. */
+/* Reads the depth; false if the operands do not fit their form. */
 static bool read_depth(const pln_kernel_call *call, bool relay,
                        int64_t *depth) {
   const pln_tensor *second = call->args[1], *third = call->args[2];
