@@ -1,10 +1,9 @@
-/* embed.c: a tool of the build: compiles Lua scripts into a C table.
+/* embed.c: a build tool: compiles Lua scripts into a C table.
  *
  *     embed OUT.c MODULE=FILE...
  *
- * It is linked with the Lua that the command is linked with, so the code it
- * dumps is the code that the command loads. Line numbers stay in, for
- * tracebacks. */
+ * It is linked with the same Lua as the command, so that the command can load
+ * the bytecode. Line numbers are kept for tracebacks. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,8 +44,8 @@ static void push_file(lua_State *L, const char *file) {
   luaL_pushresult(&text);
 }
 
-/* The chunk is named by its module, as its file would be: a traceback then
- * says "lua/perilune/cli/command/opt.lua:12:". */
+/* The chunk is named after its module's file, so that a traceback says
+ * "lua/perilune/cli/command/opt.lua:12:". */
 static void compile(lua_State *L, const char *module, const char *file) {
   push_file(L, file);
   size_t size;

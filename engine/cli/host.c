@@ -1,8 +1,7 @@
-/* host.c: the module perilune.cli.host: the clock, the memory and the files of
- * the system, which Lua's own library does not tell about.
+/* host.c: the module perilune.cli.host: clock, memory and files of the system,
+ * which Lua's own library lacks.
  *
- * Used by lua/perilune/cli only; a script that runs elsewhere has no need of
- * it. */
+ * Used by lua/perilune/cli only. */
 
 #include <dirent.h>
 #include <errno.h>
@@ -24,7 +23,7 @@ static int host_clock(lua_State *L) {
   return 1;
 }
 
-/* peak_rss() -> the most bytes this process ever had resident */
+/* peak_rss() -> peak resident memory of the process in bytes */
 static int host_peak_rss(lua_State *L) {
   struct rusage u;
   getrusage(RUSAGE_SELF, &u);
@@ -57,7 +56,7 @@ static int names_gc(lua_State *L) {
   return 0;
 }
 
-/* list(path) -> { name, ... } of a folder, in no order; nil, reason */
+/* list(path) -> { name, ... } of a directory, unordered; nil, reason */
 static int host_list(lua_State *L) {
   const char *path = luaL_checkstring(L, 1);
   const struct dirent *entry;
@@ -81,7 +80,7 @@ static int host_list(lua_State *L) {
   return 1;
 }
 
-/* make_folder(path) -> true, also when it is there; nil, reason */
+/* make_folder(path) -> true, also if it exists; nil, reason */
 static int host_make_folder(lua_State *L) {
   const char *path = luaL_checkstring(L, 1);
   struct stat s;
@@ -92,9 +91,9 @@ static int host_make_folder(lua_State *L) {
 /* ----------------------------------------------------------------- progress
  */
 
-/* A line on the standard error, once the work has taken its time. */
+/* A progress line on stderr, shown once the work has taken some time. */
 typedef struct progress {
-  double started, shown; /* seconds; 0: the line is not there */
+  double started, shown; /* seconds; 0: the line is not shown */
   char label[80];
 } progress;
 
@@ -111,7 +110,7 @@ static void report_cli_progress(void *ud, uint32_t node, uint32_t n_nodes) {
   fflush(stderr);
 }
 
-/* show_progress(label): evaluations tell how far they are */
+/* show_progress(label): evaluations show their progress */
 static int host_show_progress(lua_State *L) {
   const char *label = luaL_checkstring(L, 1);
   progress *p = lua_newuserdatauv(L, sizeof *p, 0);
@@ -122,7 +121,7 @@ static int host_show_progress(lua_State *L) {
   return 0;
 }
 
-/* end_progress(): the line is taken away */
+/* end_progress(): removes the line */
 static int host_end_progress(lua_State *L) {
   lua_rawgetp(L, LUA_REGISTRYINDEX, &progress_key);
   const progress *p = lua_touserdata(L, -1);

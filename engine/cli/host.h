@@ -1,4 +1,4 @@
-/* host.h: what the command's scripts ask of the system. */
+/* host.h: the system functions that the command's scripts use. */
 
 #ifndef PLN_CLI_HOST_H
 #define PLN_CLI_HOST_H
@@ -11,15 +11,16 @@ int pln_cli_host(lua_State *L);
 
 /* stop.c */
 
-/* Those of its functions that tell of stops. */
+/* Its functions about stopping. */
 extern const luaL_Reg pln_cli_stop_functions[];
-/* From here on a pipe whose reader has gone is an error of the command. */
+/* From here on a closed pipe on the output is an error of the command, not a
+ * signal. */
 void pln_cli_catch_pipes(void);
-/* What runs between the two has to end within the time limit of the command,
- * else the process ends with that status. */
+/* Code between these calls must end within the time limit of the command, or
+ * the process exits with that status. */
 void pln_cli_guard_begin(int status);
 void pln_cli_guard_end(void);
-/* The state is about to be closed: finalisers are looked for no more. */
+/* Called before the state is closed: stops looking for running finalizers. */
 void pln_cli_forget_state(void);
 
 #endif

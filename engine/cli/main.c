@@ -1,10 +1,10 @@
-/* main.c: the command `perilune`: a Lua state with the library and its
- * scripts inside, and nothing else.
+/* main.c: the command `perilune`: a Lua state with the library and the
+ * command's scripts embedded.
  *
  * What the command does is written in lua/perilune/cli. Scripts are found in
- * the table that the build made of lua/perilune and argparse (script.h), then
- * where any Lua looks. The exit status is what perilune.cli.main returns: 0
- * done, 1 the work failed, 2 wrong usage. */
+ * the table of embedded scripts (script.h), then where Lua usually looks. The
+ * exit status is what perilune.cli.main returns: 0 done, 1 the work failed, 2
+ * wrong usage. */
 
 #include <errno.h>
 #include <stdbool.h>
@@ -23,7 +23,7 @@
 /* Defined in lua/core.c. */
 int luaopen_perilune_core(lua_State *L);
 
-/* package.searchers' protocol: a loader and where it comes from. */
+/* A searcher as in package.searchers: returns a loader and its origin. */
 static int find_script(lua_State *L) {
   const char *name = luaL_checkstring(L, 1);
   const pln_embedded_script *s = pln_scripts;
@@ -39,7 +39,7 @@ static int find_script(lua_State *L) {
   return 2;
 }
 
-/* Puts the searcher behind package.preload's, before those of files. */
+/* Inserts the searcher after that of package.preload, before those of files. */
 static void add_searcher(lua_State *L) {
   lua_getglobal(L, "package");
   lua_getfield(L, -1, "searchers");
@@ -86,8 +86,7 @@ static int start_cli(lua_State *L) {
   return 1;
 }
 
-/* Writes out the standard output, and reports once when not all of it could be
- * written: what is left goes nowhere. print does not check this. */
+/* errno of a failed write to stdout; exit handlers take no arguments. */
 static bool finish_output(void) {
   int reason = fflush(stdout) != 0 ? errno : 0;
   if (!reason && !ferror(stdout))

@@ -1,5 +1,5 @@
-/* script.h: the scripts that the command carries, as the build compiled them
- * (embed.c). */
+/* script.h: the Lua scripts embedded into the command, compiled by embed.c
+ * during the build. */
 
 #ifndef PLN_CLI_SCRIPT_H
 #define PLN_CLI_SCRIPT_H
@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 typedef struct pln_embedded_script {
-  const char *name; /* of the module: "perilune.cli.opt" */
+  const char *name; /* module name: "perilune.cli.opt" */
   const unsigned char *code;
   size_t size;
 } pln_embedded_script;

@@ -1,12 +1,11 @@
-/* stop.c: how the command is stopped from outside: by Ctrl-C, by the time limit
- * (limit.seconds), by a reader that has closed its end of a pipe.
+/* stop.c: stops the command from outside: on Ctrl-C, at the time limit
+ * (limit.seconds), and when the reader closes the output pipe.
  *
- * A stop is heeded by polls of the engine and by Lua's hook. Neither runs
- * inside of Lua's own C functions (string.rep, table.move, patterns) and in
- * finalisers. So a timer looks whether the stop is still pending after a while,
- * and then ends the process. What always holds: handlers of signals do what
- * POSIX allows there and nothing else; a process that ends here has put no
- * output file into its place, or has told that its work is done. */
+ * A stop request is noticed by the engine's polls and by Lua's hook. Neither
+ * runs inside Lua's C functions (string.rep, table.move, patterns) or in
+ * finalizers. So a timer checks whether a request stays pending, and then ends
+ * the process. Invariants: signal handlers do only what POSIX allows; a process
+ * that ends here has replaced no output file, or has finished its work. */
 
 #include <errno.h>
 #include <signal.h>
@@ -24,18 +23,20 @@ enum { TICK_MS = 10, OFTEN_MS = 100, INTERRUPT_MS = 40, GRACE_MS = 500 };
 
 #define WATCH_SIGNAL (PLN_TIMER_SIGNAL + 1)
 
-/* The variables of the command: handlers of signals are given nothing else. */
+/* Global variables: signal handlers take no other arguments. */
 static struct {
   pln_engine *volatile engine;
   lua_State *volatile L; /* the main thread */
   timer_t timer, often;
   bool has_timer, has_often;
-  double seconds;                   /* the time limit of the command; 0: none */
-  volatile sig_atomic_t passed;     /* milliseconds that a stop was pending */
-  volatile sig_atomic_t patience;   /* how long it may be, after Ctrl-C */
-  volatile sig_atomic_t finalizing; /* that a finaliser runs */
-  volatile sig_atomic_t guarded; /* the timer stands for the end of a script */
-  volatile sig_atomic_t status;  /* which the process ends with */
+  double seconds;                 /* time limit of the command; 0: none */
+  volatile sig_atomic_t passed;   /* milliseconds since the stop request */
+  volatile sig_atomic_t patience; /* milliseconds allowed after Ctrl-C */
+  volatile sig_atomic_t
+      finalizing; /* milliseconds that a finalizer has been running */
+  volatile sig_atomic_t
+      guarded; /* the timer also enforces the end of a script */
+  volatile sig_atomic_t status; /* exit status of the process */
 } stop = {.status = 1, .patience = INTERRUPT_MS};
 
 static void say(const char *text) {
@@ -57,14 +58,14 @@ static void end_by_signal(void) {
   raise(SIGINT);
 }
 
-/* How long a script may go on after the time limit: as long again, and a bit.
- */
+/* The extra time for a script after its time limit: the limit again, plus a
+ * constant. */
 static double grace_ms(void) {
   double seconds = stop.engine ? stop.engine->seconds : 0;
   return GRACE_MS + (seconds > stop.seconds ? seconds : stop.seconds) * 1000;
 }
 
-/* While a stop is pending, every few milliseconds. */
+/* Runs every few milliseconds while a stop is pending. */
 static void tick(void) {
   int why = stop.engine ? pln_stop_reason(stop.engine) : PLN_GO_ON;
   if (why == PLN_GO_ON) {
@@ -83,8 +84,8 @@ static void tick(void) {
   }
 }
 
-/* No hook runs in a finaliser. While it runs, Lua's collector answers nothing:
- * that is read only. */
+/* Detects a running finalizer, in which no hook runs: Lua's collector refuses
+ * queries meanwhile. Only reads. */
 static void look_for_finalizer(void) {
   bool runs = stop.L && lua_gc(stop.L, LUA_GCISRUNNING) < 0;
   stop.finalizing = runs ? stop.finalizing + OFTEN_MS : 0;
@@ -112,7 +113,7 @@ static void timer_expired(int signal_, siginfo_t *info, void *context) {
   errno = before;
 }
 
-/* A stop was asked for; called by handlers of signals. */
+/* Called by signal handlers when a stop is requested. */
 static void asked(void *ud) {
   (void)ud;
   if (stop.guarded)
@@ -140,7 +141,7 @@ static void pipe_closed(int signal_) {
   _exit(1);
 }
 
-/* Other programs that the command starts have the system's own handling. */
+/* Programs started by the command get the default handling back. */
 void pln_cli_catch_pipes(void) {
   struct sigaction before;
   if (sigaction(SIGPIPE, NULL, &before) == 0 && before.sa_handler == SIG_DFL)
@@ -150,7 +151,7 @@ void pln_cli_catch_pipes(void) {
 /* ---------------------------------------------------------------- time limit
  */
 
-/* From here to the other a script runs that nothing else stops. */
+/* Between begin and end a script runs that nothing else stops. */
 void pln_cli_guard_begin(int status) {
   if (stop.seconds <= 0 || stop.guarded)
     return;
@@ -173,8 +174,8 @@ void pln_cli_forget_state(void) {
   stop.engine = NULL;
 }
 
-/* time_limit(seconds): of what runs between guards, and of finalisers, too; 0:
- * any time */
+/* time_limit(seconds): limits what runs between guards, and finalizers; 0:
+ * none */
 static int host_time_limit(lua_State *L) {
   struct itimerspec at = {{0, OFTEN_MS * 1000000L}, {0, OFTEN_MS * 1000000L}};
   stop.seconds = luaL_checknumber(L, 1);
@@ -189,8 +190,9 @@ static int host_time_limit(lua_State *L) {
   return 0;
 }
 
-/* guard_begin(), guard_end(): what runs between them has to end within the time
- * limit, or the process does. An error leaves it on, for its report. */
+/* guard_begin(), guard_end(): the code between them must end within the time
+ * limit, or the process exits. After an error the guard stays on while the
+ * error is reported. */
 static int host_guard_begin(lua_State *L) {
   (void)L;
   pln_cli_guard_begin(1);
@@ -206,14 +208,14 @@ static int host_guard_end(lua_State *L) {
 /* ------------------------------------------------------------- interruption
  */
 
-/* The second one ends the process at once. */
+/* A second Ctrl-C ends the process at once. */
 static void interrupt(int signal_) {
   signal(signal_, SIG_DFL);
   if (stop.engine)
     pln_engine_interrupt(stop.engine);
 }
 
-/* watch(): from here on, stops of the state's engine are watched */
+/* watch(): from here on, stop requests to the state's engine are watched */
 static int host_watch(lua_State *L) {
   stop.engine = pln_lua_engine(L);
   if (!stop.has_timer)
@@ -235,14 +237,14 @@ static int host_patience(lua_State *L) {
   return 0;
 }
 
-/* end_by_interrupt(): as Ctrl-C ends a process that does not catch it */
+/* end_by_interrupt(): ends the process as an uncaught Ctrl-C would */
 static int host_end_by_interrupt(lua_State *L) {
   (void)L;
   end_by_signal();
   return 0;
 }
 
-/* work_done(): the output is in its place: nobody stops the command now */
+/* work_done(): the output is in place: the command is not stopped any more */
 static int host_work_done(lua_State *L) {
   static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
   (void)L;

@@ -70,11 +70,11 @@ typedef struct pln_lua_keys {
   char ops;       /* operator number -> Op */
   char kinds;     /* kind number -> {name, fields} */
   char floating;  /* {[1] = the floating graph box}; weak values */
-  char parked;    /* the error that a callback raised */
-  char library;   /* sources of the library's own scripts */
-  char stacks;    /* coroutine -> its stack of contexts; weak keys */
-  char rebuild;   /* the function `rebuild` given to mutators */
-  char failed;    /* callback for failed pass applications */
+  char parked;  /* the error that a callback raised, until it is raised again */
+  char library; /* sources of the library's own scripts */
+  char stacks;  /* coroutine -> its stack of contexts; weak keys */
+  char rebuild; /* the function `rebuild` given to mutators */
+  char failed;  /* callback for failed pass applications */
 } pln_lua_keys;
 extern const pln_lua_keys pln_lua_key;
 
@@ -428,7 +428,8 @@ pln_lua_worker_engine(const struct pln_lua_worker_state *worker_state);
 void pln_lua_record_loaded_pass(lua_State *L, pln_lua *b, const pln_pass *pass,
                                 const char *name);
 
-/* Each makes its classes and adds its functions to the table on top. */
+/* Each opens one part: makes its classes and adds its functions to the table on
+ * top. */
 /* The engine of a Lua state, for hosts that handle signals; NULL: none yet. */
 pln_engine *pln_lua_engine(lua_State *L);
 /* The binding of a Lua state, for functions without the upvalue; NULL: none. */

@@ -1,9 +1,10 @@
-/* op.c: the table of operators, made of ops.def. Installed once an engine. */
+/* op.c: the table of operators, generated from ops.def. Installed once per
+ * engine. */
 
 #include "ir/infer/relation.h"
 #include "op/kernel/kernel.h"
 
-/* The names that ops.def uses. */
+/* The names of traits in ops.def. */
 #define PURE PLN_TRAIT_PURE
 #define COMMUTATIVE PLN_TRAIT_COMMUTATIVE
 #define ASSOCIATIVE PLN_TRAIT_ASSOCIATIVE
@@ -23,7 +24,7 @@
 #define pln_infer_none NULL
 #define pln_kernel_none NULL
 
-/* Schemas of operators that only Relay has: those of relay.def. */
+/* The attribute schemas of operators that only Relay has, from relay.def. */
 static const struct {
 #define RELAY(ID, name, results, attrs, type_key) char ID[sizeof attrs];
 #include "op/relay/relay.def"

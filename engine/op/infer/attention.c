@@ -1,10 +1,10 @@
-/* attention.c: the types of attention. Called through ops.def; what computes it
- * is attention_run.c. */
+/* attention.c: type inference of attention. Called through ops.def; the kernel
+ * is kernel/attention/attention.c. */
 
 #include "op/infer/infer.h"
 
-/* Query, key or value as (batch, heads, steps, size), whether it comes so or
- * as (batch, steps, heads * size). */
+/* Query, key or value as (batch, heads, steps, size), from that form or from
+ * (batch, steps, heads * size). */
 static pln_status infer_attention_heads(const pln_infer *call, uint32_t arg,
                                         const char *heads, pln_shape *out) {
   pln_shape x;
@@ -24,7 +24,7 @@ static pln_status infer_attention_heads(const pln_infer *call, uint32_t arg,
   return pln_infer_dim(call, PLN_DIM_FLOORDIV, x.dims[2], n, &out->dims[3]);
 }
 
-/* What is remembered of keys or values: those of the past, then these. */
+/* Keys or values with the past ones prepended. */
 static pln_status with_past(const pln_infer *call, uint32_t arg,
                             pln_shape *now) {
   if (pln_arg_absent(call, arg))
@@ -35,8 +35,8 @@ static pln_status with_past(const pln_infer *call, uint32_t arg,
   return pln_infer_dim(call, PLN_DIM_ADD, steps, now->dims[2], &now->dims[2]);
 }
 
-/* Operands: query, key, value, mask, past key, past value. Results: the sum,
- * present key and value, the product of query and key. */
+/* Operands: query, key, value, mask, past key, past value. Results: output,
+ * present key, present value, the product of query and key. */
 pln_status pln_infer_attention(pln_infer *call) {
   pln_shape q, k, v;
   pln_dtype dtype = pln_arg_dtype(call, 0);

@@ -1,13 +1,12 @@
-/* control.c: the types of operators that call nested functions: loop, scan,
- * sequence_map. Called through ops.def. The function is the last operand; its
- * type tells what one round makes. */
+/* control.c: type inference of operators that call nested functions: loop,
+ * scan, scan_batches, sequence_map. Called through ops.def. The function is the
+ * last operand; its type gives the results of one iteration. */
 
 #include "ir/graph/describe.h"
 #include "ir/infer/apply.h"
 #include "op/infer/infer.h"
 
-/* What one round of the nested function gives: a type for each of its results.
- * n is 0 when it is not known. */
+/* The types of the results of one iteration; n is 0 if unknown. */
 typedef struct loop_body {
   pln_type result;
   uint32_t n;
@@ -33,7 +32,7 @@ static pln_type part_of(const pln_infer *call, const loop_body *r, uint32_t i) {
              : r->result;
 }
 
-/* What the nested function takes as its parameter `i`; 0 when not known. */
+/* The type of parameter `i` of the nested function; 0 if unknown. */
 static pln_type param_of(const pln_infer *call, uint32_t i) {
   const pln_engine *e = call->engine;
   pln_type f = pln_arg_type(call, call->n_args - 1);
@@ -51,8 +50,8 @@ static pln_status refuse_round(const pln_infer *call, uint32_t arg,
                        pln_describe_type(call->engine, type, &got));
 }
 
-/* Operand `arg` enters a round as `type`, of which the function's parameter `i`
- * says the same. */
+/* Checks that operand `arg`, of type `type` in an iteration, fits the
+ * function's parameter `i`. */
 static pln_status enters(const pln_infer *call, uint32_t arg, uint32_t i,
                          pln_type type) {
   pln_type param = param_of(call, i), both;
@@ -62,8 +61,8 @@ static pln_status enters(const pln_infer *call, uint32_t arg, uint32_t i,
   return fits ? PLN_OK : refuse_round(call, arg, param, type);
 }
 
-/* The same where extents may change from round to round, and what is no tensor
- * may be one that is wrapped. */
+/* The same if extents may change from iteration to iteration and values may
+ * become optionals. */
 static pln_status enters_loosely(const pln_infer *call, uint32_t arg,
                                  uint32_t i) {
   const pln_engine *e = call->engine;
@@ -78,7 +77,7 @@ static pln_status enters_loosely(const pln_infer *call, uint32_t arg,
   return refuse_round(call, arg, param, type);
 }
 
-/* An optional that goes in may be there from the first round on. */
+/* The type of an optional that may be present from the first iteration on. */
 static pln_type first_type(const pln_infer *call, uint32_t arg, pln_type each) {
   const pln_engine *e = call->engine;
   pln_type type = pln_arg_type(call, arg);
@@ -87,7 +86,8 @@ static pln_type first_type(const pln_infer *call, uint32_t arg, pln_type each) {
   return unwrapped ? pln_type_part_at(e, type, 0) : type;
 }
 
-/* A carried value has the type that its first value and every round share. */
+/* The type of a carried value is what its initial value and every iteration
+ * have in common. */
 static pln_status carried(pln_infer *call, uint32_t i, uint32_t arg,
                           pln_type each) {
   bool conflict = false;
@@ -100,7 +100,7 @@ static pln_status carried(pln_infer *call, uint32_t i, uint32_t arg,
   return PLN_OK;
 }
 
-/* Result `i` stacks what each round gives along a new axis. */
+/* Result `i` stacks the results of all iterations along a new axis. */
 static pln_status stacked(pln_infer *call, uint32_t i, pln_type each,
                           int64_t axis, pln_dim extent) {
   const pln_engine *e = call->engine;
@@ -114,8 +114,8 @@ static pln_status stacked(pln_infer *call, uint32_t i, pln_type each,
   return pln_result_tensor(call, i, pln_type_dtype(e, each), &shape);
 }
 
-/* Operands: trip count, condition, carried values, body. The body gives the
- * condition, carried values, and what is stacked. */
+/* Operands: trip count, condition, carried values, body. Results of the body:
+ * condition, carried values, values to stack. */
 pln_status pln_infer_loop(pln_infer *call) {
   loop_body r = loop_body_type(call);
   uint32_t n = call->n_args < 3 ? 0 : call->n_args - 3;
@@ -140,7 +140,7 @@ static int64_t axis_at(const pln_infer *call, const char *name, uint32_t i) {
   return axes && i < count ? axes[i] : 0;
 }
 
-/* The number of rounds: the extent that all scanned operands have. */
+/* The number of iterations: the extent common to all scanned operands. */
 static pln_status scan_length(const pln_infer *call, uint32_t first,
                               uint32_t end, pln_dim *out) {
   *out = PLN_DIM_UNKNOWN;
@@ -155,7 +155,7 @@ static pln_status scan_length(const pln_infer *call, uint32_t first,
   return PLN_OK;
 }
 
-/* Of `inputs` operands the last ones are scanned, those before carried. */
+/* Of `inputs` operands the last ones are scanned, those before are carried. */
 static pln_status count_carried(const pln_infer *call, uint32_t inputs,
                                 uint32_t *out) {
   int64_t scanned = pln_call_int(call, "num_scan_inputs", 0);
@@ -167,7 +167,7 @@ static pln_status count_carried(const pln_infer *call, uint32_t inputs,
   return PLN_OK;
 }
 
-/* Of what is scanned a round takes what is left without the axis. */
+/* The type of one slice of a scanned operand: the axis is removed. */
 static pln_status row_type(const pln_infer *call, uint32_t arg, int64_t axis,
                            pln_type *out) {
   int32_t at;
@@ -214,8 +214,8 @@ pln_status pln_infer_scan(pln_infer *call) {
   return PLN_OK;
 }
 
-/* Batch and length that the scanned operands have in common; the batch, carried
- * values as well. */
+/* The batch and length common to the scanned operands; the batch of carried
+ * values too. */
 static pln_status batch_dims(const pln_infer *call, uint32_t first_scanned,
                              pln_dim *batch, pln_dim *length) {
   *batch = *length = PLN_DIM_UNKNOWN;
@@ -233,7 +233,7 @@ static pln_status batch_dims(const pln_infer *call, uint32_t first_scanned,
   return PLN_OK;
 }
 
-/* What each round gives, behind `n` axes. */
+/* The type of an iteration's result with `n` axes prepended. */
 static pln_status behind(pln_infer *call, uint32_t i, pln_type each, int32_t n,
                          const pln_dim *axes) {
   const pln_engine *e = call->engine;
@@ -245,8 +245,9 @@ static pln_status behind(pln_infer *call, uint32_t i, pln_type each, int32_t n,
   return pln_result_tensor(call, i, pln_type_dtype(e, each), &shape);
 }
 
-/* Operands: lengths, carried values, scanned values, body; all but the body
- * have the batch as first axis, what is scanned the sequence as second. */
+/* Operands: lengths, carried values, scanned values, body. The first axis of
+ * all but the body is the batch; the second axis of scanned values is the
+ * sequence. */
 pln_status pln_infer_scan_batches(pln_infer *call) {
   loop_body r = loop_body_type(call);
   uint32_t n;

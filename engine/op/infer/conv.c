@@ -1,5 +1,5 @@
-/* conv.c: the types of convolutions. Called through ops.def. Operands are
- * (batch, channels, space...) and weights (out, in / group, window...). */
+/* conv.c: type inference of convolutions. Called through ops.def. Operands are
+ * (batch, channels, space...), weights (out, in / group, window...). */
 
 #include "op/infer/window.h"
 
@@ -48,7 +48,7 @@ pln_status pln_infer_conv(pln_infer *call) {
   return pln_result_tensor(call, 0, dtype, &shape);
 }
 
-/* Offsets come second to last: (x, w, offset, bias, mask). */
+/* (x, w, offset, bias, mask) */
 pln_status pln_infer_deform_conv(pln_infer *call) {
   pln_shape shape;
   PLN_TRY(pln_infer_conv_shape(call, 0, 1, &shape));
@@ -81,8 +81,8 @@ pln_status pln_infer_conv_transpose(pln_infer *call) {
   return pln_result_tensor(call, 0, dtype, &out);
 }
 
-/* (input, weights, bias, state): the input's type, and a state that is one
- * element shorter than the window. */
+/* (input, weights, bias, state): the input's type, and a state one element
+ * shorter than the window. */
 pln_status pln_infer_causal_conv(pln_infer *call) {
   pln_dtype dtype;
   pln_shape x, w, state;
@@ -106,7 +106,7 @@ pln_status pln_infer_causal_conv(pln_infer *call) {
   return pln_result_tensor(call, 1, dtype, &state);
 }
 
-/* (batch, channels * window, positions) back into (batch, channels, image). */
+/* (batch, channels * window, positions) to (batch, channels, image). */
 pln_status pln_infer_col2im(pln_infer *call) {
   pln_list image = pln_arg_list(call, 1, NULL);
   pln_list block = pln_arg_list(call, 2, NULL);

@@ -1,17 +1,16 @@
-/* einsum.c: the type of a sum of products, from its equation. Called through
- * ops.def.
+/* einsum.c: type inference of einsum from its equation. Called through ops.def.
  *
- * What holds: a letter has one extent, which all operands that name it meet;
- * "..." stands for axes that broadcast. */
+ * Invariant: a letter has one extent, which all operands with that letter agree
+ * on; "..." stands for broadcast axes. */
 
 #include "op/infer/einsum_equation.h"
 
 typedef struct einsum {
   pln_infer *call;
-  pln_dim letters[PLN_DOTS]; /* extent of a letter */
-  uint32_t uses[PLN_DOTS];   /* how often it is named on the left */
-  pln_shape dots;            /* what "..." stands for */
-  bool unknown;              /* the result's rank is not known */
+  pln_dim letters[PLN_DOTS]; /* by letter: its extent */
+  uint32_t uses[PLN_DOTS];   /* by letter: occurrences on the left side */
+  pln_shape dots;            /* the axes of "..." */
+  bool unknown;              /* the result's rank is unknown */
 } einsum;
 
 static pln_status read_term(const einsum *e, pln_slice text, pln_term *out) {
@@ -65,7 +64,7 @@ static pln_status meet_term(einsum *e, uint32_t arg, const pln_term *term) {
   return meet_dots(e, arg, x.dims + dots, x.rank - n);
 }
 
-/* One term an operand. */
+/* There is one term per operand. */
 static pln_status meet_terms(einsum *e, pln_slice left) {
   pln_slice text;
   pln_term term;
@@ -115,7 +114,8 @@ static pln_status put_right(einsum *e, pln_slice right, pln_shape *out) {
   return PLN_OK;
 }
 
-/* Without "->": "...", then the letters named once, in order. */
+/* Without "->" the result is "..." and then the letters that occur once,
+ * sorted. */
 static void put_implied(einsum *e, pln_shape *out) {
   put_dots(e, out);
   for (int c = 0; c < PLN_DOTS; c++)

@@ -1,7 +1,7 @@
-/* einsum_equation.c: reads equations of sums of products. Called by einsum.c
- * and einsum_run.c.
+/* einsum_equation.c: parses einsum equations. Called by einsum.c and
+ * kernel/matmul/einsum.c.
  *
- * What holds: text is any bytes; spaces mean nothing, but not within "..." and
+ * The text may be any bytes. Spaces are ignored, except within "..." and
  * "->". */
 
 #include "op/infer/einsum_equation.h"
@@ -15,7 +15,7 @@ static size_t find_arrow(pln_slice s) {
 
 void pln_equation_split(pln_slice text, pln_equation *out) {
   size_t arrow = find_arrow(text);
-  /* An empty text has a left side too: one term without letters. */
+  /* an empty text has one term without letters */
   const char *data = text.data ? text.data : "";
   *out = (pln_equation){.left = {data, arrow}, .arrow = arrow < text.size};
   if (out->arrow)

@@ -1,8 +1,6 @@
-/* elementwise.c: the types of calls that work element by element: with
- * broadcasting, on one operand, comparisons. Called through ops.def.
- *
- * Kernels stand in kernel/elementwise/binary.c, kernel/elementwise/unary.c,
- * kernel/elementwise/activation.c and compare.c. */
+/* elementwise.c: type inference of elementwise operators: with broadcasting,
+ * unary, comparisons. Called through ops.def. The kernels are in
+ * kernel/elementwise/. */
 
 #include "op/infer/infer.h"
 
@@ -19,7 +17,7 @@ static pln_status value_of_two(pln_infer *call) {
   }
 }
 
-/* Before opset 7 operand 1 could lie along the axes from `axis` on. */
+/* Before opset 7 operand 1 could be aligned to the axes from `axis` on. */
 static pln_status broadcast_of_two(const pln_infer *call, pln_shape *shape) {
   if (!pln_call_has(call, "axis"))
     return pln_args_broadcast(call, 0, 2, shape);
@@ -78,7 +76,7 @@ pln_status pln_infer_compare(pln_infer *call) {
   return value_of_order(call);
 }
 
-/* ONNX's logic is of booleans, and TVM lowers no other. */
+/* ONNX's logic operators take booleans, and TVM lowers no others. */
 pln_status pln_infer_logic(pln_infer *call) {
   pln_shape shape;
   for (uint32_t i = 0; i < call->n_args; i++) {
@@ -113,8 +111,8 @@ pln_status pln_infer_clip(pln_infer *call) {
   return PLN_OK;
 }
 
-/* The slope broadcasts to operand 0, never the other way round. */
-/* Relay's form has a slope for each index of an axis. */
+/* The slope broadcasts to operand 0, not the other way round. */
+/* In Relay's form there is a slope for each index of an axis. */
 pln_status pln_infer_prelu(pln_infer *call) {
   pln_dtype dtype;
   if (pln_call_has(call, "axis"))

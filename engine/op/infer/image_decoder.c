@@ -1,4 +1,4 @@
-/* image_decoder.c: the type of decoded images, which nothing here decodes.
+/* image_decoder.c: type inference of image decoding, which has no kernel.
  * Called through ops.def. */
 
 #include "op/infer/infer.h"

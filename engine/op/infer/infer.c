@@ -1,6 +1,6 @@
-/* infer.c: reading operands and attributes of a call, refusing it, setting its
- * results. Called by the inference functions of all families; arithmetic on
- * shapes is in shape.c, on values in infer_value.c. */
+/* infer.c: reads operands and attributes of a call, reports its errors, sets
+ * its results. Called by all inference functions. Shape arithmetic is in
+ * shape.c, symbolic values are in symbolic_value.c. */
 
 #include "op/infer/infer.h"
 
@@ -60,7 +60,7 @@ pln_value pln_arg_value(const pln_infer *call, uint32_t i) {
 
 /* ------------------------------------------------------------------- tuples */
 
-/* The fields of a tuple that is not built here. */
+/* The fields of a tuple that was not built in this graph. */
 static pln_status infer_fields(pln_infer *call, pln_infer_fn infer) {
   pln_engine *e = call->engine;
   pln_type tuple = pln_arg_type(call, 0);
@@ -89,7 +89,7 @@ pln_status pln_infer_spread(pln_infer *call, pln_infer_fn infer) {
     pln_infer inner = *call;
     inner.args = pln_operands(call->graph, n);
     inner.n_args = n->count;
-    inner.operands = NULL; /* are those of the call: the tuple */
+    inner.operands = NULL; /* they belong to the tuple */
     pln_status status = infer(&inner);
     call->value = inner.value;
     return status;
@@ -337,7 +337,7 @@ pln_status pln_result_scalar(pln_infer *call, uint32_t i, pln_dtype dtype) {
   return pln_type_tensor(call->engine, dtype, 0, NULL, &call->results[i]);
 }
 
-/* Likewise the operand is what the result is known to be. */
+/* The symbolic value of the operand is also that of the result. */
 void pln_result_like(pln_infer *call, uint32_t i, uint32_t arg) {
   if (i >= pln_call_n_results(call))
     return;

@@ -1,5 +1,5 @@
-/* matmul.c: the types of matrix products. Called through ops.def. Also serves
- * the products of quantised matrices in quantize.c. */
+/* matmul.c: type inference of matrix products, also of quantised ones
+ * (quantize.c). Called through ops.def. */
 
 #include "op/infer/matmul.h"
 

@@ -5,8 +5,8 @@
 
 #include "op/infer/infer.h"
 
-/* numpy.matmul of those two operands: vectors are rows on the left and columns
- * on the right, leading axes broadcast. */
+/* The shape of numpy.matmul of two operands: vectors are rows on the left and
+ * columns on the right; leading axes broadcast. */
 pln_status pln_infer_product_shape(const pln_infer *call, uint32_t a_arg,
                                    uint32_t b_arg, pln_shape *out) PLN_CHECKED;
 /* Relay's nn.matmul, whose operands may be transposed (relay/infer/dense.c). */

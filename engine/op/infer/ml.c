@@ -1,14 +1,15 @@
-/* ml.c: the types of the operators of ai.onnx.ml. Called through ops.def. */
+/* ml.c: type inference of the operators of ai.onnx.ml. Called through
+ * ops.def. */
 
 #include "op/infer/infer.h"
 
-/* The length of a list attribute; 0 when there is none. */
+/* The length of a list attribute; 0 if missing. */
 static uint32_t attr_count(const pln_infer *call, const char *name) {
   const pln_attr *a = pln_attrs_find(call->engine, call->attrs, name);
   return a && a->kind >= PLN_ATTR_INTS ? a->count : 0;
 }
 
-/* Rows of operand 0: a vector is one row. */
+/* The number of rows of operand 0; a vector is one row. */
 static pln_dim row_count(const pln_infer *call) {
   pln_shape x;
   pln_arg_shape(call, 0, &x);
@@ -44,8 +45,8 @@ pln_status pln_infer_array_feature_extractor(pln_infer *call) {
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &x);
 }
 
-/* Results: a label for each row, and its scores. Of two classes some models
- * give one score. */
+/* Results: a label and the scores of each row. With two classes some models
+ * give only one score. */
 pln_status pln_infer_classifier(pln_infer *call) {
   uint32_t texts = attr_count(call, "classlabels_strings");
   uint32_t n = texts + attr_count(call, "classlabels_ints") +

@@ -1,4 +1,4 @@
-/* quantize.c: the types of quantised operators. Called through ops.def. */
+/* quantize.c: type inference of quantised operators. Called through ops.def. */
 
 #include "op/infer/matmul.h"
 #include "op/infer/window.h"

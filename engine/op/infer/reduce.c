@@ -1,10 +1,10 @@
-/* reduce.c: the types of reductions and of what works along one axis.
- * Called through ops.def. Kernels stand in kernel/reduce/reduce.c and
- * softmax.c. */
+/* reduce.c: type inference of reductions and of operators along one axis.
+ * Called through ops.def. The kernels are in kernel/reduce/ and
+ * kernel/norm/softmax.c. */
 
 #include "op/infer/infer.h"
 
-/* Marks the axes of the list; PLN_ERR_TYPE when one is outside of the rank. */
+/* Marks the axes of the list; PLN_ERR_TYPE if one is out of range. */
 static pln_status mark_axes(const pln_infer *call, const pln_list *axes,
                             int32_t rank, bool *reduced) {
   memset(reduced, 0, PLN_MAX_RANK * sizeof *reduced);
@@ -28,7 +28,7 @@ static void drop_axes(const pln_shape *in, const bool *reduced, bool keep,
       out->dims[out->rank++] = 1;
 }
 
-/* Which axes are reduced is not known: only the rank may be. */
+/* If the reduced axes are unknown, at most the rank is known. */
 static void some_axes(const pln_shape *in, const pln_list *axes, bool keep,
                       bool exclude, pln_shape *out) {
   if (keep)
@@ -82,8 +82,8 @@ pln_status pln_infer_reduce(pln_infer *call) {
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out);
 }
 
-/* `all` and `any` of conditions, and the variance about a mean that comes as
- * the second operand: as Relay has them, without axes as arguments. */
+/* Relay's `all`, `any` and `variance`, whose operand 1 is the mean: axes are
+ * never arguments. */
 pln_status pln_infer_reduce_axis(pln_infer *call) {
   pln_list axes = pln_arg_list(call, PLN_NONE, "axis");
   bool keep = pln_call_int(call, "keepdims", 0) != 0;
@@ -95,8 +95,8 @@ pln_status pln_infer_reduce_axis(pln_infer *call) {
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out);
 }
 
-/* Which axes, of an operand of rank `rank`: ONNX names one, Relay any; none
- * given in Relay are all. */
+/* Marks the reduced axes of an operand of rank `rank`. ONNX's form names one
+ * axis, Relay's any number; none in Relay's means all. */
 static pln_status mark_arg_axes(const pln_infer *call, int32_t rank,
                                 bool *reduced) {
   const pln_attr *a = pln_attrs_find(call->engine, call->attrs, "axis");
@@ -119,7 +119,7 @@ pln_status pln_infer_arg_reduce(pln_infer *call) {
   pln_shape_unknown(&out);
   if (in.rank < 0)
     return pln_result_tensor(call, 0, dtype, &out);
-  /* A scalar counts as one axis here. */
+  /* a scalar counts as one axis here */
   int32_t rank = in.rank ? in.rank : 1;
   PLN_TRY(mark_arg_axes(call, rank, reduced));
   drop_axes(&in, reduced, pln_call_int(call, "keepdims", 1) != 0, &out);
@@ -128,7 +128,7 @@ pln_status pln_infer_arg_reduce(pln_infer *call) {
 
 pln_status pln_infer_softmax(pln_infer *call) {
   int32_t rank = pln_arg_rank(call, 0), axis;
-  /* Taken as a matrix, `axis` may be the rank itself. */
+  /* taken as a matrix, `axis` may equal the rank */
   int32_t end = pln_call_int(call, "coerce_2d", 0) ? rank + 1 : rank;
   if (rank > 0)
     PLN_TRY(pln_call_axis(call, pln_call_int(call, "axis", -1), end, &axis));

@@ -1,5 +1,5 @@
-/* shape.c: arithmetic on extents and shapes, for the inference functions
- * of all families. Broadcasting is numpy's, as ONNX defines it. */
+/* shape.c: arithmetic on extents and shapes for inference functions.
+ * Broadcasting is NumPy's, as in ONNX. */
 
 #include "ir/type/dim.h"
 #include "op/infer/infer.h"
@@ -14,7 +14,7 @@ void pln_shape_ranked(pln_shape *shape, int64_t rank) {
     shape->dims[i] = PLN_DIM_UNKNOWN;
 }
 
-/* Most extents are constants: those need no interning. */
+/* Constants take a fast path without interning. */
 pln_status pln_infer_dim(const pln_infer *call, pln_dim_op op, pln_dim a,
                          pln_dim b, pln_dim *out) {
   return pln_dim_binary(call->engine, op, a, b, out);
@@ -47,9 +47,9 @@ pln_status pln_infer_same_dim(const pln_infer *call, uint32_t i, pln_dim *dim,
   return PLN_OK;
 }
 
-/* b is min(a, c) with c >= 1: they broadcast only when b is a or 1, and the
- * result is a. Or it is max(a, 0), and a is an extent, which is not negative.
- */
+/* Two cases in which a and b broadcast to a. b is min(a, c) with c >= 1: they
+ * broadcast only if b is a or 1. b is max(a, 0): a is an extent and therefore
+ * not negative. */
 static bool is_capped(const pln_infer *call, pln_dim a, pln_dim b) {
   if (PLN_DIM_IS_CONST(b) || b == PLN_DIM_UNKNOWN || a == PLN_DIM_UNKNOWN)
     return false;

@@ -1,17 +1,16 @@
-/* signal.c: the types of transforms and windows of signals. Called through
- * ops.def; what computes them is in kernel/signal/dft.c and window_function.c.
- */
+/* signal.c: type inference of Fourier transforms and window functions. Called
+ * through ops.def; the kernels are in kernel/signal/. */
 
 #include "op/infer/infer.h"
 
-/* length / 2 + 1: the frequencies of a real signal. */
+/* length / 2 + 1: the number of frequencies of a real signal. */
 static pln_status half_spectrum(const pln_infer *call, pln_dim length,
                                 pln_dim *out) {
   PLN_TRY(pln_infer_dim(call, PLN_DIM_FLOORDIV, length, 2, out));
   return pln_infer_dim(call, PLN_DIM_ADD, *out, 1, out);
 }
 
-/* 2 * (length - 1): the real signal that so many frequencies come from. */
+/* 2 * (length - 1): the length of the real signal of a half spectrum. */
 static pln_status whole_spectrum(const pln_infer *call, pln_dim length,
                                  pln_dim *out) {
   PLN_TRY(pln_infer_dim(call, PLN_DIM_SUB, length, 1, out));
@@ -34,10 +33,10 @@ static pln_status transformed_axis(const pln_infer *call, int32_t rank,
   return PLN_DIM_IS_CONST(at) ? pln_call_axis(call, at, rank, axis) : PLN_OK;
 }
 
-/* (batch, signal..., 1 or 2); the last axis holds the parts of a complex. */
+/* (batch, signal..., 1 or 2); the last axis has the real and imaginary part. */
 pln_status pln_infer_dft(pln_infer *call) {
   if (pln_call_int(call, "relay", 0))
-    return PLN_OK; /* of Relay's results only the number is told */
+    return PLN_OK; /* Relay's relation tells only the number of results */
   pln_shape s;
   int32_t axis;
   bool half = pln_call_int(call, "onesided", 0) != 0;
@@ -61,10 +60,10 @@ pln_status pln_infer_dft(pln_infer *call) {
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &s);
 }
 
-/* (signal, step, window, frame length) gives (batch, frames, bins, 2). */
+/* (signal, step, window, frame length) to (batch, frames, bins, 2). */
 pln_status pln_infer_stft(pln_infer *call) {
   if (pln_call_int(call, "relay", 0))
-    return PLN_OK; /* of Relay's results only the number is told */
+    return PLN_OK; /* Relay's relation tells only the number of results */
   pln_shape x, window, out;
   pln_arg_shape(call, 0, &x);
   pln_arg_shape(call, 2, &window);

@@ -1,6 +1,5 @@
-/* string.c: the types of operators on strings. Called through ops.def; what
- * computes them is in kernel/string/split.c, kernel/string/normalizer.c and
- * ngram.c. */
+/* string.c: type inference of string operators. Called through ops.def; the
+ * kernels are in kernel/string/. */
 
 #include "op/infer/infer.h"
 
@@ -10,7 +9,7 @@ pln_status pln_infer_string_concat(pln_infer *call) {
   return pln_result_tensor(call, 0, PLN_STRING, &shape);
 }
 
-/* Results: the parts along a new last axis, and how many there are. */
+/* Results: the parts along a new last axis, and their number. */
 pln_status pln_infer_string_split(pln_infer *call) {
   pln_shape shape;
   pln_arg_shape(call, 0, &shape);
@@ -22,7 +21,7 @@ pln_status pln_infer_string_split(pln_infer *call) {
   return pln_result_tensor(call, 0, PLN_STRING, &shape);
 }
 
-/* Stop words make the last axis shorter, never empty. */
+/* Removing stop words shortens the last axis, but never to 0. */
 pln_status pln_infer_string_normalizer(pln_infer *call) {
   pln_shape shape;
   PLN_TRY(pln_arg_expect_rank_within(call, 0, 1, 2));
@@ -32,7 +31,7 @@ pln_status pln_infer_string_normalizer(pln_infer *call) {
   return pln_result_tensor(call, 0, PLN_STRING, &shape);
 }
 
-/* The last axis becomes counts: one more than the greatest index. */
+/* The last axis becomes counts: its extent is the greatest index plus one. */
 pln_status pln_infer_tf_idf_vectorizer(pln_infer *call) {
   uint32_t n;
   const int64_t *indexes = pln_call_ints(call, "ngram_indexes", &n);

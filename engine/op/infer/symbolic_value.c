@@ -1,10 +1,10 @@
-/* symbolic_value.c: the integers that small results are known to hold, computed
- * on extents known only by name. Called by the inference functions of all
- * families after they have set the result's type.
+/* symbolic_value.c: symbolic values: the integers in a small result, computed
+ * on symbolic extents. Called by inference functions after they have set the
+ * result's type.
  *
- * What holds: a value agrees in rank and count with the result's type; an
- * element that is not known is PLN_DIM_UNKNOWN; a vector of which nothing is
- * known is no value. */
+ * Invariants: a value agrees in rank and count with the result's type; unknown
+ * elements are PLN_DIM_UNKNOWN; a vector without any known element has no
+ * value. */
 
 #include "op/infer/infer.h"
 
@@ -17,7 +17,7 @@ static bool any_known(uint32_t count, const pln_dim *elements) {
   return count == 0;
 }
 
-/* A result that wraps in 32 bits is not what exact arithmetic says. */
+/* Exact arithmetic is wrong for a result that wraps in 32 bits. */
 static void drop_overflows(uint32_t count, const pln_dim *in, pln_dim *out) {
   for (uint32_t i = 0; i < count; i++) {
     bool fits =
@@ -55,7 +55,7 @@ pln_status pln_infer_set_value(pln_infer *call, uint32_t rank, uint32_t count,
 
 /* ------------------------------------------------------------- two operands */
 
-/* Operand `i` as elements that broadcast to `count`. */
+/* The elements of operand `i`, broadcast to `count`. */
 typedef struct value_source {
   const pln_dim *elements;
   uint32_t count, rank, step;
@@ -105,7 +105,8 @@ pln_status pln_infer_value_binary(pln_infer *call, pln_dim_op op) {
   return each_pair(call, compute_dim_op, op);
 }
 
-/* With both known not to be negative, all remainders are one. */
+/* If both are known not to be negative, all definitions of the remainder
+ * agree. */
 static pln_status remainder_of(const pln_infer *call, int fmod, pln_dim a,
                                pln_dim b, pln_dim *out) {
   bool plain = !fmod || (pln_dim_lower_bound(call->engine, a) >= 0 &&
@@ -122,7 +123,7 @@ pln_status pln_infer_value_mod(pln_infer *call) {
 
 /* ------------------------------------------------------------- comparisons */
 
-/* What is known of b - a. */
+/* Bounds on b - a. */
 typedef struct dim_gap {
   bool equal, positive, negative, not_negative, not_positive;
 } dim_gap;

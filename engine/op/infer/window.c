@@ -1,10 +1,10 @@
-/* window.c: the extents that sliding windows give. Called by the inference of
- * convolutions and pooling. Extents known only by name stay expressions. */
+/* window.c: output extents of sliding windows. Called by the inference of
+ * convolutions and pooling. Symbolic extents give expressions. */
 
 #include "op/infer/window.h"
 
-/* Element `i` of an attribute with `want` elements, else the fallback. What is
- * too small to be an extent is unknown. */
+/* Element `i` of an attribute with `want` elements, else the fallback. Values
+ * too small for an extent are unknown. */
 static pln_dim attr_at(const pln_infer *call, const char *name, uint32_t want,
                        uint32_t i, int64_t fallback) {
   uint32_t n;
@@ -49,11 +49,11 @@ void pln_window_extents(const pln_infer *call, uint32_t weight,
   out->rank = w.rank < 2 ? -1 : w.rank - 2;
 }
 
-/* How the window moves along one axis. */
+/* The window along one axis. */
 typedef struct motion {
   int64_t stride, dilation;
   pln_dim begin, end; /* pads */
-  pln_dim window;     /* with its dilation */
+  pln_dim window;     /* extent including dilation */
 } motion;
 
 static pln_status read_motion(const pln_infer *call, uint32_t n, uint32_t i,
@@ -76,8 +76,8 @@ static bool pads_to_same(const pln_infer *call) {
          pln_call_string_is(call, "auto_pad", "NOTSET", "SAME_LOWER");
 }
 
-/* With ceil_mode a last window may hang over the end, but may not begin in the
- * padding at the end: that needs the extent itself. */
+/* With ceil_mode the last window may extend past the end, but must not start in
+ * the padding at the end. Deciding that needs a known extent. */
 static pln_dim drop_hanging(const motion *m, pln_dim in, pln_dim out) {
   if (m->stride == 1)
     return out;

@@ -1,4 +1,5 @@
-/* composed.c: see steps.h. Called by kernels that are formulas over others. */
+/* composed.c: see composed.h. Called by kernels that are formulas over other
+ * kernels. */
 
 #include "op/kernel/composed.h"
 
@@ -94,7 +95,7 @@ void pln_compose_ints(pln_composition *s, const char *name, uint32_t n,
 
 /* -------------------------------------------------------------------- calls */
 
-/* A splat becomes dense, as kernels expect. */
+/* Expands a splat, because kernels expect dense tensors. */
 static const pln_tensor *keep_dense(pln_composition *s, pln_tensor *t) {
   pln_tensor *dense = NULL;
   s->status = pln_tensor_dense(t, &dense);
@@ -110,7 +111,7 @@ static bool all_there(pln_composition *s, uint32_t n,
   return s->status == PLN_OK;
 }
 
-/* Results but the first are thrown away. */
+/* Results other than the first are dropped. */
 static void call_operator_kernel(pln_composition *s, pln_kernel_call *call,
                                  pln_tensor **results) {
   const pln_op_info *row = pln_op_row(call->engine, call->op);
@@ -171,7 +172,7 @@ const pln_tensor *pln_compose_cast(pln_composition *s, const pln_tensor *x,
   return pln_compose_unary(s, PLN_OP_CAST, x);
 }
 
-/* The text of an attribute that lives elsewhere. */
+/* Adds a text attribute; the text is borrowed. */
 static void add_text(pln_composition *s, const char *name, pln_slice text) {
   pln_attr *a = add_attr(s, name, PLN_ATTR_STRING);
   if (a)

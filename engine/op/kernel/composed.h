@@ -1,10 +1,9 @@
-/* composed.h: kernels made of the kernels of other operators, one step after
- * the other. A step that fails makes all that follow give NULL and do nothing,
- * so that a kernel reads like the formula it computes and is asked once, at its
- * end, how it went.
+/* composed.h: kernels composed of other operators' kernels. After a call fails,
+ * all later calls return NULL and do nothing, so that a kernel reads like its
+ * formula and checks the status once at its end.
  *
- * The operands of a step must be what the inference of its operator accepts;
- * where only values tell that, the kernel refuses first. */
+ * The operands of a call must be what the inference of its operator accepts; if
+ * that depends on values, the kernel checks it first. */
 
 #ifndef PLN_OP_KERNEL_COMPOSED_H
 #define PLN_OP_KERNEL_COMPOSED_H
@@ -21,34 +20,37 @@ typedef struct pln_composition {
   pln_kernel_call *call;
   pln_status status;
   uint32_t n_made, n_attrs, n_ints;
-  pln_tensor *made[PLN_COMPOSITION_TENSORS]; /* owned until the end */
-  pln_attr attrs[PLN_COMPOSITION_ATTRS];     /* of the next step */
+  pln_tensor
+      *made[PLN_COMPOSITION_TENSORS];    /* owned until pln_composition_end */
+  pln_attr attrs[PLN_COMPOSITION_ATTRS]; /* attributes of the next call */
   int64_t ints[PLN_COMPOSITION_INTS];
 } pln_composition;
 
 void pln_composition_begin(pln_composition *s, pln_kernel_call *call);
-/* Result `i` is that tensor; passed over when the call has no such result. */
+/* Sets result `i`; ignored if the call has no such result. */
 void pln_composition_set_result(pln_composition *s, uint32_t i,
                                 const pln_tensor *tensor);
-/* PLN_ERR_UNSUPPORTED with that message, unless a step has failed before. */
+/* Fails with PLN_ERR_UNSUPPORTED and that message, unless a call has failed
+ * before. */
 void pln_composition_refuse(pln_composition *s, const char *why);
-/* Frees what the steps made and tells how they went. */
+/* Frees the tensors made and returns the status. */
 pln_status pln_composition_end(pln_composition *s) PLN_CHECKED;
-/* Result 0 is `last`, and the end. */
+/* Sets result 0 to `last` and ends. */
 pln_status pln_composition_finish(pln_composition *s,
                                   const pln_tensor *last) PLN_CHECKED;
 
-/* Attributes of the next step. `ints` are copied. */
+/* Set attributes of the next call. `ints` are copied. */
 void pln_compose_int(pln_composition *s, const char *name, int64_t value);
 void pln_compose_ints(pln_composition *s, const char *name, uint32_t n,
                       const int64_t *ints);
 void pln_compose_float(pln_composition *s, const char *name, double value);
 void pln_compose_string(pln_composition *s, const char *name, const char *text);
 
-/* Takes over a tensor that the kernel made itself; NULL stays NULL. */
+/* Takes ownership of a tensor that the kernel made; NULL stays NULL. */
 const pln_tensor *pln_compose_own(pln_composition *s, pln_tensor *tensor);
 
-/* The first result of an operator's call; NULL when it fails. */
+/* Calls an operator's kernel and returns its first result; NULL after a
+ * failure. */
 const pln_tensor *pln_compose_call(pln_composition *s, pln_op op,
                                    uint32_t n_args,
                                    const pln_tensor *const *args);
@@ -61,7 +63,8 @@ const pln_tensor *pln_compose_reshape(pln_composition *s, const pln_tensor *x,
                                       uint32_t rank, const int64_t *dims);
 const pln_tensor *pln_compose_cast(pln_composition *s, const pln_tensor *x,
                                    pln_dtype dtype);
-/* From one layout of axes to another; the same tensor when they are equal. */
+/* Transposes from one layout of axes to another; returns the same tensor if
+ * they are equal. */
 const pln_tensor *pln_compose_layout(pln_composition *s, const pln_tensor *x,
                                      pln_slice from, pln_slice to);
 /* A scalar. */

@@ -1,4 +1,4 @@
-/* element.h: elements of small float tensors one at a time: scales, means,
+/* element.h: access to single elements of small float tensors: scales, means,
  * boxes. */
 
 #ifndef PLN_OP_KERNEL_ELEMENT_H
@@ -9,7 +9,7 @@
 static inline bool pln_is_float32_or_64(const pln_tensor *t) {
   return t->dtype == PLN_FLOAT32 || t->dtype == PLN_FLOAT64;
 }
-/* Element `i` of a float32 or float64 tensor, and its setting. */
+/* Reads, and writes, element `i` of a float32 or float64 tensor. */
 static inline double pln_element_at(const pln_tensor *t, size_t i) {
   return t->dtype == PLN_FLOAT32 ? (double)((const float *)t->data)[i]
                                  : ((const double *)t->data)[i];

@@ -1,15 +1,15 @@
-/* half_as_float.c: halves through float32. Called by kernels that compute in
- * float32 and float64 only. What holds: whole tensors are converted, once a
+/* half_as_float.c: 16-bit floats through float32. Called by kernels that
+ * compute only in float32 and float64. Whole tensors are converted, once per
  * call; arguments are never changed. */
 
 #include "op/kernel/half_as_float.h"
 
 #include "op/kernel/elementwise/elementwise.h"
 
-/* Operators that come here have no more arguments. */
+/* the most arguments of an operator that uses this */
 enum { ARGS = 8 };
 
-/* Elements converted between two looks whether to stop. */
+/* elements converted between two polls for a stop */
 enum { PART = 1 << 16 };
 
 pln_status pln_tensor_to_float32(const pln_tensor *half, pln_tensor **out) {

@@ -1,12 +1,12 @@
-/* indices.h: reading tensors of indices. */
+/* indices.h: reads and checks tensors of indices. */
 
 #ifndef PLN_OP_KERNEL_INDICES_H
 #define PLN_OP_KERNEL_INDICES_H
 
 #include "op/kernel/kernel.h"
 
-/* Element `i` as an index into [0, extent); negative ones count from the end.
- * False when it lies outside, or is no integer. */
+/* Reads element `i` as an index into [0, extent); negative indices count from
+ * the end. False if it is out of range or not an integer. */
 static inline bool pln_index_at(const pln_tensor *t, size_t i, int64_t extent,
                                 int64_t *out) {
   int64_t at;

@@ -1,5 +1,5 @@
-/* kernel.c: reading the arguments and attributes of a call that is computed,
- * making its results. Called by the kernels of all families. */
+/* kernel.c: reads arguments and attributes of a call, and makes its results.
+ * Called by all kernels. */
 
 #include "op/kernel/kernel.h"
 

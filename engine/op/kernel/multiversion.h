@@ -1,19 +1,18 @@
-/* multiversion.h: loops that are compiled for several machines; the machine's
- * own form is chosen when the program is loaded.
+/* multiversion.h: function multiversioning (target_clones): a loop is compiled
+ * for several CPUs, and one version is chosen when the program is loaded.
  *
- * PLN_MULTIVERSION before a loop's function adds AVX2. PLN_MULTIVERSION_AVX512
- * adds AVX2 with fused multiply-add, and AVX-512, for loops that compute much
- * on each element. No form reorders; whether products and sums are contracted
- * is for the file to say (CMakeLists.txt), and where they are not, all forms
- * give the same bits.
- */
+ * PLN_MULTIVERSION before a function adds AVX2. PLN_MULTIVERSION_AVX512 adds
+ * AVX2 with fused multiply-add, and AVX-512, for loops with much arithmetic per
+ * element. No version reorders operations. Whether products and sums may be
+ * contracted is a compiler option of the file; where they may not, all versions
+ * give the same bits. */
 
 #ifndef PLN_OP_KERNEL_MULTIVERSION_H
 #define PLN_OP_KERNEL_MULTIVERSION_H
 
-#include <stdlib.h> /* tells which C library this is */
+#include <stdlib.h> /* defines the macro that identifies the C library */
 
-/* The choice is made before a sanitizer is ready. */
+/* The resolver runs before a sanitizer is initialized. */
 #if defined __x86_64__ && defined __GLIBC__ && defined __GNUC__ && \
     !defined __clang__ && !defined __SANITIZE_ADDRESS__ &&         \
     !defined __SANITIZE_THREAD__

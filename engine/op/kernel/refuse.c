@@ -1,7 +1,7 @@
-/* refuse.c: why a call is not computed. Called by the kernels of all families.
+/* refuse.c: reports why a call is not computed. Called by all kernels.
  *
- * What holds: in a run the message ends with what the operands were, and the
- * elements of small ones; folding, which drops messages, is spared that. */
+ * In a run the message ends with the types of the operands and the elements of
+ * small ones. Folding drops such messages, so they are kept short there. */
 
 #include "op/kernel/kernel.h"
 
@@ -9,7 +9,7 @@
 
 enum { MOST_OPERANDS = 4, MOST_ELEMENTS = 8, MOST_DIMS = 8 };
 
-/* What is written; what does not fit is cut off. */
+/* The text being written; it is truncated if too long. */
 typedef struct message_line {
   char text[400];
   size_t size;
@@ -25,7 +25,7 @@ static void PLN_PRINTF(2, 3) say(message_line *to, const char *format, ...) {
   to->size += n < 0 ? 0 : (size_t)n < rest ? (size_t)n : rest;
 }
 
-/* " = 3" or " = [2, -1]", of a few integers. */
+/* Appends " = 3" or " = [2, -1]" for a few integers. */
 static void say_elements(message_line *to, const pln_tensor *t) {
   int64_t element;
   if (t->count == 0 || t->count > MOST_ELEMENTS || t->rank > 1 ||
@@ -50,7 +50,7 @@ static void say_operand(message_line *to, const pln_tensor *t) {
   say_elements(to, t);
 }
 
-/* " (given Tensor[(2), float32] and Tensor[(), int64] = 7)". */
+/* Appends " (given Tensor[(2), float32] and Tensor[(), int64] = 7)". */
 static void say_operands(message_line *to, const pln_kernel_call *call) {
   if (call->folding || !call->args || call->n_args == 0)
     return;
@@ -81,7 +81,7 @@ pln_status pln_kernel_refuse(const pln_kernel_call *call, const char *format,
   return report_refused_call(call, &what);
 }
 
-/* What operators with whole numbers leave undefined. */
+/* What is undefined in operators on integers. */
 static const char *undefined(pln_op op) {
   switch (op) {
   case PLN_OP_DIV:

@@ -1,12 +1,13 @@
-/* strided.c: the copy between strided views that the kernels of movement stand
- * on. Axes that run on in both views are merged first; then planes of two axes
- * are copied row by row, or turned tile by tile when the rows lie across. */
+/* strided.c: copies between strided views. Axes that are contiguous in both
+ * views are merged first; then planes of two axes are copied row by row, or
+ * transposed tile by tile if source and target are contiguous along different
+ * axes. */
 
 #include "op/kernel/strided.h"
 
-/* Elements between two looks whether to stop. */
+/* elements copied between two polls for a stop */
 enum { PART = 1 << 18 };
-/* Planes of so few short rows are no more than a part. */
+/* planes of at most this many short rows are copied without polling */
 enum { SMALL_ROWS = 64 };
 
 void pln_dense_strides(uint32_t rank, const int64_t *dims, int64_t *steps) {
@@ -53,10 +54,10 @@ void pln_fill(const pln_engine *engine, void *target, size_t count,
 
 typedef struct strided_plane {
   int64_t rows, columns;
-  int64_t to_row, to_column, from_row, from_column; /* steps in elements */
+  int64_t to_row, to_column, from_row, from_column; /* strides in elements */
 } strided_plane;
 
-/* A run of `n` elements of one size. */
+/* Copies a run of `n` elements of one size. */
 #define RUN(type, n, to, to_step, from, from_step)                            \
   do {                                                                        \
     type *to_ = (type *)(void *)(to);                                         \
@@ -86,11 +87,12 @@ static int64_t min_i64(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
-/* ------------------------------------------------------------------- turning
- *
- * A plane whose source runs on along the rows and whose target along the
- * columns is turned tile by tile: each tile is read whole, so that lines whose
- * addresses lie far apart, and displace each other in the cache, are touched
+/* --------------------------------------------------------------- transposing
+ */
+
+/* A plane whose source is contiguous along the rows and whose target along the
+ * columns is transposed tile by tile. A tile is read as a whole, so that lines
+ * at distant addresses, which evict each other from the cache, are touched
  * once. */
 
 enum { TILE = 16 };
@@ -117,7 +119,7 @@ TURN(wide)
 
 typedef uint32_t four_bytes __attribute__((vector_size(16)));
 
-/* Four by four elements of 4 bytes. */
+/* Transposes 4 x 4 elements of 4 bytes. */
 static void turn_quads(uint32_t *to, int64_t to_row, const uint32_t *from) {
   four_bytes a, b, c, d;
   memcpy(&a, from, sizeof a);
@@ -138,7 +140,7 @@ static void turn_quads(uint32_t *to, int64_t to_row, const uint32_t *from) {
   memcpy(to + 3 * to_row, &d, sizeof d);
 }
 
-/* The parts of a tile that are no whole quads go element by element. */
+/* The rest of a tile, which is not a multiple of 4, goes element by element. */
 static void turn_words(void *target, int64_t to_row, const void *tile,
                        int64_t h, int64_t w) {
   uint32_t *to = target;
@@ -185,9 +187,9 @@ static void turn_plane(const pln_engine *engine, unsigned char *to,
 /* -------------------------------------------------------------------- planes
  */
 
-/* Less than SMALL rows or columns, the channels of an image: no tile is filled.
- * What is walked with a step is read or written once for each, from the cache.
- */
+/* With fewer than SMALL rows or columns (the channels of an image) no tile
+ * would be filled. The strided side is accessed once per row or column, from
+ * the cache. */
 enum { SMALL = 8, STRETCH = 1024 };
 
 static void weave_plane(const pln_engine *engine, unsigned char *to,
@@ -212,7 +214,7 @@ static void weave_plane(const pln_engine *engine, unsigned char *to,
   }
 }
 
-/* n columns of `rows` rows, from where `to` and `from` point to. */
+/* Copies n columns of `rows` rows from the positions `to` and `from`. */
 static void copy_part(unsigned char *to, const unsigned char *from,
                       const strided_plane *p, int64_t rows, int64_t n,
                       size_t size) {
@@ -225,7 +227,7 @@ static void copy_part(unsigned char *to, const unsigned char *from,
       copy_run(to, p->to_column, from, p->from_column, n, size);
 }
 
-/* Part by part: rows may be long, or many. */
+/* Copies in parts, because rows may be long, or many. */
 static void copy_rows(const pln_engine *engine, unsigned char *to,
                       const unsigned char *from, const strided_plane *p,
                       size_t size) {
@@ -258,8 +260,8 @@ static void copy_plane(const pln_engine *engine, unsigned char *to,
 
 /* -------------------------------------------------------------------- views */
 
-/* Drops axes of one element and merges axes that run on in both views. False
- * when there is nothing to copy. */
+/* Drops axes of extent 1 and merges axes that are contiguous in both views.
+ * False if there is nothing to copy. */
 static bool merge_axes(pln_strided *v) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < v->rank; i++) {
@@ -279,7 +281,8 @@ static bool merge_axes(pln_strided *v) {
   return true;
 }
 
-/* Removes axis `i`, giving its extent and steps; extent 1 past the end. */
+/* Removes axis `i` and returns its extent and strides; extent 1 past the
+ * end. */
 static void merge_next_axis(pln_strided *v, uint32_t i, int64_t *n, int64_t *to,
                             int64_t *from) {
   *n = 1;
@@ -297,8 +300,8 @@ static void merge_next_axis(pln_strided *v, uint32_t i, int64_t *n, int64_t *to,
   }
 }
 
-/* The columns are the last axis; the rows the axis along which the source runs
- * on, when the columns do not. */
+/* The columns are the last axis. The rows are the axis along which the source
+ * is contiguous, if the columns are not. */
 static strided_plane copy_strided_plane(pln_strided *v) {
   strided_plane p;
   merge_next_axis(v, v->rank - 1, &p.columns, &p.to_column, &p.from_column);
@@ -311,7 +314,7 @@ static strided_plane copy_strided_plane(pln_strided *v) {
   return p;
 }
 
-/* Steps to the next position of the outer axes; false past the last. */
+/* Advances to the next position of the outer axes; false past the last one. */
 static bool advance_strided_index(const pln_strided *v, int64_t *at,
                                   int64_t *to, int64_t *from) {
   for (uint32_t i = v->rank; i-- > 0;) {

@@ -1,6 +1,6 @@
-/* sum.c: sums over runs of floats. Called by the kernels of pooling and
- * normalisation. What holds: a sum depends on the elements and their number
- * only, not on the machine. */
+/* sum.c: sums over contiguous floats. Called by pooling and normalization
+ * kernels. A sum depends only on the elements and their number, not on the
+ * machine. */
 
 #include "op/kernel/sum.h"
 

@@ -1,13 +1,12 @@
-/* sum.h: sums over runs of floats that lie side by side, for means and
- * norms. */
+/* sum.h: sums over contiguous floats, for means and norms. */
 
 #ifndef PLN_OP_KERNEL_SUM_H
 #define PLN_OP_KERNEL_SUM_H
 
 #include <stddef.h>
 
-/* The sum of n elements; of |x|; of (x - centre)^2. Sixteen partial sums, added
- * up in double every 1,024 elements. */
+/* The sum of n elements; of |x|; of (x - centre)^2. Sixteen partial sums are
+ * added up in double every 1,024 elements. */
 double pln_sum_float(const float *x, size_t n);
 double pln_sum_double(const double *x, size_t n);
 double pln_sum_abs_float(const float *x, size_t n);

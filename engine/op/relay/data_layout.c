@@ -1,5 +1,5 @@
-/* data_layout.c: see data_layout.h; and layout_transform, which brings elements
- * from one layout to another. */
+/* data_layout.c: parses layouts (see data_layout.h), and the operator
+ * layout_transform, which copies elements from one layout to another. */
 
 #include "op/relay/data_layout.h"
 
@@ -74,7 +74,7 @@ pln_status pln_data_layout_extent(const pln_infer *call,
   return PLN_OK;
 }
 
-/* How many elements the inner part of an axis has. */
+/* The number of elements of the inner part of an axis. */
 static int64_t inner_part(const pln_data_layout *layout, char letter) {
   for (int32_t i = 0; i < layout->rank; i++)
     if (layout->letter[i] == letter && layout->factor[i])
@@ -122,7 +122,7 @@ pln_status pln_infer_layout_transform(pln_infer *call) {
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out);
 }
 
-/* "1N32h3w": the numbers are the extents of the result. */
+/* In "1N32h3w" the numbers are the extents of the result. */
 pln_status pln_infer_scheduled_layout(pln_infer *call) {
   pln_slice text =
       pln_attrs_string(call->engine, call->attrs, "dst_layout", "");
@@ -147,14 +147,14 @@ pln_status pln_infer_scheduled_layout(pln_infer *call) {
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out);
 }
 
-/* An axis of both layouts cut into pieces that are whole in either: the finest
- * cut, from the outside in. */
+/* A part of an axis that is contiguous in both layouts. Parts are listed from
+ * the outermost in. */
 typedef struct layout_part {
   int64_t extent;
-  int64_t from, to; /* steps in elements */
+  int64_t from, to; /* strides in elements */
 } layout_part;
 
-/* The place of an axis or its inner part in a layout, or -1. */
+/* The position of an axis or of its inner part in a layout, or -1. */
 static int32_t layout_axis_index(const pln_data_layout *l, char letter,
                                  bool inner) {
   for (int32_t i = 0; i < l->rank; i++)
@@ -163,7 +163,7 @@ static int32_t layout_axis_index(const pln_data_layout *l, char letter,
   return -1;
 }
 
-/* The step of the element `at` of an axis, which a cut begins. */
+/* The stride of the part that begins at element `at` of an axis. */
 static int64_t step_of(const pln_data_layout *l, const int64_t *steps,
                        char letter, int64_t at) {
   int64_t inner = inner_part(l, letter);
@@ -171,7 +171,7 @@ static int64_t step_of(const pln_data_layout *l, const int64_t *steps,
   return steps[place] * (at < inner ? at : at / inner);
 }
 
-/* Cuts one axis of `extent` elements into at most three pieces; false when the
+/* Splits an axis of `extent` elements into at most three parts; false if the
  * inner parts do not divide each other. */
 static bool split_layout_axis(const pln_data_layout *from,
                               const int64_t *from_steps,
@@ -203,8 +203,8 @@ static bool read_layouts(const pln_kernel_call *call, pln_data_layout *from,
          pln_kernel_arg(call, 0)->rank == (uint32_t)from->rank;
 }
 
-/* The dims of the result and how it is walked; false when blocks would have to
- * be filled up. */
+/* Computes the result's dims and the loop over its parts; false if blocks would
+ * need padding. */
 static bool plan_transform(const pln_tensor *x, const pln_data_layout *from,
                            const pln_data_layout *to, int64_t *dims,
                            pln_strided *view) {

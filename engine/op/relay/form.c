@@ -1,11 +1,10 @@
-/* form.c: whether a call says what only Relay's form of its operator
- * says. Passes that know an operator by ONNX's definition leave such calls
- * alone, and ONNX has no words for them. Called by transforms and by export. */
+/* form.c: tells whether a call uses what only Relay's form of its operator has.
+ * Passes that know an operator by ONNX's definition skip such calls, and ONNX
+ * cannot express them. Called by transforms and by export. */
 
 #include "op/infer/infer.h"
 
-/* Attributes that ONNX's form of the operator does not have, or not with the
- * value that stands for Relay's. */
+/* Attributes that ONNX's form lacks, or has only with another default. */
 static const struct {
   pln_op op;
   const char *name;
@@ -66,13 +65,14 @@ static const struct {
     {PLN_OP_GROUP_NORMALIZATION, "scale"},
 };
 
-/* "axis" is not one integer: none, or several. A reference may be one. */
+/* Returns true if "axis" is not a single integer. An attribute reference may be
+ * one. */
 static bool has_odd_axis(const pln_graph *g, const pln_node *n) {
   const pln_attr *a = pln_attrs_find(g->engine, n->attrs, "axis");
   return a && a->kind != PLN_ATTR_INT && a->kind != PLN_ATTR_REF;
 }
 
-/* A new shape in Relay's codes. */
+/* Returns true if the new shape contains Relay's own codes. */
 static bool has_codes(const pln_graph *g, const pln_node *n) {
   const pln_attr *a = pln_attrs_find(g->engine, n->attrs, "newshape");
   for (uint32_t i = 0; a && a->kind == PLN_ATTR_INTS && i < a->count; i++)

@@ -1,5 +1,5 @@
-/* form.h: the types of calls in Relay's form of operators that ONNX has
- * as well, where they have nothing in common; for the functions that ops.def
+/* form.h: type inference of Relay's form of operators that ONNX has too,
+ * where the two forms have nothing in common. For the functions that ops.def
  * names. */
 
 #ifndef PLN_OP_RELAY_FORM_H

@@ -1,4 +1,4 @@
-/* reshape_codes.c: see shape_codes.h. */
+/* reshape_codes.c: see reshape_codes.h. */
 
 #include "op/relay/reshape_codes.h"
 
@@ -11,13 +11,13 @@ bool pln_reshape_codes_used(const pln_list *list) {
   return false;
 }
 
-/* Codes and extents as they are read, and what was made of them. */
+/* State of reading codes and extents. */
 typedef struct reading {
   pln_engine *engine;
   const pln_list *list;
   const pln_dim *in;
-  int32_t rank, at; /* of the operand; the next extent */
-  uint32_t next;    /* the next code */
+  int32_t rank, at; /* rank of the operand; index of the next extent */
+  uint32_t next;    /* index of the next code */
   bool reverse;
   pln_dim *dims;
   uint32_t count;

@@ -1,5 +1,5 @@
-/* result_count.c: how many results a call of Relay's has where its attributes
- * tell. Called through relay.def. */
+/* result_count.c: the number of results of Relay's calls that depends on
+ * attributes. Called through relay.def. */
 
 #include "op/op.h"
 
@@ -21,7 +21,7 @@ uint32_t pln_relay_count_unique(const pln_engine *engine, pln_attrs core) {
   return pln_attrs_int(engine, core, "return_counts", 0) ? 5 : 4;
 }
 
-/* The boxes' indices and how many there are, or the boxes. */
+/* Indices of boxes and their number, or the boxes alone. */
 uint32_t pln_relay_count_nms(const pln_engine *engine, pln_attrs core) {
   return pln_attrs_int(engine, core, "return_indices", 1) ? 2 : 0;
 }

@@ -1,13 +1,13 @@
 /* attention.c: scaled dot product attention. Called through ops.def.
  *
- * Query, key and value are read where they lie, as (batch, heads, steps, size)
- * or (batch, steps, heads * size). For a block of queries of one head, the
- * scores by all keys are one product, rows of them become weights, and the
- * weights by the values another product.
+ * Query, key and value are read in place, as (batch, heads, steps, size) or
+ * (batch, steps, heads * size). For a block of queries of one head, one matrix
+ * product gives the scores by all keys, their rows become weights, and a second
+ * product applies the weights to the values.
  *
- * What holds: causality, windows and lengths leave each query an interval of
- * keys; a mask closes more of them. A query without any key gives zeros, as
- * ONNX has it. Memory beside the results: one block of scores. */
+ * Invariants: causality, windows and lengths leave each query an interval of
+ * keys; a mask excludes more of them. A query without any key gives zeros, as
+ * ONNX defines. Memory besides the results is one block of scores. */
 
 #include <math.h>
 
@@ -17,10 +17,10 @@
 #include "op/kernel/matmul/gemm.h"
 #include "op/kernel/strided.h"
 
-/* Bytes of a block of scores, if it is not fewer queries than LEAST. */
+/* BLOCK: bytes of a block of scores, if that is at least LEAST queries. */
 enum { BLOCK = 512 << 10, LEAST = 32 };
 
-/* (batch, heads, steps, size), wherever that lies; steps count elements. */
+/* A view as (batch, heads, steps, size); strides count elements. */
 typedef struct heads {
   const char *data;
   size_t count, rows, width; /* heads, steps, size */
@@ -37,13 +37,13 @@ typedef struct attention {
   heads q, k, v, out;
   double scale, cap;
   bool causal;
-  int64_t left, right; /* of a window; -1: endless */
-  int64_t mode;        /* which scores result 3 has */
-  pln_dtype precision; /* that of softmax */
+  int64_t left, right; /* of the window; -1: unlimited */
+  int64_t mode;        /* the stage whose scores are result 3 */
+  pln_dtype precision; /* dtype of the softmax */
   const pln_tensor *mask;
-  pln_tensor *wide_mask;  /* when made here */
-  size_t mask_width;      /* keys that it tells of */
-  size_t mask_steps[3];   /* by batch, head, query */
+  pln_tensor *wide_mask;  /* mask converted here, or NULL */
+  size_t mask_width;      /* number of keys that it covers */
+  size_t mask_steps[3];   /* strides by batch, head, query */
   const int64_t *lengths; /* of keys, by batch; or NULL */
   pln_tensor *joined[2];  /* past and new keys, values; or NULL */
 } attention;
@@ -118,7 +118,7 @@ static pln_status read_numbers(attention *a) {
   return PLN_OK;
 }
 
-/* Lengths of the keys that are no padding. */
+/* The lengths of the keys without padding. */
 static pln_status read_lengths(attention *a) {
   const pln_tensor *t = pln_kernel_arg(a->call, 6);
   if (!t)
@@ -149,7 +149,7 @@ static pln_status check_past(const attention *a, uint32_t arg, const heads *now,
   return pln_kernel_refuse(a->call, "operand %u does not fit the others", arg);
 }
 
-/* `from` becomes rows [at, ...) of `to`. */
+/* Copies `from` to rows [at, ...) of `to`. */
 static void copy_rows(const attention *a, const heads *from, const heads *to,
                       size_t at) {
   pln_strided view = {
@@ -175,8 +175,8 @@ static heads dense_heads(const void *data, size_t count, size_t rows,
                  .row = width};
 }
 
-/* Keys or values of the past (may be NULL) and now as one tensor, which `now`
- * then tells of. */
+/* Concatenates past (may be NULL) and present keys or values; `now` then
+ * describes the result. */
 static pln_status join(const attention *a, const pln_tensor *past, heads *now,
                        pln_tensor **out) {
   int64_t dims[4] = {(int64_t)a->batch, (int64_t)now->count,
@@ -193,7 +193,7 @@ static pln_status join(const attention *a, const pln_tensor *past, heads *now,
   return PLN_OK;
 }
 
-/* Joins when there is a past, or when the call asks for what is present. */
+/* Concatenates if there is a past, or if the call asks for the present ones. */
 static pln_status join_past(attention *a) {
   const pln_tensor *key = pln_kernel_arg(a->call, 4);
   const pln_tensor *value = pln_kernel_arg(a->call, 5);
@@ -216,7 +216,7 @@ static pln_status join_past(attention *a) {
 
 /* --------------------------------------------------------------------- mask */
 
-/* The mask in the dtype of the scores, when it is neither bool nor that. */
+/* Converts a mask that is neither bool nor of the scores' dtype. */
 static pln_status convert_mask(attention *a) {
   const pln_tensor *m = a->mask;
   if (m->dtype == PLN_BOOL || m->dtype == a->dtype)
@@ -234,7 +234,7 @@ static pln_status convert_mask(attention *a) {
 }
 
 /* The mask broadcasts to (batch, heads, queries, keys); keys past its end are
- * closed. */
+ * excluded. */
 static pln_status read_mask(attention *a) {
   const pln_tensor *m = a->mask = pln_kernel_arg(a->call, 3);
   if (!m)
@@ -246,7 +246,7 @@ static pln_status read_mask(attention *a) {
   a->mask_width = (size_t)m->dims[m->rank - 1];
   size_t step = a->mask_width;
   for (uint32_t i = 3; i-- > 0;) {
-    uint32_t below = 4 - m->rank; /* axes that it has not */
+    uint32_t below = 4 - m->rank; /* missing leading axes */
     size_t n = i < below ? 1 : (size_t)m->dims[i - below];
     if (n != 1 && n != full[i])
       return pln_kernel_refuse(a->call, "the mask does not broadcast");
@@ -283,7 +283,7 @@ static pln_status make_results(attention *a) {
 
 /* --------------------------------------------------------------- one query */
 
-/* The keys [low, high) that query `i` may see, but for the mask. */
+/* The keys [low, high) that query `i` may see before masking. */
 typedef struct span {
   size_t low, high;
 } span;
@@ -292,7 +292,8 @@ static size_t within(int64_t x, size_t most) {
   return x < 0 ? 0 : (uint64_t)x < most ? (size_t)x : most;
 }
 
-/* Extents are below 2^59, and windows cut at that. */
+/* Extents are below 2^59, and windows are clamped to that, so sums do not
+ * overflow. */
 static span span_of(const attention *a, size_t b, size_t i) {
   const int64_t far = (int64_t)1 << 60;
   int64_t at = (int64_t)i + (int64_t)a->past;
@@ -314,13 +315,13 @@ static span span_of(const attention *a, size_t b, size_t i) {
   return s;
 }
 
-/* A block of queries of one head: `n` scores each. */
+/* A block of queries of one head, with `n` scores each. */
 typedef struct block {
   size_t b, h, first, rows, n;
   char *scores;
 } block;
 
-/* Result 3 takes the scores at this stage. */
+/* Copies the scores to result 3 if this is the requested stage. */
 static void show(const attention *a, int64_t stage, const block *s, size_t i,
                  const char *row) {
   if (a->mode != stage || a->call->n_results < 4)
@@ -331,7 +332,7 @@ static void show(const attention *a, int64_t stage, const block *s, size_t i,
     memcpy(to + at * s->n * a->size, row, s->n * a->size);
 }
 
-/* Closes what the query does not see; false when it sees nothing. */
+/* Excludes the keys that the query must not see; false if none is left. */
 static bool mask_row(const attention *a, const block *s, size_t i, span seen,
                      char *row) {
   size_t n = seen.high - seen.low;
@@ -412,14 +413,15 @@ static void run_block(const attention *a, const pln_gemm *gemm, block *s) {
                      });
 }
 
-/* Queries of a block. */
+/* The number of queries in a block. */
 static size_t block_rows(const attention *a) {
   size_t row = a->keys * a->size, n = row ? BLOCK / row : a->q.rows;
   n = n < LEAST ? LEAST : n;
   return n < a->q.rows ? n : a->q.rows;
 }
 
-/* Later queries of a block see at least as far as earlier ones. */
+/* Later queries of a block see at least as many keys at the end as earlier
+ * ones. */
 static void run_head(const attention *a, const pln_gemm *gemm, block *s) {
   size_t rows = block_rows(a);
   bool all = a->call->n_results > 3;

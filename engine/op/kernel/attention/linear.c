@@ -1,12 +1,12 @@
-/* linear.c: linear_attention: a state of keys by values for each
- * head, written to and read from at every step. Called through ops.def.
+/* linear.c: linear_attention: attention with a matrix state of keys by values
+ * per head, updated and read at every step. Called through ops.def.
  *
  *     S = exp(decay) * S             gated, gated_delta
  *     u = v, or beta * (v - S^T k)   delta, gated_delta
  *     S = S + k u^T;  out = scale * S^T q
  *
- * Heads of queries may share one of keys and values. What holds: the state is
- * in float32, whatever the operands are, or in float64 when they are. */
+ * Several query heads may share one head of keys and values. The state is
+ * float32, or float64 if the operands are. */
 
 #include <math.h>
 
@@ -17,7 +17,7 @@
 /* ---------------------------------------------------------------------- types
  */
 
-/* Columns of an operand by its heads. */
+/* Columns of an operand per head. */
 static pln_status head_width(const pln_infer *call, uint32_t arg,
                              const char *heads, pln_dim *out) {
   pln_shape x;
@@ -57,7 +57,7 @@ pln_status pln_infer_linear_attention(pln_infer *call) {
 /* Operands of one head at one step: n keys, m values. */
 typedef struct token {
   const void *q, *k, *v, *decay, *beta; /* decay and beta: or NULL */
-  bool decays;                          /* decay has n numbers, not one */
+  bool decays;                          /* decay has n numbers instead of one */
   size_t n, m;
   double scale;
 } token;
@@ -110,8 +110,8 @@ typedef struct linear {
   const pln_tensor *q, *k, *v, *past, *decay, *beta;
   pln_dtype dtype;
   size_t size;
-  size_t batch, steps, queries, shared; /* heads of queries, of keys */
-  size_t n, m;                          /* keys and values of a head */
+  size_t batch, steps, queries, shared; /* query heads, key heads */
+  size_t n, m;                          /* sizes of a key and of a value */
   double scale;
 } linear;
 
@@ -142,7 +142,7 @@ static pln_status read_linear_heads(linear *l) {
   return PLN_OK;
 }
 
-/* Decay and beta are there just when the rule asks for them. */
+/* Decay and beta must be given exactly if the rule uses them. */
 static pln_status read_rule(const linear *l) {
   static const char *const rules[] = {"linear", "gated", "delta",
                                       "gated_delta"};
@@ -192,7 +192,7 @@ static pln_status read_linear(pln_kernel_call *call, linear *l) {
 /* -------------------------------------------------------------------- running
  */
 
-/* Where head `h` of `width` columns lies at a step; NULL stays NULL. */
+/* The data of head `h`, of `width` columns, at a step; NULL stays NULL. */
 static const char *at(const linear *l, const pln_tensor *t, size_t row,
                       size_t h, size_t width) {
   if (!t)
@@ -265,7 +265,7 @@ static pln_status attend(pln_kernel_call *call) {
   return run_linear(&l);
 }
 
-/* The state is what the past one is, else what the query is. */
+/* The dtype of the state is that of the past state, else the query's. */
 pln_status pln_kernel_linear_attention(pln_kernel_call *call) {
   bool past = pln_kernel_arg(call, 3) != NULL;
   return pln_kernel_through_float(call, past ? "03" : "00", attend);

@@ -1,12 +1,13 @@
-/* rotary_embedding.c: rotary_embedding: pairs of elements of each head turned
- * by an angle that the step's position chooses. Called through ops.def. Its
- * cosines and sines come in tables: by position, or by batch and step. */
+/* rotary_embedding.c: rotary_embedding: rotates pairs of elements of each head
+ * by an angle that depends on the step's position. Called through ops.def.
+ * Cosines and sines are given as tables, by position or by batch and step. */
 
 #include "op/kernel/half_as_float.h"
 #include "op/kernel/indices.h"
 #include "op/kernel/multiversion.h"
 
-/* The first 2 n elements of a head; pairs are n apart, or neighbours. */
+/* Rotates the first 2 n elements of a head; the elements of a pair are n apart,
+ * or adjacent. */
 #define TURN(T)                                                                \
   PLN_MULTIVERSION static void halves_##T(                                     \
       void *out, const void *in, const void *cos, const void *sin, size_t n) { \
@@ -37,8 +38,8 @@ typedef struct rotary {
   const pln_tensor *x, *cos, *sin, *positions; /* positions: or NULL */
   size_t size;                                 /* of an element */
   size_t batch, heads, steps, width;
-  size_t head, row; /* elements to the next head, to the next step */
-  size_t pairs;     /* that are turned */
+  size_t head, row; /* strides to the next head and the next step */
+  size_t pairs;     /* number of rotated pairs */
   rotate_fn turn;
 } rotary;
 

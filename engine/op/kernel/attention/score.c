@@ -1,7 +1,7 @@
-/* score.c: rows of scores of attention. Called by attention_run.c.
+/* score.c: operations on rows of attention scores. Called by attention.c.
  *
- * What holds: a score that is closed is -inf, whatever it was; float32 is
- * computed in float32, sums of weights in double. */
+ * An excluded score is -inf, whatever it was. float32 scores are computed in
+ * float32, sums of weights in double. */
 
 #include "op/kernel/attention/score.h"
 

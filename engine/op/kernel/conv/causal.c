@@ -1,9 +1,9 @@
-/* causal.c: the kernel of convolutions along time that carry a state, each
- * channel on its own. Called through ops.def; infer/conv.c has the type.
+/* causal.c: the kernel of depthwise causal convolutions along time with a
+ * state. Called through ops.def; the type is in infer/conv.c.
  *
- * What holds: a channel is laid out once, what went before and then its input;
- * an output is the sum over a window of it that ends at its place, and the new
- * state is its end. */
+ * For each channel the state and its input are copied into one line. An output
+ * is the sum over the window that ends at its position; the new state is the
+ * end of the line. */
 
 #include <math.h>
 
@@ -18,7 +18,8 @@ typedef struct causal {
   size_t channels, length, window; /* window > 0 */
   size_t size;                     /* of an element */
   bool silu;
-  char *line; /* of one channel: window - 1 elements, then length */
+  char *line; /* the line of one channel: window - 1 elements of state, then
+                 length */
 } causal;
 
 #define SLIDE(T)                                                      \
@@ -49,7 +50,7 @@ static void lay_out(const causal *c, size_t row) {
     memcpy(c->line + before, (const char *)c->x->data + row * now, now);
 }
 
-/* Channel row % channels of one sequence. */
+/* Computes channel row % channels of one sequence. */
 static void run_row(const causal *c, size_t row, char *out, char *state) {
   size_t before = (c->window - 1) * c->size, channel = row % c->channels;
   lay_out(c, row);
@@ -113,7 +114,8 @@ static pln_status convolve_causal(pln_kernel_call *call) {
   char *out = pln_tensor_writable(results[0]);
   size_t rows = (size_t)c.x->dims[0] * c.channels;
   size_t bytes = (c.window - 1 + c.length) * c.size;
-  c.line = pln_mem_new(call->engine, bytes + c.size); /* never of no bytes */
+  c.line =
+      pln_mem_new(call->engine, bytes + c.size); /* never an empty allocation */
   if (!c.line)
     return pln_nomem(call->engine);
   for (size_t row = 0; row < rows; row++)

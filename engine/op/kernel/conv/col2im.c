@@ -1,15 +1,16 @@
-/* col2im.c: columns, each a block of an image, added up to the image. Called
- * through ops.def; the type is inferred in conv.c. */
+/* col2im.c: col2im: adds blocks (columns) up to an image. Called through
+ * ops.def; the type is in infer/conv.c. */
 
 #include "op/kernel/element.h"
 #include "op/kernel/half_as_float.h"
 #include "op/kernel/pool/sliding_window.h"
 
-/* How blocks lie in the image: all of space. */
+/* The blocks of an image, over all spatial axes. */
 typedef struct blocks {
   uint32_t space;
   pln_sliding_window axis[PLN_MAX_RANK];
-  size_t image, block, count; /* elements of image, of block; blocks */
+  size_t image, block,
+      count; /* elements of the image, of a block; number of blocks */
 } blocks;
 
 static int64_t item(const pln_kernel_call *call, const char *name, uint32_t i,
@@ -70,7 +71,7 @@ static pln_status read_blocks(const pln_kernel_call *call, blocks *b) {
   return PLN_OK;
 }
 
-/* The next of all combinations below the extents. */
+/* Advances to the next index below the extents. */
 static void next(int64_t *at, const blocks *b, bool taps) {
   for (uint32_t i = b->space; i-- > 0;) {
     if (++at[i] < (taps ? b->axis[i].window : b->axis[i].out))
@@ -79,7 +80,7 @@ static void next(int64_t *at, const blocks *b, bool taps) {
   }
 }
 
-/* The place of tap `tap` of the block at `at`; false in the padding. */
+/* The position of tap `tap` of the block at `at`; false in the padding. */
 static bool find_place(const blocks *b, const int64_t *tap, const int64_t *at,
                        size_t *place) {
   *place = 0;

@@ -1,13 +1,13 @@
 /* conv.c: the kernel of convolutions. Called through ops.def.
  *
- * A convolution is, for each image and group, the product of the weights (out x
- * in * taps) and a matrix with a row for each channel and tap and a column for
- * each output. That matrix is never made: where the window is one element it is
- * the image; else its rows are read in place from a band of the image
- * (image_band.h); where no band of bounded size holds the window, it is
+ * For each image and group a convolution is the product of the weights (out x
+ * in * taps) and a matrix with a row per channel and tap and a column per
+ * output. That matrix is never built. If the window is one element, it is the
+ * image itself. Otherwise its rows are read in place from a band of the image
+ * (image_band.h), or, if no band of bounded size holds the window, it is
  * gathered some columns at a time.
  *
- * What holds: scratch is bounded and taken once a call. */
+ * Scratch is bounded and allocated once per call. */
 
 #include "op/kernel/conv/image_band.h"
 #include "op/kernel/matmul/gemm.h"
@@ -16,7 +16,7 @@ enum { DEPTH, ROW, COL };
 /* Elements of a band; rows of the matrix gathered at a time. */
 enum { BAND = 1 << 18, GATHERED = 256 };
 /* Bytes of weights that are multiplied with all columns of a band before the
- * next ones are: so much stays in the second cache. */
+ * next ones, so that they stay in the L2 cache. */
 enum { NEAR = 256 << 10 };
 
 typedef struct conv {
@@ -44,7 +44,7 @@ static conv part_of(const conv *all, size_t image, size_t group) {
   return c;
 }
 
-/* ---------------------------------------------------------------- one by one
+/* ----------------------------------------------------------------- pointwise
  */
 
 static bool is_pointwise(const pln_conv_plan *p) {
@@ -85,22 +85,22 @@ static pln_status run_pointwise(pln_engine *engine, pln_dtype dtype,
 
 /* -------------------------------------------------------------------- bands */
 
-/* A band while it is multiplied. */
+/* A band being multiplied. */
 typedef struct banded_conv {
   pln_engine *engine;
   conv c;
   pln_conv_band band;
-  bool by_rows; /* no tile reaches from one row into the next */
+  bool by_rows; /* no tile crosses the end of a row */
   size_t *offsets;
   char *data;
   void *memory;
   size_t bytes;
-  size_t z, y, x;    /* of the first output */
+  size_t z, y, x;    /* position of the first output */
   size_t rows, cols; /* of outputs */
   size_t channel, channels;
 } banded_conv;
 
-/* Where an output of the band lies in its plane. */
+/* The position of an output of the band in its plane. */
 static size_t output_at(const banded_conv *b, size_t row, size_t col) {
   const pln_conv_axis *axis = b->c.plan->axis;
   return (b->z * (size_t)axis[ROW].out + b->y + row) * (size_t)axis[COL].out +
@@ -121,8 +121,8 @@ static uint32_t parts_of(const banded_conv *b, size_t first, size_t n,
   return count;
 }
 
-/* Columns [first, first + n), at most a tile's width, for m outputs from
- * channel `i` on. */
+/* Computes columns [first, first + n), at most a tile's width, for m outputs
+ * from channel `i` on. */
 static void multiply_block(const banded_conv *b, size_t i, size_t m,
                            size_t first, size_t n) {
   const conv *c = &b->c;
@@ -147,7 +147,7 @@ static void multiply_block(const banded_conv *b, size_t i, size_t m,
   pln_tiles_run_parts(c->tiles, &tile, m, n, n_parts, parts);
 }
 
-/* Columns [first, first + n) in tiles of about the same width. */
+/* Computes columns [first, first + n) in tiles of about equal width. */
 static void multiply_line(const banded_conv *b, size_t i, size_t m,
                           size_t first, size_t n) {
   size_t lanes = b->c.tiles->lanes, width = b->c.tiles->width;
@@ -158,7 +158,8 @@ static void multiply_line(const banded_conv *b, size_t i, size_t m,
     multiply_block(b, i, m, first + at, min_size(step, n - at));
 }
 
-/* All outputs of the band, as many channels at a time as stay near. */
+/* Computes all outputs of the band, as many channels at a time as stay in the
+ * cache. */
 static void multiply_band(const banded_conv *b) {
   const pln_conv_plan *p = b->c.plan;
   size_t bytes = b->channels * p->taps * b->c.size;
@@ -175,7 +176,7 @@ static void multiply_band(const banded_conv *b) {
   }
 }
 
-/* All channels of the outputs that the band covers. */
+/* Computes all channels of the outputs that the band covers. */
 static void run_band(banded_conv *b) {
   const pln_conv_plan *p = b->c.plan;
   for (b->channel = 0; b->channel < p->in; b->channel += b->channels) {
@@ -193,14 +194,14 @@ static void run_part(banded_conv *b) {
     for (b->y = 0; b->y < high; b->y += b->band.rows)
       for (b->x = 0; b->x < wide; b->x += b->band.cols) {
         if (pln_is_stopped(b->engine))
-          return; /* evaluation ends before anyone reads the rest */
+          return; /* the evaluator drops the result */
         b->rows = min_size(b->band.rows, high - b->y);
         b->cols = min_size(b->band.cols, wide - b->x);
         run_band(b);
       }
 }
 
-/* Rows that end in many columns without an output are taken one by one. */
+/* Rows that end in many columns without an output are computed one by one. */
 static bool better_by_rows(const pln_conv_band *band, const pln_tiles *tiles) {
   size_t lanes = tiles->lanes;
   size_t row = (band->cols + lanes - 1) / lanes * lanes;
@@ -231,7 +232,8 @@ static pln_status run_banded(pln_engine *engine, const conv *all,
 
 /* ----------------------------------------------------------------- gathered */
 
-/* The element that output `at` meets with row `k` of the matrix, or NULL. */
+/* The element that output `at` reads in row `k` of the matrix, or NULL for
+ * padding. */
 static const char *element_at(const conv *c, size_t k, size_t at) {
   const pln_conv_axis *axis = c->plan->axis;
   size_t tap = k % c->plan->taps, channel = k / c->plan->taps;

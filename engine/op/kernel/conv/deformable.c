@@ -1,15 +1,14 @@
-/* deformable.c: the kernel of convolutions at positions moved by offsets.
- * Called through ops.def.
+/* deformable.c: the kernel of deformable convolutions, whose sampling positions
+ * are moved by offsets. Called through ops.def.
  *
- * As a convolution: a product of the weights (out x in * taps) and a matrix
- * with a row for each channel and tap and a column for each output. Its
- * elements are read between those of the image, at four corners weighted by
- * distance and mask; the matrix is made for some channels and outputs at a
- * time.
+ * As in a convolution, the weights (out x in * taps) are multiplied by a matrix
+ * with a row per channel and tap and a column per output. An element of it is
+ * interpolated bilinearly between four elements of the image and multiplied by
+ * the mask. The matrix is built for some channels and outputs at a time.
  *
- * What holds: offsets are any numbers. A position that is not within one
- * element of the image counts as 0, and so do corners outside of it. Scratch is
- * bounded, but for windows of many taps, and taken once a call. */
+ * Offsets may be any numbers: a position more than one element outside the
+ * image gives 0, and so does each corner outside. Scratch is bounded except for
+ * windows of many taps, and allocated once per call. */
 
 #include <math.h>
 
@@ -22,8 +21,7 @@ enum { ROW = PLN_CONV_AXES - 2, COL };
 /* Elements of the matrix at a time; outputs at a time. */
 enum { BLOCK = 1 << 16, OUTPUTS = 256 };
 
-/* Where an element of the matrix is read; the same for all channels of an
- * offset group. */
+/* The four corners of an element; shared by the channels of an offset group. */
 typedef struct corners {
   int64_t at[4]; /* in the image; negative: outside */
   double weight[4];
@@ -35,10 +33,10 @@ typedef struct deform {
   const pln_tensor *x, *w, *offset, *bias, *mask;
   size_t size;             /* of an element */
   size_t shared;           /* channels of an offset group */
-  size_t outputs;          /* columns of the matrix, at most */
-  size_t channels;         /* whose rows it has, at most */
-  size_t image, group;     /* that are computed */
-  size_t first, n;         /* outputs that are computed */
+  size_t outputs;          /* upper bound on the columns of the matrix */
+  size_t channels;         /* upper bound on the channels in it */
+  size_t image, group;     /* current image and group */
+  size_t first, n;         /* current outputs */
   corners corner[OUTPUTS]; /* of one tap */
   char *matrix;
   char *y;
@@ -62,7 +60,7 @@ static void set_corners(const deform *d, double y, double x, double factor,
                         corners *c) {
   double high = (double)d->plan.axis[ROW].in;
   double wide = (double)d->plan.axis[COL].in;
-  if (!(y > -1 && y < high && x > -1 && x < wide)) { /* or no number */
+  if (!(y > -1 && y < high && x > -1 && x < wide)) { /* also true for NaN */
     for (int i = 0; i < 4; i++)
       c->at[i] = -1;
     return;
@@ -75,13 +73,13 @@ static void set_corners(const deform *d, double y, double x, double factor,
   set_corner(d, c, 3, top + 1, left + 1, down * right * factor);
 }
 
-/* Where a tap meets an output without an offset. */
+/* The position that a tap of an output reads without offset. */
 static double grid_at(const pln_conv_axis *axis, size_t output, size_t tap) {
   return (double)((int64_t)output * axis->stride +
                   (int64_t)tap * axis->dilation - axis->begin);
 }
 
-/* The corners of one tap and offset group, for the outputs at hand. */
+/* Computes the corners of one tap and offset group for the current outputs. */
 static void place_tap(deform *d, size_t offset_group, size_t tap) {
   const pln_conv_plan *p = &d->plan;
   size_t groups = p->groups * p->in / d->shared;
@@ -114,7 +112,7 @@ static void place_tap(deform *d, size_t offset_group, size_t tap) {
 GATHER(float)
 GATHER(double)
 
-/* The row of a channel of the group, when the tap's corners are known. */
+/* Gathers the row of a channel; the corners of the tap are known. */
 static void gather_row(const deform *d, size_t channel, void *to) {
   const pln_conv_plan *p = &d->plan;
   size_t at = (d->image * p->groups + d->group) * p->in + channel;
@@ -151,7 +149,7 @@ static void fill_matrix(deform *d, size_t channel, size_t channels) {
 
 /* ------------------------------------------------------------------ product */
 
-/* All channels of the outputs at hand. */
+/* Multiplies all channels of the current outputs. */
 static void multiply_columns(deform *d, const pln_gemm *gemm) {
   const pln_conv_plan *p = &d->plan;
   size_t filter = d->group * p->out;

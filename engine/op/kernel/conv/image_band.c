@@ -1,16 +1,16 @@
-/* image_band.c: lays out part of an image for a convolution. Called by
- * conv.c, once for a band and a block of channels.
+/* image_band.c: lays out part of an image for a convolution. Called by conv.c,
+ * once per band and block of channels.
  *
- * What holds: every element of a band is written, so what is read past a row's
- * end is some number that no output sees. */
+ * Every element of a band is written, so that reads past a row's end are
+ * defined; no output uses them. */
 
 #include "op/kernel/conv/image_band.h"
 
 enum { DEPTH, ROW, COL };
-/* Rows of the right matrix that are multiplied at a time, more or less. */
+/* Approximate number of rows of the right matrix multiplied at a time. */
 enum { DEEP = 1152 };
 
-/* How far the last tap lies behind the first, in outputs. */
+/* The distance from the first to the last tap, in outputs. */
 static size_t shift_of(const pln_conv_axis *axis, size_t tap) {
   return tap * (size_t)axis->dilation / (size_t)axis->stride;
 }
@@ -23,8 +23,7 @@ static size_t last_tap(const pln_conv_axis *axis) {
   return (size_t)axis->window - 1;
 }
 
-/* Taps fall into the phases of the first ones, in their order, and then begin
- * again: tap t and tap t + n have the same phase. */
+/* The number of phases: tap t and tap t + n have the same phase. */
 static size_t phases(const pln_conv_axis *axis) {
   size_t n = 1;
   while (n < (size_t)axis->window && phase_of(axis, n) != 0)
@@ -34,7 +33,7 @@ static size_t phases(const pln_conv_axis *axis) {
 
 /* ----------------------------------------------------------------- planning */
 
-/* Elements of a band; SIZE_MAX when beyond any limit. */
+/* Elements of a band; SIZE_MAX if beyond any limit. */
 static size_t elements_of(pln_conv_band *b, size_t width) {
   const pln_conv_axis *axis = b->plan->axis;
   size_t sum, planes;
@@ -54,7 +53,7 @@ static size_t half_of(size_t n) {
   return (n + 1) / 2;
 }
 
-/* First fewer rows, as long as there are some; then fewer channels, rows,
+/* Reduces rows first, as long as there are several, then channels, rows,
  * columns. */
 static bool shrink(pln_conv_band *b) {
   size_t few = 1 + shift_of(&b->plan->axis[ROW], last_tap(&b->plan->axis[ROW]));
@@ -124,8 +123,8 @@ static void gather_strided_elements(char *to, const char *from, size_t n,
   }
 }
 
-/* A plane: rows from position `y`, columns from `x` on; `image` NULL is
- * nothing but padding. */
+/* Fills a plane: rows from position `y`, columns from `x` on; `image` NULL: all
+ * padding. */
 static void fill_plane(const pln_conv_band *b, const char *image, int64_t y,
                        int64_t x, char *out) {
   const pln_conv_axis *row = &b->plan->axis[ROW], *col = &b->plan->axis[COL];

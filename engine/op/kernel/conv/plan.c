@@ -1,9 +1,9 @@
-/* plan.c: reads what a convolution computes. Called by the kernels of
- * convolutions, plain and transposed.
+/* plan.c: reads and checks the plan of a convolution. Called by the kernels of
+ * plain and transposed convolutions.
  *
- * What holds: nothing here trusts inference: weights, groups, strides and pads
- * may come from a file that lies. Extents are bounded by LARGE, so that sums
- * and products of two of them fit. */
+ * Nothing here trusts inference: weights, groups, strides and pads may come
+ * from a hostile file. Extents are bounded by LARGE, so that sums and products
+ * of two of them fit. */
 
 #include "op/kernel/conv/plan.h"
 
@@ -54,7 +54,7 @@ static bool pads_are(const pln_kernel_call *call, const char *mode) {
   return pln_kernel_string_is(call, "auto_pad", "NOTSET", mode);
 }
 
-/* What of a pad shared by both ends comes first. */
+/* The leading part of a padding that both ends share. */
 static int64_t leading_pad(const pln_kernel_call *call, int64_t total) {
   return pads_are(call, "SAME_LOWER") ? total - total / 2 : total / 2;
 }
@@ -86,7 +86,7 @@ static pln_status slide(const pln_kernel_call *call, uint32_t i, int64_t end,
 
 /* --------------------------------------------------------------- transposed */
 
-/* auto_pad and output_shape tell the extent, which tells the pads. */
+/* auto_pad and output_shape determine the extent, which determines the pads. */
 static pln_status unslide(const pln_kernel_call *call, uint32_t space,
                           uint32_t i, int64_t end, pln_conv_axis *axis) {
   int64_t extra = 0, wanted = -1;
@@ -236,7 +236,8 @@ static void result_dims(const pln_kernel_call *call, const pln_conv_plan *p,
     dims[i + 2] = p->axis[PLN_CONV_AXES - p->space + i].out;
 }
 
-/* `wide` becomes result 0 in the dtype of the operands; taken in any case. */
+/* Sets result 0 to `wide` in the dtype of the operands; takes ownership in any
+ * case. */
 static pln_status return_widened_result(pln_kernel_call *call,
                                         pln_tensor *wide) {
   pln_dtype dtype = (pln_dtype)call->args[0]->dtype;

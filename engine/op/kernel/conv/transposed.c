@@ -1,12 +1,11 @@
-/* transposed.c: the kernels of transposed convolutions.
- * Called through ops.def.
+/* transposed.c: the kernels of transposed convolutions. Called through ops.def.
  *
- * A transposed convolution is a product, weights turned (out * taps x in) by
- * the image (in x positions), whose rows are then summed into the outputs, a
- * tap moved by its place in the window.
+ * A transposed convolution is the product of the transposed weights (out * taps
+ * x in) and the image (in x positions), whose rows are then added to the
+ * outputs, each at the offset of its tap.
  *
- * What holds: scratch is bounded and taken once a call; sums are made in the
- * order of positions and taps. */
+ * Scratch is bounded and allocated once per call. Sums are made in the order of
+ * positions and taps. */
 
 #include "op/kernel/conv/plan.h"
 #include "op/kernel/elementwise/elementwise.h"
@@ -14,14 +13,14 @@
 #include "op/kernel/multiversion.h"
 
 enum { DEPTH, ROW, COL };
-/* Elements of a product that is summed up at a time; positions of it. */
+/* Elements and positions of a product that are added at a time. */
 enum { BLOCK = 1 << 16, POSITIONS = 2048 };
 
 static size_t min_size(size_t a, size_t b) {
   return a < b ? a : b;
 }
 
-/* ---------------------------------------------------------------- summing up
+/* -------------------------------------------------------------- accumulation
  */
 
 #define SUM_STRIDED(T)                                               \
@@ -45,7 +44,7 @@ SUM_STRIDED(double)
 SUM_PAIRS(float)
 SUM_PAIRS(double)
 
-/* Where a tap of the window puts position 0 of each axis. */
+/* The output position of position 0 for a tap of the window. */
 static void place_tap(const pln_conv_plan *p, size_t tap, int64_t *origin) {
   for (uint32_t i = PLN_CONV_AXES; i-- > 0;) {
     const pln_conv_axis *axis = &p->axis[i];
@@ -55,14 +54,14 @@ static void place_tap(const pln_conv_plan *p, size_t tap, int64_t *origin) {
   }
 }
 
-/* A row of positions of one tap and where they go: position i to element
- * first + i * step of the output channel. */
+/* A row of positions of one tap: position i is added to element first + i *
+ * step of the output channel. */
 typedef struct line {
   size_t size, step;
   int64_t first;
   char *channel;
   const char *from;
-  size_t begin, end; /* the positions that go into the channel */
+  size_t begin, end; /* the positions inside the channel */
 } line;
 
 static void sum_line(const line *l, size_t begin, size_t end) {
@@ -77,8 +76,8 @@ static void sum_line(const line *l, size_t begin, size_t end) {
     sum_double(to, from, end - begin, l->step);
 }
 
-/* The next tap's line goes one element further: both at once where both go into
- * the channel. */
+/* The next tap's line is one element further: both are added in one loop where
+ * both are inside the channel. */
 static void sum_lines(const line *l, const line *next) {
   size_t begin = l->begin > next->begin ? l->begin : next->begin;
   size_t end = min_size(l->end, next->end);
@@ -101,8 +100,8 @@ static void sum_lines(const line *l, const line *next) {
     sum_pairs_double(to, even, odd, end - begin);
 }
 
-/* The n positions from (z, y, x) on, of one row, of a tap whose position 0 goes
- * to `origin`. False when the row goes past the channel. */
+/* The n positions from (z, y, x) on, in one row, of a tap with that origin.
+ * False if the row is outside the channel. */
 static bool find_line(const pln_conv_plan *p, const int64_t *origin,
                       const int64_t *at, size_t n, line *l) {
   const pln_conv_axis *axis = p->axis;
@@ -118,7 +117,7 @@ static bool find_line(const pln_conv_plan *p, const int64_t *origin,
   return true;
 }
 
-/* Taps that are summed up together. */
+/* The number of taps accumulated together. */
 static size_t taps_at_once(const pln_conv_plan *p, size_t tap) {
   const pln_conv_axis *axis = &p->axis[COL];
   bool next = tap % (size_t)axis->window + 1 < (size_t)axis->window;
@@ -154,8 +153,8 @@ static void sum_taps(const pln_conv_plan *p, size_t size, size_t tap,
   }
 }
 
-/* ------------------------------------------------------- the transposed
- * product */
+/* ------------------------------------------------------------------- product
+ */
 
 typedef struct unconv {
   const pln_conv_plan *plan;

@@ -1,7 +1,7 @@
 /* activation.c: activation functions, clip and prelu. Called through ops.def.
  *
- * What holds: functions of float32 are those of approximation.h, which also
- * bounds their errors; NaN stays NaN, but for what is compared with NaN. */
+ * float32 functions are those of approximation.h, which gives their error
+ * bounds. NaN gives NaN, except where a definition compares with it. */
 
 #include <float.h>
 #include <math.h>
@@ -13,7 +13,7 @@
 /* p and q are the parameters, of the loop's type. */
 #define RELU(T, x) ((x) < 0 ? (T)0 : (x))
 #define LEAKY(T, x) ((x) < 0 ? p * (x) : (x))
-/* As ONNX defines these by Less and Where: 0 for NaN. */
+/* ONNX defines these by Less and Where, so NaN gives 0. */
 #define THRESHOLDED(T, x) ((x) > p ? (x) : (T)0)
 #define SHRINK(T, x) ((x) < -q ? (x) + p : (x) > q ? (x)-p : (T)0)
 #define UNIT(T, y) ((y) < 0 ? (T)0 : (y) > 1 ? (T)1 : (y))
@@ -36,7 +36,7 @@ PLN_SIGNED_TYPES(RELU_INT)
 
 /* ----------------------------------------------------- with exponentials */
 
-/* exp of what is negative only: neither branch overflows. */
+/* exp is only applied to negative numbers, so it cannot overflow. */
 static double sigmoid(double x) {
   double e = exp(x < 0 ? x : -x);
   return (x < 0 ? e : 1) / (1 + e);
@@ -173,7 +173,7 @@ static bool fits_into(const pln_tensor *small, const pln_tensor *large) {
   return true;
 }
 
-/* Relay's form: a vector of slopes, one for each index of the axis. */
+/* Relay's form: a vector of slopes along one axis. */
 static pln_status slope_along_axis(pln_kernel_call *call,
                                    const pln_pair_loops *loops) {
   const pln_tensor *x = pln_kernel_arg(call, 0), *s = pln_kernel_arg(call, 1);
@@ -206,7 +206,7 @@ pln_status pln_kernel_prelu(pln_kernel_call *call) {
 
 /* --------------------------------------------------------------------- clip */
 
-/* The limits come first, so that NaN stays. */
+/* Written so that NaN passes through. */
 #define AT_LEAST(T, x, y) ((x) < (y) ? (y) : (x))
 #define AT_MOST(T, x, y) ((x) > (y) ? (y) : (x))
 #define LEAST_LOOP(D, T) PLN_PAIR_LOOP(at_least, D, T, T, AT_LEAST)
@@ -215,7 +215,7 @@ PLN_INT_TYPES(LEAST_LOOP)
 PLN_INT_TYPES(MOST_LOOP)
 PLN_FLOAT_TYPES(LEAST_LOOP)
 PLN_FLOAT_TYPES(MOST_LOOP)
-/* Where the limits cross, the upper one holds. */
+/* If the limits cross, the upper one applies. */
 #define CLIP_UNIT(T, x) AT_MOST(T, AT_LEAST(T, x, p), q)
 FLOAT_LOOPS(clip, CLIP_UNIT)
 
@@ -223,7 +223,7 @@ FLOAT_LOOPS(clip, CLIP_UNIT)
   SIGNED(name), ROW(name, UINT8), ROW(name, UINT16), ROW(name, UINT32), \
       ROW(name, UINT64), FLOATS(name)
 
-/* `limit` (NULL: none) applied to *all, which is replaced. */
+/* Applies `limit` (NULL: none) to *all and replaces it. */
 static pln_status limit_by(pln_kernel_call *call, const pln_pair_loops *loops,
                            const pln_tensor *limit, pln_tensor **all) {
   pln_tensor *limited;
@@ -251,8 +251,7 @@ static pln_status clip_by_arguments(pln_kernel_call *call) {
   return status;
 }
 
-/* The greatest finite number, which ONNX says limits what has no other limit.
- */
+/* The greatest finite number is the default limit in ONNX. */
 static double greatest(pln_dtype dtype) {
   switch ((int)dtype) {
   case PLN_FLOAT16: return 65504;
@@ -262,8 +261,8 @@ static double greatest(pln_dtype dtype) {
   }
 }
 
-/* The limit that argument `i` is; false when it is no scalar like operand 0. A
- * NaN limits nothing here, either. */
+/* Reads the limit in argument `i`; false if it is not a scalar of operand 0's
+ * dtype. A NaN limit has no effect. */
 static bool read_limit(const pln_kernel_call *call, uint32_t i, double *limit) {
   const pln_tensor *t = pln_kernel_arg(call, i);
   if (!t)
@@ -275,7 +274,7 @@ static bool read_limit(const pln_kernel_call *call, uint32_t i, double *limit) {
   return true;
 }
 
-/* Floats always are: infinities become the greatest finite numbers. */
+/* Floats are always limited: infinities become the greatest finite numbers. */
 static bool is_limited(const pln_kernel_call *call) {
   const pln_tensor *x = call->args[0];
   return pln_kernel_arg(call, 1) || pln_kernel_arg(call, 2) ||

@@ -1,21 +1,21 @@
-/* approximation.h: functions of float32 that vectorise: exponentials,
- * logarithm, error function, the activations made of them, sines. For unary.c,
- * activation.c and kernel/norm/softmax.c; float64 goes to C's library.
+/* approximation.h: float32 functions that vectorise: exponentials, logarithm,
+ * error function, the activations built on them, sines. Used by unary.c,
+ * activation.c and kernel/norm/softmax.c; float64 uses C's library.
  *
- * What holds: no branches, no tables, so that a loop over a function runs on
- * as many elements as a register has; an element's result does not
- * depend on where it lies. The last bit may depend on the machine: the kernels'
- * files allow a fused multiply-add. NaN stays NaN, infinities and signs of zero
- * are as C's functions have them, subnormals are neither lost nor made zero.
- * Errors, in units in the last place of the exact result: exp, expm1, log,
- * erf, sin and cos below 2, gelu below 8, the others below 4
- * (spec/c/op/test_approximation.c sweeps them against C's library in double).
+ * There are no branches and no tables, so that a loop over a function is
+ * vectorised; an element's result does not depend on its position. The last bit
+ * may depend on the machine, because the kernels' files allow fused
+ * multiply-add. NaN stays NaN; infinities and signs of zero are as in C's
+ * functions; subnormals are neither lost nor flushed. Error bounds in ulp of
+ * the exact result: exp, expm1, log, erf, sin and cos below 2, gelu below 8,
+ * the others below 4 (spec/c/op/test_approximation.c sweeps them against C's
+ * library in double).
  *
- * Method: the argument is reduced as W. J. Cody and W. Waite describe it
- * ("Software Manual for the Elementary Functions", 1980). Coefficients are the
- * project's own: least squares on 4000 Chebyshev nodes, weighted anew until the
- * greatest relative error is level, then rounded to float; the error of each
- * polynomial stands beside it. */
+ * Method: argument reduction after W. J. Cody and W. Waite ("Software Manual
+ * for the Elementary Functions", 1980). The coefficients are our own: least
+ * squares on 4000 Chebyshev nodes, reweighted until the maximal relative error
+ * is level (Lawson), then rounded to float; the error of each polynomial is
+ * stated beside it. */
 
 #ifndef PLN_OP_KERNEL_ELEMENTWISE_APPROXIMATION_H
 #define PLN_OP_KERNEL_ELEMENTWISE_APPROXIMATION_H
@@ -57,8 +57,8 @@ typedef struct pln_reduced {
 #define PLN_FLOAT_ROUNDER 0x1.8p23f
 #define PLN_DOUBLE_ROUNDER 0x1.8p52
 
-/* For x from -104 to 89, or NaN. The first part of ln 2 has 9 bits, so that n
- * times it is exact. */
+/* For x in [-104, 89], or NaN. The first part of ln 2 has 9 bits, so that its
+ * product with n is exact. */
 static inline pln_reduced pln_reduce_float(float x) {
   float turned = x * 0x1.715476p+0f + PLN_FLOAT_ROUNDER;
   float n = turned - PLN_FLOAT_ROUNDER;
@@ -67,7 +67,7 @@ static inline pln_reduced pln_reduce_float(float x) {
   return (pln_reduced){(int32_t)bits, r + n * 0x1.bd0106p-13f};
 }
 
-/* The same for an argument that float would have rounded. */
+/* The same for an argument in double, which float would have rounded. */
 static inline pln_reduced pln_reduce_double(double x) {
   double n = x * 0x1.71547652b82fep+0 + PLN_DOUBLE_ROUNDER - PLN_DOUBLE_ROUNDER;
   float r = (float)(x - n * 0x1.62e42fefa39efp-1);
@@ -91,14 +91,15 @@ static inline float pln_power_of_two(int32_t n) {
   return pln_bits_float(((uint32_t)n + 127) << 23);
 }
 
-/* In two steps: 2^n itself may be no float when the result is one. */
+/* In two steps, because 2^n may overflow or underflow when the result does
+ * not. */
 static inline float pln_scale(float x, int32_t n) {
   int32_t half = n >> 1;
   return x * pln_power_of_two(half) *
          pln_power_of_two((int32_t)((uint32_t)n - (uint32_t)half));
 }
 
-/* Between them lie all arguments whose exponential is neither 0 nor inf. */
+/* Arguments outside this range give 0 or infinity. */
 static inline float pln_exp_bounded(float x) {
   x = x > 89 ? 89 : x;
   return x < -104 ? -104 : x;
@@ -109,9 +110,9 @@ static inline float pln_exp_float(float x) {
   return pln_scale(1 + pln_exp_core(a.r), a.n);
 }
 
-/* exp(x) = m 2^n, for arguments that float would have rounded. The factors stay
- * apart, so that what is multiplied by an exponential below all normal floats
- * keeps its digits. Below -120 m is 0. */
+/* exp(x) = m 2^n, for arguments in double. The factors are kept apart, so that
+ * a product with an exponential below all normal floats keeps its digits. Below
+ * -120 m is 0. */
 typedef struct pln_power {
   float m;
   int32_t n;
@@ -184,8 +185,8 @@ static inline float pln_tanh_float(float x) {
   return pln_signed(-y / (2 + y), x);
 }
 
-/* 1 / (1 + exp(-x)); only what is negative is raised to, so neither side
- * overflows. */
+/* 1 / (1 + exp(-x)). exp is only taken of negative numbers, so that it cannot
+ * overflow. */
 static inline float pln_sigmoid_float(float x) {
   float falling = pln_exp_float(x < 0 ? x : -x);
   return (x < 0 ? falling : 1) / (1 + falling);
@@ -257,8 +258,8 @@ static inline float pln_half_erfcx(float t) {
   return 0.5f * p / (1 + 2 * t);
 }
 
-/* exp(-x^2 / 2) for x from 0 to 14.8, whose square float would have rounded:
- * the square of the high half of x is exact, the rest is small. */
+/* exp(-x^2 / 2) for x in [0, 14.8], where float would round the square: the
+ * square of the high half of x is exact, and the rest is small. */
 static inline pln_power pln_exp_half_square(float x) {
   float high = pln_bits_float(pln_float_bits(x) & 0xfffff000), low = x - high;
   pln_reduced a = pln_reduce_float(-0.5f * high * high);
@@ -266,8 +267,8 @@ static inline pln_power pln_exp_half_square(float x) {
   return (pln_power){1 + pln_exp_core(a.r + rest), a.n};
 }
 
-/* x times the normal distribution's integral up to x; for negative x that is
- * computed itself and not as a difference, so nothing cancels. */
+/* x times the normal distribution function. For negative x it is computed
+ * directly and not as a difference, so that nothing cancels. */
 static inline float pln_gelu_float(float x) {
   float size = pln_size(x);
   float bounded = size > 14.8f ? 14.8f : size;
@@ -288,12 +289,12 @@ static inline float pln_gelu_tanh_float(float x) {
 /* ------------------------------------------------------------- trigonometric
  */
 
-/* Beyond it the quarter turns are no longer taken off exactly. */
+/* Beyond this, subtracting quarter turns is not exact. */
 #define PLN_TURNS_MAX 0x1p20f
 
-/* x = n pi / 2 + r with |r| <= pi / 4, of which the low bits of n count, for
- * |x| up to PLN_TURNS_MAX. The first part of pi / 2 has 33 bits, so that n
- * times it is exact. */
+/* x = n pi / 2 + r with |r| <= pi / 4, for |x| up to PLN_TURNS_MAX; only the
+ * low bits of n matter. The first part of pi / 2 has 33 bits, so that its
+ * product with n is exact. */
 static inline pln_reduced pln_reduce_turns(float x) {
   double wide = (double)x;
   double n =
@@ -322,7 +323,7 @@ static inline float pln_cos_core(float r) {
   return 1 - 0.5f * u + u * u * p;
 }
 
-/* The sine of n quarter turns and r. */
+/* The sine of n quarter turns plus r. */
 static inline float pln_sin_turned(int32_t n, float r) {
   float y = n & 1 ? pln_cos_core(r) : pln_sin_core(r);
   return n & 2 ? -y : y;

@@ -1,10 +1,10 @@
-/* binary.c: arithmetic on two and more operands, with broadcasting. Called
+/* binary.c: arithmetic on two or more operands, with broadcasting. Called
  * through ops.def.
  *
- * What holds: integers wrap around; division by zero and of the least integer
- * by -1 is refused. Folding refuses shifts past the width and integers to
- * negative powers too; a run gives what ONNX Runtime does. minimum and maximum
- * give NaN when an operand is NaN. */
+ * Integers wrap. Division by zero, and of the least integer by -1, is refused.
+ * Folding also refuses shifts past the width and integers to negative powers; a
+ * run gives what ONNX Runtime gives. minimum and maximum give NaN if an operand
+ * is NaN. */
 
 #include <math.h>
 
@@ -110,7 +110,7 @@ PLN_INT_TYPES(FMOD_LOOP)
 #define FMOD_FLOATS(D, T) PLN_PAIR_LOOP(fmod, D, T, T, FLOAT_FMOD)
 PLN_FLOAT_TYPES(FMOD_FLOATS)
 
-/* Floats without fmod=1, which ONNX leaves to the divisor's sign. */
+/* Floats without fmod=1: the sign of the divisor. */
 static double floored_mod(double x, double y) {
   double rest = fmod(x, y);
   return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
@@ -119,7 +119,7 @@ static double floored_mod(double x, double y) {
 #define MOD_FLOATS(D, T) PLN_PAIR_LOOP(mod, D, T, T, FLOAT_MOD)
 PLN_FLOAT_TYPES(MOD_FLOATS)
 
-/* The quotient less one where cutting went up. */
+/* The quotient, decremented if truncation rounded up. */
 #define FLOOR_DIVISION(D, T)                               \
   static bool floordiv_one_##D(T x, T y, T *out) {         \
     if (!divide_one_##D(x, y, out))                        \
@@ -140,8 +140,7 @@ PLN_FLOAT_TYPES(TRUNC_FLOATS)
 
 /* ------------------------------------------------------------------- shifts */
 
-/* To the right the sign stays. By as many bits as there are, or more, nothing
- * else is left. */
+/* A right shift keeps the sign. A shift by the width or more gives 0 or -1. */
 #define SHIFTS(D, T)                             \
   static bool left_one_##D(T x, T by, T *out) {  \
     bool fits = (uint64_t)by < 8 * sizeof(T);    \
@@ -181,8 +180,8 @@ PLN_INT_TYPES(SHIFTS)
   PLN_PAIR_CHECKED(power, D, T, power_one_##D)
 PLN_INT_TYPES(INT_POWER)
 
-/* A half, squares and cubes are by far the most common exponents. The root of
- * -0 is 0 here, and that of -inf is inf. */
+/* Fast paths for the most common exponents. The root of -0 is 0 here, and that
+ * of -inf is inf. */
 #define HALF_POWER(T, x, y) \
   ((x) == -(T)INFINITY ? (T)INFINITY : root_##T(x) + 0)
 #define FLOAT_SQUARE(T, x, y) ((x) * (x))
@@ -213,7 +212,7 @@ static bool power_FLOAT32(void *out, const void *a, const void *b, size_t n,
   return loop(out, a, b, n, run);
 }
 
-/* A cube of doubles would be rounded twice. */
+/* No fast cube for doubles: it would round twice. */
 static bool power_FLOAT64(void *out, const void *a, const void *b, size_t n,
                           pln_run run) {
   double exponent = run == PLN_RUN_B_ONE ? *(const double *)b : 0;
@@ -286,7 +285,7 @@ pln_status pln_kernel_bit_shift(pln_kernel_call *call) {
   return pln_kernel_refuse(call, "the direction is neither LEFT nor RIGHT");
 }
 
-/* Argument `i` combined with what `all` holds, which it replaces. */
+/* Combines argument `i` with *all and replaces it. */
 static pln_status fold_in(pln_kernel_call *call, const pln_pair_loops *loops,
                           const pln_tensor *next, pln_tensor **all) {
   pln_tensor *sum = NULL;
@@ -410,7 +409,7 @@ static bool is_float(const pln_tensor *t) {
          t->dtype == PLN_FLOAT16 || t->dtype == PLN_BFLOAT16;
 }
 
-/* Integers to the power of floats: those of doubles, cut towards zero. */
+/* An integer to a float power: computed in double, truncated towards zero. */
 static pln_status power_of_integers(pln_kernel_call *call, const pln_tensor *a,
                                     const pln_tensor *b) {
   pln_composition s;

@@ -1,5 +1,5 @@
-/* cast.c: elements as another dtype: cast, cast_like, bit_cast. Called
- * through ops.def. What becomes of an element is in convert.c. */
+/* cast.c: cast, cast_like and bit_cast. Called through ops.def. Conversion
+ * itself is in convert.c. */
 
 #include "op/kernel/elementwise/convert.h"
 
@@ -14,7 +14,7 @@ static pln_status read_to(const pln_infer *call, pln_dtype *out) {
   return PLN_OK;
 }
 
-/* Integers stay what they are, and are true when not 0. */
+/* The symbolic value of an integer cast to an integer dtype, or to bool. */
 static pln_status cast_value(pln_infer *call, pln_dtype to) {
   pln_value value = pln_arg_value(call, 0);
   if (!value)

@@ -1,5 +1,5 @@
-/* compare.c: comparisons, logic and questions about elements. Called through
- * ops.def. Comparisons with NaN are false, as IEEE 754 has them. */
+/* compare.c: comparisons, logic, isnan and the like. Called through ops.def.
+ * Comparisons with NaN are false, as in IEEE 754. */
 
 #include <math.h>
 
@@ -60,7 +60,7 @@ COMPARE_KERNEL(logical_xor, ROW(xor, BOOL))
 
 /* -------------------------------------------------------------- one operand */
 
-/* p, q: whether +inf, -inf count. */
+/* p and q: whether +inf and -inf count. */
 #define IS_NAN(T, x) ((x) != (x))
 #define IS_INF(T, x) \
   (((x) == (T)INFINITY && p != 0) || ((x) == -(T)INFINITY && q != 0))

@@ -1,13 +1,15 @@
-/* convert.c: runs of elements from one dtype to another. Called by cast.
+/* convert.c: converts runs of elements from one dtype to another. Called by
+ * cast.
  *
- * What holds: between integers values wrap. From a float to an integer they are
- * cut towards zero. What does not fit, NaN among it, is refused when folding; a
- * run gives what x86 gives, as other runtimes do: the least int64 for integers
- * of 64 bits, uint32 and what is below a byte, the least int32 for the others,
- * and of these the low bits. Floats are rounded to the nearest, ties to even.
+ * Integers wrap. A float becomes an integer by truncation. What does not fit,
+ * including NaN, is refused while folding; a run gives what x86 gives, as other
+ * runtimes do: the least int64 for 64-bit integers, uint32 and dtypes smaller
+ * than a byte; for the others the low bits of the least int32. Floats are
+ * rounded to nearest, ties to even.
  *
- * Elements go through blocks of one of four forms, so that there is a loop a
- * dtype and a loop a pair of forms, not one a pair of dtypes. */
+ * Elements go through blocks of one of four intermediate forms, so that
+ * there is a loop per dtype and a loop per pair of forms, not one per pair
+ * of dtypes. */
 
 #include "op/kernel/elementwise/convert.h"
 
@@ -17,7 +19,7 @@
 /* Elements of a block. */
 enum { BLOCK = 512 };
 
-/* float, double, int32_t, and 64-bit integers whose sign is the dtype's. */
+/* float, double, int32_t, and int64_t or uint64_t by the dtype's sign. */
 typedef enum element_form { NONE, SINGLE, TWICE, SHORT, LONG } element_form;
 
 static element_form dtype_form_of(pln_dtype dtype) {
@@ -43,7 +45,7 @@ static element_form dtype_form_of(pln_dtype dtype) {
   return pln_is_small_float(dtype) ? TWICE : NONE;
 }
 
-/* Its elements lie in memory as the form has them. */
+/* Returns true if elements of the dtype are stored in their form. */
 static bool is_form(pln_dtype dtype) {
   return dtype == PLN_FLOAT32 || dtype == PLN_FLOAT64 || dtype == PLN_INT32 ||
          dtype == PLN_INT64 || dtype == PLN_UINT64;
@@ -67,14 +69,14 @@ typedef union converted_block {
 
 /* ------------------------------------------------------------ below a byte */
 
-/* Element `i` of a run that begins with a byte; low bits come first. */
+/* Element `i` of a packed run; low bits come first. */
 static uint8_t packed_at(const void *from, size_t i, uint32_t bits) {
   uint32_t per_byte = 8 / bits;
   uint8_t byte = ((const uint8_t *)from)[i / per_byte];
   return (uint8_t)((byte >> (i % per_byte * bits)) & ((1u << bits) - 1));
 }
 
-/* A byte is cleared with its first element. */
+/* Writes element `i`; the first element of a byte clears it. */
 static void pack_at(void *to, size_t i, uint32_t bits, uint8_t element) {
   size_t per_byte = 8 / bits, at = i % per_byte * bits;
   uint8_t *byte = (uint8_t *)to + i / per_byte;
@@ -98,7 +100,7 @@ static void widen_small(pln_dtype dtype, const void *from, size_t n,
 
 /* ------------------------------------------------------- dtypes to a form */
 
-/* A loop from elements of one type to another. */
+/* A loop from one element type to another. */
 #define TURN(name, S, T, expr)                                         \
   PLN_MULTIVERSION_AVX512 static void name(const void *from, size_t n, \
                                            void *to) {                 \
@@ -135,8 +137,8 @@ static void load(pln_dtype dtype, const void *from, size_t n, void *to) {
 
 /* ------------------------------------------------------------ form to form */
 
-/* What a conversion of floats met; NaN is told apart, the rest is checked
- * beforehand by those who refuse it. */
+/* Truncates to int32. Only NaN is reported; callers that refuse other values
+ * check them first. */
 #define TRUNCATE_SHORT(name, S)                                        \
   PLN_MULTIVERSION_AVX512 static bool name(const void *from, size_t n, \
                                            void *to) {                 \
@@ -152,7 +154,7 @@ static void load(pln_dtype dtype, const void *from, size_t n, void *to) {
     }                                                                  \
     return !nan;                                                       \
   }
-/* Into signed bits of 64. */
+/* Truncates to int64. */
 #define TRUNCATE_LONG(name, S)                                         \
   PLN_MULTIVERSION_AVX512 static bool name(const void *from, size_t n, \
                                            void *to) {                 \
@@ -168,7 +170,7 @@ static void load(pln_dtype dtype, const void *from, size_t n, void *to) {
     }                                                                  \
     return !nan;                                                       \
   }
-/* The same for uint64: what is 2^63 and more is moved down and back. */
+/* Truncates to uint64; values from 2^63 on are shifted down and back. */
 #define TRUNCATE_UNSIGNED(name, S)                                        \
   PLN_MULTIVERSION_AVX512 static bool name(const void *from, size_t n,    \
                                            void *to) {                    \
@@ -205,7 +207,7 @@ TURN(long_to_short, uint64_t, int32_t, (uint32_t)x)
 typedef void (*convert_run_fn)(const void *from, size_t n, void *to);
 typedef bool (*truncate_fn)(const void *from, size_t n, void *to);
 
-/* The loop that cannot fail from one form to another that is not the same. */
+/* The loop from one form to a different one; it cannot fail. */
 static convert_run_fn find_turn(element_form from, element_form to,
                                 bool has_sign) {
   if (from == SINGLE)
@@ -233,9 +235,9 @@ static truncate_fn find_truncate(element_form from, pln_dtype to) {
 
 /* ---------------------------------------------------- what folding refuses */
 
-/* The least and the first too great value of an integer dtype. Integers below
- * a byte keep the low bits of any 64-bit integer, as the node tests of ONNX
- * have it. */
+/* The least value, and the first value too large, of an integer dtype. Integers
+ * smaller than a byte keep the low bits of any 64-bit integer, as in ONNX's
+ * node tests. */
 static void bounds(pln_dtype dtype, double *low, double *high) {
   if (pln_dtype_bits(dtype) < 8)
     dtype = PLN_INT64;
@@ -244,7 +246,7 @@ static void bounds(pln_dtype dtype, double *low, double *high) {
   *high = is_signed(dtype) ? bits : 2 * bits;
 }
 
-/* All elements, cut, are integers of that dtype, or NaN. */
+/* Returns true if all truncated elements fit the dtype, or are NaN. */
 static bool within(element_form from, const void *data, size_t n,
                    pln_dtype to) {
   double low, high;

@@ -1,5 +1,5 @@
-/* convert.h: runs of elements from one dtype to another; what cast stands on.
- */
+/* convert.h: converts runs of elements from one dtype to another; the basis of
+ * cast. */
 
 #ifndef PLN_OP_KERNEL_ELEMENTWISE_CONVERT_H
 #define PLN_OP_KERNEL_ELEMENTWISE_CONVERT_H
@@ -8,25 +8,26 @@
 #include "op/kernel/kernel.h"
 
 typedef struct pln_conversion {
-  const pln_engine *engine; /* leaves the rest out when that stops; or NULL */
+  const pln_engine
+      *engine; /* polled for stops, which end a conversion early; or NULL */
   pln_dtype from, to;
-  bool folding;            /* refuse NaN and what is outside of an integer's
-                              range */
-  bool saturate;           /* small floats */
-  pln_e8m0_round rounding; /* FLOAT8_E8M0FNU */
+  bool folding;  /* refuse NaN and values outside an integer's range */
+  bool saturate; /* of small floats */
+  pln_e8m0_round rounding; /* of FLOAT8_E8M0FNU */
 } pln_conversion;
 
 /* Why a run was not converted. */
 typedef enum pln_converted {
   PLN_CONVERTED,
-  PLN_CONVERT_NAN,     /* is no integer */
-  PLN_CONVERT_OUTSIDE, /* of the integer's range */
-  PLN_CONVERT_NEGATIVE /* and the dtype has no sign */
+  PLN_CONVERT_NAN,     /* NaN to an integer */
+  PLN_CONVERT_OUTSIDE, /* out of the integer's range */
+  PLN_CONVERT_NEGATIVE /* negative, and the dtype is unsigned */
 } pln_converted;
 
-/* A number; not a string, a complex number or none. */
+/* Returns true for numbers: not for strings and complex numbers. */
 bool pln_convertible(pln_dtype dtype);
-/* Converts n elements; those of dtypes below a byte begin with one. */
+/* Converts n elements. Elements smaller than a byte start at a byte
+ * boundary. */
 pln_converted pln_convert(const pln_conversion *c, const void *from, size_t n,
                           void *to);
 

@@ -1,9 +1,8 @@
-/* elementwise.c: drivers of loops over elements. Called by the kernels of
- * binary.c, compare.c, unary.c and activation.c.
+/* elementwise.c: drivers of elementwise loops. Called by binary.c, compare.c,
+ * unary.c and activation.c.
  *
- * What holds: strides are worked out once a call; axes along which both
- * operands go on in the same way are one axis; nothing is allocated but the
- * result. */
+ * Strides are computed once per call; axes along which both operands advance
+ * alike are merged; only the result is allocated. */
 
 #include "op/kernel/elementwise/elementwise.h"
 
@@ -13,8 +12,8 @@
 /* Elements converted at a time. */
 enum { CHUNK = 256 };
 
-/* The same bits as pln_half_to_float and pln_float_to_half, without branches.
- */
+/* The same bits as pln_half_to_float and pln_float_to_half, without
+ * branches. */
 static inline float half_to_float(uint16_t half) {
   uint32_t sign = (uint32_t)(half & 0x8000) << 16, rest = half & 0x7fffu;
   uint32_t scale = 112u << 23;
@@ -29,7 +28,7 @@ static inline uint16_t float_to_half(float x) {
   uint32_t limited = rest > 0x47800000 ? 0x47800000 : rest; /* 65536 */
   uint32_t based = limited - (112u << 23);
   uint32_t normal = (based + 0xfff + ((based >> 13) & 1)) >> 13;
-  /* A sum with 0.5 has 2^-24 as its last place, the least subnormal. */
+  /* Adding 0.5 leaves 2^-24, the least subnormal, as the last place. */
   uint32_t small = pln_float_bits(pln_bits_float(rest) + 0.5f) - 0x3f000000;
   uint32_t finite = rest < 0x38800000 ? small : normal;
   return (uint16_t)(bits >> 16 & 0x8000) |
@@ -69,7 +68,7 @@ void pln_narrow(pln_dtype dtype, const float *in, void *out, size_t n) {
     narrow_bfloat(in, out, n);
 }
 
-/* So many elements are computed before it is asked whether to stop. */
+/* Elements computed between two polls for a stop. */
 enum { WORK_BLOCK = 1 << 20 };
 
 static bool is_half(pln_dtype dtype) {
@@ -78,15 +77,15 @@ static bool is_half(pln_dtype dtype) {
 
 /* ------------------------------------------------------------- two operands */
 
-/* A call that runs: the loop, and how the operands lie. */
+/* A running call: the loop and the strides of the operands. */
 typedef struct broadcast_pair {
   const pln_engine *engine;
   pln_pair_loop loop;
-  pln_dtype half; /* converted around the loop, or none */
+  pln_dtype half; /* 16-bit dtype converted around the loop, or none */
   bool predicate;
-  bool goes_on;          /* where no result is defined */
+  bool goes_on;          /* undefined results do not stop the loop */
   size_t size, out_size; /* of elements */
-  uint32_t rank;         /* axes outside of a run */
+  uint32_t rank;         /* number of axes outside the run */
   size_t inner;          /* elements of a run */
   pln_run run;
   int64_t dims[PLN_MAX_RANK];
@@ -113,7 +112,7 @@ static bool run_half(const broadcast_pair *p, char *out, const char *a,
   return good;
 }
 
-/* A run, piece by piece: a stop that is asked for leaves the rest out. */
+/* Computes a run in parts; a requested stop leaves the rest unset. */
 static bool run_inner(const broadcast_pair *p, char *out, const char *a,
                       const char *b) {
   size_t step_a = p->run == PLN_RUN_A_ONE ? 0 : p->size;
@@ -161,7 +160,7 @@ static bool run_pairing(const broadcast_pair *p, char *out, const char *a,
   }
 }
 
-/* An operand, with axes of one element put after its own. */
+/* An operand with trailing axes of extent 1 appended. */
 typedef struct pair_side {
   const pln_tensor *tensor;
   uint32_t trailing; /* how many */
@@ -185,8 +184,8 @@ static bool broadcast_dims(pair_side a, pair_side b, uint32_t rank,
   return true;
 }
 
-/* Walks the axes from the last: the first ones that lie alike make the run,
- * the others, again joined where they lie alike, the axes around it. */
+/* Walks the axes from the last: those at the end that are contiguous form the
+ * run, the others, merged where possible, are the outer axes. */
 static void plan(broadcast_pair *p, pair_side a, pair_side b, uint32_t rank,
                  const int64_t *dims) {
   size_t pace_a = p->size, pace_b = p->size;
@@ -283,8 +282,8 @@ static bool lies_along(const pln_tensor *a, const pln_tensor *b, int64_t axis) {
   return true;
 }
 
-/* Before opset 7: operand 1 lies along the axes of operand 0 from `axis` on,
- * the last ones when that is -1; an axis is counted from the end, too. */
+/* Before opset 7: operand 1 is aligned to the axes of operand 0 from `axis` on;
+ * -1: to the last ones. */
 static pln_status run_along(pln_kernel_call *call, const pln_pair_loops *loops,
                             const pln_tensor *a, const pln_tensor *b) {
   int64_t last = (int64_t)a->rank - b->rank;
@@ -330,7 +329,7 @@ static bool run_half_unary(const pln_engine *engine, pln_unary_loop loop,
   return good;
 }
 
-/* Piece by piece: a stop that is asked for leaves the rest out. */
+/* Computes in parts; a requested stop leaves the rest unset. */
 static bool run_unary(const pln_engine *engine, pln_unary_loop loop, char *out,
                       size_t out_size, const pln_tensor *in,
                       const pln_params *params) {

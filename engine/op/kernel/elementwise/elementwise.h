@@ -1,8 +1,8 @@
-/* elementwise.h: running loops over elements: one for a run of each dtype, and
- * the drivers that broadcast, convert half precision and make results.
+/* elementwise.h: drivers for elementwise loops: broadcasting, 16-bit floats,
+ * results.
  *
- * A family gives a table of loops, one a dtype; what has none is refused.
- * float16 and bfloat16 without a loop go through the float32 loop. */
+ * A family gives a table with a loop per dtype; a dtype without a loop is
+ * refused. float16 and bfloat16 without a loop use the float32 loop. */
 
 #ifndef PLN_OP_KERNEL_ELEMENTWISE_ELEMENTWISE_H
 #define PLN_OP_KERNEL_ELEMENTWISE_ELEMENTWISE_H
@@ -10,13 +10,13 @@
 #include "op/kernel/kernel.h"
 #include "op/kernel/multiversion.h"
 
-/* Which operands of a run are one element repeated. */
+/* Which operands of a run are a single repeated element. */
 typedef enum pln_run { PLN_RUN_BOTH, PLN_RUN_A_ONE, PLN_RUN_B_ONE } pln_run;
 
-/* Writes n elements; false when one has no defined result. */
+/* Writes n elements; false if one has no defined result. */
 typedef bool (*pln_pair_loop)(void *out, const void *a, const void *b, size_t n,
                               pln_run run);
-/* Parameters of functions of one element; what they mean is the loop's. */
+/* Parameters of unary functions; each loop defines their meaning. */
 typedef struct pln_params {
   double p, q;
 } pln_params;
@@ -26,8 +26,8 @@ typedef bool (*pln_unary_loop)(void *out, const void *in, size_t n,
 typedef struct pln_pair_loops {
   pln_pair_loop of[PLN_N_DTYPES];
   bool predicate; /* results are bool */
-  /* Where a loop tells that there is no defined result it has written what
-   * ONNX Runtime gives: only folding refuses it. */
+  /* A loop that meets an undefined result writes what ONNX Runtime gives and
+   * goes on; only folding refuses it. */
   bool goes_on;
 } pln_pair_loops;
 typedef struct pln_unary_loops {
@@ -35,7 +35,7 @@ typedef struct pln_unary_loops {
   bool predicate;
 } pln_unary_loops;
 
-/* The broadcast of two tensors, element by element, as a new one. */
+/* Makes the elementwise result of two broadcast tensors. */
 pln_status pln_pair_compute(pln_kernel_call *call, const pln_pair_loops *loops,
                             const pln_tensor *a, const pln_tensor *b,
                             pln_tensor **out) PLN_CHECKED;
@@ -46,7 +46,7 @@ pln_status pln_pair_run(pln_kernel_call *call,
 pln_status pln_unary_run(pln_kernel_call *call, const pln_unary_loops *loops,
                          const pln_params *params) PLN_CHECKED;
 
-/* half -> float and back, n elements. */
+/* Converts n elements from 16-bit float to float, and back. */
 void pln_widen(pln_dtype dtype, const void *in, float *out, size_t n);
 void pln_narrow(pln_dtype dtype, const float *in, void *out, size_t n);
 
@@ -58,8 +58,8 @@ void pln_narrow(pln_dtype dtype, const float *in, void *out, size_t n);
 #define PLN_INT_TYPES(X) PLN_SIGNED_TYPES(X) PLN_UNSIGNED_TYPES(X)
 #define PLN_FLOAT_TYPES(X) X(FLOAT32, float) X(FLOAT64, double)
 
-/* A loop named NAME_DTYPE over `f(x, y)`; three plain loops, so that each
- * vectorises. */
+/* Defines a loop NAME_DTYPE over `f(x, y)`: three plain loops, so that each is
+ * vectorised. */
 #define PLN_PAIR_LOOP(name, D, T, R, f)                                     \
   static bool name##_##D(void *out, const void *a, const void *b, size_t n, \
                          pln_run run) {                                     \
@@ -81,8 +81,8 @@ void pln_narrow(pln_dtype dtype, const float *in, void *out, size_t n);
     return true;                                                            \
   }
 
-/* The same over `f(x, y, &result)`, which tells whether the result is defined.
- */
+/* The same over `f(x, y, &result)`, which returns false if the result is
+ * undefined. */
 #define PLN_PAIR_CHECKED(name, D, T, f)                                     \
   static bool name##_##D(void *out, const void *a, const void *b, size_t n, \
                          pln_run run) {                                     \

@@ -1,7 +1,7 @@
-/* small_float.c: floats of 8 and 4 bits. Called by the cast kernels.
+/* small_float.c: 8-bit and 4-bit floats. Called by the cast kernels.
  *
- * Definitions: ONNX, "Float stored in 8 bits" and "4 bits". Numbers are sign,
- * exponent, mantissa; the kinds differ in widths, bias and what stands for
+ * Definitions: ONNX, "Float stored in 8 bits" and "4 bits". The formats differ
+ * in the widths of exponent and mantissa, in the bias, and in the encoding of
  * infinity and NaN. */
 
 #include "op/kernel/elementwise/small_float.h"
@@ -14,7 +14,7 @@ typedef struct format {
   uint8_t infinity; /* 0: there is none */
   uint8_t nan;      /* 0: there is none */
   double max;
-  bool no_minus_zero; /* its bits are the NaN */
+  bool no_minus_zero; /* the bits of -0 are the NaN */
 } format;
 
 static const format formats[] = {
@@ -102,8 +102,8 @@ double pln_small_to_double(pln_dtype dtype, uint8_t bits) {
   return bits & sign ? -value : value;
 }
 
-/* The bits of a finite number above 0; more than those of max when it is
- * too great. */
+/* The bits of a positive finite number; more than those of the maximum if it is
+ * too large. */
 static uint32_t magnitude_of(const format *f, double value) {
   int exponent;
   frexp(value, &exponent);
@@ -121,7 +121,7 @@ static uint32_t greatest(const format *f) {
   return magnitude_of(f, f->max);
 }
 
-/* What stands for a number that is too great. */
+/* The encoding of a number that is too large. */
 static uint8_t beyond(const format *f, uint8_t sign, bool saturate) {
   if (saturate || (!f->infinity && !f->nan))
     return (uint8_t)(greatest(f) | sign);

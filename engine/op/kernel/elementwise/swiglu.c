@@ -1,5 +1,4 @@
-/* swiglu.c: nn.swiglu: the first operand's silu times the second. Called
- * through ops.def. */
+/* swiglu.c: nn.swiglu: silu(a) * b. Called through ops.def. */
 
 #include <math.h>
 

@@ -1,8 +1,8 @@
-/* unary.c: arithmetic and functions of one element. Called through ops.def.
+/* unary.c: unary arithmetic and functions. Called through ops.def.
  *
- * What holds: integers wrap around (the least integer is its own absolute value
- * and negative); floats are as C's functions give them, rounding to even, or,
- * for the common ones of float32, as approximation.h bounds them. */
+ * Integers wrap: the least integer is its own absolute value and negation.
+ * Float functions are those of C's math library; the common float32 ones are
+ * those of approximation.h, within its error bounds. */
 
 #include <math.h>
 
@@ -42,7 +42,7 @@ FLOAT_PAIR(neg, FLOAT_NEG, FLOAT_NEG)
 FLOAT_PAIR(sign, FLOAT_SIGN, FLOAT_SIGN)
 FLOAT_PAIR(reciprocal, FLOAT_INVERSE, FLOAT_INVERSE)
 
-/* Functions of float32 that vectorise; the others are C's. */
+/* float32 functions from approximation.h; all others are C's. */
 #define EXP_SINGLE(T, x) pln_exp_float(x)
 #define LOG_SINGLE(T, x) pln_log_float(x)
 #define ERF_SINGLE(T, x) pln_erf_float(x)
@@ -137,7 +137,7 @@ C_FUNCTION(atanh, atanh)
   FLOAT_PAIR(name, OF_##name, OF_##name) \
   UNARY_KERNEL(name, FLOATS(name))
 
-/* Of numbers beyond PLN_TURNS_MAX, infinity and NaN by C's function. */
+/* Arguments beyond PLN_TURNS_MAX, infinities and NaN use C's function. */
 #define PERIODIC_LOOP(name)                                                   \
   PLN_MULTIVERSION_AVX512 static void name##_near(float *restrict to,         \
                                                   const float *x, size_t n) { \

@@ -1,14 +1,14 @@
-/* where.c: elements of one of two operands, as a condition says: types and
+/* where.c: where: selects elements of two operands by a condition. Type and
  * kernel. Called through ops.def.
  *
- * What holds: axes along which all three operands go on alike are one; along
- * the last one that is left each operand steps by one element or stands still,
- * and there is a loop for each such case. */
+ * Axes along which all three operands advance alike are merged. Along the
+ * innermost remaining axis each operand has stride 1 or 0, and there is a loop
+ * for each combination. */
 
 #include "op/kernel/multiversion.h"
 #include "op/kernel/strided.h"
 
-/* Operand `i` repeated to `count` elements; false when it is not known. */
+/* The elements of operand `i` broadcast to `count`; false if unknown. */
 static bool repeat_value(const pln_infer *call, uint32_t i, uint32_t count,
                          pln_dim *out) {
   pln_value value = pln_arg_value(call, i);
@@ -52,7 +52,7 @@ pln_status pln_infer_where(pln_infer *call) {
 
 /* ------------------------------------------------------------------- kernel */
 
-/* Steps of each operand along the axes of the result. */
+/* Strides of each operand along the axes of the result. */
 typedef struct where_plan {
   uint32_t rank;
   int64_t dims[PLN_MAX_RANK];
@@ -96,8 +96,8 @@ static bool plan_choice(const pln_kernel_call *call, where_plan *c) {
   return true;
 }
 
-/* Joins axes that all three operands walk as one, and drops those of one
- * element. */
+/* Merges axes along which all three operands are contiguous, and drops axes of
+ * extent 1. */
 static void join_axes(where_plan *c) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < c->rank; i++) {
@@ -120,7 +120,7 @@ typedef struct where_run {
   const pln_engine *engine;
   const uint8_t *cond;
   const void *yes, *no;
-  bool yes_moves, no_moves; /* else one element for all */
+  bool yes_moves, no_moves; /* false: one element for all */
   size_t n;
 } where_run;
 
@@ -161,7 +161,7 @@ CHOOSE(32, uint32_t)
 CHOOSE(64, uint64_t)
 CHOOSE(128, wide)
 
-/* One condition for a run: all of it comes from one operand. */
+/* The condition is constant in a run: all of it comes from one operand. */
 static void select_run(const where_run *r, const void *from, bool moves,
                        size_t size, char *to) {
   if (moves)
@@ -189,7 +189,7 @@ static void choose_run(const where_run *r, bool cond_moves, size_t size,
   }
 }
 
-/* A run may be long: part by part. */
+/* A run may be long, so it is computed in parts. */
 static void choose_parts(const where_run *all, bool cond_moves, size_t size,
                          char *to) {
   enum { PART = 1 << 18 };

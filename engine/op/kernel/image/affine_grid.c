@@ -1,5 +1,5 @@
-/* affine_grid.c: the grid of positions that an affine map gives: type and
- * kernel. Called through ops.def. */
+/* affine_grid.c: affine_grid: the grid of sampling positions of an affine map.
+ * Type and kernel. Called through ops.def. */
 
 #include "op/kernel/element.h"
 #include "op/kernel/half_as_float.h"
@@ -22,7 +22,7 @@ pln_status pln_infer_affine_grid(pln_infer *call) {
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out);
 }
 
-/* Where element `i` of an axis lies in [-1, 1]; a single corner at the end. */
+/* The coordinate of element `i` of an axis in [-1, 1]. */
 static double place(int64_t i, int64_t extent, bool align_corners) {
   if (align_corners)
     return extent > 1 ? -1 + 2 * (double)i / (double)(extent - 1) : 1;

@@ -1,8 +1,8 @@
-/* grid_sample.c: tensors (batch, channels, space...) sampled at the positions
- * that a grid lists: type and kernel. Called through ops.def.
+/* grid_sample.c: grid_sample: samples tensors (batch, channels, space...) at
+ * the positions in a grid. Type and kernel. Called through ops.def.
  *
- * What holds: the elements that a position takes, and their weights, are found
- * once for all channels, for a block of positions at a time. */
+ * The elements and weights of a block of positions are computed once for all
+ * channels. */
 
 #include <math.h>
 
@@ -45,14 +45,14 @@ typedef struct sampler {
   int64_t in[PLN_MAX_RANK]; /* extents of space */
 } sampler;
 
-/* Elements along one axis; -1 stands for a 0 outside. */
+/* Elements along one axis; -1 is a zero outside. */
 typedef struct axis_taps {
   uint32_t n;
   int64_t at[AXIS_TAPS];
   double weight[AXIS_TAPS];
 } axis_taps;
 
-/* Mirrored at the ends until it lies between them. */
+/* Reflects a coordinate at the ends until it lies between them. */
 static double reflect(double x, double least, double most) {
   double range = most - least;
   if (!(range > 0) || !isfinite(x))
@@ -77,7 +77,7 @@ static double clip_grid_position(const sampler *s, double x, int64_t extent) {
   return x;
 }
 
-/* The element that stands for `at`. */
+/* The element that coordinate `at` means under the padding mode. */
 static int64_t element(const sampler *s, double at, int64_t extent) {
   if (at >= 0 && at < (double)extent)
     return (int64_t)at;
@@ -96,7 +96,7 @@ static double cubic(double x) {
   return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
 }
 
-/* Elements that one position takes along an axis. */
+/* The number of elements that a position takes along an axis. */
 static uint32_t taps_of(const sampler *s) {
   return s->mode == NEAREST ? 1 : s->mode == LINEAR ? 2 : AXIS_TAPS;
 }
@@ -109,8 +109,7 @@ static void find_axis(const sampler *s, double where, int64_t extent,
   if (s->mode == NEAREST)
     x = nearbyint(x);
   if (s->mode != CUBIC || s->padding != BORDER)
-    x = clip_grid_position(
-        s, x, extent); /* as ONNX Runtime, which spares this case */
+    x = clip_grid_position(s, x, extent); /* as ONNX Runtime does */
   double first = floor(x) - (s->mode == CUBIC ? 1 : 0);
   t->n = taps_of(s);
   for (uint32_t k = 0; k < t->n; k++) {
@@ -124,18 +123,18 @@ static void find_axis(const sampler *s, double where, int64_t extent,
 
 /* --------------------------------------------------------------- positions */
 
-/* What a run of positions takes: as many as have room, side by side. */
+/* The elements and weights of as many positions as there is room for. */
 enum { ROOM = 1024 };
 typedef struct block {
-  uint32_t per; /* places for each position */
+  uint32_t per; /* elements per position */
   uint32_t n[ROOM];
   size_t at[ROOM];
   double of_double[ROOM]; /* the weights */
   float of_float[ROOM];
 } block;
 
-/* The choices along one axis more: each of `n` becomes one for each tap. From
- * the last on, so that none is overwritten before its turn. */
+/* Adds one axis: each of the `n` choices becomes one per tap. From the last on,
+ * so that no choice is overwritten before it is used. */
 static uint32_t choose_sample_taps(uint32_t n, const axis_taps *one,
                                    int64_t extent, size_t *at, double *weight) {
   for (uint32_t k = n; k-- > 0;) {
@@ -151,8 +150,8 @@ static uint32_t choose_sample_taps(uint32_t n, const axis_taps *one,
   return n * one->n;
 }
 
-/* Every choice of one tap along each axis; those outside are left out. The
- * grid names the last axis first. */
+/* All combinations of one tap per axis, without those outside. The grid names
+ * the last axis first. */
 static void find_taps(const sampler *s, const pln_tensor *grid, size_t point,
                       size_t i, block *b) {
   size_t place = i * b->per, at[TAPS];
@@ -195,7 +194,7 @@ static void find_taps(const sampler *s, const pln_tensor *grid, size_t point,
 GATHER(float)
 GATHER(double)
 
-/* One image; `points` positions from `first` of the grid on. */
+/* Samples one image at `points` positions of the grid, from `first` on. */
 static void sample_image(const sampler *s, const pln_tensor *grid, size_t first,
                          size_t points, size_t channels, size_t size,
                          const char *image, char *out) {

@@ -1,8 +1,8 @@
-/* non_max_suppression.c: the boxes of each class that overlap no better one:
- * type and kernel. Called through ops.def.
+/* non_max_suppression.c: non_max_suppression: per class, selects the boxes that
+ * overlap no box with a higher score. Type and kernel. Called through ops.def.
  *
- * What holds: boxes are taken by falling score, of equal ones the first; the
- * result lists (batch, class, box) by batch, class and score. */
+ * Boxes are visited by descending score, equal scores by index. The result
+ * lists (batch, class, box) by batch, class and score. */
 
 #include <math.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 pln_status pln_infer_non_max_suppression(pln_infer *call) {
   if (pln_call_int(call, "relay", 0))
-    return PLN_OK; /* of Relay's results only the number is told */
+    return PLN_OK; /* Relay's relation tells only the number of results */
   pln_shape out;
   PLN_TRY(pln_arg_expect_rank(call, 0, 3));
   PLN_TRY(pln_arg_expect_rank(call, 1, 3));
@@ -40,7 +40,7 @@ static box read_box(const float *b, bool centred) {
   return out;
 }
 
-/* The shared part of two boxes' union is above the limit. */
+/* Returns true if intersection over union exceeds the limit. */
 static bool overlap(const box *a, const box *b, float limit) {
   float height = fminf(a->y1, b->y1) - fmaxf(a->y0, b->y0);
   float width = fminf(a->x1, b->x1) - fmaxf(a->x0, b->x0);
@@ -67,7 +67,7 @@ static int compare_candidates(const void *a, const void *b) {
 
 typedef struct search {
   bool centred, limited; /* limited: by a least score */
-  int64_t most;          /* of a class */
+  int64_t most;          /* limit per class */
   float overlap, score;
   int64_t boxes, classes, batches;
   candidate *candidates; /* room for all boxes */

@@ -1,8 +1,7 @@
-/* resample.c: axes sampled at other positions. Called by the kernels of resize
- * and upsampling.
+/* resample.c: resamples axes. Called by the kernels of resize and upsampling.
  *
- * Positions are worked out in single precision, as ONNX Runtime does: where a
- * position lies just between two elements, that decides. */
+ * Coordinates are computed in single precision, as ONNX Runtime does: the
+ * rounding decides which element is nearest. */
 
 #include "op/kernel/image/resample.h"
 
@@ -48,7 +47,7 @@ static float nearest(const pln_sampling *how, float scale, float x) {
   return x;
 }
 
-/* The edge's index stands for what lies outside. NaN becomes 0. */
+/* Clamps to the axis. NaN becomes 0. */
 static int32_t inside(float at, int64_t extent) {
   if (!(at > 0))
     return 0;
@@ -75,7 +74,7 @@ static float weight_at(const pln_sampling *how, float x) {
   return fabsf(x) < 1 ? 1 - fabsf(x) : 0;
 }
 
-/* How far elements count on each side, and by how much distances shrink. */
+/* The half-width of the kernel, and the factor of its stretching. */
 static float stretch(const pln_sampling *how, const pln_sampled_axis *a) {
   return how->antialias && a->scale < 1 ? a->scale : 1;
 }
@@ -86,8 +85,8 @@ static float sampling_support(const pln_sampling *how,
   return side / stretch(how, a);
 }
 
-/* The elements that one position takes. An axis does not shrink to less than
- * half an element, which bounds them. */
+/* The number of elements per position. An axis shrinks to no less than half an
+ * element, which bounds it. */
 static uint32_t taps_of(const pln_sampling *how, const pln_sampled_axis *a) {
   float most = fminf(4 * (float)a->in + 2, 0x1p30f);
   return how->mode == PLN_RESAMPLE_NEAREST
@@ -128,7 +127,7 @@ static void fill_axis(const pln_sampling *how, pln_sampled_axis *a) {
   }
 }
 
-/* Whether each element is taken equally often, in order. */
+/* How often each element is repeated, if equally often and in order; else 0. */
 static int64_t find_repeat(const pln_sampled_axis *a) {
   int64_t times = a->out / a->in;
   if (a->n != 1 || times < 2 || a->out % a->in)
@@ -205,7 +204,7 @@ static void take_row(void *to, const void *x, const pln_sampled_axis *a,
              size);
 }
 
-/* The row of the operand that the row at `at` comes from. */
+/* The source row of the row at `at`. */
 static size_t source_row(uint32_t outer, const pln_sampled_axis *axes,
                          const int64_t *at) {
   size_t row = 0;
@@ -216,7 +215,7 @@ static size_t source_row(uint32_t outer, const pln_sampled_axis *axes,
   return row;
 }
 
-/* A row that comes from the same one as the row before is copied from that. */
+/* A row with the same source as the previous row is copied from that. */
 void pln_resample_nearest(const pln_engine *engine, uint32_t rank,
                           const pln_sampled_axis *axes, size_t size,
                           const void *in, void *out) {
@@ -247,8 +246,8 @@ void pln_resample_nearest(const pln_engine *engine, uint32_t rank,
 
 /* --------------------------------------------------------------------- sums */
 
-/* An axis with `inner` neighbours side by side, or, when there is one, alone.
- */
+/* Sums along an axis, over `inner` neighbours at a time, or over single
+ * elements. */
 #define SUMS(T)                                                              \
   PLN_MULTIVERSION static void pair_##T(T *restrict to, const T *x,          \
                                         const T *y, T a, T b, size_t n) {    \
@@ -323,13 +322,13 @@ void pln_resample_nearest(const pln_engine *engine, uint32_t rank,
 SUMS(float)
 SUMS(double)
 
-/* The axes that change, in the order in which they are summed: those that
- * shrink most first, so that no step is larger than operand or result; of equal
- * ones the innermost first. */
+/* The axes that change, in the order of their sums: those that shrink most
+ * first, so that no intermediate is larger than operand or result; equal ones
+ * innermost first. */
 typedef struct steps {
   uint32_t n;
   uint32_t axis[PLN_MAX_RANK];
-  size_t slab_in, slab_out; /* elements from the first such axis on */
+  size_t slab_in, slab_out; /* elements from the first changing axis on */
   uint32_t first;           /* axis */
 } steps;
 
@@ -354,8 +353,8 @@ static void order_steps(uint32_t rank, const pln_sampled_axis *axes, steps *s) {
   }
 }
 
-/* One slab through all steps; the last one writes to `out`, those before to the
- * halves of `store` in turn. */
+/* Runs one slab through all axes; intermediate results alternate between the
+ * halves of `store`, the last one goes to `out`. */
 static void sum_slab(const pln_engine *engine, uint32_t rank,
                      const pln_sampled_axis *axes, const steps *s, size_t size,
                      const void *in, void *out, char *store, size_t half) {

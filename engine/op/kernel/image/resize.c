@@ -1,7 +1,7 @@
-/* resize.c: tensors resampled to other extents, by sizes or by factors: types
- * and kernels of resize and of upsampling, which it superseded. Called through
- * ops.def. Nearest elements are moved, of any dtype; sums are of float32 or
- * float64, to which integers and halves are converted. */
+/* resize.c: resize, and upsampling, which it superseded: types and kernels.
+ * Called through ops.def. Nearest neighbours are copied, for any dtype;
+ * weighted sums are computed in float32 or float64, to which integers and
+ * 16-bit floats are converted. */
 
 #include <math.h>
 
@@ -13,9 +13,9 @@
 
 /* ----------------------------------------------------------------- factors */
 
-/* Factors along axes: a constant argument or an attribute. */
+/* Factors of the axes: a constant argument or an attribute. */
 typedef struct factors {
-  uint32_t count; /* 0: not known */
+  uint32_t count; /* 0: unknown */
   const pln_tensor *tensor;
   const double *floats;
 } factors;
@@ -40,8 +40,8 @@ static float factor_at(const factors *f, uint32_t i) {
   return factor;
 }
 
-/* floor(extent * factor), in single precision as ONNX Runtime computes it.
- * Extents known only by name allow factors k and 1/k. */
+/* floor(extent * factor), in single precision as in ONNX Runtime. Symbolic
+ * extents allow factors k and 1/k. */
 static pln_status scale_extent(const pln_infer *call, pln_dim in, float factor,
                                pln_dim *out) {
   *out = PLN_DIM_UNKNOWN;
@@ -67,7 +67,8 @@ static pln_status scale_extent(const pln_infer *call, pln_dim in, float factor,
 
 /* ------------------------------------------------------------------ resize */
 
-/* The axes that `count` sizes or factors speak of: attribute axes, else all. */
+/* The axis that element `i` of sizes or factors belongs to: by attribute axes,
+ * else all in order. */
 static pln_status resized_axis(const pln_infer *call, uint32_t i, uint32_t n,
                                const pln_shape *x, int32_t *axis) {
   uint32_t n_axes;
@@ -109,8 +110,8 @@ static pln_status by_sizes(const pln_infer *call, const pln_list *sizes,
   return PLN_OK;
 }
 
-/* (x, scales) in opset 10; (x, roi, scales, sizes) later, where one of scales
- * and sizes is given; an empty one counts as omitted. */
+/* (x, scales) in opset 10; later (x, roi, scales, sizes) with one of scales and
+ * sizes; an empty one counts as omitted. */
 pln_status pln_infer_resize(pln_infer *call) {
   pln_shape shape;
   pln_arg_shape(call, 0, &shape);
@@ -140,7 +141,7 @@ pln_status pln_infer_upsample(pln_infer *call) {
 
 /* ------------------------------------------------------- reading a resizing */
 
-/* What a call asks for. */
+/* The parameters of a call. */
 typedef struct resizing {
   const pln_tensor *x;
   pln_sampling how;
@@ -163,7 +164,7 @@ static bool is_float(const pln_tensor *t) {
          pln_is_half((pln_dtype)t->dtype);
 }
 
-/* A tensor of no elements counts as omitted. */
+/* A tensor without elements counts as omitted. */
 static const pln_tensor *given_arg(const pln_kernel_call *call, uint32_t i) {
   const pln_tensor *t = pln_kernel_arg(call, i);
   return t && t->count ? t : NULL;
@@ -220,7 +221,7 @@ static void keep_axes(resizing *r) {
                                     .end = 1};
 }
 
-/* The axes that lists of `n` speak of. */
+/* The axis that element `i` of a list of `n` belongs to. */
 static pln_status listed_axis(const pln_kernel_call *call, const resizing *r,
                               uint32_t n, uint32_t i, uint32_t *axis) {
   pln_list axes = pln_kernel_list(call, PLN_NONE, "axes");
@@ -249,7 +250,7 @@ static pln_status set_factor(const pln_kernel_call *call, resizing *r,
   return PLN_OK;
 }
 
-/* Keeping the aspect ratio, all axes get the least or the greatest factor. */
+/* To keep the aspect ratio, all axes get the least or the greatest factor. */
 static pln_status keep_aspect(const pln_kernel_call *call, resizing *r,
                               const pln_list *sizes, bool larger) {
   float factor = larger ? 0 : INFINITY;
@@ -297,7 +298,7 @@ static pln_status set_sizes(const pln_kernel_call *call, resizing *r,
   return PLN_OK;
 }
 
-/* Starts of all axes, then ends. */
+/* The region: starts of all axes, then ends. */
 static pln_status set_region(const pln_kernel_call *call, resizing *r,
                              const pln_tensor *roi) {
   uint32_t n = roi ? (uint32_t)(roi->count / 2) : 0;
@@ -368,8 +369,8 @@ static pln_status read_upsampling(const pln_kernel_call *call, resizing *r) {
 
 /* ------------------------------------------------------------------ dtypes */
 
-/* `value` as the bits of one element; what lies outside of an integer's range
- * becomes its end, what is between two is cut or rounded. */
+/* Stores `value` as one element. Integers saturate, and are truncated or
+ * rounded. */
 static void store_resized_element(pln_dtype dtype, double value, bool rounds,
                                   void *to) {
   float single = (float)value;
@@ -399,7 +400,8 @@ static void store_resized_element(pln_dtype dtype, double value, bool rounds,
   }
 }
 
-/* The operand as float32 or float64; halves and bytes fit the former. */
+/* Converts the operand to float32 or float64; 16-bit floats and bytes fit
+ * float32. */
 static pln_status as_floats(const pln_tensor *x, pln_tensor **out) {
   pln_conversion c = {.engine = x->engine, .from = (pln_dtype)x->dtype};
   bool bytes = pln_dtype_bits(c.from) <= 16;
@@ -414,8 +416,8 @@ static pln_status as_floats(const pln_tensor *x, pln_tensor **out) {
   return PLN_OK;
 }
 
-/* Sums within the range of integers of 8 or 16 bits, rounded away from zero
- * where they lie between two, when that is asked for. NaN becomes 0. */
+/* Clamps sums to the range of 8-bit or 16-bit integers, and rounds them half
+ * away from zero if asked to. NaN becomes 0. */
 PLN_MULTIVERSION static void
 round_and_clip_elements(pln_dtype dtype, bool rounds, float *x, size_t n) {
   bool has_sign = dtype == PLN_INT8 || dtype == PLN_INT16;
@@ -439,7 +441,7 @@ static void narrow_sums(pln_dtype dtype, bool rounds, float *sums, size_t n,
   pln_convert(&c, sums, n, out);
 }
 
-/* Result 0 from sums in float32 or float64, which are taken. */
+/* Makes result 0 from float32 or float64 sums, which it takes ownership of. */
 static pln_status convert_sums_to_result(pln_kernel_call *call,
                                          const resizing *r, pln_tensor *sums) {
   pln_dtype dtype = (pln_dtype)r->x->dtype;
@@ -506,7 +508,7 @@ static pln_status sum_weighted(pln_kernel_call *call, const resizing *r) {
   return status;
 }
 
-/* Positions of tf_crop_and_resize that lie outside get one value. */
+/* Positions of tf_crop_and_resize outside the tensor get a constant. */
 static void extrapolate(const resizing *r, pln_tensor *out) {
   size_t size = pln_element_size((pln_dtype)out->dtype);
   uint64_t element[2];
@@ -524,7 +526,7 @@ static void extrapolate(const resizing *r, pln_tensor *out) {
   }
 }
 
-/* Factors may leave all extents as they are; ONNX Runtime then copies. */
+/* If factors change no extent, ONNX Runtime copies the operand. */
 static bool changes(const resizing *r) {
   bool other = r->how.coordinates == PLN_TF_CROP_AND_RESIZE;
   for (uint32_t i = 0; i < r->x->rank; i++)

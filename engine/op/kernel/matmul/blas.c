@@ -1,10 +1,9 @@
-/* blas.c: products of matrices by OpenBLAS. Called by gemm.c for each product;
- * engine.c makes and frees the engine's part.
+/* blas.c: matrix products by OpenBLAS. Called by gemm.c for each product;
+ * engine.c makes and frees the state.
  *
- * What holds: the library is looked for once an engine, and not before a
- * product is large. Where the process did not have it yet it is told to use one
- * thread, as everything here does. A library that is missing is no error unless
- * it was asked for by name. */
+ * The library is searched once per engine, and not before a product is large.
+ * If the process had not loaded it before, it is set to one thread. A missing
+ * library is an error only if it was chosen by name. */
 
 #include "op/kernel/matmul/blas.h"
 
@@ -17,7 +16,7 @@
 #endif
 #endif
 
-/* Multiplications from which on a call of another library is worth it. */
+/* The number of multiplications from which on calling the library pays off. */
 #define LARGE ((double)(1 << 21))
 
 /* The constants of cblas.h. */
@@ -34,11 +33,11 @@ typedef void (*threads_fn)(int threads);
 
 struct pln_blas {
   pln_blas_choice choice;
-  bool tried;        /* to open it */
-  bool borrow_state; /* by the parent, which closes it */
+  bool tried;        /* opening was tried */
+  bool borrow_state; /* the parent owns the library */
   void *library;
   float_fn single;
-  double_fn twice; /* of double precision */
+  double_fn twice; /* double precision */
 };
 
 pln_status pln_blas_new(pln_engine *engine) {
@@ -59,14 +58,14 @@ pln_status pln_blas_child(pln_engine *child) {
 
 static const char file_name[] = "libopenblas.so.0";
 
-/* A function's address comes as an object's. */
+/* dlsym returns a function's address as an object pointer. */
 static bool find_blas_symbol(void *library, const char *name, void *function) {
   void *address = dlsym(library, name);
   memcpy(function, &address, sizeof address);
   return address != NULL;
 }
 
-/* Held already: its threads are the host's concern. */
+/* If the host has loaded it, its number of threads is the host's concern. */
 static bool is_loaded(void) {
 #ifdef RTLD_NOLOAD
   void *there = dlopen(file_name, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
@@ -172,7 +171,7 @@ bool pln_blas_is_open(const pln_engine *engine) {
 
 /* ------------------------------------------------------------------ running */
 
-/* How one operand lies: as it is, or turned, with rows `lead` apart. */
+/* The layout of an operand: as it is, or transposed, with rows `lead` apart. */
 typedef struct layout {
   int turn, lead;
 } layout;
@@ -193,12 +192,12 @@ static bool is_large(const pln_product *s) {
          (double)s->m * (double)s->n * (double)s->k >= LARGE;
 }
 
-/* As C wants pointers to floats to be; a file may hold them elsewhere. */
+/* C requires aligned pointers to floats; data in a file may be unaligned. */
 static bool is_aligned(const void *data, const pln_tiles *tiles) {
   return ((uintptr_t)data & (tiles->size - 1)) == 0;
 }
 
-/* Tiles with fused multiply-adds are as fast as OpenBLAS, or faster. */
+/* Tiles with fused multiply-add are at least as fast as OpenBLAS. */
 static bool is_wanted(const struct pln_blas *blas, const pln_tiles *tiles) {
   return blas->choice == PLN_BLAS_OPENBLAS ||
          (blas->choice == PLN_BLAS_AUTO && !tiles->fused);

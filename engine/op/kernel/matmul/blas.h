@@ -1,24 +1,23 @@
-/* blas.h: OpenBLAS, when the machine has it: opened at run time, at the first
- * product that is large enough, and never linked. perilune.h declares how it is
- * chosen (pln_blas_set_choice). */
+/* blas.h: OpenBLAS, opened at run time at the first large product, never
+ * linked. perilune.h declares the choice (pln_blas_set_choice). */
 
 #ifndef PLN_OP_KERNEL_MATMUL_BLAS_H
 #define PLN_OP_KERNEL_MATMUL_BLAS_H
 
 #include "op/kernel/matmul/gemm.h"
 
-/* The engine's part: what was chosen and what was opened. */
+/* Makes the engine's BLAS state: the choice, and the opened library. */
 pln_status pln_blas_new(pln_engine *engine) PLN_CHECKED;
-/* A child's: what its parent chose, and opened. */
+/* The state of a child engine: its parent's choice and library. */
 pln_status pln_blas_child(pln_engine *child) PLN_CHECKED;
 void pln_blas_free(pln_engine *engine);
 
-/* OpenBLAS is there, is chosen, and worth calling for such a product, which
- * would else be made of these tiles. */
+/* Returns true if OpenBLAS is open, chosen, and faster for this product than
+ * these tiles. */
 bool pln_blas_takes(pln_engine *engine, const pln_tiles *tiles,
                     const pln_product *product);
-/* Computes a product that it takes; one with a bias adds it up to c, which
- * holds the bias already. Of double precision, or of single. */
+/* Computes such a product, in double precision if `twice`, else in single. A
+ * product with a bias is added to c, which holds the bias already. */
 void pln_blas_run(pln_engine *engine, bool twice, const pln_product *product);
 
 #endif

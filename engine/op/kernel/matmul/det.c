@@ -1,6 +1,6 @@
-/* det.c: det: the determinants of square matrices. Called through ops.def.
+/* det.c: det: determinants of square matrices. Called through ops.def.
  *
- * By Gaussian elimination with row pivots, in double whatever the dtype. */
+ * Gaussian elimination with partial pivoting, in double for all dtypes. */
 
 #include <math.h>
 
@@ -19,7 +19,7 @@ pln_status pln_infer_det(pln_infer *call) {
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &s);
 }
 
-/* The row from `k` on whose element in column `k` is the greatest. */
+/* The row from `k` on with the greatest element in column `k`. */
 static size_t pivot_row(const double *a, size_t n, size_t k) {
   size_t best = k;
   for (size_t i = k + 1; i < n; i++)
@@ -48,7 +48,7 @@ static void eliminate(const pln_engine *engine, double *a, size_t n, size_t k) {
   }
 }
 
-/* `a` is used up. */
+/* Overwrites `a`. */
 static double determinant(const pln_engine *engine, double *a, size_t n) {
   double product = 1;
   size_t done = 0;

@@ -1,8 +1,8 @@
-/* dispatch.c: chooses what multiplies matrices of a dtype. Called by the
+/* dispatch.c: chooses the loops for matrix products of a dtype. Called by the
  * kernels of products.
  *
- * What holds: integers are multiplied as unsigned ones of at least 32 bits, so
- * that they wrap around. */
+ * Integers are multiplied as unsigned integers of at least 32 bits, so that
+ * they wrap. */
 
 #include "op/kernel/matmul/dispatch.h"
 

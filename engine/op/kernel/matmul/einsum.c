@@ -1,54 +1,55 @@
-/* einsum.c: the kernel of sums of products. Called through ops.def.
+/* einsum.c: the kernel of einsum. Called through ops.def.
  *
- * Operands are contracted two at a time, in order, save that one that shares a
- * label with what is there goes before one that shares none. A contraction is a
- * batch of products of matrices: the labels of both operands that are needed
- * later step through the batch, those that are not are summed over, the rest
- * are rows and columns. Labels of one operand that nobody needs are summed
- * over first, as a product with ones.
+ * Operands are contracted two at a time, in order, except that an operand that
+ * shares a label with the intermediate result goes before one that shares none.
+ * A contraction is a batched matrix product: labels of both operands that are
+ * needed later are batch axes, those that are not are contracted, labels of one
+ * operand are rows or columns. Labels that only one operand has and nobody
+ * needs are summed first, as a product with ones.
  *
- * What holds: operands and results are read and written where they lie, by
- * their steps, unless a group of labels is no single axis there; then they are
- * copied. Labels of one element have no step. When an extent is 0 the result is
- * 0 and nothing is contracted, so all tensors in between have fewer than 64
- * axes. */
+ * Operands and results are accessed in place by strides, unless a group of
+ * labels is not a single axis there; then they are copied. Labels of extent 1
+ * have no stride. If an extent is 0 the result is 0 without contraction, so
+ * intermediate tensors have fewer than 64 axes. */
 
 #include "op/infer/einsum_equation.h"
 #include "op/kernel/half_as_float.h"
 #include "op/kernel/matmul/dispatch.h"
 #include "op/kernel/strided.h"
 
-/* Operands to look through for one that shares a label. */
+/* How many operands to search for one that shares a label. */
 enum { AHEAD = 16 };
 
-/* Elements by label. */
+/* A tensor with strides by label. */
 typedef struct einsum_view {
   pln_tensor *tensor; /* owned, or NULL */
   const char *data;
-  char *own; /* the same, of elements that may be written */
+  char *own; /* the same data if it may be written */
   bool has[PLN_LABELS];
   int64_t step[PLN_LABELS];
 } einsum_view;
 
 typedef struct einsum {
   pln_kernel_call *call;
-  pln_dtype dtype; /* that is computed with */
+  pln_dtype dtype; /* dtype of the computation */
   size_t size;     /* of its elements */
   pln_slice *terms;
-  bool *taken; /* operands that are contracted */
+  bool *taken; /* operands already contracted */
   uint32_t left;
   int64_t extent[PLN_LABELS];
-  uint32_t named[PLN_LABELS]; /* on the left side, each time */
-  uint32_t uses[PLN_LABELS];  /* operands not taken that name it, the result */
+  uint32_t named[PLN_LABELS]; /* occurrences of a label on the left side */
+  uint32_t uses[PLN_LABELS];  /* number of remaining operands, and the result,
+                                 that have the label */
   pln_tensor *out;
   einsum_view result; /* where its elements lie */
   uint32_t rank;
   unsigned char labels[PLN_MAX_RANK]; /* of the result */
-  uint32_t place[PLN_LABELS];         /* in labels; more when not there */
-  bool stored;                        /* the result is written */
+  uint32_t
+      place[PLN_LABELS]; /* position in `labels`; beyond the end if absent */
+  bool stored;           /* the result is written */
 } einsum;
 
-/* Labels in order. */
+/* An ordered list of labels. */
 typedef struct axis_group {
   uint32_t n;
   unsigned char labels[PLN_LABELS];
@@ -60,7 +61,7 @@ static pln_status misfit(const einsum *e) {
   return pln_kernel_refuse(e->call, "operands do not fit the equation");
 }
 
-/* Labels of the axes of operand `i`. */
+/* The labels of the axes of operand `i`. */
 static bool labels_of(const einsum *e, uint32_t i, unsigned char *labels) {
   pln_term term;
   char stray;
@@ -70,7 +71,7 @@ static bool labels_of(const einsum *e, uint32_t i, unsigned char *labels) {
          pln_term_labels(&term, t->rank, labels);
 }
 
-/* The extents of operand `i` meet those of others; 1 gives way. */
+/* Merges the extents of operand `i` with those of others; 1 broadcasts. */
 static bool meet_label_extents(einsum *e, uint32_t i) {
   unsigned char labels[PLN_MAX_RANK];
   bool seen[PLN_LABELS] = {false};
@@ -104,7 +105,7 @@ static pln_status read_left(einsum *e, pln_slice left) {
   return PLN_OK;
 }
 
-/* How many axes "..." stands for. */
+/* The number of axes of "...". */
 static uint32_t count_dots(const einsum *e) {
   uint32_t n = 0;
   while (n < PLN_MAX_RANK && e->named[PLN_DOTS + n])
@@ -112,7 +113,7 @@ static uint32_t count_dots(const einsum *e) {
   return n;
 }
 
-/* "...", then the letters named once. */
+/* The implied result: "...", then the labels that occur once. */
 static bool imply_right(einsum *e) {
   uint32_t dots = count_dots(e);
   for (uint32_t i = 0; i < dots; i++)
@@ -138,8 +139,8 @@ static bool read_right(einsum *e, const pln_equation *equation) {
   return pln_term_labels(&term, e->rank, e->labels);
 }
 
-/* Numbers the labels of the result; false for one that is not on the left or
- * comes twice. */
+/* Numbers the labels of the result; false if one is repeated or not on the
+ * left. */
 static bool place_labels(einsum *e) {
   for (uint32_t l = 0; l < PLN_LABELS; l++)
     e->place[l] = PLN_MAX_RANK + l;
@@ -171,7 +172,7 @@ static void free_einsum_view(einsum_view *v) {
   v->tensor = NULL;
 }
 
-/* Labels with more than one element get the steps of a dense tensor. */
+/* Labels with extents above 1 get the strides of a dense tensor. */
 static void set_steps(const einsum *e, uint32_t n, const unsigned char *labels,
                       einsum_view *v) {
   int64_t step = 1;
@@ -195,7 +196,7 @@ static pln_status new_view(const einsum *e, const axis_group *g,
   return PLN_OK;
 }
 
-/* Operand `i`; a label that it names twice steps along the diagonal. */
+/* A view of operand `i`; a repeated label is its diagonal. */
 static pln_status read_einsum_operand(einsum *e, uint32_t i, einsum_view *v) {
   const pln_tensor *t = e->call->args[i];
   unsigned char labels[PLN_MAX_RANK];
@@ -248,8 +249,8 @@ static void put_label(const einsum *e, axis_group *g, unsigned char label) {
   g->labels[i] = label;
 }
 
-/* The group is one axis of the view: its step and extent. Of one element it is
- * an axis of any step; it gets 1. */
+/* Returns true if the group is one axis of the view, with its stride and
+ * extent. A group of extent 1 has any stride; it gets 1. */
 static bool is_axis(const einsum *e, const einsum_view *v, const axis_group *g,
                     size_t *step, size_t *extent) {
   *step = *extent = 1;
@@ -263,7 +264,7 @@ static bool is_axis(const einsum *e, const einsum_view *v, const axis_group *g,
   return true;
 }
 
-/* An operand as matrices of these rows and columns, copied where it must be. */
+/* The operand as matrices with these rows and columns, copied if necessary. */
 static pln_status as_matrix(const einsum *e, einsum_view *v,
                             const axis_group *batch, const axis_group *rows,
                             const axis_group *cols, size_t steps[2]) {
@@ -296,7 +297,7 @@ typedef struct contraction {
   pln_matmul_dispatch by;
 } contraction;
 
-/* The labels of a and b; those that `a` alone has become rows. */
+/* Sorts the labels of a and b into batch, rows, columns and contracted ones. */
 static void sort_labels(contraction *s) {
   for (uint32_t l = 0; l < PLN_LABELS; l++) {
     bool both = s->a.has[l] && s->b.has[l];
@@ -309,7 +310,8 @@ static void sort_labels(contraction *s) {
   }
 }
 
-/* Rows and columns change places, so that the result runs on along columns. */
+/* Exchanges rows and columns, so that the result is contiguous along
+ * columns. */
 static void turn(contraction *s) {
   const axis_group rows = s->rows;
   const einsum_view a = s->a;
@@ -326,7 +328,7 @@ static bool ends_in_rows(const contraction *s) {
                             e->place[s->cols.labels[s->cols.n - 1]]);
 }
 
-/* The place of the result: `whole` when it is the last one and can be written
+/* The target: `whole` if this is the last contraction and it can be written
  * there, else a new tensor. */
 static pln_status place_result(contraction *s, const einsum_view *whole) {
   pln_product *p = &s->product;
@@ -347,7 +349,7 @@ static pln_status place_result(contraction *s, const einsum_view *whole) {
   return PLN_OK;
 }
 
-/* Products of one element each: the last label of the batch in one go. */
+/* Products of one element each: the last batch label in one loop. */
 static void run_pairs(const contraction *s, const pln_product *p,
                       unsigned char label) {
   pln_multiply_elementwise(
@@ -400,8 +402,8 @@ static pln_status multiply_contraction(contraction *s) {
   return PLN_OK;
 }
 
-/* *a becomes the contraction of both, which are taken; with `last` it may be
- * the result itself. */
+/* Replaces *a by the contraction of both, which are consumed; with `last` it
+ * may be the result itself. */
 static pln_status contract(einsum *e, einsum_view *a, einsum_view *b,
                            bool last) {
   contraction s = {.e = e, .a = *a, .b = *b};
@@ -452,7 +454,7 @@ static pln_status new_ones(const einsum *e, const axis_group *g,
   return PLN_OK;
 }
 
-/* Sums *v over labels that neither it is contracted with nor anyone later. */
+/* Sums *v over labels that neither the other operand nor anyone later needs. */
 static pln_status sum_over(einsum *e, einsum_view *v, const einsum_view *other,
                            bool last) {
   axis_group g = {0};
@@ -477,7 +479,7 @@ static bool operands_share_label(const einsum *e, uint32_t i,
   return false;
 }
 
-/* The operand to go on with; *first is the first that is not taken. */
+/* Chooses the next operand; *first is the first that is not taken. */
 static uint32_t choose_group_axes(const einsum *e, const einsum_view *v,
                                   uint32_t *first) {
   while (e->taken[*first])
@@ -536,7 +538,7 @@ static pln_status compute_einsum(einsum *e) {
   return contract_all(e);
 }
 
-/* Result 0 in the dtype of the operands; takes the result. */
+/* Sets result 0 in the dtype of the operands; consumes the result. */
 static pln_status return_einsum_result(einsum *e, pln_status status) {
   pln_kernel_call *call = e->call;
   pln_dtype dtype = (pln_dtype)call->args[0]->dtype;

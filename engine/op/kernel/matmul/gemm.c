@@ -1,24 +1,24 @@
-/* gemm.c: the product of two matrices of floats. Called by matmul.c and by the
- * convolutions.
+/* gemm.c: the blocked product of two float matrices. Called by matmul.c and by
+ * the convolutions.
  *
- * A block of b is copied so that what a tile reads lies together; a is read in
- * place, by rows or by columns. Products that use each element of b only a few
- * times read it in place too: as rows that are added up, or as vectors that are
- * multiplied with those of a.
+ * A block of b is packed so that a tile reads it contiguously; a is read in
+ * place, by rows or columns. Products that use each element of b only a few
+ * times read b in place too: as rows that are accumulated, or by dot products
+ * with rows of a.
  *
- * What holds: a sum over k is made block by block in increasing order of k, so
- * that a product gives the same bits each time. */
+ * A sum over k is accumulated block by block in increasing order of k, so that
+ * a product always gives the same bits. */
 
 #include "op/kernel/matmul/blas.h"
 
 /* Extents of a block in elements: of k, of n in panels of a tile's width, of m.
- * DEPTH x WIDE elements of 8 bytes and the steps fit PLN_GEMM_SCRATCH; a tile's
- * panel of b fits the first cache, HIGH x DEPTH of a the second. */
+ * DEPTH x WIDE elements of 8 bytes and the offsets fit PLN_GEMM_SCRATCH; a
+ * tile's panel of b fits the L1 cache, HIGH x DEPTH of a the L2 cache. */
 enum { DEPTH = 256, WIDE = 672, HIGH = 192 };
-/* Up to so many rows of a, b is read in place, row by row; where both run along
- * k, up to as many as a vector has elements. */
+/* Up to this many rows of a, b is read in place, row by row; if both are
+ * contiguous along k, up to as many as a vector has elements. */
 enum { FEW_ROWS = 4 };
-/* Columns whose sums stay in the first cache while rows are added up; elements
+/* Columns whose sums stay in the L1 cache while rows are accumulated; elements
  * along k that do. */
 enum { NEAR = 1024, ALONG = 2048 };
 
@@ -87,7 +87,7 @@ static void pack_block(const pln_gemm *g, const pln_product *s,
   }
 }
 
-/* Rows [i, i + m) of c, as far as the block reaches. */
+/* Computes rows [i, i + m) of c within the block. */
 static void multiply_block(const pln_gemm *g, const pln_product *s,
                            const block *b, size_t i, size_t m) {
   const pln_tiles *t = g->tiles;
@@ -133,7 +133,7 @@ static void begin_sums(const pln_tiles *t, const pln_product *s) {
   }
 }
 
-/* b is read once. */
+/* Reads b once. */
 static void multiply_rows(const pln_tiles *t, const pln_product *s) {
   pln_tile tile = {
       .k = s->k, .a_row = s->a_row, .a_col = s->a_col, .c_row = s->c_row};
@@ -148,8 +148,8 @@ static void multiply_rows(const pln_tiles *t, const pln_product *s) {
     }
 }
 
-/* Both run along k: the rows of a by the columns of b, so much of them at a
- * time as stays near. */
+/* Both are contiguous along k: dot products of rows of a and columns of b, in
+ * parts that stay in the cache. */
 static void multiply_columns(const pln_tiles *t, const pln_product *s) {
   pln_dots d = {.m = s->m,
                 .n = s->n,
@@ -179,8 +179,8 @@ static void multiply_vector(const pln_tiles *t, const pln_product *s) {
   t->dots(&d);
 }
 
-/* One column, of the columns of a that lie together: they are added up as the
- * rows of a turned. */
+/* One column, with contiguous columns of a: these are accumulated as the rows
+ * of the transposed a. */
 static void multiply_turned(const pln_tiles *t, const pln_product *s) {
   pln_product turned = *s;
   turned.m = 1;
@@ -224,23 +224,22 @@ static void run_one(const pln_gemm *gemm, const pln_product *product) {
   pln_blas_run(gemm->engine, gemm->tiles->size == sizeof(double), product);
 }
 
-/* From so many multiplications on a product is cut in pieces. */
+/* From this many multiplications on a product is split, to poll for stops. */
 #define MOST_WORK ((uint64_t)1 << 29)
 enum { LEAST_ROWS = 256, MOST_COLUMNS = 2048 };
 
-/* Rows of c that are computed together: what b is laid out for pays. */
+/* Rows of c computed together, so that packing b pays off. */
 static size_t rows_of_block(const pln_product *s, size_t columns) {
   size_t rows = (size_t)(2 * MOST_WORK / ((uint64_t)columns * s->k));
   return rows < LEAST_ROWS ? LEAST_ROWS : rows;
 }
 
-/* How much of `left` is next: what remains behind it is no small rest. */
+/* The size of the next block, chosen so that no small rest remains. */
 static size_t next_block(size_t left, size_t part) {
   return left < 2 * part ? left : part;
 }
 
-/* A stop that is asked for leaves the rest out: evaluation looks before anyone
- * reads the result. */
+/* A requested stop leaves the rest unset; the evaluator drops the result. */
 void pln_gemm_run(const pln_gemm *gemm, const pln_product *product) {
   const pln_product *all = product;
   size_t size = gemm->tiles->size, rows, columns;

@@ -1,21 +1,21 @@
-/* gemm.h: products of matrices of floats, blocked for the caches. What matmul,
- * gemm and convolutions compute with.
+/* gemm.h: float matrix products, blocked for the caches. Used by matmul, gemm
+ * and convolutions.
  *
- * Scratch is bounded (PLN_GEMM_SCRATCH) and taken once for a run of products,
- * however many matrices it multiplies. */
+ * Scratch is bounded by PLN_GEMM_SCRATCH and allocated once for a run of
+ * products. */
 
 #ifndef PLN_OP_KERNEL_MATMUL_GEMM_H
 #define PLN_OP_KERNEL_MATMUL_GEMM_H
 
 #include "op/kernel/matmul/tile.h"
 
-/* Bytes that a run takes at most. */
+/* the most bytes that a run allocates */
 #define PLN_GEMM_SCRATCH ((size_t)3 << 19)
 
-/* c = a * b (m x k by k x n), or c += a * b. Steps count elements: (i, p) of a
- * lies at i * a_row + p * a_col, likewise b, of whose steps one
- * is 1; rows of c are contiguous. Without
- * `add`, bias[i] (NULL: 0) is added to row i. c overlaps nothing. */
+/* c = a * b (m x k by k x n), or c += a * b. Strides count elements: (i, p) of
+ * a is at i * a_row + p * a_col, likewise b, one of whose strides is 1; rows of
+ * c are contiguous. Without `add`, bias[i] (NULL: 0) is added to row i. c
+ * overlaps neither a nor b. */
 typedef struct pln_product {
   size_t m, n, k;
   const void *a;
@@ -28,7 +28,7 @@ typedef struct pln_product {
   bool add;
 } pln_product;
 
-/* What products of one dtype share while they run, one after the other. */
+/* The state shared by a run of products of one dtype. */
 typedef struct pln_gemm {
   pln_engine *engine;
   const pln_tiles *tiles;
@@ -38,11 +38,11 @@ typedef struct pln_gemm {
   size_t bytes;
 } pln_gemm;
 
-/* Takes what products of up to k x n on the right need. The dtype is FLOAT32
- * or FLOAT64. Ended exactly once when begun well. */
+/* Allocates scratch for products of up to k x n on the right, of FLOAT32 or
+ * FLOAT64. After success, end it exactly once. */
 pln_status pln_gemm_begin(pln_engine *engine, pln_dtype dtype, size_t n,
                           size_t k, pln_gemm *out) PLN_CHECKED;
-/* The same with one set of tiles, for tests. */
+/* The same with a given set of tiles, for tests. */
 pln_status pln_gemm_begin_with(pln_engine *engine, const pln_tiles *tiles,
                                size_t n, size_t k, pln_gemm *out) PLN_CHECKED;
 void pln_gemm_run(const pln_gemm *gemm, const pln_product *product);

@@ -1,13 +1,13 @@
-/* integer_gemm.c: the product of two matrices of bytes. Called by
- * quantized_product.c.
+/* integer_gemm.c: the product of two byte matrices. Called by
+ * kernel/quantize/matmul.c.
  *
- * Blocks of both are copied as int16 less their zero points, those of b in
+ * Blocks of both are packed as int16 minus their zero points, those of b in
  * pairs of rows whose elements alternate, and multiplied tile by tile. With few
- * rows of a, b is read in place, as rows that are added up; its zero points are
- * taken off at the end.
+ * rows of a, b is read in place, as rows that are accumulated; its zero points
+ * are subtracted at the end.
  *
- * What holds: sums are made as uint32, so that they wrap around; whatever the
- * order, the result is the same. */
+ * Sums are uint32, so that they wrap; the result does not depend on the
+ * order. */
 
 #include "op/kernel/matmul/integer_gemm.h"
 #include "op/kernel/multiversion.h"
@@ -17,7 +17,7 @@
 enum { DEPTH = 512, WIDE = 672, HIGH = 128 };
 /* Elements of the largest tile. */
 enum { TILE_ROWS = 8, TILE_WIDTH = 48 };
-/* Up to so many rows of a, b is read in place; columns at a time. */
+/* Up to this many rows of a, b is read in place; columns at a time. */
 enum { FEW_ROWS = 4, NEAR = 2048 };
 
 static size_t min_size(size_t a, size_t b) {
@@ -35,7 +35,7 @@ static size_t min_size(size_t a, size_t b) {
 WIDEN(int8_t)
 WIDEN(uint8_t)
 
-/* Two rows become one, less the zero points of the columns. */
+/* Interleaves two rows, minus the zero points of the columns. */
 #define ZIP(T)                                                            \
   PLN_MULTIVERSION static void zip_##T(const T *first, const T *second,   \
                                        const int16_t *zero, size_t n,     \

@@ -1,8 +1,8 @@
-/* integer_tile.c: small tiles of a product of matrices of int16, one set for
- * each family of processors. Called by integer_gemm.c.
+/* integer_tile.c: small tiles of int16 matrix products, one set per family of
+ * processors. Called by integer_gemm.c.
  *
- * What holds: all sets give the same bits; a set for processors that may lack
- * an instruction is chosen after the processor was asked. */
+ * All sets give the same bits. A set with optional instructions is chosen only
+ * if the processor has them. */
 
 #include "op/kernel/matmul/integer_gemm.h"
 

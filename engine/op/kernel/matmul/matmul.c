@@ -1,14 +1,15 @@
 /* matmul.c: the kernels of matrix products. Called through ops.def.
  *
- * What holds: halves go through float, integers wrap around. Scratch is taken
- * once a call. */
+ * 16-bit floats go through float32, integers wrap. Scratch is allocated once
+ * per call. */
 
 #include "op/kernel/half_as_float.h"
 #include "op/kernel/matmul/dispatch.h"
 
-/* ------------------------------------------------------------------- halves */
+/* ------------------------------------------------------------- 16-bit floats
+ */
 
-/* A half tensor as floats, or the tensor itself, retained. */
+/* A 16-bit float tensor as float32, or the tensor itself, retained. */
 static pln_status widened(const pln_tensor *in, pln_tensor **out) {
   if (pln_is_half((pln_dtype)in->dtype))
     return pln_tensor_to_float32(in, out);
@@ -16,7 +17,7 @@ static pln_status widened(const pln_tensor *in, pln_tensor **out) {
   return PLN_OK;
 }
 
-/* Result 0 is `in` as `dtype`; takes `in`. */
+/* Sets result 0 to `in` as `dtype`; takes ownership of `in`. */
 static pln_status narrowed(pln_kernel_call *call, pln_tensor *in,
                            pln_dtype dtype) {
   if (in->dtype == dtype) {
@@ -30,11 +31,11 @@ static pln_status narrowed(pln_kernel_call *call, pln_tensor *in,
 
 /* ------------------------------------------------------------------- matmul */
 
-/* The batch axes of both, broadcast. */
+/* The batch axes of both operands, broadcast. */
 typedef struct batches {
   uint32_t rank;
   int64_t dims[PLN_MAX_RANK];
-  size_t a[PLN_MAX_RANK], b[PLN_MAX_RANK]; /* steps in elements; 0 repeats */
+  size_t a[PLN_MAX_RANK], b[PLN_MAX_RANK]; /* strides in elements; 0 repeats */
 } batches;
 
 static int64_t batch_dim(const pln_tensor *t, uint32_t from_end) {
@@ -60,7 +61,7 @@ static bool plan_batches(const pln_tensor *a, const pln_tensor *b,
   return true;
 }
 
-/* Steps through the batches; `size` is that of an element. */
+/* Runs a product per batch; `size` is that of an element. */
 static void run_batches(const batches *s, const pln_matmul_dispatch *by,
                         pln_product p, size_t size, size_t count) {
   int64_t at[PLN_MAX_RANK] = {0};
@@ -102,8 +103,8 @@ static bool plan_product(const pln_tensor *a, const pln_tensor *b,
   return p->k == (size_t)k;
 }
 
-/* How many products there are. Matrices that meet one and the same on the right
- * are the rows of one matrix. */
+/* The number of products. Matrices that share one right operand are merged into
+ * one matrix of rows. */
 static size_t join_batches(const pln_tensor *b, const batches *s,
                            pln_product *p) {
   size_t count = pln_dims_product(s->dims, 0, s->rank);
@@ -167,7 +168,7 @@ pln_status pln_kernel_matmul(pln_kernel_call *call) {
 
 /* --------------------------------------------------------------------- gemm */
 
-/* Extent and step of C along one axis of the result, from the end. */
+/* Extent and stride of C along one axis of the result, counted from the end. */
 static bool c_step(const pln_tensor *c, uint32_t from_end, size_t extent,
                    size_t *step) {
   int64_t dim = from_end < c->rank ? c->dims[c->rank - 1 - from_end] : 1;
@@ -200,7 +201,7 @@ FINISH(uint64_t, uint64_t, uint64_t)
 
 typedef void (*finish_fn)(void *out, const void *c, size_t m, size_t n,
                           size_t row, size_t col, double alpha, double beta);
-/* Of every dtype that is multiplied; integers wrap around. */
+/* For every supported dtype; integers wrap. */
 static finish_fn finisher(pln_dtype dtype) {
   if (dtype == PLN_FLOAT32)
     return finish_float;
@@ -214,7 +215,7 @@ static finish_fn finisher(pln_dtype dtype) {
   }
 }
 
-/* Factors of an integer product must be small whole numbers. */
+/* Factors of an integer product must be small integers. */
 static bool fits_factors(pln_dtype dtype, double alpha, double beta) {
   if (dtype == PLN_FLOAT32 || dtype == PLN_FLOAT64)
     return true;

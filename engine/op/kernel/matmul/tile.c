@@ -1,15 +1,14 @@
-/* tile.c: small tiles of a product of matrices, one set for each family of
- * processors. Called by gemm.c and conv_run.c.
+/* tile.c: small tiles of a float matrix product, one set per family of
+ * processors. Called by gemm.c and conv.c.
  *
- * What holds: the sets differ in the length of vectors and in the fused
- * multiply-add only; a set for processors that may lack an instruction is
- * chosen after the processor was asked. This file is compiled so that a product
- * and a sum may be fused (CMakeLists.txt). */
+ * The sets differ only in vector length and fused multiply-add. A set with
+ * optional instructions is chosen only if the processor has them. This file is
+ * compiled with contraction of products and sums allowed. */
 
 #include "op/kernel/matmul/tile.h"
 
 #define UNROLL _Pragma("GCC unroll 8")
-/* Four elements of a and b by number, those of b after those of a. */
+/* Selects four elements of a and b by number; those of b follow those of a. */
 #define PICK(a, b, i) ((i) < 4 ? (a)[(i) % 4] : (b)[(i) % 4])
 #define TURN(a, b, i, j, k, l)                                 \
   (quad) {                                                     \
@@ -103,8 +102,8 @@ const pln_tiles *pln_tiles_at(pln_dtype dtype, uint32_t index) {
                                 : NULL;
 }
 
-/* Rows of the tile that computes `m` rows, or the first of them, as a power
- * of 2. */
+/* The height, as a power of 2, of the tile for `m` rows or the first of
+ * them. */
 static uint32_t height_of(const pln_tiles *set, size_t m) {
   uint32_t height = 0;
   while (height + 1 < PLN_TILE_HEIGHTS && (size_t)2 << height <= m &&
@@ -113,14 +112,14 @@ static uint32_t height_of(const pln_tiles *set, size_t m) {
   return height;
 }
 
-/* How a tile is computed that is not what c gets: aside. */
+/* A tile computed into a buffer, because c gets only parts of it. */
 typedef struct packed_side {
   const pln_tiles *set;
   uint32_t n_parts;
   const pln_tile_part *parts;
 } packed_side;
 
-/* Copies the parts of `rows` rows from c to the tile, or from the tile to c. */
+/* Copies the parts of `rows` rows from c to the tile, or back. */
 static void copy_parts(const packed_side *s, bool to_c, char *c, size_t c_row,
                        char *tile, size_t tile_row, size_t rows) {
   size_t size = s->set->size;

@@ -1,5 +1,5 @@
-/* tile.h: small tiles of a product of matrices, held in registers: what the
- * blocked product (gemm.c) and convolutions (kernel/conv/conv.c) are made of.
+/* tile.h: small tiles of a matrix product, held in registers: the basis of the
+ * blocked product (gemm.c) and of convolutions (kernel/conv/conv.c).
  *
  * Each family of processors has its own set of tiles, chosen at run time. */
 
@@ -8,15 +8,14 @@
 
 #include "op/kernel/kernel.h"
 
-/* A set's tiles have 8, 4, 2 or 1 rows and 1 to PLN_TILE_VECTORS vectors. */
+/* Tiles have 8, 4, 2 or 1 rows and 1 to PLN_TILE_VECTORS vectors. */
 enum { PLN_TILE_HEIGHTS = 4, PLN_TILE_VECTORS = 3, PLN_TILE_MOST_ROWS = 8 };
-/* Elements that a tile of any set has at most. */
+/* The most elements of a tile of any set. */
 enum { PLN_TILE_MOST = PLN_TILE_MOST_ROWS * 48 };
 
-/* c = a * b, or c += a * b. Steps are counted in elements. Row p of b, which
- * is contiguous, begins at b + b_at[p]; element (i, p) of a lies at i * a_row +
- * p * a_col; row i of c at i * c_row. Without `add` a sum begins with bias[i],
- * or with 0 when there is none. */
+/* c = a * b, or c += a * b. Strides count elements. Row p of b is contiguous
+ * and begins at b + b_at[p]; element (i, p) of a is at i * a_row + p * a_col;
+ * row i of c at i * c_row. Without `add` sums begin with bias[i], or 0. */
 typedef struct pln_tile {
   size_t k;
   const void *a;
@@ -29,8 +28,8 @@ typedef struct pln_tile {
   bool add;
 } pln_tile;
 
-/* c[i * c_row + j * c_step] += the sum over p of a[i * a_row + p] * b[j * b_row
- * + p], for i < m, j < n, p < k. */
+/* c[i * c_row + j * c_step] += sum over p of a[i * a_row + p] * b[j * b_row +
+ * p], for i < m, j < n, p < k. */
 typedef struct pln_dots {
   size_t m, n, k;
   const void *a;
@@ -42,42 +41,42 @@ typedef struct pln_dots {
 } pln_dots;
 
 typedef struct pln_tiles {
-  bool fused;     /* a product is added in one instruction */
+  bool fused;     /* has a fused multiply-add */
   uint32_t size;  /* bytes of an element */
-  uint32_t rows;  /* of the highest tile */
+  uint32_t rows;  /* rows of the highest tile */
   uint32_t lanes; /* elements of a vector */
   uint32_t width; /* elements of PLN_TILE_VECTORS vectors */
-  /* by height (0: one row, 1: two, ...) and by vectors less one. Whole vectors
-   * of b are read and of c written. */
+  /* Tiles by height (index 0: one row, 1: two, ...) and by number of vectors
+   * minus one. They read whole vectors of b and write whole vectors of c. */
   void (*of[PLN_TILE_HEIGHTS][PLN_TILE_VECTORS])(const pln_tile *tile);
-  /* Copies `k` rows of `width` elements, `from_row` apart, one after another;
-   * only the first n elements of each are there, the rest becomes 0. */
+  /* Packs `k` rows of `width` elements, `from_row` apart, densely. Only the
+   * first n elements of each row exist; the rest becomes 0. */
   void (*pack)(void *to, const void *from, size_t from_row, size_t k, size_t n);
-  /* The same where element (p, j) lies at j * from_col + p. */
+  /* The same for a transposed source: element (p, j) is at j * from_col + p. */
   void (*pack_turned)(void *to, const void *from, size_t from_col, size_t k,
                       size_t n);
   void (*dots)(const pln_dots *dots);
-  /* c[i][j] += the sum over p of a[i][p] * b[p][j] for j < n; row p of b lies
-   * at p * b_row (b_at and bias are not read). Of 1, 2 and 4 rows. */
+  /* c[i][j] += sum over p of a[i][p] * b[p][j] for j < n; row p of b is at p *
+   * b_row (b_at and bias are not used). For 1, 2 and 4 rows. */
   void (*rows_sum[3])(const pln_tile *tile, size_t n, size_t b_row);
 } pln_tiles;
 
-/* The sets that this processor can run, best first; NULL past the last one and
- * unless the dtype is FLOAT32 or FLOAT64. */
+/* The sets that this processor can run, best first; NULL past the last one, and
+ * for dtypes other than FLOAT32 and FLOAT64. */
 const pln_tiles *pln_tiles_at(pln_dtype dtype, uint32_t index);
-/* The best of them. */
+/* The best set. */
 static inline const pln_tiles *pln_tiles_for(pln_dtype dtype) {
   return pln_tiles_at(dtype, 0);
 }
-/* Computes m rows of n <= width elements with the tiles of a set, and writes
- * those only; b is read in whole vectors. */
+/* Computes m rows of n <= width elements with the tiles of a set and writes
+ * only those; b is read in whole vectors. */
 void pln_tiles_run(const pln_tiles *set, const pln_tile *tile, size_t m,
                    size_t n);
-/* Columns [at, at + count) of a tile go to c + to, ... of each row. */
+/* Columns [at, at + count) of a tile are stored at c + to, ... in each row. */
 typedef struct pln_tile_part {
   size_t at, count, to;
 } pln_tile_part;
-/* The same, of n columns those in the parts only. */
+/* The same, storing only the columns in the parts. */
 void pln_tiles_run_parts(const pln_tiles *set, const pln_tile *tile, size_t m,
                          size_t n, uint32_t n_parts,
                          const pln_tile_part *parts);

@@ -1,5 +1,5 @@
 /* axis_norm.c: lp_normalization, along one axis, and
- * mean_variance_normalization, over any. Called through ops.def. */
+ * mean_variance_normalization, over any axes. Called through ops.def. */
 
 #include <math.h>
 
@@ -12,7 +12,7 @@
 
 enum { BLOCK = 256 };
 
-/* n elements `step` apart, for `width` neighbours at a time. A norm of 0 leaves
+/* n elements `step` apart, for `width` neighbours at a time. A norm of 0 gives
  * zeros. */
 #define DIVIDE(T, absolute, root)                                            \
   PLN_MULTIVERSION static void add_powers_##T(T *restrict sum, const T *x,   \
@@ -116,7 +116,7 @@ typedef struct order {
   int64_t dims[PLN_MAX_RANK];
   int64_t steps[PLN_MAX_RANK]; /* in the operand */
   size_t rows, n;
-  bool moved; /* otherwise than in the operand */
+  bool moved; /* differs from the operand's order */
 } order;
 
 static pln_status read_order(const pln_kernel_call *call, const pln_tensor *x,

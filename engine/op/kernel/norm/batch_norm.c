@@ -1,8 +1,7 @@
-/* batch_norm.c: normalisation by channel: type and kernel. Called through
- * ops.def.
+/* batch_norm.c: batch normalisation: type and kernel. Called through ops.def.
  *
- * What holds: (x - mean) / sqrt(variance + epsilon) * scale + bias is computed
- * as x * a + b, where a and b are worked out once a channel. */
+ * (x - mean) / sqrt(variance + epsilon) * scale + bias is computed as x * a +
+ * b, with a and b computed once per channel. */
 
 #include <math.h>
 
@@ -11,8 +10,8 @@
 #include "op/kernel/multiversion.h"
 #include "op/kernel/sum.h"
 
-/* One result in inference; in training also mean and variance, and before
- * opset 9 saved ones. */
+/* One result in inference; in training also mean and variance, and before opset
+ * 9 the saved ones. */
 pln_status pln_infer_batch_norm(pln_infer *call) {
   PLN_TRY(pln_arg_expect_rank_within(call, 0, 1, INT32_MAX));
   int64_t axis = pln_call_int(call, "axis", 1);
@@ -69,7 +68,7 @@ APPLY(double)
 typedef struct batches {
   const pln_tensor *x, *scale, *bias, *mean, *variance;
   size_t batch, channels, inner;
-  double *now_mean, *now_variance; /* a channel each; then factor and addend */
+  double *now_mean, *now_variance; /* per channel; later factor and addend */
   void *store;                     /* as factors and addends of x's dtype */
 } batches;
 
@@ -115,7 +114,7 @@ static double square_run(const pln_tensor *x, size_t at, size_t n,
              : pln_sum_square_double((const double *)x->data + at, n, centre);
 }
 
-/* The mean and the variance of this batch, channel by channel. */
+/* Computes the mean and variance of this batch by channel. */
 static void measure_batch_moments(batches *b) {
   size_t step = b->channels * b->inner;
   double n = (double)b->batch * (double)b->inner;
@@ -131,7 +130,7 @@ static void measure_batch_moments(batches *b) {
   }
 }
 
-/* Result `i`: a share `keep` of `before` and the rest of `now`. */
+/* Result `i` is keep * before + (1 - keep) * now. */
 static pln_status put_running(pln_kernel_call *call, uint32_t i, double keep,
                               const pln_tensor *before, const double *now) {
   if (i >= call->n_results)

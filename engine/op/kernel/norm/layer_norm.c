@@ -1,5 +1,4 @@
-/* layer_norm.c: rows of elements brought to mean 0 and variance 1 (layer,
- * instance and group normalisation) or to root mean square 1: types and
+/* layer_norm.c: layer, instance, group and RMS normalisation: types and
  * kernels. Called through ops.def. */
 
 #include <math.h>
@@ -10,8 +9,8 @@
 #include "op/kernel/strided.h"
 #include "op/kernel/sum.h"
 
-/* Results: normalised, mean, inverse deviation; the last two have extent 1
- * where was averaged. */
+/* Results: normalised, mean, inverse deviation; the last two have extent 1 on
+ * the averaged axes. */
 pln_status pln_infer_layer_norm(pln_infer *call) {
   pln_shape s;
   int32_t axis;
@@ -32,8 +31,8 @@ pln_status pln_infer_layer_norm(pln_infer *call) {
   return pln_result_tensor(call, 2, dtype, &s);
 }
 
-/* nn.instance_norm, nn.group_norm: scale and bias are of the channels, before
- * opset 21 those of the latter of its groups. */
+/* nn.instance_norm, nn.group_norm: scale and bias are per channel, for
+ * group_norm before opset 21 per group. */
 pln_status pln_infer_channel_norm(pln_infer *call) {
   int64_t axis = pln_call_int(call, "axis", 1);
   if (call->op == PLN_OP_INSTANCE_NORMALIZATION)
@@ -45,12 +44,12 @@ pln_status pln_infer_channel_norm(pln_infer *call) {
 
 /* ------------------------------------------------------------------- loops */
 
-/* A row's mean, and what its deviations are multiplied with. */
+/* The mean of a row and the factor of its deviations. */
 typedef struct row_moments {
   double mean, factor;
 } row_moments;
 
-/* scale and bias an element each; bias may be NULL. */
+/* scale and bias have one element per element of a row; bias may be NULL. */
 #define ROWS(T, root)                                                          \
   static row_moments centred_##T(const void *row, size_t n, double epsilon) {  \
     double mean = pln_sum_##T(row, n) / (double)n;                             \
@@ -113,7 +112,7 @@ typedef struct scale_layout {
   size_t step;
 } scale_layout;
 
-/* The steps in which `t` is walked along x's axes. */
+/* The strides of `t` along x's axes. */
 static bool spread_steps(const pln_tensor *t, const pln_tensor *x,
                          int64_t *steps) {
   int64_t own[PLN_MAX_RANK];
@@ -130,7 +129,7 @@ static bool spread_steps(const pln_tensor *t, const pln_tensor *x,
   return true;
 }
 
-/* It has just the extents of a row. */
+/* Returns true if it has exactly the extents of a row. */
 static bool is_row(const pln_tensor *t, const pln_tensor *x, uint32_t axis) {
   if (t->count != pln_dims_product(x->dims, axis, x->rank))
     return false;
@@ -194,7 +193,7 @@ static const char *spread_at(const scale_layout *s, size_t row, size_t size) {
   return data ? data + row * s->step * size : NULL;
 }
 
-/* Results 1 and 2, when the call has them: mean and factor of each row. */
+/* Writes results 1 and 2, if the call has them: mean and factor of each row. */
 static pln_status keep_measures(pln_kernel_call *call, const layer *l) {
   int64_t dims[PLN_MAX_RANK];
   for (uint32_t i = 0; i < l->x->rank; i++)
@@ -248,8 +247,8 @@ static pln_status layer_norm(pln_kernel_call *call) {
   return run_layer(call, false);
 }
 
-/* Relay normalises one axis, which is ONNX's way for the last one, and may
- * leave out what ONNX may not. */
+/* Relay normalises one axis, which is ONNX's form for the last one, and may
+ * omit operands that ONNX requires. */
 static bool is_onnx(const pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
   int64_t axis = pln_kernel_int(call, "axis", -1);
@@ -262,7 +261,7 @@ static pln_status rms_norm(pln_kernel_call *call) {
   return run_layer(call, true);
 }
 
-/* Mean and factor are float32, or what stash_type asks for. */
+/* Mean and factor are float32, or the dtype in stash_type. */
 pln_status pln_kernel_layer_norm(pln_kernel_call *call) {
   if (!is_onnx(call))
     return pln_kernel_refuse(call, "the form of the call is not computed");
@@ -287,7 +286,7 @@ pln_status pln_kernel_rms_norm(pln_kernel_call *call) {
 typedef struct groups {
   const pln_tensor *x, *scale, *bias;
   size_t batch, count, channels, inner; /* count groups of channels each */
-  bool by_group;                        /* scale and bias; else by channel */
+  bool by_group; /* scale and bias are per group; else per channel */
   double epsilon;
 } groups;
 
@@ -321,7 +320,7 @@ static pln_status run_groups(pln_kernel_call *call, const groups *g) {
   return PLN_OK;
 }
 
-/* `count` groups, 0: a group for each channel. */
+/* Reads `count` groups; 0: one group per channel. */
 static pln_status read_groups(const pln_kernel_call *call, int64_t count,
                               groups *g) {
   const pln_tensor *x = g->x = pln_kernel_arg(call, 0);
@@ -355,7 +354,7 @@ static pln_status instance_norm(pln_kernel_call *call) {
   return run_groups(call, &g);
 }
 
-/* Scale and bias come by group before opset 21, by channel since. */
+/* Scale and bias are per group before opset 21, per channel since. */
 static pln_status group_norm(pln_kernel_call *call) {
   int64_t count = pln_kernel_int(call, "num_groups", 0);
   groups g = {0};

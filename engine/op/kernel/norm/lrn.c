@@ -1,7 +1,6 @@
 /* lrn.c: local response normalisation: x / (bias + alpha / size * squares) ^
- * beta, with the squares of `size` neighbouring channels summed. Called through
- * ops.def. Elements of a plane are taken in blocks, so that sums stay at
- * hand. */
+ * beta, where squares sums the squares of `size` neighbouring channels. Called
+ * through ops.def. A plane is processed in blocks that stay in the cache. */
 
 #include <math.h>
 

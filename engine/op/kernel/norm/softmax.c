@@ -1,10 +1,10 @@
-/* softmax.c: softmax, its logarithm, and hardmax, along an axis. Called through
+/* softmax.c: softmax, log_softmax and hardmax along an axis. Called through
  * ops.def.
  *
- * With coerce_2d (before opset 13) all axes from `axis` on are taken as one.
- * The greatest element is taken out first and sums are in double. Where the
- * axis is the innermost one, rows are worked on in blocks that stay in the
- * cache; else columns that lie side by side are, a row of them at a time. */
+ * With coerce_2d (before opset 13) all axes from `axis` on count as one. The
+ * maximum is subtracted first, and sums are in double. If the axis is the
+ * innermost one, blocks of rows that fit the cache are processed; otherwise
+ * blocks of neighbouring columns. */
 
 #include <math.h>
 
@@ -18,15 +18,15 @@ enum { BLOCK = 128, ELEMENTS = 4096 };
 
 /* -------------------------------------------------------------------- loops */
 
-/* Of each row or column: its greatest element; the sum of the exponentials, of
- * which its inverse or logarithm is made. */
+/* By row or column: the maximum, and the sum of exponentials, later its inverse
+ * or logarithm. */
 typedef struct block {
   pln_reduce_accumulator top[BLOCK], sum[BLOCK];
 } block;
 
-/* `runs`: over rows of n elements; `row`: over an element of each of m columns.
- * Exponentials of what is left without the greatest; the exponentials by the
- * inverse sum; the logarithm of that. */
+/* `runs`: over rows of n elements; `row`: over one element of each of m
+ * columns. The functions are: the exponentials of x - max; times the inverse
+ * sum; the logarithm. */
 typedef struct loops {
   pln_dtype dtype;
   void (*raise_runs)(const block *b, const void *x, void *to, size_t n,
@@ -127,9 +127,9 @@ static void start_row_partials(const pln_reduce_loops *gather,
     all[i] = gather->start;
 }
 
-/* What the sums are needed for. One of float32 is rounded first: where an
- * element is all but certain it comes out as 1, as from a sum in float32, and
- * equals stay equal for those who sort them. */
+/* Turns sums into inverses or logarithms. A float32 sum is rounded first: an
+ * element that is almost certain then gives exactly 1, as with a float32 sum,
+ * and equal elements stay equal. */
 static void finish_sums(const loops *l, block *b, size_t n, bool logarithm) {
   for (size_t i = 0; i < n; i++) {
     double sum = b->sum[i].number;
@@ -139,7 +139,7 @@ static void finish_sums(const loops *l, block *b, size_t n, bool logarithm) {
   }
 }
 
-/* Rows of n elements that lie one after the other. */
+/* Rows of n contiguous elements. */
 static void run_rows(const pln_engine *engine, const loops *l, bool logarithm,
                      const char *in, char *out, size_t n, size_t rows) {
   const pln_reduce_loops *best = pln_reduce_find(PLN_REDUCE_GREATEST, l->dtype);
@@ -164,7 +164,7 @@ static void run_rows(const pln_engine *engine, const loops *l, bool logarithm,
   }
 }
 
-/* `m` columns of n elements, `inner` elements from one to the next. */
+/* `m` columns of n elements, with stride `inner`. */
 static void run_columns(const pln_engine *engine, const loops *l,
                         bool logarithm, const char *in, char *out, size_t n,
                         size_t inner, size_t m) {

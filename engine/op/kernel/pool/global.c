@@ -1,4 +1,4 @@
-/* global.c: pooling over all axes of space of tensors (batch, channels,
+/* global.c: pooling over all spatial axes of tensors (batch, channels,
  * space...): types and kernels. Called through ops.def. */
 
 #include <math.h>
@@ -19,14 +19,16 @@ pln_status pln_infer_global_pool(pln_infer *call) {
 /* One plane of n elements into one. */
 typedef void (*plane_fn)(const void *in, size_t n, double p, void *out);
 
-enum { LANES = 32 }; /* of fewer no loop is left to vectorise */
+enum {
+  LANES = 32
+}; /* with fewer lanes the compiler unrolls the loop and does not vectorise */
 
 #define PLANES(T, power)                                                       \
   static void mean_##T(const void *in, size_t n, double p, void *out) {        \
     (void)p;                                                                   \
     *(T *)out = (T)(pln_sum_##T(in, n) / (double)n);                           \
   }                                                                            \
-  /* The last lanes overlap those before: what counts twice is no greater. */  \
+  /* The last lanes overlap earlier ones, which does not change a maximum. */  \
   PLN_MULTIVERSION static void max_##T(const void *in, size_t n, double p,     \
                                        void *out) {                            \
     const T *x = in;                                                           \

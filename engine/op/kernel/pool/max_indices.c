@@ -1,6 +1,6 @@
-/* max_indices.c: where max_pool found the greatest elements. Called by
- * pool.c. Offsets of the elements of a window are listed once a position and
- * serve all planes. */
+/* max_indices.c: the indices of the maxima that max_pool found. Called by
+ * pool.c. The offsets of a window's elements are listed once per position and
+ * shared by all planes. */
 
 #include "op/kernel/pool/max_indices.h"
 
@@ -32,8 +32,8 @@ static best_fn find_best(pln_dtype dtype) {
   return by_dtype[dtype];
 }
 
-/* The elements of the window at `position`, in order, and their indices as
- * storage_order counts them. */
+/* The elements of the window at `position`, in order, and their indices
+ * according to storage_order. */
 typedef struct window {
   uint32_t space;
   bool column_major;
@@ -85,7 +85,7 @@ static bool next_position(const window *w, int64_t *position) {
   return false;
 }
 
-/* A window without elements has index 0. */
+/* A window without elements gets index 0. */
 static void write_indices(window *w, const pln_tensor *x, best_fn best,
                           int64_t *out) {
   size_t planes = (size_t)x->dims[0] * (size_t)x->dims[1];
@@ -105,7 +105,7 @@ static void write_indices(window *w, const pln_tensor *x, best_fn best,
   } while (next_position(w, position));
 }
 
-/* No window has more elements than there are taps, or elements. */
+/* A window has at most as many elements as taps, and as the tensor. */
 static size_t most_elements(const window *w) {
   size_t n = 1;
   for (uint32_t i = 0; i < w->space; i++) {

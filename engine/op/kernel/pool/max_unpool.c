@@ -1,5 +1,5 @@
-/* max_unpool.c: elements put back where max_pool took them: type and kernel.
- * Called through ops.def. */
+/* max_unpool.c: max_unpool: puts elements back where max_pool took them. Type
+ * and kernel. Called through ops.def. */
 
 #include "op/infer/window.h"
 #include "op/kernel/strided.h"
@@ -25,7 +25,7 @@ pln_status pln_infer_max_unpool(pln_infer *call) {
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out);
 }
 
-/* Without a third operand: what the attributes say, pads taken away. */
+/* Without a third operand, the extents follow from the attributes. */
 static pln_status inferred_dims(const pln_kernel_call *call,
                                 const pln_tensor *x, int64_t *dims) {
   pln_list window = pln_kernel_list(call, PLN_NONE, "kernel_shape");
@@ -50,7 +50,7 @@ static pln_status inferred_dims(const pln_kernel_call *call,
   return PLN_OK;
 }
 
-/* The extents that are asked for, which must hold those of `dims`. */
+/* The requested extents, which must be at least those of `dims`. */
 static pln_status given_dims(const pln_kernel_call *call, uint32_t rank,
                              const int64_t *dims, int64_t *given) {
   pln_list shape = pln_kernel_list(call, 2, NULL);
@@ -80,7 +80,7 @@ static pln_status put_back(pln_kernel_call *call, size_t size) {
   return PLN_OK;
 }
 
-/* Result 0 becomes the corner of a larger tensor of zeros. */
+/* Places result 0 in the corner of a larger tensor of zeros. */
 static pln_status enlarge(pln_kernel_call *call, const int64_t *dims,
                           size_t size) {
   pln_tensor *small = call->results[0];
@@ -98,8 +98,8 @@ static pln_status enlarge(pln_kernel_call *call, const int64_t *dims,
   return status;
 }
 
-/* Indices count the elements of the tensor that the attributes tell of. A shape
- * that is asked for may be larger: elements then keep their coordinates. */
+/* Indices refer to the tensor that the attributes describe. A larger shape may
+ * be requested: elements then keep their coordinates. */
 pln_status pln_kernel_max_unpool(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0), *at = pln_kernel_arg(call, 1);
   int64_t dims[PLN_MAX_RANK], given[PLN_MAX_RANK];

@@ -1,11 +1,10 @@
-/* pool.c: windows that slide over tensors (batch, channels, space...) and give
- * the greatest element, the mean or a norm each: types and kernels. Called
- * through ops.def.
+/* pool.c: maximum, average and Lp pooling over windows of tensors (batch,
+ * channels, space...): types and kernels. Called through ops.def.
  *
- * What holds: a window is gathered along all axes but the last into one row,
- * which holds the padding of the last axis too; the row is then gathered along
- * itself. Padding never counts, but for count_include_pad. A window without
- * any element gives -inf or the least integer, a mean or norm of 0. */
+ * A window is first reduced along all axes except the last into one row, which
+ * includes the padding of the last axis; the row is then reduced along itself.
+ * Padding is not counted, except with count_include_pad. A window without
+ * elements gives -inf or the least integer; a mean or norm gives 0. */
 
 #include <math.h>
 
@@ -33,28 +32,28 @@ pln_status pln_infer_pool(pln_infer *call) {
     out.dims[1] = x.dims[1];
   }
   PLN_TRY(pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out));
-  return pln_result_tensor(call, 1, PLN_INT64, &out); /* of max_pool */
+  return pln_result_tensor(call, 1, PLN_INT64,
+                           &out); /* the indices of max_pool */
 }
 
 /* ------------------------------------------------------------------- loops */
 
-/* Rows that are gathered in one go. */
+/* Rows reduced in one loop. */
 enum { AT_FIRST = 3, AT_ONCE = 2 };
 
-/* What a kind of pooling does with elements of one dtype. `row` holds `n`
- * elements. */
+/* The loops of a kind of pooling for one dtype. `row` holds `n` elements. */
 typedef struct loops {
-  /* Sets a row to what counts for nothing. */
+  /* Sets a row to the neutral element. */
   void (*clear)(void *row, size_t n);
-  /* Sets a row to what is gathered from AT_FIRST others. */
+  /* Sets a row to the reduction of AT_FIRST other rows. */
   void (*first)(void *row, const void *const *in, size_t n, double p);
-  /* Gathers AT_ONCE more into it. */
+  /* Reduces AT_ONCE more rows into it. */
   void (*more)(void *row, const void *const *in, size_t n, double p);
-  /* Gathers `window` elements, `dilation` apart, every `stride` elements. */
+  /* Reduces `window` elements, `dilation` apart, every `stride` elements. */
   void (*along)(void *out, const void *row, size_t n,
                 const pln_sliding_window *axis);
-  /* Ends n results: `outer` taps along the other axes, counts[i], of the
-   * dtype, along the row. */
+  /* Finishes n results: `outer` counted taps along the other axes, counts[i],
+   * in the dtype, along the row. */
   void (*finish)(void *out, size_t n, double outer, const void *counts,
                  double p);
 } loops;
@@ -62,7 +61,7 @@ typedef struct loops {
 #define GREATER(a, b) ((b) > (a) ? (b) : (a))
 #define SUM_OF(a, b) ((a) + (b))
 
-/* Strides that are known let the loops vectorise; what ONNX knows has them. */
+/* Constant strides let the loops vectorise; common ones have their own loop. */
 #define ALONG(name, T, f, wide, known)                                    \
   static inline __attribute__((always_inline)) void name##_taps_##T(      \
       T *restrict to, const T *restrict x, size_t n, size_t stride,       \
@@ -123,7 +122,7 @@ typedef struct loops {
   }
 
 #define ITSELF(x) (x)
-#define PLAIN /* loops for the machines that all have */
+#define PLAIN /* loops without multiversioning */
 #define MAX_LOOPS(T, least, wide, known)       \
   CLEAR(max, T, least)                         \
   GATHER(max, T, ITSELF, GREATER, least, wide) \
@@ -187,22 +186,23 @@ typedef struct pool {
   size_t size;    /* of an element */
   double p;       /* of a norm */
   bool padded;    /* padding counts as elements of 0 */
-  uint32_t outer; /* axes of space but the last */
+  uint32_t outer; /* spatial axes without the last */
   pln_sliding_window axis[PLN_MAX_RANK];
   size_t in_plane, out_plane; /* elements */
-  int64_t pad, cut; /* elements before the last axis, and of it passed over */
-  char *row;        /* with the padding of the last axis */
+  int64_t pad,
+      cut;   /* padding before the last axis; elements of it that are skipped */
+  char *row; /* includes the padding of the last axis */
   size_t n_row;
-  char *none;   /* as long, of what counts for nothing */
-  void *counts; /* taps along the last axis that count, of the dtype */
+  char *none;   /* a row of neutral elements of the same length */
+  void *counts; /* counted taps along the last axis, in the dtype */
 } pool;
 
 /* The taps along each outer axis at one position. */
 typedef struct taps {
   int64_t first[PLN_MAX_RANK], end[PLN_MAX_RANK];
-  int64_t at[PLN_MAX_RANK]; /* the tap that is looked at */
+  int64_t at[PLN_MAX_RANK]; /* the current tap */
   bool some;
-  double count; /* that count */
+  double count; /* number of counted taps */
 } taps;
 
 static void find_taps(const pool *p, const int64_t *position, taps *t) {
@@ -221,7 +221,7 @@ static void find_taps(const pool *p, const int64_t *position, taps *t) {
     t->count = 1;
 }
 
-/* Where the row of the taps begins in its plane. */
+/* The offset of the row of the current taps in its plane. */
 static size_t row_offset(const pool *p, const int64_t *position,
                          const taps *t) {
   size_t at = 0;
@@ -252,7 +252,7 @@ static bool next_position(const pool *p, int64_t *position) {
   return false;
 }
 
-/* Rows on their way into `to`. */
+/* Rows being reduced into `to`. */
 typedef struct gathering {
   const pool *pool;
   char *to;
@@ -272,7 +272,7 @@ static void combine_gathered_rows(gathering *g) {
   g->count = 0;
 }
 
-/* One row of results, of the taps `t`, from one plane. */
+/* Computes one row of results, with the taps `t`, from one plane. */
 static void pool_row(const pool *p, const char *plane, const int64_t *position,
                      taps *t, char *out) {
   const pln_sliding_window *last = &p->axis[p->outer];
@@ -292,7 +292,8 @@ static void pool_row(const pool *p, const char *plane, const int64_t *position,
   p->loops->finish(out, n, t->count, p->counts, p->p);
 }
 
-/* Planes that are small take each position in turn: its taps are found once. */
+/* For small planes the loop over positions is outside: taps are found once per
+ * position. */
 static void pool_planes(const pool *p, size_t planes, const char *in,
                         char *out) {
   enum { NEAR = 1 << 14 }; /* bytes */
@@ -345,7 +346,7 @@ static pln_status plan(const pln_kernel_call *call, const pln_tensor *x,
   return PLN_OK;
 }
 
-/* Allocates the row and the counts, walks, releases them. */
+/* Allocates the row and the counts, computes, and frees them. */
 static pln_status run_pool_loop(const pln_kernel_call *call,
                                 const pln_tensor *x, pool *p, void *out) {
   const pln_sliding_window *last = &p->axis[p->outer];

@@ -1,6 +1,6 @@
-/* roi.c: regions of interest in images (batch, channels, height, width),
- * brought to one size: roi_align samples them, roi_pool takes the greatest
- * elements. Types and kernels. Called through ops.def. */
+/* roi.c: roi_align and roi_pool: regions of interest of images (batch,
+ * channels, height, width), resampled to one size, or max-pooled. Types and
+ * kernels. Called through ops.def. */
 
 #include <math.h>
 
@@ -14,8 +14,8 @@ static pln_dim int_dim(const pln_infer *call, const char *name, int64_t other) {
   return extent >= 0 ? extent : (pln_dim)PLN_DIM_UNKNOWN;
 }
 
-/* An image for each region, with the channels of the operand; its extents are
- * the caller's to say. */
+/* One image per region, with the operand's channels; the caller sets its
+ * extents. */
 static pln_status shape_of_regions(const pln_infer *call, pln_shape *out) {
   pln_shape x, rois;
   PLN_TRY(pln_arg_expect_rank(call, 0, 4));
@@ -30,7 +30,7 @@ static pln_status shape_of_regions(const pln_infer *call, pln_shape *out) {
   return PLN_OK;
 }
 
-/* The extents of space that a list tells, if it does. */
+/* The spatial extents in a list attribute, if it is given. */
 static void pooled_extents(const pln_infer *call, const char *name,
                            pln_shape *out) {
   uint32_t n;
@@ -58,14 +58,14 @@ pln_status pln_infer_max_roi_pool(pln_infer *call) {
 
 /* ---------------------------------------------------------------- roi_align */
 
-/* Where one sample lies along one axis: between two elements. */
+/* A sample along one axis: interpolated between two elements. */
 typedef struct roi_sample {
   size_t low, high;
   double high_part;
-  bool outside; /* counts as 0 */
+  bool outside; /* the sample is 0 */
 } roi_sample;
 
-/* How a region is sampled along one axis. */
+/* The samples of a region along one axis. */
 typedef struct roi_line {
   int64_t extent, bins, grid; /* grid: samples a bin */
   double begin, size;
@@ -80,7 +80,7 @@ typedef struct alignment {
   double scale;
 } alignment;
 
-/* More samples than this a bin are refused. */
+/* More samples per bin are refused. */
 static const double most_samples = 1 << 12;
 
 static void sample_roi_line(roi_line *l) {
@@ -126,8 +126,8 @@ static pln_status place_line(const pln_kernel_call *call, const alignment *a,
   return PLN_OK;
 }
 
-/* The four neighbours' parts, summed; or the greatest of them, as ONNX defines
- * mode=max. */
+/* The sum of the four neighbours' weighted values; or their maximum, as ONNX
+ * defines mode=max. */
 #define ALIGN(T)                                                           \
   static double at_##T(const alignment *a, const T *plane,                 \
                        const roi_sample *y, const roi_sample *x) {         \
@@ -215,7 +215,7 @@ static pln_status roi_align(pln_kernel_call *call) {
                                          "half_pixel", "half_pixel"),
       .ratio = pln_kernel_int(call, "sampling_ratio", 0),
       .scale = pln_kernel_float(call, "spatial_scale", 1)};
-  if (!images) /* Relay's form: each region begins with its image */
+  if (!images) /* in Relay's form each region begins with its image */
     return pln_kernel_refuse(call, "regions that name images themselves");
   PLN_TRY(check_regions(call, 4));
   if (a.y.bins < 1 || a.x.bins < 1 || a.y.bins > INT16_MAX ||
@@ -267,7 +267,7 @@ static void bin_of(const roi_span *s, int64_t i, int64_t *begin, int64_t *end) {
   *end = (int64_t)fmin(fmax(to, 0), last);
 }
 
-/* The greatest element; 0 of an empty bin. */
+/* The maximum; 0 for an empty bin. */
 static double greatest_of(const pln_tensor *x, size_t plane, const roi_span *y,
                           const roi_span *w, int64_t i, int64_t k) {
   int64_t y0, y1, x0, x1;

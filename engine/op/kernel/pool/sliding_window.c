@@ -1,9 +1,8 @@
-/* sliding_window.c: how a window slides, in numbers. Called by the kernels of
- * pooling.
+/* sliding_window.c: window positions over known extents. Called by pooling
+ * kernels.
  *
- * What holds: all numbers of a pln_sliding_window are below 2^31, so that sums
- * and products of two of them are defined; padding is smaller than the window.
- */
+ * All numbers in a pln_sliding_window are below 2^31, so that sums and products
+ * of two of them are defined; padding is smaller than the window. */
 
 #include "op/kernel/pool/sliding_window.h"
 
@@ -31,7 +30,7 @@ static bool auto_pad_is(const pln_kernel_call *call, const char *text) {
   return pln_kernel_string_is(call, "auto_pad", "NOTSET", text);
 }
 
-/* Negative where strides pass over elements, as in ONNX Runtime. */
+/* Negative if strides skip elements, as in ONNX Runtime. */
 static void pad_to_same(const pln_kernel_call *call, pln_sliding_window *a) {
   a->out = (a->in + a->stride - 1) / a->stride;
   int64_t pad = (a->out - 1) * a->stride + a->reach - a->in;
@@ -39,7 +38,7 @@ static void pad_to_same(const pln_kernel_call *call, pln_sliding_window *a) {
   a->after = pad - a->before;
 }
 
-/* With ceil_mode the last window may hang over the end, but begins before the
+/* With ceil_mode the last window may extend past the end, but begins before the
  * padding there. */
 static pln_status count_positions(const pln_kernel_call *call,
                                   pln_sliding_window *a) {

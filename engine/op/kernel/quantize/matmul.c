@@ -1,14 +1,14 @@
-/* matmul.c: the kernels of products and convolutions of quantised
- * tensors. Called through ops.def.
+/* matmul.c: the kernels of quantised matrix products and convolutions. Called
+ * through ops.def.
  *
- * Bytes by one matrix of bytes, and convolutions whose window is one element,
- * are multiplied as they are. Else operands become floats less their zero
- * points, which the kernels for floats multiply: in float32 where the greatest
- * sum possible with these operands is exact there, else in float64. So sums are
- * those of integers, and padding is the zero point.
+ * Byte products with one right matrix, and convolutions with a one-element
+ * window, are computed by integer_gemm.h. Otherwise operands minus their zero
+ * points become floats, which the float kernels multiply: in float32 if the
+ * greatest possible sum of these operands is exact there, else in float64. So
+ * sums are exact, and padding has the value of the zero point.
  *
- * What holds: every partial sum of 8-bit integers is exact; sums wrap around as
- * int32. Floats of 8 bits are summed in float32. */
+ * Every partial sum of 8-bit integers is exact; sums wrap as int32. 8-bit
+ * floats are summed in float32. */
 
 #include <math.h>
 
@@ -17,7 +17,7 @@
 #include "op/kernel/matmul/integer_gemm.h"
 #include "op/kernel/multiversion.h"
 
-/* Integers below are exact in a float. */
+/* Smaller integers are exact in a float. */
 static const double EXACT = 1 << 24;
 
 /* ------------------------------------------------------------------ numbers */
@@ -49,7 +49,7 @@ static void widen_small(const pln_tensor *t, float *to) {
     to[i] = (float)pln_small_to_double((pln_dtype)t->dtype, bits[i]);
 }
 
-/* A tensor of bytes, small floats, halves or floats as floats, a new one. */
+/* Converts bytes, small floats or 16-bit floats to a new float tensor. */
 static pln_status as_floats(const pln_kernel_call *call, const pln_tensor *t,
                             pln_tensor **out) {
   pln_dtype dtype = (pln_dtype)t->dtype;
@@ -72,11 +72,11 @@ static pln_status as_floats(const pln_kernel_call *call, const pln_tensor *t,
 
 /* --------------------------------------------------------------- parameters */
 
-/* A scale or a zero point, repeated over a tensor. */
+/* A scale or zero point broadcast over a tensor. */
 typedef struct spread_operand {
-  pln_tensor *tensor; /* of floats; NULL: there is none */
+  pln_tensor *tensor; /* as floats; NULL: none */
   const float *data;
-  size_t step[PLN_MAX_RANK]; /* by axis of the tensor it is repeated over */
+  size_t step[PLN_MAX_RANK]; /* stride by axis of the other tensor */
 } spread_operand;
 
 static void free_spread(spread_operand *s) {
@@ -84,7 +84,7 @@ static void free_spread(spread_operand *s) {
   s->tensor = NULL;
 }
 
-/* Extents from the last on are those of the tensor, or 1. */
+/* Trailing extents must be those of the tensor, or 1. */
 static bool spread_axes(const pln_tensor *t, uint32_t rank, const int64_t *dims,
                         spread_operand *s) {
   size_t step = 1;
@@ -99,8 +99,8 @@ static bool spread_axes(const pln_tensor *t, uint32_t rank, const int64_t *dims,
   return true;
 }
 
-/* Argument `i` over a tensor of those dims: one number for all, a vector along
- * `axis`, or a tensor that broadcasts. */
+/* Argument `i` over a tensor of those dims: a scalar, a vector along `axis`, or
+ * a tensor that broadcasts. */
 static pln_status read_spread(const pln_kernel_call *call, uint32_t i,
                               uint32_t axis, uint32_t rank, const int64_t *dims,
                               spread_operand *out) {
@@ -124,9 +124,9 @@ static pln_status read_spread(const pln_kernel_call *call, uint32_t i,
   return PLN_OK;
 }
 
-/* Rows of a tensor, and where a spread is at each. */
+/* The rows of a tensor, and the position of a spread operand at each. */
 typedef struct rows {
-  uint32_t rank; /* axes in front of the last */
+  uint32_t rank; /* axes before the last */
   const int64_t *dims;
   int64_t at[PLN_MAX_RANK];
   size_t count, length;
@@ -164,7 +164,7 @@ PLN_MULTIVERSION static void shift(float *x, size_t n, const float *zero,
       x[i] -= zero[i];
 }
 
-/* Argument `i` less its zero point, argument `zero`. */
+/* Argument `i` minus its zero point, argument `zero`. */
 static pln_status centred(const pln_kernel_call *call, uint32_t i,
                           uint32_t zero, uint32_t axis, pln_tensor **out) {
   const pln_tensor *t = pln_kernel_arg(call, i),
@@ -193,7 +193,7 @@ PLN_MULTIVERSION static float greatest(const float *x, size_t n) {
   return most;
 }
 
-/* The greatest sum of magnitudes of `length` elements that lie together. */
+/* The greatest sum of absolute values over `length` contiguous elements. */
 static double heaviest(const pln_tensor *t, size_t length) {
   const float *x = t->data;
   double most = 0;
@@ -218,7 +218,7 @@ static pln_status doubled(pln_tensor **t) {
   return PLN_OK;
 }
 
-/* The two operands that are multiplied, and their product. */
+/* The two operands of a product, and its result. */
 typedef struct exact_product {
   pln_tensor *a, *b, *sum;
 } exact_product;
@@ -229,8 +229,8 @@ static void drop_operands(exact_product *e) {
   e->a = e->b = NULL;
 }
 
-/* Sums are of up to `length` products with elements of `light` that lie
- * together in `heavy`. */
+/* Chooses float32 or float64: sums are of up to `length` products with elements
+ * of `light`, contiguous in `heavy`. */
 static pln_status make_exact(pln_tensor **heavy, pln_tensor **light,
                              size_t length) {
   double most = (double)greatest((*light)->data, (*light)->count);
@@ -255,7 +255,7 @@ static pln_status run_exact_product(const pln_kernel_call *call,
 /* --------------------------------------------------------- bytes by a matrix
  */
 
-/* Zero points of one operand as int16: one for all, or one for each row or
+/* The zero points of an operand as int16: a scalar, or one per row or
  * column. */
 typedef struct zeros {
   int16_t one;
@@ -292,7 +292,7 @@ static bool zero_fits(const pln_tensor *t, const pln_tensor *zero,
           (zero->count == 1 || (zero->rank == 1 && zero->dims[0] == extent)));
 }
 
-/* The operands are a product of rows of bytes, in any batches, and one matrix
+/* Returns true for a product of rows of bytes, in any batches, and one matrix
  * of bytes. */
 static bool are_matrices(const pln_tensor *x, const pln_tensor *y,
                          const pln_tensor *x_zero, const pln_tensor *y_zero) {
@@ -303,7 +303,7 @@ static bool are_matrices(const pln_tensor *x, const pln_tensor *y,
 }
 
 /* `count` products of m x k bytes, argument a, by k x n, argument b; an operand
- * that is the same for all has a step of 0. */
+ * shared by all has stride 0. */
 typedef struct byte_products {
   uint32_t a, b, a_zero, b_zero; /* arguments */
   size_t m, n, k, count;
@@ -346,7 +346,7 @@ static pln_status multiply_bytes(const pln_kernel_call *call,
   return status;
 }
 
-/* Rows of argument 0 by the matrix in argument `b`. */
+/* Rows of argument 0 times the matrix in argument `b`. */
 static pln_status multiply_rows(const pln_kernel_call *call, uint32_t b,
                                 uint32_t a_zero, uint32_t b_zero,
                                 pln_tensor **out) {
@@ -365,7 +365,8 @@ static pln_status multiply_rows(const pln_kernel_call *call, uint32_t b,
   return multiply_bytes(call, &s, pln_tensor_writable(*out));
 }
 
-/* The attribute is left out, or a list of `count` times that value. */
+/* Returns true if the attribute is missing, or a list of `count` times that
+ * value. */
 static bool are_all(const pln_kernel_call *call, const char *name,
                     uint32_t count, int64_t value) {
   pln_list list = pln_kernel_list(call, PLN_NONE, name);
@@ -375,8 +376,8 @@ static bool are_all(const pln_kernel_call *call, const char *name,
   return list.count == 0 || list.count == count;
 }
 
-/* A window of one element that moves by one, over all channels: the weights are
- * a matrix, and so is each image. */
+/* A window of one element with stride 1 over all channels: weights and images
+ * are matrices. */
 static bool is_pointwise(const pln_kernel_call *call, const pln_tensor *x,
                          const pln_tensor *w, const pln_tensor *x_zero,
                          const pln_tensor *w_zero) {
@@ -527,8 +528,8 @@ pln_status pln_kernel_conv_integer(pln_kernel_call *call) {
 
 /* ---------------------------------------------------------------- quantised */
 
-/* How sums become results: the scales of a, b and the result, its zero point,
- * what is added first. */
+/* How sums become results: the scales of a, b and the result, the result's zero
+ * point, and the bias. */
 typedef struct quantizer {
   pln_kernel_call *call;
   const exact_product *e;
@@ -540,7 +541,7 @@ typedef struct quantizer {
 /* Elements at a time. */
 enum { RUN = 256 };
 
-/* Sums to bytes; false when one times its scale is no number. */
+/* Sums to bytes; false if a scaled sum is NaN. */
 PLN_MULTIVERSION static bool round_products(const int32_t *sum,
                                             const float *scale,
                                             const float *zero, bool is_signed,
@@ -607,7 +608,8 @@ static pln_status quantize(const quantizer *q) {
   return PLN_OK;
 }
 
-/* Reads scales, along axes of the result, and quantises; takes the sum. */
+/* Reads scales along axes of the result, and quantises; takes ownership of the
+ * sum. */
 static pln_status give_quantized(pln_kernel_call *call, uint32_t a_axis,
                                  uint32_t b_axis, uint32_t y_axis,
                                  exact_product *e) {
@@ -633,7 +635,7 @@ static pln_status give_quantized(pln_kernel_call *call, uint32_t a_axis,
   return status;
 }
 
-/* Scales and zero points are there and of one kind. */
+/* Checks that scales and zero points are present and consistent. */
 static pln_status check_quantized(const pln_kernel_call *call) {
   const pln_tensor *a = pln_kernel_arg(call, 0), *b = pln_kernel_arg(call, 3),
                    *y = pln_kernel_arg(call, 7);

@@ -1,11 +1,11 @@
 /* quantize_linear.c: quantize_linear, dequantize_linear,
  * dynamic_quantize_linear. Called through ops.def.
  *
- * One scale and zero point for the tensor, for each index of an axis, or for
- * each block along it. What holds: computed in float32 as ONNX Runtime does,
- * whatever `precision` says; quotients are rounded to the nearest, ties to
- * even, and saturate. NaN has no integer: folding refuses it, a run gives the
- * least integer, as ONNX Runtime does. */
+ * Scale and zero point are per tensor, per index of an axis, or per block along
+ * it. Computed in float32 as ONNX Runtime does, whatever `precision` is;
+ * quotients are rounded to nearest, ties to even, and saturate. NaN has no
+ * integer: folding refuses it, a run gives the least integer, as ONNX Runtime
+ * does. */
 
 #include "op/kernel/elementwise/convert.h"
 #include "op/kernel/multiversion.h"
@@ -42,14 +42,14 @@ pln_status pln_infer_dynamic_quantize_linear(pln_infer *call) {
 
 /* -------------------------------------------------------------------- loops */
 
-/* What n elements become; false when one is a NaN that became an integer.
- * `scale` and `zero` are one number, or n. */
+/* Scales n elements; false if a NaN became an integer. `scale` and `zero` have
+ * one element, or n. */
 typedef bool (*scale_fn)(const float *in, void *out, size_t n,
                          const float *scale, const float *zero, float low,
                          float high);
 
-/* Two functions that make results, of type T, of x, its scale s and its zero
- * point z. */
+/* Defines two loops that compute a result of type T from x, its scale s and
+ * zero point z. */
 #define LOOP(name, T, at, ...)                                            \
   PLN_MULTIVERSION_AVX512 static bool name(                               \
       const float *restrict in, void *restrict out, size_t n,             \
@@ -68,8 +68,8 @@ typedef bool (*scale_fn)(const float *in, void *out, size_t n,
   LOOP(name##_one, T, 0, __VA_ARGS__) \
   LOOP(name##_each, T, i, __VA_ARGS__)
 
-/* What is far below 2^23 has its nearest integer, ties to even, in the last
- * bits when 1.5 * 2^23 is added. */
+/* Adding 1.5 * 2^23 leaves the nearest integer, ties to even, of a number far
+ * below 2^23 in the low bits. */
 #define ROUNDING 0x1.8p23f
 
 static inline uint32_t bits_of(float x) {
@@ -78,8 +78,7 @@ static inline uint32_t bits_of(float x) {
   return bits;
 }
 
-/* An integer is given as one of 8 or 16 bits, whose sign is the dtype's, or as
- * a float. */
+/* The result is an 8-bit or 16-bit integer of the dtype's sign, or a float. */
 #define QUANTIZE(y)               \
   float y = x / s;                \
   nan |= y != y;                  \
@@ -91,27 +90,27 @@ static inline uint32_t bits_of(float x) {
 LOOPS(quantize_byte, uint8_t, QUANTIZE_BITS(uint8_t))
 LOOPS(quantize_word, uint16_t, QUANTIZE_BITS(uint16_t))
 LOOPS(quantize, float, QUANTIZE(y) to[i] = y + ROUNDING - ROUNDING + z;)
-/* -0 stays when there is nothing to add. */
+/* -0 is kept if the zero point is 0. */
 LOOPS(divide, float, to[i] = z == 0 ? x / s : x / s + z;)
 LOOPS(dequantize, float, to[i] = (x - z) * s;)
 
 /* ------------------------------------------------------------------ scaling */
 
-/* How elements find their numbers: a run of elements after the other, `steps`
- * runs to each index of the outer axes. */
+/* How elements find their scale: runs of elements, `steps` runs per index of
+ * the outer axes. */
 typedef struct scaling {
   float *numbers;      /* scales, then zero points */
   size_t count;        /* of each */
-  bool each;           /* a number an element, else one a run */
-  size_t run, last;    /* elements of a run; of the last of the steps */
-  size_t steps, share; /* so many runs in turn have the same numbers */
-  size_t step, outer;  /* from the numbers of one run to those of the next */
+  bool each;           /* one scale per element, else one per run */
+  size_t run, last;    /* elements of a run, and of the last run of the steps */
+  size_t steps, share; /* this many runs in turn share their scales */
+  size_t step, outer;  /* strides from the scales of one run to the next */
   scale_fn fn;
-  pln_dtype made; /* by `fn`: the result's, or float32 */
+  pln_dtype made; /* dtype that `fn` writes: the result's, or float32 */
   float low, high;
 } scaling;
 
-/* One for the tensor, or for each index of the axis. */
+/* One scale for the tensor, or one per index of the axis. */
 static bool plan_axis(const pln_tensor *x, const pln_tensor *scale,
                       int64_t asked, scaling *s) {
   uint32_t axis;
@@ -188,12 +187,12 @@ static pln_status read_numbers(const pln_kernel_call *call, uint32_t arg,
 
 /* ------------------------------------------------------------------ running */
 
-/* The next element's place in its run. */
+/* The position of the next element in its run. */
 typedef struct place {
   size_t outer, step, done;
 } place;
 
-/* The n elements from there on; false as of scale_fn. */
+/* Scales n elements from there on; returns what the scale_fn returns. */
 static bool scale_run(const scaling *s, place *at, const float *in, void *out,
                       size_t n) {
   size_t size = pln_element_size(s->made);
@@ -220,7 +219,8 @@ static bool scale_run(const scaling *s, place *at, const float *in, void *out,
   return defined;
 }
 
-/* Elements of a block; so many begin with a byte in every dtype. */
+/* Elements per block; a multiple of 8, so that blocks of packed dtypes begin at
+ * a byte. */
 enum { BLOCK = 1024 };
 
 static const void *element(const void *data, pln_dtype dtype, size_t i) {
@@ -234,7 +234,8 @@ PLN_MULTIVERSION static void from_bytes(const uint8_t *restrict in,
     out[i] = (float)((in[i] ^ sign) - sign);
 }
 
-/* A block as float32: itself, or in `to`; NULL for what has no number. */
+/* A block as float32: itself, or converted into `to`; NULL for non-numeric
+ * dtypes. */
 static const float *as_floats(pln_dtype dtype, const void *block, size_t n,
                               float *to) {
   pln_conversion c = {.from = dtype, .to = PLN_FLOAT32};
@@ -275,7 +276,7 @@ static pln_status scale_all(pln_kernel_call *call, const scaling *s) {
 
 /* The same, when `s` has all but its numbers. */
 static pln_status read_and_scale(pln_kernel_call *call, scaling *s) {
-  size_t size = (2 * s->count + 1) * sizeof *s->numbers; /* never nothing */
+  size_t size = (2 * s->count + 1) * sizeof *s->numbers; /* never empty */
   s->numbers = pln_mem_zeroed(call->engine, size);
   if (!s->numbers)
     return pln_nomem(call->engine);
@@ -343,7 +344,7 @@ pln_status pln_kernel_quantize_linear(pln_kernel_call *call) {
 
 /* --------------------------------------------------------------- dequantize */
 
-/* An int32 is a sum, which has none. */
+/* An int32 is a sum, whose zero point must be 0. */
 static bool is_zero(const pln_tensor *t) {
   int64_t value;
   for (size_t i = 0; i < t->count; i++)
@@ -381,10 +382,12 @@ pln_status pln_kernel_dequantize_linear(pln_kernel_call *call) {
 
 /* ------------------------------------------------------------------ dynamic */
 
-/* The least and the greatest of n elements and 0. */
+/* The minimum and maximum of n elements and 0. */
 PLN_MULTIVERSION static void find_range(const float *in, size_t n, float *low,
                                         float *high) {
-  enum { LANES = 64 }; /* fewer are not left as a loop */
+  enum {
+    LANES = 64
+  }; /* with fewer lanes the compiler unrolls the loop and does not vectorise */
   float least[LANES] = {0}, most[LANES] = {0};
   size_t whole = n - n % LANES;
   for (size_t i = 0; i < whole; i += LANES)

@@ -1,17 +1,17 @@
-/* dropout.c: nn.dropout: its operand in inference; in training elements are
+/* dropout.c: nn.dropout: the identity in inference; in training, elements are
  * dropped at random and the others scaled, so that the mean stays. Called
  * through ops.def.
  *
- * ONNX says since opset 12 that the mask is true in inference; before it said
- * nothing, and ONNX Runtime makes it false. Before opset 10 the mask had the
- * operand's dtype, which Relay's has. The attribute `mask` tells. */
+ * Since opset 12 ONNX defines the mask as all true in inference; before, it was
+ * undefined, and ONNX Runtime makes it false. Before opset 10 the mask had the
+ * operand's dtype, as Relay's has. The attribute `mask` distinguishes them. */
 
 #include "op/kernel/element.h"
 #include "op/kernel/elementwise/convert.h"
 #include "op/kernel/half_as_float.h"
 #include "op/kernel/random/rng.h"
 
-/* What the attribute says of the mask. */
+/* Values of the attribute `mask`. */
 enum { ALL_FALSE = 0, ALL_TRUE = 1, RELAY = 2, ALL_ZERO = 3 };
 
 pln_status pln_infer_dropout(pln_infer *call) {
@@ -22,7 +22,7 @@ pln_status pln_infer_dropout(pln_infer *call) {
                                 number ? pln_arg_dtype(call, 0) : PLN_BOOL);
 }
 
-/* The third operand asks for training. */
+/* Returns true if the third operand asks for training. */
 static bool trains(const pln_kernel_call *call) {
   const pln_tensor *training = pln_kernel_arg(call, 2);
   int64_t asked;
@@ -44,7 +44,7 @@ static pln_status read_ratio(const pln_kernel_call *call, double *out) {
   return PLN_OK;
 }
 
-/* Result 1, which nobody may have asked for: what is kept. */
+/* Makes result 1, the mask, if the call has it. */
 static pln_status keep_all(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
   int64_t says = pln_kernel_int(call, "mask", ALL_TRUE);

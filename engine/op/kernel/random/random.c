@@ -1,8 +1,8 @@
-/* random.c: random values. Called through ops.def.
+/* random.c: random operators. Called through ops.def.
  *
- * What holds: an element follows from the numbers of its call (rng.h) and from
- * its index. Nobody folds these operators. Values are drawn in double, and then
- * rounded to the result's dtype. */
+ * An element depends only on the key of its call (rng.h) and its index. These
+ * operators are never folded. Samples are computed in double and rounded to the
+ * result's dtype. */
 
 #include <math.h>
 
@@ -47,12 +47,13 @@ pln_status pln_infer_multinomial(pln_infer *call) {
 
 enum { BLOCK = 512 }; /* values drawn before they are stored; even */
 
-/* How values are drawn: `n` of them, from the index `first` on, which is a
- * multiple of BLOCK. */
+/* A distribution: computes `n` samples from the index `first` on, a multiple of
+ * BLOCK. */
 typedef struct distribution {
   pln_rng rng;
   double a, b;          /* low and width, or mean and scale */
-  const double *chance; /* BLOCK of them, for laws that follow another tensor */
+  const double *chance; /* BLOCK parameters, for distributions that take them
+                           from a tensor */
 } distribution;
 typedef void (*random_fill_fn)(const distribution *by, uint64_t first, size_t n,
                                double *out);
@@ -63,8 +64,8 @@ static void fill_uniform(const distribution *by, uint64_t first, size_t n,
     out[i] = by->a + by->b * pln_rng_unit(by->rng, first + i);
 }
 
-/* Two at a time, as G. Box and M. Muller have it ("A note on the generation of
- * random normal deviates", 1958). */
+/* Two at a time, by the Box-Muller transform (G. Box and M. Muller, "A note on
+ * the generation of random normal deviates", 1958). */
 static void fill_normal(const distribution *by, uint64_t first, size_t n,
                         double *out) {
   for (size_t i = 0; i < n; i += 2) {
@@ -172,7 +173,7 @@ pln_status pln_kernel_random_normal_like(pln_kernel_call *call) {
   return fill_like(call, fill_normal, normal_law(call));
 }
 
-/* Chances as doubles, n of them from `first` on. */
+/* Reads n probabilities as doubles, from element `first` on. */
 static pln_status read_chances(const pln_kernel_call *call, const pln_tensor *x,
                                size_t first, size_t n, double *out) {
   pln_dtype dtype = (pln_dtype)x->dtype;
@@ -210,8 +211,8 @@ pln_status pln_kernel_bernoulli(pln_kernel_call *call) {
 
 /* -------------------------------------------------------------- multinomial */
 
-/* Logarithms of weights become their running sum; false when there is no
- * weight, or what is no number. */
+/* Turns logarithms of weights into their running sum; false if all weights are
+ * 0 or one is NaN. */
 static bool sum_weights(double *w, size_t n) {
   double most = -INFINITY, sum = 0;
   for (size_t i = 0; i < n; i++) {
@@ -226,7 +227,7 @@ static bool sum_weights(double *w, size_t n) {
   return sum > 0;
 }
 
-/* The first class whose running sum is above `x`. */
+/* The first class whose running sum exceeds `x`. */
 static size_t class_of(const double *sums, size_t n, double x) {
   size_t low = 0, high = n - 1;
   while (low < high) {

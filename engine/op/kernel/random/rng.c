@@ -1,11 +1,11 @@
-/* rng.c: where random operators draw their numbers: what a call's numbers
- * begin with. Called by the kernels of random.c and by dropout.c.
+/* rng.c: keys of random operators. Called by the kernels of random.c and by
+ * dropout.c.
  *
- * The bits are splitmix64's of a counter (Steele, Lea, Flood: Fast splittable
- * pseudorandom number generators, 2014), once to make a key for each call and
- * then for the numbers of a call. What holds: nothing is shared but the count
- * of the calls of a run, so that an element does not depend on how many others
- * there are. */
+ * Bits are splitmix64 of a counter (Steele, Lea, Flood: Fast splittable
+ * pseudorandom number generators, 2014), once to make a key per call and
+ * then for the numbers of the call. Calls share only the number of calls so
+ * far in a run, so that an element does not depend on how many other
+ * elements there are. */
 
 #include "op/kernel/random/rng.h"
 

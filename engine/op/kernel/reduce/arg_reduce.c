@@ -1,10 +1,9 @@
-/* arg_reduce.c: where along an axis the greatest or smallest element stands.
- * Called through ops.def.
+/* arg_reduce.c: argmax and argmin. Called through ops.def.
  *
- * What holds: NaN counts as the greatest and as the smallest, the first NaN
- * before later ones; of equals the first is taken, or the last where that is
- * asked for. A run of elements is looked through twice: for the element, then
- * for its place; rows of elements that belong to results side by side, once. */
+ * NaN counts both as the greatest and as the smallest, the first NaN before
+ * later ones; of equal elements the first is taken, or the last if asked for. A
+ * contiguous run is scanned twice, for the element and then for its index; rows
+ * of elements that belong to neighbouring results are scanned once. */
 
 #include "op/kernel/elementwise/elementwise.h"
 #include "op/kernel/half_as_float.h"
@@ -14,11 +13,10 @@
 /* Results at a time. */
 enum { BLOCK = 256, LANES = 16 };
 
-/* The places in rows of n > 0 elements, `step` elements from one to the next.
- */
+/* The indices in rows of n > 0 elements, `step` elements apart. */
 typedef void (*run_fn)(const void *x, size_t n, size_t rows, size_t step,
                        bool last, int64_t *places);
-/* Takes up n elements that stand at `place`; `best` are the elements so far. */
+/* Considers n elements at index `place`; `best` has the elements so far. */
 typedef void (*row_fn)(const void *x, size_t n, int64_t place, bool last,
                        void *best, int64_t *places);
 
@@ -29,8 +27,8 @@ typedef struct order {
 
 #define MORE(a, b) ((a) > (b))
 #define LESS(a, b) ((a) < (b))
-/* The best of n > 0 elements of each row, at most a block of them; NaN when one
- * is NaN. */
+/* The best of n > 0 elements of each row, of at most a block of rows; NaN if
+ * one is NaN. */
 #define BEST_FLOAT(name, D, T, OVER, gather)                          \
   static void best_##name##_##D(const T *x, size_t n, size_t rows,    \
                                 size_t step, T *best) {               \
@@ -108,7 +106,7 @@ typedef struct order {
       places[i] = over | even ? place : places[i];                             \
     }                                                                          \
   }
-#define PLAIN /* not compiled for wider machines */
+#define PLAIN /* no multiversioning */
 #define INT_LOOPS(D, T)                           \
   BEST_INT(more, D, T, MORE, PLN_REDUCE_GREATEST) \
   BEST_INT(less, D, T, LESS, PLN_REDUCE_SMALLEST) \
@@ -134,12 +132,12 @@ typedef struct job {
   order order;
   bool last;
   size_t size; /* of an element */
-  int64_t n;   /* elements a result is chosen from */
+  int64_t n;   /* elements to choose from per result */
   int64_t step;
   const char *data;
 } job;
 
-/* n results side by side, whose first elements lie from `offset` on. */
+/* Computes n neighbouring results, whose first elements begin at `offset`. */
 static void choose_rows(const job *j, int64_t offset, size_t n, int64_t *out) {
   uint64_t best[BLOCK];
   const char *row = j->data + offset * (int64_t)j->size;
@@ -179,7 +177,7 @@ static void choose_all(const job *j, const pln_reduction *r, int64_t *out) {
 
 /* ------------------------------------------------------------------ kernels */
 
-/* The axes: one, all, or those of a list; false when they do not fit. */
+/* The axes: one, all, or a list; false if invalid. */
 static bool read_arg_reduce_axis(const pln_kernel_call *call,
                                  const pln_tensor *x, bool *axes) {
   const pln_attr *a = pln_attrs_find(call->engine, call->attrs, "axis");
@@ -196,7 +194,7 @@ static bool read_arg_reduce_axis(const pln_kernel_call *call,
   return !pln_kernel_int(call, "exclude", 0);
 }
 
-/* Indices as int32, as Relay has them. */
+/* Converts indices to int32, as in Relay. */
 static pln_status as_int32(pln_kernel_call *call) {
   pln_tensor *wide = call->results[0];
   const int64_t *from = wide->data;

@@ -1,4 +1,4 @@
-/* axes.c: see reduction.h. */
+/* axes.c: see axes.h. */
 
 #include "op/kernel/reduce/axes.h"
 
@@ -14,14 +14,14 @@ int64_t pln_loop_nest_advance(const pln_loop_nest *nest, int64_t *at,
   return offset;
 }
 
-/* Extents beside an empty axis may overflow: they are never walked. */
+/* Extents next to an empty axis may overflow: they are never iterated. */
 static int64_t times(int64_t a, int64_t b) {
   return (int64_t)((uint64_t)a * (uint64_t)b);
 }
 
 static void add_axis(pln_loop_nest *n, int64_t dim, int64_t step, bool joins) {
   n->count *= (size_t)dim;
-  if (joins) { /* the axis before goes on where this one ends */
+  if (joins) { /* the previous axis is contiguous with this one */
     n->dims[n->rank - 1] = times(n->dims[n->rank - 1], dim);
     n->steps[n->rank - 1] = step;
     return;

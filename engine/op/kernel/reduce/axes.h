@@ -1,13 +1,12 @@
-/* axes.h: which elements a reduction over axes brings together. For
- * reduce.c and arg_reduce.c. */
+/* axes.h: the loop nests of a reduction. For reduce.c and arg_reduce.c. */
 
 #ifndef PLN_OP_KERNEL_REDUCE_AXES_H
 #define PLN_OP_KERNEL_REDUCE_AXES_H
 
 #include "op/kernel/kernel.h"
 
-/* Axes, outermost first; steps in elements. Axes that run on are one, and those
- * of one element are left out. */
+/* Axes, outermost first, with strides in elements. Contiguous axes are merged,
+ * and axes of extent 1 left out. */
 typedef struct pln_loop_nest {
   uint32_t rank;
   size_t count; /* the product of dims */
@@ -21,14 +20,13 @@ typedef struct pln_reduction {
   int64_t dims[PLN_MAX_RANK];
 } pln_reduction;
 
-/* `axes` tells of each axis whether it is reduced; `keep`: with extent 1. */
+/* axes[i] tells whether axis i is reduced; `keep`: it stays with extent 1. */
 void pln_reduction_plan(const pln_tensor *x, const bool *axes, bool keep,
                         pln_reduction *out);
-/* The next offset, odometer-wise; `at` is 0 at first. */
+/* Advances to the next offset, like an odometer; `at` is initially 0. */
 int64_t pln_loop_nest_advance(const pln_loop_nest *nest, int64_t *at,
                               int64_t offset);
-/* Takes the innermost axis off, which is given; one of one element when there
- * is none. */
+/* Removes the innermost axis and returns it; extent 1 if there is none. */
 void pln_loop_nest_pop(pln_loop_nest *nest, size_t *dim, size_t *step);
 
 #endif

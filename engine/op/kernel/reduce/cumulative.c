@@ -1,10 +1,10 @@
-/* cumulative.c: cumsum and cumprod: sums and products of what came before along
- * an axis. Called through ops.def. Integers wrap. */
+/* cumulative.c: cumsum and cumprod along an axis. Called through ops.def.
+ * Integers wrap. */
 
 #include "op/kernel/half_as_float.h"
 
-/* The axis is an argument or an attribute; without either the operand counts
- * as one axis, as in Relay. */
+/* The axis is an argument or an attribute; without either the operand is
+ * flattened, as in Relay. */
 pln_status pln_infer_running(pln_infer *call) {
   pln_slice text = pln_attrs_string(call->engine, call->attrs, "dtype", "");
   pln_dtype dtype = pln_dtype_find(text);
@@ -27,7 +27,7 @@ typedef struct rows {
   bool reverse, exclusive;
 } rows;
 
-/* The combination of two rows, so that the inner loop runs on. */
+/* Combines two rows elementwise, so that the inner loop is contiguous. */
 #define COMBINE(name, T, op)                                       \
   static void name##_##T(const T *restrict a, const T *restrict b, \
                          T *restrict out, size_t n) {              \
@@ -35,8 +35,8 @@ typedef struct rows {
       out[i] = a[i] op b[i];                                       \
   }
 
-/* Rows of one element: what came before stays in a register, but between parts
- * of a long line. */
+/* Rows of one element: the running value stays in a register, except between
+ * parts of a long line. */
 enum { PART = 1 << 18 };
 #define IN_LINE(name, T, op, none)                                       \
   static void line_##name##_##T(const rows *r, const T *from, T *to) {   \
@@ -52,8 +52,9 @@ enum { PART = 1 << 18 };
     }                                                                    \
   }
 
-/* Each row is the one before it, combined with the operand's; with `exclusive`
- * with the operand's before. The first is the operand's, or else `none`. */
+/* Each row is the previous one combined with the operand's row, with
+ * `exclusive` with the operand's previous row. The first is the operand's, or
+ * the neutral element. */
 #define RUNNING(name, T, op, none)                                       \
   COMBINE(name, T, op)                                                   \
   IN_LINE(name, T, op, none)                                             \

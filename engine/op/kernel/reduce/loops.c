@@ -1,7 +1,7 @@
-/* loops.c: see reduce_loops.h. Sums of runs of floats are
- * gathered in 32 lanes of doubles, which are joined in pairs at the end. Plain
- * sums of float32 are gathered 32 at a time in float32 before them: conversions
- * to double cost more than reading memory does. */
+/* loops.c: see loops.h. Sums of contiguous floats use 32 lanes of doubles,
+ * which are added in pairs at the end. Plain float32 sums are first added 32 at
+ * a time in float32, because converting to double costs more than reading
+ * memory. */
 
 #include "op/kernel/reduce/loops.h"
 
@@ -12,9 +12,9 @@
 /* --------------------------------------------------------- sums and products
  */
 
-/* 32 lanes, in vectors of 4 doubles or, with AVX-512, of 8. Lane by lane both
- * forms do the same, and so give the same bits. GCC 12 keeps vectors that are
- * wider than the machine's in memory, so that one form will not do. */
+/* 32 lanes, in vectors of 4 doubles or, with AVX-512, of 8. Both do the same
+ * lane by lane and give the same bits. Two versions are needed because GCC 12
+ * spills vectors wider than the machine's. */
 typedef double lanes4 __attribute__((vector_size(32)));
 typedef double lanes8 __attribute__((vector_size(64)));
 typedef double lanes16 __attribute__((vector_size(128)));
@@ -33,7 +33,7 @@ typedef int64_t masks8 __attribute__((vector_size(64)));
 #define ONE_PRODUCT(a, x) ((a) * (x))
 #define ONE_GREATEST(a, x) (((a) >= (x)) | ((a) != (a)) ? (a) : (x))
 #define ONE_SMALLEST(a, x) (((a) <= (x)) | ((a) != (a)) ? (a) : (x))
-/* What two parts are joined with. */
+/* Combines two partial results. */
 #define MERGE_SUM(a, b) ((a) + (b))
 #define MERGE_ABS(a, b) ((a) + (b))
 #define MERGE_SQUARE(a, b) ((a) + (b))
@@ -41,7 +41,8 @@ typedef int64_t masks8 __attribute__((vector_size(64)));
 
 #define TURNED(v, ...) __builtin_shufflevector(v, v, __VA_ARGS__)
 
-/* The next 16 elements; GCC converts well what fills its registers. */
+/* The next 16 elements converted to double; as many as GCC keeps in
+ * registers. */
 #define CONVERTED_float(from)     \
   floats16 s_;                    \
   memcpy(&s_, (from), sizeof s_); \
@@ -64,8 +65,8 @@ typedef int64_t masks8 __attribute__((vector_size(64)));
     b = LANES_##NAME(8, b, TURNED(t_, 8, 9, 10, 11, 12, 13, 14, 15)); \
   } while (0)
 
-/* Strips of 64 elements are added up element by element, MOST_STRIPS at a time,
- * then the 64 sums four by four, which makes 16 for the lanes. */
+/* Strips of 64 elements are added elementwise, MOST_STRIPS at a time, then the
+ * 64 sums four by four, which gives 16 for the lanes. */
 enum { STRIP = 64, MOST_STRIPS = 8 };
 #define LOAD(to, from) memcpy(&(to), (from), sizeof(to))
 #define STRIPS4_FLOAT                                         \
@@ -178,7 +179,7 @@ static bool has_512(void) {
 #define RUNS8(NAME, T, start, STRIPS)
 #endif
 
-/* Four rows at a time, so that what is gathered is seldom stored. */
+/* Four rows at a time, so that accumulators are stored less often. */
 #define ROWS_LOOP(NAME, T)                                \
   PLN_MULTIVERSION_AVX512 static void rows_##NAME##_##T(  \
       const void *in, size_t n, size_t rows, size_t step, \
@@ -204,8 +205,8 @@ static bool has_512(void) {
 
 /* ----------------------------------------------------------------- extremes */
 
-/* The bits of a float as an integer that is ordered as floats are, and back.
- * NaN is noted apart. */
+/* Maps the bits of a float to an integer with the same order, and back. NaN is
+ * recorded separately. */
 typedef int32_t bits_float;
 typedef int64_t bits_double;
 #define MOST_float INT32_MAX

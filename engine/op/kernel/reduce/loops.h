@@ -1,9 +1,9 @@
-/* loops.h: loops that gather elements into sums, products and extremes.
- * What reduce.c stands on.
+/* loops.h: loops that reduce elements to sums, products and extrema. Used by
+ * reduce.c.
  *
- * Elements are float32, float64, int64 or uint64. What is gathered is a double
- * for floats and 64 bits for integers, which wrap around. NaN wins in extremes.
- * The order of a sum depends on the number of elements only. */
+ * Elements are float32, float64, int64 or uint64. Accumulators are double for
+ * floats and 64-bit integers, which wrap. NaN wins in extrema. The order of a
+ * sum depends only on the number of elements. */
 
 #ifndef PLN_OP_KERNEL_REDUCE_LOOPS_H
 #define PLN_OP_KERNEL_REDUCE_LOOPS_H
@@ -20,20 +20,19 @@ typedef enum pln_reduce_kind {
   PLN_N_REDUCE_KINDS
 } pln_reduce_kind;
 
-/* What is gathered so far. */
+/* An accumulator. */
 typedef union pln_reduce_accumulator {
   double number;
   uint64_t bits;
 } pln_reduce_accumulator;
 
-/* `rows` rows of n elements that lie side by side, `step` elements from one row
- * to the next. */
+/* Reduces `rows` rows of n contiguous elements, `step` elements apart. */
 typedef void (*pln_reduce_loop)(const void *x, size_t n, size_t rows,
                                 size_t step, pln_reduce_accumulator *all);
 
 typedef struct pln_reduce_loops {
-  pln_reduce_loop runs; /* a row into one place */
-  pln_reduce_loop rows; /* the elements of a row each into its own place */
+  pln_reduce_loop runs; /* each row into one accumulator */
+  pln_reduce_loop rows; /* element j of each row into accumulator j */
   pln_reduce_accumulator start;
 } pln_reduce_loops;
 

@@ -1,8 +1,8 @@
 /* loss.c: nn.nll_loss and nn.softmax_cross_entropy. Called through ops.def.
  *
- * Classes are axis 1 of the scores; the labels have the other axes. What holds:
- * a label is a class or the one to be ignored, else the call is refused; sums
- * are in double. */
+ * Classes are axis 1 of the scores; labels have the other axes. A label must
+ * be a class or the ignored index, else the call is refused. Sums are in
+ * double. */
 
 #include <math.h>
 
@@ -81,7 +81,7 @@ static pln_status read_problem(const pln_kernel_call *call, loss_call *out) {
   return PLN_OK;
 }
 
-/* The class of label `i`; `classes` when it is ignored. */
+/* The class of label `i`; `classes` if it is ignored. */
 static pln_status class_at(const pln_kernel_call *call, const loss_call *p,
                            size_t i, size_t *out) {
   int64_t label;
@@ -99,14 +99,14 @@ static pln_status class_at(const pln_kernel_call *call, const loss_call *p,
 
 /* ------------------------------------------------------------------- losses */
 
-/* The weighted losses, summed, and the weights; each is put into `each` when
- * that is given. */
+/* The sums of weighted losses and of weights; each loss also goes to `each` if
+ * given. */
 typedef struct loss_total {
   double loss, weight;
   pln_tensor *each;
 } loss_total;
 
-/* One label; `logs` are the logarithms of likelihoods. */
+/* Adds the loss of one label; `logs` are log-likelihoods. */
 static void add_loss(const loss_call *p, const pln_tensor *logs, size_t i,
                      size_t class, loss_total *sum) {
   double weight = 0, loss = 0;
@@ -134,7 +134,7 @@ static pln_status put_total(pln_kernel_call *call, pln_dtype dtype,
   return PLN_OK;
 }
 
-/* Result 0 from logarithms of likelihoods. */
+/* Reduces log-likelihoods to result 0. */
 static pln_status reduce_losses(pln_kernel_call *call, const loss_call *p,
                                 const pln_tensor *logs) {
   bool none = pln_kernel_string_is(call, "reduction", "mean", "none");

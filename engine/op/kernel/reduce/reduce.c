@@ -1,15 +1,15 @@
-/* reduce.c: sums, products, norms and extremes over axes. Called through
+/* reduce.c: sums, products, norms and extrema over axes. Called through
  * ops.def.
  *
- * What holds: float32 and halves are gathered in double and rounded once, so
- * that the order of elements hardly matters; integers wrap around. NaN wins in
- * max and min. Over no elements a sum is 0, a product 1, and max and min are
- * -inf and inf, of integers the least and the greatest. The mean of nothing is
- * NaN; of integers folding refuses it, and a run gives 0.
+ * float32 and 16-bit floats are accumulated in double and rounded once, so that
+ * the order of elements hardly matters; integers wrap. NaN wins in max and min.
+ * Over no elements a sum is 0, a product 1, max and min are -inf and inf, or
+ * the least and the greatest integer. The mean of nothing is NaN; of integers
+ * folding refuses it, and a run gives 0.
  *
- * Results are gathered in blocks along the innermost kept axis: from runs of
- * elements when the innermost axis is reduced, else from rows of elements that
- * each belong to another result. */
+ * Results are computed in blocks along the innermost kept axis: from contiguous
+ * runs if the innermost axis is reduced, else from rows of elements that belong
+ * to different results. */
 
 #include <math.h>
 
@@ -19,7 +19,7 @@
 #include "op/kernel/reduce/axes.h"
 #include "op/kernel/reduce/loops.h"
 
-/* False when the axes are not valid. */
+/* Returns false if the axes are not valid. */
 static bool read_reduce_axes(const pln_kernel_call *call, const pln_tensor *x,
                              bool *axes) {
   pln_list list = pln_kernel_list(call, 1, "axes");
@@ -39,23 +39,23 @@ static bool read_reduce_axes(const pln_kernel_call *call, const pln_tensor *x,
 /* ----------------------------------------------------------------- gathering
  */
 
-/* What is gathered, and how it ends. */
+/* The loop of a reduction, and how its accumulator becomes a result. */
 typedef struct measure {
   pln_reduce_kind gather;
   enum { PLAIN, MEAN, ROOT, LOGARITHM } finish;
 } measure;
 
-/* Results, and elements converted, at a time; elements between two looks
- * whether to stop, a multiple of what the loops take at once. */
+/* Results, and converted elements, per block; elements between two polls for a
+ * stop, a multiple of what the loops take at once. */
 enum { BLOCK = 512, PART = 1 << 18 };
 
 typedef struct job {
   const pln_engine *engine;
   const measure *measure;
   const pln_reduce_loops *loops;
-  pln_conversion conversion; /* from the operand's dtype to that of the loops */
+  pln_conversion conversion; /* from the operand's dtype to the loops' */
   size_t size;               /* of an element */
-  size_t count;              /* of elements a result is made of */
+  size_t count;              /* elements per result */
   const char *data;
   pln_reduce_accumulator start;
 } job;
@@ -70,7 +70,8 @@ static bool is_plain_int(pln_dtype dtype) {
          dtype == PLN_UINT64;
 }
 
-/* What an extreme of integers begins with, and is of no elements. */
+/* The initial value of an integer extremum, which is also the result over no
+ * elements. */
 static uint64_t end_of(pln_dtype dtype, bool least) {
   uint32_t bits = dtype == PLN_BOOL ? 1 : pln_dtype_bits(dtype);
   bool has_sign = dtype == PLN_INT8 || dtype == PLN_INT16 ||
@@ -102,17 +103,17 @@ static job make_job(const measure *m, const pln_tensor *x, size_t count) {
                .data = x->data};
 }
 
-/* n elements, at most a block, as the loops want them. */
+/* n elements, at most a block, in the dtype of the loops. */
 static const void *feed(const job *j, int64_t offset, size_t n, void *block) {
   const void *from = j->data + offset * (int64_t)j->size;
   if (j->conversion.from == j->conversion.to)
     return from;
-  /* Halves are floats, and integers are longer: nothing is refused. */
+  /* cannot fail: conversions here only widen */
   (void)pln_convert(&j->conversion, from, n, block);
   return block;
 }
 
-/* n results side by side, each of one element of every row. */
+/* n neighbouring results, each from one element of every row. */
 static void gather_rows(const job *j, int64_t offset, size_t n, size_t rows,
                         size_t step, pln_reduce_accumulator *all) {
   uint64_t block[BLOCK];
@@ -127,7 +128,7 @@ static void gather_rows(const job *j, int64_t offset, size_t n, size_t rows,
   }
 }
 
-/* A result of each row of n elements. */
+/* One result from each row of n elements. */
 static void gather_runs(const job *j, int64_t offset, size_t n, size_t rows,
                         size_t step, pln_reduce_accumulator *all) {
   uint64_t block[BLOCK];
@@ -169,7 +170,7 @@ static void finish_floats(const job *j, pln_reduce_accumulator *all, size_t n) {
   }
 }
 
-/* Cut towards zero; sums have wrapped around within the dtype before. */
+/* Truncated towards zero; sums have wrapped within the dtype. */
 static void mean_of_ints(const job *j, void *data, size_t n) {
   pln_conversion out = {.from = j->conversion.to, .to = j->conversion.from};
   uint64_t whole[BLOCK], count = j->count ? j->count : 1;
@@ -205,11 +206,10 @@ static void store_reduced(const job *j, pln_reduce_accumulator *all, size_t n,
 typedef struct inside {
   pln_loop_nest outer;
   size_t n, step;
-  bool runs; /* of elements side by side; else the results are */
+  bool runs; /* whether elements are contiguous along it; else results are */
 } inside;
 
-/* A block of results: n of them, `step` apart, from the elements that lie from
- * `offset` on. */
+/* Computes n results, `step` apart, from the elements at `offset` on. */
 static void gather_block(const job *j, const inside *in, int64_t offset,
                          size_t n, size_t step, char *to) {
   pln_reduce_accumulator all[BLOCK];
@@ -256,14 +256,14 @@ static bool is_noop(const pln_kernel_call *call) {
          pln_kernel_int(call, "noop_with_empty_axes", 0) != 0;
 }
 
-/* Of one element it is the element. */
+/* A reduction of one element is the element. */
 static bool keeps_single(const measure *m) {
   return m->gather != PLN_REDUCE_ABS && m->gather != PLN_REDUCE_SQUARE &&
          (m->finish == PLAIN || m->finish == MEAN);
 }
 
-/* The axes to reduce. Where ONNX says that none are, each element is reduced by
- * itself: a norm or a logarithm is still computed. */
+/* Reads the axes. Where ONNX defines that none are reduced, each element is
+ * still reduced alone: a norm or a logarithm is computed. */
 static pln_status begin_reduction(pln_kernel_call *call, pln_reduction *r) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
   bool axes[PLN_MAX_RANK];
@@ -278,7 +278,8 @@ static pln_status begin_reduction(pln_kernel_call *call, pln_reduction *r) {
   return PLN_OK;
 }
 
-/* Roots and logarithms of integers: computed in double, cut towards zero. */
+/* Roots and logarithms of integers: computed in double, truncated towards
+ * zero. */
 static pln_status reduce_as_double(pln_kernel_call *call,
                                    pln_kernel_fn kernel) {
   const pln_tensor *x = call->args[0], *axes = pln_kernel_arg(call, 1);
@@ -369,7 +370,7 @@ static double load_float(pln_dtype dtype, const void *data, int64_t at) {
   return (double)single;
 }
 
-/* The greatest is taken out first, so that nothing overflows. */
+/* The maximum is subtracted first, so that nothing overflows. */
 static double log_sum_exp(const pln_tensor *x, const pln_loop_nest *reduced,
                           int64_t base) {
   pln_dtype dtype = (pln_dtype)x->dtype;

@@ -1,7 +1,7 @@
-/* topk.c: topk: the greatest or least elements along an axis, in order; sort
- * and argsort, which take all of them. Called through ops.def. Equal elements
- * keep their order. NaN has none in ONNX: folding refuses it; in a run it is
- * greater than all numbers, as in NumPy and ONNX Runtime. */
+/* topk.c: topk, and sort and argsort, which select all elements. Called through
+ * ops.def. Equal elements keep their order. NaN is unordered in ONNX: folding
+ * refuses it; in a run it is greater than all numbers, as in NumPy and ONNX
+ * Runtime. */
 
 #include "op/kernel/composed.h"
 
@@ -28,7 +28,7 @@ pln_status pln_infer_topk(pln_infer *call) {
   }
   const pln_attr *given = pln_attrs_find(call->engine, call->attrs, "dtype");
   pln_dtype dtype = PLN_INT64;
-  if (given) /* in Relay int32 where nothing is said */
+  if (given) /* Relay's default is int32 */
     dtype = pln_call_dtype(call, "dtype", PLN_INT32);
   if (pln_call_string_is(call, "ret_type", "both", "indices"))
     return pln_result_tensor(call, 0, dtype, &shape);
@@ -63,17 +63,18 @@ static lanes lanes_of(const pln_tensor *x, uint32_t axis) {
                  .n = (size_t)x->dims[axis]};
 }
 
-/* Elements as numbers whose unsigned order is theirs, so that one selection
- * serves all dtypes. */
+/* An element mapped to a key with the same order as unsigned integer, so that
+ * one selection serves all dtypes. */
 typedef struct item {
   uint64_t key;
   int64_t index;
 } item;
 
-/* Keys at a time; as how many elements the way through a heap counts. */
+/* Keys per block; sifting through the heap counts as this many elements when
+ * polling for stops. */
 enum { BLOCK = 256, SIFTED = 64 };
 
-/* Of n elements, `step` apart. False when one is a NaN. */
+/* Makes the keys of n elements, `step` apart. False if one is a NaN. */
 typedef bool (*keys_fn)(const void *x, size_t step, size_t n, uint64_t *keys);
 
 #define INT_KEYS(name, T, top)                                   \
@@ -114,7 +115,7 @@ FLOAT_KEYS(bfloat, uint16_t, 0x8000, 0x7f80)
 FLOAT_KEYS(single, uint32_t, 0x80000000, 0x7f800000)
 FLOAT_KEYS(twice, uint64_t, (uint64_t)1 << 63, 0x7ff0000000000000)
 
-/* NULL: the dtype has no order here. */
+/* NULL: the dtype is not ordered here. */
 static keys_fn find_keys(pln_dtype dtype) {
   static const keys_fn of[PLN_N_DTYPES] = {
       [PLN_UINT8] = keys_uint8,    [PLN_UINT16] = keys_uint16,
@@ -130,7 +131,7 @@ static bool before(const item *a, const item *b) {
   return a->key < b->key || (a->key == b->key && a->index < b->index);
 }
 
-/* Keeps `heap` of `n` items with the last one in order on top, from `at`. */
+/* Restores the heap property from `at` on: the last item in order is on top. */
 static void sift(item *heap, size_t n, size_t at) {
   for (size_t child = 2 * at + 1; child < n; child = 2 * at + 1) {
     if (child + 1 < n && before(&heap[child], &heap[child + 1]))
@@ -156,7 +157,8 @@ static void sort_heap(const pln_engine *engine, item *heap, size_t n) {
   }
 }
 
-/* Takes `it` up, which comes after all before it: equals stay in order. */
+/* Offers an item that comes after all earlier ones, so that equal items stay in
+ * order. */
 static void offer(const pln_engine *engine, item *heap, size_t *n, size_t k,
                   item it) {
   size_t done = 0;
@@ -174,8 +176,8 @@ static void offer(const pln_engine *engine, item *heap, size_t *n, size_t k,
   }
 }
 
-/* The first `k` > 0 in order of one lane, which begins at element `first`;
- * false when it has a NaN. */
+/* Selects the first `k` > 0 in order of a lane that begins at element `first`;
+ * false if it has a NaN. */
 static bool select_lane(const pln_engine *engine, const pln_tensor *x,
                         const lanes *l, size_t first, bool largest, item *heap,
                         size_t k) {
@@ -241,7 +243,7 @@ static pln_status select_into(pln_kernel_call *call, const selection *s,
   return status;
 }
 
-/* Both as new tensors, of which a failure leaves none. */
+/* Makes both tensors; a failure leaves none. */
 static pln_status select_both(pln_kernel_call *call, const selection *s,
                               pln_tensor **values, pln_tensor **indices) {
   const pln_tensor *x = call->args[0];
@@ -292,7 +294,7 @@ static pln_status give_asked(pln_kernel_call *call, pln_tensor *values,
                              : PLN_OK;
 }
 
-/* Relay's form: k below 1 stands for all. */
+/* In Relay's form k below 1 means all. */
 static int64_t read_k(const pln_kernel_call *call, int64_t extent) {
   pln_list list = pln_kernel_list(call, 1, "k");
   int64_t k = list.count == 1 ? pln_list_at(&list, 0) : -1;

@@ -1,9 +1,9 @@
-/* gate.c: the functions of the gates of recurrent layers. Called by
+/* gate.c: activation functions of the gates of recurrent layers. Called by
  * recurrent.c, lstm.c, gru.c, rnn.c.
  *
- * What holds: float32 is computed in float32, by loops that vectorise. The
- * lists activation_alpha and activation_beta are used up in order, each by the
- * functions that have such a parameter, as in ONNX Runtime. */
+ * float32 is computed in float32, by loops that vectorise. The lists
+ * activation_alpha and activation_beta are consumed in order by the functions
+ * that have such a parameter, as in ONNX Runtime. */
 
 #include "op/kernel/rnn/gate.h"
 
@@ -70,7 +70,7 @@ LOOPS(clip, CLIP)
 struct pln_gate_kind {
   const char *name;
   bool has_alpha, has_beta;
-  double alpha, beta; /* NAN: there is no default */
+  double alpha, beta; /* NAN: no default */
   void (*single)(void *x, size_t n, float a, float b);
   void (*twice)(void *x, size_t n, double a, double b);
 };
@@ -107,7 +107,7 @@ void pln_gate_run(const pln_gate *gate, pln_dtype dtype, void *x, size_t n) {
 
 /* ------------------------------------------------------------------ reading */
 
-/* A list of floats that is used up. */
+/* A list of floats, consumed in order. */
 typedef struct gate_parameters {
   const double *floats;
   uint32_t count, used;
@@ -131,7 +131,7 @@ static char lower(char c) {
   return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-/* Names are those of ONNX in any case. */
+/* Names are compared without regard to case. */
 static const pln_gate_kind *find_kind(pln_slice name) {
   for (size_t i = 0; i < PLN_COUNT(kinds); i++) {
     size_t n = 0;

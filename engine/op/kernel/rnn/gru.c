@@ -1,7 +1,6 @@
-/* gru.c: layers of gated recurrent units. Called through ops.def; recurrent.c
- * runs the steps.
+/* gru.c: GRU layers. Called through ops.def; recurrent.c runs the steps.
  *
- * Gates are z, r, n (the candidate) as ONNX orders them:
+ * Gates are z, r, n (the candidate), in ONNX's order:
  *
  *     h = (1 - z) * n + z * h
  *     n = g(Wn x + Rn (r * h) + bias)               by default
@@ -38,7 +37,7 @@ static void blend(const pln_recurrence *run, size_t sequence) {
       run->state[0] + sequence * bytes, z, candidate, n);
 }
 
-/* Gates z and r; what the state becomes by r is the next product's left. */
+/* Computes gates z and r; r * h is the left operand of the next product. */
 static void reset(const pln_recurrence *run, size_t sequence) {
   const pln_recurrent *l = run->layer;
   size_t n = l->hidden, bytes = n * l->size;

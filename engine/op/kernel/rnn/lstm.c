@@ -1,7 +1,6 @@
-/* lstm.c: layers of long short-term memory. Called through ops.def; recurrent.c
- * runs the steps.
+/* lstm.c: LSTM layers. Called through ops.def; recurrent.c runs the steps.
  *
- * Gates are i, o, f, g (the candidate) as ONNX orders them; peepholes i, o, f:
+ * Gates are i, o, f, g (the candidate), in ONNX's order; peepholes i, o, f:
  *
  *     c = f(f + Pf c) * c + f(i + Pi c) * g(g);  h = f(o + Po c) * h(c) */
 
@@ -49,7 +48,7 @@ static const cell_loops *find_loops(pln_dtype dtype) {
   return dtype == PLN_FLOAT32 ? &single : &twice;
 }
 
-/* Adds peephole `which` of the cell to a gate. */
+/* Adds the cell state times peephole `which` to a gate. */
 static void apply_peephole(const pln_recurrence *run, size_t which, void *gate,
                            const void *cell) {
   const pln_recurrent *l = run->layer;

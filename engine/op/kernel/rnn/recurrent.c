@@ -1,14 +1,14 @@
-/* recurrent.c: layers of lstm, gru and rnn: reading a call, and one direction
- * over all steps. Called by the kernels in lstm.c, gru.c, rnn.c.
+/* recurrent.c: recurrent layers: reads a call, and runs one direction over all
+ * steps. Called by the kernels in lstm.c, gru.c, rnn.c.
  *
- * The input's part in the gates is computed for a block of steps at once; a
- * step then adds the state's part and applies the gates. Weights are copied
- * into panels, as tiles read them, once a direction. Sequences of one batch
- * run side by side: one that is over, or has not begun yet when steps are
- * counted backwards, keeps its state.
+ * The input's contribution to the gates is computed for a block of steps at
+ * once; a step then adds the state's contribution and applies the gates.
+ * Weights are packed into panels for tiles once per direction. The sequences of
+ * a batch run in lockstep: one that has ended, or, running backwards, has not
+ * begun, keeps its state.
  *
- * What holds: nothing is allocated while steps run. A sequence without steps
- * leaves states of zeros, as in ONNX Runtime. */
+ * Nothing is allocated while steps run. A sequence without steps gives zero
+ * states, as in ONNX Runtime. */
 
 #include "op/kernel/rnn/recurrent.h"
 
@@ -27,7 +27,8 @@ static bool has_dims(const pln_tensor *t, uint32_t rank, const size_t *dims) {
   return true;
 }
 
-/* An argument that is there has just that dtype and those extents. */
+/* An argument that is present must have exactly that dtype and those
+ * extents. */
 static pln_status check_arg(const pln_recurrent *l, uint32_t i, pln_dtype dtype,
                             uint32_t rank, size_t a, size_t b, size_t c) {
   const pln_tensor *t = pln_kernel_arg(l->call, i);
@@ -87,7 +88,7 @@ static pln_status read_functions(pln_recurrent *l) {
     return pln_kernel_refuse(l->call, "clip is %g", clip);
   PLN_TRY(pln_gates_read(l->call, n, cell->functions, cell->fallback,
                          l->functions));
-  /* The state that the last function of an lstm takes is not limited. */
+  /* the function applied to the cell state is not clipped */
   for (uint32_t i = 0; i < n; i++)
     if (!cell->cells || i % 3 != 2)
       l->functions[i].clip = clip;
@@ -106,7 +107,7 @@ static pln_status read_extents(pln_recurrent *l) {
   if (hidden >= 0 && (size_t)hidden != l->hidden)
     return pln_kernel_refuse(l->call, "hidden_size is %lld, that of R %zu",
                              (long long)hidden, l->hidden);
-  /* Extents above this make no tensor that could be held. */
+  /* no tensor of such extents could exist */
   if (l->hidden > SIZE_MAX / 64)
     return pln_kernel_refuse(l->call, "hidden_size is too great");
   l->width = l->cell->gates * l->hidden;
@@ -137,7 +138,8 @@ static pln_status read_layer(pln_kernel_call *call, const pln_cell *cell,
 
 /* ------------------------------------------------------------------ results */
 
-/* All states, zeroed where sequences end early; the last ones. */
+/* Makes the results: all states, zeroed if sequences end early, and the last
+ * ones. */
 static pln_status make_results(const pln_recurrent *l) {
   int64_t t = (int64_t)l->steps, b = (int64_t)l->batch;
   int64_t d = (int64_t)l->directions, n = (int64_t)l->hidden;
@@ -154,7 +156,7 @@ static pln_status make_results(const pln_recurrent *l) {
   return PLN_OK;
 }
 
-/* Where the last state of a sequence lies in a result or an initial state. */
+/* The position of a sequence's last state in a result or an initial state. */
 static size_t last_at(const pln_recurrence *run, size_t sequence) {
   const pln_recurrent *l = run->layer;
   size_t row = l->batch_first ? sequence * l->directions + run->direction
@@ -190,7 +192,7 @@ static void write_step(const pln_recurrence *run) {
 
 /* -------------------------------------------------------------------- steps */
 
-/* `direction` of an operand that has all of them. */
+/* The part of `direction` in an operand that has all directions. */
 static const char *part_of(const pln_recurrence *run, const pln_tensor *t) {
   size_t bytes = t->count / run->layer->directions * run->layer->size;
   return (const char *)t->data + run->direction * bytes;
@@ -208,7 +210,7 @@ bool pln_recurrent_lasts(const pln_recurrence *run, size_t sequence) {
          run->step < (size_t)((const int32_t *)lengths->data)[sequence];
 }
 
-/* The gates of a group begin at *at, counted in elements; gives how many. */
+/* The first element of a group's gates, *at; returns how many there are. */
 static size_t group_of(const pln_recurrent *l, uint32_t group, size_t *at) {
   size_t split = l->cell->split * l->hidden;
   *at = group ? split : 0;
@@ -290,7 +292,7 @@ void pln_recurrent_add(const pln_recurrence *run, const char *left,
                          pln_recurrent_row(run, 0) + at * l->size, l->width);
 }
 
-/* W by the input, for m rows of gates from `to` on. */
+/* Adds W times the input for m rows of gates from `to` on. */
 static void add_inputs(const pln_recurrence *run, size_t m, size_t x_at,
                        size_t x_row, char *to) {
   const pln_recurrent *l = run->layer;
@@ -322,11 +324,11 @@ void pln_recurrent_scaled(pln_dtype dtype, void *to, const void *a,
 
 /* ------------------------------------------------------------ one direction */
 
-/* What directions hold while they run. */
+/* Scratch tensors of the directions. */
 enum { ROWS, BIAS, PANELS, R_PANELS, PANEL_ROWS, HIDDEN, CELL, SPARE, SCRATCH };
-/* Fewer steps than these are not worth packing weights for. */
+/* With fewer steps packing weights does not pay off. */
 enum { FEW_STEPS = 4 };
-/* Bytes of a block of gates, if one step does not take more. */
+/* Bytes of a block of gates, unless one step needs more. */
 enum { BLOCK = 128 << 10 };
 
 static pln_status new_scratch(const pln_recurrent *l, size_t rows, size_t row,
@@ -335,7 +337,7 @@ static pln_status new_scratch(const pln_recurrent *l, size_t rows, size_t row,
   return pln_tensor_unset(l->call->engine, l->dtype, 2, dims, out);
 }
 
-/* Room for W and R in panels; where the rows of a panel begin. */
+/* Allocates the panels of W and R, and the offsets of their rows. */
 static pln_status new_panels(const pln_recurrent *l, pln_tensor **scratch) {
   size_t at, unit = pln_tiles_for(l->dtype)->width;
   size_t n =
@@ -351,7 +353,7 @@ static pln_status new_panels(const pln_recurrent *l, pln_tensor **scratch) {
   return PLN_OK;
 }
 
-/* Steps of a block. */
+/* The number of steps of a block. */
 static size_t block_of(const pln_recurrent *l) {
   size_t step = l->batch * l->width * l->size, n = step ? BLOCK / step : 1;
   return n < 1 ? 1 : n < l->steps ? n : l->steps;
@@ -391,7 +393,8 @@ static void begin_bias(pln_recurrence *run, char *sums) {
       sums, run->r_bias, l->cell->bound * l->hidden);
 }
 
-/* Biases and inputs of the block of `n` steps from `first` on. */
+/* Sets the gates of the block of `n` steps from `first` on to biases and
+ * inputs. */
 static void begin_block(pln_recurrence *run, size_t first, size_t n,
                         const char *bias) {
   const pln_recurrent *l = run->layer;

@@ -1,4 +1,4 @@
-/* rnn.c: the types of recurrent layers, and plain ones: h = f(W x + R h +
+/* rnn.c: type inference of recurrent layers, and plain ones: h = f(W x + R h +
  * bias). Called through ops.def; recurrent.c runs the steps. */
 
 #include "op/kernel/half_as_float.h"
@@ -23,8 +23,8 @@ static void read_layer(const pln_infer *call, bool batch_first, layer *l) {
     l->hidden = hidden;
 }
 
-/* Weights of the input and of the state, and biases of both, in one block a
- * gate. */
+/* Sets the types of the weights of input and state, and of the biases: one
+ * block per gate. */
 static pln_status set_rnn_weight_types(pln_infer *call, const layer *l) {
   int64_t gates = call->op == PLN_OP_LSTM ? 4 : call->op == PLN_OP_GRU ? 3 : 1;
   pln_dtype dtype = pln_arg_dtype(call, 0);
@@ -41,7 +41,8 @@ static pln_status set_rnn_weight_types(pln_infer *call, const layer *l) {
   return pln_set_operand_type(call, 3, dtype, &b);
 }
 
-/* Results: the states of all steps, the last ones, and of LSTM the cells. */
+/* Results: the states of all steps, the last state, and for LSTM the last cell
+ * state. */
 pln_status pln_infer_rnn(pln_infer *call) {
   bool batch_first = pln_call_int(call, "layout", 0) != 0;
   pln_dtype dtype;

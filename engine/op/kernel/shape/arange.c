@@ -1,5 +1,5 @@
-/* arange.c: arange: numbers from start by steps of delta, up to but
- * without limit. Called through ops.def. */
+/* arange.c: arange: numbers from start by steps of delta, excluding limit.
+ * Called through ops.def. */
 
 #include "op/kernel/kernel.h"
 
@@ -7,8 +7,7 @@
 
 /* ---------------------------------------------------------------- inference */
 
-/* The constant that operand i is: Relay says it again as an attribute, for
- * those who cannot look into the operand. */
+/* The constant in operand i. Relay repeats it as an attribute. */
 static const pln_tensor *constant_at(const pln_infer *call, uint32_t i) {
   static const char *const names[] = {"start", "stop", "step"};
   const pln_tensor *arg = pln_arg_tensor(call, i);
@@ -83,7 +82,7 @@ static bool float_at(const pln_tensor *t, double *out) {
   return true;
 }
 
-/* False when there is no such number of elements. */
+/* Returns false if the number of elements is not representable. */
 static bool float_length(double start, double limit, double delta,
                          int64_t *out) {
   double n = ceil((limit - start) / delta);
@@ -127,7 +126,7 @@ pln_status pln_infer_arange(pln_infer *call) {
 
 /* ------------------------------------------------------------------- kernel */
 
-/* Halves are multiplied and added as floats, and rounded once. */
+/* 16-bit floats are computed as float32 and rounded once. */
 static void write_floats(pln_dtype dtype, void *data, int64_t first,
                          int64_t end, double start, double delta) {
   float from = (float)start, step = (float)delta;
@@ -170,7 +169,7 @@ static void write_integers(size_t size, void *data, uint64_t first,
     half[i] = (uint16_t)at;
 }
 
-/* Elements written between two looks whether to stop. */
+/* elements written between two polls for a stop */
 enum { PART = 1 << 18 };
 
 static int64_t part_end(int64_t at, int64_t n) {

@@ -1,5 +1,5 @@
-/* concat_split.c: a tensor in pieces along an axis, and pieces made one tensor.
- * Called by the kernels of sequences and by the evaluator for loop and scan. */
+/* concat_split.c: splits and concatenates tensors. Called by the kernels of
+ * sequences and by the evaluator for loop and scan. */
 
 #include "op/kernel/shape/concat_split.h"
 
@@ -44,7 +44,7 @@ pln_status pln_split_part(const pln_kernel_call *call, const pln_tensor *x,
   return status;
 }
 
-/* Copies piece `i` to where it begins along the axis, counted in elements. */
+/* Copies part `i` to its position along the axis, counted in elements. */
 static pln_status place(const pln_tensor *part, pln_strided_result *moved,
                         size_t rows, size_t row, size_t inner, size_t at) {
   pln_tensor *dense;
@@ -62,7 +62,8 @@ static const pln_tensor *tensor_at(const pln_runtime_value *parts, uint32_t i) {
   return parts[i].kind == PLN_RUNTIME_TENSOR ? parts[i].of.tensor : NULL;
 }
 
-/* Same dtype and, but for `axis` (PLN_NONE: none), the same dims. */
+/* Returns true for equal dtype and, except for `axis` (PLN_NONE: none), equal
+ * dims. */
 static bool parts_join_along_axis(const pln_tensor *a, const pln_tensor *b,
                                   uint32_t axis) {
   if (!b || a->dtype != b->dtype || a->rank != b->rank)

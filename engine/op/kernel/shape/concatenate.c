@@ -1,5 +1,5 @@
-/* concatenate.c: tensors joined, cut and repeated along axes: concatenate,
- * split, tile, broadcast_to. Called through ops.def. */
+/* concatenate.c: concatenate, split, tile and broadcast_to. Called through
+ * ops.def. */
 
 #include "op/kernel/strided.h"
 
@@ -25,7 +25,7 @@ static pln_status join_shape(const pln_infer *call, uint32_t i, int32_t axis,
   return PLN_OK;
 }
 
-/* The rank that an operand tells, or -1. */
+/* A rank known from any operand, or -1. */
 static int32_t any_rank(const pln_infer *call) {
   for (uint32_t i = 0; i < call->n_args; i++)
     if (pln_arg_rank(call, i) >= 0)
@@ -150,8 +150,8 @@ pln_status pln_infer_stack(pln_infer *call) {
 
 /* -------------------------------------------------------------------- split */
 
-/* Extent of part `i` of `n` equal ones: the last is smaller when the extent
- * does not divide. */
+/* Extent of part `i` of `n` equal ones; the last is smaller if `n` does not
+ * divide the extent. */
 static int64_t equal_part(int64_t extent, uint32_t n, uint32_t i) {
   int64_t part = extent / n + (extent % n != 0);
   int64_t begin = part * i;
@@ -197,8 +197,8 @@ static pln_status check_parts(const pln_infer *call, const pln_list *list,
                         (long long)extent);
 }
 
-/* The extents of Relay's parts: bounds between them, or how many there are,
- * which must divide the extent. False: they do not fit. */
+/* The extents of Relay's parts: from the bounds between them, or from their
+ * number, which must divide the extent. False if invalid. */
 static bool relay_parts(const pln_list *bounds, pln_dim extent, uint32_t n,
                         pln_dim *parts) {
   pln_dim begin = 0;
@@ -215,8 +215,8 @@ static bool relay_parts(const pln_list *bounds, pln_dim extent, uint32_t n,
   return true;
 }
 
-/* What Relay's attribute asks for, as a list of extents: `given` when it is a
- * list of bounds. */
+/* Converts Relay's attribute to a list of extents; `given` if it is a list of
+ * bounds. */
 static pln_status relay_split(const pln_infer *call, pln_dim extent, uint32_t n,
                               pln_dim *parts, pln_list *list) {
   const pln_attr *a =
@@ -305,8 +305,8 @@ pln_status pln_kernel_split(pln_kernel_call *call) {
 
 /* --------------------------------------------------------------------- tile */
 
-/* Relay's repeats, an attribute, may be more or fewer than the axes: what is
- * missing in front is 1, as in NumPy. */
+/* Relay's reps, an attribute, may be shorter or longer than the rank: missing
+ * leading ones are 1, as in NumPy. */
 static pln_status tile_by_reps(pln_infer *call, const pln_list *reps) {
   pln_shape in, out;
   pln_arg_shape(call, 0, &in);
@@ -347,8 +347,8 @@ pln_status pln_infer_tile(pln_infer *call) {
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &shape);
 }
 
-/* Each axis becomes two: the repeats, which take no step in the operand, and
- * the axis itself. */
+/* Splits each axis in two: the repeats, with stride 0 in the operand, and the
+ * axis itself. */
 pln_status pln_kernel_tile(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
   pln_list list = pln_kernel_list(call, 1, "reps");

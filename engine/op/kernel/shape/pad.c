@@ -1,5 +1,5 @@
-/* pad.c: borders added and removed, and parts of matrices and batches:
- * pad, center_crop_pad, trilu, reverse_sequence. Called through ops.def. */
+/* pad.c: pad, center_crop_pad, trilu, reverse_sequence. Called through
+ * ops.def. */
 
 #include "op/kernel/strided.h"
 
@@ -30,8 +30,8 @@ static pln_status grow_axes(const pln_infer *call, const pln_list *pads,
   return PLN_OK;
 }
 
-/* Relay's widths, a pair an axis, as ONNX has them: those before all axes,
- * then those behind. 0 when they are no pairs of integers. */
+/* Relay's widths, a pair per axis, in ONNX's order: before all axes, then after
+ * all. 0 if they are not pairs of integers. */
 static uint32_t read_widths(const pln_engine *engine, const pln_attr *a,
                             int64_t *pads) {
   uint32_t n =
@@ -206,7 +206,7 @@ static pln_status pad_constant(pln_kernel_call *call, const border *b,
 /* SYMMETRIC repeats the outermost element, REFLECT does not. */
 typedef enum edge { EDGE, REFLECT, SYMMETRIC, WRAP } edge;
 
-/* The element of an axis that stands at `at`, which may lie outside. */
+/* The element that position `at`, possibly outside, takes. */
 static int64_t inside(edge how, int64_t at, int64_t extent) {
   if (at >= 0 && at < extent)
     return at;
@@ -238,7 +238,7 @@ static void copy_mapped_row(char *to, const char *row, const int64_t *map,
   }
 }
 
-/* What of the last axis runs on in the operand: from `begin` up to `end`. */
+/* The range of the last axis that is contiguous in the operand. */
 static void find_middle(const pln_tensor *x, const border *b, int64_t *begin,
                         int64_t *end) {
   uint32_t last = x->rank - 1;
@@ -249,8 +249,8 @@ static void find_middle(const pln_tensor *x, const border *b, int64_t *begin,
   *end = stop > extent ? extent : stop < *begin ? *begin : stop;
 }
 
-/* Row by row, each from the one that stands for it. Offsets of the operand's
- * elements along each axis are listed in `maps`, axis after axis. */
+/* Copies row by row. `maps` lists, axis after axis, the offsets of the
+ * operand's elements. */
 static void pad_mapped(const pln_tensor *x, const border *b, size_t size,
                        const int64_t *maps, char *to) {
   int64_t at[PLN_MAX_RANK] = {0}, begin, end;
@@ -357,7 +357,7 @@ pln_status pln_kernel_pad(pln_kernel_call *call) {
   return pad_constant(call, &b, element);
 }
 
-/* Borders are no wider than what they mirror. */
+/* Returns true if no border is wider than what it mirrors. */
 static bool mirrors(const pln_tensor *x, const border *b, bool symmetric) {
   for (uint32_t i = 0; i < x->rank; i++) {
     int64_t width = most(b->before[i], b->after[i]);

@@ -1,13 +1,12 @@
-/* reshape.c: the same elements in the same order in another shape: copy,
- * reshape and its kin, flatten, squeeze, expand_dims. Called through ops.def.
- */
+/* reshape.c: operators that keep the elements and their order: copy, reshape,
+ * flatten, squeeze, expand_dims. Called through ops.def. */
 
 #include "op/kernel/kernel.h"
 #include "op/relay/reshape_codes.h"
 
 /* ------------------------------------------------------------------- shared */
 
-/* The operand's integers are the result's when both are small. */
+/* The symbolic value of the operand is also the result's, if both are small. */
 static pln_status pass_value(pln_infer *call) {
   pln_value value = pln_arg_value(call, 0);
   int32_t rank = pln_type_rank(call->engine, call->results[0]);
@@ -46,15 +45,15 @@ pln_status pln_kernel_identity(pln_kernel_call *call) {
 
 /* ------------------------------------------------------------------ reshape */
 
-/* What is left open in a new shape. */
+/* The unknown extents of a new shape. */
 typedef struct open_axis {
   int32_t at;     /* the one axis that is not known, or -1 */
   uint32_t count; /* how many are not */
-  bool inferred;  /* it was given as -1 */
+  bool inferred;  /* it is the -1 of the shape */
 } open_axis;
 
-/* The element is an extent and not a -1 in disguise: it is an extent of the
- * operand, or -1 stands elsewhere, or its bounds say so. */
+/* Returns true if a symbolic element is an extent and cannot be -1: it is an
+ * extent of the operand, or another element is -1, or its bounds say so. */
 static bool is_extent(const pln_infer *call, const pln_list *list,
                       const pln_shape *in, pln_dim asked) {
   if (PLN_DIM_IS_CONST(asked) || pln_dim_lower_bound(call->engine, asked) >= 0)
@@ -107,8 +106,8 @@ static pln_status read_newshape(const pln_infer *call, const pln_list *list,
   return PLN_OK;
 }
 
-/* The one open extent is the operand's size divided by the others. An extent
- * that is not known of the operand and kept by 0 cancels out of both. */
+/* The one unknown extent is the operand's size divided by the others. An
+ * unknown extent of the operand that a 0 copies cancels out. */
 static pln_status close_axis(const pln_infer *call, const pln_shape *in,
                              pln_shape *out, const open_axis *open) {
   pln_dim total, rest = 1;
@@ -136,8 +135,8 @@ static pln_status check_count(const pln_infer *call, const pln_shape *in,
                         (long long)a, (long long)b);
 }
 
-/* Extents that 0 keeps, and equal ones in front, need no product: they are on
- * both sides even when they are not known. */
+/* Extents copied by 0, and equal leading ones, cancel even if they are
+ * unknown. */
 static void cancel_kept(const pln_list *list, bool allowzero, pln_shape *in,
                         pln_shape *out) {
   for (int32_t i = 0; i < in->rank && i < out->rank; i++) {
@@ -171,7 +170,7 @@ static pln_status solve_newshape(const pln_infer *call, const pln_list *list,
   return PLN_OK;
 }
 
-/* Relay's own codes, which only an operand of known rank has a meaning for. */
+/* Relay's own codes require an operand of known rank. */
 static pln_status reshape_by_codes(pln_infer *call, const pln_list *codes,
                                    bool reverse) {
   pln_shape in, out;
@@ -307,8 +306,8 @@ pln_status pln_infer_batch_flatten(pln_infer *call) {
   return pln_infer_flatten(call); /* which without attribute begins at 1 */
 }
 
-/* The operand in the shape of another one. With bounds, the axes [lhs_begin,
- * lhs_end) become those [rhs_begin, rhs_end) of the other. */
+/* Reshapes the operand like another one. With bounds, the axes [lhs_begin,
+ * lhs_end) become the axes [rhs_begin, rhs_end) of the other. */
 pln_status pln_infer_reshape_like(pln_infer *call) {
   pln_shape x, like, out = {.rank = 0};
   pln_arg_shape(call, 0, &x);
@@ -429,8 +428,8 @@ pln_status pln_kernel_squeeze(pln_kernel_call *call) {
   return reshaped(call, rank, dims);
 }
 
-/* Relay's way: `n` axes where the list's only one says, which counts from the
- * end of the result when negative, the first of them. */
+/* Relay's form: inserts `n` axes at the position of the list's only element; a
+ * negative one counts from the end of the result. */
 static bool spread_axis(const pln_list *list, int64_t rank, int64_t n,
                         int64_t *axes, pln_list *out) {
   int64_t at = list->count == 1 ? pln_list_at(list, 0) : rank + 1;

@@ -1,6 +1,6 @@
-/* scatter.c: copies with elements replaced or combined by index:
- * scatter_elements, scatter_nd. Called through ops.def. Of several updates of
- * one element without reduction the last one stays. */
+/* scatter.c: scatter_elements and scatter_nd: copies with elements replaced or
+ * combined by index. Called through ops.def. Without a reduction, the last of
+ * several updates of an element wins. */
 
 #include "op/kernel/indices.h"
 #include "op/kernel/strided.h"
@@ -48,8 +48,7 @@ static how read_how(const pln_kernel_call *call) {
   return UNKNOWN;
 }
 
-/* Integers wrap: sums and products are those of unsigned numbers. A NaN stays
- * one in minimum and maximum. */
+/* Integers wrap, computed as unsigned. NaN wins in minimum and maximum. */
 #define COMBINE_INTEGERS(NAME, type, wide)           \
   static type NAME(how h, type a, type b) {          \
     switch (h) {                                     \
@@ -193,7 +192,8 @@ pln_status pln_kernel_scatter_elements(pln_kernel_call *call) {
 
 /* --------------------------------------------------------------- scatter_nd */
 
-/* updates has the leading axes of indices, then the operand's that are left. */
+/* updates has the leading axes of indices, then the remaining ones of the
+ * operand. */
 static bool updates_fit(const pln_tensor *x, const pln_tensor *indices,
                         const pln_tensor *updates, uint32_t k) {
   uint32_t lead = indices->rank - 1;

@@ -1,5 +1,4 @@
-/* select.c: elements chosen by conditions, and indices as conditions:
- * nonzero, compress, one_hot. Called through ops.def. */
+/* select.c: nonzero, compress, one_hot. Called through ops.def. */
 
 #include "op/kernel/elementwise/convert.h"
 #include "op/kernel/indices.h"
@@ -18,17 +17,17 @@ pln_status pln_infer_nonzero(pln_infer *call) {
   return pln_result_tensor(call, 0, PLN_INT64, &shape);
 }
 
-/* Elements told apart at a time. */
+/* elements tested at a time */
 enum { BLOCK = 512 };
 
-/* Whether each of n elements, at most a block, is something else than 0. */
+/* Marks the nonzero ones of n elements, at most a block. */
 static void mark_nonzero(const pln_tensor *x, size_t at, size_t n,
                          uint8_t *set) {
   pln_conversion c = {.from = (pln_dtype)x->dtype, .to = PLN_BOOL};
   const char *from =
       (const char *)x->data + at * pln_element_size((pln_dtype)x->dtype);
   if (c.from != PLN_BOOL) {
-    (void)pln_convert(&c, from, n, set); /* to bool nothing is refused */
+    (void)pln_convert(&c, from, n, set); /* conversion to bool cannot fail */
     return;
   }
   for (size_t i = 0; i < n; i++)
@@ -52,8 +51,8 @@ static pln_status count_set(const pln_kernel_call *call, const pln_tensor *x,
   return PLN_OK;
 }
 
-/* Row by row: the places in the last axis, then those of the row. `to` has
- * `count` places for each axis. */
+/* Row by row: indices in the last axis, then those of the row. `to` has room
+ * for `count` indices per axis. */
 static pln_status list_set(const pln_kernel_call *call, const pln_tensor *x,
                            size_t count, int64_t *to) {
   int64_t row[PLN_MAX_RANK] = {0}, places[BLOCK + 1];
@@ -114,7 +113,7 @@ pln_status pln_infer_compress(pln_infer *call) {
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &shape);
 }
 
-/* Without an axis the operand is one row of its elements. */
+/* Without an axis the operand is flattened. */
 pln_status pln_kernel_compress(pln_kernel_call *call) {
   const pln_tensor *x = call->args[0], *cond = call->args[1];
   int64_t dims[PLN_MAX_RANK], kept = 0, flat = (int64_t)x->count;
@@ -179,7 +178,7 @@ pln_status pln_infer_one_hot(pln_infer *call) {
   return pln_result_tensor(call, 0, dtype, &out);
 }
 
-/* Any number as an integer; false for what is none. */
+/* Reads any number as an integer; false if it is not integral. */
 static bool whole_at(const pln_tensor *t, size_t i, int64_t *out) {
   double value;
   float single;
@@ -220,7 +219,7 @@ static pln_status light(pln_kernel_call *call, const pln_strided_result *moved,
   return PLN_OK;
 }
 
-/* The depth; false when the operands are not those of their form. */
+/* Reads the depth; false if the operands do not fit their form. */
 static bool read_depth(const pln_kernel_call *call, bool relay,
                        int64_t *depth) {
   const pln_tensor *second = call->args[1], *third = call->args[2];

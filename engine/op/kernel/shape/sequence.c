@@ -1,9 +1,10 @@
 /* sequence.c: sequences and optionals. Called through ops.def; kernels work on
- * data.
+ * runtime values.
  *
- * What inserts or erases makes another sequence, which shares the elements; a
- * sequence that nothing else holds becomes it, so that a loop which inserts in
- * each round is not quadratic. An optional is what it has, or absent. */
+ * Inserting and erasing give a new sequence, which shares the elements. A
+ * sequence with no other reference is updated in place, so that a loop that
+ * inserts in each iteration is not quadratic. An optional is its value, or
+ * absent. */
 
 #include "op/kernel/shape/concat_split.h"
 
@@ -40,7 +41,7 @@ pln_status pln_infer_sequence_length(pln_infer *call) {
   return pln_result_scalar(call, 0, PLN_INT64);
 }
 
-/* What all elements have in common. */
+/* The type that all elements have in common. */
 pln_status pln_infer_sequence_construct(pln_infer *call) {
   pln_dtype dtype;
   PLN_TRY(pln_args_one_dtype(call, 0, call->n_args, &dtype));
@@ -62,8 +63,8 @@ pln_status pln_infer_sequence_empty(pln_infer *call) {
   return set_sequence_result(call, PLN_TYPE_SEQUENCE, element);
 }
 
-/* An empty sequence says nothing of the shapes to come, so its elements are
- * joined with what is inserted. */
+/* An empty sequence has no known element shape, so its element type is merged
+ * with that of the inserted value. */
 pln_status pln_infer_sequence_insert(pln_infer *call) {
   pln_type element, added = pln_arg_type(call, 1);
   bool conflict = false;
@@ -76,7 +77,7 @@ pln_status pln_infer_sequence_insert(pln_infer *call) {
   return set_sequence_result(call, PLN_TYPE_SEQUENCE, element);
 }
 
-/* Parts along an axis: of equal extents when that is one number. */
+/* Parts along an axis have equal extents if the split is one number. */
 pln_status pln_infer_split_to_sequence(pln_infer *call) {
   pln_list parts = pln_arg_list(call, 1, NULL);
   pln_shape shape;
@@ -130,7 +131,7 @@ pln_status pln_infer_optional(pln_infer *call) {
   return pln_call_error(call, "neither a value nor a type is given");
 }
 
-/* Since opset 18 a tensor or sequence is taken as an optional that has it. */
+/* Since opset 18 a tensor or sequence is accepted as a present optional. */
 pln_status pln_infer_optional_get_element(pln_infer *call) {
   pln_type type = pln_arg_type(call, 0);
   bool is_optional = pln_type_get_kind(call->engine, type) == PLN_TYPE_OPTIONAL;
@@ -145,7 +146,7 @@ pln_status pln_infer_optional_has_element(pln_infer *call) {
 
 /* ------------------------------------------------------------------ kernels */
 
-/* Operand `i`; NULL when it is left out. */
+/* Operand `i`; NULL if omitted. */
 static const pln_runtime_value *operand_at(const pln_kernel_call *call,
                                            uint32_t i) {
   if (i >= call->n_args || call->data[i].kind == PLN_RUNTIME_ABSENT)
@@ -169,11 +170,11 @@ static pln_status tensor_at(const pln_kernel_call *call, uint32_t i,
     return pln_kernel_refuse(call, "operand %u is no tensor", i);
   const void *data;
   *out = value->of.tensor;
-  return pln_tensor_data(*out, &data); /* opens what lies in other files */
+  return pln_tensor_data(*out, &data); /* opens external data */
 }
 
-/* The position that operand `i` tells, in [-count, count); without the operand
- * it is `fallback`. */
+/* The position in operand `i`, in [-count, count); `fallback` without the
+ * operand. */
 static pln_status position_at(const pln_kernel_call *call, uint32_t i,
                               uint32_t count, int64_t fallback, uint32_t *out) {
   const pln_tensor *t;
@@ -211,7 +212,7 @@ pln_status pln_kernel_sequence_empty(pln_kernel_call *call) {
   return pln_runtime_value_sequence(call->engine, 0, NULL, call->made);
 }
 
-/* The elements of operand 0 in a box that nothing else refers to, with room for
+/* The elements of operand 0 in a cell without other references, with room for
  * one more. */
 static pln_status own_elements(pln_kernel_call *call, pln_ref_cell **out) {
   pln_runtime_value *all = &call->data[0];
@@ -245,7 +246,7 @@ pln_status pln_kernel_sequence_erase(pln_kernel_call *call) {
   return PLN_OK;
 }
 
-/* A position may also be just past the end, where it is when none is given. */
+/* A position may be one past the end, which is also the default. */
 static pln_status insert_position(const pln_kernel_call *call, uint32_t n,
                                   uint32_t *at) {
   const pln_tensor *position;
@@ -294,13 +295,13 @@ pln_status pln_kernel_sequence_length(pln_kernel_call *call) {
   return make_scalar(call, PLN_INT64, pln_runtime_value_count(all));
 }
 
-/* How a tensor is cut: parts of `each` elements, or of those that `parts`
- * lists. */
+/* How a tensor is split: into parts of `each` elements, or of the sizes in
+ * `parts`. */
 typedef struct sequence_split {
   const pln_tensor *x, *parts;
   uint32_t axis;
   int64_t each, count;
-  bool drop; /* the axis, of parts of one element */
+  bool drop; /* remove the axis of parts of one element */
 } sequence_split;
 
 static pln_status read_sequence_split(const pln_kernel_call *call,

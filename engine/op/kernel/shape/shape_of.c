@@ -1,5 +1,5 @@
-/* shape_of.c: shapes as values and tensors made of shapes: shape_of, size,
- * constant, constant_of_shape, eye_like. Called through ops.def. */
+/* shape_of.c: shape_of, size, constant, constant_of_shape, eye_like. Called
+ * through ops.def. */
 
 #include "op/kernel/kernel.h"
 
@@ -11,8 +11,8 @@ static int64_t clamp_rank_index(int64_t at, int64_t rank) {
   return at < 0 ? 0 : at > rank ? rank : at;
 }
 
-/* int64 as in ONNX, unless the attribute says otherwise: Relay's is int32,
- * where it says nothing. */
+/* int64 as in ONNX, unless the attribute gives another dtype. Relay's default
+ * is int32. */
 static pln_dtype shape_dtype(const pln_engine *engine, pln_attrs attrs,
                              pln_dtype other) {
   const pln_attr *a = pln_attrs_find(engine, attrs, "dtype");
@@ -97,7 +97,7 @@ pln_status pln_kernel_size(pln_kernel_call *call) {
 
 /* ----------------------------------------------------------------- constant */
 
-/* The attribute that holds the value, and what type it makes. */
+/* The attribute that holds the value, and the resulting type. */
 typedef struct literal {
   const pln_attr *attr;
   pln_dtype dtype;
@@ -255,7 +255,7 @@ pln_status pln_infer_eye_like(pln_infer *call) {
   return pln_result_shaped_like(call, 0, 0, (pln_dtype)dtype);
 }
 
-/* 1 of the dtype, as stored. False for dtypes without. */
+/* Stores the number 1 in the dtype; false for dtypes without it. */
 static bool store_one(pln_dtype dtype, uint64_t *bits) {
   static const float one32 = 1;
   static const double one64 = 1;

@@ -1,12 +1,11 @@
-/* slice.c: strided_slice: elements from starts to ends by steps along
- * axes, given as arguments or (before opset 10) as attributes. Called through
- * ops.def.
+/* slice.c: strided_slice: starts, ends and steps along axes, as arguments or
+ * (before opset 10) as attributes. Called through ops.def.
  *
- * Bounds are clamped as ONNX says; INT64_MAX and INT64_MIN mean the ends. */
+ * Bounds are clamped as ONNX defines; INT64_MAX and INT64_MIN mean the ends. */
 
 #include "op/kernel/strided.h"
 
-/* What is asked for along one axis, and what it comes to. */
+/* The request along one axis, and its resolved range. */
 typedef struct range {
   int64_t start, end, step;
   int64_t begin, count; /* set by resolve */
@@ -38,8 +37,8 @@ typedef struct request {
   pln_list starts, ends, axes, steps;
 } request;
 
-/* min(at, extent) for what is not negative, max(0, extent + at) for what is;
- * PLN_DIM_UNKNOWN when the sign is not known. */
+/* min(at, extent) for a non-negative bound, max(0, extent + at) for a negative
+ * one; PLN_DIM_UNKNOWN if the sign is unknown. */
 static pln_status clamp_slice_dim(const pln_infer *call, pln_dim at,
                                   pln_dim extent, pln_dim *out) {
   int64_t low = pln_dim_lower_bound(call->engine, at);
@@ -111,9 +110,9 @@ static request read_request(const pln_infer *call) {
                    .steps = pln_arg_list(call, 4, "strides")};
 }
 
-/* Relay's request as ONNX has it: one step may stand for all, in mode "size"
- * ends are extents of which -1 is all that is left, and a bound that is
- * missing is the axis's own. `ends` and `steps` have room for PLN_MAX_RANK. */
+/* Converts Relay's request to ONNX's form: one step may stand for all; in mode
+ * "size" ends are extents, where -1 means all the rest; a missing bound is the
+ * axis's own. `ends` and `steps` have room for PLN_MAX_RANK. */
 static bool from_relay(request *q, bool sizes, int64_t *ends, int64_t *steps) {
   uint32_t n = q->starts.count;
   if (!q->starts.ints || !q->ends.ints || n > PLN_MAX_RANK)
@@ -212,7 +211,7 @@ pln_status pln_infer_strided_slice(pln_infer *call) {
 
 /* ------------------------------------------------------------------- kernel */
 
-/* An element as it is: the clamping of pln_list_at would spoil no bound. */
+/* Reads elements exactly: the clamping of pln_list_at changes no result. */
 static bool slice_view(const pln_tensor *x, const request *q, int64_t *dims,
                        pln_strided *view, int64_t *first) {
   int64_t steps[PLN_MAX_RANK];

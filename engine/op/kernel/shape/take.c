@@ -1,6 +1,5 @@
-/* take.c: elements and slices taken by index: take (ONNX Gather), gather
- * (GatherElements), gather_nd. Called through ops.def. An index outside of its
- * axis refuses. */
+/* take.c: take (ONNX Gather), gather (GatherElements) and gather_nd. Called
+ * through ops.def. An index out of range is refused. */
 
 #include "op/kernel/indices.h"
 #include "op/kernel/strided.h"
@@ -8,8 +7,8 @@
 
 /* --------------------------------------------------------------------- take */
 
-/* Indices may count from the end and lie within, as ONNX has it. Else Relay's
- * mode says what becomes of others: "clip", "wrap", "fast". */
+/* ONNX's indices may be negative and must be in range. Otherwise Relay's mode
+ * decides: "clip", "wrap", "fast". */
 static bool is_strict(const pln_infer *call) {
   return pln_call_string_is(call, "mode", "strict", "strict");
 }
@@ -36,8 +35,8 @@ static pln_status take_value(pln_infer *call) {
   return pln_infer_set_value(call, (uint32_t)rank, list.count, elements);
 }
 
-/* Without an axis the operand counts as one axis; with batch_dims the first
- * axes of both operands are the same ones. */
+/* Relay's form: without an axis the operand is flattened; with batch_dims the
+ * leading axes of both operands are batch axes. */
 static bool is_relay_take(const pln_infer *call) {
   const pln_attr *axis = pln_attrs_find(call->engine, call->attrs, "axis");
   return (axis && axis->kind == PLN_ATTR_NONE) ||
@@ -98,10 +97,10 @@ pln_status pln_infer_take(pln_infer *call) {
   return take_value(call);
 }
 
-/* What becomes of indices outside of the axis. */
+/* What happens to indices out of range. */
 typedef enum take_mode { TAKE_STRICT, TAKE_CLIP, TAKE_WRAP } take_mode;
 
-/* The element that index i means; false when there is none. */
+/* The element that index i selects; false if it is out of range. */
 static bool take_at(const pln_tensor *indices, size_t i, int64_t extent,
                     take_mode mode, int64_t *at) {
   if (mode == TAKE_STRICT)
@@ -139,7 +138,7 @@ static pln_status take_runs(pln_kernel_call *call,
   return PLN_OK;
 }
 
-/* As Relay takes without an axis: of the operand as one. */
+/* Relay's take without an axis: from the flattened operand. */
 static pln_status take_flat(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
   const pln_tensor *indices = pln_kernel_arg(call, 1);
@@ -194,7 +193,7 @@ pln_status pln_infer_gather(pln_infer *call) {
   return pln_result_shaped_like(call, 0, 1, pln_arg_dtype(call, 0));
 }
 
-/* Indices lie within the operand along all axes but one. */
+/* Returns true if indices fit the operand along all axes but one. */
 static bool lies_within(const pln_tensor *indices, const pln_tensor *x,
                         uint32_t axis) {
   for (uint32_t i = 0; i < x->rank; i++)
@@ -206,7 +205,7 @@ static bool lies_within(const pln_tensor *indices, const pln_tensor *x,
 /* Indices read at a time. */
 enum { BLOCK = 256 };
 
-/* n elements, each `step` after the one before, and further by its index. */
+/* n elements with a fixed stride, displaced by their index. */
 #define PICK(type)                                                            \
   do {                                                                        \
     for (size_t k = 0; k < n; k++)                                            \
@@ -304,12 +303,12 @@ pln_status pln_infer_gather_nd(pln_infer *call) {
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out);
 }
 
-/* How index vectors of `k` coordinates find slices of `run` bytes. */
+/* Index vectors of `k` coordinates that select slices of `run` bytes. */
 typedef struct vectors {
   uint32_t batch, k;
   size_t batches, per_batch; /* vectors in each batch */
-  size_t stride;             /* elements of the operand in each batch */
-  size_t slice;              /* elements found by one vector */
+  size_t stride;             /* elements of the operand per batch */
+  size_t slice;              /* elements selected by one vector */
 } vectors;
 
 static bool plan_vectors(const pln_tensor *x, const pln_tensor *indices,
@@ -332,7 +331,7 @@ static bool plan_vectors(const pln_tensor *x, const pln_tensor *indices,
   return true;
 }
 
-/* The element where the slice of vector `n` of its batch begins. */
+/* The first element of the slice selected by vector `n` of its batch. */
 static pln_status find_slice(const pln_kernel_call *call, const vectors *v,
                              size_t n, size_t *out) {
   const pln_tensor *x = call->args[0], *indices = call->args[1];

@@ -1,8 +1,8 @@
-/* tensor_scatter.c: tensor_scatter: a cache of keys or values, with an update
- * written at each batch's position. Called through ops.def.
+/* tensor_scatter.c: tensor_scatter: writes an update into a cache of keys or
+ * values, at each batch's position. Called through ops.def.
  *
- * What holds: axis 0 is the batch; the update has the cache's extents but along
- * the axis of positions, where it may be shorter. */
+ * Axis 0 is the batch. The update has the cache's extents except along the axis
+ * of positions, where it may be shorter. */
 
 #include "op/kernel/strided.h"
 

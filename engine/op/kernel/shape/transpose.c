@@ -1,11 +1,12 @@
-/* transpose.c: elements in another order: transpose, depth_to_space,
- * space_to_depth. Called through ops.def. */
+/* transpose.c: transpose, depth_to_space, space_to_depth. Called through
+ * ops.def. */
 
 #include "op/kernel/strided.h"
 
 /* ---------------------------------------------------------------- transpose */
 
-/* perm as given, reversed axes without; false when it is no permutation. */
+/* The given perm, or reversed axes without one; false if it is not a
+ * permutation. */
 static bool read_perm(const int64_t *given, uint32_t count, uint32_t rank,
                       uint32_t *perm) {
   bool seen[PLN_MAX_RANK] = {false};
@@ -108,7 +109,7 @@ static pln_status infer_blocks(pln_infer *call, bool to_space) {
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &shape);
 }
 
-/* Channels are axis 1; of other layouts only the rank is told. */
+/* Channels are axis 1; for other layouts only the rank is inferred. */
 static pln_status other_layout(pln_infer *call) {
   pln_shape out;
   pln_shape_ranked(&out, 4);

@@ -1,9 +1,9 @@
-/* unique.c: unique: the different elements of a tensor, or the different slices
+/* unique.c: unique: the distinct elements of a tensor, or the distinct slices
  * along an axis. Called through ops.def.
  *
- * What holds: elements become numbers whose unsigned order is theirs, equal
- * where they are equal, so that one sort serves all dtypes. NaN comes last and
- * equals NaN; -0 equals 0. Slices are ordered by their elements in turn. */
+ * Elements are mapped to unsigned keys with the same order and equality, so
+ * that one sort serves all dtypes. NaN comes last and equals NaN; -0 equals 0.
+ * Slices are ordered lexicographically. */
 
 #include "op/kernel/strided.h"
 
@@ -11,7 +11,7 @@
 
 pln_status pln_infer_unique(pln_infer *call) {
   if (pln_call_int(call, "relay", 0))
-    return PLN_OK; /* of Relay's results only the number is told */
+    return PLN_OK; /* Relay's relation tells only the number of results */
   pln_shape shape, list = {.rank = 1, .dims = {PLN_DIM_UNKNOWN}};
   int32_t axis;
   pln_arg_shape(call, 0, &shape);
@@ -30,11 +30,10 @@ pln_status pln_infer_unique(pln_infer *call) {
 
 /* ------------------------------------------------------------------ sorting */
 
-/* Below, equal to or above 0 as row `a` is less than, equal to or greater than
- * row `b`. */
+/* Compares rows `a` and `b`: negative, 0 or positive. */
 typedef int (*compare_fn)(const void *rows, size_t a, size_t b);
 
-/* The two sorted halves of [begin, end), which meet at `middle`, as one. */
+/* Merges the two sorted halves of [begin, end), which meet at `middle`. */
 static void merge(compare_fn compare, const void *rows, const size_t *from,
                   size_t begin, size_t middle, size_t end, size_t *to) {
   size_t a = begin, b = middle;
@@ -49,8 +48,8 @@ static size_t min_size(size_t a, size_t b) {
   return a < b ? a : b;
 }
 
-/* The numbers of rows [0, n) in order, equal rows as they came: `order` or
- * `spare`, which are overwritten. */
+/* Merge sort of the numbers of rows [0, n), stable. Returns `order` or `spare`,
+ * both of which are overwritten. */
 static size_t *sort_rows(compare_fn compare, const void *rows, size_t n,
                          size_t *order, size_t *spare) {
   for (size_t i = 0; i < n; i++)
@@ -76,8 +75,7 @@ static int compare_strings(const void *strings, size_t a, size_t b) {
   return first ? first : (x->size > y->size) - (x->size < y->size);
 }
 
-/* A string's key is its place among the different ones. `order` and `spare`
- * have room for all. */
+/* The key of a string is its rank among the distinct ones. */
 static void rank_strings(const pln_tensor *x, uint64_t *keys, size_t *order,
                          size_t *spare) {
   uint64_t rank = 0;
@@ -161,14 +159,14 @@ static int compare_slices(const void *rows, size_t a, size_t b) {
   return 0;
 }
 
-/* Which slices are equal. Arrays have room for all slices. */
+/* Groups of equal slices. Arrays have room for all slices. */
 typedef struct groups {
   size_t count;
   size_t *of;    /* the group of each slice */
   size_t *first; /* the first slice of each group */
 } groups;
 
-/* Groups in the order of what they hold. */
+/* Numbers the groups in sorted order. */
 static void find_groups(const slices *s, const size_t *order, groups *g) {
   g->count = 0;
   for (size_t i = 0; i < s->n; i++) {
@@ -178,7 +176,7 @@ static void find_groups(const slices *s, const size_t *order, groups *g) {
   }
 }
 
-/* Groups in the order of their first slices. `number` is scratch. */
+/* Renumbers the groups by their first slices. `number` is scratch. */
 static void reorder_groups(size_t n, groups *g, size_t *number) {
   size_t next = 0;
   for (size_t i = 0; i < n; i++)
@@ -210,7 +208,8 @@ static pln_status put_slices(pln_kernel_call *call, const slices *s,
   return pln_strided_result_end(&moved, PLN_OK);
 }
 
-/* Results 1 to 3: where each group begins, each slice's group, how many. */
+/* Results 1 to 3: the first slice of each group, the group of each slice, the
+ * sizes. */
 static pln_status put_indices(pln_kernel_call *call, const groups *g,
                               size_t n) {
   int64_t *lists[4] = {NULL},
@@ -249,7 +248,7 @@ static pln_status put_unique(pln_kernel_call *call, slices *s, uint64_t *memory,
   return put_indices(call, &g, s->n);
 }
 
-/* Without an axis the operand is one row of its elements. */
+/* Without an axis the operand is flattened. */
 static pln_status read_slices(const pln_kernel_call *call, slices *s,
                               uint32_t *axis, uint32_t *rank, int64_t *dims) {
   const pln_tensor *x = pln_kernel_arg(call, 0);

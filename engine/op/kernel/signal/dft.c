@@ -1,6 +1,6 @@
-/* dft.c: discrete Fourier transforms along an axis, and of windows of a signal.
- * Called through ops.def; their types are in signal.c. Lines are transformed in
- * double, one at a time. */
+/* dft.c: Fourier transforms along an axis, and of frames of a signal (stft).
+ * Called through ops.def; types are in infer/signal.c. Lines are transformed
+ * one at a time in double. */
 
 #include "op/kernel/element.h"
 #include "op/kernel/half_as_float.h"
@@ -22,8 +22,8 @@ static pln_status read_scalar(const pln_kernel_call *call, uint32_t arg,
 /* --------------------------------------------------------------------- lines
  */
 
-/* A line of complex numbers, `step` of them apart, with `parts` parts each:
- * 1 or 2. */
+/* A line of numbers, `step` apart, with `parts` components each: 1 (real) or 2
+ * (complex). */
 typedef struct dft_line {
   const pln_tensor *of;
   size_t first, count, step, parts;
@@ -35,13 +35,13 @@ static pln_complex number_at(const dft_line *l, size_t i) {
                        l->parts > 1 ? pln_element_at(l->of, at + 1) : 0};
 }
 
-/* Cut, or filled up with zeros, to n numbers. */
+/* Reads a line, truncated or zero-padded to n numbers. */
 static void read_line(const dft_line *l, size_t n, pln_complex *x) {
   for (size_t i = 0; i < n; i++)
     x[i] = i < l->count ? number_at(l, i) : (pln_complex){0, 0};
 }
 
-/* The first half of a spectrum whose other half mirrors it. */
+/* Reads half a spectrum and mirrors it. */
 static void read_half(const dft_line *l, size_t n, pln_complex *x) {
   read_line(l, n / 2 + 1, x);
   x[0].im = 0;

@@ -1,25 +1,25 @@
 /* fft.c: discrete Fourier transforms. Called by dft.c.
  *
- * Lengths without a large prime factor are taken apart factor by factor, in the
- * order of T. G. Stockham ("High-speed convolution and correlation", 1966),
- * which leaves results sorted. Others become a convolution with a chirp, of a
- * length that is a power of two (L. I. Bluestein, "A linear filtering approach
- * to the computation of discrete Fourier transform", 1970).
+ * Lengths with small prime factors use the self-sorting mixed-radix algorithm
+ * of T. G. Stockham ("High-speed convolution and correlation", 1966). Others
+ * become a convolution with a chirp, of a power-of-two length (L. I. Bluestein,
+ * "A linear filtering approach to the computation of discrete Fourier
+ * transform", 1970).
  *
- * What holds: nothing is allocated while transforms run. */
+ * Nothing is allocated while transforms run. */
 
 #include "op/kernel/signal/fft.h"
 
 #include <math.h>
 
-/* A prime factor above this makes a length one of the others. */
+/* Lengths with a larger prime factor use Bluestein's algorithm. */
 enum { LARGEST = 31 };
 
 static pln_complex times(pln_complex a, pln_complex b) {
   return (pln_complex){a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
 }
 
-/* The least factor of n > 1, or n when all are above LARGEST. */
+/* The least factor of n > 1, or n if all are above LARGEST. */
 static size_t factor_of(size_t n) {
   if (n % 4 == 0)
     return 4;
@@ -37,8 +37,8 @@ static bool has_small_factors(size_t n) {
 
 /* ------------------------------------------------------------------- stages */
 
-/* Sums of `p` parts, m apart in blocks of `step` neighbours; p m step is the
- * length that `turns` is made for. */
+/* A stage of radix `p`: parts m apart, in blocks of `step` neighbours; p * m *
+ * step is the length of `turns`. */
 typedef struct stage {
   size_t p, m, step;
   const pln_complex *turns;
@@ -108,7 +108,7 @@ static void by_any(const stage *s) {
     }
 }
 
-/* A length with small factors; leaves the result in x. */
+/* Transforms a length with small factors; the result is in x. */
 static void transform(const pln_fft *fft, pln_complex *x) {
   pln_complex *from = x, *to = fft->spare;
   size_t step = 1;
@@ -209,7 +209,8 @@ pln_status pln_fft_begin(pln_engine *engine, size_t n, pln_fft *out) {
   return PLN_OK;
 }
 
-/* The inverse is the same of the parts exchanged. */
+/* The inverse transform is the forward one with real and imaginary parts
+ * exchanged. */
 static void exchange(pln_complex *x, size_t n, double scale) {
   for (size_t i = 0; i < n; i++)
     x[i] = (pln_complex){x[i].im * scale, x[i].re * scale};

@@ -1,6 +1,6 @@
-/* window_function.c: windows of signals, and the weights of the mel scale.
- * Called through ops.def; their types are in signal.c. Numbers are computed in
- * double, then rounded to the result's dtype. */
+/* window_function.c: window functions of signals, and the mel weight matrix.
+ * Called through ops.def; types are in infer/signal.c. Computed in double, then
+ * rounded to the result's dtype. */
 
 #include <math.h>
 
@@ -55,7 +55,7 @@ static double blackman(double turn) {
   return 0.42 - 0.5 * cos(turn) + 0.08 * cos(2 * turn);
 }
 
-/* A symmetric window of one number has none that is defined. */
+/* A symmetric window of one number is undefined. */
 static pln_status make_window(pln_kernel_call *call, double (*f)(double)) {
   int64_t n;
   pln_tensor *t;
@@ -123,14 +123,15 @@ static pln_status read_scale(const pln_kernel_call *call, mel_scale *s) {
   return PLN_OK;
 }
 
-/* The bin in which edge `i` of the bands lies; -1: in none. */
+/* The bin of edge `i` of the bands; -1: none. */
 static int64_t bin_of(const mel_scale *s, int64_t i) {
   double mel = s->low + (double)i * (s->high - s->low) / ((double)s->bands + 2);
   double bin = floor(((double)s->length + 1) * hertz_of(mel) / (double)s->rate);
   return bin >= 0 && bin < (double)s->bins ? (int64_t)bin : -1;
 }
 
-/* Rises from the band's lower edge to 1 at its middle, falls to its upper. */
+/* A triangle: rises from the band's lower edge to 1 at its middle, falls to the
+ * upper edge. */
 static void put_band(const mel_scale *s, int64_t band, double *to) {
   int64_t low = bin_of(s, band), middle = bin_of(s, band + 1);
   int64_t high = bin_of(s, band + 2);

@@ -1,5 +1,5 @@
-/* builder.c: tensors of strings made one after another. Called by kernels on
- * strings. The texts lie in one buffer, which may move while it grows. */
+/* builder.c: builds tensors of strings. Called by string kernels. The texts are
+ * in one buffer, which may move while it grows. */
 
 #include "op/kernel/string/builder.h"
 

@@ -1,8 +1,8 @@
-/* ngram.c: tf_idf_vectorizer: how often rows of items have each n-gram of a
- * pool. Called through ops.def; its type is in text.c.
+/* ngram.c: tf_idf_vectorizer: counts how often rows contain each n-gram of a
+ * pool. Called through ops.def; the type is in infer/string.c.
  *
- * The pool is sorted once a call, by length and then by items; what is looked
- * up lies in a row with equal gaps. */
+ * The pool is sorted once per call, by length and then by items, for binary
+ * search. The items of an n-gram are found at equal gaps in a row. */
 
 #include <stdlib.h>
 
@@ -14,18 +14,18 @@ typedef enum weighting { COUNT, PRESENT, WEIGHTED } weighting;
 typedef struct gram {
   const struct pool *pool;
   uint32_t n;
-  uint32_t at;    /* of its first item in the pool's list */
-  uint32_t index; /* its place among the n-grams as they are listed */
+  uint32_t at;    /* offset of its first item in the pool's list */
+  uint32_t index; /* its position in the attribute's list */
 } gram;
 
 typedef struct pool {
   const pln_kernel_call *call;
-  const int64_t *numbers; /* items: either these or */
+  const int64_t *numbers; /* exactly one of both is used */
   const pln_slice *words;
-  const int64_t *columns; /* where counts go, by index */
-  const double *weights;  /* by index; or NULL: all 1 */
+  const int64_t *columns; /* output column by index */
+  const double *weights;  /* by index; NULL: all 1 */
   uint32_t items, count;
-  int64_t least, most, skips; /* lengths of n-grams; greatest gap less one */
+  int64_t least, most, skips; /* range of lengths; greatest gap minus one */
   int64_t width;              /* of a result's row */
   weighting how;
   gram *grams; /* count of them, sorted */
@@ -77,7 +77,7 @@ static int compare_window_to_gram(const pool *p, const ngram_window *s,
   return order;
 }
 
-/* NULL when the pool has no such n-gram. */
+/* Binary search; NULL if the pool lacks the n-gram. */
 static const gram *find_gram(const pool *p, const ngram_window *s) {
   uint32_t low = 0, high = p->count;
   while (low < high) {
@@ -161,7 +161,8 @@ static pln_status read_numbers(pool *p) {
   return PLN_OK;
 }
 
-/* Cuts the items into n-grams: those of length n begin at counts[n - 1]. */
+/* Splits the pool's items into n-grams: those of length n begin at counts[n -
+ * 1]. */
 static pln_status split_pool(pool *p) {
   const pln_attr *counts = find_list(p->call, "ngram_counts", PLN_ATTR_INTS);
   uint32_t index = 0, lengths = counts ? counts->count : 0;
@@ -190,7 +191,7 @@ static pln_status split_pool(pool *p) {
 /* ------------------------------------------------------------------ counting
  */
 
-/* Counts in `found`, by index, the n-grams of a row of items. */
+/* Counts the n-grams of a row in `found`, by index. */
 static void count_row(const pool *p, const pln_tensor *x, size_t first,
                       size_t items, double *found) {
   for (int64_t skip = 0; skip <= p->skips; skip++) {
@@ -235,8 +236,7 @@ static pln_status count_rows(pln_kernel_call *call, const pool *p,
   return PLN_OK;
 }
 
-/* Lengths and gaps that no row and no n-gram of the pool can have are left
- * out. */
+/* Skips lengths and gaps that no row and no n-gram of the pool can have. */
 static void limit_ngram_lengths(pool *p, const pln_tensor *x) {
   int64_t items = x->dims[x->rank - 1];
   p->most = p->most < (int64_t)p->items ? p->most : (int64_t)p->items;

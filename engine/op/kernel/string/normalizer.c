@@ -1,8 +1,8 @@
-/* normalizer.c: string_normalizer: stop words left out, letters changed
- * to small or capital ones. Called through ops.def; its type is in text.c.
+/* normalizer.c: string_normalizer: removes stop words and changes case. Called
+ * through ops.def; the type is in infer/string.c.
  *
- * Letters are those of Unicode, one for one. They come from the C library, in a
- * locale of their own, whatever that of the process is. */
+ * Case mapping is Unicode's, one to one, from the C library in a locale of its
+ * own, independent of the process's. */
 
 #include <locale.h>
 #include <wctype.h>
@@ -20,7 +20,7 @@ typedef struct normalizer {
   const pln_tensor *x;
   const pln_attr *stop; /* words; or NULL */
   change change;
-  bool exact; /* capitals make another stop word */
+  bool exact; /* stop words are case sensitive */
   locale_t locale;
 } normalizer;
 
@@ -52,7 +52,7 @@ static pln_status add_changed(const normalizer *n, pln_string_builder *texts,
 /* ---------------------------------------------------------------- stop words
  */
 
-/* Equal but for capitals; what is no UTF-8 is compared as it is. */
+/* Equal except for case; text that is not UTF-8 is compared bytewise. */
 static bool words_equal_normalized(const normalizer *n, pln_slice a,
                                    pln_slice b) {
   while (a.size && b.size) {
@@ -78,7 +78,7 @@ static bool is_stop_word(const normalizer *n, pln_slice s) {
 
 /* ------------------------------------------------------------------- kernel */
 
-/* Only what these languages write as capitals depends on the language. */
+/* Only these languages have case mappings that depend on the locale. */
 static bool changes_letters(pln_slice locale) {
   static const char *const languages[] = {"tr", "az", "lt"};
   for (size_t i = 0; i < PLN_COUNT(languages) && locale.size >= 2; i++)
@@ -120,7 +120,8 @@ static pln_status normalize(const normalizer *n, pln_string_builder *texts) {
     PLN_TRY(add_changed(n, texts, x[i]));
     pln_string_builder_next(texts);
   }
-  if (texts->ended == 0) /* nothing left is one empty string */
+  if (texts->ended ==
+      0) /* if no string is left, the result is one empty string */
     pln_string_builder_next(texts);
   int64_t dims[2] = {1, (int64_t)texts->ended};
   return pln_string_builder_result(texts, n->call, n->x->rank,

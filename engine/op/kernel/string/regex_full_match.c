@@ -1,10 +1,10 @@
-/* regex_full_match.c: whether whole strings match a regular expression (ONNX
- * RegexFullMatch). Called through ops.def.
+/* regex_full_match.c: RegexFullMatch: whether whole strings match a regular
+ * expression. Called through ops.def.
  *
- * ONNX means RE2's expressions. They are matched by PCRE2, which takes RE2's
- * syntax and more; the library is opened for each call, and its memory is the
- * engine's. What the two read differently is refused. A match that would take
- * long is refused as well: PCRE2 backtracks. */
+ * ONNX specifies RE2's syntax. Matching is done by PCRE2, which accepts that
+ * and more; the library is opened for each call, and allocates through the
+ * engine. Expressions that the two interpret differently are refused. So is a
+ * match that would take long, because PCRE2 backtracks. */
 
 #include "op/kernel/kernel.h"
 
@@ -32,10 +32,10 @@ enum {
   ERROR_COMPILE_NOMEMORY = 121
 };
 
-/* Steps of one match, some 10 ms; KiB of memory of one match. */
+/* Limits on the steps (some 10 ms) and on the memory (KiB) of one match. */
 enum { MATCH_LIMIT = 1000000, HEAP_LIMIT = 64 * 1024 };
 
-/* The functions of pcre2.h that are used; their objects are opaque. */
+/* The functions of pcre2.h that are used. */
 typedef struct pcre2 {
   void *library;
   void *(*general_context_create)(void *(*new)(size_t, void *),
@@ -58,7 +58,7 @@ typedef struct pcre2 {
   int (*get_error_message)(int error, uint8_t *text, size_t size);
 } pcre2;
 
-/* A compiled pattern with what a match needs. */
+/* A compiled pattern and its match data. */
 typedef struct regex {
   const pcre2 *lib;
   void *general, *code, *context, *data;
@@ -70,7 +70,7 @@ typedef struct regex {
 
 #ifdef HAS_DLOPEN
 
-/* A function's address comes as an object's. */
+/* dlsym returns a function's address as an object pointer. */
 static bool find_function(void *library, const char *name, void *function) {
   void *address = dlsym(library, name);
   memcpy(function, &address, sizeof address);
@@ -110,7 +110,7 @@ static void close_pcre2(const pcre2 *lib) {
 
 /* ------------------------------------------------------------------- memory */
 
-/* PCRE2 frees blocks without their size, which stands in front of them. */
+/* PCRE2 frees blocks without their size, so it is stored in front of them. */
 typedef union block_size {
   size_t size;
   max_align_t align;
@@ -145,7 +145,7 @@ static void free_regex(regex *r) {
     r->lib->general_context_free(r->general);
 }
 
-/* Notes the classes that RE2 reads differently. */
+/* Records the character classes that RE2 interprets differently. */
 static void find_classes(pln_slice pattern, regex *r) {
   for (size_t i = 0; i + 1 < pattern.size; i++) {
     char c = pattern.data[i], next = pattern.data[i + 1];
@@ -158,8 +158,8 @@ static void find_classes(pln_slice pattern, regex *r) {
   }
 }
 
-/* PCRE2's \s takes a vertical tab. Where case does not matter its classes of
- * letters take the Kelvin sign and the long s, as those of k and s. */
+/* PCRE2's \s includes the vertical tab. Without regard to case its letter
+ * classes include the Kelvin sign and the long s, as forms of k and s. */
 static bool is_read_differently(const regex *r, pln_slice text) {
   for (size_t i = 0; i < text.size; i++) {
     const char *at = text.data + i;

@@ -1,12 +1,12 @@
-/* split.c: strings joined element by element, and cut into parts. Called
- * through ops.def; their types are in text.c. */
+/* split.c: string_concat and string_split. Called through ops.def; types are in
+ * infer/string.c. */
 
 #include "op/kernel/strided.h"
 #include "op/kernel/string/builder.h"
 
 /* ------------------------------------------------------------ string_concat */
 
-/* Steps of an operand along the axes of the result; 0 repeats. */
+/* Strides of an operand along the axes of the result; 0 repeats. */
 static bool read_pair_strides(const pln_tensor *t, uint32_t rank, int64_t *dims,
                               int64_t *steps) {
   int64_t step = 1;
@@ -89,10 +89,10 @@ static bool is_space(char c) {
   return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* What is left of a string while it is cut. */
+/* The rest of a string being split. */
 typedef struct unsplit_text {
-  pln_slice text, delimiter; /* no delimiter: runs of white space */
-  int64_t cuts;              /* still allowed; below 0: any number */
+  pln_slice text, delimiter; /* empty delimiter: runs of white space */
+  int64_t cuts;              /* remaining splits; below 0: unlimited */
   bool over;
 } unsplit_text;
 
@@ -121,7 +121,7 @@ static unsplit_text begin_rest(const pln_slice *text, pln_slice delimiter,
   return r;
 }
 
-/* Where the part that comes next ends. */
+/* The end of the next part. */
 static size_t part_end(const unsplit_text *r) {
   size_t at = 0, n = r->delimiter.size;
   if (n == 0)
@@ -135,7 +135,7 @@ static size_t part_end(const unsplit_text *r) {
   return at;
 }
 
-/* False when there is no part any more. */
+/* Returns false if there is no further part. */
 static bool next_part(unsplit_text *r, pln_slice *part) {
   if (r->over)
     return false;
@@ -157,7 +157,7 @@ typedef struct split {
   int64_t cuts;
 } split;
 
-/* Result 1: how many parts each string has. *most is the greatest of them. */
+/* Result 1: the number of parts of each string. *most is the greatest. */
 static pln_status count_parts(pln_kernel_call *call, const split *s,
                               int64_t *most) {
   pln_tensor *counts;

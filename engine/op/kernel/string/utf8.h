@@ -1,12 +1,12 @@
-/* utf8.h: characters of UTF-8, one at a time. */
+/* utf8.h: decodes and encodes UTF-8, one character at a time. */
 
 #ifndef PLN_OP_KERNEL_STRING_UTF8_H
 #define PLN_OP_KERNEL_STRING_UTF8_H
 
 #include "base/base.h"
 
-/* The character at the begin of s, which is not empty; *n gets its bytes.
- * Negative when it is no UTF-8. */
+/* The first character of s, which is not empty; *n is its length in bytes.
+ * Negative if it is not valid UTF-8. */
 static inline int32_t pln_utf8_decode(pln_slice s, size_t *n) {
   static const int32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
   const unsigned char *p = (const unsigned char *)s.data;
@@ -25,7 +25,7 @@ static inline int32_t pln_utf8_decode(pln_slice s, size_t *n) {
   return c < least[*n] || c > 0x10ffff || half ? -1 : c;
 }
 
-/* Writes up to 4 bytes; gives how many. */
+/* Writes up to 4 bytes and returns their number. */
 static inline size_t pln_utf8_encode(uint32_t c, char *to) {
   static const uint8_t marks[] = {0, 0, 0xc0, 0xe0, 0xf0};
   size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;

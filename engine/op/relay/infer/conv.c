@@ -1,13 +1,12 @@
-/* conv.c: the types of Relay's convolutions, of one, two and three axes,
- * plain, transposed, quantised and of packed bits, and of dilations and
- * correlations, which slide likewise. Called through ops.def; kernels are in
- * relay_conv.c. Layouts of the operands are attributes; the weight gives the
- * window unless an attribute does. */
+/* conv.c: type inference of Relay's convolutions over one to three axes (plain,
+ * transposed, quantised, bit-packed), and of dilations and correlations. Called
+ * through ops.def; the kernels are in relay/kernel/conv.c. Layouts are
+ * attributes; the window is the weight's unless an attribute gives it. */
 
 #include "op/infer/window.h"
 #include "op/relay/data_layout.h"
 
-/* The axes of space, by rank. */
+/* Spatial axes and default layouts, by rank. */
 typedef struct conv_form {
   const char *space; /* "HW" */
   const char *data, *kernel;
@@ -16,7 +15,7 @@ typedef struct conv_form {
 static const conv_form forms[] = {
     {"W", "NCW", "OIW"}, {"HW", "NCHW", "OIHW"}, {"DHW", "NCDHW", "OIDHW"}};
 
-/* A kernel that is added, one for each channel. */
+/* The kernel of a dilation is added, one per channel. */
 static const conv_form dilation = {"HW", "NCHW", "IHW"};
 
 static const conv_form *conv_form_of(pln_op op) {
@@ -31,16 +30,16 @@ static const conv_form *conv_form_of(pln_op op) {
   }
 }
 
-/* What is read of a call before its extents are worked out. */
+/* The attributes and shapes of a call. */
 typedef struct conv_call {
   const conv_form *form;
-  uint32_t n; /* axes of space */
+  uint32_t n; /* number of spatial axes */
   pln_data_layout data, kernel, out;
   pln_shape x, w;
 } conv_call;
 
-/* Weights in a form that one algorithm wants: of any shape. Those in blocks are
- * looked at where attributes do not tell. */
+/* Returns true for weights in the form of a special algorithm, whose shape is
+ * arbitrary. Blocked weights are read where attributes give no window. */
 static bool hides_weight(const pln_infer *call) {
   pln_op op = call->op;
   return op == PLN_OP_CONV_2D_WINOGRAD || op == PLN_OP_CONV_3D_WINOGRAD ||
@@ -49,7 +48,7 @@ static bool hides_weight(const pln_infer *call) {
           pln_call_has(call, "kernel_size"));
 }
 
-/* What only attributes tell where the weight's shape says nothing. */
+/* Checks that attributes give the window if the weight's shape does not. */
 static pln_status expect_window(const pln_infer *call, const conv_call *c) {
   uint32_t n;
   if (pln_call_int(call, "channels", -1) < 0)
@@ -86,7 +85,7 @@ static pln_status read_conv_call(const pln_infer *call, conv_call *c) {
   return hidden ? expect_window(call, c) : PLN_OK;
 }
 
-/* The window's extent along axis i of space. */
+/* The extent of the window along spatial axis i. */
 static pln_status window_extent(const pln_infer *call, const conv_call *c,
                                 uint32_t i, pln_dim *out) {
   uint32_t n;
@@ -97,7 +96,7 @@ static pln_status window_extent(const pln_infer *call, const conv_call *c,
     return PLN_OK;
   }
   if (call->op == PLN_OP_BITSERIAL_CONV_2D) {
-    *out = 3; /* what the attribute is taken to be */
+    *out = 3; /* the default of the attribute */
     return PLN_OK;
   }
   return pln_data_layout_extent(call, &c->kernel, c->w.dims, c->form->space[i],
@@ -115,7 +114,7 @@ static pln_status reach_of(const pln_infer *call, const conv_call *c,
   return pln_infer_dim(call, PLN_DIM_ADD, *out, 1, out);
 }
 
-/* (extent + pads - reach) / stride + 1 */
+/* (extent + pads - reach) / stride + 1: the output extent of a convolution */
 static pln_status slid(const pln_infer *call, const conv_call *c, uint32_t i,
                        pln_dim extent, pln_dim *out) {
   pln_dim reach;
@@ -134,7 +133,7 @@ static pln_status slid(const pln_infer *call, const conv_call *c, uint32_t i,
   return PLN_OK;
 }
 
-/* (extent - 1) * stride + reach - pads + output padding */
+/* (extent - 1) * stride + reach - pads + output padding: of a transposed one */
 static pln_status unslid(const pln_infer *call, const conv_call *c, uint32_t i,
                          pln_dim extent, pln_dim *out) {
   pln_dim reach;
@@ -149,7 +148,7 @@ static pln_status unslid(const pln_infer *call, const conv_call *c, uint32_t i,
                        pln_window_int(call, "output_padding", i, 0), out);
 }
 
-/* The axis of the weight that makes channels of the result. */
+/* The number of output channels, from the weight. */
 static pln_status out_channels(const pln_infer *call, const conv_call *c,
                                bool transposed, pln_dim *out) {
   const pln_attr *given = pln_attrs_find(call->engine, call->attrs, "channels");
@@ -158,8 +157,8 @@ static pln_status out_channels(const pln_infer *call, const conv_call *c,
     *out = given->v.i;
     return PLN_OK;
   }
-  /* TVM writes the layout of a transposed kernel with the operand's channels
-   * as O or as I; the axis that is not the operand's holds the result's. */
+  /* TVM writes the layout of a transposed kernel with the operand's channels as
+   * O or as I; the result's channels are on the other axis. */
   bool swapped = transposed && c->kernel.rank > 1 && c->kernel.letter[0] == 'O';
   if (c->form == &dilation)
     swapped = true;
@@ -170,7 +169,7 @@ static pln_status out_channels(const pln_infer *call, const conv_call *c,
                     : PLN_OK;
 }
 
-/* A shape of the layout's plain axes: batch, channels, space. */
+/* The result's shape in the plain layout: batch, channels, space. */
 static pln_status plain_result(const pln_infer *call, const conv_call *c,
                                bool transposed, pln_shape *out) {
   bool found;
@@ -191,9 +190,9 @@ static pln_status plain_result(const pln_infer *call, const conv_call *c,
   return PLN_OK;
 }
 
-/* The weight's channels in its plain layout: those of the result and of the
- * operand, which are as many less as there are groups; a transposed
- * convolution's has those of the operand first. */
+/* The weight's channel extents in its plain layout: the result's, and the
+ * operand's divided by the number of groups. In a transposed convolution the
+ * operand's come first. */
 static pln_status weight_channels(const pln_infer *call, const conv_call *c,
                                   bool transposed, pln_dim *out) {
   int64_t groups = pln_call_int(call, "groups", 1);
@@ -204,7 +203,7 @@ static pln_status weight_channels(const pln_infer *call, const conv_call *c,
   return pln_infer_dim(call, PLN_DIM_FLOORDIV, out[1], groups, &out[1]);
 }
 
-/* Only what all attributes tell, in the weight's layout. */
+/* Sets the weight's type from attributes alone. */
 static pln_status set_conv_weight_type(pln_infer *call, const conv_call *c,
                                        bool transposed) {
   uint32_t n;
@@ -227,15 +226,15 @@ static pln_status set_conv_weight_type(pln_infer *call, const conv_call *c,
   return pln_set_operand_type(call, 1, pln_arg_dtype(call, 0), &w);
 }
 
-/* Weights that were transformed, or packed, are told by nobody. */
+/* The types of transformed or packed weights are not set. */
 static bool has_plain_weight(pln_op op) {
   return op == PLN_OP_CONV_1D || op == PLN_OP_CONV_2D || op == PLN_OP_CONV_3D ||
          op == PLN_OP_CONV_1D_TRANSPOSE || op == PLN_OP_CONV_2D_TRANSPOSE ||
          op == PLN_OP_CONV_3D_TRANSPOSE;
 }
 
-/* The weight's axis of the operand's channels: as many as these, or of a plain
- * convolution as one group has. What is not known fits. */
+/* Checks the operand's channels against the weight's: equal, or for a plain
+ * convolution those of one group. Unknown extents pass. */
 static pln_status check_channels(const pln_infer *call, const conv_call *c,
                                  bool transposed) {
   int64_t groups = pln_call_int(call, "groups", 1);
@@ -285,7 +284,7 @@ pln_status pln_infer_conv_2d_transpose(pln_infer *call) {
   return infer_form(call, true, pln_arg_dtype(call, 0));
 }
 
-/* (data, offsets, weight): as without the offsets. */
+/* (data, offsets, weight) */
 pln_status pln_infer_deformable_conv_2d(pln_infer *call) {
   pln_ref args[2] = {call->args[0], call->args[2]};
   pln_infer plain = *call;
@@ -301,8 +300,8 @@ pln_status pln_infer_qnn_conv_2d(pln_infer *call) {
   return infer_form(call, false, PLN_INT32);
 }
 
-/* How far two windows of a correlation may be apart, on each side, in steps,
- * and what an image loses at its borders. */
+/* The maximal displacement between two windows of a correlation, in steps on
+ * each side, and the border that is cut from an image. */
 static pln_status displacements(const pln_infer *call, int64_t *steps,
                                 int64_t *border) {
   int64_t size = pln_call_int(call, "kernel_size", 1);
@@ -333,7 +332,7 @@ static pln_status correlated(const pln_infer *call, uint32_t i, int64_t border,
   return PLN_OK;
 }
 
-/* Of two images: a channel for each displacement. */
+/* (image, image): one channel per displacement. */
 pln_status pln_infer_correlation(pln_infer *call) {
   int64_t steps = 0, border = 0;
   pln_shape x;
@@ -351,7 +350,7 @@ pln_status pln_infer_correlation(pln_infer *call) {
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &x);
 }
 
-/* (gradient, data): the weight's gradient, of the window that is given. */
+/* (gradient, data): the gradient of the weight, for the given window. */
 pln_status pln_infer_conv_2d_backward_weight(pln_infer *call) {
   static const pln_data_layout plain = {4, "OIHW", {0}};
   pln_data_layout data, gradient, out_layout;

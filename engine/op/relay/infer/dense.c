@@ -1,10 +1,10 @@
-/* dense.c: the types of Relay's products: dense layers, plain and packed,
- * stacks of matrices, and the bias that follows. Called through ops.def. */
+/* dense.c: type inference of Relay's matrix products: dense layers, plain and
+ * packed, batched products, and bias_add. Called through ops.def. */
 
 #include "op/infer/matmul.h"
 #include "op/relay/data_layout.h"
 
-/* Sums of quantised operands are wider than these. */
+/* Sums of quantised operands have a wider dtype. */
 static pln_status set_dense_result(pln_infer *call, const pln_shape *shape) {
   pln_dtype dtype = pln_arg_dtype(call, 0);
   if (call->op == PLN_OP_QNN_BATCH_MATMUL || call->op == PLN_OP_QNN_DENSE_PACK)
@@ -13,7 +13,7 @@ static pln_status set_dense_result(pln_infer *call, const pln_shape *shape) {
                            shape);
 }
 
-/* The weight has a row for each of `units`; `turned`: a column. */
+/* The weight has one row per unit; with `turned` one column. */
 static pln_status set_dense_weight_type(pln_infer *call, int64_t units,
                                         pln_dim in, bool turned) {
   pln_shape w;
@@ -24,7 +24,7 @@ static pln_status set_dense_weight_type(pln_infer *call, int64_t units,
                     : PLN_OK;
 }
 
-/* (..., in) by a weight (units, in): (..., units). */
+/* (..., in) times a weight (units, in): (..., units). */
 pln_status pln_infer_dense(pln_infer *call) {
   pln_shape x, w;
   int64_t units = pln_call_int(call, "units", -1);
@@ -47,7 +47,7 @@ pln_status pln_infer_dense(pln_infer *call) {
   return set_dense_result(call, &x);
 }
 
-/* A weight of layout NC, or with blocks of N that the last axis walks. */
+/* The weight has layout NC, or blocks of N in the last axis. */
 pln_status pln_infer_dense_pack(pln_infer *call) {
   pln_data_layout layout;
   pln_shape x, w, out;
@@ -66,7 +66,7 @@ pln_status pln_infer_dense_pack(pln_infer *call) {
   return set_dense_result(call, &out);
 }
 
-/* (..., in) by packed bits: (..., units). */
+/* (..., in) times a bit-packed weight: (..., units). */
 pln_status pln_infer_bitserial_dense(pln_infer *call) {
   pln_shape x;
   int64_t units = pln_call_int(call, "units", -1);
@@ -79,7 +79,7 @@ pln_status pln_infer_bitserial_dense(pln_infer *call) {
   return set_dense_result(call, &x);
 }
 
-/* Of two axes: the one that is multiplied away, and the one that stays. */
+/* Of the last two axes: the contracted one and the one that remains. */
 static void matrix_axes(const pln_shape *s, bool transposed, pln_dim *inner,
                         pln_dim *outer, bool left) {
   pln_dim rows = s->dims[s->rank - 2], columns = s->dims[s->rank - 1];
@@ -87,7 +87,7 @@ static void matrix_axes(const pln_shape *s, bool transposed, pln_dim *inner,
   *outer = left == transposed ? columns : rows;
 }
 
-/* (batch, m, k) by (batch, k, n), or each transposed. */
+/* (batch, m, k) times (batch, k, n), each possibly transposed. */
 pln_status pln_infer_batch_matmul(pln_infer *call) {
   pln_shape x, y, out;
   pln_dim k, inner;
@@ -107,7 +107,7 @@ pln_status pln_infer_batch_matmul(pln_infer *call) {
   return set_dense_result(call, &out);
 }
 
-/* Of (..., m, k) and a matrix, each perhaps transposed. */
+/* (..., m, k) times a matrix, each possibly transposed. */
 pln_status pln_infer_matmul_transposed(pln_infer *call) {
   pln_shape x, y;
   pln_dim k, inner, m, n;

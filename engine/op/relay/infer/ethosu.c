@@ -1,8 +1,8 @@
-/* ethosu.c: the types of the operators that TVM has for Ethos-U processors.
- * Called through ops.def; nothing here computes them.
+/* ethosu.c: type inference of TVM's operators for Ethos-U processors, which
+ * have no kernels here. Called through ops.def.
  *
- * An image, of attributes ifm_layout and ofm_layout, is NHWC or NHCWB16: there
- * channels are cut into blocks of 16, the last axis. */
+ * Attributes ifm_layout and ofm_layout give the layout of an image: NHWC, or
+ * NHCWB16, where the last axis is a block of 16 channels. */
 
 #include "op/infer/window.h"
 
@@ -16,7 +16,8 @@ static pln_status is_blocked(const pln_infer *call, const char *layout,
   return PLN_OK;
 }
 
-/* The attribute is one of `words`, which spaces part. */
+/* Checks that the attribute is one of `words`, which are separated by
+ * spaces. */
 static pln_status expect_word(const pln_infer *call, const char *name,
                               const char *fallback, const char *words) {
   pln_slice s = pln_attrs_string(call->engine, call->attrs, name, fallback);
@@ -67,7 +68,8 @@ static pln_status result_dtype(const pln_infer *call, const char *fallback,
                               (int)(s.size < 40 ? s.size : 40), s.data);
 }
 
-/* ------------------------------------------------------------------- images */
+/* -------------------------------------------------------------------- images
+ */
 
 /* Batch, height and width of operand 0. */
 static pln_status read_image(const pln_infer *call, pln_dim image[3]) {
@@ -84,7 +86,7 @@ static pln_status read_image(const pln_infer *call, pln_dim image[3]) {
   return PLN_OK;
 }
 
-/* Channels are what attribute `channels` says. */
+/* The number of channels is attribute `channels`. */
 static pln_status give_image(pln_infer *call, const pln_dim image[3],
                              const char *channels, pln_dtype dtype) {
   int64_t n = pln_call_int(call, channels, -1);
@@ -99,7 +101,7 @@ static pln_status give_image(pln_infer *call, const pln_dim image[3],
   return pln_result_tensor(call, 0, dtype, blocked ? &cut : &out);
 }
 
-/* Twice as high and wide, when attribute upscale says how. */
+/* Doubles height and width if attribute upscale says so. */
 static pln_status upscaled(const pln_infer *call, pln_dim image[3]) {
   PLN_TRY(expect_word(call, "upscale", "NONE", "NONE NEAREST ZEROS"));
   if (pln_call_string_is(call, "upscale", "NONE", "NONE"))
@@ -133,7 +135,7 @@ static pln_status slid(const pln_infer *call, const char *window, uint32_t i,
 
 /* ---------------------------------------------------------------- operators */
 
-/* (image, weight, scales, table): the weight is (out, height, width, in). */
+/* (image, weight, scales, table); the weight is (out, height, width, in). */
 static pln_status convolved(pln_infer *call, bool grows, pln_dtype dtype) {
   pln_dim image[3];
   pln_shape w, scales = {.rank = 2, .dims = {PLN_DIM_UNKNOWN, 10}};
@@ -182,7 +184,7 @@ pln_status pln_infer_ethosu_pool(pln_infer *call) {
   return give_image(call, image, "ofm_channels", dtype);
 }
 
-/* What the operands and the result of a binary operator may hold. */
+/* Checks the dtypes of a binary operator's operands and result. */
 static pln_status binary_dtypes(const pln_infer *call, pln_dtype *result) {
   bool choice = pln_call_string_is(call, "operator_type", "", "MIN") ||
                 pln_call_string_is(call, "operator_type", "", "MAX");
@@ -224,7 +226,7 @@ pln_status pln_infer_ethosu_unary(pln_infer *call) {
   return give_image(call, image, "ofm_channels", pln_arg_dtype(call, 0));
 }
 
-/* (image of any axes up to four, table) */
+/* (image of up to four axes, table) */
 pln_status pln_infer_ethosu_identity(pln_infer *call) {
   PLN_TRY(expect_dtype(call, 0, bytes));
   PLN_TRY(pln_arg_expect_rank_within(call, 0, 0, 4));

@@ -1,11 +1,11 @@
-/* image.c: the types of Relay's operators on images and boxes: image.resize2d
- * and its kin, vision.multibox_prior and its kin. Called through ops.def. */
+/* image.c: type inference of Relay's operators on images and boxes
+ * (image.resize2d, vision.multibox_prior, ...). Called through ops.def. */
 
 #include "op/relay/data_layout.h"
 #include "op/relay/form.h"
 
-/* The axes of space get the extents of attribute `size`, of which one may stand
- * for all. */
+/* Spatial extents are those of attribute `size`, of which one may stand for
+ * all. */
 pln_status pln_infer_resize_to(pln_infer *call) {
   static const char *const spaces[] = {"W", "HW", "DHW"};
   static const char *const plain[] = {"NCW", "NCHW", "NCDHW"};
@@ -58,7 +58,7 @@ pln_status pln_infer_crop_and_resize(pln_infer *call) {
       &shape);
 }
 
-/* Blocks of stride x stride elements of space become channels. */
+/* Blocks of stride x stride spatial elements become channels. */
 pln_status pln_infer_yolo_reorg(pln_infer *call) {
   pln_shape shape;
   int64_t stride = pln_call_int(call, "stride", 1);
@@ -82,7 +82,7 @@ static int64_t count_of(const pln_infer *call, const char *name) {
   return a && a->kind == PLN_ATTR_FLOATS ? a->count : 1;
 }
 
-/* A box for each size and for each further ratio at each position. */
+/* One box per size and per additional ratio, at each position. */
 pln_status pln_infer_multibox_prior(pln_infer *call) {
   pln_shape x, out = {.rank = 3, .dims = {1, PLN_DIM_UNKNOWN, 4}};
   int64_t boxes = count_of(call, "sizes") + count_of(call, "ratios") - 1;
@@ -96,7 +96,7 @@ pln_status pln_infer_multibox_prior(pln_infer *call) {
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out);
 }
 
-/* nn.upsampling as Relay has it: factors of the axes of space, by layout. */
+/* Relay's nn.upsampling: factors of the spatial axes, by layout. */
 pln_status pln_infer_upsampling(pln_infer *call) {
   static const char *const names[] = {"scale_d", "scale_h", "scale_w"};
   static const char axes[] = "DHW";
@@ -118,8 +118,8 @@ pln_status pln_infer_upsampling(pln_infer *call) {
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &shape);
 }
 
-/* (class probabilities, offsets, anchors): a box of six numbers an anchor, and
- * how many are valid. */
+/* (class probabilities, offsets, anchors): a box of six numbers per anchor, and
+ * the number of valid ones. */
 pln_status pln_infer_multibox_transform_loc(pln_infer *call) {
   pln_shape x, boxes = {.rank = 3, .dims = {0, PLN_DIM_UNKNOWN, 6}};
   pln_shape counts = {.rank = 1};
@@ -132,7 +132,8 @@ pln_status pln_infer_multibox_transform_loc(pln_infer *call) {
   return pln_result_tensor(call, 1, PLN_INT32, &counts);
 }
 
-/* (batch, boxes, fields): how many are valid, the boxes, where they stood. */
+/* (batch, boxes, fields): the number of valid boxes, the boxes, their former
+ * indices. */
 pln_status pln_infer_get_valid_counts(pln_infer *call) {
   pln_shape x, list;
   PLN_TRY(pln_arg_expect_rank(call, 0, 3));
@@ -148,9 +149,8 @@ pln_status pln_infer_get_valid_counts(pln_infer *call) {
   return pln_result_tensor(call, 2, PLN_INT32, &list);
 }
 
-/* (boxes, scores, how many of a class, two thresholds): of every class the
- * boxes that stay, as indices, and how many they are; or of each image, with
- * their scores. */
+/* (boxes, scores, limit per class, two thresholds): the indices of the boxes
+ * kept per class, and their number; or per image, with their scores. */
 pln_status pln_infer_all_class_nms(pln_infer *call) {
   pln_dim all = PLN_DIM_UNKNOWN, images = PLN_DIM_UNKNOWN;
   pln_shape boxes, scores;
@@ -178,8 +178,8 @@ pln_status pln_infer_all_class_nms(pln_infer *call) {
   return pln_result_tensor(call, 2, PLN_INT64, &counts);
 }
 
-/* (boxes, scores): of each image so many boxes, their classes and scores, and
- * how many are valid. */
+/* (boxes, scores): per image a fixed number of boxes, with classes and scores,
+ * and the number of valid ones. */
 pln_status pln_infer_regular_nms(pln_infer *call) {
   int64_t most = pln_call_int(call, "max_detections", -1);
   pln_shape x, boxes = {.rank = 3, .dims = {PLN_DIM_UNKNOWN, most, 4}};
@@ -198,8 +198,8 @@ pln_status pln_infer_regular_nms(pln_infer *call) {
   return pln_result_tensor(call, 3, PLN_INT32, &boxes);
 }
 
-/* (scores, offsets, sizes of images): so many regions of each image, of five
- * numbers. */
+/* (scores, offsets, image sizes): a number of regions per image, of five
+ * numbers each. */
 pln_status pln_infer_proposal(pln_infer *call) {
   int64_t most = pln_call_int(call, "rpn_post_nms_top_n", 300);
   pln_shape x, sizes, out = {.rank = 2, .dims = {PLN_DIM_UNKNOWN, 5}};
@@ -218,7 +218,7 @@ pln_status pln_infer_proposal(pln_infer *call) {
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out);
 }
 
-/* A grid (batch, axes of space, space...) as Relay has it. */
+/* Relay's grid is (batch, coordinate, space...). */
 pln_status pln_infer_relay_grid_sample(pln_infer *call) {
   pln_shape x, grid;
   PLN_TRY(pln_arg_expect_rank_within(call, 0, 4, 5));

@@ -1,11 +1,12 @@
-/* index.c: the types of Relay's operators on indices and places:
- * argwhere, unravel_index, searchsorted, sparse_to_dense, gather_nd, sliding
- * windows, dilation. Called through ops.def; kernels are in places.c. */
+/* index.c: type inference of Relay's operators on indices: argwhere,
+ * unravel_index, searchsorted, sparse_to_dense, gather_nd, sliding windows,
+ * dilation. Called through ops.def; the kernels are in
+ * relay/kernel/indexing.c. */
 
 #include "op/infer/infer.h"
 #include "op/relay/form.h"
 
-/* A row of coordinates for each element that is not zero. */
+/* One row of coordinates per nonzero element. */
 pln_status pln_infer_argwhere(pln_infer *call) {
   pln_shape out = {.rank = 2, .dims = {PLN_DIM_UNKNOWN, PLN_DIM_UNKNOWN}};
   int32_t rank = pln_arg_rank(call, 0);
@@ -14,7 +15,7 @@ pln_status pln_infer_argwhere(pln_infer *call) {
   return pln_result_tensor(call, 0, PLN_INT32, &out);
 }
 
-/* (indices, shape): a coordinate an axis of the shape. */
+/* (indices, shape): one coordinate per axis of the shape. */
 pln_status pln_infer_unravel_index(pln_infer *call) {
   pln_shape indices, out;
   PLN_TRY(pln_arg_expect_rank(call, 1, 1));
@@ -27,7 +28,7 @@ pln_status pln_infer_unravel_index(pln_infer *call) {
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out);
 }
 
-/* (sorted, values): a place for each value. */
+/* (sorted, values): one position per value. */
 pln_status pln_infer_searchsorted(pln_infer *call) {
   return pln_result_shaped_like(call, 0, 1,
                                 pln_call_dtype(call, "dtype", PLN_INT32));
@@ -42,8 +43,8 @@ pln_status pln_infer_sparse_to_dense(pln_infer *call) {
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 1), &out);
 }
 
-/* Indices (m, batch..., rest...): slices of the axes behind the m that one
- * vector of indices names, beside the axes that both have in common. */
+/* Indices are (m, batch..., rest...). A vector of m indices selects a slice of
+ * the axes after the batch axes, which data and indices share. */
 pln_status pln_infer_relay_gather_nd(pln_infer *call) {
   pln_shape data, indices, out = {.rank = 0};
   int64_t batch = pln_call_int(call, "batch_dims", 0);
@@ -66,7 +67,7 @@ pln_status pln_infer_relay_gather_nd(pln_infer *call) {
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out);
 }
 
-/* Windows over the axes from `axis` on: where they stand, then their own
+/* Windows over the axes from `axis` on: the window positions, then the window's
  * extents. */
 pln_status pln_infer_sliding_window(pln_infer *call) {
   pln_list window = pln_arg_list(call, PLN_NONE, "window_shape");
@@ -113,8 +114,8 @@ pln_status pln_infer_dilate(pln_infer *call) {
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &shape);
 }
 
-/* The extent of an axis of a grid: that of its coordinates, of which a scalar
- * is one. */
+/* The extent of a grid's axis: the length of its coordinate vector; 1 for a
+ * scalar. */
 static pln_status grid_axis(const pln_infer *call, uint32_t i, pln_dim *out) {
   int32_t rank = pln_arg_rank(call, i);
   PLN_TRY(pln_arg_expect_rank_within(call, i, 0, 1));
@@ -122,7 +123,7 @@ static pln_status grid_axis(const pln_infer *call, uint32_t i, pln_dim *out) {
   return PLN_OK;
 }
 
-/* A tuple of tensors as large as the grid, one for each axis. */
+/* A tuple of tensors with the shape of the grid, one per axis. */
 static pln_status infer_grid(pln_infer *call) {
   pln_type grid, types[PLN_MAX_RANK];
   uint32_t n = call->n_args;

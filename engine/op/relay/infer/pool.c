@@ -1,5 +1,5 @@
-/* pool.c: the types of Relay's pooling over one, two and three axes: with
- * windows, global, adaptive, and the gradients. Called through ops.def. */
+/* pool.c: type inference of Relay's pooling over one to three axes: windowed,
+ * global, adaptive, and gradients. Called through ops.def. */
 
 #include "op/infer/window.h"
 #include "op/relay/data_layout.h"
@@ -44,7 +44,7 @@ static pln_status read_pool_call(const pln_infer *call, pool_call *c) {
   return PLN_OK;
 }
 
-/* Where the axis `letter` stands in the layout, or -1. */
+/* The position of axis `letter` in the layout, or -1. */
 static int32_t axis_of(const pool_call *c, char letter) {
   for (int32_t i = 0; i < c->layout.rank; i++)
     if (c->layout.letter[i] == letter && !c->layout.factor[i])
@@ -92,8 +92,8 @@ pln_status pln_infer_pool_2d(pln_infer *call) {
   return set_pool_result(call, &c);
 }
 
-/* Global: to one element an axis. Adaptive: to output_size, of which one is
- * for all axes; the operand's extents where none is given. */
+/* Global pooling has output extents 1. Adaptive pooling has output_size, of
+ * which one may stand for all axes; the operand's extents if it is missing. */
 static pln_status pool_to_size(pln_infer *call, bool global) {
   pool_call c;
   PLN_TRY(read_pool_call(call, &c));
@@ -114,7 +114,7 @@ pln_status pln_infer_adaptive_pool(pln_infer *call) {
   return pool_to_size(call, false);
 }
 
-/* (gradient, data): as the data. */
+/* (gradient, data): the type of the data. */
 pln_status pln_infer_pool_grad(pln_infer *call) {
   pln_result_like(call, 0, 1);
   return PLN_OK;

@@ -1,6 +1,5 @@
-/* qnn.c: the types of Relay's operators on quantised tensors. Called
- * through ops.def; kernels are in relay/kernel/qnn.c, convolutions in
- * conv_2d.c. */
+/* qnn.c: type inference of Relay's quantised operators. Called through ops.def;
+ * the kernels are in relay/kernel/qnn.c and conv.c. */
 
 #include "op/infer/infer.h"
 
@@ -17,7 +16,7 @@ pln_status pln_infer_qnn_dequantize(pln_infer *call) {
   return as_dtype(call, PLN_FLOAT32);
 }
 
-/* (lhs, rhs, scales and zero points): the broadcast of both. */
+/* (lhs, rhs, scales and zero points): the operands broadcast. */
 pln_status pln_infer_qnn_broadcast(pln_infer *call) {
   pln_shape shape;
   pln_dtype dtype;
@@ -26,7 +25,7 @@ pln_status pln_infer_qnn_broadcast(pln_infer *call) {
   return pln_result_tensor(call, 0, dtype, &shape);
 }
 
-/* (..., in) by a weight (units, in). */
+/* (..., in) times a weight (units, in). */
 pln_status pln_infer_qnn_dense(pln_infer *call) {
   pln_shape x, w;
   pln_arg_shape(call, 0, &x);
@@ -41,7 +40,7 @@ pln_status pln_infer_qnn_dense(pln_infer *call) {
 }
 
 /* (tensors, their scales, their zero points, scale, zero point): the tensors
- * joined. */
+ * concatenated. */
 pln_status pln_infer_qnn_concatenate(pln_infer *call) {
   if (call->fields)
     return PLN_OK;

@@ -1,11 +1,11 @@
-/* vm.c: the types of Relay's operators that programs get when they are
- * compiled (memory, virtual machine) and of its random operators, which hand
- * on a key. Called through ops.def. */
+/* vm.c: type inference of the operators that TVM's compiler adds (memory,
+ * virtual machine), and of Relay's random operators, which return the next key.
+ * Called through ops.def. */
 
 #include "ir/tensor/tensor.h"
 #include "op/infer/infer.h"
 
-/* (function, its arguments as a tuple): what the function returns. */
+/* (function, arguments as a tuple): the function's result. */
 pln_status pln_infer_call_lowered(pln_infer *call) {
   pln_engine *e = call->engine;
   pln_type type = pln_arg_type(call, 0);
@@ -16,7 +16,7 @@ pln_status pln_infer_call_lowered(pln_infer *call) {
   return PLN_OK;
 }
 
-/* Nothing: the empty tuple. */
+/* No result: the empty tuple. */
 pln_status pln_infer_unit(pln_infer *call) {
   return pln_type_make(call->engine, PLN_TYPE_TUPLE, 0, 0, NULL,
                        &call->results[0]);
@@ -32,7 +32,7 @@ static pln_status of_list(pln_infer *call, uint32_t result, const char *name,
   return pln_result_tensor(call, result, dtype, &out);
 }
 
-/* Of the type that the VM calls Storage. */
+/* The result has TVM's type Storage. */
 pln_status pln_infer_alloc_storage(pln_infer *call) {
   pln_symbol name;
   PLN_TRY(pln_symbol_intern(call->engine, pln_text("Storage"), &name));
@@ -40,8 +40,8 @@ pln_status pln_infer_alloc_storage(pln_infer *call) {
                        &call->results[0]);
 }
 
-/* The integers of constant attribute `name` as extents; false when they are not
- * at hand. */
+/* Reads constant attribute `name` as extents; false if its elements are not
+ * available. */
 static bool read_extents(const pln_infer *call, const char *name,
                          pln_shape *out) {
   const pln_attr *a = pln_attrs_find(call->engine, call->attrs, name);
@@ -71,7 +71,7 @@ pln_status pln_infer_reshape_tensor(pln_infer *call) {
   return of_list(call, 0, "newshape", pln_arg_dtype(call, 0));
 }
 
-/* The shape, as vm.shape_of gives it; that of a scalar is a scalar too. */
+/* The shape as vm.shape_of gives it; for a scalar it is a scalar, too. */
 pln_status pln_infer_ndarray_shape(pln_infer *call) {
   int32_t rank = pln_arg_rank(call, 0);
   pln_shape out = {.rank = 1, .dims = {PLN_DIM_UNKNOWN}};
@@ -86,7 +86,7 @@ pln_status pln_infer_ndarray_shape(pln_infer *call) {
 /* --------------------------------------------------------- random operators:
  * a key and what is drawn with it */
 
-/* A key is ten words; it is told of operand 0. */
+/* A key is ten words. It has the type of operand 0. */
 static pln_status next_key(pln_infer *call, uint32_t result) {
   pln_shape key = {.rank = 1, .dims = {10}};
   PLN_TRY(pln_set_operand_type(call, 0, PLN_UINT64, &key));
@@ -103,7 +103,7 @@ pln_status pln_infer_threefry_split(pln_infer *call) {
   return next_key(call, 1);
 }
 
-/* (key, two scalars that make the distribution) */
+/* (key, two scalar parameters of the distribution) */
 pln_status pln_infer_drawn(pln_infer *call) {
   static const pln_shape scalar = {.rank = 0};
   pln_dtype dtype = pln_call_dtype(call, "out_dtype", PLN_FLOAT32);
@@ -116,7 +116,7 @@ pln_status pln_infer_drawn(pln_infer *call) {
   return of_list(call, 1, "out_shape", dtype);
 }
 
-/* (key, probabilities): so many samples along the last axis. */
+/* (key, probabilities): samples along the last axis. */
 pln_status pln_infer_drawn_classes(pln_infer *call) {
   int64_t samples = pln_call_int(call, "num_samples", 1);
   pln_shape x;

@@ -1,10 +1,11 @@
-/* weight_transform.c: the types of Relay's operators that bring weights into
- * the form that one way of convolution wants: tiles, Winograd's transforms,
- * packed bits. Called through ops.def. */
+/* weight_transform.c: type inference of Relay's operators that transform
+ * weights for a convolution algorithm: tiles, Winograd transforms, packed bits.
+ * Called through ops.def. */
 
 #include "op/infer/infer.h"
 
-/* Attribute `name`, at least 1 and small; 0 as `fallback`: it must be given. */
+/* Reads attribute `name`, a small positive number. `fallback` 0: it is
+ * required. */
 static pln_status size_of(const pln_infer *call, const char *name,
                           int64_t fallback, int64_t *out) {
   *out = pln_call_int(call, name, fallback);
@@ -14,7 +15,7 @@ static pln_status size_of(const pln_infer *call, const char *name,
   return PLN_OK;
 }
 
-/* The weight, of `rank` axes, whose extents may be unknown. */
+/* Reads the weight, which has `rank` axes with possibly unknown extents. */
 static pln_status read_weight(const pln_infer *call, int32_t rank,
                               pln_shape *w) {
   PLN_TRY(pln_arg_expect_rank(call, 0, rank));
@@ -26,7 +27,8 @@ static pln_status read_weight(const pln_infer *call, int32_t rank,
 
 /* --------------------------------------------------------------- Winograd's */
 
-/* Each of axes [first, first + n) of `w` becomes as long as a tile's reach. */
+/* Axes [first, first + n) of `w` get the extent of a transformed tile, tile +
+ * window - 1. */
 static pln_status reaches(const pln_infer *call, const pln_shape *w,
                           int32_t first, int32_t n, pln_dim *out) {
   int64_t tile;
@@ -37,7 +39,7 @@ static pln_status reaches(const pln_infer *call, const pln_shape *w,
   return PLN_OK;
 }
 
-/* (out, in, height, width): (reach, reach, out, in). */
+/* (out, in, height, width) to (reach, reach, out, in). */
 pln_status pln_infer_winograd_weight(pln_infer *call) {
   pln_shape w, out;
   PLN_TRY(read_weight(call, 4, &w));
@@ -47,8 +49,8 @@ pln_status pln_infer_winograd_weight(pln_infer *call) {
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out);
 }
 
-/* (out, in, depth, height, width): the reaches, out, in. A depth of less than 3
- * or more than 7 is not transformed and stands after the other two. */
+/* (out, in, depth, height, width) to the reaches, out, in. A depth below 3 or
+ * above 7 is not transformed and follows the other two. */
 pln_status pln_infer_winograd_weight_3d(pln_infer *call) {
   pln_shape w, out;
   PLN_TRY(read_weight(call, 5, &w));
@@ -64,7 +66,7 @@ pln_status pln_infer_winograd_weight_3d(pln_infer *call) {
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out);
 }
 
-/* (out, in, height, width): transforms of 8 by 8. */
+/* (out, in, height, width): 8 x 8 transforms. */
 pln_status pln_infer_nnpack_weight(pln_infer *call) {
   pln_dtype dtype = pln_arg_dtype(call, 0);
   pln_shape w;
@@ -76,15 +78,15 @@ pln_status pln_infer_nnpack_weight(pln_infer *call) {
 
 /* -------------------------------------------------------------------- tiles */
 
-/* How many tiles of `size` cover the extent. */
+/* The number of tiles of `size` that cover the extent. */
 static pln_status tiles(const pln_infer *call, pln_dim extent, int64_t size,
                         pln_dim *out) {
   PLN_TRY(pln_infer_dim(call, PLN_DIM_ADD, extent, size - 1, out));
   return pln_infer_dim(call, PLN_DIM_FLOORDIV, *out, size, out);
 }
 
-/* (height, width, in, out) as a matrix of tiles; along the axis that is summed
- * over there is a multiple of four of them. Tiles of bytes are transposed. */
+/* (height, width, in, out) as a matrix of tiles. The number of tiles along the
+ * contracted axis is a multiple of four. Tiles of bytes are transposed. */
 pln_status pln_infer_gemm_weight(pln_infer *call) {
   pln_dtype dtype = pln_arg_dtype(call, 0);
   bool bytes = dtype == PLN_INT8 || dtype == PLN_UINT8;
@@ -106,8 +108,8 @@ pln_status pln_infer_gemm_weight(pln_infer *call) {
 
 /* --------------------------------------------------------------------- bits */
 
-/* The packed axis counts words; the bits of each number are an axis of their
- * own in front of axis bit_axis, or the last one; of -1 they are none. */
+/* The packed axis counts words. The bits of each number form an axis of their
+ * own, before bit_axis or last; with -1 there is none. */
 static pln_status packed_shape(const pln_infer *call, pln_dtype word,
                                const pln_shape *x, pln_shape *out) {
   int64_t axis = pln_call_int(call, "pack_axis", 1);

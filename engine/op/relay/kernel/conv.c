@@ -1,10 +1,10 @@
-/* conv.c: the kernels of Relay's convolutions: operands brought to the
- * plain layouts, convolved as ONNX's operators do, and brought back. Called
- * through ops.def; types are in conv_2d.c. */
+/* conv.c: kernels of Relay's convolutions: operands are transposed to the plain
+ * layouts, convolved by the kernels of ONNX's operators, and transposed back.
+ * Called through ops.def; types are in relay/infer/conv.c. */
 
 #include "op/relay/kernel/window.h"
 
-/* Plain layouts, by the number of axes of space. */
+/* Plain layouts, by number of spatial axes. */
 static const char *const plain_data[] = {"", "NCW", "NCHW", "NCDHW"};
 static const char *const plain_kernel[] = {"", "OIW", "OIHW", "OIDHW"};
 static const char *const plain_turned[] = {"", "IOW", "IOHW", "IODHW"};
@@ -19,15 +19,15 @@ static uint32_t space_of(pln_op op) {
   }
 }
 
-/* What operands are summed in: attribute out_dtype, else the operand's own. */
+/* The dtype of sums: attribute out_dtype, else the operand's own. */
 static pln_dtype sum_dtype(const pln_kernel_call *call, pln_dtype other) {
   pln_slice name = pln_attrs_string(call->engine, call->attrs, "out_dtype", "");
   pln_dtype dtype = name.size ? pln_dtype_find(name) : PLN_DTYPE_NONE;
   return dtype ? dtype : other;
 }
 
-/* The weight of a transposed convolution: the operand's channels first. They
- * are O where the layout begins with it, else I. */
+/* The weight of a transposed convolution with the operand's channels first.
+ * They are O if the layout begins with it, else I. */
 static const pln_tensor *turned_weight(pln_composition *s, const pln_tensor *w,
                                        uint32_t n) {
   pln_slice layout = pln_attrs_string(s->call->engine, s->call->attrs,
@@ -72,8 +72,8 @@ static bool is_short(const pln_tensor *x) {
          x->dtype == PLN_INT16 || x->dtype == PLN_UINT16;
 }
 
-/* Integers, whose sums wrap around: doubles hold those of short ones exactly.
- */
+/* Integer sums wrap. Sums of short integers are computed in double, which is
+ * exact for them. */
 static const pln_tensor *convolve_exactly(pln_composition *s,
                                           const pln_tensor *x,
                                           const pln_tensor *w, bool transposed,
@@ -133,7 +133,7 @@ pln_status pln_kernel_deformable_conv_2d(pln_kernel_call *call) {
 
 /* ---------------------------------------------------------------- quantised */
 
-/* Integers less their zero point, which is one for all. */
+/* Subtracts a scalar zero point from integers. */
 static const pln_tensor *centred(pln_composition *s, uint32_t arg,
                                  uint32_t zero) {
   const pln_tensor *x = pln_kernel_arg(s->call, arg);
@@ -145,8 +145,8 @@ static const pln_tensor *centred(pln_composition *s, uint32_t arg,
       pln_compose_reshape(s, pln_compose_cast(s, z, PLN_INT32), 0, NULL));
 }
 
-/* (x, weight, their zero points, their scales): sums of products in int32, of
- * the product of both scales. Pads are zero points. */
+/* (x, weight, their zero points, their scales): int32 sums of products, with
+ * the product of the scales. Pads have the value of the zero point. */
 static pln_status convolve_quantised(pln_kernel_call *call, bool transposed) {
   pln_composition s;
   if (sum_dtype(call, PLN_INT32) != PLN_INT32)
@@ -169,14 +169,14 @@ pln_status pln_kernel_qnn_conv_2d_transpose(pln_kernel_call *call) {
 
 /* ---------------------------------------------------------------- gradients */
 
-/* Axes 0 and 1 exchanged. */
+/* Exchanges axes 0 and 1. */
 static const pln_tensor *exchange(pln_composition *s, const pln_tensor *x) {
   static const int64_t perm[] = {1, 0, 2, 3};
   pln_compose_ints(s, "perm", 4, perm);
   return pln_compose_unary(s, PLN_OP_TRANSPOSE, x);
 }
 
-/* The first elements along the axes of space, as many as the window has. */
+/* The first elements of the spatial axes, as many as the window has. */
 static const pln_tensor *crop_window(pln_composition *s, const pln_tensor *x) {
   static const int64_t starts[] = {0, 0}, axes[] = {2, 3};
   int64_t window[PLN_WINDOW_AXES];
@@ -191,8 +191,8 @@ static const pln_tensor *crop_window(pln_composition *s, const pln_tensor *x) {
   return pln_compose_call(s, PLN_OP_SLICE, 4, args);
 }
 
-/* (gradient, data): the data convolved with the gradient, where batches are
- * what is summed over, and strides and dilations change places. */
+/* (gradient, data): convolves the data with the gradient; the batch is the
+ * contracted axis, and strides and dilations are exchanged. */
 pln_status pln_kernel_conv_2d_backward_weight(pln_kernel_call *call) {
   int64_t strides[PLN_WINDOW_AXES], dilations[PLN_WINDOW_AXES];
   int64_t pads[2 * PLN_WINDOW_AXES];

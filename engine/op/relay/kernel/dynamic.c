@@ -1,14 +1,14 @@
-/* dynamic.c: Relay's operators whose shapes only a run tells, where operands
- * stand for attributes: the kernels through those of ONNX's, which take
- * operands as well, and the types of dyn.squeeze, dyn.expand_dims, dyn.one_hot,
- * dyn.sparse_to_dense. Called through ops.def; the other types are in like.c.
- */
+/* dynamic.c: Relay's operators with dynamic shapes, which take operands
+ * instead of attributes. Kernels call those of ONNX's operators, which take
+ * operands as well; types of dyn.squeeze, dyn.expand_dims, dyn.one_hot and
+ * dyn.sparse_to_dense. Called through ops.def; the other types are in
+ * like.c. */
 
 #include "op/kernel/composed.h"
 
 /* -------------------------------------------------------------------- types */
 
-/* As many axes as `n` more or less than the operand has. */
+/* The operand's rank plus `n`. */
 static pln_status with_axes(pln_infer *call, int64_t n) {
   int64_t rank = pln_arg_rank(call, 0);
   pln_shape out;
@@ -18,7 +18,7 @@ static pln_status with_axes(pln_infer *call, int64_t n) {
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out);
 }
 
-/* One axis less for each that operand 1 names. */
+/* Operand 1 lists the axes to remove. */
 pln_status pln_infer_dyn_squeeze(pln_infer *call) {
   pln_list axes = pln_arg_list(call, 1, NULL);
   return with_axes(call, axes.sized && axes.count <= PLN_MAX_RANK
@@ -54,7 +54,7 @@ pln_status pln_infer_dyn_sparse_to_dense(pln_infer *call) {
 
 /* ------------------------------------------------------------------ kernels */
 
-/* Operand `i` as int64. */
+/* Operand `i` cast to int64. */
 static const pln_tensor *whole(pln_composition *s, uint32_t i) {
   return pln_compose_cast(s, pln_kernel_arg(s->call, i), PLN_INT64);
 }
@@ -71,7 +71,7 @@ pln_status pln_kernel_dyn_strided_slice(pln_kernel_call *call) {
                                 pln_compose_call(&s, PLN_OP_SLICE, 5, args));
 }
 
-/* (x, reps): the shorter of shape and repetitions is as if of ones in front. */
+/* (x, reps): the shorter one of shape and reps is extended by leading ones. */
 pln_status pln_kernel_dyn_tile(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
   size_t n = pln_kernel_arg(call, 1)->count;
@@ -102,7 +102,7 @@ pln_status pln_kernel_dyn_squeeze(pln_kernel_call *call) {
                                                        whole(&s, 1)));
 }
 
-/* (x, axis), a place among the axes of the result */
+/* (x, axis): the axis is a position in the result. */
 pln_status pln_kernel_dyn_expand_dims(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0), *a = pln_kernel_arg(call, 1);
   int64_t n = pln_kernel_int(call, "num_newaxis", 1), at;
@@ -137,7 +137,7 @@ pln_status pln_kernel_dyn_one_hot(pln_kernel_call *call) {
                                 pln_compose_call(&s, PLN_OP_ONE_HOT, 3, args));
 }
 
-/* (x, widths, value): a pair of widths an axis. */
+/* (x, widths, value): a pair of widths per axis. */
 pln_status pln_kernel_dyn_pad(pln_kernel_call *call) {
   const pln_tensor *widths = pln_kernel_arg(call, 1);
   pln_slice mode =

@@ -1,10 +1,10 @@
-/* full.c: tensors of one value, as Relay makes them: zeros, ones, full of a
- * shape that an attribute gives, or like an operand. Types and kernels. Called
- * through ops.def. Results are splats. */
+/* full.c: Relay's constant tensors (zeros, ones, full), with a shape from an
+ * attribute or of an operand. Types and kernels. Called through ops.def.
+ * Results are splats. */
 
 #include "op/kernel/elementwise/convert.h"
 
-/* The shape of attribute `shape`, or of operand `arg` that holds it. */
+/* The shape in attribute `shape`, or the value of operand `arg`. */
 static pln_status asked_shape(const pln_infer *call, uint32_t arg,
                               pln_shape *out) {
   pln_list list = pln_arg_list(call, arg, "shape");
@@ -26,7 +26,7 @@ pln_status pln_infer_filled(pln_infer *call) {
                            &shape);
 }
 
-/* The value is operand 0. */
+/* Operand 0 is the value. */
 pln_status pln_infer_full(pln_infer *call) {
   pln_shape shape;
   pln_dtype dtype = pln_call_dtype(call, "dtype", pln_arg_dtype(call, 0));
@@ -45,7 +45,7 @@ pln_status pln_infer_full_like(pln_infer *call) {
 
 enum { MOST_BYTES = 16 }; /* of an element */
 
-/* One, stored as that dtype; false for one that has none here. */
+/* Stores the number one as that dtype; false for unsupported dtypes. */
 static bool one_of(pln_dtype dtype, void *out) {
   int64_t one = 1;
   pln_conversion c = {.from = PLN_INT64, .to = dtype};
@@ -69,7 +69,7 @@ pln_status pln_kernel_filled_like(pln_kernel_call *call) {
                call->op == PLN_OP_ONES_LIKE);
 }
 
-/* Extents of the shape asked for; false when there are none. */
+/* Reads the target shape; false if it is invalid. */
 static bool read_shape(const pln_kernel_call *call, uint32_t arg,
                        uint32_t *rank, int64_t *dims) {
   pln_list list = pln_kernel_list(call, arg, "shape");

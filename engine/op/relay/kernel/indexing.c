@@ -1,9 +1,7 @@
-/* indexing.c: the kernels of Relay's operators on indices and places: argwhere,
- * unravel_index, invert_permutation, searchsorted, sparse_to_dense,
- * sequence_mask, adv_index; slices and diagonals that are set, slices that are
- * spread, or slide. Called
- * through ops.def; types are in relay/infer/index.c, that of adv_index is here.
- */
+/* indexing.c: kernels of Relay's operators on indices: argwhere, unravel_index,
+ * invert_permutation, searchsorted, sparse_to_dense, sequence_mask, adv_index;
+ * setting slices and diagonals; dilation and sliding windows. Called through
+ * ops.def; types are in relay/infer/index.c, that of adv_index is here. */
 
 #include "op/kernel/composed.h"
 #include "op/kernel/indices.h"
@@ -25,8 +23,8 @@ pln_status pln_kernel_argwhere(pln_kernel_call *call) {
                            PLN_INT32));
 }
 
-/* Coordinates of each index, the last axis fastest; false when one lies outside
- * of the shape. */
+/* The coordinates of each flat index, last axis fastest; false if one is out of
+ * range. */
 static bool unravel(const pln_tensor *indices, uint32_t rank,
                     const int64_t *shape, int64_t *out) {
   const int64_t *in = indices->data;
@@ -65,7 +63,7 @@ pln_status pln_kernel_unravel_index(pln_kernel_call *call) {
       &s, pln_compose_cast(&s, places, (pln_dtype)x->dtype));
 }
 
-/* Where each index stands; false unless each stands once. */
+/* The position of each index; false unless each index occurs once. */
 static bool invert(const pln_tensor *x, int64_t *out) {
   const int64_t *in = x->data;
   for (size_t i = 0; i < x->count; i++)
@@ -97,7 +95,8 @@ pln_status pln_kernel_invert_permutation(pln_kernel_call *call) {
 
 /* ------------------------------------------------------------- searchsorted */
 
-/* How many of `n` sorted numbers are less, or with `right` not greater. */
+/* Binary search: how many of `n` sorted numbers are less, or with `right` not
+ * greater. */
 static int64_t rank_of(const double *row, int64_t n, double value, bool right) {
   int64_t begin = 0, end = n;
   while (begin < end) {
@@ -121,7 +120,8 @@ static void search(const pln_tensor *sorted, const pln_tensor *values,
   }
 }
 
-/* One row for all, or a row for each of the values'. */
+/* Returns true if there is one sorted row for all, or one per row of the
+ * values. */
 static bool rows_agree(const pln_tensor *sorted, const pln_tensor *values) {
   if (sorted->rank == 1)
     return true;
@@ -133,7 +133,7 @@ static bool rows_agree(const pln_tensor *sorted, const pln_tensor *values) {
   return true;
 }
 
-/* Integers above 2^53 would be taken for their neighbours. */
+/* Integers above 2^53 are not exact in double. */
 static bool is_exact(const pln_tensor *x) {
   return x->dtype != PLN_INT64 && x->dtype != PLN_UINT64;
 }
@@ -162,14 +162,15 @@ pln_status pln_kernel_searchsorted(pln_kernel_call *call) {
 
 /* ---------------------------------------------------------- sparse_to_dense */
 
-/* A dense tensor being made of sparse values. */
+/* A dense tensor being filled with sparse values. */
 typedef struct sparse_indices {
-  const pln_tensor *indices, *values, *others; /* others: may be NULL */
+  const pln_tensor *indices, *values, *others; /* others may be NULL */
   uint32_t rank;
   int64_t dims[PLN_MAX_RANK];
 } sparse_indices;
 
-/* Indices of `n` coordinates each, as many as values (or one for all). */
+/* Checks that there are as many indices, of `n` coordinates each, as values, or
+ * one value for all. */
 static bool is_sparse(const sparse_indices *x, size_t *count, uint32_t *n) {
   const pln_tensor *i = x->indices, *v = x->values;
   *count = i->rank ? (size_t)i->dims[0] : 1;
@@ -224,8 +225,8 @@ static bool read_extents(const pln_list *shape, sparse_indices *x) {
   return shape->count <= PLN_MAX_RANK;
 }
 
-/* (indices, values, other elements), of attribute output_shape; as dyn. with
- * the shape as operand 1. */
+/* (indices, values, default value); attribute output_shape, or operand 1 in the
+ * dyn. form */
 pln_status pln_kernel_sparse_to_dense(pln_kernel_call *call) {
   bool dynamic = call->op == PLN_OP_DYN_SPARSE_TO_DENSE;
   pln_list shape =
@@ -240,7 +241,7 @@ pln_status pln_kernel_sparse_to_dense(pln_kernel_call *call) {
 
 /* ------------------------------------------------------------ sequence_mask */
 
-/* 0, 1, ... along `axis` of two. */
+/* 0, 1, ... along one of two axes. */
 static const pln_tensor *count_along(pln_composition *s, int64_t extent,
                                      uint32_t rank, uint32_t axis) {
   int64_t dims[PLN_MAX_RANK];
@@ -253,7 +254,7 @@ static const pln_tensor *count_along(pln_composition *s, int64_t extent,
                              rank, dims);
 }
 
-/* (data, lengths): time is axis 0 or 1, batches the other of both. */
+/* (data, lengths): time is axis 0 or 1, the batch is the other one. */
 pln_status pln_kernel_sequence_mask(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0), *l = pln_kernel_arg(call, 1);
   int64_t axis = pln_kernel_int(call, "axis", 0), dims[PLN_MAX_RANK];
@@ -293,12 +294,12 @@ static pln_status infer_indexed(pln_infer *call) {
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out);
 }
 
-/* A tuple (data, indices...): the indices of the first axes, broadcast. */
+/* A tuple (data, indices...): indices of the first axes, broadcast. */
 pln_status pln_infer_adv_index(pln_infer *call) {
   return pln_infer_spread(call, infer_indexed);
 }
 
-/* Indices broadcast to `like`, as one more axis behind. */
+/* An index broadcast to `like`, with a trailing axis. */
 static const pln_tensor *cast_index_like(pln_composition *s,
                                          const pln_tensor *index,
                                          const pln_tensor *like) {
@@ -345,7 +346,7 @@ pln_status pln_kernel_adv_index(pln_kernel_call *call) {
 
 /* ------------------------------------------------------------------- slices */
 
-/* Integer i of operand `arg`; where it has none, `other`. */
+/* Integer i of operand `arg`, or `other` if it has fewer. */
 static bool bound_at(const pln_kernel_call *call, uint32_t arg, uint32_t i,
                      int64_t other, int64_t *out) {
   const pln_tensor *t = pln_kernel_arg(call, arg);
@@ -358,7 +359,7 @@ static int64_t clamp_index(int64_t at, int64_t extent) {
   return at < 0 ? 0 : at > extent ? extent : at;
 }
 
-/* The slice from begin to end by strides as a view of the copy; false when the
+/* The slice from begin to end by strides as a view of the copy; false if the
  * update has another shape. */
 static bool slice_view(const pln_kernel_call *call, pln_strided *view,
                        int64_t *offset) {
@@ -406,11 +407,12 @@ pln_status pln_kernel_strided_set(pln_kernel_call *call) {
   return PLN_OK;
 }
 
-/* Diagonals k1 to k2 of matrices, above the main one positive, kept in rows of
- * `width` elements, the uppermost first. */
+/* Diagonals k1 to k2 of matrices (above the main one positive), stored as rows
+ * of `width` elements, the uppermost first. */
 typedef struct diagonals {
   int64_t rows, columns, k1, k2, width;
-  bool upper_right, lower_right; /* short ones end at the row's end */
+  bool upper_right, lower_right; /* whether short ones are aligned to the right
+                                    end of the row */
 } diagonals;
 
 static int64_t length_of(const diagonals *d, int64_t k) {
@@ -431,7 +433,8 @@ static void set_diagonals(const diagonals *d, size_t size, const char *from,
   }
 }
 
-/* The longest diagonal fills its row; several have an axis before the rows'. */
+/* The longest diagonal fills its row. Several diagonals have an axis of their
+ * own. */
 static bool read_diagonals(const pln_kernel_call *call, diagonals *d) {
   const pln_tensor *x = call->args[0], *v = call->args[1];
   if (x->rank < 2 || x->dtype != v->dtype)
@@ -479,13 +482,13 @@ pln_status pln_kernel_matrix_set_diag(pln_kernel_call *call) {
   return PLN_OK;
 }
 
-/* A scalar of attribute dilation_value as an element of that dtype. */
+/* Attribute dilation_value as a scalar of that dtype. */
 static const pln_tensor *gap_value(pln_composition *s, pln_dtype dtype) {
   return pln_compose_scalar(s, dtype,
                             pln_kernel_float(s->call, "dilation_value", 0));
 }
 
-/* Elements `strides` apart, the value between them. */
+/* Writes elements at `strides` with the value between them. */
 static pln_status dilate_elements(pln_kernel_call *call,
                                   const pln_list *strides,
                                   const pln_tensor *value) {
@@ -526,7 +529,7 @@ pln_status pln_kernel_dilate(pln_kernel_call *call) {
   return pln_composition_end(&s);
 }
 
-/* Windows over the axes from `axis` on, which stand `strides` apart. */
+/* Windows over the axes from `axis` on, at `strides`. */
 pln_status pln_kernel_sliding_window(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
   pln_list window = pln_kernel_list(call, PLN_NONE, "window_shape");

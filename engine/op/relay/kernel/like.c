@@ -1,16 +1,15 @@
-/* like.c: operands brought to the shape of another one or to a shape that is
- * given, and shapes that only a run tells: Relay's operators of the kind, types
- * and kernels. Called through ops.def. */
+/* like.c: Relay's operators that give an operand the shape of another operand
+ * or a dynamic shape. Types and kernels. Called through ops.def. */
 
 #include "op/kernel/composed.h"
 
-/* The shape is that of operand 1, the dtype the operand's own. */
+/* The shape of operand 1, the dtype of operand 0. */
 pln_status pln_infer_shape_like(pln_infer *call) {
   return pln_result_shaped_like(call, 0, 1, pln_arg_dtype(call, 0));
 }
 
-/* The first elements of the axes that are named, or of all that operand 1
- * has: as many as it has. */
+/* The leading elements of the listed axes, or of all axes of operand 1, up to
+ * operand 1's extents. */
 pln_status pln_infer_slice_like(pln_infer *call) {
   pln_list axes = pln_arg_list(call, PLN_NONE, "axes");
   pln_shape x, like;
@@ -36,7 +35,7 @@ pln_status pln_infer_slice_like(pln_infer *call) {
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &x);
 }
 
-/* As many axes as operand `arg` has elements, of extents that nobody knows. */
+/* A shape with as many axes as operand `arg` has elements, all unknown. */
 static void ranked_by(const pln_infer *call, uint32_t arg, pln_shape *out) {
   pln_dim n = PLN_DIM_UNKNOWN;
   if (pln_arg_rank(call, arg) == 1)
@@ -44,7 +43,7 @@ static void ranked_by(const pln_infer *call, uint32_t arg, pln_shape *out) {
   pln_shape_ranked(out, PLN_DIM_IS_CONST(n) && n >= 0 ? n : -1);
 }
 
-/* Summed to a shape: the attribute, or else operand 1. */
+/* Summed to a shape, from the attribute or operand 1. */
 pln_status pln_infer_collapse_sum_to(pln_infer *call) {
   pln_list list = pln_arg_list(call, PLN_NONE, "shape");
   if (!list.given)
@@ -100,13 +99,13 @@ pln_status pln_infer_reinterpret(pln_infer *call) {
                                 pln_call_dtype(call, "dtype", PLN_DTYPE_NONE));
 }
 
-/* (new elements, buffer): the buffer. */
+/* (new elements, buffer): the type of the buffer. */
 pln_status pln_infer_fifo_buffer(pln_infer *call) {
   pln_result_like(call, 0, 1);
   return PLN_OK;
 }
 
-/* A loss is one number. */
+/* A loss is a scalar. */
 pln_status pln_infer_loss_scalar(pln_infer *call) {
   return pln_result_scalar(call, 0, pln_arg_dtype(call, 0));
 }
@@ -141,8 +140,8 @@ pln_status pln_kernel_broadcast_to_like(pln_kernel_call *call) {
   return pln_composition_finish(&s, y);
 }
 
-/* Summed over the axes in front that the shape has not, and over those where
- * its extent is 1. */
+/* Sums over the leading axes that the shape lacks, and over axes where its
+ * extent is 1. */
 static pln_status collapse(pln_kernel_call *call, uint32_t rank,
                            const int64_t *dims) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
@@ -211,7 +210,7 @@ pln_status pln_kernel_slice_like(pln_kernel_call *call) {
   return pln_composition_finish(&s, slice_axes(&s, x, n, axes, from, to));
 }
 
-/* (new elements, buffer): as many of the buffer's as there are new ones go. */
+/* (new elements, buffer): shifts the buffer by the number of new elements. */
 pln_status pln_kernel_fifo_buffer(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0), *y = pln_kernel_arg(call, 1);
   const pln_tensor *args[2] = {y, x};

@@ -1,15 +1,14 @@
-/* onnx_equivalent.c: the kernels of Relay's operators that those of ONNX's
- * compute, once attributes and operands are said ONNX's way. Called through
- * ops.def.
+/* onnx_equivalent.c: kernels of Relay's operators that call the kernel of an
+ * ONNX operator with converted attributes and operands. Called through ops.def.
  *
- * What is not ONNX's in other words is refused: other layouts, other dtypes of
- * the result. */
+ * What has no ONNX equivalent is refused: other layouts, other result
+ * dtypes. */
 
 #include "op/kernel/kernel.h"
 
 enum { MOST_INTS = 8, MOST_ENTRIES = 8 };
 
-/* A call in ONNX's words. */
+/* A call in ONNX's form. */
 typedef struct onnx_call {
   pln_kernel_call call;
   const pln_tensor *args[4];
@@ -61,7 +60,7 @@ static pln_status refuse_form(const pln_kernel_call *call) {
   return pln_kernel_refuse(call, "the form of the call is not computed");
 }
 
-/* The product of matrices, each perhaps transposed, as dims. */
+/* A matrix product of possibly transposed operands. */
 static pln_status call_onnx_matmul(const pln_kernel_call *call,
                                    const pln_tensor *a, bool a_turned,
                                    const pln_tensor *b, bool b_turned,
@@ -78,7 +77,7 @@ static pln_status call_onnx_matmul(const pln_kernel_call *call,
   return run_onnx_kernel(&w, pln_kernel_gemm);
 }
 
-/* Rows (..., in) by a weight: as one matrix of rows. */
+/* (..., in) times a weight, as one matrix of rows. */
 static pln_status multiply_rows(pln_kernel_call *call, bool turned) {
   const pln_tensor *x = pln_kernel_arg(call, 0), *y = pln_kernel_arg(call, 1);
   int64_t dims[PLN_MAX_RANK];
@@ -104,7 +103,7 @@ pln_status pln_kernel_dense(pln_kernel_call *call) {
   return multiply_rows(call, true);
 }
 
-/* Matrix k of a stack. */
+/* Matrix k of a batch. */
 static pln_status matrix_of(const pln_tensor *x, size_t k, pln_tensor **out) {
   size_t size = pln_element_size((pln_dtype)x->dtype);
   size_t n = pln_dims_product(x->dims, 1, 3) * size;
@@ -152,7 +151,7 @@ pln_status pln_kernel_batch_matmul(pln_kernel_call *call) {
   return status;
 }
 
-/* The vector, of extent 1 along all axes but one, is added. */
+/* Adds the vector, reshaped to extent 1 on all axes but one. */
 pln_status pln_kernel_bias_add(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0), *b = pln_kernel_arg(call, 1);
   int64_t dims[PLN_MAX_RANK];
@@ -185,7 +184,7 @@ pln_status pln_kernel_not_equal(pln_kernel_call *call) {
   return truth ? PLN_OK : refuse_form(call);
 }
 
-/* One divided by the root. */
+/* 1 / sqrt(x) */
 pln_status pln_kernel_rsqrt(pln_kernel_call *call) {
   onnx_call w;
   pln_tensor *root = NULL;
@@ -201,7 +200,7 @@ pln_status pln_kernel_rsqrt(pln_kernel_call *call) {
 
 /* --------------------------------------------------------------- reductions */
 
-/* `all` and `any` are the least and the greatest truth. */
+/* `all` is the minimum of booleans, `any` the maximum. */
 static pln_status reduce_truth(pln_kernel_call *call, pln_op op,
                                pln_kernel_fn kernel) {
   pln_list axes = pln_kernel_list(call, PLN_NONE, "axis");
@@ -226,7 +225,7 @@ pln_status pln_kernel_reduce_any(pln_kernel_call *call) {
 
 /* -------------------------------------------------------------------- stack */
 
-/* A new axis for each, then joined. */
+/* Inserts an axis into each, then concatenates. */
 static pln_status widen_all(pln_kernel_call *call, uint32_t axis,
                             pln_tensor **wide) {
   for (uint32_t i = 0; i < call->n_args; i++) {

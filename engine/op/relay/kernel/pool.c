@@ -1,15 +1,14 @@
-/* pool.c: the kernels of Relay's pooling over one, two and three axes, in
- * any layout: with windows and global through ONNX's operators, adaptive here,
- * and the gradients of windows. Called through ops.def; types are in pool_2d.c.
- */
+/* pool.c: kernels of Relay's pooling over one to three axes, in any layout:
+ * windowed and global through ONNX's operators, adaptive here, and gradients of
+ * windowed pooling. Called through ops.def; types are in relay/infer/pool.c. */
 
 #include <math.h>
 
 #include "op/relay/data_layout.h"
 #include "op/relay/kernel/window.h"
 
-/* Argument 0 in the plain layout; NULL, and refused, when that has other axes.
- */
+/* Argument 0 in the plain layout; NULL and an error if its axes do not
+ * match. */
 static const pln_tensor *plain_operand(pln_composition *s, uint32_t arg) {
   const char *data, *space = pln_pool_space(s->call->op, &data);
   const pln_tensor *x = pln_compose_to_plain_layout(
@@ -35,8 +34,8 @@ typedef struct slide {
   int64_t window, stride, dilation, before, after;
 } slide;
 
-/* With ceil_mode the last window may reach past the pads: they are as much
- * longer. False when there is no such window. */
+/* With ceil_mode the last window may extend past the pads, so the end pad is
+ * enlarged. False if there is no such window. */
 static bool lengthen(int64_t extent, slide *w) {
   int64_t reach, room;
   if (w->stride < 1 || w->window < 1 || w->dilation < 1 ||
@@ -126,9 +125,10 @@ pln_status pln_kernel_global_avg_pool_2d(pln_kernel_call *call) {
 
 /* ----------------------------------------------------------------- adaptive */
 
-/* Axis by axis: window i of `out` over `in` elements is [i * in / out, the
- * same of i + 1 rounded up). Means over one axis after the other are the mean
- * over all, as windows of one axis do not depend on the others. */
+/* Adaptive pooling, axis by axis: window i of `out` over `in` elements is
+ * [floor(i * in / out), ceil((i + 1) * in / out)). The mean over all axes is
+ * the mean over one axis after the other, because the windows of an axis do not
+ * depend on the others. */
 typedef struct lanes {
   size_t outer, inner;
   int64_t in, out;
@@ -156,8 +156,7 @@ static void pool_lanes(const double *x, const lanes *l, double *y) {
     }
 }
 
-/* A tensor of doubles with one axis pooled, as a step of its own: the kernel of
- * the call made to give it. */
+/* Pools one axis of a tensor of doubles, as a step of a composed kernel. */
 static pln_status pool_axis(pln_kernel_call *call, const pln_tensor *x,
                             uint32_t axis, int64_t out, bool mean,
                             pln_tensor **y) {
@@ -213,11 +212,11 @@ pln_status pln_kernel_adaptive_avg_pool(pln_kernel_call *call) {
 
 /* ---------------------------------------------------------------- gradients */
 
-/* A plane of two axes, and how windows walk over it. */
+/* A plane of two axes and the windows over it. */
 typedef struct plane {
   const slide *slides;
   int64_t in[2], out[2];
-  bool max, whole; /* whole: a mean counts pads */
+  bool max, whole; /* whole: the mean includes pads */
 } plane;
 
 /* The elements that window `i` of axis `a` covers. */
@@ -229,8 +228,8 @@ static void covered(const plane *p, int a, int64_t i, int64_t *begin,
   *end = last > p->in[a] ? p->in[a] : last;
 }
 
-/* The gradient of one result goes to its greatest element, the first of equal
- * ones, or to all of its elements alike. */
+/* The gradient of a result goes to the maximum, the first of equal ones, or
+ * equally to all elements of the window. */
 static void hand_back(const plane *p, const double *x, double g, int64_t i,
                       int64_t j, double *to) {
   int64_t r0, r1, c0, c1, best = -1;
@@ -263,7 +262,7 @@ static void hand_planes(const plane *p, const pln_tensor *g,
   }
 }
 
-/* How many windows there are, as the gradient must have results. */
+/* Returns true if the gradient has as many elements as there are windows. */
 static bool same_count(const slide *w, int64_t in, int64_t out) {
   int64_t room;
   return w->dilation == 1 && w->stride > 0 && w->window > 0 && w->before >= 0 &&
@@ -272,7 +271,7 @@ static bool same_count(const slide *w, int64_t in, int64_t out) {
          out == (room - w->window) / w->stride + 1;
 }
 
-/* False when the gradient is none of such a pooling. */
+/* Returns false if the gradient's shape does not match the pooling. */
 static bool read_plane(const pln_kernel_call *call, const pln_tensor *g,
                        const pln_tensor *x, slide *slides, plane *p) {
   if (!read_slides(call, x, slides) || g->rank != 4 ||

@@ -1,8 +1,7 @@
-/* qnn.c: the kernels of Relay's operators on quantised tensors, as TVM
- * lowers them: quantize, dequantize, requantize by multipliers of fixed point,
- * arithmetic, products, functions by way of floats; and fixed_point_multiply.
- * Called through ops.def; types are in relay/infer/qnn.c, convolutions in
- * relay_conv.c. */
+/* qnn.c: kernels of Relay's quantised operators, computed as TVM lowers them:
+ * quantize, dequantize, requantize by fixed-point multipliers, arithmetic,
+ * products, functions through float32; and fixed_point_multiply. Called through
+ * ops.def; types are in relay/infer/qnn.c, convolutions in conv.c. */
 
 #include <math.h>
 
@@ -28,8 +27,8 @@ static fixed_point to_fixed(double factor) {
   return f;
 }
 
-/* The product, rounded: halves up, or with `nearest` away from zero. False when
- * it is out of range. */
+/* The rounded product: halves up, or with `nearest` away from zero. False if it
+ * is out of range. */
 static bool multiply_fixed_point(int64_t x, fixed_point f, bool nearest,
                                  int64_t *out) {
   int left = f.shift > 0 ? f.shift : 0, right = 31 + left - f.shift;
@@ -49,7 +48,7 @@ static pln_status refuse_range(const pln_kernel_call *call) {
   return pln_kernel_refuse(call, "a scale or a product is out of range");
 }
 
-/* The least and the greatest integer of a dtype that quantised tensors have. */
+/* The least and the greatest integer of a quantised dtype. */
 static bool range_of(pln_dtype dtype, int64_t *least, int64_t *most) {
   bool is_signed =
       dtype == PLN_INT8 || dtype == PLN_INT16 || dtype == PLN_INT32;
@@ -85,8 +84,7 @@ pln_status pln_kernel_fixed_point_multiply(pln_kernel_call *call) {
 
 /* --------------------------------------------------------------- parameters */
 
-/* A scale or zero point: one for all, or one for each index of an axis, which
- * an element's index is of. */
+/* A scale or zero point: a scalar, or one per index of an axis. */
 typedef struct scale_layout {
   const double *of;
   size_t n, inner;
@@ -122,7 +120,7 @@ static pln_dtype asked_dtype(const pln_kernel_call *call, pln_dtype other) {
   return dtype ? dtype : other;
 }
 
-/* A tensor of int64 in the shape of x, kept by the steps. */
+/* Makes an int64 tensor with the shape of x, owned by the composition. */
 static const pln_tensor *new_integers(pln_composition *s, const pln_tensor *x,
                                       int64_t **data) {
   pln_tensor *t = NULL;
@@ -140,8 +138,7 @@ static int64_t clamp_to_range(int64_t x, int64_t least, int64_t most) {
 
 /* ------------------------------------------------- quantise and back again */
 
-/* round(x / scale) + zero, halves away from zero; false for what is no number.
- */
+/* round(x / scale) + zero, halves away from zero; false for NaN. */
 static bool quantise(const pln_tensor *x, const scale_layout *scale,
                      const scale_layout *zero, int64_t least, int64_t most,
                      int64_t *out) {
@@ -155,7 +152,7 @@ static bool quantise(const pln_tensor *x, const scale_layout *scale,
   return true;
 }
 
-/* Of any floats, with scale and zero point as those operands. */
+/* Quantises floats; scale and zero point are those operands. */
 static const pln_tensor *quantised(pln_composition *s, const pln_tensor *x,
                                    uint32_t scale_arg, uint32_t zero_arg,
                                    pln_dtype dtype) {
@@ -207,7 +204,7 @@ pln_status pln_kernel_qnn_dequantize(pln_kernel_call *call) {
       pln_compose_cast(&s, dequantised(&s), asked_dtype(call, PLN_FLOAT32)));
 }
 
-/* (x, scale, zero, the result's scale, its zero): through floats. */
+/* (x, scale, zero, output scale, output zero): through float32. */
 static pln_status through_floats(pln_kernel_call *call, pln_op op) {
   pln_composition s;
   pln_composition_begin(&s, call);
@@ -232,7 +229,7 @@ pln_status pln_kernel_qnn_function(pln_kernel_call *call) {
 
 /* --------------------------------------------------------------- requantise */
 
-/* From one scale and zero point to another. */
+/* Rescaling from one scale and zero point to another. */
 typedef struct rescale_plan {
   scale_layout scale, zero;
   double to_scale;
@@ -307,8 +304,8 @@ static const pln_tensor *centred(pln_composition *s, uint32_t x,
       pln_compose_reshape(s, pln_compose_cast(s, z, PLN_INT32), 0, NULL));
 }
 
-/* Both operands at the result's scale; of the sum a zero point goes, to the
- * difference one comes. */
+/* Adds or subtracts both operands at the result's scale. The sum subtracts one
+ * zero point; the difference adds one. */
 static const pln_tensor *add_up(pln_composition *s, bool less) {
   pln_kernel_call *call = s->call;
   const pln_tensor *a =
@@ -324,8 +321,8 @@ static const pln_tensor *add_up(pln_composition *s, bool less) {
   return pln_compose_binary(s, less ? PLN_OP_ADD : PLN_OP_SUB, y, zero);
 }
 
-/* The product of what is left without the zero points, at the product of both
- * scales. */
+/* Multiplies after subtracting zero points; the scale is the product of
+ * both. */
 static const pln_tensor *multiply_up(pln_composition *s, const char *dtype) {
   pln_kernel_call *call = s->call;
   const pln_tensor *y =
@@ -349,7 +346,7 @@ static const pln_tensor *limited(pln_composition *s, const pln_tensor *x,
   return pln_compose_cast(s, pln_compose_call(s, PLN_OP_CLIP, 3, args), dtype);
 }
 
-/* (lhs, rhs, and of lhs, rhs and the result: scale, zero) */
+/* (lhs, rhs, and for lhs, rhs and the result: scale, zero) */
 pln_status pln_kernel_qnn_broadcast(pln_kernel_call *call) {
   pln_dtype dtype = (pln_dtype)pln_kernel_arg(call, 0)->dtype;
   pln_composition s;
@@ -360,7 +357,7 @@ pln_status pln_kernel_qnn_broadcast(pln_kernel_call *call) {
       &s, limited(&s, add_up(&s, call->op == PLN_OP_QNN_SUBTRACT), dtype));
 }
 
-/* (x, weight, their zero points, their scales): sums of products in int32. */
+/* (x, weight, their zero points, their scales): int32 sums of products. */
 static pln_status multiply_matrices(pln_kernel_call *call, pln_op op) {
   pln_composition s;
   if (asked_dtype(call, PLN_INT32) != PLN_INT32)

@@ -1,5 +1,5 @@
-/* repeat.c: elements repeated and turned about along an axis: repeat, reverse.
- * Types and kernels. Called through ops.def. */
+/* repeat.c: repeat and reverse along an axis. Types and kernels. Called through
+ * ops.def. */
 
 #include "op/kernel/strided.h"
 
@@ -23,7 +23,7 @@ pln_status pln_infer_repeat(pln_infer *call) {
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &shape);
 }
 
-/* The axis becomes two, of which the second takes no step in the operand. */
+/* Splits the axis in two; the second has stride 0 in the operand. */
 static void repeat_view(const pln_tensor *x, uint32_t axis, int64_t n,
                         pln_strided *view) {
   int64_t steps[PLN_MAX_RANK];

@@ -1,6 +1,6 @@
-/* resize.c: the kernels of Relay's resampling of lines, images, regions
- * of them, and volumes, in any layout, through ONNX's Resize. Called through
- * ops.def; types are in boxes.c. */
+/* resize.c: kernels of Relay's resampling of 1-D, 2-D and 3-D images and of
+ * regions, in any layout, through ONNX's Resize. Called through ops.def; types
+ * are in relay/infer/image.c. */
 
 #include <math.h>
 
@@ -8,7 +8,7 @@
 
 static const char *const plain_data[] = {"", "NCW", "NCHW", "NCDHW"};
 
-/* Attribute `name`, which is one of the words on the left, in ONNX's word. */
+/* Translates the value of attribute `name` to ONNX's by a table. */
 static const char *translate(const pln_kernel_call *call, const char *name,
                              const char *const resize_attrs[][2], uint32_t n) {
   for (uint32_t i = 0; i < n; i++)
@@ -40,7 +40,7 @@ static const char *coordinates_of(const pln_kernel_call *call) {
                    PLN_COUNT(resize_attrs));
 }
 
-/* Halves are rounded away from zero, and what lies below it is cut off. */
+/* Halves round away from zero; values below them are truncated. */
 static const char *nearest_of(const pln_kernel_call *call, const char *other) {
   static const char *const resize_attrs[][2] = {
       {"round", "round_prefer_ceil"},
@@ -54,12 +54,12 @@ static const char *nearest_of(const pln_kernel_call *call, const char *other) {
                    PLN_COUNT(resize_attrs));
 }
 
-/* How all axes are sampled, in ONNX's words. */
+/* The sampling attributes in ONNX's form. */
 typedef struct resize_attrs {
   const char *mode, *coordinates, *nearest;
 } resize_attrs;
 
-/* The plain operand at `sizes` of its axes of space. */
+/* Resamples the plain operand to `sizes` of its spatial axes. */
 static const pln_tensor *resample(pln_composition *s, const pln_tensor *x,
                                   uint32_t n, const int64_t *sizes,
                                   const resize_attrs *how) {
@@ -132,7 +132,7 @@ pln_status pln_kernel_resize_to(pln_kernel_call *call) {
 /* ---------------------------------------------------------------- by factors
  */
 
-/* Factor of axis i of space: an operand behind the first, or an attribute. */
+/* The factor of spatial axis i: an operand, or an attribute. */
 static double factor_at(pln_composition *s, uint32_t n, uint32_t i) {
   static const char *const names[] = {"scale_d", "scale_h", "scale_w"};
   pln_kernel_call *call = s->call;
@@ -168,7 +168,7 @@ pln_status pln_kernel_upsample_by(pln_kernel_call *call) {
                       corners ? "round_prefer_ceil" : "floor"};
   int64_t sizes[PLN_WINDOW_AXES] = {0};
   pln_composition s;
-  if (flat) /* which has no word for the coordinates */
+  if (flat) /* nn.upsampling has no attribute for coordinates */
     how.coordinates = corners ? "align_corners" : "asymmetric";
   pln_composition_begin(&s, call);
   const pln_tensor *x = plain_operand(&s, n);
@@ -194,7 +194,8 @@ static const pln_tensor *image_at(pln_composition *s, const pln_tensor *x,
   return pln_compose_own(s, image);
 }
 
-/* One region, of floats (y, x, y, x) between 0 and 1, into its place. */
+/* Resamples one region, given by floats (y, x, y, x) in [0, 1], into the
+ * result. */
 static pln_status crop(pln_kernel_call *call, const pln_tensor *x, int64_t at,
                        const float *box, const int64_t *size, const char *mode,
                        char *to) {

@@ -1,9 +1,9 @@
 /* space_to_batch.c: space_to_batch_nd and batch_to_space_nd: blocks of the axes
- * behind the first become batches, and back. Called through ops.def. */
+ * after the batch become batches, and back. Called through ops.def. */
 
 #include "op/kernel/composed.h"
 
-/* Pair i of a list of pairs, both together; 0 when there is none. */
+/* The sum of pair i of a list of pairs; 0 if it is missing. */
 static int64_t both_of(const pln_infer *call, const char *name, uint32_t i) {
   const pln_attr *a = pln_attrs_find(call->engine, call->attrs, name);
   int64_t sum;
@@ -71,8 +71,8 @@ pln_status pln_infer_batch_to_space(pln_infer *call) {
 
 enum { MOST_BLOCKS = 8 };
 
-/* Blocks of the `n` axes behind the first, and what is added to each, or cut
- * off. */
+/* Blocks of the `n` axes after the first, and the padding or cropping of
+ * each. */
 typedef struct blocks {
   const pln_tensor *x;
   uint32_t n;
@@ -132,7 +132,8 @@ static const pln_tensor *pad_space(pln_composition *s, const blocks *b) {
   return pln_compose_call(s, PLN_OP_PAD, 3, args);
 }
 
-/* (N, H / h, h, W / w, w, ...) with the axes of blocks in front, as batches. */
+/* (N, H / h, h, W / w, w, ...) transposed so that the block axes h, w come
+ * first, as batches. */
 static const pln_tensor *fold_space(pln_composition *s, const blocks *b,
                                     const pln_tensor *x) {
   int64_t dims[PLN_MAX_RANK], perm[PLN_MAX_RANK];
@@ -178,7 +179,8 @@ pln_status pln_kernel_space_to_batch(pln_kernel_call *call) {
       &s, pln_compose_reshape(&s, fold_space(&s, &b, x), x->rank, dims));
 }
 
-/* (h, w, N, H, W, ...) with each axis of blocks behind its axis of space. */
+/* (h, w, N, H, W, ...) transposed so that each block axis follows its spatial
+ * axis. */
 static const pln_tensor *unfold_space(pln_composition *s, const blocks *b,
                                       int64_t *out) {
   int64_t dims[PLN_MAX_RANK], perm[PLN_MAX_RANK];

@@ -1,14 +1,14 @@
-/* sparse.c: Relay's operators on sparse matrices: rows of values, where each
- * stands, and where each row begins; of single values, or of blocks. Types, and
- * the kernels of those that a dense product computes. Called through ops.def.
- */
+/* sparse.c: Relay's operators on sparse matrices in CSR form (values, column
+ * indices, row starts) or BSR (the values are blocks). Types, and kernels that
+ * go through a dense product. Called through ops.def. */
 
 #include "op/kernel/composed.h"
 #include "op/kernel/indices.h"
 
 /* -------------------------------------------------------------------- types */
 
-/* One less than operand `arg` has elements, times its blocks' rows. */
+/* The number of rows: one less than operand `arg` has elements, times the rows
+ * of a block. */
 static pln_status sparse_rows(const pln_infer *call, uint32_t values,
                               uint32_t begins, pln_dim *out) {
   *out = PLN_DIM_UNKNOWN;
@@ -24,8 +24,8 @@ static pln_status sparse_rows(const pln_infer *call, uint32_t values,
   return PLN_OK;
 }
 
-/* (x, values, columns, begins): x by the transposed sparse matrix; with
- * sparse_lhs the sparse matrix by the transposed operand 0. */
+/* (x, values, columns, begins): x times the transposed sparse matrix; with
+ * sparse_lhs, the sparse matrix times the transposed x. */
 pln_status pln_infer_sparse_dense(pln_infer *call) {
   bool left = pln_call_int(call, "sparse_lhs", 0) != 0;
   pln_shape x, out;
@@ -42,8 +42,8 @@ pln_status pln_infer_sparse_dense(pln_infer *call) {
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out);
 }
 
-/* (image, values, columns, begins): as many channels as the sparse matrix of
- * blocks has rows; the image stays as large. */
+/* (image, values, columns, begins): as many channels as the block-sparse matrix
+ * has rows; the spatial extents stay. */
 pln_status pln_infer_sparse_conv_2d(pln_infer *call) {
   bool last = pln_call_string_is(call, "layout", "NHWC", "NHWC");
   pln_shape x;
@@ -61,14 +61,14 @@ pln_status pln_infer_sparse_conv_2d(pln_infer *call) {
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &x);
 }
 
-/* A square matrix stays as large. */
+/* A square matrix keeps its shape. */
 pln_status pln_infer_sparse_transpose(pln_infer *call) {
   for (uint32_t i = 0; i < 3; i++)
     pln_result_like(call, i, i);
   return PLN_OK;
 }
 
-/* (indices, values, shape, other): as many more as there are rows without. */
+/* (indices, values, shape, default): one more row per empty row. */
 pln_status pln_infer_sparse_fill_empty_rows(pln_infer *call) {
   pln_shape list, rows;
   pln_shape_ranked(&list, 1);
@@ -80,7 +80,8 @@ pln_status pln_infer_sparse_fill_empty_rows(pln_infer *call) {
   return pln_result_tensor(call, 2, PLN_INT64, &list);
 }
 
-/* (indices, shape, new shape): indices of as many coordinates as that has. */
+/* (indices, shape, new shape): indices with as many coordinates as the new
+ * shape. */
 pln_status pln_infer_sparse_reshape(pln_infer *call) {
   pln_shape indices, shape;
   pln_shape_ranked(&indices, 2);
@@ -95,7 +96,7 @@ pln_status pln_infer_sparse_reshape(pln_infer *call) {
 
 /* ------------------------------------------------------------------ kernels */
 
-/* A sparse matrix, of blocks of `high` x `wide` values. */
+/* A sparse matrix of blocks of `high` x `wide` values. */
 typedef struct sparse {
   const pln_tensor *values, *columns, *begins;
   int64_t high, wide;
@@ -124,7 +125,7 @@ static void put_block(const sparse *m, int64_t block, int64_t row, int64_t at,
            (size_t)m->wide * size);
 }
 
-/* False when a row begins behind its end, or a column lies outside. */
+/* Returns false if row starts decrease or a column is out of range. */
 static bool spread_out(const sparse *m, int64_t width, char *out) {
   int64_t n = m->columns->dims[0], rows = (int64_t)m->begins->count - 1;
   for (int64_t r = 0; r < rows; r++) {
@@ -141,7 +142,7 @@ static bool spread_out(const sparse *m, int64_t width, char *out) {
   return true;
 }
 
-/* The matrix written out, `width` columns wide. */
+/* The dense matrix, `width` columns wide. */
 static const pln_tensor *written_out(pln_composition *s, const sparse *m,
                                      int64_t width) {
   int64_t dims[2] = {0, width};

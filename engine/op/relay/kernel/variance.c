@@ -1,10 +1,10 @@
-/* variance.c: the kernels of Relay's operators that are sums over products:
- * variance, nn.l2_normalize, nn.cross_entropy and its kin. Called through
- * ops.def. Types are in infer/reduce.c, infer/elementwise.c, like.c. */
+/* variance.c: kernels of Relay's operators composed of reductions: variance,
+ * nn.l2_normalize, nn.cross_entropy, nn.cross_entropy_with_logits. Called
+ * through ops.def. */
 
 #include "op/kernel/composed.h"
 
-/* The axes of attribute `name`, all when it is empty; with `exclude` the
+/* The axes of attribute `name`, all if it is empty; with `exclude` the
  * others. */
 static uint32_t read_variance_axes(const pln_kernel_call *call,
                                    const char *name, uint32_t rank,
@@ -32,7 +32,7 @@ static const pln_tensor *sum_over(pln_composition *s, const pln_tensor *x,
   return pln_compose_unary(s, PLN_OP_REDUCE_SUM, x);
 }
 
-/* The mean square of what is left without the mean, operand 1. */
+/* The mean of the squared differences to the mean, operand 1. */
 pln_status pln_kernel_variance(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
   int64_t axes[PLN_MAX_RANK];
@@ -75,7 +75,7 @@ pln_status pln_kernel_l2_normalize(pln_kernel_call *call) {
                                 pln_compose_binary(&s, PLN_OP_DIV, x, root));
 }
 
-/* Minus the sum of scores at the targets, a row each, by the rows. */
+/* Minus the sum of the scores at the targets, divided by the number of rows. */
 static pln_status cross_entropy(pln_kernel_call *call, bool logits) {
   static const int64_t axes[] = {0, 1};
   const pln_tensor *x = pln_kernel_arg(call, 0), *y = pln_kernel_arg(call, 1);

@@ -1,5 +1,5 @@
-/* window.c: see relay_window.h. Called by the kernels of Relay's
- * convolutions and pooling. */
+/* window.c: see window.h. Called by the kernels of Relay's convolutions and
+ * pooling. */
 
 #include "op/relay/kernel/window.h"
 
