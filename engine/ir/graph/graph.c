@@ -253,6 +253,14 @@ pln_scope pln_graph_scope_of(const pln_graph *graph, pln_ref node) {
   return low;
 }
 
+pln_ref pln_arm_pattern(const pln_graph *graph, pln_scope arm) {
+  const pln_scope_row *row = &graph->scopes[arm];
+  for (pln_ref i = row->begin; i < row->end; i++)
+    if (graph->nodes[i].kind == PLN_CLAUSE)
+      return pln_operand(graph, i, 0);
+  return PLN_NONE;
+}
+
 /* ----------------------------------------------------------------- copying */
 
 static pln_status copy_array(pln_engine *e, const void *from, size_t n,

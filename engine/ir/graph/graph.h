@@ -160,6 +160,8 @@ void pln_graph_node_scopes(const pln_graph *graph, pln_scope *node_scope);
 /* That of one node of a sealed graph, in logarithmic time but for the scopes
  * that ended before it. */
 pln_scope pln_graph_scope_of(const pln_graph *graph, pln_ref node);
+/* The pattern of an arm of a Match; PLN_NONE: the scope is no arm. */
+pln_ref pln_arm_pattern(const pln_graph *graph, pln_scope arm);
 static inline pln_effect pln_flags_effect(uint8_t flags) {
   return (pln_effect)(flags & PLN_NODE_EFFECT);
 }

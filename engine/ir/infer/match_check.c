@@ -10,7 +10,6 @@
 #include "ir/graph/module.h"
 #include "ir/infer/apply.h"
 #include "ir/infer/match_coverage.h"
-#include "ir/relay/print/plan.h"
 
 /* ---------------------------------------------------------------- messages */
 

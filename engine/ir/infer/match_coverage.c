@@ -16,7 +16,6 @@
 
 #include "ir/infer/match_coverage.h"
 #include "ir/graph/module.h"
-#include "ir/relay/print/plan.h"
 
 /* The limit of work beyond what is linear in the program. */
 enum { MOST_WORK = 1 << 24 };

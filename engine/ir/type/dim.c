@@ -6,7 +6,7 @@
  * divisor is not zero. */
 
 #include "ir/type/dim.h"
-#include "ir/worker/child_engine.h"
+#include "ir/merge_ids.h"
 
 /* Extents are below this bound, and sums contain no constant beyond it. */
 static const int64_t far = INT64_C(1) << 62;

@@ -4,8 +4,8 @@
  * N + 1 as a dim, Tensor[*, T], seq(T), optional(T), map(K, V), sparse(T),
  * opaque("domain::name"). */
 
-#include "ir/relay/print/plan.h"
 #include "ir/type/dim.h"
+#include "ir/type/print_cache.h"
 
 /* -------------------------------------------------------------------- dims */
 

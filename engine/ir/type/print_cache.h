@@ -8,6 +8,7 @@
 #ifndef PLN_IR_TYPE_PRINT_CACHE_H
 #define PLN_IR_TYPE_PRINT_CACHE_H
 
+#include "base/writer.h"
 #include "ir/type/fragment.h"
 
 typedef struct pln_type_cache {
@@ -26,5 +27,11 @@ void pln_type_cache_free(pln_type_cache *texts);
  * empty. */
 pln_status pln_type_cache_get(pln_type_cache *texts, pln_type type,
                               bool may_lack, pln_slice *out) PLN_CHECKED;
+
+/* Prints the dim as a metadata reference (relay/metadata/references.c); false
+ * when it needs none. */
+bool pln_put_meta_dim(pln_writer *w, pln_dim dim);
+/* The name of a type variable in a text; relay/print/plan.c gives names. */
+pln_slice pln_type_var_name(const struct pln_naming *naming, pln_type var);
 
 #endif

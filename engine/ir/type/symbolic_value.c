@@ -4,7 +4,8 @@
  * Concat, Reshape) works on symbols. Interned in the table of dims. */
 
 #include "ir/intern_tables.h"
-#include "ir/worker/child_engine.h"
+#include "ir/merge_ids.h"
+#include "ir/type/type.h"
 
 /* Longer tensors are taken for data, not shapes. */
 enum { MAX_ELEMENTS = 1024 };

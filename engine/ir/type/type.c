@@ -5,9 +5,8 @@
  * recurses, however deep types nest. */
 
 #include "ir/type/type.h"
-#include "ir/graph/graph.h"
 #include "ir/intern_tables.h"
-#include "ir/worker/child_engine.h"
+#include "ir/merge_ids.h"
 
 /* MAX_RANK: only malformed files exceed it. */
 enum { MAX_RANK = 1024, NEAR_DIMS = 16 };

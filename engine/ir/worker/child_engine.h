@@ -12,6 +12,7 @@
 #define PLN_IR_WORKER_CHILD_ENGINE_H
 
 #include "ir/graph/module.h"
+#include "ir/merge_ids.h"
 
 /* ----------------------------------------------------------------- lending */
 
@@ -40,31 +41,6 @@ const pln_parent_counts *pln_parent_counts_of(const pln_engine *child);
 
 /* ----------------------------------------------------------------- joining */
 
-/* Maps a child's ids to the parent's: ids up to `below` are the parent's own;
- * `to` holds the parent's ids of the later ones. */
-typedef struct pln_merge_map {
-  uint32_t below, n, capacity;
-  uint32_t *to;
-} pln_merge_map;
-
-static inline uint32_t pln_merged_id(const pln_merge_map *map, uint32_t id) {
-  return id <= map->below ? id : map->to[id - map->below - 1];
-}
-/* A counter that both the parent and the child incremented. */
-typedef struct pln_merge_offset {
-  uint32_t below, by;
-} pln_merge_offset;
-static inline uint32_t pln_merged_number(pln_merge_offset shift,
-                                         uint32_t number) {
-  return number <= shift.below ? number : number + shift.by;
-}
-
-typedef struct pln_merge {
-  pln_engine *child, *parent;
-  pln_merge_map symbols, dims, values, types, attrs, ops;
-  pln_merge_offset vars, type_vars;
-} pln_merge;
-
 /* Interns the child's records in the parent. On failure the parent has some
  * superfluous records, and nothing else has changed. */
 pln_status pln_merge_begin(pln_merge *join, pln_engine *child) PLN_CHECKED;
@@ -72,24 +48,7 @@ void pln_merge_end(pln_merge *join);
 /* The parent's graph for one of the child; takes the child's. Needs no
  * memory. */
 pln_graph *pln_merge_graph(const pln_merge *join, pln_graph *graph);
-/* The same for a tensor. */
-pln_tensor *pln_merge_tensor(const pln_merge *join, pln_tensor *tensor);
 
-/* The parent's dim for a dim of the child. */
-pln_dim pln_merge_dim(const pln_merge *join, pln_dim dim);
-/* Merges the records of one table; each file implements its own. A type or
- * attribute dictionary is deferred (*ready is false) until the records of the
- * other table that it refers to are merged. */
-pln_status pln_merge_map_begin(pln_merge *join, pln_merge_map *map,
-                               uint32_t below, uint32_t count) PLN_CHECKED;
-pln_status pln_merge_dims(pln_merge *join) PLN_CHECKED;
-pln_status pln_merge_values(pln_merge *join) PLN_CHECKED;
-pln_status pln_merge_type(pln_merge *join, bool *ready) PLN_CHECKED;
-pln_status pln_merge_attrs(pln_merge *join, bool *ready) PLN_CHECKED;
-uint32_t pln_attrs_inherited(const pln_engine *engine);
-uint32_t pln_attrs_total(const pln_engine *engine);
-uint32_t pln_types_inherited(const pln_engine *engine);
-uint32_t pln_types_total(const pln_engine *engine);
 pln_status pln_merge_ops(pln_merge *join) PLN_CHECKED;
 /* Appends the rows of a child's table to its parent's, for all borrowed
  * tables. */

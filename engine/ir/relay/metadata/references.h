@@ -6,6 +6,7 @@
 
 #include "base/writer.h"
 #include "ir/tensor/tensor.h"
+#include "ir/type/print_cache.h"
 
 typedef enum pln_metadata_kind {
   PLN_META_CONSTANT, /* a Constant, with its type */
@@ -66,8 +67,6 @@ void pln_put_meta_tensor(pln_writer *w, const pln_tensor *tensor);
 void pln_put_meta_object(pln_writer *w, pln_slice object);
 /* `attrs` is a list with names, from pln_relay_write. */
 void pln_put_meta_attrs(pln_writer *w, const char *type_key, pln_attrs attrs);
-/* True when the dim is printed as a metadata reference. */
-bool pln_put_meta_dim(pln_writer *w, pln_dim dim);
 
 /* The type key of an entry without references: the module's own attributes,
  * `name=value, ...`. TVM ignores it. */

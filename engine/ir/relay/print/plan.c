@@ -502,14 +502,6 @@ static bool is_arm(const pln_graph *g, pln_scope scope) {
   return owner != PLN_NONE && g->nodes[owner].kind == PLN_MATCH;
 }
 
-pln_ref pln_arm_pattern(const pln_graph *graph, pln_scope arm) {
-  const pln_scope_row *row = &graph->scopes[arm];
-  for (pln_ref i = row->begin; i < row->end; i++)
-    if (graph->nodes[i].kind == PLN_CLAUSE)
-      return pln_operand(graph, i, 0);
-  return PLN_NONE;
-}
-
 static pln_status do_pattern(planner *p, pln_ref pattern) {
   const pln_node *n = &p->graph->nodes[pattern];
   bool fresh;

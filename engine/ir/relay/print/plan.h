@@ -8,6 +8,7 @@
 #include "ir/relay/metadata/references.h"
 #include "ir/tensor/literal.h"
 #include "ir/type/fragment.h"
+#include "ir/type/print_cache.h"
 
 /* State shared by all functions of a text. */
 typedef struct pln_naming {
@@ -86,10 +87,6 @@ pln_status pln_text_find_kept_nodes(pln_text_plan *plan) PLN_CHECKED;
 /* The device of a parameter, or NULL. */
 const pln_attr *pln_param_device(const pln_graph *graph, pln_ref function,
                                  uint32_t param);
-/* The pattern of an arm of a Match. */
-pln_ref pln_arm_pattern(const pln_graph *graph, pln_scope arm);
-/* The name of a type variable in this text. */
-pln_slice pln_type_var_name(const pln_naming *naming, pln_type var);
 
 /* Kinds that never have a line: they are printed at each use. */
 static inline bool pln_is_atomic_expr(uint8_t kind) {
