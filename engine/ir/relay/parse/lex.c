@@ -108,8 +108,7 @@ static bool skip_block(pln_lexer *x) {
     if (at > begin && at[-1] == '*') {
       depth--;
       at++;
-      begin = at; /* the star of "*/
-      " cannot begin another delimiter */
+      begin = at; /* this star cannot begin another delimiter */
     } else if (at + 1 < x->end && at[1] == '*') {
       depth++;
       plain = false;
