@@ -90,7 +90,7 @@ typedef struct pln_op_info {
   const char *doc;
 } pln_op_info;
 
-/* The Relay form of an operator: a row of op/relay.def. */
+/* The Relay form of an operator: a row of op/relay/relay.def. */
 typedef struct pln_relay_row {
   const char *name;
   int32_t results;      /* results of a call: 0 plain, k a tuple of k, -1: see

@@ -505,9 +505,9 @@ PLN_API pln_status pln_type_walker_add(pln_type_walker *walker,
 PLN_API pln_status pln_type_walker_next(pln_type_walker *walker, pln_type *type,
                                         bool *done) PLN_CHECKED;
 
-/* Types rebuilt part by part, each distinct one once. `old` with the images of
- * its parts is *type: leave it, or set it to what stands for `old`. A mutator
- * that failed is only good to be freed. */
+/* Rebuilds types part by part, each distinct type once. *type is preset to
+ * `old` with its parts replaced by their images; leave it or set another type.
+ * After a failure a mutator can only be freed. */
 typedef pln_status (*pln_type_rewrite_fn)(void *ud, pln_engine *engine,
                                           pln_type old, pln_type *type);
 typedef struct pln_type_mutator pln_type_mutator;

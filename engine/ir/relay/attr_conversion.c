@@ -2,7 +2,7 @@
  * and the core's.
  *
  * Called by the parser, the printer and the metadata section. The rows are
- * those of op/relay.def. A row's schema is parsed at its first use, and
+ * those of op/relay/relay.def. A row's schema is parsed at its first use, and
  * conversions are cached, so that printing a call costs one lookup.
  *
  * Invariants: reading what was written gives the same core attributes. An

@@ -14,10 +14,10 @@
 typedef struct section_writer {
   pln_metadata *meta;
   pln_writer *w;
-  uint32_t device;  /* the number of the shared device; 0: not met yet */
-  uint32_t row;     /* the number of the next node */
-  uint32_t n_array; /* the next of "b64ndarrays" */
-  uint32_t *map;    /* an object's nodes: their numbers */
+  uint32_t device;  /* number of the shared device; 0: not written yet */
+  uint32_t row;     /* number of the next node */
+  uint32_t n_array; /* index of the next entry of "b64ndarrays" */
+  uint32_t *map;    /* numbers of an object's nodes */
   uint32_t cap_map;
 } section_writer;
 
@@ -27,7 +27,7 @@ static void write_metadata_text(section_writer *s, const char *text) {
   pln_put_text(s->w, text);
 }
 
-/* Begins a node; its fields follow. */
+/* Starts a node; its fields follow. */
 static void open_node(section_writer *s, pln_slice type_key) {
   write_metadata_text(s, ", \n    {\n      \"type_key\": \"");
   pln_put(s->w, type_key.data, type_key.size);
@@ -38,7 +38,7 @@ static void close_node(section_writer *s) {
   write_metadata_text(s, "\n    }");
 }
 
-/* Fields of "attrs"; TVM writes a single one in its line. */
+/* Starts "attrs" with n fields; TVM writes a single field on one line. */
 static void open_attrs(section_writer *s, uint32_t n) {
   write_metadata_text(s, n > 1 ? ", \n      \"attrs\": {\n"
                                : ", \n      \"attrs\": {");
@@ -65,7 +65,7 @@ static void put_word(section_writer *s, bool first, const char *name,
   write_metadata_text(s, "\"");
 }
 
-/* The numbers from `from` on, or those of a key's entries. */
+/* Writes the numbers from `from` on, or those of a key's entries. */
 static void put_data(section_writer *s, uint32_t n, uint32_t from,
                      uint32_t entry) {
   const pln_metadata_entry *entries = s->meta->entries;
@@ -127,8 +127,8 @@ static void put_float_node(section_writer *s, double value) {
 
 /* --------------------------------------------------------------- constants */
 
-/* The number that the device has when the next node may be it, and whether it
- * is that one. */
+/* The device's number if the next node may be the device; *own: it is the next
+ * node. */
 static uint32_t reuse_device_row(section_writer *s, uint32_t next, bool *own) {
   if (s->device == 0)
     s->device = next;
@@ -212,8 +212,8 @@ static void write_metadata_dim(section_writer *s, const pln_metadata_entry *e,
 
 /* ----------------------------------------------------------------- structs */
 
-/* Nodes below the struct that a value takes: a list and its elements, an
- * object. */
+/* Number of nodes that a value needs below its struct: a list and its elements,
+ * or an object. */
 static uint32_t nodes_of(const pln_attr *a) {
   if (a->kind == PLN_ATTR_LIST)
     return 1;
@@ -221,7 +221,7 @@ static uint32_t nodes_of(const pln_attr *a) {
   return list ? 1 + a->count : 0;
 }
 
-/* A value in its quotes; `number` is that of its list. */
+/* Writes a quoted value; `number` is the number of its list node. */
 static void write_metadata_value(section_writer *s, const pln_attr *a,
                                  uint32_t number) {
   switch ((pln_attr_kind)a->kind) {
@@ -235,7 +235,7 @@ static void write_metadata_value(section_writer *s, const pln_attr *a,
   }
 }
 
-/* Which entry of `list` comes after `last` by name; NULL at the end. */
+/* The entry of `list` that follows `last` by name; NULL at the end. */
 static const pln_attr *next_by_name(const pln_engine *e, pln_attrs list,
                                     const pln_attr *last) {
   const pln_attr *best = NULL;
@@ -251,7 +251,7 @@ static const pln_attr *next_by_name(const pln_engine *e, pln_attrs list,
   return best;
 }
 
-/* The number of the list that the value `a` of `list` is. */
+/* The number of the list node for the value `a` of `list`. */
 static uint32_t number_of(const pln_engine *e, pln_attrs list,
                           const pln_attr *a, uint32_t number) {
   for (uint32_t i = 0; i < pln_attrs_count(e, list); i++) {
@@ -325,8 +325,8 @@ static bool attr_is(pln_slice attrs, const char *wanted, const char *value) {
   return false;
 }
 
-/* A device that constrains nothing, whose memory scope, an empty string, is the
- * next node. */
+/* True for the unconstrained device, whose memory scope, an empty string, is
+ * the next node. */
 static bool is_shared(pln_slice object, size_t at, const pln_object_node *node,
                       uint32_t index) {
   pln_object_node next;
@@ -349,8 +349,8 @@ static pln_status map_node(section_writer *s, uint32_t index, uint32_t number) {
   return PLN_OK;
 }
 
-/* Numbers an object's nodes from s->row on; those of the shared device are left
- * out where it stands elsewhere. */
+/* Numbers an object's nodes from s->row on, reusing the shared device if it was
+ * written before. */
 static pln_status number_object(section_writer *s, pln_slice object) {
   size_t at = 0;
   pln_object_node node;
@@ -372,8 +372,8 @@ static pln_status number_object(section_writer *s, pln_slice object) {
   return PLN_OK;
 }
 
-/* A string as it is, a reference as the number of its node here, an array as
- * its number among the arrays. */
+/* A string is written as it is, a reference as the number of its node, an array
+ * as its index among the arrays. */
 static void put_object_value(section_writer *s, pln_slice value, uint32_t n,
                              bool quoted) {
   bool string = value.data[0] == '"';
@@ -402,7 +402,7 @@ static uint32_t count_entries(pln_slice list) {
   return n;
 }
 
-/* "keys", "data" or "attrs" of an object's node. */
+/* Writes "keys", "data" or "attrs" of an object's node. */
 static void put_object_list(section_writer *s, const char *field,
                             pln_slice list, uint32_t n_nodes) {
   uint32_t n = count_entries(list);
@@ -465,7 +465,7 @@ static pln_status put_object(section_writer *s, const pln_metadata_entry *e,
 
 /* ----------------------------------------------------------------- section */
 
-/* Goes over an entry: its nodes are counted, or written. */
+/* Counts or writes the nodes of an entry. */
 static pln_status do_entry(section_writer *s, pln_metadata_entry *e,
                            pln_slice key, bool write) {
   e->root = s->row;
@@ -487,7 +487,7 @@ static pln_status do_entry(section_writer *s, pln_metadata_entry *e,
   return PLN_OK;
 }
 
-/* The keys stand newest first, as the table that TVM keeps them in has them. */
+/* Keys are written newest first, the order of TVM's hash table. */
 static pln_status do_entries(section_writer *s, bool write) {
   pln_metadata *meta = s->meta;
   s->row = 2;

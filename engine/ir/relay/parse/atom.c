@@ -39,7 +39,7 @@ static pln_status read_bool(pln_parser *p) {
   return make_constant(p, &token, tensor);
 }
 
-/* meta[relay.Constant][0]: one node for one entry. */
+/* meta[relay.Constant][0]: one node per metadata entry. */
 static pln_status read_meta(pln_parser *p) {
   pln_token token = p->token;
   pln_tensor *tensor;
@@ -58,7 +58,7 @@ static pln_status read_meta(pln_parser *p) {
 
 enum { MOST_NAMES = 2000 };
 
-/* A node that was there before: comments behind it say nothing of it. */
+/* The value is an existing node, so annotations after it do not apply to it. */
 static pln_status old_value(pln_parser *p, pln_ref node) {
   p->mode = PLN_HAVE_ATOM;
   p->fresh = false;
@@ -159,7 +159,7 @@ pln_status pln_parse_unknown_constructor(pln_parser *p, const pln_token *token,
   return pln_parse_unknown(p, token, "constructor", n, names);
 }
 
-/* With the nearest of the names of operators, constructors and literals. */
+/* Suggests the most similar operator, constructor or literal. */
 static pln_status report_operator(pln_parser *p, const pln_token *token) {
   const char *names[MOST_NAMES + 2] = {"True", "False"};
   uint32_t n = 2 + constructor_names(p, MOST_NAMES / 2, names + 2);
@@ -168,7 +168,8 @@ static pln_status report_operator(pln_parser *p, const pln_token *token) {
   return pln_parse_unknown(p, token, "operator", n, names);
 }
 
-/* What follows one that is not called is no error of its own. */
+/* After an unknown operator without a call, errors in what follows are not
+ * reported. */
 static pln_status unknown_operator(pln_parser *p, const pln_token *token) {
   int size = token->text.size > 70 ? 70 : (int)token->text.size;
   if (pln_parse_is_variable(p, token))
@@ -186,7 +187,7 @@ static pln_status unknown_operator(pln_parser *p, const pln_token *token) {
   return PLN_OK;
 }
 
-/* One without fields is a value by itself: its call. */
+/* A constructor without fields is a value: a call without arguments. */
 static pln_status make_constructor(pln_parser *p, const pln_token *token,
                                    pln_symbol name, bool is_value) {
   size_t mark = pln_diag_count(p->engine);
@@ -210,7 +211,7 @@ static pln_status make_operator(pln_parser *p, const pln_token *token,
   return pln_parse_finish_node(p, token, 0, PLN_OK, node);
 }
 
-/* "domain::Type": operators that nobody here knows. */
+/* "domain::Type": unknown operators of ONNX files. */
 static bool is_foreign(pln_slice name) {
   for (size_t i = 0; i + 1 < name.size; i++)
     if (name.data[i] == ':' && name.data[i + 1] == ':')

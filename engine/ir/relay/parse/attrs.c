@@ -10,10 +10,10 @@
 
 typedef struct pln_attr_frame {
   pln_token token;
-  pln_symbol name; /* of the entry whose value this is */
-  uint32_t first;  /* its items are p->items from here */
+  pln_symbol name; /* of the entry with this value */
+  uint32_t first;  /* its items are p->items from here on */
   uint8_t closer;  /* pln_token_kind: ']' or ')' of a list, '}' */
-  bool comma;      /* one was seen: (1,) is a list, (1) is not */
+  bool comma;      /* a comma was parsed: (1,) is a list, (1) is not */
 } pln_attr_frame;
 
 void pln_parse_free_attrs(pln_parser *p) {
@@ -45,8 +45,8 @@ static pln_status push_attr_frame(pln_parser *p, pln_token_kind closer,
 
 /* ------------------------------------------------------------------- names */
 
-/* A name, a string or a keyword, with '=' behind it; or a name with ':', where
- * no other name can be. */
+/* A name, string or keyword followed by '='; or, where no other name is
+ * possible, a name followed by ':'. */
 bool pln_parse_at_attr(const pln_parser *p) {
   bool name = p->token.kind == PLN_T_NAME;
   if (!name && p->token.kind != PLN_T_STRING && p->token.kind < PLN_T_DEF)
@@ -66,7 +66,7 @@ static pln_status parse_attr_name(pln_parser *p, pln_symbol *out) {
   return pln_parse_expect(p, PLN_T_ASSIGN);
 }
 
-/* So that what is wrong with an attribute is told where it stands. */
+/* Records the name's position for error messages. */
 static pln_status note_name(pln_parser *p, pln_symbol name,
                             const pln_token *token) {
   PLN_TRY(pln_mem_grow(p->engine, (void **)&p->attr_names, &p->cap_attr_names,
@@ -75,8 +75,8 @@ static pln_status note_name(pln_parser *p, pln_symbol name,
   return PLN_OK;
 }
 
-/* Where a name stands for the second time; NULL when none does, or memory is
- * out. */
+/* The second occurrence of a duplicate name; NULL when there is none, or when
+ * out of memory. */
 static const pln_token *find_twice(const pln_parser *p) {
   pln_idmap *seen = NULL;
   const pln_token *found = NULL;
@@ -105,7 +105,8 @@ static pln_status parse_attr_number(pln_parser *p, pln_attr *out) {
   return PLN_OK;
 }
 
-/* The text of a string, kept until the attributes are interned. */
+/* Copies the text of a string; the copy lives until the attributes are
+ * interned. */
 static pln_status keep_text(pln_parser *p, pln_slice *out) {
   PLN_TRY(pln_parse_text(p, &p->token, out));
   if (!p->token.escaped || out->size == 0)
@@ -124,7 +125,7 @@ static pln_status read_string(pln_parser *p, pln_attr *out) {
   return pln_parse_next(p);
 }
 
-/* function(3): the operand of that number */
+/* function(3): the operand of that index */
 static pln_status read_function(pln_parser *p, pln_attr *out) {
   uint32_t operand;
   PLN_TRY(pln_parse_next(p));
@@ -135,7 +136,7 @@ static pln_status read_function(pln_parser *p, pln_attr *out) {
   return pln_parse_expect(p, PLN_T_RPAREN);
 }
 
-/* What follows the name in ref_attr("name", 2), if anything does. */
+/* The optional type after the name in ref_attr("name", 2). */
 static pln_status read_ref_type(pln_parser *p, pln_attr *out) {
   uint32_t type;
   if (p->token.kind != PLN_T_COMMA)
@@ -185,7 +186,7 @@ static pln_status read_word(pln_parser *p, pln_attr *out) {
   return pln_parse_report_expected(p, "the value of an attribute");
 }
 
-/* A whole value, or the beginning of one that nests: *open. */
+/* Parses a whole value, or the beginning of a nested one: *open. */
 static pln_status begin_attr_value(pln_parser *p, pln_symbol name,
                                    pln_attr *out, bool *open) {
   *out = (pln_attr){.name = name};
@@ -216,7 +217,7 @@ static pln_status begin_attr_value(pln_parser *p, pln_symbol name,
 
 /* ------------------------------------------------------------------- lists */
 
-/* The kind of list that holds values of one kind; LIST for all others. */
+/* The list kind for values of a single kind; LIST for mixed ones. */
 static pln_attr_kind list_kind(const pln_attr *items, uint32_t n) {
   for (uint32_t i = 1; i < n; i++)
     if (items[i].kind != items[0].kind)
@@ -259,8 +260,8 @@ static pln_status make_list(pln_parser *p, const pln_attr *items, uint32_t n,
   return PLN_OK;
 }
 
-/* Interns entries; a name that stands twice is an error there, or at `token`
- * where names are not noted. */
+/* Interns entries. A duplicate name is an error at its position, or at `token`
+ * if positions were not recorded. */
 static pln_status make_dict(pln_parser *p, const pln_token *token,
                             const pln_attr *items, uint32_t n, pln_attrs *out) {
   size_t mark = pln_diag_count(p->engine);
@@ -272,7 +273,7 @@ static pln_status make_dict(pln_parser *p, const pln_token *token,
   return pln_parse_located(p, twice ? twice : &p->token, mark, status);
 }
 
-/* Behind the closing bracket of the newest frame. */
+/* After the closing bracket of the newest frame. */
 static pln_status finish_attr_value(pln_parser *p, pln_attr *out) {
   pln_attr_frame f = p->attr_frames[--p->n_attr_frames];
   const pln_attr *items = p->items + f.first;
@@ -292,7 +293,7 @@ static pln_status finish_attr_value(pln_parser *p, pln_attr *out) {
   return status;
 }
 
-/* In front of the next item of the newest frame, or behind its last. */
+/* Before the next item of the newest frame, or after its last one. */
 static pln_status parse_attr_separator(pln_parser *p, bool first, pln_attr *out,
                                        bool *open) {
   pln_attr_frame *f = &p->attr_frames[p->n_attr_frames - 1];
@@ -308,7 +309,7 @@ static pln_status parse_attr_separator(pln_parser *p, bool first, pln_attr *out,
   return finish_attr_value(p, out);
 }
 
-/* Reads the value of `name`. */
+/* Parses the value of `name`. */
 static pln_status parse_attr_value(pln_parser *p, pln_symbol name,
                                    pln_attr *out) {
   uint32_t floor = p->n_attr_frames;
@@ -346,7 +347,7 @@ static pln_status read_entries(pln_parser *p) {
   return PLN_OK;
 }
 
-/* A list of the names as they stand, unless a dictionary has them so. */
+/* A list of the names in source order; empty when they are sorted already. */
 static pln_status list_names(pln_parser *p, pln_attr *items, uint32_t n,
                              pln_attrs dict, pln_attrs *out) {
   bool by_name = true;
@@ -363,7 +364,7 @@ pln_status pln_parse_attrs(pln_parser *p, pln_attrs *out) {
   return pln_parse_ordered_attrs(p, out, &order);
 }
 
-/* What waits is given up when the text is bad. */
+/* After a syntax error the open values are discarded. */
 pln_status pln_parse_ordered_attrs(pln_parser *p, pln_attrs *out,
                                    pln_attrs *order) {
   uint32_t items = p->n_items, frames = p->n_attr_frames;
@@ -385,7 +386,7 @@ pln_status pln_parse_ordered_attrs(pln_parser *p, pln_attrs *out,
 
 /* ----------------------------------------------------------- of an operator */
 
-/* The kind that a schema "axis:int=1 perm:ints" gives an attribute. */
+/* The kind of an attribute according to a schema "axis:int=1 perm:ints". */
 static pln_slice schema_kind(const char *schema, pln_slice name) {
   for (const char *at = schema ? schema : ""; *at;) {
     at += strspn(at, " ");
@@ -398,8 +399,8 @@ static pln_slice schema_kind(const char *schema, pln_slice name) {
   return (pln_slice){"", 0};
 }
 
-/* A value as the schema wants it, where text has no way to tell: integers in
- * place of floats, empty lists, the number of an operand. */
+/* Converts a value according to the schema where text is ambiguous: integers to
+ * floats, empty lists, operand indices. */
 static pln_status convert_attr(pln_parser *p, pln_slice kind,
                                const pln_attr *value, pln_attr *out) {
   *out = *value;
@@ -444,8 +445,8 @@ pln_status pln_parse_convert_attrs(pln_parser *p, const char *schema,
   return PLN_OK;
 }
 
-/* Whether an attribute alone is refused with the message at `mark`, the newest;
- * what else is said is taken back. */
+/* True if this attribute alone is refused with the same message as the newest,
+ * at `mark`. Other diagnostics are dropped. */
 static bool is_refused(pln_parser *p, const pln_relay_row *row,
                        const pln_attr *attr, size_t mark) {
   pln_engine *e = p->engine;
@@ -463,7 +464,7 @@ static bool is_refused(pln_parser *p, const pln_relay_row *row,
 
 enum { MOST_BLAMED = 100 };
 
-/* The attribute that was refused; where none is, `token`. */
+/* The position of the refused attribute; `token` when it is not known. */
 static const pln_token *blamed(pln_parser *p, const pln_token *token,
                                const pln_relay_row *row, pln_attrs given,
                                size_t mark) {

@@ -13,8 +13,8 @@ static pln_parse_frame *top_branch_frame(pln_parser *p) {
 
 /* --------------------------------------------------------------- functions */
 
-/* The virtual devices of parameters are an attribute of their function: a list
- * with an entry for each, None where none was told. */
+/* The virtual devices of parameters become an attribute of their function: a
+ * list with an entry per parameter, None where none is given. */
 static pln_status add_devices(pln_parser *p, const pln_parsed_head *head,
                               pln_attrs *attrs) {
   bool any = false;
@@ -97,7 +97,7 @@ pln_status pln_parse_function_part(pln_parser *p) {
   size_t mark = pln_diag_count(p->engine);
   if (p->token.kind != PLN_T_RBRACE)
     return pln_parse_report_expected(p, "';' or '}'");
-  /* Behind a definition stands what is no part of its function. */
+  /* what follows a definition is not part of its function */
   PLN_TRY(pln_parse_next(p));
   pln_status status =
       pln_build_bind(p->b, p->n_values - f.first, p->values + f.first, p->value,
@@ -138,7 +138,7 @@ static pln_status end_condition(pln_parser *p) {
   return pln_parse_expect(p, PLN_T_RPAREN);
 }
 
-/* n_results=3: both branches are tuples of so many fields. */
+/* n_results=3: both branches are tuples with that many fields. */
 static pln_status set_results(pln_parser *p, pln_node *n, uint32_t results) {
   bool tuple = pln_type_get_kind(p->engine, n->type) == PLN_TYPE_TUPLE;
   if (n->type && results > 0 &&
@@ -170,7 +170,8 @@ static pln_status finish_if(pln_parser *p) {
   return pln_parse_finish_node(p, &f.token, mark, status, node);
 }
 
-/* Values tell how far it is: none, the condition, the then-branch as well. */
+/* The number of values shows the progress: none, the condition, the
+ * then-branch. */
 pln_status pln_parse_if_part(pln_parser *p) {
   uint32_t n = p->n_values - top_branch_frame(p)->first;
   PLN_TRY(pln_parse_push(p, p->value));
@@ -185,7 +186,7 @@ pln_status pln_parse_if_part(pln_parser *p) {
 
 /* ------------------------------------------------------------------- match */
 
-/* What is matched stands in parentheses, as a rule, but needs none. */
+/* Parentheses around the data are usual but optional. */
 pln_status pln_parse_match(pln_parser *p) {
   bool partial;
   PLN_TRY(pln_parse_open(p, PLN_FRAME_MATCH, &p->token));
@@ -196,8 +197,8 @@ pln_status pln_parse_match(pln_parser *p) {
   return PLN_OK;
 }
 
-/* Values are the data, then patterns and bodies by turns; pln_build wants them
- * apart. */
+/* The values are the data, then patterns and bodies alternately;
+ * pln_build_match takes separate arrays. */
 static pln_status finish_match(pln_parser *p) {
   pln_parse_frame f = *top_branch_frame(p);
   const pln_ref *v = p->values + f.first;

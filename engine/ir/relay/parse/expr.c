@@ -43,14 +43,15 @@ void pln_parse_close(pln_parser *p) {
 
 /* --------------------------------------------------------------- sequences */
 
-/* A variable whose declaration cannot be read is known nevertheless. */
+/* After an erroneous declaration the variable is bound with unknown type, so
+ * that its uses are not errors. */
 static pln_status bind_to_anything(pln_parser *p, pln_symbol name) {
   pln_ref var;
   PLN_TRY(pln_parse_error_value(p, &var));
   return pln_parse_bind(p, PLN_SPACE_LOCAL, name, var);
 }
 
-/* %x: T =, behind `let` */
+/* %x: T = after `let` */
 static pln_status read_let(pln_parser *p) {
   pln_token token = p->token;
   pln_symbol name = 0;
@@ -63,7 +64,8 @@ static pln_status read_let(pln_parser *p) {
   top_expr_frame(p)->data = var;
   top_expr_frame(p)->name = name;
   PLN_TRY(pln_parse_expect(p, PLN_T_ASSIGN));
-  top_expr_frame(p)->flag = p->token.kind == PLN_T_FN; /* it may call itself */
+  top_expr_frame(p)->flag = p->token.kind == PLN_T_FN; /* a let-bound function
+                                                        * may be recursive */
   return top_expr_frame(p)->flag ? pln_parse_bind(p, PLN_SPACE_LOCAL, name, var)
                                  : PLN_OK;
 }
@@ -100,7 +102,7 @@ static bool at_binding(const pln_parser *p) {
   return next == PLN_T_ASSIGN || next == PLN_T_COLON;
 }
 
-/* `keep` in front of an expression; a constructor may be called so. */
+/* `keep` before an expression; a constructor may have that name. */
 static bool at_kept(const pln_parser *p) {
   static const uint8_t first[] = {
       PLN_T_NAME, PLN_T_STRING, PLN_T_TEMP,  PLN_T_NUMBER,   PLN_T_GLOBAL,
@@ -120,7 +122,7 @@ static pln_status read_kept(pln_parser *p) {
   return PLN_OK;
 }
 
-/* %x = e; as if `let` stood before it. */
+/* %x = e; without `let`: reported, and parsed as a let. */
 static pln_status read_forgotten_let(pln_parser *p) {
   PLN_TRY(pln_parse_report(
       p, &p->token, PLN_ERR_FORMAT, "a variable is bound by 'let %.*s = ...'",
@@ -146,8 +148,8 @@ static pln_status read_item(pln_parser *p) {
   return PLN_OK;
 }
 
-/* The sequence below goes on with what follows the ';'. `var`: PLN_NONE, the
- * value is kept. */
+/* Adds a statement to the sequence below and continues after the ';'. `var`
+ * PLN_NONE: the value is kept. */
 static pln_status add_statement(pln_parser *p, pln_ref var, pln_ref value) {
   PLN_TRY(pln_parse_push(p, var));
   PLN_TRY(pln_parse_push(p, value));
@@ -156,8 +158,8 @@ static pln_status add_statement(pln_parser *p, pln_ref var, pln_ref value) {
   return pln_parse_semicolon(p);
 }
 
-/* A variable whose value is of another type is told where it stands, and bound
- * to one that is of its own. */
+/* Reports a value that does not have its variable's type, and binds the
+ * variable to one that does. */
 static pln_status check_let(pln_parser *p, const pln_token *token, pln_ref var,
                             pln_ref *value) {
   pln_type declared = p->b->graph->nodes[var].type, both;
@@ -178,7 +180,7 @@ static pln_status check_let(pln_parser *p, const pln_token *token, pln_ref var,
 static pln_status add_let(pln_parser *p, const pln_token *token, pln_ref var,
                           pln_ref value) {
   pln_node *n = &p->b->graph->nodes[var];
-  if (n->type == 0) /* so that its uses are typed as they are read */
+  if (n->type == 0) /* so that uses are typed as they are parsed */
     n->type = p->b->graph->nodes[value].type;
   else
     PLN_TRY(check_let(p, token, var, &value));
@@ -300,7 +302,7 @@ static const struct {
     {PLN_T_GREATER, 8, "greater"}, {PLN_T_GREATER_EQUAL, 8, "greater_equal"},
     {PLN_T_EQUAL, 7, "equal"},     {PLN_T_NOT_EQUAL, 7, "not_equal"}};
 
-/* The row of the token at hand, or the number of rows. */
+/* The operator table's row for the current token, or the number of rows. */
 static uint32_t sign_at(const pln_parser *p) {
   uint32_t i = 0;
   if (p->token.kind < PLN_T_PLUS || p->token.kind > PLN_T_NOT_EQUAL)
@@ -322,8 +324,8 @@ static pln_status binary_part(pln_parser *p) {
   return PLN_OK;
 }
 
-/* The atom is whole: what it is an operand of is decided by the sign that
- * follows. */
+/* The atom is complete. The operator that follows decides what it is an operand
+ * of. */
 static pln_status end_atom(pln_parser *p) {
   uint32_t sign = sign_at(p);
   uint8_t binds = sign < PLN_COUNT(signs) ? signs[sign].binds : 0;
@@ -420,8 +422,8 @@ static pln_status parse_expr_step(pln_parser *p) {
 
 /* ------------------------------------------------------------- going on */
 
-/* Goes to the next ';' or '}' that belongs to no inner block; `depth` of them
- * are open. False when a definition, the metadata or the end comes first. */
+/* Skips to the next ';' or '}' outside inner blocks, of which `depth` are open.
+ * False when a definition, the metadata or the end comes first. */
 static bool find_end(pln_parser *p, uint32_t depth) {
   for (;;) {
     switch (p->token.kind) {
@@ -445,7 +447,7 @@ static bool find_end(pln_parser *p, uint32_t depth) {
   }
 }
 
-/* The innermost sequence in braces; PLN_NONE when there is none. */
+/* The innermost sequence in braces; PLN_NONE: none. */
 static uint32_t find_block(const pln_parser *p) {
   for (uint32_t i = p->n_frames; i-- > 1;) {
     const pln_parse_frame *outer = &p->frames[i - 1];
@@ -459,8 +461,7 @@ static uint32_t find_block(const pln_parser *p) {
   return PLN_NONE;
 }
 
-/* Braces that are open beyond those of `block`: of each match whose arms have
- * begun. */
+/* Number of open braces inside `block`: one per match whose arms have begun. */
 static uint32_t open_braces(const pln_parser *p, uint32_t block) {
   uint32_t n = 0;
   for (uint32_t i = block + 1; block != PLN_NONE && i < p->n_frames; i++) {
@@ -470,7 +471,7 @@ static uint32_t open_braces(const pln_parser *p, uint32_t block) {
   return n;
 }
 
-/* What the given up item would have bound is bound to anything. */
+/* Binds the variable of the abandoned item with unknown type. */
 static pln_status bind_anything(pln_parser *p, const pln_parse_frame *f) {
   pln_ref node;
   if (f->kind == PLN_FRAME_LET)

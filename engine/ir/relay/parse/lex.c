@@ -35,7 +35,7 @@ static bool is(char c, int classes) {
   return class_of[(unsigned char)c] & classes;
 }
 
-/* The byte `i` further on; 0 past the end. */
+/* The byte at offset `i`; 0 past the end. */
 static char peek(const pln_lexer *x, size_t i) {
   return i < (size_t)(x->end - x->at) ? x->at[i] : '\0';
 }
@@ -45,7 +45,7 @@ static bool starts(const pln_lexer *x, const char *text) {
   return n <= (size_t)(x->end - x->at) && !memcmp(x->at, text, n);
 }
 
-/* The mark that some editors put in front of UTF-8 says nothing. */
+/* A UTF-8 byte order mark is skipped. */
 void pln_lex_begin(pln_lexer *lexer, pln_slice text) {
   *lexer = (pln_lexer){.at = text.data ? text.data : "", .row = 1};
   lexer->end = lexer->at + text.size;
@@ -65,8 +65,8 @@ static void count_rows(pln_lexer *x, const char *to) {
   x->at = to;
 }
 
-/* The number whose last digit stands before *at, behind a ':'; *at goes before
- * that. False when there is none. */
+/* Parses the number that ends before *at and follows a ':'; moves *at before
+ * both. False when there is none. */
 static bool number_before(const char *begin, const char **at, uint32_t *out) {
   uint64_t value = 0, unit = 1;
   const char *from = *at;
@@ -78,8 +78,8 @@ static bool number_before(const char *begin, const char **at, uint32_t *out) {
   return *at < from && value <= UINT32_MAX && *at > begin && *--*at == ':';
 }
 
-/* " ty=T span=SOURCE:row:column " from `begin` to `end`. Of a comment that is
- * not plain, which has others in it, no part names a source. */
+/* " ty=T span=SOURCE:row:column " between `begin` and `end`. In a comment with
+ * nested comments nothing is taken for a span. */
 static void read_note(pln_lexer *x, const char *begin, const char *end,
                       bool plain) {
   if (end - begin > 4 && !memcmp(begin, " ty=", 4))
@@ -99,7 +99,7 @@ static void read_note(pln_lexer *x, const char *begin, const char *end,
     }
 }
 
-/* A block comment, which may hold others; false when it has no end. */
+/* Skips a block comment, possibly nested; false when it is not terminated. */
 static bool skip_block(pln_lexer *x) {
   const char *begin = x->at + 2, *at = begin;
   size_t depth = 1;
@@ -108,7 +108,7 @@ static bool skip_block(pln_lexer *x) {
     if (at > begin && at[-1] == '*') {
       depth--;
       at++;
-      begin = at; /* the star of this end begins nothing */
+      begin = at; /* this star cannot begin another delimiter */
     } else if (at + 1 < x->end && at[1] == '*') {
       depth++;
       plain = false;
@@ -130,8 +130,8 @@ static void skip_line(pln_lexer *x) {
   x->at = at ? at : x->end;
 }
 
-/* Skips blanks and comments. False where a byte or a comment is none; what is
- * bad then is a token of its own. */
+/* Skips whitespace and comments. False at an invalid byte or comment, which
+ * becomes a bad token. */
 static bool skip_space_and_comments(pln_lexer *x) {
   for (;;) {
     const char *at = x->at, *end = x->end;
@@ -172,7 +172,7 @@ static void bad(pln_lexer *x, pln_token *t, const char *problem,
   finish_token(x, t, PLN_T_BAD, end);
 }
 
-/* Where letters, digits and slashes end. */
+/* The end of a run of letters, digits and slashes. */
 static const char *end_of_word(const pln_lexer *x, const char *at) {
   const char *end = x->end;
   for (;;) {
@@ -186,7 +186,8 @@ static const char *end_of_word(const pln_lexer *x, const char *at) {
   }
 }
 
-/* From the opening quote at `at`; the end, or NULL when a line has none. */
+/* Scans a quoted string from the quote at `at`; returns its end, or NULL when
+ * it is not closed on its line. */
 static const char *quoted(const pln_lexer *x, pln_token *t, const char *at) {
   const char *from = ++at;
   for (; at < x->end && *at != '"' && *at != '\n'; at++)
@@ -272,7 +273,7 @@ typedef struct keyword {
   pln_token_kind kind;
 } keyword;
 
-/* In the order of their first letters. */
+/* Sorted by first letter. */
 static const keyword keywords[] = {
     {"False", PLN_T_FALSE},
     {"True", PLN_T_TRUE},
@@ -290,7 +291,7 @@ static const keyword keywords[] = {
     {"type", PLN_T_TYPE},
 };
 
-/* The first of a letter, + 1. */
+/* Index + 1 of the first keyword with that letter. */
 static const uint8_t keywords_of[256] = {
     ['F'] = 1, ['T'] = 2, ['d'] = 3,  ['e'] = 4,  ['f'] = 6,
     ['i'] = 8, ['l'] = 9, ['m'] = 10, ['r'] = 11, ['t'] = 14,
@@ -326,7 +327,7 @@ static void lex_name(pln_lexer *x, pln_token *t) {
   finish_token(x, t, keyword_token_kind(t->text), end);
 }
 
-/* What is printed behind Relay's functions of those of the loop level. */
+/* The TVMScript of PrimFuncs, which is printed after Relay functions. */
 static void lex_script(pln_lexer *x, pln_token *t) {
   bad(x, t, "TVMScript is printed, not read", x->end);
 }
@@ -392,7 +393,8 @@ static pln_token_kind double_sign(char c, char next) {
   return PLN_T_BAD;
 }
 
-/* A run of bytes that begin no token is told once; characters are not cut. */
+/* The end of a run of invalid bytes, reported once; UTF-8 characters are not
+ * split. */
 static const char *end_of_strange(const pln_lexer *x) {
   const char *at = x->at + 1;
   while (at < x->end && (((unsigned char)*at & 0xc0) == 0x80 ||
@@ -402,7 +404,7 @@ static const char *end_of_strange(const pln_lexer *x) {
   return at;
 }
 
-/* 'abc': the text up to the quote that ends it, on its line. */
+/* 'abc': the text up to the closing quote on the same line. */
 static void lex_apostrophe(pln_lexer *x, pln_token *t) {
   const char *line = end_of_line(x);
   const char *end = memchr(x->at + 1, '\'', (size_t)(line - x->at) - 1);

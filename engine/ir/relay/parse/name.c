@@ -18,8 +18,9 @@ static int hex_digit(char c) {
   return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Writes the byte that stands at `at`, of `left` bytes; how many spell it. An
- * escape that is none stands for itself: TVM knows none at all. */
+/* Decodes the character at `at`, with `left` bytes remaining; returns the
+ * number of bytes read. An unknown escape is kept as it is: TVM has no
+ * escapes. */
 static size_t resolve(const char *at, size_t left, char *out) {
   static const char letters[] = "\"\\ntr", bytes[] = "\"\\\n\t\r";
   *out = *at;
@@ -84,7 +85,7 @@ bool pln_parse_lookup(const pln_parser *p, pln_name_space space,
   return found != 0;
 }
 
-/* Only a key that is there already is set, which cannot fail. */
+/* Setting an existing key cannot fail. */
 void pln_parse_unbind(pln_parser *p, uint32_t mark) {
   while (p->n_bindings > mark) {
     const pln_graph_binding *b = &p->bindings[--p->n_bindings];
@@ -105,7 +106,8 @@ uint32_t pln_parse_visible(const pln_parser *p, pln_name_space space,
   return n;
 }
 
-/* A name that is no symbol yet is nobody's; nothing is made of it. */
+/* A name that is not an interned symbol cannot be bound; looking it up must not
+ * intern it. */
 bool pln_parse_is_variable(pln_parser *p, const pln_token *token) {
   for (uint32_t i = p->n_bindings; i-- > 0;) {
     uint64_t key = p->bindings[i].key;

@@ -15,8 +15,8 @@ typedef enum definition_kind { FUNCTION, TYPE, EXTERN_TYPE } definition_kind;
 typedef struct definition {
   uint8_t kind;    /* definition_kind */
   bool bad;        /* reported already */
-  pln_lexer at;    /* behind the name, */
-  pln_token token; /* which is this */
+  pln_lexer at;    /* position after the name, */
+  pln_token token; /* the name's token */
   pln_symbol name;
   uint32_t first_var; /* its type parameters, in reading.vars */
 } definition;
@@ -34,7 +34,7 @@ typedef struct module_reader {
 
 static const pln_parse_options nothing;
 
-/* Stacks are never NULL: empty runs of them have an address. */
+/* Stacks are never NULL, so that empty ranges of them are valid pointers. */
 static pln_status reserve_stacks(pln_parser *p) {
   enum { LEAST = 16 };
   pln_engine *e = p->engine;
@@ -88,7 +88,7 @@ static void free_parser(pln_parser *p) {
                p->cap_defined_types * sizeof *p->defined_types);
 }
 
-/* Goes back to a place behind a token. */
+/* Moves the lexer back to a position after a token. */
 static pln_status go_to(pln_parser *p, const pln_lexer *at) {
   p->lexer = *at;
   return pln_parse_next(p);
@@ -124,7 +124,7 @@ static pln_status add_definition(module_reader *r, definition_kind kind) {
   return PLN_OK;
 }
 
-/* The same name twice is an error at the second. */
+/* A duplicate name is an error at its second occurrence. */
 static pln_status claim(module_reader *r, pln_idmap *names, const char *what,
                         bool given) {
   pln_parser *p = &r->p;
@@ -138,7 +138,7 @@ static pln_status claim(module_reader *r, pln_idmap *names, const char *what,
       d->token.text.data, given ? "by the given module already" : "twice");
 }
 
-/* A name of a function, of type `type` (0: unknown as yet). */
+/* Declares a function of type `type` (0: unknown yet). */
 static pln_status know_function(pln_parser *p, pln_symbol name, pln_type type) {
   PLN_TRY(pln_mem_grow(p->engine, (void **)&p->globals, &p->cap_globals,
                        (size_t)p->n_globals + 1, sizeof *p->globals));
@@ -154,7 +154,7 @@ static pln_status know_type(pln_parser *p, pln_symbol name) {
   return pln_idmap_set(p->type_names, name, 1);
 }
 
-/* The module to be read begins as the given one. */
+/* The parsed module starts with the contents of the given one. */
 static pln_status begin_with_given_module(module_reader *r) {
   pln_parser *p = &r->p;
   const pln_module *given = p->given->module;
@@ -201,8 +201,9 @@ static bool begins_definition(const pln_parser *p) {
          p->token.kind == PLN_T_END;
 }
 
-/* Passes over the rest of a definition, which is read later. In brackets
- * nothing defines; but one may be missing, and `def` stands nowhere else. */
+/* Skips the rest of a definition, which is parsed later. Definitions are
+ * recognised outside brackets; because a bracket may be missing, `def` always
+ * starts one. */
 static void skip_definition(pln_parser *p) {
   uint32_t depth = 0;
   for (;;) {
@@ -244,7 +245,7 @@ static pln_status note_definition(module_reader *r) {
   return note_type(r, is_extern);
 }
 
-/* At the section, or at the end of a text that has none. */
+/* At the section, or at the end of a text without one. */
 static pln_status read_metadata(pln_parser *p) {
   static const char none[] =
       "{\"root\": 0, \"nodes\": [{\"type_key\": \"Map\", \"keys\": [], "
@@ -257,7 +258,7 @@ static pln_status read_metadata(pln_parser *p) {
              : PLN_OK;
 }
 
-/* Finds all definitions, and reads the metadata behind them. */
+/* Finds all definitions and parses the metadata after them. */
 static pln_status survey(module_reader *r) {
   pln_parser *p = &r->p;
   while (p->token.kind != PLN_T_END && p->token.kind != PLN_T_METADATA) {
@@ -311,7 +312,7 @@ static pln_status read_constructors(pln_parser *p, constructors *all) {
              : pln_parse_report_expected(p, "',' or '}'");
 }
 
-/* p->types holds the variables, then the fields of all constructors. */
+/* p->types holds the type variables, then the fields of all constructors. */
 static pln_status add_type(module_reader *r, const definition *d,
                            constructors *all, uint32_t first, uint32_t n_vars) {
   pln_parser *p = &r->p;
@@ -363,7 +364,8 @@ static pln_status read_type_definition(module_reader *r, const definition *d) {
 
 /* --------------------------------------------------------------- functions */
 
-/* Type parameters are the same when the head is read again for the body. */
+/* The same type parameters are used when the head is parsed again before the
+ * body. */
 static pln_status keep_vars(module_reader *r, definition *d, uint32_t n,
                             const pln_type *vars) {
   d->first_var = r->n_vars;
@@ -375,8 +377,8 @@ static pln_status keep_vars(module_reader *r, definition *d, uint32_t n,
   return PLN_OK;
 }
 
-/* The type of a function that says all of it; else 0, which is found when its
- * body is known. */
+/* The function type if the signature is complete; else 0, and it is inferred
+ * with the body. */
 static pln_status whole_signature(pln_parser *p, const pln_parsed_head *head,
                                   pln_type *out) {
   bool whole = head->ret != 0;
@@ -430,8 +432,8 @@ static pln_status new_builder(pln_parser *p) {
   return PLN_OK;
 }
 
-/* No graph is made once something was wrong. An error that knows its node has
- * that node's place. */
+/* Seals nothing after an error. An error that names a node gets the node's
+ * span. */
 static pln_status seal(pln_parser *p, const pln_token *token, pln_ref root,
                        pln_graph **out) {
   size_t mark = pln_diag_count(p->engine);
@@ -488,7 +490,7 @@ static pln_status failed(const pln_parser *p) {
   return p->n_errors > 0 ? PLN_ERR_FORMAT : PLN_OK;
 }
 
-/* The text of attributes, in place of the one at hand. */
+/* Parses attributes from another text instead of the current one. */
 static pln_status read_attrs_text(pln_parser *p, pln_slice text,
                                   pln_attrs *out) {
   pln_lex_begin(&p->lexer, text);
@@ -499,7 +501,7 @@ static pln_status read_attrs_text(pln_parser *p, pln_slice text,
              : pln_parse_report_expected(p, "name=value");
 }
 
-/* The module's own attributes, which stand in the metadata. */
+/* The module's own attributes, stored in the metadata. */
 static pln_status read_module_attrs(module_reader *r) {
   pln_parser *p = &r->p;
   const pln_slice whole = p->text;
@@ -521,7 +523,7 @@ static pln_status read_module_attrs(module_reader *r) {
   return pln_parse_bad_text(p, status) ? PLN_OK : status;
 }
 
-/* Functions that come later have effects that their callers did not know of. */
+/* Callers were parsed before the effects of later functions were known. */
 static pln_status update_effects(pln_module *m) {
   bool *all = pln_mem_new(m->engine, m->count);
   if (!all)
@@ -533,8 +535,8 @@ static pln_status update_effects(pln_module *m) {
   return status;
 }
 
-/* What could not be typed where it stands, because it is recursive or because
- * its use decides, is typed when all is there. */
+/* Infers types that were unknown during parsing, because of recursion or
+ * because later uses determine them. */
 static pln_status infer(module_reader *r) {
   pln_module *typed;
   PLN_TRY(failed(&r->p));
@@ -614,7 +616,7 @@ pln_status pln_parse_type_text(pln_engine *engine, pln_slice text,
 
 /* ------------------------------------------------------------- expressions */
 
-/* The metadata stand behind the expression that refers to them. */
+/* The metadata section follows the expression that refers to it. */
 static pln_status find_metadata(pln_parser *p) {
   pln_lexer at = p->lexer;
   pln_token token = p->token;
