@@ -32,10 +32,10 @@ static struct {
   double seconds;                 /* time limit of the command; 0: none */
   volatile sig_atomic_t passed;   /* milliseconds since the stop request */
   volatile sig_atomic_t patience; /* milliseconds allowed after Ctrl-C */
-  volatile sig_atomic_t
-      finalizing; /* milliseconds that a finalizer has been running */
-  volatile sig_atomic_t
-      guarded; /* the timer also enforces the end of a script */
+  /* Milliseconds that a finalizer has been running. */
+  volatile sig_atomic_t finalizing;
+  /* The timer also enforces the end of a script. */
+  volatile sig_atomic_t guarded;
   volatile sig_atomic_t status; /* exit status of the process */
 } stop = {.status = 1, .patience = INTERRUPT_MS};
 

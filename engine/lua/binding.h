@@ -52,13 +52,13 @@ typedef struct pln_lua {
   bool quiet; /* a failure is being reported: stop requests are postponed */
   void (*on_stop)(void *ud); /* set by the host; called by signal handlers */
   void *stop_ud;
-  lua_Alloc
-      alloc; /* set by the host, saved while Lua's memory counts for a limit */
+  /* Set by the host, saved while Lua's memory counts for a limit. */
+  lua_Alloc alloc;
   void *alloc_ud;
   lua_State *holder; /* the thread that runs a script only to define its passes;
                         applying a pass ends the script */
-  struct pln_lua_worker_state
-      *worker_state; /* in a worker's state: see pass/pass_clone.c */
+  /* In a worker's state: see pass/pass_clone.c. */
+  struct pln_lua_worker_state *worker_state;
 } pln_lua;
 
 /* Registry keys: the addresses of these bytes. Each holds a table. */

@@ -37,8 +37,8 @@ typedef struct pln_pass_def {
   pln_status (*run)(pln_pass_run *run);
   void *ud;
   void (*release)(void *ud);
-  struct cache_entry
-      *kept; /* its entries in the result cache (cache/cache.c), or NULL */
+  /* Its entries in the result cache (cache/cache.c), or NULL. */
+  struct cache_entry *kept;
 } pln_pass_def;
 
 struct pln_pass {
@@ -92,8 +92,8 @@ struct pln_registry {
   const char *closed;
   uint32_t n_inherited; /* of a child: how many config keys it shares with its
                            parent */
-  struct pln_pass_clones
-      *pass_clones; /* of a child: its clones of the parent's passes, or NULL */
+  /* Of a child: its clones of the parent's passes, or NULL. */
+  struct pln_pass_clones *pass_clones;
   pln_failure failure; /* retained; pass NULL: no failure recorded */
   pln_write_fn print;  /* set by pln_engine_set_output; NULL: none */
   void *print_ud;
@@ -349,8 +349,8 @@ struct pln_pass_run {
   bool per_function; /* `function` is newer than the module; see pln_pass_target
                       */
   bool remove;       /* the body asked to remove the function */
-  bool
-      *removed; /* one flag per function of the module; NULL: none is removed */
+  /* One flag per function of the module; NULL: none is removed. */
+  bool *removed;
   uint32_t n_counters, cap_counters;
   pln_counter *counters;
 };
@@ -382,8 +382,8 @@ typedef struct pln_execution {
   uint32_t iteration; /* iteration of the fixpoint whose list runs next */
   bool failure_noted; /* a failure was noted at its position */
   uint32_t depth;     /* nesting of sequentials and of required passes */
-  uint32_t
-      runs; /* number of pass runs started, up to the current functions{..} */
+  /* Number of pass runs started, up to the current functions{..}. */
+  uint32_t runs;
   uint64_t version;  /* incremented at each change of the module */
   pln_idmap *counts; /* name -> number of runs; NULL: not counted */
   /* Required passes that have run, by name, with the module version they left.

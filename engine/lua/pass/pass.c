@@ -48,8 +48,8 @@ typedef struct body_call {
   pln_lua *state;
   pln_lua_callback *callback;
   pln_pass_run *run;
-  pln_lua_graph
-      *graph; /* the box of the builder, kept alive while the body runs */
+  /* The box of the builder, kept alive while the body runs. */
+  pln_lua_graph *graph;
 } body_call;
 
 static bool is_module_pass(const pln_pass_run *run) {

@@ -93,8 +93,8 @@ typedef struct pln_export {
   pln_engine *engine;
   const pln_module *module;
   int64_t wanted_opset; /* opset to convert to first; 0: the model's own */
-  pln_module
-      *conforming; /* the converted module, owned, once conversion has begun */
+  /* The converted module, owned, once conversion has begun. */
+  pln_module *conforming;
   pln_decoder decoder;
   pln_rope *rope;
   pln_data_file *data; /* NULL: data stays where it is, or inline */
@@ -105,8 +105,8 @@ typedef struct pln_export {
   pln_attrs opsets; /* opsets of the model */
   pln_value_info value_info;
   int64_t ir_version;
-  bool
-      constant_inputs; /* IR version < 4: initializers must be inputs as well */
+  /* IR version < 4: initializers must be inputs as well. */
+  bool constant_inputs;
   pln_arena names_arena; /* memory of new names */
   uint64_t n_made;       /* counter for new names */
   /* External data files, kept open until everything is written. */
@@ -120,8 +120,8 @@ typedef struct pln_export {
   pln_file_opsets source;
   int64_t source_opset; /* the version that its nodes had in their file; 0: no
                            file */
-  bool
-      restated; /* the two versions differ, so operators may have other forms */
+  /* The two versions differ, so operators may have other forms. */
+  bool restated;
   pln_opset_restated_call *restatements; /* by operator; NULL until needed */
   pln_domain_use *domains; /* domains of nodes that are not from the file */
   uint32_t n_domains, cap_domains;

@@ -245,8 +245,8 @@ typedef struct node_plan {
   bool later;    /* it has nested graphs: its parts become tasks */
   bool small;    /* its message is written in one go */
   bool restated; /* the operator's version differs from that in its file */
-  const pln_onnx_schema
-      *schema; /* of a restated node: its version at the target opset */
+  /* Of a restated node: its version at the target opset. */
+  const pln_onnx_schema *schema;
   const pln_onnx_op *row; /* its form at the model's opset, or NULL */
   pln_message slice;      /* no data: no slice */
   bool own;               /* the slice is a field of the open graph */

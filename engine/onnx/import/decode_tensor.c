@@ -58,8 +58,8 @@ static pln_status fail_tensor_decode(const pln_decoder *d,
 typedef struct numbers {
   pln_wire wire;
   uint32_t number;
-  uint32_t
-      unpacked; /* wire type of single values: VARINT, FIXED32 or FIXED64 */
+  /* Wire type of single values: VARINT, FIXED32 or FIXED64. */
+  uint32_t unpacked;
   const uint8_t *at, *end;
   bool bad;
 } numbers;

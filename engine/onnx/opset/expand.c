@@ -34,8 +34,8 @@ typedef struct expansion {
   pln_opset_conversion *c;
   pln_engine *engine;
   pln_builder *b;
-  pln_opset_call
-      call; /* the call being expanded: its operands and attributes */
+  /* The call being expanded: its operands and attributes. */
+  pln_opset_call call;
   uint32_t n_used;
   int depth;
   named_value names[MOST_NAMES];

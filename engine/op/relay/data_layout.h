@@ -13,8 +13,8 @@ enum { PLN_LAYOUT_AXES = 16 };
 typedef struct pln_data_layout {
   int32_t rank;
   char letter[PLN_LAYOUT_AXES]; /* the capital letter of the axis */
-  int64_t
-      factor[PLN_LAYOUT_AXES]; /* size of an inner part; 0: the axis itself */
+  /* Size of an inner part; 0: the axis itself. */
+  int64_t factor[PLN_LAYOUT_AXES];
 } pln_data_layout;
 
 /* Returns false for an invalid layout: a repeated axis, an inner part without

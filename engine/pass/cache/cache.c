@@ -21,8 +21,8 @@
 /* The pass and the config under which a result was computed. */
 typedef struct pass_key {
   pln_symbol name;
-  pln_symbol
-      identity; /* symbol of what the pass is made of; 0: `def` identifies it */
+  /* Symbol of what the pass is made of; 0: `def` identifies it. */
+  pln_symbol identity;
   const pln_pass_def *def; /* of a pass without identity, else NULL */
   pln_attrs options, config;
   int opt_level;

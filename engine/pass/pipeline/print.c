@@ -11,8 +11,8 @@ typedef struct printer {
   pln_engine *engine;
   pln_write_fn write;
   void *ud;
-  const uint32_t
-      *path; /* indices that lead to the element to mark; NULL: none */
+  /* Indices that lead to the element to mark; NULL: none. */
+  const uint32_t *path;
   uint32_t n_path;
   const pln_buffer *text; /* the text written so far, when there is a path */
   size_t begin, end;

@@ -28,8 +28,8 @@ struct pln_clone_frame {
   bool fresh;      /* bound variables get new identities */
   pln_scope row;   /* SCOPE: the old scope; CALL: the function's scope */
   pln_scope image; /* SCOPE: the new scope */
-  pln_ref
-      user; /* CALL: the call; LITERAL: the GlobalVar; LIFTED: the function */
+  /* CALL: the call; LITERAL: the GlobalVar; LIFTED: the function. */
+  pln_ref user;
   pln_builder *outer; /* LIFTED */
   uint32_t saved;     /* LIFTED */
   pln_symbol rule; /* fresh: the rule application that inlined the function */

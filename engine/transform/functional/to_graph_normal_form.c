@@ -23,10 +23,10 @@ typedef struct gnf_rewrite {
   const pln_graph *old;
   pln_scope *node_scope;
   pln_ref *first; /* by node: its first user */
-  uint8_t
-      *recursive; /* by scope: one of its own lets binds a recursive function */
-  bool any;       /* there are lets to remove */
-  bool kept;      /* there are lets of recursive functions */
+  /* By scope: one of its own lets binds a recursive function. */
+  uint8_t *recursive;
+  bool any;  /* there are lets to remove */
+  bool kept; /* there are lets of recursive functions */
 } gnf_rewrite;
 
 static bool is_recursive(const gnf_rewrite *f, pln_ref let) {

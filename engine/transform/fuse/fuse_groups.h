@@ -14,8 +14,8 @@ typedef struct pln_fuse_groups {
   uint8_t *closed;       /* by scope: nothing in it is fused */
   uint8_t *pattern;      /* by group head: the pln_fuse_pattern of its group */
   uint8_t *anchored;     /* by node: its group has an OUT_FUSABLE node */
-  pln_ref
-      *group; /* union-find: a later node of its group; the last is the root */
+  /* Union-find: a later node of its group; the last is the root. */
+  pln_ref *group;
   uint32_t *size;  /* by root: number of nodes in the group */
   uint32_t *first; /* by node: start of its list of uses */
   pln_ref *users;

@@ -35,8 +35,8 @@ typedef struct fuser {
   pln_ref *head;  /* by last node of a group: its first node */
   pln_ref *next;  /* by node: the next one of its group */
   pln_ref *owner; /* by node: the last group that used it */
-  pln_ref
-      *local; /* by node: its image in that group, a node or argument index */
+  /* By node: its image in that group, a node or argument index. */
+  pln_ref *local;
   outlined_function made;
   uint32_t cap_operands;
   pln_ref *operands;

@@ -8,8 +8,8 @@
 #include "op/kernel/kernel.h"
 
 typedef struct pln_conversion {
-  const pln_engine
-      *engine; /* polled for stops, which end a conversion early; or NULL */
+  /* Polled for stops, which end a conversion early; or NULL. */
+  const pln_engine *engine;
   pln_dtype from, to;
   bool folding;  /* refuse NaN and values outside an integer's range */
   bool saturate; /* of small floats */

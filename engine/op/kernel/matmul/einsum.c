@@ -44,9 +44,9 @@ typedef struct einsum {
   einsum_view result; /* where its elements lie */
   uint32_t rank;
   unsigned char labels[PLN_MAX_RANK]; /* of the result */
-  uint32_t
-      place[PLN_LABELS]; /* position in `labels`; beyond the end if absent */
-  bool stored;           /* the result is written */
+  /* Position in `labels`; beyond the end if absent. */
+  uint32_t place[PLN_LABELS];
+  bool stored; /* the result is written */
 } einsum;
 
 /* An ordered list of labels. */

@@ -19,9 +19,8 @@ pln_status pln_infer_global_pool(pln_infer *call) {
 /* One plane of n elements into one. */
 typedef void (*plane_fn)(const void *in, size_t n, double p, void *out);
 
-enum {
-  LANES = 32
-}; /* with fewer lanes the compiler unrolls the loop and does not vectorise */
+/* With fewer lanes the compiler unrolls the loop and does not vectorise. */
+enum { LANES = 32 };
 
 #define PLANES(T, power)                                                       \
   static void mean_##T(const void *in, size_t n, double p, void *out) {        \

@@ -15,12 +15,12 @@ typedef struct pln_recurrence pln_recurrence;
 typedef struct pln_cell {
   uint32_t gates; /* W has gates * hidden rows */
   uint32_t split; /* gates of the first group */
-  uint32_t
-      functions; /* functions per direction, in the order of `activations` */
+  /* Functions per direction, in the order of `activations`. */
+  uint32_t functions;
   const char *fallback[3];
   bool cells; /* has a cell state, and peepholes */
-  uint32_t
-      bound; /* the first `bound` gates add both biases, the others only W's */
+  /* The first `bound` gates add both biases, the others only W's. */
+  uint32_t bound;
   void (*step)(pln_recurrence *run);
 } pln_cell;
 
