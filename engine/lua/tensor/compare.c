@@ -145,7 +145,7 @@ static int type_sizes(lua_State *L) {
 void pln_lua_open_compare(lua_State *L) {
   static const luaL_Reg functions[] = {
       {"tensor_compare", tensor_compare}, {"element_text", element_text},
-      {"generate_input", generate_input},   {"type_symbols", type_symbols},
+      {"generate_input", generate_input}, {"type_symbols", type_symbols},
       {"type_sizes", type_sizes},         {NULL, NULL}};
   pln_lua_functions(L, functions);
 }
