@@ -30,19 +30,20 @@ DTYPES = {
     "float8e8m0": "FLOAT8_E8M0FNU", "uint2": "UINT2", "int2": "INT2",
 }
 
-HEAD = '''/* schemas.def: what each version of each operator of ai.onnx takes and gives.
- * Printed by spec/cross/onnx_schemas.py from onnx's schemas, which its test
- * holds against this file. Versions that no opset from 7 on has are left out.
+HEAD = '''/* schemas.def: inputs, outputs and attributes of each version of each ai.onnx
+ * operator. Printed by spec/cross/onnx_schemas.py from onnx's schemas, which
+ * its test compares with this file. Versions that only opsets before 7 use are
+ * left out.
  *
  * TYPES(number, tensors, sequences, optionals)
  *   a set of types: dtypes of tensors, dtypes of tensors in sequences, and
- *   whether it has optionals
+ *   whether optionals are allowed
  * SCHEMA("Type", since, deprecated, "inputs", "outputs", "attributes")
- *   inputs, outputs  a word each: number of its set of types; a letter, when
- *                    all that have the letter are of one type; "?" optional;
- *                    "*" any number of one type, "~" of any types
- *   attributes       names; "!" must be given
- * Rows of one operator stand together, in order of versions. */
+ *   inputs, outputs  a word each: the number of its set of types; a letter, if
+ *                    all parameters with that letter have one type; "?":
+ *                    optional; "*": variadic, one type; "~": variadic, any
+ *   attributes       names; "!" marks required ones
+ * Rows of one operator are adjacent, sorted by version. */
 /* clang-format off */
 '''
 

@@ -98,7 +98,10 @@ static bool find_place(const blocks *b, const int64_t *tap, const int64_t *at,
 static void add_channel(const blocks *b, const pln_tensor *x, size_t from,
                         pln_tensor *out, size_t to) {
   int64_t tap[PLN_MAX_RANK] = {0};
+  size_t done = 0;
   for (size_t t = 0; t < b->block; t++) {
+    if (pln_is_stopped_after(x->engine, &done, 8 * b->count))
+      return;
     int64_t at[PLN_MAX_RANK] = {0};
     for (size_t k = 0; k < b->count; k++, from++) {
       size_t place;
@@ -126,8 +129,10 @@ static pln_status col2im(pln_kernel_call *call) {
     dims[i + 2] = b.axis[i].in;
   PLN_TRY(pln_kernel_result(call, 0, (pln_dtype)x->dtype, b.space + 2, dims,
                             &data));
-  for (size_t i = 0; i < (size_t)dims[0] * (size_t)dims[1] && x->count; i++)
+  for (size_t i = 0; i < (size_t)dims[0] * (size_t)dims[1] && x->count; i++) {
+    PLN_TRY(pln_poll(call->engine));
     add_channel(&b, x, i * b.block * b.count, call->results[0], i * b.image);
+  }
   return PLN_OK;
 }
 

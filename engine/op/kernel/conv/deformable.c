@@ -192,7 +192,8 @@ static pln_status convolve_deformed(deform *d) {
   d->matrix = pln_mem_new(engine, bytes);
   if (d->matrix)
     for (size_t i = 0; i < p->batch * p->groups; i++)
-      for (d->first = 0; d->first < p->out_plane; d->first += d->n) {
+      for (d->first = 0; d->first < p->out_plane && !pln_is_stopped(engine);
+           d->first += d->n) {
         d->image = i / p->groups;
         d->group = i % p->groups;
         d->n = min_size(d->outputs, p->out_plane - d->first);

@@ -204,7 +204,8 @@ static void sample_image(const sampler *s, const pln_tensor *grid, size_t first,
     plane *= (size_t)s->in[i];
     b.per *= taps_of(s);
   }
-  for (size_t at = 0; at < points; at += ROOM / b.per) {
+  for (size_t at = 0; at < points && !pln_is_stopped(grid->engine);
+       at += ROOM / b.per) {
     size_t n = points - at < ROOM / b.per ? points - at : ROOM / b.per;
     for (size_t i = 0; i < n; i++)
       find_taps(s, grid, first + at + i, i, &b);

@@ -106,9 +106,11 @@ static pln_status search_class(const pln_kernel_call *call, search *s,
                                const float *scores) {
   size_t n = gather_candidates(s, scores);
   int64_t chosen = 0;
+  size_t done = 0;
   for (size_t i = 0; i < n && chosen < s->most; i++) {
     box b = read_box(boxes + 4 * s->candidates[i].index, s->centred);
     bool good = true;
+    PLN_TRY(pln_poll_after(call->engine, &done, 4 * (size_t)chosen + 4));
     for (int64_t k = 0; k < chosen && good; k++)
       good = !overlap(&b, &s->chosen[k], s->overlap);
     if (!good)

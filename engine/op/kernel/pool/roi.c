@@ -74,6 +74,7 @@ typedef struct roi_line {
 } roi_line;
 
 typedef struct alignment {
+  pln_engine *engine;
   roi_line y, x;
   bool greatest, half_pixel;
   int64_t ratio;
@@ -160,6 +161,8 @@ static pln_status place_line(const pln_kernel_call *call, const alignment *a,
     const T *plane = image;                                                \
     T *to = out;                                                           \
     for (size_t c = 0; c < channels; c++) {                                \
+      if (pln_is_stopped(a->engine))                                       \
+        return;                                                            \
       for (int64_t i = 0; i < a->y.bins; i++)                              \
         for (int64_t k = 0; k < a->x.bins; k++)                            \
           *to++ = bin_##T(a, plane, i, k);                                 \
@@ -208,6 +211,7 @@ static pln_status roi_align(pln_kernel_call *call) {
                    *rois = pln_kernel_arg(call, 1);
   const pln_tensor *images = pln_kernel_arg(call, 2);
   alignment a = {
+      .engine = call->engine,
       .y.bins = pln_kernel_int(call, "output_height", 1),
       .x.bins = pln_kernel_int(call, "output_width", 1),
       .greatest = pln_kernel_string_is(call, "mode", "avg", "max"),
@@ -285,10 +289,14 @@ static double greatest_of(const pln_tensor *x, size_t plane, const roi_span *y,
 static void pool_region(const pln_tensor *x, size_t image, const roi_span *y,
                         const roi_span *w, pln_tensor *out, size_t at) {
   void *data = pln_tensor_writable(out);
+  size_t done = 0,
+         work = (size_t)((double)w->bins * (1 + y->bin) * (1 + w->bin));
   for (int64_t c = 0; c < x->dims[1]; c++) {
     size_t plane = (image * (size_t)x->dims[1] + (size_t)c) *
                    (size_t)(x->dims[2] * x->dims[3]);
-    for (int64_t i = 0; i < y->bins; i++)
+    for (int64_t i = 0; i < y->bins; i++) {
+      if (pln_is_stopped_after(x->engine, &done, work))
+        return;
       for (int64_t k = 0; k < w->bins; k++, at++) {
         double top = greatest_of(x, plane, y, w, i, k);
         if (x->dtype == PLN_FLOAT32)
@@ -296,6 +304,7 @@ static void pool_region(const pln_tensor *x, size_t image, const roi_span *y,
         else
           ((double *)data)[at] = top;
       }
+    }
   }
 }
 
@@ -315,6 +324,7 @@ static pln_status roi_pool(pln_kernel_call *call) {
                            &call->results[0]));
   size_t step = pln_dims_product(dims, 1, 4);
   for (size_t r = 0; r < (size_t)rois->dims[0]; r++) {
+    PLN_TRY(pln_poll(call->engine));
     double image = pln_element_at(rois, 5 * r);
     if (!(image >= 0 && image < (double)x->dims[0]) ||
         !place_span(pln_element_at(rois, 5 * r + 1) * scale,

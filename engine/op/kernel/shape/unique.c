@@ -48,16 +48,27 @@ static size_t min_size(size_t a, size_t b) {
   return a < b ? a : b;
 }
 
-/* Merge sort of the numbers of rows [0, n), stable. Returns `order` or `spare`,
- * both of which are overwritten. */
-static size_t *sort_rows(compare_fn compare, const void *rows, size_t n,
-                         size_t *order, size_t *spare) {
+static void number_rows(size_t *order, size_t n) {
   for (size_t i = 0; i < n; i++)
     order[i] = i;
+}
+
+/* Merge sort of the numbers of rows [0, n), stable. Returns `order` or `spare`,
+ * both of which are overwritten; after a stop request rows in any order. */
+static size_t *sort_rows(const pln_engine *engine, compare_fn compare,
+                         const void *rows, size_t n, size_t *order,
+                         size_t *spare) {
+  number_rows(order, n);
+  size_t done = 0;
   for (size_t run = 1; run < n; run *= 2) {
-    for (size_t at = 0; at < n; at += 2 * run)
+    for (size_t at = 0; at < n; at += 2 * run) {
+      if (pln_is_stopped_after(engine, &done, 8 * run)) {
+        number_rows(order, n);
+        return order;
+      }
       merge(compare, rows, order, at, min_size(at + run, n),
             min_size(at + 2 * run, n), spare);
+    }
     size_t *swap = order;
     order = spare;
     spare = swap;
@@ -79,7 +90,8 @@ static int compare_strings(const void *strings, size_t a, size_t b) {
 static void rank_strings(const pln_tensor *x, uint64_t *keys, size_t *order,
                          size_t *spare) {
   uint64_t rank = 0;
-  order = sort_rows(compare_strings, x->data, x->count, order, spare);
+  order =
+      sort_rows(x->engine, compare_strings, x->data, x->count, order, spare);
   for (size_t i = 0; i < x->count; i++) {
     rank += i && compare_strings(x->data, order[i - 1], order[i]) != 0;
     keys[order[i]] = rank;
@@ -240,7 +252,7 @@ static pln_status put_unique(pln_kernel_call *call, slices *s, uint64_t *memory,
     rank_strings(x, memory, order, spare);
   else
     number_keys(x, memory);
-  order = sort_rows(compare_slices, s, s->n, order, spare);
+  order = sort_rows(x->engine, compare_slices, s, s->n, order, spare);
   find_groups(s, order, &g);
   if (!pln_kernel_int(call, "sorted", 1))
     reorder_groups(s->n, &g, order);

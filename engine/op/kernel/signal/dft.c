@@ -134,8 +134,11 @@ static void transform_lines(const transform *t, pln_tensor *out,
   dft_line from = {x, 0, (size_t)x->dims[t->axis], inner, t->parts};
   dft_line to = {out, 0, (size_t)out->dims[t->axis], inner,
                  (size_t)out->dims[x->rank - 1]};
+  size_t done = 0;
   for (size_t o = 0; o < outer; o++)
     for (size_t i = 0; i < inner; i++) {
+      if (pln_is_stopped_after(fft->engine, &done, 8 * fft->n))
+        return;
       from.first = o * from.count * inner + i;
       to.first = o * to.count * inner + i;
       if (t->half && t->inverse)
@@ -228,8 +231,12 @@ static pln_status stft(pln_kernel_call *call) {
                      2};
   PLN_TRY(pln_kernel_unset(call, 0, (pln_dtype)f.x->dtype, 4, dims, &data));
   PLN_TRY(begin_lines(call, (size_t)f.length, &fft, &work));
+  size_t done = 0;
   for (size_t b = 0; b < (size_t)dims[0]; b++)
-    for (size_t i = 0; i < (size_t)dims[1]; i++)
+    for (size_t i = 0;
+         i < (size_t)dims[1] &&
+         !pln_is_stopped_after(call->engine, &done, 8 * (size_t)f.length);
+         i++)
       transform_frame(&f, b, i, &fft, work, call->results[0]);
   end_lines(&fft, work);
   return PLN_OK;

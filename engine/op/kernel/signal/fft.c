@@ -112,7 +112,7 @@ static void by_any(const stage *s) {
 static void transform(const pln_fft *fft, pln_complex *x) {
   pln_complex *from = x, *to = fft->spare;
   size_t step = 1;
-  for (size_t n = fft->padded; n > 1;) {
+  for (size_t n = fft->padded; n > 1 && !pln_is_stopped(fft->engine);) {
     size_t p = factor_of(n);
     stage s = {p, n / p, step, fft->turns, from, to};
     if (p == 4)
