@@ -194,6 +194,7 @@ static pln_status split_pool(pool *p) {
 /* Counts the n-grams of a row in `found`, by index. */
 static void count_row(const pool *p, const pln_tensor *x, size_t first,
                       size_t items, double *found) {
+  size_t done = 0;
   for (int64_t skip = 0; skip <= p->skips; skip++) {
     size_t gap = (size_t)skip + 1;
     for (size_t n = (size_t)p->least; n <= (size_t)p->most; n++) {
@@ -201,6 +202,8 @@ static void count_row(const pool *p, const pln_tensor *x, size_t first,
         continue;
       size_t span = (n - 1) * gap;
       for (size_t i = 0; i + span < items; i++) {
+        if (pln_is_stopped_after(x->engine, &done, 8))
+          return;
         ngram_window s = {x, first + i, gap, (uint32_t)n};
         const gram *g = find_gram(p, &s);
         if (g)
@@ -229,6 +232,7 @@ static pln_status count_rows(pln_kernel_call *call, const pool *p,
   PLN_TRY(pln_kernel_result(call, 0, PLN_FLOAT32, x->rank,
                             x->rank == 2 ? dims : dims + 1, &data));
   for (size_t r = 0; r < (size_t)dims[0]; r++) {
+    PLN_TRY(pln_poll_round(call->engine, r));
     memset(found, 0, p->count * sizeof *found);
     count_row(p, x, r * items, items, found);
     write_row(p, found, (float *)data + r * (size_t)p->width);

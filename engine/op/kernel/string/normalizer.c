@@ -115,6 +115,7 @@ static pln_status read_normalizer(pln_kernel_call *call, normalizer *n) {
 static pln_status normalize(const normalizer *n, pln_string_builder *texts) {
   const pln_slice *x = n->x->data;
   for (size_t i = 0; i < n->x->count; i++) {
+    PLN_TRY(pln_poll_round(n->call->engine, i));
     if (is_stop_word(n, x[i]))
       continue;
     PLN_TRY(add_changed(n, texts, x[i]));

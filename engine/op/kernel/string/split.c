@@ -166,18 +166,20 @@ static pln_status count_parts(pln_kernel_call *call, const split *s,
                            &counts));
   int64_t *to = pln_tensor_writable(counts);
   *most = 0;
-  for (size_t i = 0; i < s->x->count; i++) {
+  pln_status status = PLN_OK;
+  for (size_t i = 0; i < s->x->count && status == PLN_OK; i++) {
+    status = pln_poll_round(call->engine, i);
     unsplit_text r =
         begin_rest((const pln_slice *)s->x->data + i, s->delimiter, s->cuts);
     for (to[i] = 0; next_part(&r, &part);)
       to[i]++;
     *most = to[i] > *most ? to[i] : *most;
   }
-  if (call->n_results > 1)
+  if (status == PLN_OK && call->n_results > 1)
     call->results[1] = counts;
   else
     pln_tensor_release(counts);
-  return PLN_OK;
+  return status;
 }
 
 static void write_parts(const split *s, size_t most, pln_slice *to) {
