@@ -1,5 +1,5 @@
-/* matmul.c: type inference of matrix products, also of quantised ones
- * (quantize.c). Called through ops.def. */
+/* matmul.c: type inference of matrix products, also for quantised ones
+ * (kernel/quantize/matmul.c). Called through ops.def. */
 
 #include "op/infer/matmul.h"
 

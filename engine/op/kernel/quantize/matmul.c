@@ -1,5 +1,5 @@
-/* matmul.c: the kernels of quantised matrix products and convolutions. Called
- * through ops.def.
+/* matmul.c: the types and kernels of quantised matrix products and
+ * convolutions. Called through ops.def.
  *
  * Byte products with one right matrix, and convolutions with a one-element
  * window, are computed by integer_gemm.h. Otherwise operands minus their zero
@@ -12,6 +12,8 @@
 
 #include <math.h>
 
+#include "op/infer/matmul.h"
+#include "op/infer/window.h"
 #include "op/kernel/elementwise/small_float.h"
 #include "op/kernel/half_as_float.h"
 #include "op/kernel/matmul/integer_gemm.h"
@@ -676,4 +678,31 @@ pln_status pln_kernel_qlinear_conv(pln_kernel_call *call) {
   PLN_TRY(check_bias(call));
   PLN_TRY(convolve_quantized(call, 3, 2, 5, &e));
   return give_quantized(call, PLN_MAX_RANK, 1, PLN_MAX_RANK, &e);
+}
+
+/* ------------------------------------------------------------------- types */
+
+/* (x, scale, zero, w, scale, zero, scale of y, zero of y, bias). */
+pln_status pln_infer_qlinear_conv(pln_infer *call) {
+  pln_shape shape;
+  PLN_TRY(pln_infer_conv_shape(call, 0, 3, &shape));
+  return pln_result_tensor(call, 0, pln_arg_dtype(call, 7), &shape);
+}
+
+pln_status pln_infer_qlinear_matmul(pln_infer *call) {
+  pln_shape shape;
+  PLN_TRY(pln_infer_product_shape(call, 0, 3, &shape));
+  return pln_result_tensor(call, 0, pln_arg_dtype(call, 7), &shape);
+}
+
+pln_status pln_infer_conv_integer(pln_infer *call) {
+  pln_shape shape;
+  PLN_TRY(pln_infer_conv_shape(call, 0, 1, &shape));
+  return pln_result_tensor(call, 0, PLN_INT32, &shape);
+}
+
+pln_status pln_infer_matmul_integer(pln_infer *call) {
+  pln_shape shape;
+  PLN_TRY(pln_infer_product_shape(call, 0, 1, &shape));
+  return pln_result_tensor(call, 0, PLN_INT32, &shape);
 }
