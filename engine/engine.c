@@ -10,6 +10,7 @@
 #include "op/kernel/matmul/blas.h"
 #include "op/op.h"
 #include "pass/pass.h"
+#include "rule/library.h"
 #include "transform/transform.h"
 
 static pln_status make_parts(pln_engine *engine) {
@@ -39,6 +40,7 @@ void pln_engine_free(pln_engine *engine) {
   if (!engine)
     return;
   pln_passes_free(engine);
+  pln_library_free(engine);
   pln_blas_free(engine);
   pln_relay_free(engine);
   pln_ops_free(engine);

@@ -279,6 +279,7 @@ struct pln_engine {
   /* Counts and limits of rule applications
    * (ir/provenance/rule_application.c). */
   struct pln_applications *applications;
+  struct pln_library_sets *rule_sets; /* rule/library.c; NULL until needed */
   /* Random operators (op/kernel/random/rng.c): the seed, and how many have been
    * evaluated since the run began. */
   uint64_t random_seed, random_calls;

@@ -10,15 +10,6 @@ pln_status pln_transform_install(pln_engine *engine) PLN_CHECKED;
 /* config_keys.c: the config keys of passes. */
 pln_status pln_transform_install_keys(pln_engine *engine) PLN_CHECKED;
 
-/* Refines the type of `node`, a new node that replaces one of type `type`, to
- * what both types say. Variables keep their type, which belongs to a signature;
- * a contradicting type is ignored. */
-pln_status pln_keep_type(pln_rewrite *rw, pln_ref node,
-                         pln_type type) PLN_CHECKED;
-/* The same for a node of the old graph, and only if its rank is unknown. */
-pln_status pln_keep_rank(pln_rewrite *rw, pln_ref node,
-                         pln_type type) PLN_CHECKED;
-
 /* Transforms one function. *out is the new graph; `function` itself, retained,
  * or NULL if nothing changed. */
 typedef pln_status (*pln_form_fn)(pln_pass_run *run, const pln_graph *function,

@@ -323,4 +323,14 @@ void pln_builder_module(pln_builder *b, const pln_module *module);
 pln_status pln_function_given(const pln_graph *function,
                               pln_attrs *given) PLN_CHECKED;
 
+/* rewrite/keep_type.c */
+/* Refines the type of `node`, a new node that replaces one of type `type`, to
+ * what both types say. Variables keep their type, which belongs to a signature;
+ * a contradicting type is ignored. */
+pln_status pln_keep_type(pln_rewrite *rw, pln_ref node,
+                         pln_type type) PLN_CHECKED;
+/* The same for a node of the old graph, and only if its rank is unknown. */
+pln_status pln_keep_rank(pln_rewrite *rw, pln_ref node,
+                         pln_type type) PLN_CHECKED;
+
 #endif

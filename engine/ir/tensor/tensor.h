@@ -76,6 +76,20 @@ uint8_t pln_splat_last_byte(const pln_tensor *splat);
 /* Element `index` of an integer or bool tensor; false for other dtypes. The
  * tensor's data must be in memory, as small constants always are. */
 bool pln_tensor_int(const pln_tensor *tensor, size_t index, int64_t *out);
+/* number.c: element `index` of a tensor of floats of 16 bits and more, of
+ * integers or bool; false for other dtypes and for integers that a double does
+ * not hold. */
+bool pln_tensor_number(const pln_tensor *tensor, size_t index, double *out);
+/* A tensor whose elements are all `value`. *out is NULL if the dtype cannot
+ * hold it: floats are rounded, integers are not. */
+pln_status pln_tensor_full(pln_engine *engine, pln_dtype dtype, uint32_t rank,
+                           const int64_t *dims, double value,
+                           pln_tensor **out) PLN_CHECKED;
+/* True for float16, bfloat16, float32 and float64. */
+bool pln_dtype_is_float(pln_dtype dtype);
+/* True if every value of `from` is a value of `to`, among floats or among
+ * integers. */
+bool pln_dtype_contains(pln_dtype to, pln_dtype from);
 /* True if the tensor is compared by content: it is small and readable. Opens
  * external data; nothing is reported. */
 bool pln_tensor_by_content(const pln_tensor *tensor);

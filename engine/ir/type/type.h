@@ -48,4 +48,14 @@ pln_status pln_type_meet_again(pln_engine *engine, pln_type a, pln_type b,
 /* symbolic_value.c: true if `now` contains all information of `old`. */
 bool pln_value_refines(const pln_engine *engine, pln_value now, pln_value old);
 
+/* Returns true for tensors of equal dtype and shape, all dims known or
+ * symbolic. */
+bool pln_same_shape(const pln_engine *engine, pln_type a, pln_type b);
+/* The same if the numbers of elements are known to be equal; then one dim may
+ * be unknown. */
+bool pln_same_shape_by_count(const pln_engine *engine, pln_type a, pln_type b);
+/* Returns true if all extents are equal and known or symbolic; dtypes may
+ * differ. */
+bool pln_same_extents(const pln_engine *engine, pln_type a, pln_type b);
+
 #endif

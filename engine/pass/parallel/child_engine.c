@@ -9,6 +9,7 @@
 #include "ir/intern_tables.h"
 #include "ir/provenance/rule_application.h"
 #include "op/kernel/matmul/blas.h"
+#include "rule/library.h"
 #include "pass/parallel/parallel.h"
 
 static pln_status make_parts(pln_engine *child, const pln_context *context) {
@@ -40,6 +41,7 @@ void pln_child_free(pln_engine *child) {
   pln_blas_free(child);
   pln_relay_free(child);
   pln_ops_free(child);
+  pln_library_free(child);
   pln_applications_free(child);
   pln_attrs_free(child);
   pln_borrowed_free(child);

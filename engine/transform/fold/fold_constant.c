@@ -19,7 +19,7 @@
 
 #include "eval/eval.h"
 #include "op/op.h"
-#include "transform/fold/use_counts.h"
+#include "ir/rewrite/use_counts.h"
 #include "transform/transform.h"
 
 enum { FEW_RESULTS = 16, MAX_ROUNDS = 32 };

@@ -6,7 +6,7 @@
 #define PLN_TRANSFORM_FOLD_FOLD_WEIGHTS_H
 
 #include "eval/eval.h"
-#include "transform/fold/use_counts.h"
+#include "ir/rewrite/use_counts.h"
 #include "transform/fold/weight.h"
 #include "transform/simplify/rule.h"
 

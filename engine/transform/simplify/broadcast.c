@@ -37,24 +37,11 @@ pln_status pln_simplify_fold_broadcast_shape(pln_rewrite_context *ctx,
                                out);
 }
 
-/* Returns true if all extents are equal and known or symbolic; dtypes may
- * differ. */
-static bool same_extents(const pln_engine *e, pln_type a, pln_type b) {
-  int32_t rank = pln_type_rank(e, a);
-  if (rank < 0 || rank != pln_type_rank(e, b))
-    return false;
-  for (int32_t i = 0; i < rank; i++)
-    if (pln_type_dims(e, a)[i] != pln_type_dims(e, b)[i] ||
-        pln_type_dims(e, a)[i] == PLN_DIM_UNKNOWN)
-      return false;
-  return true;
-}
-
 /* Returns true if an operand other than `i` has the shape of the result. */
 static bool spans_without(const pln_rewrite_context *ctx, uint32_t i) {
   for (uint32_t k = 0; k < ctx->call.n_args; k++)
     if (k != i &&
-        same_extents(ctx->engine, pln_arg_type(&ctx->call, k), ctx->type))
+        pln_same_extents(ctx->engine, pln_arg_type(&ctx->call, k), ctx->type))
       return true;
   return false;
 }

@@ -1,5 +1,4 @@
-/* data_movement.c: rules for transpose, pad, slice, expand, tile, split,
- * concat. */
+/* data_movement.c: rules for transpose, slice and concat. */
 
 #include "transform/simplify/rule.h"
 
@@ -72,13 +71,8 @@ pln_status pln_simplify_merge_transpose(pln_rewrite_context *ctx,
   return pln_rule_replace_list(ctx, x, PLN_NONE, "perm", q.n, both, out);
 }
 
-/* ---------------------------------------------------- pad, slice, expand, tile
+/* --------------------------------------------------------------------- slice
  */
-
-pln_status pln_simplify_no_pad(pln_rewrite_context *ctx, pln_ref *out) {
-  pln_list pads = pln_arg_list(&ctx->call, 1, "pads");
-  return is_operand(ctx, pln_list_all(&pads, 0), out);
-}
 
 /* Exporters write these values for "to the end". */
 static bool is_to_the_end(pln_dim end) {
@@ -129,30 +123,8 @@ pln_status pln_simplify_full_slice(pln_rewrite_context *ctx, pln_ref *out) {
   return is_operand(ctx, true, out);
 }
 
-/* An expand to the operand's own shape, or to ones. */
-pln_status pln_simplify_same_expand(pln_rewrite_context *ctx, pln_ref *out) {
-  pln_list shape = pln_arg_list(&ctx->call, 1, NULL);
-  bool ones = pln_list_all(&shape, 1) &&
-              (int64_t)shape.count <= pln_arg_rank(&ctx->call, 0);
-  bool same =
-      pln_same_shape(ctx->engine, ctx->type, pln_arg_type(&ctx->call, 0));
-  return is_operand(ctx, ones || same, out);
-}
-
-pln_status pln_simplify_no_tile(pln_rewrite_context *ctx, pln_ref *out) {
-  pln_list repeats = pln_arg_list(&ctx->call, 1, NULL);
-  return is_operand(ctx, pln_list_all(&repeats, 1), out);
-}
-
-/* ------------------------------------------------------------ split, concat
+/* ------------------------------------------------------------ concat
  */
-
-/* A split into one part. */
-pln_status pln_simplify_single_split(pln_rewrite_context *ctx, pln_ref *out) {
-  return is_operand(
-      ctx, pln_same_shape(ctx->engine, ctx->type, pln_arg_type(&ctx->call, 0)),
-      out);
-}
 
 /* Returns true if operand `i` has extent 0 along the axis. */
 static bool is_empty(const pln_rewrite_context *ctx, uint32_t i, int64_t axis) {

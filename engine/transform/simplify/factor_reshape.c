@@ -158,7 +158,6 @@ pln_status pln_simplify_sink_reshape(pln_rewrite_context *ctx, pln_ref *out) {
   axis_group groups[PLN_MAX_RANK];
   split_parts p;
   uint32_t n;
-  bool sole;
   if (!pln_is_call(g, move, PLN_OP_TRANSPOSE) ||
       !keeps_order(g, pln_operand(g, move, 0)))
     return PLN_OK;
@@ -166,8 +165,7 @@ pln_status pln_simplify_sink_reshape(pln_rewrite_context *ctx, pln_ref *out) {
   PLN_TRY(find_groups(e, ctx->type, g->nodes[move].type, groups, &n));
   if (!n || !is_permutation(perm, n))
     return PLN_OK;
-  PLN_TRY(pln_rule_is_only_use(ctx, 0, &sole));
-  if (!sole)
+  if (!pln_rule_is_only_use(ctx, 0))
     return PLN_OK;
   find_parts(pln_type_dims(e, ctx->type), n, groups, perm->v.ints, &p);
   x = pln_operand(g, pln_operand(g, move, 0), 0);

@@ -52,15 +52,13 @@ pln_status pln_simplify_keep_axes(pln_rewrite_context *ctx, pln_ref *out) {
   pln_ref args[2];
   pln_attrs attrs;
   pln_attr keep = {.kind = PLN_ATTR_INT, .v.i = 1};
-  bool sole;
   if (!is_reduction(ctx->call.graph, pln_rule_arg(ctx, 0)))
     return PLN_OK;
   pln_infer reduction = pln_rule_operand(ctx, 0);
   if (pln_call_int(&reduction, "keepdims", 1) != 0 ||
       reduction.n_args > PLN_COUNT(args) || !puts_axes_back(ctx, &reduction))
     return PLN_OK;
-  PLN_TRY(pln_rule_is_only_use(ctx, 0, &sole));
-  if (!sole)
+  if (!pln_rule_is_only_use(ctx, 0))
     return PLN_OK;
   memcpy(args, reduction.args, reduction.n_args * sizeof *args);
   PLN_TRY(pln_symbol_intern(ctx->engine, pln_text("keepdims"), &keep.name));

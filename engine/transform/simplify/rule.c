@@ -3,60 +3,8 @@
 
 #include "transform/simplify/rule.h"
 
-/* -------------------------------------------------------------------- types */
-
-/* Returns true for tensors of equal, known dtype and rank. */
-static bool same_tensor_type(const pln_engine *e, pln_type a, pln_type b) {
-  return pln_type_get_kind(e, a) == PLN_TYPE_TENSOR &&
-         pln_type_get_kind(e, b) == PLN_TYPE_TENSOR && pln_type_dtype(e, a) &&
-         pln_type_dtype(e, a) == pln_type_dtype(e, b) &&
-         pln_type_rank(e, a) >= 0 && pln_type_rank(e, a) == pln_type_rank(e, b);
-}
-
-bool pln_same_shape(const pln_engine *engine, pln_type a, pln_type b) {
-  if (!same_tensor_type(engine, a, b))
-    return false;
-  const pln_dim *x = pln_type_dims(engine, a), *y = pln_type_dims(engine, b);
-  for (int32_t i = 0; i < pln_type_rank(engine, a); i++)
-    if (x[i] != y[i] || x[i] == PLN_DIM_UNKNOWN)
-      return false;
-  return true;
-}
-
-/* With equal products, one dim is determined by the others unless one of those
- * is 0. */
-bool pln_same_shape_by_count(const pln_engine *engine, pln_type a, pln_type b) {
-  if (!same_tensor_type(engine, a, b))
-    return false;
-  const pln_dim *x = pln_type_dims(engine, a), *y = pln_type_dims(engine, b);
-  int open = 0;
-  bool positive = true;
-  for (int32_t i = 0; i < pln_type_rank(engine, a); i++) {
-    if (x[i] != y[i] || x[i] == PLN_DIM_UNKNOWN)
-      open++;
-    else
-      positive &= pln_dim_lower_bound(engine, x[i]) > 0;
-  }
-  return open == 0 || (open == 1 && positive);
-}
-
 /* ----------------------------------------------------------- nodes and lists
  */
-
-static bool has_operands(const pln_graph *g, const pln_node *n) {
-  int32_t least = pln_op_row(g->engine, n->data)->min_args;
-  if ((int64_t)n->count < least)
-    return false;
-  for (int32_t i = 0; i < least; i++)
-    if (g->nodes[g->operands[n->first + (uint32_t)i]].kind == PLN_ABSENT)
-      return false;
-  return true;
-}
-
-bool pln_call_is_valid(const pln_graph *graph, pln_ref call) {
-  return graph->typed_from[call] != PLN_TYPED_REFUSED &&
-         has_operands(graph, &graph->nodes[call]);
-}
 
 bool pln_is_call(const pln_graph *graph, pln_ref node, pln_op op) {
   const pln_node *n = &graph->nodes[node];
@@ -107,20 +55,10 @@ pln_infer pln_rule_operand(const pln_rewrite_context *ctx, uint32_t i) {
                      .n_results = n->results};
 }
 
-pln_status pln_rule_is_only_use(pln_rewrite_context *ctx, uint32_t i,
-                                bool *out) {
-  const pln_graph *old = pln_rewrite_old(ctx->rw);
-  const pln_node *n = &old->nodes[ctx->old];
-  *out = false;
-  if (!ctx->uses->old)
-    PLN_TRY(pln_use_counts_begin(ctx->uses, old));
-  if (n->kind != PLN_CALL || i >= n->count)
-    return PLN_OK;
-  pln_ref before = pln_operand(old, ctx->old, i);
-  *out = pln_rewrite_image(ctx->rw, before) == pln_rule_arg(ctx, i) &&
-         ctx->uses->old[before] == 1 &&
-         !(old->nodes[before].flags & PLN_NODE_KEEP);
-  return PLN_OK;
+bool pln_rule_is_only_use(const pln_rewrite_context *ctx, uint32_t i) {
+  pln_ref arg = pln_rule_arg(ctx, i);
+  return pln_rule_driver_uses(ctx->driver, arg) == 1 &&
+         !(ctx->call.graph->nodes[arg].flags & PLN_NODE_KEEP);
 }
 
 /* ----------------------------------------------------------------- building */

@@ -1,5 +1,5 @@
-/* rule.h: the interface of SimplifyExpr's rules; also used by the passes in
- * transform/fold/.
+/* rule.h: the interface of SimplifyExpr's replacements in C; also used by the
+ * passes in transform/fold/.
  *
  * A rule gets one call of its operator and returns the node to use instead, or
  * PLN_NONE. The nodes that it builds are simplified again. */
@@ -8,7 +8,7 @@
 #define PLN_TRANSFORM_SIMPLIFY_RULE_H
 
 #include "op/infer/infer.h"
-#include "transform/fold/use_counts.h"
+#include "rule/rule.h"
 #include "transform/transform.h"
 
 typedef struct pln_rewrite_context {
@@ -18,9 +18,9 @@ typedef struct pln_rewrite_context {
   pln_ref old;    /* the node of the old graph that it replaces */
   pln_type type;  /* type of the call */
   pln_infer call; /* operands and attributes; stale after building */
-  const uint8_t
-      *mask_used;       /* by old node: a result other than the first is used */
-  pln_use_counts *uses; /* of the old graph; counted on first request */
+  pln_rule_driver *driver;
+  const uint8_t *mask_used; /* by old node: a result other than the first is
+                             * used */
 } pln_rewrite_context;
 
 typedef pln_status (*pln_simplify_rule)(pln_rewrite_context *ctx, pln_ref *out);
@@ -30,27 +30,15 @@ void pln_rule_set_call(pln_rewrite_context *ctx, pln_ref node);
 
 /* Operand `i`, which is a call, in the form that inference functions take. */
 pln_infer pln_rule_operand(const pln_rewrite_context *ctx, uint32_t i);
-/* *out is true if the call is the only user of operand `i`, now and in the old
- * graph. False for nodes that a rule has just built. */
-pln_status pln_rule_is_only_use(pln_rewrite_context *ctx, uint32_t i,
-                                bool *out) PLN_CHECKED;
+/* Returns true if the call is the only user of operand `i`. */
+bool pln_rule_is_only_use(const pln_rewrite_context *ctx, uint32_t i);
 
 /* rule.c: questions about types. */
 
-/* Returns true for tensors of equal dtype and shape, all dims known or
- * symbolic. */
-bool pln_same_shape(const pln_engine *engine, pln_type a, pln_type b);
-/* The same if the numbers of elements are known to be equal; then one dim may
- * be unknown. */
-bool pln_same_shape_by_count(const pln_engine *engine, pln_type a, pln_type b);
 /* The type of operand `i`; rank -1 and no dims if it is omitted. */
 static inline pln_ref pln_rule_arg(const pln_rewrite_context *ctx, uint32_t i) {
   return ctx->call.args[i];
 }
-/* Returns false for a call that inference refused, or that lacks an operand
- * that each form of its operator has. Files may contain such calls; rules
- * neither rewrite nor read them. */
-bool pln_call_is_valid(const pln_graph *graph, pln_ref call);
 /* Returns true if the node is a plain, valid call of `op`. */
 bool pln_is_call(const pln_graph *graph, pln_ref node, pln_op op);
 /* Returns true if the list is known and each element is `wanted`. */
@@ -91,7 +79,8 @@ pln_status pln_rule_replace_list(pln_rewrite_context *ctx, pln_ref x,
                                  uint32_t arg, const char *attr, uint32_t n,
                                  const int64_t *ints, pln_ref *out) PLN_CHECKED;
 
-/* The rules: X(function). */
+/* The replacements in C, by the names that lua/perilune/rules gives them:
+ * X(function). */
 /* clang-format off */
 #define PLN_SIMPLIFY_RULES(X)                                          \
   /* reshape.c */                                               \
@@ -102,18 +91,12 @@ pln_status pln_rule_replace_list(pln_rewrite_context *ctx, pln_ref x,
   /* broadcast.c */                                           \
   X(fold_broadcast_shape) X(drop_broadcast) \
   /* data_movement.c */                                                \
-  X(same_transpose) X(merge_transpose) X(no_pad) X(full_slice) \
-  X(same_expand) X(no_tile) X(single_concat) X(merge_concat) \
-  X(single_split) \
+  X(same_transpose) X(merge_transpose) X(full_slice) \
+  X(single_concat) X(merge_concat) \
   /* take.c */                                                \
   X(take_vector) X(take_all) X(take_one) X(take_through_transpose) \
   /* reduce.c */                                              \
   X(keep_axes) X(reduce_single) \
-  /* cast.c */                                                \
-  X(same_cast) X(merge_cast) \
-  /* arithmetic.c */                                          \
-  X(add_zero) X(subtract_zero) X(multiply_one) X(divide_one) \
-  X(power_one) X(and_true) X(or_false) X(only_operand) \
   /* dropout.c */                                             \
   X(inference_dropout) \
   /* rnn.c */                                                 \

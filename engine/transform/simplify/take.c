@@ -36,7 +36,6 @@ static pln_status build_take(pln_rewrite_context *ctx, pln_ref x, pln_ref index,
 pln_status pln_simplify_take_vector(pln_rewrite_context *ctx, pln_ref *out) {
   pln_ref node = pln_rule_arg(ctx, 0), index;
   pln_list axes = pln_arg_list(&ctx->call, 1, "axes");
-  bool sole;
   int64_t at;
   if (!pln_is_call(ctx->call.graph, node, PLN_OP_GATHER) || axes.count != 1)
     return PLN_OK;
@@ -47,8 +46,7 @@ pln_status pln_simplify_take_vector(pln_rewrite_context *ctx, pln_ref *out) {
       drop_taken_axis(&take) < 0 ||
       axis_at(&axes, 0, rank) != drop_taken_axis(&take))
     return PLN_OK;
-  PLN_TRY(pln_rule_is_only_use(ctx, 0, &sole));
-  if (!sole)
+  if (!pln_rule_is_only_use(ctx, 0))
     return PLN_OK;
   pln_ref x = take.args[0];
   int64_t axis = drop_taken_axis(&take);
@@ -123,15 +121,13 @@ pln_status pln_simplify_take_one(pln_rewrite_context *ctx, pln_ref *out) {
   pln_ref node = pln_rule_arg(ctx, 0), index;
   pln_list axes = pln_arg_list(&ctx->call, 1, "axes");
   int64_t axis, at;
-  bool sole;
   if (!pln_is_call(ctx->call.graph, node, PLN_OP_SLICE) || axes.count != 1)
     return PLN_OK;
   pln_infer slice = pln_rule_operand(ctx, 0);
   if (!is_one_position(&slice, &axis, &at) ||
       axis_at(&axes, 0, pln_arg_rank(&slice, 0)) != axis)
     return PLN_OK;
-  PLN_TRY(pln_rule_is_only_use(ctx, 0, &sole));
-  if (!sole)
+  if (!pln_rule_is_only_use(ctx, 0))
     return PLN_OK;
   pln_ref x = slice.args[0];
   PLN_TRY(pln_rule_int_constant(ctx, at, &index));

@@ -5,7 +5,7 @@
  * will have when sealed, as far as known: nodes not swept yet use what they
  * used in the old graph. */
 
-#include "transform/fold/use_counts.h"
+#include "ir/rewrite/use_counts.h"
 
 static void count(const pln_graph *g, uint32_t *uses) {
   for (uint32_t i = 0; i < g->n_operands; i++)

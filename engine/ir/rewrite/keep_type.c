@@ -2,7 +2,6 @@
  * Called by passes that forward or rebuild nodes. */
 
 #include "ir/graph/graph.h"
-#include "transform/transform.h"
 
 /* *out is the meet of both types; *more is true if it is more precise than the
  * node's own type. */

@@ -1,8 +1,8 @@
 /* use_counts.h: use counts of nodes, kept up to date during a rewrite. A pass
  * asks them which constants die with a node. */
 
-#ifndef PLN_TRANSFORM_FOLD_USE_COUNTS_H
-#define PLN_TRANSFORM_FOLD_USE_COUNTS_H
+#ifndef PLN_IR_REWRITE_USE_COUNTS_H
+#define PLN_IR_REWRITE_USE_COUNTS_H
 
 #include "ir/graph/graph.h"
 

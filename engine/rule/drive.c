@@ -1,0 +1,431 @@
+/* drive.c: runs a set of rules over a graph.
+ *
+ * One bottom-up sweep (ir/rewrite): the operands of a node are in their final
+ * form when its rules are tried, and what a rule answers is looked at again. A
+ * sweep whose rules built inner nodes is repeated until nothing changes.
+ * Constants are folded as they are built.
+ *
+ * A rule is refused if it would build more calls than it makes dead, unless it
+ * is declared to grow the graph. */
+
+#include "ir/graph/describe.h"
+#include "ir/infer/apply.h"
+#include "ir/provenance/rule_application.h"
+#include "ir/rewrite/rewrite.h"
+#include "rule/set.h"
+
+enum { MOST_STEPS = 64, MOST_SWEEPS = 64 };
+
+/* --------------------------------------------------------------- accessors */
+
+pln_rewrite *pln_rule_driver_rewrite(const pln_rule_driver *run) {
+  return run->rw;
+}
+
+uint32_t pln_rule_driver_uses(const pln_rule_driver *run, pln_ref node) {
+  return node < run->uses.n ? run->uses.now[node] : 0;
+}
+
+pln_ref pln_rule_driver_old(const pln_rule_driver *run) {
+  return run->old;
+}
+
+uint32_t pln_rule_driver_sweep(const pln_rule_driver *driver) {
+  return driver->sweep;
+}
+
+void *pln_rule_driver_ud(const pln_rule_driver *driver) {
+  return driver->options->ud;
+}
+
+uint32_t pln_rule_match_count(const pln_rule_match *match) {
+  return match->rule->n_vars;
+}
+
+pln_slice pln_rule_match_name(const pln_rule_match *match, uint32_t var) {
+  return match->rule->vars[var];
+}
+
+pln_ref pln_rule_match_root(const pln_rule_match *match) {
+  return match->root;
+}
+
+pln_rule_driver *pln_rule_match_run(const pln_rule_match *match) {
+  return match->run;
+}
+
+const pln_rule_info *pln_rule_match_rule(const pln_rule_match *match) {
+  return &match->rule->info;
+}
+
+/* ----------------------------------------------------------------- folding */
+
+static bool fits_budget(pln_rule_driver *r, const pln_graph *g, pln_ref node) {
+  size_t bytes = pln_budget_bytes(g, node);
+  return bytes <= PLN_BUDGET_MOST &&
+         pln_use_counts_cover(&r->uses, node) == PLN_OK &&
+         pln_budget_allows(&r->budget, bytes,
+                           pln_budget_dying(g, node, r->uses.now));
+}
+
+pln_status pln_rule_fold(pln_rule_driver *r, pln_ref *node) {
+  const pln_graph *g = pln_rewrite_graph(r->rw);
+  pln_builder *b = pln_rewrite_builder(r->rw);
+  pln_refusal why;
+  pln_tensor *result;
+  if (!b)
+    return PLN_ERR_NOMEM;
+  if (g->nodes[*node].results || !pln_eval_can_fold(g, *node, &why) ||
+      !fits_budget(r, g, *node))
+    return PLN_OK;
+  pln_status status = pln_eval_call(g, *node, &result);
+  if (status == PLN_ERR_UNSUPPORTED)
+    return PLN_OK;
+  PLN_TRY(status);
+  pln_ref call = *node;
+  status = pln_build_constant(b, result, node);
+  pln_tensor_release(result);
+  b->graph->nodes[call].flags |= PLN_NODE_DROPPED;
+  return status;
+}
+
+/* The number that the next node of the new graph gets. Until the first change
+ * the new graph is the old one, of which nodes were swept so far. */
+static pln_ref next_node(const pln_rule_driver *r) {
+  return r->rw->b ? r->rw->b->graph->n_nodes : r->rw->swept;
+}
+
+/* ---------------------------------------------------------------- use counts
+ */
+
+static pln_status push_dead(pln_rule_driver *r, pln_ref node) {
+  PLN_TRY(pln_mem_grow(r->engine, (void **)&r->dead, &r->cap_dead,
+                       (size_t)r->n_dead + 1, sizeof *r->dead));
+  r->dead[r->n_dead++] = node;
+  return PLN_OK;
+}
+
+static bool dies_unused(const pln_node *n) {
+  return !pln_is_effect_ordered(n) && !pln_owns(n) && n->kind != PLN_VAR;
+}
+
+/* The uses that a replaced node made of its operands end, and so do those of
+ * operands that are dead then. */
+static pln_status end_uses(pln_rule_driver *r, pln_ref node) {
+  const pln_graph *g = pln_rewrite_graph(r->rw);
+  r->n_dead = 0;
+  PLN_TRY(push_dead(r, node));
+  while (r->n_dead) {
+    const pln_node *n = &g->nodes[r->dead[--r->n_dead]];
+    if (!dies_unused(n))
+      continue;
+    for (uint32_t i = 0; i < n->count; i++) {
+      pln_ref operand = g->operands[n->first + i];
+      if (operand < r->uses.n && r->uses.now[operand] &&
+          --r->uses.now[operand] == 0)
+        PLN_TRY(push_dead(r, operand));
+    }
+  }
+  return PLN_OK;
+}
+
+/* Counts the uses made by the nodes built from `first` on. */
+static pln_status count_built(pln_rule_driver *r, pln_ref first) {
+  const pln_graph *g = pln_rewrite_graph(r->rw);
+  for (pln_ref i = first; i < next_node(r); i++)
+    if (!(g->nodes[i].flags & PLN_NODE_DROPPED))
+      PLN_TRY(pln_use_counts_change(&r->uses, g, i, 1));
+  return PLN_OK;
+}
+
+/* ------------------------------------------------------------------- growth */
+
+/* The number of matched calls that nothing uses after the replacement. */
+static uint32_t count_dying(const pln_rule_match *m) {
+  const pln_graph *g = pln_rule_graph(m);
+  bool dies[PLN_RULE_MOST_NODES] = {true};
+  uint32_t n = 1;
+  for (uint32_t i = 1; i < m->variant->count; i++) {
+    const pln_pattern_node *p = &m->set->patterns[m->variant->first + i];
+    pln_ref node = m->nodes[i];
+    dies[i] = node != PLN_NONE && p->parent != PLN_MATCH_ROOT &&
+              dies[p->parent] && pln_rule_driver_uses(m->run, node) == 1 &&
+              !(g->nodes[node].flags & PLN_NODE_KEEP);
+    n += dies[i] && g->nodes[node].kind == PLN_CALL;
+  }
+  return n;
+}
+
+static bool is_constant_slot(const pln_rule_match *m, pln_slice name) {
+  const pln_rule_value *v = &m->slots[pln_rule_find_var(m->rule, name)];
+  return v->kind == PLN_VALUE_NODE &&
+         pln_rule_graph(m)->nodes[v->v.node].kind == PLN_CONSTANT;
+}
+
+/* The number of calls that the replacement builds if all calls of constants
+ * fold. */
+static uint32_t count_new(pln_rule_match *m) {
+  const pln_ast *a = &m->rule->ast;
+  uint32_t root = a->replacement, n = 0;
+  for (uint32_t i = a->nodes[root].begin; i <= root; i++) {
+    const pln_ast_node *node = &a->nodes[i];
+    bool constant = true;
+    if (node->is_value)
+      continue;
+    for (uint32_t k = 0; k < node->count; k++)
+      constant =
+          constant &&
+          m->run->values[a->operands[node->first + k]].kind == PLN_VALUE_BOOL;
+    if (node->kind == PLN_AST_VAR)
+      constant = is_constant_slot(m, node->text);
+    bool call = node->kind == PLN_AST_CALL || node->kind == PLN_AST_UNARY ||
+                node->kind == PLN_AST_BINARY;
+    n += call && !constant;
+    if (node->kind == PLN_AST_NAMED || node->kind == PLN_AST_SPREAD)
+      constant = true;
+    /* BOOL marks what is constant; replace.c sets the values anew */
+    m->run->values[i] =
+        (pln_rule_value){.kind = constant ? PLN_VALUE_BOOL : PLN_VALUE_UNKNOWN};
+  }
+  return n;
+}
+
+static uint32_t count_calls(const pln_rule_driver *r, pln_ref first) {
+  const pln_graph *g = pln_rewrite_graph(r->rw);
+  uint32_t n = 0;
+  for (pln_ref i = first; i < next_node(r); i++)
+    n +=
+        g->nodes[i].kind == PLN_CALL && !(g->nodes[i].flags & PLN_NODE_DROPPED);
+  return n;
+}
+
+/* ------------------------------------------------------------------ answers */
+
+/* Removes what a refused rule built. */
+static void drop_built(pln_rule_driver *r, pln_ref first) {
+  pln_builder *b = pln_rewrite_builder(r->rw);
+  for (pln_ref i = first; b && i < b->graph->n_nodes; i++)
+    b->graph->nodes[i].flags |= PLN_NODE_DROPPED;
+}
+
+/* PLN_ERR_TYPE: the replacement's type contradicts that of the root. A lenient
+ * run does not use it: types that a file declares may be wrong. */
+static pln_status check_type(pln_rule_match *m, pln_ref found, bool *use) {
+  const pln_graph *g = pln_rule_graph(m);
+  pln_engine *e = g->engine;
+  pln_type both, old = g->nodes[m->root].type, now = g->nodes[found].type;
+  bool fits;
+  PLN_TRY(pln_type_unify(e, old, now, &both, &fits));
+  *use = fits;
+  if (fits || m->run->options->lenient)
+    return PLN_OK;
+  pln_description before, after;
+  const pln_rule_info *rule = &m->rule->info;
+  pln_span span = {.source = rule->file, .row = rule->row};
+  return pln_diag_error(e, PLN_ERR_TYPE, &span,
+                        "rule '%s' replaces a node of type %s by one of type "
+                        "%s",
+                        rule->name, pln_describe_type(e, old, &before),
+                        pln_describe_type(e, now, &after));
+}
+
+/* Finds the replacement of a matched rule; PLN_NONE: there is none. */
+static pln_status find_answer(pln_rule_match *m, pln_ref *out) {
+  const pln_rule_entry *rule = m->rule;
+  pln_rule_driver *r = m->run;
+  *out = PLN_NONE;
+  if (rule->native)
+    return rule->native(rule->native_ud, r, m->root, out);
+  if (rule->info.replacement)
+    return rule->info.replacement(rule->info.ud, m, NULL, out);
+  const pln_ast *a = &rule->ast;
+  if (a->nodes[a->replacement].kind == PLN_AST_VAR) {
+    const pln_rule_value *v =
+        &m->slots[pln_rule_find_var(rule, a->nodes[a->replacement].text)];
+    *out = v->kind == PLN_VALUE_NODE ? v->v.node : PLN_NONE;
+    return PLN_OK;
+  }
+  if (!rule->info.grows && count_new(m) > count_dying(m)) {
+    m->reason = "it would make the graph larger";
+    return PLN_OK;
+  }
+  return pln_rule_replace(m, out);
+}
+
+/* A new node keeps what was known of the old one's type. */
+static pln_status keep_type(pln_rule_driver *r, pln_ref found, pln_ref first,
+                            pln_type type) {
+  return found >= first ? pln_keep_type(r->rw, found, type)
+                        : pln_keep_rank(r->rw, found, type);
+}
+
+/* Tries one variant; *out PLN_NONE: it does not apply. */
+static pln_status try_variant(pln_rule_match *m, uint32_t variant,
+                              pln_ref *out) {
+  pln_rule_driver *r = m->run;
+  const pln_graph *g = pln_rule_graph(m);
+  bool matches, allowed;
+  uint32_t dying;
+  m->variant = &m->set->variants[variant];
+  *out = PLN_NONE;
+  PLN_TRY(pln_rule_match_variant(m, &matches));
+  if (matches)
+    PLN_TRY(pln_rule_check_condition(m, &matches));
+  if (!matches)
+    return PLN_OK;
+  if (r->options->counts)
+    r->options->counts[m->variant->rule].matches++;
+  pln_type type = g->nodes[m->root].type;
+  pln_ref first = next_node(r);
+  dying = m->rule->info.grows || m->rule->native ? UINT32_MAX : count_dying(m);
+  PLN_TRY(find_answer(m, out));
+  if (*out == m->root)
+    *out = PLN_NONE;
+  if (*out != PLN_NONE && count_calls(r, first) > dying) {
+    m->reason = "it would make the graph larger";
+    *out = PLN_NONE;
+  }
+  if (*out != PLN_NONE) {
+    PLN_TRY(check_type(m, *out, &allowed));
+    if (!allowed)
+      *out = PLN_NONE;
+  }
+  if (*out == PLN_NONE) {
+    if (next_node(r) > first)
+      drop_built(r, first);
+    return PLN_OK;
+  }
+  PLN_TRY(pln_rewrite_apply(r->rw, m->rule->info.name, &allowed));
+  if (!allowed) {
+    *out = PLN_NONE;
+    return PLN_OK;
+  }
+  PLN_TRY(count_built(r, first));
+  PLN_TRY(end_uses(r, m->root));
+  r->built += next_node(r) - first;
+  if (r->options->counts)
+    r->options->counts[m->variant->rule].applied++;
+  r->last_rule = m->variant->rule;
+  return keep_type(r, *out, first, type);
+}
+
+static pln_status watched_try(pln_rule_match *m, uint32_t variant,
+                              pln_ref *out) {
+  pln_engine *e = m->run->engine;
+  uint32_t rule = m->set->variants[variant].rule;
+  const char *name = m->set->rules[rule].info.name;
+  double began = m->run->watched ? pln_rule_clock(e) : 0;
+  if (m->run->options->counts)
+    m->run->options->counts[rule].tried++;
+  PLN_TRY(try_variant(m, variant, out));
+  return m->run->watched ? pln_rule_tried(e, name, 1, began) : PLN_OK;
+}
+
+/* Tries the rules on one node; *out is the answer of the first that applies. */
+static pln_status try_rules(pln_rule_driver *r, pln_ref node, pln_ref *out) {
+  uint32_t count;
+  const uint32_t *variants = pln_rule_tree_find(
+      r->set, pln_rewrite_graph(r->rw), node, r->paths, &count);
+  pln_rule_match *m = r->match;
+  *out = PLN_NONE;
+  for (uint32_t i = 0; i < count && *out == PLN_NONE; i++) {
+    const pln_rule_entry *rule =
+        &r->set->rules[r->set->variants[variants[i]].rule];
+    if (r->options->exact && rule->info.proof != PLN_PROOF_EXACT)
+      continue;
+    m->root = node;
+    PLN_TRY(watched_try(m, variants[i], out));
+  }
+  return PLN_OK;
+}
+
+/* ------------------------------------------------------------------- sweeps */
+
+static pln_status endless(const pln_rule_driver *r, const char *what,
+                          uint32_t times) {
+  const pln_rule_info *rule = &r->set->rules[r->last_rule].info;
+  pln_span span = {.source = rule->file, .row = rule->row};
+  return pln_diag_error(r->engine, PLN_ERR_LIMIT, &span,
+                        "the rules of '%s' do not come to an end: %s %u "
+                        "times, the last time by rule '%s'",
+                        r->set->name, what, times, rule->name);
+}
+
+static pln_status rewrite_node(void *ud, pln_rewrite *rw, pln_ref old,
+                               pln_ref *node) {
+  pln_rule_driver *r = ud;
+  r->rw = rw;
+  r->old = old;
+  for (int step = 0;; step++) {
+    pln_ref first = next_node(r), next;
+    if (step == MOST_STEPS)
+      return endless(r, "one node was replaced", MOST_STEPS);
+    PLN_TRY(try_rules(r, *node, &next));
+    if (next == PLN_NONE)
+      break;
+    *node = next;
+    if (next < first) /* its own rules were tried when it was swept */
+      break;
+  }
+  if (r->options->visit)
+    PLN_TRY(r->options->visit(r->options->ud, rw, old, node));
+  if (r->options->number_values)
+    PLN_TRY(pln_rewrite_number_value(rw, *node, node));
+  return pln_use_counts_replace(&r->uses, old, *node);
+}
+
+static pln_status sweep(pln_rule_driver *r, const pln_graph *graph,
+                        pln_graph **out) {
+  pln_mutator m = {.ud = r, .visit = rewrite_node};
+  PLN_TRY(pln_use_counts_begin(&r->uses, graph));
+  r->built = 0;
+  r->sweep++;
+  pln_status status = pln_graph_rewrite(graph, &m, out);
+  pln_use_counts_end(&r->uses);
+  return status;
+}
+
+/* Sweeps until no rule builds a node whose inner nodes were not looked at. */
+static pln_status sweep_all(pln_rule_driver *r, const pln_graph *graph,
+                            pln_graph **out) {
+  pln_graph *next;
+  *out = pln_graph_retain(graph);
+  for (uint32_t i = 0; i < MOST_SWEEPS; i++) {
+    pln_status status = sweep(r, *out, &next);
+    bool done = status != PLN_OK || next == *out || !r->built;
+    pln_graph_release(*out);
+    *out = status == PLN_OK ? next : NULL;
+    if (done)
+      return status;
+  }
+  pln_graph_release(*out);
+  *out = NULL;
+  return endless(r, "the graph was swept", MOST_SWEEPS);
+}
+
+pln_status pln_rules_apply(const pln_rule_set *set, const pln_graph *graph,
+                           const pln_rule_options *options, pln_graph **out) {
+  pln_engine *e = graph->engine;
+  pln_rule_driver r = {.engine = e,
+                       .set = set,
+                       .options = options,
+                       .budget = {.all = options->fold_all},
+                       .watched = pln_rules_watched(e)};
+  size_t paths = ((size_t)set->n_paths + 1) * sizeof *r.paths;
+  size_t values = ((size_t)set->most_ast + 1) * sizeof *r.values;
+  r.paths = pln_mem_new(e, paths);
+  r.values = pln_mem_zeroed(e, values);
+  r.match = pln_mem_zeroed(e, sizeof *r.match);
+  pln_status status = r.paths && r.values && r.match ? PLN_OK : pln_nomem(e);
+  if (status == PLN_OK) {
+    r.match->run = &r;
+    r.match->set = set;
+    status = sweep_all(&r, graph, out);
+  }
+  pln_mem_free(e, r.paths, paths);
+  pln_mem_free(e, r.values, values);
+  pln_mem_free(e, r.match, sizeof *r.match);
+  pln_mem_free(e, r.pool, r.cap_pool * sizeof *r.pool);
+  pln_mem_free(e, r.dead, r.cap_dead * sizeof *r.dead);
+  return status;
+}

@@ -1,0 +1,562 @@
+/* lower.c: the pattern of a rule to variants, which have no choices.
+ *
+ * Alternatives (a | b), the two orders of a commutative operator's operands and
+ * omitted optional operands are choices. Each combination of choices is a
+ * variant: an array of pattern nodes, parents first, which match.c compares in
+ * one loop without backtracking. Variants are enumerated depth first, the first
+ * alternative of each choice first, so that earlier alternatives win.
+ *
+ * Called by set.c. */
+
+#include <math.h>
+#include <stdio.h>
+
+#include "rule/set.h"
+
+/* A pattern to be placed below its parent. */
+typedef struct lower_item {
+  uint32_t ast;
+  uint16_t parent, arg;
+  int16_t slot; /* a name given by ?x@ */
+  uint32_t constraints;
+} lower_item;
+
+typedef struct lowering {
+  pln_rule_set *set;
+  pln_rule_entry *rule;
+  const pln_ast *ast;
+  lower_item *stack;
+  uint32_t n, cap;
+  /* Choices of the current variant, in the order in which they are met. */
+  uint8_t chosen[PLN_RULE_MOST_NODES], radix[PLN_RULE_MOST_NODES];
+  uint32_t n_chosen, next;
+  uint64_t bound; /* variables bound so far in this variant */
+  uint32_t first; /* its first pattern node */
+} lowering;
+
+/* ----------------------------------------------------------------- variables
+ */
+
+uint32_t pln_rule_find_var(const pln_rule_entry *rule, pln_slice name) {
+  for (uint32_t i = 0; i < rule->n_vars; i++)
+    if (rule->vars[i].size == name.size &&
+        !memcmp(rule->vars[i].data, name.data, name.size))
+      return i;
+  return PLN_NONE;
+}
+
+static pln_status add_var(lowering *l, pln_slice name, uint32_t position,
+                          int16_t *out) {
+  pln_rule_entry *r = l->rule;
+  uint32_t i = pln_rule_find_var(r, name);
+  if (i == PLN_NONE) {
+    if (r->n_vars == PLN_RULE_MOST_VARS)
+      return pln_ast_error(l->ast, PLN_ERR_LIMIT, position,
+                           "a rule has at most %d variables",
+                           PLN_RULE_MOST_VARS);
+    i = r->n_vars++;
+    r->vars[i] = name;
+  }
+  *out = (int16_t)i;
+  return PLN_OK;
+}
+
+/* Every variable stands for one of: a node, a list of operands, an operator, a
+ * value. */
+static pln_status check_use(lowering *l, int16_t slot, uint64_t allowed,
+                            uint32_t position) {
+  const pln_rule_entry *r = l->rule;
+  uint64_t bit = (uint64_t)1 << slot;
+  uint64_t other = (r->node_vars | r->rest_vars | r->op_vars) & ~allowed;
+  if (!(other & bit))
+    return PLN_OK;
+  return pln_ast_error(l->ast, PLN_ERR_TYPE, position,
+                       "?%.*s stands for two different kinds of things",
+                       (int)r->vars[slot].size, r->vars[slot].data);
+}
+
+static pln_status node_var(lowering *l, pln_slice name, uint32_t position,
+                           int16_t *out) {
+  PLN_TRY(add_var(l, name, position, out));
+  PLN_TRY(check_use(l, *out, l->rule->node_vars, position));
+  l->rule->node_vars |= (uint64_t)1 << *out;
+  return PLN_OK;
+}
+
+/* ------------------------------------------------------------------- choices
+ */
+
+/* Takes choice number `next` of this variant, one of `radix`. */
+static pln_status choose(lowering *l, uint32_t radix, uint32_t position,
+                         uint32_t *out) {
+  if (l->next == l->n_chosen) {
+    if (l->n_chosen == PLN_RULE_MOST_NODES)
+      return pln_ast_error(l->ast, PLN_ERR_LIMIT, position,
+                           "a pattern has too many alternatives");
+    l->chosen[l->n_chosen] = 0;
+    l->radix[l->n_chosen++] = (uint8_t)radix;
+  }
+  *out = l->chosen[l->next++];
+  return PLN_OK;
+}
+
+/* Advances to the next combination; false after the last one. */
+static bool next_choices(lowering *l) {
+  while (l->n_chosen) {
+    uint32_t last = l->n_chosen - 1;
+    if (++l->chosen[last] < l->radix[last])
+      return true;
+    l->n_chosen--;
+  }
+  return false;
+}
+
+/* --------------------------------------------------------------- operators */
+
+pln_status pln_rule_unknown_operator(pln_rule_set *set, const pln_ast *a,
+                                     pln_slice name) {
+  pln_engine *e = set->engine;
+  uint32_t n = pln_op_count(e);
+  char text[128], hint[160];
+  const char **names = pln_mem_new(e, n * sizeof *names);
+  if (!names)
+    return pln_nomem(e);
+  for (uint32_t i = 0; i < n; i++)
+    names[i] = pln_op_row(e, i + 1)->name;
+  snprintf(text, sizeof text, "%.*s", (int)name.size, name.data);
+  pln_suggest(text, n, names, hint, sizeof hint);
+  pln_mem_free(e, names, n * sizeof *names);
+  return pln_ast_error(a, PLN_ERR_NAME, (uint32_t)(name.data - a->source.data),
+                       "there is no operator '%s'%s", text, hint);
+}
+
+/* The trait of a class of operators: elementwise, broadcast, ...; 0: none. */
+static uint32_t class_trait(pln_slice name) {
+  static const struct {
+    const char *name;
+    uint32_t trait;
+  } rows[] = {{"elementwise", PLN_TRAIT_ELEMENTWISE},
+              {"broadcast", PLN_TRAIT_BROADCAST},
+              {"injective", PLN_TRAIT_INJECTIVE},
+              {"reduction", PLN_TRAIT_REDUCE},
+              {"commutative", PLN_TRAIT_COMMUTATIVE},
+              {"associative", PLN_TRAIT_ASSOCIATIVE},
+              {"idempotent", PLN_TRAIT_IDEMPOTENT}};
+  for (uint32_t i = 0; i < PLN_COUNT(rows); i++)
+    if (strlen(rows[i].name) == name.size &&
+        !memcmp(rows[i].name, name.data, name.size))
+      return rows[i].trait;
+  return 0;
+}
+
+static pln_status add_op(pln_rule_set *s, uint32_t first, pln_op op) {
+  uint32_t i = s->n_ops;
+  for (uint32_t k = first; k < s->n_ops; k++)
+    if (s->ops[k] == op)
+      return PLN_OK;
+  PLN_TRY(pln_mem_grow(s->engine, (void **)&s->ops, &s->cap_ops,
+                       (size_t)s->n_ops + 1, sizeof *s->ops));
+  for (; i > first && s->ops[i - 1] > op; i--)
+    s->ops[i] = s->ops[i - 1];
+  s->ops[i] = op;
+  s->n_ops++;
+  return PLN_OK;
+}
+
+/* Adds an operator, or all of a class that take part in it. */
+static pln_status add_head_ops(lowering *l, uint32_t first, pln_slice name) {
+  pln_rule_set *s = l->set;
+  pln_op op = pln_op_find(s->engine, name);
+  uint32_t trait = class_trait(name);
+  if (op)
+    return add_op(s, first, op);
+  if (!trait)
+    return pln_rule_unknown_operator(s, l->ast, name);
+  uint32_t n = pln_op_count(s->engine);
+  for (op = 1; op <= n; op++)
+    if ((pln_op_row(s->engine, op)->traits & (trait | PLN_TRAIT_PURE)) ==
+        (trait | PLN_TRAIT_PURE))
+      PLN_TRY(add_op(s, first, op));
+  return PLN_OK;
+}
+
+static pln_status lower_heads(lowering *l, const pln_ast_node *n,
+                              pln_pattern_node *p) {
+  p->ops = l->set->n_ops;
+  for (uint32_t i = 0; i < n->n_heads; i++)
+    PLN_TRY(add_head_ops(l, p->ops, l->ast->heads[n->heads + i]));
+  p->n_ops = l->set->n_ops - p->ops;
+  if (!n->text.size)
+    return PLN_OK;
+  PLN_TRY(add_var(l, n->text, n->position, &p->op_slot));
+  PLN_TRY(check_use(l, p->op_slot, l->rule->op_vars, n->position));
+  l->rule->op_vars |= (uint64_t)1 << p->op_slot;
+  return PLN_OK;
+}
+
+/* True if all operators of the pattern are commutative. */
+static bool is_commutative(const pln_rule_set *s, const pln_pattern_node *p) {
+  for (uint32_t i = 0; i < p->n_ops; i++)
+    if (!(pln_op_row(s->engine, s->ops[p->ops + i])->traits &
+          PLN_TRAIT_COMMUTATIVE))
+      return false;
+  return p->n_ops > 0;
+}
+
+/* -------------------------------------------------------------- attributes */
+
+/* The core's name of the attribute for the operators of the call; an error if
+ * none of them has it. */
+static pln_status attribute_name(lowering *l, const pln_pattern_node *p,
+                                 const pln_ast_node *named, pln_slice *out) {
+  pln_rule_set *s = l->set;
+  *out = named->text;
+  for (uint32_t i = 0; i < p->n_ops; i++) {
+    pln_op op = s->ops[p->ops + i];
+    pln_slice core = pln_rule_core_name(s->engine, op, named->text);
+    if (pln_op_row(s->engine, op)->traits & PLN_TRAIT_OPAQUE)
+      return PLN_OK;
+    if (core.size) {
+      *out = core;
+      return PLN_OK;
+    }
+  }
+  if (!p->n_ops)
+    return PLN_OK;
+  size_t mark = pln_diag_count(s->engine);
+  pln_status status = pln_attr_unknown(s->engine, s->ops[p->ops], named->text);
+  char message[256] = "";
+  if (pln_diag_count(s->engine) > mark)
+    snprintf(message, sizeof message, "%s",
+             pln_diag_at(s->engine, mark)->message);
+  pln_diag_drop(s->engine, mark);
+  return pln_ast_error(l->ast, status, named->position, "%s", message);
+}
+
+static pln_status lower_attr(lowering *l, pln_pattern_node *p, uint32_t named) {
+  pln_rule_set *s = l->set;
+  const pln_ast_node *n = &l->ast->nodes[named];
+  uint32_t value = pln_ast_operand(l->ast, named, 0);
+  const pln_ast_node *v = &l->ast->nodes[value];
+  pln_attr_pattern a = {.expression = value, .slot = -1};
+  PLN_TRY(attribute_name(l, p, n, &a.name));
+  if (v->kind == PLN_AST_WILDCARD)
+    return PLN_OK;
+  if (v->kind == PLN_AST_VAR) {
+    PLN_TRY(add_var(l, v->text, v->position, &a.slot));
+    PLN_TRY(check_use(l, a.slot, 0, v->position));
+    if (l->bound & ((uint64_t)1 << a.slot))
+      a.slot = -1;
+    else
+      l->bound |= (uint64_t)1 << a.slot;
+  }
+  PLN_TRY(pln_mem_grow(s->engine, (void **)&s->attrs, &s->cap_attrs,
+                       (size_t)s->n_attrs + 1, sizeof *s->attrs));
+  s->attrs[s->n_attrs++] = a;
+  p->n_attrs++;
+  return PLN_OK;
+}
+
+/* ------------------------------------------------------------------ patterns
+ */
+
+static pln_status push_item(lowering *l, lower_item item) {
+  PLN_TRY(pln_mem_grow(l->set->engine, (void **)&l->stack, &l->cap,
+                       (size_t)l->n + 1, sizeof *l->stack));
+  l->stack[l->n++] = item;
+  return PLN_OK;
+}
+
+static pln_status add_pattern(lowering *l, const lower_item *item,
+                              pln_pattern_node p, uint16_t *index) {
+  pln_rule_set *s = l->set;
+  uint32_t n = s->n_patterns - l->first;
+  if (n == PLN_RULE_MOST_NODES)
+    return pln_ast_error(l->ast, PLN_ERR_LIMIT,
+                         l->ast->nodes[item->ast].position,
+                         "a pattern has at most %d nodes", PLN_RULE_MOST_NODES);
+  p.parent = item->parent;
+  p.arg = item->arg;
+  p.slot = item->slot;
+  p.ast = item->ast;
+  p.constraints |= item->constraints;
+  p.optional = (p.constraints & PLN_CONSTRAINT_OPTIONAL) != 0;
+  if (p.slot >= 0) {
+    uint64_t bit = (uint64_t)1 << p.slot;
+    p.again = (l->bound & bit) != 0;
+    l->bound |= bit;
+  }
+  PLN_TRY(pln_mem_grow(s->engine, (void **)&s->patterns, &s->cap_patterns,
+                       (size_t)s->n_patterns + 1, sizeof *s->patterns));
+  s->patterns[s->n_patterns++] = p;
+  *index = (uint16_t)n;
+  return PLN_OK;
+}
+
+static pln_pattern_node blank(pln_pattern_kind kind) {
+  return (pln_pattern_node){
+      .kind = (uint8_t)kind, .slot = -1, .rest = -1, .op_slot = -1};
+}
+
+static bool is_optional(const pln_ast_node *n) {
+  return (n->kind == PLN_AST_VAR || n->kind == PLN_AST_BIND) &&
+         (n->constraints & (PLN_CONSTRAINT_OPTIONAL | PLN_CONSTRAINT_ABSENT));
+}
+
+static pln_status rest_operand(lowering *l, const pln_ast_node *n,
+                               pln_pattern_node *p) {
+  p->any_count = true;
+  if (n->kind == PLN_AST_REST)
+    return PLN_OK;
+  PLN_TRY(add_var(l, n->text, n->position, &p->rest));
+  PLN_TRY(check_use(l, p->rest, l->rule->rest_vars, n->position));
+  l->rule->rest_vars |= (uint64_t)1 << p->rest;
+  return PLN_OK;
+}
+
+/* Reads the operands of a call: positional ones are counted and listed, named
+ * ones become attribute patterns. */
+static pln_status lower_operands(lowering *l, const pln_ast_node *n,
+                                 pln_pattern_node *p, uint32_t *positional) {
+  p->attrs = l->set->n_attrs;
+  for (uint32_t i = 0; i < n->count; i++) {
+    uint32_t at = l->ast->operands[n->first + i];
+    const pln_ast_node *arg = &l->ast->nodes[at];
+    bool rest =
+        arg->kind == PLN_AST_REST || (arg->kind == PLN_AST_VAR && arg->is_rest);
+    if (arg->kind == PLN_AST_NAMED) {
+      PLN_TRY(lower_attr(l, p, at));
+      continue;
+    }
+    if (p->any_count)
+      return pln_ast_error(l->ast, PLN_ERR_FORMAT, arg->position,
+                           "an operand after '...'");
+    if (rest) {
+      PLN_TRY(rest_operand(l, arg, p));
+      continue;
+    }
+    if (!is_optional(arg))
+      p->n_least = (uint16_t)(p->n_args + 1);
+    positional[p->n_args++] = at;
+  }
+  return PLN_OK;
+}
+
+static pln_status push_operands(lowering *l, const uint32_t *positional,
+                                uint32_t n, uint16_t parent, bool swapped) {
+  for (uint32_t i = n; i-- > 0;)
+    PLN_TRY(
+        push_item(l, (lower_item){.ast = positional[i],
+                                  .parent = parent,
+                                  .arg = (uint16_t)(swapped ? n - 1 - i : i),
+                                  .slot = -1}));
+  return PLN_OK;
+}
+
+static pln_status too_many_operands(lowering *l, const pln_ast_node *n) {
+  return n->count <= PLN_RULE_MOST_NODES
+             ? PLN_OK
+             : pln_ast_error(l->ast, PLN_ERR_LIMIT, n->position,
+                             "a pattern has at most %d operands",
+                             PLN_RULE_MOST_NODES);
+}
+
+static pln_status lower_call(lowering *l, const lower_item *item) {
+  const pln_ast_node *n = &l->ast->nodes[item->ast];
+  uint32_t positional[PLN_RULE_MOST_NODES], order = 0;
+  uint16_t index;
+  pln_pattern_node p = blank(PLN_MATCH_CALL);
+  PLN_TRY(too_many_operands(l, n));
+  if (!n->n_heads)
+    return pln_ast_error(l->ast, PLN_ERR_NAME, n->position,
+                         "in a pattern ?%.*s needs operators: ?%.*s{a|b}(...)",
+                         (int)n->text.size, n->text.data, (int)n->text.size,
+                         n->text.data);
+  PLN_TRY(lower_heads(l, n, &p));
+  PLN_TRY(lower_operands(l, n, &p, positional));
+  if (p.n_args == 2 && !p.any_count && is_commutative(l->set, &p))
+    PLN_TRY(choose(l, 2, n->position, &order));
+  PLN_TRY(add_pattern(l, item, p, &index));
+  return push_operands(l, positional, p.n_args, index, order == 1);
+}
+
+static pln_status lower_tuple(lowering *l, const lower_item *item) {
+  const pln_ast_node *n = &l->ast->nodes[item->ast];
+  uint16_t index;
+  pln_pattern_node p = blank(PLN_MATCH_TUPLE);
+  PLN_TRY(too_many_operands(l, n));
+  p.n_args = p.n_least = (uint16_t)n->count;
+  PLN_TRY(add_pattern(l, item, p, &index));
+  return push_operands(l, l->ast->operands + n->first, n->count, index, false);
+}
+
+/* a.0, a field of a tuple. */
+static pln_status lower_field(lowering *l, const lower_item *item) {
+  const pln_ast_node *n = &l->ast->nodes[item->ast];
+  uint16_t index;
+  pln_pattern_node p = blank(PLN_MATCH_FIELD);
+  for (size_t i = 0; i < n->text.size; i++) {
+    char c = n->text.data[i];
+    if (c < '0' || c > '9' || p.index > 65535)
+      return pln_ast_error(l->ast, PLN_ERR_FORMAT, n->position,
+                           "in a pattern '.' takes the number of a field");
+    p.index = p.index * 10 + (uint32_t)(c - '0');
+  }
+  p.n_args = p.n_least = 1;
+  PLN_TRY(add_pattern(l, item, p, &index));
+  return push_operands(l, l->ast->operands + n->first, 1, index, false);
+}
+
+static pln_status lower_number(lowering *l, const lower_item *item,
+                               double number) {
+  uint16_t index;
+  pln_pattern_node p = blank(PLN_MATCH_VALUE);
+  p.number = number;
+  return add_pattern(l, item, p, &index);
+}
+
+/* true, false, inf, nan */
+static pln_status lower_name(lowering *l, const lower_item *item) {
+  static const struct {
+    const char *name;
+    double number;
+  } rows[] = {{"true", 1}, {"false", 0}, {"inf", HUGE_VAL}};
+  const pln_ast_node *n = &l->ast->nodes[item->ast];
+  for (uint32_t i = 0; i < PLN_COUNT(rows); i++)
+    if (pln_slice_is(n->text, rows[i].name))
+      return lower_number(l, item, rows[i].number);
+  return pln_ast_error(l->ast, PLN_ERR_NAME, n->position,
+                       "'%.*s' is no pattern; a variable is written ?%.*s",
+                       (int)n->text.size, n->text.data, (int)n->text.size,
+                       n->text.data);
+}
+
+static pln_status lower_operator(lowering *l, const lower_item *item) {
+  const pln_ast_node *n = &l->ast->nodes[item->ast];
+  uint32_t only = l->ast->operands[n->first], order = 0;
+  uint16_t index;
+  if (n->operator_ == PLN_AST_NEG && l->ast->nodes[only].kind == PLN_AST_NUMBER)
+    return lower_number(l, item, -l->ast->nodes[only].number);
+  const char *name = pln_rule_operator_name(n->operator_);
+  if (!name)
+    return pln_ast_error(l->ast, PLN_ERR_FORMAT, n->position,
+                         "this operator has no meaning in a pattern; "
+                         "conditions stand behind 'where'");
+  pln_pattern_node p = blank(PLN_MATCH_CALL);
+  p.ops = l->set->n_ops;
+  PLN_TRY(add_op(l->set, p.ops, pln_op_find(l->set->engine, pln_text(name))));
+  p.n_ops = 1;
+  p.n_args = p.n_least = (uint16_t)n->count;
+  if (n->count == 2 && is_commutative(l->set, &p))
+    PLN_TRY(choose(l, 2, n->position, &order));
+  PLN_TRY(add_pattern(l, item, p, &index));
+  return push_operands(l, l->ast->operands + n->first, n->count, index,
+                       order == 1);
+}
+
+static pln_status lower_var(lowering *l, lower_item *item) {
+  const pln_ast_node *n = &l->ast->nodes[item->ast];
+  uint16_t index;
+  if (n->is_rest)
+    return pln_ast_error(l->ast, PLN_ERR_FORMAT, n->position,
+                         "'...' stands for operands of a call");
+  if (item->slot >= 0)
+    return pln_ast_error(l->ast, PLN_ERR_FORMAT, n->position,
+                         "a variable has two names");
+  PLN_TRY(node_var(l, n->text, n->position, &item->slot));
+  item->constraints |= n->constraints;
+  return add_pattern(l, item, blank(PLN_MATCH_ANY), &index);
+}
+
+static pln_status lower_bind(lowering *l, lower_item item) {
+  const pln_ast_node *n = &l->ast->nodes[item.ast];
+  if (item.slot >= 0)
+    return pln_ast_error(l->ast, PLN_ERR_FORMAT, n->position,
+                         "a pattern has two names");
+  PLN_TRY(node_var(l, n->text, n->position, &item.slot));
+  item.constraints |= n->constraints;
+  item.ast = l->ast->operands[n->first];
+  return push_item(l, item);
+}
+
+static pln_status lower_alternatives(lowering *l, lower_item item) {
+  const pln_ast_node *n = &l->ast->nodes[item.ast];
+  uint32_t which = 0;
+  PLN_TRY(choose(l, 2, n->position, &which));
+  item.ast = l->ast->operands[n->first + which];
+  return push_item(l, item);
+}
+
+static pln_status lower_item_of(lowering *l, lower_item item) {
+  const pln_ast_node *n = &l->ast->nodes[item.ast];
+  uint16_t index;
+  switch ((pln_ast_kind)n->kind) {
+  case PLN_AST_CALL: return lower_call(l, &item);
+  case PLN_AST_VAR: return lower_var(l, &item);
+  case PLN_AST_WILDCARD:
+    return add_pattern(l, &item, blank(PLN_MATCH_ANY), &index);
+  case PLN_AST_NUMBER: return lower_number(l, &item, n->number);
+  case PLN_AST_NAME: return lower_name(l, &item);
+  case PLN_AST_TUPLE: return lower_tuple(l, &item);
+  case PLN_AST_FIELD: return lower_field(l, &item);
+  case PLN_AST_ALT: return lower_alternatives(l, item);
+  case PLN_AST_BIND: return lower_bind(l, item);
+  case PLN_AST_UNARY:
+  case PLN_AST_BINARY: return lower_operator(l, &item);
+  case PLN_AST_STRING:
+  case PLN_AST_REST:
+  case PLN_AST_LIST:
+  case PLN_AST_NAMED:
+  case PLN_AST_SPREAD:
+  case PLN_AST_INDEX: break;
+  }
+  return pln_ast_error(l->ast, PLN_ERR_FORMAT, n->position,
+                       "this has no meaning in a pattern");
+}
+
+/* Generates the variant of the current choices. */
+static pln_status lower_variant(lowering *l) {
+  pln_rule_set *s = l->set;
+  l->first = s->n_patterns;
+  l->next = 0;
+  l->bound = 0;
+  l->n = 0;
+  PLN_TRY(push_item(l, (lower_item){.ast = l->ast->pattern,
+                                    .parent = PLN_MATCH_ROOT,
+                                    .slot = -1}));
+  while (l->n)
+    PLN_TRY(lower_item_of(l, l->stack[--l->n]));
+  uint8_t kind = s->patterns[l->first].kind;
+  if (kind == PLN_MATCH_ANY || kind == PLN_MATCH_VALUE)
+    return pln_ast_error(l->ast, PLN_ERR_FORMAT,
+                         l->ast->nodes[l->ast->pattern].position,
+                         "a rule matches a call, a tuple or a field; this "
+                         "pattern matches any node");
+  PLN_TRY(pln_mem_grow(s->engine, (void **)&s->variants, &s->cap_variants,
+                       (size_t)s->n_variants + 1, sizeof *s->variants));
+  s->variants[s->n_variants++] = (pln_rule_variant){
+      .rule = s->n_rules, .first = l->first, .count = s->n_patterns - l->first};
+  return PLN_OK;
+}
+
+static pln_status lower_all(lowering *l) {
+  do {
+    if (l->set->n_variants - l->rule->first_variant == PLN_RULE_MOST_VARIANTS)
+      return pln_ast_error(l->ast, PLN_ERR_LIMIT,
+                           l->ast->nodes[l->ast->pattern].position,
+                           "the alternatives of a pattern combine to more "
+                           "than %d variants",
+                           PLN_RULE_MOST_VARIANTS);
+    PLN_TRY(lower_variant(l));
+  } while (next_choices(l));
+  return PLN_OK;
+}
+
+pln_status pln_rule_lower(pln_rule_set *set, pln_rule_entry *rule) {
+  lowering l = {.set = set, .rule = rule, .ast = &rule->ast};
+  rule->first_variant = set->n_variants;
+  pln_status status = lower_all(&l);
+  rule->n_variants = set->n_variants - rule->first_variant;
+  pln_mem_free(set->engine, l.stack, l.cap * sizeof *l.stack);
+  return status;
+}

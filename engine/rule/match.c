@@ -1,0 +1,369 @@
+/* match.c: compares one variant of a rule with a node, binds its variables, and
+ * checks its condition.
+ *
+ * A variant has no choices and its parents come first, so that matching is one
+ * loop over its nodes. Attributes are compared afterwards, when all variables
+ * that stand for nodes are bound. Called by drive.c for the variants that the
+ * decision tree leaves. */
+
+#include <math.h>
+
+#include "rule/set.h"
+
+/* Fails the match and notes why, for why_not. */
+static bool fails(pln_rule_match *m, uint32_t pattern, const char *reason) {
+  m->failed_at = pattern;
+  m->reason = reason;
+  return false;
+}
+
+bool pln_call_is_valid(const pln_graph *graph, pln_ref call) {
+  const pln_node *n = &graph->nodes[call];
+  int32_t least = pln_op_row(graph->engine, n->data)->min_args;
+  if (graph->typed_from[call] == PLN_TYPED_REFUSED || (int64_t)n->count < least)
+    return false;
+  for (int32_t i = 0; i < least; i++)
+    if (graph->nodes[graph->operands[n->first + (uint32_t)i]].kind ==
+        PLN_ABSENT)
+      return false;
+  return true;
+}
+
+/* --------------------------------------------------------------- constants */
+
+/* Elements beyond this number are not scanned. */
+enum { MOST_SCANNED = 1024 };
+
+bool pln_rule_uniform(const pln_graph *g, pln_ref node, double *out) {
+  if (g->nodes[node].kind != PLN_CONSTANT)
+    return false;
+  const pln_tensor *t = g->tensors[g->nodes[node].data];
+  size_t n = t->splat ? 1 : t->count;
+  if (t->external || t->count == 0 || n > MOST_SCANNED ||
+      !pln_tensor_number(t, 0, out))
+    return false;
+  for (size_t i = 1; i < n; i++) {
+    double x;
+    if (!pln_tensor_number(t, i, &x) || x != *out)
+      return false;
+  }
+  return true;
+}
+
+/* Returns true if broadcasting with this constant, operand `i` of the call,
+ * does not change the shape of another operand: a number in a pattern stands
+ * for a scalar. */
+static bool keeps_shape(const pln_graph *g, pln_ref call, uint32_t i) {
+  const pln_node *n = &g->nodes[call];
+  pln_engine *e = g->engine;
+  if (!(pln_op_row(e, n->data)->traits & PLN_TRAIT_BROADCAST))
+    return true;
+  const pln_tensor *t = g->tensors[g->nodes[g->operands[n->first + i]].data];
+  for (uint32_t k = 0; k < n->count; k++) {
+    pln_type type = g->nodes[g->operands[n->first + k]].type;
+    int32_t rank = pln_type_rank(e, type);
+    if (k != i && t->count == 1 && (int64_t)t->rank <= rank)
+      return true;
+    if (k != i && (t->rank == 0 || pln_same_extents(e, type, n->type)))
+      return true;
+  }
+  return false;
+}
+
+static bool match_number(pln_rule_match *m, const pln_pattern_node *p,
+                         pln_ref node) {
+  const pln_graph *g = pln_rule_graph(m);
+  double number;
+  if (!pln_rule_uniform(g, node, &number) || number != p->number)
+    return false;
+  if (p->parent == PLN_MATCH_ROOT)
+    return true;
+  pln_ref parent = m->nodes[p->parent];
+  return g->nodes[parent].kind != PLN_CALL || keeps_shape(g, parent, p->arg);
+}
+
+/* -------------------------------------------------------------- constraints */
+
+static bool is_static(const pln_engine *e, pln_type type) {
+  int32_t rank = pln_type_rank(e, type);
+  for (int32_t i = 0; i < rank; i++)
+    if (!PLN_DIM_IS_CONST(pln_type_dims(e, type)[i]))
+      return false;
+  return rank >= 0;
+}
+
+static bool is_in_memory(const pln_graph *g, pln_ref node) {
+  return g->nodes[node].kind == PLN_CONSTANT;
+}
+
+static bool has_dtype_class(const pln_engine *e, pln_type type,
+                            uint32_t constraints) {
+  pln_dtype dtype = pln_type_dtype(e, type);
+  if (constraints & PLN_CONSTRAINT_FLOAT)
+    return pln_dtype_is_float(dtype);
+  if (constraints & PLN_CONSTRAINT_BOOL)
+    return dtype == PLN_BOOL;
+  return dtype && dtype != PLN_BOOL && pln_dtype_is_integer(dtype);
+}
+
+static const char *failed_constraint(pln_rule_match *m, uint32_t constraints,
+                                     pln_ref node) {
+  const pln_graph *g = pln_rule_graph(m);
+  const pln_engine *e = g->engine;
+  pln_type type = g->nodes[node].type;
+  bool constant = is_in_memory(g, node);
+  const pln_tensor *t = constant ? g->tensors[g->nodes[node].data] : NULL;
+  double number;
+  if ((constraints & PLN_CONSTRAINT_CONST) && !constant)
+    return "is no constant";
+  if ((constraints & PLN_CONSTRAINT_DYNAMIC) && constant)
+    return "is a constant";
+  if ((constraints & PLN_CONSTRAINT_SCALAR) && !(t && t->count == 1))
+    return "is no constant of one element";
+  if ((constraints & PLN_CONSTRAINT_SPLAT) &&
+      !pln_rule_uniform(g, node, &number))
+    return "is no constant of equal elements";
+  if ((constraints &
+       (PLN_CONSTRAINT_FLOAT | PLN_CONSTRAINT_INT | PLN_CONSTRAINT_BOOL)) &&
+      !has_dtype_class(e, type, constraints))
+    return "has another dtype";
+  if ((constraints & PLN_CONSTRAINT_STATIC) && !is_static(e, type))
+    return "has a shape that is not static";
+  if ((constraints & PLN_CONSTRAINT_ONCE) &&
+      pln_rule_driver_uses(m->run, node) != 1)
+    return "has other uses";
+  if ((constraints & PLN_CONSTRAINT_ABSENT) &&
+      g->nodes[node].kind != PLN_ABSENT)
+    return "is given";
+  return NULL;
+}
+
+/* --------------------------------------------------------------- structure */
+
+/* The number of operands without trailing ones that are omitted. */
+static uint32_t count_given(const pln_graph *g, uint32_t count,
+                            const pln_ref *operands) {
+  while (count && g->nodes[operands[count - 1]].kind == PLN_ABSENT)
+    count--;
+  return count;
+}
+
+/* Returns true if the pattern accepts a call with that many operands. Operands
+ * that it does not list must be attributes in another form. */
+static bool fits_count(const pln_pattern_node *p, pln_op op, uint32_t given) {
+  return given >= p->n_least && (p->any_count || given <= p->n_args ||
+                                 pln_rule_n_data(op) <= p->n_args);
+}
+
+static bool has_op(const pln_rule_match *m, const pln_pattern_node *p,
+                   pln_op op) {
+  const pln_op *ops = m->set->ops + p->ops;
+  uint32_t low = 0, high = p->n_ops;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if (ops[middle] == op)
+      return true;
+    if (ops[middle] < op)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return false;
+}
+
+/* Returns true if the definition that rules are written for applies to the
+ * call: ONNX's where ONNX has the operator. */
+static bool has_known_form(const pln_graph *g, pln_ref call) {
+  return pln_op_is_onnx_form(g, call) && pln_call_is_valid(g, call);
+}
+
+static pln_status bind_rest(pln_rule_match *m, const pln_pattern_node *p,
+                            uint32_t count, const pln_ref *operands) {
+  int64_t *to;
+  uint32_t n = count > p->n_args ? count - p->n_args : 0;
+  if (p->rest < 0)
+    return PLN_OK;
+  PLN_TRY(pln_rule_new_list(m, n, &m->slots[p->rest], &to));
+  m->slots[p->rest].kind = PLN_VALUE_NODES;
+  for (uint32_t i = 0; i < n; i++)
+    to[i] = operands[p->n_args + i];
+  return PLN_OK;
+}
+
+/* Returns true if the pattern may be a call of several results: below a field,
+ * or where the replacement is one, too, or is written in C or Lua. */
+static bool takes_results(const pln_rule_match *m, const pln_pattern_node *p) {
+  const pln_ast *a = &m->rule->ast;
+  if (p->parent != PLN_MATCH_ROOT)
+    return m->set->patterns[m->variant->first + p->parent].kind ==
+           PLN_MATCH_FIELD;
+  return a->replacement == PLN_NONE ||
+         a->nodes[a->replacement].kind == PLN_AST_TUPLE;
+}
+
+static pln_status match_call(pln_rule_match *m, uint32_t at,
+                             const pln_pattern_node *p, pln_ref node,
+                             bool *out) {
+  const pln_graph *g = pln_rule_graph(m);
+  const pln_node *n = &g->nodes[node];
+  uint32_t count;
+  *out = false;
+  if (n->kind != PLN_CALL || !n->data || !has_op(m, p, n->data)) {
+    fails(m, at, "is a call of another operator");
+    return PLN_OK;
+  }
+  if (n->results && !takes_results(m, p)) {
+    fails(m, at, "has several results");
+    return PLN_OK;
+  }
+  if (!has_known_form(g, node)) {
+    fails(m, at, "is a call that rules do not apply to");
+    return PLN_OK;
+  }
+  const pln_ref *operands = pln_rule_operands(g, node, &count);
+  uint32_t given = count_given(g, count, operands);
+  if (!fits_count(p, n->data, given)) {
+    fails(m, at, "has another number of operands");
+    return PLN_OK;
+  }
+  if (p->op_slot >= 0)
+    m->slots[p->op_slot] =
+        (pln_rule_value){.kind = PLN_VALUE_NODE, .v.node = node};
+  *out = true;
+  return bind_rest(m, p, given, operands);
+}
+
+static pln_status match_structure(pln_rule_match *m, uint32_t at,
+                                  const pln_pattern_node *p, pln_ref node,
+                                  bool *out) {
+  const pln_graph *g = pln_rule_graph(m);
+  const pln_node *n = &g->nodes[node];
+  *out = true;
+  switch ((pln_pattern_kind)p->kind) {
+  case PLN_MATCH_CALL: return match_call(m, at, p, node, out);
+  case PLN_MATCH_TUPLE:
+    *out = (n->kind == PLN_TUPLE && n->count == p->n_args) ||
+           fails(m, at, "is no tuple of that many fields");
+    return PLN_OK;
+  case PLN_MATCH_FIELD:
+    *out = (n->kind == PLN_TUPLE_GET_ITEM && n->data == p->index) ||
+           fails(m, at, "is no such field of a tuple");
+    return PLN_OK;
+  case PLN_MATCH_VALUE:
+    *out = match_number(m, p, node) ||
+           fails(m, at, "is no constant of that value");
+    return PLN_OK;
+  case PLN_MATCH_ANY: break;
+  }
+  return PLN_OK;
+}
+
+/* The node that a pattern is compared with; PLN_NONE: an omitted operand. */
+static pln_ref fetch_operand(const pln_rule_match *m,
+                             const pln_pattern_node *p) {
+  const pln_graph *g = pln_rule_graph(m);
+  uint32_t count;
+  if (p->parent == PLN_MATCH_ROOT)
+    return m->root;
+  pln_ref parent = m->nodes[p->parent];
+  if (parent == PLN_NONE)
+    return PLN_NONE;
+  const pln_ref *operands = pln_rule_operands(g, parent, &count);
+  pln_ref node = p->arg < count ? operands[p->arg] : PLN_NONE;
+  return node != PLN_NONE && p->optional && g->nodes[node].kind == PLN_ABSENT
+             ? PLN_NONE
+             : node;
+}
+
+static pln_status match_pattern(pln_rule_match *m, uint32_t at,
+                                const pln_pattern_node *p, bool *out) {
+  pln_ref node = fetch_operand(m, p);
+  m->nodes[at] = node;
+  *out = p->optional || (p->constraints & PLN_CONSTRAINT_ABSENT);
+  if (node == PLN_NONE)
+    return PLN_OK;
+  PLN_TRY(match_structure(m, at, p, node, out));
+  if (!*out)
+    return PLN_OK;
+  const char *reason =
+      p->constraints ? failed_constraint(m, p->constraints, node) : NULL;
+  if (reason) {
+    *out = fails(m, at, reason);
+    return PLN_OK;
+  }
+  if (p->slot < 0)
+    return PLN_OK;
+  pln_rule_value *slot = &m->slots[p->slot];
+  if (p->again && slot->v.node != node)
+    *out = fails(m, at, "is another node than before");
+  *slot = (pln_rule_value){.kind = PLN_VALUE_NODE, .v.node = node};
+  return PLN_OK;
+}
+
+/* -------------------------------------------------------------- attributes */
+
+static pln_status match_attr(pln_rule_match *m, pln_ref call,
+                             const pln_attr_pattern *a, bool *out) {
+  pln_rule_value value, wanted;
+  PLN_TRY(pln_rule_attribute(m, call, a->name, &value));
+  if (a->slot >= 0) {
+    m->slots[a->slot] = value;
+    *out = value.kind != PLN_VALUE_UNKNOWN;
+    return PLN_OK;
+  }
+  PLN_TRY(pln_rule_evaluate(m, a->expression, &wanted));
+  *out = pln_rule_value_equal(m, &value, &wanted, out) && *out;
+  return PLN_OK;
+}
+
+static pln_status match_attrs(pln_rule_match *m, bool *out) {
+  const pln_rule_variant *v = m->variant;
+  *out = true;
+  for (uint32_t i = 0; *out && i < v->count; i++) {
+    const pln_pattern_node *p = &m->set->patterns[v->first + i];
+    if (m->nodes[i] == PLN_NONE)
+      continue;
+    for (uint32_t k = 0; *out && k < p->n_attrs; k++) {
+      PLN_TRY(match_attr(m, m->nodes[i], &m->set->attrs[p->attrs + k], out));
+      if (!*out)
+        fails(m, i, "has another attribute");
+    }
+  }
+  return PLN_OK;
+}
+
+pln_status pln_rule_match_variant(pln_rule_match *m, bool *out) {
+  const pln_rule_variant *v = m->variant;
+  m->rule = &m->set->rules[v->rule];
+  m->failed_at = PLN_NONE;
+  m->reason = NULL;
+  m->run->n_pool = 0;
+  memset(m->slots, 0, m->rule->n_vars * sizeof *m->slots);
+  for (uint32_t i = 0; i < v->count; i++) {
+    PLN_TRY(match_pattern(m, i, &m->set->patterns[v->first + i], out));
+    if (!*out)
+      return PLN_OK;
+  }
+  return match_attrs(m, out);
+}
+
+pln_status pln_rule_check_condition(pln_rule_match *m, bool *out) {
+  const pln_rule_entry *rule = m->rule;
+  pln_rule_value value;
+  *out = true;
+  if (rule->ast.condition != PLN_NONE) {
+    PLN_TRY(pln_rule_evaluate(m, rule->ast.condition, &value));
+    *out = value.kind == PLN_VALUE_BOOL && value.v.b;
+    if (!*out)
+      fails(m, PLN_NONE,
+            value.kind == PLN_VALUE_UNKNOWN
+                ? "its condition is not known to hold"
+                : "its condition does not hold");
+  }
+  if (!*out || !rule->info.condition)
+    return PLN_OK;
+  PLN_TRY(rule->info.condition(rule->info.ud, m, out, NULL));
+  if (!*out)
+    fails(m, PLN_NONE, "its condition does not hold");
+  return PLN_OK;
+}

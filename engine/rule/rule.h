@@ -1,0 +1,120 @@
+/* rule.h: rewrite rules: sets of rules, and running them over a function.
+ *
+ *     add(?x, 0) => ?x
+ *
+ * A set is made of texts, compiled to a decision tree (Maranget, Compiling
+ * pattern matching to good decision trees, 2008), and immutable from then on.
+ * The grammar is in rule/README.md. */
+
+#ifndef PLN_RULE_RULE_H
+#define PLN_RULE_RULE_H
+
+#include "eval/eval.h"
+#include "ir/graph/graph.h"
+
+typedef struct pln_rule_set pln_rule_set;
+typedef struct pln_rule_driver pln_rule_driver;
+typedef struct pln_rule_match pln_rule_match;
+
+/* How a rule's results compare to the original. */
+typedef enum pln_proof_class {
+  PLN_PROOF_EXACT,        /* bit for bit, except for the sign of zero */
+  PLN_PROOF_REASSOCIATES, /* equal in exact arithmetic; rounded otherwise */
+  PLN_PROOF_APPROXIMATES
+} pln_proof_class;
+
+/* A replacement written in C. `ud` is that of its row; `node`: the matched
+ * call, in the new graph. *out: the node to use instead, or PLN_NONE. */
+typedef pln_status (*pln_rule_native)(const void *ud, pln_rule_driver *driver,
+                                      pln_ref node, pln_ref *out);
+
+/* A condition or a replacement by callback, such as a Lua function. For a
+ * condition *holds is set; for a replacement *out, PLN_NONE: no match. */
+typedef pln_status (*pln_rule_callback)(void *ud, const pln_rule_match *match,
+                                        bool *holds, pln_ref *out);
+
+/* A rule. Texts are copied; `text` is `[name:] pattern [=> replacement] [where
+ * condition]`. */
+typedef struct pln_rule_info {
+  const char *name; /* NULL: the text's name, else its pattern */
+  const char *text;
+  const char *file; /* where the text is, for messages; NULL: the set's name */
+  uint32_t row;     /* 0: unknown */
+  const char *reason, *source;
+  pln_proof_class proof;
+  bool grows;         /* may make more nodes than it removes */
+  const char *native; /* name of a replacement in C; NULL: none */
+  pln_rule_callback condition, replacement; /* NULL: none, or in the text */
+  void *ud;                                 /* of both callbacks */
+} pln_rule_info;
+
+/* Finds a native replacement and what to pass it; NULL: there is none. */
+typedef pln_rule_native (*pln_rule_find_native)(const char *name,
+                                                const void **ud);
+
+pln_status pln_rule_set_new(pln_engine *engine, const char *name,
+                            pln_rule_set **out) PLN_CHECKED;
+/* Adds a rule behind the others. PLN_ERR_FORMAT, PLN_ERR_NAME or PLN_ERR_TYPE
+ * with a diagnostic that shows the place in the text. */
+pln_status pln_rule_set_add(pln_rule_set *set, const pln_rule_info *info,
+                            pln_rule_find_native find) PLN_CHECKED;
+/* Compiles the decision tree. Warns of rules that an earlier one shadows. */
+pln_status pln_rule_set_compile(pln_rule_set *set) PLN_CHECKED;
+pln_rule_set *pln_rule_set_retain(pln_rule_set *set);
+void pln_rule_set_release(pln_rule_set *set);
+uint32_t pln_rule_set_count(const pln_rule_set *set);
+const char *pln_rule_set_name(const pln_rule_set *set);
+/* Rule `index`; its name is never NULL. Borrowed. */
+const pln_rule_info *pln_rule_set_at(const pln_rule_set *set, uint32_t index);
+
+/* What a run counts of a rule. */
+typedef struct pln_rule_counter {
+  uint32_t tried, matches, applied;
+} pln_rule_counter;
+
+typedef struct pln_rule_options {
+  bool exact;         /* only rules of PLN_PROOF_EXACT */
+  bool number_values; /* equal computations become one node */
+  bool lenient;  /* a replacement of a contradicting type is not used; else it
+                  * is an error */
+  bool fold_all; /* constants without a budget */
+  pln_rule_counter *counts; /* by rule; NULL: not counted */
+  /* Called for each node that no rule changed. NULL: none. */
+  pln_status (*visit)(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node);
+  void *ud;
+} pln_rule_options;
+
+/* Applies the rules to a graph until none matches: one bottom-up sweep in which
+ * each result is looked at again. *out: the new graph, or `graph` itself,
+ * retained. */
+pln_status pln_rules_apply(const pln_rule_set *set, const pln_graph *graph,
+                           const pln_rule_options *options,
+                           pln_graph **out) PLN_CHECKED;
+
+/* What native rules and callbacks ask of a run. */
+pln_rewrite *pln_rule_driver_rewrite(const pln_rule_driver *driver);
+/* The number of uses that a node of the new graph will have, as far as is
+ * known. */
+uint32_t pln_rule_driver_uses(const pln_rule_driver *driver, pln_ref node);
+/* The old node being rewritten. */
+pln_ref pln_rule_driver_old(const pln_rule_driver *driver);
+
+/* The number of the running sweep, from 1. */
+uint32_t pln_rule_driver_sweep(const pln_rule_driver *driver);
+/* The `ud` of the options. */
+void *pln_rule_driver_ud(const pln_rule_driver *driver);
+
+/* What callbacks ask of a match: its variables by number, their names, and
+ * whether they are nodes (of the new graph). */
+uint32_t pln_rule_match_count(const pln_rule_match *match);
+pln_slice pln_rule_match_name(const pln_rule_match *match, uint32_t var);
+pln_ref pln_rule_match_root(const pln_rule_match *match);
+pln_rule_driver *pln_rule_match_run(const pln_rule_match *match);
+const pln_rule_info *pln_rule_match_rule(const pln_rule_match *match);
+
+/* Returns false for a call that inference refused, or that lacks an operand
+ * that each form of its operator has. Files may contain such calls; rules
+ * neither rewrite nor read them. */
+bool pln_call_is_valid(const pln_graph *graph, pln_ref call);
+
+#endif

@@ -1,0 +1,381 @@
+/* set.c: sets of rules: adding rules, the checks of their right sides and
+ * conditions, and the life of a set.
+ *
+ * A rule is checked when it is added: operators, functions, attributes and
+ * variables must exist, and a replacement must not be what its own pattern
+ * matches. */
+
+#include <stdio.h>
+
+#include "rule/set.h"
+
+/* ------------------------------------------------------------------ checks */
+
+static pln_status unknown_function(const pln_ast *a, pln_slice name) {
+  const char *names[64];
+  char text[64], hint[128];
+  uint32_t n = 0;
+  while (n < PLN_COUNT(names) && pln_rule_function_name(n)) {
+    names[n] = pln_rule_function_name(n);
+    n++;
+  }
+  snprintf(text, sizeof text, "%.*s", (int)name.size, name.data);
+  pln_suggest(text, n, names, hint, sizeof hint);
+  return pln_ast_error(a, PLN_ERR_NAME, (uint32_t)(name.data - a->source.data),
+                       "there is no function '%s'%s", text, hint);
+}
+
+static pln_status check_function(const pln_ast *a, const pln_ast_node *n) {
+  if (!n->n_heads)
+    return pln_ast_error(a, PLN_ERR_TYPE, n->position,
+                         "an operator has no meaning in a value");
+  uint32_t function = pln_rule_function_find(a->heads[n->heads]);
+  if (function == PLN_NONE || n->n_heads > 1)
+    return unknown_function(a, a->heads[n->heads]);
+  if (!pln_rule_function_takes(function, n->count))
+    return pln_ast_error(a, PLN_ERR_TYPE, n->position,
+                         "'%s' does not take %u arguments",
+                         pln_rule_function_name(function), n->count);
+  return PLN_OK;
+}
+
+static pln_status check_bound(const pln_rule_entry *r, const pln_ast_node *n) {
+  if (pln_rule_find_var(r, n->text) != PLN_NONE)
+    return PLN_OK;
+  const char *names[PLN_RULE_MOST_VARS];
+  char storage[PLN_RULE_MOST_VARS][32], text[64], hint[128];
+  for (uint32_t i = 0; i < r->n_vars; i++) {
+    snprintf(storage[i], sizeof storage[i], "%.*s", (int)r->vars[i].size,
+             r->vars[i].data);
+    names[i] = storage[i];
+  }
+  snprintf(text, sizeof text, "%.*s", (int)n->text.size, n->text.data);
+  pln_suggest(text, r->n_vars, names, hint, sizeof hint);
+  return pln_ast_error(&r->ast, PLN_ERR_NAME, n->position,
+                       "the pattern does not bind ?%s%s", text, hint);
+}
+
+/* One node of a condition or of an attribute's value. */
+static pln_status check_value(const pln_rule_entry *r, pln_ast_node *n) {
+  n->is_value = true;
+  switch ((pln_ast_kind)n->kind) {
+  case PLN_AST_VAR: return check_bound(r, n);
+  case PLN_AST_CALL: return check_function(&r->ast, n);
+  case PLN_AST_NUMBER:
+  case PLN_AST_STRING:
+  case PLN_AST_NAME:
+  case PLN_AST_LIST:
+  case PLN_AST_FIELD:
+  case PLN_AST_INDEX:
+  case PLN_AST_UNARY:
+  case PLN_AST_BINARY: return PLN_OK;
+  case PLN_AST_WILDCARD:
+  case PLN_AST_REST:
+  case PLN_AST_TUPLE:
+  case PLN_AST_NAMED:
+  case PLN_AST_SPREAD:
+  case PLN_AST_ALT:
+  case PLN_AST_BIND: break;
+  }
+  return pln_ast_error(&r->ast, PLN_ERR_FORMAT, n->position,
+                       "this has no meaning in a value");
+}
+
+static pln_status check_values(pln_rule_entry *r, uint32_t root) {
+  for (uint32_t i = r->ast.nodes[root].begin; i <= root; i++)
+    PLN_TRY(check_value(r, &r->ast.nodes[i]));
+  return PLN_OK;
+}
+
+static pln_status check_attribute(pln_rule_set *s, const pln_rule_entry *r,
+                                  const pln_ast_node *call,
+                                  const pln_ast_node *named) {
+  const pln_ast *a = &r->ast;
+  if (!call->n_heads)
+    return PLN_OK;
+  pln_op op = pln_op_find(s->engine, a->heads[call->heads]);
+  if ((pln_op_row(s->engine, op)->traits & PLN_TRAIT_OPAQUE) ||
+      pln_rule_core_name(s->engine, op, named->text).size)
+    return PLN_OK;
+  size_t mark = pln_diag_count(s->engine);
+  char message[256] = "";
+  pln_status status = pln_attr_unknown(s->engine, op, named->text);
+  if (pln_diag_count(s->engine) > mark)
+    snprintf(message, sizeof message, "%s",
+             pln_diag_at(s->engine, mark)->message);
+  pln_diag_drop(s->engine, mark);
+  return pln_ast_error(a, status, named->position, "%s", message);
+}
+
+/* constant(value, dtype), the only function that makes a node. */
+static pln_status check_constant(pln_rule_entry *r, const pln_ast_node *n) {
+  if (n->count < 1 || n->count > 2)
+    return pln_ast_error(&r->ast, PLN_ERR_TYPE, n->position,
+                         "constant takes a value and a dtype");
+  for (uint32_t i = 0; i < n->count; i++)
+    PLN_TRY(check_values(r, r->ast.operands[n->first + i]));
+  return PLN_OK;
+}
+
+static pln_status check_call(pln_rule_set *s, pln_rule_entry *r,
+                             const pln_ast_node *n) {
+  pln_ast *a = &r->ast;
+  if (n->n_heads > 1 || (n->text.size && n->n_heads))
+    return pln_ast_error(a, PLN_ERR_FORMAT, n->position,
+                         "a replacement names one operator");
+  if (n->text.size)
+    PLN_TRY(check_bound(r, n));
+  else if (pln_slice_is(a->heads[n->heads], "constant"))
+    return check_constant(r, n);
+  else if (!pln_op_find(s->engine, a->heads[n->heads]))
+    return pln_rule_unknown_operator(s, a, a->heads[n->heads]);
+  for (uint32_t i = 0; i < n->count; i++) {
+    const pln_ast_node *arg = &a->nodes[a->operands[n->first + i]];
+    if (arg->kind != PLN_AST_NAMED)
+      continue;
+    PLN_TRY(check_values(r, a->operands[arg->first]));
+    PLN_TRY(check_attribute(s, r, n, arg));
+  }
+  return PLN_OK;
+}
+
+/* One node of a replacement that is no part of an attribute. */
+static pln_status check_replacement_node(pln_rule_set *s, pln_rule_entry *r,
+                                         const pln_ast_node *n) {
+  switch ((pln_ast_kind)n->kind) {
+  case PLN_AST_CALL: return check_call(s, r, n);
+  case PLN_AST_VAR: return check_bound(r, n);
+  case PLN_AST_FIELD:
+    if (n->text.size && n->text.data[0] >= '0' && n->text.data[0] <= '9')
+      return PLN_OK;
+    break;
+  case PLN_AST_UNARY:
+  case PLN_AST_BINARY:
+    if (pln_rule_operator_name(n->operator_))
+      return PLN_OK;
+    break;
+  case PLN_AST_NUMBER:
+  case PLN_AST_NAME:
+  case PLN_AST_TUPLE:
+  case PLN_AST_NAMED:
+  case PLN_AST_SPREAD: return PLN_OK;
+  case PLN_AST_STRING:
+  case PLN_AST_WILDCARD:
+  case PLN_AST_REST:
+  case PLN_AST_LIST:
+  case PLN_AST_INDEX:
+  case PLN_AST_ALT:
+  case PLN_AST_BIND: break;
+  }
+  return pln_ast_error(&r->ast, PLN_ERR_FORMAT, n->position,
+                       "this has no meaning in a replacement");
+}
+
+/* Users come after their operands, so calls are checked from the root down:
+ * that marks the values inside before they are met. */
+static pln_status check_replacement(pln_rule_set *s, pln_rule_entry *r) {
+  pln_ast *a = &r->ast;
+  uint32_t root = a->replacement;
+  for (uint32_t i = root + 1; i-- > a->nodes[root].begin;)
+    if (!a->nodes[i].is_value)
+      PLN_TRY(check_replacement_node(s, r, &a->nodes[i]));
+  return PLN_OK;
+}
+
+/* Attribute expressions of patterns are values too. */
+static void mark_pattern_values(pln_ast *a) {
+  uint32_t root = a->pattern;
+  for (uint32_t i = a->nodes[root].begin; i <= root; i++)
+    if (a->nodes[i].kind == PLN_AST_NAMED) {
+      uint32_t value = a->operands[a->nodes[i].first];
+      for (uint32_t k = a->nodes[value].begin; k <= value; k++)
+        a->nodes[k].is_value = true;
+    }
+}
+
+/* Values in a pattern that are no variables may use functions. */
+static pln_status check_pattern_values(pln_rule_entry *r) {
+  pln_ast *a = &r->ast;
+  uint32_t root = a->pattern;
+  mark_pattern_values(a);
+  for (uint32_t i = a->nodes[root].begin; i <= root; i++)
+    if (a->nodes[i].is_value && a->nodes[i].kind != PLN_AST_WILDCARD)
+      PLN_TRY(check_value(r, &a->nodes[i]));
+  return PLN_OK;
+}
+
+/* --------------------------------------------------------------------- rules
+ */
+
+static char *copy_text(pln_rule_set *s, const char *text) {
+  size_t size = text ? strlen(text) + 1 : 0;
+  char *copy = text ? pln_arena_new(&s->arena, size) : NULL;
+  if (copy)
+    memcpy(copy, text, size);
+  return copy;
+}
+
+static pln_status copy_info(pln_rule_set *s, const pln_rule_info *info,
+                            pln_rule_info *out) {
+  *out = *info;
+  out->text = copy_text(s, info->text);
+  out->file = copy_text(s, info->file ? info->file : s->name);
+  out->name = copy_text(s, info->name);
+  out->reason = copy_text(s, info->reason);
+  out->source = copy_text(s, info->source);
+  out->native = copy_text(s, info->native);
+  bool complete = out->text && out->file && (!info->name || out->name) &&
+                  (!info->reason || out->reason) &&
+                  (!info->source || out->source) &&
+                  (!info->native || out->native);
+  return complete ? PLN_OK : pln_nomem(s->engine);
+}
+
+/* A rule without a name is called as its pattern reads. */
+static pln_status name_rule(pln_rule_set *s, pln_rule_entry *r) {
+  const pln_ast *a = &r->ast;
+  pln_slice name = a->name;
+  if (r->info.name)
+    return PLN_OK;
+  if (!name.size) {
+    const char *text = r->info.text, *end = strstr(text, "=>");
+    name = pln_text(text);
+    if (end)
+      name.size = (size_t)(end - text);
+    while (name.size && (name.data[name.size - 1] == ' ' ||
+                         name.data[name.size - 1] == '\n'))
+      name.size--;
+  }
+  char *copy = pln_arena_new(&s->arena, name.size + 1);
+  if (!copy)
+    return pln_nomem(s->engine);
+  memcpy(copy, name.data, name.size);
+  copy[name.size] = 0;
+  r->info.name = copy;
+  return PLN_OK;
+}
+
+static pln_status find_native(pln_rule_set *s, pln_rule_entry *r,
+                              pln_rule_find_native find) {
+  if (!r->info.native)
+    return PLN_OK;
+  r->native = find ? find(r->info.native, &r->native_ud) : NULL;
+  if (r->native)
+    return PLN_OK;
+  return pln_diag_error(s->engine, PLN_ERR_NAME, NULL,
+                        "rule '%s': there is no native replacement '%s'",
+                        r->info.name, r->info.native);
+}
+
+static pln_status check_sides(pln_rule_set *s, pln_rule_entry *r) {
+  pln_ast *a = &r->ast;
+  bool has = a->replacement != PLN_NONE;
+  if (has + (r->info.native != NULL) + (r->info.replacement != NULL) != 1)
+    return pln_ast_error(a, PLN_ERR_FORMAT, 0,
+                         has ? "a rule has one replacement"
+                             : "a rule needs a replacement: pattern => "
+                               "replacement");
+  PLN_TRY(check_pattern_values(r));
+  if (has)
+    PLN_TRY(check_replacement(s, r));
+  return a->condition == PLN_NONE ? PLN_OK : check_values(r, a->condition);
+}
+
+static pln_status read_rule(pln_rule_set *s, pln_rule_entry *r,
+                            const pln_rule_info *info,
+                            pln_rule_find_native find) {
+  PLN_TRY(copy_info(s, info, &r->info));
+  PLN_TRY(pln_ast_parse(s->engine, pln_text(r->info.text), r->info.file,
+                        r->info.row ? r->info.row : 1, &r->ast));
+  PLN_TRY(name_rule(s, r));
+  PLN_TRY(find_native(s, r, find));
+  PLN_TRY(pln_rule_lower(s, r));
+  return check_sides(s, r);
+}
+
+pln_status pln_rule_set_add(pln_rule_set *set, const pln_rule_info *info,
+                            pln_rule_find_native find) {
+  if (set->compiled)
+    return pln_diag_error(set->engine, PLN_ERR_ARGUMENT, NULL,
+                          "the rules of '%s' are complete", set->name);
+  PLN_TRY(pln_mem_grow(set->engine, (void **)&set->rules, &set->cap_rules,
+                       (size_t)set->n_rules + 1, sizeof *set->rules));
+  pln_rule_entry *r = &set->rules[set->n_rules];
+  uint32_t variants = set->n_variants, patterns = set->n_patterns;
+  *r = (pln_rule_entry){0};
+  pln_status status = read_rule(set, r, info, find);
+  if (status != PLN_OK) {
+    pln_ast_free(&r->ast);
+    set->n_variants = variants;
+    set->n_patterns = patterns;
+    return status;
+  }
+  if (r->ast.n > set->most_ast)
+    set->most_ast = r->ast.n;
+  set->n_rules++;
+  return PLN_OK;
+}
+
+/* ---------------------------------------------------------------------- sets
+ */
+
+pln_status pln_rule_set_new(pln_engine *engine, const char *name,
+                            pln_rule_set **out) {
+  pln_rule_set *s = pln_mem_zeroed(engine, sizeof *s);
+  *out = s;
+  if (!s)
+    return pln_nomem(engine);
+  s->engine = engine;
+  s->refs = 1;
+  pln_arena_init(&s->arena, engine);
+  s->name = copy_text(s, name ? name : "rules");
+  if (s->name)
+    return PLN_OK;
+  pln_rule_set_release(s);
+  *out = NULL;
+  return pln_nomem(engine);
+}
+
+pln_status pln_rule_set_compile(pln_rule_set *set) {
+  if (set->compiled)
+    return PLN_OK;
+  PLN_TRY(pln_rule_tree_build(set));
+  set->compiled = true;
+  return PLN_OK;
+}
+
+pln_rule_set *pln_rule_set_retain(pln_rule_set *set) {
+  set->refs++;
+  return set;
+}
+
+void pln_rule_set_release(pln_rule_set *set) {
+  if (!set || --set->refs)
+    return;
+  pln_engine *e = set->engine;
+  for (uint32_t i = 0; i < set->n_rules; i++)
+    pln_ast_free(&set->rules[i].ast);
+  pln_mem_free(e, set->rules, set->cap_rules * sizeof *set->rules);
+  pln_mem_free(e, set->variants, set->cap_variants * sizeof *set->variants);
+  pln_mem_free(e, set->patterns, set->cap_patterns * sizeof *set->patterns);
+  pln_mem_free(e, set->attrs, set->cap_attrs * sizeof *set->attrs);
+  pln_mem_free(e, set->ops, set->cap_ops * sizeof *set->ops);
+  pln_mem_free(e, set->tree, set->cap_tree * sizeof *set->tree);
+  pln_mem_free(e, set->cases, set->cap_cases * sizeof *set->cases);
+  pln_mem_free(e, set->paths, set->cap_paths * sizeof *set->paths);
+  pln_mem_free(e, set->leaves, set->cap_leaves * sizeof *set->leaves);
+  pln_arena_free(&set->arena);
+  pln_mem_free(e, set, sizeof *set);
+}
+
+uint32_t pln_rule_set_count(const pln_rule_set *set) {
+  return set->n_rules;
+}
+
+const char *pln_rule_set_name(const pln_rule_set *set) {
+  return set->name;
+}
+
+const pln_rule_info *pln_rule_set_at(const pln_rule_set *set, uint32_t index) {
+  return &set->rules[index].info;
+}

@@ -1,0 +1,280 @@
+/* set.h: a set of rewrite rules as it is stored: patterns, attribute patterns,
+ * the decision tree. For the files of this folder. */
+
+#ifndef PLN_RULE_SET_H
+#define PLN_RULE_SET_H
+
+#include "ir/rewrite/use_counts.h"
+#include "op/infer/infer.h"
+#include "rule/ast.h"
+#include "rule/rule.h"
+
+enum {
+  PLN_RULE_MOST_VARS = 48,      /* variables of a rule */
+  PLN_RULE_MOST_VARIANTS = 512, /* of a rule */
+  PLN_RULE_MOST_NODES = 256     /* nodes of a pattern */
+};
+
+/* A value during matching. Lists are in the pool of the match. */
+typedef enum pln_rule_value_kind {
+  PLN_VALUE_NONE,    /* a variable without a value; an omitted operand */
+  PLN_VALUE_UNKNOWN, /* not known at compile time: no condition holds */
+  PLN_VALUE_BOOL,
+  PLN_VALUE_INT, /* a constant or symbolic dim */
+  PLN_VALUE_FLOAT,
+  PLN_VALUE_STRING, /* also a dtype, by its name */
+  PLN_VALUE_LIST,   /* of dims */
+  PLN_VALUE_NODE,
+  PLN_VALUE_NODES,
+  PLN_VALUE_ATTR /* an attribute of another kind: only compared and copied */
+} pln_rule_value_kind;
+
+typedef struct pln_rule_value {
+  uint8_t kind;   /* pln_rule_value_kind */
+  uint32_t count; /* LIST, NODES */
+  union {
+    bool b;
+    pln_dim i;
+    double f;
+    pln_slice s;
+    uint32_t at; /* LIST, NODES: offset in the pool */
+    pln_ref node;
+    const pln_attr *attr;
+  } v;
+} pln_rule_value;
+
+typedef enum pln_pattern_kind {
+  PLN_MATCH_ANY,
+  PLN_MATCH_CALL,
+  PLN_MATCH_TUPLE,
+  PLN_MATCH_FIELD, /* TupleGetItem */
+  PLN_MATCH_VALUE  /* a Constant whose elements all equal `number` */
+} pln_pattern_kind;
+
+/* A node of a variant: a pattern without alternatives. Parents come first. */
+typedef struct pln_pattern_node {
+  uint8_t kind;    /* pln_pattern_kind */
+  bool again;      /* its variable was bound before: the same node again */
+  bool any_count;  /* CALL: operands beyond n_args are allowed */
+  bool optional;   /* may be omitted */
+  uint16_t parent; /* PLN_MATCH_ROOT for the root */
+  uint16_t arg;    /* number of the operand */
+  int16_t slot;    /* variable; -1: none */
+  int16_t rest;    /* CALL: variable of the remaining operands; -1: none */
+  int16_t op_slot; /* CALL: variable of the operator; -1: none */
+  uint16_t n_args; /* CALL, TUPLE_OF */
+  uint16_t n_least;
+  uint32_t constraints;
+  uint32_t ops, n_ops;     /* CALL: sorted; none: any operator */
+  uint32_t attrs, n_attrs; /* CALL */
+  uint32_t index;          /* FIELD */
+  uint32_t ast;            /* the syntax tree's node */
+  double number;           /* VALUE */
+} pln_pattern_node;
+#define PLN_MATCH_ROOT UINT16_MAX
+
+typedef struct pln_attr_pattern {
+  pln_slice name;
+  uint32_t expression; /* node of the syntax tree */
+  int16_t slot;        /* binds this variable; -1: compares */
+} pln_attr_pattern;
+
+/* One way to match a rule. */
+typedef struct pln_rule_variant {
+  uint32_t rule;
+  uint32_t first, count; /* patterns */
+} pln_rule_variant;
+
+typedef struct pln_rule_entry {
+  pln_rule_info info;
+  pln_ast ast;
+  uint32_t n_vars;
+  pln_slice vars[PLN_RULE_MOST_VARS];
+  uint64_t node_vars; /* bits: variables that stand for nodes */
+  uint64_t rest_vars, op_vars;
+  uint32_t first_variant, n_variants;
+  pln_rule_native native;
+  const void *native_ud;
+} pln_rule_entry;
+
+/* A node of the decision tree: tests the operand at `path`, or is a leaf with
+ * the variants to try, in order of the rules. */
+typedef struct pln_tree_node {
+  uint32_t path;         /* PLN_NONE: a leaf */
+  uint32_t first, count; /* cases, or variants of a leaf */
+  uint32_t otherwise;    /* child for other keys; PLN_NONE: no match */
+} pln_tree_node;
+
+typedef struct pln_tree_case {
+  uint32_t key, child;
+} pln_tree_case;
+
+/* The operand `arg` of the node at `parent`. Path 0 is the root. */
+typedef struct pln_tree_path {
+  uint32_t parent, arg;
+} pln_tree_path;
+
+struct pln_rule_set {
+  pln_engine *engine;
+  uint32_t refs;
+  pln_arena arena;
+  const char *name;
+  pln_rule_entry *rules;
+  uint32_t n_rules, cap_rules;
+  pln_rule_variant *variants;
+  uint32_t n_variants, cap_variants;
+  pln_pattern_node *patterns;
+  uint32_t n_patterns, cap_patterns;
+  pln_attr_pattern *attrs;
+  uint32_t n_attrs, cap_attrs;
+  pln_op *ops;
+  uint32_t n_ops, cap_ops;
+  uint32_t most_ast; /* the largest syntax tree */
+  /* The decision tree, made when the set is complete. */
+  bool compiled;
+  uint32_t *roots; /* by operator: tree node + 1; 0: no rule. Index 0 serves
+                    * TupleGetItem, n_root_ops Tuple */
+  uint32_t n_root_ops;
+  pln_tree_node *tree;
+  uint32_t n_tree, cap_tree;
+  pln_tree_case *cases;
+  uint32_t n_cases, cap_cases;
+  pln_tree_path *paths;
+  uint32_t n_paths, cap_paths;
+  uint32_t *leaves; /* variants of leaves */
+  uint32_t n_leaves, cap_leaves;
+};
+
+/* The state of a run over one graph. */
+struct pln_rule_driver {
+  pln_engine *engine;
+  const pln_rule_set *set;
+  const pln_rule_options *options;
+  pln_rewrite *rw;
+  pln_ref old; /* the node of the old graph being rewritten */
+  pln_use_counts uses;
+  pln_budget budget;
+  pln_ref *paths; /* by path of the tree: the node fetched last */
+  int64_t *pool;  /* elements of lists of the current match */
+  uint32_t n_pool, cap_pool;
+  pln_rule_value *values; /* by node of a rule's syntax tree */
+  pln_rule_match *match;
+  bool watched;
+  uint32_t sweep;     /* from 1 */
+  uint32_t built;     /* nodes built in this sweep */
+  uint32_t last_rule; /* the rule applied last */
+  pln_ref *dead;      /* a stack of nodes that lost their last use */
+  uint32_t n_dead, cap_dead;
+};
+
+/* A match in progress, and what conditions and replacements read. */
+struct pln_rule_match {
+  pln_rule_driver *run;
+  const pln_rule_set *set;
+  const pln_rule_entry *rule;
+  const pln_rule_variant *variant;
+  pln_ref root;
+  pln_ref nodes[PLN_RULE_MOST_NODES]; /* by pattern node of the variant */
+  pln_rule_value slots[PLN_RULE_MOST_VARS];
+  /* For why_not: the pattern node where matching failed, and why. */
+  uint32_t failed_at;
+  const char *reason;
+};
+
+/* parse.c and lower.c: adds the variants of a rule whose tree is parsed. */
+pln_status pln_rule_lower(pln_rule_set *set, pln_rule_entry *rule) PLN_CHECKED;
+/* Reports that there is no operator of that name, which is part of the text. */
+pln_status pln_rule_unknown_operator(pln_rule_set *set, const pln_ast *ast,
+                                     pln_slice name);
+/* tree.c */
+pln_status pln_rule_tree_build(pln_rule_set *set) PLN_CHECKED;
+/* The variants that a node may match, in order; *count 0: none. */
+const uint32_t *pln_rule_tree_find(const pln_rule_set *set, const pln_graph *g,
+                                   pln_ref node, pln_ref *paths,
+                                   uint32_t *count);
+/* The operands that patterns see: those of a Call of a joining operator are the
+ * fields of its tuple. */
+static inline const pln_ref *pln_rule_operands(const pln_graph *g, pln_ref node,
+                                               uint32_t *count) {
+  const pln_node *n = &g->nodes[node];
+  if (n->kind == PLN_CALL && n->count == 1 && n->data &&
+      g->nodes[g->operands[n->first]].kind == PLN_TUPLE &&
+      (pln_op_row(g->engine, n->data)->traits & PLN_TRAIT_JOIN))
+    n = &g->nodes[g->operands[n->first]];
+  *count = n->count;
+  return g->operands + n->first;
+}
+/* match.c: the number that all elements of a Constant equal; false: there is
+ * none, or it is not known without reading a large tensor. */
+bool pln_rule_uniform(const pln_graph *graph, pln_ref node, double *out);
+/* match.c: binds the variables; *out is whether it matches. The condition is
+ * not evaluated. */
+pln_status pln_rule_match_variant(pln_rule_match *m, bool *out) PLN_CHECKED;
+/* Evaluates the condition of a matched rule. */
+pln_status pln_rule_check_condition(pln_rule_match *m, bool *out) PLN_CHECKED;
+
+/* value.c: evaluates the expression at node `root` of the rule's tree. */
+pln_status pln_rule_evaluate(pln_rule_match *m, uint32_t root,
+                             pln_rule_value *out) PLN_CHECKED;
+/* The same for one node, whose operands are evaluated. */
+pln_status pln_rule_evaluate_node(pln_rule_match *m, uint32_t at,
+                                  pln_rule_value *out) PLN_CHECKED;
+/* The attribute `name` of a call, under its core or Relay name: from an
+ * operand, its attributes, or the schema's default. */
+pln_status pln_rule_attribute(pln_rule_match *m, pln_ref call, pln_slice name,
+                              pln_rule_value *out) PLN_CHECKED;
+/* Applies an operator of expressions. */
+pln_status pln_rule_operator(pln_rule_match *m, pln_ast_operator operator_,
+                             const pln_rule_value *args,
+                             pln_rule_value *out) PLN_CHECKED;
+/* The property `name` of a value. */
+pln_status pln_rule_property(pln_rule_match *m, const pln_rule_value *of,
+                             pln_slice name, pln_rule_value *out) PLN_CHECKED;
+pln_status pln_rule_index(pln_rule_match *m, const pln_rule_value *of,
+                          const pln_rule_value *index,
+                          pln_rule_value *out) PLN_CHECKED;
+/* Calls a function of functions.def; `function` is its number. */
+pln_status pln_rule_call_function(pln_rule_match *m, uint32_t function,
+                                  uint32_t n, const pln_rule_value *args,
+                                  pln_rule_value *out) PLN_CHECKED;
+/* PLN_NONE: there is no such function. */
+uint32_t pln_rule_function_find(pln_slice name);
+/* Whether it takes that many arguments. */
+bool pln_rule_function_takes(uint32_t function, uint32_t n);
+/* NULL behind the last one. */
+const char *pln_rule_function_name(uint32_t index);
+bool pln_rule_value_equal(const pln_rule_match *m, const pln_rule_value *a,
+                          const pln_rule_value *b, bool *known);
+/* A list of `n` dims in the pool; *dims is where to write them, valid until the
+ * next one is made. */
+pln_status pln_rule_new_list(pln_rule_match *m, uint32_t n, pln_rule_value *out,
+                             int64_t **dims) PLN_CHECKED;
+const int64_t *pln_rule_list(const pln_rule_match *m, const pln_rule_value *v);
+/* value.c: the number of a variable of the rule; PLN_NONE. */
+uint32_t pln_rule_find_var(const pln_rule_entry *rule, pln_slice name);
+/* The operand that is the attribute `name` of `op` in ONNX's form; PLN_NONE. */
+uint32_t pln_rule_parameter(const pln_engine *engine, pln_op op,
+                            pln_slice name);
+/* The number of leading operands that are no attributes in another form;
+ * UINT32_MAX: all. */
+uint32_t pln_rule_n_data(pln_op op);
+/* The core's name of an attribute of `op` given by its core or Relay name;
+ * empty if there is none. */
+pln_slice pln_rule_core_name(const pln_engine *engine, pln_op op,
+                             pln_slice name);
+
+/* replace.c: builds the replacement of a matched rule. *out PLN_NONE: it would
+ * be ill-typed, or a value in it is unknown. */
+pln_status pln_rule_replace(pln_rule_match *m, pln_ref *out) PLN_CHECKED;
+/* The Relay operator that an operator of arithmetic stands for, as in TVM's
+ * patterns; NULL: none. */
+const char *pln_rule_operator_name(uint8_t operator_);
+/* drive.c: replaces a call of constants by its value, within the budget. */
+pln_status pln_rule_fold(pln_rule_driver *run, pln_ref *node) PLN_CHECKED;
+
+/* The graph that is being written, which matching reads. */
+static inline const pln_graph *pln_rule_graph(const pln_rule_match *m) {
+  return pln_rewrite_graph(m->run->rw);
+}
+
+#endif

@@ -1,0 +1,48 @@
+--- Writes the shipped rules (lua/perilune/rules) as a table in C. Run when the
+-- engine is built:
+--
+--     lua5.4 table.lua FOLDER OUT.c
+
+local folder = arg[1]
+local out = assert(io.open(arg[2], "w"))
+
+local function load_file(name)
+  return dofile(folder .. "/" .. name .. ".lua")
+end
+
+local proofs = { exact = "PLN_PROOF_EXACT", reassociates = "PLN_PROOF_REASSOCIATES",
+  approximates = "PLN_PROOF_APPROXIMATES" }
+local keys = { reason = true, source = true, proof = true, grows = true, native = true }
+
+local function quoted(text)
+  return text and ("%q"):format(text):gsub("\\\n", "\\n") or "NULL"
+end
+
+local function check(rule, where)
+  assert(type(rule[1]) == "string", where .. ": a rule begins with its text")
+  assert(rule.reason, where .. ": every rule has a reason: " .. rule[1])
+  for key in pairs(rule) do
+    assert(key == 1 or keys[key], where .. ": unknown key " .. tostring(key))
+  end
+  return assert(proofs[rule.proof or "exact"], where .. ": unknown proof " .. tostring(rule.proof))
+end
+
+local function write_rule(pass, file, rule)
+  local proof = check(rule, file)
+  out:write(("    {%s, %s, {.text = %s, .reason = %s, .source = %s, .proof = %s, .grows = %s, .native = %s}},\n")
+    :format(quoted(pass), quoted(file), quoted(rule[1]), quoted(rule.reason), quoted(rule.source),
+      proof, tostring(rule.grows or false), quoted(rule.native)))
+end
+
+out:write("/* Generated from lua/perilune/rules by engine/rule/table.lua. */\n\n",
+  '#include "rule/library.h"\n\n', "const pln_library_rule pln_library[] = {\n")
+local n = 0
+for _, set in ipairs(load_file "init") do
+  for _, file in ipairs(set.files) do
+    for _, rule in ipairs(load_file(file)) do
+      write_rule(set.pass, file, rule)
+      n = n + 1
+    end
+  end
+end
+out:write("};\n\nconst uint32_t pln_library_count = ", n, ";\n")

@@ -1,0 +1,434 @@
+/* tree.c: the decision tree of a rule set (Maranget, Compiling pattern matching
+ * to good decision trees, 2008).
+ *
+ * The variants that may match at an operator form a matrix with a column for
+ * each operand path. A tree node tests the column that most of its rows
+ * constrain, and its children have the rows that remain. A leaf lists variants
+ * in order of their rules, and match.c then checks them as a whole: the tree
+ * only leaves out what cannot match. A node that no rule matches costs a test
+ * or two.
+ *
+ * Called by set.c, and by drive.c for each node. */
+
+#include <stdlib.h>
+
+#include "rule/set.h"
+
+/* Keys: an operator's number; or, with this bit, a kind of node. */
+#define KEY_OF_KIND 0x80000000u
+#define KEY_MISSING (KEY_OF_KIND | PLN_ABSENT)
+
+/* A tree node to be made: rows of `pool`, below `parent` in the tree. */
+typedef struct tree_item {
+  uint32_t node, parent; /* `parent`: item; PLN_NONE at a root */
+  uint32_t first, count;
+  uint32_t tested; /* the path that `parent` tested */
+} tree_item;
+
+typedef struct tree_builder {
+  pln_rule_set *set;
+  pln_idmap *path_ids;    /* parent, arg -> path + 1 */
+  uint32_t *pattern_path; /* by pattern node */
+  uint32_t *pool;         /* rows: variants */
+  uint32_t n_pool, cap_pool;
+  tree_item *items;
+  uint32_t n_items, cap_items;
+  uint32_t *votes; /* by path, zero between two tests */
+  uint32_t most_nodes;
+} tree_builder;
+
+/* -------------------------------------------------------------------- paths */
+
+static pln_status intern_path(tree_builder *b, uint32_t parent, uint32_t arg,
+                              uint32_t *out) {
+  pln_rule_set *s = b->set;
+  uint64_t key = (uint64_t)(parent + 1) << 32 | arg;
+  uint32_t known = pln_idmap_get(b->path_ids, key);
+  if (known) {
+    *out = known - 1;
+    return PLN_OK;
+  }
+  PLN_TRY(pln_mem_grow(s->engine, (void **)&s->paths, &s->cap_paths,
+                       (size_t)s->n_paths + 1, sizeof *s->paths));
+  s->paths[s->n_paths] = (pln_tree_path){parent, arg};
+  *out = s->n_paths++;
+  return pln_idmap_set(b->path_ids, key, s->n_paths);
+}
+
+static pln_status find_paths(tree_builder *b) {
+  pln_rule_set *s = b->set;
+  uint32_t root;
+  PLN_TRY(intern_path(b, PLN_NONE, 0, &root));
+  for (uint32_t v = 0; v < s->n_variants; v++) {
+    const pln_rule_variant *variant = &s->variants[v];
+    uint32_t *paths = b->pattern_path + variant->first;
+    for (uint32_t i = 0; i < variant->count; i++) {
+      const pln_pattern_node *p = &s->patterns[variant->first + i];
+      if (p->parent == PLN_MATCH_ROOT)
+        paths[i] = root;
+      else
+        PLN_TRY(intern_path(b, paths[p->parent], p->arg, &paths[i]));
+    }
+  }
+  return PLN_OK;
+}
+
+/* -------------------------------------------------------------------- rows */
+
+static bool is_constant_only(const pln_pattern_node *p) {
+  return p->kind == PLN_MATCH_VALUE ||
+         (p->kind == PLN_MATCH_ANY &&
+          (p->constraints & (PLN_CONSTRAINT_CONST | PLN_CONSTRAINT_SCALAR |
+                             PLN_CONSTRAINT_SPLAT)));
+}
+
+/* The keys that the pattern accepts; false: any. */
+static bool pattern_keys(const pln_rule_set *s, const pln_pattern_node *p,
+                         uint32_t *single, const uint32_t **keys, uint32_t *n) {
+  *n = 1;
+  *keys = single;
+  if (p->optional)
+    return false;
+  switch ((pln_pattern_kind)p->kind) {
+  case PLN_MATCH_CALL:
+    *keys = s->ops + p->ops;
+    *n = p->n_ops;
+    return true;
+  case PLN_MATCH_TUPLE: *single = KEY_OF_KIND | PLN_TUPLE; return true;
+  case PLN_MATCH_FIELD: *single = KEY_OF_KIND | PLN_TUPLE_GET_ITEM; return true;
+  case PLN_MATCH_VALUE:
+  case PLN_MATCH_ANY: break;
+  }
+  *single = KEY_OF_KIND | PLN_CONSTANT;
+  return is_constant_only(p);
+}
+
+/* The pattern of a variant at a path, or NULL. */
+static const pln_pattern_node *pattern_at(const tree_builder *b,
+                                          uint32_t variant, uint32_t path) {
+  const pln_rule_variant *v = &b->set->variants[variant];
+  for (uint32_t i = 0; i < v->count; i++)
+    if (b->pattern_path[v->first + i] == path)
+      return &b->set->patterns[v->first + i];
+  return NULL;
+}
+
+static bool accepts(const tree_builder *b, uint32_t variant, uint32_t path,
+                    uint32_t key) {
+  const pln_pattern_node *p = pattern_at(b, variant, path);
+  const uint32_t *keys;
+  uint32_t single, n;
+  if (!p || !pattern_keys(b->set, p, &single, &keys, &n))
+    return true;
+  for (uint32_t i = 0; i < n; i++)
+    if (keys[i] == key)
+      return true;
+  return false;
+}
+
+static pln_status add_row(tree_builder *b, uint32_t variant) {
+  PLN_TRY(pln_mem_grow(b->set->engine, (void **)&b->pool, &b->cap_pool,
+                       (size_t)b->n_pool + 1, sizeof *b->pool));
+  b->pool[b->n_pool++] = variant;
+  return PLN_OK;
+}
+
+static pln_status add_item(tree_builder *b, tree_item item) {
+  PLN_TRY(pln_mem_grow(b->set->engine, (void **)&b->items, &b->cap_items,
+                       (size_t)b->n_items + 1, sizeof *b->items));
+  b->items[b->n_items++] = item;
+  return PLN_OK;
+}
+
+static pln_status add_tree_node(pln_rule_set *s, uint32_t *out) {
+  PLN_TRY(pln_mem_grow(s->engine, (void **)&s->tree, &s->cap_tree,
+                       (size_t)s->n_tree + 1, sizeof *s->tree));
+  s->tree[s->n_tree] = (pln_tree_node){.path = PLN_NONE, .otherwise = PLN_NONE};
+  *out = s->n_tree++;
+  return PLN_OK;
+}
+
+/* ------------------------------------------------------------------- columns
+ */
+
+static bool is_tested(const tree_builder *b, uint32_t item, uint32_t path) {
+  while (item != PLN_NONE) {
+    if (b->items[item].tested == path)
+      return true;
+    item = b->items[item].parent;
+  }
+  return false;
+}
+
+/* Counts which rows constrain each path whose node is known to exist, and finds
+ * the best; PLN_NONE: no row has a constraint left. */
+static uint32_t choose_path(tree_builder *b, uint32_t at) {
+  const pln_rule_set *s = b->set;
+  const tree_item *item = &b->items[at];
+  uint32_t best = PLN_NONE, most = 0;
+  for (int clear = 0; clear < 2; clear++)
+    for (uint32_t r = 0; r < item->count; r++) {
+      const pln_rule_variant *v = &s->variants[b->pool[item->first + r]];
+      for (uint32_t i = 1; i < v->count; i++) {
+        uint32_t path = b->pattern_path[v->first + i], n, single;
+        const uint32_t *keys;
+        if (clear) {
+          b->votes[path] = 0;
+          continue;
+        }
+        if (!pattern_keys(s, &s->patterns[v->first + i], &single, &keys, &n) ||
+            is_tested(b, at, path) || !is_tested(b, at, s->paths[path].parent))
+          continue;
+        b->votes[path]++;
+        if (b->votes[path] > most || (b->votes[path] == most && path < best)) {
+          most = b->votes[path];
+          best = path;
+        }
+      }
+    }
+  return best;
+}
+
+/* ----------------------------------------------------------------- the tree */
+
+static pln_status make_terminal(tree_builder *b, const tree_item *item) {
+  pln_rule_set *s = b->set;
+  PLN_TRY(pln_mem_grow(s->engine, (void **)&s->leaves, &s->cap_leaves,
+                       (size_t)s->n_leaves + item->count, sizeof *s->leaves));
+  s->tree[item->node].first = s->n_leaves;
+  s->tree[item->node].count = item->count;
+  if (item->count)
+    memcpy(s->leaves + s->n_leaves, b->pool + item->first,
+           item->count * sizeof *s->leaves);
+  s->n_leaves += item->count;
+  return PLN_OK;
+}
+
+static int compare_cases(const void *a, const void *b) {
+  uint32_t x = ((const pln_tree_case *)a)->key;
+  uint32_t y = ((const pln_tree_case *)b)->key;
+  return x < y ? -1 : x > y;
+}
+
+/* Adds a case for each key of the rows' patterns at `path`. */
+static pln_status list_cases(tree_builder *b, const tree_item *item,
+                             uint32_t path) {
+  pln_rule_set *s = b->set;
+  uint32_t first = s->n_cases;
+  for (uint32_t r = 0; r < item->count; r++) {
+    const pln_pattern_node *p = pattern_at(b, b->pool[item->first + r], path);
+    const uint32_t *keys;
+    uint32_t single, n;
+    if (!p || !pattern_keys(s, p, &single, &keys, &n))
+      continue;
+    for (uint32_t i = 0; i < n; i++) {
+      uint32_t k = first;
+      while (k < s->n_cases && s->cases[k].key != keys[i])
+        k++;
+      if (k < s->n_cases)
+        continue;
+      PLN_TRY(pln_mem_grow(s->engine, (void **)&s->cases, &s->cap_cases,
+                           (size_t)s->n_cases + 1, sizeof *s->cases));
+      s->cases[s->n_cases++] = (pln_tree_case){.key = keys[i]};
+    }
+  }
+  qsort(s->cases + first, s->n_cases - first, sizeof *s->cases, compare_cases);
+  s->tree[item->node].first = first;
+  s->tree[item->node].count = s->n_cases - first;
+  return PLN_OK;
+}
+
+/* Adds the child with the rows that accept `key`; *child PLN_NONE if there are
+ * none. */
+static pln_status add_child(tree_builder *b, uint32_t at, uint32_t path,
+                            uint32_t key, uint32_t *child) {
+  tree_item item = {.parent = at, .first = b->n_pool, .tested = path};
+  uint32_t first = b->items[at].first, count = b->items[at].count;
+  *child = PLN_NONE;
+  for (uint32_t r = 0; r < count; r++)
+    if (accepts(b, b->pool[first + r], path, key))
+      PLN_TRY(add_row(b, b->pool[first + r]));
+  item.count = b->n_pool - item.first;
+  if (!item.count)
+    return PLN_OK;
+  PLN_TRY(add_tree_node(b->set, &item.node));
+  *child = item.node;
+  return add_item(b, item);
+}
+
+static pln_status split_item(tree_builder *b, uint32_t at, uint32_t path) {
+  pln_rule_set *s = b->set;
+  tree_item item = b->items[at];
+  PLN_TRY(list_cases(b, &item, path));
+  s->tree[item.node].path = path;
+  for (uint32_t i = 0; i < s->tree[item.node].count; i++) {
+    uint32_t k = s->tree[item.node].first + i, child;
+    PLN_TRY(add_child(b, at, path, s->cases[k].key, &child));
+    s->cases[k].child = child;
+  }
+  uint32_t otherwise;
+  PLN_TRY(add_child(b, at, path, UINT32_MAX, &otherwise));
+  s->tree[item.node].otherwise = otherwise;
+  return PLN_OK;
+}
+
+/* A tree that grows beyond all bounds ends in leaves with more variants. */
+static pln_status build_items(tree_builder *b, uint32_t first) {
+  for (uint32_t at = first; at < b->n_items; at++) {
+    bool full = b->set->n_tree > b->most_nodes;
+    uint32_t path = full ? PLN_NONE : choose_path(b, at);
+    if (path == PLN_NONE)
+      PLN_TRY(make_terminal(b, &b->items[at]));
+    else
+      PLN_TRY(split_item(b, at, path));
+  }
+  b->n_items = first;
+  return PLN_OK;
+}
+
+/* The entry of `roots` for a root pattern's key. */
+static uint32_t root_of_key(const pln_rule_set *s, uint32_t key) {
+  if (key == (KEY_OF_KIND | PLN_TUPLE))
+    return s->n_root_ops;
+  return key & KEY_OF_KIND ? 0 : key;
+}
+
+/* Builds the tree below one root from the variants listed for it. */
+static pln_status build_root(tree_builder *b, uint32_t root,
+                             const uint32_t *rows, uint32_t n) {
+  tree_item item = {.parent = PLN_NONE, .count = n};
+  b->n_pool = 0;
+  for (uint32_t i = 0; i < n; i++)
+    PLN_TRY(add_row(b, rows[i]));
+  PLN_TRY(add_tree_node(b->set, &item.node));
+  b->set->roots[root] = item.node + 1;
+  PLN_TRY(add_item(b, item)); /* tested: path 0, the root */
+  return build_items(b, b->n_items - 1);
+}
+
+/* Lists the variants of each root, in order, and builds their trees. */
+static pln_status build_roots(tree_builder *b) {
+  pln_rule_set *s = b->set;
+  uint32_t n_roots = s->n_root_ops + 1, total = 0, single, n;
+  const uint32_t *keys;
+  uint32_t *start = pln_mem_zeroed(s->engine, (n_roots + 1) * sizeof *start);
+  if (!start)
+    return pln_nomem(s->engine);
+  for (uint32_t v = 0; v < s->n_variants; v++) {
+    (void)pattern_keys(s, &s->patterns[s->variants[v].first], &single, &keys,
+                       &n);
+    for (uint32_t i = 0; i < n; i++, total++)
+      start[root_of_key(s, keys[i]) + 1]++;
+  }
+  for (uint32_t r = 0; r < n_roots; r++)
+    start[r + 1] += start[r];
+  uint32_t *rows = pln_mem_new(s->engine, (total + 1) * sizeof *rows);
+  pln_status status = rows ? PLN_OK : pln_nomem(s->engine);
+  uint32_t *next = start; /* start[r] moves to the end of its rows */
+  for (uint32_t v = 0; rows && v < s->n_variants; v++) {
+    (void)pattern_keys(s, &s->patterns[s->variants[v].first], &single, &keys,
+                       &n);
+    for (uint32_t i = 0; i < n; i++)
+      rows[next[root_of_key(s, keys[i])]++] = v;
+  }
+  for (uint32_t r = 0, begin = 0; status == PLN_OK && r < n_roots; r++) {
+    if (next[r] > begin)
+      status = build_root(b, r, rows + begin, next[r] - begin);
+    begin = next[r];
+  }
+  pln_mem_free(s->engine, rows, (total + 1) * sizeof *rows);
+  pln_mem_free(s->engine, start, (n_roots + 1) * sizeof *start);
+  return status;
+}
+
+static pln_status build_tree(tree_builder *b) {
+  pln_rule_set *s = b->set;
+  size_t patterns = ((size_t)s->n_patterns + 1) * sizeof *b->pattern_path;
+  PLN_TRY(pln_idmap_new(s->engine, &b->path_ids));
+  b->pattern_path = pln_mem_new(s->engine, patterns);
+  pln_status status = b->pattern_path ? find_paths(b) : pln_nomem(s->engine);
+  size_t votes = ((size_t)s->n_paths + 1) * sizeof *b->votes;
+  if (status == PLN_OK && !(b->votes = pln_mem_zeroed(s->engine, votes)))
+    status = pln_nomem(s->engine);
+  if (status == PLN_OK)
+    status = build_roots(b);
+  pln_mem_free(s->engine, b->votes, b->votes ? votes : 0);
+  pln_mem_free(s->engine, b->pattern_path, patterns);
+  pln_mem_free(s->engine, b->pool, b->cap_pool * sizeof *b->pool);
+  pln_mem_free(s->engine, b->items, b->cap_items * sizeof *b->items);
+  pln_idmap_free(b->path_ids);
+  return status;
+}
+
+pln_status pln_rule_tree_build(pln_rule_set *set) {
+  tree_builder b = {.set = set};
+  set->n_root_ops = pln_op_count(set->engine) + 1;
+  set->roots =
+      pln_arena_new(&set->arena, (set->n_root_ops + 1) * sizeof *set->roots);
+  if (!set->roots)
+    return pln_nomem(set->engine);
+  memset(set->roots, 0, (set->n_root_ops + 1) * sizeof *set->roots);
+  b.most_nodes = 16 * set->n_variants + 4096;
+  return build_tree(&b);
+}
+
+/* ------------------------------------------------------------------- walking
+ */
+
+/* The operand at a path whose parent was fetched before; PLN_NONE: there is
+ * none. */
+static pln_ref fetch(const pln_graph *g, const pln_tree_path *path,
+                     const pln_ref *fetched) {
+  uint32_t count;
+  const pln_ref *operands = pln_rule_operands(g, fetched[path->parent], &count);
+  return path->arg < count ? operands[path->arg] : PLN_NONE;
+}
+
+static uint32_t key_of(const pln_graph *g, pln_ref node) {
+  if (node == PLN_NONE)
+    return KEY_MISSING;
+  const pln_node *n = &g->nodes[node];
+  return n->kind == PLN_CALL && n->data ? n->data : KEY_OF_KIND | n->kind;
+}
+
+static uint32_t find_case(const pln_rule_set *s, const pln_tree_node *t,
+                          uint32_t key) {
+  uint32_t low = t->first, high = t->first + t->count;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if (s->cases[middle].key == key)
+      return s->cases[middle].child;
+    if (s->cases[middle].key < key)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return t->otherwise;
+}
+
+const uint32_t *pln_rule_tree_find(const pln_rule_set *s, const pln_graph *g,
+                                   pln_ref node, pln_ref *paths,
+                                   uint32_t *count) {
+  const pln_node *n = &g->nodes[node];
+  uint32_t root = 0;
+  *count = 0;
+  if (n->kind == PLN_CALL && n->data)
+    root = n->data < s->n_root_ops ? s->roots[n->data] : 0;
+  else if (n->kind == PLN_TUPLE_GET_ITEM)
+    root = s->roots[0];
+  else if (n->kind == PLN_TUPLE)
+    root = s->roots[s->n_root_ops];
+  if (!root)
+    return NULL;
+  paths[0] = node;
+  for (uint32_t at = root - 1; at != PLN_NONE;) {
+    const pln_tree_node *t = &s->tree[at];
+    if (t->path == PLN_NONE) {
+      *count = t->count;
+      return s->leaves + t->first;
+    }
+    paths[t->path] = fetch(g, &s->paths[t->path], paths);
+    at = find_case(s, t, key_of(g, paths[t->path]));
+  }
+  return NULL;
+}

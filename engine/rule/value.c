@@ -1,0 +1,568 @@
+/* value.c: values of conditions and attribute expressions: attributes and
+ * properties of matched nodes, operators, and the evaluation of a subtree.
+ *
+ * What is not known at compile time is PLN_VALUE_UNKNOWN, which every operator
+ * passes on except `and` and `or` (Kleene's three-valued logic). A condition
+ * holds only if it is known to be true. */
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "rule/set.h"
+
+/* --------------------------------------------------------------------- lists
+ */
+
+pln_status pln_rule_new_list(pln_rule_match *m, uint32_t n, pln_rule_value *out,
+                             int64_t **dims) {
+  pln_rule_driver *r = m->run;
+  PLN_TRY(pln_mem_grow(r->engine, (void **)&r->pool, &r->cap_pool,
+                       (size_t)r->n_pool + n + 1, sizeof *r->pool));
+  *out =
+      (pln_rule_value){.kind = PLN_VALUE_LIST, .count = n, .v.at = r->n_pool};
+  *dims = r->pool + r->n_pool;
+  r->n_pool += n;
+  return PLN_OK;
+}
+
+const int64_t *pln_rule_list(const pln_rule_match *m, const pln_rule_value *v) {
+  return m->run->pool + v->v.at;
+}
+
+static pln_rule_value unknown(void) {
+  return (pln_rule_value){.kind = PLN_VALUE_UNKNOWN};
+}
+
+static pln_rule_value integer(pln_dim i) {
+  return i == PLN_DIM_UNKNOWN
+             ? unknown()
+             : (pln_rule_value){.kind = PLN_VALUE_INT, .v.i = i};
+}
+
+static pln_rule_value boolean(bool b) {
+  return (pln_rule_value){.kind = PLN_VALUE_BOOL, .v.b = b};
+}
+
+static pln_status copy_dims(pln_rule_match *m, uint32_t n, const pln_dim *dims,
+                            pln_rule_value *out) {
+  int64_t *to;
+  PLN_TRY(pln_rule_new_list(m, n, out, &to));
+  if (n)
+    memcpy(to, dims, n * sizeof *to);
+  return PLN_OK;
+}
+
+/* ---------------------------------------------------------------- attributes
+ */
+
+typedef struct parameter_row {
+  pln_op op;
+  uint32_t operand;
+  const char *name;
+} parameter_row;
+
+static const parameter_row parameters[] = {
+#define PARAMETER(ID, operand, name) {PLN_OP_##ID, operand, name},
+#include "rule/parameters.def"
+};
+
+uint32_t pln_rule_parameter(const pln_engine *engine, pln_op op,
+                            pln_slice name) {
+  (void)engine;
+  for (uint32_t i = 0; i < PLN_COUNT(parameters); i++)
+    if (parameters[i].op == op && pln_slice_is(name, parameters[i].name))
+      return parameters[i].operand;
+  return PLN_NONE;
+}
+
+uint32_t pln_rule_n_data(pln_op op) {
+  uint32_t least = UINT32_MAX;
+  for (uint32_t i = 0; i < PLN_COUNT(parameters); i++)
+    if (parameters[i].op == op && parameters[i].operand < least)
+      least = parameters[i].operand;
+  return least;
+}
+
+/* Finds "name:kind=default" in a schema: the text after the name, or NULL. In
+ * Relay's schemas "relay>core:kind" names both; *core is then the second. */
+static const char *find_in_schema(const char *schema, pln_slice name,
+                                  pln_slice *core) {
+  for (const char *at = schema; *at;) {
+    const char *word = at + (*at == '+');
+    size_t n = strcspn(word, ":>= ?");
+    bool same = n == name.size && !memcmp(word, name.data, n);
+    *core = (pln_slice){word, n};
+    at = word + n;
+    if (*at == '>') {
+      *core = (pln_slice){at + 1, strcspn(at + 1, ":= ?")};
+      at += 1 + core->size;
+    }
+    if (same)
+      return at;
+    at += strcspn(at, " ");
+    at += strspn(at, " ");
+  }
+  return NULL;
+}
+
+pln_slice pln_rule_core_name(const pln_engine *engine, pln_op op,
+                             pln_slice name) {
+  pln_slice core;
+  const pln_relay_row *relay = pln_relay_of(engine, op);
+  if (pln_rule_parameter(engine, op, name) != PLN_NONE ||
+      find_in_schema(pln_op_row(engine, op)->attrs, name, &core))
+    return name;
+  if (relay && find_in_schema(relay->attrs, name, &core))
+    return core;
+  return (pln_slice){0};
+}
+
+/* The default in "name:kind=default", as a value; NONE without one. */
+static pln_rule_value schema_default(const char *schema, pln_slice name) {
+  pln_slice core;
+  const char *at = find_in_schema(schema, name, &core);
+  if (!at || *at != ':')
+    return (pln_rule_value){0};
+  size_t kind = strcspn(at, "= ");
+  if (at[kind] != '=')
+    return (pln_rule_value){0};
+  const char *text = at + kind + 1;
+  if (!strncmp(at, ":int=", 5) || !strncmp(at, ":bool=", 6))
+    return integer(strtoll(text, NULL, 10));
+  if (!strncmp(at, ":float=", 7))
+    return (pln_rule_value){.kind = PLN_VALUE_FLOAT, .v.f = strtod(text, NULL)};
+  if (!strncmp(at, ":string=", 8) || !strncmp(at, ":dtype=", 7))
+    return (pln_rule_value){.kind = PLN_VALUE_STRING,
+                            .v.s = {text, strcspn(text, " ")}};
+  return unknown();
+}
+
+static pln_status attr_value(pln_rule_match *m, const pln_attr *a,
+                             pln_rule_value *out) {
+  switch ((pln_attr_kind)a->kind) {
+  case PLN_ATTR_INT:
+  case PLN_ATTR_BOOL: *out = integer(a->v.i); return PLN_OK;
+  case PLN_ATTR_FLOAT:
+    *out = (pln_rule_value){.kind = PLN_VALUE_FLOAT, .v.f = a->v.f};
+    return PLN_OK;
+  case PLN_ATTR_STRING:
+    *out = (pln_rule_value){.kind = PLN_VALUE_STRING, .v.s = a->v.s};
+    return PLN_OK;
+  case PLN_ATTR_INTS: return copy_dims(m, a->count, a->v.ints, out);
+  default:
+    *out = (pln_rule_value){.kind = PLN_VALUE_ATTR, .v.attr = a};
+    return PLN_OK;
+  }
+}
+
+/* The value of an operand that gives an attribute: a list, or a number. */
+static pln_status operand_value(pln_rule_match *m, pln_ref operand,
+                                pln_rule_value *out) {
+  const pln_graph *g = pln_rule_graph(m);
+  const pln_node *n = &g->nodes[operand];
+  pln_value value = g->values[operand];
+  double number;
+  *out = unknown();
+  if (n->kind == PLN_ABSENT)
+    *out = (pln_rule_value){0};
+  else if (value && pln_value_rank(g->engine, value) == 0)
+    *out = integer(pln_value_elements(g->engine, value)[0]);
+  else if (value)
+    return copy_dims(m, pln_value_count(g->engine, value),
+                     pln_value_elements(g->engine, value), out);
+  else if (n->kind == PLN_CONSTANT) {
+    const pln_tensor *t = g->tensors[n->data];
+    if (t->rank == 0 && pln_rule_uniform(g, operand, &number))
+      *out = (pln_rule_value){.kind = PLN_VALUE_FLOAT, .v.f = number};
+  }
+  return PLN_OK;
+}
+
+pln_status pln_rule_attribute(pln_rule_match *m, pln_ref call, pln_slice name,
+                              pln_rule_value *out) {
+  const pln_graph *g = pln_rule_graph(m);
+  const pln_node *n = &g->nodes[call];
+  pln_engine *e = g->engine;
+  *out = (pln_rule_value){0};
+  if (n->kind != PLN_CALL || !n->data)
+    return PLN_OK;
+  uint32_t operand = pln_rule_parameter(e, n->data, name);
+  if (operand < n->count) {
+    pln_ref arg = g->operands[n->first + operand];
+    if (g->nodes[arg].kind != PLN_ABSENT)
+      return operand_value(m, arg, out);
+  }
+  uint32_t count = pln_attrs_count(e, n->attrs);
+  for (uint32_t i = 0; i < count; i++) {
+    const pln_attr *a = pln_attrs_at(e, n->attrs, i);
+    pln_slice own = pln_symbol_text(e, a->name);
+    if (own.size == name.size && !memcmp(own.data, name.data, name.size))
+      return attr_value(m, a, out);
+  }
+  *out = schema_default(pln_op_row(e, n->data)->attrs, name);
+  return PLN_OK;
+}
+
+/* ---------------------------------------------------------------- properties
+ */
+
+static pln_status shape_of(pln_rule_match *m, pln_type type,
+                           pln_rule_value *out) {
+  pln_engine *e = m->run->engine;
+  int32_t rank = pln_type_rank(e, type);
+  *out = unknown();
+  return rank < 0 ? PLN_OK
+                  : copy_dims(m, (uint32_t)rank, pln_type_dims(e, type), out);
+}
+
+static pln_status size_of(pln_rule_match *m, pln_type type,
+                          pln_rule_value *out) {
+  pln_engine *e = m->run->engine;
+  int32_t rank = pln_type_rank(e, type);
+  pln_dim size = rank < 0 ? PLN_DIM_UNKNOWN : 1;
+  for (int32_t i = 0; i < rank; i++)
+    PLN_TRY(
+        pln_dim_binary(e, PLN_DIM_MUL, size, pln_type_dims(e, type)[i], &size));
+  *out = integer(size);
+  return PLN_OK;
+}
+
+static pln_rule_value dtype_of(pln_rule_match *m, pln_type type) {
+  pln_dtype dtype = pln_type_dtype(m->run->engine, type);
+  if (!dtype)
+    return unknown();
+  return (pln_rule_value){.kind = PLN_VALUE_STRING,
+                          .v.s = pln_text(pln_dtype_name(dtype))};
+}
+
+static pln_rule_value op_of(const pln_graph *g, pln_ref node) {
+  const pln_node *n = &g->nodes[node];
+  if (n->kind != PLN_CALL || !n->data)
+    return (pln_rule_value){.kind = PLN_VALUE_STRING,
+                            .v.s = pln_text(pln_kind_name(n->kind))};
+  return (pln_rule_value){.kind = PLN_VALUE_STRING,
+                          .v.s = pln_op_name(g->engine, n->data)};
+}
+
+pln_status pln_rule_property(pln_rule_match *m, const pln_rule_value *of,
+                             pln_slice name, pln_rule_value *out) {
+  const pln_graph *g = pln_rule_graph(m);
+  *out = unknown();
+  if (of->kind != PLN_VALUE_NODE)
+    return PLN_OK;
+  pln_ref node = of->v.node;
+  pln_type type = g->nodes[node].type;
+  if (pln_slice_is(name, "shape"))
+    return shape_of(m, type, out);
+  if (pln_slice_is(name, "size"))
+    return size_of(m, type, out);
+  if (pln_slice_is(name, "value"))
+    return operand_value(m, node, out);
+  if (pln_slice_is(name, "rank")) {
+    int32_t rank = pln_type_rank(g->engine, type);
+    *out = rank < 0 ? unknown() : integer(rank);
+  } else if (pln_slice_is(name, "dtype")) {
+    *out = dtype_of(m, type);
+  } else if (pln_slice_is(name, "op")) {
+    *out = op_of(g, node);
+  } else if (pln_slice_is(name, "uses")) {
+    *out = integer(pln_rule_driver_uses(m->run, node));
+  } else if (g->nodes[node].kind == PLN_CALL && g->nodes[node].data) {
+    pln_slice core = pln_rule_core_name(g->engine, g->nodes[node].data, name);
+    return pln_rule_attribute(m, node, core.size ? core : name, out);
+  }
+  return PLN_OK;
+}
+
+pln_status pln_rule_index(pln_rule_match *m, const pln_rule_value *of,
+                          const pln_rule_value *index, pln_rule_value *out) {
+  *out = unknown();
+  if (of->kind != PLN_VALUE_LIST || index->kind != PLN_VALUE_INT ||
+      !PLN_DIM_IS_CONST(index->v.i))
+    return PLN_OK;
+  int64_t i = index->v.i + (index->v.i < 0 ? (int64_t)of->count : 0);
+  if (i >= 0 && i < (int64_t)of->count)
+    *out = integer(pln_rule_list(m, of)[i]);
+  return PLN_OK;
+}
+
+/* ----------------------------------------------------------------- operators
+ */
+
+static bool as_number(const pln_rule_value *v, double *out) {
+  if (v->kind == PLN_VALUE_FLOAT)
+    *out = v->v.f;
+  else if (v->kind == PLN_VALUE_INT && PLN_DIM_IS_CONST(v->v.i))
+    *out = (double)v->v.i;
+  else if (v->kind == PLN_VALUE_BOOL)
+    *out = v->v.b;
+  else
+    return false;
+  return true;
+}
+
+static bool dims_equal(pln_dim a, pln_dim b, bool *known) {
+  *known = a != PLN_DIM_UNKNOWN && b != PLN_DIM_UNKNOWN &&
+           (a == b || (PLN_DIM_IS_CONST(a) && PLN_DIM_IS_CONST(b)));
+  return a == b;
+}
+
+static bool lists_equal(const pln_rule_match *m, const pln_rule_value *a,
+                        const pln_rule_value *b, bool *known) {
+  const int64_t *x = pln_rule_list(m, a), *y = pln_rule_list(m, b);
+  *known = true;
+  if (a->count != b->count)
+    return false;
+  bool all_known = true;
+  for (uint32_t i = 0; i < a->count; i++) {
+    bool element;
+    bool same = dims_equal(x[i], y[i], &element);
+    if (element && !same)
+      return false;
+    all_known = all_known && element;
+  }
+  *known = all_known;
+  return true;
+}
+
+bool pln_rule_value_equal(const pln_rule_match *m, const pln_rule_value *a,
+                          const pln_rule_value *b, bool *known) {
+  double x, y;
+  *known = true;
+  if (a->kind == PLN_VALUE_UNKNOWN || b->kind == PLN_VALUE_UNKNOWN)
+    return *known = false;
+  if (a->kind == PLN_VALUE_INT && b->kind == PLN_VALUE_INT)
+    return dims_equal(a->v.i, b->v.i, known);
+  if (as_number(a, &x) && as_number(b, &y))
+    return x == y;
+  if (a->kind != b->kind)
+    return false;
+  switch ((pln_rule_value_kind)a->kind) {
+  case PLN_VALUE_STRING:
+    return a->v.s.size == b->v.s.size &&
+           !memcmp(a->v.s.data, b->v.s.data, a->v.s.size);
+  case PLN_VALUE_LIST: return lists_equal(m, a, b, known);
+  case PLN_VALUE_NODE: return a->v.node == b->v.node;
+  case PLN_VALUE_ATTR: return a->v.attr == b->v.attr;
+  case PLN_VALUE_NODES:
+    return a->count == b->count &&
+           !memcmp(pln_rule_list(m, a), pln_rule_list(m, b),
+                   a->count * sizeof(int64_t));
+  case PLN_VALUE_NONE:
+  case PLN_VALUE_UNKNOWN:
+  case PLN_VALUE_BOOL:
+  case PLN_VALUE_INT:
+  case PLN_VALUE_FLOAT: break;
+  }
+  return true;
+}
+
+static pln_rule_value logic(pln_ast_operator operator_,
+                            const pln_rule_value *args) {
+  bool is_or = operator_ == PLN_AST_OR;
+  bool known = true;
+  for (int i = 0; i < 2; i++) {
+    if (args[i].kind != PLN_VALUE_BOOL)
+      known = false;
+    else if (args[i].v.b == is_or)
+      return boolean(is_or);
+  }
+  return known ? boolean(!is_or) : unknown();
+}
+
+static pln_rule_value compare(pln_ast_operator operator_, double x, double y) {
+  switch (operator_) {
+  case PLN_AST_LT: return boolean(x < y);
+  case PLN_AST_LE: return boolean(x <= y);
+  case PLN_AST_GT: return boolean(x > y);
+  default: return boolean(x >= y);
+  }
+}
+
+static pln_rule_value is_element(const pln_rule_match *m,
+                                 const pln_rule_value *args) {
+  bool all_known = true;
+  if (args[0].kind == PLN_VALUE_UNKNOWN || args[1].kind != PLN_VALUE_LIST)
+    return unknown();
+  for (uint32_t i = 0; i < args[1].count; i++) {
+    pln_rule_value element = integer(pln_rule_list(m, &args[1])[i]);
+    bool known;
+    if (pln_rule_value_equal(m, &args[0], &element, &known) && known)
+      return boolean(true);
+    all_known = all_known && known;
+  }
+  return all_known ? boolean(false) : unknown();
+}
+
+static pln_status dim_arithmetic(pln_rule_match *m, pln_ast_operator operator_,
+                                 pln_dim a, pln_dim b, pln_rule_value *out) {
+  pln_dim_op op = PLN_DIM_ADD;
+  pln_dim dim;
+  if (operator_ == PLN_AST_SUB)
+    op = PLN_DIM_SUB;
+  else if (operator_ == PLN_AST_MUL)
+    op = PLN_DIM_MUL;
+  else if (operator_ == PLN_AST_FLOORDIV)
+    op = PLN_DIM_FLOORDIV;
+  else if (operator_ == PLN_AST_MOD)
+    op = PLN_DIM_FLOORMOD;
+  PLN_TRY(pln_dim_binary(m->run->engine, op, a, b, &dim));
+  *out = integer(dim);
+  return PLN_OK;
+}
+
+static pln_rule_value float_arithmetic(pln_ast_operator operator_, double x,
+                                       double y) {
+  double z = x + y;
+  if (operator_ == PLN_AST_SUB)
+    z = x - y;
+  else if (operator_ == PLN_AST_MUL)
+    z = x * y;
+  else if (operator_ == PLN_AST_DIV)
+    z = x / y;
+  else if (operator_ == PLN_AST_FLOORDIV)
+    z = floor(x / y);
+  else if (operator_ == PLN_AST_MOD)
+    z = x - y * floor(x / y);
+  return (pln_rule_value){.kind = PLN_VALUE_FLOAT, .v.f = z};
+}
+
+/* Lists are joined by +, as in Python. */
+static pln_status join_lists(pln_rule_match *m, const pln_rule_value *args,
+                             pln_rule_value *out) {
+  int64_t *to;
+  PLN_TRY(pln_rule_new_list(m, args[0].count + args[1].count, out, &to));
+  for (uint32_t i = 0; i < args[0].count; i++)
+    to[i] = pln_rule_list(m, &args[0])[i];
+  for (uint32_t i = 0; i < args[1].count; i++)
+    to[args[0].count + i] = pln_rule_list(m, &args[1])[i];
+  return PLN_OK;
+}
+
+static pln_status arithmetic(pln_rule_match *m, pln_ast_operator operator_,
+                             const pln_rule_value *args, pln_rule_value *out) {
+  double x, y;
+  *out = unknown();
+  if (args[0].kind == PLN_VALUE_LIST && args[1].kind == PLN_VALUE_LIST &&
+      operator_ == PLN_AST_ADD)
+    return join_lists(m, args, out);
+  if (args[0].kind == PLN_VALUE_INT && args[1].kind == PLN_VALUE_INT &&
+      operator_ != PLN_AST_DIV)
+    return dim_arithmetic(m, operator_, args[0].v.i, args[1].v.i, out);
+  if (as_number(&args[0], &x) && as_number(&args[1], &y))
+    *out = float_arithmetic(operator_, x, y);
+  return PLN_OK;
+}
+
+pln_status pln_rule_operator(pln_rule_match *m, pln_ast_operator operator_,
+                             const pln_rule_value *args, pln_rule_value *out) {
+  static const pln_rule_value zero = {.kind = PLN_VALUE_INT};
+  double x, y;
+  bool known, same;
+  *out = unknown();
+  switch (operator_) {
+  case PLN_AST_OR:
+  case PLN_AST_AND: *out = logic(operator_, args); return PLN_OK;
+  case PLN_AST_NOT:
+    if (args[0].kind == PLN_VALUE_BOOL)
+      *out = boolean(!args[0].v.b);
+    return PLN_OK;
+  case PLN_AST_EQ:
+  case PLN_AST_NE:
+    same = pln_rule_value_equal(m, &args[0], &args[1], &known);
+    if (known)
+      *out = boolean(same == (operator_ == PLN_AST_EQ));
+    return PLN_OK;
+  case PLN_AST_LT:
+  case PLN_AST_LE:
+  case PLN_AST_GT:
+  case PLN_AST_GE:
+    if (as_number(&args[0], &x) && as_number(&args[1], &y))
+      *out = compare(operator_, x, y);
+    return PLN_OK;
+  case PLN_AST_IN: *out = is_element(m, args); return PLN_OK;
+  case PLN_AST_NEG: {
+    pln_rule_value both[2] = {zero, args[0]};
+    return arithmetic(m, PLN_AST_SUB, both, out);
+  }
+  case PLN_AST_ADD:
+  case PLN_AST_SUB:
+  case PLN_AST_MUL:
+  case PLN_AST_DIV:
+  case PLN_AST_FLOORDIV:
+  case PLN_AST_MOD: return arithmetic(m, operator_, args, out);
+  }
+  return PLN_OK;
+}
+
+/* ---------------------------------------------------------------- evaluation
+ */
+
+static pln_rule_value named_value(pln_slice name) {
+  if (pln_slice_is(name, "true") || pln_slice_is(name, "false"))
+    return boolean(pln_slice_is(name, "true"));
+  if (pln_slice_is(name, "none"))
+    return (pln_rule_value){0};
+  if (pln_slice_is(name, "inf"))
+    return (pln_rule_value){.kind = PLN_VALUE_FLOAT, .v.f = INFINITY};
+  return (pln_rule_value){.kind = PLN_VALUE_STRING, .v.s = name};
+}
+
+static pln_status make_list(pln_rule_match *m, uint32_t n,
+                            const pln_rule_value *args, pln_rule_value *out) {
+  int64_t *dims;
+  PLN_TRY(pln_rule_new_list(m, n, out, &dims));
+  for (uint32_t i = 0; i < n; i++)
+    dims[i] = args[i].kind == PLN_VALUE_INT ? args[i].v.i : PLN_DIM_UNKNOWN;
+  return PLN_OK;
+}
+
+pln_status pln_rule_evaluate_node(pln_rule_match *m, uint32_t at,
+                                  pln_rule_value *out) {
+  const pln_ast *a = &m->rule->ast;
+  const pln_ast_node *n = &a->nodes[at];
+  pln_rule_value args[PLN_MAX_RANK];
+  uint32_t count = n->count < PLN_COUNT(args) ? n->count : PLN_COUNT(args);
+  for (uint32_t i = 0; i < count; i++)
+    args[i] = m->run->values[a->operands[n->first + i]];
+  *out = unknown();
+  switch ((pln_ast_kind)n->kind) {
+  case PLN_AST_NUMBER:
+    *out = n->is_int
+               ? integer(n->integer)
+               : (pln_rule_value){.kind = PLN_VALUE_FLOAT, .v.f = n->number};
+    return PLN_OK;
+  case PLN_AST_STRING:
+    *out = (pln_rule_value){.kind = PLN_VALUE_STRING, .v.s = n->text};
+    return PLN_OK;
+  case PLN_AST_NAME: *out = named_value(n->text); return PLN_OK;
+  case PLN_AST_VAR:
+    *out = m->slots[pln_rule_find_var(m->rule, n->text)];
+    return PLN_OK;
+  case PLN_AST_LIST: return make_list(m, count, args, out);
+  case PLN_AST_FIELD: return pln_rule_property(m, &args[0], n->text, out);
+  case PLN_AST_INDEX: return pln_rule_index(m, &args[0], &args[1], out);
+  case PLN_AST_UNARY:
+  case PLN_AST_BINARY:
+    return pln_rule_operator(m, (pln_ast_operator)n->operator_, args, out);
+  case PLN_AST_CALL:
+    return pln_rule_call_function(m, pln_rule_function_find(a->heads[n->heads]),
+                                  count, args, out);
+  case PLN_AST_WILDCARD:
+  case PLN_AST_REST:
+  case PLN_AST_TUPLE:
+  case PLN_AST_NAMED:
+  case PLN_AST_SPREAD:
+  case PLN_AST_ALT:
+  case PLN_AST_BIND: break;
+  }
+  return PLN_OK;
+}
+
+pln_status pln_rule_evaluate(pln_rule_match *m, uint32_t root,
+                             pln_rule_value *out) {
+  for (uint32_t i = m->rule->ast.nodes[root].begin; i <= root; i++)
+    PLN_TRY(pln_rule_evaluate_node(m, i, &m->run->values[i]));
+  *out = m->run->values[root];
+  return PLN_OK;
+}

@@ -1,0 +1,23 @@
+--- Neutral operands, and operands that another operand makes redundant. x + 0
+-- becomes x also for -0.0, where IEEE 754 gives +0.0: the two compare equal.
+
+return {
+  { "add_zero: add(?x, 0) => ?x", reason = "x + 0 = x", source = "ONNX eliminate_nop_with_unit" },
+  { "subtract_zero: subtract(?x, 0) => ?x", reason = "x - 0 = x",
+    source = "ONNX eliminate_nop_with_unit" },
+  { "multiply_one: multiply(?x, 1) => ?x", reason = "x * 1 = x",
+    source = "ONNX eliminate_nop_with_unit" },
+  { "divide_one: divide(?x, 1) => ?x", reason = "x / 1 = x",
+    source = "ONNX eliminate_nop_with_unit" },
+  { "power_one: power(?x, 1) => ?x", reason = "x ^ 1 = x",
+    source = "ONNX eliminate_nop_with_unit" },
+  { "and_true: logical_and(?x, true) => ?x", reason = "x and true = x",
+    source = "ONNX eliminate_nop_with_unit" },
+  { "or_false: logical_or(?x, false) => ?x", reason = "x or false = x",
+    source = "ONNX eliminate_nop_with_unit" },
+  { "drop_broadcast: {add|subtract|multiply|divide|power|mod|logical_and|logical_or|logical_xor"
+    .. "|equal|greater|greater_equal|less|less_equal|maximum|minimum|where}(...)",
+    native = "drop_broadcast",
+    reason = "an operator broadcasts its operands itself; another one has the result's shape",
+    source = "onnxscript remove_expand_before_binary_op" },
+}

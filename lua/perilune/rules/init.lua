@@ -1,0 +1,14 @@
+--- The shipped rules: which files make up the rules of which pass, in the order
+-- in which they are tried. Compiled into the engine when it is built
+-- (engine/rule/table.lua); a file returns a list of rules:
+--
+--     { "name: pattern => replacement where condition",
+--       reason = "why it is right", source = "where it is known from",
+--       proof = "exact" | "reassociates" | "approximates",   -- exact by default
+--       grows = true,                  -- may make more calls than it removes
+--       native = "name" }              -- the replacement is a function in C
+
+return {
+  { pass = "SimplifyExpr", files = { "identity", "arithmetic", "cast", "reshape", "data_movement",
+    "reduction", "recurrent" } },
+}
