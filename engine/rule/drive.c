@@ -50,12 +50,56 @@ pln_ref pln_rule_match_root(const pln_rule_match *match) {
   return match->root;
 }
 
-pln_rule_driver *pln_rule_match_run(const pln_rule_match *match) {
+pln_rule_driver *pln_rule_match_driver(const pln_rule_match *match) {
   return match->run;
 }
 
 const pln_rule_info *pln_rule_match_rule(const pln_rule_match *match) {
   return &match->rule->info;
+}
+
+uint32_t pln_rule_match_index(const pln_rule_match *match) {
+  return match->variant->rule;
+}
+
+pln_match_value pln_rule_match_value(const pln_rule_match *match,
+                                     uint32_t var) {
+  const pln_rule_value *v = &match->slots[var];
+  pln_match_value out = {.count = v->count};
+  switch ((pln_rule_value_kind)v->kind) {
+  case PLN_VALUE_NONE:
+  case PLN_VALUE_UNKNOWN: break;
+  case PLN_VALUE_BOOL:
+    out.kind = PLN_BOUND_BOOL;
+    out.number = v->v.b;
+    break;
+  case PLN_VALUE_INT:
+    out.kind = PLN_BOUND_INT;
+    out.dim = v->v.i;
+    break;
+  case PLN_VALUE_FLOAT:
+    out.kind = PLN_BOUND_FLOAT;
+    out.number = v->v.f;
+    break;
+  case PLN_VALUE_STRING:
+    out.kind = PLN_BOUND_STRING;
+    out.text = v->v.s;
+    break;
+  case PLN_VALUE_LIST:
+  case PLN_VALUE_NODES:
+    out.kind = v->kind == PLN_VALUE_LIST ? PLN_BOUND_DIMS : PLN_BOUND_NODES;
+    out.list = pln_rule_list(match, v);
+    break;
+  case PLN_VALUE_NODE:
+    out.kind = PLN_BOUND_NODE;
+    out.node = v->v.node;
+    break;
+  case PLN_VALUE_ATTR:
+    out.kind = PLN_BOUND_ATTR;
+    out.attr = v->v.attr;
+    break;
+  }
+  return out;
 }
 
 /* ----------------------------------------------------------------- folding */
@@ -249,7 +293,12 @@ static pln_status find_answer(pln_rule_match *m, pln_ref *out) {
     m->reason = "it would make the graph larger";
     return PLN_OK;
   }
-  return pln_rule_replace(m, out);
+  pln_status status = pln_rule_replace(m, out);
+  if (status == PLN_ERR_TYPE) {
+    pln_span span = {.source = rule->info.file, .row = rule->info.row};
+    pln_diag_note(r->engine, &span, "in rule '%s'", rule->info.name);
+  }
+  return status;
 }
 
 /* A new node keeps what was known of the old one's type. */
@@ -321,13 +370,28 @@ static pln_status watched_try(pln_rule_match *m, uint32_t variant,
   return m->run->watched ? pln_rule_tried(e, name, 1, began) : PLN_OK;
 }
 
+/* Counts uses from the first node on that a rule may match. Until then each
+ * node is its own image. */
+static pln_status begin_counting(pln_rule_driver *r) {
+  PLN_TRY(pln_use_counts_begin(&r->uses, pln_rewrite_old(r->rw)));
+  r->counting = true;
+  for (pln_ref i = 0; i < r->old; i++)
+    PLN_TRY(pln_use_counts_replace(&r->uses, i, pln_rewrite_image(r->rw, i)));
+  return PLN_OK;
+}
+
 /* Tries the rules on one node; *out is the answer of the first that applies. */
 static pln_status try_rules(pln_rule_driver *r, pln_ref node, pln_ref *out) {
-  uint32_t count;
-  const uint32_t *variants = pln_rule_tree_find(
-      r->set, pln_rewrite_graph(r->rw), node, r->paths, &count);
-  pln_rule_match *m = r->match;
+  const pln_graph *g = pln_rewrite_graph(r->rw);
+  uint32_t count, root = pln_rule_tree_root(r->set, &g->nodes[node]);
   *out = PLN_NONE;
+  if (!root)
+    return PLN_OK;
+  const uint32_t *variants =
+      pln_rule_tree_find(r->set, g, node, root, r->paths, &count);
+  pln_rule_match *m = r->match;
+  if (count && !r->counting)
+    PLN_TRY(begin_counting(r));
   for (uint32_t i = 0; i < count && *out == PLN_NONE; i++) {
     const pln_rule_entry *rule =
         &r->set->rules[r->set->variants[variants[i]].rule];
@@ -367,21 +431,23 @@ static pln_status rewrite_node(void *ud, pln_rewrite *rw, pln_ref old,
     if (next < first) /* its own rules were tried when it was swept */
       break;
   }
-  if (r->options->visit)
+  if (r->options->visit &&
+      pln_rewrite_graph(rw)->nodes[*node].kind == r->options->visited)
     PLN_TRY(r->options->visit(r->options->ud, rw, old, node));
   if (r->options->number_values)
     PLN_TRY(pln_rewrite_number_value(rw, *node, node));
-  return pln_use_counts_replace(&r->uses, old, *node);
+  return r->counting ? pln_use_counts_replace(&r->uses, old, *node) : PLN_OK;
 }
 
 static pln_status sweep(pln_rule_driver *r, const pln_graph *graph,
                         pln_graph **out) {
   pln_mutator m = {.ud = r, .visit = rewrite_node};
-  PLN_TRY(pln_use_counts_begin(&r->uses, graph));
+  r->counting = false;
   r->built = 0;
   r->sweep++;
   pln_status status = pln_graph_rewrite(graph, &m, out);
-  pln_use_counts_end(&r->uses);
+  if (r->counting)
+    pln_use_counts_end(&r->uses);
   return status;
 }
 

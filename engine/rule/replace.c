@@ -147,6 +147,10 @@ static bool to_attr(replacing *r, pln_op op, pln_slice name,
   case PLN_VALUE_STRING:
     out->kind = PLN_ATTR_STRING;
     out->v.s = v->v.s;
+    if (schema_says(e, op, name, "int") && pln_dtype_find(v->v.s)) {
+      out->kind = PLN_ATTR_INT; /* ONNX numbers dtypes, Relay names them */
+      out->v.i = pln_dtype_find(v->v.s);
+    }
     return true;
   case PLN_VALUE_LIST:
     out->kind = PLN_ATTR_INTS;
@@ -332,14 +336,16 @@ static pln_status convert_numbers(replacing *r, new_call *c,
   return PLN_OK;
 }
 
-/* Builds the call; an ill-typed one is no replacement. */
+/* Builds the call. An ill-typed one is an error of the rule; a lenient run,
+ * over calls that files may have declared wrongly, takes it for no replacement.
+ */
 static pln_status finish_call(replacing *r, new_call *c, pln_rule_value *out) {
   pln_engine *e = r->m->run->engine;
   size_t mark = pln_diag_count(e);
   pln_ref node;
   pln_status status =
       pln_build_call(r->b, c->op, c->attrs, c->n_results, c->n, c->args, &node);
-  if (status == PLN_ERR_TYPE) {
+  if (status == PLN_ERR_TYPE && r->m->run->options->lenient) {
     pln_diag_drop(e, mark);
     return give_up(r);
   }

@@ -79,7 +79,8 @@ typedef struct pln_rule_options {
                   * is an error */
   bool fold_all; /* constants without a budget */
   pln_rule_counter *counts; /* by rule; NULL: not counted */
-  /* Called for each node that no rule changed. NULL: none. */
+  /* Called for nodes of the kind `visited` after their rules. NULL: none. */
+  pln_kind visited;
   pln_status (*visit)(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node);
   void *ud;
 } pln_rule_options;
@@ -108,8 +109,34 @@ void *pln_rule_driver_ud(const pln_rule_driver *driver);
  * whether they are nodes (of the new graph). */
 uint32_t pln_rule_match_count(const pln_rule_match *match);
 pln_slice pln_rule_match_name(const pln_rule_match *match, uint32_t var);
+/* The value of a variable. Lists and texts are borrowed until the next
+ * match. */
+typedef enum pln_match_value_kind {
+  PLN_BOUND_NONE, /* unbound: an omitted operand; or not known */
+  PLN_BOUND_BOOL,
+  PLN_BOUND_INT, /* `dim`, constant or symbolic */
+  PLN_BOUND_FLOAT,
+  PLN_BOUND_STRING,
+  PLN_BOUND_DIMS,
+  PLN_BOUND_NODE,
+  PLN_BOUND_NODES,
+  PLN_BOUND_ATTR
+} pln_match_value_kind;
+typedef struct pln_match_value {
+  pln_match_value_kind kind;
+  uint32_t count;
+  double number;
+  pln_dim dim;
+  pln_slice text;
+  const int64_t *list; /* dims, or nodes */
+  pln_ref node;
+  const pln_attr *attr;
+} pln_match_value;
+pln_match_value pln_rule_match_value(const pln_rule_match *match, uint32_t var);
+/* The number of the rule in its set. */
+uint32_t pln_rule_match_index(const pln_rule_match *match);
 pln_ref pln_rule_match_root(const pln_rule_match *match);
-pln_rule_driver *pln_rule_match_run(const pln_rule_match *match);
+pln_rule_driver *pln_rule_match_driver(const pln_rule_match *match);
 const pln_rule_info *pln_rule_match_rule(const pln_rule_match *match);
 
 /* Returns false for a call that inference refused, or that lacks an operand

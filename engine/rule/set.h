@@ -153,6 +153,7 @@ struct pln_rule_driver {
   pln_rewrite *rw;
   pln_ref old; /* the node of the old graph being rewritten */
   pln_use_counts uses;
+  bool counting; /* uses are counted in this sweep */
   pln_budget budget;
   pln_ref *paths; /* by path of the tree: the node fetched last */
   int64_t *pool;  /* elements of lists of the current match */
@@ -188,9 +189,22 @@ pln_status pln_rule_unknown_operator(pln_rule_set *set, const pln_ast *ast,
                                      pln_slice name);
 /* tree.c */
 pln_status pln_rule_tree_build(pln_rule_set *set) PLN_CHECKED;
-/* The variants that a node may match, in order; *count 0: none. */
+/* The tree of a node's operator or kind, plus 1; 0: no rule can match it. */
+static inline uint32_t pln_rule_tree_root(const pln_rule_set *set,
+                                          const pln_node *node) {
+  switch (node->kind) {
+  case PLN_CALL:
+    return node->data && node->data < set->n_root_ops ? set->roots[node->data]
+                                                      : 0;
+  case PLN_TUPLE_GET_ITEM: return set->roots[0];
+  case PLN_TUPLE: return set->roots[set->n_root_ops];
+  default: return 0;
+  }
+}
+/* The variants that a node may match, in order; *count 0: none. `root` is not
+ * 0. */
 const uint32_t *pln_rule_tree_find(const pln_rule_set *set, const pln_graph *g,
-                                   pln_ref node, pln_ref *paths,
+                                   pln_ref node, uint32_t root, pln_ref *paths,
                                    uint32_t *count);
 /* The operands that patterns see: those of a Call of a joining operator are the
  * fields of its tuple. */

@@ -407,19 +407,9 @@ static uint32_t find_case(const pln_rule_set *s, const pln_tree_node *t,
 }
 
 const uint32_t *pln_rule_tree_find(const pln_rule_set *s, const pln_graph *g,
-                                   pln_ref node, pln_ref *paths,
+                                   pln_ref node, uint32_t root, pln_ref *paths,
                                    uint32_t *count) {
-  const pln_node *n = &g->nodes[node];
-  uint32_t root = 0;
   *count = 0;
-  if (n->kind == PLN_CALL && n->data)
-    root = n->data < s->n_root_ops ? s->roots[n->data] : 0;
-  else if (n->kind == PLN_TUPLE_GET_ITEM)
-    root = s->roots[0];
-  else if (n->kind == PLN_TUPLE)
-    root = s->roots[s->n_root_ops];
-  if (!root)
-    return NULL;
   paths[0] = node;
   for (uint32_t at = root - 1; at != PLN_NONE;) {
     const pln_tree_node *t = &s->tree[at];

@@ -16,6 +16,7 @@ local analysis = require "perilune.ir.analysis"
 local ir = require "perilune.ir"
 local pass = require "perilune.pass"
 local mutator = require "perilune.ir.mutator"
+local rule = require "perilune.rule"
 local vars = require "perilune.ir.vars"
 local visitor = require "perilune.ir.visitor"
 
@@ -30,6 +31,7 @@ local pl = {
   passes = require "perilune.pass.passes",
   config = require "perilune.pass.config",
   mutator = mutator.make,
+  rules = rule.rules,
   rewrite = mutator.rewrite,
   visitor = visitor.make,
   post_order = visitor.post_order,

@@ -12,22 +12,7 @@
 #include "ir/provenance/rule_application.h"
 #include "ir/rewrite/rewrite.h"
 
-/* A running rewrite. The innermost one is pln_lua.rewriting. */
-typedef struct pln_lua_rewriting {
-  pln_lua *state;
-  pln_rewrite *rw;
-  pln_lua_graph *old; /* kept alive as element 0 of the table of functions */
-  pln_lua_graph *new;
-  pln_ref at;     /* the old node being visited */
-  pln_ref *image; /* its image, which the answer replaces */
-  bool wanted[PLN_N_KINDS];
-  bool wanted_types[PLN_N_TYPE_KINDS];
-  const char *name; /* name of the rule if all functions are one; NULL: one rule
-                       per kind */
-  bool post;        /* functions get the rebuilt node as well */
-  pln_type *type;   /* the type being visited, which the answer replaces */
-  struct pln_lua_rewriting *outer;
-} rewriting;
+typedef pln_lua_rewriting rewriting;
 
 pln_lua_graph *pln_lua_image(lua_State *L, pln_lua *b, const pln_lua_node *node,
                              pln_ref *out) {
@@ -125,8 +110,8 @@ static int visit_body(lua_State *L) {
   return 0;
 }
 
-static pln_status call_visit(rewriting *r, pln_rewrite *rw, pln_ref old,
-                             pln_ref *node) {
+pln_status pln_lua_rewriting_call(rewriting *r, pln_rewrite *rw, pln_ref old,
+                                  lua_CFunction body, pln_ref *node) {
   pln_lua *b = r->state;
   pln_ref image = *node;
   r->rw = r->new->rewrite = rw;
@@ -134,7 +119,7 @@ static pln_status call_visit(rewriting *r, pln_rewrite *rw, pln_ref old,
   r->image = &image;
   b->rewriting = r;
   b->target = r->new;
-  pln_status status = pln_lua_protect(b, visit_body, r);
+  pln_status status = pln_lua_protect(b, body, r);
   r->image = NULL;
   b->rewriting = r->outer;
   if (status == PLN_OK)
@@ -159,7 +144,7 @@ static pln_status mutate_node(void *ud, pln_rewrite *rw, pln_ref old,
   r->at = old;
   rule = rule_at(r);
   double began = pln_rule_clock(e);
-  PLN_TRY(call_visit(r, rw, old, &image));
+  PLN_TRY(pln_lua_rewriting_call(r, rw, old, visit_body, &image));
   if (pln_rules_watched(e))
     PLN_TRY(pln_rule_tried(e, rule, 1, began));
   if (pln_rewrite_is_same_node(rw, *node, image))

@@ -6,6 +6,30 @@
 
 #include "lua/binding.h"
 
+/* A running rewrite. The innermost one is pln_lua.rewriting. */
+typedef struct pln_lua_rewriting {
+  pln_lua *state;
+  pln_rewrite *rw;
+  pln_lua_graph *old; /* kept alive as element 0 of the table of functions */
+  pln_lua_graph *new;
+  pln_ref at;     /* the old node being visited */
+  pln_ref *image; /* its image, which the answer replaces */
+  bool wanted[PLN_N_KINDS];
+  bool wanted_types[PLN_N_TYPE_KINDS];
+  const char *name; /* name of the rule if all functions are one; NULL: one rule
+                       per kind */
+  bool post;        /* functions get the rebuilt node as well */
+  pln_type *type;   /* the type being visited, which the answer replaces */
+  struct pln_lua_rewriting *outer;
+} pln_lua_rewriting;
+
+/* Calls `body` with `r` while the old node `old` is visited: constructors
+ * append to the new graph, handles of the old one stand for their images.
+ * *node: the node's image, which `body` may replace (r->image). */
+pln_status pln_lua_rewriting_call(pln_lua_rewriting *r, pln_rewrite *rw,
+                                  pln_ref old, lua_CFunction body,
+                                  pln_ref *node) PLN_CHECKED;
+
 /* If `node` belongs to the graph that is being rewritten, returns the new graph
  * and sets *out to the node's image in it; else returns NULL. */
 pln_lua_graph *pln_lua_image(lua_State *L, pln_lua *b, const pln_lua_node *node,

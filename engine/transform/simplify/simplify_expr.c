@@ -104,8 +104,6 @@ static pln_status simplify_field(void *ud, pln_rewrite *rw, pln_ref old,
   const pln_graph *g = pln_rewrite_graph(rw);
   bool allowed;
   (void)old;
-  if (g->nodes[*node].kind != PLN_TUPLE_GET_ITEM)
-    return PLN_OK;
   pln_ref tuple = pln_operand(g, *node, 0);
   uint32_t index = g->nodes[*node].data;
   pln_type type = g->nodes[*node].type;
@@ -144,8 +142,11 @@ static pln_status report_simplifications(const simplify_run *s,
 
 static pln_status simplify(simplify_run *s, const pln_rule_set *set,
                            pln_rule_counter *counts, pln_pass_run *run) {
-  pln_rule_options options = {
-      .visit = simplify_field, .ud = s, .counts = counts, .lenient = true};
+  pln_rule_options options = {.visited = PLN_TUPLE_GET_ITEM,
+                              .visit = simplify_field,
+                              .ud = s,
+                              .counts = counts,
+                              .lenient = true};
   pln_graph *out;
   PLN_TRY(pln_rules_apply(set, pln_run_function(run), &options, &out));
   pln_run_set_function(run, out);

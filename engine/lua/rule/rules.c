@@ -1,0 +1,383 @@
+/* rules.c: sets of rewrite rules for scripts.
+ *
+ * core.rule_set makes a set of a table of rules; set:apply runs it over a
+ * function. Conditions and replacements may be Lua functions. They get a table
+ * with the nodes and values that the pattern bound, and are called while the
+ * matched node is visited, as functions of mutators are. */
+
+#include "lua/graph/mutator.h"
+
+#include "rule/rule.h"
+
+#define RULE_SET "perilune.RuleSet"
+
+/* User value 1: the functions, { [2 * rule + 1] = condition, [2 * rule + 2] =
+ * replacement }. */
+typedef struct rule_set_box {
+  pln_rule_set *set;
+} rule_set_box;
+
+/* A run of a set; `rewriting` comes first: callbacks get its address. */
+typedef struct rules_run {
+  pln_lua_rewriting rewriting;
+  const pln_rule_match *match;
+  bool *holds;  /* a condition is called */
+  pln_ref *out; /* a replacement is called */
+} rules_run;
+
+static rule_set_box *check_set(lua_State *L, int arg) {
+  return luaL_checkudata(L, arg, RULE_SET);
+}
+
+/* ------------------------------------------------------------------ matches */
+
+static void push_dim_list(lua_State *L, pln_lua *b, uint32_t n,
+                          const int64_t *dims) {
+  lua_createtable(L, (int)n, 0);
+  for (uint32_t i = 0; i < n; i++) {
+    pln_lua_push_dim(L, b, dims[i]);
+    lua_rawseti(L, -2, (int)i + 1);
+  }
+}
+
+static void push_node_list(lua_State *L, int graph, uint32_t n,
+                           const int64_t *nodes) {
+  lua_createtable(L, (int)n, 0);
+  for (uint32_t i = 0; i < n; i++) {
+    pln_lua_push_node(L, graph, (pln_ref)nodes[i]);
+    lua_rawseti(L, -2, (int)i + 1);
+  }
+}
+
+/* Pushes the value of variable `i`.  [-0, +1] */
+static void push_variable(lua_State *L, const rules_run *r, int graph,
+                          uint32_t i) {
+  pln_lua *b = r->rewriting.state;
+  pln_match_value v = pln_rule_match_value(r->match, i);
+  switch (v.kind) {
+  case PLN_BOUND_BOOL: lua_pushboolean(L, v.number != 0); return;
+  case PLN_BOUND_INT: pln_lua_push_dim(L, b, v.dim); return;
+  case PLN_BOUND_FLOAT: lua_pushnumber(L, v.number); return;
+  case PLN_BOUND_STRING:
+    lua_pushlstring(L, v.text.size ? v.text.data : "", v.text.size);
+    return;
+  case PLN_BOUND_DIMS: push_dim_list(L, b, v.count, v.list); return;
+  case PLN_BOUND_NODE: pln_lua_push_node(L, graph, v.node); return;
+  case PLN_BOUND_NODES: push_node_list(L, graph, v.count, v.list); return;
+  case PLN_BOUND_ATTR: pln_lua_push_attr(L, b, v.attr); return;
+  case PLN_BOUND_NONE: break;
+  }
+  lua_pushnil(L);
+}
+
+/* Pushes the table that a callback gets: variables by name, and `root`.  [-0,
+ * +1] */
+static void push_match(lua_State *L, const rules_run *r) {
+  uint32_t n = pln_rule_match_count(r->match);
+  pln_lua_registry_get(L, &pln_lua_key.anchors, r->rewriting.new);
+  int graph = lua_gettop(L);
+  lua_createtable(L, 0, (int)n + 1);
+  for (uint32_t i = 0; i < n; i++) {
+    pln_slice name = pln_rule_match_name(r->match, i);
+    lua_pushlstring(L, name.data, name.size);
+    push_variable(L, r, graph, i);
+    lua_rawset(L, -3);
+  }
+  pln_lua_push_node(L, graph, pln_rule_match_root(r->match));
+  lua_setfield(L, -2, "root");
+  lua_remove(L, graph);
+}
+
+/* ---------------------------------------------------------------- callbacks */
+
+/* Raises an error about the answer on top. */
+static void bad_rule_answer(lua_State *L, const rules_run *r) {
+  const pln_rule_info *rule = pln_rule_match_rule(r->match);
+  const char *got = luaL_typename(L, -1);
+  if (luaL_getmetafield(L, -1, "__name") == LUA_TSTRING)
+    got = lua_tostring(L, -1);
+  luaL_error(L,
+             "%s:%d: rule '%s': a node, a number, a tensor or nil expected as "
+             "its answer, got %s",
+             rule->file, (int)rule->row, rule->name, got);
+}
+
+/* Converts the answer on top; false and nil are no replacement. */
+static void take_answer(lua_State *L, rules_run *r) {
+  pln_lua *b = r->rewriting.state;
+  pln_lua_graph *to = r->rewriting.new;
+  const pln_graph *g = pln_lua_graph_of(L, to);
+  pln_ref root = pln_rule_match_root(r->match);
+  pln_dtype dtype = pln_type_dtype(b->engine, pln_node_type(g, root));
+  bool constant = lua_type(L, -1) == LUA_TNUMBER || pln_lua_test_tensor(L, -1);
+  *r->out = PLN_NONE;
+  if (!lua_toboolean(L, -1))
+    return;
+  if (!constant && !pln_lua_test_node(L, -1))
+    bad_rule_answer(L, r);
+  *r->out = pln_lua_operand(L, b, to, lua_gettop(L),
+                            constant ? dtype : PLN_DTYPE_NONE);
+}
+
+static int call_body(lua_State *L) {
+  rules_run *r = lua_touserdata(L, 1);
+  uint32_t rule = pln_rule_match_index(r->match);
+  luaL_checkstack(L, LUA_MINSTACK, NULL);
+  pln_lua_registry_get(L, &pln_lua_key.anchors, &r->rewriting);
+  lua_rawgeti(L, -1, (lua_Integer)(2 * rule + (r->holds ? 1 : 2)));
+  push_match(L, r);
+  lua_call(L, 1, 1);
+  if (r->holds)
+    *r->holds = lua_toboolean(L, -1);
+  else
+    take_answer(L, r);
+  return 0;
+}
+
+/* Names the rule whose callback failed. */
+static void note_rule(pln_engine *e, const pln_rule_match *match) {
+  const pln_rule_info *rule = pln_rule_match_rule(match);
+  pln_span span = {.source = rule->file, .row = rule->row};
+  pln_diag_note(e, &span, "in rule '%s'", rule->name);
+}
+
+static pln_status run_callback(void *ud, const pln_rule_match *match,
+                               bool *holds, pln_ref *out) {
+  pln_rule_driver *driver = pln_rule_match_driver(match);
+  rules_run *r = pln_rule_driver_ud(driver);
+  pln_ref image = pln_rule_match_root(match);
+  (void)ud;
+  r->match = match;
+  r->holds = holds;
+  r->out = out;
+  pln_status status =
+      pln_lua_rewriting_call(&r->rewriting, pln_rule_driver_rewrite(driver),
+                             pln_rule_driver_old(driver), call_body, &image);
+  if (status != PLN_OK)
+    note_rule(r->rewriting.state->engine, match);
+  return status;
+}
+
+/* ---------------------------------------------------------------------- sets
+ */
+
+static const char *text_field(lua_State *L, int row, const char *name) {
+  const char *text =
+      lua_getfield(L, row, name) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
+  lua_pop(L, 1); /* the table keeps it */
+  return text;
+}
+
+static pln_proof_class proof_field(lua_State *L, int row) {
+  const char *text = text_field(L, row, "proof");
+  if (text && !strcmp(text, "reassociates"))
+    return PLN_PROOF_REASSOCIATES;
+  return text && !strcmp(text, "approximates") ? PLN_PROOF_APPROXIMATES
+                                               : PLN_PROOF_EXACT;
+}
+
+/* Moves the function `name` of the row into the table of functions.  [-0,
+ * +0] */
+static bool take_function(lua_State *L, int row, const char *name,
+                          int functions, lua_Integer at) {
+  bool given = lua_getfield(L, row, name) == LUA_TFUNCTION;
+  if (given)
+    lua_rawseti(L, functions, at);
+  else
+    lua_pop(L, 1);
+  return given;
+}
+
+/* Adds the rule of the table at `row`. */
+static void add_rule(lua_State *L, pln_lua *b, pln_rule_set *set, int row,
+                     int functions) {
+  lua_Integer at = 2 * (lua_Integer)pln_rule_set_count(set);
+  lua_getfield(L, row, "row");
+  pln_rule_info info = {.text = text_field(L, row, "text"),
+                        .name = text_field(L, row, "name"),
+                        .file = text_field(L, row, "file"),
+                        .row = (uint32_t)lua_tointeger(L, -1),
+                        .reason = text_field(L, row, "reason"),
+                        .source = text_field(L, row, "source"),
+                        .proof = proof_field(L, row)};
+  lua_getfield(L, row, "grows");
+  info.grows = lua_toboolean(L, -1);
+  lua_pop(L, 2);
+  if (take_function(L, row, "where", functions, at + 1))
+    info.condition = run_callback;
+  if (take_function(L, row, "replace", functions, at + 2))
+    info.replacement = run_callback;
+  if (!info.text)
+    luaL_error(L, "a rule needs a text");
+  pln_lua_must(L, b, pln_rule_set_add(set, &info, NULL));
+}
+
+/* rule_set(name, rows) -> a set of the rules { text =, name =, file =, row =,
+ * reason =, source =, proof =, grows =, where = function, replace =
+ * function } */
+static int core_rule_set(lua_State *L) {
+  pln_lua *b = pln_lua_state_of(L);
+  const char *name = luaL_checkstring(L, 1);
+  luaL_checktype(L, 2, LUA_TTABLE);
+  lua_settop(L, 2);
+  rule_set_box *box = pln_lua_userdata(L, RULE_SET, sizeof *box, 1);
+  lua_newtable(L);
+  lua_pushvalue(L, -1);
+  lua_setiuservalue(L, 3, 1);
+  pln_lua_must(L, b, pln_rule_set_new(b->engine, name, &box->set));
+  lua_Integer n = (lua_Integer)lua_rawlen(L, 2);
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_rawgeti(L, 2, i);
+    luaL_checktype(L, 5, LUA_TTABLE);
+    add_rule(L, b, box->set, 5, 4);
+    lua_settop(L, 4);
+  }
+  pln_lua_must(L, b, pln_rule_set_compile(box->set));
+  lua_settop(L, 3);
+  return 1;
+}
+
+static int rule_set_gc(lua_State *L) {
+  const pln_lua *b = lua_touserdata(L, lua_upvalueindex(1));
+  rule_set_box *box = check_set(L, 1);
+  if (b->engine)
+    pln_rule_set_release(box->set);
+  box->set = NULL;
+  return 0;
+}
+
+static int rule_set_len(lua_State *L) {
+  lua_pushinteger(L, pln_rule_set_count(check_set(L, 1)->set));
+  return 1;
+}
+
+static void set_text(lua_State *L, const char *key, const char *text) {
+  if (!text)
+    return;
+  lua_pushstring(L, text);
+  lua_setfield(L, -2, key);
+}
+
+/* Pushes { name =, text =, ... }.  [-0, +1] */
+static void push_rule_info(lua_State *L, const pln_rule_info *info) {
+  static const char *const proofs[] = {"exact", "reassociates", "approximates"};
+  lua_createtable(L, 0, 9);
+  set_text(L, "name", info->name);
+  set_text(L, "text", info->text);
+  set_text(L, "file", info->file);
+  set_text(L, "reason", info->reason);
+  set_text(L, "source", info->source);
+  set_text(L, "proof", proofs[info->proof]);
+  set_text(L, "native", info->native);
+  lua_pushboolean(L, info->grows);
+  lua_setfield(L, -2, "grows");
+  lua_pushinteger(L, info->row);
+  lua_setfield(L, -2, "row");
+}
+
+/* set:rules() -> a list of what is known of the rules */
+static int rule_set_rules(lua_State *L) {
+  const pln_rule_set *set = check_set(L, 1)->set;
+  uint32_t n = pln_rule_set_count(set);
+  lua_createtable(L, (int)n, 0);
+  for (uint32_t i = 0; i < n; i++) {
+    push_rule_info(L, pln_rule_set_at(set, i));
+    lua_rawseti(L, -2, (int)i + 1);
+  }
+  return 1;
+}
+
+/* ----------------------------------------------------------------- running */
+
+static pln_rule_counter *push_counters(lua_State *L, const pln_rule_set *set) {
+  size_t size =
+      ((size_t)pln_rule_set_count(set) + 1) * sizeof(pln_rule_counter);
+  pln_rule_counter *counts = lua_newuserdatauv(L, size, 0);
+  memset(counts, 0, size);
+  return counts;
+}
+
+/* Pushes { { tried =, matches =, applied = }, ... }.  [-0, +1] */
+static void push_counts(lua_State *L, const pln_rule_set *set,
+                        const pln_rule_counter *counts) {
+  uint32_t n = pln_rule_set_count(set);
+  lua_createtable(L, (int)n, 0);
+  for (uint32_t i = 0; i < n; i++) {
+    lua_createtable(L, 0, 3);
+    lua_pushinteger(L, counts[i].tried);
+    lua_setfield(L, -2, "tried");
+    lua_pushinteger(L, counts[i].matches);
+    lua_setfield(L, -2, "matches");
+    lua_pushinteger(L, counts[i].applied);
+    lua_setfield(L, -2, "applied");
+    lua_rawseti(L, -2, (int)i + 1);
+  }
+}
+
+/* Runs the rules. Nothing may raise between the first and the last change of
+ * the binding's state. */
+static pln_status run_rules(lua_State *L, rules_run *r, const pln_rule_set *set,
+                            const pln_rule_options *options, pln_graph **out) {
+  pln_lua *b = r->rewriting.state;
+  pln_lua_graph *target = b->target;
+  pln_status status =
+      pln_rules_apply(set, r->rewriting.old->graph, options, out);
+  b->target = target;
+  b->L = L;
+  pln_lua_end_graph(r->rewriting.new);
+  pln_lua_forget(L, &pln_lua_key.anchors, &r->rewriting);
+  pln_lua_forget(L, &pln_lua_key.anchors, r->rewriting.new);
+  return status;
+}
+
+static bool bool_option(lua_State *L, int arg, const char *name) {
+  if (!lua_istable(L, arg))
+    return false;
+  lua_getfield(L, arg, name);
+  bool value = lua_toboolean(L, -1);
+  lua_pop(L, 1);
+  return value;
+}
+
+/* set:apply(node, options) -> the rewritten node (`node` if nothing changed),
+ * counts by rule */
+static int rule_set_apply(lua_State *L) {
+  pln_lua *b = pln_lua_state_of(L);
+  const pln_rule_set *set = check_set(L, 1)->set;
+  rules_run r = {.rewriting = {.state = b, .outer = b->rewriting}};
+  lua_settop(L, 3);
+  pln_rule_options options = {.exact = bool_option(L, 3, "exact"),
+                              .number_values = bool_option(L, 3, "share"),
+                              .ud = &r};
+  r.rewriting.old = pln_lua_push_rooted(L, b, 2);               /* 4 */
+  r.rewriting.new = pln_lua_new_graph(L, b, PLN_LUA_REWRITING); /* 5 */
+  pln_lua_graph *out = pln_lua_new_graph(L, b, PLN_LUA_SEALED); /* 6 */
+  options.counts = push_counters(L, set);                       /* 7 */
+  luaL_checkstack(L, LUA_MINSTACK, NULL);
+  lua_pushvalue(L, 5);
+  pln_lua_registry_set(L, &pln_lua_key.anchors, r.rewriting.new);
+  lua_getiuservalue(L, 1, 1);
+  pln_lua_registry_set(L, &pln_lua_key.anchors, &r.rewriting);
+  pln_lua_must(L, b, run_rules(L, &r, set, &options, &out->graph));
+  lua_settop(L, 7);
+  if (out->graph == r.rewriting.old->graph) {
+    lua_pushvalue(L, 2);
+  } else {
+    lua_pushvalue(L, 6);
+    pln_lua_unique(L, out->graph);
+    pln_lua_push_node(L, -1, pln_graph_root(out->graph));
+  }
+  push_counts(L, set, options.counts);
+  return 2;
+}
+
+void pln_lua_open_rules(lua_State *L) {
+  static const luaL_Reg methods[] = {
+      {"rules", rule_set_rules}, {"apply", rule_set_apply}, {NULL, NULL}};
+  static const luaL_Reg meta[] = {
+      {"__gc", rule_set_gc}, {"__len", rule_set_len}, {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"rule_set", core_rule_set},
+                                       {NULL, NULL}};
+  pln_lua_class(L, RULE_SET, methods, meta, NULL);
+  pln_lua_functions(L, functions);
+}

@@ -1,0 +1,171 @@
+--- pl.rules: sets of rewrite rules, matched in C.
+--
+--     local silu = pl.rules { "multiply(?x, sigmoid(?x)) => nn.silu(?x)" }
+--     local algebra = pl.rules "algebra" {
+--       "add(?x, 0) => ?x",
+--       { "nn.relu(nn.relu(?x))", "nn.relu(?x)", reason = "relu is idempotent" },
+--       { "reshape(?x, newshape=?s)", function(m)
+--           if m.x.type == m.root.type then return m.x end
+--         end },
+--     }
+--     local fn, counts = algebra(mod.main)
+--     pl.passes.Algebra = { kind = "function", run = algebra }
+--
+-- A rule is a text `[name:] pattern => replacement [where condition]`, or a
+-- table of it: { pattern, replacement }, where the replacement may be a function
+-- that gets the match and gives a node, a number, a tensor, or nil for no
+-- replacement. Fields: name, where (a text, or a function of the match), reason,
+-- source, proof ("exact", "reassociates" or "approximates") and grows (it may
+-- build more calls than it removes). A match has the nodes and values of the
+-- pattern's variables by their names, and the matched node as `root`.
+--
+-- engine/rule/README.md has the language of rules.
+
+local core = require "perilune.core"
+core.internal()
+local argument = require "perilune.argument"
+
+local fields = { name = true, where = true, reason = true, source = true, proof = true,
+  grows = true }
+local proofs = { exact = true, reassociates = true, approximates = true }
+
+local rule = {}
+
+local function join(pattern, replacement, where)
+  local text = pattern
+  if replacement then text = text .. " => " .. replacement end
+  return where and text .. " where " .. where or text
+end
+
+local function check_fields(given, place)
+  for key in pairs(given) do
+    if math.type(key) == "integer" and key <= 2 and key >= 1 then goto continue end
+    if not fields[key] then
+      argument.fail(("%s: a rule has no field '%s'%s"):format(place, tostring(key),
+        argument.near(tostring(key), fields)))
+    end
+    ::continue::
+  end
+  if given.proof and not proofs[given.proof] then
+    argument.fail(("%s: proof is 'exact', 'reassociates' or 'approximates', not '%s'"):format(place,
+      tostring(given.proof)))
+  end
+end
+
+-- The row that core.rule_set takes.
+local function row_of(given, place, file, line)
+  if type(given) == "string" then given = { given } end
+  argument.table(given, "pl.rules", place)
+  check_fields(given, place)
+  local pattern, replacement, where = given[1], given[2], given.where
+  argument.string(pattern, "pl.rules", place .. ": the pattern")
+  if replacement ~= nil and type(replacement) ~= "string" then
+    argument.callable(replacement, "pl.rules", place .. ": the replacement")
+  end
+  if where ~= nil and type(where) ~= "string" then
+    argument.callable(where, "pl.rules", place .. ": where")
+  end
+  local info = type(replacement) == "function" and debug.getinfo(replacement, "S")
+  return {
+    text = join(pattern, type(replacement) == "string" and replacement or nil,
+      type(where) == "string" and where or nil),
+    name = given.name, reason = given.reason, source = given.source, proof = given.proof,
+    grows = given.grows, file = info and info.short_src or file,
+    row = info and info.linedefined or line,
+    where = type(where) ~= "string" and where or nil,
+    replace = type(replacement) ~= "string" and replacement or nil,
+  }
+end
+
+-- The innermost line of a user's script.
+local function caller()
+  local level = 3
+  local info = debug.getinfo(level, "Sl")
+  while info and (info.what == "C" or info.source:find "perilune/rule/init.lua"
+    or info.source:find "=perilune" == 1) do
+    level = level + 1
+    info = debug.getinfo(level, "Sl")
+  end
+  if info then return info.short_src, info.currentline end
+end
+
+local class = { __name = "rules" }
+class.__index = class
+
+--- Applies the rules to a function or module until none applies. Gives the rewritten
+-- program, the same one if nothing changed, and by rule what was counted:
+-- { name =, tried =, matches =, applied = }. Options: exact (only rules of that proof),
+-- share (equal computations become one node).
+function class:apply(program, options)
+  argument.options(options, "rules:apply", { "exact", "share" })
+  if getmetatable(program) ~= "perilune.Module" then return self:apply_to(program, options) end
+  local changed, total = {}, nil
+  for name, fn in pairs(program) do
+    local new, counts = self:apply_to(fn, options)
+    if new ~= fn then changed[name] = new end
+    total = rule.add_counts(total, counts)
+  end
+  return next(changed) and program:with(changed) or program, total or self:counts {}
+end
+
+function class:counts(counts)
+  local named = {}
+  for i, info in ipairs(self.rules) do
+    local count = counts[i] or { tried = 0, matches = 0, applied = 0 }
+    named[i] = { name = info.name, tried = count.tried, matches = count.matches,
+      applied = count.applied }
+  end
+  return named
+end
+
+function class:apply_to(fn, options)
+  local new, counts = self.set:apply(fn, options)
+  return new, self:counts(counts)
+end
+
+function class:__call(program) return (self:apply(program)) end
+
+function class:__len() return #self.set end
+
+function class:__tostring()
+  local lines = {}
+  for i, info in ipairs(self.rules) do lines[i] = "  " .. info.text end
+  return ("rules '%s':\n%s"):format(self.name, table.concat(lines, "\n"))
+end
+
+--- The sum of two lists of counts.
+function rule.add_counts(total, counts)
+  if not total then return counts end
+  for i, count in ipairs(counts) do
+    for key, value in pairs(count) do
+      if key ~= "name" then total[i][key] = total[i][key] + value end
+    end
+  end
+  return total
+end
+
+local function make(name, list)
+  argument.table(list, "pl.rules", "rules")
+  local file, line = caller()
+  local rows = {}
+  for i, given in ipairs(list) do
+    rows[i] = row_of(given, ("rule %d of '%s'"):format(i, name), file, line)
+  end
+  for key in pairs(list) do
+    if math.type(key) ~= "integer" or key < 1 or key > #rows then
+      argument.fail(("pl.rules: rules are a list; there is a key '%s'"):format(tostring(key)))
+    end
+  end
+  local set = core.rule_set(name, rows)
+  return setmetatable({ name = name, set = set, rules = set:rules() }, class)
+end
+
+--- pl.rules(list), or pl.rules "name" (list).
+function rule.rules(first)
+  if type(first) == "string" then
+    return function(list) return make(first, list) end
+  end
+  return make("rules", first)
+end
+
+return rule
