@@ -104,12 +104,16 @@ pln_match_value pln_rule_match_value(const pln_rule_match *match,
 
 /* ----------------------------------------------------------------- folding */
 
-static bool fits_budget(pln_rule_driver *r, const pln_graph *g, pln_ref node) {
+static pln_status fits_budget(pln_rule_driver *r, const pln_graph *g,
+                              pln_ref node, bool *out) {
   size_t bytes = pln_budget_bytes(g, node);
-  return bytes <= PLN_BUDGET_MOST &&
-         pln_use_counts_cover(&r->uses, node) == PLN_OK &&
-         pln_budget_allows(&r->budget, bytes,
+  *out = false;
+  if (bytes > PLN_BUDGET_MOST)
+    return PLN_OK;
+  PLN_TRY(pln_use_counts_cover(&r->uses, node));
+  *out = pln_budget_allows(&r->budget, bytes,
                            pln_budget_dying(g, node, r->uses.now));
+  return PLN_OK;
 }
 
 pln_status pln_rule_fold(pln_rule_driver *r, pln_ref *node) {
@@ -119,8 +123,10 @@ pln_status pln_rule_fold(pln_rule_driver *r, pln_ref *node) {
   pln_tensor *result;
   if (!b)
     return PLN_ERR_NOMEM;
-  if (g->nodes[*node].results || !pln_eval_can_fold(g, *node, &why) ||
-      !fits_budget(r, g, *node))
+  bool fits = false;
+  if (!g->nodes[*node].results && pln_eval_can_fold(g, *node, &why))
+    PLN_TRY(fits_budget(r, g, *node, &fits));
+  if (!fits)
     return PLN_OK;
   pln_status status = pln_eval_call(g, *node, &result);
   if (status == PLN_ERR_UNSUPPORTED)
@@ -380,27 +386,37 @@ static pln_status begin_counting(pln_rule_driver *r) {
   return PLN_OK;
 }
 
-/* Tries the rules on one node; *out is the answer of the first that applies. */
-static pln_status try_rules(pln_rule_driver *r, pln_ref node, pln_ref *out) {
-  const pln_graph *g = pln_rewrite_graph(r->rw);
-  uint32_t count, root = pln_rule_tree_root(r->set, &g->nodes[node]);
-  *out = PLN_NONE;
-  if (!root)
-    return PLN_OK;
-  const uint32_t *variants =
-      pln_rule_tree_find(r->set, g, node, root, r->paths, &count);
+/* Tries a list of variants, or with `variants` NULL the first `count` ones.
+ * *out is the answer of the first that applies. */
+static pln_status try_variants(pln_rule_driver *r, pln_ref node,
+                               const uint32_t *variants, uint32_t count,
+                               pln_ref *out) {
   pln_rule_match *m = r->match;
   if (count && !r->counting)
     PLN_TRY(begin_counting(r));
   for (uint32_t i = 0; i < count && *out == PLN_NONE; i++) {
-    const pln_rule_entry *rule =
-        &r->set->rules[r->set->variants[variants[i]].rule];
+    uint32_t variant = variants ? variants[i] : i;
+    const pln_rule_entry *rule = &r->set->rules[r->set->variants[variant].rule];
     if (r->options->exact && rule->info.proof != PLN_PROOF_EXACT)
       continue;
     m->root = node;
-    PLN_TRY(watched_try(m, variants[i], out));
+    PLN_TRY(watched_try(m, variant, out));
   }
   return PLN_OK;
+}
+
+/* Tries the rules on one node. */
+static pln_status try_rules(pln_rule_driver *r, pln_ref node, pln_ref *out) {
+  const pln_graph *g = pln_rewrite_graph(r->rw);
+  uint32_t count, root = pln_rule_tree_root(r->set, &g->nodes[node]);
+  *out = PLN_NONE;
+  if (r->options->naive)
+    return try_variants(r, node, NULL, r->set->n_variants, out);
+  if (!root)
+    return PLN_OK;
+  const uint32_t *variants =
+      pln_rule_tree_find(r->set, g, node, root, r->paths, &count);
+  return try_variants(r, node, variants, count, out);
 }
 
 /* ------------------------------------------------------------------- sweeps */

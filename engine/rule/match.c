@@ -174,6 +174,8 @@ static bool has_op(const pln_rule_match *m, const pln_pattern_node *p,
 /* Returns true if the definition that rules are written for applies to the
  * call: ONNX's where ONNX has the operator. */
 static bool has_known_form(const pln_graph *g, pln_ref call) {
+  if (pln_rule_joins_tuple(g, call))
+    return !pln_attrs_has_refs(g->engine, g->nodes[call].attrs);
   return pln_op_is_onnx_form(g, call) && pln_call_is_valid(g, call);
 }
 

@@ -336,6 +336,26 @@ static pln_status convert_numbers(replacing *r, new_call *c,
   return PLN_OK;
 }
 
+/* Returns true if a matched call joins a tuple, so that the replacement should,
+ * too. */
+static bool matched_joined_tuple(const replacing *r) {
+  const pln_rule_match *m = r->m;
+  for (uint32_t i = 0; i < m->variant->count; i++)
+    if (m->nodes[i] != PLN_NONE && pln_rule_joins_tuple(graph(r), m->nodes[i]))
+      return true;
+  return false;
+}
+
+/* Gives a joining operator a tuple of its operands. */
+static pln_status join_operands(replacing *r, new_call *c) {
+  const pln_op_info *row = pln_op_row(r->m->run->engine, c->op);
+  if (!(row->traits & PLN_TRAIT_JOIN) || !matched_joined_tuple(r))
+    return PLN_OK;
+  PLN_TRY(pln_build_tuple(r->b, c->n, c->args, &c->args[0]));
+  c->n = 1;
+  return PLN_OK;
+}
+
 /* Builds the call. An ill-typed one is an error of the rule; a lenient run,
  * over calls that files may have declared wrongly, takes it for no replacement.
  */
@@ -343,6 +363,7 @@ static pln_status finish_call(replacing *r, new_call *c, pln_rule_value *out) {
   pln_engine *e = r->m->run->engine;
   size_t mark = pln_diag_count(e);
   pln_ref node;
+  PLN_TRY(join_operands(r, c));
   pln_status status =
       pln_build_call(r->b, c->op, c->attrs, c->n_results, c->n, c->args, &node);
   if (status == PLN_ERR_TYPE && r->m->run->options->lenient) {

@@ -78,6 +78,8 @@ typedef struct pln_rule_options {
   bool lenient;  /* a replacement of a contradicting type is not used; else it
                   * is an error */
   bool fold_all; /* constants without a budget */
+  bool naive;    /* tries every rule on every node, without the decision
+                  * tree: for tests of it */
   pln_rule_counter *counts; /* by rule; NULL: not counted */
   /* Called for nodes of the kind `visited` after their rules. NULL: none. */
   pln_kind visited;

@@ -117,6 +117,24 @@ static pln_status check_constant(pln_rule_entry *r, const pln_ast_node *n) {
   return PLN_OK;
 }
 
+/* name=value and **?c belong to calls; what is spread is a variable. */
+static pln_status check_operands(const pln_rule_entry *r,
+                                 const pln_ast_node *n) {
+  const pln_ast *a = &r->ast;
+  for (uint32_t i = 0; i < n->count; i++) {
+    const pln_ast_node *arg = &a->nodes[a->operands[n->first + i]];
+    bool named = arg->kind == PLN_AST_NAMED || arg->kind == PLN_AST_SPREAD;
+    if (named && n->kind != PLN_AST_CALL)
+      return pln_ast_error(a, PLN_ERR_FORMAT, arg->position,
+                           "attributes belong to a call");
+    if (arg->kind == PLN_AST_SPREAD &&
+        a->nodes[a->operands[arg->first]].kind != PLN_AST_VAR)
+      return pln_ast_error(a, PLN_ERR_FORMAT, arg->position,
+                           "'**' takes a variable");
+  }
+  return PLN_OK;
+}
+
 static pln_status check_call(pln_rule_set *s, pln_rule_entry *r,
                              const pln_ast_node *n) {
   pln_ast *a = &r->ast;
@@ -142,6 +160,7 @@ static pln_status check_call(pln_rule_set *s, pln_rule_entry *r,
 /* One node of a replacement that is no part of an attribute. */
 static pln_status check_replacement_node(pln_rule_set *s, pln_rule_entry *r,
                                          const pln_ast_node *n) {
+  PLN_TRY(check_operands(r, n));
   switch ((pln_ast_kind)n->kind) {
   case PLN_AST_CALL: return check_call(s, r, n);
   case PLN_AST_VAR: return check_bound(r, n);
@@ -176,6 +195,10 @@ static pln_status check_replacement_node(pln_rule_set *s, pln_rule_entry *r,
 static pln_status check_replacement(pln_rule_set *s, pln_rule_entry *r) {
   pln_ast *a = &r->ast;
   uint32_t root = a->replacement;
+  if (a->nodes[root].kind == PLN_AST_NAMED ||
+      a->nodes[root].kind == PLN_AST_SPREAD)
+    return pln_ast_error(a, PLN_ERR_FORMAT, a->nodes[root].position,
+                         "attributes belong to a call");
   for (uint32_t i = root + 1; i-- > a->nodes[root].begin;)
     if (!a->nodes[i].is_value)
       PLN_TRY(check_replacement_node(s, r, &a->nodes[i]));

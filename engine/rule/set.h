@@ -206,14 +206,19 @@ static inline uint32_t pln_rule_tree_root(const pln_rule_set *set,
 const uint32_t *pln_rule_tree_find(const pln_rule_set *set, const pln_graph *g,
                                    pln_ref node, uint32_t root, pln_ref *paths,
                                    uint32_t *count);
-/* The operands that patterns see: those of a Call of a joining operator are the
- * fields of its tuple. */
+/* Returns true for Relay's form of a call that joins the fields of a tuple. */
+static inline bool pln_rule_joins_tuple(const pln_graph *g, pln_ref node) {
+  const pln_node *n = &g->nodes[node];
+  return n->kind == PLN_CALL && n->count == 1 && n->data &&
+         g->nodes[g->operands[n->first]].kind == PLN_TUPLE &&
+         (pln_op_row(g->engine, n->data)->traits & PLN_TRAIT_JOIN) != 0;
+}
+/* The operands that patterns see: those of a call that joins a tuple are the
+ * fields of the tuple. */
 static inline const pln_ref *pln_rule_operands(const pln_graph *g, pln_ref node,
                                                uint32_t *count) {
   const pln_node *n = &g->nodes[node];
-  if (n->kind == PLN_CALL && n->count == 1 && n->data &&
-      g->nodes[g->operands[n->first]].kind == PLN_TUPLE &&
-      (pln_op_row(g->engine, n->data)->traits & PLN_TRAIT_JOIN))
+  if (pln_rule_joins_tuple(g, node))
     n = &g->nodes[g->operands[n->first]];
   *count = n->count;
   return g->operands + n->first;

@@ -348,6 +348,7 @@ static int rule_set_apply(lua_State *L) {
   lua_settop(L, 3);
   pln_rule_options options = {.exact = bool_option(L, 3, "exact"),
                               .number_values = bool_option(L, 3, "share"),
+                              .naive = bool_option(L, 3, "naive"),
                               .ud = &r};
   r.rewriting.old = pln_lua_push_rooted(L, b, 2);               /* 4 */
   r.rewriting.new = pln_lua_new_graph(L, b, PLN_LUA_REWRITING); /* 5 */

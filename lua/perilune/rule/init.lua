@@ -95,9 +95,10 @@ class.__index = class
 --- Applies the rules to a function or module until none applies. Gives the rewritten
 -- program, the same one if nothing changed, and by rule what was counted:
 -- { name =, tried =, matches =, applied = }. Options: exact (only rules of that proof),
--- share (equal computations become one node).
+-- share (equal computations become one node), naive (every rule is tried on every node,
+-- without the decision tree, which gives the same result).
 function class:apply(program, options)
-  argument.options(options, "rules:apply", { "exact", "share" })
+  argument.options(options, "rules:apply", { "exact", "share", "naive" })
   if getmetatable(program) ~= "perilune.Module" then return self:apply_to(program, options) end
   local changed, total = {}, nil
   for name, fn in pairs(program) do

@@ -1,0 +1,277 @@
+-- The language of rules: what patterns match, what replacements build, what is refused.
+
+local pl = require "perilune"
+
+local function program(body, params)
+  return assert(pl.parse(([[
+#[version = "0.0.5"]
+def @main(%s) {
+%s
+}
+]]):format(params or "%x: Tensor[(2, 3), float32], %y: Tensor[(2, 3), float32]", body)))
+end
+
+-- The body of @main of `body` after the rules, as text without types.
+local function rewritten(rules, body, params)
+  local mod = program(body, params)
+  local text = tostring(pl.rules(rules)(mod).main.body)
+  return (text:gsub(" */%*.-%*/", ""):gsub("free_var[^\n]*\n", ""):gsub("%s+$", ""))
+end
+
+local function message(rules)
+  local ok, err = pcall(pl.rules, rules)
+  assert.is_false(ok)
+  return tostring(err)
+end
+
+describe("a pattern", function()
+  it("binds variables, and the same variable to the same node", function()
+    local double = { "add(?x, ?x) => multiply(?x, 2)" }
+    assert.equal("multiply(%x, 2f)", rewritten(double, "add(%x, %x)"))
+    assert.equal("add(%x, %y)", rewritten(double, "add(%x, %y)"))
+  end)
+
+  it("tries both orders of a commutative operator", function()
+    local silu = { "multiply(?x, sigmoid(?x)) => nn.silu(?x)" }
+    assert.equal("nn.silu(%x)", rewritten(silu, "multiply(%x, sigmoid(%x))"))
+    assert.equal("nn.silu(%x)", rewritten(silu, "multiply(sigmoid(%x), %x)"))
+    local order = { "subtract(?x, tanh(?x)) => ?x" }
+    assert.matches("subtract", rewritten(order, "subtract(tanh(%x), %x)"))
+  end)
+
+  it("matches numbers as constants of equal elements", function()
+    local zero = { "add(?x, 0) => ?x" }
+    assert.equal("%x", rewritten(zero, "add(%x, 0f)"))
+    assert.equal("add(%x, 1f)", rewritten(zero, "add(%x, 1f)"))
+  end)
+
+  it("takes no constant for a number that broadcasts the other operand", function()
+    local x, s = pl.var("x", "Tensor[(2, 3), float32]"), pl.var("s", "float32")
+    local zeros = pl.tensor({ { 0, 0, 0 }, { 0, 0, 0 } }, "float32")
+    local rules = pl.rules { "add(?x, 0) => ?x" }
+    assert.equal("Var", rules(pl.func({ x }, x + zeros)).body.kind)
+    assert.equal("Call", rules(pl.func({ s }, s + zeros)).body.kind)
+  end)
+
+  it("binds and compares attributes, defaults too", function()
+    local rules = { "nn.softmax(?x, axis=-1) => ?x" }
+    assert.equal("%x", rewritten(rules, "nn.softmax(%x)"))
+    assert.matches("softmax", rewritten(rules, "nn.softmax(%x, axis=0)"))
+    local transposes = { "transpose(transpose(?x, axes=?p), axes=?q) => transpose(?x, "
+      .. "axes=compose(?p, ?q))" }
+    assert.equal("transpose(%x, axes=[0, 1])", rewritten(transposes,
+      "transpose(transpose(%x, axes=[1, 0]), axes=[1, 0])"))
+  end)
+
+  it("takes alternatives in order", function()
+    local rules = { "nn.relu(nn.relu(?x) | tanh(?x)) => ?x" }
+    assert.equal("%x", rewritten(rules, "nn.relu(tanh(%x))"))
+    assert.equal("%x", rewritten(rules, "nn.relu(nn.relu(%x))"))
+    assert.equal("nn.relu(%0)", rewritten(rules, "nn.relu(exp(%x))"):match "[^\n]+$")
+  end)
+
+  it("takes sets and classes of operators, and calls the one it found", function()
+    local rules = { "?f{elementwise}(transpose(?x, axes=?p)) => transpose(?f(?x), axes=?p)" }
+    assert.equal("%0 = tanh(%x);\ntranspose(%0, axes=[1, 0])",
+      rewritten(rules, "tanh(transpose(%x, axes=[1, 0]))"))
+    assert.equal("%x", rewritten({ "{abs|nn.relu}(?x) => ?x" }, "abs(nn.relu(%x))"))
+  end)
+
+  it("takes the rest of the operands", function()
+    local rules = { "concatenate(?x) => ?x", "concatenate(?a, ?rest...) => concatenate(?rest) "
+      .. "where ?a.shape[0] == 0 and len(?rest) > 0" }
+    local params = "%x: Tensor[(2, 3), float32], %e: Tensor[(0, 3), float32]"
+    assert.equal("%x", rewritten(rules, "concatenate((%e, %x), axis=0)", params))
+    assert.equal("%0 = (%x, %x);\nconcatenate(%0)",
+      rewritten(rules, "concatenate((%e, %x, %x), axis=0)", params))
+  end)
+
+  it("takes tuples, fields and names of subpatterns", function()
+    assert.equal("%y", rewritten({ "(?a, ?b).1 => ?b" }, "(%x, %y).1"))
+    assert.equal("nn.relu(%x)", rewritten({ "nn.relu(?r@nn.relu(_)) => ?r" },
+      "nn.relu(nn.relu(%x))"))
+  end)
+
+  it("takes constraints", function()
+    assert.equal("%x", rewritten({ "add(?x:dynamic, ?c:const) => ?x" }, "add(1f, %x)"))
+    assert.matches("^add", rewritten({ "add(?x:int, ?y) => ?x" }, "add(%x, %y)"))
+    local once = { "negative(?a:once@negative(?x)) => ?x" }
+    assert.equal("%x", rewritten(once, "negative(negative(%x))"))
+    assert.matches("negative", rewritten(once, "%0 = negative(%x); (negative(%0), %0)"))
+  end)
+
+  it("takes arithmetic as operators", function()
+    assert.equal("multiply(%x, %y)", rewritten({ "-?x * -?y => ?x * ?y" },
+      "multiply(negative(%x), negative(%y))"))
+  end)
+end)
+
+describe("a condition", function()
+  local function holds(where, body, params)
+    return rewritten({ "nn.relu(?x) => ?x where " .. where }, body or "nn.relu(%x)", params)
+      == "%x"
+  end
+
+  it("compares shapes, ranks and dtypes", function()
+    assert.is_true(holds "?x.rank == 2 and ?x.shape == [2, 3] and ?x.dtype == float32")
+    assert.is_false(holds "?x.rank == 3")
+    assert.is_true(holds "?x.shape[-1] == 3 and ?x.size == 6")
+    assert.is_true(holds "2 in ?x.shape and not (5 in ?x.shape)")
+    assert.is_true(holds "product(?x.shape) // 4 == 1 and ?x.size % 4 == 2")
+  end)
+
+  it("fails where something is not known", function()
+    local dynamic = "%x: Tensor[(?, N), float32]"
+    assert.is_false(holds("?x.shape[0] == 2", nil, dynamic))
+    assert.is_false(holds("?x.shape[0] ~= 2", nil, dynamic))
+    assert.is_true(holds("?x.shape[1] == ?x.shape[1]", nil, dynamic))
+    assert.is_true(holds("?x.shape[0] == 2 or ?x.rank == 2", nil, dynamic))
+  end)
+
+  it("has functions of lists", function()
+    assert.is_true(holds "inverse([2, 0, 1]) == [1, 2, 0]")
+    assert.is_true(holds "compose([5, 6, 7], [2, 0]) == [7, 5]")
+    assert.is_true(holds "normalize([-1, 0], 2) == [1, 0] and normalize(-2, 2) == 0")
+    assert.is_true(holds "sorted([3, 1, 2]) == [1, 2, 3] and iota(3) == [0, 1, 2]")
+    assert.is_true(holds "sublist([1, 2, 3], 1, 3) == [2, 3] and without([4, 5], [0]) == [5]")
+    assert.is_true(holds "[1] + [2] == [1, 2] and every([1, 1], 1) and len([1, 2]) == 2")
+    assert.is_true(holds "broadcasts([1, 3], ?x.shape) and not broadcasts([2], ?x.shape)")
+    assert.is_true(holds "reduced(?x.shape, [0]) == [1, 3] and list(2, 7) == [7, 7]")
+    assert.is_true(holds "contains(float64, ?x.dtype) and not contains(int8, int16)")
+    assert.is_true(holds "larger(2, 3) == 3 and smaller(2, 3) == 2")
+  end)
+
+  it("may be a Lua function, with the match", function()
+    local seen
+    local rules = { { "nn.softmax(?x, axis=?a) => ?x", where = function(m)
+      seen = { m.x.kind, m.a, m.root.op.name }
+      return m.a == 0
+    end } }
+    assert.equal("%x", rewritten(rules, "nn.softmax(%x, axis=0)"))
+    assert.same({ "Var", 0, "nn.softmax" }, seen)
+    assert.matches("softmax", rewritten(rules, "nn.softmax(%x, axis=1)"))
+  end)
+end)
+
+describe("a replacement", function()
+  it("may be a Lua function: a node, a number, nil", function()
+    local rules = { { "nn.relu(?x)", function(m) return pl.op.tanh(m.x) end } }
+    assert.equal("tanh(%x)", rewritten(rules, "nn.relu(%x)"))
+    assert.equal("nn.relu(%x)", rewritten({ { "nn.relu(?x)", function() end } }, "nn.relu(%x)"))
+    assert.equal("add(%x, 0f)", rewritten({ { "nn.relu(?c)", function() return 0 end } },
+      "add(%x, nn.relu(%s))", "%x: Tensor[(2, 3), float32], %s: float32"):match "[^\n]+$")
+  end)
+
+  it("copies attributes, and computes them", function()
+    assert.equal("nn.softmax(%x, axis=0)",
+      rewritten({ "tanh(?s@nn.softmax(?x)) => nn.softmax(?x, **?s)" },
+        "tanh(nn.softmax(%x, axis=0))"))
+    assert.equal("reshape(%x, newshape=[3, 2])",
+      rewritten({ "?r@transpose(?x) => reshape(?x, newshape=?r.shape)" },
+        "transpose(%x, axes=[1, 0])"))
+  end)
+
+  it("folds constants", function()
+    assert.equal("%0 = multiply(%x, 3f);\nadd(%0, 6f)",
+      rewritten({ "multiply(add(?x, ?a:const), ?b:const) => add(multiply(?x, ?b), "
+        .. "multiply(?a, ?b))" }, "multiply(add(%x, 2f), 3f)"))
+  end)
+
+  it("is refused where it would make the graph larger", function()
+    local rules = { "multiply(add(?x, ?a), ?b) => add(multiply(?x, ?b), multiply(?a, ?b))" }
+    assert.matches("^%%0 = add", rewritten(rules, "multiply(add(%x, %y), %y)"))
+    local grows = { { rules[1], grows = true } }
+    assert.matches("^%%0 = multiply", rewritten(grows, "multiply(add(%x, %y), %y)"))
+  end)
+
+  it("of another type is an error with rule, place and both types", function()
+    local rules = pl.rules { "wrong: nn.relu(?x) => transpose(?x, axes=[1, 0])" }
+    local ok, err = pcall(rules, program "nn.relu(%x)")
+    assert.is_false(ok)
+    assert.matches("language_spec.lua:%d+: error: rule 'wrong' replaces a node of type "
+      .. "Tensor%[%(2, 3%), float32%] by one of type Tensor%[%(3, 2%), float32%]", tostring(err))
+  end)
+
+  it("that another rule undoes is an error that names a rule", function()
+    local rules = pl.rules { "ab: add(?x, ?y) => subtract(?x, ?y)",
+      "ba: subtract(?x, ?y) => add(?x, ?y)" }
+    local ok, err = pcall(rules, program "add(%x, %y)")
+    assert.is_false(ok)
+    assert.matches("do not come to an end: one node was replaced 64 times, the last time by rule",
+      tostring(err))
+  end)
+
+  it("of a callback that raises, yields or gives something else is an error", function()
+    local function fails(replacement, wanted)
+      local rules = pl.rules { { "nn.relu(?x)", replacement, name = "mine" } }
+      local mod = program "nn.relu(%x)"
+      local ok, err = pcall(rules, mod)
+      assert.is_false(ok)
+      assert.matches(wanted, tostring(err))
+      assert.matches("rule 'mine'", tostring(err))
+      assert.equal("nn.relu", mod.main.body.op.name)
+    end
+    fails(function() error "boom" end, "boom")
+    fails(function() coroutine.yield() end, "yield")
+    fails(function() return "text" end, "got string")
+    fails(function() return {} end, "got table")
+  end)
+end)
+
+describe("a wrong rule", function()
+  it("is refused with its place", function()
+    assert.matches("language_spec.lua:%d+:1: error: there is no operator 'nn.rulu'; "
+      .. "did you mean 'nn.relu'?", message { "nn.rulu(?x) => ?x" })
+    assert.matches("the pattern does not bind ?y", message { "nn.relu(?x) => ?y" }, 1, true)
+    assert.matches("'transpose' has no attribute 'axs'; did you mean 'axes'?",
+      message { "transpose(?x, axs=?p) => ?x" }, 1, true)
+    assert.matches("there is no constraint 'cnst'; did you mean 'const'?",
+      message { "add(?x:cnst, 0) => ?x" }, 1, true)
+    assert.matches("there is no function 'lenn'; did you mean 'len'?",
+      message { "add(?x, 0) => ?x where lenn(?x.shape) == 1" }, 1, true)
+    assert.matches("a rule needs a replacement", message { "add(?x, 0)" })
+    assert.matches("matches any node", message { "?x => ?x" })
+    assert.matches("')' expected", message { "add(?x, 0 => ?x" }, 1, true)
+  end)
+
+  it("is refused for its fields", function()
+    assert.matches("rule 1 of 'rules': a rule has no field 'reson'; did you mean 'reason'?",
+      message { { "add(?x, 0) => ?x", reson = "" } }, 1, true)
+    assert.matches("proof is 'exact', 'reassociates' or 'approximates'",
+      message { { "add(?x, 0) => ?x", proof = "sure" } }, 1, true)
+    assert.matches("the replacement: a function expected, got number",
+      message { { "add(?x, 0)", 1 } }, 1, true)
+  end)
+end)
+
+describe("a set", function()
+  it("counts what its rules did", function()
+    local rules = pl.rules "algebra" { { "add(?x, 0) => ?x", name = "zero" },
+      { "multiply(?x, 1) => ?x", name = "one" } }
+    local mod = program "add(multiply(add(%x, 0f), 2f), 0f)"
+    local _, counts = rules:apply(mod)
+    assert.same({ { name = "zero", tried = 2, matches = 2, applied = 2 },
+      { name = "one", tried = 1, matches = 0, applied = 0 } }, counts)
+    assert.equal(2, #rules)
+  end)
+
+  it("gives back what it does not change", function()
+    local mod = program "nn.relu(%x)"
+    assert.equal(mod, pl.rules { "add(?x, 0) => ?x" }(mod))
+  end)
+
+  it("runs as a pass", function()
+    pl.passes.Algebra = { kind = "function", run = pl.rules { "add(?x, 0) => ?x" } }
+    local out = pl.sequential { "Algebra" }(program "add(%x, 0f)")
+    pl.passes.Algebra = nil
+    assert.equal("Var", out.main.body.kind)
+  end)
+
+  it("makes equal computations one node when asked", function()
+    local rules = pl.rules { "tanh(tanh(?x)) => tanh(?x)" }
+    local mod = program "add(exp(%x), exp(%x))"
+    local shared = rules:apply(mod, { share = true }).main.body
+    assert.equal(shared.args[1], shared.args[2])
+    assert.equal(mod, (rules:apply(mod)))
+  end)
+end)
