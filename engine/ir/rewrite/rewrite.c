@@ -287,6 +287,7 @@ static pln_status same_type(const pln_rewrite *rw, pln_type a, pln_type b,
 typedef struct difference {
   bool any;
   bool loses;       /* a known type became unknown or different */
+  bool contradicts; /* a type became one that the old one does not allow */
   bool loses_value; /* the same for a symbolic value, which inference may use */
   bool params;      /* parameters of a function changed type */
   pln_ref old, now; /* the first operand with another type, or PLN_NONE */
@@ -305,6 +306,16 @@ static pln_status refines(pln_engine *e, pln_type now, pln_type old,
   return PLN_OK;
 }
 
+static pln_status note_loss(pln_engine *e, pln_type now, pln_type old,
+                            difference *d) {
+  pln_type both;
+  bool fits;
+  PLN_TRY(pln_type_unify(e, now, old, &both, &fits));
+  d->loses = true;
+  d->contradicts = d->contradicts || !fits;
+  return PLN_OK;
+}
+
 static pln_status compare_types(const pln_rewrite *rw, pln_ref old,
                                 pln_ref image, difference *d) {
   pln_type now = rw->b->graph->nodes[image].type;
@@ -315,7 +326,8 @@ static pln_status compare_types(const pln_rewrite *rw, pln_ref old,
     return PLN_OK;
   PLN_TRY(refines(rw->engine, now, before, &same));
   d->any = true;
-  d->loses = d->loses || !same;
+  if (!same)
+    PLN_TRY(note_loss(rw->engine, now, before, d));
   if (d->old == PLN_NONE) {
     d->old = old;
     d->now = image;
@@ -409,12 +421,16 @@ static void explain(pln_rewrite *rw, const difference *d) {
   note_replaced(rw);
 }
 
-/* A file may contain an ill-typed call in a branch that is never taken. It is a
- * warning when the error shows only because operand types became more
- * precise. */
+/* A file may contain an ill-typed call in a branch that is never taken, and
+ * declare types that its nodes cannot have. It is a warning when the error
+ * shows only because types became more precise, not because of a replacement
+ * that contradicts what it replaced. */
 static bool may_be_refused(const pln_rewrite *rw, bool refines) {
   const pln_origins *origins = rw->old->origins;
-  return rw->mutator->lenient || (refines && origins && origins->lenient);
+  if (rw->mutator->lenient)
+    return true;
+  return (refines || rw->contradicted.old == PLN_NONE) && origins &&
+         origins->lenient;
 }
 
 /* A problem that import reported already is not reported again. */
@@ -453,6 +469,27 @@ static pln_status check_patterns(pln_rewrite *rw, pln_ref node) {
   if (status == PLN_ERR_TYPE)
     pln_annotate_node(g, node);
   return status;
+}
+
+/* True for a call that inference refused when operands are only less known than
+ * before: whatever inference says of them now, the call is still ill-typed. */
+static bool stays_refused(const pln_rewrite *rw, const difference *d) {
+  return rw->old->nodes[rw->at].kind == PLN_CALL &&
+         rw->old->typed_from[rw->at] == PLN_TYPED_REFUSED && d->loses &&
+         !d->contradicts;
+}
+
+static void note_effect(pln_rewrite *rw, pln_ref node) {
+  uint8_t effect = rw->b->graph->nodes[node].flags & PLN_NODE_EFFECT;
+  uint8_t *inside = &rw->b->effects[rw->b->node_scope[node]];
+  if (effect > *inside)
+    *inside = effect;
+}
+
+static void keep_old_type(pln_rewrite *rw, pln_ref node) {
+  rw->b->graph->typed_from[node] = rw->old->typed_from[rw->at];
+  pln_graph_call_effect(rw->b->graph, &rw->b->graph->nodes[node]);
+  note_effect(rw, node);
 }
 
 static pln_status infer_rewritten_node(pln_rewrite *rw, pln_ref node,
@@ -530,13 +567,6 @@ static pln_status compare_scopes(const pln_rewrite *rw, const pln_node *n,
   return PLN_OK;
 }
 
-static void note_effect(pln_rewrite *rw, pln_ref node) {
-  uint8_t effect = rw->b->graph->nodes[node].flags & PLN_NODE_EFFECT;
-  uint8_t *inside = &rw->b->effects[rw->b->node_scope[node]];
-  if (effect > *inside)
-    *inside = effect;
-}
-
 static pln_status rebuild(pln_rewrite *rw, const pln_node *n,
                           const pln_ref *images, difference *d, pln_ref *out) {
   pln_node copy = *n;
@@ -555,11 +585,9 @@ static pln_status rebuild(pln_rewrite *rw, const pln_node *n,
   rw->b->graph->values[*out] = rw->old->values[rw->at];
   if (pln_owns(n))
     adopt_scopes(rw, n, *out);
-  if (d->any)
+  if (d->any && !stays_refused(rw, d))
     return infer_rewritten_node(rw, *out, d);
-  rw->b->graph->typed_from[*out] = rw->old->typed_from[rw->at];
-  pln_graph_call_effect(rw->b->graph, &rw->b->graph->nodes[*out]);
-  note_effect(rw, *out);
+  keep_old_type(rw, *out);
   return PLN_OK;
 }
 
