@@ -100,7 +100,8 @@ describe("a mistake in a call", function()
     end
     local hint = " Attributes of any name are given as { attrs = { ... } }"
     says("there is no option 'other'." .. hint, { other = 2 })
-    says("there is no option 'return_type'; did you mean 'ret_type'?" .. hint, { return_type = x.type })
+    says("there is no option 'return_type'; did you mean 'ret_type'?" .. hint,
+      { return_type = x.type })
     says("there is no option '1'." .. hint, { "int32" })
     says("there is no option 'Composit'; did you mean 'Composite'?" .. hint, { Composit = "x" })
     says("the attribute 'Inline' belongs into attrs, which are given too",

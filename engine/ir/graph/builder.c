@@ -123,7 +123,7 @@ static pln_status check_operands(pln_builder *b, uint32_t n,
   for (uint32_t i = 0; i < n; i++)
     if (operands[i] >= b->graph->n_nodes)
       return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
-                            "operand %u is no node of this builder", i + 1);
+                            "operand %u is no node of this builder", i);
   return PLN_OK;
 }
 
