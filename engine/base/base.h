@@ -341,6 +341,10 @@ static inline pln_status pln_poll_after(pln_engine *engine, size_t *done,
                                         size_t n) {
   return pln_is_stopped_after(engine, done, n) ? pln_stopped(engine) : PLN_OK;
 }
+/* interrupt.c: memcpy of any size, and polls. The target is unset after an
+ * error. */
+pln_status pln_copy_bytes(pln_engine *engine, void *to, const void *from,
+                          size_t size) PLN_CHECKED;
 /* Between begin and end, on the worker thread with index `part`, a stop of the
  * parent calls the child's interrupt callback on that thread. */
 void pln_worker_stop_begin(pln_engine *child, uint32_t part);
