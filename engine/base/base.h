@@ -257,6 +257,9 @@ struct pln_engine {
   double seconds;         /* the time limit of the running pass */
   uint64_t rewrites;      /* nodes replaced by rewrites in the running pass */
   uint64_t most_rewrites; /* limit of `rewrites`; 0: none */
+  uint64_t built;         /* nodes appended to builders in the running pass */
+  uint64_t most_built;    /* limit of `built`; 0: none */
+  uint64_t most_nodes;    /* limit.nodes, from which it is derived */
   uint64_t most_steps;    /* limit of nodes evaluated by a run; 0: none */
   uint32_t most_calls;    /* limit of nested calls in a run; 0:
                            * PLN_MOST_CALLS */
