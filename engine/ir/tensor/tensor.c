@@ -327,6 +327,23 @@ pln_status pln_tensor_external(pln_engine *engine, pln_dtype dtype,
   return PLN_OK;
 }
 
+pln_status pln_external_open(pln_engine *engine, const pln_external *where,
+                             pln_file **out) {
+  pln_file *file;
+  pln_slice name = pln_symbol_text(engine, where->location);
+  PLN_TRY(pln_file_map_confined(
+      engine, pln_symbol_text(engine, where->directory).data, name, &file));
+  if (!where->stamp || where->stamp == pln_file_stamp(file)) {
+    *out = file;
+    return PLN_OK;
+  }
+  pln_file_release(file);
+  return pln_diag_error(engine, PLN_ERR_IO, NULL,
+                        "external data '%.*s' was replaced after the model was "
+                        "read",
+                        name.size > 200 ? 200 : (int)name.size, name.data);
+}
+
 static pln_status open_external(pln_tensor *t) {
   const pln_external *w = &t->where;
   pln_slice name = pln_symbol_text(t->engine, w->location);
@@ -338,8 +355,7 @@ static pln_status open_external(pln_tensor *t) {
                           "was not read from a folder",
                           name.size > 200 ? 200 : (int)name.size, name.data);
   pln_file *file;
-  PLN_TRY(pln_file_map_confined(
-      t->engine, pln_symbol_text(t->engine, w->directory).data, name, &file));
+  PLN_TRY(pln_external_open(t->engine, w, &file));
   pln_status status = pin(t, file, w->offset);
   pln_file_release(file);
   if (status == PLN_OK)
@@ -561,7 +577,8 @@ static bool equal_place(const pln_tensor *a, const pln_tensor *b) {
   const pln_external *x = &a->where, *y = &b->where;
   if (x->location || y->location)
     return x->location == y->location && x->directory == y->directory &&
-           x->offset == y->offset;
+           x->offset == y->offset &&
+           (x->stamp == y->stamp || !x->stamp || !y->stamp);
   if (a->splat && b->splat && a->dtype == PLN_STRING)
     return pln_slice_equal(*(const pln_slice *)a->data,
                            *(const pln_slice *)b->data);
