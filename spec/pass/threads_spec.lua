@@ -4,15 +4,6 @@ local pl = require "perilune"
 local command = require "spec.cli.command"
 local random_graph = require "spec.random.graph"
 
--- So many functions, made at random.
-local function functions(n, seed)
-  local made = {}
-  for i = 1, n do
-    made[("f%03d"):format(i)] = random_graph(i * 13 + seed).functions.main
-  end
-  return pl.module(made)
-end
-
 local function chain(name, length)
   local x = pl.var("x", pl.type { shape = { "n", 4 }, dtype = "float32" })
   local y = x
@@ -20,6 +11,19 @@ local function chain(name, length)
     y = i % 3 == 0 and pl.op.add(y, pl.const(0.0, "float32")) or pl.op.tanh(y)
   end
   return name, pl.func({ x }, y)
+end
+
+-- So many functions, made at random, and large ones, so that threads pay off on average.
+local function functions(n, seed)
+  local made = {}
+  for i = 1, n do
+    made[("f%03d"):format(i)] = random_graph(i * 13 + seed).functions.main
+  end
+  for i = 1, 8 do
+    local name, fn = chain(("large%d"):format(i), 32 * n)
+    made[name] = fn
+  end
+  return pl.module(made)
 end
 
 local function chains(n, length)
