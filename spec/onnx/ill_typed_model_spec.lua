@@ -163,6 +163,19 @@ describe("a declared type", function()
       .. "Tensor[(3), int64]", warning.message, 1, true)
   end)
 
+  it("is not passed on to an operand that another call takes as something else", function()
+    local m = zoo.new { name = "two", opset = 13 }
+    m:input("x", "float32")
+    local open = m:node("SpaceToDepth", { "x" }, { blocksize = -3 }, "refused")
+    local sum = m:node("ReduceProd", { open }, nil, "open")
+    m:value("integers", "int64")
+    m:output(m:node("Neg", { sum }, nil, "integers"), "int64")
+    m:value("floats", "float32", { 2, 3 })
+    m:output(m:node("Identity", { sum }, nil, "floats"), "float32", { 2, 3 })
+    local mod = assert(pl.onnx.parse((m:tostring())))
+    assert(pl.verify(pl.passes.SimplifyExpr()(mod)))
+  end)
+
   it("that a script's pass contradicts is an error of the pass", function()
     local m = zoo.new { name = "rule", opset = 13 }
     m:input("x", "int64", { 3 })

@@ -719,19 +719,32 @@ static pln_status map_types(pln_rewrite *rw, pln_ref copy) {
   return kind == PLN_FUNCTION ? map_type_params(rw, copy) : PLN_OK;
 }
 
+static void drop_built(pln_rewrite *rw, pln_ref from) {
+  for (pln_ref i = from; rw->b && i < rw->b->graph->n_nodes; i++)
+    rw->b->graph->nodes[i].flags |= PLN_NODE_DROPPED;
+}
+
 /* Remembers a replacement that contradicts the old type. An error at one of its
- * uses refers to it. */
+ * uses refers to it. If the mutator keeps types, a declaration of the file is
+ * wrong; *node is then the candidate again. `first`: the first node that the
+ * mutator built. */
 static pln_status note_contradiction(pln_rewrite *rw, pln_ref candidate,
-                                     pln_ref node) {
+                                     pln_ref first, pln_ref *node) {
   const pln_graph *g = pln_rewrite_graph(rw);
+  const pln_origins *origins = rw->old->origins;
   pln_type both;
   bool fits;
   PLN_TRY(pln_type_unify(rw->engine, g->nodes[candidate].type,
-                         g->nodes[node].type, &both, &fits));
+                         g->nodes[*node].type, &both, &fits));
   if (fits)
     return PLN_OK;
+  if (rw->mutator->keeps_types && origins && origins->lenient) {
+    drop_built(rw, first);
+    *node = candidate;
+    return PLN_OK;
+  }
   rw->contradicted.old = rw->at;
-  rw->contradicted.image = node;
+  rw->contradicted.image = *node;
   rw->contradicted.rule = rw->engine->applications->rule;
   return PLN_OK;
 }
@@ -753,10 +766,11 @@ static pln_status rewrite_current_node(pln_rewrite *rw) {
   pln_ref first = rw->built = rw->b ? rw->b->graph->n_nodes : rw->swept;
   if (rw->mutator->visit)
     PLN_TRY(rw->mutator->visit(rw->mutator->ud, rw, rw->at, &node));
+  if (node != candidate)
+    PLN_TRY(note_contradiction(rw, candidate, first, &node));
   if (node == candidate)
     return rw->b ? replace_copied_node(rw, copy, node) : PLN_OK;
   PLN_TRY(count_rewrite(rw->engine));
-  PLN_TRY(note_contradiction(rw, candidate, node));
   PLN_TRY(stamp_answer(rw, first, node));
   return replace_copied_node(rw, copy, node);
 }

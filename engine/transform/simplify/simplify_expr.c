@@ -253,7 +253,7 @@ pln_status pln_pass_simplify_expr(pln_pass_run *run) {
   simplify_run s = {.engine = pln_run_engine(run)};
   s.uses.engine = s.engine;
   s.watched = pln_rules_watched(s.engine);
-  pln_mutator m = {.ud = &s, .visit = simplify_node};
+  pln_mutator m = {.ud = &s, .visit = simplify_node, .keeps_types = true};
   const pln_graph *old = pln_run_function(run);
   pln_status status = pln_rewrite_function(run, &m);
   pln_mem_free(s.engine, s.mask_used, old->n_nodes);
