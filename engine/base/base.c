@@ -103,6 +103,9 @@ static void inherit(pln_engine *child, pln_engine *parent) {
   child->seed = parent->seed;
   child->seconds = parent->seconds;
   child->most_rewrites = parent->most_rewrites;
+  child->built = parent->built;
+  child->most_built = parent->most_built;
+  child->most_nodes = parent->most_nodes;
   child->n_vars = parent->n_vars;
   child->n_type_vars = parent->n_type_vars;
   child->random_seed = parent->random_seed;

@@ -257,6 +257,9 @@ struct pln_engine {
   double seconds;         /* the time limit of the running pass */
   uint64_t rewrites;      /* nodes replaced by rewrites in the running pass */
   uint64_t most_rewrites; /* limit of `rewrites`; 0: none */
+  uint64_t built;         /* nodes appended to builders in the running pass */
+  uint64_t most_built;    /* limit of `built`; 0: none */
+  uint64_t most_nodes;    /* limit.nodes, from which it is derived */
   uint64_t most_steps;    /* limit of nodes evaluated by a run; 0: none */
   uint32_t most_calls;    /* limit of nested calls in a run; 0:
                            * PLN_MOST_CALLS */
@@ -342,6 +345,10 @@ static inline pln_status pln_poll_after(pln_engine *engine, size_t *done,
                                         size_t n) {
   return pln_is_stopped_after(engine, done, n) ? pln_stopped(engine) : PLN_OK;
 }
+/* interrupt.c: memcpy of any size, and polls. The target is unset after an
+ * error. */
+pln_status pln_copy_bytes(pln_engine *engine, void *to, const void *from,
+                          size_t size) PLN_CHECKED;
 /* Between begin and end, on the worker thread with index `part`, a stop of the
  * parent calls the child's interrupt callback on that thread. */
 void pln_worker_stop_begin(pln_engine *child, uint32_t part);

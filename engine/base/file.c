@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -199,6 +200,46 @@ const char *pln_file_path(const pln_file *file) {
 
 bool pln_file_is_mapped(const pln_file *file) {
   return file->mapped;
+}
+
+/* ------------------------------------------------------------------ versions
+ */
+
+static uint64_t version_of(dev_t device, ino_t inode, uint64_t size,
+                           struct timespec changed) {
+  const uint64_t odd = UINT64_C(0x9e3779b97f4a7c15);
+  const uint64_t parts[] = {(uint64_t)device, (uint64_t)inode, size,
+                            (uint64_t)changed.tv_sec,
+                            (uint64_t)changed.tv_nsec};
+  uint64_t h = 1;
+  for (size_t i = 0; i < PLN_COUNT(parts); i++) {
+    h = (h ^ parts[i]) * odd;
+    h ^= h >> 29;
+  }
+  return h ? h : 1;
+}
+
+static uint64_t version_at(const char *path) {
+  struct stat info;
+  if (stat(path, &info) != 0)
+    return 0;
+  return version_of(info.st_dev, info.st_ino, (uint64_t)info.st_size,
+                    info.st_mtim);
+}
+
+uint64_t pln_file_stamp(const pln_file *file) {
+  return version_of(file->device, file->inode, file->size, file->changed);
+}
+
+uint64_t pln_file_stamp_at(const char *directory, pln_slice name) {
+  char path[PATH_MAX];
+  int n = snprintf(path, sizeof path, "%s/%.*s", *directory ? directory : ".",
+                   (int)(name.size & 0xffff), name.data);
+  return n > 0 && (size_t)n < sizeof path ? version_at(path) : 0;
+}
+
+bool pln_file_is_current(const pln_file *file) {
+  return !file->mapped || version_at(file->path) == pln_file_stamp(file);
 }
 
 /* --------------------------------------------------------------- confinement

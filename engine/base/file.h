@@ -27,6 +27,14 @@ const char *pln_file_path(const pln_file *file);
 /* True for a mapping (its bytes can be copied by the kernel). */
 bool pln_file_is_mapped(const pln_file *file);
 
+/* Identifies a version of a file: its place on the disk, size and time of
+ * change. Never 0. */
+uint64_t pln_file_stamp(const pln_file *file);
+/* The same of the file `name` in `directory`; 0 when it cannot be asked. */
+uint64_t pln_file_stamp_at(const char *directory, pln_slice name);
+/* True unless the path of a mapped file leads to another version by now. */
+bool pln_file_is_current(const pln_file *file);
+
 /* Guesses the format of bytes that are not an ONNX model, for a message:
  * "text", "gzip data; ...", PLN_FILE_RELAY; NULL: unknown. */
 #define PLN_FILE_RELAY "Relay text"

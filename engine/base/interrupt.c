@@ -172,3 +172,15 @@ double pln_seconds_now(void) {
   clock_gettime(CLOCK_MONOTONIC, &now);
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
+
+pln_status pln_copy_bytes(pln_engine *engine, void *to, const void *from,
+                          size_t size) {
+  enum { PART = 4 << 20 };
+  for (size_t at = 0; at < size; at += PART) {
+    if (at)
+      PLN_TRY(pln_poll_stoppable(engine));
+    memcpy((char *)to + at, (const char *)from + at,
+           size - at < PART ? size - at : PART);
+  }
+  return PLN_OK;
+}

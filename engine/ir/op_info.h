@@ -61,6 +61,11 @@ typedef struct pln_infer {
   pln_type *operands;
 } pln_infer;
 
+/* Reports PLN_ERR_TYPE: "'concatenate', operand 1: expected rank 4, got 3".
+ * Messages count operands of operators from 0, as ONNX does, and arguments of
+ * functions from 1. */
+pln_status pln_arg_error(const pln_infer *call, uint32_t i, const char *format,
+                         ...) PLN_PRINTF(3, 4);
 /* True for booleans too, as in Relay, and for an unknown dtype. */
 bool pln_dtype_is_integer(pln_dtype dtype);
 /* PLN_ERR_TYPE when operand `i` is a tensor whose elements are not integers. */

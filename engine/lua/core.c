@@ -62,9 +62,22 @@ static lua_CFunction global_function(lua_State *L, const char *name) {
   return f;
 }
 
+/* The allocator of luaL_newstate is the C library's. It may be called by several
+ * threads at once, which the engine does not assume of a host's own. */
+static pln_alloc_fn engine_allocator(lua_State *L, void **ud) {
+  pln_alloc_fn alloc = lua_getallocf(L, ud);
+  void *unused;
+  lua_State *standard = luaL_newstate();
+  if (!standard)
+    return alloc;
+  bool same = lua_getallocf(standard, &unused) == alloc;
+  lua_close(standard);
+  return same ? NULL : alloc;
+}
+
 static void new_state(lua_State *L) {
   void *ud;
-  pln_alloc_fn alloc = lua_getallocf(L, &ud);
+  pln_alloc_fn alloc = engine_allocator(L, &ud);
   pln_lua *b = lua_newuserdatauv(L, sizeof *b, 0);
   *b = (pln_lua){.L = L,
                  .collect_at = COLLECT_FROM,

@@ -117,6 +117,20 @@ void pln_limits_read(pln_engine *engine, pln_attrs config, pln_limits *out) {
 /* ----------------------------------------------------------------- enforcing
  */
 
+/* A pass may build more nodes than it leaves. One that builds so many more has
+ * no end. */
+enum { BUILT_PER_LEFT = 16, LEAST_BUILT = 1 << 16 };
+
+static void limit_building(pln_engine *e, uint64_t nodes) {
+  uint64_t most = UINT64_MAX;
+  if (nodes == 0)
+    return;
+  if (nodes < UINT32_MAX)
+    most = e->built + LEAST_BUILT + BUILT_PER_LEFT * nodes;
+  e->most_built = most;
+  e->most_nodes = nodes;
+}
+
 pln_status pln_guard_begin(pln_engine *e, const pln_limits *limits,
                            pln_guard *outer) {
   *outer = (pln_guard){.on = limits->seconds > 0 || limits->memory ||
@@ -126,8 +140,12 @@ pln_status pln_guard_begin(pln_engine *e, const pln_limits *limits,
                        .seconds = e->seconds,
                        .rewrites = e->rewrites,
                        .most_rewrites = e->most_rewrites,
+                       .built = e->built,
+                       .most_built = e->most_built,
+                       .most_nodes = e->most_nodes,
                        .most_steps = e->most_steps,
                        .most_calls = e->most_calls};
+  limit_building(e, limits->nodes);
   e->most_steps = limits->steps;
   e->most_calls = limits->depth;
   if (!outer->on)
@@ -163,6 +181,9 @@ static pln_status report_limit(pln_engine *e, size_t mark, pln_status status) {
 
 pln_status pln_guard_end(pln_engine *e, const pln_guard *outer, size_t mark,
                          pln_status status) {
+  e->built = outer->built;
+  e->most_built = outer->most_built;
+  e->most_nodes = outer->most_nodes;
   e->most_steps = outer->most_steps;
   e->most_calls = outer->most_calls;
   if (!outer->on)

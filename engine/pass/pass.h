@@ -252,6 +252,7 @@ typedef struct pln_guard {
   size_t memory, outside;
   double seconds;
   uint64_t rewrites, most_rewrites, most_steps;
+  uint64_t built, most_built, most_nodes;
   uint32_t most_calls;
 } pln_guard;
 pln_status pln_guard_begin(pln_engine *engine, const pln_limits *limits,

@@ -457,7 +457,9 @@ static pln_status rewrite_node(void *ud, pln_rewrite *rw, pln_ref old,
 
 static pln_status sweep(pln_rule_driver *r, const pln_graph *graph,
                         pln_graph **out) {
-  pln_mutator m = {.ud = r, .visit = rewrite_node};
+  pln_mutator m = {.ud = r,
+                   .visit = rewrite_node,
+                   .keeps_types = r->options->lenient};
   r->counting = false;
   r->built = 0;
   r->sweep++;

@@ -109,7 +109,8 @@ static pln_status merge_common_node(void *ud, pln_rewrite *rw, pln_ref old,
 pln_status pln_pass_eliminate_common_subexpr(pln_pass_run *run) {
   cse_rewrite m = {.engine = pln_run_engine(run)};
   m.watched = pln_rules_watched(m.engine);
-  pln_mutator mutator = {.ud = &m, .visit = merge_common_node};
+  pln_mutator mutator = {
+      .ud = &m, .visit = merge_common_node, .keeps_types = true};
   const pln_graph *old = pln_run_function(run);
   pln_status status = pln_rewrite_function(run, &mutator);
   if (m.by_value)

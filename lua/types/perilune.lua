@@ -18,7 +18,8 @@
 ---| "call"|"sequence"|"optional"|"map"|"sparse"|"opaque"
 ---| "global_var"|"relation"|"hole"|"prim"|"pointer"
 
---- The type of an expression. One object a type: == and table keys work.
+--- The type of an expression. One object a type: == and table keys work. A list that
+--- it gives (shape, parts, ...) is a fresh copy: changing it does not change the type.
 ---@class perilune.Type
 ---@field kind perilune.TypeKind
 ---@field dtype? string nil when not known
@@ -99,7 +100,7 @@ function Type:unify(other) end
 --- A dense array of elements. `t == u` compares handles; `t:equal(u)` compares elements.
 ---@class perilune.Tensor
 ---@field dtype string
----@field shape integer[]
+---@field shape integer[] a fresh copy: changing it does not change the tensor
 ---@field rank integer
 ---@field size integer number of elements
 ---@field bytes integer
@@ -137,8 +138,6 @@ function Tensor:close() end
 --- operand's dtype, tables and tensors constants, nil the omitted operand.
 ---@alias perilune.Operand perilune.Node|perilune.Tensor|number|boolean|table|nil
 
---- A node of a function: a view, unique per graph, usable as a table key. Which
---- fields there are depends on `kind`; node[i] is operand i, #node their number.
 --- How text is made. `constants`: "complete" (the default) has the elements of all, and of those
 --- over 1 MiB that lie in a file its name and their place; "embedded" has the elements of all;
 --- "brief" has dtype, shape and a hash of those over 64 elements, and the place of those over 1 MiB
@@ -152,6 +151,10 @@ function Tensor:close() end
 ---@field metadata? boolean
 ---@field verbose_expr? boolean
 
+--- A node of a function: a view, unique per graph, usable as a table key. Which
+--- fields there are depends on `kind`; node[i] is operand i, #node their number.
+--- A list that it gives (args, params, fields, ...) is a fresh copy: changing it does
+--- not change the node.
 ---@class perilune.Node
 ---@field kind perilune.Kind
 ---@field type perilune.Type
@@ -589,7 +592,9 @@ function pl.const(value, dtype) end
 ---@param ... perilune.Operand fields, or one list of them
 ---@return perilune.Node
 function pl.tuple(...) end
---- A function. The last three may come as one table, { ret_type =, attrs =, type_params = }.
+--- A function. The last three may come as one table, { ret_type =, attrs =, type_params = }. Attributes
+--- that are called as TVM's are (Primitive, Compiler, global_symbol, relay.reshape_only) may stand beside
+--- these options; those of other names belong into attrs.
 ---@param params perilune.Node[]
 ---@param body perilune.Operand
 ---@param ret_type? string|perilune.Type|table

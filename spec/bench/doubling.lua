@@ -245,7 +245,18 @@ for _, suffix in ipairs(kinds) do
   both "reduce --verify IN -o OUT" -- nothing is wrong
   both "bisect IN"
   both "opt -q IN -o OUT --reproducer STEM.bug -p spec/bench/failing.lua; true"
+  both "STEM.lua IN"
 end
+
+-- A script that reads a module, changes it and asks it.
+local script = assert(io.open(stem .. ".lua", "w"))
+script:write [[
+local pl = require "perilune"
+local mod = assert(pl.load(arg[1]))
+local out = pl.passes.SimplifyExpr()(mod)
+for _, fn in pairs(out) do assert(#tostring(fn.type) > 0) end
+]]
+script:close()
 
 -- -------------------------------------------------------------------- measuring
 

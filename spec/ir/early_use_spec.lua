@@ -19,7 +19,7 @@ local function first_line(err) return (tostring(err):match "[^\n]*") end
 
 local wrong = {
   ["%f"] = "the function's result: expected int32, got fn (int32) -> int32: in Function",
-  ["add(%f, %x)"] = "'add', operand 1: expected a tensor, got fn (int32) -> int32: in add("
+  ["add(%f, %x)"] = "'add', operand 0: expected a tensor, got fn (int32) -> int32: in add("
     .. "%f: fn (int32) -> int32, %x: int32)",
   ["if (%f) { 1 } else { 2 }"] = "the condition of an If is boolean, not fn (int32) -> int32: "
     .. "in If(%f: fn (int32) -> int32)",
@@ -54,7 +54,7 @@ describe("a variable in its own value", function()
 
   it("is told at its place", function()
     local _, err = parse("def @main() { let %f = fn (%x: int32) -> int32 {\n  add(%f, %x) }; %f }")
-    assert.matches("text:3:3: error: 'add', operand 1: ", tostring(err), 1, true)
+    assert.matches("text:3:3: error: 'add', operand 0: ", tostring(err), 1, true)
     assert.matches("\n      add(%f, %x) }; %f }\n      ^~~", tostring(err), 1, true)
   end)
 

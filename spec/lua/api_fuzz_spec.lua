@@ -59,7 +59,7 @@ local function other_objects()
   return { pl.tensor { { 1, 2 }, { 3, 4 } }, pl.type "float32", pl.op.add, pl.context {},
     pl.passes.DeadCodeElimination(), pl.passes.FoldConstant, pl.builder(), pl.ir.TypeVar "T",
     pl.type "fn (int32) -> int32", pl.type "List[int32]",
-    pl.func({}, pl.const(1), { a = 1 }).attrs, coroutine.create(function() end), io.stdout,
+    pl.func({}, pl.const(1), nil, { a = 1 }).attrs, coroutine.create(function() end), io.stdout,
     pl.mutator {}, pl.visitor {} }
 end
 

@@ -127,3 +127,43 @@ describe("finalizers", function()
     os.remove(path)
   end)
 end)
+
+describe("a list that a handle gives", function()
+  local x, y = pl.var("x", f32(2)), pl.var("y", f32(2))
+  local fn = pl.func({ x, y }, pl.tuple { x + y, pl.op.transpose(pl.op.tanh(x), { perm = { 0 } }) })
+  local sum, turned = fn.body.fields[1], fn.body.fields[2]
+  local lists = {
+    ["node.args"] = function() return sum.args end,
+    ["tuple.fields"] = function() return fn.body.fields end,
+    ["fn.params"] = function() return fn.params end,
+    ["type.shape"] = function() return sum.type.shape end,
+    ["type.parts"] = function() return fn.body.type.parts end,
+    ["a list of node.attrs"] = function() return turned.attrs.perm end,
+    ["tensor.shape"] = function() return pl.tensor({ 1, 2 }, "float32").shape end,
+  }
+
+  for name, get in pairs(lists) do
+    it("is a fresh copy, which may be changed: " .. name, function()
+      local before = fn:text()
+      local list, want = get(), get()
+      assert.is_true(#list > 0)
+      assert.is_false(rawequal(list, want))
+      list[1], list[#list + 1] = "changed", "added"
+      assert.same(want, get())
+      assert.equal(before, fn:text())
+    end)
+  end
+
+  it("serves to make another node", function()
+    local params = fn.params
+    params[#params + 1] = pl.var("z", f32(2))
+    assert.equal(3, #pl.func(params, sum).params)
+    assert.equal(2, #fn.params)
+  end)
+
+  it("is no field to assign to", function()
+    assert.error_matches(function() sum.args = {} end, "no writable field 'args'", 1, true)
+    assert.error_matches(function() sum.type.shape = {} end, "no writable field 'shape'", 1, true)
+    assert.error_matches(function() turned.attrs.perm = {} end, "no writable field 'perm'", 1, true)
+  end)
+end)

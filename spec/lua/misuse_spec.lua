@@ -84,7 +84,28 @@ describe("a mistake in a call", function()
   it("takes a function's type, attributes and type variables from one table", function()
     local fn = pl.func({ x }, x, { ret_type = x.type, attrs = { mine = 1 } })
     assert.equal(1, fn.attrs.mine)
-    assert.equal(2, pl.func({ x }, x, { other = 2 }).attrs.other)
+    assert.equal(2, pl.func({ x }, x, { attrs = { other = 2 } }).attrs.other)
+    for _, name in ipairs { "Primitive", "Compiler", "Composite", "global_symbol",
+      "relay.reshape_only", "__params__", "target", "MyAttribute" } do
+      assert.equal("1", pl.func({ x }, x, { [name] = "1" }).attrs[name])
+    end
+    fn = pl.func({ x }, x, { ret_type = x.type, Compiler = "dnnl", global_symbol = "f" })
+    assert.equal("Tensor[(2), float32]", tostring(fn.ret_type))
+    assert.same({ "dnnl", "f" }, { fn.attrs.Compiler, fn.attrs.global_symbol })
+  end)
+
+  it("takes attributes of other names only as attrs", function()
+    local function says(what, options)
+      assert.equal("pl.func: " .. what, message(function() return (pl.func({ x }, x, options)) end))
+    end
+    local hint = " Attributes of any name are given as { attrs = { ... } }"
+    says("there is no option 'other'." .. hint, { other = 2 })
+    says("there is no option 'return_type'; did you mean 'ret_type'?" .. hint,
+      { return_type = x.type })
+    says("there is no option '1'." .. hint, { "int32" })
+    says("there is no option 'Composit'; did you mean 'Composite'?" .. hint, { Composit = "x" })
+    says("the attribute 'Inline' belongs into attrs, which are given too",
+      { Inline = 1, attrs = { other = 1 } })
   end)
 end)
 

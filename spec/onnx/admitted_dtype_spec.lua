@@ -39,7 +39,7 @@ describe("an operator whose operand the opset does not take", function()
       Abs = pl.func({ b }, op.abs(b)), Relu = pl.func({ b }, op.nn.relu(b)),
       Add = pl.func({ b }, op.add(b, b)), ReduceSum = pl.func({ b }, op.sum(b, { axis = { 0 } })),
     } do
-      local said = ("the operator %s cannot be written at opset 17: input 1 is bool"):format(name)
+      local said = ("the operator %s cannot be written at opset 17: input 0 is bool"):format(name)
       assert.matches(said, refusal(pl.module { main = fn }), 1, true)
     end
   end)
@@ -47,7 +47,7 @@ describe("an operator whose operand the opset does not take", function()
   it("is told the opset that takes it", function()
     local old = pl.pipeline "ConvertOpset{opset=13}" (through_file(pl.func({ i }, op.abs(i))))
     local relu = replacing(op.abs, function(call) return op.nn.relu(call.args[1]) end)(old)
-    assert.matches("the operator Relu needs opset 14, and the model has 13: input 1 is int32; "
+    assert.matches("the operator Relu needs opset 14, and the model has 13: input 0 is int32; "
       .. "use --opset 14", refusal(relu), 1, true)
   end)
 end)
@@ -82,7 +82,7 @@ describe("a node of a file", function()
     local rule = replacing(op.tanh, function(call)
       return op.cast(call.args[1], { dtype = "bool" })
     end)
-    assert.matches("the operator Abs cannot be written at opset 17: input 1 is bool",
+    assert.matches("the operator Abs cannot be written at opset 17: input 0 is bool",
       refusal(rule(mod)), 1, true)
   end)
 

@@ -115,3 +115,80 @@ describe("what texts leave open", function()
     if mod then assert.near(1.6973385, results(mod):get(1, 1, 2, 1), 1e-5) end
   end)
 end)
+
+-- Types that a file declares count as far as inference leaves them open. A pass
+-- may show that they are wrong.
+describe("a declared type", function()
+  local function calls(mod)
+    local names = {}
+    for node in mod.main:nodes() do
+      if node.kind == "Call" then names[#names + 1] = node.op.name end
+    end
+    return table.concat(names, " ")
+  end
+
+  it("that makes a call ill-typed does so after it is forgotten", function()
+    local m = zoo.new { name = "refused", opset = 13 }
+    m:input("x", "float32")
+    m:node("SpaceToDepth", { "x" }, { blocksize = -3 }, "open")
+    m:value("vector", "float16", { 3 })
+    m:node("Identity", { "open" }, nil, "vector")
+    m:node("ArgMin", { "vector" }, { axis = 7 }, "position")
+    m:output(m:node("Neg", { "position" }, nil, "y"), "float32")
+    local mod = assert(pl.onnx.parse((m:tostring())))
+    local after = pl.passes.SimplifyExpr()(mod)
+    assert.equal("nn.space_to_depth argmin negative", calls(after))
+    assert.equal(mod.main.ret_type, after.main.ret_type)
+    assert.is_false((pcall(pl.eval, after, pl.tensor({ 1 }, "float32"))))
+  end)
+
+  local function branch(op, attributes, dtype)
+    local b = zoo.new { name = op }
+    b:output(b:node(op, { "x" }, attributes, op .. "_y"), dtype)
+    return b
+  end
+
+  it("that a pass contradicts gives way with a warning", function()
+    local m = zoo.new { name = "later", opset = 13 }
+    m:input("x", "int64", { 3 })
+    m:initializer("true", "bool", {}, "\1")
+    m:node("If", { "true" }, { then_branch = branch("Neg", nil, "int64"),
+      else_branch = branch("Cast", { to = 1 }, "float32") }, "either")
+    m:output(m:node("Neg", { "either" }, nil, "y"), "float32", { 3 })
+    local mod = assert(pl.onnx.parse((m:tostring())))
+    assert.equal("Tensor[(3), int64]", tostring(default(mod).main.ret_type))
+    local warning = pl.diagnostics()[1]
+    assert.equal("warning", warning.severity)
+    assert.matches("the function is declared to return Tensor[(3), float32], but returns "
+      .. "Tensor[(3), int64]", warning.message, 1, true)
+  end)
+
+  it("is not passed on to an operand that another call takes as something else", function()
+    local m = zoo.new { name = "two", opset = 13 }
+    m:input("x", "float32")
+    local open = m:node("SpaceToDepth", { "x" }, { blocksize = -3 }, "refused")
+    local sum = m:node("ReduceProd", { open }, nil, "open")
+    m:value("integers", "int64")
+    m:output(m:node("Neg", { sum }, nil, "integers"), "int64")
+    m:value("floats", "float32", { 2, 3 })
+    m:output(m:node("Identity", { sum }, nil, "floats"), "float32", { 2, 3 })
+    local mod = assert(pl.onnx.parse((m:tostring())))
+    assert(pl.verify(pl.passes.SimplifyExpr()(mod)))
+  end)
+
+  it("that a script's pass contradicts is an error of the pass", function()
+    local m = zoo.new { name = "rule", opset = 13 }
+    m:input("x", "int64", { 3 })
+    m:output(m:node("Neg", { "x" }, nil, "y"), "int64", { 3 })
+    local mod = assert(pl.onnx.parse((m:tostring())))
+    pl.passes.Contradicts = { kind = "function", run = function(fn)
+      return pl.rewrite(fn, { Call = function(pre)
+        return pl.op.cast(pre.args[1], { dtype = "float32" })
+      end })
+    end }
+    local ok, why = pcall(pl.passes.Contradicts(), mod)
+    assert.is_false(ok)
+    assert.matches("but returns Tensor[(3), float32]", tostring(why), 1, true)
+    assert.matches("rule 'Call' replaced", tostring(why), 1, true)
+  end)
+end)

@@ -304,6 +304,89 @@ describe("ConvertOpset", function()
     refused(mod, 12, "the operator Conv needs opset 22")
   end)
 
+  -- Converted, no call of the operator is left, and it gives the same of these inputs.
+  local function expands(mod, opset, name, data)
+    local found, again = written(mod, opset)
+    assert.is_nil(found[name])
+    assert.equal(opset, again.attrs.opset_import["ai.onnx"])
+    local equal, diag = pl.check(mod, again, { data = { data } })
+    assert(equal, diag and tostring(diag))
+  end
+
+  local function ints(values) return pl.tensor(values, "int64") end
+
+  it("makes losses of one-hot labels before opset 12", function()
+    local scores = pl.tensor.random({ 3, 5, 2 }, "float32", { seed = 1 })
+    local weights = pl.tensor({ 0.5, 1, 2, 0.25, 3 }, "float32")
+    local labels, ignoring = ints { { 0, 4 }, { 2, 1 }, { 3, 3 } },
+      ints { { 0, -1 }, { -1, 1 }, { 3, 3 } }
+    for op, name in pairs { NegativeLogLikelihoodLoss = "nn.nll_loss",
+      SoftmaxCrossEntropyLoss = "nn.softmax_cross_entropy" } do
+      for _, reduction in ipairs { "none", "sum", "mean" } do
+        for _, weighted in ipairs { false, true } do
+          for _, ignore in ipairs { false, -1 } do
+            local m = model.new { name = "loss", opset = 13, ir_version = 8 }
+            local inputs = { m:input("x", "float32", { 3, 5, 2 }), m:input("t", "int64", { 3, 2 }) }
+            local data = { scores, ignore and ignoring or labels, weighted and weights or nil }
+            if weighted then inputs[3] = m:input("w", "float32", { 5 }) end
+            m:output(m:node(op, inputs, { reduction = reduction, ignore_index = ignore or nil }),
+              "float32", nil)
+            local mod = assert(pl.onnx.parse(m:tostring()))
+            for _, opset in ipairs { 11, 9 } do expands(mod, opset, name, data) end
+          end
+        end
+      end
+    end
+  end)
+
+  it("counts by places of ones before opset 11", function()
+    local function range(dtype, ...)
+      local mod = one(11, node "Range", { {}, {}, {} }, dtype)
+      local data = {}
+      for i, value in ipairs { ... } do data[i] = pl.tensor.full(value, {}, dtype) end
+      for _, opset in ipairs { 10, 9 } do expands(mod, opset, "arange", data) end
+    end
+    range("int64", 3, 11, 3)
+    range("int64", 9, -2, -4)
+    range("int32", 5, 5, 1)
+    range("int64", 5, 2, 1)
+    range("float32", 0.5, 2.25, 0.25)
+  end)
+
+  it("quantises by the range of the elements before opset 11", function()
+    local mod = one(11, function(m, x)
+      local y = m:node("DynamicQuantizeLinear", { x }, nil, { "q", "scale", "zero" })
+      return m:node("DequantizeLinear", { y, "scale", "zero" })
+    end, { { 3, 4 } })
+    expands(mod, 10, "dynamic_quantize_linear", { pl.tensor.random({ 3, 4 }, "float32") })
+    refused(mod, 9, "the operator DynamicQuantizeLinear needs opset 11")
+  end)
+
+  it("makes grids of products before opset 20", function()
+    for align = 0, 1 do
+      for _, size in ipairs { { 2, 3, 4, 5 }, { 2, 1, 3, 4, 5 } } do
+        local rank = #size - 2
+        local mod = one(20, function(m, theta)
+          return m:node("AffineGrid", { theta, m:constant(size) }, { align_corners = align })
+        end, { { 2, rank, rank + 1 } })
+        local theta = pl.tensor.random({ 2, rank, rank + 1 }, "float32")
+        for _, opset in ipairs { 19, 13, 9 } do
+          expands(mod, opset, "image.affine_grid", { theta })
+        end
+      end
+    end
+  end)
+
+  it("writes pads of int32 as int64", function()
+    local x, pads = pl.var("x", "Tensor[(2, 3), float32]"), pl.var("pads", "Tensor[(4), int32]")
+    local fn = pl.func({ x, pads }, pl.op.nn.pad(x, pads, pl.const(1.5, "float32")))
+    local mod = convert(pl.module { main = fn }, 13)
+    local found, again = written(mod)
+    assert.same({ cast = 1, ["nn.pad"] = 1 }, found)
+    local data = { pl.tensor.random({ 2, 3 }, "float32"), pl.tensor({ 1, 0, 2, 1 }, "int32") }
+    assert(pl.check(mod, again, { data = { data } }))
+  end)
+
   it("refuses what no older operator says, with the opset that it needs", function()
     refused(one(16, node "GridSample", { { 1, 1, 2, 2 }, { 1, 2, 2, 2 } }), 13,
       "the operator GridSample needs opset 16, and the model has 13; use --opset 16")

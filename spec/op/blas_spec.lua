@@ -36,6 +36,28 @@ describe("pl.blas", function()
     assert.is_true(theirs:equal(pl.eval(product)))
   end)
 
+  it("gives the same large products, which the library gets in parts", function()
+    if not pcall(pl.blas, "openblas") then
+      pending "OpenBLAS is not installed"
+      return
+    end
+    local function whole(m, n)
+      local bytes = pl.tensor.random({ m, n }, "int8", { seed = m })
+      return pl.op.floor(pl.op.cast(pl.const(bytes), { dtype = "float32" }) / 16)
+    end
+    for _, size in ipairs { { 700, 1500, 1100 }, { 30, 70, 400000 }, { 1, 6000, 6000 } } do
+      local m, n, k = table.unpack(size)
+      local x, y, bias = whole(m, k), whole(n, k), whole(1, n)
+      local dense = pl.op.nn.dense(x, y)
+      local gemm = pl.op.nn.gemm(x, y, bias, { transB = 1 })
+      pl.blas "openblas"
+      local theirs, biased = pl.eval(dense), pl.eval(gemm)
+      pl.blas "own"
+      assert.is_true(theirs:equal(pl.eval(dense)))
+      assert.is_true(biased:equal(pl.eval(gemm)))
+    end
+  end)
+
   it("is chosen by the environment too", function()
     local build = os.getenv "PERILUNE_BUILD" or "build"
     local function run(choice)

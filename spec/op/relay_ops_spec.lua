@@ -198,7 +198,7 @@ end)
 
 describe("attributes of functions", function()
   local function attrs(list)
-    return tostring(pl.func({ x }, x, list)):match "%*/, (.-)%) %->"
+    return tostring(pl.func({ x }, x, nil, list)):match "%*/, (.-)%) %->"
   end
 
   it("may be booleans, lists of lists and of different values", function()
@@ -208,14 +208,15 @@ describe("attributes of functions", function()
   end)
 
   it("come back as they were", function()
-    local f = pl.func({ x }, x, { on = true, rows = { { 1, 2 }, { 3 } }, any = { false, "b" } })
+    local f = pl.func({ x }, x, nil,
+      { on = true, rows = { { 1, 2 }, { 3 } }, any = { false, "b" } })
     assert.is_true(f.attrs.on)
     assert.same({ { 1, 2 }, { 3 } }, f.attrs.rows)
     assert.same({ false, "b" }, f.attrs.any)
   end)
 
   it("of equal values are one dictionary, whatever the order of names", function()
-    local function of(list) return pl.func({ x }, x, list).attrs end
+    local function of(list) return pl.func({ x }, x, nil, list).attrs end
     assert.equal(of { l = { { 1 }, { "x" } }, b = true }, of { b = true, l = { { 1 }, { "x" } } })
     assert.not_equal(of { l = { { 1 }, { "x" } } }, of { l = { { "x" }, { 1 } } })
   end)

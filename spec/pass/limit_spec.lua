@@ -106,6 +106,36 @@ describe("limit.nodes and limit.growth", function()
       .. "many", err.message)
     assert.is_nil((run({ ["limit.nodes"] = 9, ["limit.growth"] = 2 }, doubling(), mod)))
   end)
+
+  local function building(most)
+    return pl.function_pass { name = "Building", run = function(fn)
+      local sum = fn.body
+      for _ = 1, most do sum = sum + 1.0 end
+      return fn
+    end }
+  end
+
+  it("stop a pass that builds without end", function()
+    local mod = sums(1)
+    local err = run({ ["limit.nodes"] = 100 }, building(math.huge), mod)
+    assert.equal("limit", err.code)
+    assert.matches("^pass 'Building', function @main: it is still building after %d+ nodes, and "
+      .. "limit.nodes = 100$", err.message)
+  end)
+
+  it("let a pass build more than it leaves, and later passes too", function()
+    local mod = sums(1)
+    local pass = pl.sequential { building(20000), building(20000), building(20000) }
+    assert.is_nil((run({ ["limit.nodes"] = 100 }, pass, mod)))
+    assert.is_nil((run({ ["limit.growth"] = 10 }, building(100000), mod)))
+  end)
+
+  it("let workers build what they leave", function()
+    local functions = {}
+    for i = 1, 8 do functions["f" .. i] = sums(3).main end
+    assert.is_nil((run({ ["limit.nodes"] = 100, threads = 2 }, pl.passes.SimplifyExpr(),
+      pl.module(functions))))
+  end)
 end)
 
 describe("limit.rewrites", function()

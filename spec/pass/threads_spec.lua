@@ -4,15 +4,6 @@ local pl = require "perilune"
 local command = require "spec.cli.command"
 local random_graph = require "spec.random.graph"
 
--- So many functions, made at random.
-local function functions(n, seed)
-  local made = {}
-  for i = 1, n do
-    made[("f%03d"):format(i)] = random_graph(i * 13 + seed).functions.main
-  end
-  return pl.module(made)
-end
-
 local function chain(name, length)
   local x = pl.var("x", pl.type { shape = { "n", 4 }, dtype = "float32" })
   local y = x
@@ -20,6 +11,19 @@ local function chain(name, length)
     y = i % 3 == 0 and pl.op.add(y, pl.const(0.0, "float32")) or pl.op.tanh(y)
   end
   return name, pl.func({ x }, y)
+end
+
+-- So many functions, made at random, and large ones, so that threads pay off on average.
+local function functions(n, seed)
+  local made = {}
+  for i = 1, n do
+    made[("f%03d"):format(i)] = random_graph(i * 13 + seed).functions.main
+  end
+  for i = 1, 8 do
+    local name, fn = chain(("large%d"):format(i), 32 * n)
+    made[name] = fn
+  end
+  return pl.module(made)
 end
 
 local function chains(n, length)
@@ -65,7 +69,7 @@ describe("threads", function()
   for _, text in ipairs(pipelines) do
     it("make the same of " .. text, function()
       for seed = 1, 2 do
-        local mod = functions(600, seed)
+        local mod = functions(200, seed)
         local wanted, report = outcome(text, mod, { threads = 1 })
         for _, n in ipairs { 2, 4, 8 } do
           local got, other = outcome(text, mod, { threads = n })
@@ -80,7 +84,7 @@ describe("threads", function()
     local bytes = {}
     for _, n in ipairs { 1, 2, 4, 8 } do
       local ctx = pl.context { opt_level = 3, config = { threads = n } }
-      local out = pl.with(ctx, pl.pipeline(pipelines[1]), functions(600, 5))
+      local out = pl.with(ctx, pl.pipeline(pipelines[1]), functions(200, 5))
       local files = {}
       for name, fn in pairs(out) do
         local text = pl.onnx.tostring(pl.module { main = fn })
@@ -125,7 +129,7 @@ describe("threads", function()
       end
       local ctx = pl.context { opt_level = 3, config = { threads = n },
         instruments = { { name = "note", before = note "before", after = note "after" } } }
-      pl.with(ctx, pl.pipeline "SimplifyExpr,functions{FoldConstant,FuseOps}", functions(400, 2))
+      pl.with(ctx, pl.pipeline "SimplifyExpr,functions{FoldConstant,FuseOps}", functions(100, 2))
       return table.concat(list, "\n")
     end
     assert.equal(trace(1), trace(4))
@@ -324,7 +328,7 @@ describe("opt --threads", function()
   end
 
   it("writes what one thread writes", function()
-    assert(pl.save(functions(600, 9), path))
+    assert(pl.save(functions(200, 9), path))
     local _, _, wanted = opt "1"
     for _, n in ipairs { "2", "0" } do
       local status, err, got = opt(n)

@@ -271,7 +271,7 @@ describe("structural equality of expressions", function()
   it("test_fn_vid_map: attributes that are dictionaries, compared key by key", function()
     local function named(key, deep)
       local x = pl.var("x", f32(10))
-      return pl.func({ x }, x, { dict = { [key] = 1, list = { 1, "a", { 2, { deep } } } } })
+      return pl.func({ x }, x, nil, { dict = { [key] = 1, list = { 1, "a", { 2, { deep } } } } })
     end
     same(named("x", 3), named("x", 3))
     differs(named("x", 3), named("y", 3))

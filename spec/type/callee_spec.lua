@@ -79,11 +79,11 @@ describe("an argument", function()
   it("of an operator on elements is a tensor", function()
     for arg, shown in pairs { [pair] = "(int32, float32)", [cell] = "ref(int32)",
       [g] = "fn (int32) -> int32" } do
-      refuses("'tanh', operand 1: expected a tensor, got " .. shown, pl.call, "tanh", { arg })
-      refuses("'add', operand 2: expected a tensor, got " .. shown, pl.call, "add", { i, arg })
-      refuses("'sum', operand 1: expected a tensor, got " .. shown, pl.call, "sum", { arg })
+      refuses("'tanh', operand 0: expected a tensor, got " .. shown, pl.call, "tanh", { arg })
+      refuses("'add', operand 1: expected a tensor, got " .. shown, pl.call, "add", { i, arg })
+      refuses("'sum', operand 0: expected a tensor, got " .. shown, pl.call, "sum", { arg })
     end
-    bad_text("'add', operand 1: expected a tensor, got fn () -> _: in add(@main",
+    bad_text("'add', operand 0: expected a tensor, got fn () -> _: in add(@main",
       "def @main() { add(@main, 1) }")
   end)
 end)

@@ -27,7 +27,7 @@ describe("a tuple", function()
     assert.equal("Tensor[(2, 2, 3), float32]", tostring(op.stack(pair, { axis = 0 }).type))
     assert.equal("(Tensor[(2, 3), float32], Tensor[(2, 3), float32])",
       tostring(op.annotation.stop_fusion(pair).type))
-    local got = "operand 1: expected a tensor, got (Tensor[(2, 3), float32]"
+    local got = "operand 0: expected a tensor, got (Tensor[(2, 3), float32]"
     refuses("'expand_dims', " .. got, function() return op.expand_dims(pair, { axes = { 0 } }) end)
     refuses("'transpose', " .. got, function() return op.transpose(pair) end)
     refuses("'nn.conv', " .. got, function() return op.nn.conv(pair, image) end)
@@ -35,10 +35,10 @@ describe("a tuple", function()
   end)
 
   it("holds tensors alone where it is joined, and stands alone", function()
-    refuses("'concatenate', operand 1: expected a tensor, got (", function()
+    refuses("'concatenate', operand 0: expected a tensor, got (", function()
       return op.concatenate(pl.tuple(x, pair), { axis = 0 })
     end)
-    refuses("'concatenate', operand 2: expected a tensor, got (", function()
+    refuses("'concatenate', operand 1: expected a tensor, got (", function()
       return op.concatenate(x, pair, { axis = 0 })
     end)
   end)
@@ -48,7 +48,7 @@ describe("a tuple", function()
     local rule = pl.mutator { name = "pairs", Call = function(call)
       if call.op == op.tanh then return pl.tuple(call.args) end
     end }
-    refuses("'transpose', operand 1: expected a tensor", function() return rule(fn) end)
+    refuses("'transpose', operand 0: expected a tensor", function() return rule(fn) end)
   end)
 end)
 
@@ -58,7 +58,7 @@ describe("a sequence", function()
     assert.equal("seq(Tensor[(2, 3), float32])", tostring(op.copy(list).type))
     assert.equal("int64", tostring(op.sequence_length(list).type))
     for _, name in ipairs { "concatenate", "abs", "transpose", "shape_of" } do
-      refuses(("'%s', operand 1: expected a tensor, got seq(Tensor[(2, 3), float32])"):format(name),
+      refuses(("'%s', operand 0: expected a tensor, got seq(Tensor[(2, 3), float32])"):format(name),
         function() return op[name](list) end)
     end
   end)
@@ -69,30 +69,30 @@ describe("a shape, an axis, an index", function()
     local got = "expected integers, got float32"
     local number = pl.const(1.0, "float32")
     local cases = {
-      reshape = { 2, function() return op.reshape(x, floats) end },
-      broadcast_to = { 2, function() return op.broadcast_to(x, floats) end },
-      strided_slice = { 2, function() return op.strided_slice(x, floats, floats) end },
-      tile = { 2, function() return op.tile(x, floats) end },
-      topk = { 2, function() return op.topk(x, number, { n_results = 2 }) end },
-      ["nn.pad"] = { 2, function() return op.nn.pad(x, floats) end },
-      squeeze = { 2, function() return op.squeeze(x, floats) end },
-      expand_dims = { 2, function() return op.expand_dims(x, floats) end },
-      split = { 2, function() return op.split(x, floats, { n_results = 2 }) end },
-      take = { 2, function() return op.take(x, floats, { axis = 0 }) end },
-      gather = { 2, function() return op.gather(x, x, { axis = 0 }) end },
-      gather_nd = { 2, function() return op.gather_nd(x, floats) end },
-      scatter_elements = { 2, function() return op.scatter_elements(x, x, x, { axis = 0 }) end },
-      scatter_nd = { 2, function() return op.scatter_nd(x, x, x) end },
-      constant_of_shape = { 1, function() return op.constant_of_shape(floats) end },
-      cumsum = { 2, function() return op.cumsum(x, number) end },
-      trilu = { 2, function() return op.trilu(x, number) end },
-      reverse_sequence = { 2, function() return op.reverse_sequence(x, floats) end },
-      sequence_at = { 2, function() return op.sequence_at(op.sequence_construct(x), number) end },
+      reshape = { 1, function() return op.reshape(x, floats) end },
+      broadcast_to = { 1, function() return op.broadcast_to(x, floats) end },
+      strided_slice = { 1, function() return op.strided_slice(x, floats, floats) end },
+      tile = { 1, function() return op.tile(x, floats) end },
+      topk = { 1, function() return op.topk(x, number, { n_results = 2 }) end },
+      ["nn.pad"] = { 1, function() return op.nn.pad(x, floats) end },
+      squeeze = { 1, function() return op.squeeze(x, floats) end },
+      expand_dims = { 1, function() return op.expand_dims(x, floats) end },
+      split = { 1, function() return op.split(x, floats, { n_results = 2 }) end },
+      take = { 1, function() return op.take(x, floats, { axis = 0 }) end },
+      gather = { 1, function() return op.gather(x, x, { axis = 0 }) end },
+      gather_nd = { 1, function() return op.gather_nd(x, floats) end },
+      scatter_elements = { 1, function() return op.scatter_elements(x, x, x, { axis = 0 }) end },
+      scatter_nd = { 1, function() return op.scatter_nd(x, x, x) end },
+      constant_of_shape = { 0, function() return op.constant_of_shape(floats) end },
+      cumsum = { 1, function() return op.cumsum(x, number) end },
+      trilu = { 1, function() return op.trilu(x, number) end },
+      reverse_sequence = { 1, function() return op.reverse_sequence(x, floats) end },
+      sequence_at = { 1, function() return op.sequence_at(op.sequence_construct(x), number) end },
     }
     for name, case in pairs(cases) do
       refuses(("'%s', operand %d: %s"):format(name, case[1], got), case[2])
     end
-    refuses("'sum', operand 2: " .. got, function() return op.sum(x, floats) end)
+    refuses("'sum', operand 1: " .. got, function() return op.sum(x, floats) end)
   end)
 
   it("of topk is one number, which export makes a vector", function()
@@ -137,11 +137,11 @@ describe("bits", function()
   it("are those of integers", function()
     for _, name in ipairs { "bitwise_and", "bitwise_or", "bitwise_xor", "left_shift",
       "right_shift" } do
-      refuses(("'%s', operand 1: expected integers, got float32"):format(name), function()
+      refuses(("'%s', operand 0: expected integers, got float32"):format(name), function()
         return op[name](x, x)
       end)
     end
-    refuses("'bitwise_not', operand 1: expected integers", function() return op.bitwise_not(x) end)
+    refuses("'bitwise_not', operand 0: expected integers", function() return op.bitwise_not(x) end)
     assert.equal(bools.type, op.bitwise_and(bools, bools).type)
   end)
 end)
@@ -199,11 +199,37 @@ describe("the body of a loop", function()
   it("is asked while a condition holds, a number of times", function()
     local body = pl.func({ i, go, sum }, pl.tuple(go, op.add(sum, sum)))
     local start = pl.const { 0.0, 0.0, 0.0 }
-    refuses("'loop', operand 1: expected integers, got float32", function()
+    refuses("'loop', operand 0: expected integers, got float32", function()
       return op.loop(pl.const(1.0), pl.const(true), start, body, { n_results = 1 })
     end)
     refuses("'loop', operand 1: expected bool, got int64", function()
       return op.loop(ints(1), ints(1), start, body, { n_results = 1 })
+    end)
+  end)
+end)
+
+describe("an operand in a message", function()
+  it("is counted from 0 by inference, by kernels and by export", function()
+    local one, narrow = "Tensor[(1, 1, 1), float32]", pl.var("narrow", "Tensor[(1, 2), float32]")
+    local sequence, r = pl.var("x", one), pl.var("r", one)
+    local w = pl.var("w", "Tensor[(1, 1, ?), float32]")
+    refuses("'rnn', operand 1: expected rank 3, got 2", function()
+      return op.rnn(sequence, narrow, r, { n_results = 1 })
+    end)
+    local fn = pl.func({ sequence, w, r }, op.rnn(sequence, w, r, { n_results = 1 }))
+    local cell, wide = pl.tensor({ { { 1 } } }, "float32"), pl.tensor({ { { 1, 1 } } }, "float32")
+    refuses("'rnn': operand 1 does not fit the others", function()
+      return pl.eval(fn, cell, wide, cell)
+    end)
+    local b = pl.var("b", "Tensor[(2), bool]")
+    local _, why = pl.onnx.tostring(pl.module { main = pl.func({ b }, op.nn.prelu(b, b)) })
+    assert.matches("input 0 is bool", tostring(why), 1, true)
+  end)
+
+  it("is an argument, from 1, where a function is called", function()
+    refuses("argument 2 must be int32", function()
+      return assert(pl.parse('#[version = "0.0.5"] '
+        .. "def @f(%a: int32, %b: int32) { %b } def @main() { @f(1, 2f) }"))
     end)
   end)
 end)

@@ -123,7 +123,7 @@ static pln_status check_operands(pln_builder *b, uint32_t n,
   for (uint32_t i = 0; i < n; i++)
     if (operands[i] >= b->graph->n_nodes)
       return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
-                            "operand %u is no node of this builder", i + 1);
+                            "operand %u is no node of this builder", i);
   return PLN_OK;
 }
 
@@ -142,9 +142,21 @@ static pln_status mark_untyped_uses(pln_builder *b, uint32_t n,
   return PLN_OK;
 }
 
+/* Counts an appended node against limit.nodes. */
+static pln_status count_built(pln_engine *e) {
+  if (++e->built <= e->most_built || !e->most_built)
+    return PLN_OK;
+  return pln_diag_error(e, PLN_ERR_LIMIT, NULL,
+                        "it is still building after %llu nodes, and limit.nodes"
+                        " = %llu",
+                        (unsigned long long)e->built - 1,
+                        (unsigned long long)e->most_nodes);
+}
+
 pln_status pln_builder_append(pln_builder *b, const pln_node *node, uint32_t n,
                               const pln_ref *operands, pln_ref *out) {
   pln_graph *g = b->graph;
+  PLN_TRY(count_built(b->engine));
   PLN_TRY(check_operands(b, n, operands));
   PLN_TRY(mark_untyped_uses(b, n, operands));
   /* `operands` may point into this graph's array, which may move. */

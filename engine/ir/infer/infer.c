@@ -6,6 +6,8 @@
  * other. With a lenient builder, a node that inference refuses gets a warning
  * and an unknown type. */
 
+#include <stdio.h>
+
 #include "ir/graph/describe.h"
 #include "ir/infer/apply.h"
 #include "ir/tir/tir.h"
@@ -113,12 +115,23 @@ static bool has_no_elements(const pln_engine *e, pln_type type) {
          kind == PLN_TYPE_REF || kind == PLN_TYPE_CALL;
 }
 
-static pln_status refuse_operand(const pln_infer *call, const char *name,
-                                 uint32_t i, pln_type type) {
-  pln_description got;
+pln_status pln_arg_error(const pln_infer *call, uint32_t i, const char *format,
+                         ...) {
+  char text[200];
+  va_list list;
+  va_start(list, format);
+  vsnprintf(text, sizeof text, format, list);
+  va_end(list);
   return pln_diag_error(call->engine, PLN_ERR_TYPE, NULL,
-                        "'%s', operand %u: expected a tensor, got %s", name,
-                        i + 1, pln_describe_type(call->engine, type, &got));
+                        "'%s', operand %u: %s",
+                        pln_op_row(call->engine, call->op)->name, i, text);
+}
+
+static pln_status refuse_operand(const pln_infer *call, uint32_t i,
+                                 pln_type type) {
+  pln_description got;
+  return pln_arg_error(call, i, "expected a tensor, got %s",
+                       pln_describe_type(call->engine, type, &got));
 }
 
 static bool is_container(const pln_engine *e, pln_type type) {
@@ -163,10 +176,8 @@ pln_status pln_infer_expect_integers(const pln_infer *call, uint32_t i) {
   pln_dtype dtype = pln_type_dtype(call->engine, type);
   if (pln_dtype_is_integer(dtype))
     return PLN_OK;
-  return pln_diag_error(call->engine, PLN_ERR_TYPE, NULL,
-                        "'%s', operand %u: expected integers, got %s",
-                        pln_op_row(call->engine, call->op)->name, i + 1,
-                        pln_dtype_name(dtype));
+  return pln_arg_error(call, i, "expected integers, got %s",
+                       pln_dtype_name(dtype));
 }
 
 static pln_status check_integers(const pln_infer *call,
@@ -195,7 +206,7 @@ static pln_status check_operands(const pln_infer *call,
     if (is_container(e, type) ? !holds
                               : has_no_elements(e, type) &&
                                     !(joins && is_tuple_of_tensors(e, type)))
-      return refuse_operand(call, row->name, i, type);
+      return refuse_operand(call, i, type);
   }
   return PLN_OK;
 }

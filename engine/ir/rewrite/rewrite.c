@@ -287,6 +287,7 @@ static pln_status same_type(const pln_rewrite *rw, pln_type a, pln_type b,
 typedef struct difference {
   bool any;
   bool loses;       /* a known type became unknown or different */
+  bool contradicts; /* a type became one that the old one does not allow */
   bool loses_value; /* the same for a symbolic value, which inference may use */
   bool params;      /* parameters of a function changed type */
   pln_ref old, now; /* the first operand with another type, or PLN_NONE */
@@ -305,6 +306,16 @@ static pln_status refines(pln_engine *e, pln_type now, pln_type old,
   return PLN_OK;
 }
 
+static pln_status note_loss(pln_engine *e, pln_type now, pln_type old,
+                            difference *d) {
+  pln_type both;
+  bool fits;
+  PLN_TRY(pln_type_unify(e, now, old, &both, &fits));
+  d->loses = true;
+  d->contradicts = d->contradicts || !fits;
+  return PLN_OK;
+}
+
 static pln_status compare_types(const pln_rewrite *rw, pln_ref old,
                                 pln_ref image, difference *d) {
   pln_type now = rw->b->graph->nodes[image].type;
@@ -315,7 +326,8 @@ static pln_status compare_types(const pln_rewrite *rw, pln_ref old,
     return PLN_OK;
   PLN_TRY(refines(rw->engine, now, before, &same));
   d->any = true;
-  d->loses = d->loses || !same;
+  if (!same)
+    PLN_TRY(note_loss(rw->engine, now, before, d));
   if (d->old == PLN_NONE) {
     d->old = old;
     d->now = image;
@@ -409,12 +421,16 @@ static void explain(pln_rewrite *rw, const difference *d) {
   note_replaced(rw);
 }
 
-/* A file may contain an ill-typed call in a branch that is never taken. It is a
- * warning when the error shows only because operand types became more
- * precise. */
+/* A file may contain an ill-typed call in a branch that is never taken, and
+ * declare types that its nodes cannot have. It is a warning when the error
+ * shows only because types became more precise, not because of a replacement
+ * that contradicts what it replaced. */
 static bool may_be_refused(const pln_rewrite *rw, bool refines) {
   const pln_origins *origins = rw->old->origins;
-  return rw->mutator->lenient || (refines && origins && origins->lenient);
+  if (rw->mutator->lenient)
+    return true;
+  return (refines || rw->contradicted.old == PLN_NONE) && origins &&
+         origins->lenient;
 }
 
 /* A problem that import reported already is not reported again. */
@@ -453,6 +469,27 @@ static pln_status check_patterns(pln_rewrite *rw, pln_ref node) {
   if (status == PLN_ERR_TYPE)
     pln_annotate_node(g, node);
   return status;
+}
+
+/* True for a call that inference refused when operands are only less known than
+ * before: whatever inference says of them now, the call is still ill-typed. */
+static bool stays_refused(const pln_rewrite *rw, const difference *d) {
+  return rw->old->nodes[rw->at].kind == PLN_CALL &&
+         rw->old->typed_from[rw->at] == PLN_TYPED_REFUSED && d->loses &&
+         !d->contradicts;
+}
+
+static void note_effect(pln_rewrite *rw, pln_ref node) {
+  uint8_t effect = rw->b->graph->nodes[node].flags & PLN_NODE_EFFECT;
+  uint8_t *inside = &rw->b->effects[rw->b->node_scope[node]];
+  if (effect > *inside)
+    *inside = effect;
+}
+
+static void keep_old_type(pln_rewrite *rw, pln_ref node) {
+  rw->b->graph->typed_from[node] = rw->old->typed_from[rw->at];
+  pln_graph_call_effect(rw->b->graph, &rw->b->graph->nodes[node]);
+  note_effect(rw, node);
 }
 
 static pln_status infer_rewritten_node(pln_rewrite *rw, pln_ref node,
@@ -530,13 +567,6 @@ static pln_status compare_scopes(const pln_rewrite *rw, const pln_node *n,
   return PLN_OK;
 }
 
-static void note_effect(pln_rewrite *rw, pln_ref node) {
-  uint8_t effect = rw->b->graph->nodes[node].flags & PLN_NODE_EFFECT;
-  uint8_t *inside = &rw->b->effects[rw->b->node_scope[node]];
-  if (effect > *inside)
-    *inside = effect;
-}
-
 static pln_status rebuild(pln_rewrite *rw, const pln_node *n,
                           const pln_ref *images, difference *d, pln_ref *out) {
   pln_node copy = *n;
@@ -555,11 +585,9 @@ static pln_status rebuild(pln_rewrite *rw, const pln_node *n,
   rw->b->graph->values[*out] = rw->old->values[rw->at];
   if (pln_owns(n))
     adopt_scopes(rw, n, *out);
-  if (d->any)
+  if (d->any && !stays_refused(rw, d))
     return infer_rewritten_node(rw, *out, d);
-  rw->b->graph->typed_from[*out] = rw->old->typed_from[rw->at];
-  pln_graph_call_effect(rw->b->graph, &rw->b->graph->nodes[*out]);
-  note_effect(rw, *out);
+  keep_old_type(rw, *out);
   return PLN_OK;
 }
 
@@ -691,19 +719,32 @@ static pln_status map_types(pln_rewrite *rw, pln_ref copy) {
   return kind == PLN_FUNCTION ? map_type_params(rw, copy) : PLN_OK;
 }
 
+static void drop_built(pln_rewrite *rw, pln_ref from) {
+  for (pln_ref i = from; rw->b && i < rw->b->graph->n_nodes; i++)
+    rw->b->graph->nodes[i].flags |= PLN_NODE_DROPPED;
+}
+
 /* Remembers a replacement that contradicts the old type. An error at one of its
- * uses refers to it. */
+ * uses refers to it. If the mutator keeps types, a declaration of the file is
+ * wrong; *node is then the candidate again. `first`: the first node that the
+ * mutator built. */
 static pln_status note_contradiction(pln_rewrite *rw, pln_ref candidate,
-                                     pln_ref node) {
+                                     pln_ref first, pln_ref *node) {
   const pln_graph *g = pln_rewrite_graph(rw);
+  const pln_origins *origins = rw->old->origins;
   pln_type both;
   bool fits;
   PLN_TRY(pln_type_unify(rw->engine, g->nodes[candidate].type,
-                         g->nodes[node].type, &both, &fits));
+                         g->nodes[*node].type, &both, &fits));
   if (fits)
     return PLN_OK;
+  if (rw->mutator->keeps_types && origins && origins->lenient) {
+    drop_built(rw, first);
+    *node = candidate;
+    return PLN_OK;
+  }
   rw->contradicted.old = rw->at;
-  rw->contradicted.image = node;
+  rw->contradicted.image = *node;
   rw->contradicted.rule = rw->engine->applications->rule;
   return PLN_OK;
 }
@@ -725,10 +766,11 @@ static pln_status rewrite_current_node(pln_rewrite *rw) {
   pln_ref first = rw->built = rw->b ? rw->b->graph->n_nodes : rw->swept;
   if (rw->mutator->visit)
     PLN_TRY(rw->mutator->visit(rw->mutator->ud, rw, rw->at, &node));
+  if (node != candidate)
+    PLN_TRY(note_contradiction(rw, candidate, first, &node));
   if (node == candidate)
     return rw->b ? replace_copied_node(rw, copy, node) : PLN_OK;
   PLN_TRY(count_rewrite(rw->engine));
-  PLN_TRY(note_contradiction(rw, candidate, node));
   PLN_TRY(stamp_answer(rw, first, node));
   return replace_copied_node(rw, copy, node);
 }

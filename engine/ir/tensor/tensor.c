@@ -151,10 +151,14 @@ static pln_status wrong_bytes(pln_engine *engine, pln_status code,
                         (unsigned long long)size);
 }
 
+/* Bytes between two looks whether to stop. */
+enum { POLLED_BYTES = 4 << 20 };
+
 /* The slices, then their texts, in one block. */
 static pln_status copy_strings(pln_tensor *t, const pln_slice *strings) {
-  size_t size = t->bytes;
+  size_t size = t->bytes, done = 0;
   for (size_t i = 0; i < t->count; i++) {
+    PLN_TRY(pln_poll_round(t->engine, i));
     if (strings[i].size > MOST_BYTES - size)
       return pln_nomem(t->engine);
     size += strings[i].size;
@@ -165,6 +169,11 @@ static pln_status copy_strings(pln_tensor *t, const pln_slice *strings) {
   for (size_t i = 0; i < t->count; i++) {
     if (strings[i].size)
       memcpy(text, strings[i].data, strings[i].size);
+    done += 8 + strings[i].size;
+    if (done >= POLLED_BYTES) {
+      PLN_TRY(pln_poll_stoppable(t->engine));
+      done = 0;
+    }
     slices[i] = (pln_slice){text, strings[i].size};
     text += strings[i].size;
   }
@@ -175,9 +184,7 @@ static pln_status copy_bytes(pln_tensor *t, const void *data) {
   if (t->dtype == PLN_STRING)
     return copy_strings(t, data);
   PLN_TRY(new_block(t, t->bytes));
-  if (t->bytes)
-    memcpy((void *)t->data, data, t->bytes);
-  return PLN_OK;
+  return pln_copy_bytes(t->engine, (void *)t->data, data, t->bytes);
 }
 
 pln_status pln_tensor_from_bytes(pln_engine *engine, pln_dtype dtype,
@@ -320,6 +327,23 @@ pln_status pln_tensor_external(pln_engine *engine, pln_dtype dtype,
   return PLN_OK;
 }
 
+pln_status pln_external_open(pln_engine *engine, const pln_external *where,
+                             pln_file **out) {
+  pln_file *file;
+  pln_slice name = pln_symbol_text(engine, where->location);
+  PLN_TRY(pln_file_map_confined(
+      engine, pln_symbol_text(engine, where->directory).data, name, &file));
+  if (!where->stamp || where->stamp == pln_file_stamp(file)) {
+    *out = file;
+    return PLN_OK;
+  }
+  pln_file_release(file);
+  return pln_diag_error(engine, PLN_ERR_IO, NULL,
+                        "external data '%.*s' was replaced after the model was "
+                        "read",
+                        name.size > 200 ? 200 : (int)name.size, name.data);
+}
+
 static pln_status open_external(pln_tensor *t) {
   const pln_external *w = &t->where;
   pln_slice name = pln_symbol_text(t->engine, w->location);
@@ -331,8 +355,7 @@ static pln_status open_external(pln_tensor *t) {
                           "was not read from a folder",
                           name.size > 200 ? 200 : (int)name.size, name.data);
   pln_file *file;
-  PLN_TRY(pln_file_map_confined(
-      t->engine, pln_symbol_text(t->engine, w->directory).data, name, &file));
+  PLN_TRY(pln_external_open(t->engine, w, &file));
   pln_status status = pin(t, file, w->offset);
   pln_file_release(file);
   if (status == PLN_OK)
@@ -405,20 +428,25 @@ uint8_t pln_splat_last_byte(const pln_tensor *t) {
   return used % 8 ? (uint8_t)(byte & ((1u << used % 8) - 1)) : byte;
 }
 
-/* Writes a splat's element over the bytes of the tensor by doubling. Bits after
- * the last packed element are 0. */
-static void write_splat_elements(const pln_tensor *t, char *to) {
-  size_t done = splat_bytes(t), size = t->bytes;
+/* Writes a splat's element over the bytes of the tensor, doubling up to
+ * POLLED_BYTES. Bits after the last packed element are 0. */
+static pln_status write_splat_elements(const pln_tensor *t, char *to) {
+  size_t done = splat_bytes(t), size = t->bytes, part = done;
   if (size == 0)
-    return;
+    return PLN_OK;
   memcpy(to, t->data, done);
   while (done < size) {
-    size_t piece = done < size - done ? done : size - done;
+    size_t piece = part < size - done ? part : size - done;
     memcpy(to + done, to, piece);
     done += piece;
+    if (part < POLLED_BYTES)
+      part = done;
+    else
+      PLN_TRY(pln_poll_stoppable(t->engine));
   }
   if (is_packed((pln_dtype)t->dtype))
     to[size - 1] = (char)pln_splat_last_byte(t);
+  return PLN_OK;
 }
 
 /* Writes `count` slices of one text. */
@@ -438,8 +466,7 @@ static pln_status write_out(const pln_tensor *t, pln_tensor *to) {
   if (t->dtype == PLN_STRING)
     return spread_string(t, to);
   PLN_TRY(new_block(to, t->bytes));
-  write_splat_elements(t, (char *)to->data);
-  return PLN_OK;
+  return write_splat_elements(t, (char *)to->data);
 }
 
 pln_status pln_tensor_dense(const pln_tensor *t, pln_tensor **out) {
@@ -522,11 +549,12 @@ bool pln_tensor_by_content(const pln_tensor *t) {
   return false;
 }
 
-/* The bytes of a small tensor; those of a splat are expanded into `room`. */
+/* The bytes of a small tensor; those of a splat are expanded into `room`. A
+ * small one is written without a poll, so that nothing fails. */
 static const char *content(const pln_tensor *t, char *room) {
   if (!t->splat)
     return t->data;
-  write_splat_elements(t, room);
+  (void)write_splat_elements(t, room);
   return room;
 }
 
@@ -549,7 +577,8 @@ static bool equal_place(const pln_tensor *a, const pln_tensor *b) {
   const pln_external *x = &a->where, *y = &b->where;
   if (x->location || y->location)
     return x->location == y->location && x->directory == y->directory &&
-           x->offset == y->offset;
+           x->offset == y->offset &&
+           (x->stamp == y->stamp || !x->stamp || !y->stamp);
   if (a->splat && b->splat && a->dtype == PLN_STRING)
     return pln_slice_equal(*(const pln_slice *)a->data,
                            *(const pln_slice *)b->data);

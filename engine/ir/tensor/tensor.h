@@ -17,6 +17,7 @@ typedef struct pln_external {
   pln_symbol location;  /* as written in the model */
   uint64_t offset;
   uint64_t length; /* UINT64_MAX: not given, determined by the dims */
+  uint64_t stamp;  /* pln_file_stamp when the model was read; 0: any version */
 } pln_external;
 
 struct pln_tensor {
@@ -56,6 +57,10 @@ pln_status pln_tensor_external(pln_engine *engine, pln_dtype dtype,
                                uint32_t rank, const int64_t *dims,
                                const pln_external *where,
                                pln_tensor **out) PLN_CHECKED;
+/* Opens the file of external data. PLN_ERR_IO when it is not the version that
+ * was there when the model was read. */
+pln_status pln_external_open(pln_engine *engine, const pln_external *where,
+                             pln_file **out) PLN_CHECKED;
 /* A view of the same elements with other dims of the same count. */
 pln_status pln_tensor_reshaped(const pln_tensor *tensor, uint32_t rank,
                                const int64_t *dims,

@@ -300,7 +300,7 @@ static pln_status first_is(pln_builder *b, const pln_node *n, uint32_t i,
   if (i < n->count && operand_node(b->graph, n, i)->kind == kind)
     return PLN_OK;
   return pln_diag_error(b->engine, PLN_ERR_TYPE, NULL, "%s: operand %u is a %s",
-                        tir_node_name(n), i + 1, pln_kind_name(kind));
+                        tir_node_name(n), i, pln_kind_name(kind));
 }
 
 /* In floating form the variable follows the value; in scoped form it is the

@@ -184,7 +184,8 @@ static pln_status put_model(pln_export *ex, const model_fields *old) {
 /* Converts the module to the operators of its opset. */
 static pln_status make_conforming(pln_export *ex) {
   model_fields old = {0};
-  ex->decoder = (pln_decoder){ex->engine, ex->module->directory};
+  ex->decoder =
+      (pln_decoder){.engine = ex->engine, .directory = ex->module->directory};
   pln_scoped_names_init(&ex->used, ex->engine);
   pln_scoped_names_init(&ex->node_names, ex->engine);
   pln_arena_init(&ex->names_arena, ex->engine);
@@ -226,12 +227,13 @@ static const char *base_of(const char *path) {
   return slash ? slash + 1 : path;
 }
 
-static pln_status stream(pln_engine *engine, const char *path, pln_rope *rope) {
+static pln_status stream(const save_run *s, const pln_data_sources *sources,
+                         pln_rope *rope) {
   pln_output *out;
-  PLN_TRY(pln_output_open(engine, path, &out));
+  PLN_TRY(pln_output_open(s->engine, s->path, &out));
   pln_status status = pln_rope_output(rope, out);
   if (status == PLN_OK)
-    return pln_commit_model(path, out);
+    return pln_commit_model(s->engine, s->path, sources, out);
   pln_output_abort(out);
   return status;
 }
@@ -259,7 +261,8 @@ static pln_status write_interim(void *ud, const char *name, pln_output *out) {
 }
 
 /* Both files are complete before either is visible. */
-static pln_status stream_both(const save_run *s, pln_rope *model,
+static pln_status stream_both(const save_run *s,
+                              const pln_data_sources *sources, pln_rope *model,
                               pln_rope *data) {
   pln_output *first, *second;
   PLN_TRY(pln_output_open(s->engine, s->data_path, &first));
@@ -276,7 +279,8 @@ static pln_status stream_both(const save_run *s, pln_rope *model,
     return status;
   }
   pln_interim_model_writer interim = {write_interim, (void *)s};
-  return pln_commit_model_and_data(s->engine, s->path, first, second, &interim);
+  return pln_commit_model_and_data(s->engine, s->path, sources, first, second,
+                                   &interim);
 }
 
 /* Writes once. *again is true if the model needs external data and must be
@@ -297,9 +301,11 @@ static pln_status try_write(const save_run *s, bool external, bool *again) {
                    .value_info = s->value_info};
   pln_status status = make_model(&ex);
   *again = !external && (ex.moved || rope.size > MOST_BYTES);
+  pln_data_sources sources = {ex.files, ex.n_files};
   if (status == PLN_OK && !*again)
-    status = external && data.rope.size ? stream_both(s, &rope, &data.rope)
-                                        : stream(s->engine, s->path, &rope);
+    status = external && data.rope.size
+                 ? stream_both(s, &sources, &rope, &data.rope)
+                 : stream(s, &sources, &rope);
   pln_export_free(&ex);
   pln_rope_free(&data.rope);
   pln_rope_free(&rope);

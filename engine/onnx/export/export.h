@@ -8,6 +8,7 @@
 
 #include "ir/graph/module.h"
 #include "onnx/export/encode.h"
+#include "onnx/export/file_pair.h"
 #include "onnx/import/decode.h"
 #include "onnx/node.h"
 #include "onnx/op_map.h"
@@ -111,7 +112,7 @@ typedef struct pln_export {
   uint64_t n_made;       /* counter for new names */
   /* External data files, kept open until everything is written. */
   pln_idmap *file_rows; /* (directory, location) -> row of files + 1 */
-  pln_file **files;
+  pln_data_source *files;
   uint32_t n_files, cap_files;
 
   /* The current function. */

@@ -56,6 +56,23 @@ static void remove_interims(const char *out, const char *target,
       unlink(path);
 }
 
+/* A source that is another file by now belongs to another model. */
+static pln_status check_sources(pln_engine *engine,
+                                const pln_data_sources *sources) {
+  for (uint32_t i = 0; i < sources->n; i++) {
+    const pln_data_source *s = &sources->rows[i];
+    pln_slice name = pln_symbol_text(engine, s->location);
+    uint64_t now =
+        pln_file_stamp_at(pln_symbol_text(engine, s->directory).data, name);
+    if (now != pln_file_stamp(s->file))
+      return pln_diag_error(engine, PLN_ERR_IO, NULL,
+                            "external data '%.*s' was replaced while the model "
+                            "was written",
+                            name.size > 200 ? 200 : (int)name.size, name.data);
+  }
+  return PLN_OK;
+}
+
 /* Commits the interim model, whose data is in the file `interim`. */
 static pln_status put_interim(pln_engine *engine, pln_output *data,
                               const char *path, const char *interim,
@@ -106,6 +123,7 @@ static pln_status commit(pln_engine *engine, const char *out, pln_output *data,
 }
 
 pln_status pln_commit_model_and_data(pln_engine *engine, const char *path,
+                                     const pln_data_sources *sources,
                                      pln_output *data, pln_output *model,
                                      const pln_interim_model_writer *interim) {
   pln_status status = pln_output_finish(data);
@@ -117,7 +135,13 @@ pln_status pln_commit_model_and_data(pln_engine *engine, const char *path,
     return status;
   }
   int lock = pln_output_lock(model);
-  status = commit(engine, path, data, model, interim);
+  status = check_sources(engine, sources);
+  if (status == PLN_OK) {
+    status = commit(engine, path, data, model, interim);
+  } else {
+    pln_output_abort(data);
+    pln_output_abort(model);
+  }
   pln_output_unlock(lock);
   return status;
 }
@@ -130,7 +154,9 @@ static bool has_interims(const char *out) {
   return false;
 }
 
-pln_status pln_commit_model(const char *path, pln_output *model) {
+pln_status pln_commit_model(pln_engine *engine, const char *path,
+                            const pln_data_sources *sources,
+                            pln_output *model) {
   char target[PLN_PATH_ROOM];
   struct stat ours;
   pln_status status = pln_output_finish(model);
@@ -139,11 +165,16 @@ pln_status pln_commit_model(const char *path, pln_output *model) {
     return status;
   }
   snprintf(target, sizeof target, "%s", pln_output_target(model));
-  if (!has_interims(path) || !pln_output_stat(model, &ours))
+  bool interims = has_interims(path) && pln_output_stat(model, &ours);
+  if (!interims && sources->n == 0)
     return pln_output_commit(model);
   int lock = pln_output_lock(model);
-  status = pln_output_commit(model);
+  status = check_sources(engine, sources);
   if (status == PLN_OK)
+    status = pln_output_commit(model);
+  else
+    pln_output_abort(model);
+  if (status == PLN_OK && interims)
     remove_interims(path, target, &ours);
   pln_output_unlock(lock);
   return status;

@@ -15,14 +15,29 @@ typedef struct pln_interim_model_writer {
   void *ud;
 } pln_interim_model_writer;
 
+/* A file of external data that the model refers to, or whose bytes it gets. */
+typedef struct pln_data_source {
+  pln_file *file;
+  pln_symbol directory, location;
+} pln_data_source;
+typedef struct pln_data_sources {
+  const pln_data_source *rows;
+  uint32_t n;
+} pln_data_sources;
+
 /* Commits the data and the model of `path`, or aborts both. At any time a
- * reader sees the old model with its old data or the new one with its own. */
+ * reader sees the old model with its old data or the new one with its own.
+ * PLN_ERR_IO when another process has replaced a source since. */
 pln_status
 pln_commit_model_and_data(pln_engine *engine, const char *path,
-                          pln_output *data, pln_output *model,
+                          const pln_data_sources *sources, pln_output *data,
+                          pln_output *model,
                           const pln_interim_model_writer *interim) PLN_CHECKED;
-/* Commits the model of `path`, which has no external data, or aborts it. */
-pln_status pln_commit_model(const char *path, pln_output *model) PLN_CHECKED;
+/* Commits the model of `path`, whose external data stays where it is, or aborts
+ * it. */
+pln_status pln_commit_model(pln_engine *engine, const char *path,
+                            const pln_data_sources *sources,
+                            pln_output *model) PLN_CHECKED;
 /* Returns true for the name of an interim data file, which the next save of its
  * model removes. */
 bool pln_is_interim_name(pln_slice location);

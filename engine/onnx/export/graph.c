@@ -281,7 +281,7 @@ void pln_export_free(pln_export *ex) {
   pln_arena_free(&ex->names_arena);
   pln_idmap_free(ex->file_rows);
   for (uint32_t i = 0; i < ex->n_files; i++)
-    pln_file_release(ex->files[i]);
+    pln_file_release(ex->files[i].file);
   pln_mem_free(e, ex->files, ex->cap_files * sizeof *ex->files);
   pln_mem_free(e, ex->tasks, ex->cap_tasks * sizeof *ex->tasks);
   pln_mem_free(e, ex->nests, ex->cap_nests * sizeof *ex->nests);

@@ -30,18 +30,17 @@ static pln_status open_file(pln_export *ex, const pln_external *where,
   if (!ex->file_rows)
     PLN_TRY(pln_idmap_new(ex->engine, &ex->file_rows));
   uint64_t key = (uint64_t)where->directory << 32 | where->location;
+  key ^= where->stamp;
   uint32_t known = pln_idmap_get(ex->file_rows, key);
   if (known) {
-    *out = ex->files[known - 1];
+    *out = ex->files[known - 1].file;
     return PLN_OK;
   }
   PLN_TRY(pln_mem_grow(ex->engine, (void **)&ex->files, &ex->cap_files,
                        (size_t)ex->n_files + 1, sizeof *ex->files));
-  pln_slice folder = pln_symbol_text(ex->engine, where->directory);
-  PLN_TRY(pln_file_map_confined(ex->engine, folder.data,
-                                pln_symbol_text(ex->engine, where->location),
-                                out));
-  ex->files[ex->n_files++] = *out;
+  PLN_TRY(pln_external_open(ex->engine, where, out));
+  ex->files[ex->n_files++] =
+      (pln_data_source){*out, where->directory, where->location};
   return pln_idmap_set(ex->file_rows, key, ex->n_files);
 }
 

@@ -11,6 +11,11 @@
 typedef struct pln_decoder {
   pln_engine *engine;
   pln_symbol directory; /* directory of external data; 0: not allowed */
+  /* The file of external data that was met last, and its version; or NULL. */
+  struct pln_known_stamp {
+    pln_symbol location;
+    uint64_t stamp;
+  } * known;
 } pln_decoder;
 
 /* The string field `tag` of a message (the last one); empty if missing. */

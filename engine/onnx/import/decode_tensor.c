@@ -169,6 +169,18 @@ static pln_status decode_external_entry(const pln_decoder *d,
   return pln_symbol_intern(d->engine, value, &where->location);
 }
 
+/* Asks the system once per file, as long as its tensors follow each other. */
+static uint64_t stamp_of(const pln_decoder *d, pln_symbol location) {
+  if (d->known && d->known->location == location)
+    return d->known->stamp;
+  uint64_t stamp =
+      pln_file_stamp_at(pln_symbol_text(d->engine, d->directory).data,
+                        pln_symbol_text(d->engine, location));
+  if (d->known)
+    *d->known = (struct pln_known_stamp){location, stamp};
+  return stamp;
+}
+
 static pln_status read_external(const pln_decoder *d, const tensor_fields *t,
                                 uint32_t rank, const int64_t *dims,
                                 size_t bytes, pln_tensor **out) {
@@ -189,6 +201,7 @@ static pln_status read_external(const pln_decoder *d, const tensor_fields *t,
     return fail_tensor_decode(d, t,
                               "the length of its external data is not what its "
                               "dimensions ask for");
+  where.stamp = stamp_of(d, where.location);
   return pln_tensor_external(d->engine, (pln_dtype)t->dtype, rank, dims, &where,
                              out);
 }

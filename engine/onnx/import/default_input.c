@@ -30,7 +30,7 @@ pln_status pln_onnx_input_default(const pln_module *module, pln_slice input,
   *out = NULL;
   if (!file)
     return PLN_OK;
-  pln_decoder d = {engine, module->directory};
+  pln_decoder d = {.engine = engine, .directory = module->directory};
   pln_message graph;
   pln_message model = {file, pln_file_data(file), (size_t)pln_file_size(file)};
   PLN_TRY(pln_wire_merged(engine, model, "ModelProto", MODEL_GRAPH, &graph,

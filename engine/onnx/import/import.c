@@ -324,9 +324,10 @@ static void free_import(pln_import *in) {
 
 static pln_status import_file(pln_engine *engine, pln_file *file,
                               pln_symbol directory, pln_module **out) {
+  struct pln_known_stamp known = {0, 0};
   pln_import in = {
       .engine = engine,
-      .decoder = {engine, directory},
+      .decoder = {engine, directory, &known},
       .path = pln_file_path(file),
       .model = {file, pln_file_data(file), (size_t)pln_file_size(file)}};
   pln_scoped_names_init(&in.values, engine);
@@ -379,6 +380,12 @@ pln_status pln_onnx_load(pln_engine *engine, const char *path,
   pln_stoppable_begin(engine);
   pln_status status = import_model(engine, file, directory, out);
   pln_stoppable_end(engine);
+  if (status == PLN_OK && !pln_file_is_current(file)) {
+    /* its external data may be that of the new model */
+    pln_module_release(*out);
+    status = pln_diag_error(engine, PLN_ERR_IO, NULL,
+                            "'%s' was replaced while it was read", path);
+  }
   pln_file_release(file);
   return status;
 }

@@ -645,7 +645,7 @@ static void check_type(pln_opset_call *f, const pln_onnx_parameter *p,
                        uint32_t index) {
   if (!pln_onnx_schema_accepts(f->engine, p->types, type)) {
     pln_dtype dtype = pln_type_dtype(f->engine, type);
-    pln_opset_call_refuse(f, "%s %u is %s%s", what, index + 1,
+    pln_opset_call_refuse(f, "%s %u is %s%s", what, index,
                           dtype ? pln_dtype_name(dtype) : "of another type",
                           dtype ? "" : " there");
   }
@@ -654,8 +654,7 @@ static void check_type(pln_opset_call *f, const pln_onnx_parameter *p,
   if (!first || !dtype)
     return;
   if (*first && pln_type_dtype(f->engine, *first) != dtype)
-    pln_opset_call_refuse(f, "%s %u must have another's dtype", what,
-                          index + 1);
+    pln_opset_call_refuse(f, "%s %u must have another's dtype", what, index);
   *first = type;
 }
 
@@ -724,15 +723,15 @@ static void check_inputs(pln_opset_call *f, form_letters *same) {
     bool given = pln_opset_call_has_arg(f, i);
     if (!pln_onnx_parameter_next(&at, &p)) {
       if (given)
-        pln_opset_call_refuse(f, "it has no input %u", i + 1);
+        pln_opset_call_refuse(f, "it has no input %u", i);
     } else if (given && !(i < PLN_CALL_FEW && f->casts >> i & 1)) {
       check_type(f, &p, argument_type(f, i), same, "input", i);
     } else if (!given && !p.option) {
-      pln_opset_call_refuse(f, "it needs input %u", i + 1);
+      pln_opset_call_refuse(f, "it needs input %u", i);
     }
   }
   if (f->valid && *at && pln_onnx_parameter_next(&at, &p) && !p.option)
-    pln_opset_call_refuse(f, "it needs input %u", i + 1);
+    pln_opset_call_refuse(f, "it needs input %u", i);
 }
 
 static void check_outputs(pln_opset_call *f, form_letters *same) {
@@ -744,7 +743,7 @@ static void check_outputs(pln_opset_call *f, form_letters *same) {
     if (pln_onnx_parameter_next(&at, &p))
       check_type(f, &p, type, same, "output", i);
     else
-      pln_opset_call_refuse(f, "it has no output %u", i + 1);
+      pln_opset_call_refuse(f, "it has no output %u", i);
   }
 }
 

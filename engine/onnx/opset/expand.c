@@ -12,7 +12,7 @@
 #include "op/infer/infer.h"
 #include "op/kernel/elementwise/convert.h"
 
-enum { MOST_NAMES = 32, MOST_WORDS = 6, MOST_ATTRS = 6 };
+enum { MOST_NAMES = 64, MOST_WORDS = 6, MOST_ATTRS = 6 };
 
 typedef struct expansion_row {
   pln_op op;
@@ -186,6 +186,22 @@ static bool is_sized(const expansion *x) {
   return length_of_second(x) != 0;
 }
 
+static bool has_no_weight(const expansion *x) {
+  return !pln_opset_call_has_arg(&x->call, 2);
+}
+
+static bool is_plane(const expansion *x) {
+  return length_of_second(x) == 4;
+}
+
+static bool is_volume(const expansion *x) {
+  return length_of_second(x) == 5;
+}
+
+static bool has_int32_second(const expansion *x) {
+  return pln_type_dtype(x->engine, operand_type(x, 1)) == PLN_INT32;
+}
+
 static const struct {
   const char *name;
   bool (*holds)(const expansion *x);
@@ -205,6 +221,10 @@ static const struct {
     {"#asymmetric", is_asymmetric},
     {"#enlarges", enlarges},
     {"#sized", is_sized},
+    {"#no_weight", has_no_weight},
+    {"#plane", is_plane},
+    {"#volume", is_volume},
+    {"#int32", has_int32_second},
 };
 
 static bool attribute_is(const expansion *x, pln_slice word, const char *is) {

@@ -97,7 +97,7 @@ pln_status pln_source_opset(pln_file_opsets *known, const pln_graph *graph,
                             pln_symbol function, int64_t *out) {
   pln_engine *engine = graph->engine;
   const pln_node *root = &graph->nodes[graph->root];
-  pln_decoder d = {engine, 0};
+  pln_decoder d = {.engine = engine};
   pln_attrs own = 0;
   *out = 0;
   if (root->kind != PLN_FUNCTION || !graph->origins ||

@@ -210,18 +210,6 @@ bool pln_call_string_is(const pln_infer *call, const char *name,
 
 /* ------------------------------------------------------------------ errors */
 
-pln_status pln_arg_error(const pln_infer *call, uint32_t i, const char *format,
-                         ...) {
-  char text[200];
-  va_list list;
-  va_start(list, format);
-  vsnprintf(text, sizeof text, format, list);
-  va_end(list);
-  return pln_diag_error(call->engine, PLN_ERR_TYPE, NULL,
-                        "'%s', operand %u: %s",
-                        pln_op_row(call->engine, call->op)->name, i, text);
-}
-
 pln_status pln_call_error(const pln_infer *call, const char *format, ...) {
   char text[200];
   va_list list;

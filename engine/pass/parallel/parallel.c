@@ -14,8 +14,9 @@
 #include "ir/worker/child_engine.h"
 
 /* Waking a thread takes longer than running passes over fewer nodes than these.
- */
-enum { LEAST_NODES = 4096 };
+ * A function takes as long to lend to a worker and to merge as a pass in C
+ * takes over LEAST_PER_FUNCTION nodes, and one in Lua over LEAST_IN_LUA. */
+enum { LEAST_NODES = 4096, LEAST_PER_FUNCTION = 256, LEAST_IN_LUA = 8 };
 
 /* One function. */
 typedef struct function_task {
@@ -63,8 +64,17 @@ static bool is_task(const pln_parallel_job *work, uint32_t index) {
          work->takes(work->pass, pln_module_function_at(work->module, index));
 }
 
+/* Recursion is bounded by PLN_PASS_MAX_DEPTH. */
+static uint32_t count_cloners(const pln_pass *pass) {
+  uint32_t n = pass->def->cloner != NULL;
+  for (uint32_t i = 0; i < pass->def->n_elements; i++)
+    n += count_cloners(pass->def->elements[i]);
+  return n;
+}
+
 static bool is_worth_it(const pln_parallel_job *work, uint32_t *n) {
   uint64_t nodes = 0;
+  uint64_t each = count_cloners(work->pass) ? LEAST_IN_LUA : LEAST_PER_FUNCTION;
   *n = 0;
   for (uint32_t i = 0; i < work->module->count; i++) {
     if (!is_task(work, i))
@@ -72,7 +82,7 @@ static bool is_worth_it(const pln_parallel_job *work, uint32_t *n) {
     nodes += pln_module_function_at(work->module, i)->n_nodes;
     ++*n;
   }
-  return *n > 1 && nodes >= LEAST_NODES;
+  return *n > 1 && nodes >= LEAST_NODES && nodes >= each * *n;
 }
 
 /* A child engine does not start workers. */
@@ -127,14 +137,6 @@ static pln_status new_parallel(const pln_parallel_job *work, uint32_t n,
 }
 
 /* --------------------------------------------------- passes made by workers */
-
-/* Recursion is bounded by PLN_PASS_MAX_DEPTH. */
-static uint32_t count_cloners(const pln_pass *pass) {
-  uint32_t n = pass->def->cloner != NULL;
-  for (uint32_t i = 0; i < pass->def->n_elements; i++)
-    n += count_cloners(pass->def->elements[i]);
-  return n;
-}
 
 /* *stays is false if one of the passes cannot be cloned. */
 static pln_status pack_cloneable_passes(pln_parallel *p, const pln_pass *pass,

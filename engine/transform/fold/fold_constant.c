@@ -325,8 +325,10 @@ static pln_status fold_constant_node(void *ud, pln_rewrite *rw, pln_ref old,
 }
 
 static pln_status sweep_once(fold *f, const pln_graph *g, pln_graph **out) {
-  pln_mutator m = {
-      .ud = f, .visit = fold_constant_node, .enter = enter_folded_scope};
+  pln_mutator m = {.ud = f,
+                   .visit = fold_constant_node,
+                   .enter = enter_folded_scope,
+                   .keeps_types = true};
   memset(f->budget.refused, 0, sizeof f->budget.refused);
   PLN_TRY(pln_use_counts_begin(&f->uses, g));
   pln_status status = pln_graph_rewrite(g, &m, out);

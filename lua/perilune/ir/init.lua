@@ -94,36 +94,55 @@ function ir.Call(callee, args, attrs, type_args)
 end
 
 local function_options = { "ret_type", "attrs", "type_params" }
--- What passes read; scripts may have others.
+-- Attributes that TVM's and this library's passes read.
 local function_attrs = { "Primitive", "Compiler", "Composite", "Inline", "Extern", "Closure",
-  "SkipOptimization", "global_symbol" }
+  "SkipOptimization", "PartitionedFromPattern", "__params__", "global_symbol", "target",
+  "calling_conv" }
+local function_names = table.move(function_options, 1, #function_options, #function_attrs + 1,
+  { table.unpack(function_attrs) })
 
 local function is_one_of(name, names)
   for _, known in ipairs(names) do if known == name then return true end end
   return false
 end
 
--- ret_type, attrs, type_params of a table in the third place: { ret_type =, attrs =,
--- type_params = }, or attributes. What is nearly a known name is a mistake.
+-- Beside those, attributes are called as TVM's are: CamelCase, or qualified
+-- (relay.reshape_only), which no option is.
+local function is_attribute_name(name)
+  if is_one_of(name, function_attrs) then return true end
+  return type(name) == "string" and name:find "^%u" ~= nil or tostring(name):find("%.") ~= nil
+end
+
+local function check_function_name(name)
+  local near = core.suggest(tostring(name), function_names)
+  if is_one_of(name, function_names) or is_attribute_name(name) and near == "" then return end
+  argument.fail(("pl.func: there is no option '%s'%s Attributes of any name are given as "
+    .. "{ attrs = { ... } }"):format(tostring(name), near == "" and "." or near))
+end
+
+-- ret_type, attrs, type_params of a table in the third place. It has options,
+-- attributes, or both.
 local function read_function_options(options)
-  local named = false
-  for _, name in ipairs(function_options) do named = named or options[name] ~= nil end
-  local known = table.move(function_options, 1, #function_options, 1, {})
-  if not named then table.move(function_attrs, 1, #function_attrs, #known + 1, known) end
-  for name in pairs(options) do
-    local near = core.suggest(tostring(name), known)
-    if not is_one_of(name, known) and (named or near ~= "") then
-      argument.fail(("pl.func: there is no option '%s'%s Attributes of any name are given as "
-        .. "{ attrs = { ... } }"):format(tostring(name), near == "" and "." or near))
+  local attrs
+  for name, value in pairs(options) do
+    check_function_name(name)
+    if not is_one_of(name, function_options) then
+      attrs = attrs or {}
+      attrs[name] = value
     end
   end
-  if named then return options.ret_type, options.attrs, options.type_params end
-  return nil, options
+  if attrs and options.attrs then
+    argument.fail(("pl.func: the attribute '%s' belongs into attrs, which are given too")
+      :format(next(attrs)))
+  end
+  return options.ret_type, options.attrs or attrs, options.type_params
 end
 
 --- A function of parameters and a body; `ret_type` may be left out. A generic
 -- function has type variables, a list of types, as `type_params`. The last three may
--- come as one table, { ret_type =, attrs =, type_params = }.
+-- come as one table, { ret_type =, attrs =, type_params = }, in which attributes that
+-- are called as TVM's are (Primitive, Compiler, relay.reshape_only) may stand beside
+-- the options.
 function ir.Function(params, body, ret_type, attrs, type_params)
   argument.table(params, "pl.func", "params")
   if body == nil then argument.fail "pl.func: a body expected, got nil" end

@@ -417,6 +417,62 @@ static const kernel_row kernel_rows[] = {
     {"a determinant", "det(%a)", {F32(1000, 1000)}},
     {"random numbers", "random_normal(shape=[10000000])", {{0}}},
     {"a range", "arange(0f, 32000000f, 1f, dtype=\"float32\")", {{0}}},
+    {"a transform", "dft(%a, relay=0)", {F32(1, 8388608, 1)}},
+    {"a transform of a prime length", "dft(%a, relay=0)", {F32(1, 3000017, 1)}},
+    {"a transform of thirds", "dft(%a, relay=0)", {F32(1, 4782969, 1)}},
+    {"a transform backwards",
+     "dft(%a, inverse=1, relay=0)",
+     {F32(1, 8388608, 2)}},
+    {"a plain join", "concatenate((%a, %a), axis=0)", {F32(64000000)}},
+    {"plain parts",
+     "split(%a, indices_or_sections=2, axis=0)",
+     {F32(96000000)}},
+    {"a plain part",
+     "strided_slice(%a, begin=[1], end=[95000000])",
+     {F32(96000000)}},
+    {"a transpose of long rows",
+     "transpose(%a, axes=[1, 0, 2])",
+     {F32(2, 2, 24000000)}},
+    {"a plain repeat", "tile(%a, reps=[2])", {F32(64000000)}},
+    {"a long row of indices",
+     "take(%a, %b, axis=0)",
+     {F32(2, 48000000), OF(INT32, 2)}},
+    {"one number repeated", "broadcast_to(%a, shape=[96000000])", {F32(1)}},
+    {"a row repeated",
+     "broadcast_to(%a, shape=[2, 48000000])",
+     {F32(48000000)}},
+    {"zeros", "zeros(shape=[96000000], dtype=\"float32\")", {{0}}},
+    {"a plain pad", "nn.pad(%a, 0f, pad_width=[[1, 1]])", {F32(96000000)}},
+    {"an update",
+     "scatter_elements(%a, %b, %c, axis=0)",
+     {F32(96000000), OF(INT32, 1), F32(1)}},
+    {"parts of strings",
+     "string_split(%a, delimiter=\"a\")",
+     {OF(STRING, 1000000)}},
+    {"parts of one string", "string_split(%a)", {OF(STRING, 1)}},
+    {"joined strings", "string_concat(%a, %a)", {OF(STRING, 2000000)}},
+    {"a reshape", "reshape(%a, newshape=[2, 48000000])", {F32(96000000)}},
+    {"a product of 4096",
+     "nn.dense(%a, %b)",
+     {F32(4096, 4096), F32(4096, 4096)}},
+    {"a product of long rows",
+     "nn.dense(%a, %b)",
+     {F32(512, 60000), F32(512, 60000)}},
+    {"a product of few rows",
+     "nn.dense(%a, %b)",
+     {F32(400, 4096), F32(16000, 4096)}},
+    {"a product of two rows",
+     "nn.matmul(%a, %b)",
+     {F32(2, 100000), F32(100000, 2000)}},
+    {"a product with a column",
+     "nn.dense(%a, %b)",
+     {F32(100000, 2000), F32(1, 2000)}},
+    {"a product of two long rows",
+     "nn.dense(%a, %b)",
+     {F32(8, 1000), F32(200000, 1000)}},
+    {"a product of very long rows",
+     "nn.dense(%a, %b)",
+     {F32(40, 2000000), F32(40, 2000000)}},
 };
 
 static uint32_t rank_of(const operand *o) {
@@ -437,9 +493,30 @@ static int put_param(const operand *o, char name, char *to, size_t size) {
   return (int)n;
 }
 
+/* Short texts, or a long one. */
+static pln_tensor *texts(const operand *o) {
+  static const char part[] = "a bc def ";
+  enum { LONGEST = 16000000 };
+  pln_tensor *t = NULL;
+  size_t n = (size_t)o->dims[0], size = n == 1 ? LONGEST : sizeof part - 1;
+  char *text = malloc(LONGEST);
+  pln_slice *all = malloc(n * sizeof *all);
+  for (size_t i = 0; i < LONGEST; i++)
+    text[i] = part[i % (sizeof part - 1)];
+  for (size_t i = 0; i < n; i++)
+    all[i] = (pln_slice){text, size};
+  CHECK_OK(pln_tensor_from_bytes(engine, PLN_STRING, 1, o->dims, all,
+                                 n * sizeof *all, &t));
+  free(all);
+  free(text);
+  return t;
+}
+
 /* Small numbers of the dtype, of no order. */
 static pln_tensor *numbers(const operand *o) {
   pln_tensor *t = NULL;
+  if (o->dtype == PLN_STRING)
+    return texts(o);
   CHECK_OK(pln_tensor_new(engine, o->dtype, rank_of(o), o->dims, &t));
   if (!t)
     return NULL;
@@ -504,10 +581,33 @@ static void kernels(void) {
   pln_engine_free(engine);
 }
 
+/* A library does not look whether to stop: it gets parts. */
+static void library(void) {
+  static const kernel_row products[] = {
+      {"a product by OpenBLAS",
+       "nn.dense(%a, %b)",
+       {F32(4096, 4096), F32(4096, 4096)}},
+      {"one of long rows",
+       "nn.dense(%a, %b)",
+       {F32(40, 2000000), F32(40, 2000000)}},
+      {"one of few rows",
+       "nn.dense(%a, %b)",
+       {F32(100, 4096), F32(16000, 4096)}},
+  };
+  engine = pln_engine_new(NULL, NULL);
+  REQUIRE(engine);
+  bool there = pln_blas_set_choice(engine, PLN_BLAS_OPENBLAS) == PLN_OK;
+  pln_diag_clear(engine);
+  for (size_t i = 0; there && i < sizeof products / sizeof *products; i++)
+    measure_kernel(&products[i]);
+  pln_engine_free(engine);
+}
+
 static const check_test tests[] = {
     {"texts and models", files_and_texts},
     {"graphs", graphs},
     {"kernels", kernels},
+    {"products by a library", library},
 };
 
 CHECK_MAIN(tests)

@@ -376,7 +376,8 @@ static uint64_t hash_of(const pln_graph *g) {
 }
 
 static pln_graph *outside(const char *folder) {
-  pln_external where = {symbol(folder), symbol("w.bin"), 0, 4};
+  pln_external where = {
+      .directory = symbol(folder), .location = symbol("w.bin"), .length = 4};
   const int64_t n = 4;
   pln_tensor *t = NULL;
   CHECK_OK(pln_tensor_external(engine, PLN_INT8, 1, &n, &where, &t));

@@ -274,8 +274,10 @@ static pln_symbol symbol(pln_engine *e, const char *text) {
 static void external(pln_engine *e, const char *folder, const char *name,
                      uint64_t offset, uint64_t length, pln_status wanted) {
   const int64_t n = 8;
-  pln_external where = {folder ? symbol(e, folder) : 0, symbol(e, name), offset,
-                        length};
+  pln_external where = {.directory = folder ? symbol(e, folder) : 0,
+                        .location = symbol(e, name),
+                        .offset = offset,
+                        .length = length};
   pln_tensor *t;
   const void *data;
   REQUIRE_OK(pln_tensor_external(e, PLN_INT32, 1, &n, &where, &t));

@@ -247,8 +247,9 @@ static pln_status run_linear(linear *l) {
   if (status == PLN_OK) {
     char *to = pln_tensor_writable(states);
     if (l->past && l->past->count)
-      memcpy(to, l->past->data, l->past->count * l->size);
-    if (call->results[0]->count || states->count)
+      status = pln_copy_bytes(call->engine, to, l->past->data,
+                              l->past->count * l->size);
+    if (status == PLN_OK && (call->results[0]->count || states->count))
       run_heads(l, to, pln_tensor_writable(change));
     pln_tensor_release(change);
   }

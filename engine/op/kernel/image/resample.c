@@ -382,10 +382,8 @@ pln_status pln_resample_sums(pln_engine *engine, uint32_t rank,
   order_steps(rank, axes, &s);
   for (uint32_t i = 0; i < s.first; i++)
     slabs *= (size_t)axes[i].out;
-  if (s.n == 0) {
-    memcpy(out, in, slabs * size);
-    return PLN_OK;
-  }
+  if (s.n == 0)
+    return pln_copy_bytes(engine, out, in, slabs * size);
   size_t half = (s.slab_in > s.slab_out ? s.slab_in : s.slab_out) * size;
   size_t room = s.n > 2 ? 2 * half : s.n > 1 ? half : 1;
   char *store = pln_mem_new(engine, room);

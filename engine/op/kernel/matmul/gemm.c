@@ -21,6 +21,9 @@ enum { FEW_ROWS = 4 };
 /* Columns whose sums stay in the L1 cache while rows are accumulated; elements
  * along k that do. */
 enum { NEAR = 1024, ALONG = 2048 };
+/* Between two looks whether to stop: rows and columns of b, and elements of one
+ * that is multiplied by a vector. */
+enum { LONG = 8192, MANY = 2048, POLLED = 1 << 22 };
 
 static size_t min_size(size_t a, size_t b) {
   return a < b ? a : b;
@@ -115,8 +118,11 @@ static void multiply_blocks(const pln_gemm *g, const pln_product *s) {
     for (b.p = 0; b.p < s->k; b.p += DEPTH) {
       b.k = min_size(DEPTH, s->k - b.p);
       pack_block(g, s, &b);
-      for (size_t i = 0; i < s->m; i += HIGH)
+      for (size_t i = 0; i < s->m; i += HIGH) {
+        if (pln_is_stopped(g->engine))
+          return;
         multiply_block(g, s, &b, i, min_size(HIGH, s->m - i));
+      }
     }
   }
 }
@@ -133,55 +139,70 @@ static void begin_sums(const pln_tiles *t, const pln_product *s) {
   }
 }
 
+/* Adds summands [p, p + tile->k) to columns [j, j + NEAR). */
+static void add_rows(const pln_tiles *t, const pln_product *s, pln_tile *tile,
+                     size_t p, size_t j) {
+  for (size_t i = 0; i < s->m;) {
+    uint32_t height = s->m - i >= 4 ? 2 : s->m - i >= 2 ? 1 : 0;
+    tile->a = element(s->a, i * s->a_row + p * s->a_col, t->size);
+    tile->b = element(s->b, p * s->b_row + j, t->size);
+    tile->c = (char *)s->c + (i * s->c_row + j) * t->size;
+    t->rows_sum[height](tile, min_size(NEAR, s->n - j), s->b_row);
+    i += (size_t)1 << height;
+  }
+}
+
 /* Reads b once. */
-static void multiply_rows(const pln_tiles *t, const pln_product *s) {
-  pln_tile tile = {
-      .k = s->k, .a_row = s->a_row, .a_col = s->a_col, .c_row = s->c_row};
+static void multiply_rows(const pln_gemm *g, const pln_product *s) {
+  pln_tile tile = {.a_row = s->a_row, .a_col = s->a_col, .c_row = s->c_row};
   for (size_t j = 0; j < s->n; j += NEAR)
-    for (size_t i = 0; i < s->m;) {
-      uint32_t height = s->m - i >= 4 ? 2 : s->m - i >= 2 ? 1 : 0;
-      tile.a = element(s->a, i * s->a_row, t->size);
-      tile.b = element(s->b, j, t->size);
-      tile.c = (char *)s->c + (i * s->c_row + j) * t->size;
-      t->rows_sum[height](&tile, min_size(NEAR, s->n - j), s->b_row);
-      i += (size_t)1 << height;
+    for (size_t p = 0; p < s->k; p += LONG) {
+      if (pln_is_stopped(g->engine))
+        return;
+      tile.k = min_size(LONG, s->k - p);
+      add_rows(g->tiles, s, &tile, p, j);
     }
 }
 
 /* Both are contiguous along k: dot products of rows of a and columns of b, in
  * parts that stay in the cache. */
-static void multiply_columns(const pln_tiles *t, const pln_product *s) {
+static void multiply_columns(const pln_gemm *g, const pln_product *s) {
+  const pln_tiles *t = g->tiles;
   pln_dots d = {.m = s->m,
-                .n = s->n,
                 .a_row = s->a_row,
                 .b_row = s->b_col,
-                .c = s->c,
                 .c_row = s->c_row,
                 .c_step = 1};
-  for (size_t p = 0; p < s->k; p += ALONG) {
-    d.k = min_size(ALONG, s->k - p);
-    d.a = element(s->a, p, t->size);
-    d.b = element(s->b, p, t->size);
+  for (size_t j = 0; j < s->n; j += MANY)
+    for (size_t p = 0; p < s->k; p += ALONG) {
+      if (pln_is_stopped(g->engine))
+        return;
+      d.n = min_size(MANY, s->n - j);
+      d.k = min_size(ALONG, s->k - p);
+      d.a = element(s->a, p, t->size);
+      d.b = element(s->b, p + j * s->b_col, t->size);
+      d.c = (char *)s->c + j * t->size;
+      t->dots(&d);
+    }
+}
+
+/* One column: b by the rows of a. */
+static void multiply_vector(const pln_gemm *g, const pln_product *s) {
+  const pln_tiles *t = g->tiles;
+  size_t rows = 1 + (s->k ? POLLED / s->k : s->m);
+  pln_dots d = {.m = 1, .a = s->b, .b_row = s->a_row, .c_step = s->c_row};
+  d.k = s->k;
+  for (size_t i = 0; i < s->m && !pln_is_stopped(g->engine); i += rows) {
+    d.n = min_size(rows, s->m - i);
+    d.b = element(s->a, i * s->a_row, t->size);
+    d.c = (char *)s->c + i * s->c_row * t->size;
     t->dots(&d);
   }
 }
 
-/* One column: b by the rows of a. */
-static void multiply_vector(const pln_tiles *t, const pln_product *s) {
-  pln_dots d = {.m = 1,
-                .n = s->m,
-                .k = s->k,
-                .a = s->b,
-                .b = s->a,
-                .b_row = s->a_row,
-                .c = s->c,
-                .c_step = s->c_row};
-  t->dots(&d);
-}
-
 /* One column, with contiguous columns of a: these are accumulated as the rows
  * of the transposed a. */
-static void multiply_turned(const pln_tiles *t, const pln_product *s) {
+static void multiply_turned(const pln_gemm *g, const pln_product *s) {
   pln_product turned = *s;
   turned.m = 1;
   turned.n = s->m;
@@ -189,7 +210,7 @@ static void multiply_turned(const pln_tiles *t, const pln_product *s) {
   turned.a_col = s->b_row;
   turned.b = s->a;
   turned.b_row = s->a_col;
-  multiply_rows(t, &turned);
+  multiply_rows(g, &turned);
 }
 
 static void run_own(const pln_gemm *gemm, const pln_product *s) {
@@ -205,64 +226,69 @@ static void run_own(const pln_gemm *gemm, const pln_product *s) {
   }
   begin_sums(t, s);
   if (vector)
-    multiply_vector(t, s);
+    multiply_vector(gemm, s);
   else if (turned)
-    multiply_turned(t, s);
+    multiply_turned(gemm, s);
   else if (rows)
-    multiply_rows(t, s);
+    multiply_rows(gemm, s);
   else if (columns)
-    multiply_columns(t, s);
+    multiply_columns(gemm, s);
 }
 
-static void run_one(const pln_gemm *gemm, const pln_product *product) {
-  if (!pln_blas_takes(gemm->engine, gemm->tiles, product)) {
-    run_own(gemm, product);
-    return;
-  }
-  if (product->bias)
-    begin_sums(gemm->tiles, product);
-  pln_blas_run(gemm->engine, gemm->tiles->size == sizeof(double), product);
+/* ---------------------------------------------------------------- libraries */
+
+/* A library does not look whether to stop, so it is called for parts of at most
+ * this many multiplications, which take some 10 ms. Parts are at least as large
+ * as LEAST along each axis, which keeps the library's speed. */
+#define MOST_WORK ((size_t)1 << 29)
+enum { LEAST_M = 512, LEAST_N = 1024, LEAST_K = 1024 };
+
+/* The greatest extent of a part: of `least`, or more if the others are small,
+ * and such that all parts are about equal. */
+static size_t part_extent(size_t extent, size_t least, size_t other) {
+  size_t most = other ? MOST_WORK / other : extent;
+  most = most < least ? least : most;
+  size_t parts = (extent + most - 1) / most;
+  return parts > 1 ? (extent + parts - 1) / parts : extent;
 }
 
-/* From this many multiplications on a product is split, to poll for stops. */
-#define MOST_WORK ((uint64_t)1 << 29)
-enum { LEAST_ROWS = 256, MOST_COLUMNS = 2048 };
-
-/* Rows of c computed together, so that packing b pays off. */
-static size_t rows_of_block(const pln_product *s, size_t columns) {
-  size_t rows = (size_t)(2 * MOST_WORK / ((uint64_t)columns * s->k));
-  return rows < LEAST_ROWS ? LEAST_ROWS : rows;
+/* Rows [i, ...), columns [j, ...) and the summands [p, ...) of a product. */
+static pln_product part_of(const pln_product *s, size_t size, size_t i,
+                           size_t j, size_t p) {
+  pln_product part = *s;
+  part.a = element(s->a, i * s->a_row + p * s->a_col, size);
+  part.b = element(s->b, p * s->b_row + j * s->b_col, size);
+  part.c = (char *)s->c + (i * s->c_row + j) * size;
+  part.bias = s->bias && p == 0 ? element(s->bias, i, size) : NULL;
+  part.add = s->add || p > 0;
+  return part;
 }
 
-/* The size of the next block, chosen so that no small rest remains. */
-static size_t next_block(size_t left, size_t part) {
-  return left < 2 * part ? left : part;
+static void run_library(const pln_gemm *gemm, const pln_product *s) {
+  size_t size = gemm->tiles->size;
+  size_t m = min_size(s->m, LEAST_M), k = min_size(s->k, LEAST_K);
+  size_t n = part_extent(s->n, LEAST_N, m * k);
+  m = part_extent(s->m, LEAST_M, n * k);
+  k = part_extent(s->k, LEAST_K, m * n);
+  for (size_t j = 0; j < s->n; j += n)
+    for (size_t i = 0; i < s->m; i += m)
+      for (size_t p = 0; p < s->k; p += k) {
+        pln_product part = part_of(s, size, i, j, p);
+        part.m = min_size(m, s->m - i);
+        part.n = min_size(n, s->n - j);
+        part.k = min_size(k, s->k - p);
+        if (pln_is_stopped(gemm->engine))
+          return;
+        if (part.bias)
+          begin_sums(gemm->tiles, &part);
+        pln_blas_run(gemm->engine, size == sizeof(double), &part);
+      }
 }
 
 /* A requested stop leaves the rest unset; the evaluator drops the result. */
 void pln_gemm_run(const pln_gemm *gemm, const pln_product *product) {
-  const pln_product *all = product;
-  size_t size = gemm->tiles->size, rows, columns;
-  uint64_t line = (uint64_t)all->n * all->k;
-  if (all->m < 2 * LEAST_ROWS || line < MOST_WORK / all->m) {
-    run_one(gemm, all);
-    return;
-  }
-  for (size_t j = 0; j < all->n; j += columns) {
-    columns = next_block(all->n - j, MOST_COLUMNS);
-    for (size_t i = 0; i < all->m; i += rows) {
-      pln_product part = *all;
-      rows = next_block(all->m - i, rows_of_block(all, columns));
-      part.m = rows;
-      part.n = columns;
-      part.a = element(all->a, i * all->a_row, size);
-      part.b = element(all->b, j * all->b_col, size);
-      part.c = (char *)all->c + (i * all->c_row + j) * size;
-      if (all->bias)
-        part.bias = element(all->bias, i, size);
-      if (pln_is_stopped(gemm->engine))
-        return;
-      run_one(gemm, &part);
-    }
-  }
+  if (pln_blas_takes(gemm->engine, gemm->tiles, product))
+    run_library(gemm, product);
+  else
+    run_own(gemm, product);
 }

@@ -59,6 +59,7 @@ static pln_status as_floats(const pln_kernel_call *call, const pln_tensor *t,
     return pln_tensor_to_float32(t, out);
   if (!is_byte(t) && !is_small(t) && dtype != PLN_FLOAT32)
     return pln_kernel_no_dtype(call, dtype);
+  pln_status status = PLN_OK;
   PLN_TRY(pln_tensor_unset(call->engine, PLN_FLOAT32, t->rank, t->dims, out));
   float *to = pln_tensor_writable(*out);
   if (dtype == PLN_INT8)
@@ -68,8 +69,12 @@ static pln_status as_floats(const pln_kernel_call *call, const pln_tensor *t,
   else if (is_small(t))
     widen_small(t, to);
   else if (t->count)
-    memcpy(to, t->data, t->bytes);
-  return PLN_OK;
+    status = pln_copy_bytes(call->engine, to, t->data, t->bytes);
+  if (status != PLN_OK) {
+    pln_tensor_release(*out);
+    *out = NULL;
+  }
+  return status;
 }
 
 /* --------------------------------------------------------------- parameters */

@@ -52,10 +52,17 @@ static pln_status place(const pln_tensor *part, pln_strided_result *moved,
   const char *from = dense->data;
   char *to = (char *)moved->data + at * moved->size;
   size_t run = inner * moved->size;
-  for (size_t r = 0; r < rows && run; r++)
-    memcpy(to + r * row * moved->size, from + r * run, run);
+  size_t done = 0;
+  pln_engine *e = moved->call->engine;
+  pln_status status = PLN_OK;
+  for (size_t r = 0; r < rows && run && status == PLN_OK; r++) {
+    status = pln_poll_after(e, &done, 1 + run / 8);
+    if (status == PLN_OK)
+      status =
+          pln_copy_bytes(e, to + r * row * moved->size, from + r * run, run);
+  }
   pln_tensor_release(dense);
-  return PLN_OK;
+  return status;
 }
 
 static const pln_tensor *tensor_at(const pln_runtime_value *parts, uint32_t i) {

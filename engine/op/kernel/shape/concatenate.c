@@ -105,17 +105,19 @@ pln_status pln_kernel_concatenate(pln_kernel_call *call) {
   size_t row = (size_t)dims[axis] * inner;
   char *to = moved.data;
   size_t done = 0;
-  for (uint32_t i = 0; i < call->n_args && moved.count; i++) {
+  pln_status status = PLN_OK;
+  for (uint32_t i = 0; i < call->n_args && moved.count && status == PLN_OK;
+       i++) {
     const char *from = call->args[i]->data;
     size_t run = (size_t)call->args[i]->dims[axis] * inner;
-    for (size_t r = 0; r < rows && run; r++) {
-      memcpy(to + r * row, from + r * run, run);
+    for (size_t r = 0; r < rows && run && status == PLN_OK; r++) {
       if (pln_is_stopped_after(call->engine, &done, 1 + run / 8))
         break;
+      status = pln_copy_bytes(call->engine, to + r * row, from + r * run, run);
     }
     to += run;
   }
-  return pln_strided_result_end(&moved, PLN_OK);
+  return pln_strided_result_end(&moved, status);
 }
 
 /* -------------------------------------------------------------------- stack */

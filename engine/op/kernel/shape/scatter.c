@@ -128,6 +128,12 @@ static bool combine(pln_dtype dtype, how h, void *to, const void *from,
   return false;
 }
 
+static pln_status copy_operand(const pln_kernel_call *call,
+                               const pln_strided_result *moved) {
+  return pln_copy_bytes(call->engine, moved->data, call->args[0]->data,
+                        moved->count * moved->size);
+}
+
 /* --------------------------------------------------------- scatter_elements */
 
 static bool same_dims(const pln_tensor *a, const pln_tensor *b) {
@@ -185,9 +191,10 @@ pln_status pln_kernel_scatter_elements(pln_kernel_call *call) {
     return pln_kernel_refuse(call, "the updates do not fit the operand");
   PLN_TRY(pln_strided_result_begin(call, 0, (pln_dtype)x->dtype, x->rank,
                                    x->dims, &moved));
-  if (moved.count)
-    memcpy(moved.data, x->data, moved.count * moved.size);
-  return pln_strided_result_end(&moved, scatter_all(call, &moved, axis, h));
+  pln_status status = copy_operand(call, &moved);
+  if (status == PLN_OK)
+    status = scatter_all(call, &moved, axis, h);
+  return pln_strided_result_end(&moved, status);
 }
 
 /* --------------------------------------------------------------- scatter_nd */
@@ -242,8 +249,8 @@ pln_status pln_kernel_scatter_nd(pln_kernel_call *call) {
     return pln_kernel_refuse(call, "the updates do not fit the operand");
   PLN_TRY(pln_strided_result_begin(call, 0, (pln_dtype)x->dtype, x->rank,
                                    x->dims, &moved));
-  if (moved.count)
-    memcpy(moved.data, x->data, moved.count * moved.size);
-  return pln_strided_result_end(&moved,
-                                scatter_slices(call, &moved, (uint32_t)k, h));
+  pln_status status = copy_operand(call, &moved);
+  if (status == PLN_OK)
+    status = scatter_slices(call, &moved, (uint32_t)k, h);
+  return pln_strided_result_end(&moved, status);
 }

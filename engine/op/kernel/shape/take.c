@@ -132,7 +132,7 @@ static pln_status take_runs(pln_kernel_call *call,
       PLN_TRY(pln_poll_after(call->engine, &done, 1 + run / 8));
       if (!take_at(indices, i, extent, mode, &at))
         return pln_kernel_index_outside(call, indices, i, extent);
-      memcpy(to, row + (size_t)at * run, run);
+      PLN_TRY(pln_copy_bytes(call->engine, to, row + (size_t)at * run, run));
     }
   }
   return PLN_OK;
@@ -356,7 +356,8 @@ static pln_status gather_slices(pln_kernel_call *call,
     PLN_TRY(pln_poll_after(call->engine, &done, v->k + run / 8));
     PLN_TRY(find_slice(call, v, n, &at));
     at += n / v->per_batch * v->stride;
-    memcpy(to, (const char *)x->data + at * moved->size, run);
+    PLN_TRY(pln_copy_bytes(call->engine, to,
+                           (const char *)x->data + at * moved->size, run));
   }
   return PLN_OK;
 }

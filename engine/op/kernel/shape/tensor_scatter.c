@@ -54,14 +54,16 @@ static pln_status position(const pln_kernel_call *call, const cache *c,
 static pln_status write_update(const pln_kernel_call *call, const cache *c,
                                size_t size, char *to) {
   const char *from = pln_kernel_data(pln_kernel_arg(call, 1));
-  size_t run = c->inner * size;
+  size_t run = c->inner * size, done = 0;
   for (size_t b = 0; b < c->batches; b++) {
     size_t at = 0;
     PLN_TRY(position(call, c, b, &at));
     for (size_t o = b * c->outer; o < (b + 1) * c->outer; o++)
       for (size_t i = 0; i < c->length; i++, from += run) {
         size_t row = at + i < c->n ? at + i : at + i - c->n;
-        memcpy(to + (o * c->n + row) * run, from, run);
+        PLN_TRY(pln_poll_after(call->engine, &done, 1 + run / 8));
+        PLN_TRY(pln_copy_bytes(call->engine, to + (o * c->n + row) * run, from,
+                               run));
       }
   }
   return PLN_OK;
@@ -76,7 +78,9 @@ pln_status pln_kernel_tensor_scatter(pln_kernel_call *call) {
                                    x->dims, &moved));
   if (moved.count == 0)
     return pln_strided_result_end(&moved, PLN_OK);
-  memcpy(moved.data, x->data, x->bytes);
-  return pln_strided_result_end(&moved,
-                                write_update(call, &c, moved.size, moved.data));
+  pln_status status =
+      pln_copy_bytes(call->engine, moved.data, x->data, x->bytes);
+  if (status == PLN_OK)
+    status = write_update(call, &c, moved.size, moved.data);
+  return pln_strided_result_end(&moved, status);
 }

@@ -35,9 +35,14 @@ static pln_complex number_at(const dft_line *l, size_t i) {
                        l->parts > 1 ? pln_element_at(l->of, at + 1) : 0};
 }
 
+/* Looks once in a while whether to stop; the rest is then unset. */
+static bool goes_on(const dft_line *l, size_t i) {
+  return i % (1 << 15) || !pln_is_stopped(l->of->engine);
+}
+
 /* Reads a line, truncated or zero-padded to n numbers. */
 static void read_line(const dft_line *l, size_t n, pln_complex *x) {
-  for (size_t i = 0; i < n; i++)
+  for (size_t i = 0; i < n && goes_on(l, i); i++)
     x[i] = i < l->count ? number_at(l, i) : (pln_complex){0, 0};
 }
 
@@ -47,14 +52,14 @@ static void read_half(const dft_line *l, size_t n, pln_complex *x) {
   x[0].im = 0;
   if (n % 2 == 0)
     x[n / 2].im = 0;
-  for (size_t i = 1; i < (n + 1) / 2; i++)
+  for (size_t i = 1; i < (n + 1) / 2 && goes_on(l, i); i++)
     x[n - i] = (pln_complex){x[i].re, -x[i].im};
 }
 
 /* The first l->count numbers. */
 static void write_line(const dft_line *l, pln_tensor *to,
                        const pln_complex *x) {
-  for (size_t i = 0; i < l->count; i++) {
+  for (size_t i = 0; i < l->count && goes_on(l, i); i++) {
     size_t at = (l->first + i * l->step) * l->parts;
     pln_element_set(to, at, x[i].re);
     if (l->parts > 1)
@@ -212,7 +217,7 @@ static void transform_frame(const frames *f, size_t b, size_t i,
                    fft->n, 1, f->parts};
   dft_line to = {out, frame * bins, bins, 1, 2};
   read_line(&from, fft->n, work);
-  for (size_t k = 0; f->window && k < fft->n; k++) {
+  for (size_t k = 0; f->window && k < fft->n && goes_on(&from, k); k++) {
     double weight = pln_element_at(f->window, k);
     work[k] = (pln_complex){work[k].re * weight, work[k].im * weight};
   }

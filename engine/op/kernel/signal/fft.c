@@ -38,9 +38,11 @@ static bool has_small_factors(size_t n) {
 /* ------------------------------------------------------------------- stages */
 
 /* A stage of radix `p`: parts m apart, in blocks of `step` neighbours; p * m *
- * step is the length of `turns`. */
+ * step is the length of `turns`. What is computed at once are blocks [q, q_end)
+ * and of each neighbours [r, r_end). */
 typedef struct stage {
   size_t p, m, step;
+  size_t q, q_end, r, r_end;
   const pln_complex *turns;
   const pln_complex *from;
   pln_complex *to;
@@ -48,11 +50,11 @@ typedef struct stage {
 
 static void by_two(const stage *s) {
   size_t half = s->m * s->step;
-  for (size_t q = 0; q < s->m; q++) {
+  for (size_t q = s->q; q < s->q_end; q++) {
     const pln_complex w = s->turns[q * s->step];
     const pln_complex *x = s->from + q * s->step;
     pln_complex *restrict y = s->to + 2 * q * s->step;
-    for (size_t r = 0; r < s->step; r++) {
+    for (size_t r = s->r; r < s->r_end; r++) {
       pln_complex a = x[r], b = x[r + half];
       pln_complex d = {a.re - b.re, a.im - b.im};
       y[r] = (pln_complex){a.re + b.re, a.im + b.im};
@@ -63,12 +65,12 @@ static void by_two(const stage *s) {
 
 static void by_four(const stage *s) {
   size_t part = s->m * s->step, step = s->step;
-  for (size_t q = 0; q < s->m; q++) {
+  for (size_t q = s->q; q < s->q_end; q++) {
     const pln_complex w1 = s->turns[q * step], w2 = s->turns[2 * q * step];
     const pln_complex w3 = s->turns[3 * q * step];
     const pln_complex *x = s->from + q * step;
     pln_complex *restrict y = s->to + 4 * q * step;
-    for (size_t r = 0; r < step; r++) {
+    for (size_t r = s->r; r < s->r_end; r++) {
       pln_complex a = x[r], b = x[r + part];
       pln_complex c = x[r + 2 * part], d = x[r + 3 * part];
       pln_complex even = {a.re + c.re, a.im + c.im};
@@ -97,15 +99,46 @@ static void add_turned(pln_complex *restrict y, const pln_complex *x, size_t n,
 }
 
 static void by_any(const stage *s) {
-  size_t part = s->m * s->step;
-  for (size_t q = 0; q < s->m; q++)
+  size_t part = s->m * s->step, n = s->r_end - s->r;
+  for (size_t q = s->q; q < s->q_end; q++)
     for (size_t j = 0; j < s->p; j++) {
       const pln_complex w = s->turns[q * j * s->step];
-      pln_complex *y = s->to + (s->p * q + j) * s->step;
+      pln_complex *y = s->to + (s->p * q + j) * s->step + s->r;
+      const pln_complex *x = s->from + q * s->step + s->r;
       for (size_t k = 0; k < s->p; k++)
-        add_turned(y, s->from + q * s->step + k * part, s->step,
-                   times(s->turns[j * k % s->p * part], w), k > 0);
+        add_turned(y, x + k * part, n, times(s->turns[j * k % s->p * part], w),
+                   k > 0);
     }
+}
+
+/* The numbers between two looks whether to stop. */
+enum { PART = 1 << 15 };
+
+static size_t least(size_t a, size_t b) {
+  return a < b ? a : b;
+}
+
+static void run_stage(const pln_engine *engine, stage *s) {
+  size_t high = s->step < PART ? PART / s->step : 1;
+  for (s->q = 0; s->q < s->m; s->q = s->q_end) {
+    s->q_end = least(s->m, s->q + high);
+    for (s->r = 0; s->r < s->step; s->r = s->r_end) {
+      s->r_end = least(s->step, s->r + PART);
+      if (pln_is_stopped(engine))
+        return;
+      if (s->p == 4)
+        by_four(s);
+      else if (s->p == 2)
+        by_two(s);
+      else
+        by_any(s);
+    }
+  }
+}
+
+/* Looks once per PART numbers whether to stop; the output is then unset. */
+static bool goes_on(const pln_fft *fft, size_t i) {
+  return i % PART || !pln_is_stopped(fft->engine);
 }
 
 /* Transforms a length with small factors; the result is in x. */
@@ -114,21 +147,18 @@ static void transform(const pln_fft *fft, pln_complex *x) {
   size_t step = 1;
   for (size_t n = fft->padded; n > 1 && !pln_is_stopped(fft->engine);) {
     size_t p = factor_of(n);
-    stage s = {p, n / p, step, fft->turns, from, to};
-    if (p == 4)
-      by_four(&s);
-    else if (p == 2)
-      by_two(&s);
-    else
-      by_any(&s);
+    stage s = {.p = p, .m = n / p, .step = step, .turns = fft->turns};
+    s.from = from;
+    s.to = to;
+    run_stage(fft->engine, &s);
     pln_complex *last = from;
     from = to;
     to = last;
     n /= p;
     step *= p;
   }
-  if (from != x)
-    memcpy(x, from, fft->padded * sizeof *x);
+  for (size_t i = 0; from != x && i < fft->padded && goes_on(fft, i); i += PART)
+    memcpy(x + i, from + i, least(PART, fft->padded - i) * sizeof *x);
 }
 
 /* ------------------------------------------------------------------- chirps */
@@ -137,17 +167,23 @@ static pln_complex conjugate(pln_complex a) {
   return (pln_complex){a.re, -a.im};
 }
 
+/* Numbers [from, padded) become 0. */
+static void clear(const pln_fft *fft, pln_complex *x, size_t from) {
+  for (size_t i = from; i < fft->padded && goes_on(fft, i); i++)
+    x[i] = (pln_complex){0, 0};
+}
+
 static void transform_by_chirp(const pln_fft *fft, pln_complex *x) {
   pln_complex *line = fft->line;
-  for (size_t i = 0; i < fft->n; i++)
+  for (size_t i = 0; i < fft->n && goes_on(fft, i); i++)
     line[i] = times(x[i], fft->chirp[i]);
-  memset(line + fft->n, 0, (fft->padded - fft->n) * sizeof *line);
+  clear(fft, line, fft->n);
   transform(fft, line);
-  for (size_t i = 0; i < fft->padded; i++)
+  for (size_t i = 0; i < fft->padded && goes_on(fft, i); i++)
     line[i] = conjugate(times(line[i], fft->echo[i]));
   transform(fft, line);
   double scale = 1 / (double)fft->padded;
-  for (size_t i = 0; i < fft->n; i++) {
+  for (size_t i = 0; i < fft->n && goes_on(fft, i); i++) {
     pln_complex y = times(conjugate(line[i]), fft->chirp[i]);
     x[i] = (pln_complex){y.re * scale, y.im * scale};
   }
@@ -155,14 +191,14 @@ static void transform_by_chirp(const pln_fft *fft, pln_complex *x) {
 
 static void make_chirp(const pln_fft *fft) {
   const double pi = 3.14159265358979323846;
-  for (size_t i = 0; i < fft->n; i++) {
+  for (size_t i = 0; i < fft->n && goes_on(fft, i); i++) {
     double turn = pi * (double)((uint64_t)i * i % (2 * (uint64_t)fft->n)) /
                   (double)fft->n;
     fft->chirp[i] = (pln_complex){cos(turn), -sin(turn)};
   }
-  memset(fft->echo, 0, fft->padded * sizeof *fft->echo);
+  clear(fft, fft->echo, 0);
   fft->echo[0] = conjugate(fft->chirp[0]);
-  for (size_t i = 1; i < fft->n; i++)
+  for (size_t i = 1; i < fft->n && goes_on(fft, i); i++)
     fft->echo[i] = fft->echo[fft->padded - i] = conjugate(fft->chirp[i]);
   transform(fft, fft->echo);
 }
@@ -180,7 +216,7 @@ static size_t padded_length(size_t n) {
 
 static void make_turns(const pln_fft *fft) {
   const double turn = 6.28318530717958647692 / (double)fft->padded;
-  for (size_t i = 0; i < fft->padded; i++)
+  for (size_t i = 0; i < fft->padded && goes_on(fft, i); i++)
     fft->turns[i] =
         (pln_complex){cos(turn * (double)i), -sin(turn * (double)i)};
 }
@@ -211,20 +247,20 @@ pln_status pln_fft_begin(pln_engine *engine, size_t n, pln_fft *out) {
 
 /* The inverse transform is the forward one with real and imaginary parts
  * exchanged. */
-static void exchange(pln_complex *x, size_t n, double scale) {
-  for (size_t i = 0; i < n; i++)
+static void exchange(const pln_fft *fft, pln_complex *x, double scale) {
+  for (size_t i = 0; i < fft->n && goes_on(fft, i); i++)
     x[i] = (pln_complex){x[i].im * scale, x[i].re * scale};
 }
 
 void pln_fft_run(const pln_fft *fft, pln_complex *x, bool inverse) {
   if (inverse)
-    exchange(x, fft->n, 1);
+    exchange(fft, x, 1);
   if (fft->padded == fft->n)
     transform(fft, x);
   else
     transform_by_chirp(fft, x);
   if (inverse)
-    exchange(x, fft->n, 1 / (double)fft->n);
+    exchange(fft, x, 1 / (double)fft->n);
 }
 
 void pln_fft_end(pln_fft *fft) {

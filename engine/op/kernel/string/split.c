@@ -50,6 +50,7 @@ static pln_status join_all(const string_pair *p, pln_string_builder *texts) {
   const pln_slice *a = p->a->data, *b = p->b->data;
   int64_t at[PLN_MAX_RANK] = {0};
   for (size_t i = 0; i < texts->room; i++) {
+    PLN_TRY(pln_poll_round(texts->buffer.engine, i));
     PLN_TRY(pln_string_builder_add(texts, a->data, a->size));
     PLN_TRY(pln_string_builder_add(texts, b->data, b->size));
     pln_string_builder_next(texts);
@@ -167,12 +168,13 @@ static pln_status count_parts(pln_kernel_call *call, const split *s,
   int64_t *to = pln_tensor_writable(counts);
   *most = 0;
   pln_status status = PLN_OK;
+  size_t done = 0;
   for (size_t i = 0; i < s->x->count && status == PLN_OK; i++) {
-    status = pln_poll_round(call->engine, i);
     unsplit_text r =
         begin_rest((const pln_slice *)s->x->data + i, s->delimiter, s->cuts);
-    for (to[i] = 0; next_part(&r, &part);)
-      to[i]++;
+    status = pln_poll_after(call->engine, &done, 8);
+    for (to[i] = 0; status == PLN_OK && next_part(&r, &part); to[i]++)
+      status = pln_poll_after(call->engine, &done, 1 + part.size / 8);
     *most = to[i] > *most ? to[i] : *most;
   }
   if (status == PLN_OK && call->n_results > 1)
@@ -182,16 +184,21 @@ static pln_status count_parts(pln_kernel_call *call, const split *s,
   return status;
 }
 
-static void write_parts(const split *s, size_t most, pln_slice *to) {
+static pln_status write_parts(pln_engine *e, const split *s, size_t most,
+                              pln_slice *to) {
+  size_t done = 0;
   if (most == 0)
-    return;
+    return PLN_OK;
   for (size_t i = 0; i < s->x->count; i++, to += most) {
     unsplit_text r =
         begin_rest((const pln_slice *)s->x->data + i, s->delimiter, s->cuts);
-    for (size_t k = 0; k < most; k++)
+    for (size_t k = 0; k < most; k++) {
       if (!next_part(&r, &to[k]))
         to[k] = (pln_slice){"", 0};
+      PLN_TRY(pln_poll_after(e, &done, 1 + to[k].size / 8));
+    }
   }
+  return PLN_OK;
 }
 
 /* Result 0: the parts along a new last axis. */
@@ -207,10 +214,10 @@ static pln_status give_parts(pln_kernel_call *call, const split *s,
   pln_slice *parts = pln_mem_new(call->engine, bytes);
   if (!parts && bytes)
     return pln_nomem(call->engine);
-  write_parts(s, (size_t)most, parts);
-  pln_status status =
-      pln_tensor_from_bytes(call->engine, PLN_STRING, s->x->rank + 1, dims,
-                            parts, bytes, &call->results[0]);
+  pln_status status = write_parts(call->engine, s, (size_t)most, parts);
+  if (status == PLN_OK)
+    status = pln_tensor_from_bytes(call->engine, PLN_STRING, s->x->rank + 1,
+                                   dims, parts, bytes, &call->results[0]);
   pln_mem_free(call->engine, parts, bytes);
   return status;
 }

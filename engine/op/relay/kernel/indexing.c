@@ -400,7 +400,7 @@ pln_status pln_kernel_strided_set(pln_kernel_call *call) {
   PLN_TRY(
       pln_kernel_unset(call, 0, (pln_dtype)x->dtype, x->rank, x->dims, &data));
   if (x->count)
-    memcpy(data, x->data, x->count * size);
+    PLN_TRY(pln_copy_bytes(call->engine, data, x->data, x->count * size));
   if (v->count)
     pln_strided_copy(call->engine, (char *)data + (size_t)offset * size,
                      v->data, size, &view);
@@ -474,7 +474,7 @@ pln_status pln_kernel_matrix_set_diag(pln_kernel_call *call) {
       pln_kernel_unset(call, 0, (pln_dtype)x->dtype, x->rank, x->dims, &data));
   if (x->count == 0)
     return PLN_OK;
-  memcpy(data, x->data, x->count * size);
+  PLN_TRY(pln_copy_bytes(call->engine, data, x->data, x->count * size));
   size_t plane = (size_t)(d.rows * d.columns), n = x->count / plane;
   for (size_t i = 0; i < n; i++)
     set_diagonals(&d, size, (const char *)v->data + i * (v->count / n) * size,
