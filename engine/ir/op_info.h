@@ -84,7 +84,7 @@ typedef struct pln_op_info {
   int32_t min_args;
   int32_t max_args; /* -1: any number */
   uint32_t traits;
-  const char *attrs;    /* schema: "axis:int=1 perm:ints epsilon:float=1e-5" */
+  const char *attrs;    /* schema: "axis:int=1 axes:ints epsilon:float=1e-5" */
   pln_infer_fn infer;   /* NULL: the result type is unknown */
   pln_kernel_fn kernel; /* NULL: cannot be evaluated */
   const char *doc;

@@ -59,7 +59,7 @@ describe("reduce", function()
   it("simplifies weights, attributes and symbolic dims", function()
     local x = pl.var("x", "Tensor[(N, 4), float32]")
     local weights = pl.const { { 1.0 }, { 2.0 }, { 3.0 }, { 4.0 } }
-    local main = pl.func({ x }, pl.op.nn.softmax(pl.op.transpose(x, { perm = { 1, 0 } })
+    local main = pl.func({ x }, pl.op.nn.softmax(pl.op.transpose(x, { axes = { 1, 0 } })
       + weights, { axis = 0 }))
     local small = assert(pl.reduce(pl.module { main = main }, function(mod)
       local found = counts(mod)

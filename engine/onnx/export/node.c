@@ -635,6 +635,15 @@ static pln_status new_attributes(pln_export *ex, const node_plan *p) {
   return PLN_OK;
 }
 
+/* Gives the attributes ONNX's names. */
+static pln_status name_attributes(pln_export *ex, node_plan *p) {
+  pln_op op = p->node->kind == PLN_CALL ? p->node->data : 0;
+  if (!pln_onnx_renames_attrs(op))
+    return PLN_OK;
+  PLN_TRY(pln_onnx_rename_attrs(ex->engine, op, p->old, &p->old));
+  return pln_onnx_rename_attrs(ex->engine, op, p->now, &p->now);
+}
+
 static pln_status put_attributes(pln_export *ex, const node_plan *p) {
   pln_wire w = pln_wire_open(p->slice);
   pln_field f;
@@ -885,6 +894,7 @@ pln_status pln_export_node(pln_export *ex, pln_ref ref) {
     PLN_TRY(find_form(ex, &p));
   trim_results(ex, &p);
   keep_blank_result(ex, &p);
+  PLN_TRY(name_attributes(ex, &p));
   return p.later ? put_later(ex, &p, unchanged) : put_now(ex, &p);
 }
 

@@ -155,7 +155,8 @@ void pln_opset_call_refuse(pln_opset_call *f, const char *format, ...) {
 
 bool pln_opset_call_knows(const pln_opset_call *f, const char *attribute) {
   return !f->form.schema ||
-         pln_onnx_schema_has(f->form.schema, pln_text(attribute));
+         pln_onnx_schema_has(f->form.schema,
+                             pln_onnx_attr_name(f->op, pln_text(attribute)));
 }
 
 pln_status pln_opset_call_with_attr(pln_opset_call *f, const char *name,
@@ -589,7 +590,7 @@ static pln_status say_default(pln_opset_call *f, const pln_attr *implied) {
   PLN_TRY(has_entry(f, f->form.implied, &a, &same));
   if (same)
     return PLN_OK;
-  if (f->form.schema && pln_onnx_schema_has(f->form.schema, pln_text(name)))
+  if (f->form.schema && pln_opset_call_knows(f, name))
     return pln_opset_call_with_attr(f, name, a);
   pln_opset_call_refuse(f, "'%s' means something else", name);
   return PLN_OK;
@@ -604,6 +605,7 @@ static pln_status say_required(pln_opset_call *f) {
   while (f->valid && pln_onnx_attribute_next(&at, &name, &required)) {
     char text[64];
     pln_attr a;
+    name = pln_onnx_attr_name(f->op, name);
     if (!required || name.size >= sizeof text)
       continue;
     memcpy(text, name.data, name.size);
@@ -626,8 +628,7 @@ static pln_status check_attributes(pln_opset_call *f) {
   n = f->form.schema ? pln_attrs_count(f->engine, given) : 0;
   for (uint32_t i = 0; i < n && f->valid; i++) {
     const pln_attr *a = pln_attrs_at(f->engine, given, i);
-    if (!pln_onnx_schema_has(f->form.schema,
-                             pln_symbol_text(f->engine, a->name)))
+    if (!pln_opset_call_knows(f, pln_symbol_text(f->engine, a->name).data))
       PLN_TRY(check_unknown(f, a));
   }
   return PLN_OK;

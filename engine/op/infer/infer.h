@@ -78,7 +78,7 @@ bool pln_call_string_is(const pln_infer *call, const char *name,
 /* Reports PLN_ERR_TYPE: "'concatenate', operand 1: expected rank 4, got 3". */
 pln_status pln_arg_error(const pln_infer *call, uint32_t i, const char *format,
                          ...) PLN_PRINTF(3, 4);
-/* "'transpose': perm is ..." */
+/* "'transpose': axes is ..." */
 pln_status pln_call_error(const pln_infer *call, const char *format, ...)
     PLN_PRINTF(2, 3);
 /* Checks a known rank: it must be `rank`; it must be within [least, most]. */

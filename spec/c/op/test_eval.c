@@ -251,14 +251,14 @@ static void transposes(void) {
   pln_ref x = iota(DIMS(2, 3));
   FOLDS(CALL("transpose", 0, x), DIMS(3, 2), LIST(0, 3, 1, 4, 2, 5));
   static const int64_t perm[] = {1, 2, 0};
-  pln_attrs dict = ATTRS(ints_attr("perm", 3, perm));
+  pln_attrs dict = ATTRS(ints_attr("axes", 3, perm));
   FOLDS(CALL("transpose", dict, iota(DIMS(2, 1, 3))), DIMS(1, 3, 2),
         LIST(0, 3, 1, 4, 2, 5));
   ILL_TYPED("transpose", dict, x);
-  FOLDS(CALL("nn.depth_to_space", ATTRS(int_attr("blocksize", 2)),
+  FOLDS(CALL("nn.depth_to_space", ATTRS(int_attr("block_size", 2)),
              iota(DIMS(1, 4, 1, 2))),
         DIMS(1, 1, 2, 4), LIST(0, 2, 1, 3, 4, 6, 5, 7));
-  FOLDS(CALL("nn.space_to_depth", ATTRS(int_attr("blocksize", 2)),
+  FOLDS(CALL("nn.space_to_depth", ATTRS(int_attr("block_size", 2)),
              iota(DIMS(1, 1, 2, 4))),
         DIMS(1, 4, 1, 2), LIST(0, 2, 1, 3, 4, 6, 5, 7));
   end();
@@ -322,11 +322,11 @@ static void pads(void) {
         LIST(9, 0, 9, 2, 9, 9));
   FOLDS(CALL("nn.pad", 0, x, INTS(1, 0), absent(), INTS(-1)), DIMS(2, 3),
         LIST(0, 0, 1, 0, 2, 3));
-  FOLDS(CALL("nn.pad", ATTRS(text_attr("mode", "reflect")), row, INTS(2, 2)),
+  FOLDS(CALL("nn.pad", ATTRS(text_attr("pad_mode", "reflect")), row, INTS(2, 2)),
         DIMS(7), LIST(2, 1, 0, 1, 2, 1, 0));
-  FOLDS(CALL("nn.pad", ATTRS(text_attr("mode", "edge")), row, INTS(1, 2)),
+  FOLDS(CALL("nn.pad", ATTRS(text_attr("pad_mode", "edge")), row, INTS(1, 2)),
         DIMS(6), LIST(0, 0, 1, 2, 2, 2));
-  FOLDS(CALL("nn.pad", ATTRS(text_attr("mode", "wrap")), row, INTS(1, 2)),
+  FOLDS(CALL("nn.pad", ATTRS(text_attr("pad_mode", "wrap")), row, INTS(1, 2)),
         DIMS(6), LIST(2, 0, 1, 2, 0, 1));
   ILL_TYPED("nn.pad", 0, x, INTS(1, 1));
   ILL_TYPED("nn.pad", 0, row, INTS(-2, -2));

@@ -386,7 +386,7 @@ pln_status pln_parse_ordered_attrs(pln_parser *p, pln_attrs *out,
 
 /* ----------------------------------------------------------- of an operator */
 
-/* The kind of an attribute according to a schema "axis:int=1 perm:ints". */
+/* The kind of an attribute according to a schema "axis:int=1 axes:ints". */
 static pln_slice schema_kind(const char *schema, pln_slice name) {
   for (const char *at = schema ? schema : ""; *at;) {
     at += strspn(at, " ");

@@ -278,8 +278,8 @@ static bool read_limit(const pln_kernel_call *call, uint32_t i, double *limit) {
 static bool is_limited(const pln_kernel_call *call) {
   const pln_tensor *x = call->args[0];
   return pln_kernel_arg(call, 1) || pln_kernel_arg(call, 2) ||
-         pln_attrs_find(call->engine, call->attrs, "min") ||
-         pln_attrs_find(call->engine, call->attrs, "max") ||
+         pln_attrs_find(call->engine, call->attrs, "a_min") ||
+         pln_attrs_find(call->engine, call->attrs, "a_max") ||
          pln_is_float32_or_64(x) || x->dtype == PLN_FLOAT16 ||
          x->dtype == PLN_BFLOAT16;
 }
@@ -293,8 +293,8 @@ pln_status pln_kernel_clip(pln_kernel_call *call) {
     return PLN_OK;
   }
   double most = greatest((pln_dtype)call->args[0]->dtype);
-  pln_params params = {pln_kernel_float(call, "min", -most),
-                       pln_kernel_float(call, "max", most)};
+  pln_params params = {pln_kernel_float(call, "a_min", -most),
+                       pln_kernel_float(call, "a_max", most)};
   if (!read_limit(call, 1, &params.p) || !read_limit(call, 2, &params.q))
     return clip_by_arguments(call);
   return pln_unary_run(call, &loops, &params);

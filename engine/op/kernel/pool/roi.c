@@ -52,7 +52,7 @@ pln_status pln_infer_roi_align(pln_infer *call) {
 pln_status pln_infer_max_roi_pool(pln_infer *call) {
   pln_shape out;
   PLN_TRY(shape_of_regions(call, &out));
-  pooled_extents(call, "pooled_shape", &out);
+  pooled_extents(call, "pooled_size", &out);
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out);
 }
 
@@ -311,7 +311,7 @@ static void pool_region(const pln_tensor *x, size_t image, const roi_span *y,
 static pln_status roi_pool(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0),
                    *rois = pln_kernel_arg(call, 1);
-  pln_list pooled = pln_kernel_list(call, PLN_NONE, "pooled_shape");
+  pln_list pooled = pln_kernel_list(call, PLN_NONE, "pooled_size");
   double scale = pln_kernel_float(call, "spatial_scale", 1);
   PLN_TRY(check_regions(call, 5));
   if (pooled.count != 2 || pooled.ints[0] < 1 || pooled.ints[1] < 1 ||

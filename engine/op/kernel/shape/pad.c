@@ -345,14 +345,15 @@ pln_status pln_kernel_pad(pln_kernel_call *call) {
     pads = pln_kernel_list(call, 1, "pads");
   if (!read_border(x, &pads, &axes, &b) || !grow(x, &b))
     return pln_kernel_refuse(call, "the pads do not fit the operand");
-  if (pln_kernel_string_is(call, "mode", "constant", "edge"))
+  if (pln_kernel_string_is(call, "pad_mode", "constant", "edge"))
     return pad_around(call, &b, EDGE);
-  if (pln_kernel_string_is(call, "mode", "constant", "reflect"))
+  if (pln_kernel_string_is(call, "pad_mode", "constant", "reflect"))
     return pad_around(call, &b, REFLECT);
-  if (pln_kernel_string_is(call, "mode", "constant", "wrap"))
+  if (pln_kernel_string_is(call, "pad_mode", "constant", "wrap"))
     return pad_around(call, &b, WRAP);
   const void *element = pad_element(call, relay, store);
-  if (!element || !pln_kernel_string_is(call, "mode", "constant", "constant"))
+  if (!element ||
+      !pln_kernel_string_is(call, "pad_mode", "constant", "constant"))
     return pln_kernel_refuse(call, "the mode or the value is not computed");
   return pad_constant(call, &b, element);
 }

@@ -197,7 +197,7 @@ static pln_status slice_value(pln_infer *call, const request *q) {
 pln_status pln_infer_strided_slice(pln_infer *call) {
   request q = read_request(call);
   int64_t ends[PLN_MAX_RANK], steps[PLN_MAX_RANK];
-  bool sizes = pln_call_string_is(call, "slice_mode", "end", "size");
+  bool sizes = pln_call_string_is(call, "slice_mode", "ends", "size");
   pln_shape shape;
   if (!from_relay(&q, sizes, ends, steps))
     return pln_call_error(call, "there are more ends than beginnings");
@@ -247,7 +247,7 @@ pln_status pln_kernel_strided_slice(pln_kernel_call *call) {
   int64_t dims[PLN_MAX_RANK], first;
   int64_t ends[PLN_MAX_RANK], steps[PLN_MAX_RANK];
   pln_strided view;
-  bool sizes = pln_kernel_string_is(call, "slice_mode", "end", "size");
+  bool sizes = pln_kernel_string_is(call, "slice_mode", "ends", "size");
   bool fits = from_relay(&q, sizes, ends, steps) &&
               q.starts.count == q.ends.count &&
               (!q.axes.given || q.axes.count == q.starts.count) &&

@@ -5,7 +5,7 @@
 
 /* ---------------------------------------------------------------- transpose */
 
-/* The given perm, or reversed axes without one; false if it is not a
+/* The given axes, or reversed axes without one; false if it is not a
  * permutation. */
 static bool read_perm(const int64_t *given, uint32_t count, uint32_t rank,
                       uint32_t *perm) {
@@ -27,12 +27,12 @@ static bool read_perm(const int64_t *given, uint32_t count, uint32_t rank,
 
 pln_status pln_infer_transpose(pln_infer *call) {
   uint32_t count, perm[PLN_MAX_RANK];
-  const int64_t *given = pln_call_ints(call, "perm", &count);
+  const int64_t *given = pln_call_ints(call, "axes", &count);
   pln_shape in, out;
   pln_arg_shape(call, 0, &in);
   pln_shape_ranked(&out, in.rank < 0 && given ? (int64_t)count : in.rank);
   if (in.rank >= 0 && !read_perm(given, count, (uint32_t)in.rank, perm))
-    return pln_call_error(call, "perm is no permutation of %d axes", in.rank);
+    return pln_call_error(call, "axes is no permutation of %d axes", in.rank);
   for (int32_t i = 0; i < in.rank; i++)
     out.dims[i] = in.dims[perm[i]];
   PLN_TRY(pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out));
@@ -62,13 +62,13 @@ static pln_status permuted(pln_kernel_call *call, const pln_tensor *x,
 
 pln_status pln_kernel_transpose(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
-  const pln_attr *a = pln_attrs_find(call->engine, call->attrs, "perm");
+  const pln_attr *a = pln_attrs_find(call->engine, call->attrs, "axes");
   bool given = a && a->kind == PLN_ATTR_INTS;
   uint32_t perm[PLN_MAX_RANK];
   int64_t dims[PLN_MAX_RANK];
   if (x->rank > PLN_MAX_RANK ||
       !read_perm(given ? a->v.ints : NULL, given ? a->count : 0, x->rank, perm))
-    return pln_kernel_refuse(call, "perm is no permutation");
+    return pln_kernel_refuse(call, "axes is no permutation");
   for (uint32_t i = 0; i < x->rank; i++)
     dims[i] = x->dims[perm[i]];
   return permuted(call, x, x->rank, x->dims, perm, x->rank, dims);
@@ -77,7 +77,7 @@ pln_status pln_kernel_transpose(pln_kernel_call *call) {
 /* ------------------------------------------- depth_to_space, space_to_depth */
 
 static pln_status read_blocksize(const pln_infer *call, int64_t *b) {
-  *b = pln_call_int(call, "blocksize", 0);
+  *b = pln_call_int(call, "block_size", 0);
   if (*b > 0 && *b < 1 << 20)
     return PLN_OK;
   return pln_call_error(call, "blocksize %lld is out of range", (long long)*b);
@@ -129,7 +129,7 @@ pln_status pln_infer_space_to_depth(pln_infer *call) {
 }
 
 static bool blocksize_of(const pln_kernel_call *call, int64_t *b) {
-  *b = pln_kernel_int(call, "blocksize", 0);
+  *b = pln_kernel_int(call, "block_size", 0);
   return *b > 0 && *b < 1 << 20 && pln_kernel_arg(call, 0)->rank == 4;
 }
 

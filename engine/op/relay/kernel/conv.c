@@ -172,7 +172,7 @@ pln_status pln_kernel_qnn_conv_2d_transpose(pln_kernel_call *call) {
 /* Exchanges axes 0 and 1. */
 static const pln_tensor *exchange(pln_composition *s, const pln_tensor *x) {
   static const int64_t perm[] = {1, 0, 2, 3};
-  pln_compose_ints(s, "perm", 4, perm);
+  pln_compose_ints(s, "axes", 4, perm);
   return pln_compose_unary(s, PLN_OP_TRANSPOSE, x);
 }
 

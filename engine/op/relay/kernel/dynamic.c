@@ -154,7 +154,7 @@ pln_status pln_kernel_dyn_pad(pln_kernel_call *call) {
   const pln_tensor *args[3] = {pln_kernel_arg(call, 0),
                                pln_compose_reshape(&s, turned, 1, flat),
                                pln_kernel_arg(call, 2)};
-  pln_compose_string(&s, "mode",
+  pln_compose_string(&s, "pad_mode",
                      pln_slice_is(mode, "constant") ? "constant"
                      : pln_slice_is(mode, "edge")   ? "edge"
                                                     : "reflect");

@@ -151,7 +151,7 @@ static const pln_tensor *fold_space(pln_composition *s, const blocks *b,
     perm[i + b->n] = i + b->n;
   }
   x = pln_compose_reshape(s, x, rank, dims);
-  pln_compose_ints(s, "perm", rank, perm);
+  pln_compose_ints(s, "axes", rank, perm);
   return pln_compose_unary(s, PLN_OP_TRANSPOSE, x);
 }
 
@@ -199,7 +199,7 @@ static const pln_tensor *unfold_space(pln_composition *s, const blocks *b,
   for (uint32_t i = 2 * b->n + 1; i < rank; i++)
     perm[i] = i;
   x = pln_compose_reshape(s, x, rank, dims);
-  pln_compose_ints(s, "perm", rank, perm);
+  pln_compose_ints(s, "axes", rank, perm);
   return pln_compose_reshape(s, pln_compose_unary(s, PLN_OP_TRANSPOSE, x),
                              rank - b->n, out);
 }
