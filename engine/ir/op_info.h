@@ -22,7 +22,7 @@ enum {
   PLN_TRAIT_OPAQUE = 1 << 9, /* an unknown operator of a file */
   PLN_TRAIT_DATA = 1 << 10,  /* its kernel takes runtime values, not only
                               * tensors */
-  PLN_TRAIT_LOOSE = 1 << 11, /* its kernel accepts unaligned floats */
+  PLN_TRAIT_UNALIGNED = 1 << 11, /* its kernel accepts unaligned floats */
   /* Operand kinds other than tensors. PLN_TRAIT_DATA operators accept
    * containers too. */
   PLN_TRAIT_JOIN = 1 << 12, /* its only operand may be a tuple of tensors */

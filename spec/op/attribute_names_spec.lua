@@ -9,7 +9,7 @@ local reductions = "ONNX keeps reduced axes by default, Relay drops them"
 local exceptions = {
   ["sum.axes"] = reductions, ["mean.axes"] = reductions, ["max.axes"] = reductions,
   ["min.axes"] = reductions, ["prod.axes"] = reductions, ["logsumexp.axes"] = reductions,
-  ["squeeze.axes"] = "as of expand_dims, its inverse",
+  ["squeeze.axes"] = "its rules read the axes of expand_dims and reductions too",
   ["expand_dims.axes"] = "Relay's axis is one integer, the first of num_newaxis",
   ["strided_slice.starts"] = "the counterpart of ends",
   ["strided_slice.ends"] = "`end` is a reserved word of Lua",

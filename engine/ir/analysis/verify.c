@@ -13,7 +13,7 @@
 /* What binds a Var; a parameter of an arm is bound by the pattern as well. */
 enum { BY_SCOPE = 1, BY_LET, BY_PATTERN };
 /* Other nodes: the digest does not match. */
-enum { STALE = 4 };
+enum { OUTDATED = 4 };
 
 typedef struct verifier {
   const pln_graph *g;
@@ -26,7 +26,7 @@ typedef struct verifier {
   bool loops;    /* there are TIR nodes */
   bool calls;    /* there are calls of functions */
   bool early;    /* a let variable may be used before its let */
-  bool stale;    /* some nodes must be inferred again */
+  bool outdated; /* some nodes must be inferred again */
   bool closed;   /* a function of a module: no variable may be free */
   uint32_t free; /* Vars not bound so far */
 } verifier;
@@ -83,7 +83,7 @@ static pln_status move_to(verifier *c, pln_ref at) {
   return PLN_OK;
 }
 
-static pln_status out_of_sight(const verifier *c, pln_ref operand) {
+static pln_status refuse_invisible(const verifier *c, pln_ref operand) {
   const pln_graph *g = c->g;
   pln_engine *e = g->engine;
   if (operand >= g->n_nodes || g->nodes[operand].kind != PLN_VAR)
@@ -124,7 +124,7 @@ static pln_status check_operands(const verifier *c, const pln_node *n) {
   for (uint32_t i = 0; i < n->count; i++) {
     pln_ref operand = g->operands[n->first + i];
     if (!visible(c, operand))
-      return out_of_sight(c, operand);
+      return refuse_invisible(c, operand);
     if (!operand_kind_allowed(n->kind, g->nodes[operand].kind))
       return broken(c, "patterns stand in patterns and Clauses only");
   }
@@ -295,9 +295,9 @@ static pln_status check_closed(verifier *c) {
 
 /* Infers only nodes whose digest does not match, so that valid ones cost one
  * comparison. */
-static pln_status check_stale(const verifier *c) {
+static pln_status check_outdated(const verifier *c) {
   for (pln_ref at = 0; at < c->g->n_nodes; at++)
-    if (c->bound[at] == STALE)
+    if (c->bound[at] == OUTDATED)
       PLN_TRY(pln_graph_check_type(c->g, at));
   return PLN_OK;
 }
@@ -316,8 +316,8 @@ static pln_status check_range(verifier *c, pln_ref at, pln_ref end) {
     c->loops = c->loops || pln_is_prim(n) || pln_is_tir(n);
     c->calls = c->calls || (n->kind == PLN_CALL && !n->data);
     if (!pln_type_digest_matches(g, at)) {
-      c->bound[at] = STALE;
-      c->stale = true;
+      c->bound[at] = OUTDATED;
+      c->outdated = true;
     }
   }
   return PLN_OK;
@@ -341,8 +341,8 @@ static pln_status check_nodes(verifier *c) {
     PLN_TRY(pln_graph_check_calls(g));
   if (c->early)
     PLN_TRY(pln_graph_check_early_uses(g));
-  if (c->stale)
-    PLN_TRY(check_stale(c));
+  if (c->outdated)
+    PLN_TRY(check_outdated(c));
   return c->loops ? pln_verify_tir(g) : PLN_OK;
 }
 

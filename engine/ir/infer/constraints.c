@@ -261,7 +261,7 @@ static pln_status operator_rule(const rule *r, bool last) {
 
 /* Solves the callee's relations. The rule is run again when a relation lacks an
  * input. */
-static pln_status obey_relations(const rule *r, pln_type function) {
+static pln_status apply_relations(const rule *r, pln_type function) {
   pln_type unknown;
   PLN_TRY(pln_relations_solve(&r->t->u, function, &unknown));
   return unknown ? wait_for(r, unknown) : PLN_OK;
@@ -321,7 +321,7 @@ static pln_status apply_known(const rule *r, pln_type function) {
   if (wait)
     return wait_for(r, result);
   PLN_TRY(is_of(r, pln_type_part_at(e, function, n)));
-  return obey_relations(r, function);
+  return apply_relations(r, function);
 }
 
 /* The callee is unified with a function type from the arguments to the

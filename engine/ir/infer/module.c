@@ -183,8 +183,8 @@ typedef struct untyped_calls {
 } untyped_calls;
 
 /* Lists the GlobalVars of unknown type in the fully typed function `i`. */
-static pln_status list_loose(module_inference *in, uint32_t i,
-                             untyped_calls *calls) {
+static pln_status list_untyped_calls(module_inference *in, uint32_t i,
+                                     untyped_calls *calls) {
   const pln_graph *g = pln_module_function_at(in->module, i);
   for (pln_ref ref = 0; ref < g->n_nodes && !in->open[i]; ref++) {
     const pln_node *n = &g->nodes[ref];
@@ -221,7 +221,7 @@ static void open_callers(module_inference *in, const untyped_calls *calls) {
   }
 }
 
-static pln_status open_loose(module_inference *in) {
+static pln_status open_callers_of_open(module_inference *in) {
   size_t count = (size_t)in->module->count + 1;
   untyped_calls calls = {.n = 0};
   calls.first = pln_mem_zeroed(in->engine, count * sizeof *calls.first);
@@ -229,7 +229,7 @@ static pln_status open_loose(module_inference *in) {
     return pln_nomem(in->engine);
   pln_status status = PLN_OK;
   for (uint32_t i = 0; i < in->module->count && status == PLN_OK; i++)
-    status = list_loose(in, i, &calls);
+    status = list_untyped_calls(in, i, &calls);
   if (status == PLN_OK)
     open_callers(in, &calls);
   pln_mem_free(in->engine, calls.first, count * sizeof *calls.first);
@@ -250,7 +250,7 @@ static pln_status infer_all(module_inference *in) {
     any = any || in->open[i];
   }
   if (any)
-    PLN_TRY(open_loose(in));
+    PLN_TRY(open_callers_of_open(in));
   for (uint32_t i = 0; any && i < in->module->count; i++)
     if (in->open[i] && !in->number[i])
       PLN_TRY(search(in, i));

@@ -38,7 +38,7 @@ pln_status pln_origins_child(pln_engine *child, pln_origins *base,
   origins->names = base->names;
   origins->declares = base->declares;
   origins->lenient = base->lenient;
-  origins->misfits = base->misfits;
+  origins->mismatched_calls = base->mismatched_calls;
   *out = origins;
   return PLN_OK;
 }

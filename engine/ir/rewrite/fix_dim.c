@@ -136,10 +136,10 @@ static pln_status fix_graph(dim_binding_run *f, const pln_graph *g,
 
 /* -------------------------------------------------------------- diagnostics */
 
-enum { MOST_NAMES = 20 };
+enum { MAX_NAMES = 20 };
 
 typedef struct dim_names {
-  const char *names[MOST_NAMES];
+  const char *names[MAX_NAMES];
   uint32_t n;
 } dim_names;
 
@@ -147,7 +147,7 @@ static void add_name(dim_names *all, const char *name) {
   for (uint32_t i = 0; i < all->n; i++)
     if (!strcmp(all->names[i], name))
       return;
-  if (all->n < MOST_NAMES)
+  if (all->n < MAX_NAMES)
     all->names[all->n++] = name;
 }
 

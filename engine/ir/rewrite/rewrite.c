@@ -458,17 +458,17 @@ static pln_status check_patterns(pln_rewrite *rw, pln_ref node) {
 static pln_status infer_rewritten_node(pln_rewrite *rw, pln_ref node,
                                        const difference *d) {
   pln_graph *g = rw->b->graph;
-  bool relied = g->nodes[node].kind == PLN_FUNCTION && !d->params &&
-                !rw->mutator->retypes_results;
-  pln_status status =
-      relied ? retype_function(rw, node) : infer_again(rw, node, !d->loses);
+  bool by_signature = g->nodes[node].kind == PLN_FUNCTION && !d->params &&
+                      !rw->mutator->retypes_results;
+  pln_status status = by_signature ? retype_function(rw, node)
+                                   : infer_again(rw, node, !d->loses);
   if (status == PLN_OK && g->nodes[node].kind == PLN_MATCH)
     status = check_patterns(rw, node);
   if (status == PLN_ERR_TYPE)
     explain(rw, d);
   PLN_TRY(status);
   bool by_value = g->nodes[node].kind == PLN_CALL && g->nodes[node].data;
-  bool fill = !relied && !d->loses && !(by_value && d->loses_value) &&
+  bool fill = !by_signature && !d->loses && !(by_value && d->loses_value) &&
               g->typed_from[node] != PLN_TYPED_REFUSED;
   return fill ? merge_type(rw, node, !d->loses_value) : PLN_OK;
 }

@@ -106,10 +106,10 @@ static range uniform_range(const pln_random_spec *spec, pln_dtype dtype) {
 static void random_integers(const pln_random_spec *spec, pln_dtype dtype,
                             uint64_t first, size_t n, int64_t *out) {
   if (spec->kind == PLN_RANDOM_NORMAL) {
-    double drawn[BLOCK];
-    random_normal(spec, first, n, drawn);
+    double sampled[BLOCK];
+    random_normal(spec, first, n, sampled);
     for (size_t i = 0; i < n; i++)
-      out[i] = clip(rint(drawn[i]), range_of(dtype));
+      out[i] = clip(rint(sampled[i]), range_of(dtype));
     return;
   }
   uint64_t key = random_key_of(spec);

@@ -34,7 +34,7 @@ struct pln_tensor {
   const void *data;
   pln_file *file; /* kept mapped by a view, or NULL */
   /* The tensor that owns the block of `data`, or NULL; never a view itself. */
-  struct pln_tensor *lender;
+  struct pln_tensor *view_of;
   const struct pln_tensor *parent_tensor; /* in a child: the parent's tensor */
   uint64_t offset; /* of a view: offset in its file; of an owned tensor:
                     * offset in its block */

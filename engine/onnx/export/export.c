@@ -11,7 +11,7 @@
 #include "onnx/export/file_pair.h"
 
 /* The size limit of protobuf's own libraries. */
-#define MOST_BYTES ((uint64_t)INT32_MAX)
+#define MAX_BYTES ((uint64_t)INT32_MAX)
 enum { THRESHOLD = 1024, DEFAULT_IR = 8, IR_WITH_DEFAULTS = 4 };
 
 /* -------------------------------------------------------------------- model */
@@ -236,9 +236,10 @@ static pln_status stream(pln_engine *engine, const char *path, pln_rope *rope) {
   return status;
 }
 
-/* A pln_interim_model_writer. Builds the model again, because its data has
+/* A pln_temporary_model_writer. Builds the model again, because its data has
  * another location. */
-static pln_status write_interim(void *ud, const char *name, pln_output *out) {
+static pln_status write_temporary_model(void *ud, const char *name,
+                                        pln_output *out) {
   const save_run *s = ud;
   pln_rope rope;
   pln_data_file data = {.name = name, .threshold = s->threshold};
@@ -275,8 +276,9 @@ static pln_status stream_both(const save_run *s, pln_rope *model,
     pln_output_abort(second);
     return status;
   }
-  pln_interim_model_writer interim = {write_interim, (void *)s};
-  return pln_commit_model_and_data(s->engine, s->path, first, second, &interim);
+  pln_temporary_model_writer temporary = {write_temporary_model, (void *)s};
+  return pln_commit_model_and_data(s->engine, s->path, first, second,
+                                   &temporary);
 }
 
 /* Writes once. *again is true if the model needs external data and must be
@@ -296,7 +298,7 @@ static pln_status try_write(const save_run *s, bool external, bool *again) {
                    .wanted_opset = s->opset,
                    .value_info = s->value_info};
   pln_status status = make_model(&ex);
-  *again = !external && (ex.moved || rope.size > MOST_BYTES);
+  *again = !external && (ex.moved || rope.size > MAX_BYTES);
   if (status == PLN_OK && !*again)
     status = external && data.rope.size ? stream_both(s, &rope, &data.rope)
                                         : stream(s->engine, s->path, &rope);
@@ -363,7 +365,7 @@ pln_status pln_onnx_write(const pln_module *module,
   }
   pln_stoppable_begin(engine);
   pln_status status = make_model(&ex);
-  if (status == PLN_OK && ex.embeds && rope.size > MOST_BYTES)
+  if (status == PLN_OK && ex.embeds && rope.size > MAX_BYTES)
     status = pln_diag_error(engine, PLN_ERR_LIMIT, NULL,
                             "with its data the model is over 2 GB, which needs "
                             "a file beside it");

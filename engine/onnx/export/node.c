@@ -760,7 +760,7 @@ static pln_status put_later(pln_export *ex, const node_plan *p,
       ex, (pln_task){.kind = PLN_TASK_END_NODE,
                      .at = ex->n_starts++,
                      .fields = unchanged ? p->slice : (pln_message){0}}));
-  pln_export_turn(ex, from);
+  pln_export_reverse(ex, from);
   return PLN_OK;
 }
 

@@ -334,14 +334,14 @@ static pln_status to_input(pln_opset_call *f, const form_row *row) {
   return pln_opset_call_without_attr(f, row->attribute);
 }
 
-enum { MOST_FLOATS = PLN_MAX_RANK * 2 };
+enum { MAX_FLOATS = PLN_MAX_RANK * 2 };
 
 /* Reads a constant as an attribute; refuses values that an attribute cannot
  * hold. */
 static pln_status floats_of(pln_opset_call *f, const pln_tensor *t,
                             double *values) {
   const void *data;
-  double aligned[MOST_FLOATS]; /* a view may be unaligned */
+  double aligned[MAX_FLOATS]; /* a view may be unaligned */
   size_t size = pln_tensor_bytes(t);
   pln_conversion c = {.from = pln_tensor_dtype(t), .to = PLN_FLOAT64};
   PLN_TRY(pln_tensor_data(t, &data));
@@ -387,7 +387,7 @@ static pln_status ints_to_attribute(pln_opset_call *f, const form_row *row) {
 }
 
 static pln_status floats_to_attribute(pln_opset_call *f, const form_row *row) {
-  double floats[MOST_FLOATS];
+  double floats[MAX_FLOATS];
   const pln_tensor *t = pln_opset_call_constant(f, row->input);
   pln_tensor *dense;
   if (!t || pln_tensor_count(t) > PLN_COUNT(floats) ||
@@ -687,12 +687,12 @@ static bool is_cast(const pln_opset_call *f, const pln_onnx_parameter *p,
 }
 
 static pln_status cast_to_int64(pln_opset_call *f, uint32_t i) {
-  enum { MOST_INTS = 64 };
-  int64_t ints[MOST_INTS];
+  enum { MAX_INTS = 64 };
+  int64_t ints[MAX_INTS];
   const pln_tensor *t = pln_opset_call_constant(f, i);
   pln_tensor *cast;
   uint32_t n;
-  if (!t || !pln_opset_call_values(f, i, MOST_INTS, ints, &n)) {
+  if (!t || !pln_opset_call_values(f, i, MAX_INTS, ints, &n)) {
     f->casts |= 1u << i;
     f->changed = true;
     return PLN_OK;

@@ -148,8 +148,8 @@ static pln_status scan_length(const pln_infer *call, uint32_t first,
     int32_t rank = pln_arg_rank(call, i), axis;
     if (rank < 0)
       continue;
-    int64_t asked = axis_at(call, "scan_input_axes", i - first);
-    PLN_TRY(pln_call_axis(call, asked, rank, &axis));
+    int64_t requested = axis_at(call, "scan_input_axes", i - first);
+    PLN_TRY(pln_call_axis(call, requested, rank, &axis));
     PLN_TRY(pln_infer_same_dim(call, i, out, pln_arg_dims(call, i)[axis]));
   }
   return PLN_OK;

@@ -322,8 +322,9 @@ static void pads(void) {
         LIST(9, 0, 9, 2, 9, 9));
   FOLDS(CALL("nn.pad", 0, x, INTS(1, 0), absent(), INTS(-1)), DIMS(2, 3),
         LIST(0, 0, 1, 0, 2, 3));
-  FOLDS(CALL("nn.pad", ATTRS(text_attr("pad_mode", "reflect")), row, INTS(2, 2)),
-        DIMS(7), LIST(2, 1, 0, 1, 2, 1, 0));
+  FOLDS(
+      CALL("nn.pad", ATTRS(text_attr("pad_mode", "reflect")), row, INTS(2, 2)),
+      DIMS(7), LIST(2, 1, 0, 1, 2, 1, 0));
   FOLDS(CALL("nn.pad", ATTRS(text_attr("pad_mode", "edge")), row, INTS(1, 2)),
         DIMS(6), LIST(0, 0, 1, 2, 2, 2));
   FOLDS(CALL("nn.pad", ATTRS(text_attr("pad_mode", "wrap")), row, INTS(1, 2)),
@@ -550,7 +551,7 @@ static void asks_the_budget(void) {
   uint32_t uses[64] = {0};
   uses[x] = 2;
   uses[y] = 2; /* something else uses it too */
-  CHECK_EQ_INT(pln_budget_dying(g, node, uses), 32);
+  CHECK_EQ_INT(pln_budget_freed(g, node, uses), 32);
   CHECK_EQ_INT(pln_budget_bytes(g, node), 80);
   end();
 }

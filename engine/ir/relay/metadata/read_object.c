@@ -11,7 +11,7 @@
 
 /* A text may refer to one large object again and again: what is kept of all of
  * them is limited. */
-enum { MOST_BYTES = 1 << 26 };
+enum { MAX_BYTES = 1 << 26 };
 
 /* The nodes of an object; their numbers are their places in `nodes`. */
 typedef struct object {
@@ -213,7 +213,7 @@ pln_status pln_metadata_read_object(pln_parser *p, const pln_token *key,
                                     pln_slice *out) {
   pln_metadata_reader *m = p->meta;
   object o = {.p = p, .m = m};
-  if (m->object_bytes > MOST_BYTES)
+  if (m->object_bytes > MAX_BYTES)
     return pln_parse_fail(p, key, "the metadata's objects are too large");
   pln_buffer_init(&o.text, p->engine);
   m->mark++;

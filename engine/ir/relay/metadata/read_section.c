@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 /* Type keys are looked up one by one. */
-enum { MOST_KEYS = 1000 };
+enum { MAX_KEYS = 1000 };
 
 /* ----------------------------------------------------------------- section */
 
@@ -88,7 +88,7 @@ static pln_status open_section(pln_metadata_reader *m,
   const pln_json_value *keys = pln_json_get(j, map, "keys");
   const pln_json_value *data = pln_json_get(j, map, "data");
   if (!pln_metadata_reader_is(m, (uint32_t)root, "Map") || !keys || !data ||
-      keys->count > MOST_KEYS || keys->kind != PLN_JSON_ARRAY ||
+      keys->count > MAX_KEYS || keys->kind != PLN_JSON_ARRAY ||
       data->kind != PLN_JSON_ARRAY)
     return PLN_ERR_FORMAT;
   m->keys = (uint32_t)(keys - j->values);
@@ -360,7 +360,7 @@ pln_metadata_read_string(const pln_metadata_reader *m,
                       "repr_str");
 }
 
-enum { MOST_VARS = 1000 };
+enum { MAX_VARS = 1000 };
 
 /* The name, or one made of it that no other tir.Var has. */
 static pln_status unused_name(pln_parser *p, const pln_json_value *name,
@@ -390,9 +390,9 @@ static pln_status dim_of_var(pln_parser *p, const pln_token *key, uint32_t node,
   pln_attr entry = {.kind = PLN_ATTR_STRING};
   if (!name || !dtype)
     return bad_entry(p, key, "tir.Var");
-  if (pln_attrs_count(p->engine, p->tir_vars) == MOST_VARS)
+  if (pln_attrs_count(p->engine, p->tir_vars) == MAX_VARS)
     return pln_parse_fail(p, key, "at most %d symbolic dims are kept here",
-                          MOST_VARS);
+                          MAX_VARS);
   PLN_TRY(unused_name(p, name, &entry.name));
   entry.v.s = dtype->text;
   PLN_TRY(pln_attrs_with(p->engine, p->tir_vars, &entry, &p->tir_vars));

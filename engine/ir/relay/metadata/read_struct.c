@@ -10,10 +10,10 @@
 
 #include "ir/relay/metadata/read_section.h"
 
-enum { MOST_FIELDS = 64, MOST_ITEMS = 1024 };
+enum { MAX_FIELDS = 64, MAX_ITEMS = 1024 };
 
 typedef struct entries {
-  pln_attr rows[MOST_FIELDS];
+  pln_attr rows[MAX_FIELDS];
   uint32_t count;
 } entries;
 
@@ -57,7 +57,7 @@ static bool read_struct_ints(pln_parser *p, uint32_t node, pln_attr *out) {
   char text[32];
   uint64_t item;
   if (!pln_metadata_reader_is(m, node, "Array") ||
-      (list && (list->kind != PLN_JSON_ARRAY || list->count > MOST_ITEMS)))
+      (list && (list->kind != PLN_JSON_ARRAY || list->count > MAX_ITEMS)))
     return false;
   uint32_t n = list ? list->count : 0;
   int64_t *ints = pln_arena_new(&p->arena, (n + 1) * sizeof *ints);
@@ -137,7 +137,7 @@ static pln_status read_struct_field(pln_parser *p, const pln_token *key,
 static pln_status read_fields(pln_parser *p, const pln_token *key,
                               uint32_t node, const char *schema, entries *all) {
   pln_slice name, kind;
-  while (all->count < MOST_FIELDS && next_field(&schema, &name, &kind)) {
+  while (all->count < MAX_FIELDS && next_field(&schema, &name, &kind)) {
     const pln_json_value *value = field_of(p->meta, node, name);
     pln_attr *row = &all->rows[all->count];
     if (!value)

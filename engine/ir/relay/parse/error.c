@@ -94,7 +94,7 @@ static const char *quote(const pln_token *token, char *text, size_t size) {
 
 pln_status pln_parse_report_expected(pln_parser *p, const char *what) {
   char text[64];
-  if (p->doubtful == p->token.whole.data && p->n_errors > 0)
+  if (p->recovery_token == p->token.whole.data && p->n_errors > 0)
     return PLN_ERR_FORMAT;
   return pln_parse_fail(p, &p->token, "expected %s, got %s", what,
                         quote(&p->token, text, sizeof text));
@@ -168,7 +168,7 @@ pln_status pln_parse_next(pln_parser *p) {
     PLN_TRY(
         pln_parse_report(p, &p->token, PLN_ERR_FORMAT, "%s", p->token.problem));
     pln_lex_next(&p->lexer, &p->token);
-    p->doubtful = p->token.whole.data;
+    p->recovery_token = p->token.whole.data;
   }
   return PLN_OK;
 }

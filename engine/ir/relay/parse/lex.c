@@ -395,7 +395,7 @@ static pln_token_kind double_sign(char c, char next) {
 
 /* The end of a run of invalid bytes, reported once; UTF-8 characters are not
  * split. */
-static const char *end_of_strange(const pln_lexer *x) {
+static const char *end_of_unknown_character(const pln_lexer *x) {
   const char *at = x->at + 1;
   while (at < x->end && (((unsigned char)*at & 0xc0) == 0x80 ||
                          (!is(*at, -1) && !strchr("%@\"#\r\n'", *at) &&
@@ -424,7 +424,8 @@ static void lex_sign(pln_lexer *x, pln_token *t) {
   else if (*x->at == '\'')
     lex_apostrophe(x, t);
   else
-    bad(x, t, "no token begins with this character", end_of_strange(x));
+    bad(x, t, "no token begins with this character",
+        end_of_unknown_character(x));
 }
 
 void pln_lex_next(pln_lexer *x, pln_token *t) {

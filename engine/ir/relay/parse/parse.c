@@ -106,7 +106,7 @@ static pln_status read_version(pln_parser *p, bool needed) {
   }
   if (!needed || p->n_errors > 0)
     return PLN_OK;
-  p->doubtful = p->token.whole.data;
+  p->recovery_token = p->token.whole.data;
   return pln_parse_report(p, &p->token, PLN_ERR_FORMAT,
                           "expected #[version = \"0.0.5\"] in the first line");
 }
@@ -259,7 +259,7 @@ static pln_status read_metadata(pln_parser *p) {
 }
 
 /* Finds all definitions and parses the metadata after them. */
-static pln_status survey(module_reader *r) {
+static pln_status scan_definitions(module_reader *r) {
   pln_parser *p = &r->p;
   while (p->token.kind != PLN_T_END && p->token.kind != PLN_T_METADATA) {
     pln_status status = note_definition(r);
@@ -558,7 +558,7 @@ static pln_status read_module(module_reader *r) {
   PLN_TRY(begin_with_given_module(r));
   p->module = r->module;
   PLN_TRY(read_version(p, true));
-  PLN_TRY(survey(r));
+  PLN_TRY(scan_definitions(r));
   PLN_TRY(read_module_attrs(r));
   PLN_TRY(read_definitions(r, TYPE, type_step));
   PLN_TRY(read_definitions(r, FUNCTION, read_signature));

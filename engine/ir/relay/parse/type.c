@@ -124,12 +124,12 @@ static pln_type_kind call_kind(const pln_parser *p) {
   return PLN_TYPE_INCOMPLETE;
 }
 
-enum { MOST_NAMES = 1000 };
+enum { MAX_NAMES = 1000 };
 
 static pln_status unknown_type(pln_parser *p) {
-  const char *names[MOST_NAMES + PLN_N_DTYPES];
-  uint32_t n = pln_parse_visible(p, PLN_SPACE_TYPE, MOST_NAMES, names);
-  for (uint32_t i = 0; i < p->n_defined_types && n < MOST_NAMES; i++)
+  const char *names[MAX_NAMES + PLN_N_DTYPES];
+  uint32_t n = pln_parse_visible(p, PLN_SPACE_TYPE, MAX_NAMES, names);
+  for (uint32_t i = 0; i < p->n_defined_types && n < MAX_NAMES; i++)
     names[n++] = pln_symbol_text(p->engine, p->defined_types[i]).data;
   for (uint32_t i = 1; i < PLN_N_DTYPES; i++)
     names[n++] = pln_dtype_name((pln_dtype)i);
@@ -152,8 +152,8 @@ static pln_status push_parsed_type_frame(pln_parser *p, pln_type_kind kind,
 
 /* In a type alone a name that begins with a capital, or has arguments, is that
  * of a data type. */
-static pln_status read_untold(pln_parser *p, pln_symbol name, pln_type *out,
-                              bool *open) {
+static pln_status read_data_type_or_var(pln_parser *p, pln_symbol name,
+                                        pln_type *out, bool *open) {
   char first = p->token.text.size > 0 ? p->token.text.data[0] : '\0';
   pln_token token = p->token;
   PLN_TRY(pln_parse_next(p));
@@ -188,7 +188,7 @@ static pln_status read_named(pln_parser *p, pln_type *out, bool *open) {
                : pln_type_make(p->engine, PLN_TYPE_CALL, name, 0, NULL, out);
   }
   if (dtype == PLN_DTYPE_NONE)
-    return read_untold(p, name, out, open);
+    return read_data_type_or_var(p, name, out, open);
   PLN_TRY(pln_parse_next(p));
   return make_tensor(p, dtype, lanes, 0, NULL, out);
 }

@@ -145,8 +145,8 @@ typedef struct defined {
   uint64_t strides[16]; /* strides that are fields: bits */
 } defined;
 
-static void apart(pln_script_printer *s, defined *d, pln_ref var,
-                  uint32_t frame) {
+static void define_var(pln_script_printer *s, defined *d, pln_ref var,
+                       uint32_t frame) {
   if (d->n == PLN_COUNT(d->vars)) {
     declare_var(s, var);
     return;
@@ -155,14 +155,15 @@ static void apart(pln_script_printer *s, defined *d, pln_ref var,
   d->vars[d->n++] = var;
 }
 
-static bool field(pln_script_printer *s, defined *d, pln_ref buffer, uint32_t i,
-                  uint32_t what, uint32_t index, uint32_t frame) {
+static bool define_field(pln_script_printer *s, defined *d, pln_ref buffer,
+                         uint32_t i, uint32_t what, uint32_t index,
+                         uint32_t frame) {
   pln_ref var = declared_operand(s, buffer, i);
   if (count_buffer_uses(s, buffer, var) == 1) {
     pln_script_define_field(s, var, buffer, what, index, frame);
     return true;
   }
-  apart(s, d, var, frame);
+  define_var(s, d, var, frame);
   return false;
 }
 
@@ -172,19 +173,19 @@ static void define_parts(pln_script_printer *s, defined *d, pln_ref buffer,
   uint32_t rank = n->results, last = n->count - 1;
   for (uint32_t i = 0; i < rank; i++)
     if (is_new(s, declared_operand(s, buffer, 1 + i)))
-      apart(s, d, declared_operand(s, buffer, 1 + i), frame);
+      define_var(s, d, declared_operand(s, buffer, 1 + i), frame);
   if (is_new(s, declared_operand(s, buffer, 0))) {
     if (defines >= PLN_DEFINES_DATA)
-      d->data = field(s, d, buffer, 0, PLN_SCRIPT_DATA, 0, frame);
+      d->data = define_field(s, d, buffer, 0, PLN_SCRIPT_DATA, 0, frame);
     else
-      apart(s, d, declared_operand(s, buffer, 0), frame);
+      define_var(s, d, declared_operand(s, buffer, 0), frame);
   }
   for (uint32_t i = 1 + rank; i < last; i++)
     if (is_new(s, declared_operand(s, buffer, i)) &&
-        field(s, d, buffer, i, PLN_SCRIPT_STRIDE, i - 1 - rank, frame))
+        define_field(s, d, buffer, i, PLN_SCRIPT_STRIDE, i - 1 - rank, frame))
       d->strides[(i - 1 - rank) / 64] |= UINT64_C(1) << (i - 1 - rank) % 64;
   if (is_new(s, declared_operand(s, buffer, last)))
-    d->offset = field(s, d, buffer, last, PLN_SCRIPT_OFFSET, 0, frame);
+    d->offset = define_field(s, d, buffer, last, PLN_SCRIPT_OFFSET, 0, frame);
 }
 
 /* A stride that the buffer defines is written as its name in quotes. */

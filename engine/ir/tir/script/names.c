@@ -43,10 +43,10 @@ static pln_status word_of(pln_script_printer *s, pln_slice text, uint32_t base,
 }
 
 /* Letters, digits and `_`; at most so many as make a readable name. */
-enum { MOST_LETTERS = 200 };
+enum { MAX_LETTERS = 200 };
 
 static size_t sanitize(pln_slice name, char *out) {
-  size_t n = name.size < MOST_LETTERS ? name.size : MOST_LETTERS;
+  size_t n = name.size < MAX_LETTERS ? name.size : MAX_LETTERS;
   for (size_t i = 0; i < n; i++) {
     char c = name.data[i];
     bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
@@ -59,7 +59,7 @@ static size_t sanitize(pln_slice name, char *out) {
 /* The first of name, name_1, name_2, ... that is free. */
 static pln_status new_word(pln_script_printer *s, pln_slice name,
                            uint32_t *out) {
-  char text[MOST_LETTERS + 16];
+  char text[MAX_LETTERS + 16];
   size_t n = sanitize(name, text);
   uint32_t base, word;
   PLN_TRY(word_of(s, (pln_slice){text, n}, PLN_NONE, 0, &base));

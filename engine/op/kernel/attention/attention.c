@@ -347,7 +347,8 @@ static bool mask_row(const attention *a, const block *s, size_t i, span seen,
                         (pln_dtype)a->mask->dtype);
 }
 
-static void weigh_row(const attention *a, const block *s, size_t i) {
+static void compute_weights_of_row(const attention *a, const block *s,
+                                   size_t i) {
   char *row = s->scores + i * s->n * a->size;
   span seen = span_of(a, s->b, s->first + i);
   if (seen.high > s->n)
@@ -396,7 +397,7 @@ static void run_block(const attention *a, const pln_gemm *gemm, block *s) {
   for (size_t i = 0; i < s->rows; i++) {
     if (pln_is_stopped_after(a->call->engine, &done, 4 * s->n))
       return;
-    weigh_row(a, s, i);
+    compute_weights_of_row(a, s, i);
   }
   pln_gemm_run(gemm, &(pln_product){
                          .m = s->rows,

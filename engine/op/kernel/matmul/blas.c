@@ -20,13 +20,14 @@
 #define LARGE ((double)(1 << 21))
 
 /* The constants of cblas.h. */
-enum { ROWS_FIRST = 101, AS_IT_IS = 111, TURNED = 112 };
+enum { ROWS_FIRST = 101, NOT_TRANSPOSED = 111, TRANSPOSED = 112 };
 
-typedef void (*float_fn)(int order, int turn_a, int turn_b, int m, int n, int k,
-                         float alpha, const float *a, int lda, const float *b,
-                         int ldb, float beta, float *c, int ldc);
-typedef void (*double_fn)(int order, int turn_a, int turn_b, int m, int n,
-                          int k, double alpha, const double *a, int lda,
+typedef void (*float_fn)(int order, int transpose_a, int transpose_b, int m,
+                         int n, int k, float alpha, const float *a, int lda,
+                         const float *b, int ldb, float beta, float *c,
+                         int ldc);
+typedef void (*double_fn)(int order, int transpose_a, int transpose_b, int m,
+                          int n, int k, double alpha, const double *a, int lda,
                           const double *b, int ldb, double beta, double *c,
                           int ldc);
 typedef void (*threads_fn)(int threads);
@@ -173,7 +174,7 @@ bool pln_blas_is_open(const pln_engine *engine) {
 
 /* The layout of an operand: as it is, or transposed, with rows `lead` apart. */
 typedef struct layout {
-  int turn, lead;
+  int transpose, lead;
 } layout;
 
 static bool lies(size_t rows, size_t cols, size_t row, size_t col,
@@ -181,7 +182,7 @@ static bool lies(size_t rows, size_t cols, size_t row, size_t col,
   size_t step = col == 1 ? row : col, least = col == 1 ? cols : rows;
   if ((col != 1 && row != 1) || step < least || step < 1 || step > INT_MAX)
     return false;
-  out->turn = col == 1 ? AS_IT_IS : TURNED;
+  out->transpose = col == 1 ? NOT_TRANSPOSED : TRANSPOSED;
   out->lead = (int)step;
   return true;
 }
@@ -220,9 +221,9 @@ void pln_blas_run(pln_engine *engine, bool twice, const pln_product *s) {
   lies(s->k, s->n, s->b_row, s->b_col, &b);
   int keep = s->add || s->bias;
   if (twice)
-    blas->twice(ROWS_FIRST, a.turn, b.turn, m, n, k, 1, s->a, a.lead, s->b,
-                b.lead, keep, s->c, c_row);
+    blas->twice(ROWS_FIRST, a.transpose, b.transpose, m, n, k, 1, s->a, a.lead,
+                s->b, b.lead, keep, s->c, c_row);
   else
-    blas->single(ROWS_FIRST, a.turn, b.turn, m, n, k, 1, s->a, a.lead, s->b,
-                 b.lead, (float)keep, s->c, c_row);
+    blas->single(ROWS_FIRST, a.transpose, b.transpose, m, n, k, 1, s->a, a.lead,
+                 s->b, b.lead, (float)keep, s->c, c_row);
 }

@@ -81,7 +81,7 @@ static void pack_block(const pln_gemm *g, const pln_product *s,
     if (s->b_col == 1)
       t->pack(to, from, s->b_row, b->k, n);
     else
-      t->pack_turned(to, from, s->b_col, b->k, n);
+      t->pack_transposed(to, from, s->b_col, b->k, n);
     to += b->k * t->width * t->size;
     from += t->width * s->b_col * t->size;
   }
@@ -181,33 +181,33 @@ static void multiply_vector(const pln_tiles *t, const pln_product *s) {
 
 /* One column, with contiguous columns of a: these are accumulated as the rows
  * of the transposed a. */
-static void multiply_turned(const pln_tiles *t, const pln_product *s) {
-  pln_product turned = *s;
-  turned.m = 1;
-  turned.n = s->m;
-  turned.a = s->b;
-  turned.a_col = s->b_row;
-  turned.b = s->a;
-  turned.b_row = s->a_col;
-  multiply_rows(t, &turned);
+static void multiply_transposed(const pln_tiles *t, const pln_product *s) {
+  pln_product transposed = *s;
+  transposed.m = 1;
+  transposed.n = s->m;
+  transposed.a = s->b;
+  transposed.a_col = s->b_row;
+  transposed.b = s->a;
+  transposed.b_row = s->a_col;
+  multiply_rows(t, &transposed);
 }
 
 static void run_own(const pln_gemm *gemm, const pln_product *s) {
   const pln_tiles *t = gemm->tiles;
   bool along = s->a_col == 1 && s->b_row == 1;
   bool vector = s->n == 1 && along;
-  bool turned = s->n == 1 && s->a_row == 1 && s->c_row == 1;
+  bool transposed = s->n == 1 && s->a_row == 1 && s->c_row == 1;
   bool rows = s->m <= FEW_ROWS && s->b_col == 1;
   bool columns = s->m <= t->lanes && along;
-  if (s->k > 0 && !vector && !turned && !rows && !columns) {
+  if (s->k > 0 && !vector && !transposed && !rows && !columns) {
     multiply_blocks(gemm, s);
     return;
   }
   begin_sums(t, s);
   if (vector)
     multiply_vector(t, s);
-  else if (turned)
-    multiply_turned(t, s);
+  else if (transposed)
+    multiply_transposed(t, s);
   else if (rows)
     multiply_rows(t, s);
   else if (columns)
@@ -225,12 +225,12 @@ static void run_one(const pln_gemm *gemm, const pln_product *product) {
 }
 
 /* From this many multiplications on a product is split, to poll for stops. */
-#define MOST_WORK ((uint64_t)1 << 29)
-enum { LEAST_ROWS = 256, MOST_COLUMNS = 2048 };
+#define MAX_WORK ((uint64_t)1 << 29)
+enum { LEAST_ROWS = 256, MAX_COLUMNS = 2048 };
 
 /* Rows of c computed together, so that packing b pays off. */
 static size_t rows_of_block(const pln_product *s, size_t columns) {
-  size_t rows = (size_t)(2 * MOST_WORK / ((uint64_t)columns * s->k));
+  size_t rows = (size_t)(2 * MAX_WORK / ((uint64_t)columns * s->k));
   return rows < LEAST_ROWS ? LEAST_ROWS : rows;
 }
 
@@ -244,12 +244,12 @@ void pln_gemm_run(const pln_gemm *gemm, const pln_product *product) {
   const pln_product *all = product;
   size_t size = gemm->tiles->size, rows, columns;
   uint64_t line = (uint64_t)all->n * all->k;
-  if (all->m < 2 * LEAST_ROWS || line < MOST_WORK / all->m) {
+  if (all->m < 2 * LEAST_ROWS || line < MAX_WORK / all->m) {
     run_one(gemm, all);
     return;
   }
   for (size_t j = 0; j < all->n; j += columns) {
-    columns = next_block(all->n - j, MOST_COLUMNS);
+    columns = next_block(all->n - j, MAX_COLUMNS);
     for (size_t i = 0; i < all->m; i += rows) {
       pln_product part = *all;
       rows = next_block(all->m - i, rows_of_block(all, columns));

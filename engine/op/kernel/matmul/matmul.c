@@ -192,8 +192,8 @@ static bool c_step(const pln_tensor *c, uint32_t from_end, size_t extent,
         to[i * n + j] = (T)sum;                                               \
       }                                                                       \
   }
-FINISH(float, pln_loose_float, float)
-FINISH(double, pln_loose_double, double)
+FINISH(float, pln_unaligned_float, float)
+FINISH(double, pln_unaligned_double, double)
 FINISH(uint8_t, uint8_t, uint32_t)
 FINISH(uint16_t, uint16_t, uint32_t)
 FINISH(uint32_t, uint32_t, uint32_t)

@@ -112,12 +112,12 @@ typedef struct scaling {
 
 /* One scale for the tensor, or one per index of the axis. */
 static bool plan_axis(const pln_tensor *x, const pln_tensor *scale,
-                      int64_t asked, scaling *s) {
+                      int64_t requested, scaling *s) {
   uint32_t axis;
   *s = (scaling){.run = x->count, .steps = 1, .share = 1};
   if (scale->rank <= 1 && scale->count == 1)
     return true;
-  if (scale->rank != 1 || !pln_kernel_axis(asked, x->rank, &axis) ||
+  if (scale->rank != 1 || !pln_kernel_axis(requested, x->rank, &axis) ||
       scale->dims[0] != x->dims[axis])
     return false;
   size_t inner = pln_dims_product(x->dims, axis + 1, x->rank);
@@ -129,10 +129,10 @@ static bool plan_axis(const pln_tensor *x, const pln_tensor *scale,
 }
 
 static bool plan_blocks(const pln_tensor *x, const pln_tensor *scale,
-                        int64_t asked, int64_t block, scaling *s) {
+                        int64_t requested, int64_t block, scaling *s) {
   uint32_t axis;
   if (block < 0 || scale->rank != x->rank ||
-      !pln_kernel_axis(asked, x->rank, &axis) || x->dims[axis] == 0)
+      !pln_kernel_axis(requested, x->rank, &axis) || x->dims[axis] == 0)
     return false;
   int64_t extent = x->dims[axis], blocks = (extent - 1) / block + 1;
   for (uint32_t i = 0; i < x->rank; i++)
@@ -325,10 +325,11 @@ static bool is_float(pln_dtype dtype) {
 pln_status pln_kernel_quantize_linear(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
   const pln_tensor *zero = pln_kernel_arg(call, 2);
-  int64_t asked = pln_kernel_int(call, "output_dtype", 0);
-  pln_dtype dtype = zero                                ? (pln_dtype)zero->dtype
-                    : asked > 0 && asked < PLN_N_DTYPES ? (pln_dtype)asked
-                                                        : PLN_UINT8;
+  int64_t requested = pln_kernel_int(call, "output_dtype", 0);
+  pln_dtype dtype = zero ? (pln_dtype)zero->dtype
+                    : requested > 0 && requested < PLN_N_DTYPES
+                        ? (pln_dtype)requested
+                        : PLN_UINT8;
   scaling s = {0};
   void *data;
   if (!is_float((pln_dtype)x->dtype) && x->dtype != PLN_INT32)
@@ -357,10 +358,11 @@ pln_status pln_kernel_dequantize_linear(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
   const pln_tensor *scale = pln_kernel_arg(call, 1);
   const pln_tensor *zero = pln_kernel_arg(call, 2);
-  int64_t asked = pln_kernel_int(call, "output_dtype", 0);
+  int64_t requested = pln_kernel_int(call, "output_dtype", 0);
   pln_dtype from = (pln_dtype)x->dtype;
-  pln_dtype to = asked > 0 && asked < PLN_N_DTYPES ? (pln_dtype)asked
-                                                   : (pln_dtype)scale->dtype;
+  pln_dtype to = requested > 0 && requested < PLN_N_DTYPES
+                     ? (pln_dtype)requested
+                     : (pln_dtype)scale->dtype;
   float low, high;
   scaling s = {0};
   void *data;

@@ -25,9 +25,9 @@ pln_status pln_infer_dropout(pln_infer *call) {
 /* Returns true if the third operand asks for training. */
 static bool trains(const pln_kernel_call *call) {
   const pln_tensor *training = pln_kernel_arg(call, 2);
-  int64_t asked;
+  int64_t requested;
   return training && training->count == 1 &&
-         pln_tensor_int(training, 0, &asked) && asked != 0;
+         pln_tensor_int(training, 0, &requested) && requested != 0;
 }
 
 static pln_status read_ratio(const pln_kernel_call *call, double *out) {

@@ -70,11 +70,12 @@ static void fill_normal(const distribution *by, uint64_t first, size_t n,
                         double *out) {
   for (size_t i = 0; i < n; i += 2) {
     double u = 1 - pln_rng_unit(by->rng, first + i);
-    double turn = 6.28318530717958647692 * pln_rng_unit(by->rng, first + i + 1);
+    double angle =
+        6.28318530717958647692 * pln_rng_unit(by->rng, first + i + 1);
     double radius = sqrt(-2 * log(u));
-    out[i] = by->a + by->b * (radius * cos(turn));
+    out[i] = by->a + by->b * (radius * cos(angle));
     if (i + 1 < n)
-      out[i + 1] = by->a + by->b * (radius * sin(turn));
+      out[i + 1] = by->a + by->b * (radius * sin(angle));
   }
 }
 

@@ -92,12 +92,12 @@ RUNNING_OF_ALL(product, *, 1)
 static pln_status read_axis(const pln_kernel_call *call, uint32_t rank,
                             uint32_t *axis) {
   pln_list list = pln_kernel_list(call, 1, "axis");
-  pln_dim asked = list.count == 1 ? pln_list_at(&list, 0) : PLN_DIM_UNKNOWN;
-  if (asked == PLN_DIM_UNKNOWN)
+  pln_dim requested = list.count == 1 ? pln_list_at(&list, 0) : PLN_DIM_UNKNOWN;
+  if (requested == PLN_DIM_UNKNOWN)
     return pln_kernel_refuse(call, "the axis is no integer");
-  if (!pln_kernel_axis(asked, rank, axis))
+  if (!pln_kernel_axis(requested, rank, axis))
     return pln_kernel_refuse(call, "axis %lld is outside of the operand",
-                             (long long)asked);
+                             (long long)requested);
   return PLN_OK;
 }
 

@@ -159,8 +159,8 @@ static void sort_heap(const pln_engine *engine, item *heap, size_t n) {
 
 /* Offers an item that comes after all earlier ones, so that equal items stay in
  * order. */
-static void offer(const pln_engine *engine, item *heap, size_t *n, size_t k,
-                  item it) {
+static void push_to_heap(const pln_engine *engine, item *heap, size_t *n,
+                         size_t k, item it) {
   size_t done = 0;
   if (*n < k) {
     heap[(*n)++] = it;
@@ -191,8 +191,8 @@ static bool select_lane(const pln_engine *engine, const pln_tensor *x,
     ordered &= make_keys(from, l->inner, n, keys);
     for (size_t j = 0; j < n; j++)
       if (found < k || (keys[j] ^ flip) < heap[0].key)
-        offer(engine, heap, &found, k,
-              (item){keys[j] ^ flip, (int64_t)(i + j)});
+        push_to_heap(engine, heap, &found, k,
+                     (item){keys[j] ^ flip, (int64_t)(i + j)});
     if (pln_is_stopped_after(engine, &done, SIFTED * BLOCK))
       break;
   }
@@ -284,8 +284,8 @@ static pln_status set_indices_result(pln_kernel_call *call, uint32_t i,
 }
 
 /* Values, indices, or both. */
-static pln_status give_asked(pln_kernel_call *call, pln_tensor *values,
-                             pln_tensor *indices) {
+static pln_status take_requested(pln_kernel_call *call, pln_tensor *values,
+                                 pln_tensor *indices) {
   pln_dtype dtype = index_dtype(call, PLN_INT64);
   if (pln_kernel_string_is(call, "ret_type", "both", "indices"))
     return set_indices_result(call, 0, indices, dtype);
@@ -323,7 +323,7 @@ pln_status pln_kernel_topk(pln_kernel_call *call) {
   if (s.k < 0 || s.k > extent)
     return pln_kernel_refuse(call, "k or the axis does not fit the operand");
   PLN_TRY(select_both(call, &s, &values, &indices));
-  pln_status status = give_asked(call, values, indices);
+  pln_status status = take_requested(call, values, indices);
   pln_tensor_release(values);
   pln_tensor_release(indices);
   return status;

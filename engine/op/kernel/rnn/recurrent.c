@@ -417,8 +417,8 @@ static void pack_gate_weights(const pln_recurrence *run, const pln_weights *w) {
   for (uint32_t group = 0; group < 2; group++) {
     size_t at, n = group_of(l, group, &at);
     for (size_t j = 0; j < n; j += tiles->width) {
-      tiles->pack_turned(to, w->data + (at + j) * w->k * l->size, w->k, w->k,
-                         n - j < tiles->width ? n - j : tiles->width);
+      tiles->pack_transposed(to, w->data + (at + j) * w->k * l->size, w->k,
+                             w->k, n - j < tiles->width ? n - j : tiles->width);
       to += tiles->width * w->k * l->size;
     }
   }

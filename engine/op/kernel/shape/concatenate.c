@@ -397,18 +397,18 @@ static pln_status pass_value(pln_infer *call) {
 
 pln_status pln_infer_broadcast_to(pln_infer *call) {
   pln_list list = pln_arg_list(call, 1, "shape");
-  pln_shape shape, asked;
+  pln_shape shape, requested;
   if (!list.given)
     return pln_call_error(call, "the shape is missing");
   pln_arg_shape(call, 0, &shape);
-  pln_shape_ranked(&asked, list.sized ? (int64_t)list.count : -1);
-  for (int32_t i = 0; i < asked.rank; i++) {
-    asked.dims[i] = pln_list_at(&list, (uint32_t)i);
-    if (PLN_DIM_IS_CONST(asked.dims[i]) && asked.dims[i] < 0)
+  pln_shape_ranked(&requested, list.sized ? (int64_t)list.count : -1);
+  for (int32_t i = 0; i < requested.rank; i++) {
+    requested.dims[i] = pln_list_at(&list, (uint32_t)i);
+    if (PLN_DIM_IS_CONST(requested.dims[i]) && requested.dims[i] < 0)
       return pln_arg_error(call, 1, "extent %lld is negative",
-                           (long long)asked.dims[i]);
+                           (long long)requested.dims[i]);
   }
-  PLN_TRY(pln_infer_broadcast_shape(call, 1, &shape, &asked));
+  PLN_TRY(pln_infer_broadcast_shape(call, 1, &shape, &requested));
   PLN_TRY(pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &shape));
   return pass_value(call);
 }
@@ -421,11 +421,11 @@ static bool broadcast_view(const pln_tensor *x, const pln_list *list,
   for (uint32_t i = 0; i < rank; i++) {
     uint32_t back = rank - i;
     int64_t own = back <= x->rank ? x->dims[x->rank - back] : 1;
-    int64_t asked =
+    int64_t requested =
         back <= list->count ? pln_list_at(list, list->count - back) : 1;
-    if (asked < 0 || (own != asked && own != 1 && asked != 1))
+    if (requested < 0 || (own != requested && own != 1 && requested != 1))
       return false;
-    dims[i] = own == 1 ? asked : own;
+    dims[i] = own == 1 ? requested : own;
     from[i] = own == 1 ? 0 : steps[x->rank - back];
   }
   return true;

@@ -55,11 +55,12 @@ typedef struct open_axis {
 /* Returns true if a symbolic element is an extent and cannot be -1: it is an
  * extent of the operand, or another element is -1, or its bounds say so. */
 static bool is_extent(const pln_infer *call, const pln_list *list,
-                      const pln_shape *in, pln_dim asked) {
-  if (PLN_DIM_IS_CONST(asked) || pln_dim_lower_bound(call->engine, asked) >= 0)
+                      const pln_shape *in, pln_dim requested) {
+  if (PLN_DIM_IS_CONST(requested) ||
+      pln_dim_lower_bound(call->engine, requested) >= 0)
     return true;
   for (int32_t i = 0; i < in->rank; i++)
-    if (in->dims[i] == asked)
+    if (in->dims[i] == requested)
       return true;
   for (uint32_t i = 0; i < list->count; i++)
     if (pln_list_at(list, i) == -1)
@@ -70,15 +71,16 @@ static bool is_extent(const pln_infer *call, const pln_list *list,
 static pln_status read_extent(const pln_infer *call, const pln_list *list,
                               const pln_shape *in, bool allowzero, int32_t axis,
                               pln_dim *out) {
-  pln_dim asked = pln_list_at(list, (uint32_t)axis);
-  *out = asked;
-  if (asked == PLN_DIM_UNKNOWN || asked == -1)
+  pln_dim requested = pln_list_at(list, (uint32_t)axis);
+  *out = requested;
+  if (requested == PLN_DIM_UNKNOWN || requested == -1)
     *out = PLN_DIM_UNKNOWN;
-  else if (PLN_DIM_IS_CONST(asked) && asked < -1)
-    return pln_arg_error(call, 1, "extent %lld is negative", (long long)asked);
-  else if (!is_extent(call, list, in, asked))
+  else if (PLN_DIM_IS_CONST(requested) && requested < -1)
+    return pln_arg_error(call, 1, "extent %lld is negative",
+                         (long long)requested);
+  else if (!is_extent(call, list, in, requested))
     *out = PLN_DIM_UNKNOWN;
-  if (asked != 0 || allowzero)
+  if (requested != 0 || allowzero)
     return PLN_OK;
   if (in->rank >= 0 && axis >= in->rank)
     return pln_arg_error(
@@ -92,11 +94,11 @@ static pln_status read_newshape(const pln_infer *call, const pln_list *list,
                                 pln_shape *out, open_axis *open) {
   *open = (open_axis){.at = -1};
   for (int32_t i = 0; i < out->rank; i++) {
-    pln_dim asked = pln_list_at(list, (uint32_t)i);
+    pln_dim requested = pln_list_at(list, (uint32_t)i);
     PLN_TRY(read_extent(call, list, in, allowzero, i, &out->dims[i]));
-    if (asked == -1 && open->inferred)
+    if (requested == -1 && open->inferred)
       return pln_arg_error(call, 1, "-1 stands for two extents");
-    if (asked == -1)
+    if (requested == -1)
       open->inferred = true;
     if (out->dims[i] != PLN_DIM_UNKNOWN)
       continue;
@@ -242,13 +244,13 @@ static bool concrete_newshape(const pln_tensor *x, const pln_list *list,
 static pln_status reshaped_by_codes(pln_kernel_call *call,
                                     const pln_list *codes, bool reverse) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
-  int64_t asked[PLN_MAX_RANK], dims[PLN_MAX_RANK];
-  pln_list list = {.given = true, .sized = true, .ints = asked};
+  int64_t requested[PLN_MAX_RANK], dims[PLN_MAX_RANK];
+  pln_list list = {.given = true, .sized = true, .ints = requested};
   bool fits;
   if (!codes->given || x->rank > PLN_MAX_RANK)
     return pln_kernel_refuse(call, "the shape does not fit the operand");
   PLN_TRY(pln_reshape_codes_read(call->engine, codes, (int32_t)x->rank, x->dims,
-                                 reverse, asked, &list.count, &fits));
+                                 reverse, requested, &list.count, &fits));
   if (!fits || !concrete_newshape(x, &list, true, dims))
     return pln_kernel_refuse(call, "the shape does not fit the operand");
   return reshaped(call, list.count, dims);

@@ -250,15 +250,15 @@ pln_status pln_kernel_sequence_erase(pln_kernel_call *call) {
 static pln_status insert_position(const pln_kernel_call *call, uint32_t n,
                                   uint32_t *at) {
   const pln_tensor *position;
-  int64_t asked = n;
+  int64_t requested = n;
   *at = n;
   if (!operand_at(call, 2))
     return PLN_OK;
   PLN_TRY(tensor_at(call, 2, &position));
-  if (position->count != 1 || !pln_tensor_int(position, 0, &asked) ||
-      asked < -(int64_t)n || asked > (int64_t)n)
+  if (position->count != 1 || !pln_tensor_int(position, 0, &requested) ||
+      requested < -(int64_t)n || requested > (int64_t)n)
     return pln_kernel_refuse(call, "a position is within -%u and %u", n, n);
-  *at = (uint32_t)(asked < 0 ? asked + n : asked);
+  *at = (uint32_t)(requested < 0 ? requested + n : requested);
   return PLN_OK;
 }
 

@@ -15,11 +15,11 @@ typedef struct cache {
 static pln_status read_cache(const pln_kernel_call *call, cache *c) {
   const pln_tensor *x = pln_kernel_arg(call, 0), *u = pln_kernel_arg(call, 1);
   const pln_tensor *at = pln_kernel_arg(call, 2);
-  int64_t asked = pln_kernel_int(call, "axis", -2);
+  int64_t requested = pln_kernel_int(call, "axis", -2);
   uint32_t axis;
-  if (!pln_kernel_axis(asked, x->rank, &axis) || axis == 0)
+  if (!pln_kernel_axis(requested, x->rank, &axis) || axis == 0)
     return pln_kernel_refuse(call, "axis %lld is no axis of positions",
-                             (long long)asked);
+                             (long long)requested);
   bool fits = x->dtype == u->dtype && x->rank == u->rank;
   for (uint32_t i = 0; fits && i < x->rank; i++)
     fits = i == axis ? u->dims[i] <= x->dims[i] : u->dims[i] == x->dims[i];

@@ -43,16 +43,16 @@ static pln_status read_integer(const pln_kernel_call *call, uint32_t arg,
  */
 
 /* `turn` goes from 0 to 2 pi. */
-static double hann(double turn) {
-  return 0.5 - 0.5 * cos(turn);
+static double hann(double angle) {
+  return 0.5 - 0.5 * cos(angle);
 }
 
-static double hamming(double turn) {
-  return 25.0 / 46 - 21.0 / 46 * cos(turn);
+static double hamming(double angle) {
+  return 25.0 / 46 - 21.0 / 46 * cos(angle);
 }
 
-static double blackman(double turn) {
-  return 0.42 - 0.5 * cos(turn) + 0.08 * cos(2 * turn);
+static double blackman(double angle) {
+  return 0.42 - 0.5 * cos(angle) + 0.08 * cos(2 * angle);
 }
 
 /* A symmetric window of one number is undefined. */

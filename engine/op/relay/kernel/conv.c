@@ -7,7 +7,7 @@
 /* Plain layouts, by number of spatial axes. */
 static const char *const plain_data[] = {"", "NCW", "NCHW", "NCDHW"};
 static const char *const plain_kernel[] = {"", "OIW", "OIHW", "OIDHW"};
-static const char *const plain_turned[] = {"", "IOW", "IOHW", "IODHW"};
+static const char *const plain_transposed[] = {"", "IOW", "IOHW", "IODHW"};
 
 static uint32_t space_of(pln_op op) {
   switch (op) {
@@ -28,14 +28,14 @@ static pln_dtype sum_dtype(const pln_kernel_call *call, pln_dtype other) {
 
 /* The weight of a transposed convolution with the operand's channels first.
  * They are O if the layout begins with it, else I. */
-static const pln_tensor *turned_weight(pln_composition *s, const pln_tensor *w,
-                                       uint32_t n) {
+static const pln_tensor *transposed_weight(pln_composition *s,
+                                           const pln_tensor *w, uint32_t n) {
   pln_slice layout = pln_attrs_string(s->call->engine, s->call->attrs,
-                                      "kernel_layout", plain_turned[n]);
+                                      "kernel_layout", plain_transposed[n]);
   bool swapped = layout.size && layout.data[0] == 'O';
   return pln_compose_layout(
-      s, w, layout.size ? layout : pln_text(plain_turned[n]),
-      pln_text(swapped ? plain_kernel[n] : plain_turned[n]));
+      s, w, layout.size ? layout : pln_text(plain_transposed[n]),
+      pln_text(swapped ? plain_kernel[n] : plain_transposed[n]));
 }
 
 static const pln_tensor *convolve_plain_layout(pln_composition *s,
@@ -46,7 +46,7 @@ static const pln_tensor *convolve_plain_layout(pln_composition *s,
   int64_t more[PLN_WINDOW_AXES];
   x = pln_compose_to_plain_layout(s, x, "data_layout", plain_data[n]);
   w = transposed
-          ? turned_weight(s, w, n)
+          ? transposed_weight(s, w, n)
           : pln_compose_to_plain_layout(s, w, "kernel_layout", plain_kernel[n]);
   if (!x || !w || x->rank != n + 2 || w->rank != n + 2) {
     pln_composition_refuse(s, "the form of the call is not computed");

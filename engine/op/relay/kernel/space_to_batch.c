@@ -69,15 +69,15 @@ pln_status pln_infer_batch_to_space(pln_infer *call) {
 
 /* ------------------------------------------------------------------ kernels */
 
-enum { MOST_BLOCKS = 8 };
+enum { MAX_BLOCKS = 8 };
 
 /* Blocks of the `n` axes after the first, and the padding or cropping of
  * each. */
 typedef struct blocks {
   const pln_tensor *x;
   uint32_t n;
-  int64_t size[MOST_BLOCKS];
-  int64_t before[MOST_BLOCKS], after[MOST_BLOCKS];
+  int64_t size[MAX_BLOCKS];
+  int64_t before[MAX_BLOCKS], after[MAX_BLOCKS];
   int64_t product;
 } blocks;
 
@@ -101,7 +101,7 @@ static bool read_blocks_call(const pln_kernel_call *call, const char *pairs,
   b->x = pln_kernel_arg(call, 0);
   b->n = list.given ? list.count : 2;
   b->product = 1;
-  if (b->n > MOST_BLOCKS || b->x->rank < b->n + 1 ||
+  if (b->n > MAX_BLOCKS || b->x->rank < b->n + 1 ||
       b->x->rank + b->n > PLN_MAX_RANK)
     return false;
   read_pairs(call, pairs, b);
@@ -205,7 +205,7 @@ static const pln_tensor *unfold_space(pln_composition *s, const blocks *b,
 }
 
 pln_status pln_kernel_batch_to_space(pln_kernel_call *call) {
-  int64_t dims[PLN_MAX_RANK], axes[MOST_BLOCKS];
+  int64_t dims[PLN_MAX_RANK], axes[MAX_BLOCKS];
   blocks b;
   pln_composition s;
   if (!read_blocks_call(call, "crops", &b) || b.x->dims[0] % b.product)
