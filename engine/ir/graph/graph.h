@@ -155,6 +155,22 @@ void pln_graph_bind_effect(pln_graph *graph, const pln_node *let);
 void pln_graph_call_effect(const pln_graph *graph, pln_node *call);
 /* The effect of a call of an operator. */
 pln_effect pln_op_effect(const pln_graph *graph, const pln_node *call);
+/* Finds the innermost scope of nodes that are visited in ascending order. Start
+ * with the first row that may contain one. */
+typedef struct pln_scope_cursor {
+  const pln_graph *graph;
+  pln_scope next, here;
+} pln_scope_cursor;
+/* The innermost scope of `ref`. Rows are sorted by begin, so that a walk over
+ * all nodes is linear. */
+static inline pln_scope pln_scope_cursor_at(pln_scope_cursor *c, pln_ref ref) {
+  const pln_scope_row *rows = c->graph->scopes;
+  while (c->next < c->graph->n_scopes && rows[c->next].begin <= ref)
+    c->here = c->next++;
+  while (rows[c->here].end <= ref && rows[c->here].parent != PLN_NONE)
+    c->here = rows[c->here].parent;
+  return c->here;
+}
 /* The innermost scope of each node of a sealed graph. */
 void pln_graph_node_scopes(const pln_graph *graph, pln_scope *node_scope);
 /* That of one node of a sealed graph, in logarithmic time but for the scopes

@@ -186,11 +186,6 @@ void pln_random_fill(const pln_random_spec *spec, pln_dtype dtype,
 
 /* ----------------------------------------------------------------- checking */
 
-static bool is_float(pln_dtype dtype) {
-  return dtype == PLN_FLOAT32 || dtype == PLN_FLOAT64 || dtype == PLN_FLOAT16 ||
-         dtype == PLN_BFLOAT16;
-}
-
 static pln_status check_uniform(pln_engine *engine, const pln_random_spec *spec,
                                 pln_dtype dtype) {
   double low = spec->low, high = spec->high;
@@ -209,7 +204,7 @@ static pln_status check_uniform(pln_engine *engine, const pln_random_spec *spec,
 
 pln_status pln_random_check(pln_engine *engine, const pln_random_spec *spec,
                             pln_dtype dtype) {
-  if (!is_float(dtype) && !has_integer_range(dtype))
+  if (!pln_dtype_is_float(dtype) && !has_integer_range(dtype))
     return pln_diag_error(engine, PLN_ERR_UNSUPPORTED, NULL,
                           "no random elements of dtype %s",
                           pln_dtype_name(dtype));

@@ -6,6 +6,7 @@
 #include "base/base.h"
 #include "base/file.h"
 #include "base/half.h"
+#include "ir/tensor/dtype.h"
 
 /* A constant up to this size (in bytes) is identified by content, a larger one
  * by location. */

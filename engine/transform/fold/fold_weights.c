@@ -252,8 +252,7 @@ static bool read_weight(const pln_graph *g, pln_ref product,
     return pln_weight_read(g, node, out);
   *out = (pln_weight){.node = node,
                       .dtype = pln_type_dtype(g->engine, g->nodes[node].type)};
-  return out->dtype == PLN_FLOAT32 || out->dtype == PLN_FLOAT64 ||
-         out->dtype == PLN_FLOAT16 || out->dtype == PLN_BFLOAT16;
+  return pln_dtype_is_float((pln_dtype)out->dtype);
 }
 
 pln_status pln_fold_affine(pln_fold_candidate *ctx, pln_ref product,

@@ -14,7 +14,7 @@
  *
  * Semantics: TVM Inline, extended to functions that call others. */
 
-#include "transform/call_graph.h"
+#include "ir/graph/call_graph.h"
 #include "transform/functional/inliner.h"
 #include "transform/transform.h"
 

@@ -35,7 +35,7 @@ static bool is_signed(pln_dtype dtype) {
 /* Returns true if every value of `from` is a value of `to`: integers to
  * integers, floats to floats. */
 static bool dtype_contains(pln_dtype to, pln_dtype from) {
-  if (from == PLN_FLOAT16 || from == PLN_BFLOAT16)
+  if (pln_dtype_is_half(from))
     return to == PLN_FLOAT32 || to == PLN_FLOAT64;
   if (from == PLN_FLOAT32)
     return to == PLN_FLOAT64;

@@ -217,12 +217,8 @@ void pln_conv_split(int64_t first, int64_t stride, int64_t extent, size_t n,
 
 /* ------------------------------------------------------------------- dtypes */
 
-static bool is_half(pln_dtype dtype) {
-  return dtype == PLN_FLOAT16 || dtype == PLN_BFLOAT16;
-}
-
 static pln_status widen_half_operand(const pln_tensor *in, pln_tensor **out) {
-  if (is_half((pln_dtype)in->dtype))
+  if (pln_dtype_is_half((pln_dtype)in->dtype))
     return pln_tensor_to_float32(in, out);
   *out = pln_tensor_retain(in);
   return PLN_OK;
@@ -241,7 +237,7 @@ static void result_dims(const pln_kernel_call *call, const pln_conv_plan *p,
 static pln_status return_widened_result(pln_kernel_call *call,
                                         pln_tensor *wide) {
   pln_dtype dtype = (pln_dtype)call->args[0]->dtype;
-  if (!is_half(dtype)) {
+  if (!pln_dtype_is_half(dtype)) {
     call->results[0] = wide;
     return PLN_OK;
   }
@@ -256,7 +252,7 @@ pln_status pln_conv_compute(pln_kernel_call *call, const pln_conv_plan *plan,
   pln_tensor *args[3] = {NULL}, *wide = NULL;
   int64_t dims[2 + PLN_CONV_AXES];
   pln_status status = PLN_OK;
-  if (is_half(dtype))
+  if (pln_dtype_is_half(dtype))
     dtype = PLN_FLOAT32;
   if (dtype != PLN_FLOAT32 && dtype != PLN_FLOAT64)
     return pln_kernel_no_dtype(call, dtype);

@@ -280,8 +280,7 @@ static bool is_limited(const pln_kernel_call *call) {
   return pln_kernel_arg(call, 1) || pln_kernel_arg(call, 2) ||
          pln_attrs_find(call->engine, call->attrs, "a_min") ||
          pln_attrs_find(call->engine, call->attrs, "a_max") ||
-         pln_is_float32_or_64(x) || x->dtype == PLN_FLOAT16 ||
-         x->dtype == PLN_BFLOAT16;
+         pln_dtype_is_float((pln_dtype)x->dtype);
 }
 
 pln_status pln_kernel_clip(pln_kernel_call *call) {

@@ -71,10 +71,6 @@ void pln_narrow(pln_dtype dtype, const float *in, void *out, size_t n) {
 /* Elements computed between two polls for a stop. */
 enum { WORK_BLOCK = 1 << 20 };
 
-static bool is_half(pln_dtype dtype) {
-  return dtype == PLN_FLOAT16 || dtype == PLN_BFLOAT16;
-}
-
 /* ------------------------------------------------------------- two operands */
 
 /* A running call: the loop and the strides of the operands. */
@@ -228,7 +224,7 @@ static pln_status choose_loop(const pln_kernel_call *call,
   p->engine = call->engine;
   p->loop = loops->of[dtype];
   p->half = PLN_DTYPE_NONE;
-  if (!p->loop && is_half(dtype)) {
+  if (!p->loop && pln_dtype_is_half(dtype)) {
     p->loop = loops->of[PLN_FLOAT32];
     p->half = dtype;
   }
@@ -353,7 +349,7 @@ pln_status pln_unary_run(pln_kernel_call *call, const pln_unary_loops *loops,
     return pln_kernel_refuse(call, "the operand is missing");
   pln_dtype dtype = (pln_dtype)in->dtype;
   pln_unary_loop loop = loops->of[dtype];
-  bool half = !loop && is_half(dtype), good;
+  bool half = !loop && pln_dtype_is_half(dtype), good;
   void *data;
   if (half)
     loop = loops->of[PLN_FLOAT32];

@@ -6,15 +6,9 @@
  * library is an error only if it was chosen by name. */
 
 #include "op/kernel/matmul/blas.h"
+#include "base/library.h"
 
 #include <limits.h>
-
-#if defined(__has_include)
-#if __has_include(<dlfcn.h>)
-#include <dlfcn.h>
-#define HAS_DLOPEN 1
-#endif
-#endif
 
 /* The number of multiplications from which on calling the library pays off. */
 #define LARGE ((double)(1 << 21))
@@ -55,63 +49,26 @@ pln_status pln_blas_child(pln_engine *child) {
 
 /* ------------------------------------------------------------------ opening */
 
-#ifdef HAS_DLOPEN
-
 static const char file_name[] = "libopenblas.so.0";
 
-/* dlsym returns a function's address as an object pointer. */
-static bool find_blas_symbol(void *library, const char *name, void *function) {
-  void *address = dlsym(library, name);
-  memcpy(function, &address, sizeof address);
-  return address != NULL;
-}
-
 /* If the host has loaded it, its number of threads is the host's concern. */
-static bool is_loaded(void) {
-#ifdef RTLD_NOLOAD
-  void *there = dlopen(file_name, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
-  if (there)
-    dlclose(there);
-  return there != NULL;
-#else
-  return false;
-#endif
-}
-
 static void open_library(struct pln_blas *blas) {
   threads_fn set_threads;
-  bool loaded = is_loaded();
+  bool loaded = pln_library_is_loaded(file_name);
+  void *library = pln_library_open(file_name);
   blas->tried = true;
-  blas->library = dlopen(file_name, RTLD_LAZY | RTLD_LOCAL);
-  if (!blas->library)
+  if (!library)
     return;
-  if (!find_blas_symbol(blas->library, "cblas_sgemm", &blas->single) ||
-      !find_blas_symbol(blas->library, "cblas_dgemm", &blas->twice)) {
-    dlclose(blas->library);
-    blas->library = NULL;
+  if (!pln_library_find(library, "cblas_sgemm", &blas->single) ||
+      !pln_library_find(library, "cblas_dgemm", &blas->twice)) {
+    pln_library_close(library);
     return;
   }
+  blas->library = library;
   if (!loaded &&
-      find_blas_symbol(blas->library, "openblas_set_num_threads", &set_threads))
+      pln_library_find(library, "openblas_set_num_threads", &set_threads))
     set_threads(1);
 }
-
-static void close_library(struct pln_blas *blas) {
-  if (blas->library)
-    dlclose(blas->library);
-}
-
-#else
-
-static void open_library(struct pln_blas *blas) {
-  blas->tried = true;
-}
-
-static void close_library(struct pln_blas *blas) {
-  (void)blas;
-}
-
-#endif
 
 static bool is_open(struct pln_blas *blas) {
   if (!blas->tried)
@@ -123,7 +80,7 @@ void pln_blas_free(pln_engine *engine) {
   if (!engine->blas)
     return;
   if (!engine->blas->borrow_state)
-    close_library(engine->blas);
+    pln_library_close(engine->blas->library);
   pln_mem_free(engine, engine->blas, sizeof *engine->blas);
   engine->blas = NULL;
 }

@@ -206,7 +206,7 @@ static pln_status read_einsum_operand(einsum *e, uint32_t i, einsum_view *v) {
   *v = (einsum_view){.data = t->data};
   if (!labels_of(e, i, labels))
     return extents_differ(e);
-  if (pln_is_half((pln_dtype)t->dtype)) {
+  if (pln_dtype_is_half((pln_dtype)t->dtype)) {
     PLN_TRY(pln_tensor_to_float32(t, &v->tensor));
     v->data = v->tensor->data;
   }
@@ -559,7 +559,7 @@ pln_status pln_kernel_einsum(pln_kernel_call *call) {
   if (!x)
     return pln_kernel_refuse(call, "operand 0 is omitted");
   einsum e = {.call = call, .dtype = (pln_dtype)x->dtype, .left = (uint32_t)n};
-  if (pln_is_half(e.dtype))
+  if (pln_dtype_is_half(e.dtype))
     e.dtype = PLN_FLOAT32;
   if (!pln_matmul_supports(e.dtype))
     return pln_kernel_no_dtype(call, e.dtype);

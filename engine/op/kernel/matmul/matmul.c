@@ -11,7 +11,7 @@
 
 /* A 16-bit float tensor as float32, or the tensor itself, retained. */
 static pln_status widened(const pln_tensor *in, pln_tensor **out) {
-  if (pln_is_half((pln_dtype)in->dtype))
+  if (pln_dtype_is_half((pln_dtype)in->dtype))
     return pln_tensor_to_float32(in, out);
   *out = pln_tensor_retain(in);
   return PLN_OK;

@@ -55,7 +55,7 @@ static void widen_small(const pln_tensor *t, float *to) {
 static pln_status as_floats(const pln_kernel_call *call, const pln_tensor *t,
                             pln_tensor **out) {
   pln_dtype dtype = (pln_dtype)t->dtype;
-  if (pln_is_half(dtype))
+  if (pln_dtype_is_half(dtype))
     return pln_tensor_to_float32(t, out);
   if (!is_byte(t) && !is_small(t) && dtype != PLN_FLOAT32)
     return pln_kernel_no_dtype(call, dtype);

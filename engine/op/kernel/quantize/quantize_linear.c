@@ -317,11 +317,6 @@ static void choose_quantizing(pln_dtype dtype, bool whole, scaling *s) {
     s->fn = s->each ? quantize_word_each : quantize_word_one;
 }
 
-static bool is_float(pln_dtype dtype) {
-  return dtype == PLN_FLOAT32 || dtype == PLN_FLOAT64 || dtype == PLN_FLOAT16 ||
-         dtype == PLN_BFLOAT16;
-}
-
 pln_status pln_kernel_quantize_linear(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
   const pln_tensor *zero = pln_kernel_arg(call, 2);
@@ -332,7 +327,7 @@ pln_status pln_kernel_quantize_linear(pln_kernel_call *call) {
                         : PLN_UINT8;
   scaling s = {0};
   void *data;
-  if (!is_float((pln_dtype)x->dtype) && x->dtype != PLN_INT32)
+  if (!pln_dtype_is_float((pln_dtype)x->dtype) && x->dtype != PLN_INT32)
     return pln_kernel_no_dtype(call, (pln_dtype)x->dtype);
   PLN_TRY(plan(call, &s));
   bool whole = range_of(dtype, &s.low, &s.high);
@@ -369,7 +364,7 @@ pln_status pln_kernel_dequantize_linear(pln_kernel_call *call) {
   if (!range_of(from, &low, &high) && from != PLN_INT32 &&
       (!pln_is_small_float(from) || from == PLN_FLOAT8_E8M0FNU))
     return pln_kernel_no_dtype(call, from);
-  if (!is_float(to))
+  if (!pln_dtype_is_float(to))
     return pln_kernel_no_dtype(call, to);
   if (zero &&
       (zero->dtype != x->dtype || (from == PLN_INT32 && !is_zero(zero))))

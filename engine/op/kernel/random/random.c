@@ -95,11 +95,6 @@ static pln_status store_random_elements(const pln_kernel_call *call,
   return pln_kernel_undefined(call);
 }
 
-static bool is_float(pln_dtype dtype) {
-  return dtype == PLN_FLOAT32 || dtype == PLN_FLOAT64 || dtype == PLN_FLOAT16 ||
-         dtype == PLN_BFLOAT16;
-}
-
 static pln_dtype result_dtype(const pln_kernel_call *call, pln_dtype fallback) {
   int64_t dtype = pln_kernel_int(call, "dtype", fallback);
   return dtype > 0 && dtype < PLN_N_DTYPES ? (pln_dtype)dtype : fallback;
@@ -111,7 +106,7 @@ static pln_status fill_random_tensor(pln_kernel_call *call,
                                      uint32_t rank, const int64_t *dims) {
   double block[BLOCK];
   void *data;
-  if (!is_float(dtype))
+  if (!pln_dtype_is_float(dtype))
     return pln_kernel_no_dtype(call, dtype);
   for (uint32_t i = 0; i < rank; i++)
     if (dims[i] < 0)
@@ -194,7 +189,7 @@ pln_status pln_kernel_bernoulli(pln_kernel_call *call) {
   double chance[BLOCK], block[BLOCK];
   distribution by = {.rng = pln_rng_begin(call), .chance = chance};
   void *data;
-  if (!is_float((pln_dtype)x->dtype))
+  if (!pln_dtype_is_float((pln_dtype)x->dtype))
     return pln_kernel_no_dtype(call, (pln_dtype)x->dtype);
   if (!pln_convertible(dtype) || pln_element_size(dtype) == 0)
     return pln_kernel_no_dtype(call, dtype);
@@ -272,7 +267,7 @@ pln_status pln_kernel_multinomial(pln_kernel_call *call) {
   int64_t samples = pln_kernel_int(call, "sample_size", 1);
   pln_rng rng = pln_rng_begin(call);
   void *data;
-  if (!is_float((pln_dtype)x->dtype))
+  if (!pln_dtype_is_float((pln_dtype)x->dtype))
     return pln_kernel_no_dtype(call, (pln_dtype)x->dtype);
   if (dtype != PLN_INT32 && dtype != PLN_INT64)
     return pln_kernel_no_dtype(call, dtype);

@@ -60,11 +60,6 @@ typedef struct job {
   pln_reduce_accumulator start;
 } job;
 
-static bool is_float(pln_dtype dtype) {
-  return dtype == PLN_FLOAT32 || dtype == PLN_FLOAT64 || dtype == PLN_FLOAT16 ||
-         dtype == PLN_BFLOAT16;
-}
-
 static bool is_plain_int(pln_dtype dtype) {
   return (dtype >= PLN_UINT8 && dtype <= PLN_INT64) || dtype == PLN_UINT32 ||
          dtype == PLN_UINT64;
@@ -86,12 +81,13 @@ static bool is_extreme(const measure *m) {
 
 static job make_job(const measure *m, const pln_tensor *x, size_t count) {
   pln_dtype dtype = (pln_dtype)x->dtype;
-  pln_dtype fed = pln_is_half(dtype)                       ? PLN_FLOAT32
-                  : is_float(dtype) || dtype == PLN_UINT64 ? dtype
-                                                           : PLN_INT64;
+  pln_dtype fed = pln_dtype_is_half(dtype) ? PLN_FLOAT32
+                  : pln_dtype_is_float(dtype) || dtype == PLN_UINT64
+                      ? dtype
+                      : PLN_INT64;
   const pln_reduce_loops *loops = pln_reduce_find(m->gather, fed);
   pln_reduce_accumulator start = loops->start;
-  if (is_extreme(m) && !is_float(dtype))
+  if (is_extreme(m) && !pln_dtype_is_float(dtype))
     start.bits = end_of(dtype, m->gather == PLN_REDUCE_GREATEST);
   return (job){.engine = x->engine,
                .measure = m,
@@ -188,7 +184,7 @@ static void store_reduced(const job *j, pln_reduce_accumulator *all, size_t n,
                           void *data) {
   pln_dtype dtype = j->conversion.from;
   pln_conversion out = {.from = PLN_FLOAT64, .to = dtype};
-  if (is_float(dtype)) {
+  if (pln_dtype_is_float(dtype)) {
     finish_floats(j, all, n);
     (void)pln_convert(&out, all, n, data);
     return;
@@ -270,7 +266,7 @@ static pln_status begin_reduction(pln_kernel_call *call, pln_reduction *r) {
   if (!x || x->rank > PLN_MAX_RANK || !read_reduce_axes(call, x, axes))
     return pln_kernel_refuse(call, "axes do not fit the operand");
   pln_dtype dtype = (pln_dtype)x->dtype;
-  if (!is_float(dtype) && !is_plain_int(dtype) && dtype != PLN_BOOL)
+  if (!pln_dtype_is_float(dtype) && !is_plain_int(dtype) && dtype != PLN_BOOL)
     return pln_kernel_no_dtype(call, dtype);
   if (is_noop(call))
     memset(axes, 0, sizeof axes);
@@ -324,7 +320,8 @@ static pln_status reduce_tensor(pln_kernel_call *call, measure m) {
   bool is_empty = r.reduced.count == 0 && r.kept.count;
   if (dtype == PLN_BOOL && !is_extreme(&m))
     return pln_kernel_undefined(call);
-  if (is_empty && m.finish == MEAN && !is_float(dtype) && call->folding)
+  if (is_empty && m.finish == MEAN && !pln_dtype_is_float(dtype) &&
+      call->folding)
     return pln_kernel_undefined(call);
   if (is_noop(call) && keeps_single(&m)) {
     pln_kernel_same(call, 0, x);
@@ -412,7 +409,7 @@ pln_status pln_kernel_logsumexp(pln_kernel_call *call) {
   PLN_TRY(begin_reduction(call, &r));
   const pln_tensor *x = call->args[0];
   pln_dtype dtype = (pln_dtype)x->dtype;
-  if (!is_float(dtype))
+  if (!pln_dtype_is_float(dtype))
     return pln_kernel_no_dtype(call, dtype);
   PLN_TRY(pln_kernel_unset(call, 0, dtype, r.rank, r.dims, &out));
   size_t done = 0;

@@ -111,8 +111,7 @@ pln_status pln_infer_arange(pln_infer *call) {
     PLN_TRY(pln_arg_expect_rank_within(call, i, 0, 1));
   if (number(call, 2) == 0)
     return pln_arg_error(call, 2, "the step is 0");
-  if (dtype == PLN_FLOAT32 || dtype == PLN_FLOAT64 || dtype == PLN_FLOAT16 ||
-      dtype == PLN_BFLOAT16)
+  if (pln_dtype_is_float(dtype))
     shape.dims[0] = float_extent(call);
   else
     PLN_TRY(length(call, number(call, 0), number(call, 1), number(call, 2),

@@ -62,11 +62,6 @@ static const pln_tensor *convolve_plain_layout(pln_composition *s,
                                        plain_data[n]);
 }
 
-static bool is_float(pln_dtype dtype) {
-  return dtype == PLN_FLOAT32 || dtype == PLN_FLOAT64 || dtype == PLN_FLOAT16 ||
-         dtype == PLN_BFLOAT16;
-}
-
 static bool is_short(const pln_tensor *x) {
   return x->dtype == PLN_INT8 || x->dtype == PLN_UINT8 ||
          x->dtype == PLN_INT16 || x->dtype == PLN_UINT16;
@@ -89,7 +84,7 @@ static pln_status convolve_plain(pln_kernel_call *call, bool transposed) {
   pln_dtype dtype = sum_dtype(call, (pln_dtype)x->dtype);
   pln_composition s;
   pln_composition_begin(&s, call);
-  if (is_float(dtype))
+  if (pln_dtype_is_float(dtype))
     return pln_composition_finish(
         &s, convolve_plain_layout(&s, pln_compose_cast(&s, x, dtype),
                                   pln_compose_cast(&s, w, dtype), transposed));
