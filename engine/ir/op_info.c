@@ -4,7 +4,7 @@
  * file follow as opaque rows. Rows never move and are never removed. */
 
 #include "ir/op_info.h"
-#include "ir/worker/child_engine.h"
+#include "ir/merge_ids.h"
 
 struct pln_op_table {
   const struct pln_op_table *base; /* child engines: the parent's table */

@@ -151,6 +151,8 @@ pln_status pln_relay_normal_attrs(pln_engine *engine, pln_op op, pln_attrs core,
 pln_status pln_ops_install(pln_engine *engine, const pln_op_info *rows,
                            uint32_t n) PLN_CHECKED;
 void pln_ops_free(pln_engine *engine);
+/* The operators of a child engine, over its parent's. */
+pln_status pln_ops_child(pln_engine *child) PLN_CHECKED;
 /* The row of an opaque operator of that name; added if missing. */
 pln_status pln_op_opaque(pln_engine *engine, pln_slice name,
                          pln_op *out) PLN_CHECKED;

@@ -339,4 +339,33 @@ void pln_builder_module(pln_builder *b, const pln_module *module);
 pln_status pln_function_given(const pln_graph *function,
                               pln_attrs *given) PLN_CHECKED;
 
+/* graph/import_origin.c: garbage-collects the origin table when it has many
+ * more steps than the graph has nodes. The new table has the steps that nodes
+ * need, and the newest ones. */
+pln_status pln_origins_trim(pln_graph *graph) PLN_CHECKED;
+
+/* ---------------------------------------------------------------------- TIR
+ *
+ * What the builder, import and sealing know of TIR nodes; the rest is in
+ * tir/. */
+
+static inline bool pln_is_prim(const pln_node *n) {
+  return pln_kinds[n->kind].kind_class == PLN_CLASS_PRIM;
+}
+static inline bool pln_is_stmt(const pln_node *n) {
+  return pln_kinds[n->kind].kind_class == PLN_CLASS_STMT;
+}
+/* A statement or a PrimFunc: laid out by tir/layout.c. */
+static inline bool pln_is_tir(const pln_node *n) {
+  return pln_is_stmt(n) || n->kind == PLN_PRIM_FUNC;
+}
+/* Seals a floating statement, PrimFunc or PrimExpr. */
+pln_status pln_layout_tir(const pln_builder *b, pln_ref root,
+                          pln_graph **out) PLN_CHECKED;
+/* pln_buffer_find: the equal Buffer of a free builder, or PLN_NONE. The other
+ * function records an appended one (tir/buffer_identity.c). */
+pln_ref pln_buffer_find(const pln_builder *b, const pln_node *n,
+                        const pln_ref *operands);
+pln_status pln_buffer_remember(pln_builder *b, pln_ref buffer) PLN_CHECKED;
+
 #endif

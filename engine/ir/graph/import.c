@@ -7,7 +7,6 @@
  * recurses. */
 
 #include "ir/graph/compact.h"
-#include "ir/tir/tir.h"
 
 typedef struct memo {
   pln_graph *graph; /* retained, so that its address is not reused */

@@ -5,7 +5,7 @@
  * another table once while it imports from that table only; a builder without a
  * table adopts the first one that it imports from. */
 
-#include "ir/rewrite/rewrite.h"
+#include "ir/graph/graph.h"
 
 typedef struct origin_import {
   pln_origins *to;
@@ -198,4 +198,16 @@ pln_status pln_origins_trim(pln_graph *g) {
   g->origins = to;
   pln_origins_release(from);
   return status;
+}
+
+/* A TupleGetItem has the row of the node whose field it takes. */
+void pln_origins_note_types(pln_graph *graph) {
+  pln_origins *o = graph->origins;
+  for (pln_ref i = 0; o && i < graph->n_nodes; i++) {
+    uint32_t row = graph->origin[i];
+    pln_kind kind = (pln_kind)graph->nodes[i].kind;
+    if ((kind == PLN_CALL || kind == PLN_IF || kind == PLN_CONSTANT) &&
+        row >= o->below && row < o->count)
+      o->rows[row - o->below].type = graph->nodes[i].type;
+  }
 }

@@ -10,7 +10,6 @@
 #include "ir/graph/describe.h"
 #include "ir/graph/layout.h"
 #include "ir/graph/scope_tree.h"
-#include "ir/tir/tir.h"
 
 enum { TAIL = 1, BOUND = 2, LET_BOUND = 4 };
 

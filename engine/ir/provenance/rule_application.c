@@ -8,7 +8,7 @@
 
 #include "ir/provenance/rule_application.h"
 
-#include "ir/worker/child_engine.h"
+#include "ir/merge_ids.h"
 
 pln_status pln_applications_new(pln_engine *engine) {
   pln_applications *a = pln_mem_zeroed(engine, sizeof *a);
