@@ -6,7 +6,8 @@
 
 #include "ir/tir/script/script.h"
 
-/* A tree that is shared within may be longer as a text than memory is. */
+/* The limit of the text: an expression with shared parts may be exponentially
+ * larger as text than as nodes. */
 enum { MAX_TEXT = 1 << 30 };
 
 void pln_script_fail(pln_script_printer *s, pln_status status) {

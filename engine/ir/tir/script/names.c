@@ -42,7 +42,7 @@ static pln_status word_of(pln_script_printer *s, pln_slice text, uint32_t base,
   return pln_idmap_set(s->taken, symbol, *out + 1);
 }
 
-/* Letters, digits and `_`; at most so many as make a readable name. */
+/* Longer names are cut so that the script stays readable. */
 enum { MAX_LETTERS = 200 };
 
 static size_t sanitize(pln_slice name, char *out) {
@@ -56,7 +56,7 @@ static size_t sanitize(pln_slice name, char *out) {
   return n;
 }
 
-/* The first of name, name_1, name_2, ... that is free. */
+/* Takes the first free one of name, name_1, name_2, ... */
 static pln_status new_word(pln_script_printer *s, pln_slice name,
                            uint32_t *out) {
   char text[MAX_LETTERS + 16];
@@ -134,7 +134,8 @@ uint32_t pln_script_frame_of(const pln_script_printer *s, pln_ref ref) {
   while (i > 0 &&
          (s->low[ref] < s->frames[i].begin || s->high[ref] >= s->frames[i].end))
     i--;
-  /* A branch that is one statement is that statement's frame too. */
+  /* If a branch consists of one statement, the frame of that statement serves
+   * both. */
   pln_ref owner = s->frames[i].owner;
   if (i > 0 && owner != PLN_NONE && s->frames[i - 1].only == owner &&
       s->g->nodes[owner].kind != PLN_IF_THEN_ELSE)

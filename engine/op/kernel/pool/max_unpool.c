@@ -25,7 +25,7 @@ pln_status pln_infer_max_unpool(pln_infer *call) {
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out);
 }
 
-/* Without a third operand, the extents follow from the attributes. */
+/* Computes the extents that follow from the attributes. */
 static pln_status inferred_dims(const pln_kernel_call *call,
                                 const pln_tensor *x, int64_t *dims) {
   pln_list window = pln_kernel_list(call, PLN_NONE, "kernel_shape");
@@ -50,7 +50,7 @@ static pln_status inferred_dims(const pln_kernel_call *call,
   return PLN_OK;
 }
 
-/* The requested extents, which must be at least those of `dims`. */
+/* Reads the requested extents, which must be at least `dims`. */
 static pln_status given_dims(const pln_kernel_call *call, uint32_t rank,
                              const int64_t *dims, int64_t *given) {
   pln_list shape = pln_kernel_list(call, 2, NULL);

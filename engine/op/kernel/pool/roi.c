@@ -14,8 +14,8 @@ static pln_dim int_dim(const pln_infer *call, const char *name, int64_t other) {
   return extent >= 0 ? extent : (pln_dim)PLN_DIM_UNKNOWN;
 }
 
-/* One image per region, with the operand's channels; the caller sets its
- * extents. */
+/* The shape of the result: one image per region, with the operand's channels;
+ * the caller sets its extents. */
 static pln_status shape_of_regions(const pln_infer *call, pln_shape *out) {
   pln_shape x, rois;
   PLN_TRY(pln_arg_expect_rank(call, 0, 4));
@@ -30,7 +30,7 @@ static pln_status shape_of_regions(const pln_infer *call, pln_shape *out) {
   return PLN_OK;
 }
 
-/* The spatial extents in a list attribute, if it is given. */
+/* Sets the spatial extents from a list attribute, if it is given. */
 static void pooled_extents(const pln_infer *call, const char *name,
                            pln_shape *out) {
   uint32_t n;
@@ -81,7 +81,7 @@ typedef struct alignment {
   double scale;
 } alignment;
 
-/* More samples per bin are refused. */
+/* The limit of samples per bin. */
 static const double most_samples = 1 << 12;
 
 static void sample_roi_line(roi_line *l) {
@@ -107,7 +107,7 @@ static pln_status place_line(const pln_kernel_call *call, const alignment *a,
   l->begin = begin * a->scale - offset;
   l->size = end * a->scale - offset - l->begin;
   if (!a->half_pixel && !(l->size > 1))
-    l->size = 1; /* as before opset 16 */
+    l->size = 1; /* smaller regions have size 1 before opset 16 */
   double grid =
       a->ratio > 0 ? (double)a->ratio : ceil(l->size / (double)l->bins);
   if (!(grid <= most_samples) || !isfinite(l->begin))
@@ -127,8 +127,8 @@ static pln_status place_line(const pln_kernel_call *call, const alignment *a,
   return PLN_OK;
 }
 
-/* The sum of the four neighbours' weighted values; or their maximum, as ONNX
- * defines mode=max. */
+/* Interpolates a sample: the sum of the weighted values of its four neighbours;
+ * in mode "max" their maximum, as ONNX defines. */
 #define ALIGN(T)                                                           \
   static double at_##T(const alignment *a, const T *plane,                 \
                        const roi_sample *y, const roi_sample *x) {         \
@@ -271,7 +271,7 @@ static void bin_of(const roi_span *s, int64_t i, int64_t *begin, int64_t *end) {
   *end = (int64_t)fmin(fmax(to, 0), last);
 }
 
-/* The maximum; 0 for an empty bin. */
+/* Returns the maximum of a bin; 0 if it is empty. */
 static double greatest_of(const pln_tensor *x, size_t plane, const roi_span *y,
                           const roi_span *w, int64_t i, int64_t k) {
   int64_t y0, y1, x0, x1;

@@ -17,7 +17,8 @@ static pln_dtype output_dtype(const pln_infer *call, pln_dtype fallback) {
   return dtype > 0 && dtype < PLN_N_DTYPES ? (pln_dtype)dtype : fallback;
 }
 
-/* The dtype is the zero point's, else the attribute's, else uint8. */
+/* The type of quantize_linear. Its dtype is that of the zero point, else the
+ * attribute's, else uint8. */
 pln_status pln_infer_quantize_linear(pln_infer *call) {
   pln_dtype dtype = output_dtype(call, PLN_UINT8);
   pln_dtype zero = pln_arg_dtype(call, 2);
@@ -90,27 +91,28 @@ static inline uint32_t bits_of(float x) {
 LOOPS(quantize_byte, uint8_t, QUANTIZE_BITS(uint8_t))
 LOOPS(quantize_word, uint16_t, QUANTIZE_BITS(uint16_t))
 LOOPS(quantize, float, QUANTIZE(y) to[i] = y + ROUNDING - ROUNDING + z;)
-/* -0 is kept if the zero point is 0. */
+/* Adding a zero point of 0 would turn -0 into 0, so it is not added. */
 LOOPS(divide, float, to[i] = z == 0 ? x / s : x / s + z;)
 LOOPS(dequantize, float, to[i] = (x - z) * s;)
 
 /* ------------------------------------------------------------------ scaling */
 
-/* How elements find their scale: runs of elements, `steps` runs per index of
- * the outer axes. */
+/* How elements are assigned to scales: runs of elements, `steps` runs per index
+ * of the outer axes. */
 typedef struct scaling {
   float *numbers;      /* scales, then zero points */
   size_t count;        /* of each */
   bool each;           /* one scale per element, else one per run */
   size_t run, last;    /* elements of a run, and of the last run of the steps */
-  size_t steps, share; /* this many runs in turn share their scales */
+  size_t steps, share; /* `share` consecutive runs have the same scale */
   size_t step, outer;  /* strides from the scales of one run to the next */
   scale_fn fn;
   pln_dtype made; /* dtype that `fn` writes: the result's, or float32 */
   float low, high;
 } scaling;
 
-/* One scale for the tensor, or one per index of the axis. */
+/* Plans one scale for the tensor, or one per index of the axis; false if the
+ * dims do not fit. */
 static bool plan_axis(const pln_tensor *x, const pln_tensor *scale,
                       int64_t requested, scaling *s) {
   uint32_t axis;
@@ -139,7 +141,7 @@ static bool plan_blocks(const pln_tensor *x, const pln_tensor *scale,
     if (scale->dims[i] != (i == axis ? blocks : x->dims[i]))
       return false;
   size_t inner = pln_dims_product(x->dims, axis + 1, x->rank);
-  bool rows = inner != 1; /* of numbers, for rows of elements */
+  bool rows = inner != 1; /* each row of elements has a row of scales */
   *s = (scaling){.each = rows,
                  .run = rows ? inner : (size_t)block,
                  .steps = (size_t)(rows ? extent : blocks),
@@ -192,7 +194,7 @@ typedef struct place {
   size_t outer, step, done;
 } place;
 
-/* Scales n elements from there on; returns what the scale_fn returns. */
+/* Scales the next n elements; returns what the scale_fn returns. */
 static bool scale_run(const scaling *s, place *at, const float *in, void *out,
                       size_t n) {
   size_t size = pln_element_size(s->made);
@@ -234,8 +236,8 @@ PLN_MULTIVERSION static void from_bytes(const uint8_t *restrict in,
     out[i] = (float)((in[i] ^ sign) - sign);
 }
 
-/* A block as float32: itself, or converted into `to`; NULL for non-numeric
- * dtypes. */
+/* Returns a block as float32: itself, or converted into `to`; NULL for non-
+ * numeric dtypes. */
 static const float *as_floats(pln_dtype dtype, const void *block, size_t n,
                               float *to) {
   pln_conversion c = {.from = dtype, .to = PLN_FLOAT32};
@@ -248,7 +250,7 @@ static const float *as_floats(pln_dtype dtype, const void *block, size_t n,
   return to;
 }
 
-/* Result 0 from argument 0. */
+/* Computes result 0 from argument 0. */
 static pln_status scale_all(pln_kernel_call *call, const scaling *s) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
   pln_tensor *y = call->results[0];
@@ -274,9 +276,9 @@ static pln_status scale_all(pln_kernel_call *call, const scaling *s) {
   return PLN_OK;
 }
 
-/* The same, when `s` has all but its numbers. */
+/* Reads scales and zero points into s->numbers, then scales all elements. */
 static pln_status read_and_scale(pln_kernel_call *call, scaling *s) {
-  size_t size = (2 * s->count + 1) * sizeof *s->numbers; /* never empty */
+  size_t size = (2 * s->count + 1) * sizeof *s->numbers; /* + 1: never 0 */
   s->numbers = pln_mem_zeroed(call->engine, size);
   if (!s->numbers)
     return pln_nomem(call->engine);
@@ -291,7 +293,8 @@ static pln_status read_and_scale(pln_kernel_call *call, scaling *s) {
 
 /* ----------------------------------------------------------------- quantize */
 
-/* The least and the greatest integer; false for other dtypes. */
+/* Finds the least and the greatest integer of a dtype; false for other
+ * dtypes. */
 static bool range_of(pln_dtype dtype, float *low, float *high) {
   uint32_t bits = pln_dtype_bits(dtype);
   bool has_sign = dtype == PLN_INT2 || dtype == PLN_INT4 || dtype == PLN_INT8 ||
@@ -340,7 +343,7 @@ pln_status pln_kernel_quantize_linear(pln_kernel_call *call) {
 
 /* --------------------------------------------------------------- dequantize */
 
-/* An int32 is a sum, whose zero point must be 0. */
+/* Returns true if all elements are 0. The zero point of int32 sums must be. */
 static bool is_zero(const pln_tensor *t) {
   int64_t value;
   for (size_t i = 0; i < t->count; i++)
@@ -379,7 +382,7 @@ pln_status pln_kernel_dequantize_linear(pln_kernel_call *call) {
 
 /* ------------------------------------------------------------------ dynamic */
 
-/* The minimum and maximum of n elements and 0. */
+/* Finds the minimum and maximum of n elements and 0. */
 PLN_MULTIVERSION static void find_range(const float *in, size_t n, float *low,
                                         float *high) {
   enum {
@@ -413,7 +416,8 @@ pln_status pln_kernel_dynamic_quantize_linear(pln_kernel_call *call) {
   find_range(x->data, x->count, &low, &high);
   numbers[0] = low == high ? 1 : (high - low) / 255;
   float zero = 0 - low / numbers[0];
-  zero = zero < 255 ? zero : 255; /* NaN: of -inf, with an infinite scale */
+  zero = zero < 255 ? zero
+                    : 255; /* NaN, of -inf and an infinite scale, becomes 255 */
   zero = zero < 0 ? 0 : zero;
   numbers[1] = zero + ROUNDING - ROUNDING;
   scaling s = {.numbers = numbers,

@@ -3,8 +3,8 @@
 
 #include "op/kernel/half_as_float.h"
 
-/* The axis is an argument or an attribute; without either the operand is
- * flattened, as in Relay. */
+/* The type of cumsum and cumprod. The axis is an argument or an attribute;
+ * without either the operand is flattened, as in Relay. */
 pln_status pln_infer_running(pln_infer *call) {
   pln_slice text = pln_attrs_string(call->engine, call->attrs, "dtype", "");
   pln_dtype dtype = pln_dtype_find(text);

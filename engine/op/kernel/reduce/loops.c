@@ -41,8 +41,8 @@ typedef int64_t masks8 __attribute__((vector_size(64)));
 
 #define SHUFFLE(v, ...) __builtin_shufflevector(v, v, __VA_ARGS__)
 
-/* The next 16 elements converted to double; as many as GCC keeps in
- * registers. */
+/* Converts the next 16 elements to double; more do not fit the registers that
+ * GCC uses. */
 #define CONVERTED_float(from)     \
   floats16 s_;                    \
   memcpy(&s_, (from), sizeof s_); \

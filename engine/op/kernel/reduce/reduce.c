@@ -65,8 +65,8 @@ static bool is_plain_int(pln_dtype dtype) {
          dtype == PLN_UINT64;
 }
 
-/* The initial value of an integer extremum, which is also the result over no
- * elements. */
+/* Returns the initial value of an integer extremum, which is also the result
+ * over no elements. */
 static uint64_t end_of(pln_dtype dtype, bool least) {
   uint32_t bits = dtype == PLN_BOOL ? 1 : pln_dtype_bits(dtype);
   bool has_sign = dtype == PLN_INT8 || dtype == PLN_INT16 ||
@@ -99,7 +99,8 @@ static job make_job(const measure *m, const pln_tensor *x, size_t count) {
                .data = x->data};
 }
 
-/* n elements, at most a block, in the dtype of the loops. */
+/* Returns n elements, at most a block, in the dtype of the loops: converted
+ * into `block` if necessary. */
 static const void *feed(const job *j, int64_t offset, size_t n, void *block) {
   const void *from = j->data + offset * (int64_t)j->size;
   if (j->conversion.from == j->conversion.to)
@@ -109,7 +110,7 @@ static const void *feed(const job *j, int64_t offset, size_t n, void *block) {
   return block;
 }
 
-/* n neighbouring results, each from one element of every row. */
+/* Accumulates n neighbouring results, each from one element of every row. */
 static void gather_rows(const job *j, int64_t offset, size_t n, size_t rows,
                         size_t step, pln_reduce_accumulator *all) {
   uint64_t block[BLOCK];
@@ -124,7 +125,7 @@ static void gather_rows(const job *j, int64_t offset, size_t n, size_t rows,
   }
 }
 
-/* One result from each row of n elements. */
+/* Accumulates one result from each row of n elements. */
 static void gather_runs(const job *j, int64_t offset, size_t n, size_t rows,
                         size_t step, pln_reduce_accumulator *all) {
   uint64_t block[BLOCK];
@@ -166,7 +167,8 @@ static void finish_floats(const job *j, pln_reduce_accumulator *all, size_t n) {
   }
 }
 
-/* Truncated towards zero; sums have wrapped within the dtype. */
+/* Divides sums of integers by their count, truncating towards zero. The sums
+ * have wrapped within the dtype. */
 static void mean_of_ints(const job *j, void *data, size_t n) {
   pln_conversion out = {.from = j->conversion.to, .to = j->conversion.from};
   uint64_t whole[BLOCK], count = j->count ? j->count : 1;
@@ -179,7 +181,7 @@ static void mean_of_ints(const job *j, void *data, size_t n) {
   (void)pln_convert(&out, whole, n, data);
 }
 
-/* A block of results. */
+/* Finishes a block of results and stores it. */
 static void store_reduced(const job *j, pln_reduce_accumulator *all, size_t n,
                           void *data) {
   pln_dtype dtype = j->conversion.from;
@@ -252,7 +254,7 @@ static bool is_noop(const pln_kernel_call *call) {
          pln_kernel_int(call, "noop_with_empty_axes", 0) != 0;
 }
 
-/* A reduction of one element is the element. */
+/* Returns true if the reduction of one element is that element. */
 static bool keeps_single(const measure *m) {
   return m->gather != PLN_REDUCE_ABS && m->gather != PLN_REDUCE_SQUARE &&
          (m->finish == PLAIN || m->finish == MEAN);
@@ -274,7 +276,7 @@ static pln_status begin_reduction(pln_kernel_call *call, pln_reduction *r) {
   return PLN_OK;
 }
 
-/* Roots and logarithms of integers: computed in double, truncated towards
+/* Computes roots and logarithms of integers in double, truncated towards
  * zero. */
 static pln_status reduce_as_double(pln_kernel_call *call,
                                    pln_kernel_fn kernel) {
@@ -290,7 +292,8 @@ static pln_status reduce_as_double(pln_kernel_call *call,
   twice.args = args;
   twice.n_args = PLN_COUNT(args);
   twice.results = &reduced;
-  pln_status status = PLN_ERR_UNSUPPORTED; /* never: all integers convert */
+  pln_status status =
+      PLN_ERR_UNSUPPORTED; /* not reached: all integer dtypes convert */
   if (pln_convert(&there, x->data, x->count, pln_tensor_writable(wide)) ==
       PLN_CONVERTED)
     status = kernel(&twice);
@@ -305,7 +308,7 @@ static pln_status reduce_as_double(pln_kernel_call *call,
   return status;
 }
 
-/* An integer operand that `reduce_as_double` is for. */
+/* Returns true for an integer operand, which reduce_as_double computes. */
 static bool operand_is_integer(const pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
   return x && is_plain_int((pln_dtype)x->dtype);

@@ -19,7 +19,8 @@ pln_status pln_infer_topk(pln_infer *call) {
                                                    : PLN_DIM_UNKNOWN;
     bool relay = pln_call_has(call, "dtype");
     if (relay && PLN_DIM_IS_CONST(n) && n < 1)
-      n = shape.dims[axis]; /* all of them */
+      n = shape.dims[axis]; /* in Relay's form a k below 1 selects all elements
+                             */
     if (PLN_DIM_IS_CONST(n) &&
         (n < 0 || (PLN_DIM_IS_CONST(shape.dims[axis]) && n > shape.dims[axis])))
       return pln_call_error(call, "k is %lld of %lld elements", (long long)n,
@@ -36,7 +37,8 @@ pln_status pln_infer_topk(pln_infer *call) {
   return pln_result_tensor(call, 1, dtype, &shape);
 }
 
-/* argsort: the indices; sort: the elements. */
+/* The type of argsort, whose result are indices, and of sort, whose result are
+ * elements. */
 pln_status pln_infer_argsort(pln_infer *call) {
   pln_shape shape;
   int32_t axis;
@@ -94,7 +96,7 @@ INT_KEYS(int16, uint16_t, 0x8000)
 INT_KEYS(int32, uint32_t, 0x80000000)
 INT_KEYS(int64, uint64_t, (uint64_t)1 << 63)
 
-/* -0 is 0. */
+/* Keys of floats. -0 has the key of 0. */
 #define FLOAT_KEYS(name, T, sign, infinity)                      \
   static bool keys_##name(const void *in, size_t step, size_t n, \
                           uint64_t *keys) {                      \
@@ -115,7 +117,8 @@ FLOAT_KEYS(bfloat, uint16_t, 0x8000, 0x7f80)
 FLOAT_KEYS(single, uint32_t, 0x80000000, 0x7f800000)
 FLOAT_KEYS(twice, uint64_t, (uint64_t)1 << 63, 0x7ff0000000000000)
 
-/* NULL: the dtype is not ordered here. */
+/* Returns the function that makes the keys of a dtype, or NULL if it has no
+ * order. */
 static keys_fn find_keys(pln_dtype dtype) {
   static const keys_fn of[PLN_N_DTYPES] = {
       [PLN_UINT8] = keys_uint8,    [PLN_UINT16] = keys_uint16,
@@ -200,7 +203,7 @@ static bool select_lane(const pln_engine *engine, const pln_tensor *x,
   return ordered;
 }
 
-/* The first `k` of each lane along an axis, in order. */
+/* The first `k` elements of each lane along an axis, in order. */
 typedef struct selection {
   uint32_t axis;
   int64_t k;
@@ -267,7 +270,8 @@ static pln_status select_both(pln_kernel_call *call, const selection *s,
 
 /* ------------------------------------------------------------------ kernels */
 
-/* The dtype of indices: attribute dtype, which Relay leaves void for int32. */
+/* Returns the dtype of indices: the attribute dtype, which Relay leaves void
+ * for int32. */
 static pln_dtype index_dtype(const pln_kernel_call *call, pln_dtype other) {
   const pln_attr *a = pln_attrs_find(call->engine, call->attrs, "dtype");
   pln_dtype dtype =
@@ -283,7 +287,7 @@ static pln_status set_indices_result(pln_kernel_call *call, uint32_t i,
   return pln_composition_end(&s);
 }
 
-/* Values, indices, or both. */
+/* Stores the results that the call has: values, indices, or both. */
 static pln_status take_requested(pln_kernel_call *call, pln_tensor *values,
                                  pln_tensor *indices) {
   pln_dtype dtype = index_dtype(call, PLN_INT64);
@@ -294,7 +298,7 @@ static pln_status take_requested(pln_kernel_call *call, pln_tensor *values,
                              : PLN_OK;
 }
 
-/* In Relay's form k below 1 means all. */
+/* Reads k. In Relay's form a k below 1 selects all elements. */
 static int64_t read_k(const pln_kernel_call *call, int64_t extent) {
   pln_list list = pln_kernel_list(call, 1, "k");
   int64_t k = list.count == 1 ? pln_list_at(&list, 0) : -1;

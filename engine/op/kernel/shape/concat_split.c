@@ -5,7 +5,7 @@
 
 #include "op/kernel/strided.h"
 
-/* A call of the same operator whose only result is *out. */
+/* Returns a call of the same operator whose only result goes to *out. */
 static pln_kernel_call into(const pln_kernel_call *call, pln_tensor **out) {
   pln_kernel_call own = *call;
   *out = NULL;
@@ -44,7 +44,7 @@ pln_status pln_split_part(const pln_kernel_call *call, const pln_tensor *x,
   return status;
 }
 
-/* Copies part `i` to its position along the axis, counted in elements. */
+/* Copies a part to position `at` along the axis, counted in elements. */
 static pln_status place(const pln_tensor *part, pln_strided_result *moved,
                         size_t rows, size_t row, size_t inner, size_t at) {
   pln_tensor *dense;

@@ -25,7 +25,7 @@ static pln_status join_shape(const pln_infer *call, uint32_t i, int32_t axis,
   return PLN_OK;
 }
 
-/* A rank known from any operand, or -1. */
+/* Returns the rank of the first operand whose rank is known, or -1. */
 static int32_t any_rank(const pln_infer *call) {
   for (uint32_t i = 0; i < call->n_args; i++)
     if (pln_arg_rank(call, i) >= 0)
@@ -71,7 +71,8 @@ pln_status pln_infer_concatenate(pln_infer *call) {
   return pln_infer_spread(call, infer_joined);
 }
 
-/* The joined dims; false when operands do not fit each other. */
+/* Computes the dims of the result; false if the operands do not fit
+ * together. */
 static bool joined_dims(const pln_kernel_call *call, uint32_t axis,
                         int64_t *dims) {
   const pln_tensor *first = call->args[0];
@@ -150,8 +151,8 @@ pln_status pln_infer_stack(pln_infer *call) {
 
 /* -------------------------------------------------------------------- split */
 
-/* Extent of part `i` of `n` equal ones; the last is smaller if `n` does not
- * divide the extent. */
+/* Returns the extent of part `i` of `n` equal ones; the last is smaller if `n`
+ * does not divide the extent. */
 static int64_t equal_part(int64_t extent, uint32_t n, uint32_t i) {
   int64_t part = extent / n + (extent % n != 0);
   int64_t begin = part * i;
@@ -197,8 +198,9 @@ static pln_status check_parts(const pln_infer *call, const pln_list *list,
                         (long long)extent);
 }
 
-/* The extents of Relay's parts: from the bounds between them, or from their
- * number, which must divide the extent. False if invalid. */
+/* Computes the extents of the parts in Relay's form, from the bounds between
+ * them, or from their number, which must divide the extent. False if
+ * invalid. */
 static bool relay_parts(const pln_list *bounds, pln_dim extent, uint32_t n,
                         pln_dim *parts) {
   pln_dim begin = 0;
@@ -413,7 +415,8 @@ pln_status pln_infer_broadcast_to(pln_infer *call) {
   return pass_value(call);
 }
 
-/* The result's dims and the operand's steps; false when they do not fit. */
+/* Computes the dims of the result and the strides of the operand; false if they
+ * do not broadcast. */
 static bool broadcast_view(const pln_tensor *x, const pln_list *list,
                            uint32_t rank, int64_t *dims, int64_t *from) {
   int64_t steps[PLN_MAX_RANK];

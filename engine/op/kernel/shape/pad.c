@@ -30,8 +30,8 @@ static pln_status grow_axes(const pln_infer *call, const pln_list *pads,
   return PLN_OK;
 }
 
-/* Relay's widths, a pair per axis, in ONNX's order: before all axes, then after
- * all. 0 if they are not pairs of integers. */
+/* Reads Relay's widths, a pair per axis, in ONNX's order: before all axes, then
+ * after all. Returns their number; 0 if they are not pairs of integers. */
 static uint32_t read_widths(const pln_engine *engine, const pln_attr *a,
                             int64_t *pads) {
   uint32_t n =
@@ -48,7 +48,7 @@ static uint32_t read_widths(const pln_engine *engine, const pln_attr *a,
   return 2 * n;
 }
 
-/* Attribute pad_width; false when there is none. */
+/* Reads the attribute pad_width; false if there is none. */
 static bool find_widths(const pln_engine *engine, pln_attrs attrs,
                         int64_t *pads, pln_list *out) {
   const pln_attr *a = pln_attrs_find(engine, attrs, "pad_width");
@@ -59,7 +59,7 @@ static bool find_widths(const pln_engine *engine, pln_attrs attrs,
   return true;
 }
 
-/* nn.mirror_pad, and nn.pad in Relay's form: (data, value). */
+/* The type of nn.mirror_pad, and of nn.pad in Relay's form: (data, value). */
 pln_status pln_infer_mirror_pad(pln_infer *call) {
   int64_t widths[2 * PLN_MAX_RANK];
   pln_list pads, axes = {.sized = true};
@@ -129,7 +129,7 @@ pln_status pln_infer_reverse_sequence(pln_infer *call) {
 
 /* --------------------------------------------------------------------- pad */
 
-/* What is added before and after each axis. */
+/* The padding before and after each axis. */
 typedef struct border {
   int64_t before[PLN_MAX_RANK], after[PLN_MAX_RANK];
   int64_t dims[PLN_MAX_RANK]; /* of the result */
@@ -152,7 +152,7 @@ static bool read_border(const pln_tensor *x, const pln_list *pads,
   return true;
 }
 
-/* False when an extent is negative or too large. */
+/* Computes the dims of the result; false if one is negative or too large. */
 static bool grow(const pln_tensor *x, border *b) {
   for (uint32_t i = 0; i < x->rank; i++) {
     int64_t sum;
@@ -167,7 +167,8 @@ static int64_t most(int64_t a, int64_t b) {
   return a > b ? a : b;
 }
 
-/* Copies what of the operand lies inside of the result. False: nothing does. */
+/* Describes the part of the operand that lies inside the result as a strided
+ * view from *from to *to; false if there is none. */
 static bool inner_view(const pln_tensor *x, const border *b, pln_strided *view,
                        int64_t *to, int64_t *from) {
   *to = *from = 0;
@@ -206,7 +207,8 @@ static pln_status pad_constant(pln_kernel_call *call, const border *b,
 /* SYMMETRIC repeats the outermost element, REFLECT does not. */
 typedef enum edge { EDGE, REFLECT, SYMMETRIC, WRAP } edge;
 
-/* The element that position `at`, possibly outside, takes. */
+/* Returns the index of the element that is copied to position `at`, which may
+ * lie outside of the operand. */
 static int64_t inside(edge how, int64_t at, int64_t extent) {
   if (at >= 0 && at < extent)
     return at;
@@ -220,7 +222,7 @@ static int64_t inside(edge how, int64_t at, int64_t extent) {
   return rest < extent ? rest : period - rest - (how == SYMMETRIC);
 }
 
-/* n elements of a row of the operand, where `map` says. */
+/* Copies n elements of a row of the operand, at the offsets in `map`. */
 #define TAKE(type)                                                \
   do {                                                            \
     for (int64_t k = 0; k < n; k++)                               \
@@ -238,7 +240,8 @@ static void copy_mapped_row(char *to, const char *row, const int64_t *map,
   }
 }
 
-/* The range of the last axis that is contiguous in the operand. */
+/* Finds the range of the last axis that is copied contiguously from the
+ * operand. */
 static void find_middle(const pln_tensor *x, const border *b, int64_t *begin,
                         int64_t *end) {
   uint32_t last = x->rank - 1;
@@ -314,7 +317,8 @@ static pln_status pad_around(pln_kernel_call *call, const border *b, edge how) {
   return pln_strided_result_end(&moved, PLN_OK);
 }
 
-/* The value given as an attribute is a float of the operand's dtype. */
+/* Returns the padding element, or NULL. A value given as an attribute is a
+ * float, converted to the operand's dtype in *store. */
 static const void *pad_element(const pln_kernel_call *call, bool relay,
                                uint64_t *store) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
@@ -411,7 +415,7 @@ pln_status pln_kernel_center_crop_pad(pln_kernel_call *call) {
 
 /* -------------------------------------------------------------------- trilu */
 
-/* Columns [*from, *to) of a row are kept. */
+/* Finds the columns [*from, *to) of a row that are kept. */
 static void kept_columns(bool upper, int64_t row, int64_t k, int64_t columns,
                          int64_t *from, int64_t *to) {
   int64_t edge_at;

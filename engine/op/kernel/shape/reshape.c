@@ -6,7 +6,8 @@
 
 /* ------------------------------------------------------------------- shared */
 
-/* The symbolic value of the operand is also the result's, if both are small. */
+/* Gives the result the symbolic value of the operand, if both are small
+ * tensors. */
 static pln_status pass_value(pln_infer *call) {
   pln_value value = pln_arg_value(call, 0);
   int32_t rank = pln_type_rank(call->engine, call->results[0]);
@@ -17,7 +18,7 @@ static pln_status pass_value(pln_infer *call) {
                              pln_value_elements(call->engine, value));
 }
 
-/* The operand's elements under other dims. */
+/* Returns the elements of the operand with other dims. */
 static pln_status reshaped(pln_kernel_call *call, uint32_t rank,
                            const int64_t *dims) {
   return pln_tensor_reshaped(pln_kernel_arg(call, 0), rank, dims,
@@ -47,8 +48,8 @@ pln_status pln_kernel_identity(pln_kernel_call *call) {
 
 /* The unknown extents of a new shape. */
 typedef struct open_axis {
-  int32_t at;     /* the one axis that is not known, or -1 */
-  uint32_t count; /* how many are not */
+  int32_t at;     /* the only axis that is not known, or -1 */
+  uint32_t count; /* number of axes that are not known */
   bool inferred;  /* it is the -1 of the shape */
 } open_axis;
 
@@ -108,8 +109,8 @@ static pln_status read_newshape(const pln_infer *call, const pln_list *list,
   return PLN_OK;
 }
 
-/* The one unknown extent is the operand's size divided by the others. An
- * unknown extent of the operand that a 0 copies cancels out. */
+/* Computes the one unknown extent: the size of the operand divided by the other
+ * extents. An unknown extent of the operand that a 0 copies cancels out. */
 static pln_status close_axis(const pln_infer *call, const pln_shape *in,
                              pln_shape *out, const open_axis *open) {
   pln_dim total, rest = 1;
@@ -137,8 +138,8 @@ static pln_status check_count(const pln_infer *call, const pln_shape *in,
                         (long long)a, (long long)b);
 }
 
-/* Extents copied by 0, and equal leading ones, cancel even if they are
- * unknown. */
+/* Removes extents that are equal on both sides, those copied by 0 and equal
+ * leading ones, even if they are unknown. */
 static void cancel_kept(const pln_list *list, bool allowzero, pln_shape *in,
                         pln_shape *out) {
   for (int32_t i = 0; i < in->rank && i < out->rank; i++) {
@@ -172,7 +173,8 @@ static pln_status solve_newshape(const pln_infer *call, const pln_list *list,
   return PLN_OK;
 }
 
-/* Relay's own codes require an operand of known rank. */
+/* Infers a reshape with codes that only Relay has. They need an operand of
+ * known rank. */
 static pln_status reshape_by_codes(pln_infer *call, const pln_list *codes,
                                    bool reverse) {
   pln_shape in, out;
@@ -214,7 +216,7 @@ pln_status pln_infer_reshape(pln_infer *call) {
   return pass_value(call);
 }
 
-/* Dims of the result; false when they do not fit the operand. */
+/* Computes the dims of the result; false if they do not fit the operand. */
 static bool concrete_newshape(const pln_tensor *x, const pln_list *list,
                               bool allowzero, int64_t *dims) {
   size_t rest = 1;
@@ -308,8 +310,9 @@ pln_status pln_infer_batch_flatten(pln_infer *call) {
   return pln_infer_flatten(call); /* which without attribute begins at 1 */
 }
 
-/* Reshapes the operand like another one. With bounds, the axes [lhs_begin,
- * lhs_end) become the axes [rhs_begin, rhs_end) of the other. */
+/* The type of reshape_like: the operand with the dims of another one. With
+ * bounds, the axes [lhs_begin, lhs_end) become the axes [rhs_begin, rhs_end) of
+ * the other. */
 pln_status pln_infer_reshape_like(pln_infer *call) {
   pln_shape x, like, out = {.rank = 0};
   pln_arg_shape(call, 0, &x);
@@ -430,8 +433,9 @@ pln_status pln_kernel_squeeze(pln_kernel_call *call) {
   return reshaped(call, rank, dims);
 }
 
-/* Relay's form: inserts `n` axes at the position of the list's only element; a
- * negative one counts from the end of the result. */
+/* Lists the `n` axes that Relay's form inserts at the position of the list's
+ * only element; a negative one counts from the end of the result. False if they
+ * lie outside. */
 static bool spread_axis(const pln_list *list, int64_t rank, int64_t n,
                         int64_t *axes, pln_list *out) {
   int64_t at = list->count == 1 ? pln_list_at(list, 0) : rank + 1;

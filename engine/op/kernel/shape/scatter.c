@@ -41,14 +41,15 @@ typedef enum how { REPLACE, ADD, MULTIPLY, LEAST, GREATEST, UNKNOWN } how;
 static how read_how(const pln_kernel_call *call) {
   static const char *const names[] = {"none", "add", "mul", "min", "max"};
   if (pln_kernel_string_is(call, "reduction", "none", "update"))
-    return REPLACE; /* Relay's word */
+    return REPLACE; /* Relay's name for replacing */
   for (int i = 0; i < (int)PLN_COUNT(names); i++)
     if (pln_kernel_string_is(call, "reduction", "none", names[i]))
       return (how)i;
   return UNKNOWN;
 }
 
-/* Integers wrap, computed as unsigned. NaN wins in minimum and maximum. */
+/* Functions that combine two elements. Integers wrap, because they are computed
+ * as unsigned ones. NaN wins in minimum and maximum. */
 #define COMBINE_INTEGERS(NAME, type, wide)           \
   static type NAME(how h, type a, type b) {          \
     switch (h) {                                     \
@@ -192,8 +193,8 @@ pln_status pln_kernel_scatter_elements(pln_kernel_call *call) {
 
 /* --------------------------------------------------------------- scatter_nd */
 
-/* updates has the leading axes of indices, then the remaining ones of the
- * operand. */
+/* Checks the dims of updates: the leading axes of indices, then the remaining
+ * axes of the operand. */
 static bool updates_fit(const pln_tensor *x, const pln_tensor *indices,
                         const pln_tensor *updates, uint32_t k) {
   uint32_t lead = indices->rank - 1;

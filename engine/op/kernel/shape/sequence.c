@@ -8,7 +8,8 @@
 
 #include "op/kernel/shape/concat_split.h"
 
-/* The element type of a sequence or optional; 0 when it is not known. */
+/* Finds the element type of a sequence or optional; *out is 0 if it is
+ * unknown. */
 static pln_status element_of(const pln_infer *call, uint32_t i,
                              pln_type_kind kind, const char *what,
                              pln_type *out) {
@@ -41,7 +42,8 @@ pln_status pln_infer_sequence_length(pln_infer *call) {
   return pln_result_scalar(call, 0, PLN_INT64);
 }
 
-/* The type that all elements have in common. */
+/* The type of sequence_construct: a sequence of the type that all operands have
+ * in common. */
 pln_status pln_infer_sequence_construct(pln_infer *call) {
   pln_dtype dtype;
   PLN_TRY(pln_args_one_dtype(call, 0, call->n_args, &dtype));
@@ -63,8 +65,8 @@ pln_status pln_infer_sequence_empty(pln_infer *call) {
   return set_sequence_result(call, PLN_TYPE_SEQUENCE, element);
 }
 
-/* An empty sequence has no known element shape, so its element type is merged
- * with that of the inserted value. */
+/* The type of sequence_insert. An empty sequence has no known element shape, so
+ * its element type is merged with that of the inserted value. */
 pln_status pln_infer_sequence_insert(pln_infer *call) {
   pln_type element, added = pln_arg_type(call, 1);
   bool conflict = false;
@@ -77,7 +79,8 @@ pln_status pln_infer_sequence_insert(pln_infer *call) {
   return set_sequence_result(call, PLN_TYPE_SEQUENCE, element);
 }
 
-/* Parts along an axis have equal extents if the split is one number. */
+/* The type of split_to_sequence. The parts have equal extents along the axis if
+ * the split is one number. */
 pln_status pln_infer_split_to_sequence(pln_infer *call) {
   pln_list parts = pln_arg_list(call, 1, NULL);
   pln_shape shape;
@@ -131,7 +134,8 @@ pln_status pln_infer_optional(pln_infer *call) {
   return pln_call_error(call, "neither a value nor a type is given");
 }
 
-/* Since opset 18 a tensor or sequence is accepted as a present optional. */
+/* The type of optional_get_element. Since opset 18 a tensor or sequence is
+ * accepted as a present optional. */
 pln_status pln_infer_optional_get_element(pln_infer *call) {
   pln_type type = pln_arg_type(call, 0);
   bool is_optional = pln_type_get_kind(call->engine, type) == PLN_TYPE_OPTIONAL;
@@ -146,7 +150,7 @@ pln_status pln_infer_optional_has_element(pln_infer *call) {
 
 /* ------------------------------------------------------------------ kernels */
 
-/* Operand `i`; NULL if omitted. */
+/* Returns operand `i`, or NULL if it is omitted. */
 static const pln_runtime_value *operand_at(const pln_kernel_call *call,
                                            uint32_t i) {
   if (i >= call->n_args || call->data[i].kind == PLN_RUNTIME_ABSENT)
@@ -173,8 +177,8 @@ static pln_status tensor_at(const pln_kernel_call *call, uint32_t i,
   return pln_tensor_data(*out, &data); /* opens external data */
 }
 
-/* The position in operand `i`, in [-count, count); `fallback` without the
- * operand. */
+/* Reads the position in operand `i`, which must be in [-count, count);
+ * `fallback` if the operand is omitted. */
 static pln_status position_at(const pln_kernel_call *call, uint32_t i,
                               uint32_t count, int64_t fallback, uint32_t *out) {
   const pln_tensor *t;
@@ -212,8 +216,8 @@ pln_status pln_kernel_sequence_empty(pln_kernel_call *call) {
   return pln_runtime_value_sequence(call->engine, 0, NULL, call->made);
 }
 
-/* The elements of operand 0 in a cell without other references, with room for
- * one more. */
+/* Returns the elements of operand 0 in a cell without other references, with
+ * room for one more element. */
 static pln_status own_elements(pln_kernel_call *call, pln_ref_cell **out) {
   pln_runtime_value *all = &call->data[0];
   uint32_t n = all->of.cell->count;
@@ -246,7 +250,8 @@ pln_status pln_kernel_sequence_erase(pln_kernel_call *call) {
   return PLN_OK;
 }
 
-/* A position may be one past the end, which is also the default. */
+/* Reads the position of an insertion. It may be one past the end, which is also
+ * the default. */
 static pln_status insert_position(const pln_kernel_call *call, uint32_t n,
                                   uint32_t *at) {
   const pln_tensor *position;

@@ -7,8 +7,8 @@
 
 /* --------------------------------------------------------------------- take */
 
-/* ONNX's indices may be negative and must be in range. Otherwise Relay's mode
- * decides: "clip", "wrap", "fast". */
+/* Returns true for ONNX's form, whose indices may be negative and must be in
+ * range. In Relay's form the mode decides: "clip", "wrap" or "fast". */
 static bool is_strict(const pln_infer *call) {
   return pln_call_string_is(call, "mode", "strict", "strict");
 }
@@ -35,8 +35,9 @@ static pln_status take_value(pln_infer *call) {
   return pln_infer_set_value(call, (uint32_t)rank, list.count, elements);
 }
 
-/* Relay's form: without an axis the operand is flattened; with batch_dims the
- * leading axes of both operands are batch axes. */
+/* Returns true for a call in Relay's form: without an axis the operand is
+ * flattened; with batch_dims the leading axes of both operands are batch
+ * axes. */
 static bool is_relay_take(const pln_infer *call) {
   const pln_attr *axis = pln_attrs_find(call->engine, call->attrs, "axis");
   return (axis && axis->kind == PLN_ATTR_NONE) ||
@@ -97,10 +98,10 @@ pln_status pln_infer_take(pln_infer *call) {
   return take_value(call);
 }
 
-/* What happens to indices out of range. */
+/* How indices out of range are treated. */
 typedef enum take_mode { TAKE_STRICT, TAKE_CLIP, TAKE_WRAP } take_mode;
 
-/* The element that index i selects; false if it is out of range. */
+/* Finds the element that index i selects; false if it is out of range. */
 static bool take_at(const pln_tensor *indices, size_t i, int64_t extent,
                     take_mode mode, int64_t *at) {
   if (mode == TAKE_STRICT)
@@ -138,7 +139,7 @@ static pln_status take_runs(pln_kernel_call *call,
   return PLN_OK;
 }
 
-/* Relay's take without an axis: from the flattened operand. */
+/* Relay's take without an axis: takes elements of the flattened operand. */
 static pln_status take_flat(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
   const pln_tensor *indices = pln_kernel_arg(call, 1);
@@ -205,7 +206,8 @@ static bool lies_within(const pln_tensor *indices, const pln_tensor *x,
 /* Indices read at a time. */
 enum { BLOCK = 256 };
 
-/* n elements with a fixed stride, displaced by their index. */
+/* Copies n elements at a fixed stride, each displaced by its index along the
+ * axis. */
 #define PICK(type)                                                            \
   do {                                                                        \
     for (size_t k = 0; k < n; k++)                                            \
@@ -225,7 +227,7 @@ static void pick(char *to, const char *from, const int64_t *at, int64_t scale,
   }
 }
 
-/* Row by row of the indices. */
+/* Gathers the elements row by row of the indices. */
 static pln_status gather_all(pln_kernel_call *call,
                              const pln_strided_result *moved,
                              const pln_tensor *x, const pln_tensor *indices,
@@ -331,7 +333,7 @@ static bool plan_vectors(const pln_tensor *x, const pln_tensor *indices,
   return true;
 }
 
-/* The first element of the slice selected by vector `n` of its batch. */
+/* Finds the first element of the slice that vector `n` of its batch selects. */
 static pln_status find_slice(const pln_kernel_call *call, const vectors *v,
                              size_t n, size_t *out) {
   const pln_tensor *x = call->args[0], *indices = call->args[1];

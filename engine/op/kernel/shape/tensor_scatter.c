@@ -37,7 +37,7 @@ static pln_status read_cache(const pln_kernel_call *call, cache *c) {
   return PLN_OK;
 }
 
-/* Where batch `b` is written. */
+/* Finds the position at which the update of batch `b` is written. */
 static pln_status position(const pln_kernel_call *call, const cache *c,
                            size_t b, size_t *out) {
   const pln_tensor *positions = pln_kernel_arg(call, 2);

@@ -5,8 +5,8 @@
 
 /* ---------------------------------------------------------------- transpose */
 
-/* The given axes, or reversed axes without one; false if it is not a
- * permutation. */
+/* Reads the permutation: the given axes, or all axes in reverse order. False if
+ * they are no permutation. */
 static bool read_perm(const int64_t *given, uint32_t count, uint32_t rank,
                       uint32_t *perm) {
   bool seen[PLN_MAX_RANK] = {false};
@@ -109,7 +109,7 @@ static pln_status infer_blocks(pln_infer *call, bool to_space) {
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &shape);
 }
 
-/* Channels are axis 1; for other layouts only the rank is inferred. */
+/* The type for layouts other than NCHW: only the rank is inferred. */
 static pln_status other_layout(pln_infer *call) {
   pln_shape out;
   pln_shape_ranked(&out, 4);
@@ -133,7 +133,8 @@ static bool blocksize_of(const pln_kernel_call *call, int64_t *b) {
   return *b > 0 && *b < 1 << 20 && pln_kernel_arg(call, 0)->rank == 4;
 }
 
-/* N (b b C) H W as N C (H b) (W b); in mode CRD channels are outermost. */
+/* depth_to_space: N (b b C) H W becomes N C (H b) (W b); in mode CRD channels
+ * are the outermost of the three. */
 pln_status pln_kernel_depth_to_space(pln_kernel_call *call) {
   if (!pln_kernel_string_is(call, "layout", "NCHW", "NCHW"))
     return pln_kernel_refuse(call, "channels are not axis 1");
@@ -153,7 +154,7 @@ pln_status pln_kernel_depth_to_space(pln_kernel_call *call) {
                   crd ? column_first : depth_first, 4, out);
 }
 
-/* N C (H b) (W b) as N (b b C) H W. */
+/* space_to_depth: N C (H b) (W b) becomes N (b b C) H W. */
 pln_status pln_kernel_space_to_depth(pln_kernel_call *call) {
   if (!pln_kernel_string_is(call, "layout", "NCHW", "NCHW"))
     return pln_kernel_refuse(call, "channels are not axis 1");
