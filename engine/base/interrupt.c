@@ -69,7 +69,7 @@ void pln_engine_on_interrupt(pln_engine *engine, void (*f)(void *ud),
 pln_status pln_stopped(pln_engine *engine) {
   if (pln_stop_reason(engine) == PLN_STOP_TIME)
     return pln_diag_error(engine, PLN_ERR_LIMIT, NULL,
-                          "it took longer than limit.seconds = %g allows",
+                          "it took longer than limit.seconds = %g",
                           engine->seconds);
   return pln_diag_error(engine, PLN_ERR_INTERRUPTED, NULL, "interrupted");
 }

@@ -78,8 +78,8 @@ static void tick(void) {
     end_by_signal();
   }
   if (why == PLN_STOP_TIME && stop.passed >= grace_ms()) {
-    say("perilune: it took longer than limit.seconds allows, and what runs "
-        "does not stop; nothing is written\n");
+    say("perilune: it took longer than limit.seconds and does not stop; "
+        "nothing is written\n");
     _exit(1);
   }
 }
@@ -91,7 +91,7 @@ static void look_for_finalizer(void) {
   stop.finalizing = runs ? stop.finalizing + OFTEN_MS : 0;
   if (stop.finalizing < stop.seconds * 1000 + grace_ms())
     return;
-  say("perilune: a finaliser runs longer than limit.seconds allows; the "
+  say("perilune: a finaliser runs longer than limit.seconds; the "
       "command "
       "ends\n");
   _exit(stop.status);
@@ -104,7 +104,7 @@ static void timer_expired(int signal_, siginfo_t *info, void *context) {
   if (info->si_value.sival_ptr == &stop.often) {
     look_for_finalizer();
   } else if (stop.guarded) {
-    say("perilune: a script runs longer than limit.seconds allows; the command "
+    say("perilune: a script runs longer than limit.seconds; the command "
         "ends\n");
     _exit(stop.status);
   } else {

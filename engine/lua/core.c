@@ -52,7 +52,7 @@ static pln_status print_error(void *ud, const char *data, size_t size) {
   if (fwrite(data, 1, size, stderr) == size)
     return PLN_OK;
   return pln_diag_error(b->engine, PLN_ERR_IO, NULL,
-                        "the standard error takes no more");
+                        "stderr cannot be written");
 }
 
 static lua_CFunction global_function(lua_State *L, const char *name) {

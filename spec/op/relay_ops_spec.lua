@@ -192,7 +192,8 @@ describe("Relay's form of an operator that ONNX has as well", function()
     local ok, diag = pl.onnx.save(main(op.take(rows, at, { axis = 1, mode = "clip" })),
       os.tmpname())
     assert.is_nil(ok)
-    assert.truthy(tostring(diag):find("'take' as Relay has it cannot be said in ONNX", 1, true))
+    assert.truthy(tostring(diag):find("the Relay form of 'take' cannot be expressed in ONNX", 1,
+      true))
   end)
 end)
 

@@ -30,7 +30,7 @@ static pln_status check_global(const pln_module *m, const pln_graph *g,
   if (n->type && n->type != pln_signature(f))
     return wrong_global(m, g, ref, "", " has another type in the module");
   if (pln_node_call_effect(n) < pln_node_call_effect(&f->nodes[f->root]))
-    return wrong_global(m, g, ref, "", " has effects that its caller has not");
+    return wrong_global(m, g, ref, "", " has effects that its caller lacks");
   return PLN_OK;
 }
 

@@ -408,10 +408,10 @@ static void copying_end(const node_copy *c, pln_ref end) {
 static pln_status copy_owner(pln_builder *b, memo *m, pln_ref ref) {
   const pln_graph *g = m->graph;
   if (!g->sealed)
-    return pln_diag_error(b->engine, PLN_ERR_UNSUPPORTED, NULL,
-                          "a %s under construction is sealed before it is used "
-                          "in another graph",
-                          pln_kind_name((pln_kind)g->nodes[ref].kind));
+    return pln_diag_error(
+        b->engine, PLN_ERR_UNSUPPORTED, NULL,
+        "a %s must be sealed before it is used in another graph",
+        pln_kind_name((pln_kind)g->nodes[ref].kind));
   pln_scope first = g->nodes[ref].data;
   node_copy c = {.b = b, .m = m, .first = first};
   c.n = rows_inside(g, first, ref);

@@ -97,8 +97,7 @@ static pln_status check_function(const pln_module *m, pln_symbol name,
       (kind == PLN_FUNCTION || kind == PLN_PRIM_FUNC))
     return PLN_OK;
   return pln_diag_error(m->engine, PLN_ERR_ARGUMENT, NULL,
-                        "'%s' is given what is no sealed function of this "
-                        "engine",
+                        "'%s' must be a sealed function of this engine",
                         pln_symbol_text(m->engine, name).data);
 }
 

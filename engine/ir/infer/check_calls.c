@@ -61,7 +61,7 @@ static pln_status ask_inference(const checker *c, const pln_node *n) {
   if (fits)
     return PLN_OK;
   return pln_diag_error(
-      e, PLN_ERR_TYPE, NULL, "the call gives %s, but its type is %s",
+      e, PLN_ERR_TYPE, NULL, "the call returns %s, but its type is %s",
       pln_describe_type(e, ret, &wanted), pln_describe_type(e, n->type, &got));
 }
 

@@ -114,10 +114,10 @@ static pln_status charge(coverage_search *s, uint64_t work) {
   s->work += work;
   if (s->work <= s->most_work)
     return PLN_OK;
-  return pln_diag_error(s->engine, PLN_ERR_LIMIT, NULL,
-                        "which cases the arms do not cover takes more than %u "
-                        "steps to tell",
-                        (unsigned)MAX_WORK);
+  return pln_diag_error(
+      s->engine, PLN_ERR_LIMIT, NULL,
+      "finding the cases that the arms do not cover takes more than %u steps",
+      (unsigned)MAX_WORK);
 }
 
 static pattern_test *test_at(const coverage_search *s, uint32_t number) {

@@ -126,8 +126,8 @@ static pln_status solve(pln_unifier *u, pln_type relation, const char *name) {
     return equate(u, relation, first, result);
   if (n > first && (pln_type_get_kind(e, result) != PLN_TYPE_TUPLE ||
                     pln_type_n_parts(e, result) != n - first))
-    return pln_diag_error(e, PLN_ERR_TYPE, NULL, "there are not %u results",
-                          n - first);
+    return pln_diag_error(e, PLN_ERR_TYPE, NULL,
+                          "the relation does not have %u results", n - first);
   for (uint32_t i = first; i < n; i++)
     PLN_TRY(equate(u, relation, i, pln_type_part_at(e, result, i - first)));
   return PLN_OK;

@@ -147,8 +147,8 @@ static void note_unchanged_answers(pln_engine *engine, pln_rule *r) {
   const char *function =
       r->function ? pln_symbol_text(engine, r->function).data : "";
   pln_diag_note(engine, NULL,
-                "pass '%s'%s%s: rule '%s' gives an equal copy of the node it "
-                "was given; the node stays as it was",
+                "pass '%s'%s%s: rule '%s' returned an equal copy of its node; "
+                "the node is left unchanged",
                 r->row.pass, r->function ? ", function @" : "", function,
                 r->row.rule);
   r->reported = true;

@@ -236,7 +236,8 @@ pln_status pln_module_fix_dim(const pln_module *module, pln_slice name,
   pln_module *fixed;
   if (value < 0 || !PLN_DIM_IS_CONST(value))
     return pln_diag_error(e, PLN_ERR_ARGUMENT, NULL,
-                          "a dim is 0 or more, not %lld", (long long)value);
+                          "a dim must be 0 or more, not %lld",
+                          (long long)value);
   dim_binding_run f = {.engine = e, .value = value};
   PLN_TRY(pln_symbol_intern(e, name, &f.name));
   PLN_TRY(fix_module(&f, module, &fixed));

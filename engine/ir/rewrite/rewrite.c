@@ -247,7 +247,7 @@ static pln_status end_scope(pln_rewrite *rw, const pln_swept_scope *s,
                             pln_ref result) {
   if (result == PLN_NONE)
     return pln_diag_error(rw->engine, PLN_ERR_ARGUMENT, NULL,
-                          "the result of a scope was dropped");
+                          "the result of a scope was removed");
   return pln_build_end(rw->b, s->image, result, rw->old->scopes[s->old].attrs);
 }
 
@@ -352,8 +352,7 @@ static pln_status map_operands(pln_rewrite *rw, const pln_node *n,
     images[i] = rw->map[old];
     if (images[i] == PLN_NONE)
       return pln_diag_error(rw->engine, PLN_ERR_ARGUMENT, NULL,
-                            "a node that was dropped is still used by node %u",
-                            rw->at);
+                            "node %u uses a node that was removed", rw->at);
     PLN_TRY(compare_rewritten_node(rw, old, images[i], d));
   }
   return PLN_OK;
@@ -403,7 +402,7 @@ static void explain(pln_rewrite *rw, const difference *d) {
   if (rw->mutator->retypes_results) /* no replacement caused it */
     return;
   if (d->old != PLN_NONE)
-    pln_diag_note(e, NULL, "before the rewrite this was %s where %s is now",
+    pln_diag_note(e, NULL, "the rewrite changed this from %s to %s",
                   pln_describe_type(e, rw->old->nodes[d->old].type, &before),
                   pln_describe_type(e, rw->b->graph->nodes[d->now].type, &now));
   note_replaced(rw);
@@ -641,8 +640,7 @@ static pln_status count_rewrite(pln_engine *e) {
   if (++e->rewrites <= e->most_rewrites || !e->most_rewrites)
     return PLN_OK;
   return pln_diag_error(e, PLN_ERR_LIMIT, NULL,
-                        "more nodes are replaced than limit.rewrites = %llu "
-                        "allows",
+                        "more nodes are replaced than limit.rewrites = %llu",
                         (unsigned long long)e->most_rewrites);
 }
 
@@ -816,7 +814,7 @@ static pln_status seal_rewritten_graph(pln_rewrite *rw, pln_graph **out) {
   pln_ref root = rw->map[rw->old->root];
   if (root == PLN_NONE)
     return pln_diag_error(rw->engine, PLN_ERR_ARGUMENT, NULL,
-                          "the root of the graph was dropped");
+                          "the root of the graph was removed");
   if (rw->n_adopted)
     PLN_TRY(use_adopted(rw, &root));
   PLN_TRY(pln_builder_seal(rw->b, root, out));

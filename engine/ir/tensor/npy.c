@@ -167,7 +167,7 @@ static pln_status find_header(npy_reader *r) {
   if (size < MAGIC + 4 || memcmp(bytes, "\x93NUMPY", 6) != 0)
     return fail_npy(r, "is no .npy file");
   if (bytes[6] < 1 || bytes[6] > 3)
-    return fail_npy(r, "its version of the .npy format is not known");
+    return fail_npy(r, "its version of the .npy format is unknown");
   uint64_t width = bytes[6] == 1 ? 2 : 4, length = 0;
   for (uint64_t i = width; i-- > 0;)
     length = length << 8 | bytes[MAGIC + i];

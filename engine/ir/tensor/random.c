@@ -213,8 +213,8 @@ pln_status pln_random_check(pln_engine *engine, const pln_random_spec *spec,
   if (!isfinite(spec->mean) || !isfinite(spec->deviation) ||
       spec->deviation < 0)
     return pln_diag_error(engine, PLN_ERR_ARGUMENT, NULL,
-                          "no noise has mean %g and deviation %g", spec->mean,
-                          spec->deviation);
+                          "no normal distribution has mean %g and deviation %g",
+                          spec->mean, spec->deviation);
   return PLN_OK;
 }
 

@@ -71,8 +71,8 @@ static pln_status bad_size(pln_engine *engine, pln_dtype dtype, uint32_t rank,
                            const int64_t *dims) {
   char text[160];
   if (pln_dtype_bits(dtype) == 0)
-    return pln_diag_error(engine, PLN_ERR_ARGUMENT, NULL,
-                          "a tensor needs a dtype, and %d is none", (int)dtype);
+    return pln_diag_error(engine, PLN_ERR_ARGUMENT, NULL, "%d is not a dtype",
+                          (int)dtype);
   dims_text(rank, dims, text, sizeof text);
   return pln_diag_error(engine, PLN_ERR_ARGUMENT, NULL,
                         "no %s tensor has dims (%s): a dim is negative, or "
@@ -284,8 +284,8 @@ static pln_status pin(pln_tensor *t, pln_file *file, uint64_t offset) {
   uint64_t size = pln_file_size(file);
   if (offset > size || t->bytes > size - offset)
     return pln_diag_error(t->engine, PLN_ERR_FORMAT, NULL,
-                          "'%s' has %llu bytes, but a tensor of %zu bytes is "
-                          "said to begin at byte %llu",
+                          "'%s' has %llu bytes, but a tensor of %zu bytes "
+                          "should begin at byte %llu",
                           pln_file_path(file), (unsigned long long)size,
                           t->bytes, (unsigned long long)offset);
   t->file = pln_file_retain(file);

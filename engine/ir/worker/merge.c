@@ -47,7 +47,7 @@ static pln_status merge_types_and_attrs(pln_merge *j) {
       PLN_TRY(pln_merge_attrs(j, &ready));
     if (j->types.n == types && j->attrs.n == attrs)
       return pln_diag_error(j->parent, PLN_ERR_INVALID, NULL,
-                            "a type and its attributes name each other");
+                            "a type and its attributes refer to each other");
   }
   return PLN_OK;
 }

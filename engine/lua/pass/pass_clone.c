@@ -231,12 +231,12 @@ static int load_script_in_worker(lua_State *L) {
     n_named += named;
   }
   if (n == 0)
-    return luaL_error(L,
-                      "%s:%d: no pass is made of this function when the "
-                      "file is loaded again",
-                      from->file, from->line);
+    return luaL_error(
+        L,
+        "%s:%d: loading the file again does not make a pass from this function",
+        from->file, from->line);
   if (n > 1 && n_named != 1)
-    return luaL_error(L, "%s:%d: several passes are made of this function",
+    return luaL_error(L, "%s:%d: several passes are made from this function",
                       from->file, from->line);
   return 0;
 }

@@ -116,7 +116,8 @@ bool pln_export_is_entry(const pln_export *ex, pln_ref node) {
 
 static pln_status unsupported(pln_export *ex, pln_kind kind) {
   return pln_diag_error(ex->engine, PLN_ERR_UNSUPPORTED, NULL,
-                        "a %s has no form in ONNX", pln_kind_name(kind));
+                        "a %s cannot be expressed in ONNX",
+                        pln_kind_name(kind));
 }
 
 static pln_status push_node_task(pln_export *ex, pln_ref node) {

@@ -574,8 +574,8 @@ static void warn_of_rank(const pln_export *ex, const char *what, pln_slice name,
   if (ex->n_frames > 1 || is_ranked || (type && kind != PLN_TYPE_TENSOR))
     return;
   pln_diag_warn(ex->engine, NULL,
-                "the %s '%.*s' of the model is of no known rank, which ONNX "
-                "asks for: onnx's checker refuses it",
+                "the %s '%.*s' of the model has unknown rank, which ONNX "
+                "requires (onnx.checker refuses it)",
                 what, (int)(name.size & 0xff), name.data);
 }
 

@@ -350,10 +350,10 @@ static pln_status floats_of(pln_opset_call *f, const pln_tensor *t,
     memcpy(aligned, data, size);
   if (!fits ||
       pln_convert(&c, aligned, pln_tensor_count(t), values) != PLN_CONVERTED)
-    pln_opset_call_refuse(f, "an operand is no list of numbers");
+    pln_opset_call_refuse(f, "an operand is not a list of numbers");
   for (size_t i = 0; f->valid && i < pln_tensor_count(t); i++)
     if (values[i] == values[i] && (double)(float)values[i] != values[i])
-      pln_opset_call_refuse(f, "%.17g is no float32", values[i]);
+      pln_opset_call_refuse(f, "%.17g is not a float32", values[i]);
   return PLN_OK;
 }
 
@@ -574,7 +574,8 @@ static pln_status check_unknown(pln_opset_call *f, const pln_attr *a) {
     PLN_TRY(is_default(f, a, &same));
   if (same)
     return pln_opset_call_without_attr(f, name);
-  pln_opset_call_refuse(f, "'%s' is not known or means something else", name);
+  pln_opset_call_refuse(f, "'%s' does not exist there or has another meaning",
+                        name);
   return PLN_OK;
 }
 
@@ -592,7 +593,7 @@ static pln_status say_default(pln_opset_call *f, const pln_attr *implied) {
     return PLN_OK;
   if (f->form.schema && pln_opset_call_knows(f, name))
     return pln_opset_call_with_attr(f, name, a);
-  pln_opset_call_refuse(f, "'%s' means something else", name);
+  pln_opset_call_refuse(f, "'%s' has another meaning there", name);
   return PLN_OK;
 }
 

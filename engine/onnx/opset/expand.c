@@ -636,7 +636,7 @@ static pln_status run_step(expansion *x, expansion_step *s, pln_ref *out) {
   pln_op op = pln_op_find(x->engine, s->op);
   if (!op)
     return pln_diag_error(x->engine, PLN_ERR_INVALID, NULL,
-                          "an expansion uses '%.*s', which is no operator",
+                          "an expansion uses '%.*s', which is not an operator",
                           (int)s->op.size, s->op.data);
   return convert_new(x, op, s->attrs, s->n_args, s->args, out);
 }

@@ -86,10 +86,10 @@ static const char *undefined(pln_op op) {
   switch (op) {
   case PLN_OP_DIV:
   case PLN_OP_MOD: return "division by zero, or of the least integer by -1";
-  case PLN_OP_POW: return "an integer to a negative power";
-  case PLN_OP_BIT_SHIFT: return "a shift by as many bits as there are, or more";
+  case PLN_OP_POW: return "an integer raised to a negative power";
+  case PLN_OP_BIT_SHIFT: return "a shift by the number of bits or more";
   case PLN_OP_ARG_MAX:
-  case PLN_OP_ARG_MIN: return "there is no element";
+  case PLN_OP_ARG_MIN: return "there are no elements";
   default: return "an element has no defined result";
   }
 }
@@ -112,6 +112,6 @@ pln_status pln_kernel_index_outside(const pln_kernel_call *call,
 
 pln_status pln_kernel_no_dtype(const pln_kernel_call *call, pln_dtype dtype) {
   return pln_diag_error(
-      call->engine, PLN_ERR_UNSUPPORTED, NULL, "'%s' is not computed for %s",
+      call->engine, PLN_ERR_UNSUPPORTED, NULL, "'%s' is not implemented for %s",
       pln_op_row(call->engine, call->op)->name, pln_dtype_name(dtype));
 }

@@ -24,7 +24,7 @@ local function unknown(name, rows)
   for i, row in ipairs(rows) do names[i] = row.name end
   local near = core.suggest(name, names)
   if near == "" then near = "; there is: " .. table.concat(names, ", ") end
-  stop.usage("--input %s: the model has no input called so%s", name, near)
+  stop.usage("--input %s: the model has no input of this name%s", name, near)
 end
 
 --- The texts of `--input` for the inputs of a model: by name, and what is said
@@ -63,7 +63,7 @@ local function shape_of(row, shape)
   local dims = {}
   for i, dim in ipairs(shape) do
     if type(dim) ~= "number" then
-      stop.usage("--input %s=random: its dimension %s is not known; say --dim NAME=SIZE or give "
+      stop.usage("--input %s=random: its dimension %s is unknown; use --dim NAME=SIZE or give "
         .. "a file", row.name, dim)
     end
     dims[i] = dim

@@ -890,7 +890,7 @@ static const check_test tests[] = {
     {"cast", casts},
     {"shape chains with named axes melt", melts_shapes},
     {"comparisons and sums of names are decided", decides_on_symbols},
-    {"what is not known stays unknown", keeps_unknown_rank},
+    {"what is unknown stays unknown", keeps_unknown_rank},
     {"splats stay splats", keeps_splats},
     {"the budget", asks_the_budget},
     {"refusals have reasons", names_what_it_cannot},
@@ -902,7 +902,7 @@ static const check_test tests[] = {
     {"what cannot be run is named", skips_what_nobody_needs},
     {"a chain of 100,000 nodes runs", runs_long_chains},
     {"2,000 nested functions run", nests_deep},
-    {"kernels refuse what does not fit", refuses_what_does_not_fit},
+    {"kernels refuse what does not match", refuses_what_does_not_fit},
     {"lack of memory is an error like others", survives_lack_of_memory},
 };
 CHECK_MAIN(tests)

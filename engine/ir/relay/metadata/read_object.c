@@ -216,7 +216,8 @@ pln_status pln_metadata_read_object(pln_parser *p, const pln_token *key,
   pln_metadata_reader *m = p->meta;
   object o = {.p = p, .m = m};
   if (m->object_bytes > MAX_BYTES)
-    return pln_parse_fail(p, key, "the metadata's objects are too large");
+    return pln_parse_fail(p, key,
+                          "the objects of the metadata section are too large");
   pln_buffer_init(&o.text, p->engine);
   m->mark++;
   pln_status status = reach_all(&o, node);

@@ -112,7 +112,7 @@ static pln_token token_at(const pln_parser *p, pln_slice section, size_t at) {
 
 static pln_status bad_section(pln_parser *p, pln_slice section, size_t at) {
   pln_token token = token_at(p, section, at);
-  return pln_parse_fail(p, &token, "this is no metadata of TVM's");
+  return pln_parse_fail(p, &token, "this is not a metadata section of TVM");
 }
 
 /* Refuses text that was printed without the elements of large constants
@@ -270,12 +270,14 @@ static pln_status read_metadata_entry(pln_parser *p, pln_token *key,
   *node = p->meta ? find_metadata_entry(p, key->text, index, &known) : PLN_NONE;
   if (*node != PLN_NONE)
     return PLN_OK;
-  return known ? pln_parse_report(p, key, PLN_ERR_NAME,
-                                  "the metadata have no entry %u of '%.*s'",
-                                  index, size, key->text.data)
-               : pln_parse_report(p, key, PLN_ERR_NAME,
-                                  "the metadata have no entries of '%.*s'",
-                                  size, key->text.data);
+  return known
+             ? pln_parse_report(
+                   p, key, PLN_ERR_NAME,
+                   "the metadata section has no entry %u of '%.*s'", index,
+                   size, key->text.data)
+             : pln_parse_report(p, key, PLN_ERR_NAME,
+                                "the metadata section has no entries of '%.*s'",
+                                size, key->text.data);
 }
 
 static pln_status read_reference(pln_parser *p, pln_token *key,
@@ -287,7 +289,8 @@ static pln_status read_reference(pln_parser *p, pln_token *key,
 static pln_status bad_entry(pln_parser *p, const pln_token *key,
                             const char *what) {
   return pln_parse_report(p, key, PLN_ERR_FORMAT,
-                          "this entry of the metadata is no %s", what);
+                          "this entry of the metadata section is not a %s",
+                          what);
 }
 
 /* --------------------------------------------------------------- constants */
@@ -395,7 +398,7 @@ static pln_status dim_of_var(pln_parser *p, const pln_token *key, uint32_t node,
   if (!name || !dtype)
     return bad_entry(p, key, "tir.Var");
   if (pln_attrs_count(p->engine, p->tir_vars) == MAX_VARS)
-    return pln_parse_fail(p, key, "at most %d symbolic dims are kept here",
+    return pln_parse_fail(p, key, "a text has at most %d symbolic dims",
                           MAX_VARS);
   PLN_TRY(unused_name(p, name, &entry.name));
   entry.v.s = dtype->text;
@@ -470,6 +473,6 @@ pln_status pln_metadata_read_attrs(pln_parser *p, pln_op op, pln_attrs *out) {
     return PLN_OK;
   if (!row || !pln_metadata_reader_is(p->meta, node, row->type_key))
     return pln_parse_report(p, &key, PLN_ERR_TYPE,
-                            "the callee has no such attributes");
+                            "the operator does not take these attributes");
   return pln_metadata_read_struct(p, &key, node, row->attrs, out);
 }

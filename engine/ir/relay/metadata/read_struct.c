@@ -84,8 +84,9 @@ static pln_status read_node(pln_parser *p, const pln_token *key,
                             const pln_json_value *reference, pln_attr *out) {
   uint64_t node;
   if (!pln_json_number(reference, &node) || node >= p->meta->n_nodes)
-    return pln_parse_report(p, key, PLN_ERR_FORMAT,
-                            "an attribute refers to no node of the metadata");
+    return pln_parse_report(
+        p, key, PLN_ERR_FORMAT,
+        "an attribute refers to a node that the metadata section lacks");
   const pln_json_value *text = pln_metadata_read_string(p->meta, reference);
   const pln_json_value *value =
       pln_metadata_read_field(p->meta, (uint32_t)node, "value");

@@ -86,7 +86,8 @@ pln_status pln_parse_temp(pln_parser *p, uint32_t *out) {
   *out = (uint32_t)number;
   if (number <= UINT32_MAX)
     return PLN_OK;
-  return pln_parse_fail(p, &p->token, "no graph variable has such a number");
+  return pln_parse_fail(p, &p->token,
+                        "there is no graph variable with this number");
 }
 
 static pln_status read_temp(pln_parser *p) {
@@ -96,9 +97,9 @@ static pln_status read_temp(pln_parser *p) {
   uint32_t known = pln_parse_numbered(p, PLN_NUMBERED_TEMP, number);
   if (known)
     return old_value(p, known - 1);
-  PLN_TRY(pln_parse_report(p, &p->token, PLN_ERR_NAME,
-                           "the graph variable '%%%u' is not bound before this",
-                           number));
+  PLN_TRY(pln_parse_report(
+      p, &p->token, PLN_ERR_NAME,
+      "the graph variable '%%%u' is not defined before this use", number));
   PLN_TRY(pln_parse_error_value(p, &node));
   return old_value(p, node);
 }

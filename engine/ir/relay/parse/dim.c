@@ -48,7 +48,7 @@ static const struct {
 static pln_status push_sign(dim_parser *y, dim_operator_kind kind,
                             pln_dim_op op) {
   if (y->n_signs == MOST)
-    return pln_parse_fail(y->p, &y->p->token, "this dim is too deep");
+    return pln_parse_fail(y->p, &y->p->token, "this dim is nested too deep");
   y->signs[y->n_signs++] = (dim_operator){(uint8_t)kind, (uint8_t)op};
   return PLN_OK;
 }
@@ -114,7 +114,7 @@ static pln_status parse_dim_name(dim_parser *y, bool *open) {
       return pln_parse_next(p);
     }
   if (*open)
-    return pln_parse_fail(p, &p->token, "this is no function of dims");
+    return pln_parse_fail(p, &p->token, "this is not a function of dims");
   PLN_TRY(pln_dim_named(p->engine, name, &dim));
   PLN_TRY(push_dim(y, dim));
   return pln_parse_next(p);
@@ -146,7 +146,8 @@ static pln_status read_operand(dim_parser *y, bool *open) {
   pln_token token = p->token;
   PLN_TRY(pln_parse_number(p, &number));
   if (number.is_float)
-    PLN_TRY(pln_parse_report(p, &token, PLN_ERR_FORMAT, "a dim is an integer"));
+    PLN_TRY(pln_parse_report(p, &token, PLN_ERR_FORMAT,
+                             "a dim must be an integer"));
   return push_dim(y, number.is_float || !PLN_DIM_IS_CONST(number.i)
                          ? PLN_DIM_UNKNOWN
                          : number.i);

@@ -51,7 +51,7 @@ static pln_status count_error(pln_parser *p) {
   if (++p->n_errors < MOST)
     return PLN_OK;
   return pln_diag_error(p->engine, PLN_ERR_LIMIT, NULL,
-                        "reading ends after %d errors", MOST);
+                        "parsing stops after %d errors", MOST);
 }
 
 static pln_status report_parse_error(pln_parser *p, const pln_token *token,

@@ -194,9 +194,9 @@ static pln_status add_kept(pln_parser *p, const pln_token *token) {
     pln_build_extra_root(p->b, p->value);
     return add_statement(p, PLN_NONE, p->value);
   }
-  PLN_TRY(pln_parse_report(p, token, PLN_ERR_TYPE, "a %s is %s",
+  PLN_TRY(pln_parse_report(p, token, PLN_ERR_TYPE, "a %s %s",
                            pln_kind_name((pln_kind)n->kind),
-                           again ? "kept twice" : "never kept"));
+                           again ? "is kept twice" : "cannot be kept"));
   p->mode = PLN_WANT_ITEM;
   return pln_parse_expect(p, PLN_T_SEMICOLON);
 }

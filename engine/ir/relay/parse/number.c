@@ -78,7 +78,7 @@ static pln_status read_integer(pln_parser *p, bool negative,
          !pln_slice_is(t->suffix, integers[row].suffix))
     row++;
   if (row == PLN_COUNT(integers))
-    return pln_parse_fail(p, t, "no number ends in '%.*s'",
+    return pln_parse_fail(p, t, "unknown suffix '%.*s' of a number",
                           t->suffix.size > 40 ? 40 : (int)t->suffix.size,
                           t->suffix.data);
   *out = (pln_parsed_number){.dtype = integers[row].dtype};
@@ -118,7 +118,7 @@ static pln_status read_float(pln_parser *p, bool negative,
   const pln_token *t = &p->token;
   pln_dtype dtype = t->suffix.size == 0 ? PLN_FLOAT32 : float_dtype(t->suffix);
   if (dtype == PLN_DTYPE_NONE)
-    return pln_parse_fail(p, t, "no number ends in '%.*s'",
+    return pln_parse_fail(p, t, "unknown suffix '%.*s' of a number",
                           t->suffix.size > 40 ? 40 : (int)t->suffix.size,
                           t->suffix.data);
   *out = (pln_parsed_number){.is_float = true, .dtype = dtype};

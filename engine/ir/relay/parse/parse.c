@@ -99,9 +99,9 @@ static pln_status go_to(pln_parser *p, const pln_lexer *at) {
 static pln_status read_version(pln_parser *p, bool needed) {
   if (p->token.kind == PLN_T_VERSION) {
     if (!pln_slice_is(p->token.text, "0.0.5"))
-      PLN_TRY(pln_parse_report(p, &p->token, PLN_ERR_FORMAT,
-                               "this version of the text format is not known; "
-                               "0.0.5 is"));
+      PLN_TRY(pln_parse_report(
+          p, &p->token, PLN_ERR_FORMAT,
+          "unknown version of the text format; 0.0.5 is known"));
     return pln_parse_next(p);
   }
   if (!needed || p->n_errors > 0)
@@ -176,7 +176,7 @@ static pln_status note_function(module_reader *r) {
     PLN_TRY(pln_parse_unsigiled(p, "a global name", '@'));
   if (pln_parse_peek(p) == PLN_T_ASSIGN)
     return pln_parse_fail(p, &p->token,
-                          "a function that has no body here is not read");
+                          "a function without a body cannot be parsed");
   PLN_TRY(add_definition(r, FUNCTION));
   pln_symbol name = r->rows[r->count - 1].name;
   bool given = pln_module_find(r->module, name) != PLN_NONE;

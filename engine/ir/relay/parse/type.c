@@ -79,7 +79,7 @@ static pln_status read_dims(pln_parser *p, pln_dim *dims, int32_t *rank) {
     pln_token token = p->token;
     PLN_TRY(pln_parse_dim(p, &dims[*rank]));
     if (PLN_DIM_IS_CONST(dims[*rank]) && dims[*rank] < 0)
-      return pln_parse_fail(p, &token, "a dim is not negative");
+      return pln_parse_fail(p, &token, "a dim must not be negative");
     ++*rank;
     PLN_TRY(pln_parse_accept(p, PLN_T_COMMA, &more));
   }

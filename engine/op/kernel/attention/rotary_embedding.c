@@ -70,7 +70,7 @@ static pln_status read_pairs(rotary *r) {
   if (n_rotated == 0)
     n_rotated = (int64_t)r->width;
   if (n_rotated < 0 || n_rotated % 2 || (size_t)n_rotated > r->width)
-    return pln_kernel_refuse(r->call, "%lld of %zu elements cannot be turned",
+    return pln_kernel_refuse(r->call, "%lld of %zu elements cannot be rotated",
                              (long long)n_rotated, r->width);
   r->pairs = (size_t)n_rotated / 2;
   return PLN_OK;
@@ -86,7 +86,8 @@ static pln_status check_table(const rotary *r, const pln_tensor *t,
                                  (size_t)t->dims[1] == r->steps;
   if (fits && (size_t)t->dims[t->rank - 1] == r->pairs)
     return PLN_OK;
-  return pln_kernel_refuse(r->call, "operand %u does not fit the others", arg);
+  return pln_kernel_refuse(r->call, "operand %u does not match the others",
+                           arg);
 }
 
 static pln_status read_rotary_call(const pln_kernel_call *call, rotary *r) {
@@ -111,7 +112,7 @@ static pln_status read_rotary_call(const pln_kernel_call *call, rotary *r) {
   const pln_tensor *p = r->positions;
   if (p && (p->rank != 2 || (size_t)p->dims[0] != r->batch ||
             (size_t)p->dims[1] != r->steps))
-    return pln_kernel_refuse(call, "operand 3 does not fit the others");
+    return pln_kernel_refuse(call, "operand 3 does not match the others");
   return PLN_OK;
 }
 

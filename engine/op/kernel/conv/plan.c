@@ -109,8 +109,8 @@ static pln_status unslide(const pln_kernel_call *call, uint32_t space,
     axis->begin = end = 0;
   axis->out = axis->in ? full - axis->begin - end : 0;
   if (axis->out < 0)
-    return pln_kernel_refuse(call, "axis %u: pads leave nothing of %lld", i + 2,
-                             (long long)axis->in);
+    return pln_kernel_refuse(call, "axis %u: pads remove all of extent %lld",
+                             i + 2, (long long)axis->in);
   return PLN_OK;
 }
 
@@ -186,9 +186,9 @@ static pln_status read_plan(const pln_kernel_call *call, bool transposed,
   const pln_tensor *x = pln_kernel_arg(call, 0), *w = pln_kernel_arg(call, 1);
   *p = (pln_conv_plan){0};
   if (!x || !w || x->dtype != w->dtype || x->rank != w->rank || x->rank < 3)
-    return pln_kernel_refuse(call, "operands do not fit each other");
+    return pln_kernel_refuse(call, "operands do not match each other");
   if (x->rank > 2 + PLN_CONV_AXES)
-    return pln_kernel_refuse(call, "more than %d axes of space", PLN_CONV_AXES);
+    return pln_kernel_refuse(call, "more than %d spatial axes", PLN_CONV_AXES);
   PLN_TRY(read_conv_axes(call, transposed, x, w, p));
   PLN_TRY(read_channels(call, transposed, x, w, p));
   p->taps = product_of(p, offsetof(pln_conv_axis, window));

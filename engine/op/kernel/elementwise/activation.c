@@ -183,7 +183,7 @@ static pln_status slope_along_axis(pln_kernel_call *call,
   if (!x || !s || s->rank != 1 || x->rank > PLN_MAX_RANK ||
       !pln_kernel_axis(pln_kernel_int(call, "axis", 1), x->rank, &axis) ||
       (s->dims[0] != x->dims[axis] && s->dims[0] != 1))
-    return pln_kernel_refuse(call, "the slope does not fit the axis");
+    return pln_kernel_refuse(call, "the slope does not match the axis");
   for (uint32_t i = 0; i < x->rank; i++)
     dims[i] = i == axis ? s->dims[0] : 1;
   PLN_TRY(pln_tensor_reshaped(s, x->rank, dims, &slope));

@@ -246,7 +246,7 @@ static pln_status compute_broadcast_pair(pln_kernel_call *call,
   uint32_t rank = a.tensor->rank > rank_b ? a.tensor->rank : rank_b;
   if (dtype != b.tensor->dtype || rank > PLN_MAX_RANK ||
       !broadcast_dims(a, b, rank, dims))
-    return pln_kernel_refuse(call, "operands do not fit each other");
+    return pln_kernel_refuse(call, "operands do not match each other");
   PLN_TRY(choose_loop(call, loops, dtype, &p));
   PLN_TRY(pln_tensor_unset(call->engine, loops->predicate ? PLN_BOOL : dtype,
                            rank, dims, out));
@@ -289,7 +289,7 @@ static pln_status run_along(pln_kernel_call *call, const pln_pair_loops *loops,
   if (b->count == 1 && b->rank <= a->rank)
     axis = last;
   if (!lies_along(a, b, axis))
-    return pln_kernel_refuse(call, "operand 1 does not lie along `axis`");
+    return pln_kernel_refuse(call, "operand 1 does not match `axis`");
   pair_side along = {b, (uint32_t)(last - axis)};
   return compute_broadcast_pair(call, loops, (pair_side){a, 0}, along,
                                 &call->results[0]);

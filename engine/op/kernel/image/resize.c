@@ -172,7 +172,7 @@ static pln_status read_choice(const pln_kernel_call *call, const char *name,
   for (*out = 0; *out < n; ++*out)
     if (pln_kernel_string_is(call, name, values[0], values[*out]))
       return PLN_OK;
-  return pln_kernel_refuse(call, "%s is not known", name);
+  return pln_kernel_refuse(call, "%s is unknown", name);
 }
 
 static pln_status read_mode(const pln_kernel_call *call, pln_sampling *how) {
@@ -325,7 +325,7 @@ static pln_status set_factors(const pln_kernel_call *call, resizing *r,
 static pln_status begin_resizing(const pln_kernel_call *call, resizing *r) {
   r->x = pln_kernel_arg(call, 0);
   if (r->x->rank == 0 || r->x->rank > PLN_MAX_RANK)
-    return pln_kernel_refuse(call, "rank %u is not computed", r->x->rank);
+    return pln_kernel_refuse(call, "rank %u is not implemented", r->x->rank);
   for (uint32_t i = 0; i < r->x->rank; i++)
     if (r->x->dims[i] > INT32_MAX)
       return pln_kernel_refuse(call, "axis %u is too large", i);
@@ -554,7 +554,7 @@ static pln_status make_result(pln_kernel_call *call, resizing *r) {
     return pln_kernel_result(call, 0, (pln_dtype)r->x->dtype, r->x->rank, dims,
                              &data);
   if (r->x->count == 0)
-    return pln_kernel_refuse(call, "there is nothing to sample");
+    return pln_kernel_refuse(call, "the tensor to sample is empty");
   for (uint32_t i = 0; i < r->x->rank; i++)
     PLN_TRY(pln_sample_axis(call->engine, &r->how, &r->axes[i]));
   PLN_TRY((r->how.mode == PLN_RESAMPLE_NEAREST ? move_nearest

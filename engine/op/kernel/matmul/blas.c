@@ -105,7 +105,7 @@ pln_status pln_blas_find(pln_engine *engine, pln_slice name,
       return PLN_OK;
     }
   return pln_diag_error(engine, PLN_ERR_NAME, NULL,
-                        "a BLAS is one of auto, own, openblas, not '%.*s'",
+                        "expected a BLAS (auto, own or openblas), got '%.*s'",
                         (int)(name.size < 64 ? name.size : 64), name.data);
 }
 

@@ -58,7 +58,7 @@ typedef struct axis_group {
 /* ------------------------------------------------------------------ reading */
 
 static pln_status extents_differ(const einsum *e) {
-  return pln_kernel_refuse(e->call, "operands do not fit the equation");
+  return pln_kernel_refuse(e->call, "operands do not match the equation");
 }
 
 /* The labels of the axes of operand `i`. */

@@ -111,8 +111,8 @@ static pln_status place_line(const pln_kernel_call *call, const alignment *a,
   double grid =
       a->ratio > 0 ? (double)a->ratio : ceil(l->size / (double)l->bins);
   if (!(grid <= most_samples) || !isfinite(l->begin))
-    return pln_kernel_refuse(call, "a region from %g to %g is too large", begin,
-                             end);
+    return pln_kernel_refuse(call, "the region from %g to %g is too large",
+                             begin, end);
   l->grid = grid > 0 ? (int64_t)grid : 0;
   size_t room = (size_t)(l->bins * l->grid) * sizeof *l->samples;
   if (room > l->room) {
@@ -184,7 +184,7 @@ static pln_status align_regions(pln_kernel_call *call, alignment *a,
     int64_t image;
     if (!pln_tensor_int(pln_kernel_arg(call, 2), r, &image) || image < 0 ||
         image >= x->dims[0])
-      return pln_kernel_refuse(call, "region %zu is of no image", r);
+      return pln_kernel_refuse(call, "region %zu refers to no image", r);
     PLN_TRY(place_line(call, a, pln_element_at(rois, 4 * r),
                        pln_element_at(rois, 4 * r + 2), &a->x));
     PLN_TRY(place_line(call, a, pln_element_at(rois, 4 * r + 1),
@@ -202,7 +202,7 @@ static pln_status check_regions(const pln_kernel_call *call, uint32_t columns) {
     return pln_kernel_no_dtype(call, (pln_dtype)x->dtype);
   if (x->rank != 4 || rois->rank != 2 || rois->dims[1] != columns ||
       rois->dtype != x->dtype)
-    return pln_kernel_refuse(call, "the regions do not fit the operand");
+    return pln_kernel_refuse(call, "the regions do not match the operand");
   return PLN_OK;
 }
 
@@ -220,7 +220,8 @@ static pln_status roi_align(pln_kernel_call *call) {
       .ratio = pln_kernel_int(call, "sampling_ratio", 0),
       .scale = pln_kernel_float(call, "spatial_scale", 1)};
   if (!images) /* in Relay's form each region begins with its image */
-    return pln_kernel_refuse(call, "regions that name images themselves");
+    return pln_kernel_refuse(
+        call, "regions that contain their image's index are not implemented");
   PLN_TRY(check_regions(call, 4));
   if (a.y.bins < 1 || a.x.bins < 1 || a.y.bins > INT16_MAX ||
       a.x.bins > INT16_MAX)
@@ -316,7 +317,7 @@ static pln_status roi_pool(pln_kernel_call *call) {
   PLN_TRY(check_regions(call, 5));
   if (pooled.count != 2 || pooled.ints[0] < 1 || pooled.ints[1] < 1 ||
       pooled.ints[0] > INT32_MAX || pooled.ints[1] > INT32_MAX)
-    return pln_kernel_refuse(call, "pooled_shape is not valid");
+    return pln_kernel_refuse(call, "pooled_size is not valid");
   roi_span y = {.extent = x->dims[2], .bins = pooled.ints[0]};
   roi_span w = {.extent = x->dims[3], .bins = pooled.ints[1]};
   int64_t dims[4] = {rois->dims[0], x->dims[1], y.bins, w.bins};

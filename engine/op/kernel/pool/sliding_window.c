@@ -92,7 +92,7 @@ pln_status pln_sliding_window_read(const pln_kernel_call *call,
   bool same =
       auto_pad_is(call, "SAME_UPPER") || auto_pad_is(call, "SAME_LOWER");
   if (x->rank < 3 || x->rank > PLN_MAX_RANK)
-    return pln_kernel_refuse(call, "rank %u has no axes of space", x->rank);
+    return pln_kernel_refuse(call, "rank %u has no spatial axes", x->rank);
   for (uint32_t i = 0; i < space; i++) {
     pln_sliding_window *a = &axes[i];
     a->in = x->dims[i + 2];

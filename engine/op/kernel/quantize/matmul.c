@@ -121,7 +121,8 @@ static pln_status read_spread(const pln_kernel_call *call, uint32_t i,
         t->rank > 1 && rank <= PLN_MAX_RANK && spread_axes(t, rank, dims, out);
   if (!fits)
     return pln_kernel_refuse(
-        call, "operand %u does not fit what it scales or shifts", i);
+        call, "operand %u does not match the tensor that it scales or shifts",
+        i);
   PLN_TRY(as_floats(call, t, &out->tensor));
   out->data = out->tensor->data;
   return PLN_OK;
@@ -431,7 +432,7 @@ static pln_status multiply_exact(const pln_kernel_call *call, uint32_t b,
   const pln_tensor *x = pln_kernel_arg(call, 0), *y = pln_kernel_arg(call, b);
   *e = (exact_product){0};
   if (!x || !y || x->rank == 0 || y->rank == 0)
-    return pln_kernel_refuse(call, "operands do not fit each other");
+    return pln_kernel_refuse(call, "operands do not match each other");
   if (are_matrices(x, y, pln_kernel_arg(call, a_zero),
                    pln_kernel_arg(call, b_zero)))
     return multiply_rows(call, b, a_zero, b_zero, &e->sum);
@@ -456,7 +457,7 @@ static pln_status convolve_quantized(const pln_kernel_call *call, uint32_t w,
   *e = (exact_product){0};
   if (!pln_kernel_arg(call, 0) || !weights || weights->rank == 0 ||
       !is_byte(weights) || (zero && zero->count != 1))
-    return pln_kernel_refuse(call, "operands do not fit each other");
+    return pln_kernel_refuse(call, "operands do not match each other");
   if (is_pointwise(call, call->args[0], weights, zero,
                    pln_kernel_arg(call, w_zero)))
     return convolve_points(call, w, x_zero, w_zero, &e->sum);
@@ -650,10 +651,10 @@ static pln_status check_quantized(const pln_kernel_call *call) {
       return pln_kernel_refuse(call, "operand %u is omitted", i);
   bool bytes = is_byte(a) && is_byte(b) && is_byte(y);
   if (!bytes && !(is_small(a) && is_small(b) && is_small(y)))
-    return pln_kernel_refuse(call, "operands are not quantised alike");
+    return pln_kernel_refuse(call, "operands are quantised differently");
   for (uint32_t i = 1; i < 7; i += i == 1 ? 3 : 2)
     if (is_byte(call->args[i]) || is_small(call->args[i]))
-      return pln_kernel_refuse(call, "operand %u is no scale", i);
+      return pln_kernel_refuse(call, "operand %u is not a scale", i);
   return PLN_OK;
 }
 

@@ -164,7 +164,7 @@ static pln_status plan(const pln_kernel_call *call, scaling *s) {
     s->last = s->run;
   if (!fits && x->count)
     return pln_kernel_refuse(
-        call, "the scales do not fit the operand, axis %lld, block_size %lld",
+        call, "the scales do not match the operand, axis %lld, block_size %lld",
         (long long)axis, (long long)block);
   if (zero && zero->count != scale->count)
     return pln_kernel_refuse(call, "%zu zero points for %zu scales",
@@ -371,7 +371,7 @@ pln_status pln_kernel_dequantize_linear(pln_kernel_call *call) {
     return pln_kernel_no_dtype(call, to);
   if (zero &&
       (zero->dtype != x->dtype || (from == PLN_INT32 && !is_zero(zero))))
-    return pln_kernel_refuse(call, "the zero points do not fit %s",
+    return pln_kernel_refuse(call, "the zero points do not match %s",
                              pln_dtype_name(from));
   PLN_TRY(plan(call, &s));
   s.fn = s.each ? dequantize_each : dequantize_one;

@@ -179,7 +179,7 @@ static pln_status read_chances(const pln_kernel_call *call, const pln_tensor *x,
     return pln_kernel_undefined(call);
   for (size_t i = 0; i < n; i++)
     if (!(out[i] >= 0 && out[i] <= 1))
-      return pln_kernel_refuse(call, "%g is no probability", out[i]);
+      return pln_kernel_refuse(call, "%g is not a probability", out[i]);
   return PLN_OK;
 }
 
@@ -246,7 +246,8 @@ static pln_status fill_random_row(const pln_kernel_call *call,
                      r * classes * pln_element_size((pln_dtype)x->dtype);
   if (pln_convert(&c, from, classes, sums) != PLN_CONVERTED ||
       !sum_weights(sums, classes))
-    return pln_kernel_refuse(call, "row %zu gives no class a probability", r);
+    return pln_kernel_refuse(
+        call, "no class of row %zu has a positive probability", r);
   size_t done = 0;
   for (size_t i = 0; i < samples; i++) {
     size_t at = r * samples + i;

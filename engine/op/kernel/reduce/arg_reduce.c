@@ -220,7 +220,7 @@ static pln_status arg_reduce(pln_kernel_call *call, bool greatest) {
   void *out;
   pln_reduction r;
   if (!x || x->rank > PLN_MAX_RANK || !read_arg_reduce_axis(call, x, axes))
-    return pln_kernel_refuse(call, "the axis does not fit the operand");
+    return pln_kernel_refuse(call, "the axis does not match the operand");
   if (!orders[x->dtype][greatest].run)
     return pln_kernel_no_dtype(call, (pln_dtype)x->dtype);
   pln_reduction_plan(x, axes, pln_kernel_int(call, "keepdims", 1) != 0, &r);

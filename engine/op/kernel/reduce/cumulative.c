@@ -94,7 +94,7 @@ static pln_status read_axis(const pln_kernel_call *call, uint32_t rank,
   pln_list list = pln_kernel_list(call, 1, "axis");
   pln_dim requested = list.count == 1 ? pln_list_at(&list, 0) : PLN_DIM_UNKNOWN;
   if (requested == PLN_DIM_UNKNOWN)
-    return pln_kernel_refuse(call, "the axis is no integer");
+    return pln_kernel_refuse(call, "the axis is not an integer");
   if (!pln_kernel_axis(requested, rank, axis))
     return pln_kernel_refuse(call, "axis %lld is outside of the operand",
                              (long long)requested);
@@ -130,7 +130,7 @@ static pln_status accumulate_along_axis(pln_kernel_call *call) {
   if (pln_attrs_string(call->engine, call->attrs, "dtype", "").size > 0 &&
       !pln_kernel_string_is(call, "dtype", "",
                             pln_dtype_name((pln_dtype)x->dtype)))
-    return pln_kernel_refuse(call, "sums of another dtype are not computed");
+    return pln_kernel_refuse(call, "sums of another dtype are not implemented");
   PLN_TRY(read_rows(call, &r));
   PLN_TRY(pln_kernel_unset(call, 0, (pln_dtype)x->dtype, flat ? 1 : x->rank,
                            flat ? &all : x->dims, &data));

@@ -63,7 +63,7 @@ static pln_status read_problem(const pln_kernel_call *call, loss_call *out) {
   for (uint32_t i = 0; fits && i < t->rank; i++)
     fits = t->dims[i] == x->dims[i ? i + 1 : 0];
   if (!fits)
-    return pln_kernel_refuse(call, "the labels do not fit the scores");
+    return pln_kernel_refuse(call, "the labels do not match the scores");
   *out = (loss_call){.labels = t,
                      .weights = w,
                      .outer = (size_t)x->dims[0],

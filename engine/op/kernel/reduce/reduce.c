@@ -266,7 +266,7 @@ static pln_status begin_reduction(pln_kernel_call *call, pln_reduction *r) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
   bool axes[PLN_MAX_RANK];
   if (!x || x->rank > PLN_MAX_RANK || !read_reduce_axes(call, x, axes))
-    return pln_kernel_refuse(call, "axes do not fit the operand");
+    return pln_kernel_refuse(call, "axes do not match the operand");
   pln_dtype dtype = (pln_dtype)x->dtype;
   if (!pln_dtype_is_float(dtype) && !is_plain_int(dtype) && dtype != PLN_BOOL)
     return pln_kernel_no_dtype(call, dtype);
@@ -302,7 +302,7 @@ static pln_status reduce_as_double(pln_kernel_call *call,
                               &out);
   if (status == PLN_OK &&
       pln_convert(&back, reduced->data, reduced->count, out) != PLN_CONVERTED)
-    status = pln_kernel_refuse(call, "the result is no integer");
+    status = pln_kernel_refuse(call, "the result is not an integer");
   pln_tensor_release(reduced);
   pln_tensor_release(wide);
   return status;

@@ -11,7 +11,7 @@ pln_status pln_infer_topk(pln_infer *call) {
   int32_t axis;
   pln_arg_shape(call, 0, &shape);
   if (k.given && k.sized && k.count != 1)
-    return pln_call_error(call, "k is one number, got %u", k.count);
+    return pln_call_error(call, "k must be one number, got %u", k.count);
   if (shape.rank >= 0) {
     PLN_TRY(
         pln_call_axis(call, pln_call_int(call, "axis", -1), shape.rank, &axis));
@@ -312,7 +312,7 @@ static pln_status check_operand(const pln_kernel_call *call, int64_t axis,
   if (!find_keys((pln_dtype)x->dtype))
     return pln_kernel_no_dtype(call, (pln_dtype)x->dtype);
   if (x->rank > PLN_MAX_RANK || !pln_kernel_axis(axis, x->rank, &s->axis))
-    return pln_kernel_refuse(call, "the axis does not fit the operand");
+    return pln_kernel_refuse(call, "the axis does not match the operand");
   return PLN_OK;
 }
 
@@ -325,7 +325,7 @@ pln_status pln_kernel_topk(pln_kernel_call *call) {
   s.largest = pln_kernel_int(call, "largest", 1) != 0 &&
               !pln_kernel_int(call, "is_ascend", 0);
   if (s.k < 0 || s.k > extent)
-    return pln_kernel_refuse(call, "k or the axis does not fit the operand");
+    return pln_kernel_refuse(call, "k or the axis does not match the operand");
   PLN_TRY(select_both(call, &s, &values, &indices));
   pln_status status = take_requested(call, values, indices);
   pln_tensor_release(values);

@@ -220,7 +220,8 @@ pln_status pln_kernel_arange(pln_kernel_call *call) {
   for (uint32_t i = 0; i < 3; i++)
     if (call->args[i]->count != 1 ||
         call->args[i]->dtype != call->args[0]->dtype)
-      return pln_kernel_refuse(call, "an operand is no number of that dtype");
+      return pln_kernel_refuse(call,
+                               "an operand is not a number of that dtype");
   if (float_at(call->args[0], &f[0]) && float_at(call->args[1], &f[1]) &&
       float_at(call->args[2], &f[2]))
     return count_up(call, f[0], f[1], f[2]);

@@ -84,13 +84,13 @@ pln_status pln_concat_parts(const pln_kernel_call *call, uint32_t n,
   pln_strided_result moved;
   if (!first || first->rank > PLN_MAX_RANK ||
       !pln_kernel_axis(axis, first->rank, &k))
-    return pln_kernel_refuse(call, "axis %lld does not fit the elements",
+    return pln_kernel_refuse(call, "axis %lld does not match the elements",
                              (long long)axis);
   memcpy(dims, first->dims, first->rank * sizeof *dims);
   for (uint32_t i = 1; i < n; i++)
     if (!parts_join_along_axis(first, tensor_at(parts, i), k) ||
         __builtin_add_overflow(dims[k], parts[i].of.tensor->dims[k], &dims[k]))
-      return pln_kernel_refuse(call, "elements do not fit each other");
+      return pln_kernel_refuse(call, "elements do not match each other");
   PLN_TRY(pln_strided_result_begin(&own, 0, (pln_dtype)first->dtype,
                                    first->rank, dims, &moved));
   size_t rows = pln_dims_product(dims, 0, k), at = 0;
@@ -115,7 +115,7 @@ pln_status pln_stack_parts(const pln_kernel_call *call, uint32_t n,
   pln_strided_result moved;
   if (!first || first->rank >= PLN_MAX_RANK ||
       !pln_kernel_axis(axis, first->rank + 1, &k))
-    return pln_kernel_refuse(call, "axis %lld does not fit the elements",
+    return pln_kernel_refuse(call, "axis %lld does not match the elements",
                              (long long)axis);
   for (uint32_t i = 1; i < n; i++)
     if (!parts_join_along_axis(first, tensor_at(parts, i), PLN_NONE))

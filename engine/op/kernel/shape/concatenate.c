@@ -98,7 +98,7 @@ pln_status pln_kernel_concatenate(pln_kernel_call *call) {
   if (!first || first->rank > PLN_MAX_RANK ||
       !pln_kernel_axis(pln_kernel_int(call, "axis", 0), first->rank, &axis) ||
       !joined_dims(call, axis, dims))
-    return pln_kernel_refuse(call, "operands do not fit each other");
+    return pln_kernel_refuse(call, "operands do not match each other");
   PLN_TRY(pln_strided_result_begin(call, 0, (pln_dtype)first->dtype,
                                    first->rank, dims, &moved));
   size_t rows = pln_dims_product(dims, 0, axis);
@@ -283,12 +283,12 @@ pln_status pln_kernel_split(pln_kernel_call *call) {
   if (x->rank > PLN_MAX_RANK ||
       !pln_kernel_axis(pln_kernel_int(call, "axis", 0), x->rank, &axis) ||
       (list.given && list.count != call->n_results))
-    return pln_kernel_refuse(call, "the parts do not fit the operand");
+    return pln_kernel_refuse(call, "the parts do not match the operand");
   pln_dim parts[PLN_VALUE_MAX];
   if (a && a->kind == PLN_ATTR_INTS) {
     pln_list bounds = pln_kernel_list(call, PLN_NONE, "indices_or_sections");
     if (!relay_parts(&bounds, x->dims[axis], call->n_results, parts))
-      return pln_kernel_refuse(call, "the parts do not fit the operand");
+      return pln_kernel_refuse(call, "the parts do not match the operand");
     list = (pln_list){
         .given = true, .sized = true, .count = call->n_results, .ints = parts};
   }
@@ -296,12 +296,12 @@ pln_status pln_kernel_split(pln_kernel_call *call) {
     int64_t part = list.given ? pln_list_at(&list, i)
                               : equal_part(x->dims[axis], call->n_results, i);
     if (part < 0 || part > x->dims[axis] - begin)
-      return pln_kernel_refuse(call, "the parts do not fit the operand");
+      return pln_kernel_refuse(call, "the parts do not match the operand");
     PLN_TRY(split_part(call, i, axis, begin, part));
     begin += part;
   }
   if (begin != x->dims[axis])
-    return pln_kernel_refuse(call, "the parts do not fit the operand");
+    return pln_kernel_refuse(call, "the parts do not match the operand");
   return PLN_OK;
 }
 
@@ -358,7 +358,7 @@ pln_status pln_kernel_tile(pln_kernel_call *call) {
   pln_strided view = {.rank = 2 * x->rank};
   pln_strided_result moved;
   if (x->rank > PLN_MAX_RANK || list.count != x->rank)
-    return pln_kernel_refuse(call, "the repeats do not fit the operand");
+    return pln_kernel_refuse(call, "the repeats do not match the operand");
   pln_dense_strides(x->rank, x->dims, steps);
   for (uint32_t i = 0; i < x->rank; i++) {
     view.dims[2 * i] = pln_list_at(&list, i);
@@ -443,6 +443,6 @@ pln_status pln_kernel_broadcast_to(pln_kernel_call *call) {
   if (!list.given)
     return pln_kernel_refuse(call, "the shape is missing");
   if (rank > PLN_MAX_RANK || !broadcast_view(x, &list, rank, dims, view.from))
-    return pln_kernel_refuse(call, "the shape does not fit the operand");
+    return pln_kernel_refuse(call, "the shape does not match the operand");
   return pln_strided_result_copy(call, 0, x, x->data, rank, dims, &view);
 }

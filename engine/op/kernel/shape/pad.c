@@ -302,7 +302,7 @@ static pln_status pad_around(pln_kernel_call *call, const border *b, edge how) {
     return pln_strided_result_end(&moved, PLN_OK);
   if (x->count == 0)
     return pln_strided_result_end(
-        &moved, pln_kernel_refuse(call, "there is nothing to repeat"));
+        &moved, pln_kernel_refuse(call, "the tensor to pad is empty"));
   for (uint32_t i = 0; i < x->rank; i++)
     n += (size_t)b->dims[i];
   int64_t *maps = pln_mem_new(call->engine, n * sizeof *maps);
@@ -348,7 +348,7 @@ pln_status pln_kernel_pad(pln_kernel_call *call) {
   if (!relay)
     pads = pln_kernel_list(call, 1, "pads");
   if (!read_border(x, &pads, &axes, &b) || !grow(x, &b))
-    return pln_kernel_refuse(call, "the pads do not fit the operand");
+    return pln_kernel_refuse(call, "the pads do not match the operand");
   if (pln_kernel_string_is(call, "pad_mode", "constant", "edge"))
     return pad_around(call, &b, EDGE);
   if (pln_kernel_string_is(call, "pad_mode", "constant", "reflect"))
@@ -358,7 +358,7 @@ pln_status pln_kernel_pad(pln_kernel_call *call) {
   const void *element = pad_element(call, relay, store);
   if (!element ||
       !pln_kernel_string_is(call, "pad_mode", "constant", "constant"))
-    return pln_kernel_refuse(call, "the mode or the value is not computed");
+    return pln_kernel_refuse(call, "this mode or value is not implemented");
   return pad_constant(call, &b, element);
 }
 
@@ -379,11 +379,11 @@ pln_status pln_kernel_mirror_pad(pln_kernel_call *call) {
   bool symmetric = pln_kernel_string_is(call, "mode", "SYMMETRIC", "SYMMETRIC");
   border b;
   if (!symmetric && !pln_kernel_string_is(call, "mode", "", "REFLECT"))
-    return pln_kernel_refuse(call, "the mode is not computed");
+    return pln_kernel_refuse(call, "this mode is not implemented");
   if (!find_widths(call->engine, call->attrs, widths, &pads) ||
       !read_border(x, &pads, &axes, &b) || !grow(x, &b) ||
       !mirrors(x, &b, symmetric))
-    return pln_kernel_refuse(call, "the widths do not fit the operand");
+    return pln_kernel_refuse(call, "the widths do not match the operand");
   return pad_around(call, &b, symmetric ? SYMMETRIC : REFLECT);
 }
 
@@ -397,13 +397,13 @@ pln_status pln_kernel_center_crop_pad(pln_kernel_call *call) {
   border b = {.before = {0}};
   uint32_t n = axes.given ? axes.count : x->rank;
   if (x->rank > PLN_MAX_RANK || target.count != n)
-    return pln_kernel_refuse(call, "the shape does not fit the operand");
+    return pln_kernel_refuse(call, "the shape does not match the operand");
   for (uint32_t i = 0; i < n; i++) {
     uint32_t axis = i;
     int64_t extent = pln_list_at(&target, i);
     if (extent < 0 ||
         (axes.given && !pln_kernel_axis(pln_list_at(&axes, i), x->rank, &axis)))
-      return pln_kernel_refuse(call, "the shape does not fit the operand");
+      return pln_kernel_refuse(call, "the shape does not match the operand");
     int64_t more = extent - x->dims[axis];
     b.before[axis] = more / 2;
     b.after[axis] = more - more / 2;
@@ -463,7 +463,7 @@ pln_status pln_kernel_reverse_sequence(pln_kernel_call *call) {
   int64_t time_axis = pln_kernel_int(call, "time_axis", 0);
   if (x->rank < 2 || batch_axis + time_axis != 1 || batch_axis < 0 ||
       time_axis < 0 || n->rank != 1 || n->dims[0] != x->dims[batch_axis])
-    return pln_kernel_refuse(call, "the lengths do not fit the operand");
+    return pln_kernel_refuse(call, "the lengths do not match the operand");
   pln_strided_result moved;
   PLN_TRY(pln_strided_result_begin(call, 0, (pln_dtype)x->dtype, x->rank,
                                    x->dims, &moved));

@@ -85,7 +85,7 @@ static pln_status read_extent(const pln_infer *call, const pln_list *list,
     return PLN_OK;
   if (in->rank >= 0 && axis >= in->rank)
     return pln_arg_error(
-        call, 1, "0 at axis %d keeps an extent that is not there", axis);
+        call, 1, "0 at axis %d copies an extent that the operand lacks", axis);
   *out = in->rank < 0 ? PLN_DIM_UNKNOWN : in->dims[axis];
   return PLN_OK;
 }
@@ -98,7 +98,7 @@ static pln_status read_newshape(const pln_infer *call, const pln_list *list,
     pln_dim requested = pln_list_at(list, (uint32_t)i);
     PLN_TRY(read_extent(call, list, in, allowzero, i, &out->dims[i]));
     if (requested == -1 && open->inferred)
-      return pln_arg_error(call, 1, "-1 stands for two extents");
+      return pln_arg_error(call, 1, "the shape has -1 twice");
     if (requested == -1)
       open->inferred = true;
     if (out->dims[i] != PLN_DIM_UNKNOWN)
@@ -187,7 +187,8 @@ static pln_status reshape_by_codes(pln_infer *call, const pln_list *codes,
     PLN_TRY(pln_reshape_codes_read(call->engine, codes, in.rank, in.dims,
                                    reverse, dims, &list.count, &fits));
   if (!fits)
-    return pln_call_error(call, "the new shape does not fit rank %d", in.rank);
+    return pln_call_error(call, "the new shape does not match rank %d",
+                          in.rank);
   if (in.rank >= 0) {
     pln_shape_ranked(&out, list.count);
     PLN_TRY(solve_newshape(call, &list, true, &in, &out));
@@ -250,11 +251,11 @@ static pln_status reshaped_by_codes(pln_kernel_call *call,
   pln_list list = {.given = true, .sized = true, .ints = requested};
   bool fits;
   if (!codes->given || x->rank > PLN_MAX_RANK)
-    return pln_kernel_refuse(call, "the shape does not fit the operand");
+    return pln_kernel_refuse(call, "the shape does not match the operand");
   PLN_TRY(pln_reshape_codes_read(call->engine, codes, (int32_t)x->rank, x->dims,
                                  reverse, requested, &list.count, &fits));
   if (!fits || !concrete_newshape(x, &list, true, dims))
-    return pln_kernel_refuse(call, "the shape does not fit the operand");
+    return pln_kernel_refuse(call, "the shape does not match the operand");
   return reshaped(call, list.count, dims);
 }
 
@@ -272,7 +273,7 @@ pln_status pln_kernel_reshape(pln_kernel_call *call) {
     return reshaped_by_codes(call, &list, false);
   if (!list.given || list.count > PLN_MAX_RANK ||
       !concrete_newshape(x, &list, allowzero, dims))
-    return pln_kernel_refuse(call, "the shape does not fit the operand");
+    return pln_kernel_refuse(call, "the shape does not match the operand");
   return reshaped(call, list.count, dims);
 }
 
@@ -458,7 +459,7 @@ pln_status pln_infer_expand_dims(pln_infer *call) {
   if (!list.given)
     return pln_call_error(call, "axes are missing");
   if (n != 1 && in.rank >= 0 && !spread_axis(&list, in.rank, n, axes, &list))
-    return pln_call_error(call, "%lld axes do not fit rank %d", (long long)n,
+    return pln_call_error(call, "%lld axes do not match rank %d", (long long)n,
                           in.rank);
   if (in.rank >= 0 && list.sized)
     pln_shape_ranked(&out, (int64_t)in.rank + list.count);

@@ -183,7 +183,7 @@ pln_status pln_kernel_scatter_elements(pln_kernel_call *call) {
       !same_dims(indices, updates) || x->dtype != updates->dtype ||
       !pln_kernel_axis(pln_kernel_int(call, "axis", 0), x->rank, &axis) ||
       !lies_within(indices, x, axis))
-    return pln_kernel_refuse(call, "the updates do not fit the operand");
+    return pln_kernel_refuse(call, "the updates do not match the operand");
   PLN_TRY(pln_strided_result_begin(call, 0, (pln_dtype)x->dtype, x->rank,
                                    x->dims, &moved));
   if (moved.count)
@@ -233,14 +233,14 @@ static pln_status scatter_slices(pln_kernel_call *call,
 
 pln_status pln_kernel_scatter_nd(pln_kernel_call *call) {
   if (pln_kernel_int(call, "relay", 0))
-    return pln_kernel_refuse(call, "Relay's form is not computed");
+    return pln_kernel_refuse(call, "Relay's form is not implemented");
   const pln_tensor *x = call->args[0], *indices = call->args[1];
   how h = read_how(call);
   pln_strided_result moved;
   int64_t k = indices->rank ? indices->dims[indices->rank - 1] : -1;
   if (h == UNKNOWN || k < 0 || k > (int64_t)x->rank ||
       !updates_fit(x, indices, call->args[2], (uint32_t)k))
-    return pln_kernel_refuse(call, "the updates do not fit the operand");
+    return pln_kernel_refuse(call, "the updates do not match the operand");
   PLN_TRY(pln_strided_result_begin(call, 0, (pln_dtype)x->dtype, x->rank,
                                    x->dims, &moved));
   if (moved.count)

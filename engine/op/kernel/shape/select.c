@@ -123,7 +123,7 @@ pln_status pln_kernel_compress(pln_kernel_call *call) {
   if (rank > PLN_MAX_RANK || cond->dtype != PLN_BOOL || cond->rank != 1 ||
       (has_axis &&
        !pln_kernel_axis(pln_kernel_int(call, "axis", 0), rank, &axis)))
-    return pln_kernel_refuse(call, "the condition does not fit the operand");
+    return pln_kernel_refuse(call, "the condition does not match the operand");
   memcpy(dims, has_axis ? x->dims : &flat, rank * sizeof *dims);
   int64_t extent = dims[axis];
   int64_t n = cond->dims[0] < extent ? cond->dims[0] : extent;

@@ -163,7 +163,7 @@ static pln_status sequence_at(const pln_kernel_call *call, uint32_t i,
   *out = operand_at(call, i);
   if (*out && (*out)->kind == PLN_RUNTIME_SEQUENCE)
     return PLN_OK;
-  return pln_kernel_refuse(call, "operand %u is no sequence", i);
+  return pln_kernel_refuse(call, "operand %u is not a sequence", i);
 }
 
 static pln_status tensor_at(const pln_kernel_call *call, uint32_t i,
@@ -171,7 +171,7 @@ static pln_status tensor_at(const pln_kernel_call *call, uint32_t i,
   const pln_runtime_value *value = operand_at(call, i);
   *out = NULL;
   if (!value || value->kind != PLN_RUNTIME_TENSOR)
-    return pln_kernel_refuse(call, "operand %u is no tensor", i);
+    return pln_kernel_refuse(call, "operand %u is not a tensor", i);
   const void *data;
   *out = value->of.tensor;
   return pln_tensor_data(*out, &data); /* opens external data */
@@ -273,7 +273,7 @@ pln_status pln_kernel_sequence_insert(pln_kernel_call *call) {
   uint32_t at;
   PLN_TRY(sequence_at(call, 0, &all));
   if (!added)
-    return pln_kernel_refuse(call, "there is nothing to insert");
+    return pln_kernel_refuse(call, "the value to insert is missing");
   PLN_TRY(insert_position(call, pln_runtime_value_count(all), &at));
   PLN_TRY(own_elements(call, &box));
   memmove(&box->items[at + 1], &box->items[at],

@@ -255,7 +255,7 @@ pln_status pln_kernel_strided_slice(pln_kernel_call *call) {
               (!q.steps.given || q.steps.count == q.starts.count);
   if (x->rank > PLN_MAX_RANK || !fits ||
       !slice_view(x, &q, dims, &view, &first))
-    return pln_kernel_refuse(call, "the bounds do not fit the operand");
+    return pln_kernel_refuse(call, "the bounds do not match the operand");
   const char *from = x->data;
   if (x->count && pln_dims_product(dims, 0, x->rank))
     from += first * (int64_t)pln_element_size((pln_dtype)x->dtype);

@@ -61,7 +61,7 @@ static pln_status relay_take(pln_infer *call) {
   batch += batch < 0 ? indices.rank : 0;
   if (batch < 0 || batch > indices.rank || batch > axis ||
       data.rank + indices.rank > PLN_MAX_RANK)
-    return pln_call_error(call, "batch_dims %lld does not fit the operands",
+    return pln_call_error(call, "batch_dims %lld does not match the operands",
                           (long long)batch);
   for (int32_t i = 0; i < axis; i++)
     out.dims[out.rank++] = data.dims[i];
@@ -165,7 +165,7 @@ pln_status pln_kernel_take(pln_kernel_call *call) {
   pln_strided_result moved;
   if (x->rank + indices->rank > PLN_MAX_RANK ||
       !pln_kernel_axis(pln_kernel_int(call, "axis", 0), x->rank, &axis))
-    return pln_kernel_refuse(call, "the axis does not fit the operand");
+    return pln_kernel_refuse(call, "the axis does not match the operand");
   for (uint32_t i = 0; i < axis; i++)
     dims[rank++] = x->dims[i];
   for (uint32_t i = 0; i < indices->rank; i++)
@@ -270,7 +270,7 @@ pln_status pln_kernel_gather(pln_kernel_call *call) {
   if (x->rank != indices->rank || x->rank > PLN_MAX_RANK ||
       !pln_kernel_axis(pln_kernel_int(call, "axis", 0), x->rank, &axis) ||
       !lies_within(indices, x, axis))
-    return pln_kernel_refuse(call, "the indices do not fit the operand");
+    return pln_kernel_refuse(call, "the indices do not match the operand");
   PLN_TRY(pln_strided_result_begin(call, 0, (pln_dtype)x->dtype, indices->rank,
                                    indices->dims, &moved));
   return pln_strided_result_end(&moved,
@@ -365,7 +365,7 @@ static pln_status gather_slices(pln_kernel_call *call,
 
 pln_status pln_kernel_gather_nd(pln_kernel_call *call) {
   if (pln_kernel_int(call, "relay", 0))
-    return pln_kernel_refuse(call, "Relay's form is not computed");
+    return pln_kernel_refuse(call, "Relay's form is not implemented");
   const pln_tensor *x = pln_kernel_arg(call, 0);
   const pln_tensor *indices = pln_kernel_arg(call, 1);
   int64_t dims[PLN_MAX_RANK];
@@ -374,7 +374,7 @@ pln_status pln_kernel_gather_nd(pln_kernel_call *call) {
   pln_strided_result moved;
   if (!plan_vectors(x, indices, pln_kernel_int(call, "batch_dims", 0), &v) ||
       x->rank + indices->rank > PLN_MAX_RANK)
-    return pln_kernel_refuse(call, "the indices do not fit the operand");
+    return pln_kernel_refuse(call, "the indices do not match the operand");
   for (uint32_t i = 0; i + 1 < indices->rank; i++)
     dims[rank++] = indices->dims[i];
   for (uint32_t i = v.batch + v.k; i < x->rank; i++)

@@ -18,13 +18,13 @@ static pln_status read_cache(const pln_kernel_call *call, cache *c) {
   int64_t requested = pln_kernel_int(call, "axis", -2);
   uint32_t axis;
   if (!pln_kernel_axis(requested, x->rank, &axis) || axis == 0)
-    return pln_kernel_refuse(call, "axis %lld is no axis of positions",
+    return pln_kernel_refuse(call, "axis %lld is not an axis of positions",
                              (long long)requested);
   bool fits = x->dtype == u->dtype && x->rank == u->rank;
   for (uint32_t i = 0; fits && i < x->rank; i++)
     fits = i == axis ? u->dims[i] <= x->dims[i] : u->dims[i] == x->dims[i];
   if (!fits)
-    return pln_kernel_refuse(call, "the update does not fit the cache");
+    return pln_kernel_refuse(call, "the update does not match the cache");
   if (at && (at->rank != 1 || at->dims[0] != x->dims[0]))
     return pln_kernel_refuse(call, "the positions are not one for each batch");
   *c = (cache){.batches = (size_t)x->dims[0],

@@ -32,7 +32,8 @@ pln_status pln_infer_transpose(pln_infer *call) {
   pln_arg_shape(call, 0, &in);
   pln_shape_ranked(&out, in.rank < 0 && given ? (int64_t)count : in.rank);
   if (in.rank >= 0 && !read_perm(given, count, (uint32_t)in.rank, perm))
-    return pln_call_error(call, "axes is no permutation of %d axes", in.rank);
+    return pln_call_error(call, "axes is not a permutation of %d axes",
+                          in.rank);
   for (int32_t i = 0; i < in.rank; i++)
     out.dims[i] = in.dims[perm[i]];
   PLN_TRY(pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out));
@@ -68,7 +69,7 @@ pln_status pln_kernel_transpose(pln_kernel_call *call) {
   int64_t dims[PLN_MAX_RANK];
   if (x->rank > PLN_MAX_RANK ||
       !read_perm(given ? a->v.ints : NULL, given ? a->count : 0, x->rank, perm))
-    return pln_kernel_refuse(call, "axes is no permutation");
+    return pln_kernel_refuse(call, "axes is not a permutation");
   for (uint32_t i = 0; i < x->rank; i++)
     dims[i] = x->dims[perm[i]];
   return permuted(call, x, x->rank, x->dims, perm, x->rank, dims);
@@ -144,7 +145,7 @@ pln_status pln_kernel_depth_to_space(pln_kernel_call *call) {
   const int64_t *d = x->dims;
   int64_t b;
   if (!blocksize_of(call, &b) || d[1] % (b * b))
-    return pln_kernel_refuse(call, "the blocksize does not fit");
+    return pln_kernel_refuse(call, "the blocksize does not match");
   bool crd = pln_kernel_string_is(call, "mode", "DCR", "CRD");
   int64_t c = d[1] / (b * b);
   int64_t dcr_dims[6] = {d[0], b, b, c, d[2], d[3]};
@@ -163,7 +164,7 @@ pln_status pln_kernel_space_to_depth(pln_kernel_call *call) {
   const int64_t *d = x->dims;
   int64_t b;
   if (!blocksize_of(call, &b) || d[2] % b || d[3] % b)
-    return pln_kernel_refuse(call, "the blocksize does not fit");
+    return pln_kernel_refuse(call, "the blocksize does not match");
   int64_t dims[6] = {d[0], d[1], d[2] / b, b, d[3] / b, b};
   int64_t out[4] = {d[0], d[1] * b * b, d[2] / b, d[3] / b};
   return permuted(call, x, 6, dims, perm, 4, out);

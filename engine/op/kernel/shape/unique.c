@@ -282,7 +282,7 @@ static pln_status read_slices(const pln_kernel_call *call, slices *s,
 
 pln_status pln_kernel_unique(pln_kernel_call *call) {
   if (pln_kernel_int(call, "relay", 0))
-    return pln_kernel_refuse(call, "Relay's form is not computed");
+    return pln_kernel_refuse(call, "Relay's form is not implemented");
   const pln_tensor *x = pln_kernel_arg(call, 0);
   int64_t dims[PLN_MAX_RANK];
   uint32_t axis = 0, rank = 0;

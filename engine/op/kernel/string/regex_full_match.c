@@ -201,7 +201,7 @@ static pln_status match_string(pln_kernel_call *call, const regex *r,
   if (found == ERROR_NOMEMORY)
     return pln_nomem(call->engine);
   if (found <= ERROR_UTF8_FIRST && found >= ERROR_UTF8_LAST)
-    return pln_kernel_refuse(call, "a string is no UTF-8");
+    return pln_kernel_refuse(call, "a string is not valid UTF-8");
   if (found == ERROR_MATCHLIMIT || found == ERROR_HEAPLIMIT)
     return pln_kernel_refuse(call, "a match takes too long");
   return pln_kernel_refuse(call, "PCRE2 cannot match a string");

@@ -49,7 +49,7 @@ static const pln_tensor *convolve_plain_layout(pln_composition *s,
           ? transposed_weight(s, w, n)
           : pln_compose_to_plain_layout(s, w, "kernel_layout", plain_kernel[n]);
   if (!x || !w || x->rank != n + 2 || w->rank != n + 2) {
-    pln_composition_refuse(s, "the form of the call is not computed");
+    pln_composition_refuse(s, "this form of the call is not implemented");
     return NULL;
   }
   pln_compose_window(s, n, NULL);
@@ -119,7 +119,7 @@ pln_status pln_kernel_deformable_conv_2d(pln_kernel_call *call) {
                   pln_kernel_int(call, "deformable_groups", 1));
   for (uint32_t i = 0; i < 3; i++)
     if (args[i] && args[i]->rank != 4)
-      pln_composition_refuse(&s, "the form of the call is not computed");
+      pln_composition_refuse(&s, "this form of the call is not implemented");
   const pln_tensor *y = pln_compose_call(&s, PLN_OP_DEFORM_CONV, 3, args);
   return pln_composition_finish(
       &s, pln_compose_from_plain_layout(&s, y, "out_layout", "data_layout",
@@ -196,7 +196,7 @@ pln_status pln_kernel_conv_2d_backward_weight(pln_kernel_call *call) {
       !pln_relay_ints(call, "strides", 2, 1, strides) ||
       !pln_relay_ints(call, "dilation", 2, 1, dilations) ||
       !pln_relay_pads(call, 2, pads))
-    return pln_kernel_refuse(call, "the form of the call is not computed");
+    return pln_kernel_refuse(call, "this form of the call is not implemented");
   pln_composition_begin(&s, call);
   const pln_tensor *g = pln_compose_to_plain_layout(
       &s, pln_kernel_arg(call, 0), "kernel_layout", plain_data[2]);

@@ -102,7 +102,7 @@ static pln_status make_full_tensor(pln_kernel_call *call,
                                    const pln_tensor *value, uint32_t rank,
                                    const int64_t *dims) {
   if (value->count != 1)
-    return pln_kernel_refuse(call, "the value is no scalar");
+    return pln_kernel_refuse(call, "the value is not a scalar");
   return pln_tensor_splat(call->engine, (pln_dtype)value->dtype, rank, dims,
                           value->data, call->results);
 }

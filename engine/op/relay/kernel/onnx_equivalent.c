@@ -57,7 +57,7 @@ static bool same_dtype(const pln_kernel_call *call, const char *name) {
 }
 
 static pln_status refuse_form(const pln_kernel_call *call) {
-  return pln_kernel_refuse(call, "the form of the call is not computed");
+  return pln_kernel_refuse(call, "this form of the call is not implemented");
 }
 
 /* A matrix product of possibly transposed operands. */
@@ -161,7 +161,7 @@ pln_status pln_kernel_bias_add(pln_kernel_call *call) {
   if (!x || !b || b->rank != 1 || x->rank > PLN_MAX_RANK ||
       !pln_kernel_axis(pln_kernel_int(call, "axis", 1), x->rank, &axis) ||
       b->dims[0] != x->dims[axis])
-    return pln_kernel_refuse(call, "the bias does not fit the operand");
+    return pln_kernel_refuse(call, "the bias does not match the operand");
   for (uint32_t i = 0; i < x->rank; i++)
     dims[i] = i == axis ? b->dims[0] : 1;
   PLN_TRY(pln_tensor_reshaped(b, x->rank, dims, &bias));
@@ -232,7 +232,7 @@ static pln_status widen_all(pln_kernel_call *call, uint32_t axis,
     const pln_tensor *x = pln_kernel_arg(call, i);
     int64_t dims[PLN_MAX_RANK];
     if (!x || x->rank != call->args[0]->rank)
-      return pln_kernel_refuse(call, "operands do not fit each other");
+      return pln_kernel_refuse(call, "operands do not match each other");
     for (uint32_t k = 0, at = 0; k <= x->rank; k++)
       dims[k] = k == axis ? 1 : x->dims[at++];
     PLN_TRY(pln_tensor_reshaped(x, x->rank + 1, dims, &wide[i]));
@@ -247,7 +247,7 @@ pln_status pln_kernel_stack(pln_kernel_call *call) {
   onnx_call w;
   if (!x || x->rank + 1 >= PLN_MAX_RANK ||
       !pln_kernel_axis(pln_kernel_int(call, "axis", 0), x->rank + 1, &axis))
-    return pln_kernel_refuse(call, "the axis does not fit the operands");
+    return pln_kernel_refuse(call, "the axis does not match the operands");
   pln_tensor **wide = pln_mem_zeroed(call->engine, size);
   if (!wide)
     return pln_nomem(call->engine);

@@ -104,7 +104,8 @@ static bool read_spread(pln_composition *s, uint32_t arg, const pln_tensor *x,
         pln_kernel_axis(pln_kernel_int(s->call, "axis", -1), x->rank, &axis) &&
         x->dims[axis] == (int64_t)t->count;
   if (!fits)
-    pln_composition_refuse(s, "a scale or zero point does not fit the operand");
+    pln_composition_refuse(s,
+                           "a scale or zero point does not match the operand");
   t = fits ? pln_compose_cast(s, t, PLN_FLOAT64) : NULL;
   if (!t)
     return false;

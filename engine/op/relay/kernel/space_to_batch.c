@@ -115,7 +115,7 @@ static bool read_blocks_call(const pln_kernel_call *call, const char *pairs,
 }
 
 static pln_status refuse_blocks(const pln_kernel_call *call) {
-  return pln_kernel_refuse(call, "the blocks do not fit the operand");
+  return pln_kernel_refuse(call, "the blocks do not match the operand");
 }
 
 static const pln_tensor *pad_space(pln_composition *s, const blocks *b) {
@@ -168,11 +168,11 @@ pln_status pln_kernel_space_to_batch(pln_kernel_call *call) {
   memcpy(dims, x->dims, x->rank * sizeof *dims);
   for (uint32_t i = 0; i < b.n; i++) {
     if (dims[i + 1] % b.size[i])
-      pln_composition_refuse(&s, "the blocks do not fit the operand");
+      pln_composition_refuse(&s, "the blocks do not match the operand");
     dims[i + 1] /= b.size[i];
   }
   if (__builtin_mul_overflow(dims[0], b.product, &dims[0]))
-    pln_composition_refuse(&s, "the blocks do not fit the operand");
+    pln_composition_refuse(&s, "the blocks do not match the operand");
   if (s.status != PLN_OK)
     return pln_composition_end(&s);
   return pln_composition_finish(

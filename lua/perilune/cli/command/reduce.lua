@@ -13,7 +13,7 @@ local reduce = {
 
 local function seconds(text)
   local number = tonumber(text)
-  if not number or number <= 0 then return nil, ("'%s' is no number of seconds"):format(text) end
+  if not number or number <= 0 then return nil, ("'%s' is not a number of seconds"):format(text) end
   return number
 end
 

@@ -198,7 +198,7 @@ static void regions(void) {
       {"vision.roi_align",
        "",
        {"float32 1x1x2x2: 1 2 3 4", "float32 1x4: 0 0 1 1", "int64 1: 1"},
-       "refused: 'vision.roi_align': region 0 is of no image",
+       "refused: 'vision.roi_align': region 0 refers to no image",
        0},
       {"vision.roi_pool",
        "pooled_size=2,2",
@@ -274,7 +274,7 @@ static void hostile(void) {
       {"nn.avg_pool",
        "kernel_shape=1,",
        {"int32 1x1x1: 1"},
-       "refused: 'nn.avg_pool' is not computed for int32",
+       "refused: 'nn.avg_pool' is not implemented for int32",
        0},
       {"vision.roi_align",
        "output_height=-1",
@@ -284,7 +284,7 @@ static void hostile(void) {
       {"vision.roi_align",
        "",
        {"float32 1x1x2x2: 1 2 3 4", "float32 1x4: 0 0 1e30 1", "int64 1: 0"},
-       "refused: 'vision.roi_align': a region from 0 to 1e+30 is too large",
+       "refused: 'vision.roi_align': the region from 0 to 1e+30 is too large",
        0},
   };
   run_rows(ROWS(rows));
