@@ -136,14 +136,6 @@ static bool same_dims(const pln_tensor *a, const pln_tensor *b) {
          (a->rank == 0 || !memcmp(a->dims, b->dims, a->rank * sizeof *a->dims));
 }
 
-static bool lies_within(const pln_tensor *indices, const pln_tensor *x,
-                        uint32_t axis) {
-  for (uint32_t i = 0; i < x->rank; i++)
-    if (i != axis && indices->dims[i] > x->dims[i])
-      return false;
-  return true;
-}
-
 static pln_status scatter_all(pln_kernel_call *call,
                               const pln_strided_result *moved, uint32_t axis,
                               how h) {
@@ -161,14 +153,7 @@ static pln_status scatter_all(pln_kernel_call *call,
     if (!combine(moved->dtype, h, (char *)moved->data + to,
                  (const char *)updates->data + n * moved->size, 1))
       return pln_kernel_no_dtype(call, moved->dtype);
-    for (uint32_t i = x->rank; i-- > 0;) {
-      int64_t step = i == axis ? 0 : steps[i];
-      base += step;
-      if (++place[i] < indices->dims[i])
-        break;
-      base -= step * place[i];
-      place[i] = 0;
-    }
+    base = pln_indices_advance(indices, x->rank, axis, steps, place, base);
   }
   return PLN_OK;
 }
@@ -182,7 +167,7 @@ pln_status pln_kernel_scatter_elements(pln_kernel_call *call) {
   if (h == UNKNOWN || x->rank != indices->rank || x->rank > PLN_MAX_RANK ||
       !same_dims(indices, updates) || x->dtype != updates->dtype ||
       !pln_kernel_axis(pln_kernel_int(call, "axis", 0), x->rank, &axis) ||
-      !lies_within(indices, x, axis))
+      !pln_indices_lie_within(indices, x, axis))
     return pln_kernel_refuse(call, "the updates do not match the operand");
   PLN_TRY(pln_strided_result_begin(call, 0, (pln_dtype)x->dtype, x->rank,
                                    x->dims, &moved));

@@ -194,15 +194,6 @@ pln_status pln_infer_gather(pln_infer *call) {
   return pln_result_shaped_like(call, 0, 1, pln_arg_dtype(call, 0));
 }
 
-/* Returns true if indices fit the operand along all axes but one. */
-static bool lies_within(const pln_tensor *indices, const pln_tensor *x,
-                        uint32_t axis) {
-  for (uint32_t i = 0; i < x->rank; i++)
-    if (i != axis && indices->dims[i] > x->dims[i])
-      return false;
-  return true;
-}
-
 /* Indices read at a time. */
 enum { BLOCK = 256 };
 
@@ -250,14 +241,7 @@ static pln_status gather_all(pln_kernel_call *call,
            steps[axis], step, n, moved->size);
       to += n * moved->size;
     }
-    for (uint32_t j = last; j-- > 0;) {
-      int64_t step = j == axis ? 0 : steps[j];
-      base += step;
-      if (++place[j] < indices->dims[j])
-        break;
-      base -= step * place[j];
-      place[j] = 0;
-    }
+    base = pln_indices_advance(indices, last, axis, steps, place, base);
   }
   return PLN_OK;
 }
@@ -269,7 +253,7 @@ pln_status pln_kernel_gather(pln_kernel_call *call) {
   pln_strided_result moved;
   if (x->rank != indices->rank || x->rank > PLN_MAX_RANK ||
       !pln_kernel_axis(pln_kernel_int(call, "axis", 0), x->rank, &axis) ||
-      !lies_within(indices, x, axis))
+      !pln_indices_lie_within(indices, x, axis))
     return pln_kernel_refuse(call, "the indices do not match the operand");
   PLN_TRY(pln_strided_result_begin(call, 0, (pln_dtype)x->dtype, indices->rank,
                                    indices->dims, &moved));
