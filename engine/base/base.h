@@ -36,9 +36,9 @@ typedef struct pln_memory {
   void *ud;
   size_t used; /* including kept blocks */
   size_t peak;
-  uint64_t calls; /* calls that asked the allocator for memory */
-  uint64_t asked; /* total bytes requested by them */
-  size_t limit;   /* maximum of `used`; 0: no limit */
+  uint64_t calls;           /* calls that asked the allocator for memory */
+  uint64_t bytes_requested; /* total bytes requested by them */
+  size_t limit;             /* maximum of `used`; 0: no limit */
   size_t outside; /* bytes the host allocated meanwhile; pln_mem_count_host */
   struct pln_worker_group
       *family;  /* child engines: the group that shares a limit; else NULL */
@@ -233,7 +233,7 @@ enum { PLN_FILE_CHAINS = 64 };
 #define PLN_MOST_THREADS 64
 
 /* Why the current operation should stop. */
-enum { PLN_GO_ON = 0, PLN_STOP_ASKED, PLN_STOP_TIME };
+enum { PLN_GO_ON = 0, PLN_STOP_REQUESTED, PLN_STOP_TIME };
 
 struct pln_engine {
   pln_memory memory;

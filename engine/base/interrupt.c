@@ -52,11 +52,11 @@ static void on_worker_signal(pln_engine *engine) {
 }
 
 void pln_engine_interrupt(pln_engine *engine) {
-  request_stop(engine, PLN_STOP_ASKED);
+  request_stop(engine, PLN_STOP_REQUESTED);
 }
 
 bool pln_engine_interrupted(const pln_engine *engine) {
-  return atomic_load(&engine->stop) == PLN_STOP_ASKED;
+  return atomic_load(&engine->stop) == PLN_STOP_REQUESTED;
 }
 
 void pln_engine_on_interrupt(pln_engine *engine, void (*f)(void *ud),
@@ -69,7 +69,7 @@ void pln_engine_on_interrupt(pln_engine *engine, void (*f)(void *ud),
 pln_status pln_stopped(pln_engine *engine) {
   if (pln_stop_reason(engine) == PLN_STOP_TIME)
     return pln_diag_error(engine, PLN_ERR_LIMIT, NULL,
-                          "it took longer than limit.seconds = %g allows",
+                          "it took longer than limit.seconds = %g",
                           engine->seconds);
   return pln_diag_error(engine, PLN_ERR_INTERRUPTED, NULL, "interrupted");
 }
@@ -79,9 +79,9 @@ void pln_stoppable_begin(pln_engine *engine) {
 }
 
 void pln_stoppable_end(pln_engine *engine) {
-  int asked = PLN_STOP_ASKED;
+  int requested = PLN_STOP_REQUESTED;
   if (--engine->stoppable_depth == 0)
-    atomic_compare_exchange_strong(&engine->stop, &asked, PLN_GO_ON);
+    atomic_compare_exchange_strong(&engine->stop, &requested, PLN_GO_ON);
 }
 
 pln_status pln_work_done(pln_engine *engine, pln_status status) {

@@ -12,9 +12,9 @@ enum { LARGE = 64 << 10 };
 /* Reuse is off under AddressSanitizer, which must see every use of freed
  * memory. */
 #ifdef __SANITIZE_ADDRESS__
-enum { MOST_KEPT = 0 };
+enum { MAX_KEPT = 0 };
 #else
-enum { MOST_KEPT = PLN_MOST_KEPT };
+enum { MAX_KEPT = PLN_MOST_KEPT };
 #endif
 
 /* The size requested from the allocator: large sizes are rounded up to eight
@@ -68,9 +68,9 @@ static void *find_reusable(pln_memory *m, size_t size) {
 }
 
 static bool keep_freed_block(pln_memory *m, void *block, size_t size) {
-  if (!m->reuse_depth || size < LARGE || MOST_KEPT == 0)
+  if (!m->reuse_depth || size < LARGE || MAX_KEPT == 0)
     return false;
-  if (m->n_kept == MOST_KEPT)
+  if (m->n_kept == MAX_KEPT)
     give_back_oldest(m);
   m->kept[m->n_kept].block = block;
   m->kept[m->n_kept++].size = size;
@@ -92,7 +92,7 @@ void pln_mem_reuse_end(pln_engine *engine) {
 
 static void count(pln_memory *m, size_t old_size, size_t new_size) {
   m->calls += new_size > old_size;
-  m->asked += new_size > old_size ? new_size - old_size : 0;
+  m->bytes_requested += new_size > old_size ? new_size - old_size : 0;
   m->used += new_size - old_size;
   if (is_shared(m)) /* a negative difference wraps around, which is intended */
     atomic_fetch_add(&m->family->used, new_size - old_size);
@@ -234,5 +234,5 @@ uint64_t pln_engine_allocations(const pln_engine *engine) {
 }
 
 uint64_t pln_engine_allocated(const pln_engine *engine) {
-  return engine->memory.asked;
+  return engine->memory.bytes_requested;
 }

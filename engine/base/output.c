@@ -21,9 +21,9 @@
 #include "base/file.h"
 #include "base/file_parts.h"
 
-/* MOST_NAMES: concurrent writers of one target, where temporary files have
+/* MAX_NAMES: concurrent writers of one target, where temporary files have
  * names. */
-enum { BUFFER = 256 * 1024, COPY_AT_LEAST = 64 * 1024, MOST_NAMES = 16 };
+enum { BUFFER = 256 * 1024, COPY_AT_LEAST = 64 * 1024, MAX_NAMES = 16 };
 
 /* Bytes written between two polls for a stop request. */
 #define MAX_WRITE ((size_t)8 << 20)
@@ -84,7 +84,7 @@ static bool is_stream(const char *path) {
 /* Stores the file that `path` leads to in o->target, and its mode in *mode (0:
  * it does not exist). */
 static pln_status find_target(pln_output *o, const char *path, mode_t *mode) {
-  enum { MOST_LINKS = 40 };
+  enum { MAX_LINKS = 40 };
   if (strlen(path) >= sizeof o->target)
     return io_error(o->engine, path, strerror(ENAMETOOLONG));
   memcpy(o->target, path, strlen(path) + 1);
@@ -92,7 +92,7 @@ static pln_status find_target(pln_output *o, const char *path, mode_t *mode) {
   for (int i = 0; !o->stream; i++) {
     struct stat info;
     *mode = 0;
-    if (i == MOST_LINKS)
+    if (i == MAX_LINKS)
       return io_error(o->engine, path, strerror(ELOOP));
     if (lstat(o->target, &info) != 0)
       return errno == ENOENT ? PLN_OK
@@ -134,7 +134,7 @@ static void remove_stale(const pln_output *o) {
 
 /* Removes temporary files left by killed runs. */
 static void remove_all_stale(pln_output *o) {
-  for (int i = 0; i < MOST_NAMES; i++) {
+  for (int i = 0; i < MAX_NAMES; i++) {
     temporary_name(o, i);
     if (access(o->path, F_OK) == 0)
       remove_stale(o);
@@ -145,7 +145,7 @@ static void remove_all_stale(pln_output *o) {
  * -1. */
 static int make_name(pln_output *o, int (*try_name)(pln_output *, mode_t),
                      mode_t mode) {
-  for (int i = 0; i < MOST_NAMES; i++) {
+  for (int i = 0; i < MAX_NAMES; i++) {
     temporary_name(o, i);
     if (try_name(o, mode) == 0) {
       o->named = true;
@@ -289,7 +289,7 @@ pln_status pln_output_open(pln_engine *engine, const char *path,
  */
 
 /* A stop request makes the write fail. */
-static pln_status heed_stop(pln_output *o) {
+static pln_status check_stop(pln_output *o) {
   pln_status status = pln_poll_stoppable(o->engine);
   o->failed |= status != PLN_OK;
   return status;
@@ -299,10 +299,10 @@ static pln_status write_unbuffered(pln_output *o, const void *data,
                                    size_t size) {
   const char *at = data;
   while (size) {
-    size_t piece = size < MAX_WRITE ? size : MAX_WRITE;
-    PLN_TRY(heed_stop(o));
-    ssize_t n = o->stream ? write(o->fd, at, piece)
-                          : pwrite(o->fd, at, piece, (off_t)o->written);
+    size_t chunk = size < MAX_WRITE ? size : MAX_WRITE;
+    PLN_TRY(check_stop(o));
+    ssize_t n = o->stream ? write(o->fd, at, chunk)
+                          : pwrite(o->fd, at, chunk, (off_t)o->written);
     if (n < 0 && errno == EINTR)
       continue;
     if (n <= 0)
@@ -417,10 +417,10 @@ static uint64_t copy_in_kernel(pln_output *o, uint64_t from, uint64_t end) {
   while (from < end) {
     off_t in = (off_t)from, to = (off_t)o->written;
     uint64_t left = end - from;
-    size_t piece = left < MAX_WRITE ? (size_t)left : MAX_WRITE;
+    size_t chunk = left < MAX_WRITE ? (size_t)left : MAX_WRITE;
     if (pln_stop_reason(o->engine) != PLN_GO_ON)
       break;
-    ssize_t n = copy_file_range(o->source_fd, &in, o->fd, &to, piece, 0);
+    ssize_t n = copy_file_range(o->source_fd, &in, o->fd, &to, chunk, 0);
     if (n < 0 && errno == EINTR)
       continue;
     if (n <= 0)

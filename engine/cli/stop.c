@@ -29,15 +29,15 @@ static struct {
   lua_State *volatile L; /* the main thread */
   timer_t timer, often;
   bool has_timer, has_often;
-  double seconds;                 /* time limit of the command; 0: none */
-  volatile sig_atomic_t passed;   /* milliseconds since the stop request */
-  volatile sig_atomic_t patience; /* milliseconds allowed after Ctrl-C */
+  double seconds;                     /* time limit of the command; 0: none */
+  volatile sig_atomic_t passed;       /* milliseconds since the stop request */
+  volatile sig_atomic_t grace_period; /* milliseconds allowed after Ctrl-C */
   /* Milliseconds that a finalizer has been running. */
   volatile sig_atomic_t finalizing;
   /* The timer also enforces the end of a script. */
   volatile sig_atomic_t guarded;
   volatile sig_atomic_t status; /* exit status of the process */
-} stop = {.status = 1, .patience = INTERRUPT_MS};
+} stop = {.status = 1, .grace_period = INTERRUPT_MS};
 
 static void say(const char *text) {
   ssize_t n = write(STDERR_FILENO, text, strlen(text));
@@ -73,13 +73,13 @@ static void tick(void) {
     return;
   }
   stop.passed += TICK_MS;
-  if (why == PLN_STOP_ASKED && stop.passed >= stop.patience) {
+  if (why == PLN_STOP_REQUESTED && stop.passed >= stop.grace_period) {
     say("perilune: interrupted; nothing is written\n");
     end_by_signal();
   }
   if (why == PLN_STOP_TIME && stop.passed >= grace_ms()) {
-    say("perilune: it took longer than limit.seconds allows, and what runs "
-        "does not stop; nothing is written\n");
+    say("perilune: it took longer than limit.seconds and does not stop; "
+        "nothing is written\n");
     _exit(1);
   }
 }
@@ -91,7 +91,7 @@ static void look_for_finalizer(void) {
   stop.finalizing = runs ? stop.finalizing + OFTEN_MS : 0;
   if (stop.finalizing < stop.seconds * 1000 + grace_ms())
     return;
-  say("perilune: a finaliser runs longer than limit.seconds allows; the "
+  say("perilune: a finaliser runs longer than limit.seconds; the "
       "command "
       "ends\n");
   _exit(stop.status);
@@ -104,7 +104,7 @@ static void timer_expired(int signal_, siginfo_t *info, void *context) {
   if (info->si_value.sival_ptr == &stop.often) {
     look_for_finalizer();
   } else if (stop.guarded) {
-    say("perilune: a script runs longer than limit.seconds allows; the command "
+    say("perilune: a script runs longer than limit.seconds; the command "
         "ends\n");
     _exit(stop.status);
   } else {
@@ -114,7 +114,7 @@ static void timer_expired(int signal_, siginfo_t *info, void *context) {
 }
 
 /* Called by signal handlers when a stop is requested. */
-static void asked(void *ud) {
+static void on_interrupt(void *ud) {
   (void)ud;
   if (stop.guarded)
     return;
@@ -220,7 +220,7 @@ static int host_watch(lua_State *L) {
   stop.engine = pln_lua_engine(L);
   if (!stop.has_timer)
     stop.has_timer = make_timer(&stop.timer);
-  pln_lua_on_stop(L, asked, NULL);
+  pln_lua_on_stop(L, on_interrupt, NULL);
   return 0;
 }
 
@@ -231,9 +231,9 @@ static int host_catch_interrupt(lua_State *L) {
   return 0;
 }
 
-/* patience(seconds): how long the command may take to end after Ctrl-C */
-static int host_patience(lua_State *L) {
-  stop.patience = (int)(luaL_checknumber(L, 1) * 1000);
+/* grace_period(seconds): how long the command may take to end after Ctrl-C */
+static int host_grace_period(lua_State *L) {
+  stop.grace_period = (int)(luaL_checknumber(L, 1) * 1000);
   return 0;
 }
 
@@ -261,7 +261,7 @@ const luaL_Reg pln_cli_stop_functions[] = {
     {"guard_begin", host_guard_begin},
     {"guard_end", host_guard_end},
     {"catch_interrupt", host_catch_interrupt},
-    {"patience", host_patience},
+    {"grace_period", host_grace_period},
     {"end_by_interrupt", host_end_by_interrupt},
     {"work_done", host_work_done},
     {NULL, NULL}};

@@ -25,8 +25,8 @@ void pln_budget_refuse(pln_budget *budget, pln_refusal why) {
     budget->refused[why]++;
 }
 
-bool pln_budget_allows(pln_budget *budget, size_t bytes, size_t dying) {
-  if (budget->all || bytes <= PLN_BUDGET_FREE || bytes <= dying)
+bool pln_budget_allows(pln_budget *budget, size_t bytes, size_t freed) {
+  if (budget->all || bytes <= PLN_BUDGET_FREE || bytes <= freed)
     return true;
   pln_budget_refuse(budget, PLN_REFUSED_OVER_BUDGET);
   return false;
@@ -54,7 +54,7 @@ static uint32_t own_uses(const pln_ref *args, uint32_t n, uint32_t i) {
   return count;
 }
 
-size_t pln_budget_dying(const pln_graph *graph, pln_ref node,
+size_t pln_budget_freed(const pln_graph *graph, pln_ref node,
                         const uint32_t *uses) {
   const pln_node *n = &graph->nodes[node];
   const pln_ref *args = pln_operands(graph, n);

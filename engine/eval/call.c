@@ -90,9 +90,9 @@ static pln_status dense(const pln_tensor *tensor, pln_tensor **out) {
                                out);
 }
 
-/* The same for a kernel with PLN_TRAIT_LOOSE: floats are not copied for
+/* The same for a kernel with PLN_TRAIT_UNALIGNED: floats are not copied for
  * alignment. */
-static pln_status loose(const pln_tensor *tensor, pln_tensor **out) {
+static pln_status unaligned(const pln_tensor *tensor, pln_tensor **out) {
   if (is_float32_or_64(tensor) && !tensor->splat && !tensor->external) {
     *out = pln_tensor_retain(tensor);
     return PLN_OK;
@@ -114,12 +114,12 @@ static pln_status map_splats(const pln_prepared_call *w) {
   return status;
 }
 
-static bool ready_as_they_are(bool is_loose, uint32_t n,
+static bool ready_as_they_are(bool takes_unaligned, uint32_t n,
                               const pln_tensor *const *args) {
   for (uint32_t i = 0; i < n; i++)
-    if (args[i] &&
-        (args[i]->splat || args[i]->external ||
-         (!aligned(args[i]) && !(is_loose && is_float32_or_64(args[i])))))
+    if (args[i] && (args[i]->splat || args[i]->external ||
+                    (!aligned(args[i]) &&
+                     !(takes_unaligned && is_float32_or_64(args[i])))))
       return false;
   return true;
 }
@@ -133,8 +133,8 @@ pln_status pln_call_run(const pln_prepared_call *w) {
   PLN_TRY(check_present(g, w->node, w->count, w->args));
   /* Weights are large and often unaligned in their file. Kernels that accept
    * that save a copy on each call. */
-  bool is_loose = row->traits & PLN_TRAIT_LOOSE;
-  if (ready_as_they_are(is_loose, w->count, w->args))
+  bool takes_unaligned = row->traits & PLN_TRAIT_UNALIGNED;
+  if (ready_as_they_are(takes_unaligned, w->count, w->args))
     return run_kernel(w, w->args);
   if (pln_splat_is_moved(w->node, w->count, w->args)) {
     PLN_TRY(pln_splat_move(g, w->node, w->count, w->args, w->results));
@@ -143,7 +143,7 @@ pln_status pln_call_run(const pln_prepared_call *w) {
   }
   if (pln_splats_are_mapped(g, w->node, w->count, w->args))
     return map_splats(w);
-  return run_prepared(w, is_loose ? loose : dense);
+  return run_prepared(w, takes_unaligned ? unaligned : dense);
 }
 
 pln_status pln_compute_as(const pln_graph *graph, pln_ref node, pln_attrs attrs,

@@ -20,8 +20,7 @@ static bool is_complex(pln_dtype dtype) {
 }
 
 static bool is_inexact_dtype(pln_dtype dtype) {
-  return dtype == PLN_FLOAT32 || dtype == PLN_FLOAT64 || dtype == PLN_FLOAT16 ||
-         dtype == PLN_BFLOAT16 || is_complex(dtype) ||
+  return pln_dtype_is_float(dtype) || is_complex(dtype) ||
          pln_is_small_float(dtype);
 }
 

@@ -42,7 +42,7 @@ pln_status pln_eval_call(const pln_graph *graph, pln_ref node,
 /* A constant of up to this many bytes is always allowed. */
 #define PLN_BUDGET_FREE ((size_t)64 << 10)
 /* The absolute limit, so that a hostile shape cannot use all memory. */
-#define PLN_BUDGET_MOST ((size_t)8 << 30)
+#define PLN_BUDGET_MAX ((size_t)8 << 30)
 
 typedef struct pln_budget {
   bool all; /* fold = "all": no limit */
@@ -52,12 +52,12 @@ typedef struct pln_budget {
 
 /* True if a constant of `bytes` may replace a node whose removal frees
  * constants of `dying` bytes. Counts a refusal otherwise. */
-bool pln_budget_allows(pln_budget *budget, size_t bytes, size_t dying);
+bool pln_budget_allows(pln_budget *budget, size_t bytes, size_t freed);
 void pln_budget_refuse(pln_budget *budget, pln_refusal why);
 
 /* Bytes of the Constants used only by `node`, each counted once. `uses`: for
  * each node of the graph, how often it is an operand or a result. */
-size_t pln_budget_dying(const pln_graph *graph, pln_ref node,
+size_t pln_budget_freed(const pln_graph *graph, pln_ref node,
                         const uint32_t *uses);
 /* Bytes of all results of `node`, splats expanded, according to its type;
  * SIZE_MAX when the type leaves that open. */

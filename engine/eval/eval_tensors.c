@@ -12,7 +12,7 @@ static pln_status take_tensors(pln_engine *engine, uint32_t n,
     if (data[i].kind != PLN_RUNTIME_TENSOR &&
         data[i].kind != PLN_RUNTIME_ABSENT)
       return pln_diag_error(engine, PLN_ERR_UNSUPPORTED, NULL,
-                            "result %u is no tensor", i + 1);
+                            "result %u is not a tensor", i + 1);
   for (uint32_t i = 0; i < n; i++)
     out[i] = data[i].kind == PLN_RUNTIME_TENSOR
                  ? pln_tensor_retain(data[i].of.tensor)

@@ -163,7 +163,7 @@ static pln_status check_calls(const run *r) {
   if (r->n_calls <= most)
     return PLN_OK;
   return pln_diag_error(r->engine, PLN_ERR_LIMIT, NULL,
-                        "calls are nested more than limit.depth = %u deep",
+                        "calls are nested deeper than limit.depth = %u",
                         (unsigned)most);
 }
 
@@ -264,7 +264,7 @@ static pln_status call_global(run *r, pln_symbol name, pln_attrs given,
   pln_status status = PLN_OK;
   if (i == PLN_NONE)
     status = pln_diag_error(r->engine, PLN_ERR_UNSUPPORTED, NULL,
-                            "function '@%s' is not at hand",
+                            "the module has no function '@%s'",
                             pln_symbol_text(r->engine, name).data);
   else if (!r->plans[i])
     status = pln_plan_new(pln_module_function_at(r->module, i), &r->plans[i]);
@@ -293,7 +293,7 @@ static pln_status apply(run *r, const pln_runtime_value *callee,
     return PLN_OK;
   }
   pln_ref_cell_release(r->engine, args);
-  return unsupported(r, "a call of what is no function");
+  return unsupported(r, "a call of a value that is not a function");
 }
 
 /* ---------------------------------------------------------------- operands */
@@ -366,7 +366,7 @@ static pln_status gather_tensors(run *r, activation *act, const pln_node *n,
         retained.kind != PLN_RUNTIME_ABSENT)
       return pln_diag_error(
           r->engine, PLN_ERR_UNSUPPORTED, NULL,
-          "operator '%s' cannot be evaluated on what is no tensor",
+          "operator '%s' cannot be evaluated: an operand is not a tensor",
           pln_op_row(r->engine, n->data)->name);
     r->args[i] =
         retained.kind == PLN_RUNTIME_TENSOR ? retained.of.tensor : NULL;
@@ -519,7 +519,7 @@ static pln_status get_item(run *r, activation *act, const pln_node *n,
   pln_runtime_value tuple;
   PLN_TRY(read_operand(r, act, pln_operands(act->plan->graph, n)[0], &tuple));
   if (tuple.kind != PLN_RUNTIME_TUPLE || n->data >= tuple.of.cell->count)
-    return unsupported(r, "a field of what is no tuple");
+    return unsupported(r, "TupleGetItem of a value that is not a tuple");
   *out = pln_runtime_value_copy(tuple.of.cell->items[n->data]);
   return PLN_OK;
 }
@@ -532,7 +532,7 @@ static pln_status enter_branch(run *r, activation *act, pln_ref node) {
   PLN_TRY(read_operand(r, act, pln_operands(g, n)[0], &cond));
   if (cond.kind != PLN_RUNTIME_TENSOR || cond.of.tensor->count != 1 ||
       cond.of.tensor->dtype != PLN_BOOL)
-    return unsupported(r, "an If whose condition is no boolean");
+    return unsupported(r, "an If whose condition is not a boolean");
   PLN_TRY(pln_tensor_data(cond.of.tensor, &data));
   bool holds = *(const uint8_t *)data != 0;
   return enter_scope(r, act, holds ? n->data : g->scopes[n->data].next, node);
@@ -542,9 +542,9 @@ static pln_status report_no_matching_arm(const run *r,
                                          const pln_runtime_value *value) {
   if (value->kind != PLN_RUNTIME_ADT_VALUE)
     return pln_diag_error(r->engine, PLN_ERR_ARGUMENT, NULL,
-                          "no arm of the Match fits");
+                          "no arm of the Match covers the value");
   return pln_diag_error(r->engine, PLN_ERR_ARGUMENT, NULL,
-                        "no arm of the Match fits what '%s' made",
+                        "no arm of the Match covers the result of '%s'",
                         pln_symbol_text(r->engine, value->number).data);
 }
 
@@ -564,7 +564,7 @@ static pln_status enter_arm(run *r, activation *act, pln_ref node) {
   pln_scope arm = PLN_NONE;
   if (!pln_owns(&g->nodes[node]))
     return pln_diag_error(r->engine, PLN_ERR_ARGUMENT, NULL,
-                          "no arm of the Match fits: it has none");
+                          "the Match has no arms");
   PLN_TRY(read_operand(r, act, pln_operand(g, node, 0), &value));
   PLN_TRY(pln_pattern_match_arm(&r->matcher, g, node, &value, &arm));
   if (arm == PLN_NONE)
@@ -590,7 +590,8 @@ static pln_status use_cell(run *r, activation *act, const pln_node *n,
   pln_runtime_value cell, value;
   PLN_TRY(read_operand(r, act, args[0], &cell));
   if (cell.kind != PLN_RUNTIME_REF_CELL)
-    return unsupported(r, "a reference that is none");
+    return unsupported(
+        r, "RefRead or RefWrite of a value that is not a reference");
   pln_runtime_value *item = &cell.of.cell->items[0];
   if (n->kind == PLN_REF_READ) {
     *out = pln_runtime_value_copy(*item);
@@ -616,8 +617,7 @@ static pln_status check_binding(const run *r, const pln_graph *g,
   pln_description is;
   return pln_diag_error(
       r->engine, PLN_ERR_UNSUPPORTED, NULL,
-      "the variable '%s' is of type %s, and the value that "
-      "it is bound to is not",
+      "the variable '%s' has type %s, but is bound to a value of another type",
       pln_symbol_text(r->engine, g->nodes[args[0]].attrs).data,
       pln_describe_type(r->engine, type, &is));
 }
@@ -779,7 +779,7 @@ static pln_status check_limits(run *r) {
   if (++r->n_steps <= e->most_steps || e->most_steps == 0)
     return PLN_OK;
   return pln_diag_error(e, PLN_ERR_LIMIT, NULL,
-                        "it computes more nodes than limit.steps = %llu allows",
+                        "it computes more nodes than limit.steps = %llu",
                         (unsigned long long)e->most_steps);
 }
 
@@ -876,10 +876,11 @@ static pln_status give_results(run *r, uint32_t n, pln_runtime_value *results) {
     const pln_runtime_value *field = result_field(&r->result, n, i);
     if (!field)
       return pln_diag_error(r->engine, PLN_ERR_ARGUMENT, NULL,
-                            "the function has not %u results", n);
+                            "the function does not have %u results", n);
     if (!ends_run(field))
       return unsupported(
-          r, "a result that is a function, a reference or of a data type");
+          r,
+          "a result that is a function, a reference or a value of a data type");
   }
   for (uint32_t i = 0; i < n; i++)
     results[i] = pln_runtime_value_copy(*result_field(&r->result, n, i));

@@ -104,8 +104,7 @@ static bool is_complex(pln_dtype dtype) {
 }
 
 static bool is_any_float(pln_dtype dtype) {
-  return dtype == PLN_FLOAT16 || dtype == PLN_BFLOAT16 ||
-         dtype == PLN_FLOAT32 || dtype == PLN_FLOAT64 || is_complex(dtype) ||
+  return pln_dtype_is_float(dtype) || is_complex(dtype) ||
          pln_is_small_float(dtype);
 }
 

@@ -64,8 +64,9 @@ static pln_status read_scalar(const pln_loop_state *c, uint32_t i,
     return PLN_OK;
   const pln_tensor *t = value->of.tensor;
   if (value->kind != PLN_RUNTIME_TENSOR || t->count != 1 || t->dtype != dtype)
-    return refuse_loop(c, dtype == PLN_BOOL ? "the condition is no boolean"
-                                            : "the trip count is no integer");
+    return refuse_loop(c, dtype == PLN_BOOL
+                              ? "the condition is not a boolean"
+                              : "the trip count is not an integer");
   const void *data;
   PLN_TRY(pln_tensor_data(t, &data));
   *out = pln_tensor_int(t, 0, out) ? *out : fallback;
@@ -97,7 +98,7 @@ static pln_status scan_axis(const pln_loop_state *c, uint32_t i,
   if (value->kind != PLN_RUNTIME_TENSOR ||
       !pln_kernel_axis(attr_at(c, "scan_input_axes", i), value->of.tensor->rank,
                        axis))
-    return refuse_loop(c, "what is scanned has no such axis");
+    return refuse_loop(c, "a scanned operand lacks the scan axis");
   return PLN_OK;
 }
 
@@ -105,7 +106,8 @@ static pln_status start_scan(pln_loop_state *c) {
   pln_kernel_call call = as_kernel(c);
   int64_t n = pln_kernel_int(&call, "num_scan_inputs", 0);
   if (n < 1 || n > (int64_t)c->args->count)
-    return refuse_loop(c, "num_scan_inputs does not fit the operands");
+    return refuse_loop(c,
+                       "num_scan_inputs does not match the number of operands");
   c->n_scanned = (uint32_t)n;
   c->n_carried = c->args->count - c->n_scanned;
   for (uint32_t i = 0; i < c->n_scanned; i++) {
@@ -113,7 +115,7 @@ static pln_status start_scan(pln_loop_state *c) {
     PLN_TRY(scan_axis(c, i, &axis));
     int64_t extent = c->args->items[c->n_carried + i].of.tensor->dims[axis];
     if (i > 0 && extent != c->iterations)
-      return refuse_loop(c, "what is scanned differs in length");
+      return refuse_loop(c, "the scanned operands differ in length");
     c->iterations = extent;
   }
   return PLN_OK;
@@ -124,7 +126,7 @@ static pln_status start_map(pln_loop_state *c) {
   for (uint32_t i = 0; i < c->n_scanned; i++) {
     const pln_runtime_value *value = &c->args->items[i];
     if (i == 0 && value->kind != PLN_RUNTIME_SEQUENCE)
-      return refuse_loop(c, "the first operand is no sequence");
+      return refuse_loop(c, "the first operand is not a sequence");
     if (i == 0)
       c->iterations = pln_runtime_value_count(value);
     else if (value->kind == PLN_RUNTIME_SEQUENCE &&
@@ -184,7 +186,8 @@ static pln_status start_batches(pln_loop_state *c) {
   pln_kernel_call call = as_kernel(c);
   int64_t n = pln_kernel_int(&call, "num_scan_inputs", 0);
   if (n < 1 || n >= (int64_t)c->args->count)
-    return refuse_loop(c, "num_scan_inputs does not fit the operands");
+    return refuse_loop(c,
+                       "num_scan_inputs does not match the number of operands");
   c->first = 1;
   c->n_scanned = (uint32_t)n;
   c->n_carried = c->args->count - 1 - c->n_scanned;
@@ -193,7 +196,7 @@ static pln_status start_batches(pln_loop_state *c) {
       check_lengths(c, c->args->items[c->args->count - 1].of.tensor->dims[1]));
   for (int64_t i = 0; i < n_batches(c); i++)
     if (__builtin_add_overflow(c->iterations, length_of(c, i), &c->iterations))
-      return refuse_loop(c, "there are too many rounds");
+      return refuse_loop(c, "there are too many iterations");
   c->ended = pln_mem_zeroed(c->engine, c->n_results * sizeof *c->ended);
   return c->ended ? PLN_OK : pln_nomem(c->engine);
 }
@@ -263,7 +266,7 @@ static pln_status read_condition(pln_loop_state *c) {
   const void *data;
   if (!cond || cond->kind != PLN_RUNTIME_TENSOR ||
       cond->of.tensor->count != 1 || cond->of.tensor->dtype != PLN_BOOL)
-    return refuse_loop(c, "a round gives no boolean condition");
+    return refuse_loop(c, "an iteration does not give a boolean condition");
   PLN_TRY(pln_tensor_data(cond->of.tensor, &data));
   c->goes_on = *(const uint8_t *)data != 0;
   return PLN_OK;
@@ -282,7 +285,7 @@ static pln_status fill_up(pln_loop_state *c, collection *all) {
   int64_t most = c->args->items[c->args->count - 1].of.tensor->dims[1];
   pln_runtime_value last = all->items[all->count - 1];
   if (last.kind != PLN_RUNTIME_TENSOR)
-    return refuse_loop(c, "a round gives what is no tensor");
+    return refuse_loop(c, "an iteration gives a value that is not a tensor");
   for (int64_t i = all->count; i < most; i++) {
     const pln_tensor *like = last.of.tensor;
     pln_tensor *zeros;
@@ -343,7 +346,7 @@ static pln_status collect_iteration(pln_loop_state *c) {
   for (uint32_t i = 0; i < c->n_results; i++) {
     const pln_runtime_value *field = field_of(c, from + i);
     if (!field)
-      return refuse_loop(c, "a round gives fewer results than are wanted");
+      return refuse_loop(c, "an iteration gives too few results");
     if (i >= c->n_carried) {
       PLN_TRY(collect(c, &c->collected[i - c->n_carried], field));
       continue;
@@ -466,7 +469,7 @@ static pln_status stack_nothing(const pln_loop_state *c, uint32_t i,
   int64_t dims[PLN_MAX_RANK];
   if (!dtype || rank < 1 || rank > (int32_t)PLN_MAX_RANK ||
       axis >= (uint32_t)rank)
-    return refuse_loop(c, "without a round the type of a result is not known");
+    return refuse_loop(c, "without iterations the type of a result is unknown");
   for (int32_t k = 0; k < rank; k++) {
     pln_dim dim = pln_type_dims(c->engine, type)[k];
     dims[k] = PLN_DIM_IS_CONST(dim) && k != (int32_t)axis ? dim : 0;

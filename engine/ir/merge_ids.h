@@ -36,6 +36,10 @@ typedef struct pln_merge {
 
 /* The parent's tensor for one of the child; takes the child's. */
 pln_tensor *pln_merge_tensor(const pln_merge *join, pln_tensor *tensor);
+/* A tensor of the child with the same elements; equal to every tensor that the
+ * parent's is equal to. Lives as long as the child. */
+pln_status pln_borrow_tensor(pln_engine *child, const pln_tensor *tensor,
+                             pln_tensor **out) PLN_CHECKED;
 /* The parent's dim for a dim of the child. */
 pln_dim pln_merge_dim(const pln_merge *join, pln_dim dim);
 /* Merges the records of one table; each file implements its own. A type or
@@ -47,6 +51,7 @@ pln_status pln_merge_dims(pln_merge *join) PLN_CHECKED;
 pln_status pln_merge_values(pln_merge *join) PLN_CHECKED;
 pln_status pln_merge_type(pln_merge *join, bool *ready) PLN_CHECKED;
 pln_status pln_merge_attrs(pln_merge *join, bool *ready) PLN_CHECKED;
+pln_status pln_merge_ops(pln_merge *join) PLN_CHECKED;
 uint32_t pln_attrs_inherited(const pln_engine *engine);
 uint32_t pln_attrs_total(const pln_engine *engine);
 uint32_t pln_types_inherited(const pln_engine *engine);

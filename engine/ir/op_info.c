@@ -4,7 +4,7 @@
  * file follow as opaque rows. Rows never move and are never removed. */
 
 #include "ir/op_info.h"
-#include "ir/worker/child_engine.h"
+#include "ir/merge_ids.h"
 
 struct pln_op_table {
   const struct pln_op_table *base; /* child engines: the parent's table */
@@ -20,8 +20,7 @@ struct pln_op_table {
 static const pln_op_info no_op = {
     .name = "", .max_args = -1, .traits = PLN_TRAIT_OPAQUE, .doc = ""};
 
-static const char opaque_doc[] =
-    "An operator that nothing is known of; kept as it came.";
+static const char opaque_doc[] = "An unknown operator; kept unchanged.";
 
 /* -------------------------------------------------------------- life cycle */
 

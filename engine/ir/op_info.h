@@ -22,7 +22,7 @@ enum {
   PLN_TRAIT_OPAQUE = 1 << 9, /* an unknown operator of a file */
   PLN_TRAIT_DATA = 1 << 10,  /* its kernel takes runtime values, not only
                               * tensors */
-  PLN_TRAIT_LOOSE = 1 << 11, /* its kernel accepts unaligned floats */
+  PLN_TRAIT_UNALIGNED = 1 << 11, /* its kernel accepts unaligned floats */
   /* Operand kinds other than tensors. PLN_TRAIT_DATA operators accept
    * containers too. */
   PLN_TRAIT_JOIN = 1 << 12, /* its only operand may be a tuple of tensors */
@@ -89,7 +89,7 @@ typedef struct pln_op_info {
   int32_t min_args;
   int32_t max_args; /* -1: any number */
   uint32_t traits;
-  const char *attrs;    /* schema: "axis:int=1 perm:ints epsilon:float=1e-5" */
+  const char *attrs;    /* schema: "axis:int=1 axes:ints epsilon:float=1e-5" */
   pln_infer_fn infer;   /* NULL: the result type is unknown */
   pln_kernel_fn kernel; /* NULL: cannot be evaluated */
   const char *doc;
@@ -156,6 +156,8 @@ pln_status pln_relay_normal_attrs(pln_engine *engine, pln_op op, pln_attrs core,
 pln_status pln_ops_install(pln_engine *engine, const pln_op_info *rows,
                            uint32_t n) PLN_CHECKED;
 void pln_ops_free(pln_engine *engine);
+/* The operators of a child engine, over its parent's. */
+pln_status pln_ops_child(pln_engine *child) PLN_CHECKED;
 /* The row of an opaque operator of that name; added if missing. */
 pln_status pln_op_opaque(pln_engine *engine, pln_slice name,
                          pln_op *out) PLN_CHECKED;

@@ -63,18 +63,19 @@ typedef struct pln_lua {
 
 /* Registry keys: the addresses of these bytes. Each holds a table. */
 typedef struct pln_lua_keys {
-  char unique;    /* C pointer -> its box; weak values */
-  char anchors;   /* C pointer -> value that the engine needs */
-  char callbacks; /* ud of a pass or instrument -> function or table */
-  char interned;  /* types and attributes by number; weak values */
-  char ops;       /* operator number -> Op */
-  char kinds;     /* kind number -> {name, fields} */
-  char floating;  /* {[1] = the floating graph box}; weak values */
-  char parked;  /* the error that a callback raised, until it is raised again */
-  char library; /* sources of the library's own scripts */
-  char stacks;  /* coroutine -> its stack of contexts; weak keys */
-  char rebuild; /* the function `rebuild` given to mutators */
-  char failed;  /* callback for failed pass applications */
+  char unique;      /* C pointer -> its box; weak values */
+  char anchors;     /* C pointer -> value that the engine needs */
+  char callbacks;   /* ud of a pass or instrument -> function or table */
+  char interned;    /* types and attributes by number; weak values */
+  char ops;         /* operator number -> Op */
+  char kinds;       /* kind number -> {name, fields} */
+  char floating;    /* {[1] = the floating graph box}; weak values */
+  char saved_error; /* the error that a callback raised, until it is raised
+                       again */
+  char library;     /* sources of the library's own scripts */
+  char stacks;      /* coroutine -> its stack of contexts; weak keys */
+  char rebuild;     /* the function `rebuild` given to mutators */
+  char failed;      /* callback for failed pass applications */
 } pln_lua_keys;
 extern const pln_lua_keys pln_lua_key;
 

@@ -52,7 +52,7 @@ static pln_status print_error(void *ud, const char *data, size_t size) {
   if (fwrite(data, 1, size, stderr) == size)
     return PLN_OK;
   return pln_diag_error(b->engine, PLN_ERR_IO, NULL,
-                        "the standard error takes no more");
+                        "stderr cannot be written");
 }
 
 static lua_CFunction global_function(lua_State *L, const char *name) {
@@ -154,7 +154,7 @@ static void new_tables(lua_State *L) {
   new_table(L, &k->library, NULL);
   new_table(L, &k->stacks, "k");
   lua_pushboolean(L, false);
-  lua_rawsetp(L, LUA_REGISTRYINDEX, &k->parked);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &k->saved_error);
 }
 
 /* ----------------------------------------------------------------- classes */
@@ -173,23 +173,23 @@ static int no_writes(lua_State *L) {
 }
 
 /* A function of the binding has the box as its first upvalue. */
-static bool is_ours(lua_State *L, lua_Debug *ar) {
-  bool ours = false;
+static bool is_own(lua_State *L, lua_Debug *ar) {
+  bool own = false;
   if (!lua_getinfo(L, "f", ar))
     return false;
   if (lua_iscfunction(L, -1) && lua_getupvalue(L, -1, 1)) {
     push_state(L);
-    ours = lua_rawequal(L, -1, -2);
+    own = lua_rawequal(L, -1, -2);
     lua_pop(L, 2);
   }
   lua_pop(L, 1);
-  return ours;
+  return own;
 }
 
 bool pln_lua_is_nested(lua_State *L) {
   lua_Debug ar;
   for (int level = 1; lua_getstack(L, level, &ar); level++)
-    if (is_ours(L, &ar))
+    if (is_own(L, &ar))
       return true;
   return false;
 }
@@ -318,12 +318,12 @@ static int core_lua_seconds(lua_State *L) {
  * evaluation; clears the request. For scripts that run long. */
 static int core_interrupted(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
-  bool asked = pln_engine_interrupted(b->engine);
-  if (asked) {
+  bool requested = pln_engine_interrupted(b->engine);
+  if (requested) {
     pln_stoppable_begin(b->engine);
     pln_stoppable_end(b->engine);
   }
-  lua_pushboolean(L, asked);
+  lua_pushboolean(L, requested);
   return 1;
 }
 

@@ -221,9 +221,9 @@ typedef struct failure {
 } failure;
 
 /* [stored error] -> [it]: adds the engine's notes. */
-static void pop_parked_error(lua_State *L, pln_lua *b) {
+static void pop_saved_error(lua_State *L, pln_lua *b) {
   lua_pushboolean(L, false);
-  lua_rawsetp(L, LUA_REGISTRYINDEX, &pln_lua_key.parked);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &pln_lua_key.saved_error);
   if (pln_lua_is_diag(L, -1))
     add_notes(L, b->engine, last_error(b->engine));
   pln_diag_drop(b->engine, b->depth ? last_error(b->engine) : 0);
@@ -233,9 +233,9 @@ static int push_failure(lua_State *L) {
   const failure *f = lua_touserdata(L, 1);
   pln_lua *b = f->state;
   if (f->status == PLN_ERR_CALLBACK) {
-    lua_rawgetp(L, LUA_REGISTRYINDEX, &pln_lua_key.parked);
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &pln_lua_key.saved_error);
     if (lua_toboolean(L, -1)) {
-      pop_parked_error(L, b);
+      pop_saved_error(L, b);
       return 1;
     }
   }
@@ -415,7 +415,7 @@ static void place(lua_State *L, pln_span *span) {
   }
 }
 
-enum { MOST_LINES = 22 };
+enum { MAX_LINES = 22 };
 
 /* "\n\tdeploy.lua:7: in function 'run'" */
 static void add_frame(luaL_Buffer *text, const lua_Debug *ar) {
@@ -438,14 +438,14 @@ int pln_lua_push_traceback(lua_State *L, int level) {
   int lines = 0;
   luaL_buffinit(L, &text);
   luaL_addstring(&text, "stack traceback:");
-  for (; lines < MOST_LINES && lua_getstack(L, level, &ar); level++) {
+  for (; lines < MAX_LINES && lua_getstack(L, level, &ar); level++) {
     lua_getinfo(L, "Slnt", &ar);
     if (ar.currentline <= 0 || is_library(L, ar.source))
       continue;
     add_frame(&text, &ar);
     lines++;
   }
-  if (lines == MOST_LINES)
+  if (lines == MAX_LINES)
     luaL_addstring(&text, "\n\t...");
   luaL_pushresult(&text);
   return lines;
@@ -498,7 +498,7 @@ static int report_error_object(lua_State *L) {
 
 /* [error] -> []: stores the error object and reports it to the engine. Cannot
  * raise. */
-static pln_status park(pln_lua *b, lua_State *L, int status) {
+static pln_status save_error(pln_lua *b, lua_State *L, int status) {
   pln_status reported = PLN_ERR_CALLBACK;
   if (!lua_toboolean(L, -1)) { /* error(nil), error(false) */
     lua_pop(L, 1);
@@ -516,7 +516,7 @@ static pln_status park(pln_lua *b, lua_State *L, int status) {
   b->quiet = quiet;
   if (status == LUA_ERRMEM)
     reported = pln_nomem(b->engine);
-  lua_rawsetp(L, LUA_REGISTRYINDEX, &pln_lua_key.parked);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &pln_lua_key.saved_error);
   return reported;
 }
 
@@ -536,7 +536,7 @@ pln_status pln_lua_protect(pln_lua *b, lua_CFunction body, void *ud) {
   bool counted = pln_lua_count_begin(L, b);
   int status = lua_pcall(L, 1, 0, -3);
   pln_lua_count_end(L, b, counted);
-  pln_status result = status == LUA_OK ? PLN_OK : park(b, L, status);
+  pln_status result = status == LUA_OK ? PLN_OK : save_error(b, L, status);
   b->depth--;
   b->body = outer;
   b->L = L;

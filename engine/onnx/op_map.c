@@ -123,6 +123,52 @@ bool pln_onnx_core_only(const pln_onnx_op *row, const char *name) {
   return false;
 }
 
+/* ------------------------------------------------------ names of attributes */
+
+static const struct {
+  pln_op op;
+  const char *onnx, *core;
+} attr_names[] = {
+#define ATTR_NAME(CORE, onnx, core) {PLN_OP_##CORE, onnx, core},
+#include "onnx/attr_names.def"
+};
+
+bool pln_onnx_renames_attrs(pln_op op) {
+  for (size_t i = 0; i < PLN_COUNT(attr_names); i++)
+    if (attr_names[i].op == op)
+      return true;
+  return false;
+}
+
+pln_slice pln_onnx_attr_name(pln_op op, pln_slice name) {
+  for (size_t i = 0; i < PLN_COUNT(attr_names); i++) {
+    if (attr_names[i].op != op)
+      continue;
+    if (pln_slice_is(name, attr_names[i].onnx))
+      return pln_text(attr_names[i].core);
+    if (pln_slice_is(name, attr_names[i].core))
+      return pln_text(attr_names[i].onnx);
+  }
+  return name;
+}
+
+pln_status pln_onnx_rename_attrs(pln_engine *engine, pln_op op, pln_attrs attrs,
+                                 pln_attrs *out) {
+  uint32_t n = pln_attrs_count(engine, attrs);
+  pln_attr *entries = pln_mem_new(engine, (n + (size_t)1) * sizeof *entries);
+  pln_status status = entries ? PLN_OK : pln_nomem(engine);
+  for (uint32_t i = 0; i < n && status == PLN_OK; i++) {
+    entries[i] = *pln_attrs_at(engine, attrs, i);
+    pln_slice name = pln_symbol_text(engine, entries[i].name);
+    status = pln_symbol_intern(engine, pln_onnx_attr_name(op, name),
+                               &entries[i].name);
+  }
+  if (status == PLN_OK)
+    status = pln_attrs_make(engine, n, entries, out);
+  pln_mem_free(engine, entries, (n + (size_t)1) * sizeof *entries);
+  return status;
+}
+
 /* ---------------------------------------------------------------- constants */
 
 static pln_status float_list(pln_engine *engine, const pln_attr *a,

@@ -34,6 +34,15 @@ pln_status pln_onnx_implied(pln_engine *engine, const pln_onnx_op *row,
  * it. */
 bool pln_onnx_core_only(const pln_onnx_op *row, const char *name);
 
+/* Returns true if ONNX names an attribute of that core operator otherwise. */
+bool pln_onnx_renames_attrs(pln_op op);
+/* ONNX's name of an attribute of a core operator; of ONNX's name, the core's.
+ * A bijection: names that are in neither column of attr_names.def stay. */
+pln_slice pln_onnx_attr_name(pln_op op, pln_slice name);
+/* The same attributes under the other names. */
+pln_status pln_onnx_rename_attrs(pln_engine *engine, pln_op op, pln_attrs attrs,
+                                 pln_attrs *out) PLN_CHECKED;
+
 /* The value of an ONNX Constant node with these attributes. *out is NULL if no
  * tensor can represent it (sparse, or an attribute reference). */
 pln_status pln_onnx_constant(pln_engine *engine, pln_attrs attrs,

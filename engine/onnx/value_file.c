@@ -38,7 +38,7 @@ static pln_status read_value_tensor(value_reader *r, pln_message message,
   pln_tensor *tensor;
   PLN_TRY(pln_decode_tensor(&r->decoder, message, &name, &tensor));
   if (!tensor)
-    return unsupported(r, "elements of a dtype that is not known");
+    return unsupported(r, "elements of an unknown dtype");
   if (!r->name.size)
     r->name = name;
   *out = pln_runtime_value_of_tensor(tensor);
@@ -249,7 +249,7 @@ static pln_status write_value(pln_rope *rope, const pln_runtime_value *value,
   if (value->kind == PLN_RUNTIME_SEQUENCE)
     return put_sequence(rope, name, value);
   return pln_diag_error(rope->engine, PLN_ERR_ARGUMENT, NULL,
-                        "what is left out has no file, but as an optional");
+                        "an omitted value can be written only as an optional");
 }
 
 static pln_status stream(pln_rope *rope, const char *path) {

@@ -240,10 +240,10 @@ static pln_status check_form(pln_engine *engine, pln_combinator form,
     return pln_diag_error(engine, PLN_ERR_ARGUMENT, NULL,
                           "no pass made of passes has form %d", (int)form);
   if (form == PLN_COMBINATOR_FIXPOINT &&
-      (iterations < 1 || iterations > PLN_FIXPOINT_MOST))
+      (iterations < 1 || iterations > PLN_FIXPOINT_MAX))
     return pln_diag_error(engine, PLN_ERR_ARGUMENT, NULL,
                           "'fixpoint' takes a count from 1 to %d",
-                          PLN_FIXPOINT_MOST);
+                          PLN_FIXPOINT_MAX);
   for (uint32_t i = 0; form == PLN_COMBINATOR_PER_FUNCTION && i < n; i++) {
     const pln_pass *found = module_pass_in(passes[i]);
     if (found)

@@ -54,7 +54,7 @@ struct pln_pass {
 enum {
   PLN_PASS_MAX_DEPTH = 100,
   PLN_FIXPOINT_ROUNDS = 100,
-  PLN_FIXPOINT_MOST = 1000
+  PLN_FIXPOINT_MAX = 1000
 };
 
 static inline bool pln_pass_is_sequential(const pln_pass *pass) {

@@ -231,7 +231,7 @@ static pln_status one_function(pln_pass_run *run, uint32_t index,
   pln_rule_run *at = &run->engine->applications->at;
   run->index = index;
   run->function = old;
-  at->before = at->asked;
+  at->before = at->considered;
   *out = NULL;
   if (!pln_primitive_applies(run->pass, old))
     return PLN_OK;
@@ -308,8 +308,8 @@ static pln_status leave_contexts(const pln_context_stack *stack, uint32_t n,
 
 /* Runs the pass on one function in a child engine and hands over its counters.
  */
-static pln_status shared_function(const pln_parallel_job *work,
-                                  pln_work_item *share) {
+static pln_status run_function_in_child(const pln_parallel_job *work,
+                                        pln_work_item *share) {
   pln_pass_run run = {.engine = share->engine,
                       .pass = pln_pass_clone_of(share->engine, work->pass),
                       .context = share->context,
@@ -356,14 +356,14 @@ static pln_status drop_removed(const pln_pass_run *run, pln_module **module) {
 
 /* Starts worker threads for the functions whose results are not in the cache.
  */
-static pln_status ahead(pln_pass_run *run) {
+static pln_status start_workers(pln_pass_run *run) {
   uint32_t n = run->module->count;
   pln_parallel_job work = {.engine = run->engine,
                            .context = run->context,
                            .module = run->module,
                            .pass = run->pass,
                            .takes = pln_primitive_applies,
-                           .run = shared_function};
+                           .run = run_function_in_child};
   if (!run->pass->def->parallel)
     return PLN_OK;
   if (!pln_cache_works(run) || run->context->limits.threads == 1)
@@ -384,7 +384,7 @@ static pln_status ahead(pln_pass_run *run) {
 static pln_status all_functions(pln_pass_run *run, pln_graph **results,
                                 pln_module **out) {
   bool changed = false;
-  PLN_TRY(ahead(run));
+  PLN_TRY(start_workers(run));
   pln_status status = each_function(run, results, &changed);
   pln_parallel_free(run->parallel);
   run->parallel = NULL;
@@ -430,7 +430,7 @@ static pln_status report_primitive_run(const pln_execution *x,
                         .depth = x->depth,
                         .nodes = nodes,
                         .run = run->number,
-                        .applications = x->engine->applications->at.asked};
+                        .applications = x->engine->applications->at.considered};
   PLN_TRY(pln_run_counts(run, &row.counts));
   if (run->equal)
     row.equal = pln_symbol_text(run->engine, run->equal).data;

@@ -14,7 +14,7 @@
 #include "ir/rewrite/rewrite.h"
 #include "rule/set.h"
 
-enum { MOST_STEPS = 64, MOST_SWEEPS = 64 };
+enum { MAX_STEPS = 64, MAX_SWEEPS = 64 };
 
 /* --------------------------------------------------------------- accessors */
 
@@ -108,11 +108,11 @@ static pln_status fits_budget(pln_rule_driver *r, const pln_graph *g,
                               pln_ref node, bool *out) {
   size_t bytes = pln_budget_bytes(g, node);
   *out = false;
-  if (bytes > PLN_BUDGET_MOST)
+  if (bytes > PLN_BUDGET_MAX)
     return PLN_OK;
   PLN_TRY(pln_use_counts_cover(&r->uses, node));
   *out = pln_budget_allows(&r->budget, bytes,
-                           pln_budget_dying(g, node, r->uses.now));
+                           pln_budget_freed(g, node, r->uses.now));
   return PLN_OK;
 }
 
@@ -193,7 +193,7 @@ static pln_status count_built(pln_rule_driver *r, pln_ref first) {
 /* The number of matched calls that nothing uses after the replacement. */
 static uint32_t count_dying(const pln_rule_match *m) {
   const pln_graph *g = pln_rule_graph(m);
-  bool dies[PLN_RULE_MOST_NODES] = {true};
+  bool dies[PLN_RULE_MAX_NODES] = {true};
   uint32_t n = 1;
   for (uint32_t i = 1; i < m->variant->count; i++) {
     const pln_pattern_node *p = &m->set->patterns[m->variant->first + i];
@@ -438,8 +438,8 @@ static pln_status rewrite_node(void *ud, pln_rewrite *rw, pln_ref old,
   r->old = old;
   for (int step = 0;; step++) {
     pln_ref first = next_node(r), next;
-    if (step == MOST_STEPS)
-      return endless(r, "one node was replaced", MOST_STEPS);
+    if (step == MAX_STEPS)
+      return endless(r, "one node was replaced", MAX_STEPS);
     PLN_TRY(try_rules(r, *node, &next));
     if (next == PLN_NONE)
       break;
@@ -474,7 +474,7 @@ static pln_status sweep_all(pln_rule_driver *r, const pln_graph *graph,
                             pln_graph **out) {
   pln_graph *next;
   *out = pln_graph_retain(graph);
-  for (uint32_t i = 0; i < MOST_SWEEPS; i++) {
+  for (uint32_t i = 0; i < MAX_SWEEPS; i++) {
     pln_status status = sweep(r, *out, &next);
     bool done = status != PLN_OK || next == *out || !r->built;
     pln_graph_release(*out);
@@ -484,7 +484,7 @@ static pln_status sweep_all(pln_rule_driver *r, const pln_graph *graph,
   }
   pln_graph_release(*out);
   *out = NULL;
-  return endless(r, "the graph was swept", MOST_SWEEPS);
+  return endless(r, "the graph was swept", MAX_SWEEPS);
 }
 
 pln_status pln_rules_apply(const pln_rule_set *set, const pln_graph *graph,

@@ -5,14 +5,14 @@
 
 #include "rule/library.h"
 
-enum { MOST_SETS = 8 };
+enum { MAX_SETS = 8 };
 
 struct pln_library_sets {
   uint32_t n;
   struct {
     const char *pass;
     pln_rule_set *set;
-  } rows[MOST_SETS];
+  } rows[MAX_SETS];
 };
 
 static pln_status add_rules(pln_rule_set *set, const char *pass,
@@ -45,7 +45,7 @@ pln_status pln_library_rules(pln_engine *engine, const char *pass,
       *out = s->rows[i].set;
       return PLN_OK;
     }
-  if (s->n == MOST_SETS)
+  if (s->n == MAX_SETS)
     return pln_diag_error(engine, PLN_ERR_LIMIT, NULL,
                           "too many passes have rules");
   PLN_TRY(pln_rule_set_new(engine, pass, &set));

@@ -28,7 +28,7 @@ typedef struct lowering {
   lower_item *stack;
   uint32_t n, cap;
   /* Choices of the current variant, in the order in which they are met. */
-  uint8_t chosen[PLN_RULE_MOST_NODES], radix[PLN_RULE_MOST_NODES];
+  uint8_t chosen[PLN_RULE_MAX_NODES], radix[PLN_RULE_MAX_NODES];
   uint32_t n_chosen, next;
   uint64_t bound; /* variables bound so far in this variant */
   uint32_t first; /* its first pattern node */
@@ -50,10 +50,10 @@ static pln_status add_var(lowering *l, pln_slice name, uint32_t position,
   pln_rule_entry *r = l->rule;
   uint32_t i = pln_rule_find_var(r, name);
   if (i == PLN_NONE) {
-    if (r->n_vars == PLN_RULE_MOST_VARS)
+    if (r->n_vars == PLN_RULE_MAX_VARS)
       return pln_ast_error(l->ast, PLN_ERR_LIMIT, position,
                            "a rule has at most %d variables",
-                           PLN_RULE_MOST_VARS);
+                           PLN_RULE_MAX_VARS);
     i = r->n_vars++;
     r->vars[i] = name;
   }
@@ -90,7 +90,7 @@ static pln_status node_var(lowering *l, pln_slice name, uint32_t position,
 static pln_status choose(lowering *l, uint32_t radix, uint32_t position,
                          uint32_t *out) {
   if (l->next == l->n_chosen) {
-    if (l->n_chosen == PLN_RULE_MOST_NODES)
+    if (l->n_chosen == PLN_RULE_MAX_NODES)
       return pln_ast_error(l->ast, PLN_ERR_LIMIT, position,
                            "a pattern has too many alternatives");
     l->chosen[l->n_chosen] = 0;
@@ -271,10 +271,10 @@ static pln_status add_pattern(lowering *l, const lower_item *item,
                               pln_pattern_node p, uint16_t *index) {
   pln_rule_set *s = l->set;
   uint32_t n = s->n_patterns - l->first;
-  if (n == PLN_RULE_MOST_NODES)
+  if (n == PLN_RULE_MAX_NODES)
     return pln_ast_error(l->ast, PLN_ERR_LIMIT,
                          l->ast->nodes[item->ast].position,
-                         "a pattern has at most %d nodes", PLN_RULE_MOST_NODES);
+                         "a pattern has at most %d nodes", PLN_RULE_MAX_NODES);
   p.parent = item->parent;
   p.arg = item->arg;
   p.slot = item->slot;
@@ -354,16 +354,16 @@ static pln_status push_operands(lowering *l, const uint32_t *positional,
 }
 
 static pln_status too_many_operands(lowering *l, const pln_ast_node *n) {
-  return n->count <= PLN_RULE_MOST_NODES
+  return n->count <= PLN_RULE_MAX_NODES
              ? PLN_OK
              : pln_ast_error(l->ast, PLN_ERR_LIMIT, n->position,
                              "a pattern has at most %d operands",
-                             PLN_RULE_MOST_NODES);
+                             PLN_RULE_MAX_NODES);
 }
 
 static pln_status lower_call(lowering *l, const lower_item *item) {
   const pln_ast_node *n = &l->ast->nodes[item->ast];
-  uint32_t positional[PLN_RULE_MOST_NODES], order = 0;
+  uint32_t positional[PLN_RULE_MAX_NODES], order = 0;
   uint16_t index;
   pln_pattern_node p = blank(PLN_MATCH_CALL);
   PLN_TRY(too_many_operands(l, n));
@@ -541,12 +541,12 @@ static pln_status lower_variant(lowering *l) {
 
 static pln_status lower_all(lowering *l) {
   do {
-    if (l->set->n_variants - l->rule->first_variant == PLN_RULE_MOST_VARIANTS)
+    if (l->set->n_variants - l->rule->first_variant == PLN_RULE_MAX_VARIANTS)
       return pln_ast_error(l->ast, PLN_ERR_LIMIT,
                            l->ast->nodes[l->ast->pattern].position,
                            "the alternatives of a pattern combine to more "
                            "than %d variants",
-                           PLN_RULE_MOST_VARIANTS);
+                           PLN_RULE_MAX_VARIANTS);
     PLN_TRY(lower_variant(l));
   } while (next_choices(l));
   return PLN_OK;

@@ -32,14 +32,14 @@ bool pln_call_is_valid(const pln_graph *graph, pln_ref call) {
 /* --------------------------------------------------------------- constants */
 
 /* Elements beyond this number are not scanned. */
-enum { MOST_SCANNED = 1024 };
+enum { MAX_SCANNED = 1024 };
 
 bool pln_rule_uniform(const pln_graph *g, pln_ref node, double *out) {
   if (g->nodes[node].kind != PLN_CONSTANT)
     return false;
   const pln_tensor *t = g->tensors[g->nodes[node].data];
   size_t n = t->splat ? 1 : t->count;
-  if (t->external || t->count == 0 || n > MOST_SCANNED ||
+  if (t->external || t->count == 0 || n > MAX_SCANNED ||
       !pln_tensor_number(t, 0, out))
     return false;
   for (size_t i = 1; i < n; i++) {

@@ -7,7 +7,7 @@
 
 #include "rule/set.h"
 
-enum { MOST_OPERANDS = 64 };
+enum { MAX_OPERANDS = 64 };
 
 typedef struct replacing {
   pln_rule_match *m;
@@ -20,7 +20,7 @@ typedef struct new_call {
   pln_op op;
   pln_attrs attrs;
   uint32_t n_results, n;
-  pln_ref args[MOST_OPERANDS];
+  pln_ref args[MAX_OPERANDS];
   bool as_operands; /* attributes that may be operands are operands */
 } new_call;
 
@@ -187,7 +187,7 @@ static pln_status set_attr(replacing *r, new_call *c, pln_slice name,
 
 static pln_status set_operand(replacing *r, new_call *c, uint32_t index,
                               pln_ref node) {
-  if (index >= MOST_OPERANDS)
+  if (index >= MAX_OPERANDS)
     return give_up(r);
   while (c->n <= index)
     PLN_TRY(pln_build_absent(r->b, &c->args[c->n++]));
@@ -291,13 +291,13 @@ static pln_dtype first_dtype(const replacing *r, const new_call *c) {
 static pln_status add_operand(replacing *r, new_call *c,
                               const pln_rule_value *v) {
   if (v->kind == PLN_VALUE_NODES) {
-    if (v->count > MOST_OPERANDS - c->n)
+    if (v->count > MAX_OPERANDS - c->n)
       return give_up(r);
     for (uint32_t i = 0; i < v->count; i++)
       c->args[c->n++] = (pln_ref)pln_rule_list(r->m, v)[i];
     return PLN_OK;
   }
-  if (c->n == MOST_OPERANDS)
+  if (c->n == MAX_OPERANDS)
     return give_up(r);
   if (v->kind == PLN_VALUE_NONE)
     return pln_build_absent(r->b, &c->args[c->n++]);

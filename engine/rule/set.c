@@ -42,8 +42,8 @@ static pln_status check_function(const pln_ast *a, const pln_ast_node *n) {
 static pln_status check_bound(const pln_rule_entry *r, const pln_ast_node *n) {
   if (pln_rule_find_var(r, n->text) != PLN_NONE)
     return PLN_OK;
-  const char *names[PLN_RULE_MOST_VARS];
-  char storage[PLN_RULE_MOST_VARS][32], text[64], hint[128];
+  const char *names[PLN_RULE_MAX_VARS];
+  char storage[PLN_RULE_MAX_VARS][32], text[64], hint[128];
   for (uint32_t i = 0; i < r->n_vars; i++) {
     snprintf(storage[i], sizeof storage[i], "%.*s", (int)r->vars[i].size,
              r->vars[i].data);

@@ -10,9 +10,9 @@
 #include "rule/rule.h"
 
 enum {
-  PLN_RULE_MOST_VARS = 48,      /* variables of a rule */
-  PLN_RULE_MOST_VARIANTS = 512, /* of a rule */
-  PLN_RULE_MOST_NODES = 256     /* nodes of a pattern */
+  PLN_RULE_MAX_VARS = 48,      /* variables of a rule */
+  PLN_RULE_MAX_VARIANTS = 512, /* of a rule */
+  PLN_RULE_MAX_NODES = 256     /* nodes of a pattern */
 };
 
 /* A value during matching. Lists are in the pool of the match. */
@@ -89,7 +89,7 @@ typedef struct pln_rule_entry {
   pln_rule_info info;
   pln_ast ast;
   uint32_t n_vars;
-  pln_slice vars[PLN_RULE_MOST_VARS];
+  pln_slice vars[PLN_RULE_MAX_VARS];
   uint64_t node_vars; /* bits: variables that stand for nodes */
   uint64_t rest_vars, op_vars;
   uint32_t first_variant, n_variants;
@@ -175,8 +175,8 @@ struct pln_rule_match {
   const pln_rule_entry *rule;
   const pln_rule_variant *variant;
   pln_ref root;
-  pln_ref nodes[PLN_RULE_MOST_NODES]; /* by pattern node of the variant */
-  pln_rule_value slots[PLN_RULE_MOST_VARS];
+  pln_ref nodes[PLN_RULE_MAX_NODES]; /* by pattern node of the variant */
+  pln_rule_value slots[PLN_RULE_MAX_VARS];
   /* For why_not: the pattern node where matching failed, and why. */
   uint32_t failed_at;
   const char *reason;

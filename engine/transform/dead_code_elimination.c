@@ -14,7 +14,7 @@
 
 /* Nested blocks are dissolved from the inside, one level per sweep; deeper
  * nests are left unfinished. */
-enum { MOST_SWEEPS = 64 };
+enum { MAX_SWEEPS = 64 };
 /* A value of `live`: needed for its effect only. */
 enum { FOR_EFFECTS = 2 };
 
@@ -210,7 +210,7 @@ pln_status pln_pass_dead_code_elimination(pln_pass_run *run) {
   dce_rewrite s = {.graph = pln_run_function(run)};
   PLN_TRY(pln_rule_tried(pln_run_engine(run), "drop", 0, 0));
   PLN_TRY(sweep_once(&s, run));
-  for (uint32_t n = 1; s.again && n < MOST_SWEEPS; n++) {
+  for (uint32_t n = 1; s.again && n < MAX_SWEEPS; n++) {
     s.graph = run->new_function;
     PLN_TRY(sweep_once(&s, run));
   }

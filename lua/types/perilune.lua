@@ -64,7 +64,7 @@ function Type:unify(other) end
 ---@class perilune.Op
 ---@field name string
 ---@field doc string
----@field attrs string the schema: "axis:int=1 perm:ints"
+---@field attrs string the schema: "axis:int=1 axes:ints"
 ---@field relay? string Relay's, in its text's order: "axis>axes:ints= keepdims:bool=0"
 ---@field min_args integer
 ---@field max_args? integer nil: any number

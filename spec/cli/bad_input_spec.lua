@@ -90,7 +90,7 @@ local broken = {
   ["a node without an operator"] = { function(m) m:node("", { "x" }, nil, "y") end,
     "a node has no op_type" },
   ["fewer bytes than elements"] = { weight({ 4 }, ("\0"):rep(12)),
-    "tensor 'w': the size of raw_data is not what its dimensions ask for" },
+    "tensor 'w': the size of raw_data does not match its dimensions" },
   ["more bytes than elements"] = { weight({ 3 }, sixteen), "tensor 'w': the size of raw_data" },
   ["a negative dimension"] = { weight({ -4 }, sixteen), "tensor 'w': a dimension is negative" },
   ["dimensions whose product overflows"] = { weight({ 1 << 40, 1 << 40 }, sixteen),
@@ -167,8 +167,8 @@ describe("external data", function()
     refuses(external "inside", "inside': it is a directory")
     refuses(external("data", 8), "'data' ends before byte 24")
     refuses(external("data", 1 << 62), "'data' ends before byte")
-    refuses(external("data", -8), "tensor 'w': the offset of its external data is no number")
-    refuses(external("data", 0, 12), "tensor 'w': the length of its external data is not what")
+    refuses(external("data", -8), "tensor 'w': the offset of its external data is not a number")
+    refuses(external("data", 0, 12), "tensor 'w': the length of its external data does not match")
   end)
 end)
 

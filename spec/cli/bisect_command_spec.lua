@@ -87,8 +87,8 @@ describe("perilune bisect", function()
     assert.matches("^%d of %d+ nodes, 1 of 2 passes, .*cannot go on\npipeline: [^\n]*failing", out)
     assert.equal(before, command.read(bug))
     status, out, err = bisect(bug .. " --only SimplifyExpr")
-    assert.same({ 2, "", "perilune: --disable and --only: a reproducer has a context of its "
-      .. "own\n" }, { status, out, err })
+    assert.same({ 2, "", "perilune: --disable and --only cannot be used with a reproducer, which "
+      .. "has its own context\n" }, { status, out, err })
     command.write(path "no.relay", before:gsub("// pipeline:", "// pipe:", 1))
     status, out, err = bisect(path "no.relay")
     assert.same({ 1, "" }, { status, out })
@@ -108,7 +108,7 @@ describe("perilune bisect", function()
 
   it("tells a predicate that cannot answer from one that does not hold", function()
     local status, _, err = bisect(("%s -p %s --shell 'exit 125; {}'"):format(model, script))
-    assert.same({ 1, "error: predicate 'shell' cannot tell: the command says so (status 125)\n" },
+    assert.same({ 1, "error: predicate 'shell' failed: the command says so (status 125)\n" },
       { status, err })
     status, _, err = bisect(("%s --predicate %s"):format(model, path "none.lua"))
     assert.equal(1, status)
@@ -120,7 +120,7 @@ describe("perilune bisect", function()
     assert.equal(2, status)
     assert.matches("option '%-%-verify' can not be used together with option '%-%-oracle'", err)
     status, _, err = bisect(model .. " --shell true")
-    assert.same({ 2, "perilune: --shell: {} in the command stands for the model's file\n" },
+    assert.same({ 2, "perilune: --shell: the command must contain {} for the model's file\n" },
       { status, err })
     status, _, err = bisect(model .. " -p Nothing --oracle")
     assert.equal(2, status)

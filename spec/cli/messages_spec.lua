@@ -76,14 +76,14 @@ describe("arguments", function()
 
   it("--set suggests, and does not list everything", function()
     local opt = ("opt %s -o %s "):format(input, path "out.onnx")
-    refuses(opt .. "--set m=50", "--set m: no option, config key or script argument is called so; "
+    refuses(opt .. "--set m=50", "--set m: no option, config key or script argument has this name; "
       .. "perilune passes lists options and config keys\n")
     refuses(opt .. "--set max_depth=3", "--set max_depth: no option, config key or script argument "
-      .. "is called so; did you mean 'relay.FuseOps.max_depth'?\n")
+      .. "has this name; did you mean 'relay.FuseOps.max_depth'?\n")
     local script = command.write(path "asks.lua",
       "local a = ... local _ = a.depth, a.width return {}")
     refuses(opt .. "-p " .. script .. " --set m=50", "--set m: no option, config key or script "
-      .. "argument is called so; the script asks for depth, width; perilune passes lists")
+      .. "argument has this name; the script asks for depth, width; perilune passes lists")
   end)
 
   it("of passes and test are told likewise", function()
@@ -129,13 +129,13 @@ describe("a file that is no ONNX model", function()
     ["a pointer of Git LFS, not the file itself (git lfs pull)"] =
       "version https://git-lfs.github.com/spec/v1\noid sha256:00\n",
     ["a web page"] = "<!DOCTYPE html><html>",
-    ["Relay text; files of such are called NAME.relay"] = TEXT,
+    ["Relay text; such files are named NAME.relay"] = TEXT,
   }
   for kind, bytes in pairs(kinds) do
     it("but " .. kind, function()
       local file = command.write(path "other.onnx", bytes)
       local status, _, err = run("info " .. file)
-      assert.same({ 1, ("error: %s: this is no ONNX model, but %s\n"):format(file, kind) },
+      assert.same({ 1, ("error: %s: this is not an ONNX model, but %s\n"):format(file, kind) },
         { status, err })
     end)
   end
@@ -149,7 +149,7 @@ describe("a file that is no ONNX model", function()
   it("or no Relay text is told as what it is", function()
     local file = command.write(path "model.relay", command.read(input))
     local _, _, err = run("info " .. file)
-    assert.equal(("error: %s: this is no Relay text, but binary data; an ONNX model is called "
+    assert.equal(("error: %s: this is not Relay text, but binary data; an ONNX model is called "
       .. "NAME.onnx\n"):format(file), err)
   end)
 end)
@@ -181,8 +181,8 @@ describe("standard input and pipes", function()
 
   it("are told as what they are", function()
     local _, _, err = shell "printf '\\037\\213\\010' | PERILUNE info -"
-    assert.equal("error: standard input: this is no ONNX model, but gzip data; decompress it first "
-      .. "(gunzip)\n", err)
+    assert.equal("error: standard input: this is not an ONNX model, but gzip data; decompress it "
+      .. "first (gunzip)\n", err)
   end)
 end)
 

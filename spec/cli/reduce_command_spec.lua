@@ -64,15 +64,15 @@ describe("perilune reduce", function()
   it("says when nothing is wrong", function()
     local status, out, err = reduce(("%s --oracle -o %s"):format(model, path "none.relay"))
     assert.same({ 1, "" }, { status, out })
-    assert.matches("^perilune: [^\n]*/model.relay: nothing is wrong with the module that is to be "
-      .. "reduced\n$", err)
+    assert.matches("^perilune: [^\n]*/model.relay: the predicate does not fail for the module "
+      .. "to reduce\n$", err)
     assert.is_nil(io.open(path "none.relay"))
   end)
 
   it("refuses arguments that make no sense", function()
     local status, _, err = reduce(("%s --oracle -o %s --seconds 0"):format(model, path "a.relay"))
     assert.equal(2, status)
-    assert.matches("'0' is no number of seconds", err)
+    assert.matches("'0' is not a number of seconds", err)
     assert.equal(2, (reduce(model .. " --oracle")))
     assert.equal(2, (reduce(("%s --oracle --verify -o %s"):format(model, path "a.relay"))))
   end)

@@ -56,7 +56,7 @@ describe("perilune run", function()
     local status, out = run(("%s --data %s"):format(sum, path "set"))
     assert.equal(0, status)
     assert.matches("[102, 104, 106, 108]", out, 1, true)
-    fails(2, "two ways", ("%s --data %s --input random"):format(sum, path "set"))
+    fails(2, "cannot be used together", ("%s --data %s --input random"):format(sum, path "set"))
     fails(1, "no_set", ("%s --data %s"):format(sum, path "no_set"))
   end)
 
@@ -81,14 +81,14 @@ describe("perilune run", function()
     assert.equal("z", name)
     assert.equal(0, (run(arguments .. "--npy")))
     assert.same(value:to_table(), pl.tensor.load_npy(path "out/output_0.npy"):to_table())
-    fails(2, "--npy asks for -o", sum .. " --npy")
+    fails(2, "--npy requires -o", sum .. " --npy")
     fails(1, "two.pb", ("%s --data %s -o %s"):format(sum, path "set", path "two.pb"))
   end)
 
   it("shows times", function()
     local _, out = run(("%s --data %s --time --repeat 3"):format(sum, path "set"))
     assert.matches("\nload [%d.]+ %a+, run [%d.]+ %a+, total [%d.]+ %a+\n$", out)
-    fails(2, "'0' is no count", sum .. " --repeat 0")
+    fails(2, "'0' is not a count", sum .. " --repeat 0")
   end)
 
   it("writes and reads sequences", function()
@@ -104,7 +104,7 @@ describe("perilune run", function()
     local value = pl.onnx.load_value(path "out/output_0.pb", "seq(Tensor[*, float32])")
     assert.equal(2, #value)
     assert.same({ { 3, 4 } }, value[2]:to_table())
-    fails(1, "is no tensor", ("%s --input x=%s -o %s --npy"):format(path "sequence.onnx",
+    fails(1, "is not a tensor", ("%s --input x=%s -o %s --npy"):format(path "sequence.onnx",
       path "two.npy", path "out"))
   end)
 
@@ -126,7 +126,7 @@ describe("perilune run", function()
 
   it("names inputs that are missing, unknown or given twice", function()
     fails(2, "\n  x: Tensor[(N, 2), float32]\n  y: Tensor[(N, 2), float32]", sum)
-    fails(2, "--input q: the model has no input called so; there is: x, y, w",
+    fails(2, "--input q: the model has no input of this name; there is: x, y, w",
       sum .. " --input q=random")
     fails(2, "--input x: is given twice", sum .. " --input x=random --input x=random")
     fails(2, "expected NAME=FILE.npy", sum .. " --input x")

@@ -78,7 +78,7 @@ describe("perilune test", function()
     assert.equal(0, (run("test --rtol 0 --atol 0.2 --scaled " .. bad)))
     local status, _, err = run("test --rtol=-1 " .. bad)
     assert.equal(2, status)
-    assert.matches("'-1' is no number of at least 0", err, 1, true)
+    assert.matches("'-1' is not a number of at least 0", err, 1, true)
   end)
 
   it("shares the work among processes and keeps the order", function()

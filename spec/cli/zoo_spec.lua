@@ -115,7 +115,8 @@ describe("the zoo", function()
       reason("bert", { batch = "a b" }))
     assert.equal("depth=51: one of 18, 34, 50, 101, 152 is expected",
       reason("resnet", { depth = 51 }))
-    assert.equal("hidden=10 is no multiple of heads=4", reason("gpt2", { hidden = 10, heads = 4 }))
+    assert.equal("hidden=10 is not a multiple of heads=4",
+      reason("gpt2", { hidden = 10, heads = 4 }))
   end)
 
   it("writes no file of more than 2 GB", function()

@@ -18,6 +18,7 @@ except ImportError as missing:
     sys.exit(77)
 
 SCHEMAS, OPS, CORE = "engine/onnx/schemas.def", "engine/onnx/ops.def", "engine/op/ops.def"
+NAMES = "engine/onnx/attr_names.def"
 # Models below this opset are kept as they are.
 LEAST = 7
 
@@ -118,13 +119,23 @@ def read_rows():
             for domain, name, least, since, core, implied in found]
 
 
+def read_names():
+    """(core operator, core name) -> ONNX's name of the attributes that have two."""
+    with open(NAMES) as file:
+        found = re.findall(r'^ATTR_NAME\((\w+),\s*"(\w+)",\s*"(\w+)"\)', file.read(), re.M)
+    return {(operator, core): name for operator, name, core in found}
+
+
 def read_core():
-    """Core operator -> {attribute: (kind, default or None)}."""
-    core = {}
+    """Core operator -> {attribute, by ONNX's name: (kind, default or None)}."""
+    core, names = {}, read_names()
     with open(CORE) as file:
         for name, text in re.findall(r'^OP\((\w+),\s*"[^"]*",\s*-?\d+,\s*-?\d+, "([^"]*)"', file.read(), re.M):
             words = (w.partition("=") for w in text.split())
-            core[name] = {head.split(":")[0]: (head.split(":")[1], default if is_ else None) for head, is_, default in words}
+            core[name] = {}
+            for head, is_, default in words:
+                attribute, kind = head.split(":")[:2]
+                core[name][names.get((name, attribute), attribute)] = (kind, default if is_ else None)
     return core
 
 

@@ -85,7 +85,7 @@ describe("a loop", function()
     local x = floats("x", 2)
     local loop = op.loop(pl.const(2), pl.const(true), x, body, { n_results = 1 })
     refuses(function() pl.eval(pl.func({ x }, loop:get(0)), { 1, 2 }) end,
-      "'loop': a round gives no boolean condition")
+      "'loop': an iteration does not give a boolean condition")
   end)
 end)
 

@@ -108,11 +108,11 @@ describe("a Match", function()
       assert.is_false(ok)
       return diag.message
     end
-    assert.equal("no arm of the Match fits what 'Nil' made", refusal(parse(list .. [[
+    assert.equal("no arm of the Match covers the result of 'Nil'", refusal(parse(list .. [[
       def @main(%n: int32) -> int32 {
         match? (@iota(%n, Nil)) { Cons(%h, _) => { %h } }
       }]]), i32(0)))
-    assert.equal("no arm of the Match fits", refusal(parse(list .. [[
+    assert.equal("no arm of the Match covers the value", refusal(parse(list .. [[
       def @main(%n: int32) -> int32 {
         match? ((@iota(%n, Nil), %n)) { (Cons(%h, _), _) => { %h } }
       }]]), i32(0)))
@@ -122,7 +122,7 @@ describe("a Match", function()
     local mod = parse(list .. "def @main(%n: int32) { @iota(%n, Nil) }")
     local ok, diag = pcall(pl.eval, mod, i32(3))
     assert.is_false(ok)
-    assert.equal("a result that is a function, a reference or of a data type cannot be evaluated",
-      diag.message)
+    assert.equal("a result that is a function, a reference or a value of a data type cannot be "
+      .. "evaluated", diag.message)
   end)
 end)

@@ -57,7 +57,7 @@ describe("pl.eval", function()
   it("ends at limit.seconds", function()
     for _, mod in ipairs { loop(), doubling(40) } do
       local started = os.clock()
-      assert.equal("it took longer than limit.seconds = 0.05 allows",
+      assert.equal("it took longer than limit.seconds = 0.05",
         within({ ["limit.seconds"] = 0.05 }, pl.eval, mod, x))
       assert.is_true(os.clock() - started < 2)
     end
@@ -65,7 +65,7 @@ describe("pl.eval", function()
 
   it("ends at limit.steps, after as many nodes each time", function()
     for _, mod in ipairs { loop(), doubling(40), endless } do
-      assert.matches("it computes more nodes than limit.steps = 5000 allows",
+      assert.matches("it computes more nodes than limit.steps = 5000",
         within({ ["limit.steps"] = 5000 }, pl.eval, mod, x), 1, true)
     end
     assert.same({ 1, 2 }, pl.with(pl.context { config = { ["limit.steps"] = 5000 } }, pl.eval,
@@ -76,9 +76,9 @@ describe("pl.eval", function()
     local ok, err = pcall(pl.eval, endless, x)
     assert.is_false(ok)
     assert.equal("limit", err.code)
-    assert.matches("calls are nested more than limit.depth = 100000 deep", err.message, 1, true)
-    assert.matches("limit.depth = 50 deep", within({ ["limit.depth"] = 50 }, pl.eval, endless, x),
-      1, true)
+    assert.matches("calls are nested deeper than limit.depth = 100000", err.message, 1, true)
+    assert.matches("deeper than limit.depth = 50",
+      within({ ["limit.depth"] = 50 }, pl.eval, endless, x), 1, true)
   end)
 
   it("ends at limit.memory", function()
@@ -108,7 +108,7 @@ describe("pl.eval", function()
         :format(dims, dtype))
       local operand = pl.eval(fill)
       local started = os.clock() -- of the processor
-      assert.equal("it took longer than limit.seconds = 0.02 allows",
+      assert.equal("it took longer than limit.seconds = 0.02",
         within({ ["limit.seconds"] = 0.02 }, pl.eval, mod, operand))
       assert.is_true(os.clock() - started < longest)
     end)
@@ -142,7 +142,7 @@ describe("pl.check, the oracle, bisect and reduce", function()
     local context = pl.context { opt_level = 3, config = { ["limit.steps"] = 1000 } }
     local ok, err = pcall(pl.bisect, "SimplifyExpr", loop(), "oracle", { context = context })
     assert.is_false(ok)
-    assert.matches("predicate 'oracle' cannot tell: .*limit.steps = 1000", err.message)
+    assert.matches("predicate 'oracle' failed: .*limit.steps = 1000", err.message)
     ok, err = pcall(pl.reduce, loop(), "oracle", { context = context })
     assert.is_false(ok)
     assert.matches("limit.steps = 1000", err.message)

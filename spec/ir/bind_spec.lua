@@ -128,8 +128,8 @@ describe("bind", function()
       assert.is_false(ok)
       assert.is_truthy(tostring(message):find(pattern))
     end
-    refused(pl.let(y, x, y), "cannot bind 'y': a let binds it")
-    refused(pl.func({ x }, pl.func({ y }, y)), "cannot bind 'y': a function inside binds it")
+    refused(pl.let(y, x, y), "cannot bind 'y': it is bound by a let")
+    refused(pl.func({ x }, pl.func({ y }, y)), "cannot bind 'y': it is bound by a function inside")
   end)
 
   it("refuses what is no variable", function()

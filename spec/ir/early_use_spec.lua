@@ -21,7 +21,7 @@ local wrong = {
   ["%f"] = "the function's result: expected int32, got fn (int32) -> int32: in Function",
   ["add(%f, %x)"] = "'add', operand 0: expected a tensor, got fn (int32) -> int32: in add("
     .. "%f: fn (int32) -> int32, %x: int32)",
-  ["if (%f) { 1 } else { 2 }"] = "the condition of an If is boolean, not fn (int32) -> int32: "
+  ["if (%f) { 1 } else { 2 }"] = "the condition of an If must be boolean, not fn (int32) -> int32: "
     .. "in If(%f: fn (int32) -> int32)",
   ["let %g: int32 = %f; %g"] = "the variable of a let: expected int32, got fn (int32) -> int32: "
     .. "in Let(%g: int32, %f: fn (int32) -> int32)",
@@ -29,7 +29,8 @@ local wrong = {
     "the reference: expected ref(fn (int32) -> int32), got ref(int32): in RefWrite(%r: ref(int32), "
     .. "%f: fn (int32) -> int32)",
   ["%f(%x, %x)"] = "the function takes 1 argument, got 2: in %f(%x: int32, %x: int32)",
-  ["%f.0"] = "field 0 is taken from what is no tuple: in TupleGetItem(%f: fn (int32) -> int32)",
+  ["%f.0"] = "TupleGetItem: field 0 of a value that is not a tuple: in TupleGetItem(%f: "
+    .. "fn (int32) -> int32)",
   ["match (%f) { L1(%y) => 1 }"] = "the pattern: expected fn (int32) -> int32, got L[]: in "
     .. "L1(PatternVar)",
 }
@@ -93,7 +94,7 @@ describe("a condition", function()
       local c = pl.var("c", type)
       local ok, err = pcall(ir.If, c, pl.const(1), pl.const(2))
       assert.is_false(ok)
-      assert.matches("the condition of an If is boolean, not " .. got .. ": in If(%c",
+      assert.matches("the condition of an If must be boolean, not " .. got .. ": in If(%c",
         tostring(err), 1, true)
     end
   end)

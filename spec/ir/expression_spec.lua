@@ -53,7 +53,7 @@ describe("an expression", function()
     assert.equal(2, #y)
     assert.same({ 2, 6 }, y.type.shape)
     assert.same({ 4, 3 }, pl.op.concatenate(x, x, { axis = 0 }).type.shape)
-    assert.same({ 3, 2 }, pl.op.transpose(x, { perm = { 1, 0 } }).type.shape)
+    assert.same({ 3, 2 }, pl.op.transpose(x, { axes = { 1, 0 } }).type.shape)
   end)
 
   it("with an unknown attribute or operator raises and tells which there are", function()

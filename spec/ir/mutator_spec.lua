@@ -146,10 +146,10 @@ describe("a mutator", function()
     local function take(answer)
       return select(2, pcall(pl.mutator { If = answer }, f)).message
     end
-    assert.matches("^node %d+ is used although its scope is left out$", take(function(node)
+    assert.matches("^node %d+ is used, but its scope was left out$", take(function(node)
       return node.true_branch
     end))
-    assert.matches("^node %d+ is used although its scope is left out$", take(function(node)
+    assert.matches("^node %d+ is used, but its scope was left out$", take(function(node)
       return tanh(node.false_branch)
     end))
   end)
@@ -187,7 +187,7 @@ describe("a mutator", function()
     assert.equal(mod, pl.mutator { Let = function(let) return let end } (mod))
     assert.error_matches(function()
       pl.mutator { Let = function(let) return pl.tuple { let } end } (mod)
-    end, "the rest of this Let's block is not known yet")
+    end, "the rest of this Let's block is not yet known")
   end)
 
   it("may change a copy of a Match, arms with lets among them", function()

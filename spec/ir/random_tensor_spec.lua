@@ -41,7 +41,7 @@ describe("pl.tensor.random", function()
     assert.error_matches(function() elements("int8", { 2 }, { low = 300, high = 301 }) end,
       "no int8 lies from 300 to 301")
     assert.error_matches(function() elements("float32", { 2 }, { low = 0, mean = 1 }) end,
-      "either low and high, or mean and deviation")
+      "give either low and high, or mean and deviation")
     assert.error_matches(function() elements("float32", { 2 }, { low = "a" }) end, "field 'low'")
     assert.error_matches(function() elements("float32", { 2 }, { seed = 1.5 }) end, "field 'seed'")
     assert.error_matches(function() elements("float32", { -1 }) end, "dim")

@@ -66,7 +66,7 @@ def @main(%x: Tensor[(2), float32]) { multiply(exp(%x), exp(add(%x, 0f))) }
     assert.matches("%%0 = exp%(%%x%).*multiply%(%%0, %%0%)", command.read(folder .. "/out.relay"))
     local status, _, err = command.run(folder, arguments .. " --set round=3")
     assert.equal(2, status)
-    assert.matches("--set round: no option, config key or script argument is called so; did you "
+    assert.matches("--set round: no option, config key or script argument has this name; did you "
       .. "mean 'rounds'?", err, 1, true)
     os.execute("rm -rf " .. folder)
   end)

@@ -78,7 +78,7 @@ describe("a mistake in a call", function()
     for class, assign in pairs(views) do
       assert.matches(("^perilune.%s has no writable field"):format(class), message(assign))
     end
-    assert.equal("operators are not assigned", message(function() pl.op.mine = 1 end))
+    assert.equal("operators cannot be assigned", message(function() pl.op.mine = 1 end))
   end)
 
   it("takes a function's type, attributes and type variables from one table", function()

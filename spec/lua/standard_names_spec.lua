@@ -30,6 +30,21 @@ local words = {
   { "noise", "random" },
   { "draw", "random number" },
   { "home", "owner, scope of a node" },
+  { "loose", "unaligned, open type", { loose = "a partly known tensor type" } },
+  { "turned", "transposed, rotated" },
+  { "grafter", "clone callbacks" },
+  { "lender", "the tensor that a view shows" },
+  { "patience", "grace period" },
+  { "parked", "saved" },
+  { "misfit", "mismatch" },
+  { "partner", "image under a bijection" },
+  { "drawn", "sampled" },
+  { "dying", "freed" },
+  { "interim", "temporary" },
+  { "blamed", "refused" },
+  { "doubtful", "error recovery" },
+  { "survey", "scan" },
+  { "nobody", "none" },
 }
 
 local function lines(command)

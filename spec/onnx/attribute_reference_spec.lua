@@ -16,12 +16,25 @@ local function onnx_operators()
   return list
 end
 
--- Least operands and attributes ("name:kind ...") of each core operator.
+-- "CORE.core name" -> ONNX's name of the attributes that have two.
+local function onnx_names()
+  local names = {}
+  for id, onnx_name, name in command.read "engine/onnx/attr_names.def"
+    :gmatch '\nATTR_NAME%(([%w_]+),%s*"([^"]+)",%s*"([^"]+)"' do
+    names[id .. "." .. name] = onnx_name
+  end
+  return names
+end
+
+-- Least operands and attributes ("name:kind ...", ONNX's names) of each core operator.
 local function core_operators()
-  local by_name = {}
+  local by_name, renamed = {}, onnx_names()
   for name, least, attributes in command.read "engine/op/ops.def"
     :gmatch '\nOP%(([%w_]+),%s*"[^"]*",%s*(%d+),%s*%-?%w+,%s*"([^"]*)"' do
-    by_name[name] = { least = tonumber(least), attributes = attributes }
+    local onnx_form = attributes:gsub("([%w_]+):", function(attribute)
+      return (renamed[name .. "." .. attribute] or attribute) .. ":"
+    end)
+    by_name[name] = { least = tonumber(least), attributes = onnx_form }
   end
   return by_name
 end

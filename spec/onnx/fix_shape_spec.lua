@@ -116,8 +116,8 @@ describe("--shape", function()
   it("is checked", function()
     for text, message in pairs {
       ["x"] = "--shape x: expected INPUT=SIZES, as in --shape x=1,3,224,224",
-      ["x=1,a"] = "--shape x=1,a: 'a' is no size",
-      ["x=1,,2"] = "'' is no size",
+      ["x=1,a"] = "--shape x=1,a: 'a' is not a size",
+      ["x=1,,2"] = "'' is not a size",
     } do
       local status, _, err = run(("opt %s -o %s --shape %s"):format(conv, path "o.relay", text))
       assert.equal(2, status)
@@ -174,8 +174,8 @@ def @main(%x: Tensor[(4), float32]) {
 ]])
     local status, _, err = run(("opt %s -o %s --oracle"):format(opaque, path "o2.relay"))
     assert.equal(1, status)
-    assert.matches("pass 'SimplifyExpr' cannot be judged by the oracle: no round could run", err, 1,
-      true)
+    assert.matches("pass 'SimplifyExpr' cannot be checked by the oracle: no round could run", err,
+      1, true)
     assert.is_nil(io.open(path "o2.relay"))
   end)
 end)

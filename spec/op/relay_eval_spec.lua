@@ -33,7 +33,7 @@ local function by_hand(call) return pl.eval(pl.func({}, call)):to_table() end
 
 describe("products of Relay's", function()
   local x, w = counting { 2, 3 }, counting({ 4, 3 }, "float32", 3)
-  local wt = op.transpose(pl.const(w), { perm = { 1, 0 } })
+  local wt = op.transpose(pl.const(w), { axes = { 1, 0 } })
 
   it("transpose the weight of a dense layer", function()
     assert.same(by_hand(op.nn.matmul(pl.const(x), wt)), run([[
@@ -52,7 +52,7 @@ describe("products of Relay's", function()
 
   it("multiply stacks of matrices, transposed or not", function()
     local a, b = counting { 2, 2, 3 }, counting({ 2, 4, 3 }, "float32", 2)
-    local turned = op.transpose(pl.const(b), { perm = { 0, 2, 1 } })
+    local turned = op.transpose(pl.const(b), { axes = { 0, 2, 1 } })
     assert.same(by_hand(op.nn.matmul(pl.const(a), turned)), run([[
       def @main(%x: Tensor[(2, 2, 3), float32], %y: Tensor[(2, 4, 3), float32]) {
         nn.batch_matmul(%x, %y, transpose_b=True)

@@ -67,7 +67,7 @@ describe("borders", function()
     { { 2, 1, 3, 1, 2, 1 }, { 6, 5, 0, 5, 6, 5 }, { 2, 1, 3, 1, 2, 1 } })
   refuses("are no wider than what they mirror", [=[
       nn.mirror_pad(%a, mode="REFLECT", pad_width=[[2, 0], [0, 0]])]=], { x },
-    "'nn.mirror_pad': the widths do not fit the operand")
+    "'nn.mirror_pad': the widths do not match the operand")
 end)
 
 describe("windows in other layouts", function()
@@ -136,7 +136,7 @@ describe("gradients of windows", function()
       nn.conv2d_backward_weight(%a, %b, kernel_size=[2, 2], channels=1)]], { g, x },
     { { { { 37, 47 }, { 67, 77 } } } })
   refuses("of another shape are refused", "nn.max_pool2d_grad(%a, %b, pool_size=[3, 3])", { g, x },
-    "'nn.max_pool2d_grad': the gradient does not fit the data")
+    "'nn.max_pool2d_grad': the gradient does not match the data")
 end)
 
 describe("quantised convolutions", function()

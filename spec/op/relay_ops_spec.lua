@@ -35,7 +35,7 @@ describe("attributes of Relay's operators", function()
     assert.equal("nn.dense(%x, %w, units=8, out_dtype=\"float32\")",
       text(op.nn.dense(x, w, { units = 8, out_dtype = "float32" })))
     assert.equal("transpose(%x, axes=None)", text(op.transpose(x)))
-    assert.equal("transpose(%x, axes=[2, 0, 1])", text(op.transpose(x, { perm = { 2, 0, 1 } })))
+    assert.equal("transpose(%x, axes=[2, 0, 1])", text(op.transpose(x, { axes = { 2, 0, 1 } })))
   end)
 
   it("have Relay's names, kinds and order", function()
@@ -46,7 +46,7 @@ describe("attributes of Relay's operators", function()
     assert.equal("nn.mirror_pad(%x, pad_width=[[1, 2], [3, 4], [5, 6]])",
       text(op.nn.mirror_pad(x, { pad_width = { { 1, 2 }, { 3, 4 }, { 5, 6 } } })))
     assert.equal("expand_dims(%x, axis=1)", text(op.expand_dims(x, { axes = { 1 } })))
-    assert.equal("clip(%x, a_min=0f, a_max=6f)", text(op.clip(x, { min = 0, max = 6 })))
+    assert.equal("clip(%x, a_min=0f, a_max=6f)", text(op.clip(x, { a_min = 0, a_max = 6 })))
   end)
 
   it("say what ONNX's form means otherwise", function()
@@ -183,7 +183,7 @@ describe("Relay's form of an operator that ONNX has as well", function()
   local function main(call) return pl.module { main = pl.func({ rows, at }, call) } end
 
   it("is left alone by rules that hold of ONNX's", function()
-    local mod = main(op.take(op.transpose(rows, { perm = { 1, 0 } }), at, { axis = 1,
+    local mod = main(op.take(op.transpose(rows, { axes = { 1, 0 } }), at, { axis = 1,
       mode = "clip" }))
     assert.equal(mod, pl.passes.SimplifyExpr()(mod))
   end)
@@ -192,7 +192,8 @@ describe("Relay's form of an operator that ONNX has as well", function()
     local ok, diag = pl.onnx.save(main(op.take(rows, at, { axis = 1, mode = "clip" })),
       os.tmpname())
     assert.is_nil(ok)
-    assert.truthy(tostring(diag):find("'take' as Relay has it cannot be said in ONNX", 1, true))
+    assert.truthy(tostring(diag):find("the Relay form of 'take' cannot be expressed in ONNX", 1,
+      true))
   end)
 end)
 

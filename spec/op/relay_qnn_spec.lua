@@ -25,7 +25,7 @@ describe("numbers", function()
     { floats { 0 / 0 } }, "'qnn.quantize': an element has no defined result")
   refuses("have a scale each or one for all", [[
       qnn.quantize(%a, %b, 0, out_dtype="int8")]], { floats { 1, 2 }, floats { 1, 2, 3 } },
-    "'qnn.quantize': a scale or zero point does not fit the operand")
+    "'qnn.quantize': a scale or zero point does not match the operand")
   computes("are requantised, halves up or away from zero", [[
       (qnn.requantize(%a, 0.5f, 0, 1f, 0, out_dtype="int8"),
        qnn.requantize(%a, 0.5f, 0, 1f, 0, out_dtype="int8", rounding="TONEAREST"),
@@ -70,5 +70,5 @@ end)
 
 describe("fixed_point_multiply", function()
   refuses("is of int32", "fixed_point_multiply(%a, multiplier=1, shift=0)", { longs { 1 } },
-    "'fixed_point_multiply' is not computed for int64")
+    "'fixed_point_multiply' is not implemented for int64")
 end)

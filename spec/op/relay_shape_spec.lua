@@ -19,7 +19,7 @@ describe("in the shape of another operand", function()
   computes("the first ones are kept", "(slice_like(%a, %b), slice_like(%a, %b, axes=[1]))",
     { six, floats { { 0, 0 } } }, { { 1, 2 } }, { { 1, 2 }, { 4, 5 } })
   refuses("a sum to a shape that does not broadcast", "collapse_sum_to(%a, shape=[2])", { six },
-    "'collapse_sum_to': the shapes do not fit each other")
+    "'collapse_sum_to': the shapes do not match each other")
   computes("a buffer forgets as many as are new", "nn.fifo_buffer(%a, %b)",
     { floats { 9 }, floats { 1, 2, 3 } }, { 2, 3, 9 })
   computes("bits stay where they are", "reinterpret(%a, dtype=\"int32\")", { floats { 1, -2 } },
@@ -58,7 +58,7 @@ describe("images", function()
     { floats { { { { { 0, 10 } } } } } }, { { { { { 0, 0, 10, 10 } } } } })
   refuses("are not resampled to other modes", [[
       image.resize1d(%a, size=[4], coordinate_transformation_mode="tf_crop_and_resize")]], { line },
-    "'image.resize1d': the mode is not computed")
+    "'image.resize1d': this mode is not implemented")
 end)
 
 describe("places", function()
@@ -71,7 +71,7 @@ describe("places", function()
   computes("of a permutation are inverted", "invert_permutation(%a)", { ints { 2, 0, 1 } },
     { 1, 2, 0 })
   refuses("twice in a permutation", "invert_permutation(%a)", { ints { 0, 0 } },
-    "'invert_permutation': the operand is no permutation")
+    "'invert_permutation': the operand is not a permutation")
   computes("in sorted rows", [[
       (searchsorted(%a, %b), searchsorted(%a, %b, right=True, dtype="int64"),
        searchsorted(%c, %d))]],
@@ -102,13 +102,13 @@ describe("parts", function()
       ints { 1, 2 } }, { { 1, 2, 3 }, { 70, 5, 90 } })
   refuses("of another shape are not replaced", "strided_set(%a, %b, %c, %d, %e)",
     { six, floats { { 70 } }, ints { 0, 0 }, ints { 1, 2 }, ints { 1, 1 } },
-    "'strided_set': the operands do not fit each other")
+    "'strided_set': the operands do not match each other")
   computes("on diagonals are replaced", [[
       (matrix_set_diag(%a, %b), matrix_set_diag(%a, %c, k1=-1, k2=1))]],
     { six, floats { 8, 9 }, floats { { 0, 10 }, { 20, 30 }, { 40, 0 } } },
     { { 8, 2, 3 }, { 4, 9, 6 } }, { { 20, 0, 3 }, { 40, 30, 10 } })
   refuses("on diagonals that are not there", "matrix_set_diag(%a, %b, k1=3, k2=3)",
-    { six, floats { 8 } }, "'matrix_set_diag': the operands do not fit each other")
+    { six, floats { 8 } }, "'matrix_set_diag': the operands do not match each other")
   computes("stand apart", "nn.dilate(%a, strides=[1, 2], dilation_value=9f)", { six },
     { { 1, 9, 2, 9, 3 }, { 4, 9, 5, 9, 6 } })
   computes("are windows that slide", [[
@@ -120,7 +120,7 @@ describe("parts", function()
     { floats { { { 1 }, { 2 }, { 3 } } } },
     { { { 0 }, { 2 } }, { { 1 }, { 3 } } }, { { { 1 }, { 2 }, { 3 } } })
   refuses("that are no whole blocks", "nn.space_to_batch_nd(%a, block_shape=[2], paddings=[])",
-    { six }, "'nn.space_to_batch_nd': the blocks do not fit the operand")
+    { six }, "'nn.space_to_batch_nd': the blocks do not match the operand")
 end)
 
 describe("shapes that operands say", function()

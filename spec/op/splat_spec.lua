@@ -82,7 +82,7 @@ local moves = {
   trilu = function(x) return op.trilu(x) end,
   depth = function(x)
     local four = op.reshape(op.broadcast_to(x, ints(4, 3, 5)), ints(1, 4, 3, 5))
-    return op.nn.depth_to_space(four, { blocksize = 2 })
+    return op.nn.depth_to_space(four, { block_size = 2 })
   end,
 }
 for to, number in pairs { float32 = 1, int8 = 3, string = 8, bool = 9, float16 = 10,

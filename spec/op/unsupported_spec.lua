@@ -42,9 +42,9 @@ describe("a refusal tells", function()
   it("the shape that does not fit", function()
     refuses("Tensor[(2, 2), float32] and Tensor[(2), int64] = [3, 3]",
       { x, i }, op.reshape(x, i), four, ints(3, 3))
-    refuses("'reshape': the shape does not fit the operand",
+    refuses("'reshape': the shape does not match the operand",
       { x, i }, op.reshape(x, i), four, ints(1 << 40, 1 << 40))
-    refuses("'reshape': the shape does not fit the operand",
+    refuses("'reshape': the shape does not match the operand",
       { x, i }, op.reshape(x, i), four, ints(-1, -1))
     refuses("'broadcast_to': ", { x, i }, op.broadcast_to(x, i), four, ints(1 << 40, 1 << 40, 2, 2))
   end)
@@ -68,11 +68,11 @@ describe("a refusal tells", function()
     refuses("'tile': a repeat is out of range", { x, i }, op.tile(x, i), four, ints(-1, 1))
     refuses("'tile': the result is too large", { x, i }, op.tile(x, i), four,
       ints(1 << 40, 1 << 40))
-    refuses("'nn.pad': the pads do not fit the operand", { x, i }, op.nn.pad(x, i), four,
+    refuses("'nn.pad': the pads do not match the operand", { x, i }, op.nn.pad(x, i), four,
       ints(-3, 0, 0, 0))
-    refuses("'split': the parts do not fit the operand", { x, i },
+    refuses("'split': the parts do not match the operand", { x, i },
       op.split(x, i, { axis = 0, n_results = 2 }):get(0), four, ints(1, 3))
-    refuses("'topk': k or the axis does not fit the operand", { x, i },
+    refuses("'topk': k or the axis does not match the operand", { x, i },
       op.topk(x, i, { n_results = 2 }):get(0), four, ints(7))
     refuses("'one_hot': the depth or the axis is out of range", { i, n },
       op.one_hot(i, n, pl.const(pl.tensor({ 0, 1 }, "float32"))), ints(0), -5)
@@ -82,11 +82,11 @@ describe("a refusal tells", function()
     refuses("'squeeze': axis 0 is not of extent 1", { x, i }, op.squeeze(x, i), four, ints(0))
     refuses("'expand_dims': axes are repeated or outside", { x, i }, op.expand_dims(x, i), four,
       ints(9))
-    refuses("'sum': axes do not fit the operand", { x, i }, op.sum(x, i), four, ints(2))
+    refuses("'sum': axes do not match the operand", { x, i }, op.sum(x, i), four, ints(2))
   end)
 
   it("that there is nothing to choose from", function()
-    refuses("'argmax': there is no element (given Tensor[(0, 3), float32])", { x },
+    refuses("'argmax': there are no elements (given Tensor[(0, 3), float32])", { x },
       op.argmax(x, { axis = 0 }), none)
   end)
 

@@ -53,10 +53,10 @@ describe("a predicate", function()
     local good, message = oracle:against(mod):holds(other)
     assert.is_false(good)
     assert.matches("^round 4 .*: result 1 differs at", message)
-    assert.equal("predicate 'oracle' cannot tell: there is no module to compare with",
+    assert.equal("predicate 'oracle' failed: there is no module to compare with",
       (refusal(oracle.holds, oracle, mod)))
     local empty = pl.module {}
-    assert.equal("predicate 'oracle' cannot tell: no @main",
+    assert.equal("predicate 'oracle' failed: no @main",
       (refusal(oracle.holds, oracle:against(empty), empty)))
   end)
 
@@ -73,10 +73,10 @@ describe("a predicate", function()
 
   it("that fails gives no answer", function()
     local p = pl.predicate(function() error("no answer", 0) end)
-    assert.same({ "predicate 'function' cannot tell: no answer", "callback" },
+    assert.same({ "predicate 'function' failed: no answer", "callback" },
       { refusal(p.holds, p, mod) })
     p = pl.predicate(function() end)
-    assert.equal("predicate 'function' cannot tell: the function gave no value",
+    assert.equal("predicate 'function' failed: the function gave no value",
       (refusal(p.holds, p, mod)))
     assert.matches("predicate:holds: a module expected, got number$", (refusal(p.holds, p, 1)))
   end)
@@ -115,10 +115,10 @@ describe("a predicate", function()
 
   it("that is a command may not be able to tell", function()
     local p = pl.predicate { shell = "exit 125; {}" }
-    assert.equal("predicate 'shell' cannot tell: the command says so (status 125)",
+    assert.equal("predicate 'shell' failed: the command says so (status 125)",
       (refusal(p.holds, p, mod)))
     p = pl.predicate { shell = "/nowhere/at/all {} 2>/dev/null" }
-    assert.equal("predicate 'shell' cannot tell: the command cannot be run (status 127)",
+    assert.equal("predicate 'shell' failed: the command cannot be run (status 127)",
       (refusal(p.holds, p, mod)))
     p = pl.predicate { shell = "kill -INT $$; : {}" }
     assert.same({ "interrupted", "interrupted" }, { refusal(p.holds, p, mod) })
@@ -128,7 +128,7 @@ describe("a predicate", function()
     assert.matches("'verify', 'oracle', 'FILE.lua', a function or { shell = ... } expected, "
       .. "got 'orcale'$", (refusal(pl.predicate, "orcale")))
     assert.matches("got nil$", (refusal(pl.predicate)))
-    assert.matches("a command has {} where the name of the model's file goes$",
+    assert.matches("the command must contain {} for the model's file$",
       (refusal(pl.predicate, { shell = "true" })))
     assert.matches("format is 'onnx' or 'relay'$",
       (refusal(pl.predicate, { shell = "true {}", format = "pdf" })))
@@ -361,7 +361,7 @@ asked the predicate 3 times, ran the pipeline 3 times
   it("hands on what the predicate raises", function()
     local ok, err = pcall(pl.bisect, bad, small(), function() error("broken", 0) end)
     assert.is_false(ok)
-    assert.equal("predicate 'function' cannot tell: broken", err.message)
+    assert.equal("predicate 'function' failed: broken", err.message)
   end)
 
   it("refuses other arguments", function()

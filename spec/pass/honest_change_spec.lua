@@ -105,8 +105,8 @@ describe("an equal node", function()
     assert.equal(mod, out)
     assert.equal(0, pl.report()[1].applications)
     local told = messages()
-    assert.equal("note: pass 'Turn', function @main: rule 'Call' gives an equal copy of the node "
-      .. "it was given; the node stays as it was", told[2])
+    assert.equal("note: pass 'Turn', function @main: rule 'Call' returned an equal copy of its "
+      .. "node; the node is left unchanged", told[2])
   end)
 
   it("beside a change leaves that one alone", function()

@@ -191,7 +191,7 @@ describe("a script's config key", function()
       assign("mine", { default = "x", least = 2 }))
     assert.equal("option 'mine': a list is of strings or of numbers",
       assign("mine", { default = { 1, "x" } }))
-    assert.equal("option 'mine': the default is no value of type 'strings'",
+    assert.equal("option 'mine': the default is not a value of type 'strings'",
       assign("mine", { default = 1, type = "strings" }))
     assert.equal("option 'a' needs a kind: an integer, a number, a string, true or false, "
       .. "or a list",

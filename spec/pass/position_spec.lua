@@ -194,7 +194,7 @@ note: in hook '%s' of instrument 'log']]):format(hook), idle "Idle",
   it("the line at which time was up", function()
     local function forever() while true do end end
     says([[
-spec:N: error: pass 'P': it took longer than limit.seconds = 0.02 allows
+spec:N: error: pass 'P': it took longer than limit.seconds = 0.02
 note: in pipeline, element 1 of 1: P
     P
     ^]], pl.sequential { module_pass("P", function() forever(); return nil end) },
@@ -221,7 +221,7 @@ note: in pipeline, element 2 of 2, fixpoint(3) round 1, element 1 of 1: FoldCons
     assert.equal([[
 spec:N: error: pass 'SimplifyExpr', function @main: more nodes are replaced than ]]
       .. [[
-limit.rewrites = 1 allows
+limit.rewrites = 1
 note: at node 4: add(%x: Tensor[(2, 3), float32], Constant: float32)
 note: in pipeline, element 1 of 1: SimplifyExpr
     SimplifyExpr

@@ -214,7 +214,8 @@ Tensor[(2, 3), float32] {
     local path = folder .. "/no/such/folder"
     local diag = fail(script("deploy.lua", BROKEN)(), { config = { reproducer = path } })
     assert.matches("broken here", diag.message)
-    assert.equal("no reproducer: " .. path .. ".part: No such file or directory", last_note(diag))
+    assert.equal("cannot write a reproducer: " .. path .. ".part: No such file or directory",
+      last_note(diag))
   end)
 
   it("is written by hand, with what is not given as it is now", function()
@@ -298,7 +299,7 @@ describe("a script that is run for its passes", function()
   it("replays nothing itself", function()
     local _, _, remarks = replay [[require "perilune".reproducer.replay {
       scripts = { { name = "b", source = "" } }, context = {}, pipeline = "" }]]
-    assert.same({ "main.lua:1: error: a script that is run for its passes replays nothing" },
+    assert.same({ "main.lua:1: error: a script that is loaded for its passes cannot replay" },
       remarks)
   end)
 end)
@@ -315,7 +316,7 @@ describe("a bad reproducer", function()
   it("is refused with the line", function()
     refuses("bug.relay:1: error: not a reproducer: expected '// perilune reproducer 1'", "")
     refuses("bug.relay:1: error: not a reproducer: expected '// perilune reproducer 1'", BODY)
-    refuses("bug.relay:1: error: format 2 is not known here; this version reads 1",
+    refuses("bug.relay:1: error: format 2 is unknown here; this version reads 1",
       "// perilune reproducer 2\n" .. BODY)
     local first = "// perilune reproducer 1\n"
     refuses("bug.relay:1: error: there is no pipeline: '// pipeline: TEXT'", first .. BODY)

@@ -198,7 +198,7 @@ describe("the oracle", function()
     local ok, err = pcall(with, oracle, plus_to_minus,
       mod:without "main":with { side = mod.functions.main })
     assert.is_false(ok)
-    assert.matches("pass 'Minus' cannot be judged by the oracle: no @main", tostring(err), 1, true)
+    assert.matches("pass 'Minus' cannot be checked by the oracle: no @main", tostring(err), 1, true)
     oracle = pl.instruments.oracle { skip = true }
     with(oracle, plus_to_minus, mod:without "main":with { side = mod.functions.main })
     assert.equal(0, oracle.compared)

@@ -126,7 +126,7 @@ end)
 
 maker("transpose", function(g)
   local x, shape = g:value "float32"
-  return op.transpose(x, { perm = g:permutation(#shape) })
+  return op.transpose(x, { axes = g:permutation(#shape) })
 end)
 
 maker("reshape", function(g)
@@ -186,7 +186,7 @@ maker("pad", function(g)
   if not x or #shape > 4 or is_empty(shape) then return end
   local pads = {}
   for i = 1, 2 * #shape do pads[i] = g:pick { 0, 0, 1 } end
-  return op.nn.pad(x, ints_of(pads), nil, nil, { mode = g:pick { "constant", "edge" } })
+  return op.nn.pad(x, ints_of(pads), nil, nil, { pad_mode = g:pick { "constant", "edge" } })
 end)
 
 maker("expand", function(g)

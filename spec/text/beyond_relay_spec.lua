@@ -180,14 +180,14 @@ def @main(%x: Tensor[(4), float32]) -> Tensor[(4), float32] {
   end)
 
   it("is no variable", function()
-    assert.matches("m.relay:2:44: error: a Var is never kept", refused(" { keep %x; %x }"))
-    assert.matches("a GlobalVar is never kept", refused(" { keep @main; %x }"))
+    assert.matches("m.relay:2:44: error: a Var cannot be kept", refused(" { keep %x; %x }"))
+    assert.matches("a GlobalVar cannot be kept", refused(" { keep @main; %x }"))
   end)
 
   it("is kept once, and used in its block only", function()
     assert.matches("2:68: error: a Call is kept twice",
       refused(" { %0 = tanh(%x); keep %0; keep %0; %0 }"))
-    assert.matches("what a block keeps is used outside of the block",
+    assert.matches("a kept node of a block is used outside of the block",
       refused(" { %0 = tanh(%x); %1 = { keep %0; exp(%x) }; (%0, %1) }"))
     assert.matches("invalid IR",
       refused(" { %0 = tanh(%x); %1 = if (True) { keep %0; exp(%x) } else { %x }; (%1, %0) }"))
@@ -234,7 +234,7 @@ def @main(%c: bool) -> (int32, int32) {
     assert.equal(text, shown(text))
     local _, diag = pl.parse(HEAD
       .. "def @main(%c: bool) { if (%c, n_results=2) { 1 } else { 2 } }")
-    assert.matches("text:2:23: error: the branches are no tuples of 2 fields", tostring(diag))
+    assert.matches("text:2:23: error: the branches are not tuples of 2 fields", tostring(diag))
   end)
 
   it("count in equality", function()

@@ -67,7 +67,7 @@ describe("literals", function()
     def @main() { 300i8 }
                   ^~~~~]], text)
     assert.matches("does not fit in int64", bad("def @main() { 99999999999999999999 }"))
-    assert.matches("no number ends in 'q'", bad("def @main() { 1q }"))
+    assert.matches("unknown suffix 'q' of a number", bad("def @main() { 1q }"))
   end)
 end)
 
@@ -76,7 +76,7 @@ describe("comments", function()
     assert.equal("()", shown "// a\n /* b /* c */ d */ ()")
   end)
   it("without an end are refused", function()
-    assert.matches("this comment has no end", bad("/* /* */ def @main() { () }"))
+    assert.matches("this comment is not closed", bad("/* /* */ def @main() { () }"))
   end)
 end)
 
@@ -120,7 +120,7 @@ describe("names", function()
       bad("def @main() { @mian() }"))
     assert.matches("no type is called 'int23'; did you mean 'int32'%?",
       bad("def @main(%x: int23) { %x }"))
-    assert.matches("the graph variable '%%1' is not bound before this",
+    assert.matches("the graph variable '%%1' is not defined before this use",
       bad("def @main() { %0 = add(%1, 1); %1 = 2; %0 }"))
   end)
 end)
@@ -361,13 +361,13 @@ def @main(a=meta[VirtualDevice][%d], b=meta[VirtualDevice][%d]) { 1 }
     end
   end)
   it("are refused when they are none, or have no such entry", function()
-    assert.matches("the metadata have no entries of 'relay.Constant'",
+    assert.matches("the metadata section has no entries of 'relay.Constant'",
       bad("def @main() { meta[relay.Constant][0] }"))
-    assert.matches("the metadata have no entry 1 of 'relay.Constant'",
+    assert.matches("the metadata section has no entry 1 of 'relay.Constant'",
       bad("def @main() { meta[relay.Constant][1] }" .. SECTION))
-    assert.matches("4:10: error: this is no metadata of TVM's",
+    assert.matches("4:10: error: this is not a metadata section of TVM",
       bad('def @main() { 1 }\n#[metadata]\n{"root": }'))
-    assert.matches("this entry of the metadata is no constant",
+    assert.matches("this entry of the metadata section is not a constant",
       bad("def @main() { meta[relay.Constant][0] }" .. SECTION:gsub("P6G0", "AAAA")))
   end)
 end)
@@ -387,7 +387,7 @@ describe("the version", function()
     assert.equal([[m.relay:1:1: error: expected #[version = "0.0.5"] in the first line
     def @main() { 1 }
     ^~~]], (refused "def @main() { 1 }"))
-    assert.matches("this version of the text format is not known; 0.0.5 is",
+    assert.matches("unknown version of the text format; 0.0.5 is known",
       (refused '#[version = "0.0.6"] def @main() { 1 }'))
   end)
 end)
@@ -420,14 +420,14 @@ def @main(%x: (int32, int32)) {
   it("end the reading when there are many", function()
     local _, diag = refused(HEAD .. "def @main() { (" .. ("%x, "):rep(100) .. ") }")
     assert.equal(20, #diag.notes)
-    assert.matches("reading ends after 20 errors", tostring(diag.notes[20]))
+    assert.matches("parsing stops after 20 errors", tostring(diag.notes[20]))
   end)
   it("of types stand at the call", function()
     assert.matches("2:%d+: error: .*\n    def @main",
       bad("def @main(%x: Tensor[(2), float32], %y: Tensor[(3), float32]) { add(%x, %y) }"))
   end)
   it("name strange bytes", function()
-    assert.matches("no token begins with this character", bad("def @main() { $ }"))
+    assert.matches("unexpected character", bad("def @main() { $ }"))
     assert.matches("a carriage return must be followed by a line feed", bad("def @main() { 1\r }"))
   end)
 end)

@@ -36,7 +36,7 @@ describe("weights for one way of convolution are typed", function()
     "nn.contrib_conv3d_winograd_weight_transform(%w, tile_size=4)", "(6, 6, 8, 16, 8) float32")
   gives("by Winograd's tiles along two of three axes", "%w: (16, 8, 2, 3, 5) float32",
     "nn.contrib_conv3d_winograd_weight_transform(%w, tile_size=4)", "(6, 8, 2, 16, 8) float32")
-  gives("by nothing where the depth is not known", "%w: (16, 8, ?, 3, 5) float32",
+  gives("by nothing where the depth is unknown", "%w: (16, 8, ?, 3, 5) float32",
     "nn.contrib_conv3d_winograd_weight_transform(%w, tile_size=4)", "(?, ?, ?, 16, 8) float32")
   gives("by NNPACK's transforms", "%w: (16, 8, 3, 3) float32", [[
       nn.contrib_conv2d_winograd_nnpack_weight_transform(%w, convolution_algorithm=0,
@@ -128,7 +128,7 @@ describe("boxes are typed", function()
   gives("of every class, image by image", boxes,
     [[vision.all_class_non_max_suppression(%b, %s, %m, %i, %t, output_format="tensorflow")]],
     "((2, 30, 2) int64, (2, 30) float32, (2) int64)")
-  gives("whose number is not known", (boxes:gsub("%(2, 10, 4%)", "(2, ?, 4)")),
+  gives("whose number is unknown", (boxes:gsub("%(2, 10, 4%)", "(2, ?, 4)")),
     "vision.all_class_non_max_suppression(%b, %s, %m, %i, %t)", "((?, 3) int64, (1) int64)")
   refuses("of three axes", (boxes:gsub("%(2, 10, 4%)", "(10, 4)")),
     "vision.all_class_non_max_suppression(%b, %s, %m, %i, %t)",
@@ -171,7 +171,7 @@ describe("layouts that schedules make are typed", function()
     "(1, 4, 8, 8, 8) float32")
   refuses("by letters and numbers only", "%x: (1, 32, 8, 8) float32", [[
       auto_scheduler_layout_transform(%x, src_layout="NCHW", dst_layout="1N-2C")]],
-    "'auto_scheduler_layout_transform': dst_layout '1N-2C' is no layout")
+    "'auto_scheduler_layout_transform': dst_layout '1N-2C' is not a layout")
 end)
 
 describe("products with packed and sparse weights are typed", function()

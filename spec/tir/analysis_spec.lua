@@ -187,8 +187,8 @@ describe("well-formed loops", function()
     assert.is_true(tir.verify_well_formed(program(function(_, vi) return vi + 1 end)))
     local ok, diag = tir.verify_well_formed(program(function(i, vi) return i * 2 + vi end))
     assert.is_false(ok)
-    assert.are.equal('the loop\'s index i is used inside of block "copy", which is to use its own '
-      .. "variables", diag.message:match "^[^\n]*variables")
+    assert.are.equal('the loop\'s index i is used inside of block "copy", which may use only its '
+      .. "own variables", diag.message:match "^[^\n]*variables")
     ok, diag = pl.well_formed(program(function(i) return i end))
     assert.is_nil(ok)
     assert.matches("the loop's index i", tostring(diag))

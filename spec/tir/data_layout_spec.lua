@@ -39,7 +39,7 @@ describe("the way between layouts", function()
     for _, pair in ipairs { { "NCHW", "ABCD" }, { "__undef__", "NCHW" }, { "NCHW", "__undef__" },
                             { "__undef__", "__undef__" }, { "NCHW", "NCH" } } do
       assert.has_error(function() tir.bijective_layout(pair[1], pair[2]) end,
-        ("there is no way from the layout '%s' to '%s'"):format(pair[1], pair[2]))
+        ("cannot convert the layout '%s' to '%s'"):format(pair[1], pair[2]))
     end
     assert.are.equal("BijectiveLayout(NCHW, NCHW16c)",
       tostring(tir.bijective_layout("NCHW", "NCHW16c")))
@@ -87,7 +87,7 @@ describe("a map of indices", function()
     local free = tir.Var "free"
     local odd = tir.IndexMap.from_func(function(i) return i + free end, 1)
     assert.has_error(function() odd:map_shape { 4 } end,
-      "IndexMap: the range of free is not known")
+      "IndexMap: the range of free is unknown")
     assert.has_error(function() split:map_shape { 0 } end,
       "IndexMap: extents are positive integers")
   end)

@@ -51,8 +51,8 @@ describe("constants of PrimExprs", function()
     local yes, no = tir.const(true), tir.const(false)
     for _, all in ipairs { tir.all, tir.any } do
       for _, known in ipairs { yes, no, tir.const(1), tir.const(0) } do
-        fails("its operands are conditions", all, known, x)
-        fails("its operands are conditions", all, x, known)
+        fails("its operands must be conditions", all, known, x)
+        fails("its operands must be conditions", all, x, known)
       end
     end
     for _, a in ipairs { yes, no } do
@@ -193,7 +193,8 @@ describe("operands of PrimExprs", function()
     assert.are.equal(y, tir.if_then_else(false, x, y))
     assert.is_true(pl.equal(tir.cast("int64", x), tir.if_then_else(true, x, y)))
     assert.are.equal("uint32", tir.if_then_else(var "bool", var "uint32", var "int32").dtype)
-    fails("if_then_else: its condition is a bool, not int32", tir.if_then_else, var "int32", x, y)
+    fails("if_then_else: its condition must be a bool, not int32", tir.if_then_else, var "int32",
+      x, y)
   end)
 
   it("are cast as lanes of a vector (cast)", function()
@@ -289,7 +290,7 @@ describe("functions of PrimExprs", function()
     value(tir.min_value "float16", -65504.0, "float16")
     fails("infinity: int32 has none", tir.infinity, "int32")
     fails("max_value: handle has none", tir.max_value, "handle")
-    fails("max_value: that of uint64 is no IntImm", tir.max_value, "uint64")
+    fails("max_value: that of uint64 is not an IntImm", tir.max_value, "uint64")
   end)
 
   it("round constants, and leave integers alone", function()

@@ -24,20 +24,20 @@ describe("a PrimFunc is well-formed when", function()
 
   it("each variable is bound", function()
     good({ A }, tir.For(i, 0, 16, "serial", A:store(A:load(i), i)))
-    bad("j is used, and bound nowhere", { A },
+    bad("j is used but not bound", { A },
       tir.For(i, 0, 16, "serial", A:store(A:load(j), i)))
-    bad("j is used, and bound nowhere", {}, tir.For(i, 0, j, "serial", evaluate(i)))
+    bad("j is used but not bound", {}, tir.For(i, 0, j, "serial", evaluate(i)))
     good({ j }, tir.For(i, 0, j, "serial", evaluate(i)))
   end)
 
   it("a let, a loop or an allocation is around the uses", function()
     local plus = tir.Let(i, 3, i + 1)
     good({}, evaluate(plus))
-    bad("i is used outside of what binds it", {}, evaluate(plus * i))
-    bad("i is used outside of what binds it", {}, evaluate(i * plus))
-    bad("i is used outside of what binds it", {}, evaluate(tir.Let(i, i + 1, i)))
-    bad("i is used outside of what binds it", {}, { evaluate(plus), evaluate(i) })
-    bad("i is used outside of what binds it", {}, tir.For(i, 0, i + 1, "serial", evaluate(0)))
+    bad("i is used outside of its binder", {}, evaluate(plus * i))
+    bad("i is used outside of its binder", {}, evaluate(i * plus))
+    bad("i is used outside of its binder", {}, evaluate(tir.Let(i, i + 1, i)))
+    bad("i is used outside of its binder", {}, { evaluate(plus), evaluate(i) })
+    bad("i is used outside of its binder", {}, tir.For(i, 0, i + 1, "serial", evaluate(0)))
     bad("i is used after its scope ended", {},
       { tir.For(i, 0, 4, "serial", evaluate(i)), evaluate(i) })
     local store = A:store(1, 0)
@@ -49,7 +49,7 @@ describe("a PrimFunc is well-formed when", function()
   it("lets nest, and a value that is shared is under all of them", function()
     local shared = i + j
     good({}, evaluate(tir.Let(i, 1, tir.Let(j, i + 2, shared * shared))))
-    bad("j is used outside of what binds it", {},
+    bad("j is used outside of its binder", {},
       evaluate(tir.Let(i, 1, tir.Let(j, 2, shared) * shared)))
   end)
 
@@ -64,7 +64,7 @@ describe("a PrimFunc is well-formed when", function()
   it("a reduction is around its axes, a combiner around its variables", function()
     local k = tir.IterVar({ 0, 16 }, "k", "CommReduce")
     good({ A }, A:store(tir.sum(A:load(k.var), k), 0))
-    bad("k is used outside of what binds it", { A },
+    bad("k is used outside of its binder", { A },
       A:store(tir.sum(A:load(k.var), k) + A:load(k.var), 0))
   end)
 
@@ -73,7 +73,7 @@ describe("a PrimFunc is well-formed when", function()
     local function under() return tir.AttrStmt(tx, "thread_extent", 16, A:store(1, tx.var)) end
     good({ A }, under())
     good({ A }, { under(), under() })
-    bad("threadIdx.x is used outside of what binds it", { A }, { under(), A:store(1, tx.var) })
+    bad("threadIdx.x is used outside of its binder", { A }, { under(), A:store(1, tx.var) })
   end)
 
   it("each buffer is a parameter's, allocated, or over memory that is there", function()
@@ -89,10 +89,10 @@ describe("a PrimFunc is well-formed when", function()
     good({ A }, tir.BufferRealize(T, { { 0, 16 } }, true, T:store(1, 0)))
     good({ A }, block { T })
     good({ A }, block({}, { tir.MatchBufferRegion(T, tir.BufferRegion(A, { { 0, 16 } })) }))
-    bad("T is used, and bound nowhere", { A }, T:store(1, 0))
-    bad("T is used, and bound nowhere", { A }, tir.DeclBuffer(T, T:store(1, 0)))
-    bad("T is used outside of what binds it", { A }, { block { T }, T:store(1, 0) })
-    bad("n is used, and bound nowhere", { A }, tir.DeclBuffer(
+    bad("T is used but not bound", { A }, T:store(1, 0))
+    bad("T is used but not bound", { A }, tir.DeclBuffer(T, T:store(1, 0)))
+    bad("T is used outside of its binder", { A }, { block { T }, T:store(1, 0) })
+    bad("n is used but not bound", { A }, tir.DeclBuffer(
       tir.decl_buffer({ n }, "float32", "V", { data = A.data }), evaluate(0)))
   end)
 

@@ -404,7 +404,7 @@ describe("FoldExplicitPadding keeps", function()
 
   it("other modes", function()
     for _, mode in ipairs { "reflect", "edge", "wrap" } do
-      keeps({ x }, op.nn.conv(op.nn.pad(x, ints(table.unpack(around)), { mode = mode }), w))
+      keeps({ x }, op.nn.conv(op.nn.pad(x, ints(table.unpack(around)), { pad_mode = mode }), w))
     end
   end)
 

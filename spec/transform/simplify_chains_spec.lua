@@ -46,7 +46,7 @@ function steps.transpose(y, shape, below)
   local perm, new = {}, {}
   for i = 1, #shape do table.insert(perm, below(i), i - 1) end
   for i, axis in ipairs(perm) do new[i] = shape[axis + 1] end
-  return op.transpose(y, { perm = perm }), new
+  return op.transpose(y, { axes = perm }), new
 end
 
 function steps.unsqueeze(y, shape, below)

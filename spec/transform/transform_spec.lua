@@ -65,7 +65,7 @@ describe("SimplifyExpr removes", function()
     { "a reshape there and back", x, function()
       return op.reshape(op.reshape(x, ints(6)), ints(2, 3)) end },
     { "a transpose that moves nothing", x, function()
-      return op.transpose(x, { perm = { 0, 1 } }) end },
+      return op.transpose(x, { axes = { 0, 1 } }) end },
     { "two transposes that undo each other", x, function()
       return op.transpose(op.transpose(x)) end },
     { "a pad by nothing", x, function() return op.nn.pad(x, ints(0, 0, 0, 0)) end },
@@ -101,7 +101,7 @@ describe("SimplifyExpr keeps", function()
     { "a reversed slice of the same shape", x, function()
       return op.strided_slice(x, ints(-1), ints(-9223372036854775807), ints(0), ints(-1)) end },
     { "a transpose of a square of unknown sides", u, function()
-      return op.transpose(u, { perm = { 1, 0 } }) end },
+      return op.transpose(u, { axes = { 1, 0 } }) end },
     { "a slice to an unknown end", u, function() return op.strided_slice(u, ints(0), ints(4)) end },
     { "an expand of an unknown shape", u, function()
       return op.broadcast_to(u, ints(1, 1, 1)) end },
@@ -121,10 +121,10 @@ describe("SimplifyExpr merges", function()
   local n = pl.var("n", f32("N", 3, 4))
 
   it("transposes", function()
-    local out = simplify({ x }, op.transpose(op.transpose(x, { perm = { 1, 2, 0 } }),
-      { perm = { 1, 2, 0 } }))
+    local out = simplify({ x }, op.transpose(op.transpose(x, { axes = { 1, 2, 0 } }),
+      { axes = { 1, 2, 0 } }))
     assert.equal(1, count(out, "transpose"))
-    assert.same({ 2, 0, 1 }, out.main.body.attrs.perm)
+    assert.same({ 2, 0, 1 }, out.main.body.attrs.axes)
   end)
 
   it("reshapes, and knows of what a 0 is a copy", function()

@@ -93,7 +93,7 @@ describe("test_pass_check_kind", function()
 
   it("test_typecall_invalid_callee: what takes arguments is an AdtHandle", function()
     assert.error_matches(function() ir.TypeCall(ir.GlobalTypeVar("v1", "Type"), {}) end,
-      "what takes arguments must be of kind AdtHandle, but v1 is of kind Type")
+      "a type that takes arguments must be of kind AdtHandle, but v1 is of kind Type")
     assert.error_matches(function() ir.TypeCall(var "Type", {}) end, "but tp is of kind Type")
     assert.error_matches(function() ir.TypeCall(tensor, {}) end, "float32%] is of kind Type")
   end)

@@ -147,7 +147,8 @@ describe("names", function()
   end)
 
   it("test_meta_ref: without such an entry", function()
-    assert.equal("the metadata have no entries of 'some.Type'", refused "meta[some.Type][12]")
+    assert.equal("the metadata section has no entries of 'some.Type'",
+      refused "meta[some.Type][12]")
   end)
 end)
 
@@ -195,7 +196,7 @@ describe("expressions", function()
     local x = pl.var "x"
     reads_as("free_var %x; %x((%x,).0, %x)",
       ir.Call(x, { ir.TupleGetItem(pl.tuple { x }, 0), x }))
-    assert.matches("what is called is no function",
+    assert.matches("the callee is not a function",
       refused "free_var %x: float32; %x((%x,).0, %x)")
   end)
 
@@ -550,7 +551,7 @@ def @f(%y: Tensor[(2, 3), float32]) -> Tensor[(2, 3), float32] { negative(%y) }]
       { init_meta = { ["relay.Constant"] = { pl.const { 1.0 } } } }))
     assert.same({ 7.0, 8.0 }, mod.main.body.fields[1].data:to_table())
     assert.same({ 1.0 }, mod.main.body.fields[2].data:to_table())
-    assert.equal("the metadata have no entry 1 of 'relay.Constant'",
+    assert.equal("the metadata section has no entry 1 of 'relay.Constant'",
       select(2, pl.parse(both)).message)
   end)
 
@@ -577,13 +578,13 @@ def @main(%a {virtual_device=meta[VirtualDevice][1]}: Tensor[(2), float32],
     pl.assert_equal(mod, again)
     assert.equal(text, again:text())
     local _, diag = pl.parse(HEAD .. "def @f(d=meta[VirtualDevice][2]) { 1 }", options)
-    assert.equal("the metadata have no entry 2 of 'VirtualDevice'", diag.message)
+    assert.equal("the metadata section has no entry 2 of 'VirtualDevice'", diag.message)
     _, diag = pl.parse(HEAD .. "def @f() { meta[VirtualDevice][0] }", options)
-    assert.equal("this entry of the metadata is no constant", diag.message)
+    assert.equal("this entry of the metadata section is not a constant", diag.message)
     for _, entry in ipairs { "relay.Constant][0", "VirtualDevice][1" } do
       _, diag = pl.parse(HEAD .. "def @f(%x: Tensor[(meta[" .. entry .. "]), int8]) { %x }",
         options)
-      assert.equal("this entry of the metadata is no dim", diag.message)
+      assert.equal("this entry of the metadata section is not a dim", diag.message)
     end
   end)
 
@@ -624,15 +625,15 @@ def @g() { @ff() }]], { init_module = given, name = "t" })
     assert.equal("init_meta: a type key is a string, got a number", message { init_meta = { {} } })
     assert.equal("init_meta: the entries of 'x' are a list, got a boolean",
       message { init_meta = { x = true } })
-    assert.equal("init_meta: entry 1 of 'VirtualDevice' is no such object",
+    assert.equal("init_meta: entry 1 of 'VirtualDevice' is not an object of that type",
       message { init_meta = { VirtualDevice = { "a device" } } })
-    assert.equal("init_meta: entry 1 of 'Target' is no such object",
+    assert.equal("init_meta: entry 1 of 'Target' is not an object of that type",
       message { init_meta = { Target = { '[{"type_key": "VirtualDevice"}]' } } })
     assert.equal("init_meta: the entries of 'relay.Constant' are a list, got a number",
       message { init_meta = { ["relay.Constant"] = 3 } })
     assert.equal("init_meta: entry 1 of 'relay.Constant' is a Var",
       message { init_meta = { ["relay.Constant"] = { pl.var "x" } } })
-    assert.equal("init_meta: entry 2 of 'relay.Constant' is no tensor",
+    assert.equal("init_meta: entry 2 of 'relay.Constant' is not a tensor",
       message { init_meta = { ["relay.Constant"] = { 1, print } } })
   end)
 end)

@@ -31,16 +31,16 @@ describe("an attribute is refused", function()
   refuses("that nothing is like", "nn.relu(%x, alpha=1f)",
     function() return op.nn.relu(x, { alpha = 1.0 }) end,
     "'nn.relu' has no attribute 'alpha'")
-  refuses("that is no list", "nn.conv2d(%x, %w, padding=\"same\")",
+  refuses("that is not a list", "nn.conv2d(%x, %w, padding=\"same\")",
     function() return op.nn.conv2d(x, w, { padding = "same" }) end,
     "attribute 'padding' takes a list of integers")
   refuses("that is a list of others", "nn.conv2d(%x, %w, padding=[1.5f, 1f])",
     function() return op.nn.conv2d(x, w, { padding = { 1.5, 1.0 } }) end,
     "attribute 'padding' takes a list of integers")
-  refuses("that is no integer", "nn.conv2d(%x, %w, groups=1.5f)",
+  refuses("that is not an integer", "nn.conv2d(%x, %w, groups=1.5f)",
     function() return op.nn.conv2d(x, w, { groups = 1.5 }) end,
     "attribute 'groups' takes an integer")
-  refuses("that is no number", "nn.leaky_relu(%x, alpha=\"little\")",
+  refuses("that is not a number", "nn.leaky_relu(%x, alpha=\"little\")",
     function() return op.nn.leaky_relu(x, { alpha = "little" }) end,
     "attribute 'alpha' takes a number")
   refuses("that is not true or false", "sum(%x, keepdims=\"yes\")",

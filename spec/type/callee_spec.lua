@@ -32,10 +32,10 @@ describe("what is called", function()
   it("is a function", function()
     for callee, shown in pairs { [x] = "%x", [pair] = "%t", [cell] = "%r",
       [pl.const(1)] = "Constant", [g(i)] = "a call" } do
-      refuses(("what is called is no function: in %s(%%i: int32)"):format(shown), pl.call, callee,
+      refuses(("the callee is not a function: in %s(%%i: int32)"):format(shown), pl.call, callee,
         { i })
     end
-    refuses("what is called is no function: in Absent(", pl.call, nil, { x })
+    refuses("the callee is not a function: in Absent(", pl.call, nil, { x })
   end)
 
   it("may be what a call gives", function()
@@ -61,7 +61,7 @@ describe("what is called", function()
   it("is no pattern, and gives none", function()
     for _, body in ipairs { ir.PatternWildcard()(x), g(ir.PatternWildcard()),
       ir.PatternWildcard() } do
-      refuses("patterns stand in patterns and Clauses only", pl.verify, pl.func({ x }, body))
+      refuses("patterns must be operands of patterns or Clauses", pl.verify, pl.func({ x }, body))
     end
   end)
 end)

@@ -174,7 +174,7 @@ def @main() { %s }]]):format(body)))
     assert.error_matches(function() pl.call(f, { pl.var("y", "Tensor[(2), int8]") }) end,
       "argument 1 must be float32, got Tensor%[%(2%), int8%]: in Function%(%%y: Tensor")
     assert.error_matches(function() pl.call(f, {}) end, "the function takes 1 argument, got 0")
-    assert.error_matches(function() pl.call(pl.const(1), {}) end, "what is called is no function")
+    assert.error_matches(function() pl.call(pl.const(1), {}) end, "the callee is not a function")
     assert.error_matches(function() pl.func({}, pl.const(1.0), "int8") end,
       "declared to return int8, but returns float32")
     assert.error_matches(function()

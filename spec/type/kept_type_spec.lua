@@ -68,7 +68,7 @@ describe("a type that an ONNX model declares", function()
     assert.equal(1, #warnings)
     assert.matches(
       "m.relay:3:3: warning: the declared type Tensor[(2), float32] contradicts the inferred "
-        .. "one, Tensor[(4), float32], which counts",
+        .. "type Tensor[(4), float32], which is used",
       tostring(warnings[1]), 1, true
     )
     assert.equal(pl.type "Tensor[(4), float32]", module.main.body.type)

@@ -136,7 +136,7 @@ def @shallow[A](%a: Arith[A]) -> Arith[A] {
     end
     assert.equal("the module defines no constructor 'Cons'", refused(match))
     assert.equal("the constructor 'Cons' has 2 fields, the pattern 1", refused(match, mod))
-    assert.equal("cases are told of a Match, got a Var", refused(v))
+    assert.equal("uncovered cases are those of a Match, got a Var", refused(v))
   end)
 end)
 
@@ -236,7 +236,7 @@ describe("the search for cases", function()
     local left, diag = pl.unmatched_cases(mod.main.body, mod)
     assert.is_nil(left)
     assert.equal("limit", diag.code)
-    assert.equal("which cases the arms do not cover takes more than 16777216 steps to tell",
+    assert.equal("finding the cases that the arms do not cover takes more than 16777216 steps",
       diag.message)
   end)
 end)

@@ -96,7 +96,7 @@ describe("a shape, an axis, an index", function()
   end)
 
   it("of topk is one number, which export makes a vector", function()
-    refuses("'topk': k is one number, got 2", function() return op.topk(x, ints { 1, 1 }) end)
+    refuses("'topk': k must be one number, got 2", function() return op.topk(x, ints { 1, 1 }) end)
     local fn = pl.func({ x }, op.topk(x, ints(1), { n_results = 2 }))
     local again = assert(pl.onnx.parse(assert(pl.onnx.tostring(pl.module { main = fn }))))
     local text = tostring(again.main)
@@ -128,8 +128,8 @@ describe("a variable of a let", function()
     local n, v = var("n", "Tensor[(N), float32]"), var("v", "Tensor[(2), float32]")
     local mod = pl.module { main = pl.func({ n }, pl.let(v, op.abs(n), op.add(v, v))) }
     assert.same({ 2, 4 }, pl.eval(mod, { -1, 2 }):to_table())
-    refuses("the variable 'v' is of type Tensor[(2), float32], and the value that it is bound to "
-      .. "is not", function() return pl.eval(mod, { 1, 2, 3 }) end)
+    refuses("the variable 'v' has type Tensor[(2), float32], but is bound to a value of "
+      .. "another type", function() return pl.eval(mod, { 1, 2, 3 }) end)
   end)
 end)
 
@@ -175,11 +175,11 @@ describe("the body of a loop", function()
   it("of a scan takes what is carried and what is scanned", function()
     local start = pl.const { 0.0, 0.0, 0.0 }
     assert.truthy(scan(start, x))
-    refuses("'scan', operand 1: each round takes Tensor[(3), float32], got Tensor[(3), int64]",
+    refuses("'scan', operand 1: each iteration takes Tensor[(3), float32], got Tensor[(3), int64]",
       function() return scan(start, op.cast(x, { dtype = "int64" })) end)
-    refuses("'scan', operand 1: each round takes Tensor[(3), float32], got Tensor[(2), float32]",
-      function() return scan(start, op.transpose(x)) end)
-    refuses("'scan', operand 0: each round takes Tensor[(3), float32], got float32",
+    refuses("'scan', operand 1: each iteration takes Tensor[(3), float32], got "
+      .. "Tensor[(2), float32]", function() return scan(start, op.transpose(x)) end)
+    refuses("'scan', operand 0: each iteration takes Tensor[(3), float32], got float32",
       function() return scan(pl.const(0.0), x) end)
   end)
 
@@ -190,9 +190,9 @@ describe("the body of a loop", function()
     end
     assert.truthy(loop(pl.const { 0.0, 0.0, 0.0 }))
     assert.truthy(loop(pl.const { 0.0, 0.0 }))
-    refuses("'loop', operand 2: each round takes Tensor[(3), float32], got float32",
+    refuses("'loop', operand 2: each iteration takes Tensor[(3), float32], got float32",
       function() return loop(pl.const(0.0)) end)
-    refuses("'loop', operand 2: each round takes Tensor[(3), float32], got Tensor[(3), int64]",
+    refuses("'loop', operand 2: each iteration takes Tensor[(3), float32], got Tensor[(3), int64]",
       function() return loop(ints { 0, 0, 0 }) end)
   end)
 

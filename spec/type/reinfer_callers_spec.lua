@@ -39,7 +39,7 @@ describe("a replacement of another type", function()
   it("that an operator refuses is an error with rule, node and both types", function()
     local fn = pl.func({ x, w }, op.nn.conv2d(op.nn.relu(x), w, { kernel_size = { 3, 3 } }))
     refuses(fn, replacing(op.nn.relu, mean), { "in nn.conv2d(",
-      "before the rewrite this was Tensor[(1, 3, 8, 8), float32] where Tensor[(1, ",
+      "the rewrite changed this from Tensor[(1, 3, 8, 8), float32] to Tensor[(1, ",
       "rule 'replace' replaced nn.relu(%x: Tensor[(1, 3, 8, 8), float32]): "
         .. "Tensor[(1, 3, 8, 8), float32] by mean(" })
   end)
@@ -85,7 +85,8 @@ describe("a replacement of another type", function()
     refuses(pl.func({ y }, half(op.nn.relu(y))), replacing(op.nn.relu, mean),
       { "argument 1 must be Tensor[(2, 3), float32]" })
     refuses(pl.func({ y, c }, pl.if_(op.logical_not(c), y, y)),
-      replacing(op.logical_not, function() return y end), { "the condition of an If is boolean" })
+      replacing(op.logical_not, function() return y end),
+      { "the condition of an If must be boolean" })
     refuses(pl.func({ y, c }, pl.if_(c, op.nn.relu(y), y)),
       replacing(op.nn.relu, function(call) return op.cast(call.args[1], { dtype = "int8" }) end),
       { "the branches of an If have different types" })

@@ -876,14 +876,14 @@ PLN_API pln_status pln_graph_infer(const pln_graph *graph,
                                    const pln_module *module,
                                    pln_graph **out) PLN_CHECKED;
 /* The result of inferring a function under other parameter types. */
-#define PLN_TRIAL_MOST ((int64_t)1 << 24)
+#define PLN_MAX_TRIALS ((int64_t)1 << 24)
 typedef struct pln_signature_result {
   pln_ref failed;     /* the first node that is ill-typed, or PLN_NONE */
   pln_ref empty;      /* the first avoidable node without elements, when no
                        * parameter is empty; or PLN_NONE */
   bool results_empty; /* valid when nothing failed: no result has elements */
   uint32_t n_typed;   /* number of nodes inferred */
-  /* Candidate sizes, from 1 to PLN_TRIAL_MOST, with which the failed node (else
+  /* Candidate sizes, from 1 to PLN_MAX_TRIALS, with which the failed node (else
    * the empty one) is well-typed. Sizes derived from operands that are not
    * parameters come first. */
   uint32_t n_numbers;

@@ -13,7 +13,7 @@
 /* What binds a Var; a parameter of an arm is bound by the pattern as well. */
 enum { BY_SCOPE = 1, BY_LET, BY_PATTERN };
 /* Other nodes: the digest does not match. */
-enum { STALE = 4 };
+enum { OUTDATED = 4 };
 
 typedef struct verifier {
   const pln_graph *g;
@@ -26,7 +26,7 @@ typedef struct verifier {
   bool loops;    /* there are TIR nodes */
   bool calls;    /* there are calls of functions */
   bool early;    /* a let variable may be used before its let */
-  bool stale;    /* some nodes must be inferred again */
+  bool outdated; /* some nodes must be inferred again */
   bool closed;   /* a function of a module: no variable may be free */
   uint32_t free; /* Vars not bound so far */
 } verifier;
@@ -53,14 +53,14 @@ static pln_status check_row(verifier *c, pln_scope s) {
   if (s == 0)
     return row->begin == 0 && row->end == g->n_nodes && row->parent == PLN_NONE
                ? PLN_OK
-               : broken(c, "scope 0 is the whole graph");
+               : broken(c, "scope 0 must be the whole graph");
   if (row->parent >= s || row->end > g->scopes[row->parent].end)
-    return broken(c, "a scope lies inside its parent");
+    return broken(c, "a scope must lie inside its parent");
   if (row->n_params > row->end - row->begin)
-    return broken(c, "a scope holds its parameters");
+    return broken(c, "a scope must contain its parameters");
   if (row->owner >= g->n_nodes || row->owner < row->end ||
       pln_kinds[g->nodes[row->owner].kind].payload != PLN_PAYLOAD_SCOPE)
-    return broken(c, "a scope's owner follows it");
+    return broken(c, "a scope's owner must follow it");
   return PLN_OK;
 }
 
@@ -73,7 +73,7 @@ static pln_status move_to(verifier *c, pln_ref at) {
     while (c->here != PLN_NONE && c->here != g->scopes[c->next].parent)
       c->here = g->scopes[c->here].parent;
     if (c->next && c->here == PLN_NONE)
-      return broken(c, "a scope opens outside of its parent");
+      return broken(c, "a scope begins outside of its parent");
     c->here = c->next++;
   }
   while (c->here != PLN_NONE && g->scopes[c->here].end <= at)
@@ -83,12 +83,13 @@ static pln_status move_to(verifier *c, pln_ref at) {
   return PLN_OK;
 }
 
-static pln_status out_of_sight(const verifier *c, pln_ref operand) {
+static pln_status refuse_invisible(const verifier *c, pln_ref operand) {
   const pln_graph *g = c->g;
   pln_engine *e = g->engine;
   if (operand >= g->n_nodes || g->nodes[operand].kind != PLN_VAR)
-    return broken(c, "an operand comes earlier, in the same scope or an "
-                     "enclosing one");
+    return broken(
+        c,
+        "an operand must come earlier, in the same scope or an enclosing one");
   pln_diag_error(e, PLN_ERR_INVALID, NULL,
                  "invalid IR at node %u (%s): the variable '%s' is used "
                  "outside of its scope",
@@ -124,9 +125,9 @@ static pln_status check_operands(const verifier *c, const pln_node *n) {
   for (uint32_t i = 0; i < n->count; i++) {
     pln_ref operand = g->operands[n->first + i];
     if (!visible(c, operand))
-      return out_of_sight(c, operand);
+      return refuse_invisible(c, operand);
     if (!operand_kind_allowed(n->kind, g->nodes[operand].kind))
-      return broken(c, "patterns stand in patterns and Clauses only");
+      return broken(c, "patterns must be operands of patterns or Clauses");
   }
   return PLN_OK;
 }
@@ -146,16 +147,16 @@ static pln_status check_pattern(const verifier *c, pln_scope arm,
       continue;
     pln_ref var = g->operands[g->nodes[at].first];
     if (var < row->begin || var >= first || c->bound[var] == BY_PATTERN)
-      return broken(c, "a pattern binds its arm's parameters, once");
+      return broken(c, "a pattern must bind its arm's parameters, each once");
     c->bound[var] = BY_PATTERN;
     n_bound++;
   }
   *clause = at;
   if (n_bound != row->n_params)
-    return broken(c, "an arm's parameters are bound by its pattern");
+    return broken(c, "an arm's parameters must be bound by its pattern");
   if (at == first || at >= row->end || g->nodes[at].kind != PLN_CLAUSE ||
       g->operands[g->nodes[at].first] != at - 1)
-    return broken(c, "an arm begins with its pattern and a Clause");
+    return broken(c, "an arm must begin with its pattern and a Clause");
   return PLN_OK;
 }
 
@@ -166,7 +167,7 @@ static pln_status check_arm(const verifier *c, pln_scope arm) {
   for (pln_ref at = g->scopes[arm].end; at > clause + 1;) {
     const pln_node *n = &g->nodes[--at];
     if (n->kind == PLN_CLAUSE)
-      return broken(c, "an arm has one Clause");
+      return broken(c, "an arm must have one Clause");
     if (pln_owns(n))
       at = g->scopes[n->data].begin;
   }
@@ -186,7 +187,7 @@ static pln_status check_clause(const verifier *c) {
   bool in_arm = owner != PLN_NONE && g->nodes[owner].kind == PLN_MATCH;
   return in_arm || g->root == c->at
              ? PLN_OK
-             : broken(c, "a Clause stands in an arm of a Match");
+             : broken(c, "a Clause must be in an arm of a Match");
 }
 
 /* ----------------------------------------------------------------- payloads */
@@ -199,21 +200,21 @@ static pln_status check_scopes(verifier *c, const pln_node *n) {
   c->owned = c->at + 1;
   for (; s != PLN_NONE; s = g->scopes[s].next, k++) {
     if (s >= c->next || g->scopes[s].owner != c->at)
-      return broken(c, "an owner's scopes name it as owner");
+      return broken(c, "an owner's scopes must name it as owner");
     pln_scope next = g->scopes[s].next;
     if (next != PLN_NONE && next <= s)
-      return broken(c, "an owner's scopes stand in order");
+      return broken(c, "an owner's scopes must be in order");
     pln_ref end = next == PLN_NONE ? c->at : 0;
     if (next != PLN_NONE && next < g->n_scopes)
       end = g->scopes[next].begin;
     if (g->scopes[s].end != end || g->scopes[s].parent != c->here)
-      return broken(c, "an owner follows its scopes");
+      return broken(c, "an owner must follow its scopes");
     pln_ref result = g->scopes[s].result;
     if (result >= c->at || (g->scopes[c->node_scope[result]].end <= c->at &&
                             c->node_scope[result] != s))
-      return broken(c, "a scope's result is visible in it");
+      return broken(c, "a scope's result must be visible in it");
     if (pln_kinds[g->nodes[result].kind].kind_class == PLN_CLASS_PATTERN)
-      return broken(c, "patterns stand in patterns and Clauses only");
+      return broken(c, "patterns must be operands of patterns or Clauses");
   }
   int32_t fixed = pln_kinds[n->kind].scopes;
   bool none = k == 0 && n->kind != PLN_MATCH;
@@ -237,14 +238,14 @@ static pln_status check_payload(verifier *c, const pln_node *n) {
   case PLN_PAYLOAD_VAR:
     return n->data && n->data <= g->engine->n_vars
                ? PLN_OK
-               : broken(c, "a Var's identity was never given out");
+               : broken(c, "the id of a Var is unknown");
   case PLN_PAYLOAD_TENSOR:
     return n->data < g->n_tensors ? PLN_OK : broken(c, "there is no tensor");
   case PLN_PAYLOAD_OP:
     if (n->data > pln_op_count(g->engine))
       return broken(c, "there is no such operator");
     return n->kind == PLN_CALL && !n->data && !n->count
-               ? broken(c, "a call has a callee")
+               ? broken(c, "a call must have a callee")
                : PLN_OK;
   case PLN_PAYLOAD_SCOPE: return check_scopes(c, n);
   }
@@ -257,13 +258,13 @@ static pln_status check_binding(verifier *c, const pln_node *n) {
     const pln_scope_row *row = &g->scopes[c->here];
     bool first = c->at - row->begin < row->n_params;
     if (first != ((n->flags & PLN_NODE_PARAM) != 0))
-      return broken(c, "a scope's parameters are its first Vars");
+      return broken(c, "a scope's parameters must be its first Vars");
     c->bound[c->at] = first ? BY_SCOPE : 0;
     c->free += !first;
     return PLN_OK;
   }
   if (c->at - g->scopes[c->here].begin < g->scopes[c->here].n_params)
-    return broken(c, "a parameter is a Var");
+    return broken(c, "a parameter must be a Var");
   if (n->kind == PLN_CLAUSE)
     return check_clause(c);
   if (n->kind != PLN_LET)
@@ -271,7 +272,7 @@ static pln_status check_binding(verifier *c, const pln_node *n) {
   pln_ref var = g->operands[n->first];
   if (g->nodes[var].kind != PLN_VAR || c->node_scope[var] != c->here ||
       c->bound[var])
-    return broken(c, "a Let binds a Var of its scope, once");
+    return broken(c, "a Let must bind a Var of its scope, once");
   c->early = c->early || var < c->owned;
   c->bound[var] = BY_LET;
   c->free--;
@@ -295,9 +296,9 @@ static pln_status check_closed(verifier *c) {
 
 /* Infers only nodes whose digest does not match, so that valid ones cost one
  * comparison. */
-static pln_status check_stale(const verifier *c) {
+static pln_status check_outdated(const verifier *c) {
   for (pln_ref at = 0; at < c->g->n_nodes; at++)
-    if (c->bound[at] == STALE)
+    if (c->bound[at] == OUTDATED)
       PLN_TRY(pln_graph_check_type(c->g, at));
   return PLN_OK;
 }
@@ -316,8 +317,8 @@ static pln_status check_range(verifier *c, pln_ref at, pln_ref end) {
     c->loops = c->loops || pln_is_prim(n) || pln_is_tir(n);
     c->calls = c->calls || (n->kind == PLN_CALL && !n->data);
     if (!pln_type_digest_matches(g, at)) {
-      c->bound[at] = STALE;
-      c->stale = true;
+      c->bound[at] = OUTDATED;
+      c->outdated = true;
     }
   }
   return PLN_OK;
@@ -335,14 +336,14 @@ static pln_status check_nodes(verifier *c) {
   if (c->next != g->n_scopes)
     return broken(c, "a scope lies outside of the graph");
   if (g->root >= g->n_nodes || c->node_scope[g->root] != 0)
-    return broken(c, "the root is a node of scope 0");
+    return broken(c, "the root must be a node of scope 0");
   PLN_TRY(check_closed(c));
   if (c->calls)
     PLN_TRY(pln_graph_check_calls(g));
   if (c->early)
     PLN_TRY(pln_graph_check_early_uses(g));
-  if (c->stale)
-    PLN_TRY(check_stale(c));
+  if (c->outdated)
+    PLN_TRY(check_outdated(c));
   return c->loops ? pln_verify_tir(g) : PLN_OK;
 }
 

@@ -41,7 +41,7 @@ static pln_status start_node_walk(pln_walker *w, const pln_graph *g,
                                   pln_ref node) {
   if (!g->sealed || node >= g->n_nodes)
     return pln_diag_error(g->engine, PLN_ERR_ARGUMENT, NULL,
-                          "a walk begins at a node of a sealed graph");
+                          "a traversal must begin at a node of a sealed graph");
   *w = (pln_walker){.g = g, .first = node};
   w->seen = pln_mem_zeroed(g->engine, g->n_nodes);
   return w->seen ? PLN_OK : pln_nomem(g->engine);

@@ -23,7 +23,7 @@ static pln_status refuse_var_use(const well_formed_check *c, const pln_graph *g,
                                  pln_ref var, const char *what, pln_ref node) {
   pln_status status = pln_diag_error(
       c->engine, PLN_ERR_INVALID, NULL,
-      "the variable %s is %s, this is not valid IR",
+      "the variable %s is %s; this is not valid IR",
       pln_symbol_text(c->engine, g->nodes[var].attrs).data, what);
   pln_annotate_node(g, node);
   return status;

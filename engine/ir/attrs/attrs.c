@@ -8,10 +8,10 @@
 
 #include <stdlib.h>
 
-#include "ir/compare/equal.h"
+#include "ir/attrs/attrs.h"
 #include "ir/intern_tables.h"
+#include "ir/merge_ids.h"
 #include "ir/tensor/tensor.h"
-#include "ir/worker/child_engine.h"
 
 /* A decoded dictionary. */
 typedef struct attr_set {

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "ir/compare/equal.h"
+#include "ir/attrs/attrs.h"
 #include "ir/tensor/tensor.h"
 
 static const double tolerance = 1e-9;

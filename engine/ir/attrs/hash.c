@@ -5,7 +5,7 @@
  * older and have hashes. Equal floats may differ slightly, so their number is
  * hashed, not their values. */
 
-#include "ir/compare/equal.h"
+#include "ir/attrs/attrs.h"
 #include "ir/tensor/tensor.h"
 
 static uint64_t hash_text(uint64_t h, pln_slice text) {

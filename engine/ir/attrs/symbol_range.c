@@ -6,7 +6,6 @@
  * all dictionaries are unchanged. Nested lists are checked as deep as operators
  * read them. */
 
-#include "ir/graph/graph.h"
 #include "ir/op_info.h"
 
 #define SMALLEST (INT64_MIN + (int64_t)UINT32_MAX + 1)

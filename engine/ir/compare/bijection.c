@@ -10,11 +10,11 @@ void pln_bijection_free(pln_bijection *p) {
 }
 
 /* The entry of a number whose partner was removed. */
-#define NOBODY UINT32_MAX
+#define NO_IMAGE UINT32_MAX
 
 static uint32_t look_up(const pln_idmap *map, uint32_t key) {
-  uint32_t partner = map ? pln_idmap_get(map, key) : 0;
-  return partner == NOBODY ? 0 : partner;
+  uint32_t image = map ? pln_idmap_get(map, key) : 0;
+  return image == NO_IMAGE ? 0 : image;
 }
 
 bool pln_bijection_allows(const pln_bijection *p, uint32_t x, uint32_t y) {
@@ -37,6 +37,6 @@ pln_pair_of pln_bijection_get(const pln_bijection *p, uint32_t x, uint32_t y) {
 }
 
 pln_status pln_bijection_restore(pln_bijection *p, const pln_pair_of *had) {
-  PLN_TRY(pln_idmap_set(p->to, had->x, had->of_x ? had->of_x : NOBODY));
-  return pln_idmap_set(p->from, had->y, had->of_y ? had->of_y : NOBODY);
+  PLN_TRY(pln_idmap_set(p->to, had->x, had->of_x ? had->of_x : NO_IMAGE));
+  return pln_idmap_set(p->from, had->y, had->of_y ? had->of_y : NO_IMAGE);
 }

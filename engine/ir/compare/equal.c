@@ -23,7 +23,7 @@ static pln_status record_mismatch(pln_comparison *c, pln_mismatch_kind why) {
   return PLN_OK;
 }
 
-static bool partners(pln_comparison *c, pln_ref x, pln_ref y) {
+static bool correspond(pln_comparison *c, pln_ref x, pln_ref y) {
   if (c->to[x] == PLN_NONE && c->from[y] == PLN_NONE) {
     c->to[x] = y;
     c->from[y] = x;
@@ -48,7 +48,7 @@ static pln_status bind_compared_vars(pln_comparison *c, pln_pair pair) {
   const pln_node *m = &c->a->nodes[pair.x], *n = &c->b->nodes[pair.y];
   bool same = false;
   PLN_TRY(pln_type_match_run(c->types, m->type, n->type, &same));
-  if (same && partners(c, pair.x, pair.y))
+  if (same && correspond(c, pair.x, pair.y))
     return PLN_OK;
   c->at = pair;
   return record_mismatch(c, same ? PLN_MISMATCH_SHARING : PLN_MISMATCH_TYPE);
@@ -92,7 +92,7 @@ static void bind_var(pln_comparison *c, pln_ref x, pln_ref y) {
   bool open = m->kind == PLN_VAR && n->kind == PLN_VAR &&
               !((m->flags | n->flags) & PLN_NODE_PARAM);
   if (open && m->type == n->type && m->results == n->results)
-    (void)partners(c, x, y);
+    (void)correspond(c, x, y);
 }
 
 static void bind_defined(pln_comparison *c, pln_ref x, pln_ref y) {
@@ -154,7 +154,7 @@ static pln_status compare_scopes(pln_comparison *c, pln_scope s, pln_scope t,
 
 /* Reorders the pairs so that those of the first scope are on top of the
  * stack. */
-static void turn_runs(pln_comparison *c, uint32_t first) {
+static void reverse_pairs(pln_comparison *c, uint32_t first) {
   for (uint32_t i = first, k = c->top; i + 1 < k; i++) {
     pln_pair swap = c->stack[i];
     c->stack[i] = c->stack[--k];
@@ -173,11 +173,11 @@ static pln_status push_scopes(pln_comparison *c, pln_scope s, pln_scope t) {
     PLN_TRY(compare_scopes(c, s, t, scope++));
     if (!c->equal)
       return PLN_OK;
-    turn_runs(c, run);
+    reverse_pairs(c, run);
     s = c->a->scopes[s].next;
     t = c->b->scopes[t].next;
   }
-  turn_runs(c, first);
+  reverse_pairs(c, first);
   return s == t ? PLN_OK : record_mismatch(c, PLN_MISMATCH_SCOPES);
 }
 
@@ -224,8 +224,8 @@ static pln_status compare_owners(pln_comparison *c, const pln_node *m,
 /* -------------------------------------------------------------------- nodes */
 
 /* Several nodes may represent one free variable. */
-static bool free_partners(const pln_comparison *c, const pln_node *m,
-                          const pln_node *n) {
+static bool free_correspondence(const pln_comparison *c, const pln_node *m,
+                                const pln_node *n) {
   pln_ref x = c->at.x, y = c->at.y;
   return (c->to[x] == PLN_NONE || c->b->nodes[c->to[x]].data == n->data) &&
          (c->from[y] == PLN_NONE || c->a->nodes[c->from[y]].data == m->data);
@@ -234,7 +234,7 @@ static bool free_partners(const pln_comparison *c, const pln_node *m,
 static pln_status compare_vars(pln_comparison *c, const pln_node *m,
                                const pln_node *n) {
   bool same = false;
-  if (!free_partners(c, m, n) || (!c->map_free && m->data != n->data) ||
+  if (!free_correspondence(c, m, n) || (!c->map_free && m->data != n->data) ||
       !pln_bijection_allows(&c->free, m->data, n->data))
     return record_mismatch(c, PLN_MISMATCH_PAYLOAD);
   PLN_TRY(pln_type_match_run(c->types, m->type, n->type, &same));
@@ -357,7 +357,7 @@ static pln_status compare_pending_pairs(pln_comparison *c) {
   if (pln_is_prim(m) && m->type != n->type)
     return record_mismatch(c, PLN_MISMATCH_TYPE);
   bind_defined(c, x, y);
-  if (shared && !partners(c, x, y))
+  if (shared && !correspond(c, x, y))
     return record_mismatch(c, PLN_MISMATCH_SHARING);
   if (!shared)
     PLN_TRY(met_before(c, x, y, &met));
@@ -366,7 +366,7 @@ static pln_status compare_pending_pairs(pln_comparison *c) {
 
 /* ------------------------------------------------------------------- driver */
 
-static pln_ref *no_partners(const pln_graph *g) {
+static pln_ref *clear_correspondence(const pln_graph *g) {
   size_t size = ((size_t)g->n_nodes + 1) * sizeof(pln_ref);
   pln_ref *table = pln_mem_new(g->engine, size);
   if (table)
@@ -386,8 +386,8 @@ pln_status pln_comparison_begin(pln_comparison *c, const pln_graph *a,
                         .map_free = types->map_free,
                         .types = types,
                         .equal = true};
-  c->to = no_partners(a);
-  c->from = no_partners(b);
+  c->to = clear_correspondence(a);
+  c->from = clear_correspondence(b);
   if (trace)
     c->via = pln_mem_new(e, ((size_t)a->n_nodes + 1) * sizeof *c->via);
   return c->to && c->from && (c->via || !trace) ? PLN_OK : pln_nomem(e);

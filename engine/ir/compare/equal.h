@@ -1,8 +1,9 @@
-/* equal.h: shared parts of comparing graphs, modules, types and attributes. */
+/* equal.h: shared parts of comparing graphs, modules and types. */
 
 #ifndef PLN_IR_COMPARE_EQUAL_H
 #define PLN_IR_COMPARE_EQUAL_H
 
+#include "ir/attrs/attrs.h"
 #include "ir/graph/graph.h"
 
 /* A one-to-one correspondence between numbers of two sides: type variables, or
@@ -59,23 +60,6 @@ pln_status pln_type_match_bind(pln_type_match *match, pln_type x, pln_type y,
 /* Compares types up to renaming of bound type variables. */
 pln_status pln_type_match_run(pln_type_match *match, pln_type x, pln_type y,
                               bool *same) PLN_CHECKED;
-
-/* The part of an OBJECT that is compared: everything but its index, which
- * depends on the other objects of the text. */
-pln_slice pln_object_content(pln_slice object);
-/* Floats within 1e-9 are equal, as in Relay; everything else must be
- * identical. */
-pln_status pln_attr_equal(pln_engine *engine, const pln_attr *a,
-                          const pln_attr *b, bool *same) PLN_CHECKED;
-pln_status pln_attrs_equal(pln_engine *engine, pln_attrs a, pln_attrs b,
-                           bool *same) PLN_CHECKED;
-
-/* A hash of entries that agrees with pln_attrs_equal. */
-uint64_t pln_attr_entries_hash(const pln_engine *engine, uint32_t count,
-                               const pln_attr *entries);
-/* A hash of a tensor that agrees with pln_tensor_equal and is the same in every
- * run: a tensor not compared by content is hashed by dtype and dims. */
-uint64_t pln_tensor_content_hash(const pln_tensor *tensor);
 
 /* ------------------------------------------------------------------- graphs */
 

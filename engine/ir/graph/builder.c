@@ -83,7 +83,7 @@ pln_origins *pln_builder_origins(pln_builder *b) {
 
 static pln_status full(pln_builder *b, const char *what) {
   return pln_diag_error(b->engine, PLN_ERR_LIMIT, NULL,
-                        "a graph holds at most 2^31 %s", what);
+                        "a graph has at most 2^31 %s", what);
 }
 
 pln_status pln_builder_reserve(pln_builder *b, size_t nodes, size_t operands,
@@ -123,7 +123,7 @@ static pln_status check_operands(pln_builder *b, uint32_t n,
   for (uint32_t i = 0; i < n; i++)
     if (operands[i] >= b->graph->n_nodes)
       return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
-                            "operand %u is no node of this builder", i);
+                            "operand %u is not a node of this builder", i);
   return PLN_OK;
 }
 
@@ -220,7 +220,7 @@ static pln_status check_var(pln_builder *b, pln_ref var) {
   if (b->graph->nodes[var].kind == PLN_VAR)
     return PLN_OK;
   pln_status status = pln_diag_error(
-      b->engine, PLN_ERR_ARGUMENT, NULL, "a Var is bound, not a %s",
+      b->engine, PLN_ERR_ARGUMENT, NULL, "only a Var can be bound, not a %s",
       pln_node_kind(b->graph, var) < PLN_N_KINDS
           ? pln_kind_name(pln_node_kind(b->graph, var))
           : "?");
@@ -338,7 +338,7 @@ pln_status pln_build_global_var(pln_builder *b, pln_symbol name, pln_type type,
 pln_status pln_build_op(pln_builder *b, pln_op op, pln_ref *out) {
   if (op == 0 || op > pln_op_count(b->engine))
     return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
-                          "there is no operator number %u", op);
+                          "there is no operator with number %u", op);
   pln_node node = {.kind = PLN_OP, .data = op};
   return pln_builder_append(b, &node, 0, NULL, out);
 }
@@ -458,7 +458,7 @@ pln_status pln_build_call(pln_builder *b, pln_op op, pln_attrs attrs,
                           pln_ref *out) {
   if (op == 0 || op > pln_op_count(b->engine))
     return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
-                          "there is no operator number %u", op);
+                          "there is no operator with number %u", op);
   PLN_TRY(check_results(b, n_results));
   PLN_TRY(name_function(b, op, n, args, &attrs));
   pln_node node = {.kind = PLN_CALL,
@@ -526,9 +526,9 @@ pln_status pln_builder_add_scope(pln_builder *b, pln_scope parent,
 
 pln_status pln_build_open(pln_builder *b, pln_scope *out) {
   if (!b->scoped && b->graph->n_nodes)
-    return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
-                          "this builder builds freely; a scope is opened in a "
-                          "fresh one");
+    return pln_diag_error(
+        b->engine, PLN_ERR_ARGUMENT, NULL,
+        "this builder has free expressions; open scopes in a new builder");
   PLN_TRY(pln_mem_grow(b->engine, (void **)&b->open, &b->cap_open,
                        (size_t)b->n_open + 1, sizeof *b->open));
   PLN_TRY(pln_builder_add_scope(b, b->open[b->n_open - 1], out));
@@ -543,7 +543,7 @@ pln_status pln_build_param(pln_builder *b, pln_symbol name, pln_type type,
   pln_scope_row *row = &b->graph->scopes[b->open[b->n_open - 1]];
   if (b->n_open < 2 || row->begin + row->n_params != b->graph->n_nodes)
     return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
-                          "a parameter comes first in its scope");
+                          "parameters must come first in their scope");
   if (!var)
     var = ++b->engine->n_vars;
   pln_node node = {.kind = PLN_VAR,
@@ -600,7 +600,7 @@ static pln_status add_owner(pln_builder *b, pln_node *node, uint32_t n,
         g->scopes[scopes[i]].result == PLN_NONE ||
         g->scopes[scopes[i]].owner != PLN_NONE)
       return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
-                            "scope %u is not ended, or owned already",
+                            "scope %u is not ended, or has an owner already",
                             scopes[i]);
   for (uint32_t i = 0; i < k; i++)
     g->scopes[scopes[i]].next = i + 1 < k ? scopes[i + 1] : PLN_NONE;
@@ -641,7 +641,7 @@ static pln_status check_arm(pln_builder *b, pln_scope arm) {
       if (g->nodes[ref].kind == PLN_CLAUSE && b->node_scope[ref] == arm)
         return PLN_OK;
   return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
-                        "scope %u is no arm: it has no Clause", arm);
+                        "scope %u is not an arm: it has no Clause", arm);
 }
 
 pln_status pln_build_match(pln_builder *b, pln_ref data, bool complete,
@@ -660,7 +660,7 @@ pln_status pln_build_generic(pln_builder *b, pln_ref function, uint32_t n,
   for (uint32_t i = 0; i < n; i++)
     if (pln_type_get_kind(b->engine, vars[i]) != PLN_TYPE_VAR)
       return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
-                            "type parameter %u is no type variable", i + 1);
+                            "type parameter %u is not a type variable", i + 1);
   if (node->kind != PLN_FUNCTION)
     return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
                           "only a Function has type parameters");
@@ -778,7 +778,7 @@ pln_status pln_build_floating_extra_root(pln_builder *b, pln_ref value,
   PLN_TRY(check_operands(b, 1, &value));
   pln_kind kind = (pln_kind)b->graph->nodes[value].kind;
   if (!pln_can_be_kept(kind))
-    return pln_diag_error(b->engine, PLN_ERR_TYPE, NULL, "a %s is never kept",
+    return pln_diag_error(b->engine, PLN_ERR_TYPE, NULL, "a %s cannot be kept",
                           pln_kind_name(kind));
   if (b->node_scope[value] != PLN_NONE)
     return pln_diag_error(b->engine, PLN_ERR_TYPE, NULL,
@@ -879,11 +879,11 @@ pln_status pln_build_attr_order(pln_builder *b, pln_ref node, uint32_t n,
 static pln_status conflict(pln_builder *b, pln_type declared,
                            pln_type inferred) {
   pln_description x, y;
-  pln_diag_warn(b->engine, NULL,
-                "the declared type %s contradicts the inferred one, %s, which "
-                "counts",
-                pln_describe_type(b->engine, declared, &x),
-                pln_describe_type(b->engine, inferred, &y));
+  pln_diag_warn(
+      b->engine, NULL,
+      "the declared type %s contradicts the inferred type %s, which is used",
+      pln_describe_type(b->engine, declared, &x),
+      pln_describe_type(b->engine, inferred, &y));
   return PLN_OK;
 }
 

@@ -10,7 +10,7 @@
 #include "ir/graph/describe.h"
 #include "base/writer.h"
 
-enum { MOST_OPERANDS = 8 };
+enum { MAX_OPERANDS = 8 };
 
 static void put_symbol(pln_writer *w, const char *sigil, pln_symbol symbol) {
   pln_put_name(w, sigil, pln_symbol_text(w->engine, symbol));
@@ -53,11 +53,11 @@ static void describe_node_text(pln_writer *w, const pln_graph *g, pln_ref ref) {
   if (n->count == 0 && n->kind != PLN_CALL)
     return;
   pln_put_text(w, "(");
-  for (uint32_t i = first; i < n->count && i < MOST_OPERANDS; i++) {
+  for (uint32_t i = first; i < n->count && i < MAX_OPERANDS; i++) {
     pln_put_text(w, i > first ? ", " : "");
     put_operand(w, g, g->operands[n->first + i]);
   }
-  pln_put_text(w, n->count > MOST_OPERANDS ? ", ...)" : ")");
+  pln_put_text(w, n->count > MAX_OPERANDS ? ", ...)" : ")");
 }
 
 typedef struct target {

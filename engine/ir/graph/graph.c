@@ -224,17 +224,10 @@ void pln_graph_call_effect(const pln_graph *g, pln_node *call) {
                             pln_node_call_effect(callee));
 }
 
-/* Rows are sorted by begin, so one pass over the array suffices. */
 void pln_graph_node_scopes(const pln_graph *graph, pln_scope *node_scope) {
-  const pln_scope_row *rows = graph->scopes;
-  pln_scope next = 0, here = 0;
-  for (pln_ref ref = 0; ref < graph->n_nodes; ref++) {
-    while (next < graph->n_scopes && rows[next].begin <= ref)
-      here = next++;
-    while (rows[here].end <= ref)
-      here = rows[here].parent;
-    node_scope[ref] = here;
-  }
+  pln_scope_cursor cursor = {.graph = graph};
+  for (pln_ref ref = 0; ref < graph->n_nodes; ref++)
+    node_scope[ref] = pln_scope_cursor_at(&cursor, ref);
 }
 
 /* The last row that begins before the node, or one around it. */

@@ -155,6 +155,22 @@ void pln_graph_bind_effect(pln_graph *graph, const pln_node *let);
 void pln_graph_call_effect(const pln_graph *graph, pln_node *call);
 /* The effect of a call of an operator. */
 pln_effect pln_op_effect(const pln_graph *graph, const pln_node *call);
+/* Finds the innermost scope of nodes that are visited in ascending order. Start
+ * with the first row that may contain one. */
+typedef struct pln_scope_cursor {
+  const pln_graph *graph;
+  pln_scope next, here;
+} pln_scope_cursor;
+/* The innermost scope of `ref`. Rows are sorted by begin, so that a walk over
+ * all nodes is linear. */
+static inline pln_scope pln_scope_cursor_at(pln_scope_cursor *c, pln_ref ref) {
+  const pln_scope_row *rows = c->graph->scopes;
+  while (c->next < c->graph->n_scopes && rows[c->next].begin <= ref)
+    c->here = c->next++;
+  while (rows[c->here].end <= ref && rows[c->here].parent != PLN_NONE)
+    c->here = rows[c->here].parent;
+  return c->here;
+}
 /* The innermost scope of each node of a sealed graph. */
 void pln_graph_node_scopes(const pln_graph *graph, pln_scope *node_scope);
 /* That of one node of a sealed graph, in logarithmic time but for the scopes
@@ -332,5 +348,33 @@ pln_status pln_keep_type(pln_rewrite *rw, pln_ref node,
 /* The same for a node of the old graph, and only if its rank is unknown. */
 pln_status pln_keep_rank(pln_rewrite *rw, pln_ref node,
                          pln_type type) PLN_CHECKED;
+/* graph/import_origin.c: garbage-collects the origin table when it has many
+ * more steps than the graph has nodes. The new table has the steps that nodes
+ * need, and the newest ones. */
+pln_status pln_origins_trim(pln_graph *graph) PLN_CHECKED;
+
+/* ---------------------------------------------------------------------- TIR
+ *
+ * What the builder, import and sealing know of TIR nodes; the rest is in
+ * tir/. */
+
+static inline bool pln_is_prim(const pln_node *n) {
+  return pln_kinds[n->kind].kind_class == PLN_CLASS_PRIM;
+}
+static inline bool pln_is_stmt(const pln_node *n) {
+  return pln_kinds[n->kind].kind_class == PLN_CLASS_STMT;
+}
+/* A statement or a PrimFunc: laid out by tir/layout.c. */
+static inline bool pln_is_tir(const pln_node *n) {
+  return pln_is_stmt(n) || n->kind == PLN_PRIM_FUNC;
+}
+/* Seals a floating statement, PrimFunc or PrimExpr. */
+pln_status pln_layout_tir(const pln_builder *b, pln_ref root,
+                          pln_graph **out) PLN_CHECKED;
+/* pln_buffer_find: the equal Buffer of a free builder, or PLN_NONE. The other
+ * function records an appended one (tir/buffer_identity.c). */
+pln_ref pln_buffer_find(const pln_builder *b, const pln_node *n,
+                        const pln_ref *operands);
+pln_status pln_buffer_remember(pln_builder *b, pln_ref buffer) PLN_CHECKED;
 
 #endif

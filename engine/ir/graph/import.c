@@ -7,7 +7,6 @@
  * recurses. */
 
 #include "ir/graph/compact.h"
-#include "ir/tir/tir.h"
 
 typedef struct memo {
   pln_graph *graph; /* retained, so that its address is not reused */
@@ -364,7 +363,7 @@ static pln_status copy_inside(node_copy *c, pln_ref ref, pln_scope node_scope) {
   b->graph->nodes[*image].flags = n->flags;
   b->graph->values[*image] = g->values[ref];
   b->graph->typed_from[*image] = g->typed_from[ref];
-  if (node_scope != PLN_NONE)
+  if (node_scope >= c->first) /* not the owner, which is outside */
     b->node_scope[*image] = c->row[node_scope - c->first];
   return PLN_OK;
 }
@@ -373,17 +372,12 @@ static pln_status copy_inside(node_copy *c, pln_ref ref, pln_scope node_scope) {
  * have no other owner. */
 static pln_status copy_interval(node_copy *c, pln_ref end, pln_ref owner) {
   const pln_graph *g = c->m->graph;
-  pln_scope next = c->first, here = PLN_NONE, last = c->first + c->n;
+  pln_scope_cursor cursor = {.graph = g, .next = c->first, .here = c->first};
   PLN_TRY(reuse_free_vars(c, end));
   PLN_TRY(copy_rows(c, owner));
   pln_ref shift = c->b->graph->n_nodes - c->begin;
-  for (pln_ref ref = c->begin; ref < end; ref++) {
-    while (next < last && g->scopes[next].begin <= ref)
-      here = next++;
-    while (here != PLN_NONE && g->scopes[here].end <= ref)
-      here = g->scopes[here].owner == owner ? PLN_NONE : g->scopes[here].parent;
-    PLN_TRY(copy_inside(c, ref, here));
-  }
+  for (pln_ref ref = c->begin; ref < end; ref++)
+    PLN_TRY(copy_inside(c, ref, pln_scope_cursor_at(&cursor, ref)));
   finish_rows(c, shift);
   return PLN_OK;
 }
@@ -414,10 +408,10 @@ static void copying_end(const node_copy *c, pln_ref end) {
 static pln_status copy_owner(pln_builder *b, memo *m, pln_ref ref) {
   const pln_graph *g = m->graph;
   if (!g->sealed)
-    return pln_diag_error(b->engine, PLN_ERR_UNSUPPORTED, NULL,
-                          "a %s under construction is sealed before it is used "
-                          "in another graph",
-                          pln_kind_name((pln_kind)g->nodes[ref].kind));
+    return pln_diag_error(
+        b->engine, PLN_ERR_UNSUPPORTED, NULL,
+        "a %s must be sealed before it is used in another graph",
+        pln_kind_name((pln_kind)g->nodes[ref].kind));
   pln_scope first = g->nodes[ref].data;
   node_copy c = {.b = b, .m = m, .first = first};
   c.n = rows_inside(g, first, ref);
@@ -523,15 +517,12 @@ static pln_status float_owner(floating *f, pln_ref ref) {
 
 static pln_status float_interval(floating *f, pln_ref owner) {
   const pln_graph *g = f->m->graph;
-  pln_scope next = f->first, here = PLN_NONE, end = f->first + f->n_scopes;
+  pln_scope_cursor cursor = {.graph = g, .next = f->first, .here = f->first};
   for (pln_ref ref = f->begin; ref <= owner; ref++) {
-    while (next < end && g->scopes[next].begin <= ref)
-      here = next++;
-    while (here != PLN_NONE && g->scopes[here].end <= ref)
-      here = g->scopes[here].owner == owner ? PLN_NONE : g->scopes[here].parent;
+    pln_scope here = pln_scope_cursor_at(&cursor, ref);
     const pln_node *n = &g->nodes[ref];
     PLN_TRY(pln_owns(n) ? float_owner(f, ref) : copy_plain(f->b, f->m, ref));
-    if (here != PLN_NONE && pln_is_stmt(n))
+    if (here >= f->first && pln_is_stmt(n))
       list_stmt(f, ref, here);
   }
   return PLN_OK;

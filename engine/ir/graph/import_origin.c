@@ -5,7 +5,7 @@
  * another table once while it imports from that table only; a builder without a
  * table adopts the first one that it imports from. */
 
-#include "ir/rewrite/rewrite.h"
+#include "ir/graph/graph.h"
 
 typedef struct origin_import {
   pln_origins *to;
@@ -117,7 +117,7 @@ static pln_status look_at(pln_builder *b, pln_origins *from) {
 pln_status pln_builder_import_origin_row(pln_builder *b, pln_origins *from,
                                          uint32_t origin, uint32_t *out) {
   *out = 0;
-  if (!from || (!origin && !from->declares && !from->misfits))
+  if (!from || (!origin && !from->declares && !from->mismatched_calls))
     return PLN_OK;
   if (!b->graph->origins && from->engine == b->engine)
     b->graph->origins = pln_origins_retain(from);
@@ -126,7 +126,7 @@ pln_status pln_builder_import_origin_row(pln_builder *b, pln_origins *from,
     return PLN_ERR_NOMEM;
   *out = origin;
   to->declares |= from->declares;
-  to->misfits |= from->misfits;
+  to->mismatched_calls |= from->mismatched_calls;
   if (to == from || !origin)
     return PLN_OK;
   PLN_TRY(look_at(b, from));
@@ -175,7 +175,7 @@ static pln_status trim_all(origin_import *t, pln_graph *g) {
   PLN_TRY(pln_idmap_new(g->engine, &t->map));
   t->to->names = t->from->names;
   t->to->declares = t->from->declares;
-  t->to->misfits = t->from->misfits;
+  t->to->mismatched_calls = t->from->mismatched_calls;
   for (pln_ref i = 0; i < g->n_nodes; i++)
     PLN_TRY(trim_one(t, &g->origin[i]));
   for (pln_scope s = 0; s < g->n_scopes; s++)
@@ -198,4 +198,16 @@ pln_status pln_origins_trim(pln_graph *g) {
   g->origins = to;
   pln_origins_release(from);
   return status;
+}
+
+/* A TupleGetItem has the row of the node whose field it takes. */
+void pln_origins_note_types(pln_graph *graph) {
+  pln_origins *o = graph->origins;
+  for (pln_ref i = 0; o && i < graph->n_nodes; i++) {
+    uint32_t row = graph->origin[i];
+    pln_kind kind = (pln_kind)graph->nodes[i].kind;
+    if ((kind == PLN_CALL || kind == PLN_IF || kind == PLN_CONSTANT) &&
+        row >= o->below && row < o->count)
+      o->rows[row - o->below].type = graph->nodes[i].type;
+  }
 }

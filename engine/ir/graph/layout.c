@@ -289,7 +289,7 @@ pln_status pln_layout_verified(pln_status status, pln_graph *graph,
  * replacement. */
 static pln_status out_of_scope(const pln_builder *b, pln_ref ref) {
   return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
-                        "node %u is used although its scope is left out", ref);
+                        "node %u is used, but its scope was left out", ref);
 }
 
 /* One sweep from users to operands. Owners follow their scopes, so it is known

@@ -10,7 +10,6 @@
 #include "ir/graph/describe.h"
 #include "ir/graph/layout.h"
 #include "ir/graph/scope_tree.h"
-#include "ir/tir/tir.h"
 
 enum { TAIL = 1, BOUND = 2, LET_BOUND = 4 };
 
@@ -149,7 +148,7 @@ static pln_status place_owner(floating_layout *p, pln_ref ref,
   const pln_node *n = &p->g->nodes[ref];
   if (pln_is_tir(n))
     return pln_diag_error(p->l->engine, PLN_ERR_TYPE, NULL,
-                          "a %s is no value of an expression",
+                          "a %s cannot be the value of an expression",
                           pln_kinds[n->kind].name);
   if (p->state[ref] & TAIL) {
     p->alias[n->data] = node_scope;

@@ -66,7 +66,7 @@ static pln_status check_kept(const pln_reachable_copy *r, pln_ref ref) {
     return PLN_OK;
   pln_status status =
       pln_diag_error(g->engine, PLN_ERR_TYPE, NULL,
-                     "what a block keeps is used outside of the block");
+                     "a kept node of a block is used outside of the block");
   pln_annotate_node(g, ref);
   return status;
 }

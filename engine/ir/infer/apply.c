@@ -46,7 +46,7 @@ pln_status pln_check_condition(pln_engine *engine, pln_type type) {
       (kind == PLN_TYPE_TENSOR && (!dtype || dtype == PLN_BOOL)))
     return PLN_OK;
   return pln_diag_error(engine, PLN_ERR_TYPE, NULL,
-                        "the condition of an If is boolean, not %s",
+                        "the condition of an If must be boolean, not %s",
                         pln_describe_type(engine, type, &got));
 }
 
@@ -126,7 +126,7 @@ pln_status pln_infer_apply(pln_engine *engine, const pln_graph *graph,
     return PLN_OK;
   if (absent || pln_type_get_kind(engine, function) != PLN_TYPE_FUNC)
     return pln_diag_error(engine, PLN_ERR_TYPE, NULL,
-                          "what is called is no function");
+                          "the callee is not a function");
   uint32_t n = pln_type_n_parts(engine, function);
   if (n != call->count)
     return refuse_count(engine, n - 1, call->count - 1);

@@ -61,7 +61,7 @@ static pln_status ask_inference(const checker *c, const pln_node *n) {
   if (fits)
     return PLN_OK;
   return pln_diag_error(
-      e, PLN_ERR_TYPE, NULL, "the call gives %s, but its type is %s",
+      e, PLN_ERR_TYPE, NULL, "the call returns %s, but its type is %s",
       pln_describe_type(e, ret, &wanted), pln_describe_type(e, n->type, &got));
 }
 
@@ -95,7 +95,7 @@ static pln_status check_call(checker *c, pln_ref call) {
 pln_status pln_graph_check_calls(const pln_graph *graph) {
   checker c = {.g = graph};
   pln_status status = PLN_OK;
-  if (graph->origins && graph->origins->misfits)
+  if (graph->origins && graph->origins->mismatched_calls)
     return PLN_OK;
   for (pln_ref ref = 0; ref < graph->n_nodes && status == PLN_OK; ref++)
     if (graph->nodes[ref].kind == PLN_CALL && !graph->nodes[ref].data)
@@ -112,7 +112,7 @@ pln_status pln_graph_accept_calls(pln_graph *graph) {
   pln_diag_drop(graph->engine, mark);
   if (!graph->origins)
     PLN_TRY(pln_origins_new(graph->engine, &graph->origins));
-  graph->origins->misfits = true;
+  graph->origins->mismatched_calls = true;
   return PLN_OK;
 }
 

@@ -13,7 +13,7 @@
 
 /* Per node: the variable is used; it is used before its let; its rule will
  * run. */
-enum { USED = 1, EARLY = 2, ASKED = 4 };
+enum { USED = 1, EARLY = 2, REQUESTED = 4 };
 
 static pln_status infer_marked_nodes(const pln_graph *g,
                                      const pln_module *module,
@@ -23,7 +23,7 @@ static pln_status infer_marked_nodes(const pln_graph *g,
   t.most_refused = 1;
   pln_status status = pln_inferencer_add(&t, 0, g);
   for (pln_ref ref = 0; ref < g->n_nodes && status == PLN_OK; ref++)
-    if (marks[ref] & ASKED)
+    if (marks[ref] & REQUESTED)
       status = pln_inferencer_check_node(&t, 0, ref);
   pln_inferencer_free(&t);
   return status;
@@ -80,7 +80,7 @@ static void ask_clauses(const pln_graph *g, const pln_node *match,
     while (at < g->scopes[s].end && g->nodes[at].kind != PLN_CLAUSE)
       at++;
     if (at < g->scopes[s].end)
-      marks[at] |= ASKED;
+      marks[at] |= REQUESTED;
   }
 }
 
@@ -89,14 +89,14 @@ static void ask_users(const pln_graph *g, uint8_t *marks) {
     const pln_node *n = &g->nodes[ref];
     if (!uses_early(g, n, marks))
       continue;
-    marks[ref] |= ASKED;
+    marks[ref] |= REQUESTED;
     if (n->kind == PLN_MATCH && pln_owns(n))
       ask_clauses(g, n, marks);
   }
 }
 
 pln_status pln_graph_check_early_uses(const pln_graph *graph) {
-  if ((graph->origins && graph->origins->misfits) || !has_lets(graph))
+  if ((graph->origins && graph->origins->mismatched_calls) || !has_lets(graph))
     return PLN_OK;
   uint8_t *marks = pln_mem_zeroed(graph->engine, graph->n_nodes);
   if (!marks)
@@ -135,7 +135,7 @@ static pln_status check_untyped(const pln_graph *g, const pln_module *module) {
     return pln_nomem(g->engine);
   for (pln_ref ref = 0; ref < g->n_nodes; ref++)
     if (concerns_constructors(g, &g->nodes[ref]))
-      marks[ref] = ASKED;
+      marks[ref] = REQUESTED;
   pln_status status = infer_marked_nodes(g, module, marks);
   pln_mem_free(g->engine, marks, g->n_nodes);
   return status;

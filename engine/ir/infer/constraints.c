@@ -115,9 +115,9 @@ static pln_status get_rule(const rule *r) {
   if (!tuple)
     return PLN_OK;
   if (resolved_type_kind(r, tuple) != PLN_TYPE_TUPLE)
-    return pln_diag_error(e, PLN_ERR_TYPE, NULL,
-                          "field %u is taken from what is no tuple",
-                          r->n->data);
+    return pln_diag_error(
+        e, PLN_ERR_TYPE, NULL,
+        "TupleGetItem: field %u of a value that is not a tuple", r->n->data);
   uint32_t n = pln_type_n_parts(e, tuple);
   if (r->n->data >= n)
     return pln_diag_error(e, PLN_ERR_TYPE, NULL, "field %u of a tuple of %u",
@@ -261,7 +261,7 @@ static pln_status operator_rule(const rule *r, bool last) {
 
 /* Solves the callee's relations. The rule is run again when a relation lacks an
  * input. */
-static pln_status obey_relations(const rule *r, pln_type function) {
+static pln_status apply_relations(const rule *r, pln_type function) {
   pln_type unknown;
   PLN_TRY(pln_relations_solve(&r->t->u, function, &unknown));
   return unknown ? wait_for(r, unknown) : PLN_OK;
@@ -321,7 +321,7 @@ static pln_status apply_known(const rule *r, pln_type function) {
   if (wait)
     return wait_for(r, result);
   PLN_TRY(is_of(r, pln_type_part_at(e, function, n)));
-  return obey_relations(r, function);
+  return apply_relations(r, function);
 }
 
 /* The callee is unified with a function type from the arguments to the
@@ -333,7 +333,7 @@ static pln_status apply_unknown(const rule *r, pln_type hole) {
   pln_status status = pln_type_func(r->t->engine, n, params, term(r, r->ref), 0,
                                     NULL, 0, NULL, &type);
   free_terms(r, params, few, 1);
-  return status == PLN_OK ? equate(r, "what is called", hole, type) : status;
+  return status == PLN_OK ? equate(r, "the callee", hole, type) : status;
 }
 
 static pln_status apply_rule(const rule *r) {
@@ -343,7 +343,7 @@ static pln_status apply_rule(const rule *r) {
   if (resolved_type_kind(r, function) == PLN_TYPE_HOLE)
     return apply_unknown(r, function);
   return pln_diag_error(r->t->engine, PLN_ERR_TYPE, NULL,
-                        "what is called is no function");
+                        "the callee is not a function");
 }
 
 /* An operator used as a value has the function type that its known arguments
@@ -372,7 +372,8 @@ static pln_status op_rule(const rule *r) {
   if (resolved_type_kind(r, function) == PLN_TYPE_HOLE)
     return wait_for(r, function);
   if (resolved_type_kind(r, function) != PLN_TYPE_FUNC)
-    return pln_diag_error(e, PLN_ERR_TYPE, NULL, "an operator is a function");
+    return pln_diag_error(e, PLN_ERR_TYPE, NULL,
+                          "the type of an operator must be a function type");
   uint32_t n = pln_type_n_parts(e, function) - 1;
   for (uint32_t i = 0; i < n; i++) {
     pln_type param = pln_type_part_at(e, function, i);

@@ -337,8 +337,9 @@ static pln_status infer_get(const pln_builder *b, pln_node *n) {
   if (!tuple)
     return PLN_OK;
   if (pln_type_get_kind(b->engine, tuple) != PLN_TYPE_TUPLE)
-    return pln_diag_error(b->engine, PLN_ERR_TYPE, NULL,
-                          "field %u is taken from what is no tuple", n->data);
+    return pln_diag_error(
+        b->engine, PLN_ERR_TYPE, NULL,
+        "TupleGetItem: field %u of a value that is not a tuple", n->data);
   uint32_t fields = pln_type_n_parts(b->engine, tuple);
   if (n->data >= fields)
     return pln_diag_error(b->engine, PLN_ERR_TYPE, NULL,
@@ -495,7 +496,7 @@ static pln_status infer_ref(const pln_builder *b, pln_node *n) {
     return pln_type_make(b->engine, PLN_TYPE_REF, 0, 1, &type, &n->type);
   if (type && pln_type_get_kind(b->engine, type) != PLN_TYPE_REF)
     return pln_diag_error(b->engine, PLN_ERR_TYPE, NULL,
-                          "%s of what is no reference",
+                          "%s of a value that is not a reference",
                           pln_kind_name((pln_kind)n->kind));
   if (n->kind == PLN_REF_WRITE) {
     PLN_TRY(check_written(b, n, type));

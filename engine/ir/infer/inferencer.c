@@ -61,7 +61,7 @@ bool pln_graph_is_open(const pln_graph *graph) {
   return false;
 }
 
-static bool is_loose(const pln_engine *e, pln_type type) {
+static bool has_open_tensor(const pln_engine *e, pln_type type) {
   return pln_type_flags(e, type) & PLN_TYPE_HAS_OPEN_TENSOR;
 }
 
@@ -80,7 +80,8 @@ static bool uses_open(const pln_inferencer_graph *g, const pln_node *n) {
 
 /* True if a function's type became more precise than its mention. */
 static bool is_outdated(const pln_inferencer *t, const pln_node *n) {
-  if (n->kind != PLN_GLOBAL_VAR || !t->module || !is_loose(t->engine, n->type))
+  if (n->kind != PLN_GLOBAL_VAR || !t->module ||
+      !has_open_tensor(t->engine, n->type))
     return false;
   uint32_t i = pln_module_find(t->module, n->data);
   if (i == PLN_NONE)
@@ -97,12 +98,12 @@ static void find_open(const pln_inferencer *t, pln_inferencer_graph *g) {
     const pln_node *n = &g->old->nodes[ref];
     bool untyped = pln_is_untyped((pln_kind)n->kind);
     g->open[ref] = !untyped && (is_open(e, n->type) || is_outdated(t, n));
-    if (!untyped && is_loose(e, n->type) && uses_open(g, n))
+    if (!untyped && has_open_tensor(e, n->type) && uses_open(g, n))
       g->open[ref] = true;
     if (n->kind != PLN_LET)
       continue;
     const pln_ref *lr = pln_operands(g->old, n);
-    if (g->open[lr[1]] && is_loose(e, g->old->nodes[lr[0]].type) &&
+    if (g->open[lr[1]] && has_open_tensor(e, g->old->nodes[lr[0]].type) &&
         g->old->nodes[lr[0]].type == g->old->nodes[lr[1]].type)
       g->open[lr[0]] = true;
   }
@@ -149,7 +150,7 @@ static pln_status relax_lets(pln_inferencer *t, pln_inferencer_graph *g) {
       continue;
     const pln_ref *lr = pln_operands(g->old, &g->old->nodes[ref]);
     pln_type type = g->old->nodes[lr[0]].type;
-    if (g->open[lr[0]] && g->open[lr[1]] && is_loose(t->engine, type) &&
+    if (g->open[lr[0]] && g->open[lr[1]] && has_open_tensor(t->engine, type) &&
         type == g->old->nodes[lr[1]].type)
       PLN_TRY(pln_unifier_resolve_relaxed(&t->u, type, &g->terms[lr[0]]));
   }
@@ -223,7 +224,7 @@ static pln_status apply_rule(pln_inferencer *t, pln_inferencer_graph *g,
   return record_refusal(t, g, ref, pln_constraint_rule(t, g, ref, last));
 }
 
-static pln_status drain(pln_inferencer *t) {
+static pln_status apply_ready_rules(pln_inferencer *t) {
   uint32_t id;
   while (pln_unifier_next_ready(&t->u, &id)) {
     pln_inferencer_graph *g = graph_of(t, id);
@@ -235,7 +236,7 @@ static pln_status drain(pln_inferencer *t) {
 pln_status pln_inferencer_check_node(pln_inferencer *t, uint32_t index,
                                      pln_ref ref) {
   PLN_TRY(apply_rule(t, &t->graphs[index], ref, false));
-  return drain(t);
+  return apply_ready_rules(t);
 }
 
 /* A rule runs when its node or an operand is open. */
@@ -252,7 +253,7 @@ static pln_status ask_all(pln_inferencer *t, pln_inferencer_graph *g,
     if (!rule_applies(g, ref))
       continue;
     PLN_TRY(apply_rule(t, g, ref, last));
-    PLN_TRY(drain(t));
+    PLN_TRY(apply_ready_rules(t));
   }
   return PLN_OK;
 }
@@ -266,7 +267,7 @@ static pln_status ask_back(pln_inferencer *t, pln_inferencer_graph *g) {
       continue;
     PLN_TRY(
         record_refusal(t, g, ref, pln_inferencer_infer_operands(t, g, ref)));
-    PLN_TRY(drain(t));
+    PLN_TRY(apply_ready_rules(t));
   }
   return PLN_OK;
 }
@@ -281,7 +282,7 @@ static pln_status ask_again(pln_inferencer *t, pln_inferencer_graph *g) {
     if (pln_type_get_kind(t->engine, found) != PLN_TYPE_HOLE)
       continue;
     PLN_TRY(apply_rule(t, g, ref, true));
-    PLN_TRY(drain(t));
+    PLN_TRY(apply_ready_rules(t));
   }
   return PLN_OK;
 }
@@ -307,7 +308,7 @@ static pln_status found_type(pln_inferencer *t, pln_inferencer_graph *g,
   if (status == PLN_ERR_TYPE)
     PLN_TRY(pln_annotate_node_of(g->graph, ref, g->name));
   PLN_TRY(status);
-  if (!n->type || !is_loose(t->engine, n->type))
+  if (!n->type || !has_open_tensor(t->engine, n->type))
     return PLN_OK;
   bool conflict;
   return pln_type_meet_again(t->engine, *out, n->type, &t->met, out, &conflict);

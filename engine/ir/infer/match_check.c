@@ -233,7 +233,7 @@ pln_status pln_build_uncovered_cases(pln_builder *b, const pln_graph *graph,
   pln_status status = PLN_OK;
   if (graph->nodes[match].kind != PLN_MATCH)
     status = pln_diag_error(b->engine, PLN_ERR_INVALID, NULL,
-                            "cases are told of a Match, got a %s",
+                            "uncovered cases are those of a Match, got a %s",
                             pln_kind_name((pln_kind)graph->nodes[match].kind));
   if (status == PLN_OK)
     status = pln_match_each_uncovered(graph, match, module, build_case, &m);

@@ -19,9 +19,9 @@ typedef struct pln_case_part {
   uint32_t n_parts;
 } pln_case_part;
 
-/* Called for each case; *enough: stop. */
+/* Called for each case; setting *stop ends the search. */
 typedef pln_status (*pln_case_fn)(void *ud, uint32_t n,
-                                  const pln_case_part *parts, bool *enough);
+                                  const pln_case_part *parts, bool *stop);
 
 /* Calls back for the cases that no arm covers; every uncovered value is in one
  * of them. They come in the order of the arms, then of the definitions.
@@ -29,7 +29,8 @@ typedef pln_status (*pln_case_fn)(void *ud, uint32_t n,
  * that it does not define, or with another number of fields; PLN_ERR_LIMIT when
  * the search takes too long. */
 pln_status pln_match_each_uncovered(const pln_graph *graph, pln_ref match,
-                                    const pln_module *module, pln_case_fn tell,
+                                    const pln_module *module,
+                                    pln_case_fn report_case,
                                     void *ud) PLN_CHECKED;
 
 /* infer/match_check.c: checks that the patterns of each Match have the type of

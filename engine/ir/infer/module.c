@@ -2,34 +2,24 @@
  *
  * Called by InferType, the text parser and scripts. Fully typed functions stay
  * the same objects. The others are inferred callees first; mutually recursive
- * functions (a strongly connected component, Tarjan 1972) are inferred
+ * functions (a component of the call graph) are inferred
  * together, each with one type for all calls among them. Invariants of the
  * result: kinds are checked, and every Match marked complete is complete. */
 
-#include "ir/graph/module.h"
+#include "ir/graph/call_graph.h"
 #include "ir/infer/check_calls.h"
 #include "ir/infer/check_kind.h"
 #include "ir/infer/check_uses.h"
 #include "ir/infer/inferencer.h"
 #include "ir/infer/match_coverage.h"
 
-/* A function on the path of Tarjan's depth-first search. */
-typedef struct visited {
-  uint32_t function;
-  pln_ref at; /* the next node to inspect */
-} visited;
-
 typedef struct module_inference {
   pln_engine *engine;
   pln_module *module; /* a copy that receives the inferred functions */
-  bool *open;         /* per function: some type in it is unknown */
-  uint32_t *number;   /* per function: order of visit, from 1; 0: not visited */
-  uint32_t *low;      /* per function: the lowest number it reaches */
+  uint8_t *open;      /* per function: some type in it is unknown */
   uint32_t *along;    /* per function in the current component: its graph index
                        * there, plus 1 */
-  uint32_t *members;  /* Tarjan's stack */
-  visited *path;
-  uint32_t n_visited, n_members, n_path;
+  uint32_t *stack;    /* open functions whose callers are not looked at yet */
   bool changed;
   uint32_t n_refused; /* contradictions reported */
 } module_inference;
@@ -37,25 +27,16 @@ typedef struct module_inference {
 static pln_status set_up(module_inference *in, const pln_module *module) {
   size_t n = (size_t)module->count + 1;
   in->open = pln_mem_zeroed(in->engine, n * sizeof *in->open);
-  in->number = pln_mem_zeroed(in->engine, n * sizeof *in->number);
-  in->low = pln_mem_zeroed(in->engine, n * sizeof *in->low);
   in->along = pln_mem_zeroed(in->engine, n * sizeof *in->along);
-  in->members = pln_mem_zeroed(in->engine, n * sizeof *in->members);
-  in->path = pln_mem_zeroed(in->engine, n * sizeof *in->path);
-  if (!in->open || !in->number || !in->low || !in->along || !in->members ||
-      !in->path)
-    return pln_nomem(in->engine);
-  return PLN_OK;
+  in->stack = pln_mem_zeroed(in->engine, n * sizeof *in->stack);
+  return in->open && in->along && in->stack ? PLN_OK : pln_nomem(in->engine);
 }
 
 static void tear_down(module_inference *in, const pln_module *module) {
   size_t n = (size_t)module->count + 1;
   pln_mem_free(in->engine, in->open, n * sizeof *in->open);
-  pln_mem_free(in->engine, in->number, n * sizeof *in->number);
-  pln_mem_free(in->engine, in->low, n * sizeof *in->low);
   pln_mem_free(in->engine, in->along, n * sizeof *in->along);
-  pln_mem_free(in->engine, in->members, n * sizeof *in->members);
-  pln_mem_free(in->engine, in->path, n * sizeof *in->path);
+  pln_mem_free(in->engine, in->stack, n * sizeof *in->stack);
 }
 
 /* ------------------------------------------------------------------ groups */
@@ -108,66 +89,6 @@ static pln_status type_group(module_inference *in, uint32_t n,
   return in->n_refused < PLN_MOST_REFUSED ? PLN_OK : status;
 }
 
-/* ------------------------------------------------------------------- order */
-
-static void infer_callees_first(module_inference *in, uint32_t function) {
-  in->number[function] = in->low[function] = ++in->n_visited;
-  in->members[in->n_members++] = function;
-  in->path[in->n_path++] = (visited){.function = function};
-}
-
-/* The next open function called by the top of the path, or PLN_NONE. */
-static uint32_t next_callee(module_inference *in, visited *top) {
-  const pln_graph *g = pln_module_function_at(in->module, top->function);
-  while (top->at < g->n_nodes) {
-    const pln_node *n = &g->nodes[top->at++];
-    if (n->kind != PLN_GLOBAL_VAR)
-      continue;
-    uint32_t callee = pln_module_find(in->module, n->data);
-    if (callee != PLN_NONE && in->open[callee])
-      return callee;
-  }
-  return PLN_NONE;
-}
-
-/* All callees were visited. A function that reaches no lower number is the root
- * of its component, whose members lie above it on the stack. */
-static pln_status leave_inferred_function(module_inference *in) {
-  uint32_t function = in->path[--in->n_path].function;
-  if (in->n_path > 0) {
-    uint32_t caller = in->path[in->n_path - 1].function;
-    if (in->low[function] < in->low[caller])
-      in->low[caller] = in->low[function];
-  }
-  if (in->low[function] != in->number[function])
-    return PLN_OK;
-  uint32_t first = in->n_members;
-  while (in->members[first - 1] != function)
-    first--;
-  first--;
-  uint32_t n = in->n_members - first;
-  in->n_members = first;
-  for (uint32_t i = 0; i < n; i++)
-    in->open[in->members[first + i]] = false;
-  return type_group(in, n, in->members + first);
-}
-
-/* Tarjan's algorithm (1972) with an explicit stack. */
-static pln_status search(module_inference *in, uint32_t function) {
-  infer_callees_first(in, function);
-  while (in->n_path > 0) {
-    visited *top = &in->path[in->n_path - 1];
-    uint32_t callee = next_callee(in, top);
-    if (callee == PLN_NONE)
-      PLN_TRY(leave_inferred_function(in));
-    else if (!in->number[callee])
-      infer_callees_first(in, callee);
-    else if (in->number[callee] < in->low[top->function])
-      in->low[top->function] = in->number[callee];
-  }
-  return PLN_OK;
-}
-
 /* ------------------------------------------------------------------ module */
 
 /* A call that may become more precise when its callee is inferred: its caller,
@@ -183,8 +104,8 @@ typedef struct untyped_calls {
 } untyped_calls;
 
 /* Lists the GlobalVars of unknown type in the fully typed function `i`. */
-static pln_status list_loose(module_inference *in, uint32_t i,
-                             untyped_calls *calls) {
+static pln_status list_untyped_calls(module_inference *in, uint32_t i,
+                                     untyped_calls *calls) {
   const pln_graph *g = pln_module_function_at(in->module, i);
   for (pln_ref ref = 0; ref < g->n_nodes && !in->open[i]; ref++) {
     const pln_node *n = &g->nodes[ref];
@@ -203,25 +124,25 @@ static pln_status list_loose(module_inference *in, uint32_t i,
 }
 
 /* A function that calls an open function and knows little of its type becomes
- * open. `members` is not in use yet. */
+ * open. */
 static void open_callers(module_inference *in, const untyped_calls *calls) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < in->module->count; i++)
     if (in->open[i])
-      in->members[n++] = i;
+      in->stack[n++] = i;
   while (n > 0) {
-    uint32_t call = calls->first[in->members[--n]];
+    uint32_t call = calls->first[in->stack[--n]];
     for (; call; call = calls->rows[call - 1].next) {
       uint32_t caller = calls->rows[call - 1].caller;
       if (in->open[caller])
         continue;
       in->open[caller] = true;
-      in->members[n++] = caller;
+      in->stack[n++] = caller;
     }
   }
 }
 
-static pln_status open_loose(module_inference *in) {
+static pln_status open_callers_of_open(module_inference *in) {
   size_t count = (size_t)in->module->count + 1;
   untyped_calls calls = {.n = 0};
   calls.first = pln_mem_zeroed(in->engine, count * sizeof *calls.first);
@@ -229,7 +150,7 @@ static pln_status open_loose(module_inference *in) {
     return pln_nomem(in->engine);
   pln_status status = PLN_OK;
   for (uint32_t i = 0; i < in->module->count && status == PLN_OK; i++)
-    status = list_loose(in, i, &calls);
+    status = list_untyped_calls(in, i, &calls);
   if (status == PLN_OK)
     open_callers(in, &calls);
   pln_mem_free(in->engine, calls.first, count * sizeof *calls.first);
@@ -243,17 +164,29 @@ static pln_status check_known(const pln_module *module) {
   return pln_module_check_early_uses(module);
 }
 
-static pln_status infer_all(module_inference *in) {
+/* Infers the open functions, callees first. */
+static pln_status infer_components(module_inference *in,
+                                   const pln_module *module) {
+  pln_component_search search;
+  pln_component c;
+  PLN_TRY(pln_component_search_new(module, in->open, &search));
+  pln_status status = PLN_OK;
+  while (status == PLN_OK && pln_component_next(&search, &c))
+    status = type_group(in, c.n, c.functions);
+  pln_component_search_free(&search);
+  return status;
+}
+
+static pln_status infer_all(module_inference *in, const pln_module *module) {
   bool any = false;
   for (uint32_t i = 0; i < in->module->count; i++) {
     in->open[i] = pln_graph_is_open(pln_module_function_at(in->module, i));
     any = any || in->open[i];
   }
   if (any)
-    PLN_TRY(open_loose(in));
-  for (uint32_t i = 0; any && i < in->module->count; i++)
-    if (in->open[i] && !in->number[i])
-      PLN_TRY(search(in, i));
+    PLN_TRY(open_callers_of_open(in));
+  if (any)
+    PLN_TRY(infer_components(in, module));
   if (in->n_refused > 0)
     return PLN_ERR_TYPE;
   if (!pln_module_was_onnx(in->module))
@@ -268,7 +201,7 @@ pln_status pln_module_infer(const pln_module *module, pln_module **out) {
   pln_stoppable_begin(in.engine);
   pln_status status = set_up(&in, module);
   if (status == PLN_OK)
-    status = infer_all(&in);
+    status = infer_all(&in, module);
   status = pln_work_done(in.engine, status);
   tear_down(&in, module);
   if (status == PLN_OK)

@@ -126,8 +126,8 @@ static pln_status solve(pln_unifier *u, pln_type relation, const char *name) {
     return equate(u, relation, first, result);
   if (n > first && (pln_type_get_kind(e, result) != PLN_TYPE_TUPLE ||
                     pln_type_n_parts(e, result) != n - first))
-    return pln_diag_error(e, PLN_ERR_TYPE, NULL, "there are not %u results",
-                          n - first);
+    return pln_diag_error(e, PLN_ERR_TYPE, NULL,
+                          "the relation does not have %u results", n - first);
   for (uint32_t i = first; i < n; i++)
     PLN_TRY(equate(u, relation, i, pln_type_part_at(e, result, i - first)));
   return PLN_OK;
@@ -184,7 +184,7 @@ static pln_status one_round(pln_unifier *u, pln_type function, bool *solved,
 
 /* Relations usually come in dependency order; this many rounds are made
  * otherwise. */
-enum { MOST_ROUNDS = 64 };
+enum { MAX_ROUNDS = 64 };
 
 pln_status pln_relations_solve(pln_unifier *u, pln_type function,
                                pln_type *unknown) {
@@ -197,7 +197,7 @@ pln_status pln_relations_solve(pln_unifier *u, pln_type function,
   if (!solved)
     return pln_nomem(u->engine);
   pln_status status = PLN_OK;
-  for (int i = 0; i < MOST_ROUNDS && given && status == PLN_OK; i++) {
+  for (int i = 0; i < MAX_ROUNDS && given && status == PLN_OK; i++) {
     status = one_round(u, function, solved, &given, unknown);
     given = given && *unknown;
   }

@@ -86,7 +86,7 @@ static pln_status fails_anyway(signature_trial *t, pln_ref node, bool *out) {
 }
 
 static void add_number(pln_signature_result *out, int64_t number) {
-  if (number < 1 || number > PLN_TRIAL_MOST ||
+  if (number < 1 || number > PLN_MAX_TRIALS ||
       out->n_numbers == PLN_COUNT(out->numbers))
     return;
   for (uint32_t i = 0; i < out->n_numbers; i++)

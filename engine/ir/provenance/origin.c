@@ -5,7 +5,6 @@
 
 #include <stdio.h>
 
-#include "ir/graph/graph.h"
 #include "ir/provenance/rule_application.h"
 
 pln_status pln_origins_new(pln_engine *engine, pln_origins **out) {
@@ -38,7 +37,7 @@ pln_status pln_origins_child(pln_engine *child, pln_origins *base,
   origins->names = base->names;
   origins->declares = base->declares;
   origins->lenient = base->lenient;
-  origins->misfits = base->misfits;
+  origins->mismatched_calls = base->mismatched_calls;
   *out = origins;
   return PLN_OK;
 }
@@ -89,18 +88,6 @@ pln_status pln_origins_add(pln_origins *origins, const pln_origin *row,
   origins->rows[origins->count - origins->below] = *row;
   *out = origins->count++;
   return PLN_OK;
-}
-
-/* A TupleGetItem has the row of the node whose field it takes. */
-void pln_origins_note_types(pln_graph *graph) {
-  pln_origins *o = graph->origins;
-  for (pln_ref i = 0; o && i < graph->n_nodes; i++) {
-    uint32_t row = graph->origin[i];
-    pln_kind kind = (pln_kind)graph->nodes[i].kind;
-    if ((kind == PLN_CALL || kind == PLN_IF || kind == PLN_CONSTANT) &&
-        row >= o->below && row < o->count)
-      o->rows[row - o->below].type = graph->nodes[i].type;
-  }
 }
 
 pln_status pln_origins_line(pln_origins *origins, pln_symbol script,

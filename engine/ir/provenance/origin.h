@@ -73,7 +73,8 @@ typedef struct pln_origins {
   bool declares;      /* some declared types say more than inference finds */
   bool lenient;       /* read from a file: calls that never run may be
                        * ill-typed */
-  bool misfits;       /* the file has calls that do not match their callees */
+  bool
+      mismatched_calls; /* the file has calls that do not match their callees */
 } pln_origins;
 
 pln_status pln_origins_new(pln_engine *engine, pln_origins **out) PLN_CHECKED;

@@ -8,7 +8,7 @@
 
 #include "ir/provenance/rule_application.h"
 
-#include "ir/worker/child_engine.h"
+#include "ir/merge_ids.h"
 
 pln_status pln_applications_new(pln_engine *engine) {
   pln_applications *a = pln_mem_zeroed(engine, sizeof *a);
@@ -111,7 +111,7 @@ pln_status pln_rule_apply(pln_engine *engine, const char *rule, pln_ref node,
   if (!a->at.number)
     return pln_symbol_intern(engine, pln_text(rule), &a->rule);
   PLN_TRY(find_rule(a, rule, &r));
-  a->at.asked++;
+  a->at.considered++;
   *allowed = !a->at.limited || a->left > 0;
   if (!*allowed) {
     r->row.refused++;
@@ -121,7 +121,7 @@ pln_status pln_rule_apply(pln_engine *engine, const char *rule, pln_ref node,
   r->row.applied++;
   r->row.last = node;
   a->rule = r->rule;
-  uint64_t number = a->at.asked - a->at.before;
+  uint64_t number = a->at.considered - a->at.before;
   a->number = number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
   return PLN_OK;
 }
@@ -147,8 +147,8 @@ static void note_unchanged_answers(pln_engine *engine, pln_rule *r) {
   const char *function =
       r->function ? pln_symbol_text(engine, r->function).data : "";
   pln_diag_note(engine, NULL,
-                "pass '%s'%s%s: rule '%s' gives an equal copy of the node it "
-                "was given; the node stays as it was",
+                "pass '%s'%s%s: rule '%s' returned an equal copy of its node; "
+                "the node is left unchanged",
                 r->row.pass, r->function ? ", function @" : "", function,
                 r->row.rule);
   r->reported = true;
@@ -168,7 +168,7 @@ pln_status pln_applications_child(pln_engine *child) {
   const pln_applications *from = child->parent->applications;
   PLN_TRY(pln_applications_new(child));
   child->applications->at = from->at;
-  child->applications->at.asked = 0;
+  child->applications->at.considered = 0;
   child->applications->at.before = 0;
   child->applications->watched = from->watched;
   return PLN_OK;
@@ -176,17 +176,17 @@ pln_status pln_applications_child(pln_engine *child) {
 
 void pln_rule_counts_take(pln_engine *child, pln_rule_counts *out) {
   pln_applications *a = child->applications;
-  *out = (pln_rule_counts){a->runs,    a->at.asked,  a->again,
-                           a->n_rules, a->cap_rules, a->rules};
+  *out = (pln_rule_counts){a->runs,    a->at.considered, a->again,
+                           a->n_rules, a->cap_rules,     a->rules};
   a->again = 0;
   a->runs = a->n_rules = a->cap_rules = 0;
-  a->at.asked = 0;
+  a->at.considered = 0;
   a->rules = NULL;
   memset(a->hot, 0, sizeof a->hot);
 }
 
-void pln_rule_counts_free(pln_engine *child, pln_rule_counts *tally) {
-  pln_mem_free(child, tally->rules, tally->capacity * sizeof *tally->rules);
+void pln_rule_counts_free(pln_engine *child, pln_rule_counts *counts) {
+  pln_mem_free(child, counts->rules, counts->capacity * sizeof *counts->rules);
 }
 
 static pln_status add_rule_counts(pln_applications *a, const pln_merge *join,
@@ -208,16 +208,16 @@ static pln_status add_rule_counts(pln_applications *a, const pln_merge *join,
 }
 
 pln_status pln_rule_counts_add(const pln_merge *join,
-                               const pln_rule_counts *tally) {
+                               const pln_rule_counts *counts) {
   pln_applications *a = join->parent->applications;
   pln_symbol pass = a->at.pass;
   pln_status status = PLN_OK;
-  for (uint32_t i = 0; i < tally->n && status == PLN_OK; i++)
-    status = add_rule_counts(a, join, &tally->rules[i]);
+  for (uint32_t i = 0; i < counts->n && status == PLN_OK; i++)
+    status = add_rule_counts(a, join, &counts->rules[i]);
   a->at.pass = pass;
-  a->at.asked += tally->asked;
-  a->runs += tally->runs;
-  a->again += tally->again;
+  a->at.considered += counts->considered;
+  a->runs += counts->runs;
+  a->again += counts->again;
   return status;
 }
 

@@ -25,7 +25,7 @@ typedef struct pln_rule_run {
   pln_symbol pass;
   uint32_t number; /* from 1; 0: no pass is running */
   bool limited;    /* its applications count against the limit */
-  uint64_t asked;
+  uint64_t considered;
   uint64_t before; /* applications requested before the current function */
 } pln_rule_run;
 
@@ -63,15 +63,15 @@ pln_status pln_applications_child(pln_engine *child) PLN_CHECKED;
  * `pln_rule_counts_add` adds them to the parent's. */
 typedef struct pln_rule_counts {
   uint32_t runs; /* passes run by passes */
-  uint64_t asked, again;
+  uint64_t considered, again;
   uint32_t n, capacity;
   pln_rule *rules;
 } pln_rule_counts;
 void pln_rule_counts_take(pln_engine *child, pln_rule_counts *out);
-void pln_rule_counts_free(pln_engine *child, pln_rule_counts *tally);
+void pln_rule_counts_free(pln_engine *child, pln_rule_counts *counts);
 struct pln_merge;
 pln_status pln_rule_counts_add(const struct pln_merge *join,
-                               const pln_rule_counts *tally) PLN_CHECKED;
+                               const pln_rule_counts *counts) PLN_CHECKED;
 /* True if runs or applications are limited; their order then matters. */
 static inline bool pln_rules_limited(const pln_applications *a) {
   return a->limits.passes >= 0 || a->limits.applications >= 0;

@@ -20,8 +20,8 @@ pln_status pln_parse_file(pln_engine *engine, const char *path,
   if (status == PLN_ERR_FORMAT && (!kind || !is_text(kind))) {
     pln_diag_drop(engine, mark);
     status = pln_diag_error(
-        engine, PLN_ERR_FORMAT, NULL, "%s: this is no Relay text, but %s", path,
-        kind ? kind : "binary data; an ONNX model is called NAME.onnx");
+        engine, PLN_ERR_FORMAT, NULL, "%s: this is not Relay text, but %s",
+        path, kind ? kind : "binary data; an ONNX model is called NAME.onnx");
   }
   pln_file_release(file);
   return status;

@@ -48,7 +48,7 @@ static pln_status check_bound(const binding_rewrite *b, pln_ref var,
   if (how <= PARAM || !binding_of(b, n))
     return PLN_OK;
   return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
-                        "cannot bind '%s': %s binds it",
+                        "cannot bind '%s': it is bound by %s",
                         pln_symbol_text(b->engine, n->attrs).data, by[how]);
 }
 

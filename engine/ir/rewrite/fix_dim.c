@@ -136,10 +136,10 @@ static pln_status fix_graph(dim_binding_run *f, const pln_graph *g,
 
 /* -------------------------------------------------------------- diagnostics */
 
-enum { MOST_NAMES = 20 };
+enum { MAX_NAMES = 20 };
 
 typedef struct dim_names {
-  const char *names[MOST_NAMES];
+  const char *names[MAX_NAMES];
   uint32_t n;
 } dim_names;
 
@@ -147,7 +147,7 @@ static void add_name(dim_names *all, const char *name) {
   for (uint32_t i = 0; i < all->n; i++)
     if (!strcmp(all->names[i], name))
       return;
-  if (all->n < MOST_NAMES)
+  if (all->n < MAX_NAMES)
     all->names[all->n++] = name;
 }
 
@@ -236,7 +236,8 @@ pln_status pln_module_fix_dim(const pln_module *module, pln_slice name,
   pln_module *fixed;
   if (value < 0 || !PLN_DIM_IS_CONST(value))
     return pln_diag_error(e, PLN_ERR_ARGUMENT, NULL,
-                          "a dim is 0 or more, not %lld", (long long)value);
+                          "a dim must be 0 or more, not %lld",
+                          (long long)value);
   dim_binding_run f = {.engine = e, .value = value};
   PLN_TRY(pln_symbol_intern(e, name, &f.name));
   PLN_TRY(fix_module(&f, module, &fixed));

@@ -247,7 +247,7 @@ static pln_status end_scope(pln_rewrite *rw, const pln_swept_scope *s,
                             pln_ref result) {
   if (result == PLN_NONE)
     return pln_diag_error(rw->engine, PLN_ERR_ARGUMENT, NULL,
-                          "the result of a scope was dropped");
+                          "the result of a scope was removed");
   return pln_build_end(rw->b, s->image, result, rw->old->scopes[s->old].attrs);
 }
 
@@ -364,8 +364,7 @@ static pln_status map_operands(pln_rewrite *rw, const pln_node *n,
     images[i] = rw->map[old];
     if (images[i] == PLN_NONE)
       return pln_diag_error(rw->engine, PLN_ERR_ARGUMENT, NULL,
-                            "a node that was dropped is still used by node %u",
-                            rw->at);
+                            "node %u uses a node that was removed", rw->at);
     PLN_TRY(compare_rewritten_node(rw, old, images[i], d));
   }
   return PLN_OK;
@@ -415,7 +414,7 @@ static void explain(pln_rewrite *rw, const difference *d) {
   if (rw->mutator->retypes_results) /* no replacement caused it */
     return;
   if (d->old != PLN_NONE)
-    pln_diag_note(e, NULL, "before the rewrite this was %s where %s is now",
+    pln_diag_note(e, NULL, "the rewrite changed this from %s to %s",
                   pln_describe_type(e, rw->old->nodes[d->old].type, &before),
                   pln_describe_type(e, rw->b->graph->nodes[d->now].type, &now));
   note_replaced(rw);
@@ -495,17 +494,17 @@ static void keep_old_type(pln_rewrite *rw, pln_ref node) {
 static pln_status infer_rewritten_node(pln_rewrite *rw, pln_ref node,
                                        const difference *d) {
   pln_graph *g = rw->b->graph;
-  bool relied = g->nodes[node].kind == PLN_FUNCTION && !d->params &&
-                !rw->mutator->retypes_results;
-  pln_status status =
-      relied ? retype_function(rw, node) : infer_again(rw, node, !d->loses);
+  bool by_signature = g->nodes[node].kind == PLN_FUNCTION && !d->params &&
+                      !rw->mutator->retypes_results;
+  pln_status status = by_signature ? retype_function(rw, node)
+                                   : infer_again(rw, node, !d->loses);
   if (status == PLN_OK && g->nodes[node].kind == PLN_MATCH)
     status = check_patterns(rw, node);
   if (status == PLN_ERR_TYPE)
     explain(rw, d);
   PLN_TRY(status);
   bool by_value = g->nodes[node].kind == PLN_CALL && g->nodes[node].data;
-  bool fill = !relied && !d->loses && !(by_value && d->loses_value) &&
+  bool fill = !by_signature && !d->loses && !(by_value && d->loses_value) &&
               g->typed_from[node] != PLN_TYPED_REFUSED;
   return fill ? merge_type(rw, node, !d->loses_value) : PLN_OK;
 }
@@ -669,8 +668,7 @@ static pln_status count_rewrite(pln_engine *e) {
   if (++e->rewrites <= e->most_rewrites || !e->most_rewrites)
     return PLN_OK;
   return pln_diag_error(e, PLN_ERR_LIMIT, NULL,
-                        "more nodes are replaced than limit.rewrites = %llu "
-                        "allows",
+                        "more nodes are replaced than limit.rewrites = %llu",
                         (unsigned long long)e->most_rewrites);
 }
 
@@ -858,7 +856,7 @@ static pln_status seal_rewritten_graph(pln_rewrite *rw, pln_graph **out) {
   pln_ref root = rw->map[rw->old->root];
   if (root == PLN_NONE)
     return pln_diag_error(rw->engine, PLN_ERR_ARGUMENT, NULL,
-                          "the root of the graph was dropped");
+                          "the root of the graph was removed");
   if (rw->n_adopted)
     PLN_TRY(use_adopted(rw, &root));
   PLN_TRY(pln_builder_seal(rw->b, root, out));

@@ -67,10 +67,6 @@ pln_status pln_rewrite_materialise(pln_rewrite *rw) PLN_CHECKED;
 /* Records that the swept node was merged into `kept`, which gets both
  * origins. */
 pln_status pln_rewrite_merge_origin(pln_rewrite *rw, pln_ref kept) PLN_CHECKED;
-/* graph/import_origin.c: garbage-collects the origin table when it has many
- * more steps than the graph has nodes. The new table has the steps that nodes
- * need, and the newest ones. */
-pln_status pln_origins_trim(pln_graph *graph) PLN_CHECKED;
 /* value_numbering.c: true if the mutator's result is an equal copy of the node
  * that it was given; the copy is then dropped. */
 bool pln_rewrite_is_same_node(pln_rewrite *rw, pln_ref node, pln_ref answer);

@@ -15,7 +15,8 @@ typedef struct shrinker {
   uint8_t *has_lets; /* per scope: some of its lets remain */
 } shrinker;
 
-static pln_status misfit(const shrinker *c, pln_ref ref, const char *what) {
+static pln_status refuse_shrink(const shrinker *c, pln_ref ref,
+                                const char *what) {
   return pln_diag_error(c->engine, PLN_ERR_ARGUMENT, NULL,
                         "node %u, a %s, cannot be cut to %s", (unsigned)ref,
                         pln_kind_name((pln_kind)c->old->nodes[ref].kind), what);
@@ -29,7 +30,7 @@ static pln_status free_var(const shrinker *c, pln_builder *to, pln_ref old,
   const pln_node *n = &c->old->nodes[old];
   pln_symbol name;
   if (pln_kinds[n->kind].kind_class != PLN_CLASS_EXPR || !n->type)
-    return misfit(c, old, "a variable");
+    return refuse_shrink(c, old, "a variable");
   PLN_TRY(pln_symbol_intern(c->engine, pln_text("p"), &name));
   return pln_build_var(to, name, n->type, 0, node);
 }
@@ -51,7 +52,7 @@ static pln_status zeros(const shrinker *c, pln_builder *to, pln_ref old,
   pln_dtype dtype = pln_type_dtype(c->engine, type);
   pln_tensor *tensor;
   if (!has_known_dims(c->engine, type) || !dtype || dtype == PLN_STRING)
-    return misfit(c, old, "zeros");
+    return refuse_shrink(c, old, "zeros");
   PLN_TRY(pln_tensor_splat(c->engine, dtype,
                            (uint32_t)pln_type_rank(c->engine, type),
                            pln_type_dims(c->engine, type), zero, &tensor));
@@ -63,7 +64,7 @@ static pln_status zeros(const shrinker *c, pln_builder *to, pln_ref old,
 static pln_status let_value(const shrinker *c, pln_rewrite *rw, pln_ref old,
                             pln_ref *node) {
   if (c->old->nodes[old].kind != PLN_LET)
-    return misfit(c, old, "a value");
+    return refuse_shrink(c, old, "a value");
   *node = pln_rewrite_image(rw, pln_operand(c->old, old, 1));
   pln_rewrite_bind(rw, pln_operand(c->old, old, 0), *node);
   return PLN_OK;
@@ -77,7 +78,7 @@ static pln_status replace_with_operand(const shrinker *c, pln_rewrite *rw,
     return PLN_OK; /* `enter` has dissolved the branch */
   if (pln_owns(n) || k >= n->count ||
       pln_kinds[n->kind].kind_class != PLN_CLASS_EXPR)
-    return misfit(c, old, "an operand");
+    return refuse_shrink(c, old, "an operand");
   *node = pln_rewrite_image(rw, pln_operand(c->old, old, k));
   return PLN_OK;
 }

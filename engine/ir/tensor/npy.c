@@ -10,7 +10,7 @@
 
 #include "ir/tensor/tensor.h"
 
-enum { MOST_DIMS = 64, MAGIC = 8, ALIGNED = 64 };
+enum { MAX_DIMS = 64, MAGIC = 8, ALIGNED = 64 };
 
 /* NumPy's names of element types, without byte order. */
 static const struct npy_kind {
@@ -35,7 +35,7 @@ typedef struct npy_reader {
   bool swapped, fortran;
   bool has_dtype, has_order, has_shape;
   uint32_t rank;
-  int64_t dims[MOST_DIMS];
+  int64_t dims[MAX_DIMS];
 } npy_reader;
 
 static pln_status fail_npy(const npy_reader *r, const char *what) {
@@ -122,7 +122,7 @@ static pln_status read_shape(npy_reader *r) {
   if (!more)
     return fail_npy(r, "its header is malformed");
   while (more && !accept_npy_char(r, ')')) {
-    if (r->rank == MOST_DIMS)
+    if (r->rank == MAX_DIMS)
       return fail_npy(r, "it has more than 64 dims");
     if (!read_npy_number(r, &r->dims[r->rank++]))
       return fail_npy(r, "its shape is malformed");
@@ -167,7 +167,7 @@ static pln_status find_header(npy_reader *r) {
   if (size < MAGIC + 4 || memcmp(bytes, "\x93NUMPY", 6) != 0)
     return fail_npy(r, "is no .npy file");
   if (bytes[6] < 1 || bytes[6] > 3)
-    return fail_npy(r, "its version of the .npy format is not known");
+    return fail_npy(r, "its version of the .npy format is unknown");
   uint64_t width = bytes[6] == 1 ? 2 : 4, length = 0;
   for (uint64_t i = width; i-- > 0;)
     length = length << 8 | bytes[MAGIC + i];
@@ -198,7 +198,7 @@ static void copy_elements(const npy_reader *r, const int64_t *strides,
   bool complex = r->dtype == PLN_COMPLEX64 || r->dtype == PLN_COMPLEX128;
   size_t width = !r->swapped ? size : complex ? size / 2 : size;
   const uint8_t *from = pln_file_data(r->file) + r->elements;
-  int64_t index[MOST_DIMS] = {0}, at = 0;
+  int64_t index[MAX_DIMS] = {0}, at = 0;
   for (size_t k = 0; k < count; k++) {
     const uint8_t *element = from + (size_t)at * size;
     if (r->swapped)
@@ -216,7 +216,7 @@ static void copy_elements(const npy_reader *r, const int64_t *strides,
 }
 
 static pln_status copy_npy_array(const npy_reader *r, pln_tensor **out) {
-  int64_t strides[MOST_DIMS], stride = 1;
+  int64_t strides[MAX_DIMS], stride = 1;
   PLN_TRY(pln_tensor_unset(r->engine, r->dtype, r->rank, r->dims, out));
   if ((*out)->count == 0)
     return PLN_OK; /* an empty array: the other extents are not limited */
@@ -340,7 +340,7 @@ static pln_status write_npy_elements(const pln_tensor *tensor,
 pln_status pln_npy_write(const pln_tensor *tensor, pln_write_fn write,
                          void *ud) {
   const char *kind = npy_kind_of_dtype((pln_dtype)tensor->dtype);
-  if (!kind || tensor->rank > MOST_DIMS)
+  if (!kind || tensor->rank > MAX_DIMS)
     return pln_diag_error(tensor->engine, PLN_ERR_UNSUPPORTED, NULL,
                           "NumPy has no array of dtype %s and rank %u",
                           pln_dtype_name((pln_dtype)tensor->dtype),

@@ -2,12 +2,8 @@
  * dtype alike: rules and their conditions. */
 
 #include "base/half.h"
+#include "ir/tensor/dtype.h"
 #include "ir/tensor/tensor.h"
-
-bool pln_dtype_is_float(pln_dtype dtype) {
-  return dtype == PLN_FLOAT32 || dtype == PLN_FLOAT64 || dtype == PLN_FLOAT16 ||
-         dtype == PLN_BFLOAT16;
-}
 
 /* Magnitude bits of integers that the dtype represents exactly; 0 for other
  * dtypes. */

@@ -106,10 +106,10 @@ static range uniform_range(const pln_random_spec *spec, pln_dtype dtype) {
 static void random_integers(const pln_random_spec *spec, pln_dtype dtype,
                             uint64_t first, size_t n, int64_t *out) {
   if (spec->kind == PLN_RANDOM_NORMAL) {
-    double drawn[BLOCK];
-    random_normal(spec, first, n, drawn);
+    double sampled[BLOCK];
+    random_normal(spec, first, n, sampled);
     for (size_t i = 0; i < n; i++)
-      out[i] = clip(rint(drawn[i]), range_of(dtype));
+      out[i] = clip(rint(sampled[i]), range_of(dtype));
     return;
   }
   uint64_t key = random_key_of(spec);
@@ -186,11 +186,6 @@ void pln_random_fill(const pln_random_spec *spec, pln_dtype dtype,
 
 /* ----------------------------------------------------------------- checking */
 
-static bool is_float(pln_dtype dtype) {
-  return dtype == PLN_FLOAT32 || dtype == PLN_FLOAT64 || dtype == PLN_FLOAT16 ||
-         dtype == PLN_BFLOAT16;
-}
-
 static pln_status check_uniform(pln_engine *engine, const pln_random_spec *spec,
                                 pln_dtype dtype) {
   double low = spec->low, high = spec->high;
@@ -209,7 +204,7 @@ static pln_status check_uniform(pln_engine *engine, const pln_random_spec *spec,
 
 pln_status pln_random_check(pln_engine *engine, const pln_random_spec *spec,
                             pln_dtype dtype) {
-  if (!is_float(dtype) && !has_integer_range(dtype))
+  if (!pln_dtype_is_float(dtype) && !has_integer_range(dtype))
     return pln_diag_error(engine, PLN_ERR_UNSUPPORTED, NULL,
                           "no random elements of dtype %s",
                           pln_dtype_name(dtype));
@@ -218,8 +213,8 @@ pln_status pln_random_check(pln_engine *engine, const pln_random_spec *spec,
   if (!isfinite(spec->mean) || !isfinite(spec->deviation) ||
       spec->deviation < 0)
     return pln_diag_error(engine, PLN_ERR_ARGUMENT, NULL,
-                          "no noise has mean %g and deviation %g", spec->mean,
-                          spec->deviation);
+                          "no normal distribution has mean %g and deviation %g",
+                          spec->mean, spec->deviation);
   return PLN_OK;
 }
 

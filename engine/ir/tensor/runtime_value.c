@@ -53,25 +53,26 @@ pln_runtime_value pln_runtime_value_copy(pln_runtime_value value) {
 
 /* Releases a value without recursion; adds a cell whose count reaches zero to
  * the list. */
-static void drop_runtime_value(pln_runtime_value *value, pln_ref_cell **dying) {
+static void drop_runtime_value(pln_runtime_value *value,
+                               pln_ref_cell **unreferenced) {
   pln_runtime_value old = *value;
   *value = (pln_runtime_value){.kind = PLN_RUNTIME_NONE};
   if (old.kind == PLN_RUNTIME_TENSOR)
     pln_tensor_release(old.of.tensor);
   if (!is_boxed(&old) || --old.of.cell->refs > 0)
     return;
-  old.of.cell->next = *dying;
-  *dying = old.of.cell;
+  old.of.cell->next = *unreferenced;
+  *unreferenced = old.of.cell;
 }
 
 void pln_runtime_value_release(pln_engine *engine, pln_runtime_value *value) {
-  pln_ref_cell *dying = NULL;
-  drop_runtime_value(value, &dying);
-  while (dying) {
-    pln_ref_cell *cell = dying;
-    dying = cell->next;
+  pln_ref_cell *unreferenced = NULL;
+  drop_runtime_value(value, &unreferenced);
+  while (unreferenced) {
+    pln_ref_cell *cell = unreferenced;
+    unreferenced = cell->next;
     for (uint32_t i = 0; i < cell->count; i++)
-      drop_runtime_value(&cell->items[i], &dying);
+      drop_runtime_value(&cell->items[i], &unreferenced);
     pln_mem_free(engine, cell, box_size(cell->capacity));
   }
 }

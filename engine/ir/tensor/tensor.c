@@ -11,7 +11,7 @@
 #include "ir/tensor/tensor.h"
 
 enum { ALIGN = 64 };
-#define MOST_BYTES (INT64_MAX / 16)
+#define MAX_BYTES (INT64_MAX / 16)
 
 _Static_assert(sizeof(pln_slice) * 8 == 128, "the row STRING of PLN_DTYPES");
 
@@ -34,7 +34,7 @@ pln_status pln_tensor_size(pln_dtype dtype, uint32_t rank, const int64_t *dims,
   uint32_t bits = pln_dtype_bits(dtype);
   if (bits == 0)
     return PLN_ERR_ARGUMENT;
-  uint64_t limit = (uint64_t)MOST_BYTES * 8 / bits;
+  uint64_t limit = (uint64_t)MAX_BYTES * 8 / bits;
   uint64_t n = 1;
   bool empty = false, over = false;
   for (uint32_t i = 0; i < rank; i++) {
@@ -71,8 +71,8 @@ static pln_status bad_size(pln_engine *engine, pln_dtype dtype, uint32_t rank,
                            const int64_t *dims) {
   char text[160];
   if (pln_dtype_bits(dtype) == 0)
-    return pln_diag_error(engine, PLN_ERR_ARGUMENT, NULL,
-                          "a tensor needs a dtype, and %d is none", (int)dtype);
+    return pln_diag_error(engine, PLN_ERR_ARGUMENT, NULL, "%d is not a dtype",
+                          (int)dtype);
   dims_text(rank, dims, text, sizeof text);
   return pln_diag_error(engine, PLN_ERR_ARGUMENT, NULL,
                         "no %s tensor has dims (%s): a dim is negative, or "
@@ -159,7 +159,7 @@ static pln_status copy_strings(pln_tensor *t, const pln_slice *strings) {
   size_t size = t->bytes, done = 0;
   for (size_t i = 0; i < t->count; i++) {
     PLN_TRY(pln_poll_round(t->engine, i));
-    if (strings[i].size > MOST_BYTES - size)
+    if (strings[i].size > MAX_BYTES - size)
       return pln_nomem(t->engine);
     size += strings[i].size;
   }
@@ -251,7 +251,7 @@ pln_status pln_tensor_splat(pln_engine *engine, pln_dtype dtype, uint32_t rank,
 /* Makes the tensor a view of another's elements. */
 static void borrow(pln_tensor *t, const pln_tensor *from) {
   t->data = from->data;
-  t->lender = pln_tensor_retain(from->lender ? from->lender : from);
+  t->view_of = pln_tensor_retain(from->view_of ? from->view_of : from);
 }
 
 pln_status pln_tensor_reshaped(const pln_tensor *x, uint32_t rank,
@@ -291,8 +291,8 @@ static pln_status pin(pln_tensor *t, pln_file *file, uint64_t offset) {
   uint64_t size = pln_file_size(file);
   if (offset > size || t->bytes > size - offset)
     return pln_diag_error(t->engine, PLN_ERR_FORMAT, NULL,
-                          "'%s' has %llu bytes, but a tensor of %zu bytes is "
-                          "said to begin at byte %llu",
+                          "'%s' has %llu bytes, but a tensor of %zu bytes "
+                          "should begin at byte %llu",
                           pln_file_path(file), (unsigned long long)size,
                           t->bytes, (unsigned long long)offset);
   t->file = pln_file_retain(file);
@@ -386,9 +386,9 @@ void pln_tensor_release(pln_tensor *t) {
   if (t->owned)
     pln_mem_free(t->engine, (char *)t->data - t->offset, t->block);
   pln_file_release(t->file);
-  if (t->lender) /* the owner is not a view itself, so this recurses once at
-                  * most */
-    pln_tensor_release(t->lender);
+  if (t->view_of) /* the owner is not a view itself, so this recurses once at
+                   * most */
+    pln_tensor_release(t->view_of);
   pln_mem_free(t->engine, t, sizeof *t + t->rank * sizeof *t->dims);
 }
 
@@ -436,9 +436,9 @@ static pln_status write_splat_elements(const pln_tensor *t, char *to) {
     return PLN_OK;
   memcpy(to, t->data, done);
   while (done < size) {
-    size_t piece = part < size - done ? part : size - done;
-    memcpy(to + done, to, piece);
-    done += piece;
+    size_t chunk = part < size - done ? part : size - done;
+    memcpy(to + done, to, chunk);
+    done += chunk;
     if (part < POLLED_BYTES)
       part = done;
     else

@@ -6,6 +6,7 @@
 #include "base/base.h"
 #include "base/file.h"
 #include "base/half.h"
+#include "ir/tensor/dtype.h"
 
 /* A constant up to this size (in bytes) is identified by content, a larger one
  * by location. */
@@ -35,7 +36,7 @@ struct pln_tensor {
   const void *data;
   pln_file *file; /* kept mapped by a view, or NULL */
   /* The tensor that owns the block of `data`, or NULL; never a view itself. */
-  struct pln_tensor *lender;
+  struct pln_tensor *view_of;
   const struct pln_tensor *parent_tensor; /* in a child: the parent's tensor */
   uint64_t offset; /* of a view: offset in its file; of an owned tensor:
                     * offset in its block */
@@ -90,8 +91,6 @@ bool pln_tensor_number(const pln_tensor *tensor, size_t index, double *out);
 pln_status pln_tensor_full(pln_engine *engine, pln_dtype dtype, uint32_t rank,
                            const int64_t *dims, double value,
                            pln_tensor **out) PLN_CHECKED;
-/* True for float16, bfloat16, float32 and float64. */
-bool pln_dtype_is_float(pln_dtype dtype);
 /* True if every value of `from` is a value of `to`, among floats or among
  * integers. */
 bool pln_dtype_contains(pln_dtype to, pln_dtype from);

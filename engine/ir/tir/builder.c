@@ -27,7 +27,8 @@ static pln_status append_bits(pln_builder *b, pln_kind kind, pln_type type,
                    .type = type};
   if (pln_type_get_kind(b->engine, type) != PLN_TYPE_PRIM)
     return pln_diag_error(b->engine, PLN_ERR_TYPE, NULL,
-                          "%s: its type is a TIR scalar", pln_kind_name(kind));
+                          "%s: its type must be a TIR scalar",
+                          pln_kind_name(kind));
   return pln_builder_append(b, &node, 0, NULL, out);
 }
 
@@ -94,13 +95,13 @@ static pln_status refuse_tir_node(pln_builder *b, pln_kind kind,
 /* Operands of PrimExprs and statements are PrimExprs, Vars or GlobalVars. */
 static pln_status check_operand(pln_builder *b, pln_kind kind, pln_ref ref) {
   if (ref >= b->graph->n_nodes)
-    return refuse_tir_node(b, kind, "an operand is no node of this builder");
+    return refuse_tir_node(b, kind, "an operand is not a node of this builder");
   const pln_node *n = &b->graph->nodes[ref];
   if (pln_is_prim(n) || n->kind == PLN_VAR || n->kind == PLN_GLOBAL_VAR ||
       n->kind == PLN_CONSTANT)
     return PLN_OK;
   return pln_diag_error(b->engine, PLN_ERR_TYPE, NULL,
-                        "%s: a %s is no PrimExpr", pln_kind_name(kind),
+                        "%s: a %s is not a PrimExpr", pln_kind_name(kind),
                         pln_kind_name((pln_kind)n->kind));
 }
 
@@ -129,7 +130,8 @@ pln_status pln_build_prim(pln_builder *b, const pln_prim *spec, pln_ref *out) {
   PLN_TRY(check_spec(b, spec));
   if (pln_kinds[spec->kind].payload == PLN_PAYLOAD_SCOPE ||
       pln_kinds[spec->kind].payload == PLN_PAYLOAD_BITS)
-    return refuse_tir_node(b, spec->kind, "it has a constructor of its own");
+    return refuse_tir_node(b, spec->kind,
+                           "this kind is made by another function");
   pln_node node = node_of(spec);
   PLN_TRY(pln_builder_add(b, &node, spec->n, spec->operands, out));
   return spec->kind == PLN_BUFFER && !b->scoped ? pln_buffer_remember(b, *out)
@@ -194,7 +196,7 @@ static pln_status check_scopes(pln_builder *b, const pln_prim *spec, uint32_t k,
       return refuse_tir_node(b, spec->kind,
                              "a scope is not ended, or owned already");
     if (!pln_is_stmt(&g->nodes[g->scopes[scopes[i]].result]))
-      return refuse_tir_node(b, spec->kind, "a body ends with a statement");
+      return refuse_tir_node(b, spec->kind, "a body must end with a statement");
   }
   return PLN_OK;
 }
@@ -234,10 +236,10 @@ static pln_status check_body(pln_builder *b, pln_kind kind,
   for (uint32_t i = 0; i < body->n_params; i++)
     if (body->params[i] >= b->graph->n_nodes ||
         b->graph->nodes[body->params[i]].kind != PLN_VAR)
-      return refuse_tir_node(b, kind, "a parameter is a Var");
+      return refuse_tir_node(b, kind, "a parameter must be a Var");
   if (body->stmt >= b->graph->n_nodes ||
       !pln_is_stmt(&b->graph->nodes[body->stmt]))
-    return refuse_tir_node(b, kind, "its body is a statement");
+    return refuse_tir_node(b, kind, "its body must be a statement");
   return PLN_OK;
 }
 

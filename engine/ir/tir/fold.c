@@ -269,7 +269,7 @@ pln_status pln_build_folded(pln_builder *b, pln_kind kind, pln_ref x, pln_ref y,
                             pln_ref *out) {
   if (x >= b->graph->n_nodes || y >= b->graph->n_nodes)
     return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
-                          "an operand is no node of this builder");
+                          "an operand is not a node of this builder");
   pln_ref ref;
   PLN_TRY(folded(b, kind, x, y, &ref));
   if (ref == PLN_NONE)

@@ -47,14 +47,13 @@ static bool is_value(pln_builder *b, pln_type type) {
 static pln_status arithmetic(pln_builder *b, pln_node *n, bool compares) {
   pln_type x = operand_type(b->graph, n, 0), y = operand_type(b->graph, n, 1);
   if (!is_value(b, x) || !is_value(b, y))
-    return ill_typed(b, n, "its operands are scalars or vectors");
+    return ill_typed(b, n, "its operands must be scalars or vectors");
   if (x != y && pln_type_get_kind(b->engine, x) == PLN_TYPE_PRIM)
-    return pln_diag_error(b->engine, PLN_ERR_TYPE, NULL,
-                          "%s: its operands are of one dtype, not %sx%u and "
-                          "%sx%u",
-                          tir_node_name(n), pln_dtype_name(dtype_of(b, x)),
-                          lanes_of(b, x), pln_dtype_name(dtype_of(b, y)),
-                          lanes_of(b, y));
+    return pln_diag_error(
+        b->engine, PLN_ERR_TYPE, NULL,
+        "%s: its operands must have one dtype, not %sx%u and %sx%u",
+        tir_node_name(n), pln_dtype_name(dtype_of(b, x)), lanes_of(b, x),
+        pln_dtype_name(dtype_of(b, y)), lanes_of(b, y));
   n->type = x;
   if (!compares)
     return PLN_OK;
@@ -64,10 +63,10 @@ static pln_status arithmetic(pln_builder *b, pln_node *n, bool compares) {
 static pln_status logic(pln_builder *b, pln_node *n) {
   for (uint32_t i = 0; i < n->count; i++)
     if (dtype_of(b, operand_type(b->graph, n, i)) != PLN_BOOL)
-      return ill_typed(b, n, "its operands are conditions");
+      return ill_typed(b, n, "its operands must be conditions");
   if (n->count == 2 &&
       operand_type(b->graph, n, 0) != operand_type(b->graph, n, 1))
-    return ill_typed(b, n, "its operands have as many lanes");
+    return ill_typed(b, n, "its operands must have as many lanes");
   n->type = operand_type(b->graph, n, 0);
   return PLN_OK;
 }
@@ -78,9 +77,10 @@ static pln_status select_one(pln_builder *b, pln_node *n) {
   uint32_t lanes = lanes_of(b, condition);
   if (dtype_of(b, condition) != PLN_BOOL ||
       (lanes != 1 && lanes != lanes_of(b, operand_type(g, n, 1))))
-    return ill_typed(b, n, "its condition is a bool, or one for each lane");
+    return ill_typed(b, n,
+                     "its condition must be a bool, or one for each lane");
   if (operand_type(g, n, 1) != operand_type(g, n, 2))
-    return ill_typed(b, n, "its two values are of one dtype");
+    return ill_typed(b, n, "its two values must have one dtype");
   n->type = operand_type(g, n, 1);
   return PLN_OK;
 }
@@ -91,7 +91,7 @@ static pln_status vector(pln_builder *b, pln_node *n) {
       pln_type_get_kind(b->engine, base) != PLN_TYPE_PRIM)
     return ill_typed(b, n, "a vector has 1 to 65,535 lanes, each a scalar");
   if (n->kind == PLN_RAMP && operand_type(b->graph, n, 1) != base)
-    return ill_typed(b, n, "base and stride are of one dtype");
+    return ill_typed(b, n, "base and stride must have one dtype");
   return pln_type_prim(b->engine, dtype_of(b, base), n->data, &n->type);
 }
 
@@ -103,7 +103,7 @@ static pln_status indices(pln_builder *b, const pln_node *n, uint32_t skip,
   const pln_node *buffer = operand_node(g, n, 0);
   *lanes = 1;
   if (buffer->kind != PLN_BUFFER)
-    return ill_typed(b, n, "its first operand is a Buffer");
+    return ill_typed(b, n, "its first operand must be a Buffer");
   if (n->count - skip != buffer->results)
     return pln_diag_error(
         b->engine, PLN_ERR_TYPE, NULL, "%s: %u indices into '%s' of rank %u",
@@ -112,7 +112,7 @@ static pln_status indices(pln_builder *b, const pln_node *n, uint32_t skip,
   for (uint32_t i = skip; i < n->count; i++) {
     *lanes = lanes_of(b, operand_type(g, n, i));
     if (*lanes != 1 && i + 1 < n->count)
-      return ill_typed(b, n, "only the last index may be a vector");
+      return ill_typed(b, n, "only the last index can be a vector");
   }
   return PLN_OK;
 }
@@ -158,7 +158,7 @@ static pln_status let(pln_builder *b, pln_node *n) {
 
 static pln_status shuffle(pln_builder *b, pln_node *n) {
   if (n->data < 1 || n->data >= n->count)
-    return ill_typed(b, n, "it takes vectors and indices");
+    return ill_typed(b, n, "it takes vectors, then indices");
   pln_type first = operand_type(b->graph, n, 0);
   return pln_type_prim(b->engine, dtype_of(b, first), n->count - n->data,
                        &n->type);
@@ -166,11 +166,12 @@ static pln_status shuffle(pln_builder *b, pln_node *n) {
 
 static pln_status infer_reduce(pln_builder *b, pln_node *n) {
   if (n->count < 2 || operand_node(b->graph, n, 0)->kind != PLN_COMM_REDUCER)
-    return ill_typed(b, n, "its first operand is a CommReducer");
+    return ill_typed(b, n, "its first operand must be a CommReducer");
   uint32_t values = operand_node(b->graph, n, 0)->count / 4;
   if (n->data >= values || n->count < 2 + values ||
       n->count - 2 - values < n->results)
-    return ill_typed(b, n, "it has as many sources as its combiner values");
+    return ill_typed(b, n,
+                     "it must have as many sources as its combiner has values");
   n->type = operand_type(b->graph, n, 2 + n->data);
   return PLN_OK;
 }
@@ -180,11 +181,11 @@ static pln_status buffer(pln_builder *b, pln_node *n) {
   if (n->count < 2u + n->results ||
       operand_node(b->graph, n, 0)->kind != PLN_VAR ||
       pln_type_get_kind(b->engine, data) != PLN_TYPE_POINTER)
-    return ill_typed(b, n, "its data is a Var of a pointer type");
+    return ill_typed(b, n, "its data must be a Var of a pointer type");
   uint32_t strides = n->count - 2u - n->results;
   if (strides != 0 && strides != n->results)
-    return ill_typed(b, n, "it has a stride for each dimension, or none");
-  return n->type ? PLN_OK : ill_typed(b, n, "its dtype is not known");
+    return ill_typed(b, n, "it must have a stride for each dimension, or none");
+  return n->type ? PLN_OK : ill_typed(b, n, "its dtype is unknown");
 }
 
 static pln_status region(pln_builder *b, pln_node *n) {
@@ -194,7 +195,7 @@ static pln_status region(pln_builder *b, pln_node *n) {
   PLN_TRY(indices(b, n, 1, &lanes));
   for (uint32_t i = 1; i < n->count; i++)
     if (operand_node(b->graph, n, i)->kind != PLN_RANGE)
-      return ill_typed(b, n, "a region is a Range in each dimension");
+      return ill_typed(b, n, "a region must have a Range for each dimension");
   n->type = operand_type(b->graph, n, 0);
   return PLN_OK;
 }
@@ -202,7 +203,7 @@ static pln_status region(pln_builder *b, pln_node *n) {
 static pln_status cast(pln_builder *b, pln_node *n) {
   if (!is_value(b, n->type) || !is_value(b, operand_type(b->graph, n, 0)) ||
       lanes_of(b, n->type) != lanes_of(b, operand_type(b->graph, n, 0)))
-    return ill_typed(b, n, "a value is cast to as many lanes");
+    return ill_typed(b, n, "a cast must keep the number of lanes");
   return PLN_OK;
 }
 
@@ -211,7 +212,7 @@ static pln_status infer_builtin_call(pln_builder *b, pln_node *n) {
     return ill_typed(b, n, "there is no such builtin");
   if (!n->data &&
       (n->count == 0 || operand_node(b->graph, n, 0)->kind != PLN_GLOBAL_VAR))
-    return ill_typed(b, n, "a builtin or a GlobalVar is called");
+    return ill_typed(b, n, "the callee must be a builtin or a GlobalVar");
   return PLN_OK;
 }
 
@@ -252,11 +253,12 @@ static pln_status prim_type(pln_builder *b, pln_node *n) {
   case PLN_COMM_REDUCER:
     return n->count > 0 && n->count % 4 == 0
                ? PLN_OK
-               : ill_typed(b, n,
-                           "it has as many lhs, rhs, results, identities");
+               : ill_typed(
+                     b, n,
+                     "it must have as many lhs, rhs, results and identities");
   case PLN_ITER_VAR:
     if (n->count == 0 || operand_node(b->graph, n, 0)->kind != PLN_VAR)
-      return ill_typed(b, n, "its first operand is a Var");
+      return ill_typed(b, n, "its first operand must be a Var");
     n->type = operand_type(b->graph, n, 0);
     return PLN_OK;
   default: return PLN_OK;
@@ -268,7 +270,7 @@ static pln_status prim_type(pln_builder *b, pln_node *n) {
 static pln_status condition(pln_builder *b, const pln_node *n, uint32_t i) {
   if (i < n->count && dtype_of(b, operand_type(b->graph, n, i)) == PLN_BOOL)
     return PLN_OK;
-  return ill_typed(b, n, "its condition is a bool");
+  return ill_typed(b, n, "its condition must be a bool");
 }
 
 static pln_status infer_buffer_store(pln_builder *b, pln_node *n) {
@@ -291,7 +293,7 @@ static pln_status infer_buffer_store(pln_builder *b, pln_node *n) {
 static pln_status loop(pln_builder *b, pln_node *n) {
   if (n->count < 2 ||
       operand_type(b->graph, n, 0) != operand_type(b->graph, n, 1))
-    return ill_typed(b, n, "min and extent are of one dtype");
+    return ill_typed(b, n, "min and extent must have one dtype");
   return PLN_OK;
 }
 
@@ -313,7 +315,7 @@ static pln_status let_stmt(pln_builder *b, const pln_node *n) {
   else if (n->count == 1 && g->scopes[n->data].n_params > 0)
     var = g->scopes[n->data].begin;
   if (var >= g->n_nodes)
-    return ill_typed(b, n, "a Var is bound to a value");
+    return ill_typed(b, n, "a Var must be bound to a value");
   return check_let(b, n, g->nodes[var].type, operand_type(g, n, 0));
 }
 
@@ -336,7 +338,7 @@ static pln_status stmt_type(pln_builder *b, pln_node *n) {
   case PLN_IF_THEN_ELSE: /* TVM also accepts an integer */
     if (is_value(b, operand_type(b->graph, n, 0)))
       return PLN_OK;
-    return ill_typed(b, n, "its condition is a scalar");
+    return ill_typed(b, n, "its condition must be a scalar");
   case PLN_DECL_BUFFER:
   case PLN_PREFETCH:
   case PLN_ALLOC_BUFFER: return first_is(b, n, 0, PLN_BUFFER);

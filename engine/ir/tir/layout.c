@@ -159,7 +159,7 @@ static pln_status visit_expr(tir_layout *r, pln_ref entry) {
     return free_var(r, ref);
   if (pln_owns(n))
     return pln_diag_error(r->to->engine, PLN_ERR_TYPE, NULL,
-                          "a %s is no PrimExpr", pln_kinds[n->kind].name);
+                          "a %s is not a PrimExpr", pln_kinds[n->kind].name);
   if (n->kind == PLN_BUFFER)
     PLN_TRY(enter_buffer(r, ref));
   PLN_TRY(push_expr(r, ref | LEAVE));
@@ -223,10 +223,10 @@ static pln_status write_stmt(tir_layout *r, pln_ref ref, bool outermost) {
   if (n->kind == PLN_SEQ_STMT && !outermost)
     return push_seq(r, n);
   if (r->statements > MAX_COPIES && r->statements / 8 > g->n_nodes)
-    return pln_diag_error(r->to->engine, PLN_ERR_LIMIT, NULL,
-                          "statements that are used many times would become "
-                          "more than %d",
-                          (int)MAX_COPIES);
+    return pln_diag_error(
+        r->to->engine, PLN_ERR_LIMIT, NULL,
+        "expanding statements that are used several times gives more than %d",
+        (int)MAX_COPIES);
   r->now = ++r->statements;
   uint32_t own = pln_owns(n) ? pln_own_operands(g, n) : n->count;
   for (uint32_t i = 0; i < own; i++)

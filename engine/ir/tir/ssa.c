@@ -11,7 +11,7 @@ static pln_status refuse_second_binding(const pln_graph *g, pln_ref var,
                                         pln_ref node) {
   pln_status status = pln_diag_error(
       g->engine, PLN_ERR_INVALID, NULL,
-      "the variable %s is bound more than once, this is no SSA form",
+      "the variable %s is bound more than once; this is not SSA form",
       pln_symbol_text(g->engine, g->nodes[var].attrs).data);
   pln_annotate_node(g, node);
   return status;

@@ -31,18 +31,8 @@ typedef struct pln_builtin_info {
 /* `builtin` is 1 to pln_builtin_count(). */
 const pln_builtin_info *pln_builtin_row(uint32_t builtin);
 
-static inline bool pln_is_prim(const pln_node *n) {
-  return pln_kinds[n->kind].kind_class == PLN_CLASS_PRIM;
-}
-static inline bool pln_is_stmt(const pln_node *n) {
-  return pln_kinds[n->kind].kind_class == PLN_CLASS_STMT;
-}
 /* The effect of a call kind on evaluation order. */
 pln_effect pln_call_effect(pln_call_kind kind);
-/* A statement or a PrimFunc: laid out by tir/layout.c. */
-static inline bool pln_is_tir(const pln_node *n) {
-  return pln_is_stmt(n) || n->kind == PLN_PRIM_FUNC;
-}
 /* The 64 bits of an IntImm or FloatImm, stored in two halves. */
 static inline uint64_t pln_imm_bits(const pln_node *n) {
   return ((uint64_t)n->attrs << 32) | n->data;
@@ -66,12 +56,6 @@ bool pln_let_type_matches(const pln_engine *engine, pln_type var,
 /* Number of operands before the parameters of a floating owner's scopes. */
 uint32_t pln_own_operands(const pln_graph *g, const pln_node *n);
 
-/* pln_buffer_find: the equal Buffer of a free builder, or PLN_NONE. The other
- * function records an appended one (tir/buffer_identity.c). */
-pln_ref pln_buffer_find(const pln_builder *b, const pln_node *n,
-                        const pln_ref *operands);
-pln_status pln_buffer_remember(pln_builder *b, pln_ref buffer) PLN_CHECKED;
-
 /* True for equal expressions; long ones are assumed to differ. */
 bool pln_same_expr(const pln_graph *g, pln_ref x, pln_ref y);
 
@@ -94,9 +78,6 @@ pln_status pln_tir_verify_ssa(const pln_graph *g) PLN_CHECKED;
 pln_status pln_tir_bound_vars(const pln_graph *g, pln_ref node, pln_visit_fn fn,
                               void *ud) PLN_CHECKED;
 bool pln_binds_thread(const pln_graph *g, const pln_node *n);
-/* Seals a floating statement, PrimFunc or PrimExpr. */
-pln_status pln_layout_tir(const pln_builder *b, pln_ref root,
-                          pln_graph **out) PLN_CHECKED;
 
 /* tir/script/print.c: prints a PrimFunc, statement or PrimExpr, optionally
  * after declarations of what it uses; or the PrimFuncs of a module. */

@@ -108,7 +108,7 @@ static pln_status refuse_var_scope(const var_scope_check *s, pln_ref var,
   const pln_graph *g = s->g;
   pln_status status = pln_diag_error(
       g->engine, PLN_ERR_INVALID, NULL,
-      "the variable %s is %s, this is not valid IR",
+      "the variable %s is %s; this is not valid IR",
       pln_symbol_text(g->engine, g->nodes[var].attrs).data, what);
   pln_annotate_node(g, node);
   return status;
@@ -157,9 +157,9 @@ static pln_status check_vars(const var_scope_check *s) {
       continue;
     uint32_t known = pln_idmap_get(s->bound, n->data);
     if (!known)
-      return refuse_var_scope(s, ref, "used, and bound nowhere", ref);
+      return refuse_var_scope(s, ref, "used but not bound", ref);
     if (known != ANYWHERE && !lies_in(s, s->around[ref], known - 1))
-      return refuse_var_scope(s, ref, "used outside of what binds it", ref);
+      return refuse_var_scope(s, ref, "used outside of its binder", ref);
   }
   return PLN_OK;
 }

@@ -28,12 +28,11 @@ static pln_status claim(read_claims *c, pln_ref user, pln_ref operand,
     return n->kind == PLN_VAR || n->kind == PLN_GLOBAL_VAR ||
                    n->kind == PLN_CONSTANT
                ? PLN_OK
-               : broken(c->g, user, "an operand is a PrimExpr");
+               : broken(c->g, user, "an operand must be a PrimExpr");
   if ((n->flags & PLN_NODE_EFFECT) && c->of[operand] != PLN_NONE &&
       c->of[operand] != stmt)
     return broken(c->g, operand,
-                  "a PrimExpr that reads belongs to one "
-                  "statement");
+                  "a PrimExpr that reads memory must belong to one statement");
   c->of[operand] = stmt;
   return PLN_OK;
 }
@@ -55,11 +54,10 @@ static pln_status check_bodies(const pln_graph *g, pln_ref ref) {
   const pln_node *n = &g->nodes[ref];
   for (pln_scope s = n->data; s != PLN_NONE; s = g->scopes[s].next) {
     if (!pln_is_stmt(&g->nodes[g->scopes[s].result]))
-      return broken(g, ref, "a body ends with a statement");
+      return broken(g, ref, "a body must end with a statement");
     if (!params_fit(n, g->scopes[s].n_params))
       return broken(g, ref,
-                    "a body binds as many variables as its statement "
-                    "has");
+                    "a body must bind as many variables as its statement has");
   }
   return PLN_OK;
 }
@@ -111,7 +109,7 @@ static pln_status check_node(read_claims *c, pln_ref ref) {
   for (uint32_t i = 0; i < n->count; i++)
     PLN_TRY(claim(c, ref, g->operands[n->first + i], prim ? c->of[ref] : ref));
   if (!operands_fit(g, n))
-    return broken(g, ref, "its operands are those of its kind");
+    return broken(g, ref, "its operands must be those of its kind");
   if (pln_owns(n))
     PLN_TRY(check_bodies(g, ref));
   if ((n->kind == PLN_LET_STMT || n->kind == PLN_PRIM_LET) && !value_fits(g, n))

@@ -66,12 +66,12 @@ static pln_status refuse_outer_index(const loop_depths *d, pln_ref var) {
   pln_ref block = d->block[var];
   pln_slice name =
       pln_attrs_string(g->engine, g->nodes[block].attrs, "name_hint", "");
-  pln_status status = pln_diag_error(
-      g->engine, PLN_ERR_INVALID, NULL,
-      "the loop's index %s is used inside of block \"%.*s\", which is to use "
-      "its own variables",
-      pln_symbol_text(g->engine, g->nodes[var].attrs).data, (int)name.size,
-      name.data);
+  pln_status status =
+      pln_diag_error(g->engine, PLN_ERR_INVALID, NULL,
+                     "the loop's index %s is used inside of block \"%.*s\", "
+                     "which may use only its own variables",
+                     pln_symbol_text(g->engine, g->nodes[var].attrs).data,
+                     (int)name.size, name.data);
   pln_annotate_node(g, block);
   return status;
 }

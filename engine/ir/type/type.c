@@ -229,7 +229,7 @@ static pln_status add_flags(pln_engine *engine, uint32_t n,
   for (uint32_t i = 0; i < n; i++) {
     if (parts[i] > known)
       return pln_diag_error(engine, PLN_ERR_ARGUMENT, NULL,
-                            "part %u of a type is no type", (unsigned)i + 1);
+                            "part %u of a type is not a type", (unsigned)i + 1);
     *flags |= type_row_of(engine, parts[i])->flags;
   }
   return PLN_OK;
@@ -298,8 +298,8 @@ pln_status pln_type_make(pln_engine *engine, pln_type_kind kind,
   }
   if (!parts_have_kinds(engine, kind, symbol, n_parts, parts))
     return pln_diag_error(engine, PLN_ERR_ARGUMENT, NULL,
-                          "no type of kind %d has these %u parts", (int)kind,
-                          (unsigned)n_parts);
+                          "a type of kind %d cannot have these %u parts",
+                          (int)kind, (unsigned)n_parts);
   type_row row = {
       .kind = (uint8_t)kind, .count = (int32_t)n_parts, .symbol = symbol};
   if (kind != PLN_TYPE_RELATION)

@@ -499,7 +499,7 @@ pln_status pln_unifier_resolve(pln_unifier *u, pln_type type, pln_type *out,
 
 /* At most this many incomplete parts of one type get holes; the others stay
  * incomplete. */
-enum { MOST_OPENED = 4096 };
+enum { MAX_OPENED = 4096 };
 
 typedef struct hole_opening {
   pln_unifier *u;
@@ -513,7 +513,7 @@ static pln_status open_image(void *ud, pln_type type, pln_type *out,
   hole_opening *o = ud;
   pln_engine *e = o->u->engine;
   (void)again;
-  if (++o->count > MOST_OPENED)
+  if (++o->count > MAX_OPENED)
     o->map.flags = 0;
   bool loose = o->loosen && pln_type_get_kind(e, type) == PLN_TYPE_TENSOR &&
                pln_type_flags(e, type) & PLN_TYPE_HAS_OPEN_TENSOR;

@@ -78,7 +78,7 @@ pln_status pln_borrow_tensor(pln_engine *child, const pln_tensor *tensor,
   t->engine = child;
   t->refs = 1;
   t->owned = false;
-  t->lender = NULL;
+  t->view_of = NULL;
   t->parent_tensor = tensor;
   *out = t;
   return t->external ? note_external(child->borrow_state, child, t) : PLN_OK;

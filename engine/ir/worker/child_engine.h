@@ -19,10 +19,6 @@
 pln_status pln_borrowed_new(pln_engine *child) PLN_CHECKED;
 /* Called before the tables of the child are freed. */
 void pln_borrowed_free(pln_engine *child);
-/* A tensor of the child with the same elements; equal to every tensor that the
- * parent's is equal to. Lives as long as the child. */
-pln_status pln_borrow_tensor(pln_engine *child, const pln_tensor *tensor,
-                             pln_tensor **out) PLN_CHECKED;
 /* A graph of the child over the same nodes and types. Its constants have no
  * tensors before pln_borrow_tensors. */
 pln_status pln_borrow_tensors(pln_engine *child,
@@ -49,14 +45,11 @@ void pln_merge_end(pln_merge *join);
  * memory. */
 pln_graph *pln_merge_graph(const pln_merge *join, pln_graph *graph);
 
-pln_status pln_merge_ops(pln_merge *join) PLN_CHECKED;
 /* Appends the rows of a child's table to its parent's, for all borrowed
  * tables. */
 pln_status pln_merge_origins(pln_merge *join, pln_origins *origins) PLN_CHECKED;
 pln_status pln_borrowed_merge_origins(pln_merge *join) PLN_CHECKED;
 
-/* op_info.c: the operators of a child, over its parent's. */
-pln_status pln_ops_child(pln_engine *child) PLN_CHECKED;
 /* relay/attr_conversion.c: the Relay schemas of a child. They are parsed again
  * because parsing caches its results. */
 pln_status pln_relay_child(pln_engine *child) PLN_CHECKED;

@@ -47,7 +47,7 @@ static pln_status merge_types_and_attrs(pln_merge *j) {
       PLN_TRY(pln_merge_attrs(j, &ready));
     if (j->types.n == types && j->attrs.n == attrs)
       return pln_diag_error(j->parent, PLN_ERR_INVALID, NULL,
-                            "a type and its attributes name each other");
+                            "a type and its attributes refer to each other");
   }
   return PLN_OK;
 }
@@ -152,7 +152,7 @@ pln_status pln_merge_origins(pln_merge *j, pln_origins *o) {
   o->merged_steps = o->base->n_steps;
   o->base->declares |= o->declares;
   o->base->lenient |= o->lenient;
-  o->base->misfits |= o->misfits;
+  o->base->mismatched_calls |= o->mismatched_calls;
   for (uint32_t i = o->below; i < o->count; i++) {
     uint32_t at;
     pln_origin row = merged_origin(j, o, &o->rows[i - o->below]);
@@ -212,17 +212,17 @@ static void adopt_tensor(const pln_merge *j, pln_tensor *t) {
 
 /* Makes a view of a borrowed tensor a view of the parent's tensor. */
 static void end_borrowing(const pln_merge *j, pln_tensor *t) {
-  pln_tensor *lender = t->lender;
-  if (!lender || lender->engine != j->child)
+  pln_tensor *view_of = t->view_of;
+  if (!view_of || view_of->engine != j->child)
     return;
-  if (!lender->parent_tensor) {
-    adopt_tensor(j, lender);
+  if (!view_of->parent_tensor) {
+    adopt_tensor(j, view_of);
     return;
   }
-  const pln_tensor *parent_tensor = lender->parent_tensor;
-  t->lender = pln_tensor_retain(parent_tensor->lender ? parent_tensor->lender
-                                                      : parent_tensor);
-  pln_tensor_release(lender);
+  const pln_tensor *parent_tensor = view_of->parent_tensor;
+  t->view_of = pln_tensor_retain(parent_tensor->view_of ? parent_tensor->view_of
+                                                        : parent_tensor);
+  pln_tensor_release(view_of);
 }
 
 pln_tensor *pln_merge_tensor(const pln_merge *j, pln_tensor *t) {

@@ -157,7 +157,7 @@ static int attrs_tostring(lua_State *L) {
 
 /* ------------------------------------------------------------------ schemas */
 
-/* The kind that a schema such as "axis:int=1 perm:ints" gives `name`: NONE if
+/* The kind that a schema such as "axis:int=1 axes:ints" gives `name`: NONE if
  * it has no such name, N_ATTR_KINDS if any kind is allowed. */
 static pln_attr_kind schema_kind(const char *schema, const char *name) {
   static const struct {

@@ -34,7 +34,7 @@ static int core_builder(lua_State *L) {
 static pln_lua_graph *check_builder(lua_State *L) {
   builder_userdata *slot = luaL_checkudata(L, 1, BUILDER);
   luaL_argcheck(L, slot->graph && slot->graph->builder, 1,
-                "the builder is spent: it has been sealed");
+                "the builder has been sealed");
   pln_lua_set_source_line(L, slot->graph->state, slot->graph->builder);
   return slot->graph;
 }
@@ -42,8 +42,7 @@ static pln_lua_graph *check_builder(lua_State *L) {
 /* The builder of that graph. Called after the other arguments were read,
  * because a finalizer may have sealed it in between. */
 static pln_builder *still_open(lua_State *L, const pln_lua_graph *graph) {
-  luaL_argcheck(L, graph->builder, 1,
-                "the builder is spent: it has been sealed");
+  luaL_argcheck(L, graph->builder, 1, "the builder has been sealed");
   return graph->builder;
 }
 

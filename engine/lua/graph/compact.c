@@ -88,7 +88,7 @@ static int compact(lua_State *L) {
 }
 
 /* No finalizer may run and make handles or nodes meanwhile. */
-static int compact_undisturbed(lua_State *L, pln_compaction *c) {
+static int compact_without_gc(lua_State *L, pln_compaction *c) {
   bool collects = lua_gc(L, LUA_GCISRUNNING);
   lua_gc(L, LUA_GCSTOP);
   lua_pushcfunction(L, compact);
@@ -107,7 +107,7 @@ void pln_lua_compact(lua_State *L, pln_lua *b) {
   if (slot) {
     lua_gc(L, LUA_GCCOLLECT);
     pln_compaction c = {0};
-    if (compact_undisturbed(L, &c) != LUA_OK)
+    if (compact_without_gc(L, &c) != LUA_OK)
       lua_pop(L, 1); /* without memory the builder stays as it is */
     if (c.b)
       pln_compaction_end(&c);

@@ -4,7 +4,7 @@
 #include "ir/graph/graph.h"
 #include "lua/binding.h"
 
-enum { MOST_TEXT = 1024 };
+enum { MAX_TEXT = 1024 };
 
 /* ------------------------------------------------------------------- reading
  */
@@ -34,7 +34,7 @@ static void set_slice(lua_State *L, const char *key, pln_slice text) {
 
 /* Appends the source location of `at` to the list on top.  [-0, +0] */
 static void add_from(lua_State *L, const pln_graph *g, uint32_t at) {
-  char text[MOST_TEXT];
+  char text[MAX_TEXT];
   if (!at || !pln_history_describe(g, at, text, sizeof text))
     return;
   lua_pushstring(L, text);
@@ -58,7 +58,7 @@ static void push_change(lua_State *L, const pln_graph *g,
 static void push_source(lua_State *L, const pln_graph *g,
                         const pln_history_row *row) {
   const pln_engine *e = pln_graph_engine(g);
-  char text[MOST_TEXT];
+  char text[MAX_TEXT];
   lua_createtable(L, 0, 6);
   pln_history_describe(g, row->at, text, sizeof text);
   lua_pushstring(L, text);

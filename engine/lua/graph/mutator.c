@@ -304,7 +304,7 @@ static int core_let_here(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   rewriting *r = b->rewriting;
   if (!r || !r->image || pln_node_kind(r->old->graph, r->at) != PLN_LET)
-    return luaL_error(L, "the rest of this Let's block is not known yet");
+    return luaL_error(L, "the rest of this Let's block is not yet known");
   lua_settop(L, 2);
   pln_lua_construction m = pln_lua_begin_construction(L, b);
   pln_ref var = pln_lua_part(&m, 1, PLN_DTYPE_NONE);

@@ -48,7 +48,7 @@ pln_ref pln_lua_let_expr(lua_State *L, pln_lua *b, pln_lua_graph *to,
   const pln_graph *g = pln_lua_graph_of(L, node->graph);
   if (!pln_lua_block_ended(node->graph, g,
                            pln_lua_scope_of(node->graph, g, node->ref)))
-    luaL_error(L, "the rest of this Let's block is not known yet");
+    luaL_error(L, "the rest of this Let's block is not yet known");
   pln_lua_graph *free = pln_lua_push_free(L, b);
   pln_builder *builder = free->builder;
   pln_ref var, value, out, let = node->ref;

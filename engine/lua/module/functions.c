@@ -15,7 +15,7 @@ int pln_lua_push_functions(lua_State *L, const pln_module *module) {
 
 static const pln_module *check_view(lua_State *L) {
   pln_module **slot = luaL_checkudata(L, 1, FUNCTIONS);
-  luaL_argcheck(L, *slot, 1, "the functions are gone");
+  luaL_argcheck(L, *slot, 1, "the functions have been released");
   return *slot;
 }
 

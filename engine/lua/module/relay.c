@@ -44,7 +44,7 @@ static pln_tensor *read_constant(lua_State *L, pln_lua *b, int list, int kept,
   if (lua_isfunction(L, -1) || lua_isnil(L, -1) ||
       (lua_isuserdata(L, -1) && !pln_lua_test_tensor(L, -1)))
     pln_lua_error(L, PLN_ERR_TYPE,
-                  "init_meta: entry %d of 'relay.Constant' is no tensor",
+                  "init_meta: entry %d of 'relay.Constant' is not a tensor",
                   (int)i);
   pln_tensor *tensor = pln_lua_to_tensor(L, b, lua_gettop(L), PLN_DTYPE_NONE);
   lua_seti(L, kept, i);
@@ -80,8 +80,8 @@ static pln_slice read_object(lua_State *L, int list, pln_slice key,
   if (!text.data || !pln_object_next(text, &at, &node) ||
       !pln_slice_equal(node.type_key, key))
     pln_lua_error(L, PLN_ERR_TYPE,
-                  "init_meta: entry %d of '%s' is no such object", (int)i,
-                  key.data);
+                  "init_meta: entry %d of '%s' is not an object of that type",
+                  (int)i, key.data);
   lua_pop(L, 1);
   return text;
 }

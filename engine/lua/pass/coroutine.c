@@ -18,7 +18,7 @@ static lua_State *check_thread(lua_State *L, int arg) {
 
 /* Switches b->body. A stop that was requested meanwhile was delivered to the
  * other thread, so it is requested again. */
-static lua_State *turn_to(pln_lua *b, lua_State *to) {
+static lua_State *switch_to(pln_lua *b, lua_State *to) {
   lua_State *from = b->body;
   if (b->depth == 0)
     return from;
@@ -27,7 +27,7 @@ static lua_State *turn_to(pln_lua *b, lua_State *to) {
   return from;
 }
 
-static void turn_back(pln_lua *b, lua_State *L, lua_State *outer) {
+static void switch_back(pln_lua *b, lua_State *L, lua_State *outer) {
   b->L = L;
   if (b->depth == 0)
     return;
@@ -37,7 +37,7 @@ static void turn_back(pln_lua *b, lua_State *L, lua_State *outer) {
 
 /* Resumes `co` with the n values on top. Returns the number of results, or -1
  * with the error on top.  [-n, +results] */
-static int go_on(lua_State *L, pln_lua *b, lua_State *co, int n) {
+static int resume_thread(lua_State *L, pln_lua *b, lua_State *co, int n) {
   int results = 0;
   if (!lua_checkstack(co, n)) {
     lua_pop(L, n);
@@ -45,9 +45,9 @@ static int go_on(lua_State *L, pln_lua *b, lua_State *co, int n) {
     return -1;
   }
   lua_xmove(L, co, n);
-  lua_State *outer = turn_to(b, co);
+  lua_State *outer = switch_to(b, co);
   int status = lua_resume(co, L, n, &results);
-  turn_back(b, L, outer);
+  switch_back(b, L, outer);
   if (status != LUA_OK && status != LUA_YIELD) {
     lua_xmove(co, L, 1);
     return -1;
@@ -65,7 +65,7 @@ static int go_on(lua_State *L, pln_lua *b, lua_State *co, int n) {
 static int co_resume(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   lua_State *co = check_thread(L, 1);
-  int n = go_on(L, b, co, lua_gettop(L) - 1);
+  int n = resume_thread(L, b, co, lua_gettop(L) - 1);
   lua_pushboolean(L, n >= 0);
   if (n < 0)
     n = 1;
@@ -74,9 +74,9 @@ static int co_resume(lua_State *L) {
 }
 
 static int end(lua_State *L, pln_lua *b, lua_State *co) {
-  lua_State *outer = turn_to(b, co);
+  lua_State *outer = switch_to(b, co);
   int status = lua_resetthread(co);
-  turn_back(b, L, outer);
+  switch_back(b, L, outer);
   return status;
 }
 
@@ -84,7 +84,7 @@ static int end(lua_State *L, pln_lua *b, lua_State *co) {
 static int co_wrapped(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   lua_State *co = lua_tothread(L, lua_upvalueindex(2));
-  int n = go_on(L, b, co, lua_gettop(L));
+  int n = resume_thread(L, b, co, lua_gettop(L));
   if (n >= 0)
     return n;
   int status = lua_status(co);

@@ -76,7 +76,7 @@ pln_engine *pln_lua_engine(lua_State *L) {
 
 static int refuse_stopped_coroutine(lua_State *L) {
   return pln_lua_error(L, PLN_ERR_INTERRUPTED,
-                       "passes are made here, and not applied");
+                       "passes can only be made here, not run");
 }
 
 /* Raises at each instruction while the script is held. */
@@ -101,8 +101,9 @@ int pln_lua_stop_script(lua_State *L, pln_lua *b) {
 static int core_hold(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   if (b->holder)
-    return pln_lua_error(L, PLN_ERR_ARGUMENT,
-                         "a script that is run for its passes replays nothing");
+    return pln_lua_error(
+        L, PLN_ERR_ARGUMENT,
+        "a script that is loaded for its passes cannot replay");
   luaL_checkany(L, 1);
   b->holder = L;
   int status = lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0);

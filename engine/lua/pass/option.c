@@ -146,7 +146,7 @@ static void read_type(lua_State *L, int row, pln_option *option) {
     option->kind = PLN_ATTR_FLOAT;
   if (strcmp(type, type_name(option)) != 0)
     pln_lua_error(L, PLN_ERR_TYPE,
-                  "option '%s': the default is no value of type '%s'",
+                  "option '%s': the default is not a value of type '%s'",
                   option->name, type);
 }
 

@@ -169,7 +169,7 @@ static void push_message_text(lua_State *L, int diag, const char *message) {
  * of a script, after a message of the engine. */
 static int name_pass(lua_State *L) {
   body_call *call = lua_touserdata(L, 1);
-  lua_rawgetp(L, LUA_REGISTRYINDEX, &pln_lua_key.parked);
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &pln_lua_key.saved_error);
   if (!pln_lua_is_diag(L, 2) || lua_getfield(L, 2, "pass") != LUA_TNIL)
     return 0;
   lua_pushstring(L, pln_pass_name(pln_run_pass(call->run)));
@@ -192,7 +192,7 @@ static int name_pass(lua_State *L) {
 
 /* No finalizer may run meanwhile: an error in it would replace the stored
  * one. */
-static void name_parked(pln_lua *b, body_call *call) {
+static void name_saved_error(pln_lua *b, body_call *call) {
   bool runs = lua_gc(b->L, LUA_GCISRUNNING) == 1;
   lua_gc(b->L, LUA_GCSTOP);
   b->quiet = true;
@@ -222,7 +222,7 @@ static pln_status run_body(pln_pass_run *run) {
     pln_lua_forget(b->L, &pln_lua_key.anchors, call.graph);
   }
   if (status == PLN_ERR_CALLBACK)
-    name_parked(b, &call);
+    name_saved_error(b, &call);
   return status;
 }
 

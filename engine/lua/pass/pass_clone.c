@@ -14,7 +14,7 @@
 
 int luaopen_perilune_core(lua_State *L);
 
-enum { MOST_SEARCHERS = 8 };
+enum { MAX_SEARCHERS = 8 };
 
 /* What a worker needs to load the pass. Texts are symbols of the engine. */
 typedef struct packed_function {
@@ -23,7 +23,7 @@ typedef struct packed_function {
   int line;
   const char *path, *cpath; /* package.path and package.cpath */
   uint32_t n_searchers;     /* searchers of the host, such as the command's */
-  lua_CFunction searchers[MOST_SEARCHERS];
+  lua_CFunction searchers[MAX_SEARCHERS];
 } packed_function;
 
 /* The Lua state of a worker and the passes made in it. */
@@ -94,7 +94,7 @@ static void pack_searchers(lua_State *L, packed_function *out) {
   if (lua_getfield(L, -1, "searchers") != LUA_TTABLE)
     return;
   lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
-  for (lua_Integer i = 1; i <= n && out->n_searchers < MOST_SEARCHERS; i++) {
+  for (lua_Integer i = 1; i <= n && out->n_searchers < MAX_SEARCHERS; i++) {
     lua_rawgeti(L, -1, i);
     if (lua_iscfunction(L, -1) && !lua_getupvalue(L, -1, 1))
       out->searchers[out->n_searchers++] = lua_tocfunction(L, -1);
@@ -231,12 +231,12 @@ static int load_script_in_worker(lua_State *L) {
     n_named += named;
   }
   if (n == 0)
-    return luaL_error(L,
-                      "%s:%d: no pass is made of this function when the "
-                      "file is loaded again",
-                      from->file, from->line);
+    return luaL_error(
+        L,
+        "%s:%d: loading the file again does not make a pass from this function",
+        from->file, from->line);
   if (n > 1 && n_named != 1)
-    return luaL_error(L, "%s:%d: several passes are made of this function",
+    return luaL_error(L, "%s:%d: several passes are made from this function",
                       from->file, from->line);
   return 0;
 }

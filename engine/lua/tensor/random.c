@@ -43,7 +43,7 @@ static void check_random_spec(lua_State *L, int arg, pln_random_spec *spec) {
   bool mean = number_field(L, arg, "mean", &spec->mean);
   bool deviation = number_field(L, arg, "deviation", &spec->deviation);
   luaL_argcheck(L, !(low || high) || !(mean || deviation), arg,
-                "either low and high, or mean and deviation");
+                "give either low and high, or mean and deviation");
   if (low || high)
     spec->kind = PLN_RANDOM_UNIFORM;
   spec->seed = seed_field(L, arg);

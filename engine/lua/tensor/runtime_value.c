@@ -82,7 +82,7 @@ void pln_lua_read_runtime_value(lua_State *L, pln_lua *b, int arg,
 
 void pln_lua_push_runtime_value(lua_State *L, const pln_runtime_value *value) {
   uint32_t n = pln_runtime_value_count(value);
-  luaL_checkstack(L, 8, "data too deep");
+  luaL_checkstack(L, 8, "the data is nested too deep");
   if (value->kind == PLN_RUNTIME_TENSOR) {
     pln_lua_push_tensor(L, value->of.tensor);
     return;

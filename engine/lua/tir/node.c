@@ -368,7 +368,7 @@ static int core_loop_rebuild(lua_State *L) {
   lua_Integer count = luaL_optinteger(L, 4, n.count);
   lua_Integer first = luaL_optinteger(L, 3, 0);
   luaL_argcheck(L, total < INT32_MAX && count >= 0 && total >= count, 2,
-                "it has too few parts");
+                "too few parts");
   luaL_argcheck(L, first >= 0 && first <= total - count, 3, "out of range");
   n.count = (uint32_t)count;
   if (pln_kinds[n.kind].has_attrs && !lua_isnil(L, 5))

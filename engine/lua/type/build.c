@@ -100,7 +100,7 @@ static int core_type_func(lua_State *L) {
       luaL_argerror(L, 3, "a type parameter is a type variable");
   for (uint32_t i = 0; i < n_constraints; i++)
     if (pln_type_get_kind(b->engine, constraints[i]) == PLN_TYPE_TENSOR)
-      luaL_argerror(L, 4, "a constraint is no tensor");
+      luaL_argerror(L, 4, "a constraint is not a tensor");
   pln_status status = pln_type_func(b->engine, n, params, ret, n_vars, vars,
                                     n_constraints, constraints, &type);
   return push_built_type(L, b, status, type);
@@ -165,7 +165,7 @@ static int core_type_rebuild(lua_State *L) {
   uint32_t n, wanted;
   pln_type *parts = check_types(L, b, 2, &n);
   pln_type_all_parts(b->engine, type, &wanted);
-  luaL_argcheck(L, n == wanted, 2, "another number of parts");
+  luaL_argcheck(L, n == wanted, 2, "wrong number of parts");
   uint32_t first = pln_type_n_parts(b->engine, type);
   for (uint32_t i = 0; i < pln_type_n_vars(b->engine, type); i++)
     luaL_argcheck(

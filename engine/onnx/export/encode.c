@@ -5,15 +5,15 @@
 
 #include "onnx/export/encode.h"
 
-enum { MOST_OPEN = 256 };
+enum { MAX_OPEN = 256 };
 
 typedef struct open_messages {
-  size_t at[MOST_OPEN];
+  size_t at[MAX_OPEN];
   uint32_t count;
 } open_messages;
 
 static pln_status open_one(pln_rope *rope, open_messages *o, uint32_t tag) {
-  if (o->count == MOST_OPEN)
+  if (o->count == MAX_OPEN)
     return pln_diag_error(rope->engine, PLN_ERR_LIMIT, NULL,
                           "a type is nested too deep for ONNX");
   return pln_rope_open(rope, tag, &o->at[o->count++]);

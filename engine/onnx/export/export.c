@@ -11,7 +11,7 @@
 #include "onnx/export/file_pair.h"
 
 /* The size limit of protobuf's own libraries. */
-#define MOST_BYTES ((uint64_t)INT32_MAX)
+#define MAX_BYTES ((uint64_t)INT32_MAX)
 enum { THRESHOLD = 1024, DEFAULT_IR = 8, IR_WITH_DEFAULTS = 4 };
 
 /* -------------------------------------------------------------------- model */
@@ -238,9 +238,10 @@ static pln_status stream(const save_run *s, const pln_data_sources *sources,
   return status;
 }
 
-/* A pln_interim_model_writer. Builds the model again, because its data has
+/* A pln_temporary_model_writer. Builds the model again, because its data has
  * another location. */
-static pln_status write_interim(void *ud, const char *name, pln_output *out) {
+static pln_status write_temporary_model(void *ud, const char *name,
+                                        pln_output *out) {
   const save_run *s = ud;
   pln_rope rope;
   pln_data_file data = {.name = name, .threshold = s->threshold};
@@ -278,9 +279,9 @@ static pln_status stream_both(const save_run *s,
     pln_output_abort(second);
     return status;
   }
-  pln_interim_model_writer interim = {write_interim, (void *)s};
+  pln_temporary_model_writer temporary = {write_temporary_model, (void *)s};
   return pln_commit_model_and_data(s->engine, s->path, sources, first, second,
-                                   &interim);
+                                   &temporary);
 }
 
 /* Writes once. *again is true if the model needs external data and must be
@@ -300,7 +301,7 @@ static pln_status try_write(const save_run *s, bool external, bool *again) {
                    .wanted_opset = s->opset,
                    .value_info = s->value_info};
   pln_status status = make_model(&ex);
-  *again = !external && (ex.moved || rope.size > MOST_BYTES);
+  *again = !external && (ex.moved || rope.size > MAX_BYTES);
   pln_data_sources sources = {ex.files, ex.n_files};
   if (status == PLN_OK && !*again)
     status = external && data.rope.size
@@ -369,7 +370,7 @@ pln_status pln_onnx_write(const pln_module *module,
   }
   pln_stoppable_begin(engine);
   pln_status status = make_model(&ex);
-  if (status == PLN_OK && ex.embeds && rope.size > MOST_BYTES)
+  if (status == PLN_OK && ex.embeds && rope.size > MAX_BYTES)
     status = pln_diag_error(engine, PLN_ERR_LIMIT, NULL,
                             "with its data the model is over 2 GB, which needs "
                             "a file beside it");

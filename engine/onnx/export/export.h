@@ -169,7 +169,7 @@ bool pln_export_is_own(const pln_export *ex, const pln_origin *origin);
 pln_status pln_export_push(pln_export *ex, pln_task task) PLN_CHECKED;
 /* Reverses the tasks pushed since `from`, so that they run in the order in
  * which they were pushed. */
-void pln_export_turn(pln_export *ex, uint32_t from);
+void pln_export_reverse(pln_export *ex, uint32_t from);
 /* Opens a message, which PLN_TASK_END closes. */
 pln_status pln_export_begin(pln_export *ex, uint32_t tag) PLN_CHECKED;
 /* Writes a function of the module as the message `tag`. */

@@ -14,19 +14,19 @@
 
 #include "onnx/export/file_pair.h"
 
-enum { MOST_INTERIM = 9 };
+enum { MAX_TEMPORARY = 9 };
 
 static bool is_there(const char *path) {
   struct stat info;
   return lstat(path, &info) == 0;
 }
 
-static bool name_interim(const char *out, int i, char *path, size_t size) {
+static bool name_temporary(const char *out, int i, char *path, size_t size) {
   int n = snprintf(path, size, "%s.perilune-%d.data", out, i);
   return n > 0 && (size_t)n < size;
 }
 
-bool pln_is_interim_name(pln_slice location) {
+bool pln_is_temporary_name(pln_slice location) {
   static const char middle[] = ".perilune-", end[] = ".data";
   size_t tail = sizeof middle - 1 + 1 + sizeof end - 1;
   if (location.size <= tail)
@@ -39,20 +39,20 @@ bool pln_is_interim_name(pln_slice location) {
 
 /* Returns true if the target is still the file that was written, not one that
  * another process has put there since. */
-static bool is_ours(const char *target, const struct stat *ours) {
+static bool is_own_model(const char *target, const struct stat *own) {
   struct stat info;
-  return lstat(target, &info) == 0 && info.st_dev == ours->st_dev &&
-         info.st_ino == ours->st_ino;
+  return lstat(target, &info) == 0 && info.st_dev == own->st_dev &&
+         info.st_ino == own->st_ino;
 }
 
 /* Removes interim files if the model at `target` is `ours`, which does not need
  * them. */
-static void remove_interims(const char *out, const char *target,
-                            const struct stat *ours) {
+static void remove_temporaries(const char *out, const char *target,
+                               const struct stat *own) {
   char path[PLN_PATH_ROOM];
-  for (int i = 1; i <= MOST_INTERIM; i++)
-    if (name_interim(out, i, path, sizeof path) && is_there(path) &&
-        is_ours(target, ours))
+  for (int i = 1; i <= MAX_TEMPORARY; i++)
+    if (name_temporary(out, i, path, sizeof path) && is_there(path) &&
+        is_own_model(target, own))
       unlink(path);
 }
 
@@ -74,37 +74,38 @@ static pln_status check_sources(pln_engine *engine,
 }
 
 /* Commits the interim model, whose data is in the file `interim`. */
-static pln_status put_interim(pln_engine *engine, pln_output *data,
-                              const char *path, const char *interim,
-                              const pln_interim_model_writer *model) {
+static pln_status put_temporary(pln_engine *engine, pln_output *data,
+                                const char *path, const char *temporary,
+                                const pln_temporary_model_writer *model) {
   pln_output *out;
-  const char *slash = strrchr(interim, '/');
-  if (!pln_output_link(data, interim))
+  const char *slash = strrchr(temporary, '/');
+  if (!pln_output_link(data, temporary))
     return PLN_OK; /* the file system has no hard links: commit with two renames
                     */
   PLN_TRY(pln_output_open(engine, path, &out));
-  pln_status status = model->write(model->ud, slash ? slash + 1 : interim, out);
+  pln_status status =
+      model->write(model->ud, slash ? slash + 1 : temporary, out);
   if (status == PLN_OK)
     return pln_output_commit(out);
   pln_output_abort(out);
-  unlink(interim);
+  unlink(temporary);
   return status;
 }
 
 /* Runs with the directory locked; takes ownership of both outputs. */
 static pln_status commit(pln_engine *engine, const char *out, pln_output *data,
                          pln_output *model,
-                         const pln_interim_model_writer *interim) {
+                         const pln_temporary_model_writer *temporary) {
   char path[PLN_PATH_ROOM], target[PLN_PATH_ROOM];
-  struct stat ours;
+  struct stat own;
   pln_status status = PLN_OK;
   snprintf(target, sizeof target, "%s", pln_output_target(model));
   int i = 1;
-  while (i <= MOST_INTERIM && name_interim(out, i, path, sizeof path) &&
+  while (i <= MAX_TEMPORARY && name_temporary(out, i, path, sizeof path) &&
          is_there(path))
     i++;
-  if (is_there(target) && i <= MOST_INTERIM)
-    status = put_interim(engine, data, out, path, interim);
+  if (is_there(target) && i <= MAX_TEMPORARY)
+    status = put_temporary(engine, data, out, path, temporary);
   if (status != PLN_OK) {
     pln_output_abort(data);
     pln_output_abort(model);
@@ -115,17 +116,17 @@ static pln_status commit(pln_engine *engine, const char *out, pln_output *data,
     pln_output_abort(model);
     return status;
   }
-  bool known = pln_output_stat(model, &ours);
+  bool known = pln_output_stat(model, &own);
   status = pln_output_commit(model);
   if (status == PLN_OK && known)
-    remove_interims(out, target, &ours);
+    remove_temporaries(out, target, &own);
   return status;
 }
 
 pln_status pln_commit_model_and_data(pln_engine *engine, const char *path,
                                      const pln_data_sources *sources,
                                      pln_output *data, pln_output *model,
-                                     const pln_interim_model_writer *interim) {
+                                     const pln_temporary_model_writer *temporary) {
   pln_status status = pln_output_finish(data);
   if (status == PLN_OK)
     status = pln_output_finish(model);
@@ -137,7 +138,7 @@ pln_status pln_commit_model_and_data(pln_engine *engine, const char *path,
   int lock = pln_output_lock(model);
   status = check_sources(engine, sources);
   if (status == PLN_OK) {
-    status = commit(engine, path, data, model, interim);
+    status = commit(engine, path, data, model, temporary);
   } else {
     pln_output_abort(data);
     pln_output_abort(model);
@@ -146,10 +147,10 @@ pln_status pln_commit_model_and_data(pln_engine *engine, const char *path,
   return status;
 }
 
-static bool has_interims(const char *out) {
+static bool has_temporaries(const char *out) {
   char path[PLN_PATH_ROOM];
-  for (int i = 1; i <= MOST_INTERIM; i++)
-    if (name_interim(out, i, path, sizeof path) && is_there(path))
+  for (int i = 1; i <= MAX_TEMPORARY; i++)
+    if (name_temporary(out, i, path, sizeof path) && is_there(path))
       return true;
   return false;
 }
@@ -158,15 +159,15 @@ pln_status pln_commit_model(pln_engine *engine, const char *path,
                             const pln_data_sources *sources,
                             pln_output *model) {
   char target[PLN_PATH_ROOM];
-  struct stat ours;
+  struct stat own;
   pln_status status = pln_output_finish(model);
   if (status != PLN_OK) {
     pln_output_abort(model);
     return status;
   }
   snprintf(target, sizeof target, "%s", pln_output_target(model));
-  bool interims = has_interims(path) && pln_output_stat(model, &ours);
-  if (!interims && sources->n == 0)
+  bool temporaries = has_temporaries(path) && pln_output_stat(model, &own);
+  if (!temporaries && sources->n == 0)
     return pln_output_commit(model);
   int lock = pln_output_lock(model);
   status = check_sources(engine, sources);
@@ -174,8 +175,8 @@ pln_status pln_commit_model(pln_engine *engine, const char *path,
     status = pln_output_commit(model);
   else
     pln_output_abort(model);
-  if (status == PLN_OK && interims)
-    remove_interims(path, target, &ours);
+  if (status == PLN_OK && temporaries)
+    remove_temporaries(path, target, &own);
   pln_output_unlock(lock);
   return status;
 }

@@ -10,10 +10,10 @@
 enum { PLN_PATH_ROOM = PATH_MAX };
 
 /* Writes the model with its data in the file `data` of the same directory. */
-typedef struct pln_interim_model_writer {
+typedef struct pln_temporary_model_writer {
   pln_status (*write)(void *ud, const char *data, pln_output *out);
   void *ud;
-} pln_interim_model_writer;
+} pln_temporary_model_writer;
 
 /* A file of external data that the model refers to, or whose bytes it gets. */
 typedef struct pln_data_source {
@@ -32,7 +32,7 @@ pln_status
 pln_commit_model_and_data(pln_engine *engine, const char *path,
                           const pln_data_sources *sources, pln_output *data,
                           pln_output *model,
-                          const pln_interim_model_writer *interim) PLN_CHECKED;
+                          const pln_temporary_model_writer *temporary) PLN_CHECKED;
 /* Commits the model of `path`, whose external data stays where it is, or aborts
  * it. */
 pln_status pln_commit_model(pln_engine *engine, const char *path,
@@ -40,6 +40,6 @@ pln_status pln_commit_model(pln_engine *engine, const char *path,
                             pln_output *model) PLN_CHECKED;
 /* Returns true for the name of an interim data file, which the next save of its
  * model removes. */
-bool pln_is_interim_name(pln_slice location);
+bool pln_is_temporary_name(pln_slice location);
 
 #endif

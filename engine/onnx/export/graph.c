@@ -15,7 +15,7 @@ pln_status pln_export_push(pln_export *ex, pln_task task) {
   return PLN_OK;
 }
 
-void pln_export_turn(pln_export *ex, uint32_t from) {
+void pln_export_reverse(pln_export *ex, uint32_t from) {
   uint32_t to = ex->n_tasks;
   while (from + 1 < to) {
     pln_task task = ex->tasks[from];
@@ -64,7 +64,7 @@ static pln_status open_graph(pln_export *ex, pln_scope scope, uint32_t tag) {
   PLN_TRY(
       pln_export_push(ex, (pln_task){.kind = PLN_TASK_FIELDS, .scope = scope}));
   PLN_TRY(pln_export_push(ex, (pln_task){.kind = PLN_TASK_END}));
-  pln_export_turn(ex, from);
+  pln_export_reverse(ex, from);
   return PLN_OK;
 }
 
@@ -116,7 +116,8 @@ bool pln_export_is_entry(const pln_export *ex, pln_ref node) {
 
 static pln_status unsupported(pln_export *ex, pln_kind kind) {
   return pln_diag_error(ex->engine, PLN_ERR_UNSUPPORTED, NULL,
-                        "a %s has no form in ONNX", pln_kind_name(kind));
+                        "a %s cannot be expressed in ONNX",
+                        pln_kind_name(kind));
 }
 
 static pln_status push_node_task(pln_export *ex, pln_ref node) {

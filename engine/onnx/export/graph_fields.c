@@ -22,7 +22,7 @@ typedef struct old_fields {
   uint32_t n_nodes;       /* number of nodes in the old message */
   uint32_t n_kept;        /* number of fields copied unchanged */
   pln_scoped_names known; /* names defined by the old graph; filled on demand */
-  bool asked;
+  bool requested;
 } old_fields;
 
 static const pln_export_frame *top_fields_frame(const pln_export *ex) {
@@ -140,8 +140,8 @@ static pln_status note_outputs(pln_export *ex, old_fields *old) {
 static pln_status was_known(pln_export *ex, old_fields *old, pln_slice name,
                             bool *out) {
   const pln_decoder *d = &ex->decoder;
-  if (!old->asked) {
-    old->asked = true;
+  if (!old->requested) {
+    old->requested = true;
     PLN_TRY(note_outputs(ex, old));
     for (uint32_t i = 0; i < old->count; i++) {
       pln_slice text = {"", 0};
@@ -574,8 +574,8 @@ static void warn_of_rank(const pln_export *ex, const char *what, pln_slice name,
   if (ex->n_frames > 1 || is_ranked || (type && kind != PLN_TYPE_TENSOR))
     return;
   pln_diag_warn(ex->engine, NULL,
-                "the %s '%.*s' of the model is of no known rank, which ONNX "
-                "asks for: onnx's checker refuses it",
+                "the %s '%.*s' of the model has unknown rank, which ONNX "
+                "requires (onnx.checker refuses it)",
                 what, (int)(name.size & 0xff), name.data);
 }
 

@@ -198,10 +198,11 @@ static bool shadows_in_file(const pln_export *ex, uint32_t row, pln_ref node) {
  * `node`, or a new one (PLN_NONE). *mine is the row of the current graph that
  * has the name, or PLN_NONE. */
 static bool is_free(pln_export *ex, pln_slice name, pln_ref node,
-                    uint32_t *mine) {
+                    uint32_t *own_row) {
   uint32_t row = pln_scoped_names_find(&ex->used, name, 0);
-  *mine = row != PLN_NONE && row >= top_names_frame(ex)->mark ? row : PLN_NONE;
-  if (*mine != PLN_NONE)
+  *own_row =
+      row != PLN_NONE && row >= top_names_frame(ex)->mark ? row : PLN_NONE;
+  if (*own_row != PLN_NONE)
     return false;
   if (row == PLN_NONE)
     return true;
@@ -237,13 +238,13 @@ static void move_name_to_later(pln_export *ex, uint32_t row, uint32_t slot,
 
 static pln_status claim_natural(pln_export *ex, uint32_t slot, pln_slice name,
                                 pln_ref node, uint32_t fixed) {
-  uint32_t mine;
+  uint32_t own_row;
   if (name.size == 0 || ex->names[slot].data)
     return PLN_OK;
-  if (is_free(ex, name, node, &mine))
+  if (is_free(ex, name, node, &own_row))
     return claim(ex, slot, name, node);
-  if (mine != PLN_NONE && mine >= fixed)
-    move_name_to_later(ex, mine, slot, node);
+  if (own_row != PLN_NONE && own_row >= fixed)
+    move_name_to_later(ex, own_row, slot, node);
   return PLN_OK;
 }
 
@@ -337,7 +338,7 @@ static pln_slice base_name(const pln_export *ex, pln_ref node,
 }
 
 static pln_status make_name(pln_export *ex, pln_slice base, pln_slice *out) {
-  uint32_t mine;
+  uint32_t own_row;
   size_t size = base.size + 24;
   char *text = pln_arena_new(&ex->names_arena, size);
   if (!text)
@@ -347,7 +348,7 @@ static pln_status make_name(pln_export *ex, pln_slice base, pln_slice *out) {
     int digits = snprintf(text + base.size, 24, "_%llu",
                           (unsigned long long)ex->n_made++);
     *out = (pln_slice){text, base.size + (size_t)digits};
-  } while (!is_free(ex, *out, PLN_NONE, &mine));
+  } while (!is_free(ex, *out, PLN_NONE, &own_row));
   return PLN_OK;
 }
 
@@ -428,7 +429,7 @@ static pln_status list_outputs(pln_export *ex, pln_export_frame *f) {
     pln_slice name = i < n_names ? names->v.strings[i] : (pln_slice){"", 0};
     if (ex->slots[node] == PLN_NONE)
       return pln_diag_error(ex->engine, PLN_ERR_UNSUPPORTED, NULL,
-                            "output %u is a %s, which no ONNX value can be", i,
+                            "output %u is a %s, which cannot be an ONNX value", i,
                             pln_kind_name(pln_node_kind(g, node)));
     PLN_TRY(push_output(ex, name, node));
   }
@@ -450,9 +451,9 @@ static bool nameable(const pln_export *ex, const pln_export_frame *f,
 /* An output without a name takes its value's name. */
 static pln_status name_output(pln_export *ex, pln_export_output *o,
                               pln_slice natural) {
-  uint32_t mine;
+  uint32_t own_row;
   o->name = natural;
-  if (natural.size == 0 || !is_free(ex, natural, o->node, &mine))
+  if (natural.size == 0 || !is_free(ex, natural, o->node, &own_row))
     PLN_TRY(
         make_name(ex, natural.size ? natural : pln_text("output"), &o->name));
   return claim(ex, ex->slots[o->node], o->name, o->node);
@@ -463,7 +464,7 @@ static pln_status claim_outputs(pln_export *ex, const pln_export_frame *f,
                                 bool natural_only) {
   for (uint32_t i = 0; i < f->n_outputs; i++) {
     pln_export_output *o = &ex->outputs[f->outputs + i];
-    uint32_t slot = ex->slots[o->node], mine;
+    uint32_t slot = ex->slots[o->node], own_row;
     pln_slice natural;
     if (ex->names[slot].data || ex->node_scope[o->node] != f->scope)
       continue;
@@ -473,7 +474,7 @@ static pln_status claim_outputs(pln_export *ex, const pln_export_frame *f,
       continue;
     if (o->name.size == 0)
       PLN_TRY(name_output(ex, o, natural));
-    else if (is_free(ex, o->name, o->node, &mine))
+    else if (is_free(ex, o->name, o->node, &own_row))
       PLN_TRY(claim(ex, slot, o->name, o->node));
   }
   return PLN_OK;
@@ -484,11 +485,11 @@ static pln_status reserve_outputs(pln_export *ex, const pln_export_frame *f) {
   for (uint32_t i = 0; i < f->n_outputs; i++) {
     pln_export_output *o = &ex->outputs[f->outputs + i];
     pln_slice name = pln_export_name(ex, o->node);
-    uint32_t mine;
+    uint32_t own_row;
     o->same = o->name.size && name.data && pln_slice_equal(name, o->name);
     if (o->same)
       continue;
-    bool free = o->name.size && is_free(ex, o->name, o->node, &mine);
+    bool free = o->name.size && is_free(ex, o->name, o->node, &own_row);
     if (!free && o->name.size && ex->n_frames == 1)
       return pln_diag_error(ex->engine, PLN_ERR_INVALID, NULL,
                             "two outputs are called '%.*s'",
@@ -509,9 +510,9 @@ static pln_status name_params(pln_export *ex, const pln_export_frame *f) {
   const pln_scope_row *row = &ex->g->scopes[f->scope];
   for (uint32_t i = 0; i < row->n_params; i++) {
     pln_ref node = row->begin + i;
-    uint32_t mine;
+    uint32_t own_row;
     pln_slice name = pln_symbol_text(ex->engine, ex->g->nodes[node].attrs);
-    if (name.size == 0 || !is_free(ex, name, node, &mine))
+    if (name.size == 0 || !is_free(ex, name, node, &own_row))
       PLN_TRY(make_name(ex, name.size ? name : pln_text("input"), &name));
     PLN_TRY(claim(ex, ex->slots[node], name, node));
   }

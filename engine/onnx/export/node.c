@@ -26,11 +26,11 @@ static pln_status no_value(pln_export *ex, pln_ref operand) {
   const pln_node *n = &ex->g->nodes[operand];
   if (n->kind == PLN_VAR)
     return pln_diag_error(ex->engine, PLN_ERR_UNSUPPORTED, NULL,
-                          "an operand is the variable '%s', which is no "
+                          "an operand is the variable '%s', which is not a "
                           "parameter and no ONNX value",
                           pln_symbol_text(ex->engine, n->attrs).data);
   return pln_diag_error(ex->engine, PLN_ERR_UNSUPPORTED, NULL,
-                        "an operand is a %s, which no ONNX value can be",
+                        "an operand is a %s, which cannot be an ONNX value",
                         pln_kind_name((pln_kind)n->kind));
 }
 
@@ -382,7 +382,7 @@ static pln_status check_form(pln_export *ex, const node_plan *p) {
   if (read || !pln_op_is_relay_form(ex->g, p->ref))
     return PLN_OK;
   return pln_diag_error(ex->engine, PLN_ERR_UNSUPPORTED, NULL,
-                        "'%s' as Relay has it cannot be said in ONNX",
+                        "the Relay form of '%s' cannot be expressed in ONNX",
                         pln_op_row(ex->engine, p->node->data)->name);
 }
 
@@ -463,7 +463,7 @@ static pln_status push_argument(pln_export *ex, const pln_node *n,
       return push_graph(ex, ex->g->nodes[f].data, tag);
   }
   return pln_diag_error(ex->engine, PLN_ERR_UNSUPPORTED, NULL,
-                        "a graph attribute is no nested function");
+                        "a graph attribute is not a nested function");
 }
 
 /* The branch of an If that an attribute of that name holds. */
@@ -604,7 +604,7 @@ static pln_status check_core_only(pln_export *ex, const node_plan *p,
   if (a->kind == PLN_ATTR_INT && a->v.i == 0 && !*p->row->implied)
     return PLN_OK;
   return pln_diag_error(ex->engine, PLN_ERR_UNSUPPORTED, NULL,
-                        "'%s' with this '%s' cannot be said at opset %lld",
+                        "'%s' with this '%s' cannot be expressed at opset %lld",
                         p->row->type, pln_symbol_text(ex->engine, a->name).data,
                         (long long)opset_of(ex, pln_text(p->row->domain)));
 }
@@ -633,6 +633,15 @@ static pln_status new_attributes(pln_export *ex, const node_plan *p) {
       PLN_TRY(new_attribute(ex, p, i));
   }
   return PLN_OK;
+}
+
+/* Gives the attributes ONNX's names. */
+static pln_status name_attributes(pln_export *ex, node_plan *p) {
+  pln_op op = p->node->kind == PLN_CALL ? p->node->data : 0;
+  if (!pln_onnx_renames_attrs(op))
+    return PLN_OK;
+  PLN_TRY(pln_onnx_rename_attrs(ex->engine, op, p->old, &p->old));
+  return pln_onnx_rename_attrs(ex->engine, op, p->now, &p->now);
 }
 
 static pln_status put_attributes(pln_export *ex, const node_plan *p) {
@@ -675,7 +684,7 @@ static pln_status put_qualified(pln_export *ex, pln_slice text) {
       at = i - 1;
   if (at == text.size)
     return pln_diag_error(ex->engine, PLN_ERR_UNSUPPORTED, NULL,
-                          "'%.*s' has no form in ONNX", (int)text.size,
+                          "'%.*s' cannot be expressed in ONNX", (int)text.size,
                           text.data);
   for (size_t i = at + 2; i < text.size; i++)
     if (text.data[i] == ':')
@@ -751,7 +760,7 @@ static pln_status put_later(pln_export *ex, const node_plan *p,
       ex, (pln_task){.kind = PLN_TASK_END_NODE,
                      .at = ex->n_starts++,
                      .fields = unchanged ? p->slice : (pln_message){0}}));
-  pln_export_turn(ex, from);
+  pln_export_reverse(ex, from);
   return PLN_OK;
 }
 
@@ -885,6 +894,7 @@ pln_status pln_export_node(pln_export *ex, pln_ref ref) {
     PLN_TRY(find_form(ex, &p));
   trim_results(ex, &p);
   keep_blank_result(ex, &p);
+  PLN_TRY(name_attributes(ex, &p));
   return p.later ? put_later(ex, &p, unchanged) : put_now(ex, &p);
 }
 
@@ -926,8 +936,8 @@ pln_status pln_export_identity(pln_export *ex, pln_ref node, pln_slice from,
   PLN_TRY(pln_export_use_domain(ex, pln_text(""), 1));
   if (kind == PLN_TYPE_OPTIONAL && ex->opset < OF_OPTIONALS)
     return pln_diag_error(ex->engine, PLN_ERR_UNSUPPORTED, NULL,
-                          "'%.*s' is an optional that is also called "
-                          "otherwise, which needs opset %d; use --opset %d",
+                          "'%.*s' is an optional that also has another name, "
+                          "which needs opset %d; use --opset %d",
                           (int)(to.size & 0xff), to.data, OF_OPTIONALS,
                           OF_OPTIONALS);
   pln_dtype dtype =

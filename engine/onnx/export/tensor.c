@@ -85,7 +85,7 @@ pln_status pln_export_must_rewrite_data(pln_export *ex, const pln_tensor *t,
   pln_slice from = pln_symbol_text(ex->engine, t->where.directory);
   ex->moved =
       !same_folder(from.data, ex->directory) ||
-      pln_is_interim_name(pln_symbol_text(ex->engine, t->where.location));
+      pln_is_temporary_name(pln_symbol_text(ex->engine, t->where.location));
   return PLN_OK;
 }
 

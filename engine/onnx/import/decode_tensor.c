@@ -156,11 +156,11 @@ static pln_status decode_external_entry(const pln_decoder *d,
   PLN_TRY(pln_decode_string(d, message, "external_data", ENTRY_KEY, &key));
   PLN_TRY(pln_decode_string(d, message, "external_data", ENTRY_VALUE, &value));
   if (pln_slice_is(key, "offset") && !digits(value, &where->offset))
-    return fail_tensor_decode(d, t,
-                              "the offset of its external data is no number");
+    return fail_tensor_decode(
+        d, t, "the offset of its external data is not a number");
   if (pln_slice_is(key, "length") && !digits(value, &where->length))
-    return fail_tensor_decode(d, t,
-                              "the length of its external data is no number");
+    return fail_tensor_decode(
+        d, t, "the length of its external data is not a number");
   if (!pln_slice_is(key, "location"))
     return PLN_OK;
   if (leads_outside(value))
@@ -199,8 +199,8 @@ static pln_status read_external(const pln_decoder *d, const tensor_fields *t,
         "data");
   if (where.length != UINT64_MAX && where.length != bytes)
     return fail_tensor_decode(d, t,
-                              "the length of its external data is not what its "
-                              "dimensions ask for");
+                              "the length of its external data does not match its "
+                              "dimensions");
   where.stamp = stamp_of(d, where.location);
   return pln_tensor_external(d->engine, (pln_dtype)t->dtype, rank, dims, &where,
                              out);
@@ -213,10 +213,9 @@ static pln_status decode_string_tensor(const pln_decoder *d,
                                        const int64_t *dims, size_t count,
                                        pln_tensor **out) {
   if (t->n_strings != count)
-    return fail_tensor_decode(
-        d, t,
-        "string_data has another number of elements than its "
-        "dimensions ask for");
+    return fail_tensor_decode(d, t,
+                              "string_data has another number of elements than "
+                              "its dimensions require");
   pln_slice *strings = pln_mem_new(d->engine, count * sizeof *strings);
   if (!strings && count)
     return pln_nomem(d->engine);
@@ -283,7 +282,7 @@ static pln_status fill_tensor_elements(const pln_decoder *d,
   while (next_number(&all, &value)) {
     if (bytes - at < field.width)
       return fail_tensor_decode(
-          d, t, "it has more elements than its dimensions ask for");
+          d, t, "it has more elements than its dimensions require");
     memcpy(to + at, &value, field.width);
     at += field.width;
   }
@@ -291,9 +290,8 @@ static pln_status fill_tensor_elements(const pln_decoder *d,
     return fail_tensor_decode(d, t, "its elements are cut off");
   return at == bytes
              ? PLN_OK
-             : fail_tensor_decode(d, t,
-                                  "it has fewer elements than its dimensions "
-                                  "ask for");
+             : fail_tensor_decode(
+                   d, t, "it has fewer elements than its dimensions require");
 }
 
 static pln_status view(const pln_decoder *d, const tensor_fields *t,
@@ -317,7 +315,7 @@ static pln_status read_typed(const pln_decoder *d, const tensor_fields *t,
   /* check before allocating: dims may be wrong */
   if (bytes / field.width > t->whole.size)
     return fail_tensor_decode(
-        d, t, "it has fewer elements than its dimensions ask for");
+        d, t, "it has fewer elements than its dimensions require");
   PLN_TRY(pln_tensor_new(d->engine, (pln_dtype)t->dtype, rank, dims, out));
   pln_status status =
       fill_tensor_elements(d, t, field, bytes, pln_tensor_writable(*out));
@@ -339,16 +337,14 @@ static pln_status read_data(const pln_decoder *d, const tensor_fields *t,
   if (t->location == EXTERNAL && t->dtype != PLN_STRING)
     return read_external(d, t, rank, dims, bytes, out);
   if (t->location != 0)
-    return fail_tensor_decode(d, t, "its data_location is not known");
+    return fail_tensor_decode(d, t, "its data_location is unknown");
   if (t->dtype == PLN_STRING)
     return decode_string_tensor(d, t, rank, dims, count, out);
   if (!t->raw)
     return read_typed(d, t, rank, dims, bytes, out);
   if (t->raw_data.size != bytes)
     return fail_tensor_decode(
-        d, t,
-        "the size of raw_data is not what its dimensions ask "
-        "for");
+        d, t, "the size of raw_data does not match its dimensions");
   return view(d, t, rank, dims, t->raw_data, out);
 }
 
@@ -393,7 +389,7 @@ pln_status pln_decode_sparse(const pln_decoder *d, pln_message message,
   pln_file_release(joined);
   if (joined)
     return pln_diag_error(d->engine, PLN_ERR_UNSUPPORTED, NULL,
-                          "a sparse tensor whose values are in pieces");
+                          "the values of a sparse tensor are in segments");
   tensor_fields t;
   PLN_TRY(scan(d, values, &t));
   *name = t.name;

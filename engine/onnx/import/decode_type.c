@@ -6,7 +6,7 @@
 #include "onnx/import/decode.h"
 
 /* Protobuf's own nesting limit. */
-enum { MOST_WRAPPERS = 100 };
+enum { MAX_WRAPPERS = 100 };
 
 pln_status pln_decode_string(const pln_decoder *d, pln_message message,
                              const char *what, uint32_t tag, pln_slice *out) {
@@ -212,14 +212,13 @@ static pln_status forget_shape(const pln_decoder *d, pln_type *type) {
 
 pln_status pln_decode_type(const pln_decoder *d, pln_message message,
                            pln_type *out) {
-  type_step steps[MOST_WRAPPERS];
+  type_step steps[MAX_WRAPPERS];
   uint32_t n = 0;
   PLN_TRY(step_in(d, message, &steps[0]));
   while (wraps(steps[n].kind)) {
-    if (n + 1 == MOST_WRAPPERS)
+    if (n + 1 == MAX_WRAPPERS)
       return pln_diag_error(d->engine, PLN_ERR_FORMAT, NULL,
-                            "a type is nested more than %d deep",
-                            MOST_WRAPPERS);
+                            "a type is nested more than %d deep", MAX_WRAPPERS);
     PLN_TRY(unwrap(d, &steps[n], &message));
     PLN_TRY(step_in(d, message, &steps[++n]));
   }

@@ -9,7 +9,7 @@
 
 #include "onnx/import/import.h"
 
-enum { MOST_NESTED = 10000 };
+enum { MAX_NESTED = 10000 };
 
 /* ------------------------------------------------------------------- names */
 
@@ -223,9 +223,9 @@ static pln_status read_declared(pln_import *in, pln_message graph,
 
 static pln_status push_import_frame(pln_import *in, pln_message graph,
                                     bool is_function) {
-  if (in->n_frames == MOST_NESTED)
+  if (in->n_frames == MAX_NESTED)
     return pln_diag_error(in->engine, PLN_ERR_LIMIT, NULL,
-                          "graphs are nested more than %d deep", MOST_NESTED);
+                          "graphs are nested more than %d deep", MAX_NESTED);
   PLN_TRY(pln_mem_grow(in->engine, (void **)&in->frames, &in->cap_frames,
                        (size_t)in->n_frames + 1, sizeof *in->frames));
   in->frames[in->n_frames++] =

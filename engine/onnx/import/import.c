@@ -360,12 +360,11 @@ static pln_status import_model(pln_engine *engine, pln_file *file,
   const char *kind = status == PLN_ERR_FORMAT ? pln_file_kind(bytes) : NULL;
   if (!kind)
     return status;
-  const char *hint = !strcmp(kind, PLN_FILE_RELAY)
-                         ? "; files of such are called NAME.relay"
-                         : "";
+  const char *hint =
+      !strcmp(kind, PLN_FILE_RELAY) ? "; such files are named NAME.relay" : "";
   pln_diag_drop(engine, mark);
   return pln_diag_error(engine, PLN_ERR_FORMAT, NULL,
-                        "%s: this is no ONNX model, but %s%s",
+                        "%s: this is not an ONNX model, but %s%s",
                         pln_file_path(file), kind, hint);
 }
 

@@ -21,6 +21,7 @@ typedef enum pln_form {
 typedef struct pln_mapping {
   pln_form form;
   pln_op op;
+  bool renames_attrs; /* some attributes have another name in the core */
   pln_attrs implied;
   pln_symbol function;
   uint32_t n_outputs; /* of a local function */

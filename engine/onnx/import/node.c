@@ -47,6 +47,7 @@ static pln_status map_operator(pln_import *in, const pln_onnx_node *node,
   if (!row)
     return opaque(in, node, &out->op);
   out->op = row->op;
+  out->renames_attrs = pln_onnx_renames_attrs(row->op);
   return pln_onnx_implied(in->engine, row, &out->implied);
 }
 
@@ -120,8 +121,19 @@ static uint32_t add_implied(const pln_import *in, pln_attrs implied,
   return n;
 }
 
+/* Gives the entries the core's names. */
+static pln_status rename_entries(const pln_import *in, pln_op op,
+                                 pln_attr *entries, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) {
+    pln_slice name = pln_symbol_text(in->engine, entries[i].name);
+    PLN_TRY(pln_symbol_intern(in->engine, pln_onnx_attr_name(op, name),
+                              &entries[i].name));
+  }
+  return PLN_OK;
+}
+
 static pln_status decode_all(pln_import *in, const pln_onnx_node *node,
-                             pln_attrs implied, pln_attr_scratch *scratch,
+                             const pln_mapping *m, pln_attr_scratch *scratch,
                              pln_attr *entries, uint32_t *n_graphs,
                              pln_attrs *out) {
   uint32_t graph = node->n_inputs;
@@ -129,27 +141,28 @@ static pln_status decode_all(pln_import *in, const pln_onnx_node *node,
     PLN_TRY(pln_decode_attr(&in->decoder, in->lists.attributes[i], scratch,
                             &graph, &entries[i]));
   *n_graphs = graph - node->n_inputs;
-  uint32_t n = add_implied(in, implied, entries, node->n_attrs);
+  if (m->renames_attrs)
+    PLN_TRY(rename_entries(in, m->op, entries, node->n_attrs));
+  uint32_t n = add_implied(in, m->implied, entries, node->n_attrs);
   return pln_attrs_make(in->engine, n, entries, out);
 }
 
 /* GRAPH attributes are numbered in file order after the inputs. */
 static pln_status read_attrs(pln_import *in, const pln_onnx_node *node,
-                             pln_attrs implied, uint32_t *n_graphs,
+                             const pln_mapping *m, uint32_t *n_graphs,
                              pln_attrs *out) {
   *n_graphs = 0;
-  *out = implied;
+  *out = m->implied;
   if (node->n_attrs == 0)
     return PLN_OK;
   pln_attr few[16], *entries = few;
-  size_t n = node->n_attrs + (size_t)pln_attrs_count(in->engine, implied);
+  size_t n = node->n_attrs + (size_t)pln_attrs_count(in->engine, m->implied);
   if (n > PLN_COUNT(few) &&
       !(entries = pln_mem_new(in->engine, n * sizeof *entries)))
     return pln_nomem(in->engine);
   pln_attr_scratch scratch = {0};
   pln_arena_init(&scratch.arena, in->engine);
-  pln_status status =
-      decode_all(in, node, implied, &scratch, entries, n_graphs, out);
+  pln_status status = decode_all(in, node, m, &scratch, entries, n_graphs, out);
   pln_attr_scratch_clear(in->engine, &scratch);
   if (entries != few)
     pln_mem_free(in->engine, entries, n * sizeof *entries);
@@ -423,7 +436,7 @@ pln_status pln_import_node(pln_import *in, pln_message message) {
                           "a node has no op_type");
   PLN_TRY(mapping_of(in, &node, &mapping));
   pln_mapping m = in->mappings[mapping];
-  PLN_TRY(read_attrs(in, &node, m.implied, &n_graphs, &attrs));
+  PLN_TRY(read_attrs(in, &node, &m, &n_graphs, &attrs));
   if (n_graphs)
     return wait_for_graphs(in, &node, attrs, n_graphs,
                            m.form == PLN_FORM_IF &&

@@ -155,7 +155,8 @@ void pln_opset_call_refuse(pln_opset_call *f, const char *format, ...) {
 
 bool pln_opset_call_knows(const pln_opset_call *f, const char *attribute) {
   return !f->form.schema ||
-         pln_onnx_schema_has(f->form.schema, pln_text(attribute));
+         pln_onnx_schema_has(f->form.schema,
+                             pln_onnx_attr_name(f->op, pln_text(attribute)));
 }
 
 pln_status pln_opset_call_with_attr(pln_opset_call *f, const char *name,
@@ -333,14 +334,14 @@ static pln_status to_input(pln_opset_call *f, const form_row *row) {
   return pln_opset_call_without_attr(f, row->attribute);
 }
 
-enum { MOST_FLOATS = PLN_MAX_RANK * 2 };
+enum { MAX_FLOATS = PLN_MAX_RANK * 2 };
 
 /* Reads a constant as an attribute; refuses values that an attribute cannot
  * hold. */
 static pln_status floats_of(pln_opset_call *f, const pln_tensor *t,
                             double *values) {
   const void *data;
-  double aligned[MOST_FLOATS]; /* a view may be unaligned */
+  double aligned[MAX_FLOATS]; /* a view may be unaligned */
   size_t size = pln_tensor_bytes(t);
   pln_conversion c = {.from = pln_tensor_dtype(t), .to = PLN_FLOAT64};
   PLN_TRY(pln_tensor_data(t, &data));
@@ -349,10 +350,10 @@ static pln_status floats_of(pln_opset_call *f, const pln_tensor *t,
     memcpy(aligned, data, size);
   if (!fits ||
       pln_convert(&c, aligned, pln_tensor_count(t), values) != PLN_CONVERTED)
-    pln_opset_call_refuse(f, "an operand is no list of numbers");
+    pln_opset_call_refuse(f, "an operand is not a list of numbers");
   for (size_t i = 0; f->valid && i < pln_tensor_count(t); i++)
     if (values[i] == values[i] && (double)(float)values[i] != values[i])
-      pln_opset_call_refuse(f, "%.17g is no float32", values[i]);
+      pln_opset_call_refuse(f, "%.17g is not a float32", values[i]);
   return PLN_OK;
 }
 
@@ -386,7 +387,7 @@ static pln_status ints_to_attribute(pln_opset_call *f, const form_row *row) {
 }
 
 static pln_status floats_to_attribute(pln_opset_call *f, const form_row *row) {
-  double floats[MOST_FLOATS];
+  double floats[MAX_FLOATS];
   const pln_tensor *t = pln_opset_call_constant(f, row->input);
   pln_tensor *dense;
   if (!t || pln_tensor_count(t) > PLN_COUNT(floats) ||
@@ -573,7 +574,8 @@ static pln_status check_unknown(pln_opset_call *f, const pln_attr *a) {
     PLN_TRY(is_default(f, a, &same));
   if (same)
     return pln_opset_call_without_attr(f, name);
-  pln_opset_call_refuse(f, "'%s' is not known or means something else", name);
+  pln_opset_call_refuse(f, "'%s' does not exist there or has another meaning",
+                        name);
   return PLN_OK;
 }
 
@@ -589,9 +591,9 @@ static pln_status say_default(pln_opset_call *f, const pln_attr *implied) {
   PLN_TRY(has_entry(f, f->form.implied, &a, &same));
   if (same)
     return PLN_OK;
-  if (f->form.schema && pln_onnx_schema_has(f->form.schema, pln_text(name)))
+  if (f->form.schema && pln_opset_call_knows(f, name))
     return pln_opset_call_with_attr(f, name, a);
-  pln_opset_call_refuse(f, "'%s' means something else", name);
+  pln_opset_call_refuse(f, "'%s' has another meaning there", name);
   return PLN_OK;
 }
 
@@ -604,6 +606,7 @@ static pln_status say_required(pln_opset_call *f) {
   while (f->valid && pln_onnx_attribute_next(&at, &name, &required)) {
     char text[64];
     pln_attr a;
+    name = pln_onnx_attr_name(f->op, name);
     if (!required || name.size >= sizeof text)
       continue;
     memcpy(text, name.data, name.size);
@@ -626,8 +629,7 @@ static pln_status check_attributes(pln_opset_call *f) {
   n = f->form.schema ? pln_attrs_count(f->engine, given) : 0;
   for (uint32_t i = 0; i < n && f->valid; i++) {
     const pln_attr *a = pln_attrs_at(f->engine, given, i);
-    if (!pln_onnx_schema_has(f->form.schema,
-                             pln_symbol_text(f->engine, a->name)))
+    if (!pln_opset_call_knows(f, pln_symbol_text(f->engine, a->name).data))
       PLN_TRY(check_unknown(f, a));
   }
   return PLN_OK;
@@ -685,12 +687,12 @@ static bool is_cast(const pln_opset_call *f, const pln_onnx_parameter *p,
 }
 
 static pln_status cast_to_int64(pln_opset_call *f, uint32_t i) {
-  enum { MOST_INTS = 64 };
-  int64_t ints[MOST_INTS];
+  enum { MAX_INTS = 64 };
+  int64_t ints[MAX_INTS];
   const pln_tensor *t = pln_opset_call_constant(f, i);
   pln_tensor *cast;
   uint32_t n;
-  if (!t || !pln_opset_call_values(f, i, MOST_INTS, ints, &n)) {
+  if (!t || !pln_opset_call_values(f, i, MAX_INTS, ints, &n)) {
     f->casts |= 1u << i;
     f->changed = true;
     return PLN_OK;

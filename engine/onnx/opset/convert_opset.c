@@ -47,7 +47,7 @@ static pln_status build(pln_opset_conversion *c, pln_opset_call *f,
   pln_status status = pln_opset_call_build(f, b, out);
   if (status == PLN_ERR_TYPE) {
     pln_diag_drop(c->engine, mark);
-    pln_opset_call_refuse(f, "it would be ill-typed");
+    pln_opset_call_refuse(f, "the result would be ill-typed");
     return PLN_OK;
   }
   return status == PLN_OK ? keep_type(b, *out, f->type) : status;
@@ -259,8 +259,8 @@ static pln_status check_opaque(const pln_opset_conversion *c, pln_op op) {
                      pln_onnx_schema_find(type, c->opset))
     return PLN_OK;
   return pln_diag_error(c->engine, PLN_ERR_UNSUPPORTED, NULL,
-                        "the operator %s of opset %lld is not known, and "
-                        "cannot be written at opset %lld",
+                        "the operator %s of opset %lld is unknown, and cannot "
+                        "be written at opset %lld",
                         type.data, (long long)c->from, (long long)c->opset);
 }
 

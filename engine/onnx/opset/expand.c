@@ -12,7 +12,7 @@
 #include "op/infer/infer.h"
 #include "op/kernel/elementwise/convert.h"
 
-enum { MOST_NAMES = 64, MOST_WORDS = 6, MOST_ATTRS = 6 };
+enum { MAX_NAMES = 64, MAX_WORDS = 6, MAX_ATTRS = 6 };
 
 typedef struct expansion_row {
   pln_op op;
@@ -38,7 +38,7 @@ typedef struct expansion {
   pln_opset_call call;
   uint32_t n_used;
   int depth;
-  named_value names[MOST_NAMES];
+  named_value names[MAX_NAMES];
   uint32_t n_names;
   bool works;
 } expansion;
@@ -340,9 +340,9 @@ static pln_status depth(expansion *x, pln_ref *out) {
 
 /* "[1,$attribute]" */
 static pln_status vector(expansion *x, pln_slice word, pln_ref *out) {
-  int64_t values[MOST_WORDS], n = 0;
+  int64_t values[MAX_WORDS], n = 0;
   const char *at = word.data + 1, *end = word.data + word.size - 1;
-  while (at < end && n < MOST_WORDS) {
+  while (at < end && n < MAX_WORDS) {
     size_t size = strcspn(at, ",]");
     pln_attr a = {.v.i = strtoll(at, NULL, 10)};
     if (*at == '$' &&
@@ -418,9 +418,9 @@ static named_value *find_named_value(expansion *x, pln_slice name) {
 
 static pln_status bind_expanded_name(expansion *x, pln_slice name,
                                      pln_ref node) {
-  if (x->n_names == MOST_NAMES)
+  if (x->n_names == MAX_NAMES)
     return pln_diag_error(x->engine, PLN_ERR_INVALID, NULL,
-                          "an expansion has more than %d names", MOST_NAMES);
+                          "an expansion has more than %d names", MAX_NAMES);
   x->names[x->n_names++] = (named_value){name, node};
   return PLN_OK;
 }
@@ -518,8 +518,8 @@ typedef struct expansion_step {
   pln_slice name, op;
   bool optional; /* "op?" */
   bool left_out; /* one of the words is omitted */
-  pln_slice words[MOST_WORDS];
-  pln_ref args[MOST_WORDS];
+  pln_slice words[MAX_WORDS];
+  pln_ref args[MAX_WORDS];
   uint32_t n_args;
   pln_attrs attrs;
 } expansion_step;
@@ -593,7 +593,7 @@ static pln_status read_step(expansion *x, const char **at, expansion_step *s) {
     const char *is = memchr(word.data, '=', word.size);
     if (is)
       PLN_TRY(add_attribute(x, word, is, &s->attrs));
-    else if (s->n_args < MOST_WORDS)
+    else if (s->n_args < MAX_WORDS)
       s->words[s->n_args++] = word;
   }
   *at += **at == ';';
@@ -656,7 +656,7 @@ static pln_status run_step(expansion *x, expansion_step *s, pln_ref *out) {
   pln_op op = pln_op_find(x->engine, s->op);
   if (!op)
     return pln_diag_error(x->engine, PLN_ERR_INVALID, NULL,
-                          "an expansion uses '%.*s', which is no operator",
+                          "an expansion uses '%.*s', which is not an operator",
                           (int)s->op.size, s->op.data);
   return convert_new(x, op, s->attrs, s->n_args, s->args, out);
 }
@@ -681,12 +681,12 @@ static pln_status bind_operands(expansion *x, const char *operands) {
 
 /* Reads the names after "return": the node itself, or a tuple. */
 static pln_status give_results(expansion *x, const char *at, pln_ref *out) {
-  pln_ref results[MOST_WORDS];
+  pln_ref results[MAX_WORDS];
   uint32_t n = 0;
   pln_slice word;
   while (next_word(&at, &word)) {
     const named_value *value = find_named_value(x, word);
-    if (value && n < MOST_WORDS)
+    if (value && n < MAX_WORDS)
       results[n++] = value->node;
   }
   x->works = n >= x->n_used && n > 0;
@@ -748,7 +748,7 @@ static pln_status widen_operands(expansion *x, pln_ref *args, bool *any) {
 /* Replaces a bfloat16 call by a float32 one and rounds once at the end, as the
  * kernels do. */
 static pln_status cast_around(expansion *x, pln_ref *out, bool *done) {
-  pln_ref args[MOST_WORDS], wide;
+  pln_ref args[MAX_WORDS], wide;
   bool any;
   x->works = !x->call.n_results &&
              pln_type_dtype(x->engine, x->call.type) == PLN_BFLOAT16;
@@ -773,9 +773,9 @@ pln_status pln_expand_call(pln_opset_conversion *c, pln_ref call,
                            bool *done) {
   const pln_graph *g = pln_rewrite_graph(c->rw);
   const pln_node *n = &g->nodes[call];
-  pln_ref args[MOST_WORDS];
+  pln_ref args[MAX_WORDS];
   *done = false;
-  if (depth > PLN_EXPAND_DEEPEST || n->count > MOST_WORDS ||
+  if (depth > PLN_EXPAND_DEEPEST || n->count > MAX_WORDS ||
       pln_attrs_has_refs(c->engine, n->attrs))
     return PLN_OK;
   memcpy(args, pln_operands(g, n), n->count * sizeof *args);

@@ -65,7 +65,7 @@ static bool value(pln_wire *w, pln_field *f, uint32_t type) {
   case PLN_FIXED64: return fixed(w, f, 8);
   case PLN_FIXED32: return fixed(w, f, 4);
   case PLN_BYTES: return counted(w, f);
-  default: return bad(w, f->start, "a field has a wire type that is not known");
+  default: return bad(w, f->start, "a field has an unknown wire type");
   }
 }
 

@@ -45,7 +45,7 @@ static pln_type param_of(const pln_infer *call, uint32_t i) {
 static pln_status refuse_round(const pln_infer *call, uint32_t arg,
                                pln_type param, pln_type type) {
   pln_description takes, got;
-  return pln_arg_error(call, arg, "each round takes %s, got %s",
+  return pln_arg_error(call, arg, "each iteration takes %s, got %s",
                        pln_describe_type(call->engine, param, &takes),
                        pln_describe_type(call->engine, type, &got));
 }
@@ -96,7 +96,8 @@ static pln_status carried(pln_infer *call, uint32_t i, uint32_t arg,
   PLN_TRY(pln_type_join(call->engine, first_type(call, arg, each), each,
                         &call->results[i], &conflict));
   if (conflict)
-    return pln_arg_error(call, arg, "its dtype changes from round to round");
+    return pln_arg_error(call, arg,
+                         "its dtype changes from iteration to iteration");
   return PLN_OK;
 }
 
@@ -148,8 +149,8 @@ static pln_status scan_length(const pln_infer *call, uint32_t first,
     int32_t rank = pln_arg_rank(call, i), axis;
     if (rank < 0)
       continue;
-    int64_t asked = axis_at(call, "scan_input_axes", i - first);
-    PLN_TRY(pln_call_axis(call, asked, rank, &axis));
+    int64_t requested = axis_at(call, "scan_input_axes", i - first);
+    PLN_TRY(pln_call_axis(call, requested, rank, &axis));
     PLN_TRY(pln_infer_same_dim(call, i, out, pln_arg_dims(call, i)[axis]));
   }
   return PLN_OK;

@@ -20,7 +20,7 @@ static pln_status read_term(const einsum *e, pln_slice text, pln_term *out) {
   if (!stray)
     return pln_call_error(
         e->call, "equation has a term of more than %d letters", PLN_MAX_RANK);
-  return pln_call_error(e->call, "equation has a stray '%c'", stray);
+  return pln_call_error(e->call, "equation has an unexpected '%c'", stray);
 }
 
 static pln_status meet_dots(einsum *e, uint32_t arg, const pln_dim *dims,
@@ -55,7 +55,7 @@ static pln_status meet_term(einsum *e, uint32_t arg, const pln_term *term) {
     return PLN_OK;
   }
   if (term->dotted ? x.rank < n : x.rank != n)
-    return pln_arg_error(e->call, arg, "rank %d does not fit the equation",
+    return pln_arg_error(e->call, arg, "rank %d does not match the equation",
                          x.rank);
   for (int32_t i = 0; i < n; i++) {
     int32_t at = term->dotted && i >= dots ? i + x.rank - n : i;

@@ -75,7 +75,7 @@ bool pln_call_string_is(const pln_infer *call, const char *name,
 
 /* ------------------------------------------------------------------ errors */
 
-/* "'transpose': perm is ..." */
+/* "'transpose': axes is ..." */
 pln_status pln_call_error(const pln_infer *call, const char *format, ...)
     PLN_PRINTF(2, 3);
 /* Checks a known rank: it must be `rank`; it must be within [least, most]. */

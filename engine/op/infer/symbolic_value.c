@@ -143,7 +143,7 @@ static pln_status measure_dim_gap(const pln_infer *call, pln_dim a, pln_dim b,
   return PLN_OK;
 }
 
-static pln_dim verdict(bool holds, bool fails) {
+static pln_dim truth_value(bool holds, bool fails) {
   return holds ? 1 : fails ? 0 : PLN_DIM_UNKNOWN;
 }
 
@@ -153,13 +153,15 @@ static pln_status compare_dims(const pln_infer *call, int order, pln_dim a,
   PLN_TRY(measure_dim_gap(call, a, b, &g));
   switch ((pln_order)order) {
   case PLN_ORDER_EQUAL:
-    *out = verdict(g.equal, g.positive || g.negative);
+    *out = truth_value(g.equal, g.positive || g.negative);
     break;
-  case PLN_ORDER_LESS: *out = verdict(g.positive, g.not_positive); break;
-  case PLN_ORDER_LESS_EQUAL: *out = verdict(g.not_negative, g.negative); break;
-  case PLN_ORDER_GREATER: *out = verdict(g.negative, g.not_negative); break;
+  case PLN_ORDER_LESS: *out = truth_value(g.positive, g.not_positive); break;
+  case PLN_ORDER_LESS_EQUAL:
+    *out = truth_value(g.not_negative, g.negative);
+    break;
+  case PLN_ORDER_GREATER: *out = truth_value(g.negative, g.not_negative); break;
   case PLN_ORDER_GREATER_EQUAL:
-    *out = verdict(g.not_positive, g.positive);
+    *out = truth_value(g.not_positive, g.positive);
     break;
   }
   return PLN_OK;

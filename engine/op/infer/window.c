@@ -125,7 +125,7 @@ pln_status pln_window_slide(const pln_infer *call, const pln_shape *in,
   pln_shape_ranked(out, in->rank);
   PLN_TRY(check_counts(call, space));
   if (window->rank >= 0 && window->rank != space)
-    return pln_call_error(call, "a window of %d axes over %d axes of space",
+    return pln_call_error(call, "a window of %d axes for %d spatial axes",
                           window->rank, space);
   for (int32_t i = 0; i < space; i++) {
     pln_dim k = window->rank < 0 ? PLN_DIM_UNKNOWN : window->dims[i];
@@ -146,7 +146,7 @@ static pln_status unslide_one(const pln_infer *call, const motion *m,
   PLN_TRY(pln_infer_dim(call, PLN_DIM_SUB, *out, m->begin, out));
   PLN_TRY(pln_infer_dim(call, PLN_DIM_SUB, *out, m->end, out));
   if (PLN_DIM_IS_CONST(*out) && *out < 0)
-    return pln_call_error(call, "pads leave nothing of extent %lld",
+    return pln_call_error(call, "pads remove all of extent %lld",
                           (long long)in);
   return PLN_OK;
 }

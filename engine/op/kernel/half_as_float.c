@@ -44,7 +44,7 @@ pln_status pln_tensor_from_float32(const pln_tensor *single, pln_dtype dtype,
 static pln_status widen_args(const pln_kernel_call *call, pln_tensor **wide) {
   for (uint32_t i = 0; i < call->n_args; i++) {
     const pln_tensor *arg = call->args[i];
-    if (arg && pln_is_half((pln_dtype)arg->dtype))
+    if (arg && pln_dtype_is_half((pln_dtype)arg->dtype))
       PLN_TRY(pln_tensor_to_float32(arg, &wide[i]));
     else if (arg)
       wide[i] = pln_tensor_retain(arg);
@@ -56,7 +56,7 @@ static pln_status narrow_results(pln_kernel_call *call, const char *like) {
   for (uint32_t i = 0; i < call->n_results && like[i]; i++) {
     const pln_tensor *arg = pln_kernel_arg(call, (uint32_t)(like[i] - '0'));
     pln_tensor *single = call->results[i], *half;
-    if (!arg || !pln_is_half((pln_dtype)arg->dtype) || !single ||
+    if (!arg || !pln_dtype_is_half((pln_dtype)arg->dtype) || !single ||
         single->dtype != PLN_FLOAT32)
       continue;
     PLN_TRY(pln_tensor_from_float32(single, (pln_dtype)arg->dtype, &half));
@@ -70,7 +70,7 @@ pln_status pln_kernel_through_float(pln_kernel_call *call, const char *like,
                                     pln_kernel_fn kernel) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
   pln_tensor *wide[ARGS] = {NULL};
-  if (!x || !pln_is_half((pln_dtype)x->dtype) || call->n_args > ARGS)
+  if (!x || !pln_dtype_is_half((pln_dtype)x->dtype) || call->n_args > ARGS)
     return kernel(call);
   pln_kernel_call single = *call;
   single.args = (const pln_tensor *const *)wide;

@@ -15,10 +15,6 @@ typedef pln_status (*pln_kernel_fn)(pln_kernel_call *call);
  * past its end stay float32. */
 pln_status pln_kernel_through_float(pln_kernel_call *call, const char *like,
                                     pln_kernel_fn kernel) PLN_CHECKED;
-/* Returns true for float16 and bfloat16. */
-static inline bool pln_is_half(pln_dtype dtype) {
-  return dtype == PLN_FLOAT16 || dtype == PLN_BFLOAT16;
-}
 /* Converts a 16-bit float tensor to float32, and back. */
 pln_status pln_tensor_to_float32(const pln_tensor *half,
                                  pln_tensor **out) PLN_CHECKED;

@@ -1,4 +1,4 @@
-/* indices.h: reads and checks tensors of indices. */
+/* indices.h: reads and checks tensors of indices, and walks over them. */
 
 #ifndef PLN_OP_KERNEL_INDICES_H
 #define PLN_OP_KERNEL_INDICES_H
@@ -35,6 +35,33 @@ static inline bool pln_indices_at(const pln_tensor *t, size_t i, size_t n,
     out[k] = at;
   }
   return good;
+}
+
+/* Returns true if the indices fit the operand along all axes but `axis`. */
+static inline bool pln_indices_lie_within(const pln_tensor *indices,
+                                          const pln_tensor *x, uint32_t axis) {
+  for (uint32_t i = 0; i < x->rank; i++)
+    if (i != axis && indices->dims[i] > x->dims[i])
+      return false;
+  return true;
+}
+
+/* Advances `position` in the first `n_axes` axes of the indices and returns the
+ * offset of the element of the operand there, with position 0 along `axis`.
+ * `offset` is the one before; `steps` are the strides of the operand. */
+static inline int64_t pln_indices_advance(const pln_tensor *indices,
+                                          uint32_t n_axes, uint32_t axis,
+                                          const int64_t *steps,
+                                          int64_t *position, int64_t offset) {
+  for (uint32_t i = n_axes; i-- > 0;) {
+    int64_t step = i == axis ? 0 : steps[i];
+    offset += step;
+    if (++position[i] < indices->dims[i])
+      break;
+    offset -= step * position[i];
+    position[i] = 0;
+  }
+  return offset;
 }
 
 #endif

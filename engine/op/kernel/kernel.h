@@ -17,10 +17,10 @@ static inline const void *pln_kernel_data(const pln_tensor *tensor) {
   return tensor->data;
 }
 
-/* The element type for kernels of PLN_TRAIT_LOOSE, whose operands may be
+/* The element type for kernels of PLN_TRAIT_UNALIGNED, whose operands may be
  * unaligned. */
-typedef float pln_loose_float __attribute__((aligned(1), may_alias));
-typedef double pln_loose_double __attribute__((aligned(1), may_alias));
+typedef float pln_unaligned_float __attribute__((aligned(1), may_alias));
+typedef double pln_unaligned_double __attribute__((aligned(1), may_alias));
 
 /* Attributes of the call. */
 int64_t pln_kernel_int(const pln_kernel_call *call, const char *name,

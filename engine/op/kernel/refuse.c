@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-enum { MOST_OPERANDS = 4, MOST_ELEMENTS = 8, MOST_DIMS = 8 };
+enum { MAX_OPERANDS = 4, MAX_ELEMENTS = 8, MAX_DIMS = 8 };
 
 /* The text being written; it is truncated if too long. */
 typedef struct message_line {
@@ -28,7 +28,7 @@ static void PLN_PRINTF(2, 3) say(message_line *to, const char *format, ...) {
 /* Appends " = 3" or " = [2, -1]" for a few integers. */
 static void say_elements(message_line *to, const pln_tensor *t) {
   int64_t element;
-  if (t->count == 0 || t->count > MOST_ELEMENTS || t->rank > 1 ||
+  if (t->count == 0 || t->count > MAX_ELEMENTS || t->rank > 1 ||
       !pln_tensor_int(t, 0, &element))
     return;
   say(to, t->rank ? " = [" : " = ");
@@ -43,9 +43,9 @@ static void say_operand(message_line *to, const pln_tensor *t) {
     return;
   }
   say(to, "Tensor[(");
-  for (uint32_t i = 0; i < t->rank && i < MOST_DIMS; i++)
+  for (uint32_t i = 0; i < t->rank && i < MAX_DIMS; i++)
     say(to, "%s%lld", i ? ", " : "", (long long)t->dims[i]);
-  say(to, "%s), %s]", t->rank > MOST_DIMS ? ", ..." : "",
+  say(to, "%s), %s]", t->rank > MAX_DIMS ? ", ..." : "",
       pln_dtype_name((pln_dtype)t->dtype));
   say_elements(to, t);
 }
@@ -55,12 +55,12 @@ static void say_operands(message_line *to, const pln_kernel_call *call) {
   if (call->folding || !call->args || call->n_args == 0)
     return;
   say(to, " (given ");
-  for (uint32_t i = 0; i < call->n_args && i < MOST_OPERANDS; i++) {
+  for (uint32_t i = 0; i < call->n_args && i < MAX_OPERANDS; i++) {
     bool last = i > 0 && i + 1 == call->n_args;
     say(to, "%s", i == 0 ? "" : last ? " and " : ", ");
     say_operand(to, call->args[i]);
   }
-  say(to, "%s", call->n_args > MOST_OPERANDS ? ", ...)" : ")");
+  say(to, "%s", call->n_args > MAX_OPERANDS ? ", ...)" : ")");
 }
 
 static pln_status report_refused_call(const pln_kernel_call *call,
@@ -86,10 +86,10 @@ static const char *undefined(pln_op op) {
   switch (op) {
   case PLN_OP_DIV:
   case PLN_OP_MOD: return "division by zero, or of the least integer by -1";
-  case PLN_OP_POW: return "an integer to a negative power";
-  case PLN_OP_BIT_SHIFT: return "a shift by as many bits as there are, or more";
+  case PLN_OP_POW: return "an integer raised to a negative power";
+  case PLN_OP_BIT_SHIFT: return "a shift by the number of bits or more";
   case PLN_OP_ARG_MAX:
-  case PLN_OP_ARG_MIN: return "there is no element";
+  case PLN_OP_ARG_MIN: return "there are no elements";
   default: return "an element has no defined result";
   }
 }
@@ -112,6 +112,6 @@ pln_status pln_kernel_index_outside(const pln_kernel_call *call,
 
 pln_status pln_kernel_no_dtype(const pln_kernel_call *call, pln_dtype dtype) {
   return pln_diag_error(
-      call->engine, PLN_ERR_UNSUPPORTED, NULL, "'%s' is not computed for %s",
+      call->engine, PLN_ERR_UNSUPPORTED, NULL, "'%s' is not implemented for %s",
       pln_op_row(call->engine, call->op)->name, pln_dtype_name(dtype));
 }

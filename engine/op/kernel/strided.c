@@ -102,25 +102,26 @@ enum { TILE = 16 };
 typedef void (*transpose_fn)(void *to, int64_t to_row, const void *tile,
                              int64_t h, int64_t w);
 
-#define TURN(type)                                                        \
-  static void turn_##type(void *target, int64_t to_row, const void *tile, \
-                          int64_t h, int64_t w) {                         \
-    type *restrict to = target;                                           \
-    const type *restrict from = tile;                                     \
-    for (int64_t r = 0; r < h; r++)                                       \
-      for (int64_t c = 0; c < w; c++)                                     \
-        to[r * to_row + c] = from[c * TILE + r];                          \
+#define TRANSPOSE(type)                                                        \
+  static void transpose_##type(void *target, int64_t to_row, const void *tile, \
+                               int64_t h, int64_t w) {                         \
+    type *restrict to = target;                                                \
+    const type *restrict from = tile;                                          \
+    for (int64_t r = 0; r < h; r++)                                            \
+      for (int64_t c = 0; c < w; c++)                                          \
+        to[r * to_row + c] = from[c * TILE + r];                               \
   }
-TURN(uint8_t)
-TURN(uint16_t)
-TURN(uint32_t)
-TURN(uint64_t)
-TURN(wide)
+TRANSPOSE(uint8_t)
+TRANSPOSE(uint16_t)
+TRANSPOSE(uint32_t)
+TRANSPOSE(uint64_t)
+TRANSPOSE(wide)
 
 typedef uint32_t four_bytes __attribute__((vector_size(16)));
 
 /* Transposes 4 x 4 elements of 4 bytes. */
-static void turn_quads(uint32_t *to, int64_t to_row, const uint32_t *from) {
+static void transpose_quads(uint32_t *to, int64_t to_row,
+                            const uint32_t *from) {
   four_bytes a, b, c, d;
   memcpy(&a, from, sizeof a);
   memcpy(&b, from + TILE, sizeof b);
@@ -141,35 +142,36 @@ static void turn_quads(uint32_t *to, int64_t to_row, const uint32_t *from) {
 }
 
 /* The rest of a tile, which is not a multiple of 4, goes element by element. */
-static void turn_words(void *target, int64_t to_row, const void *tile,
-                       int64_t h, int64_t w) {
+static void transpose_words(void *target, int64_t to_row, const void *tile,
+                            int64_t h, int64_t w) {
   uint32_t *to = target;
   const uint32_t *from = tile;
   int64_t high = h - h % 4, broad = w - w % 4;
   for (int64_t r = 0; r < high; r += 4)
     for (int64_t c = 0; c < broad; c += 4)
-      turn_quads(to + r * to_row + c, to_row, from + c * TILE + r);
+      transpose_quads(to + r * to_row + c, to_row, from + c * TILE + r);
   if (w > broad)
-    turn_uint32_t(to + broad, to_row, from + broad * TILE, high, w - broad);
+    transpose_uint32_t(to + broad, to_row, from + broad * TILE, high,
+                       w - broad);
   if (h > high)
-    turn_uint32_t(to + high * to_row, to_row, from + high, h - high, w);
+    transpose_uint32_t(to + high * to_row, to_row, from + high, h - high, w);
 }
 
-static transpose_fn find_turn(size_t size) {
+static transpose_fn find_transpose(size_t size) {
   switch (size) {
-  case 1: return turn_uint8_t;
-  case 2: return turn_uint16_t;
-  case 4: return turn_words;
-  case 8: return turn_uint64_t;
-  default: return turn_wide;
+  case 1: return transpose_uint8_t;
+  case 2: return transpose_uint16_t;
+  case 4: return transpose_words;
+  case 8: return transpose_uint64_t;
+  default: return transpose_wide;
   }
 }
 
-static void turn_plane(const pln_engine *engine, unsigned char *to,
-                       const unsigned char *from, const strided_plane *p,
-                       size_t size) {
+static void transpose_plane(const pln_engine *engine, unsigned char *to,
+                            const unsigned char *from, const strided_plane *p,
+                            size_t size) {
   wide tile[TILE * TILE];
-  transpose_fn turn = find_turn(size);
+  transpose_fn transpose = find_transpose(size);
   int64_t bytes = (int64_t)size;
   size_t done = 0;
   for (int64_t r = 0; r < p->rows; r += TILE)
@@ -180,7 +182,7 @@ static void turn_plane(const pln_engine *engine, unsigned char *to,
       const unsigned char *at = from + (r + c * p->from_column) * bytes;
       for (int64_t k = 0; k < w; k++, at += p->from_column * bytes)
         memcpy((char *)tile + k * TILE * bytes, at, (size_t)(h * bytes));
-      turn(to + (r * p->to_row + c) * bytes, p->to_row, tile, h, w);
+      transpose(to + (r * p->to_row + c) * bytes, p->to_row, tile, h, w);
     }
 }
 
@@ -192,9 +194,9 @@ static void turn_plane(const pln_engine *engine, unsigned char *to,
  * the cache. */
 enum { SMALL = 8, STRETCH = 1024 };
 
-static void weave_plane(const pln_engine *engine, unsigned char *to,
-                        const unsigned char *from, const strided_plane *p,
-                        size_t size) {
+static void interleave_plane(const pln_engine *engine, unsigned char *to,
+                             const unsigned char *from, const strided_plane *p,
+                             size_t size) {
   int64_t bytes = (int64_t)size;
   bool few_rows = p->rows < p->columns;
   int64_t length = few_rows ? p->columns : p->rows;
@@ -255,7 +257,7 @@ static void copy_plane(const pln_engine *engine, unsigned char *to,
   if (!across || p->from_row != 1 || p->to_column != 1)
     copy_rows(engine, to, from, p, size);
   else
-    (small ? weave_plane : turn_plane)(engine, to, from, p, size);
+    (small ? interleave_plane : transpose_plane)(engine, to, from, p, size);
 }
 
 /* -------------------------------------------------------------------- views */

@@ -52,7 +52,7 @@ pln_status pln_data_layout_of(const pln_infer *call, const char *name,
   text = text.size ? text : pln_text(fallback);
   if (pln_data_layout_read(text, out))
     return PLN_OK;
-  return pln_call_error(call, "%s '%.*s' is no layout", name,
+  return pln_call_error(call, "%s '%.*s' is not a layout", name,
                         (int)(text.size < 40 ? text.size : 40), text.data);
 }
 
@@ -138,7 +138,7 @@ pln_status pln_infer_scheduled_layout(pln_infer *call) {
         out.dims[out.rank++] = extent;
       extent = 0;
     } else {
-      return pln_call_error(call, "dst_layout '%.*s' is no layout",
+      return pln_call_error(call, "dst_layout '%.*s' is not a layout",
                             (int)(text.size < 80 ? text.size : 80), text.data);
     }
   }
@@ -241,12 +241,13 @@ pln_status pln_kernel_layout_transform(pln_kernel_call *call) {
   pln_strided_result moved;
   if (!read_layouts(call, &from, &to) ||
       !plan_transform(x, &from, &to, dims, &view))
-    return pln_kernel_refuse(call, "the layouts do not fit the operand");
+    return pln_kernel_refuse(call, "the layouts do not match the operand");
   PLN_TRY(pln_strided_result_begin(call, 0, (pln_dtype)x->dtype,
                                    (uint32_t)to.rank, dims, &moved));
   if (moved.count != x->count)
     return pln_strided_result_end(
-        &moved, pln_kernel_refuse(call, "the layouts do not fit the operand"));
+        &moved,
+        pln_kernel_refuse(call, "the layouts do not match the operand"));
   if (moved.count)
     pln_strided_copy(call->engine, moved.data, x->data, moved.size, &view);
   return pln_strided_result_end(&moved, PLN_OK);

@@ -83,15 +83,15 @@ static pln_status add_tensor(pln_memory_account *h, const pln_tensor *t) {
   uint64_t own = t->owned ? t->block : 0;
   PLN_TRY(add_memory_block(h, t, sizeof *t + t->rank * sizeof *t->dims + own,
                            &first));
-  const pln_tensor *l = t->lender;
+  const pln_tensor *l = t->view_of;
   return l && first ? add_memory_block(h, l, sizeof *l + l->block, &first)
                     : PLN_OK;
 }
 
 static void drop_tensor(pln_memory_account *h, const pln_tensor *t) {
-  const pln_tensor *lender = t->lender;
-  if (drop_memory_block(h, t) && lender)
-    (void)drop_memory_block(h, lender);
+  const pln_tensor *view_of = t->view_of;
+  if (drop_memory_block(h, t) && view_of)
+    (void)drop_memory_block(h, view_of);
 }
 
 static pln_status add_graph(pln_memory_account *h, const pln_graph *g) {

@@ -198,7 +198,7 @@ static pln_status read_rounds(parser *p, uint32_t *out) {
   PLN_TRY(pln_reader_word(&p->r, "how many rounds at most", &begin));
   pln_slice text = {p->r.word.data, p->r.word.size};
   if (!pln_option_read(&row, text, &value) || value.v.i < 1 ||
-      value.v.i > PLN_FIXPOINT_MOST)
+      value.v.i > PLN_FIXPOINT_MAX)
     return pln_reader_error(&p->r, begin, p->r.at, PLN_ERR_ARGUMENT,
                             "'fixpoint' takes a count from 1 to 1000");
   *out = (uint32_t)value.v.i;

@@ -9,9 +9,9 @@
 #include "pass/parallel/parallel.h"
 
 /* The new graph of function `index`, or NULL if nothing changed. */
-static pln_status one(pln_execution *x, const pln_pass *pass,
-                      const pln_module *module, uint32_t index,
-                      pln_graph **out) {
+static pln_status run_list_on(pln_execution *x, const pln_pass *pass,
+                              const pln_module *module, uint32_t index,
+                              pln_graph **out) {
   pln_graph *old = pln_module_function_at(module, index);
   pln_pass_target s = {pln_module_retain(module), pln_graph_retain(old), index};
   pln_applications *a = x->engine->applications;
@@ -26,16 +26,17 @@ static pln_status one(pln_execution *x, const pln_pass *pass,
 }
 
 /* Runs the list on one function in a child engine. */
-static pln_status shared(const pln_parallel_job *work, pln_work_item *share) {
-  pln_execution x = {.engine = share->engine,
-                     .context = share->context,
+static pln_status run_list_in_child(const pln_parallel_job *work,
+                                    pln_work_item *item) {
+  pln_execution x = {.engine = item->engine,
+                     .context = item->context,
                      .position = work->position,
                      .iteration = work->iteration,
                      .depth = work->depth,
                      .runs = work->engine->applications->runs};
   pln_status status =
-      one(&x, work->pass, share->module, share->index, &share->result);
-  share->changes = x.version;
+      run_list_on(&x, work->pass, item->module, item->index, &item->result);
+  item->changes = x.version;
   pln_mem_free(x.engine, x.fresh, x.cap_fresh * sizeof *x.fresh);
   pln_idmap_free(x.counts);
   return status;
@@ -49,8 +50,8 @@ static bool takes_any(const pln_pass *pass, const pln_graph *function) {
 
 /* Starts worker threads, unless instruments, selectors or the cache must see
  * the runs one by one. */
-static pln_status ahead(const pln_execution *x, const pln_pass *pass,
-                        const pln_module *module, pln_parallel **out) {
+static pln_status start_workers(const pln_execution *x, const pln_pass *pass,
+                                const pln_module *module, pln_parallel **out) {
   *out = NULL;
   if (!pass->def->parallel || x->context->counts || x->context->instruments ||
       x->context->limits.cache)
@@ -63,31 +64,31 @@ static pln_status ahead(const pln_execution *x, const pln_pass *pass,
                                  .position = x->position,
                                  .iteration = x->iteration,
                                  .takes = takes_any,
-                                 .run = shared};
+                                 .run = run_list_in_child};
   return pln_parallel_run(&work, out);
 }
 
 /* Runs the functions that no worker has done. */
-static pln_status rest(pln_execution *x, const pln_pass *pass,
-                       pln_parallel *parallel, const pln_pass_target *s,
-                       pln_graph **results) {
+static pln_status run_remaining(pln_execution *x, const pln_pass *pass,
+                                pln_parallel *parallel,
+                                const pln_pass_target *s, pln_graph **results) {
   for (uint32_t i = 0; i < s->module->count; i++) {
     bool taken;
     PLN_TRY(pln_parallel_take(parallel, i, NULL, &results[i], &taken));
     if (taken)
       x->version += pln_parallel_changes(parallel, i);
     else
-      PLN_TRY(one(x, pass, s->module, i, &results[i]));
+      PLN_TRY(run_list_on(x, pass, s->module, i, &results[i]));
   }
   return PLN_OK;
 }
 
-static pln_status all(pln_execution *x, const pln_pass *pass,
-                      pln_pass_target *s, pln_graph **results) {
+static pln_status run_on_all(pln_execution *x, const pln_pass *pass,
+                             pln_pass_target *s, pln_graph **results) {
   bool changed = false;
   pln_parallel *parallel;
-  PLN_TRY(ahead(x, pass, s->module, &parallel));
-  pln_status status = rest(x, pass, parallel, s, results);
+  PLN_TRY(start_workers(x, pass, s->module, &parallel));
+  pln_status status = run_remaining(x, pass, parallel, s, results);
   pln_parallel_free(parallel);
   PLN_TRY(status);
   for (uint32_t i = 0; i < s->module->count; i++)
@@ -109,7 +110,7 @@ pln_status pln_run_per_function(pln_execution *x, const pln_pass *pass,
   if (n && !results)
     return pln_nomem(x->engine);
   x->runs = x->engine->applications->runs;
-  pln_status status = all(x, pass, s, results);
+  pln_status status = run_on_all(x, pass, s, results);
   x->runs = outer;
   for (uint32_t i = 0; i < n; i++)
     pln_graph_release(results[i]);

@@ -12,7 +12,7 @@
 
 #include "pass/pass.h"
 
-enum { MOST_POSITIONS = 1024 };
+enum { MAX_POSITIONS = 1024 };
 
 /* The positions from the outermost on. Returns their number, or 0 if there are
  * more than a run can have. */
@@ -20,7 +20,7 @@ static uint32_t unwind(const pln_position *at, const pln_position **out) {
   uint32_t n = 0;
   for (const pln_position *p = at; p; p = p->outer)
     n++;
-  if (n > MOST_POSITIONS)
+  if (n > MAX_POSITIONS)
     return 0;
   for (uint32_t i = n; i > 0; at = at->outer)
     out[--i] = at;
@@ -116,7 +116,7 @@ static pln_status put_pipeline(const pln_position **rows, uint32_t n,
 }
 
 static void note(pln_engine *engine, const pln_position *at) {
-  const pln_position *rows[MOST_POSITIONS];
+  const pln_position *rows[MAX_POSITIONS];
   uint32_t n = unwind(at, rows);
   pln_buffer place, text;
   pln_span span = {0};

@@ -51,12 +51,12 @@ static bool is_too_big(fold *f, const pln_graph *g, pln_ref node) {
   size_t bytes = pln_budget_bytes(g, node);
   if (bytes == SIZE_MAX && is_bounded_by_data(g->nodes[node].data))
     return false;
-  if (bytes > PLN_BUDGET_MOST) {
+  if (bytes > PLN_BUDGET_MAX) {
     pln_budget_refuse(&f->budget, PLN_REFUSED_OVER_BUDGET);
     return true;
   }
   return !pln_budget_allows(&f->budget, bytes,
-                            pln_budget_dying(g, node, f->uses.now));
+                            pln_budget_freed(g, node, f->uses.now));
 }
 
 /* Checks the budget for results whose size the type did not determine. */
@@ -69,7 +69,7 @@ static bool are_too_big(fold *f, const pln_graph *g, pln_ref node, uint32_t n,
     if (results[i])
       bytes += results[i]->bytes;
   return !pln_budget_allows(&f->budget, bytes,
-                            pln_budget_dying(g, node, f->uses.now));
+                            pln_budget_freed(g, node, f->uses.now));
 }
 
 /* ------------------------------------------------------------------ results */

@@ -44,7 +44,7 @@ static pln_infer call_of(const pln_graph *g, pln_ref node) {
  * 0. */
 static bool pads_with_zero(const pln_infer *pad) {
   pln_weight value;
-  if (!pln_call_string_is(pad, "mode", "constant", "constant"))
+  if (!pln_call_string_is(pad, "pad_mode", "constant", "constant"))
     return false;
   if (pln_arg_absent(pad, 2))
     return pln_attrs_float(pad->engine, pad->attrs, "value", 0) == 0;

@@ -166,16 +166,16 @@ static bool fold_bias(const pln_graph *g, pln_ref product, size_t n,
  */
 
 /* Bytes that die with the call and the product, without the weight. */
-static size_t dying_rest(const pln_fold_candidate *ctx, pln_ref product,
+static size_t freed_rest(const pln_fold_candidate *ctx, pln_ref product,
                          size_t weight) {
   const pln_graph *g = pln_rewrite_graph(ctx->at.rw);
-  size_t sum = pln_budget_dying(g, ctx->at.node, ctx->uses->now) +
-               pln_budget_dying(g, product, ctx->uses->now);
+  size_t sum = pln_budget_freed(g, ctx->at.node, ctx->uses->now) +
+               pln_budget_freed(g, product, ctx->uses->now);
   return sum > weight ? sum - weight : 0;
 }
 
 /* Bytes of the weight if only the product uses it, else 0. */
-static size_t dying_weight(const pln_fold_candidate *ctx, const pln_weight *w) {
+static size_t freed_weight(const pln_fold_candidate *ctx, const pln_weight *w) {
   if (w->filled || ctx->uses->now[w->node] != 1)
     return 0;
   return w->splat ? pln_dtype_bits(w->dtype) / 8 : w->bytes;
@@ -184,16 +184,16 @@ static size_t dying_weight(const pln_fold_candidate *ctx, const pln_weight *w) {
 static bool is_allowed(pln_fold_candidate *ctx, pln_ref product,
                        const pln_weight *weight, size_t n,
                        const double *factors) {
-  size_t dying = factors ? dying_weight(ctx, weight) : 0;
+  size_t freed = factors ? freed_weight(ctx, weight) : 0;
   size_t bias = n * (pln_dtype_bits(weight->dtype) / 8);
   size_t bytes = factors ? pln_weight_scaled_bytes(weight, n, factors) : 0;
-  if (bytes > PLN_BUDGET_MOST) {
+  if (bytes > PLN_BUDGET_MAX) {
     pln_budget_refuse(ctx->budget, PLN_REFUSED_OVER_BUDGET);
     return false;
   }
-  if (factors && !pln_budget_allows(ctx->budget, bytes, dying))
+  if (factors && !pln_budget_allows(ctx->budget, bytes, freed))
     return false;
-  return pln_budget_allows(ctx->budget, bias, dying_rest(ctx, product, dying));
+  return pln_budget_allows(ctx->budget, bias, freed_rest(ctx, product, freed));
 }
 
 /* ------------------------------------------------------------------ folding
@@ -252,8 +252,7 @@ static bool read_weight(const pln_graph *g, pln_ref product,
     return pln_weight_read(g, node, out);
   *out = (pln_weight){.node = node,
                       .dtype = pln_type_dtype(g->engine, g->nodes[node].type)};
-  return out->dtype == PLN_FLOAT32 || out->dtype == PLN_FLOAT64 ||
-         out->dtype == PLN_FLOAT16 || out->dtype == PLN_BFLOAT16;
+  return pln_dtype_is_float((pln_dtype)out->dtype);
 }
 
 pln_status pln_fold_affine(pln_fold_candidate *ctx, pln_ref product,

@@ -14,15 +14,10 @@
 
 #include "transform/fold/fold_weights.h"
 
-static bool is_float(pln_dtype dtype) {
-  return dtype == PLN_FLOAT32 || dtype == PLN_FLOAT64 || dtype == PLN_FLOAT16 ||
-         dtype == PLN_BFLOAT16;
-}
-
 static bool is_matrix(const pln_graph *g, pln_ref node) {
   pln_type type = g->nodes[node].type;
   return pln_type_rank(g->engine, type) == 2 &&
-         is_float(pln_type_dtype(g->engine, type));
+         pln_dtype_is_float(pln_type_dtype(g->engine, type));
 }
 
 static bool is_plain_product(const pln_graph *g, pln_ref node) {

@@ -13,11 +13,6 @@
 
 /* ----------------------------------------------------------------- elements */
 
-static bool is_float(pln_dtype dtype) {
-  return dtype == PLN_FLOAT32 || dtype == PLN_FLOAT64 || dtype == PLN_FLOAT16 ||
-         dtype == PLN_BFLOAT16;
-}
-
 static size_t element_bytes(pln_dtype dtype) {
   return pln_dtype_bits(dtype) / 8;
 }
@@ -62,7 +57,7 @@ static bool read_constant(const pln_tensor *t, pln_weight *out) {
   out->count = t->count;
   out->bytes = t->bytes;
   out->splat = t->splat;
-  if (!is_float(out->dtype))
+  if (!pln_dtype_is_float(out->dtype))
     return false;
   if (pln_tensor_data(t, &out->data) == PLN_OK)
     return true;

@@ -14,7 +14,7 @@
  *
  * Semantics: TVM Inline, extended to functions that call others. */
 
-#include "transform/call_graph.h"
+#include "ir/graph/call_graph.h"
 #include "transform/functional/inliner.h"
 #include "transform/transform.h"
 
@@ -184,14 +184,14 @@ static void keep_named(inliner *in, const pln_graph *g) {
 }
 
 static pln_status inline_functions(inliner *in) {
-  pln_clone_callbacks grafter = {.ud = in, .call = choose_inlined_call};
+  pln_clone_callbacks callbacks = {.ud = in, .call = choose_inlined_call};
   keep_first(in);
   for (uint32_t k = 0; k < in->n_list; k++) {
     uint32_t i = in->list[k];
     if (!refers(in, pln_module_function_at(in->module, i)))
       continue;
     PLN_TRY(need_source(in, i));
-    PLN_TRY(pln_clone_graph(in->engine, &grafter, in->module, &in->sources[i],
+    PLN_TRY(pln_clone_graph(in->engine, &callbacks, in->module, &in->sources[i],
                             &in->bodies[i]));
     keep_named(in, in->bodies[i]);
   }

@@ -16,7 +16,7 @@ typedef enum frame_kind { WHOLE, SCOPE, CALL, LITERAL, LIFTED } frame_kind;
 
 /* Limit on the nodes made beyond those of the graph: repeated inlining of
  * functions that call others twice grows exponentially. */
-enum { MOST_NEW_NODES = 1 << 22 };
+enum { MAX_NEW_NODES = 1 << 22 };
 
 struct pln_clone_frame {
   pln_clone_source *from;
@@ -84,8 +84,8 @@ pln_status pln_clone_set_image(pln_clone_run *g, pln_clone_source *from,
 pln_status pln_clone_image(pln_clone_run *g, pln_clone_source *from,
                            pln_ref node, pln_ref *out) {
   *out = from->map[node];
-  if (*out == PLN_NONE && g->grafter->missing)
-    PLN_TRY(g->grafter->missing(g->grafter->ud, g, from, node, out));
+  if (*out == PLN_NONE && g->callbacks->missing)
+    PLN_TRY(g->callbacks->missing(g->callbacks->ud, g, from, node, out));
   if (*out != PLN_NONE)
     return PLN_OK;
   return pln_diag_error(g->engine, PLN_ERR_INVALID, NULL,
@@ -337,18 +337,18 @@ static pln_status begin_lift(pln_clone_run *g, const frame *f,
   if (from->graph->origins)
     inner->graph->origins = pln_origins_retain(from->graph->origins);
   inner->scoped = true;
-  return g->grafter->lift(g->grafter->ud, g, from, function);
+  return g->callbacks->lift(g->callbacks->ud, g, from, function);
 }
 
 /* Opens a scope that begins at the frame's position. */
 static pln_status begin_row(pln_clone_run *g, frame *f) {
   const pln_graph *o = f->from->graph;
   pln_ref owner = o->scopes[f->next].owner;
-  bool asked = f->kind == LIFTED && f->user == owner;
+  bool requested = f->kind == LIFTED && f->user == owner;
   pln_clone_action action = PLN_CLONE_KEEP;
-  if (o->nodes[owner].kind == PLN_FUNCTION && owner != o->root && !asked &&
-      g->grafter->function)
-    action = g->grafter->function(g->grafter->ud, f->from, owner);
+  if (o->nodes[owner].kind == PLN_FUNCTION && owner != o->root && !requested &&
+      g->callbacks->function)
+    action = g->callbacks->function(g->callbacks->ud, f->from, owner);
   if (action == PLN_CLONE_KEEP)
     return open_cloned_scope(g, f);
   if (action == PLN_CLONE_LIFT)
@@ -407,7 +407,7 @@ static pln_status check_room(const pln_clone_run *g) {
     return PLN_OK;
   return pln_diag_error(g->engine, PLN_ERR_LIMIT, NULL,
                         "more than %u nodes would be copied into one function",
-                        (unsigned)MOST_NEW_NODES);
+                        (unsigned)MAX_NEW_NODES);
 }
 
 static pln_status copy_node(pln_clone_run *g, frame *f) {
@@ -416,8 +416,8 @@ static pln_status copy_node(pln_clone_run *g, frame *f) {
   const pln_node *n = &from->graph->nodes[at];
   bool asks = n->kind == PLN_GLOBAL_VAR || (n->kind == PLN_CALL && !n->data);
   PLN_TRY(check_room(g));
-  if (asks && g->grafter->call)
-    PLN_TRY(g->grafter->call(g->grafter->ud, g, from, at, &in, &function));
+  if (asks && g->callbacks->call)
+    PLN_TRY(g->callbacks->call(g->callbacks->ud, g, from, at, &in, &function));
   if (function != PLN_NONE)
     return n->kind == PLN_CALL ? begin_call(g, f, at, in, function)
                                : begin_literal(g, at, in, function);
@@ -460,8 +460,9 @@ static pln_status end_lift(pln_clone_run *g, const frame *f) {
     struct pln_clone_saved_image *s = &g->saved[--g->n_saved];
     f->from->map[s->node] = s->image;
   }
-  pln_status status = g->grafter->lifted(g->grafter->ud, g, f->from, f->user,
-                                         inner, made, &f->from->map[f->user]);
+  pln_status status =
+      g->callbacks->lifted(g->callbacks->ud, g, f->from, f->user, inner, made,
+                           &f->from->map[f->user]);
   pln_builder_free(inner);
   below->at = f->end;
   below->next = f->next;
@@ -526,11 +527,12 @@ static void free_clone_run(pln_clone_run *g) {
 }
 
 pln_status pln_clone_graph(pln_engine *engine,
-                           const pln_clone_callbacks *grafter,
+                           const pln_clone_callbacks *callbacks,
                            const pln_module *module, pln_clone_source *from,
                            pln_graph **out) {
-  pln_clone_run g = {.engine = engine, .grafter = grafter, .module = module};
-  g.most = from->graph->n_nodes + (uint32_t)MOST_NEW_NODES;
+  pln_clone_run g = {
+      .engine = engine, .callbacks = callbacks, .module = module};
+  g.most = from->graph->n_nodes + (uint32_t)MAX_NEW_NODES;
   pln_status status = run_clone_frames(&g, from, out);
   free_clone_run(&g);
   return status;

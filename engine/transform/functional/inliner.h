@@ -53,7 +53,7 @@ typedef struct pln_clone_callbacks {
 
 struct pln_clone_run {
   pln_engine *engine;
-  const pln_clone_callbacks *grafter;
+  const pln_clone_callbacks *callbacks;
   const pln_module *module; /* to type GlobalVars, or NULL */
   pln_builder *b;           /* the builder that receives nodes now */
   uint32_t most;            /* limit on its nodes */
@@ -70,7 +70,7 @@ pln_status pln_clone_source_new(const pln_graph *graph,
 void pln_clone_source_free(pln_clone_source *source);
 /* Copies the whole graph of `from`. */
 pln_status pln_clone_graph(pln_engine *engine,
-                           const pln_clone_callbacks *grafter,
+                           const pln_clone_callbacks *callbacks,
                            const pln_module *module, pln_clone_source *from,
                            pln_graph **out) PLN_CHECKED;
 /* Sets the image of `node` while the lifted function is copied. */

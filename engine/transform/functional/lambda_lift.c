@@ -358,11 +358,11 @@ static pln_status lifted(void *ud, pln_clone_run *clone, pln_clone_source *from,
 
 static pln_status lift_function_body(lifter *l, const pln_graph *old,
                                      pln_graph **out) {
-  pln_clone_callbacks grafter = {.ud = l,
-                                 .function = choose_lift_action,
-                                 .lift = lift,
-                                 .lifted = lifted,
-                                 .missing = missing};
+  pln_clone_callbacks callbacks = {.ud = l,
+                                   .function = choose_lift_action,
+                                   .lift = lift,
+                                   .lifted = lifted,
+                                   .missing = missing};
   pln_clone_source from;
   l->name = pln_mem_zeroed(l->engine, old->n_nodes * sizeof *l->name);
   l->wraps = pln_mem_zeroed(l->engine, old->n_nodes);
@@ -370,7 +370,7 @@ static pln_status lift_function_body(lifter *l, const pln_graph *old,
   if (status == PLN_OK && !(l->name && l->wraps))
     status = pln_nomem(l->engine);
   if (status == PLN_OK)
-    status = pln_clone_graph(l->engine, &grafter, l->module, &from, out);
+    status = pln_clone_graph(l->engine, &callbacks, l->module, &from, out);
   pln_clone_source_free(&from);
   pln_mem_free(l->engine, l->name, old->n_nodes * sizeof *l->name);
   pln_mem_free(l->engine, l->wraps, old->n_nodes);

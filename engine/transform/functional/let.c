@@ -26,12 +26,13 @@ bool pln_let_is_atom(const pln_node *node) {
   }
 }
 
-void pln_let_operator_functions(const pln_graph *g, uint8_t *in_sight) {
+void pln_let_operator_functions(const pln_graph *g,
+                                uint8_t *is_operator_function) {
   for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
     const pln_node *n = &g->nodes[ref];
     for (uint32_t i = 0; i < n->count && n->kind == PLN_CALL && n->data; i++) {
       pln_ref operand = pln_operand(g, ref, i);
-      in_sight[operand] = g->nodes[operand].kind == PLN_FUNCTION;
+      is_operator_function[operand] = g->nodes[operand].kind == PLN_FUNCTION;
     }
   }
 }

@@ -18,6 +18,7 @@ void pln_let_first_users(const pln_graph *graph, pln_ref *first);
 void pln_let_primitive_scopes(const pln_graph *graph, uint8_t *primitive);
 /* Marks functions that are arguments of operators, which must see them
  * directly. The array is preset to 0. */
-void pln_let_operator_functions(const pln_graph *graph, uint8_t *in_sight);
+void pln_let_operator_functions(const pln_graph *graph,
+                                uint8_t *is_operator_function);
 
 #endif

@@ -20,10 +20,11 @@ typedef struct anf_rewrite {
   pln_engine *engine;
   const pln_graph *old;
   pln_scope *node_scope;
-  pln_ref *first;     /* by node: its first user */
-  uint32_t *lets;     /* by scope: number of its own lets */
-  uint8_t *primitive; /* by scope: inside a primitive function */
-  uint8_t *in_sight;  /* by node: a function that is an operator's argument */
+  pln_ref *first;                /* by node: its first user */
+  uint32_t *lets;                /* by scope: number of its own lets */
+  uint8_t *primitive;            /* by scope: inside a primitive function */
+  uint8_t *is_operator_function; /* by node: a function that is an operator's
+                                    argument */
 } anf_rewrite;
 
 /* ------------------------------------------------------------------- tables */
@@ -34,9 +35,9 @@ static pln_status alloc_anf_tables(anf_rewrite *f) {
   f->first = pln_mem_new(f->engine, n * sizeof *f->first);
   f->lets = pln_mem_zeroed(f->engine, k * sizeof *f->lets);
   f->primitive = pln_mem_zeroed(f->engine, k);
-  f->in_sight = pln_mem_zeroed(f->engine, n);
-  bool done =
-      f->node_scope && f->first && f->lets && f->primitive && f->in_sight;
+  f->is_operator_function = pln_mem_zeroed(f->engine, n);
+  bool done = f->node_scope && f->first && f->lets && f->primitive &&
+              f->is_operator_function;
   return done ? PLN_OK : pln_nomem(f->engine);
 }
 
@@ -46,7 +47,7 @@ static void free_anf_state(anf_rewrite *f) {
   pln_mem_free(f->engine, f->first, n * sizeof *f->first);
   pln_mem_free(f->engine, f->lets, k * sizeof *f->lets);
   pln_mem_free(f->engine, f->primitive, k);
-  pln_mem_free(f->engine, f->in_sight, n);
+  pln_mem_free(f->engine, f->is_operator_function, n);
 }
 
 static void analyze_anf_scopes(anf_rewrite *f) {
@@ -54,7 +55,7 @@ static void analyze_anf_scopes(anf_rewrite *f) {
   pln_graph_node_scopes(g, f->node_scope);
   pln_let_first_users(g, f->first);
   pln_let_primitive_scopes(g, f->primitive);
-  pln_let_operator_functions(g, f->in_sight);
+  pln_let_operator_functions(g, f->is_operator_function);
   for (pln_ref ref = 0; ref < g->n_nodes; ref++)
     f->lets[f->node_scope[ref]] += g->nodes[ref].kind == PLN_LET;
 }
@@ -73,7 +74,7 @@ static bool is_computed(const anf_rewrite *f, pln_ref ref) {
   const pln_node *n = &f->old->nodes[ref];
   bool matters = f->first[ref] != PLN_NONE || n->flags & PLN_NODE_EFFECT;
   return f->node_scope[ref] != 0 && matters &&
-         !f->primitive[f->node_scope[ref]] && !f->in_sight[ref] &&
+         !f->primitive[f->node_scope[ref]] && !f->is_operator_function[ref] &&
          !pln_let_is_atom(n);
 }
 

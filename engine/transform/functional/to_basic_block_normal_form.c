@@ -19,10 +19,11 @@ typedef struct bbnf_rewrite {
   pln_engine *engine;
   const pln_graph *old;
   pln_scope *node_scope;
-  pln_ref *first;     /* by node: its first user */
-  pln_scope *use;     /* by node: the scope of its first use */
-  uint8_t *primitive; /* by scope: inside a primitive function */
-  uint8_t *in_sight;  /* by node: a function that is an operator's argument */
+  pln_ref *first;                /* by node: its first user */
+  pln_scope *use;                /* by node: the scope of its first use */
+  uint8_t *primitive;            /* by scope: inside a primitive function */
+  uint8_t *is_operator_function; /* by node: a function that is an operator's
+                                    argument */
 } bbnf_rewrite;
 
 /* --------------------------------------------------------------- first uses */
@@ -54,13 +55,14 @@ static pln_status analyze_block_uses(bbnf_rewrite *f) {
   f->use = pln_mem_new(f->engine, g->n_nodes * sizeof *f->use);
   f->first = pln_mem_new(f->engine, g->n_nodes * sizeof *f->first);
   f->primitive = pln_mem_zeroed(f->engine, g->n_scopes);
-  f->in_sight = pln_mem_zeroed(f->engine, g->n_nodes);
-  if (!f->node_scope || !f->use || !f->first || !f->primitive || !f->in_sight)
+  f->is_operator_function = pln_mem_zeroed(f->engine, g->n_nodes);
+  if (!f->node_scope || !f->use || !f->first || !f->primitive ||
+      !f->is_operator_function)
     return pln_nomem(f->engine);
   pln_graph_node_scopes(g, f->node_scope);
   find_first_uses(f);
   pln_let_primitive_scopes(g, f->primitive);
-  pln_let_operator_functions(g, f->in_sight);
+  pln_let_operator_functions(g, f->is_operator_function);
   return PLN_OK;
 }
 
@@ -70,14 +72,14 @@ static void free_bbnf_state(bbnf_rewrite *f) {
   pln_mem_free(f->engine, f->use, g->n_nodes * sizeof *f->use);
   pln_mem_free(f->engine, f->first, g->n_nodes * sizeof *f->first);
   pln_mem_free(f->engine, f->primitive, g->n_scopes);
-  pln_mem_free(f->engine, f->in_sight, g->n_nodes);
+  pln_mem_free(f->engine, f->is_operator_function, g->n_nodes);
 }
 
 /* -------------------------------------------------------------------- sweep */
 
 static bool is_shared(const bbnf_rewrite *f, pln_ref ref) {
   return f->use[ref] != f->node_scope[ref] &&
-         !f->primitive[f->node_scope[ref]] && !f->in_sight[ref];
+         !f->primitive[f->node_scope[ref]] && !f->is_operator_function[ref];
 }
 
 static bool is_lifted(const bbnf_rewrite *f, pln_ref ref) {

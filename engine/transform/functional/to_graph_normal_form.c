@@ -16,7 +16,7 @@
 
 /* Each sweep removes one level of dead recursive functions that call each
  * other; deeper nests are left unfinished. */
-enum { MOST_SWEEPS = 64 };
+enum { MAX_SWEEPS = 64 };
 
 typedef struct gnf_rewrite {
   pln_engine *engine;
@@ -105,7 +105,7 @@ static pln_status unbind(pln_pass_run *run, const pln_graph *old, bool *again) {
 pln_status pln_pass_to_graph_normal_form(pln_pass_run *run) {
   bool again;
   PLN_TRY(unbind(run, pln_run_function(run), &again));
-  for (uint32_t n = 1; again && n < MOST_SWEEPS; n++)
+  for (uint32_t n = 1; again && n < MAX_SWEEPS; n++)
     PLN_TRY(unbind(run, run->new_function, &again));
   return PLN_OK;
 }

@@ -15,7 +15,7 @@
 
 /* Limit on the copies of the program's nodes: functions returned by functions
  * may be replaced for ever. */
-enum { MOST_COPIES = 64 };
+enum { MAX_COPIES = 64 };
 
 typedef struct defuser {
   uint8_t *stays; /* by node: a function with uses other than calls */
@@ -82,14 +82,14 @@ static pln_status defuse_call(void *ud, pln_clone_run *clone,
 }
 
 static pln_status defuse(defuser *d, pln_pass_run *run, const pln_graph *old) {
-  pln_clone_callbacks grafter = {
+  pln_clone_callbacks callbacks = {
       .ud = d, .call = defuse_call, .function = function};
   pln_clone_source from;
   pln_graph *out = NULL;
   pln_status status = pln_clone_source_new(old, &from);
   if (status == PLN_OK)
-    status = pln_clone_graph(pln_run_engine(run), &grafter, run->module, &from,
-                             &out);
+    status = pln_clone_graph(pln_run_engine(run), &callbacks, run->module,
+                             &from, &out);
   pln_clone_source_free(&from);
   PLN_TRY(status);
   pln_run_set_function(run, out);
@@ -116,7 +116,7 @@ static pln_status defuse_once(pln_pass_run *run, const pln_graph *old,
 
 pln_status pln_pass_defuse_ops(pln_pass_run *run) {
   const pln_graph *old = pln_run_function(run);
-  uint64_t left = (uint64_t)old->n_nodes * MOST_COPIES;
+  uint64_t left = (uint64_t)old->n_nodes * MAX_COPIES;
   bool any;
   PLN_TRY(defuse_once(run, old, &any));
   while (any && left >= run->new_function->n_nodes) {

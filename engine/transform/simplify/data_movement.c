@@ -21,7 +21,7 @@ typedef struct permutation {
 /* Without the attribute, transpose reverses the axes. */
 static bool read_permutation(const pln_engine *e, pln_attrs attrs, int32_t rank,
                              permutation *out) {
-  const pln_attr *perm = pln_attrs_find(e, attrs, "perm");
+  const pln_attr *perm = pln_attrs_find(e, attrs, "axes");
   if (perm && (perm->kind != PLN_ATTR_INTS || perm->count > PLN_MAX_RANK))
     return false;
   if (!perm && (rank < 0 || rank > PLN_MAX_RANK))
@@ -68,7 +68,7 @@ pln_status pln_simplify_merge_transpose(pln_rewrite_context *ctx,
     return PLN_OK;
   for (uint32_t i = 0; i < q.n; i++)
     both[i] = p.axes[q.axes[i]];
-  return pln_rule_replace_list(ctx, x, PLN_NONE, "perm", q.n, both, out);
+  return pln_rule_replace_list(ctx, x, PLN_NONE, "axes", q.n, both, out);
 }
 
 /* --------------------------------------------------------------------- slice

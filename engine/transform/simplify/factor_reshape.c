@@ -110,7 +110,7 @@ pln_status pln_simplify_factor_reshape(pln_rewrite_context *ctx, pln_ref *out) {
   pln_ref inner = pln_operand(g, move, 0);
   if (!keeps_order(g, inner))
     return PLN_OK;
-  const pln_attr *perm = pln_attrs_find(e, g->nodes[move].attrs, "perm");
+  const pln_attr *perm = pln_attrs_find(e, g->nodes[move].attrs, "axes");
   pln_ref x = pln_operand(g, inner, 0);
   pln_type type = g->nodes[x].type;
   PLN_TRY(find_groups(e, type, g->nodes[inner].type, groups, &n));
@@ -161,7 +161,7 @@ pln_status pln_simplify_sink_reshape(pln_rewrite_context *ctx, pln_ref *out) {
   if (!pln_is_call(g, move, PLN_OP_TRANSPOSE) ||
       !keeps_order(g, pln_operand(g, move, 0)))
     return PLN_OK;
-  const pln_attr *perm = pln_attrs_find(e, g->nodes[move].attrs, "perm");
+  const pln_attr *perm = pln_attrs_find(e, g->nodes[move].attrs, "axes");
   PLN_TRY(find_groups(e, ctx->type, g->nodes[move].type, groups, &n));
   if (!n || !is_permutation(perm, n))
     return PLN_OK;

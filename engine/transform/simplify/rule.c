@@ -127,7 +127,7 @@ pln_status pln_rule_transpose(pln_rewrite_context *ctx, pln_ref x, uint32_t n,
                               const int64_t *axes, pln_ref *out) {
   pln_attrs attrs;
   pln_attr perm = {.kind = PLN_ATTR_INTS, .count = n, .v.ints = axes};
-  PLN_TRY(pln_symbol_intern(ctx->engine, pln_text("perm"), &perm.name));
+  PLN_TRY(pln_symbol_intern(ctx->engine, pln_text("axes"), &perm.name));
   PLN_TRY(pln_attrs_make(ctx->engine, 1, &perm, &attrs));
   return pln_rule_replace_call(ctx, PLN_OP_TRANSPOSE, attrs, 1, &x, out);
 }

@@ -6,7 +6,7 @@
  * this folder. Results keep shapes, dtypes and values, except for the sign of
  * zero: x + 0 becomes x, although -0 + 0 is +0.
  *
- *     transpose(transpose(%x, perm=[1, 0]), perm=[1, 0])   =>   %x
+ *     transpose(transpose(%x, axes=[1, 0]), axes=[1, 0])   =>   %x
  *
  * Semantics: TVM SimplifyExpr and ONNX's eliminate_nop_*,
  * fuse_consecutive_*. */

@@ -65,7 +65,7 @@ pln_status pln_simplify_take_through_transpose(pln_rewrite_context *ctx,
       pln_arg_rank(&ctx->call, 1) != 0)
     return PLN_OK;
   const pln_attr *perm =
-      pln_attrs_find(ctx->engine, g->nodes[move].attrs, "perm");
+      pln_attrs_find(ctx->engine, g->nodes[move].attrs, "axes");
   if (!perm || perm->kind != PLN_ATTR_INTS || axis >= perm->count)
     return PLN_OK;
   for (uint32_t i = 0; i < perm->count; i++) {

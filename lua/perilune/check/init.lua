@@ -499,7 +499,7 @@ return function(a, b, options)
   options = options or {}
   argument.options(options, "pl.check", known)
   if not main_of(a) or not main_of(b) then
-    argument.fail("pl.check: a module without a function 'main'")
+    argument.fail("pl.check: the module has no function 'main'")
   end
   local answer = table.pack(pcall(core.limited, compare_all, a, b, options))
   if answer[1] then return table.unpack(answer, 2, answer.n) end

@@ -83,7 +83,8 @@ local function tensor(type_, shape, round, seed)
     count = count * dim
   end
   if round.search and count > MOST then
-    return nil, core.diag("limit", ("an argument of %.0f elements is not made"):format(count))
+    return nil, core.diag("limit",
+      ("an argument would have %.0f elements, which is too many"):format(count))
   end
   local kind = round.indices and is_integer(type_.dtype) and "small" or round.kind
   return core.generate_input(type_.dtype, shape, kind, seed)

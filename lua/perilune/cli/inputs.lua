@@ -24,7 +24,7 @@ local function unknown(name, rows)
   for i, row in ipairs(rows) do names[i] = row.name end
   local near = core.suggest(name, names)
   if near == "" then near = "; there is: " .. table.concat(names, ", ") end
-  stop.usage("--input %s: the model has no input called so%s", name, near)
+  stop.usage("--input %s: the model has no input of this name%s", name, near)
 end
 
 --- The texts of `--input` for the inputs of a model: by name, and what is said
@@ -63,7 +63,7 @@ local function shape_of(row, shape)
   local dims = {}
   for i, dim in ipairs(shape) do
     if type(dim) ~= "number" then
-      stop.usage("--input %s=random: its dimension %s is not known; say --dim NAME=SIZE or give "
+      stop.usage("--input %s=random: its dimension %s is unknown; use --dim NAME=SIZE or give "
         .. "a file", row.name, dim)
     end
     dims[i] = dim
@@ -121,33 +121,33 @@ end
 
 -- Values from files and defaults; what is to be random is left out.
 local function load_all(module, rows, given, rest)
-  local values, missing, drawn = { n = #rows }, {}, {}
+  local values, missing, random_kinds = { n = #rows }, {}, {}
   for i, row in ipairs(rows) do
     local what = given[row.name]
     if what and is_random(what) then
-      drawn[i] = what
+      random_kinds[i] = what
     elseif what then
       values[i] = load(what, row)
     else
       values[i] = must(pl.onnx.default(module, row.name))
-      if values[i] == nil and rest then drawn[i] = rest
+      if values[i] == nil and rest then random_kinds[i] = rest
       elseif values[i] == nil and row.type.kind ~= "optional" then
         missing[#missing + 1] = row
       end
     end
   end
   if #missing > 0 then complain(missing) end
-  return values, drawn
+  return values, random_kinds
 end
 
 --- A value for each input (`rows`, of perilune.cli.signature): a list with its
 -- length in n.
 function inputs.make(module, rows, given, rest)
-  local values, drawn = load_all(module, rows, given, rest)
-  if not next(drawn) then return values end
+  local values, random_kinds = load_all(module, rows, given, rest)
+  if not next(random_kinds) then return values end
   local shapes = sized(module, rows, values)
   for i, row in ipairs(rows) do
-    if drawn[i] then values[i] = random(row, drawn[i], shapes[i], i - 1) end
+    if random_kinds[i] then values[i] = random(row, random_kinds[i], shapes[i], i - 1) end
   end
   return values
 end

@@ -46,7 +46,7 @@ function load.parse(bytes, name)
   local kind = core.file_kind(bytes)
   if kind == "Relay text" or kind == "text" then return core.text_parse(bytes, name) end
   if not kind then return core.onnx_parse(bytes) end
-  return nil, core.diag("format", ("%s: this is no ONNX model, but %s"):format(name, kind))
+  return nil, core.diag("format", ("%s: this is not an ONNX model, but %s"):format(name, kind))
 end
 
 --- The module, or nil and a diagnostic. What cannot be there is told before any work.

@@ -10,35 +10,35 @@ local numbers = {}
 function numbers.tolerance(text)
   local number = tonumber(text)
   if number and number >= 0 then return number end
-  return nil, ("'%s' is no number of at least 0"):format(text)
+  return nil, ("'%s' is not a number of at least 0"):format(text)
 end
 
 --- An integer of at least 1.
 function numbers.count(text)
   local number = math.tointeger(tonumber(text))
   if number and number >= 1 then return number end
-  return nil, ("'%s' is no count"):format(text)
+  return nil, ("'%s' is not a count"):format(text)
 end
 
 --- An integer of at least 0.
 function numbers.seed(text)
   local number = math.tointeger(tonumber(text))
   if number and number >= 0 then return number end
-  return nil, ("'%s' is no seed: an integer of at least 0"):format(text)
+  return nil, ("'%s' is not a seed: an integer of at least 0"):format(text)
 end
 
 --- An integer from 0 to 64; 0: one for each processor.
 function numbers.threads(text)
   local number = math.tointeger(tonumber(text))
   if number and number >= 0 and number <= 64 then return number end
-  return nil, ("'%s' is no number of threads from 0 to 64"):format(text)
+  return nil, ("'%s' is not a number of threads from 0 to 64"):format(text)
 end
 
 --- An opset of ai.onnx that models are converted to.
 function numbers.opset(text)
   local number, known = math.tointeger(tonumber(text)), require "perilune".onnx.opsets
   if number and number >= known.oldest and number <= known.newest then return number end
-  return nil, ("'%s' is no opset from %d to %d"):format(text, known.oldest, known.newest)
+  return nil, ("'%s' is not an opset from %d to %d"):format(text, known.oldest, known.newest)
 end
 
 --- The texts of `--dim NAME=SIZE` as { name, size }.

@@ -23,7 +23,7 @@ end
 local function shell(options)
   local ok, made = pcall(pl.predicate, { shell = options.shell,
     format = options.input:find "%.relay$" and "relay" or "onnx" })
-  if not ok then stop.usage("--shell: {} in the command stands for the model's file") end
+  if not ok then stop.usage("--shell: the command must contain {} for the model's file") end
   return made
 end
 

@@ -87,7 +87,7 @@ local function complain(key, asked)
   local near = core.suggest(key, names)
   if near == "" then near = with_prefix(key, names) end
   if near == "" then near = elsewhere(asked) end
-  stop.usage("--set %s: no option, config key or script argument is called so%s", key, near)
+  stop.usage("--set %s: no option, config key or script argument has this name%s", key, near)
 end
 
 --- The arguments as a script sees them: reading one tells that it exists.
@@ -122,7 +122,7 @@ function settings.context(texts)
   check()
   for key in pairs(config) do
     if not key:find "^limit%." then
-      stop.usage("--set %s: it is for passes, and none run here; limit.* can be set", key)
+      stop.usage("--set %s: this command runs no passes; only limit.* can be set", key)
     end
   end
   local ok, context = pcall(require "perilune".context, { config = config })

@@ -20,8 +20,8 @@ local function dim_of(word, text)
   if word == "?" then return "?" end
   local size = word:match "^%d+$" and math.tointeger(tonumber(word))
   if size then return size end
-  stop.usage("--shape %s: '%s' is no size; expected INPUT=SIZES, as in --shape x=1,3,224,224", text,
-    word)
+  stop.usage("--shape %s: '%s' is not a size; expected INPUT=SIZES, as in --shape x=1,3,224,224",
+    text, word)
 end
 
 local function shape_of(text)

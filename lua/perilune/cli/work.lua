@@ -86,7 +86,7 @@ end
 -- Its pipeline and context; the options come before what it says.
 local function open_reproducer(options)
   if #options.disable > 0 or #options.only > 0 then
-    stop.usage "--disable and --only: a reproducer has a context of its own"
+    stop.usage "--disable and --only cannot be used with a reproducer, which has its own context"
   end
   options.fixed = require "perilune.cli.shapes".parse(options)
   local config, arguments = require "perilune.cli.settings".read(options.set)

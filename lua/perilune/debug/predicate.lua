@@ -28,7 +28,7 @@ local function new(name, test)
 end
 
 local function unanswered(name, code, reason)
-  core.raise(core.diag(code, ("predicate '%s' cannot tell: %s"):format(name, reason)))
+  core.raise(core.diag(code, ("predicate '%s' failed: %s"):format(name, reason)))
 end
 
 --- True, or false and a message.
@@ -143,7 +143,7 @@ end
 
 local function of_shell(options)
   if type(options.shell) ~= "string" or not options.shell:find("{}", 1, true) then
-    argument.fail("pl.predicate: a command has {} where the name of the model's file goes")
+    argument.fail("pl.predicate: the command must contain {} for the model's file")
   end
   local format = options.format
   if format ~= nil and format ~= "onnx" and format ~= "relay" then

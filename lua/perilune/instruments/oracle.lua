@@ -28,7 +28,7 @@ return function(options)
     local same, reason = oracle(before, after, options)
     if same == false then fail(info, "changes what is computed: %s", reason) end
     if same == nil and not skip then
-      fail(info, "cannot be judged by the oracle: %s", reason)
+      fail(info, "cannot be checked by the oracle: %s", reason)
     elseif same == nil then
       self.skipped[#self.skipped + 1] = { name = info.name, reason = reason }
     else

@@ -14,11 +14,11 @@ local function to_stderr(text) io.stderr:write(text) end
 return function(options)
   options = argument.options(options, "instruments.progress", { "seconds", "write" })
   local write = options.write or core.terminal() and to_stderr
-  local patience = options.seconds or 1
+  local delay = options.seconds or 1
   local started, shown = core.clock(), false
 
   local function show(text)
-    if not write or core.clock() - started < patience then return end
+    if not write or core.clock() - started < delay then return end
     write("\r\27[K" .. text)
     shown = true
   end

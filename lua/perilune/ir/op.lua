@@ -49,7 +49,7 @@ function namespace(prefix)
       if type(found) == "table" then rawset(self, name, found) end
       return found
     end,
-    __newindex = function() argument.fail("operators are not assigned") end,
+    __newindex = function() argument.fail("operators cannot be assigned") end,
     __pairs = function() return iterate(prefix) end,
   })
 end

@@ -41,7 +41,7 @@ function types.TypeCall(name, args)
   if type(name) ~= "string" then
     if argument.kind_of(name) ~= "Type" then argument.string(name, "ir.TypeCall", "name") end
     if name.var_kind ~= "AdtHandle" then
-      argument.fail(("what takes arguments must be of kind AdtHandle, but %s is of kind %s")
+      argument.fail(("a type that takes arguments must be of kind AdtHandle, but %s is of kind %s")
         :format(tostring(name), name.var_kind or "Type"))
     end
     name = name.name

@@ -95,7 +95,7 @@ local bounds = {
 }
 
 local function no_bounds(node)
-  error(("IndexMap: the range of %s is not known"):format(tostring(node)), 0)
+  error(("IndexMap: the range of %s is unknown"):format(tostring(node)), 0)
 end
 
 local function range_of(root, known)

@@ -401,7 +401,7 @@ local loop_operators = {
   __div = function(a, b)
     a, b = matched(a, b)
     if not operand.is_float(a.dtype) then
-      argument.fail("of integers there are several quotients: use a // b, tir.truncdiv or tir.div")
+      argument.fail("division of integers is ambiguous: use a // b, tir.truncdiv or tir.div")
     end
     return tir.div(a, b)
   end,

@@ -110,7 +110,7 @@ end
 function layouts.bijective_layout(source, destination)
   local from, to = layouts.layout(source), layouts.layout(destination)
   if not same_axes(from, to) then
-    argument.fail(("there is no way from the layout '%s' to '%s'"):format(from.name, to.name))
+    argument.fail(("cannot convert the layout '%s' to '%s'"):format(from.name, to.name))
   end
   return setmetatable({ src_layout = from, dst_layout = to }, Bijective)
 end

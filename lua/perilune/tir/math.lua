@@ -76,7 +76,7 @@ end
 function math_of.if_then_else(condition, true_value, false_value)
   condition = expr(condition)
   if condition.dtype ~= "bool" then
-    refuse("if_then_else", "its condition is a bool", condition.dtype)
+    refuse("if_then_else", "its condition must be a bool", condition.dtype)
   end
   local a, b = matched(true_value, false_value)
   local known = operand.number(condition)
@@ -275,7 +275,7 @@ end
 function math_of.max_value(dtype)
   return limit("max_value", dtype, function(number) return number end, function(bits)
     if operand.is_signed(dtype) then return math.maxinteger >> (64 - bits) end
-    if bits == 64 then argument.fail("max_value: that of uint64 is no IntImm") end
+    if bits == 64 then argument.fail("max_value: that of uint64 is not an IntImm") end
     return (1 << bits) - 1
   end)
 end

@@ -131,7 +131,7 @@ function zoo.build(name, options)
   if family.check then
     local multiple, of = family.check(values)
     if multiple then
-      return nil, ("%s=%s is no multiple of %s=%s"):format(multiple, values[multiple], of,
+      return nil, ("%s=%s is not a multiple of %s=%s"):format(multiple, values[multiple], of,
         values[of])
     end
   end

@@ -28,7 +28,7 @@ enum { MOST_MS = 50 * SLOWED_DOWN, LINES = 60000 };
 
 static pln_engine *engine;
 static pthread_t worker;
-static atomic_bool asked, ended_early;
+static atomic_bool requested, ended_early;
 
 static double seconds_of(clockid_t clock) {
   struct timespec t;
@@ -43,7 +43,7 @@ static double work_seconds(void) {
 
 /* When the thread had worked so long the stop was asked for. */
 typedef struct asking {
-  double after, asked;
+  double after, requested;
 } asking;
 
 static void *ask(void *ud) {
@@ -53,9 +53,9 @@ static void *ask(void *ud) {
     struct timespec short_time = {0, 200000};
     nanosleep(&short_time, NULL);
   }
-  a->asked = work_seconds();
+  a->requested = work_seconds();
   pln_engine_interrupt(engine);
-  atomic_store(&asked, true);
+  atomic_store(&requested, true);
   return NULL;
 }
 
@@ -70,18 +70,18 @@ static void measure(const char *what, pln_status (*work)(void *ud), void *ud) {
   for (int i = 0; i < MOST_TIMES && status == PLN_OK; i++) {
     pthread_t thread;
     atomic_store(&ended_early, false);
-    atomic_store(&asked, false);
+    atomic_store(&requested, false);
     REQUIRE(pthread_create(&thread, NULL, ask, &a) == 0);
     do
       status = work(ud);
-    while (status == PLN_OK && !atomic_load(&asked));
+    while (status == PLN_OK && !atomic_load(&requested));
     ended = work_seconds();
     atomic_store(&ended_early, status != PLN_OK);
     pthread_join(thread, NULL);
     if (status == PLN_OK && pln_engine_interrupted(engine))
       status = work(ud);
   }
-  double ms = 1e3 * (ended - a.asked);
+  double ms = 1e3 * (ended - a.requested);
   printf("# %s: %.1f ms\n", what, ms);
   CHECK_STATUS(status, PLN_ERR_INTERRUPTED);
   CHECK(ms < MOST_MS);

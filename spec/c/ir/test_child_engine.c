@@ -263,8 +263,8 @@ static void tensors_change_owners(void) {
     graphs[i] = pln_merge_graph(&join, graphs[i]);
   pln_merge_end(&join);
   end_child(&h);
-  CHECK(graphs[0]->tensors[0]->lender == tensor);
-  CHECK(graphs[1]->tensors[0]->lender->engine == h.engine);
+  CHECK(graphs[0]->tensors[0]->view_of == tensor);
+  CHECK(graphs[1]->tensors[0]->view_of->engine == h.engine);
   CHECK(graphs[2]->tensors[0] == tensor);
   pln_tensor_release(tensor);
   for (size_t i = 0; i < PLN_COUNT(graphs); i++) {

@@ -425,7 +425,7 @@ static void an_identity_is_bound_once(void) {
   CHECK_OK(pln_graph_verify(g));
   CHECK_STATUS(pln_graph_well_formed(g), PLN_ERR_INVALID);
   CHECK_STR(pln_diag_at(engine, 0)->message,
-            "the variable x is bound more than once, this is not valid IR: in "
+            "the variable x is bound more than once; this is not valid IR: in "
             "Function");
   pln_graph_release(g);
   end();

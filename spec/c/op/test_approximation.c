@@ -76,18 +76,18 @@ static double exact_gelu_tanh(double x) {
   double u = 0.79788456080286535588 * (x + 0.044715 * x * x * x);
   return x * exact_sigmoid(2 * u);
 }
-/* Beyond PLN_TURNS_MAX the kernels take C's functions. */
+/* Beyond PLN_QUADRANT_MAX the kernels take C's functions. */
 static float near_sin(float x) {
-  return fabsf(x) <= PLN_TURNS_MAX ? pln_sin_float(x) : 0;
+  return fabsf(x) <= PLN_QUADRANT_MAX ? pln_sin_float(x) : 0;
 }
 static double exact_near_sin(double x) {
-  return fabs(x) <= (double)PLN_TURNS_MAX ? sin(x) : 0;
+  return fabs(x) <= (double)PLN_QUADRANT_MAX ? sin(x) : 0;
 }
 static float near_cos(float x) {
-  return fabsf(x) <= PLN_TURNS_MAX ? pln_cos_float(x) : 0;
+  return fabsf(x) <= PLN_QUADRANT_MAX ? pln_cos_float(x) : 0;
 }
 static double exact_near_cos(double x) {
-  return fabs(x) <= (double)PLN_TURNS_MAX ? cos(x) : 0;
+  return fabs(x) <= (double)PLN_QUADRANT_MAX ? cos(x) : 0;
 }
 static double exact_expm1(double x) {
   return x > 0 ? x : expm1(x);

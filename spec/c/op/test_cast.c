@@ -262,7 +262,7 @@ static void powers_of_two(void) {
 static const check_test tests[] = {
     {"integers below a byte keep the low bits",
      narrow_integers_keep_the_low_bits},
-    {"wider integers refuse what does not fit",
+    {"wider integers refuse what does not match",
      wider_integers_refuse_what_does_not_fit},
     {"a run gives what x86 gives", a_run_gives_what_x86_gives},
     {"long runs", long_runs},

@@ -49,7 +49,7 @@ static void runs(void) {
       {"cumprod",
        "",
        {"bool 2: 1 0", "int64: 0"},
-       "refused: 'cumprod' is not computed for bool",
+       "refused: 'cumprod' is not implemented for bool",
        0},
   };
   run_rows(ROWS(rows));

@@ -32,7 +32,7 @@ static size_t source_of(const int64_t *dims, const int64_t *perm, size_t i) {
 static void transpose(pln_dtype dtype, const int64_t *dims,
                       const int64_t *perm) {
   size_t size = pln_dtype_bits(dtype) / 8;
-  pln_attr attr = one_ints(engine, "perm", AXES, perm);
+  pln_attr attr = one_ints(engine, "axes", AXES, perm);
   pln_tensor *arg = one_tensor(engine, dtype, AXES, dims, data);
   pln_tensor *out = one_call(engine, "transpose", 1, &attr, 1, &arg);
   const uint8_t *got = out->data;
@@ -123,7 +123,7 @@ static void pad(pln_dtype dtype, const char *mode, int64_t before,
   static const uint8_t zero[8] = {0};
   int64_t pads[] = {before, after, after, before}, four = 4;
   size_t size = pln_dtype_bits(dtype) / 8;
-  pln_attr attr = one_string(engine, "mode", mode);
+  pln_attr attr = one_string(engine, "pad_mode", mode);
   pln_tensor *args[] = {one_tensor(engine, dtype, 2, dims, data),
                         one_tensor(engine, PLN_INT64, 1, &four, pads)};
   pln_tensor *out = one_call(engine, "nn.pad", 1, &attr, 2, args);

@@ -93,12 +93,12 @@ static void refuses(void) {
       {"nn.dropout",
        "",
        {"float32 1: 1", "float32 2: 0 0", "bool: 1"},
-       "refused: 'nn.dropout': the ratio is no number",
+       "refused: 'nn.dropout': the ratio is not a number",
        0},
       {"nn.dropout",
        "",
        {"int32 1: 1", "float32: 0.5", "bool: 1"},
-       "refused: 'nn.dropout' is not computed for int32",
+       "refused: 'nn.dropout' is not implemented for int32",
        0},
   };
   run_rows(ROWS(rows));

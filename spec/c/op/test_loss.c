@@ -71,7 +71,7 @@ static void likelihoods(void) {
       {"nn.nll_loss",
        "",
        {SCORES, "float32 2: 1 1"},
-       "refused: 'nn.nll_loss' is not computed for float32",
+       "refused: 'nn.nll_loss' is not implemented for float32",
        0},
       {"nn.nll_loss",
        "",
@@ -114,7 +114,7 @@ static void entropies(void) {
       {"nn.softmax_cross_entropy",
        "",
        {"int32 1x2: 0 0", "int64 1: 1"},
-       "refused: 'nn.softmax_cross_entropy' is not computed for int32",
+       "refused: 'nn.softmax_cross_entropy' is not implemented for int32",
        0},
   };
   run_rows(ROWS(rows));

@@ -57,7 +57,7 @@ static void batches(void) {
       {"nn.batch_norm",
        "",
        {"int32 1x2: 1 2", ONES2, ZEROS2, ZEROS2, ONES2},
-       "refused: 'nn.batch_norm' is not computed for int32",
+       "refused: 'nn.batch_norm' is not implemented for int32",
        0},
   };
   run_rows(ROWS(rows));

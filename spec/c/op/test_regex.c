@@ -181,7 +181,7 @@ static void strings(void) {
       {"regex_full_match",
        "pattern=.",
        {"string 1: \xc3"},
-       "refused: 'regex_full_match': a string is no UTF-8",
+       "refused: 'regex_full_match': a string is not valid UTF-8",
        0},
       {"regex_full_match",
        "pattern=(a|aa)+[bc]",
@@ -191,7 +191,7 @@ static void strings(void) {
       {"regex_full_match",
        "pattern=a",
        {"int64 1: 1"},
-       "refused: 'regex_full_match' is not computed for int64",
+       "refused: 'regex_full_match' is not implemented for int64",
        0},
   };
   run_rows(ROWS(rows));

@@ -28,7 +28,7 @@ static void gates(void) {
       {"nn.swiglu",
        "",
        {"int32 1: 1", "int32 1: 1"},
-       "refused: 'nn.swiglu' is not computed for int32",
+       "refused: 'nn.swiglu' is not implemented for int32",
        0},
   };
   run_rows(ROWS(rows));

@@ -49,12 +49,12 @@ static void updates(void) {
       {"tensor_scatter",
        "",
        {CACHE, "int32 2x4x1: 1 2 3 4 5 6 7 8"},
-       "refused: 'tensor_scatter': the update does not fit the cache",
+       "refused: 'tensor_scatter': the update does not match the cache",
        0},
       {"tensor_scatter",
        "axis=0",
        {CACHE, "int32 2x2x1: 7 8 9 10"},
-       "refused: 'tensor_scatter': axis 0 is no axis of positions",
+       "refused: 'tensor_scatter': axis 0 is not an axis of positions",
        0},
   };
   run_rows(ROWS(rows));

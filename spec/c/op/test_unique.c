@@ -40,7 +40,7 @@ static void elements(void) {
       {"unique",
        "",
        {"float8_e5m2 1: 0"},
-       "refused: 'unique' is not computed for float8_e5m2",
+       "refused: 'unique' is not implemented for float8_e5m2",
        0},
   };
   run_rows(ROWS(rows));

@@ -81,7 +81,7 @@ static void strings(void) {
   CHECK(t.escaped && pln_slice_is(t.text, "a\\\"b"));
   t = only("\"open");
   CHECK_EQ_INT(t.kind, PLN_T_BAD);
-  CHECK_STR(t.problem, "this string does not end on its line");
+  CHECK_STR(t.problem, "this string is not closed on its line");
 }
 
 static void signs(void) {

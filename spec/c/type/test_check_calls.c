@@ -62,9 +62,10 @@ static void the_verifier_checks_arguments_and_result(void) {
   pln_type type = call->type, was = second->type;
   call->type = was;
   CHECK_STATUS(pln_module_verify(m), PLN_ERR_TYPE);
-  CHECK_STR(message(e), "the call gives (Tensor[(2), float32], int32), but its "
-                        "type is int32: in @f(%a: Tensor[(2), float32], "
-                        "%b: int32) of @main");
+  CHECK_STR(message(e),
+            "the call returns (Tensor[(2), float32], int32), but its "
+            "type is int32: in @f(%a: Tensor[(2), float32], "
+            "%b: int32) of @main");
   call->type = type;
   second->type = type;
   CHECK_STATUS(pln_graph_verify(g), PLN_ERR_TYPE);
@@ -96,7 +97,7 @@ static void the_verifier_checks_what_is_called(void) {
   callee->type = find(g, PLN_CALL)->type;
   CHECK_STATUS(pln_graph_verify(g), PLN_ERR_TYPE);
   CHECK_STR(message(e),
-            "what is called is no function: in @f(%a: Tensor[(2), float32], "
+            "the callee is not a function: in @f(%a: Tensor[(2), float32], "
             "%b: int32)");
   callee->type = 0;
   CHECK_OK(pln_graph_verify(g));
@@ -120,7 +121,7 @@ static void the_verifier_checks_what_is_known_of_effects(void) {
   CHECK_STATUS(pln_module_verify(m), PLN_ERR_INVALID);
   CHECK_STR(message(e),
             "invalid IR at node 1: '@f' has effects that its caller "
-            "has not");
+            "lacks");
   pln_module_release(m);
   pln_engine_free(e);
 }
@@ -379,7 +380,7 @@ static void what_a_file_declares_against_its_calls_stands(void) {
 static const check_test tests[] = {
     {"the verifier checks arguments and result",
      the_verifier_checks_arguments_and_result},
-    {"the verifier checks what is called", the_verifier_checks_what_is_called},
+    {"the verifier checks the callee", the_verifier_checks_what_is_called},
     {"the verifier checks what is known of effects",
      the_verifier_checks_what_is_known_of_effects},
     {"a function and its caller change at once",

@@ -179,7 +179,7 @@ static void survives_oom(void) {
 
 static const check_test tests[] = {
     {"equal types are equal numbers", equal_types_are_equal_numbers},
-    {"refuses what is no type", refuses_what_is_no_type},
+    {"refuses what is not a type", refuses_what_is_no_type},
     {"meeting says what both say", meeting_says_what_both_say},
     {"nesting has no limit", nesting_has_no_limit},
     {"prints Relay's notation", prints_relay},

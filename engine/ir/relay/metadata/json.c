@@ -78,7 +78,8 @@ static pln_status read_word(reader *r) {
 
 /* ------------------------------------------------------------------ nesting */
 
-/* While it is open, `next` is the one around it. */
+/* Begins an array or object. Until it ends, `next` holds the enclosing open
+ * value + 1. */
 static pln_status open(reader *r, pln_json_kind kind) {
   pln_json_value value = {.kind = (uint8_t)kind};
   r->at++;
@@ -109,7 +110,8 @@ static pln_status read_key(reader *r) {
   return PLN_OK;
 }
 
-/* In front of an item of the innermost one; closes those that end here. */
+/* Reads up to the next item of the innermost open value: commas, a key, and the
+ * ends of values. */
 static pln_status read_json_separator(reader *r, bool first) {
   while (r->open) {
     if (!skip_json_space(r))
@@ -204,7 +206,7 @@ static uint32_t hex(const char *at) {
   return value;
 }
 
-/* A code point below 65,536 in UTF-8. */
+/* Appends a code point below 65,536 in UTF-8. */
 static pln_status put_code(pln_buffer *out, uint32_t code) {
   char bytes[3];
   size_t n = code < 0x80 ? 1 : code < 0x800 ? 2 : 3;

@@ -20,7 +20,7 @@ static bool skip_object_char(pln_slice s, size_t *at, char wanted) {
   return true;
 }
 
-/* A string with its quotes; empty when there is none. */
+/* Reads a string literal with its quotes; empty if there is none. */
 static pln_slice read_object_string(pln_slice s, size_t *at) {
   size_t from = *at;
   if (!skip_object_char(s, at, '"'))
@@ -42,7 +42,8 @@ static pln_slice read_object_number(pln_slice s, size_t *at) {
   return (pln_slice){s.data ? s.data + from : NULL, *at - from};
 }
 
-/* What brackets enclose, without them; they do not nest here. */
+/* Reads the text between two brackets, without them. Brackets do not nest in
+ * this format. */
 static pln_slice read_object_list(pln_slice s, size_t *at, char open,
                                   char close) {
   if (!skip_object_char(s, at, open))
@@ -118,7 +119,8 @@ bool pln_object_entry(pln_slice list, size_t *at, pln_slice *name,
 /* ---------------------------------------------------------- TVM's references
  */
 
-/* Types and those of their fields that are objects, of what text can hold. */
+/* For each type key of objects that text can hold: the fields that refer to
+ * other objects. */
 static const struct {
   const char *type_key, *fields;
 } references[] = {

@@ -14,7 +14,7 @@ enum { MAX_RANK = 1024, HEAD = 36 }; /* bytes of an NDArray before its dims */
 
 /* ----------------------------------------------------------------- NDArrays */
 
-/* As DLPack has it, and TVM's bool of one bit. */
+/* Converts a DLPack type code and width. TVM writes bool with one bit. */
 static pln_dtype dtype_of(uint8_t code, uint8_t bits) {
   static const struct {
     uint8_t code, bits;
@@ -56,7 +56,7 @@ typedef struct head {
   uint32_t rank;
   int64_t dims[MAX_RANK];
   size_t count, bytes;
-  size_t size; /* of the head itself */
+  size_t size; /* size of the header in bytes */
 } head;
 
 static bool read_head(const uint8_t *bytes, size_t size, head *h) {
@@ -77,7 +77,7 @@ static bool read_head(const uint8_t *bytes, size_t size, head *h) {
          PLN_OK;
 }
 
-/* Each: its length in 8 bytes, then its bytes. */
+/* Reads strings, each stored as a length of 8 bytes followed by its bytes. */
 static pln_status read_array_strings(pln_engine *e, const head *h,
                                      const uint8_t *bytes, size_t size,
                                      pln_tensor **out) {
@@ -107,8 +107,9 @@ static pln_status read_array_strings(pln_engine *e, const head *h,
   return status;
 }
 
-/* The text is decoded behind where the elements go, so that they need not be
- * copied twice: no tensor is larger than its text says. */
+/* Decodes the whole text into one buffer; the elements are then read from it.
+ * The buffer is no larger than the text implies, so a forged header cannot
+ * cause a large allocation. */
 pln_status pln_metadata_read_base64(pln_engine *e, pln_slice text,
                                     pln_tensor **out) {
   size_t room = text.size / 4 * 3 + 3;
@@ -174,7 +175,8 @@ static pln_status text_symbol(pln_engine *e, const pln_json_value *value,
   return status;
 }
 
-/* {"file": folder, "location": name in it} is opened when it is needed. */
+/* Makes a tensor in an external data file, {"file": folder, "location": name}.
+ * The file is opened when the elements are first read. */
 static pln_status read_external(pln_engine *e, const head *h,
                                 const pln_json_value *folder,
                                 const pln_json_value *name, uint64_t offset,

@@ -9,11 +9,11 @@
 #include "ir/relay/metadata/object.h"
 #include "ir/relay/metadata/read_section.h"
 
-/* A text may refer to one large object again and again: what is kept of all of
- * them is limited. */
-enum { MOST_BYTES = 1 << 26 };
+/* Limits the size of all objects of one text: each reference copies the
+ * object. */
+enum { MAX_BYTES = 1 << 26 };
 
-/* The nodes of an object; their numbers are their places in `nodes`. */
+/* An object being written. A node is numbered by its index in `nodes`. */
 typedef struct object {
   pln_parser *p;
   const pln_metadata_reader *m;
@@ -75,7 +75,8 @@ static int compare_object_keys(const void *a, const void *b) {
   return (*x > *y) - (*x < *y);
 }
 
-/* All that `root` reaches, without it in TVM's order. */
+/* Lists all nodes reachable from `root`: `root` first, the others in the order
+ * in which TVM visits them. */
 static pln_status reach_all(object *o, uint32_t root) {
   PLN_TRY(pln_mem_grow(o->p->engine, (void **)&o->nodes, &o->capacity, 1,
                        sizeof *o->nodes));
@@ -107,7 +108,7 @@ static pln_status append_object_text(object *o, const char *text) {
   return pln_buffer_text(&o->text, text);
 }
 
-/* A string as it stands, escapes and all. */
+/* Writes a string between quotes. Its escapes are copied unchanged. */
 static pln_status put_string(object *o, pln_slice text) {
   PLN_TRY(append_object_text(o, "\""));
   PLN_TRY(pln_buffer_add(&o->text, text.data, text.size));
@@ -132,7 +133,7 @@ static pln_status append_object_list(object *o, const char *name,
   return append_object_text(o, "]");
 }
 
-/* An array of "b64ndarrays" stands in place of its number. */
+/* Writes the base64 text of an array in place of its index in "b64ndarrays". */
 static pln_status put_array(object *o, const pln_json_value *reference) {
   uint64_t array;
   if (!pln_json_number(reference, &array) || array >= o->m->n_arrays)
@@ -198,7 +199,8 @@ static pln_status put_object(object *o, uint32_t index) {
   return pln_buffer_printf(&o->text, "]#%u", index);
 }
 
-/* Into memory that lasts until the attributes are interned. */
+/* Copies the text to the arena of the parser, which outlives the interning of
+ * attributes. */
 static pln_status store_object_text(const object *o, pln_slice *out) {
   char *copy = pln_arena_new(&o->p->arena, o->text.size);
   if (!copy)
@@ -213,8 +215,9 @@ pln_status pln_metadata_read_object(pln_parser *p, const pln_token *key,
                                     pln_slice *out) {
   pln_metadata_reader *m = p->meta;
   object o = {.p = p, .m = m};
-  if (m->object_bytes > MOST_BYTES)
-    return pln_parse_fail(p, key, "the metadata's objects are too large");
+  if (m->object_bytes > MAX_BYTES)
+    return pln_parse_fail(p, key,
+                          "the objects of the metadata section are too large");
   pln_buffer_init(&o.text, p->engine);
   m->mark++;
   pln_status status = reach_all(&o, node);

@@ -11,8 +11,8 @@
 
 #include <stdio.h>
 
-/* Type keys are looked up one by one. */
-enum { MOST_KEYS = 1000 };
+/* The limit of type keys: looking one up is linear in their number. */
+enum { MAX_KEYS = 1000 };
 
 /* ----------------------------------------------------------------- section */
 
@@ -35,7 +35,7 @@ bool pln_metadata_reader_is(const pln_metadata_reader *m, uint32_t node,
   return v && pln_slice_is(v->text, key);
 }
 
-/* The values of an array, as a list that can be indexed. */
+/* Lists the indices of an array's values, for access by position. */
 static pln_status list_values(pln_metadata_reader *m,
                               const pln_json_value *array, uint32_t **out,
                               uint32_t *n) {
@@ -53,7 +53,7 @@ static pln_status list_values(pln_metadata_reader *m,
   return PLN_OK;
 }
 
-/* Room for what the nodes stand for, and the constants that are given. */
+/* Allocates the tables of converted nodes and retains the given constants. */
 static pln_status make_tables(pln_metadata_reader *m,
                               const pln_parse_options *given) {
   if (given->n_constants > UINT32_MAX / 2 - m->n_nodes ||
@@ -88,7 +88,7 @@ static pln_status open_section(pln_metadata_reader *m,
   const pln_json_value *keys = pln_json_get(j, map, "keys");
   const pln_json_value *data = pln_json_get(j, map, "data");
   if (!pln_metadata_reader_is(m, (uint32_t)root, "Map") || !keys || !data ||
-      keys->count > MOST_KEYS || keys->kind != PLN_JSON_ARRAY ||
+      keys->count > MAX_KEYS || keys->kind != PLN_JSON_ARRAY ||
       data->kind != PLN_JSON_ARRAY)
     return PLN_ERR_FORMAT;
   m->keys = (uint32_t)(keys - j->values);
@@ -96,7 +96,7 @@ static pln_status open_section(pln_metadata_reader *m,
   return PLN_OK;
 }
 
-/* The token at a place in the section. */
+/* Makes an empty token at a byte offset of the section, for diagnostics. */
 static pln_token token_at(const pln_parser *p, pln_slice section, size_t at) {
   pln_lexer x = p->lexer;
   pln_token token = {.row = x.row, .whole = {section.data + at, 0}};
@@ -112,11 +112,11 @@ static pln_token token_at(const pln_parser *p, pln_slice section, size_t at) {
 
 static pln_status bad_section(pln_parser *p, pln_slice section, size_t at) {
   pln_token token = token_at(p, section, at);
-  return pln_parse_fail(p, &token, "this is no metadata of TVM's");
+  return pln_parse_fail(p, &token, "this is not a metadata section of TVM");
 }
 
-/* Brief text (PLN_CONSTANTS_BRIEF) is no program: its first tensor without
- * elements is the one error of the reading. */
+/* Refuses text that was printed without the elements of large constants
+ * (PLN_CONSTANTS_BRIEF). The error stands at the first such tensor. */
 static pln_status find_omitted(pln_parser *p, pln_slice section) {
   const pln_metadata_reader *m = p->meta;
   for (uint32_t i = 0; i < m->n_arrays; i++) {
@@ -170,13 +170,13 @@ void pln_metadata_reader_free(pln_parser *p) {
 
 /* -------------------------------------------------------------- references */
 
-/* The node of entry `index`, of a list of nodes; PLN_NONE. */
+/* Returns the node that entry `index` of a list refers to, or PLN_NONE. */
 static uint32_t entry_of(const pln_metadata_reader *m,
                          const pln_json_value *list, uint32_t index) {
   uint64_t node;
   if (!list || list->kind != PLN_JSON_ARRAY || index >= list->count)
     return PLN_NONE;
-  /* All entries are numbers: each takes one value. */
+  /* Entries can be indexed because each is a number, which takes one value. */
   uint32_t at = (uint32_t)(list - m->json.values);
   if (list->next != at + 1 + list->count ||
       !pln_json_number(list + 1 + index, &node) || node >= m->n_nodes)
@@ -184,8 +184,8 @@ static uint32_t entry_of(const pln_metadata_reader *m,
   return (uint32_t)node;
 }
 
-/* The node that meta[key][index] names in the section; PLN_NONE. *known: the
- * key is there; *count: of its entries. */
+/* Returns the node of meta[key][index] in the section, or PLN_NONE. *known: the
+ * key exists; *count: its number of entries. */
 static uint32_t find_entry(const pln_metadata_reader *m, pln_slice key,
                            uint32_t index, bool *known, uint32_t *count) {
   const pln_json_value *v = m->json.values;
@@ -210,7 +210,8 @@ static uint32_t find_entry(const pln_metadata_reader *m, pln_slice key,
   return PLN_NONE;
 }
 
-/* The given object of that key; PLN_NONE. */
+/* Returns the index of the `index`-th given object with that type key, or
+ * PLN_NONE. */
 static uint32_t find_object(const pln_parser *p, pln_slice key,
                             uint32_t index) {
   const pln_parse_options *given = p->given;
@@ -224,8 +225,9 @@ static uint32_t find_object(const pln_parser *p, pln_slice key,
   return PLN_NONE;
 }
 
-/* The same with what is given: constants are numbered behind the nodes of the
- * section, objects behind those. */
+/* Resolves meta[key][index], in the section first, then among the given
+ * constants and objects. Given constants are numbered after the nodes of the
+ * section, objects after the constants. */
 static uint32_t find_metadata_entry(const pln_parser *p, pln_slice key,
                                     uint32_t index, bool *known) {
   const pln_metadata_reader *m = p->meta;
@@ -242,13 +244,13 @@ static uint32_t find_metadata_entry(const pln_parser *p, pln_slice key,
   return object == PLN_NONE ? PLN_NONE : m->n_constants + object;
 }
 
-/* Of the section, or given. */
+/* Returns true for a constant of the section and for a given one. */
 static bool is_constant(const pln_metadata_reader *m, uint32_t node) {
   return node < m->n_nodes ? pln_metadata_reader_is(m, node, "relay.Constant")
                            : node < m->n_constants;
 }
 
-/* meta[key][index]; the token of the key, the index, the node. */
+/* Parses meta[key][index] and resolves it. *key is the token of the key. */
 static pln_status read_metadata_entry(pln_parser *p, pln_token *key,
                                       uint32_t *entry, uint32_t *node) {
   uint32_t index;
@@ -268,12 +270,14 @@ static pln_status read_metadata_entry(pln_parser *p, pln_token *key,
   *node = p->meta ? find_metadata_entry(p, key->text, index, &known) : PLN_NONE;
   if (*node != PLN_NONE)
     return PLN_OK;
-  return known ? pln_parse_report(p, key, PLN_ERR_NAME,
-                                  "the metadata have no entry %u of '%.*s'",
-                                  index, size, key->text.data)
-               : pln_parse_report(p, key, PLN_ERR_NAME,
-                                  "the metadata have no entries of '%.*s'",
-                                  size, key->text.data);
+  return known
+             ? pln_parse_report(
+                   p, key, PLN_ERR_NAME,
+                   "the metadata section has no entry %u of '%.*s'", index,
+                   size, key->text.data)
+             : pln_parse_report(p, key, PLN_ERR_NAME,
+                                "the metadata section has no entries of '%.*s'",
+                                size, key->text.data);
 }
 
 static pln_status read_reference(pln_parser *p, pln_token *key,
@@ -285,12 +289,14 @@ static pln_status read_reference(pln_parser *p, pln_token *key,
 static pln_status bad_entry(pln_parser *p, const pln_token *key,
                             const char *what) {
   return pln_parse_report(p, key, PLN_ERR_FORMAT,
-                          "this entry of the metadata is no %s", what);
+                          "this entry of the metadata section is not a %s",
+                          what);
 }
 
 /* --------------------------------------------------------------- constants */
 
-/* NULL, and a report, when the node holds no array. */
+/* *out is the tensor of a constant, decoded at its first use. If the node holds
+ * no array, an error is reported and *out is NULL. */
 static pln_status constant_of(pln_parser *p, const pln_token *key,
                               uint32_t node, pln_tensor **out) {
   pln_metadata_reader *m = p->meta;
@@ -311,7 +317,8 @@ static pln_status constant_of(pln_parser *p, const pln_token *key,
   return status;
 }
 
-/* Zero stands for what cannot be read. */
+/* A constant that cannot be read is replaced by a scalar 0, after the error was
+ * reported. */
 pln_status pln_metadata_read_constant(pln_parser *p, pln_tensor **out,
                                       uint32_t *number) {
   pln_token key;
@@ -360,9 +367,9 @@ pln_metadata_read_string(const pln_metadata_reader *m,
                       "repr_str");
 }
 
-enum { MOST_VARS = 1000 };
+enum { MAX_VARS = 1000 };
 
-/* The name, or one made of it that no other tir.Var has. */
+/* Returns the name, with a number appended if another tir.Var has it. */
 static pln_status unused_name(pln_parser *p, const pln_json_value *name,
                               pln_symbol *out) {
   char text[256];
@@ -379,8 +386,8 @@ static pln_status unused_name(pln_parser *p, const pln_json_value *name,
   return PLN_OK;
 }
 
-/* The name and dtype of a tir.Var are kept for printing; two of one name are
- * two dims. */
+/* Makes a symbolic dim of a tir.Var. Its name and dtype are kept for printing.
+ * Two tir.Vars of one name are different dims. */
 static pln_status dim_of_var(pln_parser *p, const pln_token *key, uint32_t node,
                              pln_dim *out) {
   pln_metadata_reader *m = p->meta;
@@ -390,9 +397,9 @@ static pln_status dim_of_var(pln_parser *p, const pln_token *key, uint32_t node,
   pln_attr entry = {.kind = PLN_ATTR_STRING};
   if (!name || !dtype)
     return bad_entry(p, key, "tir.Var");
-  if (pln_attrs_count(p->engine, p->tir_vars) == MOST_VARS)
-    return pln_parse_fail(p, key, "at most %d symbolic dims are kept here",
-                          MOST_VARS);
+  if (pln_attrs_count(p->engine, p->tir_vars) == MAX_VARS)
+    return pln_parse_fail(p, key, "a text has at most %d symbolic dims",
+                          MAX_VARS);
   PLN_TRY(unused_name(p, name, &entry.name));
   entry.v.s = dtype->text;
   PLN_TRY(pln_attrs_with(p->engine, p->tir_vars, &entry, &p->tir_vars));
@@ -466,6 +473,6 @@ pln_status pln_metadata_read_attrs(pln_parser *p, pln_op op, pln_attrs *out) {
     return PLN_OK;
   if (!row || !pln_metadata_reader_is(p->meta, node, row->type_key))
     return pln_parse_report(p, &key, PLN_ERR_TYPE,
-                            "the callee has no such attributes");
+                            "the operator does not take these attributes");
   return pln_metadata_read_struct(p, &key, node, row->attrs, out);
 }

@@ -10,15 +10,15 @@
 
 #include "ir/relay/metadata/read_section.h"
 
-enum { MOST_FIELDS = 64, MOST_ITEMS = 1024 };
+enum { MAX_FIELDS = 64, MAX_ITEMS = 1024 };
 
 typedef struct entries {
-  pln_attr rows[MOST_FIELDS];
+  pln_attr rows[MAX_FIELDS];
   uint32_t count;
 } entries;
 
-/* "name>core:kind=default": the name, and the kind; *schema goes behind it.
- * False at the end. */
+/* Reads the name and kind of the next field of a schema
+ * "name>core:kind=default" and advances *schema; false at the end. */
 static bool next_field(const char **schema, pln_slice *name, pln_slice *kind) {
   const char *at = *schema + strspn(*schema, " +");
   size_t size = strcspn(at, ">: "), word = strcspn(at, " ");
@@ -41,7 +41,7 @@ static const pln_json_value *field_of(const pln_metadata_reader *m,
   return pln_metadata_read_field(m, node, text);
 }
 
-/* A number's text, terminated. */
+/* Copies the text of a number as a terminated string; longer text is cut. */
 static const char *digits(pln_slice text, char *out, size_t size) {
   size_t n = text.size < size - 1 ? text.size : size - 1;
   memcpy(out, text.data, n);
@@ -49,7 +49,7 @@ static const char *digits(pln_slice text, char *out, size_t size) {
   return out;
 }
 
-/* An Array of IntImm. */
+/* Reads an Array of IntImm as INTS; false if the node is none. */
 static bool read_struct_ints(pln_parser *p, uint32_t node, pln_attr *out) {
   const pln_metadata_reader *m = p->meta;
   const pln_json_value *list =
@@ -57,7 +57,7 @@ static bool read_struct_ints(pln_parser *p, uint32_t node, pln_attr *out) {
   char text[32];
   uint64_t item;
   if (!pln_metadata_reader_is(m, node, "Array") ||
-      (list && (list->kind != PLN_JSON_ARRAY || list->count > MOST_ITEMS)))
+      (list && (list->kind != PLN_JSON_ARRAY || list->count > MAX_ITEMS)))
     return false;
   uint32_t n = list ? list->count : 0;
   int64_t *ints = pln_arena_new(&p->arena, (n + 1) * sizeof *ints);
@@ -78,13 +78,15 @@ static bool read_struct_ints(pln_parser *p, uint32_t node, pln_attr *out) {
   return ints != NULL;
 }
 
-/* A reference to a node; 0 is None. */
+/* Converts the node that a field refers to: an IntImm, an Array of IntImm or a
+ * string; any other is kept as an object. Node 0 is None. */
 static pln_status read_node(pln_parser *p, const pln_token *key,
                             const pln_json_value *reference, pln_attr *out) {
   uint64_t node;
   if (!pln_json_number(reference, &node) || node >= p->meta->n_nodes)
-    return pln_parse_report(p, key, PLN_ERR_FORMAT,
-                            "an attribute refers to no node of the metadata");
+    return pln_parse_report(
+        p, key, PLN_ERR_FORMAT,
+        "an attribute refers to a node that the metadata section lacks");
   const pln_json_value *text = pln_metadata_read_string(p->meta, reference);
   const pln_json_value *value =
       pln_metadata_read_field(p->meta, (uint32_t)node, "value");
@@ -105,7 +107,8 @@ static pln_status read_node(pln_parser *p, const pln_token *key,
   return pln_metadata_read_object(p, key, (uint32_t)node, 0, &out->v.s);
 }
 
-/* Some strings of TVM's structs stand in the node, others are nodes. */
+/* Reads a string field, which TVM stores in the struct or as a node of its
+ * own. */
 static pln_slice string_of(const pln_metadata_reader *m,
                            const pln_json_value *value) {
   const pln_json_value *text = pln_metadata_read_string(m, value);
@@ -137,7 +140,7 @@ static pln_status read_struct_field(pln_parser *p, const pln_token *key,
 static pln_status read_fields(pln_parser *p, const pln_token *key,
                               uint32_t node, const char *schema, entries *all) {
   pln_slice name, kind;
-  while (all->count < MOST_FIELDS && next_field(&schema, &name, &kind)) {
+  while (all->count < MAX_FIELDS && next_field(&schema, &name, &kind)) {
     const pln_json_value *value = field_of(p->meta, node, name);
     pln_attr *row = &all->rows[all->count];
     if (!value)

@@ -56,7 +56,7 @@ static pln_status read_meta(pln_parser *p) {
 
 /* ------------------------------------------------------------------- names */
 
-enum { MOST_NAMES = 2000 };
+enum { MAX_NAMES = 2000 };
 
 /* The value is an existing node, so annotations after it do not apply to it. */
 static pln_status old_value(pln_parser *p, pln_ref node) {
@@ -67,12 +67,12 @@ static pln_status old_value(pln_parser *p, pln_ref node) {
 }
 
 static pln_status read_local(pln_parser *p) {
-  const char *names[MOST_NAMES];
+  const char *names[MAX_NAMES];
   pln_symbol name;
   pln_ref node;
   PLN_TRY(pln_parse_symbol(p, &p->token, &name));
   if (!pln_parse_lookup(p, PLN_SPACE_LOCAL, name, &node)) {
-    uint32_t n = pln_parse_visible(p, PLN_SPACE_LOCAL, MOST_NAMES, names);
+    uint32_t n = pln_parse_visible(p, PLN_SPACE_LOCAL, MAX_NAMES, names);
     PLN_TRY(pln_parse_unknown(p, &p->token, "variable", n, names));
     PLN_TRY(pln_parse_error_value(p, &node));
   }
@@ -86,7 +86,8 @@ pln_status pln_parse_temp(pln_parser *p, uint32_t *out) {
   *out = (uint32_t)number;
   if (number <= UINT32_MAX)
     return PLN_OK;
-  return pln_parse_fail(p, &p->token, "no graph variable has such a number");
+  return pln_parse_fail(p, &p->token,
+                        "there is no graph variable with this number");
 }
 
 static pln_status read_temp(pln_parser *p) {
@@ -96,17 +97,17 @@ static pln_status read_temp(pln_parser *p) {
   uint32_t known = pln_parse_numbered(p, PLN_NUMBERED_TEMP, number);
   if (known)
     return old_value(p, known - 1);
-  PLN_TRY(pln_parse_report(p, &p->token, PLN_ERR_NAME,
-                           "the graph variable '%%%u' is not bound before this",
-                           number));
+  PLN_TRY(pln_parse_report(
+      p, &p->token, PLN_ERR_NAME,
+      "the graph variable '%%%u' is not defined before this use", number));
   PLN_TRY(pln_parse_error_value(p, &node));
   return old_value(p, node);
 }
 
 static pln_status unknown_global(pln_parser *p) {
-  const char *names[MOST_NAMES];
+  const char *names[MAX_NAMES];
   uint32_t n = 0;
-  for (; n < p->n_globals && n < MOST_NAMES; n++)
+  for (; n < p->n_globals && n < MAX_NAMES; n++)
     names[n] = pln_symbol_text(p->engine, p->globals[n]).data;
   return pln_parse_unknown(p, &p->token, "function", n, names);
 }
@@ -143,10 +144,10 @@ static uint32_t constructor_names(const pln_parser *p, uint32_t most,
 
 pln_status pln_parse_unknown_constructor(pln_parser *p, const pln_token *token,
                                          bool may_be_var) {
-  const char *names[MOST_NAMES];
+  const char *names[MAX_NAMES];
   char var[80];
   int size = token->text.size > 70 ? 70 : (int)token->text.size;
-  uint32_t n = constructor_names(p, MOST_NAMES - 1, names);
+  uint32_t n = constructor_names(p, MAX_NAMES - 1, names);
   snprintf(var, sizeof var, "%%%.*s", size, token->text.data);
   bool lower = size > 0 && var[1] >= 'a' && var[1] <= 'z';
   if (may_be_var && lower && size < 3)
@@ -161,9 +162,9 @@ pln_status pln_parse_unknown_constructor(pln_parser *p, const pln_token *token,
 
 /* Suggests the most similar operator, constructor or literal. */
 static pln_status report_operator(pln_parser *p, const pln_token *token) {
-  const char *names[MOST_NAMES + 2] = {"True", "False"};
-  uint32_t n = 2 + constructor_names(p, MOST_NAMES / 2, names + 2);
-  for (pln_op op = 1; op <= pln_op_count(p->engine) && n < MOST_NAMES; op++)
+  const char *names[MAX_NAMES + 2] = {"True", "False"};
+  uint32_t n = 2 + constructor_names(p, MAX_NAMES / 2, names + 2);
+  for (pln_op op = 1; op <= pln_op_count(p->engine) && n < MAX_NAMES; op++)
     names[n++] = pln_op_name(p->engine, op).data;
   return pln_parse_unknown(p, token, "operator", n, names);
 }
@@ -180,7 +181,7 @@ static pln_status unknown_operator(pln_parser *p, const pln_token *token) {
   else
     PLN_TRY(report_operator(p, token));
   if (p->token.kind != PLN_T_LPAREN)
-    p->doubtful = p->token.whole.data;
+    p->recovery_token = p->token.whole.data;
   PLN_TRY(pln_parse_error_value(p, &p->value));
   p->mode = PLN_HAVE_ATOM;
   p->fresh = false;

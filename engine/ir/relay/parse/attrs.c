@@ -386,7 +386,7 @@ pln_status pln_parse_ordered_attrs(pln_parser *p, pln_attrs *out,
 
 /* ----------------------------------------------------------- of an operator */
 
-/* The kind of an attribute according to a schema "axis:int=1 perm:ints". */
+/* The kind of an attribute according to a schema "axis:int=1 axes:ints". */
 static pln_slice schema_kind(const char *schema, pln_slice name) {
   for (const char *at = schema ? schema : ""; *at;) {
     at += strspn(at, " ");
@@ -462,15 +462,16 @@ static bool is_refused(pln_parser *p, const pln_relay_row *row,
   return same;
 }
 
-enum { MOST_BLAMED = 100 };
+enum { MAX_REFUSED_NAMES = 100 };
 
 /* The position of the refused attribute; `token` when it is not known. */
-static const pln_token *blamed(pln_parser *p, const pln_token *token,
-                               const pln_relay_row *row, pln_attrs given,
-                               size_t mark) {
+static const pln_token *refused_attr_token(pln_parser *p,
+                                           const pln_token *token,
+                                           const pln_relay_row *row,
+                                           pln_attrs given, size_t mark) {
   if (pln_diag_count(p->engine) != mark + 1)
     return token;
-  for (uint32_t i = 0; i < p->n_attr_names && i < MOST_BLAMED; i++) {
+  for (uint32_t i = 0; i < p->n_attr_names && i < MAX_REFUSED_NAMES; i++) {
     const pln_parsed_name *at = &p->attr_names[i];
     const pln_attr *attr = pln_attrs_find(
         p->engine, given, pln_symbol_text(p->engine, at->name).data);
@@ -493,6 +494,6 @@ pln_status pln_parse_op_attrs(pln_parser *p, const pln_token *token, pln_op op,
   if (status == PLN_OK)
     return PLN_OK;
   *good = false;
-  token = blamed(p, token, row, given, mark);
+  token = refused_attr_token(p, token, row, given, mark);
   return pln_parse_located(p, token, mark, status);
 }

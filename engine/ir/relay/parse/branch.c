@@ -144,7 +144,7 @@ static pln_status set_results(pln_parser *p, pln_node *n, uint32_t results) {
   if (n->type && results > 0 &&
       (!tuple || pln_type_n_parts(p->engine, n->type) != results))
     return pln_diag_error(p->engine, PLN_ERR_TYPE, NULL,
-                          "the branches are no tuples of %u fields", results);
+                          "the branches are not tuples of %u fields", results);
   n->results = (uint16_t)results;
   return PLN_OK;
 }

@@ -59,7 +59,8 @@ static bool is_foreign_call(const pln_parser *p, pln_ref node) {
          (pln_op_row(p->engine, n->data)->traits & PLN_TRAIT_OPAQUE);
 }
 
-/* A comment may hold anything: what is no type says nothing. */
+/* Gives a call of an opaque operator the type in its type comment; a comment
+ * that is no type is ignored. */
 pln_status pln_parse_annotated_type(pln_parser *p, pln_ref node,
                                     const pln_note *note) {
   if (note->type.size == 0 || !is_foreign_call(p, node))
@@ -97,7 +98,8 @@ static pln_status contradicts(pln_parser *p, const pln_token *token,
                           pln_describe_type(p->engine, inferred, &b));
 }
 
-/* What was made here takes the type; all else has to fit it. */
+/* Meets the node's type with the declared one. A Call, If or TupleGetItem takes
+ * the result; a node of another kind must already have a compatible type. */
 pln_status pln_parse_declare(pln_parser *p, const pln_token *token,
                              pln_ref node, pln_type type) {
   const pln_node *n = &p->b->graph->nodes[node];

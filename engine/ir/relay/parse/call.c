@@ -6,7 +6,8 @@
 #include "ir/relay/metadata/read_section.h"
 #include "ir/relay/parse/parse.h"
 
-/* meta[relay.attrs.DenseAttrs][0] in place of attributes. */
+/* Returns true if the arguments end in attributes from the metadata section:
+ * meta[relay.attrs.DenseAttrs][0]. */
 bool pln_parse_at_meta_attrs(const pln_parser *p) {
   static const char prefix[] = "relay.attrs.";
   pln_lexer ahead = p->lexer;
@@ -21,8 +22,8 @@ bool pln_parse_at_meta_attrs(const pln_parser *p) {
          !memcmp(token.text.data, prefix, strlen(prefix));
 }
 
-/* Where Relay has no row: calls with several results say how many, by
- * n_results=3. It is no attribute of the node. */
+/* Removes `n_results` from the attributes of a call and returns its value in
+ * *results. It gives the number of results of operators that Relay lacks. */
 pln_status pln_parse_results(pln_parser *p, pln_attrs *attrs,
                              uint32_t *results) {
   int64_t annotated = pln_attrs_int(p->engine, *attrs, "n_results", 0);
@@ -48,7 +49,8 @@ static pln_status make_call(pln_parser *p, const pln_parse_frame *f,
                         p->values + f->first, out);
 }
 
-/* ref(e), ref_read(e), ref_write(e, e) */
+/* Builds ref(e), ref_read(e) or ref_write(e, e) from the values of the
+ * frame. */
 static pln_status make_cell(pln_parser *p, const pln_parse_frame *f,
                             pln_ref *out) {
   const pln_ref *v = p->values + f->first;

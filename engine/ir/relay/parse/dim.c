@@ -9,8 +9,8 @@
 
 enum { MOST = 128 };
 
-/* What waits: brackets (a call, before its comma and behind it), and operators,
- * of which the lower ones bind less. */
+/* Entries of the operator stack: brackets (a call is CALL before its comma and
+ * CALL_SECOND after it), then operators in ascending order of precedence. */
 typedef enum dim_operator_kind {
   OPEN,
   CALL,
@@ -25,8 +25,8 @@ typedef enum dim_operator_kind {
 } dim_operator_kind;
 
 typedef struct dim_operator {
-  uint8_t kind; /* sign_kind */
-  uint8_t op;   /* of a call: pln_dim_op */
+  uint8_t kind; /* dim_operator_kind */
+  uint8_t op;   /* pln_dim_op of a call */
 } dim_operator;
 
 typedef struct dim_parser {
@@ -48,7 +48,7 @@ static const struct {
 static pln_status push_sign(dim_parser *y, dim_operator_kind kind,
                             pln_dim_op op) {
   if (y->n_signs == MOST)
-    return pln_parse_fail(y->p, &y->p->token, "this dim is too deep");
+    return pln_parse_fail(y->p, &y->p->token, "this dim is nested too deep");
   y->signs[y->n_signs++] = (dim_operator){(uint8_t)kind, (uint8_t)op};
   return PLN_OK;
 }
@@ -66,7 +66,7 @@ static pln_status apply(dim_parser *y, pln_dim_op op) {
   return pln_dim_binary(y->p->engine, op, *a, b, a);
 }
 
-/* Applies the newest operator, which is no bracket. */
+/* Pops the top operator, which must not be a bracket, and applies it. */
 static pln_status apply_dim_operator(dim_parser *y) {
   pln_dim *top = &y->dims[y->n_dims - 1];
   switch ((dim_operator_kind)y->signs[--y->n_signs].kind) {
@@ -84,7 +84,8 @@ static pln_status apply_dim_operator(dim_parser *y) {
   return PLN_OK;
 }
 
-/* Applies those that bind at least as `kind` does. */
+/* Applies the operators down to the newest bracket whose precedence is at least
+ * that of `kind`. */
 static pln_status reduce_to(dim_parser *y, dim_operator_kind kind) {
   while (y->n_signs > 0 && y->signs[y->n_signs - 1].kind >= ADD &&
          y->signs[y->n_signs - 1].kind >= kind)
@@ -94,7 +95,8 @@ static pln_status reduce_to(dim_parser *y, dim_operator_kind kind) {
 
 /* ---------------------------------------------------------------- operands */
 
-/* A name: a symbol, or a function when a '(' follows it; *open tells. */
+/* Parses a name: a symbol, a function if a "(" follows (*open is set), or
+ * meta[tir.Var][i]. */
 static pln_status parse_dim_name(dim_parser *y, bool *open) {
   pln_parser *p = y->p;
   pln_slice name;
@@ -112,13 +114,14 @@ static pln_status parse_dim_name(dim_parser *y, bool *open) {
       return pln_parse_next(p);
     }
   if (*open)
-    return pln_parse_fail(p, &p->token, "this is no function of dims");
+    return pln_parse_fail(p, &p->token, "this is not a function of dims");
   PLN_TRY(pln_dim_named(p->engine, name, &dim));
   PLN_TRY(push_dim(y, dim));
   return pln_parse_next(p);
 }
 
-/* An operand, or an opening bracket in front of one: *open. */
+/* Parses an operand. If the token is an opening bracket or a minus sign, pushes
+ * it and sets *open: the operand follows. */
 static pln_status read_operand(dim_parser *y, bool *open) {
   pln_parser *p = y->p;
   pln_parsed_number number;
@@ -143,7 +146,8 @@ static pln_status read_operand(dim_parser *y, bool *open) {
   pln_token token = p->token;
   PLN_TRY(pln_parse_number(p, &number));
   if (number.is_float)
-    PLN_TRY(pln_parse_report(p, &token, PLN_ERR_FORMAT, "a dim is an integer"));
+    PLN_TRY(pln_parse_report(p, &token, PLN_ERR_FORMAT,
+                             "a dim must be an integer"));
   return push_dim(y, number.is_float || !PLN_DIM_IS_CONST(number.i)
                          ? PLN_DIM_UNKNOWN
                          : number.i);
@@ -161,7 +165,7 @@ static dim_operator_kind infix(pln_token_kind kind) {
                                  : OPEN;
 }
 
-/* The newest bracket that waits, or NULL. */
+/* Returns the innermost open bracket, or NULL. */
 static dim_operator *bracket(dim_parser *y) {
   for (uint32_t i = y->n_signs; i-- > 0;)
     if (y->signs[i].kind < ADD)
@@ -169,7 +173,7 @@ static dim_operator *bracket(dim_parser *y) {
   return NULL;
 }
 
-/* At the ')' of the newest bracket. */
+/* Closes the innermost bracket; the current token is its ")". */
 static pln_status close(dim_parser *y) {
   PLN_TRY(reduce_to(y, ADD));
   dim_operator last = y->signs[--y->n_signs];
@@ -178,7 +182,8 @@ static pln_status close(dim_parser *y) {
   return pln_parse_next(y->p);
 }
 
-/* Behind an operand; *more tells that another follows. */
+/* Parses closing brackets and an operator after an operand. *more is set if
+ * another operand follows. */
 static pln_status read_operators(dim_parser *y, bool *more) {
   pln_parser *p = y->p;
   dim_operator *open;
@@ -204,7 +209,8 @@ static pln_status read_operators(dim_parser *y, bool *more) {
 }
 
 pln_status pln_parse_dim(pln_parser *p, pln_dim *out) {
-  dim_parser y; /* its stacks are written before they are read */
+  dim_parser y; /* left uninitialised: stack entries are written before they are
+                   read */
   bool more = true;
   y.p = p;
   y.n_dims = y.n_signs = 0;

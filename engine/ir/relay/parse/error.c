@@ -18,7 +18,8 @@ static const char *begin_of_line(const pln_parser *p, const char *at) {
   return at;
 }
 
-/* The line of the token, cut off when it is very long. */
+/* Copies the line of a token to `line`, cut at LONGEST_LINE; NULL if the token
+ * begins too far to the right. */
 static const char *copy_line(const pln_parser *p, const pln_token *token,
                              char *line) {
   const char *at = token->whole.data;
@@ -50,7 +51,7 @@ static pln_status count_error(pln_parser *p) {
   if (++p->n_errors < MOST)
     return PLN_OK;
   return pln_diag_error(p->engine, PLN_ERR_LIMIT, NULL,
-                        "reading ends after %d errors", MOST);
+                        "parsing stops after %d errors", MOST);
 }
 
 static pln_status report_parse_error(pln_parser *p, const pln_token *token,
@@ -82,7 +83,8 @@ pln_status pln_parse_fail(pln_parser *p, const pln_token *token,
   return status == PLN_OK ? PLN_ERR_FORMAT : status;
 }
 
-/* As messages quote it: `'add'`, `the end`; long ones are cut. */
+/* Quotes a token for a message: `'add'`, or `the end of the text`. Long tokens
+ * are cut. */
 static const char *quote(const pln_token *token, char *text, size_t size) {
   int n = token->whole.size > 40 ? 40 : (int)token->whole.size;
   if (token->kind == PLN_T_END)
@@ -94,7 +96,7 @@ static const char *quote(const pln_token *token, char *text, size_t size) {
 
 pln_status pln_parse_report_expected(pln_parser *p, const char *what) {
   char text[64];
-  if (p->doubtful == p->token.whole.data && p->n_errors > 0)
+  if (p->recovery_token == p->token.whole.data && p->n_errors > 0)
     return PLN_ERR_FORMAT;
   return pln_parse_fail(p, &p->token, "expected %s, got %s", what,
                         quote(&p->token, text, sizeof text));
@@ -127,7 +129,8 @@ pln_status pln_parse_located(pln_parser *p, const pln_token *token, size_t mark,
   return count_error(p);
 }
 
-/* The row's text from `column` on, or NULL when there is no such place. */
+/* Returns the text at a row and column, both counted from 1, or NULL if the
+ * text is shorter. */
 static const char *find_place(const pln_parser *p, uint32_t row,
                               uint32_t column) {
   const char *at = p->text.data, *end = at + p->text.size;
@@ -168,7 +171,7 @@ pln_status pln_parse_next(pln_parser *p) {
     PLN_TRY(
         pln_parse_report(p, &p->token, PLN_ERR_FORMAT, "%s", p->token.problem));
     pln_lex_next(&p->lexer, &p->token);
-    p->doubtful = p->token.whole.data;
+    p->recovery_token = p->token.whole.data;
   }
   return PLN_OK;
 }

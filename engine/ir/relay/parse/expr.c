@@ -123,7 +123,7 @@ static pln_status read_kept(pln_parser *p) {
 }
 
 /* %x = e; without `let`: reported, and parsed as a let. */
-static pln_status read_forgotten_let(pln_parser *p) {
+static pln_status read_binding_without_let(pln_parser *p) {
   PLN_TRY(pln_parse_report(
       p, &p->token, PLN_ERR_FORMAT, "a variable is bound by 'let %.*s = ...'",
       p->token.whole.size > 70 ? 70 : (int)p->token.whole.size,
@@ -137,7 +137,7 @@ static pln_status read_item(pln_parser *p) {
     return read_let(p);
   }
   if (p->token.kind == PLN_T_LOCAL && pln_parse_peek(p) == PLN_T_ASSIGN)
-    return read_forgotten_let(p);
+    return read_binding_without_let(p);
   if (p->token.kind == PLN_T_FREE_VAR)
     return read_free_var(p);
   if (at_binding(p))
@@ -194,9 +194,9 @@ static pln_status add_kept(pln_parser *p, const pln_token *token) {
     pln_build_extra_root(p->b, p->value);
     return add_statement(p, PLN_NONE, p->value);
   }
-  PLN_TRY(pln_parse_report(p, token, PLN_ERR_TYPE, "a %s is %s",
+  PLN_TRY(pln_parse_report(p, token, PLN_ERR_TYPE, "a %s %s",
                            pln_kind_name((pln_kind)n->kind),
-                           again ? "kept twice" : "never kept"));
+                           again ? "is kept twice" : "cannot be kept"));
   p->mode = PLN_WANT_ITEM;
   return pln_parse_expect(p, PLN_T_SEMICOLON);
 }

@@ -7,7 +7,7 @@
 #include "ir/relay/parse/parse.h"
 #include "ir/relay/print/plan.h"
 
-/* {virtual_device=meta[VirtualDevice][0]} */
+/* Parses an optional {virtual_device=meta[VirtualDevice][0]}. */
 static pln_status read_device(pln_parser *p, pln_attrs *out) {
   bool open;
   *out = 0;
@@ -18,8 +18,8 @@ static pln_status read_device(pln_parser *p, pln_attrs *out) {
   return pln_parse_expect(p, PLN_T_RBRACE);
 }
 
-/* Also one that lacks its '%': a name in front of a type, of the next one, or
- * of the end. */
+/* Returns true at a parameter, also if its "%" is missing: a name followed by a
+ * type, a comma or the end of the list. */
 static bool at_param(const pln_parser *p) {
   pln_token_kind next =
       p->token.kind == PLN_T_NAME ? pln_parse_peek(p) : PLN_T_END;

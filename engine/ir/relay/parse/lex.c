@@ -210,7 +210,7 @@ static void lex_string(pln_lexer *x, pln_token *t) {
   if (end)
     finish_token(x, t, PLN_T_STRING, end);
   else
-    bad(x, t, "this string does not end on its line", end_of_line(x));
+    bad(x, t, "this string is not closed on its line", end_of_line(x));
 }
 
 /* %name, %"any name", %12; @name, @"any name" */
@@ -222,7 +222,7 @@ static void lex_sigil(pln_lexer *x, pln_token *t) {
     if (end)
       finish_token(x, t, kind, end);
     else
-      bad(x, t, "this name does not end on its line", end_of_line(x));
+      bad(x, t, "this quoted name is not closed on its line", end_of_line(x));
     return;
   }
   while (end < x->end && is(*end, DIGIT))
@@ -233,7 +233,7 @@ static void lex_sigil(pln_lexer *x, pln_token *t) {
     kind = PLN_T_TEMP;
   t->text = (pln_slice){from, (size_t)(word - from)};
   if (word == from)
-    bad(x, t, "a name follows this", word);
+    bad(x, t, "a name must follow here", word);
   else
     finish_token(x, t, kind, word);
 }
@@ -329,7 +329,7 @@ static void lex_name(pln_lexer *x, pln_token *t) {
 
 /* The TVMScript of PrimFuncs, which is printed after Relay functions. */
 static void lex_script(pln_lexer *x, pln_token *t) {
-  bad(x, t, "TVMScript is printed, not read", x->end);
+  bad(x, t, "TVMScript can be printed but not parsed", x->end);
 }
 
 static void lex_pragma(pln_lexer *x, pln_token *t) {
@@ -395,7 +395,7 @@ static pln_token_kind double_sign(char c, char next) {
 
 /* The end of a run of invalid bytes, reported once; UTF-8 characters are not
  * split. */
-static const char *end_of_strange(const pln_lexer *x) {
+static const char *end_of_unknown_character(const pln_lexer *x) {
   const char *at = x->at + 1;
   while (at < x->end && (((unsigned char)*at & 0xc0) == 0x80 ||
                          (!is(*at, -1) && !strchr("%@\"#\r\n'", *at) &&
@@ -408,7 +408,7 @@ static const char *end_of_strange(const pln_lexer *x) {
 static void lex_apostrophe(pln_lexer *x, pln_token *t) {
   const char *line = end_of_line(x);
   const char *end = memchr(x->at + 1, '\'', (size_t)(line - x->at) - 1);
-  bad(x, t, "strings stand in double quotes", end ? end + 1 : x->at + 1);
+  bad(x, t, "strings are written in double quotes", end ? end + 1 : x->at + 1);
 }
 
 static void lex_sign(pln_lexer *x, pln_token *t) {
@@ -424,7 +424,7 @@ static void lex_sign(pln_lexer *x, pln_token *t) {
   else if (*x->at == '\'')
     lex_apostrophe(x, t);
   else
-    bad(x, t, "no token begins with this character", end_of_strange(x));
+    bad(x, t, "unexpected character", end_of_unknown_character(x));
 }
 
 void pln_lex_next(pln_lexer *x, pln_token *t) {
@@ -435,7 +435,7 @@ void pln_lex_next(pln_lexer *x, pln_token *t) {
   size_t column = (size_t)(x->at - x->line) + 1;
   t->column = column > UINT32_MAX ? UINT32_MAX : (uint32_t)column;
   if (!good)
-    bad(x, t, "this comment has no end", x->end);
+    bad(x, t, "this comment is not closed", x->end);
   else if (x->at == x->end)
     t->kind = PLN_T_END;
   else if (is(*x->at, LETTER))

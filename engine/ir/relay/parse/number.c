@@ -40,7 +40,8 @@ static pln_dtype float_dtype(pln_slice suffix) {
   return PLN_DTYPE_NONE;
 }
 
-/* inff, nanf64: the dtype, or none when it is another name. */
+/* Returns the dtype of a special float such as `inff` or `nanf64`;
+ * PLN_DTYPE_NONE for any other token. */
 static pln_dtype special(const pln_token *t) {
   if (t->kind != PLN_T_NAME || t->text.size < 4 ||
       (memcmp(t->text.data, "inf", 3) && memcmp(t->text.data, "nan", 3)))
@@ -55,7 +56,8 @@ bool pln_parse_at_number(const pln_parser *p) {
 
 /* ---------------------------------------------------------------- integers */
 
-/* The digits, as far as 64 bits hold them: -2^63 is one with its sign. */
+/* Converts decimal digits; false if the value does not fit in an int64. 2^63
+ * fits only with a minus sign. */
 static bool read_digits(pln_slice digits, bool negative, int64_t *out) {
   uint64_t value = 0, most = (uint64_t)INT64_MAX + negative;
   for (size_t i = 0; i < digits.size; i++) {
@@ -76,7 +78,7 @@ static pln_status read_integer(pln_parser *p, bool negative,
          !pln_slice_is(t->suffix, integers[row].suffix))
     row++;
   if (row == PLN_COUNT(integers))
-    return pln_parse_fail(p, t, "no number ends in '%.*s'",
+    return pln_parse_fail(p, t, "unknown suffix '%.*s' of a number",
                           t->suffix.size > 40 ? 40 : (int)t->suffix.size,
                           t->suffix.data);
   *out = (pln_parsed_number){.dtype = integers[row].dtype};
@@ -94,7 +96,8 @@ static pln_status read_integer(pln_parser *p, bool negative,
 
 /* ------------------------------------------------------------------ floats */
 
-/* strtod wants a terminated text; longer numbers are copied to `word`. */
+/* Converts the text of a float. strtod needs a terminated string; texts of 64
+ * bytes or more are copied to p->word. */
 static pln_status to_double(pln_parser *p, pln_slice text, double *out) {
   char near[64];
   if (text.size < sizeof near) {
@@ -115,7 +118,7 @@ static pln_status read_float(pln_parser *p, bool negative,
   const pln_token *t = &p->token;
   pln_dtype dtype = t->suffix.size == 0 ? PLN_FLOAT32 : float_dtype(t->suffix);
   if (dtype == PLN_DTYPE_NONE)
-    return pln_parse_fail(p, t, "no number ends in '%.*s'",
+    return pln_parse_fail(p, t, "unknown suffix '%.*s' of a number",
                           t->suffix.size > 40 ? 40 : (int)t->suffix.size,
                           t->suffix.data);
   *out = (pln_parsed_number){.is_float = true, .dtype = dtype};
@@ -173,7 +176,8 @@ pln_status pln_parse_count(pln_parser *p, uint32_t most, uint32_t *out) {
 
 /* ----------------------------------------------------------------- scalars */
 
-/* The float nearest to it; what rounds to more than the largest is infinite. */
+/* Rounds to the nearest float. A value that rounds beyond FLT_MAX becomes
+ * infinite; in C that conversion is undefined. */
 static float to_float(double f) {
   const double bound = 0x1.ffffffp127;
   if (fabs(f) < bound || isnan(f))
@@ -198,7 +202,7 @@ static size_t store_float(const pln_parsed_number *n, char *bytes) {
   return sizeof half;
 }
 
-/* Whether digits, which are finite, stay so in the dtype. */
+/* Returns false if a finite number overflows to infinity in its dtype. */
 static bool stays_finite(const pln_parsed_number *n) {
   float narrow = to_float(n->f);
   if (n->dtype == PLN_FLOAT64 || !isfinite(n->f))

@@ -99,14 +99,14 @@ static pln_status go_to(pln_parser *p, const pln_lexer *at) {
 static pln_status read_version(pln_parser *p, bool needed) {
   if (p->token.kind == PLN_T_VERSION) {
     if (!pln_slice_is(p->token.text, "0.0.5"))
-      PLN_TRY(pln_parse_report(p, &p->token, PLN_ERR_FORMAT,
-                               "this version of the text format is not known; "
-                               "0.0.5 is"));
+      PLN_TRY(pln_parse_report(
+          p, &p->token, PLN_ERR_FORMAT,
+          "unknown version of the text format; 0.0.5 is known"));
     return pln_parse_next(p);
   }
   if (!needed || p->n_errors > 0)
     return PLN_OK;
-  p->doubtful = p->token.whole.data;
+  p->recovery_token = p->token.whole.data;
   return pln_parse_report(p, &p->token, PLN_ERR_FORMAT,
                           "expected #[version = \"0.0.5\"] in the first line");
 }
@@ -176,7 +176,7 @@ static pln_status note_function(module_reader *r) {
     PLN_TRY(pln_parse_unsigiled(p, "a global name", '@'));
   if (pln_parse_peek(p) == PLN_T_ASSIGN)
     return pln_parse_fail(p, &p->token,
-                          "a function that has no body here is not read");
+                          "a function without a body cannot be parsed");
   PLN_TRY(add_definition(r, FUNCTION));
   pln_symbol name = r->rows[r->count - 1].name;
   bool given = pln_module_find(r->module, name) != PLN_NONE;
@@ -259,7 +259,7 @@ static pln_status read_metadata(pln_parser *p) {
 }
 
 /* Finds all definitions and parses the metadata after them. */
-static pln_status survey(module_reader *r) {
+static pln_status scan_definitions(module_reader *r) {
   pln_parser *p = &r->p;
   while (p->token.kind != PLN_T_END && p->token.kind != PLN_T_METADATA) {
     pln_status status = note_definition(r);
@@ -558,7 +558,7 @@ static pln_status read_module(module_reader *r) {
   PLN_TRY(begin_with_given_module(r));
   p->module = r->module;
   PLN_TRY(read_version(p, true));
-  PLN_TRY(survey(r));
+  PLN_TRY(scan_definitions(r));
   PLN_TRY(read_module_attrs(r));
   PLN_TRY(read_definitions(r, TYPE, type_step));
   PLN_TRY(read_definitions(r, FUNCTION, read_signature));

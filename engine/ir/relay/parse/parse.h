@@ -109,9 +109,9 @@ typedef struct pln_parser {
   pln_token token; /* the current token; never a bad one */
   pln_note note;   /* annotations between these two */
   uint32_t n_errors;
-  const char *doubtful; /* start of a token found by error recovery; an error
-                         * there is not reported again */
-  pln_builder *b;       /* builder of the current function */
+  const char *recovery_token; /* start of a token found by error recovery; an
+                               * error there is not reported again */
+  pln_builder *b;             /* builder of the current function */
   const pln_module *module;
   pln_idmap *names; /* key -> index + 1 in bindings */
   pln_graph_binding *bindings;

@@ -14,8 +14,8 @@ static pln_status read_var(pln_parser *p, pln_ref *out) {
   return pln_build_pattern_var(p->b, var, out);
 }
 
-/* Appends a pattern that begins at `token`, whose parts are the values from
- * `first`; `_` where it is ill-typed. */
+/* Builds a pattern from its parts, the values from `first`, with the span of
+ * `token`. If it is ill-typed, the error is reported and the result is `_`. */
 static pln_status build_parsed_pattern(pln_parser *p, pln_symbol constructor,
                                        uint32_t first, const pln_token *token,
                                        pln_ref *out) {
@@ -40,7 +40,7 @@ static pln_status push_pattern_frame(pln_parser *p, pln_symbol constructor,
   return pln_parse_next(p);
 }
 
-/* A constructor's name; *open: its fields follow. */
+/* Parses the name of a constructor; *open is set if its fields follow. */
 static pln_status read_constructor(pln_parser *p, pln_ref *out, bool *open) {
   pln_token token = p->token;
   pln_symbol name;
@@ -70,7 +70,8 @@ static pln_status begin_pattern(pln_parser *p, pln_ref *out, bool *open) {
   return pln_parse_report_expected(p, "a pattern");
 }
 
-/* Behind a part, or in front of the first; *open: a part follows. */
+/* Parses what separates the parts of the top frame. *open is set if a part
+ * follows; otherwise the pattern is finished and *out set. */
 static pln_status parse_pattern_separator(pln_parser *p, bool first,
                                           pln_ref *out, bool *open) {
   const pln_parse_frame *f = &p->frames[p->n_frames - 1];

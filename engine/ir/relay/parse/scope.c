@@ -14,7 +14,8 @@ static bool begins(pln_slice name, pln_slice prefix) {
          memcmp(name.data, prefix.data, prefix.size) == 0;
 }
 
-/* The entries of both lists: those of the scope from the end of `entries`. */
+/* Splits the attributes: those whose name has the prefix are stored, without
+ * it, from the end of `entries`; the *n_own others from its beginning. */
 static pln_status split_scope_attrs(pln_parser *p, pln_slice prefix,
                                     pln_attrs given, pln_attr *entries,
                                     uint32_t *n_own) {

@@ -5,14 +5,15 @@
 
 #include "ir/relay/parse/parse.h"
 
-/* A type that is open. */
+/* A type whose parts are being parsed. */
 typedef struct pln_parsed_type_frame {
   pln_type_kind kind;
-  bool result;     /* FUNC: what is read is the result */
-  uint8_t closer;  /* pln_token_kind */
-  uint32_t first;  /* its parts are p->types from here */
-  uint32_t n_vars; /* FUNC: type parameters, which stand before them */
-  uint32_t mark;   /* FUNC: bindings outside of it */
+  bool result;    /* FUNC: the result type is being parsed */
+  uint8_t closer; /* the pln_token_kind that ends the parts */
+  uint32_t first; /* index of its first part in p->types */
+  uint32_t
+      n_vars;    /* FUNC: number of type parameters, stored before the parts */
+  uint32_t mark; /* FUNC: number of bindings outside of it */
   pln_symbol symbol;
 } pln_parsed_type_frame;
 
@@ -64,7 +65,7 @@ static pln_status make_tensor(pln_parser *p, pln_dtype dtype, uint32_t lanes,
   return lanes > 1 ? pln_type_with_lanes(p->engine, *out, lanes, out) : PLN_OK;
 }
 
-/* (4, ?, N) */
+/* Parses a shape such as (4, ?, N). */
 static pln_status read_dims(pln_parser *p, pln_dim *dims, int32_t *rank) {
   bool more = true;
   *rank = 0;
@@ -78,14 +79,15 @@ static pln_status read_dims(pln_parser *p, pln_dim *dims, int32_t *rank) {
     pln_token token = p->token;
     PLN_TRY(pln_parse_dim(p, &dims[*rank]));
     if (PLN_DIM_IS_CONST(dims[*rank]) && dims[*rank] < 0)
-      return pln_parse_fail(p, &token, "a dim is not negative");
+      return pln_parse_fail(p, &token, "a dim must not be negative");
     ++*rank;
     PLN_TRY(pln_parse_accept(p, PLN_T_COMMA, &more));
   }
   return pln_parse_expect(p, PLN_T_RPAREN);
 }
 
-/* At the '[' behind `Tensor`. */
+/* Parses the rest of a tensor type; the current token is the "[" after
+ * `Tensor`. */
 static pln_status parse_tensor_type(pln_parser *p, pln_type *out) {
   pln_dim dims[MAX_RANK];
   int32_t rank = -1;
@@ -108,7 +110,7 @@ static pln_status parse_tensor_type(pln_parser *p, pln_type *out) {
 
 /* ------------------------------------------------------------------- names */
 
-/* Kinds that are written as calls. */
+/* Types written like calls, such as seq(T). */
 static const struct {
   const char *name;
   pln_type_kind kind;
@@ -124,12 +126,12 @@ static pln_type_kind call_kind(const pln_parser *p) {
   return PLN_TYPE_INCOMPLETE;
 }
 
-enum { MOST_NAMES = 1000 };
+enum { MAX_NAMES = 1000 };
 
 static pln_status unknown_type(pln_parser *p) {
-  const char *names[MOST_NAMES + PLN_N_DTYPES];
-  uint32_t n = pln_parse_visible(p, PLN_SPACE_TYPE, MOST_NAMES, names);
-  for (uint32_t i = 0; i < p->n_defined_types && n < MOST_NAMES; i++)
+  const char *names[MAX_NAMES + PLN_N_DTYPES];
+  uint32_t n = pln_parse_visible(p, PLN_SPACE_TYPE, MAX_NAMES, names);
+  for (uint32_t i = 0; i < p->n_defined_types && n < MAX_NAMES; i++)
     names[n++] = pln_symbol_text(p->engine, p->defined_types[i]).data;
   for (uint32_t i = 1; i < PLN_N_DTYPES; i++)
     names[n++] = pln_dtype_name((pln_dtype)i);
@@ -150,10 +152,10 @@ static pln_status push_parsed_type_frame(pln_parser *p, pln_type_kind kind,
   return PLN_OK;
 }
 
-/* In a type alone a name that begins with a capital, or has arguments, is that
- * of a data type. */
-static pln_status read_untold(pln_parser *p, pln_symbol name, pln_type *out,
-                              bool *open) {
+/* Resolves an unknown name in a type without a module: a data type if it begins
+ * with a capital letter or has arguments. An error otherwise. */
+static pln_status read_data_type_or_var(pln_parser *p, pln_symbol name,
+                                        pln_type *out, bool *open) {
   char first = p->token.text.size > 0 ? p->token.text.data[0] : '\0';
   pln_token token = p->token;
   PLN_TRY(pln_parse_next(p));
@@ -165,8 +167,8 @@ static pln_status read_untold(pln_parser *p, pln_symbol name, pln_type *out,
   return pln_parse_fail(p, &token, "expected a type, such as " EXAMPLE);
 }
 
-/* A type variable, a dtype, the name of a definition; *open: its arguments
- * follow. */
+/* Parses a type variable, a dtype (a scalar tensor type) or the name of a data
+ * type. *open is set if type arguments follow. */
 static pln_status read_named(pln_parser *p, pln_type *out, bool *open) {
   uint32_t lanes = 1;
   pln_symbol name;
@@ -179,7 +181,8 @@ static pln_status read_named(pln_parser *p, pln_type *out, bool *open) {
     return pln_parse_next(p);
   bool annotated = pln_idmap_get(p->type_names, name) != 0;
   if (!annotated && dtype == PLN_DTYPE_NONE && !p->type_alone)
-    PLN_TRY(unknown_type(p)); /* it may have arguments nevertheless */
+    PLN_TRY(unknown_type(
+        p)); /* reported, and parsed as a data type: arguments may follow */
   if (annotated || (dtype == PLN_DTYPE_NONE && !p->type_alone)) {
     PLN_TRY(pln_parse_next(p));
     PLN_TRY(pln_parse_accept(p, PLN_T_LBRACKET, open));
@@ -188,12 +191,12 @@ static pln_status read_named(pln_parser *p, pln_type *out, bool *open) {
                : pln_type_make(p->engine, PLN_TYPE_CALL, name, 0, NULL, out);
   }
   if (dtype == PLN_DTYPE_NONE)
-    return read_untold(p, name, out, open);
+    return read_data_type_or_var(p, name, out, open);
   PLN_TRY(pln_parse_next(p));
   return make_tensor(p, dtype, lanes, 0, NULL, out);
 }
 
-/* opaque("domain::name") */
+/* Parses opaque("domain::name"). */
 static pln_status read_opaque(pln_parser *p, pln_type *out) {
   pln_symbol name;
   PLN_TRY(pln_parse_next(p));
@@ -208,7 +211,8 @@ static pln_status read_opaque(pln_parser *p, pln_type *out) {
 
 /* ------------------------------------------------------------------ frames */
 
-/* fn [A](A) -> A: up to the '('. */
+/* Parses the beginning of a function type such as fn [A](A) -> A, up to its
+ * "(". */
 static pln_status open_function(pln_parser *p) {
   uint32_t mark = p->n_bindings, n;
   PLN_TRY(pln_parse_next(p));
@@ -239,7 +243,8 @@ static pln_status read_word(pln_parser *p, pln_type *out, bool *open) {
   return read_named(p, out, open);
 }
 
-/* A whole type, or the beginning of one with parts: *open. */
+/* Parses a type without parts, or pushes a frame for one with parts and sets
+ * *open. */
 static pln_status begin_type(pln_parser *p, pln_type *out, bool *open) {
   *out = 0;
   *open = false;
@@ -278,7 +283,8 @@ static pln_status finish_type(pln_parser *p, const pln_token *token,
   return pln_parse_located(p, token, mark, status);
 }
 
-/* Between parts, or in front of the first; *open: a part follows. */
+/* Parses what separates the parts of the top frame. *open is set if a part
+ * follows; otherwise the type is finished and *out set. */
 static pln_status parse_type_separator(pln_parser *p, bool first, pln_type *out,
                                        bool *open) {
   pln_parsed_type_frame *f = &p->type_frames[p->n_type_frames - 1];
@@ -320,7 +326,8 @@ static pln_status read_type(pln_parser *p, uint32_t floor, pln_type *out) {
   }
 }
 
-/* What waits is given up when the text is bad. */
+/* After an error the frames, parts and bindings of the unfinished type are
+ * dropped. */
 pln_status pln_parse_type(pln_parser *p, pln_type *out) {
   uint32_t frames = p->n_type_frames, types = p->n_types;
   uint32_t mark = p->n_bindings;
@@ -333,8 +340,9 @@ pln_status pln_parse_type(pln_parser *p, pln_type *out) {
   return status;
 }
 
-/* In types alone variables of one name are equal, so that texts that are equal
- * are equal types; but not those inside of a function that has the name. */
+/* When a type is parsed without a module, free variables of one name are the
+ * same type variable, so that equal texts give equal types. A name that an
+ * enclosing function type binds is a new variable. */
 static pln_status new_var(pln_parser *p, pln_symbol name, pln_type *out) {
   uint32_t known;
   if (p->type_alone && !pln_parse_lookup(p, PLN_SPACE_TYPE, name, &known))

@@ -171,7 +171,7 @@ static void put_items(pln_writer *w, pln_attrs list, int depth) {
 
 /* ----------------------------------------------------- in a schema's order */
 
-/* The next name of "axis:int=1 perm:ints"; empty at the end. */
+/* The next name of "axis:int=1 axes:ints"; empty at the end. */
 static pln_slice next_name(const char **schema) {
   const char *at = *schema + strspn(*schema, " ");
   pln_slice name = {at, strcspn(at, ":= ")};

@@ -388,7 +388,7 @@ static void open_owner(printer *p, pln_ref node) {
 }
 
 /* Starts the text of a node; close_scope finishes an owner of scopes. */
-static void spell(printer *p, pln_ref node) {
+static void write_node_start(printer *p, pln_ref node) {
   const pln_node *n = &p->graph->nodes[node];
   if (pln_kinds[n->kind].payload == PLN_PAYLOAD_SCOPE) {
     open_owner(p, node);
@@ -418,7 +418,7 @@ static void begin_expr_print(printer *p, pln_ref node) {
       p->plan.nodes[node].number != PLN_NONE)
     put_ref(p, node);
   else
-    spell(p, node);
+    write_node_start(p, node);
 }
 
 static void begin_line(printer *p, pln_ref node) {
@@ -444,7 +444,7 @@ static void begin_line(printer *p, pln_ref node) {
     write_type_annotation(p, p->graph->nodes[node].type);
   }
   write_relay_text(p, " = ");
-  spell(p, node);
+  write_node_start(p, node);
 }
 
 /* Continues with the owner's next scope. */

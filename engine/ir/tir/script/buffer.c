@@ -9,7 +9,7 @@
 
 #define LEAVE 0x80000000u
 
-/* The alignment that TVM gives memory when nothing else is said. */
+/* The default alignment of buffers in TVM. */
 enum { USUAL_ALIGNMENT = 64 };
 
 static uint32_t operand_count(const pln_node *n) {
@@ -25,7 +25,7 @@ static bool is_new(const pln_script_printer *s, pln_ref ref) {
   return s->g->nodes[ref].kind == PLN_VAR && !pln_script_find(s, ref);
 }
 
-/* How often a variable stands among the operands of a buffer. */
+/* Counts the occurrences of a variable among the operands of a buffer. */
 static uint32_t count_buffer_uses(const pln_script_printer *s, pln_ref buffer,
                                   pln_ref var) {
   uint32_t uses = 0;
@@ -36,7 +36,7 @@ static uint32_t count_buffer_uses(const pln_script_printer *s, pln_ref buffer,
 
 /* ------------------------------------------------------------- declarations */
 
-/* Before the frame's current statement. */
+/* Inserts a line before the current statement of the frame. */
 static void insert_line_before(pln_script_printer *s, size_t offset,
                                uint32_t frame) {
   pln_script_frame *f = &s->frames[frame];
@@ -69,7 +69,7 @@ static void declare_var(pln_script_printer *s, pln_ref var) {
   insert_line_before(s, offset, frame);
 }
 
-/* "m, n = T.int32(), T.int32()" */
+/* Declares variables in one line: "m, n = T.int32(), T.int32()". */
 static void declare_vars(pln_script_printer *s, const pln_ref *vars, uint32_t n,
                          const pln_script_declaration *d) {
   size_t offset = s->text.size;
@@ -136,17 +136,17 @@ static bool is_float32(const pln_script_printer *s, pln_type type) {
          pln_type_number(s->engine, type) == 1;
 }
 
-/* What is defined along with a buffer: fields of it, or variables that come
- * before it, at most one an operand. */
+/* What the declaration of a buffer defines: its fields, or variables declared
+ * before it, at most one per operand. */
 typedef struct defined {
   pln_ref vars[64];
   uint32_t n;
-  bool data, offset;    /* fields: left out */
-  uint64_t strides[16]; /* strides that are fields: bits */
+  bool data, offset;    /* defined as fields, so not printed as arguments */
+  uint64_t strides[16]; /* bit i: stride i is defined as a field */
 } defined;
 
-static void apart(pln_script_printer *s, defined *d, pln_ref var,
-                  uint32_t frame) {
+static void define_var(pln_script_printer *s, defined *d, pln_ref var,
+                       uint32_t frame) {
   if (d->n == PLN_COUNT(d->vars)) {
     declare_var(s, var);
     return;
@@ -155,14 +155,15 @@ static void apart(pln_script_printer *s, defined *d, pln_ref var,
   d->vars[d->n++] = var;
 }
 
-static bool field(pln_script_printer *s, defined *d, pln_ref buffer, uint32_t i,
-                  uint32_t what, uint32_t index, uint32_t frame) {
+static bool define_field(pln_script_printer *s, defined *d, pln_ref buffer,
+                         uint32_t i, uint32_t what, uint32_t index,
+                         uint32_t frame) {
   pln_ref var = declared_operand(s, buffer, i);
   if (count_buffer_uses(s, buffer, var) == 1) {
     pln_script_define_field(s, var, buffer, what, index, frame);
     return true;
   }
-  apart(s, d, var, frame);
+  define_var(s, d, var, frame);
   return false;
 }
 
@@ -172,22 +173,23 @@ static void define_parts(pln_script_printer *s, defined *d, pln_ref buffer,
   uint32_t rank = n->results, last = n->count - 1;
   for (uint32_t i = 0; i < rank; i++)
     if (is_new(s, declared_operand(s, buffer, 1 + i)))
-      apart(s, d, declared_operand(s, buffer, 1 + i), frame);
+      define_var(s, d, declared_operand(s, buffer, 1 + i), frame);
   if (is_new(s, declared_operand(s, buffer, 0))) {
     if (defines >= PLN_DEFINES_DATA)
-      d->data = field(s, d, buffer, 0, PLN_SCRIPT_DATA, 0, frame);
+      d->data = define_field(s, d, buffer, 0, PLN_SCRIPT_DATA, 0, frame);
     else
-      apart(s, d, declared_operand(s, buffer, 0), frame);
+      define_var(s, d, declared_operand(s, buffer, 0), frame);
   }
   for (uint32_t i = 1 + rank; i < last; i++)
     if (is_new(s, declared_operand(s, buffer, i)) &&
-        field(s, d, buffer, i, PLN_SCRIPT_STRIDE, i - 1 - rank, frame))
+        define_field(s, d, buffer, i, PLN_SCRIPT_STRIDE, i - 1 - rank, frame))
       d->strides[(i - 1 - rank) / 64] |= UINT64_C(1) << (i - 1 - rank) % 64;
   if (is_new(s, declared_operand(s, buffer, last)))
-    d->offset = field(s, d, buffer, last, PLN_SCRIPT_OFFSET, 0, frame);
+    d->offset = define_field(s, d, buffer, last, PLN_SCRIPT_OFFSET, 0, frame);
 }
 
-/* A stride that the buffer defines is written as its name in quotes. */
+/* Prints the strides. One that the buffer itself defines is printed as its name
+ * in quotes. */
 static void put_strides(pln_script_printer *s, const defined *d,
                         pln_ref buffer) {
   const pln_node *n = &s->g->nodes[buffer];
@@ -317,7 +319,8 @@ static void push_declared_operand(pln_script_printer *s, pln_ref entry) {
     s->stack[s->n_stack++] = entry;
 }
 
-/* A buffer's own Vars wait for the buffer. */
+/* Pushes the operands of a buffer that must be declared before it. Its Vars are
+ * declared with it. */
 static void enter_buffer(pln_script_printer *s, pln_ref ref) {
   const pln_node *n = &s->g->nodes[ref];
   push_declared_operand(s, ref | LEAVE);

@@ -154,7 +154,7 @@ typedef struct level {
   const char *end; /* its closing bracket */
 } level;
 
-enum { MOST_LEVELS = 256 };
+enum { MAX_LEVELS = 256 };
 
 void pln_script_tensor(pln_script_printer *s, const pln_tensor *tensor) {
   uint64_t key = (uint64_t)(uintptr_t)tensor;
@@ -229,7 +229,7 @@ static void open_level(pln_script_printer *s, level *stack, uint32_t *top,
   bool inside = *top > 0 && stack[*top - 1].end[0] == '}' &&
                 stack[*top - 1].end[1] == ')';
   bool target = !inside && is_target(s, a);
-  if (*top == MOST_LEVELS) {
+  if (*top == MAX_LEVELS) {
     pln_script_write(s, "...");
     return;
   }
@@ -242,7 +242,7 @@ static void open_level(pln_script_printer *s, level *stack, uint32_t *top,
 }
 
 void pln_script_attrs(pln_script_printer *s, pln_attrs attrs, const char *but) {
-  level stack[MOST_LEVELS];
+  level stack[MAX_LEVELS];
   uint32_t top = 0;
   bool first = true;
   pln_attr whole = {.kind = PLN_ATTR_DICT, .v.dict = attrs};

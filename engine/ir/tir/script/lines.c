@@ -6,8 +6,9 @@
 
 #include "ir/tir/script/script.h"
 
-/* A tree that is shared within may be longer as a text than memory is. */
-enum { MOST_TEXT = 1 << 30 };
+/* The limit of the text: an expression with shared parts may be exponentially
+ * larger as text than as nodes. */
+enum { MAX_TEXT = 1 << 30 };
 
 void pln_script_fail(pln_script_printer *s, pln_status status) {
   if (s->status == PLN_OK)
@@ -17,7 +18,7 @@ void pln_script_fail(pln_script_printer *s, pln_status status) {
 void pln_script_write_slice(pln_script_printer *s, pln_slice text) {
   if (s->status != PLN_OK)
     return;
-  if (s->text.size + text.size > MOST_TEXT)
+  if (s->text.size + text.size > MAX_TEXT)
     s->status = pln_diag_error(s->engine, PLN_ERR_LIMIT, NULL,
                                "the script form is longer than a gigabyte");
   else

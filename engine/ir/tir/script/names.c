@@ -42,11 +42,11 @@ static pln_status word_of(pln_script_printer *s, pln_slice text, uint32_t base,
   return pln_idmap_set(s->taken, symbol, *out + 1);
 }
 
-/* Letters, digits and `_`; at most so many as make a readable name. */
-enum { MOST_LETTERS = 200 };
+/* Longer names are cut so that the script stays readable. */
+enum { MAX_LETTERS = 200 };
 
 static size_t sanitize(pln_slice name, char *out) {
-  size_t n = name.size < MOST_LETTERS ? name.size : MOST_LETTERS;
+  size_t n = name.size < MAX_LETTERS ? name.size : MAX_LETTERS;
   for (size_t i = 0; i < n; i++) {
     char c = name.data[i];
     bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
@@ -56,10 +56,10 @@ static size_t sanitize(pln_slice name, char *out) {
   return n;
 }
 
-/* The first of name, name_1, name_2, ... that is free. */
+/* Takes the first free one of name, name_1, name_2, ... */
 static pln_status new_word(pln_script_printer *s, pln_slice name,
                            uint32_t *out) {
-  char text[MOST_LETTERS + 16];
+  char text[MAX_LETTERS + 16];
   size_t n = sanitize(name, text);
   uint32_t base, word;
   PLN_TRY(word_of(s, (pln_slice){text, n}, PLN_NONE, 0, &base));
@@ -134,7 +134,8 @@ uint32_t pln_script_frame_of(const pln_script_printer *s, pln_ref ref) {
   while (i > 0 &&
          (s->low[ref] < s->frames[i].begin || s->high[ref] >= s->frames[i].end))
     i--;
-  /* A branch that is one statement is that statement's frame too. */
+  /* If a branch consists of one statement, the frame of that statement serves
+   * both. */
   pln_ref owner = s->frames[i].owner;
   if (i > 0 && owner != PLN_NONE && s->frames[i - 1].only == owner &&
       s->g->nodes[owner].kind != PLN_IF_THEN_ELSE)

@@ -50,12 +50,9 @@ static void collect_script_uses(pln_script_printer *s, pln_ref begin,
 
 static void note_stmts(pln_script_printer *s) {
   const pln_graph *g = s->g;
-  pln_scope row = 0, here = 0;
+  pln_scope_cursor cursor = {.graph = g};
   for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
-    while (row < g->n_scopes && g->scopes[row].begin <= ref)
-      here = row++;
-    while (g->scopes[here].end <= ref && g->scopes[here].parent != PLN_NONE)
-      here = g->scopes[here].parent;
+    pln_scope here = pln_scope_cursor_at(&cursor, ref);
     if (!pln_is_stmt(&g->nodes[ref]))
       continue;
     if (s->head[here] == PLN_NONE)

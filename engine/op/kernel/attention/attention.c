@@ -58,7 +58,7 @@ static pln_status read_attention_heads(const attention *a, uint32_t arg,
     return pln_kernel_no_dtype(a->call, (pln_dtype)t->dtype);
   if (t->rank != pln_kernel_arg(a->call, 0)->rank ||
       (size_t)t->dims[0] != a->batch)
-    return pln_kernel_refuse(a->call, "operand %u does not fit the others",
+    return pln_kernel_refuse(a->call, "operand %u does not match the others",
                              arg);
   if (t->rank == 4) {
     *out = (heads){.count = (size_t)t->dims[1],
@@ -92,7 +92,7 @@ static pln_status read_all_heads(attention *a) {
   if (a->q.width != a->k.width || a->k.count != a->v.count ||
       a->k.rows != a->v.rows || a->k.count == 0 || a->q.count % a->k.count)
     return pln_kernel_refuse(a->call,
-                             "query, key and value do not fit each other");
+                             "query, key and value do not match each other");
   a->keys = a->k.rows;
   return PLN_OK;
 }
@@ -125,7 +125,7 @@ static pln_status read_lengths(attention *a) {
     return PLN_OK;
   if (t->dtype != PLN_INT64 || t->count != a->batch ||
       pln_kernel_arg(a->call, 4))
-    return pln_kernel_refuse(a->call, "operand 6 does not fit the others");
+    return pln_kernel_refuse(a->call, "operand 6 does not match the others");
   a->lengths = t->data;
   for (size_t b = 0; b < a->batch; b++)
     if (a->lengths[b] < 0 || (size_t)a->lengths[b] > a->keys)
@@ -146,7 +146,8 @@ static pln_status check_past(const attention *a, uint32_t arg, const heads *now,
       (size_t)t->dims[1] == now->count && (size_t)t->dims[2] == rows &&
       (size_t)t->dims[3] == now->width)
     return PLN_OK;
-  return pln_kernel_refuse(a->call, "operand %u does not fit the others", arg);
+  return pln_kernel_refuse(a->call, "operand %u does not match the others",
+                           arg);
 }
 
 /* Copies `from` to rows [at, ...) of `to`. */
@@ -241,7 +242,7 @@ static pln_status read_mask(attention *a) {
     return PLN_OK;
   const size_t full[3] = {a->batch, a->q.count, a->q.rows};
   if (m->rank < 1 || m->rank > 4 || (size_t)m->dims[m->rank - 1] > a->keys)
-    return pln_kernel_refuse(a->call, "the mask does not fit %zu keys",
+    return pln_kernel_refuse(a->call, "the mask does not match %zu keys",
                              a->keys);
   a->mask_width = (size_t)m->dims[m->rank - 1];
   size_t step = a->mask_width;
@@ -347,7 +348,8 @@ static bool mask_row(const attention *a, const block *s, size_t i, span seen,
                         (pln_dtype)a->mask->dtype);
 }
 
-static void weigh_row(const attention *a, const block *s, size_t i) {
+static void compute_weights_of_row(const attention *a, const block *s,
+                                   size_t i) {
   char *row = s->scores + i * s->n * a->size;
   span seen = span_of(a, s->b, s->first + i);
   if (seen.high > s->n)
@@ -396,7 +398,7 @@ static void run_block(const attention *a, const pln_gemm *gemm, block *s) {
   for (size_t i = 0; i < s->rows; i++) {
     if (pln_is_stopped_after(a->call->engine, &done, 4 * s->n))
       return;
-    weigh_row(a, s, i);
+    compute_weights_of_row(a, s, i);
   }
   pln_gemm_run(gemm, &(pln_product){
                          .m = s->rows,

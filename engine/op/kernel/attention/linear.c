@@ -128,7 +128,7 @@ static pln_status read_linear_heads(linear *l) {
       queries % shared || l->q->dims[2] % queries || l->v->dims[2] % shared)
     return pln_kernel_refuse(l->call,
                              "%lld heads of queries and %lld of keys "
-                             "do not fit the operands",
+                             "do not match the operands",
                              (long long)queries, (long long)shared);
   l->batch = (size_t)l->q->dims[0];
   l->steps = (size_t)l->q->dims[1];
@@ -138,7 +138,7 @@ static pln_status read_linear_heads(linear *l) {
   l->m = (size_t)l->v->dims[2] / l->shared;
   if (!has_columns(l, l->k, l->shared * l->n) ||
       !has_columns(l, l->v, l->shared * l->m))
-    return pln_kernel_refuse(l->call, "key and value do not fit the query");
+    return pln_kernel_refuse(l->call, "key and value do not match the query");
   return PLN_OK;
 }
 
@@ -151,16 +151,16 @@ static pln_status read_rule(const linear *l) {
          !pln_kernel_string_is(l->call, "update_rule", rules[3], rules[i]))
     i++;
   if (i == 4)
-    return pln_kernel_refuse(l->call, "update_rule is not known");
+    return pln_kernel_refuse(l->call, "update_rule is unknown");
   if (!l->decay != !(i & 1) || !l->beta != !(i & 2))
     return pln_kernel_refuse(l->call, "decay and beta are not those of '%s'",
                              rules[i]);
   if (l->decay && !has_columns(l, l->decay, l->shared) &&
       !has_columns(l, l->decay, l->shared * l->n))
-    return pln_kernel_refuse(l->call, "decay does not fit the query");
+    return pln_kernel_refuse(l->call, "decay does not match the query");
   if (l->beta && !has_columns(l, l->beta, l->shared) &&
       !has_columns(l, l->beta, 1))
-    return pln_kernel_refuse(l->call, "beta does not fit the query");
+    return pln_kernel_refuse(l->call, "beta does not match the query");
   return PLN_OK;
 }
 
@@ -182,7 +182,7 @@ static pln_status read_linear(pln_kernel_call *call, linear *l) {
   if (p && (p->dtype != l->dtype || p->rank != 4 ||
             (size_t)p->dims[0] != l->batch || (size_t)p->dims[1] != l->shared ||
             (size_t)p->dims[2] != l->n || (size_t)p->dims[3] != l->m))
-    return pln_kernel_refuse(call, "the past state does not fit the query");
+    return pln_kernel_refuse(call, "the past state does not match the query");
   double usual = l->n ? 1 / sqrt((double)l->n) : 1;
   l->scale = pln_kernel_float(call, "scale", 0);
   l->scale = l->scale == 0 ? usual : l->scale;

@@ -8,7 +8,7 @@
 
 /* Rotates the first 2 n elements of a head; the elements of a pair are n apart,
  * or adjacent. */
-#define TURN(T)                                                                \
+#define ROTATE(T)                                                              \
   PLN_MULTIVERSION static void halves_##T(                                     \
       void *out, const void *in, const void *cos, const void *sin, size_t n) { \
     T *restrict y = out;                                                       \
@@ -27,8 +27,8 @@
       y[2 * i + 1] = s[i] * x[2 * i] + c[i] * x[2 * i + 1];                    \
     }                                                                          \
   }
-TURN(float)
-TURN(double)
+ROTATE(float)
+ROTATE(double)
 
 typedef void (*rotate_fn)(void *out, const void *in, const void *cos,
                           const void *sin, size_t n);
@@ -40,7 +40,7 @@ typedef struct rotary {
   size_t batch, heads, steps, width;
   size_t head, row; /* strides to the next head and the next step */
   size_t pairs;     /* number of rotated pairs */
-  rotate_fn turn;
+  rotate_fn rotate;
 } rotary;
 
 static pln_status read_rotary_heads(rotary *r) {
@@ -66,13 +66,13 @@ static pln_status read_rotary_heads(rotary *r) {
 }
 
 static pln_status read_pairs(rotary *r) {
-  int64_t turned = pln_kernel_int(r->call, "rotary_embedding_dim", 0);
-  if (turned == 0)
-    turned = (int64_t)r->width;
-  if (turned < 0 || turned % 2 || (size_t)turned > r->width)
-    return pln_kernel_refuse(r->call, "%lld of %zu elements cannot be turned",
-                             (long long)turned, r->width);
-  r->pairs = (size_t)turned / 2;
+  int64_t n_rotated = pln_kernel_int(r->call, "rotary_embedding_dim", 0);
+  if (n_rotated == 0)
+    n_rotated = (int64_t)r->width;
+  if (n_rotated < 0 || n_rotated % 2 || (size_t)n_rotated > r->width)
+    return pln_kernel_refuse(r->call, "%lld of %zu elements cannot be rotated",
+                             (long long)n_rotated, r->width);
+  r->pairs = (size_t)n_rotated / 2;
   return PLN_OK;
 }
 
@@ -86,7 +86,8 @@ static pln_status check_table(const rotary *r, const pln_tensor *t,
                                  (size_t)t->dims[1] == r->steps;
   if (fits && (size_t)t->dims[t->rank - 1] == r->pairs)
     return PLN_OK;
-  return pln_kernel_refuse(r->call, "operand %u does not fit the others", arg);
+  return pln_kernel_refuse(r->call, "operand %u does not match the others",
+                           arg);
 }
 
 static pln_status read_rotary_call(const pln_kernel_call *call, rotary *r) {
@@ -99,9 +100,9 @@ static pln_status read_rotary_call(const pln_kernel_call *call, rotary *r) {
   pln_dtype dtype = (pln_dtype)r->x->dtype;
   r->size = pln_element_size(dtype);
   if (dtype == PLN_FLOAT32)
-    r->turn = pairs ? pairs_float : halves_float;
+    r->rotate = pairs ? pairs_float : halves_float;
   else if (dtype == PLN_FLOAT64)
-    r->turn = pairs ? pairs_double : halves_double;
+    r->rotate = pairs ? pairs_double : halves_double;
   else
     return pln_kernel_no_dtype(call, dtype);
   PLN_TRY(read_rotary_heads(r));
@@ -111,7 +112,7 @@ static pln_status read_rotary_call(const pln_kernel_call *call, rotary *r) {
   const pln_tensor *p = r->positions;
   if (p && (p->rank != 2 || (size_t)p->dims[0] != r->batch ||
             (size_t)p->dims[1] != r->steps))
-    return pln_kernel_refuse(call, "operand 3 does not fit the others");
+    return pln_kernel_refuse(call, "operand 3 does not match the others");
   return PLN_OK;
 }
 
@@ -126,18 +127,18 @@ static bool table_row(const rotary *r, size_t b, size_t step, size_t *row) {
   return true;
 }
 
-static void turn_step(const rotary *r, size_t b, size_t step, size_t row,
-                      char *out) {
-  size_t at = row * r->pairs * r->size, turned = 2 * r->pairs * r->size;
+static void rotate_step(const rotary *r, size_t b, size_t step, size_t row,
+                        char *out) {
+  size_t at = row * r->pairs * r->size, n_rotated = 2 * r->pairs * r->size;
   const char *x = r->x->data;
   for (size_t h = 0; h < r->heads; h++) {
     size_t place =
         (b * r->heads * r->steps * r->width + h * r->head + step * r->row) *
         r->size;
-    r->turn(out + place, x + place, (const char *)r->cos->data + at,
-            (const char *)r->sin->data + at, r->pairs);
-    memcpy(out + place + turned, x + place + turned,
-           r->width * r->size - turned);
+    r->rotate(out + place, x + place, (const char *)r->cos->data + at,
+              (const char *)r->sin->data + at, r->pairs);
+    memcpy(out + place + n_rotated, x + place + n_rotated,
+           r->width * r->size - n_rotated);
   }
 }
 
@@ -155,7 +156,7 @@ static pln_status embed(pln_kernel_call *call) {
       if (!table_row(&r, b, step, &row))
         return pln_kernel_refuse(call, "step %zu has no position in the tables",
                                  step);
-      turn_step(&r, b, step, row, out);
+      rotate_step(&r, b, step, row, out);
     }
   return PLN_OK;
 }

@@ -79,7 +79,7 @@ static pln_status read_causal_call(pln_kernel_call *call, causal *c) {
                 .bias = pln_kernel_arg(call, 2),
                 .state = pln_kernel_arg(call, 3)};
   if (!x || !w || x->rank != 3 || w->rank != 3 || w->dims[2] < 1)
-    return pln_kernel_refuse(call, "operands do not fit each other");
+    return pln_kernel_refuse(call, "operands do not match each other");
   if (!pln_is_float32_or_64(x))
     return pln_kernel_no_dtype(call, (pln_dtype)x->dtype);
   const int64_t weights[3] = {x->dims[1], 1, w->dims[2]};
@@ -87,7 +87,7 @@ static pln_status read_causal_call(pln_kernel_call *call, causal *c) {
   if (!has_dims(c, w, 3, weights) ||
       (c->bias && !has_dims(c, c->bias, 1, weights)) ||
       (c->state && !has_dims(c, c->state, 3, state)))
-    return pln_kernel_refuse(call, "operands do not fit each other");
+    return pln_kernel_refuse(call, "operands do not match each other");
   c->channels = (size_t)x->dims[1];
   c->length = (size_t)x->dims[2];
   c->window = (size_t)w->dims[2];

@@ -53,7 +53,7 @@ static pln_status read_blocks(const pln_kernel_call *call, blocks *b) {
   *b = (blocks){.space = image.count, .block = 1, .count = 1, .image = 1};
   if (image.count != block.count || image.count < 1 ||
       image.count > PLN_MAX_RANK - 2 || x->rank != 3)
-    return pln_kernel_refuse(call, "the blocks do not fit the image");
+    return pln_kernel_refuse(call, "the blocks do not match the image");
   for (uint32_t i = 0; i < b->space; i++) {
     pln_sliding_window *a = &b->axis[i];
     PLN_TRY(read_axis(call, b->space, i, a));

@@ -127,7 +127,7 @@ static void multiply_block(const banded_conv *b, size_t i, size_t m,
                            size_t first, size_t n) {
   const conv *c = &b->c;
   const pln_conv_plan *p = c->plan;
-  pln_tile_part parts[PLN_TILE_MOST / PLN_TILE_MOST_ROWS];
+  pln_tile_part parts[PLN_MAX_TILE_ROWS / PLN_TILE_MOST_ROWS];
   uint32_t n_parts = parts_of(b, first, n, parts);
   size_t a_row = p->in * p->taps;
   pln_tile tile = {.k = b->channels * p->taps,

@@ -232,7 +232,7 @@ static pln_status read_deform_call(const pln_kernel_call *call, deform *d) {
   if (!pln_is_float32_or_64(d->x))
     return pln_kernel_no_dtype(call, (pln_dtype)d->x->dtype);
   if (d->plan.space != 2)
-    return pln_kernel_refuse(call, "images must have 2 axes of space, got %u",
+    return pln_kernel_refuse(call, "images must have 2 spatial axes, got %u",
                              d->plan.space);
   size_t channels = d->plan.groups * d->plan.in;
   int64_t groups = pln_kernel_int(call, "offset_group", 1);
@@ -244,7 +244,7 @@ static pln_status read_deform_call(const pln_kernel_call *call, deform *d) {
   d->size = pln_element_size((pln_dtype)d->x->dtype);
   if (!d->offset || !operand_shape_matches(d, d->offset, 2 * planes) ||
       (d->mask && !operand_shape_matches(d, d->mask, planes)))
-    return pln_kernel_refuse(call, "offsets or mask do not fit the outputs");
+    return pln_kernel_refuse(call, "offsets or mask do not match the outputs");
   return PLN_OK;
 }
 

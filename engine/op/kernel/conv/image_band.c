@@ -112,12 +112,12 @@ static void gather_strided_elements(char *to, const char *from, size_t n,
     memcpy(to, from, n * size);
   } else if (size == 4) {
     float *out = (float *)(void *)to;
-    const pln_loose_float *in = (const void *)from;
+    const pln_unaligned_float *in = (const void *)from;
     for (size_t i = 0; i < n; i++)
       out[i] = in[i * step];
   } else {
     double *out = (double *)(void *)to;
-    const pln_loose_double *in = (const void *)from;
+    const pln_unaligned_double *in = (const void *)from;
     for (size_t i = 0; i < n; i++)
       out[i] = in[i * step];
   }

@@ -109,8 +109,8 @@ static pln_status unslide(const pln_kernel_call *call, uint32_t space,
     axis->begin = end = 0;
   axis->out = axis->in ? full - axis->begin - end : 0;
   if (axis->out < 0)
-    return pln_kernel_refuse(call, "axis %u: pads leave nothing of %lld", i + 2,
-                             (long long)axis->in);
+    return pln_kernel_refuse(call, "axis %u: pads remove all of extent %lld",
+                             i + 2, (long long)axis->in);
   return PLN_OK;
 }
 
@@ -186,9 +186,9 @@ static pln_status read_plan(const pln_kernel_call *call, bool transposed,
   const pln_tensor *x = pln_kernel_arg(call, 0), *w = pln_kernel_arg(call, 1);
   *p = (pln_conv_plan){0};
   if (!x || !w || x->dtype != w->dtype || x->rank != w->rank || x->rank < 3)
-    return pln_kernel_refuse(call, "operands do not fit each other");
+    return pln_kernel_refuse(call, "operands do not match each other");
   if (x->rank > 2 + PLN_CONV_AXES)
-    return pln_kernel_refuse(call, "more than %d axes of space", PLN_CONV_AXES);
+    return pln_kernel_refuse(call, "more than %d spatial axes", PLN_CONV_AXES);
   PLN_TRY(read_conv_axes(call, transposed, x, w, p));
   PLN_TRY(read_channels(call, transposed, x, w, p));
   p->taps = product_of(p, offsetof(pln_conv_axis, window));
@@ -217,12 +217,8 @@ void pln_conv_split(int64_t first, int64_t stride, int64_t extent, size_t n,
 
 /* ------------------------------------------------------------------- dtypes */
 
-static bool is_half(pln_dtype dtype) {
-  return dtype == PLN_FLOAT16 || dtype == PLN_BFLOAT16;
-}
-
 static pln_status widen_half_operand(const pln_tensor *in, pln_tensor **out) {
-  if (is_half((pln_dtype)in->dtype))
+  if (pln_dtype_is_half((pln_dtype)in->dtype))
     return pln_tensor_to_float32(in, out);
   *out = pln_tensor_retain(in);
   return PLN_OK;
@@ -241,7 +237,7 @@ static void result_dims(const pln_kernel_call *call, const pln_conv_plan *p,
 static pln_status return_widened_result(pln_kernel_call *call,
                                         pln_tensor *wide) {
   pln_dtype dtype = (pln_dtype)call->args[0]->dtype;
-  if (!is_half(dtype)) {
+  if (!pln_dtype_is_half(dtype)) {
     call->results[0] = wide;
     return PLN_OK;
   }
@@ -256,7 +252,7 @@ pln_status pln_conv_compute(pln_kernel_call *call, const pln_conv_plan *plan,
   pln_tensor *args[3] = {NULL}, *wide = NULL;
   int64_t dims[2 + PLN_CONV_AXES];
   pln_status status = PLN_OK;
-  if (is_half(dtype))
+  if (pln_dtype_is_half(dtype))
     dtype = PLN_FLOAT32;
   if (dtype != PLN_FLOAT32 && dtype != PLN_FLOAT64)
     return pln_kernel_no_dtype(call, dtype);

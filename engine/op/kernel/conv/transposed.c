@@ -165,11 +165,11 @@ typedef struct unconv {
   pln_gemm gemm;
 } unconv;
 
-#define FILL(T)                                                      \
-  static void fill_##T(T *to, size_t n, const pln_loose_##T *from) { \
-    const T value = *from;                                           \
-    for (size_t i = 0; i < n; i++)                                   \
-      to[i] = value;                                                 \
+#define FILL(T)                                                          \
+  static void fill_##T(T *to, size_t n, const pln_unaligned_##T *from) { \
+    const T value = *from;                                               \
+    for (size_t i = 0; i < n; i++)                                       \
+      to[i] = value;                                                     \
   }
 FILL(float)
 FILL(double)

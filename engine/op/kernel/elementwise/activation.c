@@ -183,7 +183,7 @@ static pln_status slope_along_axis(pln_kernel_call *call,
   if (!x || !s || s->rank != 1 || x->rank > PLN_MAX_RANK ||
       !pln_kernel_axis(pln_kernel_int(call, "axis", 1), x->rank, &axis) ||
       (s->dims[0] != x->dims[axis] && s->dims[0] != 1))
-    return pln_kernel_refuse(call, "the slope does not fit the axis");
+    return pln_kernel_refuse(call, "the slope does not match the axis");
   for (uint32_t i = 0; i < x->rank; i++)
     dims[i] = i == axis ? s->dims[0] : 1;
   PLN_TRY(pln_tensor_reshaped(s, x->rank, dims, &slope));
@@ -210,11 +210,11 @@ pln_status pln_kernel_prelu(pln_kernel_call *call) {
 #define AT_LEAST(T, x, y) ((x) < (y) ? (y) : (x))
 #define AT_MOST(T, x, y) ((x) > (y) ? (y) : (x))
 #define LEAST_LOOP(D, T) PLN_PAIR_LOOP(at_least, D, T, T, AT_LEAST)
-#define MOST_LOOP(D, T) PLN_PAIR_LOOP(at_most, D, T, T, AT_MOST)
+#define MAX_LOOP(D, T) PLN_PAIR_LOOP(at_most, D, T, T, AT_MOST)
 PLN_INT_TYPES(LEAST_LOOP)
-PLN_INT_TYPES(MOST_LOOP)
+PLN_INT_TYPES(MAX_LOOP)
 PLN_FLOAT_TYPES(LEAST_LOOP)
-PLN_FLOAT_TYPES(MOST_LOOP)
+PLN_FLOAT_TYPES(MAX_LOOP)
 /* If the limits cross, the upper one applies. */
 #define CLIP_UNIT(T, x) AT_MOST(T, AT_LEAST(T, x, p), q)
 FLOAT_LOOPS(clip, CLIP_UNIT)
@@ -278,10 +278,9 @@ static bool read_limit(const pln_kernel_call *call, uint32_t i, double *limit) {
 static bool is_limited(const pln_kernel_call *call) {
   const pln_tensor *x = call->args[0];
   return pln_kernel_arg(call, 1) || pln_kernel_arg(call, 2) ||
-         pln_attrs_find(call->engine, call->attrs, "min") ||
-         pln_attrs_find(call->engine, call->attrs, "max") ||
-         pln_is_float32_or_64(x) || x->dtype == PLN_FLOAT16 ||
-         x->dtype == PLN_BFLOAT16;
+         pln_attrs_find(call->engine, call->attrs, "a_min") ||
+         pln_attrs_find(call->engine, call->attrs, "a_max") ||
+         pln_dtype_is_float((pln_dtype)x->dtype);
 }
 
 pln_status pln_kernel_clip(pln_kernel_call *call) {
@@ -293,8 +292,8 @@ pln_status pln_kernel_clip(pln_kernel_call *call) {
     return PLN_OK;
   }
   double most = greatest((pln_dtype)call->args[0]->dtype);
-  pln_params params = {pln_kernel_float(call, "min", -most),
-                       pln_kernel_float(call, "max", most)};
+  pln_params params = {pln_kernel_float(call, "a_min", -most),
+                       pln_kernel_float(call, "a_max", most)};
   if (!read_limit(call, 1, &params.p) || !read_limit(call, 2, &params.q))
     return clip_by_arguments(call);
   return pln_unary_run(call, &loops, &params);

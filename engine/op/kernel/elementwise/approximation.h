@@ -60,10 +60,10 @@ typedef struct pln_reduced {
 /* For x in [-104, 89], or NaN. The first part of ln 2 has 9 bits, so that its
  * product with n is exact. */
 static inline pln_reduced pln_reduce_float(float x) {
-  float turned = x * 0x1.715476p+0f + PLN_FLOAT_ROUNDER;
-  float n = turned - PLN_FLOAT_ROUNDER;
+  float shifted = x * 0x1.715476p+0f + PLN_FLOAT_ROUNDER;
+  float n = shifted - PLN_FLOAT_ROUNDER;
   float r = x - n * 0x1.63p-1f;
-  uint32_t bits = pln_float_bits(turned) - pln_float_bits(PLN_FLOAT_ROUNDER);
+  uint32_t bits = pln_float_bits(shifted) - pln_float_bits(PLN_FLOAT_ROUNDER);
   return (pln_reduced){(int32_t)bits, r + n * 0x1.bd0106p-13f};
 }
 
@@ -71,8 +71,8 @@ static inline pln_reduced pln_reduce_float(float x) {
 static inline pln_reduced pln_reduce_double(double x) {
   double n = x * 0x1.71547652b82fep+0 + PLN_DOUBLE_ROUNDER - PLN_DOUBLE_ROUNDER;
   float r = (float)(x - n * 0x1.62e42fefa39efp-1);
-  float turned = (float)n + PLN_FLOAT_ROUNDER;
-  uint32_t bits = pln_float_bits(turned) - pln_float_bits(PLN_FLOAT_ROUNDER);
+  float shifted = (float)n + PLN_FLOAT_ROUNDER;
+  uint32_t bits = pln_float_bits(shifted) - pln_float_bits(PLN_FLOAT_ROUNDER);
   return (pln_reduced){(int32_t)bits, r};
 }
 
@@ -290,18 +290,18 @@ static inline float pln_gelu_tanh_float(float x) {
  */
 
 /* Beyond this, subtracting quarter turns is not exact. */
-#define PLN_TURNS_MAX 0x1p20f
+#define PLN_QUADRANT_MAX 0x1p20f
 
-/* x = n pi / 2 + r with |r| <= pi / 4, for |x| up to PLN_TURNS_MAX; only the
+/* x = n pi / 2 + r with |r| <= pi / 4, for |x| up to PLN_QUADRANT_MAX; only the
  * low bits of n matter. The first part of pi / 2 has 33 bits, so that its
  * product with n is exact. */
-static inline pln_reduced pln_reduce_turns(float x) {
+static inline pln_reduced pln_reduce_to_quadrant(float x) {
   double wide = (double)x;
   double n =
       wide * 0x1.45f306dc9c883p-1 + PLN_DOUBLE_ROUNDER - PLN_DOUBLE_ROUNDER;
   double r = wide - n * 0x1.921fb544p+0 - n * 0x1.0b4611a626331p-34;
-  float turned = (float)n + PLN_FLOAT_ROUNDER;
-  uint32_t bits = pln_float_bits(turned) - pln_float_bits(PLN_FLOAT_ROUNDER);
+  float shifted = (float)n + PLN_FLOAT_ROUNDER;
+  uint32_t bits = pln_float_bits(shifted) - pln_float_bits(PLN_FLOAT_ROUNDER);
   return (pln_reduced){(int32_t)bits, (float)r};
 }
 
@@ -324,21 +324,21 @@ static inline float pln_cos_core(float r) {
 }
 
 /* The sine of n quarter turns plus r. */
-static inline float pln_sin_turned(int32_t n, float r) {
+static inline float pln_sin_of_quadrant(int32_t n, float r) {
   float y = n & 1 ? pln_cos_core(r) : pln_sin_core(r);
   return n & 2 ? -y : y;
 }
 
-/* Both for |x| up to PLN_TURNS_MAX. */
+/* Both for |x| up to PLN_QUADRANT_MAX. */
 static inline float pln_sin_float(float x) {
-  pln_reduced a = pln_reduce_turns(x);
-  float y = pln_sin_turned(a.n, a.r);
+  pln_reduced a = pln_reduce_to_quadrant(x);
+  float y = pln_sin_of_quadrant(a.n, a.r);
   return x == 0 ? x : y;
 }
 
 static inline float pln_cos_float(float x) {
-  pln_reduced a = pln_reduce_turns(x);
-  return pln_sin_turned((int32_t)((uint32_t)a.n + 1), a.r);
+  pln_reduced a = pln_reduce_to_quadrant(x);
+  return pln_sin_of_quadrant((int32_t)((uint32_t)a.n + 1), a.r);
 }
 
 /* Of z up to tan(pi / 8) by z + z^3 P(z^2), within 2^-28; of what is greater by
@@ -349,7 +349,7 @@ static inline float pln_atan_float(float x) {
   int middle = size > 0.41421356f, high = size > 2.4142135f;
   float above = high ? -1 : middle ? size - 1 : size;
   float below = high ? size : middle ? size + 1 : 1;
-  float turn = high ? 1.57079637f : middle ? 0.785398185f : 0;
+  float offset = high ? 1.57079637f : middle ? 0.785398185f : 0;
   float rest = high ? -4.37113883e-08f : middle ? -2.18556941e-08f : 0;
   float z = above / below, u = z * z;
   float p = -6.077990308e-02f;
@@ -357,7 +357,7 @@ static inline float pln_atan_float(float x) {
   p = p * u + -1.424352229e-01f;
   p = p * u + 1.999847144e-01f;
   p = p * u + -3.333331645e-01f;
-  return pln_signed(turn + (rest + (z + z * (u * p))), x);
+  return pln_signed(offset + (rest + (z + z * (u * p))), x);
 }
 
 #endif

@@ -334,7 +334,7 @@ static bool write_float(pln_dtype dtype, double value, void *out) {
     memcpy(out, &single, sizeof single);
   else if (dtype == PLN_FLOAT64)
     memcpy(out, &value, sizeof value);
-  else if (dtype == PLN_FLOAT16 || dtype == PLN_BFLOAT16)
+  else if (pln_dtype_is_half(dtype))
     pln_narrow(dtype, &single, out, 1);
   else
     return false;
@@ -368,7 +368,7 @@ static bool number_at(const pln_tensor *t, size_t i, double *out) {
   }
   if (t->dtype == PLN_FLOAT32)
     memcpy(&single, (const char *)t->data + 4 * i, 4);
-  else if (t->dtype == PLN_FLOAT16 || t->dtype == PLN_BFLOAT16)
+  else if (pln_dtype_is_half((pln_dtype)t->dtype))
     pln_widen((pln_dtype)t->dtype, (const char *)t->data + 2 * i, &single, 1);
   else {
     *out = pln_tensor_int(t, i, &integer) ? (double)integer : (double)NAN;
@@ -404,11 +404,6 @@ static pln_status convert_exponents(pln_kernel_call *call, pln_dtype dtype,
   return PLN_OK;
 }
 
-static bool is_float(const pln_tensor *t) {
-  return t->dtype == PLN_FLOAT32 || t->dtype == PLN_FLOAT64 ||
-         t->dtype == PLN_FLOAT16 || t->dtype == PLN_BFLOAT16;
-}
-
 /* An integer to a float power: computed in double, truncated towards zero. */
 static pln_status power_of_integers(pln_kernel_call *call, const pln_tensor *a,
                                     const pln_tensor *b) {
@@ -429,7 +424,8 @@ pln_status pln_kernel_power(pln_kernel_call *call) {
   if (!powers.of[a->dtype] && a->dtype != PLN_FLOAT16 &&
       a->dtype != PLN_BFLOAT16)
     return pln_kernel_no_dtype(call, (pln_dtype)a->dtype);
-  if (powers.of[a->dtype] && !pln_is_float32_or_64(a) && is_float(b))
+  if (powers.of[a->dtype] && !pln_is_float32_or_64(a) &&
+      pln_dtype_is_float((pln_dtype)b->dtype))
     return power_of_integers(call, a, b);
   PLN_TRY(convert_exponents(call, (pln_dtype)a->dtype, b, &converted));
   pln_status status =

@@ -101,7 +101,7 @@ static void widen_small(pln_dtype dtype, const void *from, size_t n,
 /* ------------------------------------------------------- dtypes to a form */
 
 /* A loop from one element type to another. */
-#define TURN(name, S, T, expr)                                         \
+#define CONVERT(name, S, T, expr)                                      \
   PLN_MULTIVERSION_AVX512 static void name(const void *from, size_t n, \
                                            void *to) {                 \
     const S *restrict in = from;                                       \
@@ -111,12 +111,12 @@ static void widen_small(pln_dtype dtype, const void *from, size_t n,
       out[i] = (T)(expr);                                              \
     }                                                                  \
   }
-TURN(load_bool, uint8_t, int32_t, x != 0)
-TURN(load_int8, int8_t, int32_t, x)
-TURN(load_int16, int16_t, int32_t, x)
-TURN(load_uint8, uint8_t, int32_t, x)
-TURN(load_uint16, uint16_t, int32_t, x)
-TURN(load_uint32, uint32_t, uint64_t, x)
+CONVERT(load_bool, uint8_t, int32_t, x != 0)
+CONVERT(load_int8, int8_t, int32_t, x)
+CONVERT(load_int16, int16_t, int32_t, x)
+CONVERT(load_uint8, uint8_t, int32_t, x)
+CONVERT(load_uint16, uint16_t, int32_t, x)
+CONVERT(load_uint32, uint32_t, uint64_t, x)
 
 static void load(pln_dtype dtype, const void *from, size_t n, void *to) {
   switch ((int)dtype) {
@@ -193,23 +193,23 @@ TRUNCATE_LONG(single_to_long, float)
 TRUNCATE_LONG(twice_to_long, double)
 TRUNCATE_UNSIGNED(single_to_unsigned, float)
 TRUNCATE_UNSIGNED(twice_to_unsigned, double)
-TURN(single_to_twice, float, double, x)
-TURN(twice_to_single, double, float, x)
-TURN(short_to_single, int32_t, float, x)
-TURN(short_to_twice, int32_t, double, x)
-TURN(short_to_long, int32_t, uint64_t, x)
-TURN(long_to_single, int64_t, float, x)
-TURN(long_to_twice, int64_t, double, x)
-TURN(unsigned_to_single, uint64_t, float, x)
-TURN(unsigned_to_twice, uint64_t, double, x)
-TURN(long_to_short, uint64_t, int32_t, (uint32_t)x)
+CONVERT(single_to_twice, float, double, x)
+CONVERT(twice_to_single, double, float, x)
+CONVERT(short_to_single, int32_t, float, x)
+CONVERT(short_to_twice, int32_t, double, x)
+CONVERT(short_to_long, int32_t, uint64_t, x)
+CONVERT(long_to_single, int64_t, float, x)
+CONVERT(long_to_twice, int64_t, double, x)
+CONVERT(unsigned_to_single, uint64_t, float, x)
+CONVERT(unsigned_to_twice, uint64_t, double, x)
+CONVERT(long_to_short, uint64_t, int32_t, (uint32_t)x)
 
 typedef void (*convert_run_fn)(const void *from, size_t n, void *to);
 typedef bool (*truncate_fn)(const void *from, size_t n, void *to);
 
 /* The loop from one form to a different one; it cannot fail. */
-static convert_run_fn find_turn(element_form from, element_form to,
-                                bool has_sign) {
+static convert_run_fn find_convert_run(element_form from, element_form to,
+                                       bool has_sign) {
   if (from == SINGLE)
     return single_to_twice;
   if (from == TWICE)
@@ -262,13 +262,13 @@ static bool within(element_form from, const void *data, size_t n,
 
 /* -------------------------------------------------------- a form to dtypes */
 
-TURN(store_byte, int32_t, uint8_t, x)
-TURN(store_word, int32_t, uint16_t, x)
-TURN(store_half_long, uint64_t, uint32_t, x)
-TURN(test_single, float, uint8_t, x != 0)
-TURN(test_twice, double, uint8_t, x != 0)
-TURN(test_short, int32_t, uint8_t, x != 0)
-TURN(test_long, uint64_t, uint8_t, x != 0)
+CONVERT(store_byte, int32_t, uint8_t, x)
+CONVERT(store_word, int32_t, uint16_t, x)
+CONVERT(store_half_long, uint64_t, uint32_t, x)
+CONVERT(test_single, float, uint8_t, x != 0)
+CONVERT(test_twice, double, uint8_t, x != 0)
+CONVERT(test_short, int32_t, uint8_t, x != 0)
+CONVERT(test_long, uint64_t, uint8_t, x != 0)
 
 static void test(element_form from, const void *data, size_t n, void *to) {
   if (from == SINGLE)
@@ -321,12 +321,12 @@ static pln_converted store_converted(const pln_conversion *c, const void *from,
 /* ------------------------------------------------------------------- blocks */
 
 /* From the source's form to the target's, which is another. */
-static pln_converted turn(const pln_conversion *c, const void *from, size_t n,
-                          void *to) {
+static pln_converted convert_elements(const pln_conversion *c, const void *from,
+                                      size_t n, void *to) {
   element_form a = dtype_form_of(c->from), b = dtype_form_of(c->to);
   bool cuts = (a == SINGLE || a == TWICE) && (b == SHORT || b == LONG);
   if (!cuts) {
-    find_turn(a, b, is_signed(c->from))(from, n, to);
+    find_convert_run(a, b, is_signed(c->from))(from, n, to);
     return PLN_CONVERTED;
   }
   if (c->folding && !within(a, from, n, c->to))
@@ -350,7 +350,7 @@ static pln_converted convert_block(const pln_conversion *c, const void *from,
     return PLN_CONVERTED;
   }
   if (a != b) {
-    pln_converted done = turn(c, from, n, direct ? to : &second);
+    pln_converted done = convert_elements(c, from, n, direct ? to : &second);
     if (done != PLN_CONVERTED || direct)
       return done;
     from = &second;

@@ -71,10 +71,6 @@ void pln_narrow(pln_dtype dtype, const float *in, void *out, size_t n) {
 /* Elements computed between two polls for a stop. */
 enum { WORK_BLOCK = 1 << 20 };
 
-static bool is_half(pln_dtype dtype) {
-  return dtype == PLN_FLOAT16 || dtype == PLN_BFLOAT16;
-}
-
 /* ------------------------------------------------------------- two operands */
 
 /* A running call: the loop and the strides of the operands. */
@@ -228,7 +224,7 @@ static pln_status choose_loop(const pln_kernel_call *call,
   p->engine = call->engine;
   p->loop = loops->of[dtype];
   p->half = PLN_DTYPE_NONE;
-  if (!p->loop && is_half(dtype)) {
+  if (!p->loop && pln_dtype_is_half(dtype)) {
     p->loop = loops->of[PLN_FLOAT32];
     p->half = dtype;
   }
@@ -250,7 +246,7 @@ static pln_status compute_broadcast_pair(pln_kernel_call *call,
   uint32_t rank = a.tensor->rank > rank_b ? a.tensor->rank : rank_b;
   if (dtype != b.tensor->dtype || rank > PLN_MAX_RANK ||
       !broadcast_dims(a, b, rank, dims))
-    return pln_kernel_refuse(call, "operands do not fit each other");
+    return pln_kernel_refuse(call, "operands do not match each other");
   PLN_TRY(choose_loop(call, loops, dtype, &p));
   PLN_TRY(pln_tensor_unset(call->engine, loops->predicate ? PLN_BOOL : dtype,
                            rank, dims, out));
@@ -293,7 +289,7 @@ static pln_status run_along(pln_kernel_call *call, const pln_pair_loops *loops,
   if (b->count == 1 && b->rank <= a->rank)
     axis = last;
   if (!lies_along(a, b, axis))
-    return pln_kernel_refuse(call, "operand 1 does not lie along `axis`");
+    return pln_kernel_refuse(call, "operand 1 does not match `axis`");
   pair_side along = {b, (uint32_t)(last - axis)};
   return compute_broadcast_pair(call, loops, (pair_side){a, 0}, along,
                                 &call->results[0]);
@@ -353,7 +349,7 @@ pln_status pln_unary_run(pln_kernel_call *call, const pln_unary_loops *loops,
     return pln_kernel_refuse(call, "the operand is missing");
   pln_dtype dtype = (pln_dtype)in->dtype;
   pln_unary_loop loop = loops->of[dtype];
-  bool half = !loop && is_half(dtype), good;
+  bool half = !loop && pln_dtype_is_half(dtype), good;
   void *data;
   if (half)
     loop = loops->of[PLN_FLOAT32];

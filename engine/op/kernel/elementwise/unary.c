@@ -137,7 +137,7 @@ C_FUNCTION(atanh, atanh)
   FLOAT_PAIR(name, OF_##name, OF_##name) \
   UNARY_KERNEL(name, FLOATS(name))
 
-/* Arguments beyond PLN_TURNS_MAX, infinities and NaN use C's function. */
+/* Arguments beyond PLN_QUADRANT_MAX, infinities and NaN use C's function. */
 #define PERIODIC_LOOP(name)                                                   \
   PLN_MULTIVERSION_AVX512 static void name##_near(float *restrict to,         \
                                                   const float *x, size_t n) { \
@@ -154,7 +154,7 @@ C_FUNCTION(atanh, atanh)
       name##_near(near, x + at, k);                                           \
       bool good = all_near(x + at, k);                                        \
       for (size_t i = 0; i < k && !good; i++)                                 \
-        if (!(pln_size(x[at + i]) <= PLN_TURNS_MAX))                          \
+        if (!(pln_size(x[at + i]) <= PLN_QUADRANT_MAX))                       \
           near[i] = name##f(x[at + i]);                                       \
       memcpy(to + at, near, k * sizeof *near);                                \
     }                                                                         \
@@ -169,7 +169,7 @@ enum { PERIODIC_BLOCK = 512 };
 PLN_MULTIVERSION static bool all_near(const float *x, size_t n) {
   uint32_t far = 0;
   for (size_t i = 0; i < n; i++)
-    far |= !(pln_size(x[i]) <= PLN_TURNS_MAX);
+    far |= !(pln_size(x[i]) <= PLN_QUADRANT_MAX);
   return !far;
 }
 

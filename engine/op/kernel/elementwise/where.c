@@ -242,7 +242,7 @@ pln_status pln_kernel_where(pln_kernel_call *call) {
   pln_strided_result moved;
   if (call->args[0]->dtype != PLN_BOOL || yes->dtype != call->args[2]->dtype ||
       !plan_choice(call, &c))
-    return pln_kernel_refuse(call, "the operands do not fit each other");
+    return pln_kernel_refuse(call, "the operands do not match each other");
   PLN_TRY(pln_strided_result_begin(call, 0, (pln_dtype)yes->dtype, c.rank,
                                    c.dims, &moved));
   if (moved.count) {

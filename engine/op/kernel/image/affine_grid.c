@@ -66,7 +66,7 @@ static pln_status affine_grid(pln_kernel_call *call) {
       return pln_kernel_refuse(call, "an extent is negative");
   if (theta->rank != 3 || theta->dims[0] != pln_list_at(&size, 0) ||
       theta->dims[1] != space || theta->dims[2] != space + 1)
-    return pln_kernel_refuse(call, "the map does not fit the size");
+    return pln_kernel_refuse(call, "the map does not match the size");
   dims[0] = theta->dims[0];
   for (uint32_t i = 0; i < space; i++)
     dims[i + 1] = pln_list_at(&size, i + 2);
@@ -80,6 +80,6 @@ static pln_status affine_grid(pln_kernel_call *call) {
 
 pln_status pln_kernel_affine_grid(pln_kernel_call *call) {
   if (!pln_kernel_arg(call, 1))
-    return pln_kernel_refuse(call, "Relay's form is not computed");
+    return pln_kernel_refuse(call, "Relay's form is not implemented");
   return pln_kernel_through_float(call, "0", affine_grid);
 }

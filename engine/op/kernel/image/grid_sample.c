@@ -236,7 +236,7 @@ static pln_status read_sampler(const pln_kernel_call *call, sampler *s) {
           ? REFLECTION
           : ZEROS;
   if (x->rank < 3 || s->space > (s->mode == CUBIC ? 3 : 5))
-    return pln_kernel_refuse(call, "rank %u is not computed", x->rank);
+    return pln_kernel_refuse(call, "rank %u is not implemented", x->rank);
   for (uint32_t i = 0; i < s->space; i++)
     s->in[i] = x->dims[i + 2];
   return PLN_OK;
@@ -249,7 +249,7 @@ static pln_status check_grid(const pln_kernel_call *call) {
     return pln_kernel_no_dtype(call, (pln_dtype)x->dtype);
   if (grid->rank != x->rank || grid->dims[0] != x->dims[0] ||
       grid->dims[grid->rank - 1] != (int64_t)x->rank - 2)
-    return pln_kernel_refuse(call, "the grid does not fit the operand");
+    return pln_kernel_refuse(call, "the grid does not match the operand");
   return PLN_OK;
 }
 
@@ -270,7 +270,7 @@ static pln_status grid_sample(pln_kernel_call *call) {
   if (result->count == 0)
     return PLN_OK;
   if (x->count == 0)
-    return pln_kernel_refuse(call, "there is nothing to sample");
+    return pln_kernel_refuse(call, "the tensor to sample is empty");
   size_t channels = (size_t)x->dims[1];
   size_t points = pln_dims_product(dims, 2, x->rank);
   size_t in = pln_dims_product(x->dims, 1, x->rank) * size;
@@ -284,6 +284,6 @@ static pln_status grid_sample(pln_kernel_call *call) {
 
 pln_status pln_kernel_grid_sample(pln_kernel_call *call) {
   if (pln_kernel_int(call, "relay", 0))
-    return pln_kernel_refuse(call, "Relay's form is not computed");
+    return pln_kernel_refuse(call, "Relay's form is not implemented");
   return pln_kernel_through_float(call, "0", grid_sample);
 }

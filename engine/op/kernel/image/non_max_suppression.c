@@ -147,7 +147,7 @@ static pln_status read_search(const pln_kernel_call *call, search *s) {
     return pln_kernel_no_dtype(call, (pln_dtype)boxes->dtype);
   if (boxes->rank != 3 || scores->rank != 3 || boxes->dims[2] != 4 ||
       boxes->dims[0] != scores->dims[0] || boxes->dims[1] != scores->dims[2])
-    return pln_kernel_refuse(call, "the scores do not fit the boxes");
+    return pln_kernel_refuse(call, "the scores do not match the boxes");
   *s = (search){.centred = pln_kernel_int(call, "center_point_box", 0) != 0,
                 .limited = pln_kernel_arg(call, 4) != NULL,
                 .most = most.count ? pln_list_at(&most, 0) : 0,
@@ -164,7 +164,7 @@ static pln_status read_search(const pln_kernel_call *call, search *s) {
 
 pln_status pln_kernel_non_max_suppression(pln_kernel_call *call) {
   if (pln_kernel_int(call, "relay", 0))
-    return pln_kernel_refuse(call, "Relay's form is not computed");
+    return pln_kernel_refuse(call, "Relay's form is not implemented");
   search s = {.most = 0};
   void *out;
   PLN_TRY(read_search(call, &s));

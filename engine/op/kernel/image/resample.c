@@ -95,8 +95,8 @@ static uint32_t taps_of(const pln_sampling *how, const pln_sampled_axis *a) {
 }
 
 /* The weights of one position; they sum to 1. */
-static void weigh(const pln_sampling *how, const pln_sampled_axis *a, float x,
-                  int32_t *at, float *weight) {
+static void compute_weights(const pln_sampling *how, const pln_sampled_axis *a,
+                            float x, int32_t *at, float *weight) {
   float shrink = stretch(how, a), sum = 0;
   float first = floorf(x) + 1 - ceilf(sampling_support(how, a));
   for (uint32_t k = 0; k < a->n; k++) {
@@ -123,7 +123,7 @@ static void fill_axis(const pln_sampling *how, pln_sampled_axis *a) {
     if (how->mode == PLN_RESAMPLE_NEAREST)
       *at = inside(nearest(how, a->scale, x), a->in);
     else
-      weigh(how, a, x, at, a->weight + (size_t)i * a->n);
+      compute_weights(how, a, x, at, a->weight + (size_t)i * a->n);
   }
 }
 

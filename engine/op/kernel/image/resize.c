@@ -159,11 +159,6 @@ static float float_at(const pln_tensor *t, uint32_t i) {
   return single;
 }
 
-static bool is_float(const pln_tensor *t) {
-  return t->dtype == PLN_FLOAT32 || t->dtype == PLN_FLOAT64 ||
-         pln_is_half((pln_dtype)t->dtype);
-}
-
 /* A tensor without elements counts as omitted. */
 static const pln_tensor *given_arg(const pln_kernel_call *call, uint32_t i) {
   const pln_tensor *t = pln_kernel_arg(call, i);
@@ -177,7 +172,7 @@ static pln_status read_choice(const pln_kernel_call *call, const char *name,
   for (*out = 0; *out < n; ++*out)
     if (pln_kernel_string_is(call, name, values[0], values[*out]))
       return PLN_OK;
-  return pln_kernel_refuse(call, "%s is not known", name);
+  return pln_kernel_refuse(call, "%s is unknown", name);
 }
 
 static pln_status read_mode(const pln_kernel_call *call, pln_sampling *how) {
@@ -304,7 +299,8 @@ static pln_status set_region(const pln_kernel_call *call, resizing *r,
   uint32_t n = roi ? (uint32_t)(roi->count / 2) : 0;
   if (r->how.coordinates != PLN_TF_CROP_AND_RESIZE)
     return PLN_OK;
-  if (!roi || !is_float(roi) || roi->count != 2 * (size_t)n || n > PLN_MAX_RANK)
+  if (!roi || !pln_dtype_is_float((pln_dtype)roi->dtype) ||
+      roi->count != 2 * (size_t)n || n > PLN_MAX_RANK)
     return pln_kernel_refuse(call, "the region of interest is not valid");
   for (uint32_t i = 0; i < n; i++) {
     uint32_t axis;
@@ -317,7 +313,8 @@ static pln_status set_region(const pln_kernel_call *call, resizing *r,
 
 static pln_status set_factors(const pln_kernel_call *call, resizing *r,
                               const pln_tensor *scales) {
-  if (!is_float(scales) || scales->count > PLN_MAX_RANK)
+  if (!pln_dtype_is_float((pln_dtype)scales->dtype) ||
+      scales->count > PLN_MAX_RANK)
     return pln_kernel_refuse(call, "the factors are not valid");
   for (uint32_t i = 0; i < scales->count; i++)
     PLN_TRY(
@@ -328,7 +325,7 @@ static pln_status set_factors(const pln_kernel_call *call, resizing *r,
 static pln_status begin_resizing(const pln_kernel_call *call, resizing *r) {
   r->x = pln_kernel_arg(call, 0);
   if (r->x->rank == 0 || r->x->rank > PLN_MAX_RANK)
-    return pln_kernel_refuse(call, "rank %u is not computed", r->x->rank);
+    return pln_kernel_refuse(call, "rank %u is not implemented", r->x->rank);
   for (uint32_t i = 0; i < r->x->rank; i++)
     if (r->x->dims[i] > INT32_MAX)
       return pln_kernel_refuse(call, "axis %u is too large", i);
@@ -379,7 +376,7 @@ static void store_resized_element(pln_dtype dtype, double value, bool rounds,
     memcpy(to, &value, sizeof value);
   } else if (dtype == PLN_FLOAT32) {
     memcpy(to, &single, sizeof single);
-  } else if (pln_is_half(dtype)) {
+  } else if (pln_dtype_is_half(dtype)) {
     pln_narrow(dtype, &single, to, 1);
   } else {
     bool is_signed = dtype == PLN_INT8 || dtype == PLN_INT16 ||
@@ -436,7 +433,7 @@ round_and_clip_elements(pln_dtype dtype, bool rounds, float *x, size_t n) {
 static void narrow_sums(pln_dtype dtype, bool rounds, float *sums, size_t n,
                         void *out) {
   pln_conversion c = {.from = PLN_FLOAT32, .to = dtype};
-  if (!pln_is_half(dtype))
+  if (!pln_dtype_is_half(dtype))
     round_and_clip_elements(dtype, rounds, sums, n);
   pln_convert(&c, sums, n, out);
 }
@@ -467,7 +464,7 @@ static pln_status convert_sums_to_result(pln_kernel_call *call,
 /* ------------------------------------------------------------------ kernels */
 
 static bool is_resizable_dtype(pln_dtype dtype) {
-  return dtype == PLN_FLOAT32 || dtype == PLN_FLOAT64 || pln_is_half(dtype) ||
+  return pln_dtype_is_float(dtype) ||
          (pln_dtype_bits(dtype) >= 8 && dtype >= PLN_UINT8 &&
           dtype <= PLN_INT64) ||
          dtype == PLN_UINT32 || dtype == PLN_UINT64;
@@ -557,7 +554,7 @@ static pln_status make_result(pln_kernel_call *call, resizing *r) {
     return pln_kernel_result(call, 0, (pln_dtype)r->x->dtype, r->x->rank, dims,
                              &data);
   if (r->x->count == 0)
-    return pln_kernel_refuse(call, "there is nothing to sample");
+    return pln_kernel_refuse(call, "the tensor to sample is empty");
   for (uint32_t i = 0; i < r->x->rank; i++)
     PLN_TRY(pln_sample_axis(call->engine, &r->how, &r->axes[i]));
   PLN_TRY((r->how.mode == PLN_RESAMPLE_NEAREST ? move_nearest

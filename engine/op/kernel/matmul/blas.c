@@ -6,27 +6,22 @@
  * library is an error only if it was chosen by name. */
 
 #include "op/kernel/matmul/blas.h"
+#include "base/library.h"
 
 #include <limits.h>
-
-#if defined(__has_include)
-#if __has_include(<dlfcn.h>)
-#include <dlfcn.h>
-#define HAS_DLOPEN 1
-#endif
-#endif
 
 /* The number of multiplications from which on calling the library pays off. */
 #define LARGE ((double)(1 << 21))
 
 /* The constants of cblas.h. */
-enum { ROWS_FIRST = 101, AS_IT_IS = 111, TURNED = 112 };
+enum { ROWS_FIRST = 101, NOT_TRANSPOSED = 111, TRANSPOSED = 112 };
 
-typedef void (*float_fn)(int order, int turn_a, int turn_b, int m, int n, int k,
-                         float alpha, const float *a, int lda, const float *b,
-                         int ldb, float beta, float *c, int ldc);
-typedef void (*double_fn)(int order, int turn_a, int turn_b, int m, int n,
-                          int k, double alpha, const double *a, int lda,
+typedef void (*float_fn)(int order, int transpose_a, int transpose_b, int m,
+                         int n, int k, float alpha, const float *a, int lda,
+                         const float *b, int ldb, float beta, float *c,
+                         int ldc);
+typedef void (*double_fn)(int order, int transpose_a, int transpose_b, int m,
+                          int n, int k, double alpha, const double *a, int lda,
                           const double *b, int ldb, double beta, double *c,
                           int ldc);
 typedef void (*threads_fn)(int threads);
@@ -54,63 +49,26 @@ pln_status pln_blas_child(pln_engine *child) {
 
 /* ------------------------------------------------------------------ opening */
 
-#ifdef HAS_DLOPEN
-
 static const char file_name[] = "libopenblas.so.0";
 
-/* dlsym returns a function's address as an object pointer. */
-static bool find_blas_symbol(void *library, const char *name, void *function) {
-  void *address = dlsym(library, name);
-  memcpy(function, &address, sizeof address);
-  return address != NULL;
-}
-
 /* If the host has loaded it, its number of threads is the host's concern. */
-static bool is_loaded(void) {
-#ifdef RTLD_NOLOAD
-  void *there = dlopen(file_name, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
-  if (there)
-    dlclose(there);
-  return there != NULL;
-#else
-  return false;
-#endif
-}
-
 static void open_library(struct pln_blas *blas) {
   threads_fn set_threads;
-  bool loaded = is_loaded();
+  bool loaded = pln_library_is_loaded(file_name);
+  void *library = pln_library_open(file_name);
   blas->tried = true;
-  blas->library = dlopen(file_name, RTLD_LAZY | RTLD_LOCAL);
-  if (!blas->library)
+  if (!library)
     return;
-  if (!find_blas_symbol(blas->library, "cblas_sgemm", &blas->single) ||
-      !find_blas_symbol(blas->library, "cblas_dgemm", &blas->twice)) {
-    dlclose(blas->library);
-    blas->library = NULL;
+  if (!pln_library_find(library, "cblas_sgemm", &blas->single) ||
+      !pln_library_find(library, "cblas_dgemm", &blas->twice)) {
+    pln_library_close(library);
     return;
   }
+  blas->library = library;
   if (!loaded &&
-      find_blas_symbol(blas->library, "openblas_set_num_threads", &set_threads))
+      pln_library_find(library, "openblas_set_num_threads", &set_threads))
     set_threads(1);
 }
-
-static void close_library(struct pln_blas *blas) {
-  if (blas->library)
-    dlclose(blas->library);
-}
-
-#else
-
-static void open_library(struct pln_blas *blas) {
-  blas->tried = true;
-}
-
-static void close_library(struct pln_blas *blas) {
-  (void)blas;
-}
-
-#endif
 
 static bool is_open(struct pln_blas *blas) {
   if (!blas->tried)
@@ -122,7 +80,7 @@ void pln_blas_free(pln_engine *engine) {
   if (!engine->blas)
     return;
   if (!engine->blas->borrow_state)
-    close_library(engine->blas);
+    pln_library_close(engine->blas->library);
   pln_mem_free(engine, engine->blas, sizeof *engine->blas);
   engine->blas = NULL;
 }
@@ -147,7 +105,7 @@ pln_status pln_blas_find(pln_engine *engine, pln_slice name,
       return PLN_OK;
     }
   return pln_diag_error(engine, PLN_ERR_NAME, NULL,
-                        "a BLAS is one of auto, own, openblas, not '%.*s'",
+                        "expected a BLAS (auto, own or openblas), got '%.*s'",
                         (int)(name.size < 64 ? name.size : 64), name.data);
 }
 
@@ -173,7 +131,7 @@ bool pln_blas_is_open(const pln_engine *engine) {
 
 /* The layout of an operand: as it is, or transposed, with rows `lead` apart. */
 typedef struct layout {
-  int turn, lead;
+  int transpose, lead;
 } layout;
 
 static bool lies(size_t rows, size_t cols, size_t row, size_t col,
@@ -181,7 +139,7 @@ static bool lies(size_t rows, size_t cols, size_t row, size_t col,
   size_t step = col == 1 ? row : col, least = col == 1 ? cols : rows;
   if ((col != 1 && row != 1) || step < least || step < 1 || step > INT_MAX)
     return false;
-  out->turn = col == 1 ? AS_IT_IS : TURNED;
+  out->transpose = col == 1 ? NOT_TRANSPOSED : TRANSPOSED;
   out->lead = (int)step;
   return true;
 }
@@ -220,9 +178,9 @@ void pln_blas_run(pln_engine *engine, bool twice, const pln_product *s) {
   lies(s->k, s->n, s->b_row, s->b_col, &b);
   int keep = s->add || s->bias;
   if (twice)
-    blas->twice(ROWS_FIRST, a.turn, b.turn, m, n, k, 1, s->a, a.lead, s->b,
-                b.lead, keep, s->c, c_row);
+    blas->twice(ROWS_FIRST, a.transpose, b.transpose, m, n, k, 1, s->a, a.lead,
+                s->b, b.lead, keep, s->c, c_row);
   else
-    blas->single(ROWS_FIRST, a.turn, b.turn, m, n, k, 1, s->a, a.lead, s->b,
-                 b.lead, (float)keep, s->c, c_row);
+    blas->single(ROWS_FIRST, a.transpose, b.transpose, m, n, k, 1, s->a, a.lead,
+                 s->b, b.lead, (float)keep, s->c, c_row);
 }

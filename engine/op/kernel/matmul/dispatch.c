@@ -92,13 +92,13 @@ void pln_multiply_elementwise(pln_dtype dtype, size_t n, const void *a,
   case 16: PAIRS(uint16_t, uint16_t, uint32_t); break;
   case 32:
     if (dtype == PLN_FLOAT32)
-      PAIRS(float, pln_loose_float, float);
+      PAIRS(float, pln_unaligned_float, float);
     else
       PAIRS(uint32_t, uint32_t, uint32_t);
     break;
   default:
     if (dtype == PLN_FLOAT64)
-      PAIRS(double, pln_loose_double, double);
+      PAIRS(double, pln_unaligned_double, double);
     else
       PAIRS(uint64_t, uint64_t, uint64_t);
     break;

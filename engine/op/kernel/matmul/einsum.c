@@ -57,8 +57,8 @@ typedef struct axis_group {
 
 /* ------------------------------------------------------------------ reading */
 
-static pln_status misfit(const einsum *e) {
-  return pln_kernel_refuse(e->call, "operands do not fit the equation");
+static pln_status extents_differ(const einsum *e) {
+  return pln_kernel_refuse(e->call, "operands do not match the equation");
 }
 
 /* The labels of the axes of operand `i`. */
@@ -96,12 +96,12 @@ static pln_status read_left(einsum *e, pln_slice left) {
   uint32_t n = 0;
   while (pln_equation_next(&left, &e->terms[n]))
     if (++n == e->left && left.data)
-      return misfit(e);
+      return extents_differ(e);
   if (n != e->left)
-    return misfit(e);
+    return extents_differ(e);
   for (uint32_t i = 0; i < n; i++)
     if (!meet_label_extents(e, i))
-      return misfit(e);
+      return extents_differ(e);
   return PLN_OK;
 }
 
@@ -162,7 +162,8 @@ static pln_status read_equation(einsum *e) {
   for (uint32_t l = 0; l < PLN_LABELS; l++)
     e->extent[l] = 1;
   PLN_TRY(read_left(e, equation.left));
-  return read_right(e, &equation) && place_labels(e) ? PLN_OK : misfit(e);
+  return read_right(e, &equation) && place_labels(e) ? PLN_OK
+                                                     : extents_differ(e);
 }
 
 /* -------------------------------------------------------------------- views */
@@ -204,8 +205,8 @@ static pln_status read_einsum_operand(einsum *e, uint32_t i, einsum_view *v) {
   int64_t step = 1;
   *v = (einsum_view){.data = t->data};
   if (!labels_of(e, i, labels))
-    return misfit(e);
-  if (pln_is_half((pln_dtype)t->dtype)) {
+    return extents_differ(e);
+  if (pln_dtype_is_half((pln_dtype)t->dtype)) {
     PLN_TRY(pln_tensor_to_float32(t, &v->tensor));
     v->data = v->tensor->data;
   }
@@ -312,7 +313,7 @@ static void sort_labels(contraction *s) {
 
 /* Exchanges rows and columns, so that the result is contiguous along
  * columns. */
-static void turn(contraction *s) {
+static void exchange_operands(contraction *s) {
   const axis_group rows = s->rows;
   const einsum_view a = s->a;
   s->rows = s->cols;
@@ -410,7 +411,7 @@ static pln_status contract(einsum *e, einsum_view *a, einsum_view *b,
   *a = *b = (einsum_view){0};
   sort_labels(&s);
   if (ends_in_rows(&s))
-    turn(&s);
+    exchange_operands(&s);
   pln_status status = place_result(&s, last ? &e->result : NULL);
   if (status == PLN_OK)
     status = multiply_contraction(&s);
@@ -558,7 +559,7 @@ pln_status pln_kernel_einsum(pln_kernel_call *call) {
   if (!x)
     return pln_kernel_refuse(call, "operand 0 is omitted");
   einsum e = {.call = call, .dtype = (pln_dtype)x->dtype, .left = (uint32_t)n};
-  if (pln_is_half(e.dtype))
+  if (pln_dtype_is_half(e.dtype))
     e.dtype = PLN_FLOAT32;
   if (!pln_matmul_supports(e.dtype))
     return pln_kernel_no_dtype(call, e.dtype);

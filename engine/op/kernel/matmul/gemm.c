@@ -84,7 +84,7 @@ static void pack_block(const pln_gemm *g, const pln_product *s,
     if (s->b_col == 1)
       t->pack(to, from, s->b_row, b->k, n);
     else
-      t->pack_turned(to, from, s->b_col, b->k, n);
+      t->pack_transposed(to, from, s->b_col, b->k, n);
     to += b->k * t->width * t->size;
     from += t->width * s->b_col * t->size;
   }
@@ -202,33 +202,33 @@ static void multiply_vector(const pln_gemm *g, const pln_product *s) {
 
 /* One column, with contiguous columns of a: these are accumulated as the rows
  * of the transposed a. */
-static void multiply_turned(const pln_gemm *g, const pln_product *s) {
-  pln_product turned = *s;
-  turned.m = 1;
-  turned.n = s->m;
-  turned.a = s->b;
-  turned.a_col = s->b_row;
-  turned.b = s->a;
-  turned.b_row = s->a_col;
-  multiply_rows(g, &turned);
+static void multiply_transposed(const pln_gemm *g, const pln_product *s) {
+  pln_product transposed = *s;
+  transposed.m = 1;
+  transposed.n = s->m;
+  transposed.a = s->b;
+  transposed.a_col = s->b_row;
+  transposed.b = s->a;
+  transposed.b_row = s->a_col;
+  multiply_rows(g, &transposed);
 }
 
 static void run_own(const pln_gemm *gemm, const pln_product *s) {
   const pln_tiles *t = gemm->tiles;
   bool along = s->a_col == 1 && s->b_row == 1;
   bool vector = s->n == 1 && along;
-  bool turned = s->n == 1 && s->a_row == 1 && s->c_row == 1;
+  bool transposed = s->n == 1 && s->a_row == 1 && s->c_row == 1;
   bool rows = s->m <= FEW_ROWS && s->b_col == 1;
   bool columns = s->m <= t->lanes && along;
-  if (s->k > 0 && !vector && !turned && !rows && !columns) {
+  if (s->k > 0 && !vector && !transposed && !rows && !columns) {
     multiply_blocks(gemm, s);
     return;
   }
   begin_sums(t, s);
   if (vector)
     multiply_vector(gemm, s);
-  else if (turned)
-    multiply_turned(gemm, s);
+  else if (transposed)
+    multiply_transposed(gemm, s);
   else if (rows)
     multiply_rows(gemm, s);
   else if (columns)
@@ -240,13 +240,13 @@ static void run_own(const pln_gemm *gemm, const pln_product *s) {
 /* A library does not look whether to stop, so it is called for parts of at most
  * this many multiplications, which take some 10 ms. Parts are at least as large
  * as LEAST along each axis, which keeps the library's speed. */
-#define MOST_WORK ((size_t)1 << 29)
+#define MAX_WORK ((size_t)1 << 29)
 enum { LEAST_M = 512, LEAST_N = 1024, LEAST_K = 1024 };
 
 /* The greatest extent of a part: of `least`, or more if the others are small,
  * and such that all parts are about equal. */
 static size_t part_extent(size_t extent, size_t least, size_t other) {
-  size_t most = other ? MOST_WORK / other : extent;
+  size_t most = other ? MAX_WORK / other : extent;
   most = most < least ? least : most;
   size_t parts = (extent + most - 1) / most;
   return parts > 1 ? (extent + parts - 1) / parts : extent;

@@ -11,7 +11,7 @@
 
 /* A 16-bit float tensor as float32, or the tensor itself, retained. */
 static pln_status widened(const pln_tensor *in, pln_tensor **out) {
-  if (pln_is_half((pln_dtype)in->dtype))
+  if (pln_dtype_is_half((pln_dtype)in->dtype))
     return pln_tensor_to_float32(in, out);
   *out = pln_tensor_retain(in);
   return PLN_OK;
@@ -124,7 +124,7 @@ static pln_status multiply_tensors(pln_kernel_call *call, const pln_tensor *a,
   if (a->dtype != b->dtype || a->rank > PLN_MAX_RANK ||
       b->rank > PLN_MAX_RANK || !plan_product(a, b, &p) ||
       !plan_batches(a, b, p.m * p.k, p.k * p.n, &s))
-    return pln_kernel_refuse(call, "operands do not fit each other");
+    return pln_kernel_refuse(call, "operands do not match each other");
   uint32_t rank = s.rank;
   memcpy(dims, s.dims, rank * sizeof *dims);
   if (a->rank > 1)
@@ -148,14 +148,14 @@ pln_status pln_kernel_matmul(pln_kernel_call *call) {
   const pln_tensor *a = pln_kernel_arg(call, 0), *b = pln_kernel_arg(call, 1);
   pln_tensor *x, *y, *out = NULL;
   if (!a || !b || a->dtype != b->dtype)
-    return pln_kernel_refuse(call, "operands do not fit each other");
+    return pln_kernel_refuse(call, "operands do not match each other");
   if (pln_kernel_int(call, "transpose_a", 0) ||
       pln_kernel_int(call, "transpose_b", 0) ||
       !pln_kernel_string_is(call, "out_dtype", "",
                             pln_kernel_string_is(call, "out_dtype", "", "")
                                 ? ""
                                 : pln_dtype_name((pln_dtype)a->dtype)))
-    return pln_kernel_refuse(call, "the form of the call is not computed");
+    return pln_kernel_refuse(call, "this form of the call is not implemented");
   PLN_TRY(widened(a, &x));
   pln_status status = widened(b, &y);
   if (status == PLN_OK) {
@@ -192,8 +192,8 @@ static bool c_step(const pln_tensor *c, uint32_t from_end, size_t extent,
         to[i * n + j] = (T)sum;                                               \
       }                                                                       \
   }
-FINISH(float, pln_loose_float, float)
-FINISH(double, pln_loose_double, double)
+FINISH(float, pln_unaligned_float, float)
+FINISH(double, pln_unaligned_double, double)
 FINISH(uint8_t, uint8_t, uint32_t)
 FINISH(uint16_t, uint16_t, uint32_t)
 FINISH(uint32_t, uint32_t, uint32_t)
@@ -255,7 +255,7 @@ static pln_status gemm(pln_kernel_call *call, const pln_tensor *a,
   if (!plan_gemm(call, a, b, &p) || !fits_factors(dtype, alpha, beta) ||
       (c &&
        (c->rank > 2 || !c_step(c, 0, p.n, &col) || !c_step(c, 1, p.m, &row))))
-    return pln_kernel_refuse(call, "operands do not fit each other");
+    return pln_kernel_refuse(call, "operands do not match each other");
   int64_t dims[2] = {(int64_t)p.m, (int64_t)p.n};
   PLN_TRY(pln_matmul_dispatch_begin(call, dtype, p.n, p.k, &by));
   pln_status status = pln_tensor_unset(call->engine, dtype, 2, dims, out);
@@ -278,7 +278,7 @@ pln_status pln_kernel_gemm(pln_kernel_call *call) {
     if (!arg && i == 2)
       continue;
     if (!arg || arg->dtype != first->dtype)
-      status = pln_kernel_refuse(call, "operands do not fit each other");
+      status = pln_kernel_refuse(call, "operands do not match each other");
     else
       status = widened(arg, &wide[i]);
   }

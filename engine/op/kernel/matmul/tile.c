@@ -9,10 +9,10 @@
 
 #define UNROLL _Pragma("GCC unroll 8")
 /* Selects four elements of a and b by number; those of b follow those of a. */
-#define PICK(a, b, i) ((i) < 4 ? (a)[(i) % 4] : (b)[(i) % 4])
-#define TURN(a, b, i, j, k, l)                                 \
-  (quad) {                                                     \
-    PICK(a, b, i), PICK(a, b, j), PICK(a, b, k), PICK(a, b, l) \
+#define SELECT(a, b, i) ((i) < 4 ? (a)[(i) % 4] : (b)[(i) % 4])
+#define SHUFFLE(a, b, i, j, k, l)                                      \
+  (quad) {                                                             \
+    SELECT(a, b, i), SELECT(a, b, j), SELECT(a, b, k), SELECT(a, b, l) \
   }
 
 #define T float
@@ -134,7 +134,7 @@ static void copy_parts(const packed_side *s, bool to_c, char *c, size_t c_row,
 
 static void run_aside(const packed_side *s, const pln_tile *tile,
                       uint32_t height, uint32_t vectors) {
-  double data[PLN_TILE_MOST] __attribute__((aligned(64)));
+  double data[PLN_MAX_TILE_ROWS] __attribute__((aligned(64)));
   size_t row = (size_t)vectors * s->set->lanes, rows = (size_t)1 << height;
   pln_tile t = *tile;
   t.c = data;

@@ -11,7 +11,7 @@
 /* Tiles have 8, 4, 2 or 1 rows and 1 to PLN_TILE_VECTORS vectors. */
 enum { PLN_TILE_HEIGHTS = 4, PLN_TILE_VECTORS = 3, PLN_TILE_MOST_ROWS = 8 };
 /* The most elements of a tile of any set. */
-enum { PLN_TILE_MOST = PLN_TILE_MOST_ROWS * 48 };
+enum { PLN_MAX_TILE_ROWS = PLN_TILE_MOST_ROWS * 48 };
 
 /* c = a * b, or c += a * b. Strides count elements. Row p of b is contiguous
  * and begins at b + b_at[p]; element (i, p) of a is at i * a_row + p * a_col;
@@ -53,8 +53,8 @@ typedef struct pln_tiles {
    * first n elements of each row exist; the rest becomes 0. */
   void (*pack)(void *to, const void *from, size_t from_row, size_t k, size_t n);
   /* The same for a transposed source: element (p, j) is at j * from_col + p. */
-  void (*pack_turned)(void *to, const void *from, size_t from_col, size_t k,
-                      size_t n);
+  void (*pack_transposed)(void *to, const void *from, size_t from_col, size_t k,
+                          size_t n);
   void (*dots)(const pln_dots *dots);
   /* c[i][j] += sum over p of a[i][p] * b[p][j] for j < n; row p of b is at p *
    * b_row (b_at and bias are not used). For 1, 2 and 4 rows. */

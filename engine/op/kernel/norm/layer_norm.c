@@ -264,7 +264,7 @@ static pln_status rms_norm(pln_kernel_call *call) {
 /* Mean and factor are float32, or the dtype in stash_type. */
 pln_status pln_kernel_layer_norm(pln_kernel_call *call) {
   if (!is_onnx(call))
-    return pln_kernel_refuse(call, "the form of the call is not computed");
+    return pln_kernel_refuse(call, "this form of the call is not implemented");
   PLN_TRY(pln_kernel_through_float(call, "0", layer_norm));
   if (pln_kernel_int(call, "stash_type", PLN_FLOAT32) != PLN_BFLOAT16)
     return PLN_OK;
@@ -372,12 +372,12 @@ static bool is_untouched_norm(const pln_kernel_call *call) {
 
 pln_status pln_kernel_instance_norm(pln_kernel_call *call) {
   if (!is_untouched_norm(call))
-    return pln_kernel_refuse(call, "the form of the call is not computed");
+    return pln_kernel_refuse(call, "this form of the call is not implemented");
   return pln_kernel_through_float(call, "0", instance_norm);
 }
 
 pln_status pln_kernel_group_norm(pln_kernel_call *call) {
   if (!is_untouched_norm(call))
-    return pln_kernel_refuse(call, "the form of the call is not computed");
+    return pln_kernel_refuse(call, "this form of the call is not implemented");
   return pln_kernel_through_float(call, "0", group_norm);
 }

@@ -212,7 +212,7 @@ static void run_all(const pln_engine *engine, const loops *l, bool logarithm,
 static pln_status begin_softmax(pln_kernel_call *call, layout *r, void **out) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
   if (!x || !find_rows(call, x, r))
-    return pln_kernel_refuse(call, "the axis does not fit the operand");
+    return pln_kernel_refuse(call, "the axis does not match the operand");
   if (x->dtype != PLN_FLOAT32 && x->dtype != PLN_FLOAT64)
     return pln_kernel_no_dtype(call, (pln_dtype)x->dtype);
   return pln_kernel_unset(call, 0, (pln_dtype)x->dtype, x->rank, x->dims, out);

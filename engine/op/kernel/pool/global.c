@@ -16,7 +16,7 @@ pln_status pln_infer_global_pool(pln_infer *call) {
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &s);
 }
 
-/* One plane of n elements into one. */
+/* Reduces a plane of n elements to one element. */
 typedef void (*plane_fn)(const void *in, size_t n, double p, void *out);
 
 /* With fewer lanes the compiler unrolls the loop and does not vectorise. */

@@ -9,7 +9,8 @@
 #include "op/kernel/elementwise/elementwise.h"
 #include "op/kernel/pool/sliding_window.h"
 
-/* The place in `at` of the greatest of n elements. */
+/* Returns the index i for which element at[i] of the plane is the greatest of
+ * n. */
 typedef size_t (*best_fn)(const void *plane, const size_t *at, size_t n);
 
 #define BEST(D, T)                                                        \
@@ -85,7 +86,8 @@ static bool next_position(const window *w, int64_t *position) {
   return false;
 }
 
-/* A window without elements gets index 0. */
+/* Writes the indices of the maxima of all planes. A window without elements has
+ * index 0. */
 static void write_indices(window *w, const pln_tensor *x, best_fn best,
                           int64_t *out) {
   size_t planes = (size_t)x->dims[0] * (size_t)x->dims[1];

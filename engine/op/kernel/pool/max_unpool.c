@@ -25,7 +25,7 @@ pln_status pln_infer_max_unpool(pln_infer *call) {
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out);
 }
 
-/* Without a third operand, the extents follow from the attributes. */
+/* Computes the extents that follow from the attributes. */
 static pln_status inferred_dims(const pln_kernel_call *call,
                                 const pln_tensor *x, int64_t *dims) {
   pln_list window = pln_kernel_list(call, PLN_NONE, "kernel_shape");
@@ -34,7 +34,7 @@ static pln_status inferred_dims(const pln_kernel_call *call,
   uint32_t space = x->rank - 2;
   if (window.count != space || (strides.given && strides.count != space) ||
       (pads.given && pads.count != 2 * space))
-    return pln_kernel_refuse(call, "attributes do not fit rank %u", x->rank);
+    return pln_kernel_refuse(call, "attributes do not match rank %u", x->rank);
   for (uint32_t i = 0; i < space; i++) {
     int64_t pad = 0, extent;
     int64_t stride = strides.given ? strides.ints[i] : 1;
@@ -50,7 +50,7 @@ static pln_status inferred_dims(const pln_kernel_call *call,
   return PLN_OK;
 }
 
-/* The requested extents, which must be at least those of `dims`. */
+/* Reads the requested extents, which must be at least `dims`. */
 static pln_status given_dims(const pln_kernel_call *call, uint32_t rank,
                              const int64_t *dims, int64_t *given) {
   pln_list shape = pln_kernel_list(call, 2, NULL);
@@ -110,7 +110,7 @@ pln_status pln_kernel_max_unpool(pln_kernel_call *call) {
     return pln_kernel_no_dtype(call, (pln_dtype)x->dtype);
   if (x->rank < 3 || x->rank > PLN_MAX_RANK || at->count != x->count ||
       at->dtype != PLN_INT64)
-    return pln_kernel_refuse(call, "the indices do not fit the operand");
+    return pln_kernel_refuse(call, "the indices do not match the operand");
   memcpy(dims, x->dims, 2 * sizeof *dims);
   PLN_TRY(inferred_dims(call, x, dims));
   if (larger)

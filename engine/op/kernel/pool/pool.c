@@ -38,7 +38,7 @@ pln_status pln_infer_pool(pln_infer *call) {
 
 /* ------------------------------------------------------------------- loops */
 
-/* Rows reduced in one loop. */
+/* Numbers of rows that one loop reduces: the first one, and later ones. */
 enum { AT_FIRST = 3, AT_ONCE = 2 };
 
 /* The loops of a kind of pooling for one dtype. `row` holds `n` elements. */
@@ -184,9 +184,9 @@ typedef struct pool {
   const pln_engine *engine;
   const loops *loops;
   size_t size;    /* of an element */
-  double p;       /* of a norm */
-  bool padded;    /* padding counts as elements of 0 */
-  uint32_t outer; /* spatial axes without the last */
+  double p;       /* exponent of an Lp norm */
+  bool padded;    /* padding counts as elements with value 0 */
+  uint32_t outer; /* number of spatial axes without the last one */
   pln_sliding_window axis[PLN_MAX_RANK];
   size_t in_plane, out_plane; /* elements */
   int64_t pad,
@@ -221,7 +221,7 @@ static void find_taps(const pool *p, const int64_t *position, taps *t) {
     t->count = 1;
 }
 
-/* The offset of the row of the current taps in its plane. */
+/* Returns the offset of the row of the current taps in its plane. */
 static size_t row_offset(const pool *p, const int64_t *position,
                          const taps *t) {
   size_t at = 0;
@@ -252,7 +252,7 @@ static bool next_position(const pool *p, int64_t *position) {
   return false;
 }
 
-/* Rows being reduced into `to`. */
+/* Rows that are being reduced into `to`. */
 typedef struct gathering {
   const pool *pool;
   char *to;
@@ -292,8 +292,8 @@ static void pool_row(const pool *p, const char *plane, const int64_t *position,
   p->loops->finish(out, n, t->count, p->counts, p->p);
 }
 
-/* For small planes the loop over positions is outside: taps are found once per
- * position. */
+/* Pools all planes. For small planes the loop over positions is the outer one:
+ * taps are found once per position. */
 static void pool_planes(const pool *p, size_t planes, const char *in,
                         char *out) {
   enum { NEAR = 1 << 14 }; /* bytes */
@@ -331,7 +331,7 @@ static void count_last(pool *p) {
   }
 }
 
-/* Reads the windows and the extents of the result. */
+/* Reads the windows and computes the extents of the result. */
 static pln_status plan(const pln_kernel_call *call, const pln_tensor *x,
                        pool *p, int64_t *dims) {
   PLN_TRY(pln_sliding_window_read(call, x, p->axis));

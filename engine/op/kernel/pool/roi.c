@@ -14,8 +14,8 @@ static pln_dim int_dim(const pln_infer *call, const char *name, int64_t other) {
   return extent >= 0 ? extent : (pln_dim)PLN_DIM_UNKNOWN;
 }
 
-/* One image per region, with the operand's channels; the caller sets its
- * extents. */
+/* The shape of the result: one image per region, with the operand's channels;
+ * the caller sets its extents. */
 static pln_status shape_of_regions(const pln_infer *call, pln_shape *out) {
   pln_shape x, rois;
   PLN_TRY(pln_arg_expect_rank(call, 0, 4));
@@ -30,7 +30,7 @@ static pln_status shape_of_regions(const pln_infer *call, pln_shape *out) {
   return PLN_OK;
 }
 
-/* The spatial extents in a list attribute, if it is given. */
+/* Sets the spatial extents from a list attribute, if it is given. */
 static void pooled_extents(const pln_infer *call, const char *name,
                            pln_shape *out) {
   uint32_t n;
@@ -52,7 +52,7 @@ pln_status pln_infer_roi_align(pln_infer *call) {
 pln_status pln_infer_max_roi_pool(pln_infer *call) {
   pln_shape out;
   PLN_TRY(shape_of_regions(call, &out));
-  pooled_extents(call, "pooled_shape", &out);
+  pooled_extents(call, "pooled_size", &out);
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out);
 }
 
@@ -81,7 +81,7 @@ typedef struct alignment {
   double scale;
 } alignment;
 
-/* More samples per bin are refused. */
+/* The limit of samples per bin. */
 static const double most_samples = 1 << 12;
 
 static void sample_roi_line(roi_line *l) {
@@ -107,12 +107,12 @@ static pln_status place_line(const pln_kernel_call *call, const alignment *a,
   l->begin = begin * a->scale - offset;
   l->size = end * a->scale - offset - l->begin;
   if (!a->half_pixel && !(l->size > 1))
-    l->size = 1; /* as before opset 16 */
+    l->size = 1; /* smaller regions have size 1 before opset 16 */
   double grid =
       a->ratio > 0 ? (double)a->ratio : ceil(l->size / (double)l->bins);
   if (!(grid <= most_samples) || !isfinite(l->begin))
-    return pln_kernel_refuse(call, "a region from %g to %g is too large", begin,
-                             end);
+    return pln_kernel_refuse(call, "the region from %g to %g is too large",
+                             begin, end);
   l->grid = grid > 0 ? (int64_t)grid : 0;
   size_t room = (size_t)(l->bins * l->grid) * sizeof *l->samples;
   if (room > l->room) {
@@ -127,8 +127,8 @@ static pln_status place_line(const pln_kernel_call *call, const alignment *a,
   return PLN_OK;
 }
 
-/* The sum of the four neighbours' weighted values; or their maximum, as ONNX
- * defines mode=max. */
+/* Interpolates a sample: the sum of the weighted values of its four neighbours;
+ * in mode "max" their maximum, as ONNX defines. */
 #define ALIGN(T)                                                           \
   static double at_##T(const alignment *a, const T *plane,                 \
                        const roi_sample *y, const roi_sample *x) {         \
@@ -184,7 +184,7 @@ static pln_status align_regions(pln_kernel_call *call, alignment *a,
     int64_t image;
     if (!pln_tensor_int(pln_kernel_arg(call, 2), r, &image) || image < 0 ||
         image >= x->dims[0])
-      return pln_kernel_refuse(call, "region %zu is of no image", r);
+      return pln_kernel_refuse(call, "region %zu refers to no image", r);
     PLN_TRY(place_line(call, a, pln_element_at(rois, 4 * r),
                        pln_element_at(rois, 4 * r + 2), &a->x));
     PLN_TRY(place_line(call, a, pln_element_at(rois, 4 * r + 1),
@@ -202,7 +202,7 @@ static pln_status check_regions(const pln_kernel_call *call, uint32_t columns) {
     return pln_kernel_no_dtype(call, (pln_dtype)x->dtype);
   if (x->rank != 4 || rois->rank != 2 || rois->dims[1] != columns ||
       rois->dtype != x->dtype)
-    return pln_kernel_refuse(call, "the regions do not fit the operand");
+    return pln_kernel_refuse(call, "the regions do not match the operand");
   return PLN_OK;
 }
 
@@ -220,7 +220,8 @@ static pln_status roi_align(pln_kernel_call *call) {
       .ratio = pln_kernel_int(call, "sampling_ratio", 0),
       .scale = pln_kernel_float(call, "spatial_scale", 1)};
   if (!images) /* in Relay's form each region begins with its image */
-    return pln_kernel_refuse(call, "regions that name images themselves");
+    return pln_kernel_refuse(
+        call, "regions that contain their image's index are not implemented");
   PLN_TRY(check_regions(call, 4));
   if (a.y.bins < 1 || a.x.bins < 1 || a.y.bins > INT16_MAX ||
       a.x.bins > INT16_MAX)
@@ -271,7 +272,7 @@ static void bin_of(const roi_span *s, int64_t i, int64_t *begin, int64_t *end) {
   *end = (int64_t)fmin(fmax(to, 0), last);
 }
 
-/* The maximum; 0 for an empty bin. */
+/* Returns the maximum of a bin; 0 if it is empty. */
 static double greatest_of(const pln_tensor *x, size_t plane, const roi_span *y,
                           const roi_span *w, int64_t i, int64_t k) {
   int64_t y0, y1, x0, x1;
@@ -311,12 +312,12 @@ static void pool_region(const pln_tensor *x, size_t image, const roi_span *y,
 static pln_status roi_pool(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0),
                    *rois = pln_kernel_arg(call, 1);
-  pln_list pooled = pln_kernel_list(call, PLN_NONE, "pooled_shape");
+  pln_list pooled = pln_kernel_list(call, PLN_NONE, "pooled_size");
   double scale = pln_kernel_float(call, "spatial_scale", 1);
   PLN_TRY(check_regions(call, 5));
   if (pooled.count != 2 || pooled.ints[0] < 1 || pooled.ints[1] < 1 ||
       pooled.ints[0] > INT32_MAX || pooled.ints[1] > INT32_MAX)
-    return pln_kernel_refuse(call, "pooled_shape is not valid");
+    return pln_kernel_refuse(call, "pooled_size is not valid");
   roi_span y = {.extent = x->dims[2], .bins = pooled.ints[0]};
   roi_span w = {.extent = x->dims[3], .bins = pooled.ints[1]};
   int64_t dims[4] = {rois->dims[0], x->dims[1], y.bins, w.bins};

@@ -6,11 +6,11 @@
 
 #include "op/kernel/pool/sliding_window.h"
 
-/* Padding may go this far beyond the tensor itself. */
+/* The limit of padding. */
 static const int64_t most_padding = (int64_t)1 << 24;
 
-/* Element `i` of an attribute of `want` elements that lie within [least,
- * INT32_MAX]; the fallback when there is none. */
+/* Reads element `i` of a list attribute with `want` elements in [least,
+ * INT32_MAX]; *value is unchanged if there is none. */
 static pln_status read_at(const pln_kernel_call *call, const char *name,
                           uint32_t want, uint32_t i, int64_t least,
                           int64_t *value) {
@@ -30,7 +30,8 @@ static bool auto_pad_is(const pln_kernel_call *call, const char *text) {
   return pln_kernel_string_is(call, "auto_pad", "NOTSET", text);
 }
 
-/* Negative if strides skip elements, as in ONNX Runtime. */
+/* Computes the padding of auto_pad=SAME. It is negative if strides skip
+ * elements, as in ONNX Runtime. */
 static void pad_to_same(const pln_kernel_call *call, pln_sliding_window *a) {
   a->out = (a->in + a->stride - 1) / a->stride;
   int64_t pad = (a->out - 1) * a->stride + a->reach - a->in;
@@ -38,8 +39,8 @@ static void pad_to_same(const pln_kernel_call *call, pln_sliding_window *a) {
   a->after = pad - a->before;
 }
 
-/* With ceil_mode the last window may extend past the end, but begins before the
- * padding there. */
+/* Counts the positions. With ceil_mode the last window may extend past the end,
+ * but begins before the padding there. */
 static pln_status count_positions(const pln_kernel_call *call,
                                   pln_sliding_window *a) {
   int64_t room = a->in + a->before + a->after - a->reach;
@@ -91,7 +92,7 @@ pln_status pln_sliding_window_read(const pln_kernel_call *call,
   bool same =
       auto_pad_is(call, "SAME_UPPER") || auto_pad_is(call, "SAME_LOWER");
   if (x->rank < 3 || x->rank > PLN_MAX_RANK)
-    return pln_kernel_refuse(call, "rank %u has no axes of space", x->rank);
+    return pln_kernel_refuse(call, "rank %u has no spatial axes", x->rank);
   for (uint32_t i = 0; i < space; i++) {
     pln_sliding_window *a = &axes[i];
     a->in = x->dims[i + 2];
@@ -107,7 +108,7 @@ pln_status pln_sliding_window_read(const pln_kernel_call *call,
   return PLN_OK;
 }
 
-/* The least k >= 0 with first + k * step >= bound. */
+/* Returns the least k >= 0 with first + k * step >= bound. */
 static int64_t steps_to(int64_t first, int64_t step, int64_t bound) {
   return first >= bound ? 0 : (bound - first + step - 1) / step;
 }

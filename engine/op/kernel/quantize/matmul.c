@@ -19,7 +19,7 @@
 #include "op/kernel/matmul/integer_gemm.h"
 #include "op/kernel/multiversion.h"
 
-/* Smaller integers are exact in a float. */
+/* Integers of a smaller magnitude are exact in a float. */
 static const double EXACT = 1 << 24;
 
 /* ------------------------------------------------------------------ numbers */
@@ -55,7 +55,7 @@ static void widen_small(const pln_tensor *t, float *to) {
 static pln_status as_floats(const pln_kernel_call *call, const pln_tensor *t,
                             pln_tensor **out) {
   pln_dtype dtype = (pln_dtype)t->dtype;
-  if (pln_is_half(dtype))
+  if (pln_dtype_is_half(dtype))
     return pln_tensor_to_float32(t, out);
   if (!is_byte(t) && !is_small(t) && dtype != PLN_FLOAT32)
     return pln_kernel_no_dtype(call, dtype);
@@ -81,7 +81,7 @@ static pln_status as_floats(const pln_kernel_call *call, const pln_tensor *t,
 
 /* A scale or zero point broadcast over a tensor. */
 typedef struct spread_operand {
-  pln_tensor *tensor; /* as floats; NULL: none */
+  pln_tensor *tensor; /* as floats; NULL: omitted */
   const float *data;
   size_t step[PLN_MAX_RANK]; /* stride by axis of the other tensor */
 } spread_operand;
@@ -91,7 +91,8 @@ static void free_spread(spread_operand *s) {
   s->tensor = NULL;
 }
 
-/* Trailing extents must be those of the tensor, or 1. */
+/* Computes the strides of a broadcast operand; false unless each trailing
+ * extent is that of the tensor, or 1. */
 static bool spread_axes(const pln_tensor *t, uint32_t rank, const int64_t *dims,
                         spread_operand *s) {
   size_t step = 1;
@@ -106,8 +107,8 @@ static bool spread_axes(const pln_tensor *t, uint32_t rank, const int64_t *dims,
   return true;
 }
 
-/* Argument `i` over a tensor of those dims: a scalar, a vector along `axis`, or
- * a tensor that broadcasts. */
+/* Reads argument `i`, broadcast over a tensor of those dims: a scalar, a vector
+ * along `axis`, or a tensor that broadcasts. */
 static pln_status read_spread(const pln_kernel_call *call, uint32_t i,
                               uint32_t axis, uint32_t rank, const int64_t *dims,
                               spread_operand *out) {
@@ -125,7 +126,8 @@ static pln_status read_spread(const pln_kernel_call *call, uint32_t i,
         t->rank > 1 && rank <= PLN_MAX_RANK && spread_axes(t, rank, dims, out);
   if (!fits)
     return pln_kernel_refuse(
-        call, "operand %u does not fit what it scales or shifts", i);
+        call, "operand %u does not match the tensor that it scales or shifts",
+        i);
   PLN_TRY(as_floats(call, t, &out->tensor));
   out->data = out->tensor->data;
   return PLN_OK;
@@ -171,7 +173,7 @@ PLN_MULTIVERSION static void shift(float *x, size_t n, const float *zero,
       x[i] -= zero[i];
 }
 
-/* Argument `i` minus its zero point, argument `zero`. */
+/* Computes argument `i` minus its zero point, argument `zero`, as floats. */
 static pln_status centred(const pln_kernel_call *call, uint32_t i,
                           uint32_t zero, uint32_t axis, pln_tensor **out) {
   const pln_tensor *t = pln_kernel_arg(call, i),
@@ -200,7 +202,8 @@ PLN_MULTIVERSION static float greatest(const float *x, size_t n) {
   return most;
 }
 
-/* The greatest sum of absolute values over `length` contiguous elements. */
+/* Returns the greatest sum of absolute values over `length` contiguous
+ * elements. */
 static double heaviest(const pln_tensor *t, size_t length) {
   const float *x = t->data;
   double most = 0;
@@ -236,8 +239,9 @@ static void drop_operands(exact_product *e) {
   e->a = e->b = NULL;
 }
 
-/* Chooses float32 or float64: sums are of up to `length` products with elements
- * of `light`, contiguous in `heavy`. */
+/* Converts both operands to float64 unless all sums are exact in float32. A sum
+ * has up to `length` products, of elements of `light` with contiguous elements
+ * of `heavy`. */
 static pln_status make_exact(pln_tensor **heavy, pln_tensor **light,
                              size_t length) {
   double most = (double)greatest((*light)->data, (*light)->count);
@@ -353,7 +357,7 @@ static pln_status multiply_bytes(const pln_kernel_call *call,
   return status;
 }
 
-/* Rows of argument 0 times the matrix in argument `b`. */
+/* Multiplies rows of argument 0 by the matrix in argument `b`. */
 static pln_status multiply_rows(const pln_kernel_call *call, uint32_t b,
                                 uint32_t a_zero, uint32_t b_zero,
                                 pln_tensor **out) {
@@ -383,8 +387,8 @@ static bool are_all(const pln_kernel_call *call, const char *name,
   return list.count == 0 || list.count == count;
 }
 
-/* A window of one element with stride 1 over all channels: weights and images
- * are matrices. */
+/* Returns true for a convolution with a window of one element and stride 1 over
+ * all channels: weights and images are matrices. */
 static bool is_pointwise(const pln_kernel_call *call, const pln_tensor *x,
                          const pln_tensor *w, const pln_tensor *x_zero,
                          const pln_tensor *w_zero) {
@@ -425,15 +429,15 @@ static pln_status convolve_points(const pln_kernel_call *call, uint32_t w,
 /* ------------------------------------------------------- products, in floats
  */
 
-/* Argument 0 times argument `b`; their zero points are arguments a_zero and
- * b_zero. */
+/* Multiplies argument 0 by argument `b`; their zero points are arguments a_zero
+ * and b_zero. */
 static pln_status multiply_exact(const pln_kernel_call *call, uint32_t b,
                                  uint32_t a_zero, uint32_t b_zero,
                                  exact_product *e) {
   const pln_tensor *x = pln_kernel_arg(call, 0), *y = pln_kernel_arg(call, b);
   *e = (exact_product){0};
   if (!x || !y || x->rank == 0 || y->rank == 0)
-    return pln_kernel_refuse(call, "operands do not fit each other");
+    return pln_kernel_refuse(call, "operands do not match each other");
   if (are_matrices(x, y, pln_kernel_arg(call, a_zero),
                    pln_kernel_arg(call, b_zero)))
     return multiply_rows(call, b, a_zero, b_zero, &e->sum);
@@ -458,7 +462,7 @@ static pln_status convolve_quantized(const pln_kernel_call *call, uint32_t w,
   *e = (exact_product){0};
   if (!pln_kernel_arg(call, 0) || !weights || weights->rank == 0 ||
       !is_byte(weights) || (zero && zero->count != 1))
-    return pln_kernel_refuse(call, "operands do not fit each other");
+    return pln_kernel_refuse(call, "operands do not match each other");
   if (is_pointwise(call, call->args[0], weights, zero,
                    pln_kernel_arg(call, w_zero)))
     return convolve_points(call, w, x_zero, w_zero, &e->sum);
@@ -476,7 +480,7 @@ static pln_status convolve_quantized(const pln_kernel_call *call, uint32_t w,
 
 /* ----------------------------------------------------------------- integers */
 
-/* Elements of an exact sum as int32. */
+/* Converts exact sums to int32. */
 PLN_MULTIVERSION static void to_integers(const float *x, int32_t *to,
                                          size_t n) {
   for (size_t i = 0; i < n; i++)
@@ -545,10 +549,10 @@ typedef struct quantizer {
   const int32_t *bias; /* by element of axis 1, or NULL */
 } quantizer;
 
-/* Elements at a time. */
+/* Elements that are quantised at a time. */
 enum { RUN = 256 };
 
-/* Sums to bytes; false if a scaled sum is NaN. */
+/* Converts sums to bytes; false if a scaled sum is NaN. */
 PLN_MULTIVERSION static bool round_products(const int32_t *sum,
                                             const float *scale,
                                             const float *zero, bool is_signed,
@@ -565,7 +569,7 @@ PLN_MULTIVERSION static bool round_products(const int32_t *sum,
   return defined;
 }
 
-/* Sums of floats to small floats. */
+/* Converts float sums to small floats. */
 static void narrow_run(const quantizer *q, const float *sum, const float *scale,
                        const float *zero, size_t n, uint8_t *to) {
   for (size_t i = 0; i < n; i++) {
@@ -574,7 +578,8 @@ static void narrow_run(const quantizer *q, const float *sum, const float *scale,
   }
 }
 
-/* Elements [first, first + n) of a row that begins at element `start`. */
+/* Quantises the elements [first, first + n) of a row that begins at element
+ * `start`. */
 static bool quantize_run(const quantizer *q, const rows *r, size_t start,
                          size_t first, size_t n, uint8_t *to) {
   float scale[RUN], zero[RUN];
@@ -651,10 +656,10 @@ static pln_status check_quantized(const pln_kernel_call *call) {
       return pln_kernel_refuse(call, "operand %u is omitted", i);
   bool bytes = is_byte(a) && is_byte(b) && is_byte(y);
   if (!bytes && !(is_small(a) && is_small(b) && is_small(y)))
-    return pln_kernel_refuse(call, "operands are not quantised alike");
+    return pln_kernel_refuse(call, "operands are quantised differently");
   for (uint32_t i = 1; i < 7; i += i == 1 ? 3 : 2)
     if (is_byte(call->args[i]) || is_small(call->args[i]))
-      return pln_kernel_refuse(call, "operand %u is no scale", i);
+      return pln_kernel_refuse(call, "operand %u is not a scale", i);
   return PLN_OK;
 }
 
@@ -668,7 +673,7 @@ pln_status pln_kernel_qlinear_matmul(pln_kernel_call *call) {
   return give_quantized(call, row, right ? rank - 1 : PLN_MAX_RANK, row, &e);
 }
 
-/* The bias is int32, one for each filter. */
+/* Checks that the bias is int32, with one element for each filter. */
 static pln_status check_bias(const pln_kernel_call *call) {
   const pln_tensor *bias = pln_kernel_arg(call, 8), *w = call->args[3];
   if (!bias || (bias->dtype == PLN_INT32 && bias->rank == 1 && w->rank > 1 &&
@@ -687,7 +692,8 @@ pln_status pln_kernel_qlinear_conv(pln_kernel_call *call) {
 
 /* ------------------------------------------------------------------- types */
 
-/* (x, scale, zero, w, scale, zero, scale of y, zero of y, bias). */
+/* The type of qlinear_conv: (x, scale, zero, w, scale, zero, scale of y, zero
+ * of y, bias). */
 pln_status pln_infer_qlinear_conv(pln_infer *call) {
   pln_shape shape;
   PLN_TRY(pln_infer_conv_shape(call, 0, 3, &shape));

@@ -17,7 +17,8 @@ static pln_dtype output_dtype(const pln_infer *call, pln_dtype fallback) {
   return dtype > 0 && dtype < PLN_N_DTYPES ? (pln_dtype)dtype : fallback;
 }
 
-/* The dtype is the zero point's, else the attribute's, else uint8. */
+/* The type of quantize_linear. Its dtype is that of the zero point, else the
+ * attribute's, else uint8. */
 pln_status pln_infer_quantize_linear(pln_infer *call) {
   pln_dtype dtype = output_dtype(call, PLN_UINT8);
   pln_dtype zero = pln_arg_dtype(call, 2);
@@ -90,34 +91,35 @@ static inline uint32_t bits_of(float x) {
 LOOPS(quantize_byte, uint8_t, QUANTIZE_BITS(uint8_t))
 LOOPS(quantize_word, uint16_t, QUANTIZE_BITS(uint16_t))
 LOOPS(quantize, float, QUANTIZE(y) to[i] = y + ROUNDING - ROUNDING + z;)
-/* -0 is kept if the zero point is 0. */
+/* Adding a zero point of 0 would turn -0 into 0, so it is not added. */
 LOOPS(divide, float, to[i] = z == 0 ? x / s : x / s + z;)
 LOOPS(dequantize, float, to[i] = (x - z) * s;)
 
 /* ------------------------------------------------------------------ scaling */
 
-/* How elements find their scale: runs of elements, `steps` runs per index of
- * the outer axes. */
+/* How elements are assigned to scales: runs of elements, `steps` runs per index
+ * of the outer axes. */
 typedef struct scaling {
   float *numbers;      /* scales, then zero points */
   size_t count;        /* of each */
   bool each;           /* one scale per element, else one per run */
   size_t run, last;    /* elements of a run, and of the last run of the steps */
-  size_t steps, share; /* this many runs in turn share their scales */
+  size_t steps, share; /* `share` consecutive runs have the same scale */
   size_t step, outer;  /* strides from the scales of one run to the next */
   scale_fn fn;
   pln_dtype made; /* dtype that `fn` writes: the result's, or float32 */
   float low, high;
 } scaling;
 
-/* One scale for the tensor, or one per index of the axis. */
+/* Plans one scale for the tensor, or one per index of the axis; false if the
+ * dims do not fit. */
 static bool plan_axis(const pln_tensor *x, const pln_tensor *scale,
-                      int64_t asked, scaling *s) {
+                      int64_t requested, scaling *s) {
   uint32_t axis;
   *s = (scaling){.run = x->count, .steps = 1, .share = 1};
   if (scale->rank <= 1 && scale->count == 1)
     return true;
-  if (scale->rank != 1 || !pln_kernel_axis(asked, x->rank, &axis) ||
+  if (scale->rank != 1 || !pln_kernel_axis(requested, x->rank, &axis) ||
       scale->dims[0] != x->dims[axis])
     return false;
   size_t inner = pln_dims_product(x->dims, axis + 1, x->rank);
@@ -129,17 +131,17 @@ static bool plan_axis(const pln_tensor *x, const pln_tensor *scale,
 }
 
 static bool plan_blocks(const pln_tensor *x, const pln_tensor *scale,
-                        int64_t asked, int64_t block, scaling *s) {
+                        int64_t requested, int64_t block, scaling *s) {
   uint32_t axis;
   if (block < 0 || scale->rank != x->rank ||
-      !pln_kernel_axis(asked, x->rank, &axis) || x->dims[axis] == 0)
+      !pln_kernel_axis(requested, x->rank, &axis) || x->dims[axis] == 0)
     return false;
   int64_t extent = x->dims[axis], blocks = (extent - 1) / block + 1;
   for (uint32_t i = 0; i < x->rank; i++)
     if (scale->dims[i] != (i == axis ? blocks : x->dims[i]))
       return false;
   size_t inner = pln_dims_product(x->dims, axis + 1, x->rank);
-  bool rows = inner != 1; /* of numbers, for rows of elements */
+  bool rows = inner != 1; /* each row of elements has a row of scales */
   *s = (scaling){.each = rows,
                  .run = rows ? inner : (size_t)block,
                  .steps = (size_t)(rows ? extent : blocks),
@@ -162,7 +164,7 @@ static pln_status plan(const pln_kernel_call *call, scaling *s) {
     s->last = s->run;
   if (!fits && x->count)
     return pln_kernel_refuse(
-        call, "the scales do not fit the operand, axis %lld, block_size %lld",
+        call, "the scales do not match the operand, axis %lld, block_size %lld",
         (long long)axis, (long long)block);
   if (zero && zero->count != scale->count)
     return pln_kernel_refuse(call, "%zu zero points for %zu scales",
@@ -192,7 +194,7 @@ typedef struct place {
   size_t outer, step, done;
 } place;
 
-/* Scales n elements from there on; returns what the scale_fn returns. */
+/* Scales the next n elements; returns what the scale_fn returns. */
 static bool scale_run(const scaling *s, place *at, const float *in, void *out,
                       size_t n) {
   size_t size = pln_element_size(s->made);
@@ -234,8 +236,8 @@ PLN_MULTIVERSION static void from_bytes(const uint8_t *restrict in,
     out[i] = (float)((in[i] ^ sign) - sign);
 }
 
-/* A block as float32: itself, or converted into `to`; NULL for non-numeric
- * dtypes. */
+/* Returns a block as float32: itself, or converted into `to`; NULL for non-
+ * numeric dtypes. */
 static const float *as_floats(pln_dtype dtype, const void *block, size_t n,
                               float *to) {
   pln_conversion c = {.from = dtype, .to = PLN_FLOAT32};
@@ -248,7 +250,7 @@ static const float *as_floats(pln_dtype dtype, const void *block, size_t n,
   return to;
 }
 
-/* Result 0 from argument 0. */
+/* Computes result 0 from argument 0. */
 static pln_status scale_all(pln_kernel_call *call, const scaling *s) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
   pln_tensor *y = call->results[0];
@@ -274,9 +276,9 @@ static pln_status scale_all(pln_kernel_call *call, const scaling *s) {
   return PLN_OK;
 }
 
-/* The same, when `s` has all but its numbers. */
+/* Reads scales and zero points into s->numbers, then scales all elements. */
 static pln_status read_and_scale(pln_kernel_call *call, scaling *s) {
-  size_t size = (2 * s->count + 1) * sizeof *s->numbers; /* never empty */
+  size_t size = (2 * s->count + 1) * sizeof *s->numbers; /* + 1: never 0 */
   s->numbers = pln_mem_zeroed(call->engine, size);
   if (!s->numbers)
     return pln_nomem(call->engine);
@@ -291,7 +293,8 @@ static pln_status read_and_scale(pln_kernel_call *call, scaling *s) {
 
 /* ----------------------------------------------------------------- quantize */
 
-/* The least and the greatest integer; false for other dtypes. */
+/* Finds the least and the greatest integer of a dtype; false for other
+ * dtypes. */
 static bool range_of(pln_dtype dtype, float *low, float *high) {
   uint32_t bits = pln_dtype_bits(dtype);
   bool has_sign = dtype == PLN_INT2 || dtype == PLN_INT4 || dtype == PLN_INT8 ||
@@ -317,21 +320,17 @@ static void choose_quantizing(pln_dtype dtype, bool whole, scaling *s) {
     s->fn = s->each ? quantize_word_each : quantize_word_one;
 }
 
-static bool is_float(pln_dtype dtype) {
-  return dtype == PLN_FLOAT32 || dtype == PLN_FLOAT64 || dtype == PLN_FLOAT16 ||
-         dtype == PLN_BFLOAT16;
-}
-
 pln_status pln_kernel_quantize_linear(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
   const pln_tensor *zero = pln_kernel_arg(call, 2);
-  int64_t asked = pln_kernel_int(call, "output_dtype", 0);
-  pln_dtype dtype = zero                                ? (pln_dtype)zero->dtype
-                    : asked > 0 && asked < PLN_N_DTYPES ? (pln_dtype)asked
-                                                        : PLN_UINT8;
+  int64_t requested = pln_kernel_int(call, "output_dtype", 0);
+  pln_dtype dtype = zero ? (pln_dtype)zero->dtype
+                    : requested > 0 && requested < PLN_N_DTYPES
+                        ? (pln_dtype)requested
+                        : PLN_UINT8;
   scaling s = {0};
   void *data;
-  if (!is_float((pln_dtype)x->dtype) && x->dtype != PLN_INT32)
+  if (!pln_dtype_is_float((pln_dtype)x->dtype) && x->dtype != PLN_INT32)
     return pln_kernel_no_dtype(call, (pln_dtype)x->dtype);
   PLN_TRY(plan(call, &s));
   bool whole = range_of(dtype, &s.low, &s.high);
@@ -344,7 +343,7 @@ pln_status pln_kernel_quantize_linear(pln_kernel_call *call) {
 
 /* --------------------------------------------------------------- dequantize */
 
-/* An int32 is a sum, whose zero point must be 0. */
+/* Returns true if all elements are 0. The zero point of int32 sums must be. */
 static bool is_zero(const pln_tensor *t) {
   int64_t value;
   for (size_t i = 0; i < t->count; i++)
@@ -357,21 +356,22 @@ pln_status pln_kernel_dequantize_linear(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
   const pln_tensor *scale = pln_kernel_arg(call, 1);
   const pln_tensor *zero = pln_kernel_arg(call, 2);
-  int64_t asked = pln_kernel_int(call, "output_dtype", 0);
+  int64_t requested = pln_kernel_int(call, "output_dtype", 0);
   pln_dtype from = (pln_dtype)x->dtype;
-  pln_dtype to = asked > 0 && asked < PLN_N_DTYPES ? (pln_dtype)asked
-                                                   : (pln_dtype)scale->dtype;
+  pln_dtype to = requested > 0 && requested < PLN_N_DTYPES
+                     ? (pln_dtype)requested
+                     : (pln_dtype)scale->dtype;
   float low, high;
   scaling s = {0};
   void *data;
   if (!range_of(from, &low, &high) && from != PLN_INT32 &&
       (!pln_is_small_float(from) || from == PLN_FLOAT8_E8M0FNU))
     return pln_kernel_no_dtype(call, from);
-  if (!is_float(to))
+  if (!pln_dtype_is_float(to))
     return pln_kernel_no_dtype(call, to);
   if (zero &&
       (zero->dtype != x->dtype || (from == PLN_INT32 && !is_zero(zero))))
-    return pln_kernel_refuse(call, "the zero points do not fit %s",
+    return pln_kernel_refuse(call, "the zero points do not match %s",
                              pln_dtype_name(from));
   PLN_TRY(plan(call, &s));
   s.fn = s.each ? dequantize_each : dequantize_one;
@@ -382,7 +382,7 @@ pln_status pln_kernel_dequantize_linear(pln_kernel_call *call) {
 
 /* ------------------------------------------------------------------ dynamic */
 
-/* The minimum and maximum of n elements and 0. */
+/* Finds the minimum and maximum of n elements and 0. */
 PLN_MULTIVERSION static void find_range(const float *in, size_t n, float *low,
                                         float *high) {
   enum {
@@ -416,7 +416,8 @@ pln_status pln_kernel_dynamic_quantize_linear(pln_kernel_call *call) {
   find_range(x->data, x->count, &low, &high);
   numbers[0] = low == high ? 1 : (high - low) / 255;
   float zero = 0 - low / numbers[0];
-  zero = zero < 255 ? zero : 255; /* NaN: of -inf, with an infinite scale */
+  zero = zero < 255 ? zero
+                    : 255; /* NaN, of -inf and an infinite scale, becomes 255 */
   zero = zero < 0 ? 0 : zero;
   numbers[1] = zero + ROUNDING - ROUNDING;
   scaling s = {.numbers = numbers,

@@ -25,9 +25,9 @@ pln_status pln_infer_dropout(pln_infer *call) {
 /* Returns true if the third operand asks for training. */
 static bool trains(const pln_kernel_call *call) {
   const pln_tensor *training = pln_kernel_arg(call, 2);
-  int64_t asked;
+  int64_t requested;
   return training && training->count == 1 &&
-         pln_tensor_int(training, 0, &asked) && asked != 0;
+         pln_tensor_int(training, 0, &requested) && requested != 0;
 }
 
 static pln_status read_ratio(const pln_kernel_call *call, double *out) {
@@ -37,7 +37,7 @@ static pln_status read_ratio(const pln_kernel_call *call, double *out) {
     pln_conversion c = {.from = (pln_dtype)ratio->dtype, .to = PLN_FLOAT64};
     if (ratio->count != 1 || !pln_convertible(c.from) ||
         pln_convert(&c, ratio->data, 1, out) != PLN_CONVERTED)
-      return pln_kernel_refuse(call, "the ratio is no number");
+      return pln_kernel_refuse(call, "the ratio is not a number");
   }
   if (!(*out >= 0 && *out < 1))
     return pln_kernel_refuse(call, "ratio %g is outside of [0, 1)", *out);
@@ -51,7 +51,7 @@ static pln_status keep_all(pln_kernel_call *call) {
   pln_dtype dtype = says == ALL_ZERO ? (pln_dtype)x->dtype : PLN_BOOL;
   void *mask;
   if (call->n_results > 1 && says == RELAY)
-    return pln_kernel_refuse(call, "Relay's mask is not computed");
+    return pln_kernel_refuse(call, "Relay's mask is not implemented");
   if (call->n_results > 1) {
     PLN_TRY(pln_kernel_unset(call, 1, dtype, x->rank, x->dims, &mask));
     if (x->count)

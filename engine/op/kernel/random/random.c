@@ -70,11 +70,12 @@ static void fill_normal(const distribution *by, uint64_t first, size_t n,
                         double *out) {
   for (size_t i = 0; i < n; i += 2) {
     double u = 1 - pln_rng_unit(by->rng, first + i);
-    double turn = 6.28318530717958647692 * pln_rng_unit(by->rng, first + i + 1);
+    double angle =
+        6.28318530717958647692 * pln_rng_unit(by->rng, first + i + 1);
     double radius = sqrt(-2 * log(u));
-    out[i] = by->a + by->b * (radius * cos(turn));
+    out[i] = by->a + by->b * (radius * cos(angle));
     if (i + 1 < n)
-      out[i + 1] = by->a + by->b * (radius * sin(turn));
+      out[i + 1] = by->a + by->b * (radius * sin(angle));
   }
 }
 
@@ -94,11 +95,6 @@ static pln_status store_random_elements(const pln_kernel_call *call,
   return pln_kernel_undefined(call);
 }
 
-static bool is_float(pln_dtype dtype) {
-  return dtype == PLN_FLOAT32 || dtype == PLN_FLOAT64 || dtype == PLN_FLOAT16 ||
-         dtype == PLN_BFLOAT16;
-}
-
 static pln_dtype result_dtype(const pln_kernel_call *call, pln_dtype fallback) {
   int64_t dtype = pln_kernel_int(call, "dtype", fallback);
   return dtype > 0 && dtype < PLN_N_DTYPES ? (pln_dtype)dtype : fallback;
@@ -110,7 +106,7 @@ static pln_status fill_random_tensor(pln_kernel_call *call,
                                      uint32_t rank, const int64_t *dims) {
   double block[BLOCK];
   void *data;
-  if (!is_float(dtype))
+  if (!pln_dtype_is_float(dtype))
     return pln_kernel_no_dtype(call, dtype);
   for (uint32_t i = 0; i < rank; i++)
     if (dims[i] < 0)
@@ -183,7 +179,7 @@ static pln_status read_chances(const pln_kernel_call *call, const pln_tensor *x,
     return pln_kernel_undefined(call);
   for (size_t i = 0; i < n; i++)
     if (!(out[i] >= 0 && out[i] <= 1))
-      return pln_kernel_refuse(call, "%g is no probability", out[i]);
+      return pln_kernel_refuse(call, "%g is not a probability", out[i]);
   return PLN_OK;
 }
 
@@ -193,7 +189,7 @@ pln_status pln_kernel_bernoulli(pln_kernel_call *call) {
   double chance[BLOCK], block[BLOCK];
   distribution by = {.rng = pln_rng_begin(call), .chance = chance};
   void *data;
-  if (!is_float((pln_dtype)x->dtype))
+  if (!pln_dtype_is_float((pln_dtype)x->dtype))
     return pln_kernel_no_dtype(call, (pln_dtype)x->dtype);
   if (!pln_convertible(dtype) || pln_element_size(dtype) == 0)
     return pln_kernel_no_dtype(call, dtype);
@@ -250,7 +246,8 @@ static pln_status fill_random_row(const pln_kernel_call *call,
                      r * classes * pln_element_size((pln_dtype)x->dtype);
   if (pln_convert(&c, from, classes, sums) != PLN_CONVERTED ||
       !sum_weights(sums, classes))
-    return pln_kernel_refuse(call, "row %zu gives no class a probability", r);
+    return pln_kernel_refuse(
+        call, "no class of row %zu has a positive probability", r);
   size_t done = 0;
   for (size_t i = 0; i < samples; i++) {
     size_t at = r * samples + i;
@@ -271,7 +268,7 @@ pln_status pln_kernel_multinomial(pln_kernel_call *call) {
   int64_t samples = pln_kernel_int(call, "sample_size", 1);
   pln_rng rng = pln_rng_begin(call);
   void *data;
-  if (!is_float((pln_dtype)x->dtype))
+  if (!pln_dtype_is_float((pln_dtype)x->dtype))
     return pln_kernel_no_dtype(call, (pln_dtype)x->dtype);
   if (dtype != PLN_INT32 && dtype != PLN_INT64)
     return pln_kernel_no_dtype(call, dtype);

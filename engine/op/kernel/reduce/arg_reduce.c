@@ -10,7 +10,7 @@
 #include "op/kernel/reduce/axes.h"
 #include "op/kernel/reduce/loops.h"
 
-/* Results at a time. */
+/* Results per block, and lanes of a vector loop. */
 enum { BLOCK = 256, LANES = 16 };
 
 /* The indices in rows of n > 0 elements, `step` elements apart. */
@@ -27,8 +27,8 @@ typedef struct order {
 
 #define MORE(a, b) ((a) > (b))
 #define LESS(a, b) ((a) < (b))
-/* The best of n > 0 elements of each row, of at most a block of rows; NaN if
- * one is NaN. */
+/* Finds the best of n > 0 elements of each row, of at most a block of rows; NaN
+ * if one is NaN. */
 #define BEST_FLOAT(name, D, T, OVER, gather)                          \
   static void best_##name##_##D(const T *x, size_t n, size_t rows,    \
                                 size_t step, T *best) {               \
@@ -177,7 +177,7 @@ static void choose_all(const job *j, const pln_reduction *r, int64_t *out) {
 
 /* ------------------------------------------------------------------ kernels */
 
-/* The axes: one, all, or a list; false if invalid. */
+/* Reads the reduced axes: one, all, or a list; false if invalid. */
 static bool read_arg_reduce_axis(const pln_kernel_call *call,
                                  const pln_tensor *x, bool *axes) {
   const pln_attr *a = pln_attrs_find(call->engine, call->attrs, "axis");
@@ -220,7 +220,7 @@ static pln_status arg_reduce(pln_kernel_call *call, bool greatest) {
   void *out;
   pln_reduction r;
   if (!x || x->rank > PLN_MAX_RANK || !read_arg_reduce_axis(call, x, axes))
-    return pln_kernel_refuse(call, "the axis does not fit the operand");
+    return pln_kernel_refuse(call, "the axis does not match the operand");
   if (!orders[x->dtype][greatest].run)
     return pln_kernel_no_dtype(call, (pln_dtype)x->dtype);
   pln_reduction_plan(x, axes, pln_kernel_int(call, "keepdims", 1) != 0, &r);

@@ -14,7 +14,8 @@ int64_t pln_loop_nest_advance(const pln_loop_nest *nest, int64_t *at,
   return offset;
 }
 
-/* Extents next to an empty axis may overflow: they are never iterated. */
+/* Multiplies extents. Products next to an empty axis may overflow, but such a
+ * nest is never iterated. */
 static int64_t times(int64_t a, int64_t b) {
   return (int64_t)((uint64_t)a * (uint64_t)b);
 }

@@ -3,8 +3,8 @@
 
 #include "op/kernel/half_as_float.h"
 
-/* The axis is an argument or an attribute; without either the operand is
- * flattened, as in Relay. */
+/* The type of cumsum and cumprod. The axis is an argument or an attribute;
+ * without either the operand is flattened, as in Relay. */
 pln_status pln_infer_running(pln_infer *call) {
   pln_slice text = pln_attrs_string(call->engine, call->attrs, "dtype", "");
   pln_dtype dtype = pln_dtype_find(text);
@@ -92,12 +92,12 @@ RUNNING_OF_ALL(product, *, 1)
 static pln_status read_axis(const pln_kernel_call *call, uint32_t rank,
                             uint32_t *axis) {
   pln_list list = pln_kernel_list(call, 1, "axis");
-  pln_dim asked = list.count == 1 ? pln_list_at(&list, 0) : PLN_DIM_UNKNOWN;
-  if (asked == PLN_DIM_UNKNOWN)
-    return pln_kernel_refuse(call, "the axis is no integer");
-  if (!pln_kernel_axis(asked, rank, axis))
+  pln_dim requested = list.count == 1 ? pln_list_at(&list, 0) : PLN_DIM_UNKNOWN;
+  if (requested == PLN_DIM_UNKNOWN)
+    return pln_kernel_refuse(call, "the axis is not an integer");
+  if (!pln_kernel_axis(requested, rank, axis))
     return pln_kernel_refuse(call, "axis %lld is outside of the operand",
-                             (long long)asked);
+                             (long long)requested);
   return PLN_OK;
 }
 
@@ -130,7 +130,7 @@ static pln_status accumulate_along_axis(pln_kernel_call *call) {
   if (pln_attrs_string(call->engine, call->attrs, "dtype", "").size > 0 &&
       !pln_kernel_string_is(call, "dtype", "",
                             pln_dtype_name((pln_dtype)x->dtype)))
-    return pln_kernel_refuse(call, "sums of another dtype are not computed");
+    return pln_kernel_refuse(call, "sums of another dtype are not implemented");
   PLN_TRY(read_rows(call, &r));
   PLN_TRY(pln_kernel_unset(call, 0, (pln_dtype)x->dtype, flat ? 1 : x->rank,
                            flat ? &all : x->dims, &data));

@@ -39,10 +39,10 @@ typedef int64_t masks8 __attribute__((vector_size(64)));
 #define MERGE_SQUARE(a, b) ((a) + (b))
 #define MERGE_PRODUCT(a, b) ((a) * (b))
 
-#define TURNED(v, ...) __builtin_shufflevector(v, v, __VA_ARGS__)
+#define SHUFFLE(v, ...) __builtin_shufflevector(v, v, __VA_ARGS__)
 
-/* The next 16 elements converted to double; as many as GCC keeps in
- * registers. */
+/* Converts the next 16 elements to double; more do not fit the registers that
+ * GCC uses. */
 #define CONVERTED_float(from)     \
   floats16 s_;                    \
   memcpy(&s_, (from), sizeof s_); \
@@ -50,60 +50,60 @@ typedef int64_t masks8 __attribute__((vector_size(64)));
 #define CONVERTED_double(from) \
   lanes16 t_;                  \
   memcpy(&t_, (from), sizeof t_)
-#define TAKE4(NAME, T, from, a, b, c, d)                \
-  do {                                                  \
-    CONVERTED_##T(from);                                \
-    a = LANES_##NAME(4, a, TURNED(t_, 0, 1, 2, 3));     \
-    b = LANES_##NAME(4, b, TURNED(t_, 4, 5, 6, 7));     \
-    c = LANES_##NAME(4, c, TURNED(t_, 8, 9, 10, 11));   \
-    d = LANES_##NAME(4, d, TURNED(t_, 12, 13, 14, 15)); \
+#define TAKE4(NAME, T, from, a, b, c, d)                 \
+  do {                                                   \
+    CONVERTED_##T(from);                                 \
+    a = LANES_##NAME(4, a, SHUFFLE(t_, 0, 1, 2, 3));     \
+    b = LANES_##NAME(4, b, SHUFFLE(t_, 4, 5, 6, 7));     \
+    c = LANES_##NAME(4, c, SHUFFLE(t_, 8, 9, 10, 11));   \
+    d = LANES_##NAME(4, d, SHUFFLE(t_, 12, 13, 14, 15)); \
   } while (0)
-#define TAKE8(NAME, T, from, a, b)                                    \
-  do {                                                                \
-    CONVERTED_##T(from);                                              \
-    a = LANES_##NAME(8, a, TURNED(t_, 0, 1, 2, 3, 4, 5, 6, 7));       \
-    b = LANES_##NAME(8, b, TURNED(t_, 8, 9, 10, 11, 12, 13, 14, 15)); \
+#define TAKE8(NAME, T, from, a, b)                                     \
+  do {                                                                 \
+    CONVERTED_##T(from);                                               \
+    a = LANES_##NAME(8, a, SHUFFLE(t_, 0, 1, 2, 3, 4, 5, 6, 7));       \
+    b = LANES_##NAME(8, b, SHUFFLE(t_, 8, 9, 10, 11, 12, 13, 14, 15)); \
   } while (0)
 
-/* Strips of 64 elements are added elementwise, MOST_STRIPS at a time, then the
+/* Strips of 64 elements are added elementwise, MAX_STRIPS at a time, then the
  * 64 sums four by four, which gives 16 for the lanes. */
-enum { STRIP = 64, MOST_STRIPS = 8 };
+enum { STRIP = 64, MAX_STRIPS = 8 };
 #define LOAD(to, from) memcpy(&(to), (from), sizeof(to))
-#define STRIPS4_FLOAT                                         \
-  while (i + STRIP <= n) {                                    \
-    floats_8 p[8], q;                                         \
-    for (int k = 0; k < 8; k++)                               \
-      LOAD(p[k], x + i + 8 * k);                              \
-    i += STRIP;                                               \
-    for (int j = 1; j < MOST_STRIPS && i + STRIP <= n; j++) { \
-      for (int k = 0; k < 8; k++) {                           \
-        LOAD(q, x + i + 8 * k);                               \
-        p[k] += q;                                            \
-      }                                                       \
-      i += STRIP;                                             \
-    }                                                         \
-    float sums[16];                                           \
-    q = (p[0] + p[2]) + (p[4] + p[6]);                        \
-    memcpy(sums, &q, sizeof q);                               \
-    q = (p[1] + p[3]) + (p[5] + p[7]);                        \
-    memcpy(sums + 8, &q, sizeof q);                           \
-    TAKE4(SUM, float, sums, a, b, c, d);                      \
+#define STRIPS4_FLOAT                                        \
+  while (i + STRIP <= n) {                                   \
+    floats_8 p[8], q;                                        \
+    for (int k = 0; k < 8; k++)                              \
+      LOAD(p[k], x + i + 8 * k);                             \
+    i += STRIP;                                              \
+    for (int j = 1; j < MAX_STRIPS && i + STRIP <= n; j++) { \
+      for (int k = 0; k < 8; k++) {                          \
+        LOAD(q, x + i + 8 * k);                              \
+        p[k] += q;                                           \
+      }                                                      \
+      i += STRIP;                                            \
+    }                                                        \
+    float sums[16];                                          \
+    q = (p[0] + p[2]) + (p[4] + p[6]);                       \
+    memcpy(sums, &q, sizeof q);                              \
+    q = (p[1] + p[3]) + (p[5] + p[7]);                       \
+    memcpy(sums + 8, &q, sizeof q);                          \
+    TAKE4(SUM, float, sums, a, b, c, d);                     \
   }
-#define STRIPS8_FLOAT                                         \
-  while (i + STRIP <= n) {                                    \
-    floats16 p[4], q;                                         \
-    for (int k = 0; k < 4; k++)                               \
-      LOAD(p[k], x + i + 16 * k);                             \
-    i += STRIP;                                               \
-    for (int j = 1; j < MOST_STRIPS && i + STRIP <= n; j++) { \
-      for (int k = 0; k < 4; k++) {                           \
-        LOAD(q, x + i + 16 * k);                              \
-        p[k] += q;                                            \
-      }                                                       \
-      i += STRIP;                                             \
-    }                                                         \
-    q = (p[0] + p[1]) + (p[2] + p[3]);                        \
-    TAKE8(SUM, float, &q, a, b);                              \
+#define STRIPS8_FLOAT                                        \
+  while (i + STRIP <= n) {                                   \
+    floats16 p[4], q;                                        \
+    for (int k = 0; k < 4; k++)                              \
+      LOAD(p[k], x + i + 16 * k);                            \
+    i += STRIP;                                              \
+    for (int j = 1; j < MAX_STRIPS && i + STRIP <= n; j++) { \
+      for (int k = 0; k < 4; k++) {                          \
+        LOAD(q, x + i + 16 * k);                             \
+        p[k] += q;                                           \
+      }                                                      \
+      i += STRIP;                                            \
+    }                                                        \
+    q = (p[0] + p[1]) + (p[2] + p[3]);                       \
+    TAKE8(SUM, float, &q, a, b);                             \
   }
 #define STRIPS4_NONE
 #define STRIPS8_NONE
@@ -130,8 +130,8 @@ enum { STRIP = 64, MOST_STRIPS = 8 };
         a = MERGE_##NAME(MERGE_##NAME(a, c), MERGE_##NAME(e, g)); \
         b = MERGE_##NAME(MERGE_##NAME(b, d), MERGE_##NAME(f, h)); \
         a = MERGE_##NAME(a, b);                                   \
-        a = MERGE_##NAME(a, TURNED(a, 2, 3, 0, 1));               \
-        a = MERGE_##NAME(a, TURNED(a, 1, 0, 3, 2));               \
+        a = MERGE_##NAME(a, SHUFFLE(a, 2, 3, 0, 1));              \
+        a = MERGE_##NAME(a, SHUFFLE(a, 1, 0, 3, 2));              \
         all = MERGE_##NAME(all, a[0]);                            \
       }                                                           \
       for (; i < n; i++)                                          \
@@ -160,9 +160,9 @@ enum { STRIP = 64, MOST_STRIPS = 8 };
       }                                                                      \
       if (i) {                                                               \
         a = MERGE_##NAME(MERGE_##NAME(a, b), MERGE_##NAME(c, d));            \
-        a = MERGE_##NAME(a, TURNED(a, 4, 5, 6, 7, 0, 1, 2, 3));              \
-        a = MERGE_##NAME(a, TURNED(a, 2, 3, 0, 1, 6, 7, 4, 5));              \
-        a = MERGE_##NAME(a, TURNED(a, 1, 0, 3, 2, 5, 4, 7, 6));              \
+        a = MERGE_##NAME(a, SHUFFLE(a, 4, 5, 6, 7, 0, 1, 2, 3));             \
+        a = MERGE_##NAME(a, SHUFFLE(a, 2, 3, 0, 1, 6, 7, 4, 5));             \
+        a = MERGE_##NAME(a, SHUFFLE(a, 1, 0, 3, 2, 5, 4, 7, 6));             \
         all = MERGE_##NAME(all, a[0]);                                       \
       }                                                                      \
       for (; i < n; i++)                                                     \

@@ -46,7 +46,7 @@ pln_status pln_infer_softmax_cross_entropy(pln_infer *call) {
 
 /* ------------------------------------------------------------------- labels */
 
-/* Scores as outer x classes x inner. */
+/* The operands, with the scores as outer x classes x inner elements. */
 typedef struct loss_call {
   const pln_tensor *labels, *weights; /* no weights: each is 1 */
   size_t outer, classes, inner;
@@ -63,7 +63,7 @@ static pln_status read_problem(const pln_kernel_call *call, loss_call *out) {
   for (uint32_t i = 0; fits && i < t->rank; i++)
     fits = t->dims[i] == x->dims[i ? i + 1 : 0];
   if (!fits)
-    return pln_kernel_refuse(call, "the labels do not fit the scores");
+    return pln_kernel_refuse(call, "the labels do not match the scores");
   *out = (loss_call){.labels = t,
                      .weights = w,
                      .outer = (size_t)x->dims[0],
@@ -81,7 +81,7 @@ static pln_status read_problem(const pln_kernel_call *call, loss_call *out) {
   return PLN_OK;
 }
 
-/* The class of label `i`; `classes` if it is ignored. */
+/* Reads the class of label `i`; `classes` if it is ignored. */
 static pln_status class_at(const pln_kernel_call *call, const loss_call *p,
                            size_t i, size_t *out) {
   int64_t label;
@@ -167,7 +167,7 @@ pln_status pln_kernel_nll_loss(pln_kernel_call *call) {
 /* ------------------------------------------------- logarithms of likelihoods
  */
 
-/* The logarithm of softmax along the classes. */
+/* Computes the logarithm of softmax along the classes. */
 #define LOG_SOFTMAX(T, exponential)                                           \
   static void log_row_##T(const T *x, T *out, size_t n, size_t step) {        \
     T top = x[0];                                                             \

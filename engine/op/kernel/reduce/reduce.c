@@ -60,18 +60,13 @@ typedef struct job {
   pln_reduce_accumulator start;
 } job;
 
-static bool is_float(pln_dtype dtype) {
-  return dtype == PLN_FLOAT32 || dtype == PLN_FLOAT64 || dtype == PLN_FLOAT16 ||
-         dtype == PLN_BFLOAT16;
-}
-
 static bool is_plain_int(pln_dtype dtype) {
   return (dtype >= PLN_UINT8 && dtype <= PLN_INT64) || dtype == PLN_UINT32 ||
          dtype == PLN_UINT64;
 }
 
-/* The initial value of an integer extremum, which is also the result over no
- * elements. */
+/* Returns the initial value of an integer extremum, which is also the result
+ * over no elements. */
 static uint64_t end_of(pln_dtype dtype, bool least) {
   uint32_t bits = dtype == PLN_BOOL ? 1 : pln_dtype_bits(dtype);
   bool has_sign = dtype == PLN_INT8 || dtype == PLN_INT16 ||
@@ -86,12 +81,13 @@ static bool is_extreme(const measure *m) {
 
 static job make_job(const measure *m, const pln_tensor *x, size_t count) {
   pln_dtype dtype = (pln_dtype)x->dtype;
-  pln_dtype fed = pln_is_half(dtype)                       ? PLN_FLOAT32
-                  : is_float(dtype) || dtype == PLN_UINT64 ? dtype
-                                                           : PLN_INT64;
+  pln_dtype fed = pln_dtype_is_half(dtype) ? PLN_FLOAT32
+                  : pln_dtype_is_float(dtype) || dtype == PLN_UINT64
+                      ? dtype
+                      : PLN_INT64;
   const pln_reduce_loops *loops = pln_reduce_find(m->gather, fed);
   pln_reduce_accumulator start = loops->start;
-  if (is_extreme(m) && !is_float(dtype))
+  if (is_extreme(m) && !pln_dtype_is_float(dtype))
     start.bits = end_of(dtype, m->gather == PLN_REDUCE_GREATEST);
   return (job){.engine = x->engine,
                .measure = m,
@@ -103,7 +99,8 @@ static job make_job(const measure *m, const pln_tensor *x, size_t count) {
                .data = x->data};
 }
 
-/* n elements, at most a block, in the dtype of the loops. */
+/* Returns n elements, at most a block, in the dtype of the loops: converted
+ * into `block` if necessary. */
 static const void *feed(const job *j, int64_t offset, size_t n, void *block) {
   const void *from = j->data + offset * (int64_t)j->size;
   if (j->conversion.from == j->conversion.to)
@@ -113,7 +110,7 @@ static const void *feed(const job *j, int64_t offset, size_t n, void *block) {
   return block;
 }
 
-/* n neighbouring results, each from one element of every row. */
+/* Accumulates n neighbouring results, each from one element of every row. */
 static void gather_rows(const job *j, int64_t offset, size_t n, size_t rows,
                         size_t step, pln_reduce_accumulator *all) {
   uint64_t block[BLOCK];
@@ -128,7 +125,7 @@ static void gather_rows(const job *j, int64_t offset, size_t n, size_t rows,
   }
 }
 
-/* One result from each row of n elements. */
+/* Accumulates one result from each row of n elements. */
 static void gather_runs(const job *j, int64_t offset, size_t n, size_t rows,
                         size_t step, pln_reduce_accumulator *all) {
   uint64_t block[BLOCK];
@@ -170,7 +167,8 @@ static void finish_floats(const job *j, pln_reduce_accumulator *all, size_t n) {
   }
 }
 
-/* Truncated towards zero; sums have wrapped within the dtype. */
+/* Divides sums of integers by their count, truncating towards zero. The sums
+ * have wrapped within the dtype. */
 static void mean_of_ints(const job *j, void *data, size_t n) {
   pln_conversion out = {.from = j->conversion.to, .to = j->conversion.from};
   uint64_t whole[BLOCK], count = j->count ? j->count : 1;
@@ -183,12 +181,12 @@ static void mean_of_ints(const job *j, void *data, size_t n) {
   (void)pln_convert(&out, whole, n, data);
 }
 
-/* A block of results. */
+/* Finishes a block of results and stores it. */
 static void store_reduced(const job *j, pln_reduce_accumulator *all, size_t n,
                           void *data) {
   pln_dtype dtype = j->conversion.from;
   pln_conversion out = {.from = PLN_FLOAT64, .to = dtype};
-  if (is_float(dtype)) {
+  if (pln_dtype_is_float(dtype)) {
     finish_floats(j, all, n);
     (void)pln_convert(&out, all, n, data);
     return;
@@ -256,7 +254,7 @@ static bool is_noop(const pln_kernel_call *call) {
          pln_kernel_int(call, "noop_with_empty_axes", 0) != 0;
 }
 
-/* A reduction of one element is the element. */
+/* Returns true if the reduction of one element is that element. */
 static bool keeps_single(const measure *m) {
   return m->gather != PLN_REDUCE_ABS && m->gather != PLN_REDUCE_SQUARE &&
          (m->finish == PLAIN || m->finish == MEAN);
@@ -268,9 +266,9 @@ static pln_status begin_reduction(pln_kernel_call *call, pln_reduction *r) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
   bool axes[PLN_MAX_RANK];
   if (!x || x->rank > PLN_MAX_RANK || !read_reduce_axes(call, x, axes))
-    return pln_kernel_refuse(call, "axes do not fit the operand");
+    return pln_kernel_refuse(call, "axes do not match the operand");
   pln_dtype dtype = (pln_dtype)x->dtype;
-  if (!is_float(dtype) && !is_plain_int(dtype) && dtype != PLN_BOOL)
+  if (!pln_dtype_is_float(dtype) && !is_plain_int(dtype) && dtype != PLN_BOOL)
     return pln_kernel_no_dtype(call, dtype);
   if (is_noop(call))
     memset(axes, 0, sizeof axes);
@@ -278,7 +276,7 @@ static pln_status begin_reduction(pln_kernel_call *call, pln_reduction *r) {
   return PLN_OK;
 }
 
-/* Roots and logarithms of integers: computed in double, truncated towards
+/* Computes roots and logarithms of integers in double, truncated towards
  * zero. */
 static pln_status reduce_as_double(pln_kernel_call *call,
                                    pln_kernel_fn kernel) {
@@ -294,7 +292,8 @@ static pln_status reduce_as_double(pln_kernel_call *call,
   twice.args = args;
   twice.n_args = PLN_COUNT(args);
   twice.results = &reduced;
-  pln_status status = PLN_ERR_UNSUPPORTED; /* never: all integers convert */
+  pln_status status =
+      PLN_ERR_UNSUPPORTED; /* not reached: all integer dtypes convert */
   if (pln_convert(&there, x->data, x->count, pln_tensor_writable(wide)) ==
       PLN_CONVERTED)
     status = kernel(&twice);
@@ -303,13 +302,13 @@ static pln_status reduce_as_double(pln_kernel_call *call,
                               &out);
   if (status == PLN_OK &&
       pln_convert(&back, reduced->data, reduced->count, out) != PLN_CONVERTED)
-    status = pln_kernel_refuse(call, "the result is no integer");
+    status = pln_kernel_refuse(call, "the result is not an integer");
   pln_tensor_release(reduced);
   pln_tensor_release(wide);
   return status;
 }
 
-/* An integer operand that `reduce_as_double` is for. */
+/* Returns true for an integer operand, which reduce_as_double computes. */
 static bool operand_is_integer(const pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
   return x && is_plain_int((pln_dtype)x->dtype);
@@ -324,7 +323,8 @@ static pln_status reduce_tensor(pln_kernel_call *call, measure m) {
   bool is_empty = r.reduced.count == 0 && r.kept.count;
   if (dtype == PLN_BOOL && !is_extreme(&m))
     return pln_kernel_undefined(call);
-  if (is_empty && m.finish == MEAN && !is_float(dtype) && call->folding)
+  if (is_empty && m.finish == MEAN && !pln_dtype_is_float(dtype) &&
+      call->folding)
     return pln_kernel_undefined(call);
   if (is_noop(call) && keeps_single(&m)) {
     pln_kernel_same(call, 0, x);
@@ -412,7 +412,7 @@ pln_status pln_kernel_logsumexp(pln_kernel_call *call) {
   PLN_TRY(begin_reduction(call, &r));
   const pln_tensor *x = call->args[0];
   pln_dtype dtype = (pln_dtype)x->dtype;
-  if (!is_float(dtype))
+  if (!pln_dtype_is_float(dtype))
     return pln_kernel_no_dtype(call, dtype);
   PLN_TRY(pln_kernel_unset(call, 0, dtype, r.rank, r.dims, &out));
   size_t done = 0;

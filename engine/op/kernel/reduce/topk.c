@@ -11,7 +11,7 @@ pln_status pln_infer_topk(pln_infer *call) {
   int32_t axis;
   pln_arg_shape(call, 0, &shape);
   if (k.given && k.sized && k.count != 1)
-    return pln_call_error(call, "k is one number, got %u", k.count);
+    return pln_call_error(call, "k must be one number, got %u", k.count);
   if (shape.rank >= 0) {
     PLN_TRY(
         pln_call_axis(call, pln_call_int(call, "axis", -1), shape.rank, &axis));
@@ -19,7 +19,8 @@ pln_status pln_infer_topk(pln_infer *call) {
                                                    : PLN_DIM_UNKNOWN;
     bool relay = pln_call_has(call, "dtype");
     if (relay && PLN_DIM_IS_CONST(n) && n < 1)
-      n = shape.dims[axis]; /* all of them */
+      n = shape.dims[axis]; /* in Relay's form a k below 1 selects all elements
+                             */
     if (PLN_DIM_IS_CONST(n) &&
         (n < 0 || (PLN_DIM_IS_CONST(shape.dims[axis]) && n > shape.dims[axis])))
       return pln_call_error(call, "k is %lld of %lld elements", (long long)n,
@@ -36,7 +37,8 @@ pln_status pln_infer_topk(pln_infer *call) {
   return pln_result_tensor(call, 1, dtype, &shape);
 }
 
-/* argsort: the indices; sort: the elements. */
+/* The type of argsort, whose result are indices, and of sort, whose result are
+ * elements. */
 pln_status pln_infer_argsort(pln_infer *call) {
   pln_shape shape;
   int32_t axis;
@@ -94,7 +96,7 @@ INT_KEYS(int16, uint16_t, 0x8000)
 INT_KEYS(int32, uint32_t, 0x80000000)
 INT_KEYS(int64, uint64_t, (uint64_t)1 << 63)
 
-/* -0 is 0. */
+/* Keys of floats. -0 has the key of 0. */
 #define FLOAT_KEYS(name, T, sign, infinity)                      \
   static bool keys_##name(const void *in, size_t step, size_t n, \
                           uint64_t *keys) {                      \
@@ -115,7 +117,8 @@ FLOAT_KEYS(bfloat, uint16_t, 0x8000, 0x7f80)
 FLOAT_KEYS(single, uint32_t, 0x80000000, 0x7f800000)
 FLOAT_KEYS(twice, uint64_t, (uint64_t)1 << 63, 0x7ff0000000000000)
 
-/* NULL: the dtype is not ordered here. */
+/* Returns the function that makes the keys of a dtype, or NULL if it has no
+ * order. */
 static keys_fn find_keys(pln_dtype dtype) {
   static const keys_fn of[PLN_N_DTYPES] = {
       [PLN_UINT8] = keys_uint8,    [PLN_UINT16] = keys_uint16,
@@ -159,8 +162,8 @@ static void sort_heap(const pln_engine *engine, item *heap, size_t n) {
 
 /* Offers an item that comes after all earlier ones, so that equal items stay in
  * order. */
-static void offer(const pln_engine *engine, item *heap, size_t *n, size_t k,
-                  item it) {
+static void push_to_heap(const pln_engine *engine, item *heap, size_t *n,
+                         size_t k, item it) {
   size_t done = 0;
   if (*n < k) {
     heap[(*n)++] = it;
@@ -191,8 +194,8 @@ static bool select_lane(const pln_engine *engine, const pln_tensor *x,
     ordered &= make_keys(from, l->inner, n, keys);
     for (size_t j = 0; j < n; j++)
       if (found < k || (keys[j] ^ flip) < heap[0].key)
-        offer(engine, heap, &found, k,
-              (item){keys[j] ^ flip, (int64_t)(i + j)});
+        push_to_heap(engine, heap, &found, k,
+                     (item){keys[j] ^ flip, (int64_t)(i + j)});
     if (pln_is_stopped_after(engine, &done, SIFTED * BLOCK))
       break;
   }
@@ -200,7 +203,7 @@ static bool select_lane(const pln_engine *engine, const pln_tensor *x,
   return ordered;
 }
 
-/* The first `k` of each lane along an axis, in order. */
+/* The first `k` elements of each lane along an axis, in order. */
 typedef struct selection {
   uint32_t axis;
   int64_t k;
@@ -267,7 +270,8 @@ static pln_status select_both(pln_kernel_call *call, const selection *s,
 
 /* ------------------------------------------------------------------ kernels */
 
-/* The dtype of indices: attribute dtype, which Relay leaves void for int32. */
+/* Returns the dtype of indices: the attribute dtype, which Relay leaves void
+ * for int32. */
 static pln_dtype index_dtype(const pln_kernel_call *call, pln_dtype other) {
   const pln_attr *a = pln_attrs_find(call->engine, call->attrs, "dtype");
   pln_dtype dtype =
@@ -283,9 +287,9 @@ static pln_status set_indices_result(pln_kernel_call *call, uint32_t i,
   return pln_composition_end(&s);
 }
 
-/* Values, indices, or both. */
-static pln_status give_asked(pln_kernel_call *call, pln_tensor *values,
-                             pln_tensor *indices) {
+/* Stores the results that the call has: values, indices, or both. */
+static pln_status take_requested(pln_kernel_call *call, pln_tensor *values,
+                                 pln_tensor *indices) {
   pln_dtype dtype = index_dtype(call, PLN_INT64);
   if (pln_kernel_string_is(call, "ret_type", "both", "indices"))
     return set_indices_result(call, 0, indices, dtype);
@@ -294,7 +298,7 @@ static pln_status give_asked(pln_kernel_call *call, pln_tensor *values,
                              : PLN_OK;
 }
 
-/* In Relay's form k below 1 means all. */
+/* Reads k. In Relay's form a k below 1 selects all elements. */
 static int64_t read_k(const pln_kernel_call *call, int64_t extent) {
   pln_list list = pln_kernel_list(call, 1, "k");
   int64_t k = list.count == 1 ? pln_list_at(&list, 0) : -1;
@@ -308,7 +312,7 @@ static pln_status check_operand(const pln_kernel_call *call, int64_t axis,
   if (!find_keys((pln_dtype)x->dtype))
     return pln_kernel_no_dtype(call, (pln_dtype)x->dtype);
   if (x->rank > PLN_MAX_RANK || !pln_kernel_axis(axis, x->rank, &s->axis))
-    return pln_kernel_refuse(call, "the axis does not fit the operand");
+    return pln_kernel_refuse(call, "the axis does not match the operand");
   return PLN_OK;
 }
 
@@ -321,9 +325,9 @@ pln_status pln_kernel_topk(pln_kernel_call *call) {
   s.largest = pln_kernel_int(call, "largest", 1) != 0 &&
               !pln_kernel_int(call, "is_ascend", 0);
   if (s.k < 0 || s.k > extent)
-    return pln_kernel_refuse(call, "k or the axis does not fit the operand");
+    return pln_kernel_refuse(call, "k or the axis does not match the operand");
   PLN_TRY(select_both(call, &s, &values, &indices));
-  pln_status status = give_asked(call, values, indices);
+  pln_status status = take_requested(call, values, indices);
   pln_tensor_release(values);
   pln_tensor_release(indices);
   return status;

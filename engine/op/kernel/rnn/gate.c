@@ -149,7 +149,7 @@ static pln_status read_gate(const pln_kernel_call *call, pln_slice name,
                             pln_gate *out) {
   const pln_gate_kind *kind = find_kind(name);
   if (!kind)
-    return pln_kernel_refuse(call, "activation '%.*s' is not known",
+    return pln_kernel_refuse(call, "activation '%.*s' is unknown",
                              name.size < 40 ? (int)name.size : 40, name.data);
   *out = (pln_gate){
       kind, next_gate_parameter(alphas, kind->has_alpha, kind->alpha),

@@ -37,7 +37,7 @@ static pln_status check_arg(const pln_recurrent *l, uint32_t i, pln_dtype dtype,
     return pln_kernel_no_dtype(l->call, (pln_dtype)t->dtype);
   if (!t || has_dims(t, rank, dims))
     return PLN_OK;
-  return pln_kernel_refuse(l->call, "operand %u does not fit the others", i);
+  return pln_kernel_refuse(l->call, "operand %u does not match the others", i);
 }
 
 static pln_status check_args(const pln_recurrent *l) {
@@ -61,8 +61,9 @@ static pln_status check_lengths(const pln_recurrent *l) {
   const int32_t *lengths = l->lengths ? l->lengths->data : NULL;
   for (size_t i = 0; lengths && i < l->batch; i++)
     if (lengths[i] < 0 || (size_t)lengths[i] > l->steps)
-      return pln_kernel_refuse(l->call, "sequence %zu has %d of %zu steps", i,
-                               lengths[i], l->steps);
+      return pln_kernel_refuse(
+          l->call, "sequence %zu has length %d, outside of [0, %zu]", i,
+          lengths[i], l->steps);
   return PLN_OK;
 }
 
@@ -105,7 +106,8 @@ static pln_status read_extents(pln_recurrent *l) {
   l->inputs = (size_t)l->x->dims[2];
   l->hidden = (size_t)l->r->dims[2];
   if (hidden >= 0 && (size_t)hidden != l->hidden)
-    return pln_kernel_refuse(l->call, "hidden_size is %lld, that of R %zu",
+    return pln_kernel_refuse(l->call,
+                             "hidden_size is %lld, but that of R is %zu",
                              (long long)hidden, l->hidden);
   /* no tensor of such extents could exist */
   if (l->hidden > SIZE_MAX / 64)
@@ -417,8 +419,8 @@ static void pack_gate_weights(const pln_recurrence *run, const pln_weights *w) {
   for (uint32_t group = 0; group < 2; group++) {
     size_t at, n = group_of(l, group, &at);
     for (size_t j = 0; j < n; j += tiles->width) {
-      tiles->pack_turned(to, w->data + (at + j) * w->k * l->size, w->k, w->k,
-                         n - j < tiles->width ? n - j : tiles->width);
+      tiles->pack_transposed(to, w->data + (at + j) * w->k * l->size, w->k,
+                             w->k, n - j < tiles->width ? n - j : tiles->width);
       to += tiles->width * w->k * l->size;
     }
   }

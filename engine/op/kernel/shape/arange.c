@@ -7,7 +7,8 @@
 
 /* ---------------------------------------------------------------- inference */
 
-/* The constant in operand i. Relay repeats it as an attribute. */
+/* The constant value of operand i, or NULL. Relay repeats each operand as an
+ * attribute. */
 static const pln_tensor *constant_at(const pln_infer *call, uint32_t i) {
   static const char *const names[] = {"start", "stop", "step"};
   const pln_tensor *arg = pln_arg_tensor(call, i);
@@ -16,7 +17,8 @@ static const pln_tensor *constant_at(const pln_infer *call, uint32_t i) {
   return arg || !given ? arg : a->v.tensor;
 }
 
-/* The only element of a value, or PLN_DIM_UNKNOWN. */
+/* The element of a symbolic value with one element; PLN_DIM_UNKNOWN for any
+ * other. */
 static pln_dim number(const pln_infer *call, uint32_t i) {
   pln_value value = pln_arg_value(call, i);
   const pln_tensor *given = constant_at(call, i);
@@ -107,12 +109,12 @@ pln_status pln_infer_arange(pln_infer *call) {
   pln_dtype dtype;
   pln_shape shape = {.rank = 1};
   PLN_TRY(pln_args_one_dtype(call, 0, 3, &dtype));
-  for (uint32_t i = 0; i < 3; i++) /* exporters also write vectors of one */
+  for (uint32_t i = 0; i < 3;
+       i++) /* some exporters write vectors of one element instead of scalars */
     PLN_TRY(pln_arg_expect_rank_within(call, i, 0, 1));
   if (number(call, 2) == 0)
     return pln_arg_error(call, 2, "the step is 0");
-  if (dtype == PLN_FLOAT32 || dtype == PLN_FLOAT64 || dtype == PLN_FLOAT16 ||
-      dtype == PLN_BFLOAT16)
+  if (pln_dtype_is_float(dtype))
     shape.dims[0] = float_extent(call);
   else
     PLN_TRY(length(call, number(call, 0), number(call, 1), number(call, 2),
@@ -126,7 +128,7 @@ pln_status pln_infer_arange(pln_infer *call) {
 
 /* ------------------------------------------------------------------- kernel */
 
-/* 16-bit floats are computed as float32 and rounded once. */
+/* Writes floats. 16-bit floats are computed as float32 and rounded once. */
 static void write_floats(pln_dtype dtype, void *data, int64_t first,
                          int64_t end, double start, double delta) {
   float from = (float)start, step = (float)delta;
@@ -152,7 +154,7 @@ static void write_floats(pln_dtype dtype, void *data, int64_t first,
   }
 }
 
-/* Integers wrap. */
+/* Writes integers; they wrap. */
 static void write_integers(size_t size, void *data, uint64_t first,
                            uint64_t end, uint64_t start, uint64_t delta) {
   uint64_t *whole = data;
@@ -218,7 +220,8 @@ pln_status pln_kernel_arange(pln_kernel_call *call) {
   for (uint32_t i = 0; i < 3; i++)
     if (call->args[i]->count != 1 ||
         call->args[i]->dtype != call->args[0]->dtype)
-      return pln_kernel_refuse(call, "an operand is no number of that dtype");
+      return pln_kernel_refuse(call,
+                               "an operand is not a number of that dtype");
   if (float_at(call->args[0], &f[0]) && float_at(call->args[1], &f[1]) &&
       float_at(call->args[2], &f[2]))
     return count_up(call, f[0], f[1], f[2]);

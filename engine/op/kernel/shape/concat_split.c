@@ -5,7 +5,7 @@
 
 #include "op/kernel/strided.h"
 
-/* A call of the same operator whose only result is *out. */
+/* Returns a call of the same operator whose only result goes to *out. */
 static pln_kernel_call into(const pln_kernel_call *call, pln_tensor **out) {
   pln_kernel_call own = *call;
   *out = NULL;
@@ -44,7 +44,7 @@ pln_status pln_split_part(const pln_kernel_call *call, const pln_tensor *x,
   return status;
 }
 
-/* Copies part `i` to its position along the axis, counted in elements. */
+/* Copies a part to position `at` along the axis, counted in elements. */
 static pln_status place(const pln_tensor *part, pln_strided_result *moved,
                         size_t rows, size_t row, size_t inner, size_t at) {
   pln_tensor *dense;
@@ -91,13 +91,13 @@ pln_status pln_concat_parts(const pln_kernel_call *call, uint32_t n,
   pln_strided_result moved;
   if (!first || first->rank > PLN_MAX_RANK ||
       !pln_kernel_axis(axis, first->rank, &k))
-    return pln_kernel_refuse(call, "axis %lld does not fit the elements",
+    return pln_kernel_refuse(call, "axis %lld does not match the elements",
                              (long long)axis);
   memcpy(dims, first->dims, first->rank * sizeof *dims);
   for (uint32_t i = 1; i < n; i++)
     if (!parts_join_along_axis(first, tensor_at(parts, i), k) ||
         __builtin_add_overflow(dims[k], parts[i].of.tensor->dims[k], &dims[k]))
-      return pln_kernel_refuse(call, "elements do not fit each other");
+      return pln_kernel_refuse(call, "elements do not match each other");
   PLN_TRY(pln_strided_result_begin(&own, 0, (pln_dtype)first->dtype,
                                    first->rank, dims, &moved));
   size_t rows = pln_dims_product(dims, 0, k), at = 0;
@@ -122,7 +122,7 @@ pln_status pln_stack_parts(const pln_kernel_call *call, uint32_t n,
   pln_strided_result moved;
   if (!first || first->rank >= PLN_MAX_RANK ||
       !pln_kernel_axis(axis, first->rank + 1, &k))
-    return pln_kernel_refuse(call, "axis %lld does not fit the elements",
+    return pln_kernel_refuse(call, "axis %lld does not match the elements",
                              (long long)axis);
   for (uint32_t i = 1; i < n; i++)
     if (!parts_join_along_axis(first, tensor_at(parts, i), PLN_NONE))

@@ -25,7 +25,7 @@ static pln_status join_shape(const pln_infer *call, uint32_t i, int32_t axis,
   return PLN_OK;
 }
 
-/* A rank known from any operand, or -1. */
+/* Returns the rank of the first operand whose rank is known, or -1. */
 static int32_t any_rank(const pln_infer *call) {
   for (uint32_t i = 0; i < call->n_args; i++)
     if (pln_arg_rank(call, i) >= 0)
@@ -71,7 +71,8 @@ pln_status pln_infer_concatenate(pln_infer *call) {
   return pln_infer_spread(call, infer_joined);
 }
 
-/* The joined dims; false when operands do not fit each other. */
+/* Computes the dims of the result; false if the operands do not fit
+ * together. */
 static bool joined_dims(const pln_kernel_call *call, uint32_t axis,
                         int64_t *dims) {
   const pln_tensor *first = call->args[0];
@@ -97,7 +98,7 @@ pln_status pln_kernel_concatenate(pln_kernel_call *call) {
   if (!first || first->rank > PLN_MAX_RANK ||
       !pln_kernel_axis(pln_kernel_int(call, "axis", 0), first->rank, &axis) ||
       !joined_dims(call, axis, dims))
-    return pln_kernel_refuse(call, "operands do not fit each other");
+    return pln_kernel_refuse(call, "operands do not match each other");
   PLN_TRY(pln_strided_result_begin(call, 0, (pln_dtype)first->dtype,
                                    first->rank, dims, &moved));
   size_t rows = pln_dims_product(dims, 0, axis);
@@ -152,8 +153,8 @@ pln_status pln_infer_stack(pln_infer *call) {
 
 /* -------------------------------------------------------------------- split */
 
-/* Extent of part `i` of `n` equal ones; the last is smaller if `n` does not
- * divide the extent. */
+/* Returns the extent of part `i` of `n` equal ones; the last is smaller if `n`
+ * does not divide the extent. */
 static int64_t equal_part(int64_t extent, uint32_t n, uint32_t i) {
   int64_t part = extent / n + (extent % n != 0);
   int64_t begin = part * i;
@@ -199,8 +200,9 @@ static pln_status check_parts(const pln_infer *call, const pln_list *list,
                         (long long)extent);
 }
 
-/* The extents of Relay's parts: from the bounds between them, or from their
- * number, which must divide the extent. False if invalid. */
+/* Computes the extents of the parts in Relay's form, from the bounds between
+ * them, or from their number, which must divide the extent. False if
+ * invalid. */
 static bool relay_parts(const pln_list *bounds, pln_dim extent, uint32_t n,
                         pln_dim *parts) {
   pln_dim begin = 0;
@@ -283,12 +285,12 @@ pln_status pln_kernel_split(pln_kernel_call *call) {
   if (x->rank > PLN_MAX_RANK ||
       !pln_kernel_axis(pln_kernel_int(call, "axis", 0), x->rank, &axis) ||
       (list.given && list.count != call->n_results))
-    return pln_kernel_refuse(call, "the parts do not fit the operand");
+    return pln_kernel_refuse(call, "the parts do not match the operand");
   pln_dim parts[PLN_VALUE_MAX];
   if (a && a->kind == PLN_ATTR_INTS) {
     pln_list bounds = pln_kernel_list(call, PLN_NONE, "indices_or_sections");
     if (!relay_parts(&bounds, x->dims[axis], call->n_results, parts))
-      return pln_kernel_refuse(call, "the parts do not fit the operand");
+      return pln_kernel_refuse(call, "the parts do not match the operand");
     list = (pln_list){
         .given = true, .sized = true, .count = call->n_results, .ints = parts};
   }
@@ -296,12 +298,12 @@ pln_status pln_kernel_split(pln_kernel_call *call) {
     int64_t part = list.given ? pln_list_at(&list, i)
                               : equal_part(x->dims[axis], call->n_results, i);
     if (part < 0 || part > x->dims[axis] - begin)
-      return pln_kernel_refuse(call, "the parts do not fit the operand");
+      return pln_kernel_refuse(call, "the parts do not match the operand");
     PLN_TRY(split_part(call, i, axis, begin, part));
     begin += part;
   }
   if (begin != x->dims[axis])
-    return pln_kernel_refuse(call, "the parts do not fit the operand");
+    return pln_kernel_refuse(call, "the parts do not match the operand");
   return PLN_OK;
 }
 
@@ -358,7 +360,7 @@ pln_status pln_kernel_tile(pln_kernel_call *call) {
   pln_strided view = {.rank = 2 * x->rank};
   pln_strided_result moved;
   if (x->rank > PLN_MAX_RANK || list.count != x->rank)
-    return pln_kernel_refuse(call, "the repeats do not fit the operand");
+    return pln_kernel_refuse(call, "the repeats do not match the operand");
   pln_dense_strides(x->rank, x->dims, steps);
   for (uint32_t i = 0; i < x->rank; i++) {
     view.dims[2 * i] = pln_list_at(&list, i);
@@ -399,23 +401,24 @@ static pln_status pass_value(pln_infer *call) {
 
 pln_status pln_infer_broadcast_to(pln_infer *call) {
   pln_list list = pln_arg_list(call, 1, "shape");
-  pln_shape shape, asked;
+  pln_shape shape, requested;
   if (!list.given)
     return pln_call_error(call, "the shape is missing");
   pln_arg_shape(call, 0, &shape);
-  pln_shape_ranked(&asked, list.sized ? (int64_t)list.count : -1);
-  for (int32_t i = 0; i < asked.rank; i++) {
-    asked.dims[i] = pln_list_at(&list, (uint32_t)i);
-    if (PLN_DIM_IS_CONST(asked.dims[i]) && asked.dims[i] < 0)
+  pln_shape_ranked(&requested, list.sized ? (int64_t)list.count : -1);
+  for (int32_t i = 0; i < requested.rank; i++) {
+    requested.dims[i] = pln_list_at(&list, (uint32_t)i);
+    if (PLN_DIM_IS_CONST(requested.dims[i]) && requested.dims[i] < 0)
       return pln_arg_error(call, 1, "extent %lld is negative",
-                           (long long)asked.dims[i]);
+                           (long long)requested.dims[i]);
   }
-  PLN_TRY(pln_infer_broadcast_shape(call, 1, &shape, &asked));
+  PLN_TRY(pln_infer_broadcast_shape(call, 1, &shape, &requested));
   PLN_TRY(pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &shape));
   return pass_value(call);
 }
 
-/* The result's dims and the operand's steps; false when they do not fit. */
+/* Computes the dims of the result and the strides of the operand; false if they
+ * do not broadcast. */
 static bool broadcast_view(const pln_tensor *x, const pln_list *list,
                            uint32_t rank, int64_t *dims, int64_t *from) {
   int64_t steps[PLN_MAX_RANK];
@@ -423,11 +426,11 @@ static bool broadcast_view(const pln_tensor *x, const pln_list *list,
   for (uint32_t i = 0; i < rank; i++) {
     uint32_t back = rank - i;
     int64_t own = back <= x->rank ? x->dims[x->rank - back] : 1;
-    int64_t asked =
+    int64_t requested =
         back <= list->count ? pln_list_at(list, list->count - back) : 1;
-    if (asked < 0 || (own != asked && own != 1 && asked != 1))
+    if (requested < 0 || (own != requested && own != 1 && requested != 1))
       return false;
-    dims[i] = own == 1 ? asked : own;
+    dims[i] = own == 1 ? requested : own;
     from[i] = own == 1 ? 0 : steps[x->rank - back];
   }
   return true;
@@ -442,6 +445,6 @@ pln_status pln_kernel_broadcast_to(pln_kernel_call *call) {
   if (!list.given)
     return pln_kernel_refuse(call, "the shape is missing");
   if (rank > PLN_MAX_RANK || !broadcast_view(x, &list, rank, dims, view.from))
-    return pln_kernel_refuse(call, "the shape does not fit the operand");
+    return pln_kernel_refuse(call, "the shape does not match the operand");
   return pln_strided_result_copy(call, 0, x, x->data, rank, dims, &view);
 }

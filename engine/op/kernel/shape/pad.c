@@ -30,8 +30,8 @@ static pln_status grow_axes(const pln_infer *call, const pln_list *pads,
   return PLN_OK;
 }
 
-/* Relay's widths, a pair per axis, in ONNX's order: before all axes, then after
- * all. 0 if they are not pairs of integers. */
+/* Reads Relay's widths, a pair per axis, in ONNX's order: before all axes, then
+ * after all. Returns their number; 0 if they are not pairs of integers. */
 static uint32_t read_widths(const pln_engine *engine, const pln_attr *a,
                             int64_t *pads) {
   uint32_t n =
@@ -48,7 +48,7 @@ static uint32_t read_widths(const pln_engine *engine, const pln_attr *a,
   return 2 * n;
 }
 
-/* Attribute pad_width; false when there is none. */
+/* Reads the attribute pad_width; false if there is none. */
 static bool find_widths(const pln_engine *engine, pln_attrs attrs,
                         int64_t *pads, pln_list *out) {
   const pln_attr *a = pln_attrs_find(engine, attrs, "pad_width");
@@ -59,7 +59,7 @@ static bool find_widths(const pln_engine *engine, pln_attrs attrs,
   return true;
 }
 
-/* nn.mirror_pad, and nn.pad in Relay's form: (data, value). */
+/* The type of nn.mirror_pad, and of nn.pad in Relay's form: (data, value). */
 pln_status pln_infer_mirror_pad(pln_infer *call) {
   int64_t widths[2 * PLN_MAX_RANK];
   pln_list pads, axes = {.sized = true};
@@ -129,7 +129,7 @@ pln_status pln_infer_reverse_sequence(pln_infer *call) {
 
 /* --------------------------------------------------------------------- pad */
 
-/* What is added before and after each axis. */
+/* The padding before and after each axis. */
 typedef struct border {
   int64_t before[PLN_MAX_RANK], after[PLN_MAX_RANK];
   int64_t dims[PLN_MAX_RANK]; /* of the result */
@@ -152,7 +152,7 @@ static bool read_border(const pln_tensor *x, const pln_list *pads,
   return true;
 }
 
-/* False when an extent is negative or too large. */
+/* Computes the dims of the result; false if one is negative or too large. */
 static bool grow(const pln_tensor *x, border *b) {
   for (uint32_t i = 0; i < x->rank; i++) {
     int64_t sum;
@@ -167,7 +167,8 @@ static int64_t most(int64_t a, int64_t b) {
   return a > b ? a : b;
 }
 
-/* Copies what of the operand lies inside of the result. False: nothing does. */
+/* Describes the part of the operand that lies inside the result as a strided
+ * view from *from to *to; false if there is none. */
 static bool inner_view(const pln_tensor *x, const border *b, pln_strided *view,
                        int64_t *to, int64_t *from) {
   *to = *from = 0;
@@ -206,7 +207,8 @@ static pln_status pad_constant(pln_kernel_call *call, const border *b,
 /* SYMMETRIC repeats the outermost element, REFLECT does not. */
 typedef enum edge { EDGE, REFLECT, SYMMETRIC, WRAP } edge;
 
-/* The element that position `at`, possibly outside, takes. */
+/* Returns the index of the element that is copied to position `at`, which may
+ * lie outside of the operand. */
 static int64_t inside(edge how, int64_t at, int64_t extent) {
   if (at >= 0 && at < extent)
     return at;
@@ -220,7 +222,7 @@ static int64_t inside(edge how, int64_t at, int64_t extent) {
   return rest < extent ? rest : period - rest - (how == SYMMETRIC);
 }
 
-/* n elements of a row of the operand, where `map` says. */
+/* Copies n elements of a row of the operand, at the offsets in `map`. */
 #define TAKE(type)                                                \
   do {                                                            \
     for (int64_t k = 0; k < n; k++)                               \
@@ -238,7 +240,8 @@ static void copy_mapped_row(char *to, const char *row, const int64_t *map,
   }
 }
 
-/* The range of the last axis that is contiguous in the operand. */
+/* Finds the range of the last axis that is copied contiguously from the
+ * operand. */
 static void find_middle(const pln_tensor *x, const border *b, int64_t *begin,
                         int64_t *end) {
   uint32_t last = x->rank - 1;
@@ -299,7 +302,7 @@ static pln_status pad_around(pln_kernel_call *call, const border *b, edge how) {
     return pln_strided_result_end(&moved, PLN_OK);
   if (x->count == 0)
     return pln_strided_result_end(
-        &moved, pln_kernel_refuse(call, "there is nothing to repeat"));
+        &moved, pln_kernel_refuse(call, "the tensor to pad is empty"));
   for (uint32_t i = 0; i < x->rank; i++)
     n += (size_t)b->dims[i];
   int64_t *maps = pln_mem_new(call->engine, n * sizeof *maps);
@@ -314,7 +317,8 @@ static pln_status pad_around(pln_kernel_call *call, const border *b, edge how) {
   return pln_strided_result_end(&moved, PLN_OK);
 }
 
-/* The value given as an attribute is a float of the operand's dtype. */
+/* Returns the padding element, or NULL. A value given as an attribute is a
+ * float, converted to the operand's dtype in *store. */
 static const void *pad_element(const pln_kernel_call *call, bool relay,
                                uint64_t *store) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
@@ -344,16 +348,17 @@ pln_status pln_kernel_pad(pln_kernel_call *call) {
   if (!relay)
     pads = pln_kernel_list(call, 1, "pads");
   if (!read_border(x, &pads, &axes, &b) || !grow(x, &b))
-    return pln_kernel_refuse(call, "the pads do not fit the operand");
-  if (pln_kernel_string_is(call, "mode", "constant", "edge"))
+    return pln_kernel_refuse(call, "the pads do not match the operand");
+  if (pln_kernel_string_is(call, "pad_mode", "constant", "edge"))
     return pad_around(call, &b, EDGE);
-  if (pln_kernel_string_is(call, "mode", "constant", "reflect"))
+  if (pln_kernel_string_is(call, "pad_mode", "constant", "reflect"))
     return pad_around(call, &b, REFLECT);
-  if (pln_kernel_string_is(call, "mode", "constant", "wrap"))
+  if (pln_kernel_string_is(call, "pad_mode", "constant", "wrap"))
     return pad_around(call, &b, WRAP);
   const void *element = pad_element(call, relay, store);
-  if (!element || !pln_kernel_string_is(call, "mode", "constant", "constant"))
-    return pln_kernel_refuse(call, "the mode or the value is not computed");
+  if (!element ||
+      !pln_kernel_string_is(call, "pad_mode", "constant", "constant"))
+    return pln_kernel_refuse(call, "this mode or value is not implemented");
   return pad_constant(call, &b, element);
 }
 
@@ -374,11 +379,11 @@ pln_status pln_kernel_mirror_pad(pln_kernel_call *call) {
   bool symmetric = pln_kernel_string_is(call, "mode", "SYMMETRIC", "SYMMETRIC");
   border b;
   if (!symmetric && !pln_kernel_string_is(call, "mode", "", "REFLECT"))
-    return pln_kernel_refuse(call, "the mode is not computed");
+    return pln_kernel_refuse(call, "this mode is not implemented");
   if (!find_widths(call->engine, call->attrs, widths, &pads) ||
       !read_border(x, &pads, &axes, &b) || !grow(x, &b) ||
       !mirrors(x, &b, symmetric))
-    return pln_kernel_refuse(call, "the widths do not fit the operand");
+    return pln_kernel_refuse(call, "the widths do not match the operand");
   return pad_around(call, &b, symmetric ? SYMMETRIC : REFLECT);
 }
 
@@ -392,13 +397,13 @@ pln_status pln_kernel_center_crop_pad(pln_kernel_call *call) {
   border b = {.before = {0}};
   uint32_t n = axes.given ? axes.count : x->rank;
   if (x->rank > PLN_MAX_RANK || target.count != n)
-    return pln_kernel_refuse(call, "the shape does not fit the operand");
+    return pln_kernel_refuse(call, "the shape does not match the operand");
   for (uint32_t i = 0; i < n; i++) {
     uint32_t axis = i;
     int64_t extent = pln_list_at(&target, i);
     if (extent < 0 ||
         (axes.given && !pln_kernel_axis(pln_list_at(&axes, i), x->rank, &axis)))
-      return pln_kernel_refuse(call, "the shape does not fit the operand");
+      return pln_kernel_refuse(call, "the shape does not match the operand");
     int64_t more = extent - x->dims[axis];
     b.before[axis] = more / 2;
     b.after[axis] = more - more / 2;
@@ -410,7 +415,7 @@ pln_status pln_kernel_center_crop_pad(pln_kernel_call *call) {
 
 /* -------------------------------------------------------------------- trilu */
 
-/* Columns [*from, *to) of a row are kept. */
+/* Finds the columns [*from, *to) of a row that are kept. */
 static void kept_columns(bool upper, int64_t row, int64_t k, int64_t columns,
                          int64_t *from, int64_t *to) {
   int64_t edge_at;
@@ -458,7 +463,7 @@ pln_status pln_kernel_reverse_sequence(pln_kernel_call *call) {
   int64_t time_axis = pln_kernel_int(call, "time_axis", 0);
   if (x->rank < 2 || batch_axis + time_axis != 1 || batch_axis < 0 ||
       time_axis < 0 || n->rank != 1 || n->dims[0] != x->dims[batch_axis])
-    return pln_kernel_refuse(call, "the lengths do not fit the operand");
+    return pln_kernel_refuse(call, "the lengths do not match the operand");
   pln_strided_result moved;
   PLN_TRY(pln_strided_result_begin(call, 0, (pln_dtype)x->dtype, x->rank,
                                    x->dims, &moved));

@@ -6,7 +6,8 @@
 
 /* ------------------------------------------------------------------- shared */
 
-/* The symbolic value of the operand is also the result's, if both are small. */
+/* Gives the result the symbolic value of the operand, if both are small
+ * tensors. */
 static pln_status pass_value(pln_infer *call) {
   pln_value value = pln_arg_value(call, 0);
   int32_t rank = pln_type_rank(call->engine, call->results[0]);
@@ -17,7 +18,7 @@ static pln_status pass_value(pln_infer *call) {
                              pln_value_elements(call->engine, value));
 }
 
-/* The operand's elements under other dims. */
+/* Returns the elements of the operand with other dims. */
 static pln_status reshaped(pln_kernel_call *call, uint32_t rank,
                            const int64_t *dims) {
   return pln_tensor_reshaped(pln_kernel_arg(call, 0), rank, dims,
@@ -47,19 +48,20 @@ pln_status pln_kernel_identity(pln_kernel_call *call) {
 
 /* The unknown extents of a new shape. */
 typedef struct open_axis {
-  int32_t at;     /* the one axis that is not known, or -1 */
-  uint32_t count; /* how many are not */
+  int32_t at;     /* the only axis that is not known, or -1 */
+  uint32_t count; /* number of axes that are not known */
   bool inferred;  /* it is the -1 of the shape */
 } open_axis;
 
 /* Returns true if a symbolic element is an extent and cannot be -1: it is an
  * extent of the operand, or another element is -1, or its bounds say so. */
 static bool is_extent(const pln_infer *call, const pln_list *list,
-                      const pln_shape *in, pln_dim asked) {
-  if (PLN_DIM_IS_CONST(asked) || pln_dim_lower_bound(call->engine, asked) >= 0)
+                      const pln_shape *in, pln_dim requested) {
+  if (PLN_DIM_IS_CONST(requested) ||
+      pln_dim_lower_bound(call->engine, requested) >= 0)
     return true;
   for (int32_t i = 0; i < in->rank; i++)
-    if (in->dims[i] == asked)
+    if (in->dims[i] == requested)
       return true;
   for (uint32_t i = 0; i < list->count; i++)
     if (pln_list_at(list, i) == -1)
@@ -70,19 +72,20 @@ static bool is_extent(const pln_infer *call, const pln_list *list,
 static pln_status read_extent(const pln_infer *call, const pln_list *list,
                               const pln_shape *in, bool allowzero, int32_t axis,
                               pln_dim *out) {
-  pln_dim asked = pln_list_at(list, (uint32_t)axis);
-  *out = asked;
-  if (asked == PLN_DIM_UNKNOWN || asked == -1)
+  pln_dim requested = pln_list_at(list, (uint32_t)axis);
+  *out = requested;
+  if (requested == PLN_DIM_UNKNOWN || requested == -1)
     *out = PLN_DIM_UNKNOWN;
-  else if (PLN_DIM_IS_CONST(asked) && asked < -1)
-    return pln_arg_error(call, 1, "extent %lld is negative", (long long)asked);
-  else if (!is_extent(call, list, in, asked))
+  else if (PLN_DIM_IS_CONST(requested) && requested < -1)
+    return pln_arg_error(call, 1, "extent %lld is negative",
+                         (long long)requested);
+  else if (!is_extent(call, list, in, requested))
     *out = PLN_DIM_UNKNOWN;
-  if (asked != 0 || allowzero)
+  if (requested != 0 || allowzero)
     return PLN_OK;
   if (in->rank >= 0 && axis >= in->rank)
     return pln_arg_error(
-        call, 1, "0 at axis %d keeps an extent that is not there", axis);
+        call, 1, "0 at axis %d copies an extent that the operand lacks", axis);
   *out = in->rank < 0 ? PLN_DIM_UNKNOWN : in->dims[axis];
   return PLN_OK;
 }
@@ -92,11 +95,11 @@ static pln_status read_newshape(const pln_infer *call, const pln_list *list,
                                 pln_shape *out, open_axis *open) {
   *open = (open_axis){.at = -1};
   for (int32_t i = 0; i < out->rank; i++) {
-    pln_dim asked = pln_list_at(list, (uint32_t)i);
+    pln_dim requested = pln_list_at(list, (uint32_t)i);
     PLN_TRY(read_extent(call, list, in, allowzero, i, &out->dims[i]));
-    if (asked == -1 && open->inferred)
-      return pln_arg_error(call, 1, "-1 stands for two extents");
-    if (asked == -1)
+    if (requested == -1 && open->inferred)
+      return pln_arg_error(call, 1, "the shape has -1 twice");
+    if (requested == -1)
       open->inferred = true;
     if (out->dims[i] != PLN_DIM_UNKNOWN)
       continue;
@@ -106,8 +109,8 @@ static pln_status read_newshape(const pln_infer *call, const pln_list *list,
   return PLN_OK;
 }
 
-/* The one unknown extent is the operand's size divided by the others. An
- * unknown extent of the operand that a 0 copies cancels out. */
+/* Computes the one unknown extent: the size of the operand divided by the other
+ * extents. An unknown extent of the operand that a 0 copies cancels out. */
 static pln_status close_axis(const pln_infer *call, const pln_shape *in,
                              pln_shape *out, const open_axis *open) {
   pln_dim total, rest = 1;
@@ -135,8 +138,8 @@ static pln_status check_count(const pln_infer *call, const pln_shape *in,
                         (long long)a, (long long)b);
 }
 
-/* Extents copied by 0, and equal leading ones, cancel even if they are
- * unknown. */
+/* Removes extents that are equal on both sides, those copied by 0 and equal
+ * leading ones, even if they are unknown. */
 static void cancel_kept(const pln_list *list, bool allowzero, pln_shape *in,
                         pln_shape *out) {
   for (int32_t i = 0; i < in->rank && i < out->rank; i++) {
@@ -170,7 +173,8 @@ static pln_status solve_newshape(const pln_infer *call, const pln_list *list,
   return PLN_OK;
 }
 
-/* Relay's own codes require an operand of known rank. */
+/* Infers a reshape with codes that only Relay has. They need an operand of
+ * known rank. */
 static pln_status reshape_by_codes(pln_infer *call, const pln_list *codes,
                                    bool reverse) {
   pln_shape in, out;
@@ -183,7 +187,8 @@ static pln_status reshape_by_codes(pln_infer *call, const pln_list *codes,
     PLN_TRY(pln_reshape_codes_read(call->engine, codes, in.rank, in.dims,
                                    reverse, dims, &list.count, &fits));
   if (!fits)
-    return pln_call_error(call, "the new shape does not fit rank %d", in.rank);
+    return pln_call_error(call, "the new shape does not match rank %d",
+                          in.rank);
   if (in.rank >= 0) {
     pln_shape_ranked(&out, list.count);
     PLN_TRY(solve_newshape(call, &list, true, &in, &out));
@@ -212,7 +217,7 @@ pln_status pln_infer_reshape(pln_infer *call) {
   return pass_value(call);
 }
 
-/* Dims of the result; false when they do not fit the operand. */
+/* Computes the dims of the result; false if they do not fit the operand. */
 static bool concrete_newshape(const pln_tensor *x, const pln_list *list,
                               bool allowzero, int64_t *dims) {
   size_t rest = 1;
@@ -242,15 +247,15 @@ static bool concrete_newshape(const pln_tensor *x, const pln_list *list,
 static pln_status reshaped_by_codes(pln_kernel_call *call,
                                     const pln_list *codes, bool reverse) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
-  int64_t asked[PLN_MAX_RANK], dims[PLN_MAX_RANK];
-  pln_list list = {.given = true, .sized = true, .ints = asked};
+  int64_t requested[PLN_MAX_RANK], dims[PLN_MAX_RANK];
+  pln_list list = {.given = true, .sized = true, .ints = requested};
   bool fits;
   if (!codes->given || x->rank > PLN_MAX_RANK)
-    return pln_kernel_refuse(call, "the shape does not fit the operand");
+    return pln_kernel_refuse(call, "the shape does not match the operand");
   PLN_TRY(pln_reshape_codes_read(call->engine, codes, (int32_t)x->rank, x->dims,
-                                 reverse, asked, &list.count, &fits));
+                                 reverse, requested, &list.count, &fits));
   if (!fits || !concrete_newshape(x, &list, true, dims))
-    return pln_kernel_refuse(call, "the shape does not fit the operand");
+    return pln_kernel_refuse(call, "the shape does not match the operand");
   return reshaped(call, list.count, dims);
 }
 
@@ -268,7 +273,7 @@ pln_status pln_kernel_reshape(pln_kernel_call *call) {
     return reshaped_by_codes(call, &list, false);
   if (!list.given || list.count > PLN_MAX_RANK ||
       !concrete_newshape(x, &list, allowzero, dims))
-    return pln_kernel_refuse(call, "the shape does not fit the operand");
+    return pln_kernel_refuse(call, "the shape does not match the operand");
   return reshaped(call, list.count, dims);
 }
 
@@ -306,8 +311,9 @@ pln_status pln_infer_batch_flatten(pln_infer *call) {
   return pln_infer_flatten(call); /* which without attribute begins at 1 */
 }
 
-/* Reshapes the operand like another one. With bounds, the axes [lhs_begin,
- * lhs_end) become the axes [rhs_begin, rhs_end) of the other. */
+/* The type of reshape_like: the operand with the dims of another one. With
+ * bounds, the axes [lhs_begin, lhs_end) become the axes [rhs_begin, rhs_end) of
+ * the other. */
 pln_status pln_infer_reshape_like(pln_infer *call) {
   pln_shape x, like, out = {.rank = 0};
   pln_arg_shape(call, 0, &x);
@@ -428,8 +434,9 @@ pln_status pln_kernel_squeeze(pln_kernel_call *call) {
   return reshaped(call, rank, dims);
 }
 
-/* Relay's form: inserts `n` axes at the position of the list's only element; a
- * negative one counts from the end of the result. */
+/* Lists the `n` axes that Relay's form inserts at the position of the list's
+ * only element; a negative one counts from the end of the result. False if they
+ * lie outside. */
 static bool spread_axis(const pln_list *list, int64_t rank, int64_t n,
                         int64_t *axes, pln_list *out) {
   int64_t at = list->count == 1 ? pln_list_at(list, 0) : rank + 1;
@@ -452,7 +459,7 @@ pln_status pln_infer_expand_dims(pln_infer *call) {
   if (!list.given)
     return pln_call_error(call, "axes are missing");
   if (n != 1 && in.rank >= 0 && !spread_axis(&list, in.rank, n, axes, &list))
-    return pln_call_error(call, "%lld axes do not fit rank %d", (long long)n,
+    return pln_call_error(call, "%lld axes do not match rank %d", (long long)n,
                           in.rank);
   if (in.rank >= 0 && list.sized)
     pln_shape_ranked(&out, (int64_t)in.rank + list.count);

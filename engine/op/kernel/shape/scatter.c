@@ -41,14 +41,15 @@ typedef enum how { REPLACE, ADD, MULTIPLY, LEAST, GREATEST, UNKNOWN } how;
 static how read_how(const pln_kernel_call *call) {
   static const char *const names[] = {"none", "add", "mul", "min", "max"};
   if (pln_kernel_string_is(call, "reduction", "none", "update"))
-    return REPLACE; /* Relay's word */
+    return REPLACE; /* Relay's name for replacing */
   for (int i = 0; i < (int)PLN_COUNT(names); i++)
     if (pln_kernel_string_is(call, "reduction", "none", names[i]))
       return (how)i;
   return UNKNOWN;
 }
 
-/* Integers wrap, computed as unsigned. NaN wins in minimum and maximum. */
+/* Functions that combine two elements. Integers wrap, because they are computed
+ * as unsigned ones. NaN wins in minimum and maximum. */
 #define COMBINE_INTEGERS(NAME, type, wide)           \
   static type NAME(how h, type a, type b) {          \
     switch (h) {                                     \
@@ -141,14 +142,6 @@ static bool same_dims(const pln_tensor *a, const pln_tensor *b) {
          (a->rank == 0 || !memcmp(a->dims, b->dims, a->rank * sizeof *a->dims));
 }
 
-static bool lies_within(const pln_tensor *indices, const pln_tensor *x,
-                        uint32_t axis) {
-  for (uint32_t i = 0; i < x->rank; i++)
-    if (i != axis && indices->dims[i] > x->dims[i])
-      return false;
-  return true;
-}
-
 static pln_status scatter_all(pln_kernel_call *call,
                               const pln_strided_result *moved, uint32_t axis,
                               how h) {
@@ -166,14 +159,7 @@ static pln_status scatter_all(pln_kernel_call *call,
     if (!combine(moved->dtype, h, (char *)moved->data + to,
                  (const char *)updates->data + n * moved->size, 1))
       return pln_kernel_no_dtype(call, moved->dtype);
-    for (uint32_t i = x->rank; i-- > 0;) {
-      int64_t step = i == axis ? 0 : steps[i];
-      base += step;
-      if (++place[i] < indices->dims[i])
-        break;
-      base -= step * place[i];
-      place[i] = 0;
-    }
+    base = pln_indices_advance(indices, x->rank, axis, steps, place, base);
   }
   return PLN_OK;
 }
@@ -187,8 +173,8 @@ pln_status pln_kernel_scatter_elements(pln_kernel_call *call) {
   if (h == UNKNOWN || x->rank != indices->rank || x->rank > PLN_MAX_RANK ||
       !same_dims(indices, updates) || x->dtype != updates->dtype ||
       !pln_kernel_axis(pln_kernel_int(call, "axis", 0), x->rank, &axis) ||
-      !lies_within(indices, x, axis))
-    return pln_kernel_refuse(call, "the updates do not fit the operand");
+      !pln_indices_lie_within(indices, x, axis))
+    return pln_kernel_refuse(call, "the updates do not match the operand");
   PLN_TRY(pln_strided_result_begin(call, 0, (pln_dtype)x->dtype, x->rank,
                                    x->dims, &moved));
   pln_status status = copy_operand(call, &moved);
@@ -199,8 +185,8 @@ pln_status pln_kernel_scatter_elements(pln_kernel_call *call) {
 
 /* --------------------------------------------------------------- scatter_nd */
 
-/* updates has the leading axes of indices, then the remaining ones of the
- * operand. */
+/* Checks the dims of updates: the leading axes of indices, then the remaining
+ * axes of the operand. */
 static bool updates_fit(const pln_tensor *x, const pln_tensor *indices,
                         const pln_tensor *updates, uint32_t k) {
   uint32_t lead = indices->rank - 1;
@@ -239,14 +225,14 @@ static pln_status scatter_slices(pln_kernel_call *call,
 
 pln_status pln_kernel_scatter_nd(pln_kernel_call *call) {
   if (pln_kernel_int(call, "relay", 0))
-    return pln_kernel_refuse(call, "Relay's form is not computed");
+    return pln_kernel_refuse(call, "Relay's form is not implemented");
   const pln_tensor *x = call->args[0], *indices = call->args[1];
   how h = read_how(call);
   pln_strided_result moved;
   int64_t k = indices->rank ? indices->dims[indices->rank - 1] : -1;
   if (h == UNKNOWN || k < 0 || k > (int64_t)x->rank ||
       !updates_fit(x, indices, call->args[2], (uint32_t)k))
-    return pln_kernel_refuse(call, "the updates do not fit the operand");
+    return pln_kernel_refuse(call, "the updates do not match the operand");
   PLN_TRY(pln_strided_result_begin(call, 0, (pln_dtype)x->dtype, x->rank,
                                    x->dims, &moved));
   pln_status status = copy_operand(call, &moved);

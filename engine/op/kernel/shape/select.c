@@ -20,7 +20,7 @@ pln_status pln_infer_nonzero(pln_infer *call) {
 /* elements tested at a time */
 enum { BLOCK = 512 };
 
-/* Marks the nonzero ones of n elements, at most a block. */
+/* Sets set[i] for each nonzero one of n elements, at most BLOCK. */
 static void mark_nonzero(const pln_tensor *x, size_t at, size_t n,
                          uint8_t *set) {
   pln_conversion c = {.from = (pln_dtype)x->dtype, .to = PLN_BOOL};
@@ -51,8 +51,8 @@ static pln_status count_set(const pln_kernel_call *call, const pln_tensor *x,
   return PLN_OK;
 }
 
-/* Row by row: indices in the last axis, then those of the row. `to` has room
- * for `count` indices per axis. */
+/* Lists the indices of nonzero elements row by row: those of the last axis,
+ * then those of the row. `to` has room for `count` indices per axis. */
 static pln_status list_set(const pln_kernel_call *call, const pln_tensor *x,
                            size_t count, int64_t *to) {
   int64_t row[PLN_MAX_RANK] = {0}, places[BLOCK + 1];
@@ -113,7 +113,7 @@ pln_status pln_infer_compress(pln_infer *call) {
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &shape);
 }
 
-/* Without an axis the operand is flattened. */
+/* Selects slices along an axis; without one the operand is flattened. */
 pln_status pln_kernel_compress(pln_kernel_call *call) {
   const pln_tensor *x = call->args[0], *cond = call->args[1];
   int64_t dims[PLN_MAX_RANK], kept = 0, flat = (int64_t)x->count;
@@ -123,7 +123,7 @@ pln_status pln_kernel_compress(pln_kernel_call *call) {
   if (rank > PLN_MAX_RANK || cond->dtype != PLN_BOOL || cond->rank != 1 ||
       (has_axis &&
        !pln_kernel_axis(pln_kernel_int(call, "axis", 0), rank, &axis)))
-    return pln_kernel_refuse(call, "the condition does not fit the operand");
+    return pln_kernel_refuse(call, "the condition does not match the operand");
   memcpy(dims, has_axis ? x->dims : &flat, rank * sizeof *dims);
   int64_t extent = dims[axis];
   int64_t n = cond->dims[0] < extent ? cond->dims[0] : extent;
@@ -152,8 +152,8 @@ pln_status pln_kernel_compress(pln_kernel_call *call) {
 
 /* ------------------------------------------------------------------ one_hot */
 
-/* ONNX's operands are (indices, depth, values), Relay's (indices, on, off): its
- * depth is an attribute. */
+/* The type of one_hot. ONNX's operands are (indices, depth, values), Relay's
+ * (indices, on, off) with the depth as an attribute. */
 pln_status pln_infer_one_hot(pln_infer *call) {
   pln_shape in, out;
   int32_t axis;
@@ -212,7 +212,7 @@ static pln_status light(pln_kernel_call *call, const pln_strided_result *moved,
       return pln_kernel_undefined(call);
     at += at < 0 && !relay ? depth : 0;
     if (at < 0 || at >= depth)
-      continue; /* outside: nothing is on */
+      continue; /* an index outside: no element is set */
     size_t to = (i / inner * (size_t)depth + (size_t)at) * inner + i % inner;
     memcpy((char *)moved->data + to * moved->size, on, moved->size);
   }

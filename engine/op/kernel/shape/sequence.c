@@ -8,7 +8,8 @@
 
 #include "op/kernel/shape/concat_split.h"
 
-/* The element type of a sequence or optional; 0 when it is not known. */
+/* Finds the element type of a sequence or optional; *out is 0 if it is
+ * unknown. */
 static pln_status element_of(const pln_infer *call, uint32_t i,
                              pln_type_kind kind, const char *what,
                              pln_type *out) {
@@ -41,7 +42,8 @@ pln_status pln_infer_sequence_length(pln_infer *call) {
   return pln_result_scalar(call, 0, PLN_INT64);
 }
 
-/* The type that all elements have in common. */
+/* The type of sequence_construct: a sequence of the type that all operands have
+ * in common. */
 pln_status pln_infer_sequence_construct(pln_infer *call) {
   pln_dtype dtype;
   PLN_TRY(pln_args_one_dtype(call, 0, call->n_args, &dtype));
@@ -63,8 +65,8 @@ pln_status pln_infer_sequence_empty(pln_infer *call) {
   return set_sequence_result(call, PLN_TYPE_SEQUENCE, element);
 }
 
-/* An empty sequence has no known element shape, so its element type is merged
- * with that of the inserted value. */
+/* The type of sequence_insert. An empty sequence has no known element shape, so
+ * its element type is merged with that of the inserted value. */
 pln_status pln_infer_sequence_insert(pln_infer *call) {
   pln_type element, added = pln_arg_type(call, 1);
   bool conflict = false;
@@ -77,7 +79,8 @@ pln_status pln_infer_sequence_insert(pln_infer *call) {
   return set_sequence_result(call, PLN_TYPE_SEQUENCE, element);
 }
 
-/* Parts along an axis have equal extents if the split is one number. */
+/* The type of split_to_sequence. The parts have equal extents along the axis if
+ * the split is one number. */
 pln_status pln_infer_split_to_sequence(pln_infer *call) {
   pln_list parts = pln_arg_list(call, 1, NULL);
   pln_shape shape;
@@ -131,7 +134,8 @@ pln_status pln_infer_optional(pln_infer *call) {
   return pln_call_error(call, "neither a value nor a type is given");
 }
 
-/* Since opset 18 a tensor or sequence is accepted as a present optional. */
+/* The type of optional_get_element. Since opset 18 a tensor or sequence is
+ * accepted as a present optional. */
 pln_status pln_infer_optional_get_element(pln_infer *call) {
   pln_type type = pln_arg_type(call, 0);
   bool is_optional = pln_type_get_kind(call->engine, type) == PLN_TYPE_OPTIONAL;
@@ -146,7 +150,7 @@ pln_status pln_infer_optional_has_element(pln_infer *call) {
 
 /* ------------------------------------------------------------------ kernels */
 
-/* Operand `i`; NULL if omitted. */
+/* Returns operand `i`, or NULL if it is omitted. */
 static const pln_runtime_value *operand_at(const pln_kernel_call *call,
                                            uint32_t i) {
   if (i >= call->n_args || call->data[i].kind == PLN_RUNTIME_ABSENT)
@@ -159,7 +163,7 @@ static pln_status sequence_at(const pln_kernel_call *call, uint32_t i,
   *out = operand_at(call, i);
   if (*out && (*out)->kind == PLN_RUNTIME_SEQUENCE)
     return PLN_OK;
-  return pln_kernel_refuse(call, "operand %u is no sequence", i);
+  return pln_kernel_refuse(call, "operand %u is not a sequence", i);
 }
 
 static pln_status tensor_at(const pln_kernel_call *call, uint32_t i,
@@ -167,14 +171,14 @@ static pln_status tensor_at(const pln_kernel_call *call, uint32_t i,
   const pln_runtime_value *value = operand_at(call, i);
   *out = NULL;
   if (!value || value->kind != PLN_RUNTIME_TENSOR)
-    return pln_kernel_refuse(call, "operand %u is no tensor", i);
+    return pln_kernel_refuse(call, "operand %u is not a tensor", i);
   const void *data;
   *out = value->of.tensor;
   return pln_tensor_data(*out, &data); /* opens external data */
 }
 
-/* The position in operand `i`, in [-count, count); `fallback` without the
- * operand. */
+/* Reads the position in operand `i`, which must be in [-count, count);
+ * `fallback` if the operand is omitted. */
 static pln_status position_at(const pln_kernel_call *call, uint32_t i,
                               uint32_t count, int64_t fallback, uint32_t *out) {
   const pln_tensor *t;
@@ -212,8 +216,8 @@ pln_status pln_kernel_sequence_empty(pln_kernel_call *call) {
   return pln_runtime_value_sequence(call->engine, 0, NULL, call->made);
 }
 
-/* The elements of operand 0 in a cell without other references, with room for
- * one more. */
+/* Returns the elements of operand 0 in a cell without other references, with
+ * room for one more element. */
 static pln_status own_elements(pln_kernel_call *call, pln_ref_cell **out) {
   pln_runtime_value *all = &call->data[0];
   uint32_t n = all->of.cell->count;
@@ -246,19 +250,20 @@ pln_status pln_kernel_sequence_erase(pln_kernel_call *call) {
   return PLN_OK;
 }
 
-/* A position may be one past the end, which is also the default. */
+/* Reads the position of an insertion. It may be one past the end, which is also
+ * the default. */
 static pln_status insert_position(const pln_kernel_call *call, uint32_t n,
                                   uint32_t *at) {
   const pln_tensor *position;
-  int64_t asked = n;
+  int64_t requested = n;
   *at = n;
   if (!operand_at(call, 2))
     return PLN_OK;
   PLN_TRY(tensor_at(call, 2, &position));
-  if (position->count != 1 || !pln_tensor_int(position, 0, &asked) ||
-      asked < -(int64_t)n || asked > (int64_t)n)
+  if (position->count != 1 || !pln_tensor_int(position, 0, &requested) ||
+      requested < -(int64_t)n || requested > (int64_t)n)
     return pln_kernel_refuse(call, "a position is within -%u and %u", n, n);
-  *at = (uint32_t)(asked < 0 ? asked + n : asked);
+  *at = (uint32_t)(requested < 0 ? requested + n : requested);
   return PLN_OK;
 }
 
@@ -268,7 +273,7 @@ pln_status pln_kernel_sequence_insert(pln_kernel_call *call) {
   uint32_t at;
   PLN_TRY(sequence_at(call, 0, &all));
   if (!added)
-    return pln_kernel_refuse(call, "there is nothing to insert");
+    return pln_kernel_refuse(call, "the value to insert is missing");
   PLN_TRY(insert_position(call, pln_runtime_value_count(all), &at));
   PLN_TRY(own_elements(call, &box));
   memmove(&box->items[at + 1], &box->items[at],

@@ -11,8 +11,8 @@ static int64_t clamp_rank_index(int64_t at, int64_t rank) {
   return at < 0 ? 0 : at > rank ? rank : at;
 }
 
-/* int64 as in ONNX, unless the attribute gives another dtype. Relay's default
- * is int32. */
+/* The dtype of a shape: int64 as in ONNX, unless the attribute gives another
+ * one. Relay's default is int32. */
 static pln_dtype shape_dtype(const pln_engine *engine, pln_attrs attrs,
                              pln_dtype other) {
   const pln_attr *a = pln_attrs_find(engine, attrs, "dtype");
@@ -38,7 +38,7 @@ pln_status pln_infer_shape_of(pln_infer *call) {
                              pln_arg_dims(call, 0) + begin);
 }
 
-/* Integers as int32 or int64. */
+/* Returns integers as a tensor of int32 or int64. */
 static pln_status give_ints(pln_kernel_call *call, pln_dtype dtype,
                             uint32_t rank, int64_t n, const int64_t *ints) {
   void *data;
@@ -97,7 +97,8 @@ pln_status pln_kernel_size(pln_kernel_call *call) {
 
 /* ----------------------------------------------------------------- constant */
 
-/* The attribute that holds the value, and the resulting type. */
+/* An attribute that can hold the value of a constant, and the type that it
+ * gives. */
 typedef struct literal {
   const pln_attr *attr;
   pln_dtype dtype;

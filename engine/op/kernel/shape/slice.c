@@ -5,10 +5,10 @@
 
 #include "op/kernel/strided.h"
 
-/* The request along one axis, and its resolved range. */
+/* The slice requested along one axis, and the range that it selects. */
 typedef struct range {
   int64_t start, end, step;
-  int64_t begin, count; /* set by resolve */
+  int64_t begin, count; /* the range, set by resolve */
 } range;
 
 static int64_t clamp_slice_bound(int64_t at, int64_t extent, int64_t low,
@@ -37,8 +37,8 @@ typedef struct request {
   pln_list starts, ends, axes, steps;
 } request;
 
-/* min(at, extent) for a non-negative bound, max(0, extent + at) for a negative
- * one; PLN_DIM_UNKNOWN if the sign is unknown. */
+/* Clamps a symbolic bound: min(at, extent) if it is non-negative, max(0, extent
+ * + at) if negative; PLN_DIM_UNKNOWN if its sign is unknown. */
 static pln_status clamp_slice_dim(const pln_infer *call, pln_dim at,
                                   pln_dim extent, pln_dim *out) {
   int64_t low = pln_dim_lower_bound(call->engine, at);
@@ -197,7 +197,7 @@ static pln_status slice_value(pln_infer *call, const request *q) {
 pln_status pln_infer_strided_slice(pln_infer *call) {
   request q = read_request(call);
   int64_t ends[PLN_MAX_RANK], steps[PLN_MAX_RANK];
-  bool sizes = pln_call_string_is(call, "slice_mode", "end", "size");
+  bool sizes = pln_call_string_is(call, "slice_mode", "ends", "size");
   pln_shape shape;
   if (!from_relay(&q, sizes, ends, steps))
     return pln_call_error(call, "there are more ends than beginnings");
@@ -211,7 +211,8 @@ pln_status pln_infer_strided_slice(pln_infer *call) {
 
 /* ------------------------------------------------------------------- kernel */
 
-/* Reads elements exactly: the clamping of pln_list_at changes no result. */
+/* Computes the view of a slice. pln_list_at clamps values to the range of
+ * constant dims, which changes no result. */
 static bool slice_view(const pln_tensor *x, const request *q, int64_t *dims,
                        pln_strided *view, int64_t *first) {
   int64_t steps[PLN_MAX_RANK];
@@ -247,14 +248,14 @@ pln_status pln_kernel_strided_slice(pln_kernel_call *call) {
   int64_t dims[PLN_MAX_RANK], first;
   int64_t ends[PLN_MAX_RANK], steps[PLN_MAX_RANK];
   pln_strided view;
-  bool sizes = pln_kernel_string_is(call, "slice_mode", "end", "size");
+  bool sizes = pln_kernel_string_is(call, "slice_mode", "ends", "size");
   bool fits = from_relay(&q, sizes, ends, steps) &&
               q.starts.count == q.ends.count &&
               (!q.axes.given || q.axes.count == q.starts.count) &&
               (!q.steps.given || q.steps.count == q.starts.count);
   if (x->rank > PLN_MAX_RANK || !fits ||
       !slice_view(x, &q, dims, &view, &first))
-    return pln_kernel_refuse(call, "the bounds do not fit the operand");
+    return pln_kernel_refuse(call, "the bounds do not match the operand");
   const char *from = x->data;
   if (x->count && pln_dims_product(dims, 0, x->rank))
     from += first * (int64_t)pln_element_size((pln_dtype)x->dtype);

@@ -7,8 +7,8 @@
 
 /* --------------------------------------------------------------------- take */
 
-/* ONNX's indices may be negative and must be in range. Otherwise Relay's mode
- * decides: "clip", "wrap", "fast". */
+/* Returns true for ONNX's form, whose indices may be negative and must be in
+ * range. In Relay's form the mode decides: "clip", "wrap" or "fast". */
 static bool is_strict(const pln_infer *call) {
   return pln_call_string_is(call, "mode", "strict", "strict");
 }
@@ -35,8 +35,9 @@ static pln_status take_value(pln_infer *call) {
   return pln_infer_set_value(call, (uint32_t)rank, list.count, elements);
 }
 
-/* Relay's form: without an axis the operand is flattened; with batch_dims the
- * leading axes of both operands are batch axes. */
+/* Returns true for a call in Relay's form: without an axis the operand is
+ * flattened; with batch_dims the leading axes of both operands are batch
+ * axes. */
 static bool is_relay_take(const pln_infer *call) {
   const pln_attr *axis = pln_attrs_find(call->engine, call->attrs, "axis");
   return (axis && axis->kind == PLN_ATTR_NONE) ||
@@ -60,7 +61,7 @@ static pln_status relay_take(pln_infer *call) {
   batch += batch < 0 ? indices.rank : 0;
   if (batch < 0 || batch > indices.rank || batch > axis ||
       data.rank + indices.rank > PLN_MAX_RANK)
-    return pln_call_error(call, "batch_dims %lld does not fit the operands",
+    return pln_call_error(call, "batch_dims %lld does not match the operands",
                           (long long)batch);
   for (int32_t i = 0; i < axis; i++)
     out.dims[out.rank++] = data.dims[i];
@@ -97,10 +98,10 @@ pln_status pln_infer_take(pln_infer *call) {
   return take_value(call);
 }
 
-/* What happens to indices out of range. */
+/* How indices out of range are treated. */
 typedef enum take_mode { TAKE_STRICT, TAKE_CLIP, TAKE_WRAP } take_mode;
 
-/* The element that index i selects; false if it is out of range. */
+/* Finds the element that index i selects; false if it is out of range. */
 static bool take_at(const pln_tensor *indices, size_t i, int64_t extent,
                     take_mode mode, int64_t *at) {
   if (mode == TAKE_STRICT)
@@ -138,7 +139,7 @@ static pln_status take_runs(pln_kernel_call *call,
   return PLN_OK;
 }
 
-/* Relay's take without an axis: from the flattened operand. */
+/* Relay's take without an axis: takes elements of the flattened operand. */
 static pln_status take_flat(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
   const pln_tensor *indices = pln_kernel_arg(call, 1);
@@ -164,7 +165,7 @@ pln_status pln_kernel_take(pln_kernel_call *call) {
   pln_strided_result moved;
   if (x->rank + indices->rank > PLN_MAX_RANK ||
       !pln_kernel_axis(pln_kernel_int(call, "axis", 0), x->rank, &axis))
-    return pln_kernel_refuse(call, "the axis does not fit the operand");
+    return pln_kernel_refuse(call, "the axis does not match the operand");
   for (uint32_t i = 0; i < axis; i++)
     dims[rank++] = x->dims[i];
   for (uint32_t i = 0; i < indices->rank; i++)
@@ -193,19 +194,11 @@ pln_status pln_infer_gather(pln_infer *call) {
   return pln_result_shaped_like(call, 0, 1, pln_arg_dtype(call, 0));
 }
 
-/* Returns true if indices fit the operand along all axes but one. */
-static bool lies_within(const pln_tensor *indices, const pln_tensor *x,
-                        uint32_t axis) {
-  for (uint32_t i = 0; i < x->rank; i++)
-    if (i != axis && indices->dims[i] > x->dims[i])
-      return false;
-  return true;
-}
-
 /* Indices read at a time. */
 enum { BLOCK = 256 };
 
-/* n elements with a fixed stride, displaced by their index. */
+/* Copies n elements at a fixed stride, each displaced by its index along the
+ * axis. */
 #define PICK(type)                                                            \
   do {                                                                        \
     for (size_t k = 0; k < n; k++)                                            \
@@ -225,7 +218,7 @@ static void pick(char *to, const char *from, const int64_t *at, int64_t scale,
   }
 }
 
-/* Row by row of the indices. */
+/* Gathers the elements row by row of the indices. */
 static pln_status gather_all(pln_kernel_call *call,
                              const pln_strided_result *moved,
                              const pln_tensor *x, const pln_tensor *indices,
@@ -248,14 +241,7 @@ static pln_status gather_all(pln_kernel_call *call,
            steps[axis], step, n, moved->size);
       to += n * moved->size;
     }
-    for (uint32_t j = last; j-- > 0;) {
-      int64_t step = j == axis ? 0 : steps[j];
-      base += step;
-      if (++place[j] < indices->dims[j])
-        break;
-      base -= step * place[j];
-      place[j] = 0;
-    }
+    base = pln_indices_advance(indices, last, axis, steps, place, base);
   }
   return PLN_OK;
 }
@@ -267,8 +253,8 @@ pln_status pln_kernel_gather(pln_kernel_call *call) {
   pln_strided_result moved;
   if (x->rank != indices->rank || x->rank > PLN_MAX_RANK ||
       !pln_kernel_axis(pln_kernel_int(call, "axis", 0), x->rank, &axis) ||
-      !lies_within(indices, x, axis))
-    return pln_kernel_refuse(call, "the indices do not fit the operand");
+      !pln_indices_lie_within(indices, x, axis))
+    return pln_kernel_refuse(call, "the indices do not match the operand");
   PLN_TRY(pln_strided_result_begin(call, 0, (pln_dtype)x->dtype, indices->rank,
                                    indices->dims, &moved));
   return pln_strided_result_end(&moved,
@@ -331,7 +317,7 @@ static bool plan_vectors(const pln_tensor *x, const pln_tensor *indices,
   return true;
 }
 
-/* The first element of the slice selected by vector `n` of its batch. */
+/* Finds the first element of the slice that vector `n` of its batch selects. */
 static pln_status find_slice(const pln_kernel_call *call, const vectors *v,
                              size_t n, size_t *out) {
   const pln_tensor *x = call->args[0], *indices = call->args[1];
@@ -364,7 +350,7 @@ static pln_status gather_slices(pln_kernel_call *call,
 
 pln_status pln_kernel_gather_nd(pln_kernel_call *call) {
   if (pln_kernel_int(call, "relay", 0))
-    return pln_kernel_refuse(call, "Relay's form is not computed");
+    return pln_kernel_refuse(call, "Relay's form is not implemented");
   const pln_tensor *x = pln_kernel_arg(call, 0);
   const pln_tensor *indices = pln_kernel_arg(call, 1);
   int64_t dims[PLN_MAX_RANK];
@@ -373,7 +359,7 @@ pln_status pln_kernel_gather_nd(pln_kernel_call *call) {
   pln_strided_result moved;
   if (!plan_vectors(x, indices, pln_kernel_int(call, "batch_dims", 0), &v) ||
       x->rank + indices->rank > PLN_MAX_RANK)
-    return pln_kernel_refuse(call, "the indices do not fit the operand");
+    return pln_kernel_refuse(call, "the indices do not match the operand");
   for (uint32_t i = 0; i + 1 < indices->rank; i++)
     dims[rank++] = indices->dims[i];
   for (uint32_t i = v.batch + v.k; i < x->rank; i++)

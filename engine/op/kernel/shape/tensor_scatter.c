@@ -15,16 +15,16 @@ typedef struct cache {
 static pln_status read_cache(const pln_kernel_call *call, cache *c) {
   const pln_tensor *x = pln_kernel_arg(call, 0), *u = pln_kernel_arg(call, 1);
   const pln_tensor *at = pln_kernel_arg(call, 2);
-  int64_t asked = pln_kernel_int(call, "axis", -2);
+  int64_t requested = pln_kernel_int(call, "axis", -2);
   uint32_t axis;
-  if (!pln_kernel_axis(asked, x->rank, &axis) || axis == 0)
-    return pln_kernel_refuse(call, "axis %lld is no axis of positions",
-                             (long long)asked);
+  if (!pln_kernel_axis(requested, x->rank, &axis) || axis == 0)
+    return pln_kernel_refuse(call, "axis %lld is not an axis of positions",
+                             (long long)requested);
   bool fits = x->dtype == u->dtype && x->rank == u->rank;
   for (uint32_t i = 0; fits && i < x->rank; i++)
     fits = i == axis ? u->dims[i] <= x->dims[i] : u->dims[i] == x->dims[i];
   if (!fits)
-    return pln_kernel_refuse(call, "the update does not fit the cache");
+    return pln_kernel_refuse(call, "the update does not match the cache");
   if (at && (at->rank != 1 || at->dims[0] != x->dims[0]))
     return pln_kernel_refuse(call, "the positions are not one for each batch");
   *c = (cache){.batches = (size_t)x->dims[0],
@@ -37,7 +37,7 @@ static pln_status read_cache(const pln_kernel_call *call, cache *c) {
   return PLN_OK;
 }
 
-/* Where batch `b` is written. */
+/* Finds the position at which the update of batch `b` is written. */
 static pln_status position(const pln_kernel_call *call, const cache *c,
                            size_t b, size_t *out) {
   const pln_tensor *positions = pln_kernel_arg(call, 2);

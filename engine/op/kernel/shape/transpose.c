@@ -5,8 +5,8 @@
 
 /* ---------------------------------------------------------------- transpose */
 
-/* The given perm, or reversed axes without one; false if it is not a
- * permutation. */
+/* Reads the permutation: the given axes, or all axes in reverse order. False if
+ * they are no permutation. */
 static bool read_perm(const int64_t *given, uint32_t count, uint32_t rank,
                       uint32_t *perm) {
   bool seen[PLN_MAX_RANK] = {false};
@@ -27,12 +27,13 @@ static bool read_perm(const int64_t *given, uint32_t count, uint32_t rank,
 
 pln_status pln_infer_transpose(pln_infer *call) {
   uint32_t count, perm[PLN_MAX_RANK];
-  const int64_t *given = pln_call_ints(call, "perm", &count);
+  const int64_t *given = pln_call_ints(call, "axes", &count);
   pln_shape in, out;
   pln_arg_shape(call, 0, &in);
   pln_shape_ranked(&out, in.rank < 0 && given ? (int64_t)count : in.rank);
   if (in.rank >= 0 && !read_perm(given, count, (uint32_t)in.rank, perm))
-    return pln_call_error(call, "perm is no permutation of %d axes", in.rank);
+    return pln_call_error(call, "axes is not a permutation of %d axes",
+                          in.rank);
   for (int32_t i = 0; i < in.rank; i++)
     out.dims[i] = in.dims[perm[i]];
   PLN_TRY(pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out));
@@ -62,13 +63,13 @@ static pln_status permuted(pln_kernel_call *call, const pln_tensor *x,
 
 pln_status pln_kernel_transpose(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
-  const pln_attr *a = pln_attrs_find(call->engine, call->attrs, "perm");
+  const pln_attr *a = pln_attrs_find(call->engine, call->attrs, "axes");
   bool given = a && a->kind == PLN_ATTR_INTS;
   uint32_t perm[PLN_MAX_RANK];
   int64_t dims[PLN_MAX_RANK];
   if (x->rank > PLN_MAX_RANK ||
       !read_perm(given ? a->v.ints : NULL, given ? a->count : 0, x->rank, perm))
-    return pln_kernel_refuse(call, "perm is no permutation");
+    return pln_kernel_refuse(call, "axes is not a permutation");
   for (uint32_t i = 0; i < x->rank; i++)
     dims[i] = x->dims[perm[i]];
   return permuted(call, x, x->rank, x->dims, perm, x->rank, dims);
@@ -77,7 +78,7 @@ pln_status pln_kernel_transpose(pln_kernel_call *call) {
 /* ------------------------------------------- depth_to_space, space_to_depth */
 
 static pln_status read_blocksize(const pln_infer *call, int64_t *b) {
-  *b = pln_call_int(call, "blocksize", 0);
+  *b = pln_call_int(call, "block_size", 0);
   if (*b > 0 && *b < 1 << 20)
     return PLN_OK;
   return pln_call_error(call, "blocksize %lld is out of range", (long long)*b);
@@ -109,7 +110,7 @@ static pln_status infer_blocks(pln_infer *call, bool to_space) {
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &shape);
 }
 
-/* Channels are axis 1; for other layouts only the rank is inferred. */
+/* The type for layouts other than NCHW: only the rank is inferred. */
 static pln_status other_layout(pln_infer *call) {
   pln_shape out;
   pln_shape_ranked(&out, 4);
@@ -129,11 +130,12 @@ pln_status pln_infer_space_to_depth(pln_infer *call) {
 }
 
 static bool blocksize_of(const pln_kernel_call *call, int64_t *b) {
-  *b = pln_kernel_int(call, "blocksize", 0);
+  *b = pln_kernel_int(call, "block_size", 0);
   return *b > 0 && *b < 1 << 20 && pln_kernel_arg(call, 0)->rank == 4;
 }
 
-/* N (b b C) H W as N C (H b) (W b); in mode CRD channels are outermost. */
+/* depth_to_space: N (b b C) H W becomes N C (H b) (W b); in mode CRD channels
+ * are the outermost of the three. */
 pln_status pln_kernel_depth_to_space(pln_kernel_call *call) {
   if (!pln_kernel_string_is(call, "layout", "NCHW", "NCHW"))
     return pln_kernel_refuse(call, "channels are not axis 1");
@@ -143,7 +145,7 @@ pln_status pln_kernel_depth_to_space(pln_kernel_call *call) {
   const int64_t *d = x->dims;
   int64_t b;
   if (!blocksize_of(call, &b) || d[1] % (b * b))
-    return pln_kernel_refuse(call, "the blocksize does not fit");
+    return pln_kernel_refuse(call, "the blocksize does not match");
   bool crd = pln_kernel_string_is(call, "mode", "DCR", "CRD");
   int64_t c = d[1] / (b * b);
   int64_t dcr_dims[6] = {d[0], b, b, c, d[2], d[3]};
@@ -153,7 +155,7 @@ pln_status pln_kernel_depth_to_space(pln_kernel_call *call) {
                   crd ? column_first : depth_first, 4, out);
 }
 
-/* N C (H b) (W b) as N (b b C) H W. */
+/* space_to_depth: N C (H b) (W b) becomes N (b b C) H W. */
 pln_status pln_kernel_space_to_depth(pln_kernel_call *call) {
   if (!pln_kernel_string_is(call, "layout", "NCHW", "NCHW"))
     return pln_kernel_refuse(call, "channels are not axis 1");
@@ -162,7 +164,7 @@ pln_status pln_kernel_space_to_depth(pln_kernel_call *call) {
   const int64_t *d = x->dims;
   int64_t b;
   if (!blocksize_of(call, &b) || d[2] % b || d[3] % b)
-    return pln_kernel_refuse(call, "the blocksize does not fit");
+    return pln_kernel_refuse(call, "the blocksize does not match");
   int64_t dims[6] = {d[0], d[1], d[2] / b, b, d[3] / b, b};
   int64_t out[4] = {d[0], d[1] * b * b, d[2] / b, d[3] / b};
   return permuted(call, x, 6, dims, perm, 4, out);

@@ -11,7 +11,7 @@
 
 pln_status pln_infer_unique(pln_infer *call) {
   if (pln_call_int(call, "relay", 0))
-    return PLN_OK; /* Relay's relation tells only the number of results */
+    return PLN_OK; /* for Relay's form only the number of results is known */
   pln_shape shape, list = {.rank = 1, .dims = {PLN_DIM_UNKNOWN}};
   int32_t axis;
   pln_arg_shape(call, 0, &shape);
@@ -86,7 +86,7 @@ static int compare_strings(const void *strings, size_t a, size_t b) {
   return first ? first : (x->size > y->size) - (x->size < y->size);
 }
 
-/* The key of a string is its rank among the distinct ones. */
+/* Computes the keys of strings: the rank of each among the distinct ones. */
 static void rank_strings(const pln_tensor *x, uint64_t *keys, size_t *order,
                          size_t *spare) {
   uint64_t rank = 0;
@@ -98,7 +98,7 @@ static void rank_strings(const pln_tensor *x, uint64_t *keys, size_t *order,
   }
 }
 
-/* The bits of an element of `size` bytes. */
+/* Returns the bits of an element of `size` bytes. */
 static uint64_t bits_at(const pln_tensor *x, size_t i, size_t size) {
   uint8_t one;
   uint16_t two;
@@ -113,7 +113,7 @@ static uint64_t bits_at(const pln_tensor *x, size_t i, size_t size) {
   return memcpy(&eight, at, 8), eight;
 }
 
-/* The bits of infinity; 0 for dtypes that are no floats. */
+/* Returns the bits of infinity; 0 for dtypes that are no floats. */
 static uint64_t infinity_of(pln_dtype dtype) {
   switch ((int)dtype) {
   case PLN_FLOAT64: return 0x7ff0000000000000u;
@@ -220,8 +220,8 @@ static pln_status put_slices(pln_kernel_call *call, const slices *s,
   return pln_strided_result_end(&moved, PLN_OK);
 }
 
-/* Results 1 to 3: the first slice of each group, the group of each slice, the
- * sizes. */
+/* Makes results 1 to 3: the first slice of each group, the group of each slice,
+ * the size of each group. */
 static pln_status put_indices(pln_kernel_call *call, const groups *g,
                               size_t n) {
   int64_t *lists[4] = {NULL},
@@ -260,7 +260,7 @@ static pln_status put_unique(pln_kernel_call *call, slices *s, uint64_t *memory,
   return put_indices(call, &g, s->n);
 }
 
-/* Without an axis the operand is flattened. */
+/* Reads the slices along the axis. Without an axis the operand is flattened. */
 static pln_status read_slices(const pln_kernel_call *call, slices *s,
                               uint32_t *axis, uint32_t *rank, int64_t *dims) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
@@ -282,7 +282,7 @@ static pln_status read_slices(const pln_kernel_call *call, slices *s,
 
 pln_status pln_kernel_unique(pln_kernel_call *call) {
   if (pln_kernel_int(call, "relay", 0))
-    return pln_kernel_refuse(call, "Relay's form is not computed");
+    return pln_kernel_refuse(call, "Relay's form is not implemented");
   const pln_tensor *x = pln_kernel_arg(call, 0);
   int64_t dims[PLN_MAX_RANK];
   uint32_t axis = 0, rank = 0;
@@ -294,7 +294,7 @@ pln_status pln_kernel_unique(pln_kernel_call *call) {
       __builtin_add_overflow(bytes, x->count * sizeof *s.keys, &bytes) ||
       bytes > SIZE_MAX - sizeof *s.keys)
     return pln_nomem(call->engine);
-  bytes += sizeof *s.keys; /* never nothing */
+  bytes += sizeof *s.keys; /* not 0, also for an empty operand */
   uint64_t *memory = pln_mem_new(call->engine, bytes);
   if (!memory)
     return pln_nomem(call->engine);

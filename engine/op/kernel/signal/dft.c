@@ -13,7 +13,7 @@ static pln_status read_scalar(const pln_kernel_call *call, uint32_t arg,
   if (!t)
     return PLN_OK;
   if (t->count != 1 || !pln_tensor_int(t, 0, out))
-    return pln_kernel_refuse(call, "operand %u is no integer", arg);
+    return pln_kernel_refuse(call, "operand %u is not an integer", arg);
   if (*out < least)
     return pln_kernel_refuse(call, "operand %u is %lld", arg, (long long)*out);
   return PLN_OK;
@@ -171,7 +171,7 @@ static pln_status dft(pln_kernel_call *call) {
 
 pln_status pln_kernel_dft(pln_kernel_call *call) {
   if (pln_kernel_int(call, "relay", 0))
-    return pln_kernel_refuse(call, "Relay's form is not computed");
+    return pln_kernel_refuse(call, "Relay's form is not implemented");
   return pln_kernel_through_float(call, "0", dft);
 }
 
@@ -249,6 +249,6 @@ static pln_status stft(pln_kernel_call *call) {
 
 pln_status pln_kernel_stft(pln_kernel_call *call) {
   if (pln_kernel_int(call, "relay", 0))
-    return pln_kernel_refuse(call, "Relay's form is not computed");
+    return pln_kernel_refuse(call, "Relay's form is not implemented");
   return pln_kernel_through_float(call, "0", stft);
 }

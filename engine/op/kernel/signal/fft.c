@@ -38,20 +38,20 @@ static bool has_small_factors(size_t n) {
 /* ------------------------------------------------------------------- stages */
 
 /* A stage of radix `p`: parts m apart, in blocks of `step` neighbours; p * m *
- * step is the length of `turns`. What is computed at once are blocks [q, q_end)
+ * step is the length of `roots`. What is computed at once are blocks [q, q_end)
  * and of each neighbours [r, r_end). */
 typedef struct stage {
   size_t p, m, step;
   size_t q, q_end, r, r_end;
-  const pln_complex *turns;
+  const pln_complex *roots;
   const pln_complex *from;
   pln_complex *to;
 } stage;
 
-static void by_two(const stage *s) {
+static void radix_2(const stage *s) {
   size_t half = s->m * s->step;
   for (size_t q = s->q; q < s->q_end; q++) {
-    const pln_complex w = s->turns[q * s->step];
+    const pln_complex w = s->roots[q * s->step];
     const pln_complex *x = s->from + q * s->step;
     pln_complex *restrict y = s->to + 2 * q * s->step;
     for (size_t r = s->r; r < s->r_end; r++) {
@@ -63,11 +63,11 @@ static void by_two(const stage *s) {
   }
 }
 
-static void by_four(const stage *s) {
+static void radix_4(const stage *s) {
   size_t part = s->m * s->step, step = s->step;
   for (size_t q = s->q; q < s->q_end; q++) {
-    const pln_complex w1 = s->turns[q * step], w2 = s->turns[2 * q * step];
-    const pln_complex w3 = s->turns[3 * q * step];
+    const pln_complex w1 = s->roots[q * step], w2 = s->roots[2 * q * step];
+    const pln_complex w3 = s->roots[3 * q * step];
     const pln_complex *x = s->from + q * step;
     pln_complex *restrict y = s->to + 4 * q * step;
     for (size_t r = s->r; r < s->r_end; r++) {
@@ -76,20 +76,20 @@ static void by_four(const stage *s) {
       pln_complex even = {a.re + c.re, a.im + c.im};
       pln_complex odd = {a.re - c.re, a.im - c.im};
       pln_complex sum = {b.re + d.re, b.im + d.im};
-      pln_complex turned = {b.im - d.im, d.re - b.re}; /* -i (b - d) */
+      pln_complex rotated = {b.im - d.im, d.re - b.re}; /* -i (b - d) */
       y[r] = (pln_complex){even.re + sum.re, even.im + sum.im};
       y[r + step] =
-          times((pln_complex){odd.re + turned.re, odd.im + turned.im}, w1);
+          times((pln_complex){odd.re + rotated.re, odd.im + rotated.im}, w1);
       y[r + 2 * step] =
           times((pln_complex){even.re - sum.re, even.im - sum.im}, w2);
       y[r + 3 * step] =
-          times((pln_complex){odd.re - turned.re, odd.im - turned.im}, w3);
+          times((pln_complex){odd.re - rotated.re, odd.im - rotated.im}, w3);
     }
   }
 }
 
 /* y[r] = w * x[r], or += that. */
-static void add_turned(pln_complex *restrict y, const pln_complex *x, size_t n,
+static void add_scaled(pln_complex *restrict y, const pln_complex *x, size_t n,
                        pln_complex w, bool add) {
   for (size_t r = 0; r < n; r++) {
     pln_complex t = times(x[r], w);
@@ -98,15 +98,15 @@ static void add_turned(pln_complex *restrict y, const pln_complex *x, size_t n,
   }
 }
 
-static void by_any(const stage *s) {
+static void radix_any(const stage *s) {
   size_t part = s->m * s->step, n = s->r_end - s->r;
   for (size_t q = s->q; q < s->q_end; q++)
     for (size_t j = 0; j < s->p; j++) {
-      const pln_complex w = s->turns[q * j * s->step];
+      const pln_complex w = s->roots[q * j * s->step];
       pln_complex *y = s->to + (s->p * q + j) * s->step + s->r;
       const pln_complex *x = s->from + q * s->step + s->r;
       for (size_t k = 0; k < s->p; k++)
-        add_turned(y, x + k * part, n, times(s->turns[j * k % s->p * part], w),
+        add_scaled(y, x + k * part, n, times(s->roots[j * k % s->p * part], w),
                    k > 0);
     }
 }
@@ -127,11 +127,11 @@ static void run_stage(const pln_engine *engine, stage *s) {
       if (pln_is_stopped(engine))
         return;
       if (s->p == 4)
-        by_four(s);
+        radix_4(s);
       else if (s->p == 2)
-        by_two(s);
+        radix_2(s);
       else
-        by_any(s);
+        radix_any(s);
     }
   }
 }
@@ -147,7 +147,7 @@ static void transform(const pln_fft *fft, pln_complex *x) {
   size_t step = 1;
   for (size_t n = fft->padded; n > 1 && !pln_is_stopped(fft->engine);) {
     size_t p = factor_of(n);
-    stage s = {.p = p, .m = n / p, .step = step, .turns = fft->turns};
+    stage s = {.p = p, .m = n / p, .step = step, .roots = fft->roots};
     s.from = from;
     s.to = to;
     run_stage(fft->engine, &s);
@@ -180,7 +180,7 @@ static void transform_by_chirp(const pln_fft *fft, pln_complex *x) {
   clear(fft, line, fft->n);
   transform(fft, line);
   for (size_t i = 0; i < fft->padded && goes_on(fft, i); i++)
-    line[i] = conjugate(times(line[i], fft->echo[i]));
+    line[i] = conjugate(times(line[i], fft->chirp_transform[i]));
   transform(fft, line);
   double scale = 1 / (double)fft->padded;
   for (size_t i = 0; i < fft->n && goes_on(fft, i); i++) {
@@ -196,11 +196,11 @@ static void make_chirp(const pln_fft *fft) {
                   (double)fft->n;
     fft->chirp[i] = (pln_complex){cos(turn), -sin(turn)};
   }
-  clear(fft, fft->echo, 0);
-  fft->echo[0] = conjugate(fft->chirp[0]);
+  clear(fft, fft->chirp_transform, 0);
+  fft->chirp_transform[0] = conjugate(fft->chirp[0]);
   for (size_t i = 1; i < fft->n && goes_on(fft, i); i++)
-    fft->echo[i] = fft->echo[fft->padded - i] = conjugate(fft->chirp[i]);
-  transform(fft, fft->echo);
+    fft->chirp_transform[i] = fft->chirp_transform[fft->padded - i] = conjugate(fft->chirp[i]);
+  transform(fft, fft->chirp_transform);
 }
 
 /* ---------------------------------------------------------------- beginning */
@@ -214,10 +214,10 @@ static size_t padded_length(size_t n) {
   return padded;
 }
 
-static void make_turns(const pln_fft *fft) {
+static void make_roots(const pln_fft *fft) {
   const double turn = 6.28318530717958647692 / (double)fft->padded;
   for (size_t i = 0; i < fft->padded && goes_on(fft, i); i++)
-    fft->turns[i] =
+    fft->roots[i] =
         (pln_complex){cos(turn * (double)i), -sin(turn * (double)i)};
 }
 
@@ -233,13 +233,13 @@ pln_status pln_fft_begin(pln_engine *engine, size_t n, pln_fft *out) {
   out->memory = pln_mem_new(engine, out->bytes);
   if (!out->memory)
     return pln_nomem(engine);
-  out->turns = out->memory;
-  out->spare = out->turns + padded;
-  make_turns(out);
+  out->roots = out->memory;
+  out->spare = out->roots + padded;
+  make_roots(out);
   if (!chirps)
     return PLN_OK;
-  out->echo = out->spare + padded;
-  out->line = out->echo + padded;
+  out->chirp_transform = out->spare + padded;
+  out->line = out->chirp_transform + padded;
   out->chirp = out->line + padded;
   make_chirp(out);
   return PLN_OK;

@@ -14,11 +14,11 @@ typedef struct pln_fft {
   pln_engine *engine;
   size_t n;
   size_t padded;      /* length of the inner transform; n: there is none */
-  pln_complex *turns; /* the roots of unity exp(-2 pi i k / padded) */
+  pln_complex *roots; /* the roots of unity exp(-2 pi i k / padded) */
   pln_complex *spare; /* scratch: padded elements */
   pln_complex *chirp; /* n elements, for Bluestein's algorithm */
-  pln_complex *echo;  /* the transform of its conjugate, padded */
-  pln_complex *line;  /* scratch: padded elements */
+  pln_complex *chirp_transform; /* the transform of its conjugate, padded */
+  pln_complex *line;            /* scratch: padded elements */
   void *memory;
   size_t bytes;
 } pln_fft;

@@ -33,7 +33,7 @@ static pln_status read_integer(const pln_kernel_call *call, uint32_t arg,
                                int64_t least, int64_t *out) {
   const pln_tensor *t = pln_kernel_arg(call, arg);
   if (t->count != 1 || !pln_tensor_int(t, 0, out))
-    return pln_kernel_refuse(call, "operand %u is no integer", arg);
+    return pln_kernel_refuse(call, "operand %u is not an integer", arg);
   if (*out < least)
     return pln_kernel_refuse(call, "operand %u is %lld", arg, (long long)*out);
   return PLN_OK;
@@ -43,16 +43,16 @@ static pln_status read_integer(const pln_kernel_call *call, uint32_t arg,
  */
 
 /* `turn` goes from 0 to 2 pi. */
-static double hann(double turn) {
-  return 0.5 - 0.5 * cos(turn);
+static double hann(double angle) {
+  return 0.5 - 0.5 * cos(angle);
 }
 
-static double hamming(double turn) {
-  return 25.0 / 46 - 21.0 / 46 * cos(turn);
+static double hamming(double angle) {
+  return 25.0 / 46 - 21.0 / 46 * cos(angle);
 }
 
-static double blackman(double turn) {
-  return 0.42 - 0.5 * cos(turn) + 0.08 * cos(2 * turn);
+static double blackman(double angle) {
+  return 0.42 - 0.5 * cos(angle) + 0.08 * cos(2 * angle);
 }
 
 /* A symmetric window of one number is undefined. */
@@ -104,7 +104,7 @@ static pln_status read_hertz(const pln_kernel_call *call, uint32_t arg,
   if (t->count != 1 || !pln_convertible(c.from) ||
       pln_convert(&c, t->data, 1, out) != PLN_CONVERTED ||
       !(*out >= 0 && *out < 1e300))
-    return pln_kernel_refuse(call, "operand %u is no frequency", arg);
+    return pln_kernel_refuse(call, "operand %u is not a frequency", arg);
   return PLN_OK;
 }
 

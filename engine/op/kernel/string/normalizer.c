@@ -40,7 +40,7 @@ static pln_status add_changed(const normalizer *n, pln_string_builder *texts,
     size_t size;
     int32_t c = pln_utf8_decode(s, &size);
     if (c < 0)
-      return pln_kernel_refuse(n->call, "a string is no UTF-8");
+      return pln_kernel_refuse(n->call, "a string is not valid UTF-8");
     PLN_TRY(pln_string_builder_add(
         texts, bytes,
         pln_utf8_encode(changed(n, (uint32_t)c, n->change), bytes)));
@@ -106,7 +106,7 @@ static pln_status read_normalizer(pln_kernel_call *call, normalizer *n) {
   if (x->count == 0 || (x->rank != 1 && (x->rank != 2 || x->dims[0] != 1)))
     return pln_kernel_refuse(call, "the strings must be one row");
   if (changes_letters(locale))
-    return pln_kernel_refuse(call, "locale %.*s is not known",
+    return pln_kernel_refuse(call, "locale %.*s is unknown",
                              locale.size < 20 ? (int)locale.size : 20,
                              locale.data);
   return PLN_OK;

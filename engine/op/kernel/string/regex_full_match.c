@@ -6,14 +6,8 @@
  * engine. Expressions that the two interpret differently are refused. So is a
  * match that would take long, because PCRE2 backtracks. */
 
+#include "base/library.h"
 #include "op/kernel/kernel.h"
-
-#if defined(__has_include)
-#if __has_include(<dlfcn.h>)
-#include <dlfcn.h>
-#define HAS_DLOPEN 1
-#endif
-#endif
 
 /* The constants of pcre2.h. */
 #define DOLLAR_ENDONLY 0x00000010u
@@ -68,18 +62,9 @@ typedef struct regex {
 
 /* ------------------------------------------------------------------ library */
 
-#ifdef HAS_DLOPEN
-
-/* dlsym returns a function's address as an object pointer. */
-static bool find_function(void *library, const char *name, void *function) {
-  void *address = dlsym(library, name);
-  memcpy(function, &address, sizeof address);
-  return address != NULL;
-}
-
 static bool open_pcre2(pcre2 *lib) {
-  void *l = lib->library = dlopen("libpcre2-8.so.0", RTLD_NOW | RTLD_LOCAL);
-#define FIND(name) find_function(l, "pcre2_" #name "_8", &lib->name)
+  void *l = lib->library = pln_library_open("libpcre2-8.so.0");
+#define FIND(name) pln_library_find(l, "pcre2_" #name "_8", &lib->name)
   return l && FIND(general_context_create) && FIND(general_context_free) &&
          FIND(compile_context_create) && FIND(compile_context_free) &&
          FIND(set_newline) && FIND(compile) && FIND(code_free) &&
@@ -89,24 +74,6 @@ static bool open_pcre2(pcre2 *lib) {
          FIND(get_error_message);
 #undef FIND
 }
-
-static void close_pcre2(const pcre2 *lib) {
-  if (lib->library)
-    dlclose(lib->library);
-}
-
-#else
-
-static bool open_pcre2(pcre2 *lib) {
-  (void)lib;
-  return false;
-}
-
-static void close_pcre2(const pcre2 *lib) {
-  (void)lib;
-}
-
-#endif
 
 /* ------------------------------------------------------------------- memory */
 
@@ -161,6 +128,8 @@ static void find_classes(pln_slice pattern, regex *r) {
 /* PCRE2's \s includes the vertical tab. Without regard to case its letter
  * classes include the Kelvin sign and the long s, as forms of k and s. */
 static bool is_read_differently(const regex *r, pln_slice text) {
+  if (!r->has_space_class && !r->has_word_class)
+    return false;
   for (size_t i = 0; i < text.size; i++) {
     const char *at = text.data + i;
     size_t left = text.size - i;
@@ -232,7 +201,7 @@ static pln_status match_string(pln_kernel_call *call, const regex *r,
   if (found == ERROR_NOMEMORY)
     return pln_nomem(call->engine);
   if (found <= ERROR_UTF8_FIRST && found >= ERROR_UTF8_LAST)
-    return pln_kernel_refuse(call, "a string is no UTF-8");
+    return pln_kernel_refuse(call, "a string is not valid UTF-8");
   if (found == ERROR_MATCHLIMIT || found == ERROR_HEAPLIMIT)
     return pln_kernel_refuse(call, "a match takes too long");
   return pln_kernel_refuse(call, "PCRE2 cannot match a string");
@@ -265,6 +234,6 @@ pln_status pln_kernel_regex_full_match(pln_kernel_call *call) {
   if (status == PLN_OK)
     status = match_strings(call, &r);
   free_regex(&r);
-  close_pcre2(&lib);
+  pln_library_close(lib.library);
   return status;
 }

@@ -13,13 +13,13 @@ static pln_status set_dense_result(pln_infer *call, const pln_shape *shape) {
                            shape);
 }
 
-/* The weight has one row per unit; with `turned` one column. */
+/* The weight has one row per unit; with `transposed` one column. */
 static pln_status set_dense_weight_type(pln_infer *call, int64_t units,
-                                        pln_dim in, bool turned) {
+                                        pln_dim in, bool transposed) {
   pln_shape w;
   pln_shape_ranked(&w, 2);
-  w.dims[turned] = units;
-  w.dims[!turned] = in;
+  w.dims[transposed] = units;
+  w.dims[!transposed] = in;
   return units >= 0 ? pln_set_operand_type(call, 1, pln_arg_dtype(call, 0), &w)
                     : PLN_OK;
 }
@@ -119,11 +119,11 @@ pln_status pln_infer_matmul_transposed(pln_infer *call) {
     return set_dense_result(call, &x);
   matrix_axes(&x, pln_call_int(call, "transpose_a", 0) != 0, &k, &m, true);
   n = pln_call_int(call, "units", PLN_DIM_UNKNOWN);
-  bool turned = pln_call_int(call, "transpose_b", 0) != 0;
-  PLN_TRY(
-      set_dense_weight_type(call, pln_call_int(call, "units", -1), k, !turned));
+  bool transposed = pln_call_int(call, "transpose_b", 0) != 0;
+  PLN_TRY(set_dense_weight_type(call, pln_call_int(call, "units", -1), k,
+                                !transposed));
   if (y.rank == 2) {
-    matrix_axes(&y, turned, &inner, &n, false);
+    matrix_axes(&y, transposed, &inner, &n, false);
     PLN_TRY(pln_infer_same_dim(call, 1, &k, inner));
   }
   x.dims[x.rank - 2] = m;

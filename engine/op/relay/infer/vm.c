@@ -104,7 +104,7 @@ pln_status pln_infer_threefry_split(pln_infer *call) {
 }
 
 /* (key, two scalar parameters of the distribution) */
-pln_status pln_infer_drawn(pln_infer *call) {
+pln_status pln_infer_sampled(pln_infer *call) {
   static const pln_shape scalar = {.rank = 0};
   pln_dtype dtype = pln_call_dtype(call, "out_dtype", PLN_FLOAT32);
   if (dtype != PLN_FLOAT32 && dtype != PLN_FLOAT64)
@@ -117,7 +117,7 @@ pln_status pln_infer_drawn(pln_infer *call) {
 }
 
 /* (key, probabilities): samples along the last axis. */
-pln_status pln_infer_drawn_classes(pln_infer *call) {
+pln_status pln_infer_sampled_classes(pln_infer *call) {
   int64_t samples = pln_call_int(call, "num_samples", 1);
   pln_shape x;
   if (samples < 0)

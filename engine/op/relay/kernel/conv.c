@@ -7,7 +7,7 @@
 /* Plain layouts, by number of spatial axes. */
 static const char *const plain_data[] = {"", "NCW", "NCHW", "NCDHW"};
 static const char *const plain_kernel[] = {"", "OIW", "OIHW", "OIDHW"};
-static const char *const plain_turned[] = {"", "IOW", "IOHW", "IODHW"};
+static const char *const plain_transposed[] = {"", "IOW", "IOHW", "IODHW"};
 
 static uint32_t space_of(pln_op op) {
   switch (op) {
@@ -28,14 +28,14 @@ static pln_dtype sum_dtype(const pln_kernel_call *call, pln_dtype other) {
 
 /* The weight of a transposed convolution with the operand's channels first.
  * They are O if the layout begins with it, else I. */
-static const pln_tensor *turned_weight(pln_composition *s, const pln_tensor *w,
-                                       uint32_t n) {
+static const pln_tensor *transposed_weight(pln_composition *s,
+                                           const pln_tensor *w, uint32_t n) {
   pln_slice layout = pln_attrs_string(s->call->engine, s->call->attrs,
-                                      "kernel_layout", plain_turned[n]);
+                                      "kernel_layout", plain_transposed[n]);
   bool swapped = layout.size && layout.data[0] == 'O';
   return pln_compose_layout(
-      s, w, layout.size ? layout : pln_text(plain_turned[n]),
-      pln_text(swapped ? plain_kernel[n] : plain_turned[n]));
+      s, w, layout.size ? layout : pln_text(plain_transposed[n]),
+      pln_text(swapped ? plain_kernel[n] : plain_transposed[n]));
 }
 
 static const pln_tensor *convolve_plain_layout(pln_composition *s,
@@ -46,10 +46,10 @@ static const pln_tensor *convolve_plain_layout(pln_composition *s,
   int64_t more[PLN_WINDOW_AXES];
   x = pln_compose_to_plain_layout(s, x, "data_layout", plain_data[n]);
   w = transposed
-          ? turned_weight(s, w, n)
+          ? transposed_weight(s, w, n)
           : pln_compose_to_plain_layout(s, w, "kernel_layout", plain_kernel[n]);
   if (!x || !w || x->rank != n + 2 || w->rank != n + 2) {
-    pln_composition_refuse(s, "the form of the call is not computed");
+    pln_composition_refuse(s, "this form of the call is not implemented");
     return NULL;
   }
   pln_compose_window(s, n, NULL);
@@ -60,11 +60,6 @@ static const pln_tensor *convolve_plain_layout(pln_composition *s,
       s, transposed ? PLN_OP_CONV_TRANSPOSE : PLN_OP_CONV, x, w);
   return pln_compose_from_plain_layout(s, y, "out_layout", "data_layout",
                                        plain_data[n]);
-}
-
-static bool is_float(pln_dtype dtype) {
-  return dtype == PLN_FLOAT32 || dtype == PLN_FLOAT64 || dtype == PLN_FLOAT16 ||
-         dtype == PLN_BFLOAT16;
 }
 
 static bool is_short(const pln_tensor *x) {
@@ -89,7 +84,7 @@ static pln_status convolve_plain(pln_kernel_call *call, bool transposed) {
   pln_dtype dtype = sum_dtype(call, (pln_dtype)x->dtype);
   pln_composition s;
   pln_composition_begin(&s, call);
-  if (is_float(dtype))
+  if (pln_dtype_is_float(dtype))
     return pln_composition_finish(
         &s, convolve_plain_layout(&s, pln_compose_cast(&s, x, dtype),
                                   pln_compose_cast(&s, w, dtype), transposed));
@@ -124,7 +119,7 @@ pln_status pln_kernel_deformable_conv_2d(pln_kernel_call *call) {
                   pln_kernel_int(call, "deformable_groups", 1));
   for (uint32_t i = 0; i < 3; i++)
     if (args[i] && args[i]->rank != 4)
-      pln_composition_refuse(&s, "the form of the call is not computed");
+      pln_composition_refuse(&s, "this form of the call is not implemented");
   const pln_tensor *y = pln_compose_call(&s, PLN_OP_DEFORM_CONV, 3, args);
   return pln_composition_finish(
       &s, pln_compose_from_plain_layout(&s, y, "out_layout", "data_layout",
@@ -172,7 +167,7 @@ pln_status pln_kernel_qnn_conv_2d_transpose(pln_kernel_call *call) {
 /* Exchanges axes 0 and 1. */
 static const pln_tensor *exchange(pln_composition *s, const pln_tensor *x) {
   static const int64_t perm[] = {1, 0, 2, 3};
-  pln_compose_ints(s, "perm", 4, perm);
+  pln_compose_ints(s, "axes", 4, perm);
   return pln_compose_unary(s, PLN_OP_TRANSPOSE, x);
 }
 
@@ -201,7 +196,7 @@ pln_status pln_kernel_conv_2d_backward_weight(pln_kernel_call *call) {
       !pln_relay_ints(call, "strides", 2, 1, strides) ||
       !pln_relay_ints(call, "dilation", 2, 1, dilations) ||
       !pln_relay_pads(call, 2, pads))
-    return pln_kernel_refuse(call, "the form of the call is not computed");
+    return pln_kernel_refuse(call, "this form of the call is not implemented");
   pln_composition_begin(&s, call);
   const pln_tensor *g = pln_compose_to_plain_layout(
       &s, pln_kernel_arg(call, 0), "kernel_layout", plain_data[2]);

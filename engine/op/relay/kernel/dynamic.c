@@ -149,12 +149,12 @@ pln_status pln_kernel_dyn_pad(pln_kernel_call *call) {
     return pln_kernel_refuse(call, "the widths or the mode are not valid");
   int64_t flat[] = {2 * widths->dims[0]};
   pln_composition_begin(&s, call);
-  const pln_tensor *turned =
+  const pln_tensor *transposed =
       pln_compose_unary(&s, PLN_OP_TRANSPOSE, whole(&s, 1));
   const pln_tensor *args[3] = {pln_kernel_arg(call, 0),
-                               pln_compose_reshape(&s, turned, 1, flat),
+                               pln_compose_reshape(&s, transposed, 1, flat),
                                pln_kernel_arg(call, 2)};
-  pln_compose_string(&s, "mode",
+  pln_compose_string(&s, "pad_mode",
                      pln_slice_is(mode, "constant") ? "constant"
                      : pln_slice_is(mode, "edge")   ? "edge"
                                                     : "reflect");

@@ -5,8 +5,8 @@
 #include "op/kernel/elementwise/convert.h"
 
 /* The shape in attribute `shape`, or the value of operand `arg`. */
-static pln_status asked_shape(const pln_infer *call, uint32_t arg,
-                              pln_shape *out) {
+static pln_status requested_shape(const pln_infer *call, uint32_t arg,
+                                  pln_shape *out) {
   pln_list list = pln_arg_list(call, arg, "shape");
   pln_shape_ranked(out, list.given && list.sized ? (int64_t)list.count : -1);
   for (int32_t i = 0; i < out->rank; i++) {
@@ -21,7 +21,7 @@ static pln_status asked_shape(const pln_infer *call, uint32_t arg,
 /* zeros, ones */
 pln_status pln_infer_filled(pln_infer *call) {
   pln_shape shape;
-  PLN_TRY(asked_shape(call, 0, &shape));
+  PLN_TRY(requested_shape(call, 0, &shape));
   return pln_result_tensor(call, 0, pln_call_dtype(call, "dtype", PLN_FLOAT32),
                            &shape);
 }
@@ -31,7 +31,7 @@ pln_status pln_infer_full(pln_infer *call) {
   pln_shape shape;
   pln_dtype dtype = pln_call_dtype(call, "dtype", pln_arg_dtype(call, 0));
   PLN_TRY(pln_arg_expect_rank(call, 0, 0));
-  PLN_TRY(asked_shape(call, 1, &shape));
+  PLN_TRY(requested_shape(call, 1, &shape));
   return pln_result_tensor(call, 0, dtype, &shape);
 }
 
@@ -43,7 +43,7 @@ pln_status pln_infer_full_like(pln_infer *call) {
 
 /* ------------------------------------------------------------------ kernels */
 
-enum { MOST_BYTES = 16 }; /* of an element */
+enum { MAX_BYTES = 16 }; /* of an element */
 
 /* Stores the number one as that dtype; false for unsupported dtypes. */
 static bool one_of(pln_dtype dtype, void *out) {
@@ -55,7 +55,7 @@ static bool one_of(pln_dtype dtype, void *out) {
 
 static pln_status splat(pln_kernel_call *call, pln_dtype dtype, uint32_t rank,
                         const int64_t *dims, bool ones) {
-  unsigned char element[MOST_BYTES] = {0};
+  unsigned char element[MAX_BYTES] = {0};
   if (!dtype || dtype == PLN_STRING || (ones && !one_of(dtype, element)))
     return pln_kernel_no_dtype(call, dtype);
   return pln_tensor_splat(call->engine, dtype, rank, dims, element,
@@ -84,7 +84,7 @@ static bool read_shape(const pln_kernel_call *call, uint32_t arg,
   return true;
 }
 
-static pln_dtype asked_dtype(const pln_kernel_call *call, pln_dtype other) {
+static pln_dtype requested_dtype(const pln_kernel_call *call, pln_dtype other) {
   pln_slice s = pln_attrs_string(call->engine, call->attrs, "dtype", "");
   return s.size ? pln_dtype_find(s) : other;
 }
@@ -94,7 +94,7 @@ pln_status pln_kernel_filled(pln_kernel_call *call) {
   uint32_t rank;
   if (!read_shape(call, 0, &rank, dims))
     return pln_kernel_refuse(call, "there is no such shape");
-  return splat(call, asked_dtype(call, PLN_FLOAT32), rank, dims,
+  return splat(call, requested_dtype(call, PLN_FLOAT32), rank, dims,
                call->op == PLN_OP_ONES || call->op == PLN_OP_DYN_ONES);
 }
 
@@ -102,7 +102,7 @@ static pln_status make_full_tensor(pln_kernel_call *call,
                                    const pln_tensor *value, uint32_t rank,
                                    const int64_t *dims) {
   if (value->count != 1)
-    return pln_kernel_refuse(call, "the value is no scalar");
+    return pln_kernel_refuse(call, "the value is not a scalar");
   return pln_tensor_splat(call->engine, (pln_dtype)value->dtype, rank, dims,
                           value->data, call->results);
 }
@@ -113,7 +113,7 @@ pln_status pln_kernel_full(pln_kernel_call *call) {
   uint32_t rank;
   if (!read_shape(call, 1, &rank, dims))
     return pln_kernel_refuse(call, "there is no such shape");
-  if (asked_dtype(call, (pln_dtype)value->dtype) != (pln_dtype)value->dtype)
+  if (requested_dtype(call, (pln_dtype)value->dtype) != (pln_dtype)value->dtype)
     return pln_kernel_refuse(call, "a value of another dtype");
   return make_full_tensor(call, value, rank, dims);
 }

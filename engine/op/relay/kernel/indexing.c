@@ -8,7 +8,7 @@
 #include "op/kernel/strided.h"
 
 static pln_status refuse_operands(const pln_kernel_call *call) {
-  return pln_kernel_refuse(call, "the operands do not fit each other");
+  return pln_kernel_refuse(call, "the operands do not match each other");
 }
 
 /* ------------------------------------------------------------------ indices */
@@ -88,7 +88,7 @@ pln_status pln_kernel_invert_permutation(pln_kernel_call *call) {
     s.status = pln_tensor_new(call->engine, PLN_INT64, 1, x->dims, &out);
   const pln_tensor *places = pln_compose_own(&s, out);
   if (places && !invert(in, pln_tensor_writable(out)))
-    pln_composition_refuse(&s, "the operand is no permutation");
+    pln_composition_refuse(&s, "the operand is not a permutation");
   return pln_composition_finish(
       &s, pln_compose_cast(&s, places, (pln_dtype)x->dtype));
 }
@@ -502,7 +502,7 @@ static pln_status dilate_elements(pln_kernel_call *call,
     if (strides->ints[i] < 1 ||
         __builtin_mul_overflow(x->dims[i] - 1, strides->ints[i], &dims[i]) ||
         __builtin_add_overflow(dims[i], 1, &dims[i]) || x->dims[i] < 1)
-      return pln_kernel_refuse(call, "the strides do not fit the operand");
+      return pln_kernel_refuse(call, "the strides do not match the operand");
   }
   PLN_TRY(pln_kernel_unset(call, 0, (pln_dtype)x->dtype, x->rank, dims, &data));
   pln_fill(call->engine, data, call->results[0]->count, value->data, size);
@@ -521,7 +521,7 @@ pln_status pln_kernel_dilate(pln_kernel_call *call) {
   if (pln_element_size((pln_dtype)x->dtype) == 0 || x->dtype == PLN_STRING)
     return pln_kernel_no_dtype(call, (pln_dtype)x->dtype);
   if (x->rank > PLN_MAX_RANK || strides.count != x->rank)
-    return pln_kernel_refuse(call, "the strides do not fit the operand");
+    return pln_kernel_refuse(call, "the strides do not match the operand");
   pln_composition_begin(&s, call);
   const pln_tensor *value = gap_value(&s, (pln_dtype)x->dtype);
   if (value)

@@ -120,7 +120,7 @@ pln_status pln_infer_dropout_raw(pln_infer *call) {
 /* ------------------------------------------------------------------ kernels */
 
 static pln_status refuse_shape(const pln_kernel_call *call) {
-  return pln_kernel_refuse(call, "the shapes do not fit each other");
+  return pln_kernel_refuse(call, "the shapes do not match each other");
 }
 
 static bool same_dims(const pln_tensor *x, uint32_t rank, const int64_t *dims) {
@@ -136,7 +136,7 @@ pln_status pln_kernel_broadcast_to_like(pln_kernel_call *call) {
       pln_compose_binary(&s, PLN_OP_EXPAND, pln_kernel_arg(call, 0),
                          pln_compose_vector(&s, like->rank, like->dims));
   if (y && !same_dims(y, like->rank, like->dims))
-    pln_composition_refuse(&s, "the shapes do not fit each other");
+    pln_composition_refuse(&s, "the shapes do not match each other");
   return pln_composition_finish(&s, y);
 }
 

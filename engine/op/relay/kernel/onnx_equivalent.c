@@ -6,14 +6,14 @@
 
 #include "op/kernel/kernel.h"
 
-enum { MOST_INTS = 8, MOST_ENTRIES = 8 };
+enum { MAX_INTS = 8, MAX_ENTRIES = 8 };
 
 /* A call in ONNX's form. */
 typedef struct onnx_call {
   pln_kernel_call call;
   const pln_tensor *args[4];
-  pln_attr entries[MOST_ENTRIES];
-  int64_t ints[MOST_ENTRIES][MOST_INTS];
+  pln_attr entries[MAX_ENTRIES];
+  int64_t ints[MAX_ENTRIES][MAX_INTS];
   uint32_t count;
 } onnx_call;
 
@@ -57,13 +57,13 @@ static bool same_dtype(const pln_kernel_call *call, const char *name) {
 }
 
 static pln_status refuse_form(const pln_kernel_call *call) {
-  return pln_kernel_refuse(call, "the form of the call is not computed");
+  return pln_kernel_refuse(call, "this form of the call is not implemented");
 }
 
 /* A matrix product of possibly transposed operands. */
 static pln_status call_onnx_matmul(const pln_kernel_call *call,
-                                   const pln_tensor *a, bool a_turned,
-                                   const pln_tensor *b, bool b_turned,
+                                   const pln_tensor *a, bool a_transposed,
+                                   const pln_tensor *b, bool b_transposed,
                                    pln_tensor **out) {
   onnx_call w;
   begin_onnx_call(call, PLN_OP_GEMM, &w);
@@ -72,13 +72,13 @@ static pln_status call_onnx_matmul(const pln_kernel_call *call,
   w.call.n_args = 2;
   w.call.n_results = 1;
   w.call.results = out;
-  PLN_TRY(add_int(&w, "transA", a_turned));
-  PLN_TRY(add_int(&w, "transB", b_turned));
+  PLN_TRY(add_int(&w, "transA", a_transposed));
+  PLN_TRY(add_int(&w, "transB", b_transposed));
   return run_onnx_kernel(&w, pln_kernel_gemm);
 }
 
 /* (..., in) times a weight, as one matrix of rows. */
-static pln_status multiply_rows(pln_kernel_call *call, bool turned) {
+static pln_status multiply_rows(pln_kernel_call *call, bool transposed) {
   const pln_tensor *x = pln_kernel_arg(call, 0), *y = pln_kernel_arg(call, 1);
   int64_t dims[PLN_MAX_RANK];
   pln_tensor *rows, *out = NULL;
@@ -89,11 +89,11 @@ static pln_status multiply_rows(pln_kernel_call *call, bool turned) {
   int64_t two[2] = {(int64_t)pln_dims_product(dims, 0, x->rank - 1),
                     dims[x->rank - 1]};
   PLN_TRY(pln_tensor_reshaped(x, 2, two, &rows));
-  pln_status status = call_onnx_matmul(call, rows, false, y, turned, &out);
+  pln_status status = call_onnx_matmul(call, rows, false, y, transposed, &out);
   pln_tensor_release(rows);
   if (status != PLN_OK)
     return status;
-  dims[x->rank - 1] = y->dims[turned ? 0 : 1];
+  dims[x->rank - 1] = y->dims[transposed ? 0 : 1];
   status = pln_tensor_reshaped(out, x->rank, dims, call->results);
   pln_tensor_release(out);
   return status;
@@ -112,13 +112,13 @@ static pln_status matrix_of(const pln_tensor *x, size_t k, pln_tensor **out) {
                                (const char *)x->data + at * n, n, out);
 }
 
-static pln_status multiply_one(pln_kernel_call *call, size_t k, bool a_turned,
-                               bool b_turned, char *to) {
+static pln_status multiply_one(pln_kernel_call *call, size_t k,
+                               bool a_transposed, bool b_transposed, char *to) {
   pln_tensor *a, *b, *out = NULL;
   PLN_TRY(matrix_of(call->args[0], k, &a));
   pln_status status = matrix_of(call->args[1], k, &b);
   if (status == PLN_OK) {
-    status = call_onnx_matmul(call, a, a_turned, b, b_turned, &out);
+    status = call_onnx_matmul(call, a, a_transposed, b, b_transposed, &out);
     pln_tensor_release(b);
   }
   pln_tensor_release(a);
@@ -161,7 +161,7 @@ pln_status pln_kernel_bias_add(pln_kernel_call *call) {
   if (!x || !b || b->rank != 1 || x->rank > PLN_MAX_RANK ||
       !pln_kernel_axis(pln_kernel_int(call, "axis", 1), x->rank, &axis) ||
       b->dims[0] != x->dims[axis])
-    return pln_kernel_refuse(call, "the bias does not fit the operand");
+    return pln_kernel_refuse(call, "the bias does not match the operand");
   for (uint32_t i = 0; i < x->rank; i++)
     dims[i] = i == axis ? b->dims[0] : 1;
   PLN_TRY(pln_tensor_reshaped(b, x->rank, dims, &bias));
@@ -205,7 +205,7 @@ static pln_status reduce_truth(pln_kernel_call *call, pln_op op,
                                pln_kernel_fn kernel) {
   pln_list axes = pln_kernel_list(call, PLN_NONE, "axis");
   onnx_call w;
-  if (axes.count > MOST_INTS)
+  if (axes.count > MAX_INTS)
     return refuse_form(call);
   begin_onnx_call(call, op, &w);
   if (axes.count)
@@ -232,7 +232,7 @@ static pln_status widen_all(pln_kernel_call *call, uint32_t axis,
     const pln_tensor *x = pln_kernel_arg(call, i);
     int64_t dims[PLN_MAX_RANK];
     if (!x || x->rank != call->args[0]->rank)
-      return pln_kernel_refuse(call, "operands do not fit each other");
+      return pln_kernel_refuse(call, "operands do not match each other");
     for (uint32_t k = 0, at = 0; k <= x->rank; k++)
       dims[k] = k == axis ? 1 : x->dims[at++];
     PLN_TRY(pln_tensor_reshaped(x, x->rank + 1, dims, &wide[i]));
@@ -247,7 +247,7 @@ pln_status pln_kernel_stack(pln_kernel_call *call) {
   onnx_call w;
   if (!x || x->rank + 1 >= PLN_MAX_RANK ||
       !pln_kernel_axis(pln_kernel_int(call, "axis", 0), x->rank + 1, &axis))
-    return pln_kernel_refuse(call, "the axis does not fit the operands");
+    return pln_kernel_refuse(call, "the axis does not match the operands");
   pln_tensor **wide = pln_mem_zeroed(call->engine, size);
   if (!wide)
     return pln_nomem(call->engine);

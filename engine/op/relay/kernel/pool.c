@@ -15,7 +15,7 @@ static const pln_tensor *plain_operand(pln_composition *s, uint32_t arg) {
       s, pln_kernel_arg(s->call, arg), "layout", data);
   if (x && x->rank == strlen(space) + 2)
     return x;
-  pln_composition_refuse(s, "the layout does not fit the operand");
+  pln_composition_refuse(s, "the layout does not match the operand");
   return NULL;
 }
 
@@ -78,7 +78,7 @@ static const pln_tensor *pool(pln_composition *s, const pln_tensor *x,
     return NULL;
   uint32_t n = x->rank - 2;
   if (!read_slides(s->call, x, slides)) {
-    pln_composition_refuse(s, "the window does not fit the operand");
+    pln_composition_refuse(s, "the window does not match the operand");
     return NULL;
   }
   for (uint32_t i = 0; i < n; i++) {
@@ -188,13 +188,13 @@ static pln_status pool_adaptive(pln_kernel_call *call, bool mean) {
   uint32_t n = x ? x->rank - 2 : 0;
   pln_dtype dtype = x ? (pln_dtype)x->dtype : PLN_FLOAT32;
   if (!pln_relay_ints(call, "output_size", n, 0, size))
-    pln_composition_refuse(&s, "the size does not fit the operand");
+    pln_composition_refuse(&s, "the size does not match the operand");
   x = pln_compose_cast(&s, x, PLN_FLOAT64);
   for (uint32_t i = 0; x && i < n; i++) {
     pln_tensor *y = NULL;
     int64_t in = x->dims[i + 2], out = size[i] ? size[i] : in;
     if (!adaptive_extent_valid(in, out))
-      pln_composition_refuse(&s, "the size does not fit the operand");
+      pln_composition_refuse(&s, "the size does not match the operand");
     if (s.status == PLN_OK)
       s.status = pool_axis(call, x, i + 2, out, mean, &y);
     x = pln_compose_own(&s, y);
@@ -300,7 +300,7 @@ pln_status pln_kernel_pool_grad(pln_kernel_call *call) {
   const pln_tensor *g = pln_compose_cast(&s, plain_operand(&s, 0), PLN_FLOAT64);
   const pln_tensor *x = pln_compose_cast(&s, plain_operand(&s, 1), PLN_FLOAT64);
   if (x && !read_plane(call, g, x, slides, &p))
-    pln_composition_refuse(&s, "the gradient does not fit the data");
+    pln_composition_refuse(&s, "the gradient does not match the data");
   if (s.status == PLN_OK)
     s.status = pln_tensor_new(call->engine, PLN_FLOAT64, 4, x->dims, &y);
   const pln_tensor *kept = pln_compose_own(&s, y);

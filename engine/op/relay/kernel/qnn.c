@@ -104,7 +104,8 @@ static bool read_spread(pln_composition *s, uint32_t arg, const pln_tensor *x,
         pln_kernel_axis(pln_kernel_int(s->call, "axis", -1), x->rank, &axis) &&
         x->dims[axis] == (int64_t)t->count;
   if (!fits)
-    pln_composition_refuse(s, "a scale or zero point does not fit the operand");
+    pln_composition_refuse(s,
+                           "a scale or zero point does not match the operand");
   t = fits ? pln_compose_cast(s, t, PLN_FLOAT64) : NULL;
   if (!t)
     return false;
@@ -114,7 +115,7 @@ static bool read_spread(pln_composition *s, uint32_t arg, const pln_tensor *x,
   return true;
 }
 
-static pln_dtype asked_dtype(const pln_kernel_call *call, pln_dtype other) {
+static pln_dtype requested_dtype(const pln_kernel_call *call, pln_dtype other) {
   pln_slice name = pln_attrs_string(call->engine, call->attrs, "out_dtype", "");
   pln_dtype dtype = name.size ? pln_dtype_find(name) : PLN_DTYPE_NONE;
   return dtype ? dtype : other;
@@ -174,7 +175,7 @@ pln_status pln_kernel_qnn_quantize(pln_kernel_call *call) {
   pln_composition s;
   pln_composition_begin(&s, call);
   return pln_composition_finish(&s, quantised(&s, pln_kernel_arg(call, 0), 1, 2,
-                                              asked_dtype(call, PLN_INT8)));
+                                              requested_dtype(call, PLN_INT8)));
 }
 
 /* (x - zero) * scale, in float32. */
@@ -200,8 +201,8 @@ pln_status pln_kernel_qnn_dequantize(pln_kernel_call *call) {
   pln_composition s;
   pln_composition_begin(&s, call);
   return pln_composition_finish(
-      &s,
-      pln_compose_cast(&s, dequantised(&s), asked_dtype(call, PLN_FLOAT32)));
+      &s, pln_compose_cast(&s, dequantised(&s),
+                           requested_dtype(call, PLN_FLOAT32)));
 }
 
 /* (x, scale, zero, output scale, output zero): through float32. */
@@ -259,7 +260,7 @@ static bool rescale(const rescale_plan *r, const int64_t *in, size_t n,
 /* (x, scale, zero, the result's scale, its zero) */
 pln_status pln_kernel_qnn_requantize(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
-  pln_dtype dtype = asked_dtype(call, PLN_INT8);
+  pln_dtype dtype = requested_dtype(call, PLN_INT8);
   rescale_plan r = {
       .nearest = pln_kernel_string_is(call, "rounding", "UPWARD", "TONEAREST")};
   scale_layout scale, zero;
@@ -360,7 +361,7 @@ pln_status pln_kernel_qnn_broadcast(pln_kernel_call *call) {
 /* (x, weight, their zero points, their scales): int32 sums of products. */
 static pln_status multiply_matrices(pln_kernel_call *call, pln_op op) {
   pln_composition s;
-  if (asked_dtype(call, PLN_INT32) != PLN_INT32)
+  if (requested_dtype(call, PLN_INT32) != PLN_INT32)
     return pln_kernel_refuse(call, "sums are computed in int32 only");
   pln_composition_begin(&s, call);
   const pln_tensor *x = centred(&s, 0, 2), *w = centred(&s, 1, 3);

@@ -51,7 +51,7 @@ pln_status pln_kernel_repeat(pln_kernel_call *call) {
     return pln_kernel_refuse(call, "an axis is missing");
   if (x->rank + 1 >= PLN_MAX_RANK || n < 1 ||
       !pln_kernel_axis(pln_kernel_int(call, "axis", 0), x->rank, &axis))
-    return pln_kernel_refuse(call, "the repeats do not fit the operand");
+    return pln_kernel_refuse(call, "the repeats do not match the operand");
   memcpy(dims, x->dims, x->rank * sizeof *dims);
   if (__builtin_mul_overflow(dims[axis], n, &dims[axis]))
     return pln_kernel_refuse(call, "the repeats are out of range");
@@ -77,7 +77,7 @@ pln_status pln_kernel_reverse(pln_kernel_call *call) {
   pln_strided view = {.rank = x->rank};
   if (x->rank > PLN_MAX_RANK ||
       !pln_kernel_axis(pln_kernel_int(call, "axis", 0), x->rank, &axis))
-    return pln_kernel_refuse(call, "the axis does not fit the operand");
+    return pln_kernel_refuse(call, "the axis does not match the operand");
   pln_dense_strides(x->rank, x->dims, view.from);
   int64_t last = x->dims[axis] > 0 ? x->dims[axis] - 1 : 0;
   const char *from = x->data;

@@ -65,7 +65,7 @@ static const pln_tensor *resample(pln_composition *s, const pln_tensor *x,
                                   const resize_attrs *how) {
   static const int64_t axes[] = {2, 3, 4};
   if (!how->mode || !how->coordinates || !how->nearest)
-    pln_composition_refuse(s, "the mode is not computed");
+    pln_composition_refuse(s, "this mode is not implemented");
   if (s->status != PLN_OK)
     return NULL;
   const pln_tensor *args[4] = {x, NULL, NULL, pln_compose_vector(s, n, sizes)};
@@ -85,7 +85,7 @@ static const pln_tensor *plain_operand(pln_composition *s, uint32_t n) {
       s, pln_kernel_arg(s->call, 0), "layout", plain_data[n]);
   if (x && x->rank == n + 2)
     return x;
-  pln_composition_refuse(s, "the layout does not fit the operand");
+  pln_composition_refuse(s, "the layout does not match the operand");
   return NULL;
 }
 
@@ -122,7 +122,7 @@ pln_status pln_kernel_resize_to(pln_kernel_call *call) {
                       nearest_of(call, "round_prefer_ceil")};
   pln_composition s;
   if (!read_sizes(call, n, sizes))
-    return pln_kernel_refuse(call, "the size does not fit the operand");
+    return pln_kernel_refuse(call, "the size does not match the operand");
   pln_composition_begin(&s, call);
   const pln_tensor *x = plain_operand(&s, n);
   return set_resize_result(&s, n, resample(&s, x, n, sizes, &how),

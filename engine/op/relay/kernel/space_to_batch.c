@@ -69,15 +69,15 @@ pln_status pln_infer_batch_to_space(pln_infer *call) {
 
 /* ------------------------------------------------------------------ kernels */
 
-enum { MOST_BLOCKS = 8 };
+enum { MAX_BLOCKS = 8 };
 
 /* Blocks of the `n` axes after the first, and the padding or cropping of
  * each. */
 typedef struct blocks {
   const pln_tensor *x;
   uint32_t n;
-  int64_t size[MOST_BLOCKS];
-  int64_t before[MOST_BLOCKS], after[MOST_BLOCKS];
+  int64_t size[MAX_BLOCKS];
+  int64_t before[MAX_BLOCKS], after[MAX_BLOCKS];
   int64_t product;
 } blocks;
 
@@ -101,7 +101,7 @@ static bool read_blocks_call(const pln_kernel_call *call, const char *pairs,
   b->x = pln_kernel_arg(call, 0);
   b->n = list.given ? list.count : 2;
   b->product = 1;
-  if (b->n > MOST_BLOCKS || b->x->rank < b->n + 1 ||
+  if (b->n > MAX_BLOCKS || b->x->rank < b->n + 1 ||
       b->x->rank + b->n > PLN_MAX_RANK)
     return false;
   read_pairs(call, pairs, b);
@@ -115,7 +115,7 @@ static bool read_blocks_call(const pln_kernel_call *call, const char *pairs,
 }
 
 static pln_status refuse_blocks(const pln_kernel_call *call) {
-  return pln_kernel_refuse(call, "the blocks do not fit the operand");
+  return pln_kernel_refuse(call, "the blocks do not match the operand");
 }
 
 static const pln_tensor *pad_space(pln_composition *s, const blocks *b) {
@@ -151,7 +151,7 @@ static const pln_tensor *fold_space(pln_composition *s, const blocks *b,
     perm[i + b->n] = i + b->n;
   }
   x = pln_compose_reshape(s, x, rank, dims);
-  pln_compose_ints(s, "perm", rank, perm);
+  pln_compose_ints(s, "axes", rank, perm);
   return pln_compose_unary(s, PLN_OP_TRANSPOSE, x);
 }
 
@@ -168,11 +168,11 @@ pln_status pln_kernel_space_to_batch(pln_kernel_call *call) {
   memcpy(dims, x->dims, x->rank * sizeof *dims);
   for (uint32_t i = 0; i < b.n; i++) {
     if (dims[i + 1] % b.size[i])
-      pln_composition_refuse(&s, "the blocks do not fit the operand");
+      pln_composition_refuse(&s, "the blocks do not match the operand");
     dims[i + 1] /= b.size[i];
   }
   if (__builtin_mul_overflow(dims[0], b.product, &dims[0]))
-    pln_composition_refuse(&s, "the blocks do not fit the operand");
+    pln_composition_refuse(&s, "the blocks do not match the operand");
   if (s.status != PLN_OK)
     return pln_composition_end(&s);
   return pln_composition_finish(
@@ -199,13 +199,13 @@ static const pln_tensor *unfold_space(pln_composition *s, const blocks *b,
   for (uint32_t i = 2 * b->n + 1; i < rank; i++)
     perm[i] = i;
   x = pln_compose_reshape(s, x, rank, dims);
-  pln_compose_ints(s, "perm", rank, perm);
+  pln_compose_ints(s, "axes", rank, perm);
   return pln_compose_reshape(s, pln_compose_unary(s, PLN_OP_TRANSPOSE, x),
                              rank - b->n, out);
 }
 
 pln_status pln_kernel_batch_to_space(pln_kernel_call *call) {
-  int64_t dims[PLN_MAX_RANK], axes[MOST_BLOCKS];
+  int64_t dims[PLN_MAX_RANK], axes[MAX_BLOCKS];
   blocks b;
   pln_composition s;
   if (!read_blocks_call(call, "crops", &b) || b.x->dims[0] % b.product)

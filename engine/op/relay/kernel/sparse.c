@@ -149,7 +149,7 @@ static const pln_tensor *written_out(pln_composition *s, const sparse *m,
   pln_tensor *t = NULL;
   if (width % m->wide ||
       __builtin_mul_overflow((int64_t)m->begins->count - 1, m->high, &dims[0]))
-    pln_composition_refuse(s, "the blocks do not fit the operand");
+    pln_composition_refuse(s, "the blocks do not match the operand");
   if (s->status == PLN_OK)
     s->status = pln_tensor_new(s->call->engine, (pln_dtype)m->values->dtype, 2,
                                dims, &t);

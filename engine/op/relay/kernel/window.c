@@ -31,7 +31,7 @@ void pln_compose_window(pln_composition *s, uint32_t n, const int64_t *pads) {
   if (!pln_relay_ints(s->call, "strides", n, 1, strides) ||
       !pln_relay_ints(s->call, "dilation", n, 1, dilations) ||
       !pln_relay_pads(s->call, n, own))
-    pln_composition_refuse(s, "the window does not fit the operand");
+    pln_composition_refuse(s, "the window does not match the operand");
   pln_compose_ints(s, "strides", n, strides);
   pln_compose_ints(s, "dilations", n, dilations);
   pln_compose_ints(s, "pads", 2 * n, pads ? pads : own);

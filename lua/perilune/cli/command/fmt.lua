@@ -141,7 +141,9 @@ end
 
 function fmt.run(options)
   local files = #options.files > 0 and options.files or { "-" }
-  if options.drop_comments and not options.in_place then stop.usage "--drop-comments is for -i" end
+  if options.drop_comments and not options.in_place then
+    stop.usage "--drop-comments requires -i"
+  end
   local worst = 0
   for _, path in ipairs(files) do
     if path == "-" and options.in_place then stop.usage "-i has no file to write to" end

@@ -13,7 +13,7 @@ local reduce = {
 
 local function seconds(text)
   local number = tonumber(text)
-  if not number or number <= 0 then return nil, ("'%s' is no number of seconds"):format(text) end
+  if not number or number <= 0 then return nil, ("'%s' is not a number of seconds"):format(text) end
   return number
 end
 
@@ -46,7 +46,7 @@ function reduce.run(options)
     require "perilune.cli.command.check".add_data(comparison, options, options.input, module)
   end
   local show, clear = progress()
-  host.patience(2) -- the best so far is given
+  host.grace_period(2) -- the best so far is given
   local small, diag = work.interruptible(clear, pl.reduce, module, question, {
     pipeline = pipeline, context = context, seconds = options.seconds, progress = show })
   if not small then stop.failure("%s: %s", options.input, diag.message) end

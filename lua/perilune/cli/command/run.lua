@@ -39,7 +39,7 @@ end
 local function read_inputs(options, module, rows)
   local inputs = require "perilune.cli.inputs"
   if options.data then
-    if #options.input > 0 then stop.usage "--data and --input are two ways to give inputs" end
+    if #options.input > 0 then stop.usage "--data and --input cannot be used together" end
     local values, reason = require "perilune.cli.dataset".inputs(options.data, rows, module)
     if not values then stop.failure("%s", reason) end
     return values
@@ -76,7 +76,7 @@ local function save(options, i, row, value)
   elseif type(value) == "userdata" then
     must(value:save_npy(path))
   else
-    stop.failure("output '%s' is no tensor: an .npy file cannot hold it", row.name)
+    stop.failure("output '%s' is not a tensor: an .npy file cannot hold it", row.name)
   end
 end
 
@@ -94,7 +94,7 @@ local function measure(module, values, rounds)
 end
 
 local function check_options(options)
-  if options.npy and not options.output then stop.usage "--npy asks for -o DIR" end
+  if options.npy and not options.output then stop.usage "--npy requires -o DIR" end
   if not options.output then return end
   local ok, reason = host.make_folder(options.output)
   if not ok then stop.failure("%s", reason) end

@@ -54,14 +54,14 @@ end
 function command.run(options)
   local zoo = require "perilune.zoo"
   if not options.name then
-    if options.output then stop.usage "-o asks for the name of a model" end
-    if options.set[1] then stop.usage "--set asks for the name of a model" end
+    if options.output then stop.usage "-o requires the name of a model" end
+    if options.set[1] then stop.usage "--set requires the name of a model" end
     list(zoo)
     return 0
   end
   local model, reason = zoo.build(options.name, read_values(options.set))
   if not model then stop.usage("%s", reason) end
-  if not options.output then stop.usage "say where to write the model: -o FILE" end
+  if not options.output then stop.usage "give the output file with -o FILE" end
   local ok
   ok, reason = model:save(options.output)
   if not ok then stop.failure("%s", reason) end

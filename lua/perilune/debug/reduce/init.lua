@@ -165,7 +165,7 @@ return function(module, question, options)
   }, job_class)
   job.what, job.message = wrong(job, module, pipeline)
   if not job.what then
-    return nil, core.diag("invalid", "nothing is wrong with the module that is to be reduced")
+    return nil, core.diag("invalid", "the predicate does not fail for the module to reduce")
   end
   local ok, err = pcall(make_small, job)
   if not ok and not (failure.stops(err) and err.code == "interrupted") then core.raise(err) end

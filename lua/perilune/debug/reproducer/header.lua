@@ -80,7 +80,7 @@ function header.decode(text)
     if not line:find "^//" then break end
     local format = row == 1 and line:sub(#FIRST + 1)
     if format and tonumber(format) ~= header.FORMAT then
-      return nil, row, ("format %s is not known here; this version reads %d")
+      return nil, row, ("format %s is unknown here; this version reads %d")
         :format(format, header.FORMAT)
     end
     local wrong = row > 1 and read_line(line, row, entries, state)

@@ -66,7 +66,8 @@ static void refuses_offsets(void) {
       {"nn.deformable_conv",
        "",
        {IOTA9, UNIT, "float32 1x2x3x2: 0 0 0 0 0 0 0 0 0 0 0 0"},
-       "refused: 'nn.deformable_conv': offsets or mask do not fit the outputs",
+       "refused: 'nn.deformable_conv': offsets or mask do not match the "
+       "outputs",
        0},
       {"nn.deformable_conv",
        "offset_group=2",
@@ -76,7 +77,7 @@ static void refuses_offsets(void) {
       {"nn.deformable_conv",
        "",
        {"float32 1x1x1: 1", "float32 1x1x1: 1", "float32 1x2x1: 0 0"},
-       "refused: 'nn.deformable_conv': images must have 2 axes of space, got 1",
+       "refused: 'nn.deformable_conv': images must have 2 spatial axes, got 1",
        0},
   };
   run_rows(ROWS(rows));
@@ -169,7 +170,7 @@ static void refuses_states(void) {
       {"causal_conv_with_state",
        "",
        {"float32 1x1x1: 2", "float32 1x1x2: 3 4", "-", "float32 1x1x2: 1 2"},
-       "refused: 'causal_conv_with_state': operands do not fit each other",
+       "refused: 'causal_conv_with_state': operands do not match each other",
        0},
       {"causal_conv_with_state",
        "activation=relu",
@@ -230,10 +231,10 @@ static void hears_of_memory(void) {
 static const check_test tests[] = {
     {"offsets by hand", moves},
     {"groups of offsets and of channels", groups_move_apart},
-    {"offsets that do not fit are refused", refuses_offsets},
+    {"offsets that do not match are refused", refuses_offsets},
     {"offsets of zero move nothing", zeros_move_nothing},
     {"a state by hand", carries_a_state},
-    {"what does not fit a state is refused", refuses_states},
+    {"what does not match a state is refused", refuses_states},
     {"memory that runs out is heard of", hears_of_memory},
 };
 CHECK_MAIN(tests)

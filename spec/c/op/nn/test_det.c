@@ -14,7 +14,7 @@ static void determinants(void) {
       {"det",
        "",
        {"int32 1x1: 1"},
-       "refused: 'det' is not computed for int32",
+       "refused: 'det' is not implemented for int32",
        0},
       {"det",
        "",

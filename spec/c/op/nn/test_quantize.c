@@ -175,7 +175,7 @@ static void dynamic(void) {
       {"dynamic_quantize_linear",
        "",
        {"float64 1: 1"},
-       "refused: 'dynamic_quantize_linear' is not computed for float64",
+       "refused: 'dynamic_quantize_linear' is not implemented for float64",
        0},
   };
   run_rows(ROWS(rows));
@@ -201,24 +201,27 @@ static void refusals(void) {
       {"quantize_linear",
        "output_dtype=6",
        {"float32 1: 1", "float32: 1"},
-       "refused: 'quantize_linear' is not computed for int32",
+       "refused: 'quantize_linear' is not implemented for int32",
        0},
       {"quantize_linear",
        "",
        {"float32 2: 1 1", "float32 2: 1 1"},
-       "refused: 'quantize_linear': the scales do not fit the operand, axis 1, "
+       "refused: 'quantize_linear': the scales do not match the operand, axis "
+       "1, "
        "block_size 0",
        0},
       {"quantize_linear",
        "axis=0 block_size=-1",
        {"float32 2: 1 1", "float32 2: 1 1"},
-       "refused: 'quantize_linear': the scales do not fit the operand, axis 0, "
+       "refused: 'quantize_linear': the scales do not match the operand, axis "
+       "0, "
        "block_size -1",
        0},
       {"quantize_linear",
        "axis=0 block_size=9223372036854775807",
        {"float32 2: 1 1", "float32 2: 1 1"},
-       "refused: 'quantize_linear': the scales do not fit the operand, axis 0, "
+       "refused: 'quantize_linear': the scales do not match the operand, axis "
+       "0, "
        "block_size 9223372036854775807",
        0},
       {"quantize_linear",
@@ -229,12 +232,12 @@ static void refusals(void) {
       {"dequantize_linear",
        "",
        {"int32 1: 1", "float32: 1", "int32: 1"},
-       "refused: 'dequantize_linear': the zero points do not fit int32",
+       "refused: 'dequantize_linear': the zero points do not match int32",
        0},
       {"dequantize_linear",
        "",
        {"float32 1: 1", "float32: 1"},
-       "refused: 'dequantize_linear' is not computed for float32",
+       "refused: 'dequantize_linear' is not implemented for float32",
        0},
   };
   run_rows(ROWS(rows));

@@ -92,7 +92,7 @@ static void transforms(void) {
       {"dft",
        "",
        {"int32 1x1x1: 1"},
-       "refused: 'dft' is not computed for int32",
+       "refused: 'dft' is not implemented for int32",
        0},
   };
   run_rows(ROWS(rows));

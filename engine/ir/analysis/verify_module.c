@@ -1,0 +1,71 @@
+/* verify_module.c: verifies the functions of a module, each by itself and
+ * against the module.
+ *
+ * Called by the executor after each pass, by scripts and by reading. */
+
+#include "ir/graph/describe.h"
+#include "ir/graph/module.h"
+#include "ir/infer/check_calls.h"
+#include "ir/infer/check_uses.h"
+
+static pln_status wrong_global(const pln_module *m, const pln_graph *g,
+                               pln_ref ref, const char *before,
+                               const char *behind) {
+  pln_diag_error(m->engine, PLN_ERR_INVALID, NULL,
+                 "invalid IR at node %u: %s'@%s'%s", ref, before,
+                 pln_symbol_text(m->engine, g->nodes[ref].data).data, behind);
+  pln_note_node(g, ref);
+  return PLN_ERR_INVALID;
+}
+
+/* Checks that a GlobalVar names a function of the module, has its type and at
+ * least its call effect. */
+static pln_status check_global(const pln_module *m, const pln_graph *g,
+                               pln_ref ref) {
+  const pln_node *n = &g->nodes[ref];
+  uint32_t i = pln_module_find(m, n->data);
+  if (i == PLN_NONE)
+    return wrong_global(m, g, ref, "the module has no function ", "");
+  const pln_graph *f = pln_module_function_at(m, i);
+  if (n->type && n->type != pln_signature(f))
+    return wrong_global(m, g, ref, "", " has another type in the module");
+  if (pln_node_call_effect(n) < pln_node_call_effect(&f->nodes[f->root]))
+    return wrong_global(m, g, ref, "", " has effects that its caller lacks");
+  return PLN_OK;
+}
+
+pln_status pln_module_check_names(const pln_module *m, const pln_graph *g) {
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++)
+    if (g->nodes[ref].kind == PLN_GLOBAL_VAR &&
+        pln_module_find(m, g->nodes[ref].data) == PLN_NONE)
+      return wrong_global(m, g, ref, "the module has no function ", "");
+  return PLN_OK;
+}
+
+pln_status pln_module_check_globals(const pln_module *m, uint32_t index) {
+  const pln_graph *g = pln_module_function_at(m, index);
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++)
+    if (g->nodes[ref].kind == PLN_GLOBAL_VAR)
+      PLN_TRY(check_global(m, g, ref));
+  return PLN_OK;
+}
+
+pln_status pln_module_verify_function(const pln_module *m, uint32_t index) {
+  const pln_graph *f = pln_module_function_at(m, index);
+  PLN_TRY(pln_annotate_function(m, index, pln_graph_verify_closed(f)));
+  PLN_TRY(pln_module_check_globals(m, index));
+  return pln_annotate_function(m, index, pln_graph_check_constructors(f, m));
+}
+
+static pln_status verify_all(const pln_module *module) {
+  for (uint32_t i = 0; i < module->count; i++) {
+    PLN_TRY(pln_poll_stoppable(module->engine));
+    PLN_TRY(pln_module_verify_function(module, i));
+  }
+  return PLN_OK;
+}
+
+pln_status pln_module_verify(const pln_module *module) {
+  pln_stoppable_begin(module->engine);
+  return pln_work_done(module->engine, verify_all(module));
+}
