@@ -191,7 +191,7 @@ static pln_status count_built(pln_rule_driver *r, pln_ref first) {
 /* ------------------------------------------------------------------- growth */
 
 /* The number of matched calls that nothing uses after the replacement. */
-static uint32_t count_dying(const pln_rule_match *m) {
+static uint32_t count_freed(const pln_rule_match *m) {
   const pln_graph *g = pln_rule_graph(m);
   bool dies[PLN_RULE_MAX_NODES] = {true};
   uint32_t n = 1;
@@ -295,7 +295,7 @@ static pln_status find_answer(pln_rule_match *m, pln_ref *out) {
     *out = v->kind == PLN_VALUE_NODE ? v->v.node : PLN_NONE;
     return PLN_OK;
   }
-  if (!rule->info.grows && count_new(m) > count_dying(m)) {
+  if (!rule->info.grows && count_new(m) > count_freed(m)) {
     m->reason = "it would make the graph larger";
     return PLN_OK;
   }
@@ -320,7 +320,7 @@ static pln_status try_variant(pln_rule_match *m, uint32_t variant,
   pln_rule_driver *r = m->run;
   const pln_graph *g = pln_rule_graph(m);
   bool matches, allowed;
-  uint32_t dying;
+  uint32_t freed;
   m->variant = &m->set->variants[variant];
   *out = PLN_NONE;
   PLN_TRY(pln_rule_match_variant(m, &matches));
@@ -332,11 +332,11 @@ static pln_status try_variant(pln_rule_match *m, uint32_t variant,
     r->options->counts[m->variant->rule].matches++;
   pln_type type = g->nodes[m->root].type;
   pln_ref first = next_node(r);
-  dying = m->rule->info.grows || m->rule->native ? UINT32_MAX : count_dying(m);
+  freed = m->rule->info.grows || m->rule->native ? UINT32_MAX : count_freed(m);
   PLN_TRY(find_answer(m, out));
   if (*out == m->root)
     *out = PLN_NONE;
-  if (*out != PLN_NONE && count_calls(r, first) > dying) {
+  if (*out != PLN_NONE && count_calls(r, first) > freed) {
     m->reason = "it would make the graph larger";
     *out = PLN_NONE;
   }
@@ -457,9 +457,8 @@ static pln_status rewrite_node(void *ud, pln_rewrite *rw, pln_ref old,
 
 static pln_status sweep(pln_rule_driver *r, const pln_graph *graph,
                         pln_graph **out) {
-  pln_mutator m = {.ud = r,
-                   .visit = rewrite_node,
-                   .keeps_types = r->options->lenient};
+  pln_mutator m = {
+      .ud = r, .visit = rewrite_node, .keeps_types = r->options->lenient};
   r->counting = false;
   r->built = 0;
   r->sweep++;

@@ -40,11 +40,12 @@ local allowed = {
   ir = { "base" },
   op = { "base", "ir" },
   eval = { "base", "ir", "op" },
-  pass = { "base", "ir", "op", "eval" },
-  transform = { "base", "ir", "op", "eval", "pass" },
+  rule = { "base", "ir", "op", "eval" },
+  pass = { "base", "ir", "op", "eval", "rule" },
+  transform = { "base", "ir", "op", "eval", "rule", "pass" },
   onnx = { "base", "ir", "op" },
-  lua = { "base", "ir", "op", "eval", "pass", "transform", "onnx" },
-  cli = { "base", "ir", "op", "eval", "pass", "transform", "onnx", "lua" },
+  lua = { "base", "ir", "op", "eval", "rule", "pass", "transform", "onnx" },
+  cli = { "base", "ir", "op", "eval", "rule", "pass", "transform", "onnx", "lua" },
 }
 
 local function set_of(list)

@@ -130,7 +130,7 @@ end)
 
 describe("a list that a handle gives", function()
   local x, y = pl.var("x", f32(2)), pl.var("y", f32(2))
-  local fn = pl.func({ x, y }, pl.tuple { x + y, pl.op.transpose(pl.op.tanh(x), { perm = { 0 } }) })
+  local fn = pl.func({ x, y }, pl.tuple { x + y, pl.op.transpose(pl.op.tanh(x), { axes = { 0 } }) })
   local sum, turned = fn.body.fields[1], fn.body.fields[2]
   local lists = {
     ["node.args"] = function() return sum.args end,
@@ -138,7 +138,7 @@ describe("a list that a handle gives", function()
     ["fn.params"] = function() return fn.params end,
     ["type.shape"] = function() return sum.type.shape end,
     ["type.parts"] = function() return fn.body.type.parts end,
-    ["a list of node.attrs"] = function() return turned.attrs.perm end,
+    ["a list of node.attrs"] = function() return turned.attrs.axes end,
     ["tensor.shape"] = function() return pl.tensor({ 1, 2 }, "float32").shape end,
   }
 
@@ -164,6 +164,6 @@ describe("a list that a handle gives", function()
   it("is no field to assign to", function()
     assert.error_matches(function() sum.args = {} end, "no writable field 'args'", 1, true)
     assert.error_matches(function() sum.type.shape = {} end, "no writable field 'shape'", 1, true)
-    assert.error_matches(function() turned.attrs.perm = {} end, "no writable field 'perm'", 1, true)
+    assert.error_matches(function() turned.attrs.axes = {} end, "no writable field 'perm'", 1, true)
   end)
 end)
