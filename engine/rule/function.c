@@ -223,10 +223,16 @@ static pln_status call_every(const call *c) {
   return all_known ? give_bool(c, true) : PLN_OK;
 }
 
+/* Integers may be symbolic; other numbers are floats. */
 static pln_status pick(const call *c, pln_dim_op op) {
+  double x, y;
   pln_dim dim;
-  if (c->args[0].kind != PLN_VALUE_INT || c->args[1].kind != PLN_VALUE_INT)
+  if (c->args[0].kind != PLN_VALUE_INT || c->args[1].kind != PLN_VALUE_INT) {
+    if (pln_rule_number(&c->args[0], &x) && pln_rule_number(&c->args[1], &y))
+      *c->out = (pln_rule_value){.kind = PLN_VALUE_FLOAT,
+                                 .v.f = (op == PLN_DIM_MIN) == (x < y) ? x : y};
     return PLN_OK;
+  }
   PLN_TRY(pln_dim_binary(c->m->run->engine, op, c->args[0].v.i, c->args[1].v.i,
                          &dim));
   return give_int(c, dim);

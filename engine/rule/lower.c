@@ -342,14 +342,74 @@ static pln_status lower_operands(lowering *l, const pln_ast_node *n,
   return PLN_OK;
 }
 
+/* Returns true if swapping two operands changes nothing: the same variable. */
+static bool are_alike(const lowering *l, const uint32_t *operands) {
+  const pln_ast_node *a = &l->ast->nodes[operands[0]];
+  const pln_ast_node *b = &l->ast->nodes[operands[1]];
+  return a->kind == b->kind &&
+         (a->kind == PLN_AST_WILDCARD ||
+          (a->kind == PLN_AST_VAR && pln_slice_equal(a->text, b->text)));
+}
+
+/* Returns true if the pattern matches constants only. */
+static bool takes_constants(const lowering *l, uint32_t at) {
+  const pln_ast_node *n = &l->ast->nodes[at];
+  if (n->kind == PLN_AST_UNARY)
+    return n->operator_ == PLN_AST_NEG &&
+           l->ast->nodes[l->ast->operands[n->first]].kind == PLN_AST_NUMBER;
+  if (n->kind == PLN_AST_VAR)
+    return (n->constraints & (PLN_CONSTRAINT_CONST | PLN_CONSTRAINT_SCALAR |
+                              PLN_CONSTRAINT_SPLAT)) != 0;
+  return n->kind == PLN_AST_NUMBER || n->kind == PLN_AST_NAME;
+}
+
+/* How the operands of a call are numbered. */
+typedef enum operand_order {
+  IN_ORDER,
+  SWAPPED,
+  CONSTANT_FIRST,
+  CONSTANT_LAST
+} operand_order;
+
+/* The order of the operands in this variant: a choice for two operands of a
+ * commutative operator, unless it makes no difference or the operands tell. */
+static pln_status choose_order(lowering *l, const pln_ast_node *n,
+                               const pln_pattern_node *p,
+                               const uint32_t *operands, operand_order *out) {
+  uint32_t order = 0;
+  *out = IN_ORDER;
+  if (p->n_args != 2 || p->any_count || !is_commutative(l->set, p) ||
+      are_alike(l, operands))
+    return PLN_OK;
+  bool first = takes_constants(l, operands[0]);
+  bool second = takes_constants(l, operands[1]);
+  if (first != second) {
+    *out = first ? CONSTANT_FIRST : CONSTANT_LAST;
+    return PLN_OK;
+  }
+  PLN_TRY(choose(l, 2, n->position, &order));
+  *out = order ? SWAPPED : IN_ORDER;
+  return PLN_OK;
+}
+
+static uint16_t operand_number(operand_order order, uint32_t i) {
+  switch (order) {
+  case IN_ORDER: break;
+  case SWAPPED: return (uint16_t)(1 - i);
+  case CONSTANT_FIRST: return i == 0 ? PLN_ARG_CONSTANT : PLN_ARG_OTHER;
+  case CONSTANT_LAST: return i == 1 ? PLN_ARG_CONSTANT : PLN_ARG_OTHER;
+  }
+  return (uint16_t)i;
+}
+
 static pln_status push_operands(lowering *l, const uint32_t *positional,
-                                uint32_t n, uint16_t parent, bool swapped) {
+                                uint32_t n, uint16_t parent,
+                                operand_order order) {
   for (uint32_t i = n; i-- > 0;)
-    PLN_TRY(
-        push_item(l, (lower_item){.ast = positional[i],
-                                  .parent = parent,
-                                  .arg = (uint16_t)(swapped ? n - 1 - i : i),
-                                  .slot = -1}));
+    PLN_TRY(push_item(l, (lower_item){.ast = positional[i],
+                                      .parent = parent,
+                                      .arg = operand_number(order, i),
+                                      .slot = -1}));
   return PLN_OK;
 }
 
@@ -363,7 +423,8 @@ static pln_status too_many_operands(lowering *l, const pln_ast_node *n) {
 
 static pln_status lower_call(lowering *l, const lower_item *item) {
   const pln_ast_node *n = &l->ast->nodes[item->ast];
-  uint32_t positional[PLN_RULE_MAX_NODES], order = 0;
+  uint32_t positional[PLN_RULE_MAX_NODES];
+  operand_order order;
   uint16_t index;
   pln_pattern_node p = blank(PLN_MATCH_CALL);
   PLN_TRY(too_many_operands(l, n));
@@ -374,10 +435,9 @@ static pln_status lower_call(lowering *l, const lower_item *item) {
                          n->text.data);
   PLN_TRY(lower_heads(l, n, &p));
   PLN_TRY(lower_operands(l, n, &p, positional));
-  if (p.n_args == 2 && !p.any_count && is_commutative(l->set, &p))
-    PLN_TRY(choose(l, 2, n->position, &order));
+  PLN_TRY(choose_order(l, n, &p, positional, &order));
   PLN_TRY(add_pattern(l, item, p, &index));
-  return push_operands(l, positional, p.n_args, index, order == 1);
+  return push_operands(l, positional, p.n_args, index, order);
 }
 
 static pln_status lower_tuple(lowering *l, const lower_item *item) {
@@ -387,7 +447,8 @@ static pln_status lower_tuple(lowering *l, const lower_item *item) {
   PLN_TRY(too_many_operands(l, n));
   p.n_args = p.n_least = (uint16_t)n->count;
   PLN_TRY(add_pattern(l, item, p, &index));
-  return push_operands(l, l->ast->operands + n->first, n->count, index, false);
+  return push_operands(l, l->ast->operands + n->first, n->count, index,
+                       IN_ORDER);
 }
 
 /* a.0, a field of a tuple. */
@@ -404,7 +465,7 @@ static pln_status lower_field(lowering *l, const lower_item *item) {
   }
   p.n_args = p.n_least = 1;
   PLN_TRY(add_pattern(l, item, p, &index));
-  return push_operands(l, l->ast->operands + n->first, 1, index, false);
+  return push_operands(l, l->ast->operands + n->first, 1, index, IN_ORDER);
 }
 
 static pln_status lower_number(lowering *l, const lower_item *item,
@@ -433,7 +494,8 @@ static pln_status lower_name(lowering *l, const lower_item *item) {
 
 static pln_status lower_operator(lowering *l, const lower_item *item) {
   const pln_ast_node *n = &l->ast->nodes[item->ast];
-  uint32_t only = l->ast->operands[n->first], order = 0;
+  uint32_t only = l->ast->operands[n->first];
+  operand_order order;
   uint16_t index;
   if (n->operator_ == PLN_AST_NEG && l->ast->nodes[only].kind == PLN_AST_NUMBER)
     return lower_number(l, item, -l->ast->nodes[only].number);
@@ -447,11 +509,9 @@ static pln_status lower_operator(lowering *l, const lower_item *item) {
   PLN_TRY(add_op(l->set, p.ops, pln_op_find(l->set->engine, pln_text(name))));
   p.n_ops = 1;
   p.n_args = p.n_least = (uint16_t)n->count;
-  if (n->count == 2 && is_commutative(l->set, &p))
-    PLN_TRY(choose(l, 2, n->position, &order));
+  PLN_TRY(choose_order(l, n, &p, l->ast->operands + n->first, &order));
   PLN_TRY(add_pattern(l, item, p, &index));
-  return push_operands(l, l->ast->operands + n->first, n->count, index,
-                       order == 1);
+  return push_operands(l, l->ast->operands + n->first, n->count, index, order);
 }
 
 static pln_status lower_var(lowering *l, lower_item *item) {

@@ -8,6 +8,7 @@
 
 #include <math.h>
 
+#include "base/half.h"
 #include "rule/set.h"
 
 /* Fails the match and notes why, for why_not. */
@@ -70,16 +71,30 @@ static bool keeps_shape(const pln_graph *g, pln_ref call, uint32_t i) {
   return false;
 }
 
+/* Returns true if a dtype of floats represents `number` by `element`. */
+static bool is_rounded(double number, double element) {
+  if (element == number || element == (double)(float)number)
+    return true;
+  uint16_t half = pln_float_to_half((float)number);
+  uint16_t bfloat = pln_float_to_bfloat((float)number);
+  return element == (double)pln_half_to_float(half) ||
+         element == (double)pln_bfloat_to_float(bfloat);
+}
+
 static bool match_number(pln_rule_match *m, const pln_pattern_node *p,
                          pln_ref node) {
   const pln_graph *g = pln_rule_graph(m);
   double number;
-  if (!pln_rule_uniform(g, node, &number) || number != p->number)
+  if (!pln_rule_uniform(g, node, &number) || !is_rounded(p->number, number))
     return false;
   if (p->parent == PLN_MATCH_ROOT)
     return true;
   pln_ref parent = m->nodes[p->parent];
-  return g->nodes[parent].kind != PLN_CALL || keeps_shape(g, parent, p->arg);
+  const pln_node *n = &g->nodes[parent];
+  return n->kind != PLN_CALL ||
+         keeps_shape(g, parent,
+                     pln_rule_operand_index(g, g->operands + n->first, n->count,
+                                            p->arg));
 }
 
 /* -------------------------------------------------------------- constraints */
@@ -271,7 +286,8 @@ static pln_ref fetch_operand(const pln_rule_match *m,
   if (parent == PLN_NONE)
     return PLN_NONE;
   const pln_ref *operands = pln_rule_operands(g, parent, &count);
-  pln_ref node = p->arg < count ? operands[p->arg] : PLN_NONE;
+  uint32_t arg = pln_rule_operand_index(g, operands, count, p->arg);
+  pln_ref node = arg < count ? operands[arg] : PLN_NONE;
   return node != PLN_NONE && p->optional && g->nodes[node].kind == PLN_ABSENT
              ? PLN_NONE
              : node;

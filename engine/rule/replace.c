@@ -68,18 +68,6 @@ static pln_status build_list(replacing *r, const pln_rule_value *list,
   return status;
 }
 
-static bool is_number(const pln_rule_value *v, double *out) {
-  if (v->kind == PLN_VALUE_FLOAT)
-    *out = v->v.f;
-  else if (v->kind == PLN_VALUE_INT && PLN_DIM_IS_CONST(v->v.i))
-    *out = (double)v->v.i;
-  else if (v->kind == PLN_VALUE_BOOL)
-    *out = v->v.b;
-  else
-    return false;
-  return true;
-}
-
 /* ---------------------------------------------------------------- attributes
  */
 
@@ -135,7 +123,7 @@ static bool to_attr(replacing *r, pln_op op, pln_slice name,
   case PLN_VALUE_INT:
   case PLN_VALUE_BOOL:
   case PLN_VALUE_FLOAT:
-    if (!is_number(v, &number))
+    if (!pln_rule_number(v, &number))
       return false;
     out->kind = PLN_ATTR_INT;
     out->v.i = v->kind == PLN_VALUE_INT ? v->v.i : (int64_t)number;
@@ -204,7 +192,7 @@ static pln_status set_parameter(replacing *r, new_call *c, uint32_t index,
     return PLN_OK;
   if (v->kind == PLN_VALUE_LIST) {
     PLN_TRY(build_list(r, v, &node));
-  } else if (is_number(v, &number) && c->n) {
+  } else if (pln_rule_number(v, &number) && c->n) {
     const pln_graph *g = graph(r);
     bool integer = v->kind == PLN_VALUE_INT;
     pln_dtype dtype = pln_type_dtype(g->engine, g->nodes[c->args[0]].type);
@@ -257,15 +245,25 @@ static bool matched_operand_form(const replacing *r) {
   return false;
 }
 
+/* The number of the operand of `to` that is the same attribute as operand
+ * `operand` of `from`; PLN_NONE: there is none. */
+static uint32_t same_parameter(pln_op from, uint32_t operand, pln_op to) {
+  const char *name = pln_rule_parameter_name(from, operand);
+  return from == to ? operand
+         : name     ? pln_rule_parameter(NULL, to, pln_text(name))
+                    : PLN_NONE;
+}
+
 /* All attributes of a bound call, those that are operands among them. */
 static pln_status spread_attributes(replacing *r, new_call *c, pln_ref call) {
   const pln_node *n = &graph(r)->nodes[call];
   c->attrs = n->attrs;
-  if (n->data != c->op)
-    return PLN_OK;
   for (uint32_t i = pln_rule_n_data(n->data); i < n->count; i++) {
+    uint32_t to = same_parameter(n->data, i, c->op);
+    if (to == PLN_NONE)
+      return give_up(r);
     c->as_operands = true;
-    PLN_TRY(set_operand(r, c, i, graph(r)->operands[n->first + i]));
+    PLN_TRY(set_operand(r, c, to, graph(r)->operands[n->first + i]));
     n = &graph(r)->nodes[call];
   }
   return PLN_OK;
@@ -325,7 +323,7 @@ static pln_status convert_numbers(replacing *r, new_call *c,
         a->nodes[operand].kind == PLN_AST_SPREAD)
       continue;
     if (c->args[at] == PLN_NONE) {
-      if (!is_number(v, &number))
+      if (!pln_rule_number(v, &number))
         return give_up(r);
       PLN_TRY(build_number(r, dtype, 0, NULL, number, &c->args[at]));
       if (r->gave_up)
@@ -461,7 +459,7 @@ static pln_status replace_constant(replacing *r, const pln_ast_node *n,
   }
   if (v->kind == PLN_VALUE_LIST && dtype == PLN_INT64)
     PLN_TRY(build_list(r, v, &node));
-  else if (is_number(v, &number) && dtype)
+  else if (pln_rule_number(v, &number) && dtype)
     PLN_TRY(build_number(r, dtype, 0, NULL, number, &node));
   else
     return give_up(r);
@@ -574,7 +572,7 @@ pln_status pln_rule_replace(pln_rule_match *m, pln_ref *out) {
   if (r.gave_up)
     return PLN_OK;
   const pln_rule_value *v = &m->run->values[root];
-  if (is_number(v, &number))
+  if (pln_rule_number(v, &number))
     return replace_by_number(&r, number, out);
   if (v->kind == PLN_VALUE_NODE)
     *out = v->v.node;

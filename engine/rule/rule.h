@@ -73,6 +73,8 @@ typedef struct pln_rule_counter {
 } pln_rule_counter;
 
 typedef struct pln_rule_options {
+  int64_t opset;      /* of ai.onnx, for conditions; 0: the program is no ONNX
+                       * model */
   bool exact;         /* only rules of PLN_PROOF_EXACT */
   bool number_values; /* equal computations become one node */
   bool lenient;  /* a replacement of a contradicting type is not used; else it

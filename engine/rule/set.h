@@ -72,6 +72,10 @@ typedef struct pln_pattern_node {
   double number;           /* VALUE */
 } pln_pattern_node;
 #define PLN_MATCH_ROOT UINT16_MAX
+/* Operands of a commutative call of which one pattern takes constants only: the
+ * one that is a constant, and the other. This saves a choice. */
+#define PLN_ARG_CONSTANT ((uint16_t)(UINT16_MAX - 1))
+#define PLN_ARG_OTHER UINT16_MAX
 
 typedef struct pln_attr_pattern {
   pln_slice name;
@@ -223,6 +227,19 @@ static inline const pln_ref *pln_rule_operands(const pln_graph *g, pln_ref node,
   *count = n->count;
   return g->operands + n->first;
 }
+/* The number of the operand that `arg` of a pattern means. If both operands are
+ * constants, the second one counts as the constant. */
+static inline uint32_t pln_rule_operand_index(const pln_graph *g,
+                                              const pln_ref *operands,
+                                              uint32_t count, uint32_t arg) {
+  if (arg < PLN_ARG_CONSTANT || count < 2)
+    return arg;
+  uint32_t constant = g->nodes[operands[1]].kind != PLN_CONSTANT &&
+                              g->nodes[operands[0]].kind == PLN_CONSTANT
+                          ? 0
+                          : 1;
+  return arg == PLN_ARG_CONSTANT ? constant : 1 - constant;
+}
 /* match.c: the number that all elements of a Constant equal; false: there is
  * none, or it is not known without reading a large tensor. */
 bool pln_rule_uniform(const pln_graph *graph, pln_ref node, double *out);
@@ -274,6 +291,10 @@ uint32_t pln_rule_find_var(const pln_rule_entry *rule, pln_slice name);
 /* The operand that is the attribute `name` of `op` in ONNX's form; PLN_NONE. */
 uint32_t pln_rule_parameter(const pln_engine *engine, pln_op op,
                             pln_slice name);
+/* The inverse; NULL. */
+const char *pln_rule_parameter_name(pln_op op, uint32_t operand);
+/* The value as a number, if it is one and constant. */
+bool pln_rule_number(const pln_rule_value *value, double *out);
 /* The number of leading operands that are no attributes in another form;
  * UINT32_MAX: all. */
 uint32_t pln_rule_n_data(pln_op op);

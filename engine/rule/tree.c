@@ -15,6 +15,7 @@
 #include "rule/set.h"
 
 /* Keys: an operator's number; or, with this bit, a kind of node. */
+enum { FEW_ROWS = 2, FEW_TESTS = 2 };
 #define KEY_OF_KIND 0x80000000u
 #define KEY_MISSING (KEY_OF_KIND | PLN_ABSENT)
 
@@ -23,6 +24,7 @@ typedef struct tree_item {
   uint32_t node, parent; /* `parent`: item; PLN_NONE at a root */
   uint32_t first, count;
   uint32_t tested; /* the path that `parent` tested */
+  uint32_t depth;  /* number of tests on the way */
 } tree_item;
 
 typedef struct tree_builder {
@@ -33,8 +35,11 @@ typedef struct tree_builder {
   uint32_t n_pool, cap_pool;
   tree_item *items;
   uint32_t n_items, cap_items;
-  uint32_t *votes; /* by path, zero between two tests */
-  uint32_t most_nodes;
+  uint32_t *votes;  /* by path, zero between two tests */
+  uint32_t *tested; /* by path: the stamp of the item for which it is tested */
+  uint32_t stamp;
+  uint16_t *at;       /* by variant and path: its pattern there, plus 1 */
+  uint32_t max_nodes; /* of the tree that is being built */
 } tree_builder;
 
 /* -------------------------------------------------------------------- paths */
@@ -107,10 +112,24 @@ static bool pattern_keys(const pln_rule_set *s, const pln_pattern_node *p,
 static const pln_pattern_node *pattern_at(const tree_builder *b,
                                           uint32_t variant, uint32_t path) {
   const pln_rule_variant *v = &b->set->variants[variant];
-  for (uint32_t i = 0; i < v->count; i++)
-    if (b->pattern_path[v->first + i] == path)
-      return &b->set->patterns[v->first + i];
-  return NULL;
+  uint16_t i = b->at[(size_t)variant * b->set->n_paths + path];
+  return i ? &b->set->patterns[v->first + i - 1] : NULL;
+}
+
+/* Fills the table that pattern_at reads. */
+static pln_status index_patterns(tree_builder *b) {
+  const pln_rule_set *s = b->set;
+  size_t n = (size_t)s->n_variants * s->n_paths + 1;
+  b->at = pln_mem_zeroed(s->engine, n * sizeof *b->at);
+  if (!b->at)
+    return pln_nomem(s->engine);
+  for (uint32_t k = 0; k < s->n_variants; k++) {
+    const pln_rule_variant *v = &s->variants[k];
+    for (uint32_t i = 0; i < v->count; i++)
+      b->at[(size_t)k * s->n_paths + b->pattern_path[v->first + i]] =
+          (uint16_t)(i + 1);
+  }
+  return PLN_OK;
 }
 
 static bool accepts(const tree_builder *b, uint32_t variant, uint32_t path,
@@ -151,13 +170,22 @@ static pln_status add_tree_node(pln_rule_set *s, uint32_t *out) {
 /* ------------------------------------------------------------------- columns
  */
 
-static bool is_tested(const tree_builder *b, uint32_t item, uint32_t path) {
-  while (item != PLN_NONE) {
-    if (b->items[item].tested == path)
-      return true;
-    item = b->items[item].parent;
-  }
-  return false;
+/* Marks the paths that were tested on the way to an item. */
+static void mark_tested(tree_builder *b, uint32_t at) {
+  b->stamp++;
+  for (uint32_t i = at; i != PLN_NONE; i = b->items[i].parent)
+    b->tested[b->items[i].tested] = b->stamp;
+}
+
+/* Returns true if the pattern can be tested next: it constrains its node, whose
+ * parent is known. */
+static bool is_candidate(const tree_builder *b, uint32_t pattern) {
+  const pln_rule_set *s = b->set;
+  uint32_t path = b->pattern_path[pattern], n, single;
+  const uint32_t *keys;
+  return b->tested[path] != b->stamp &&
+         b->tested[s->paths[path].parent] == b->stamp &&
+         pattern_keys(s, &s->patterns[pattern], &single, &keys, &n);
 }
 
 /* Counts which rows constrain each path whose node is known to exist, and finds
@@ -165,27 +193,26 @@ static bool is_tested(const tree_builder *b, uint32_t item, uint32_t path) {
 static uint32_t choose_path(tree_builder *b, uint32_t at) {
   const pln_rule_set *s = b->set;
   const tree_item *item = &b->items[at];
-  uint32_t best = PLN_NONE, most = 0;
-  for (int clear = 0; clear < 2; clear++)
-    for (uint32_t r = 0; r < item->count; r++) {
-      const pln_rule_variant *v = &s->variants[b->pool[item->first + r]];
-      for (uint32_t i = 1; i < v->count; i++) {
-        uint32_t path = b->pattern_path[v->first + i], n, single;
-        const uint32_t *keys;
-        if (clear) {
-          b->votes[path] = 0;
-          continue;
-        }
-        if (!pattern_keys(s, &s->patterns[v->first + i], &single, &keys, &n) ||
-            is_tested(b, at, path) || !is_tested(b, at, s->paths[path].parent))
-          continue;
-        b->votes[path]++;
-        if (b->votes[path] > most || (b->votes[path] == most && path < best)) {
-          most = b->votes[path];
-          best = path;
-        }
+  uint32_t best = PLN_NONE, max = 0;
+  mark_tested(b, at);
+  for (uint32_t r = 0; r < item->count; r++) {
+    const pln_rule_variant *v = &s->variants[b->pool[item->first + r]];
+    for (uint32_t i = v->first + 1; i < v->first + v->count; i++) {
+      uint32_t path = b->pattern_path[i];
+      if (!is_candidate(b, i))
+        continue;
+      uint32_t votes = ++b->votes[path];
+      if (votes > max || (votes == max && path < best)) {
+        max = votes;
+        best = path;
       }
     }
+  }
+  for (uint32_t r = 0; max && r < item->count; r++) {
+    const pln_rule_variant *v = &s->variants[b->pool[item->first + r]];
+    for (uint32_t i = v->first; i < v->first + v->count; i++)
+      b->votes[b->pattern_path[i]] = 0;
+  }
   return best;
 }
 
@@ -242,7 +269,10 @@ static pln_status list_cases(tree_builder *b, const tree_item *item,
  * none. */
 static pln_status add_child(tree_builder *b, uint32_t at, uint32_t path,
                             uint32_t key, uint32_t *child) {
-  tree_item item = {.parent = at, .first = b->n_pool, .tested = path};
+  tree_item item = {.parent = at,
+                    .first = b->n_pool,
+                    .tested = path,
+                    .depth = b->items[at].depth + 1};
   uint32_t first = b->items[at].first, count = b->items[at].count;
   *child = PLN_NONE;
   for (uint32_t r = 0; r < count; r++)
@@ -272,11 +302,15 @@ static pln_status split_item(tree_builder *b, uint32_t at, uint32_t path) {
   return PLN_OK;
 }
 
-/* A tree that grows beyond all bounds ends in leaves with more variants. */
+/* A few variants are compared as a whole after some tests. A tree that grows
+ * out of proportion ends in leaves with more variants: patterns that constrain
+ * different operands would be copied to all combinations. */
 static pln_status build_items(tree_builder *b, uint32_t first) {
   for (uint32_t at = first; at < b->n_items; at++) {
-    bool full = b->set->n_tree > b->most_nodes;
-    uint32_t path = full ? PLN_NONE : choose_path(b, at);
+    const tree_item *item = &b->items[at];
+    bool ends = b->set->n_tree > b->max_nodes ||
+                (item->count <= FEW_ROWS && item->depth >= FEW_TESTS);
+    uint32_t path = ends ? PLN_NONE : choose_path(b, at);
     if (path == PLN_NONE)
       PLN_TRY(make_terminal(b, &b->items[at]));
     else
@@ -302,6 +336,7 @@ static pln_status build_root(tree_builder *b, uint32_t root,
     PLN_TRY(add_row(b, rows[i]));
   PLN_TRY(add_tree_node(b->set, &item.node));
   b->set->roots[root] = item.node + 1;
+  b->max_nodes = item.node + 8 * n + 64;
   PLN_TRY(add_item(b, item)); /* tested: path 0, the root */
   return build_items(b, b->n_items - 1);
 }
@@ -347,12 +382,18 @@ static pln_status build_tree(tree_builder *b) {
   PLN_TRY(pln_idmap_new(s->engine, &b->path_ids));
   b->pattern_path = pln_mem_new(s->engine, patterns);
   pln_status status = b->pattern_path ? find_paths(b) : pln_nomem(s->engine);
-  size_t votes = ((size_t)s->n_paths + 1) * sizeof *b->votes;
-  if (status == PLN_OK && !(b->votes = pln_mem_zeroed(s->engine, votes)))
-    status = pln_nomem(s->engine);
+  size_t by_path = ((size_t)s->n_paths + 1) * sizeof *b->votes;
   if (status == PLN_OK)
-    status = build_roots(b);
-  pln_mem_free(s->engine, b->votes, b->votes ? votes : 0);
+    status = index_patterns(b);
+  if (status == PLN_OK) {
+    b->votes = pln_mem_zeroed(s->engine, by_path);
+    b->tested = pln_mem_zeroed(s->engine, by_path);
+    status = b->votes && b->tested ? build_roots(b) : pln_nomem(s->engine);
+  }
+  pln_mem_free(s->engine, b->votes, b->votes ? by_path : 0);
+  pln_mem_free(s->engine, b->tested, b->tested ? by_path : 0);
+  size_t table = ((size_t)s->n_variants * s->n_paths + 1) * sizeof *b->at;
+  pln_mem_free(s->engine, b->at, b->at ? table : 0);
   pln_mem_free(s->engine, b->pattern_path, patterns);
   pln_mem_free(s->engine, b->pool, b->cap_pool * sizeof *b->pool);
   pln_mem_free(s->engine, b->items, b->cap_items * sizeof *b->items);
@@ -368,7 +409,6 @@ pln_status pln_rule_tree_build(pln_rule_set *set) {
   if (!set->roots)
     return pln_nomem(set->engine);
   memset(set->roots, 0, (set->n_root_ops + 1) * sizeof *set->roots);
-  b.most_nodes = 16 * set->n_variants + 4096;
   return build_tree(&b);
 }
 
@@ -381,7 +421,8 @@ static pln_ref fetch(const pln_graph *g, const pln_tree_path *path,
                      const pln_ref *fetched) {
   uint32_t count;
   const pln_ref *operands = pln_rule_operands(g, fetched[path->parent], &count);
-  return path->arg < count ? operands[path->arg] : PLN_NONE;
+  uint32_t arg = pln_rule_operand_index(g, operands, count, path->arg);
+  return arg < count ? operands[arg] : PLN_NONE;
 }
 
 static uint32_t key_of(const pln_graph *g, pln_ref node) {

@@ -75,6 +75,13 @@ uint32_t pln_rule_parameter(const pln_engine *engine, pln_op op,
   return PLN_NONE;
 }
 
+const char *pln_rule_parameter_name(pln_op op, uint32_t operand) {
+  for (uint32_t i = 0; i < PLN_COUNT(parameters); i++)
+    if (parameters[i].op == op && parameters[i].operand == operand)
+      return parameters[i].name;
+  return NULL;
+}
+
 uint32_t pln_rule_n_data(pln_op op) {
   uint32_t least = UINT32_MAX;
   for (uint32_t i = 0; i < PLN_COUNT(parameters); i++)
@@ -289,7 +296,7 @@ pln_status pln_rule_index(pln_rule_match *m, const pln_rule_value *of,
 /* ----------------------------------------------------------------- operators
  */
 
-static bool as_number(const pln_rule_value *v, double *out) {
+bool pln_rule_number(const pln_rule_value *v, double *out) {
   if (v->kind == PLN_VALUE_FLOAT)
     *out = v->v.f;
   else if (v->kind == PLN_VALUE_INT && PLN_DIM_IS_CONST(v->v.i))
@@ -333,7 +340,7 @@ bool pln_rule_value_equal(const pln_rule_match *m, const pln_rule_value *a,
     return *known = false;
   if (a->kind == PLN_VALUE_INT && b->kind == PLN_VALUE_INT)
     return dims_equal(a->v.i, b->v.i, known);
-  if (as_number(a, &x) && as_number(b, &y))
+  if (pln_rule_number(a, &x) && pln_rule_number(b, &y))
     return x == y;
   if (a->kind != b->kind)
     return false;
@@ -449,7 +456,7 @@ static pln_status arithmetic(pln_rule_match *m, pln_ast_operator operator_,
   if (args[0].kind == PLN_VALUE_INT && args[1].kind == PLN_VALUE_INT &&
       operator_ != PLN_AST_DIV)
     return dim_arithmetic(m, operator_, args[0].v.i, args[1].v.i, out);
-  if (as_number(&args[0], &x) && as_number(&args[1], &y))
+  if (pln_rule_number(&args[0], &x) && pln_rule_number(&args[1], &y))
     *out = float_arithmetic(operator_, x, y);
   return PLN_OK;
 }
@@ -477,7 +484,7 @@ pln_status pln_rule_operator(pln_rule_match *m, pln_ast_operator operator_,
   case PLN_AST_LE:
   case PLN_AST_GT:
   case PLN_AST_GE:
-    if (as_number(&args[0], &x) && as_number(&args[1], &y))
+    if (pln_rule_number(&args[0], &x) && pln_rule_number(&args[1], &y))
       *out = compare(operator_, x, y);
     return PLN_OK;
   case PLN_AST_IN: *out = is_element(m, args); return PLN_OK;
@@ -498,7 +505,9 @@ pln_status pln_rule_operator(pln_rule_match *m, pln_ast_operator operator_,
 /* ---------------------------------------------------------------- evaluation
  */
 
-static pln_rule_value named_value(pln_slice name) {
+static pln_rule_value named_value(const pln_rule_match *m, pln_slice name) {
+  if (pln_slice_is(name, "opset"))
+    return integer(m->run->options->opset);
   if (pln_slice_is(name, "true") || pln_slice_is(name, "false"))
     return boolean(pln_slice_is(name, "true"));
   if (pln_slice_is(name, "none"))
@@ -535,7 +544,7 @@ pln_status pln_rule_evaluate_node(pln_rule_match *m, uint32_t at,
   case PLN_AST_STRING:
     *out = (pln_rule_value){.kind = PLN_VALUE_STRING, .v.s = n->text};
     return PLN_OK;
-  case PLN_AST_NAME: *out = named_value(n->text); return PLN_OK;
+  case PLN_AST_NAME: *out = named_value(m, n->text); return PLN_OK;
   case PLN_AST_VAR:
     *out = m->slots[pln_rule_find_var(m->rule, n->text)];
     return PLN_OK;

@@ -10,5 +10,6 @@
 
 return {
   { pass = "SimplifyExpr", files = { "identity", "arithmetic", "cast", "reshape", "data_movement",
-    "reduction", "recurrent" } },
+    "reduction", "recurrent", "logic", "full" } },
+  { pass = "FuseOnnxOps", files = { "fusion" } },
 }

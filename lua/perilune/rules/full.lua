@@ -1,0 +1,31 @@
+--- Tensors filled with one value, and operators that take a shape or dtype from another
+-- tensor.
+
+return {
+  { "zeros_like: zeros_like(?x:static) => zeros(shape=?x.shape, dtype=?x.dtype)",
+    reason = "the shape is known", source = "TVM ConcretizeZerosLike" },
+  { "ones_like: ones_like(?x:static) => ones(shape=?x.shape, dtype=?x.dtype)",
+    reason = "the shape is known", source = "TVM ConcretizeOnesLike" },
+  { "full_like: full_like(?x:static, ?v) => full(?v, shape=?x.shape, dtype=?x.dtype)",
+    reason = "the shape is known", source = "TVM ConcretizeFullLike" },
+  { "reshape_like: ?r@reshape_like(?x, _, lhs_begin=0, rhs_begin=0) => "
+    .. "reshape(?x, newshape=?r.shape) where product(?r.shape) >= 0", reason = "the shape is known",
+    source = "TVM ConcretizeReshapeLike" },
+  { "broadcast_to_like: broadcast_to_like(?x, ?y:static) => broadcast_to(?x, shape=?y.shape)",
+    reason = "the shape is known", source = "TVM ConcretizeBroadcastToLike" },
+  { "collapse_sum_like: collapse_sum_like(?x, ?y:static) => collapse_sum_to(?x, shape=?y.shape)",
+    reason = "the shape is known", source = "TVM ConcretizeCollapseSumLike" },
+  { "cast_like: cast_like(?x, ?y) => cast(?x, dtype=?y.dtype)",
+    reason = "the dtype is known", source = "TVM ConcretizeCastLike" },
+  { "add_zeros: ?r@{add|subtract}(?x, zeros(...) | zeros_like(...)) => ?x "
+    .. "where ?r.shape == ?x.shape", reason = "x + 0 = x", source = "TVM FullElementwise" },
+  { "multiply_ones: ?r@{multiply|divide}(?x, ones(...) | ones_like(...)) => ?x "
+    .. "where ?r.shape == ?x.shape", reason = "x * 1 = x", source = "TVM FullElementwise" },
+  { "zeros_add: ?r@add(zeros(...) | zeros_like(...), ?x) => ?x where ?r.shape == ?x.shape",
+    reason = "0 + x = x", source = "TVM FullElementwise" },
+  { "ones_multiply: ?r@multiply(ones(...) | ones_like(...), ?x) => ?x "
+    .. "where ?r.shape == ?x.shape",
+    reason = "1 * x = x", source = "TVM FullElementwise" },
+  { "double: add(?x, ?x) => multiply(?x, 2)", reason = "x + x = 2 * x",
+    source = "TVM SimplifyAdd" },
+}

@@ -1,0 +1,84 @@
+--- Computations that the model's opset has one operator for (FuseOnnxOps).
+
+-- erf(x / sqrt(2)) + 1, and tanh(sqrt(2 / pi) * (x + 0.044715 * x^3)) + 1
+local erf = "add(erf(divide(?x, 1.4142135623730951) | multiply(?x, 0.7071067811865476)), 1)"
+local cube = "(power(?x, 3) | multiply(?x, multiply(?x, ?x)))"
+local tanh = ("add(tanh(multiply(add(?x, multiply(%s, 0.044715)), 0.7978845608028654)), 1)")
+  :format(cube)
+
+-- x / 2 * e in all orders.
+local half_times = { "multiply(multiply(?x, 0.5), %s)", "multiply(multiply(?x, %s), 0.5)",
+  "multiply(?x, multiply(%s, 0.5))" }
+
+-- (x - mean) / sqrt(variance + epsilon) over the last axis
+local centred = "?d@subtract(?x, mean(?x, axes=?a, keepdims=1))"
+local deviation = "sqrt(add(mean(power(?d, 2) | multiply(?d, ?d), axes=?a, keepdims=1), "
+  .. "?e:scalar))"
+local normal = ("(divide(%s, %s))"):format(centred, deviation)
+local last = "?a == [-1] and ?g.rank == 1 and ?g.shape == sublist(?x.shape, -1, ?x.rank)"
+local root_mean_square = "add(mean(power(?x, 2) | multiply(?x, ?x), axes=[-1], keepdims=1), "
+  .. "?e:scalar)"
+
+local rules = {
+  { "layer_norm: add(multiply(" .. normal .. ", ?g:const), ?b:const) => nn.layer_norm(?x, ?g, ?b, "
+    .. "axis=-1, epsilon=scalar(?e)) where opset >= 17 and ?b.shape == ?g.shape and " .. last,
+    proof = "approximates", reason = "the definition of LayerNormalization",
+    source = "ONNX LayerNormalization; ONNX Runtime LayerNormFusion" },
+  { "layer_norm_without_bias: multiply(" .. normal .. ", ?g:const) => nn.layer_norm(?x, ?g, "
+    .. "axis=-1, epsilon=scalar(?e)) where opset >= 17 and " .. last,
+    proof = "approximates", reason = "the definition of LayerNormalization",
+    source = "ONNX LayerNormalization" },
+  { "rms_norm: multiply(divide(?x, sqrt(" .. root_mean_square .. ")) | multiply(?x, "
+    .. "reciprocal(sqrt(" .. root_mean_square .. "))), ?g:const) => "
+    .. "nn.rms_norm(?x, ?g, axis=-1, epsilon=scalar(?e)) "
+    .. "where opset >= 23 and ?g.rank == 1",
+    proof = "approximates", reason = "the definition of RMSNormalization",
+    source = "ONNX RMSNormalization; ONNX Runtime SimplifiedLayerNormFusion" },
+  { "silu: multiply(?x, sigmoid(?x)) => nn.silu(?x) where opset >= 24", proof = "approximates",
+    reason = "the definition of Swish", source = "ONNX Swish; onnxsim fuse_swish" },
+  { "hard_swish: multiply(?x, nn.hard_sigmoid(?x, alpha=0.16666667, beta=0.5)) => "
+    .. "nn.hard_swish(?x) where opset >= 14", proof = "approximates",
+    reason = "the definition of HardSwish",
+    source = "ONNX HardSwish; onnxscript hardswish" },
+  { "hard_swish_clip: divide(multiply(?x, clip(add(?x, 3), a_min=0, a_max=6)), 6)"
+    .. " | multiply(?x, divide(clip(add(?x, 3), a_min=0, a_max=6), 6)) => nn.hard_swish(?x)"
+    .. " where opset >= 14", proof = "approximates", reason = "x * clip(x + 3, 0, 6) / 6",
+    source = "ONNX HardSwish; onnxsim fuse_hardswish" },
+  { "hard_sigmoid: divide(clip(add(?x:float, 3), a_min=0, a_max=6), 6) => "
+    .. "nn.hard_sigmoid(?x, alpha=0.16666667, beta=0.5) where opset >= 6", proof = "approximates",
+    reason = "clip(x + 3, 0, 6) / 6", source = "ONNX HardSigmoid" },
+  { "softplus: log(add(exp(?x), 1)) => nn.softplus(?x) where opset >= 1", proof = "approximates",
+    reason = "the definition of Softplus, without overflow", source = "ONNX Softplus" },
+  { "mish: multiply(?x, tanh(nn.softplus(?x))) => nn.mish(?x) where opset >= 18",
+    proof = "approximates", reason = "the definition of Mish",
+    source = "ONNX Mish; onnxsim fuse_mish" },
+  { "softsign: divide(?x, add(abs(?x), 1)) => nn.softsign(?x) where opset >= 1",
+    proof = "approximates", reason = "the definition of Softsign", source = "ONNX Softsign" },
+  { "log_softmax: log(?s@nn.softmax(?x)) => nn.log_softmax(?x, **?s) where opset >= 13",
+    proof = "approximates", reason = "the logarithm without rounding to zero first",
+    source = "ONNX fuse_consecutive_log_softmax" },
+  { "reduce_sum_square: ?r@sum(power(?x, 2) | multiply(?x, ?x)) => reduce_sum_square(?x, **?r) "
+    .. "where opset >= 1", proof = "reassociates", reason = "the sum of squares",
+    source = "ONNX ReduceSumSquare" },
+  { "reduce_l2: sqrt(?r@reduce_sum_square(?x:float)) => reduce_l2(?x, **?r) where opset >= 1",
+    proof = "reassociates", reason = "the Euclidean norm", source = "ONNX ReduceL2" },
+  { "reduce_l1: ?r@sum(abs(?x)) => reduce_l1(?x, **?r) where opset >= 1", proof = "reassociates",
+    reason = "the sum of absolute values", source = "ONNX ReduceL1" },
+  { "reduce_log_sum_exp: log(?r@sum(exp(?x))) => logsumexp(?x, **?r) where opset >= 1",
+    proof = "approximates", reason = "the logarithm of the sum of exponentials, without overflow",
+    source = "ONNX ReduceLogSumExp" },
+  { "reduce_log_sum: log(?r@sum(?x:float)) => reduce_log_sum(?x, **?r) where opset >= 1",
+    proof = "reassociates", reason = "the logarithm of the sum", source = "ONNX ReduceLogSum" },
+}
+
+for i, form in ipairs(half_times) do
+  rules[#rules + 1] = { ("gelu_%d: %s => nn.gelu(?x) where opset >= 20")
+    :format(i, form:format(erf)),
+    proof = "approximates", reason = "the exact Gaussian error linear unit",
+    source = "ONNX Gelu; ONNX Runtime GeluFusion" }
+  rules[#rules + 1] = { ("gelu_tanh_%d: %s => nn.gelu(?x, approximate='tanh') where opset >= 20")
+    :format(i, form:format(tanh)), proof = "approximates",
+    reason = "the Gaussian error linear unit by tanh",
+    source = "ONNX Gelu; ONNX Runtime GeluFusion" }
+end
+return rules

@@ -1,0 +1,36 @@
+--- Comparisons, selections and limits.
+
+return {
+  { "not_not: logical_not(logical_not(?x)) => ?x", reason = "not not x = x" },
+  { "negative_negative: negative(negative(?x)) => ?x", reason = "-(-x) = x" },
+  { "idempotent: ?f@{nn.relu|abs|ceil|floor|round|sign|trunc}(?r@{nn.relu|abs|ceil|floor|round"
+    .. "|sign|trunc}(_)) => ?r where ?f.op == ?r.op",
+    reason = "applying it twice changes nothing more",
+    source = "ONNX eliminate_consecutive_idempotent_ops" },
+  { "where_not: where(logical_not(?c), ?x, ?y) => where(?c, ?y, ?x)",
+    reason = "the operands change places",
+    source = "ONNX rewrite_where; ONNX Runtime NotWhereFusion" },
+  { "where_same: ?r@where(_, ?x, ?x) => ?x where ?r.shape == ?x.shape",
+    reason = "both choices are the same" },
+  { "where_true: ?r@where(true, ?x, _) => ?x where ?r.shape == ?x.shape",
+    reason = "always the first" },
+  { "where_false: ?r@where(false, _, ?x) => ?x where ?r.shape == ?x.shape",
+    reason = "always the second" },
+  { "relu_max: maximum(?x:float, 0) => nn.relu(?x)", reason = "max(x, 0)",
+    source = "onnxscript min_max_to_clip" },
+  { "clip_clip: clip(?c@clip(?x, a_min=?a, a_max=?b), a_min=?d, a_max=?e) => clip(?x, "
+    .. "a_min=larger(?a, ?d), a_max=smaller(?b, ?e)) where larger(?a, ?d) <= smaller(?b, ?e)",
+    reason = "the narrower limits hold", source = "TVM SimplifyClip; onnxscript fuse_relus_clips" },
+  { "relu_clip: nn.relu(clip(?x, a_min=?a, a_max=?b)) => clip(?x, a_min=larger(?a, 0), a_max=?b) "
+    .. "where ?b >= 0", reason = "relu is a lower limit of 0",
+    source = "ONNX Runtime FuseReluClip; onnxscript fuse_relus_clips" },
+  { "clip_relu: clip(nn.relu(?x), a_min=?a, a_max=?b) => clip(?x, a_min=larger(?a, 0), a_max=?b) "
+    .. "where ?b >= 0", reason = "relu is a lower limit of 0",
+    source = "ONNX Runtime FuseReluClip; onnxscript fuse_relus_clips" },
+  { "clip_uint8: clip(?x, a_min=?a, a_max=?b) => ?x where ?x.dtype == uint8 and ?a <= 0 "
+    .. "and ?b >= 255",
+    reason = "the limits are those of the dtype", source = "TVM SimplifyCastClip" },
+  { "clip_int8: clip(?x, a_min=?a, a_max=?b) => ?x where ?x.dtype == int8 and ?a <= -128 "
+    .. "and ?b >= 127",
+    reason = "the limits are those of the dtype", source = "TVM SimplifyCastClip" },
+}
