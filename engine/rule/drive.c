@@ -222,7 +222,9 @@ static uint32_t count_new(pln_rule_match *m) {
     bool constant = true;
     if (node->is_value)
       continue;
-    for (uint32_t k = 0; k < node->count; k++)
+    bool literal = node->kind == PLN_AST_CALL && node->n_heads &&
+                   pln_slice_is(a->heads[node->heads], "constant");
+    for (uint32_t k = 0; k < node->count && !literal; k++)
       constant =
           constant &&
           m->run->values[a->operands[node->first + k]].kind == PLN_VALUE_BOOL;

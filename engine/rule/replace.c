@@ -448,18 +448,17 @@ static pln_status replace_call(replacing *r, const pln_ast_node *n,
 static pln_status replace_constant(replacing *r, const pln_ast_node *n,
                                    pln_rule_value *out) {
   const pln_ast *a = &r->m->rule->ast;
-  const pln_rule_value *v = &r->m->run->values[a->operands[n->first]];
-  pln_dtype dtype = PLN_INT64;
+  pln_rule_value v, d = {.kind = PLN_VALUE_STRING, .v.s = pln_text("int64")};
   double number;
   pln_ref node;
-  if (n->count > 1) {
-    const pln_rule_value *d = &r->m->run->values[a->operands[n->first + 1]];
-    dtype =
-        d->kind == PLN_VALUE_STRING ? pln_dtype_find(d->v.s) : PLN_DTYPE_NONE;
-  }
-  if (v->kind == PLN_VALUE_LIST && dtype == PLN_INT64)
-    PLN_TRY(build_list(r, v, &node));
-  else if (pln_rule_number(v, &number) && dtype)
+  PLN_TRY(pln_rule_evaluate(r->m, a->operands[n->first], &v));
+  if (n->count > 1)
+    PLN_TRY(pln_rule_evaluate(r->m, a->operands[n->first + 1], &d));
+  pln_dtype dtype =
+      d.kind == PLN_VALUE_STRING ? pln_dtype_find(d.v.s) : PLN_DTYPE_NONE;
+  if (v.kind == PLN_VALUE_LIST && dtype == PLN_INT64)
+    PLN_TRY(build_list(r, &v, &node));
+  else if (pln_rule_number(&v, &number) && dtype)
     PLN_TRY(build_number(r, dtype, 0, NULL, number, &node));
   else
     return give_up(r);

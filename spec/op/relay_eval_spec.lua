@@ -153,4 +153,15 @@ describe("Relay's operators element by element", function()
     assert.same({ false, true }, run(text:gsub("CALL", "all(%%x, axis=[1])"), x):to_table())
     assert.same(true, run(text:gsub("CALL", "any(%%x)"), x):to_table())
   end)
+
+  it("limit integers by floats, as far as the dtype goes", function()
+    local x = pl.tensor({ -100, 3, 100 }, "int8")
+    local text = "def @main(%x: Tensor[(3), int8]) { clip(%x, a_min=LOW, a_max=HIGH) }"
+    local function clipped(low, high)
+      return run(text:gsub("LOW", low):gsub("HIGH", high), x):to_table()
+    end
+    assert.same({ 0, 3, 6 }, clipped("0f", "6f"))
+    assert.same({ -100, 3, 6 }, clipped("-300f", "6f"))
+    assert.same({ 1, 3, 100 }, clipped("1f", "300f"))
+  end)
 end)

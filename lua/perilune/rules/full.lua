@@ -26,6 +26,18 @@ return {
   { "ones_multiply: ?r@multiply(ones(...) | ones_like(...), ?x) => ?x "
     .. "where ?r.shape == ?x.shape",
     reason = "1 * x = x", source = "TVM FullElementwise" },
+  { "full_right: ?f{add|subtract|multiply|divide}(?x, full(?v)) => ?f(?x, ?v) "
+    .. "where ?x.dtype == ?v.dtype and ?f.shape == ?x.shape",
+    reason = "the operator broadcasts the value itself", source = "TVM FullElementwise" },
+  { "full_left: ?f{add|subtract|multiply|divide}(full(?v), ?x) => ?f(?v, ?x) "
+    .. "where ?x.dtype == ?v.dtype and ?f.shape == ?x.shape",
+    reason = "the operator broadcasts the value itself", source = "TVM FullElementwise" },
+  { "full_constant_right: ?f{add|subtract|multiply|divide}(?x:dynamic, ?c:splat) => "
+    .. "?f(?x, constant(scalar(?c), ?c.dtype)) where ?c.size > 1 and ?c.shape == ?x.shape",
+    reason = "the operator broadcasts the value itself", source = "TVM FullElementwise" },
+  { "full_constant_left: ?f{add|subtract|multiply|divide}(?c:splat, ?x:dynamic) => "
+    .. "?f(constant(scalar(?c), ?c.dtype), ?x) where ?c.size > 1 and ?c.shape == ?x.shape",
+    reason = "the operator broadcasts the value itself", source = "TVM FullElementwise" },
   { "double: add(?x, ?x) => multiply(?x, 2)", reason = "x + x = 2 * x",
     source = "TVM SimplifyAdd" },
 }

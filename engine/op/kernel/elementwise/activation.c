@@ -237,13 +237,36 @@ static pln_status limit_by(pln_kernel_call *call, const pln_pair_loops *loops,
   return PLN_OK;
 }
 
+/* Argument `i`, or attribute `name` as a scalar of operand 0's dtype: Relay
+ * gives floats for integers, too, and a limit outside of the dtype's range is
+ * none. *out: retained, or NULL. */
+static pln_status find_limit(const pln_kernel_call *call, uint32_t i,
+                             const char *name, pln_tensor **out) {
+  const pln_tensor *given = pln_kernel_arg(call, i);
+  *out = given ? pln_tensor_retain(given) : NULL;
+  if (given || !pln_attrs_find(call->engine, call->attrs, name))
+    return PLN_OK;
+  double value = trunc(pln_kernel_float(call, name, 0));
+  return pln_tensor_full(call->engine, (pln_dtype)call->args[0]->dtype, 0, NULL,
+                         value, out);
+}
+
+static pln_status clip_by(pln_kernel_call *call, const pln_pair_loops *loops,
+                          uint32_t i, const char *name, pln_tensor **all) {
+  pln_tensor *limit;
+  PLN_TRY(find_limit(call, i, name, &limit));
+  pln_status status = limit_by(call, loops, limit, all);
+  pln_tensor_release(limit);
+  return status;
+}
+
 static pln_status clip_by_arguments(pln_kernel_call *call) {
   static const pln_pair_loops least = {.of = {ALL(at_least)}};
   static const pln_pair_loops most = {.of = {ALL(at_most)}};
   pln_tensor *all = pln_tensor_retain(call->args[0]);
-  pln_status status = limit_by(call, &least, pln_kernel_arg(call, 1), &all);
+  pln_status status = clip_by(call, &least, 1, "a_min", &all);
   if (status == PLN_OK)
-    status = limit_by(call, &most, pln_kernel_arg(call, 2), &all);
+    status = clip_by(call, &most, 2, "a_max", &all);
   if (status == PLN_OK)
     call->results[0] = all;
   else
@@ -291,6 +314,8 @@ pln_status pln_kernel_clip(pln_kernel_call *call) {
     pln_kernel_same(call, 0, call->args[0]);
     return PLN_OK;
   }
+  if (!pln_dtype_is_float((pln_dtype)call->args[0]->dtype))
+    return clip_by_arguments(call);
   double most = greatest((pln_dtype)call->args[0]->dtype);
   pln_params params = {pln_kernel_float(call, "a_min", -most),
                        pln_kernel_float(call, "a_max", most)};
