@@ -62,8 +62,8 @@ static lua_CFunction global_function(lua_State *L, const char *name) {
   return f;
 }
 
-/* The allocator of luaL_newstate is the C library's. It may be called by several
- * threads at once, which the engine does not assume of a host's own. */
+/* The allocator of luaL_newstate is the C library's. It may be called by
+ * several threads at once, which the engine does not assume of a host's own. */
 static pln_alloc_fn engine_allocator(lua_State *L, void **ud) {
   pln_alloc_fn alloc = lua_getallocf(L, ud);
   void *unused;

@@ -946,6 +946,50 @@ function pl.functions(spec) end
 ---@param text string
 ---@return perilune.Pass
 function pl.pipeline(text) end
+--- What a rule's function is given: the nodes and values that its pattern bound, by the names of the variables, and the
+--- matched node as `root`. Lists of dims are tables of integers and symbolic texts; `?rest...` is a table of nodes.
+---@class perilune.Match
+---@field root perilune.Node
+---@field [string] perilune.Node|perilune.Node[]|integer|number|string|boolean|table
+--- A rule: a text `[name:] pattern => replacement [where condition]`, or a table of it. [1] is the pattern (or all of the
+--- text), [2] the replacement: a text, or a function that gives a node, a number, a tensor, or nil for no replacement.
+--- engine/rule/README.md has the language.
+---@class perilune.RuleSpec
+---@field [1] string
+---@field [2]? string|fun(match: perilune.Match): perilune.Answer
+---@field name? string by default the text's name, else its pattern
+---@field where? string|fun(match: perilune.Match): boolean?
+---@field reason? string why it is right
+---@field source? string where it is known from
+---@field proof? "exact"|"reassociates"|"approximates" how results compare to the original; exact by default
+---@field grows? boolean it may build more calls than it removes; without it such a replacement is refused
+--- What a run counted of a rule.
+---@class perilune.RuleCount
+---@field name string
+---@field tried integer nodes that it was compared with
+---@field matches integer
+---@field applied integer
+--- A set of rules; it is called with a function or module and gives the rewritten one, the same if nothing changed. It may
+--- be the `run` of a pass.
+---@class perilune.Rules
+---@field name string
+---@field rules table[] name, text, file, row, reason, source, proof, grows of each
+---@operator call(perilune.Node|perilune.Module): perilune.Node|perilune.Module
+---@operator len: integer
+local Rules = {}
+--- Applies the rules until none applies: the rewritten program, and what was counted. Options: exact (only rules of that
+--- proof), share (equal computations become one node), naive (without the decision tree, which gives the same).
+---@param program perilune.Node|perilune.Module
+---@param options? { exact?: boolean, share?: boolean, naive?: boolean }
+---@return perilune.Node|perilune.Module
+---@return perilune.RuleCount[]
+function Rules:apply(program, options) end
+--- A set of rewrite rules, matched in C: pl.rules(list), or pl.rules "name" (list). The first rule that matches a node is
+--- applied, operands first, and its result is looked at again. Raises a diagnostic that shows the place in the text.
+---@param first string|(string|perilune.RuleSpec)[]
+---@return perilune.Rules
+---@overload fun(name: string): fun(list: (string|perilune.RuleSpec)[]): perilune.Rules
+function pl.rules(first) end
 --- A mutator: functions by kind of node or type; each is a rule of that name in reports and histories. `name` gives
 --- one name to all. In TIR, when a function is for a kind that has bodies, `node` has its rewritten parts.
 --- A function gives nil (unchanged), the node to use instead, or a number or tensor, which is a constant; anything

@@ -38,7 +38,7 @@ end
 
 describe("the example", function()
   for _, name in ipairs { "cache", "contexts", "custom_instrument", "find_bug", "history", "limits",
-    "pass_class", "threads", "unroll_loops" } do
+    "pass_class", "rules", "threads", "unroll_loops" } do
     it(name .. " prints what it should", function() check(name) end)
   end
 

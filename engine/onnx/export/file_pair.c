@@ -123,10 +123,11 @@ static pln_status commit(pln_engine *engine, const char *out, pln_output *data,
   return status;
 }
 
-pln_status pln_commit_model_and_data(pln_engine *engine, const char *path,
-                                     const pln_data_sources *sources,
-                                     pln_output *data, pln_output *model,
-                                     const pln_temporary_model_writer *temporary) {
+pln_status
+pln_commit_model_and_data(pln_engine *engine, const char *path,
+                          const pln_data_sources *sources, pln_output *data,
+                          pln_output *model,
+                          const pln_temporary_model_writer *temporary) {
   pln_status status = pln_output_finish(data);
   if (status == PLN_OK)
     status = pln_output_finish(model);

@@ -28,11 +28,10 @@ typedef struct pln_data_sources {
 /* Commits the data and the model of `path`, or aborts both. At any time a
  * reader sees the old model with its old data or the new one with its own.
  * PLN_ERR_IO when another process has replaced a source since. */
-pln_status
-pln_commit_model_and_data(pln_engine *engine, const char *path,
-                          const pln_data_sources *sources, pln_output *data,
-                          pln_output *model,
-                          const pln_temporary_model_writer *temporary) PLN_CHECKED;
+pln_status pln_commit_model_and_data(
+    pln_engine *engine, const char *path, const pln_data_sources *sources,
+    pln_output *data, pln_output *model,
+    const pln_temporary_model_writer *temporary) PLN_CHECKED;
 /* Commits the model of `path`, whose external data stays where it is, or aborts
  * it. */
 pln_status pln_commit_model(pln_engine *engine, const char *path,

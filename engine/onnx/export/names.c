@@ -429,8 +429,8 @@ static pln_status list_outputs(pln_export *ex, pln_export_frame *f) {
     pln_slice name = i < n_names ? names->v.strings[i] : (pln_slice){"", 0};
     if (ex->slots[node] == PLN_NONE)
       return pln_diag_error(ex->engine, PLN_ERR_UNSUPPORTED, NULL,
-                            "output %u is a %s, which cannot be an ONNX value", i,
-                            pln_kind_name(pln_node_kind(g, node)));
+                            "output %u is a %s, which cannot be an ONNX value",
+                            i, pln_kind_name(pln_node_kind(g, node)));
     PLN_TRY(push_output(ex, name, node));
   }
   return PLN_OK;

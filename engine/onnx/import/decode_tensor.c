@@ -198,9 +198,10 @@ static pln_status read_external(const pln_decoder *d, const tensor_fields *t,
         "a model read from memory has no folder for external "
         "data");
   if (where.length != UINT64_MAX && where.length != bytes)
-    return fail_tensor_decode(d, t,
-                              "the length of its external data does not match its "
-                              "dimensions");
+    return fail_tensor_decode(
+        d, t,
+        "the length of its external data does not match its "
+        "dimensions");
   where.stamp = stamp_of(d, where.location);
   return pln_tensor_external(d->engine, (pln_dtype)t->dtype, rank, dims, &where,
                              out);

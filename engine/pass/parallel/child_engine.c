@@ -9,8 +9,8 @@
 #include "ir/intern_tables.h"
 #include "ir/provenance/rule_application.h"
 #include "op/kernel/matmul/blas.h"
-#include "rule/library.h"
 #include "pass/parallel/parallel.h"
+#include "rule/library.h"
 
 static pln_status make_parts(pln_engine *child, const pln_context *context) {
   PLN_TRY(pln_borrowed_new(child));

@@ -18,8 +18,8 @@
 #include <stdio.h>
 
 #include "eval/eval.h"
-#include "op/op.h"
 #include "ir/rewrite/use_counts.h"
+#include "op/op.h"
 #include "transform/transform.h"
 
 enum { FEW_RESULTS = 16, MAX_ROUNDS = 32 };

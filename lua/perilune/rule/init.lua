@@ -92,26 +92,10 @@ end
 local class = { __name = "rules" }
 class.__index = class
 
---- Applies the rules to a function or module until none applies. Gives the rewritten
--- program, the same one if nothing changed, and by rule what was counted:
--- { name =, tried =, matches =, applied = }. Options: exact (only rules of that proof),
--- share (equal computations become one node), naive (every rule is tried on every node,
--- without the decision tree, which gives the same result).
-function class:apply(program, options)
-  argument.options(options, "rules:apply", { "exact", "share", "naive" })
-  if getmetatable(program) ~= "perilune.Module" then return self:apply_to(program, options) end
-  local changed, total = {}, nil
-  for name, fn in pairs(program) do
-    local new, counts = self:apply_to(fn, options)
-    if new ~= fn then changed[name] = new end
-    total = rule.add_counts(total, counts)
-  end
-  return next(changed) and program:with(changed) or program, total or self:counts {}
-end
-
-function class:counts(counts)
+-- The counts of a run, by the names of the rules.
+local function named_counts(rules, counts)
   local named = {}
-  for i, info in ipairs(self.rules) do
+  for i, info in ipairs(rules.rules) do
     local count = counts[i] or { tried = 0, matches = 0, applied = 0 }
     named[i] = { name = info.name, tried = count.tried, matches = count.matches,
       applied = count.applied }
@@ -119,9 +103,37 @@ function class:counts(counts)
   return named
 end
 
-function class:apply_to(fn, options)
-  local new, counts = self.set:apply(fn, options)
-  return new, self:counts(counts)
+local function apply_to(rules, fn, options)
+  local new, counts = rules.set:apply(fn, options)
+  return new, named_counts(rules, counts)
+end
+
+-- The sum of two lists of counts.
+local function add_counts(total, counts)
+  if not total then return counts end
+  for i, count in ipairs(counts) do
+    for key, value in pairs(count) do
+      if key ~= "name" then total[i][key] = total[i][key] + value end
+    end
+  end
+  return total
+end
+
+--- Applies the rules to a function or module until none applies. Gives the rewritten
+-- program, the same one if nothing changed, and by rule what was counted:
+-- { name =, tried =, matches =, applied = }. Options: exact (only rules of that proof),
+-- share (equal computations become one node), naive (every rule is tried on every node,
+-- without the decision tree, which gives the same result).
+function class:apply(program, options)
+  argument.options(options, "rules:apply", { "exact", "share", "naive" })
+  if getmetatable(program) ~= "perilune.Module" then return apply_to(self, program, options) end
+  local changed, total = {}, nil
+  for name, fn in pairs(program) do
+    local new, counts = apply_to(self, fn, options)
+    if new ~= fn then changed[name] = new end
+    total = add_counts(total, counts)
+  end
+  return next(changed) and program:with(changed) or program, total or named_counts(self, {})
 end
 
 function class:__call(program) return (self:apply(program)) end
@@ -132,17 +144,6 @@ function class:__tostring()
   local lines = {}
   for i, info in ipairs(self.rules) do lines[i] = "  " .. info.text end
   return ("rules '%s':\n%s"):format(self.name, table.concat(lines, "\n"))
-end
-
---- The sum of two lists of counts.
-function rule.add_counts(total, counts)
-  if not total then return counts end
-  for i, count in ipairs(counts) do
-    for key, value in pairs(count) do
-      if key ~= "name" then total[i][key] = total[i][key] + value end
-    end
-  end
-  return total
 end
 
 local function make(name, list)

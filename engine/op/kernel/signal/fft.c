@@ -199,7 +199,8 @@ static void make_chirp(const pln_fft *fft) {
   clear(fft, fft->chirp_transform, 0);
   fft->chirp_transform[0] = conjugate(fft->chirp[0]);
   for (size_t i = 1; i < fft->n && goes_on(fft, i); i++)
-    fft->chirp_transform[i] = fft->chirp_transform[fft->padded - i] = conjugate(fft->chirp[i]);
+    fft->chirp_transform[i] = fft->chirp_transform[fft->padded - i] =
+        conjugate(fft->chirp[i]);
   transform(fft, fft->chirp_transform);
 }
 
