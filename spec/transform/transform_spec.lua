@@ -350,3 +350,11 @@ def @main(%x: Tensor[(3), float32]) {
       tick(1, "exp(%x)"))))
   end)
 end)
+
+describe("SimplifyExpr adds constants of integers", function()
+  it("before the variable", function()
+    local i = pl.var("i", tensor("int64", 2, 3))
+    local mod = simplify({ i }, (i + 2) + 3)
+    assert.equal(i, mod.main.body.args[1])
+  end)
+end)

@@ -20,4 +20,6 @@ return {
     native = "drop_broadcast",
     reason = "an operator broadcasts its operands itself; another one has the result's shape",
     source = "onnxscript remove_expand_before_binary_op" },
+  { "add_constants: add(add(?x:int, ?a:const), ?b:const) => add(?x, add(?a, ?b))",
+    reason = "(x + a) + b = x + (a + b), also modulo 2^n" },
 }
