@@ -10,6 +10,7 @@ local round = pl.sequential { name = "round",
   "FuseOnnxOps", -- one operator for what several compute, where the opset has it
   "FoldExplicitPadding", -- pads, too, may have been computed
   "FoldBatchNorm", -- constants beside a product: now they are known to be
+  "FoldConstantScale", -- factors around products, likewise
   "MatMulAddToGemm", -- makes a product that can take more in
   "FoldConvBias", -- likewise; what is not normalised has its bias
   "EliminateCommonSubexpr", -- one node for equal computations

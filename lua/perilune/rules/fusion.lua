@@ -47,6 +47,10 @@ local rules = {
   { "hard_sigmoid: divide(clip(add(?x:float, 3), a_min=0, a_max=6), 6) => "
     .. "nn.hard_sigmoid(?x, alpha=0.16666667, beta=0.5) where opset >= 6", proof = "approximates",
     reason = "clip(x + 3, 0, 6) / 6", source = "ONNX HardSigmoid" },
+  { "scaled_product: nn.matmul(multiply(?q, ?s:scalar), multiply(?k, ?t:scalar)) => "
+    .. "multiply(nn.matmul(?q, ?k), multiply(?s, ?t)) where opset >= 1 and ?s.rank <= 1 "
+    .. "and ?t.rank <= 1 and ?q.rank >= 2 and ?k.rank >= 2", proof = "reassociates",
+    reason = "two factors around a product are one", source = "ONNX Runtime MatMulScaleFusion" },
   { "softplus: log(add(exp(?x), 1)) => nn.softplus(?x) where opset >= 1", proof = "approximates",
     reason = "the definition of Softplus, without overflow", source = "ONNX Softplus" },
   { "mish: multiply(?x, tanh(nn.softplus(?x))) => nn.mish(?x) where opset >= 18",

@@ -1,7 +1,30 @@
 --- Operators that keep the order of elements: reshape, flatten, squeeze,
 -- expand_dims.
 
+-- A matrix product between reshapes that only flatten and restore the leading axes.
+local flat = "?o@reshape(nn.gemm(?i@reshape(?x), ?w:const, ?b, transA=0, transB=%d, alpha=1, "
+  .. "beta=1))"
+local restores = "?i.rank == 2 and ?b.rank == 1 and ?o.rank > 2 and ?o.shape[-1] == ?b.shape[0]"
+local batch = "reshape(?x, newshape=sublist(?o.shape, 0, -1) + [?i.shape[-1]])"
+local flattens = "leading axes are batch axes of a product already"
+
 return {
+  { "batched_gemm: " .. flat:format(0) .. " => add(nn.matmul(" .. batch .. ", ?w), ?b) where "
+    .. restores, reason = flattens, source = "onnxscript broadcast_to_matmul" },
+  { "batched_gemm_transposed: " .. flat:format(1) .. " => add(nn.matmul(" .. batch
+    .. ", transpose(?w, axes=[1, 0])), ?b) where " .. restores, reason = flattens,
+    source = "onnxscript broadcast_to_matmul" },
+  { "split_before_take: ?o@reshape(?g@take(?r@reshape(?x), ?k:const, axis=?a)) => take(reshape(?x, "
+    .. "newshape=sublist(?r.shape, 0, ?a + 1) + sublist(?o.shape, ?a, ?o.rank)), ?k, **?g) where "
+    .. "?k.rank == 0 and ?a >= 0 and sublist(?o.shape, 0, ?a) == sublist(?r.shape, 0, ?a)",
+    reason = "the reshape before the take splits the axes, once for all takes" },
+  { "transposed_product: transpose(add(nn.matmul(?r@reshape(?t@transpose(?y, axes=?p)), ?w:const), "
+    .. "?b:const), axes=[1, 0, 2]) => add(nn.matmul(reshape(transpose(?y, axes=[?p[1], ?p[0]] + "
+    .. "sublist(?p, 2, len(?p))), newshape=[?r.shape[1], ?r.shape[0], ?r.shape[2]]), ?w), ?b) "
+    .. "where ?r.rank == 3 and ?w.rank == 2 and ?b.rank == 1 and sublist(?r.shape, 0, 2) == "
+    .. "sublist(?t.shape, 0, 2)",
+    reason = "batch axes change places in the transpose before the product",
+    source = "ONNX Runtime TransposeOptimizer" },
   { "same_reshape: {reshape|flatten|squeeze|expand_dims}(...)", native = "same_reshape",
     reason = "the result has the shape of what the chain began with",
     source = "ONNX eliminate_nop_reshape; TVM SimplifyReshape" },
