@@ -51,6 +51,10 @@ local rules = {
     .. "multiply(nn.matmul(?q, ?k), multiply(?s, ?t)) where opset >= 1 and ?s.rank <= 1 "
     .. "and ?t.rank <= 1 and ?q.rank >= 2 and ?k.rank >= 2", proof = "reassociates",
     reason = "two factors around a product are one", source = "ONNX Runtime MatMulScaleFusion" },
+  { "quotient: multiply(?x:float, reciprocal(?y) | divide(1, ?y)) => divide(?x, ?y) "
+    .. "where opset >= 1", proof = "reassociates",
+    reason = "x * (1 / y) = x / y, rounded once",
+    source = "ONNX Runtime DivMulFusion" },
   { "softplus: log(add(exp(?x), 1)) => nn.softplus(?x) where opset >= 1", proof = "approximates",
     reason = "the definition of Softplus, without overflow", source = "ONNX Softplus" },
   { "mish: multiply(?x, tanh(nn.softplus(?x))) => nn.mish(?x) where opset >= 18",
