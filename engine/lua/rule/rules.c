@@ -5,29 +5,7 @@
  * with the nodes and values that the pattern bound, and are called while the
  * matched node is visited, as functions of mutators are. */
 
-#include "lua/graph/mutator.h"
-
-#include "rule/rule.h"
-
-#define RULE_SET "perilune.RuleSet"
-
-/* User value 1: the functions, { [2 * rule + 1] = condition, [2 * rule + 2] =
- * replacement }. */
-typedef struct rule_set_box {
-  pln_rule_set *set;
-} rule_set_box;
-
-/* A run of a set; `rewriting` comes first: callbacks get its address. */
-typedef struct rules_run {
-  pln_lua_rewriting rewriting;
-  const pln_rule_match *match;
-  bool *holds;  /* a condition is called */
-  pln_ref *out; /* a replacement is called */
-} rules_run;
-
-static rule_set_box *check_set(lua_State *L, int arg) {
-  return luaL_checkudata(L, arg, RULE_SET);
-}
+#include "lua/rule/rules.h"
 
 /* ------------------------------------------------------------------ matches */
 
@@ -50,7 +28,7 @@ static void push_node_list(lua_State *L, int graph, uint32_t n,
 }
 
 /* Pushes the value of variable `i`.  [-0, +1] */
-static void push_variable(lua_State *L, const rules_run *r, int graph,
+static void push_variable(lua_State *L, const pln_lua_rules_run *r, int graph,
                           uint32_t i) {
   pln_lua *b = r->rewriting.state;
   pln_match_value v = pln_rule_match_value(r->match, i);
@@ -72,7 +50,7 @@ static void push_variable(lua_State *L, const rules_run *r, int graph,
 
 /* Pushes the table that a callback gets: variables by name, and `root`.  [-0,
  * +1] */
-static void push_match(lua_State *L, const rules_run *r) {
+static void push_match(lua_State *L, const pln_lua_rules_run *r) {
   uint32_t n = pln_rule_match_count(r->match);
   pln_lua_registry_get(L, &pln_lua_key.anchors, r->rewriting.new);
   int graph = lua_gettop(L);
@@ -91,7 +69,7 @@ static void push_match(lua_State *L, const rules_run *r) {
 /* ---------------------------------------------------------------- callbacks */
 
 /* Raises an error about the answer on top. */
-static void bad_rule_answer(lua_State *L, const rules_run *r) {
+static void bad_rule_answer(lua_State *L, const pln_lua_rules_run *r) {
   const pln_rule_info *rule = pln_rule_match_rule(r->match);
   const char *got = luaL_typename(L, -1);
   if (luaL_getmetafield(L, -1, "__name") == LUA_TSTRING)
@@ -103,7 +81,7 @@ static void bad_rule_answer(lua_State *L, const rules_run *r) {
 }
 
 /* Converts the answer on top; false and nil are no replacement. */
-static void take_answer(lua_State *L, rules_run *r) {
+static void take_answer(lua_State *L, pln_lua_rules_run *r) {
   pln_lua *b = r->rewriting.state;
   pln_lua_graph *to = r->rewriting.new;
   const pln_graph *g = pln_lua_graph_of(L, to);
@@ -120,7 +98,7 @@ static void take_answer(lua_State *L, rules_run *r) {
 }
 
 static int call_body(lua_State *L) {
-  rules_run *r = lua_touserdata(L, 1);
+  pln_lua_rules_run *r = lua_touserdata(L, 1);
   uint32_t rule = pln_rule_match_index(r->match);
   luaL_checkstack(L, LUA_MINSTACK, NULL);
   pln_lua_registry_get(L, &pln_lua_key.anchors, &r->rewriting);
@@ -144,7 +122,7 @@ static void note_rule(pln_engine *e, const pln_rule_match *match) {
 static pln_status run_callback(void *ud, const pln_rule_match *match,
                                bool *holds, pln_ref *out) {
   pln_rule_driver *driver = pln_rule_match_driver(match);
-  rules_run *r = pln_rule_driver_ud(driver);
+  pln_lua_rules_run *r = pln_rule_driver_ud(driver);
   pln_ref image = pln_rule_match_root(match);
   (void)ud;
   r->match = match;
@@ -220,7 +198,7 @@ static int core_rule_set(lua_State *L) {
   const char *name = luaL_checkstring(L, 1);
   luaL_checktype(L, 2, LUA_TTABLE);
   lua_settop(L, 2);
-  rule_set_box *box = pln_lua_userdata(L, RULE_SET, sizeof *box, 1);
+  pln_lua_rule_set *box = pln_lua_userdata(L, PLN_LUA_RULE_SET, sizeof *box, 1);
   lua_newtable(L);
   lua_pushvalue(L, -1);
   lua_setiuservalue(L, 3, 1);
@@ -239,7 +217,7 @@ static int core_rule_set(lua_State *L) {
 
 static int rule_set_gc(lua_State *L) {
   const pln_lua *b = lua_touserdata(L, lua_upvalueindex(1));
-  rule_set_box *box = check_set(L, 1);
+  pln_lua_rule_set *box = pln_lua_check_rule_set(L, 1);
   if (b->engine)
     pln_rule_set_release(box->set);
   box->set = NULL;
@@ -247,7 +225,7 @@ static int rule_set_gc(lua_State *L) {
 }
 
 static int rule_set_len(lua_State *L) {
-  lua_pushinteger(L, pln_rule_set_count(check_set(L, 1)->set));
+  lua_pushinteger(L, pln_rule_set_count(pln_lua_check_rule_set(L, 1)->set));
   return 1;
 }
 
@@ -258,8 +236,7 @@ static void set_text(lua_State *L, const char *key, const char *text) {
   lua_setfield(L, -2, key);
 }
 
-/* Pushes { name =, text =, ... }.  [-0, +1] */
-static void push_rule_info(lua_State *L, const pln_rule_info *info) {
+void pln_lua_push_rule_info(lua_State *L, const pln_rule_info *info) {
   static const char *const proofs[] = {"exact", "reassociates", "approximates"};
   lua_createtable(L, 0, 9);
   set_text(L, "name", info->name);
@@ -277,11 +254,11 @@ static void push_rule_info(lua_State *L, const pln_rule_info *info) {
 
 /* set:rules() -> a list of what is known of the rules */
 static int rule_set_rules(lua_State *L) {
-  const pln_rule_set *set = check_set(L, 1)->set;
+  const pln_rule_set *set = pln_lua_check_rule_set(L, 1)->set;
   uint32_t n = pln_rule_set_count(set);
   lua_createtable(L, (int)n, 0);
   for (uint32_t i = 0; i < n; i++) {
-    push_rule_info(L, pln_rule_set_at(set, i));
+    pln_lua_push_rule_info(L, pln_rule_set_at(set, i));
     lua_rawseti(L, -2, (int)i + 1);
   }
   return 1;
@@ -316,7 +293,8 @@ static void push_counts(lua_State *L, const pln_rule_set *set,
 
 /* Runs the rules. Nothing may raise between the first and the last change of
  * the binding's state. */
-static pln_status run_rules(lua_State *L, rules_run *r, const pln_rule_set *set,
+static pln_status run_rules(lua_State *L, pln_lua_rules_run *r,
+                            const pln_rule_set *set,
                             const pln_rule_options *options, pln_graph **out) {
   pln_lua *b = r->rewriting.state;
   pln_lua_graph *target = b->target;
@@ -343,8 +321,8 @@ static bool bool_option(lua_State *L, int arg, const char *name) {
  * counts by rule */
 static int rule_set_apply(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
-  const pln_rule_set *set = check_set(L, 1)->set;
-  rules_run r = {.rewriting = {.state = b, .outer = b->rewriting}};
+  const pln_rule_set *set = pln_lua_check_rule_set(L, 1)->set;
+  pln_lua_rules_run r = {.rewriting = {.state = b, .outer = b->rewriting}};
   lua_settop(L, 3);
   pln_rule_options options = {.exact = bool_option(L, 3, "exact"),
                               .number_values = bool_option(L, 3, "share"),
@@ -378,7 +356,8 @@ void pln_lua_open_rules(lua_State *L) {
   static const luaL_Reg meta[] = {
       {"__gc", rule_set_gc}, {"__len", rule_set_len}, {NULL, NULL}};
   static const luaL_Reg functions[] = {{"rule_set", core_rule_set},
+                                       {"rule_library", pln_lua_rule_library},
                                        {NULL, NULL}};
-  pln_lua_class(L, RULE_SET, methods, meta, NULL);
+  pln_lua_class(L, PLN_LUA_RULE_SET, methods, meta, NULL);
   pln_lua_functions(L, functions);
 }

@@ -1,0 +1,36 @@
+/* rules.h: what the files of this folder share: the box of a set, and a run of
+ * its rules. */
+
+#ifndef PLN_LUA_RULE_RULES_H
+#define PLN_LUA_RULE_RULES_H
+
+#include "lua/graph/mutator.h"
+
+#include "rule/rule.h"
+
+#define PLN_LUA_RULE_SET "perilune.RuleSet"
+
+/* User value 1: the functions, { [2 * rule + 1] = condition, [2 * rule + 2] =
+ * replacement }. */
+typedef struct pln_lua_rule_set {
+  pln_rule_set *set;
+} pln_lua_rule_set;
+
+/* A run of a set; `rewriting` comes first: callbacks get its address. */
+typedef struct pln_lua_rules_run {
+  pln_lua_rewriting rewriting;
+  const pln_rule_match *match;
+  bool *holds;  /* a condition is called */
+  pln_ref *out; /* a replacement is called */
+} pln_lua_rules_run;
+
+static inline pln_lua_rule_set *pln_lua_check_rule_set(lua_State *L, int arg) {
+  return luaL_checkudata(L, arg, PLN_LUA_RULE_SET);
+}
+
+/* Pushes { name =, text =, ... }.  [-0, +1] */
+void pln_lua_push_rule_info(lua_State *L, const pln_rule_info *info);
+/* library.c: rule_library() */
+int pln_lua_rule_library(lua_State *L);
+
+#endif
