@@ -30,8 +30,7 @@ static pln_status read_library(pln_rule_set *set) {
 }
 
 /* rule_library() -> a list of the shipped rules, in the order in which they are
- * tried: as set:rules() gives them, and `pass`, which runs the rule; a set of
- * them all, which cannot be applied */
+ * tried: as set:rules() gives them, and `pass`, which runs the rule */
 int pln_lua_rule_library(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   lua_settop(L, 0);
@@ -47,5 +46,6 @@ int pln_lua_rule_library(lua_State *L) {
     lua_setfield(L, -2, "pass");
     lua_rawseti(L, 1, (int)i + 1);
   }
-  return 2;
+  lua_settop(L, 1);
+  return 1;
 }

@@ -16,6 +16,7 @@ local commands = {
   { "info", "show what a model is made of" },
   { "fmt", "print a model as Relay text" },
   { "passes", "list passes and pipelines with their options" },
+  { "rules", "list rewrite rules" },
   { "ops", "list operators" },
   { "zoo", "generate a model to try things on" },
 }

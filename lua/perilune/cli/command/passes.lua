@@ -42,6 +42,16 @@ local function show(pass)
   for _, row in ipairs(pass.option_rows) do show_option(row) end
 end
 
+-- A pass by itself, with its rules.
+local function show_pass(pass)
+  show(pass)
+  local rules = require "perilune.rule.library".set(pass.name)
+  if rules then print(("\n  Rules (%d):"):format(#rules)) end
+  for _, rule in ipairs(rules or {}) do
+    require "perilune.cli.command.rules".show(rule, "    ")
+  end
+end
+
 local function show_instrument(one)
   print("  " .. one.name)
   if one.doc ~= "" then print("    " .. one.doc) end
@@ -66,7 +76,7 @@ end
 local function show_one(name)
   local registry = require "perilune.cli.registry"
   local pass = registry.find(name)
-  if pass then return show(pass) end
+  if pass then return show_pass(pass) end
   local key, one = require "perilune.pass.config"[name], require "perilune.instruments"[name]
   if key then show_option(key, "  ") end
   if one then show_instrument(one) end
