@@ -51,7 +51,7 @@ typedef enum pln_ast_operator {
 
 /* Constraints of a variable: X(NAME, text, what it requires). */
 #define PLN_RULE_CONSTRAINTS(X)                                       \
-  X(CONST, "const", "is a Constant whose elements are in memory")     \
+  X(CONST, "const", "is a Constant")                                  \
   X(SCALAR, "scalar", "is a Constant of one element")                 \
   X(SPLAT, "splat", "is a Constant whose elements are all equal")     \
   X(FLOAT, "float", "has elements of a floating point type")          \

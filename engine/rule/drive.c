@@ -281,8 +281,9 @@ static pln_status check_type(pln_rule_match *m, pln_ref found, bool *use) {
                         pln_describe_type(e, now, &after));
 }
 
-/* Finds the replacement of a matched rule; PLN_NONE: there is none. */
-static pln_status find_answer(pln_rule_match *m, pln_ref *out) {
+/* Finds the replacement of a matched rule; PLN_NONE: there is none that builds
+ * at most `freed` calls. */
+static pln_status find_answer(pln_rule_match *m, uint32_t freed, pln_ref *out) {
   const pln_rule_entry *rule = m->rule;
   pln_rule_driver *r = m->run;
   *out = PLN_NONE;
@@ -297,7 +298,7 @@ static pln_status find_answer(pln_rule_match *m, pln_ref *out) {
     *out = v->kind == PLN_VALUE_NODE ? v->v.node : PLN_NONE;
     return PLN_OK;
   }
-  if (!rule->info.grows && count_new(m) > count_freed(m)) {
+  if (count_new(m) > freed) {
     m->reason = "it would make the graph larger";
     return PLN_OK;
   }
@@ -335,7 +336,7 @@ static pln_status try_variant(pln_rule_match *m, uint32_t variant,
   pln_type type = g->nodes[m->root].type;
   pln_ref first = next_node(r);
   freed = m->rule->info.grows || m->rule->native ? UINT32_MAX : count_freed(m);
-  PLN_TRY(find_answer(m, out));
+  PLN_TRY(find_answer(m, freed, out));
   if (*out == m->root)
     *out = PLN_NONE;
   if (*out != PLN_NONE && count_calls(r, first) > freed) {
@@ -494,7 +495,7 @@ pln_status pln_rules_apply(const pln_rule_set *set, const pln_graph *graph,
   pln_rule_driver r = {.engine = e,
                        .set = set,
                        .options = options,
-                       .budget = {.all = options->fold_all},
+
                        .watched = pln_rules_watched(e)};
   size_t paths = ((size_t)set->n_paths + 1) * sizeof *r.paths;
   size_t values = ((size_t)set->most_ast + 1) * sizeof *r.values;

@@ -1,7 +1,7 @@
 /* lower.c: the pattern of a rule to variants, which have no choices.
  *
- * Alternatives (a | b), the two orders of a commutative operator's operands and
- * omitted optional operands are choices. Each combination of choices is a
+ * Alternatives (a | b) and the two orders of a commutative operator's operands
+ * are choices. Each combination of choices is a
  * variant: an array of pattern nodes, parents first, which match.c compares in
  * one loop without backtracking. Variants are enumerated depth first, the first
  * alternative of each choice first, so that earlier alternatives win.
@@ -476,7 +476,7 @@ static pln_status lower_number(lowering *l, const lower_item *item,
   return add_pattern(l, item, p, &index);
 }
 
-/* true, false, inf, nan */
+/* true, false, inf */
 static pln_status lower_name(lowering *l, const lower_item *item) {
   static const struct {
     const char *name;

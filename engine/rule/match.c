@@ -107,10 +107,6 @@ static bool is_static(const pln_engine *e, pln_type type) {
   return rank >= 0;
 }
 
-static bool is_in_memory(const pln_graph *g, pln_ref node) {
-  return g->nodes[node].kind == PLN_CONSTANT;
-}
-
 static bool has_dtype_class(const pln_engine *e, pln_type type,
                             uint32_t constraints) {
   pln_dtype dtype = pln_type_dtype(e, type);
@@ -126,7 +122,7 @@ static const char *failed_constraint(pln_rule_match *m, uint32_t constraints,
   const pln_graph *g = pln_rule_graph(m);
   const pln_engine *e = g->engine;
   pln_type type = g->nodes[node].type;
-  bool constant = is_in_memory(g, node);
+  bool constant = g->nodes[node].kind == PLN_CONSTANT;
   const pln_tensor *t = constant ? g->tensors[g->nodes[node].data] : NULL;
   double number;
   if ((constraints & PLN_CONSTRAINT_CONST) && !constant)

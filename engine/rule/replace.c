@@ -211,7 +211,7 @@ static pln_status give_attribute(replacing *r, new_call *c, pln_slice name,
   pln_slice core = pln_rule_core_name(e, c->op, name);
   if (!core.size)
     core = name;
-  uint32_t index = pln_rule_parameter(e, c->op, core);
+  uint32_t index = pln_rule_parameter(c->op, core);
   if (v.kind == PLN_VALUE_LIST && c->op == PLN_OP_RESHAPE && c->n)
     PLN_TRY(encode_shape(r, c->args[0], &v));
   if (r->gave_up || v.kind == PLN_VALUE_UNKNOWN)
@@ -250,7 +250,7 @@ static bool matched_operand_form(const replacing *r) {
 static uint32_t same_parameter(pln_op from, uint32_t operand, pln_op to) {
   const char *name = pln_rule_parameter_name(from, operand);
   return from == to ? operand
-         : name     ? pln_rule_parameter(NULL, to, pln_text(name))
+         : name     ? pln_rule_parameter(to, pln_text(name))
                     : PLN_NONE;
 }
 

@@ -58,7 +58,7 @@ pln_status pln_rule_set_new(pln_engine *engine, const char *name,
  * with a diagnostic that shows the place in the text. */
 pln_status pln_rule_set_add(pln_rule_set *set, const pln_rule_info *info,
                             pln_rule_find_native find) PLN_CHECKED;
-/* Compiles the decision tree. Warns of rules that an earlier one shadows. */
+/* Compiles the decision tree. The set is complete then. */
 pln_status pln_rule_set_compile(pln_rule_set *set) PLN_CHECKED;
 pln_rule_set *pln_rule_set_retain(pln_rule_set *set);
 void pln_rule_set_release(pln_rule_set *set);
@@ -77,11 +77,10 @@ typedef struct pln_rule_options {
                        * model */
   bool exact;         /* only rules of PLN_PROOF_EXACT */
   bool number_values; /* equal computations become one node */
-  bool lenient;  /* a replacement of a contradicting type is not used; else it
-                  * is an error */
-  bool fold_all; /* constants without a budget */
-  bool naive;    /* tries every rule on every node, without the decision
-                  * tree: for tests of it */
+  bool lenient; /* a replacement of a contradicting type is not used; else it
+                 * is an error */
+  bool naive;   /* tries every rule on every node, without the decision
+                 * tree: for tests of it */
   pln_rule_counter *counts; /* by rule; NULL: not counted */
   /* Called for nodes of the kind `visited` after their rules. NULL: none. */
   pln_kind visited;

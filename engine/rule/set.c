@@ -2,8 +2,7 @@
  * conditions, and the life of a set.
  *
  * A rule is checked when it is added: operators, functions, attributes and
- * variables must exist, and a replacement must not be what its own pattern
- * matches. */
+ * variables must exist. */
 
 #include <stdio.h>
 
@@ -205,25 +204,16 @@ static pln_status check_replacement(pln_rule_set *s, pln_rule_entry *r) {
   return PLN_OK;
 }
 
-/* Attribute expressions of patterns are values too. */
-static void mark_pattern_values(pln_ast *a) {
-  uint32_t root = a->pattern;
-  for (uint32_t i = a->nodes[root].begin; i <= root; i++)
-    if (a->nodes[i].kind == PLN_AST_NAMED) {
-      uint32_t value = a->operands[a->nodes[i].first];
-      for (uint32_t k = a->nodes[value].begin; k <= value; k++)
-        a->nodes[k].is_value = true;
-    }
-}
-
-/* Values in a pattern that are no variables may use functions. */
+/* Attributes of patterns are values, or `_`. */
 static pln_status check_pattern_values(pln_rule_entry *r) {
-  pln_ast *a = &r->ast;
-  uint32_t root = a->pattern;
-  mark_pattern_values(a);
-  for (uint32_t i = a->nodes[root].begin; i <= root; i++)
-    if (a->nodes[i].is_value && a->nodes[i].kind != PLN_AST_WILDCARD)
-      PLN_TRY(check_value(r, &a->nodes[i]));
+  const pln_ast *a = &r->ast;
+  for (uint32_t i = a->nodes[a->pattern].begin; i <= a->pattern; i++) {
+    if (a->nodes[i].kind != PLN_AST_NAMED)
+      continue;
+    uint32_t value = pln_ast_operand(a, i, 0);
+    if (a->nodes[value].kind != PLN_AST_WILDCARD)
+      PLN_TRY(check_values(r, value));
+  }
   return PLN_OK;
 }
 

@@ -289,8 +289,7 @@ const int64_t *pln_rule_list(const pln_rule_match *m, const pln_rule_value *v);
 /* value.c: the number of a variable of the rule; PLN_NONE. */
 uint32_t pln_rule_find_var(const pln_rule_entry *rule, pln_slice name);
 /* The operand that is the attribute `name` of `op` in ONNX's form; PLN_NONE. */
-uint32_t pln_rule_parameter(const pln_engine *engine, pln_op op,
-                            pln_slice name);
+uint32_t pln_rule_parameter(pln_op op, pln_slice name);
 /* The inverse; NULL. */
 const char *pln_rule_parameter_name(pln_op op, uint32_t operand);
 /* The value as a number, if it is one and constant. */

@@ -66,9 +66,7 @@ static const parameter_row parameters[] = {
 #include "rule/parameters.def"
 };
 
-uint32_t pln_rule_parameter(const pln_engine *engine, pln_op op,
-                            pln_slice name) {
-  (void)engine;
+uint32_t pln_rule_parameter(pln_op op, pln_slice name) {
   for (uint32_t i = 0; i < PLN_COUNT(parameters); i++)
     if (parameters[i].op == op && pln_slice_is(name, parameters[i].name))
       return parameters[i].operand;
@@ -116,7 +114,7 @@ pln_slice pln_rule_core_name(const pln_engine *engine, pln_op op,
                              pln_slice name) {
   pln_slice core;
   const pln_relay_row *relay = pln_relay_of(engine, op);
-  if (pln_rule_parameter(engine, op, name) != PLN_NONE ||
+  if (pln_rule_parameter(op, name) != PLN_NONE ||
       find_in_schema(pln_op_row(engine, op)->attrs, name, &core))
     return name;
   if (relay && find_in_schema(relay->attrs, name, &core))
@@ -193,7 +191,7 @@ pln_status pln_rule_attribute(pln_rule_match *m, pln_ref call, pln_slice name,
   *out = (pln_rule_value){0};
   if (n->kind != PLN_CALL || !n->data)
     return PLN_OK;
-  uint32_t operand = pln_rule_parameter(e, n->data, name);
+  uint32_t operand = pln_rule_parameter(n->data, name);
   if (operand < n->count) {
     pln_ref arg = g->operands[n->first + operand];
     if (g->nodes[arg].kind != PLN_ABSENT)
