@@ -205,6 +205,18 @@ static bool is_commutative(const pln_rule_set *s, const pln_pattern_node *p) {
 
 /* -------------------------------------------------------------- attributes */
 
+pln_status pln_rule_unknown_attribute(pln_rule_set *set, const pln_ast *ast,
+                                      pln_op op, const pln_ast_node *named) {
+  pln_engine *e = set->engine;
+  size_t mark = pln_diag_count(e);
+  char message[256] = "";
+  pln_status status = pln_attr_unknown(e, op, named->text);
+  if (pln_diag_count(e) > mark)
+    snprintf(message, sizeof message, "%s", pln_diag_at(e, mark)->message);
+  pln_diag_drop(e, mark);
+  return pln_ast_error(ast, status, named->position, "%s", message);
+}
+
 /* The core's name of the attribute for the operators of the call; an error if
  * none of them has it. */
 static pln_status attribute_name(lowering *l, const pln_pattern_node *p,
@@ -223,14 +235,7 @@ static pln_status attribute_name(lowering *l, const pln_pattern_node *p,
   }
   if (!p->n_ops)
     return PLN_OK;
-  size_t mark = pln_diag_count(s->engine);
-  pln_status status = pln_attr_unknown(s->engine, s->ops[p->ops], named->text);
-  char message[256] = "";
-  if (pln_diag_count(s->engine) > mark)
-    snprintf(message, sizeof message, "%s",
-             pln_diag_at(s->engine, mark)->message);
-  pln_diag_drop(s->engine, mark);
-  return pln_ast_error(l->ast, status, named->position, "%s", message);
+  return pln_rule_unknown_attribute(s, l->ast, s->ops[p->ops], named);
 }
 
 static pln_status lower_attr(lowering *l, pln_pattern_node *p, uint32_t named) {

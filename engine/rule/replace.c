@@ -102,15 +102,10 @@ static pln_status encode_shape(replacing *r, pln_ref x, pln_rule_value *list) {
 /* Returns true if the schema says that the attribute has that kind. */
 static bool schema_says(const pln_engine *e, pln_op op, pln_slice name,
                         const char *kind) {
-  const char *at = pln_op_row(e, op)->attrs;
-  for (size_t n = strlen(kind); *at;) {
-    size_t length = strcspn(at, ": ");
-    if (length == name.size && !memcmp(at, name.data, length))
-      return at[length] == ':' && !strncmp(at + length + 1, kind, n);
-    at += strcspn(at, " ");
-    at += strspn(at, " ");
-  }
-  return false;
+  pln_slice core;
+  const char *at =
+      pln_rule_find_in_schema(pln_op_row(e, op)->attrs, name, &core);
+  return at && *at == ':' && !strncmp(at + 1, kind, strlen(kind));
 }
 
 /* The value as an attribute; false if it is not known. */
@@ -217,13 +212,8 @@ static pln_status give_attribute(replacing *r, new_call *c, pln_slice name,
   if (r->gave_up || v.kind == PLN_VALUE_UNKNOWN)
     return give_up(r);
   pln_slice own;
-  bool has_attr = false;
-  for (const char *at = pln_op_row(e, c->op)->attrs; *at && !has_attr;) {
-    own = (pln_slice){at, strcspn(at, ": ")};
-    has_attr = own.size == core.size && !memcmp(own.data, core.data, own.size);
-    at += strcspn(at, " ");
-    at += strspn(at, " ");
-  }
+  bool has_attr =
+      pln_rule_find_in_schema(pln_op_row(e, c->op)->attrs, core, &own) != NULL;
   return index != PLN_NONE && (c->as_operands || !has_attr)
              ? set_parameter(r, c, index, &v)
              : set_attr(r, c, core, &v);

@@ -96,14 +96,7 @@ static pln_status check_attribute(pln_rule_set *s, const pln_rule_entry *r,
   if ((pln_op_row(s->engine, op)->traits & PLN_TRAIT_OPAQUE) ||
       pln_rule_core_name(s->engine, op, named->text).size)
     return PLN_OK;
-  size_t mark = pln_diag_count(s->engine);
-  char message[256] = "";
-  pln_status status = pln_attr_unknown(s->engine, op, named->text);
-  if (pln_diag_count(s->engine) > mark)
-    snprintf(message, sizeof message, "%s",
-             pln_diag_at(s->engine, mark)->message);
-  pln_diag_drop(s->engine, mark);
-  return pln_ast_error(a, status, named->position, "%s", message);
+  return pln_rule_unknown_attribute(s, a, op, named);
 }
 
 /* constant(value, dtype), the only function that makes a node. */

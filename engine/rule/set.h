@@ -191,6 +191,9 @@ pln_status pln_rule_lower(pln_rule_set *set, pln_rule_entry *rule) PLN_CHECKED;
 /* Reports that there is no operator of that name, which is part of the text. */
 pln_status pln_rule_unknown_operator(pln_rule_set *set, const pln_ast *ast,
                                      pln_slice name);
+/* Reports that `op` has no attribute of the name that `named` gives. */
+pln_status pln_rule_unknown_attribute(pln_rule_set *set, const pln_ast *ast,
+                                      pln_op op, const pln_ast_node *named);
 /* tree.c */
 pln_status pln_rule_tree_build(pln_rule_set *set) PLN_CHECKED;
 /* The tree of a node's operator or kind, plus 1; 0: no rule can match it. */
@@ -297,6 +300,11 @@ bool pln_rule_number(const pln_rule_value *value, double *out);
 /* The number of leading operands that are no attributes in another form;
  * UINT32_MAX: all. */
 uint32_t pln_rule_n_data(pln_op op);
+/* The text behind the name of an attribute in a schema of operators,
+ * ":kind=default ..."; NULL: there is none. In Relay's schemas
+ * "relay>core:kind" names both; *core is then the second. */
+const char *pln_rule_find_in_schema(const char *schema, pln_slice name,
+                                    pln_slice *core);
 /* The core's name of an attribute of `op` given by its core or Relay name;
  * empty if there is none. */
 pln_slice pln_rule_core_name(const pln_engine *engine, pln_op op,

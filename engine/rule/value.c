@@ -88,10 +88,8 @@ uint32_t pln_rule_n_data(pln_op op) {
   return least;
 }
 
-/* Finds "name:kind=default" in a schema: the text after the name, or NULL. In
- * Relay's schemas "relay>core:kind" names both; *core is then the second. */
-static const char *find_in_schema(const char *schema, pln_slice name,
-                                  pln_slice *core) {
+const char *pln_rule_find_in_schema(const char *schema, pln_slice name,
+                                    pln_slice *core) {
   for (const char *at = schema; *at;) {
     const char *word = at + (*at == '+');
     size_t n = strcspn(word, ":>= ?");
@@ -115,9 +113,9 @@ pln_slice pln_rule_core_name(const pln_engine *engine, pln_op op,
   pln_slice core;
   const pln_relay_row *relay = pln_relay_of(engine, op);
   if (pln_rule_parameter(op, name) != PLN_NONE ||
-      find_in_schema(pln_op_row(engine, op)->attrs, name, &core))
+      pln_rule_find_in_schema(pln_op_row(engine, op)->attrs, name, &core))
     return name;
-  if (relay && find_in_schema(relay->attrs, name, &core))
+  if (relay && pln_rule_find_in_schema(relay->attrs, name, &core))
     return core;
   return (pln_slice){0};
 }
@@ -125,7 +123,7 @@ pln_slice pln_rule_core_name(const pln_engine *engine, pln_op op,
 /* The default in "name:kind=default", as a value; NONE without one. */
 static pln_rule_value schema_default(const char *schema, pln_slice name) {
   pln_slice core;
-  const char *at = find_in_schema(schema, name, &core);
+  const char *at = pln_rule_find_in_schema(schema, name, &core);
   if (!at || *at != ':')
     return (pln_rule_value){0};
   size_t kind = strcspn(at, "= ");
