@@ -41,25 +41,27 @@ bool pln_dtype_contains(pln_dtype to, pln_dtype from) {
   return magnitude_bits(to) >= magnitude_bits(from);
 }
 
-static bool read_float(const pln_tensor *t, size_t i, double *out) {
+double pln_float_load(pln_dtype dtype, const char *at) {
   uint16_t half;
   float single;
-  const char *data = t->data;
-  switch ((pln_dtype)t->dtype) {
-  case PLN_FLOAT64: memcpy(out, data + i * 8, 8); return true;
-  case PLN_FLOAT32:
-    memcpy(&single, data + i * 4, 4);
-    *out = (double)single;
-    return true;
-  case PLN_FLOAT16:
-    memcpy(&half, data + i * 2, 2);
-    *out = (double)pln_half_to_float(half);
-    return true;
-  case PLN_BFLOAT16:
-    memcpy(&half, data + i * 2, 2);
-    *out = (double)pln_bfloat_to_float(half);
-    return true;
-  default: return false;
+  double number;
+  switch (pln_dtype_bits(dtype)) {
+  case 64: memcpy(&number, at, 8); return number;
+  case 32: memcpy(&single, at, 4); return (double)single;
+  default: memcpy(&half, at, 2); break;
+  }
+  return (double)(dtype == PLN_FLOAT16 ? pln_half_to_float(half)
+                                       : pln_bfloat_to_float(half));
+}
+
+void pln_float_store(pln_dtype dtype, double number, char *at) {
+  float single = (float)number;
+  uint16_t half = dtype == PLN_FLOAT16 ? pln_float_to_half(single)
+                                       : pln_float_to_bfloat(single);
+  switch (pln_dtype_bits(dtype)) {
+  case 64: memcpy(at, &number, 8); break;
+  case 32: memcpy(at, &single, 4); break;
+  default: memcpy(at, &half, 2); break;
   }
 }
 
@@ -67,8 +69,13 @@ bool pln_tensor_number(const pln_tensor *t, size_t index, double *out) {
   int64_t n;
   if (!t->data || index >= t->count)
     return false;
-  if (read_float(t, t->splat ? 0 : index, out))
+  if (pln_dtype_is_float((pln_dtype)t->dtype)) {
+    size_t i = t->splat ? 0 : index;
+    *out = pln_float_load((pln_dtype)t->dtype,
+                          (const char *)t->data +
+                              i * (pln_dtype_bits((pln_dtype)t->dtype) / 8));
     return true;
+  }
   if (!pln_tensor_int(t, index, &n) || n > (int64_t)1 << 53 ||
       n < -((int64_t)1 << 53))
     return false;
@@ -76,43 +83,27 @@ bool pln_tensor_number(const pln_tensor *t, size_t index, double *out) {
   return true;
 }
 
-typedef union element {
-  double f64;
-  float f32;
-  uint16_t f16;
-  int64_t i;
-} element;
-
-static bool store_float(pln_dtype dtype, double value, element *out) {
-  switch (dtype) {
-  case PLN_FLOAT64: out->f64 = value; return true;
-  case PLN_FLOAT32: out->f32 = (float)value; return true;
-  case PLN_FLOAT16: out->f16 = pln_float_to_half((float)value); return true;
-  case PLN_BFLOAT16: out->f16 = pln_float_to_bfloat((float)value); return true;
-  default: return false;
-  }
-}
-
 /* Little-endian: the low bytes of the word are the element. */
-static bool store_integer(pln_dtype dtype, double value, element *out) {
+static bool store_integer(pln_dtype dtype, double value, int64_t *out) {
   uint32_t bits = magnitude_bits(dtype);
   bool narrow = bits && bits <= 53;
   double limit = narrow ? (double)((uint64_t)1 << bits) : 9007199254740992.0;
   if (!bits || value != (double)(int64_t)value || value >= limit ||
       value < (is_signed(dtype) ? -limit : 0))
     return false;
-  out->i = (int64_t)value;
+  *out = (int64_t)value;
   return true;
 }
 
 pln_status pln_tensor_full(pln_engine *engine, pln_dtype dtype, uint32_t rank,
                            const int64_t *dims, double value,
                            pln_tensor **out) {
-  element e = {.i = 0};
+  int64_t e = 0;
   *out = NULL;
   bool tiny = value > -9e18 && value < 9e18;
-  if (!store_float(dtype, value, &e) &&
-      (!tiny || !store_integer(dtype, value, &e)))
+  if (pln_dtype_is_float(dtype))
+    pln_float_store(dtype, value, (char *)&e);
+  else if (!tiny || !store_integer(dtype, value, &e))
     return PLN_OK;
   if (rank == 0)
     return pln_tensor_from_bytes(engine, dtype, 0, NULL, &e,

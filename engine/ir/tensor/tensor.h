@@ -86,6 +86,10 @@ bool pln_tensor_int(const pln_tensor *tensor, size_t index, int64_t *out);
  * integers or bool; false for other dtypes and for integers that a double does
  * not hold. */
 bool pln_tensor_number(const pln_tensor *tensor, size_t index, double *out);
+/* Reads and writes an element, at any address, of a dtype of which
+ * pln_dtype_is_float holds. A number is rounded, to 16 bits through float32. */
+double pln_float_load(pln_dtype dtype, const char *at);
+void pln_float_store(pln_dtype dtype, double number, char *at);
 /* A tensor whose elements are all `value`. *out is NULL if the dtype cannot
  * hold it: floats are rounded, integers are not. */
 pln_status pln_tensor_full(pln_engine *engine, pln_dtype dtype, uint32_t rank,

@@ -17,34 +17,10 @@ static size_t element_bytes(pln_dtype dtype) {
   return pln_dtype_bits(dtype) / 8;
 }
 
-static double load_weight_element(pln_dtype dtype, const char *at) {
-  uint16_t half;
-  float single;
-  double number;
-  switch (element_bytes(dtype)) {
-  case 8: memcpy(&number, at, 8); return number;
-  case 4: memcpy(&single, at, 4); return (double)single;
-  default: memcpy(&half, at, 2); break;
-  }
-  return (double)(dtype == PLN_FLOAT16 ? pln_half_to_float(half)
-                                       : pln_bfloat_to_float(half));
-}
-
-static void store_weight_element(pln_dtype dtype, double number, char *at) {
-  float single = (float)number;
-  uint16_t half = dtype == PLN_FLOAT16 ? pln_float_to_half(single)
-                                       : pln_float_to_bfloat(single);
-  switch (element_bytes(dtype)) {
-  case 8: memcpy(at, &number, 8); break;
-  case 4: memcpy(at, &single, 4); break;
-  default: memcpy(at, &half, 2); break;
-  }
-}
-
 double pln_weight_at(const pln_weight *weight, size_t i) {
   const char *data = weight->data;
   size_t at = weight->splat ? 0 : i * element_bytes(weight->dtype);
-  return load_weight_element(weight->dtype, data + at);
+  return pln_float_load(weight->dtype, data + at);
 }
 
 /* ------------------------------------------------------------------ reading */
@@ -141,9 +117,9 @@ size_t pln_weight_scaled_bytes(const pln_weight *weight, size_t n,
 /* Stores from * factor; false if it overflows. */
 static bool scale_one(pln_dtype dtype, const char *from, double factor,
                       char *to) {
-  double x = load_weight_element(dtype, from);
-  store_weight_element(dtype, x * factor, to);
-  return isfinite(load_weight_element(dtype, to)) || !isfinite(x);
+  double x = pln_float_load(dtype, from);
+  pln_float_store(dtype, x * factor, to);
+  return isfinite(pln_float_load(dtype, to)) || !isfinite(x);
 }
 
 #define SCALE_RUN(T)                                                   \
@@ -290,8 +266,8 @@ static bool store_all(pln_dtype dtype, size_t n, const double *numbers,
   *same = true;
   for (size_t i = 0; i < n; i++) {
     char *at = to + i * size;
-    store_weight_element(dtype, numbers[i], at);
-    if (!isfinite(load_weight_element(dtype, at)))
+    pln_float_store(dtype, numbers[i], at);
+    if (!isfinite(pln_float_load(dtype, at)))
       return false;
     *same &= !memcmp(at, to, size);
   }
