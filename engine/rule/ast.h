@@ -84,12 +84,17 @@ typedef struct pln_ast_node {
   bool is_value;           /* belongs to an attribute or a condition, not to the
                             * program */
   uint32_t position;       /* byte offset in the text, for messages */
+  uint32_t end;            /* the offset behind the node's text */
   uint32_t begin;          /* the first node of the subtree */
   uint32_t first, count;   /* operands: operands[first .. first + count) */
   uint32_t heads, n_heads; /* CALL: operator names, heads[...] */
   uint32_t constraints;    /* VAR, BIND */
   pln_slice text;          /* name of a VAR, NAME, NAMED, FIELD, BIND; the
                             * variable of a CALL's operator, else empty */
+  /* What the name means, once the rule is checked: the variable of a VAR and
+   * of a call of a bound operator; of other calls the function in a value, the
+   * operator in a replacement. */
+  uint32_t refers;
   int64_t integer;
   double number;
 } pln_ast_node;

@@ -62,44 +62,9 @@ uint32_t pln_rule_match_index(const pln_rule_match *match) {
   return match->variant->rule;
 }
 
-pln_match_value pln_rule_match_value(const pln_rule_match *match,
-                                     uint32_t var) {
-  const pln_rule_value *v = &match->slots[var];
-  pln_match_value out = {.count = v->count};
-  switch ((pln_rule_value_kind)v->kind) {
-  case PLN_VALUE_NONE:
-  case PLN_VALUE_UNKNOWN: break;
-  case PLN_VALUE_BOOL:
-    out.kind = PLN_BOUND_BOOL;
-    out.number = v->v.b;
-    break;
-  case PLN_VALUE_INT:
-    out.kind = PLN_BOUND_INT;
-    out.dim = v->v.i;
-    break;
-  case PLN_VALUE_FLOAT:
-    out.kind = PLN_BOUND_FLOAT;
-    out.number = v->v.f;
-    break;
-  case PLN_VALUE_STRING:
-    out.kind = PLN_BOUND_STRING;
-    out.text = v->v.s;
-    break;
-  case PLN_VALUE_LIST:
-  case PLN_VALUE_NODES:
-    out.kind = v->kind == PLN_VALUE_LIST ? PLN_BOUND_DIMS : PLN_BOUND_NODES;
-    out.list = pln_rule_list(match, v);
-    break;
-  case PLN_VALUE_NODE:
-    out.kind = PLN_BOUND_NODE;
-    out.node = v->v.node;
-    break;
-  case PLN_VALUE_ATTR:
-    out.kind = PLN_BOUND_ATTR;
-    out.attr = v->v.attr;
-    break;
-  }
-  return out;
+const pln_rule_value *pln_rule_match_value(const pln_rule_match *match,
+                                           uint32_t var) {
+  return &match->slots[var];
 }
 
 /* ----------------------------------------------------------------- folding */
@@ -206,8 +171,8 @@ static uint32_t count_freed(const pln_rule_match *m) {
   return n;
 }
 
-static bool is_constant_slot(const pln_rule_match *m, pln_slice name) {
-  const pln_rule_value *v = &m->slots[pln_rule_find_var(m->rule, name)];
+static bool is_constant_slot(const pln_rule_match *m, uint32_t var) {
+  const pln_rule_value *v = &m->slots[var];
   return v->kind == PLN_VALUE_NODE &&
          pln_rule_graph(m)->nodes[v->v.node].kind == PLN_CONSTANT;
 }
@@ -229,7 +194,7 @@ static uint32_t count_new(pln_rule_match *m) {
           constant &&
           m->run->values[a->operands[node->first + k]].kind == PLN_VALUE_BOOL;
     if (node->kind == PLN_AST_VAR)
-      constant = is_constant_slot(m, node->text);
+      constant = is_constant_slot(m, node->refers);
     bool call = node->kind == PLN_AST_CALL || node->kind == PLN_AST_UNARY ||
                 node->kind == PLN_AST_BINARY;
     n += call && !constant;
@@ -293,8 +258,7 @@ static pln_status find_answer(pln_rule_match *m, uint32_t freed, pln_ref *out) {
     return rule->info.replacement(rule->info.ud, m, NULL, out);
   const pln_ast *a = &rule->ast;
   if (a->nodes[a->replacement].kind == PLN_AST_VAR) {
-    const pln_rule_value *v =
-        &m->slots[pln_rule_find_var(rule, a->nodes[a->replacement].text)];
+    const pln_rule_value *v = &m->slots[a->nodes[a->replacement].refers];
     *out = v->kind == PLN_VALUE_NODE ? v->v.node : PLN_NONE;
     return PLN_OK;
   }

@@ -504,14 +504,14 @@ static pln_status lower_operator(lowering *l, const lower_item *item) {
   uint16_t index;
   if (n->operator_ == PLN_AST_NEG && l->ast->nodes[only].kind == PLN_AST_NUMBER)
     return lower_number(l, item, -l->ast->nodes[only].number);
-  const char *name = pln_rule_operator_name(n->operator_);
-  if (!name)
+  pln_op op = pln_rule_operator_op(n->operator_);
+  if (!op)
     return pln_ast_error(l->ast, PLN_ERR_FORMAT, n->position,
                          "this operator has no meaning in a pattern; "
                          "conditions stand behind 'where'");
   pln_pattern_node p = blank(PLN_MATCH_CALL);
   p.ops = l->set->n_ops;
-  PLN_TRY(add_op(l->set, p.ops, pln_op_find(l->set->engine, pln_text(name))));
+  PLN_TRY(add_op(l->set, p.ops, op));
   p.n_ops = 1;
   p.n_args = p.n_least = (uint16_t)n->count;
   PLN_TRY(choose_order(l, n, &p, l->ast->operands + n->first, &order));

@@ -170,6 +170,7 @@ static pln_status push_wait(parser *p, const pending *w) {
 static pln_status finish(parser *p, pln_ast_node node, uint32_t height) {
   pln_ast *a = p->ast;
   node.count = p->n_out - height;
+  node.end = position_of(p, p->at);
   node.first = a->n_operands;
   node.begin = node.count ? a->nodes[p->out[height]].begin : a->n;
   PLN_TRY(pln_mem_grow(a->engine, (void **)&a->operands, &a->cap_operands,

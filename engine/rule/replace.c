@@ -389,7 +389,7 @@ static pln_status add_attributes(replacing *r, new_call *c,
     uint32_t inner = named->count ? a->operands[named->first] : 0;
     pln_rule_value v;
     if (named->kind == PLN_AST_SPREAD) {
-      v = r->m->slots[pln_rule_find_var(r->m->rule, a->nodes[inner].text)];
+      v = r->m->slots[a->nodes[inner].refers];
       if (v.kind != PLN_VALUE_NODE)
         return give_up(r);
       PLN_TRY(spread_attributes(r, c, v.v.node));
@@ -405,12 +405,11 @@ static pln_status add_attributes(replacing *r, new_call *c,
  * variable, with its attributes. */
 static pln_status find_operator(replacing *r, const pln_ast_node *n,
                                 new_call *c) {
-  pln_engine *e = r->m->run->engine;
   if (!n->text.size) {
-    c->op = pln_op_find(e, r->m->rule->ast.heads[n->heads]);
+    c->op = n->refers;
     return PLN_OK;
   }
-  pln_rule_value f = r->m->slots[pln_rule_find_var(r->m->rule, n->text)];
+  pln_rule_value f = r->m->slots[n->refers];
   if (f.kind != PLN_VALUE_NODE)
     return give_up(r);
   const pln_node *bound = &graph(r)->nodes[f.v.node];
@@ -426,7 +425,7 @@ static pln_status replace_call(replacing *r, const pln_ast_node *n,
   if (!r->gave_up)
     PLN_TRY(add_operands(r, &c, n));
   if (!r->gave_up && n->text.size) {
-    pln_rule_value f = r->m->slots[pln_rule_find_var(r->m->rule, n->text)];
+    pln_rule_value f = r->m->slots[n->refers];
     PLN_TRY(spread_attributes(r, &c, f.v.node));
   }
   if (!r->gave_up)
@@ -459,7 +458,7 @@ static pln_status replace_constant(replacing *r, const pln_ast_node *n,
 
 /* -a, a + b, ... of nodes are calls; of numbers they are numbers. */
 static pln_status replace_operator(replacing *r, const pln_ast_node *n,
-                                   const char *name, pln_rule_value *out) {
+                                   pln_rule_value *out) {
   const pln_ast *a = &r->m->rule->ast;
   pln_rule_value args[2];
   bool nodes = false;
@@ -469,7 +468,7 @@ static pln_status replace_operator(replacing *r, const pln_ast_node *n,
   }
   if (!nodes)
     return pln_rule_operator(r->m, (pln_ast_operator)n->operator_, args, out);
-  new_call c = {.op = pln_op_find(r->m->run->engine, pln_text(name))};
+  new_call c = {.op = pln_rule_operator_op(n->operator_)};
   PLN_TRY(add_operands(r, &c, n));
   return r->gave_up ? PLN_OK : finish_call(r, &c, out);
 }
@@ -505,14 +504,14 @@ static pln_status replace_tuple(replacing *r, const pln_ast_node *n,
   return PLN_OK;
 }
 
-const char *pln_rule_operator_name(uint8_t operator_) {
-  switch (operator_) {
-  case PLN_AST_ADD: return "add";
-  case PLN_AST_SUB: return "subtract";
-  case PLN_AST_MUL: return "multiply";
-  case PLN_AST_DIV: return "divide";
-  case PLN_AST_NEG: return "negative";
-  default: return NULL;
+pln_op pln_rule_operator_op(uint8_t sign) {
+  switch (sign) {
+  case PLN_AST_ADD: return PLN_OP_ADD;
+  case PLN_AST_SUB: return PLN_OP_SUB;
+  case PLN_AST_MUL: return PLN_OP_MUL;
+  case PLN_AST_DIV: return PLN_OP_DIV;
+  case PLN_AST_NEG: return PLN_OP_NEG;
+  default: return 0;
   }
 }
 
@@ -525,8 +524,7 @@ static pln_status replace_node(replacing *r, uint32_t at, pln_rule_value *out) {
                ? replace_constant(r, n, out)
                : replace_call(r, n, out);
   case PLN_AST_UNARY:
-  case PLN_AST_BINARY:
-    return replace_operator(r, n, pln_rule_operator_name(n->operator_), out);
+  case PLN_AST_BINARY: return replace_operator(r, n, out);
   case PLN_AST_FIELD: return replace_field(r, n, out);
   case PLN_AST_TUPLE: return replace_tuple(r, n, out);
   default: return pln_rule_evaluate_node(r->m, at, out);

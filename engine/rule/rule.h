@@ -112,30 +112,39 @@ void *pln_rule_driver_ud(const pln_rule_driver *driver);
  * whether they are nodes (of the new graph). */
 uint32_t pln_rule_match_count(const pln_rule_match *match);
 pln_slice pln_rule_match_name(const pln_rule_match *match, uint32_t var);
-/* The value of a variable. Lists and texts are borrowed until the next
- * match. */
-typedef enum pln_match_value_kind {
-  PLN_BOUND_NONE, /* unbound: an omitted operand; or not known */
-  PLN_BOUND_BOOL,
-  PLN_BOUND_INT, /* `dim`, constant or symbolic */
-  PLN_BOUND_FLOAT,
-  PLN_BOUND_STRING,
-  PLN_BOUND_DIMS,
-  PLN_BOUND_NODE,
-  PLN_BOUND_NODES,
-  PLN_BOUND_ATTR
-} pln_match_value_kind;
-typedef struct pln_match_value {
-  pln_match_value_kind kind;
-  uint32_t count;
-  double number;
-  pln_dim dim;
-  pln_slice text;
-  const int64_t *list; /* dims, or nodes */
-  pln_ref node;
-  const pln_attr *attr;
-} pln_match_value;
-pln_match_value pln_rule_match_value(const pln_rule_match *match, uint32_t var);
+/* A value of a match. */
+typedef enum pln_rule_value_kind {
+  PLN_VALUE_NONE,    /* a variable without a value; an omitted operand */
+  PLN_VALUE_UNKNOWN, /* not known at compile time: no condition holds */
+  PLN_VALUE_BOOL,
+  PLN_VALUE_INT, /* a constant or symbolic dim */
+  PLN_VALUE_FLOAT,
+  PLN_VALUE_STRING, /* also a dtype, by its name */
+  PLN_VALUE_LIST,   /* of dims */
+  PLN_VALUE_NODE,
+  PLN_VALUE_NODES,
+  PLN_VALUE_ATTR /* an attribute of another kind: only compared and copied */
+} pln_rule_value_kind;
+
+typedef struct pln_rule_value {
+  uint8_t kind;   /* pln_rule_value_kind */
+  uint32_t count; /* LIST, NODES */
+  union {
+    bool b;
+    pln_dim i;
+    double f;
+    pln_slice s;
+    uint32_t at; /* LIST, NODES: for pln_rule_list */
+    pln_ref node;
+    const pln_attr *attr;
+  } v;
+} pln_rule_value;
+/* The value of a variable, and the elements of a LIST or NODES; both, and
+ * texts, are borrowed until the next match. */
+const pln_rule_value *pln_rule_match_value(const pln_rule_match *match,
+                                           uint32_t var);
+const int64_t *pln_rule_list(const pln_rule_match *match,
+                             const pln_rule_value *list);
 /* The number of the rule in its set. */
 uint32_t pln_rule_match_index(const pln_rule_match *match);
 pln_ref pln_rule_match_root(const pln_rule_match *match);

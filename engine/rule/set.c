@@ -24,22 +24,23 @@ static pln_status unknown_function(const pln_ast *a, pln_slice name) {
                        "there is no function '%s'%s", text, hint);
 }
 
-static pln_status check_function(const pln_ast *a, const pln_ast_node *n) {
+static pln_status check_function(const pln_ast *a, pln_ast_node *n) {
   if (!n->n_heads)
     return pln_ast_error(a, PLN_ERR_TYPE, n->position,
                          "an operator has no meaning in a value");
-  uint32_t function = pln_rule_function_find(a->heads[n->heads]);
-  if (function == PLN_NONE || n->n_heads > 1)
+  n->refers = pln_rule_function_find(a->heads[n->heads]);
+  if (n->refers == PLN_NONE || n->n_heads > 1)
     return unknown_function(a, a->heads[n->heads]);
-  if (!pln_rule_function_takes(function, n->count))
+  if (!pln_rule_function_takes(n->refers, n->count))
     return pln_ast_error(a, PLN_ERR_TYPE, n->position,
                          "'%s' does not take %u arguments",
-                         pln_rule_function_name(function), n->count);
+                         pln_rule_function_name(n->refers), n->count);
   return PLN_OK;
 }
 
-static pln_status check_bound(const pln_rule_entry *r, const pln_ast_node *n) {
-  if (pln_rule_find_var(r, n->text) != PLN_NONE)
+static pln_status check_bound(const pln_rule_entry *r, pln_ast_node *n) {
+  n->refers = pln_rule_find_var(r, n->text);
+  if (n->refers != PLN_NONE)
     return PLN_OK;
   const char *names[PLN_RULE_MAX_VARS];
   char storage[PLN_RULE_MAX_VARS][32], text[64], hint[128];
@@ -57,6 +58,9 @@ static pln_status check_bound(const pln_rule_entry *r, const pln_ast_node *n) {
 /* One node of a condition or of an attribute's value. */
 static pln_status check_value(const pln_rule_entry *r, pln_ast_node *n) {
   n->is_value = true;
+  if (n->count > PLN_MAX_RANK)
+    return pln_ast_error(&r->ast, PLN_ERR_LIMIT, n->position,
+                         "a list has at most %d elements", PLN_MAX_RANK);
   switch ((pln_ast_kind)n->kind) {
   case PLN_AST_VAR: return check_bound(r, n);
   case PLN_AST_CALL: return check_function(&r->ast, n);
@@ -92,7 +96,7 @@ static pln_status check_attribute(pln_rule_set *s, const pln_rule_entry *r,
   const pln_ast *a = &r->ast;
   if (!call->n_heads)
     return PLN_OK;
-  pln_op op = pln_op_find(s->engine, a->heads[call->heads]);
+  pln_op op = call->refers;
   if ((pln_op_row(s->engine, op)->traits & PLN_TRAIT_OPAQUE) ||
       pln_rule_core_name(s->engine, op, named->text).size)
     return PLN_OK;
@@ -128,7 +132,7 @@ static pln_status check_operands(const pln_rule_entry *r,
 }
 
 static pln_status check_call(pln_rule_set *s, pln_rule_entry *r,
-                             const pln_ast_node *n) {
+                             pln_ast_node *n) {
   pln_ast *a = &r->ast;
   if (n->n_heads > 1 || (n->text.size && n->n_heads))
     return pln_ast_error(a, PLN_ERR_FORMAT, n->position,
@@ -137,7 +141,7 @@ static pln_status check_call(pln_rule_set *s, pln_rule_entry *r,
     PLN_TRY(check_bound(r, n));
   else if (pln_slice_is(a->heads[n->heads], "constant"))
     return check_constant(r, n);
-  else if (!pln_op_find(s->engine, a->heads[n->heads]))
+  else if (!(n->refers = pln_op_find(s->engine, a->heads[n->heads])))
     return pln_rule_unknown_operator(s, a, a->heads[n->heads]);
   for (uint32_t i = 0; i < n->count; i++) {
     const pln_ast_node *arg = &a->nodes[a->operands[n->first + i]];
@@ -151,7 +155,7 @@ static pln_status check_call(pln_rule_set *s, pln_rule_entry *r,
 
 /* One node of a replacement that is no part of an attribute. */
 static pln_status check_replacement_node(pln_rule_set *s, pln_rule_entry *r,
-                                         const pln_ast_node *n) {
+                                         pln_ast_node *n) {
   PLN_TRY(check_operands(r, n));
   switch ((pln_ast_kind)n->kind) {
   case PLN_AST_CALL: return check_call(s, r, n);
@@ -162,7 +166,7 @@ static pln_status check_replacement_node(pln_rule_set *s, pln_rule_entry *r,
     break;
   case PLN_AST_UNARY:
   case PLN_AST_BINARY:
-    if (pln_rule_operator_name(n->operator_))
+    if (pln_rule_operator_op(n->operator_))
       return PLN_OK;
     break;
   case PLN_AST_NUMBER:

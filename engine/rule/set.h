@@ -15,34 +15,6 @@ enum {
   PLN_RULE_MAX_NODES = 256     /* nodes of a pattern */
 };
 
-/* A value during matching. Lists are in the pool of the match. */
-typedef enum pln_rule_value_kind {
-  PLN_VALUE_NONE,    /* a variable without a value; an omitted operand */
-  PLN_VALUE_UNKNOWN, /* not known at compile time: no condition holds */
-  PLN_VALUE_BOOL,
-  PLN_VALUE_INT, /* a constant or symbolic dim */
-  PLN_VALUE_FLOAT,
-  PLN_VALUE_STRING, /* also a dtype, by its name */
-  PLN_VALUE_LIST,   /* of dims */
-  PLN_VALUE_NODE,
-  PLN_VALUE_NODES,
-  PLN_VALUE_ATTR /* an attribute of another kind: only compared and copied */
-} pln_rule_value_kind;
-
-typedef struct pln_rule_value {
-  uint8_t kind;   /* pln_rule_value_kind */
-  uint32_t count; /* LIST, NODES */
-  union {
-    bool b;
-    pln_dim i;
-    double f;
-    pln_slice s;
-    uint32_t at; /* LIST, NODES: offset in the pool */
-    pln_ref node;
-    const pln_attr *attr;
-  } v;
-} pln_rule_value;
-
 typedef enum pln_pattern_kind {
   PLN_MATCH_ANY,
   PLN_MATCH_CALL,
@@ -288,7 +260,6 @@ bool pln_rule_value_equal(const pln_rule_match *m, const pln_rule_value *a,
  * next one is made. */
 pln_status pln_rule_new_list(pln_rule_match *m, uint32_t n, pln_rule_value *out,
                              int64_t **dims) PLN_CHECKED;
-const int64_t *pln_rule_list(const pln_rule_match *m, const pln_rule_value *v);
 /* value.c: the number of a variable of the rule; PLN_NONE. */
 uint32_t pln_rule_find_var(const pln_rule_entry *rule, pln_slice name);
 /* The operand that is the attribute `name` of `op` in ONNX's form; PLN_NONE. */
@@ -313,9 +284,9 @@ pln_slice pln_rule_core_name(const pln_engine *engine, pln_op op,
 /* replace.c: builds the replacement of a matched rule. *out PLN_NONE: it would
  * be ill-typed, or a value in it is unknown. */
 pln_status pln_rule_replace(pln_rule_match *m, pln_ref *out) PLN_CHECKED;
-/* The Relay operator that an operator of arithmetic stands for, as in TVM's
- * patterns; NULL: none. */
-const char *pln_rule_operator_name(uint8_t operator_);
+/* The operator that a sign of arithmetic stands for, as in TVM's patterns; 0:
+ * none. */
+pln_op pln_rule_operator_op(uint8_t sign);
 /* drive.c: replaces a call of constants by its value, within the budget. */
 pln_status pln_rule_fold(pln_rule_driver *run, pln_ref *node) PLN_CHECKED;
 

@@ -541,9 +541,7 @@ pln_status pln_rule_evaluate_node(pln_rule_match *m, uint32_t at,
     *out = (pln_rule_value){.kind = PLN_VALUE_STRING, .v.s = n->text};
     return PLN_OK;
   case PLN_AST_NAME: *out = named_value(m, n->text); return PLN_OK;
-  case PLN_AST_VAR:
-    *out = m->slots[pln_rule_find_var(m->rule, n->text)];
-    return PLN_OK;
+  case PLN_AST_VAR: *out = m->slots[n->refers]; return PLN_OK;
   case PLN_AST_LIST: return make_list(m, count, args, out);
   case PLN_AST_FIELD: return pln_rule_property(m, &args[0], n->text, out);
   case PLN_AST_INDEX: return pln_rule_index(m, &args[0], &args[1], out);
@@ -551,8 +549,7 @@ pln_status pln_rule_evaluate_node(pln_rule_match *m, uint32_t at,
   case PLN_AST_BINARY:
     return pln_rule_operator(m, (pln_ast_operator)n->operator_, args, out);
   case PLN_AST_CALL:
-    return pln_rule_call_function(m, pln_rule_function_find(a->heads[n->heads]),
-                                  count, args, out);
+    return pln_rule_call_function(m, n->refers, count, args, out);
   case PLN_AST_WILDCARD:
   case PLN_AST_REST:
   case PLN_AST_TUPLE:

@@ -31,19 +31,24 @@ static void push_node_list(lua_State *L, int graph, uint32_t n,
 static void push_variable(lua_State *L, const pln_lua_rules_run *r, int graph,
                           uint32_t i) {
   pln_lua *b = r->rewriting.state;
-  pln_match_value v = pln_rule_match_value(r->match, i);
-  switch (v.kind) {
-  case PLN_BOUND_BOOL: lua_pushboolean(L, v.number != 0); return;
-  case PLN_BOUND_INT: pln_lua_push_dim(L, b, v.dim); return;
-  case PLN_BOUND_FLOAT: lua_pushnumber(L, v.number); return;
-  case PLN_BOUND_STRING:
-    lua_pushlstring(L, v.text.size ? v.text.data : "", v.text.size);
+  const pln_rule_value *v = pln_rule_match_value(r->match, i);
+  switch ((pln_rule_value_kind)v->kind) {
+  case PLN_VALUE_BOOL: lua_pushboolean(L, v->v.b); return;
+  case PLN_VALUE_INT: pln_lua_push_dim(L, b, v->v.i); return;
+  case PLN_VALUE_FLOAT: lua_pushnumber(L, v->v.f); return;
+  case PLN_VALUE_STRING:
+    lua_pushlstring(L, v->v.s.size ? v->v.s.data : "", v->v.s.size);
     return;
-  case PLN_BOUND_DIMS: push_dim_list(L, b, v.count, v.list); return;
-  case PLN_BOUND_NODE: pln_lua_push_node(L, graph, v.node); return;
-  case PLN_BOUND_NODES: push_node_list(L, graph, v.count, v.list); return;
-  case PLN_BOUND_ATTR: pln_lua_push_attr(L, b, v.attr); return;
-  case PLN_BOUND_NONE: break;
+  case PLN_VALUE_LIST:
+    push_dim_list(L, b, v->count, pln_rule_list(r->match, v));
+    return;
+  case PLN_VALUE_NODE: pln_lua_push_node(L, graph, v->v.node); return;
+  case PLN_VALUE_NODES:
+    push_node_list(L, graph, v->count, pln_rule_list(r->match, v));
+    return;
+  case PLN_VALUE_ATTR: pln_lua_push_attr(L, b, v->v.attr); return;
+  case PLN_VALUE_NONE:
+  case PLN_VALUE_UNKNOWN: break;
   }
   lua_pushnil(L);
 }
