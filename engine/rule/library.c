@@ -51,7 +51,7 @@ pln_status pln_library_rules(pln_engine *engine, const char *pass,
   PLN_TRY(pln_rule_set_new(engine, pass, &set));
   pln_status status = add_rules(set, pass, find);
   if (status != PLN_OK) {
-    pln_rule_set_release(set);
+    pln_rule_set_free(set);
     return status;
   }
   s->rows[s->n].pass = pass;
@@ -65,7 +65,7 @@ void pln_library_free(pln_engine *engine) {
   if (!s)
     return;
   for (uint32_t i = 0; i < s->n; i++)
-    pln_rule_set_release(s->rows[i].set);
+    pln_rule_set_free(s->rows[i].set);
   pln_mem_free(engine, s, sizeof *s);
   engine->rule_sets = NULL;
 }

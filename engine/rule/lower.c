@@ -1,10 +1,11 @@
 /* lower.c: the pattern of a rule to variants, which have no choices.
  *
- * Alternatives (a | b) and the two orders of a commutative operator's operands
- * are choices. Each combination of choices is a
- * variant: an array of pattern nodes, parents first, which match.c compares in
- * one loop without backtracking. Variants are enumerated depth first, the first
- * alternative of each choice first, so that earlier alternatives win.
+ * Alternatives (a | b), the two orders of a commutative operator's operands and
+ * the groupings of an associative one's are choices. Each combination of
+ * choices is a variant: an array of pattern nodes, parents first, which match.c
+ * compares in one loop without backtracking. Variants are enumerated depth
+ * first, the first alternative of each choice first, so that earlier
+ * alternatives win.
  *
  * Called by set.c. */
 
@@ -19,7 +20,12 @@ typedef struct lower_item {
   uint16_t parent, arg;
   int16_t slot; /* a name given by ?x@ */
   uint32_t constraints;
+  uint32_t operands; /* bits: the operands of an associative call that this
+                      * call of two operands groups; 0: all of them */
 } lower_item;
+
+/* The operands of an associative operator that are grouped. */
+enum { MAX_GROUPED = 4 };
 
 typedef struct lowering {
   pln_rule_set *set;
@@ -426,6 +432,102 @@ static pln_status too_many_operands(lowering *l, const pln_ast_node *n) {
                              PLN_RULE_MAX_NODES);
 }
 
+/* Returns true if calls of two operands compute the call in any grouping: its
+ * operators are associative, and it lists more than two operands. */
+static bool is_associative(const lowering *l, const pln_ast_node *n,
+                           const pln_pattern_node *p) {
+  const pln_rule_set *s = l->set;
+  for (uint32_t i = 0; i < p->n_ops; i++) {
+    const pln_op_info *row = pln_op_row(s->engine, s->ops[p->ops + i]);
+    if (!(row->traits & PLN_TRAIT_ASSOCIATIVE) || row->max_args != 2)
+      return false;
+  }
+  return p->n_ops == 1 && p->n_args > 2 && p->n_args <= MAX_GROUPED &&
+         p->n_args == n->count && p->n_least == p->n_args;
+}
+
+/* The subset number `choice` of `all`, neither empty nor all of it, in
+ * descending order: (a, b) before c is the first choice for a, b, c. */
+static uint32_t proper_subset(uint32_t all, uint32_t choice) {
+  uint32_t subset = all;
+  do
+    subset = (subset - 1) & all;
+  while (choice--);
+  return subset;
+}
+
+/* The subset number `choice` that has the first operands of `all` in order. */
+static uint32_t proper_prefix(uint32_t all, uint32_t choice) {
+  uint32_t rest = all;
+  for (uint32_t dropped = 0; dropped <= choice; dropped++)
+    rest &= ~(1u << (31 - (uint32_t)__builtin_clz(rest)));
+  return rest;
+}
+
+/* Chooses which of the operands the first operand of a grouping call
+ * computes. */
+static pln_status choose_group(lowering *l, const pln_ast_node *n,
+                               const pln_pattern_node *p, uint32_t all,
+                               uint32_t *first) {
+  uint32_t count = (uint32_t)__builtin_popcount(all), choice = 0;
+  bool commutes = is_commutative(l->set, p);
+  PLN_TRY(choose(l, commutes ? (1u << count) - 2 : count - 1, n->position,
+                 &choice));
+  *first = commutes ? proper_subset(all, choice) : proper_prefix(all, choice);
+  return PLN_OK;
+}
+
+/* One of the two operands: a listed one, or a call that groups several. */
+static pln_status push_group(lowering *l, const lower_item *call,
+                             uint32_t operands, uint16_t parent, uint16_t arg) {
+  const pln_ast_node *n = &l->ast->nodes[call->ast];
+  lower_item item = {
+      .ast = call->ast, .parent = parent, .arg = arg, .slot = -1};
+  if (operands & (operands - 1))
+    item.operands = operands;
+  else
+    item.ast = l->ast->operands[n->first + (uint32_t)__builtin_ctz(operands)];
+  return push_item(l, item);
+}
+
+/* A call of two operands in place of one of more: it groups them. */
+static pln_status lower_grouping(lowering *l, const lower_item *item,
+                                 pln_pattern_node p) {
+  const pln_ast_node *n = &l->ast->nodes[item->ast];
+  uint32_t all = item->operands ? item->operands : (1u << p.n_args) - 1, first;
+  uint16_t index;
+  if (item->operands)
+    p.op_slot = -1;
+  PLN_TRY(choose_group(l, n, &p, all, &first));
+  p.n_args = p.n_least = 2;
+  PLN_TRY(add_pattern(l, item, p, &index));
+  PLN_TRY(push_group(l, item, all & ~first, index, 1));
+  return push_group(l, item, first, index, 0);
+}
+
+/* Returns true if the operator has calls of as many operands as the pattern
+ * lists. */
+static bool takes_operands(const pln_rule_set *s, pln_op op,
+                           const pln_pattern_node *p) {
+  const pln_op_info *row = pln_op_row(s->engine, op);
+  return (row->max_args < 0 || p->n_least <= row->max_args) &&
+         (p->any_count || p->n_args >= row->min_args ||
+          p->n_args >= pln_rule_n_data(op));
+}
+
+static pln_status check_arity(lowering *l, const pln_ast_node *n,
+                              const pln_pattern_node *p) {
+  const pln_rule_set *s = l->set;
+  for (uint32_t i = 0; i < p->n_ops; i++)
+    if (takes_operands(s, s->ops[p->ops + i], p))
+      return PLN_OK;
+  const pln_op_info *row = pln_op_row(s->engine, s->ops[p->ops]);
+  bool groups = (row->traits & PLN_TRAIT_ASSOCIATIVE) && p->n_args > 2;
+  return pln_ast_error(l->ast, PLN_ERR_TYPE, n->position,
+                       "no call of %s has %u operands%s", row->name, p->n_args,
+                       groups ? "; a pattern groups at most 4" : "");
+}
+
 static pln_status lower_call(lowering *l, const lower_item *item) {
   const pln_ast_node *n = &l->ast->nodes[item->ast];
   uint32_t positional[PLN_RULE_MAX_NODES];
@@ -440,6 +542,9 @@ static pln_status lower_call(lowering *l, const lower_item *item) {
                          n->text.data);
   PLN_TRY(lower_heads(l, n, &p));
   PLN_TRY(lower_operands(l, n, &p, positional));
+  if (is_associative(l, n, &p))
+    return lower_grouping(l, item, p);
+  PLN_TRY(check_arity(l, n, &p));
   PLN_TRY(choose_order(l, n, &p, positional, &order));
   PLN_TRY(add_pattern(l, item, p, &index));
   return push_operands(l, positional, p.n_args, index, order);

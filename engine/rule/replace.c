@@ -364,6 +364,22 @@ static pln_status finish_call(replacing *r, new_call *c, pln_rule_value *out) {
   return PLN_OK;
 }
 
+/* Groups the operands of an associative operator of two from the left. */
+static pln_status group_operands(replacing *r, new_call *c) {
+  const pln_op_info *row = pln_op_row(r->m->run->engine, c->op);
+  if (!(row->traits & PLN_TRAIT_ASSOCIATIVE) || row->max_args != 2)
+    return PLN_OK;
+  while (c->n > 2 && !r->gave_up) {
+    new_call inner = {.op = c->op, .n = 2, .args = {c->args[0], c->args[1]}};
+    pln_rule_value v = {0};
+    PLN_TRY(finish_call(r, &inner, &v));
+    memmove(c->args + 1, c->args + 2, (c->n - 2) * sizeof *c->args);
+    c->args[0] = v.v.node;
+    c->n--;
+  }
+  return PLN_OK;
+}
+
 static pln_status add_operands(replacing *r, new_call *c,
                                const pln_ast_node *n) {
   const pln_ast *a = &r->m->rule->ast;
@@ -430,6 +446,8 @@ static pln_status replace_call(replacing *r, const pln_ast_node *n,
   }
   if (!r->gave_up)
     PLN_TRY(add_attributes(r, &c, n));
+  if (!r->gave_up)
+    PLN_TRY(group_operands(r, &c));
   return r->gave_up ? PLN_OK : finish_call(r, &c, out);
 }
 

@@ -60,10 +60,11 @@ pln_status pln_rule_set_add(pln_rule_set *set, const pln_rule_info *info,
                             pln_rule_find_native find) PLN_CHECKED;
 /* Compiles the decision tree. The set is complete then. */
 pln_status pln_rule_set_compile(pln_rule_set *set) PLN_CHECKED;
-pln_rule_set *pln_rule_set_retain(pln_rule_set *set);
-void pln_rule_set_release(pln_rule_set *set);
+/* subsume.c: warns of each rule that is never applied because an earlier one
+ * matches whatever it matches and has no condition. */
+void pln_rule_warn_shadowed(const pln_rule_set *set);
+void pln_rule_set_free(pln_rule_set *set);
 uint32_t pln_rule_set_count(const pln_rule_set *set);
-const char *pln_rule_set_name(const pln_rule_set *set);
 /* Rule `index`; its name is never NULL. Borrowed. */
 const pln_rule_info *pln_rule_set_at(const pln_rule_set *set, uint32_t index);
 

@@ -300,7 +300,8 @@ static pln_status read_rule(pln_rule_set *s, pln_rule_entry *r,
   PLN_TRY(name_rule(s, r));
   PLN_TRY(find_native(s, r, find));
   PLN_TRY(pln_rule_lower(s, r));
-  return check_sides(s, r);
+  PLN_TRY(check_sides(s, r));
+  return pln_rule_check_endless(s, r);
 }
 
 pln_status pln_rule_set_add(pln_rule_set *set, const pln_rule_info *info,
@@ -336,12 +337,11 @@ pln_status pln_rule_set_new(pln_engine *engine, const char *name,
   if (!s)
     return pln_nomem(engine);
   s->engine = engine;
-  s->refs = 1;
   pln_arena_init(&s->arena, engine);
   s->name = copy_text(s, name ? name : "rules");
   if (s->name)
     return PLN_OK;
-  pln_rule_set_release(s);
+  pln_rule_set_free(s);
   *out = NULL;
   return pln_nomem(engine);
 }
@@ -354,13 +354,8 @@ pln_status pln_rule_set_compile(pln_rule_set *set) {
   return PLN_OK;
 }
 
-pln_rule_set *pln_rule_set_retain(pln_rule_set *set) {
-  set->refs++;
-  return set;
-}
-
-void pln_rule_set_release(pln_rule_set *set) {
-  if (!set || --set->refs)
+void pln_rule_set_free(pln_rule_set *set) {
+  if (!set)
     return;
   pln_engine *e = set->engine;
   for (uint32_t i = 0; i < set->n_rules; i++)
@@ -380,10 +375,6 @@ void pln_rule_set_release(pln_rule_set *set) {
 
 uint32_t pln_rule_set_count(const pln_rule_set *set) {
   return set->n_rules;
-}
-
-const char *pln_rule_set_name(const pln_rule_set *set) {
-  return set->name;
 }
 
 const pln_rule_info *pln_rule_set_at(const pln_rule_set *set, uint32_t index) {

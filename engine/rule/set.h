@@ -92,7 +92,6 @@ typedef struct pln_tree_path {
 
 struct pln_rule_set {
   pln_engine *engine;
-  uint32_t refs;
   pln_arena arena;
   const char *name;
   pln_rule_entry *rules;
@@ -166,6 +165,10 @@ pln_status pln_rule_unknown_operator(pln_rule_set *set, const pln_ast *ast,
 /* Reports that `op` has no attribute of the name that `named` gives. */
 pln_status pln_rule_unknown_attribute(pln_rule_set *set, const pln_ast *ast,
                                       pln_op op, const pln_ast_node *named);
+/* subsume.c: PLN_ERR_ARGUMENT if the rule's pattern matches a part of its
+ * replacement, whatever its variables stand for. */
+pln_status pln_rule_check_endless(const pln_rule_set *set,
+                                  const pln_rule_entry *rule) PLN_CHECKED;
 /* tree.c */
 pln_status pln_rule_tree_build(pln_rule_set *set) PLN_CHECKED;
 /* The tree of a node's operator or kind, plus 1; 0: no rule can match it. */

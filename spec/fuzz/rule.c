@@ -78,7 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   } else {
     run_set(engine, set);
   }
-  pln_rule_set_release(set);
+  pln_rule_set_free(set);
   pln_engine_free(engine);
   free(text);
   return 0;

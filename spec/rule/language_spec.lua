@@ -39,6 +39,29 @@ describe("a pattern", function()
     assert.matches("subtract", rewritten(order, "subtract(tanh(%x), %x)"))
   end)
 
+  it("groups the operands of an associative operator in any way", function()
+    local rules = { "add(?x, tanh(?y), negative(?z)) => subtract(add(?x, tanh(?y)), ?z)" }
+    for _, sum in ipairs { "add(add(%x, tanh(%y)), negative(%x))",
+      "add(%x, add(tanh(%y), negative(%x)))", "add(add(negative(%x), tanh(%y)), %x)",
+      "add(tanh(%y), add(%x, negative(%x)))" } do
+      local text = rewritten(rules, sum)
+      assert.matches("subtract%(%%1, %%x%)", text, nil, sum)
+    end
+    local order = { "add(negative(?x), sigmoid(?y), tanh(?z)) => add(?x, ?y, ?z)" }
+    assert.matches("add%(%%x, %%x%).*add%(%%0, %%y%)",
+      rewritten(order, "add(add(sigmoid(%x), tanh(%y)), negative(%x))"))
+  end)
+
+  it("is refused when no call has as many operands", function()
+    assert.matches("no call of add has 1 operands", message { "add(?x) => ?x" }, 1, true)
+    assert.matches("no call of nn.relu has 2 operands", message { "nn.relu(?x, ?y) => ?x" }, 1,
+      true)
+    assert.matches("no call of subtract has 3 operands", message { "subtract(?a, ?b, ?c) => ?a" },
+      1, true)
+    assert.matches("no call of add has 5 operands; a pattern groups at most 4",
+      message { "add(?a, ?b, ?c, ?d, ?e) => ?a" }, 1, true)
+  end)
+
   it("matches numbers as constants of equal elements", function()
     local zero = { "add(?x, 0) => ?x" }
     assert.equal("%x", rewritten(zero, "add(%x, 0f)"))
@@ -232,6 +255,41 @@ describe("a wrong rule", function()
     assert.matches("a rule needs a replacement", message { "add(?x, 0)" })
     assert.matches("matches any node", message { "?x => ?x" })
     assert.matches("')' expected", message { "add(?x, 0 => ?x" }, 1, true)
+  end)
+
+  it("is refused when its pattern matches its replacement", function()
+    for _, text in ipairs { "add(?x, ?y) => add(?y, ?x)", "tanh(?x) => negative(tanh(?x))",
+      "sum(?x, axis=?a) => sum(exp(?x), axis=?a)", "?f{add|multiply}(?x, ?y) => ?f(?y, ?x)",
+      "minimum(?x, 1) => negative(minimum(1, ?x))" } do
+      assert.matches("the rule would be applied for ever", message { text }, 1, true)
+    end
+    for _, text in ipairs { "subtract(?x:const, ?y) => subtract(?y, ?x)",
+      "minimum(?x, ?x) => minimum(?x, 1)",
+      "add(?x, ?y) => add(?y, ?x) where x.rank < y.rank", "sum(?x, axis=1) => sum(?x, axis=0)",
+      "multiply(?x, add(?y, ?z)) => add(multiply(?x, ?y), multiply(?x, ?z))" } do
+      assert.equal(1, #pl.rules { text })
+    end
+  end)
+
+  it("is reported when an earlier rule matches whatever it matches", function()
+    local function warnings(rules)
+      local text = {}
+      pl.rules(rules)
+      for i, diag in ipairs(pl.diagnostics()) do text[i] = diag.message end
+      return table.concat(text, "\n")
+    end
+    assert.equal("rule 'add(?x:float, 0)' is never applied: rule 'add(?x, 0)', which is tried "
+      .. "before it, matches whatever it matches",
+      warnings { "add(?x, 0) => ?x", "add(?x:float, 0) => ?x" })
+    assert.matches("rule 'tanh%(exp%(%?x%)%)' is never",
+      warnings { "tanh(?x) => ?x", "tanh(exp(?x)) => ?x" })
+    assert.matches("rule 'add%(%?x, %?x%)' is never",
+      warnings { "add(?x, ?y) => ?x", "add(?x, ?x) => ?x" })
+    assert.equal("", warnings { "add(?x, ?x) => ?x", "add(?x, ?y) => ?x" })
+    assert.equal("", warnings { "add(?x, ?y) => ?x where x.uses == 1", "add(?x, ?x) => ?x" })
+    assert.equal("", warnings { "sum(?x, axis=0) => ?x", "sum(?x, axis=1) => ?x" })
+    assert.equal("", warnings { { "tanh(?x) => ?x", proof = "approximates" },
+      "tanh(exp(?x)) => ?x" })
   end)
 
   it("is refused for its fields", function()

@@ -55,6 +55,11 @@ describe("the shipped rules", function()
     assert.is_true(applied > graphs / 10)
   end)
 
+  it("are each applied to something that no earlier one matches", function()
+    assert.is_true(#pl.rules(rules) > 50)
+    assert.same({}, pl.diagnostics())
+  end)
+
   it("have reasons, and names that are theirs alone", function()
     local names = {}
     for _, set in ipairs(dofile(folder .. "init.lua")) do

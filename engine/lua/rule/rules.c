@@ -203,6 +203,8 @@ static int core_rule_set(lua_State *L) {
   const char *name = luaL_checkstring(L, 1);
   luaL_checktype(L, 2, LUA_TTABLE);
   lua_settop(L, 2);
+  if (b->depth == 0)
+    pln_diag_clear(b->engine);
   pln_lua_rule_set *box = pln_lua_userdata(L, PLN_LUA_RULE_SET, sizeof *box, 1);
   lua_newtable(L);
   lua_pushvalue(L, -1);
@@ -216,6 +218,7 @@ static int core_rule_set(lua_State *L) {
     lua_settop(L, 4);
   }
   pln_lua_must(L, b, pln_rule_set_compile(box->set));
+  pln_rule_warn_shadowed(box->set);
   lua_settop(L, 3);
   return 1;
 }
@@ -224,7 +227,7 @@ static int rule_set_gc(lua_State *L) {
   const pln_lua *b = lua_touserdata(L, lua_upvalueindex(1));
   pln_lua_rule_set *box = pln_lua_check_rule_set(L, 1);
   if (b->engine)
-    pln_rule_set_release(box->set);
+    pln_rule_set_free(box->set);
   box->set = NULL;
   return 0;
 }

@@ -41,7 +41,7 @@ static pln_status make_set(pln_engine *e, pln_rule_set **out) {
   if (status == PLN_OK)
     status = pln_rule_set_compile(set);
   if (status != PLN_OK)
-    pln_rule_set_release(set);
+    pln_rule_set_free(set);
   *out = set;
   return status;
 }
@@ -70,7 +70,7 @@ static pln_status make_and_apply(pln_engine *e, void *ud) {
   pln_rule_set *set;
   PLN_TRY(make_set(e, &set));
   pln_status status = apply_set(e, set, ud);
-  pln_rule_set_release(set);
+  pln_rule_set_free(set);
   return status;
 }
 
@@ -121,7 +121,7 @@ static void refuses(void) {
       printf("# accepted: %s\n", wrong[i]);
     CHECK_EQ_INT(pln_rule_set_count(set), 0);
     CHECK(pln_diag_count(e) > 0);
-    pln_rule_set_release(set);
+    pln_rule_set_free(set);
     pln_engine_free(e);
   }
 }
