@@ -246,6 +246,8 @@ static pln_status check_type(pln_rule_match *m, pln_ref found, bool *use) {
                         pln_describe_type(e, now, &after));
 }
 
+static const char larger[] = "its replacement would make the graph larger";
+
 /* Finds the replacement of a matched rule; PLN_NONE: there is none that builds
  * at most `freed` calls. */
 static pln_status find_answer(pln_rule_match *m, uint32_t freed, pln_ref *out) {
@@ -263,7 +265,7 @@ static pln_status find_answer(pln_rule_match *m, uint32_t freed, pln_ref *out) {
     return PLN_OK;
   }
   if (count_new(m) > freed) {
-    m->reason = "it would make the graph larger";
+    m->reason = larger;
     return PLN_OK;
   }
   pln_status status = pln_rule_replace(m, out);
@@ -281,13 +283,38 @@ static pln_status keep_type(pln_rule_driver *r, pln_ref found, pln_ref first,
                         : pln_keep_rank(r->rw, found, type);
 }
 
+pln_status pln_rule_build_answer(pln_rule_match *m, pln_ref *out) {
+  pln_rule_driver *r = m->run;
+  pln_ref first = next_node(r);
+  bool unlimited = m->rule->info.grows || m->rule->native, fits = true;
+  uint32_t freed = unlimited ? UINT32_MAX : count_freed(m);
+  m->reason = "there is no replacement for these values";
+  PLN_TRY(find_answer(m, freed, out));
+  if (*out == m->root) {
+    m->reason = "its replacement is the node itself";
+    *out = PLN_NONE;
+  }
+  if (*out != PLN_NONE && count_calls(r, first) > freed) {
+    m->reason = larger;
+    *out = PLN_NONE;
+  }
+  if (*out != PLN_NONE)
+    PLN_TRY(check_type(m, *out, &fits));
+  if (!fits) {
+    m->reason = "its replacement has another type";
+    *out = PLN_NONE;
+  }
+  if (*out == PLN_NONE && next_node(r) > first)
+    drop_built(r, first);
+  return PLN_OK;
+}
+
 /* Tries one variant; *out PLN_NONE: it does not apply. */
 static pln_status try_variant(pln_rule_match *m, uint32_t variant,
                               pln_ref *out) {
   pln_rule_driver *r = m->run;
   const pln_graph *g = pln_rule_graph(m);
   bool matches, allowed;
-  uint32_t freed;
   m->variant = &m->set->variants[variant];
   *out = PLN_NONE;
   PLN_TRY(pln_rule_match_variant(m, &matches));
@@ -299,24 +326,9 @@ static pln_status try_variant(pln_rule_match *m, uint32_t variant,
     r->options->counts[m->variant->rule].matches++;
   pln_type type = g->nodes[m->root].type;
   pln_ref first = next_node(r);
-  freed = m->rule->info.grows || m->rule->native ? UINT32_MAX : count_freed(m);
-  PLN_TRY(find_answer(m, freed, out));
-  if (*out == m->root)
-    *out = PLN_NONE;
-  if (*out != PLN_NONE && count_calls(r, first) > freed) {
-    m->reason = "it would make the graph larger";
-    *out = PLN_NONE;
-  }
-  if (*out != PLN_NONE) {
-    PLN_TRY(check_type(m, *out, &allowed));
-    if (!allowed)
-      *out = PLN_NONE;
-  }
-  if (*out == PLN_NONE) {
-    if (next_node(r) > first)
-      drop_built(r, first);
+  PLN_TRY(pln_rule_build_answer(m, out));
+  if (*out == PLN_NONE)
     return PLN_OK;
-  }
   PLN_TRY(pln_rewrite_apply(r->rw, m->rule->info.name, &allowed));
   if (!allowed) {
     *out = PLN_NONE;
@@ -403,6 +415,12 @@ static pln_status rewrite_node(void *ud, pln_rewrite *rw, pln_ref old,
   pln_rule_driver *r = ud;
   r->rw = rw;
   r->old = old;
+  if (r->options->explain) {
+    if (!r->counting)
+      PLN_TRY(begin_counting(r));
+    PLN_TRY(pln_rule_explain_node(r->match, *node));
+    return pln_use_counts_replace(&r->uses, old, *node);
+  }
   for (int step = 0;; step++) {
     pln_ref first = next_node(r), next;
     if (step == MAX_STEPS)

@@ -11,7 +11,7 @@
 #include "base/half.h"
 #include "rule/set.h"
 
-/* Fails the match and notes why, for why_not. */
+/* Fails the match and notes why, for explain.c. */
 static bool fails(pln_rule_match *m, uint32_t pattern, const char *reason) {
   m->failed_at = pattern;
   m->reason = reason;
@@ -222,7 +222,9 @@ static pln_status match_call(pln_rule_match *m, uint32_t at,
   uint32_t count;
   *out = false;
   if (n->kind != PLN_CALL || !n->data || !has_op(m, p, n->data)) {
-    fails(m, at, "is a call of another operator");
+    fails(m, at,
+          n->kind == PLN_CALL && n->data ? "is a call of another operator"
+                                         : "is no call of an operator");
     return PLN_OK;
   }
   if (n->results && !takes_results(m, p)) {
@@ -294,8 +296,11 @@ static pln_status match_pattern(pln_rule_match *m, uint32_t at,
   pln_ref node = fetch_operand(m, p);
   m->nodes[at] = node;
   *out = p->optional || (p->constraints & PLN_CONSTRAINT_ABSENT);
-  if (node == PLN_NONE)
+  if (node == PLN_NONE) {
+    if (!*out)
+      fails(m, at, "is not there");
     return PLN_OK;
+  }
   PLN_TRY(match_structure(m, at, p, node, out));
   if (!*out)
     return PLN_OK;
@@ -339,8 +344,10 @@ static pln_status match_attrs(pln_rule_match *m, bool *out) {
       continue;
     for (uint32_t k = 0; *out && k < p->n_attrs; k++) {
       PLN_TRY(match_attr(m, m->nodes[i], &m->set->attrs[p->attrs + k], out));
-      if (!*out)
-        fails(m, i, "has another attribute");
+      if (!*out) {
+        m->failed_attribute = m->set->attrs[p->attrs + k].expression;
+        fails(m, i, "has another value of the attribute");
+      }
     }
   }
   return PLN_OK;
@@ -349,7 +356,7 @@ static pln_status match_attrs(pln_rule_match *m, bool *out) {
 pln_status pln_rule_match_variant(pln_rule_match *m, bool *out) {
   const pln_rule_variant *v = m->variant;
   m->rule = &m->set->rules[v->rule];
-  m->failed_at = PLN_NONE;
+  m->failed_at = m->failed_attribute = PLN_NONE;
   m->reason = NULL;
   m->run->n_pool = 0;
   memset(m->slots, 0, m->rule->n_vars * sizeof *m->slots);

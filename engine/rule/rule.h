@@ -73,6 +73,41 @@ typedef struct pln_rule_counter {
   uint32_t tried, matches, applied;
 } pln_rule_counter;
 
+/* How far matching a rule at a node gets. */
+typedef enum pln_rule_stage {
+  PLN_STAGE_STRUCTURE, /* some node differs from the pattern */
+  PLN_STAGE_ATTRIBUTES,
+  PLN_STAGE_CONDITION,
+  PLN_STAGE_REPLACEMENT, /* there is no replacement, or it is refused */
+  PLN_STAGE_APPLIES
+} pln_rule_stage;
+
+enum { PLN_EXPLAINED_DEPTH = 32 };
+
+/* Why a rule does not replace a node: of the ways to match it, the one that
+ * gets furthest. */
+typedef struct pln_rule_explanation {
+  uint32_t rule; /* in its set */
+  pln_ref root;  /* the node that was tried */
+  pln_rule_stage stage;
+  uint32_t matched, total; /* nodes of the pattern */
+  /* The part of the rule's text that fails; equal if it is not known. */
+  uint32_t begin, end;
+  /* STRUCTURE, ATTRIBUTES: the node there, PLN_NONE if there is none, and the
+   * numbers of the operands on the way to it from the root. */
+  pln_ref node;
+  uint32_t depth, path[PLN_EXPLAINED_DEPTH];
+  const char *reason; /* constant text */
+} pln_rule_explanation;
+
+/* A request for explanations, best first; `capacity` of them are kept. */
+typedef struct pln_rule_explain {
+  pln_ref node;  /* PLN_NONE: every node whose kind and operator fit */
+  uint32_t rule; /* PLN_NONE: every rule, one explanation each */
+  uint32_t n, capacity;
+  pln_rule_explanation *best;
+} pln_rule_explain;
+
 typedef struct pln_rule_options {
   int64_t opset;      /* of ai.onnx, for conditions; 0: the program is no ONNX
                        * model */
@@ -82,7 +117,8 @@ typedef struct pln_rule_options {
                  * is an error */
   bool naive;   /* tries every rule on every node, without the decision
                  * tree: for tests of it */
-  pln_rule_counter *counts; /* by rule; NULL: not counted */
+  pln_rule_counter *counts;  /* by rule; NULL: not counted */
+  pln_rule_explain *explain; /* nothing is rewritten; NULL: rules apply */
   /* Called for nodes of the kind `visited` after their rules. NULL: none. */
   pln_kind visited;
   pln_status (*visit)(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node);

@@ -152,8 +152,9 @@ struct pln_rule_match {
   pln_ref root;
   pln_ref nodes[PLN_RULE_MAX_NODES]; /* by pattern node of the variant */
   pln_rule_value slots[PLN_RULE_MAX_VARS];
-  /* For why_not: the pattern node where matching failed, and why. */
-  uint32_t failed_at;
+  /* For explain.c: the pattern node where matching failed, the syntax tree's
+   * node of the attribute that did or PLN_NONE, and why. */
+  uint32_t failed_at, failed_attribute;
   const char *reason;
 };
 
@@ -290,6 +291,12 @@ pln_status pln_rule_replace(pln_rule_match *m, pln_ref *out) PLN_CHECKED;
 /* The operator that a sign of arithmetic stands for, as in TVM's patterns; 0:
  * none. */
 pln_op pln_rule_operator_op(uint8_t sign);
+/* drive.c: builds the replacement of a matched rule. *out PLN_NONE: there is
+ * none, for the reason in the match. */
+pln_status pln_rule_build_answer(pln_rule_match *m, pln_ref *out) PLN_CHECKED;
+/* explain.c: explains why rules do not replace the node, for a run with the
+ * option `explain`. */
+pln_status pln_rule_explain_node(pln_rule_match *m, pln_ref node) PLN_CHECKED;
 /* drive.c: replaces a call of constants by its value, within the budget. */
 pln_status pln_rule_fold(pln_rule_driver *run, pln_ref *node) PLN_CHECKED;
 

@@ -32,6 +32,7 @@ local pl = {
   config = require "perilune.pass.config",
   mutator = mutator.make,
   rules = rule.rules,
+  why_not = require "perilune.rule.why_not",
   rewrite = mutator.rewrite,
   visitor = visitor.make,
   post_order = visitor.post_order,

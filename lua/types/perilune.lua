@@ -990,6 +990,24 @@ function Rules:apply(program, options) end
 ---@return perilune.Rules
 ---@overload fun(name: string): fun(list: (string|perilune.RuleSpec)[]): perilune.Rules
 function pl.rules(first) end
+--- Why a rule does not replace a node. As text: the part of the rule that fails, the node there, and the reason.
+---@class perilune.Explanation
+---@field rule table as in Rules.rules
+---@field root perilune.Node the node that was tried
+---@field stage "structure"|"attributes"|"condition"|"replacement"|"applies" how far matching got
+---@field matched integer nodes of the pattern that match, of `total`
+---@field total integer
+---@field first? integer the part of rule.text that fails: rule.text:sub(first, last)
+---@field last? integer
+---@field node? perilune.Node the node there
+---@field path integer[] numbers of the operands, from 0, on the way from root to node
+---@field reason string
+--- Explanations why rules do not replace a node, or any node of a function or module; that which matches most first.
+---@param rules perilune.Rules|string a set, the text of a rule, or the name of a shipped rule, a pass or a file of rules
+---@param where perilune.Node|perilune.Module
+---@param options? { rule?: string, limit?: integer, opset?: integer } a rule's name, how many, ai.onnx's version
+---@return perilune.Explanation[]
+function pl.why_not(rules, where, options) end
 --- A mutator: functions by kind of node or type; each is a rule of that name in reports and histories. `name` gives
 --- one name to all. In TIR, when a function is for a kind that has bodies, `node` has its rewritten parts.
 --- A function gives nil (unchanged), the node to use instead, or a number or tensor, which is a constant; anything

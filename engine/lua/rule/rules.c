@@ -299,11 +299,21 @@ static void push_counts(lua_State *L, const pln_rule_set *set,
   }
 }
 
-/* Runs the rules. Nothing may raise between the first and the last change of
- * the binding's state. */
-static pln_status run_rules(lua_State *L, pln_lua_rules_run *r,
-                            const pln_rule_set *set,
-                            const pln_rule_options *options, pln_graph **out) {
+void pln_lua_prepare_rules(lua_State *L, pln_lua_rules_run *r, int set) {
+  r->rewriting.new =
+      pln_lua_new_graph(L, r->rewriting.state, PLN_LUA_REWRITING);
+  luaL_checkstack(L, LUA_MINSTACK, NULL);
+  lua_pushvalue(L, -1);
+  pln_lua_registry_set(L, &pln_lua_key.anchors, r->rewriting.new);
+  lua_getiuservalue(L, set, 1);
+  pln_lua_registry_set(L, &pln_lua_key.anchors, &r->rewriting);
+}
+
+/* Nothing may raise between the first and the last change of the binding's
+ * state. */
+pln_status pln_lua_run_rules(lua_State *L, pln_lua_rules_run *r,
+                             const pln_rule_set *set,
+                             const pln_rule_options *options, pln_graph **out) {
   pln_lua *b = r->rewriting.state;
   pln_lua_graph *target = b->target;
   pln_status status =
@@ -337,20 +347,15 @@ static int rule_set_apply(lua_State *L) {
                               .naive = bool_option(L, 3, "naive"),
                               .ud = &r};
   r.rewriting.old = pln_lua_push_rooted(L, b, 2);               /* 4 */
-  r.rewriting.new = pln_lua_new_graph(L, b, PLN_LUA_REWRITING); /* 5 */
-  pln_lua_graph *out = pln_lua_new_graph(L, b, PLN_LUA_SEALED); /* 6 */
-  options.counts = push_counters(L, set);                       /* 7 */
-  luaL_checkstack(L, LUA_MINSTACK, NULL);
-  lua_pushvalue(L, 5);
-  pln_lua_registry_set(L, &pln_lua_key.anchors, r.rewriting.new);
-  lua_getiuservalue(L, 1, 1);
-  pln_lua_registry_set(L, &pln_lua_key.anchors, &r.rewriting);
-  pln_lua_must(L, b, run_rules(L, &r, set, &options, &out->graph));
+  pln_lua_graph *out = pln_lua_new_graph(L, b, PLN_LUA_SEALED); /* 5 */
+  options.counts = push_counters(L, set);                       /* 6 */
+  pln_lua_prepare_rules(L, &r, 1);                              /* 7 */
+  pln_lua_must(L, b, pln_lua_run_rules(L, &r, set, &options, &out->graph));
   lua_settop(L, 7);
   if (out->graph == r.rewriting.old->graph) {
     lua_pushvalue(L, 2);
   } else {
-    lua_pushvalue(L, 6);
+    lua_pushvalue(L, 5);
     pln_lua_unique(L, out->graph);
     pln_lua_push_node(L, -1, pln_graph_root(out->graph));
   }
@@ -359,8 +364,10 @@ static int rule_set_apply(lua_State *L) {
 }
 
 void pln_lua_open_rules(lua_State *L) {
-  static const luaL_Reg methods[] = {
-      {"rules", rule_set_rules}, {"apply", rule_set_apply}, {NULL, NULL}};
+  static const luaL_Reg methods[] = {{"rules", rule_set_rules},
+                                     {"apply", rule_set_apply},
+                                     {"explain", pln_lua_rule_set_explain},
+                                     {NULL, NULL}};
   static const luaL_Reg meta[] = {
       {"__gc", rule_set_gc}, {"__len", rule_set_len}, {NULL, NULL}};
   static const luaL_Reg functions[] = {{"rule_set", core_rule_set},

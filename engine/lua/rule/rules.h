@@ -30,6 +30,16 @@ static inline pln_lua_rule_set *pln_lua_check_rule_set(lua_State *L, int arg) {
 
 /* Pushes { name =, text =, ... }.  [-0, +1] */
 void pln_lua_push_rule_info(lua_State *L, const pln_rule_info *info);
+/* A run: its graphs for callbacks, which stay on the stack and in the registry
+ * until it ends.  [-0, +1] `set`: the index of its userdata. */
+void pln_lua_prepare_rules(lua_State *L, pln_lua_rules_run *run, int set);
+/* Applies the rules to run->rewriting.old, and ends the run. */
+pln_status pln_lua_run_rules(lua_State *L, pln_lua_rules_run *run,
+                             const pln_rule_set *set,
+                             const pln_rule_options *options,
+                             pln_graph **out) PLN_CHECKED;
+/* explain.c: set:explain(node, options) */
+int pln_lua_rule_set_explain(lua_State *L);
 /* library.c: rule_library() */
 int pln_lua_rule_library(lua_State *L);
 

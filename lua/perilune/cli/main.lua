@@ -4,7 +4,8 @@
 
 local stop = require "perilune.cli.stop"
 
--- The order of `perilune --help`. A command is the module perilune.cli.NAME.
+-- The order of `perilune --help`. A command is the module perilune.cli.command.NAME, with _
+-- for -.
 local commands = {
   { "opt", "optimise a model" },
   { "run", "run a model" },
@@ -17,6 +18,7 @@ local commands = {
   { "fmt", "print a model as Relay text" },
   { "passes", "list passes and pipelines with their options" },
   { "rules", "list rewrite rules" },
+  { "why-not", "explain why a rule does not apply" },
   { "ops", "list operators" },
   { "zoo", "generate a model to try things on" },
 }
@@ -74,7 +76,7 @@ end
 
 local function run_command(name, summary, arguments, program)
   open_core()
-  local command = require("perilune.cli.command." .. name)
+  local command = require("perilune.cli.command." .. name:gsub("-", "_"))
   local parser = parser_of(name, summary, command)
   if command.rewrite then arguments = command.rewrite(arguments) end
   local ok, options = parser:pparse(arguments)

@@ -1,0 +1,72 @@
+--- perilune why-not: why a rule does not replace what a model computes.
+
+local core = require "perilune.core"
+local load = require "perilune.cli.load"
+local numbers = require "perilune.cli.numbers"
+local stop = require "perilune.cli.stop"
+core.internal() -- diagnostics point at the scripts of others
+
+local why_not = {
+  description = "Matches a rewrite rule against a model without changing it, and says what it "
+    .. "lacks: the part of the rule that fails, the node there, and why. The nodes that match "
+    .. "most come first. Exit status: 0 explained, 1 the work failed, 2 wrong usage.",
+}
+
+function why_not.arguments(parser)
+  parser:argument("rule", "A rule as text, 'add(?x, 0) => ?x'; the name of a shipped rule, of a "
+    .. "pass or of a file of rules, which `perilune rules` lists.")
+    :argname "RULE"
+  parser:argument("model", "The model: NAME.relay is Relay text, all else ONNX."):argname "MODEL"
+  parser:argument("node", "The ONNX name of a node, or of its output: the only one that is tried.")
+    :argname "NODE":args "?"
+  parser:option("-p --pipeline", "Runs passes before: FILE.lua or a text such as "
+    .. "FoldConstant,SimplifyExpr."):argname "PIPELINE"
+  parser:option("-n --limit", "The most explanations."):argname "N":default "5"
+    :convert(numbers.count)
+  require "perilune.cli.settings".option(parser)
+end
+
+-- The nodes that an ONNX node of that name became, or that compute a value of that name.
+local function nodes_named(module, name)
+  local found, names = {}, {}
+  for _, fn in pairs(module) do
+    for node in fn:nodes() do
+      local history = node:history()
+      local source = history[#history] or {}
+      if source.node == name or source.name == name then found[#found + 1] = node end
+      names[#names + 1] = source.node or source.name
+    end
+  end
+  if #found == 0 then
+    stop.failure("no node is called '%s'%s", name, core.suggest(name, names))
+  end
+  return found
+end
+
+local function opset_of(module)
+  local imports = module.attrs.opset_import
+  return imports and imports["ai.onnx"] or nil
+end
+
+-- Prints the explanations of a node, or of all of a module.
+local function explain(options, where, opset)
+  local pl = require "perilune"
+  local ok, found = pcall(pl.why_not, options.rule, where,
+    { limit = options.limit, opset = opset })
+  if not ok then stop.usage("%s", (tostring(found):gsub("^pl%.why_not: ", ""))) end
+  print(found)
+end
+
+function why_not.run(options)
+  local module, diag = load.model(options.model)
+  if not module then error(diag, 0) end
+  if options.pipeline then
+    module = require "perilune.cli.pipeline".find(options.pipeline, options.set)(module)
+  end
+  if not options.node then return explain(options, module) end
+  for _, node in ipairs(nodes_named(module, options.node)) do
+    explain(options, node, opset_of(module))
+  end
+end
+
+return why_not

@@ -1,0 +1,49 @@
+-- perilune why-not.
+
+local command = require "spec.cli.command"
+local model = require "perilune.zoo.model"
+
+local folder = command.folder()
+local function run(arguments) return command.run(folder, arguments) end
+
+describe("perilune why-not", function()
+  local file = folder .. "/in.onnx"
+  setup(function()
+    local m = model.new { name = "gates", opset = 17 }
+    local x = m:input("x", "float32", { 2, 3 })
+    local gate = m:node("Tanh", { x })
+    m:output(m:node("Mul", { x, gate }), "float32", { 2, 3 })
+    m:save(file)
+  end)
+  teardown(function() os.execute("rm -rf " .. folder) end)
+
+  it("says which part of the rule fails, and at which node", function()
+    local status, out = run("why-not 'multiply(?x, sigmoid(?x)) => nn.silu(?x)' " .. file)
+    assert.equal(0, status)
+    assert.matches("rule 'multiply(?x, sigmoid(?x))' at multiply of type", out, 1, true)
+    assert.matches("\n    multiply(?x, sigmoid(?x)) => nn.silu(?x)\n" .. (" "):rep(17)
+      .. "^^^^^^^^^^^\n", out, 1, true)
+    assert.matches("operand 1 is a call of another operator: tanh", out, 1, true)
+  end)
+
+  it("runs passes before, takes shipped rules by name, and a number of explanations", function()
+    local status, out = run("why-not add_zero " .. file .. " -p SimplifyExpr")
+    assert.equal(0, status)
+    assert.equal("no node begins to match\n", out)
+    local _, two = run("why-not arithmetic " .. file .. " -n 2")
+    assert.equal(2, select(2, two:gsub("rule '", "")))
+  end)
+
+  it("fails with a message", function()
+    local status, _, err = run("why-not 'multiply(?x => ?x' " .. file)
+    assert.equal(2, status)
+    assert.matches("')' expected", err, 1, true)
+    status, _, err = run("why-not addd_zero " .. file)
+    assert.equal(2, status)
+    assert.matches("did you mean 'add_zero'", err)
+    status, _, err = run("why-not add_zero " .. file .. " nothing")
+    assert.equal(1, status)
+    assert.matches("no node is called 'nothing'", err)
+    assert.equal(1, (run("why-not add_zero " .. folder .. "/none.onnx")))
+  end)
+end)
