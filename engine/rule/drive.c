@@ -2,8 +2,9 @@
  *
  * One bottom-up sweep (ir/rewrite): the operands of a node are in their final
  * form when its rules are tried, and what a rule answers is looked at again. A
- * sweep whose rules built inner nodes is repeated until nothing changes.
- * Constants are folded as they are built.
+ * sweep is repeated if a rule may match an inner node of a replacement, or a
+ * node before that became the only user of its operand. Constants are folded as
+ * they are built.
  *
  * A rule is refused if it would build more calls than it makes dead, unless it
  * is declared to grow the graph. */
@@ -124,9 +125,22 @@ static bool dies_unused(const pln_node *n) {
   return !pln_is_effect_ordered(n) && !pln_owns(n) && n->kind != PLN_VAR;
 }
 
+/* Returns true if a node built from `first` on uses the node. */
+static bool is_used_from(const pln_rule_driver *r, pln_ref node,
+                         pln_ref first) {
+  const pln_graph *g = pln_rewrite_graph(r->rw);
+  for (pln_ref i = first; i < next_node(r); i++)
+    for (uint32_t k = 0; k < g->nodes[i].count; k++)
+      if (g->operands[g->nodes[i].first + k] == node)
+        return true;
+  return false;
+}
+
 /* The uses that a replaced node made of its operands end, and so do those of
- * operands that are dead then. */
-static pln_status end_uses(pln_rule_driver *r, pln_ref node) {
+ * operands that are dead then. An operand with one use left may let its user,
+ * which was swept, match now. */
+static pln_status end_uses(pln_rule_driver *r, pln_ref node, pln_ref found,
+                           pln_ref first) {
   const pln_graph *g = pln_rewrite_graph(r->rw);
   r->n_dead = 0;
   PLN_TRY(push_dead(r, node));
@@ -136,9 +150,13 @@ static pln_status end_uses(pln_rule_driver *r, pln_ref node) {
       continue;
     for (uint32_t i = 0; i < n->count; i++) {
       pln_ref operand = g->operands[n->first + i];
-      if (operand < r->uses.n && r->uses.now[operand] &&
-          --r->uses.now[operand] == 0)
+      if (operand >= r->uses.n || !r->uses.now[operand])
+        continue;
+      uint32_t left = --r->uses.now[operand];
+      if (left == 0)
         PLN_TRY(push_dead(r, operand));
+      r->unfinished |=
+          left == 1 && operand != found && !is_used_from(r, operand, first);
     }
   }
   return PLN_OK;
@@ -151,6 +169,34 @@ static pln_status count_built(pln_rule_driver *r, pln_ref first) {
     if (!(g->nodes[i].flags & PLN_NODE_DROPPED))
       PLN_TRY(pln_use_counts_change(&r->uses, g, i, 1));
   return PLN_OK;
+}
+
+/* Counts the uses that change when `found`, or what was built for it from
+ * `first` on, replaces a node. `found` itself gets its uses when the sweep goes
+ * on; until then it is no dead operand. */
+static pln_status replace_uses(pln_rule_driver *r, pln_ref node, pln_ref found,
+                               pln_ref first) {
+  PLN_TRY(count_built(r, first));
+  PLN_TRY(pln_use_counts_cover(&r->uses, found));
+  r->uses.now[found]++;
+  pln_status status = end_uses(r, node, found, first);
+  r->uses.now[found]--;
+  return status;
+}
+
+/* Notes whether a rule may match an inner node of a replacement, which this
+ * sweep does not visit. */
+static void look_at_inner_nodes(pln_rule_driver *r, pln_ref found,
+                                pln_ref first) {
+  const pln_graph *g = pln_rewrite_graph(r->rw);
+  uint32_t count;
+  for (pln_ref i = first; i < next_node(r) && !r->unfinished; i++) {
+    uint32_t root = pln_rule_tree_root(r->set, &g->nodes[i]);
+    if (i == found || !root || (g->nodes[i].flags & PLN_NODE_DROPPED))
+      continue;
+    (void)pln_rule_tree_find(r->set, g, i, root, r->paths, &count);
+    r->unfinished = count > 0;
+  }
 }
 
 /* ------------------------------------------------------------------- growth */
@@ -334,9 +380,8 @@ static pln_status try_variant(pln_rule_match *m, uint32_t variant,
     *out = PLN_NONE;
     return PLN_OK;
   }
-  PLN_TRY(count_built(r, first));
-  PLN_TRY(end_uses(r, m->root));
-  r->built += next_node(r) - first;
+  PLN_TRY(replace_uses(r, m->root, *out, first));
+  look_at_inner_nodes(r, *out, first);
   if (r->options->counts)
     r->options->counts[m->variant->rule].applied++;
   r->last_rule = m->variant->rule;
@@ -445,7 +490,7 @@ static pln_status sweep(pln_rule_driver *r, const pln_graph *graph,
   pln_mutator m = {
       .ud = r, .visit = rewrite_node, .keeps_types = r->options->lenient};
   r->counting = false;
-  r->built = 0;
+  r->unfinished = false;
   r->sweep++;
   pln_status status = pln_graph_rewrite(graph, &m, out);
   if (r->counting)
@@ -453,14 +498,14 @@ static pln_status sweep(pln_rule_driver *r, const pln_graph *graph,
   return status;
 }
 
-/* Sweeps until no rule builds a node whose inner nodes were not looked at. */
+/* Sweeps until no rule may match a node that was not looked at. */
 static pln_status sweep_all(pln_rule_driver *r, const pln_graph *graph,
                             pln_graph **out) {
   pln_graph *next;
   *out = pln_graph_retain(graph);
   for (uint32_t i = 0; i < MAX_SWEEPS; i++) {
     pln_status status = sweep(r, *out, &next);
-    bool done = status != PLN_OK || next == *out || !r->built;
+    bool done = status != PLN_OK || next == *out || !r->unfinished;
     pln_graph_release(*out);
     *out = status == PLN_OK ? next : NULL;
     if (done)

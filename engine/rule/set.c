@@ -367,6 +367,7 @@ void pln_rule_set_free(pln_rule_set *set) {
   pln_mem_free(e, set->ops, set->cap_ops * sizeof *set->ops);
   pln_mem_free(e, set->tree, set->cap_tree * sizeof *set->tree);
   pln_mem_free(e, set->cases, set->cap_cases * sizeof *set->cases);
+  pln_mem_free(e, set->jumps, set->cap_jumps * sizeof *set->jumps);
   pln_mem_free(e, set->paths, set->cap_paths * sizeof *set->paths);
   pln_mem_free(e, set->leaves, set->cap_leaves * sizeof *set->leaves);
   pln_arena_free(&set->arena);

@@ -79,6 +79,8 @@ typedef struct pln_tree_node {
   uint32_t path;         /* PLN_NONE: a leaf */
   uint32_t first, count; /* cases, or variants of a leaf */
   uint32_t otherwise;    /* child for other keys; PLN_NONE: no match */
+  uint32_t jumps;        /* children by key, in the set's `jumps`; PLN_NONE: the
+                          * cases are searched */
 } pln_tree_node;
 
 typedef struct pln_tree_case {
@@ -114,6 +116,8 @@ struct pln_rule_set {
   uint32_t n_tree, cap_tree;
   pln_tree_case *cases;
   uint32_t n_cases, cap_cases;
+  uint32_t *jumps; /* tables of n_keys children: by operator, then by kind */
+  uint32_t n_jumps, cap_jumps, n_keys;
   pln_tree_path *paths;
   uint32_t n_paths, cap_paths;
   uint32_t *leaves; /* variants of leaves */
@@ -137,7 +141,7 @@ struct pln_rule_driver {
   pln_rule_match *match;
   bool watched;
   uint32_t sweep;     /* from 1 */
-  uint32_t built;     /* nodes built in this sweep */
+  bool unfinished;    /* a rule may match a node that this sweep passed */
   uint32_t last_rule; /* the rule applied last */
   pln_ref *dead;      /* a stack of nodes that lost their last use */
   uint32_t n_dead, cap_dead;

@@ -15,7 +15,7 @@
 #include "rule/set.h"
 
 /* Keys: an operator's number; or, with this bit, a kind of node. */
-enum { FEW_ROWS = 2, FEW_TESTS = 2 };
+enum { FEW_ROWS = 2, FEW_TESTS = 2, FEW_CASES = 3 };
 #define KEY_OF_KIND 0x80000000u
 #define KEY_MISSING (KEY_OF_KIND | PLN_ABSENT)
 
@@ -162,7 +162,8 @@ static pln_status add_item(tree_builder *b, tree_item item) {
 static pln_status add_tree_node(pln_rule_set *s, uint32_t *out) {
   PLN_TRY(pln_mem_grow(s->engine, (void **)&s->tree, &s->cap_tree,
                        (size_t)s->n_tree + 1, sizeof *s->tree));
-  s->tree[s->n_tree] = (pln_tree_node){.path = PLN_NONE, .otherwise = PLN_NONE};
+  s->tree[s->n_tree] = (pln_tree_node){
+      .path = PLN_NONE, .otherwise = PLN_NONE, .jumps = PLN_NONE};
   *out = s->n_tree++;
   return PLN_OK;
 }
@@ -286,6 +287,28 @@ static pln_status add_child(tree_builder *b, uint32_t at, uint32_t path,
   return add_item(b, item);
 }
 
+/* The entry of a table of jumps for a key. */
+static uint32_t jump_index(const pln_rule_set *s, uint32_t key) {
+  return key & KEY_OF_KIND ? s->n_root_ops + (key & ~KEY_OF_KIND) : key;
+}
+
+/* Gives a node with many cases a table of its children by key. */
+static pln_status add_jumps(pln_rule_set *s, uint32_t node) {
+  const pln_tree_node *t = &s->tree[node];
+  if (t->count <= FEW_CASES)
+    return PLN_OK;
+  PLN_TRY(pln_mem_grow(s->engine, (void **)&s->jumps, &s->cap_jumps,
+                       (size_t)s->n_jumps + s->n_keys, sizeof *s->jumps));
+  uint32_t *jumps = s->jumps + s->n_jumps;
+  for (uint32_t i = 0; i < s->n_keys; i++)
+    jumps[i] = t->otherwise;
+  for (uint32_t i = t->first; i < t->first + t->count; i++)
+    jumps[jump_index(s, s->cases[i].key)] = s->cases[i].child;
+  s->tree[node].jumps = s->n_jumps;
+  s->n_jumps += s->n_keys;
+  return PLN_OK;
+}
+
 static pln_status split_item(tree_builder *b, uint32_t at, uint32_t path) {
   pln_rule_set *s = b->set;
   tree_item item = b->items[at];
@@ -299,7 +322,7 @@ static pln_status split_item(tree_builder *b, uint32_t at, uint32_t path) {
   uint32_t otherwise;
   PLN_TRY(add_child(b, at, path, UINT32_MAX, &otherwise));
   s->tree[item.node].otherwise = otherwise;
-  return PLN_OK;
+  return add_jumps(s, item.node);
 }
 
 /* A few variants are compared as a whole after some tests. A tree that grows
@@ -404,6 +427,7 @@ static pln_status build_tree(tree_builder *b) {
 pln_status pln_rule_tree_build(pln_rule_set *set) {
   tree_builder b = {.set = set};
   set->n_root_ops = pln_op_count(set->engine) + 1;
+  set->n_keys = set->n_root_ops + PLN_N_KINDS;
   set->roots =
       pln_arena_new(&set->arena, (set->n_root_ops + 1) * sizeof *set->roots);
   if (!set->roots)
@@ -434,6 +458,8 @@ static uint32_t key_of(const pln_graph *g, pln_ref node) {
 
 static uint32_t find_case(const pln_rule_set *s, const pln_tree_node *t,
                           uint32_t key) {
+  if (t->jumps != PLN_NONE)
+    return s->jumps[t->jumps + jump_index(s, key)];
   uint32_t low = t->first, high = t->first + t->count;
   while (low < high) {
     uint32_t middle = low + (high - low) / 2;

@@ -302,6 +302,19 @@ describe("a wrong rule", function()
   end)
 end)
 
+describe("uses", function()
+  it("of what a replacement keeps do not end", function()
+    local rules = { "add(?x, 0) => ?x", "exp(?y:once) => sin(?y)" }
+    assert.matches("exp", rewritten(rules, "%0 = tanh(%x); (add(sigmoid(%0), 0f), exp(%0))"))
+  end)
+
+  it("that end let nodes match that were looked at before", function()
+    local rules = { "exp(?y:once) => sin(?y)", "multiply(?x, sigmoid(?y)) => negative(?x)" }
+    assert.matches("sin", rewritten(rules,
+      "%0 = tanh(%x); %1 = exp(%0); multiply(%1, sigmoid(%0))"))
+  end)
+end)
+
 describe("a set", function()
   it("counts what its rules did", function()
     local rules = pl.rules "algebra" { { "add(?x, 0) => ?x", name = "zero" },

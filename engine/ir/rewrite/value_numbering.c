@@ -80,10 +80,19 @@ static void insert_value_number(pln_value_numbers *s, uint32_t hash,
   s->log[log] = i;
 }
 
+/* A table that half of the nodes fill. */
+static uint32_t first_capacity(const pln_graph *old) {
+  uint32_t capacity = 1024;
+  while (capacity < old->n_nodes && capacity < 1u << 30)
+    capacity *= 2;
+  return capacity;
+}
+
 /* Entries are moved in insertion order, so that they can still be removed in
  * reverse. */
-static pln_status grow(pln_engine *e, pln_value_numbers *s) {
-  uint32_t capacity = s->mask ? (s->mask + 1) * 2 : 1024;
+static pln_status grow(pln_engine *e, pln_value_numbers *s,
+                       const pln_graph *old_graph) {
+  uint32_t capacity = s->mask ? (s->mask + 1) * 2 : first_capacity(old_graph);
   pln_value_number_slot *old = s->slots;
   size_t old_size = s->mask ? (s->mask + (size_t)1) * sizeof *old : 0;
   pln_value_number_slot *slots = pln_mem_zeroed(e, capacity * sizeof *slots);
@@ -100,6 +109,10 @@ static pln_status grow(pln_engine *e, pln_value_numbers *s) {
 }
 
 void pln_value_numbers_truncate(pln_value_numbers *s, uint32_t count) {
+  if (count == 0 && s->count > s->mask / 16) {
+    memset(s->slots, 0, (s->mask + (size_t)1) * sizeof *s->slots);
+    s->count = 0;
+  }
   while (s->count > count)
     s->slots[s->log[--s->count]] = (pln_value_number_slot){0};
 }
@@ -128,7 +141,7 @@ pln_status pln_rewrite_number_value(pln_rewrite *rw, pln_ref node,
       return PLN_OK;
     }
   if (!s->mask || s->count >= s->mask / 2)
-    PLN_TRY(grow(rw->engine, s));
+    PLN_TRY(grow(rw->engine, s, rw->old));
   PLN_TRY(pln_mem_grow(rw->engine, (void **)&s->log, &s->cap_log,
                        (size_t)s->count + 1, sizeof *s->log));
   insert_value_number(s, hash, node, s->count);
