@@ -335,6 +335,15 @@ static bool bool_option(lua_State *L, int arg, const char *name) {
   return value;
 }
 
+static int64_t int_option(lua_State *L, int arg, const char *name) {
+  if (!lua_istable(L, arg))
+    return 0;
+  lua_getfield(L, arg, name);
+  lua_Integer value = lua_tointeger(L, -1);
+  lua_pop(L, 1);
+  return value;
+}
+
 /* set:apply(node, options) -> the rewritten node (`node` if nothing changed),
  * counts by rule */
 static int rule_set_apply(lua_State *L) {
@@ -345,6 +354,8 @@ static int rule_set_apply(lua_State *L) {
   pln_rule_options options = {.exact = bool_option(L, 3, "exact"),
                               .number_values = bool_option(L, 3, "share"),
                               .naive = bool_option(L, 3, "naive"),
+                              .lenient = bool_option(L, 3, "lenient"),
+                              .opset = int_option(L, 3, "opset"),
                               .ud = &r};
   r.rewriting.old = pln_lua_push_rooted(L, b, 2);               /* 4 */
   pln_lua_graph *out = pln_lua_new_graph(L, b, PLN_LUA_SEALED); /* 5 */
@@ -370,9 +381,12 @@ void pln_lua_open_rules(lua_State *L) {
                                      {NULL, NULL}};
   static const luaL_Reg meta[] = {
       {"__gc", rule_set_gc}, {"__len", rule_set_len}, {NULL, NULL}};
-  static const luaL_Reg functions[] = {{"rule_set", core_rule_set},
-                                       {"rule_library", pln_lua_rule_library},
-                                       {NULL, NULL}};
+  static const luaL_Reg functions[] = {
+      {"rule_set", core_rule_set},
+      {"rule_library", pln_lua_rule_library},
+      {"rule_patterns", pln_lua_rule_patterns},
+      {"rule_parameters", pln_lua_rule_parameters},
+      {NULL, NULL}};
   pln_lua_class(L, PLN_LUA_RULE_SET, methods, meta, NULL);
   pln_lua_functions(L, functions);
 }

@@ -1,0 +1,70 @@
+--- Tensors as operands of generated programs: ordinary numbers, and such as reveal
+-- errors: zeros of both signs, infinities, NaN, subnormals, the limits of a dtype.
+
+local core = require "perilune.core"
+core.internal()
+
+local values = {}
+
+-- Bits of: 0, 1, -1, -0, 0.5, 2, -3, the largest, the least, infinities, NaN, the
+-- smallest normal and subnormal numbers, the number next to 1.
+local corners = {
+  float64 = { 0, 0x3FF0000000000000, 0xBFF0000000000000, 0x8000000000000000,
+    0x3FE0000000000000, 0x4000000000000000, 0xC008000000000000, 0x7FEFFFFFFFFFFFFF,
+    0xFFEFFFFFFFFFFFFF, 0x7FF0000000000000, 0xFFF0000000000000, 0x7FF8000000000000,
+    0x0010000000000000, 1, 0x8000000000000001, 0x3FF0000000000001 },
+  float32 = { 0, 0x3F800000, 0xBF800000, 0x80000000, 0x3F000000, 0x40000000, 0xC0400000,
+    0x7F7FFFFF, 0xFF7FFFFF, 0x7F800000, 0xFF800000, 0x7FC00000, 0x00800000, 1, 0x80000001,
+    0x3F800001 },
+  float16 = { 0, 0x3C00, 0xBC00, 0x8000, 0x3800, 0x4000, 0xC200, 0x7BFF, 0xFBFF, 0x7C00,
+    0xFC00, 0x7E00, 0x0400, 1, 0x8001, 0x3C01 },
+  bfloat16 = { 0, 0x3F80, 0xBF80, 0x8000, 0x3F00, 0x4000, 0xC040, 0x7F7F, 0xFF7F, 0x7F80,
+    0xFF80, 0x7FC0, 0x0080, 1, 0x8001, 0x3F81 },
+}
+
+local sizes = { float64 = 8, float32 = 4, float16 = 2, bfloat16 = 2 }
+
+-- 0, 1, -1, 2, 3, -2, the limits and their neighbours, in two's complement.
+for bits = 8, 64, 8 do
+  local top = 1 << (bits - 1)
+  for _, name in ipairs { "int" .. bits, "uint" .. bits } do
+    corners[name] = { 0, 1, -1, 2, 3, -2, top, top - 1, top + 1, 100, -100 }
+    sizes[name] = bits // 8
+  end
+end
+
+local function count_of(shape)
+  local count = 1
+  for _, dim in ipairs(shape) do count = count * dim end
+  return count
+end
+
+-- A tensor of elements that a multiplicative hash of the seed picks.
+local function corner_tensor(dtype, shape, seed)
+  local list, size, parts = corners[dtype], sizes[dtype], {}
+  local mask = size == 8 and -1 or (1 << 8 * size) - 1
+  for i = 1, count_of(shape) do
+    local hash = (seed * 1000003 + i) * 0x9E3779B97F4A7C15
+    parts[i] = ("<I" .. size):pack(list[(hash >> 33) % #list + 1] & mask)
+  end
+  return core.tensor_bytes(table.concat(parts), shape, dtype)
+end
+
+--- The kinds of numbers, the simplest first. Those of the tame ones are so small that
+-- reordering sums and products of a few does not overflow.
+values.tame = { "ordinary", "small", "ordinary" }
+values.all = { "ordinary", "small", "special", "corner", "ordinary" }
+
+--- A tensor of numbers of a kind, always the same for a seed.
+function values.tensor(dtype, shape, kind, seed)
+  if kind == "corner" and corners[dtype] then return corner_tensor(dtype, shape, seed) end
+  return core.generate_input(dtype, shape, kind == "corner" and "special" or kind, seed)
+end
+
+values.count_of = count_of
+
+--- Differences of rounding that rules may make which are not exact, relative to the
+-- largest magnitude of a result; integers are compared exactly.
+values.tolerance = { float64 = 1e-9, float32 = 1e-4, float16 = 2e-2, bfloat16 = 1e-1 }
+
+return values
