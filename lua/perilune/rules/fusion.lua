@@ -31,7 +31,7 @@ local rules = {
   { "rms_norm: multiply(divide(?x, sqrt(" .. root_mean_square .. ")) | multiply(?x, "
     .. "reciprocal(sqrt(" .. root_mean_square .. "))), ?g:const) => "
     .. "nn.rms_norm(?x, ?g, axis=-1, epsilon=scalar(?e)) "
-    .. "where opset >= 23 and ?g.rank == 1",
+    .. "where opset >= 23 and ?g.rank == 1 and ?g.shape == sublist(?x.shape, -1, ?x.rank)",
     proof = "approximates", reason = "the definition of RMSNormalization",
     source = "ONNX RMSNormalization; ONNX Runtime SimplifiedLayerNormFusion" },
   { "silu: multiply(?x, sigmoid(?x)) => nn.silu(?x) where opset >= 24", proof = "approximates",
@@ -40,8 +40,8 @@ local rules = {
     .. "nn.hard_swish(?x) where opset >= 14", proof = "approximates",
     reason = "the definition of HardSwish",
     source = "ONNX HardSwish; onnxscript hardswish" },
-  { "hard_swish_clip: divide(multiply(?x, clip(add(?x, 3), a_min=0, a_max=6)), 6)"
-    .. " | multiply(?x, divide(clip(add(?x, 3), a_min=0, a_max=6), 6)) => nn.hard_swish(?x)"
+  { "hard_swish_clip: divide(multiply(?x:float, clip(add(?x, 3), a_min=0, a_max=6)), 6)"
+    .. " | multiply(?x:float, divide(clip(add(?x, 3), a_min=0, a_max=6), 6)) => nn.hard_swish(?x)"
     .. " where opset >= 14", proof = "approximates", reason = "x * clip(x + 3, 0, 6) / 6",
     source = "ONNX HardSwish; onnxsim fuse_hardswish" },
   { "hard_sigmoid: divide(clip(add(?x:float, 3), a_min=0, a_max=6), 6) => "
@@ -60,7 +60,7 @@ local rules = {
   { "mish: multiply(?x, tanh(nn.softplus(?x))) => nn.mish(?x) where opset >= 18",
     proof = "approximates", reason = "the definition of Mish",
     source = "ONNX Mish; onnxsim fuse_mish" },
-  { "softsign: divide(?x, add(abs(?x), 1)) => nn.softsign(?x) where opset >= 1",
+  { "softsign: divide(?x:float, add(abs(?x), 1)) => nn.softsign(?x) where opset >= 1",
     proof = "approximates", reason = "the definition of Softsign", source = "ONNX Softsign" },
   { "log_softmax: log(?s@nn.softmax(?x)) => nn.log_softmax(?x, **?s) where opset >= 13",
     proof = "approximates", reason = "the logarithm without rounding to zero first",

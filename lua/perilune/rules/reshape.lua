@@ -8,12 +8,30 @@ local restores = "?i.rank == 2 and ?b.rank == 1 and ?o.rank > 2 and ?o.shape[-1]
 local batch = "reshape(?x, newshape=sublist(?o.shape, 0, -1) + [?i.shape[-1]])"
 local flattens = "leading axes are batch axes of a product already"
 
+-- Examples for `perilune rules check`. Axes that are merged, moved and split again:
+local function factored(g)
+  local a, b, c = g:size(), g:size(), g:size()
+  local first = g:pick { true, false }
+  local x = g.op.reshape(g:var("float32", { a, b, c }),
+    { newshape = first and { a * b, c } or { a, b * c } })
+  local moved = g.op.transpose(x, { axes = { 1, 0 } })
+  return g.op.reshape(moved, { newshape = first and { c, a, b } or { b, c, a } })
+end
+
+-- The new shape has an extent of the operand's, and another one.
+local function computed(g)
+  local a, b, c = g:size(), g:size(), g:size()
+  local x = g:var("float32", { a, b, c })
+  local own = g.op.take(g.op.shape_of(x), g:ints(g:pick { 0, 0, 1, 2 }), { axis = 0 })
+  return g.op.reshape(x, g.op.concatenate({ own, g:ints(g:pick { -1, b * c }) }, { axis = 0 }))
+end
+
 return {
   { "batched_gemm: " .. flat:format(0) .. " => add(nn.matmul(" .. batch .. ", ?w), ?b) where "
-    .. restores, reason = flattens, source = "onnxscript broadcast_to_matmul" },
+    .. restores, proof = "reassociates", reason = flattens, source = "onnxscript broadcast_to_matmul" },
   { "batched_gemm_transposed: " .. flat:format(1) .. " => add(nn.matmul(" .. batch
-    .. ", transpose(?w, axes=[1, 0])), ?b) where " .. restores, reason = flattens,
-    source = "onnxscript broadcast_to_matmul" },
+    .. ", transpose(?w, axes=[1, 0])), ?b) where " .. restores, proof = "reassociates",
+    reason = flattens, source = "onnxscript broadcast_to_matmul" },
   { "split_before_take: ?o@reshape(?g@take(?r@reshape(?x), ?k:const, axis=?a)) => take(reshape(?x, "
     .. "newshape=sublist(?r.shape, 0, ?a + 1) + sublist(?o.shape, ?a, ?o.rank)), ?k, **?g) where "
     .. "?k.rank == 0 and ?a >= 0 and sublist(?o.shape, 0, ?a) == sublist(?r.shape, 0, ?a)",
@@ -24,7 +42,14 @@ return {
     .. "where ?r.rank == 3 and ?w.rank == 2 and ?b.rank == 1 and sublist(?r.shape, 0, 2) == "
     .. "sublist(?t.shape, 0, 2)",
     reason = "batch axes change places in the transpose before the product",
-    source = "ONNX Runtime TransposeOptimizer" },
+    source = "ONNX Runtime TransposeOptimizer", example = function(g)
+      local rows, batch, heads, width, n = g:extent(), g:extent(), g:extent(), g:extent(), g:extent()
+      local y = g:var("float32", { batch, rows, heads, width })
+      local t = g.op.transpose(y, { axes = { 1, 0, 2, 3 } })
+      local r = g.op.reshape(t, { newshape = { rows, batch, heads * width } })
+      local product = g.op.nn.matmul(r, g:constant("float32", { heads * width, n }))
+      return g.op.transpose(g.op.add(product, g:constant("float32", { n })), { axes = { 1, 0, 2 } })
+    end },
   { "same_reshape: {reshape|flatten|squeeze|expand_dims}(...)", native = "same_reshape",
     reason = "the result has the shape of what the chain began with",
     source = "ONNX eliminate_nop_reshape; TVM SimplifyReshape" },
@@ -32,7 +57,7 @@ return {
     reason = "the last of several reshapes alone gives the shape",
     source = "TVM SimplifyReshape" },
   { "fold_reshape_shape: reshape(...)", native = "fold_reshape_shape",
-    reason = "a computed shape is written as a constant with 0 and -1",
+    reason = "a computed shape is written as a constant with 0 and -1", example = computed,
     source = "ONNX Runtime ReshapeFusion" },
   { "merge_squeeze: squeeze(...)", native = "merge_squeeze",
     reason = "axes of both are removed at once", source = "ONNX fuse_consecutive_squeezes" },
@@ -43,7 +68,7 @@ return {
   { "take_vector: expand_dims(...)", native = "take_vector",
     reason = "an axis that is removed and restored is kept instead" },
   { "factor_reshape: {reshape|flatten|squeeze|expand_dims}(...)",
-    native = "factor_reshape",
+    native = "factor_reshape", example = factored,
     reason = "reshapes around a transpose that merge and split the same axes cancel out" },
   { "sink_reshape: reshape(...)", native = "sink_reshape",
     reason = "a reshape behind a transpose that splits axes moves before it" },

@@ -7,6 +7,7 @@
 -- not is rejected and another program is made.
 
 local core = require "perilune.core"
+local failure = require "perilune.debug.failure"
 local ir = require "perilune.ir"
 local operators = require "perilune.rule.check.operators"
 local shapes = require "perilune.rule.check.shapes"
@@ -56,6 +57,13 @@ local rejected = {}
 --- Ends the generation of this program.
 function class.reject() error(rejected, 0) end
 
+-- What functions that make examples ask for, beside choices, var and constant.
+class.op = require "perilune.ir.op"
+function class:extent() return shapes.extent(self.choices) end
+function class:size() return 1 + self.choices:below(4) end
+function class:shape(rank) return shapes.random(self.choices, rank) end
+function class:pick(list) return self.choices:pick(list) end
+
 function class:number_dtype() return self.choices:pick(numbers) end
 function class:float_dtype() return self.choices:pick(floats) end
 
@@ -82,6 +90,11 @@ end
 function class:constant(dtype, shape)
   self.seed = self.seed + 1
   return ir.Constant(values.tensor(dtype, shape, self.kind, self.seed))
+end
+
+--- A constant vector of int64.
+function class:ints(...)
+  return ir.Constant(core.tensor({ ... }, "int64"))
 end
 
 -- Numbers that rules ask for, and others.
@@ -134,7 +147,7 @@ function class:inner_call(want)
   self.depth = self.depth + 1
   local ok, node = pcall(self.call, self, name, want)
   self.depth = self.depth - 1
-  if ok then return node end
+  if ok then return node.type.kind == "tuple" and node:get(0) or node end
   if node ~= rejected then error(node, 0) end
   for i = #self.params, made + 1, -1 do self.params[i] = nil end
   return self:var(want.dtype, want.shape)
@@ -192,7 +205,7 @@ local function bind_attrs(self, op, p, plan, fixed)
     if chosen == nil then chosen = plan.attrs[name] end
     if chosen == nil and fixed[name] ~= nil then
       chosen = fixed[name]
-      plan.attrs[name] = chosen
+      if self.choices:chance(60) then plan.attrs[name] = chosen end -- it may be the default
     elseif chosen == nil and attr.var and self.choices:chance(60) then
       chosen = operators.value(self, kinds[name])
       plan.attrs[name] = chosen
@@ -253,6 +266,7 @@ local function make(self, op, args, n, attrs)
   else
     ok, node = pcall(op, table.unpack(args, 1, n))
   end
+  if not ok and failure.stops(node) then error(node, 0) end
   if not ok then self.reject() end
   return node
 end
@@ -357,10 +371,16 @@ local function function_of(self, body)
   return ir.Function(params, body)
 end
 
+-- The first of several results alone, or all.
+local function some_results(self, node)
+  if node.type.kind ~= "tuple" or self.variant[1].kind == "tuple" then return node end
+  return self.choices:chance(30) and node or node:get(0)
+end
+
 local function from_pattern(self)
   self.variant = self.choices:pick(self.variants)
   local want = { dtype = self.choices:pick(dtypes), shape = shapes.random(self.choices) }
-  return function_of(self, self:node(self.variant[1], want))
+  return function_of(self, some_results(self, self:node(self.variant[1], want)))
 end
 
 local function sizes_of(self, symbols)
@@ -369,9 +389,17 @@ local function sizes_of(self, symbols)
   return sizes
 end
 
+-- What an example in Lua makes; an illegal call is not one.
+local function made_by(self, example)
+  local ok, body = pcall(example, self)
+  if ok then return function_of(self, body) end
+  if getmetatable(body) == "perilune.Diag" and not failure.stops(body) then self.reject() end
+  error(body, 0)
+end
+
 -- An example: a function whose dims may be symbols, or one that makes the body.
 local function from_example(self, example)
-  if type(example) == "function" then return function_of(self, example(self)) end
+  if type(example) == "function" then return made_by(self, example) end
   local names = {}
   for _, param in ipairs(example.params) do
     for _, name in ipairs(core.type_symbols(param.type) or {}) do

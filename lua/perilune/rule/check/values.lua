@@ -63,8 +63,13 @@ end
 
 values.count_of = count_of
 
---- Differences of rounding that rules may make which are not exact, relative to the
--- largest magnitude of a result; integers are compared exactly.
-values.tolerance = { float64 = 1e-9, float32 = 1e-4, float16 = 2e-2, bfloat16 = 1e-1 }
+--- Differences of rounding that rules of a proof may make, by dtype, relative to the
+-- largest magnitude of a result; all other dtypes are compared exactly. Attributes of
+-- operators are float32 numbers, whatever the dtype of operands.
+values.tolerance = {
+  exact = {},
+  reassociates = { float64 = 1e-9, float32 = 1e-4, float16 = 2e-2, bfloat16 = 1e-1 },
+  approximates = { float64 = 1e-6, float32 = 1e-4, float16 = 2e-2, bfloat16 = 1e-1 },
+}
 
 return values
