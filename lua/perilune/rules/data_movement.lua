@@ -8,6 +8,14 @@ local function computed(g)
   return g.op.broadcast_to(x, g.op.concatenate({ own, g:ints(b) }, { axis = 0 }))
 end
 
+-- A position of an axis behind a transpose.
+local function transposed(g)
+  local moved = g.op.transpose(g:var("float32", { g:size(), g:size(), g:size() }),
+    { axes = g:pick { { 0, 2, 1 }, { 2, 0, 1 }, { 1, 2, 0 }, { 1, 0, 2 } } })
+  local axis = g:below(3)
+  return g.op.take(moved, g:number(g:below(moved.type.shape[axis + 1]), "int64"), { axis = axis })
+end
+
 return {
   { "same_transpose: transpose(...)", native = "same_transpose",
     reason = "the permutation is the identity", source = "ONNX eliminate_nop_transpose" },
@@ -35,5 +43,5 @@ return {
     reason = "one part", source = "ONNX eliminate_nop_split" },
   { "take_all: take(...)", native = "take_all", reason = "every position is taken in order" },
   { "take_through_transpose: take(...)", native = "take_through_transpose",
-    reason = "a position of a transposed axis is one of the axis itself" },
+    reason = "a position of a transposed axis is one of the axis itself", example = transposed },
 }

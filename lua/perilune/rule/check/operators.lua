@@ -83,17 +83,23 @@ function rows.cast_like(g, want)
 end
 
 local limits = { 0, 1, -1, 6, 3, -2, 255, 127, -128, 100 }
+local bounds = { int8 = { -128, 127 }, uint8 = { 0, 255 } }
 
-local function limit(g, dtype)
+local function limit(g, dtype, which)
   if g.choices:chance(15) then return nil end
+  if bounds[dtype] and g.choices:chance(40) then return bounds[dtype][which] end
   local value = g.choices:pick(limits)
   if dtype:find "^uint" and value < 0 then value = 0 end
+  -- No element could be beyond such a limit; one that is not reached is none.
+  if dtype == "int8" and (which == 1 and value > 127 or which == 2 and value < -128) then
+    value = 127
+  end
   return value
 end
 
 function rows.clip(g, want, _, fixed)
-  return { operands = { want }, parameters = { a_min = fixed.a_min or limit(g, want.dtype),
-    a_max = fixed.a_max or limit(g, want.dtype) } }
+  return { operands = { want }, parameters = { a_min = fixed.a_min or limit(g, want.dtype, 1),
+    a_max = fixed.a_max or limit(g, want.dtype, 2) } }
 end
 
 -- ------------------------------------------------------------ order is kept

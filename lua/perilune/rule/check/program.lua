@@ -57,8 +57,9 @@ local rejected = {}
 --- Ends the generation of this program.
 function class.reject() error(rejected, 0) end
 
--- What functions that make examples ask for, beside choices, var and constant.
+-- What functions that make examples ask for, beside var, constant, ints and dtypes.
 class.op = require "perilune.ir.op"
+function class:below(n) return self.choices:below(n) end
 function class:extent() return shapes.extent(self.choices) end
 function class:size() return 1 + self.choices:below(4) end
 function class:shape(rank) return shapes.random(self.choices, rank) end
@@ -91,6 +92,9 @@ function class:constant(dtype, shape)
   self.seed = self.seed + 1
   return ir.Constant(values.tensor(dtype, shape, self.kind, self.seed))
 end
+
+--- A constant of one number.
+function class:number(value, dtype) return self:splat(dtype, {}, value) end
 
 --- A constant vector of int64.
 function class:ints(...)

@@ -39,26 +39,58 @@ local function count_of(shape)
   return count
 end
 
--- A tensor of elements that a multiplicative hash of the seed picks.
-local function corner_tensor(dtype, shape, seed)
-  local list, size, parts = corners[dtype], sizes[dtype], {}
+-- The elements of a list of bit patterns as bytes.
+local function corner_bytes(dtype)
+  local size, parts = sizes[dtype], {}
   local mask = size == 8 and -1 or (1 << 8 * size) - 1
+  for i, bits in ipairs(corners[dtype]) do parts[i] = ("<I" .. size):pack(bits & mask) end
+  return parts
+end
+
+-- Multiples of 1/8 from -2 to 2: differences of sums and products of them are 0 or not
+-- small, so that rounding in float16 is not magnified.
+local function grid_bytes(dtype)
+  local numbers, parts, size = {}, {}, sizes[dtype]
+  for i = -16, 16 do numbers[#numbers + 1] = i / 8 end
+  local bytes = core.tensor(numbers, dtype):to_bytes()
+  for i = 1, #numbers do parts[i] = bytes:sub((i - 1) * size + 1, i * size) end
+  return parts
+end
+
+local palettes = { corner = {}, grid = {} } -- kind -> dtype -> elements as bytes
+
+local function palette(kind, dtype, make)
+  palettes[kind][dtype] = palettes[kind][dtype] or make(dtype)
+  return palettes[kind][dtype]
+end
+
+-- A tensor of elements that a multiplicative hash of the seed picks from a list.
+local function picked(list, dtype, shape, seed)
+  local parts = {}
   for i = 1, count_of(shape) do
     local hash = (seed * 1000003 + i) * 0x9E3779B97F4A7C15
-    parts[i] = ("<I" .. size):pack(list[(hash >> 33) % #list + 1] & mask)
+    parts[i] = list[(hash >> 33) % #list + 1]
   end
   return core.tensor_bytes(table.concat(parts), shape, dtype)
 end
 
---- The kinds of numbers, the simplest first. Those of the tame ones are so small that
--- reordering sums and products of a few does not overflow.
-values.tame = { "ordinary", "small", "ordinary" }
+--- The kinds of numbers, the simplest first. The tame ones are so small that reordering
+-- sums and products of a few does not overflow, and of half floats, on a grid.
+values.tame = { "grid", "tame", "tame" }
 values.all = { "ordinary", "small", "special", "corner", "ordinary" }
+
+local is_half = { float16 = true, bfloat16 = true }
+local usual = { tame = "ordinary", grid = "ordinary", corner = "special" }
 
 --- A tensor of numbers of a kind, always the same for a seed.
 function values.tensor(dtype, shape, kind, seed)
-  if kind == "corner" and corners[dtype] then return corner_tensor(dtype, shape, seed) end
-  return core.generate_input(dtype, shape, kind == "corner" and "special" or kind, seed)
+  if kind == "tame" and is_half[dtype] or kind == "grid" and dtype:find "float" then
+    return picked(palette("grid", dtype, grid_bytes), dtype, shape, seed)
+  end
+  if kind == "corner" and corners[dtype] then
+    return picked(palette("corner", dtype, corner_bytes), dtype, shape, seed)
+  end
+  return core.generate_input(dtype, shape, usual[kind] or kind, seed)
 end
 
 values.count_of = count_of
