@@ -24,10 +24,10 @@ local function normalised(with_bias)
   return function(g)
     local op, shape, dtype = g.op, g:shape(g:pick { 2, 1, 3 }), g:float_dtype()
     local x = g:var(dtype, shape)
-    local last = g:pick { { axes = { -1 }, keepdims = 1 }, { axes = { #shape - 1 }, keepdims = 1 } }
-    local d = op.subtract(x, op.mean(x, last))
+    local over = g:pick { { axes = { -1 }, keepdims = 1 }, { axes = { #shape - 1 }, keepdims = 1 } }
+    local d = op.subtract(x, op.mean(x, over))
     local square = g:pick { op.multiply(d, d), op.power(d, g:number(2, dtype)) }
-    local sum = op.add(op.mean(square, last), g:number(1e-3, dtype))
+    local sum = op.add(op.mean(square, over), g:number(1e-3, dtype))
     local scale, bias = g:constant(dtype, { shape[#shape] }), g:constant(dtype, { shape[#shape] })
     local y = op.multiply(op.divide(d, op.sqrt(sum)), scale)
     return with_bias and op.add(y, bias) or y
@@ -80,9 +80,9 @@ local rules = {
   { "log_softmax: log(?s@nn.softmax(?x)) => nn.log_softmax(?x, **?s) where opset >= 13",
     proof = "approximates", reason = "the logarithm without rounding to zero first",
     source = "ONNX fuse_consecutive_log_softmax" },
-  { "reduce_sum_square: ?r@sum(power(?x:float, 2) | multiply(?x, ?x)) => reduce_sum_square(?x, **?r) "
-    .. "where opset >= 1", proof = "reassociates", reason = "the sum of squares",
-    source = "ONNX ReduceSumSquare" },
+  { "reduce_sum_square: ?r@sum(power(?x:float, 2) | multiply(?x, ?x)) => "
+    .. "reduce_sum_square(?x, **?r) where opset >= 1", proof = "reassociates",
+    reason = "the sum of squares", source = "ONNX ReduceSumSquare" },
   { "reduce_l2: sqrt(?r@reduce_sum_square(?x:float)) => reduce_l2(?x, **?r) where opset >= 1",
     proof = "reassociates", reason = "the Euclidean norm", source = "ONNX ReduceL2" },
   { "reduce_l1: ?r@sum(abs(?x)) => reduce_l1(?x, **?r) where opset >= 1", proof = "reassociates",

@@ -7,7 +7,7 @@
 --       proof = "exact" | "reassociates" | "approximates",   -- exact by default
 --       grows = true,                  -- may make more calls than it removes
 --       native = "name",               -- the replacement is a function in C
---       example = "fn (%x: ...) { ... }" }   -- for `perilune rules check` (lua/perilune/rule/check)
+--       example = "fn (%x: ...) { ... }" }   -- for `perilune rules check`, see pl.rules
 
 return {
   { pass = "SimplifyExpr", files = { "identity", "arithmetic", "cast", "reshape", "data_movement",

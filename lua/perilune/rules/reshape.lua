@@ -66,32 +66,35 @@ local function restored(g)
   return g.op.expand_dims(g.op[name](x, attrs), g:ints(axis))
 end
 
+-- Batch axes in the wrong order before a product, and put right behind it.
+local function transposed(g)
+  local rows, n_batch, heads, width, n = g:extent(), g:extent(), g:extent(), g:extent(), g:extent()
+  local y = g:var("float32", { n_batch, rows, heads, width })
+  local t = g.op.transpose(y, { axes = { 1, 0, 2, 3 } })
+  local r = g.op.reshape(t, { newshape = { rows, n_batch, heads * width } })
+  local product = g.op.nn.matmul(r, g:constant("float32", { heads * width, n }))
+  return g.op.transpose(g.op.add(product, g:constant("float32", { n })), { axes = { 1, 0, 2 } })
+end
+
 return {
   { "batched_gemm: " .. flat:format(0) .. " => add(nn.matmul(" .. batch .. ", ?w), ?b) where "
-    .. restores, proof = "reassociates", reason = flattens, source = "onnxscript broadcast_to_matmul" },
+    .. restores, proof = "reassociates", reason = flattens,
+    source = "onnxscript broadcast_to_matmul" },
   { "batched_gemm_transposed: " .. flat:format(1) .. " => add(nn.matmul(" .. batch
     .. ", transpose(?w, axes=[1, 0])), ?b) where " .. restores, proof = "reassociates",
     reason = flattens, source = "onnxscript broadcast_to_matmul" },
   { "split_before_take: ?o@reshape(?g@take(?r@reshape(?x), ?k:const, axis=?a)) => take(reshape(?x, "
-    .. "newshape=nonzero(sublist(?r.shape, 0, ?a + 1) + sublist(?o.shape, ?a, ?o.rank))), ?k, **?g) "
-    .. "where "
-    .. "?k.rank == 0 and ?a >= 0 and sublist(?o.shape, 0, ?a) == sublist(?r.shape, 0, ?a)",
+    .. "newshape=nonzero(sublist(?r.shape, 0, ?a + 1) + sublist(?o.shape, ?a, ?o.rank))), ?k, "
+    .. "**?g) where ?k.rank == 0 and ?a >= 0 and sublist(?o.shape, 0, ?a) == "
+    .. "sublist(?r.shape, 0, ?a)",
     reason = "the reshape before the take splits the axes, once for all takes" },
   { "transposed_product: transpose(add(nn.matmul(?r@reshape(?t@transpose(?y, axes=?p)), ?w:const), "
     .. "?b:const), axes=[1, 0, 2]) => add(nn.matmul(reshape(transpose(?y, axes=[?p[1], ?p[0]] + "
     .. "sublist(?p, 2, len(?p))), newshape=nonzero([?r.shape[1], ?r.shape[0], ?r.shape[2]])), ?w), "
-    .. "?b) "
-    .. "where ?r.rank == 3 and ?w.rank == 2 and ?b.rank == 1 and sublist(?r.shape, 0, 2) == "
+    .. "?b) where ?r.rank == 3 and ?w.rank == 2 and ?b.rank == 1 and sublist(?r.shape, 0, 2) == "
     .. "sublist(?t.shape, 0, 2)",
     reason = "batch axes change places in the transpose before the product",
-    source = "ONNX Runtime TransposeOptimizer", example = function(g)
-      local rows, batch, heads, width, n = g:extent(), g:extent(), g:extent(), g:extent(), g:extent()
-      local y = g:var("float32", { batch, rows, heads, width })
-      local t = g.op.transpose(y, { axes = { 1, 0, 2, 3 } })
-      local r = g.op.reshape(t, { newshape = { rows, batch, heads * width } })
-      local product = g.op.nn.matmul(r, g:constant("float32", { heads * width, n }))
-      return g.op.transpose(g.op.add(product, g:constant("float32", { n })), { axes = { 1, 0, 2 } })
-    end },
+    source = "ONNX Runtime TransposeOptimizer", example = transposed },
   { "same_reshape: {reshape|flatten|squeeze|expand_dims}(...)", native = "same_reshape",
     reason = "the result has the shape of what the chain began with",
     source = "ONNX eliminate_nop_reshape; TVM SimplifyReshape" },

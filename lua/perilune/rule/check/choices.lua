@@ -20,14 +20,10 @@ end
 
 --- An integer from 0 to n - 1.
 function class:below(n)
-  local at, value = #self + 1, 0
-  if self.given then
-    value = math.min(self.given[at] or 0, n - 1)
-  else
-    value = (next_bits(self) >> 1) % n
-  end
-  self[at] = value
-  return value
+  local at = #self + 1
+  self[at] = self.given and math.min(self.given[at] or 0, n - 1)
+    or (next_bits(self) >> 1) % n
+  return self[at]
 end
 
 --- An element of a list, whose first ones are the simplest.

@@ -6,6 +6,7 @@
 -- tame numbers. A rule for which no program was made that it applies to is unchecked,
 -- which is no success.
 
+local argument = require "perilune.argument"
 local core = require "perilune.core"
 local choices = require "perilune.rule.check.choices"
 local difference = require "perilune.check.tensor_difference"
@@ -26,9 +27,12 @@ local SHOWN = 24
 
 -- ------------------------------------------------------------------ evaluating
 
--- What stops a check rather than failing it.
+-- Raises what stops a check rather than failing a rule. That a rule does not come to an
+-- end is a limit, too, but of the rule's own.
 local function pass_on(err)
-  if failure.stops(err) or type(err) == "table" and err.code == "limit" then error(err, 0) end
+  local limit = getmetatable(err) == "perilune.Diag" and err.code == "limit"
+    and not err.message:find "do not come to an end"
+  if limit or failure.stops(err) then error(err, 0) end
 end
 
 local function message(err)
@@ -87,6 +91,18 @@ function check.tensor_text(tensor)
   return ("%s: %s"):format(tostring(tensor), table.concat(list, ", "))
 end
 
+-- The constants that the text of a function refers to by number.
+local function constants_of(fn)
+  local list = {}
+  for node in fn:nodes() do
+    if node.kind == "Constant" and tostring(node):find("meta[relay.Constant]", 1, true) then
+      list[#list + 1] = { name = ("meta[relay.Constant][%d]"):format(#list),
+        text = check.tensor_text(node.data), tensor = node.data }
+    end
+  end
+  return list
+end
+
 local function failed(one, difference_text, rewritten, before, after)
   local inputs = {}
   for i, param in ipairs(one.fn.params) do
@@ -95,7 +111,7 @@ local function failed(one, difference_text, rewritten, before, after)
   end
   return { status = "failed", difference = difference_text, counterexample = {
     program = tostring(one.fn), rewritten = rewritten and tostring(rewritten),
-    inputs = inputs, before = before and results_text(before),
+    inputs = inputs, constants = constants_of(one.fn), before = before and results_text(before),
     after = after and results_text(after), difference = difference_text } }
 end
 
@@ -284,6 +300,9 @@ local function indented(text) return "    " .. text:gsub("\n", "\n    ") end
 
 local function counterexample_text(one)
   local lines = { "  program:", indented(one.program) }
+  for _, constant in ipairs(one.constants) do
+    lines[#lines + 1] = ("  %s = %s"):format(constant.name, constant.text)
+  end
   for _, input in ipairs(one.inputs) do
     lines[#lines + 1] = ("  %%%s = %s"):format(input.name, input.text)
   end
@@ -322,6 +341,37 @@ function check.all(rules, options)
     if options.progress then options.progress(results[i]) end
   end
   return results, passed
+end
+
+-- The rules whose names are listed; nil: all.
+local function chosen(rules, only)
+  if not only then return rules end
+  local list, wanted = {}, {}
+  for _, name in ipairs(only) do wanted[name] = true end
+  for _, rule in ipairs(rules) do
+    if wanted[rule.name] then list[#list + 1] = rule end
+  end
+  return list
+end
+
+local function check_integer(options, name, least)
+  local value = options[name]
+  if value ~= nil and (math.type(value) ~= "integer" or value < least) then
+    argument.fail(("rules:check: %s is an integer%s, got %s"):format(name,
+      least > math.mininteger and " from " .. least .. " on" or "", tostring(value)))
+  end
+end
+
+--- Checks the rules of a set (pl.rules); see check.all. Options: also only, names of rules.
+function check.set(set, options)
+  check_integer(options, "cases", 1)
+  check_integer(options, "seed", math.mininteger)
+  local rules = {}
+  for i, row in ipairs(set.rows) do
+    local one = core.rule_set(set.name, { row })
+    rules[i] = check.prepare(set.rules[i], one, 1, row.example, check.apply_with(one))
+  end
+  return check.all(chosen(rules, options.only), options)
 end
 
 return check

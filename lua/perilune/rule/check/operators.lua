@@ -135,12 +135,10 @@ function rows.flatten(g, want, known)
     return { operands = { want }, attrs = { axis = c:below(#known[1].shape + 1) } }
   end
   if #want.shape ~= 2 then g:reject() end
-  local from, axis = {}, 1
-  local a, b = shapes.factors(c, want.shape[1])
-  if c:chance(50) then from, axis = { a, b }, 2 else from = { want.shape[1] } end
-  a, b = shapes.factors(c, want.shape[2])
-  if c:chance(50) then table.move({ a, b }, 1, 2, #from + 1, from)
-  else from[#from + 1] = want.shape[2] end
+  local from = { want.shape[1] }
+  if c:chance(50) then from = { shapes.factors(c, want.shape[1]) } end
+  local axis = #from
+  from[axis + 1], from[axis + 2] = shapes.factors(c, want.shape[2])
   return { operands = { like(want, from) }, attrs = { axis = axis } }
 end
 
@@ -243,11 +241,11 @@ function rows.split(g, want, known, _, _, results)
   local c, shape = g.choices, known[1] and known[1].shape or shapes.copy(want.shape)
   if #shape == 0 then g:reject() end
   local axis = c:below(#shape) + 1
-  local n = results or 1
-  if not known[1] and n > 1 then shape[axis] = shape[axis] * n end
+  local n = results and results + c:below(3) or 1
+  if not known[1] and n > 1 then shape[axis] = shape[axis] + c:below(4) end
   local parts = parts_of(g, shape[axis], n)
   return { operands = { like(want, shape) }, parameters = { split = parts },
-    attrs = { axis = axis - 1, n_results = results and n } }
+    attrs = { axis = axis - 1, n_results = results and n or nil } }
 end
 
 function rows.strided_slice(g, want)
@@ -314,8 +312,8 @@ function rows.take(g, want, known, fixed)
   local c = g.choices
   local shape = known[1] and known[1].shape or want.shape
   local index_rank = known[1] and c:below(2) or math.min(c:below(3), #shape)
-  local from, axis = shapes.copy(shape), nil
-  local index = {}
+  local from, index = shapes.copy(shape), {}
+  local axis
   if known[1] then
     if #shape == 0 then g:reject() end
     axis = fixed.axis and fixed.axis % #shape + 1 or c:below(#shape) + 1

@@ -97,7 +97,7 @@ end
 function class:number(value, dtype) return self:splat(dtype, {}, value) end
 
 --- A constant vector of int64.
-function class:ints(...)
+function class.ints(_, ...)
   return ir.Constant(core.tensor({ ... }, "int64"))
 end
 
@@ -225,7 +225,7 @@ local function parameter_operand(want, value)
 end
 
 -- Parameters become operands or attributes.
-local function place_parameters(self, op, plan, want, children)
+local function place_parameters(op, plan, want, children)
   local places = core.rule_parameters(op.name)
   for name, value in pairs(plan.parameters) do
     local place = places[name]
@@ -285,7 +285,7 @@ function class:call(name, want, p, results)
   local plan = operators.plan(self, op, want, known_types(self, children), fixed, count, results)
   plan.as_attrs = self.choices:chance(20)
   bind_attrs(self, op, p, plan, fixed)
-  place_parameters(self, op, plan, want, children)
+  place_parameters(op, plan, want, children)
   self.outer = name
   local args, n = {}, count_operands(plan, children)
   for i = 1, n do
