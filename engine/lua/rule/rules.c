@@ -7,6 +7,8 @@
 
 #include "lua/rule/rules.h"
 
+#include "ir/provenance/rule_application.h"
+
 /* ------------------------------------------------------------------ matches */
 
 static void push_dim_list(lua_State *L, pln_lua *b, uint32_t n,
@@ -344,6 +346,14 @@ static int64_t int_option(lua_State *L, int arg, const char *name) {
   return value;
 }
 
+/* While rules are observed, rules that never matched are reported too. */
+static pln_status list_rules(pln_engine *e, const pln_rule_set *set) {
+  uint32_t n = pln_rules_watched(e) ? pln_rule_set_count(set) : 0;
+  for (uint32_t i = 0; i < n; i++)
+    PLN_TRY(pln_rule_tried(e, pln_rule_set_at(set, i)->name, 0, 0));
+  return PLN_OK;
+}
+
 /* Reads the option `only`, a list of names, into *out; false: it is not given.
  * The names are borrowed from the option's table.  [-0, +1] */
 static bool push_names(lua_State *L, int arg, pln_attr *out) {
@@ -378,6 +388,7 @@ static int rule_set_apply(lua_State *L) {
                               .lenient = bool_option(L, 3, "lenient"),
                               .opset = int_option(L, 3, "opset"),
                               .ud = &r};
+  pln_lua_must(L, b, list_rules(b->engine, set));
   options.only = push_names(L, 3, &only) ? &only : NULL;        /* 4 */
   r.rewriting.old = pln_lua_push_rooted(L, b, 2);               /* 5 */
   pln_lua_graph *out = pln_lua_new_graph(L, b, PLN_LUA_SEALED); /* 6 */

@@ -87,7 +87,7 @@ local function caller()
     level = level + 1
     info = debug.getinfo(level, "Sl")
   end
-  if info then return info.short_src, info.currentline end
+  if info then return info.short_src, info.currentline, info.source end
 end
 
 local class = { __name = "rules" }
@@ -193,28 +193,58 @@ function class:__tostring()
   return ("rules '%s':\n%s"):format(self.name, table.concat(lines, "\n"))
 end
 
-local function make(name, list)
+-- The name that a rule was given, or nil: by default it is the pattern.
+local function given_name(row) return row.name or row.text:match "^%s*([%a_][%w_]*)%s*:" end
+
+local function check_names(rows, name)
+  local seen = {}
+  for i, row in ipairs(rows) do
+    local own = given_name(row)
+    if own and seen[own] then
+      argument.fail(("rules %d and %d of '%s' are both called '%s'"):format(seen[own], i, name, own))
+    elseif own then
+      seen[own] = i
+    end
+  end
+end
+
+-- A set; `place`: { file =, source =, [i] = line of rule i, or line = }.
+local function make(name, list, place)
   argument.table(list, "pl.rules", "rules")
-  local file, line = caller()
   local rows = {}
   for i, given in ipairs(list) do
-    rows[i] = row_of(given, ("rule %d of '%s'"):format(i, name), file, line)
+    rows[i] = row_of(given, ("rule %d of '%s'"):format(i, name), place.file, place[i] or place.line)
   end
   for key in pairs(list) do
     if math.type(key) ~= "integer" or key < 1 or key > #rows then
       argument.fail(("pl.rules: rules are a list; there is a key '%s'"):format(tostring(key)))
     end
   end
+  check_names(rows, name)
   local set = core.rule_set(name, rows)
-  return setmetatable({ name = name, set = set, rules = set:rules(), rows = rows }, class)
+  return setmetatable({ name = name, set = set, rules = set:rules(), rows = rows,
+    source = place.source }, class)
+end
+
+local function make_here(name, list)
+  local file, line, source = caller()
+  return make(name, list, { file = file, line = line, source = source })
 end
 
 --- pl.rules(list), or pl.rules "name" (list).
 function rule.rules(first)
   if type(first) == "string" then
-    return function(list) return make(first, list) end
+    return function(list) return make_here(first, list) end
   end
-  return make("rules", first)
+  return make_here("rules", first)
+end
+
+--- Whether a value is a set.
+function rule.is_set(value) return getmetatable(value) == class end
+
+--- The set of the rules that a file returns, with their lines there.
+function rule.of_file(name, list, path, lines)
+  return make(name, list, table.move(lines, 1, #list, 1, { file = path, source = "@" .. path }))
 end
 
 return rule
