@@ -410,6 +410,15 @@ static pln_status begin_counting(pln_rule_driver *r) {
   return PLN_OK;
 }
 
+bool pln_rule_is_enabled(const pln_rule_options *options, const char *name,
+                         pln_proof_class proof) {
+  const pln_attr *only = options->only;
+  bool listed = !only || only->count == 0;
+  for (uint32_t i = 0; !listed && i < only->count; i++)
+    listed = pln_slice_is(only->v.strings[i], name);
+  return listed && (!options->exact || proof == PLN_PROOF_EXACT);
+}
+
 /* Tries a list of variants, or with `variants` NULL the first `count` ones.
  * *out is the answer of the first that applies. */
 static pln_status try_variants(pln_rule_driver *r, pln_ref node,
@@ -421,7 +430,7 @@ static pln_status try_variants(pln_rule_driver *r, pln_ref node,
   for (uint32_t i = 0; i < count && *out == PLN_NONE; i++) {
     uint32_t variant = variants ? variants[i] : i;
     const pln_rule_entry *rule = &r->set->rules[r->set->variants[variant].rule];
-    if (r->options->exact && rule->info.proof != PLN_PROOF_EXACT)
+    if (!pln_rule_is_enabled(r->options, rule->info.name, rule->info.proof))
       continue;
     m->root = node;
     PLN_TRY(watched_try(m, variant, out));

@@ -186,6 +186,16 @@ static pln_status call_without(const call *c) {
   return PLN_OK;
 }
 
+static pln_status call_nonzero(const call *c) {
+  if (!is_list(c, 0))
+    return PLN_OK;
+  for (uint32_t i = 0; i < c->args[0].count; i++)
+    if (element(c, 0, i) == 0)
+      return PLN_OK;
+  *c->out = c->args[0];
+  return PLN_OK;
+}
+
 static pln_status call_reduced(const call *c) {
   int64_t *to;
   if (!is_list(c, 0) || !is_list(c, 1))

@@ -331,6 +331,9 @@ static pln_status match_attr(pln_rule_match *m, pln_ref call,
     return PLN_OK;
   }
   PLN_TRY(pln_rule_evaluate(m, a->expression, &wanted));
+  /* Floats that operators have as attributes are rounded to float32. */
+  if (value.kind == PLN_VALUE_FLOAT && wanted.kind == PLN_VALUE_FLOAT)
+    wanted.v.f = (double)(float)wanted.v.f;
   *out = pln_rule_value_equal(m, &value, &wanted, out) && *out;
   return PLN_OK;
 }

@@ -109,10 +109,12 @@ typedef struct pln_rule_explain {
 } pln_rule_explain;
 
 typedef struct pln_rule_options {
-  int64_t opset;      /* of ai.onnx, for conditions; 0: the program is no ONNX
-                       * model */
-  bool exact;         /* only rules of PLN_PROOF_EXACT */
-  bool number_values; /* equal computations become one node */
+  int64_t opset;        /* of ai.onnx, for conditions; 0: the program is no ONNX
+                         * model */
+  bool exact;           /* only rules of PLN_PROOF_EXACT */
+  const pln_attr *only; /* a list of names: no other rule runs; NULL or an empty
+                         * list: all run */
+  bool number_values;   /* equal computations become one node */
   bool lenient; /* a replacement of a contradicting type is not used; else it
                  * is an error */
   bool naive;   /* tries every rule on every node, without the decision
@@ -124,6 +126,10 @@ typedef struct pln_rule_options {
   pln_status (*visit)(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node);
   void *ud;
 } pln_rule_options;
+
+/* Returns true if the options let a rule of that name and proof run. */
+bool pln_rule_is_enabled(const pln_rule_options *options, const char *name,
+                         pln_proof_class proof);
 
 /* Applies the rules to a graph until none matches: one bottom-up sweep in which
  * each result is looked at again. *out: the new graph, or `graph` itself,

@@ -12,7 +12,8 @@ end
 
 local proofs = { exact = "PLN_PROOF_EXACT", reassociates = "PLN_PROOF_REASSOCIATES",
   approximates = "PLN_PROOF_APPROXIMATES" }
-local keys = { reason = true, source = true, proof = true, grows = true, native = true }
+local keys = { reason = true, source = true, proof = true, grows = true, native = true,
+  example = true }
 
 local function quoted(text)
   return text and ("%q"):format(text):gsub("\\\n", "\\n") or "NULL"

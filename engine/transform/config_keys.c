@@ -73,6 +73,15 @@ static const pln_option overcompute[] = {
 };
 
 static const pln_option keys[] = {
+    FLAG("rules.exact", "false",
+         "Only rewrite rules whose results are equal bit by bit run: those of "
+         "proof 'exact'. SimplifyExpr, FuseOnnxOps and passes that are sets of "
+         "rules obey."),
+    {.name = "rules.only",
+     .kind = PLN_ATTR_STRINGS,
+     .fallback = "",
+     .doc = "The names of the rewrite rules that SimplifyExpr, FuseOnnxOps and "
+            "passes that are sets of rules run; an empty list: all."},
     {.name = "relay.FuseOps.max_depth",
      .kind = PLN_ATTR_INT,
      .fallback = "256",

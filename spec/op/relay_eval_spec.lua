@@ -154,6 +154,12 @@ describe("Relay's operators element by element", function()
     assert.same(true, run(text:gsub("CALL", "any(%%x)"), x):to_table())
   end)
 
+  it("limit half floats by an operand and an attribute", function()
+    local x = pl.tensor({ 0.25, 0.5, 3 }, "float16")
+    local text = "def @main(%x: Tensor[(3), float16]) { clip(%x, 0.375f16, a_max=0.75f) }"
+    assert.same({ 0.375, 0.5, 0.75 }, run(text, x):to_table())
+  end)
+
   it("limit integers by floats, as far as the dtype goes", function()
     local x = pl.tensor({ -100, 3, 100 }, "int8")
     local text = "def @main(%x: Tensor[(3), int8]) { clip(%x, a_min=LOW, a_max=HIGH) }"

@@ -86,6 +86,13 @@ describe("a pattern", function()
       "transpose(transpose(%x, axes=[1, 0]), axes=[1, 0])"))
   end)
 
+  it("compares numbers with attributes as float32, which attributes are", function()
+    local rules = { "nn.hard_sigmoid(?x, alpha=0.16666667, beta=0.5) => ?x" }
+    assert.equal("%x", rewritten(rules, "nn.hard_sigmoid(%x, alpha=0.16666667f, beta=0.5f)"))
+    local other = "nn.hard_sigmoid(%x, alpha=0.1666f, beta=0.5f)"
+    assert.matches("hard_sigmoid", rewritten(rules, other))
+  end)
+
   it("takes alternatives in order", function()
     local rules = { "nn.relu(nn.relu(?x) | tanh(?x)) => ?x" }
     assert.equal("%x", rewritten(rules, "nn.relu(tanh(%x))"))

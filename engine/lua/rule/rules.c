@@ -7,6 +7,8 @@
 
 #include "lua/rule/rules.h"
 
+#include "ir/provenance/rule_application.h"
+
 /* ------------------------------------------------------------------ matches */
 
 static void push_dim_list(lua_State *L, pln_lua *b, uint32_t n,
@@ -335,27 +337,69 @@ static bool bool_option(lua_State *L, int arg, const char *name) {
   return value;
 }
 
+static int64_t int_option(lua_State *L, int arg, const char *name) {
+  if (!lua_istable(L, arg))
+    return 0;
+  lua_getfield(L, arg, name);
+  lua_Integer value = lua_tointeger(L, -1);
+  lua_pop(L, 1);
+  return value;
+}
+
+/* While rules are observed, rules that never matched are reported too. */
+static pln_status list_rules(pln_engine *e, const pln_rule_set *set) {
+  uint32_t n = pln_rules_watched(e) ? pln_rule_set_count(set) : 0;
+  for (uint32_t i = 0; i < n; i++)
+    PLN_TRY(pln_rule_tried(e, pln_rule_set_at(set, i)->name, 0, 0));
+  return PLN_OK;
+}
+
+/* Reads the option `only`, a list of names, into *out; false: it is not given.
+ * The names are borrowed from the option's table.  [-0, +1] */
+static bool push_names(lua_State *L, int arg, pln_attr *out) {
+  bool given =
+      lua_istable(L, arg) && lua_getfield(L, arg, "only") == LUA_TTABLE;
+  size_t n = given ? lua_rawlen(L, -1) : 0;
+  int list = lua_gettop(L);
+  pln_slice *names = lua_newuserdatauv(L, (n + 1) * sizeof *names, 0);
+  for (size_t i = 0; i < n; i++) {
+    lua_rawgeti(L, list, (lua_Integer)i + 1);
+    names[i].data = luaL_checklstring(L, -1, &names[i].size);
+    lua_pop(L, 1); /* the list keeps it */
+  }
+  *out = (pln_attr){
+      .kind = PLN_ATTR_STRINGS, .count = (uint32_t)n, .v.strings = names};
+  lua_replace(L, arg + 1);
+  lua_settop(L, arg + 1);
+  return given;
+}
+
 /* set:apply(node, options) -> the rewritten node (`node` if nothing changed),
  * counts by rule */
 static int rule_set_apply(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   const pln_rule_set *set = pln_lua_check_rule_set(L, 1)->set;
   pln_lua_rules_run r = {.rewriting = {.state = b, .outer = b->rewriting}};
-  lua_settop(L, 3);
+  pln_attr only;
+  lua_settop(L, 4);
   pln_rule_options options = {.exact = bool_option(L, 3, "exact"),
                               .number_values = bool_option(L, 3, "share"),
                               .naive = bool_option(L, 3, "naive"),
+                              .lenient = bool_option(L, 3, "lenient"),
+                              .opset = int_option(L, 3, "opset"),
                               .ud = &r};
-  r.rewriting.old = pln_lua_push_rooted(L, b, 2);               /* 4 */
-  pln_lua_graph *out = pln_lua_new_graph(L, b, PLN_LUA_SEALED); /* 5 */
-  options.counts = push_counters(L, set);                       /* 6 */
-  pln_lua_prepare_rules(L, &r, 1);                              /* 7 */
+  pln_lua_must(L, b, list_rules(b->engine, set));
+  options.only = push_names(L, 3, &only) ? &only : NULL;        /* 4 */
+  r.rewriting.old = pln_lua_push_rooted(L, b, 2);               /* 5 */
+  pln_lua_graph *out = pln_lua_new_graph(L, b, PLN_LUA_SEALED); /* 6 */
+  options.counts = push_counters(L, set);                       /* 7 */
+  pln_lua_prepare_rules(L, &r, 1);                              /* 8 */
   pln_lua_must(L, b, pln_lua_run_rules(L, &r, set, &options, &out->graph));
-  lua_settop(L, 7);
+  lua_settop(L, 8);
   if (out->graph == r.rewriting.old->graph) {
     lua_pushvalue(L, 2);
   } else {
-    lua_pushvalue(L, 5);
+    lua_pushvalue(L, 6);
     pln_lua_unique(L, out->graph);
     pln_lua_push_node(L, -1, pln_graph_root(out->graph));
   }
@@ -370,9 +414,12 @@ void pln_lua_open_rules(lua_State *L) {
                                      {NULL, NULL}};
   static const luaL_Reg meta[] = {
       {"__gc", rule_set_gc}, {"__len", rule_set_len}, {NULL, NULL}};
-  static const luaL_Reg functions[] = {{"rule_set", core_rule_set},
-                                       {"rule_library", pln_lua_rule_library},
-                                       {NULL, NULL}};
+  static const luaL_Reg functions[] = {
+      {"rule_set", core_rule_set},
+      {"rule_library", pln_lua_rule_library},
+      {"rule_patterns", pln_lua_rule_patterns},
+      {"rule_parameters", pln_lua_rule_parameters},
+      {NULL, NULL}};
   pln_lua_class(L, PLN_LUA_RULE_SET, methods, meta, NULL);
   pln_lua_functions(L, functions);
 }

@@ -40,6 +40,9 @@ pln_status pln_lua_run_rules(lua_State *L, pln_lua_rules_run *run,
                              pln_graph **out) PLN_CHECKED;
 /* explain.c: set:explain(node, options) */
 int pln_lua_rule_set_explain(lua_State *L);
+/* pattern.c: rule_patterns(set, i), rule_parameters(name) */
+int pln_lua_rule_patterns(lua_State *L);
+int pln_lua_rule_parameters(lua_State *L);
 /* library.c: rule_library() */
 int pln_lua_rule_library(lua_State *L);
 

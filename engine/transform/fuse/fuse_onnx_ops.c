@@ -10,7 +10,7 @@
  * and the like. */
 
 #include "rule/library.h"
-#include "transform/transform.h"
+#include "transform/rule_options.h"
 
 /* The version of ai.onnx that the module imports; 0: none. */
 static int64_t opset_of(const pln_module *module) {
@@ -26,6 +26,8 @@ static pln_status fuse_function(pln_pass_run *run, const pln_graph *function,
                                 pln_graph **out) {
   const pln_rule_set *rules;
   pln_rule_options options = {.opset = opset_of(run->module), .lenient = true};
+  pln_attr only;
+  PLN_TRY(pln_run_rule_options(run, &only, &options));
   PLN_TRY(pln_library_rules(run->engine, "FuseOnnxOps", NULL, &rules));
   size_t size = (pln_rule_set_count(rules) + 1) * sizeof *options.counts;
   options.counts = pln_mem_zeroed(run->engine, size);

@@ -13,6 +13,7 @@
 
 #include "ir/provenance/rule_application.h"
 #include "rule/library.h"
+#include "transform/rule_options.h"
 #include "transform/simplify/rule.h"
 
 typedef struct simplify_run {
@@ -140,6 +141,15 @@ static pln_status report_simplifications(const simplify_run *s,
   return PLN_OK;
 }
 
+/* tuple_field is no rule of the set, but may be left out like one. */
+static pln_status read_options(const pln_pass_run *run, pln_attr *only,
+                               pln_rule_options *options) {
+  PLN_TRY(pln_run_rule_options(run, only, options));
+  if (!pln_rule_is_enabled(options, "tuple_field", PLN_PROOF_EXACT))
+    options->visit = NULL;
+  return PLN_OK;
+}
+
 static pln_status simplify(simplify_run *s, const pln_rule_set *set,
                            pln_rule_counter *counts, pln_pass_run *run) {
   pln_rule_options options = {.visited = PLN_TUPLE_GET_ITEM,
@@ -147,7 +157,9 @@ static pln_status simplify(simplify_run *s, const pln_rule_set *set,
                               .ud = s,
                               .counts = counts,
                               .lenient = true};
+  pln_attr only;
   pln_graph *out;
+  PLN_TRY(read_options(run, &only, &options));
   PLN_TRY(pln_rules_apply(set, pln_run_function(run), &options, &out));
   pln_run_set_function(run, out);
   return report_simplifications(s, set, counts, run);

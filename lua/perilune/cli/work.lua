@@ -12,11 +12,12 @@ local work = {}
 function work.options(parser)
   parser:option("-p --pipeline",
     "The pipeline: passes as Name,Name{option=value}, or a script that returns a "
-      .. "pipeline. The default is perilune's own pipeline; '' runs no pass.")
+      .. "pipeline, a set of rewrite rules or a list of rules. The default is perilune's own pipeline; '' runs no pass.")
     :argname "TEXT|FILE.lua"
   parser:option("--set",
     "Sets an option of a pass (Pass.option), a config key, or an argument of the script.")
     :argname "X=VALUE":count "*"
+  require "perilune.cli.pipeline".rule_options(parser)
   parser:option("--disable", "Disables passes; NAME:2 is the second occurrence of "
     .. "NAME.")
     :argname "NAMES":count "*"
@@ -67,7 +68,8 @@ function work.prepare(options, instruments)
   local config, arguments = require "perilune.cli.settings".read(options.set)
   config.threads = config.threads or options.threads
   config.reproducer = options.reproducer or config.reproducer
-  local pass = require "perilune.cli.pipeline".find(options.pipeline, arguments)
+  if options.exact then config["rules.exact"] = true end
+  local pass = require "perilune.cli.pipeline".find(options.pipeline, arguments, options.rules)
   pass = with_opset(pass, options.opset)
   if type(instruments) == "function" then instruments = instruments() end
   return pass, make_context(config, options, instruments)
@@ -90,6 +92,8 @@ local function open_reproducer(options)
   end
   options.fixed = require "perilune.cli.shapes".parse(options)
   local config, arguments = require "perilune.cli.settings".read(options.set)
+  if options.exact then config["rules.exact"] = true end
+  if #options.rules > 0 then stop.usage "--rules cannot be used with a reproducer" end
   local bug, failure, remarks = require "perilune".reproducer.open(options.input,
     { config = config, arguments = arguments })
   for _, remark in ipairs(remarks) do io.stderr:write("perilune: ", remark, "\n") end

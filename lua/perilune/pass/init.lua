@@ -4,6 +4,7 @@ local argument = require "perilune.argument"
 local core = require "perilune.core"
 local config = require "perilune.pass.config"
 local option = require "perilune.pass.option"
+local rule = require "perilune.rule"
 local source_text = require "perilune.pass.function_source"
 core.internal()
 
@@ -89,7 +90,7 @@ function pass.spec(spec, kind, name)
   copy.kind = kind or copy.kind
   copy.name = name or copy.name or place_of(copy.run)
   copy.options = option.rows(copy.options or {})
-  copy.source = source_of(copy.run)
+  copy.source = source_of(copy.run) or rule.is_set(copy.run) and copy.run.source or nil
   copy.identity = copy.cache and source_text(copy.run) or nil
   return copy
 end
@@ -103,6 +104,12 @@ function pass.module_pass(spec) return core.pass(pass.spec(spec, "module")) end
 
 --- A pass over each PrimFunc: nil removes it from the module.
 function pass.prim_func_pass(spec) return core.pass(pass.spec(spec, "prim_func")) end
+
+--- A pass over each function that applies a set of rules (pl.rules).
+function pass.rule_pass(set)
+  return pass.function_pass { name = set.name, run = set,
+    doc = ("Apply the rules of '%s'."):format(set.name) }
+end
 
 -- ------------------------------------------------------------------- classes
 
@@ -156,7 +163,7 @@ end
 local sequential
 
 -- An element: a pass, a constructor, a name or a pipeline's text, a function
--- over modules, or a list of such; `within`: the lists that it stands in.
+-- over modules, a set of rules, or a list of such; `within`: the lists that it stands in.
 local function element(value, i, within)
   local kind = type(value)
   if argument.kind_of(value) == "Pass" then return value end
@@ -167,6 +174,7 @@ local function element(value, i, within)
   if kind == "table" then
     local meta = getmetatable(value)
     if meta == pass.constructor_class or meta == class_meta then return value() end
+    if rule.is_set(value) then return pass.rule_pass(value) end
     return sequential(value, within)
   end
   argument.fail(("element %d of a sequential: a pass, a name or a function expected, got a %s")

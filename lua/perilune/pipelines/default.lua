@@ -4,7 +4,7 @@
 
 local pl = require "perilune"
 
-local round = pl.sequential { name = "round",
+local round = { name = "round",
   "SimplifyExpr", -- local identities; shape arithmetic becomes constants
   "FoldConstant", -- computes what is known, within the budget
   "FuseOnnxOps", -- one operator for what several compute, where the opset has it
@@ -17,9 +17,13 @@ local round = pl.sequential { name = "round",
   "DeadCodeElimination", -- leaves nothing behind that the others set free
 }
 
+-- Sets of the user's rules come behind SimplifyExpr.
+local _, _, rules = ...
+for i, set in ipairs(rules or {}) do table.insert(round, 1 + i, set) end
+
 -- More rounds than any model was seen to need; each costs little when little
 -- is left to do.
-local rounds = pl.fixpoint { rounds = 20, round }
+local rounds = pl.fixpoint { rounds = 20, pl.sequential(round) }
 
 return pl.sequential { name = "default",
   "DeadCodeElimination", -- what no output needs is not worth a look

@@ -13,14 +13,15 @@ local pipelines = {
     doc = "Compute float16 operators in float32, rounding where elements are moved or leave." },
 }
 
---- The chunk of a pipeline, to be called with its arguments: found where the
--- scripts of the library are, inside the command or on the path.
+--- The chunk of a pipeline, to be called with its arguments and, for those that take
+-- them, sets of rules: found where the scripts of the library are, inside the command or
+-- on the path.
 function pipelines.chunk(name)
   local module = "perilune.pipelines." .. name
   for _, searcher in ipairs(package.searchers) do
     local chunk, where = searcher(module)
     if type(chunk) == "function" then
-      return function(arguments) return chunk(arguments, where) end
+      return function(arguments, rules) return chunk(arguments, where, rules) end
     end
   end
   error(("there is no pipeline '%s'"):format(name), 2)

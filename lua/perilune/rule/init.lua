@@ -15,9 +15,10 @@
 -- table of it: { pattern, replacement }, where the replacement may be a function
 -- that gets the match and gives a node, a number, a tensor, or nil for no
 -- replacement. Fields: name, where (a text, or a function of the match), reason,
--- source, proof ("exact", "reassociates" or "approximates") and grows (it may
--- build more calls than it removes). A match has the nodes and values of the
--- pattern's variables by their names, and the matched node as `root`.
+-- source, proof ("exact", "reassociates" or "approximates"), grows (it may
+-- build more calls than it removes) and example (see check). A match has the
+-- nodes and values of the pattern's variables by their names, and the matched
+-- node as `root`.
 --
 -- engine/rule/README.md has the language of rules.
 
@@ -26,7 +27,7 @@ core.internal()
 local argument = require "perilune.argument"
 
 local fields = { name = true, where = true, reason = true, source = true, proof = true,
-  grows = true }
+  grows = true, example = true }
 local proofs = { exact = true, reassociates = true, approximates = true }
 
 local rule = {}
@@ -70,7 +71,7 @@ local function row_of(given, place, file, line)
     text = join(pattern, type(replacement) == "string" and replacement or nil,
       type(where) == "string" and where or nil),
     name = given.name, reason = given.reason, source = given.source, proof = given.proof,
-    grows = given.grows, file = info and info.short_src or file,
+    grows = given.grows, example = given.example, file = info and info.short_src or file,
     row = info and info.linedefined or line,
     where = type(where) ~= "string" and where or nil,
     replace = type(replacement) ~= "string" and replacement or nil,
@@ -86,7 +87,7 @@ local function caller()
     level = level + 1
     info = debug.getinfo(level, "Sl")
   end
-  if info then return info.short_src, info.currentline end
+  if info then return info.short_src, info.currentline, info.source end
 end
 
 local class = { __name = "rules" }
@@ -119,14 +120,27 @@ local function add_counts(total, counts)
   return total
 end
 
+-- The options with the opset of the module, unless they have one.
+local function with_opset(options, module)
+  local imports = module.attrs.opset_import
+  local opset = imports and imports["ai.onnx"]
+  if not opset or options and options.opset then return options end
+  local copy = { opset = opset }
+  for key, value in pairs(options or {}) do copy[key] = value end
+  return copy
+end
+
 --- Applies the rules to a function or module until none applies. Gives the rewritten
 -- program, the same one if nothing changed, and by rule what was counted:
 -- { name =, tried =, matches =, applied = }. Options: exact (only rules of that proof),
 -- share (equal computations become one node), naive (every rule is tried on every node,
--- without the decision tree, which gives the same result).
+-- without the decision tree, which gives the same result), opset (the version of ai.onnx
+-- that conditions see; by default the module's), only (a list of names: no other rule
+-- runs).
 function class:apply(program, options)
-  argument.options(options, "rules:apply", { "exact", "share", "naive" })
+  argument.options(options, "rules:apply", { "exact", "share", "naive", "opset", "only" })
   if getmetatable(program) ~= "perilune.Module" then return apply_to(self, program, options) end
+  options = with_opset(options, program)
   local changed, total = {}, nil
   for name, fn in pairs(program) do
     local new, counts = apply_to(self, fn, options)
@@ -136,7 +150,40 @@ function class:apply(program, options)
   return next(changed) and program:with(changed) or program, total or named_counts(self, {})
 end
 
-function class:__call(program) return (self:apply(program)) end
+-- As the body of a pass: the context's config says which rules run, and what they did is
+-- noted.
+local function run_as_pass(self, program, module, context)
+  local options = with_opset({ exact = context:get "rules.exact",
+    only = context:get "rules.only" }, module)
+  local new, counts = self:apply(program, options)
+  for _, count in ipairs(counts) do
+    if count.applied > 0 then context:note(count.name, count.applied) end
+  end
+  return new
+end
+
+function class:__call(program, module, context)
+  if context then return run_as_pass(self, program, module, context) end
+  return (self:apply(program))
+end
+
+--- Checks each rule by evaluation: programs that its pattern matches are generated, of
+-- several dtypes, ranks and shapes, the rule alone is applied, and both programs are
+-- evaluated on the same numbers. Rules of proof "exact" must give the same bit by bit, but
+-- for the sign of zero, also on infinities, NaN and limits of the dtype; others nearly the
+-- same on tame numbers. Gives a list of { name, proof, cases, fired, status, reason,
+-- counterexample } and whether all passed. status: "passed", "failed", or "unchecked"
+-- where no program was made that the rule applies to. The rule's field `example` helps
+-- there: Relay text of a function, "fn (%x: Tensor[(N, 3), float32]) { ... }", a Lua
+-- function that makes an expression of what its argument g gives (g:var(dtype, shape),
+-- g:constant(dtype, shape), g:number(value, dtype), g:ints(...), g:extent(), g:size(),
+-- g:shape(rank), g:below(n), g:pick(list), g.op), or a list of those. Options: cases (100
+-- comparisons a rule), seed (1), only (names of rules), progress (called with each result).
+-- A rule that failed with a seed fails at the first case with it.
+function class:check(options)
+  argument.options(options, "rules:check", { "cases", "seed", "only", "progress" })
+  return require "perilune.rule.check".set(self, options or {})
+end
 
 function class:__len() return #self.set end
 
@@ -146,28 +193,58 @@ function class:__tostring()
   return ("rules '%s':\n%s"):format(self.name, table.concat(lines, "\n"))
 end
 
-local function make(name, list)
+-- The name that a rule was given, or nil: by default it is the pattern.
+local function given_name(row) return row.name or row.text:match "^%s*([%a_][%w_]*)%s*:" end
+
+local function check_names(rows, name)
+  local seen = {}
+  for i, row in ipairs(rows) do
+    local own = given_name(row)
+    if own and seen[own] then
+      argument.fail(("rules %d and %d of '%s' are both called '%s'"):format(seen[own], i, name, own))
+    elseif own then
+      seen[own] = i
+    end
+  end
+end
+
+-- A set; `place`: { file =, source =, [i] = line of rule i, or line = }.
+local function make(name, list, place)
   argument.table(list, "pl.rules", "rules")
-  local file, line = caller()
   local rows = {}
   for i, given in ipairs(list) do
-    rows[i] = row_of(given, ("rule %d of '%s'"):format(i, name), file, line)
+    rows[i] = row_of(given, ("rule %d of '%s'"):format(i, name), place.file, place[i] or place.line)
   end
   for key in pairs(list) do
     if math.type(key) ~= "integer" or key < 1 or key > #rows then
       argument.fail(("pl.rules: rules are a list; there is a key '%s'"):format(tostring(key)))
     end
   end
+  check_names(rows, name)
   local set = core.rule_set(name, rows)
-  return setmetatable({ name = name, set = set, rules = set:rules() }, class)
+  return setmetatable({ name = name, set = set, rules = set:rules(), rows = rows,
+    source = place.source }, class)
+end
+
+local function make_here(name, list)
+  local file, line, source = caller()
+  return make(name, list, { file = file, line = line, source = source })
 end
 
 --- pl.rules(list), or pl.rules "name" (list).
 function rule.rules(first)
   if type(first) == "string" then
-    return function(list) return make(first, list) end
+    return function(list) return make_here(first, list) end
   end
-  return make("rules", first)
+  return make_here("rules", first)
+end
+
+--- Whether a value is a set.
+function rule.is_set(value) return getmetatable(value) == class end
+
+--- The set of the rules that a file returns, with their lines there.
+function rule.of_file(name, list, path, lines)
+  return make(name, list, table.move(lines, 1, #list, 1, { file = path, source = "@" .. path }))
 end
 
 return rule

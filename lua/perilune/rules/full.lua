@@ -9,8 +9,8 @@ return {
   { "full_like: full_like(?x:static, ?v) => full(?v, shape=?x.shape, dtype=?x.dtype)",
     reason = "the shape is known", source = "TVM ConcretizeFullLike" },
   { "reshape_like: ?r@reshape_like(?x, _, lhs_begin=0, rhs_begin=0) => "
-    .. "reshape(?x, newshape=?r.shape) where product(?r.shape) >= 0", reason = "the shape is known",
-    source = "TVM ConcretizeReshapeLike" },
+    .. "reshape(?x, newshape=nonzero(?r.shape)) where product(?r.shape) >= 0",
+    reason = "the shape is known", source = "TVM ConcretizeReshapeLike" },
   { "broadcast_to_like: broadcast_to_like(?x, ?y:static) => broadcast_to(?x, shape=?y.shape)",
     reason = "the shape is known", source = "TVM ConcretizeBroadcastToLike" },
   { "collapse_sum_like: collapse_sum_like(?x, ?y:static) => collapse_sum_to(?x, shape=?y.shape)",

@@ -19,19 +19,34 @@ local last = "?a == [-1] and ?g.rank == 1 and ?g.shape == sublist(?x.shape, -1, 
 local root_mean_square = "add(mean(power(?x, 2) | multiply(?x, ?x), axes=[-1], keepdims=1), "
   .. "?e:scalar)"
 
+-- An example of it for `perilune rules check`, scaled and with a bias or not.
+local function normalised(with_bias)
+  return function(g)
+    local op, shape, dtype = g.op, g:shape(g:pick { 2, 1, 3 }), g:float_dtype()
+    local x = g:var(dtype, shape)
+    local over = g:pick { { axes = { -1 }, keepdims = 1 }, { axes = { #shape - 1 }, keepdims = 1 } }
+    local d = op.subtract(x, op.mean(x, over))
+    local square = g:pick { op.multiply(d, d), op.power(d, g:number(2, dtype)) }
+    local sum = op.add(op.mean(square, over), g:number(1e-3, dtype))
+    local scale, bias = g:constant(dtype, { shape[#shape] }), g:constant(dtype, { shape[#shape] })
+    local y = op.multiply(op.divide(d, op.sqrt(sum)), scale)
+    return with_bias and op.add(y, bias) or y
+  end
+end
+
 local rules = {
   { "layer_norm: add(multiply(" .. normal .. ", ?g:const), ?b:const) => nn.layer_norm(?x, ?g, ?b, "
     .. "axis=-1, epsilon=scalar(?e)) where opset >= 17 and ?b.shape == ?g.shape and " .. last,
     proof = "approximates", reason = "the definition of LayerNormalization",
-    source = "ONNX LayerNormalization; ONNX Runtime LayerNormFusion" },
+    source = "ONNX LayerNormalization; ONNX Runtime LayerNormFusion", example = normalised(true) },
   { "layer_norm_without_bias: multiply(" .. normal .. ", ?g:const) => nn.layer_norm(?x, ?g, "
     .. "axis=-1, epsilon=scalar(?e)) where opset >= 17 and " .. last,
     proof = "approximates", reason = "the definition of LayerNormalization",
-    source = "ONNX LayerNormalization" },
+    source = "ONNX LayerNormalization", example = normalised(false) },
   { "rms_norm: multiply(divide(?x, sqrt(" .. root_mean_square .. ")) | multiply(?x, "
     .. "reciprocal(sqrt(" .. root_mean_square .. "))), ?g:const) => "
     .. "nn.rms_norm(?x, ?g, axis=-1, epsilon=scalar(?e)) "
-    .. "where opset >= 23 and ?g.rank == 1",
+    .. "where opset >= 23 and ?g.rank == 1 and ?g.shape == sublist(?x.shape, -1, ?x.rank)",
     proof = "approximates", reason = "the definition of RMSNormalization",
     source = "ONNX RMSNormalization; ONNX Runtime SimplifiedLayerNormFusion" },
   { "silu: multiply(?x, sigmoid(?x)) => nn.silu(?x) where opset >= 24", proof = "approximates",
@@ -40,8 +55,8 @@ local rules = {
     .. "nn.hard_swish(?x) where opset >= 14", proof = "approximates",
     reason = "the definition of HardSwish",
     source = "ONNX HardSwish; onnxscript hardswish" },
-  { "hard_swish_clip: divide(multiply(?x, clip(add(?x, 3), a_min=0, a_max=6)), 6)"
-    .. " | multiply(?x, divide(clip(add(?x, 3), a_min=0, a_max=6), 6)) => nn.hard_swish(?x)"
+  { "hard_swish_clip: divide(multiply(?x:float, clip(add(?x, 3), a_min=0, a_max=6)), 6)"
+    .. " | multiply(?x:float, divide(clip(add(?x, 3), a_min=0, a_max=6), 6)) => nn.hard_swish(?x)"
     .. " where opset >= 14", proof = "approximates", reason = "x * clip(x + 3, 0, 6) / 6",
     source = "ONNX HardSwish; onnxsim fuse_hardswish" },
   { "hard_sigmoid: divide(clip(add(?x:float, 3), a_min=0, a_max=6), 6) => "
@@ -60,14 +75,14 @@ local rules = {
   { "mish: multiply(?x, tanh(nn.softplus(?x))) => nn.mish(?x) where opset >= 18",
     proof = "approximates", reason = "the definition of Mish",
     source = "ONNX Mish; onnxsim fuse_mish" },
-  { "softsign: divide(?x, add(abs(?x), 1)) => nn.softsign(?x) where opset >= 1",
+  { "softsign: divide(?x:float, add(abs(?x), 1)) => nn.softsign(?x) where opset >= 1",
     proof = "approximates", reason = "the definition of Softsign", source = "ONNX Softsign" },
   { "log_softmax: log(?s@nn.softmax(?x)) => nn.log_softmax(?x, **?s) where opset >= 13",
     proof = "approximates", reason = "the logarithm without rounding to zero first",
     source = "ONNX fuse_consecutive_log_softmax" },
-  { "reduce_sum_square: ?r@sum(power(?x, 2) | multiply(?x, ?x)) => reduce_sum_square(?x, **?r) "
-    .. "where opset >= 1", proof = "reassociates", reason = "the sum of squares",
-    source = "ONNX ReduceSumSquare" },
+  { "reduce_sum_square: ?r@sum(power(?x:float, 2) | multiply(?x, ?x)) => "
+    .. "reduce_sum_square(?x, **?r) where opset >= 1", proof = "reassociates",
+    reason = "the sum of squares", source = "ONNX ReduceSumSquare" },
   { "reduce_l2: sqrt(?r@reduce_sum_square(?x:float)) => reduce_l2(?x, **?r) where opset >= 1",
     proof = "reassociates", reason = "the Euclidean norm", source = "ONNX ReduceL2" },
   { "reduce_l1: ?r@sum(abs(?x)) => reduce_l1(?x, **?r) where opset >= 1", proof = "reassociates",

@@ -6,7 +6,8 @@
 --       reason = "why it is right", source = "where it is known from",
 --       proof = "exact" | "reassociates" | "approximates",   -- exact by default
 --       grows = true,                  -- may make more calls than it removes
---       native = "name" }              -- the replacement is a function in C
+--       native = "name",               -- the replacement is a function in C
+--       example = "fn (%x: ...) { ... }" }   -- for `perilune rules check`, see pl.rules
 
 return {
   { pass = "SimplifyExpr", files = { "identity", "arithmetic", "cast", "reshape", "data_movement",

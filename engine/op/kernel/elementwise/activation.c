@@ -246,9 +246,10 @@ static pln_status find_limit(const pln_kernel_call *call, uint32_t i,
   *out = given ? pln_tensor_retain(given) : NULL;
   if (given || !pln_attrs_find(call->engine, call->attrs, name))
     return PLN_OK;
-  double value = trunc(pln_kernel_float(call, name, 0));
-  return pln_tensor_full(call->engine, (pln_dtype)call->args[0]->dtype, 0, NULL,
-                         value, out);
+  pln_dtype dtype = (pln_dtype)call->args[0]->dtype;
+  double value = pln_kernel_float(call, name, 0);
+  return pln_tensor_full(call->engine, dtype, 0, NULL,
+                         pln_dtype_is_float(dtype) ? value : trunc(value), out);
 }
 
 static pln_status clip_by(pln_kernel_call *call, const pln_pair_loops *loops,

@@ -28,6 +28,7 @@ function test.arguments(parser)
   parser:option("--set",
     "Sets an option of a pass (Pass.option), a config key, or an argument of the script.")
     :argname "X=VALUE":count "*"
+  require "perilune.cli.pipeline".rule_options(parser)
   parser:option("--float16", "'emulate' computes float16 operators in float32, as the "
     .. "runtimes that recorded the outputs did; 'exact' rounds after each operator.")
     :choices { "emulate", "exact" }:default "emulate"
@@ -74,11 +75,15 @@ end
 -- The passes to run on a model, if any, and the context for them and for the runs.
 local function optimiser(options)
   if not options.opt and not options.pipeline then
+    if options.exact or #options.rules > 0 then
+      stop.usage "--exact and --rules choose rules for --opt or --pipeline, which is missing"
+    end
     return nil, require "perilune.cli.settings".context(options.set)
   end
   local config, arguments = require "perilune.cli.settings".read(options.set)
+  if options.exact then config["rules.exact"] = true end
   local pl = require "perilune"
-  local pass = require "perilune.cli.pipeline".find(options.pipeline, arguments)
+  local pass = require "perilune.cli.pipeline".find(options.pipeline, arguments, options.rules)
   local ok, context = pcall(pl.context, { opt_level = 3, config = config })
   if not ok then stop.usage("--set: %s", tostring(context)) end
   return pass, context
@@ -106,7 +111,9 @@ local function worker_command(options)
   end
   if options.scaled then add "--scaled" end
   if options.opt then add "--opt" end
+  if options.exact then add "--exact" end
   if options.pipeline then add("--pipeline=" .. options.pipeline) end
+  for _, path in ipairs(options.rules) do add("--rules", path) end
   for _, text in ipairs(options.set) do add("--set", text) end
   add "--from"
   return require "perilune.cli.workers".command(command)

@@ -85,6 +85,13 @@ local function ended_early(failure)
   return type(failure) == "table" and failure.code == "interrupted"
 end
 
+-- What the script gives; of a file of rules, a pipeline of them.
+local function as_pass(chunk, arguments, name)
+  local result = chunk(arguments)
+  local sets = require "perilune.rule.file".sets(result, name)
+  return sets and require "perilune.pass".sequential(sets) or result
+end
+
 -- What the script gives and makes; nil and a message when it fails.
 local function run(script, made, overrides)
   local environment = setmetatable({ arg = { [0] = script.name } }, { __index = _G })
@@ -94,7 +101,7 @@ local function run(script, made, overrides)
     if overrides[key] ~= nil then return overrides[key] end
     return (script.arguments or {})[key]
   end })
-  local ok, result = watch(made, chunk, arguments)
+  local ok, result = watch(made, as_pass, chunk, arguments, script.name)
   if ok then return is_pass(result) and result or false end
   if ended_early(result) then return false end
   return nil, type(result) == "table" and result.text or tostring(result)
