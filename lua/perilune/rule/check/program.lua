@@ -164,7 +164,7 @@ local function constant_shape(self, p, want)
 end
 
 -- What a variable stands for, or a wildcard.
-local function leaf(self, p, want)
+local function terminal(self, p, want)
   local constraints, c = p.constraints, self.choices
   if constraints.absent or p.optional and c:chance(50) then return nil end
   if want.value then return given(self, want) end
@@ -307,7 +307,7 @@ local kinds = {}
 function kinds.any(self, p, want)
   local definition = p.var and self.variant.defined[p.var]
   if definition and not self.making[p.var] then return self:node(definition, want) end
-  return leaf(self, p, want)
+  return terminal(self, p, want)
 end
 
 function kinds.value(self, p, want)
