@@ -210,7 +210,11 @@ local operations = {
   end,
   settings = function()
     local fields = {}
-    for name, row in pairs(pl.config) do fields[#fields + 1] = name .. tostring(row.default) end
+    for name, row in pairs(pl.config) do
+      local value = row.default
+      fields[#fields + 1] = name
+        .. (type(value) == "table" and table.concat(value, " ") or tostring(value))
+    end
     table.sort(fields)
     return table.concat(fields, "\n")
   end,
