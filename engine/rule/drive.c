@@ -363,13 +363,18 @@ static pln_status try_variant(pln_rule_match *m, uint32_t variant,
   bool matches, allowed;
   m->variant = &m->set->variants[variant];
   *out = PLN_NONE;
+  pln_rule_counter none = {0}, *counter = &none;
+  if (r->options->counts)
+    counter = &r->options->counts[m->variant->rule];
   PLN_TRY(pln_rule_match_variant(m, &matches));
-  if (matches)
-    PLN_TRY(pln_rule_check_condition(m, &matches));
   if (!matches)
     return PLN_OK;
-  if (r->options->counts)
-    r->options->counts[m->variant->rule].matches++;
+  counter->matches++;
+  PLN_TRY(pln_rule_check_condition(m, &matches));
+  if (!matches) {
+    counter->refused++;
+    return PLN_OK;
+  }
   pln_type type = g->nodes[m->root].type;
   pln_ref first = next_node(r);
   PLN_TRY(pln_rule_build_answer(m, out));
@@ -382,8 +387,8 @@ static pln_status try_variant(pln_rule_match *m, uint32_t variant,
   }
   PLN_TRY(replace_uses(r, m->root, *out, first));
   look_at_inner_nodes(r, *out, first);
-  if (r->options->counts)
-    r->options->counts[m->variant->rule].applied++;
+  counter->applied++;
+  counter->last_node = r->old;
   r->last_rule = m->variant->rule;
   return keep_type(r, *out, first, type);
 }
@@ -394,9 +399,13 @@ static pln_status watched_try(pln_rule_match *m, uint32_t variant,
   uint32_t rule = m->set->variants[variant].rule;
   const char *name = m->set->rules[rule].info.name;
   double began = m->run->watched ? pln_rule_clock(e) : 0;
-  if (m->run->options->counts)
-    m->run->options->counts[rule].tried++;
+  const pln_rule_options *options = m->run->options;
+  double start = options->timed ? pln_seconds_now() : 0;
+  if (options->counts)
+    options->counts[rule].tried++;
   PLN_TRY(try_variant(m, variant, out));
+  if (options->counts && options->timed)
+    options->counts[rule].seconds += pln_seconds_now() - start;
   return m->run->watched ? pln_rule_tried(e, name, 1, began) : PLN_OK;
 }
 
@@ -494,6 +503,22 @@ static pln_status rewrite_node(void *ud, pln_rewrite *rw, pln_ref old,
   return r->counting ? pln_use_counts_replace(&r->uses, old, *node) : PLN_OK;
 }
 
+/* Describes where each rule was applied last, while the swept graph is there.
+ */
+static void describe_places(pln_rule_driver *r, const pln_graph *swept) {
+  pln_rule_counter *c = r->options->counts;
+  for (uint32_t i = 0; c && i < r->set->n_rules; i++)
+    if (c[i].last_node != PLN_NONE)
+      (void)pln_history_describe(swept, pln_node_history(swept, c[i].last_node),
+                                 c[i].last, sizeof c[i].last);
+}
+
+static void forget_places(const pln_rule_driver *r) {
+  pln_rule_counter *c = r->options->counts;
+  for (uint32_t i = 0; c && i < r->set->n_rules; i++)
+    c[i].last_node = PLN_NONE;
+}
+
 static pln_status sweep(pln_rule_driver *r, const pln_graph *graph,
                         pln_graph **out) {
   pln_mutator m = {
@@ -501,7 +526,10 @@ static pln_status sweep(pln_rule_driver *r, const pln_graph *graph,
   r->counting = false;
   r->unfinished = false;
   r->sweep++;
+  forget_places(r);
   pln_status status = pln_graph_rewrite(graph, &m, out);
+  if (status == PLN_OK && *out != graph)
+    describe_places(r, graph);
   if (r->counting)
     pln_use_counts_end(&r->uses);
   return status;

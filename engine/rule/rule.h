@@ -70,7 +70,14 @@ const pln_rule_info *pln_rule_set_at(const pln_rule_set *set, uint32_t index);
 
 /* What a run counts of a rule. */
 typedef struct pln_rule_counter {
-  uint32_t tried, matches, applied;
+  uint32_t tried;   /* nodes that it was compared with */
+  uint32_t matches; /* its pattern matched */
+  uint32_t refused; /* of these, its condition did not hold */
+  uint32_t applied;
+  pln_ref last_node; /* of the running sweep; PLN_NONE */
+  char last[160];    /* where it was applied last, as pln_history_describe
+                      * says; "": nowhere or unknown */
+  double seconds;    /* in the option `timed` */
 } pln_rule_counter;
 
 /* How far matching a rule at a node gets. */
@@ -120,6 +127,7 @@ typedef struct pln_rule_options {
   bool naive;   /* tries every rule on every node, without the decision
                  * tree: for tests of it */
   pln_rule_counter *counts;  /* by rule; NULL: not counted */
+  bool timed;                /* counts->seconds are measured */
   pln_rule_explain *explain; /* nothing is rewritten; NULL: rules apply */
   /* Called for nodes of the kind `visited` after their rules. NULL: none. */
   pln_kind visited;

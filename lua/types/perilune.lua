@@ -967,8 +967,11 @@ function pl.pipeline(text) end
 ---@class perilune.RuleCount
 ---@field name string
 ---@field tried integer nodes that it was compared with
----@field matches integer
+---@field matches integer nodes that its pattern matched
+---@field refused integer matches that its condition refused
 ---@field applied integer
+---@field last? string where it was applied last
+---@field seconds? number with the option `timed`
 --- A set of rules; it is called with a function or module and gives the rewritten one, the same if nothing changed. It may
 --- be the `run` of a pass.
 ---@class perilune.Rules
@@ -980,7 +983,7 @@ local Rules = {}
 --- Applies the rules until none applies: the rewritten program, and what was counted. Options: exact (only rules of that
 --- proof), share (equal computations become one node), naive (without the decision tree, which gives the same).
 ---@param program perilune.Node|perilune.Module
----@param options? { exact?: boolean, share?: boolean, naive?: boolean }
+---@param options? { exact?: boolean, share?: boolean, naive?: boolean, timed?: boolean, opset?: integer, only?: string[] }
 ---@return perilune.Node|perilune.Module
 ---@return perilune.RuleCount[]
 function Rules:apply(program, options) end

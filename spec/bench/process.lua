@@ -13,7 +13,7 @@ local work = build .. "/bench"
 os.execute("mkdir -p " .. work)
 
 local graphs = require "graphs"
-local columns = require "perilune.cli.columns"
+local columns = require "perilune.columns"
 
 -- Seconds and bytes of a command.
 local function cost(count, command)

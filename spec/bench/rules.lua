@@ -13,7 +13,7 @@ package.path = "lua/?.lua;lua/?/init.lua;" .. package.path
 package.cpath = build .. "/lua/?.so;" .. package.cpath
 local shared = os.getenv "PERILUNE_SHARED" or "../shared"
 local perilune = build .. "/bin/perilune"
-local columns = require "perilune.cli.columns"
+local columns = require "perilune.columns"
 
 local folder = arg[2]
 if not folder then

@@ -328,8 +328,10 @@ describe("a set", function()
       { "multiply(?x, 1) => ?x", name = "one" } }
     local mod = program "add(multiply(add(%x, 0f), 2f), 0f)"
     local _, counts = rules:apply(mod)
-    assert.same({ { name = "zero", tried = 2, matches = 2, applied = 2 },
-      { name = "one", tried = 1, matches = 0, applied = 0 } }, counts)
+    assert.same({ name = "zero", tried = 2, matches = 2, refused = 0, applied = 2,
+      last = "text:3:1" }, counts[1])
+    assert.same({ name = "one", tried = 1, matches = 0, refused = 0, applied = 0 }, counts[2])
+    assert.matches("one +1 +0 +0 +0 +never applied", tostring(counts))
     assert.equal(2, #rules)
   end)
 

@@ -284,19 +284,32 @@ static pln_rule_counter *push_counters(lua_State *L, const pln_rule_set *set) {
   return counts;
 }
 
-/* Pushes { { tried =, matches =, applied = }, ... }.  [-0, +1] */
+static void set_count(lua_State *L, const char *key, uint32_t count) {
+  lua_pushinteger(L, count);
+  lua_setfield(L, -2, key);
+}
+
+/* Pushes { { tried =, matches =, refused =, applied =, last =, seconds = }, ...
+ * }.  [-0, +1] */
 static void push_counts(lua_State *L, const pln_rule_set *set,
-                        const pln_rule_counter *counts) {
+                        const pln_rule_options *options) {
   uint32_t n = pln_rule_set_count(set);
   lua_createtable(L, (int)n, 0);
   for (uint32_t i = 0; i < n; i++) {
-    lua_createtable(L, 0, 3);
-    lua_pushinteger(L, counts[i].tried);
-    lua_setfield(L, -2, "tried");
-    lua_pushinteger(L, counts[i].matches);
-    lua_setfield(L, -2, "matches");
-    lua_pushinteger(L, counts[i].applied);
-    lua_setfield(L, -2, "applied");
+    const pln_rule_counter *c = &options->counts[i];
+    lua_createtable(L, 0, 6);
+    set_count(L, "tried", c->tried);
+    set_count(L, "matches", c->matches);
+    set_count(L, "refused", c->refused);
+    set_count(L, "applied", c->applied);
+    if (*c->last) {
+      lua_pushstring(L, c->last);
+      lua_setfield(L, -2, "last");
+    }
+    if (options->timed) {
+      lua_pushnumber(L, c->seconds);
+      lua_setfield(L, -2, "seconds");
+    }
     lua_rawseti(L, -2, (int)i + 1);
   }
 }
@@ -385,6 +398,7 @@ static int rule_set_apply(lua_State *L) {
   pln_rule_options options = {.exact = bool_option(L, 3, "exact"),
                               .number_values = bool_option(L, 3, "share"),
                               .naive = bool_option(L, 3, "naive"),
+                              .timed = bool_option(L, 3, "timed"),
                               .lenient = bool_option(L, 3, "lenient"),
                               .opset = int_option(L, 3, "opset"),
                               .ud = &r};
@@ -403,7 +417,7 @@ static int rule_set_apply(lua_State *L) {
     pln_lua_unique(L, out->graph);
     pln_lua_push_node(L, -1, pln_graph_root(out->graph));
   }
-  push_counts(L, set, options.counts);
+  push_counts(L, set, &options);
   return 2;
 }
 

@@ -1,7 +1,7 @@
 --- What `opt` tells about its work: a table for people, a line of JSON for
 -- programs.
 
-local columns = require "perilune.cli.columns"
+local columns = require "perilune.columns"
 local core = require "perilune.core"
 local host = require "perilune.cli.host"
 local units = require "perilune.cli.units"

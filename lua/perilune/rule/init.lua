@@ -93,15 +93,27 @@ end
 local class = { __name = "rules" }
 class.__index = class
 
+local counts_class = { __name = "rule counts" }
+
+-- A line a rule, with "never applied" where that is so.
+function counts_class:__tostring()
+  local rows = { { "RULE", "TRIED", "MATCHED", "REFUSED", "APPLIED", "LAST" } }
+  for _, count in ipairs(self) do
+    rows[#rows + 1] = { count.name, tostring(count.tried), tostring(count.matches),
+      tostring(count.refused), tostring(count.applied),
+      count.last or count.applied == 0 and "never applied" or "" }
+  end
+  return (require "perilune.columns"(rows):gsub("\n$", ""))
+end
+
 -- The counts of a run, by the names of the rules.
 local function named_counts(rules, counts)
   local named = {}
   for i, info in ipairs(rules.rules) do
-    local count = counts[i] or { tried = 0, matches = 0, applied = 0 }
-    named[i] = { name = info.name, tried = count.tried, matches = count.matches,
-      applied = count.applied }
+    named[i] = counts[i] or { tried = 0, matches = 0, refused = 0, applied = 0 }
+    named[i].name = info.name
   end
-  return named
+  return setmetatable(named, counts_class)
 end
 
 local function apply_to(rules, fn, options)
@@ -114,7 +126,8 @@ local function add_counts(total, counts)
   if not total then return counts end
   for i, count in ipairs(counts) do
     for key, value in pairs(count) do
-      if key ~= "name" then total[i][key] = total[i][key] + value end
+      local sum = total[i]
+      sum[key] = type(value) == "number" and (sum[key] or 0) + value or value
     end
   end
   return total
@@ -131,14 +144,17 @@ local function with_opset(options, module)
 end
 
 --- Applies the rules to a function or module until none applies. Gives the rewritten
--- program, the same one if nothing changed, and by rule what was counted:
--- { name =, tried =, matches =, applied = }. Options: exact (only rules of that proof),
+-- program, the same one if nothing changed, and by rule what was counted: { name =, tried =
+-- (nodes that it was compared with), matches = (those that its pattern matched), refused =
+-- (those that its condition refused), applied =, last = (where it was applied last),
+-- seconds = }; as text a table. Options: exact (only rules of that proof), timed (seconds),
 -- share (equal computations become one node), naive (every rule is tried on every node,
 -- without the decision tree, which gives the same result), opset (the version of ai.onnx
 -- that conditions see; by default the module's), only (a list of names: no other rule
 -- runs).
 function class:apply(program, options)
-  argument.options(options, "rules:apply", { "exact", "share", "naive", "opset", "only" })
+  argument.options(options, "rules:apply", { "exact", "share", "naive", "timed", "opset",
+    "only" })
   if getmetatable(program) ~= "perilune.Module" then return apply_to(self, program, options) end
   options = with_opset(options, program)
   local changed, total = {}, nil
@@ -201,7 +217,8 @@ local function check_names(rows, name)
   for i, row in ipairs(rows) do
     local own = given_name(row)
     if own and seen[own] then
-      argument.fail(("rules %d and %d of '%s' are both called '%s'"):format(seen[own], i, name, own))
+      argument.fail(("rules %d and %d of '%s' are both called '%s'"):format(seen[own], i, name,
+        own))
     elseif own then
       seen[own] = i
     end

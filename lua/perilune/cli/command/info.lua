@@ -102,7 +102,7 @@ local function show(model)
   for _, name in ipairs(sorted_keys(model.counts.operators)) do
     rows[#rows + 1] = { " ", name, tostring(model.counts.operators[name]) }
   end
-  if #rows > 0 then io.stdout:write(require "perilune.cli.columns"(rows)) end
+  if #rows > 0 then io.stdout:write(require "perilune.columns"(rows)) end
 end
 
 local function show_json(model, graph)

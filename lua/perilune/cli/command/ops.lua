@@ -46,7 +46,7 @@ local function list(prefix)
       rows[#rows + 1] = { name, core.op(name).doc }
     end
   end
-  if #rows > 0 then io.stdout:write(require "perilune.cli.columns"(rows)) end
+  if #rows > 0 then io.stdout:write(require "perilune.columns"(rows)) end
   return #rows > 0
 end
 

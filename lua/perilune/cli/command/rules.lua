@@ -1,6 +1,6 @@
 --- perilune rules: what rewrite rules there are.
 
-local columns = require "perilune.cli.columns"
+local columns = require "perilune.columns"
 local library = require "perilune.rule.library"
 local stop = require "perilune.cli.stop"
 require "perilune.core".internal() -- errors name the scripts of others

@@ -21,7 +21,7 @@ local function parameter_rows(parameters)
     if row.choices then doc = ("%s: %s"):format(doc, table.concat(row.choices, ", ")) end
     rows[i] = { ("    %s=%s"):format(row.name, row.default), doc }
   end
-  return require "perilune.cli.columns"(rows)
+  return require "perilune.columns"(rows)
 end
 
 -- "resnet18: depth=18"
