@@ -34,6 +34,18 @@ describe("perilune why-not", function()
     assert.equal(2, select(2, two:gsub("rule '", "")))
   end)
 
+  it("takes a file of rules, with functions", function()
+    local path = command.write(folder .. "/mine.lua", [[
+      return { "multiply(?x, sigmoid(?x)) => nn.silu(?x)",
+        { "tanh(?x)", "?x", name = "no_tanh", where = function() return false end } }]])
+    local status, out = run(("why-not %s %s"):format(path, file))
+    assert.equal(0, status)
+    assert.matches("rule 'no_tanh' at tanh", out, 1, true)
+    assert.matches("its condition does not hold", out, 1, true)
+    command.write(path, "return 1")
+    assert.equal(1, (run(("why-not %s %s"):format(path, file))))
+  end)
+
   it("fails with a message", function()
     local status, _, err = run("why-not 'multiply(?x => ?x' " .. file)
     assert.equal(2, status)

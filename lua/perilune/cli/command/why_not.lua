@@ -14,7 +14,7 @@ local why_not = {
 
 function why_not.arguments(parser)
   parser:argument("rule", "A rule as text, 'add(?x, 0) => ?x'; the name of a shipped rule, of a "
-    .. "pass or of a file of rules, which `perilune rules` lists.")
+    .. "pass or of a file of rules, which `perilune rules` lists; or FILE.lua, which returns rules.")
     :argname "RULE"
   parser:argument("model", "The model: NAME.relay is Relay text, all else ONNX."):argname "MODEL"
   parser:argument("node", "The ONNX name of a node, or of its output: the only one that is tried.")
@@ -48,13 +48,23 @@ local function opset_of(module)
   return imports and imports["ai.onnx"] or nil
 end
 
+-- The sets to try: of a file, or what pl.why_not takes.
+local function rules_of(rule)
+  if not rule:find "%.lua$" then return { rule } end
+  local sets, reason = require "perilune.rule.file".load(rule)
+  if not sets then stop.failure("%s", reason) end
+  return sets
+end
+
 -- Prints the explanations of a node, or of all of a module.
-local function explain(options, where, opset)
+local function explain(sets, options, where, opset)
   local pl = require "perilune"
-  local ok, found = pcall(pl.why_not, options.rule, where,
-    { limit = options.limit, opset = opset })
-  if not ok then stop.usage("%s", (tostring(found):gsub("^pl%.why_not: ", ""))) end
-  print(found)
+  for _, rules in ipairs(sets) do
+    local ok, found = pcall(pl.why_not, rules, where, { limit = options.limit, opset = opset })
+    if not ok and type(rules) ~= "string" then error(found, 0) end
+    if not ok then stop.usage("%s", (tostring(found):gsub("^pl%.why_not: ", ""))) end
+    print(found)
+  end
 end
 
 function why_not.run(options)
@@ -63,9 +73,10 @@ function why_not.run(options)
   if options.pipeline then
     module = require "perilune.cli.pipeline".find(options.pipeline, options.set)(module)
   end
-  if not options.node then return explain(options, module) end
+  local sets = rules_of(options.rule)
+  if not options.node then return explain(sets, options, module) end
   for _, node in ipairs(nodes_named(module, options.node)) do
-    explain(options, node, opset_of(module))
+    explain(sets, options, node, opset_of(module))
   end
 end
 
