@@ -25,6 +25,7 @@ typedef enum pln_ast_kind {
   PLN_AST_INDEX,    /* a[i] */
   PLN_AST_ALT,      /* a | b */
   PLN_AST_BIND,     /* ?x@a: a, bound to ?x */
+  PLN_AST_ROOTS,    /* a, b: the roots of a rule that has several */
   PLN_AST_UNARY,    /* -a, not a */
   PLN_AST_BINARY    /* a + b, a == b, a and b, ... */
 } pln_ast_kind;
@@ -62,6 +63,8 @@ typedef enum pln_ast_operator {
   X(OPTIONAL, "optional", "may be omitted, as the last operands may") \
   X(ABSENT, "absent", "is omitted")                                   \
   X(DYNAMIC, "dynamic", "is not a Constant")
+
+enum { PLN_RULE_MAX_ROOTS = 4 };
 
 enum {
 #define PLN_ROW(NAME, text, doc) PLN_CONSTRAINT_BIT_##NAME,
@@ -115,15 +118,19 @@ typedef struct pln_ast {
   uint32_t pattern, replacement, condition;
 } pln_ast;
 
-/* Parses `[name:] pattern [=> replacement] [where condition]`. Texts are
- * borrowed from `source`. PLN_ERR_FORMAT with a diagnostic that shows the
- * line. Freed by pln_ast_free, also after a failure. */
+/* Parses `[name:] pattern [=> replacement] [where condition]`; a pattern and
+ * its replacement may be lists, separated by commas. Texts are borrowed from
+ * `source`. PLN_ERR_FORMAT with a diagnostic that shows the line. Freed by
+ * pln_ast_free, also after a failure. */
 pln_status pln_ast_parse(pln_engine *engine, pln_slice source, const char *file,
                          uint32_t row, pln_ast *out) PLN_CHECKED;
 void pln_ast_free(pln_ast *ast);
 /* Reports an error at a position of the text. */
 pln_status pln_ast_error(const pln_ast *ast, pln_status code, uint32_t position,
                          const char *format, ...) PLN_PRINTF(4, 5);
+/* The number of roots of a pattern or replacement, and root `i`. */
+uint32_t pln_ast_count_roots(const pln_ast *ast, uint32_t at);
+uint32_t pln_ast_root(const pln_ast *ast, uint32_t at, uint32_t i);
 static inline uint32_t pln_ast_operand(const pln_ast *ast, uint32_t node,
                                        uint32_t i) {
   return ast->operands[ast->nodes[node].first + i];

@@ -209,9 +209,10 @@ static uint32_t count_freed(const pln_rule_match *m) {
   for (uint32_t i = 1; i < m->variant->count; i++) {
     const pln_pattern_node *p = &m->set->patterns[m->variant->first + i];
     pln_ref node = m->nodes[i];
-    dies[i] = node != PLN_NONE && p->parent != PLN_MATCH_ROOT &&
-              dies[p->parent] && pln_rule_driver_uses(m->run, node) == 1 &&
-              !(g->nodes[node].flags & PLN_NODE_KEEP);
+    dies[i] = p->parent == PLN_MATCH_ROOT ||
+              (node != PLN_NONE && dies[p->parent] &&
+               pln_rule_driver_uses(m->run, node) == 1 &&
+               !(g->nodes[node].flags & PLN_NODE_KEEP));
     n += dies[i] && g->nodes[node].kind == PLN_CALL;
   }
   return n;
@@ -273,10 +274,11 @@ static void drop_built(pln_rule_driver *r, pln_ref first) {
 
 /* PLN_ERR_TYPE: the replacement's type contradicts that of the root. A lenient
  * run does not use it: types that a file declares may be wrong. */
-static pln_status check_type(pln_rule_match *m, pln_ref found, bool *use) {
+static pln_status check_type(pln_rule_match *m, pln_ref root, pln_ref found,
+                             bool *use) {
   const pln_graph *g = pln_rule_graph(m);
   pln_engine *e = g->engine;
-  pln_type both, old = g->nodes[m->root].type, now = g->nodes[found].type;
+  pln_type both, old = g->nodes[root].type, now = g->nodes[found].type;
   bool fits;
   PLN_TRY(pln_type_unify(e, old, now, &both, &fits));
   *use = fits;
@@ -336,7 +338,7 @@ pln_status pln_rule_build_answer(pln_rule_match *m, pln_ref *out) {
   uint32_t freed = unlimited ? UINT32_MAX : count_freed(m);
   m->reason = "there is no replacement for these values";
   PLN_TRY(find_answer(m, freed, out));
-  if (*out == m->root) {
+  if (*out == m->root && m->variant->n_roots == 1) {
     m->reason = "its replacement is the node itself";
     *out = PLN_NONE;
   }
@@ -345,7 +347,10 @@ pln_status pln_rule_build_answer(pln_rule_match *m, pln_ref *out) {
     *out = PLN_NONE;
   }
   if (*out != PLN_NONE)
-    PLN_TRY(check_type(m, *out, &fits));
+    PLN_TRY(check_type(m, m->root, *out, &fits));
+  for (uint32_t i = 0; *out != PLN_NONE && fits && i < m->variant->n_roots; i++)
+    if (i != m->variant->anchor)
+      PLN_TRY(check_type(m, m->roots[i], m->answers[i], &fits));
   if (!fits) {
     m->reason = "its replacement has another type";
     *out = PLN_NONE;
@@ -366,7 +371,8 @@ static pln_status try_variant(pln_rule_match *m, uint32_t variant,
   pln_rule_counter none = {0}, *counter = &none;
   if (r->options->counts)
     counter = &r->options->counts[m->variant->rule];
-  PLN_TRY(pln_rule_match_variant(m, &matches));
+  PLN_TRY(m->variant->n_roots > 1 ? pln_rule_match_roots(m, &matches)
+                                  : pln_rule_match_variant(m, &matches));
   if (!matches)
     return PLN_OK;
   counter->matches++;
@@ -385,7 +391,10 @@ static pln_status try_variant(pln_rule_match *m, uint32_t variant,
     *out = PLN_NONE;
     return PLN_OK;
   }
-  PLN_TRY(replace_uses(r, m->root, *out, first));
+  if (m->variant->n_roots > 1)
+    PLN_TRY(pln_rule_note_roots(m));
+  PLN_TRY(*out == m->root ? count_built(r, first)
+                          : replace_uses(r, m->root, *out, first));
   look_at_inner_nodes(r, *out, first);
   counter->applied++;
   counter->last_node = r->old;
@@ -473,6 +482,17 @@ static pln_status endless(const pln_rule_driver *r, const char *what,
                         r->set->name, what, times, rule->name);
 }
 
+/* The node is a root that was replaced when the sweep met another root. */
+static pln_status use_noted(pln_rule_driver *r, pln_ref *node) {
+  pln_ref found = pln_rule_noted(r, r->old), root = *node;
+  pln_type type = pln_rewrite_graph(r->rw)->nodes[root].type;
+  PLN_TRY(replace_uses(r, root, found, next_node(r)));
+  r->uses.now[found]--; /* it was held until now */
+  *node = found;
+  PLN_TRY(keep_type(r, found, next_node(r), type));
+  return pln_use_counts_replace(&r->uses, r->old, found);
+}
+
 static pln_status rewrite_node(void *ud, pln_rewrite *rw, pln_ref old,
                                pln_ref *node) {
   pln_rule_driver *r = ud;
@@ -484,6 +504,8 @@ static pln_status rewrite_node(void *ud, pln_rewrite *rw, pln_ref old,
     PLN_TRY(pln_rule_explain_node(r->match, *node));
     return pln_use_counts_replace(&r->uses, old, *node);
   }
+  if (pln_rule_noted(r, old) != PLN_NONE)
+    return use_noted(r, node);
   for (int step = 0;; step++) {
     pln_ref first = next_node(r), next;
     if (step == MAX_STEPS)
@@ -491,8 +513,9 @@ static pln_status rewrite_node(void *ud, pln_rewrite *rw, pln_ref old,
     PLN_TRY(try_rules(r, *node, &next));
     if (next == PLN_NONE)
       break;
+    bool same = next == *node; /* other roots of a rule were replaced */
     *node = next;
-    if (next < first) /* its own rules were tried when it was swept */
+    if (next < first && !same) /* its rules were tried when it was swept */
       break;
   }
   if (r->options->visit &&
@@ -532,6 +555,7 @@ static pln_status sweep(pln_rule_driver *r, const pln_graph *graph,
     describe_places(r, graph);
   if (r->counting)
     pln_use_counts_end(&r->uses);
+  pln_rule_forget_roots(r, graph);
   return status;
 }
 

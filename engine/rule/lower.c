@@ -51,19 +51,24 @@ uint32_t pln_rule_find_var(const pln_rule_entry *rule, pln_slice name) {
   return PLN_NONE;
 }
 
+pln_status pln_rule_add_var(pln_rule_entry *r, pln_slice name,
+                            uint32_t position, uint32_t *out) {
+  *out = pln_rule_find_var(r, name);
+  if (*out != PLN_NONE)
+    return PLN_OK;
+  if (r->n_vars == PLN_RULE_MAX_VARS)
+    return pln_ast_error(&r->ast, PLN_ERR_LIMIT, position,
+                         "a rule has at most %d variables", PLN_RULE_MAX_VARS);
+  *out = r->n_vars++;
+  r->vars[*out] = name;
+  return PLN_OK;
+}
+
 static pln_status add_var(lowering *l, pln_slice name, uint32_t position,
                           int16_t *out) {
-  pln_rule_entry *r = l->rule;
-  uint32_t i = pln_rule_find_var(r, name);
-  if (i == PLN_NONE) {
-    if (r->n_vars == PLN_RULE_MAX_VARS)
-      return pln_ast_error(l->ast, PLN_ERR_LIMIT, position,
-                           "a rule has at most %d variables",
-                           PLN_RULE_MAX_VARS);
-    i = r->n_vars++;
-    r->vars[i] = name;
-  }
-  *out = (int16_t)i;
+  uint32_t var;
+  PLN_TRY(pln_rule_add_var(l->rule, name, position, &var));
+  *out = (int16_t)var;
   return PLN_OK;
 }
 
@@ -678,34 +683,84 @@ static pln_status lower_item_of(lowering *l, lower_item item) {
   case PLN_AST_LIST:
   case PLN_AST_NAMED:
   case PLN_AST_SPREAD:
+  case PLN_AST_ROOTS:
   case PLN_AST_INDEX: break;
   }
   return pln_ast_error(l->ast, PLN_ERR_FORMAT, n->position,
                        "this has no meaning in a pattern");
 }
 
+static pln_status check_root(lowering *l, uint32_t at, bool several) {
+  const pln_pattern_node *p = &l->set->patterns[at];
+  uint32_t position = l->ast->nodes[p->ast].position;
+  if (several && p->kind != PLN_MATCH_CALL)
+    return pln_ast_error(l->ast, PLN_ERR_FORMAT, position,
+                         "the roots of a rule that has several are calls");
+  if (p->kind == PLN_MATCH_ANY || p->kind == PLN_MATCH_VALUE)
+    return pln_ast_error(l->ast, PLN_ERR_FORMAT, position,
+                         "a rule matches a call, a tuple or a field; this "
+                         "pattern matches any node");
+  return PLN_OK;
+}
+
+/* Finds the anchor's pattern of a variable that is an operand of root `i`: the
+ * other roots are looked for among the users of that node. */
+static pln_status link_root(lowering *l, pln_rule_variant *v, uint32_t i) {
+  const pln_pattern_node *patterns = l->set->patterns + l->first;
+  for (uint32_t q = v->n_anchor; q < v->count; q++) {
+    if (patterns[q].parent != v->root[i] || !patterns[q].again)
+      continue;
+    for (uint32_t k = 1; k < v->n_anchor; k++)
+      if (patterns[k].slot == patterns[q].slot) {
+        v->link[i] = (uint8_t)k;
+        return PLN_OK;
+      }
+  }
+  return pln_ast_error(l->ast, PLN_ERR_FORMAT,
+                       l->ast->nodes[patterns[v->root[i]].ast].position,
+                       "the roots of a rule have a variable in common that is "
+                       "an operand of each");
+}
+
+/* Generates the patterns of one root. */
+static pln_status lower_root(lowering *l, pln_rule_variant *v, uint32_t i) {
+  uint32_t begin = l->set->n_patterns;
+  v->root[i] = (uint8_t)(begin - l->first);
+  PLN_TRY(
+      push_item(l, (lower_item){.ast = pln_ast_root(l->ast, l->ast->pattern, i),
+                                .parent = PLN_MATCH_ROOT,
+                                .arg = (uint16_t)i,
+                                .slot = -1}));
+  while (l->n)
+    PLN_TRY(lower_item_of(l, l->stack[--l->n]));
+  return check_root(l, begin, v->n_roots > 1);
+}
+
 /* Generates the variant of the current choices. */
 static pln_status lower_variant(lowering *l) {
   pln_rule_set *s = l->set;
+  uint32_t n = pln_ast_count_roots(l->ast, l->ast->pattern), anchor = 0;
+  pln_rule_variant v = {
+      .rule = s->n_rules, .first = s->n_patterns, .n_roots = (uint8_t)n};
   l->first = s->n_patterns;
   l->next = 0;
   l->bound = 0;
   l->n = 0;
-  PLN_TRY(push_item(l, (lower_item){.ast = l->ast->pattern,
-                                    .parent = PLN_MATCH_ROOT,
-                                    .slot = -1}));
-  while (l->n)
-    PLN_TRY(lower_item_of(l, l->stack[--l->n]));
-  uint8_t kind = s->patterns[l->first].kind;
-  if (kind == PLN_MATCH_ANY || kind == PLN_MATCH_VALUE)
-    return pln_ast_error(l->ast, PLN_ERR_FORMAT,
-                         l->ast->nodes[l->ast->pattern].position,
-                         "a rule matches a call, a tuple or a field; this "
-                         "pattern matches any node");
+  if (n > 1)
+    PLN_TRY(choose(l, n, l->ast->nodes[l->ast->pattern].position, &anchor));
+  v.anchor = (uint8_t)anchor;
+  PLN_TRY(lower_root(l, &v, anchor));
+  v.n_anchor = (uint16_t)(s->n_patterns - l->first);
+  for (uint32_t i = 0; i < n; i++)
+    if (i != anchor)
+      PLN_TRY(lower_root(l, &v, i));
+  v.count = s->n_patterns - l->first;
+  for (uint32_t i = 0; i < n; i++)
+    if (i != anchor)
+      PLN_TRY(link_root(l, &v, i));
   PLN_TRY(pln_mem_grow(s->engine, (void **)&s->variants, &s->cap_variants,
                        (size_t)s->n_variants + 1, sizeof *s->variants));
-  s->variants[s->n_variants++] = (pln_rule_variant){
-      .rule = s->n_rules, .first = l->first, .count = s->n_patterns - l->first};
+  s->variants[s->n_variants++] = v;
   return PLN_OK;
 }
 

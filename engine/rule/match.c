@@ -166,9 +166,9 @@ static bool fits_count(const pln_pattern_node *p, pln_op op, uint32_t given) {
                                  pln_rule_n_data(op) <= p->n_args);
 }
 
-static bool has_op(const pln_rule_match *m, const pln_pattern_node *p,
-                   pln_op op) {
-  const pln_op *ops = m->set->ops + p->ops;
+bool pln_rule_has_op(const pln_rule_set *set, const pln_pattern_node *p,
+                     pln_op op) {
+  const pln_op *ops = set->ops + p->ops;
   uint32_t low = 0, high = p->n_ops;
   while (low < high) {
     uint32_t middle = low + (high - low) / 2;
@@ -221,7 +221,7 @@ static pln_status match_call(pln_rule_match *m, uint32_t at,
   const pln_node *n = &g->nodes[node];
   uint32_t count;
   *out = false;
-  if (n->kind != PLN_CALL || !n->data || !has_op(m, p, n->data)) {
+  if (n->kind != PLN_CALL || !n->data || !pln_rule_has_op(m->set, p, n->data)) {
     fails(m, at,
           n->kind == PLN_CALL && n->data ? "is a call of another operator"
                                          : "is no call of an operator");
@@ -279,7 +279,7 @@ static pln_ref fetch_operand(const pln_rule_match *m,
   const pln_graph *g = pln_rule_graph(m);
   uint32_t count;
   if (p->parent == PLN_MATCH_ROOT)
-    return m->root;
+    return m->roots[p->arg];
   pln_ref parent = m->nodes[p->parent];
   if (parent == PLN_NONE)
     return PLN_NONE;
@@ -338,10 +338,10 @@ static pln_status match_attr(pln_rule_match *m, pln_ref call,
   return PLN_OK;
 }
 
-static pln_status match_attrs(pln_rule_match *m, bool *out) {
+static pln_status match_attrs(pln_rule_match *m, uint32_t count, bool *out) {
   const pln_rule_variant *v = m->variant;
   *out = true;
-  for (uint32_t i = 0; *out && i < v->count; i++) {
+  for (uint32_t i = 0; *out && i < count; i++) {
     const pln_pattern_node *p = &m->set->patterns[v->first + i];
     if (m->nodes[i] == PLN_NONE)
       continue;
@@ -358,17 +358,19 @@ static pln_status match_attrs(pln_rule_match *m, bool *out) {
 
 pln_status pln_rule_match_variant(pln_rule_match *m, bool *out) {
   const pln_rule_variant *v = m->variant;
+  uint32_t count = m->anchor_only ? v->n_anchor : v->count;
+  m->roots[v->anchor] = m->root;
   m->rule = &m->set->rules[v->rule];
   m->failed_at = m->failed_attribute = PLN_NONE;
   m->reason = NULL;
   m->run->n_pool = 0;
   memset(m->slots, 0, m->rule->n_vars * sizeof *m->slots);
-  for (uint32_t i = 0; i < v->count; i++) {
+  for (uint32_t i = 0; i < count; i++) {
     PLN_TRY(match_pattern(m, i, &m->set->patterns[v->first + i], out));
     if (!*out)
       return PLN_OK;
   }
-  return match_attrs(m, out);
+  return match_attrs(m, count, out);
 }
 
 pln_status pln_rule_check_condition(pln_rule_match *m, bool *out) {

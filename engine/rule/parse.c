@@ -628,12 +628,42 @@ static void read_rule_name(parser *p) {
   }
 }
 
+/* One expression, or several, separated by commas. */
+static pln_status parse_roots(parser *p, uint32_t *root) {
+  pln_ast_node roots = {.kind = PLN_AST_ROOTS};
+  uint32_t height = p->n_out;
+  skip_space(p);
+  roots.position = position_of(p, p->at);
+  PLN_TRY(parse_expression(p, root));
+  if (!next_is(p, ","))
+    return PLN_OK;
+  PLN_TRY(push_out(p, *root));
+  while (accept(p, ",")) {
+    PLN_TRY(parse_expression(p, root));
+    PLN_TRY(push_out(p, *root));
+  }
+  if (p->n_out - height > PLN_RULE_MAX_ROOTS)
+    return pln_ast_error(p->ast, PLN_ERR_LIMIT, roots.position,
+                         "a rule has at most %d roots", PLN_RULE_MAX_ROOTS);
+  PLN_TRY(finish(p, roots, height));
+  *root = p->out[--p->n_out];
+  return PLN_OK;
+}
+
+uint32_t pln_ast_count_roots(const pln_ast *a, uint32_t at) {
+  return a->nodes[at].kind == PLN_AST_ROOTS ? a->nodes[at].count : 1;
+}
+
+uint32_t pln_ast_root(const pln_ast *a, uint32_t at, uint32_t i) {
+  return a->nodes[at].kind == PLN_AST_ROOTS ? pln_ast_operand(a, at, i) : at;
+}
+
 static pln_status parse_rule(parser *p) {
   pln_ast *a = p->ast;
   read_rule_name(p);
-  PLN_TRY(parse_expression(p, &a->pattern));
+  PLN_TRY(parse_roots(p, &a->pattern));
   if (accept(p, "=>"))
-    PLN_TRY(parse_expression(p, &a->replacement));
+    PLN_TRY(parse_roots(p, &a->replacement));
   if (accept_word(p, "where"))
     PLN_TRY(parse_expression(p, &a->condition));
   skip_space(p);

@@ -199,10 +199,21 @@ static pln_status set_parameter(replacing *r, new_call *c, uint32_t index,
   return r->gave_up ? PLN_OK : set_operand(r, c, index, node);
 }
 
+static pln_status set_results(replacing *r, new_call *c,
+                              const pln_rule_value *v) {
+  double n;
+  if (!pln_rule_number(v, &n) || n < 0 || n > 1 << 16)
+    return give_up(r);
+  c->n_results = (uint32_t)n;
+  return PLN_OK;
+}
+
 /* Gives the call an attribute, in the form that the matched calls have. */
 static pln_status give_attribute(replacing *r, new_call *c, pln_slice name,
                                  pln_rule_value v) {
   pln_engine *e = r->m->run->engine;
+  if (pln_slice_is(name, PLN_RULE_RESULTS))
+    return set_results(r, c, &v);
   pln_slice core = pln_rule_core_name(e, c->op, name);
   if (!core.size)
     core = name;
@@ -545,14 +556,20 @@ static pln_status replace_node(replacing *r, uint32_t at, pln_rule_value *out) {
   case PLN_AST_BINARY: return replace_operator(r, n, out);
   case PLN_AST_FIELD: return replace_field(r, n, out);
   case PLN_AST_TUPLE: return replace_tuple(r, n, out);
+  case PLN_AST_BIND:
+    *out = r->m->slots[n->refers] =
+        r->m->run->values[pln_ast_operand(a, at, 0)];
+    return PLN_OK;
+  case PLN_AST_ROOTS: return PLN_OK;
   default: return pln_rule_evaluate_node(r->m, at, out);
   }
 }
 
 /* A number as the whole replacement: a constant of the type of the root. */
-static pln_status replace_by_number(replacing *r, double number, pln_ref *out) {
+static pln_status replace_by_number(replacing *r, pln_ref root, double number,
+                                    pln_ref *out) {
   const pln_graph *g = graph(r);
-  pln_type type = g->nodes[r->m->root].type;
+  pln_type type = g->nodes[root].type;
   int32_t rank = pln_type_rank(g->engine, type);
   for (int32_t i = 0; i < rank; i++)
     if (!PLN_DIM_IS_CONST(pln_type_dims(g->engine, type)[i]))
@@ -563,10 +580,24 @@ static pln_status replace_by_number(replacing *r, double number, pln_ref *out) {
                       pln_type_dims(g->engine, type), number, out);
 }
 
+/* The node that replaces root `i`. */
+static pln_status take_answer(replacing *r, uint32_t i) {
+  const pln_ast *a = &r->m->rule->ast;
+  const pln_rule_value *v =
+      &r->m->run->values[pln_ast_root(a, a->replacement, i)];
+  double number;
+  r->m->answers[i] = PLN_NONE;
+  if (pln_rule_number(v, &number))
+    return replace_by_number(r, r->m->roots[i], number, &r->m->answers[i]);
+  if (v->kind != PLN_VALUE_NODE)
+    return give_up(r);
+  r->m->answers[i] = v->v.node;
+  return PLN_OK;
+}
+
 pln_status pln_rule_replace(pln_rule_match *m, pln_ref *out) {
   const pln_ast *a = &m->rule->ast;
   uint32_t root = a->replacement;
-  double number;
   replacing r = {.m = m, .b = pln_rewrite_builder(m->run->rw)};
   *out = PLN_NONE;
   if (!r.b)
@@ -574,12 +605,9 @@ pln_status pln_rule_replace(pln_rule_match *m, pln_ref *out) {
   for (uint32_t i = a->nodes[root].begin; i <= root && !r.gave_up; i++)
     if (!a->nodes[i].is_value)
       PLN_TRY(replace_node(&r, i, &m->run->values[i]));
-  if (r.gave_up)
-    return PLN_OK;
-  const pln_rule_value *v = &m->run->values[root];
-  if (pln_rule_number(v, &number))
-    return replace_by_number(&r, number, out);
-  if (v->kind == PLN_VALUE_NODE)
-    *out = v->v.node;
+  for (uint32_t i = 0; i < m->variant->n_roots && !r.gave_up; i++)
+    PLN_TRY(take_answer(&r, i));
+  if (!r.gave_up)
+    *out = m->answers[m->variant->anchor];
   return PLN_OK;
 }

@@ -78,6 +78,7 @@ static pln_status check_value(const pln_rule_entry *r, pln_ast_node *n) {
   case PLN_AST_NAMED:
   case PLN_AST_SPREAD:
   case PLN_AST_ALT:
+  case PLN_AST_ROOTS:
   case PLN_AST_BIND: break;
   }
   return pln_ast_error(&r->ast, PLN_ERR_FORMAT, n->position,
@@ -97,6 +98,8 @@ static pln_status check_attribute(pln_rule_set *s, const pln_rule_entry *r,
   if (!call->n_heads)
     return PLN_OK;
   pln_op op = call->refers;
+  if (pln_slice_is(named->text, PLN_RULE_RESULTS))
+    return PLN_OK;
   if ((pln_op_row(s->engine, op)->traits & PLN_TRAIT_OPAQUE) ||
       pln_rule_core_name(s->engine, op, named->text).size)
     return PLN_OK;
@@ -173,17 +176,59 @@ static pln_status check_replacement_node(pln_rule_set *s, pln_rule_entry *r,
   case PLN_AST_NAME:
   case PLN_AST_TUPLE:
   case PLN_AST_NAMED:
+  case PLN_AST_BIND:
+  case PLN_AST_ROOTS:
   case PLN_AST_SPREAD: return PLN_OK;
   case PLN_AST_STRING:
   case PLN_AST_WILDCARD:
   case PLN_AST_REST:
   case PLN_AST_LIST:
   case PLN_AST_INDEX:
-  case PLN_AST_ALT:
-  case PLN_AST_BIND: break;
+  case PLN_AST_ALT: break;
   }
   return pln_ast_error(&r->ast, PLN_ERR_FORMAT, n->position,
                        "this has no meaning in a replacement");
+}
+
+/* ?y@a names a part of the replacement for those that follow it. */
+static pln_status bind_parts(pln_rule_entry *r) {
+  pln_ast *a = &r->ast;
+  uint32_t root = a->replacement;
+  for (uint32_t i = a->nodes[root].begin; i <= root; i++) {
+    pln_ast_node *n = &a->nodes[i];
+    if (n->kind != PLN_AST_BIND)
+      continue;
+    if (n->constraints || pln_rule_find_var(r, n->text) != PLN_NONE)
+      return pln_ast_error(a, PLN_ERR_NAME, n->position,
+                           "a part of a replacement has a new name");
+    for (uint32_t k = a->nodes[root].begin; k < i; k++)
+      if (a->nodes[k].kind == PLN_AST_VAR &&
+          pln_slice_equal(a->nodes[k].text, n->text))
+        return pln_ast_error(a, PLN_ERR_NAME, a->nodes[k].position,
+                             "?%.*s is bound behind this", (int)n->text.size,
+                             n->text.data);
+    PLN_TRY(pln_rule_add_var(r, n->text, n->position, &n->refers));
+  }
+  return PLN_OK;
+}
+
+/* As many replacements as roots, in text. */
+static pln_status check_roots(const pln_rule_entry *r) {
+  const pln_ast *a = &r->ast;
+  uint32_t n = pln_ast_count_roots(a, a->pattern);
+  if (a->replacement == PLN_NONE)
+    return n == 1
+               ? PLN_OK
+               : pln_ast_error(a, PLN_ERR_FORMAT, a->nodes[a->pattern].position,
+                               "a rule of several roots has replacements "
+                               "in text");
+  uint32_t given = pln_ast_count_roots(a, a->replacement);
+  return n == given ? PLN_OK
+                    : pln_ast_error(a, PLN_ERR_FORMAT,
+                                    a->nodes[a->replacement].position,
+                                    "%u roots need as many replacements, "
+                                    "found %u",
+                                    n, given);
 }
 
 /* Users come after their operands, so calls are checked from the root down:
@@ -191,6 +236,7 @@ static pln_status check_replacement_node(pln_rule_set *s, pln_rule_entry *r,
 static pln_status check_replacement(pln_rule_set *s, pln_rule_entry *r) {
   pln_ast *a = &r->ast;
   uint32_t root = a->replacement;
+  PLN_TRY(bind_parts(r));
   if (a->nodes[root].kind == PLN_AST_NAMED ||
       a->nodes[root].kind == PLN_AST_SPREAD)
     return pln_ast_error(a, PLN_ERR_FORMAT, a->nodes[root].position,
@@ -285,6 +331,7 @@ static pln_status check_sides(pln_rule_set *s, pln_rule_entry *r) {
                          has ? "a rule has one replacement"
                              : "a rule needs a replacement: pattern => "
                                "replacement");
+  PLN_TRY(check_roots(r));
   PLN_TRY(check_pattern_values(r));
   if (has)
     PLN_TRY(check_replacement(s, r));

@@ -29,8 +29,8 @@ typedef struct pln_pattern_node {
   bool again;      /* its variable was bound before: the same node again */
   bool any_count;  /* CALL: operands beyond n_args are allowed */
   bool optional;   /* may be omitted */
-  uint16_t parent; /* PLN_MATCH_ROOT for the root */
-  uint16_t arg;    /* number of the operand */
+  uint16_t parent; /* PLN_MATCH_ROOT for a root */
+  uint16_t arg;    /* number of the operand; of a root, its number */
   int16_t slot;    /* variable; -1: none */
   int16_t rest;    /* CALL: variable of the remaining operands; -1: none */
   int16_t op_slot; /* CALL: variable of the operator; -1: none */
@@ -58,7 +58,12 @@ typedef struct pln_attr_pattern {
 /* One way to match a rule. */
 typedef struct pln_rule_variant {
   uint32_t rule;
-  uint32_t first, count; /* patterns */
+  uint32_t first, count;   /* patterns */
+  uint16_t n_anchor;       /* patterns of the anchor, which come first */
+  uint8_t n_roots, anchor; /* anchor: the root that the sweep meets first */
+  uint8_t root[PLN_RULE_MAX_ROOTS]; /* pattern nodes of the roots */
+  uint8_t link[PLN_RULE_MAX_ROOTS]; /* the anchor's pattern of the variable that
+                                     * is an operand of each other root */
 } pln_rule_variant;
 
 typedef struct pln_rule_entry {
@@ -145,6 +150,11 @@ struct pln_rule_driver {
   uint32_t last_rule; /* the rule applied last */
   pln_ref *dead;      /* a stack of nodes that lost their last use */
   uint32_t n_dead, cap_dead;
+  /* For rules of several roots (roots.c), from the first match on in a sweep:
+   * by old node its replacement or PLN_NONE, and lists of its users. */
+  pln_ref *replacements;
+  uint32_t *first_user;
+  pln_ref *users;
 };
 
 /* A match in progress, and what conditions and replacements read. */
@@ -153,8 +163,12 @@ struct pln_rule_match {
   const pln_rule_set *set;
   const pln_rule_entry *rule;
   const pln_rule_variant *variant;
-  pln_ref root;
-  pln_ref nodes[PLN_RULE_MAX_NODES]; /* by pattern node of the variant */
+  pln_ref root;     /* the node that is visited: the anchor of several roots */
+  bool anchor_only; /* the other roots are not known yet */
+  pln_ref roots[PLN_RULE_MAX_ROOTS];
+  pln_ref old_roots[PLN_RULE_MAX_ROOTS];
+  pln_ref answers[PLN_RULE_MAX_ROOTS]; /* their replacements */
+  pln_ref nodes[PLN_RULE_MAX_NODES];   /* by pattern node of the variant */
   pln_rule_value slots[PLN_RULE_MAX_VARS];
   /* For explain.c: the pattern node where matching failed, the syntax tree's
    * node of the attribute that did or PLN_NONE, and why. */
@@ -229,6 +243,20 @@ bool pln_rule_uniform(const pln_graph *graph, pln_ref node, double *out);
 /* match.c: binds the variables; *out is whether it matches. The condition is
  * not evaluated. */
 pln_status pln_rule_match_variant(pln_rule_match *m, bool *out) PLN_CHECKED;
+/* roots.c: the same for a variant of several roots: looks for calls that match
+ * the other roots and copies them into the new graph. */
+pln_status pln_rule_match_roots(pln_rule_match *m, bool *out) PLN_CHECKED;
+/* Notes the replacements of the other roots, for when the sweep meets them. */
+pln_status pln_rule_note_roots(pln_rule_match *m) PLN_CHECKED;
+/* The noted replacement of the old node; PLN_NONE: there is none. */
+static inline pln_ref pln_rule_noted(const pln_rule_driver *run, pln_ref old) {
+  return run->replacements ? run->replacements[old] : PLN_NONE;
+}
+/* At the end of a sweep. */
+void pln_rule_forget_roots(pln_rule_driver *run, const pln_graph *swept);
+/* match.c: true if the pattern is of calls of that operator, among others. */
+bool pln_rule_has_op(const pln_rule_set *set, const pln_pattern_node *p,
+                     pln_op op);
 /* Evaluates the condition of a matched rule. */
 pln_status pln_rule_check_condition(pln_rule_match *m, bool *out) PLN_CHECKED;
 
@@ -268,8 +296,11 @@ bool pln_rule_value_equal(const pln_rule_match *m, const pln_rule_value *a,
  * next one is made. */
 pln_status pln_rule_new_list(pln_rule_match *m, uint32_t n, pln_rule_value *out,
                              int64_t **dims) PLN_CHECKED;
-/* value.c: the number of a variable of the rule; PLN_NONE. */
+/* lower.c: the number of a variable of the rule; PLN_NONE. */
 uint32_t pln_rule_find_var(const pln_rule_entry *rule, pln_slice name);
+/* The same; a new variable if there is none of that name. */
+pln_status pln_rule_add_var(pln_rule_entry *rule, pln_slice name,
+                            uint32_t position, uint32_t *out) PLN_CHECKED;
 /* The operand that is the attribute `name` of `op` in ONNX's form; PLN_NONE. */
 uint32_t pln_rule_parameter(pln_op op, pln_slice name);
 /* The inverse; NULL. */
@@ -289,6 +320,8 @@ const char *pln_rule_find_in_schema(const char *schema, pln_slice name,
 pln_slice pln_rule_core_name(const pln_engine *engine, pln_op op,
                              pln_slice name);
 
+/* The number of a new call's results, where an attribute may stand. */
+#define PLN_RULE_RESULTS "n_results"
 /* replace.c: builds the replacement of a matched rule. *out PLN_NONE: it would
  * be ill-typed, or a value in it is unknown. */
 pln_status pln_rule_replace(pln_rule_match *m, pln_ref *out) PLN_CHECKED;

@@ -235,7 +235,7 @@ pln_status pln_rule_check_endless(const pln_rule_set *set,
   const pln_ast *a = &rule->ast;
   subsumption s = {.set = set, .rule = rule};
   if (a->replacement == PLN_NONE || a->condition != PLN_NONE ||
-      rule->info.condition)
+      rule->info.condition || pln_ast_count_roots(a, a->pattern) > 1)
     return PLN_OK;
   for (uint32_t v = 0; v < rule->n_variants; v++) {
     s.variant = &set->variants[rule->first_variant + v];
@@ -341,7 +341,7 @@ static bool always_applies(const pln_rule_entry *r) {
   const pln_ast *a = &r->ast;
   uint32_t calls = 0;
   if (a->replacement == PLN_NONE || a->condition != PLN_NONE ||
-      r->info.condition)
+      r->info.condition || pln_ast_count_roots(a, a->pattern) > 1)
     return false;
   for (uint32_t i = a->nodes[a->replacement].begin; i <= a->replacement; i++) {
     if (is_attribute(&a->nodes[i]))

@@ -69,8 +69,10 @@ static pln_status find_paths(tree_builder *b) {
     uint32_t *paths = b->pattern_path + variant->first;
     for (uint32_t i = 0; i < variant->count; i++) {
       const pln_pattern_node *p = &s->patterns[variant->first + i];
-      if (p->parent == PLN_MATCH_ROOT)
+      if (p->parent == PLN_MATCH_ROOT && i == 0)
         paths[i] = root;
+      else if (p->parent == PLN_MATCH_ROOT)
+        PLN_TRY(intern_path(b, PLN_NONE, p->arg + 1u, &paths[i]));
       else
         PLN_TRY(intern_path(b, paths[p->parent], p->arg, &paths[i]));
     }
@@ -184,7 +186,7 @@ static bool is_candidate(const tree_builder *b, uint32_t pattern) {
   const pln_rule_set *s = b->set;
   uint32_t path = b->pattern_path[pattern], n, single;
   const uint32_t *keys;
-  return b->tested[path] != b->stamp &&
+  return b->tested[path] != b->stamp && s->paths[path].parent != PLN_NONE &&
          b->tested[s->paths[path].parent] == b->stamp &&
          pattern_keys(s, &s->patterns[pattern], &single, &keys, &n);
 }

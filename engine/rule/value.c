@@ -556,6 +556,7 @@ pln_status pln_rule_evaluate_node(pln_rule_match *m, uint32_t at,
   case PLN_AST_NAMED:
   case PLN_AST_SPREAD:
   case PLN_AST_ALT:
+  case PLN_AST_ROOTS:
   case PLN_AST_BIND: break;
   }
   return PLN_OK;
