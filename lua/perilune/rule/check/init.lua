@@ -22,6 +22,8 @@ local check = {}
 local TRIES, LEAST_TRIES = 60, 3000
 -- Runs spent on making a counterexample smaller.
 local MOST_SHRINKS = 400
+-- Programs between collections of garbage.
+local COLLECT_EVERY = 500
 -- Elements of a tensor that are shown.
 local SHOWN = 24
 
@@ -223,6 +225,7 @@ local function check_rule(rule, wanted, seed)
   local counts = { cases = 0, fired = 0, refused = 0, elements = 0 }
   for try = 1, math.max(TRIES * wanted, wanted > 1 and LEAST_TRIES or 1) do
     if counts.fired >= wanted then break end
+    if try % COLLECT_EVERY == 0 then collectgarbage() end
     local c = choices.random(seed + try - 1)
     local found = run(rule, c)
     if found.status ~= "rejected" then counts.cases = counts.cases + 1 end
@@ -330,13 +333,24 @@ function class:__tostring()
   return table.concat(lines, "\n")
 end
 
+-- f(...) without automatic garbage collection, which every error that is caught would
+-- begin anew: check_rule collects now and then.
+local function without_collector(f, ...)
+  if not collectgarbage "isrunning" then return f(...) end
+  collectgarbage "stop"
+  local results = table.pack(pcall(f, ...))
+  collectgarbage "restart"
+  if not results[1] then error(results[2], 0) end
+  return table.unpack(results, 2, results.n)
+end
+
 --- Checks rules, made by check.prepare, one after the other: a list of { name, proof,
 -- cases, fired, status, reason, counterexample }, and whether all passed. Options: cases
 -- (100 comparisons a rule), seed (1), progress (called with a result).
 function check.all(rules, options)
   local results, passed = setmetatable({}, class), true
   for i, rule in ipairs(rules) do
-    results[i] = check_rule(rule, options.cases or 100, options.seed or 1)
+    results[i] = without_collector(check_rule, rule, options.cases or 100, options.seed or 1)
     passed = passed and results[i].status == "passed"
     if options.progress then options.progress(results[i]) end
   end
@@ -362,16 +376,21 @@ local function check_integer(options, name, least)
   end
 end
 
---- Checks the rules of a set (pl.rules); see check.all. Options: also only, names of rules.
-function check.set(set, options)
-  check_integer(options, "cases", 1)
-  check_integer(options, "seed", math.mininteger)
+--- The rules of a set (pl.rules), prepared.
+function check.rules(set)
   local rules = {}
   for i, row in ipairs(set.rows) do
     local one = core.rule_set(set.name, { row })
     rules[i] = check.prepare(set.rules[i], one, 1, row.example, check.apply_with(one))
   end
-  return check.all(chosen(rules, options.only), options)
+  return rules
+end
+
+--- Checks the rules of a set; see check.all. Options: also only, names of rules.
+function check.set(set, options)
+  check_integer(options, "cases", 1)
+  check_integer(options, "seed", math.mininteger)
+  return check.all(chosen(check.rules(set), options.only), options)
 end
 
 return check
