@@ -284,11 +284,9 @@ function rule.of_file(name, list, path) return make(name, list, places_in(path, 
 --- chunk(...), the script of a file.
 function rule.load(path, chunk, ...)
   local outer = loading
+  local scope <close> = setmetatable({}, { __close = function() loading = outer end })
   loading = path
-  local results = table.pack(pcall(chunk, ...))
-  loading = outer
-  if not results[1] then error(results[2], 0) end
-  return table.unpack(results, 2, results.n)
+  return chunk(...)
 end
 
 return rule

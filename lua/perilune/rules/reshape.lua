@@ -67,12 +67,12 @@ local function restored(g)
 end
 
 -- A product of the flattened leading axes, with weights as they are or transposed.
-local function flattened(turned)
+local function flattened(trans_b)
   return function(g)
     local op, a, b, k, n = g.op, g:extent(), g:extent(), g:extent(), g:size()
     local x = op.reshape(g:var("float32", { a, b, k }), { newshape = { a * b, k } })
-    local w = g:constant("float32", turned == 1 and { n, k } or { k, n })
-    local product = op.nn.gemm(x, w, g:var("float32", { n }), { transB = turned })
+    local w = g:constant("float32", trans_b == 1 and { n, k } or { k, n })
+    local product = op.nn.gemm(x, w, g:var("float32", { n }), { transB = trans_b })
     return op.reshape(product, { newshape = { a, b, n } })
   end
 end

@@ -93,6 +93,9 @@ function check.tensor_text(tensor)
   return ("%s: %s"):format(tostring(tensor), table.concat(list, ", "))
 end
 
+-- Relay text without the comments that have types, which parsing finds again.
+local function text_of(fn) return (tostring(fn):gsub(" /%*.-%*/", "")) end
+
 -- The constants that the text of a function refers to by number.
 local function constants_of(fn)
   local list = {}
@@ -112,7 +115,7 @@ local function failed(one, difference_text, rewritten, before, after)
       tensor = one.inputs[i] }
   end
   return { status = "failed", difference = difference_text, counterexample = {
-    program = tostring(one.fn), rewritten = rewritten and tostring(rewritten),
+    program = text_of(one.fn), rewritten = rewritten and text_of(rewritten),
     inputs = inputs, constants = constants_of(one.fn), before = before and results_text(before),
     after = after and results_text(after), difference = difference_text } }
 end
@@ -337,11 +340,9 @@ end
 -- begin anew: check_rule collects now and then.
 local function without_collector(f, ...)
   if not collectgarbage "isrunning" then return f(...) end
+  local scope <close> = setmetatable({}, { __close = function() collectgarbage "restart" end })
   collectgarbage "stop"
-  local results = table.pack(pcall(f, ...))
-  collectgarbage "restart"
-  if not results[1] then error(results[2], 0) end
-  return table.unpack(results, 2, results.n)
+  return f(...)
 end
 
 --- Checks rules, made by check.prepare, one after the other: a list of { name, proof,

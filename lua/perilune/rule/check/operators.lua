@@ -446,12 +446,12 @@ rows["nn.gemm"] = function(g, want, _, fixed)
   local c, shape = g.choices, want.shape
   if #shape ~= 2 then g:reject() end
   local m, n, k = shape[1], shape[2], shapes.extent(c)
-  local turn_a = fixed.transA or c:below(2)
-  local turn_b = fixed.transB or c:below(2)
+  local trans_a = fixed.transA or c:below(2)
+  local trans_b = fixed.transB or c:below(2)
   local bias = c:pick { { n }, { m, n }, {}, { 1, n } }
-  return { operands = { like(want, turn_a == 1 and { k, m } or { m, k }),
-      like(want, turn_b == 1 and { n, k } or { k, n }), like(want, bias) },
-    attrs = { transA = turn_a, transB = turn_b } }
+  return { operands = { like(want, trans_a == 1 and { k, m } or { m, k }),
+      like(want, trans_b == 1 and { n, k } or { k, n }), like(want, bias) },
+    attrs = { transA = trans_a, transB = trans_b } }
 end
 
 -- ---------------------------------------------------------------------- others
