@@ -4,6 +4,7 @@
 local pl = require "perilune"
 local check = require "perilune.rule.check"
 local library = require "perilune.rule.library"
+local passes = require "perilune.rule.check.passes"
 local shipped = require "perilune.rule.check.shipped"
 
 local cases = tonumber(os.getenv "PERILUNE_CASES" or 40)
@@ -23,6 +24,15 @@ describe("the check of the shipped rules", function()
 
   it("makes enough comparisons for each rule", function()
     for _, result in ipairs(results) do
+      assert.is_true(result.fired >= math.min(cases, 20), check.text(result))
+    end
+  end)
+
+  it("passes for passes whose rewrites are functions in C", function()
+    local all = passes.prepare()
+    assert.equal(#passes.names(), #all)
+    for _, result in ipairs((check.all(all, { cases = cases, seed = seed }))) do
+      assert.equal("passed", result.status, check.text(result))
       assert.is_true(result.fired >= math.min(cases, 20), check.text(result))
     end
   end)

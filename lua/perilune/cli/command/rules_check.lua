@@ -20,9 +20,9 @@ local rules_check = {
 
 function rules_check.arguments(parser)
   parser:argument("set", "What to check: a file of rules FILE.lua, which returns a set "
-    .. "(pl.rules), a list of sets or a list of rules; a pass such as SimplifyExpr; a file of "
-    .. "shipped rules such as arithmetic. By default all shipped rules."):argname "SET|FILE.lua"
-    :args "?"
+    .. "(pl.rules), a list of sets or a list of rules; a pass such as SimplifyExpr or "
+    .. "FoldConvBias; a file of shipped rules such as arithmetic. By default all shipped rules "
+    .. "and passes."):argname "SET|FILE.lua":args "?"
   parser:argument("name", "The only rule to check."):argname "NAME":args "?"
   parser:option("--cases", "The number of comparisons for each rule."):argname "N":default "100"
     :convert(numbers.count)
@@ -46,11 +46,23 @@ local function rules_of_file(path)
   return rules
 end
 
+local function unknown_set(name)
+  local names = require "perilune.rule.check.passes".names()
+  for _, row in ipairs(library.rules()) do
+    names[#names + 1], names[#names + 2] = row.pass, row.file
+  end
+  stop.usage("no rules are called '%s'%s", name, core.suggest(name, names))
+end
+
+-- Rules of sets, then passes whose rewrites are functions in C.
 local function shipped_rules(name)
-  local rows, hint
-  if name then rows, hint = library.set(name) else rows = library.rules() end
-  if not rows then stop.usage("no rules are called '%s'%s", name, hint) end
-  return require "perilune.rule.check.shipped".prepare(rows)
+  local rows = library.rules()
+  if name then rows = library.set(name) or {} end
+  local rules = require "perilune.rule.check.shipped".prepare(rows)
+  local passes = require "perilune.rule.check.passes".prepare(name)
+  table.move(passes, 1, #passes, #rules + 1, rules)
+  if #rules == 0 then unknown_set(name) end
+  return rules
 end
 
 local function only(rules, name, set)

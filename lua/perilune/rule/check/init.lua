@@ -276,11 +276,11 @@ end
 -- The newest opset, for conditions; others now and then.
 local OPSET = 99
 
---- A rule to be checked: `set` is compiled and has it as number `i`; `info` is what is
--- known of it, `example` its example, apply(fn) gives a program and whether the rule was
--- applied.
+--- A rule to be checked: `set` is compiled and has it as number `i` (nil: it has no
+-- pattern, only the example); `info` is what is known of it, `example` its example,
+-- apply(fn) gives a program and whether the rule was applied.
 function check.prepare(info, set, i, example, apply)
-  local variants = core.rule_patterns(set, i)
+  local variants = set and core.rule_patterns(set, i) or {}
   for k, variant in ipairs(variants) do variants[k] = program.prepare(variant) end
   local exact = info.proof == "exact"
   return { name = info.name, proof = info.proof, exact = exact, apply = apply,

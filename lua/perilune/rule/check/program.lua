@@ -93,6 +93,12 @@ function class:constant(dtype, shape)
   return ir.Constant(values.tensor(dtype, shape, self.kind, self.seed))
 end
 
+--- A constant of numbers from 0.5 to 2.
+function class:positive(dtype, shape)
+  self.seed = self.seed + 1
+  return ir.Constant(core.random(shape, dtype, { seed = self.seed, low = 0.5, high = 2 }))
+end
+
 --- A constant of one number.
 function class:number(value, dtype) return self:splat(dtype, {}, value) end
 
