@@ -1,5 +1,5 @@
 --- Rewrite rules: as text, with a condition, with a replacement in Lua; as a pass in a
--- pipeline, and what each rule did.
+-- pipeline, and what each rule did; checked by evaluation.
 
 local pl = require "perilune"
 
@@ -11,8 +11,9 @@ local algebra = pl.rules "algebra" {
   "transposes: transpose(transpose(?x, axes=?p), axes=?q) => transpose(?x, axes=compose(?p, ?q))",
   "same: transpose(?x, axes=?p) => ?x where ?p == iota(len(?p))",
   -- what text does not say, a function may: the match has the variables by their names
-  { "nn.leaky_relu(?x, alpha=?a)", function(m) if m.a == 0 then return pl.op.nn.relu(m.x) end end,
-    name = "flat" },
+  { "nn.leaky_relu(?x:float, alpha=?a)",
+    function(m) if m.a == 0 then return pl.op.nn.relu(m.x) end end,
+    name = "flat", proof = "reassociates" }, -- 0 times infinity is NaN
 }
 
 local mod = assert(pl.parse [[
@@ -24,10 +25,18 @@ def @main(%x: Tensor[(2, 3), float32]) {
 }
 ]])
 
-pl.passes.Algebra = { kind = "function", run = algebra, doc = "Apply the rules of algebra." }
-print(pl.sequential { "Algebra", "DeadCodeElimination" }(mod))
+-- a set stands for a pass
+print(pl.sequential { algebra, "DeadCodeElimination" }(mod))
 
 local _, counts = algebra:apply(mod)
 for _, count in ipairs(counts) do
   print(count.name, count.tried .. " tried", count.applied .. " applied")
 end
+
+-- do they keep what programs compute? Two that do not:
+local results, passed = algebra:check { cases = 50 }
+assert(passed, results)
+print((pl.rules {
+  "square: sqrt(multiply(?x, ?x)) => ?x",
+  "sum: multiply(add(?x, ?a), ?b) => add(multiply(?x, ?b), ?a)",
+}:check()))

@@ -963,6 +963,54 @@ function pl.pipeline(text) end
 ---@field source? string where it is known from
 ---@field proof? "exact"|"reassociates"|"approximates" how results compare to the original; exact by default
 ---@field grows? boolean it may build more calls than it removes; without it such a replacement is refused
+---@field example? perilune.RuleExample|perilune.RuleExample[] programs for Rules:check to begin with
+--- Relay text of a function, "fn (%x: Tensor[(N, 3), float32]) { ... }", of definitions, or a function that makes an
+--- expression of operands that it asks for.
+---@alias perilune.RuleExample string|fun(g: perilune.ProgramGenerator): perilune.Node
+--- What the function of an example is given. Its choices are random, and recorded to make a counterexample smaller.
+---@class perilune.ProgramGenerator
+---@field op table pl.op
+local ProgramGenerator = {}
+--- A parameter.
+---@param dtype string
+---@param shape integer[]
+---@return perilune.Node
+function ProgramGenerator:var(dtype, shape) end
+--- A constant of random numbers.
+---@param dtype string
+---@param shape integer[]
+---@return perilune.Node
+function ProgramGenerator:constant(dtype, shape) end
+--- A scalar constant.
+---@param value number|boolean
+---@param dtype string
+---@return perilune.Node
+function ProgramGenerator:number(value, dtype) end
+--- A vector of int64.
+---@param ... integer
+---@return perilune.Node
+function ProgramGenerator:ints(...) end
+--- An extent from 0 to 5.
+---@return integer
+function ProgramGenerator:extent() end
+--- An extent from 1 to 4.
+---@return integer
+function ProgramGenerator:size() end
+---@param rank? integer
+---@return integer[]
+function ProgramGenerator:shape(rank) end
+--- An integer from 0 to n - 1.
+---@param n integer
+---@return integer
+function ProgramGenerator:below(n) end
+--- An element of a list, whose first ones are the simplest.
+---@generic T
+---@param list T[]
+---@return T
+function ProgramGenerator:pick(list) end
+--- A dtype of floats.
+---@return string
+function ProgramGenerator:float_dtype() end
 --- What a run counted of a rule.
 ---@class perilune.RuleCount
 ---@field name string
@@ -972,8 +1020,30 @@ function pl.pipeline(text) end
 ---@field applied integer
 ---@field last? string where it was applied last
 ---@field seconds? number with the option `timed`
---- A set of rules; it is called with a function or module and gives the rewritten one, the same if nothing changed. It may
---- be the `run` of a pass.
+--- What the check of a rule found. `status` is "unchecked" where no program was made that the rule applies to, which
+--- `reason` says; cases: the programs that were generated, fired: those on which it was applied and compared.
+---@class perilune.RuleCheck
+---@field name string
+---@field proof string
+---@field cases integer
+---@field fired integer
+---@field status "passed"|"failed"|"unchecked"
+---@field reason? string
+---@field counterexample? perilune.RuleCounterexample
+--- A small program that a rule changes: its text before and after, the inputs, what both give, and the seed that makes
+--- the rule fail at the first case.
+---@class perilune.RuleCounterexample
+---@field program string
+---@field rewritten? string
+---@field inputs { name: string, text: string, tensor: perilune.Tensor }[]
+---@field constants { name: string, text: string, tensor: perilune.Tensor }[] those that the text has by number
+---@field before? string
+---@field after? string
+---@field difference string
+---@field seed integer
+--- A set of rules; it is called with a function or module and gives the rewritten one, the same if nothing changed. It
+--- stands for a pass over functions wherever one is expected, and may be the `run` of a pass. As a pass it obeys the config
+--- keys rules.exact and rules.only.
 ---@class perilune.Rules
 ---@field name string
 ---@field rules table[] name, text, file, row, reason, source, proof, grows of each
@@ -981,12 +1051,21 @@ function pl.pipeline(text) end
 ---@operator len: integer
 local Rules = {}
 --- Applies the rules until none applies: the rewritten program, and what was counted. Options: exact (only rules of that
---- proof), share (equal computations become one node), naive (without the decision tree, which gives the same).
+--- proof), share (equal computations become one node), naive (without the decision tree, which gives the same), opset (the
+--- version of ai.onnx that conditions see; by default the module's), only (names: no other rule runs).
 ---@param program perilune.Node|perilune.Module
 ---@param options? { exact?: boolean, share?: boolean, naive?: boolean, timed?: boolean, opset?: integer, only?: string[] }
 ---@return perilune.Node|perilune.Module
 ---@return perilune.RuleCount[]
 function Rules:apply(program, options) end
+--- Checks each rule by evaluation: generates programs that its pattern matches, applies the rule alone, and compares what
+--- both compute, bit by bit for proof "exact" (except for the sign of zero), else within a tolerance on tame numbers. Gives
+--- the results, which as text show counterexamples, and whether all passed. Options: cases (100 comparisons a rule), seed
+--- (1), only (names of rules), progress (called with each result).
+---@param options? { cases?: integer, seed?: integer, only?: string[], progress?: fun(result: perilune.RuleCheck) }
+---@return perilune.RuleCheck[]
+---@return boolean
+function Rules:check(options) end
 --- A set of rewrite rules, matched in C: pl.rules(list), or pl.rules "name" (list). The first rule that matches a node is
 --- applied, operands first, and its result is looked at again. Raises a diagnostic that shows the place in the text.
 ---@param first string|(string|perilune.RuleSpec)[]

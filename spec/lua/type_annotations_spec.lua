@@ -29,6 +29,17 @@ local function compare(what, actual, documented, listed)
   end
 end
 
+-- What the example of a rule is given.
+local function generator()
+  local given
+  local function example(g)
+    given = g
+    return g.op.abs(g:var("float32", { 1 }))
+  end
+  pl.rules { { "abs(?x) => ?x", example = example } }:check()
+  return given
+end
+
 describe("the types for editors", function()
   it("have every name of the library", function()
     compare("pl", pl, declared, fields "perilune")
@@ -53,7 +64,7 @@ describe("the types for editors", function()
       Builder = pl.builder(), Type = pl.type "float32",
       Timing = pl.instruments.timing(), Statistics = pl.instruments.statistics(),
       Predicate = pl.predicate "verify", InstrumentConstructor = pl.instruments.timing,
-      Rules = pl.rules { "add(?x, 0) => ?x" },
+      Rules = pl.rules { "add(?x, 0) => ?x" }, ProgramGenerator = generator(),
     }
     for class, name in text:gmatch "\nfunction (%u%w*):([%w_]+)" do
       assert(objects[class], class .. " is not among the objects of this spec")

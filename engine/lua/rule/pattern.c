@@ -75,13 +75,17 @@ static bool push_literal(lua_State *L, const pln_ast *a, uint32_t at) {
 
 /* ---------------------------------------------------------------- patterns */
 
-/* { name =, var = or value = } */
+/* { name =, var = or value = }; a variable that is bound elsewhere is compared.
+ */
 static void push_attr_pattern(lua_State *L, const pln_rule_entry *rule,
                               const pln_attr_pattern *attr) {
+  const pln_ast_node *n = &rule->ast.nodes[attr->expression];
   lua_createtable(L, 0, 2);
   set_slice(L, "name", attr->name);
   set_var(L, "var", rule, attr->slot);
-  if (attr->slot < 0 && push_literal(L, &rule->ast, attr->expression))
+  if (attr->slot < 0 && n->kind == PLN_AST_VAR)
+    set_slice(L, "var", n->text);
+  else if (attr->slot < 0 && push_literal(L, &rule->ast, attr->expression))
     lua_setfield(L, -2, "value");
 }
 

@@ -74,9 +74,18 @@ local function parser_of(name, summary, command)
   return parser
 end
 
+local function load_command(name)
+  return require("perilune.cli.command." .. name:gsub("[- ]", "_"))
+end
+
 local function run_command(name, summary, arguments, program)
   open_core()
-  local command = require("perilune.cli.command." .. name:gsub("-", "_"))
+  local command = load_command(name)
+  local inner = command.commands and command.commands[arguments[1]]
+  if inner then -- such as `perilune rules check`
+    return run_command(name .. " " .. arguments[1], inner,
+      table.move(arguments, 2, #arguments, 1, {}), program)
+  end
   local parser = parser_of(name, summary, command)
   if command.rewrite then arguments = command.rewrite(arguments) end
   local ok, options = parser:pparse(arguments)

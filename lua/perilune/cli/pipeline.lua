@@ -3,6 +3,7 @@
 local core = require "perilune.core"
 local host = require "perilune.cli.host"
 local pl = require "perilune"
+local rule = require "perilune.rule"
 local rule_file = require "perilune.rule.file"
 local settings = require "perilune.cli.settings"
 local stop = require "perilune.cli.stop"
@@ -12,8 +13,9 @@ local pipeline = {}
 
 -- A script may return a pass, or what stands for one in a sequential, or rules.
 local function as_pass(value, path)
-  local sets = rule_file.sets(value, path)
-  if sets then value = sets end
+  local sets, reason = rule_file.sets(value, path)
+  if reason then stop.failure("%s", reason) end
+  value = sets or value
   local ok, pass = pcall(pl.sequential, { value })
   if value ~= nil and ok then return type(value) == "userdata" and value or pass end
   stop.failure("%s: a pipeline script returns a pipeline, this one returned a %s%s", path,
@@ -24,7 +26,7 @@ local function from_script(chunk, path, given, rules)
   local view, check = settings.arguments(given)
   require "perilune.debug.reproducer.scripts".given("@" .. path, given)
   host.guard_begin()
-  local value = chunk(view, rules)
+  local value = rule.load(path, chunk, view, rules)
   host.guard_end()
   check()
   return as_pass(value, path)

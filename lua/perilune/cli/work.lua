@@ -12,7 +12,8 @@ local work = {}
 function work.options(parser)
   parser:option("-p --pipeline",
     "The pipeline: passes as Name,Name{option=value}, or a script that returns a "
-      .. "pipeline, a set of rewrite rules or a list of rules. The default is perilune's own pipeline; '' runs no pass.")
+      .. "pipeline, a set of rewrite rules or a list of rules. The default is perilune's own "
+      .. "pipeline; '' runs no pass.")
     :argname "TEXT|FILE.lua"
   parser:option("--set",
     "Sets an option of a pass (Pass.option), a config key, or an argument of the script.")

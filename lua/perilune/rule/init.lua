@@ -78,16 +78,33 @@ local function row_of(given, place, file, line)
   }
 end
 
--- The innermost line of a user's script.
+-- The file that rule.load runs, for sets made by `return pl.rules { ... }`: a tail call
+-- leaves no frame of the script's.
+local loading
+
+-- The innermost line of a user's script: { file =, line =, source = }.
 local function caller()
   local level = 3
   local info = debug.getinfo(level, "Sl")
-  while info and (info.what == "C" or info.source:find "perilune/rule/init.lua"
-    or info.source:find "=perilune" == 1) do
+  while info and (info.what == "C" or core.is_internal(info.source)) do
     level = level + 1
     info = debug.getinfo(level, "Sl")
   end
-  if info then return info.short_src, info.currentline, info.source end
+  if info then return { file = info.short_src, line = info.currentline, source = info.source } end
+  return {}
+end
+
+-- The lines of rules in the file that has their texts: { [i] = line, file =, source = }.
+local function places_in(path, list)
+  local places, handle = { file = path, source = "@" .. path }, io.open(path, "rb")
+  local source = handle and handle:read "a" or ""
+  if handle then handle:close() end
+  for i, given in ipairs(list) do
+    local text = type(given) == "table" and given[1] or given
+    local at = type(text) == "string" and source:find(text, 1, true)
+    places[i] = at and select(2, source:sub(1, at):gsub("\n", "")) + 1 or nil
+  end
+  return places
 end
 
 local class = { __name = "rules" }
@@ -243,25 +260,33 @@ local function make(name, list, place)
     source = place.source }, class)
 end
 
-local function make_here(name, list)
-  local file, line, source = caller()
-  return make(name, list, { file = file, line = line, source = source })
+-- The same where the caller is, or in the file that is being loaded.
+local function make_at(name, list, place)
+  if not place.file and loading and type(list) == "table" then place = places_in(loading, list) end
+  return make(name, list, place)
 end
 
 --- pl.rules(list), or pl.rules "name" (list).
 function rule.rules(first)
+  local place = caller()
   if type(first) == "string" then
-    return function(list) return make_here(first, list) end
+    return function(list) return make_at(first, list, place) end
   end
-  return make_here("rules", first)
+  return make_at("rules", first, place)
 end
 
 --- Whether a value is a set.
 function rule.is_set(value) return getmetatable(value) == class end
 
---- The set of the rules that a file returns, with their lines there.
-function rule.of_file(name, list, path, lines)
-  return make(name, list, table.move(lines, 1, #list, 1, { file = path, source = "@" .. path }))
+--- The set of the rules that a file returns as a list.
+function rule.of_file(name, list, path) return make(name, list, places_in(path, list)) end
+
+--- chunk(...), the script of a file.
+function rule.load(path, chunk, ...)
+  local outer = loading
+  local scope <close> = setmetatable({}, { __close = function() loading = outer end })
+  loading = path
+  return chunk(...)
 end
 
 return rule

@@ -66,6 +66,17 @@ local function restored(g)
   return g.op.expand_dims(g.op[name](x, attrs), g:ints(axis))
 end
 
+-- A product of the flattened leading axes, with weights as they are or transposed.
+local function flattened(trans_b)
+  return function(g)
+    local op, a, b, k, n = g.op, g:extent(), g:extent(), g:extent(), g:size()
+    local x = op.reshape(g:var("float32", { a, b, k }), { newshape = { a * b, k } })
+    local w = g:constant("float32", trans_b == 1 and { n, k } or { k, n })
+    local product = op.nn.gemm(x, w, g:var("float32", { n }), { transB = trans_b })
+    return op.reshape(product, { newshape = { a, b, n } })
+  end
+end
+
 -- Batch axes in the wrong order before a product, and put right behind it.
 local function transposed(g)
   local rows, n_batch, heads, width, n = g:extent(), g:extent(), g:extent(), g:extent(), g:extent()
@@ -79,10 +90,10 @@ end
 return {
   { "batched_gemm: " .. flat:format(0) .. " => add(nn.matmul(" .. batch .. ", ?w), ?b) where "
     .. restores, proof = "reassociates", reason = flattens,
-    source = "onnxscript broadcast_to_matmul" },
+    source = "onnxscript broadcast_to_matmul", example = flattened(0) },
   { "batched_gemm_transposed: " .. flat:format(1) .. " => add(nn.matmul(" .. batch
     .. ", transpose(?w, axes=[1, 0])), ?b) where " .. restores, proof = "reassociates",
-    reason = flattens, source = "onnxscript broadcast_to_matmul" },
+    reason = flattens, source = "onnxscript broadcast_to_matmul", example = flattened(1) },
   { "split_before_take: ?o@reshape(?g@take(?r@reshape(?x), ?k:const, axis=?a)) => take(reshape(?x, "
     .. "newshape=nonzero(sublist(?r.shape, 0, ?a + 1) + sublist(?o.shape, ?a, ?o.rank))), ?k, "
     .. "**?g) where ?k.rank == 0 and ?a >= 0 and sublist(?o.shape, 0, ?a) == "

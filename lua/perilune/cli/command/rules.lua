@@ -8,7 +8,9 @@ require "perilune.core".internal() -- errors name the scripts of others
 local rules = {
   description = "Lists the rewrite rules that perilune ships with, by the pass that runs them "
     .. "and the file that they stand in; shows those of a SET, or one of them: its text, why it is "
-    .. "right, where it is known from, and how its results compare to the original.",
+    .. "right, where it is known from, and how its results compare to the original. "
+    .. "`perilune rules check` checks rules by evaluation, shipped ones and those of files.",
+  commands = { check = "check rewrite rules by evaluation" },
 }
 
 function rules.arguments(parser)

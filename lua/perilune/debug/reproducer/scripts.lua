@@ -87,7 +87,7 @@ end
 
 -- What the script gives; of a file of rules, a pipeline of them.
 local function as_pass(chunk, arguments, name)
-  local result = chunk(arguments)
+  local result = require "perilune.rule".load(name, chunk, arguments)
   local sets = require "perilune.rule.file".sets(result, name)
   return sets and require "perilune.pass".sequential(sets) or result
 end

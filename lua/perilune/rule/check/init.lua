@@ -22,6 +22,8 @@ local check = {}
 local TRIES, LEAST_TRIES = 60, 3000
 -- Runs spent on making a counterexample smaller.
 local MOST_SHRINKS = 400
+-- Programs between collections of garbage.
+local COLLECT_EVERY = 500
 -- Elements of a tensor that are shown.
 local SHOWN = 24
 
@@ -91,6 +93,9 @@ function check.tensor_text(tensor)
   return ("%s: %s"):format(tostring(tensor), table.concat(list, ", "))
 end
 
+-- Relay text without the comments that have types, which parsing finds again.
+local function text_of(fn) return (tostring(fn):gsub(" /%*.-%*/", "")) end
+
 -- The constants that the text of a function refers to by number.
 local function constants_of(fn)
   local list = {}
@@ -110,7 +115,7 @@ local function failed(one, difference_text, rewritten, before, after)
       tensor = one.inputs[i] }
   end
   return { status = "failed", difference = difference_text, counterexample = {
-    program = tostring(one.fn), rewritten = rewritten and tostring(rewritten),
+    program = text_of(one.fn), rewritten = rewritten and text_of(rewritten),
     inputs = inputs, constants = constants_of(one.fn), before = before and results_text(before),
     after = after and results_text(after), difference = difference_text } }
 end
@@ -223,6 +228,7 @@ local function check_rule(rule, wanted, seed)
   local counts = { cases = 0, fired = 0, refused = 0, elements = 0 }
   for try = 1, math.max(TRIES * wanted, wanted > 1 and LEAST_TRIES or 1) do
     if counts.fired >= wanted then break end
+    if try % COLLECT_EVERY == 0 then collectgarbage() end
     local c = choices.random(seed + try - 1)
     local found = run(rule, c)
     if found.status ~= "rejected" then counts.cases = counts.cases + 1 end
@@ -270,11 +276,11 @@ end
 -- The newest opset, for conditions; others now and then.
 local OPSET = 99
 
---- A rule to be checked: `set` is compiled and has it as number `i`; `info` is what is
--- known of it, `example` its example, apply(fn) gives a program and whether the rule was
--- applied.
+--- A rule to be checked: `set` is compiled and has it as number `i` (nil: it has no
+-- pattern, only the example); `info` is what is known of it, `example` its example,
+-- apply(fn) gives a program and whether the rule was applied.
 function check.prepare(info, set, i, example, apply)
-  local variants = core.rule_patterns(set, i)
+  local variants = set and core.rule_patterns(set, i) or {}
   for k, variant in ipairs(variants) do variants[k] = program.prepare(variant) end
   local exact = info.proof == "exact"
   return { name = info.name, proof = info.proof, exact = exact, apply = apply,
@@ -330,13 +336,22 @@ function class:__tostring()
   return table.concat(lines, "\n")
 end
 
+-- f(...) without automatic garbage collection, which every error that is caught would
+-- begin anew: check_rule collects now and then.
+local function without_collector(f, ...)
+  if not collectgarbage "isrunning" then return f(...) end
+  local scope <close> = setmetatable({}, { __close = function() collectgarbage "restart" end })
+  collectgarbage "stop"
+  return f(...)
+end
+
 --- Checks rules, made by check.prepare, one after the other: a list of { name, proof,
 -- cases, fired, status, reason, counterexample }, and whether all passed. Options: cases
 -- (100 comparisons a rule), seed (1), progress (called with a result).
 function check.all(rules, options)
   local results, passed = setmetatable({}, class), true
   for i, rule in ipairs(rules) do
-    results[i] = check_rule(rule, options.cases or 100, options.seed or 1)
+    results[i] = without_collector(check_rule, rule, options.cases or 100, options.seed or 1)
     passed = passed and results[i].status == "passed"
     if options.progress then options.progress(results[i]) end
   end
@@ -362,16 +377,21 @@ local function check_integer(options, name, least)
   end
 end
 
---- Checks the rules of a set (pl.rules); see check.all. Options: also only, names of rules.
-function check.set(set, options)
-  check_integer(options, "cases", 1)
-  check_integer(options, "seed", math.mininteger)
+--- The rules of a set (pl.rules), prepared.
+function check.rules(set)
   local rules = {}
   for i, row in ipairs(set.rows) do
     local one = core.rule_set(set.name, { row })
     rules[i] = check.prepare(set.rules[i], one, 1, row.example, check.apply_with(one))
   end
-  return check.all(chosen(rules, options.only), options)
+  return rules
+end
+
+--- Checks the rules of a set; see check.all. Options: also only, names of rules.
+function check.set(set, options)
+  check_integer(options, "cases", 1)
+  check_integer(options, "seed", math.mininteger)
+  return check.all(chosen(check.rules(set), options.only), options)
 end
 
 return check

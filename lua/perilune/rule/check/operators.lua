@@ -20,7 +20,7 @@ local function like(want, shape) return { dtype = want.dtype, shape = shape or w
 
 -- Axes as attributes count from 0, and may count from behind.
 local function axis_of(g, axis, rank)
-  return g.choices:chance(25) and axis - 1 - rank or axis - 1
+  return g.choices:chance(40) and axis - 1 - rank or axis - 1
 end
 
 -- ------------------------------------------------------------------- elements
@@ -407,7 +407,7 @@ local function reduce(g, want, known, fixed)
     from, axes = expanded(g, want, keepdims == 1)
   end
   for i, axis in ipairs(axes) do axes[i] = axis_of(g, axis, #from) end
-  if #axes == #from and c:chance(20) then axes = nil end
+  if #axes == #from and c:chance(fixed.is_bound.axes and 5 or 20) then axes = nil end
   if axes and #axes == 0 and not fixed.axes then g:reject() end
   return { operands = { like(want, from) }, attrs = { keepdims = keepdims },
     parameters = { axes = fixed.axes or axes } }
@@ -446,12 +446,12 @@ rows["nn.gemm"] = function(g, want, _, fixed)
   local c, shape = g.choices, want.shape
   if #shape ~= 2 then g:reject() end
   local m, n, k = shape[1], shape[2], shapes.extent(c)
-  local turn_a = fixed.transA or c:below(2)
-  local turn_b = fixed.transB or c:below(2)
+  local trans_a = fixed.transA or c:below(2)
+  local trans_b = fixed.transB or c:below(2)
   local bias = c:pick { { n }, { m, n }, {}, { 1, n } }
-  return { operands = { like(want, turn_a == 1 and { k, m } or { m, k }),
-      like(want, turn_b == 1 and { n, k } or { k, n }), like(want, bias) },
-    attrs = { transA = turn_a, transB = turn_b } }
+  return { operands = { like(want, trans_a == 1 and { k, m } or { m, k }),
+      like(want, trans_b == 1 and { n, k } or { k, n }), like(want, bias) },
+    attrs = { transA = trans_a, transB = trans_b } }
 end
 
 -- ---------------------------------------------------------------------- others

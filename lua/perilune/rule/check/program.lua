@@ -93,6 +93,12 @@ function class:constant(dtype, shape)
   return ir.Constant(values.tensor(dtype, shape, self.kind, self.seed))
 end
 
+--- A constant of numbers from 0.5 to 2.
+function class:positive(dtype, shape)
+  self.seed = self.seed + 1
+  return ir.Constant(core.random(shape, dtype, { seed = self.seed, low = 0.5, high = 2 }))
+end
+
 --- A constant of one number.
 function class:number(value, dtype) return self:splat(dtype, {}, value) end
 
@@ -159,8 +165,9 @@ end
 
 local function constant_shape(self, p, want)
   local c = self.choices
-  if p.constraints.scalar then return c:pick { {}, { 1 }, {}, want.shape } end
-  return c:chance(25) and {} or want.shape
+  if p.constraints.scalar then return c:pick { {}, { 1 }, {}, { 1 }, {}, want.shape } end
+  local last = want.shape[#want.shape]
+  return c:pick { want.shape, {}, want.shape, last and { last } or {} }
 end
 
 -- What a variable stands for, or a wildcard.
@@ -189,12 +196,15 @@ local function type_of(node)
   end
 end
 
--- What a pattern says of attributes: by name what is compared or was bound before.
+-- What a pattern says of attributes: by name what is compared or was bound before, and in
+-- is_bound which ones variables stand for.
 local function fixed_attrs(self, p)
-  local fixed = {}
+  local fixed = { is_bound = {} }
   for _, attr in ipairs(p and p.attrs or {}) do
-    if attr.var then fixed[attr.name] = self.bound_values[attr.var]
-    else fixed[attr.name] = attr.value end
+    fixed[attr.name] = attr.value
+    if attr.var then
+      fixed[attr.name], fixed.is_bound[attr.name] = self.bound_values[attr.var], true
+    end
     if attr.name == "to" then fixed.dtype = attr.value end
   end
   return fixed
@@ -420,7 +430,7 @@ end
 
 local function generate(self)
   local examples = self.examples
-  if #examples > 0 and (#self.variants == 0 or self.choices:chance(50)) then
+  if #examples > 0 and (#self.variants == 0 or self.choices:chance(15)) then
     return from_example(self, self.choices:pick(examples))
   end
   return from_pattern(self)

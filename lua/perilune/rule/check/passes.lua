@@ -1,0 +1,151 @@
+--- Passes whose rewrites are functions in C and no rules of a set, as
+-- perilune.rule.check takes them: each has a name, its proof, and an example that makes
+-- programs which it changes.
+
+local core = require "perilune.core"
+local check = require "perilune.rule.check"
+local pass = require "perilune.pass"
+core.internal()
+
+-- ------------------------------------------------------------------- programs
+
+-- A convolution of weights that are constant, perhaps with a bias: the node, the number of
+-- its channels, and the shape of one number per channel.
+local function convolution(g, dtype)
+  local op, inputs, channels = g.op, g:size(), g:size()
+  local x = g:var(dtype, { 1 + g:below(2), inputs, 2 + g:below(3), 2 + g:below(3) })
+  local transposed = g:below(4) == 3
+  local window = { 1 + g:below(2), 1 + g:below(2) }
+  local shape = transposed and { inputs, channels } or { channels, inputs }
+  local w = g:constant(dtype, { shape[1], shape[2], window[1], window[2] })
+  local bias = g:below(2) == 1 and g:constant(dtype, { channels }) or nil
+  local attrs = { pads = g:pick { { 0, 0, 0, 0 }, { 1, 0, 0, 1 } },
+    strides = g:pick { { 1, 1 }, { 2, 1 } } }
+  local name = transposed and "conv_transpose" or "conv"
+  return op.nn[name](x, w, bias, attrs), channels, { channels, 1, 1 }
+end
+
+local function matrix_product(g, dtype)
+  local m, k, n = g:size(), g:size(), g:size()
+  local x, w = g:var(dtype, { m, k }), g:constant(dtype, { k, n })
+  if g:below(2) == 0 then return g.op.nn.matmul(x, w), n, { n } end
+  local bias = g:below(2) == 1 and g:constant(dtype, { n }) or nil
+  return g.op.nn.gemm(x, w, bias), n, { n }
+end
+
+local function product(g, dtype)
+  local make = g:pick { matrix_product, convolution }
+  return make(g, dtype)
+end
+
+local function dtype_of(g) return g:pick { "float32", "float32", "float64" } end
+
+local function normalised(g)
+  local dtype = dtype_of(g)
+  local y, channels = product(g, dtype)
+  local function constant() return g:constant(dtype, { channels }) end
+  return g.op.nn.batch_norm(y, constant(), constant(), constant(),
+    g:positive(dtype, { channels }))
+end
+
+local function biased(g)
+  local dtype = dtype_of(g)
+  local y, _, shape = product(g, dtype)
+  local bias = g:constant(dtype, g:pick { shape, {} })
+  return g.op[g:pick { "add", "subtract" }](y, bias)
+end
+
+-- Factors behind a product, behind operators that move its result, and before it.
+local function scaled(g)
+  local op, dtype = g.op, dtype_of(g)
+  local factor = g:number(g:pick { 2, 0.5, -3, 0.75 }, dtype)
+  local how = g:below(4)
+  if how == 3 then
+    local x = op.multiply(g:var(dtype, { g:size(), 3 }), factor)
+    return op.nn.matmul(x, g:constant(dtype, { 3, g:size() }))
+  end
+  local y, channels, shape = product(g, dtype)
+  if how == 0 then return op.multiply(y, g:constant(dtype, g:pick { shape, {} })) end
+  if how == 1 then return op.divide(y, g:positive(dtype, g:pick { {}, { channels } })) end
+  return op.multiply(g:pick { op.nn.relu(y), op.transpose(y), y }, factor)
+end
+
+local function summed(g)
+  local m, k, n = g:size(), g:size(), g:size()
+  local dtype = dtype_of(g)
+  local y = g.op.nn.matmul(g:var(dtype, { m, k }), g:var(dtype, { k, n }))
+  return g.op.add(y, g:var(dtype, g:pick { { n }, { m, n }, { 1, n }, { m, 1 }, {} }))
+end
+
+local function padded(g)
+  local op, dtype, inputs = g.op, dtype_of(g), g:size()
+  local x = g:var(dtype, { 1, inputs, 2 + g:below(3), 2 + g:below(3) })
+  local pads = { 0, 0, g:below(2), g:below(2), 0, 0, g:below(2), 1 }
+  local wide = op.nn.pad(x, g:ints(table.unpack(pads)))
+  if g:below(3) == 2 then
+    return op.nn.avg_pool(wide, { kernel_shape = { 2, 2 }, count_include_pad = g:below(2) })
+  end
+  local w = g:constant(dtype, { g:size(), inputs, 1 + g:below(2), 2 })
+  return op.nn.conv(wide, w, nil, { strides = g:pick { { 1, 1 }, { 2, 1 } } })
+end
+
+-- Constants, through operators of one or two operands.
+local function constants(g)
+  local op, dtype, shape = g.op, g:float_dtype(), g:shape()
+  local a = g:constant(dtype, shape)
+  local b = op[g:pick { "add", "multiply", "maximum", "divide" }](a, g:constant(dtype, shape))
+  return op.add(g:var(dtype, shape), op[g:pick { "negative", "floor", "nn.relu", "abs" }](b))
+end
+
+-- The same computation twice.
+local function twice(g)
+  local op, dtype, shape = g.op, g:any_dtype "float32", g:shape()
+  local x, y = g:var(dtype, shape), g:var(dtype, shape)
+  local name = g:pick { "add", "subtract", "maximum", "minimum" }
+  return op[g:pick { "add", "subtract" }](op[name](x, y), op[name](x, y))
+end
+
+local rows = {
+  { name = "FoldConstant", proof = "exact", example = constants },
+  { name = "EliminateCommonSubexpr", proof = "exact", example = twice },
+  { name = "FoldBatchNorm", proof = "reassociates", example = normalised },
+  { name = "FoldConvBias", proof = "reassociates", example = biased },
+  { name = "FoldConstantScale", proof = "reassociates", example = scaled },
+  { name = "MatMulAddToGemm", proof = "reassociates", example = summed },
+  { name = "FoldExplicitPadding", proof = "reassociates", example = padded },
+}
+
+-- ------------------------------------------------------------------- checking
+
+-- Runs the pass; it was applied if it changed the module.
+local function apply_by(name)
+  local run = core.make(name)
+  local context = pass.context { opt_level = 4 }
+  return function(fn)
+    local module = core.module { main = fn }
+    local new = pass.with(context, run, module)
+    return new.functions.main, new ~= module
+  end
+end
+
+local passes = {}
+
+--- The passes, or the one of that name, prepared; none: an empty list.
+function passes.prepare(name)
+  local list = {}
+  for _, row in ipairs(rows) do
+    if not name or row.name == name then
+      list[#list + 1] = check.prepare(row, nil, nil, row.example, apply_by(row.name))
+    end
+  end
+  return list
+end
+
+--- Their names.
+function passes.names()
+  local names = {}
+  for i, row in ipairs(rows) do names[i] = row.name end
+  return names
+end
+
+return passes
