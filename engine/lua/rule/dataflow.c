@@ -107,9 +107,7 @@ static void read_data(lua_State *L, pln_lua *b, int row,
     node->data = (uint32_t)luaL_optinteger(L, value, PLN_NONE);
     return;
   case PLN_DATAFLOW_TYPE:
-  case PLN_DATAFLOW_SHAPE:
-    node->data = pln_lua_check_type(L, b, value);
-    return;
+  case PLN_DATAFLOW_SHAPE: node->data = pln_lua_check_type(L, b, value); return;
   case PLN_DATAFLOW_DTYPE:
     node->data = pln_lua_check_dtype(L, value, PLN_DTYPE_NONE);
     return;
@@ -152,9 +150,9 @@ static void add_row(lua_State *L, pln_lua *b, pln_dataflow_pattern *pattern) {
   lua_settop(L, row - 1);
 }
 
-/* dataflow_pattern(rows, objects, root) -> a compiled pattern. A row is { kind =,
- * value =, any =, numbers of operands }; `objects` has what callbacks know each
- * row by. */
+/* dataflow_pattern(rows, objects, root) -> a compiled pattern. A row is { kind
+ * =, value =, any =, numbers of operands }; `objects` has what callbacks know
+ * each row by. */
 static int core_dataflow_pattern(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   luaL_checktype(L, 1, LUA_TTABLE);
@@ -171,8 +169,7 @@ static int core_dataflow_pattern(lua_State *L) {
     lua_rawgeti(L, 1, i);
     add_row(L, b, &box->pattern);
   }
-  pln_lua_must(L, b,
-               pln_dataflow_finish(&box->pattern, (uint32_t)(root - 1)));
+  pln_lua_must(L, b, pln_dataflow_finish(&box->pattern, (uint32_t)(root - 1)));
   return 1;
 }
 
@@ -234,14 +231,13 @@ static void push_bindings(lua_State *L, const dataflow_run *run, int graph,
 static pln_status run_match(dataflow_run *run, const pln_graph *graph,
                             pln_ref node, bool *matched) {
   PLN_TRY(pln_dataflow_region_begin(&run->region, graph, node));
-  PLN_TRY(
-      pln_dataflow_matcher_new(run->pattern, &run->region, &run->matcher));
+  PLN_TRY(pln_dataflow_matcher_new(run->pattern, &run->region, &run->matcher));
   return pln_dataflow_match(run->matcher, pln_dataflow_subject(graph, node),
                             matched);
 }
 
-/* pattern:match(node, map) -> whether it matches; with `map` also { [object] = {
- * node, ... } } */
+/* pattern:match(node, map) -> whether it matches; with `map` also { [object] =
+ * { node, ... } } */
 static int pattern_match(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   const pattern_userdata *box = check_pattern(L, 1);
@@ -346,8 +342,8 @@ static pln_status rewrite_node(void *ud, pln_rewrite *rw, pln_ref old,
   bool allowed = true;
   if (!pln_dataflow_group_at(&run->groups, old))
     return PLN_OK;
-  PLN_TRY(pln_lua_rewriting_call(&run->rewriting, rw, old, rewrite_body,
-                                 &image));
+  PLN_TRY(
+      pln_lua_rewriting_call(&run->rewriting, rw, old, rewrite_body, &image));
   if (pln_rewrite_is_same_node(rw, *node, image))
     return PLN_OK;
   if (image != *node)
@@ -445,8 +441,8 @@ static int push_swept(lua_State *L) {
 }
 
 /* pattern:rewrite(node, function, name) -> the rewritten node, or `node` if
- * nothing changed, and the number of nodes of its graph. The function gets the old node, the new one and what the
- * pattern objects matched. */
+ * nothing changed, and the number of nodes of its graph. The function gets the
+ * old node, the new one and what the pattern objects matched. */
 static int pattern_rewrite(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   luaL_checktype(L, 3, LUA_TFUNCTION);
@@ -475,9 +471,9 @@ static int pattern_partition(lua_State *L) {
   dataflow_run *run = begin_sweep(L, b);
   pln_lua_graph *out = lua_touserdata(L, 6);
   pln_lua_graph *target = b->target;
-  pln_status status = pln_dataflow_partition(
-      run->pattern, run->rewriting.old->graph, attrs,
-      checks ? check_group : NULL, run, &out->graph);
+  pln_status status =
+      pln_dataflow_partition(run->pattern, run->rewriting.old->graph, attrs,
+                             checks ? check_group : NULL, run, &out->graph);
   end_sweep(L, run, target);
   pln_lua_must(L, b, status);
   return push_swept(L);

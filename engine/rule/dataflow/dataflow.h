@@ -14,25 +14,26 @@
 
 #include "ir/analysis/dominators.h"
 
-/* Kinds of pattern nodes: X(ID, "name"); the comments give operands and data. */
-#define PLN_DATAFLOW_KINDS(X)                                                \
-  X(WILDCARD, "wildcard")            /* none, or one: matches what it does */ \
-  X(OP, "op")                        /* the operator `data` */               \
-  X(EXPR, "expr")                    /* an expression equal to `expr` */     \
-  X(VAR, "var")                      /* a Var of the name `data`; 0: any */  \
-  X(CONSTANT, "constant")            /* a Constant */                        \
-  X(CALL, "call")                    /* callee, arguments */                 \
-  X(FUNCTION, "function")            /* parameters, body */                  \
-  X(LET, "let")                      /* variable, value, body */             \
-  X(IF, "if")                        /* condition, two branches */           \
-  X(TUPLE, "tuple")                  /* fields */                            \
-  X(TUPLE_GET_ITEM, "tuple_get_item") /* tuple; `data`: index, NONE: any */  \
-  X(ALT, "alt")                      /* left, right */                       \
-  X(TYPE, "type")                    /* operand; the type `data` */          \
-  X(DTYPE, "dtype")                  /* operand; the dtype `data` */         \
-  X(SHAPE, "shape")                  /* operand; the dims of the type `data` */ \
-  X(ATTR, "attr")                    /* operand; has all of `data` */        \
-  X(DOMINATOR, "dominator")          /* parent, path, child */
+/* Kinds of pattern nodes: X(ID, "name"); the comments give operands and data.
+ */
+#define PLN_DATAFLOW_KINDS(X)                                                  \
+  X(WILDCARD, "wildcard")             /* none, or one: matches what it does */ \
+  X(OP, "op")                         /* the operator `data` */                \
+  X(EXPR, "expr")                     /* an expression equal to `expr` */      \
+  X(VAR, "var")                       /* a Var of the name `data`; 0: any */   \
+  X(CONSTANT, "constant")             /* a Constant */                         \
+  X(CALL, "call")                     /* callee, arguments */                  \
+  X(FUNCTION, "function")             /* parameters, body */                   \
+  X(LET, "let")                       /* variable, value, body */              \
+  X(IF, "if")                         /* condition, two branches */            \
+  X(TUPLE, "tuple")                   /* fields */                             \
+  X(TUPLE_GET_ITEM, "tuple_get_item") /* tuple; `data`: index, NONE: any */    \
+  X(ALT, "alt")                       /* left, right */                        \
+  X(TYPE, "type")                     /* operand; the type `data` */           \
+  X(DTYPE, "dtype")                   /* operand; the dtype `data` */          \
+  X(SHAPE, "shape")         /* operand; the dims of the type `data` */         \
+  X(ATTR, "attr")           /* operand; has all of `data` */                   \
+  X(DOMINATOR, "dominator") /* parent, path, child */
 
 typedef enum pln_dataflow_kind {
 #define PLN_ROW(ID, name) PLN_DATAFLOW_##ID,

@@ -172,7 +172,8 @@ static pln_status want_inputs(pln_dataflow_groups *s,
   return PLN_OK;
 }
 
-/* ---------------------------------------------------------------- the inside */
+/* ---------------------------------------------------------------- the inside
+ */
 
 #define LEAVE 0x80000000u
 
@@ -412,8 +413,7 @@ pln_status pln_dataflow_groups_find(pln_dataflow_groups *groups,
                              .partitions = partitions,
                              .tried = 1};
   pln_buffer_init(&s->names, s->engine);
-  pln_status status =
-      pln_dataflow_region_begin(&s->region, graph, graph->root);
+  pln_status status = pln_dataflow_region_begin(&s->region, graph, graph->root);
   if (status == PLN_OK)
     status = allocate_tables(s);
   if (status == PLN_OK)

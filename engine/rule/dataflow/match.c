@@ -337,8 +337,7 @@ static pln_type type_of_node(const pln_dataflow_matcher *m, pln_ref node) {
   const pln_graph *g = m->graph;
   if (g->nodes[node].kind != PLN_LET)
     return g->nodes[node].type;
-  pln_ref result =
-      g->scopes[pln_dataflow_scope_of(m->region, node)].result;
+  pln_ref result = g->scopes[pln_dataflow_scope_of(m->region, node)].result;
   return g->nodes[result == PLN_NONE ? g->root : result].type;
 }
 
@@ -602,8 +601,7 @@ static pln_status match_pattern(pln_dataflow_matcher *m, uint32_t pattern,
   case PLN_DATAFLOW_DTYPE:
   case PLN_DATAFLOW_SHAPE:
   case PLN_DATAFLOW_ATTR: return match_test(m, pattern, subject, out);
-  case PLN_DATAFLOW_DOMINATOR:
-    return match_dominator(m, pattern, subject, out);
+  case PLN_DATAFLOW_DOMINATOR: return match_dominator(m, pattern, subject, out);
   default: break;
   }
   *out = !(subject & PLN_SUBJECT_OP);

@@ -32,8 +32,7 @@ static pln_status function_attrs(partition *p, const pln_dataflow_group *group,
   pln_attr name = {.kind = PLN_ATTR_STRING};
   name.v.s = (pln_slice){(const char *)p->groups.names.data + group->name,
                          group->n_name};
-  PLN_TRY(
-      pln_symbol_intern(e, pln_text("PartitionedFromPattern"), &name.name));
+  PLN_TRY(pln_symbol_intern(e, pln_text("PartitionedFromPattern"), &name.name));
   PLN_TRY(pln_attrs_make(e, 1, &name, out));
   for (uint32_t i = 0; i < pln_attrs_count(e, p->attrs); i++) {
     pln_attr given = *pln_attrs_at(e, p->attrs, i);
@@ -49,8 +48,7 @@ static pln_status add_param(partition *p, pln_rewrite *rw, pln_builder *b,
   pln_ref input = p->groups.inputs.items[group->inputs + i], param;
   pln_type type = b->graph->nodes[pln_rewrite_image(rw, input)].type;
   int size = snprintf(text, sizeof text, "FunctionVar_%u_%u", group->number, i);
-  PLN_TRY(
-      pln_symbol_intern(p->engine, (pln_slice){text, (size_t)size}, &name));
+  PLN_TRY(pln_symbol_intern(p->engine, (pln_slice){text, (size_t)size}, &name));
   PLN_TRY(pln_build_param(b, name, type, 0, &param));
   PLN_TRY(pln_ref_list_add(p->engine, &p->params, param));
   return pln_import_seed(b, pln_rewrite_old(rw), input, param);
@@ -106,8 +104,7 @@ pln_status pln_dataflow_partition(const pln_dataflow_pattern *pattern,
   partition p = {
       .engine = graph->engine, .attrs = attrs, .check = check, .ud = ud};
   pln_mutator mutator = {.ud = &p, .visit = visit_node};
-  pln_status status =
-      pln_dataflow_groups_find(&p.groups, pattern, graph, true);
+  pln_status status = pln_dataflow_groups_find(&p.groups, pattern, graph, true);
   if (status == PLN_OK)
     status = pln_graph_rewrite(graph, &mutator, out);
   pln_ref_list_free(p.engine, &p.params);

@@ -162,8 +162,7 @@ static pln_status mark_recursion(pln_dataflow_pattern *p) {
   pattern_walk w = {.stack = pln_mem_new(e, n * sizeof *w.stack),
                     .next = pln_mem_zeroed(e, n * sizeof *w.next),
                     .state = pln_mem_zeroed(e, n)};
-  pln_status status =
-      w.stack && w.next && w.state ? PLN_OK : pln_nomem(e);
+  pln_status status = w.stack && w.next && w.state ? PLN_OK : pln_nomem(e);
   if (status == PLN_OK)
     status = walk_operands(p, &w, p->root);
   pln_mem_free(e, w.stack, n * sizeof *w.stack);

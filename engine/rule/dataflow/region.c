@@ -115,8 +115,8 @@ static pln_status add_scope_parts(const pln_dataflow_region *r, pln_ref node,
     const pln_scope_row *row = &g->scopes[s];
     for (uint32_t i = 0; n->kind == PLN_FUNCTION && i < row->n_params; i++)
       PLN_TRY(pln_ref_list_add(r->engine, out, row->begin + i));
-    PLN_TRY(pln_ref_list_add(r->engine, out,
-                             pln_dataflow_block_value(g, s, 0)));
+    PLN_TRY(
+        pln_ref_list_add(r->engine, out, pln_dataflow_block_value(g, s, 0)));
   }
   return PLN_OK;
 }

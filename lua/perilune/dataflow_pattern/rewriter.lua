@@ -100,7 +100,7 @@ local function run_round(callbacks, done, expr, mod, active)
   return expr, size
 end
 
-local function same(a, b) return a == b or core.node_equal(a, b, true) end
+local function same(a, b) return a == b or core.node_equal(a, b, false) end
 
 local function rewrite_node(callbacks, expr, mod)
   local done, active, original, before, doublings = {}, {}, expr, math.huge, 0
