@@ -51,6 +51,7 @@ typedef struct pln_dataflow_node {
   bool recursive; /* WILDCARD: its operand contains it */
   bool hidden;    /* made by pln_dataflow_finish */
   bool fuzzy;     /* a dominator's parent or path */
+  bool closed;    /* DOMINATOR: nothing else contains a part of its parent */
   uint32_t first, count; /* operands */
   uint32_t data;
   pln_graph *expr; /* EXPR: sealed, retained; the root is compared */

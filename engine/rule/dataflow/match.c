@@ -28,26 +28,49 @@ typedef enum goal_kind {
   GOAL_MATCH,     /* pattern, subject */
   GOAL_BIND,      /* pattern, subject: its operands matched */
   GOAL_SWAPPED,   /* pattern, call: its arguments in reverse order */
-  GOAL_FRAME,     /* frame: continue in that instance */
+  GOAL_INSTANCE,  /* frame, pattern, subject: the instance has matched, continue
+                   * in that frame */
+  GOAL_REFUSED,   /* pattern, subject: no alternative is left */
   GOAL_DOMINATOR, /* pattern, child: walk from the child to the parent */
   GOAL_STEP,      /* walk: take its next node */
   GOAL_PARENT,    /* walk, node, choices: the node is the parent */
   GOAL_PATH,      /* walk, node: it belongs to the path */
   GOAL_LEFT,      /* walk, node, choices: it matched the path */
+  GOAL_DEAD       /* walk, node: it did not match the path */
 } goal_kind;
 
 typedef struct choice {
   uint32_t next; /* the goals to resume with */
-  uint32_t n_goals, n_bindings, frame, n_walks, n_work;
+  uint32_t n_goals, n_bindings, frame, n_walks, n_work, n_steps;
 } choice;
 
-/* A dominator's walk: the nodes from work[base] on are still to be looked
- * at. */
+/* A node that a walk is to look at, and the step that it is an input of + 1; 0:
+ * of the child. */
+typedef struct work_item {
+  pln_ref node;
+  uint32_t via;
+} work_item;
+
+/* A node of a path. */
+typedef struct walk_step {
+  pln_ref node;
+  uint32_t via;
+  bool tested; /* it is known not to match the parent's pattern */
+} walk_step;
+
+/* A dominator's walk: the nodes from work[base] on are still to be looked at.
+ * `via` and `tested` are those of the node being looked at. */
 typedef struct walk {
-  uint32_t pattern, serial, base;
+  uint32_t pattern, serial, base, first_step;
   pln_ref child, parent; /* PLN_NONE: not reached yet */
-  uint32_t frame;
+  uint32_t frame, via;
+  bool tested;
 } walk;
+
+/* What is known of a node on the way from a dominator's child: nothing, it does
+ * not lead to a parent, or (from here on) the parent that it leads to. Of an
+ * instance of a recursive pattern: DEAD_END if it never matches the node. */
+enum { UNKNOWN_END, DEAD_END, KNOWN_PARENT, MATCHED = KNOWN_PARENT };
 
 struct pln_dataflow_matcher {
   pln_engine *engine;
@@ -64,8 +87,13 @@ struct pln_dataflow_matcher {
   uint32_t n_choices, cap_choices;
   walk *walks;
   uint32_t n_walks, cap_walks;
-  pln_ref_list work;
+  work_item *work;
+  uint32_t n_work, cap_work;
+  walk_step *path;
+  uint32_t n_path, cap_path;
+  pln_ref_list parts;
   pln_idmap *visited; /* by walk and node */
+  pln_idmap *ends;    /* by pattern and node: DEAD_END, ...; for all matches */
   uint32_t n_serials;
   uint32_t next; /* the goals left */
   uint32_t frame, n_frames;
@@ -98,8 +126,11 @@ void pln_dataflow_matcher_free(pln_dataflow_matcher *m) {
   pln_mem_free(e, m->goals, m->cap_goals * sizeof *m->goals);
   pln_mem_free(e, m->choices, m->cap_choices * sizeof *m->choices);
   pln_mem_free(e, m->walks, m->cap_walks * sizeof *m->walks);
-  pln_ref_list_free(e, &m->work);
+  pln_mem_free(e, m->work, m->cap_work * sizeof *m->work);
+  pln_mem_free(e, m->path, m->cap_path * sizeof *m->path);
+  pln_ref_list_free(e, &m->parts);
   pln_idmap_free(m->visited);
+  pln_idmap_free(m->ends);
   pln_mem_free(e, m, sizeof *m);
 }
 
@@ -149,7 +180,8 @@ static pln_status add_choice(pln_dataflow_matcher *m, goal_kind kind,
                                         .n_bindings = m->n_bindings,
                                         .frame = m->frame,
                                         .n_walks = m->n_walks,
-                                        .n_work = m->work.n};
+                                        .n_work = m->n_work,
+                                        .n_steps = m->n_path};
   m->next = next;
   return PLN_OK;
 }
@@ -171,7 +203,8 @@ static bool resume(pln_dataflow_matcher *m) {
   m->n_goals = c.n_goals;
   m->frame = c.frame;
   m->n_walks = c.n_walks;
-  m->work.n = c.n_work;
+  m->n_work = c.n_work;
+  m->n_path = c.n_steps;
   return true;
 }
 
@@ -515,19 +548,58 @@ static pln_status match_field(pln_dataflow_matcher *m, uint32_t pattern,
               : PLN_OK;
 }
 
+static pln_status make_maps(pln_dataflow_matcher *m) {
+  if (!m->visited)
+    PLN_TRY(pln_idmap_new(m->engine, &m->visited));
+  return m->ends ? PLN_OK : pln_idmap_new(m->engine, &m->ends);
+}
+
+static uint64_t end_key(uint32_t pattern, pln_subject subject) {
+  return (uint64_t)pattern << 32 | subject;
+}
+
+/* An instance does not depend on what was bound outside of it, so that a
+ * failure holds for all matches. */
+static pln_status begin_instance(pln_dataflow_matcher *m, uint32_t pattern,
+                                 pln_subject subject, bool *out) {
+  PLN_TRY(make_maps(m));
+  uint64_t key = end_key(pattern, subject);
+  *out = pln_idmap_get(m->ends, key) != DEAD_END;
+  if (!*out)
+    return PLN_OK;
+  PLN_TRY(add_choice(m, GOAL_REFUSED, pattern, subject));
+  PLN_TRY(add_goal(m, GOAL_INSTANCE, m->frame, pattern, subject));
+  m->frame = ++m->n_frames;
+  return PLN_OK;
+}
+
+static pln_status end_instance(pln_dataflow_matcher *m, const goal *g) {
+  m->frame = g->a;
+  return pln_idmap_set(m->ends, end_key(g->b, g->c), MATCHED);
+}
+
+static pln_status refuse_instance(pln_dataflow_matcher *m, const goal *g,
+                                  bool *out) {
+  uint64_t key = end_key(g->a, g->b);
+  *out = false;
+  return pln_idmap_get(m->ends, key) == MATCHED
+             ? PLN_OK
+             : pln_idmap_set(m->ends, key, DEAD_END);
+}
+
 /* A redirected wildcard matches what its operand does; a recursive pattern
  * begins an instance of its own. */
 static pln_status match_wildcard(pln_dataflow_matcher *m, uint32_t pattern,
-                                 pln_subject subject) {
+                                 pln_subject subject, bool *out) {
   const pln_dataflow_node *p = &m->pattern->nodes[pattern];
   if (p->count == 0)
     return PLN_OK;
-  if (p->recursive) {
-    PLN_TRY(add_goal(m, GOAL_FRAME, m->frame, 0, 0));
-    m->frame = ++m->n_frames;
-  }
-  return add_goal(m, GOAL_MATCH, pln_dataflow_operand(m->pattern, pattern, 0),
-                  subject, 0);
+  if (p->recursive)
+    PLN_TRY(begin_instance(m, pattern, subject, out));
+  return *out ? add_goal(m, GOAL_MATCH,
+                         pln_dataflow_operand(m->pattern, pattern, 0), subject,
+                         0)
+              : PLN_OK;
 }
 
 /* Kinds that match nodes and never operators. */
@@ -588,7 +660,7 @@ static pln_status match_pattern(pln_dataflow_matcher *m, uint32_t pattern,
   }
   PLN_TRY(add_goal(m, GOAL_BIND, pattern, subject, 0));
   switch ((pln_dataflow_kind)p->kind) {
-  case PLN_DATAFLOW_WILDCARD: return match_wildcard(m, pattern, subject);
+  case PLN_DATAFLOW_WILDCARD: return match_wildcard(m, pattern, subject, out);
   case PLN_DATAFLOW_OP:
     *out = subject == (PLN_SUBJECT_OP | p->data);
     return PLN_OK;
@@ -613,45 +685,96 @@ static pln_status match_pattern(pln_dataflow_matcher *m, uint32_t pattern,
 /* Adds the inputs of a node to the walk, the first one on top; what is called
  * is none. *out: there are inputs. */
 static pln_status add_inputs(pln_dataflow_matcher *m, const walk *w,
-                             pln_ref node, bool *out) {
+                             pln_ref node, uint32_t via, bool *out) {
   const pln_node *n = &m->graph->nodes[node];
-  uint32_t base = m->work.n;
-  PLN_TRY(pln_dataflow_parts(m->region, node, &m->work));
-  uint32_t skip = pln_has_callee(n) ? 1 : 0, kept = base;
-  *out = m->work.n > base + skip;
-  for (uint32_t i = base + skip; i < m->work.n; i++) {
-    pln_ref part = m->work.items[i];
+  m->parts.n = 0;
+  PLN_TRY(pln_dataflow_parts(m->region, node, &m->parts));
+  uint32_t first = pln_has_callee(n) ? 1 : 0;
+  *out = m->parts.n > first;
+  for (uint32_t i = m->parts.n; i-- > first;) {
+    pln_ref part = m->parts.items[i];
     uint64_t key = (uint64_t)w->serial << 32 | part;
     if (pln_idmap_get(m->visited, key))
       continue;
     PLN_TRY(pln_idmap_set(m->visited, key, 1));
-    m->work.items[kept++] = part;
-  }
-  m->work.n = kept;
-  for (uint32_t i = base; i + 1 < kept; i++, kept--) {
-    pln_ref first = m->work.items[i];
-    m->work.items[i] = m->work.items[kept - 1];
-    m->work.items[kept - 1] = first;
+    PLN_TRY(pln_mem_grow(m->engine, (void **)&m->work, &m->cap_work,
+                         (size_t)m->n_work + 1, sizeof *m->work));
+    m->work[m->n_work++] = (work_item){part, via};
   }
   return PLN_OK;
 }
 
 static pln_status begin_walk(pln_dataflow_matcher *m, uint32_t pattern,
                              pln_ref child, bool *out) {
-  if (!m->visited)
-    PLN_TRY(pln_idmap_new(m->engine, &m->visited));
+  PLN_TRY(make_maps(m));
   PLN_TRY(pln_dataflow_find_dominators(m->region));
   PLN_TRY(pln_mem_grow(m->engine, (void **)&m->walks, &m->cap_walks,
                        (size_t)m->n_walks + 1, sizeof *m->walks));
   walk w = {.pattern = pattern,
             .serial = ++m->n_serials,
-            .base = m->work.n,
+            .base = m->n_work,
+            .first_step = m->n_path,
             .child = child,
             .parent = PLN_NONE,
             .frame = m->frame};
   m->walks[m->n_walks] = w;
   PLN_TRY(add_goal(m, GOAL_STEP, m->n_walks++, 0, 0));
-  return add_inputs(m, &w, child, out);
+  return add_inputs(m, &w, child, 0, out);
+}
+
+/* ----------------------------------------------------------- ends of walks */
+
+/* What a walk learns of nodes holds for later ones, if nothing outside of the
+ * dominator's parent can bind what the parent's pattern consists of. */
+static bool learns(const pln_dataflow_matcher *m, const walk *w) {
+  return m->pattern->nodes[w->pattern].closed;
+}
+
+/* The node is neither parent nor path, or has no inputs: neither it nor the
+ * path that led to it leads to a parent. */
+static pln_status note_dead_end(pln_dataflow_matcher *m, const walk *w,
+                                pln_ref node) {
+  uint32_t via = w->via;
+  bool dead = w->tested && learns(m, w);
+  while (dead) {
+    PLN_TRY(pln_idmap_set(m->ends, end_key(w->pattern, node), DEAD_END));
+    if (!via)
+      return PLN_OK;
+    const walk_step *step = &m->path[via - 1];
+    node = step->node;
+    via = step->via;
+    dead = step->tested &&
+           pln_idmap_get(m->ends, end_key(w->pattern, node)) != DEAD_END;
+  }
+  return PLN_OK;
+}
+
+/* The child does not dominate the parent: later walks over these nodes stop at
+ * the first. */
+static pln_status note_parent(pln_dataflow_matcher *m, const walk *w) {
+  for (uint32_t i = w->first_step; learns(m, w) && i < m->n_path; i++)
+    if (m->path[i].tested)
+      PLN_TRY(pln_idmap_set(m->ends, end_key(w->pattern, m->path[i].node),
+                            KNOWN_PARENT + w->parent));
+  return PLN_OK;
+}
+
+static pln_status end_walk(pln_dataflow_matcher *m, const walk *w, bool *out) {
+  *out = w->parent != PLN_NONE &&
+         pln_dataflow_dominates(m->region, w->child, w->parent);
+  return *out || w->parent == PLN_NONE ? PLN_OK : note_parent(m, w);
+}
+
+/* Before the parent was found: *out is false if it is known that a walk through
+ * the node fails. */
+static pln_status check_end(pln_dataflow_matcher *m, walk *w, pln_ref node,
+                            bool *out) {
+  uint32_t end = pln_idmap_get(m->ends, end_key(w->pattern, node));
+  *out = end == UNKNOWN_END ||
+         (end != DEAD_END &&
+          pln_dataflow_dominates(m->region, w->child, end - KNOWN_PARENT));
+  w->tested = true;
+  return end == DEAD_END ? note_dead_end(m, w, node) : PLN_OK;
 }
 
 /* The next node of a walk is the parent, if it matches, or else of the path.
@@ -659,29 +782,47 @@ static pln_status begin_walk(pln_dataflow_matcher *m, uint32_t pattern,
 static pln_status step_walk(pln_dataflow_matcher *m, uint32_t at, bool *out) {
   walk *w = &m->walks[at];
   *out = true;
-  if (m->work.n == w->base) {
-    *out = w->parent != PLN_NONE &&
-           pln_dataflow_dominates(m->region, w->child, w->parent);
+  if (m->n_work == w->base)
+    return end_walk(m, w, out);
+  work_item item = m->work[--m->n_work];
+  w->via = item.via;
+  w->tested = false;
+  if (w->parent == item.node)
+    return add_goal(m, GOAL_STEP, at, 0, 0);
+  if (w->parent == PLN_NONE)
+    PLN_TRY(check_end(m, w, item.node, out));
+  if (!*out)
     return PLN_OK;
-  }
-  pln_ref node = m->work.items[--m->work.n];
   PLN_TRY(add_goal(m, GOAL_STEP, at, 0, 0));
-  if (w->parent == node)
-    return PLN_OK;
   if (w->parent != PLN_NONE)
-    return add_goal(m, GOAL_PATH, at, node, 0);
+    return add_goal(m, GOAL_PATH, at, item.node, 0);
   uint32_t kept = m->n_choices;
-  PLN_TRY(add_choice(m, GOAL_PATH, at, node));
-  PLN_TRY(add_goal(m, GOAL_PARENT, at, node, kept));
-  return add_match(m, pln_dataflow_operand(m->pattern, w->pattern, 0), node);
+  PLN_TRY(add_choice(m, GOAL_PATH, at, item.node));
+  PLN_TRY(add_goal(m, GOAL_PARENT, at, item.node, kept));
+  return add_match(m, pln_dataflow_operand(m->pattern, w->pattern, 0),
+                   item.node);
 }
 
 static pln_status match_path(pln_dataflow_matcher *m, uint32_t at,
                              pln_ref node) {
-  uint32_t pattern = m->walks[at].pattern;
-  PLN_TRY(add_goal(m, GOAL_LEFT, at, node, m->n_choices));
+  uint32_t pattern = m->walks[at].pattern, kept = m->n_choices;
+  PLN_TRY(add_choice(m, GOAL_DEAD, at, node));
+  PLN_TRY(add_goal(m, GOAL_LEFT, at, node, kept));
   m->frame = ++m->n_frames;
   return add_match(m, pln_dataflow_operand(m->pattern, pattern, 1), node);
+}
+
+/* The node belongs to the path; its inputs are next. */
+static pln_status leave_path(pln_dataflow_matcher *m, const goal *g,
+                             bool *out) {
+  const walk *w = &m->walks[g->a];
+  m->n_choices = g->c;
+  m->frame = w->frame;
+  PLN_TRY(pln_mem_grow(m->engine, (void **)&m->path, &m->cap_path,
+                       (size_t)m->n_path + 1, sizeof *m->path));
+  m->path[m->n_path++] = (walk_step){g->b, w->via, w->tested};
+  PLN_TRY(add_inputs(m, w, g->b, m->n_path, out));
+  return *out ? PLN_OK : note_dead_end(m, w, g->b);
 }
 
 /* ------------------------------------------------------------------ the run */
@@ -692,7 +833,8 @@ static pln_status run_goal(pln_dataflow_matcher *m, const goal *g, bool *out) {
   case GOAL_MATCH: return match_pattern(m, g->a, g->b, out);
   case GOAL_BIND: return bind(m, g->a, g->b);
   case GOAL_SWAPPED: return add_operands(m, g->a, g->b, true, out);
-  case GOAL_FRAME: m->frame = g->a; return PLN_OK;
+  case GOAL_INSTANCE: return end_instance(m, g);
+  case GOAL_REFUSED: return refuse_instance(m, g, out);
   case GOAL_DOMINATOR: return begin_walk(m, g->a, g->b, out);
   case GOAL_STEP: return step_walk(m, g->a, out);
   case GOAL_PARENT:
@@ -700,10 +842,8 @@ static pln_status run_goal(pln_dataflow_matcher *m, const goal *g, bool *out) {
     m->n_choices = g->c;
     return PLN_OK;
   case GOAL_PATH: return match_path(m, g->a, g->b);
-  case GOAL_LEFT:
-    m->n_choices = g->c;
-    m->frame = m->walks[g->a].frame;
-    return add_inputs(m, &m->walks[g->a], g->b, out);
+  case GOAL_LEFT: return leave_path(m, g, out);
+  case GOAL_DEAD: *out = false; return note_dead_end(m, &m->walks[g->a], g->b);
   }
   return PLN_OK;
 }
@@ -717,7 +857,7 @@ static pln_status too_many_steps(pln_dataflow_matcher *m) {
 
 static void reset(pln_dataflow_matcher *m) {
   unbind(m, 0);
-  m->n_goals = m->n_choices = m->n_walks = m->work.n = 0;
+  m->n_goals = m->n_choices = m->n_walks = m->n_work = m->n_path = 0;
   m->next = m->frame = m->n_frames = 0;
   m->steps = 0;
   if (m->n_serials) {

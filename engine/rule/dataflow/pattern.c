@@ -171,6 +171,60 @@ static pln_status mark_recursion(pln_dataflow_pattern *p) {
   return status;
 }
 
+/* --------------------------------------------------------------- dominators */
+
+/* Marks what `from` reaches without the parent of the dominator `without`, with
+ * the bit `mark`. `stack` has room for each node. */
+static void mark_reached(const pln_dataflow_pattern *p, uint32_t from,
+                         uint32_t without, uint8_t mark, uint8_t *marks,
+                         uint32_t *stack) {
+  uint32_t top = 0;
+  stack[top++] = from;
+  marks[from] |= mark;
+  while (top > 0) {
+    uint32_t at = stack[--top];
+    for (uint32_t i = at == without; i < p->nodes[at].count; i++) {
+      uint32_t operand = pln_dataflow_operand(p, at, i);
+      if (marks[operand] & mark)
+        continue;
+      marks[operand] |= mark;
+      stack[top++] = operand;
+    }
+  }
+}
+
+/* Operators always match the same; what else the parent shares with the rest
+ * makes a walk depend on what was bound before. */
+static bool is_closed(const pln_dataflow_pattern *p, uint32_t dominator,
+                      uint8_t *marks, uint32_t *stack) {
+  memset(marks, 0, p->n);
+  mark_reached(p, pln_dataflow_operand(p, dominator, 0), PLN_NONE, 1, marks,
+               stack);
+  mark_reached(p, p->root, dominator, 2, marks, stack);
+  for (uint32_t i = 0; i < p->n; i++)
+    if (marks[i] == 3 && p->nodes[i].kind != PLN_DATAFLOW_OP)
+      return false;
+  return true;
+}
+
+static pln_status mark_dominators(pln_dataflow_pattern *p) {
+  pln_engine *e = p->engine;
+  size_t n = p->n;
+  uint8_t *marks = pln_mem_new(e, n);
+  uint32_t *stack = pln_mem_new(e, n * sizeof *stack);
+  for (uint32_t i = 0; marks && stack && i < p->n; i++) {
+    if (p->nodes[i].kind != PLN_DATAFLOW_DOMINATOR)
+      continue;
+    p->nodes[i].closed = is_closed(p, i, marks, stack);
+    for (uint32_t k = 0; k < 2; k++)
+      p->nodes[pln_dataflow_operand(p, i, k)].fuzzy = true;
+  }
+  pln_status status = marks && stack ? PLN_OK : pln_nomem(e);
+  pln_mem_free(e, marks, n);
+  pln_mem_free(e, stack, n * sizeof *stack);
+  return status;
+}
+
 /* -------------------------------------------------------------- association */
 
 /* The binary operator whose call the row matches; 0: none. */
@@ -246,11 +300,7 @@ pln_status pln_dataflow_finish(pln_dataflow_pattern *pattern, uint32_t root) {
   for (uint32_t i = 0; i < p->n; i++)
     PLN_TRY(check_row(p, i));
   PLN_TRY(mark_recursion(p));
-  for (uint32_t i = 0; i < p->n_given; i++) {
+  for (uint32_t i = 0; i < p->n_given; i++)
     PLN_TRY(associate(p, i));
-    for (uint32_t k = 0; k < 2 && p->nodes[i].kind == PLN_DATAFLOW_DOMINATOR;
-         k++)
-      p->nodes[pln_dataflow_operand(p, i, k)].fuzzy = true;
-  }
-  return PLN_OK;
+  return mark_dominators(p);
 }
