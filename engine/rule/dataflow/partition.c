@@ -23,6 +23,7 @@ typedef struct partition {
   pln_dataflow_check check;
   void *ud;
   pln_ref_list params;
+  uint32_t n_functions;
 } partition;
 
 /* The attributes of a function: its name, then those given. */
@@ -73,6 +74,7 @@ static pln_status outline(partition *p, pln_rewrite *rw,
   if (!b)
     return PLN_ERR_NOMEM;
   p->params.n = 0;
+  p->n_functions++;
   PLN_TRY(function_attrs(p, group, &attrs));
   PLN_TRY(pln_build_open(b, &body));
   for (uint32_t i = 0; i < group->n_inputs; i++)
@@ -107,6 +109,10 @@ pln_status pln_dataflow_partition(const pln_dataflow_pattern *pattern,
   pln_status status = pln_dataflow_groups_find(&p.groups, pattern, graph, true);
   if (status == PLN_OK)
     status = pln_graph_rewrite(graph, &mutator, out);
+  if (status == PLN_OK && p.n_functions == 0 && *out != graph) {
+    pln_graph_release(*out); /* the check built nodes that nothing uses */
+    *out = pln_graph_retain((pln_graph *)graph);
+  }
   pln_ref_list_free(p.engine, &p.params);
   pln_dataflow_groups_free(&p.groups);
   return status;

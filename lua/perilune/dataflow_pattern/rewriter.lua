@@ -8,8 +8,8 @@ local pattern = require "perilune.dataflow_pattern.pattern"
 local rewriter = {}
 
 local MOST_ROUNDS = 100
--- A program that at least doubles in so many rounds one after another grows for ever.
-local MOST_DOUBLINGS = 10
+-- A program that grows by half or more in so many rounds one after another, grows for ever.
+local MOST_GROWING = 14
 
 local class = { __name = "DFPatternCallback" }
 class.__index = class
@@ -103,15 +103,16 @@ end
 local function same(a, b) return a == b or core.node_equal(a, b, false) end
 
 local function rewrite_node(callbacks, expr, mod)
-  local done, active, original, before, doublings = {}, {}, expr, math.huge, 0
+  local done, active, original, before, growing = {}, {}, expr, math.huge, 0
   for _ = 1, MOST_ROUNDS do
-    local last, size = expr, nil
-    expr, size = run_round(callbacks, done, expr, mod, active)
+    local last = expr
+    local new, size = run_round(callbacks, done, expr, mod, active)
+    expr = new
     if same(last, expr) then return same(original, last) and original or last end
-    doublings = size and size >= 2 * before and doublings + 1 or 0
+    growing = size and size >= 1.5 * before and growing + 1 or 0
     before = size or before
-    if doublings == MOST_DOUBLINGS then
-      endless(callbacks, active, ("the program doubled in %d rounds"):format(doublings))
+    if growing == MOST_GROWING then
+      endless(callbacks, active, ("the program grew by half in each of %d rounds"):format(growing))
     end
   end
   endless(callbacks, active, ("it did not end after %d rounds"):format(MOST_ROUNDS))
