@@ -71,7 +71,8 @@ pln_status pln_rewrite_merge_origin(pln_rewrite *rw, pln_ref kept) PLN_CHECKED;
  * node is not visible where the sweep is. */
 bool pln_rewrite_has_left(const pln_rewrite *rw, pln_ref node);
 /* Copies such a node and what it is computed of inside its scope to the scope
- * being swept. PLN_ERR_UNSUPPORTED for a node with scopes or a parameter. */
+ * being swept. *out: the copy, or the node itself if a part of it has scopes or
+ * is a parameter or let. */
 pln_status pln_rewrite_hoist(pln_rewrite *rw, pln_ref node,
                              pln_ref *out) PLN_CHECKED;
 /* value_numbering.c: true if the mutator's result is an equal copy of the node

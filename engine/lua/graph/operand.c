@@ -86,11 +86,12 @@ static pln_ref import_image(lua_State *L, pln_lua *b, pln_lua_graph *to,
 /* A node of `to` as an operand in the scope being built. */
 static pln_ref own_node(lua_State *L, pln_lua *b, pln_lua_graph *to,
                         const pln_lua_node *node) {
+  const pln_lua_rewriting *r = b->rewriting;
   pln_ref ref = node->ref;
   if (pln_lua_is_let(L, node))
     return pln_lua_let_expr(L, b, to, node);
-  if (to->rewrite && pln_rewrite_has_left(to->rewrite, ref))
-    pln_lua_must(L, b, pln_rewrite_hoist(to->rewrite, ref, &ref));
+  if (r && r->hoists && r->new == to &&pln_rewrite_has_left(r->rw, ref))
+    pln_lua_must(L, b, pln_rewrite_hoist(r->rw, ref, &ref));
   return ref;
 }
 

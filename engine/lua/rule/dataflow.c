@@ -187,12 +187,12 @@ static dataflow_run *push_run(lua_State *L, pln_lua *b, int kept,
   return run;
 }
 
-static void push_subject(lua_State *L, pln_lua *b, int graph,
-                         pln_subject subject) {
-  if (subject & PLN_SUBJECT_OP)
-    pln_lua_push_op(L, b, subject & ~PLN_SUBJECT_OP);
+static void push_candidate(lua_State *L, pln_lua *b, int graph,
+                           pln_candidate candidate) {
+  if (candidate & PLN_CANDIDATE_OP)
+    pln_lua_push_op(L, b, candidate & ~PLN_CANDIDATE_OP);
   else
-    pln_lua_push_node(L, graph, subject);
+    pln_lua_push_node(L, graph, candidate);
 }
 
 /* Appends the value on top to map[objects[pattern + 1]].  [-1, +0] */
@@ -223,7 +223,7 @@ static void push_bindings(lua_State *L, const dataflow_run *run, int graph,
   for (uint32_t i = 0; i < n; i++) {
     if (bindings[i].pattern >= run->pattern->n_given)
       continue;
-    push_subject(L, run->rewriting.state, graph, bindings[i].subject);
+    push_candidate(L, run->rewriting.state, graph, bindings[i].candidate);
     add_to_map(L, map, objects, bindings[i].pattern);
   }
 }
@@ -232,7 +232,7 @@ static pln_status run_match(dataflow_run *run, const pln_graph *graph,
                             pln_ref node, bool *matched) {
   PLN_TRY(pln_dataflow_region_begin(&run->region, graph, node));
   PLN_TRY(pln_dataflow_matcher_new(run->pattern, &run->region, &run->matcher));
-  return pln_dataflow_match(run->matcher, pln_dataflow_subject(graph, node),
+  return pln_dataflow_match(run->matcher, pln_dataflow_candidate(graph, node),
                             matched);
 }
 
@@ -273,14 +273,14 @@ static void push_group(lua_State *L, const dataflow_run *run, int graph,
   for (uint32_t i = 0; i < group->n_bindings; i++) {
     const struct pln_dataflow_bound *bound =
         &run->groups.bindings[group->bindings + i];
-    pln_subject subject = bound->subject;
+    pln_candidate candidate = bound->candidate;
     if (bound->pattern >= run->pattern->n_given)
       continue;
-    if (!(subject & PLN_SUBJECT_OP))
-      subject = image_of(run, subject);
-    if (subject == PLN_NONE)
+    if (!(candidate & PLN_CANDIDATE_OP))
+      candidate = image_of(run, candidate);
+    if (candidate == PLN_NONE)
       continue;
-    push_subject(L, run->rewriting.state, graph, subject);
+    push_candidate(L, run->rewriting.state, graph, candidate);
     add_to_map(L, map, objects, bound->pattern);
   }
 }
@@ -401,6 +401,7 @@ static dataflow_run *begin_sweep(lua_State *L, pln_lua *b) {
   dataflow_run *run = push_run(L, b, 4, &box->pattern);
   run->rewriting.old = old;
   run->rewriting.new = new;
+  run->rewriting.hoists = true;
   lua_createtable(L, 4, 0);
   for (int i = 1; i <= 3; i++) {
     lua_pushvalue(L, i + 2);

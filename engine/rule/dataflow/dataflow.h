@@ -95,8 +95,8 @@ static inline uint32_t pln_dataflow_operand(const pln_dataflow_pattern *p,
 
 /* What a pattern node is compared with: a node, or an operator, which is no
  * node of its own. */
-typedef uint32_t pln_subject;
-#define PLN_SUBJECT_OP 0x80000000u
+typedef uint32_t pln_candidate;
+#define PLN_CANDIDATE_OP 0x80000000u
 
 /* The nodes that `root` reaches, and what is computed of them when first
  * needed. */
@@ -134,7 +134,7 @@ pln_ref pln_dataflow_let(const pln_graph *graph, pln_ref node);
 /* The innermost scope of a node. */
 pln_scope pln_dataflow_scope_of(const pln_dataflow_region *region,
                                 pln_ref node);
-pln_subject pln_dataflow_subject(const pln_graph *graph, pln_ref node);
+pln_candidate pln_dataflow_candidate(const pln_graph *graph, pln_ref node);
 
 /* A growing list of nodes. */
 typedef struct pln_ref_list {
@@ -154,7 +154,7 @@ pln_status pln_dataflow_parts(const pln_dataflow_region *region, pln_ref node,
 /* What a pattern node matched. */
 typedef struct pln_dataflow_binding {
   uint32_t pattern;
-  pln_subject subject;
+  pln_candidate candidate;
   uint32_t frame;    /* the instance of a recursive pattern */
   uint32_t shadowed; /* the binding of the same pattern before this one + 1 */
   uint32_t outer;    /* the last one before it that is of no inner frame + 1 */
@@ -169,7 +169,8 @@ void pln_dataflow_matcher_free(pln_dataflow_matcher *matcher);
 /* *matched: whether the pattern matches. PLN_ERR_LIMIT: it has too many
  * alternatives to be decided in reasonable time. */
 pln_status pln_dataflow_match(pln_dataflow_matcher *matcher,
-                              pln_subject subject, bool *matched) PLN_CHECKED;
+                              pln_candidate candidate,
+                              bool *matched) PLN_CHECKED;
 /* What the last match bound, in order of completion. Borrowed. */
 const pln_dataflow_binding *
 pln_dataflow_bindings(const pln_dataflow_matcher *matcher, uint32_t *n);
@@ -197,7 +198,7 @@ typedef struct pln_dataflow_groups {
   uint32_t n, cap;
   struct pln_dataflow_bound {
     uint32_t pattern, order;
-    pln_subject subject;
+    pln_candidate candidate;
   } * bindings; /* of each group: by pattern, then in order of completion */
   uint32_t n_bindings, cap_bindings;
   pln_ref_list inputs;

@@ -83,10 +83,10 @@ static void close_partitioned(pln_dataflow_groups *s) {
 /* ------------------------------------------------------------------- inputs */
 
 /* Functions, operators and names are never inputs. */
-static bool may_be_input(const pln_graph *g, pln_subject subject) {
-  if (subject & PLN_SUBJECT_OP)
+static bool may_be_input(const pln_graph *g, pln_candidate candidate) {
+  if (candidate & PLN_CANDIDATE_OP)
     return false;
-  switch ((pln_kind)g->nodes[subject].kind) {
+  switch ((pln_kind)g->nodes[candidate].kind) {
   case PLN_FUNCTION:
   case PLN_GLOBAL_VAR:
   case PLN_CONSTRUCTOR:
@@ -106,13 +106,13 @@ static bool embeds(const pln_dataflow_groups *s, uint32_t pattern,
 }
 
 static pln_status want_input(pln_dataflow_groups *s, uint32_t pattern,
-                             pln_subject subject) {
-  if (!may_be_input(s->region.graph, subject) ||
-      s->fuzzy[subject] == s->tried || s->input[subject] == 2 * s->tried ||
-      embeds(s, pattern, subject))
+                             pln_candidate candidate) {
+  if (!may_be_input(s->region.graph, candidate) ||
+      s->fuzzy[candidate] == s->tried || s->input[candidate] == 2 * s->tried ||
+      embeds(s, pattern, candidate))
     return PLN_OK;
-  s->input[subject] = 2 * s->tried;
-  return pln_ref_list_add(s->engine, &s->wanted, subject);
+  s->input[candidate] = 2 * s->tried;
+  return pln_ref_list_add(s->engine, &s->wanted, candidate);
 }
 
 /* The arguments or fields that a pattern of any number matched. */
@@ -122,17 +122,17 @@ static pln_status want_operands(pln_dataflow_groups *s, uint32_t pattern,
   const pln_node *n = &g->nodes[node];
   for (uint32_t i = pln_has_callee(n) ? 1 : 0; i < n->count; i++)
     PLN_TRY(want_input(s, pattern,
-                       pln_dataflow_subject(g, g->operands[n->first + i])));
+                       pln_dataflow_candidate(g, g->operands[n->first + i])));
   return PLN_OK;
 }
 
 static pln_status want_binding(pln_dataflow_groups *s, uint32_t pattern,
-                               pln_subject subject) {
+                               pln_candidate candidate) {
   const pln_dataflow_node *p = &s->pattern->nodes[pattern];
   bool list = p->kind == PLN_DATAFLOW_CALL || p->kind == PLN_DATAFLOW_TUPLE;
   if (list && p->any_count)
-    return want_operands(s, pattern, subject);
-  return p->count == 0 ? want_input(s, pattern, subject) : PLN_OK;
+    return want_operands(s, pattern, candidate);
+  return p->count == 0 ? want_input(s, pattern, candidate) : PLN_OK;
 }
 
 static int by_pattern(const void *a, const void *b) {
@@ -150,13 +150,13 @@ static pln_status keep_bindings(pln_dataflow_groups *s,
                        (size_t)s->n_bindings + n, sizeof *s->bindings));
   struct pln_dataflow_bound *to = s->bindings + s->n_bindings;
   for (uint32_t i = 0; i < n; i++) {
-    pln_subject subject = bindings[i].subject;
-    to[i] = (struct pln_dataflow_bound){bindings[i].pattern, i, subject};
-    if (subject & PLN_SUBJECT_OP)
+    pln_candidate candidate = bindings[i].candidate;
+    to[i] = (struct pln_dataflow_bound){bindings[i].pattern, i, candidate};
+    if (candidate & PLN_CANDIDATE_OP)
       continue;
-    s->bound[subject] = s->tried;
+    s->bound[candidate] = s->tried;
     if (s->pattern->nodes[bindings[i].pattern].fuzzy)
-      s->fuzzy[subject] = s->tried;
+      s->fuzzy[candidate] = s->tried;
   }
   qsort(to, n, sizeof *to, by_pattern);
   s->n_bindings += n;
@@ -168,7 +168,7 @@ static pln_status want_inputs(pln_dataflow_groups *s,
                               uint32_t n) {
   s->wanted.n = 0;
   for (uint32_t i = 0; i < n; i++)
-    PLN_TRY(want_binding(s, bound[i].pattern, bound[i].subject));
+    PLN_TRY(want_binding(s, bound[i].pattern, bound[i].candidate));
   return PLN_OK;
 }
 
@@ -197,7 +197,7 @@ static pln_status is_input(pln_dataflow_groups *s, pln_ref root, pln_ref node,
     return PLN_OK;
   }
   *input = s->bound[node] != s->tried &&
-           may_be_input(g, pln_dataflow_subject(g, node)) &&
+           may_be_input(g, pln_dataflow_candidate(g, node)) &&
            g->nodes[node].kind != PLN_CONSTANT;
   if (!*input)
     return PLN_OK;
@@ -393,7 +393,7 @@ static pln_status try_all(pln_dataflow_groups *s, pln_dataflow_matcher *m) {
     uint32_t n;
     if (!is_candidate(s, node))
       continue;
-    PLN_TRY(pln_dataflow_match(m, pln_dataflow_subject(g, node), &matched));
+    PLN_TRY(pln_dataflow_match(m, pln_dataflow_candidate(g, node), &matched));
     const pln_dataflow_binding *bindings = pln_dataflow_bindings(m, &n);
     if (matched)
       PLN_TRY(try_group(s, node, bindings, n));

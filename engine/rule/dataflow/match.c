@@ -25,12 +25,12 @@ typedef struct goal {
 } goal;
 
 typedef enum goal_kind {
-  GOAL_MATCH,     /* pattern, subject */
-  GOAL_BIND,      /* pattern, subject: its operands matched */
+  GOAL_MATCH,     /* pattern, candidate */
+  GOAL_BIND,      /* pattern, candidate: its operands matched */
   GOAL_SWAPPED,   /* pattern, call: its arguments in reverse order */
-  GOAL_INSTANCE,  /* frame, pattern, subject: the instance has matched, continue
-                   * in that frame */
-  GOAL_REFUSED,   /* pattern, subject: no alternative is left */
+  GOAL_INSTANCE,  /* frame, pattern, candidate: the instance has matched,
+                   * continue  in that frame */
+  GOAL_REFUSED,   /* pattern, candidate: no alternative is left */
   GOAL_DOMINATOR, /* pattern, child: walk from the child to the parent */
   GOAL_STEP,      /* walk: take its next node */
   GOAL_PARENT,    /* walk, node, choices: the node is the parent */
@@ -153,8 +153,8 @@ static pln_status add_goal(pln_dataflow_matcher *m, goal_kind kind, uint32_t a,
 
 static pln_status add_match(pln_dataflow_matcher *m, uint32_t pattern,
                             pln_ref node) {
-  return add_goal(m, GOAL_MATCH, pattern, pln_dataflow_subject(m->graph, node),
-                  0);
+  return add_goal(m, GOAL_MATCH, pattern,
+                  pln_dataflow_candidate(m->graph, node), 0);
 }
 
 /* Takes the first goal. Its cell is reused unless a choice may need it. */
@@ -219,11 +219,11 @@ static uint32_t visible(const pln_dataflow_matcher *m, uint32_t pattern) {
 }
 
 static pln_status bind(pln_dataflow_matcher *m, uint32_t pattern,
-                       pln_subject subject) {
+                       pln_candidate candidate) {
   PLN_TRY(pln_mem_grow(m->engine, (void **)&m->bindings, &m->cap_bindings,
                        (size_t)m->n_bindings + 1, sizeof *m->bindings));
   m->bindings[m->n_bindings] = (pln_dataflow_binding){
-      pattern, subject, m->frame, m->memo[pattern], visible(m, pattern)};
+      pattern, candidate, m->frame, m->memo[pattern], visible(m, pattern)};
   m->memo[pattern] = ++m->n_bindings;
   return PLN_OK;
 }
@@ -337,16 +337,16 @@ static pln_status call_has_attr(pln_dataflow_matcher *m, const pln_node *call,
   return PLN_OK;
 }
 
-static pln_status has_attr(pln_dataflow_matcher *m, pln_subject subject,
+static pln_status has_attr(pln_dataflow_matcher *m, pln_candidate candidate,
                            const pln_attr *wanted, bool *out) {
   pln_engine *e = m->engine;
   *out = false;
-  if (subject & PLN_SUBJECT_OP) {
+  if (candidate & PLN_CANDIDATE_OP) {
     *out = m->pattern->op_attr &&
-           m->pattern->op_attr(e, subject & ~PLN_SUBJECT_OP, wanted);
+           m->pattern->op_attr(e, candidate & ~PLN_CANDIDATE_OP, wanted);
     return PLN_OK;
   }
-  const pln_node *n = &m->graph->nodes[subject];
+  const pln_node *n = &m->graph->nodes[candidate];
   if (n->kind == PLN_CALL)
     return call_has_attr(m, n, wanted, out);
   if (n->kind != PLN_FUNCTION)
@@ -354,12 +354,12 @@ static pln_status has_attr(pln_dataflow_matcher *m, pln_subject subject,
   return attr_has_value(e, wanted, find_named(e, n->attrs, wanted->name), out);
 }
 
-static pln_status has_attrs(pln_dataflow_matcher *m, pln_subject subject,
+static pln_status has_attrs(pln_dataflow_matcher *m, pln_candidate candidate,
                             pln_attrs wanted, bool *out) {
   uint32_t n = pln_attrs_count(m->engine, wanted);
   *out = true;
   for (uint32_t i = 0; *out && i < n; i++)
-    PLN_TRY(has_attr(m, subject, pln_attrs_at(m->engine, wanted, i), out));
+    PLN_TRY(has_attr(m, candidate, pln_attrs_at(m->engine, wanted, i), out));
   return PLN_OK;
 }
 
@@ -385,12 +385,12 @@ static bool same_dims(const pln_engine *e, pln_type a, pln_type b) {
 }
 
 static pln_status has_type(pln_dataflow_matcher *m, const pln_dataflow_node *p,
-                           pln_subject subject, bool *out) {
+                           pln_candidate candidate, bool *out) {
   pln_engine *e = m->engine;
   *out = false;
-  if (subject & PLN_SUBJECT_OP)
+  if (candidate & PLN_CANDIDATE_OP)
     return PLN_OK;
-  pln_type type = type_of_node(m, subject);
+  pln_type type = type_of_node(m, candidate);
   bool tensor = type && pln_type_get_kind(e, type) == PLN_TYPE_TENSOR;
   if (p->kind == PLN_DATAFLOW_TYPE)
     return type ? pln_type_equal(e, type, p->data, false, out) : PLN_OK;
@@ -414,10 +414,10 @@ static const pln_ref *call_args(const pln_graph *g, pln_ref call,
   return args;
 }
 
-static pln_subject callee_of(const pln_graph *g, pln_ref call) {
+static pln_candidate callee_of(const pln_graph *g, pln_ref call) {
   const pln_node *n = &g->nodes[call];
-  return n->data ? PLN_SUBJECT_OP | n->data
-                 : pln_dataflow_subject(g, g->operands[n->first]);
+  return n->data ? PLN_CANDIDATE_OP | n->data
+                 : pln_dataflow_candidate(g, g->operands[n->first]);
 }
 
 /* Adds the goals of a call's operands. *out: the numbers of arguments agree. */
@@ -554,21 +554,21 @@ static pln_status make_maps(pln_dataflow_matcher *m) {
   return m->ends ? PLN_OK : pln_idmap_new(m->engine, &m->ends);
 }
 
-static uint64_t end_key(uint32_t pattern, pln_subject subject) {
-  return (uint64_t)pattern << 32 | subject;
+static uint64_t end_key(uint32_t pattern, pln_candidate candidate) {
+  return (uint64_t)pattern << 32 | candidate;
 }
 
 /* An instance does not depend on what was bound outside of it, so that a
  * failure holds for all matches. */
 static pln_status begin_instance(pln_dataflow_matcher *m, uint32_t pattern,
-                                 pln_subject subject, bool *out) {
+                                 pln_candidate candidate, bool *out) {
   PLN_TRY(make_maps(m));
-  uint64_t key = end_key(pattern, subject);
+  uint64_t key = end_key(pattern, candidate);
   *out = pln_idmap_get(m->ends, key) != DEAD_END;
   if (!*out)
     return PLN_OK;
-  PLN_TRY(add_choice(m, GOAL_REFUSED, pattern, subject));
-  PLN_TRY(add_goal(m, GOAL_INSTANCE, m->frame, pattern, subject));
+  PLN_TRY(add_choice(m, GOAL_REFUSED, pattern, candidate));
+  PLN_TRY(add_goal(m, GOAL_INSTANCE, m->frame, pattern, candidate));
   m->frame = ++m->n_frames;
   return PLN_OK;
 }
@@ -590,15 +590,15 @@ static pln_status refuse_instance(pln_dataflow_matcher *m, const goal *g,
 /* A redirected wildcard matches what its operand does; a recursive pattern
  * begins an instance of its own. */
 static pln_status match_wildcard(pln_dataflow_matcher *m, uint32_t pattern,
-                                 pln_subject subject, bool *out) {
+                                 pln_candidate candidate, bool *out) {
   const pln_dataflow_node *p = &m->pattern->nodes[pattern];
   if (p->count == 0)
     return PLN_OK;
   if (p->recursive)
-    PLN_TRY(begin_instance(m, pattern, subject, out));
+    PLN_TRY(begin_instance(m, pattern, candidate, out));
   return *out ? add_goal(m, GOAL_MATCH,
-                         pln_dataflow_operand(m->pattern, pattern, 0), subject,
-                         0)
+                         pln_dataflow_operand(m->pattern, pattern, 0),
+                         candidate, 0)
               : PLN_OK;
 }
 
@@ -625,59 +625,61 @@ static pln_status match_node(pln_dataflow_matcher *m, uint32_t pattern,
   return PLN_OK;
 }
 
-/* A pattern that tests its subject and has one operand for it. */
+/* A pattern that tests its candidate and has one operand for it. */
 static pln_status match_test(pln_dataflow_matcher *m, uint32_t pattern,
-                             pln_subject subject, bool *out) {
+                             pln_candidate candidate, bool *out) {
   const pln_dataflow_node *p = &m->pattern->nodes[pattern];
   if (p->kind == PLN_DATAFLOW_ATTR)
-    PLN_TRY(has_attrs(m, subject, p->data, out));
+    PLN_TRY(has_attrs(m, candidate, p->data, out));
   else
-    PLN_TRY(has_type(m, p, subject, out));
+    PLN_TRY(has_type(m, p, candidate, out));
   return *out ? add_goal(m, GOAL_MATCH,
-                         pln_dataflow_operand(m->pattern, pattern, 0), subject,
-                         0)
+                         pln_dataflow_operand(m->pattern, pattern, 0),
+                         candidate, 0)
               : PLN_OK;
 }
 
 static pln_status match_dominator(pln_dataflow_matcher *m, uint32_t pattern,
-                                  pln_subject subject, bool *out) {
-  *out = !(subject & PLN_SUBJECT_OP);
+                                  pln_candidate candidate, bool *out) {
+  *out = !(candidate & PLN_CANDIDATE_OP);
   if (!*out)
     return PLN_OK;
-  PLN_TRY(add_goal(m, GOAL_DOMINATOR, pattern, subject, 0));
+  PLN_TRY(add_goal(m, GOAL_DOMINATOR, pattern, candidate, 0));
   return add_goal(m, GOAL_MATCH, pln_dataflow_operand(m->pattern, pattern, 2),
-                  subject, 0);
+                  candidate, 0);
 }
 
 static pln_status match_pattern(pln_dataflow_matcher *m, uint32_t pattern,
-                                pln_subject subject, bool *out) {
+                                pln_candidate candidate, bool *out) {
   const pln_dataflow_node *p = &m->pattern->nodes[pattern];
   uint32_t before = visible(m, pattern);
   *out = true;
   if (before && m->bindings[before - 1].frame == m->frame) {
-    *out = m->bindings[before - 1].subject == subject;
+    *out = m->bindings[before - 1].candidate == candidate;
     return PLN_OK;
   }
-  PLN_TRY(add_goal(m, GOAL_BIND, pattern, subject, 0));
+  PLN_TRY(add_goal(m, GOAL_BIND, pattern, candidate, 0));
   switch ((pln_dataflow_kind)p->kind) {
-  case PLN_DATAFLOW_WILDCARD: return match_wildcard(m, pattern, subject, out);
+  case PLN_DATAFLOW_WILDCARD: return match_wildcard(m, pattern, candidate, out);
   case PLN_DATAFLOW_OP:
-    *out = subject == (PLN_SUBJECT_OP | p->data);
+    *out = candidate == (PLN_CANDIDATE_OP | p->data);
     return PLN_OK;
   case PLN_DATAFLOW_ALT:
     PLN_TRY(add_choice(m, GOAL_MATCH,
-                       pln_dataflow_operand(m->pattern, pattern, 1), subject));
+                       pln_dataflow_operand(m->pattern, pattern, 1),
+                       candidate));
     return add_goal(m, GOAL_MATCH, pln_dataflow_operand(m->pattern, pattern, 0),
-                    subject, 0);
+                    candidate, 0);
   case PLN_DATAFLOW_TYPE:
   case PLN_DATAFLOW_DTYPE:
   case PLN_DATAFLOW_SHAPE:
-  case PLN_DATAFLOW_ATTR: return match_test(m, pattern, subject, out);
-  case PLN_DATAFLOW_DOMINATOR: return match_dominator(m, pattern, subject, out);
+  case PLN_DATAFLOW_ATTR: return match_test(m, pattern, candidate, out);
+  case PLN_DATAFLOW_DOMINATOR:
+    return match_dominator(m, pattern, candidate, out);
   default: break;
   }
-  *out = !(subject & PLN_SUBJECT_OP);
-  return *out ? match_node(m, pattern, subject, out) : PLN_OK;
+  *out = !(candidate & PLN_CANDIDATE_OP);
+  return *out ? match_node(m, pattern, candidate, out) : PLN_OK;
 }
 
 /* --------------------------------------------------------------- dominators */
@@ -870,11 +872,11 @@ static void reset(pln_dataflow_matcher *m) {
 enum { LEAST_STEPS = 4000000, STEPS_PER_NODE = 64 };
 
 pln_status pln_dataflow_match(pln_dataflow_matcher *matcher,
-                              pln_subject subject, bool *matched) {
+                              pln_candidate candidate, bool *matched) {
   pln_dataflow_matcher *m = matcher;
   reset(m);
   m->most = LEAST_STEPS + (uint64_t)m->graph->n_nodes * STEPS_PER_NODE;
-  PLN_TRY(add_goal(m, GOAL_MATCH, m->pattern->root, subject, 0));
+  PLN_TRY(add_goal(m, GOAL_MATCH, m->pattern->root, candidate, 0));
   *matched = true;
   while (*matched && m->next) {
     bool fits;

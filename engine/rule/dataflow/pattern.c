@@ -118,8 +118,9 @@ enum { UNSEEN, OPEN, DONE };
 
 /* Marks the wildcards of the cycle that an edge from the top of the stack to
  * `back` closes. A cycle without one cannot be matched. */
-static pln_status close_cycle(pln_dataflow_pattern *p, const pattern_walk *w,
-                              uint32_t top, uint32_t back) {
+static pln_status mark_recursive_path(pln_dataflow_pattern *p,
+                                      const pattern_walk *w, uint32_t top,
+                                      uint32_t back) {
   bool found = false;
   do {
     pln_dataflow_node *n = &p->nodes[w->stack[--top]];
@@ -147,7 +148,7 @@ static pln_status walk_operands(pln_dataflow_pattern *p, pattern_walk *w,
     }
     uint32_t operand = pln_dataflow_operand(p, at, w->next[at]++);
     if (w->state[operand] == OPEN)
-      PLN_TRY(close_cycle(p, w, top, operand));
+      PLN_TRY(mark_recursive_path(p, w, top, operand));
     if (w->state[operand] != UNSEEN)
       continue;
     w->state[operand] = OPEN;

@@ -25,7 +25,7 @@ pln_status pln_dataflow_region_begin(pln_dataflow_region *region,
                                      const pln_graph *graph, pln_ref root) {
   *region = (pln_dataflow_region){
       .engine = graph->engine, .graph = graph, .root = root};
-  if (graph->n_nodes < PLN_SUBJECT_OP)
+  if (graph->n_nodes < PLN_CANDIDATE_OP)
     return PLN_OK;
   return pln_diag_error(graph->engine, PLN_ERR_LIMIT, NULL,
                         "a graph is too large for dataflow patterns");
@@ -100,9 +100,9 @@ pln_scope pln_dataflow_scope_of(const pln_dataflow_region *region,
                             : pln_graph_scope_of(region->graph, node);
 }
 
-pln_subject pln_dataflow_subject(const pln_graph *graph, pln_ref node) {
+pln_candidate pln_dataflow_candidate(const pln_graph *graph, pln_ref node) {
   const pln_node *n = &graph->nodes[node];
-  return n->kind == PLN_OP ? PLN_SUBJECT_OP | n->data : node;
+  return n->kind == PLN_OP ? PLN_CANDIDATE_OP | n->data : node;
 }
 
 /* ------------------------------------------------------------------- parts */
