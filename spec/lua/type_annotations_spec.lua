@@ -53,7 +53,9 @@ describe("the types for editors", function()
       Builder = pl.builder(), Type = pl.type "float32",
       Timing = pl.instruments.timing(), Statistics = pl.instruments.statistics(),
       Predicate = pl.predicate "verify", InstrumentConstructor = pl.instruments.timing,
-      Rules = pl.rules { "add(?x, 0) => ?x" },
+      Rules = pl.rules { "add(?x, 0) => ?x" }, DFPattern = pl.dataflow_pattern.wildcard(),
+      DFPatternCallback = pl.dataflow_pattern.DFPatternCallback {
+        pattern = pl.dataflow_pattern.wildcard(), callback = print },
     }
     for class, name in text:gmatch "\nfunction (%u%w*):([%w_]+)" do
       assert(objects[class], class .. " is not among the objects of this spec")

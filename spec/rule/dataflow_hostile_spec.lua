@@ -26,7 +26,8 @@ describe("misuse of dataflow patterns", function()
     assert.matches("optional: f: a function expected", message(function()
       wildcard():optional(1)
     end))
-    assert.matches("index: an integer from 0 expected", message(df.is_tuple_get_item, wildcard(), 1.5))
+    assert.matches("index: an integer from 0 expected",
+      message(df.is_tuple_get_item, wildcard(), 1.5))
     assert.matches("match: expr: a node expected, got table", message(function()
       wildcard():match {}
     end))
@@ -146,16 +147,19 @@ describe("a callback of a rewrite", function()
       callback = function(_, post) return op.nn.relu(post) end }
     local start = pl.func({ x }, op.tanh(op.sqrt(x)))
     local count = 0
-    local alternate = { pattern = wildcard()(wildcard()), name = "alternate", callback = function(_, post)
+    local alternate = { pattern = wildcard()(wildcard()), name = "alternate" }
+    function alternate.callback(_, post)
       count = count + 1
       if post.op.name == "tanh" then return op.exp(post.args[1]) end
       if post.op.name == "exp" then return op.tanh(post.args[1]) end
-    end }
+    end
     assert.equal(start, df.rewrite({ flips, back, other }, start))
     local text = message(df.rewrite, { alternate, other }, start)
-    assert.matches("it did not end after 100 rounds; callbacks that still rewrite: 'alternate'$", text)
+    assert.matches("it did not end after 100 rounds; callbacks that still rewrite: 'alternate'$",
+      text)
     assert.equal(200, count)
-    assert.matches("the program grew by half in each of 14 rounds; callbacks that still rewrite: 'grows'$",
+    assert.matches("the program grew by half in each of 14 rounds; callbacks that still "
+      .. "rewrite: 'grows'$",
       message(df.rewrite, grows, pl.func({ x }, op.nn.relu(x))))
   end)
 
@@ -236,7 +240,8 @@ describe("dataflow patterns of large programs", function()
     local pair = is_op "nn.relu"(is_op "nn.relu"(wildcard()))
     is_linear(function(fn) pair:partition(fn) end)
     is_linear(function(fn)
-      local out = df.rewrite({ pattern = pair, callback = function(_, post) return post.args[1] end }, fn)
+      local out = df.rewrite({ pattern = pair,
+        callback = function(_, post) return post.args[1] end }, fn)
       assert.equal("Var", out.body.args[1].kind)
     end)
   end)

@@ -29,7 +29,9 @@ local function partitioned(name, args, f, attrs)
   return pl.call(pl.func(params, f(table.unpack(params)), { attrs = all }), args)
 end
 
-local function elementwise() return wildcard():has_attr { TOpPattern = ELEMENTWISE } (wildcard()) end
+local function elementwise()
+  return wildcard():has_attr { TOpPattern = ELEMENTWISE } (wildcard())
+end
 
 local function dominator_pattern(path)
   return df.dominates(is_op "nn.conv2d"(wildcard(), wildcard()), path or elementwise(),
@@ -222,7 +224,8 @@ describe("partitioning by dataflow patterns:", function()
   local function check_function(body)
     local x, w, b, x1, w1 = vars "x w b x1 w1"
     local a1, a2 = wildcard(), wildcard()
-    local pattern = df.FunctionPattern({ a1, a2 }, body(a1, a2))(wildcard(), wildcard()) + wildcard()
+    local called = df.FunctionPattern({ a1, a2 }, body(a1, a2))(wildcard(), wildcard())
+    local pattern = called + wildcard()
     local f = pl.func({ x1, w1 }, op.nn.conv2d(x1, w1))
     local outer = partitioned("nn.conv2d_FunctionCall_add_", { x, w, b }, function(p, q, r)
       return f(p, q) + r
@@ -255,7 +258,9 @@ describe("partitioning by dataflow patterns:", function()
     local x, w, b = vars "x w b"
     local wc = pl.const(pl.tensor.full(1, { 1, 1, 3, 3 }, "float32"))
     local function embedded()
-      return partitioned(CONV_BIAS_RELU, { x, b }, function(p, q) return conv_bias_relu(p, wc, q) end)
+      return partitioned(CONV_BIAS_RELU, { x, b }, function(p, q)
+        return conv_bias_relu(p, wc, q)
+      end)
     end
     local function lifted(...) return partitioned(CONV_BIAS_RELU, { ... }, conv_bias_relu) end
     local relu, reluc = conv_bias_relu(x, w, b), conv_bias_relu(x, wc, b)

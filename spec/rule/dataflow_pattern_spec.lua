@@ -22,7 +22,9 @@ local function diamond_pattern()
   return call("add", call("nn.relu", conv), call("nn.leaky_relu", conv))
 end
 
-local function elementwise() return wildcard():has_attr { TOpPattern = ELEMENTWISE } (wildcard()) end
+local function elementwise()
+  return wildcard():has_attr { TOpPattern = ELEMENTWISE } (wildcard())
+end
 
 local function dominator_pattern(path)
   return df.dominates(call("nn.conv2d", wildcard(), wildcard()), path or elementwise(),

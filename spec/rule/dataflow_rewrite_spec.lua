@@ -28,7 +28,8 @@ local function to_subtract()
 end
 
 local function batch_norm(x, gamma, beta, mean, var)
-  return op.nn.batch_norm(x, gamma, beta, mean, var, { epsilon = 1e-5, relay = 1, n_results = 3 }):get(0)
+  return op.nn.batch_norm(x, gamma, beta, mean, var,
+    { epsilon = 1e-5, relay = 1, n_results = 3 }):get(0)
 end
 
 -- A callback that makes nn.batch_norm of its definition.

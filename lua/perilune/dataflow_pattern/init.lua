@@ -86,7 +86,8 @@ end
 
 --- Matches a tuple of these fields; without a list, of any.
 function df.TuplePattern(fields)
-  return make("TuplePattern", { fields = fields and list_of_patterns(fields, "is_tuple", "fields") })
+  fields = fields and list_of_patterns(fields, "is_tuple", "fields")
+  return make("TuplePattern", { fields = fields })
 end
 
 --- Matches field `index` of a tuple, counted from 0; without an index, any.
