@@ -461,6 +461,7 @@ void pln_lua_open_registry(lua_State *L);
 void pln_lua_open_context(lua_State *L);
 void pln_lua_open_mutator(lua_State *L);
 void pln_lua_open_rules(lua_State *L);
+void pln_lua_open_dataflow(lua_State *L);
 /* node:history() -> changes, newest first, then the source (graph/history.c) */
 int pln_lua_node_history(lua_State *L);
 /* Sets the running script's line as the origin of the nodes built next. */

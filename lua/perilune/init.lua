@@ -33,6 +33,7 @@ local pl = {
   mutator = mutator.make,
   rules = rule.rules,
   why_not = require "perilune.rule.why_not",
+  dataflow_pattern = require "perilune.dataflow_pattern",
   rewrite = mutator.rewrite,
   visitor = visitor.make,
   post_order = visitor.post_order,

@@ -1072,6 +1072,232 @@ function Rules:check(options) end
 ---@return perilune.Rules
 ---@overload fun(name: string): fun(list: (string|perilune.RuleSpec)[]): perilune.Rules
 function pl.rules(first) end
+--- TVM's dataflow pattern language by TVM's names (relay.dataflow_pattern). A pattern object matches one node in a match.
+pl.dataflow_pattern = {}
+--- A pattern: immutable, compared by identity. Its fields are those of TVM's class of the name in `kind` (op and args of a
+--- CallPattern, left and right of an AltPattern, ...). `p(a, b)` matches a call of p, `p(nil)` one with any arguments;
+--- `a | b` either, a first. As text it is in the language of rules, as far as that has it.
+---@class perilune.DFPattern
+---@field kind string "ExprPattern", "CallPattern", ...
+---@field [string] any
+---@operator call(...): perilune.DFPattern
+---@operator add(perilune.DFPattern|perilune.Node): perilune.DFPattern
+---@operator sub(perilune.DFPattern|perilune.Node): perilune.DFPattern
+---@operator mul(perilune.DFPattern|perilune.Node): perilune.DFPattern
+---@operator div(perilune.DFPattern|perilune.Node): perilune.DFPattern
+---@operator unm: perilune.DFPattern
+---@operator bor(perilune.DFPattern): perilune.DFPattern
+local DFPattern = {}
+--- p, or f of it: p | f(p).
+---@param f (fun(p: perilune.DFPattern): perilune.DFPattern)|perilune.DFPattern
+---@return perilune.DFPattern
+function DFPattern:optional(f) end
+--- dominates(parent, path, self); the path is anything by default.
+---@param parent perilune.DFPattern
+---@param path? perilune.DFPattern
+---@return perilune.DFPattern
+function DFPattern:dominates(parent, path) end
+---@param type_ perilune.Type|string
+---@return perilune.DFPattern
+function DFPattern:has_type(type_) end
+---@param dtype string
+---@return perilune.DFPattern
+function DFPattern:has_dtype(dtype) end
+---@param shape (integer|string)[]
+---@return perilune.DFPattern
+function DFPattern:has_shape(shape) end
+--- Has all of these attributes: an operator TOpPattern, TNonComputational or TOpIsStateful; a call its own and their
+--- defaults; a function its own.
+---@param attrs table<string, any>
+---@return perilune.DFPattern
+function DFPattern:has_attr(attrs) end
+--- Wildcards only: from now on it matches what `target` does, which may contain the wildcard.
+---@param target perilune.DFPattern
+function DFPattern:redirect_to(target) end
+--- Whether an expression or operator matches.
+---@param expr perilune.Node|perilune.Op
+---@return boolean
+function DFPattern:match(expr) end
+--- What each pattern object matched, or nil.
+---@param expr perilune.Node|perilune.Op
+---@return table<perilune.DFPattern, (perilune.Node|perilune.Op)[]>?
+function DFPattern:extract_matched_expr(expr) end
+--- A callback of a rewrite: the node as it was, the same with rewritten operands, and what each pattern object matched (in
+--- the new program). It gives the node to use instead, or nil.
+---@alias perilune.NodeMap table<perilune.DFPattern, (perilune.Node|perilune.Op)[]>
+---@alias perilune.DFRewrite fun(pre: perilune.Node, post: perilune.Node, node_map: perilune.NodeMap): perilune.Answer
+--- Rewrites by one function; see pl.dataflow_pattern.rewrite.
+---@param callback perilune.DFRewrite
+---@param expr perilune.Node|perilune.Module
+---@param mod? perilune.Module
+---@return perilune.Node|perilune.Module
+function DFPattern:rewrite(callback, expr, mod) end
+--- Each match becomes a call of a new function with the attribute PartitionedFromPattern and those given; `check` gets the
+--- root of a match and says whether it is to be one.
+---@param expr perilune.Node|perilune.Module
+---@param attrs? table<string, any>
+---@param check? fun(root: perilune.Node): boolean?
+---@return perilune.Node|perilune.Module
+function DFPattern:partition(expr, attrs, check) end
+---@class perilune.DFPatternCallbackSpec
+---@field pattern perilune.DFPattern
+---@field callback perilune.DFRewrite
+---@field require_type? boolean infer types first
+---@field rewrite_once? boolean do not use it again after the first round in which it changed something
+---@field name? string in reports and messages
+---@class perilune.DFPatternCallback: perilune.DFPatternCallbackSpec
+local DFPatternCallback = {}
+---@param expr perilune.Node|perilune.Module
+---@param mod? perilune.Module
+---@return perilune.Node|perilune.Module
+function DFPatternCallback:rewrite(expr, mod) end
+---@param spec perilune.DFPatternCallbackSpec
+---@return perilune.DFPatternCallback
+function pl.dataflow_pattern.DFPatternCallback(spec) end
+--- Rewrites by callbacks, round after round, until a round changes nothing; raises after 100 rounds. The same program comes
+--- back if nothing changed.
+---@param callbacks perilune.DFPatternCallbackSpec|perilune.DFPatternCallbackSpec[]
+---@param expr perilune.Node|perilune.Module
+---@param mod? perilune.Module gives the types of global functions
+---@return perilune.Node|perilune.Module
+function pl.dataflow_pattern.rewrite(callbacks, expr, mod) end
+---@param p perilune.DFPattern
+---@param expr perilune.Node|perilune.Op
+---@return boolean
+function pl.dataflow_pattern.match(p, expr) end
+---@param p perilune.DFPattern
+---@param expr perilune.Node|perilune.Module
+---@param attrs? table<string, any>
+---@param check? fun(root: perilune.Node): boolean?
+---@return perilune.Node|perilune.Module
+function pl.dataflow_pattern.partition(p, expr, attrs, check) end
+--- A variable, of that name if one is given.
+---@param name? string
+---@return perilune.DFPattern
+function pl.dataflow_pattern.is_var(name) end
+---@param name? string
+---@return perilune.DFPattern
+function pl.dataflow_pattern.VarPattern(name) end
+--- A constant.
+---@return perilune.DFPattern
+function pl.dataflow_pattern.is_constant() end
+---@return perilune.DFPattern
+function pl.dataflow_pattern.ConstantPattern() end
+--- Anything.
+---@return perilune.DFPattern
+function pl.dataflow_pattern.wildcard() end
+---@return perilune.DFPattern
+function pl.dataflow_pattern.WildcardPattern() end
+--- An expression that is equal by structure, or an operator.
+---@param expr perilune.Node|perilune.Op
+---@return perilune.DFPattern
+function pl.dataflow_pattern.is_expr(expr) end
+---@param expr perilune.Node|perilune.Op
+---@return perilune.DFPattern
+function pl.dataflow_pattern.ExprPattern(expr) end
+--- An operator.
+---@param name string|perilune.Op
+---@return perilune.DFPattern
+function pl.dataflow_pattern.is_op(name) end
+--- A call of these arguments; without a list, of any.
+---@param op perilune.DFPattern
+---@param args? perilune.DFPattern[]
+---@return perilune.DFPattern
+function pl.dataflow_pattern.CallPattern(op, args) end
+--- A function of these parameters (nil: any) and this body.
+---@param params perilune.DFPattern[]|nil
+---@param body perilune.DFPattern
+---@return perilune.DFPattern
+function pl.dataflow_pattern.is_function(params, body) end
+---@param params perilune.DFPattern[]|nil
+---@param body perilune.DFPattern
+---@return perilune.DFPattern
+function pl.dataflow_pattern.FunctionPattern(params, body) end
+--- A tuple of these fields; without a list, of any.
+---@param fields? perilune.DFPattern[]
+---@return perilune.DFPattern
+function pl.dataflow_pattern.is_tuple(fields) end
+---@param fields? perilune.DFPattern[]
+---@return perilune.DFPattern
+function pl.dataflow_pattern.TuplePattern(fields) end
+--- A field of a tuple, counted from 0; without an index, any.
+---@param tuple perilune.DFPattern
+---@param index? integer
+---@return perilune.DFPattern
+function pl.dataflow_pattern.is_tuple_get_item(tuple, index) end
+---@param tuple perilune.DFPattern
+---@param index? integer
+---@return perilune.DFPattern
+function pl.dataflow_pattern.TupleGetItemPattern(tuple, index) end
+---@param cond perilune.DFPattern
+---@param true_branch perilune.DFPattern
+---@param false_branch perilune.DFPattern
+---@return perilune.DFPattern
+function pl.dataflow_pattern.is_if(cond, true_branch, false_branch) end
+---@param cond perilune.DFPattern
+---@param true_branch perilune.DFPattern
+---@param false_branch perilune.DFPattern
+---@return perilune.DFPattern
+function pl.dataflow_pattern.IfPattern(cond, true_branch, false_branch) end
+---@param var perilune.DFPattern
+---@param value perilune.DFPattern
+---@param body perilune.DFPattern
+---@return perilune.DFPattern
+function pl.dataflow_pattern.is_let(var, value, body) end
+---@param var perilune.DFPattern
+---@param value perilune.DFPattern
+---@param body perilune.DFPattern
+---@return perilune.DFPattern
+function pl.dataflow_pattern.LetPattern(var, value, body) end
+---@param left perilune.DFPattern
+---@param right perilune.DFPattern
+---@return perilune.DFPattern
+function pl.dataflow_pattern.AltPattern(left, right) end
+--- What p matches (by default anything), if it has that type.
+---@param type_ perilune.Type|string
+---@param p? perilune.DFPattern
+---@return perilune.DFPattern
+function pl.dataflow_pattern.has_type(type_, p) end
+---@param dtype string
+---@param p? perilune.DFPattern
+---@return perilune.DFPattern
+function pl.dataflow_pattern.has_dtype(dtype, p) end
+---@param shape (integer|string)[]
+---@param p? perilune.DFPattern
+---@return perilune.DFPattern
+function pl.dataflow_pattern.has_shape(shape, p) end
+---@param attrs table<string, any>
+---@param p? perilune.DFPattern
+---@return perilune.DFPattern
+function pl.dataflow_pattern.has_attr(attrs, p) end
+---@param p perilune.DFPattern
+---@param type_ perilune.Type|string
+---@return perilune.DFPattern
+function pl.dataflow_pattern.TypePattern(p, type_) end
+---@param p perilune.DFPattern
+---@param dtype string
+---@return perilune.DFPattern
+function pl.dataflow_pattern.DataTypePattern(p, dtype) end
+---@param p perilune.DFPattern
+---@param shape (integer|string)[]
+---@return perilune.DFPattern
+function pl.dataflow_pattern.ShapePattern(p, shape) end
+---@param p perilune.DFPattern
+---@param attrs table<string, any>
+---@return perilune.DFPattern
+function pl.dataflow_pattern.AttrPattern(p, attrs) end
+--- What child matches, if all that it is computed of leads through nodes that match `path` to one that matches `parent`, and all
+--- uses of that one lead to it.
+---@param parent perilune.DFPattern
+---@param path perilune.DFPattern
+---@param child perilune.DFPattern
+---@return perilune.DFPattern
+function pl.dataflow_pattern.dominates(parent, path, child) end
+---@param parent perilune.DFPattern
+---@param path perilune.DFPattern
+---@param child perilune.DFPattern
+---@return perilune.DFPattern
+function pl.dataflow_pattern.DominatorPattern(parent, path, child) end
 --- Why a rule does not replace a node. As text: the part of the rule that fails, the node there, and the reason.
 ---@class perilune.Explanation
 ---@field rule table as in Rules.rules

@@ -37,8 +37,8 @@ local function check(name, folder, ...)
 end
 
 describe("the example", function()
-  for _, name in ipairs { "cache", "contexts", "custom_instrument", "find_bug", "history", "limits",
-    "pass_class", "rules", "threads", "unroll_loops" } do
+  for _, name in ipairs { "cache", "contexts", "custom_instrument", "dataflow_pattern", "find_bug",
+    "history", "limits", "pass_class", "rules", "threads", "unroll_loops" } do
     it(name .. " prints what it should", function() check(name) end)
   end
 

@@ -65,6 +65,9 @@ describe("the types for editors", function()
       Timing = pl.instruments.timing(), Statistics = pl.instruments.statistics(),
       Predicate = pl.predicate "verify", InstrumentConstructor = pl.instruments.timing,
       Rules = pl.rules { "add(?x, 0) => ?x" }, ProgramGenerator = generator(),
+      DFPattern = pl.dataflow_pattern.wildcard(),
+      DFPatternCallback = pl.dataflow_pattern.DFPatternCallback {
+        pattern = pl.dataflow_pattern.wildcard(), callback = print },
     }
     for class, name in text:gmatch "\nfunction (%u%w*):([%w_]+)" do
       assert(objects[class], class .. " is not among the objects of this spec")

@@ -67,6 +67,14 @@ pln_status pln_rewrite_materialise(pln_rewrite *rw) PLN_CHECKED;
 /* Records that the swept node was merged into `kept`, which gets both
  * origins. */
 pln_status pln_rewrite_merge_origin(pln_rewrite *rw, pln_ref kept) PLN_CHECKED;
+/* hoist.c: true if the scope of a node of the new graph has ended, so that the
+ * node is not visible where the sweep is. */
+bool pln_rewrite_has_left(const pln_rewrite *rw, pln_ref node);
+/* Copies such a node and what it is computed of inside its scope to the scope
+ * being swept. *out: the copy, or the node itself if a part of it has scopes or
+ * is a parameter or let. */
+pln_status pln_rewrite_hoist(pln_rewrite *rw, pln_ref node,
+                             pln_ref *out) PLN_CHECKED;
 /* value_numbering.c: true if the mutator's result is an equal copy of the node
  * that it was given; the copy is then dropped. */
 bool pln_rewrite_is_same_node(pln_rewrite *rw, pln_ref node, pln_ref answer);

@@ -19,6 +19,7 @@ typedef struct pln_lua_rewriting {
   const char *name; /* name of the rule if all functions are one; NULL: one rule
                        per kind */
   bool post;        /* functions get the rebuilt node as well */
+  bool hoists;      /* nodes may be used after their scope has ended */
   pln_type *type;   /* the type being visited, which the answer replaces */
   struct pln_lua_rewriting *outer;
 } pln_lua_rewriting;

@@ -5,6 +5,7 @@
  * rewrites. Numbers and tensors become constants, nil becomes Absent, a handle
  * of another graph is imported. */
 
+#include "ir/rewrite/rewrite.h"
 #include "lua/graph/constructor.h"
 #include "lua/graph/mutator.h"
 
@@ -82,6 +83,18 @@ static pln_ref import_image(lua_State *L, pln_lua *b, pln_lua_graph *to,
   return ref;
 }
 
+/* A node of `to` as an operand in the scope being built. */
+static pln_ref own_node(lua_State *L, pln_lua *b, pln_lua_graph *to,
+                        const pln_lua_node *node) {
+  const pln_lua_rewriting *r = b->rewriting;
+  pln_ref ref = node->ref;
+  if (pln_lua_is_let(L, node))
+    return pln_lua_let_expr(L, b, to, node);
+  if (r && r->hoists && r->new == to &&pln_rewrite_has_left(r->rw, ref))
+    pln_lua_must(L, b, pln_rewrite_hoist(r->rw, ref, &ref));
+  return ref;
+}
+
 pln_ref pln_lua_operand(lua_State *L, pln_lua *b, pln_lua_graph *to, int arg,
                         pln_dtype dtype) {
   pln_ref ref;
@@ -99,14 +112,13 @@ pln_ref pln_lua_operand(lua_State *L, pln_lua *b, pln_lua_graph *to, int arg,
     return constant(L, b, to, arg, dtype);
   pln_lua_node *node = pln_lua_check_node(L, arg);
   if (node->graph == to)
-    return pln_lua_is_let(L, node) ? pln_lua_let_expr(L, b, to, node)
-                                   : node->ref;
+    return own_node(L, b, to, node);
   pln_lua_graph *image = pln_lua_image(L, b, node, &ref);
   if (!image)
     return import(L, b, to, arg, node);
   pln_lua_node there = {image, ref};
   if (image == to)
-    return pln_lua_is_let(L, &there) ? pln_lua_let_expr(L, b, to, &there) : ref;
+    return own_node(L, b, to, &there);
   return import_image(L, b, to, image, ref);
 }
 
