@@ -21,7 +21,16 @@ local round = pl.sequential { name = "round",
 -- is left to do.
 local rounds = pl.fixpoint { rounds = 20, round }
 
+-- These look at more than a node and its operands. They come last: what is left
+-- then is in one form, so that parallel computations look alike.
+local large = pl.sequential { name = "large",
+  "SlicesToSplit",
+  "CombineParallelOps",
+  rounds,
+}
+
 return pl.sequential { name = "default",
   "DeadCodeElimination", -- what no output needs is not worth a look
   rounds,
+  pl.fixpoint { rounds = 20, large },
 }
