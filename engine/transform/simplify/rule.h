@@ -99,6 +99,8 @@ pln_status pln_rule_replace_list(pln_rewrite_context *ctx, pln_ref x,
   X(single_concat) X(merge_concat) \
   /* take.c */                                                \
   X(take_vector) X(take_all) X(take_one) X(take_through_transpose) \
+  /* take_pieces.c */                                          \
+  X(take_repeated) X(take_pieces) X(move_signs) \
   /* index_grid.c */                                          \
   X(take_enumeration) X(gather_grid) X(drop_tautology) \
   /* reduce.c */                                              \

@@ -24,6 +24,16 @@ return {
     source = "ONNX fuse_consecutive_concats" },
   { "single_split: ?r@split(?x) => ?x where ?r.shape == ?x.shape",
     reason = "one part", source = "ONNX eliminate_nop_split" },
+  { "take_repeated: reshape(...)", native = "take_repeated",
+    reason = "elements that are broadcast along a new axis are repeated" },
+  { "take_pieces: concatenate(...)", native = "take_pieces",
+    reason = "slices of one tensor that are concatenated are taken at once" },
+  { "move_signs: multiply(...)", native = "move_signs", grows = true,
+    reason = "(-a, b) * t = (a, b) * (-t1, t2); products with the same t share its signs" },
+  { "join_factors: concatenate(multiply(?p, ?c:const), multiply(?p, ?d:const), axis=?a) => "
+    .. "multiply(?p, concatenate(?c, ?d, axis=-1)) where ?p.shape[-1] == 1 and ?c.rank == 1 "
+    .. "and ?d.rank == 1 and (?a == -1 or ?a == ?p.rank - 1)",
+    reason = "products with a column are one product with all their factors" },
   { "take_enumeration: take(...)", native = "take_enumeration",
     reason = "indices that are computed enumerate all positions in order" },
   { "gather_grid: gather_nd(...)", native = "gather_grid",
