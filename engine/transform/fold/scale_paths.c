@@ -1,13 +1,12 @@
-/* scale_paths.c: moves a factor for all elements to the constants that its
- * operand is linear in. Called by FoldConstantScale, after the factors that
- * stand behind a product alone.
+/* scale_paths.c: moves a factor to the constants that its operand is linear in.
+ * Called by FoldConstantScale, after the factors that stand behind a product
+ * alone.
  *
  * From the factor up, each operator says which operands to scale instead of its
  * result: both of a sum, one of a product, the part that a Split gives. A node
  * is scaled only if all its users ask for the same; parts of a Split are
  * independent of each other. Nodes are visited in descending order, each after
- * all its users. The factor is for all elements, or for an interval of one
- * axis.
+ * all its users. Factors are for all elements, or for an interval of one axis.
  *
  *     multiply(matmul(split(reshape(matmul(%x, W), ..)).0, %y), 2f)
  *       =>   matmul(split(reshape(matmul(%x, W * [2 .. 2 1 .. 1]), ..)).0, %y)
@@ -24,10 +23,11 @@
 
 enum { MAX_PATH_NODES = 64, MAX_EDITS = 16, MAX_ROUNDS = 32 };
 
-/* Which elements of a node are scaled: all, or [begin, end) of an axis. */
+/* Which elements of a node are scaled: all, or [begin, end) of an axis, `each`
+ * of them by the same factor. */
 typedef struct scaled_range {
   int32_t axis; /* -1: all elements */
-  int64_t begin, end;
+  int64_t begin, end, each;
 } scaled_range;
 
 /* A constant operand to be scaled. `axis` is one of the constant's own. */
@@ -41,7 +41,9 @@ typedef struct scale_edit {
 typedef struct scale_plan {
   pln_ref root;
   uint32_t x; /* the operand that remains of the root */
-  double factor;
+  bool divides;
+  pln_weight factors; /* one, or one per position of `range` */
+  scaled_range range; /* of the root */
   uint32_t n_edits;
   scale_edit edits[MAX_EDITS];
   bool refused, started;
@@ -63,6 +65,18 @@ typedef struct scale_walk {
   uint32_t choice; /* the operand of a product of two tensors */
 } scale_walk;
 
+static double factor_at(const scale_plan *p, size_t i) {
+  double number = pln_weight_at(&p->factors, p->factors.count == 1 ? 0 : i);
+  return p->divides ? 1 / number : number;
+}
+
+static bool are_positive(const scale_plan *p) {
+  for (size_t i = 0; i < p->factors.count; i++)
+    if (!(factor_at(p, i) > 0))
+      return false;
+  return true;
+}
+
 /* ------------------------------------------------------------------ demands
  */
 
@@ -75,7 +89,8 @@ static const pln_dim *node_dims(const scale_walk *w, pln_ref node,
 
 static bool equal_ranges(const scaled_range *a, const scaled_range *b) {
   return a->axis == b->axis &&
-         (a->axis < 0 || (a->begin == b->begin && a->end == b->end));
+         (a->axis < 0 ||
+          (a->begin == b->begin && a->end == b->end && a->each == b->each));
 }
 
 /* Asks for the scaling of `node`; false if another user asks for something
@@ -225,13 +240,27 @@ static bool scale_reshaped(scale_walk *w, pln_ref node, scaled_range range) {
       continue;
     if (!PLN_DIM_IS_CONST(inner) || !PLN_DIM_IS_CONST(size) || size < 1 ||
         inner > INT32_MAX || range.begin * inner % size ||
-        range.end * inner % size)
+        range.each * inner % size)
       return false;
     range = (scaled_range){axis, range.begin * inner / size,
-                           range.end * inner / size};
+                           range.end * inner / size, range.each * inner / size};
     return ask(w, x, range);
   }
   return false;
+}
+
+/* A take along another axis. */
+static bool scale_taken(scale_walk *w, pln_ref node, scaled_range range) {
+  const pln_graph *g = w->graph;
+  const pln_node *n = &g->nodes[node];
+  pln_ref x = pln_operand(g, node, 0);
+  int32_t rank, indices;
+  int64_t axis = pln_attrs_int(w->engine, n->attrs, "axis", 0);
+  (void)node_dims(w, x, &rank);
+  (void)node_dims(w, pln_operand(g, node, 1), &indices);
+  axis += axis < 0 ? rank : 0;
+  return (range.axis < 0 || (indices == 1 && axis != range.axis)) &&
+         ask(w, x, range);
 }
 
 /* A slice of other axes. */
@@ -291,7 +320,7 @@ static bool scale_field(scale_walk *w, pln_ref node, scaled_range range) {
   if (range.axis >= 0 && range.axis != axis)
     return false;
   if (range.axis < 0)
-    range = (scaled_range){axis, 0, size};
+    range = (scaled_range){axis, 0, size, size};
   range.begin += begin;
   range.end += begin;
   return ask(w, split, range);
@@ -353,12 +382,13 @@ static bool scale_call(scale_walk *w, scale_plan *p, pln_ref node,
   case PLN_OP_DIV: return scale_arg(w, p, node, 0, range);
   case PLN_OP_NEG: return ask(w, pln_operand(g, node, 0), range);
   case PLN_OP_RELU:
-    return p->factor > 0 && ask(w, pln_operand(g, node, 0), range);
+    return are_positive(p) && ask(w, pln_operand(g, node, 0), range);
   case PLN_OP_TRANSPOSE: return scale_transposed(w, node, range);
   case PLN_OP_RESHAPE:
   case PLN_OP_FLATTEN:
   case PLN_OP_SQUEEZE:
   case PLN_OP_UNSQUEEZE: return scale_reshaped(w, node, range);
+  case PLN_OP_GATHER: return scale_taken(w, node, range);
   case PLN_OP_SLICE: return scale_sliced(w, node, range);
   case PLN_OP_CONCAT: return scale_joined(w, node, range);
   case PLN_OP_MAT_MUL: return scale_matmul(w, p, node, range);
@@ -385,36 +415,101 @@ static bool scale_node(scale_walk *w, scale_plan *p, pln_ref node) {
          scale_call(w, p, node, range);
 }
 
+/* ------------------------------------------------------------------ forward
+ */
+
+/* A use of the root as the data of a product with a constant weight: its rows
+ * are scaled. */
+static bool scale_rows(scale_walk *w, scale_plan *p, pln_ref user) {
+  const pln_graph *g = w->graph;
+  const pln_node *n = &g->nodes[user];
+  int32_t rank = pln_type_rank(w->engine, g->nodes[p->root].type);
+  bool conv = n->kind == PLN_CALL && n->data == PLN_OP_CONV;
+  scaled_range range = p->range;
+  if (n->kind != PLN_CALL || n->results || n->count < 2 ||
+      (n->data != PLN_OP_MAT_MUL && n->data != PLN_OP_GEMM && !conv) ||
+      pln_operand(g, user, 0) != p->root || !is_constant_arg(w, user, 1) ||
+      w->u.node_scope[user] != w->u.node_scope[p->root] ||
+      !pln_op_is_onnx_form(g, user) || !pln_call_is_valid(g, user))
+    return false;
+  if (conv ? pln_attrs_int(w->engine, n->attrs, "group", 1) != 1
+           : pln_type_rank(w->engine, g->nodes[pln_operand(g, user, 1)].type) !=
+                     2 ||
+                 pln_attrs_int(w->engine, n->attrs, "transA", 0))
+    return false;
+  if (range.axis >= 0 && range.axis != (conv ? 1 : rank - 1))
+    return false;
+  range.axis = range.axis < 0                                            ? -1
+               : conv || pln_attrs_int(w->engine, n->attrs, "transB", 0) ? 1
+                                                                         : 0;
+  return add_edit(w, p, user, 1, range);
+}
+
+/* All users are products. */
+static bool find_products(scale_walk *w, scale_plan *p) {
+  uint32_t begin = w->u.first[p->root], end = w->u.first[p->root + 1];
+  p->n_edits = 0;
+  if (w->u.is_result[p->root] || begin == end || end - begin > MAX_EDITS)
+    return false;
+  for (uint32_t i = begin; i < end; i++)
+    if (!scale_rows(w, p, w->u.users[i]))
+      return false;
+  return true;
+}
+
 /* ----------------------------------------------------------------- planning
  */
 
-/* Reads a multiplication or division by one number that leaves the shape as it
+/* One number, or numbers along one axis of the result. */
+static bool read_factors(const scale_walk *w, pln_ref node, uint32_t i,
+                         scale_plan *p) {
+  const pln_graph *g = w->graph;
+  int32_t rank;
+  const pln_dim *dims = node_dims(w, node, &rank);
+  pln_weight *f = &p->factors;
+  if (!pln_weight_read(g, pln_operand(g, node, i), f) || f->filled ||
+      f->count == 0 || f->count > PLN_BUDGET_FREE || (int32_t)f->rank > rank)
+    return false;
+  p->range = (scaled_range){.axis = -1};
+  for (uint32_t k = 0; f->count > 1 && k < f->rank; k++)
+    if (f->dims[k] == (int64_t)f->count)
+      p->range = (scaled_range){rank - (int32_t)f->rank + (int32_t)k, 0,
+                                f->dims[k], 1};
+  if (f->count > 1 &&
+      (p->range.axis < 0 || dims[p->range.axis] != (pln_dim)f->count))
+    return false;
+  for (size_t k = 0; k < f->count; k++) {
+    double number = factor_at(p, k);
+    if (!isfinite(number) || number == 0 || !isfinite(pln_weight_at(f, k)))
+      return false;
+  }
+  return true;
+}
+
+/* Reads a multiplication or division by factors that leaves the shape as it
  * is. */
 static bool read_root(const scale_walk *w, pln_ref node, scale_plan *p) {
   const pln_graph *g = w->graph;
   const pln_node *n = &g->nodes[node];
-  pln_weight weight;
   if (n->kind != PLN_CALL || (n->data != PLN_OP_MUL && n->data != PLN_OP_DIV) ||
       n->count != 2 || n->results || !pln_op_is_onnx_form(g, node) ||
       !pln_call_is_valid(g, node))
     return false;
   for (uint32_t i = n->data == PLN_OP_DIV; i < 2; i++) {
     pln_type type = g->nodes[pln_operand(g, node, 1 - i)].type;
-    if (pln_weight_read(g, pln_operand(g, node, i), &weight) &&
-        weight.count == 1 && weight.dtype == pln_type_dtype(w->engine, type) &&
-        pln_same_extents(w->engine, type, n->type)) {
-      double number = pln_weight_at(&weight, 0);
-      *p = (scale_plan){.root = node, .x = 1 - i};
-      p->factor = n->data == PLN_OP_DIV ? 1 / number : number;
-      return isfinite(p->factor) && p->factor != 0 && number != 0;
-    }
+    *p = (scale_plan){
+        .root = node, .x = 1 - i, .divides = n->data == PLN_OP_DIV};
+    if (pln_same_extents(w->engine, type, n->type) &&
+        read_factors(w, node, i, p) &&
+        p->factors.dtype == pln_type_dtype(w->engine, type))
+      return true;
   }
   return false;
 }
 
 static bool find_path(scale_walk *w, scale_plan *p) {
   pln_ref x = pln_operand(w->graph, p->root, p->x);
-  bool good = ask(w, x, (scaled_range){.axis = -1});
+  bool good = ask(w, x, p->range);
   p->n_edits = 0;
   while (good && w->n_pending)
     good = scale_node(w, p, pop_last(w));
@@ -443,7 +538,7 @@ static pln_status find_plans(scale_walk *w) {
     bool found = false;
     for (w->choice = 0; w->choice < 2 && !found; w->choice++)
       found = find_path(w, &p);
-    if (found)
+    if (found || find_products(w, &p))
       PLN_TRY(keep_plan(w, &p));
   }
   return PLN_OK;
@@ -459,24 +554,40 @@ static size_t product_of(const int64_t *dims, uint32_t begin, uint32_t end) {
   return product;
 }
 
-static pln_status scale_range(pln_rewrite *rw, const pln_weight *weight,
-                              const scaled_range *range, double factor,
-                              pln_ref *out) {
+/* The channels of a constant along the axis of the range. */
+static pln_channels channels_of(const pln_weight *weight,
+                                const scaled_range *range) {
   pln_channels c = {
       .outer = 1, .channels = 1, .inner = weight->count, .group = 1};
-  pln_engine *e = pln_rewrite_graph(rw)->engine;
   if (range->axis < 0)
-    return pln_weight_scale(rw, weight, &c, &factor, out);
+    return c;
   uint32_t axis = (uint32_t)range->axis;
   c.outer = c.group = product_of(weight->dims, 0, axis);
   c.channels = (size_t)weight->dims[axis];
   c.inner = product_of(weight->dims, axis + 1, weight->rank);
+  return c;
+}
+
+/* The factor of position `i` of the axis; `i` is 0 if there is none. */
+static double factor_of(const scale_plan *p, const scaled_range *range,
+                        int64_t i) {
+  if (range->axis < 0)
+    return factor_at(p, 0);
+  if (i < range->begin || i >= range->end)
+    return 1;
+  return factor_at(p, (size_t)((i - range->begin) / range->each));
+}
+
+static pln_status scale_range(pln_rewrite *rw, const scale_plan *p,
+                              const pln_weight *weight,
+                              const scaled_range *range, pln_ref *out) {
+  pln_channels c = channels_of(weight, range);
+  pln_engine *e = pln_rewrite_graph(rw)->engine;
   double *factors = pln_mem_new(e, c.channels * sizeof *factors);
   if (!factors)
     return pln_nomem(e);
   for (size_t i = 0; i < c.channels; i++)
-    factors[i] =
-        (int64_t)i >= range->begin && (int64_t)i < range->end ? factor : 1;
+    factors[i] = factor_of(p, range, (int64_t)i);
   pln_status status = pln_weight_scale(rw, weight, &c, factors, out);
   pln_mem_free(e, factors, c.channels * sizeof *factors);
   return status;
@@ -501,7 +612,7 @@ static pln_status edit_call(const scale_plan *p, pln_rewrite *rw, pln_ref old,
       continue;
     if (!pln_weight_read(b->graph, args[edit->arg], &weight))
       return PLN_ERR_FORMAT;
-    PLN_TRY(scale_range(rw, &weight, &edit->range, p->factor, &scaled));
+    PLN_TRY(scale_range(rw, p, &weight, &edit->range, &scaled));
     if (scaled == PLN_NONE)
       return PLN_ERR_FORMAT;
     args[edit->arg] = scaled;
@@ -543,8 +654,11 @@ static bool stays_finite(const scale_walk *w, const scale_plan *p) {
     double limit = weight.dtype == PLN_FLOAT64   ? 1e308
                    : weight.dtype == PLN_FLOAT16 ? 6e4
                                                  : 3e38;
-    for (size_t k = 0; k < (weight.splat ? 1 : weight.count); k++)
-      if (!(fabs(pln_weight_at(&weight, k) * p->factor) < limit))
+    pln_channels c = channels_of(&weight, &edit->range);
+    for (size_t k = 0; k < weight.count; k++)
+      if (!(fabs(pln_weight_at(&weight, k) *
+                 factor_of(p, &edit->range,
+                           (int64_t)(k / c.inner % c.channels))) < limit))
         return false;
   }
   return true;

@@ -34,6 +34,14 @@ local rules = {
     .. "where opset >= 23 and ?g.rank == 1",
     proof = "approximates", reason = "the definition of RMSNormalization",
     source = "ONNX RMSNormalization; ONNX Runtime SimplifiedLayerNormFusion" },
+  { "root_mean_square: multiply(?g:const, divide(?x, sqrt(" .. root_mean_square .. "))) => "
+    .. "multiply(multiply(?g, sqrt(constant(?x.shape[-1], ?g.dtype))), divide(?x, sqrt(add("
+    .. "reduce_sum_square(?x, axes=[-1], keepdims=1), multiply(?e, constant(?x.shape[-1], "
+    .. "?g.dtype)))))) where opset >= 1 and opset < 23 and ?x.dtype == float32 "
+    .. "and ?x.shape[-1] >= 1",
+    proof = "reassociates", grows = true,
+    reason = "x / sqrt(s / n + e) = sqrt(n) * x / sqrt(s + n * e)",
+    source = "ONNX ReduceSumSquare" },
   { "silu: multiply(?x, sigmoid(?x)) => nn.silu(?x) where opset >= 24", proof = "approximates",
     reason = "the definition of Swish", source = "ONNX Swish; onnxsim fuse_swish" },
   { "hard_swish: multiply(?x, nn.hard_sigmoid(?x, alpha=0.16666667, beta=0.5)) => "
