@@ -26,6 +26,7 @@ local rounds = pl.fixpoint { rounds = 20, round }
 local large = pl.sequential { name = "large",
   "SlicesToSplit",
   "CombineParallelOps",
+  "FlattenRows",
   rounds,
 }
 

@@ -4,7 +4,7 @@
 -- A matrix product between reshapes that only flatten and restore the leading axes.
 local flat = "?o@reshape(nn.gemm(?i@reshape(?x), ?w:const, ?b, transA=0, transB=%d, alpha=1, "
   .. "beta=1))"
-local restores = "?i.rank == 2 and ?b.rank == 1 and ?o.rank > 2 and ?o.shape[-1] == ?b.shape[0]"
+local restores = "?i.uses == 1 and ?i.rank == 2 and ?b.rank == 1 and ?o.rank > 2 and ?o.shape[-1] == ?b.shape[0]"
 local batch = "reshape(?x, newshape=sublist(?o.shape, 0, -1) + [?i.shape[-1]])"
 local flattens = "leading axes are batch axes of a product already"
 
@@ -24,6 +24,13 @@ return {
     .. "where ?r.rank == 3 and ?w.rank == 2 and ?b.rank == 1 and sublist(?r.shape, 0, 2) == "
     .. "sublist(?t.shape, 0, 2)",
     reason = "batch axes change places in the transpose before the product",
+    source = "ONNX Runtime TransposeOptimizer" },
+  { "transposed_batch: transpose(?r@reshape(add(nn.matmul(transpose(?x, axes=[1, 0, 2]), "
+    .. "?w:const), ?b:const)), axes=?p) => transpose(reshape(add(nn.matmul(?x, ?w), ?b), "
+    .. "newshape=[?r.shape[1], ?r.shape[0]] + sublist(?r.shape, 2, ?r.rank)), "
+    .. "axes=compose([1, 0, 2, 3], ?p)) where ?r.rank == 4 and ?w.rank == 2 and ?b.rank == 1 "
+    .. "and ?p[0] == 1 and ?r.shape[0] == ?x.shape[1] and ?r.shape[1] == ?x.shape[0]",
+    reason = "batch axes change places in the transpose behind the product",
     source = "ONNX Runtime TransposeOptimizer" },
   { "same_reshape: {reshape|flatten|squeeze|expand_dims}(...)", native = "same_reshape",
     reason = "the result has the shape of what the chain began with",
