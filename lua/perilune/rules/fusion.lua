@@ -87,6 +87,19 @@ local rules = {
     proof = "reassociates", reason = "the logarithm of the sum", source = "ONNX ReduceLogSum" },
 }
 
+-- Of x * (erf(x * c) + 1) the factor moves into the weights that make x, and 1 / c to
+-- the product behind it.
+local linear = "?x@(add(nn.matmul(_, ?w:const), ?b:const) | nn.gemm(_, ?w:const, ?b:const) "
+  .. "| nn.conv(_, ?w:const, ?b:const) | nn.conv(_, ?w:const))"
+for _, ops in ipairs { { "multiply", "divide" }, { "divide", "multiply" } } do
+  rules[#rules + 1] = { ("scaled_erf_%s: multiply(?x, add(erf(?d@%s(%s, ?c:scalar)), 1)) => "
+    .. "%s(multiply(?d, add(erf(?d), 1)), ?c) where opset >= 1 and opset < 20 and ?x.uses == 2 "
+    .. "and ?d.uses == 1 and ?x.dtype == float32"):format(ops[1], ops[1], linear, ops[2]),
+    proof = "reassociates", grows = true,
+    reason = "x * (erf(x * c) + 1) = (y * (erf(y) + 1)) / c with y = x * c",
+    source = "ONNX Runtime GeluFusion knows the same form" }
+end
+
 for i, form in ipairs(half_times) do
   rules[#rules + 1] = { ("gelu_%d: %s => nn.gelu(?x) where opset >= 20")
     :format(i, form:format(erf)),

@@ -4,7 +4,8 @@
 -- A matrix product between reshapes that only flatten and restore the leading axes.
 local flat = "?o@reshape(nn.gemm(?i@reshape(?x), ?w:const, ?b, transA=0, transB=%d, alpha=1, "
   .. "beta=1))"
-local restores = "?i.uses == 1 and ?i.rank == 2 and ?b.rank == 1 and ?o.rank > 2 and ?o.shape[-1] == ?b.shape[0]"
+local restores = "?i.uses == 1 and ?i.rank == 2 and ?b.rank == 1 and ?o.rank > 2 "
+  .. "and ?o.shape[-1] == ?b.shape[0]"
 local batch = "reshape(?x, newshape=sublist(?o.shape, 0, -1) + [?i.shape[-1]])"
 local flattens = "leading axes are batch axes of a product already"
 
