@@ -87,6 +87,21 @@ local rules = {
     proof = "reassociates", reason = "the logarithm of the sum", source = "ONNX ReduceLogSum" },
 }
 
+-- The scores of attention: a product, perhaps scaled, perhaps with a mask of finite
+-- numbers added. In float32 no score that a network computes makes the sum infinite.
+local scores = "(nn.matmul(_, _) | multiply(nn.matmul(_, _), ?k:const))"
+local guard = "where(isnan(?s@nn.softmax(%s)), 0, ?s) => ?s where opset >= 1 "
+  .. "and ?s.dtype == float32"
+local finite = "scalar(%s) >= -3.4028235e38 and scalar(%s) <= 3.4028235e38"
+local mask = " and " .. finite:format("?b", "?b") .. " and (not is_const(?a) or "
+  .. finite:format("?a", "?a") .. ")"
+for i, form in ipairs { guard:format(scores),
+  guard:format("add(" .. scores .. ", where(_, ?a, ?b:const))") .. mask } do
+  rules[#rules + 1] = { ("guarded_softmax_%d: %s"):format(i, form), proof = "approximates",
+    reason = "a softmax of finite scores is never NaN",
+    source = "PyTorch's _safe_softmax guards rows of which all scores are -inf" }
+end
+
 -- Of x * (erf(x * c) + 1) the factor moves into the weights that make x, and 1 / c to
 -- the product behind it.
 local linear = "?x@(add(nn.matmul(_, ?w:const), ?b:const) | nn.gemm(_, ?w:const, ?b:const) "
