@@ -96,7 +96,7 @@ pln_status pln_rule_replace_list(pln_rewrite_context *ctx, pln_ref x,
   X(fold_broadcast_shape) X(drop_broadcast) \
   /* data_movement.c */                                                \
   X(same_transpose) X(merge_transpose) X(full_slice) \
-  X(single_concat) X(merge_concat) \
+  X(single_concat) X(merge_concat) X(join_extents) \
   /* take.c */                                                \
   X(take_vector) X(take_all) X(take_one) X(take_through_transpose) \
   /* take_pieces.c */                                          \

@@ -22,6 +22,8 @@ return {
   { "merge_concat: concatenate(...)", native = "merge_concat",
     reason = "a concatenation in a concatenation of integers",
     source = "ONNX fuse_consecutive_concats" },
+  { "join_extents: concatenate(...)", native = "join_extents",
+    reason = "extents of one tensor that follow each other are read at once" },
   { "single_split: ?r@split(?x) => ?x where ?r.shape == ?x.shape",
     reason = "one part", source = "ONNX eliminate_nop_split" },
   { "take_repeated: reshape(...)", native = "take_repeated",

@@ -42,6 +42,15 @@ local rules = {
     proof = "reassociates", grows = true,
     reason = "x / sqrt(s / n + e) = sqrt(n) * x / sqrt(s + n * e)",
     source = "ONNX ReduceSumSquare" },
+  { "extents_slice: ?r@strided_slice(?s@shape_of(?x), starts=?a, ends=?b, axes=[0]) => "
+    .. "shape_of(?x, start=?a[0], end=smaller(?b[0], ?x.rank)) where opset >= 15 "
+    .. "and ?s.shape == [?x.rank] and ?a[0] >= 0 and ?b[0] > ?a[0] and ?r.shape[0] == "
+    .. "smaller(?b[0], ?x.rank) - ?a[0]",
+    reason = "some extents of a tensor, read by the operator itself", source = "ONNX Shape" },
+  { "extent_take: take(?s@shape_of(?x), ?k:const, axis=0) => shape_of(?x, start=?k.value[0], "
+    .. "end=?k.value[0] + 1) where opset >= 15 and ?s.shape == [?x.rank] and ?k.rank == 1 "
+    .. "and ?k.size == 1 and ?k.value[0] >= 0",
+    reason = "one extent of a tensor, read by the operator itself", source = "ONNX Shape" },
   { "silu: multiply(?x, sigmoid(?x)) => nn.silu(?x) where opset >= 24", proof = "approximates",
     reason = "the definition of Swish", source = "ONNX Swish; onnxsim fuse_swish" },
   { "hard_swish: multiply(?x, nn.hard_sigmoid(?x, alpha=0.16666667, beta=0.5)) => "
