@@ -84,5 +84,5 @@ static pln_status fold_batch_norm_into(pln_fold_candidate *ctx, pln_ref *out) {
 pln_status pln_pass_fold_batch_norm(pln_pass_run *run) {
   static const pln_fold_rule_row row = {"fold", PLN_OP_BATCH_NORMALIZATION,
                                         fold_batch_norm_into};
-  return pln_fold_weights(run, 1, &row, "folded");
+  return pln_fold_weights(run, 1, &row, "folded", NULL);
 }

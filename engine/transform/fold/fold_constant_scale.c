@@ -21,6 +21,7 @@
 
 #include "ir/rewrite/rewrite.h"
 #include "transform/fold/fold_weights.h"
+#include "transform/fold/scale_paths.h"
 
 enum { MAX_CHAIN = 16, MAX_ARGS = 8 };
 
@@ -306,5 +307,6 @@ pln_status pln_pass_fold_constant_scale(pln_pass_run *run) {
       {"conv", PLN_OP_CONV, fold_forward},
       {"gemm", PLN_OP_GEMM, fold_forward},
       {"matmul", PLN_OP_MAT_MUL, fold_forward}};
-  return pln_fold_weights(run, PLN_COUNT(rows), rows, "folded");
+  return pln_fold_weights(run, PLN_COUNT(rows), rows, "folded",
+                          pln_fold_scale_paths);
 }

@@ -72,5 +72,5 @@ static pln_status fold_subtract(pln_fold_candidate *ctx, pln_ref *out) {
 pln_status pln_pass_fold_conv_bias(pln_pass_run *run) {
   static const pln_fold_rule_row rows[] = {
       {"add", PLN_OP_ADD, fold_add}, {"subtract", PLN_OP_SUB, fold_subtract}};
-  return pln_fold_weights(run, PLN_COUNT(rows), rows, "folded");
+  return pln_fold_weights(run, PLN_COUNT(rows), rows, "folded", NULL);
 }

@@ -384,7 +384,8 @@ static pln_status report_weight_folds(const fold_weights_rewrite *s,
 }
 
 pln_status pln_fold_weights(pln_pass_run *run, uint32_t n_rows,
-                            const pln_fold_rule_row *rows, const char *key) {
+                            const pln_fold_rule_row *rows, const char *key,
+                            pln_fold_step then) {
   fold_weights_rewrite s = {
       .engine = pln_run_engine(run), .n_rows = n_rows, .rows = rows};
   s.budget.all = pln_slice_is(pln_run_string(run, "fold"), "all");
@@ -395,6 +396,8 @@ pln_status pln_fold_weights(pln_pass_run *run, uint32_t n_rows,
     return PLN_OK;
   pln_graph *graph = pln_graph_retain(pln_run_function(run));
   pln_status status = sweep_all(&s, &graph);
+  if (status == PLN_OK && then)
+    status = then(s.engine, &s.budget, s.halves, &graph, &s.folded);
   if (status == PLN_OK)
     status = report_weight_folds(&s, run, key);
   if (status == PLN_OK)

@@ -41,15 +41,20 @@ pln_status pln_fold_affine(pln_fold_candidate *ctx, pln_ref product,
                            const double *factors, const double *addends,
                            pln_ref like, pln_ref *out) PLN_CHECKED;
 
+/* A step behind the sweeps: replaces *graph and adds to *folded. */
+typedef pln_status (*pln_fold_step)(pln_engine *engine, pln_budget *budget,
+                                    bool halves, pln_graph **graph,
+                                    int64_t *folded);
 /* Tries the rule of its operator on each plain call. Repeats the sweep while
- * something changed and the budget refused something. Reports under `key`. */
+ * something changed and the budget refused something. Then runs the step `then`
+ * (NULL: none). Reports under `key`. */
 typedef struct pln_fold_rule_row {
   const char *name;
   pln_op op;
   pln_status (*rule)(pln_fold_candidate *ctx, pln_ref *out);
 } pln_fold_rule_row;
 pln_status pln_fold_weights(pln_pass_run *run, uint32_t n_rows,
-                            const pln_fold_rule_row *rows,
-                            const char *key) PLN_CHECKED;
+                            const pln_fold_rule_row *rows, const char *key,
+                            pln_fold_step then) PLN_CHECKED;
 
 #endif

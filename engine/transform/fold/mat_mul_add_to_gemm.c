@@ -76,5 +76,5 @@ static pln_status fold_add(pln_fold_candidate *ctx, pln_ref *out) {
 
 pln_status pln_pass_mat_mul_add_to_gemm(pln_pass_run *run) {
   static const pln_fold_rule_row row = {"fold", PLN_OP_ADD, fold_add};
-  return pln_fold_weights(run, 1, &row, "folded");
+  return pln_fold_weights(run, 1, &row, "folded", NULL);
 }

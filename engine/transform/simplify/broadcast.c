@@ -37,17 +37,46 @@ pln_status pln_simplify_fold_broadcast_shape(pln_rewrite_context *ctx,
                                out);
 }
 
-/* Returns true if an operand other than `i` has the shape of the result. */
+/* The extent of a type that is broadcast to `rank` axes. */
+static pln_dim broadcast_extent(const pln_engine *e, pln_type type,
+                                int64_t rank, int64_t axis) {
+  int64_t own = pln_type_rank(e, type), at = axis - rank + own;
+  if (own < 0)
+    return PLN_DIM_UNKNOWN;
+  return at < 0 ? 1 : pln_type_dims(e, type)[at];
+}
+
+bool pln_rule_covers(const pln_rewrite_context *ctx, uint32_t i, pln_ref x) {
+  const pln_engine *e = ctx->engine;
+  int64_t rank = pln_type_rank(e, ctx->type);
+  pln_type other = ctx->call.graph->nodes[x].type;
+  if (rank < 0 || pln_type_rank(e, other) < 0)
+    return false;
+  for (int64_t axis = 0; axis < rank; axis++) {
+    pln_dim dim = pln_type_dims(e, ctx->type)[axis];
+    bool covered = dim == 1 || broadcast_extent(e, other, rank, axis) == dim;
+    for (uint32_t k = 0; k < ctx->call.n_args && !covered; k++)
+      covered = k != i && broadcast_extent(e, pln_arg_type(&ctx->call, k), rank,
+                                           axis) == dim;
+    if (!covered || dim == PLN_DIM_UNKNOWN)
+      return false;
+  }
+  return true;
+}
+
+/* Returns true if the call has the same shape with operand 0 of operand `i`
+ * in place of that. */
 static bool spans_without(const pln_rewrite_context *ctx, uint32_t i) {
   for (uint32_t k = 0; k < ctx->call.n_args; k++)
     if (k != i &&
         pln_same_extents(ctx->engine, pln_arg_type(&ctx->call, k), ctx->type))
       return true;
-  return false;
+  return pln_rule_covers(ctx, i,
+                         pln_operand(ctx->call.graph, pln_rule_arg(ctx, i), 0));
 }
 
-/* add(x, broadcast_to(y, s)) => add(x, y) if x has the shape of the result; for
- * every broadcasting operator. */
+/* add(x, broadcast_to(y, s)) => add(x, y) if that has the same shape; for every
+ * broadcasting operator. */
 pln_status pln_simplify_drop_broadcast(pln_rewrite_context *ctx, pln_ref *out) {
   const pln_graph *g = ctx->call.graph;
   for (uint32_t i = 0; i < ctx->call.n_args; i++) {

@@ -203,3 +203,55 @@ pln_status pln_simplify_merge_concat(pln_rewrite_context *ctx, pln_ref *out) {
   return pln_rule_replace_call(ctx, ctx->call.op, ctx->call.attrs, n, parts,
                                out);
 }
+
+/* Returns true if `b` begins where `a` ends: both are extents of one tensor. */
+static bool follows_extents(const pln_graph *g, pln_ref a, pln_ref b) {
+  const pln_engine *e = g->engine;
+  const pln_node *n = &g->nodes[a], *m = &g->nodes[b];
+  if (!pln_is_call(g, a, PLN_OP_SHAPE) || !pln_is_call(g, b, PLN_OP_SHAPE) ||
+      pln_operand(g, a, 0) != pln_operand(g, b, 0) ||
+      !pln_attrs_find(e, n->attrs, "end") ||
+      pln_type_dtype(e, n->type) != pln_type_dtype(e, m->type))
+    return false;
+  int64_t end = pln_attrs_int(e, n->attrs, "end", 0);
+  return end > 0 && pln_attrs_int(e, n->attrs, "start", 0) >= 0 &&
+         end == pln_attrs_int(e, m->attrs, "start", 0);
+}
+
+/* Builds shape_of(x, start of a, end of b). */
+static pln_status join_extents(pln_rewrite_context *ctx, pln_ref a, pln_ref b,
+                               pln_ref *out) {
+  const pln_graph *g = pln_rewrite_graph(ctx->rw);
+  pln_attrs attrs = g->nodes[b].attrs;
+  pln_ref x = pln_operand(g, a, 0);
+  pln_attr start = {
+      .kind = PLN_ATTR_INT,
+      .v.i = pln_attrs_int(ctx->engine, g->nodes[a].attrs, "start", 0)};
+  PLN_TRY(pln_symbol_intern(ctx->engine, pln_text("start"), &start.name));
+  PLN_TRY(pln_attrs_with(ctx->engine, attrs, &start, &attrs));
+  return pln_rule_build(ctx, PLN_OP_SHAPE, attrs, 1, &x, out);
+}
+
+/* concat(shape_of(x, 0, 2), shape_of(x, 2, 4)) => shape_of(x, 0, 4), also among
+ * other operands, if nothing else uses one of them. */
+pln_status pln_simplify_join_extents(pln_rewrite_context *ctx, pln_ref *out) {
+  const pln_graph *g = ctx->call.graph;
+  pln_ref parts[MAX_PARTS], joined;
+  uint32_t n = ctx->call.n_args, at = 1;
+  if (pln_type_rank(ctx->engine, ctx->type) != 1 || n > MAX_PARTS)
+    return PLN_OK;
+  memcpy(parts, ctx->call.args, n * sizeof *parts);
+  while (at < n && !(follows_extents(g, parts[at - 1], parts[at]) &&
+                     (pln_rule_is_only_use(ctx, at - 1) ||
+                      pln_rule_is_only_use(ctx, at))))
+    at++;
+  if (at >= n)
+    return PLN_OK;
+  PLN_TRY(join_extents(ctx, parts[at - 1], parts[at], &joined));
+  if (joined == PLN_NONE)
+    return PLN_OK;
+  parts[at - 1] = joined;
+  memmove(parts + at, parts + at + 1, (n - at - 1) * sizeof *parts);
+  return pln_rule_replace_call(ctx, ctx->call.op, ctx->call.attrs, n - 1, parts,
+                               out);
+}

@@ -172,8 +172,8 @@ pln_status pln_simplify_merge_reshape(pln_rewrite_context *ctx, pln_ref *out) {
   return reshape_to(ctx, x, &t, out);
 }
 
-/* reshape(x, [N, 12, S*64]) => reshape(x, [0, 12, -1]). The computation of the
- * shape becomes dead. */
+/* reshape(x, [N, 12, S*64]) => reshape(x, [0, 12, -1]), or the same of what x
+ * is a reshape of. The computation of the shape becomes dead. */
 pln_status pln_simplify_fold_reshape_shape(pln_rewrite_context *ctx,
                                            pln_ref *out) {
   const pln_graph *g = ctx->call.graph;
@@ -184,10 +184,15 @@ pln_status pln_simplify_fold_reshape_shape(pln_rewrite_context *ctx,
     return PLN_OK;
   pln_list list = pln_arg_list(&ctx->call, 1, NULL);
   pln_ref x = pln_rule_arg(ctx, 0);
-  pln_type type = g->nodes[x].type;
-  if (!find_target(ctx, type, type, &list, &t))
-    return PLN_OK;
-  return reshape_to(ctx, x, &t, out);
+  pln_type given = g->nodes[x].type;
+  for (int i = 0; i < MAX_LOOK; i++) {
+    if (find_target(ctx, given, g->nodes[x].type, &list, &t))
+      return reshape_to(ctx, x, &t, out);
+    if (!keeps_order(g, x))
+      break;
+    x = pln_operand(g, x, 0);
+  }
+  return PLN_OK;
 }
 
 /* --------------------------------------------------------- squeeze, unsqueeze

@@ -47,6 +47,10 @@ bool pln_list_all(const pln_list *list, int64_t wanted);
  * than `max`. */
 bool pln_list_read(const pln_list *list, uint32_t max, int64_t *out);
 
+/* Returns true if the operands broadcast to the shape of the result with `x` in
+ * place of operand `i`. */
+bool pln_rule_covers(const pln_rewrite_context *ctx, uint32_t i, pln_ref x);
+
 /* Builds a call. *out is PLN_NONE if it would be ill-typed, which happens for
  * files with calls that inference refuses. A call of the same operator gets the
  * same number of results. */
@@ -92,9 +96,13 @@ pln_status pln_rule_replace_list(pln_rewrite_context *ctx, pln_ref x,
   X(fold_broadcast_shape) X(drop_broadcast) \
   /* data_movement.c */                                                \
   X(same_transpose) X(merge_transpose) X(full_slice) \
-  X(single_concat) X(merge_concat) \
+  X(single_concat) X(merge_concat) X(join_extents) \
   /* take.c */                                                \
   X(take_vector) X(take_all) X(take_one) X(take_through_transpose) \
+  /* take_pieces.c */                                          \
+  X(take_repeated) X(take_pieces) X(move_signs) \
+  /* index_grid.c */                                          \
+  X(take_enumeration) X(gather_grid) X(drop_tautology) \
   /* reduce.c */                                              \
   X(keep_axes) X(reduce_single) \
   /* dropout.c */                                             \

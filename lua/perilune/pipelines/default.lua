@@ -7,6 +7,7 @@ local pl = require "perilune"
 local round = { name = "round",
   "SimplifyExpr", -- local identities; shape arithmetic becomes constants
   "FoldConstant", -- computes what is known, within the budget
+  "SequenceToSplit", -- parts of a sequence are tensors of known extents
   "FuseOnnxOps", -- one operator for what several compute, where the opset has it
   "FoldExplicitPadding", -- pads, too, may have been computed
   "FoldBatchNorm", -- constants beside a product: now they are known to be
@@ -25,7 +26,17 @@ for i, set in ipairs(rules or {}) do table.insert(round, 1 + i, set) end
 -- is left to do.
 local rounds = pl.fixpoint { rounds = 20, pl.sequential(round) }
 
+-- These look at more than a node and its operands. They come last: what is left
+-- then is in one form, so that parallel computations look alike.
+local large = pl.sequential { name = "large",
+  "SlicesToSplit",
+  "CombineParallelOps",
+  "FlattenRows",
+  rounds,
+}
+
 return pl.sequential { name = "default",
   "DeadCodeElimination", -- what no output needs is not worth a look
   rounds,
+  pl.fixpoint { rounds = 20, large },
 }

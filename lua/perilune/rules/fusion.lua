@@ -49,6 +49,23 @@ local rules = {
     .. "where opset >= 23 and ?g.rank == 1 and ?g.shape == sublist(?x.shape, -1, ?x.rank)",
     proof = "approximates", reason = "the definition of RMSNormalization",
     source = "ONNX RMSNormalization; ONNX Runtime SimplifiedLayerNormFusion" },
+  { "root_mean_square: multiply(?g:const, divide(?x, sqrt(" .. root_mean_square .. "))) => "
+    .. "multiply(multiply(?g, sqrt(constant(?x.shape[-1], ?g.dtype))), divide(?x, sqrt(add("
+    .. "reduce_sum_square(?x, axes=[-1], keepdims=1), multiply(?e, constant(?x.shape[-1], "
+    .. "?g.dtype)))))) where opset >= 1 and opset < 23 and ?x.dtype == float32 "
+    .. "and ?x.shape[-1] >= 1",
+    proof = "reassociates", grows = true,
+    reason = "x / sqrt(s / n + e) = sqrt(n) * x / sqrt(s + n * e)",
+    source = "ONNX ReduceSumSquare" },
+  { "extents_slice: ?r@strided_slice(?s@shape_of(?x), starts=?a, ends=?b, axes=[0]) => "
+    .. "shape_of(?x, start=?a[0], end=smaller(?b[0], ?x.rank)) where opset >= 15 "
+    .. "and ?s.shape == [?x.rank] and ?a[0] >= 0 and ?b[0] > ?a[0] and ?r.shape[0] == "
+    .. "smaller(?b[0], ?x.rank) - ?a[0]",
+    reason = "some extents of a tensor, read by the operator itself", source = "ONNX Shape" },
+  { "extent_take: take(?s@shape_of(?x), ?k:const, axis=0) => shape_of(?x, start=?k.value[0], "
+    .. "end=?k.value[0] + 1) where opset >= 15 and ?s.shape == [?x.rank] and ?k.rank == 1 "
+    .. "and ?k.size == 1 and ?k.value[0] >= 0",
+    reason = "one extent of a tensor, read by the operator itself", source = "ONNX Shape" },
   { "silu: multiply(?x, sigmoid(?x)) => nn.silu(?x) where opset >= 24", proof = "approximates",
     reason = "the definition of Swish", source = "ONNX Swish; onnxsim fuse_swish" },
   { "hard_swish: multiply(?x, nn.hard_sigmoid(?x, alpha=0.16666667, beta=0.5)) => "
@@ -93,6 +110,34 @@ local rules = {
   { "reduce_log_sum: log(?r@sum(?x:float)) => reduce_log_sum(?x, **?r) where opset >= 1",
     proof = "reassociates", reason = "the logarithm of the sum", source = "ONNX ReduceLogSum" },
 }
+
+-- The scores of attention: a product, perhaps scaled, perhaps with a mask of finite
+-- numbers added. In float32 no score that a network computes makes the sum infinite.
+local scores = "(nn.matmul(_, _) | multiply(nn.matmul(_, _), ?k:const))"
+local guard = "where(isnan(?s@nn.softmax(%s)), 0, ?s) => ?s where opset >= 1 "
+  .. "and ?s.dtype == float32"
+local finite = "scalar(%s) >= -3.4028235e38 and scalar(%s) <= 3.4028235e38"
+local mask = " and " .. finite:format("?b", "?b") .. " and (not is_const(?a) or "
+  .. finite:format("?a", "?a") .. ")"
+for i, form in ipairs { guard:format(scores),
+  guard:format("add(" .. scores .. ", where(_, ?a, ?b:const))") .. mask } do
+  rules[#rules + 1] = { ("guarded_softmax_%d: %s"):format(i, form), proof = "approximates",
+    reason = "a softmax of finite scores is never NaN",
+    source = "PyTorch's _safe_softmax guards rows of which all scores are -inf" }
+end
+
+-- Of x * (erf(x * c) + 1) the factor moves into the weights that make x, and 1 / c to
+-- the product behind it.
+local linear = "?x@(add(nn.matmul(_, ?w:const), ?b:const) | nn.gemm(_, ?w:const, ?b:const) "
+  .. "| nn.conv(_, ?w:const, ?b:const) | nn.conv(_, ?w:const))"
+for _, ops in ipairs { { "multiply", "divide" }, { "divide", "multiply" } } do
+  rules[#rules + 1] = { ("scaled_erf_%s: multiply(?x, add(erf(?d@%s(%s, ?c:scalar)), 1)) => "
+    .. "%s(multiply(?d, add(erf(?d), 1)), ?c) where opset >= 1 and opset < 20 and ?x.uses == 2 "
+    .. "and ?d.uses == 1 and ?x.dtype == float32"):format(ops[1], ops[1], linear, ops[2]),
+    proof = "reassociates", grows = true,
+    reason = "x * (erf(x * c) + 1) = (y * (erf(y) + 1)) / c with y = x * c",
+    source = "ONNX Runtime GeluFusion knows the same form" }
+end
 
 for i, form in ipairs(half_times) do
   rules[#rules + 1] = { ("gelu_%d: %s => nn.gelu(?x) where opset >= 20")

@@ -16,6 +16,9 @@ return {
     reason = "always the first" },
   { "where_false: ?r@where(false, _, ?x) => ?x where ?r.shape == ?x.shape",
     reason = "always the second" },
+  { "drop_tautology: {where|add|subtract|multiply|logical_and|logical_or}(...)",
+    native = "drop_tautology", grows = true,
+    reason = "a position is never negative; the condition that is left is broadcast by its user" },
   { "relu_max: maximum(?x:float, 0) => nn.relu(?x)", reason = "max(x, 0)",
     source = "onnxscript min_max_to_clip" },
   { "clip_clip: clip(?c@clip(?x, a_min=?a, a_max=?b), a_min=?d, a_max=?e) => clip(?x, "

@@ -4,8 +4,8 @@
 -- A matrix product between reshapes that only flatten and restore the leading axes.
 local flat = "?o@reshape(nn.gemm(?i@reshape(?x), ?w:const, ?b, transA=0, transB=%d, alpha=1, "
   .. "beta=1))"
-local restores = "?i.rank == 2 and ?b.rank == 1 and ?o.rank > 2 and ?o.shape[-1] == ?b.shape[0] "
-  .. "and ?b.shape[0] > 0"
+local restores = "?i.uses == 1 and ?i.rank == 2 and ?b.rank == 1 and ?o.rank > 2 "
+  .. "and ?o.shape[-1] == ?b.shape[0] and ?b.shape[0] > 0"
 local batch = "reshape(?x, newshape=nonzero(sublist(?o.shape, 0, -1) + [?i.shape[-1]]))"
 local flattens = "leading axes are batch axes of a product already"
 
@@ -105,7 +105,9 @@ return {
     .. "?b) where ?r.rank == 3 and ?w.rank == 2 and ?b.rank == 1 and sublist(?r.shape, 0, 2) == "
     .. "sublist(?t.shape, 0, 2)",
     reason = "batch axes change places in the transpose before the product",
-    source = "ONNX Runtime TransposeOptimizer", example = transposed },
+local restores = "?i.uses == 1 and ?i.rank == 2 and ?b.rank == 1 and ?o.rank > 2 "
+  .. "and ?o.shape[-1] == ?b.shape[0] and ?b.shape[0] > 0"
+local batch = "reshape(?x, newshape=nonzero(sublist(?o.shape, 0, -1) + [?i.shape[-1]]))"
   { "same_reshape: {reshape|flatten|squeeze|expand_dims}(...)", native = "same_reshape",
     reason = "the result has the shape of what the chain began with",
     source = "ONNX eliminate_nop_reshape; TVM SimplifyReshape" },

@@ -1,0 +1,278 @@
+/* index_grid.c: rules for gathers whose indices are computed, but are known to
+ * enumerate all positions in order, as exporters write masks of attention; and
+ * for conditions that are known to hold. */
+
+#include "transform/simplify/rule.h"
+
+/* Limit on the length of the chains that are followed. */
+enum { MAX_LOOK = 8 };
+
+static bool only_reshapes(const pln_graph *g, pln_ref node) {
+  return pln_is_call(g, node, PLN_OP_RESHAPE) ||
+         pln_is_call(g, node, PLN_OP_FLATTEN) ||
+         pln_is_call(g, node, PLN_OP_SQUEEZE) ||
+         pln_is_call(g, node, PLN_OP_UNSQUEEZE);
+}
+
+static pln_ref below_reshapes(const pln_graph *g, pln_ref node) {
+  for (int i = 0; i < MAX_LOOK && only_reshapes(g, node); i++)
+    node = pln_operand(g, node, 0);
+  return node;
+}
+
+static int32_t known_dims(const pln_graph *g, pln_ref node,
+                          const pln_dim **dims) {
+  pln_type type = g->nodes[node].type;
+  int32_t rank = pln_type_rank(g->engine, type);
+  *dims = rank > 0 ? pln_type_dims(g->engine, type) : NULL;
+  return rank > PLN_MAX_RANK ? -1 : rank;
+}
+
+/* The only integer that the node's value consists of; PLN_DIM_UNKNOWN: not
+ * known. */
+static pln_dim single_value(const pln_graph *g, pln_ref node) {
+  int64_t x;
+  const pln_node *n = &g->nodes[node];
+  if (n->kind == PLN_CONSTANT) {
+    const pln_tensor *t = g->tensors[n->data];
+    return t->count == 1 && !t->external && pln_tensor_int(t, 0, &x)
+               ? x
+               : PLN_DIM_UNKNOWN;
+  }
+  pln_value value = g->values[node];
+  return value && pln_value_count(g->engine, value) == 1
+             ? pln_value_elements(g->engine, value)[0]
+             : PLN_DIM_UNKNOWN;
+}
+
+/* Returns true for 0, 1, 2, ... as a vector. */
+static bool is_range(const pln_graph *g, pln_ref node) {
+  return pln_is_call(g, node, PLN_OP_RANGE) && g->nodes[node].count == 3 &&
+         single_value(g, pln_operand(g, node, 0)) == 0 &&
+         single_value(g, pln_operand(g, node, 2)) == 1;
+}
+
+/* ------------------------------------------------------------- enumerations
+ */
+
+static pln_dim count_of(const pln_graph *g, pln_ref node, int32_t from) {
+  const pln_dim *dims;
+  int32_t rank = known_dims(g, node, &dims);
+  pln_dim product = rank < 0 ? PLN_DIM_UNKNOWN : 1;
+  for (int32_t i = from; i < rank && product != PLN_DIM_UNKNOWN; i++)
+    if (pln_dim_binary(g->engine, PLN_DIM_MUL, product, dims[i], &product) !=
+        PLN_OK)
+      return PLN_DIM_UNKNOWN;
+  return product;
+}
+
+/* Returns true if `x` has the extents of `to` on the axes [begin, end) of `to`,
+ * and 1 on the others. */
+static bool spans(const pln_graph *g, pln_ref x, pln_ref to, int32_t begin,
+                  int32_t end) {
+  const pln_dim *own, *all;
+  int32_t rank = known_dims(g, to, &all), n = known_dims(g, x, &own);
+  if (rank < 0 || n < 0)
+    return false;
+  for (int32_t i = 0; i < rank; i++) {
+    int32_t at = i - rank + n;
+    pln_dim dim = at < 0 ? 1 : own[at];
+    if (dim != (i >= begin && i < end ? all[i] : 1) || dim == PLN_DIM_UNKNOWN)
+      return false;
+  }
+  return true;
+}
+
+/* A range in any shape. */
+static bool is_plain_enumeration(const pln_graph *g, pln_ref node) {
+  return is_range(g, below_reshapes(g, node));
+}
+
+/* sum = row * n + column, where `scaled` is row * n. */
+static bool is_row_and_column(const pln_graph *g, pln_ref sum, pln_ref scaled,
+                              pln_ref column) {
+  const pln_dim *dims;
+  int32_t rank = known_dims(g, sum, &dims);
+  if (!pln_is_call(g, scaled, PLN_OP_MUL) || !is_plain_enumeration(g, column))
+    return false;
+  for (uint32_t i = 0; i < 2; i++) {
+    pln_ref row = pln_operand(g, scaled, i);
+    pln_dim n = single_value(g, pln_operand(g, scaled, 1 - i));
+    if (n == PLN_DIM_UNKNOWN || n != count_of(g, column, 0) ||
+        !is_plain_enumeration(g, row))
+      continue;
+    for (int32_t at = 1; at < rank; at++)
+      if (spans(g, row, sum, 0, at) && spans(g, scaled, sum, 0, at) &&
+          spans(g, column, sum, at, rank))
+        return true;
+  }
+  return false;
+}
+
+/* Returns true if the elements are 0, 1, 2, ... in order. */
+static bool is_enumeration(const pln_graph *g, pln_ref node) {
+  node = below_reshapes(g, node);
+  if (is_range(g, node))
+    return true;
+  if (!pln_is_call(g, node, PLN_OP_ADD))
+    return false;
+  pln_ref a = pln_operand(g, node, 0), b = pln_operand(g, node, 1);
+  return is_row_and_column(g, node, a, b) || is_row_and_column(g, node, b, a);
+}
+
+/* Builds the reshape of x, or of what x is a reshape of, to the shape of the
+ * call. */
+static pln_status reshape_to_result(pln_rewrite_context *ctx, pln_ref x,
+                                    pln_ref *out) {
+  const pln_dim *dims;
+  int32_t rank = pln_type_rank(ctx->engine, ctx->type);
+  if (rank < 0 || rank > PLN_MAX_RANK)
+    return PLN_OK;
+  dims = rank ? pln_type_dims(ctx->engine, ctx->type) : NULL;
+  for (int i = 0; i < MAX_LOOK; i++) {
+    PLN_TRY(pln_rule_reshape(ctx, x, (uint32_t)rank, dims, out));
+    const pln_graph *g = pln_rewrite_graph(ctx->rw);
+    if (*out != PLN_NONE || !only_reshapes(g, x))
+      return PLN_OK;
+    x = pln_operand(g, x, 0);
+  }
+  return PLN_OK;
+}
+
+/* take(x, [0 .. n - 1] in some shape) => reshape(x), if x has the extent n
+ * there. */
+pln_status pln_simplify_take_enumeration(pln_rewrite_context *ctx,
+                                         pln_ref *out) {
+  const pln_graph *g = ctx->call.graph;
+  int64_t axis = pln_call_int(&ctx->call, "axis", 0);
+  int64_t rank = pln_arg_rank(&ctx->call, 0);
+  axis += axis < 0 ? rank : 0;
+  if (axis < 0 || axis >= rank || pln_call_int(&ctx->call, "batch_dims", 0))
+    return PLN_OK;
+  pln_dim extent = pln_arg_dims(&ctx->call, 0)[axis];
+  pln_ref index = pln_rule_arg(ctx, 1);
+  if (extent == PLN_DIM_UNKNOWN || count_of(g, index, 0) != extent ||
+      !is_enumeration(g, index))
+    return PLN_OK;
+  return reshape_to_result(ctx, pln_rule_arg(ctx, 0), out);
+}
+
+/* The coordinate `part` counts one axis of the grid and is the same along the
+ * others; -1 if it does not. */
+static int32_t counted_axis(const pln_graph *g, pln_ref part, pln_ref grid,
+                            pln_dim extent) {
+  const pln_dim *dims;
+  int32_t rank = known_dims(g, grid, &dims) - 1; /* the last axis is of the
+                                                  * coordinates */
+  pln_ref y = below_reshapes(g, part);
+  if (pln_is_call(g, y, PLN_OP_EXPAND))
+    y = pln_operand(g, y, 0);
+  else
+    y = part;
+  if (!is_plain_enumeration(g, y) || count_of(g, y, 0) != extent)
+    return -1;
+  const pln_dim *own;
+  int32_t n = known_dims(g, y, &own);
+  n -= n == rank + 1; /* not yet without the last axis */
+  for (int32_t i = 0; i < n; i++)
+    if (own[i] == extent && dims[i - n + rank] == extent)
+      return i - n + rank;
+  return -1;
+}
+
+/* gather_nd(x, coordinates of all positions in order) => reshape(x) */
+pln_status pln_simplify_gather_grid(pln_rewrite_context *ctx, pln_ref *out) {
+  const pln_graph *g = ctx->call.graph;
+  pln_ref grid = pln_rule_arg(ctx, 1);
+  const pln_dim *x;
+  int32_t last = -1, rank = known_dims(g, pln_rule_arg(ctx, 0), &x);
+  pln_dim elements = count_of(g, pln_rule_arg(ctx, 0), 0);
+  int64_t axis;
+  if (!pln_is_call(g, grid, PLN_OP_CONCAT) || rank < 1 ||
+      pln_call_int(&ctx->call, "batch_dims", 0) ||
+      (int32_t)g->nodes[grid].count != rank)
+    return PLN_OK;
+  axis = pln_attrs_int(ctx->engine, g->nodes[grid].attrs, "axis", 0);
+  int32_t rank_of_grid = pln_type_rank(ctx->engine, g->nodes[grid].type);
+  if (rank_of_grid < 1 || (axis != -1 && axis != rank_of_grid - 1))
+    return PLN_OK;
+  for (int32_t k = 0; k < rank; k++) {
+    int32_t at =
+        x[k] == PLN_DIM_UNKNOWN
+            ? -1
+            : counted_axis(g, pln_operand(g, grid, (uint32_t)k), grid, x[k]);
+    if (at <= last)
+      return PLN_OK;
+    last = at;
+  }
+  if (elements == PLN_DIM_UNKNOWN || count_of(g, ctx->node, 0) != elements)
+    return PLN_OK;
+  return reshape_to_result(ctx, pln_rule_arg(ctx, 0), out);
+}
+
+/* --------------------------------------------------------------- conditions
+ */
+
+static bool is_never_negative(const pln_graph *g, pln_ref node) {
+  node = below_reshapes(g, node);
+  pln_dim start, step;
+  if (!pln_is_call(g, node, PLN_OP_RANGE) || g->nodes[node].count != 3)
+    return false;
+  start = single_value(g, pln_operand(g, node, 0));
+  step = single_value(g, pln_operand(g, node, 2));
+  return PLN_DIM_IS_CONST(start) && start >= 0 && PLN_DIM_IS_CONST(step) &&
+         step > 0;
+}
+
+/* Returns true if every element is known to hold. */
+static bool always_holds(const pln_graph *g, pln_ref node) {
+  bool swapped = pln_is_call(g, node, PLN_OP_LESS_OR_EQUAL);
+  if (!swapped && !pln_is_call(g, node, PLN_OP_GREATER_OR_EQUAL))
+    return false;
+  pln_dim least = single_value(g, pln_operand(g, node, !swapped));
+  return PLN_DIM_IS_CONST(least) && least <= 0 &&
+         is_never_negative(g, pln_operand(g, node, swapped));
+}
+
+/* The condition without a part that always holds; PLN_NONE: there is none. */
+static pln_ref without_tautology(const pln_graph *g, pln_ref node) {
+  if (!pln_is_call(g, node, PLN_OP_AND))
+    return PLN_NONE;
+  for (uint32_t i = 0; i < 2; i++)
+    if (always_holds(g, pln_operand(g, node, i)))
+      return pln_operand(g, node, 1 - i);
+  return PLN_NONE;
+}
+
+/* Returns true for one number. */
+static bool is_single(const pln_graph *g, pln_ref node) {
+  return count_of(g, node, 0) == 1;
+}
+
+/* logical_and(arange(n) >= 0, c) => c, where a user broadcasts c to the shape
+ * that it had: where(logical_and(..), x, y), and
+ * add(x, where(logical_and(..), 0, -inf)). */
+pln_status pln_simplify_drop_tautology(pln_rewrite_context *ctx, pln_ref *out) {
+  const pln_graph *g = ctx->call.graph;
+  for (uint32_t i = 0; i < ctx->call.n_args; i++) {
+    pln_ref arg = pln_rule_arg(ctx, i), c = without_tautology(g, arg);
+    bool choice = pln_is_call(g, arg, PLN_OP_WHERE) &&
+                  is_single(g, pln_operand(g, arg, 1)) &&
+                  is_single(g, pln_operand(g, arg, 2));
+    if (choice)
+      c = without_tautology(g, pln_operand(g, arg, 0));
+    if (c == PLN_NONE || !pln_rule_covers(ctx, i, c))
+      continue;
+    pln_ref args[3] = {c};
+    if (choice) {
+      args[1] = pln_operand(g, arg, 1);
+      args[2] = pln_operand(g, arg, 2);
+      PLN_TRY(pln_rule_build(ctx, PLN_OP_WHERE, 0, 3, args, &c));
+      if (c == PLN_NONE)
+        return PLN_OK;
+    }
+    pln_rule_set_call(ctx, ctx->node);
+    return pln_rule_replace_arg(ctx, i, c, out);
+  }
+  return PLN_OK;
+}
