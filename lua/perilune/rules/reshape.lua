@@ -105,9 +105,14 @@ return {
     .. "?b) where ?r.rank == 3 and ?w.rank == 2 and ?b.rank == 1 and sublist(?r.shape, 0, 2) == "
     .. "sublist(?t.shape, 0, 2)",
     reason = "batch axes change places in the transpose before the product",
-local restores = "?i.uses == 1 and ?i.rank == 2 and ?b.rank == 1 and ?o.rank > 2 "
-  .. "and ?o.shape[-1] == ?b.shape[0] and ?b.shape[0] > 0"
-local batch = "reshape(?x, newshape=nonzero(sublist(?o.shape, 0, -1) + [?i.shape[-1]]))"
+    source = "ONNX Runtime TransposeOptimizer", example = transposed },
+  { "transposed_batch: transpose(?r@reshape(add(nn.matmul(transpose(?x, axes=[1, 0, 2]), "
+    .. "?w:const), ?b:const)), axes=?p) => transpose(reshape(add(nn.matmul(?x, ?w), ?b), "
+    .. "newshape=nonzero([?r.shape[1], ?r.shape[0]] + sublist(?r.shape, 2, ?r.rank))), "
+    .. "axes=compose([1, 0, 2, 3], ?p)) where ?r.rank == 4 and ?w.rank == 2 and ?b.rank == 1 "
+    .. "and ?p[0] == 1 and ?r.shape[0] == ?x.shape[1] and ?r.shape[1] == ?x.shape[0]",
+    reason = "batch axes change places in the transpose behind the product",
+    source = "ONNX Runtime TransposeOptimizer" },
   { "same_reshape: {reshape|flatten|squeeze|expand_dims}(...)", native = "same_reshape",
     reason = "the result has the shape of what the chain began with",
     source = "ONNX eliminate_nop_reshape; TVM SimplifyReshape" },
