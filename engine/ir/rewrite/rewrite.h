@@ -6,18 +6,32 @@
 
 #include "ir/graph/graph.h"
 
-/* The hash-consing table: open addressing; entries are removed in reverse order
- * when their scope closes. */
+/* The tables of value numbering (value_numbering.c). */
 typedef struct pln_value_number_slot {
   uint32_t hash;
   pln_ref node; /* node + 1; 0: empty */
 } pln_value_number_slot;
 
+/* By node: the numbered nodes whose latest operand it is. */
+typedef struct pln_value_number_list {
+  uint32_t last; /* the newest entry, + 1; 0: none */
+  uint32_t length;
+} pln_value_number_list;
+
+/* An entry, in order of insertion. */
+typedef struct pln_value_number {
+  uint32_t place; /* a slot, with a bit; or the operand whose list it is in */
+  pln_ref node;
+  uint32_t next; /* the entry before it in the list, + 1; 0: none */
+} pln_value_number;
+
 typedef struct pln_value_numbers {
-  pln_value_number_slot *slots;
-  uint32_t mask; /* capacity - 1; 0: not allocated */
-  uint32_t *log; /* slots in order of insertion */
-  uint32_t count, cap_log;
+  pln_value_number_list *lists;
+  uint32_t cap_lists;
+  pln_value_number_slot *slots; /* a hash table, open addressing */
+  uint32_t mask, n_slots;       /* mask: capacity - 1; 0: not allocated */
+  pln_value_number *entries;
+  uint32_t count, cap_entries;
 } pln_value_numbers;
 
 typedef struct pln_swept_scope {

@@ -1,10 +1,20 @@
 /* value_numbering.c: value numbering during a rewrite: equal computations
  * become one node (hash-consing, Ershov 1958; Cocke 1970).
  *
- * An entry is valid while its scope is open, so every node that the table
- * returns is visible at the current position of the sweep. */
+ * Equal nodes have the same operands, so a node is looked for among those whose
+ * latest operand is its own: a list that is in the cache, because the operand
+ * was computed a short time ago. What does not fit into the list, and nodes
+ * without operands, are in a hash table.
+ *
+ * An entry is valid while its scope is open, so every node that is found is
+ * visible at the current position of the sweep. Entries are removed in reverse
+ * order; a list is full as long as the table has more of its nodes. */
 
 #include "ir/rewrite/rewrite.h"
+
+/* The longest list; a bit of an entry's place. */
+enum { MAX_LIST = 8 };
+#define IN_SLOTS 0x80000000u
 
 static uint32_t hash_node(const pln_graph *g, const pln_node *n) {
   uint64_t h = pln_hash_mix(n->kind, n->results);
@@ -41,6 +51,11 @@ static bool same_node(const pln_graph *g, const pln_node *a,
                   a->count * sizeof *g->operands));
 }
 
+static bool is_equal(const pln_graph *g, pln_ref a, pln_ref b) {
+  return same_type(&g->nodes[a], &g->nodes[b]) &&
+         same_node(g, &g->nodes[a], &g->nodes[b]);
+}
+
 /* Owners of scopes, variables and nodes with effects are never merged; a
  * pattern belongs to its arm. */
 static bool sharable(const pln_node *n) {
@@ -71,80 +86,139 @@ bool pln_rewrite_is_same_node(pln_rewrite *rw, pln_ref node, pln_ref answer) {
   return true;
 }
 
-static void insert_value_number(pln_value_numbers *s, uint32_t hash,
-                                pln_ref node, uint32_t log) {
-  uint32_t i = hash & s->mask;
-  while (s->slots[i].node)
-    i = (i + 1) & s->mask;
-  s->slots[i] = (pln_value_number_slot){.hash = hash, .node = node + 1};
-  s->log[log] = i;
+/* ---------------------------------------------------------- the hash table */
+
+static pln_status add_entry(pln_rewrite *rw, pln_value_number entry) {
+  pln_value_numbers *s = &rw->value_numbers;
+  PLN_TRY(pln_mem_grow(rw->engine, (void **)&s->entries, &s->cap_entries,
+                       (size_t)s->count + 1, sizeof *s->entries));
+  s->entries[s->count++] = entry;
+  return PLN_OK;
 }
 
-/* A table that half of the nodes fill. */
-static uint32_t first_capacity(const pln_graph *old) {
-  uint32_t capacity = 1024;
-  while (capacity < old->n_nodes && capacity < 1u << 30)
-    capacity *= 2;
-  return capacity;
+/* Returns the place of the entry. */
+static uint32_t insert_slot(pln_value_numbers *s, pln_value_number_slot slot) {
+  uint32_t i = slot.hash & s->mask;
+  while (s->slots[i].node)
+    i = (i + 1) & s->mask;
+  s->slots[i] = slot;
+  return i | IN_SLOTS;
 }
 
 /* Entries are moved in insertion order, so that they can still be removed in
  * reverse. */
-static pln_status grow(pln_engine *e, pln_value_numbers *s,
-                       const pln_graph *old_graph) {
-  uint32_t capacity = s->mask ? (s->mask + 1) * 2 : first_capacity(old_graph);
+static pln_status grow_slots(pln_engine *e, pln_value_numbers *s) {
+  uint32_t capacity = s->mask ? (s->mask + 1) * 2 : 256;
   pln_value_number_slot *old = s->slots;
-  size_t old_size = s->mask ? (s->mask + (size_t)1) * sizeof *old : 0;
+  size_t n = s->mask ? s->mask + (size_t)1 : 0;
   pln_value_number_slot *slots = pln_mem_zeroed(e, capacity * sizeof *slots);
   if (!slots)
     return pln_nomem(e);
   s->slots = slots;
   s->mask = capacity - 1;
-  for (uint32_t i = 0; i < s->count; i++) {
-    pln_value_number_slot slot = old[s->log[i]];
-    insert_value_number(s, slot.hash, slot.node - 1, i);
-  }
-  pln_mem_free(e, old, old_size);
+  for (uint32_t i = 0; i < s->count; i++)
+    if (s->entries[i].place & IN_SLOTS)
+      s->entries[i].place =
+          insert_slot(s, old[s->entries[i].place & ~IN_SLOTS]);
+  pln_mem_free(e, old, n * sizeof *old);
   return PLN_OK;
 }
 
+static pln_status find_in_slots(pln_rewrite *rw, pln_ref node, pln_ref *out) {
+  const pln_graph *g = pln_rewrite_graph(rw);
+  pln_value_numbers *s = &rw->value_numbers;
+  uint32_t hash = hash_node(g, &g->nodes[node]);
+  for (uint32_t i = hash & s->mask; s->mask && s->slots[i].node;
+       i = (i + 1) & s->mask)
+    if (s->slots[i].hash == hash && is_equal(g, s->slots[i].node - 1, node)) {
+      *out = s->slots[i].node - 1;
+      return PLN_OK;
+    }
+  if (!s->mask || s->n_slots >= s->mask / 2)
+    PLN_TRY(grow_slots(rw->engine, s));
+  s->n_slots++;
+  uint32_t place = insert_slot(s, (pln_value_number_slot){hash, node + 1});
+  return add_entry(rw, (pln_value_number){place, node, 0});
+}
+
+/* ----------------------------------------------------------------- the lists
+ */
+
+static pln_status cover_lists(pln_engine *e, pln_value_numbers *s, uint32_t n) {
+  uint32_t old = s->cap_lists;
+  if (n <= old)
+    return PLN_OK;
+  PLN_TRY(
+      pln_mem_grow(e, (void **)&s->lists, &s->cap_lists, n, sizeof *s->lists));
+  memset(s->lists + old, 0, (s->cap_lists - old) * sizeof *s->lists);
+  return PLN_OK;
+}
+
+/* The operand that is the latest node. */
+static pln_ref latest_operand(const pln_graph *g, const pln_node *n) {
+  pln_ref latest = g->operands[n->first];
+  for (uint32_t i = 1; i < n->count; i++)
+    if (g->operands[n->first + i] > latest)
+      latest = g->operands[n->first + i];
+  return latest;
+}
+
+/* *found: an equal node is in the list, or this one was added. */
+static pln_status find_in_list(pln_rewrite *rw, pln_ref node, pln_ref *out,
+                               bool *found) {
+  const pln_graph *g = pln_rewrite_graph(rw);
+  pln_value_numbers *s = &rw->value_numbers;
+  pln_ref operand = latest_operand(g, &g->nodes[node]);
+  if (!s->cap_lists)
+    PLN_TRY(cover_lists(rw->engine, s, rw->old->n_nodes));
+  PLN_TRY(cover_lists(rw->engine, s, operand + 1));
+  pln_value_number_list *list = &s->lists[operand];
+  *found = true;
+  for (uint32_t i = list->last; i; i = s->entries[i - 1].next)
+    if (is_equal(g, s->entries[i - 1].node, node)) {
+      *out = s->entries[i - 1].node;
+      return PLN_OK;
+    }
+  *found = list->length < MAX_LIST;
+  if (!*found)
+    return PLN_OK;
+  PLN_TRY(add_entry(rw, (pln_value_number){operand, node, list->last}));
+  list->last = s->count;
+  list->length++;
+  return PLN_OK;
+}
+
+/* ---------------------------------------------------------------- the entries
+ */
+
 void pln_value_numbers_truncate(pln_value_numbers *s, uint32_t count) {
-  if (count == 0 && s->count > s->mask / 16) {
-    memset(s->slots, 0, (s->mask + (size_t)1) * sizeof *s->slots);
-    s->count = 0;
+  while (s->count > count) {
+    pln_value_number e = s->entries[--s->count];
+    if (e.place & IN_SLOTS) {
+      s->slots[e.place & ~IN_SLOTS] = (pln_value_number_slot){0};
+      s->n_slots--;
+    } else {
+      s->lists[e.place].last = e.next;
+      s->lists[e.place].length--;
+    }
   }
-  while (s->count > count)
-    s->slots[s->log[--s->count]] = (pln_value_number_slot){0};
 }
 
 void pln_value_numbers_free(pln_engine *e, pln_value_numbers *s) {
   if (s->mask)
     pln_mem_free(e, s->slots, (s->mask + (size_t)1) * sizeof *s->slots);
-  pln_mem_free(e, s->log, s->cap_log * sizeof *s->log);
+  pln_mem_free(e, s->lists, s->cap_lists * sizeof *s->lists);
+  pln_mem_free(e, s->entries, s->cap_entries * sizeof *s->entries);
 }
 
 pln_status pln_rewrite_number_value(pln_rewrite *rw, pln_ref node,
                                     pln_ref *out) {
-  const pln_graph *g = pln_rewrite_graph(rw);
-  const pln_node *n = &g->nodes[node];
-  pln_value_numbers *s = &rw->value_numbers;
+  const pln_node *n = &pln_rewrite_graph(rw)->nodes[node];
+  bool found = false;
   *out = node;
   if (!sharable(n))
     return PLN_OK;
-  uint32_t hash = hash_node(g, n);
-  for (uint32_t i = hash & s->mask; s->mask && s->slots[i].node;
-       i = (i + 1) & s->mask)
-    if (s->slots[i].hash == hash &&
-        same_type(&g->nodes[s->slots[i].node - 1], n) &&
-        same_node(g, &g->nodes[s->slots[i].node - 1], n)) {
-      *out = s->slots[i].node - 1;
-      return PLN_OK;
-    }
-  if (!s->mask || s->count >= s->mask / 2)
-    PLN_TRY(grow(rw->engine, s, rw->old));
-  PLN_TRY(pln_mem_grow(rw->engine, (void **)&s->log, &s->cap_log,
-                       (size_t)s->count + 1, sizeof *s->log));
-  insert_value_number(s, hash, node, s->count);
-  s->count++;
-  return PLN_OK;
+  if (n->count)
+    PLN_TRY(find_in_list(rw, node, out, &found));
+  return found ? PLN_OK : find_in_slots(rw, node, out);
 }
