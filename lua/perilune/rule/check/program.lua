@@ -135,6 +135,7 @@ function class:operand(want, percent)
   local c = self.choices
   if want.node then return want.node end
   if want.value then return given(self, want) end
+  if want.positive then return self:positive(want.dtype, want.shape) end
   if want.zeros then return self:splat(want.dtype, want.shape, 0) end
   local how = c:below(100)
   if how >= 100 - (percent or 20) and self.depth < MOST_DEPTH then return self:inner_call(want) end
@@ -301,6 +302,7 @@ function class:call(name, want, p, results)
   for i = 1, n do
     local operand = plan.operands[i]
     if children[i] then
+      if operand == false then self.reject() end
       args[i] = self:node(children[i], operand or want)
     elseif operand then
       args[i] = self:operand(operand, p and p.any_count and 60)
