@@ -77,6 +77,9 @@ local wrong = {
   { "?n@nn.layer_norm(?x, ?g) => nn.rms_norm(?x, ?g)", proof = "approximates" },
   "?a@argmax(negative(?x)) => argmax(?x, **?a)",
   "?s@cumsum(?x) => ?x",
+  -- several roots
+  "tanh(?x), negative(?x) => negative(?x), tanh(?x)",
+  "add(?x, ?a), multiply(?x, ?b) => add(?x, ?b), multiply(?x, ?a)",
   -- rules that do not come to an end
   "subtract(?x, ?y) => subtract(?y, ?x) where ?x.rank >= 0",
 }
@@ -88,6 +91,8 @@ local right = {
   "negative(negative(?x)) => ?x",
   { "?p@nn.max_pool(nn.relu(?x)) => nn.relu(nn.max_pool(?x, **?p))", proof = "reassociates" },
   "?a@argmax(negative(?x:float)) => argmin(?x, **?a)",
+  "?a@tanh(?x), tanh(?x) => ?a, ?a",
+  "?n@negative(?x), subtract(?y, ?x) => ?n, add(?y, ?n)",
   "logical_not(logical_and(?x, ?y)) => logical_or(logical_not(?x), logical_not(?y))",
   "transpose(transpose(?x, axes=?p), axes=?q) => transpose(?x, axes=compose(?p, ?q))",
   "add(add(?x:int, ?a:const), ?b:const) => add(?x, add(?a, ?b))",

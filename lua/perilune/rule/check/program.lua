@@ -1,6 +1,6 @@
 --- Programs that the pattern of a rule matches, made from choices.
 --
--- A program is generated from the result: the root of the pattern wants a dtype and a
+-- A program is generated from the result: a root of the pattern wants a dtype and a
 -- shape, a row of operators.lua says what its operands are like, and so on down to the
 -- variables, which become parameters, constants, or calls again. Type inference says
 -- whether the calls are legal, and applying the rule whether its conditions hold; what is
@@ -39,8 +39,10 @@ local inner = { "nn.relu", "negative", "transpose", "reshape", "expand_dims", "s
 --- Patterns of a variant with their operands; those that define a variable by name.
 function program.prepare(variant)
   local defined = {}
+  variant.roots = {}
   for _, p in ipairs(variant) do
     p.children = {}
+    if not p.parent then variant.roots[#variant.roots + 1] = p end
     if p.var and p.kind ~= "any" then defined[p.var] = p end
   end
   for _, p in ipairs(variant) do
@@ -388,15 +390,26 @@ local function function_of(self, body)
 end
 
 -- The first of several results alone, or all.
-local function some_results(self, node)
-  if node.type.kind ~= "tuple" or self.variant[1].kind == "tuple" then return node end
+local function some_results(self, p, node)
+  if node.type.kind ~= "tuple" or p.kind == "tuple" then return node end
   return self.choices:chance(30) and node or node:get(0)
+end
+
+-- Of several roots a tuple, in any order.
+local function roots(self, want)
+  local list, fields = self.variant.roots, {}
+  for i, p in ipairs(list) do fields[i] = some_results(self, p, self:node(p, want)) end
+  if #list == 1 then return fields[1] end
+  local mixed = {}
+  for i, k in ipairs(self.choices:permutation(#list)) do mixed[i] = fields[k] end
+  local ok, tuple = pcall(ir.Tuple, mixed)
+  return ok and tuple or self.reject()
 end
 
 local function from_pattern(self)
   self.variant = self.choices:pick(self.variants)
   local want = { dtype = self.choices:pick(dtypes), shape = shapes.random(self.choices) }
-  return function_of(self, some_results(self, self:node(self.variant[1], want)))
+  return function_of(self, roots(self, want))
 end
 
 local function sizes_of(self, symbols)
