@@ -32,6 +32,10 @@ local MOST_DEPTH = 3
 local inner = { "nn.relu", "negative", "transpose", "reshape", "expand_dims", "squeeze",
   "strided_slice", "concatenate", "broadcast_to", "take", "flatten", "sum", "max", "nn.pad",
   "cast", "maximum", "add" }
+-- Of rules that are checked on tame numbers: none of these makes an infinity.
+local tame_inner = { "nn.relu", "negative", "transpose", "reshape", "expand_dims", "squeeze",
+  "strided_slice", "concatenate", "broadcast_to", "take", "flatten", "sum", "nn.pad", "cast",
+  "maximum", "add" }
 
 -- ------------------------------------------------------------------- patterns
 
@@ -111,9 +115,10 @@ end
 
 -- Numbers that rules ask for, and others.
 local splats = { 0, 1, 2, 0.5, -1, 6, 255, -128 }
+local tame_splats = { 0, 1, 2, 0.5, -1, 3 }
 
 function class:splat(dtype, shape, value)
-  value = value or self.choices:pick(splats)
+  value = value or self.choices:pick(self.is_tame and tame_splats or splats)
   if dtype == "bool" then value = value ~= 0 end
   if math.type(value) == "float" and not dtype:find "float" then value = math.floor(value) end
   local ok, tensor = pcall(core.tensor_splat, value, shape, dtype)
@@ -155,7 +160,8 @@ end
 
 function class:inner_call(want)
   local c = self.choices
-  local name = c:pick(self.outer and c:chance(60) and { self.outer } or inner)
+  local all = self.is_tame and tame_inner or inner
+  local name = c:pick(self.outer and c:chance(60) and { self.outer } or all)
   local made = #self.params
   self.depth = self.depth + 1
   local ok, node = pcall(self.call, self, name, want)
@@ -458,6 +464,7 @@ function program.generate(source, choices)
     examples = source.examples, params = {}, bound = {}, bound_values = {}, making = {},
     depth = 0 }, class)
   self.kind, self.seed = choices:pick(source.kinds), choices:below(1 << 16)
+  self.is_tame = source.kinds == values.tame
   local ok, fn = pcall(generate, self)
   if not ok then
     if fn == rejected then return nil end
