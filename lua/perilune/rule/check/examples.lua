@@ -30,6 +30,17 @@ function examples.transposed_product(g)
   return g.op.transpose(g.op.add(product, g:constant("float32", { n })), { axes = { 1, 0, 2 } })
 end
 
+-- Batch axes that change places before a product and behind it, where its last axis is
+-- split too.
+function examples.transposed_batch(g)
+  local op, a, b, k, heads, width = g.op, g:size(), g:size(), g:extent(), g:size(), g:size()
+  local x = op.transpose(g:var("float32", { a, b, k }), { axes = { 1, 0, 2 } })
+  local product = op.nn.matmul(x, g:constant("float32", { k, heads * width }))
+  local y = op.add(product, g:constant("float32", { heads * width }))
+  local split = op.reshape(y, { newshape = { b, a, heads, width } })
+  return op.transpose(split, { axes = g:pick { { 1, 2, 0, 3 }, { 1, 0, 2, 3 }, { 1, 2, 3, 0 } } })
+end
+
 -- Axes that are merged, moved and split again.
 function examples.factor_reshape(g)
   local a, b, c = g:size(), g:size(), g:size()
