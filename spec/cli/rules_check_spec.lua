@@ -49,6 +49,13 @@ describe("perilune rules check", function()
     assert.matches("0 passed, 0 failed, 1 not checked", out, 1, true)
   end)
 
+  it("has help of its own", function()
+    local _, help = run "rules check --help"
+    assert.matches("^Usage: perilune rules check", help)
+    assert.equal(help, (select(2, run "help rules check")))
+    assert.matches("^Usage: perilune rules %[", (select(2, run "help rules")))
+  end)
+
   it("suggests names, and refuses wrong numbers", function()
     local status, _, err = run "rules check arithmetics"
     assert.equal(2, status)

@@ -66,6 +66,20 @@ local wrong = {
   { "nn.log_softmax(?x) => log(nn.softmax(?x, axis=0))", proof = "approximates", grows = true },
   { "logical_not(logical_and(?x, ?y)) => logical_and(logical_not(?x), logical_not(?y))",
     grows = true },
+  -- operators of networks
+  "?c@nn.conv(?x, ?w, ?b) => nn.conv(?x, ?w, **?c)",
+  { "?c@nn.conv(multiply(?x, ?s), ?w) => multiply(nn.conv(?x, ?w, **?c), ?s)",
+    proof = "reassociates" },
+  { "?p@nn.avg_pool(nn.relu(?x)) => nn.relu(nn.avg_pool(?x, **?p))", proof = "reassociates" },
+  "?p@nn.max_pool(negative(?x)) => negative(nn.max_pool(?x, **?p))",
+  { "nn.batch_norm(?x, ?s, ?b, ?m, ?v) => add(multiply(?x, ?s), ?b)", proof = "approximates",
+    grows = true },
+  { "?n@nn.layer_norm(?x, ?g) => nn.rms_norm(?x, ?g)", proof = "approximates" },
+  "?a@argmax(negative(?x)) => argmax(?x, **?a)",
+  "?s@cumsum(?x) => ?x",
+  -- several roots
+  "tanh(?x), negative(?x) => negative(?x), tanh(?x)",
+  "add(?x, ?a), multiply(?x, ?b) => add(?x, ?b), multiply(?x, ?a)",
   -- rules that do not come to an end
   "subtract(?x, ?y) => subtract(?y, ?x) where ?x.rank >= 0",
 }
@@ -75,6 +89,10 @@ local right = {
   "maximum(?x, ?x) => ?x",
   "multiply(?x:int, 2) => add(?x, ?x)",
   "negative(negative(?x)) => ?x",
+  { "?p@nn.max_pool(nn.relu(?x)) => nn.relu(nn.max_pool(?x, **?p))", proof = "reassociates" },
+  "?a@argmax(negative(?x:float)) => argmin(?x, **?a)",
+  "?a@tanh(?x), tanh(?x) => ?a, ?a",
+  "?n@negative(?x), subtract(?y, ?x) => ?n, add(?y, ?n)",
   "logical_not(logical_and(?x, ?y)) => logical_or(logical_not(?x), logical_not(?y))",
   "transpose(transpose(?x, axes=?p), axes=?q) => transpose(?x, axes=compose(?p, ?q))",
   "add(add(?x:int, ?a:const), ?b:const) => add(?x, add(?a, ?b))",

@@ -148,7 +148,12 @@ local function print_help_of(argv)
   local command = is_command(name)
   if not command then unknown_command(name) end
   open_core()
-  local parser = parser_of(name, command[2], require("perilune.cli.command." .. name))
+  local module, summary = load_command(name), command[2]
+  if module.commands and module.commands[argv[3]] then
+    summary, name = module.commands[argv[3]], name .. " " .. argv[3]
+    module = load_command(name)
+  end
+  local parser = parser_of(name, summary, module)
   io.stdout:write(parser:get_help(), "\n")
   return 0
 end

@@ -14,7 +14,8 @@ local why_not = {
 
 function why_not.arguments(parser)
   parser:argument("rule", "A rule as text, 'add(?x, 0) => ?x'; the name of a shipped rule, of a "
-    .. "pass or of a file of rules, which `perilune rules` lists; or FILE.lua, which returns rules.")
+    .. "pass or of a file of rules, which `perilune rules` lists; or FILE.lua, which returns "
+    .. "rules.")
     :argname "RULE"
   parser:argument("model", "The model: NAME.relay is Relay text, all else ONNX."):argname "MODEL"
   parser:argument("node", "The ONNX name of a node, or of its output: the only one that is tried.")

@@ -273,8 +273,16 @@ local function read_examples(rule, example, list)
   return list
 end
 
--- The newest opset, for conditions; others now and then.
-local OPSET = 99
+-- An opset for conditions: newer than any, unless the rule asks for an older one.
+local NEWEST = 99
+
+local function opset_of(info)
+  local opset = NEWEST
+  for limit in info.text:gmatch "opset%s*<%s*(%d+)" do
+    opset = math.min(opset, math.tointeger(limit) - 1)
+  end
+  return opset
+end
 
 --- A rule to be checked: `set` is compiled and has it as number `i` (nil: it has no
 -- pattern, only the example); `info` is what is known of it, `example` its example,
@@ -289,8 +297,8 @@ function check.prepare(info, set, i, example, apply)
 end
 
 --- The apply of a set of one rule.
-function check.apply_with(set, lenient)
-  local options = { opset = OPSET, lenient = lenient }
+function check.apply_with(set, info, lenient)
+  local options = { opset = opset_of(info), lenient = lenient }
   return function(fn)
     local new, counts = set:apply(fn, options)
     return new, counts[1].applied > 0
@@ -382,7 +390,7 @@ function check.rules(set)
   local rules = {}
   for i, row in ipairs(set.rows) do
     local one = core.rule_set(set.name, { row })
-    rules[i] = check.prepare(set.rules[i], one, 1, row.example, check.apply_with(one))
+    rules[i] = check.prepare(set.rules[i], one, 1, row.example, check.apply_with(one, set.rules[i]))
   end
   return rules
 end

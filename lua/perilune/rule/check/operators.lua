@@ -14,7 +14,7 @@ local values = require "perilune.rule.check.values"
 core.internal()
 
 local operators = {}
-local rows = {}
+local rows = require "perilune.rule.check.network_operators"
 
 local function like(want, shape) return { dtype = want.dtype, shape = shape or want.shape } end
 

@@ -1,6 +1,6 @@
 --- Programs that the pattern of a rule matches, made from choices.
 --
--- A program is generated from the result: the root of the pattern wants a dtype and a
+-- A program is generated from the result: a root of the pattern wants a dtype and a
 -- shape, a row of operators.lua says what its operands are like, and so on down to the
 -- variables, which become parameters, constants, or calls again. Type inference says
 -- whether the calls are legal, and applying the rule whether its conditions hold; what is
@@ -32,6 +32,10 @@ local MOST_DEPTH = 3
 local inner = { "nn.relu", "negative", "transpose", "reshape", "expand_dims", "squeeze",
   "strided_slice", "concatenate", "broadcast_to", "take", "flatten", "sum", "max", "nn.pad",
   "cast", "maximum", "add" }
+-- Of rules that are checked on tame numbers: none of these makes an infinity.
+local tame_inner = { "nn.relu", "negative", "transpose", "reshape", "expand_dims", "squeeze",
+  "strided_slice", "concatenate", "broadcast_to", "take", "flatten", "sum", "nn.pad", "cast",
+  "maximum", "add" }
 
 -- ------------------------------------------------------------------- patterns
 
@@ -39,8 +43,10 @@ local inner = { "nn.relu", "negative", "transpose", "reshape", "expand_dims", "s
 --- Patterns of a variant with their operands; those that define a variable by name.
 function program.prepare(variant)
   local defined = {}
+  variant.roots = {}
   for _, p in ipairs(variant) do
     p.children = {}
+    if not p.parent then variant.roots[#variant.roots + 1] = p end
     if p.var and p.kind ~= "any" then defined[p.var] = p end
   end
   for _, p in ipairs(variant) do
@@ -109,9 +115,10 @@ end
 
 -- Numbers that rules ask for, and others.
 local splats = { 0, 1, 2, 0.5, -1, 6, 255, -128 }
+local tame_splats = { 0, 1, 2, 0.5, -1, 3 }
 
 function class:splat(dtype, shape, value)
-  value = value or self.choices:pick(splats)
+  value = value or self.choices:pick(self.is_tame and tame_splats or splats)
   if dtype == "bool" then value = value ~= 0 end
   if math.type(value) == "float" and not dtype:find "float" then value = math.floor(value) end
   local ok, tensor = pcall(core.tensor_splat, value, shape, dtype)
@@ -135,6 +142,7 @@ function class:operand(want, percent)
   local c = self.choices
   if want.node then return want.node end
   if want.value then return given(self, want) end
+  if want.positive then return self:positive(want.dtype, want.shape) end
   if want.zeros then return self:splat(want.dtype, want.shape, 0) end
   local how = c:below(100)
   if how >= 100 - (percent or 20) and self.depth < MOST_DEPTH then return self:inner_call(want) end
@@ -152,7 +160,8 @@ end
 
 function class:inner_call(want)
   local c = self.choices
-  local name = c:pick(self.outer and c:chance(60) and { self.outer } or inner)
+  local all = self.is_tame and tame_inner or inner
+  local name = c:pick(self.outer and c:chance(60) and { self.outer } or all)
   local made = #self.params
   self.depth = self.depth + 1
   local ok, node = pcall(self.call, self, name, want)
@@ -301,6 +310,7 @@ function class:call(name, want, p, results)
   for i = 1, n do
     local operand = plan.operands[i]
     if children[i] then
+      if operand == false then self.reject() end
       args[i] = self:node(children[i], operand or want)
     elseif operand then
       args[i] = self:operand(operand, p and p.any_count and 60)
@@ -386,15 +396,26 @@ local function function_of(self, body)
 end
 
 -- The first of several results alone, or all.
-local function some_results(self, node)
-  if node.type.kind ~= "tuple" or self.variant[1].kind == "tuple" then return node end
+local function some_results(self, p, node)
+  if node.type.kind ~= "tuple" or p.kind == "tuple" then return node end
   return self.choices:chance(30) and node or node:get(0)
+end
+
+-- Of several roots a tuple, in any order.
+local function roots(self, want)
+  local list, fields = self.variant.roots, {}
+  for i, p in ipairs(list) do fields[i] = some_results(self, p, self:node(p, want)) end
+  if #list == 1 then return fields[1] end
+  local mixed = {}
+  for i, k in ipairs(self.choices:permutation(#list)) do mixed[i] = fields[k] end
+  local ok, tuple = pcall(ir.Tuple, mixed)
+  return ok and tuple or self.reject()
 end
 
 local function from_pattern(self)
   self.variant = self.choices:pick(self.variants)
   local want = { dtype = self.choices:pick(dtypes), shape = shapes.random(self.choices) }
-  return function_of(self, some_results(self, self:node(self.variant[1], want)))
+  return function_of(self, roots(self, want))
 end
 
 local function sizes_of(self, symbols)
@@ -443,6 +464,7 @@ function program.generate(source, choices)
     examples = source.examples, params = {}, bound = {}, bound_values = {}, making = {},
     depth = 0 }, class)
   self.kind, self.seed = choices:pick(source.kinds), choices:below(1 << 16)
+  self.is_tame = source.kinds == values.tame
   local ok, fn = pcall(generate, self)
   if not ok then
     if fn == rejected then return nil end

@@ -3,18 +3,19 @@
 
 local check = require "perilune.rule.check"
 local core = require "perilune.core"
+local examples = require "perilune.rule.check.examples"
 local pass = require "perilune.pass"
 core.internal()
 
 local shipped = {}
 
--- The examples by rule, which the compiled table lacks.
+-- The examples by the texts of rules, which the compiled table lacks.
 local function examples_of(file)
-  local examples = {}
+  local found = {}
   for _, rule in ipairs(require("perilune.rules." .. file)) do
-    examples[rule[1]] = rule.example
+    found[rule[1]] = rule.example
   end
-  return examples
+  return found
 end
 
 -- Applies one rule by the pass that runs it.
@@ -45,8 +46,9 @@ function shipped.prepare(rows)
   for i, row in ipairs(rows) do
     files[row.file] = files[row.file] or examples_of(row.file)
     local set = compile(row)
-    local apply = row.native and apply_by_pass(row) or check.apply_with(set, true)
-    rules[i] = check.prepare(row, set, 1, files[row.file][row.text], apply)
+    local apply = row.native and apply_by_pass(row) or check.apply_with(set, row, true)
+    local example = files[row.file][row.text] or examples[row.name]
+    rules[i] = check.prepare(row, set, 1, example, apply)
   end
   return rules
 end

@@ -1,0 +1,236 @@
+--- Programs for shipped rules that generation from their patterns seldom or never finds, by
+-- the name of the rule: functions of the generator (perilune.rule.check.program).
+
+require "perilune.core".internal()
+
+local examples = {}
+
+-- --------------------------------------------------------------------- reshapes
+
+-- A product of the flattened leading axes, with weights as they are or transposed.
+local function flattened(trans_b)
+  return function(g)
+    local op, a, b, k, n = g.op, g:extent(), g:extent(), g:extent(), g:size()
+    local x = op.reshape(g:var("float32", { a, b, k }), { newshape = { a * b, k } })
+    local w = g:constant("float32", trans_b == 1 and { n, k } or { k, n })
+    local product = op.nn.gemm(x, w, g:var("float32", { n }), { transB = trans_b })
+    return op.reshape(product, { newshape = { a, b, n } })
+  end
+end
+
+examples.batched_gemm, examples.batched_gemm_transposed = flattened(0), flattened(1)
+
+-- Batch axes in the wrong order before a product, and put right behind it.
+function examples.transposed_product(g)
+  local rows, n_batch, heads, width, n = g:extent(), g:extent(), g:extent(), g:extent(), g:extent()
+  local y = g:var("float32", { n_batch, rows, heads, width })
+  local t = g.op.transpose(y, { axes = { 1, 0, 2, 3 } })
+  local r = g.op.reshape(t, { newshape = { rows, n_batch, heads * width } })
+  local product = g.op.nn.matmul(r, g:constant("float32", { heads * width, n }))
+  return g.op.transpose(g.op.add(product, g:constant("float32", { n })), { axes = { 1, 0, 2 } })
+end
+
+-- Batch axes that change places before a product and behind it, where its last axis is
+-- split too.
+function examples.transposed_batch(g)
+  local op, a, b, k, heads, width = g.op, g:size(), g:size(), g:extent(), g:size(), g:size()
+  local x = op.transpose(g:var("float32", { a, b, k }), { axes = { 1, 0, 2 } })
+  local product = op.nn.matmul(x, g:constant("float32", { k, heads * width }))
+  local y = op.add(product, g:constant("float32", { heads * width }))
+  local split = op.reshape(y, { newshape = { b, a, heads, width } })
+  return op.transpose(split, { axes = g:pick { { 1, 2, 0, 3 }, { 1, 0, 2, 3 }, { 1, 2, 3, 0 } } })
+end
+
+-- Axes that are merged, moved and split again.
+function examples.factor_reshape(g)
+  local a, b, c = g:size(), g:size(), g:size()
+  local first = g:pick { true, false }
+  local x = g.op.reshape(g:var("float32", { a, b, c }),
+    { newshape = first and { a * b, c } or { a, b * c } })
+  local moved = g.op.transpose(x, { axes = { 1, 0 } })
+  return g.op.reshape(moved, { newshape = first and { c, a, b } or { b, c, a } })
+end
+
+-- Axes that are split behind a transpose.
+function examples.sink_reshape(g)
+  local a, b, c, d = g:size(), g:size(), g:size(), g:size()
+  local x = g.op.reshape(g:var("float32", { a * b * c, d }), { newshape = { a, b * c, d } })
+  local moved = g.op.transpose(x, { axes = { 1, 0, 2 } })
+  return g.op.reshape(moved, { newshape = { b, c, a, d } })
+end
+
+-- A new shape with an extent of the operand's, and another one.
+function examples.fold_reshape_shape(g)
+  local a, b, c = g:size(), g:size(), g:size()
+  local x = g:var("float32", { a, b, c })
+  local own = g.op.take(g.op.shape_of(x), g:ints(g:pick { 0, 0, 1, 2 }), { axis = 0 })
+  return g.op.reshape(x, g.op.concatenate({ own, g:ints(g:pick { -1, b * c }) }, { axis = 0 }))
+end
+
+function examples.fold_broadcast_shape(g)
+  local a, b = g:size(), g:size()
+  local x = g:var("float32", { a, g:pick { b, 1 } })
+  local own = g.op.take(g.op.shape_of(x), g:ints(0), { axis = 0 })
+  return g.op.broadcast_to(x, g.op.concatenate({ own, g:ints(b) }, { axis = 0 }))
+end
+
+-- Extents of one tensor that follow each other, or do not.
+function examples.join_extents(g)
+  local x = g:var("float32", g:shape(3))
+  local split = 1 + g:below(2)
+  local first = g.op.shape_of(x, { start = 0, ["end"] = split })
+  local second = g.op.shape_of(x, { start = g:pick { split, split, 0 }, ["end"] = 3 })
+  return g.op.concatenate({ first, second }, { axis = 0 })
+end
+
+-- A reduction whose axes are restored behind it.
+function examples.keep_axes(g)
+  local x = g:var("float32", g:shape(3))
+  local axis = g:below(3)
+  local name = g:pick { "sum", "max", "mean", "min", "prod", "reduce_l2", "argmax" }
+  local attrs = name == "argmax" and { axis = axis, keepdims = 0 }
+    or { axes = { axis }, keepdims = 0 }
+  return g.op.expand_dims(g.op[name](x, attrs), g:ints(axis))
+end
+
+-- -------------------------------------------------------------------- positions
+
+-- One position of an axis, which is removed, and restored for a vector of positions.
+local function position(g)
+  local x, axis = g:var(g:any_dtype "float32", { g:size(), g:size(), g:size() }), g:below(3)
+  local at = g:below(x.type.shape[axis + 1])
+  return x, axis, at
+end
+
+function examples.take_one(g)
+  local x, axis, at = position(g)
+  if g:below(4) == 3 then at = -1 end
+  local stop = at == -1 and math.maxinteger or at + 1
+  local slice = g.op.strided_slice(x, g:ints(at), g:ints(stop), g:ints(axis), g:ints(1))
+  return g.op.squeeze(slice, g:ints(axis))
+end
+
+function examples.take_vector(g)
+  local x, axis, at = position(g)
+  local taken = g.op.take(x, g:number(at, "int64"), { axis = axis })
+  return g.op.expand_dims(taken, g:ints(axis))
+end
+
+-- A position of an axis behind a transpose.
+function examples.take_through_transpose(g)
+  local moved = g.op.transpose(g:var("float32", { g:size(), g:size(), g:size() }),
+    { axes = g:pick { { 0, 2, 1 }, { 2, 0, 1 }, { 1, 2, 0 }, { 1, 0, 2 } } })
+  local axis = g:below(3)
+  return g.op.take(moved, g:number(g:below(moved.type.shape[axis + 1]), "int64"), { axis = axis })
+end
+
+-- Elements that are broadcast along a new axis, which then merges with one of its
+-- neighbours: the one before it, or by mistake the one behind it.
+function examples.take_repeated(g)
+  local op, a, b, c, times = g.op, g:size(), g:size(), g:size(), 2 + g:below(3)
+  local x = g:var(g:any_dtype "float32", { a, b, c })
+  local axis = 1 + g:below(3)
+  local wide = { a, b, c }
+  table.insert(wide, axis + 1, times)
+  local merged = { a, b, c }
+  local into = g:pick { axis, axis, math.min(axis + 1, 3) }
+  merged[into] = merged[into] * times
+  local spread = op.broadcast_to(op.expand_dims(x, g:ints(axis)), g:ints(table.unpack(wide)))
+  return op.reshape(spread, { newshape = merged })
+end
+
+-- Slices or parts of a tensor, in another order.
+function examples.take_pieces(g)
+  local op, n = g.op, 2 + g:below(4)
+  local x = g:var(g:any_dtype "float32", { g:size(), n, g:size() })
+  local cut = 1 + g:below(n - 1)
+  local parts
+  if g:below(2) == 0 then
+    local function slice(from, to)
+      return op.strided_slice(x, g:ints(from), g:ints(to), g:ints(g:pick { 1, -2 }), g:ints(1))
+    end
+    parts = { slice(cut, g:pick { n, math.maxinteger }), slice(g:pick { 0, -n }, cut) }
+  else
+    local split = op.split(x, g:ints(cut, n - cut), { axis = 1, n_results = 2 })
+    parts = { split:get(1), split:get(0) }
+  end
+  if g:below(3) == 2 then parts[1], parts[2] = parts[2], parts[1] end
+  return op.concatenate(parts, { axis = g:pick { 1, 1, -2 } })
+end
+
+-- A concatenation of negated and other operands, times a tensor.
+function examples.move_signs(g)
+  local op, rows, a, b = g.op, g:size(), g:extent(), g:size()
+  local x, y = op.negative(g:var("float32", { rows, a })), g:var("float32", { rows, b })
+  local parts = g:pick { { x, y }, { y, x }, { x, op.negative(y) } }
+  local joined = op.concatenate(parts, { axis = g:pick { -1, 1 } })
+  local t = g:var("float32", g:pick { { rows, a + b }, { a + b }, { 1, a + b } })
+  return g:pick { op.multiply(joined, t), op.multiply(t, joined) }
+end
+
+-- ----------------------------------------------------------------- enumerations
+
+local function range(g, n)
+  return g.op.arange(g:number(0, "int64"), g:number(n, "int64"), g:number(1, "int64"))
+end
+
+-- row * columns + column, by mistake row * rows + column, of a tensor with that many
+-- positions.
+function examples.take_enumeration(g)
+  local op, rows, columns, axis = g.op, g:size(), g:size(), g:below(2)
+  local row = op.reshape(range(g, rows), { newshape = { rows, 1 } })
+  local column = op.reshape(range(g, columns), { newshape = { 1, columns } })
+  local factor = g:number(g:pick { columns, columns, math.min(rows, columns) }, "int64")
+  local index = op.add(op.multiply(row, factor), column)
+  local shape = { g:size(), g:size() }
+  shape[axis + 1] = rows * columns
+  local x = g:var("float32", shape)
+  return op.take(x, g:pick { index, op.reshape(index, { newshape = { -1 } }) }, { axis = axis })
+end
+
+-- Coordinates of all positions, in order or with the axes exchanged.
+function examples.gather_grid(g)
+  local op, a, b = g.op, g:size(), g:size()
+  if g:below(3) == 2 then b = a end
+  local function coordinate(n, shape)
+    local part = op.broadcast_to(op.reshape(range(g, n), { newshape = shape }), g:ints(a, b))
+    return op.expand_dims(part, g:ints(2))
+  end
+  local row, column = coordinate(a, { a, 1 }), coordinate(b, { 1, b })
+  if a == b and g:below(2) == 1 then row, column = column, row end
+  return op.gather_nd(g:var("float32", { a, b }), op.concatenate({ row, column }, { axis = -1 }))
+end
+
+-- A condition of which one part says that positions are not negative, or not below 1.
+function examples.drop_tautology(g)
+  local op, rows, n = g.op, g:size(), g:size()
+  local least = g:number(g:pick { 0, 0, -1, 1 }, "int64")
+  local holds = g:pick { op.greater_equal(range(g, n), least),
+    op.less_equal(least, range(g, n)) }
+  local condition = g:var("bool", g:pick { { rows, n }, { n }, { 1 } })
+  local both = g:pick { op.logical_and(holds, condition), op.logical_and(condition, holds) }
+  local x, y = g:var("float32", { rows, n }), g:var("float32", { rows, n })
+  if g:below(2) == 0 then return op.where(both, x, y) end
+  return op.add(x, op.where(both, g:number(0, "float32"), g:number(-3, "float32")))
+end
+
+-- --------------------------------------------------------------- normalisation
+
+-- x less its mean, divided by the standard deviation over the last axis, scaled.
+local function normalised(with_bias)
+  return function(g)
+    local op, shape, dtype = g.op, g:shape(g:pick { 2, 1, 3 }), g:float_dtype()
+    local x = g:var(dtype, shape)
+    local over = g:pick { { axes = { -1 }, keepdims = 1 }, { axes = { #shape - 1 }, keepdims = 1 } }
+    local d = op.subtract(x, op.mean(x, over))
+    local square = g:pick { op.multiply(d, d), op.power(d, g:number(2, dtype)) }
+    local sum = op.add(op.mean(square, over), g:number(1e-3, dtype))
+    local scale, bias = g:constant(dtype, { shape[#shape] }), g:constant(dtype, { shape[#shape] })
+    local y = op.multiply(op.divide(d, op.sqrt(sum)), scale)
+    return with_bias and op.add(y, bias) or y
+  end
+end
+
+examples.layer_norm, examples.layer_norm_without_bias = normalised(true), normalised(false)
+
+return examples
