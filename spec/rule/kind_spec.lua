@@ -1,0 +1,127 @@
+-- Patterns of rules for nodes that are no calls of operators: If, Function, Call, Var, Constant.
+
+local pl = require "perilune"
+
+local function program(body, params)
+  return assert(pl.parse(([[
+#[version = "0.0.5"]
+def @main(%s) {
+%s
+}
+]]):format(params or "%c: bool, %x: Tensor[(2, 3), float32], %y: Tensor[(2, 3), float32]", body)))
+end
+
+-- The body of @main after the rules, as text without types. It computes what it did.
+local function rewritten(rules, body, params)
+  local mod = program(body, params)
+  local out = pl.rules(rules)(mod)
+  assert.is_true(out.main:verify())
+  assert.is_true(pl.check(mod, out))
+  local text = tostring(out.main.body)
+  return (text:gsub(" */%*.-%*/", ""):gsub("free_var[^\n]*\n", ""):gsub("%s+$", ""))
+end
+
+local function message(rules)
+  local ok, err = pcall(pl.rules, rules)
+  assert.is_false(ok)
+  return tostring(err)
+end
+
+describe("a rule matches", function()
+  it("an If by its condition and the results of its branches", function()
+    local same = { "If(?c, ?x, ?x) => ?x" }
+    assert.equal("%x", rewritten(same, "if (%c) { %x } else { %x }"))
+    assert.equal("%0 = tanh(%x);\nexp(%0)",
+      rewritten(same, "%0 = tanh(%x); %1 = if (%c) { %0 } else { %0 }; exp(%1)"))
+    assert.matches("if", rewritten(same, "if (%c) { %x } else { %y }"))
+    assert.equal("%y", rewritten({ "If(true, ?x, ?y) => ?y", "If(false, ?x, ?y) => ?y" },
+      "if (False) { %x } else { %y }"))
+    assert.equal("%0 = exp(%x);\n%1 = tanh(%0);\nnn.relu(%1)", rewritten({ "If(true, ?x, _) => ?x" },
+      "nn.relu(if (True) { tanh(exp(%x)) } else { sqrt(%y) })"))
+  end)
+
+  it("what branches compute, which is copied out of them", function()
+    local select = { { "If(?c, tanh(?x), exp(?y)) => add(tanh(?x), exp(?y))", grows = true } }
+    local mod = program "if (%c) { tanh(nn.relu(%x)) } else { exp(%y) }"
+    local out = pl.rules(select)(mod)
+    assert.is_true(out.main:verify())
+    assert.equal("add", out.main.body.op.name)
+    assert.equal("nn.relu", out.main.body.args[1].args[1].op.name)
+    assert.equal("sqrt", pl.rules { "If(_, ?t@tanh(_), _) => sqrt(?t)" }(mod).main.body.op.name)
+  end)
+
+  it("no branch with lets, and no If with an effect", function()
+    local any = { "If(?c, ?x, ?y) => ?y" }
+    for _, text in ipairs {
+      "if (%c) { let %v = tanh(%x); add(%v, %v) } else { %y }",
+      "let %r = ref(%x); if (%c) { ref_write(%r, %y) } else { () }",
+    } do
+      local mod = program(text)
+      assert.equal(mod, pl.rules(any)(mod))
+    end
+  end)
+
+  it("functions and calls of them", function()
+    local constant = { "Call(Function(?p..., ?k:const), ?args...) => ?k" }
+    assert.equal("add(%x, 1f)", rewritten(constant,
+      "%0 = fn (%a: Tensor[(2, 3), float32]) { 1f }; add(%x, %0(%y))"))
+    local twice = { "Call(Function(?a, ?b, tanh(?a)), ?x, ?y) => tanh(?x)" }
+    assert.equal("tanh(%x)", rewritten(twice, [[
+      %0 = fn (%a: Tensor[(2, 3), float32], %b: Tensor[(2, 3), float32]) { tanh(%a) };
+      %0(%x, %y)]]))
+    assert.matches("fn", rewritten(twice, [[
+      %0 = fn (%a: Tensor[(2, 3), float32], %b: Tensor[(2, 3), float32]) { tanh(%b) };
+      %0(%x, %y)]]))
+    local mod = assert(pl.parse [[
+#[version = "0.0.5"]
+def @f(%x: Tensor[(2, 3), float32]) -> Tensor[(2, 3), float32] { tanh(%x) }
+def @main(%x: Tensor[(2, 3), float32]) -> Tensor[(2, 3), float32] { @f(%x) }
+]])
+    assert.equal("exp", pl.rules { "Call(GlobalVar, ?x) => exp(?x)" }(mod).main.body.op.name)
+  end)
+
+  it("variables by their names, and constants", function()
+    local named = { 'add(Var("x"), ?y) => ?y' }
+    local mod = program "add(%x, %y)"
+    assert.equal("y", pl.rules(named)(mod).main.body.name)
+    mod = program "add(%c, %c)"
+    assert.equal(mod, pl.rules(named)(mod))
+    mod = program "multiply(%x, 2f)"
+    local tanh = pl.rules { "multiply(?v@Var, Constant) => tanh(?v)" }
+    assert.equal("tanh", tanh(mod).main.body.op.name)
+    assert.equal("x", pl.rules { "multiply(?x@Var, Constant) => ?x" }(mod).main.body.name)
+  end)
+
+  it("the same with and without the decision tree", function()
+    local rules = pl.rules { "If(?c, ?x, ?x) => ?x", "add(?x, If(?c, ?y, _)) => ?x",
+      "Call(Function(?a, ?a), ?x) => ?x", "add(?x, 0) => ?x" }
+    local mod = program [[
+      %0 = if (%c) { %x } else { %x };
+      %1 = add(%y, if (%c) { %0 } else { %y });
+      %2 = fn (%a: Tensor[(2, 3), float32]) { %a };
+      add(%2(%1), 0f)]]
+    local fast, slow = rules:apply(mod), rules:apply(mod, { naive = true })
+    assert.equal("y", fast.main.body.name)
+    assert.is_true(pl.equal(fast, slow))
+  end)
+end)
+
+describe("a pattern of a kind", function()
+  it("is refused where it makes no sense", function()
+    assert.matches("a pattern If has three parts", message { "If(?c, ?x) => ?x" })
+    assert.matches("a pattern Function has at least one part", message { "Function() => 1" })
+    assert.matches("a pattern Constant has no parts", message { "add(Constant(?x), 1) => ?x" })
+    assert.matches("a pattern Var has no parts", message { "add(Var(?x), 1) => ?x" })
+    assert.matches("an operand after '...'", message { "Call(?f, ?r..., ?x) => ?x" })
+    assert.matches("there is no operator 'Let'", message { "Let(?v, ?x, ?y) => ?y" })
+    assert.matches("does not replace variables", message { "Var => 1" })
+    assert.matches("does not replace variables", message { 'Constant => 1' })
+    assert.matches("there is no operator 'If'", message { "tanh(?x) => If(?x, ?x, ?x)" })
+  end)
+
+  it("is explained", function()
+    local mod = program "if (%c) { %x } else { %y }"
+    local why = pl.why_not(pl.rules { "If(?c, ?x, ?x) => ?x" }, mod.main.body)
+    assert.matches("is another node than before", tostring(why))
+  end)
+end)
