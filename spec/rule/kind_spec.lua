@@ -36,7 +36,8 @@ describe("a rule matches", function()
     assert.matches("if", rewritten(same, "if (%c) { %x } else { %y }"))
     assert.equal("%y", rewritten({ "If(true, ?x, ?y) => ?y", "If(false, ?x, ?y) => ?y" },
       "if (False) { %x } else { %y }"))
-    assert.equal("%0 = exp(%x);\n%1 = tanh(%0);\nnn.relu(%1)", rewritten({ "If(true, ?x, _) => ?x" },
+    local taken = { "If(true, ?x, _) => ?x" }
+    assert.equal("%0 = exp(%x);\n%1 = tanh(%0);\nnn.relu(%1)", rewritten(taken,
       "nn.relu(if (True) { tanh(exp(%x)) } else { sqrt(%y) })"))
   end)
 
@@ -123,5 +124,70 @@ describe("a pattern of a kind", function()
     local mod = program "if (%c) { %x } else { %y }"
     local why = pl.why_not(pl.rules { "If(?c, ?x, ?x) => ?x" }, mod.main.body)
     assert.matches("is another node than before", tostring(why))
+  end)
+end)
+
+describe("a rule whose pattern is a dataflow pattern", function()
+  local df = pl.dataflow_pattern
+  local x, y = df.wildcard(), df.wildcard()
+
+  it("is matched as its text", function()
+    local silu = { x * df.is_op "sigmoid"(x), function(m) return pl.op.nn.silu(m[x]) end }
+    assert.equal("nn.silu(%x)", rewritten({ silu }, "multiply(sigmoid(%x), %x)"))
+    assert.equal("multiply(?p1, sigmoid(?p1))",
+      pl.rules { silu }.rules[1].text:gsub("%?p%d@(%w+%()", "%1"))
+    local scaled = df.is_op "nn.leaky_relu"(x):has_attr { alpha = 0.5 }
+    local either = (df.is_op "abs" | df.is_op "nn.relu")(scaled)
+    local rules = { { either, function(m)
+      assert(m[scaled].op.name == "nn.leaky_relu" and m.root.op.name == "nn.relu")
+      return pl.op.nn.relu(m[x])
+    end, where = function(m) return m[x].kind == "Var" end } }
+    assert.equal("nn.relu(%x)", rewritten(rules, "nn.relu(nn.leaky_relu(%x, alpha=0.5f))"))
+    assert.matches("leaky", rewritten(rules, "nn.relu(nn.leaky_relu(%x, alpha=0.25f))"))
+    assert.matches("leaky", rewritten(rules, "nn.relu(nn.leaky_relu(tanh(%x), alpha=0.5f))"))
+  end)
+
+  it("takes tuples, branches, functions, constants and alternatives", function()
+    local same = df.is_if(df.is_var "c", x, x)
+    assert.equal("%x", rewritten({ { same, function(m) return m[x] end } },
+      "if (%c) { %x } else { %x }"))
+    local field = df.is_tuple_get_item(df.is_tuple { x, y }, 1)
+    assert.equal("%y", rewritten({ { field, function(m) return m[y] end } }, "(%x, %y).1"))
+    local zero = x + df.is_expr(pl.const(0.0))
+    assert.equal("%x", rewritten({ { zero, function(m) return m[x] end } }, "add(%x, 0f)"))
+    local inline = df.is_function({ x }, df.is_op "tanh"(x))(y)
+    assert.equal("tanh(%x)", rewritten({ { inline, function(m) return pl.op.tanh(m[y]) end } },
+      "%0 = fn (%a: Tensor[(2, 3), float32]) { tanh(%a) }; %0(%x)"))
+    local k = df.is_constant() | df.is_var "y"
+    local found = {}
+    rewritten({ { x * k, function(m) found[#found + 1] = m[k].kind end } },
+      "add(multiply(%x, %y), multiply(2f, %x))")
+    assert.same({ "Var", "Constant" }, found)
+    local sum = x + y
+    local optional = sum:optional(df.is_op "nn.relu")
+    local rules = { { df.is_op "tanh"(optional), function(m)
+      assert.equal("add", m[sum].op.name)
+      return pl.op.tanh(m[x] + m[y])
+    end, where = function(m) return m[optional].op.name == "nn.relu" end } }
+    assert.equal("%0 = add(%x, %y);\ntanh(%0)", rewritten({ { df.is_op "tanh"(optional),
+      function(m) return m[optional].op.name == "nn.relu" and pl.op.tanh(m[sum]) end } },
+      "tanh(add(%x, %y))"))
+    local mod = program "tanh(nn.relu(add(%x, %y)))"
+    assert.equal("add", pl.rules(rules)(mod).main.body.args[1].op.name)
+    mod = program "tanh(nn.relu(multiply(%x, %y)))"
+    assert.equal(mod, pl.rules(rules)(mod))
+  end)
+
+  it("is refused where the language of rules has nothing for it", function()
+    local rest = df.wildcard()
+    local loop = df.is_op "tanh"(rest)
+    rest:redirect_to(loop | df.is_var())
+    for why, pattern in pairs { ["a redirected wildcard"] = loop,
+      ["a DominatorPattern"] = df.dominates(df.is_op "exp"(x), df.is_op "tanh"(y), x + y),
+      ["a LetPattern"] = df.is_let(x, y, x), ["a DataTypePattern"] = df.has_dtype "float32",
+      ["a TuplePattern of any fields"] = df.is_op "concatenate"(df.is_tuple()) } do
+      assert.matches(("rule 1 of 'rules': %s has no form in the language of rules"):format(why),
+        message { { pattern, function() end } })
+    end
   end)
 end)
