@@ -310,7 +310,8 @@ static pln_status find_answer(pln_rule_match *m, uint32_t freed, pln_ref *out) {
   if (a->nodes[a->replacement].kind == PLN_AST_VAR) {
     const pln_rule_value *v = &m->slots[a->nodes[a->replacement].refers];
     *out = v->kind == PLN_VALUE_NODE ? v->v.node : PLN_NONE;
-    return PLN_OK;
+    if (*out == PLN_NONE || !pln_rewrite_has_left(r->rw, *out))
+      return PLN_OK;
   }
   if (count_new(m) > freed) {
     m->reason = larger;
@@ -335,14 +336,15 @@ pln_status pln_rule_build_answer(pln_rule_match *m, pln_ref *out) {
   pln_rule_driver *r = m->run;
   pln_ref first = next_node(r);
   bool unlimited = m->rule->info.grows || m->rule->native, fits = true;
-  uint32_t freed = unlimited ? UINT32_MAX : count_freed(m);
+  uint32_t freed = unlimited ? UINT32_MAX / 2 : count_freed(m);
   m->reason = "there is no replacement for these values";
+  r->hoisted = 0;
   PLN_TRY(find_answer(m, freed, out));
   if (*out == m->root && m->variant->n_roots == 1) {
     m->reason = "its replacement is the node itself";
     *out = PLN_NONE;
   }
-  if (*out != PLN_NONE && count_calls(r, first) > freed) {
+  if (*out != PLN_NONE && count_calls(r, first) > freed + r->hoisted) {
     m->reason = larger;
     *out = PLN_NONE;
   }

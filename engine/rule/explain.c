@@ -129,11 +129,8 @@ static pln_status explain_rule(pln_rule_match *m, uint32_t rule,
 /* The node of the old graph at the explained place; PLN_NONE: there is none. */
 static pln_ref find_place(const pln_graph *g, const pln_rule_explanation *x) {
   pln_ref node = x->depth < PLN_EXPLAINED_DEPTH ? x->root : PLN_NONE;
-  for (uint32_t i = 0; node != PLN_NONE && i < x->depth; i++) {
-    uint32_t count;
-    const pln_ref *operands = pln_rule_operands(g, node, &count);
-    node = x->path[i] < count ? operands[x->path[i]] : PLN_NONE;
-  }
+  for (uint32_t i = 0; node != PLN_NONE && i < x->depth; i++)
+    node = pln_rule_operand_at(g, node, x->path[i]);
   return node;
 }
 

@@ -533,8 +533,76 @@ static pln_status check_arity(lowering *l, const pln_ast_node *n,
                        groups ? "; a pattern groups at most 4" : "");
 }
 
+/* ------------------------------------------------------------ kinds of nodes
+ */
+
+static pln_status wrong_parts(const lowering *l, const pln_ast_node *n,
+                              const char *name, int32_t parts) {
+  const char *wanted = parts == 0   ? "has no parts"
+                       : parts == 3 ? "has three parts"
+                                    : "has at least one part";
+  return pln_ast_error(l->ast, PLN_ERR_TYPE, n->position, "a pattern %s %s",
+                       name, wanted);
+}
+
+/* Var("name") */
+static pln_status lower_var_name(lowering *l, const pln_ast_node *n,
+                                 pln_pattern_node *p) {
+  const pln_ast_node *name = &l->ast->nodes[l->ast->operands[n->first]];
+  if (p->index != PLN_VAR || n->count != 1 || name->kind != PLN_AST_STRING)
+    return wrong_parts(l, n, pln_kind_name((pln_kind)p->index), 0);
+  return pln_symbol_intern(l->set->engine, name->text, &p->name);
+}
+
+/* The parts in the order of their numbers: a Function's body, which is written
+ * last, is part 0. */
+static pln_status list_parts(lowering *l, const pln_ast_node *n,
+                             pln_pattern_node *p, uint32_t *parts) {
+  uint32_t body = p->index == PLN_FUNCTION ? 1 : 0;
+  if (body)
+    parts[p->n_args++] = l->ast->operands[n->first + n->count - 1];
+  for (uint32_t i = 0; i + body < n->count; i++) {
+    uint32_t at = l->ast->operands[n->first + i];
+    const pln_ast_node *arg = &l->ast->nodes[at];
+    bool rest =
+        arg->kind == PLN_AST_REST || (arg->kind == PLN_AST_VAR && arg->is_rest);
+    if (p->any_count)
+      return pln_ast_error(l->ast, PLN_ERR_FORMAT, arg->position,
+                           "an operand after '...'");
+    if (rest)
+      PLN_TRY(rest_operand(l, arg, p));
+    else
+      parts[p->n_args++] = at;
+  }
+  p->n_least = p->n_args;
+  return PLN_OK;
+}
+
+static pln_status lower_kind(lowering *l, const lower_item *item, pln_kind kind,
+                             int32_t parts) {
+  const pln_ast_node *n = &l->ast->nodes[item->ast];
+  uint32_t list[PLN_RULE_MAX_NODES + 1];
+  uint16_t index;
+  pln_pattern_node p = blank(PLN_MATCH_KIND);
+  p.index = (uint32_t)kind;
+  PLN_TRY(too_many_operands(l, n));
+  if (parts == 0 && n->count)
+    PLN_TRY(lower_var_name(l, n, &p));
+  else if (parts > 0 ? n->count != (uint32_t)parts : parts < 0 && !n->count)
+    return wrong_parts(l, n, pln_kind_name(kind), parts);
+  else if (parts)
+    PLN_TRY(list_parts(l, n, &p, list));
+  PLN_TRY(add_pattern(l, item, p, &index));
+  return push_operands(l, list, p.n_args, index, IN_ORDER);
+}
+
 static pln_status lower_call(lowering *l, const lower_item *item) {
   const pln_ast_node *n = &l->ast->nodes[item->ast];
+  pln_kind kind;
+  int32_t parts;
+  if (n->n_heads == 1 && !n->text.size &&
+      pln_rule_find_kind(l->ast->heads[n->heads], &kind, &parts))
+    return lower_kind(l, item, kind, parts);
   uint32_t positional[PLN_RULE_MAX_NODES];
   operand_order order;
   uint16_t index;
@@ -601,6 +669,10 @@ static pln_status lower_name(lowering *l, const lower_item *item) {
   for (uint32_t i = 0; i < PLN_COUNT(rows); i++)
     if (pln_slice_is(n->text, rows[i].name))
       return lower_number(l, item, rows[i].number);
+  pln_kind kind;
+  int32_t parts;
+  if (pln_rule_find_kind(n->text, &kind, &parts))
+    return lower_kind(l, item, kind, parts);
   return pln_ast_error(l->ast, PLN_ERR_NAME, n->position,
                        "'%.*s' is no pattern; a variable is written ?%.*s",
                        (int)n->text.size, n->text.data, (int)n->text.size,
@@ -696,6 +768,10 @@ static pln_status check_root(lowering *l, uint32_t at, bool several) {
   if (several && p->kind != PLN_MATCH_CALL)
     return pln_ast_error(l->ast, PLN_ERR_FORMAT, position,
                          "the roots of a rule that has several are calls");
+  if (p->kind == PLN_MATCH_KIND &&
+      pln_rule_kind_root((pln_kind)p->index) == PLN_NONE)
+    return pln_ast_error(l->ast, PLN_ERR_FORMAT, position,
+                         "a rule does not replace variables and constants");
   if (p->kind == PLN_MATCH_ANY || p->kind == PLN_MATCH_VALUE)
     return pln_ast_error(l->ast, PLN_ERR_FORMAT, position,
                          "a rule matches a call, a tuple or a field; this "

@@ -248,6 +248,47 @@ static pln_status match_call(pln_rule_match *m, uint32_t at,
   return bind_rest(m, p, given, operands);
 }
 
+/* Binds the parts of an If, a Function or a Call beyond those listed. */
+static pln_status bind_parts(pln_rule_match *m, const pln_pattern_node *p,
+                             pln_ref node, uint32_t count) {
+  const pln_graph *g = pln_rule_graph(m);
+  int64_t *to;
+  if (p->rest < 0)
+    return PLN_OK;
+  PLN_TRY(pln_rule_new_list(m, count - p->n_args, &m->slots[p->rest], &to));
+  m->slots[p->rest].kind = PLN_VALUE_NODES;
+  for (uint32_t i = p->n_args; i < count; i++)
+    *to++ = pln_rule_operand_at(g, node, i);
+  return PLN_OK;
+}
+
+/* What is replaced must not have an effect of its own. */
+static pln_status match_kind(pln_rule_match *m, uint32_t at,
+                             const pln_pattern_node *p, pln_ref node,
+                             bool *out) {
+  const pln_graph *g = pln_rule_graph(m);
+  const pln_node *n = &g->nodes[node];
+  bool call = n->kind == PLN_CALL, owns = pln_owns(n);
+  *out = false;
+  if (n->kind != p->index || (call && n->data)) {
+    fails(m, at, "is a node of another kind");
+  } else if (p->name && n->attrs != p->name) {
+    fails(m, at, "has another name");
+  } else if ((call || owns) && (n->flags & PLN_NODE_EFFECT)) {
+    fails(m, at, "has an effect");
+  } else if (n->kind != PLN_VAR && n->results && !takes_results(m, p)) {
+    fails(m, at, "has several results");
+  } else if (call || owns) {
+    uint32_t count = pln_rule_n_parts(g, node);
+    *out = (count >= p->n_args && (p->any_count || count == p->n_args)) ||
+           fails(m, at, "has another number of operands");
+    return *out ? bind_parts(m, p, node, count) : PLN_OK;
+  } else {
+    *out = true;
+  }
+  return PLN_OK;
+}
+
 static pln_status match_structure(pln_rule_match *m, uint32_t at,
                                   const pln_pattern_node *p, pln_ref node,
                                   bool *out) {
@@ -256,6 +297,7 @@ static pln_status match_structure(pln_rule_match *m, uint32_t at,
   *out = true;
   switch ((pln_pattern_kind)p->kind) {
   case PLN_MATCH_CALL: return match_call(m, at, p, node, out);
+  case PLN_MATCH_KIND: return match_kind(m, at, p, node, out);
   case PLN_MATCH_TUPLE:
     *out = (n->kind == PLN_TUPLE && n->count == p->n_args) ||
            fails(m, at, "is no tuple of that many fields");
@@ -277,15 +319,12 @@ static pln_status match_structure(pln_rule_match *m, uint32_t at,
 static pln_ref fetch_operand(const pln_rule_match *m,
                              const pln_pattern_node *p) {
   const pln_graph *g = pln_rule_graph(m);
-  uint32_t count;
   if (p->parent == PLN_MATCH_ROOT)
     return m->roots[p->arg];
   pln_ref parent = m->nodes[p->parent];
   if (parent == PLN_NONE)
     return PLN_NONE;
-  const pln_ref *operands = pln_rule_operands(g, parent, &count);
-  uint32_t arg = pln_rule_operand_index(g, operands, count, p->arg);
-  pln_ref node = arg < count ? operands[arg] : PLN_NONE;
+  pln_ref node = pln_rule_operand_at(g, parent, p->arg);
   return node != PLN_NONE && p->optional && g->nodes[node].kind == PLN_ABSENT
              ? PLN_NONE
              : node;

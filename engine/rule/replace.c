@@ -5,6 +5,7 @@
  * operands, attribute expressions are values. Called by drive.c; a replacement
  * that would be ill-typed or needs an unknown value is no replacement. */
 
+#include "ir/rewrite/rewrite.h"
 #include "rule/set.h"
 
 enum { MAX_OPERANDS = 64 };
@@ -544,6 +545,21 @@ pln_op pln_rule_operator_op(uint8_t sign) {
   }
 }
 
+/* A variable. A node of a branch or function that the pattern matched is copied
+ * to where the replacement is. */
+static pln_status replace_variable(replacing *r, uint32_t at,
+                                   pln_rule_value *out) {
+  pln_rewrite *rw = r->m->run->rw;
+  PLN_TRY(pln_rule_evaluate_node(r->m, at, out));
+  if (out->kind != PLN_VALUE_NODE || !pln_rewrite_has_left(rw, out->v.node))
+    return PLN_OK;
+  pln_ref first = graph(r)->n_nodes;
+  PLN_TRY(pln_rewrite_hoist(rw, out->v.node, &out->v.node));
+  for (pln_ref i = first; i < graph(r)->n_nodes; i++)
+    r->m->run->hoisted += graph(r)->nodes[i].kind == PLN_CALL;
+  return pln_rewrite_has_left(rw, out->v.node) ? give_up(r) : PLN_OK;
+}
+
 static pln_status replace_node(replacing *r, uint32_t at, pln_rule_value *out) {
   const pln_ast *a = &r->m->rule->ast;
   const pln_ast_node *n = &a->nodes[at];
@@ -561,6 +577,7 @@ static pln_status replace_node(replacing *r, uint32_t at, pln_rule_value *out) {
         r->m->run->values[pln_ast_operand(a, at, 0)];
     return PLN_OK;
   case PLN_AST_ROOTS: return PLN_OK;
+  case PLN_AST_VAR: return replace_variable(r, at, out);
   default: return pln_rule_evaluate_node(r->m, at, out);
   }
 }

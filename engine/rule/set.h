@@ -20,7 +20,8 @@ typedef enum pln_pattern_kind {
   PLN_MATCH_CALL,
   PLN_MATCH_TUPLE,
   PLN_MATCH_FIELD, /* TupleGetItem */
-  PLN_MATCH_VALUE  /* a Constant whose elements all equal `number` */
+  PLN_MATCH_VALUE, /* a Constant whose elements all equal `number` */
+  PLN_MATCH_KIND   /* a node of the kind `index`; its parts (kind.c) */
 } pln_pattern_kind;
 
 /* A node of a variant: a pattern without alternatives. Parents come first. */
@@ -39,7 +40,8 @@ typedef struct pln_pattern_node {
   uint32_t constraints;
   uint32_t ops, n_ops;     /* CALL: sorted; none: any operator */
   uint32_t attrs, n_attrs; /* CALL */
-  uint32_t index;          /* FIELD */
+  uint32_t index;          /* FIELD; KIND: a pln_kind */
+  pln_symbol name;         /* KIND: of a Var; 0: any */
   uint32_t ast;            /* the syntax tree's node */
   double number;           /* VALUE */
 } pln_pattern_node;
@@ -147,6 +149,7 @@ struct pln_rule_driver {
   bool watched;
   uint32_t sweep;     /* from 1 */
   bool unfinished;    /* a rule may match a node that this sweep passed */
+  uint32_t hoisted;   /* calls copied out of scopes by the last answer */
   uint32_t last_rule; /* the rule applied last */
   pln_ref *dead;      /* a stack of nodes that lost their last use */
   uint32_t n_dead, cap_dead;
@@ -190,17 +193,26 @@ pln_status pln_rule_check_endless(const pln_rule_set *set,
                                   const pln_rule_entry *rule) PLN_CHECKED;
 /* tree.c */
 pln_status pln_rule_tree_build(pln_rule_set *set) PLN_CHECKED;
+/* The kinds of nodes beside calls of operators that a rule may replace: the
+ * number of the kind's tree; PLN_NONE: it has none. */
+enum { PLN_RULE_KIND_ROOTS = 5 };
+static inline uint32_t pln_rule_kind_root(pln_kind kind) {
+  switch ((int)kind) {
+  case PLN_TUPLE_GET_ITEM: return 0;
+  case PLN_TUPLE: return 1;
+  case PLN_IF: return 2;
+  case PLN_FUNCTION: return 3;
+  case PLN_CALL: return 4;
+  default: return PLN_NONE;
+  }
+}
 /* The tree of a node's operator or kind, plus 1; 0: no rule can match it. */
 static inline uint32_t pln_rule_tree_root(const pln_rule_set *set,
                                           const pln_node *node) {
-  switch (node->kind) {
-  case PLN_CALL:
-    return node->data && node->data < set->n_root_ops ? set->roots[node->data]
-                                                      : 0;
-  case PLN_TUPLE_GET_ITEM: return set->roots[0];
-  case PLN_TUPLE: return set->roots[set->n_root_ops];
-  default: return 0;
-  }
+  if (node->kind == PLN_CALL && node->data)
+    return node->data < set->n_root_ops ? set->roots[node->data] : 0;
+  uint32_t root = pln_rule_kind_root((pln_kind)node->kind);
+  return root == PLN_NONE ? 0 : set->roots[set->n_root_ops + root];
 }
 /* The variants that a node may match, in order; *count 0: none. `root` is not
  * 0. */
@@ -236,6 +248,24 @@ static inline uint32_t pln_rule_operand_index(const pln_graph *g,
                           ? 0
                           : 1;
   return arg == PLN_ARG_CONSTANT ? constant : 1 - constant;
+}
+/* kind.c: the kind of node that a pattern names, and how many parts it has; -1:
+ * any number. False: it names none. */
+bool pln_rule_find_kind(pln_slice name, pln_kind *kind, int32_t *parts);
+/* A part of an If or a Function, and how many there are, also of a Call.
+ * PLN_NONE: nothing stands for it. */
+pln_ref pln_rule_part(const pln_graph *graph, pln_ref node, uint32_t part);
+uint32_t pln_rule_n_parts(const pln_graph *graph, pln_ref node);
+/* The operand or part that `arg` of a pattern means; PLN_NONE: there is
+ * none. */
+static inline pln_ref pln_rule_operand_at(const pln_graph *g, pln_ref node,
+                                          uint32_t arg) {
+  uint32_t count;
+  if (pln_owns(&g->nodes[node]))
+    return pln_rule_part(g, node, arg);
+  const pln_ref *operands = pln_rule_operands(g, node, &count);
+  arg = pln_rule_operand_index(g, operands, count, arg);
+  return arg < count ? operands[arg] : PLN_NONE;
 }
 /* match.c: the number that all elements of a Constant equal; false: there is
  * none, or it is not known without reading a large tensor. */

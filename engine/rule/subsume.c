@@ -222,7 +222,8 @@ static bool subsumes(subsumption *s, uint32_t root) {
     case PLN_MATCH_TUPLE:
       fits = n->kind == PLN_AST_TUPLE && n->count == p->n_args;
       break;
-    case PLN_MATCH_FIELD: break;
+    case PLN_MATCH_FIELD:
+    case PLN_MATCH_KIND: break;
     }
     if (!fits || !binds_alike(s, i))
       return false;

@@ -103,6 +103,7 @@ static bool pattern_keys(const pln_rule_set *s, const pln_pattern_node *p,
     return true;
   case PLN_MATCH_TUPLE: *single = KEY_OF_KIND | PLN_TUPLE; return true;
   case PLN_MATCH_FIELD: *single = KEY_OF_KIND | PLN_TUPLE_GET_ITEM; return true;
+  case PLN_MATCH_KIND: *single = KEY_OF_KIND | p->index; return true;
   case PLN_MATCH_VALUE:
   case PLN_MATCH_ANY: break;
   }
@@ -347,9 +348,10 @@ static pln_status build_items(tree_builder *b, uint32_t first) {
 
 /* The entry of `roots` for a root pattern's key. */
 static uint32_t root_of_key(const pln_rule_set *s, uint32_t key) {
-  if (key == (KEY_OF_KIND | PLN_TUPLE))
-    return s->n_root_ops;
-  return key & KEY_OF_KIND ? 0 : key;
+  return key & KEY_OF_KIND
+             ? s->n_root_ops +
+                   pln_rule_kind_root((pln_kind)(key & ~KEY_OF_KIND))
+             : key;
 }
 
 /* Builds the tree below one root from the variants listed for it. */
@@ -369,7 +371,7 @@ static pln_status build_root(tree_builder *b, uint32_t root,
 /* Lists the variants of each root, in order, and builds their trees. */
 static pln_status build_roots(tree_builder *b) {
   pln_rule_set *s = b->set;
-  uint32_t n_roots = s->n_root_ops + 1, total = 0, single, n;
+  uint32_t n_roots = s->n_root_ops + PLN_RULE_KIND_ROOTS, total = 0, single, n;
   const uint32_t *keys;
   uint32_t *start = pln_mem_zeroed(s->engine, (n_roots + 1) * sizeof *start);
   if (!start)
@@ -430,11 +432,12 @@ pln_status pln_rule_tree_build(pln_rule_set *set) {
   tree_builder b = {.set = set};
   set->n_root_ops = pln_op_count(set->engine) + 1;
   set->n_keys = set->n_root_ops + PLN_N_KINDS;
-  set->roots =
-      pln_arena_new(&set->arena, (set->n_root_ops + 1) * sizeof *set->roots);
+  size_t size =
+      ((size_t)set->n_root_ops + PLN_RULE_KIND_ROOTS) * sizeof *set->roots;
+  set->roots = pln_arena_new(&set->arena, size);
   if (!set->roots)
     return pln_nomem(set->engine);
-  memset(set->roots, 0, (set->n_root_ops + 1) * sizeof *set->roots);
+  memset(set->roots, 0, size);
   return build_tree(&b);
 }
 
@@ -445,10 +448,7 @@ pln_status pln_rule_tree_build(pln_rule_set *set) {
  * none. */
 static pln_ref fetch(const pln_graph *g, const pln_tree_path *path,
                      const pln_ref *fetched) {
-  uint32_t count;
-  const pln_ref *operands = pln_rule_operands(g, fetched[path->parent], &count);
-  uint32_t arg = pln_rule_operand_index(g, operands, count, path->arg);
-  return arg < count ? operands[arg] : PLN_NONE;
+  return pln_rule_operand_at(g, fetched[path->parent], path->arg);
 }
 
 static uint32_t key_of(const pln_graph *g, pln_ref node) {

@@ -955,7 +955,7 @@ function pl.pipeline(text) end
 --- text), [2] the replacement: a text, or a function that gives a node, a number, a tensor, or nil for no replacement.
 --- engine/rule/README.md has the language.
 ---@class perilune.RuleSpec
----@field [1] string
+---@field [1] string|perilune.DFPattern of a pattern object, the match has match[object] as well
 ---@field [2]? string|fun(match: perilune.Match): perilune.Answer
 ---@field name? string by default the text's name, else its pattern
 ---@field where? string|fun(match: perilune.Match): boolean?

@@ -314,6 +314,20 @@ def @g(%x: Tensor[(2, 3), float32]) -> Tensor[(2, 3), float32] { tanh(%x) }
     assert.is_true(out:verify())
   end)
 
+  it("replaces a block of lets inside an expression", function()
+    local mod = assert(pl.parse [[
+#[version = "0.0.5"]
+def @main(%x: Tensor[(2, 3), float32]) { let %v = (let %w = tanh(%x); exp(%w)); add(%v, %x) }
+]])
+    local value = wildcard()
+    local out = df.rewrite({ pattern = df.is_let(df.is_var "w", value, is_op "exp"(df.is_var())),
+      callback = function(_, _, map) return op.exp(map[value][1]) end }, mod)
+    assert.equal("tanh", out.main.body.value.args[1].op.name)
+    assert.is_true(out.main:verify())
+    assert.equal(mod, df.rewrite({ pattern = df.is_let(df.is_var "v", wildcard(), wildcard()),
+      callback = error }, mod)) -- the tail of its block
+  end)
+
   it("hands the body to whoever dissolves a call of a function", function()
     local x, y = vars "x y"
     local body = wildcard()

@@ -64,6 +64,8 @@ typedef struct pln_dataflow_node {
 typedef bool (*pln_dataflow_op_attr)(const pln_engine *engine, pln_op op,
                                      const pln_attr *attr);
 
+enum { PLN_DATAFLOW_MAX_ROOT_OPS = 8 };
+
 typedef struct pln_dataflow_pattern {
   pln_engine *engine;
   pln_dataflow_node *nodes;
@@ -71,6 +73,8 @@ typedef struct pln_dataflow_pattern {
   uint32_t *operands;
   uint32_t n_operands, cap_operands;
   uint32_t root;
+  pln_op root_ops[PLN_DATAFLOW_MAX_ROOT_OPS]; /* it matches only their calls */
+  uint32_t n_root_ops;                        /* 0: not known */
   pln_dataflow_op_attr op_attr; /* NULL: operators have no attributes */
 } pln_dataflow_pattern;
 
@@ -84,6 +88,15 @@ pln_status pln_dataflow_add(pln_dataflow_pattern *pattern,
 /* Completes the pattern with the root `root`. */
 pln_status pln_dataflow_finish(pln_dataflow_pattern *pattern,
                                uint32_t root) PLN_CHECKED;
+/* Returns false if it is obvious that the pattern does not match a node of that
+ * kind or operator. */
+static inline bool pln_dataflow_may_match(const pln_dataflow_pattern *p,
+                                          const pln_node *node) {
+  bool found = p->n_root_ops == 0;
+  for (uint32_t i = 0; i < p->n_root_ops; i++)
+    found = found || (node->kind == PLN_CALL && node->data == p->root_ops[i]);
+  return found;
+}
 /* Also after a failure. */
 void pln_dataflow_free(pln_dataflow_pattern *pattern);
 static inline uint32_t pln_dataflow_operand(const pln_dataflow_pattern *p,

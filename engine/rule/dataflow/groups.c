@@ -259,6 +259,7 @@ static pln_status check_users(pln_dataflow_groups *s, pln_ref root,
                               pln_ref node, bool *out) {
   pln_dataflow_region *r = &s->region;
   *out = true;
+  PLN_TRY(pln_dataflow_find_users(r));
   for (uint32_t i = r->first_user[node]; *out && i < r->first_user[node + 1];
        i++) {
     pln_ref user = r->users[i];
@@ -377,11 +378,27 @@ static void exclude_bound_variables(pln_dataflow_groups *s) {
       s->group_of[pln_operand(g, i, 0)] = PLN_NONE;
 }
 
+/* Variables, constants and functions compute nothing to be outlined. */
+static bool computes(const pln_node *n) {
+  switch ((int)n->kind) {
+  case PLN_VAR:
+  case PLN_CONSTANT:
+  case PLN_ABSENT:
+  case PLN_GLOBAL_VAR:
+  case PLN_OP:
+  case PLN_CONSTRUCTOR:
+  case PLN_FUNCTION:
+  case PLN_PRIM_FUNC: return false;
+  default: return true;
+  }
+}
+
 /* A Let that is the tail of its block is no node that can be replaced. */
 static bool is_candidate(const pln_dataflow_groups *s, pln_ref node) {
   const pln_graph *g = s->region.graph;
   const pln_node *n = &g->nodes[node];
-  return !s->group_of[node] && n->kind != PLN_LET &&
+  return pln_dataflow_may_match(s->pattern, n) && !s->group_of[node] &&
+         n->kind != PLN_LET && (!s->partitions || computes(n)) &&
          pln_kinds[n->kind].kind_class == PLN_CLASS_EXPR &&
          !s->closed[s->region.node_scope[node]] && !is_partitioned(g, node);
 }
@@ -418,8 +435,6 @@ pln_status pln_dataflow_groups_find(pln_dataflow_groups *groups,
     status = allocate_tables(s);
   if (status == PLN_OK)
     status = pln_dataflow_find_scopes(&s->region);
-  if (status == PLN_OK)
-    status = pln_dataflow_find_users(&s->region);
   if (status == PLN_OK)
     status = pln_dataflow_matcher_new(pattern, &s->region, &m);
   if (status == PLN_OK) {

@@ -291,6 +291,54 @@ static pln_status associate(pln_dataflow_pattern *p, uint32_t at) {
   return PLN_OK;
 }
 
+/* --------------------------------------------------------------------- roots
+ */
+
+/* Adds the operators whose calls the row matches. False: it also matches other
+ * nodes, or too many operators. */
+static bool add_root_op(pln_dataflow_pattern *p, uint32_t at) {
+  const pln_dataflow_node *n = &p->nodes[at];
+  if (n->kind != PLN_DATAFLOW_CALL || p->n_root_ops == PLN_COUNT(p->root_ops))
+    return false;
+  const pln_dataflow_node *callee = &p->nodes[pln_dataflow_operand(p, at, 0)];
+  if (callee->kind != PLN_DATAFLOW_OP || n->n_alternatives)
+    return false;
+  p->root_ops[p->n_root_ops++] = callee->data;
+  return true;
+}
+
+/* Collects the operators of the root, if a call of few of them is all that it
+ * matches. */
+static void find_root_ops(pln_dataflow_pattern *p) {
+  uint32_t stack[2 * PLN_DATAFLOW_MAX_ROOT_OPS], top = 0;
+  bool known = true;
+  stack[top++] = p->root;
+  for (uint32_t steps = 0; known && top > 0; steps++) {
+    uint32_t at = stack[--top];
+    const pln_dataflow_node *n = &p->nodes[at];
+    known = top + 2 <= PLN_COUNT(stack) && steps < 64;
+    if (!known)
+      break;
+    switch ((pln_dataflow_kind)n->kind) {
+    case PLN_DATAFLOW_ALT:
+      stack[top++] = pln_dataflow_operand(p, at, 1);
+      stack[top++] = pln_dataflow_operand(p, at, 0);
+      break;
+    case PLN_DATAFLOW_TYPE:
+    case PLN_DATAFLOW_DTYPE:
+    case PLN_DATAFLOW_SHAPE:
+    case PLN_DATAFLOW_ATTR:
+      stack[top++] = pln_dataflow_operand(p, at, 0);
+      break;
+    case PLN_DATAFLOW_DOMINATOR:
+      stack[top++] = pln_dataflow_operand(p, at, 2);
+      break;
+    default: known = add_root_op(p, at); break;
+    }
+  }
+  p->n_root_ops = known ? p->n_root_ops : 0;
+}
+
 pln_status pln_dataflow_finish(pln_dataflow_pattern *pattern, uint32_t root) {
   pln_dataflow_pattern *p = pattern;
   p->root = root;
@@ -303,5 +351,6 @@ pln_status pln_dataflow_finish(pln_dataflow_pattern *pattern, uint32_t root) {
   PLN_TRY(mark_recursion(p));
   for (uint32_t i = 0; i < p->n_given; i++)
     PLN_TRY(associate(p, i));
+  find_root_ops(p);
   return mark_dominators(p);
 }

@@ -20,11 +20,16 @@
 -- nodes and values of the pattern's variables by their names, and the matched
 -- node as `root`.
 --
+-- The pattern may be an object of pl.dataflow_pattern, too, as far as the language of rules
+-- has what it consists of; functions then find in the match what each object matched:
+-- match[object].
+--
 -- engine/rule/README.md has the language of rules.
 
 local core = require "perilune.core"
 core.internal()
 local argument = require "perilune.argument"
+local dataflow = require "perilune.dataflow_pattern.pattern"
 
 local fields = { name = true, where = true, reason = true, source = true, proof = true,
   grows = true, example = true }
@@ -53,11 +58,37 @@ local function check_fields(given, place)
   end
 end
 
+-- A function of a match, which has what pattern objects matched by the objects, too.
+local function by_object(f, variables)
+  return function(match)
+    for object, names in pairs(variables) do
+      for _, name in ipairs(names) do
+        if match[object] == nil then match[object] = match[name] end
+      end
+    end
+    return f(match)
+  end
+end
+
+-- A rule whose pattern is a dataflow pattern, with the pattern as text.
+local function with_text(given, place)
+  local text, variables = dataflow.rule_text(given[1], place)
+  local copy = {}
+  for key, value in pairs(given) do copy[key] = value end
+  copy[1] = text
+  for _, key in ipairs { 2, "where" } do
+    if type(given[key]) == "function" then copy[key] = by_object(given[key], variables) end
+  end
+  return copy
+end
+
 -- The row that core.rule_set takes.
 local function row_of(given, place, file, line)
   if type(given) == "string" then given = { given } end
   argument.table(given, "pl.rules", place)
   check_fields(given, place)
+  local info = type(given[2]) == "function" and debug.getinfo(given[2], "S")
+  if dataflow.is_pattern(given[1]) then given = with_text(given, place) end
   local pattern, replacement, where = given[1], given[2], given.where
   argument.string(pattern, "pl.rules", place .. ": the pattern")
   if replacement ~= nil and type(replacement) ~= "string" then
@@ -66,7 +97,6 @@ local function row_of(given, place, file, line)
   if where ~= nil and type(where) ~= "string" then
     argument.callable(where, "pl.rules", place .. ": where")
   end
-  local info = type(replacement) == "function" and debug.getinfo(replacement, "S")
   return {
     text = join(pattern, type(replacement) == "string" and replacement or nil,
       type(where) == "string" and where or nil),

@@ -28,6 +28,8 @@ static const char *const texts[] = {
     "(nn.relu(?r@nn.relu(?x)) | nn.relu(?r@tanh(?x))) => ?r",
     "?r@reshape(?x, newshape=?s) => ?x where ?r.shape == ?x.shape and len(?s) "
     "in [1, 2, 3] or not (product(?s) + 1 ~= 3)",
+    "branches: If(Var(\"c\"), ?t@tanh(_), ?x) => ?t where ?x.rank < 0",
+    "inlined: Call(Function(?p..., ?k:const), ?args...) => ?k",
     "field: split(?x).0 => copy(?x) where ?x.rank < 0"};
 
 static pln_status make_set(pln_engine *e, pln_rule_set **out) {
