@@ -79,6 +79,8 @@ static int64_t from_front(int64_t axis, int64_t rank) {
 static bool broadcasts_along(const axis_query *q, uint32_t i, int64_t axis) {
   int32_t rank = pln_arg_rank(&q->call, i);
   int64_t at = axis - q->rank + rank;
+  if (pln_arg_absent(&q->call, i))
+    return true;
   return rank >= 0 && (at < 0 || pln_arg_dims(&q->call, i)[at] == 1);
 }
 
