@@ -409,9 +409,12 @@ pln_status pln_pass_slices_to_split(pln_pass_run *run) {
     return PLN_OK;
   pln_status status = split_slices(&s, &out);
   end_slices(&s);
-  if (status == PLN_OK && s.replaced)
+  PLN_TRY(status);
+  if (s.replaced)
     status = pln_run_count(run, "split", s.replaced);
   if (status == PLN_OK)
     pln_run_set_function(run, out);
+  else
+    pln_graph_release(out);
   return status;
 }

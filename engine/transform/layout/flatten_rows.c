@@ -510,9 +510,12 @@ pln_status pln_pass_flatten_rows(pln_pass_run *run) {
   pln_graph *out;
   pln_status status = flatten_all(&f, &out);
   end_rows(&f);
-  if (status == PLN_OK && f.flattened)
+  PLN_TRY(status);
+  if (f.flattened)
     status = pln_run_count(run, "flattened", f.flattened);
   if (status == PLN_OK)
     pln_run_set_function(run, out);
+  else
+    pln_graph_release(out);
   return status;
 }
