@@ -87,6 +87,32 @@ local function transposed(g)
   return g.op.transpose(g.op.add(product, g:constant("float32", { n })), { axes = { 1, 0, 2 } })
 end
 
+-- The same, where the transpose behind the product restores the order.
+local function batch_first(g)
+  local rows, n_batch, heads, width = g:extent(), g:extent(), g:extent(), g:extent()
+  local x = g.op.transpose(g:var("float32", { n_batch, rows, width }), { axes = { 1, 0, 2 } })
+  local product = g.op.nn.matmul(x, g:constant("float32", { width, heads * 2 }))
+  local sum = g.op.add(product, g:constant("float32", { heads * 2 }))
+  local split = g.op.reshape(sum, { newshape = { rows, n_batch, heads, 2 } })
+  return g.op.transpose(split, { axes = g:pick { { 1, 2, 0, 3 }, { 1, 0, 2, 3 }, { 1, 2, 3, 0 } } })
+end
+
+-- An axis that is split, and moves as a whole.
+local function split_early(g)
+  local a, b, c, d = g:size(), g:size(), g:size(), g:size()
+  local x = g.op.reshape(g:var("float32", { a, b * c, d }), { newshape = { a, b, c, d } })
+  local moved = g.op.transpose(x, { axes = { 0, 3, 1, 2 } })
+  return g.op.reshape(moved, { newshape = { a, d * b, c } })
+end
+
+-- An axis that is removed before an elementwise operator and restored behind it.
+local function around(g)
+  local x = g:var("float32", { g:size(), 1, g:size() })
+  local y = g.op.squeeze(x, g:ints(1))
+  y = g:pick { g.op.multiply(y, g:number(2, "float32")), g.op.tanh(y) }
+  return g.op.expand_dims(y, g:ints(1))
+end
+
 return {
   { "batched_gemm: " .. flat:format(0) .. " => add(nn.matmul(" .. batch .. ", ?w), ?b) where "
     .. restores, proof = "reassociates", reason = flattens,
@@ -105,9 +131,14 @@ return {
     .. "?b) where ?r.rank == 3 and ?w.rank == 2 and ?b.rank == 1 and sublist(?r.shape, 0, 2) == "
     .. "sublist(?t.shape, 0, 2)",
     reason = "batch axes change places in the transpose before the product",
-local restores = "?i.uses == 1 and ?i.rank == 2 and ?b.rank == 1 and ?o.rank > 2 "
-  .. "and ?o.shape[-1] == ?b.shape[0] and ?b.shape[0] > 0"
-local batch = "reshape(?x, newshape=nonzero(sublist(?o.shape, 0, -1) + [?i.shape[-1]]))"
+    source = "ONNX Runtime TransposeOptimizer", example = transposed },
+  { "transposed_batch: transpose(?r@reshape(add(nn.matmul(transpose(?x, axes=[1, 0, 2]), "
+    .. "?w:const), ?b:const)), axes=?p) => transpose(reshape(add(nn.matmul(?x, ?w), ?b), "
+    .. "newshape=nonzero([?r.shape[1], ?r.shape[0]] + sublist(?r.shape, 2, ?r.rank))), "
+    .. "axes=compose([1, 0, 2, 3], ?p)) where ?r.rank == 4 and ?w.rank == 2 and ?b.rank == 1 "
+    .. "and ?p[0] == 1 and ?r.shape[0] == ?x.shape[1] and ?r.shape[1] == ?x.shape[0]",
+    reason = "batch axes change places in the transpose behind the product",
+    source = "ONNX Runtime TransposeOptimizer", example = batch_first },
   { "same_reshape: {reshape|flatten|squeeze|expand_dims}(...)", native = "same_reshape",
     reason = "the result has the shape of what the chain began with",
     source = "ONNX eliminate_nop_reshape; TVM SimplifyReshape" },
@@ -131,10 +162,10 @@ local batch = "reshape(?x, newshape=nonzero(sublist(?o.shape, 0, -1) + [?i.shape
   { "sink_reshape: reshape(...)", native = "sink_reshape",
     reason = "a reshape behind a transpose that splits axes moves before it",
     example = split_late },
-  { "split_behind: reshape(...)", native = "split_behind",
+  { "split_behind: reshape(...)", native = "split_behind", example = split_early,
     reason = "an axis that is split moves as a whole, and is split behind the transpose" },
   { "reshape_around: {reshape|flatten|squeeze|expand_dims}(...)", native = "reshape_around",
-    reason = "reshapes around an elementwise operator cancel out" },
+    example = around, reason = "reshapes around an elementwise operator cancel out" },
   { "keep_axes: {reshape|expand_dims}(...)", native = "keep_axes",
     reason = "a reduction keeps the axes that are restored behind it",
     source = "ONNX fuse_consecutive_reduce_unsqueeze", example = restored },
