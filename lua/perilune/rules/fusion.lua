@@ -34,6 +34,25 @@ local function normalised(with_bias)
   end
 end
 
+-- Examples for `perilune rules check`.
+local function root_mean_square_of(g)
+  local n = g:extent()
+  local x = g:var("float32", { g:size(), n })
+  local mean = g.op.mean(g.op.multiply(x, x), { axes = { -1 }, keepdims = 1 })
+  local root = g.op.sqrt(g.op.add(mean, g:number(0.001, "float32")))
+  return g.op.multiply(g:constant("float32", { n }), g.op.divide(x, root))
+end
+
+local function gelu_of(name)
+  return function(g)
+    local k, n = g:extent(), g:extent()
+    local x = g.op.nn.matmul(g:var("float32", { g:size(), k }), g:constant("float32", { k, n }))
+    x = g.op.add(x, g:constant("float32", { n }))
+    local scaled = g.op[name](x, g:number(1.5, "float32"))
+    return g.op.multiply(x, g.op.add(g.op.erf(scaled), g:number(1, "float32")))
+  end
+end
+
 local rules = {
   { "layer_norm: add(multiply(" .. normal .. ", ?g:const), ?b:const) => nn.layer_norm(?x, ?g, ?b, "
     .. "axis=-1, epsilon=scalar(?e)) where opset >= 17 and ?b.shape == ?g.shape and " .. last,
@@ -52,9 +71,9 @@ local rules = {
   { "root_mean_square: multiply(?g:const, divide(?x, sqrt(" .. root_mean_square .. "))) => "
     .. "multiply(multiply(?g, sqrt(constant(?x.shape[-1], ?g.dtype))), divide(?x, sqrt(add("
     .. "reduce_sum_square(?x, axes=[-1], keepdims=1), multiply(?e, constant(?x.shape[-1], "
-    .. "?g.dtype)))))) where opset >= 1 and opset < 23 and ?x.dtype == float32 "
+    .. "?g.dtype)))))) where opset >= 1 and ?x.dtype == float32 "
     .. "and ?x.shape[-1] >= 1",
-    proof = "reassociates", grows = true,
+    proof = "reassociates", grows = true, example = root_mean_square_of,
     reason = "x / sqrt(s / n + e) = sqrt(n) * x / sqrt(s + n * e)",
     source = "ONNX ReduceSumSquare" },
   { "extents_slice: ?r@strided_slice(?s@shape_of(?x), starts=?a, ends=?b, axes=[0]) => "
@@ -127,14 +146,15 @@ for i, form in ipairs { guard:format(scores),
 end
 
 -- Of x * (erf(x * c) + 1) the factor moves into the weights that make x, and 1 / c to
--- the product behind it.
+-- the product behind it. Where there is Gelu, its factor stays for that.
 local linear = "?x@(add(nn.matmul(_, ?w:const), ?b:const) | nn.gemm(_, ?w:const, ?b:const) "
   .. "| nn.conv(_, ?w:const, ?b:const) | nn.conv(_, ?w:const))"
-for _, ops in ipairs { { "multiply", "divide" }, { "divide", "multiply" } } do
+for _, ops in ipairs { { "multiply", "divide", 0.7071 }, { "divide", "multiply", 1.4142 } } do
   rules[#rules + 1] = { ("scaled_erf_%s: multiply(?x, add(erf(?d@%s(%s, ?c:scalar)), 1)) => "
-    .. "%s(multiply(?d, add(erf(?d), 1)), ?c) where opset >= 1 and opset < 20 and ?x.uses == 2 "
-    .. "and ?d.uses == 1 and ?x.dtype == float32"):format(ops[1], ops[1], linear, ops[2]),
-    proof = "reassociates", grows = true,
+    .. "%s(multiply(?d, add(erf(?d), 1)), ?c) where opset >= 1 and (opset < 20 or "
+    .. "scalar(?c) < %.4f or scalar(?c) > %.4f) and ?x.uses == 2 and ?d.uses == 1 "
+    .. "and ?x.dtype == float32"):format(ops[1], ops[1], linear, ops[2], ops[3], ops[3] + 1e-4),
+    proof = "reassociates", grows = true, example = gelu_of(ops[1]),
     reason = "x * (erf(x * c) + 1) = (y * (erf(y) + 1)) / c with y = x * c",
     source = "ONNX Runtime GeluFusion knows the same form" }
 end

@@ -1,5 +1,16 @@
 --- Comparisons, selections and limits.
 
+-- Example for `perilune rules check`: a mask with a part that always holds.
+local function masked(g)
+  local n, m = g:extent(), g:extent()
+  local range = g.op.arange(g:number(0, "int64"), g:number(n, "int64"), g:number(1, "int64"))
+  local holds = g.op.greater_equal(g.op.expand_dims(range, g:ints(1)), g:number(0, "int64"))
+  local both = g.op.logical_and(holds, g:var("bool", { 1, m }))
+  local x = g:var("float32", { n, m })
+  local choice = g.op.where(both, g:number(0, "float32"), g:number(-8, "float32"))
+  return g:pick { g.op.add(x, choice), g.op.where(both, x, g:number(1, "float32")) }
+end
+
 return {
   { "not_not: logical_not(logical_not(?x)) => ?x", reason = "not not x = x" },
   { "negative_negative: negative(negative(?x)) => ?x", reason = "-(-x) = x" },
@@ -17,7 +28,7 @@ return {
   { "where_false: ?r@where(false, _, ?x) => ?x where ?r.shape == ?x.shape",
     reason = "always the second" },
   { "drop_tautology: {where|add|subtract|multiply|logical_and|logical_or}(...)",
-    native = "drop_tautology", grows = true,
+    native = "drop_tautology", grows = true, example = masked,
     reason = "a position is never negative; the condition that is left is broadcast by its user" },
   { "relu_max: maximum(?x:float, 0) => nn.relu(?x)", reason = "max(x, 0)",
     source = "onnxscript min_max_to_clip" },
