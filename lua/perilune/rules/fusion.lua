@@ -85,6 +85,10 @@ local rules = {
     .. "end=?k.value[0] + 1) where opset >= 15 and ?s.shape == [?x.rank] and ?k.rank == 1 "
     .. "and ?k.size == 1 and ?k.value[0] >= 0",
     reason = "one extent of a tensor, read by the operator itself", source = "ONNX Shape" },
+  { "add_constants_float: add(add(?x:float, ?a:const), ?b:const) => add(?x, add(?a, ?b)) "
+    .. "where opset >= 1 and ?a.rank >= 0 and ?b.rank >= 0 and (broadcasts(?a.shape, ?b.shape) "
+    .. "or broadcasts(?b.shape, ?a.shape))", proof = "reassociates",
+    reason = "(x + a) + b = x + (a + b)", source = "TVM SimplifyConsecutiveAdd" },
   { "silu: multiply(?x, sigmoid(?x)) => nn.silu(?x) where opset >= 24", proof = "approximates",
     reason = "the definition of Swish", source = "ONNX Swish; onnxsim fuse_swish" },
   { "hard_swish: multiply(?x, nn.hard_sigmoid(?x, alpha=0.16666667, beta=0.5)) => "
