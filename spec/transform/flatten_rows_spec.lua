@@ -76,10 +76,34 @@ describe("FlattenRows", function()
     keeps({ x }, op.add(op.nn.matmul(x, filled { 8, 8 }), filled { 5, 8 }))
   end)
 
-  it("leaves alone shapes that a constant cannot give", function()
+  local function deep(y, n)
+    for i = 1, n do y = op.tanh(dense(y, 8, i)) end
+    return y
+  end
+
+  it("concatenates shapes that a constant cannot give of extents that are there", function()
+    local ids = var("ids", { "N", "S" }, "int64")
+    local y = op.take(filled { 10, 8 }, ids, { axis = 0 })
+    local out = flatten({ ids }, deep(y, 5))
+    assert.matches("^take reshape nn.matmul add tanh", calls(out))
+    assert.matches("shape_of concatenate reshape$", calls(out))
+    assert.same({ "N", "S", 8 }, out.main.body.type.shape)
+    keeps({ ids }, deep(y, 3)) -- saves less than that costs
+  end)
+
+  it("leaves alone shapes that nothing gives", function()
     local z = var("z", { "N", "S", 8 })
+    keeps({ z }, deep(z, 6))
+  end)
+
+  it("adds no reshapes, which round, among 16-bit floats", function()
+    local z = var("z", { "N", 5, 8 }, "float16")
     local y = z
-    for i = 1, 4 do y = op.tanh(dense(y, 8, i)) end
-    keeps({ z }, y)
+    for i = 1, 4 do
+      local w = pl.const(pl.tensor.random({ 8, 8 }, "float16", { seed = i }))
+      y = op.tanh(op.add(op.nn.matmul(y, w), z))
+    end
+    local mod = module({ z }, y)
+    assert.equal(mod, pass(mod))
   end)
 end)

@@ -79,16 +79,20 @@ static int64_t from_front(int64_t axis, int64_t rank) {
 static bool broadcasts_along(const axis_query *q, uint32_t i, int64_t axis) {
   int32_t rank = pln_arg_rank(&q->call, i);
   int64_t at = axis - q->rank + rank;
+  if (pln_arg_absent(&q->call, i))
+    return true;
   return rank >= 0 && (at < 0 || pln_arg_dims(&q->call, i)[at] == 1);
 }
 
-/* Constants that differ have the members' extents along the axis. */
+/* Constants that do not broadcast have the members' extents along the axis,
+ * also if they are the same for all. */
 static bool are_weights_along(const axis_query *q, uint32_t i, int64_t axis,
                               const int64_t *sizes) {
   int64_t at = axis - q->rank + pln_arg_rank(&q->call, i);
   for (uint32_t j = 0; at >= 0 && j < q->r->k; j++) {
     pln_ref arg = pln_operand(q->c->graph, q->t->nodes[j], i);
-    if (dims_of(q->c, arg)[at] != sizes[j])
+    if (q->c->graph->nodes[arg].kind != PLN_CONSTANT ||
+        dims_of(q->c, arg)[at] != sizes[j])
       return false;
   }
   return at >= 0;
@@ -117,7 +121,7 @@ static bool find_broadcast_axis(axis_query *q) {
     pln_operand_class kind = pln_region_operand(q->c, q->r, q->t, i);
     bool good = kind == PLN_OPERAND_TUPLE ||
                 (kind == PLN_OPERAND_SHARED && broadcasts_along(q, i, axis)) ||
-                (kind == PLN_OPERAND_WEIGHTS &&
+                ((kind == PLN_OPERAND_SHARED || kind == PLN_OPERAND_WEIGHTS) &&
                  are_weights_along(q, i, axis, first->sizes));
     if (!good)
       return false;

@@ -135,6 +135,20 @@ static int64_t channel_axis(const pln_graph *g, pln_ref product, uint32_t i) {
              : 1;
 }
 
+/* Returns true if operand `i`, the same for all members, has an extent of its
+ * own along the axis, so that it is repeated. */
+static bool is_repeated(const tuple_builder *tb, const pln_combine_tuple *t,
+                        uint32_t i) {
+  const pln_graph *g = tb->c->graph;
+  const pln_node *n = &g->nodes[t->nodes[0]];
+  pln_ref arg = pln_operand(g, t->nodes[0], i);
+  int64_t axis = aligned_axis(g, t, i);
+  return n->kind == PLN_CALL && g->nodes[arg].kind == PLN_CONSTANT &&
+         (pln_op_row(g->engine, n->data)->traits &
+          (PLN_TRAIT_ELEMENTWISE | PLN_TRAIT_BROADCAST)) &&
+         axis >= 0 && pln_type_dims(g->engine, g->nodes[arg].type)[axis] != 1;
+}
+
 static pln_status join_operand(const tuple_builder *tb, uint32_t at, uint32_t i,
                                pln_ref *out) {
   const pln_graph *old = tb->c->graph;
@@ -149,8 +163,8 @@ static pln_status join_operand(const tuple_builder *tb, uint32_t at, uint32_t i,
     *out = tb->r->combined[pln_region_tuple(tb->c, tb->r, arg) - 1];
     return PLN_OK;
   case PLN_OPERAND_SHARED:
-    if (seed && i > 0)
-      break; /* one weight for several members */
+    if ((seed && i > 0) || (!seed && is_repeated(tb, t, i)))
+      break;
     *out = pln_rewrite_image(tb->rw, arg);
     return PLN_OK;
   case PLN_OPERAND_WEIGHTS: break;

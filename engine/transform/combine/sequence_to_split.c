@@ -171,9 +171,12 @@ pln_status pln_pass_sequence_to_split(pln_pass_run *run) {
   pln_users_end(&s.u);
   pln_mem_free(s.engine, s.split,
                (s.graph->n_nodes + (size_t)1) * sizeof *s.split);
-  if (status == PLN_OK && s.replaced)
+  PLN_TRY(status);
+  if (s.replaced)
     status = pln_run_count(run, "split", s.replaced);
   if (status == PLN_OK)
     pln_run_set_function(run, out);
+  else
+    pln_graph_release(out);
   return status;
 }

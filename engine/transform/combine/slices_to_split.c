@@ -78,7 +78,7 @@ static int64_t within(int64_t i, int64_t extent) {
   return i < 0 ? 0 : i > extent ? extent : i;
 }
 
-/* A slice of one axis by steps of 1. */
+/* A slice of one axis by steps of 1, or of one position. */
 static bool read_slice(const slices_rewrite *s, const pln_infer *call,
                        split_part *part, int64_t *axis) {
   pln_list starts = pln_arg_list(call, 1, "starts");
@@ -89,7 +89,7 @@ static bool read_slice(const slices_rewrite *s, const pln_infer *call,
   *axis = 0;
   if (!starts.given || !ends.given || !read_one(&starts, &part->begin) ||
       !read_one(&ends, &part->end) || (axes.given && !read_one(&axes, axis)) ||
-      (steps.given && !read_one(&steps, &step)) || step != 1)
+      (steps.given && !read_one(&steps, &step)) || step < 1)
     return false;
   *axis += *axis < 0 ? pln_arg_rank(call, 0) : 0;
   pln_dim extent = extent_of(s, call->args[0], *axis);
@@ -97,6 +97,10 @@ static bool read_slice(const slices_rewrite *s, const pln_infer *call,
     return false;
   part->begin = within(part->begin, extent);
   part->end = within(part->end, extent);
+  if (step >= part->end - part->begin && part->begin < part->end)
+    part->end = part->begin + 1;
+  else if (step > 1)
+    return false;
   return part->begin < part->end;
 }
 
@@ -405,9 +409,12 @@ pln_status pln_pass_slices_to_split(pln_pass_run *run) {
     return PLN_OK;
   pln_status status = split_slices(&s, &out);
   end_slices(&s);
-  if (status == PLN_OK && s.replaced)
+  PLN_TRY(status);
+  if (s.replaced)
     status = pln_run_count(run, "split", s.replaced);
   if (status == PLN_OK)
     pln_run_set_function(run, out);
+  else
+    pln_graph_release(out);
   return status;
 }

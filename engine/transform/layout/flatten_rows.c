@@ -6,7 +6,9 @@
  * the like. Connected operators of that kind are a region. On the matrix of all
  * rows a product and what is added to it are one nn.gemm (MatMulAddToGemm). A
  * region is rewritten if that saves more calls than the reshapes around it
- * cost; reshapes that are there already only change their shapes.
+ * cost; reshapes that are there already only change their shapes. A shape with
+ * several extents that are not constant is concatenated of those extents, if
+ * something computes them or has just that shape.
  *
  *     reshape(add(nn.matmul(nn.layer_norm(%x), W), b), [0, 0, 4, 8])
  *       =>   reshape(add(nn.matmul(nn.layer_norm(reshape(%x, [-1, 32])), W),
@@ -22,11 +24,18 @@
 #include "transform/combine/users.h"
 #include "transform/transform.h"
 
-enum { MAX_ARGS = 8 };
+enum { MAX_ARGS = 8, MAX_TAILS = 8, MAX_SEARCHES = 64 };
 
 typedef struct row_region {
   int64_t gain;
+  pln_ref first;   /* its first node */
+  pln_ref extents; /* a vector of the extents that make the rows, or a tensor of
+                    * that shape; PLN_NONE: there is none */
+  bool is_vector;
   bool refused, started;
+  uint32_t n_tails; /* distinct extents behind the rows, in shapes that are not
+                     * constant */
+  pln_ref tails[MAX_TAILS]; /* a node of that shape for each */
 } row_region;
 
 typedef struct flatten_rows {
@@ -34,8 +43,9 @@ typedef struct flatten_rows {
   const pln_graph *graph;
   pln_users u;
   uint32_t *region; /* by node: 1 + its region, or 0 */
-  uint32_t *seen;   /* by node: 1 + the region for which it was counted */
-  pln_ref *flat;    /* by old node: its matrix in the new graph, or PLN_NONE */
+  uint32_t *seen;   /* by node: the count that it was last part of */
+  uint32_t n_counts, n_searches;
+  pln_ref *flat; /* by old node: its matrix in the new graph, or PLN_NONE */
   pln_ref *queue;
   row_region *regions;
   uint32_t n_regions, cap_regions;
@@ -98,6 +108,20 @@ static bool is_writable(const pln_dim *dims, int32_t rank) {
     open += !PLN_DIM_IS_CONST(dims[i]);
   }
   return rank >= 0 && open <= 1;
+}
+
+/* Returns true if the shape of `node` begins with the axes of the rows of `row`
+ * and goes on with constants. */
+static bool begins_with_rows(const flatten_rows *f, pln_ref node, pln_ref row) {
+  int32_t rank = rank_at(f, node), rows = rank_at(f, row) - 1;
+  if (rank < rows)
+    return false;
+  for (int32_t i = 0; i < rank; i++) {
+    pln_dim dim = dims_at(f, node)[i];
+    if (i < rows ? dim != dims_at(f, row)[i] : !is_static_extent(dim))
+      return false;
+  }
+  return true;
 }
 
 static bool is_reshape(const flatten_rows *f, pln_ref node) {
@@ -227,18 +251,32 @@ static int64_t cost_before(flatten_rows *f, pln_ref node, uint32_t number) {
   for (uint32_t i = 0; i < f->graph->nodes[node].count; i++) {
     pln_ref x = pln_operand(f->graph, node, i);
     if (!is_row_operand(f, node, i) || f->region[x] == number ||
-        f->seen[x] == number)
+        f->seen[x] == f->n_counts)
       continue;
-    f->seen[x] = number;
+    f->seen[x] = f->n_counts;
     cost += !(is_reshape(f, x) && all_users_within(f, x, number));
   }
   return cost;
 }
 
-/* Returns true if `user` is a reshape that can be one of the matrix. */
-static bool can_reshape_matrix(const flatten_rows *f, pln_ref user) {
+static row_region *region_at(const flatten_rows *f, pln_ref node) {
+  return &f->regions[f->region[node] - 1];
+}
+
+/* Returns true if a reshape of a matrix of the region can have the shape of
+ * `node`; `row` is a node of the region. */
+static bool can_restore(const flatten_rows *f, pln_ref node, pln_ref row) {
+  return is_writable(dims_at(f, node), rank_at(f, node)) ||
+         (region_at(f, row)->extents != PLN_NONE &&
+          begins_with_rows(f, node, row));
+}
+
+/* Returns true if `user` is a reshape of `row` that can be one of the matrix.
+ */
+static bool can_reshape_matrix(const flatten_rows *f, pln_ref user,
+                               pln_ref row) {
   return is_reshape(f, user) && rank_at(f, user) > 0 &&
-         is_writable(dims_at(f, user), rank_at(f, user));
+         can_restore(f, user, row);
 }
 
 /* Returns true if something needs the result of `node` in its shape. */
@@ -246,9 +284,47 @@ static bool needs_shape(const flatten_rows *f, pln_ref node) {
   uint32_t number = f->region[node];
   for (uint32_t i = f->u.first[node]; i < f->u.first[node + 1]; i++)
     if (f->region[f->u.users[i]] != number &&
-        !can_reshape_matrix(f, f->u.users[i]))
+        !can_reshape_matrix(f, f->u.users[i], node))
       return true;
   return f->u.is_result[node];
+}
+
+static bool have_equal_tails(const flatten_rows *f, pln_ref a, pln_ref b,
+                             int32_t rows) {
+  int32_t rank = rank_at(f, a);
+  if (rank != rank_at(f, b))
+    return false;
+  for (int32_t i = rows; i < rank; i++)
+    if (dims_at(f, a)[i] != dims_at(f, b)[i])
+      return false;
+  return true;
+}
+
+/* What the shape of `node` costs, for a reshape of the matrix of `row`. */
+static int64_t cost_of_shape(flatten_rows *f, pln_ref node, pln_ref row) {
+  row_region *r = region_at(f, row);
+  if (is_writable(dims_at(f, node), rank_at(f, node)))
+    return 0;
+  for (uint32_t i = 0; i < r->n_tails; i++)
+    if (have_equal_tails(f, node, r->tails[i], rank_at(f, row) - 1))
+      return 0;
+  if (r->n_tails < MAX_TAILS)
+    r->tails[r->n_tails++] = node;
+  return 1;
+}
+
+/* What it costs to reshape the matrix of `node` for those outside. */
+static int64_t cost_behind(flatten_rows *f, pln_ref node) {
+  uint32_t number = f->region[node];
+  int64_t cost = 0;
+  if (needs_shape(f, node))
+    cost += 1 + cost_of_shape(f, node, node);
+  for (uint32_t i = f->u.first[node]; i < f->u.first[node + 1]; i++) {
+    pln_ref user = f->u.users[i];
+    if (f->region[user] != number && can_reshape_matrix(f, user, node))
+      cost += cost_of_shape(f, user, node);
+  }
+  return cost;
 }
 
 /* Returns true for a sum that a product can take up. */
@@ -263,23 +339,90 @@ static bool takes_up_sum(const flatten_rows *f, pln_ref product,
              pln_type_dtype(f->engine, f->graph->nodes[product].type));
 }
 
-/* How many calls the region saves; negative if it cannot be rewritten. */
+/* Counts how many calls the region saves; negative if it cannot be
+ * rewritten. 16-bit floats are rounded where elements are moved: no reshape is
+ * added among them. */
 static int64_t count_gain(flatten_rows *f, uint32_t n, uint32_t number) {
+  row_region *r = &f->regions[number - 1];
   int64_t gain = 0;
+  bool half = pln_dtype_is_half(
+      pln_type_dtype(f->engine, f->graph->nodes[f->queue[0]].type));
+  r->n_tails = 0;
+  f->n_counts++;
   for (uint32_t i = 0; i < n; i++) {
     pln_ref node = f->queue[i], sum;
-    gain -= cost_before(f, node, number);
-    if (needs_shape(f, node)) {
-      if (!is_writable(dims_at(f, node), rank_at(f, node)))
-        return -1;
-      gain--;
-    }
-    if (takes_up_sum(f, node, number, &sum) && f->seen[sum] != number) {
-      f->seen[sum] = number;
+    int64_t cost = cost_before(f, node, number);
+    if (needs_shape(f, node) && !can_restore(f, node, node))
+      return -1;
+    cost += cost_behind(f, node);
+    if (half && cost > 0)
+      return -1;
+    gain -= cost;
+    if (takes_up_sum(f, node, number, &sum) && f->seen[sum] != f->n_counts) {
+      f->seen[sum] = f->n_counts;
       gain++;
     }
   }
-  return gain;
+  return r->n_tails ? gain - !r->is_vector : gain;
+}
+
+/* Returns true if the value of `node` is the extents that make the rows. */
+static bool is_rows_vector(const flatten_rows *f, pln_ref node, pln_ref row) {
+  const pln_graph *g = f->graph;
+  pln_value value = g->values[node];
+  uint32_t rows = (uint32_t)rank_at(f, row) - 1;
+  if (!value || rank_at(f, node) != 1 || g->nodes[node].kind != PLN_CALL ||
+      pln_type_dtype(f->engine, g->nodes[node].type) != PLN_INT64 ||
+      pln_value_count(f->engine, value) != rows)
+    return false;
+  return !memcmp(pln_value_elements(f->engine, value), dims_at(f, row),
+                 rows * sizeof(pln_dim));
+}
+
+/* Returns true if the shape of `node` is those extents. */
+static bool is_rows_tensor(const flatten_rows *f, pln_ref node, pln_ref row) {
+  const pln_node *n = &f->graph->nodes[node];
+  int32_t rows = rank_at(f, row) - 1;
+  return (n->kind == PLN_VAR || n->kind == PLN_CALL) &&
+         rank_at(f, node) == rows &&
+         !memcmp(dims_at(f, node), dims_at(f, row),
+                 (size_t)rows * sizeof(pln_dim));
+}
+
+/* Finds what gives the extents of the rows before the region begins. */
+static void find_extents(const flatten_rows *f, row_region *r) {
+  for (pln_ref i = 0; i < r->first && !r->is_vector; i++) {
+    if (f->u.node_scope[i] != f->u.node_scope[r->first])
+      continue;
+    r->is_vector = is_rows_vector(f, i, r->first);
+    if (r->is_vector ||
+        (r->extents == PLN_NONE && is_rows_tensor(f, i, r->first)))
+      r->extents = i;
+  }
+}
+
+static pln_ref first_queued(const flatten_rows *f, uint32_t n) {
+  pln_ref first = f->queue[0];
+  for (uint32_t i = 1; i < n; i++)
+    first = f->queue[i] < first ? f->queue[i] : first;
+  return first;
+}
+
+/* Without extents first: looking for them takes time. */
+static void judge_region(flatten_rows *f, uint32_t n, uint32_t number) {
+  row_region *r = &f->regions[number - 1];
+  uint32_t sums = 0;
+  pln_ref sum;
+  r->first = first_queued(f, n);
+  for (uint32_t i = 0; i < n; i++)
+    sums += takes_up_sum(f, f->queue[i], number, &sum);
+  r->gain = sums ? count_gain(f, n, number) : -1;
+  if (sums > 1 && r->gain < 0 && f->n_searches++ < MAX_SEARCHES) {
+    find_extents(f, r);
+    if (r->extents != PLN_NONE)
+      r->gain = count_gain(f, n, number);
+  }
+  r->refused = r->gain <= 0;
 }
 
 static pln_status add_row_region(flatten_rows *f) {
@@ -294,7 +437,7 @@ static pln_status add_row_region(flatten_rows *f) {
     f->regions = grown;
     f->cap_regions = cap;
   }
-  f->regions[f->n_regions++] = (row_region){0};
+  f->regions[f->n_regions++] = (row_region){.extents = PLN_NONE};
   return PLN_OK;
 }
 
@@ -306,10 +449,8 @@ static pln_status find_row_regions(flatten_rows *f, bool *any) {
       continue;
     PLN_TRY(add_row_region(f));
     uint32_t n = mark_region(f, i, f->n_regions);
-    row_region *r = &f->regions[f->n_regions - 1];
-    r->gain = count_gain(f, n, f->n_regions);
-    r->refused = r->gain <= 0;
-    *any |= !r->refused;
+    judge_region(f, n, f->n_regions);
+    *any |= !f->regions[f->n_regions - 1].refused;
   }
   return PLN_OK;
 }
@@ -317,25 +458,65 @@ static pln_status find_row_regions(flatten_rows *f, bool *any) {
 /* ----------------------------------------------------------------- building
  */
 
+static pln_status build_ints(const flatten_rows *f, pln_builder *b, uint32_t n,
+                             const int64_t *ints, pln_ref *out) {
+  int64_t dims[1] = {n};
+  pln_tensor *tensor;
+  PLN_TRY(pln_tensor_from_bytes(f->engine, PLN_INT64, 1, dims, ints,
+                                n * sizeof *ints, &tensor));
+  pln_status status = pln_build_constant(b, tensor, out);
+  pln_tensor_release(tensor);
+  return status;
+}
+
 static pln_status build_reshape(const flatten_rows *f, pln_builder *b,
                                 pln_ref x, uint32_t n, const int64_t *shape,
                                 pln_ref *out) {
-  int64_t dims[1] = {n};
-  pln_tensor *tensor;
   pln_ref args[2] = {x};
-  PLN_TRY(pln_tensor_from_bytes(f->engine, PLN_INT64, 1, dims, shape,
-                                n * sizeof *shape, &tensor));
-  pln_status status = pln_build_constant(b, tensor, &args[1]);
-  pln_tensor_release(tensor);
-  PLN_TRY(status);
+  PLN_TRY(build_ints(f, b, n, shape, &args[1]));
   return pln_build_call(b, PLN_OP_RESHAPE, 0, 0, 2, args, out);
 }
 
-/* Reshapes the matrix to the shape of an old node. */
-static pln_status restore_shape(const flatten_rows *f, pln_builder *b,
-                                pln_ref matrix, pln_ref old, pln_ref *out) {
+/* Builds the vector of the extents that make the rows. */
+static pln_status build_extents(const flatten_rows *f, pln_rewrite *rw,
+                                pln_builder *b, const row_region *r,
+                                pln_ref *out) {
+  *out = pln_rewrite_image(rw, r->extents);
+  if (r->is_vector)
+    return PLN_OK;
+  pln_ref tensor = *out;
+  (void)f;
+  return pln_build_call(b, PLN_OP_SHAPE, 0, 0, 1, &tensor, out);
+}
+
+/* Reshapes the matrix to the extents of the rows, and those behind them. */
+static pln_status reshape_by_extents(const flatten_rows *f, pln_rewrite *rw,
+                                     pln_builder *b, pln_ref matrix,
+                                     pln_ref old, pln_ref row, pln_ref *out) {
+  int32_t rows = rank_at(f, row) - 1, rank = rank_at(f, old);
+  pln_attrs attrs;
+  pln_attr axis = {.kind = PLN_ATTR_INT, .v.i = 0};
+  pln_ref args[2] = {matrix}, parts[2];
+  PLN_TRY(build_extents(f, rw, b, region_at(f, row), &parts[0]));
+  args[1] = parts[0];
+  if (rank > rows) {
+    PLN_TRY(build_ints(f, b, (uint32_t)(rank - rows), dims_at(f, old) + rows,
+                       &parts[1]));
+    PLN_TRY(pln_symbol_intern(f->engine, pln_text("axis"), &axis.name));
+    PLN_TRY(pln_attrs_make(f->engine, 1, &axis, &attrs));
+    PLN_TRY(pln_build_call(b, PLN_OP_CONCAT, attrs, 0, 2, parts, &args[1]));
+  }
+  return pln_build_call(b, PLN_OP_RESHAPE, 0, 0, 2, args, out);
+}
+
+/* Reshapes the matrix of `row` to the shape of an old node. */
+static pln_status restore_shape(const flatten_rows *f, pln_rewrite *rw,
+                                pln_builder *b, pln_ref matrix, pln_ref old,
+                                pln_ref row, pln_ref *out) {
   int64_t shape[PLN_MAX_RANK];
   int32_t rank = rank_at(f, old);
+  if (!is_writable(dims_at(f, old), rank))
+    return reshape_by_extents(f, rw, b, matrix, old, row, out);
   for (int32_t i = 0; i < rank; i++) {
     pln_dim dim = dims_at(f, old)[i];
     shape[i] = PLN_DIM_IS_CONST(dim) ? dim : -1;
@@ -408,7 +589,7 @@ static pln_status build_flat(flatten_rows *f, pln_rewrite *rw, pln_builder *b,
   PLN_TRY(pln_build_call(b, n->data, attrs, 0, n->count, args, &f->flat[old]));
   if (!needs_shape(f, old))
     return PLN_OK;
-  PLN_TRY(restore_shape(f, b, f->flat[old], old, node));
+  PLN_TRY(restore_shape(f, rw, b, f->flat[old], old, old, node));
   return pln_keep_type(rw, *node, n->type);
 }
 
@@ -447,12 +628,12 @@ static pln_status start_region(flatten_rows *f, pln_rewrite *rw,
 static pln_status reshape_flat(flatten_rows *f, pln_rewrite *rw, pln_ref old,
                                pln_ref *node) {
   pln_ref x = pln_operand(f->graph, old, 0);
-  if (!f->region[x] || f->flat[x] == PLN_NONE || !can_reshape_matrix(f, old))
+  if (!f->region[x] || f->flat[x] == PLN_NONE || !can_reshape_matrix(f, old, x))
     return PLN_OK;
   pln_builder *b = pln_rewrite_builder(rw);
   if (!b)
     return PLN_ERR_NOMEM;
-  PLN_TRY(restore_shape(f, b, f->flat[x], old, node));
+  PLN_TRY(restore_shape(f, rw, b, f->flat[x], old, x, node));
   return pln_keep_type(rw, *node, f->graph->nodes[old].type);
 }
 
@@ -510,9 +691,12 @@ pln_status pln_pass_flatten_rows(pln_pass_run *run) {
   pln_graph *out;
   pln_status status = flatten_all(&f, &out);
   end_rows(&f);
-  if (status == PLN_OK && f.flattened)
+  PLN_TRY(status);
+  if (f.flattened)
     status = pln_run_count(run, "flattened", f.flattened);
   if (status == PLN_OK)
     pln_run_set_function(run, out);
+  else
+    pln_graph_release(out);
   return status;
 }

@@ -190,13 +190,13 @@ pln_status pln_simplify_gather_grid(pln_rewrite_context *ctx, pln_ref *out) {
   int64_t axis;
   if (!pln_is_call(g, grid, PLN_OP_CONCAT) || rank < 1 ||
       pln_call_int(&ctx->call, "batch_dims", 0) ||
-      (int32_t)g->nodes[grid].count != rank)
+      (int32_t)g->nodes[grid].count > rank)
     return PLN_OK;
   axis = pln_attrs_int(ctx->engine, g->nodes[grid].attrs, "axis", 0);
   int32_t rank_of_grid = pln_type_rank(ctx->engine, g->nodes[grid].type);
   if (rank_of_grid < 1 || (axis != -1 && axis != rank_of_grid - 1))
     return PLN_OK;
-  for (int32_t k = 0; k < rank; k++) {
+  for (int32_t k = 0; k < (int32_t)g->nodes[grid].count; k++) {
     int32_t at =
         x[k] == PLN_DIM_UNKNOWN
             ? -1

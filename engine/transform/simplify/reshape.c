@@ -6,8 +6,15 @@
 /* limit on the length of the chains that are followed */
 enum { MAX_LOOK = 8 };
 
+/* Relay's reverse_reshape differs from reshape in its codes only. */
+static bool is_reverse_reshape(const pln_graph *g, pln_ref node) {
+  const pln_node *n = &g->nodes[node];
+  return n->kind == PLN_CALL && n->data == PLN_OP_REVERSE_RESHAPE &&
+         n->count == 1 && pln_call_is_valid(g, node);
+}
+
 static bool keeps_order(const pln_graph *g, pln_ref node) {
-  return pln_is_call(g, node, PLN_OP_RESHAPE) ||
+  return is_reverse_reshape(g, node) || pln_is_call(g, node, PLN_OP_RESHAPE) ||
          pln_is_call(g, node, PLN_OP_FLATTEN) ||
          pln_is_call(g, node, PLN_OP_SQUEEZE) ||
          pln_is_call(g, node, PLN_OP_UNSQUEEZE);
@@ -152,6 +159,20 @@ static pln_status reshape_to(const pln_rewrite_context *ctx, pln_ref x,
   return pln_rule_replace_list(&plain, x, 1, "newshape", t->n, t->dims, out);
 }
 
+/* An attribute, as Relay has it, gives the whole shape if that is known. */
+static bool find_concrete_target(const pln_rewrite_context *ctx, target *t) {
+  int32_t rank = pln_type_rank(ctx->engine, ctx->type);
+  if (!pln_arg_absent(&ctx->call, 1) || rank < 0 || rank > PLN_MAX_RANK)
+    return false;
+  *t = (target){.n = (uint32_t)rank};
+  for (int32_t i = 0; i < rank; i++) {
+    t->dims[i] = pln_type_dims(ctx->engine, ctx->type)[i];
+    if (!PLN_DIM_IS_CONST(t->dims[i]) || t->dims[i] <= 0)
+      return false;
+  }
+  return true;
+}
+
 /* reshape(reshape(x, a), b) => reshape(x, b), also for the other operators that
  * keep the order. A 0 in b copies from the inner result, so it is rewritten. */
 pln_status pln_simplify_merge_reshape(pln_rewrite_context *ctx, pln_ref *out) {
@@ -162,6 +183,8 @@ pln_status pln_simplify_merge_reshape(pln_rewrite_context *ctx, pln_ref *out) {
   if (!keeps_order(g, inner) || !pln_list_known(&list))
     return PLN_OK;
   pln_ref x = pln_operand(g, inner, 0);
+  if (find_concrete_target(ctx, &t))
+    return reshape_to(ctx, x, &t, out);
   bool has_zero = false;
   for (uint32_t i = 0; i < list.count; i++)
     has_zero |= pln_list_at(&list, i) == 0;

@@ -99,6 +99,8 @@ pln_status pln_rule_replace_list(pln_rewrite_context *ctx, pln_ref x,
   X(single_concat) X(merge_concat) X(join_extents) \
   /* take.c */                                                \
   X(take_vector) X(take_all) X(take_one) X(take_through_transpose) \
+  /* commute.c */                                          \
+  X(split_behind) X(reshape_around) X(rejoin) X(join_inside) \
   /* take_pieces.c */                                          \
   X(take_repeated) X(take_pieces) X(move_signs) \
   /* index_grid.c */                                          \

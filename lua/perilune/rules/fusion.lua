@@ -37,7 +37,7 @@ local rules = {
   { "root_mean_square: multiply(?g:const, divide(?x, sqrt(" .. root_mean_square .. "))) => "
     .. "multiply(multiply(?g, sqrt(constant(?x.shape[-1], ?g.dtype))), divide(?x, sqrt(add("
     .. "reduce_sum_square(?x, axes=[-1], keepdims=1), multiply(?e, constant(?x.shape[-1], "
-    .. "?g.dtype)))))) where opset >= 1 and opset < 23 and ?x.dtype == float32 "
+    .. "?g.dtype)))))) where opset >= 1 and ?x.dtype == float32 "
     .. "and ?x.shape[-1] >= 1",
     proof = "reassociates", grows = true,
     reason = "x / sqrt(s / n + e) = sqrt(n) * x / sqrt(s + n * e)",
@@ -51,6 +51,10 @@ local rules = {
     .. "end=?k.value[0] + 1) where opset >= 15 and ?s.shape == [?x.rank] and ?k.rank == 1 "
     .. "and ?k.size == 1 and ?k.value[0] >= 0",
     reason = "one extent of a tensor, read by the operator itself", source = "ONNX Shape" },
+  { "add_constants_float: add(add(?x:float, ?a:const), ?b:const) => add(?x, add(?a, ?b)) "
+    .. "where opset >= 1 and ?a.rank >= 0 and ?b.rank >= 0 and (broadcasts(?a.shape, ?b.shape) "
+    .. "or broadcasts(?b.shape, ?a.shape))", proof = "reassociates",
+    reason = "(x + a) + b = x + (a + b)", source = "TVM SimplifyConsecutiveAdd" },
   { "silu: multiply(?x, sigmoid(?x)) => nn.silu(?x) where opset >= 24", proof = "approximates",
     reason = "the definition of Swish", source = "ONNX Swish; onnxsim fuse_swish" },
   { "hard_swish: multiply(?x, nn.hard_sigmoid(?x, alpha=0.16666667, beta=0.5)) => "
@@ -112,14 +116,15 @@ for i, form in ipairs { guard:format(scores),
 end
 
 -- Of x * (erf(x * c) + 1) the factor moves into the weights that make x, and 1 / c to
--- the product behind it.
+-- the product behind it. Where there is Gelu, its factor stays for that.
 local linear = "?x@(add(nn.matmul(_, ?w:const), ?b:const) | nn.gemm(_, ?w:const, ?b:const) "
   .. "| nn.conv(_, ?w:const, ?b:const) | nn.conv(_, ?w:const))"
-for _, ops in ipairs { { "multiply", "divide" }, { "divide", "multiply" } } do
+for _, ops in ipairs { { "multiply", "divide", 0.7071 }, { "divide", "multiply", 1.4142 } } do
   rules[#rules + 1] = { ("scaled_erf_%s: multiply(?x, add(erf(?d@%s(%s, ?c:scalar)), 1)) => "
-    .. "%s(multiply(?d, add(erf(?d), 1)), ?c) where opset >= 1 and opset < 20 and ?x.uses == 2 "
-    .. "and ?d.uses == 1 and ?x.dtype == float32 and scalar(?c) ~= 0"):format(ops[1], ops[1],
-      linear, ops[2]),
+    .. "%s(multiply(?d, add(erf(?d), 1)), ?c) where opset >= 1 and (opset < 20 or "
+    .. "scalar(?c) < %.4f or scalar(?c) > %.4f) and ?x.uses == 2 and ?d.uses == 1 "
+    .. "and ?x.dtype == float32 and scalar(?c) ~= 0"):format(ops[1], ops[1], linear, ops[2],
+      ops[3], ops[3] + 1e-4),
     proof = "reassociates", grows = true,
     reason = "x * (erf(x * c) + 1) = (y * (erf(y) + 1)) / c with y = x * c",
     source = "ONNX Runtime GeluFusion knows the same form" }

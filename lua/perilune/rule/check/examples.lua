@@ -59,6 +59,22 @@ function examples.sink_reshape(g)
   return g.op.reshape(moved, { newshape = { b, c, a, d } })
 end
 
+-- An axis that is split, and moves as a whole.
+function examples.split_behind(g)
+  local a, b, c, d = g:size(), g:size(), g:size(), g:size()
+  local x = g.op.reshape(g:var("float32", { a, b * c, d }), { newshape = { a, b, c, d } })
+  local moved = g.op.transpose(x, { axes = { 0, 3, 1, 2 } })
+  return g.op.reshape(moved, { newshape = { a, d * b, c } })
+end
+
+-- An axis that is removed before an elementwise operator and restored behind it.
+function examples.reshape_around(g)
+  local x = g:var("float32", { g:size(), 1, g:size() })
+  local y = g.op.squeeze(x, g:ints(1))
+  y = g:pick { g.op.multiply(y, g:number(2, "float32")), g.op.tanh(y) }
+  return g.op.expand_dims(y, g:ints(1))
+end
+
 -- A new shape with an extent of the operand's, and another one.
 function examples.fold_reshape_shape(g)
   local a, b, c = g:size(), g:size(), g:size()
@@ -72,6 +88,23 @@ function examples.fold_broadcast_shape(g)
   local x = g:var("float32", { a, g:pick { b, 1 } })
   local own = g.op.take(g.op.shape_of(x), g:ints(0), { axis = 0 })
   return g.op.broadcast_to(x, g.op.concatenate({ own, g:ints(b) }, { axis = 0 }))
+end
+
+-- Parts of a Split that are joined again.
+function examples.rejoin(g)
+  local a, b = g:size(), g:size()
+  local x = g:var("float32", { g:size(), a + b, g:size() })
+  local one, two = g.op.split(x, g:ints(a, b), { axis = 1, n_results = 2 }):unpack()
+  return g.op.concatenate({ one, two }, { axis = g:pick { 1, -2 } })
+end
+
+-- Operands that get the same new axis, along it or along another one.
+function examples.join_inside(g)
+  local n, along = g:size(), g:pick { true, false }
+  local function operand()
+    return g.op.expand_dims(g:var("float32", { n, along and 1 or g:size() }), g:ints(2))
+  end
+  return g.op.concatenate({ operand(), operand(), operand() }, { axis = along and 2 or 1 })
 end
 
 -- Extents of one tensor that follow each other, or do not.

@@ -105,6 +105,52 @@ local function twice(g)
   return op[g:pick { "add", "subtract" }](op[name](x, y), op[name](x, y))
 end
 
+-- Products of one tensor, and what is done to each result.
+local function parallel(g)
+  local op, dtype, k = g.op, dtype_of(g), g:extent()
+  local x, like = g:var(dtype, { g:size(), k }), g:below(2)
+  local fields = {}
+  for i = 1, 3 do
+    local n = g:extent()
+    local y = op.nn.matmul(x, g:constant(dtype, { k, n }))
+    if like == 1 then y = op.nn.relu(op.add(y, g:constant(dtype, { n }))) end
+    fields[i] = y
+  end
+  return g.op.concatenate(fields, { axis = 1 })
+end
+
+-- Slices, or takes of all positions.
+local function pieces(g)
+  local op, n = g.op, g:extent()
+  if g:below(2) == 0 then
+    local x = g:var("float32", { g:size(), 2 * n })
+    local function slice(from, to)
+      return op.strided_slice(x, g:ints(from), g:ints(to), g:ints(1), g:ints(1))
+    end
+    return op.subtract(slice(0, n), slice(n, 2 * n))
+  end
+  local x = op.reshape(g:var("float32", { g:size(), 2 * n }), g:ints(0, 2, n))
+  local function take(i) return op.take(x, g:number(i, "int64"), { axis = 1 }) end
+  return op.subtract(take(0), take(1))
+end
+
+local function sequences(g)
+  local op, n = g.op, g:extent()
+  local x = g:var("float32", { g:size(), 2 * n })
+  local parts = op.split_to_sequence(x, g:number(n, "int64"), { axis = 1, keepdims = 1 })
+  local function at(i) return op.sequence_at(parts, g:number(i, "int64")) end
+  return op.subtract(at(0), at(g:pick { 1, -1 }))
+end
+
+-- A product and a sum of rows, between reshapes.
+local function rows_of(g)
+  local op, dtype, a, b, k, n = g.op, dtype_of(g), g:extent(), g:extent(), g:extent(), g:extent()
+  local x = op.reshape(g:var(dtype, { a * b, k }), g:ints(a, b, k))
+  local y = op.nn.matmul(x, g:constant(dtype, { k, n }))
+  y = op.add(y, g:constant(dtype, g:pick { { n }, { 1, 1, n }, {} }))
+  return op.reshape(g:pick { y, op.nn.relu(y), op.nn.softmax(y) }, g:ints(a * b, n))
+end
+
 local rows = {
   { name = "FoldConstant", proof = "exact", example = constants },
   { name = "EliminateCommonSubexpr", proof = "exact", example = twice },
@@ -112,6 +158,10 @@ local rows = {
   { name = "FoldConvBias", proof = "reassociates", example = biased },
   { name = "FoldConstantScale", proof = "reassociates", example = scaled },
   { name = "MatMulAddToGemm", proof = "reassociates", example = summed },
+  { name = "CombineParallelOps", proof = "reassociates", example = parallel },
+  { name = "SlicesToSplit", proof = "exact", example = pieces },
+  { name = "SequenceToSplit", proof = "exact", example = sequences },
+  { name = "FlattenRows", proof = "reassociates", example = rows_of },
   { name = "FoldExplicitPadding", proof = "reassociates", example = padded },
 }
 
