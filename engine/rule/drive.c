@@ -31,10 +31,6 @@ pln_ref pln_rule_driver_old(const pln_rule_driver *run) {
   return run->old;
 }
 
-uint32_t pln_rule_driver_sweep(const pln_rule_driver *driver) {
-  return driver->sweep;
-}
-
 void *pln_rule_driver_ud(const pln_rule_driver *driver) {
   return driver->options->ud;
 }
@@ -66,6 +62,35 @@ uint32_t pln_rule_match_index(const pln_rule_match *match) {
 const pln_rule_value *pln_rule_match_value(const pln_rule_match *match,
                                            uint32_t var) {
   return &match->slots[var];
+}
+
+/* ------------------------------------------------------------ other results
+ */
+
+/* Marks calls with a use of a result other than the first. */
+static void mark_other_results(const pln_graph *g, uint8_t *used) {
+  for (pln_ref i = 0; i < g->n_nodes; i++) {
+    const pln_node *n = &g->nodes[i];
+    if (n->kind == PLN_TUPLE_GET_ITEM && n->data == 0)
+      continue;
+    for (uint32_t k = 0; k < n->count; k++)
+      used[g->operands[n->first + k]] = 1;
+  }
+  for (pln_scope s = 0; s < g->n_scopes; s++)
+    if (g->scopes[s].result != PLN_NONE)
+      used[g->scopes[s].result] = 1;
+}
+
+pln_status pln_rule_driver_first_result_only(pln_rule_driver *r, bool *out) {
+  const pln_graph *old = pln_rewrite_old(r->rw);
+  if (!r->other_results) {
+    r->other_results = pln_mem_zeroed(r->engine, old->n_nodes);
+    if (!r->other_results)
+      return pln_nomem(r->engine);
+    mark_other_results(old, r->other_results);
+  }
+  *out = !r->other_results[r->old];
+  return PLN_OK;
 }
 
 /* ----------------------------------------------------------------- folding */
@@ -550,7 +575,6 @@ static pln_status sweep(pln_rule_driver *r, const pln_graph *graph,
       .ud = r, .visit = rewrite_node, .keeps_types = r->options->lenient};
   r->counting = false;
   r->unfinished = false;
-  r->sweep++;
   forget_places(r);
   pln_status status = pln_graph_rewrite(graph, &m, out);
   if (status == PLN_OK && *out != graph)
@@ -558,6 +582,9 @@ static pln_status sweep(pln_rule_driver *r, const pln_graph *graph,
   if (r->counting)
     pln_use_counts_end(&r->uses);
   pln_rule_forget_roots(r, graph);
+  pln_mem_free(r->engine, r->other_results,
+               r->other_results ? graph->n_nodes : 0);
+  r->other_results = NULL;
   return status;
 }
 

@@ -151,11 +151,13 @@ pln_rewrite *pln_rule_driver_rewrite(const pln_rule_driver *driver);
 /* The number of uses that a node of the new graph will have, as far as is
  * known. */
 uint32_t pln_rule_driver_uses(const pln_rule_driver *driver, pln_ref node);
+/* *out: of the results of the old node being rewritten none but the first is
+ * used. */
+pln_status pln_rule_driver_first_result_only(pln_rule_driver *driver,
+                                             bool *out) PLN_CHECKED;
 /* The old node being rewritten. */
 pln_ref pln_rule_driver_old(const pln_rule_driver *driver);
 
-/* The number of the running sweep, from 1. */
-uint32_t pln_rule_driver_sweep(const pln_rule_driver *driver);
 /* The `ud` of the options. */
 void *pln_rule_driver_ud(const pln_rule_driver *driver);
 

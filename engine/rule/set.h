@@ -147,11 +147,12 @@ struct pln_rule_driver {
   pln_rule_value *values; /* by node of a rule's syntax tree */
   pln_rule_match *match;
   bool watched;
-  uint32_t sweep;     /* from 1 */
-  bool unfinished;    /* a rule may match a node that this sweep passed */
-  uint32_t hoisted;   /* calls copied out of scopes by the last answer */
-  uint32_t last_rule; /* the rule applied last */
-  pln_ref *dead;      /* a stack of nodes that lost their last use */
+  uint8_t *other_results; /* by old node: a result other than the first is
+                           * used; made at the first request in a sweep */
+  bool unfinished;        /* a rule may match a node that this sweep passed */
+  uint32_t hoisted;       /* calls copied out of scopes by the last answer */
+  uint32_t last_rule;     /* the rule applied last */
+  pln_ref *dead;          /* a stack of nodes that lost their last use */
   uint32_t n_dead, cap_dead;
   /* For rules of several roots (roots.c), from the first match on in a sweep:
    * by old node its replacement or PLN_NONE, and lists of its users. */

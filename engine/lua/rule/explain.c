@@ -70,7 +70,8 @@ static lua_Integer int_field(lua_State *L, const char *name,
  * of the node itself. */
 int pln_lua_rule_set_explain(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
-  const pln_rule_set *set = pln_lua_check_rule_set(L, 1)->set;
+  const pln_lua_rule_set *box = pln_lua_check_rule_set(L, 1);
+  const pln_rule_set *set = box->set;
   pln_lua_rules_run r = {.rewriting = {.state = b, .outer = b->rewriting}};
   luaL_checktype(L, 3, LUA_TTABLE);
   lua_settop(L, 3);
@@ -87,8 +88,10 @@ int pln_lua_rule_set_explain(lua_State *L) {
   pln_lua_graph *out = pln_lua_new_graph(L, b, PLN_LUA_SEALED); /* 5 */
   explain.best =
       lua_newuserdatauv(L, explain.capacity * sizeof *explain.best, 0); /* 6 */
-  pln_rule_options options = {
-      .opset = int_field(L, "opset", 0), .explain = &explain, .ud = &r};
+  pln_rule_options options = {.opset = int_field(L, "opset", 0),
+                              .lenient = !box->own,
+                              .explain = &explain,
+                              .ud = &r};
   pln_lua_prepare_rules(L, &r, 1);
   pln_lua_must(L, b, pln_lua_run_rules(L, &r, set, &options, &out->graph));
   lua_settop(L, 6);

@@ -3,6 +3,7 @@
 #include "lua/rule/rules.h"
 
 #include "rule/library.h"
+#include "transform/shipped_rules.h"
 
 /* Stands for any replacement in C: a listed set never runs. */
 static pln_status never_run(const void *ud, pln_rule_driver *driver,
@@ -38,8 +39,9 @@ int pln_lua_rule_library(lua_State *L) {
   pln_lua_rule_set *box = pln_lua_userdata(L, PLN_LUA_RULE_SET, sizeof *box, 1);
   lua_newtable(L);
   lua_setiuservalue(L, 2, 1);
-  pln_lua_must(L, b, pln_rule_set_new(b->engine, "library", &box->set));
-  pln_lua_must(L, b, read_library(box->set));
+  pln_lua_must(L, b, pln_rule_set_new(b->engine, "library", &box->own));
+  box->set = box->own;
+  pln_lua_must(L, b, read_library(box->own));
   for (uint32_t i = 0; i < pln_library_count; i++) {
     pln_lua_push_rule_info(L, pln_rule_set_at(box->set, i));
     lua_pushstring(L, pln_library[i].pass);
@@ -47,5 +49,17 @@ int pln_lua_rule_library(lua_State *L) {
     lua_rawseti(L, 1, (int)i + 1);
   }
   lua_settop(L, 1);
+  return 1;
+}
+
+/* rule_library_set(pass) -> the set of the pass's rules, which the engine
+ * keeps */
+int pln_lua_rule_library_set(lua_State *L) {
+  pln_lua *b = pln_lua_state_of(L);
+  const char *pass = luaL_checkstring(L, 1);
+  pln_lua_rule_set *box = pln_lua_userdata(L, PLN_LUA_RULE_SET, sizeof *box, 1);
+  lua_newtable(L);
+  lua_setiuservalue(L, -2, 1);
+  pln_lua_must(L, b, pln_shipped_rules(b->engine, pass, &box->set));
   return 1;
 }

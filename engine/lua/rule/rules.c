@@ -211,15 +211,16 @@ static int core_rule_set(lua_State *L) {
   lua_newtable(L);
   lua_pushvalue(L, -1);
   lua_setiuservalue(L, 3, 1);
-  pln_lua_must(L, b, pln_rule_set_new(b->engine, name, &box->set));
+  pln_lua_must(L, b, pln_rule_set_new(b->engine, name, &box->own));
+  box->set = box->own;
   lua_Integer n = (lua_Integer)lua_rawlen(L, 2);
   for (lua_Integer i = 1; i <= n; i++) {
     lua_rawgeti(L, 2, i);
     luaL_checktype(L, 5, LUA_TTABLE);
-    add_rule(L, b, box->set, 5, 4);
+    add_rule(L, b, box->own, 5, 4);
     lua_settop(L, 4);
   }
-  pln_lua_must(L, b, pln_rule_set_compile(box->set));
+  pln_lua_must(L, b, pln_rule_set_compile(box->own));
   pln_rule_warn_shadowed(box->set);
   lua_settop(L, 3);
   return 1;
@@ -229,7 +230,8 @@ static int rule_set_gc(lua_State *L) {
   const pln_lua *b = lua_touserdata(L, lua_upvalueindex(1));
   pln_lua_rule_set *box = pln_lua_check_rule_set(L, 1);
   if (b->engine)
-    pln_rule_set_free(box->set);
+    pln_rule_set_free(box->own);
+  box->own = NULL;
   box->set = NULL;
   return 0;
 }
@@ -431,6 +433,7 @@ void pln_lua_open_rules(lua_State *L) {
   static const luaL_Reg functions[] = {
       {"rule_set", core_rule_set},
       {"rule_library", pln_lua_rule_library},
+      {"rule_library_set", pln_lua_rule_library_set},
       {"rule_patterns", pln_lua_rule_patterns},
       {"rule_parameters", pln_lua_rule_parameters},
       {NULL, NULL}};

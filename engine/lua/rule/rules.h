@@ -13,7 +13,8 @@
 /* User value 1: the functions, { [2 * rule + 1] = condition, [2 * rule + 2] =
  * replacement }. */
 typedef struct pln_lua_rule_set {
-  pln_rule_set *set;
+  const pln_rule_set *set;
+  pln_rule_set *own; /* NULL: the set is the engine's */
 } pln_lua_rule_set;
 
 /* A run of a set; `rewriting` comes first: callbacks get its address. */
@@ -43,7 +44,8 @@ int pln_lua_rule_set_explain(lua_State *L);
 /* pattern.c: rule_patterns(set, i), rule_parameters(name) */
 int pln_lua_rule_patterns(lua_State *L);
 int pln_lua_rule_parameters(lua_State *L);
-/* library.c: rule_library() */
+/* library.c: rule_library(), rule_library_set(pass) */
 int pln_lua_rule_library(lua_State *L);
+int pln_lua_rule_library_set(lua_State *L);
 
 #endif

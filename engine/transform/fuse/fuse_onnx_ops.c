@@ -9,8 +9,7 @@
  * Sources: ONNX's function bodies; ONNX Runtime's GeluFusion, LayerNormFusion
  * and the like. */
 
-#include "rule/library.h"
-#include "transform/rule_options.h"
+#include "transform/shipped_rules.h"
 
 /* The version of ai.onnx that the module imports; 0: none. */
 static int64_t opset_of(const pln_module *module) {
@@ -24,25 +23,8 @@ static int64_t opset_of(const pln_module *module) {
 
 static pln_status fuse_function(pln_pass_run *run, const pln_graph *function,
                                 pln_graph **out) {
-  const pln_rule_set *rules;
   pln_rule_options options = {.opset = opset_of(run->module), .lenient = true};
-  pln_attr only;
-  PLN_TRY(pln_run_rule_options(run, &only, &options));
-  PLN_TRY(pln_library_rules(run->engine, "FuseOnnxOps", NULL, &rules));
-  size_t size = (pln_rule_set_count(rules) + 1) * sizeof *options.counts;
-  options.counts = pln_mem_zeroed(run->engine, size);
-  if (!options.counts)
-    return pln_nomem(run->engine);
-  pln_status status = pln_rules_apply(rules, function, &options, out);
-  for (uint32_t i = 0; status == PLN_OK && i < pln_rule_set_count(rules); i++)
-    if (options.counts[i].applied) {
-      status = pln_run_count(run, pln_rule_set_at(rules, i)->name,
-                             options.counts[i].applied);
-      if (status != PLN_OK)
-        pln_graph_release(*out);
-    }
-  pln_mem_free(run->engine, options.counts, size);
-  return status;
+  return pln_run_shipped_rules(run, "FuseOnnxOps", function, &options, out);
 }
 
 pln_status pln_pass_fuse_onnx_ops(pln_pass_run *run) {

@@ -28,7 +28,9 @@ pln_status pln_simplify_inference_dropout(pln_rewrite_context *ctx,
     *out = fields[0];
     return PLN_OK;
   }
-  if (n > 2 || ctx->mask_used[ctx->old])
+  bool first_only;
+  PLN_TRY(pln_rule_driver_first_result_only(ctx->driver, &first_only));
+  if (n > 2 || !first_only)
     return PLN_OK;
   pln_builder *b = pln_rewrite_builder(ctx->rw);
   if (!b)

@@ -19,11 +19,12 @@ typedef struct pln_rewrite_context {
   pln_type type;  /* type of the call */
   pln_infer call; /* operands and attributes; stale after building */
   pln_rule_driver *driver;
-  const uint8_t *mask_used; /* by old node: a result other than the first is
-                             * used */
 } pln_rewrite_context;
 
 typedef pln_status (*pln_simplify_rule)(pln_rewrite_context *ctx, pln_ref *out);
+
+/* simplify_expr.c: the replacement in C of that name; NULL: there is none. */
+pln_rule_native pln_simplify_find_native(const char *name, const void **ud);
 
 /* Sets the fields that describe the call; needed again after building. */
 void pln_rule_set_call(pln_rewrite_context *ctx, pln_ref node);

@@ -17,28 +17,30 @@ local stages = { structure = 1, attributes = 2, condition = 3, replacement = 4, 
 
 -- ---------------------------------------------------------------- the rules
 
--- What a shipped rule with a replacement in C does here: it is matched only.
-local function no_replacement() end
-
-local function shipped(name)
+-- The shipped rules of that name, of a pass or of a file.
+local function named(name)
   local list, hint = library.set(name)
-  if not list then
-    local rule, rule_hint = library.find(name)
-    if not rule then
-      argument.fail(("pl.why_not: there is no rule and no set of rules '%s'%s"):format(name,
-        hint ~= "" and hint or rule_hint))
-    end
-    list = { rule }
-  end
-  local rows = {}
-  for i, row in ipairs(list) do
-    rows[i] = { text = row.text, name = row.name, file = row.file, row = row.row,
-      proof = row.proof, grows = row.grows, replace = row.native and no_replacement or nil }
-  end
-  return core.rule_set(name, rows), list
+  if list then return list end
+  local rule, rule_hint = library.find(name)
+  if rule then return { rule } end
+  argument.fail(("pl.why_not: there is no rule and no set of rules '%s'%s"):format(name,
+    hint ~= "" and hint or rule_hint))
 end
 
--- The compiled set, and what is known of its rules.
+-- The set of the pass that runs them, and their numbers in it.
+local function shipped(name)
+  local list, wanted, numbers = named(name), {}, {}
+  for _, row in ipairs(list) do wanted[row.name] = true end
+  local set = core.rule_library_set(list[1].pass)
+  local infos = set:rules()
+  for i, info in ipairs(infos) do
+    if wanted[info.name] then numbers[#numbers + 1] = i end
+  end
+  return set, infos, numbers
+end
+
+-- The compiled set, what is known of its rules, and the numbers of those that are meant;
+-- nil: all.
 local function compiled(rules)
   if type(rules) ~= "string" then
     if type(rules) ~= "table" or type(rules.set) ~= "userdata" then
@@ -84,8 +86,7 @@ end
 local function reason_of(x)
   if x.stage == "applies" then return "the rule applies" end
   if x.rule.native and x.stage == "replacement" then
-    return ("the pattern matches; the replacement '%s', which is written in C, decides")
-      :format(x.rule.native)
+    return ("%s (the function %s in C)"):format(x.reason, x.rule.native)
   end
   if x.stage == "condition" or x.stage == "replacement" then return x.reason end
   if not x.node then return ("%s %s"):format(place_of(x.path), x.reason) end
@@ -140,16 +141,27 @@ local function opset_of(module)
   return imports and imports["ai.onnx"] or 0
 end
 
--- The explanations of a function or a node, or of all functions of a module.
-local function search(set, program, options)
-  if getmetatable(program) ~= "perilune.Module" then
-    options.all = program.kind == "Function"
-    return set:explain(program, options)
-  end
+-- The functions of a module, or the program itself.
+local function parts(program)
+  if getmetatable(program) ~= "perilune.Module" then return { program } end
+  local functions = {}
+  for _, fn in pairs(program) do functions[#functions + 1] = fn end
+  return functions
+end
+
+-- The explanations of each part of the program, of the rules of these numbers; nil: of all.
+local function search(set, numbers, program, options)
   local found = {}
-  options.all, options.opset = true, options.opset or opset_of(program)
-  for _, fn in pairs(program) do
-    table.move(set:explain(fn, options), 1, options.limit, #found + 1, found)
+  if getmetatable(program) == "perilune.Module" then
+    options.all, options.opset = true, options.opset or opset_of(program)
+  else
+    options.all = program.kind == "Function"
+  end
+  for _, part in ipairs(parts(program)) do
+    for i = 1, numbers and #numbers or 1 do
+      options.rule = numbers and numbers[i]
+      table.move(set:explain(part, options), 1, options.limit, #found + 1, found)
+    end
   end
   return found
 end
@@ -168,12 +180,12 @@ end
 -- from the root to it).
 return function(rules, where, options)
   options = argument.options(options, "pl.why_not", option_names)
-  local set, infos = compiled(rules)
+  local set, infos, numbers = compiled(rules)
   if getmetatable(where) ~= "perilune.Module" then
     argument.node(where, "pl.why_not", "where")
   end
-  local found = search(set, where, {
-    rule = options.rule and number_of(infos, options.rule), limit = options.limit or 10,
+  if options.rule then numbers = { number_of(infos, options.rule) } end
+  local found = search(set, numbers, where, { limit = options.limit or 10,
     opset = options.opset })
   for i, x in ipairs(found) do
     x.number, x.rule = i, infos[x.rule]

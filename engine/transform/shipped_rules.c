@@ -1,0 +1,66 @@
+/* shipped_rules.c: applies the rules of a pass, as its context says. Called by
+ * SimplifyExpr, FuseOnnxOps, and by the binding for pl.why_not. */
+
+#include "transform/shipped_rules.h"
+
+#include "ir/provenance/rule_application.h"
+#include "rule/library.h"
+#include "transform/simplify/rule.h"
+
+pln_status pln_shipped_rules(pln_engine *engine, const char *pass,
+                             const pln_rule_set **out) {
+  return pln_library_rules(engine, pass, pln_simplify_find_native, out);
+}
+
+pln_status pln_run_rule_options(const pln_pass_run *run, pln_attr *only,
+                                pln_rule_options *options) {
+  pln_attr exact;
+  PLN_TRY(pln_context_config_value(run->context, "rules.exact", &exact));
+  PLN_TRY(pln_context_config_value(run->context, "rules.only", only));
+  options->exact = exact.v.i != 0;
+  options->only = only;
+  return PLN_OK;
+}
+
+/* While rules are observed, rules that never matched are reported too. */
+static pln_status report_rules(pln_pass_run *run, const pln_rule_set *set,
+                               const pln_rule_counter *counts) {
+  bool watched = pln_rules_watched(run->engine);
+  for (uint32_t i = 0; i < pln_rule_set_count(set); i++) {
+    const char *name = pln_rule_set_at(set, i)->name;
+    if (watched)
+      PLN_TRY(pln_rule_tried(run->engine, name, 0, 0));
+    if (counts[i].applied)
+      PLN_TRY(pln_run_count(run, name, counts[i].applied));
+  }
+  return PLN_OK;
+}
+
+static pln_status apply_rules(pln_pass_run *run, const pln_rule_set *set,
+                              const pln_graph *function,
+                              const pln_rule_options *options,
+                              pln_graph **out) {
+  PLN_TRY(pln_rules_apply(set, function, options, out));
+  pln_status status = report_rules(run, set, options->counts);
+  if (status != PLN_OK)
+    pln_graph_release(*out);
+  return status;
+}
+
+pln_status pln_run_shipped_rules(pln_pass_run *run, const char *pass,
+                                 const pln_graph *function,
+                                 const pln_rule_options *options,
+                                 pln_graph **out) {
+  const pln_rule_set *set;
+  pln_rule_options own = *options;
+  pln_attr only;
+  PLN_TRY(pln_run_rule_options(run, &only, &own));
+  PLN_TRY(pln_shipped_rules(run->engine, pass, &set));
+  size_t size = (pln_rule_set_count(set) + 1) * sizeof *own.counts;
+  own.counts = pln_mem_zeroed(run->engine, size);
+  if (!own.counts)
+    return pln_nomem(run->engine);
+  pln_status status = apply_rules(run, set, function, &own, out);
+  pln_mem_free(run->engine, own.counts, size);
+  return status;
+}
