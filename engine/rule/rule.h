@@ -116,9 +116,11 @@ typedef struct pln_rule_explain {
 } pln_rule_explain;
 
 typedef struct pln_rule_options {
-  int64_t opset;        /* of ai.onnx, for conditions; 0: the program is no ONNX
-                         * model */
-  bool exact;           /* only rules of PLN_PROOF_EXACT */
+  int64_t opset;    /* of ai.onnx, for conditions; 0: the program is no ONNX
+                     * model */
+  bool exact;       /* only rules of PLN_PROOF_EXACT */
+  bool finite_math; /* conditions may take it that no computed value is infinite
+                     * or NaN */
   const pln_attr *only; /* a list of names: no other rule runs; NULL or an empty
                          * list: all run */
   bool number_values;   /* equal computations become one node */

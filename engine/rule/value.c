@@ -504,6 +504,8 @@ pln_status pln_rule_operator(pln_rule_match *m, pln_ast_operator operator_,
 static pln_rule_value named_value(const pln_rule_match *m, pln_slice name) {
   if (pln_slice_is(name, "opset"))
     return integer(m->run->options->opset);
+  if (pln_slice_is(name, "finite_math"))
+    return boolean(m->run->options->finite_math);
   if (pln_slice_is(name, "true") || pln_slice_is(name, "false"))
     return boolean(pln_slice_is(name, "true"));
   if (pln_slice_is(name, "none"))

@@ -13,6 +13,14 @@ static const pln_option opset_options[] = {
      .doc = "The version of ai.onnx, from 7 on; 0: the model's own."},
 };
 
+static const pln_option fusion_options[] = {
+    {.name = "finite_math",
+     .kind = PLN_ATTR_INT,
+     .is_bool = true,
+     .fallback = "false",
+     .doc = "No computed value is infinite or NaN: guards against them go."},
+};
+
 static const pln_option batch_norm_options[] = {
     PLN_FOLD_OPTION,
     {.name = "halves",
@@ -61,6 +69,7 @@ enum {
   N_fuse_options = PLN_COUNT(fuse_options),
   N_fold_options = PLN_COUNT(fold_options),
   N_opset_options = PLN_COUNT(opset_options),
+  N_fusion_options = PLN_COUNT(fusion_options),
   N_batch_norm_options = PLN_COUNT(batch_norm_options),
   N_no_options = 0
 };

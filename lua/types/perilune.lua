@@ -1041,6 +1041,14 @@ function ProgramGenerator:float_dtype() end
 ---@field after? string
 ---@field difference string
 ---@field seed integer
+---@class perilune.RuleOptions
+---@field exact? boolean only rules of that proof
+---@field share? boolean equal computations become one node
+---@field naive? boolean without the decision tree
+---@field timed? boolean
+---@field opset? integer
+---@field only? string[]
+---@field finite_math? boolean conditions may take it that no value is infinite or NaN
 --- A set of rules; it is called with a function or module and gives the rewritten one, the same if nothing changed. It
 --- stands for a pass over functions wherever one is expected, and may be the `run` of a pass. As a pass it obeys the config
 --- keys rules.exact and rules.only.
@@ -1054,7 +1062,7 @@ local Rules = {}
 --- proof), share (equal computations become one node), naive (without the decision tree, which gives the same), opset (the
 --- version of ai.onnx that conditions see; by default the module's), only (names: no other rule runs).
 ---@param program perilune.Node|perilune.Module
----@param options? { exact?: boolean, share?: boolean, naive?: boolean, timed?: boolean, opset?: integer, only?: string[] }
+---@param options? perilune.RuleOptions
 ---@return perilune.Node|perilune.Module
 ---@return perilune.RuleCount[]
 function Rules:apply(program, options) end

@@ -309,6 +309,15 @@ describe("a wrong rule", function()
   end)
 end)
 
+describe("finite_math", function()
+  it("is known to conditions when the run allows it", function()
+    local rules = pl.rules { "where(isnan(?s@nn.softmax(?x)), 0, ?s) => ?s where finite_math" }
+    local mod = program "%0 = nn.softmax(%x); where(isnan(%0), 0f, %0)"
+    assert.equal(mod, (rules:apply(mod)))
+    assert.equal("nn.softmax", rules:apply(mod, { finite_math = true }).main.body.op.name)
+  end)
+end)
+
 describe("uses", function()
   it("of what a replacement keeps do not end", function()
     local rules = { "add(?x, 0) => ?x", "exp(?y:once) => sin(?y)" }

@@ -402,6 +402,7 @@ static int rule_set_apply(lua_State *L) {
                               .naive = bool_option(L, 3, "naive"),
                               .timed = bool_option(L, 3, "timed"),
                               .lenient = bool_option(L, 3, "lenient"),
+                              .finite_math = bool_option(L, 3, "finite_math"),
                               .opset = int_option(L, 3, "opset"),
                               .ud = &r};
   pln_lua_must(L, b, list_rules(b->engine, set));

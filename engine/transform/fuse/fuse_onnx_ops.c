@@ -23,7 +23,9 @@ static int64_t opset_of(const pln_module *module) {
 
 static pln_status fuse_function(pln_pass_run *run, const pln_graph *function,
                                 pln_graph **out) {
-  pln_rule_options options = {.opset = opset_of(run->module), .lenient = true};
+  pln_rule_options options = {.opset = opset_of(run->module),
+                              .finite_math = pln_run_int(run, "finite_math"),
+                              .lenient = true};
   return pln_run_shipped_rules(run, "FuseOnnxOps", function, &options, out);
 }
 

@@ -101,9 +101,10 @@ local rules = {
 }
 
 -- The scores of attention: a product, perhaps scaled, perhaps with a mask of finite
--- numbers added. In float32 no score that a network computes makes the sum infinite.
+-- numbers added. The guard turns a row of NaN into zeros, and such a row comes of an
+-- infinite score or of NaN; so it may go only where no computed value is either.
 local scores = "(nn.matmul(_, _) | multiply(nn.matmul(_, _), ?k:const))"
-local guard = "where(isnan(?s@nn.softmax(%s)), 0, ?s) => ?s where opset >= 1 "
+local guard = "where(isnan(?s@nn.softmax(%s)), 0, ?s) => ?s where finite_math "
   .. "and ?s.dtype == float32"
 local finite = "scalar(%s) >= -3.4028235e38 and scalar(%s) <= 3.4028235e38"
 local mask = " and " .. finite:format("?b", "?b") .. " and (not is_const(?a) or "
