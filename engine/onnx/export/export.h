@@ -40,6 +40,13 @@ typedef struct pln_task {
   pln_message fields;
 } pln_task;
 
+/* How a node is used. */
+enum {
+  PLN_EXPORT_USED = 1,
+  PLN_EXPORT_NEEDED = 2, /* otherwise than as the result of another graph */
+  PLN_EXPORT_IS_RESULT = 4
+};
+
 /* A graph that is being written. */
 typedef struct pln_export_frame {
   pln_scope scope;
@@ -133,7 +140,7 @@ typedef struct pln_export {
   size_t names_room;           /* allocated slots */
   pln_scoped_names node_names; /* name of a node -> the node ... */
   bool node_names_known;       /* ... filled when first needed */
-  uint8_t *uses;               /* by node: whether it is used */
+  uint8_t *uses;               /* by node: PLN_EXPORT_* */
   pln_scope *node_scope;       /* by node of an open graph: its scope */
   pln_scope *child,
       *sibling; /* by scope: its first inner scope, and the next sibling */
@@ -181,6 +188,9 @@ void pln_export_free(pln_export *ex);
  * or of sparse and unknown ones), not as a node. */
 bool pln_export_is_entry(const pln_export *ex, pln_ref node);
 /* Returns true if a Constant is written as an initializer. */
+/* Returns true for a constant that only nested graphs need, each as a result:
+ * they write it. */
+bool pln_export_is_nested_constant(const pln_export *ex, pln_ref node);
 bool pln_export_is_initializer(const pln_export *ex, pln_ref node);
 
 /* names.c. Iterates over the nodes of a scope in order, without those of nested

@@ -132,6 +132,9 @@ static pln_status push_node_task(pln_export *ex, pln_ref node) {
   case PLN_FUNCTION:
   case PLN_LET: return PLN_OK;
   case PLN_CONSTANT:
+    if (pln_export_is_nested_constant(ex, node))
+      return PLN_OK;
+    return pln_export_is_entry(ex, node) ? PLN_OK : pln_export_node(ex, node);
   case PLN_CALL:
   case PLN_IF:
     return pln_export_is_entry(ex, node) ? PLN_OK : pln_export_node(ex, node);

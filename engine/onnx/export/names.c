@@ -73,6 +73,43 @@ static void give_slots(pln_export *ex) {
       ex->uses[g->scopes[s].result] = 1;
 }
 
+/* The main graph's scope. */
+static pln_scope main_scope(const pln_graph *g) {
+  const pln_node *root = g->root == PLN_NONE ? NULL : &g->nodes[g->root];
+  return root && root->kind == PLN_FUNCTION ? root->data : 0;
+}
+
+/* Marks result `node` of a scope as needed, unless it is a constant of an
+ * enclosing graph, of which a nested graph writes its own
+ * (pln_export_identity). */
+static void need_result(pln_export *ex, pln_scope scope, pln_ref node) {
+  const pln_graph *g = ex->g;
+  if (g->nodes[node].kind != PLN_CONSTANT || scope == main_scope(g) ||
+      pln_graph_scope_of(g, node) == scope)
+    ex->uses[node] |= PLN_EXPORT_NEEDED;
+}
+
+/* Marks what is used otherwise than as the result of another graph. */
+static void mark_needed(pln_export *ex) {
+  const pln_graph *g = ex->g;
+  for (pln_scope s = 0; s < g->n_scopes; s++) {
+    pln_ref result = g->scopes[s].result;
+    if (result == PLN_NONE)
+      continue;
+    need_result(ex, s, result);
+    for (uint32_t k = 0;
+         g->nodes[result].kind == PLN_TUPLE && k < g->nodes[result].count; k++)
+      need_result(ex, s, pln_operand(g, result, k));
+    ex->uses[result] |= PLN_EXPORT_IS_RESULT;
+  }
+  for (pln_ref i = 0; i < g->n_nodes; i++) {
+    const pln_node *n = &g->nodes[i];
+    bool fields = n->kind == PLN_TUPLE && (ex->uses[i] & PLN_EXPORT_IS_RESULT);
+    for (uint32_t k = 0; k < n->count && !fields; k++)
+      ex->uses[pln_operands(g, n)[k]] |= PLN_EXPORT_NEEDED;
+  }
+}
+
 static void link_scopes(pln_export *ex) {
   const pln_graph *g = ex->g;
   for (pln_scope s = 0; s < g->n_scopes; s++)
@@ -105,6 +142,7 @@ pln_status pln_export_prepare(pln_export *ex) {
     return pln_nomem(e);
   memset(ex->node_scope, 0xff, g->n_nodes * sizeof *ex->node_scope);
   give_slots(ex);
+  mark_needed(ex);
   link_scopes(ex);
   return PLN_OK;
 }

@@ -929,12 +929,16 @@ static pln_status copy_sequence(pln_export *ex, pln_ref node, pln_dtype dtype,
 
 /* A result of a nested graph that is constant is a Constant node of the other
  * name, which no runtime computes. */
-static bool is_nested_constant(const pln_export *ex, pln_ref node) {
+static bool is_small_constant(const pln_export *ex, pln_ref node) {
   enum { SMALL = 64 };
   const pln_node *n = &ex->g->nodes[node];
-  return ex->n_frames > 1 && n->kind == PLN_CONSTANT &&
-         !ex->g->tensors[n->data]->external &&
+  return n->kind == PLN_CONSTANT && !ex->g->tensors[n->data]->external &&
          ex->g->tensors[n->data]->bytes <= SMALL;
+}
+
+bool pln_export_is_nested_constant(const pln_export *ex, pln_ref node) {
+  return is_small_constant(ex, node) && (ex->uses[node] & PLN_EXPORT_USED) &&
+         !(ex->uses[node] & PLN_EXPORT_NEEDED);
 }
 
 pln_status pln_export_identity(pln_export *ex, pln_ref node, pln_slice from,
@@ -944,7 +948,7 @@ pln_status pln_export_identity(pln_export *ex, pln_ref node, pln_slice from,
   pln_type_kind kind = pln_type_get_kind(ex->engine, type);
   ex->changes++;
   PLN_TRY(pln_export_use_domain(ex, pln_text(""), 1));
-  if (is_nested_constant(ex, node))
+  if (ex->n_frames > 1 && is_small_constant(ex, node))
     return pln_export_constant(ex, to, ex->g->tensors[ex->g->nodes[node].data]);
   if (kind == PLN_TYPE_OPTIONAL && ex->opset < OF_OPTIONALS)
     return pln_diag_error(ex->engine, PLN_ERR_UNSUPPORTED, NULL,

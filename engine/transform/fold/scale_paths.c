@@ -354,6 +354,29 @@ static bool scale_product(scale_walk *w, scale_plan *p, pln_ref node,
          add_edit(w, p, node, 2, bias);
 }
 
+/* A normalisation with constant scale and bias, one number a channel. */
+static bool scale_normalised(scale_walk *w, scale_plan *p, pln_ref node,
+                             scaled_range range) {
+  const pln_graph *g = w->graph;
+  const pln_node *n = &g->nodes[node];
+  int32_t rank = pln_type_rank(w->engine, n->type);
+  bool layer = n->data == PLN_OP_LAYER_NORMALIZATION;
+  int64_t axis = pln_attrs_int(w->engine, n->attrs, "axis", -1);
+  if (pln_attrs_int(w->engine, n->attrs, "training_mode", 0) || rank < 2 ||
+      (layer && axis != -1 && axis != rank - 1) ||
+      (range.axis >= 0 && range.axis != (layer ? rank - 1 : 1)))
+    return false;
+  range.axis = range.axis < 0 ? -1 : 0;
+  for (uint32_t i = 1; i < 3 && i < n->count; i++) {
+    pln_ref arg = pln_operand(g, node, i);
+    if (g->nodes[arg].kind != PLN_ABSENT &&
+        (pln_type_rank(w->engine, g->nodes[arg].type) != 1 ||
+         !add_edit(w, p, node, i, range)))
+      return false;
+  }
+  return n->count >= 2;
+}
+
 static bool scale_matmul(scale_walk *w, scale_plan *p, pln_ref node,
                          scaled_range range) {
   if (is_constant_arg(w, node, 1))
@@ -394,6 +417,10 @@ static bool scale_call(scale_walk *w, scale_plan *p, pln_ref node,
   case PLN_OP_MAT_MUL: return scale_matmul(w, p, node, range);
   case PLN_OP_GEMM:
   case PLN_OP_CONV: return scale_product(w, p, node, range);
+  case PLN_OP_LAYER_NORMALIZATION:
+  case PLN_OP_BATCH_NORMALIZATION:
+  case PLN_OP_INSTANCE_NORMALIZATION:
+    return scale_normalised(w, p, node, range);
   default: return false;
   }
 }

@@ -409,7 +409,7 @@ static pln_ref first_queued(const flatten_rows *f, uint32_t n) {
 }
 
 /* Without extents first: looking for them takes time. */
-static void check_region(flatten_rows *f, uint32_t n, uint32_t number) {
+static void weigh_region(flatten_rows *f, uint32_t n, uint32_t number) {
   row_region *r = &f->regions[number - 1];
   uint32_t sums = 0;
   pln_ref sum;
@@ -449,7 +449,7 @@ static pln_status find_row_regions(flatten_rows *f, bool *any) {
       continue;
     PLN_TRY(add_row_region(f));
     uint32_t n = mark_region(f, i, f->n_regions);
-    check_region(f, n, f->n_regions);
+    weigh_region(f, n, f->n_regions);
     *any |= !f->regions[f->n_regions - 1].refused;
   }
   return PLN_OK;

@@ -88,17 +88,19 @@ static bool is_plain_enumeration(const pln_graph *g, pln_ref node) {
   return is_range(g, below_reshapes(g, node));
 }
 
-/* sum = row * n + column, where `scaled` is row * n. */
+/* sum = row * n + column, where `scaled` is row * n, and the rows and columns
+ * each are enumerated. *rows: the number of rows. */
 static bool is_row_and_column(const pln_graph *g, pln_ref sum, pln_ref scaled,
-                              pln_ref column) {
+                              pln_ref column, pln_dim *n, pln_dim *rows) {
   const pln_dim *dims;
   int32_t rank = known_dims(g, sum, &dims);
   if (!pln_is_call(g, scaled, PLN_OP_MUL) || !is_plain_enumeration(g, column))
     return false;
   for (uint32_t i = 0; i < 2; i++) {
     pln_ref row = pln_operand(g, scaled, i);
-    pln_dim n = single_value(g, pln_operand(g, scaled, 1 - i));
-    if (n == PLN_DIM_UNKNOWN || n != count_of(g, column, 0) ||
+    *n = single_value(g, pln_operand(g, scaled, 1 - i));
+    *rows = count_of(g, row, 0);
+    if (*n == PLN_DIM_UNKNOWN || *rows == PLN_DIM_UNKNOWN ||
         !is_plain_enumeration(g, row))
       continue;
     for (int32_t at = 1; at < rank; at++)
@@ -109,15 +111,27 @@ static bool is_row_and_column(const pln_graph *g, pln_ref sum, pln_ref scaled,
   return false;
 }
 
+/* The same in either order; *column is the operand that counts columns. */
+static bool find_row_and_column(const pln_graph *g, pln_ref sum,
+                                pln_ref *column, pln_dim *n, pln_dim *rows) {
+  if (!pln_is_call(g, sum, PLN_OP_ADD))
+    return false;
+  for (uint32_t i = 0; i < 2; i++) {
+    *column = pln_operand(g, sum, i);
+    if (is_row_and_column(g, sum, pln_operand(g, sum, 1 - i), *column, n, rows))
+      return true;
+  }
+  return false;
+}
+
 /* Returns true if the elements are 0, 1, 2, ... in order. */
 static bool is_enumeration(const pln_graph *g, pln_ref node) {
   node = below_reshapes(g, node);
-  if (is_range(g, node))
-    return true;
-  if (!pln_is_call(g, node, PLN_OP_ADD))
-    return false;
-  pln_ref a = pln_operand(g, node, 0), b = pln_operand(g, node, 1);
-  return is_row_and_column(g, node, a, b) || is_row_and_column(g, node, b, a);
+  pln_ref column;
+  pln_dim n, rows;
+  return is_range(g, node) ||
+         (find_row_and_column(g, node, &column, &n, &rows) &&
+          n == count_of(g, column, 0));
 }
 
 /* Builds the reshape of x, or of what x is a reshape of, to the shape of the
@@ -139,6 +153,36 @@ static pln_status reshape_to_result(pln_rewrite_context *ctx, pln_ref x,
   return PLN_OK;
 }
 
+/* Builds take(x, range, axis), and the reshape of that to the shape of the
+ * call. */
+static pln_status take_range(pln_rewrite_context *ctx, pln_ref x, pln_ref range,
+                             int64_t axis, pln_ref *out) {
+  pln_attrs attrs;
+  pln_attr entry = {.kind = PLN_ATTR_INT, .v.i = axis};
+  pln_ref args[2] = {x, range}, taken;
+  PLN_TRY(pln_symbol_intern(ctx->engine, pln_text("axis"), &entry.name));
+  PLN_TRY(pln_attrs_make(ctx->engine, 1, &entry, &attrs));
+  PLN_TRY(pln_rule_build(ctx, PLN_OP_GATHER, attrs, 2, args, &taken));
+  return taken == PLN_NONE ? PLN_OK : reshape_to_result(ctx, taken, out);
+}
+
+/* take(flatten(x), row * n + column) => reshape(take(x, column, axis=1)), if
+ * all rows of x, which has n columns, and its first columns are enumerated. */
+static pln_status take_columns(pln_rewrite_context *ctx, pln_ref *out) {
+  const pln_graph *g = ctx->call.graph;
+  const pln_dim *flat, *dims;
+  pln_ref x = below_reshapes(g, pln_rule_arg(ctx, 0)), column;
+  pln_dim n, rows;
+  if (known_dims(g, pln_rule_arg(ctx, 0), &flat) < 1 ||
+      known_dims(g, x, &dims) != 2 || flat[0] != count_of(g, x, 0) ||
+      flat[0] == PLN_DIM_UNKNOWN ||
+      !find_row_and_column(g, below_reshapes(g, pln_rule_arg(ctx, 1)), &column,
+                           &n, &rows) ||
+      rows != dims[0] || n != dims[1])
+    return PLN_OK;
+  return take_range(ctx, x, below_reshapes(g, column), 1, out);
+}
+
 /* take(x, [0 .. n - 1] in some shape) => reshape(x), if x has the extent n
  * there. */
 pln_status pln_simplify_take_enumeration(pln_rewrite_context *ctx,
@@ -151,16 +195,17 @@ pln_status pln_simplify_take_enumeration(pln_rewrite_context *ctx,
     return PLN_OK;
   pln_dim extent = pln_arg_dims(&ctx->call, 0)[axis];
   pln_ref index = pln_rule_arg(ctx, 1);
-  if (extent == PLN_DIM_UNKNOWN || count_of(g, index, 0) != extent ||
-      !is_enumeration(g, index))
+  if (extent == PLN_DIM_UNKNOWN)
     return PLN_OK;
-  return reshape_to_result(ctx, pln_rule_arg(ctx, 0), out);
+  if (count_of(g, index, 0) == extent && is_enumeration(g, index))
+    return reshape_to_result(ctx, pln_rule_arg(ctx, 0), out);
+  return axis == 0 ? take_columns(ctx, out) : PLN_OK;
 }
 
 /* The coordinate `part` counts one axis of the grid and is the same along the
  * others; -1 if it does not. */
 static int32_t counted_axis(const pln_graph *g, pln_ref part, pln_ref grid,
-                            pln_dim extent) {
+                            pln_dim *extent, pln_ref *range) {
   const pln_dim *dims;
   int32_t rank = known_dims(g, grid, &dims) - 1; /* the last axis is of the
                                                   * coordinates */
@@ -169,18 +214,21 @@ static int32_t counted_axis(const pln_graph *g, pln_ref part, pln_ref grid,
     y = pln_operand(g, y, 0);
   else
     y = part;
-  if (!is_plain_enumeration(g, y) || count_of(g, y, 0) != extent)
+  *range = below_reshapes(g, y);
+  *extent = count_of(g, y, 0);
+  if (!is_range(g, *range) || *extent == PLN_DIM_UNKNOWN)
     return -1;
   const pln_dim *own;
   int32_t n = known_dims(g, y, &own);
   n -= n == rank + 1; /* not yet without the last axis */
   for (int32_t i = 0; i < n; i++)
-    if (own[i] == extent && dims[i - n + rank] == extent)
+    if (own[i] == *extent && dims[i - n + rank] == *extent)
       return i - n + rank;
   return -1;
 }
 
-/* gather_nd(x, coordinates of all positions in order) => reshape(x) */
+/* gather_nd(x, coordinates of all positions in order) => reshape(x); of the
+ * first positions of the last axis => reshape(take(x, arange(n), axis)). */
 pln_status pln_simplify_gather_grid(pln_rewrite_context *ctx, pln_ref *out) {
   const pln_graph *g = ctx->call.graph;
   pln_ref grid = pln_rule_arg(ctx, 1);
@@ -196,16 +244,28 @@ pln_status pln_simplify_gather_grid(pln_rewrite_context *ctx, pln_ref *out) {
   int32_t rank_of_grid = pln_type_rank(ctx->engine, g->nodes[grid].type);
   if (rank_of_grid < 1 || (axis != -1 && axis != rank_of_grid - 1))
     return PLN_OK;
-  for (int32_t k = 0; k < (int32_t)g->nodes[grid].count; k++) {
-    int32_t at =
-        x[k] == PLN_DIM_UNKNOWN
-            ? -1
-            : counted_axis(g, pln_operand(g, grid, (uint32_t)k), grid, x[k]);
-    if (at <= last)
+  int32_t k = 0, n_parts = (int32_t)g->nodes[grid].count;
+  pln_dim extent = PLN_DIM_UNKNOWN;
+  pln_ref range = PLN_NONE;
+  for (; k < n_parts; k++) {
+    int32_t at = counted_axis(g, pln_operand(g, grid, (uint32_t)k), grid,
+                              &extent, &range);
+    if (at <= last || x[k] == PLN_DIM_UNKNOWN)
       return PLN_OK;
+    if (x[k] != extent)
+      break;
     last = at;
   }
-  if (elements == PLN_DIM_UNKNOWN || count_of(g, ctx->node, 0) != elements)
+  if (k == n_parts - 1 && rank == n_parts) {
+    pln_dim taken = extent;
+    for (int32_t i = 0; i < k; i++)
+      PLN_TRY(pln_dim_binary(ctx->engine, PLN_DIM_MUL, taken, x[i], &taken));
+    return taken != PLN_DIM_UNKNOWN && taken == count_of(g, ctx->node, 0)
+               ? take_range(ctx, pln_rule_arg(ctx, 0), range, k, out)
+               : PLN_OK;
+  }
+  if (k < n_parts || elements == PLN_DIM_UNKNOWN ||
+      count_of(g, ctx->node, 0) != elements)
     return PLN_OK;
   return reshape_to_result(ctx, pln_rule_arg(ctx, 0), out);
 }

@@ -102,7 +102,7 @@ static pln_dim copied_dim(const pln_engine *e, pln_type operand, uint32_t i) {
 
 pln_status pln_rule_reshape(pln_rewrite_context *ctx, pln_ref x, uint32_t n,
                             const pln_dim *dims, pln_ref *out) {
-  pln_type type = ctx->call.graph->nodes[x].type;
+  pln_type type = pln_rewrite_graph(ctx->rw)->nodes[x].type;
   target t = {.n = n};
   pln_ref args[2] = {x};
   *out = PLN_NONE;

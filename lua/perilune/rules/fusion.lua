@@ -55,6 +55,15 @@ local rules = {
     .. "where opset >= 1 and ?a.rank >= 0 and ?b.rank >= 0 and (broadcasts(?a.shape, ?b.shape) "
     .. "or broadcasts(?b.shape, ?a.shape))", proof = "reassociates",
     reason = "(x + a) + b = x + (a + b)", source = "TVM SimplifyConsecutiveAdd" },
+  { "layer_norm_bias: add(?n@nn.layer_norm(?x, ?s, ?b:const), ?c:const) => "
+    .. "nn.layer_norm(?x, ?s, add(?b, ?c), **?n) where opset >= 1 and ?n.uses == 1 "
+    .. "and ?b.rank == 1 and ?c.shape == ?b.shape", proof = "reassociates",
+    reason = "a bias behind a normalisation is part of its own" },
+  { "instance_norm_bias: add(?n@nn.instance_norm(?x, ?s, ?b:const), ?c:const) => "
+    .. "nn.instance_norm(?x, ?s, add(?b, reshape(?c, newshape=[-1])), **?n) where opset >= 1 "
+    .. "and ?n.uses == 1 and ?c.rank == ?x.rank - 1 and ?c.shape[0] == ?b.shape[0] "
+    .. "and ?c.size == ?b.shape[0]", proof = "reassociates", grows = true,
+    reason = "a bias behind a normalisation is part of its own" },
   { "silu: multiply(?x, sigmoid(?x)) => nn.silu(?x) where opset >= 24", proof = "approximates",
     reason = "the definition of Swish", source = "ONNX Swish; onnxsim fuse_swish" },
   { "hard_swish: multiply(?x, nn.hard_sigmoid(?x, alpha=0.16666667, beta=0.5)) => "

@@ -266,4 +266,13 @@ end
 
 examples.layer_norm, examples.layer_norm_without_bias = normalised(true), normalised(false)
 
+-- A bias per channel behind an instance normalisation.
+function examples.instance_norm_bias(g)
+  local op, channels = g.op, g:size()
+  local function vector() return g:constant("float32", { channels }) end
+  local x = g:var("float32", { g:size(), channels, 1 + g:size() })
+  local y = op.nn.instance_norm(x, vector(), vector())
+  return op.add(y, g:constant("float32", { channels, 1 }))
+end
+
 return examples
