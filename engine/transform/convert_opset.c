@@ -10,7 +10,8 @@
 pln_status pln_pass_convert_opset(pln_pass_run *run) {
   pln_module *out;
   int64_t opset = pln_run_int(run, "opset");
-  if (opset == 0)
+  bool newer = pln_run_int(run, "newer") != 0;
+  if (opset == 0 || (newer && opset <= pln_module_opset(run->module)))
     return PLN_OK;
   PLN_TRY(pln_onnx_convert_opset(run->module, opset, &out));
   pln_run_set_module(run, out);

@@ -11,6 +11,11 @@ static const pln_option opset_options[] = {
      .kind = PLN_ATTR_INT,
      .fallback = "0",
      .doc = "The version of ai.onnx, from 7 on; 0: the model's own."},
+    {.name = "newer",
+     .kind = PLN_ATTR_INT,
+     .is_bool = true,
+     .fallback = "false",
+     .doc = "Only from an older version to a newer one."},
 };
 
 static const pln_option fusion_options[] = {

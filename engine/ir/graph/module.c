@@ -80,6 +80,14 @@ bool pln_module_was_onnx(const pln_module *module) {
          pln_attrs_find(module->engine, module->attrs, "opset_import");
 }
 
+int64_t pln_module_opset(const pln_module *module) {
+  pln_engine *e = module->engine;
+  const pln_attr *imports = pln_attrs_find(e, module->attrs, "opset_import");
+  if (!imports || imports->kind != PLN_ATTR_DICT)
+    return 0;
+  return pln_attrs_int(e, imports->v.dict, "ai.onnx", 0);
+}
+
 void pln_module_set_source(pln_module *module, pln_file *source,
                            pln_symbol directory) {
   if (module->source)

@@ -53,6 +53,8 @@ void pln_module_set_source(pln_module *module, pln_file *source,
 /* True if the module was read from an ONNX model or from the text of one,
  * according to its attributes. It may contain calls that inference refuses. */
 bool pln_module_was_onnx(const pln_module *module);
+/* The version of ai.onnx that the module imports; 0: none. */
+int64_t pln_module_opset(const pln_module *module);
 
 /* Verifies one function of a module, by itself and against the module. */
 pln_status pln_module_verify_function(const pln_module *module,

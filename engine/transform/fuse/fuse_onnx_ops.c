@@ -11,25 +11,16 @@
 
 #include "transform/shipped_rules.h"
 
-/* The version of ai.onnx that the module imports; 0: none. */
-static int64_t opset_of(const pln_module *module) {
-  pln_engine *e = module->engine;
-  const pln_attr *imports =
-      pln_attrs_find(e, pln_module_attrs(module), "opset_import");
-  if (!imports || imports->kind != PLN_ATTR_DICT)
-    return 0;
-  return pln_attrs_int(e, imports->v.dict, "ai.onnx", 0);
-}
-
 static pln_status fuse_function(pln_pass_run *run, const pln_graph *function,
                                 pln_graph **out) {
-  pln_rule_options options = {.opset = opset_of(run->module),
+  pln_rule_options options = {.opset = pln_module_opset(run->module),
                               .finite_math = pln_run_int(run, "finite_math"),
                               .lenient = true};
   return pln_run_shipped_rules(run, "FuseOnnxOps", function, &options, out);
 }
 
 pln_status pln_pass_fuse_onnx_ops(pln_pass_run *run) {
-  return opset_of(run->module) ? pln_run_on_functions(run, fuse_function)
-                               : PLN_OK;
+  return pln_module_opset(run->module)
+             ? pln_run_on_functions(run, fuse_function)
+             : PLN_OK;
 }

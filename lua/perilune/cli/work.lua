@@ -25,8 +25,8 @@ function work.options(parser)
   parser:option("--only", "Runs only these passes; NAME:2 as above.")
     :argname "NAMES":count "*"
   require "perilune.cli.shapes".options(parser)
-  parser:option("--opset", "Converts the model to ONNX opset N, newer or older, after "
-    .. "the passes.")
+  parser:option("--opset", "Converts the model to ONNX opset N: to a newer one before the "
+    .. "passes, to an older one after them.")
     :argname "N":convert(require "perilune.cli.numbers".opset)
   parser:option("--threads", "The number of threads for passes over functions; 0: one "
     .. "for each processor. The result does not depend on it."):argname "N":default "1"
@@ -54,11 +54,14 @@ local function make_context(config, options, instruments)
   stop.usage("%s: %s", what, tostring(context))
 end
 
--- The pipeline, and the conversion to the opset that is asked for.
+-- The pipeline, and the conversion to the opset that is asked for: before it to a newer
+-- one, whose operators the passes may use, behind it to an older one.
 local function with_opset(pass, opset)
   if not opset then return pass end
   local pl = require "perilune"
-  return pl.sequential { name = pass.info.name, pass, pl.passes.ConvertOpset { opset = opset } }
+  return pl.sequential { name = pass.info.name,
+    pl.passes.ConvertOpset { opset = opset, newer = true }, pass,
+    pl.passes.ConvertOpset { opset = opset } }
 end
 
 --- The pipeline and the context, with these instruments (a function gives them once

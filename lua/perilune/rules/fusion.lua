@@ -150,4 +150,40 @@ for i, form in ipairs(half_times) do
     reason = "the Gaussian error linear unit by tanh",
     source = "ONNX Gelu; ONNX Runtime GeluFusion" }
 end
+
+-- Attention of queries, keys and values of shape (batch, heads, length, size): the scores
+-- are scaled or not, with a mask or not. The keys come transposed. A mask whose last dim is
+-- shorter means something else to Attention.
+local positive = " and scalar(?c) > 1e-30 and scalar(?c) < 1e30"
+local of_scores = { { "?p@nn.matmul(?q, ?t)", "1", "" },
+  { "multiply(?p@nn.matmul(?q, ?t), ?c:scalar)", "scalar(?c)", positive },
+  { "divide(?p@nn.matmul(?q, ?t), ?c:scalar)", "1 / scalar(?c)", positive } }
+local heads = "opset >= 23 and ?q.rank == 4 and ?t.rank == 4 and ?v.rank == 4 and "
+  .. "?q.shape[1] > 0 and normalize(?a, 4) == 3 and "
+  .. "sublist(?q.shape, 0, 2) == sublist(?t.shape, 0, 2) and "
+  .. "sublist(?v.shape, 0, 3) == [?q.shape[0], ?q.shape[1], ?t.shape[3]]"
+local masked = " and ?m.rank >= 2 and ?m.dtype == ?q.dtype and broadcasts(?m.shape, ?p.shape) and "
+  .. "?m.shape[-1] == ?p.shape[-1]"
+for i, form in ipairs(of_scores) do
+  local function attention(name, logits, operand, where)
+    rules[#rules + 1] = { ("%s_%d: nn.matmul(nn.softmax(%s, axis=?a), ?v) => attention(?q, "
+      .. "transpose(?t, axes=[0, 1, 3, 2]), ?v%s, scale=%s) where %s"):format(name, i, logits,
+        operand, form[2], where .. form[3]),
+      proof = "approximates", reason = "softmax(Q K^T / sqrt(size) + mask) V",
+      source = "ONNX Attention; ONNX Runtime AttentionFusion" }
+  end
+  attention("masked_attention", ("add(%s, ?m)"):format(form[1]), ", ?m", heads .. masked)
+  attention("attention", form[1], "", heads)
+end
+
+-- PyTorch's exporters make an InstanceNormalization of the groups.
+rules[#rules + 1] = { "group_norm: add(multiply(?y@reshape(nn.instance_norm(?z@reshape(?x), 1, 0, "
+  .. "epsilon=?e)), ?w:const), ?b:const) => nn.group_norm(?x, reshape(?w, newshape=[?x.shape[1]]), "
+  .. "reshape(?b, newshape=[?x.shape[1]]), num_groups=?z.shape[1], epsilon=?e) where opset >= 21 "
+  .. "and ?z.rank == 3 and ?y.shape == ?x.shape and ?z.shape[0] == ?x.shape[0] and ?x.shape[1] > 0 "
+  .. "and ?w.rank == ?x.rank - 1 and ?w.shape[0] == ?x.shape[1] and ?w.size == ?x.shape[1] "
+  .. "and ?b.rank == ?x.rank - 1 and ?b.shape[0] == ?x.shape[1] and ?b.size == ?x.shape[1]",
+  proof = "approximates", reason = "the normalisation of groups of channels",
+  source = "ONNX GroupNormalization" }
+
 return rules

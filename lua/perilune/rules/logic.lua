@@ -19,6 +19,12 @@ return {
   { "drop_tautology: {where|add|subtract|multiply|logical_and|logical_or}(...)",
     native = "drop_tautology", grows = true,
     reason = "a position is never negative; the condition that is left is broadcast by its user" },
+  { "where_true_broadcast: ?r@where(?c@broadcast_to(?t:splat, ...), ?x, _) => broadcast_to(?x, "
+    .. "**?c) where scalar(?t) == 1 and ?r.shape == ?c.shape",
+    reason = "always the first, of the same shape" },
+  { "where_false_broadcast: ?r@where(?c@broadcast_to(?t:splat, ...), _, ?x) => broadcast_to(?x, "
+    .. "**?c) where scalar(?t) == 0 and ?r.shape == ?c.shape",
+    reason = "always the second, of the same shape" },
   { "relu_max: maximum(?x:float, 0) => nn.relu(?x)", reason = "max(x, 0)",
     source = "onnxscript min_max_to_clip" },
   { "clip_clip: clip(?c@clip(?x, a_min=?a, a_max=?b), a_min=?d, a_max=?e) => clip(?x, "

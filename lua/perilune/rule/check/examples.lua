@@ -264,6 +264,44 @@ local function normalised(with_bias)
   end
 end
 
+-- Attention of several heads; `scaled` is the operator that scales the scores, or nil.
+local function attention(scaled, with_mask)
+  return function(g)
+    local op, n, heads, size = g.op, g:extent(), g:size(), g:extent()
+    local queries, keys = g:extent(), g:extent()
+    local scores = op.nn.matmul(g:var("float32", { n, heads, queries, size }),
+      g:var("float32", { n, heads, size, keys }))
+    if scaled then scores = op[scaled](scores, g:number(g:pick { 0.25, 3 }, "float32")) end
+    if with_mask then
+      local leading = g:pick { { n, 1, queries }, { 1, 1, 1 }, { queries }, { 1, queries },
+        { n, heads, queries } }
+      leading[#leading + 1] = keys
+      scores = op.add(scores, g:var("float32", leading))
+    end
+    return op.nn.matmul(op.nn.softmax(scores, { axis = g:pick { -1, 3 } }),
+      g:var("float32", { n, heads, keys, g:extent() }))
+  end
+end
+
+for i, scaled in ipairs { false, "multiply", "divide" } do
+  examples["attention_" .. i] = attention(scaled, false)
+  examples["masked_attention_" .. i] = attention(scaled, true)
+end
+
+-- Groups of channels as channels of an InstanceNormalization.
+function examples.group_norm(g)
+  local op, groups, each = g.op, g:size(), g:size()
+  local n, height, width = g:extent(), g:extent(), g:extent()
+  local channels = groups * each
+  local x = g:var("float32", { n, channels, height, width })
+  local grouped = op.reshape(x, { newshape = { n, groups, each * height * width } })
+  local normal = op.nn.instance_norm(grouped, g:splat("float32", { groups }, 1),
+    g:splat("float32", { groups }, 0), { epsilon = 1e-3 })
+  local scale, bias = g:constant("float32", { channels, 1, 1 }),
+    g:constant("float32", { channels, 1, 1 })
+  return op.add(op.multiply(op.reshape(normal, { newshape = x.type.shape }), scale), bias)
+end
+
 examples.layer_norm, examples.layer_norm_without_bias = normalised(true), normalised(false)
 
 -- A bias per channel behind an instance normalisation.
