@@ -1,0 +1,80 @@
+-- FuseOnnxOps: computations become the operators that the model's opset has for them.
+
+local command = require "spec.cli.command"
+local model = require "perilune.zoo.model"
+local pl = require "perilune"
+
+local folder = command.folder()
+teardown(function() os.execute("rm -rf " .. folder) end)
+
+-- The numbers of calls by operator after the passes.
+local function counts_of(mod)
+  local counts = {}
+  for node in mod.main:nodes() do
+    local name = node.kind == "Call" and node.op.name
+    if name then counts[name] = (counts[name] or 0) + 1 end
+  end
+  return counts
+end
+
+local function fused(mod, options)
+  local out = pl.sequential { pl.passes.FuseOnnxOps(options or {}), "SimplifyExpr",
+    "DeadCodeElimination" } (mod)
+  assert(pl.check(mod, out, { rounds = options and 1 or 6 })) -- the first has no NaN
+  return counts_of(out)
+end
+
+local function program(body, opset)
+  return assert(pl.parse(([[
+#[version = "0.0.5"]
+def @main(%%q: Tensor[(2, 4, 5, 8), float32], %%k: Tensor[(2, 4, 6, 8), float32],
+          %%v: Tensor[(2, 4, 6, 3), float32], %%m: Tensor[(2, 1, 5, 6), float32]) {
+  %%0 = transpose(%%k, axes=[0, 1, 3, 2]);
+  %%1 = multiply(nn.matmul(%%q, %%0), 0.5f);
+  %s
+}
+]]):format(body))):with_attrs { opset_import = { ["ai.onnx"] = opset } }
+end
+
+describe("FuseOnnxOps", function()
+  it("makes Attention from opset 23 on, with a mask or without", function()
+    for _, body in ipairs { "nn.matmul(nn.softmax(%1), %v)",
+      "nn.matmul(nn.softmax(add(%1, %m)), %v)" } do
+      local counts = fused(program(body, 23))
+      assert.equal(1, counts.attention, body)
+      assert.is_nil(counts["nn.softmax"])
+      assert.is_nil(counts.transpose)
+      assert.is_nil(fused(program(body, 22)).attention)
+    end
+  end)
+
+  it("leaves guards against NaN unless finite_math says that there is none", function()
+    local body = "%2 = nn.softmax(%1); nn.matmul(where(isnan(%2), 0f, %2), %v)"
+    assert.equal(1, fused(program(body, 17)).isnan)
+    assert.is_nil(fused(program(body, 17), { finite_math = true }).isnan)
+  end)
+end)
+
+describe("opt --opset", function()
+  it("converts to a newer opset before the passes, to an older one behind them", function()
+    local m = model.new { name = "gelu", opset = 17 }
+    local x = m:input("x", "float32", { 2, 3 })
+    local function scalar(name, value)
+      return m:initializer(name, "float32", {}, string.pack("<f", value))
+    end
+    local half = m:node("Mul", { x, scalar("half", 0.5) })
+    local scaled = m:node("Div", { x, scalar("root", math.sqrt(2)) })
+    local erf = m:node("Add", { m:node("Erf", { scaled }), scalar("one", 1) })
+    m:output(m:node("Mul", { half, erf }), "float32", { 2, 3 })
+    m:save(folder .. "/in.onnx")
+    local function operators(opset)
+      local status, _, err = command.run(folder,
+        ("opt %s/in.onnx -o %s/out.onnx --check --opset %d"):format(folder, folder, opset))
+      assert.equal(0, status, err)
+      return counts_of(assert(pl.load(folder .. "/out.onnx")))
+    end
+    assert.equal(1, operators(20)["nn.gelu"])
+    assert.is_nil(operators(18)["nn.gelu"])
+    assert.is_nil(operators(13)["nn.gelu"])
+  end)
+end)
