@@ -30,43 +30,23 @@ typedef struct root_search {
   uint32_t n[PLN_RULE_MAX_ROOTS], at[PLN_RULE_MAX_ROOTS];
 } root_search;
 
-/* -------------------------------------------------------------------- users */
-
-/* Lists the users of each node: those of node i are users[first_user[i]] up to
- * users[first_user[i + 1]], in order. */
-static pln_status list_users(pln_rule_driver *r, const pln_graph *g) {
-  uint32_t n = g->n_nodes, total = 0;
-  r->replacements = pln_mem_new(r->engine, n * sizeof(pln_ref));
-  r->first_user =
-      pln_mem_zeroed(r->engine, ((size_t)n + 1) * sizeof *r->first_user);
-  r->users =
-      pln_mem_new(r->engine, ((size_t)g->n_operands + 1) * sizeof *r->users);
-  if (!r->replacements || !r->first_user || !r->users)
+static pln_status begin_roots(pln_rule_driver *r, const pln_graph *old) {
+  size_t size = old->n_nodes * sizeof *r->replacements;
+  PLN_TRY(pln_users_begin(&r->users, old));
+  r->replacements = pln_mem_new(r->engine, size);
+  if (!r->replacements)
     return pln_nomem(r->engine);
-  memset(r->replacements, 0xff, n * sizeof(pln_ref));
-  for (uint32_t i = 0; i < g->n_operands; i++)
-    r->first_user[g->operands[i]]++;
-  for (pln_ref i = 0; i < n; i++)
-    r->first_user[i] = total += r->first_user[i];
-  r->first_user[n] = total;
-  for (pln_ref i = n; i-- > 0;) /* ends of lists become their beginnings */
-    for (uint32_t k = 0; k < g->nodes[i].count; k++)
-      r->users[--r->first_user[g->operands[g->nodes[i].first + k]]] = i;
+  memset(r->replacements, 0xff, size);
   return PLN_OK;
 }
 
 void pln_rule_forget_roots(pln_rule_driver *r, const pln_graph *old) {
-  size_t n = old->n_nodes;
-  size_t users = (size_t)old->n_operands + 1;
-  if (r->replacements)
-    pln_mem_free(r->engine, r->replacements, n * sizeof *r->replacements);
-  if (r->first_user)
-    pln_mem_free(r->engine, r->first_user, (n + 1) * sizeof *r->first_user);
-  if (r->users)
-    pln_mem_free(r->engine, r->users, users * sizeof *r->users);
+  pln_mem_free(r->engine, r->replacements,
+               old->n_nodes * sizeof *r->replacements);
   r->replacements = NULL;
-  r->first_user = NULL;
-  r->users = NULL;
+  if (r->users.engine)
+    pln_users_end(&r->users);
+  r->users = (pln_users){0};
 }
 
 /* --------------------------------------------------------------- candidates */
@@ -108,7 +88,7 @@ static bool is_candidate_root(const root_search *s, uint32_t i, pln_ref node) {
   if (node <= r->old || n->kind != PLN_CALL || n->count > MAX_COPIED ||
       !pln_rule_has_op(s->m->set, p, n->data) || pln_is_effect_ordered(n) ||
       r->replacements[node] != PLN_NONE ||
-      pln_graph_scope_of(g, node) != pln_graph_scope_of(g, r->old))
+      r->users.node_scope[node] != r->users.node_scope[r->old])
     return false;
   for (uint32_t k = 0; k < n->count; k++)
     if (!is_available(s, g->operands[n->first + k]))
@@ -118,10 +98,10 @@ static bool is_candidate_root(const root_search *s, uint32_t i, pln_ref node) {
 
 /* The place in the list of the first user of a node behind the anchor. */
 static uint32_t first_user_behind(const pln_rule_driver *r, pln_ref node) {
-  uint32_t low = r->first_user[node], high = r->first_user[node + 1];
+  uint32_t low = r->users.first[node], high = r->users.first[node + 1];
   while (low < high) {
     uint32_t middle = low + (high - low) / 2;
-    if (r->users[middle] <= r->old)
+    if (r->users.users[middle] <= r->old)
       low = middle + 1;
     else
       high = middle;
@@ -136,11 +116,11 @@ static void find_candidates(root_search *s, uint32_t i) {
   if (shared == PLN_NONE)
     return;
   uint32_t first = first_user_behind(r, shared), end = first + MAX_SCANNED;
-  if (end > r->first_user[shared + 1])
-    end = r->first_user[shared + 1];
+  if (end > r->users.first[shared + 1])
+    end = r->users.first[shared + 1];
   for (uint32_t k = first; k < end && s->n[i] < MAX_CANDIDATES; k++)
-    if (is_candidate_root(s, i, r->users[k]))
-      s->found[i][s->n[i]++] = r->users[k];
+    if (is_candidate_root(s, i, r->users.users[k]))
+      s->found[i][s->n[i]++] = r->users.users[k];
 }
 
 /* ------------------------------------------------------------- combinations */
@@ -227,7 +207,7 @@ pln_status pln_rule_match_roots(pln_rule_match *m, bool *out) {
     return PLN_OK;
   *out = false;
   if (!m->run->replacements)
-    PLN_TRY(list_users(m->run, s.old));
+    PLN_TRY(begin_roots(m->run, s.old));
   for (uint32_t i = 0; i < v->n_roots; i++)
     if (i != v->anchor) {
       find_candidates(&s, i);

@@ -4,6 +4,7 @@
 #ifndef PLN_RULE_SET_H
 #define PLN_RULE_SET_H
 
+#include "ir/analysis/users.h"
 #include "ir/rewrite/use_counts.h"
 #include "op/infer/infer.h"
 #include "rule/ast.h"
@@ -155,10 +156,9 @@ struct pln_rule_driver {
   pln_ref *dead;          /* a stack of nodes that lost their last use */
   uint32_t n_dead, cap_dead;
   /* For rules of several roots (roots.c), from the first match on in a sweep:
-   * by old node its replacement or PLN_NONE, and lists of its users. */
+   * by old node its replacement or PLN_NONE, and the users of old nodes. */
   pln_ref *replacements;
-  uint32_t *first_user;
-  pln_ref *users;
+  pln_users users;
 };
 
 /* A match in progress, and what conditions and replacements read. */

@@ -2,13 +2,12 @@
 
 local pl = require "perilune"
 
+local rewriting = require "spec.rule.rewriting"
+local message = rewriting.message
+
 local function program(body, params)
-  return assert(pl.parse(([[
-#[version = "0.0.5"]
-def @main(%s) {
-%s
-}
-]]):format(params or "%c: bool, %x: Tensor[(2, 3), float32], %y: Tensor[(2, 3), float32]", body)))
+  return rewriting.program(body,
+    params or "%c: bool, %x: Tensor[(2, 3), float32], %y: Tensor[(2, 3), float32]")
 end
 
 -- The body of @main after the rules, as text without types. It computes what it did.
@@ -17,14 +16,7 @@ local function rewritten(rules, body, params)
   local out = pl.rules(rules)(mod)
   assert.is_true(out.main:verify())
   assert.is_true(pl.check(mod, out))
-  local text = tostring(out.main.body)
-  return (text:gsub(" */%*.-%*/", ""):gsub("free_var[^\n]*\n", ""):gsub("%s+$", ""))
-end
-
-local function message(rules)
-  local ok, err = pcall(pl.rules, rules)
-  assert.is_false(ok)
-  return tostring(err)
+  return rewriting.body_of(out)
 end
 
 describe("a rule matches", function()

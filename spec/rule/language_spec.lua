@@ -2,26 +2,12 @@
 
 local pl = require "perilune"
 
-local function program(body, params)
-  return assert(pl.parse(([[
-#[version = "0.0.5"]
-def @main(%s) {
-%s
-}
-]]):format(params or "%x: Tensor[(2, 3), float32], %y: Tensor[(2, 3), float32]", body)))
-end
+local rewriting = require "spec.rule.rewriting"
+local message, program = rewriting.message, rewriting.program
 
 -- The body of @main of `body` after the rules, as text without types.
 local function rewritten(rules, body, params)
-  local mod = program(body, params)
-  local text = tostring(pl.rules(rules)(mod).main.body)
-  return (text:gsub(" */%*.-%*/", ""):gsub("free_var[^\n]*\n", ""):gsub("%s+$", ""))
-end
-
-local function message(rules)
-  local ok, err = pcall(pl.rules, rules)
-  assert.is_false(ok)
-  return tostring(err)
+  return rewriting.body_of(pl.rules(rules)(program(body, params)))
 end
 
 describe("a pattern", function()
@@ -251,7 +237,7 @@ end)
 describe("a wrong rule", function()
   it("is refused with its place", function()
     assert.matches("language_spec.lua:%d+:1: error: there is no operator 'nn.rulu'; "
-      .. "did you mean 'nn.relu'?", message { "nn.rulu(?x) => ?x" })
+      .. "did you mean 'nn.relu'?", tostring(select(2, pcall(pl.rules, { "nn.rulu(?x) => ?x" }))))
     assert.matches("the pattern does not bind ?y", message { "nn.relu(?x) => ?y" }, 1, true)
     assert.matches("'transpose' has no attribute 'axs'; did you mean 'axes'?",
       message { "transpose(?x, axs=?p) => ?x" }, 1, true)

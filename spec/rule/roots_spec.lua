@@ -8,27 +8,13 @@ local random_graph = require "spec.random.graph"
 local first = tonumber(os.getenv "PERILUNE_SEED" or 1)
 local graphs = tonumber(os.getenv "PERILUNE_GRAPHS" or 1000)
 
-local function program(body)
-  return assert(pl.parse(([[
-#[version = "0.0.5"]
-def @main(%%x: Tensor[(2, 3), float32], %%y: Tensor[(2, 3), float32]) {
-%s
-}
-]]):format(body)))
-end
+local rewriting = require "spec.rule.rewriting"
+local message, program = rewriting.message, rewriting.program
 
 local function rewritten(rules, body)
-  local mod = program(body)
-  local out = pl.rules(rules)(mod)
+  local out = pl.rules(rules)(program(body))
   assert(pl.verify(out))
-  local text = tostring(out.main.body)
-  return (text:gsub(" */%*.-%*/", ""):gsub("free_var[^\n]*\n", ""):gsub("%s+$", "")), out, mod
-end
-
-local function message(rules)
-  local ok, err = pcall(pl.rules, rules)
-  assert.is_false(ok)
-  return tostring(err)
+  return rewriting.body_of(out)
 end
 
 describe("a rule of several roots", function()

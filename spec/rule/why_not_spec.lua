@@ -2,14 +2,7 @@
 
 local pl = require "perilune"
 
-local function program(body)
-  return assert(pl.parse(([[
-#[version = "0.0.5"]
-def @main(%%x: Tensor[(2, 3), float32], %%y: Tensor[(2, 3), float32]) {
-%s
-}
-]]):format(body)))
-end
+local program = require "spec.rule.rewriting".program
 
 -- The best explanation of the rule at the body of @main.
 local function best(rule, body)

@@ -215,6 +215,9 @@ pln_status pln_graph_new(pln_engine *engine, pln_graph **out) PLN_CHECKED;
 /* A node-for-node copy that may still be modified by inference. */
 pln_status pln_graph_copy(const pln_graph *graph, pln_graph **out) PLN_CHECKED;
 
+/* The call `node` of an operator, as inference functions and kernels read it;
+ * operands are borrowed until the graph grows. */
+pln_infer pln_infer_of(const pln_graph *graph, pln_ref node);
 /* Infers one call of an operator. */
 pln_status pln_infer_call(pln_infer *call) PLN_CHECKED;
 /* The join of two types, for the result of an If: equal parts are kept,

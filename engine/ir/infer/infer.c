@@ -211,6 +211,17 @@ static pln_status check_operands(const pln_infer *call,
   return PLN_OK;
 }
 
+pln_infer pln_infer_of(const pln_graph *graph, pln_ref node) {
+  const pln_node *n = &graph->nodes[node];
+  return (pln_infer){.engine = graph->engine,
+                     .graph = graph,
+                     .args = pln_operands(graph, n),
+                     .n_args = n->count,
+                     .op = n->data,
+                     .attrs = n->attrs,
+                     .n_results = n->results};
+}
+
 pln_status pln_infer_call(pln_infer *call) {
   const pln_op_info *row = pln_op_row(call->engine, call->op);
   call->engine->n_inferences++;

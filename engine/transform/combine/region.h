@@ -10,10 +10,10 @@
 #define PLN_TRANSFORM_COMBINE_REGION_H
 
 #include "eval/eval.h"
+#include "ir/analysis/users.h"
 #include "ir/rewrite/rewrite.h"
 #include "op/infer/infer.h"
 #include "rule/rule.h"
-#include "transform/combine/users.h"
 #include "transform/transform.h"
 
 /* Limits on members and tuples of a region, and on the users of a node that are

@@ -15,17 +15,6 @@ typedef struct axis_query {
   int32_t rank;   /* of the results */
 } axis_query;
 
-static pln_infer call_of(const pln_graph *g, pln_ref node) {
-  const pln_node *n = &g->nodes[node];
-  return (pln_infer){.engine = g->engine,
-                     .graph = g,
-                     .args = pln_operands(g, n),
-                     .n_args = n->count,
-                     .op = n->data,
-                     .attrs = n->attrs,
-                     .n_results = n->results};
-}
-
 static const pln_dim *dims_of(const pln_combine *c, pln_ref node) {
   return pln_type_dims(c->engine, c->graph->nodes[node].type);
 }
@@ -399,7 +388,7 @@ bool pln_region_find_axis(const pln_combine *c, const pln_region *r,
                           pln_combine_tuple *t) {
   const pln_node *n = &c->graph->nodes[t->nodes[t->lead]];
   axis_query q = {.c = c, .r = r, .t = t};
-  q.call = call_of(c->graph, t->nodes[t->lead]);
+  q.call = pln_infer_of(c->graph, t->nodes[t->lead]);
   q.rank = pln_type_rank(c->engine, n->type);
   if (n->kind == PLN_CALL && n->data == PLN_OP_SPLIT && n->results &&
       pln_region_operand(c, r, t, 0) == PLN_OPERAND_TUPLE &&

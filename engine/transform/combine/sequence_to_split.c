@@ -10,9 +10,9 @@
  *
  * Source: onnxscript's rewrite rules for SplitToSequence and SequenceAt. */
 
+#include "ir/analysis/users.h"
 #include "op/infer/infer.h"
 #include "rule/rule.h"
-#include "transform/combine/users.h"
 #include "transform/transform.h"
 
 enum { MAX_PARTS = 64 };

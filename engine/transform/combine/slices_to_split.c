@@ -11,9 +11,9 @@
  *
  * Source: ONNX Runtime GatherSliceToSplitFusion. */
 
+#include "ir/analysis/users.h"
 #include "op/infer/infer.h"
 #include "rule/rule.h"
-#include "transform/combine/users.h"
 #include "transform/transform.h"
 
 enum { MAX_PARTS = 64, MAX_AXIS = 1 << 24 };
@@ -44,17 +44,6 @@ typedef struct slices_rewrite {
   split_plan *plans;
   int64_t replaced;
 } slices_rewrite;
-
-static pln_infer call_at(const pln_graph *g, pln_ref node) {
-  const pln_node *n = &g->nodes[node];
-  return (pln_infer){.engine = g->engine,
-                     .graph = g,
-                     .args = pln_operands(g, n),
-                     .n_args = n->count,
-                     .op = n->data,
-                     .attrs = n->attrs,
-                     .n_results = n->results};
-}
 
 static pln_dim extent_of(const slices_rewrite *s, pln_ref x, int64_t axis) {
   pln_type type = s->graph->nodes[x].type;
@@ -134,7 +123,7 @@ static bool read_part(const slices_rewrite *s, pln_ref x, pln_ref node,
       s->plan_of[node] || s->u.node_scope[node] != s->u.node_scope[x] ||
       !pln_op_is_onnx_form(g, node) || !pln_call_is_valid(g, node))
     return false;
-  pln_infer call = call_at(g, node);
+  pln_infer call = pln_infer_of(g, node);
   return (*takes ? read_take : read_slice)(s, &call, part, axis);
 }
 

@@ -30,16 +30,6 @@ typedef struct padding {
 /* ------------------------------------------------------------------- nn.pad
  */
 
-static pln_infer call_of(const pln_graph *g, pln_ref node) {
-  const pln_node *n = &g->nodes[node];
-  return (pln_infer){.engine = g->engine,
-                     .graph = g,
-                     .args = pln_operands(g, n),
-                     .n_args = n->count,
-                     .op = n->data,
-                     .attrs = n->attrs};
-}
-
 /* The value is an operand, or an attribute before opset 11; the default is
  * 0. */
 static bool pads_with_zero(const pln_infer *pad) {
@@ -83,7 +73,7 @@ static bool read_pads(const pln_list *pads, const pln_list *axes, int64_t rank,
 static bool read_pad(const pln_graph *g, pln_ref node, padding *out) {
   if (!pln_is_call(g, node, PLN_OP_PAD) || g->nodes[node].count < 1)
     return false;
-  pln_infer pad = call_of(g, node);
+  pln_infer pad = pln_infer_of(g, node);
   pln_list pads = pln_arg_list(&pad, 1, "pads");
   pln_list axes = pln_arg_list(&pad, 3, NULL);
   int64_t rank = pln_arg_rank(&pad, 0);

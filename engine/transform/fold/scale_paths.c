@@ -16,9 +16,9 @@
 
 #include <math.h>
 
+#include "ir/analysis/users.h"
 #include "op/infer/infer.h"
 #include "rule/rule.h"
-#include "transform/combine/users.h"
 #include "transform/fold/weight.h"
 
 enum { MAX_PATH_NODES = 64, MAX_EDITS = 16, MAX_ROUNDS = 32 };

@@ -21,7 +21,7 @@
 #include "eval/eval.h"
 #include "op/infer/infer.h"
 #include "rule/rule.h"
-#include "transform/combine/users.h"
+#include "ir/analysis/users.h"
 #include "transform/transform.h"
 
 enum { MAX_ARGS = 8, MAX_TAILS = 8, MAX_SEARCHES = 64 };

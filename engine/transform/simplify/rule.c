@@ -31,28 +31,13 @@ bool pln_list_read(const pln_list *list, uint32_t max, int64_t *out) {
 
 void pln_rule_set_call(pln_rewrite_context *ctx, pln_ref node) {
   const pln_graph *g = pln_rewrite_graph(ctx->rw);
-  const pln_node *n = &g->nodes[node];
   ctx->node = node;
-  ctx->type = n->type;
-  ctx->call = (pln_infer){.engine = ctx->engine,
-                          .graph = g,
-                          .args = g->operands + n->first,
-                          .n_args = n->count,
-                          .op = n->data,
-                          .attrs = n->attrs,
-                          .n_results = n->results};
+  ctx->type = g->nodes[node].type;
+  ctx->call = pln_infer_of(g, node);
 }
 
 pln_infer pln_rule_operand(const pln_rewrite_context *ctx, uint32_t i) {
-  const pln_graph *g = ctx->call.graph;
-  const pln_node *n = &g->nodes[pln_rule_arg(ctx, i)];
-  return (pln_infer){.engine = ctx->engine,
-                     .graph = g,
-                     .args = pln_operands(g, n),
-                     .n_args = n->count,
-                     .op = n->data,
-                     .attrs = n->attrs,
-                     .n_results = n->results};
+  return pln_infer_of(ctx->call.graph, pln_rule_arg(ctx, i));
 }
 
 bool pln_rule_is_only_use(const pln_rewrite_context *ctx, uint32_t i) {

@@ -1,7 +1,7 @@
 /* users.c: the users of each node, in the layout of a compressed sparse
  * matrix. */
 
-#include "transform/combine/users.h"
+#include "ir/analysis/users.h"
 
 static void fill_users(pln_users *u, const pln_graph *g) {
   for (pln_ref i = 0; i < g->n_nodes; i++)

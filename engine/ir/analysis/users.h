@@ -1,8 +1,8 @@
-/* users.h: the users of each node of a sealed graph; for the passes of this
- * folder and of transform/layout/. */
+/* users.h: the users of each node of a sealed graph; for passes and rules that
+ * look from a node to its users. */
 
-#ifndef PLN_TRANSFORM_COMBINE_USERS_H
-#define PLN_TRANSFORM_COMBINE_USERS_H
+#ifndef PLN_IR_ANALYSIS_USERS_H
+#define PLN_IR_ANALYSIS_USERS_H
 
 #include "ir/graph/graph.h"
 
