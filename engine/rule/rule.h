@@ -121,6 +121,8 @@ typedef struct pln_rule_options {
   bool exact;       /* only rules of PLN_PROOF_EXACT */
   bool finite_math; /* conditions may take it that no computed value is infinite
                      * or NaN */
+  bool associative_math; /* conditions may take it that sums and products of
+                          * floats may be computed in any order */
   const pln_attr *only; /* a list of names: no other rule runs; NULL or an empty
                          * list: all run */
   bool number_values;   /* equal computations become one node */

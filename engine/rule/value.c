@@ -506,6 +506,8 @@ static pln_rule_value named_value(const pln_rule_match *m, pln_slice name) {
     return integer(m->run->options->opset);
   if (pln_slice_is(name, "finite_math"))
     return boolean(m->run->options->finite_math);
+  if (pln_slice_is(name, "associative_math"))
+    return boolean(m->run->options->associative_math);
   if (pln_slice_is(name, "true") || pln_slice_is(name, "false"))
     return boolean(pln_slice_is(name, "true"));
   if (pln_slice_is(name, "none"))

@@ -24,6 +24,12 @@ static const pln_option fusion_options[] = {
      .is_bool = true,
      .fallback = "false",
      .doc = "No computed value is infinite or NaN: guards against them go."},
+    {.name = "associative_math",
+     .kind = PLN_ATTR_INT,
+     .is_bool = true,
+     .fallback = "false",
+     .doc = "Sums and products of floats may be computed in any order: their "
+            "constants are merged."},
 };
 
 static const pln_option batch_norm_options[] = {

@@ -55,6 +55,20 @@ describe("FuseOnnxOps", function()
   end)
 end)
 
+describe("constants of floats", function()
+  it("are merged with associative_math", function()
+    local body = "add(add(multiply(%m, 2f), multiply(%m, 3f)), 1f)"
+    local function mod(text) return program(text, 17) end
+    assert.equal(2, fused(mod(body)).multiply)
+    assert.equal(1, fused(mod(body), { associative_math = true }).multiply)
+    local any_order = { associative_math = true }
+    assert.equal(1, fused(mod "multiply(multiply(%m, 2f), 3f)", any_order).multiply)
+    local linear = fused(mod "multiply(add(multiply(%m, 2f), 1f), 3f)", any_order)
+    assert.equal(1, linear.multiply)
+    assert.equal(1, linear.add)
+  end)
+end)
+
 describe("opt --opset", function()
   it("converts to a newer opset before the passes, to an older one behind them", function()
     local m = model.new { name = "gelu", opset = 17 }

@@ -403,6 +403,8 @@ static int rule_set_apply(lua_State *L) {
                               .timed = bool_option(L, 3, "timed"),
                               .lenient = bool_option(L, 3, "lenient"),
                               .finite_math = bool_option(L, 3, "finite_math"),
+                              .associative_math =
+                                  bool_option(L, 3, "associative_math"),
                               .opset = int_option(L, 3, "opset"),
                               .ud = &r};
   pln_lua_must(L, b, list_rules(b->engine, set));

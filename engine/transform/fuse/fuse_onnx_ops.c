@@ -15,6 +15,8 @@ static pln_status fuse_function(pln_pass_run *run, const pln_graph *function,
                                 pln_graph **out) {
   pln_rule_options options = {.opset = pln_module_opset(run->module),
                               .finite_math = pln_run_int(run, "finite_math"),
+                              .associative_math =
+                                  pln_run_int(run, "associative_math"),
                               .lenient = true};
   return pln_run_shipped_rules(run, "FuseOnnxOps", function, &options, out);
 }

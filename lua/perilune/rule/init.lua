@@ -198,10 +198,11 @@ end
 -- share (equal computations become one node), naive (every rule is tried on every node,
 -- without the decision tree, which gives the same result), opset (the version of ai.onnx
 -- that conditions see; by default the module's), only (a list of names: no other rule
--- runs), finite_math (conditions may take it that no value is infinite or NaN).
+-- runs), finite_math (conditions may take it that no value is infinite or NaN),
+-- associative_math (that sums and products of floats may be computed in any order).
 function class:apply(program, options)
   argument.options(options, "rules:apply", { "exact", "share", "naive", "timed", "opset",
-    "only", "finite_math" })
+    "only", "finite_math", "associative_math" })
   if getmetatable(program) ~= "perilune.Module" then return apply_to(self, program, options) end
   options = with_opset(options, program)
   local changed, total = {}, nil

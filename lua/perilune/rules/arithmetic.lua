@@ -23,4 +23,8 @@ return {
     source = "onnxscript remove_expand_before_binary_op" },
   { "add_constants: add(add(?x:int, ?a:const), ?b:const) => add(?x, add(?a, ?b))",
     reason = "(x + a) + b = x + (a + b), also modulo 2^n" },
+  { "multiply_constants: multiply(multiply(?x:int, ?a:const), ?b:const) => "
+    .. "multiply(?x, multiply(?a, ?b))", reason = "(x * a) * b = x * (a * b), also modulo 2^n" },
+  { "add_multiples: add(multiply(?x:int, ?a:const), multiply(?x, ?b:const)) => "
+    .. "multiply(?x, add(?a, ?b))", reason = "x * a + x * b = x * (a + b), also modulo 2^n" },
 }

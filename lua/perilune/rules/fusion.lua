@@ -19,6 +19,11 @@ local last = "?a == [-1] and ?g.rank == 1 and ?g.shape == sublist(?x.shape, -1, 
 local root_mean_square = "add(mean(power(?x, 2) | multiply(?x, ?x), axes=[-1], keepdims=1), "
   .. "?e:scalar)"
 
+-- Of two constants one has the shape of their sum. Sums and products of floats overflow
+-- or cancel otherwise in another order, so these rules run when associative_math is on.
+local one_shape = "?a.rank >= 0 and ?b.rank >= 0 and "
+  .. "(broadcasts(?a.shape, ?b.shape) or broadcasts(?b.shape, ?a.shape))"
+
 local rules = {
   { "layer_norm: add(multiply(" .. normal .. ", ?g:const), ?b:const) => nn.layer_norm(?x, ?g, ?b, "
     .. "axis=-1, epsilon=scalar(?e)) where opset >= 17 and ?b.shape == ?g.shape and " .. last,
@@ -52,9 +57,18 @@ local rules = {
     .. "and ?k.size == 1 and ?k.value[0] >= 0",
     reason = "one extent of a tensor, read by the operator itself", source = "ONNX Shape" },
   { "add_constants_float: add(add(?x:float, ?a:const), ?b:const) => add(?x, add(?a, ?b)) "
-    .. "where opset >= 1 and ?a.rank >= 0 and ?b.rank >= 0 and (broadcasts(?a.shape, ?b.shape) "
-    .. "or broadcasts(?b.shape, ?a.shape))", proof = "reassociates",
+    .. "where associative_math and " .. one_shape, proof = "reassociates",
     reason = "(x + a) + b = x + (a + b)", source = "TVM SimplifyConsecutiveAdd" },
+  { "multiply_constants_float: multiply(multiply(?x:float, ?a:const), ?b:const) => "
+    .. "multiply(?x, multiply(?a, ?b)) where associative_math and " .. one_shape,
+    proof = "reassociates", reason = "(x * a) * b = x * (a * b)" },
+  { "add_multiples_float: add(multiply(?x:float, ?a:const), multiply(?x, ?b:const)) => "
+    .. "multiply(?x, add(?a, ?b)) where associative_math and " .. one_shape,
+    proof = "reassociates", reason = "x * a + x * b = x * (a + b)" },
+  { "scaled_linear: multiply(add(multiply(?x:float, ?a:const), ?c:const), ?b:const) => "
+    .. "add(multiply(?x, multiply(?a, ?b)), multiply(?c, ?b)) where associative_math and "
+    .. one_shape .. " and (broadcasts(?c.shape, ?b.shape) or broadcasts(?b.shape, ?c.shape))",
+    proof = "reassociates", reason = "(x * a + c) * b = x * (a * b) + c * b" },
   { "layer_norm_bias: add(?n@nn.layer_norm(?x, ?s, ?b:const), ?c:const) => "
     .. "nn.layer_norm(?x, ?s, add(?b, ?c), **?n) where opset >= 1 and ?n.uses == 1 "
     .. "and ?b.rank == 1 and ?c.shape == ?b.shape", proof = "reassociates",
