@@ -167,7 +167,8 @@ end
 
 -- Attention of queries, keys and values of shape (batch, heads, length, size): the scores
 -- are scaled or not, with a mask or not. The keys come transposed. A mask whose last dim is
--- shorter means something else to Attention.
+-- shorter means something else to Attention, and ONNX Runtime takes only masks that have a
+-- row for each query.
 local positive = " and scalar(?c) > 1e-30 and scalar(?c) < 1e30"
 local of_scores = { { "?p@nn.matmul(?q, ?t)", "1", "" },
   { "multiply(?p@nn.matmul(?q, ?t), ?c:scalar)", "scalar(?c)", positive },
@@ -177,7 +178,7 @@ local heads = "opset >= 23 and ?q.rank == 4 and ?t.rank == 4 and ?v.rank == 4 an
   .. "sublist(?q.shape, 0, 2) == sublist(?t.shape, 0, 2) and "
   .. "sublist(?v.shape, 0, 3) == [?q.shape[0], ?q.shape[1], ?t.shape[3]]"
 local masked = " and ?m.rank >= 2 and ?m.dtype == ?q.dtype and broadcasts(?m.shape, ?p.shape) and "
-  .. "?m.shape[-1] == ?p.shape[-1]"
+  .. "sublist(?m.shape, -2, ?m.rank) == sublist(?p.shape, 2, 4)"
 for i, form in ipairs(of_scores) do
   local function attention(name, logits, operand, where)
     rules[#rules + 1] = { ("%s_%d: nn.matmul(nn.softmax(%s, axis=?a), ?v) => attention(?q, "

@@ -273,7 +273,7 @@ local function attention(scaled, with_mask)
       g:var("float32", { n, heads, size, keys }))
     if scaled then scores = op[scaled](scores, g:number(g:pick { 0.25, 3 }, "float32")) end
     if with_mask then
-      local leading = g:pick { { n, 1, queries }, { 1, 1, 1 }, { queries }, { 1, queries },
+      local leading = g:pick { { n, 1, queries }, { queries }, { 1, queries },
         { n, heads, queries } }
       leading[#leading + 1] = keys
       scores = op.add(scores, g:var("float32", leading))
