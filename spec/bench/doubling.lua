@@ -1,12 +1,13 @@
 -- How times grow when a program doubles: every pass, what scripts call and every command on
--- the programs of programs.lua. Prints each ratio of times per doubling, which is 2 where
--- work is linear; above the limit of 2.4 it is marked.
+-- the programs of programs.lua and on narrow, deep models of the zoo. Prints each ratio of
+-- times per doubling, which is 2 where work is linear; above the limit of 2.4 it is marked.
 --
 --     LUA_CPATH='BUILD/lua/?.so' lua5.4 spec/bench/doubling.lua BUILD [WORK [PROGRAM]]
 --
 -- WORK and PROGRAM pick rows by a part of their names: FoldConstant, "opt -", lets.
 -- Times are of the processor, the least of some runs; a row is shown when it takes long enough
--- to be told from noise. PERILUNE_ALL=1 shows all, else only those above the limit.
+-- to be told from noise. PERILUNE_ALL=1 shows all, else only those above the limit; sizes begin
+-- at PERILUNE_SMALLEST.
 
 package.path = "lua/?.lua;lua/?/init.lua;spec/bench/?.lua;" .. package.path
 
@@ -18,11 +19,32 @@ local core = require "perilune.core"
 local programs = require "programs"
 
 local LIMIT = 2.4
-local SMALL, FACTOR = 1000, 4 -- sizes of a first look: SMALL and FACTOR * SMALL
+-- Sizes of a first look: SMALL and FACTOR * SMALL.
+local SMALL, FACTOR = tonumber(os.getenv "PERILUNE_SMALLEST") or 1000, 4
 local DOUBLINGS = 2
 local ENOUGH = 0.004 -- seconds that the small one must take
 local LARGEST = tonumber(os.getenv "PERILUNE_LARGEST") or 16000
 local TOO_LONG = 3 -- seconds; a row that takes more is not repeated
+
+-- Models of the zoo: as exported, a layer has 60 to 170 nodes.
+local zoo = require "perilune.zoo"
+local tiny = {
+  bert = { hidden = 8, heads = 2, intermediate = 16, vocabulary = 16, positions = 16, batch = 1,
+    sequence = 4 },
+  gpt2 = { hidden = 8, heads = 2, vocabulary = 16, positions = 16, batch = 1, sequence = 4 },
+  vit = { hidden = 8, heads = 2, mlp = 16, patch = 8, image = 16, classes = 4, batch = 1 },
+}
+for _, family in ipairs { "bert", "gpt2", "vit" } do
+  local function options(n)
+    local out = { layers = n // 100 }
+    for name, value in pairs(tiny[family]) do out[name] = value end
+    return out
+  end
+  programs[#programs + 1] = { name = "zoo: " .. family, family = family, options = options,
+    make = function(n)
+      return assert(pl.onnx.parse(assert(zoo.build(family, options(n))):tostring()))
+    end }
+end
 
 local folder = os.getenv "TMPDIR" or "/tmp"
 local stem = ("%s/perilune-doubling-%d"):format(folder, math.random(1 << 30))
@@ -31,7 +53,7 @@ local model_onnx, model_relay, out_onnx, out_relay =
 
 -- --------------------------------------------------------------- what is measured
 
--- { name, prepare(mod) -> f } : f() is measured; nil when the program is not for it.
+-- { name, prepare(mod, program, size) -> f } : f() is measured; nil when the program is not for it.
 local works = {}
 
 local function measured(name, prepare) works[#works + 1] = { name = name, prepare = prepare } end
@@ -248,6 +270,49 @@ for _, suffix in ipairs(kinds) do
   both "STEM.lua IN"
 end
 
+if kinds[1] then
+  measured("perilune zoo", function(_, program, size)
+    if not program.family then return nil end
+    local sets = {}
+    for name, value in pairs(program.options(size)) do
+      sets[#sets + 1] = ("--set %s=%s"):format(name, value)
+    end
+    local text = ("%s zoo %s -o %s %s"):format(perilune, program.family, out_onnx,
+      table.concat(sets, " "))
+    return function() return cost(text) end, true
+  end)
+end
+
+local function save_values(data, name, values)
+  for i = 1, values.n do
+    assert(pl.onnx.save_value(values[i], ("%s/%s_%d.pb"):format(data, name, i - 1)))
+  end
+end
+
+-- A folder with the model, inputs of zeros and what the model computes of them.
+local function write_case(mod, case)
+  local data = case .. "/test_data_set_0"
+  os.execute(("rm -rf %s && mkdir -p %s"):format(case, data))
+  local params = mod.functions.main.params
+  local args = { n = #params }
+  for i, param in ipairs(params) do
+    local dtype = param.type.dtype
+    args[i] = pl.tensor.full(dtype ~= "bool" and 0, param.type.shape, dtype)
+  end
+  save_values(data, "input", args)
+  save_values(data, "output", table.pack(pl.eval(mod, table.unpack(args, 1, args.n))))
+  assert(pl.onnx.save(mod, case .. "/model.onnx"))
+end
+
+for _, flag in ipairs(kinds[1] and { "", " --opt" } or {}) do
+  measured("perilune test" .. flag, function(mod)
+    local case = stem .. ".case"
+    if not pcall(write_case, mod, case) then return nil end
+    local text = ("%s test%s %s"):format(perilune, flag, case)
+    return function() return cost(text) end, true
+  end)
+end
+
 -- A script that reads a module, changes it and asks it.
 local script = assert(io.open(stem .. ".lua", "w"))
 script:write [[
@@ -286,7 +351,7 @@ end
 
 local function time_of(each, program, size)
   local scope <close> = pl.context { opt_level = 3 }:enter() -- luacheck: ignore scope
-  local ok, f, is_command = pcall(each.prepare, module(program, size))
+  local ok, f, is_command = pcall(each.prepare, module(program, size), program, size)
   if not ok or not f then return nil, f end
   local done, seconds = pcall(seconds_of, f, is_command)
   if done then return seconds end

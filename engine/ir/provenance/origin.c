@@ -59,6 +59,8 @@ void pln_origins_release(pln_origins *origins) {
     pln_idmap_free(origins->by_line);
   pln_mem_free(engine, origins->steps,
                origins->cap_steps * sizeof *origins->steps);
+  pln_mem_free(engine, origins->sources,
+               origins->cap_sources * sizeof *origins->sources);
   pln_mem_free(engine, origins->changes,
                origins->cap_changes * sizeof *origins->changes);
   pln_mem_free(engine, origins->rows,
@@ -131,7 +133,10 @@ pln_status pln_origins_move_step(pln_origins *o, const pln_change *change,
   PLN_TRY(find_change(o, change, &step.change));
   PLN_TRY(pln_mem_grow(o->engine, (void **)&o->steps, &o->cap_steps,
                        (size_t)n + 1, sizeof *o->steps));
+  PLN_TRY(pln_mem_grow(o->engine, (void **)&o->sources, &o->cap_sources,
+                       (size_t)n + 1, sizeof *o->sources));
   o->steps[n] = step;
+  o->sources[n] = pln_origins_source(o, step.parent);
   o->n_steps++;
   return PLN_OK;
 }

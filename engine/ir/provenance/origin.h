@@ -63,6 +63,9 @@ typedef struct pln_origins {
   pln_origin *rows;         /* rows from `below` on */
   uint32_t steps_below, n_steps, cap_steps; /* the same for steps */
   pln_origin_step *steps;
+  uint32_t cap_sources;
+  uint32_t *sources; /* per own step: the row at the end of its chain of
+                      * parents, which may be long */
   uint32_t changes_below, n_changes, cap_changes;
   pln_change *changes;
   uint32_t merged_steps;
@@ -121,11 +124,13 @@ pln_origins_change(const pln_origins *o, const pln_origin_step *step) {
                               : &o->changes[i - o->changes_below];
 }
 /* The row at the end of a chain of steps; 0: none. */
-static inline uint32_t pln_origins_source(const pln_origins *origins,
+static inline uint32_t pln_origins_source(const pln_origins *o,
                                           uint32_t origin) {
-  while (origin & PLN_ORIGIN_STEP)
-    origin = pln_origins_step_at(origins, origin)->parent;
-  return origin;
+  uint32_t i = origin & ~PLN_ORIGIN_STEP;
+  if (i == origin)
+    return origin;
+  return i < o->steps_below ? o->base->sources[i]
+                            : o->sources[i - o->steps_below];
 }
 /* The row that holds the span of `row`: itself or the row that it was named
  * from; 0: none. */

@@ -172,6 +172,8 @@ static void adopt_origins(const pln_merge *j, pln_origins *o) {
   o->by_line = NULL;
   pln_mem_move_account(j->parent, j->child, o->cap_steps * sizeof *o->steps);
   pln_mem_move_account(j->parent, j->child,
+                       o->cap_sources * sizeof *o->sources);
+  pln_mem_move_account(j->parent, j->child,
                        o->cap_changes * sizeof *o->changes);
   pln_mem_move_account(j->parent, j->child, o->cap_files * sizeof *o->files);
   pln_mem_move_account(j->parent, j->child, o->capacity * sizeof *o->rows);

@@ -74,6 +74,7 @@ static uint64_t graph_size(const pln_graph *g) {
 static uint64_t origins_size(const pln_origins *o) {
   return sizeof *o + pln_idmap_bytes(o->by_line) +
          o->capacity * sizeof *o->rows + o->cap_steps * sizeof *o->steps +
+         o->cap_sources * sizeof *o->sources +
          o->cap_changes * sizeof *o->changes;
 }
 
