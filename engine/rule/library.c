@@ -27,6 +27,15 @@ static pln_status add_rules(pln_rule_set *set, const char *pass,
   return pln_rule_set_compile(set);
 }
 
+/* The name of the pass as the table has it, which outlives the caller's; NULL:
+ * no rules are the pass's. */
+static const char *name_of(const char *pass) {
+  for (uint32_t i = 0; i < pln_library_count; i++)
+    if (!strcmp(pln_library[i].pass, pass))
+      return pln_library[i].pass;
+  return NULL;
+}
+
 static pln_status need_sets(pln_engine *e) {
   if (e->rule_sets)
     return PLN_OK;
@@ -38,6 +47,10 @@ pln_status pln_library_rules(pln_engine *engine, const char *pass,
                              pln_rule_find_native find,
                              const pln_rule_set **out) {
   pln_rule_set *set;
+  const char *name = name_of(pass);
+  if (!name)
+    return pln_diag_error(engine, PLN_ERR_NAME, NULL,
+                          "the pass '%s' has no rules", pass);
   PLN_TRY(need_sets(engine));
   struct pln_library_sets *s = engine->rule_sets;
   for (uint32_t i = 0; i < s->n; i++)
@@ -54,7 +67,7 @@ pln_status pln_library_rules(pln_engine *engine, const char *pass,
     pln_rule_set_free(set);
     return status;
   }
-  s->rows[s->n].pass = pass;
+  s->rows[s->n].pass = name;
   s->rows[s->n++].set = set;
   *out = set;
   return PLN_OK;
