@@ -210,6 +210,11 @@ static pln_status is_true(pln_export *ex, pln_type declared, pln_type type,
   return PLN_OK;
 }
 
+/* Returns true for a value that nested graphs write, not this one. */
+static bool is_written_elsewhere(const pln_export *ex, uint32_t row) {
+  return pln_export_is_nested_constant(ex, ex->used.rows[row].value);
+}
+
 /* Copies an entry of value_info if its value exists, with the value's type;
  * `exactly`: also if the entry said less. */
 static pln_status put_value_info(pln_export *ex, old_fields *old,
@@ -223,6 +228,8 @@ static pln_status put_value_info(pln_export *ex, old_fields *old,
     PLN_TRY(was_known(ex, old, name, &gone));
     return gone ? PLN_OK : copy_old_field(ex, old, f);
   }
+  if (is_written_elsewhere(ex, row))
+    return PLN_OK;
   type = type_of(ex, row);
   PLN_TRY(is_true(ex, declared, type, type_read(ex, row), &kept));
   if (kept && (!exactly || declared == type))
@@ -283,7 +290,7 @@ static pln_status put_new_entry(pln_export *ex, uint32_t tag, uint32_t row,
                                 const pln_scoped_names *described) {
   pln_scoped_name r = ex->used.rows[row];
   if (ex->g->nodes[r.value].kind == PLN_VAR ||
-      pln_export_is_entry(ex, r.value) ||
+      pln_export_is_entry(ex, r.value) || is_written_elsewhere(ex, row) ||
       pln_scoped_names_find(described, r.name, 0) != PLN_NONE)
     return PLN_OK;
   pln_type type = type_of(ex, row);
