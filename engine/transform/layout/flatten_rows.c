@@ -19,9 +19,9 @@
  * for the same reason. */
 
 #include "eval/eval.h"
+#include "ir/analysis/users.h"
 #include "op/infer/infer.h"
 #include "rule/rule.h"
-#include "ir/analysis/users.h"
 #include "transform/transform.h"
 
 enum { MAX_ARGS = 8, MAX_TAILS = 8, MAX_SEARCHES = 64 };
