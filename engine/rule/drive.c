@@ -398,8 +398,7 @@ static pln_status try_variant(pln_rule_match *m, uint32_t variant,
   pln_rule_counter none = {0}, *counter = &none;
   if (r->options->counts)
     counter = &r->options->counts[m->variant->rule];
-  PLN_TRY(m->variant->n_roots > 1 ? pln_rule_match_roots(m, &matches)
-                                  : pln_rule_match_variant(m, &matches));
+  PLN_TRY(pln_rule_find_match(m, &matches));
   if (!matches)
     return PLN_OK;
   counter->matches++;
@@ -424,7 +423,8 @@ static pln_status try_variant(pln_rule_match *m, uint32_t variant,
                           : replace_uses(r, m->root, *out, first));
   look_at_inner_nodes(r, *out, first);
   counter->applied++;
-  counter->last_node = r->old;
+  if (r->options->places)
+    r->options->places[m->variant->rule].node = r->old;
   r->last_rule = m->variant->rule;
   return keep_type(r, *out, first, type);
 }
@@ -555,18 +555,18 @@ static pln_status rewrite_node(void *ud, pln_rewrite *rw, pln_ref old,
 
 /* Describes where each rule was applied last, while the swept graph is there.
  */
-static void describe_places(pln_rule_driver *r, const pln_graph *swept) {
-  pln_rule_counter *c = r->options->counts;
-  for (uint32_t i = 0; c && i < r->set->n_rules; i++)
-    if (c[i].last_node != PLN_NONE)
-      (void)pln_history_describe(swept, pln_node_history(swept, c[i].last_node),
-                                 c[i].last, sizeof c[i].last);
+static void describe_places(const pln_rule_driver *r, const pln_graph *swept) {
+  pln_rule_place *p = r->options->places;
+  for (uint32_t i = 0; p && i < r->set->n_rules; i++)
+    if (p[i].node != PLN_NONE)
+      (void)pln_history_describe(swept, pln_node_history(swept, p[i].node),
+                                 p[i].text, sizeof p[i].text);
 }
 
 static void forget_places(const pln_rule_driver *r) {
-  pln_rule_counter *c = r->options->counts;
-  for (uint32_t i = 0; c && i < r->set->n_rules; i++)
-    c[i].last_node = PLN_NONE;
+  pln_rule_place *p = r->options->places;
+  for (uint32_t i = 0; p && i < r->set->n_rules; i++)
+    p[i].node = PLN_NONE;
 }
 
 static pln_status sweep(pln_rule_driver *r, const pln_graph *graph,

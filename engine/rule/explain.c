@@ -96,8 +96,7 @@ static pln_status explain_variant(pln_rule_match *m, uint32_t variant,
                               .root = m->root,
                               .node = PLN_NONE,
                               .total = m->variant->count};
-  PLN_TRY(m->variant->n_roots > 1 ? pln_rule_match_roots(m, &matches)
-                                  : pln_rule_match_variant(m, &matches));
+  PLN_TRY(pln_rule_find_match(m, &matches));
   if (matches) {
     PLN_TRY(explain_rest(m, x));
   } else {

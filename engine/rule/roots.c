@@ -198,7 +198,7 @@ static pln_status match_anchor(pln_rule_match *m, bool *out) {
   return status;
 }
 
-pln_status pln_rule_match_roots(pln_rule_match *m, bool *out) {
+static pln_status match_roots(pln_rule_match *m, bool *out) {
   root_search s = {.m = m, .old = pln_rewrite_old(m->run->rw)};
   const pln_rule_variant *v = m->variant;
   bool possible = true;
@@ -222,6 +222,11 @@ pln_status pln_rule_match_roots(pln_rule_match *m, bool *out) {
     possible = next_combination(&s);
   }
   return PLN_OK;
+}
+
+pln_status pln_rule_find_match(pln_rule_match *m, bool *out) {
+  return m->variant->n_roots > 1 ? match_roots(m, out)
+                                 : pln_rule_match_variant(m, out);
 }
 
 pln_status pln_rule_note_roots(pln_rule_match *m) {

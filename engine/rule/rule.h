@@ -74,11 +74,14 @@ typedef struct pln_rule_counter {
   uint32_t matches; /* its pattern matched */
   uint32_t refused; /* of these, its condition did not hold */
   uint32_t applied;
-  pln_ref last_node; /* of the running sweep; PLN_NONE */
-  char last[160];    /* where it was applied last, as pln_history_describe
-                      * says; "": nowhere or unknown */
-  double seconds;    /* in the option `timed` */
+  double seconds; /* in the option `timed` */
 } pln_rule_counter;
+
+/* Where a rule was applied last. */
+typedef struct pln_rule_place {
+  pln_ref node;   /* of the running sweep; PLN_NONE */
+  char text[160]; /* as pln_history_describe says; "": nowhere or unknown */
+} pln_rule_place;
 
 /* How far matching a rule at a node gets. */
 typedef enum pln_rule_stage {
@@ -132,6 +135,7 @@ typedef struct pln_rule_options {
                  * tree: for tests of it */
   pln_rule_counter *counts;  /* by rule; NULL: not counted */
   bool timed;                /* counts->seconds are measured */
+  pln_rule_place *places;    /* by rule; NULL: not described */
   pln_rule_explain *explain; /* nothing is rewritten; NULL: rules apply */
   /* Called for nodes of the kind `visited` after their rules. NULL: none. */
   pln_kind visited;

@@ -274,9 +274,9 @@ bool pln_rule_uniform(const pln_graph *graph, pln_ref node, double *out);
 /* match.c: binds the variables; *out is whether it matches. The condition is
  * not evaluated. */
 pln_status pln_rule_match_variant(pln_rule_match *m, bool *out) PLN_CHECKED;
-/* roots.c: the same for a variant of several roots: looks for calls that match
- * the other roots and copies them into the new graph. */
-pln_status pln_rule_match_roots(pln_rule_match *m, bool *out) PLN_CHECKED;
+/* roots.c: the same, but first looks for calls that match the other roots of a
+ * variant of several, and copies them into the new graph. */
+pln_status pln_rule_find_match(pln_rule_match *m, bool *out) PLN_CHECKED;
 /* Notes the replacements of the other roots, for when the sweep meets them. */
 pln_status pln_rule_note_roots(pln_rule_match *m) PLN_CHECKED;
 /* The noted replacement of the old node; PLN_NONE: there is none. */

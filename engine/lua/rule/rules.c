@@ -286,6 +286,13 @@ static pln_rule_counter *push_counters(lua_State *L, const pln_rule_set *set) {
   return counts;
 }
 
+static pln_rule_place *push_places(lua_State *L, const pln_rule_set *set) {
+  size_t size = ((size_t)pln_rule_set_count(set) + 1) * sizeof(pln_rule_place);
+  pln_rule_place *places = lua_newuserdatauv(L, size, 0);
+  memset(places, 0, size);
+  return places;
+}
+
 static void set_count(lua_State *L, const char *key, uint32_t count) {
   lua_pushinteger(L, count);
   lua_setfield(L, -2, key);
@@ -304,8 +311,8 @@ static void push_counts(lua_State *L, const pln_rule_set *set,
     set_count(L, "matches", c->matches);
     set_count(L, "refused", c->refused);
     set_count(L, "applied", c->applied);
-    if (*c->last) {
-      lua_pushstring(L, c->last);
+    if (*options->places[i].text) {
+      lua_pushstring(L, options->places[i].text);
       lua_setfield(L, -2, "last");
     }
     if (options->timed) {
@@ -412,9 +419,10 @@ static int rule_set_apply(lua_State *L) {
   r.rewriting.old = pln_lua_push_rooted(L, b, 2);               /* 5 */
   pln_lua_graph *out = pln_lua_new_graph(L, b, PLN_LUA_SEALED); /* 6 */
   options.counts = push_counters(L, set);                       /* 7 */
-  pln_lua_prepare_rules(L, &r, 1);                              /* 8 */
+  options.places = push_places(L, set);                         /* 8 */
+  pln_lua_prepare_rules(L, &r, 1);                              /* 9 */
   pln_lua_must(L, b, pln_lua_run_rules(L, &r, set, &options, &out->graph));
-  lua_settop(L, 8);
+  lua_settop(L, 9);
   if (out->graph == r.rewriting.old->graph) {
     lua_pushvalue(L, 2);
   } else {
