@@ -59,18 +59,14 @@ static const pln_pattern_node *pattern_of(const pln_rule_match *m, uint32_t i) {
  * root `i`; PLN_NONE if the old graph differs from what is matched. */
 static pln_ref shared_node(const root_search *s, uint32_t i) {
   uint16_t way[PLN_RULE_MAX_NODES];
-  uint32_t n = 0, count;
+  uint32_t n = 0;
   for (uint32_t p = s->m->variant->link[i]; p; n++) {
     way[n] = (uint16_t)p;
     p = pattern_of(s->m, p)->parent;
   }
   pln_ref node = s->m->run->old;
-  while (n-- && node != PLN_NONE) {
-    const pln_ref *operands = pln_rule_operands(s->old, node, &count);
-    uint32_t arg = pln_rule_operand_index(s->old, operands, count,
-                                          pattern_of(s->m, way[n])->arg);
-    node = arg < count ? operands[arg] : PLN_NONE;
-  }
+  while (n-- && node != PLN_NONE)
+    node = pln_rule_operand_at(s->old, node, pattern_of(s->m, way[n])->arg);
   return node;
 }
 

@@ -29,6 +29,7 @@
 local core = require "perilune.core"
 core.internal()
 local argument = require "perilune.argument"
+local opset_of = require "perilune.rule.opset"
 local dataflow = require "perilune.dataflow_pattern.pattern"
 
 local fields = { name = true, where = true, reason = true, source = true, proof = true,
@@ -182,8 +183,7 @@ end
 
 -- The options with the opset of the module, unless they have one.
 local function with_opset(options, module)
-  local imports = module.attrs.opset_import
-  local opset = imports and imports["ai.onnx"]
+  local opset = opset_of(module)
   if not opset or options and options.opset then return options end
   local copy = { opset = opset }
   for key, value in pairs(options or {}) do copy[key] = value end

@@ -10,6 +10,7 @@ local core = require "perilune.core"
 core.internal()
 local argument = require "perilune.argument"
 local library = require "perilune.rule.library"
+local opset_of = require "perilune.rule.opset"
 
 local option_names = { "rule", "limit", "opset" }
 
@@ -134,11 +135,6 @@ local function is_better(a, b)
     return a.matched * b.total > b.matched * a.total
   end
   return a.number < b.number
-end
-
-local function opset_of(module)
-  local imports = module.attrs.opset_import
-  return imports and imports["ai.onnx"] or 0
 end
 
 -- The functions of a module, or the program itself.

@@ -44,11 +44,6 @@ local function nodes_named(module, name)
   return found
 end
 
-local function opset_of(module)
-  local imports = module.attrs.opset_import
-  return imports and imports["ai.onnx"] or nil
-end
-
 -- The sets to try: of a file, or what pl.why_not takes.
 local function rules_of(rule)
   if not rule:find "%.lua$" then return { rule } end
@@ -77,7 +72,7 @@ function why_not.run(options)
   local sets = rules_of(options.rule)
   if not options.node then return explain(sets, options, module) end
   for _, node in ipairs(nodes_named(module, options.node)) do
-    explain(sets, options, node, opset_of(module))
+    explain(sets, options, node, require "perilune.rule.opset"(module))
   end
 end
 
