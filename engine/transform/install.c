@@ -82,9 +82,11 @@ enum {
   N_opset_options = PLN_COUNT(opset_options),
   N_fusion_options = PLN_COUNT(fusion_options),
   N_batch_norm_options = PLN_COUNT(batch_norm_options),
-  N_no_options = 0
+  N_no_options = 0,
+  N_no_required = 0
 };
 #define no_options NULL
+#define no_required NULL
 
 /* FUNCTION passes read nothing but their function, so they are parallel and
  * cacheable. */
@@ -95,14 +97,16 @@ enum {
 #define KIND_SWEEP KIND_FUNCTION, .light = true
 
 static const pln_pass_spec specs[] = {
-#define PASS(pass, KIND, level, rows, body, text) \
-  {.name = #pass,                                 \
-   KIND_##KIND,                                   \
-   .opt_level = level,                            \
-   .traceable = true,                             \
-   .doc = text,                                   \
-   .n_options = N_##rows,                         \
-   .options = rows,                               \
+#define PASS(pass, KIND, level, before, rows, body, text) \
+  {.name = #pass,                                         \
+   KIND_##KIND,                                           \
+   .opt_level = level,                                    \
+   .n_required = N_##before,                              \
+   .required = before,                                    \
+   .traceable = true,                                     \
+   .doc = text,                                           \
+   .n_options = N_##rows,                                 \
+   .options = rows,                                       \
    .run = body},
 #include "transform/passes.def"
 };

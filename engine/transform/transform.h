@@ -19,7 +19,7 @@ pln_status pln_run_on_functions(pln_pass_run *run,
                                 pln_form_fn form) PLN_CHECKED;
 
 /* The bodies of all passes in passes.def. */
-#define PASS(name, kind, opt_level, options, run, doc) \
+#define PASS(name, kind, opt_level, required, options, run, doc) \
   pln_status run(pln_pass_run *pass_run) PLN_CHECKED;
 #include "transform/passes.def"
 
