@@ -62,6 +62,13 @@ static const pln_option eta_options[] = {
      .doc = "Names of functions of the module."},
 };
 
+static const pln_option entry_options[] = {
+    {.name = "entry_functions",
+     .kind = PLN_ATTR_STRINGS,
+     .fallback = "[\"main\"]",
+     .doc = "The functions that are called from outside."},
+};
+
 static const pln_option print_options[] = {
     {.name = "header",
      .kind = PLN_ATTR_STRING,
@@ -75,6 +82,7 @@ static const pln_option print_options[] = {
 };
 
 enum {
+  N_entry_options = PLN_COUNT(entry_options),
   N_print_options = PLN_COUNT(print_options),
   N_eta_options = PLN_COUNT(eta_options),
   N_fuse_options = PLN_COUNT(fuse_options),
