@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "ir/intern_tables.h"
+#include "ir/op_attr.h"
 #include "ir/provenance/rule_application.h"
 #include "op/kernel/matmul/blas.h"
 #include "op/op.h"
@@ -43,6 +44,7 @@ void pln_engine_free(pln_engine *engine) {
   pln_library_free(engine);
   pln_blas_free(engine);
   pln_relay_free(engine);
+  pln_op_attrs_free(engine);
   pln_ops_free(engine);
   pln_applications_free(engine);
   pln_attrs_free(engine);

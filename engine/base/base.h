@@ -265,12 +265,13 @@ struct pln_engine {
                            * PLN_MOST_CALLS */
   uint64_t seed;          /* seed of hash tables */
   pln_interner *symbols;
-  struct pln_diags *diags;                  /* base/diag.c */
-  struct pln_dims *dims;                    /* ir/type/dim.c */
-  struct pln_types *types;                  /* ir/type/type.c */
-  struct pln_attr_sets *attrs;              /* ir/attrs/attrs.c */
-  struct pln_op_table *ops;                 /* ir/op_info.c */
-  struct pln_relay *relay;                  /* ir/relay/attr_conversion.c */
+  struct pln_diags *diags;       /* base/diag.c */
+  struct pln_dims *dims;         /* ir/type/dim.c */
+  struct pln_types *types;       /* ir/type/type.c */
+  struct pln_attr_sets *attrs;   /* ir/attrs/attrs.c */
+  struct pln_op_table *ops;      /* ir/op_info.c */
+  struct pln_op_attrs *op_attrs; /* ir/op_attr.c; NULL until one is set */
+  struct pln_relay *relay;       /* ir/relay/attr_conversion.c */
   const struct pln_relation_row *relations; /* ir/infer/relation.c */
   uint32_t n_relations;
   struct pln_blas *blas;       /* op/kernel/matmul/blas.c */

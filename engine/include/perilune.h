@@ -3,8 +3,8 @@
  *
  * Reading order: perilune/values.h (engine, diagnostics, dtypes and tensors,
  * types and dims, attributes, operators), graph.h (graphs, builder, rewriting,
- * modules, text), pass.h (passes, contexts, pipelines), run.h (evaluation,
- * files of tensors, ONNX).
+ * modules, text), op_attr.h (attributes of operators), pass.h (passes,
+ * contexts, pipelines), run.h (evaluation, files of tensors, ONNX).
  *
  * Conventions
  *   - Functions that can fail return pln_status; results come last, through
@@ -25,6 +25,7 @@
 #define PERILUNE_H
 
 #include "perilune/graph.h"
+#include "perilune/op_attr.h"
 #include "perilune/pass.h"
 #include "perilune/run.h"
 #include "perilune/values.h"

@@ -450,6 +450,7 @@ void pln_lua_open_node(lua_State *L);
 void pln_lua_open_build(lua_State *L);
 void pln_lua_open_builder(lua_State *L);
 void pln_lua_open_op(lua_State *L);
+void pln_lua_open_op_attr(lua_State *L);
 void pln_lua_open_type(lua_State *L);
 void pln_lua_open_attrs(lua_State *L);
 void pln_lua_open_tensor(lua_State *L);

@@ -379,6 +379,7 @@ int luaopen_perilune_core(lua_State *L) {
   pln_lua_open_type_build(L);
   pln_lua_open_builder(L);
   pln_lua_open_op(L);
+  pln_lua_open_op_attr(L);
   pln_lua_open_type(L);
   pln_lua_open_attrs(L);
   pln_lua_open_tensor(L);

@@ -24,6 +24,7 @@ local pl = {
   _VERSION = core._VERSION,
 
   op = require "perilune.ir.op",
+  op_attr = require "perilune.ir.op_attr",
   ir = ir,
   tensor = require "perilune.ir.tensor",
   onnx = require "perilune.onnx",

@@ -1307,6 +1307,17 @@ function pl.dataflow_pattern.dominates(parent, path, child) end
 ---@param child perilune.DFPattern
 ---@return perilune.DFPattern
 function pl.dataflow_pattern.DominatorPattern(parent, path, child) end
+--- The attribute `key` of an operator and its level; nil when there is none. With a value sets it, unless one of a
+--- higher level is there, and tells whether it did; with nil as value removes it. Passes ask for attributes: TOpPattern,
+--- FTVMLegalize, target.NAME, ... A function gets what TVM's gets under that key, and a pass that calls one runs in the
+--- caller's thread.
+---@param op perilune.Op|string
+---@param key string
+---@param value? boolean|number|string|function
+---@param level? integer 10 unless given
+---@return any
+---@return integer?
+function pl.op_attr(op, key, value, level) end
 --- Why a rule does not replace a node. As text: the part of the rule that fails, the node there, and the reason.
 ---@class perilune.Explanation
 ---@field rule table as in Rules.rules

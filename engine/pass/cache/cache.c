@@ -15,6 +15,7 @@
 
 #include "pass/cache/cache.h"
 #include "ir/compare/isomorphic.h"
+#include "ir/op_attr.h"
 #include "ir/provenance/rule_application.h"
 #include "pass/cache/memory_accounting.h"
 
@@ -27,6 +28,7 @@ typedef struct pass_key {
   pln_attrs options, config;
   int opt_level;
   uint32_t kind;
+  uint64_t op_attrs; /* version of the attributes of operators */
 } pass_key;
 
 /* An entry is found by the address of its input (PLACE) or by a hash of its
@@ -76,19 +78,22 @@ static pass_key cache_key_of_run(const pln_pass_run *run) {
                     .options = run->pass->options,
                     .config = run->context->config,
                     .opt_level = run->context->opt_level,
-                    .kind = def->kind};
+                    .kind = def->kind,
+                    .op_attrs = pln_op_attrs_version(run->engine)};
 }
 
 static bool same_key(const pass_key *a, const pass_key *b) {
   return a->name == b->name && a->identity == b->identity && a->def == b->def &&
          a->options == b->options && a->config == b->config &&
-         a->opt_level == b->opt_level && a->kind == b->kind;
+         a->opt_level == b->opt_level && a->kind == b->kind &&
+         a->op_attrs == b->op_attrs;
 }
 
 static uint64_t hash_key(const pass_key *k) {
   uint64_t h = pln_hash_mix(k->name, k->identity);
   h = pln_hash_mix(h, (uintptr_t)k->def);
   h = pln_hash_mix(h, (uint64_t)k->options << 32 | k->config);
+  h = pln_hash_mix(h, k->op_attrs);
   return pln_hash_mix(h, (uint64_t)k->kind << 32 | (uint32_t)k->opt_level);
 }
 
@@ -348,6 +353,7 @@ pln_status pln_cache_find(pln_pass_run *run, const pln_pass_target *in,
 void pln_cache_begin(const pln_pass_run *run, pln_cache_mark *mark) {
   *mark = (pln_cache_mark){.diags = pln_diag_count(run->engine),
                            .again = run->engine->applications->again,
+                           .op_attr_uses = pln_op_attrs_uses(run->engine),
                            .n_counters = run->n_counters};
   for (uint32_t i = 0; i < run->n_counters && i < PLN_COUNT(mark->counters);
        i++)
@@ -439,6 +445,7 @@ pln_status pln_cache_keep(pln_pass_run *run, const pln_cache_mark *mark,
   if ((in->function && run->removed && run->removed[run->index]) ||
       pln_diag_count(run->engine) != mark->diags ||
       run->engine->applications->again != mark->again ||
+      pln_op_attrs_uses(run->engine) != mark->op_attr_uses ||
       run->n_counters > PLN_COUNT(mark->counters))
     return PLN_OK;
   pln_status status = cache_pass_result(run, mark, in, out);

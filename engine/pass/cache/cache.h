@@ -10,6 +10,8 @@
 typedef struct pln_cache_mark {
   size_t diags;
   uint64_t again;
+  uint64_t op_attr_uses; /* a run that calls functions of operators is not kept,
+                            because they may depend on anything */
   uint32_t n_counters;
   int64_t counters[8]; /* a result that changes more counters is not cached */
 } pln_cache_mark;

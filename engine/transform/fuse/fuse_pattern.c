@@ -1,5 +1,6 @@
 /* fuse_pattern.c: fusion patterns of operators: from fuse_patterns.def by name,
- * else from the traits in op/ops.def. Called by FuseOps. */
+ * else from the traits in op/ops.def. The attribute TOpPattern of an operator
+ * comes before both. Called by FuseOps and by scripts that read TOpPattern. */
 
 #include "transform/fuse/fuse_pattern.h"
 
@@ -45,10 +46,11 @@ static pln_fuse_pattern from_traits(uint32_t traits) {
 pln_fuse_trait pln_fuse_trait_of(const pln_engine *engine, pln_op op) {
   const pln_op_info *info = pln_op_row(engine, op);
   const row *r = find_fuse_pattern(info->name);
-  pln_fuse_trait trait = {from_traits(info->traits), false, false, false};
+  pln_fuse_pattern own = r ? r->pattern : from_traits(info->traits);
+  pln_fuse_trait trait = {.pattern = (pln_fuse_pattern)pln_op_attr_int(
+                              engine, op, "TOpPattern", own)};
   if (!r)
     return trait;
-  trait.pattern = r->pattern;
   trait.reshapes = r->how & RESHAPES;
   trait.stays = r->how & STAYS;
   trait.stops = r->how & STOPS;
