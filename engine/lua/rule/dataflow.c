@@ -61,10 +61,26 @@ static int run_gc(lua_State *L) {
 /* ------------------------------------------------------------- registry data
  */
 
-/* The attributes of operators that TVM's passes read. */
+/* Compares values that were set; texts are symbols' of the engine. */
+static bool same_plain_value(const pln_attr *a, const pln_attr *b) {
+  bool numbers = (a->kind == PLN_ATTR_INT || a->kind == PLN_ATTR_BOOL) &&
+                 (b->kind == PLN_ATTR_INT || b->kind == PLN_ATTR_BOOL);
+  if (numbers)
+    return a->v.i == b->v.i;
+  if (a->kind != b->kind)
+    return false;
+  if (a->kind == PLN_ATTR_FLOAT)
+    return a->v.f == b->v.f;
+  return a->kind == PLN_ATTR_STRING && pln_slice_equal(a->v.s, b->v.s);
+}
+
+/* An attribute that was set, or one of those that TVM's operators have. */
 static bool op_has_attr(const pln_engine *engine, pln_op op,
                         const pln_attr *attr) {
   pln_slice name = pln_symbol_text(engine, attr->name);
+  const pln_op_attr *set = pln_op_attr_get(engine, op, name.data);
+  if (set)
+    return !set->is_function && same_plain_value(&set->value, attr);
   pln_fuse_trait trait = pln_fuse_trait_of(engine, op);
   bool random = pln_op_row(engine, op)->traits & PLN_TRAIT_RANDOM;
   if (attr->kind != PLN_ATTR_INT && attr->kind != PLN_ATTR_BOOL)
