@@ -326,7 +326,7 @@ static pln_status replace_dropout(simplify_inference *s, pln_rewrite *rw,
   uint32_t results = g->nodes[*node].results;
   pln_type type = g->nodes[*node].type;
   bool allowed;
-  if (!pln_arg_absent(&dropout, 2) ||
+  if (!pln_call_is_valid(g, *node) || !pln_arg_absent(&dropout, 2) ||
       (results && (results != 2 || s->has_other_use[old])))
     return PLN_OK;
   pln_ref x = dropout.args[0];
@@ -348,7 +348,7 @@ static pln_status replace_kept_elements(simplify_inference *s, pln_rewrite *rw,
   bool allowed;
   if (is_dropout(g, tuple)) {
     pln_infer dropout = pln_infer_of(g, tuple);
-    if (!pln_arg_absent(&dropout, 2))
+    if (!pln_call_is_valid(g, tuple) || !pln_arg_absent(&dropout, 2))
       return PLN_OK;
     PLN_TRY(pln_rewrite_apply(rw, "dropout", &allowed));
     if (!allowed)
