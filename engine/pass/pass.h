@@ -113,6 +113,19 @@ void pln_passes_free(pln_engine *engine);
 /* Like pln_pass_register, for a pass that no script may replace. */
 pln_status pln_pass_register_built_in(pln_engine *engine,
                                       const pln_pass_spec *spec) PLN_CHECKED;
+/* A sequential among the built-in passes. */
+typedef struct pln_sequential_spec {
+  const char *name;
+  int opt_level;
+  uint32_t n_required;
+  const char *const *required;
+  const char *elements; /* a pipeline's text */
+  const char *doc;
+} pln_sequential_spec;
+/* Registers one whose elements are registered. */
+pln_status
+pln_sequential_register_built_in(pln_engine *engine,
+                                 const pln_sequential_spec *spec) PLN_CHECKED;
 /* NULL when no pass of that name is registered. */
 const pln_pass *pln_pass_lookup(const pln_engine *engine, pln_symbol name);
 /* Reports PLN_ERR_NAME: "pass 'X' is not registered; did you mean 'Y'?".

@@ -195,6 +195,29 @@ pln_status pln_pass_register_built_in(pln_engine *engine,
   return add_spec(engine, spec, true);
 }
 
+static pln_status make_sequential(pln_engine *engine,
+                                  const pln_sequential_spec *spec,
+                                  pln_pass **out) {
+  pln_symbol doc;
+  pln_pass *parsed;
+  PLN_TRY(pln_symbol_intern(engine, pln_text(spec->doc), &doc));
+  PLN_TRY(pln_pipeline_parse(engine, pln_text(spec->elements), &parsed));
+  pln_status status = pln_sequential_new(
+      engine, spec->name, spec->opt_level, spec->n_required, spec->required,
+      parsed->def->n_elements, parsed->def->elements, out);
+  pln_pass_release(parsed);
+  if (status == PLN_OK)
+    (*out)->def->doc = pln_symbol_text(engine, doc).data;
+  return status;
+}
+
+pln_status pln_sequential_register_built_in(pln_engine *engine,
+                                            const pln_sequential_spec *spec) {
+  pln_pass *pass;
+  PLN_TRY(make_sequential(engine, spec, &pass));
+  return add_or_release(engine, pass, true);
+}
+
 pln_status pln_pass_register_object(pln_engine *engine, const char *name,
                                     pln_pass *pass) {
   pln_symbol symbol;

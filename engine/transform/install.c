@@ -119,8 +119,21 @@ static const pln_pass_spec specs[] = {
 #include "transform/passes.def"
 };
 
+static const pln_sequential_spec sequentials[] = {
+#define SEQUENTIAL(pass, level, before, passes, text) \
+  {.name = #pass,                                     \
+   .opt_level = level,                                \
+   .n_required = N_##before,                          \
+   .required = before,                                \
+   .elements = passes,                                \
+   .doc = text},
+#include "transform/passes.def"
+};
+
 pln_status pln_transform_install(pln_engine *engine) {
   for (size_t i = 0; i < PLN_COUNT(specs); i++)
     PLN_TRY(pln_pass_register_built_in(engine, &specs[i]));
+  for (size_t i = 0; i < PLN_COUNT(sequentials); i++)
+    PLN_TRY(pln_sequential_register_built_in(engine, &sequentials[i]));
   return pln_transform_install_keys(engine);
 }

@@ -120,6 +120,13 @@ pln_status pln_relay_finish(pln_relay_builder *r, const char *rule,
   return pln_keep_type(r->rw, result, type);
 }
 
+pln_status pln_relay_status(const pln_relay_builder *r) {
+  if (r->status != PLN_ERR_TYPE)
+    return r->status;
+  return pln_diag_error(r->engine, PLN_ERR_TYPE, NULL,
+                        "a call of the replacement is ill-typed");
+}
+
 bool pln_function_is_onnx(const pln_graph *function) {
   const pln_node *root = &function->nodes[function->root];
   return pln_owns(root) &&

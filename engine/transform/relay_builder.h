@@ -63,6 +63,11 @@ pln_ref pln_relay_scalar(pln_relay_builder *r, pln_dtype dtype, double value);
 pln_status pln_relay_finish(pln_relay_builder *r, const char *rule,
                             pln_ref result, pln_ref *node) PLN_CHECKED;
 
+/* For passes that know before that every call is well-typed, and whose other
+ * replacements depend on this one: the status, with a diagnostic where type
+ * inference refused a call. */
+pln_status pln_relay_status(const pln_relay_builder *r) PLN_CHECKED;
+
 /* True if the function came from an ONNX model, to which it may be written
  * back: calls that ONNX cannot express do not belong there. */
 bool pln_function_is_onnx(const pln_graph *function);
