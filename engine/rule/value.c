@@ -170,7 +170,7 @@ static pln_status operand_value(pln_rule_match *m, pln_ref operand,
     *out = (pln_rule_value){0};
   else if (value && pln_value_rank(g->engine, value) == 0)
     *out = integer(pln_value_elements(g->engine, value)[0]);
-  else if (value)
+  else if (value && pln_value_rank(g->engine, value) == 1)
     return copy_dims(m, pln_value_count(g->engine, value),
                      pln_value_elements(g->engine, value), out);
   else if (n->kind == PLN_CONSTANT) {

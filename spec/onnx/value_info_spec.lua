@@ -82,6 +82,17 @@ describe("value_info", function()
     assert.same({ "a:2", "i:2", "n:2" }, entries(written(unchanged, { value_info = true })))
   end)
 
+  it("makes the outputs' dims as exact as what inference found, when that is said", function()
+    local function outputs(options)
+      local graph = onnx.graph { inputs = { x("N", 4) }, nodes = { onnx.node("Abs", "x", "y") },
+        outputs = { onnx.value("y", 1, { "A", "B" }) } }
+      local bytes = onnx.model { graph = graph }
+      return entries_of(graph_of(written(assert(pl.onnx.parse(bytes)), options)), 12)
+    end
+    assert.same({ "y:AxB" }, outputs())
+    assert.same({ "y:Ax4" }, outputs { value_info = true })
+  end)
+
   it("tells of inner graphs", function()
     local function branch(op)
       return onnx.graph { value_info = { onnx.value("t", 1, { 2 }) },

@@ -283,6 +283,14 @@ static pln_status rest_by_number(pln_engine *engine, const pln_sum *a,
   return PLN_OK;
 }
 
+/* out = max(floor(a / k), 0), which is a / k towards zero for a > -k. */
+static pln_status floor_not_negative(pln_engine *engine, pln_dim a, int64_t k,
+                                     pln_dim *out) {
+  pln_dim quotient;
+  PLN_TRY(pln_dim_binary(engine, PLN_DIM_FLOORDIV, a, k, &quotient));
+  return pln_dim_binary(engine, PLN_DIM_MAX, quotient, 0, out);
+}
+
 /* out = a / k towards zero, k > 0. */
 static pln_status truncate_by_number(pln_engine *engine, const pln_sum *a,
                                      int64_t k, pln_sum *out) {
@@ -303,7 +311,10 @@ static pln_status truncate_by_number(pln_engine *engine, const pln_sum *a,
     return PLN_OK;
   }
   PLN_TRY(pln_sum_intern(engine, a, &inner));
-  PLN_TRY(make_call(engine, PLN_DIM_TRUNCDIV, inner, k, &atom));
+  if (range.low > -k)
+    PLN_TRY(floor_not_negative(engine, inner, k, &atom));
+  else
+    PLN_TRY(make_call(engine, PLN_DIM_TRUNCDIV, inner, k, &atom));
   pln_sum_add(engine, out, 1, atom);
   return PLN_OK;
 }

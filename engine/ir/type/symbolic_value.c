@@ -1,7 +1,8 @@
 /* type/symbolic_value.c: the known integers of small integer tensors.
  *
  * Inference stores one per node, so that shape arithmetic (Shape, Gather,
- * Concat, Reshape) works on symbols. Interned in the table of dims. */
+ * Concat, Reshape) works on symbols. Elements of a matrix are in row-major
+ * order; the type of the node has its dims. Interned in the table of dims. */
 
 #include "ir/intern_tables.h"
 #include "ir/merge_ids.h"
@@ -26,7 +27,7 @@ static const value_row *value_row_of(const pln_engine *engine,
 
 pln_status pln_value_make(pln_engine *engine, uint32_t rank, uint32_t count,
                           const pln_dim *elements, pln_value *out) {
-  if (rank > 1 || (rank == 0 && count != 1))
+  if (rank == 0 && count != 1)
     return pln_diag_error(engine, PLN_ERR_ARGUMENT, NULL,
                           "no value has rank %u and %u elements",
                           (unsigned)rank, (unsigned)count);

@@ -711,6 +711,20 @@ static pln_type imported_type(const pln_export *ex, uint32_t index) {
   return a && index < a->count ? a->v.types[index] : 0;
 }
 
+/* Writes an output that no pass changed: as the file declares it, or, where
+ * all types are asked for, with the dims that inference found besides. */
+static pln_status put_kept_output(pln_export *ex, old_fields *old,
+                                  const old_field *f, pln_type declared,
+                                  pln_type type) {
+  pln_type met = declared;
+  bool conflict = false;
+  if (ex->value_info == PLN_VALUE_INFO_ALL && type)
+    PLN_TRY(pln_type_meet(ex->engine, declared, type, &met, &conflict));
+  if (conflict || met == declared)
+    return copy_old_field(ex, old, f);
+  return write_changed_value_info(ex, GRAPH_OUTPUT, f->inside, met);
+}
+
 static pln_status put_output(pln_export *ex, old_fields *old,
                              const old_field *f, uint32_t index) {
   const pln_export_output *o =
@@ -722,7 +736,7 @@ static pln_status put_output(pln_export *ex, old_fields *old,
   if (!f || !pln_slice_equal(name, o->name))
     return put_new_value(ex, GRAPH_OUTPUT, o->name, type);
   if (type == imported_type(ex, index) || !type)
-    return copy_old_field(ex, old, f);
+    return put_kept_output(ex, old, f, declared, type);
   return put_retyped(ex, GRAPH_OUTPUT, f->inside, name, type);
 }
 

@@ -86,15 +86,36 @@ static pln_type first_type(const pln_infer *call, uint32_t arg, pln_type each) {
   return unwrapped ? pln_type_part_at(e, type, 0) : type;
 }
 
-/* The type of a carried value is what its initial value and every iteration
- * have in common. */
+/* An iteration that returns extent k of its parameter as extent k keeps the
+ * extent that the initial value has. *each is the type with such extents. */
+static pln_status keep_extents(const pln_infer *call, pln_type param,
+                               pln_type first, pln_type *each) {
+  const pln_engine *e = call->engine;
+  int32_t rank = pln_type_rank(e, *each);
+  if (rank < 1 || rank > PLN_MAX_RANK || pln_type_rank(e, param) != rank ||
+      pln_type_rank(e, first) != rank)
+    return PLN_OK;
+  pln_dim dims[PLN_MAX_RANK];
+  for (int32_t k = 0; k < rank; k++) {
+    pln_dim dim = pln_type_dims(e, *each)[k];
+    bool kept = dim != PLN_DIM_UNKNOWN && dim == pln_type_dims(e, param)[k];
+    dims[k] = kept ? pln_type_dims(e, first)[k] : dim;
+  }
+  return pln_type_tensor(call->engine, pln_type_dtype(e, *each), rank, dims,
+                         each);
+}
+
+/* The type of a carried value, parameter `param` of the function, is what its
+ * initial value and every iteration have in common. */
 static pln_status carried(pln_infer *call, uint32_t i, uint32_t arg,
-                          pln_type each) {
+                          pln_type param, pln_type each) {
   bool conflict = false;
   if (i >= pln_call_n_results(call) || pln_arg_absent(call, arg))
     return PLN_OK;
-  PLN_TRY(pln_type_join(call->engine, first_type(call, arg, each), each,
-                        &call->results[i], &conflict));
+  pln_type first = first_type(call, arg, each);
+  PLN_TRY(keep_extents(call, param, first, &each));
+  PLN_TRY(
+      pln_type_join(call->engine, first, each, &call->results[i], &conflict));
   if (conflict)
     return pln_arg_error(call, arg,
                          "its dtype changes from iteration to iteration");
@@ -129,7 +150,8 @@ pln_status pln_infer_loop(pln_infer *call) {
   if (r.n == 0)
     return PLN_OK;
   for (uint32_t i = 0; i < n; i++)
-    PLN_TRY(carried(call, i, i + 2, part_of(call, &r, i + 1)));
+    PLN_TRY(carried(call, i, i + 2, param_of(call, i + 2),
+                    part_of(call, &r, i + 1)));
   for (uint32_t i = n; i < pln_call_n_results(call) && i + 1 < r.n; i++)
     PLN_TRY(stacked(call, i, part_of(call, &r, i + 1), 0, PLN_DIM_UNKNOWN));
   return PLN_OK;
@@ -208,7 +230,7 @@ pln_status pln_infer_scan(pln_infer *call) {
     return PLN_OK;
   PLN_TRY(scan_length(call, n, inputs, &extent));
   for (uint32_t i = 0; i < n; i++)
-    PLN_TRY(carried(call, i, i, part_of(call, &r, i)));
+    PLN_TRY(carried(call, i, i, param_of(call, i), part_of(call, &r, i)));
   for (uint32_t i = n; i < pln_call_n_results(call) && i < r.n; i++)
     PLN_TRY(stacked(call, i, part_of(call, &r, i),
                     axis_at(call, "scan_output_axes", i - n), extent));

@@ -53,9 +53,14 @@ const pln_tensor *pln_arg_tensor(const pln_infer *call, uint32_t i) {
   return tensor && !tensor->external ? tensor : NULL;
 }
 
-pln_value pln_arg_value(const pln_infer *call, uint32_t i) {
+pln_value pln_arg_any_value(const pln_infer *call, uint32_t i) {
   return i < call->n_args && !call->fields ? call->graph->values[call->args[i]]
                                            : 0;
+}
+
+pln_value pln_arg_value(const pln_infer *call, uint32_t i) {
+  pln_value value = pln_arg_any_value(call, i);
+  return pln_value_rank(call->engine, value) > 1 ? 0 : value;
 }
 
 /* ------------------------------------------------------------------- tuples */

@@ -42,8 +42,10 @@ const pln_dim *pln_arg_dims(const pln_infer *call, uint32_t i);
 void pln_arg_shape(const pln_infer *call, uint32_t i, pln_shape *out);
 /* The tensor of a Constant whose elements are in memory, else NULL. */
 const pln_tensor *pln_arg_tensor(const pln_infer *call, uint32_t i);
-/* The symbolic value of an integer operand, or 0. */
+/* The symbolic value of an integer operand of rank 0 or 1, or 0. */
 pln_value pln_arg_value(const pln_infer *call, uint32_t i);
+/* The same of any rank; the operand's type has its dims. */
+pln_value pln_arg_any_value(const pln_infer *call, uint32_t i);
 
 /* Argument `arg` if present (PLN_NONE: the operator has no such form), else
  * attribute `attr` (NULL: likewise). */
@@ -178,6 +180,15 @@ pln_status pln_infer_value_reduce(pln_infer *call, pln_dim_op op) PLN_CHECKED;
 enum { PLN_VALUE_MAX = 64 };
 pln_status pln_infer_set_value(pln_infer *call, uint32_t rank, uint32_t count,
                                const pln_dim *elements) PLN_CHECKED;
+/* The distances between elements of operand 0 along its axes, in row-major
+ * order; false if it has no symbolic value. A value has at most PLN_VALUE_MAX
+ * elements, and its dims are known. */
+bool pln_infer_value_strides(const pln_infer *call, pln_dim *strides);
+/* Sets the result's value to elements of that of operand 0: the first one at
+ * `begin`, `shape` of them, all inside. */
+pln_status pln_infer_value_strided(pln_infer *call, const pln_shape *shape,
+                                   pln_dim begin,
+                                   const pln_dim *strides) PLN_CHECKED;
 
 /* The inference functions of all operators. */
 #define OP(ID, name, min, max, attrs, traits, infer, kernel, doc) \

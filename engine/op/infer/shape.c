@@ -47,12 +47,8 @@ pln_status pln_infer_same_dim(const pln_infer *call, uint32_t i, pln_dim *dim,
   return PLN_OK;
 }
 
-/* Two cases in which a and b broadcast to a. b is min(a, c) with c >= 1: they
- * broadcast only if b is a or 1. b is max(a, 0): a is an extent and therefore
- * not negative. */
-static bool is_capped(const pln_infer *call, pln_dim a, pln_dim b) {
-  if (PLN_DIM_IS_CONST(b) || b == PLN_DIM_UNKNOWN || a == PLN_DIM_UNKNOWN)
-    return false;
+/* Whether b is min(a, c) with c >= 1, or max(a, 0). */
+static bool is_clipped(const pln_infer *call, pln_dim a, pln_dim b) {
   const pln_dim_row *row = pln_dim_row_of(call->engine, pln_dim_id(b));
   if (row->kind != PLN_DIM_CALL || (row->a != a && row->b != a))
     return false;
@@ -62,24 +58,50 @@ static bool is_capped(const pln_infer *call, pln_dim a, pln_dim b) {
   return row->op == PLN_DIM_MAX && c == 0;
 }
 
+/* Whether b is max(a - 1, 0) + 1, which is a, or 1 if a is 0. */
+static pln_status is_at_least_one(const pln_infer *call, pln_dim a, pln_dim b,
+                                  bool *out) {
+  pln_engine *e = call->engine;
+  PLN_TRY(pln_dim_binary(e, PLN_DIM_SUB, a, 1, &a));
+  PLN_TRY(pln_dim_binary(e, PLN_DIM_SUB, b, 1, &b));
+  PLN_TRY(pln_dim_binary(e, PLN_DIM_MAX, a, 0, &a));
+  *out = a != PLN_DIM_UNKNOWN && a == b;
+  return PLN_OK;
+}
+
+/* Cases in which a and b broadcast to a. b is min(a, c) with c >= 1, or
+ * max(a - 1, 0) + 1: they broadcast only if b is a or 1. b is max(a, 0): a is
+ * an extent and therefore not negative. */
+static pln_status is_capped(const pln_infer *call, pln_dim a, pln_dim b,
+                            bool *out) {
+  *out = false;
+  if (PLN_DIM_IS_CONST(b) || b == PLN_DIM_UNKNOWN || a == PLN_DIM_UNKNOWN)
+    return PLN_OK;
+  *out = is_clipped(call, a, b);
+  return *out ? PLN_OK : is_at_least_one(call, a, b, out);
+}
+
+/* Two extents of which one is symbolic or unknown, and none is 1. */
+static pln_status broadcast_symbols(const pln_infer *call, pln_dim a, pln_dim b,
+                                    pln_dim *out) {
+  bool takes_a = PLN_DIM_IS_CONST(a), takes_b = PLN_DIM_IS_CONST(b);
+  if (!takes_a && !takes_b)
+    PLN_TRY(is_capped(call, b, a, &takes_b));
+  if (!takes_a && !takes_b)
+    PLN_TRY(is_capped(call, a, b, &takes_a));
+  *out = takes_b ? b : takes_a ? a : PLN_DIM_UNKNOWN;
+  return PLN_OK;
+}
+
 pln_status pln_infer_broadcast_dim(const pln_infer *call, uint32_t i, pln_dim a,
                                    pln_dim b, pln_dim *out) {
-  *out = a;
-  if (a == b || b == 1)
+  *out = a == 1 ? b : a;
+  if (a == b || a == 1 || b == 1)
     return PLN_OK;
-  if (a == 1) {
-    *out = b;
-    return PLN_OK;
-  }
-  bool known_a = PLN_DIM_IS_CONST(a), known_b = PLN_DIM_IS_CONST(b);
-  if (known_a && known_b)
+  if (PLN_DIM_IS_CONST(a) && PLN_DIM_IS_CONST(b))
     return pln_arg_error(call, i, "extents %lld and %lld do not broadcast",
                          (long long)a, (long long)b);
-  if (known_b || is_capped(call, b, a))
-    *out = b;
-  else if (!known_a && !is_capped(call, a, b))
-    *out = PLN_DIM_UNKNOWN;
-  return PLN_OK;
+  return broadcast_symbols(call, a, b, out);
 }
 
 pln_status pln_infer_broadcast_shape(const pln_infer *call, uint32_t i,

@@ -27,12 +27,16 @@ static void drop_overflows(uint32_t count, const pln_dim *in, pln_dim *out) {
 }
 
 static bool agrees(const pln_infer *call, uint32_t rank, uint32_t count) {
-  int32_t got = pln_type_rank(call->engine, call->results[0]);
-  if (got != (int32_t)rank)
+  const pln_dim *dims = pln_type_dims(call->engine, call->results[0]);
+  pln_dim product = 1;
+  if (pln_type_rank(call->engine, call->results[0]) != (int32_t)rank)
     return false;
-  if (rank == 0)
-    return count == 1;
-  return pln_type_dims(call->engine, call->results[0])[0] == (pln_dim)count;
+  for (uint32_t i = 0; i < rank; i++) {
+    if (!PLN_DIM_IS_CONST(dims[i]) || dims[i] < 0 || dims[i] > PLN_VALUE_MAX)
+      return false;
+    product *= dims[i];
+  }
+  return product == (pln_dim)count;
 }
 
 pln_status pln_infer_set_value(pln_infer *call, uint32_t rank, uint32_t count,
@@ -40,7 +44,7 @@ pln_status pln_infer_set_value(pln_infer *call, uint32_t rank, uint32_t count,
   pln_dtype dtype = pln_type_dtype(call->engine, call->results[0]);
   if (dtype != PLN_INT64 && dtype != PLN_INT32 && dtype != PLN_BOOL)
     return PLN_OK;
-  if (call->n_results || rank > 1 || count > PLN_VALUE_MAX ||
+  if (call->n_results || rank > PLN_MAX_RANK || count > PLN_VALUE_MAX ||
       !agrees(call, rank, count))
     return PLN_OK;
   pln_dim narrow[PLN_VALUE_MAX];
@@ -51,6 +55,40 @@ pln_status pln_infer_set_value(pln_infer *call, uint32_t rank, uint32_t count,
   if (!any_known(count, elements))
     return PLN_OK;
   return pln_value_make(call->engine, rank, count, elements, &call->value);
+}
+
+/* ------------------------------------------------- a view of the first operand
+ */
+
+bool pln_infer_value_strides(const pln_infer *call, pln_dim *strides) {
+  const pln_dim *dims = pln_arg_dims(call, 0);
+  pln_dim stride = 1;
+  if (call->n_results || !pln_arg_any_value(call, 0))
+    return false;
+  for (int32_t i = pln_arg_rank(call, 0); i-- > 0; stride *= dims[i])
+    strides[i] = stride;
+  return true;
+}
+
+pln_status pln_infer_value_strided(pln_infer *call, const pln_shape *shape,
+                                   pln_dim begin, const pln_dim *strides) {
+  pln_dim elements[PLN_VALUE_MAX], at[PLN_MAX_RANK] = {0};
+  const pln_dim *from =
+      pln_value_elements(call->engine, pln_arg_any_value(call, 0));
+  uint32_t n = 1;
+  for (int32_t i = 0; i < shape->rank; i++)
+    n *= (uint32_t)shape->dims[i];
+  for (uint32_t k = 0; k < n; k++) {
+    elements[k] = from[begin];
+    for (int32_t i = shape->rank; i-- > 0;) {
+      begin += strides[i];
+      if (++at[i] < shape->dims[i])
+        break;
+      begin -= at[i] * strides[i];
+      at[i] = 0;
+    }
+  }
+  return pln_infer_set_value(call, (uint32_t)shape->rank, n, elements);
 }
 
 /* ------------------------------------------------------------- two operands */

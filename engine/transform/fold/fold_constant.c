@@ -205,7 +205,6 @@ static pln_status value_tensor(pln_engine *e, pln_type type, pln_value value,
   pln_dtype dtype = pln_type_dtype(e, type);
   uint32_t rank = pln_value_rank(e, value), n = pln_value_count(e, value);
   const pln_dim *elements = pln_value_elements(e, value);
-  int64_t dims[1] = {n};
   *out = NULL;
   if (pln_type_rank(e, type) != (int32_t)rank)
     return PLN_OK;
@@ -214,7 +213,7 @@ static pln_status value_tensor(pln_engine *e, pln_type type, pln_value value,
       return PLN_OK;
   if (dtype != PLN_INT64 && dtype != PLN_INT32 && dtype != PLN_BOOL)
     return PLN_OK;
-  PLN_TRY(pln_tensor_new(e, dtype, rank, dims, out));
+  PLN_TRY(pln_tensor_new(e, dtype, rank, pln_type_dims(e, type), out));
   void *data = pln_tensor_writable(*out);
   for (uint32_t i = 0; i < n; i++)
     store_integer_element(dtype, elements[i], data, i);

@@ -212,7 +212,10 @@ static void values_are_interned(void) {
   pln_dim long_list[1025] = {0};
   REQUIRE_OK(pln_value_make(e, 1, 1025, long_list, &many));
   CHECK_EQ_INT(many, 0);
-  CHECK_STATUS(pln_value_make(e, 2, 1, elements, &many), PLN_ERR_ARGUMENT);
+  REQUIRE_OK(pln_value_make(e, 2, 3, elements, &many));
+  CHECK_EQ_INT(pln_value_rank(e, many), 2);
+  CHECK(a != many);
+  CHECK_STATUS(pln_value_make(e, 0, 2, elements, &many), PLN_ERR_ARGUMENT);
   pln_engine_free(e);
 }
 

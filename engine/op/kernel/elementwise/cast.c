@@ -16,7 +16,7 @@ static pln_status read_to(const pln_infer *call, pln_dtype *out) {
 
 /* The symbolic value of an integer cast to an integer dtype, or to bool. */
 static pln_status cast_value(pln_infer *call, pln_dtype to) {
-  pln_value value = pln_arg_value(call, 0);
+  pln_value value = pln_arg_any_value(call, 0);
   if (!value)
     return PLN_OK;
   uint32_t n = pln_value_count(call->engine, value);

@@ -13,31 +13,55 @@
 
 /* ----------------------------------------------------------------- factors */
 
-/* Factors of the axes: a constant argument or an attribute. */
+/* Factors of the axes: an argument that is a constant or a concatenation of
+ * constants, or an attribute. */
 typedef struct factors {
   uint32_t count; /* 0: unknown */
-  const pln_tensor *tensor;
-  const double *floats;
+  float of[PLN_MAX_RANK];
 } factors;
 
-static factors read_factors(const pln_infer *call, uint32_t arg) {
-  const pln_tensor *t = arg == PLN_NONE ? NULL : pln_arg_tensor(call, arg);
-  const pln_attr *a = pln_attrs_find(call->engine, call->attrs, "scales");
-  if (t && t->dtype == PLN_FLOAT32 && t->count <= PLN_MAX_RANK)
-    return (factors){.count = (uint32_t)t->count, .tensor = t};
-  if (a && a->kind == PLN_ATTR_FLOATS && a->count <= PLN_MAX_RANK)
-    return (factors){.count = a->count, .floats = a->v.floats};
-  return (factors){0};
+/* Appends the elements of a constant; false if there is none in memory. */
+static bool append_factors(factors *f, const pln_tensor *t) {
+  if (!t || t->external || t->dtype != PLN_FLOAT32 ||
+      t->count > PLN_MAX_RANK - f->count)
+    return false;
+  for (uint32_t i = 0; i < t->count; i++)
+    f->of[f->count++] = ((const float *)t->data)[t->splat ? 0 : i];
+  return true;
 }
 
-static float factor_at(const factors *f, uint32_t i) {
-  float factor;
-  if (f->floats)
-    return (float)f->floats[i];
-  const char *data = f->tensor->data;
-  memcpy(&factor, data + (f->tensor->splat ? 0 : i) * sizeof factor,
-         sizeof factor);
-  return factor;
+static bool factors_of_parts(const pln_infer *call, const pln_node *n,
+                             factors *out) {
+  const pln_ref *args = pln_operands(call->graph, n);
+  for (uint32_t i = 0; i < n->count; i++) {
+    const pln_node *part = &call->graph->nodes[args[i]];
+    if (part->kind != PLN_CONSTANT ||
+        !append_factors(out, call->graph->tensors[part->data]))
+      return false;
+  }
+  return true;
+}
+
+static bool factors_of_arg(const pln_infer *call, uint32_t arg, factors *out) {
+  if (append_factors(out, pln_arg_tensor(call, arg)))
+    return true;
+  if (arg >= call->n_args || call->fields || call->tensors)
+    return false;
+  const pln_node *n = &call->graph->nodes[call->args[arg]];
+  return n->kind == PLN_CALL && n->data == PLN_OP_CONCAT &&
+         factors_of_parts(call, n, out);
+}
+
+static factors read_factors(const pln_infer *call, uint32_t arg) {
+  factors f = {0};
+  const pln_attr *a = pln_attrs_find(call->engine, call->attrs, "scales");
+  if (arg != PLN_NONE && factors_of_arg(call, arg, &f))
+    return f;
+  f.count = 0;
+  if (a && a->kind == PLN_ATTR_FLOATS && a->count <= PLN_MAX_RANK)
+    for (; f.count < a->count; f.count++)
+      f.of[f.count] = (float)a->v.floats[f.count];
+  return f;
 }
 
 /* floor(extent * factor), in single precision as in ONNX Runtime. Symbolic
@@ -85,8 +109,8 @@ static pln_status by_factors(const pln_infer *call, const factors *f,
   for (uint32_t i = 0; i < f->count; i++) {
     int32_t axis;
     PLN_TRY(resized_axis(call, i, f->count, shape, &axis));
-    PLN_TRY(scale_extent(call, shape->dims[axis], factor_at(f, i),
-                         &shape->dims[axis]));
+    PLN_TRY(
+        scale_extent(call, shape->dims[axis], f->of[i], &shape->dims[axis]));
   }
   if (f->count == 0)
     pln_shape_ranked(shape, shape->rank);

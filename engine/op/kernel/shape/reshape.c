@@ -9,9 +9,9 @@
 /* Gives the result the symbolic value of the operand, if both are small
  * tensors. */
 static pln_status pass_value(pln_infer *call) {
-  pln_value value = pln_arg_value(call, 0);
+  pln_value value = pln_arg_any_value(call, 0);
   int32_t rank = pln_type_rank(call->engine, call->results[0]);
-  if (!value || rank < 0 || rank > 1)
+  if (!value || rank < 0)
     return PLN_OK;
   return pln_infer_set_value(call, (uint32_t)rank,
                              pln_value_count(call->engine, value),
@@ -35,7 +35,7 @@ pln_status pln_infer_identity_type(pln_infer *call) {
 pln_status pln_infer_identity(pln_infer *call) {
   pln_result_like(call, 0, 0);
   if (call->n_results == 0)
-    call->value = pln_arg_value(call, 0);
+    call->value = pln_arg_any_value(call, 0);
   return PLN_OK;
 }
 

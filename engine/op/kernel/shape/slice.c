@@ -175,23 +175,31 @@ static pln_status slice_shape(const pln_infer *call, const request *q,
   return PLN_OK;
 }
 
+static bool bounds_known(const request *q) {
+  return usable(q) && pln_list_known(&q->starts) && pln_list_known(&q->ends) &&
+         (!q->steps.given || pln_list_known(&q->steps));
+}
+
+/* The symbolic value of the slice. The type of the result has been checked. */
 static pln_status slice_value(pln_infer *call, const request *q) {
-  pln_value value = pln_arg_value(call, 0);
-  if (!value || pln_value_rank(call->engine, value) != 1 || !usable(q) ||
-      q->starts.count != 1 || !pln_list_known(&q->starts) ||
-      !pln_list_known(&q->ends) ||
-      (q->steps.given && !pln_list_known(&q->steps)))
+  pln_shape shape;
+  pln_dim strides[PLN_MAX_RANK], begin = 0;
+  if (!bounds_known(q) || !pln_infer_value_strides(call, strides))
     return PLN_OK;
-  range r = {.start = pln_list_at(&q->starts, 0),
-             .end = pln_list_at(&q->ends, 0),
-             .step = q->steps.given ? pln_list_at(&q->steps, 0) : 1};
-  pln_dim elements[PLN_VALUE_MAX];
-  resolve(&r, pln_value_count(call->engine, value));
-  if (r.count > PLN_VALUE_MAX)
-    return PLN_OK;
-  for (int64_t i = 0; i < r.count; i++)
-    elements[i] = pln_value_elements(call->engine, value)[r.begin + i * r.step];
-  return pln_infer_set_value(call, 1, (uint32_t)r.count, elements);
+  pln_arg_shape(call, 0, &shape);
+  for (uint32_t i = 0; i < q->starts.count; i++) {
+    int32_t axis;
+    range r = {.start = pln_list_at(&q->starts, i),
+               .end = pln_list_at(&q->ends, i),
+               .step = q->steps.given ? pln_list_at(&q->steps, i) : 1};
+    PLN_TRY(pln_call_axis(call, q->axes.given ? pln_list_at(&q->axes, i) : i,
+                          shape.rank, &axis));
+    resolve(&r, shape.dims[axis]);
+    begin += r.begin * strides[axis];
+    shape.dims[axis] = r.count;
+    strides[axis] *= r.count > 1 ? r.step : 0;
+  }
+  return pln_infer_value_strided(call, &shape, begin, strides);
 }
 
 pln_status pln_infer_strided_slice(pln_infer *call) {

@@ -25,6 +25,16 @@ static bool read_perm(const int64_t *given, uint32_t count, uint32_t rank,
   return true;
 }
 
+static pln_status transpose_value(pln_infer *call, const pln_shape *in,
+                                  const pln_shape *out, const uint32_t *perm) {
+  pln_dim strides[PLN_MAX_RANK], permuted_strides[PLN_MAX_RANK];
+  if (!pln_infer_value_strides(call, strides))
+    return PLN_OK;
+  for (int32_t i = 0; i < in->rank; i++)
+    permuted_strides[i] = strides[perm[i]];
+  return pln_infer_value_strided(call, out, 0, permuted_strides);
+}
+
 pln_status pln_infer_transpose(pln_infer *call) {
   uint32_t count, perm[PLN_MAX_RANK];
   const int64_t *given = pln_call_ints(call, "axes", &count);
@@ -37,9 +47,9 @@ pln_status pln_infer_transpose(pln_infer *call) {
   for (int32_t i = 0; i < in.rank; i++)
     out.dims[i] = in.dims[perm[i]];
   PLN_TRY(pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out));
-  if (in.rank >= 0 && in.rank <= 1 && call->n_results == 0)
-    call->value = pln_arg_value(call, 0);
-  return PLN_OK;
+  if (in.rank < 0 || call->n_results)
+    return PLN_OK;
+  return transpose_value(call, &in, &out, perm);
 }
 
 static pln_status permuted(pln_kernel_call *call, const pln_tensor *x,
