@@ -7,6 +7,7 @@
 #ifndef PLN_PASS_PASS_H
 #define PLN_PASS_PASS_H
 
+#include "ir/analysis/purity.h"
 #include "ir/graph/module.h"
 #include "ir/provenance/rule_application.h"
 
@@ -367,11 +368,17 @@ struct pln_pass_run {
   bool *removed;
   uint32_t n_counters, cap_counters;
   pln_counter *counters;
+  pln_purity purity; /* of `module`; see pln_run_purity */
 };
 
 /* run.c: adds a counter value that another run counted for this function. */
 pln_status pln_run_add_count(pln_pass_run *run, const char *key,
                              int64_t n) PLN_CHECKED;
+/* The functions of the run's module that have effects; computed at the first
+ * call. A pass that asks depends on more than its function: it must not be
+ * cacheable. */
+pln_status pln_run_purity(pln_pass_run *run,
+                          const pln_purity **out) PLN_CHECKED;
 /* The counters as attributes. Frees the counters of the run. */
 pln_status pln_run_counts(const pln_pass_run *run, pln_attrs *out) PLN_CHECKED;
 void pln_run_free(pln_pass_run *run);

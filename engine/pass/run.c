@@ -181,7 +181,15 @@ pln_status pln_run_counts(const pln_pass_run *run, pln_attrs *out) {
   return status;
 }
 
+pln_status pln_run_purity(pln_pass_run *run, const pln_purity **out) {
+  *out = &run->purity;
+  return run->purity.impure ? PLN_OK
+                            : pln_purity_begin(&run->purity, run->module);
+}
+
 void pln_run_free(pln_pass_run *run) {
+  if (run->purity.impure)
+    pln_purity_end(&run->purity);
   pln_graph_release(run->new_function);
   pln_module_release(run->new_module);
   if (run->removed)

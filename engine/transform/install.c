@@ -69,6 +69,19 @@ static const pln_option entry_options[] = {
      .doc = "The functions that are called from outside."},
 };
 
+static const pln_option dead_code_options[] = {
+    {.name = "inline_once",
+     .kind = PLN_ATTR_INT,
+     .is_bool = true,
+     .fallback = "false",
+     .doc = "Put what a variable is bound to in its place if it is used once."},
+    {.name = "ignore_impurity",
+     .kind = PLN_ATTR_INT,
+     .is_bool = true,
+     .fallback = "false",
+     .doc = "Drop and move effects too, as if there were none."},
+};
+
 static const pln_option print_options[] = {
     {.name = "header",
      .kind = PLN_ATTR_STRING,
@@ -84,6 +97,7 @@ static const pln_option print_options[] = {
 enum {
   N_entry_options = PLN_COUNT(entry_options),
   N_print_options = PLN_COUNT(print_options),
+  N_dead_code_options = PLN_COUNT(dead_code_options),
   N_eta_options = PLN_COUNT(eta_options),
   N_fuse_options = PLN_COUNT(fuse_options),
   N_fold_options = PLN_COUNT(fold_options),
@@ -100,9 +114,9 @@ enum {
  * cacheable. */
 #define KIND_SHOW .kind = PLN_PASS_MODULE
 #define KIND_MODULE KIND_SHOW, .cacheable = true
+#define KIND_SWEEP .kind = PLN_PASS_FUNCTION, .parallel = true, .light = true
 #define KIND_FUNCTION \
   .kind = PLN_PASS_FUNCTION, .parallel = true, .cacheable = true
-#define KIND_SWEEP KIND_FUNCTION, .light = true
 
 static const pln_pass_spec specs[] = {
 #define PASS(pass, KIND, level, before, rows, body, text) \
