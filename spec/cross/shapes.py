@@ -7,6 +7,7 @@ inference and `perilune opt -p InferType --value-info` each say what they know o
 are, model by model, the number of values, and of each tool how many dims are numbers and how many are numbers or
 symbols. A value of unknown rank counts none. The exit status is 1 when perilune knows fewer of either than another tool,
 77 when the data or the packages are not there."""
+import contextlib
 import os
 import re
 import subprocess
@@ -37,7 +38,9 @@ def infer_onnx(model, _):
 
 
 def infer_onnxruntime(model, _):
-    return SymbolicShapeInference.infer_shapes(model, auto_merge=True)
+    # Where it fails, it leaves a file in the current folder.
+    with contextlib.chdir(WORK):
+        return SymbolicShapeInference.infer_shapes(model, auto_merge=True)
 
 
 def infer_perilune(_, path):
