@@ -95,6 +95,7 @@ static const pln_option print_options[] = {
 };
 
 enum {
+  N_fold_constant_required = 1,
   N_entry_options = PLN_COUNT(entry_options),
   N_print_options = PLN_COUNT(print_options),
   N_dead_code_options = PLN_COUNT(dead_code_options),
@@ -109,6 +110,8 @@ enum {
 };
 #define no_options NULL
 #define no_required NULL
+
+static const char *const fold_constant_required[] = {"FoldConstant"};
 
 /* FUNCTION passes read nothing but their function, so they are parallel and
  * cacheable. */

@@ -7,6 +7,8 @@
 
 #include <stdarg.h>
 
+#include "op/infer/infer.h"
+
 enum { MAX_OPERANDS = 8, MAX_ATTRS = 16 };
 
 pln_status pln_relay_begin(pln_relay_builder *r, pln_rewrite *rw) {
@@ -87,6 +89,34 @@ pln_ref pln_relay_call(pln_relay_builder *r, pln_op op, uint32_t n, ...) {
     args[i] = va_arg(list, pln_ref);
   va_end(list);
   return pln_relay_call_with(r, op, 0, NULL, n, args);
+}
+
+/* ONNX has a list of the new axes. */
+static pln_ref expand_dims_for_onnx(pln_relay_builder *r, pln_ref vector,
+                                    int32_t count) {
+  int64_t axes[PLN_MAX_RANK];
+  pln_attr list = {
+      .kind = PLN_ATTR_INTS, .count = (uint32_t)count, .v.ints = axes};
+  pln_attrs attrs = 0;
+  for (int32_t i = 0; i < count; i++)
+    axes[i] = i + 1;
+  if (r->status == PLN_OK)
+    r->status = pln_symbol_intern(r->engine, pln_text("axes"), &list.name);
+  if (r->status == PLN_OK)
+    r->status = pln_attrs_make(r->engine, 1, &list, &attrs);
+  return pln_relay_call_core(r, PLN_OP_UNSQUEEZE, attrs, 1, &vector);
+}
+
+pln_ref pln_relay_along_axis(pln_relay_builder *r, pln_ref vector, int32_t rank,
+                             int32_t axis) {
+  int32_t count = rank - axis - 1;
+  pln_relay_attr attrs[] = {pln_relay_int("axis", 1),
+                            pln_relay_int("num_newaxis", count)};
+  if (count <= 0)
+    return vector;
+  if (pln_function_is_onnx(pln_rewrite_old(r->rw)))
+    return expand_dims_for_onnx(r, vector, count);
+  return pln_relay_call_with(r, PLN_OP_UNSQUEEZE, 2, attrs, 1, &vector);
 }
 
 pln_ref pln_relay_scalar(pln_relay_builder *r, pln_dtype dtype, double value) {

@@ -55,6 +55,10 @@ pln_ref pln_relay_call_with(pln_relay_builder *r, pln_op op, uint32_t n_attrs,
 /* A call of `op` with core attributes, such as those of the replaced call. */
 pln_ref pln_relay_call_core(pln_relay_builder *r, pln_op op, pln_attrs attrs,
                             uint32_t n, const pln_ref *args);
+/* `vector` with axes of extent 1 appended, so that it broadcasts along `axis`
+ * of a tensor of that rank. */
+pln_ref pln_relay_along_axis(pln_relay_builder *r, pln_ref vector, int32_t rank,
+                             int32_t axis);
 /* A scalar constant. */
 pln_ref pln_relay_scalar(pln_relay_builder *r, pln_dtype dtype, double value);
 /* Applies the rule: sets *node to `result`, which gets what *node's type says

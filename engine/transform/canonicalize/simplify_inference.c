@@ -60,32 +60,8 @@ static pln_ref unary(norm_call *n, pln_op op, pln_ref x) {
   return pln_relay_call(&n->r, op, 1, x);
 }
 
-/* In a function of ONNX the new axes are a list, which ONNX can express. */
-static pln_ref expand_dims_for_onnx(norm_call *n, pln_ref vector,
-                                    int64_t count) {
-  int64_t axes[PLN_MAX_RANK];
-  pln_attr list = {
-      .kind = PLN_ATTR_INTS, .count = (uint32_t)count, .v.ints = axes};
-  pln_attrs attrs = 0;
-  for (int64_t i = 0; i < count; i++)
-    axes[i] = i + 1;
-  if (n->r.status == PLN_OK)
-    n->r.status = pln_symbol_intern(n->r.engine, pln_text("axes"), &list.name);
-  if (n->r.status == PLN_OK)
-    n->r.status = pln_attrs_make(n->r.engine, 1, &list, &attrs);
-  return pln_relay_call_core(&n->r, PLN_OP_UNSQUEEZE, attrs, 1, &vector);
-}
-
-/* Appends axes of extent 1 to a vector, so that it broadcasts along `axis`. */
 static pln_ref along_axis(norm_call *n, pln_ref vector) {
-  int64_t count = n->rank - n->axis - 1;
-  pln_relay_attr attrs[] = {pln_relay_int("axis", 1),
-                            pln_relay_int("num_newaxis", count)};
-  if (count == 0)
-    return vector;
-  if (n->onnx)
-    return expand_dims_for_onnx(n, vector, count);
-  return pln_relay_call_with(&n->r, PLN_OP_UNSQUEEZE, 2, attrs, 1, &vector);
+  return pln_relay_along_axis(&n->r, vector, n->rank, n->axis);
 }
 
 static pln_ref reshape_to(norm_call *n, pln_ref x, uint32_t rank,
