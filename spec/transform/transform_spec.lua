@@ -292,7 +292,8 @@ describe("A pass over a file that calls operators with too few operands", functi
 
   -- What gives a graph another form changes it, and what it computes not.
   local forms = { ToANormalForm = true, ToBasicBlockNormalForm = true, ToGraphNormalForm = true,
-    FuseOps = true, DefuseOps = true, EtaExpand = true, LambdaLift = true, InferType = true }
+    FuseOps = true, DefuseOps = true, EtaExpand = true, LambdaLift = true, InferType = true,
+    ToCPS = true, PartialEvaluate = true }
 
   it("leaves them as they are", function()
     for _, type in ipairs(types) do

@@ -11,6 +11,7 @@
 
 #include "ir/graph/module.h"
 #include "ir/provenance/rule_application.h"
+#include "transform/functional/expression_tree.h"
 
 typedef enum frame_kind { WHOLE, SCOPE, CALL, LITERAL, LIFTED } frame_kind;
 
@@ -167,13 +168,7 @@ static pln_status stamp(pln_clone_run *g, const frame *f) {
 
 pln_status pln_clone_set_origin(pln_clone_run *g, pln_clone_source *from,
                                 pln_ref node) {
-  pln_builder *b = g->b;
-  pln_origins *origins = pln_builder_origins(b);
-  if (!origins)
-    return PLN_ERR_NOMEM;
-  uint32_t origin;
-  PLN_TRY(pln_builder_import_origin(b, from->graph, node, &origin));
-  return pln_origins_step(origins, 0, origin, &b->origin);
+  return pln_builder_derive(g->b, from->graph, node);
 }
 
 static pln_status append(pln_clone_run *g, pln_clone_source *from, pln_ref old,
