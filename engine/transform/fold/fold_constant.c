@@ -20,7 +20,7 @@
 #include "eval/eval.h"
 #include "ir/rewrite/use_counts.h"
 #include "op/op.h"
-#include "transform/transform.h"
+#include "transform/fold/fold_constant.h"
 
 enum { FEW_RESULTS = 16, MAX_ROUNDS = 32 };
 
@@ -363,17 +363,23 @@ static pln_status report_folds(const fold *f, pln_pass_run *run) {
   return PLN_OK;
 }
 
-pln_status pln_pass_fold_constant(pln_pass_run *run) {
+pln_status pln_fold_constants(pln_pass_run *run, const pln_graph *graph,
+                              pln_graph **out) {
   fold f = {.engine = pln_run_engine(run)};
   f.watched = pln_rules_watched(f.engine);
   f.budget.all = pln_slice_is(pln_run_string(run, "fold"), "all");
-  pln_graph *graph = pln_graph_retain(pln_run_function(run));
-  pln_status status = sweep(&f, &graph);
+  *out = pln_graph_retain(graph);
+  pln_status status = sweep(&f, out);
   if (status == PLN_OK)
     status = report_folds(&f, run);
-  if (status == PLN_OK)
-    pln_run_set_function(run, graph);
-  else
-    pln_graph_release(graph);
+  if (status != PLN_OK)
+    pln_graph_release(*out);
   return status;
+}
+
+pln_status pln_pass_fold_constant(pln_pass_run *run) {
+  pln_graph *out;
+  PLN_TRY(pln_fold_constants(run, pln_run_function(run), &out));
+  pln_run_set_function(run, out);
+  return PLN_OK;
 }
