@@ -94,7 +94,16 @@ static const pln_option print_options[] = {
      .doc = "With the metadata section, where constants are."},
 };
 
+static const pln_option partial_options[] = {
+    {.name = "max_steps",
+     .kind = PLN_ATTR_INT,
+     .fallback = "4194304",
+     .least = "1",
+     .doc = "The pass fails if the program takes more steps to evaluate."},
+};
+
 enum {
+  N_partial_options = PLN_COUNT(partial_options),
   N_fold_constant_required = 1,
   N_entry_options = PLN_COUNT(entry_options),
   N_print_options = PLN_COUNT(print_options),
