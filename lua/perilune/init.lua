@@ -30,6 +30,7 @@ local pl = {
   onnx = require "perilune.onnx",
   instruments = require "perilune.instruments",
   passes = require "perilune.pass.passes",
+  pipelines = require "perilune.pipelines",
   config = require "perilune.pass.config",
   mutator = mutator.make,
   rules = rule.rules,

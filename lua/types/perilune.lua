@@ -578,6 +578,7 @@ function Statistics:unused() end
 ---@field _VERSION string
 ---@field op { [string]: any } operators as nested tables
 ---@field passes { [string]: perilune.PassConstructor|perilune.PassSpec|nil }
+---@field pipelines { [string]: perilune.Pass? } the pipelines that come with the library
 ---@field config { [string]: perilune.Option|perilune.OptionSpec|nil }
 local pl = {}
 

@@ -34,6 +34,13 @@ function numbers.threads(text)
   return nil, ("'%s' is not a number of threads from 0 to 64"):format(text)
 end
 
+--- A level of optimisation: passes of higher levels do not run.
+function numbers.opt_level(text)
+  local number = math.tointeger(tonumber(text))
+  if number and number >= 0 and number <= 4 then return number end
+  return nil, ("'%s' is not a level from 0 to 4"):format(text)
+end
+
 --- An opset of ai.onnx that models are converted to.
 function numbers.opset(text)
   local number, known = math.tointeger(tonumber(text)), require "perilune".onnx.opsets

@@ -11,7 +11,7 @@ local work = {}
 --- The options for the pipeline and what it runs in.
 function work.options(parser)
   parser:option("-p --pipeline",
-    "The pipeline: passes as Name,Name{option=value}, or a script that returns a "
+    "The pipeline: passes and pipelines as Name,Name{option=value}, or a script that returns a "
       .. "pipeline, a set of rewrite rules or a list of rules. The default is perilune's own "
       .. "pipeline; '' runs no pass.")
     :argname "TEXT|FILE.lua"
@@ -19,6 +19,9 @@ function work.options(parser)
     "Sets an option of a pass (Pass.option), a config key, or an argument of the script.")
     :argname "X=VALUE":count "*"
   require "perilune.cli.pipeline".rule_options(parser)
+  parser:option("--opt-level", "The level of optimisation, from 0 to 4: passes of higher levels do "
+    .. "not run (perilune passes shows the levels).")
+    :argname "N":default "3":convert(require "perilune.cli.numbers".opt_level)
   parser:option("--disable", "Disables passes; NAME:2 is the second occurrence of "
     .. "NAME.")
     :argname "NAMES":count "*"
@@ -46,8 +49,8 @@ end
 local function make_context(config, options, instruments)
   local only = names(options.only)
   if options.opset and #only > 0 then only[#only + 1] = "ConvertOpset" end
-  local ok, context = pcall(require "perilune".context, { opt_level = 3, config = config,
-    instruments = instruments, disabled = names(options.disable), only = only })
+  local ok, context = pcall(require "perilune".context, { opt_level = options.opt_level,
+    config = config, instruments = instruments, disabled = names(options.disable), only = only })
   if ok then return context end
   local what = tostring(context):match "only: " and "--only"
     or tostring(context):match "disabled: " and "--disable" or "--set"

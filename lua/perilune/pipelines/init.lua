@@ -1,7 +1,13 @@
---- The pipelines that come with the library, by name: each is a script
--- perilune/pipelines/NAME.lua that returns one.
+--- pl.pipelines: the pipelines that come with the library, by name.
+--
+--     local out = pl.pipelines["relay.default"](mod)
+--     for _, row in ipairs(pl.pipelines) do print(row.name, row.doc) end
+--
+-- Each is a script perilune/pipelines/NAME.lua that returns one, or a pass of the engine
+-- (`registered`) that is a sequential, which texts of pipelines know by its name.
 
-require "perilune.core".internal() -- errors name the scripts of others
+local core = require "perilune.core"
+core.internal() -- errors name the scripts of others
 
 local pipelines = {
   { name = "default",
@@ -12,6 +18,11 @@ local pipelines = {
   { name = "emulate_float16",
     doc = "Compute float16 operators in float32, rounding where elements are moved or leave." },
 }
+
+-- The sequentials of the engine that are pipelines for whole modules.
+for _, name in ipairs { "relay.default" } do
+  table.insert(pipelines, { name = name, doc = core.registered(name).doc, registered = true })
+end
 
 --- The chunk of a pipeline, to be called with its arguments and, for those that take
 -- them, sets of rules: found where the scripts of the library are, inside the command or
@@ -27,4 +38,14 @@ function pipelines.chunk(name)
   error(("there is no pipeline '%s'"):format(name), 2)
 end
 
-return pipelines
+local by_name = {}
+for _, row in ipairs(pipelines) do by_name[row.name] = row end
+
+-- The pipeline of that name, or nil.
+local function make(_, name)
+  local row = by_name[name]
+  if not row then return nil end
+  return row.registered and core.make(name) or pipelines.chunk(name) {}
+end
+
+return setmetatable(pipelines, { __index = make })

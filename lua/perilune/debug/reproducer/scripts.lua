@@ -110,7 +110,7 @@ end
 -- Those that come with the library and are registered nowhere.
 local function add_shipped(made)
   for _, row in ipairs(require "perilune.pipelines") do
-    if made[row.name] == nil then
+    if made[row.name] == nil and not row.registered then
       local ok, pass = pcall(require "perilune.pipelines".chunk(row.name), {})
       made[row.name] = ok and is_pass(pass) and pass or nil
     end
