@@ -1,4 +1,4 @@
---- pl.pipelines: the pipelines that come with the library, by name.
+--- The pipelines that come with the library, by name, as pl.pipelines.
 --
 --     local out = pl.pipelines["relay.default"](mod)
 --     for _, row in ipairs(pl.pipelines) do print(row.name, row.doc) end
@@ -48,4 +48,7 @@ local function make(_, name)
   return row.registered and core.make(name) or pipelines.chunk(name) {}
 end
 
-return setmetatable(pipelines, { __index = make })
+--- What pl.pipelines is: the rows, and by name the pipelines.
+pipelines.public = setmetatable(table.move(pipelines, 1, #pipelines, 1, {}), { __index = make })
+
+return pipelines
