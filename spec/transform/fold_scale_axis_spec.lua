@@ -273,3 +273,58 @@ describe("FoldScaleAxis", function()
     assert.has_error(function() pl.passes.FoldScaleAxis { level = 1 } end)
   end)
 end)
+
+describe("FoldScaleAxis on models of ONNX", function()
+  local op = pl.op
+  local x = pl.var("x", "Tensor[(2, 4, 6, 6), float32]")
+  local path = os.tmpname() .. ".onnx"
+  local function random(shape, seed)
+    return pl.const(pl.tensor.random(shape, "float32", { seed = seed }))
+  end
+
+  local function model(params, body)
+    assert(pl.onnx.save(pl.module { main = pl.func(params, body) }, path))
+    local mod = assert(pl.onnx.load(path))
+    os.remove(path)
+    return mod
+  end
+
+  -- The names of the calls that stay; the result computes the same, also as ONNX.
+  local function folded(mod)
+    local out = pl.with(pl.context { opt_level = 3 }, pl.passes.FoldScaleAxis(), mod)
+    assert(pl.check(mod, out, { rtol = 1e-4, atol = 1e-4 }))
+    assert(pl.onnx.save(out, path))
+    assert(pl.check(mod, (assert(pl.onnx.load(path))), { rtol = 1e-4, atol = 1e-4 }))
+    os.remove(path)
+    local names = {}
+    for node in out.main:nodes() do
+      if node.kind == "Call" then names[#names + 1] = node.op.name end
+    end
+    return table.concat(names, " ")
+  end
+
+  it("scales weights and biases of nn.conv, backwards", function()
+    local conv = op.nn.conv(x, random({ 4, 4, 3, 3 }, 1), random({ 4 }, 2),
+      { kernel_shape = { 3, 3 } })
+    assert.equal("nn.conv", folded(model({ x }, op.multiply(conv, random({ 4, 1, 1 }, 3)))))
+    local grouped = op.nn.conv(x, random({ 4, 1, 3, 3 }, 1), { kernel_shape = { 3, 3 }, group = 4 })
+    assert.equal("nn.conv", folded(model({ x }, op.multiply(grouped, random({ 4, 1, 1 }, 3)))))
+  end)
+
+  it("scales weights of nn.conv, forwards", function()
+    local scaled = op.multiply(x, random({ 4, 1, 1 }, 3))
+    local conv = op.nn.conv(scaled, random({ 8, 4, 3, 3 }, 1), random({ 8 }, 2),
+      { kernel_shape = { 3, 3 } })
+    assert.equal("nn.conv", folded(model({ x }, conv)))
+  end)
+
+  it("leaves other groups, and scales that are no constants", function()
+    local grouped = op.nn.conv(x, random({ 4, 2, 3, 3 }, 1),
+      { kernel_shape = { 3, 3 }, group = 2 })
+    assert.equal("nn.conv multiply",
+      folded(model({ x }, op.multiply(grouped, random({ 4, 1, 1 }, 3)))))
+    local s = pl.var("s", "Tensor[(4, 1, 1), float32]")
+    local conv = op.nn.conv(x, random({ 4, 4, 3, 3 }, 1), { kernel_shape = { 3, 3 } })
+    assert.equal("nn.conv multiply", folded(model({ x, s }, op.multiply(conv, s))))
+  end)
+end)

@@ -165,6 +165,14 @@ static pln_ref scaled_arg(scaled_rebuild *s, pln_ref old, uint32_t i,
                          image_of(s, old, shape), n_axes, axes);
 }
 
+/* The bias of ONNX's convolution, or nothing. */
+static pln_ref scaled_bias(scaled_rebuild *s, pln_ref old) {
+  static const uint8_t first = 0;
+  if (s->fold->old->nodes[pln_operand(s->fold->old, old, 2)].kind == PLN_ABSENT)
+    return image_of(s, old, 2);
+  return scaled_arg(s, old, 2, 2, 1, &first);
+}
+
 static pln_status rebuild_product(scaled_rebuild *s, pln_ref old,
                                   pln_ref *args) {
   pln_scaled_product product;
@@ -172,6 +180,8 @@ static pln_status rebuild_product(scaled_rebuild *s, pln_ref old,
   args[0] = image_of(s, old, 0);
   args[1] =
       scaled_arg(s, old, 1, 1, product.message.n_axes, product.weight_axes);
+  if (s->fold->old->nodes[old].count > 2)
+    args[2] = scaled_bias(s, old);
   return PLN_OK;
 }
 
@@ -191,7 +201,7 @@ static void rebuild_bias_add(scaled_rebuild *s, pln_ref old, pln_ref *args) {
 static pln_status rebuild(scaled_rebuild *s, pln_ref old, pln_ref *out) {
   const pln_graph *g = s->fold->old;
   const pln_node *n = &g->nodes[old];
-  pln_ref args[2];
+  pln_ref args[PLN_SCALE_MAX_OPERANDS];
   pln_builder_origin(s->r.b,
                      s->r.b->graph->origin[pln_rewrite_image(s->r.rw, old)]);
   switch (n->data) {

@@ -176,13 +176,13 @@ static pln_status rebuild(pln_rewrite *rw, const scale_use *use,
   pln_relay_builder r;
   PLN_TRY(pln_relay_begin(&r, rw));
   pln_node n = r.b->graph->nodes[*node];
-  pln_ref args[2] = {pln_operand(r.b->graph, *node, 0),
-                     pln_operand(r.b->graph, *node, 1)};
+  pln_ref args[PLN_SCALE_MAX_OPERANDS];
+  memcpy(args, pln_operands(r.b->graph, &n), n.count * sizeof *args);
   pln_builder_origin(r.b, r.b->graph->origin[*node]);
   args[use->arg] =
       pln_scale_apply(&r, use->operation, args[use->arg], use->scale,
                       args[use->shape], use->n_axes, use->axes);
-  *node = pln_relay_call_core(&r, n.data, n.attrs, 2, args);
+  *node = pln_relay_call_core(&r, n.data, n.attrs, n.count, args);
   return pln_relay_status(&r);
 }
 

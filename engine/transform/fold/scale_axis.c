@@ -8,6 +8,8 @@
  *       =>   multiply(%w, expand_dims(squeeze(%s, axis=[1, 2]), axis=1,
  *                                     num_newaxis=3))
  *
+ * ONNX's nn.conv takes up constant scales too.
+ *
  * Semantics: TVM fold_scale_axis. A case that TVM aborts on, or in which it
  * changes values, is refused before anything is changed: weights and data of
  * different dtypes, integers through nn.relu or a division, and scales that may
@@ -16,6 +18,7 @@
 #include "transform/fold/scale_axis.h"
 
 #include "op/relay/data_layout.h"
+#include "rule/rule.h"
 #include "transform/fold/weight.h"
 
 bool pln_scale_same_axes(const pln_scale_message *a,
@@ -129,6 +132,24 @@ static pln_status conv_axes(const pln_graph *g, pln_ref call, bool of_result,
   return PLN_OK;
 }
 
+/* ONNX's convolutions have their channels second, and a bias at most. */
+static void onnx_conv_axes(const pln_graph *g, pln_ref call, bool of_result,
+                           pln_scaled_product *out) {
+  const pln_engine *e = g->engine;
+  pln_type weight = operand_type(g, call, 1);
+  int64_t groups = pln_attrs_int(e, g->nodes[call].attrs, "group", 1);
+  if (pln_type_rank(e, weight) < 3 || !pln_op_is_onnx_form(g, call) ||
+      !pln_call_is_valid(g, call))
+    return;
+  const pln_dim *dims = pln_type_dims(e, weight);
+  bool depthwise = dims[0] == groups && dims[1] == 1;
+  if (groups != 1 && !depthwise)
+    return;
+  out->message.n_axes = 1;
+  out->message.axes[0] = 1;
+  out->weight_axes[0] = of_result || depthwise ? 0 : 1;
+}
+
 static void dense_axes(const pln_graph *g, pln_ref call, bool of_result,
                        pln_scaled_product *out) {
   if (pln_type_rank(g->engine, operand_type(g, call, 0)) != 2)
@@ -154,6 +175,11 @@ static pln_status product_axes(const pln_graph *g, pln_ref call, bool of_result,
                                pln_scaled_product *out) {
   const pln_node *n = &g->nodes[call];
   *out = (pln_scaled_product){0};
+  if (n->kind == PLN_CALL && n->data == PLN_OP_CONV) {
+    if (n->count >= 2 && has_one_dtype(g, call, of_result))
+      onnx_conv_axes(g, call, of_result, out);
+    return PLN_OK;
+  }
   if (n->kind != PLN_CALL || n->count != 2 ||
       (n->data != PLN_OP_DENSE && n->data != PLN_OP_CONV_2D &&
        n->data != PLN_OP_CONV_3D) ||
@@ -238,6 +264,8 @@ bool pln_scale_is_factor(const pln_graph *graph, pln_ref multiply,
   pln_ref scale = pln_operand(graph, multiply, 1 - value);
   pln_type type = graph->nodes[x].type;
   bool scalar = pln_type_rank(e, graph->nodes[scale].type) == 0;
+  if (pln_function_is_onnx(graph) && graph->nodes[scale].kind != PLN_CONSTANT)
+    return false;
   if (scalar ? !has_known_extents(e, type, message->n_axes, message->axes)
              : !pln_scale_matches(graph, x, scale, message))
     return false;
@@ -301,7 +329,7 @@ static pln_ref lay_out(pln_relay_builder *r, pln_ref scale, pln_type shape,
   int32_t rank = pln_type_rank(r->engine, shape);
   int64_t dims[PLN_LAYOUT_AXES];
   if (n_axes == 1)
-    return rank - axes[0] > 1 ? expand(r, scale, 1, rank - axes[0] - 1) : scale;
+    return pln_relay_along_axis(r, scale, rank, axes[0]);
   for (int32_t i = 0; i < rank && i < PLN_LAYOUT_AXES; i++)
     dims[i] =
         i == axes[0] || i == axes[1] ? pln_type_dims(r->engine, shape)[i] : 1;

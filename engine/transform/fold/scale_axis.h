@@ -7,7 +7,8 @@
 
 #include "transform/relay_builder.h"
 
-enum { PLN_SCALE_MAX_AXES = 2 };
+/* The most operands of a call that takes part: ONNX's convolution has three. */
+enum { PLN_SCALE_MAX_AXES = 2, PLN_SCALE_MAX_OPERANDS = 3 };
 
 /* TVM's Message: the axes of a tensor along which a product takes up a scale;
  * two of them, the blocks and the elements of a block, in a blocked layout. */
