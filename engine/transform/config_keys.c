@@ -90,6 +90,8 @@ static const pln_option keys[] = {
      .doc = "The most nodes that FuseOps puts into one function."},
     FLAG("relay.FuseOps.link_params", "false",
          "FuseOps keeps constants inside of the functions it makes."),
+    FLAG("relay.ToMixedPrecision.keep_orig_output_dtype", "false",
+         "ToMixedPrecision casts a function's results back."),
     TABLE("tir.Simplify", simplify, "For passes that simplify loop code."),
     TABLE("tir.UnrollLoop", unroll_loop, "For passes that unroll loops."),
     TABLE("tir.LoopPartition", loop_partition, "For passes that split loops."),

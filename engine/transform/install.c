@@ -6,6 +6,21 @@ static const pln_option fold_options[] = {
     PLN_FOLD_OPTION,
 };
 
+static const pln_option precision_options[] = {
+    {.name = "mixed_precision_type",
+     .kind = PLN_ATTR_STRING,
+     .fallback = "float16",
+     .choices = "float16|bfloat16|float32|float64",
+     .doc = "The lower precision."},
+    {.name = "missing_op_mode",
+     .kind = PLN_ATTR_INT,
+     .fallback = "1",
+     .least = "0",
+     .most = "2",
+     .doc = "An operator without a category is 0: an error, 1: a warning, "
+            "2: neither; it follows its operands."},
+};
+
 static const pln_option opset_options[] = {
     {.name = "opset",
      .kind = PLN_ATTR_INT,
@@ -114,6 +129,7 @@ enum {
   N_opset_options = PLN_COUNT(opset_options),
   N_fusion_options = PLN_COUNT(fusion_options),
   N_batch_norm_options = PLN_COUNT(batch_norm_options),
+  N_precision_options = PLN_COUNT(precision_options),
   N_no_options = 0,
   N_no_required = 0
 };
@@ -129,6 +145,7 @@ static const char *const fold_constant_required[] = {"FoldConstant"};
 #define KIND_SWEEP .kind = PLN_PASS_FUNCTION, .parallel = true, .light = true
 #define KIND_FUNCTION \
   .kind = PLN_PASS_FUNCTION, .parallel = true, .cacheable = true
+#define KIND_CALLBACK .kind = PLN_PASS_FUNCTION, .cacheable = true
 
 static const pln_pass_spec specs[] = {
 #define PASS(pass, KIND, level, before, rows, body, text) \

@@ -712,6 +712,11 @@ typedef enum pln_scope_action {
 
 typedef struct pln_mutator {
   void *ud;
+  /* Called for each node before it is copied; its operands and scopes have
+   * images. *node is preset to PLN_NONE: the node is copied and then visited.
+   * Another node replaces it, and there is no copy: for mutators that change
+   * types, where the copy would be ill-typed. */
+  pln_status (*replace)(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node);
   /* Called for each node in array order, after its operands and scopes. `old`
    * is the node in the old graph; *node is its copy in the new graph, already
    * rebuilt with new operands. Leave *node, or set it to a replacement that was

@@ -127,3 +127,10 @@ pln_status pln_rewrite_hoist(pln_rewrite *rw, pln_ref node, pln_ref *out) {
   pln_mem_free(rw->engine, h.operands, h.cap_operands * sizeof *h.operands);
   return status;
 }
+
+void pln_rewrite_raise(pln_rewrite *rw, pln_ref node) {
+  hoisting h = {.b = rw->b};
+  pln_scope *scope = &rw->b->node_scope[node];
+  while (!is_visible(&h, node))
+    *scope = rw->b->graph->scopes[*scope].parent;
+}

@@ -747,9 +747,28 @@ static pln_status note_contradiction(pln_rewrite *rw, pln_ref candidate,
   return PLN_OK;
 }
 
+/* *node is PLN_NONE when the mutator leaves the node to be copied. */
+static pln_status replace_uncopied_node(pln_rewrite *rw, pln_ref *node) {
+  pln_ref first = rw->built = rw->b ? rw->b->graph->n_nodes : rw->swept;
+  *node = PLN_NONE;
+  if (!rw->mutator->replace)
+    return PLN_OK;
+  if (rw->b)
+    rw->b->origin = old_origin(rw);
+  PLN_TRY(rw->mutator->replace(rw->mutator->ud, rw, rw->at, node));
+  if (*node == PLN_NONE)
+    return stamp(rw);
+  PLN_TRY(count_rewrite(rw->engine));
+  PLN_TRY(stamp_answer(rw, first, *node));
+  return replace_copied_node(rw, PLN_NONE, *node);
+}
+
 static pln_status rewrite_current_node(pln_rewrite *rw) {
-  pln_ref candidate = rw->at, copy = rw->at;
+  pln_ref candidate = rw->at, copy = rw->at, replacement;
   PLN_TRY(pln_poll(rw->engine));
+  PLN_TRY(replace_uncopied_node(rw, &replacement));
+  if (replacement != PLN_NONE)
+    return PLN_OK;
   if (rw->b) {
     copy = rw->b->graph->n_nodes;
     PLN_TRY(copy_node(rw, &candidate));

@@ -89,6 +89,9 @@ bool pln_rewrite_has_left(const pln_rewrite *rw, pln_ref node);
  * is a parameter or let. */
 pln_status pln_rewrite_hoist(pln_rewrite *rw, pln_ref node,
                              pln_ref *out) PLN_CHECKED;
+/* Moves such a node, which has no effect and no scopes, out to the innermost
+ * scope that has not ended. Its operands are visible there. */
+void pln_rewrite_raise(pln_rewrite *rw, pln_ref node);
 /* value_numbering.c: true if the mutator's result is an equal copy of the node
  * that it was given; the copy is then dropped. */
 bool pln_rewrite_is_same_node(pln_rewrite *rw, pln_ref node, pln_ref answer);
