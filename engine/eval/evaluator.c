@@ -10,6 +10,7 @@
  * is the current activation or an enclosing one. Everything is freed at the end
  * of a run, also after errors. */
 
+#include "base/thread_pool.h"
 #include "eval/arguments.h"
 #include "eval/call.h"
 #include "eval/loop.h"
@@ -919,6 +920,7 @@ pln_status pln_eval_run(const pln_module *module, const pln_graph *function,
   run r = {.engine = e, .module = module, .matcher = {.engine = e}};
   PLN_TRY(pln_check_arguments(function, n_args, args));
   pln_mem_reuse_begin(r.engine);
+  pln_parallel_begin(r.engine);
   pln_stoppable_begin(r.engine);
   r.engine->random_calls = 0;
   pln_place outer = pln_diag_place(
@@ -932,6 +934,7 @@ pln_status pln_eval_run(const pln_module *module, const pln_graph *function,
   pln_diag_place(r.engine, outer);
   end_run(&r);
   pln_stoppable_end(r.engine);
+  pln_parallel_end(r.engine);
   pln_mem_reuse_end(r.engine);
   return status;
 }

@@ -71,7 +71,8 @@ static const pln_option keys[] = {
      .fallback = "1",
      .least = "0",
      .most = TEXT(PLN_MOST_THREADS),
-     .doc = "The most threads function passes run in; 0: one a processor."},
+     .doc = "The most threads function passes and the kernels of a run use; 0: "
+            "one a processor."},
     {.name = "cache",
      .kind = PLN_ATTR_INT,
      .fallback = "0",
@@ -144,7 +145,9 @@ pln_status pln_guard_begin(pln_engine *e, const pln_limits *limits,
                        .most_built = e->most_built,
                        .most_nodes = e->most_nodes,
                        .most_steps = e->most_steps,
-                       .most_calls = e->most_calls};
+                       .most_calls = e->most_calls,
+                       .threads = e->kernel_threads};
+  e->kernel_threads = limits->threads ? limits->threads : pln_processor_count();
   limit_building(e, limits->nodes);
   e->most_steps = limits->steps;
   e->most_calls = limits->depth;
@@ -186,6 +189,7 @@ pln_status pln_guard_end(pln_engine *e, const pln_guard *outer, size_t mark,
   e->most_nodes = outer->most_nodes;
   e->most_steps = outer->most_steps;
   e->most_calls = outer->most_calls;
+  e->kernel_threads = outer->threads;
   if (!outer->on)
     return status;
   status = report_limit(e, mark, status);

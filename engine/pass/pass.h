@@ -267,7 +267,7 @@ typedef struct pln_guard {
   double seconds;
   uint64_t rewrites, most_rewrites, most_steps;
   uint64_t built, most_built, most_nodes;
-  uint32_t most_calls;
+  uint32_t most_calls, threads;
 } pln_guard;
 pln_status pln_guard_begin(pln_engine *engine, const pln_limits *limits,
                            pln_guard *outer) PLN_CHECKED;

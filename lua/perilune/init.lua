@@ -250,13 +250,32 @@ function pl.well_formed(a)
   argument.fail(result)
 end
 
+-- Options of pl.eval, and `n`, the number of elements where some are nil.
+local eval_options = { threads = true, n = true }
+
+-- The limits are those of the current context.
+local function eval_with_options(call)
+  for key in pairs(call) do
+    if type(key) == "string" and not eval_options[key] then
+      argument.fail(("pl.eval has no option '%s'%s"):format(key,
+        core.suggest(key, { "threads" })))
+    end
+  end
+  local config = { threads = call.threads }
+  for key, value in pairs(pl.current().config) do
+    if config[key] == nil then config[key] = value end
+  end
+  return pl.with(pl.context { config = config }, pl.eval, table.unpack(call, 1, call.n or #call))
+end
+
 --- Runs a function, the module's main, or an expression without free
 -- variables. Arguments are tensors, numbers or nested tables, for a sequence a
 -- table of tensors, nil for what is left out; a tuple's fields come back as so
 -- many results. `pl.eval(mod, "name", ...)` runs another
--- function of a module.
+-- function of a module. `pl.eval { mod, ..., threads = 2 }` is a call with options.
 function pl.eval(callee, ...)
   local name = ...
+  if type(callee) == "table" then return eval_with_options(callee) end
   if ir.kind_of(callee) ~= "Module" or type(name) ~= "string" then
     return core.eval(callee, ...)
   end

@@ -900,8 +900,13 @@ function pl.reproducer.replay(what, options) end
 ---@return perilune.Reduction?
 ---@return perilune.Diag?
 function pl.reduce(mod, question, options) end
+---@class perilune.EvalCall a call of pl.eval as a table: the callee and its arguments, then options
+---@field [integer] any
+---@field threads? integer the most threads that kernels use; 0: one for each processor; by default the
+--- config key `threads`. Results have the same bits with any number of threads.
+---@field n? integer the number of elements, where some are nil
 --- Runs a function, the module's main, or an expression without free variables.
----@param callee perilune.Node|perilune.Module
+---@param callee perilune.Node|perilune.Module|perilune.EvalCall
 ---@param ... perilune.Tensor|number|boolean|string|table|nil a table of tensors for a sequence
 ---@return perilune.Tensor|perilune.Tensor[]|nil ... a table for a sequence, nil for an empty optional
 function pl.eval(callee, ...) end

@@ -289,9 +289,23 @@ static void account(const pln_parallel *p) {
   pln_mem_merge_account(p->engine, calls, peak);
 }
 
+/* The pool lives until the outermost application ends. */
+static pln_status find_thread_pool(pln_engine *engine, uint32_t n,
+                                   pln_thread_pool **out) {
+  pln_thread_pool **pool = &engine->passes->thread_pool;
+  if (*pool && pln_thread_pool_capacity(*pool) < n) {
+    pln_thread_pool_free(*pool);
+    *pool = NULL;
+  }
+  if (!*pool)
+    PLN_TRY(pln_thread_pool_new(engine, n, pool));
+  *out = *pool;
+  return PLN_OK;
+}
+
 static pln_status work_all(pln_parallel *p) {
-  struct pln_thread_pool *thread_pool;
-  PLN_TRY(pln_thread_pool_get(p->engine, p->n_workers - 1, &thread_pool));
+  pln_thread_pool *thread_pool;
+  PLN_TRY(find_thread_pool(p->engine, p->n_workers - 1, &thread_pool));
   uint32_t most = pln_thread_pool_size(thread_pool) + 1;
   pln_worker_group_begin(&p->family, p->engine);
   pln_thread_pool_run(thread_pool, p->n_workers < most ? p->n_workers : most,

@@ -11,22 +11,8 @@
 #ifndef PLN_PASS_PARALLEL_PARALLEL_H
 #define PLN_PASS_PARALLEL_PARALLEL_H
 
+#include "base/thread_pool.h"
 #include "pass/pass.h"
-
-/* The number of processors that this process may use. */
-uint32_t pln_processor_count(void);
-
-/* thread_pool.c. Makes a pool of at most `n` threads, or fewer if the system
- * refuses more. The pool lives until the outermost application ends. */
-pln_status pln_thread_pool_get(pln_engine *engine, uint32_t n,
-                               struct pln_thread_pool **out) PLN_CHECKED;
-uint32_t pln_thread_pool_size(const struct pln_thread_pool *thread_pool);
-/* Calls job(ud, part) for each part below `parts`, which is at most 1 + the
- * pool's size. Part 0 runs on the caller's thread, each other part on its own.
- */
-void pln_thread_pool_run(struct pln_thread_pool *thread_pool, uint32_t parts,
-                         void (*job)(void *ud, uint32_t part), void *ud);
-void pln_thread_pool_free(struct pln_thread_pool *thread_pool);
 
 /* child_engine.c. Returns NULL if memory is out; nothing is reported in the
  * parent. The child has its own registry and contexts; a copy of `context` is

@@ -115,8 +115,8 @@ function settings.option(parser)
     :argname "KEY=VALUE":count "*"
 end
 
---- The context that the texts of that option mean.
-function settings.context(texts)
+--- The context that the texts of that option mean; kernels use up to `threads` threads.
+function settings.context(texts, threads)
   local config, arguments = settings.read(texts)
   local _, check = settings.arguments(arguments)
   check()
@@ -125,6 +125,7 @@ function settings.context(texts)
       stop.usage("--set %s: this command runs no passes; only limit.* can be set", key)
     end
   end
+  config.threads = threads
   local ok, context = pcall(require "perilune".context, { config = config })
   if not ok then stop.usage("--set: %s", tostring(context)) end
   return context

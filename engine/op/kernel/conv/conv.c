@@ -7,8 +7,10 @@
  * (image_band.h), or, if no band of bounded size holds the window, it is
  * gathered some columns at a time.
  *
- * Scratch is bounded and allocated once per call. */
+ * Scratch is bounded and allocated once per call. Threads share the images and
+ * groups if there are as many as workers, else the output channels. */
 
+#include "base/thread_pool.h"
 #include "op/kernel/conv/image_band.h"
 #include "op/kernel/matmul/gemm.h"
 
@@ -18,6 +20,8 @@ enum { BAND = 1 << 18, GATHERED = 256 };
 /* Bytes of weights that are multiplied with all columns of a band before the
  * next ones, so that they stay in the L2 cache. */
 enum { NEAR = 256 << 10 };
+/* The number of multiplications that pays for sharing a band. */
+enum { SHARED_WORK = 1 << 19 };
 
 typedef struct conv {
   const pln_conv_plan *plan;
@@ -55,6 +59,24 @@ static bool is_pointwise(const pln_conv_plan *p) {
   return true;
 }
 
+/* The product of image and group `part`. */
+static pln_product pointwise_product(const conv *all, size_t part) {
+  const pln_conv_plan *p = all->plan;
+  conv c = part_of(all, part / p->groups, part % p->groups);
+  return (pln_product){.m = p->out,
+                       .n = p->out_plane,
+                       .k = p->in,
+                       .a = c.w,
+                       .a_row = p->in,
+                       .a_col = 1,
+                       .b = c.x,
+                       .b_row = p->in_plane,
+                       .b_col = 1,
+                       .c = c.y,
+                       .c_row = p->out_plane,
+                       .bias = c.bias};
+}
+
 static pln_status run_pointwise(pln_engine *engine, pln_dtype dtype,
                                 const conv *all) {
   const pln_conv_plan *p = all->plan;
@@ -64,19 +86,7 @@ static pln_status run_pointwise(pln_engine *engine, pln_dtype dtype,
   for (size_t i = 0; i < p->batch * p->groups; i++) {
     if (pln_is_stopped_after(engine, &done, work))
       break;
-    conv c = part_of(all, i / p->groups, i % p->groups);
-    pln_product s = {.m = p->out,
-                     .n = p->out_plane,
-                     .k = p->in,
-                     .a = c.w,
-                     .a_row = p->in,
-                     .a_col = 1,
-                     .b = c.x,
-                     .b_row = p->in_plane,
-                     .b_col = 1,
-                     .c = c.y,
-                     .c_row = p->out_plane,
-                     .bias = c.bias};
+    pln_product s = pointwise_product(all, i);
     pln_gemm_run(&gemm, &s);
   }
   pln_gemm_end(&gemm);
@@ -90,7 +100,8 @@ typedef struct banded_conv {
   pln_engine *engine;
   conv c;
   pln_conv_band band;
-  bool by_rows; /* no tile crosses the end of a row */
+  bool by_rows;   /* no tile crosses the end of a row */
+  size_t workers; /* that share a band */
   size_t *offsets;
   char *data;
   void *memory;
@@ -158,22 +169,52 @@ static void multiply_line(const banded_conv *b, size_t i, size_t m,
     multiply_block(b, i, m, first + at, min_size(step, n - at));
 }
 
-/* Computes all outputs of the band, as many channels at a time as stay in the
- * cache. */
-static void multiply_band(const banded_conv *b) {
+/* Computes m outputs of the band from channel `i` on. */
+static void multiply_channels(const banded_conv *b, size_t i, size_t m) {
+  if (b->by_rows)
+    for (size_t r = 0; r < b->rows; r++)
+      multiply_line(b, i, m, r * b->band.pitch, b->cols);
+  else
+    multiply_line(b, i, m, 0, (b->rows - 1) * b->band.pitch + b->cols);
+}
+
+/* How many output channels are computed at a time: as many as stay in the
+ * cache, and no more than gives each worker some. */
+static size_t channels_at_once(const banded_conv *b) {
   const pln_conv_plan *p = b->c.plan;
-  size_t bytes = b->channels * p->taps * b->c.size;
-  size_t high = NEAR / bytes / PLN_TILE_MOST_ROWS * PLN_TILE_MOST_ROWS;
-  if (high == 0)
-    high = PLN_TILE_MOST_ROWS;
-  for (size_t i = 0; i < p->out; i += high) {
-    size_t m = min_size(high, p->out - i);
-    if (b->by_rows)
-      for (size_t r = 0; r < b->rows; r++)
-        multiply_line(b, i, m, r * b->band.pitch, b->cols);
-    else
-      multiply_line(b, i, m, 0, (b->rows - 1) * b->band.pitch + b->cols);
-  }
+  size_t bytes = b->channels * p->taps * b->c.size, unit = PLN_TILE_MOST_ROWS;
+  size_t near = NEAR / bytes / unit * unit;
+  size_t share = (p->out + b->workers - 1) / b->workers;
+  share = (share + unit - 1) / unit * unit;
+  double work =
+      (double)(p->out * b->rows * b->cols) * (double)(b->channels * p->taps);
+  if (near == 0)
+    near = unit;
+  return b->workers > 1 && work >= SHARED_WORK ? min_size(near, share) : near;
+}
+
+typedef struct shared_band {
+  const banded_conv *b;
+  size_t step; /* output channels of a share */
+} shared_band;
+
+static void multiply_share(void *ud, size_t part, uint32_t worker) {
+  const shared_band *shared = ud;
+  size_t i = part * shared->step;
+  (void)worker;
+  multiply_channels(shared->b, i,
+                    min_size(shared->step, shared->b->c.plan->out - i));
+}
+
+/* Computes all outputs of the band. */
+static void multiply_band(const banded_conv *b) {
+  shared_band shared = {.b = b, .step = channels_at_once(b)};
+  size_t parts = (b->c.plan->out + shared.step - 1) / shared.step;
+  if (b->workers > 1)
+    pln_parallel_for(b->engine, parts, multiply_share, &shared);
+  else
+    for (size_t part = 0; part < parts; part++)
+      multiply_share(&shared, part, 0);
 }
 
 /* Computes all channels of the outputs that the band covers. */
@@ -208,24 +249,54 @@ static bool better_by_rows(const pln_conv_band *band, const pln_tiles *tiles) {
   return row + row / 8 < band->pitch;
 }
 
+/* The images and groups of a convolution, and the scratch of the workers that
+ * share them. */
+typedef struct shared_parts {
+  const banded_conv *b;
+  const conv *all;
+  size_t bytes; /* of a worker's band */
+} shared_parts;
+
+static void run_shared_part(void *ud, size_t part, uint32_t worker) {
+  const shared_parts *shared = ud;
+  banded_conv b = *shared->b;
+  size_t groups = shared->all->plan->groups;
+  b.c = part_of(shared->all, part / groups, part % groups);
+  b.data += worker * shared->bytes;
+  run_part(&b);
+}
+
+static void run_parts(banded_conv *b, const conv *all, size_t workers,
+                      size_t bytes) {
+  shared_parts shared = {.b = b, .all = all, .bytes = bytes};
+  size_t parts = all->plan->batch * all->plan->groups;
+  if (b->workers == 1 && workers > 1)
+    pln_parallel_for(b->engine, parts, run_shared_part, &shared);
+  else
+    for (size_t i = 0; i < parts; i++)
+      run_shared_part(&shared, i, 0);
+}
+
 static pln_status run_banded(pln_engine *engine, const conv *all,
                              const pln_conv_band *band) {
   const pln_conv_plan *p = all->plan;
+  size_t workers = pln_parallel_workers(engine);
+  bool by_part = p->batch * p->groups >= workers;
   size_t table = band->channels * p->taps * sizeof(size_t);
+  size_t bytes = band->elements * band->size;
+  bytes += (0 - bytes) % 64;
   banded_conv b = {.engine = engine,
                    .band = *band,
-                   .by_rows = better_by_rows(band, all->tiles)};
-  b.bytes = table + band->elements * band->size;
+                   .by_rows = better_by_rows(band, all->tiles),
+                   .workers = by_part ? 1 : workers};
+  b.bytes = table + (by_part ? workers : 1) * bytes;
   b.memory = pln_mem_new(engine, b.bytes);
   if (!b.memory)
     return pln_nomem(engine);
   b.offsets = b.memory;
   b.data = (char *)b.memory + table;
   pln_conv_band_offsets(band, b.offsets);
-  for (size_t i = 0; i < p->batch * p->groups; i++) {
-    b.c = part_of(all, i / p->groups, i % p->groups);
-    run_part(&b);
-  }
+  run_parts(&b, all, workers, bytes);
   pln_mem_free(engine, b.memory, b.bytes);
   return PLN_OK;
 }

@@ -6,6 +6,7 @@
 
 #include "op/kernel/elementwise/elementwise.h"
 
+#include "base/thread_pool.h"
 #include "op/kernel/elementwise/approximation.h"
 #include "op/kernel/multiversion.h"
 
@@ -68,14 +69,15 @@ void pln_narrow(pln_dtype dtype, const float *in, void *out, size_t n) {
     narrow_bfloat(in, out, n);
 }
 
-/* Elements computed between two polls for a stop. */
-enum { WORK_BLOCK = 1 << 20 };
+/* Elements computed between two polls for a stop; elements that pay for another
+ * thread. */
+enum { WORK_BLOCK = 1 << 20, SHARED_WORK = 1 << 14 };
 
 /* ------------------------------------------------------------- two operands */
 
 /* A running call: the loop and the strides of the operands. */
 typedef struct broadcast_pair {
-  const pln_engine *engine;
+  pln_engine *engine;
   pln_pair_loop loop;
   pln_dtype half; /* 16-bit dtype converted around the loop, or none */
   bool predicate;
@@ -108,11 +110,19 @@ static bool run_half(const broadcast_pair *p, char *out, const char *a,
   return good;
 }
 
+/* The distances between the elements that a run reads of a and b. */
+static size_t inner_step_a(const broadcast_pair *p) {
+  return p->run == PLN_RUN_A_ONE ? 0 : p->size;
+}
+
+static size_t inner_step_b(const broadcast_pair *p) {
+  return p->run == PLN_RUN_B_ONE ? 0 : p->size;
+}
+
 /* Computes a run in parts; a requested stop leaves the rest unset. */
 static bool run_inner(const broadcast_pair *p, char *out, const char *a,
                       const char *b) {
-  size_t step_a = p->run == PLN_RUN_A_ONE ? 0 : p->size;
-  size_t step_b = p->run == PLN_RUN_B_ONE ? 0 : p->size;
+  size_t step_a = inner_step_a(p), step_b = inner_step_b(p);
   if (p->half)
     return run_half(p, out, a, b, p->inner) || p->goes_on;
   for (size_t at = 0; at < p->inner; at += WORK_BLOCK) {
@@ -154,6 +164,45 @@ static bool run_pairing(const broadcast_pair *p, char *out, const char *a,
     if (p->rank == 0)
       return true;
   }
+}
+
+/* A pairing that threads share: by elements of its only run, else by the
+ * outermost axis. */
+typedef struct shared_pair {
+  const broadcast_pair *all;
+  char *out;
+  const char *a, *b;
+  size_t row; /* elements of the result in one step of the outermost axis */
+  atomic_bool undefined;
+} shared_pair;
+
+static void run_pair_range(void *ud, size_t begin, size_t end) {
+  shared_pair *s = ud;
+  broadcast_pair p = *s->all;
+  bool runs = p.rank == 0;
+  if (runs)
+    p.inner = end - begin;
+  else
+    p.dims[0] = (int64_t)(end - begin);
+  if (!run_pairing(&p, s->out + begin * s->row * p.out_size,
+                   s->a + begin * (runs ? inner_step_a(&p) : p.step_a[0]),
+                   s->b + begin * (runs ? inner_step_b(&p) : p.step_b[0])))
+    atomic_store(&s->undefined, true);
+}
+
+/* False if a result is undefined. */
+static bool run_shared_pairing(const broadcast_pair *p, void *out,
+                               const pln_tensor *a, const pln_tensor *b) {
+  shared_pair s = {.all = p, .out = out, .a = a->data, .b = b->data, .row = 1};
+  size_t n = p->rank ? (size_t)p->dims[0] : p->inner;
+  if (p->rank) {
+    s.row = p->inner;
+    for (uint32_t i = 1; i < p->rank; i++)
+      s.row *= (size_t)p->dims[i];
+  }
+  pln_parallel_ranges(p->engine, n, 1 + (SHARED_WORK - 1) / s.row,
+                      run_pair_range, &s);
+  return !atomic_load(&s.undefined);
 }
 
 /* An operand with trailing axes of extent 1 appended. */
@@ -253,8 +302,7 @@ static pln_status compute_broadcast_pair(pln_kernel_call *call,
   if ((*out)->count == 0)
     return PLN_OK;
   plan(&p, a, b, rank, dims);
-  if (run_pairing(&p, pln_tensor_writable(*out), a.tensor->data,
-                  b.tensor->data))
+  if (run_shared_pairing(&p, pln_tensor_writable(*out), a.tensor, b.tensor))
     return PLN_OK;
   pln_tensor_release(*out);
   *out = NULL;
@@ -306,39 +354,52 @@ pln_status pln_pair_run(pln_kernel_call *call, const pln_pair_loops *loops) {
 
 /* -------------------------------------------------------------- one operand */
 
-static bool run_half_unary(const pln_engine *engine, pln_unary_loop loop,
-                           bool predicate, char *out, const pln_tensor *in,
-                           const pln_params *params) {
+/* A running call, whose elements threads share. */
+typedef struct unary_run {
+  pln_engine *engine;
+  pln_unary_loop loop;
+  pln_dtype half; /* 16-bit dtype converted around the loop, or none */
+  bool predicate;
+  size_t size, out_size; /* of elements */
+  const char *in;
+  char *out;
+  const pln_params *params;
+  atomic_bool undefined;
+} unary_run;
+
+static bool run_half_unary(const unary_run *u, size_t begin, size_t end) {
   float x[CHUNK], z[CHUNK];
   bool good = true;
-  pln_dtype dtype = (pln_dtype)in->dtype;
-  size_t n = in->count, done = 0;
-  for (size_t at = 0; at < n && good; at += CHUNK) {
-    size_t k = n - at < CHUNK ? n - at : CHUNK;
-    if (pln_is_stopped_after(engine, &done, k))
+  size_t done = 0;
+  for (size_t at = begin; at < end && good; at += CHUNK) {
+    size_t k = end - at < CHUNK ? end - at : CHUNK;
+    if (pln_is_stopped_after(u->engine, &done, k))
       return true;
-    pln_widen(dtype, (const char *)in->data + 2 * at, x, k);
-    good = loop(predicate ? (void *)(out + at) : (void *)z, x, k, params);
-    if (!predicate)
-      pln_narrow(dtype, z, out + 2 * at, k);
+    pln_widen(u->half, u->in + 2 * at, x, k);
+    good = u->loop(u->predicate ? (void *)(u->out + at) : (void *)z, x, k,
+                   u->params);
+    if (!u->predicate)
+      pln_narrow(u->half, z, u->out + 2 * at, k);
   }
   return good;
 }
 
 /* Computes in parts; a requested stop leaves the rest unset. */
-static bool run_unary(const pln_engine *engine, pln_unary_loop loop, char *out,
-                      size_t out_size, const pln_tensor *in,
-                      const pln_params *params) {
-  size_t size = pln_element_size((pln_dtype)in->dtype);
-  const char *data = in->data;
-  for (size_t at = 0; at < in->count; at += WORK_BLOCK) {
-    size_t n = in->count - at < WORK_BLOCK ? in->count - at : WORK_BLOCK;
-    if (pln_is_stopped(engine))
+static bool run_unary(const unary_run *u, size_t begin, size_t end) {
+  for (size_t at = begin; at < end; at += WORK_BLOCK) {
+    size_t n = end - at < WORK_BLOCK ? end - at : WORK_BLOCK;
+    if (pln_is_stopped(u->engine))
       return true;
-    if (!loop(out + at * out_size, data + at * size, n, params))
+    if (!u->loop(u->out + at * u->out_size, u->in + at * u->size, n, u->params))
       return false;
   }
   return true;
+}
+
+static void run_unary_range(void *ud, size_t begin, size_t end) {
+  unary_run *u = ud;
+  if (!(u->half ? run_half_unary : run_unary)(u, begin, end))
+    atomic_store(&u->undefined, true);
 }
 
 pln_status pln_unary_run(pln_kernel_call *call, const pln_unary_loops *loops,
@@ -348,22 +409,24 @@ pln_status pln_unary_run(pln_kernel_call *call, const pln_unary_loops *loops,
   if (!in)
     return pln_kernel_refuse(call, "the operand is missing");
   pln_dtype dtype = (pln_dtype)in->dtype;
-  pln_unary_loop loop = loops->of[dtype];
-  bool half = !loop && pln_dtype_is_half(dtype), good;
+  unary_run u = {.engine = call->engine,
+                 .loop = loops->of[dtype],
+                 .predicate = loops->predicate,
+                 .size = pln_element_size(dtype),
+                 .in = in->data,
+                 .params = params ? params : &none};
   void *data;
-  if (half)
-    loop = loops->of[PLN_FLOAT32];
-  if (!loop)
+  if (!u.loop && pln_dtype_is_half(dtype)) {
+    u.half = dtype;
+    u.loop = loops->of[PLN_FLOAT32];
+  }
+  if (!u.loop)
     return pln_kernel_no_dtype(call, dtype);
   PLN_TRY(pln_kernel_unset(call, 0, loops->predicate ? PLN_BOOL : dtype,
                            in->rank, in->dims, &data));
-  params = params ? params : &none;
-  if (half)
-    good =
-        run_half_unary(call->engine, loop, loops->predicate, data, in, params);
-  else
-    good =
-        run_unary(call->engine, loop, data,
-                  loops->predicate ? 1 : pln_element_size(dtype), in, params);
-  return good ? PLN_OK : pln_kernel_undefined(call);
+  u.out = data;
+  u.out_size = loops->predicate ? 1 : u.size;
+  pln_parallel_ranges(call->engine, in->count, SHARED_WORK, run_unary_range,
+                      &u);
+  return atomic_load(&u.undefined) ? pln_kernel_undefined(call) : PLN_OK;
 }

@@ -7,8 +7,10 @@
  * with rows of a.
  *
  * A sum over k is accumulated block by block in increasing order of k, so that
- * a product always gives the same bits. */
+ * a product always gives the same bits. Threads share a product by rows or
+ * columns of c, which changes no sum. */
 
+#include "base/thread_pool.h"
 #include "op/kernel/matmul/blas.h"
 
 /* Extents of a block in elements: of k, of n in panels of a tile's width, of m.
@@ -40,8 +42,11 @@ pln_status pln_gemm_begin_with(pln_engine *engine, const pln_tiles *tiles,
   size_t depth = min_size(k, DEPTH);
   size_t wide = round_up(min_size(n, WIDE), tiles->width);
   size_t steps = round_up(depth * sizeof(size_t), 64);
-  *out = (pln_gemm){.engine = engine, .tiles = tiles};
-  out->bytes = 64 + steps + depth * wide * tiles->size;
+  *out = (pln_gemm){.engine = engine,
+                    .tiles = tiles,
+                    .workers = pln_parallel_workers(engine),
+                    .block_bytes = round_up(depth * wide * tiles->size, 64)};
+  out->bytes = 64 + steps + out->workers * out->block_bytes;
   out->memory = pln_mem_new(engine, out->bytes);
   if (!out->memory)
     return pln_nomem(engine);
@@ -74,11 +79,10 @@ typedef struct block {
   size_t p, k, j, n;
 } block;
 
-static void pack_block(const pln_gemm *g, const pln_product *s,
-                       const block *b) {
+static void pack_block(const pln_gemm *g, const pln_product *s, const block *b,
+                       char *to) {
   const pln_tiles *t = g->tiles;
   const char *from = element(s->b, b->p * s->b_row + b->j * s->b_col, t->size);
-  char *to = g->block;
   for (size_t j = 0; j < b->n; j += t->width) {
     size_t n = min_size(t->width, b->n - j);
     if (s->b_col == 1)
@@ -92,7 +96,8 @@ static void pack_block(const pln_gemm *g, const pln_product *s,
 
 /* Computes rows [i, i + m) of c within the block. */
 static void multiply_block(const pln_gemm *g, const pln_product *s,
-                           const block *b, size_t i, size_t m) {
+                           const block *b, const char *packed, size_t i,
+                           size_t m) {
   const pln_tiles *t = g->tiles;
   size_t size = t->size;
   pln_tile tile = {.k = b->k,
@@ -104,24 +109,25 @@ static void multiply_block(const pln_gemm *g, const pln_product *s,
   tile.a = element(s->a, i * s->a_row + b->p * s->a_col, size);
   tile.bias = s->bias ? element(s->bias, i, size) : NULL;
   for (size_t j = 0; j < b->n; j += t->width) {
-    tile.b = g->block + j * b->k * size;
+    tile.b = packed + j * b->k * size;
     tile.c = (char *)s->c + (i * s->c_row + b->j + j) * size;
     pln_tiles_run(t, &tile, m, min_size(t->width, b->n - j));
   }
 }
 
-static void multiply_blocks(const pln_gemm *g, const pln_product *s) {
+static void multiply_blocks(const pln_gemm *g, const pln_product *s,
+                            char *packed) {
   size_t wide = WIDE / g->tiles->width * g->tiles->width;
   block b;
   for (b.j = 0; b.j < s->n; b.j += wide) {
     b.n = min_size(wide, s->n - b.j);
     for (b.p = 0; b.p < s->k; b.p += DEPTH) {
       b.k = min_size(DEPTH, s->k - b.p);
-      pack_block(g, s, &b);
+      pack_block(g, s, &b, packed);
       for (size_t i = 0; i < s->m; i += HIGH) {
         if (pln_is_stopped(g->engine))
           return;
-        multiply_block(g, s, &b, i, min_size(HIGH, s->m - i));
+        multiply_block(g, s, &b, packed, i, min_size(HIGH, s->m - i));
       }
     }
   }
@@ -213,26 +219,114 @@ static void multiply_transposed(const pln_gemm *g, const pln_product *s) {
   multiply_rows(g, &transposed);
 }
 
-static void run_own(const pln_gemm *gemm, const pln_product *s) {
-  const pln_tiles *t = gemm->tiles;
+/* ----------------------------------------------------------- which algorithm
+ */
+
+typedef enum algorithm { BLOCKS, ROWS, COLUMNS, VECTOR, TRANSPOSED } algorithm;
+
+/* Depends on the whole product, not on a worker's share of it. */
+static algorithm choose_algorithm(const pln_tiles *t, const pln_product *s) {
   bool along = s->a_col == 1 && s->b_row == 1;
-  bool vector = s->n == 1 && along;
-  bool transposed = s->n == 1 && s->a_row == 1 && s->c_row == 1;
-  bool rows = s->m <= FEW_ROWS && s->b_col == 1;
-  bool columns = s->m <= t->lanes && along;
-  if (s->k > 0 && !vector && !transposed && !rows && !columns) {
-    multiply_blocks(gemm, s);
+  if (s->n == 1 && along)
+    return VECTOR;
+  if (s->n == 1 && s->a_row == 1 && s->c_row == 1)
+    return TRANSPOSED;
+  if (s->m <= FEW_ROWS && s->b_col == 1)
+    return ROWS;
+  if (s->m <= t->lanes && along)
+    return COLUMNS;
+  return s->k > 0 ? BLOCKS : ROWS;
+}
+
+static void run_own(const pln_gemm *gemm, algorithm by, const pln_product *s,
+                    char *packed) {
+  if (by == BLOCKS) {
+    multiply_blocks(gemm, s, packed);
     return;
   }
-  begin_sums(t, s);
-  if (vector)
-    multiply_vector(gemm, s);
-  else if (transposed)
-    multiply_transposed(gemm, s);
-  else if (rows)
-    multiply_rows(gemm, s);
-  else if (columns)
-    multiply_columns(gemm, s);
+  begin_sums(gemm->tiles, s);
+  if (s->k == 0)
+    return;
+  switch (by) {
+  case VECTOR: multiply_vector(gemm, s); break;
+  case TRANSPOSED: multiply_transposed(gemm, s); break;
+  case ROWS: multiply_rows(gemm, s); break;
+  case COLUMNS: multiply_columns(gemm, s); break;
+  case BLOCKS: break;
+  }
+}
+
+/* ------------------------------------------------------------------- threads
+ */
+
+/* The number of multiplications that pays for another thread. */
+enum { SHARED_WORK = 1 << 19 };
+
+/* A product that workers share by rows or columns of c. */
+typedef struct shared_product {
+  const pln_gemm *gemm;
+  const pln_product *all;
+  algorithm by;
+  bool by_columns;
+  size_t step; /* rows or columns of a share */
+} shared_product;
+
+/* Columns are shared where there are more of them: each worker then packs its
+ * own. Loops along columns of c, or along its rows where it is transposed, take
+ * whole vectors but for the last ones, so shares are multiples of a vector. */
+static void plan_shares(shared_product *shared, size_t workers) {
+  const pln_product *s = shared->all;
+  const pln_tiles *t = shared->gemm->tiles;
+  switch (shared->by) {
+  case BLOCKS: shared->by_columns = s->n >= s->m; break;
+  case ROWS:
+  case COLUMNS: shared->by_columns = true; break;
+  case VECTOR:
+  case TRANSPOSED: shared->by_columns = false; break;
+  }
+  size_t unit = t->width > PLN_TILE_MOST_ROWS ? t->width : PLN_TILE_MOST_ROWS;
+  size_t extent = shared->by_columns ? s->n : s->m;
+  shared->step = round_up((extent + workers - 1) / workers, unit);
+}
+
+static size_t count_shares(const shared_product *shared) {
+  size_t extent = shared->by_columns ? shared->all->n : shared->all->m;
+  return (extent + shared->step - 1) / shared->step;
+}
+
+static pln_product share_of(const shared_product *shared, size_t part) {
+  pln_product s = *shared->all;
+  size_t size = shared->gemm->tiles->size, from = part * shared->step;
+  if (shared->by_columns) {
+    s.n = min_size(shared->step, s.n - from);
+    s.b = element(s.b, from * s.b_col, size);
+    s.c = (char *)s.c + from * size;
+    return s;
+  }
+  s.m = min_size(shared->step, s.m - from);
+  s.a = element(s.a, from * s.a_row, size);
+  s.c = (char *)s.c + from * s.c_row * size;
+  if (s.bias)
+    s.bias = element(s.bias, from, size);
+  return s;
+}
+
+static void run_share(void *ud, size_t part, uint32_t worker) {
+  const shared_product *shared = ud;
+  const pln_gemm *g = shared->gemm;
+  pln_product s = share_of(shared, part);
+  run_own(g, shared->by, &s, g->block + worker * g->block_bytes);
+}
+
+static void run_shared(const pln_gemm *gemm, const pln_product *s) {
+  shared_product shared = {.gemm = gemm, .all = s};
+  double work = (double)s->m * (double)s->n * (double)s->k;
+  size_t workers = gemm->workers;
+  if (work < (double)workers * SHARED_WORK)
+    workers = 1 + (size_t)(work / SHARED_WORK);
+  shared.by = choose_algorithm(gemm->tiles, s);
+  plan_shares(&shared, workers < gemm->workers ? workers : gemm->workers);
+  pln_parallel_for(gemm->engine, count_shares(&shared), run_share, &shared);
 }
 
 /* ---------------------------------------------------------------- libraries */
@@ -289,6 +383,14 @@ static void run_library(const pln_gemm *gemm, const pln_product *s) {
 void pln_gemm_run(const pln_gemm *gemm, const pln_product *product) {
   if (pln_blas_takes(gemm->engine, gemm->tiles, product))
     run_library(gemm, product);
+  else if (gemm->workers > 1)
+    run_shared(gemm, product);
   else
-    run_own(gemm, product);
+    pln_gemm_run_on(gemm, 0, product);
+}
+
+void pln_gemm_run_on(const pln_gemm *gemm, uint32_t worker,
+                     const pln_product *product) {
+  run_own(gemm, choose_algorithm(gemm->tiles, product), product,
+          gemm->block + worker * gemm->block_bytes);
 }

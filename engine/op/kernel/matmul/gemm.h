@@ -1,15 +1,15 @@
 /* gemm.h: float matrix products, blocked for the caches. Used by matmul, gemm
  * and convolutions.
  *
- * Scratch is bounded by PLN_GEMM_SCRATCH and allocated once for a run of
- * products. */
+ * Scratch is bounded by PLN_GEMM_SCRATCH for each worker and allocated once for
+ * a run of products. */
 
 #ifndef PLN_OP_KERNEL_MATMUL_GEMM_H
 #define PLN_OP_KERNEL_MATMUL_GEMM_H
 
 #include "op/kernel/matmul/tile.h"
 
-/* the most bytes that a run allocates */
+/* the most bytes that a run allocates for a worker */
 #define PLN_GEMM_SCRATCH ((size_t)3 << 19)
 
 /* c = a * b (m x k by k x n), or c += a * b. Strides count elements: (i, p) of
@@ -32,7 +32,9 @@ typedef struct pln_product {
 typedef struct pln_gemm {
   pln_engine *engine;
   const pln_tiles *tiles;
-  char *block; /* scratch, aligned within its allocation */
+  uint32_t workers;   /* at most so many share a product */
+  size_t block_bytes; /* of the scratch of a worker */
+  char *block;        /* scratch, aligned within its allocation */
   size_t *steps;
   void *memory;
   size_t bytes;
@@ -46,6 +48,9 @@ pln_status pln_gemm_begin(pln_engine *engine, pln_dtype dtype, size_t n,
 pln_status pln_gemm_begin_with(pln_engine *engine, const pln_tiles *tiles,
                                size_t n, size_t k, pln_gemm *out) PLN_CHECKED;
 void pln_gemm_run(const pln_gemm *gemm, const pln_product *product);
+/* The same on worker `worker` alone, for callers that share their products. */
+void pln_gemm_run_on(const pln_gemm *gemm, uint32_t worker,
+                     const pln_product *product);
 void pln_gemm_end(pln_gemm *gemm);
 
 #endif

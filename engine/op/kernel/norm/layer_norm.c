@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "base/thread_pool.h"
 #include "op/kernel/element.h"
 #include "op/kernel/half_as_float.h"
 #include "op/kernel/multiversion.h"
@@ -204,30 +205,50 @@ static pln_status keep_measures(pln_kernel_call *call, const layer *l) {
   return PLN_OK;
 }
 
+/* Elements that pay for another thread. */
+enum { SHARED_WORK = 1 << 14 };
+
+/* A running call, whose rows threads share. */
+typedef struct layer_run {
+  pln_kernel_call *call;
+  const layer *layer;
+  size_t n; /* elements of a row */
+} layer_run;
+
+static void normalise_range(void *ud, size_t begin, size_t end) {
+  const layer_run *run = ud;
+  const layer *l = run->layer;
+  pln_tensor **results = run->call->results;
+  uint32_t n_results = l->rooted ? 1 : run->call->n_results;
+  size_t size = pln_element_size((pln_dtype)l->x->dtype), done = 0;
+  for (size_t r = begin; r < end; r++) {
+    const char *in = (const char *)l->x->data + r * run->n * size;
+    char *out = (char *)pln_tensor_writable(results[0]) + r * run->n * size;
+    if (pln_is_stopped_after(run->call->engine, &done, run->n))
+      return;
+    row_moments m = (l->rooted ? l->loops->rooted
+                               : l->loops->centred)(in, run->n, l->epsilon);
+    l->loops->scale(out, in, run->n, m, spread_at(&l->scale, r, size),
+                    spread_at(&l->bias, r, size));
+    if (n_results > 1)
+      pln_element_set(results[1], r, m.mean);
+    if (n_results > 2)
+      pln_element_set(results[2], r, m.factor);
+  }
+}
+
 static pln_status normalise_rows(pln_kernel_call *call, const layer *l) {
   const pln_tensor *x = l->x;
-  size_t size = pln_element_size((pln_dtype)x->dtype);
   size_t rows = pln_dims_product(x->dims, 0, l->axis);
-  size_t n = pln_dims_product(x->dims, l->axis, x->rank);
+  layer_run run = {.call = call, .layer = l};
+  run.n = pln_dims_product(x->dims, l->axis, x->rank);
   PLN_TRY(pln_tensor_unset(call->engine, (pln_dtype)x->dtype, x->rank, x->dims,
                            &call->results[0]));
   if (!l->rooted)
     PLN_TRY(keep_measures(call, l));
-  const char *in = x->data;
-  char *out = pln_tensor_writable(call->results[0]);
-  size_t done = 0;
-  for (size_t r = 0; r < rows; r++, in += n * size, out += n * size) {
-    PLN_TRY(pln_poll_after(call->engine, &done, n));
-    row_moments m =
-        (l->rooted ? l->loops->rooted : l->loops->centred)(in, n, l->epsilon);
-    l->loops->scale(out, in, n, m, spread_at(&l->scale, r, size),
-                    spread_at(&l->bias, r, size));
-    if (!l->rooted && call->n_results > 1)
-      pln_element_set(call->results[1], r, m.mean);
-    if (!l->rooted && call->n_results > 2)
-      pln_element_set(call->results[2], r, m.factor);
-  }
-  return PLN_OK;
+  pln_parallel_ranges(call->engine, rows, 1 + SHARED_WORK / (run.n + 1),
+                      normalise_range, &run);
+  return pln_poll(call->engine);
 }
 
 static pln_status run_layer(pln_kernel_call *call, bool rooted) {

@@ -8,13 +8,15 @@
 
 #include <math.h>
 
+#include "base/thread_pool.h"
 #include "op/kernel/elementwise/approximation.h"
 #include "op/kernel/elementwise/elementwise.h"
 #include "op/kernel/half_as_float.h"
 #include "op/kernel/reduce/loops.h"
 
-/* Rows or columns at a time, and elements of them. */
-enum { BLOCK = 128, ELEMENTS = 4096 };
+/* Rows or columns at a time, and elements of them; elements that pay for
+ * another thread. */
+enum { BLOCK = 128, ELEMENTS = 4096, SHARED_WORK = 8192 };
 
 /* -------------------------------------------------------------------- loops */
 
@@ -190,19 +192,33 @@ static void run_columns(const pln_engine *engine, const loops *l,
   }
 }
 
-static void run_all(const pln_engine *engine, const loops *l, bool logarithm,
-                    const layout *r, const char *in, char *out) {
-  size_t size = pln_element_size(l->dtype);
+/* A running call, whose rows (indices of `outer`) threads share. */
+typedef struct softmax_run {
+  pln_engine *engine;
+  const loops *loops;
+  bool logarithm;
+  layout layout;
+  const char *in;
+  char *out;
+} softmax_run;
+
+static void run_range(void *ud, size_t begin, size_t end) {
+  const softmax_run *s = ud;
+  const layout *r = &s->layout;
+  size_t size = pln_element_size(s->loops->dtype);
+  size_t from = begin * r->n * r->inner * size;
   if (r->inner == 1) {
-    run_rows(engine, l, logarithm, in, out, r->n, r->outer);
+    run_rows(s->engine, s->loops, s->logarithm, s->in + from, s->out + from,
+             r->n, end - begin);
     return;
   }
-  for (size_t o = 0; o < r->outer; o++)
+  for (size_t o = begin; o < end; o++)
     for (size_t i = 0; i < r->inner; i += BLOCK) {
       size_t base = (o * r->n * r->inner + i) * size;
-      if (pln_is_stopped(engine))
+      if (pln_is_stopped(s->engine))
         return;
-      run_columns(engine, l, logarithm, in + base, out + base, r->n, r->inner,
+      run_columns(s->engine, s->loops, s->logarithm, s->in + base,
+                  s->out + base, r->n, r->inner,
                   r->inner - i < BLOCK ? r->inner - i : BLOCK);
     }
 }
@@ -223,9 +239,16 @@ static pln_status run_softmax(pln_kernel_call *call, bool logarithm) {
   void *out;
   PLN_TRY(begin_softmax(call, &r, &out));
   const pln_tensor *x = call->args[0];
-  if (x->count)
-    run_all(call->engine, x->dtype == PLN_FLOAT32 ? &singles : &doubles,
-            logarithm, &r, x->data, out);
+  if (!x->count)
+    return PLN_OK;
+  softmax_run s = {.engine = call->engine,
+                   .loops = x->dtype == PLN_FLOAT32 ? &singles : &doubles,
+                   .logarithm = logarithm,
+                   .layout = r,
+                   .in = x->data,
+                   .out = out};
+  pln_parallel_ranges(call->engine, r.outer, 1 + SHARED_WORK / (r.n * r.inner),
+                      run_range, &s);
   return PLN_OK;
 }
 

@@ -25,6 +25,9 @@ function run.arguments(parser)
   parser:flag("--time", "Shows how long loading and running the model took.")
   parser:option("--repeat", "Runs the model N times; --time shows the fastest run."):argname "N"
     :default "1":target "rounds":convert(require "perilune.cli.numbers".count)
+  parser:option("--threads", "The number of threads that kernels use; 0: one for each "
+    .. "processor. The results have the same bits with any number."):argname "N":default "1"
+    :convert(require "perilune.cli.numbers".threads)
   require "perilune.cli.settings".option(parser)
   parser:option("--seed", "The seed of random operators: runs with one seed give the "
     .. "same numbers.")
@@ -106,7 +109,7 @@ end
 
 function run.run(options)
   local started = host.clock()
-  local context = require "perilune.cli.settings".context(options.set)
+  local context = require "perilune.cli.settings".context(options.set, options.threads)
   options.fixed = require "perilune.cli.shapes".parse(options)
   check_options(options)
   local module = must(load.model(options.model))
