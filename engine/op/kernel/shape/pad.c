@@ -317,6 +317,34 @@ static pln_status pad_around(pln_kernel_call *call, const border *b, edge how) {
   return pln_strided_result_end(&moved, PLN_OK);
 }
 
+/* Stores an integer in the dtype; false if the dtype has no such value. */
+static bool store_integer(pln_dtype dtype, int64_t value, void *store) {
+  uint32_t bits = pln_dtype_bits(dtype);
+  bool is_signed = dtype == PLN_INT8 || dtype == PLN_INT16;
+  if (!is_signed && dtype != PLN_UINT8 && dtype != PLN_UINT16)
+    return false;
+  int64_t least = is_signed ? -(INT64_C(1) << (bits - 1)) : 0;
+  uint8_t narrow = (uint8_t)value;
+  uint16_t wide = (uint16_t)value;
+  memcpy(store, bits == 8 ? (void *)&narrow : &wide, bits / 8);
+  return value >= least && value < least + (INT64_C(1) << bits);
+}
+
+/* The operand of Relay's form: a zero point of int32 pads integers of 8 and 16
+ * bits. */
+static const void *pad_operand(const pln_tensor *x, const pln_tensor *v,
+                               bool relay, void *store) {
+  int64_t value;
+  if (v->count != 1)
+    return NULL;
+  if (v->dtype == x->dtype)
+    return v->data;
+  bool converts = relay && v->dtype == PLN_INT32 &&
+                  pln_tensor_int(v, 0, &value) &&
+                  store_integer((pln_dtype)x->dtype, value, store);
+  return converts ? store : NULL;
+}
+
 /* Returns the padding element, or NULL. A value given as an attribute is a
  * float, converted to the operand's dtype in *store. */
 static const void *pad_element(const pln_kernel_call *call, bool relay,
@@ -326,7 +354,7 @@ static const void *pad_element(const pln_kernel_call *call, bool relay,
   double value = pln_kernel_float(call, "value", 0);
   float single = (float)value;
   if (v)
-    return v->count == 1 && v->dtype == x->dtype ? v->data : NULL;
+    return pad_operand(x, v, relay, store);
   if (x->dtype == PLN_FLOAT64)
     memcpy(store, &value, sizeof value);
   else if (x->dtype == PLN_FLOAT32)

@@ -62,9 +62,16 @@ static const pln_tensor *convolve_plain_layout(pln_composition *s,
                                        plain_data[n]);
 }
 
+/* Integers of at most 16 bits, whatever their dtype. */
 static bool is_short(const pln_tensor *x) {
-  return x->dtype == PLN_INT8 || x->dtype == PLN_UINT8 ||
-         x->dtype == PLN_INT16 || x->dtype == PLN_UINT16;
+  const int32_t *in = x->data;
+  if (x->dtype != PLN_INT32)
+    return x->dtype == PLN_INT8 || x->dtype == PLN_UINT8 ||
+           x->dtype == PLN_INT16 || x->dtype == PLN_UINT16;
+  for (size_t i = 0; i < x->count; i++)
+    if (in[i] < -UINT16_MAX || in[i] > UINT16_MAX)
+      return false;
+  return true;
 }
 
 /* Integer sums wrap. Sums of short integers are computed in double, which is
@@ -89,7 +96,8 @@ static pln_status convolve_plain(pln_kernel_call *call, bool transposed) {
         &s, convolve_plain_layout(&s, pln_compose_cast(&s, x, dtype),
                                   pln_compose_cast(&s, w, dtype), transposed));
   if (!is_short(x) || !is_short(w))
-    pln_composition_refuse(&s, "integers of 8 and 16 bits only are convolved");
+    pln_composition_refuse(&s,
+                           "only integers of at most 16 bits are convolved");
   return pln_composition_finish(&s,
                                 convolve_exactly(&s, x, w, transposed, dtype));
 }
@@ -148,7 +156,8 @@ static pln_status convolve_quantised(pln_kernel_call *call, bool transposed) {
     return pln_kernel_refuse(call, "sums are computed in int32 only");
   pln_composition_begin(&s, call);
   if (!is_short(pln_kernel_arg(call, 0)) || !is_short(pln_kernel_arg(call, 1)))
-    pln_composition_refuse(&s, "integers of 8 and 16 bits only are convolved");
+    pln_composition_refuse(&s,
+                           "only integers of at most 16 bits are convolved");
   const pln_tensor *x = centred(&s, 0, 2), *w = centred(&s, 1, 3);
   return pln_composition_finish(
       &s, convolve_exactly(&s, x, w, transposed, PLN_INT32));

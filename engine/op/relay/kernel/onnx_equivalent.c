@@ -4,7 +4,7 @@
  * What has no ONNX equivalent is refused: other layouts, other result
  * dtypes. */
 
-#include "op/kernel/kernel.h"
+#include "op/kernel/composed.h"
 
 enum { MAX_INTS = 8, MAX_ENTRIES = 8 };
 
@@ -60,6 +60,31 @@ static pln_status refuse_form(const pln_kernel_call *call) {
   return pln_kernel_refuse(call, "this form of the call is not implemented");
 }
 
+/* The product of operands that are cast to a wider dtype of the result first:
+ * integers of 8 bits to int32. */
+static pln_status multiply_widened(pln_kernel_call *call) {
+  const pln_tensor *x = pln_kernel_arg(call, 0), *y = pln_kernel_arg(call, 1);
+  pln_slice name = pln_attrs_string(call->engine, call->attrs, "out_dtype", "");
+  pln_dtype dtype = name.size ? pln_dtype_find(name) : PLN_DTYPE_NONE;
+  pln_composition s;
+  if (!dtype || !x || !y || !pln_dtype_contains(dtype, (pln_dtype)x->dtype) ||
+      !pln_dtype_contains(dtype, (pln_dtype)y->dtype))
+    return refuse_form(call);
+  pln_composition_begin(&s, call);
+  x = pln_compose_cast(&s, x, dtype);
+  y = pln_compose_cast(&s, y, dtype);
+  if (call->op == PLN_OP_BATCH_MATMUL) {
+    pln_compose_int(&s, "transpose_a", pln_kernel_int(call, "transpose_a", 0));
+    pln_compose_int(&s, "transpose_b", pln_kernel_int(call, "transpose_b", 0));
+  }
+  return pln_composition_finish(&s, pln_compose_binary(&s, call->op, x, y));
+}
+
+static bool is_widened(const pln_kernel_call *call) {
+  const pln_tensor *x = pln_kernel_arg(call, 0), *y = pln_kernel_arg(call, 1);
+  return x && y && !same_dtype(call, "out_dtype");
+}
+
 /* A matrix product of possibly transposed operands. */
 static pln_status call_onnx_matmul(const pln_kernel_call *call,
                                    const pln_tensor *a, bool a_transposed,
@@ -100,7 +125,7 @@ static pln_status multiply_rows(pln_kernel_call *call, bool transposed) {
 }
 
 pln_status pln_kernel_dense(pln_kernel_call *call) {
-  return multiply_rows(call, true);
+  return is_widened(call) ? multiply_widened(call) : multiply_rows(call, true);
 }
 
 /* Matrix k of a batch. */
@@ -133,6 +158,8 @@ pln_status pln_kernel_batch_matmul(pln_kernel_call *call) {
   bool a = pln_kernel_int(call, "transpose_a", 0) != 0;
   bool b = pln_kernel_int(call, "transpose_b", 0) != 0;
   void *data;
+  if (is_widened(call))
+    return multiply_widened(call);
   if (!x || !y || x->rank != 3 || y->rank != 3 || x->dtype != y->dtype ||
       !same_dtype(call, "out_dtype") ||
       pln_element_size((pln_dtype)x->dtype) == 0 || x->dtype == PLN_STRING ||

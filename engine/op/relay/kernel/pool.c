@@ -101,11 +101,37 @@ pln_status pln_kernel_max_pool_2d(pln_kernel_call *call) {
                                pool(&s, plain_operand(&s, 0), PLN_OP_MAX_POOL));
 }
 
+/* Quotients of integers, towards zero. In double a quotient that is whole may
+ * be off by its last bits; others are further from it than that. */
+static const pln_tensor *whole_quotients(pln_composition *s,
+                                         const pln_tensor *y) {
+  pln_tensor *t = NULL;
+  if (s->status == PLN_OK)
+    s->status =
+        pln_tensor_new(s->call->engine, PLN_INT64, y->rank, y->dims, &t);
+  const pln_tensor *out = pln_compose_own(s, t);
+  int64_t *to = out ? pln_tensor_writable(t) : NULL;
+  for (size_t i = 0; out && i < y->count; i++) {
+    double mean = ((const double *)y->data)[i], whole = nearbyint(mean);
+    to[i] = (int64_t)(fabs(mean - whole) < 1e-6 ? whole : trunc(mean));
+  }
+  return out;
+}
+
+static const pln_tensor *average(pln_composition *s, const pln_tensor *x) {
+  pln_dtype dtype = x ? (pln_dtype)x->dtype : PLN_DTYPE_NONE;
+  bool narrow = dtype == PLN_INT8 || dtype == PLN_UINT8 || dtype == PLN_INT16 ||
+                dtype == PLN_UINT16 || dtype == PLN_INT32;
+  if (!narrow)
+    return pool(s, x, PLN_OP_AVERAGE_POOL);
+  x = pool(s, pln_compose_cast(s, x, PLN_FLOAT64), PLN_OP_AVERAGE_POOL);
+  return pln_compose_cast(s, whole_quotients(s, x), dtype);
+}
+
 pln_status pln_kernel_avg_pool_2d(pln_kernel_call *call) {
   pln_composition s;
   pln_composition_begin(&s, call);
-  return set_relay_pool_result(
-      &s, pool(&s, plain_operand(&s, 0), PLN_OP_AVERAGE_POOL));
+  return set_relay_pool_result(&s, average(&s, plain_operand(&s, 0)));
 }
 
 static pln_status pool_all(pln_kernel_call *call, pln_op op) {

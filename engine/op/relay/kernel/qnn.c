@@ -82,6 +82,47 @@ pln_status pln_kernel_fixed_point_multiply(pln_kernel_call *call) {
   return PLN_OK;
 }
 
+/* A vector of int32 with an element for each index of the axis. */
+static bool fits_axis(const pln_tensor *t, const pln_tensor *x, uint32_t axis) {
+  return t && t->dtype == PLN_INT32 && t->rank == 1 &&
+         t->dims[0] == x->dims[axis];
+}
+
+/* (x, multipliers, left shifts, right shifts) */
+pln_status pln_kernel_fixed_point_multiply_per_axis(pln_kernel_call *call) {
+  const pln_tensor *x = pln_kernel_arg(call, 0), *rows[3];
+  const pln_attr *axes = pln_attrs_find(call->engine, call->attrs, "axes");
+  uint32_t axis;
+  void *data;
+  int64_t product;
+  bool fits = x->dtype == PLN_INT32 && axes && axes->kind == PLN_ATTR_INTS &&
+              axes->count == 1 &&
+              pln_kernel_axis(axes->v.ints[0], x->rank, &axis);
+  for (uint32_t i = 0; i < 3 && fits; i++) {
+    rows[i] = pln_kernel_arg(call, i + 1);
+    fits = fits_axis(rows[i], x, axis);
+  }
+  if (!fits)
+    return pln_kernel_refuse(call, "one axis of int32 is multiplied only");
+  size_t inner = pln_dims_product(x->dims, axis + 1, x->rank);
+  size_t n = rows[0]->count;
+  PLN_TRY(pln_kernel_unset(call, 0, PLN_INT32, x->rank, x->dims, &data));
+  for (size_t i = 0; i < x->count; i++) {
+    size_t k = i / inner % n;
+    int64_t shift = (int64_t)((const int32_t *)rows[1]->data)[k] -
+                    ((const int32_t *)rows[2]->data)[k];
+    fixed_point f = {((const int32_t *)rows[0]->data)[k], 0};
+    if (shift < -30 || shift > 30 || f.multiplier < 0)
+      return refuse_range(call);
+    f.shift = (int)shift;
+    if (!multiply_fixed_point(((const int32_t *)x->data)[i], f, false,
+                              &product))
+      return refuse_range(call);
+    ((int32_t *)data)[i] = (int32_t)(uint64_t)product;
+  }
+  return PLN_OK;
+}
+
 /* --------------------------------------------------------------- parameters */
 
 /* A scale or zero point: a scalar, or one per index of an axis. */
