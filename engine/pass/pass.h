@@ -369,6 +369,8 @@ struct pln_pass_run {
   uint32_t n_counters, cap_counters;
   pln_counter *counters;
   pln_purity purity; /* of `module`; see pln_run_purity */
+  /* By function of `module`; NULL: not asked yet (pln_run_is_referenced). */
+  bool *referenced;
 };
 
 /* run.c: adds a counter value that another run counted for this function. */
@@ -379,6 +381,9 @@ pln_status pln_run_add_count(pln_pass_run *run, const char *key,
  * cacheable. */
 pln_status pln_run_purity(pln_pass_run *run,
                           const pln_purity **out) PLN_CHECKED;
+/* *out: some function of the module refers to the one that the pass runs on.
+ * Not for passes that run on threads. */
+pln_status pln_run_is_referenced(pln_pass_run *run, bool *out) PLN_CHECKED;
 /* The counters as attributes. Frees the counters of the run. */
 pln_status pln_run_counts(const pln_pass_run *run, pln_attrs *out) PLN_CHECKED;
 void pln_run_free(pln_pass_run *run);

@@ -187,7 +187,36 @@ pln_status pln_run_purity(pln_pass_run *run, const pln_purity **out) {
                             : pln_purity_begin(&run->purity, run->module);
 }
 
+static void mark_references(const pln_module *module, const pln_graph *g,
+                            bool *referenced) {
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
+    if (g->nodes[ref].kind != PLN_GLOBAL_VAR)
+      continue;
+    uint32_t i = pln_module_find(module, g->nodes[ref].data);
+    if (i != PLN_NONE)
+      referenced[i] = true;
+  }
+}
+
+pln_status pln_run_is_referenced(pln_pass_run *run, bool *out) {
+  const pln_module *module = run->module;
+  if (!run->referenced) {
+    run->referenced =
+        pln_mem_zeroed(run->engine, module->count * sizeof *run->referenced);
+    if (!run->referenced)
+      return pln_nomem(run->engine);
+    for (uint32_t i = 0; i < module->count; i++)
+      mark_references(module, pln_module_function_at(module, i),
+                      run->referenced);
+  }
+  *out = run->referenced[run->index];
+  return PLN_OK;
+}
+
 void pln_run_free(pln_pass_run *run) {
+  if (run->referenced)
+    pln_mem_free(run->engine, run->referenced,
+                 run->module->count * sizeof *run->referenced);
   if (run->purity.impure)
     pln_purity_end(&run->purity);
   pln_graph_release(run->new_function);

@@ -145,7 +145,7 @@ static const char *const fold_constant_required[] = {"FoldConstant"};
 #define KIND_SWEEP .kind = PLN_PASS_FUNCTION, .parallel = true, .light = true
 #define KIND_FUNCTION \
   .kind = PLN_PASS_FUNCTION, .parallel = true, .cacheable = true
-#define KIND_CALLBACK .kind = PLN_PASS_FUNCTION, .cacheable = true
+#define KIND_CALLBACK .kind = PLN_PASS_FUNCTION
 
 static const pln_pass_spec specs[] = {
 #define PASS(pass, KIND, level, before, rows, body, text) \

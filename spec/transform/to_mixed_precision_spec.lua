@@ -137,6 +137,25 @@ def @main(%x: Tensor[(2, 4), float32], %w: Tensor[(4, 4), float32]) {
     assert.equal("Tensor[(2, 4), float32]", tostring(convert(mod).main.ret_type))
   end)
 
+  it("the results of functions that others call", function()
+    local mod = parse [[
+def @f(%x: Tensor[(2, 4), float32], %w: Tensor[(4, 4), float32]) { nn.dense(%x, %w) }
+def @main(%x: Tensor[(2, 4), float32], %w: Tensor[(4, 4), float32]) {
+  nn.dense(@f(nn.dense(%x, %w), %w), %w)
+}]]
+    local out = convert(mod)
+    assert.equal("Tensor[(2, 4), float32]", tostring(out.functions.f.ret_type))
+    assert.equal("Tensor[(2, 4), float16]", tostring(out.main.ret_type))
+  end)
+
+  it("the dtypes of what is matched", function()
+    local mod = parse [[
+def @main(%x: Tensor[(2, 4), float32], %w: Tensor[(4, 4), float32]) {
+  match ((nn.dense(%x, %w), %x)) { (%a, %b) => { add(%a, %b) } }
+}]]
+    assert.equal("Tensor[(2, 4), float16]", tostring(convert(mod).main.ret_type))
+  end)
+
   it("values, up to the lower precision", function()
     local mod = parse [[
 def @main(%x: Tensor[(2, 4), float32], %w: Tensor[(4, 4), float32]) {

@@ -12,8 +12,9 @@
  *       =>   nn.relu(nn.dense(cast(%x, float16), cast(%w, float16)))
  *
  * The operands of calls of functions and constructors keep their dtypes, and so
- * do references, functions that are used as values, and the operands of a call
- * that the lower precision makes ill-typed. The config key
+ * do references, the data of matches, results of functions that are used other
+ * than by calling a literal one, and the operands of a call that the lower
+ * precision makes ill-typed. The config key
  * relay.ToMixedPrecision.keep_orig_output_dtype casts the results of the
  * function back, if they are a call or a tuple and no let binds anything. An
  * operator's attribute FTVMMixedPrecisionConversionType takes the place of its
@@ -38,6 +39,7 @@ typedef struct precision_rewrite {
   pln_cast_cache casts;
   uint8_t *called; /* by node: a function all of whose uses are calls */
   pln_ref root;    /* the result whose dtype is kept, or PLN_NONE */
+  bool referenced; /* other functions refer to this one: its type stays */
   pln_ref *args;   /* of the call being converted */
   uint32_t cap_args;
   missing_op *missing;
@@ -343,7 +345,8 @@ static pln_status convert_scope_result(void *ud, pln_rewrite *rw, pln_scope old,
   const pln_graph *g = p->old;
   pln_ref owner = g->scopes[old].owner;
   const pln_node *n = &g->nodes[owner];
-  if (n->kind == PLN_FUNCTION && owner != g->root && !p->called[owner])
+  bool keeps = owner == g->root ? p->referenced : !p->called[owner];
+  if (n->kind == PLN_FUNCTION && keeps)
     return cast_result(
         p, rw, (pln_cast_target){.like = old_type(p, g->scopes[old].result)},
         result);
@@ -352,6 +355,24 @@ static pln_status convert_scope_result(void *ud, pln_rewrite *rw, pln_scope old,
   pln_ref first = pln_rewrite_image(rw, g->scopes[n->data].result);
   pln_type like = pln_rewrite_graph(rw)->nodes[first].type;
   return cast_result(p, rw, (pln_cast_target){.like = like}, result);
+}
+
+/* The data of a Match keep the dtypes of its patterns. */
+static pln_status keep_matched_data(void *ud, pln_rewrite *rw, pln_scope old,
+                                    pln_scope_action *action) {
+  precision_rewrite *p = ud;
+  const pln_graph *g = p->old;
+  pln_ref owner = g->scopes[old].owner;
+  (void)action;
+  if (g->nodes[owner].kind != PLN_MATCH || g->nodes[owner].data != old)
+    return PLN_OK;
+  pln_ref data = pln_operand(g, owner, 0);
+  pln_ref image = pln_rewrite_image(rw, data), kept = image;
+  PLN_TRY(
+      cast_result(p, rw, (pln_cast_target){.like = old_type(p, data)}, &kept));
+  if (kept != image)
+    pln_rewrite_bind(rw, data, kept);
+  return PLN_OK;
 }
 
 /* ----------------------------------------------------------------------- pass
@@ -378,9 +399,11 @@ static pln_status report_missing(const precision_rewrite *p, int64_t mode) {
 static pln_status convert_function(precision_rewrite *p, pln_pass_run *run) {
   pln_mutator m = {.ud = p,
                    .replace = convert_node,
+                   .enter = keep_matched_data,
                    .leave = convert_scope_result,
                    .retypes_results = true};
   PLN_TRY(find_called(p));
+  PLN_TRY(pln_run_is_referenced(run, &p->referenced));
   PLN_TRY(pln_cast_cache_new(p->engine, &p->casts));
   PLN_TRY(pln_rewrite_function(run, &m));
   PLN_TRY(report_missing(p, pln_run_int(run, "missing_op_mode")));
