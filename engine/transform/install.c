@@ -6,6 +6,23 @@ static const pln_option fold_options[] = {
     PLN_FOLD_OPTION,
 };
 
+static const pln_option fake_quantization_options[] = {
+    {.name = "hard_fail",
+     .kind = PLN_ATTR_INT,
+     .is_bool = true,
+     .fallback = "false",
+     .doc = "A region that cannot be converted is an error."},
+    {.name = "use_qat",
+     .kind = PLN_ATTR_INT,
+     .is_bool = true,
+     .fallback = "false",
+     .doc = "Operators between dequantised operands are converted alone, too."},
+    {.name = "optional_qnn_ops",
+     .kind = PLN_ATTR_STRINGS,
+     .fallback = "",
+     .doc = "Operators that are converted only if they are named: nn.softmax."},
+};
+
 static const pln_option precision_options[] = {
     {.name = "mixed_precision_type",
      .kind = PLN_ATTR_STRING,
@@ -129,6 +146,8 @@ enum {
   N_opset_options = PLN_COUNT(opset_options),
   N_fusion_options = PLN_COUNT(fusion_options),
   N_batch_norm_options = PLN_COUNT(batch_norm_options),
+  N_fake_quantization_options = PLN_COUNT(fake_quantization_options),
+  N_fake_quantization_required = 1,
   N_precision_options = PLN_COUNT(precision_options),
   N_no_options = 0,
   N_no_required = 0
@@ -136,6 +155,7 @@ enum {
 #define no_options NULL
 #define no_required NULL
 
+static const char *const fake_quantization_required[] = {"DivToMul"};
 static const char *const fold_constant_required[] = {"FoldConstant"};
 
 /* FUNCTION passes read nothing but their function, so they are parallel and
