@@ -105,6 +105,53 @@ def @main(%x: Tensor[(2, 4), int8]) { qnn.softmax(%x, 0.5f, 0, 0.0078125f, 0, ax
   end)
 end)
 
+describe("FakeQuantizationToInteger asks an operator's attribute", function()
+  local key = "FTVMFakeQuantizationToInteger"
+  local text = [[
+def @main(%x: Tensor[(2, 3), int8]) {
+  %0 = ceil(qnn.dequantize(%x, 2f, 1, out_dtype="float32"));
+  qnn.quantize(%0, 3f, 0, out_dtype="int8")
+}]]
+
+  local function with_attribute(f, body)
+    local reset = { __close = function() pl.op_attr("ceil", key, nil) end }
+    local scope <close> = setmetatable({}, reset) -- luacheck: ignore scope
+    pl.op_attr("ceil", key, f)
+    return body()
+  end
+
+  it("for the expression and its type", function()
+    with_attribute(function(expr, types)
+      local t = types[expr.args[1]]
+      assert.same({ "int8", -1 }, { t.dtype, t.axis })
+      assert.equal("int8", types[expr].dtype)
+      return { pl.op.negative(expr.args[1]), t }
+    end, function()
+      becomes(text, [[
+def @main(%x: Tensor[(2, 3), int8]) {
+  qnn.requantize(negative(%x), 2f, 1, 3f, 0, out_dtype="int8")
+}]])
+    end)
+  end)
+
+  it("and keeps the region if it has nothing to say", function()
+    with_attribute(function() end, function()
+      local mod = parse(text)
+      assert.equal(mod, convert(mod))
+    end)
+  end)
+
+  it("and refuses other answers", function()
+    for _, answer in ipairs { "int8", { 1 }, { 1, { dtype = "int3" } } } do
+      with_attribute(function() return answer end, function()
+        local ok, diag = pcall(convert, parse(text))
+        assert.is_false(ok)
+        assert.matches("'" .. key .. "' of 'ceil'", tostring(diag))
+      end)
+    end
+  end)
+end)
+
 describe("FakeQuantizationToInteger keeps", function()
   local arctan = [[
 def @main(%x: Tensor[(2, 3), int8]) {

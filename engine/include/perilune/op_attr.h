@@ -35,9 +35,10 @@ typedef struct pln_op_value {
   /* A result that may be nil: its kind is then set to NIL. */
   bool optional;
   /* In a list: the item is the field of that name, not the next one; or the
-   * entry of the node `key` of the old graph, if `keyed`. */
+   * entry of the node `key` of the old graph, or of the new one with `new_key`,
+   * if `keyed`. */
   const char *name;
-  bool keyed;
+  bool keyed, new_key;
   pln_ref key;
   union {
     int64_t i;

@@ -45,7 +45,7 @@ static void set_item(lua_State *L, const op_function_call *f,
   if (item->name) {
     lua_setfield(L, -2, item->name);
   } else if (item->keyed) {
-    push_node(L, f, true, item->key);
+    push_node(L, f, !item->new_key, item->key);
     lua_insert(L, -2);
     lua_rawset(L, -3);
   } else {

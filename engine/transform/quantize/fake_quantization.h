@@ -40,6 +40,13 @@ pln_fake_quantized_fn pln_fake_quantized_find(pln_op op, bool optional);
  * operands and a dequantised result. */
 bool pln_fake_quantized_alone(pln_op op);
 
+/* fake_quantized_attribute.c: the conversion that the attribute of the operator
+ * says. *out: the integer expression, or PLN_NONE. `old` is the root of the
+ * region in the old graph. */
+#define PLN_FAKE_QUANTIZATION_KEY "FTVMFakeQuantizationToInteger"
+pln_status pln_fake_quantized_ask(pln_fake_quantized_call *c, pln_rewrite *rw,
+                                  pln_ref old, pln_ref *out) PLN_CHECKED;
+
 /* affine_type.c */
 static inline bool pln_affine_is_known(const pln_affine_type *t) {
   return t->scale != PLN_NONE;

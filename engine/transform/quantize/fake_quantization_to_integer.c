@@ -13,7 +13,9 @@
  *
  * With use_qat, operators between dequantised operands that are left are
  * converted one by one, and their results dequantised. Operators that
- * optional_qnn_ops names are converted too (nn.softmax).
+ * optional_qnn_ops names are converted too (nn.softmax). The attribute
+ * FTVMFakeQuantizationToInteger of an operator takes the place of its
+ * conversion.
  *
  * Semantics: TVM FakeQuantizationToInteger. */
 
@@ -45,6 +47,7 @@ typedef struct fq_rewrite {
   uint32_t cap_values;
   pln_affine_type *fields;
   uint32_t n_fields, cap_fields;
+  pln_ref root; /* of the region, in the old graph */
   int64_t converted;
 } fq_rewrite;
 
@@ -161,6 +164,10 @@ static pln_fake_quantized_fn find(const fq_rewrite *f, pln_op op) {
       op, is_optional(f, pln_op_row(f->engine, op)->name));
 }
 
+static bool has_attribute(const fq_rewrite *f, pln_op op) {
+  return pln_op_attr_get(f->engine, op, PLN_FAKE_QUANTIZATION_KEY) != NULL;
+}
+
 static const region_value *value_of(const fq_rewrite *f, pln_ref ref) {
   return &f->values[f->number[ref] - 1];
 }
@@ -250,10 +257,14 @@ static pln_status convert_call(fq_rewrite *f, pln_rewrite *rw, pln_ref ref,
                                .result = {.scale = PLN_NONE}};
   PLN_TRY(pln_relay_begin(&c.q.r, rw));
   const pln_graph *g = c.q.r.b->graph;
-  pln_fake_quantized_fn convert = find(f, g->nodes[ref].data);
-  if (!convert || !read_call(f, g, ref, &c))
+  pln_op op = g->nodes[ref].data;
+  pln_fake_quantized_fn convert = find(f, op);
+  if (!read_call(f, g, ref, &c))
     return PLN_OK;
-  out->node = convert(&c);
+  if (has_attribute(f, op))
+    PLN_TRY(pln_fake_quantized_ask(&c, rw, f->root, &out->node));
+  else if (convert)
+    out->node = convert(&c);
   if (c.q.r.status == PLN_ERR_TYPE)
     out->node = PLN_NONE;
   else
@@ -335,7 +346,8 @@ static void find_obstacle(const fq_rewrite *f, const pln_graph *g,
     if (n->kind != PLN_CALL)
       continue;
     *any |= n->data != PLN_OP_QNN_QUANTIZE;
-    bool converts = !f->alone && find(f, n->data);
+    bool converts =
+        !f->alone && (find(f, n->data) || has_attribute(f, n->data));
     if (!dequantizes && !converts && *obstacle == PLN_NONE)
       *obstacle = f->order[i];
   }
@@ -411,7 +423,7 @@ static bool is_region_root(const fq_rewrite *f, const pln_graph *g,
 static pln_status visit_root(void *ud, pln_rewrite *rw, pln_ref old,
                              pln_ref *node) {
   fq_rewrite *f = ud;
-  (void)old;
+  f->root = old;
   PLN_TRY(note_new_nodes(f, pln_rewrite_graph(rw), *node));
   if (!is_region_root(f, pln_rewrite_graph(rw), *node))
     return PLN_OK;
