@@ -294,6 +294,7 @@ struct pln_engine {
    * pool, NULL until needed. */
   uint32_t kernel_threads, kernel_depth;
   struct pln_thread_pool *kernel_pool;
+  struct pln_profile *profile; /* eval/profile.c; NULL: none is made */
   /* The progress callback of pln_eval_on_progress. */
   void (*progress)(void *ud, uint32_t node, uint32_t n_nodes);
   void *progress_ud;

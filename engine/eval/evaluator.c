@@ -16,6 +16,7 @@
 #include "eval/loop.h"
 #include "eval/pattern_match.h"
 #include "eval/plan.h"
+#include "eval/profile.h"
 #include "ir/graph/describe.h"
 #include "ir/tensor/runtime_value.h"
 
@@ -450,6 +451,18 @@ static pln_status call_on_data(run *r, activation *act, pln_ref node,
   return status == PLN_OK && n->results ? wrap(r, n->results, out) : status;
 }
 
+static pln_status add_to_profile(run *r, pln_ref node, pln_attrs attrs,
+                                 uint32_t count, uint64_t begin) {
+  pln_profiled_call call = {.graph = r->graph,
+                            .node = node,
+                            .attrs = attrs,
+                            .n_args = count,
+                            .args = r->args,
+                            .n_results = pln_n_results(&r->graph->nodes[node]),
+                            .results = r->results};
+  return pln_profile_add(r->engine->profile, &call, begin, pln_profile_clock());
+}
+
 static pln_status call_operator(run *r, activation *act, pln_ref node,
                                 pln_runtime_value *out) {
   const pln_node *n = &act->plan->graph->nodes[node];
@@ -467,9 +480,16 @@ static pln_status call_operator(run *r, activation *act, pln_ref node,
   PLN_TRY(pln_mem_grow(r->engine, (void **)&r->results, &r->cap_results, k,
                        sizeof(pln_tensor *)));
   memset(r->results, 0, k * sizeof *r->results);
+  uint64_t begin = r->engine->profile ? pln_profile_clock() : 0;
   PLN_TRY(pln_compute_as(act->plan->graph, node, attrs, count, r->args,
                          r->results));
-  return hold_results(r, n->results, out);
+  pln_status status = PLN_OK;
+  if (r->engine->profile)
+    status = add_to_profile(r, node, attrs, count, begin);
+  if (status == PLN_OK)
+    return hold_results(r, n->results, out);
+  pln_tensors_release(k, r->results);
+  return status;
 }
 
 /* --------------------------------------------------------------- iterations */

@@ -480,6 +480,7 @@ void pln_lua_open_well_formed(lua_State *L);
 void pln_lua_open_runtime_value(lua_State *L);
 void pln_lua_open_npy(lua_State *L);
 void pln_lua_open_eval(lua_State *L);
+void pln_lua_open_profile(lua_State *L);
 void pln_lua_open_onnx(lua_State *L);
 void pln_lua_open_relay(lua_State *L);
 void pln_lua_open_count(lua_State *L);

@@ -401,6 +401,7 @@ int luaopen_perilune_core(lua_State *L) {
   pln_lua_open_runtime_value(L);
   pln_lua_open_npy(L);
   pln_lua_open_eval(L);
+  pln_lua_open_profile(L);
   pln_lua_open_onnx(L);
   pln_lua_open_relay(L);
   pln_lua_open_count(L);

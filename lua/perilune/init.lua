@@ -13,6 +13,7 @@ core.internal()
 local argument = require "perilune.argument"
 
 local analysis = require "perilune.ir.analysis"
+local profile = require "perilune.profile"
 local ir = require "perilune.ir"
 local pass = require "perilune.pass"
 local mutator = require "perilune.ir.mutator"
@@ -42,6 +43,8 @@ local pl = {
   detect_feature = analysis.detect_feature,
   list_op_freqs = analysis.list_op_freqs,
   extract_operators = analysis.extract_operators,
+  get_total_mac_number = analysis.get_total_mac_number,
+  cost = core.cost, profile = profile.new,
   bind = vars.bind,
   renew_defs = vars.renew_defs,
   all_vars = vars.all_vars,
@@ -251,21 +254,32 @@ function pl.well_formed(a)
 end
 
 -- Options of pl.eval, and `n`, the number of elements where some are nil.
-local eval_options = { threads = true, n = true }
+local eval_options = { threads = true, profile = true, n = true }
 
--- The limits are those of the current context.
-local function eval_with_options(call)
+local function check_eval_options(call)
   for key in pairs(call) do
     if type(key) == "string" and not eval_options[key] then
       argument.fail(("pl.eval has no option '%s'%s"):format(key,
-        core.suggest(key, { "threads" })))
+        core.suggest(key, { "threads", "profile" })))
     end
   end
+  if call.profile and not profile.is(call.profile) then
+    argument.fail("pl.eval: the option 'profile' is a value that pl.profile() has made")
+  end
+end
+
+-- The limits are those of the current context.
+local function eval_with_options(call)
+  check_eval_options(call)
   local config = { threads = call.threads }
   for key, value in pairs(pl.current().config) do
     if config[key] == nil then config[key] = value end
   end
-  return pl.with(pl.context { config = config }, pl.eval, table.unpack(call, 1, call.n or #call))
+  local ctx, n = pl.context { config = config }, call.n or #call
+  if call.profile then
+    return profile.collect(call.profile, pl.with, ctx, pl.eval, table.unpack(call, 1, n))
+  end
+  return pl.with(ctx, pl.eval, table.unpack(call, 1, n))
 end
 
 --- Runs a function, the module's main, or an expression without free

@@ -904,12 +904,59 @@ function pl.reduce(mod, question, options) end
 ---@field [integer] any
 ---@field threads? integer the most threads that kernels use; 0: one for each processor; by default the
 --- config key `threads`. Results have the same bits with any number of threads.
+---@field profile? perilune.Profile gets a row for each call of an operator
 ---@field n? integer the number of elements, where some are nil
 --- Runs a function, the module's main, or an expression without free variables.
 ---@param callee perilune.Node|perilune.Module|perilune.EvalCall
 ---@param ... perilune.Tensor|number|boolean|string|table|nil a table of tensors for a sequence
 ---@return perilune.Tensor|perilune.Tensor[]|nil ... a table for a sequence, nil for an empty optional
 function pl.eval(callee, ...) end
+---@class perilune.ProfileRow a call of an operator in a run
+---@field node perilune.Node
+---@field begin number seconds since the run began
+---@field seconds number
+---@field macs integer multiply-accumulates by the operator's definition
+---@field flops integer two for each of them, or one for each element of a loop or a reduction
+---@field bytes integer of operands and results
+---@field source? string where the node comes from: "node 'a' (Conv)"
+---@class perilune.ProfileGroup: perilune.ProfileRow rows added up
+---@field name string
+---@field calls integer
+---@field key any the node, or the operator's name
+---@class perilune.Profile tostring shows a table by operator and one by node
+---@field rows perilune.ProfileRow[] in the order of the calls
+local Profile = {}
+--- By operator, the longest first.
+---@return perilune.ProfileGroup[]
+function Profile:operators() end
+--- By node, the longest first.
+---@return perilune.ProfileGroup[]
+function Profile:nodes() end
+--- The seconds of all calls.
+---@return number
+function Profile:total() end
+---@param most? integer how many nodes are shown (20)
+---@return string
+function Profile:text(most) end
+---@return string # a list of { op, node, begin, seconds, macs, flops, bytes }
+function Profile:json() end
+---@return string # Trace Event Format of Chrome
+function Profile:trace() end
+--- An empty profile, for pl.eval { fn, ..., profile = profile }.
+---@return perilune.Profile
+function pl.profile() end
+--- What a call of an operator computes by its definition: multiply-accumulates and operations, from the types of operands and
+--- results; texts where dims are symbolic, nil where they are unknown.
+---@param node perilune.Node
+---@return integer|string|nil macs
+---@return integer|string|nil flops
+function pl.cost(node) end
+--- The multiply-accumulates of all calls, each counted once (TVM: relay.analysis.get_total_mac_number), and how many calls
+--- are left out because a dim is open.
+---@param program perilune.Module|perilune.Node
+---@return integer macs
+---@return integer open
+function pl.get_total_mac_number(program) end
 --- The seed of random operators; sets it when given. Each call of pl.eval draws anew from it, so that one and the same
 --- call gives one and the same result. Operators with an attribute `seed` follow that one. An engine begins with 0.
 ---@param seed? integer

@@ -81,6 +81,30 @@ PLN_API void pln_eval_on_progress(pln_engine *engine,
                                             uint32_t n_nodes),
                                   void *ud);
 
+/* Profiles: what each call of an operator in a run costs. `begin` counts from
+ * when the profile was made. Multiply-accumulates are those of the operator's
+ * definition: products of matrices, convolutions, attention, recurrent layers;
+ * others have none. Operations are twice as many, or one for each element of an
+ * operator that works element by element or reduces. Bytes are those of all
+ * operands and results. */
+typedef struct pln_profile pln_profile;
+typedef struct pln_profile_row {
+  const pln_graph *graph; /* borrowed: lives as long as the profile */
+  pln_ref node;
+  uint64_t begin, nanoseconds;
+  uint64_t macs, flops, bytes;
+} pln_profile_row;
+PLN_API pln_status pln_profile_new(pln_engine *engine,
+                                   pln_profile **out) PLN_CHECKED;
+PLN_API void pln_profile_free(pln_profile *profile);
+/* Runs append their rows to `profile`, until it is freed or another one is set.
+ * NULL: none. */
+PLN_API void pln_eval_set_profile(pln_engine *engine, pln_profile *profile);
+/* The rows, in the order in which calls began; NULL past the end. */
+PLN_API uint32_t pln_profile_count(const pln_profile *profile);
+PLN_API const pln_profile_row *pln_profile_at(const pln_profile *profile,
+                                              uint32_t i);
+
 /* Sets the seed of random operators. Their values depend on the seed, on the
  * number of random operators evaluated earlier in the run, and on the element's
  * index, so repeated runs give equal results on one machine. An operator with

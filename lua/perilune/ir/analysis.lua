@@ -3,6 +3,7 @@
 --     pl.detect_feature(mod)      -- { Call = true, Constant = true, ... }
 --     pl.list_op_freqs(mod)       -- { ["nn.conv2d"] = 53, ... }
 --     pl.extract_operators(mod)   -- { "add", "nn.conv2d", ... }
+--     pl.get_total_mac_number(mod)   -- 4089284608
 
 local core = require "perilune.core"
 core.internal()
@@ -36,6 +37,19 @@ end
 --- The names of the operators that are called, each once, in order of their bytes.
 function analysis.extract_operators(program)
   return sorted_keys(analysis.list_op_freqs(program))
+end
+
+--- The multiply-accumulates of all calls of operators, each counted once, whatever is
+-- called or repeated how often; and how many calls have a number that is not known, because
+-- a dim is open. Those are left out.
+function analysis.get_total_mac_number(program)
+  local total, open = 0, 0
+  visitor.post_order(program, function(node)
+    if not node.op or node.kind ~= "Call" then return end
+    local macs = core.cost(node)
+    if math.type(macs) == "integer" then total = total + macs else open = open + 1 end
+  end)
+  return total, open
 end
 
 return analysis

@@ -10,6 +10,8 @@ local info = { description = "Shows the operators, shapes, parameters, opsets an
 function info.arguments(parser)
   parser:argument("file", "The model to read."):argname "FILE"
   parser:flag("--json", "Prints JSON.")
+  parser:flag("--macs", "Shows the multiply-accumulates of each operator, from the types alone.")
+  require "perilune.cli.shapes".options(parser)
   parser:flag("--graph", "With --json: the nodes too.")
   parser:flag("--dot", "Prints a picture for Graphviz: perilune info --dot FILE | dot -Tsvg.")
 end
@@ -46,9 +48,29 @@ local function named(values)
   return list
 end
 
-local function collect(path)
+-- Multiply-accumulates by operator of the engine, and how many calls have open dims.
+local function multiply_accumulates(module)
+  local core = require "perilune.core"
+  local macs = { total = 0, open = 0, operators = {} }
+  require "perilune".post_order(module, function(node)
+    if node.kind ~= "Call" or not node.op then return end
+    local n = core.cost(node)
+    if math.type(n) ~= "integer" then
+      macs.open = macs.open + 1
+    elseif n > 0 then
+      macs.total = macs.total + n
+      macs.operators[node.op.name] = (macs.operators[node.op.name] or 0) + n
+    end
+  end)
+  return macs
+end
+
+local function collect(options)
+  local path, shapes = options.file, require "perilune.cli.shapes"
+  local fixed = shapes.parse(options)
   local module, diag = load.model(path)
   if not module then error(diag, 0) end
+  module = shapes.fix(module, fixed)
   local counts = require "perilune.cli.counts"(path, module, load.bytes(path))
   local inputs, outputs = require "perilune.cli.signature"(module)
   local functions = {}
@@ -58,7 +80,7 @@ local function collect(path)
   return {
     module = module, file = path, ir_version = module.attrs.ir_version, opsets = opsets_of(module),
     inputs = named(inputs), outputs = named(outputs), functions = functions, counts = counts,
-    parameters = parameters(module),
+    parameters = parameters(module), macs = options.macs and multiply_accumulates(module) or nil,
   }
 end
 
@@ -86,6 +108,16 @@ local function show_parameters(total)
     units.bytes(total.bytes), dtypes))
 end
 
+local function show_macs(macs)
+  print(("multiply-accumulates: %d%s"):format(macs.total, macs.open == 0 and "" or
+    (", and those of %d operators whose dims are open (--dim, --shape)"):format(macs.open)))
+  local rows = {}
+  for _, name in ipairs(sorted_keys(macs.operators)) do
+    rows[#rows + 1] = { " ", name, tostring(macs.operators[name]) }
+  end
+  if #rows > 0 then io.stdout:write(require "perilune.columns"(rows)) end
+end
+
 local function show(model)
   print(model.file)
   if not load.is_text(model.file) then
@@ -103,6 +135,7 @@ local function show(model)
     rows[#rows + 1] = { " ", name, tostring(model.counts.operators[name]) }
   end
   if #rows > 0 then io.stdout:write(require "perilune.columns"(rows)) end
+  if model.macs then show_macs(model.macs) end
 end
 
 local function show_json(model, graph)
@@ -116,7 +149,7 @@ local function show_json(model, graph)
       { "tensors", total.tensors }, { "elements", total.elements }, { "bytes", total.bytes },
       { "dtypes", total.dtypes } } },
     { "nodes", model.counts.nodes }, { "compute_nodes", model.counts.compute_nodes },
-    { "operators", model.counts.operators },
+    { "operators", model.counts.operators }, { "macs", model.macs },
   })
   -- The nodes are a long text that the module writes itself.
   if graph then text = ('%s,"graph":%s}'):format(text:sub(1, -2), model.module:json()) end
@@ -132,7 +165,7 @@ function info.run(options)
     show_dot(options.file)
     return 0
   end
-  local model = collect(options.file)
+  local model = collect(options)
   if options.json or options.graph then show_json(model, options.graph) else show(model) end
   return 0
 end

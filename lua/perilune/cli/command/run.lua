@@ -25,6 +25,10 @@ function run.arguments(parser)
   parser:flag("--time", "Shows how long loading and running the model took.")
   parser:option("--repeat", "Runs the model N times; --time shows the fastest run."):argname "N"
     :default "1":target "rounds":convert(require "perilune.cli.numbers".count)
+  parser:flag("--profile", "Shows what each operator and node took: time, operations, bytes.")
+  parser:option("--trace", "Writes the times of nodes as a Chrome trace "
+    .. "(chrome://tracing, Perfetto).")
+    :argname "FILE"
   parser:option("--threads", "The number of threads that kernels use; 0: one for each "
     .. "processor. The results have the same bits with any number."):argname "N":default "1"
     :convert(require "perilune.cli.numbers".threads)
@@ -83,17 +87,27 @@ local function save(options, i, row, value)
   end
 end
 
--- Runs it; the results, and the seconds of the fastest run.
-local function measure(module, values, rounds)
+-- Runs it; the results, and the seconds and the profile of the fastest run.
+local function measure(module, values, options)
   local pl = require "perilune"
-  local best = math.huge
-  for i = 1, rounds do
+  local best, fastest = math.huge, nil
+  for i = 1, options.rounds do
     if i > 1 then collectgarbage() end -- what the round before gave
+    local call = { module, n = values.n + 1 }
+    table.move(values, 1, values.n, 2, call)
+    if options.profile or options.trace then call.profile = pl.profile() end
     local started = host.clock()
-    local results = table.pack(pl.eval(module, table.unpack(values, 1, values.n)))
-    best = math.min(best, host.clock() - started)
-    if i == rounds then return results, best end
+    local results = table.pack(pl.eval(call))
+    local seconds = host.clock() - started
+    if seconds < best then best, fastest = seconds, call.profile end
+    if i == options.rounds then return results, best, fastest end
   end
+end
+
+local function write_trace(profile, path)
+  local file, reason = io.open(path, "w")
+  local ok = file and file:write(profile:trace(), "\n")
+  if not (ok and file:close()) then stop.failure("--trace: %s", reason or path) end
 end
 
 local function check_options(options)
@@ -119,12 +133,14 @@ function run.run(options)
   local values = read_inputs(options, module, rows)
   require "perilune".seed(options.seed)
   if core.terminal "stderr" then host.show_progress("running " .. options.model) end
-  local results, seconds = measure_within(context, module, values, options.rounds)
+  local results, seconds, profile = measure_within(context, module, values, options)
   host.end_progress()
   for i, row in ipairs(outputs) do
     show(row.name, results[i])
     if options.output then save(options, i, row, results[i]) end
   end
+  if options.trace then write_trace(profile, options.trace) end
+  if options.profile then print(profile) end
   if options.time then
     local text = require "perilune.cli.units".seconds
     print(("load %s, run %s, total %s"):format(text(loaded), text(seconds),
