@@ -78,6 +78,20 @@ def @main(%x: Tensor[(2, 3), uint8], %y: Tensor[(2, 3), uint8]) {
 }]])
   end)
 
+  it("concatenations of sums, which are requantised behind it", function()
+    becomes([[
+def @main(%x: Tensor[(2, 3), int8], %w: Tensor[(3, 3), int8]) {
+  %0 = nn.dense(qnn.dequantize(%x, 2f, 0, out_dtype="float32"),
+    qnn.dequantize(%w, 3f, 0, out_dtype="float32"), units=None);
+  qnn.quantize(concatenate((%0, %0), axis=1), 4f, 3, out_dtype="int8")
+}]], [[
+def @main(%x: Tensor[(2, 3), int8], %w: Tensor[(3, 3), int8]) {
+  %0 = qnn.dense(%x, %w, 0, 0, 2f, 3f, units=None, out_dtype="int32");
+  %1 = qnn.concatenate((%0, %0), (6f, 6f), (0, 0), 4f, 3, axis=1);
+  qnn.requantize(%1, 4f, 3, 4f, 3, out_dtype="int8")
+}]])
+  end)
+
   it("one operator alone with use_qat", function()
     becomes([[
 def @main(%x: Tensor[(2, 4), int8], %w: Tensor[(3, 4), int8]) {

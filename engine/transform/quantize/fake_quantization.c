@@ -320,13 +320,15 @@ static pln_ref concatenate(fq_call *c) {
       c->q.r.status != PLN_OK)
     return PLN_NONE;
   for (uint32_t i = 0; i < c->n_fields; i++)
-    if (!pln_affine_is_known(&c->fields[i]))
+    if (!pln_affine_is_known(&c->fields[i]) ||
+        c->fields[i].dtype != c->fields[0].dtype)
       return PLN_NONE;
   pln_ref args[5] = {c->q.args[0], tuple_of(c, false)};
   args[2] = tuple_of(c, true);
   args[3] = c->region.scale;
   args[4] = c->region.zero;
   c->result = c->region;
+  c->result.dtype = c->fields[0].dtype;
   return pln_relay_call_with(&c->q.r, PLN_OP_QNN_CONCATENATE, 1, &axis, 5,
                              args);
 }

@@ -388,6 +388,8 @@ static pln_status finish_region(fq_rewrite *f, pln_rewrite *rw,
     return PLN_OK;
   if (f->alone)
     out = pln_affine_dequantize(&q, out, &result->type);
+  if (pln_qnn_dtype(&q, out) != pln_qnn_dtype(&q, old))
+    return fail(f, q.r.b->graph, old, "would have another dtype");
   PLN_TRY(pln_relay_finish(&q.r, "convert", out, node));
   f->converted += *node != old;
   return PLN_OK;
