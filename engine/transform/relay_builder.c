@@ -156,10 +156,3 @@ pln_status pln_relay_status(const pln_relay_builder *r) {
   return pln_diag_error(r->engine, PLN_ERR_TYPE, NULL,
                         "a call of the replacement is ill-typed");
 }
-
-bool pln_function_is_onnx(const pln_graph *function) {
-  const pln_node *root = &function->nodes[function->root];
-  return pln_owns(root) &&
-         pln_attrs_find(function->engine, function->scopes[root->data].attrs,
-                        "output_names");
-}

@@ -72,8 +72,4 @@ pln_status pln_relay_finish(pln_relay_builder *r, const char *rule,
  * inference refused a call. */
 pln_status pln_relay_status(const pln_relay_builder *r) PLN_CHECKED;
 
-/* True if the function came from an ONNX model, to which it may be written
- * back: calls that ONNX cannot express do not belong there. */
-bool pln_function_is_onnx(const pln_graph *function);
-
 #endif

@@ -112,3 +112,43 @@ describe("relay.default", function()
     os.remove(path)
   end)
 end)
+
+describe("SimplifyExpr on Relay's floats", function()
+  local pass = pl.passes.SimplifyExpr()
+  local close = { rtol = 1e-4, atol = 1e-4 }
+
+  it("merges constants, and moves factors in front of sums", function()
+    golden.becomes(pass, [[
+def @main(%x: Tensor[(2, 3), float32]) {
+  (add(add(%x, 2f), 3f), multiply(4f, multiply(2f, %x)), multiply(add(%x, 2f), 3f))
+}]], [[
+def @main(%x: Tensor[(2, 3), float32]) {
+  (add(%x, 5f), multiply(%x, 8f), add(multiply(%x, 3f), 6f))
+}]], close)
+  end)
+
+  it("multiplies by reciprocal square roots", function()
+    golden.becomes(pass, [[
+def @main(%x: Tensor[(2, 3), float32], %y: Tensor[(2, 3), float32]) {
+  (divide(%x, sqrt(%y)), divide(1f, sqrt(%y)))
+}]], [[
+def @main(%x: Tensor[(2, 3), float32], %y: Tensor[(2, 3), float32]) {
+  (multiply(%x, rsqrt(%y)), rsqrt(%y))
+}]], close)
+  end)
+
+  it("keeps a root and a sum that others use", function()
+    golden.stays(pass, [[
+def @main(%x: Tensor[(2, 3), float32]) {
+  %0 = sqrt(%x);
+  %1 = add(%x, 2f);
+  (divide(%x, %0), %0, multiply(%1, 3f), %1)
+}]])
+  end)
+
+  it("keeps roundings if the rules must be exact", function()
+    local mod = golden.module "def @main(%x: float32) { divide(add(add(%x, 2f), 3f), sqrt(%x)) }"
+    local exact = pl.context { config = { ["rules.exact"] = true } }
+    assert.equal(mod, pl.with(exact, pass, mod))
+  end)
+end)

@@ -304,3 +304,10 @@ pln_status pln_graph_copy(const pln_graph *graph, pln_graph **out) {
     pln_graph_release(copy);
   return status;
 }
+
+bool pln_function_is_onnx(const pln_graph *function) {
+  const pln_node *root = &function->nodes[function->root];
+  return pln_owns(root) &&
+         pln_attrs_find(function->engine, function->scopes[root->data].attrs,
+                        "output_names");
+}

@@ -146,6 +146,9 @@ static inline bool pln_is_effect_ordered(const pln_node *n) {
   return n->kind == PLN_LET || n->kind == PLN_CLAUSE ||
          (n->flags & (PLN_NODE_EFFECT | PLN_NODE_KEEP));
 }
+/* True if the function came from an ONNX model, to which it may be written
+ * back: calls that ONNX cannot express do not belong there. */
+bool pln_function_is_onnx(const pln_graph *function);
 /* True if nodes of that kind may be marked `keep` in Relay text. */
 bool pln_can_be_kept(pln_kind kind);
 /* Copies the value's call effect to the variable that a let binds. */

@@ -4,7 +4,9 @@
  * Run by the executor, once per function. Requires a verified graph. Runs the
  * rules of lua/perilune/rules; those whose replacement is an algorithm are in
  * this folder. Results keep shapes, dtypes and values, except for the sign of
- * zero: x + 0 becomes x, although -0 + 0 is +0.
+ * zero: x + 0 becomes x, although -0 + 0 is +0. In functions that came from no
+ * ONNX model constants of floats are merged as TVM merges them, which moves a
+ * rounding; config key rules.exact leaves that out.
  *
  *     transpose(transpose(%x, axes=[1, 0]), axes=[1, 0])   =>   %x
  *

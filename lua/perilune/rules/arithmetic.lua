@@ -27,4 +27,17 @@ return {
     .. "multiply(?x, multiply(?a, ?b))", reason = "(x * a) * b = x * (a * b), also modulo 2^n" },
   { "add_multiples: add(multiply(?x:int, ?a:const), multiply(?x, ?b:const)) => "
     .. "multiply(?x, add(?a, ?b))", reason = "x * a + x * b = x * (a + b), also modulo 2^n" },
+  { "reciprocal_square_root: divide(?x, sqrt(?y)) => multiply(?x, rsqrt(?y)) where not onnx",
+    proof = "reassociates", reason = "x / sqrt(y) = x * (1 / sqrt(y)); ONNX has no rsqrt",
+    source = "TVM SimplifyRSqrt" },
+  { "add_float_constants: add(add(?x:dynamic, ?a:const), ?b:const) => add(?x, add(?a, ?b)) "
+    .. "where not onnx", proof = "reassociates", reason = "(x + a) + b = x + (a + b)",
+    source = "TVM SimplifyAdjacentMultiplyOrAdd" },
+  { "multiply_float_constants: multiply(multiply(?x:dynamic, ?a:const), ?b:const) => "
+    .. "multiply(?x, multiply(?a, ?b)) where not onnx", proof = "reassociates",
+    reason = "(x * a) * b = x * (a * b)", source = "TVM SimplifyAdjacentMultiplyOrAdd" },
+  { "distribute_constant: multiply(?s@add(?x:dynamic, ?a:const), ?b:const) => "
+    .. "add(multiply(?x, ?b), multiply(?a, ?b)) where not onnx and ?s.uses == 1",
+    proof = "reassociates", grows = true, reason = "(x + a) * b = x * b + a * b, "
+      .. "where FoldScaleAxis finds the factor", source = "TVM SwitchAddMultiply" },
 }
