@@ -5,7 +5,8 @@
  * nodes with effects, nodes of sibling scopes, functions, branches. Constants
  * up to 1 KiB are compared by content, larger ones by address. Two calls that
  * give integers are also equal if their symbolic values are fully known and
- * equal, such as the extent N read from two different tensors.
+ * equal, such as the extent N read from two different tensors. Equal scalars
+ * stay apart, except in ONNX's functions (unshare_scalars.c).
  *
  *     %0 = tanh(%x); %1 = tanh(%x); add(%0, %1)
  *       =>   %0 = tanh(%x); add(%0, %0)
@@ -13,14 +14,14 @@
  * Semantics: TVM EliminateCommonSubexpr, extended to every kind and scope. */
 
 #include "ir/rewrite/rewrite.h"
-#include "transform/transform.h"
+#include "transform/unshare_scalars.h"
 
 typedef struct cse_rewrite {
   pln_engine *engine;
   pln_idmap *by_value;   /* type and value -> old node + 1; NULL until needed */
   pln_scope *node_scope; /* by old node; NULL until needed */
-  int64_t merged;
-  bool watched;
+  int64_t merged;        /* without scalars, which are taken apart again */
+  bool watched, onnx;
 } cse_rewrite;
 
 /* ------------------------------------------------------------------- values
@@ -77,6 +78,12 @@ static pln_status merge_equal_call(cse_rewrite *m, pln_rewrite *rw, pln_ref old,
 /* -------------------------------------------------------------------- sweep
  */
 
+/* Equal scalars are numbered alike, but stay apart in the end. */
+static bool is_scalar(const pln_graph *g, pln_ref node) {
+  const pln_node *n = &g->nodes[node];
+  return n->kind == PLN_CONSTANT && pln_is_literal_scalar(g->tensors[n->data]);
+}
+
 static pln_status find_equal_node(cse_rewrite *m, pln_rewrite *rw, pln_ref old,
                                   pln_ref *node) {
   pln_ref shared;
@@ -91,7 +98,7 @@ static pln_status find_equal_node(cse_rewrite *m, pln_rewrite *rw, pln_ref old,
   if (!allowed)
     return PLN_OK;
   PLN_TRY(pln_rewrite_merge_origin(rw, shared));
-  m->merged++;
+  m->merged += m->onnx || !is_scalar(pln_rewrite_graph(rw), *node);
   *node = shared;
   return pln_keep_rank(rw, shared, type);
 }
@@ -106,17 +113,36 @@ static pln_status merge_common_node(void *ud, pln_rewrite *rw, pln_ref old,
   return pln_rule_tried(m->engine, "merge", 1, began);
 }
 
+/* In ONNX's functions equal scalars stay one initializer. */
+static pln_status set_merged(const cse_rewrite *m, pln_pass_run *run,
+                             pln_graph *merged) {
+  pln_graph *out = merged;
+  if (m->merged == 0) {
+    pln_graph_release(merged);
+    return PLN_OK;
+  }
+  if (!m->onnx) {
+    pln_status status = pln_unshare_scalars(merged, &out);
+    pln_graph_release(merged);
+    PLN_TRY(status);
+  }
+  pln_run_set_function(run, out);
+  return pln_run_count(run, "merged", m->merged);
+}
+
 pln_status pln_pass_eliminate_common_subexpr(pln_pass_run *run) {
-  cse_rewrite m = {.engine = pln_run_engine(run)};
+  const pln_graph *old = pln_run_function(run);
+  cse_rewrite m = {.engine = pln_run_engine(run),
+                   .onnx = pln_function_is_onnx(old)};
   m.watched = pln_rules_watched(m.engine);
   pln_mutator mutator = {
       .ud = &m, .visit = merge_common_node, .keeps_types = true};
-  const pln_graph *old = pln_run_function(run);
-  pln_status status = pln_rewrite_function(run, &mutator);
+  pln_graph *out;
+  pln_status status = pln_graph_rewrite(old, &mutator, &out);
   if (m.by_value)
     pln_idmap_free(m.by_value);
   if (m.node_scope)
     pln_mem_free(m.engine, m.node_scope, old->n_nodes * sizeof *m.node_scope);
   PLN_TRY(status);
-  return m.merged ? pln_run_count(run, "merged", m.merged) : PLN_OK;
+  return set_merged(&m, run, out);
 }

@@ -196,3 +196,39 @@ describe("Dominators", function()
     assert.equal(branch, tree[main.params[2]])
   end)
 end)
+
+describe("FuseOps does not depend on what passes before it built", function()
+  local golden = require "spec.transform.golden"
+
+  it("writes a scalar that several groups use into each, also after equal nodes were merged",
+    function()
+      local mod = golden.module [[
+def @main(%x: Tensor[(2, 3), float32], %y: Tensor[(3), float32]) {
+  (add(exp(%x), 2f), add(exp(%x), 2f), multiply(%y, 2f))
+}]]
+      local merged = pl.passes.EliminateCommonSubexpr()(mod)
+      assert.equal(merged, pl.passes.EliminateCommonSubexpr()(merged))
+      local out = pl.passes.FuseOps { fuse_opt_level = 1 } (merged)
+      assert(pl.verify(out))
+      assert(pl.check(mod, out))
+      assert(pl.equal(out, pl.passes.InferType()(golden.module [[
+def @main(%x: Tensor[(2, 3), float32], %y: Tensor[(3), float32]) {
+  %0 = fn (%p0: Tensor[(2, 3), float32], Primitive=1) -> Tensor[(2, 3), float32] {
+    add(exp(%p0), 2f)
+  };
+  %1 = fn (%p0: Tensor[(3), float32], Primitive=1) -> Tensor[(3), float32] { multiply(%p0, 2f) };
+  %2 = %0(%x);
+  (%2, %2, %1(%y))
+}]])), tostring(out))
+    end)
+
+  it("numbers parameters in the order in which the result needs them", function()
+    local x, y = pl.var("x", "Tensor[(2, 3), float32]"), pl.var("y", "Tensor[(2, 3), float32]")
+    local b = pl.op.exp(y) -- built first, used last
+    local out = pl.passes.FuseOps { fuse_opt_level = 1 } (pl.module {
+      main = pl.func({ x, y }, pl.op.add(pl.op.tanh(x), b)) })
+    local call = out.main.body
+    assert.equal("x", call.args[1].name)
+    assert.equal("y", call.args[2].name)
+  end)
+end)

@@ -123,10 +123,11 @@ static pln_ref expand_batch_norm(norm_call *n) {
   pln_ref scale = binary(n, PLN_OP_DIV, one, deviation);
   if (has_factor(n, "scale"))
     scale = binary(n, PLN_OP_MUL, scale, args[1]);
-  pln_ref shift = binary(n, PLN_OP_MUL, unary(n, PLN_OP_NEG, args[3]), scale);
+  pln_ref product = binary(n, PLN_OP_MUL, args[0], along_axis(n, scale));
+  pln_ref negative = unary(n, PLN_OP_NEG, args[3]);
+  pln_ref shift = binary(n, PLN_OP_MUL, negative, scale);
   if (has_factor(n, "center"))
     shift = binary(n, PLN_OP_ADD, shift, args[2]);
-  pln_ref product = binary(n, PLN_OP_MUL, args[0], along_axis(n, scale));
   return binary(n, PLN_OP_ADD, product, along_axis(n, shift));
 }
 

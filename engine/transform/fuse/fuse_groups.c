@@ -11,6 +11,8 @@
 
 #include "transform/fuse/fuse_groups.h"
 
+#include "transform/unshare_scalars.h"
+
 /* ------------------------------------------------------------------- tables */
 
 static pln_status alloc_group_tables(pln_fuse_groups *f) {
@@ -82,19 +84,12 @@ static bool is_tuple_of_tensors(const pln_fuse_groups *f, pln_type type) {
   return true;
 }
 
-/* Scalars that a kernel writes as literals. */
-static bool is_simple(const pln_tensor *t) {
-  return t->rank == 0 && (t->dtype == PLN_INT32 || t->dtype == PLN_INT64 ||
-                          t->dtype == PLN_FLOAT32 || t->dtype == PLN_FLOAT64 ||
-                          t->dtype == PLN_BOOL);
-}
-
 static pln_fuse_pattern pattern_of(const pln_fuse_groups *f, pln_ref ref) {
   const pln_graph *g = f->graph;
   const pln_node *n = &g->nodes[ref];
   if (f->closed[f->node_scope[ref]] || pln_is_effect_ordered(n))
     return PLN_FUSE_OPAQUE;
-  if (n->kind == PLN_CONSTANT && is_simple(g->tensors[n->data]))
+  if (n->kind == PLN_CONSTANT && pln_is_literal_scalar(g->tensors[n->data]))
     return PLN_FUSE_ELEMENTWISE;
   if (n->kind == PLN_TUPLE)
     return PLN_FUSE_TUPLE;

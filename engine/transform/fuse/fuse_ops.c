@@ -37,6 +37,9 @@ typedef struct fuser {
   pln_ref *owner; /* by node: the last group that used it */
   /* By node: its image in that group, a node or argument index. */
   pln_ref *local;
+  /* Of the search for inputs: its path, and by node the next operand. */
+  pln_ref *path;
+  uint32_t *at;
   outlined_function made;
   uint32_t cap_operands;
   pln_ref *operands;
@@ -110,17 +113,45 @@ static pln_status need(fuser *f, pln_ref operand) {
   return PLN_OK;
 }
 
+static pln_status need_operands(fuser *f, pln_ref member) {
+  const pln_node *n = &f->old->nodes[member];
+  for (uint32_t i = 0; i < n->count; i++)
+    PLN_TRY(need(f, f->old->operands[n->first + i]));
+  return PLN_OK;
+}
+
+/* Finds the inputs of the group's nodes in post-order from its last node,
+ * whatever the order in which passes have built them. */
+static pln_status find_inputs_of_root(fuser *f) {
+  const pln_graph *g = f->old;
+  uint32_t top = 0;
+  f->path[top++] = f->made.root;
+  while (top > 0) {
+    pln_ref m = f->path[top - 1];
+    const pln_node *n = &g->nodes[m];
+    if (f->at[m] == n->count) {
+      PLN_TRY(need_operands(f, m));
+      top--;
+      continue;
+    }
+    pln_ref arg = f->same[g->operands[n->first + f->at[m]++]];
+    if (in_group(f, arg, f->made.root) && f->at[arg] == 0)
+      f->path[top++] = arg;
+  }
+  return PLN_OK;
+}
+
 static pln_status find_inputs(fuser *f) {
   const pln_graph *g = f->old;
   outlined_function *o = &f->made;
   o->n = 0;
   o->reshapes = true;
+  PLN_TRY(find_inputs_of_root(f));
   for (pln_ref m = f->head[o->root]; m != PLN_NONE; m = f->next[m]) {
     const pln_node *n = &g->nodes[m];
     if (n->kind == PLN_CALL)
       o->reshapes &= pln_fuse_trait_of(f->engine, n->data).reshapes;
-    for (uint32_t i = 0; i < n->count; i++)
-      PLN_TRY(need(f, g->operands[n->first + i]));
+    PLN_TRY(need_operands(f, m));
   }
   return pln_mem_grow(f->engine, (void **)&o->params, &o->cap_params, o->n,
                       sizeof *o->params);
@@ -257,7 +288,10 @@ static pln_status prepare_fuser(fuser *f) {
   f->next = pln_mem_new(f->engine, n * sizeof *f->next);
   f->owner = pln_mem_new(f->engine, n * sizeof *f->owner);
   f->local = pln_mem_new(f->engine, n * sizeof *f->local);
-  if (!f->same || !f->head || !f->next || !f->owner || !f->local)
+  f->path = pln_mem_new(f->engine, (n + 1) * sizeof *f->path);
+  f->at = pln_mem_zeroed(f->engine, n * sizeof *f->at);
+  if (!f->same || !f->head || !f->next || !f->owner || !f->local || !f->path ||
+      !f->at)
     return pln_nomem(f->engine);
   list_members(f);
   pass_stops(f);
@@ -274,6 +308,8 @@ static void free_fuser(fuser *f) {
   pln_mem_free(f->engine, f->next, n * sizeof *f->next);
   pln_mem_free(f->engine, f->owner, n * sizeof *f->owner);
   pln_mem_free(f->engine, f->local, n * sizeof *f->local);
+  pln_mem_free(f->engine, f->path, (n + 1) * sizeof *f->path);
+  pln_mem_free(f->engine, f->at, n * sizeof *f->at);
   pln_mem_free(f->engine, f->made.params,
                f->made.cap_params * sizeof *f->made.params);
   pln_mem_free(f->engine, f->made.args,
