@@ -99,6 +99,15 @@ static const pln_option dense_branch_options[] = {
             "layers become one nn.dense."},
 };
 
+static const pln_option split_args_options[] = {
+    {.name = "max_function_args",
+     .kind = PLN_ATTR_INT,
+     .fallback = "0",
+     .least = "0",
+     .doc = "The largest number of tensors, the result among them, that one "
+            "concatenate has; 0: any."},
+};
+
 static const pln_option eta_options[] = {
     {.name = "expand_constructor",
      .kind = PLN_ATTR_INT,
@@ -160,6 +169,7 @@ enum {
   N_dead_code_options = PLN_COUNT(dead_code_options),
   N_branch_options = PLN_COUNT(branch_options),
   N_dense_branch_options = PLN_COUNT(dense_branch_options),
+  N_split_args_options = PLN_COUNT(split_args_options),
   N_eta_options = PLN_COUNT(eta_options),
   N_fuse_options = PLN_COUNT(fuse_options),
   N_fold_options = PLN_COUNT(fold_options),

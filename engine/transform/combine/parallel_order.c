@@ -63,7 +63,8 @@ static bool can_move(const branch_order *o, pln_ref node, pln_scope scope) {
 
 /* Follows what the group's operands depend on, as far as it may depend on the
  * group itself. */
-static pln_status find_cycle(branch_order *o, uint32_t number, bool *refused) {
+static pln_status check_dependences(branch_order *o, uint32_t number,
+                                    bool *refused) {
   const pln_branch_group *g = &o->parts->groups[number];
   pln_ref stop = g->lead < o->moved ? g->lead : o->moved;
   pln_scope scope = o->node_scope[g->lead];
@@ -123,7 +124,7 @@ static pln_status accept_group(branch_order *o, uint32_t number) {
     g->applied = false;
     return PLN_OK;
   }
-  PLN_TRY(find_cycle(o, number, &refused));
+  PLN_TRY(check_dependences(o, number, &refused));
   if (refused) {
     g->applied = false;
     unclaim(o, g);
