@@ -19,6 +19,7 @@
 #include "eval/profile.h"
 #include "ir/graph/describe.h"
 #include "ir/tensor/runtime_value.h"
+#include "op/kernel/kernel.h"
 
 #include <stdio.h>
 
@@ -463,6 +464,15 @@ static pln_status add_to_profile(run *r, pln_ref node, pln_attrs attrs,
   return pln_profile_add(r->engine->profile, &call, begin, pln_profile_clock());
 }
 
+/* The operand of an operator that returns it, whatever kind of value it is. */
+static pln_status return_operand(run *r, activation *act, const pln_node *n,
+                                 pln_runtime_value *out) {
+  pln_runtime_value only;
+  PLN_TRY(read_operand(r, act, pln_operands(act->plan->graph, n)[0], &only));
+  *out = pln_runtime_value_copy(only);
+  return PLN_OK;
+}
+
 static pln_status call_operator(run *r, activation *act, pln_ref node,
                                 pln_runtime_value *out) {
   const pln_node *n = &act->plan->graph->nodes[node];
@@ -473,6 +483,8 @@ static pln_status call_operator(run *r, activation *act, pln_ref node,
                           "operator '%s' cannot be evaluated", row->name);
   if (row->traits & PLN_TRAIT_DATA)
     return call_on_data(r, act, node, out);
+  if (row->kernel == pln_kernel_identity && n->count == 1 && !n->results)
+    return return_operand(r, act, n, out);
   uint32_t count;
   pln_attrs attrs;
   PLN_TRY(attrs_of(r, act, n, &attrs));

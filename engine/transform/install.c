@@ -81,6 +81,33 @@ static const pln_option fuse_options[] = {
      .doc = "0 leaves each operator alone; -1: the context's opt_level."},
 };
 
+#define MIN_NUM_BRANCHES                                                     \
+  {                                                                          \
+    .name = "min_num_branches", .kind = PLN_ATTR_INT, .fallback = "3",       \
+    .least = "0", .doc = "Fewer parallel calls than these stay as they are." \
+  }
+
+static const pln_option branch_options[] = {MIN_NUM_BRANCHES};
+
+static const pln_option dense_branch_options[] = {
+    MIN_NUM_BRANCHES,
+    {.name = "to_batch",
+     .kind = PLN_ATTR_INT,
+     .is_bool = true,
+     .fallback = "true",
+     .doc = "Layers of equal shapes become one nn.batch_matmul; without it, "
+            "layers become one nn.dense."},
+};
+
+static const pln_option split_args_options[] = {
+    {.name = "max_function_args",
+     .kind = PLN_ATTR_INT,
+     .fallback = "0",
+     .least = "0",
+     .doc = "The largest number of tensors, the result among them, that one "
+            "concatenate has; 0: any."},
+};
+
 static const pln_option eta_options[] = {
     {.name = "expand_constructor",
      .kind = PLN_ATTR_INT,
@@ -140,6 +167,9 @@ enum {
   N_entry_options = PLN_COUNT(entry_options),
   N_print_options = PLN_COUNT(print_options),
   N_dead_code_options = PLN_COUNT(dead_code_options),
+  N_branch_options = PLN_COUNT(branch_options),
+  N_dense_branch_options = PLN_COUNT(dense_branch_options),
+  N_split_args_options = PLN_COUNT(split_args_options),
   N_eta_options = PLN_COUNT(eta_options),
   N_fuse_options = PLN_COUNT(fuse_options),
   N_fold_options = PLN_COUNT(fold_options),

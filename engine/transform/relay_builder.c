@@ -119,6 +119,21 @@ pln_ref pln_relay_along_axis(pln_relay_builder *r, pln_ref vector, int32_t rank,
   return pln_relay_call_with(r, PLN_OP_UNSQUEEZE, 2, attrs, 1, &vector);
 }
 
+pln_ref pln_relay_tuple(pln_relay_builder *r, uint32_t n,
+                        const pln_ref *fields) {
+  pln_ref out = PLN_NONE;
+  if (!has_failed(r, n, fields))
+    r->status = pln_build_tuple(r->b, n, fields, &out);
+  return r->status == PLN_OK ? out : PLN_NONE;
+}
+
+pln_ref pln_relay_field(pln_relay_builder *r, pln_ref tuple, uint32_t index) {
+  pln_ref out = PLN_NONE;
+  if (!has_failed(r, 1, &tuple))
+    r->status = pln_build_tuple_get_item(r->b, tuple, index, &out);
+  return r->status == PLN_OK ? out : PLN_NONE;
+}
+
 pln_ref pln_relay_scalar(pln_relay_builder *r, pln_dtype dtype, double value) {
   pln_tensor *tensor;
   pln_ref out = PLN_NONE;

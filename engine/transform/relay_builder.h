@@ -59,6 +59,10 @@ pln_ref pln_relay_call_core(pln_relay_builder *r, pln_op op, pln_attrs attrs,
  * of a tensor of that rank. */
 pln_ref pln_relay_along_axis(pln_relay_builder *r, pln_ref vector, int32_t rank,
                              int32_t axis);
+/* A Tuple, and a field of one. */
+pln_ref pln_relay_tuple(pln_relay_builder *r, uint32_t n,
+                        const pln_ref *fields);
+pln_ref pln_relay_field(pln_relay_builder *r, pln_ref tuple, uint32_t index);
 /* A scalar constant. */
 pln_ref pln_relay_scalar(pln_relay_builder *r, pln_dtype dtype, double value);
 /* Applies the rule: sets *node to `result`, which gets what *node's type says

@@ -135,6 +135,35 @@ def @main(%s: float32 /* ty=float32 */) -> float32 {
       fused({ p, x }, pl.ir.If(p, op.sigmoid(op.tanh(e)), op.abs(e))))
   end)
 
+  local function function_attrs(text)
+    local out = pl.passes.FuseOps()(assert(pl.parse('#[version = "0.0.5"]\n' .. text)))
+    local list = {}
+    for node in out.main:nodes() do
+      if node.kind == "Function" and node.attrs.Primitive then list[#list + 1] = node.attrs end
+    end
+    return list
+  end
+
+  it("does not say so of reshape_like, nor of fields of a tuple", function()
+    local attrs = function_attrs [[
+def @main(%x: Tensor[(1, 2), float32], %t: (Tensor[(1, 2), float32], float32)) {
+  (reshape_like(%x, %x), reshape(%t.0, newshape=[2, 1]))
+}]]
+    assert.equal(2, #attrs)
+    for _, one in ipairs(attrs) do
+      assert.equal(1, one.Primitive)
+      assert.is_nil(one["relay.reshape_only"])
+    end
+  end)
+
+  it("marks a function without calls by Primitive=0", function()
+    local attrs = function_attrs [[
+def @main(%x: Tensor[(1, 2), float32], %y: Tensor[(1, 2), float32]) { let %a = (%x, %y).0; %a }]]
+    assert.equal(1, #attrs)
+    assert.equal(0, attrs[1].Primitive)
+    assert.is_nil(attrs[1]["relay.reshape_only"])
+  end)
+
   it("says when all that a function does is reshape", function()
     local out = fuse(module({ x }, op.reshape(op.expand_dims(x, axes(0)), axes(8, 4))),
       { config = { ["relay.FuseOps.link_params"] = true } })

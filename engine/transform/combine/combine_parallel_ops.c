@@ -11,8 +11,8 @@
  *       =>   split(transpose(add(nn.matmul(%x, [W V]), [b c])))
  *
  * A product of more columns may be summed in another order, so results differ
- * by rounding. Semantics: TVM CombineParallelDense, CombineParallelConv2D and
- * CombineParallelBatchMatmul, extended to the operators behind the products. */
+ * by rounding. What TVM's passes do for Relay's operators is in
+ * parallel_branches.c. */
 
 #include "transform/combine/region.h"
 

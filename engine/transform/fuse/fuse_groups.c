@@ -52,19 +52,16 @@ void pln_fuse_groups_free(pln_fuse_groups *f) {
   pln_dominators_end(&f->tree);
 }
 
-/* Nothing is fused inside functions that are primitive or belong to an external
- * compiler. */
+/* Nothing is fused inside functions that FuseOps made, also those without calls
+ * (Primitive=0), or that belong to an external compiler. */
 static void close_scopes(pln_fuse_groups *f) {
   const pln_graph *g = f->graph;
   for (pln_scope s = 1; s < g->n_scopes; s++) {
     const pln_node *owner = &g->nodes[g->scopes[s].owner];
     f->closed[s] = f->closed[g->scopes[s].parent];
-    if (owner->kind != PLN_FUNCTION || !owner->attrs)
-      continue;
-    const pln_attr *primitive =
-        pln_attrs_find(g->engine, owner->attrs, "Primitive");
-    f->closed[s] |= (primitive && primitive->v.i) ||
-                    pln_attrs_find(g->engine, owner->attrs, "Compiler");
+    if (owner->kind == PLN_FUNCTION && owner->attrs)
+      f->closed[s] |= pln_attrs_find(g->engine, owner->attrs, "Primitive") ||
+                      pln_attrs_find(g->engine, owner->attrs, "Compiler");
   }
 }
 

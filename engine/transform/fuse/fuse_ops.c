@@ -20,7 +20,8 @@
 /* The group being outlined; the lists are reused for the next one. */
 typedef struct outlined_function {
   pln_ref root;
-  bool reshapes;
+  bool calls;    /* it has a call */
+  bool reshapes; /* all that it does is reshape tensors */
   uint32_t n, cap_params, cap_args;
   pln_ref *params; /* nodes of the new function */
   pln_ref *args;   /* old nodes */
@@ -43,7 +44,7 @@ typedef struct fuser {
   outlined_function made;
   uint32_t cap_operands;
   pln_ref *operands;
-  pln_attrs primitive, reshape;
+  pln_attrs primitive, reshape, no_calls; /* of functions */
   int64_t functions;
 } fuser;
 
@@ -110,6 +111,8 @@ static pln_status need(fuser *f, pln_ref operand) {
   f->owner[node] = o->root;
   f->local[node] = o->n;
   o->args[o->n++] = node;
+  o->reshapes &=
+      pln_type_get_kind(f->engine, f->old->nodes[node].type) == PLN_TYPE_TENSOR;
   return PLN_OK;
 }
 
@@ -145,12 +148,15 @@ static pln_status find_inputs(fuser *f) {
   const pln_graph *g = f->old;
   outlined_function *o = &f->made;
   o->n = 0;
+  o->calls = false;
   o->reshapes = true;
   PLN_TRY(find_inputs_of_root(f));
   for (pln_ref m = f->head[o->root]; m != PLN_NONE; m = f->next[m]) {
     const pln_node *n = &g->nodes[m];
-    if (n->kind == PLN_CALL)
+    if (n->kind == PLN_CALL) {
+      o->calls = true;
       o->reshapes &= pln_fuse_trait_of(f->engine, n->data).reshapes;
+    }
     PLN_TRY(need_operands(f, m));
   }
   return pln_mem_grow(f->engine, (void **)&o->params, &o->cap_params, o->n,
@@ -251,7 +257,9 @@ static pln_status outline_group(fuser *f, pln_rewrite *rw, pln_ref root,
   PLN_TRY(copy_members(f, b));
   PLN_TRY(pln_build_end(b, body, f->local[root], 0));
   PLN_TRY(pln_build_function(b, body,
-                             f->made.reshapes ? f->reshape : f->primitive,
+                             !f->made.calls     ? f->no_calls
+                             : f->made.reshapes ? f->reshape
+                                                : f->primitive,
                              f->old->nodes[root].type, &function));
   return call_function(f, rw, b, function, out);
 }
@@ -275,8 +283,9 @@ static pln_status fuse_node(void *ud, pln_rewrite *rw, pln_ref old,
 
 /* --------------------------------------------------------------------- pass */
 
-static pln_status flag(pln_engine *e, const char *name, pln_attr *out) {
-  *out = (pln_attr){.kind = PLN_ATTR_INT, .v.i = 1};
+static pln_status flag(pln_engine *e, const char *name, int64_t value,
+                       pln_attr *out) {
+  *out = (pln_attr){.kind = PLN_ATTR_INT, .v.i = value};
   return pln_symbol_intern(e, pln_text(name), &out->name);
 }
 
@@ -295,8 +304,10 @@ static pln_status prepare_fuser(fuser *f) {
     return pln_nomem(f->engine);
   list_members(f);
   pass_stops(f);
-  PLN_TRY(flag(f->engine, "Primitive", &flags[0]));
-  PLN_TRY(flag(f->engine, "relay.reshape_only", &flags[1]));
+  PLN_TRY(flag(f->engine, "Primitive", 0, &flags[0]));
+  PLN_TRY(pln_attrs_make(f->engine, 1, flags, &f->no_calls));
+  flags[0].v.i = 1;
+  PLN_TRY(flag(f->engine, "relay.reshape_only", 1, &flags[1]));
   PLN_TRY(pln_attrs_make(f->engine, 1, flags, &f->primitive));
   return pln_attrs_make(f->engine, 2, flags, &f->reshape);
 }
