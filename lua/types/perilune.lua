@@ -1481,6 +1481,11 @@ function pl.current() end
 ---@param ... any
 ---@return T
 function pl.with(ctx, f, ...) end
+--- Enters the current context with `skip_layers`: the numbers of the convolutions
+--- that ConvertLayout leaves as they are, from 0 in each function.
+---@param spec { skip_layers: integer[] }
+---@return perilune.Context scope
+function pl.layout_config(spec) end
 ---@return perilune.ReportRow[]
 function pl.report() end
 

@@ -301,6 +301,20 @@ function pass.context(spec)
   }
 end
 
+--- The current context, in which ConvertLayout leaves the layers `skip_layers` as they are:
+-- numbers, from 0 in each function. A scope: it is entered, and <close> leaves it.
+function pass.layout_config(spec)
+  if type(spec) ~= "table" or type(spec.skip_layers) ~= "table" then
+    argument.fail("pl.layout_config: { skip_layers = { numbers } } expected")
+  end
+  local now, settings = core.current(), {}
+  for key, value in pairs(now.config) do settings[key] = value end
+  settings["ConvertLayout.skip_layers"] = spec.skip_layers
+  return core.context { opt_level = now.opt_level, required = now.required,
+    disabled = now.disabled, only = #now.only > 0 and now.only or nil,
+    instruments = now.instruments, config = settings }:enter()
+end
+
 --- Calls f(...) inside the context, and leaves it again whatever happens.
 function pass.with(context, f, ...)
   if getmetatable(context) ~= "perilune.Context" then
