@@ -50,6 +50,13 @@ static const pln_option opset_options[] = {
      .doc = "Only from an older version to a newer one."},
 };
 
+static const pln_option legalize_options[] = {
+    {.name = "legalize_map_attr_name",
+     .kind = PLN_ATTR_STRING,
+     .fallback = "FTVMLegalize",
+     .doc = "The attribute of operators that is the function to call."},
+};
+
 static const pln_option layout_options[] = {
     {.name = "desired_layouts",
      .kind = PLN_ATTR_DICT,
@@ -159,6 +166,7 @@ enum {
   N_fold_options = PLN_COUNT(fold_options),
   N_opset_options = PLN_COUNT(opset_options),
   N_layout_options = PLN_COUNT(layout_options),
+  N_legalize_options = PLN_COUNT(legalize_options),
   N_fusion_options = PLN_COUNT(fusion_options),
   N_batch_norm_options = PLN_COUNT(batch_norm_options),
   N_fake_quantization_options = PLN_COUNT(fake_quantization_options),

@@ -437,6 +437,7 @@ function Module:close() end
 ---@field only? string[]
 ---@field instruments? perilune.Instrument[]
 ---@field config? table registered keys, "key.field", "Pass.option" or Pass = { option = value }
+---@field target? string what the program is compiled for, as TVM writes it: config.target
 
 --- What passes run in.
 ---@class perilune.Context

@@ -18,7 +18,7 @@
 #include "transform/layout/transform_layout.h"
 
 #include "ir/rewrite/rewrite.h"
-#include "transform/relay_builder.h"
+#include "transform/layout/layout_conversion.h"
 
 /* A value with a known layout. */
 typedef struct layout_state {
@@ -31,10 +31,7 @@ typedef struct layout_sweep {
   pln_engine *engine;
   const pln_graph *old;
   const pln_layout_alteration *alteration;
-  pln_layout_table table;
-  pln_idmap *pairs;     /* two layouts -> number of the pair + 1 */
-  pln_idmap *converted; /* value and pair -> converted value + 1 */
-  uint32_t n_pairs;
+  pln_layout_conversions conversions;
   /* Per node of the old graph: its state + 1, or that of its first result. */
   uint32_t *state_of;
   uint8_t *whole; /* per node: used otherwise than by TupleGetItem */
@@ -57,119 +54,13 @@ typedef struct operands {
   pln_tensor_layout *old_out, *now_out;
 } operands;
 
-/* ------------------------------------------------------------- conversions */
-
-static pln_status build_expand_dims(pln_rewrite *rw, int32_t axes,
-                                    pln_ref *node) {
-  const pln_relay_attr attrs[] = {pln_relay_int("axis", 0),
-                                  pln_relay_int("num_newaxis", axes)};
-  pln_relay_builder r;
-  PLN_TRY(pln_relay_begin(&r, rw));
-  *node = pln_relay_call_with(&r, PLN_OP_UNSQUEEZE, PLN_COUNT(attrs), attrs, 1,
-                              node);
-  return pln_relay_status(&r);
-}
-
-static pln_status build_layout_transform(const layout_sweep *s, pln_rewrite *rw,
-                                         pln_tensor_layout from,
-                                         pln_tensor_layout to, pln_ref *node) {
-  const pln_relay_attr attrs[] = {
-      {"src_layout",
-       {.kind = PLN_ATTR_STRING,
-        .v.s = pln_tensor_layout_text(&s->table, from)}},
-      {"dst_layout",
-       {.kind = PLN_ATTR_STRING,
-        .v.s = pln_tensor_layout_text(&s->table, to)}}};
-  pln_relay_builder r;
-  PLN_TRY(pln_relay_begin(&r, rw));
-  *node = pln_relay_call_with(&r, PLN_OP_LAYOUT_TRANSFORM, PLN_COUNT(attrs),
-                              attrs, 1, node);
-  return pln_relay_status(&r);
-}
-
-/* The shape of a node of the new graph; rank -1 if it is no tensor. */
-static void shape_of(const pln_engine *e, pln_type type, pln_shape *out) {
-  pln_shape_unknown(out);
-  if (pln_type_get_kind(e, type) != PLN_TYPE_TENSOR ||
-      pln_type_rank(e, type) > PLN_MAX_RANK)
-    return;
-  out->rank = pln_type_rank(e, type);
-  if (out->rank > 0)
-    memcpy(out->dims, pln_type_dims(e, type),
-           (size_t)out->rank * sizeof *out->dims);
-}
-
-/* Axes that the value lacks come first, with one element each. */
-static void prepend_axes(pln_shape *shape, int32_t n) {
-  memmove(shape->dims + n, shape->dims,
-          (size_t)shape->rank * sizeof *shape->dims);
-  for (int32_t i = 0; i < n; i++)
-    shape->dims[i] = 1;
-  shape->rank += n;
-}
-
-/* Appends the conversion of *node; *node is PLN_NONE if there is none. A scalar
- * broadcasts whatever the layout. */
-static pln_status append_conversion(layout_sweep *s, pln_rewrite *rw,
-                                    pln_tensor_layout from,
-                                    pln_tensor_layout to, pln_ref *node) {
-  const pln_layout_table *t = &s->table;
-  int32_t more =
-      pln_tensor_layout_n_primal(t, to) - pln_tensor_layout_n_primal(t, from);
-  pln_tensor_layout whole = from;
-  pln_shape shape;
-  shape_of(s->engine, pln_rewrite_graph(rw)->nodes[*node].type, &shape);
-  if (shape.rank == 0 && more > 0)
-    return PLN_OK;
-  bool fits = from && to && shape.rank == pln_tensor_layout_rank(t, from);
-  if (fits && more > 0) {
-    PLN_TRY(pln_tensor_layout_expand(&s->table, from, to, &whole));
-    prepend_axes(&shape, more);
-  }
-  if (!fits ||
-      (whole != to && !pln_tensor_layout_converts(t, &shape, whole, to))) {
-    *node = PLN_NONE;
-    return PLN_OK;
-  }
-  if (more > 0)
-    PLN_TRY(build_expand_dims(rw, more, node));
-  return whole == to ? PLN_OK : build_layout_transform(s, rw, whole, to, node);
-}
-
-static pln_status pair_of(layout_sweep *s, pln_tensor_layout from,
-                          pln_tensor_layout to, uint32_t *out) {
-  uint64_t key = (uint64_t)from << 32 | to;
-  *out = pln_idmap_get(s->pairs, key);
-  if (*out)
-    return PLN_OK;
-  *out = ++s->n_pairs;
-  return pln_idmap_set(s->pairs, key, *out);
-}
-
-/* Converts *node, once for all its users of that layout. */
-static pln_status convert(layout_sweep *s, pln_rewrite *rw,
-                          pln_tensor_layout from, pln_tensor_layout to,
-                          pln_ref *node) {
-  uint32_t pair;
-  if (from == to || *node == PLN_NONE)
-    return PLN_OK;
-  PLN_TRY(pair_of(s, from, to, &pair));
-  uint64_t key = (uint64_t)*node << 32 | pair;
-  uint32_t known = pln_idmap_get(s->converted, key);
-  if (known && !pln_rewrite_has_left(rw, known - 1)) {
-    *node = known - 1;
-    return PLN_OK;
-  }
-  PLN_TRY(append_conversion(s, rw, from, to, node));
-  return *node == PLN_NONE ? PLN_OK
-                           : pln_idmap_set(s->converted, key, *node + 1);
-}
+/* ------------------------------------------------------------------ states */
 
 /* The value of a state in its old layout. */
 static pln_status realize(layout_sweep *s, pln_rewrite *rw,
                           const layout_state *state, pln_ref *out) {
   *out = state->value;
-  return convert(s, rw, state->now, state->old, out);
+  return pln_layout_convert(&s->conversions, rw, state->now, state->old, out);
 }
 
 /* ---------------------------------------------------------------- operands */
@@ -268,7 +159,7 @@ static void plain_arguments(const layout_sweep *s, pln_rewrite *rw,
 static pln_layout_call question(layout_sweep *s, const operands *o, pln_op op,
                                 pln_attrs attrs) {
   return (pln_layout_call){.engine = s->engine,
-                           .table = &s->table,
+                           .table = &s->conversions.table,
                            .op = op,
                            .n = o->n,
                            .types = o->types,
@@ -317,11 +208,15 @@ static pln_status infer_now(layout_sweep *s, const operands *o, pln_op op,
 static pln_status convert_operand(layout_sweep *s, pln_rewrite *rw,
                                   const operands *o, uint32_t i,
                                   pln_ref *node) {
+  pln_layout_conversions *c = &s->conversions;
   if (o->old_consumer[i] == o->old_producer[i])
-    return convert(s, rw, o->now_producer[i], o->now_consumer[i], node);
+    return pln_layout_convert(c, rw, o->now_producer[i], o->now_consumer[i],
+                              node);
   if (o->old_producer[i])
-    PLN_TRY(convert(s, rw, o->now_producer[i], o->old_producer[i], node));
-  return convert(s, rw, o->old_consumer[i], o->now_consumer[i], node);
+    PLN_TRY(pln_layout_convert(c, rw, o->now_producer[i], o->old_producer[i],
+                               node));
+  return pln_layout_convert(c, rw, o->old_consumer[i], o->now_consumer[i],
+                            node);
 }
 
 static bool same_refs(const pln_ref *a, const pln_ref *b, uint32_t n) {
@@ -436,11 +331,11 @@ static bool results_convert(const layout_sweep *s, const pln_rewrite *rw,
   bool tuple = pln_type_get_kind(s->engine, type) == PLN_TYPE_TUPLE;
   for (uint32_t i = 0; i < o->n_results; i++) {
     pln_shape shape;
-    shape_of(s->engine, tuple ? pln_type_part_at(s->engine, type, i) : type,
-             &shape);
+    pln_layout_shape(
+        s->engine, tuple ? pln_type_part_at(s->engine, type, i) : type, &shape);
     if (o->old_out[i] != o->now_out[i] &&
-        !pln_tensor_layout_converts(&s->table, &shape, o->now_out[i],
-                                    o->old_out[i]))
+        !pln_tensor_layout_converts(&s->conversions.table, &shape,
+                                    o->now_out[i], o->old_out[i]))
       return false;
   }
   return true;
@@ -494,12 +389,68 @@ static pln_status stays(layout_sweep *s, pln_rewrite *rw, const operands *o,
   return PLN_OK;
 }
 
+/* Tuples of the operands as they are now, for functions that look at them. */
+static pln_status show_tuples(layout_sweep *s, pln_rewrite *rw,
+                              const pln_node *call, const operands *o,
+                              pln_ref *args) {
+  uint32_t at = 0;
+  for (uint32_t i = 0; i < call->count; i++) {
+    pln_ref arg = s->old->operands[call->first + i];
+    uint32_t count = count_tensors(s, arg);
+    if (s->old->nodes[arg].kind == PLN_TUPLE || count > 1)
+      PLN_TRY(tuple_of(rw, args[i], count, o->values + at, &args[i]));
+    at += count;
+  }
+  return PLN_OK;
+}
+
+/* Reads the fields of tuples that a function put in their place. False if one
+ * is no such tuple. */
+static bool read_tuples(const layout_sweep *s, const pln_rewrite *rw,
+                        const pln_node *call, const pln_ref *args,
+                        operands *o) {
+  const pln_graph *g = pln_rewrite_graph(rw);
+  uint32_t at = 0;
+  for (uint32_t i = 0; i < call->count; i++) {
+    pln_ref arg = s->old->operands[call->first + i];
+    uint32_t count = count_tensors(s, arg);
+    const pln_node *now = &g->nodes[args[i]];
+    bool tuple = s->old->nodes[arg].kind == PLN_TUPLE || count > 1;
+    if (tuple && (now->kind != PLN_TUPLE || now->count != count))
+      return false;
+    if (tuple)
+      memcpy(o->values + at, g->operands + now->first,
+             count * sizeof *o->values);
+    at += count;
+  }
+  return true;
+}
+
+static bool may_replace(const layout_sweep *s, pln_op op) {
+  const pln_layout_alteration *a = s->alteration;
+  return a->replaces && a->replaces(a->ud, s->engine, op);
+}
+
+/* Lets the pass change the call. *fits: the arguments are as many tensors as
+ * before. */
+static pln_status alter_call(layout_sweep *s, pln_rewrite *rw, operands *o,
+                             pln_layout_change *c, bool *fits) {
+  const pln_node *call = &s->old->nodes[c->old];
+  bool shown = may_replace(s, call->data);
+  if (shown)
+    PLN_TRY(show_tuples(s, rw, call, o, c->args));
+  PLN_TRY(s->alteration->alter(s->alteration->ud, c));
+  *fits = !shown || read_tuples(s, rw, call, c->args, o);
+  return PLN_OK;
+}
+
 static pln_status visit_known_call(layout_sweep *s, pln_rewrite *rw,
                                    operands *o, pln_layout_change *c,
                                    pln_ref *node) {
   bool known, same;
-  PLN_TRY(s->alteration->alter(s->alteration->ud, c));
-  PLN_TRY(infer_now(s, o, c->op, &c->attrs, &known));
+  PLN_TRY(alter_call(s, rw, o, c, &known));
+  if (known)
+    PLN_TRY(infer_now(s, o, c->op, &c->attrs, &known));
   if (!known)
     return PLN_OK;
   PLN_TRY(stays(s, rw, o, c, *node, &same));
@@ -508,31 +459,56 @@ static pln_status visit_known_call(layout_sweep *s, pln_rewrite *rw,
   return same ? record_call(s, rw, c->old, o, node) : PLN_OK;
 }
 
+/* The pass may replace a call of whose layouts nothing is known. */
+static pln_status visit_unknown_call(layout_sweep *s, pln_rewrite *rw,
+                                     pln_layout_change *c, pln_ref *node) {
+  const pln_graph *g = pln_rewrite_graph(rw);
+  bool alike, allowed;
+  memcpy(c->args, g->operands + g->nodes[*node].first,
+         c->n_args * sizeof *c->args);
+  PLN_TRY(s->alteration->alter(s->alteration->ud, c));
+  PLN_TRY(is_call_alike(s, rw, *node, c, &alike));
+  if (alike)
+    return PLN_OK;
+  PLN_TRY(pln_rewrite_apply(rw, "layout", &allowed));
+  return allowed ? build_changed_call(s, rw, c, node) : PLN_OK;
+}
+
+static pln_status visit_layout_call(layout_sweep *s, pln_rewrite *rw,
+                                    pln_layout_change *c, pln_ref *node) {
+  const pln_node *call = &s->old->nodes[c->old];
+  operands o;
+  bool known;
+  if (!pln_layout_fn_of(call->data))
+    return visit_unknown_call(s, rw, c, node);
+  PLN_TRY(size_operands(s, call, &o));
+  read_operands(s, rw, call, &o);
+  PLN_TRY(infer_old(s, &o, c->op, &c->attrs, &known));
+  if (!known)
+    return PLN_OK;
+  plain_arguments(s, rw, call, &o, c->args);
+  return visit_known_call(s, rw, &o, c, node);
+}
+
 static pln_status visit_call(layout_sweep *s, pln_rewrite *rw, pln_ref old,
                              pln_ref *node) {
   const pln_node *call = &s->old->nodes[old];
   pln_layout_change c = {.rw = rw,
                          .old = old,
+                         .image = *node,
                          .op = call->data,
                          .attrs = call->attrs,
                          .n_args = call->count};
-  operands o;
-  bool known;
-  if (!call->data || call->count == 0 || !pln_layout_fn_of(call->data) ||
+  if (!call->data || call->count == 0 ||
+      (!pln_layout_fn_of(call->data) && !may_replace(s, call->data)) ||
       !pln_relay_of(s->engine, call->data) ||
       pln_attrs_has_refs(s->engine, call->attrs))
-    return PLN_OK;
-  PLN_TRY(size_operands(s, call, &o));
-  read_operands(s, rw, call, &o);
-  PLN_TRY(infer_old(s, &o, c.op, &c.attrs, &known));
-  if (!known)
     return PLN_OK;
   size_t size = call->count * sizeof *c.args;
   c.args = pln_mem_new(s->engine, size);
   if (!c.args)
     return pln_nomem(s->engine);
-  plain_arguments(s, rw, call, &o, c.args);
-  pln_status status = visit_known_call(s, rw, &o, &c, node);
+  pln_status status = visit_layout_call(s, rw, &c, node);
   pln_mem_free(s->engine, c.args, size);
   return status;
 }
@@ -585,9 +561,7 @@ static void mark_whole_uses(layout_sweep *s) {
 
 static pln_status begin_sweep(layout_sweep *s) {
   size_t n = s->old->n_nodes;
-  PLN_TRY(pln_layout_table_new(s->engine, &s->table));
-  PLN_TRY(pln_idmap_new(s->engine, &s->pairs));
-  PLN_TRY(pln_idmap_new(s->engine, &s->converted));
+  PLN_TRY(pln_layout_conversions_new(s->engine, &s->conversions));
   s->state_of = pln_mem_zeroed(s->engine, n * sizeof *s->state_of);
   s->whole = pln_mem_zeroed(s->engine, n);
   if (!s->state_of || !s->whole)
@@ -598,9 +572,7 @@ static pln_status begin_sweep(layout_sweep *s) {
 
 static void end_sweep(layout_sweep *s) {
   size_t n = s->old->n_nodes;
-  pln_layout_table_free(&s->table);
-  pln_idmap_free(s->pairs);
-  pln_idmap_free(s->converted);
+  pln_layout_conversions_free(&s->conversions);
   pln_mem_free(s->engine, s->state_of, n * sizeof *s->state_of);
   pln_mem_free(s->engine, s->whole, n);
   pln_mem_free(s->engine, s->states, s->cap_states * sizeof *s->states);
@@ -613,7 +585,7 @@ pln_status pln_transform_layouts(const pln_graph *function,
   layout_sweep s = {.engine = function->engine,
                     .old = function,
                     .alteration = alteration,
-                    .table = {.engine = function->engine}};
+                    .conversions = {.engine = function->engine}};
   pln_mutator m = {.ud = &s, .visit = visit};
   pln_status status = begin_sweep(&s);
   if (status == PLN_OK)

@@ -15,7 +15,8 @@
 /* A call that a pass may change. */
 typedef struct pln_layout_change {
   pln_rewrite *rw;
-  pln_ref old; /* the call in the old graph */
+  pln_ref old;   /* the call in the old graph */
+  pln_ref image; /* its image, with operands in their old layouts */
   /* What the call becomes, preset to what it is: the arguments are nodes of the
    * new graph, in the layouts that they have there. */
   pln_op op;
@@ -27,6 +28,10 @@ typedef struct pln_layout_change {
 typedef struct pln_layout_alteration {
   void *ud;
   pln_status (*alter)(void *ud, pln_layout_change *change);
+  /* True if `alter` may give calls of the operator other arguments, and wants
+   * to see them even if nothing is known of the operator's layouts: then they
+   * are in their old ones. NULL: never. */
+  bool (*replaces)(void *ud, const pln_engine *engine, pln_op op);
 } pln_layout_alteration;
 
 /* *out is `function` itself, retained, when nothing changed. */

@@ -278,10 +278,11 @@ local function flat(settings)
 end
 
 local context_fields = { opt_level = true, required = true, disabled = true, only = true,
-  instruments = true, config = true }
+  instruments = true, config = true, target = true }
 
 --- What passes run in: { opt_level = 2, required =, disabled =, only =, instruments =,
--- config = }. Entered with ctx:enter(), left with ctx:exit() or <close>.
+-- config =, target = }. Entered with ctx:enter(), left with ctx:exit() or <close>. `target` is
+-- config.target.
 function pass.context(spec)
   spec = spec or {}
   if type(spec) ~= "table" then
@@ -293,11 +294,13 @@ function pass.context(spec)
         argument.near(field, context_fields)))
     end
   end
+  local settings = flat(spec.config)
+  if spec.target ~= nil then settings.target = spec.target end
   return core.context {
     opt_level = spec.opt_level, required = names_of("required", spec.required),
     disabled = names_of("disabled", spec.disabled),
     only = spec.only and names_of("only", spec.only), instruments = spec.instruments,
-    config = flat(spec.config),
+    config = settings,
   }
 end
 
