@@ -152,6 +152,18 @@ pln_status pln_relay_write(pln_engine *engine, pln_op op, pln_attrs core,
 pln_status pln_relay_normal_attrs(pln_engine *engine, pln_op op, pln_attrs core,
                                   pln_attrs *normal) PLN_CHECKED;
 
+/* The value of an attribute of a call of `op`, which has a row, under Relay's
+ * name: as stored, else the default. Kind PLN_ATTR_NONE: None, or `op` has no
+ * such attribute. */
+pln_status pln_relay_get(pln_engine *engine, pln_op op, pln_attrs core,
+                         const char *name, pln_attr *out) PLN_CHECKED;
+/* The core attributes with that value for one of Relay's, which `op` has; a
+ * default and None are left out, as pln_relay_read does. The value has the kind
+ * that the core stores. */
+pln_status pln_relay_set(pln_engine *engine, pln_op op, pln_attrs core,
+                         const char *name, pln_attr value,
+                         pln_attrs *out) PLN_CHECKED;
+
 /* Adds rows 1 .. n, once. The rows must live as long as the engine. */
 pln_status pln_ops_install(pln_engine *engine, const pln_op_info *rows,
                            uint32_t n) PLN_CHECKED;

@@ -154,6 +154,8 @@ pln_status pln_option_unknown(pln_engine *engine, const char *whom,
  * `whom` starts the message: "config key 'fold'". */
 pln_status pln_option_check(pln_engine *engine, const pln_option *row,
                             const char *whom, pln_attr *value) PLN_CHECKED;
+/* The row of an entry of a map; it borrows the name. */
+pln_option pln_option_of_entry(const pln_option *row, const char *name);
 /* Writes what the row accepts: "an integer from 0 to 8". */
 void pln_option_describe(const pln_option *row, char *text, size_t size);
 /* Reads one value from text; false if the text is not one. Not for lists and

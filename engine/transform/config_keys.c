@@ -73,6 +73,11 @@ static const pln_option overcompute[] = {
 };
 
 static const pln_option keys[] = {
+    {.name = "target",
+     .kind = PLN_ATTR_STRING,
+     .fallback = "",
+     .doc = "What the program is compiled for, as TVM writes it: \"llvm "
+            "-mcpu=cascadelake\". AlterOpLayout and Legalize ask for it."},
     FLAG("rules.exact", "false",
          "Only rewrite rules whose results are equal bit by bit run: those of "
          "proof 'exact'. SimplifyExpr, FuseOnnxOps and passes that are sets of "

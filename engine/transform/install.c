@@ -50,6 +50,26 @@ static const pln_option opset_options[] = {
      .doc = "Only from an older version to a newer one."},
 };
 
+static const pln_option legalize_options[] = {
+    {.name = "legalize_map_attr_name",
+     .kind = PLN_ATTR_STRING,
+     .fallback = "FTVMLegalize",
+     .doc = "The attribute of operators that is the function to call."},
+};
+
+static const pln_option layout_options[] = {
+    {.name = "desired_layouts",
+     .kind = PLN_ATTR_DICT,
+     .entries = PLN_ATTR_STRINGS,
+     .doc = "The layouts of an operator's data and weights, by its name; "
+            "'default' for those that go with the data's."},
+    {.name = "skip_layers",
+     .kind = PLN_ATTR_INTS,
+     .fallback = "[]",
+     .doc = "Numbers, from 0 in each function, of the convolutions that stay "
+            "as they are."},
+};
+
 static const pln_option fusion_options[] = {
     {.name = "finite_math",
      .kind = PLN_ATTR_INT,
@@ -164,6 +184,7 @@ static const pln_option partial_options[] = {
 enum {
   N_partial_options = PLN_COUNT(partial_options),
   N_fold_constant_required = 1,
+  N_canonicalize_ops_required = 1,
   N_entry_options = PLN_COUNT(entry_options),
   N_print_options = PLN_COUNT(print_options),
   N_dead_code_options = PLN_COUNT(dead_code_options),
@@ -174,6 +195,8 @@ enum {
   N_fuse_options = PLN_COUNT(fuse_options),
   N_fold_options = PLN_COUNT(fold_options),
   N_opset_options = PLN_COUNT(opset_options),
+  N_layout_options = PLN_COUNT(layout_options),
+  N_legalize_options = PLN_COUNT(legalize_options),
   N_fusion_options = PLN_COUNT(fusion_options),
   N_batch_norm_options = PLN_COUNT(batch_norm_options),
   N_fake_quantization_options = PLN_COUNT(fake_quantization_options),
@@ -187,6 +210,7 @@ enum {
 
 static const char *const fake_quantization_required[] = {"DivToMul"};
 static const char *const fold_constant_required[] = {"FoldConstant"};
+static const char *const canonicalize_ops_required[] = {"CanonicalizeOps"};
 
 /* FUNCTION passes read nothing but their function, so they are parallel and
  * cacheable. */

@@ -81,6 +81,7 @@ local pl = {
   context = pass.context,
   current = core.current,
   with = pass.with,
+  layout_config = pass.layout_config,
   report = core.report,
   rule_report = core.rule_report,
   cache_stats = core.cache_stats,

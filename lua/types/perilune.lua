@@ -437,6 +437,7 @@ function Module:close() end
 ---@field only? string[]
 ---@field instruments? perilune.Instrument[]
 ---@field config? table registered keys, "key.field", "Pass.option" or Pass = { option = value }
+---@field target? string what the program is compiled for, as TVM writes it: config.target
 
 --- What passes run in.
 ---@class perilune.Context
@@ -1481,6 +1482,11 @@ function pl.current() end
 ---@param ... any
 ---@return T
 function pl.with(ctx, f, ...) end
+--- Enters the current context with `skip_layers`: the numbers of the convolutions
+--- that ConvertLayout leaves as they are, from 0 in each function.
+---@param spec { skip_layers: integer[] }
+---@return perilune.Context scope
+function pl.layout_config(spec) end
 ---@return perilune.ReportRow[]
 function pl.report() end
 

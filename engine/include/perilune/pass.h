@@ -49,7 +49,9 @@ typedef struct pln_context pln_context;
  * The default of a list is "[1,2]" or "[\"a\"]"; NULL is the empty list.
  *
  * A DICT has fields, which are not DICTs themselves. Its default consists of
- * theirs; a value has every field, with defaults for those not given. */
+ * theirs; a value has every field, with defaults for those not given. A DICT
+ * without fields is a map: it has any names, with values of kind `entries`; its
+ * default is empty. */
 typedef struct pln_option {
   const char *name;
   pln_attr_kind kind;
@@ -60,6 +62,7 @@ typedef struct pln_option {
   const char *least, *most;
   uint32_t n_fields;
   const struct pln_option *fields;
+  pln_attr_kind entries; /* of a map; else 0 */
 } pln_option;
 
 /* Clones a parallel pass into another thread when its body belongs to one

@@ -713,6 +713,51 @@ bool pln_relay_only_attr(const pln_engine *engine, pln_op op, pln_slice name) {
   return false;
 }
 
+/* ------------------------------------------------------------ single fields */
+
+static pln_status find_field(pln_engine *engine, pln_op op, const char *name,
+                             const relay_field **out) {
+  const pln_relay_row *row = pln_relay_of(engine, op);
+  const relay_schema *s;
+  *out = NULL;
+  if (!row)
+    return PLN_OK;
+  PLN_TRY(schema_of(engine, row, &s));
+  for (uint32_t i = 0; i < s->count && !*out; i++)
+    if (pln_slice_is(pln_symbol_text(engine, s->fields[i].relay), name))
+      *out = &s->fields[i];
+  return PLN_OK;
+}
+
+pln_status pln_relay_get(pln_engine *engine, pln_op op, pln_attrs core,
+                         const char *name, pln_attr *out) {
+  const relay_field *f;
+  *out = (pln_attr){.kind = PLN_ATTR_NONE};
+  PLN_TRY(find_field(engine, op, name, &f));
+  if (!f)
+    return PLN_OK;
+  const pln_attr *entry = entry_of(engine, core, f->core);
+  if (entry)
+    *out = *entry;
+  else if (f->in_core.given)
+    *out = f->in_core.value;
+  return PLN_OK;
+}
+
+pln_status pln_relay_set(pln_engine *engine, pln_op op, pln_attrs core,
+                         const char *name, pln_attr value, pln_attrs *out) {
+  const relay_field *f;
+  PLN_TRY(find_field(engine, op, name, &f));
+  if (!f)
+    return pln_attr_unknown(engine, op, pln_text(name));
+  value.name = f->core;
+  if (value.kind == PLN_ATTR_NONE ||
+      (f->in_core.given && same_value(&value, &f->in_core.value)))
+    return pln_attrs_without(engine, core,
+                             pln_symbol_text(engine, f->core).data, out);
+  return pln_attrs_with(engine, core, &value, out);
+}
+
 /* ----------------------------------------------------------------- writing */
 
 /* The text's form of a field; false when Relay cannot express it. */

@@ -27,7 +27,9 @@ static const char *kind_text(const pln_option *row) {
   case PLN_ATTR_INTS: return "a list of integers";
   case PLN_ATTR_FLOATS: return "a list of numbers";
   case PLN_ATTR_STRINGS: return "a list of strings";
-  case PLN_ATTR_DICT: return "a table";
+  case PLN_ATTR_DICT:
+    return row->entries == PLN_ATTR_STRINGS ? "a table of lists of strings"
+                                            : "a table";
   default: return "a string";
   }
 }
@@ -139,7 +141,9 @@ static bool is_kind(const pln_option *row, bool inner) {
   case PLN_ATTR_FLOATS:
   case PLN_ATTR_STRINGS:
     return row->n_fields == 0 && (!row->is_bool || row->kind == PLN_ATTR_INT);
-  case PLN_ATTR_DICT: return !inner && !row->is_bool && row->n_fields > 0;
+  case PLN_ATTR_DICT:
+    return !inner && !row->is_bool &&
+           (row->n_fields > 0) != (row->entries != PLN_ATTR_NONE);
   default: return false;
   }
 }
@@ -422,12 +426,36 @@ static pln_status set_option_field(pln_engine *engine, const pln_option *row,
   return pln_attrs_with(engine, *all, &entry, all);
 }
 
+pln_option pln_option_of_entry(const pln_option *row, const char *name) {
+  return (pln_option){.name = name, .kind = row->entries, .doc = row->doc};
+}
+
+/* Checks the entries of a map. */
+static pln_status check_entries(pln_engine *engine, const pln_option *row,
+                                const char *whom, pln_attr *value) {
+  uint32_t n = pln_attrs_count(engine, value->v.dict);
+  pln_attrs all = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    char place[320];
+    pln_attr entry = *pln_attrs_at(engine, value->v.dict, i);
+    pln_option item =
+        pln_option_of_entry(row, pln_symbol_text(engine, entry.name).data);
+    snprintf(place, sizeof place, "%s, '%s'", whom, item.name);
+    PLN_TRY(check_plain(engine, &item, place, &entry));
+    PLN_TRY(pln_attrs_with(engine, all, &entry, &all));
+  }
+  value->v.dict = all;
+  return PLN_OK;
+}
+
 pln_status pln_option_check(pln_engine *engine, const pln_option *row,
                             const char *whom, pln_attr *value) {
   pln_attrs all;
   PLN_TRY(check_plain(engine, row, whom, value));
   if (row->kind != PLN_ATTR_DICT)
     return PLN_OK;
+  if (row->entries)
+    return check_entries(engine, row, whom, value);
   uint32_t n = pln_attrs_count(engine, value->v.dict);
   PLN_TRY(pln_option_defaults(engine, row->fields, row->n_fields, &all));
   for (uint32_t i = 0; i < n; i++)

@@ -116,12 +116,13 @@ typedef struct level {
   const pln_option *rows;
   uint32_t n;
   const char *whom;
-  const char *what; /* "option" or "field" */
-  char close;       /* 0: the level ends with the text */
+  const char *what;      /* "option" or "field" */
+  char close;            /* 0: the level ends with the text */
+  const pln_option *map; /* whose entries are read; NULL: `rows` are */
 } level;
 
 static pln_status find_row(pln_reader *r, const level *in, size_t *begin,
-                           const pln_option **row, pln_attrs so_far) {
+                           pln_option *row, pln_attrs so_far) {
   char message[80];
   pln_symbol name;
   snprintf(message, sizeof message, "the name of %s %s",
@@ -129,8 +130,11 @@ static pln_status find_row(pln_reader *r, const level *in, size_t *begin,
   PLN_TRY(pln_reader_name(r, message, begin, &name));
   size_t mark = pln_diag_count(r->engine), end = r->at;
   pln_slice text = pln_symbol_text(r->engine, name);
-  *row = pln_option_find(in->rows, in->n, text);
-  if (!*row) {
+  const pln_option *found = pln_option_find(in->rows, in->n, text);
+  *row = found     ? *found
+         : in->map ? pln_option_of_entry(in->map, text.data)
+                   : (pln_option){0};
+  if (!row->name) {
     (void)!pln_option_unknown(r->engine, in->whom, in->what, in->rows, in->n,
                               text);
     return pln_reader_relocate_error(r, mark, *begin, end);
@@ -158,14 +162,14 @@ static pln_status read_option_field(pln_reader *r, const level *in,
                                     pln_attrs *out) {
   char whom[320];
   size_t begin;
-  const pln_option *row;
+  pln_option row;
   pln_attrs read = 0;
   PLN_TRY(find_row(r, in, &begin, &row, *out));
-  snprintf(whom, sizeof whom, "%s, field '%s'", in->whom, row->name);
+  snprintf(whom, sizeof whom, "%s, field '%s'", in->whom, row.name);
   pln_reader_skip_space(r);
   begin = r->at;
-  PLN_TRY(read_option_value(r, row, whom, &read));
-  return accept_option_value(r, row, whom, begin, read, out);
+  PLN_TRY(read_option_value(r, &row, whom, &read));
+  return accept_option_value(r, &row, whom, begin, read, out);
 }
 
 static bool at_close(pln_reader *r, char close) {
@@ -176,7 +180,12 @@ static bool at_close(pln_reader *r, char close) {
 /* Reads the fields of a DICT: { name = fields }. */
 static pln_status read_fields(pln_reader *r, const pln_option *row,
                               const char *whom, char close, pln_attrs *out) {
-  level in = {row->fields, row->n_fields, whom, "field", close};
+  level in = {.rows = row->fields,
+              .n = row->n_fields,
+              .whom = whom,
+              .what = "field",
+              .close = close,
+              .map = row->entries ? row : NULL};
   pln_attr dict = {.kind = PLN_ATTR_DICT};
   pln_attrs fields = 0;
   if (!at_close(r, close)) {
@@ -193,24 +202,25 @@ static pln_status read_fields(pln_reader *r, const pln_option *row,
 static pln_status read_option(pln_reader *r, const level *in, pln_attrs *out) {
   char whom[256];
   size_t begin;
-  const pln_option *row;
+  pln_option row;
   pln_attrs read = 0;
   PLN_TRY(find_row(r, in, &begin, &row, *out));
-  snprintf(whom, sizeof whom, "%s: option '%s'", in->whom, row->name);
+  snprintf(whom, sizeof whom, "%s: option '%s'", in->whom, row.name);
   pln_reader_skip_space(r);
   begin = r->at;
-  if (row->kind == PLN_ATTR_DICT) {
+  if (row.kind == PLN_ATTR_DICT) {
     PLN_TRY(pln_reader_expect(r, '{', "'{' and fields"));
-    PLN_TRY(read_fields(r, row, whom, '}', &read));
+    PLN_TRY(read_fields(r, &row, whom, '}', &read));
   } else {
-    PLN_TRY(read_option_value(r, row, whom, &read));
+    PLN_TRY(read_option_value(r, &row, whom, &read));
   }
-  return accept_option_value(r, row, whom, begin, read, out);
+  return accept_option_value(r, &row, whom, begin, read, out);
 }
 
 pln_status pln_options_read(pln_reader *r, const pln_option *rows, uint32_t n,
                             const char *whom, pln_attrs *out) {
-  const level in = {rows, n, whom, "option", '}'};
+  const level in = {
+      .rows = rows, .n = n, .whom = whom, .what = "option", .close = '}'};
   *out = 0;
   if (!pln_reader_accept(r, '{') || pln_reader_accept(r, '}'))
     return PLN_OK;

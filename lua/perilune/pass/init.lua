@@ -278,10 +278,11 @@ local function flat(settings)
 end
 
 local context_fields = { opt_level = true, required = true, disabled = true, only = true,
-  instruments = true, config = true }
+  instruments = true, config = true, target = true }
 
 --- What passes run in: { opt_level = 2, required =, disabled =, only =, instruments =,
--- config = }. Entered with ctx:enter(), left with ctx:exit() or <close>.
+-- config =, target = }. Entered with ctx:enter(), left with ctx:exit() or <close>. `target` is
+-- config.target.
 function pass.context(spec)
   spec = spec or {}
   if type(spec) ~= "table" then
@@ -293,12 +294,28 @@ function pass.context(spec)
         argument.near(field, context_fields)))
     end
   end
+  local settings = flat(spec.config)
+  if spec.target ~= nil then settings.target = spec.target end
   return core.context {
     opt_level = spec.opt_level, required = names_of("required", spec.required),
     disabled = names_of("disabled", spec.disabled),
     only = spec.only and names_of("only", spec.only), instruments = spec.instruments,
-    config = flat(spec.config),
+    config = settings,
   }
+end
+
+--- The current context, in which ConvertLayout leaves the layers `skip_layers` as they are:
+-- numbers, from 0 in each function. A scope: it is entered, and <close> leaves it.
+function pass.layout_config(spec)
+  if type(spec) ~= "table" or type(spec.skip_layers) ~= "table" then
+    argument.fail("pl.layout_config: { skip_layers = { numbers } } expected")
+  end
+  local now, settings = core.current(), {}
+  for key, value in pairs(now.config) do settings[key] = value end
+  settings["ConvertLayout.skip_layers"] = spec.skip_layers
+  return core.context { opt_level = now.opt_level, required = now.required,
+    disabled = now.disabled, only = #now.only > 0 and now.only or nil,
+    instruments = now.instruments, config = settings }:enter()
 end
 
 --- Calls f(...) inside the context, and leaves it again whatever happens.
