@@ -173,6 +173,14 @@ static const pln_option print_options[] = {
      .doc = "With the metadata section, where constants are."},
 };
 
+static const pln_option gradient_options[] = {
+    {.name = "mode",
+     .kind = PLN_ATTR_STRING,
+     .fallback = "higher_order",
+     .choices = "higher_order|first_order",
+     .doc = "higher_order: with functions, control flow and references."},
+};
+
 static const pln_option partial_options[] = {
     {.name = "max_steps",
      .kind = PLN_ATTR_INT,
@@ -182,6 +190,7 @@ static const pln_option partial_options[] = {
 };
 
 enum {
+  N_gradient_options = PLN_COUNT(gradient_options),
   N_partial_options = PLN_COUNT(partial_options),
   N_fold_constant_required = 1,
   N_canonicalize_ops_required = 1,

@@ -299,4 +299,27 @@ function pl.eval(callee, ...)
   return core.eval_in(callee, fn, select(2, ...))
 end
 
+local gradient_options = { "mod", "mode" }
+
+--- The gradient of a function of tensors: a function of the same parameters that returns
+-- the result and a tuple of the gradients with respect to them. `mod` has the functions
+-- that it calls; the module with their gradients (@f_grad) is the second result. `mode` is
+-- "higher_order", or "first_order" for pure dataflow.
+function pl.gradient(fn, options)
+  options = argument.options(options, "pl.gradient", gradient_options)
+  local mod = options.mod or pl.module {}
+  if ir.kind_of(fn) == "Node" and fn.kind == "GlobalVar" then
+    local named = mod.functions[fn.name]
+    if not named then
+      argument.fail(("pl.gradient: the module has no function '%s'"):format(fn.name))
+    end
+    fn = named
+  end
+  if ir.kind_of(fn) ~= "Node" or fn.kind ~= "Function" then
+    argument.fail("pl.gradient: a function expected, got " .. ir.kind_of(fn))
+  end
+  local out = pl.passes.Gradient { mode = options.mode or "higher_order" }(mod:with { main = fn })
+  return out.functions.main, out
+end
+
 return pl

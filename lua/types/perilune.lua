@@ -645,6 +645,15 @@ function pl.type(spec) end
 ---@return perilune.Diagnostic?
 function pl.infer_type(a, mod) end
 
+--- The gradient of a function of tensors: a function of the same parameters that returns
+--- the result and a tuple of the gradients with respect to them; and the module with the
+--- gradients of the functions that it calls.
+---@param fn perilune.Node a Function, or a GlobalVar of `mod`
+---@param options? { mod?: perilune.Module, mode?: "higher_order"|"first_order" }
+---@return perilune.Node
+---@return perilune.Module
+function pl.gradient(fn, options) end
+
 --- The kind of a type; nil and a diagnostic when a part of it is of another kind than
 --- its place wants.
 ---@param spec string|perilune.Type|table

@@ -161,6 +161,27 @@ describe("PartialEvaluate", function()
     ]])
   end)
 
+  it("forgets references at a call that it does not inline", function()
+    local mod = parse [[
+      def @count(%r: ref(int32), %n: int32) -> int32 {
+        if (%n <= 0) { ref_read(%r) } else {
+          ref_write(%r, ref_read(%r) + 1);
+          @count(%r, %n - 1)
+        }
+      }
+      def @main(%n: int32) -> int32 {
+        let %r = ref(0);
+        let %a = @count(%r, %n);
+        add(%a, ref_read(%r))
+      }
+    ]]
+    local out = pe(mod)
+    for n = 0, 3 do
+      local x = pl.tensor(n, "int32")
+      assert.equal(2 * n, pl.eval(out, x):to_table())
+    end
+  end)
+
   it("leaves primitive functions whole", function()
     local mod = parse [[
       def @main(%x: float32) -> float32 {

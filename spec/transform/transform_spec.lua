@@ -293,7 +293,9 @@ describe("A pass over a file that calls operators with too few operands", functi
   -- What gives a graph another form changes it, and what it computes not.
   local forms = { ToANormalForm = true, ToBasicBlockNormalForm = true, ToGraphNormalForm = true,
     FuseOps = true, DefuseOps = true, EtaExpand = true, LambdaLift = true, InferType = true,
-    ToCPS = true, PartialEvaluate = true }
+    ToCPS = true, PartialEvaluate = true, LazyGradientInit = true }
+  -- Some operators have no gradient.
+  local may_refuse = { Gradient = true, FirstOrderGradient = true }
 
   it("leaves them as they are", function()
     for _, type in ipairs(types) do
@@ -302,8 +304,10 @@ describe("A pass over a file that calls operators with too few operands", functi
       m:output(m:node(type, {}, nil, "y"), "float32", { 2 })
       local mod = assert(pl.onnx.parse(m:tostring()))
       for name, pass in pairs(pl.passes) do
-        local after = name == "PrintIR" and mod or pass()(mod)
-        if not forms[name] then assert.equal(mod, after) end
+        local ok, after = true, mod
+        if name ~= "PrintIR" then ok, after = pcall(pass(), mod) end
+        assert(ok or may_refuse[name], after)
+        if not forms[name] and not may_refuse[name] then assert.equal(mod, after) end
       end
     end
   end)

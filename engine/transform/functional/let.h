@@ -20,5 +20,9 @@ void pln_let_primitive_scopes(const pln_graph *graph, uint8_t *primitive);
  * directly. The array is preset to 0. */
 void pln_let_operator_functions(const pln_graph *graph,
                                 uint8_t *is_operator_function);
+/* to_a_normal_form.c: the graph with its scopes in A-normal form, but for those
+ * with outside[s]. */
+pln_status pln_a_normal_form(const pln_graph *graph, const uint8_t *outside,
+                             pln_graph **out) PLN_CHECKED;
 
 #endif

@@ -22,7 +22,8 @@ typedef struct anf_rewrite {
   pln_scope *node_scope;
   pln_ref *first;                /* by node: its first user */
   uint32_t *lets;                /* by scope: number of its own lets */
-  uint8_t *primitive;            /* by scope: inside a primitive function */
+  uint8_t *primitive;            /* by scope: inside a primitive function, or
+                                    left alone for the caller */
   uint8_t *is_operator_function; /* by node: a function that is an operator's
                                     argument */
 } anf_rewrite;
@@ -142,13 +143,17 @@ static pln_status leave_normalized_scope(void *ud, pln_rewrite *rw,
   return bind_normalized_value(rw, f->lets[old], result);
 }
 
-static pln_status form(pln_pass_run *run, const pln_graph *function,
-                       pln_graph **out) {
-  anf_rewrite f = {.engine = pln_run_engine(run), .old = function};
-  pln_mutator m = {.ud = &f,
+static pln_status sweep(anf_rewrite *f, pln_graph **out) {
+  pln_mutator m = {.ud = f,
                    .visit = normalize_node,
                    .enter = enter_normalized_scope,
                    .leave = leave_normalized_scope};
+  return pln_graph_rewrite(f->old, &m, out);
+}
+
+static pln_status form(pln_pass_run *run, const pln_graph *function,
+                       pln_graph **out) {
+  anf_rewrite f = {.engine = pln_run_engine(run), .old = function};
   bool allowed = false;
   pln_status status = alloc_anf_tables(&f);
   if (status == PLN_OK)
@@ -156,7 +161,21 @@ static pln_status form(pln_pass_run *run, const pln_graph *function,
   if (status == PLN_OK && !is_formed(&f))
     status = pln_rule_apply(f.engine, "bind", function->root, &allowed);
   if (status == PLN_OK && allowed)
-    status = pln_graph_rewrite(function, &m, out);
+    status = sweep(&f, out);
+  free_anf_state(&f);
+  return status;
+}
+
+pln_status pln_a_normal_form(const pln_graph *graph, const uint8_t *outside,
+                             pln_graph **out) {
+  anf_rewrite f = {.engine = graph->engine, .old = graph};
+  pln_status status = alloc_anf_tables(&f);
+  if (status == PLN_OK) {
+    analyze_anf_scopes(&f);
+    for (pln_scope s = 0; s < graph->n_scopes; s++)
+      f.primitive[s] |= outside[s];
+    status = sweep(&f, out);
+  }
   free_anf_state(&f);
   return status;
 }

@@ -158,6 +158,11 @@ static bool is_primitive(const pe_closure *c) {
   return mark && mark->v.i;
 }
 
+static bool has_effect(const pe_closure *c) {
+  const pln_graph *g = c->source->graph;
+  return pln_node_call_effect(&g->nodes[c->function]) != PLN_EFFECT_NONE;
+}
+
 /* A primitive function is one operator: it is called as it is. */
 static pln_status call_primitive(pe_run *pe, pln_ref call, pe_value *callee,
                                  uint32_t n, pe_value **args, pe_value **out) {
@@ -182,6 +187,8 @@ pln_status pe_apply(pe_run *pe, pln_ref call, pe_value *callee, uint32_t n,
   PLN_TRY(fuel_of(pe, n, args, &fuel));
   if (meet(c->source->fuel[c->function], fuel))
     return enter(pe, callee, call, n, args, fuel);
+  if (has_effect(c))
+    pe_store_invalidate(pe);
   PLN_TRY(pe_residual_call(pe, call, callee, n, args, &out));
   return pe_push(pe, out);
 }

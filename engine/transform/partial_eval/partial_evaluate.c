@@ -17,7 +17,8 @@
  *
  * Semantics: TVM PartialEvaluate, also in what it computes, in which order, and
  * when it stops inlining; except that TVM evaluates calls of primitive
- * functions on constants. */
+ * functions on constants, and takes calls of functions that it does not inline
+ * for calls without effects. */
 
 #include "transform/partial_eval/partial_evaluate.h"
 
