@@ -30,7 +30,8 @@ typedef struct partitioner {
   pln_ref *call;  /* by region: its call in the new graph, or PLN_NONE */
   pln_ref *field; /* by old node: its projection in the new graph, or 0 */
   pln_ref *scratch;
-  pln_scope *home; /* by region: the scope of the old graph for its call */
+  pln_scope
+      *call_scope; /* by region: the scope of the old graph for its call */
   uint32_t cap_scratch;
   int64_t made;
 } partitioner;
@@ -86,14 +87,15 @@ static pln_scope common_scope(const pln_graph *g, pln_scope a, pln_scope b) {
 }
 
 /* A call stands where all ends of its region see it. */
-static void find_homes(partitioner *p, const pln_scope *node_scope) {
+static void find_call_scopes(partitioner *p, const pln_scope *node_scope) {
   const pln_graph *g = p->set.graph;
   for (pln_ref node = 0; node < g->n_nodes; node++) {
     if (!pln_is_call_of_op(&g->nodes[node], p->ops.end) || !p->set.region[node])
       continue;
-    pln_scope *home = &p->home[pln_region_of(&p->set, node)];
-    *home = *home == PLN_NONE ? node_scope[node]
-                              : common_scope(g, *home, node_scope[node]);
+    pln_scope *call_scope = &p->call_scope[pln_region_of(&p->set, node)];
+    *call_scope = *call_scope == PLN_NONE
+                      ? node_scope[node]
+                      : common_scope(g, *call_scope, node_scope[node]);
   }
 }
 
@@ -111,7 +113,7 @@ static pln_status build_call(partitioner *p, pln_rewrite *rw, uint32_t region) {
   for (uint32_t i = 0; i < f->n_args; i++)
     p->scratch[i] = pln_rewrite_image(rw, p->regions.inputs[f->args + i]);
   const pln_node *root = &f->function->nodes[f->function->root];
-  PLN_TRY(pln_build_in(b, rw->scopes[p->home[region]]));
+  PLN_TRY(pln_build_in(b, rw->scopes[p->call_scope[region]]));
   PLN_TRY(pln_build_global_var(b, f->name, root->type, &name));
   b->graph->nodes[name].flags = root->flags & PLN_NODE_CALL_EFFECT;
   PLN_TRY(
@@ -133,7 +135,7 @@ static pln_status result_of(partitioner *p, pln_rewrite *rw, uint32_t region,
   while (p->regions.outputs[f->results + i] != result)
     i++;
   pln_builder *b = pln_rewrite_builder(rw);
-  PLN_TRY(pln_build_in(b, rw->scopes[p->home[region]]));
+  PLN_TRY(pln_build_in(b, rw->scopes[p->call_scope[region]]));
   PLN_TRY(pln_build_tuple_get_item(b, p->call[region], i, out));
   p->field[result] = *out;
   return pln_build_in(b, PLN_NONE);
@@ -174,21 +176,21 @@ static pln_status call_functions(partitioner *p, pln_graph **out) {
   size_t nodes = (size_t)g->n_nodes + 1, n = (size_t)p->set.count + 1;
   pln_scope *scopes = pln_mem_new(p->engine, nodes * sizeof *scopes);
   p->call = pln_mem_new(p->engine, n * sizeof *p->call);
-  p->home = pln_mem_new(p->engine, n * sizeof *p->home);
+  p->call_scope = pln_mem_new(p->engine, n * sizeof *p->call_scope);
   p->field = pln_mem_zeroed(p->engine, nodes * sizeof *p->field);
   pln_status status = PLN_OK;
-  if (scopes && p->call && p->home && p->field) {
+  if (scopes && p->call && p->call_scope && p->field) {
     memset(p->call, 0xff, n * sizeof *p->call);
-    memset(p->home, 0xff, n * sizeof *p->home);
+    memset(p->call_scope, 0xff, n * sizeof *p->call_scope);
     pln_graph_node_scopes(g, scopes);
-    find_homes(p, scopes);
+    find_call_scopes(p, scopes);
     status = pln_graph_rewrite(g, &mutator, out);
   } else {
     status = pln_nomem(p->engine);
   }
   pln_mem_free(p->engine, scopes, nodes * sizeof *scopes);
   pln_mem_free(p->engine, p->call, n * sizeof *p->call);
-  pln_mem_free(p->engine, p->home, n * sizeof *p->home);
+  pln_mem_free(p->engine, p->call_scope, n * sizeof *p->call_scope);
   pln_mem_free(p->engine, p->field, nodes * sizeof *p->field);
   return status;
 }
