@@ -75,6 +75,7 @@ typedef struct pln_lua_keys {
   char library;     /* sources of the library's own scripts */
   char stacks;      /* coroutine -> its stack of contexts; weak keys */
   char rebuild;     /* the function `rebuild` given to mutators */
+  char target;      /* function: text -> Target */
   char failed;      /* callback for failed pass applications */
 } pln_lua_keys;
 extern const pln_lua_keys pln_lua_key;
@@ -451,6 +452,10 @@ void pln_lua_open_build(lua_State *L);
 void pln_lua_open_builder(lua_State *L);
 void pln_lua_open_op(lua_State *L);
 void pln_lua_open_op_attr(lua_State *L);
+void pln_lua_open_pattern_table(lua_State *L);
+/* graph/op_attr.c: a Lua function that a callback holds, as one that passes in
+ * C call. */
+pln_op_function pln_lua_op_function(pln_lua_callback *callback);
 void pln_lua_open_type(lua_State *L);
 void pln_lua_open_attrs(lua_State *L);
 void pln_lua_open_tensor(lua_State *L);

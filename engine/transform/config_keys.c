@@ -73,11 +73,6 @@ static const pln_option overcompute[] = {
 };
 
 static const pln_option keys[] = {
-    {.name = "target",
-     .kind = PLN_ATTR_STRING,
-     .fallback = "",
-     .doc = "What the program is compiled for, as TVM writes it: \"llvm "
-            "-mcpu=cascadelake\". AlterOpLayout and Legalize ask for it."},
     FLAG("rules.exact", "false",
          "Only rewrite rules whose results are equal bit by bit run: those of "
          "proof 'exact'. SimplifyExpr, FuseOnnxOps and passes that are sets of "
@@ -93,6 +88,12 @@ static const pln_option keys[] = {
      .least = "1",
      .most = "2147483647",
      .doc = "The most nodes that FuseOps puts into one function."},
+    {.name = "target",
+     .kind = PLN_ATTR_STRING,
+     .fallback = "",
+     .doc = "The target that passes optimise for, as TVM writes it: \"llvm "
+            "-mcpu=cascadelake\" (pl.target). AlterOpLayout, Legalize and "
+            "FuseOps ask for it; an empty text: none."},
     FLAG("relay.FuseOps.link_params", "false",
          "FuseOps keeps constants inside of the functions it makes."),
     {.name = "relay.qnn.requantize.rounding",

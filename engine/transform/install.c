@@ -161,6 +161,55 @@ static const pln_option dead_code_options[] = {
      .doc = "Drop and move effects too, as if there were none."},
 };
 
+static const pln_option annotate_options[] = {
+    {.name = "targets",
+     .kind = PLN_ATTR_STRINGS,
+     .single = true,
+     .fallback = "",
+     .doc = "Names of compilers, the preferred one first; NAME takes the "
+            "operators whose attribute target.NAME says so."},
+    {.name = "include_non_call_ops",
+     .kind = PLN_ATTR_INT,
+     .is_bool = true,
+     .fallback = "true",
+     .doc = "Tuples and references go to a compiler, too."},
+};
+
+static const pln_option partition_options[] = {
+    {.name = "mod_name",
+     .kind = PLN_ATTR_STRING,
+     .fallback = "default",
+     .doc = "Part of the names of the functions: tvmgen_MOD_NAME."},
+    {.name = "bind_constants",
+     .kind = PLN_ATTR_INT,
+     .is_bool = true,
+     .fallback = "true",
+     .doc = "Constants are part of the functions, not arguments."},
+};
+
+static const pln_option composite_options[] = {
+    {.name = "pattern_table",
+     .kind = PLN_ATTR_STRING,
+     .fallback = "",
+     .doc = "The name of a pattern table (pl.pattern_table), in a script also "
+            "the table; \"\": no patterns."},
+};
+
+static const pln_option filter_options[] = {
+    {.name = "compiler_filter",
+     .kind = PLN_ATTR_STRING,
+     .fallback = "",
+     .doc = "The compiler whose functions are meant; \"\": all."},
+};
+
+static const pln_option bound_options[] = {
+    {.name = "global_vars",
+     .kind = PLN_ATTR_STRINGS,
+     .single = true,
+     .fallback = "",
+     .doc = "Names of functions with the attribute Compiler."},
+};
+
 static const pln_option print_options[] = {
     {.name = "header",
      .kind = PLN_ATTR_STRING,
@@ -195,6 +244,11 @@ enum {
   N_fold_constant_required = 1,
   N_canonicalize_ops_required = 1,
   N_entry_options = PLN_COUNT(entry_options),
+  N_partition_options = PLN_COUNT(partition_options),
+  N_composite_options = PLN_COUNT(composite_options),
+  N_filter_options = PLN_COUNT(filter_options),
+  N_bound_options = PLN_COUNT(bound_options),
+  N_annotate_options = PLN_COUNT(annotate_options),
   N_print_options = PLN_COUNT(print_options),
   N_dead_code_options = PLN_COUNT(dead_code_options),
   N_branch_options = PLN_COUNT(branch_options),
