@@ -101,6 +101,12 @@ static const pln_option entry_options[] = {
      .doc = "The functions that are called from outside."},
 };
 
+static const pln_option common_subexpr_options[] = {
+    {.name = "fskip",
+     .kind = PLN_ATTR_NONE,
+     .doc = "Of a call or a projection of a tuple: whether it stays."},
+};
+
 static const pln_option dead_code_options[] = {
     {.name = "inline_once",
      .kind = PLN_ATTR_INT,
@@ -139,6 +145,7 @@ enum {
   N_fold_constant_required = 1,
   N_entry_options = PLN_COUNT(entry_options),
   N_print_options = PLN_COUNT(print_options),
+  N_common_subexpr_options = PLN_COUNT(common_subexpr_options),
   N_dead_code_options = PLN_COUNT(dead_code_options),
   N_eta_options = PLN_COUNT(eta_options),
   N_fuse_options = PLN_COUNT(fuse_options),
