@@ -162,6 +162,18 @@ pln_status pln_pass_new(pln_engine *engine, const pln_pass_spec *spec,
   return status;
 }
 
+/* True if the attributes, options of a pass or a config, name a log. */
+static bool has_log(const pln_engine *engine, pln_attrs attrs,
+                    const char *name) {
+  const pln_attr *log = attrs ? pln_attrs_find(engine, attrs, name) : NULL;
+  return log && log->kind == PLN_ATTR_STRING && log->v.s.size > 0;
+}
+
+bool pln_pass_writes_log(const pln_pass *pass, const pln_context *context) {
+  return pass->def->logs || has_log(pass->engine, pass->options, "log") ||
+         has_log(pass->engine, context->config, "FoldConstant.log");
+}
+
 static pln_status copy_elements(pln_engine *engine, pln_pass_def *def,
                                 uint32_t n, pln_pass *const *passes) {
   if (!n)
@@ -176,6 +188,8 @@ static pln_status copy_elements(pln_engine *engine, pln_pass_def *def,
     def->parallel &=
         pln_pass_is_parallel(passes[i]) && !passes[i]->def->n_required;
     def->light &= passes[i]->def->light;
+    def->logs |=
+        passes[i]->def->logs || has_log(engine, passes[i]->options, "log");
     if (passes[i]->def->depth >= def->depth)
       def->depth = passes[i]->def->depth + 1;
   }

@@ -23,6 +23,7 @@ typedef struct pln_pass_def {
   bool traceable, cacheable;
   bool parallel; /* FUNCTIONS: all of its elements are parallel */
   bool light;    /* cheap; FUNCTIONS: all of its elements are */
+  bool logs;     /* combinators: an element was told to write a log */
   const pln_pass_cloner *cloner;
   pln_symbol identity; /* text that determines what the body does, or 0 */
   uint32_t depth; /* SEQUENTIAL: 1 + the depth of its deepest element; else 0 */
@@ -72,6 +73,10 @@ typedef struct pln_given_predicate {
 } pln_given_predicate;
 pln_given_predicate *pln_predicates_retain(pln_given_predicate *list);
 void pln_predicates_release(pln_engine *engine, pln_given_predicate *list);
+/* True if the pass writes a log (option or config key "FoldConstant.log"): its
+ * runs are neither cached nor handed to threads, so that the log is complete
+ * and in order. For a combinator: one of its elements does. */
+bool pln_pass_writes_log(const pln_pass *pass, const pln_context *context);
 /* A function belongs to the thread that gave it, and nobody knows what its
  * answers depend on. */
 static inline bool pln_pass_is_parallel(const pln_pass *pass) {

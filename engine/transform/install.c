@@ -38,6 +38,19 @@ static const pln_option precision_options[] = {
             "2: neither; it follows its operands."},
 };
 
+static const pln_option fold_constant_options[] = {
+    PLN_FOLD_OPTION,
+    {.name = "fold_qnn",
+     .kind = PLN_ATTR_INT,
+     .is_bool = true,
+     .fallback = "false",
+     .doc = "Quantisation is folded too."},
+    {.name = "log",
+     .kind = PLN_ATTR_STRING,
+     .fallback = "",
+     .doc = "Where each decision is written: a file, '-' the standard error."},
+};
+
 static const pln_option opset_options[] = {
     {.name = "opset",
      .kind = PLN_ATTR_INT,
@@ -145,6 +158,7 @@ enum {
   N_fold_constant_required = 1,
   N_entry_options = PLN_COUNT(entry_options),
   N_print_options = PLN_COUNT(print_options),
+  N_fold_constant_options = PLN_COUNT(fold_constant_options),
   N_common_subexpr_options = PLN_COUNT(common_subexpr_options),
   N_dead_code_options = PLN_COUNT(dead_code_options),
   N_eta_options = PLN_COUNT(eta_options),
