@@ -24,8 +24,12 @@ typedef enum pln_refusal {
 /* "over_budget", ...: the key in reports. Static. */
 const char *pln_refusal_name(pln_refusal why);
 
+/* The expression in on_device calls; `node` itself if it is no such call. */
+pln_ref pln_eval_skip_on_device(const pln_graph *graph, pln_ref node);
+
 /* True if the node is a call of a pure operator with a kernel and each operand
- * is a Constant (or Absent), so that pln_eval_call may be tried. When it is
+ * is a Constant (or Absent), on whatever device, so that pln_eval_call may be
+ * tried. When it is
  * false for another reason than an operand, *why gives the reason; otherwise
  * *why is PLN_REFUSED_NOT. */
 bool pln_eval_can_fold(const pln_graph *graph, pln_ref node, pln_refusal *why);

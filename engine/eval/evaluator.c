@@ -708,11 +708,19 @@ static pln_status check_arity(run *r, const pln_node *n) {
                         few ? row->min_args : row->max_args, n->count);
 }
 
+/* True for copy and for calls that mark a place (on_device, annotation.*):
+ * their result is their operand, whatever kind of value that is. */
+static bool gives_operand(const run *r, const pln_node *n) {
+  pln_kernel_fn identity = pln_op_row(r->engine, PLN_OP_IDENTITY)->kernel;
+  return n->results == 0 && n->count == 1 &&
+         pln_op_row(r->engine, n->data)->kernel == identity;
+}
+
 static pln_status call_operation(run *r, activation *act, pln_ref node,
                                  pln_runtime_value *out) {
   const pln_node *n = &act->plan->graph->nodes[node];
   PLN_TRY(check_arity(r, n));
-  if (n->data == PLN_OP_IDENTITY && n->results == 0)
+  if (gives_operand(r, n))
     return copy_operand(r, act, n, out);
   return pln_is_loop_op(n->data) ? start_iterations(r, act, node)
                                  : call_operator(r, act, node, out);

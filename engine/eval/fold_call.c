@@ -6,12 +6,22 @@
 
 #include "eval/call.h"
 
+pln_ref pln_eval_skip_on_device(const pln_graph *graph, pln_ref node) {
+  while (graph->nodes[node].kind == PLN_CALL &&
+         graph->nodes[node].data == PLN_OP_ON_DEVICE)
+    node = pln_operand(graph, node, 0);
+  return node;
+}
+
 /* The operands, or the fields of the only operand when that is a Tuple, as in
  * Relay's concatenate. */
 static const pln_ref *inputs_of(const pln_graph *g, const pln_node *n,
                                 uint32_t *count) {
   const pln_ref *args = pln_operands(g, n);
-  const pln_node *only = n->count == 1 ? &g->nodes[args[0]] : NULL;
+  bool joins = n->count == 1 && n->data &&
+               (pln_op_row(g->engine, n->data)->traits & PLN_TRAIT_JOIN);
+  const pln_node *only =
+      joins ? &g->nodes[pln_eval_skip_on_device(g, args[0])] : NULL;
   bool tuple = only && only->kind == PLN_TUPLE;
   *count = tuple ? only->count : n->count;
   return tuple ? pln_operands(g, only) : args;
@@ -21,7 +31,7 @@ static bool operands_constant(const pln_graph *g, const pln_node *n) {
   uint32_t count;
   const pln_ref *args = inputs_of(g, n, &count);
   for (uint32_t i = 0; i < count; i++) {
-    uint8_t kind = g->nodes[args[i]].kind;
+    uint8_t kind = g->nodes[pln_eval_skip_on_device(g, args[i])].kind;
     if (kind != PLN_CONSTANT && kind != PLN_ABSENT)
       return false;
   }
@@ -99,7 +109,7 @@ static pln_status fold_call(const pln_graph *g, pln_ref node,
   uint32_t count;
   const pln_ref *refs = inputs_of(g, n, &count);
   for (uint32_t i = 0; i < count; i++) {
-    const pln_node *arg = &g->nodes[refs[i]];
+    const pln_node *arg = &g->nodes[pln_eval_skip_on_device(g, refs[i])];
     args[i] = arg->kind == PLN_CONSTANT ? g->tensors[arg->data] : NULL;
   }
   memset(results, 0, pln_n_results(n) * sizeof *results);

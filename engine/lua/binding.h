@@ -418,6 +418,13 @@ void pln_lua_release_callback(void *ud);
 
 /* ------------------------------------------------------------------- parts */
 
+/* pass/predicate.c: options of passes that are functions. Pushes a copy of the
+ * table of options at `arg` without them  [-0, +1]; gives them to the pass. */
+void pln_lua_push_plain_options(lua_State *L, int arg);
+void pln_lua_set_functions(lua_State *L, pln_lua *b, int arg, pln_pass *pass);
+/* pass/pass.c: adds the pass to the stored error of a function that it called.
+ */
+void pln_lua_name_failed_pass(pln_lua *b, const pln_pass_run *run);
 /* pass/pass_clone.c: clones passes that are functions of files into the Lua
  * states of worker threads. */
 extern const pln_pass_cloner pln_lua_pass_cloner;

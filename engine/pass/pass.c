@@ -130,6 +130,14 @@ pln_status pln_pass_of(pln_engine *engine, pln_symbol name, pln_pass_def *def,
   return PLN_OK;
 }
 
+pln_status pln_pass_like(pln_engine *engine, pln_symbol name,
+                         const pln_pass *pass, pln_attrs options,
+                         pln_pass **out) {
+  PLN_TRY(pln_pass_of(engine, name, pass->def, options, out));
+  (*out)->predicates = pln_predicates_retain(pass->predicates);
+  return PLN_OK;
+}
+
 /* Makes a pass that is the only user of `def`; takes ownership of `def`. */
 static pln_status wrap_def(pln_engine *engine, const char *name,
                            pln_pass_def *def, pln_pass **out) {
@@ -154,6 +162,18 @@ pln_status pln_pass_new(pln_engine *engine, const pln_pass_spec *spec,
   return status;
 }
 
+/* True if the attributes, options of a pass or a config, name a log. */
+static bool has_log(const pln_engine *engine, pln_attrs attrs,
+                    const char *name) {
+  const pln_attr *log = attrs ? pln_attrs_find(engine, attrs, name) : NULL;
+  return log && log->kind == PLN_ATTR_STRING && log->v.s.size > 0;
+}
+
+bool pln_pass_writes_log(const pln_pass *pass, const pln_context *context) {
+  return pass->def->logs || has_log(pass->engine, pass->options, "log") ||
+         has_log(pass->engine, context->config, "FoldConstant.log");
+}
+
 static pln_status copy_elements(pln_engine *engine, pln_pass_def *def,
                                 uint32_t n, pln_pass *const *passes) {
   if (!n)
@@ -165,8 +185,11 @@ static pln_status copy_elements(pln_engine *engine, pln_pass_def *def,
   def->parallel = def->light = true;
   for (uint32_t i = 0; i < n; i++) {
     def->elements[i] = pln_pass_retain(passes[i]);
-    def->parallel &= passes[i]->def->parallel && !passes[i]->def->n_required;
+    def->parallel &=
+        pln_pass_is_parallel(passes[i]) && !passes[i]->def->n_required;
     def->light &= passes[i]->def->light;
+    def->logs |=
+        passes[i]->def->logs || has_log(engine, passes[i]->options, "log");
     if (passes[i]->def->depth >= def->depth)
       def->depth = passes[i]->def->depth + 1;
   }
@@ -279,6 +302,7 @@ void pln_pass_release(pln_pass *pass) {
   if (!pass || --pass->refs)
     return;
   release_def(pass->engine, pass->def);
+  pln_predicates_release(pass->engine, pass->predicates);
   pln_mem_free(pass->engine, pass, sizeof *pass);
 }
 
@@ -317,7 +341,7 @@ const char *pln_pass_source(const pln_pass *pass) {
 }
 
 bool pln_pass_cacheable(const pln_pass *pass) {
-  return pass->def->cacheable;
+  return pass->def->cacheable && !pass->predicates;
 }
 
 bool pln_pass_traceable(const pln_pass *pass) {
@@ -325,7 +349,7 @@ bool pln_pass_traceable(const pln_pass *pass) {
 }
 
 bool pln_pass_parallel(const pln_pass *pass) {
-  return pass->def->parallel;
+  return pln_pass_is_parallel(pass);
 }
 
 uint32_t pln_pass_n_required(const pln_pass *pass) {

@@ -23,6 +23,7 @@ typedef struct pln_pass_def {
   bool traceable, cacheable;
   bool parallel; /* FUNCTIONS: all of its elements are parallel */
   bool light;    /* cheap; FUNCTIONS: all of its elements are */
+  bool logs;     /* combinators: an element was told to write a log */
   const pln_pass_cloner *cloner;
   pln_symbol identity; /* text that determines what the body does, or 0 */
   uint32_t depth; /* SEQUENTIAL: 1 + the depth of its deepest element; else 0 */
@@ -48,6 +49,7 @@ struct pln_pass {
   pln_symbol name;
   pln_pass_def *def; /* retained */
   pln_attrs options; /* as given by the user, checked against def->options */
+  struct pln_given_predicate *predicates; /* retained; NULL: none */
 };
 
 /* The deepest nesting of sequentials; the number of iterations of a fixpoint by
@@ -61,9 +63,33 @@ enum {
 static inline bool pln_pass_is_sequential(const pln_pass *pass) {
   return pass->def->kind == PLN_PASS_SEQUENTIAL;
 }
+/* config/predicate.c: options that are functions, the last given first. A list
+ * never changes, so passes made from one another share it. */
+typedef struct pln_given_predicate {
+  uint32_t refs;
+  pln_symbol option;
+  pln_predicate predicate;
+  struct pln_given_predicate *next; /* retained */
+} pln_given_predicate;
+pln_given_predicate *pln_predicates_retain(pln_given_predicate *list);
+void pln_predicates_release(pln_engine *engine, pln_given_predicate *list);
+/* True if the pass writes a log (option or config key "FoldConstant.log"): its
+ * runs are neither cached nor handed to threads, so that the log is complete
+ * and in order. For a combinator: one of its elements does. */
+bool pln_pass_writes_log(const pln_pass *pass, const pln_context *context);
+/* A function belongs to the thread that gave it, and nobody knows what its
+ * answers depend on. */
+static inline bool pln_pass_is_parallel(const pln_pass *pass) {
+  return pass->def->parallel && !pass->predicates;
+}
 /* Makes another pass with the same definition, which it retains. */
 pln_status pln_pass_of(pln_engine *engine, pln_symbol name, pln_pass_def *def,
                        pln_attrs options, pln_pass **out) PLN_CHECKED;
+
+/* The same with the functions that `pass`, of the same engine, was given. */
+pln_status pln_pass_like(pln_engine *engine, pln_symbol name,
+                         const pln_pass *pass, pln_attrs options,
+                         pln_pass **out) PLN_CHECKED;
 
 /* ---------------------------------------------------------------- registry */
 

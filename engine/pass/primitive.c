@@ -364,7 +364,8 @@ static pln_status start_workers(pln_pass_run *run) {
                            .pass = run->pass,
                            .takes = pln_primitive_applies,
                            .run = run_function_in_child};
-  if (!run->pass->def->parallel)
+  if (!pln_pass_is_parallel(run->pass) ||
+      pln_pass_writes_log(run->pass, run->context))
     return PLN_OK;
   if (!pln_cache_works(run) || run->context->limits.threads == 1)
     return pln_parallel_run(&work, &run->parallel);

@@ -54,6 +54,8 @@ static pln_status copy_passes(struct pln_registry *r,
   for (uint32_t i = 0; i < from->n_passes; i++) {
     const pln_pass *pass = from->passes[i].pass;
     pln_pass *own;
+    if (pass->predicates)
+      continue; /* its functions belong to the parent's thread */
     PLN_TRY(pln_pass_of(r->engine, pass->name, pass->def, pass->options, &own));
     pln_status status = append(r, own, from->passes[i].built_in);
     if (status != PLN_OK) {
@@ -226,7 +228,7 @@ pln_status pln_pass_register_object(pln_engine *engine, const char *name,
     return pln_diag_error(engine, PLN_ERR_ARGUMENT, NULL,
                           "a pass needs a name");
   PLN_TRY(pln_symbol_intern(engine, pln_text(name), &symbol));
-  PLN_TRY(pln_pass_of(engine, symbol, pass->def, pass->options, &named));
+  PLN_TRY(pln_pass_like(engine, symbol, pass, pass->options, &named));
   return add_or_release(engine, named, false);
 }
 
@@ -267,5 +269,5 @@ pln_status pln_pass_make(pln_engine *engine, const char *name,
     return pln_pass_unknown(engine, NULL, "", name);
   PLN_TRY(pln_options_check(engine, pass, options, &checked));
   PLN_TRY(pln_options_over(engine, pass->options, &checked));
-  return pln_pass_of(engine, symbol, pass->def, checked, out);
+  return pln_pass_like(engine, symbol, pass, checked, out);
 }

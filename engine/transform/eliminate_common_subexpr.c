@@ -6,7 +6,9 @@
  * up to 1 KiB are compared by content, larger ones by address. Two calls that
  * give integers are also equal if their symbolic values are fully known and
  * equal, such as the extent N read from two different tensors. Equal scalars
- * stay apart, except in ONNX's functions (unshare_scalars.c).
+ * stay apart, except in ONNX's functions (unshare_scalars.c). A call or
+ * projection of which the function `fskip` says true is neither replaced nor
+ * taken as a replacement.
  *
  *     %0 = tanh(%x); %1 = tanh(%x); add(%0, %1)
  *       =>   %0 = tanh(%x); add(%0, %0)
@@ -20,7 +22,9 @@ typedef struct cse_rewrite {
   pln_engine *engine;
   pln_idmap *by_value;   /* type and value -> old node + 1; NULL until needed */
   pln_scope *node_scope; /* by old node; NULL until needed */
-  int64_t merged;        /* without scalars, which are taken apart again */
+  const pln_pass_run *run;
+  const pln_predicate *skips; /* option fskip, or NULL */
+  int64_t merged;             /* without scalars, which are taken apart again */
   bool watched, onnx;
 } cse_rewrite;
 
@@ -103,9 +107,23 @@ static pln_status find_equal_node(cse_rewrite *m, pln_rewrite *rw, pln_ref old,
   return pln_keep_rank(rw, shared, type);
 }
 
+/* The old node is equal to the new one: merging changes no expression. */
+static pln_status is_skipped(const cse_rewrite *m, const pln_graph *g,
+                             pln_ref old, bool *skipped) {
+  uint8_t kind = g->nodes[old].kind;
+  *skipped = false;
+  if (!m->skips || (kind != PLN_CALL && kind != PLN_TUPLE_GET_ITEM))
+    return PLN_OK;
+  return m->skips->call(m->skips->ud, m->run, g, old, skipped);
+}
+
 static pln_status merge_common_node(void *ud, pln_rewrite *rw, pln_ref old,
                                     pln_ref *node) {
   cse_rewrite *m = ud;
+  bool skipped;
+  PLN_TRY(is_skipped(m, pln_rewrite_old(rw), old, &skipped));
+  if (skipped)
+    return PLN_OK;
   if (!m->watched)
     return find_equal_node(m, rw, old, node);
   double began = pln_rule_clock(m->engine);
@@ -133,8 +151,10 @@ static pln_status set_merged(const cse_rewrite *m, pln_pass_run *run,
 pln_status pln_pass_eliminate_common_subexpr(pln_pass_run *run) {
   const pln_graph *old = pln_run_function(run);
   cse_rewrite m = {.engine = pln_run_engine(run),
+                   .run = run,
                    .onnx = pln_function_is_onnx(old)};
   m.watched = pln_rules_watched(m.engine);
+  m.skips = pln_pass_predicate(pln_run_pass(run), "fskip");
   pln_mutator mutator = {
       .ud = &m, .visit = merge_common_node, .keeps_types = true};
   pln_graph *out;

@@ -38,6 +38,19 @@ static const pln_option precision_options[] = {
             "2: neither; it follows its operands."},
 };
 
+static const pln_option fold_constant_options[] = {
+    PLN_FOLD_OPTION,
+    {.name = "fold_qnn",
+     .kind = PLN_ATTR_INT,
+     .is_bool = true,
+     .fallback = "false",
+     .doc = "Quantisation is folded too."},
+    {.name = "log",
+     .kind = PLN_ATTR_STRING,
+     .fallback = "",
+     .doc = "Where each decision is written: a file, '-' the standard error."},
+};
+
 static const pln_option opset_options[] = {
     {.name = "opset",
      .kind = PLN_ATTR_INT,
@@ -148,6 +161,12 @@ static const pln_option entry_options[] = {
      .doc = "The functions that are called from outside."},
 };
 
+static const pln_option common_subexpr_options[] = {
+    {.name = "fskip",
+     .kind = PLN_ATTR_NONE,
+     .doc = "Of a call or a projection of a tuple: whether it stays."},
+};
+
 static const pln_option dead_code_options[] = {
     {.name = "inline_once",
      .kind = PLN_ATTR_INT,
@@ -250,6 +269,8 @@ enum {
   N_bound_options = PLN_COUNT(bound_options),
   N_annotate_options = PLN_COUNT(annotate_options),
   N_print_options = PLN_COUNT(print_options),
+  N_fold_constant_options = PLN_COUNT(fold_constant_options),
+  N_common_subexpr_options = PLN_COUNT(common_subexpr_options),
   N_dead_code_options = PLN_COUNT(dead_code_options),
   N_branch_options = PLN_COUNT(branch_options),
   N_dense_branch_options = PLN_COUNT(dense_branch_options),

@@ -62,7 +62,7 @@ describe("quantised kernels", function()
     local mod = assert(pl.parse [[
 #[version = "0.0.5"]
 def @main() { qnn.quantize(2f, 0.5f, 1, out_dtype="int8") }]])
-    local body = pl.passes.FoldConstant()(mod).main.body
+    local body = pl.passes.FoldConstant { fold_qnn = true } (mod).main.body
     assert.equal("Constant", body.kind)
     assert.equal(5, body.data:to_table())
   end)

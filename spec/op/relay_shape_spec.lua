@@ -144,7 +144,7 @@ describe("kernels of shapes", function()
   it("fold constants", function()
     local mod = assert(pl.parse [[
 #[version = "0.0.5"]
-def @main() { broadcast_to_like(2f, ones(shape=[2, 2])) }]])
+def @main() { broadcast_to_like(2f, broadcast_to(1f, shape=[2, 2])) }]])
     assert.equal("Constant", pl.passes.FoldConstant()(mod).main.body.kind)
   end)
 end)

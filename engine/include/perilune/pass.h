@@ -42,7 +42,8 @@ typedef struct pln_context pln_context;
 /* One option of a pass, or one config key: its name, its kind, its default as
  * text, and one sentence of help.
  *
- * The kind is PLN_ATTR_INT, _FLOAT, _STRING, _INTS, _FLOATS, _STRINGS or _DICT.
+ * The kind is PLN_ATTR_INT, _FLOAT, _STRING, _INTS, _FLOATS, _STRINGS or _DICT;
+ * PLN_ATTR_NONE is a function (pln_pass_set_predicate), which has no default.
  * A boolean is an INT with is_bool; its values are PLN_ATTR_BOOL. Integers
  * given for FLOATS are converted. A string may list its allowed values
  * ("budget|all"; NULL: any); a number may have bounds, as text (NULL: none).
@@ -131,6 +132,25 @@ PLN_API pln_status pln_pass_unregister(pln_engine *engine,
  * PLN_ERR_NAME with the nearest names when there is none. */
 PLN_API pln_status pln_pass_make(pln_engine *engine, const char *name,
                                  pln_attrs options, pln_pass **out) PLN_CHECKED;
+/* A function of a node, as the value of an option of the kind PLN_ATTR_NONE:
+ * which calls EliminateCommonSubexpr skips, say. `graph` is sealed. */
+typedef struct pln_predicate {
+  pln_status (*call)(void *ud, const pln_pass_run *run, const pln_graph *graph,
+                     pln_ref node, bool *answer);
+  void *ud;
+  void (*release)(void *ud); /* with the last pass that has it; may be NULL */
+} pln_predicate;
+/* Gives such an option of a pass its value; an earlier one is replaced. Takes
+ * predicate->ud, on failure too. The pass then runs on the caller's thread
+ * only, its results are not cached, and its text shows that there is a function
+ * but cannot be parsed. PLN_ERR_NAME, PLN_ERR_TYPE when the pass has no such
+ * option. Not for a pass that was applied already. */
+PLN_API pln_status pln_pass_set_predicate(pln_pass *pass, const char *option,
+                                          const pln_predicate *predicate)
+    PLN_CHECKED;
+/* The value of such an option; NULL when none was given. */
+PLN_API const pln_predicate *pln_pass_predicate(const pln_pass *pass,
+                                                const char *option);
 /* The registered passes in order of registration; NULL past the end. */
 PLN_API const pln_pass *pln_pass_registry_at(const pln_engine *engine,
                                              uint32_t index);

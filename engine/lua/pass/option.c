@@ -23,6 +23,7 @@ static const char *type_name(const pln_option *row) {
   case PLN_ATTR_FLOATS: return "numbers";
   case PLN_ATTR_STRINGS: return "strings";
   case PLN_ATTR_DICT: return "table";
+  case PLN_ATTR_NONE: return "function";
   default: return "string";
   }
 }
@@ -51,6 +52,8 @@ static void push_row(lua_State *L, pln_lua *b, const pln_option *row) {
     set_string(L, "choices", row->choices);
   set_bound(L, "least", row->least);
   set_bound(L, "most", row->most);
+  if (row->kind == PLN_ATTR_NONE)
+    return;
   pln_lua_must(L, b, pln_option_default(b->engine, row, &value));
   pln_lua_push_attr(L, b, &value);
   lua_setfield(L, -2, "default");

@@ -115,14 +115,13 @@ static int body(lua_State *L) {
 }
 
 /* Pushes "pass 'X', function @main", as the executor writes it.  [-0, +1] */
-static void push_place(lua_State *L, const body_call *call) {
-  const char *pass = pln_pass_name(pln_run_pass(call->run));
-  if (is_module_pass(call->run)) {
+static void push_place(lua_State *L, const pln_pass_run *run) {
+  const char *pass = pln_pass_name(pln_run_pass(run));
+  if (is_module_pass(run)) {
     lua_pushfstring(L, "pass '%s'", pass);
     return;
   }
-  pln_slice name =
-      pln_symbol_text(call->state->engine, pln_run_name(call->run));
+  pln_slice name = pln_symbol_text(pln_run_engine(run), pln_run_name(run));
   lua_pushfstring(L, "pass '%s', function @%s", pass, name.data);
 }
 
@@ -168,15 +167,15 @@ static void push_message_text(lua_State *L, int diag, const char *message) {
 /* Adds the pass to the stored Diag of an error in its body: before the message
  * of a script, after a message of the engine. */
 static int name_pass(lua_State *L) {
-  body_call *call = lua_touserdata(L, 1);
+  const pln_pass_run *run = lua_touserdata(L, 1);
   lua_rawgetp(L, LUA_REGISTRYINDEX, &pln_lua_key.saved_error);
   if (!pln_lua_is_diag(L, 2) || lua_getfield(L, 2, "pass") != LUA_TNIL)
     return 0;
-  lua_pushstring(L, pln_pass_name(pln_run_pass(call->run)));
+  lua_pushstring(L, pln_pass_name(pln_run_pass(run)));
   lua_setfield(L, 2, "pass");
   bool raised = lua_getfield(L, 2, "cause") != LUA_TNIL;
   lua_settop(L, 2);
-  push_place(L, call);
+  push_place(L, run);
   if (!raised) {
     add_note(L);
     return 0;
@@ -192,11 +191,11 @@ static int name_pass(lua_State *L) {
 
 /* No finalizer may run meanwhile: an error in it would replace the stored
  * one. */
-static void name_saved_error(pln_lua *b, body_call *call) {
+void pln_lua_name_failed_pass(pln_lua *b, const pln_pass_run *run) {
   bool runs = lua_gc(b->L, LUA_GCISRUNNING) == 1;
   lua_gc(b->L, LUA_GCSTOP);
   b->quiet = true;
-  (void)!pln_lua_protect(b, name_pass, call);
+  (void)!pln_lua_protect(b, name_pass, (pln_pass_run *)(uintptr_t)run);
   b->quiet = false;
   if (runs)
     lua_gc(b->L, LUA_GCRESTART);
@@ -222,7 +221,7 @@ static pln_status run_body(pln_pass_run *run) {
     pln_lua_forget(b->L, &pln_lua_key.anchors, call.graph);
   }
   if (status == PLN_ERR_CALLBACK)
-    name_saved_error(b, &call);
+    pln_lua_name_failed_pass(b, run);
   return status;
 }
 

@@ -14,9 +14,11 @@ static int core_make(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   const char *name = luaL_checkstring(L, 1);
   lua_settop(L, 2);
-  pln_attrs options = pln_lua_check_attrs(L, b, 2);
+  pln_lua_push_plain_options(L, 2);
+  pln_attrs options = pln_lua_check_attrs(L, b, 3);
   pln_pass **slot = new_pass(L);
   pln_lua_must(L, b, pln_pass_make(b->engine, name, options, slot));
+  pln_lua_set_functions(L, b, 2, *slot);
   return 1;
 }
 

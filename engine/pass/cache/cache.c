@@ -63,7 +63,8 @@ static cache_entry *cache_row_of_link(pln_hash_link *link, int way) {
  * rules are limited or observed. */
 bool pln_cache_works(const pln_pass_run *run) {
   const pln_applications *a = run->engine->applications;
-  return run->context->limits.cache > 0 && run->pass->def->cacheable &&
+  return run->context->limits.cache > 0 && pln_pass_cacheable(run->pass) &&
+         !pln_pass_writes_log(run->pass, run->context) &&
          !run->engine->parent && a->limits.passes < 0 &&
          a->limits.applications < 0 && !a->watched;
 }

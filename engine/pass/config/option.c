@@ -30,6 +30,7 @@ static const char *kind_text(const pln_option *row) {
   case PLN_ATTR_DICT:
     return row->entries == PLN_ATTR_STRINGS ? "a table of lists of strings"
                                             : "a table";
+  case PLN_ATTR_NONE: return "a function";
   default: return "a string";
   }
 }
@@ -144,6 +145,7 @@ static bool is_kind(const pln_option *row, bool inner) {
   case PLN_ATTR_DICT:
     return !inner && !row->is_bool &&
            (row->n_fields > 0) != (row->entries != PLN_ATTR_NONE);
+  case PLN_ATTR_NONE: return !inner && !row->is_bool && row->n_fields == 0;
   default: return false;
   }
 }
@@ -164,8 +166,8 @@ static pln_status check_row(pln_engine *engine, const pln_option *row,
                    inner ? "a kind: an integer, a number, a string, true or "
                            "false, or a list"
                          : "a kind (an integer, a number, a string, true or "
-                           "false, a list, or a table with fields) and a "
-                           "default of that kind");
+                           "false, a list, a table with fields, or a function) "
+                           "and a default of that kind");
   if (!is_bound(row, row->least) || !is_bound(row, row->most))
     return bad_row(engine, row, "bounds that are numbers of its kind");
   return PLN_OK;
@@ -507,6 +509,10 @@ pln_status pln_option_default(pln_engine *engine, const pln_option *row,
                               pln_attr *out) {
   pln_attrs value;
   pln_attr dict = {.kind = PLN_ATTR_DICT};
+  if (row->kind == PLN_ATTR_NONE) {
+    *out = (pln_attr){.kind = PLN_ATTR_NONE};
+    return pln_symbol_intern(engine, pln_text(row->name), &out->name);
+  }
   if (row->kind != PLN_ATTR_DICT) {
     PLN_TRY(plain_default(engine, row, &value));
     *out = *pln_attrs_at(engine, value, 0);

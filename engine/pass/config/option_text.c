@@ -102,8 +102,18 @@ static pln_status read_scalar(pln_reader *r, const pln_option *row,
   return store_option_value(r->engine, row->name, value, out);
 }
 
+static pln_status refuse_function(pln_reader *r, const char *whom) {
+  char message[400];
+  size_t begin = r->at;
+  snprintf(message, sizeof message,
+           "%s is a function: a script or a host gives it, text cannot", whom);
+  return pln_reader_error(r, begin, r->size, PLN_ERR_TYPE, message);
+}
+
 static pln_status read_option_value(pln_reader *r, const pln_option *row,
                                     const char *whom, pln_attrs *out) {
+  if (row->kind == PLN_ATTR_NONE)
+    return refuse_function(r, whom);
   if (!is_list(row))
     return read_scalar(r, row, whom, out);
   PLN_TRY(pln_reader_expect(r, '[', "'[' and a list"));

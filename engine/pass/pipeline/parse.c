@@ -122,7 +122,7 @@ static pln_status read_pass(parser *p, size_t begin, pln_symbol name) {
   PLN_TRY(
       pln_options_read(&p->r, def->options, def->n_options, whom, &options));
   PLN_TRY(pln_options_over(p->r.engine, registered->options, &options));
-  PLN_TRY(pln_pass_of(p->r.engine, name, registered->def, options, &pass));
+  PLN_TRY(pln_pass_like(p->r.engine, name, registered, options, &pass));
   return add_pipeline_element(p, pass);
 }
 

@@ -53,8 +53,8 @@ static bool takes_any(const pln_pass *pass, const pln_graph *function) {
 static pln_status start_workers(const pln_execution *x, const pln_pass *pass,
                                 const pln_module *module, pln_parallel **out) {
   *out = NULL;
-  if (!pass->def->parallel || x->context->counts || x->context->instruments ||
-      x->context->limits.cache)
+  if (!pln_pass_is_parallel(pass) || pln_pass_writes_log(pass, x->context) ||
+      x->context->counts || x->context->instruments || x->context->limits.cache)
     return PLN_OK;
   const pln_parallel_job work = {.engine = x->engine,
                                  .context = x->context,

@@ -1,7 +1,8 @@
 /* print.c: prints a pass as the text that parse.c reads.
  *
  * Called by users through pln_pipeline_print. Invariant: parsing the text gives
- * an equal pass if every pass in it is registered. */
+ * an equal pass if every pass in it is registered and no option of one is a
+ * function. */
 
 #include <stdio.h>
 
@@ -62,9 +63,25 @@ static pln_status put_name(printer *p, pln_symbol name) {
   return pln_pipeline_put_name(p->engine, name, p->write, p->ud);
 }
 
+/* Shows the options that are functions, behind the others. */
+static pln_status put_functions(printer *p, const pln_pass *pass) {
+  const char *before = "{";
+  for (uint32_t i = 0; i < pass->def->n_options; i++) {
+    const pln_option *row = &pass->def->options[i];
+    if (row->kind != PLN_ATTR_NONE || !pln_pass_predicate(pass, row->name))
+      continue;
+    PLN_TRY(write_pipeline_text(p, before));
+    PLN_TRY(write_pipeline_text(p, row->name));
+    PLN_TRY(write_pipeline_text(p, "=<function>"));
+    before = ",";
+  }
+  return write_pipeline_text(p, "}");
+}
+
 static pln_status put_primitive(printer *p, const pln_pass *pass) {
   PLN_TRY(put_name(p, pass->name));
-  return pln_options_print(p->engine, pass->options, p->write, p->ud);
+  PLN_TRY(pln_options_print(p->engine, pass->options, p->write, p->ud));
+  return pass->predicates ? put_functions(p, pass) : PLN_OK;
 }
 
 static bool is_bare(const pln_pass *pass) {

@@ -1,26 +1,34 @@
 /* fold_constant.c: FoldConstant: evaluates what depends only on constants.
  *
- * Run by the executor, once per function. Requires a verified graph. A call
- * with constant operands becomes its result. A call whose symbolic value is
- * fully known becomes that value even if its operands are not constant (the
- * Shape of static dims). A projection of a tuple becomes the field; an If with
- * a constant condition becomes the branch taken. Never folded: calls with
- * effects, unknown operators, quantisation.
+ * Run by the executor, once per function, and by passes that go on with what
+ * became constant. Requires a verified graph. A call with constant operands, on
+ * whatever device, becomes its result. A call whose symbolic value is fully
+ * known becomes that value even if its operands are not constant (the Shape of
+ * static dims). A variable bound to a constant becomes the constant; a
+ * projection of a tuple becomes the field; an If with a constant condition
+ * becomes the branch taken. Never folded: calls with effects or without
+ * operands, unknown operators, bodies of primitive functions; and quantisation,
+ * unless `fold_qnn` is given.
  *
- *     add(%x, multiply(2f, 3f))   =>   add(%x, 6f)
+ *     let %y = multiply(2f, 3f); add(%x, %y)   =>   add(%x, 6f)
  *
  * A constant may be made if its size is at most max(64 KiB, bytes that die with
  * the folded node), decided node by node. Folding one node may let a constant
  * die with another node that was refused, so a sweep with refusals is repeated
  * until it changes nothing: the pass is idempotent. Option fold="all" lifts the
- * limit. */
+ * limit. Option `log` writes each decision (fold_log.c).
+ *
+ * Semantics: TVM FoldConstant, with symbolic values; ndarray_size of a scalar
+ * is 1, where TVM folds it to 0. */
 
 #include <stdio.h>
 
-#include "eval/eval.h"
+#include "ir/rewrite/rewrite.h"
 #include "ir/rewrite/use_counts.h"
 #include "op/op.h"
 #include "transform/fold/fold_constant.h"
+#include "transform/fold/fold_log.h"
+#include "transform/functional/let.h"
 
 enum { FEW_RESULTS = 16, MAX_ROUNDS = 32 };
 
@@ -29,6 +37,11 @@ typedef struct fold {
   pln_budget budget;
   int64_t folded;
   pln_use_counts uses;
+  pln_fold_log log;
+  uint8_t *primitive; /* by scope: inside a primitive function */
+  uint32_t *lets;     /* by scope: number of its own lets */
+  bool qnn;           /* quantisation is folded too */
+  bool unbound;       /* this sweep removed a let */
   bool watched;
   bool allowed; /* the taken branch of the innermost If may be inlined */
 } fold;
@@ -36,9 +49,24 @@ typedef struct fold {
 /* ------------------------------------------------------------------- refusal
  */
 
-static bool is_quantisation(pln_op op) {
+static bool is_quantisation(const pln_engine *e, pln_op op) {
   return op == PLN_OP_QUANTIZE_LINEAR || op == PLN_OP_DEQUANTIZE_LINEAR ||
-         op == PLN_OP_DYNAMIC_QUANTIZE_LINEAR;
+         op == PLN_OP_DYNAMIC_QUANTIZE_LINEAR ||
+         !strncmp(pln_op_row(e, op)->name, "qnn.", 4);
+}
+
+/* Calls that mark places, and those that would make a constant of nothing, such
+ * as zeros. */
+static bool is_never_folded(const fold *f, const pln_node *n) {
+  return n->count == 0 || n->data == PLN_OP_ON_DEVICE ||
+         n->data == PLN_OP_DEVICE_COPY ||
+         (is_quantisation(f->engine, n->data) && !f->qnn);
+}
+
+static pln_status refuse(fold *f, const pln_graph *g, pln_ref node,
+                         pln_refusal why) {
+  pln_budget_refuse(&f->budget, why);
+  return pln_fold_log_refusal(&f->log, g, node, why);
 }
 
 /* Operators whose result's size depends on the data but is bounded by it. */
@@ -93,7 +121,8 @@ static pln_status build_results(pln_builder *b, uint32_t n_results, uint32_t n,
 static pln_status replace_with_constants(fold *f, pln_rewrite *rw,
                                          uint32_t n_results, uint32_t n,
                                          pln_tensor *const *results,
-                                         pln_ref *node) {
+                                         pln_ref *node, const char *rule) {
+  pln_ref call = *node;
   pln_ref few[FEW_RESULTS], *fields = few;
   size_t size = n * sizeof *fields;
   bool allowed;
@@ -108,8 +137,10 @@ static pln_status replace_with_constants(fold *f, pln_rewrite *rw,
   pln_status status = build_results(b, n_results, n, results, fields, node);
   if (fields != few)
     pln_mem_free(f->engine, fields, size);
-  f->folded += status == PLN_OK;
-  return status;
+  if (status != PLN_OK)
+    return status;
+  f->folded++;
+  return pln_fold_log_fold(&f->log, b->graph, call, *node, rule);
 }
 
 /* --------------------------------------------------------------- evaluation */
@@ -134,14 +165,15 @@ static pln_status evaluate(fold *f, pln_rewrite *rw, pln_ref *node,
   const pln_graph *g = pln_rewrite_graph(rw);
   uint32_t n = n_results ? n_results : 1;
   pln_status status = pln_eval_call(g, *node, results);
-  if (status == PLN_ERR_UNSUPPORTED) {
-    pln_budget_refuse(&f->budget, PLN_REFUSED_UNDEFINED);
-    return PLN_OK;
-  }
+  if (status == PLN_ERR_UNSUPPORTED)
+    return refuse(f, g, *node, PLN_REFUSED_UNDEFINED);
   PLN_TRY(status);
   pln_ref call = *node;
-  if (!are_too_big(f, g, call, n, results))
-    status = replace_with_constants(f, rw, n_results, n, results, node);
+  if (are_too_big(f, g, call, n, results))
+    status = pln_fold_log_refusal(&f->log, g, call, PLN_REFUSED_OVER_BUDGET);
+  else
+    status = replace_with_constants(f, rw, n_results, n, results, node,
+                                    "constant operands");
   if (status == PLN_OK && *node != call)
     forget_operands(f, rw, call);
   for (uint32_t i = 0; i < n; i++)
@@ -156,13 +188,12 @@ static pln_status fold_call(fold *f, pln_rewrite *rw, pln_ref *node) {
   uint32_t n_results = n->results;
   size_t size = n_results * sizeof *results;
   pln_refusal why;
-  if (!pln_eval_can_fold(g, *node, &why)) {
-    if (why != PLN_REFUSED_NOT)
-      pln_budget_refuse(&f->budget, why);
+  if (is_never_folded(f, n))
     return PLN_OK;
-  }
-  if (is_quantisation(n->data) || is_too_big(f, g, *node))
-    return PLN_OK;
+  if (!pln_eval_can_fold(g, *node, &why))
+    return why == PLN_REFUSED_NOT ? PLN_OK : refuse(f, g, *node, why);
+  if (is_too_big(f, g, *node))
+    return pln_fold_log_refusal(&f->log, g, *node, PLN_REFUSED_OVER_BUDGET);
   if (n_results > FEW_RESULTS && !(results = pln_mem_zeroed(f->engine, size)))
     return pln_nomem(f->engine);
   pln_status status = evaluate(f, rw, node, n_results, results);
@@ -234,7 +265,8 @@ static pln_status fold_value(fold *f, pln_rewrite *rw, pln_ref *node,
   if (!tensor)
     return PLN_OK;
   *done = true;
-  pln_status status = replace_with_constants(f, rw, 0, 1, &tensor, node);
+  pln_status status =
+      replace_with_constants(f, rw, 0, 1, &tensor, node, "known value");
   pln_tensor_release(tensor);
   return status;
 }
@@ -264,7 +296,10 @@ static pln_status enter_folded_scope(void *ud, pln_rewrite *rw, pln_scope old,
   const pln_graph *g = pln_rewrite_old(rw);
   const pln_node *owner = &g->nodes[g->scopes[old].owner];
   bool taken;
-  if (owner->kind != PLN_IF || !condition(rw, owner, &taken))
+  if (owner->kind == PLN_LET_BLOCK && !f->lets[old])
+    *action = PLN_SCOPE_DISSOLVE;
+  if (owner->kind != PLN_IF || f->primitive[old] ||
+      !condition(rw, owner, &taken))
     return PLN_OK;
   bool is_then = owner->data == old;
   if (is_then)
@@ -274,15 +309,34 @@ static pln_status enter_folded_scope(void *ud, pln_rewrite *rw, pln_scope old,
     return PLN_OK;
   *action = is_then == taken ? PLN_SCOPE_DISSOLVE : PLN_SCOPE_SKIP;
   f->folded += is_then == taken;
-  return PLN_OK;
+  if (is_then != taken)
+    return PLN_OK;
+  return pln_fold_log_fold(&f->log, g, g->scopes[old].owner,
+                           g->scopes[old].result, "constant condition");
 }
 
 /* -------------------------------------------------------------------- sweep */
 
+/* Replaces a projection by the field, on the device of the tuple. */
+static pln_status build_field(pln_rewrite *rw, pln_ref marked, pln_ref tuple,
+                              pln_ref *node) {
+  const pln_graph *g = pln_rewrite_graph(rw);
+  pln_ref field = pln_operand(g, tuple, g->nodes[*node].data);
+  pln_builder *b = pln_rewrite_builder(rw);
+  if (!b)
+    return PLN_ERR_NOMEM;
+  *node = field;
+  return marked == tuple ? PLN_OK
+                         : pln_build_call(b, PLN_OP_ON_DEVICE,
+                                          b->graph->nodes[marked].attrs, 0, 1,
+                                          &field, node);
+}
+
 static pln_status fold_field(fold *f, pln_rewrite *rw, pln_ref *node) {
   const pln_graph *g = pln_rewrite_graph(rw);
   const pln_node *n = &g->nodes[*node];
-  pln_ref tuple = g->operands[n->first];
+  pln_ref marked = g->operands[n->first], projection = *node;
+  pln_ref tuple = pln_eval_skip_on_device(g, marked);
   pln_type type = n->type;
   bool allowed;
   if (g->nodes[tuple].kind != PLN_TUPLE || n->data >= g->nodes[tuple].count)
@@ -290,9 +344,36 @@ static pln_status fold_field(fold *f, pln_rewrite *rw, pln_ref *node) {
   PLN_TRY(pln_rewrite_apply(rw, "fold", &allowed));
   if (!allowed)
     return PLN_OK;
-  *node = pln_operand(g, tuple, n->data);
+  PLN_TRY(build_field(rw, marked, tuple, node));
   f->folded++;
+  PLN_TRY(pln_fold_log_fold(&f->log, pln_rewrite_graph(rw), projection, *node,
+                            "field of a tuple"));
   return pln_keep_rank(rw, *node, type);
+}
+
+/* Replaces the variable of a let by its value if that is a constant, on
+ * whatever device. */
+static pln_status fold_let(fold *f, pln_rewrite *rw, pln_ref old,
+                           pln_ref *node) {
+  const pln_graph *g = pln_rewrite_graph(rw);
+  pln_ref var = pln_operand(g, *node, 0), value = pln_operand(g, *node, 1);
+  bool allowed;
+  if (g->nodes[pln_eval_skip_on_device(g, value)].kind != PLN_CONSTANT)
+    return PLN_OK;
+  PLN_TRY(pln_rewrite_apply(rw, "fold", &allowed));
+  if (!allowed)
+    return PLN_OK;
+  if (!pln_rewrite_builder(rw))
+    return PLN_ERR_NOMEM;
+  PLN_TRY(pln_fold_log_fold(&f->log, pln_rewrite_graph(rw), var, value,
+                            "let of a constant"));
+  pln_ref old_var = pln_operand(pln_rewrite_old(rw), old, 0);
+  PLN_TRY(pln_use_counts_replace(&f->uses, old_var, value));
+  pln_rewrite_bind(rw, old_var, value);
+  *node = value;
+  f->folded++;
+  f->unbound = true;
+  return PLN_OK;
 }
 
 /* Folds a node by its symbolic value, else by evaluation. */
@@ -310,12 +391,16 @@ static pln_status fold_constant_node(void *ud, pln_rewrite *rw, pln_ref old,
   fold *f = ud;
   const pln_node *n = &pln_rewrite_graph(rw)->nodes[*node];
   const pln_node *before = &pln_rewrite_old(rw)->nodes[old];
+  if (f->primitive[rw->open[rw->n_open - 1].old])
+    return pln_use_counts_replace(&f->uses, old, *node);
   /* A dissolved If is represented by a node that was visited already. */
   if (before->kind == PLN_IF) {
     PLN_TRY(pln_keep_rank(rw, *node, before->type));
     return pln_use_counts_replace(&f->uses, old, *node);
   }
-  if (n->kind == PLN_CALL && n->data) {
+  if (before->kind == PLN_LET) {
+    PLN_TRY(fold_let(f, rw, old, node));
+  } else if (n->kind == PLN_CALL && n->data) {
     PLN_TRY(fold_plain(f, rw, node));
   } else if (n->kind == PLN_TUPLE_GET_ITEM) {
     PLN_TRY(fold_field(f, rw, node));
@@ -323,19 +408,48 @@ static pln_status fold_constant_node(void *ud, pln_rewrite *rw, pln_ref old,
   return pln_use_counts_replace(&f->uses, old, *node);
 }
 
-static pln_status sweep_once(fold *f, const pln_graph *g, pln_graph **out) {
+static pln_status count_lets(fold *f, const pln_graph *g) {
+  size_t nodes = g->n_nodes * sizeof(pln_scope);
+  pln_scope *node_scope = pln_mem_new(f->engine, nodes);
+  if (!node_scope)
+    return pln_nomem(f->engine);
+  pln_graph_node_scopes(g, node_scope);
+  for (pln_ref i = 0; i < g->n_nodes; i++)
+    f->lets[node_scope[i]] += g->nodes[i].kind == PLN_LET;
+  pln_mem_free(f->engine, node_scope, nodes);
+  return PLN_OK;
+}
+
+static pln_status rewrite_once(fold *f, const pln_graph *g, pln_graph **out) {
   pln_mutator m = {.ud = f,
                    .visit = fold_constant_node,
                    .enter = enter_folded_scope,
                    .keeps_types = true};
   memset(f->budget.refused, 0, sizeof f->budget.refused);
+  pln_fold_log_sweep(&f->log);
+  f->unbound = false;
+  pln_let_primitive_scopes(g, f->primitive);
+  if (g->n_scopes > 2)
+    PLN_TRY(count_lets(f, g));
   PLN_TRY(pln_use_counts_begin(&f->uses, g));
   pln_status status = pln_graph_rewrite(g, &m, out);
   pln_use_counts_end(&f->uses);
   return status;
 }
 
-/* Sweeps until nothing changes or nothing was refused for its size. */
+static pln_status sweep_once(fold *f, const pln_graph *g, pln_graph **out) {
+  size_t n = g->n_scopes;
+  f->primitive = pln_mem_zeroed(f->engine, n);
+  f->lets = pln_mem_zeroed(f->engine, n * sizeof *f->lets);
+  pln_status status =
+      f->primitive && f->lets ? rewrite_once(f, g, out) : pln_nomem(f->engine);
+  pln_mem_free(f->engine, f->primitive, n);
+  pln_mem_free(f->engine, f->lets, n * sizeof *f->lets);
+  return status;
+}
+
+/* Sweeps until nothing changes, or nothing was refused for its size and no
+ * block is left without lets. */
 static pln_status sweep(fold *f, pln_graph **graph) {
   for (int round = 0; round < MAX_ROUNDS; round++) {
     pln_graph *next;
@@ -343,7 +457,7 @@ static pln_status sweep(fold *f, pln_graph **graph) {
     bool changed = next != *graph;
     pln_graph_release(*graph);
     *graph = next;
-    if (!changed || !f->budget.refused[PLN_REFUSED_OVER_BUDGET])
+    if (!changed || !(f->unbound || f->budget.refused[PLN_REFUSED_OVER_BUDGET]))
       return PLN_OK;
   }
   return PLN_OK;
@@ -368,8 +482,10 @@ pln_status pln_fold_constants(pln_pass_run *run, const pln_graph *graph,
   fold f = {.engine = pln_run_engine(run)};
   f.watched = pln_rules_watched(f.engine);
   f.budget.all = pln_slice_is(pln_run_string(run, "fold"), "all");
+  f.qnn = pln_run_int(run, "fold_qnn");
   *out = pln_graph_retain(graph);
-  pln_status status = sweep(&f, out);
+  pln_fold_log_begin(&f.log, run);
+  pln_status status = pln_fold_log_end(&f.log, sweep(&f, out));
   if (status == PLN_OK)
     status = report_folds(&f, run);
   if (status != PLN_OK)

@@ -745,6 +745,40 @@ static pln_status work(pln_engine *e, void *ud) {
   return status;
 }
 
+/* ---------------------------------------------------- options of functions */
+
+static pln_status skip_calls(void *ud, const pln_pass_run *run,
+                             const pln_graph *graph, pln_ref node,
+                             bool *answer) {
+  CHECK(!strcmp(pln_pass_name(pln_run_pass(run)), "EliminateCommonSubexpr"));
+  *answer = pln_node_kind(graph, node) == PLN_CALL;
+  (*(int *)ud)++;
+  return PLN_OK;
+}
+
+static void an_option_is_a_function(void) {
+  pln_module *module = begin(), *out;
+  pln_pass *pass;
+  int asked = 0;
+  pln_predicate skip = {skip_calls, &asked, NULL};
+  CHECK_OK(pln_pass_make(engine, "EliminateCommonSubexpr", 0, &pass));
+  CHECK(!pln_pass_predicate(pass, "fskip"));
+  CHECK_OK(pln_pass_set_predicate(pass, "fskip", &skip));
+  CHECK(pln_pass_predicate(pass, "fskip")->ud == &asked);
+  CHECK(!pln_pass_parallel(pass) && !pln_pass_cacheable(pass));
+  CHECK_OK(pln_pass_apply(pass, module, &out));
+  CHECK(out == module && asked > 0);
+  pln_module_release(out);
+  CHECK_STATUS(pln_pass_set_predicate(pass, "skip", &skip), PLN_ERR_NAME);
+  CHECK(says("has no option 'skip'"));
+  pln_pass_release(pass);
+  CHECK_OK(pln_pass_make(engine, "FoldConstant", 0, &pass));
+  CHECK_STATUS(pln_pass_set_predicate(pass, "fold", &skip), PLN_ERR_TYPE);
+  CHECK(says("expects one of budget|all, got a function"));
+  pln_pass_release(pass);
+  end(module);
+}
+
 static void lack_of_memory_is_an_error(void) {
   oom_sweep(work, NULL);
 }
@@ -789,6 +823,7 @@ static const check_test tests[] = {
      only_loop_level_functions_are_removed},
     {"options come from pass, config, default",
      options_come_from_pass_config_default},
+    {"an option is a function", an_option_is_a_function},
     {"lack of memory is an error", lack_of_memory_is_an_error},
     {"an engine without memory is none", an_engine_without_memory_is_none},
 };

@@ -202,13 +202,14 @@ static size_t store_float(const pln_parsed_number *n, char *bytes) {
   return sizeof half;
 }
 
-/* Returns false if a finite number overflows to infinity in its dtype. */
+/* Returns false if a finite number is too large for its dtype. */
 static bool stays_finite(const pln_parsed_number *n) {
+  const double most_half = 65504;
   float narrow = to_float(n->f);
   if (n->dtype == PLN_FLOAT64 || !isfinite(n->f))
     return true;
   if (n->dtype == PLN_FLOAT16)
-    narrow = pln_half_to_float(pln_float_to_half(narrow));
+    return fabs(n->f) <= most_half; /* as TVM: no more is rounded down to it */
   if (n->dtype == PLN_BFLOAT16)
     narrow = pln_bfloat_to_float(pln_float_to_bfloat(narrow));
   return isfinite(narrow);

@@ -44,6 +44,12 @@ PLN_INT_TYPES(MIN_LOOP)
 PLN_INT_TYPES(AND_LOOP)
 PLN_INT_TYPES(OR_LOOP)
 PLN_INT_TYPES(XOR_LOOP)
+/* Booleans are integers of one bit, as in TVM. */
+PLN_PAIR_LOOP(add, BOOL, uint8_t, uint8_t, INT_XOR)
+PLN_PAIR_LOOP(sub, BOOL, uint8_t, uint8_t, INT_XOR)
+PLN_PAIR_LOOP(mul, BOOL, uint8_t, uint8_t, INT_AND)
+PLN_PAIR_LOOP(max, BOOL, uint8_t, uint8_t, INT_OR)
+PLN_PAIR_LOOP(min, BOOL, uint8_t, uint8_t, INT_AND)
 #define ADD_FLOATS(D, T) PLN_PAIR_LOOP(add, D, T, T, FLOAT_ADD)
 #define SUB_FLOATS(D, T) PLN_PAIR_LOOP(sub, D, T, T, FLOAT_SUB)
 #define MUL_FLOATS(D, T) PLN_PAIR_LOOP(mul, D, T, T, FLOAT_MUL)
@@ -232,14 +238,19 @@ static bool power_FLOAT64(void *out, const void *a, const void *b, size_t n,
 #define INTS(name) SIGNED(name), UNSIGNED(name)
 #define FLOATS(name) ROW(name, FLOAT32), ROW(name, FLOAT64)
 
-static const pln_pair_loops adds = {.of = {INTS(add), FLOATS(add)}};
-static const pln_pair_loops subs = {.of = {INTS(sub), FLOATS(sub)}};
-static const pln_pair_loops muls = {.of = {INTS(mul), FLOATS(mul)}};
+static const pln_pair_loops adds = {
+    .of = {INTS(add), FLOATS(add), ROW(add, BOOL)}};
+static const pln_pair_loops subs = {
+    .of = {INTS(sub), FLOATS(sub), ROW(sub, BOOL)}};
+static const pln_pair_loops muls = {
+    .of = {INTS(mul), FLOATS(mul), ROW(mul, BOOL)}};
 static const pln_pair_loops divs = {.of = {INTS(div), FLOATS(div)}};
 static const pln_pair_loops mods = {.of = {INTS(mod), FLOATS(mod)}};
 static const pln_pair_loops fmods = {.of = {INTS(fmod), FLOATS(fmod)}};
-static const pln_pair_loops maxs = {.of = {INTS(max), FLOATS(max)}};
-static const pln_pair_loops mins = {.of = {INTS(min), FLOATS(min)}};
+static const pln_pair_loops maxs = {
+    .of = {INTS(max), FLOATS(max), ROW(max, BOOL)}};
+static const pln_pair_loops mins = {
+    .of = {INTS(min), FLOATS(min), ROW(min, BOOL)}};
 static const pln_pair_loops ands = {.of = {INTS(and)}};
 static const pln_pair_loops ors = {.of = {INTS(or)}};
 static const pln_pair_loops xors = {.of = {INTS(xor)}};

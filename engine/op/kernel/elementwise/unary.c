@@ -61,7 +61,8 @@ C_FUNCTION(abs, fabs)
 C_FUNCTION(ceil, ceil)
 C_FUNCTION(floor, floor)
 C_FUNCTION(trunc, trunc)
-C_FUNCTION(round, nearbyint)
+C_FUNCTION(round_even, nearbyint)
+C_FUNCTION(round_away, round)
 C_FUNCTION(sqrt, sqrt)
 static double exp_of_double(double x) {
   return exp(x);
@@ -99,7 +100,8 @@ C_FUNCTION(atanh, atanh)
 #define OF_ceil(T, x) ceil_of_##T(x)
 #define OF_floor(T, x) floor_of_##T(x)
 #define OF_trunc(T, x) trunc_of_##T(x)
-#define OF_round(T, x) round_of_##T(x)
+#define OF_round_even(T, x) round_even_of_##T(x)
+#define OF_round_away(T, x) round_away_of_##T(x)
 #define OF_sqrt(T, x) sqrt_of_##T(x)
 #define OF_exp(T, x) exp_of_##T(x)
 #define OF_log(T, x) log_of_##T(x)
@@ -182,7 +184,15 @@ UNARY_KERNEL(reciprocal, FLOATS(reciprocal))
 FLOAT_KERNEL(ceil)
 FLOAT_KERNEL(floor)
 FLOAT_KERNEL(trunc)
-FLOAT_KERNEL(round)
+FLOAT_PAIR(round_even, OF_round_even, OF_round_even)
+FLOAT_PAIR(round_away, OF_round_away, OF_round_away)
+/* Halves go to the even integer in ONNX, away from zero in Relay. */
+pln_status pln_kernel_round(pln_kernel_call *call) {
+  static const pln_unary_loops even = {.of = {FLOATS(round_even)}},
+                               away = {.of = {FLOATS(round_away)}};
+  bool relay = pln_kernel_int(call, "relay", 0) != 0;
+  return pln_unary_run(call, relay ? &away : &even, NULL);
+}
 FLOAT_KERNEL(sqrt)
 FLOAT_PAIR(exp, EXP_SINGLE, OF_exp)
 UNARY_KERNEL(exp, FLOATS(exp))

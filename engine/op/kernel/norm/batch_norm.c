@@ -82,11 +82,18 @@ static pln_status read_batches(const pln_kernel_call *call, batches *b) {
   b->variance = pln_kernel_arg(call, 4);
   if (x->rank < 1)
     return pln_kernel_refuse(call, "a scalar has no channels");
-  uint32_t first = x->rank > 1 ? 1 : 0;
-  uint32_t end = spatial && first ? 2 : x->rank;
-  b->batch = x->rank > 1 ? (size_t)x->dims[0] : x->count;
-  b->channels = x->rank > 1 ? pln_dims_product(x->dims, first, end) : 1;
-  b->inner = x->rank > 1 ? pln_dims_product(x->dims, end, x->rank) : 1;
+  int64_t axis = pln_kernel_int(call, "axis", 1);
+  bool relay = pln_kernel_int(call, "relay", 0) != 0;
+  if (axis < 0)
+    axis += x->rank;
+  if (axis < 0 || (axis >= x->rank && (relay || axis != 1)))
+    return pln_kernel_refuse(call, "there is no axis %lld", (long long)axis);
+  bool whole = axis >= x->rank; /* ONNX: a vector is a batch of one channel */
+  uint32_t first = whole ? x->rank : (uint32_t)axis;
+  uint32_t end = spatial && !whole ? first + 1 : x->rank;
+  b->batch = pln_dims_product(x->dims, 0, first);
+  b->channels = pln_dims_product(x->dims, first, end);
+  b->inner = pln_dims_product(x->dims, end, x->rank);
   for (uint32_t i = 0; i < 5; i++) {
     const pln_tensor *t = pln_kernel_arg(call, i);
     if (!pln_is_float32_or_64(t))
@@ -197,7 +204,5 @@ static pln_status batch_norm(pln_kernel_call *call) {
 }
 
 pln_status pln_kernel_batch_norm(pln_kernel_call *call) {
-  if (pln_kernel_int(call, "axis", 1) != 1)
-    return pln_kernel_refuse(call, "channels are not axis 1");
   return pln_kernel_through_float(call, "03333", batch_norm);
 }

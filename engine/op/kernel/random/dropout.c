@@ -44,15 +44,24 @@ static pln_status read_ratio(const pln_kernel_call *call, double *out) {
   return PLN_OK;
 }
 
+/* Relay's mask has the operand's dtype; it is 1 where the element is kept. */
+static pln_status relay_mask(pln_kernel_call *call, const pln_tensor *x) {
+  PLN_TRY(pln_tensor_unset(call->engine, (pln_dtype)x->dtype, x->rank, x->dims,
+                           &call->results[1]));
+  for (size_t i = 0; i < x->count; i++)
+    pln_element_set(call->results[1], i, 1);
+  return PLN_OK;
+}
+
 /* Makes result 1, the mask, if the call has it. */
 static pln_status keep_all(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
   int64_t says = pln_kernel_int(call, "mask", ALL_TRUE);
   pln_dtype dtype = says == ALL_ZERO ? (pln_dtype)x->dtype : PLN_BOOL;
   void *mask;
-  if (call->n_results > 1 && says == RELAY)
-    return pln_kernel_refuse(call, "Relay's mask is not implemented");
-  if (call->n_results > 1) {
+  if (call->n_results > 1 && says == RELAY) {
+    PLN_TRY(relay_mask(call, x));
+  } else if (call->n_results > 1) {
     PLN_TRY(pln_kernel_unset(call, 1, dtype, x->rank, x->dims, &mask));
     if (x->count)
       memset(mask, says == ALL_TRUE, x->count * (pln_dtype_bits(dtype) / 8));

@@ -1,6 +1,7 @@
 /* pad.c: pad, center_crop_pad, trilu, reverse_sequence. Called through
  * ops.def. */
 
+#include "op/kernel/elementwise/convert.h"
 #include "op/kernel/strided.h"
 
 /* ---------------------------------------------------------------- inference */
@@ -317,53 +318,26 @@ static pln_status pad_around(pln_kernel_call *call, const border *b, edge how) {
   return pln_strided_result_end(&moved, PLN_OK);
 }
 
-/* Stores an integer in the dtype; false if the dtype has no such value. */
-static bool store_integer(pln_dtype dtype, int64_t value, void *store) {
-  uint32_t bits = pln_dtype_bits(dtype);
-  bool is_signed = dtype == PLN_INT8 || dtype == PLN_INT16;
-  if (!is_signed && dtype != PLN_UINT8 && dtype != PLN_UINT16)
-    return false;
-  int64_t least = is_signed ? -(INT64_C(1) << (bits - 1)) : 0;
-  uint8_t narrow = (uint8_t)value;
-  uint16_t wide = (uint16_t)value;
-  memcpy(store, bits == 8 ? (void *)&narrow : &wide, bits / 8);
-  return value >= least && value < least + (INT64_C(1) << bits);
-}
-
-/* The operand of Relay's form: a zero point of int32 pads integers of 8 and 16
- * bits. */
-static const void *pad_operand(const pln_tensor *x, const pln_tensor *v,
-                               bool relay, void *store) {
-  int64_t value;
-  if (v->count != 1)
-    return NULL;
-  if (v->dtype == x->dtype)
-    return v->data;
-  bool converts = relay && v->dtype == PLN_INT32 &&
-                  pln_tensor_int(v, 0, &value) &&
-                  store_integer((pln_dtype)x->dtype, value, store);
-  return converts ? store : NULL;
-}
-
-/* Returns the padding element, or NULL. A value given as an attribute is a
- * float, converted to the operand's dtype in *store. */
+/* Returns the padding element, or NULL. A value of another dtype, as the float
+ * of the attribute, is converted to the operand's in *store. */
 static const void *pad_element(const pln_kernel_call *call, bool relay,
                                uint64_t *store) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
   const pln_tensor *v = pln_kernel_arg(call, relay ? 1 : 2);
   double value = pln_kernel_float(call, "value", 0);
-  float single = (float)value;
-  if (v)
-    return pad_operand(x, v, relay, store);
-  if (x->dtype == PLN_FLOAT64)
-    memcpy(store, &value, sizeof value);
-  else if (x->dtype == PLN_FLOAT32)
-    memcpy(store, &single, sizeof single);
-  else if (x->dtype == PLN_FLOAT16)
-    *store = pln_float_to_half(single);
-  else if (value != 0)
+  pln_conversion c = {.from = v ? (pln_dtype)v->dtype : PLN_FLOAT64,
+                      .to = (pln_dtype)x->dtype};
+  if (v && v->count != 1)
     return NULL;
-  return store;
+  if (v && v->dtype == x->dtype)
+    return v->data;
+  if (!v && value == 0)
+    return store;
+  if (!pln_convertible(c.from) || !pln_convertible(c.to))
+    return NULL;
+  return pln_convert(&c, v ? v->data : &value, 1, store) == PLN_CONVERTED
+             ? store
+             : NULL;
 }
 
 pln_status pln_kernel_pad(pln_kernel_call *call) {

@@ -55,9 +55,19 @@ static pln_status give_ints(pln_kernel_call *call, pln_dtype dtype,
   return PLN_OK;
 }
 
+/* Gives the scalar result the number of elements as its value. */
+static pln_status infer_count(pln_infer *call, pln_dtype dtype) {
+  PLN_TRY(pln_result_scalar(call, 0, dtype));
+  int32_t rank = pln_type_rank(call->engine, pln_arg_type(call, 0));
+  pln_dim n;
+  if (rank < 0)
+    return PLN_OK;
+  PLN_TRY(pln_infer_product(call, pln_arg_dims(call, 0), 0, rank, &n));
+  return pln_infer_set_value(call, 0, 1, &n);
+}
+
 pln_status pln_infer_ndarray_size(pln_infer *call) {
-  return pln_result_scalar(call, 0,
-                           shape_dtype(call->engine, call->attrs, PLN_INT32));
+  return infer_count(call, shape_dtype(call->engine, call->attrs, PLN_INT32));
 }
 
 pln_status pln_kernel_ndarray_size(pln_kernel_call *call) {
@@ -78,13 +88,7 @@ pln_status pln_kernel_shape_of(pln_kernel_call *call) {
 /* --------------------------------------------------------------------- size */
 
 pln_status pln_infer_size(pln_infer *call) {
-  PLN_TRY(pln_result_scalar(call, 0, PLN_INT64));
-  int32_t rank = pln_type_rank(call->engine, pln_arg_type(call, 0));
-  pln_dim n;
-  if (rank < 0)
-    return PLN_OK;
-  PLN_TRY(pln_infer_product(call, pln_arg_dims(call, 0), 0, rank, &n));
-  return pln_infer_set_value(call, 0, 1, &n);
+  return infer_count(call, PLN_INT64);
 }
 
 pln_status pln_kernel_size(pln_kernel_call *call) {

@@ -112,24 +112,28 @@ static request read_request(const pln_infer *call) {
 
 /* Converts Relay's request to ONNX's form: one step may stand for all; in mode
  * "size" ends are extents, where -1 means all the rest; a missing bound is the
- * axis's own. `ends` and `steps` have room for PLN_MAX_RANK. */
-static bool from_relay(request *q, bool sizes, int64_t *ends, int64_t *steps) {
-  uint32_t n = q->starts.count;
+ * axis's own. `starts`, `ends` and
+ * `steps` have room for PLN_MAX_RANK. */
+static bool from_relay(request *q, bool sizes, int64_t *starts, int64_t *ends,
+                       int64_t *steps) {
+  uint32_t given = q->starts.count;
+  uint32_t n = q->ends.count > given ? q->ends.count : given;
   if (!q->starts.ints || !q->ends.ints || n > PLN_MAX_RANK)
-    return true; /* ONNX's form */
-  if (q->ends.count > n)
-    return false;
+    return n <= PLN_MAX_RANK; /* ONNX's form */
   for (uint32_t i = 0; i < n; i++) {
     uint32_t k = q->steps.count == 1 ? 0 : i;
     steps[i] =
         !sizes && q->steps.ints && k < q->steps.count ? q->steps.ints[k] : 1;
+    starts[i] = i < given ? q->starts.ints[i] : steps[i] < 0 ? INT64_MAX : 0;
     ends[i] = i < q->ends.count ? q->ends.ints[i] : INT64_MAX;
-    if (sizes && (ends[i] < 0 ||
-                  __builtin_add_overflow(q->starts.ints[i], ends[i], &ends[i])))
+    if (sizes &&
+        (ends[i] < 0 || __builtin_add_overflow(starts[i], ends[i], &ends[i])))
       ends[i] = INT64_MAX;
-    if (sizes && q->starts.ints[i] < 0 && ends[i] >= 0)
+    if (sizes && starts[i] < 0 && ends[i] >= 0)
       ends[i] = INT64_MAX; /* up to the end or beyond */
   }
+  q->starts.ints = starts;
+  q->starts.count = n;
   q->ends.ints = ends;
   q->steps = (pln_list){.given = true, .sized = true, .ints = steps};
   q->ends.count = q->steps.count = n;
@@ -204,11 +208,11 @@ static pln_status slice_value(pln_infer *call, const request *q) {
 
 pln_status pln_infer_strided_slice(pln_infer *call) {
   request q = read_request(call);
-  int64_t ends[PLN_MAX_RANK], steps[PLN_MAX_RANK];
+  int64_t starts[PLN_MAX_RANK], ends[PLN_MAX_RANK], steps[PLN_MAX_RANK];
   bool sizes = pln_call_string_is(call, "slice_mode", "ends", "size");
   pln_shape shape;
-  if (!from_relay(&q, sizes, ends, steps))
-    return pln_call_error(call, "there are more ends than beginnings");
+  if (!from_relay(&q, sizes, starts, ends, steps))
+    return pln_call_error(call, "a slice has at most %d bounds", PLN_MAX_RANK);
   PLN_TRY(check_counts(call, &q));
   pln_arg_shape(call, 0, &shape);
   if (shape.rank >= 0)
@@ -254,10 +258,10 @@ pln_status pln_kernel_strided_slice(pln_kernel_call *call) {
                .axes = pln_kernel_list(call, 3, "axes"),
                .steps = pln_kernel_list(call, 4, "strides")};
   int64_t dims[PLN_MAX_RANK], first;
-  int64_t ends[PLN_MAX_RANK], steps[PLN_MAX_RANK];
+  int64_t starts[PLN_MAX_RANK], ends[PLN_MAX_RANK], steps[PLN_MAX_RANK];
   pln_strided view;
   bool sizes = pln_kernel_string_is(call, "slice_mode", "ends", "size");
-  bool fits = from_relay(&q, sizes, ends, steps) &&
+  bool fits = from_relay(&q, sizes, starts, ends, steps) &&
               q.starts.count == q.ends.count &&
               (!q.axes.given || q.axes.count == q.starts.count) &&
               (!q.steps.given || q.steps.count == q.starts.count);

@@ -3,6 +3,7 @@
  * Called through ops.def; types are in relay/infer/conv.c. */
 
 #include "op/relay/kernel/window.h"
+#include "op/relay/kernel/zero_point.h"
 
 /* Plain layouts, by number of spatial axes. */
 static const char *const plain_data[] = {"", "NCW", "NCHW", "NCDHW"};
@@ -136,16 +137,16 @@ pln_status pln_kernel_deformable_conv_2d(pln_kernel_call *call) {
 
 /* ---------------------------------------------------------------- quantised */
 
-/* Subtracts a scalar zero point from integers. */
-static const pln_tensor *centred(pln_composition *s, uint32_t arg,
-                                 uint32_t zero) {
-  const pln_tensor *x = pln_kernel_arg(s->call, arg);
-  const pln_tensor *z = pln_kernel_arg(s->call, zero);
-  if (z->count != 1)
-    pln_composition_refuse(s, "a zero point for each channel is not computed");
-  return pln_compose_binary(
-      s, PLN_OP_SUB, pln_compose_cast(s, x, PLN_INT32),
-      pln_compose_reshape(s, pln_compose_cast(s, z, PLN_INT32), 0, NULL));
+/* The axis of the weight that holds the result's channels. */
+static int32_t channel_axis(const pln_kernel_call *call, bool transposed) {
+  const char *plain = transposed ? plain_transposed[2] : plain_kernel[2];
+  pln_slice layout =
+      pln_attrs_string(call->engine, call->attrs, "kernel_layout", plain);
+  if (!layout.size)
+    layout = pln_text(plain);
+  bool swapped = transposed && layout.data[0] == 'O';
+  const char *at = memchr(layout.data, swapped ? 'I' : 'O', layout.size);
+  return at ? (int32_t)(at - layout.data) : -1;
 }
 
 /* (x, weight, their zero points, their scales): int32 sums of products, with
@@ -158,7 +159,9 @@ static pln_status convolve_quantised(pln_kernel_call *call, bool transposed) {
   if (!is_short(pln_kernel_arg(call, 0)) || !is_short(pln_kernel_arg(call, 1)))
     pln_composition_refuse(&s,
                            "only integers of at most 16 bits are convolved");
-  const pln_tensor *x = centred(&s, 0, 2), *w = centred(&s, 1, 3);
+  const pln_tensor *x = pln_compose_centred(&s, 0, 2, -1);
+  const pln_tensor *w =
+      pln_compose_centred(&s, 1, 3, channel_axis(call, transposed));
   return pln_composition_finish(
       &s, convolve_exactly(&s, x, w, transposed, PLN_INT32));
 }

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "op/kernel/composed.h"
+#include "op/relay/kernel/zero_point.h"
 
 /* -------------------------------------------------------------- fixed point */
 
@@ -336,16 +337,6 @@ static const pln_tensor *requantised(pln_composition *s, const pln_tensor *x,
   return pln_compose_call(s, PLN_OP_QNN_REQUANTIZE, 5, args);
 }
 
-static const pln_tensor *centred(pln_composition *s, uint32_t x,
-                                 uint32_t zero) {
-  const pln_tensor *z = pln_kernel_arg(s->call, zero);
-  if (z->count != 1)
-    pln_composition_refuse(s, "a zero point for each channel is not computed");
-  return pln_compose_binary(
-      s, PLN_OP_SUB, pln_compose_cast(s, pln_kernel_arg(s->call, x), PLN_INT32),
-      pln_compose_reshape(s, pln_compose_cast(s, z, PLN_INT32), 0, NULL));
-}
-
 /* Adds or subtracts both operands at the result's scale. The sum subtracts one
  * zero point; the difference adds one. */
 static const pln_tensor *add_up(pln_composition *s, bool less) {
@@ -368,7 +359,8 @@ static const pln_tensor *add_up(pln_composition *s, bool less) {
 static const pln_tensor *multiply_up(pln_composition *s, const char *dtype) {
   pln_kernel_call *call = s->call;
   const pln_tensor *y =
-      pln_compose_binary(s, PLN_OP_MUL, centred(s, 0, 3), centred(s, 1, 5));
+      pln_compose_binary(s, PLN_OP_MUL, pln_compose_centred(s, 0, 3, -1),
+                         pln_compose_centred(s, 1, 5, -1));
   const pln_tensor *scale = pln_compose_binary(
       s, PLN_OP_MUL, pln_kernel_arg(call, 2), pln_kernel_arg(call, 4));
   return requantised(s, y, scale, pln_compose_scalar(s, PLN_INT32, 0), dtype);
@@ -405,7 +397,9 @@ static pln_status multiply_matrices(pln_kernel_call *call, pln_op op) {
   if (requested_dtype(call, PLN_INT32) != PLN_INT32)
     return pln_kernel_refuse(call, "sums are computed in int32 only");
   pln_composition_begin(&s, call);
-  const pln_tensor *x = centred(&s, 0, 2), *w = centred(&s, 1, 3);
+  const pln_tensor *x = pln_compose_centred(&s, 0, 2, -1);
+  const pln_tensor *w =
+      pln_compose_centred(&s, 1, 3, op == PLN_OP_DENSE ? 0 : -1);
   if (op == PLN_OP_BATCH_MATMUL) {
     pln_compose_int(&s, "transpose_a", pln_kernel_int(call, "transpose_a", 0));
     pln_compose_int(&s, "transpose_b", pln_kernel_int(call, "transpose_b", 0));
