@@ -1,4 +1,4 @@
--- Operators of com.microsoft on operands and attributes that
+-- Operators of com.microsoft and ai.onnx.ml on operands and attributes that
 -- nobody means: ranks, dtypes and extents that do not fit, numbers at the ends
 -- of their range. Each call is computed, or refused with a message.
 
@@ -77,7 +77,7 @@ local function try(random, op)
 end
 
 describe("an operator on operands that nobody means", function()
-  for _, domain in ipairs { "microsoft" } do
+  for _, domain in ipairs { "microsoft", "ml" } do
     it("is computed or refused, in " .. domain, function()
       local random, computed, refused = seeded(seed), 0, 0
       for _, op in pairs(pl.op[domain]) do
