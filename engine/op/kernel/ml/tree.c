@@ -137,7 +137,7 @@ static void read_node(pln_composition *s, const node_lists *l,
     s->status =
         pln_kernel_refuse(s->call, "node %zu has mode '%.*s'", i,
                           (int)(mode.size < 64 ? mode.size : 64), mode.data);
-  if (node->mode == PLN_TREE_LEAF || s->status != PLN_OK)
+  if (node->mode == PLN_TREE_TERMINAL || s->status != PLN_OK)
     return;
   if (!find_node(keys, n, l->trees.ints[i], l->yes.ints[i], &node->yes) ||
       !find_node(keys, n, l->trees.ints[i], l->no.ints[i], &node->no))
@@ -169,26 +169,26 @@ static bool read_weight_lists(pln_composition *s, const char *prefix,
 }
 
 /* Finds the leaf of each weight, and counts the weights of each leaf. */
-static uint32_t *find_leaves(pln_composition *s, const weight_lists *l,
-                             const node_key *keys, int64_t targets,
-                             pln_trees *t) {
-  uint32_t *leaves = new_array(s, l->values.count, sizeof *leaves);
-  for (size_t i = 0; leaves && i < l->values.count; i++) {
+static uint32_t *find_terminals(pln_composition *s, const weight_lists *l,
+                                const node_key *keys, int64_t targets,
+                                pln_trees *t) {
+  uint32_t *terminals = new_array(s, l->values.count, sizeof *terminals);
+  for (size_t i = 0; terminals && i < l->values.count; i++) {
     if (l->targets.ints[i] < 0 || l->targets.ints[i] >= targets ||
         !find_node(keys, t->n_nodes, l->trees.ints[i], l->nodes.ints[i],
-                   &leaves[i])) {
+                   &terminals[i])) {
       s->status = pln_kernel_refuse(
           s->call, "weight %zu belongs to target %lld of %lld, or to no node",
           i, (long long)l->targets.ints[i], (long long)targets);
       return NULL;
     }
-    t->nodes[leaves[i]].count++;
+    t->nodes[terminals[i]].count++;
   }
-  return leaves;
+  return terminals;
 }
 
 /* Puts the weights of a leaf side by side, in their order. */
-static void place_weights(const weight_lists *l, const uint32_t *leaves,
+static void place_weights(const weight_lists *l, const uint32_t *terminals,
                           pln_trees *t) {
   uint32_t at = 0;
   for (size_t i = 0; i < t->n_nodes; i++) {
@@ -197,8 +197,8 @@ static void place_weights(const weight_lists *l, const uint32_t *leaves,
     t->nodes[i].count = 0;
   }
   for (size_t i = 0; i < l->values.count; i++) {
-    pln_tree_node *leaf = &t->nodes[leaves[i]];
-    t->weights[leaf->first + leaf->count++] =
+    pln_tree_node *terminal = &t->nodes[terminals[i]];
+    t->weights[terminal->first + terminal->count++] =
         (pln_tree_weight){l->targets.ints[i], l->values.floats[i]};
   }
 }
@@ -223,10 +223,10 @@ void pln_trees_read(pln_composition *s, const char *prefix, int64_t targets,
     read_node(s, &l, keys, i, &out->nodes[i]);
   if (s->status != PLN_OK)
     return;
-  const uint32_t *leaves = find_leaves(s, &w, keys, targets, out);
+  const uint32_t *terminals = find_terminals(s, &w, keys, targets, out);
   if (s->status != PLN_OK)
     return;
-  place_weights(&w, leaves, out);
+  place_weights(&w, terminals, out);
   find_roots(&l, out);
 }
 
@@ -234,8 +234,8 @@ void pln_trees_read(pln_composition *s, const char *prefix, int64_t targets,
  */
 
 typedef struct compact_lists {
-  pln_ml_list roots, modes, features, splits, yes, yes_leaf, no, no_leaf,
-      missing, members, targets, values;
+  pln_ml_list roots, modes, features, splits, yes, yes_terminal, no,
+      no_terminal, missing, members, targets, values;
 } compact_lists;
 
 static bool read_compact_lists(pln_composition *s, compact_lists *l) {
@@ -244,9 +244,9 @@ static bool read_compact_lists(pln_composition *s, compact_lists *l) {
   size_t n = l->modes.count;
   l->features = node_ints(s, "nodes_featureids", n, false);
   l->yes = node_ints(s, "nodes_truenodeids", n, false);
-  l->yes_leaf = node_ints(s, "nodes_trueleafs", n, false);
+  l->yes_terminal = node_ints(s, "nodes_trueleafs", n, false);
   l->no = node_ints(s, "nodes_falsenodeids", n, false);
-  l->no_leaf = node_ints(s, "nodes_falseleafs", n, false);
+  l->no_terminal = node_ints(s, "nodes_falseleafs", n, false);
   l->missing = node_ints(s, "nodes_missing_value_tracks_true", n, true);
   l->splits = pln_ml_floats(s, "nodes_splits");
   l->members = pln_ml_floats(s, "membership_values");
@@ -258,12 +258,12 @@ static bool read_compact_lists(pln_composition *s, compact_lists *l) {
 }
 
 /* Leaves are nodes behind the branches. */
-static bool follow(const pln_trees *t, size_t branches, int64_t at, bool leaf,
-                   uint32_t *out) {
-  size_t limit = leaf ? t->n_nodes - branches : branches;
+static bool follow(const pln_trees *t, size_t branches, int64_t at,
+                   bool terminal, uint32_t *out) {
+  size_t limit = terminal ? t->n_nodes - branches : branches;
   if (at < 0 || (uint64_t)at >= limit)
     return false;
-  *out = (uint32_t)at + (leaf ? (uint32_t)branches : 0);
+  *out = (uint32_t)at + (terminal ? (uint32_t)branches : 0);
   return true;
 }
 
@@ -289,8 +289,9 @@ static void read_branches(pln_composition *s, const compact_lists *l,
                             .missing_is_true =
                                 l->missing.count && l->missing.ints[i] != 0};
     if (!(mode >= 0 && mode <= PLN_TREE_MEMBER) ||
-        !follow(t, n, l->yes.ints[i], l->yes_leaf.ints[i] != 0, &node->yes) ||
-        !follow(t, n, l->no.ints[i], l->no_leaf.ints[i] != 0, &node->no)) {
+        !follow(t, n, l->yes.ints[i], l->yes_terminal.ints[i] != 0,
+                &node->yes) ||
+        !follow(t, n, l->no.ints[i], l->no_terminal.ints[i] != 0, &node->no)) {
       s->status = pln_kernel_refuse(
           s->call, "node %zu has mode %g, or leads to no node", i, mode);
       return;
@@ -311,7 +312,7 @@ static void read_leaves(pln_composition *s, const compact_lists *l,
       s->status = pln_kernel_refuse(s->call, "leaf %zu has target %lld of %lld",
                                     i, (long long)target, (long long)targets);
     t->nodes[n + i] = (pln_tree_node){
-        .mode = PLN_TREE_LEAF, .first = (uint32_t)i, .count = 1};
+        .mode = PLN_TREE_TERMINAL, .first = (uint32_t)i, .count = 1};
     t->weights[i] = (pln_tree_weight){target, l->values.floats[i]};
   }
 }
@@ -362,15 +363,15 @@ static bool takes_true(const pln_trees *t, const pln_tree_node *node,
   case PLN_TREE_EQ: return x == node->split;
   case PLN_TREE_NEQ: return x != node->split;
   case PLN_TREE_MEMBER: return is_member(t, node, x);
-  case PLN_TREE_LEAF: break;
+  case PLN_TREE_TERMINAL: break;
   }
   return false;
 }
 
-const pln_tree_node *pln_tree_leaf(const pln_trees *t, uint32_t root,
-                                   const double *row, int64_t columns) {
+const pln_tree_node *pln_tree_terminal(const pln_trees *t, uint32_t root,
+                                       const double *row, int64_t columns) {
   const pln_tree_node *node = &t->nodes[root];
-  for (size_t steps = 0; node->mode != PLN_TREE_LEAF; steps++) {
+  for (size_t steps = 0; node->mode != PLN_TREE_TERMINAL; steps++) {
     if (steps > t->n_nodes || node->feature < 0 || node->feature >= columns)
       return NULL;
     bool yes = takes_true(t, node, row[node->feature]);

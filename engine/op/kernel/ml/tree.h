@@ -14,7 +14,7 @@ typedef enum pln_tree_mode { /* as in nodes_modes of TreeEnsemble */
                              PLN_TREE_EQ,
                              PLN_TREE_NEQ,
                              PLN_TREE_MEMBER,
-                             PLN_TREE_LEAF
+                             PLN_TREE_TERMINAL
 } pln_tree_mode;
 
 typedef struct pln_tree_node {
@@ -50,7 +50,7 @@ void pln_trees_read_compact(pln_composition *s, int64_t targets,
                             pln_trees *out);
 /* The leaf that a row of `columns` features ends in; NULL if the tree has a
  * cycle or a feature is no column. */
-const pln_tree_node *pln_tree_leaf(const pln_trees *t, uint32_t root,
-                                   const double *row, int64_t columns);
+const pln_tree_node *pln_tree_terminal(const pln_trees *t, uint32_t root,
+                                       const double *row, int64_t columns);
 
 #endif

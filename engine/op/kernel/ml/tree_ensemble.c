@@ -110,11 +110,12 @@ static bool predict(const ensemble *e, int64_t row) {
   const double *x = (const double *)e->x.tensor->data + row * e->x.columns;
   memset(e->row, 0, (size_t)e->targets * sizeof *e->row);
   for (size_t i = 0; i < t->n_roots; i++) {
-    const pln_tree_node *leaf = pln_tree_leaf(t, t->roots[i], x, e->x.columns);
-    if (!leaf)
+    const pln_tree_node *terminal =
+        pln_tree_terminal(t, t->roots[i], x, e->x.columns);
+    if (!terminal)
       return false;
-    for (uint32_t k = 0; k < leaf->count; k++)
-      add_weight(e, &t->weights[leaf->first + k]);
+    for (uint32_t k = 0; k < terminal->count; k++)
+      add_weight(e, &t->weights[terminal->first + k]);
   }
   for (int64_t i = 0; e->how == AVERAGE && i < e->targets; i++)
     e->row[i].score = rounded(e, e->row[i].score / (double)t->n_roots);
