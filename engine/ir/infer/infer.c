@@ -172,7 +172,10 @@ bool pln_dtype_is_integer(pln_dtype dtype) {
 }
 
 pln_status pln_infer_expect_integers(const pln_infer *call, uint32_t i) {
-  pln_type type = i < call->n_args ? call->graph->nodes[call->args[i]].type : 0;
+  pln_type type = 0;
+  if (i < call->n_args)
+    type =
+        call->fields ? call->fields[i] : call->graph->nodes[call->args[i]].type;
   pln_dtype dtype = pln_type_dtype(call->engine, type);
   if (pln_dtype_is_integer(dtype))
     return PLN_OK;

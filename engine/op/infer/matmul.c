@@ -12,8 +12,9 @@ static void as_matrix(pln_shape *s, bool left) {
   s->dims[0] = left ? 1 : s->dims[0];
 }
 
-static pln_status multiply_shapes(const pln_infer *call, uint32_t b_arg,
-                                  pln_shape *a, pln_shape *b, pln_shape *out) {
+pln_status pln_infer_multiply_shapes(const pln_infer *call, uint32_t b_arg,
+                                     pln_shape *a, pln_shape *b,
+                                     pln_shape *out) {
   bool row = a->rank == 1, column = b->rank == 1;
   as_matrix(a, true);
   as_matrix(b, false);
@@ -45,7 +46,7 @@ pln_status pln_infer_product_shape(const pln_infer *call, uint32_t a_arg,
   pln_shape_unknown(out);
   if (a.rank < 0 || b.rank < 0)
     return PLN_OK;
-  return multiply_shapes(call, b_arg, &a, &b, out);
+  return pln_infer_multiply_shapes(call, b_arg, &a, &b, out);
 }
 
 pln_status pln_infer_matmul(pln_infer *call) {

@@ -45,6 +45,12 @@ pln_status pln_infer_array_feature_extractor(pln_infer *call) {
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &x);
 }
 
+/* A support vector machine without probabilities scores pairs of classes. */
+static bool scores_pairs(const pln_infer *call) {
+  return call->op == PLN_OP_SVM_CLASSIFIER &&
+         attr_count(call, "vectors_per_class") && !attr_count(call, "prob_a");
+}
+
 /* Results: a label and the scores of each row. With two classes some models
  * give only one score. */
 pln_status pln_infer_classifier(pln_infer *call) {
@@ -54,7 +60,8 @@ pln_status pln_infer_classifier(pln_infer *call) {
   pln_shape labels = {1, {row_count(call)}};
   PLN_TRY(pln_result_tensor(call, 0, texts ? PLN_STRING : PLN_INT64, &labels));
   return result_matrix(call, 1, PLN_FLOAT32,
-                       n > 2 ? (pln_dim)n : (pln_dim)PLN_DIM_UNKNOWN);
+                       n > 2 && !scores_pairs(call) ? (pln_dim)n
+                                                    : (pln_dim)PLN_DIM_UNKNOWN);
 }
 
 static pln_dim target_count(const pln_infer *call, const char *name) {
@@ -105,7 +112,10 @@ static pln_dtype label_dtype(const pln_infer *call) {
   return attr_count(call, "values_strings") ? PLN_STRING : PLN_DTYPE_NONE;
 }
 
+/* Version 1 has one list, which is read both ways. */
 pln_status pln_infer_label_encoder(pln_infer *call) {
+  if (attr_count(call, "classes_strings"))
+    return pln_infer_category_mapper(call);
   return pln_result_shaped_like(call, 0, 0, label_dtype(call));
 }
 

@@ -93,6 +93,13 @@ void pln_compose_ints(pln_composition *s, const char *name, uint32_t n,
   s->n_ints += n;
 }
 
+void pln_compose_forward(pln_composition *s, const char *name) {
+  const pln_attr *from = pln_attrs_find(s->call->engine, s->call->attrs, name);
+  pln_attr *a = from ? add_attr(s, name, from->kind) : NULL;
+  if (a)
+    *a = *from;
+}
+
 /* -------------------------------------------------------------------- calls */
 
 /* Expands a splat, because kernels expect dense tensors. */
@@ -111,35 +118,87 @@ static bool all_there(pln_composition *s, uint32_t n,
   return s->status == PLN_OK;
 }
 
-/* Results other than the first are dropped. */
-static void call_operator_kernel(pln_composition *s, pln_kernel_call *call,
-                                 pln_tensor **results) {
+/* Kernels trust types: what inference does not accept, they must not get. */
+static pln_status check_types(const pln_kernel_call *call) {
+  pln_type types[PLN_COMPOSITION_TENSORS],
+      results[PLN_COMPOSITION_RESULTS] = {0};
+  pln_infer infer = {.engine = call->engine,
+                     .n_args = call->n_args,
+                     .op = call->op,
+                     .attrs = call->attrs,
+                     .fields = types,
+                     .tensors = call->args,
+                     .n_results = call->n_results > 1 ? call->n_results : 0,
+                     .results = results};
+  for (uint32_t i = 0; i < call->n_args; i++) {
+    const pln_tensor *t = call->args[i];
+    types[i] = 0;
+    if (t)
+      PLN_TRY(pln_type_tensor(call->engine, (pln_dtype)t->dtype,
+                              (int32_t)t->rank, t->dims, &types[i]));
+  }
+  const pln_op_info *row = pln_op_row(call->engine, call->op);
+  return row->infer ? row->infer(&infer) : PLN_OK;
+}
+
+/* The operands are values, so what does not fit is refused and no error of
+ * types. */
+static void check_operands(pln_composition *s, const pln_kernel_call *call) {
+  size_t mark = pln_diag_count(call->engine);
+  s->status = check_types(call);
+  if (s->status != PLN_ERR_TYPE)
+    return;
+  pln_diag_drop(call->engine, mark);
+  s->status =
+      pln_kernel_refuse(s->call, "its operands do not fit together (in '%s')",
+                        pln_op_row(call->engine, call->op)->name);
+}
+
+static void call_operator_kernel(pln_composition *s, pln_kernel_call *call) {
   const pln_op_info *row = pln_op_row(call->engine, call->op);
   s->status = pln_attrs_make(call->engine, s->n_attrs, s->attrs, &call->attrs);
+  if (s->status == PLN_OK)
+    check_operands(s, call);
   if (s->status == PLN_OK)
     s->status = row->kernel(call);
   if (s->status == PLN_OK)
     s->status = pln_poll(call->engine);
-  for (uint32_t i = s->status == PLN_OK; i < call->n_results; i++)
-    pln_tensor_release(results[i]);
 }
 
-const pln_tensor *pln_compose_call(pln_composition *s, pln_op op,
-                                   uint32_t n_args,
-                                   const pln_tensor *const *args) {
+void pln_compose_results(pln_composition *s, pln_op op, uint32_t n_args,
+                         const pln_tensor *const *args, uint32_t n_results,
+                         const pln_tensor **out) {
   const pln_op_info *row = pln_op_row(s->call->engine, op);
-  pln_tensor *results[2] = {NULL, NULL};
+  pln_tensor *results[PLN_COMPOSITION_RESULTS] = {NULL};
   pln_kernel_call call = {.engine = s->call->engine,
                           .op = op,
                           .n_args = n_args,
                           .args = args,
-                          .n_results = op == PLN_OP_TOP_K ? 2 : 1,
+                          .n_results = n_results,
                           .results = results,
                           .folding = s->call->folding};
+  if (n_args > PLN_COMPOSITION_TENSORS)
+    pln_composition_refuse(s, "there are too many operands");
   if (all_there(s, n_args, args, (uint32_t)row->min_args))
-    call_operator_kernel(s, &call, results);
+    call_operator_kernel(s, &call);
   s->n_attrs = s->n_ints = 0;
-  return s->status == PLN_OK ? keep_dense(s, results[0]) : NULL;
+  for (uint32_t i = 0; i < n_results; i++) {
+    if (s->status == PLN_OK)
+      out[i] = keep_dense(s, results[i]);
+    else
+      pln_tensor_release(results[i]);
+    if (s->status != PLN_OK)
+      out[i] = NULL;
+  }
+}
+
+/* Results other than the first are dropped. */
+const pln_tensor *pln_compose_call(pln_composition *s, pln_op op,
+                                   uint32_t n_args,
+                                   const pln_tensor *const *args) {
+  const pln_tensor *results[2];
+  pln_compose_results(s, op, n_args, args, op == PLN_OP_TOP_K ? 2 : 1, results);
+  return results[0];
 }
 
 const pln_tensor *pln_compose_unary(pln_composition *s, pln_op op,
@@ -186,6 +245,20 @@ const pln_tensor *pln_compose_layout(pln_composition *s, const pln_tensor *x,
   add_text(s, "src_layout", from);
   add_text(s, "dst_layout", to);
   return pln_compose_unary(s, PLN_OP_LAYOUT_TRANSFORM, x);
+}
+
+const pln_tensor *pln_compose_slice(pln_composition *s, const pln_tensor *x,
+                                    int64_t axis, int64_t from, int64_t to) {
+  pln_compose_ints(s, "starts", 1, &from);
+  pln_compose_ints(s, "ends", 1, &to);
+  pln_compose_ints(s, "axes", 1, &axis);
+  return pln_compose_unary(s, PLN_OP_SLICE, x);
+}
+
+const pln_tensor *pln_compose_transpose(pln_composition *s, const pln_tensor *x,
+                                        uint32_t rank, const int64_t *axes) {
+  pln_compose_ints(s, "axes", rank, axes);
+  return pln_compose_unary(s, PLN_OP_TRANSPOSE, x);
 }
 
 /* ------------------------------------------------------------------- values */

@@ -2,8 +2,8 @@
  * all later calls return NULL and do nothing, so that a kernel reads like its
  * formula and checks the status once at its end.
  *
- * The operands of a call must be what the inference of its operator accepts; if
- * that depends on values, the kernel checks it first. */
+ * What the inference of an operator does not accept is refused before its
+ * kernel runs. */
 
 #ifndef PLN_OP_KERNEL_COMPOSED_H
 #define PLN_OP_KERNEL_COMPOSED_H
@@ -11,9 +11,10 @@
 #include "op/kernel/kernel.h"
 
 enum {
-  PLN_COMPOSITION_TENSORS = 48,
+  PLN_COMPOSITION_TENSORS = 256,
   PLN_COMPOSITION_ATTRS = 12,
-  PLN_COMPOSITION_INTS = 256
+  PLN_COMPOSITION_INTS = 256,
+  PLN_COMPOSITION_RESULTS = 4
 };
 
 typedef struct pln_composition {
@@ -45,6 +46,9 @@ void pln_compose_ints(pln_composition *s, const char *name, uint32_t n,
                       const int64_t *ints);
 void pln_compose_float(pln_composition *s, const char *name, double value);
 void pln_compose_string(pln_composition *s, const char *name, const char *text);
+/* Sets an attribute as the kernel's own call has it; ignored if it has none of
+ * that name. */
+void pln_compose_forward(pln_composition *s, const char *name);
 
 /* Takes ownership of a tensor that the kernel made; NULL stays NULL. */
 const pln_tensor *pln_compose_own(pln_composition *s, pln_tensor *tensor);
@@ -54,6 +58,11 @@ const pln_tensor *pln_compose_own(pln_composition *s, pln_tensor *tensor);
 const pln_tensor *pln_compose_call(pln_composition *s, pln_op op,
                                    uint32_t n_args,
                                    const pln_tensor *const *args);
+/* The same for the first n_results results, at most PLN_COMPOSITION_RESULTS, of
+ * an operator that gives all of them. */
+void pln_compose_results(pln_composition *s, pln_op op, uint32_t n_args,
+                         const pln_tensor *const *args, uint32_t n_results,
+                         const pln_tensor **out);
 const pln_tensor *pln_compose_unary(pln_composition *s, pln_op op,
                                     const pln_tensor *x);
 const pln_tensor *pln_compose_binary(pln_composition *s, pln_op op,
@@ -67,6 +76,12 @@ const pln_tensor *pln_compose_cast(pln_composition *s, const pln_tensor *x,
  * they are equal. */
 const pln_tensor *pln_compose_layout(pln_composition *s, const pln_tensor *x,
                                      pln_slice from, pln_slice to);
+/* Elements [from, to) of an axis. */
+const pln_tensor *pln_compose_slice(pln_composition *s, const pln_tensor *x,
+                                    int64_t axis, int64_t from, int64_t to);
+/* Permutes the axes. */
+const pln_tensor *pln_compose_transpose(pln_composition *s, const pln_tensor *x,
+                                        uint32_t rank, const int64_t *axes);
 /* A scalar. */
 const pln_tensor *pln_compose_scalar(pln_composition *s, pln_dtype dtype,
                                      double value);

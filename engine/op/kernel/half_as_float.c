@@ -7,7 +7,7 @@
 #include "op/kernel/elementwise/elementwise.h"
 
 /* the most arguments of an operator that uses this */
-enum { ARGS = 8 };
+enum { ARGS = 20 };
 
 /* elements converted between two polls for a stop */
 enum { PART = 1 << 16 };

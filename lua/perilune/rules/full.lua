@@ -15,7 +15,7 @@ return {
     reason = "the shape is known", source = "TVM ConcretizeBroadcastToLike" },
   { "collapse_sum_like: collapse_sum_like(?x, ?y:static) => collapse_sum_to(?x, shape=?y.shape)",
     reason = "the shape is known", source = "TVM ConcretizeCollapseSumLike" },
-  { "cast_like: cast_like(?x, ?y) => cast(?x, dtype=?y.dtype)",
+  { "cast_like: cast_like(?x, ?y, saturate=1, round_mode=\"up\") => cast(?x, dtype=?y.dtype)",
     reason = "the dtype is known", source = "TVM ConcretizeCastLike" },
   { "add_zeros: ?r@{add|subtract}(?x, zeros(...) | zeros_like(...)) => ?x "
     .. "where ?r.shape == ?x.shape", reason = "x + 0 = x", source = "TVM FullElementwise" },

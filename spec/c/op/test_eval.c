@@ -769,7 +769,7 @@ static void draw_args(zoo *z, uint32_t n, const pln_tensor **args) {
 }
 
 static void try_args(zoo *z, const pln_graph *g, uint32_t n, uint32_t k) {
-  const pln_tensor *args[8];
+  const pln_tensor *args[16];
   pln_tensor *results[2] = {NULL, NULL};
   for (int i = 0; i < TRIES; i++) {
     draw_args(z, n, args);
@@ -782,7 +782,7 @@ static void try_args(zoo *z, const pln_graph *g, uint32_t n, uint32_t k) {
 }
 
 static void try_operator(zoo *z, pln_op op, uint32_t n, uint32_t k) {
-  pln_ref params[8], call;
+  pln_ref params[16], call;
   for (uint32_t i = 0; i < n; i++)
     CHECK_OK(pln_build_var(builder, 0, 0, 0, &params[i]));
   if (pln_build_call(builder, op, 0, k, n, params, &call) == PLN_OK) {

@@ -3,6 +3,7 @@
 local core = require "perilune.core"
 local operator_name = require "perilune.ir.operator_name"
 local stop = require "perilune.cli.stop"
+local missing_kernel = require "perilune.cli.missing_kernel"
 core.internal() -- errors name the scripts of others
 
 local ops = { description = "Lists operators, or shows one." }
@@ -10,6 +11,7 @@ local ops = { description = "Lists operators, or shows one." }
 function ops.arguments(parser)
   parser:argument("name", "The operator to show, by its Relay or ONNX name; 'nn' "
     .. "shows all of nn."):args "?"
+  parser:flag("--missing", "Lists the operators that are not computed, and why.")
 end
 
 local function show(op, onnx)
@@ -24,7 +26,8 @@ local function show(op, onnx)
   print(("  attributes: %s"):format((op.attrs or "") ~= "" and op.attrs or "none"))
   print(("  traits: %s"):format(#traits > 0 and table.concat(traits, ", ") or "none"))
   print(("  ONNX: %s"):format(#onnx > 0 and table.concat(onnx, ", ") or "none"))
-  print(("  evaluated: %s"):format(op.has_kernel and "yes" or "no"))
+  local reason = missing_kernel[op.name]
+  print(("  evaluated: %s"):format(reason and "no: " .. reason or "yes"))
 end
 
 -- What ONNX calls it, and since which versions of which domain.
@@ -63,7 +66,16 @@ local function show_one(name)
   if not next(shown) then stop.usage("%s", operator_name.unknown(name)) end
 end
 
+local function list_missing()
+  local rows = {}
+  for _, name in ipairs(core.ops()) do
+    if missing_kernel[name] then rows[#rows + 1] = { name, missing_kernel[name] } end
+  end
+  io.stdout:write(require "perilune.columns"(rows))
+end
+
 function ops.run(options)
+  if options.missing then return list_missing() end
   if options.name then return show_one(options.name) end
   list()
 end

@@ -1,0 +1,83 @@
+-- Kernels of Relay's operators on images, boxes and packed operands, on numbers
+-- worked out by hand after TVM's TOPI.
+
+local computes, refuses = require "spec.op.computed" (it)
+
+describe("vision", function()
+  computes("yolo_reorg takes the image as one of fewer channels",
+    "vision.yolo_reorg(%a, stride=2)",
+    { { "float32", { { { { 0, 1 }, { 2, 3 } }, { { 4, 5 }, { 6, 7 } }, { { 8, 9 }, { 10, 11 } },
+      { { 12, 13 }, { 14, 15 } } } } } },
+    { { { { 0 } }, { { 2 } }, { { 8 } }, { { 10 } }, { { 1 } }, { { 3 } }, { { 9 } }, { { 11 } },
+      { { 4 } }, { { 6 } }, { { 12 } }, { { 14 } }, { { 5 } }, { { 7 } }, { { 13 } },
+      { { 15 } } } })
+
+  refuses("yolo_reorg has channels for the stride", "vision.yolo_reorg(%a, stride=2)",
+    { { "float32", { { { { 0, 1 }, { 2, 3 } } } } } }, "no multiples of stride 2")
+
+  computes("multibox_prior centres boxes",
+    "vision.multibox_prior(%a, sizes=[0.5f], ratios=[1f, 4f])",
+    { { "float32", { { { { 0 } } } } } },
+    { { { 0.25, 0.25, 0.75, 0.75 }, { 0, 0.375, 1, 0.625 } } })
+
+  computes("get_valid_counts moves valid rows to the front",
+    "vision.get_valid_counts(%a, 0.5f, score_threshold=0.5f)",
+    { { "float32", { { { 0, 0.25 }, { 1, 0.75 }, { -1, 1 }, { 2, 0.625 } } } } },
+    { 2 }, { { { 1, 0.75 }, { 2, 0.625 }, { -1, -1 }, { -1, -1 } } }, { { 1, 3, -1, -1 } })
+
+  computes("multibox_transform_loc keeps the best class of an anchor",
+    "vision.multibox_transform_loc(%a, %b, %c)",
+    { { "float32", { { { 0.1, 0.9 }, { 0.25, 0.05 }, { 0.65, 0.05 } } } },
+      { "float32", { { 0, 0, 0, 0, 0, 0, 0, 0 } } },
+      { "float32", { { { 0.25, 0.25, 0.5, 0.75 }, { 0, 0, 1, 1 } } } } },
+    { { { 1, 0.65, 0.25, 0.25, 0.5, 0.75 }, { 0, 0.05, 0, 0, 1, 1 } } }, { 2 })
+end)
+
+describe("two images", function()
+  computes("are correlated", "nn.correlation(%a, %b, max_displacement=1, padding=[1, 1])",
+    { { "float32", { { { { 2 } } } } }, { "float32", { { { { 3 } } } } } },
+    { { { { 0 } }, { { 0 } }, { { 0 } }, { { 0 } }, { { 6 } }, { { 0 } }, { { 0 } }, { { 0 } },
+      { { 0 } } } })
+
+  computes("are dilated", "image.dilation2d(%a, %b)",
+    { { "float32", { { { { 1, 5 }, { 2, 3 } } } } }, { "float32", { { { 0, 0.5 } } } } },
+    { { { { 5.5 }, { 3.5 } } } })
+end)
+
+describe("packed operands", function()
+  computes("dense_pack has blocks of rows", 'nn.contrib_dense_pack(%a, %b, weight_layout="NC2n")',
+    { { "float32", { { 1, 2 } } }, { "float32", { { { 1, 3 }, { 2, 4 } } } } },
+    { { 5, 11 } })
+
+  computes("bitpack puts the first element in the high bit",
+    'nn.bitpack(%a, bits=2, pack_axis=1, bit_axis=1, pack_type="uint8")',
+    { { "uint8", { { 1, 2, 0, 0, 0, 0, 0, 3 } } } }, { { { 129 }, { 65 } } })
+end)
+
+describe("sparse indices", function()
+  computes("are transposed", "nn.sparse_transpose(%a, %b, %c)",
+    { { "float32", { 5, 6, 7 } }, { "int32", { 1, 0, 1 } }, { "int32", { 0, 1, 3 } } },
+    { 6, 5, 7 }, { 1, 0, 1 }, { 0, 1, 3 })
+
+  refuses("are within the matrix", "nn.sparse_transpose(%a, %b, %c)",
+    { { "float32", { 5 } }, { "int32", { 7 } }, { "int32", { 0, 1, 1 } } },
+    "an index lies outside of the matrix")
+
+  computes("are reshaped", "sparse_reshape(%a, %b, %c)",
+    { { "int64", { { 0, 3 }, { 1, 1 } } }, { "int64", { 2, 4 } }, { "int64", { 4, -1 } } },
+    { { 1, 1 }, { 2, 1 } }, { 4, 2 })
+end)
+
+describe("quantised tensors", function()
+  computes("have leaky_relu", "qnn.leaky_relu(%a, 0.5f, 2, 0.25f, 0, alpha=0.5f)",
+    { { "int8", { 4, 2, -2 } } }, { 4, 0, -4 })
+
+  computes("have softmax", "qnn.softmax(%a, 1f, 0, 0.25f, 0)", { { "int8", { { 3, 3 } } } },
+    { { 2, 2 } })
+
+  computes("are simulated", "qnn.simulated_quantize(%a, 1, 0.5f, 3)",
+    { { "float32", { 1.2, 100, -100 } } }, { 5, 127, -128 })
+
+  computes("are simulated back", "qnn.simulated_dequantize(%a, 1, 0.5f, 3)",
+    { { "float32", { 5, 3 } } }, { 1, 0 })
+end)
