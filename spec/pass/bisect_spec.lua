@@ -223,7 +223,7 @@ asked the predicate 3 times, ran the pipeline 3 times
         local n = c.data:to_table()
         return n == 67.0 and 0.0 or n + 0.5
       end } }
-    local found = assert(pl.bisect(pl.sequential { "SimplifyExpr", pass }, sums(100), function(mod)
+    local found = assert(pl.bisect(pl.sequential { "FoldConstant", pass }, sums(100), function(mod)
       return not tostring(mod):find(", 0f")
     end))
     assert.same({ "Tricky", "tricky", 67, 100 },
