@@ -239,6 +239,29 @@ def @main(%x: Tensor[(1, 2, 4, 4), uint8], %w: Tensor[(2, 3, 2, 2), int8]) {
 }]])
   end)
 
+  it("gives products the operands that a target multiplies fast", function()
+    local before = [[
+def @main(%x: Tensor[(2, 4), int8], %w: Tensor[(3, 4), int8]) {
+  qnn.dense(%x, %w, 1, 2, 0.5f, 0.25f, units=None, out_dtype="int32")
+}]]
+    local function legal(target, body)
+      local mod, out = becomes("qnn.Legalize", before,
+        "def @main(%x: Tensor[(2, 4), int8], %w: Tensor[(3, 4), int8]) {" .. body .. "}",
+        { target = target })
+      assert(pl.check(mod, out))
+    end
+    if not pl.config.target then pl.config.target = { default = "", doc = "A target's text." } end
+    legal("llvm -keys=cpu", [[
+      nn.dense(subtract(cast(%x, dtype="int16"), cast(1, dtype="int16")),
+        subtract(cast(%w, dtype="int16"), cast(2, dtype="int16")), units=None, out_dtype="int32")]])
+    legal("llvm -keys=cpu -mcpu=skylake-avx512", [[
+      %0 = cast(add(cast(%x, dtype="int32"), 128), dtype="uint8");
+      qnn.dense(%0, %w, 129, 2, 0.5f, 0.25f, units=None, out_dtype="int32")]])
+    local mod = parse(before)
+    assert.equal(mod, apply("qnn.Legalize", mod, { target = "cuda -keys=cuda,gpu" }))
+    assert.equal(mod, apply("qnn.Legalize", mod))
+  end)
+
   it("asks an operator's attribute", function()
     local key = "FTVMQnnLegalize"
     local reset = { __close = function() pl.op_attr("qnn.sqrt", key, nil) end }

@@ -9,6 +9,7 @@
 #define PLN_TRANSFORM_QUANTIZE_QNN_CALL_H
 
 #include "op/infer/infer.h"
+#include "transform/quantize/target_features.h"
 #include "transform/relay_builder.h"
 
 enum { PLN_QNN_MOST_ARGS = 8 };
@@ -23,6 +24,7 @@ typedef struct pln_requantize_config {
 typedef struct pln_qnn_call {
   pln_relay_builder r;
   pln_requantize_config config;
+  pln_target_features target;
   pln_op op;
   pln_attrs attrs;
   pln_type type; /* of the call */

@@ -13,6 +13,7 @@ typedef struct qnn_rewrite {
   const char *key;
   pln_qnn_replace_fn (*find)(pln_op op);
   pln_requantize_config config;
+  pln_target_features target;
   pln_op_value *values; /* operands and types of a call */
   uint32_t cap_values;
   int64_t replaced;
@@ -69,7 +70,7 @@ static pln_status replace_by_attribute(qnn_rewrite *s, pln_rewrite *rw,
 
 static pln_status replace_by_table(qnn_rewrite *s, pln_rewrite *rw,
                                    pln_qnn_replace_fn replace, pln_ref *node) {
-  pln_qnn_call q = {.config = s->config};
+  pln_qnn_call q = {.config = s->config, .target = s->target};
   pln_ref call = *node;
   PLN_TRY(pln_relay_begin(&q.r, rw));
   const pln_graph *g = q.r.b->graph;
@@ -102,15 +103,23 @@ static pln_status replace_call(void *ud, pln_rewrite *rw, pln_ref old,
 /* ---------------------------------------------------------------------- config
  */
 
+#define ROUNDING "relay.qnn.requantize.rounding"
+#define COMPUTE_DTYPE "relay.qnn.requantize.compute_dtype"
+
+/* Where the context does not say what to compute with, it is float32 on targets
+ * that round floats by one instruction, as in TVM. */
 static pln_status read_config(const pln_pass_run *run,
+                              const pln_target_features *target,
                               pln_requantize_config *out) {
   pln_attr rounding, compute;
-  PLN_TRY(pln_context_config_value(run->context,
-                                   "relay.qnn.requantize.rounding", &rounding));
-  PLN_TRY(pln_context_config_value(
-      run->context, "relay.qnn.requantize.compute_dtype", &compute));
+  bool given = pln_attrs_find(run->engine, run->context->config, COMPUTE_DTYPE);
+  PLN_TRY(pln_context_config_value(run->context, ROUNDING, &rounding));
+  PLN_TRY(pln_context_config_value(run->context, COMPUTE_DTYPE, &compute));
   out->nearest = pln_slice_is(rounding.v.s, "TONEAREST");
   out->compute = pln_dtype_find(compute.v.s);
+  out->has_rounding = target->has_sse41;
+  if (target->has_sse41 && !given)
+    out->compute = PLN_FLOAT32;
   return PLN_OK;
 }
 
@@ -118,7 +127,8 @@ pln_status pln_qnn_legalize(pln_pass_run *run, const char *key,
                             pln_qnn_replace_fn (*find)(pln_op op)) {
   qnn_rewrite s = {.engine = pln_run_engine(run), .key = key, .find = find};
   pln_mutator m = {.ud = &s, .visit = replace_call};
-  PLN_TRY(read_config(run, &s.config));
+  s.target = pln_target_features_of(run);
+  PLN_TRY(read_config(run, &s.target, &s.config));
   pln_status status = pln_rewrite_function(run, &m);
   pln_mem_free(s.engine, s.values, s.cap_values * sizeof *s.values);
   PLN_TRY(status);
