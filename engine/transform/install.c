@@ -114,6 +114,20 @@ static const pln_option dead_code_options[] = {
      .doc = "Drop and move effects too, as if there were none."},
 };
 
+static const pln_option annotate_options[] = {
+    {.name = "targets",
+     .kind = PLN_ATTR_STRINGS,
+     .single = true,
+     .fallback = "",
+     .doc = "Names of compilers, the preferred one first; NAME takes the "
+            "operators whose attribute target.NAME says so."},
+    {.name = "include_non_call_ops",
+     .kind = PLN_ATTR_INT,
+     .is_bool = true,
+     .fallback = "true",
+     .doc = "Tuples and references go to a compiler, too."},
+};
+
 static const pln_option print_options[] = {
     {.name = "header",
      .kind = PLN_ATTR_STRING,
@@ -138,6 +152,7 @@ enum {
   N_partial_options = PLN_COUNT(partial_options),
   N_fold_constant_required = 1,
   N_entry_options = PLN_COUNT(entry_options),
+  N_annotate_options = PLN_COUNT(annotate_options),
   N_print_options = PLN_COUNT(print_options),
   N_dead_code_options = PLN_COUNT(dead_code_options),
   N_eta_options = PLN_COUNT(eta_options),

@@ -54,6 +54,7 @@ typedef struct pln_option {
   const char *name;
   pln_attr_kind kind;
   bool is_bool;
+  bool single; /* STRINGS: one string stands for the list of it */
   const char *fallback;
   const char *doc;
   const char *choices;

@@ -345,6 +345,18 @@ static pln_status to_floats(pln_engine *engine, pln_attr *value) {
   return status;
 }
 
+/* Replaces a string by the list of it, likewise kept. */
+static pln_status to_list(pln_engine *engine, pln_attr *value) {
+  pln_attrs kept;
+  pln_slice only = value->v.s;
+  value->kind = PLN_ATTR_STRINGS;
+  value->count = 1;
+  value->v.strings = &only;
+  PLN_TRY(pln_attrs_make(engine, 1, value, &kept));
+  *value = *pln_attrs_at(engine, kept, 0);
+  return PLN_OK;
+}
+
 /* Applies lossless conversions. An empty table converts to any empty list. */
 static pln_status convert(pln_engine *engine, const pln_option *row,
                           pln_attr *value) {
@@ -362,6 +374,8 @@ static pln_status convert(pln_engine *engine, const pln_option *row,
     value->kind = PLN_ATTR_INT;
   } else if (row->kind == PLN_ATTR_FLOATS && given == PLN_ATTR_INTS) {
     return to_floats(engine, value);
+  } else if (row->single && given == PLN_ATTR_STRING) {
+    return to_list(engine, value);
   } else if (row->kind == PLN_ATTR_STRINGS && empty) {
     value->kind = PLN_ATTR_STRINGS;
   } else if (row->kind == PLN_ATTR_DICT && empty) {
