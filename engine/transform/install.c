@@ -128,6 +128,18 @@ static const pln_option annotate_options[] = {
      .doc = "Tuples and references go to a compiler, too."},
 };
 
+static const pln_option partition_options[] = {
+    {.name = "mod_name",
+     .kind = PLN_ATTR_STRING,
+     .fallback = "default",
+     .doc = "Part of the names of the functions: tvmgen_MOD_NAME."},
+    {.name = "bind_constants",
+     .kind = PLN_ATTR_INT,
+     .is_bool = true,
+     .fallback = "true",
+     .doc = "Constants are part of the functions, not arguments."},
+};
+
 static const pln_option print_options[] = {
     {.name = "header",
      .kind = PLN_ATTR_STRING,
@@ -152,6 +164,7 @@ enum {
   N_partial_options = PLN_COUNT(partial_options),
   N_fold_constant_required = 1,
   N_entry_options = PLN_COUNT(entry_options),
+  N_partition_options = PLN_COUNT(partition_options),
   N_annotate_options = PLN_COUNT(annotate_options),
   N_print_options = PLN_COUNT(print_options),
   N_dead_code_options = PLN_COUNT(dead_code_options),

@@ -47,6 +47,11 @@ void pln_regions_merge(pln_region_set *set, uint32_t from, uint32_t into);
 /* Whether an edge from an end to this begin stays in one region, so that
  * neither is an input or output. */
 bool pln_region_begin_is_inside(pln_region_set *set, pln_ref begin);
+/* order_regions.c: the graph, retained, or the same one in an order where the
+ * first end of each region follows all that its begins take.
+ * PLN_ERR_UNSUPPORTED when there is no such order. */
+pln_status pln_regions_put_in_order(pln_region_set *set,
+                                    pln_graph **out) PLN_CHECKED;
 /* Whether the graph has an annotation. */
 bool pln_has_annotations(const pln_graph *graph, const pln_annotation_ops *ops);
 
