@@ -11,6 +11,7 @@
 #include "op/kernel/matmul/blas.h"
 #include "op/op.h"
 #include "pass/pass.h"
+#include "rule/dataflow/pattern_table.h"
 #include "rule/library.h"
 #include "transform/transform.h"
 
@@ -41,6 +42,7 @@ void pln_engine_free(pln_engine *engine) {
   if (!engine)
     return;
   pln_passes_free(engine);
+  pln_pattern_tables_free(engine);
   pln_library_free(engine);
   pln_blas_free(engine);
   pln_relay_free(engine);

@@ -283,6 +283,7 @@ struct pln_engine {
   /* Counts and limits of rule applications
    * (ir/provenance/rule_application.c). */
   struct pln_applications *applications;
+  struct pln_pattern_tables *pattern_tables; /* rule/dataflow/pattern_table.c */
   struct pln_library_sets *rule_sets; /* rule/library.c; NULL until needed */
   /* Random operators (op/kernel/random/rng.c): the seed, and how many have been
    * evaluated since the run began. */

@@ -451,6 +451,10 @@ void pln_lua_open_build(lua_State *L);
 void pln_lua_open_builder(lua_State *L);
 void pln_lua_open_op(lua_State *L);
 void pln_lua_open_op_attr(lua_State *L);
+void pln_lua_open_pattern_table(lua_State *L);
+/* graph/op_attr.c: a Lua function that a callback holds, as one that passes in
+ * C call. */
+pln_op_function pln_lua_op_function(pln_lua_callback *callback);
 void pln_lua_open_type(lua_State *L);
 void pln_lua_open_attrs(lua_State *L);
 void pln_lua_open_tensor(lua_State *L);

@@ -393,6 +393,7 @@ int luaopen_perilune_core(lua_State *L) {
   pln_lua_open_mutator(L);
   pln_lua_open_rules(L);
   pln_lua_open_dataflow(L);
+  pln_lua_open_pattern_table(L);
   pln_lua_open_visitor(L);
   pln_lua_open_vars(L);
   pln_lua_open_compare(L);

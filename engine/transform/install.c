@@ -140,6 +140,14 @@ static const pln_option partition_options[] = {
      .doc = "Constants are part of the functions, not arguments."},
 };
 
+static const pln_option composite_options[] = {
+    {.name = "pattern_table",
+     .kind = PLN_ATTR_STRING,
+     .fallback = "",
+     .doc = "The name of a pattern table (pl.pattern_table), in a script also "
+            "the table; \"\": no patterns."},
+};
+
 static const pln_option print_options[] = {
     {.name = "header",
      .kind = PLN_ATTR_STRING,
@@ -165,6 +173,7 @@ enum {
   N_fold_constant_required = 1,
   N_entry_options = PLN_COUNT(entry_options),
   N_partition_options = PLN_COUNT(partition_options),
+  N_composite_options = PLN_COUNT(composite_options),
   N_annotate_options = PLN_COUNT(annotate_options),
   N_print_options = PLN_COUNT(print_options),
   N_dead_code_options = PLN_COUNT(dead_code_options),

@@ -37,6 +37,7 @@ local pl = {
   rules = rule.rules,
   why_not = require "perilune.rule.why_not",
   dataflow_pattern = require "perilune.dataflow_pattern",
+  pattern_table = require "perilune.dataflow_pattern.table".pattern_table,
   rewrite = mutator.rewrite,
   visitor = visitor.make,
   post_order = visitor.post_order,

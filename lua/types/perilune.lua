@@ -1360,6 +1360,14 @@ function pl.dataflow_pattern.dominates(parent, path, child) end
 ---@param child perilune.DFPattern
 ---@return perilune.DFPattern
 function pl.dataflow_pattern.DominatorPattern(parent, path, child) end
+--- Registers patterns for MergeComposite under a name; without them gives the list that is registered. A row is
+--- { name of the composite function, pattern or its text, check }. Texts: "nn.relu(nn.conv2d(*, *))", with `*` for
+--- anything, `Constant`, `Var`, `a | b`, tuples and `.0`. A check is a function of the matched node, or a text about
+--- attributes of calls in the match: "groups == 1 and data_layout == NHWC".
+---@param name string
+---@param list? table[]
+---@return table[]?
+function pl.pattern_table(name, list) end
 --- The attribute `key` of an operator and its level; nil when there is none. With a value sets it, unless one of a
 --- higher level is there, and tells whether it did; with nil as value removes it. Passes ask for attributes: TOpPattern,
 --- FTVMLegalize, target.NAME, ... A function gets what TVM's gets under that key, and a pass that calls one runs in the

@@ -261,6 +261,12 @@ static pln_status call_op_function(void *ud, pln_op_call *call) {
   return status;
 }
 
+pln_op_function pln_lua_op_function(pln_lua_callback *callback) {
+  return (pln_op_function){.call = call_op_function,
+                           .release = pln_lua_release_callback,
+                           .ud = callback};
+}
+
 /* ------------------------------------------------------------------ functions
  */
 
@@ -301,9 +307,7 @@ static int core_op_attr_set(lua_State *L) {
   if (attr.is_function) {
     lua_pushvalue(L, 3);
     pln_lua_set_callback(L, b, slot);
-    attr.function = (pln_op_function){.call = call_op_function,
-                                      .release = pln_lua_release_callback,
-                                      .ud = *slot};
+    attr.function = pln_lua_op_function(*slot);
   }
   pln_lua_must(L, b, pln_op_attr_set(b->engine, op, key, &attr, &set));
   *slot = NULL;

@@ -5,6 +5,7 @@
  * node, its image, and what each pattern object matched. It runs while the
  * matched node is visited, as functions of mutators do. */
 
+#include "lua/rule/dataflow.h"
 #include "lua/graph/mutator.h"
 
 #include "ir/rewrite/rewrite.h"
@@ -33,6 +34,11 @@ typedef struct dataflow_run {
 
 static pattern_userdata *check_pattern(lua_State *L, int arg) {
   return luaL_checkudata(L, arg, PATTERN);
+}
+
+const pln_dataflow_pattern *pln_lua_check_dataflow_pattern(lua_State *L,
+                                                           int arg) {
+  return &check_pattern(L, arg)->pattern;
 }
 
 static int pattern_gc(lua_State *L) {

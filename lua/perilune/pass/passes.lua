@@ -14,11 +14,18 @@
 local core = require "perilune.core"
 local argument = require "perilune.argument"
 local pass = require "perilune.pass"
+local pattern_table = require "perilune.dataflow_pattern.table"
 core.internal()
+
+-- Options that are no plain values, and what they are for the engine.
+local prepare = { MergeComposite = pattern_table.prepare }
 
 local constructor_class = {
   __name = "pass constructor",
-  __call = function(self, options) return core.make(self.name, options) end,
+  __call = function(self, options)
+    if prepare[self.name] then options = prepare[self.name](options) end
+    return core.make(self.name, options)
+  end,
   __tostring = function(self) return self.name end,
 }
 
