@@ -148,6 +148,21 @@ static const pln_option composite_options[] = {
             "the table; \"\": no patterns."},
 };
 
+static const pln_option filter_options[] = {
+    {.name = "compiler_filter",
+     .kind = PLN_ATTR_STRING,
+     .fallback = "",
+     .doc = "The compiler whose functions are meant; \"\": all."},
+};
+
+static const pln_option bound_options[] = {
+    {.name = "global_vars",
+     .kind = PLN_ATTR_STRINGS,
+     .single = true,
+     .fallback = "",
+     .doc = "Names of functions with the attribute Compiler."},
+};
+
 static const pln_option print_options[] = {
     {.name = "header",
      .kind = PLN_ATTR_STRING,
@@ -174,6 +189,8 @@ enum {
   N_entry_options = PLN_COUNT(entry_options),
   N_partition_options = PLN_COUNT(partition_options),
   N_composite_options = PLN_COUNT(composite_options),
+  N_filter_options = PLN_COUNT(filter_options),
+  N_bound_options = PLN_COUNT(bound_options),
   N_annotate_options = PLN_COUNT(annotate_options),
   N_print_options = PLN_COUNT(print_options),
   N_dead_code_options = PLN_COUNT(dead_code_options),
