@@ -75,6 +75,7 @@ typedef struct pln_lua_keys {
   char library;     /* sources of the library's own scripts */
   char stacks;      /* coroutine -> its stack of contexts; weak keys */
   char rebuild;     /* the function `rebuild` given to mutators */
+  char target;      /* function: text -> Target */
   char failed;      /* callback for failed pass applications */
 } pln_lua_keys;
 extern const pln_lua_keys pln_lua_key;

@@ -88,6 +88,11 @@ static const pln_option keys[] = {
      .least = "1",
      .most = "2147483647",
      .doc = "The most nodes that FuseOps puts into one function."},
+    {.name = "target",
+     .kind = PLN_ATTR_STRING,
+     .fallback = "",
+     .doc = "The text of the target that passes optimise for (pl.target); an "
+            "empty text: none."},
     FLAG("relay.FuseOps.link_params", "false",
          "FuseOps keeps constants inside of the functions it makes."),
     {.name = "relay.qnn.requantize.rounding",

@@ -30,6 +30,7 @@ local pl = {
   tensor = require "perilune.ir.tensor",
   onnx = require "perilune.onnx",
   instruments = require "perilune.instruments",
+  target = require "perilune.target",
   passes = require "perilune.pass.passes",
   pipelines = require "perilune.pipelines".public,
   config = require "perilune.pass.config",

@@ -437,6 +437,7 @@ function Module:close() end
 ---@field only? string[]
 ---@field instruments? perilune.Instrument[]
 ---@field config? table registered keys, "key.field", "Pass.option" or Pass = { option = value }
+---@field target? perilune.Target|string|table
 
 --- What passes run in.
 ---@class perilune.Context
@@ -446,6 +447,7 @@ function Module:close() end
 ---@field only string[] when not empty, no other pass of a sequential runs
 ---@field instruments perilune.Instrument[]
 ---@field config perilune.Attrs
+---@field target? perilune.Target
 local Context = {}
 --- Enters; the value leaves at the end of a <close> scope.
 ---@return perilune.Context
@@ -1368,6 +1370,21 @@ function pl.dataflow_pattern.DominatorPattern(parent, path, child) end
 ---@param list? table[]
 ---@return table[]?
 function pl.pattern_table(name, list) end
+--- What a program is compiled for; tostring gives TVM's text.
+---@class perilune.Target
+---@field kind string "llvm"
+---@field keys string[] the device and its kinds: { "arm_cpu", "cpu" }
+---@field tag string
+---@field attrs { [string]: string|number|boolean|table } mcpu, "num-cores", ...
+---@field host? perilune.Target
+---@field dict fun(self: perilune.Target): table what pl.target takes
+---@field complete_text fun(self: perilune.Target): string its text with the host
+--- A target from TVM's text ("llvm -mcpu=skylake -num-cores=4"), a table { kind =, ... } or another target; `host` is
+--- the target of the code that calls its kernels.
+---@param spec string|table|perilune.Target
+---@param host? string|table|perilune.Target
+---@return perilune.Target
+function pl.target(spec, host) end
 --- The attribute `key` of an operator and its level; nil when there is none. With a value sets it, unless one of a
 --- higher level is there, and tells whether it did; with nil as value removes it. Passes ask for attributes: TOpPattern,
 --- FTVMLegalize, target.NAME, ... A function gets what TVM's gets under that key, and a pass that calls one runs in the

@@ -397,7 +397,28 @@ static void push_instruments(lua_State *L, const pln_context *context) {
   }
 }
 
-/* ctx.opt_level, .required, .disabled, .only, .instruments, .config */
+/* target_reader(f) sets the function that makes a Target of a text. */
+static int core_target_reader(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TFUNCTION);
+  lua_settop(L, 1);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &pln_lua_key.target);
+  return 0;
+}
+
+/* Pushes the target of the context, or nil.  [-0, +1] */
+static void push_target(lua_State *L, pln_lua *b, const pln_context *context) {
+  pln_attr text;
+  pln_lua_must(L, b, pln_context_config_value(context, "target", &text));
+  if (text.v.s.size == 0) {
+    lua_pushnil(L);
+    return;
+  }
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &pln_lua_key.target);
+  lua_pushlstring(L, text.v.s.data, text.v.s.size);
+  lua_call(L, 1, 1);
+}
+
+/* ctx.opt_level, .required, .disabled, .only, .instruments, .config, .target */
 static int context_index(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   const char *key = luaL_checkstring(L, 2);
@@ -419,6 +440,8 @@ static int context_index(lua_State *L) {
     pln_lua_push_attrs(L, b, pln_context_config(context));
   else if (!strcmp(key, "instruments"))
     push_instruments(L, context);
+  else if (!strcmp(key, "target"))
+    push_target(L, b, context);
   else
     return 0;
   return 1;
@@ -488,8 +511,10 @@ static const luaL_Reg meta[] = {
 };
 static const luaL_Reg none[] = {{NULL, NULL}};
 static const luaL_Reg stack_meta[] = {{"__gc", stack_gc}, {NULL, NULL}};
-static const luaL_Reg functions[] = {
-    {"context", core_context}, {"current", core_current}, {NULL, NULL}};
+static const luaL_Reg functions[] = {{"context", core_context},
+                                     {"current", core_current},
+                                     {"target_reader", core_target_reader},
+                                     {NULL, NULL}};
 
 void pln_lua_open_context(lua_State *L) {
   pln_lua_class(L, PLN_LUA_CONTEXT, methods, meta, context_index);

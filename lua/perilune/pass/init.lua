@@ -5,6 +5,7 @@ local core = require "perilune.core"
 local config = require "perilune.pass.config"
 local option = require "perilune.pass.option"
 local rule = require "perilune.rule"
+local target = require "perilune.target"
 local source_text = require "perilune.pass.function_source"
 core.internal()
 
@@ -278,10 +279,17 @@ local function flat(settings)
 end
 
 local context_fields = { opt_level = true, required = true, disabled = true, only = true,
-  instruments = true, config = true }
+  instruments = true, config = true, target = true }
+
+-- The config of a context, with the text of its target.
+local function config_of(spec)
+  local settings = flat(spec.config)
+  if spec.target ~= nil then settings.target = target(spec.target):complete_text() end
+  return settings
+end
 
 --- What passes run in: { opt_level = 2, required =, disabled =, only =, instruments =,
--- config = }. Entered with ctx:enter(), left with ctx:exit() or <close>.
+-- config =, target = }. Entered with ctx:enter(), left with ctx:exit() or <close>.
 function pass.context(spec)
   spec = spec or {}
   if type(spec) ~= "table" then
@@ -297,7 +305,7 @@ function pass.context(spec)
     opt_level = spec.opt_level, required = names_of("required", spec.required),
     disabled = names_of("disabled", spec.disabled),
     only = spec.only and names_of("only", spec.only), instruments = spec.instruments,
-    config = flat(spec.config),
+    config = config_of(spec),
   }
 end
 
