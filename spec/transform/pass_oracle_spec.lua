@@ -15,7 +15,6 @@ local effects = "effects whose values nobody uses stay; TVM drops them"
 local unread = "TVM puts the maker of a closure for the closure, which is ill-typed"
 local arms = "TVM shares a value between arms of a Match that only one of them computes"
 local projected = "a projection of a tuple that is made here goes; TVM leaves it to FoldConstant"
-local rounded = "constants added to floats one after the other stay: their sum is rounded once more"
 local computed_twice = "TVM makes two nodes of one that is used inside and outside of a branch"
 local fewer = "fewer calls than TVM leaves"
 local ANY = "any function may differ"
@@ -36,8 +35,7 @@ local exceptions = {
   ["EliminateCommonSubexpr.fskip_cast"] = shared_arms,
   SimplifyExpr = { anf_if = { computed_twice, "main" }, anf_nested = { projected, "main" },
     fold_not_random = { fewer, "main" }, simp_clip_cast = { fewer, "main" },
-    simp_squeeze_expand = { fewer, "main" },
-    simp_consecutive_add_bias = { rounded, "main" } },
+    simp_squeeze_expand = { fewer, "main" } },
   FuseOps_then_ToANF = { inline_all = { global, "main" } },
   ToANF_then_ToGNF = { dce_effects = { effects, "main" } },
   ToANF_then_DCE = { inline_all = { global, "main" } },
