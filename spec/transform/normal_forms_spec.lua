@@ -385,4 +385,16 @@ def @main(%x: Tensor[(2), float32]) {
     end
     assert.same({ 3, 1 }, bound)
   end)
+
+  it("binds an operand before the effect of the next one", function()
+    local mod = assert(pl.parse [[
+#[version = "0.0.5"]
+def @f(%x: int32) -> int32 { @f(%x) }
+def @main(%x: int32) -> int32 { subtract(0, @f(%x)) }]])
+    local kinds = {}
+    for node in pl.passes.ToANormalForm()(mod).main:nodes() do
+      if node.kind == "Let" then kinds[#kinds + 1] = node.value.kind end
+    end
+    assert.same({ "Constant", "Call", "Call" }, kinds)
+  end)
 end)

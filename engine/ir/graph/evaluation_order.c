@@ -2,8 +2,8 @@
  * evaluates it: operands from left to right, each value before its first use.
  *
  * Called by ToANormalForm, whose lets are in that order; passes that replace
- * nodes may leave another one. Values with effects, lets and parameters keep
- * their places among each other.
+ * nodes may leave another one. A graph stays as it is if values with effects or
+ * lets would change places among each other.
  *
  *     %0 = f(%a); %1 = g(%b); h(%1, %0)   =>   %0 = g(%b); %1 = f(%a); h(%0,
  * %1)
@@ -15,8 +15,9 @@
 
 typedef struct evaluation_order {
   const pln_graph *graph;
-  pln_ref *head, *next; /* by scope, by node: nodes laid out even if unused */
-  uint8_t *state;       /* by node */
+  pln_ref *head,
+      *next; /* by scope, by node: lets, clauses, parameters, extra roots */
+  uint8_t *state; /* by node */
   pln_ref *order;
   uint32_t n;
   pln_ref *stack;
@@ -76,11 +77,18 @@ static pln_status place(evaluation_order *o, pln_ref root) {
   return PLN_OK;
 }
 
-static void list_scheduled(evaluation_order *o, const pln_scope *node_scope) {
+/* What stands in its scope whether it is used or not. Values with effects are
+ * found at their uses. */
+static bool is_anchor(const pln_node *n) {
+  return n->kind == PLN_LET || n->kind == PLN_CLAUSE ||
+         n->flags & (PLN_NODE_PARAM | PLN_NODE_KEEP);
+}
+
+static void list_anchors(evaluation_order *o, const pln_scope *node_scope) {
   const pln_graph *g = o->graph;
   memset(o->head, 0xff, g->n_scopes * sizeof *o->head);
   for (pln_ref ref = g->n_nodes; ref-- > 0;)
-    if (pln_is_scheduled(&g->nodes[ref])) {
+    if (is_anchor(&g->nodes[ref])) {
       o->next[ref] = o->head[node_scope[ref]];
       o->head[node_scope[ref]] = ref;
     }
@@ -88,17 +96,28 @@ static void list_scheduled(evaluation_order *o, const pln_scope *node_scope) {
 
 static pln_status find_order(evaluation_order *o, pln_scope *node_scope) {
   pln_graph_node_scopes(o->graph, node_scope);
-  list_scheduled(o, node_scope);
+  list_anchors(o, node_scope);
   for (pln_ref ref = o->head[0]; ref != PLN_NONE; ref = o->next[ref])
     PLN_TRY(place(o, ref));
   return place(o, o->graph->root);
 }
 
-static bool is_identity(const evaluation_order *o) {
-  for (uint32_t i = 0; i < o->n; i++)
-    if (o->order[i] != i)
+/* True if the order has all nodes, differs from that of the graph, and leaves
+ * the effects and lets of each scope in theirs. Overwrites `head`. */
+static bool is_usable(evaluation_order *o, const pln_scope *node_scope) {
+  bool differs = false;
+  memset(o->head, 0, o->graph->n_scopes * sizeof *o->head);
+  for (uint32_t i = 0; i < o->n; i++) {
+    pln_ref ref = o->order[i];
+    differs |= ref != i;
+    if (!pln_is_scheduled(&o->graph->nodes[ref]))
+      continue;
+    pln_ref *last = &o->head[node_scope[ref]];
+    if (ref < *last)
       return false;
-  return true;
+    *last = ref;
+  }
+  return differs && o->n == o->graph->n_nodes;
 }
 
 pln_status pln_graph_in_evaluation_order(const pln_graph *graph,
@@ -115,7 +134,7 @@ pln_status pln_graph_in_evaluation_order(const pln_graph *graph,
   pln_status status = node_scope && o.head && o.next && o.order && o.state
                           ? find_order(&o, node_scope)
                           : pln_nomem(e);
-  if (status == PLN_OK && (o.n < graph->n_nodes || is_identity(&o)))
+  if (status == PLN_OK && !is_usable(&o, node_scope))
     *out = pln_graph_retain(graph);
   else if (status == PLN_OK)
     status = pln_graph_reorder(graph, o.order, out);
