@@ -94,6 +94,14 @@ static const pln_option keys[] = {
      .doc = "The target that passes optimise for, as TVM writes it: \"llvm "
             "-mcpu=cascadelake\" (pl.target). AlterOpLayout, Legalize and "
             "FuseOps ask for it; an empty text: none."},
+    {.name = "relay.FuseOps.max_function_args",
+     .kind = PLN_ATTR_INT,
+     .fallback = "0",
+     .least = "0",
+     .most = "2147483647",
+     .doc =
+         "The most arguments, results among them, of a function that FuseOps "
+         "makes; 0: any number."},
     FLAG("relay.FuseOps.link_params", "false",
          "FuseOps keeps constants inside of the functions it makes."),
     {.name = "relay.qnn.requantize.rounding",

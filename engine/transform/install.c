@@ -141,6 +141,55 @@ static const pln_option split_args_options[] = {
             "concatenate has; 0: any."},
 };
 
+static const pln_option fc_transpose_options[] = {
+    {.name = "target_weight_name",
+     .kind = PLN_ATTR_STRINGS,
+     .doc = "The parameters that are given transposed."},
+};
+
+#define WEIGHT_NAME                                       \
+  {                                                       \
+    .name = "weight_name", .kind = PLN_ATTR_STRINGS,      \
+    .doc = "The parameters that are given in BSR format." \
+  }
+#define WEIGHT_SHAPE                                                           \
+  {                                                                            \
+    .name = "weight_shape", .kind = PLN_ATTR_LIST,                             \
+    .doc = "For each of them the extents of its data, and the lengths of its " \
+           "indices and row pointers."                                         \
+  }
+#define SPARSE_LAYOUT                                                \
+  {                                                                  \
+    .name = "layout", .kind = PLN_ATTR_STRING, .fallback = "NHWC",   \
+    .choices = "NHWC|NCHW", .doc = "The layout of the convolutions." \
+  }
+#define SPARSE_KERNEL                                             \
+  {                                                               \
+    .name = "kernel_size", .kind = PLN_ATTR_INT, .fallback = "1", \
+    .least = "1", .doc = "The extent of their kernels."           \
+  }
+
+static const pln_option sparse_options[] = {WEIGHT_NAME, WEIGHT_SHAPE};
+
+static const pln_option sparse_conv_options[] = {WEIGHT_NAME, WEIGHT_SHAPE,
+                                                 SPARSE_LAYOUT, SPARSE_KERNEL};
+
+static const pln_option sparse_constant_options[] = {
+    SPARSE_LAYOUT,
+    SPARSE_KERNEL,
+    {.name = "blocksize",
+     .kind = PLN_ATTR_INTS,
+     .fallback = "[1,1]",
+     .least = "1",
+     .doc = "Rows and columns of a block."},
+    {.name = "sparsity_threshold",
+     .kind = PLN_ATTR_FLOAT,
+     .fallback = "0.5",
+     .least = "0",
+     .most = "1",
+     .doc = "The part of the elements that has to be left out."},
+};
+
 static const pln_option eta_options[] = {
     {.name = "expand_constructor",
      .kind = PLN_ATTR_INT,
@@ -261,6 +310,7 @@ enum {
   N_gradient_options = PLN_COUNT(gradient_options),
   N_partial_options = PLN_COUNT(partial_options),
   N_fold_constant_required = 1,
+  N_dead_code_required = 1,
   N_canonicalize_ops_required = 1,
   N_entry_options = PLN_COUNT(entry_options),
   N_partition_options = PLN_COUNT(partition_options),
@@ -275,6 +325,10 @@ enum {
   N_branch_options = PLN_COUNT(branch_options),
   N_dense_branch_options = PLN_COUNT(dense_branch_options),
   N_split_args_options = PLN_COUNT(split_args_options),
+  N_fc_transpose_options = PLN_COUNT(fc_transpose_options),
+  N_sparse_options = PLN_COUNT(sparse_options),
+  N_sparse_conv_options = PLN_COUNT(sparse_conv_options),
+  N_sparse_constant_options = PLN_COUNT(sparse_constant_options),
   N_eta_options = PLN_COUNT(eta_options),
   N_fuse_options = PLN_COUNT(fuse_options),
   N_fold_options = PLN_COUNT(fold_options),
@@ -294,6 +348,7 @@ enum {
 
 static const char *const fake_quantization_required[] = {"DivToMul"};
 static const char *const fold_constant_required[] = {"FoldConstant"};
+static const char *const dead_code_required[] = {"DeadCodeElimination"};
 static const char *const canonicalize_ops_required[] = {"CanonicalizeOps"};
 
 /* FUNCTION passes read nothing but their function, so they are parallel and

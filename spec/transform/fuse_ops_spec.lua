@@ -135,6 +135,31 @@ def @main(%s: float32 /* ty=float32 */) -> float32 {
       fused({ p, x }, pl.ir.If(p, op.sigmoid(op.tanh(e)), op.abs(e))))
   end)
 
+  it("keeps functions within the number of arguments of relay.FuseOps.max_function_args", function()
+    local vars, sum = { x }, x
+    for i = 1, 12 do
+      vars[i + 1] = pl.var("v" .. i, f32(4, 8))
+      sum = op.add(op.tanh(sum), op.exp(vars[i + 1]))
+    end
+    local mod = module(vars, sum)
+    local function most_params(out)
+      local most, functions = 0, 0
+      for node in out.main:nodes() do
+        if node.kind == "Function" and node.attrs.Primitive then
+          most, functions = math.max(most, #node.params), functions + 1
+        end
+      end
+      return most, functions
+    end
+    assert.equal(13, (most_params(fuse(mod))))
+    for _, limit in ipairs { 3, 5, 8 } do
+      local most, functions = most_params(fuse(mod,
+        { config = { ["relay.FuseOps.max_function_args"] = limit } }))
+      assert.truthy(most < limit, ("%d parameters, limit %d"):format(most, limit))
+      assert.truthy(functions > 1)
+    end
+  end)
+
   local function function_attrs(text)
     local out = pl.passes.FuseOps()(assert(pl.parse('#[version = "0.0.5"]\n' .. text)))
     local list = {}

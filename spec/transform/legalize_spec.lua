@@ -86,9 +86,9 @@ def @main(%x: Tensor[(1, 5, 5, 3), int8], %w: Tensor[(3, 3, 3, 8), int8]) {
   %0 = cast(%x, dtype="int32");
   %1 = add(%0, 128);
   %2 = cast(%1, dtype="uint8");
-  %3 = nn.pad(%w, 0i8, pad_width=[[0, 0], [0, 0], [0, 1], [0, 0]]);
-  %4 = nn.pad(%2, 0u8, pad_width=[[0, 0], [0, 0], [0, 0], [0, 1]]);
-  %5 = nn.pad(%3, 0i8, pad_width=[[0, 0], [0, 0], [0, 0], [0, 8]]);
+  %3 = nn.pad(%w, 0, pad_width=[[0, 0], [0, 0], [0, 1], [0, 0]]);
+  %4 = nn.pad(%2, 0, pad_width=[[0, 0], [0, 0], [0, 0], [0, 1]]);
+  %5 = nn.pad(%3, 0, pad_width=[[0, 0], [0, 0], [0, 0], [0, 8]]);
   %6 = nn.conv2d(%4, %5, padding=[0, 0, 0, 0], channels=16, kernel_size=[3, 3],
     data_layout="NHWC", kernel_layout="HWIO", out_dtype="int32");
   %7 = cast(%w, dtype="int32");

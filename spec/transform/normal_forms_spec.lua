@@ -364,3 +364,37 @@ describe("the check of basic block normal form", function()
     assert.has_error(function() pl.is_basic_block_normal_form "x" end)
   end)
 end)
+
+describe("ToANormalForm after FuseOps", function()
+  it("binds constants in the order of the arguments", function()
+    local mod = assert(pl.parse([[
+#[version = "0.0.5"]
+def @main(%x: Tensor[(2), float32]) {
+  add(meta[relay.Constant][0], multiply(%x, meta[relay.Constant][1]))
+}]], { init_meta = { ["relay.Constant"] = { pl.tensor({ 1, 2 }, "float32"),
+      pl.tensor({ 3, 4 }, "float32") } } }))
+    -- Like TVM's FuseMutator, FuseOps takes the operands of operands first.
+    local out = pl.sequential { "FuseOps", "ToANormalForm" } (mod)
+    assert(pl.verify(out))
+    assert(pl.check(mod, out))
+    local bound = {}
+    for node in out.main:nodes() do
+      if node.kind == "Let" and node.value.kind == "Constant" then
+        bound[#bound + 1] = node.value.data:to_table()[1]
+      end
+    end
+    assert.same({ 3, 1 }, bound)
+  end)
+
+  it("binds an operand before the effect of the next one", function()
+    local mod = assert(pl.parse [[
+#[version = "0.0.5"]
+def @f(%x: int32) -> int32 { @f(%x) }
+def @main(%x: int32) -> int32 { subtract(0, @f(%x)) }]])
+    local kinds = {}
+    for node in pl.passes.ToANormalForm()(mod).main:nodes() do
+      if node.kind == "Let" then kinds[#kinds + 1] = node.value.kind end
+    end
+    assert.same({ "Constant", "Call", "Call" }, kinds)
+  end)
+end)

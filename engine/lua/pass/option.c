@@ -22,6 +22,7 @@ static const char *type_name(const pln_option *row) {
   case PLN_ATTR_INTS: return "integers";
   case PLN_ATTR_FLOATS: return "numbers";
   case PLN_ATTR_STRINGS: return "strings";
+  case PLN_ATTR_LIST: return "lists";
   case PLN_ATTR_DICT: return "table";
   case PLN_ATTR_NONE: return "function";
   default: return "string";

@@ -27,6 +27,7 @@ static const char *kind_text(const pln_option *row) {
   case PLN_ATTR_INTS: return "a list of integers";
   case PLN_ATTR_FLOATS: return "a list of numbers";
   case PLN_ATTR_STRINGS: return "a list of strings";
+  case PLN_ATTR_LIST: return "a list of lists of integers";
   case PLN_ATTR_DICT:
     return row->entries == PLN_ATTR_STRINGS ? "a table of lists of strings"
                                             : "a table";
@@ -141,6 +142,7 @@ static bool is_kind(const pln_option *row, bool inner) {
   case PLN_ATTR_INTS:
   case PLN_ATTR_FLOATS:
   case PLN_ATTR_STRINGS:
+  case PLN_ATTR_LIST:
     return row->n_fields == 0 && (!row->is_bool || row->kind == PLN_ATTR_INT);
   case PLN_ATTR_DICT:
     return !inner && !row->is_bool &&
@@ -384,9 +386,21 @@ static pln_status convert(pln_engine *engine, const pln_option *row,
     return to_list(engine, value);
   } else if (row->kind == PLN_ATTR_STRINGS && empty) {
     value->kind = PLN_ATTR_STRINGS;
-  } else if (row->kind == PLN_ATTR_DICT && empty) {
-    value->kind = PLN_ATTR_DICT;
+  } else if ((row->kind == PLN_ATTR_DICT || row->kind == PLN_ATTR_LIST) &&
+             empty) {
+    value->kind = (uint8_t)row->kind;
     value->v.dict = 0;
+  }
+  return PLN_OK;
+}
+
+/* Every item is a list of integers. */
+static pln_status check_lists(pln_engine *engine, const pln_option *row,
+                              const char *whom, pln_attrs items) {
+  for (uint32_t i = 0; i < pln_attrs_count(engine, items); i++) {
+    const pln_attr *item = pln_attrs_at(engine, items, i);
+    if (item->kind != PLN_ATTR_INTS)
+      return expects(engine, row, whom, value_text((pln_attr_kind)item->kind));
   }
   return PLN_OK;
 }
@@ -410,6 +424,7 @@ static pln_status check_bounds(pln_engine *engine, const pln_option *row,
     for (uint32_t i = 0; i < value->count; i++)
       PLN_TRY(check_choice(engine, row, whom, value->v.strings[i]));
     return PLN_OK;
+  case PLN_ATTR_LIST: return check_lists(engine, row, whom, value->v.dict);
   default: return PLN_OK;
   }
 }

@@ -2,8 +2,9 @@
  *
  *     options := [ "{" [ entry { "," entry } ] "}" ]
  *     entry   := name "=" value
- *     value   := word | string | "[" [ word-or-string { "," ... } ] "]"
- *              | options
+ *     value   := word | string | list | options
+ *     list    := "[" [ item { "," item } ] "]"
+ *     item    := word | string | list of words
  *
  * Called by the parser and printer of pipelines, for defaults, and for --set.
  * Invariant: printed text parses to the same values. */
@@ -34,7 +35,7 @@ static pln_status store_option_value(pln_engine *engine, const char *name,
 
 static bool is_list(const pln_option *row) {
   return row->kind == PLN_ATTR_INTS || row->kind == PLN_ATTR_FLOATS ||
-         row->kind == PLN_ATTR_STRINGS;
+         row->kind == PLN_ATTR_STRINGS || row->kind == PLN_ATTR_LIST;
 }
 
 /* Appends an element of a list: an int64_t, a double, or a slice of a symbol's
@@ -71,9 +72,9 @@ static pln_status add_items(pln_reader *r, const pln_option *row,
   return close ? pln_reader_expect(r, close, "',' or ']'") : PLN_OK;
 }
 
-static pln_status read_option_list(pln_reader *r, const pln_option *row,
-                                   const char *whom, char close,
-                                   pln_attrs *out) {
+static pln_status read_plain_list(pln_reader *r, const pln_option *row,
+                                  const char *whom, char close,
+                                  pln_attrs *out) {
   pln_buffer items;
   pln_buffer_init(&items, r->engine);
   pln_status status = add_items(r, row, whom, close, &items);
@@ -87,6 +88,42 @@ static pln_status read_option_list(pln_reader *r, const pln_option *row,
             .data; /* all list kinds keep their pointer at the same offset */
     status = store_option_value(r->engine, row->name, list, out);
   }
+  pln_buffer_free(&items);
+  return status;
+}
+
+/* Appends the lists of a list of lists, as pln_attr. */
+static pln_status add_lists(pln_reader *r, const pln_option *row,
+                            const char *whom, char close, pln_buffer *items) {
+  const pln_option inner = {.name = row->name, .kind = PLN_ATTR_INTS};
+  pln_reader_skip_space(r);
+  if (close ? pln_reader_accept(r, close) : r->at >= r->size)
+    return PLN_OK;
+  do {
+    pln_attrs one;
+    PLN_TRY(pln_reader_expect(r, '[', "'[' and a list of integers"));
+    PLN_TRY(read_plain_list(r, &inner, whom, ']', &one));
+    PLN_TRY(pln_buffer_add(items, pln_attrs_at(r->engine, one, 0),
+                           sizeof(pln_attr)));
+  } while (pln_reader_accept(r, ','));
+  return close ? pln_reader_expect(r, close, "',' or ']'") : PLN_OK;
+}
+
+static pln_status read_option_list(pln_reader *r, const pln_option *row,
+                                   const char *whom, char close,
+                                   pln_attrs *out) {
+  pln_buffer items;
+  pln_attr list = {.kind = PLN_ATTR_LIST};
+  if (row->kind != PLN_ATTR_LIST)
+    return read_plain_list(r, row, whom, close, out);
+  pln_buffer_init(&items, r->engine);
+  pln_status status = add_lists(r, row, whom, close, &items);
+  if (status == PLN_OK)
+    status =
+        pln_attrs_list(r->engine, (uint32_t)(items.size / sizeof(pln_attr)),
+                       (const void *)items.data, &list.v.dict);
+  if (status == PLN_OK)
+    status = store_option_value(r->engine, row->name, list, out);
   pln_buffer_free(&items);
   return status;
 }
@@ -328,6 +365,16 @@ static pln_status write_option_list(const printer *p, const pln_attr *value) {
   return write_option_text(p, "]");
 }
 
+static pln_status write_lists(const printer *p, pln_attrs items) {
+  PLN_TRY(write_option_text(p, "["));
+  for (uint32_t i = 0; i < pln_attrs_count(p->engine, items); i++) {
+    if (i)
+      PLN_TRY(write_option_text(p, ","));
+    PLN_TRY(write_option_list(p, pln_attrs_at(p->engine, items, i)));
+  }
+  return write_option_text(p, "]");
+}
+
 static pln_status put_plain(const printer *p, const pln_attr *value) {
   char text[64];
   switch ((pln_attr_kind)value->kind) {
@@ -335,6 +382,7 @@ static pln_status put_plain(const printer *p, const pln_attr *value) {
   case PLN_ATTR_INTS:
   case PLN_ATTR_FLOATS:
   case PLN_ATTR_STRINGS: return write_option_list(p, value);
+  case PLN_ATTR_LIST: return write_lists(p, value->v.dict);
   case PLN_ATTR_BOOL:
     return write_option_text(p, value->v.i ? "true" : "false");
   case PLN_ATTR_FLOAT: write_float(value->v.f, text, sizeof text); break;

@@ -13,6 +13,7 @@
  * Semantics: TVM ToANormalForm. A let of the program is itself an expression,
  * so its value is bound once more after the lets of its run. */
 
+#include "ir/graph/evaluation_order.h"
 #include "transform/functional/let.h"
 #include "transform/transform.h"
 
@@ -151,19 +152,38 @@ static pln_status sweep(anf_rewrite *f, pln_graph **out) {
   return pln_graph_rewrite(f->old, &m, out);
 }
 
+static pln_status analyze_anf(anf_rewrite *f, const pln_graph *graph) {
+  f->old = graph;
+  PLN_TRY(alloc_anf_tables(f));
+  analyze_anf_scopes(f);
+  return PLN_OK;
+}
+
+/* Lets are in the order of evaluation, in which passes may not have left the
+ * nodes. */
+static pln_status bind_all(anf_rewrite *f, const pln_graph *function,
+                           pln_graph **out) {
+  pln_graph *ordered;
+  PLN_TRY(pln_graph_in_evaluation_order(function, &ordered));
+  pln_status status = analyze_anf(f, ordered);
+  if (status == PLN_OK)
+    status = sweep(f, out);
+  free_anf_state(f);
+  pln_graph_release(ordered);
+  return status;
+}
+
 static pln_status form(pln_pass_run *run, const pln_graph *function,
                        pln_graph **out) {
-  anf_rewrite f = {.engine = pln_run_engine(run), .old = function};
-  bool allowed = false;
-  pln_status status = alloc_anf_tables(&f);
+  anf_rewrite f = {.engine = pln_run_engine(run)};
+  bool allowed = false, formed = false;
+  pln_status status = analyze_anf(&f, function);
   if (status == PLN_OK)
-    analyze_anf_scopes(&f);
-  if (status == PLN_OK && !is_formed(&f))
-    status = pln_rule_apply(f.engine, "bind", function->root, &allowed);
-  if (status == PLN_OK && allowed)
-    status = sweep(&f, out);
+    formed = is_formed(&f);
   free_anf_state(&f);
-  return status;
+  if (status == PLN_OK && !formed)
+    status = pln_rule_apply(f.engine, "bind", function->root, &allowed);
+  return status == PLN_OK && allowed ? bind_all(&f, function, out) : status;
 }
 
 pln_status pln_a_normal_form(const pln_graph *graph, const uint8_t *outside,

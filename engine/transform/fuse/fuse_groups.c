@@ -11,8 +11,6 @@
 
 #include "transform/fuse/fuse_groups.h"
 
-#include "transform/unshare_scalars.h"
-
 /* ------------------------------------------------------------------- tables */
 
 static pln_status alloc_group_tables(pln_fuse_groups *f) {
@@ -50,6 +48,7 @@ void pln_fuse_groups_free(pln_fuse_groups *f) {
   pln_mem_free(e, f->stamp, n * sizeof *f->stamp);
   pln_mem_free(e, f->stack, n * sizeof *f->stack);
   pln_dominators_end(&f->tree);
+  pln_fuse_arguments_end(f);
 }
 
 /* Nothing is fused inside functions that FuseOps made, also those without calls
@@ -81,12 +80,19 @@ static bool is_tuple_of_tensors(const pln_fuse_groups *f, pln_type type) {
   return true;
 }
 
+/* Scalars that a kernel writes as literals. */
+static bool is_simple(const pln_tensor *t) {
+  return t->rank == 0 && (t->dtype == PLN_INT32 || t->dtype == PLN_INT64 ||
+                          t->dtype == PLN_FLOAT32 || t->dtype == PLN_FLOAT64 ||
+                          t->dtype == PLN_BOOL);
+}
+
 static pln_fuse_pattern pattern_of(const pln_fuse_groups *f, pln_ref ref) {
   const pln_graph *g = f->graph;
   const pln_node *n = &g->nodes[ref];
   if (f->closed[f->node_scope[ref]] || pln_is_effect_ordered(n))
     return PLN_FUSE_OPAQUE;
-  if (n->kind == PLN_CONSTANT && pln_is_literal_scalar(g->tensors[n->data]))
+  if (n->kind == PLN_CONSTANT && is_simple(g->tensors[n->data]))
     return PLN_FUSE_ELEMENTWISE;
   if (n->kind == PLN_TUPLE)
     return PLN_FUSE_TUPLE;
@@ -197,6 +203,8 @@ static void merge(pln_fuse_groups *f, pln_ref child, pln_ref into) {
   if (child == into)
     return;
   f->size[into] += f->size[child];
+  if (f->arguments.most)
+    f->arguments.count[into] += f->arguments.count[child];
   f->group[child] = into;
   if (!f->anchored[child])
     return;
@@ -260,9 +268,12 @@ static bool merge_into_group(pln_fuse_groups *f, pln_ref node, void *ud) {
   return true;
 }
 
-static void commit(pln_fuse_groups *f, pln_ref from, pln_ref sink) {
+static pln_status commit(pln_fuse_groups *f, pln_ref from, pln_ref sink) {
+  if (f->arguments.postpone != PLN_NONE)
+    return pln_fuse_arguments_postpone(f, from);
   walk_paths_to_sink(f, from, sink, merge_into_group, &sink);
   merge(f, from, sink);
+  return PLN_OK;
 }
 
 static bool counts(pln_fuse_groups *f, pln_ref node, void *ud) {
@@ -324,22 +335,46 @@ static bool fuses(pln_fuse_groups *f, pln_ref node, pln_ref sink, int phase) {
          fuses_injective(f, node, sink);
 }
 
-static void run_phase(pln_fuse_groups *f, int phase) {
+/* Decides the fusions that waited for this node. */
+static pln_status run_postponed(pln_fuse_groups *f, pln_ref node) {
+  pln_fuse_arguments *a = &f->arguments;
+  a->postpone = PLN_NONE;
+  for (uint32_t i = a->most ? a->first[node] : 0; i;
+       i = a->fusions[i - 1].next) {
+    pln_ref source = a->fusions[i - 1].source;
+    pln_ref sink = f->tree.parent[source];
+    bool fits;
+    PLN_TRY(pln_fuse_arguments_fit(f, node, &fits));
+    if (fits && !f->anchored[sink])
+      PLN_TRY(commit(f, source, sink));
+  }
+  if (a->most)
+    a->first[node] = 0;
+  return PLN_OK;
+}
+
+static pln_status run_phase(pln_fuse_groups *f, int phase) {
   for (pln_ref node = 0; node < f->graph->n_nodes; node++) {
     pln_ref sink = f->tree.parent[node];
+    bool exceeds;
+    PLN_TRY(run_postponed(f, node));
     if (f->pattern[node] == PLN_FUSE_OPAQUE || sink == f->tree.n ||
         is_too_deep(f, node, sink))
       continue;
-    if (fuses(f, node, sink, phase))
-      commit(f, node, sink);
+    PLN_TRY(pln_fuse_arguments_exceed(f, node, &exceeds));
+    if (!exceeds && fuses(f, node, sink, phase))
+      PLN_TRY(commit(f, node, sink));
   }
+  return PLN_OK;
 }
 
 pln_status pln_fuse_groups_find(pln_fuse_groups *f, const pln_graph *graph,
-                                int64_t level, uint32_t max_depth) {
+                                int64_t level, uint32_t max_depth,
+                                uint32_t max_args) {
   *f = (pln_fuse_groups){
       .engine = graph->engine, .graph = graph, .max_depth = max_depth};
   PLN_TRY(alloc_group_tables(f));
+  PLN_TRY(pln_fuse_arguments_begin(f, max_args));
   pln_graph_node_scopes(graph, f->node_scope);
   close_scopes(f);
   for (pln_ref ref = 0; ref < graph->n_nodes; ref++) {
@@ -353,6 +388,6 @@ pln_status pln_fuse_groups_find(pln_fuse_groups *f, const pln_graph *graph,
   find_dominators(f);
   list_users(f);
   for (int phase = 0; phase < 3; phase++)
-    run_phase(f, phase);
+    PLN_TRY(run_phase(f, phase));
   return PLN_OK;
 }

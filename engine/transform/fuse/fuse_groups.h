@@ -4,7 +4,7 @@
 #define PLN_TRANSFORM_FUSE_FUSE_GROUPS_H
 
 #include "ir/analysis/dominators.h"
-#include "transform/fuse/fuse_pattern.h"
+#include "transform/fuse/fuse_arguments.h"
 
 typedef struct pln_fuse_groups {
   pln_engine *engine;
@@ -23,12 +23,14 @@ typedef struct pln_fuse_groups {
   uint32_t walk;
   pln_ref *stack;
   pln_dominators tree;
+  pln_fuse_arguments arguments;
 } pln_fuse_groups;
 
-/* Finds groups by the rules of TVM's FuseOps. At level 0 each node is a
- * group. */
+/* Finds groups by the rules of TVM's FuseOps. At level 0 each node is a group.
+ * `max_args`: of the function of a group; 0: any number. */
 pln_status pln_fuse_groups_find(pln_fuse_groups *groups, const pln_graph *graph,
-                                int64_t level, uint32_t max_depth) PLN_CHECKED;
+                                int64_t level, uint32_t max_depth,
+                                uint32_t max_args) PLN_CHECKED;
 void pln_fuse_groups_free(pln_fuse_groups *groups);
 /* The last node of the group, which computes its result. */
 pln_ref pln_fuse_group_of(pln_fuse_groups *groups, pln_ref node);

@@ -332,15 +332,17 @@ static void free_fuser(fuser *f) {
 pln_status pln_pass_fuse_ops(pln_pass_run *run) {
   fuser f = {.engine = pln_run_engine(run), .old = pln_run_function(run)};
   int64_t level = pln_run_int(run, "fuse_opt_level");
-  pln_attr depth, link;
+  pln_attr depth, link, args;
   PLN_TRY(pln_context_config_value(run->context, "relay.FuseOps.max_depth",
                                    &depth));
   PLN_TRY(pln_context_config_value(run->context, "relay.FuseOps.link_params",
                                    &link));
+  PLN_TRY(pln_context_config_value(run->context,
+                                   "relay.FuseOps.max_function_args", &args));
   f.link_params = link.v.i != 0;
   pln_status status = pln_fuse_groups_find(
       &f.groups, f.old, level < 0 ? run->context->opt_level : level,
-      (uint32_t)depth.v.i);
+      (uint32_t)depth.v.i, (uint32_t)args.v.i);
   if (status == PLN_OK)
     status = prepare_fuser(&f);
   pln_mutator m = {.ud = &f, .visit = fuse_node};

@@ -106,24 +106,24 @@ static bool read_int8_conv(const pln_legalization *l, int8_conv *c) {
   return read_padding(l, c);
 }
 
-/* nn.pad with pairs of which two numbers at a time are given by axis. */
+/* nn.pad with a pair an axis. The value is an int32, as TVM has it. */
 static pln_ref pad(pln_relay_builder *r, const pln_legalization *l, pln_ref x,
-                   const int64_t pairs[4][2], pln_dtype dtype, double value) {
+                   const int64_t pairs[4][2], double value) {
   pln_attr rows[4];
   pln_relay_attr width = {"pad_width", {.kind = PLN_ATTR_LIST}};
   for (int i = 0; i < 4; i++)
     rows[i] = (pln_attr){.kind = PLN_ATTR_INTS, .count = 2, .v.ints = pairs[i]};
   if (r->status == PLN_OK)
     r->status = pln_attrs_list(l->engine, 4, rows, &width.value.v.dict);
-  pln_ref args[] = {x, pln_relay_scalar(r, dtype, value)};
+  pln_ref args[] = {x, pln_relay_scalar(r, PLN_INT32, value)};
   return pln_relay_call_with(r, PLN_OP_PAD, 1, &width, 2, args);
 }
 
 static pln_ref pad_axis(pln_relay_builder *r, const pln_legalization *l,
-                        pln_ref x, int axis, int64_t count, pln_dtype dtype) {
+                        pln_ref x, int axis, int64_t count) {
   int64_t pairs[4][2] = {{0}};
   pairs[axis][1] = count;
-  return pad(r, l, x, (const int64_t(*)[2])pairs, dtype, 0);
+  return pad(r, l, x, (const int64_t(*)[2])pairs, 0);
 }
 
 static bool any_padding(const int8_conv *c) {
@@ -140,9 +140,8 @@ static pln_ref move_data(pln_relay_builder *r, const pln_legalization *l,
     pairs[h + i][0] = c->pads[i];
     pairs[h + i][1] = c->pads[2 + i];
   }
-  return any_padding(c)
-             ? pad(r, l, data, (const int64_t(*)[2])pairs, PLN_UINT8, SHIFT)
-             : data;
+  return any_padding(c) ? pad(r, l, data, (const int64_t(*)[2])pairs, SHIFT)
+                        : data;
 }
 
 /* What moving the data adds to each output channel. */
@@ -194,11 +193,11 @@ pln_status pln_legalize_conv2d(const pln_legalization *l, pln_ref *out) {
   PLN_TRY(pln_relay_begin(&r, l->rw));
   pln_ref args[] = {c.moved ? move_data(&r, l, &c) : l->args[0], l->args[1]};
   if (more_in) {
-    args[0] = pad_axis(&r, l, args[0], c.nhwc ? 3 : 1, more_in, PLN_UINT8);
-    args[1] = pad_axis(&r, l, args[1], c.nhwc ? 2 : 1, more_in, PLN_INT8);
+    args[0] = pad_axis(&r, l, args[0], c.nhwc ? 3 : 1, more_in);
+    args[1] = pad_axis(&r, l, args[1], c.nhwc ? 2 : 1, more_in);
   }
   if (more_out)
-    args[1] = pad_axis(&r, l, args[1], c.nhwc ? 3 : 0, more_out, PLN_INT8);
+    args[1] = pad_axis(&r, l, args[1], c.nhwc ? 3 : 0, more_out);
   *out = pln_relay_call_core(&r, PLN_OP_CONV_2D, attrs, 2, args);
   if (more_out)
     *out = cut(&r, &c, *out);
