@@ -20,6 +20,23 @@ for name in pairs(pl.passes) do
 end
 table.sort(passes)
 
+-- These refuse what their definition leaves out: type parameters, operators without a gradient,
+-- values with several uses that no let binds.
+local refuses = { Gradient = true, FirstOrderGradient = true, LazyGradientInit = true, ToCPS = true,
+  PartialEvaluate = true }
+-- These give another program each time: derivatives, continuations, annotations, and what is
+-- left of the functions that were evaluated. Those with layouts and precisions project tuples that
+-- they make, which the next run sees.
+local not_idempotent = { Gradient = true, FirstOrderGradient = true, LazyGradientInit = true,
+  ToCPS = true, AnnotateTarget = true, PartialEvaluate = true, AlterOpLayout = true,
+  ConvertLayout = true, ToMixedPrecision = true, ["relay.default"] = true }
+-- What these build of constructors gets its type arguments from InferType.
+local types_later = { AlterOpLayout = true, ConvertLayout = true, AnnotateTarget = true,
+  PartialEvaluate = true, ToMixedPrecision = true, ["relay.default"] = true }
+-- These compute something else by definition.
+local other_results = { Gradient = true, FirstOrderGradient = true, LazyGradientInit = true,
+  ToCPS = true, ToMixedPrecision = true }
+
 local function read_back(mod)
   return assert(pl.parse(mod:text()))
 end
@@ -155,11 +172,15 @@ describe("a program of Relay's made at random", function()
       for_programs(function(mod)
         local before = results(mod)
         local pass = pl.passes[name]()
-        local after = pass(mod)
+        local ok, after = pcall(pass, mod)
+        if not ok and refuses[name] then return end
+        assert(ok, after)
         check_module(after, name == "LambdaLift")
-        assert.is_true(unknown(after) <= unknown(pl.infer_type(after)))
-        assert.equal(after, pass(after))
-        if before then assert.same(before, results(after)) end
+        if not types_later[name] then
+          assert.is_true(unknown(after) <= unknown(pl.infer_type(after)))
+        end
+        if not not_idempotent[name] then assert.equal(after, pass(after)) end
+        if before and not other_results[name] then assert.same(before, results(after)) end
       end)
     end)
   end
