@@ -716,12 +716,20 @@ static bool gives_operand(const run *r, const pln_node *n) {
          pln_op_row(r->engine, n->data)->kernel == identity;
 }
 
+/* The result of memory.kill: a value is released at its last use anyway. */
+static pln_status make_unit(const run *r, pln_runtime_value *out) {
+  *out = (pln_runtime_value){.kind = PLN_RUNTIME_TUPLE};
+  return pln_ref_cell_new(r->engine, 0, &out->of.cell);
+}
+
 static pln_status call_operation(run *r, activation *act, pln_ref node,
                                  pln_runtime_value *out) {
   const pln_node *n = &act->plan->graph->nodes[node];
   PLN_TRY(check_arity(r, n));
   if (gives_operand(r, n))
     return copy_operand(r, act, n, out);
+  if (n->data == PLN_OP_MEMORY_KILL)
+    return make_unit(r, out);
   return pln_is_loop_op(n->data) ? start_iterations(r, act, node)
                                  : call_operator(r, act, node, out);
 }

@@ -14,9 +14,11 @@ local first = tonumber(os.getenv "PERILUNE_SEED") or 1
 local graphs = tonumber(os.getenv "PERILUNE_GRAPHS") or 10000
 
 -- What these make of a program is defined to be another one: other dtypes, approximations,
--- derivatives, functions with a continuation.
+-- derivatives, functions with a continuation. PartialEvaluate takes programs whose shared values
+-- are bound by lets.
 local other_results = { ToMixedPrecision = true, FastMath = true, FakeQuantizationToInteger = true,
-  Gradient = true, FirstOrderGradient = true, LazyGradientInit = true, ToCPS = true, UnCPS = true }
+  Gradient = true, FirstOrderGradient = true, LazyGradientInit = true, ToCPS = true, UnCPS = true,
+  PartialEvaluate = true }
 
 local passes = {}
 for name in pairs(pl.passes) do
