@@ -7,6 +7,7 @@
  * visited. */
 
 #include "eval/plan.h"
+#include "eval/loop.h"
 
 /* ------------------------------------------------------------------ scopes */
 
@@ -34,8 +35,8 @@ static void pin(pln_plan *p, pln_ref node) {
 static void count_needed_use(pln_plan *p, pln_ref node, pln_ref user) {
   const pln_node *by = &p->graph->nodes[user];
   p->needed[node] = 1;
-  if (by->kind != PLN_CALL || by->data == 0)
-    p->escapes[node] = 1;
+  if (by->kind != PLN_CALL || !pln_is_loop_op(by->data))
+    p->escapes[node] = 1; /* annotations give their operand back */
   if (p->node_scope[node] != p->node_scope[user])
     p->uses[node] = PLN_PLAN_PINNED;
   else if (p->uses[node] != PLN_PLAN_PINNED)

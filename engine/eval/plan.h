@@ -15,7 +15,7 @@ typedef struct pln_plan {
                           * PINNED */
   uint8_t *needed;       /* per node */
   uint8_t *escapes;      /* per Function: its closure is used by more than
-                          * operators */
+                          * calls of the bodies of loops */
   pln_scope *node_scope; /* per node: its innermost scope */
   /* An activation has a slot for each node of a function's body. Nodes of
    * nested functions have slots in their own activations. */

@@ -200,3 +200,22 @@ describe("arguments that do not fit", function()
       { 1, 2 })
   end)
 end)
+
+describe("a function behind an annotation", function()
+  it("is called after the function that made it has ended", function()
+    local mod = assert(pl.parse [[
+#[version = "0.0.5"]
+def @make(%x: float32) -> (fn () -> float32,) {
+  %0 = fn () -> float32 { tanh(%x) };
+  %1 = annotation.stop_fusion(%0);
+  (%1,)
+}
+def @main(%x: float32) -> float32 {
+  let %a = @make(%x);
+  let %b = @make(add(%x, 1f));
+  add(%a.0(), %b.0())
+}]])
+    local sum = pl.eval(mod, 0.5):to_table() -- tanh(0.5) + tanh(1.5)
+    assert.is_true(math.abs(sum - 1.3672654) < 1e-5, sum)
+  end)
+end)

@@ -31,9 +31,9 @@ local not_idempotent = { Gradient = true, FirstOrderGradient = true, LazyGradien
   ToCPS = true, AnnotateTarget = true, PartialEvaluate = true, AlterOpLayout = true,
   ConvertLayout = true, ToMixedPrecision = true, ["relay.default"] = true }
 -- What these build of constructors gets its type arguments from InferType.
-local types_later = { Gradient = true, ToCPS = true, AlterOpLayout = true, ConvertLayout = true, AnnotateTarget = true,
-  PartialEvaluate = true, ToMixedPrecision = true, FirstOrderGradient = true,
-  LazyGradientInit = true, ["relay.default"] = true }
+local types_later = { Gradient = true, FirstOrderGradient = true, LazyGradientInit = true,
+  ToCPS = true, PartialEvaluate = true, AlterOpLayout = true, ConvertLayout = true,
+  AnnotateTarget = true, ToMixedPrecision = true, ["relay.default"] = true }
 -- These compute something else by definition.
 local other_results = { Gradient = true, FirstOrderGradient = true, LazyGradientInit = true,
   ToCPS = true, ToMixedPrecision = true }

@@ -329,12 +329,12 @@ describe("the effect of a function", function()
       def @main(%x: int32) -> int32 { let %y = @a(%x); %x }
     ]]
     assert.not_matches("@a(", tostring(clean(loop).main), 1, true)
-    local writes = parse [[
+    local writing = parse [[
       def @a(%x: ref(int32)) -> int32 { @b(%x) }
       def @b(%x: ref(int32)) -> int32 { let %y = ref_write(%x, 1); @a(%x) }
       def @main(%x: ref(int32)) -> int32 { let %y = @a(%x); 2 }
     ]]
-    assert.matches("@a(", tostring(clean(writes).main), 1, true)
+    assert.matches("@a(", tostring(clean(writing).main), 1, true)
     assert.is_true(pl.equal(loop, pl.module(loop.functions)))
   end)
 end)

@@ -169,7 +169,8 @@ static bool prepare(take *t, pln_ref *start) {
                            "batch_dims 0");
     return false;
   }
-  memcpy(t->shape, shape, (size_t)t->rank * sizeof *shape);
+  if (t->rank > 0)
+    memcpy(t->shape, shape, (size_t)t->rank * sizeof *shape);
   t->zero = int_vector(g, 0);
   t->one = int_vector(g, 1);
   *start = pln_unary(g, PLN_OP_ZEROS_LIKE, g->args[0]);

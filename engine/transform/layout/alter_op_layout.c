@@ -34,7 +34,8 @@ static pln_status take_call(pln_layout_change *c, pln_ref call) {
                           n->count);
   c->op = n->data;
   c->attrs = n->attrs;
-  memcpy(c->args, g->operands + n->first, c->n_args * sizeof *c->args);
+  if (c->n_args)
+    memcpy(c->args, g->operands + n->first, c->n_args * sizeof *c->args);
   return PLN_OK;
 }
 

@@ -418,7 +418,7 @@ static bool read_tuples(const layout_sweep *s, const pln_rewrite *rw,
     bool tuple = s->old->nodes[arg].kind == PLN_TUPLE || count > 1;
     if (tuple && (now->kind != PLN_TUPLE || now->count != count))
       return false;
-    if (tuple)
+    if (tuple && count)
       memcpy(o->values + at, g->operands + now->first,
              count * sizeof *o->values);
     at += count;
@@ -464,8 +464,9 @@ static pln_status visit_unknown_call(layout_sweep *s, pln_rewrite *rw,
                                      pln_layout_change *c, pln_ref *node) {
   const pln_graph *g = pln_rewrite_graph(rw);
   bool alike, allowed;
-  memcpy(c->args, g->operands + g->nodes[*node].first,
-         c->n_args * sizeof *c->args);
+  if (c->n_args)
+    memcpy(c->args, g->operands + g->nodes[*node].first,
+           c->n_args * sizeof *c->args);
   PLN_TRY(s->alteration->alter(s->alteration->ud, c));
   PLN_TRY(is_call_alike(s, rw, *node, c, &alike));
   if (alike)

@@ -122,7 +122,8 @@ static pln_status legalize_call(const legalizer *z, pln_rewrite *rw,
                                     .n_args = n->count,
                                     .args = args};
   bool asked;
-  memcpy(args, g->operands + n->first, n->count * sizeof *args);
+  if (n->count)
+    memcpy(args, g->operands + n->first, n->count * sizeof *args);
   PLN_TRY(pln_ask_op_function(&question, z->key, answer, &asked));
   if (asked || !z->built_in)
     return PLN_OK;

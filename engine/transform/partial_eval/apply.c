@@ -88,8 +88,10 @@ static pln_status bind_types(pe_run *pe, const pe_closure *c, pln_ref call,
   if (!out->vars)
     return PLN_ERR_NOMEM;
   out->types = out->vars + c->types.n + n;
-  memcpy(out->vars, c->types.vars, c->types.n * sizeof *out->vars);
-  memcpy(out->types, c->types.types, c->types.n * sizeof *out->types);
+  if (c->types.n) {
+    memcpy(out->vars, c->types.vars, c->types.n * sizeof *out->vars);
+    memcpy(out->types, c->types.types, c->types.n * sizeof *out->types);
+  }
   for (uint32_t i = 0; i < n; i++) {
     pln_type var = pln_type_part_at(e, vars, i), type;
     PLN_TRY(

@@ -410,7 +410,8 @@ static pln_status combine(pe_run *pe, pln_ref old) {
   if (!args)
     return PLN_ERR_NOMEM;
   pe->n_values -= n;
-  memcpy(args, pe->values + pe->n_values, n * sizeof *args);
+  if (n)
+    memcpy(args, pe->values + pe->n_values, n * sizeof *args);
   PLN_TRY(combine_node(pe, old, n, args, &out));
   return out ? pe_push(pe, out) : PLN_OK;
 }

@@ -26,7 +26,9 @@ static bool append_factors(factors *f, const pln_tensor *t) {
       t->count > PLN_MAX_RANK - f->count)
     return false;
   for (uint32_t i = 0; i < t->count; i++)
-    f->of[f->count++] = ((const float *)t->data)[t->splat ? 0 : i];
+    memcpy(&f->of[f->count++],
+           (const char *)t->data + (t->splat ? 0 : i) * sizeof(float),
+           sizeof(float)); /* a view into a file may be unaligned */
   return true;
 }
 

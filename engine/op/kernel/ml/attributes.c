@@ -24,15 +24,27 @@ pln_ml_list pln_ml_strings(const pln_kernel_call *call, const char *name) {
            : (pln_ml_list){0};
 }
 
+/* A view may start at any address of its file. */
+static pln_status align_tensor(const pln_tensor *t, pln_tensor **out) {
+  const void *data;
+  PLN_TRY(pln_tensor_data(t, &data));
+  if (t->splat || t->dtype == PLN_STRING || (uintptr_t)data % 8 == 0)
+    return pln_tensor_dense(t, out);
+  return pln_tensor_from_bytes(t->engine, (pln_dtype)t->dtype, t->rank, t->dims,
+                               data, t->bytes, out);
+}
+
+const pln_tensor *pln_ml_tensor(pln_composition *s, const pln_tensor *tensor) {
+  pln_tensor *aligned = NULL;
+  if (s->status == PLN_OK)
+    s->status = align_tensor(tensor, &aligned);
+  const pln_tensor *kept = pln_compose_own(s, aligned);
+  return s->status == PLN_OK ? kept : NULL;
+}
+
 /* The elements of a tensor attribute as float64. */
 static pln_ml_list floats_of_tensor(pln_composition *s, pln_tensor *t) {
-  const void *data;
-  pln_tensor *dense = NULL;
-  if (s->status == PLN_OK)
-    s->status = pln_tensor_dense(t, &dense);
-  const pln_tensor *kept = pln_compose_own(s, dense);
-  if (kept)
-    s->status = pln_tensor_data(kept, &data);
+  const pln_tensor *kept = pln_ml_tensor(s, t);
   if (s->status == PLN_OK && !pln_convertible((pln_dtype)kept->dtype))
     pln_composition_refuse(s, "a tensor attribute is not of numbers");
   kept = s->status == PLN_OK ? pln_compose_cast(s, kept, PLN_FLOAT64) : NULL;

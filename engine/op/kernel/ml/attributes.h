@@ -20,6 +20,10 @@ pln_ml_list pln_ml_ints(const pln_kernel_call *call, const char *name);
 pln_ml_list pln_ml_floats(pln_composition *s, const char *name);
 pln_ml_list pln_ml_strings(const pln_kernel_call *call, const char *name);
 
+/* The tensor of an attribute, dense, in memory and aligned; NULL after a
+ * failure. `s` owns it. */
+const pln_tensor *pln_ml_tensor(pln_composition *s, const pln_tensor *tensor);
+
 /* Operand 0 as rows of features, as float32 or float64; a vector is one row. */
 typedef struct pln_ml_rows {
   const pln_tensor *tensor;

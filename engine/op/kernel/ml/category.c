@@ -69,15 +69,8 @@ static column tensor_column(pln_composition *s, const pln_tensor *t) {
 static const pln_tensor *tensor_attribute(pln_composition *s,
                                           const char *name) {
   const pln_attr *a = pln_attrs_find(s->call->engine, s->call->attrs, name);
-  const void *data;
-  pln_tensor *dense = NULL;
-  if (!a || a->kind != PLN_ATTR_TENSOR || s->status != PLN_OK)
-    return NULL;
-  s->status = pln_tensor_dense(a->v.tensor, &dense);
-  const pln_tensor *kept = pln_compose_own(s, dense);
-  if (kept)
-    s->status = pln_tensor_data(kept, &data);
-  return s->status == PLN_OK ? kept : NULL;
+  bool given = a && a->kind == PLN_ATTR_TENSOR;
+  return given ? pln_ml_tensor(s, a->v.tensor) : NULL;
 }
 
 /* The attributes keys_*, or values_*, whichever is given. */
