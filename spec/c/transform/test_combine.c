@@ -1,7 +1,7 @@
 /* test_combine.c: the passes that look at more than one call and its operands,
  * while memory is short. What they make is checked by
- * spec/transform/combine/combine_parallel_ops_spec.lua, flatten_rows_spec.lua and
- * fold_constant_scale_spec.lua. */
+ * the specs of CombineParallelOps, FlattenRows and FoldConstantScale in
+ * spec/transform. */
 
 #include "base/base.h"
 #include "oom.h"

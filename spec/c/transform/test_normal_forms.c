@@ -1,7 +1,7 @@
 /* test_normal_forms.c: dominators against their definition, the table of fusion
  * patterns, and the passes that give a graph another form while memory is
  * short. What they make is checked by spec/transform/fuse/fuse_ops_spec.lua and
- * spec/graph_forms_spec.lua. */
+ * spec/transform/functional/normal_forms_spec.lua. */
 
 #include "base/base.h"
 #include "ir/analysis/dominators.h"
