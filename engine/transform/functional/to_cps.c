@@ -425,8 +425,8 @@ static pln_status combine(cps *c, pln_ref old) {
   copy.type = 0;
   c->n_values -= n->count;
   PLN_TRY(pln_builder_derive(c->b, c->old, old));
-  PLN_TRY(
-      pln_builder_add(c->b, &copy, n->count, c->values + c->n_values, &out));
+  const pln_ref *operands = n->count ? c->values + c->n_values : NULL;
+  PLN_TRY(pln_builder_add(c->b, &copy, n->count, operands, &out));
   if (is_bound(n))
     PLN_TRY(pln_let_new(c->b, out, &out));
   return push_value(c, out);
