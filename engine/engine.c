@@ -4,6 +4,7 @@
  * transform) and freed in the opposite order; a part that is not there yet is
  * passed over. */
 
+#include "arith/arith.h"
 #include "base/base.h"
 #include "ir/intern_tables.h"
 #include "ir/op_attr.h"
@@ -44,6 +45,7 @@ void pln_engine_free(pln_engine *engine) {
   pln_passes_free(engine);
   pln_pattern_tables_free(engine);
   pln_library_free(engine);
+  pln_arith_rules_free(engine, engine->arith_rules);
   pln_blas_free(engine);
   pln_relay_free(engine);
   pln_op_attrs_free(engine);

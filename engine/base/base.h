@@ -284,7 +284,8 @@ struct pln_engine {
    * (ir/provenance/rule_application.c). */
   struct pln_applications *applications;
   struct pln_pattern_tables *pattern_tables; /* rule/dataflow/pattern_table.c */
-  struct pln_library_sets *rule_sets; /* rule/library.c; NULL until needed */
+  struct pln_library_sets *rule_sets;  /* rule/library.c; NULL until needed */
+  struct pln_arith_rules *arith_rules; /* arith/rules.c; NULL until needed */
   /* Random operators (op/kernel/random/rng.c): the seed, and how many have been
    * evaluated since the run began. */
   uint64_t random_seed, random_calls;

@@ -32,16 +32,29 @@ static pln_status say_tensor(pln_buffer *text, const pln_tensor *t) {
   return pln_buffer_printf(text, "), %s]", pln_dtype_name((pln_dtype)t->dtype));
 }
 
+static pln_status write_map_kind(pln_buffer *text,
+                                 const pln_runtime_value *value) {
+  const pln_tensor *keys = pln_runtime_value_at(value, 0)->of.tensor;
+  const pln_tensor *values = pln_runtime_value_at(value, 1)->of.tensor;
+  return pln_buffer_printf(text, "a map from %s to %s",
+                           pln_dtype_name((pln_dtype)keys->dtype),
+                           pln_dtype_name((pln_dtype)values->dtype));
+}
+
 static pln_status write_value_kind(pln_buffer *text,
                                    const pln_runtime_value *value) {
   if (value->kind == PLN_RUNTIME_TENSOR)
     return say_tensor(text, value->of.tensor);
   if (value->kind == PLN_RUNTIME_ABSENT)
     return pln_buffer_text(text, "nothing");
+  if (value->kind == PLN_RUNTIME_MAP)
+    return write_map_kind(text, value);
   PLN_TRY(pln_buffer_printf(text, "a sequence of %u",
                             pln_runtime_value_count(value)));
   if (pln_runtime_value_count(value) == 0)
     return PLN_OK;
+  if (pln_runtime_value_at(value, 0)->kind == PLN_RUNTIME_MAP)
+    return pln_buffer_text(text, " maps");
   if (pln_runtime_value_at(value, 0)->kind != PLN_RUNTIME_TENSOR)
     return pln_buffer_text(text, " sequences");
   PLN_TRY(pln_buffer_text(text, ", the first a "));
@@ -135,6 +148,18 @@ static pln_status check_tensor(argument_check *c, pln_type type,
   return mismatch(c, known, arg);
 }
 
+static pln_status check_map(argument_check *c, pln_type type,
+                            const pln_runtime_value *arg) {
+  for (uint32_t i = 0; i < 2; i++) {
+    pln_dtype dtype =
+        pln_type_dtype(c->engine, pln_type_part_at(c->engine, type, i));
+    if (arg->kind != PLN_RUNTIME_MAP ||
+        (dtype && dtype != pln_runtime_value_at(arg, i)->of.tensor->dtype))
+      return mismatch(c, type, arg);
+  }
+  return PLN_OK;
+}
+
 /* Elements of a sequence may differ in shape when its type leaves the shape
  * open. */
 static pln_status check_argument_value(argument_check *c, pln_type type,
@@ -148,14 +173,20 @@ static pln_status check_argument_value(argument_check *c, pln_type type,
     return check_tensor(c, type, arg);
   if (kind == PLN_TYPE_TENSOR)
     return arg->kind == PLN_RUNTIME_ABSENT ? PLN_OK : mismatch(c, type, arg);
+  if (kind == PLN_TYPE_MAP)
+    return check_map(c, type, arg);
   if (kind != PLN_TYPE_SEQUENCE)
     return PLN_OK;
   if (arg->kind != PLN_RUNTIME_SEQUENCE)
     return mismatch(c, type, arg);
+  pln_type element = pln_type_part_at(c->engine, type, 0);
+  bool maps = pln_type_get_kind(c->engine, element) == PLN_TYPE_MAP;
   for (uint32_t i = 0; i < pln_runtime_value_count(arg); i++) {
     const pln_runtime_value *item = pln_runtime_value_at(arg, i);
-    if (item->kind == PLN_RUNTIME_TENSOR)
-      PLN_TRY(check_tensor(c, pln_type_part_at(c->engine, type, 0), item));
+    if (maps)
+      PLN_TRY(check_map(c, element, item));
+    else if (item->kind == PLN_RUNTIME_TENSOR)
+      PLN_TRY(check_tensor(c, element, item));
   }
   return PLN_OK;
 }

@@ -14,6 +14,7 @@ static const char *const names[PLN_N_REFUSALS] = {
     [PLN_REFUSED_OVER_BUDGET] = "over_budget",
     [PLN_REFUSED_REFERENCE] = "attribute_reference",
     [PLN_REFUSED_UNDEFINED] = "undefined",
+    [PLN_REFUSED_STEPS] = "too_many_steps",
 };
 
 const char *pln_refusal_name(pln_refusal why) {

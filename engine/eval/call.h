@@ -43,8 +43,4 @@ pln_status pln_compute_as(const pln_graph *graph, pln_ref node, pln_attrs attrs,
                           uint32_t n, const pln_tensor *const *args,
                           pln_tensor **results) PLN_CHECKED;
 
-/* True if the tensor is consistent with the type, as far as that is known. */
-bool pln_tensor_fits(const pln_engine *engine, const pln_tensor *tensor,
-                     pln_type type);
-
 #endif

@@ -19,6 +19,7 @@ typedef enum pln_refusal {
   PLN_REFUSED_REFERENCE, /* an attribute refers to one of the enclosing
                           * function */
   PLN_REFUSED_UNDEFINED, /* division by zero, overflow, a bad index, ... */
+  PLN_REFUSED_STEPS,     /* a function or loop computes too many nodes */
   PLN_N_REFUSALS
 } pln_refusal;
 /* "over_budget", ...: the key in reports. Static. */

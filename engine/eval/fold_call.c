@@ -53,22 +53,6 @@ bool pln_eval_can_fold(const pln_graph *graph, pln_ref node, pln_refusal *why) {
   return *why == PLN_REFUSED_NOT;
 }
 
-/* True if the result has the type that the node promises; a declared type may
- * be wrong. */
-bool pln_tensor_fits(const pln_engine *e, const pln_tensor *t, pln_type type) {
-  if (!t || !type)
-    return true;
-  pln_dtype dtype = pln_type_dtype(e, type);
-  int32_t rank = pln_type_rank(e, type);
-  if ((dtype && dtype != t->dtype) || (rank >= 0 && rank != (int32_t)t->rank))
-    return false;
-  const pln_dim *dims = pln_type_dims(e, type);
-  for (int32_t i = 0; i < rank; i++)
-    if (PLN_DIM_IS_CONST(dims[i]) && dims[i] != t->dims[i])
-      return false;
-  return true;
-}
-
 static bool all_have_type(const pln_graph *g, const pln_node *n,
                           pln_tensor *const *results) {
   if (!n->results)

@@ -50,13 +50,8 @@ static pln_status infer_result_type(const pln_graph *g, const pln_node *n,
                     .results = out};
   *out = 0;
   PLN_TRY(pln_attrs_within(e, n->attrs, &call.attrs));
-  for (uint32_t i = 0; i < count; i++) {
-    types[i] = 0;
-    if (args[i])
-      PLN_TRY(pln_type_tensor(e, (pln_dtype)args[i]->dtype,
-                              (int32_t)args[i]->rank, args[i]->dims,
-                              &types[i]));
-  }
+  for (uint32_t i = 0; i < count; i++)
+    PLN_TRY(pln_tensor_type(e, args[i], &types[i]));
   size_t mark = pln_diag_count(e);
   pln_status status = pln_op_row(e, n->data)->infer(&call);
   if (status != PLN_ERR_TYPE)

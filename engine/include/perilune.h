@@ -3,8 +3,9 @@
  *
  * Reading order: perilune/values.h (engine, diagnostics, dtypes and tensors,
  * types and dims, attributes, operators), graph.h (graphs, builder, rewriting,
- * modules, text), op_attr.h (attributes of operators), pass.h (passes,
- * contexts, pipelines), run.h (evaluation, files of tensors, ONNX).
+ * modules, text), op_attr.h (attributes of operators), operator.h (operators of
+ * one's own), pass.h (passes, contexts, pipelines), run.h (evaluation, files of
+ * tensors, ONNX).
  *
  * Conventions
  *   - Functions that can fail return pln_status; results come last, through
@@ -24,8 +25,10 @@
 #ifndef PERILUNE_H
 #define PERILUNE_H
 
+#include "perilune/arith.h"
 #include "perilune/graph.h"
 #include "perilune/op_attr.h"
+#include "perilune/operator.h"
 #include "perilune/pass.h"
 #include "perilune/run.h"
 #include "perilune/values.h"

@@ -1,7 +1,8 @@
 /* op_info.h: what the IR knows of an operator: its row.
  *
  * op/ fills the table from ops.def when the engine is made. Unknown operators
- * of files are added as opaque rows. */
+ * of files are added as opaque rows, those of hosts and scripts as registered
+ * ones. */
 
 #ifndef PLN_IR_OP_INFO_H
 #define PLN_IR_OP_INFO_H
@@ -93,6 +94,8 @@ typedef struct pln_op_info {
   pln_infer_fn infer;   /* NULL: the result type is unknown */
   pln_kernel_fn kernel; /* NULL: cannot be evaluated */
   const char *doc;
+  /* Of an operator that a host or a script registered, else NULL. */
+  const struct pln_registered_op *registered; /* ir/registered_op.h */
 } pln_op_info;
 
 /* The Relay form of an operator: a row of op/relay/relay.def. */
@@ -174,5 +177,29 @@ pln_status pln_ops_child(pln_engine *child) PLN_CHECKED;
 pln_status pln_op_opaque(pln_engine *engine, pln_slice name,
                          pln_op *out) PLN_CHECKED;
 const pln_op_info *pln_op_row(const pln_engine *engine, pln_op op);
+/* Adds the row of a registered operator, whose name is new. The row is copied;
+ * what it points to must live as long as the engine. */
+pln_status pln_ops_add(pln_engine *engine, const pln_op_info *row,
+                       pln_op *out) PLN_CHECKED;
+/* Memory that lives as long as the engine's operators; NULL when out of
+ * memory. */
+void *pln_ops_memory(pln_engine *engine, size_t size);
+/* Number of results of a new call with these core attributes, as
+ * pln_build_call takes it. */
+uint32_t pln_op_n_results(const pln_engine *engine, pln_op op, pln_attrs core);
+
+/* Calls of callbacks of registered operators. They run in the engine's thread,
+ * nested up to a limit; a callback that is asked for in a child engine is
+ * refused, and the work of that child is done again by its parent. */
+pln_status pln_op_callback_begin(pln_engine *engine, pln_op op,
+                                 const char *what) PLN_CHECKED;
+void pln_op_callback_end(pln_engine *engine);
+/* True if a callback has been refused in this child engine. */
+bool pln_op_callback_refused(const pln_engine *child);
+/* Number of registered operators, without the parent's. */
+uint32_t pln_ops_registered(const pln_engine *engine);
+/* How many callbacks have run: a result for which one ran may depend on more
+ * than its input. */
+uint64_t pln_op_callbacks(const pln_engine *engine);
 
 #endif

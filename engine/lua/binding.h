@@ -332,6 +332,10 @@ uint32_t pln_lua_check_dims(lua_State *L, int arg, int64_t *dims);
 uint32_t pln_lua_check_dims_dtype(lua_State *L, int arg, pln_dtype fallback,
                                   int64_t *dims, pln_dtype *dtype);
 pln_tensor *pln_lua_test_tensor(lua_State *L, int arg);
+/* Pushes element `i` of dense elements: a number, boolean or string. Raises for
+ * dtypes that have no form in Lua.  [-0, +1] */
+void pln_lua_push_element(lua_State *L, pln_dtype dtype, const void *data,
+                          size_t i);
 /* Pushes the tensor that a value converts to: a tensor, number, boolean, string
  * or nested table. dtype NONE: decided by the values.  [-0, +1] */
 pln_tensor *pln_lua_to_tensor(lua_State *L, pln_lua *b, int arg,
@@ -459,6 +463,11 @@ void pln_lua_open_build(lua_State *L);
 void pln_lua_open_builder(lua_State *L);
 void pln_lua_open_op(lua_State *L);
 void pln_lua_open_op_attr(lua_State *L);
+void pln_lua_open_operator(lua_State *L);
+/* graph/operator.c: pushes a field that an Op has because the operator is a
+ * registered one; false: it has no such field.  [-0, +0 or 1] */
+bool pln_lua_push_registered(lua_State *L, const pln_lua *b, pln_op op,
+                             const char *field);
 void pln_lua_open_pattern_table(lua_State *L);
 /* graph/op_attr.c: a Lua function that a callback holds, as one that passes in
  * C call. */
@@ -501,6 +510,7 @@ void pln_lua_open_blas(lua_State *L);
 void pln_lua_open_random(lua_State *L);
 void pln_lua_open_tir(lua_State *L);
 void pln_lua_open_tir_node(lua_State *L);
+void pln_lua_open_arith(lua_State *L);
 void pln_lua_open_text(lua_State *L);
 /* Adds functions, with the binding as upvalue, to the table on top. */
 void pln_lua_functions(lua_State *L, const luaL_Reg *functions);

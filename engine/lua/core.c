@@ -380,6 +380,7 @@ int luaopen_perilune_core(lua_State *L) {
   pln_lua_open_builder(L);
   pln_lua_open_op(L);
   pln_lua_open_op_attr(L);
+  pln_lua_open_operator(L);
   pln_lua_open_type(L);
   pln_lua_open_attrs(L);
   pln_lua_open_tensor(L);
@@ -411,6 +412,7 @@ int luaopen_perilune_core(lua_State *L) {
   pln_lua_open_random(L);
   pln_lua_open_tir(L);
   pln_lua_open_tir_node(L);
+  pln_lua_open_arith(L);
   pln_lua_open_coroutine(L);
   lua_pushstring(L, pln_version());
   lua_setfield(L, -2, "_VERSION");

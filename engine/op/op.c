@@ -35,8 +35,9 @@ static const struct {
 #define RELAY_SCHEMA(ID) relay.ID
 
 static const pln_op_info rows[] = {
-#define OP(ID, name, min, max, attrs, traits, infer, kernel, doc) \
-  {name, min, max, traits, attrs, pln_infer_##infer, pln_kernel_##kernel, doc},
+#define OP(ID, name, min, max, attrs, traits, infer, kernel, doc)         \
+  {name, min, max, traits, attrs, pln_infer_##infer, pln_kernel_##kernel, \
+   doc,  NULL},
 #include "op/ops.def"
 };
 

@@ -100,6 +100,7 @@ static pln_status new_def(pln_engine *engine, const pln_pass_spec *spec,
   def->light = spec->light;
   def->cloner = spec->cloner;
   def->cacheable = spec->cacheable;
+  def->changes_spans = spec->changes_spans;
   pln_status status = fill_def(engine, def, spec);
   if (status != PLN_OK) {
     release_def(engine, def);
@@ -342,6 +343,10 @@ const char *pln_pass_source(const pln_pass *pass) {
 
 bool pln_pass_cacheable(const pln_pass *pass) {
   return pass->def->cacheable && !pass->predicates;
+}
+
+bool pln_pass_changes_spans(const pln_pass *pass) {
+  return pass->def->changes_spans;
 }
 
 bool pln_pass_traceable(const pln_pass *pass) {

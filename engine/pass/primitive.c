@@ -2,12 +2,14 @@
  * checks its result.
  *
  * Called by execute.c. Invariants: the result is the input module itself when
- * nothing changed, also if the pass returned an equal copy; every changed
- * function has been verified; all functions of one run see the old module. */
+ * nothing changed, also if the pass returned an equal copy (spans count for
+ * passes that declare it, pln_pass_spec.changes_spans); every changed function
+ * has been verified; all functions of one run see the old module. */
 
 #include <stdio.h>
 #include <time.h>
 
+#include "ir/compare/equal.h"
 #include "ir/infer/check_uses.h"
 #include "pass/cache/cache.h"
 #include "pass/parallel/parallel.h"
@@ -75,6 +77,19 @@ static bool same_extent(const pln_graph *a, const pln_graph *b) {
          same_types(a, b);
 }
 
+/* True if a pass whose result includes spans has changed one. */
+static bool respanned(const pln_pass_run *run, const pln_graph *old,
+                      const pln_graph *result) {
+  return run->pass->def->changes_spans && !pln_graph_same_spans(old, result);
+}
+
+/* False if the functions are not equal, or not for this pass. */
+static bool may_equal(const pln_pass_run *run, const pln_graph *old,
+                      const pln_graph *result) {
+  return old == result ||
+         (same_extent(old, result) && !respanned(run, old, result));
+}
+
 static bool verifies(const pln_pass_run *run, bool changed) {
   return run->context->limits.verify == PLN_VERIFY_ALL ||
          (changed && run->context->limits.verify == PLN_VERIFY_CHANGED);
@@ -102,7 +117,7 @@ static pln_status check_function_result(pln_pass_run *run, const pln_graph *old,
     return verifies(run, false) ? verify_function(run, old) : PLN_OK;
   if (verifies(run, true))
     PLN_TRY(verify_function(run, *result));
-  if (same_extent(old, *result))
+  if (may_equal(run, old, *result))
     PLN_TRY(pln_graph_equal(old, old->root, *result, (*result)->root, false,
                             &equal));
   if (!equal)
@@ -112,14 +127,14 @@ static pln_status check_function_result(pln_pass_run *run, const pln_graph *old,
   return count_equal(run);
 }
 
-static bool same_modules(const pln_module *a, const pln_module *b) {
-  if (a->count != b->count)
+static bool may_be_copy(const pln_pass_run *run, const pln_module *result) {
+  const pln_module *old = run->module;
+  if (old->count != result->count)
     return false;
-  for (uint32_t i = 0; i < a->count; i++)
-    if (pln_module_name_at(a, i) != pln_module_name_at(b, i) ||
-        (pln_module_function_at(a, i) != pln_module_function_at(b, i) &&
-         !same_extent(pln_module_function_at(a, i),
-                      pln_module_function_at(b, i))))
+  for (uint32_t i = 0; i < old->count; i++)
+    if (pln_module_name_at(old, i) != pln_module_name_at(result, i) ||
+        !may_equal(run, pln_module_function_at(old, i),
+                   pln_module_function_at(result, i)))
       return false;
   return true;
 }
@@ -130,7 +145,7 @@ static pln_status check_module_result(pln_pass_run *run, pln_module **result) {
     return verifies(run, false) ? pln_module_verify(*result) : PLN_OK;
   if (verifies(run, true))
     PLN_TRY(pln_module_verify(*result));
-  if (same_modules(run->module, *result))
+  if (may_be_copy(run, *result))
     PLN_TRY(pln_module_equal(run->module, *result, &equal));
   if (!equal)
     return PLN_OK;

@@ -435,6 +435,8 @@ static pln_status find_operator(replacing *r, const pln_ast_node *n,
                                 new_call *c) {
   if (!n->text.size) {
     c->op = n->refers;
+    if (pln_op_registered(r->m->run->engine, c->op))
+      c->n_results = pln_op_n_results(r->m->run->engine, c->op, 0);
     return PLN_OK;
   }
   pln_rule_value f = r->m->slots[n->refers];

@@ -1,7 +1,8 @@
 /* compile_target.c: reads the config key `target`, as TVM writes targets.
  *
- * Called by passes whose result depends on the processor: AlterOpLayout and
- * Legalize.
+ * Called by passes whose result depends on the processor (AlterOpLayout,
+ * Legalize) or on other attributes of the target (FuseOps, SplitArgs,
+ * PlanDevices).
  *
  *     "llvm -mcpu=cascadelake"   =>   x86, 16 lanes, dot products of bytes
  *
@@ -91,9 +92,69 @@ static pln_compile_target target_of(pln_slice text) {
   return target;
 }
 
-pln_compile_target pln_run_target(const pln_pass_run *run) {
+pln_slice pln_run_target_text(const pln_pass_run *run) {
   const pln_attr *value =
       pln_attrs_find(run->engine, run->context->config, "target");
-  return value && value->kind == PLN_ATTR_STRING ? target_of(value->v.s)
-                                                 : (pln_compile_target){0};
+  return value && value->kind == PLN_ATTR_STRING ? value->v.s : pln_text("");
+}
+
+pln_compile_target pln_run_target(const pln_pass_run *run) {
+  return target_of(pln_run_target_text(run));
+}
+
+/* -------------------------------------------------------------- attributes */
+
+bool pln_target_next_word(pln_slice text, size_t *at, pln_slice *word) {
+  char quote = 0;
+  while (*at < text.size && text.data[*at] == ' ')
+    ++*at;
+  size_t from = *at;
+  for (; *at < text.size && (quote || text.data[*at] != ' '); ++*at) {
+    char c = text.data[*at];
+    if (quote ? c == quote : c == '"' || c == '\'')
+      quote = quote ? 0 : c;
+  }
+  *word = (pln_slice){text.data ? text.data + from : NULL, *at - from};
+  return word->size > 0;
+}
+
+/* A value without the quotes around it. */
+static pln_slice unquoted(pln_slice value) {
+  char end = value.size > 1 ? value.data[value.size - 1] : 0;
+  if ((end != '"' && end != '\'') || value.data[0] != end)
+    return value;
+  return (pln_slice){value.data + 1, value.size - 2};
+}
+
+bool pln_target_read_attr(pln_slice word, pln_slice *name, pln_slice *value) {
+  size_t at = 0;
+  while (at < word.size && at < 2 && word.data[at] == '-')
+    at++;
+  const char *equals =
+      at > 0 ? memchr(word.data + at, '=', word.size - at) : NULL;
+  if (!equals)
+    return false;
+  size_t n = (size_t)(equals - word.data);
+  *name = (pln_slice){word.data + at, n - at};
+  *value = unquoted((pln_slice){equals + 1, word.size - n - 1});
+  return true;
+}
+
+pln_slice pln_target_attr(pln_slice text, const char *attr) {
+  pln_slice word, name, value;
+  for (size_t at = 0; pln_target_next_word(text, &at, &word);)
+    if (pln_target_read_attr(word, &name, &value) && pln_slice_is(name, attr))
+      return value;
+  return pln_text("");
+}
+
+uint32_t pln_run_target_count(const pln_pass_run *run, const char *attr) {
+  pln_slice value = pln_target_attr(pln_run_target_text(run), attr);
+  uint64_t count = 0;
+  for (size_t i = 0; i < value.size; i++) {
+    if (value.data[i] < '0' || value.data[i] > '9' || count > UINT32_MAX / 10)
+      return 0;
+    count = 10 * count + (uint64_t)(value.data[i] - '0');
+  }
+  return count > UINT32_MAX ? 0 : (uint32_t)count;
 }

@@ -101,7 +101,7 @@ static const pln_option keys[] = {
      .most = "2147483647",
      .doc =
          "The most arguments, results among them, of a function that FuseOps "
-         "makes; 0: any number."},
+         "makes; 0: any number. Without it, the target's max_function_args."},
     FLAG("relay.FuseOps.link_params", "false",
          "FuseOps keeps constants inside of the functions it makes."),
     {.name = "relay.qnn.requantize.rounding",

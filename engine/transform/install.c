@@ -45,6 +45,11 @@ static const pln_option fold_constant_options[] = {
      .is_bool = true,
      .fallback = "false",
      .doc = "Quantisation is folded too."},
+    {.name = "fold_calls",
+     .kind = PLN_ATTR_INT,
+     .is_bool = true,
+     .fallback = "true",
+     .doc = "Calls of functions and loops are folded too."},
     {.name = "log",
      .kind = PLN_ATTR_STRING,
      .fallback = "",
@@ -138,7 +143,20 @@ static const pln_option split_args_options[] = {
      .fallback = "0",
      .least = "0",
      .doc = "The largest number of tensors, the result among them, that one "
-            "concatenate has; 0: any."},
+            "concatenate has; 0: the target's max_function_args, or any."},
+};
+
+static const pln_option batch_options[] = {
+    {.name = "data",
+     .kind = PLN_ATTR_DICT,
+     .entries = PLN_ATTR_INT,
+     .doc = "The axis that is the batch, by the name of a parameter; in a "
+            "script also by the variable."},
+    {.name = "batch",
+     .kind = PLN_ATTR_INT,
+     .fallback = "16",
+     .least = "0",
+     .doc = "The new batch size."},
 };
 
 static const pln_option fc_transpose_options[] = {
@@ -278,6 +296,34 @@ static const pln_option bound_options[] = {
      .doc = "Names of functions with the attribute Compiler."},
 };
 
+static const pln_option compilation_fields[] = {
+    {.name = "primitive_targets",
+     .kind = PLN_ATTR_STRINGS,
+     .single = true,
+     .fallback = "",
+     .doc = "The targets that operators are compiled for; none: the context's, "
+            "or llvm."},
+    {.name = "default_device_type",
+     .kind = PLN_ATTR_INT,
+     .fallback = "0",
+     .least = "0",
+     .doc = "Where values are by default (1: the processor, 2: CUDA); 0: the "
+            "targets' device type, the processor if they differ."},
+    {.name = "host_device_type",
+     .kind = PLN_ATTR_INT,
+     .fallback = "0",
+     .least = "0",
+     .doc = "Where shapes are; 0: the host of the targets."},
+};
+
+static const pln_option device_options[] = {
+    {.name = "config",
+     .kind = PLN_ATTR_DICT,
+     .n_fields = PLN_COUNT(compilation_fields),
+     .fields = compilation_fields,
+     .doc = "The targets and devices of the compilation."},
+};
+
 static const pln_option print_options[] = {
     {.name = "header",
      .kind = PLN_ATTR_STRING,
@@ -318,6 +364,7 @@ enum {
   N_filter_options = PLN_COUNT(filter_options),
   N_bound_options = PLN_COUNT(bound_options),
   N_annotate_options = PLN_COUNT(annotate_options),
+  N_device_options = PLN_COUNT(device_options),
   N_print_options = PLN_COUNT(print_options),
   N_fold_constant_options = PLN_COUNT(fold_constant_options),
   N_common_subexpr_options = PLN_COUNT(common_subexpr_options),
@@ -325,6 +372,7 @@ enum {
   N_branch_options = PLN_COUNT(branch_options),
   N_dense_branch_options = PLN_COUNT(dense_branch_options),
   N_split_args_options = PLN_COUNT(split_args_options),
+  N_batch_options = PLN_COUNT(batch_options),
   N_fc_transpose_options = PLN_COUNT(fc_transpose_options),
   N_sparse_options = PLN_COUNT(sparse_options),
   N_sparse_conv_options = PLN_COUNT(sparse_conv_options),
@@ -359,6 +407,9 @@ static const char *const canonicalize_ops_required[] = {"CanonicalizeOps"};
 #define KIND_FUNCTION \
   .kind = PLN_PASS_FUNCTION, .parallel = true, .cacheable = true
 #define KIND_CALLBACK .kind = PLN_PASS_FUNCTION
+#define KIND_MODULE_SPANS KIND_MODULE, .changes_spans = true
+#define KIND_FUNCTION_SPANS \
+  .kind = PLN_PASS_FUNCTION, .cacheable = true, .changes_spans = true
 
 static const pln_pass_spec specs[] = {
 #define PASS(pass, KIND, level, before, rows, body, text) \

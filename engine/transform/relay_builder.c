@@ -42,8 +42,7 @@ static pln_ref keep_failure(pln_relay_builder *r, pln_status status,
 pln_ref pln_relay_call_core(pln_relay_builder *r, pln_op op, pln_attrs attrs,
                             uint32_t n, const pln_ref *args) {
   size_t mark = pln_diag_count(r->engine);
-  const pln_relay_row *row = pln_relay_of(r->engine, op);
-  uint32_t n_results = row ? pln_relay_n_results(r->engine, row, 0, attrs) : 0;
+  uint32_t n_results = pln_op_n_results(r->engine, op, attrs);
   pln_ref out = PLN_NONE;
   if (has_failed(r, n, args))
     return PLN_NONE;

@@ -14,8 +14,10 @@ pln_status pln_shipped_rules(pln_engine *engine, const char *pass,
  * rules.only. `only` holds the value that options->only points to. */
 pln_status pln_run_rule_options(const pln_pass_run *run, pln_attr *only,
                                 pln_rule_options *options) PLN_CHECKED;
-/* Applies the rules of the running pass to a function, and counts what each did
- * in the report. `options` says the rest. *out: as of pln_rules_apply. */
+/* Applies the rules of `pass` to a function, and counts what each did in the
+ * report of the running pass. `options` says the rest; of the names in its
+ * `only` those run that the config key rules.only allows. *out: as of
+ * pln_rules_apply. */
 pln_status pln_run_shipped_rules(pln_pass_run *run, const char *pass,
                                  const pln_graph *function,
                                  const pln_rule_options *options,

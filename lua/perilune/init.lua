@@ -26,6 +26,7 @@ local pl = {
 
   op = require "perilune.ir.op",
   op_attr = require "perilune.ir.op_attr",
+  ops = require "perilune.ir.operators",
   ir = ir,
   tensor = require "perilune.ir.tensor",
   onnx = require "perilune.onnx",
@@ -56,6 +57,7 @@ local pl = {
   bound_type_vars = vars.bound_type_vars,
   free_type_vars = vars.free_type_vars,
   tir = require "perilune.tir",
+  arith = require "perilune.arith",
 
   var = ir.Var,
   const = ir.Constant,
@@ -110,22 +112,24 @@ pl.parse = core.text_parse
 --- The expression that Relay text describes: a node, or nil and a diagnostic.
 pl.parse_expr = core.text_parse_expr
 
---- Whether a path is that of a file of Relay text.
-local function is_text(path) return path:find "%.relay$" ~= nil end
+--- Whether a path is that of a file of text: Relay's, or TVMScript.
+local function is_text(path)
+  return (path:find "%.relay$" or path:find "%.tvmscript$" or path:find "%.py$") ~= nil
+end
 
 local function path_of(path, where)
   if type(path) ~= "string" then argument.string(path, where, "path") end
   return path
 end
 
---- The module in a file, or nil and a diagnostic: NAME.relay is Relay text, all
--- else an ONNX model.
+--- The module in a file, or nil and a diagnostic: NAME.relay is Relay text,
+-- NAME.tvmscript and NAME.py are TVMScript, all else is an ONNX model.
 function pl.load(path)
   if is_text(path_of(path, "pl.load")) then return core.text_load(path) end
   return pl.onnx.load(path)
 end
 
---- Writes a module to a file: Relay text to NAME.relay, else an ONNX model,
+--- Writes a module to a file: text to NAME.relay or NAME.tvmscript, else an ONNX model,
 -- with the options of pl.onnx.save. True, or nil and a diagnostic.
 function pl.save(module, path, options)
   if is_text(path_of(path, "pl.save")) then return core.text_save(module, path) end
@@ -138,8 +142,8 @@ local compare_options = { "map_free_vars", "contents" }
 -- by structure, as Relay defines it: names of bound variables do not count,
 -- sharing does. Free variables are equal to themselves only, unless
 -- `options.map_free_vars`. Constants over 1 KiB are equal when they are the same
--- buffer or slice of a file; with `options.contents` those of modules are compared
--- by what they hold.
+-- buffer or slice of a file; with `options.contents` they are compared by what they
+-- hold.
 function pl.equal(a, b, options)
   argument.options(options, "pl.equal", compare_options)
   local kind = ir.kind_of(a)
@@ -148,7 +152,8 @@ function pl.equal(a, b, options)
   local contents = options and options.contents or false
   if kind == "Module" and not (map or contents) then return core.module_equal(a, b) end
   if kind == "Module" then return core.module_mismatch(a, b, map, contents) == nil end
-  if kind == "Node" then return core.node_equal(a, b, map) end
+  if kind == "Node" and not contents then return core.node_equal(a, b, map) end
+  if kind == "Node" then return core.node_mismatch(a, b, map, contents) == nil end
   if kind == "Type" then return core.type_equal(a, b, map) end
   if kind == "Tensor" then return a:equal(b) end
   return a == b
@@ -172,11 +177,10 @@ function pl.mismatch(a, b, options)
   argument.options(options, "pl.mismatch", compare_options)
   local kind = ir.kind_of(a)
   local map = options and options.map_free_vars or false
+  local contents = options and options.contents or false
   if kind == ir.kind_of(b) then
-    if kind == "Module" then
-      return core.module_mismatch(a, b, map, options and options.contents)
-    end
-    if kind == "Node" then return core.node_mismatch(a, b, map) end
+    if kind == "Module" then return core.module_mismatch(a, b, map, contents) end
+    if kind == "Node" then return core.node_mismatch(a, b, map, contents) end
   end
   if pl.equal(a, b, options) then return nil end
   return ("%s versus %s"):format(kind == ir.kind_of(b) and tostring(a) or kind,
@@ -301,6 +305,21 @@ function pl.eval(callee, ...)
   return core.eval_in(callee, fn, select(2, ...))
 end
 
+-- A Function, or what a GlobalVar names in `mod`.
+local function named_function(fn, mod, caller)
+  if ir.kind_of(fn) == "Node" and fn.kind == "GlobalVar" then
+    local named = mod.functions[fn.name]
+    if not named then
+      argument.fail(("%s: the module has no function '%s'"):format(caller, fn.name))
+    end
+    fn = named
+  end
+  if ir.kind_of(fn) ~= "Node" or fn.kind ~= "Function" then
+    argument.fail(("%s: a function expected, got %s"):format(caller, ir.kind_of(fn)))
+  end
+  return fn
+end
+
 local gradient_options = { "mod", "mode" }
 
 --- The gradient of a function of tensors: a function of the same parameters that returns
@@ -310,17 +329,22 @@ local gradient_options = { "mod", "mode" }
 function pl.gradient(fn, options)
   options = argument.options(options, "pl.gradient", gradient_options)
   local mod = options.mod or pl.module {}
-  if ir.kind_of(fn) == "Node" and fn.kind == "GlobalVar" then
-    local named = mod.functions[fn.name]
-    if not named then
-      argument.fail(("pl.gradient: the module has no function '%s'"):format(fn.name))
-    end
-    fn = named
-  end
-  if ir.kind_of(fn) ~= "Node" or fn.kind ~= "Function" then
-    argument.fail("pl.gradient: a function expected, got " .. ir.kind_of(fn))
-  end
+  fn = named_function(fn, mod, "pl.gradient")
   local out = pl.passes.Gradient { mode = options.mode or "higher_order" }(mod:with { main = fn })
+  return out.functions.main, out
+end
+
+--- The function in first-order form: functions that are values are data, and calls of
+-- them calls of functions of the module. `mod` has the functions that it calls. The
+-- module with the types and functions that were made, the function its @main, is the
+-- second result.
+function pl.defunctionalization(fn, mod)
+  mod = mod or pl.module {}
+  if ir.kind_of(mod) ~= "Module" then
+    argument.fail("pl.defunctionalization: a module expected, got " .. ir.kind_of(mod))
+  end
+  fn = named_function(fn, mod, "pl.defunctionalization")
+  local out = pl.passes.Defunctionalization()(mod:with { main = fn })
   return out.functions.main, out
 end
 

@@ -70,7 +70,46 @@ function Type:unify(other) end
 ---@field max_args? integer nil: any number
 ---@field traits { [string]: true }
 ---@field has_kernel boolean whether it can be evaluated
+---@field registered boolean whether a script or the host registered it; then it has these, too:
+---@field args? { name: string, optional: boolean, variadic: boolean }[]
+---@field results? integer
+---@field onnx? { domain: string, op_type: string, since_version: integer }
 ---@overload fun(...: perilune.Operand|table): perilune.Node
+
+--- What a script assigns to pl.ops["my.op"].
+---@class perilune.OperatorSpec
+--- The operands in order: "x", "bias?" (optional), "xs..." (any number, at least one; the last one), "xs...?".
+---@field args? (string|{ name: string, optional?: boolean, variadic?: boolean })[]
+--- Attributes: a default, whose kind is the attribute's, or a description. Without a default and not required an
+--- attribute may be missing.
+---@field attrs? { [string]: integer|number|string|boolean|any[]|perilune.OperatorAttribute }
+--- How results are typed: like the first operand, like another one, by broadcasting, or by a function: it is called when
+--- the dtypes and ranks of all operands are known, with their types by number and by name (nil: omitted), and the
+--- attributes with their defaults. It gives a type or its text, one for each result; nil: unknown; nil and a reason: the
+--- call is wrong. Without it: like the first operand for the trait elementwise, broadcasting for broadcast, else unknown.
+---@field infer? "same"|"broadcast"|{ same_as: string|integer }|fun(types: table, attrs: perilune.Attrs): any, ...
+--- Computes a call: the tensors of its operands by number and by name, and the attributes; gives a tensor, a number or a
+--- nested table for each result. nil and a reason: there is no result, and the call is not folded.
+---@field eval? fun(inputs: table, attrs: perilune.Attrs): any, ...
+--- "pure" (unless one of the next two), "stateful", "random"; "commutative", "associative", "idempotent"; for FuseOps one
+--- of "elementwise", "broadcast", "injective", "reduce", "opaque".
+---@field traits? string[]|{ [string]: boolean }
+---@field results? integer|string[] how many; a call with several gives a tuple
+---@field doc? string
+---@field onnx? perilune.OperatorNode
+
+---@class perilune.OperatorAttribute
+---@field kind? "int"|"bool"|"float"|"string"|"tensor"|"type"|"ints"|"floats"|"strings" the default's unless given
+---@field default? any
+---@field required? boolean
+
+--- The node of a custom domain that a call is in ONNX.
+---@class perilune.OperatorNode
+---@field domain string
+---@field op_type string
+---@field since_version? integer the first version of the domain that has it: 1
+---@field inputs? string[] all operands, in the order of the node's inputs
+---@field attributes? { [string]: string } attributes that ONNX names otherwise
 
 --- How a tensor differs from the expected one.
 ---@class perilune.Difference
@@ -95,7 +134,7 @@ function Type:unify(other) end
 
 ---@class perilune.EqualOptions
 ---@field map_free_vars? boolean free variables may be mapped to each other
----@field contents? boolean of modules: constants over 1 KiB are compared by content
+---@field contents? boolean constants over 1 KiB are compared by content
 
 --- A dense array of elements. `t == u` compares handles; `t:equal(u)` compares elements.
 ---@class perilune.Tensor
@@ -370,6 +409,7 @@ function Module:close() end
 ---@field opt_level integer
 ---@field required string[]
 ---@field cacheable boolean results may be kept and given again
+---@field changes_spans boolean a result that differs in spans only is a change
 ---@field doc string
 ---@field source string? of a pass written in Lua: the chunk it comes from, "@deploy.lua"
 ---@field options perilune.Attrs as given
@@ -388,6 +428,7 @@ function Module:close() end
 ---@field opt_level? integer
 ---@field required? string[]
 ---@field traceable? boolean
+---@field changes_spans? boolean
 ---@field doc? string
 ---@field options? (perilune.OptionSpec|any)[]
 ---@field init? fun(self: table, ...)
@@ -404,6 +445,9 @@ function Module:close() end
 --- a file, which each thread loads again, without arguments, into a Lua state of its own: upvalues are not shared.
 ---@field parallel? boolean
 ---@field cache? boolean the result depends on the function, the options and the source only
+--- Spans are part of the result: one that differs from the input in nothing else is a change. Without this
+--- it is an equal copy, and the input stays.
+---@field changes_spans? boolean
 ---@field doc? string
 ---@field options? (perilune.OptionSpec|any)[] rows in order, or name = row, or name = default
 ---@field run fun(fn: perilune.Node, mod: perilune.Module, ctx: perilune.Context): perilune.Node?
@@ -579,6 +623,9 @@ function Statistics:unused() end
 ---@class perilune
 ---@field _VERSION string
 ---@field op { [string]: any } operators as nested tables
+--- Operators by name, for pairs. What a script assigns under a new name is an operator like those of the library; it is
+--- never replaced or removed.
+---@field ops { [string]: perilune.Op|perilune.OperatorSpec }
 ---@field passes { [string]: perilune.PassConstructor|perilune.PassSpec|nil }
 ---@field pipelines { [string]: perilune.Pass? } the pipelines that come with the library
 ---@field config { [string]: perilune.Option|perilune.OptionSpec|nil }
@@ -654,6 +701,15 @@ function pl.infer_type(a, mod) end
 ---@return perilune.Node
 ---@return perilune.Module
 function pl.gradient(fn, options) end
+
+--- The function in first-order form: functions that are values are data, and calls of
+--- them calls of functions of the module; and the module with the types and functions
+--- that were made, whose @main it is.
+---@param fn perilune.Node a Function, or a GlobalVar of `mod`
+---@param mod? perilune.Module the functions that it calls
+---@return perilune.Node
+---@return perilune.Module
+function pl.defunctionalization(fn, mod) end
 
 --- The kind of a type; nil and a diagnostic when a part of it is of another kind than
 --- its place wants.
@@ -919,8 +975,8 @@ function pl.reduce(mod, question, options) end
 ---@field n? integer the number of elements, where some are nil
 --- Runs a function, the module's main, or an expression without free variables.
 ---@param callee perilune.Node|perilune.Module|perilune.EvalCall
----@param ... perilune.Tensor|number|boolean|string|table|nil a table of tensors for a sequence
----@return perilune.Tensor|perilune.Tensor[]|nil ... a table for a sequence, nil for an empty optional
+---@param ... perilune.Tensor|number|boolean|string|table|nil a table of tensors for a sequence; one from keys to values for a map
+---@return perilune.Tensor|table|nil ... a table for a sequence or a map, nil for an empty optional
 function pl.eval(callee, ...) end
 ---@class perilune.ProfileRow a call of an operator in a run
 ---@field node perilune.Node
@@ -1777,7 +1833,8 @@ function pl.onnx.parse(bytes, directory) end
 ---@return perilune.Diag? diag
 function pl.onnx.tostring(mod, options) end
 --- The value in a file such as test_data_set_0/input_0.pb: a tensor; a table of
---- tensors when `type` is a sequence; what it has, or nil, when it is an optional.
+--- tensors when `type` is a sequence; a table from keys to values when it is a map; what it has, or
+--- nil, when it is an optional.
 ---@param path string
 ---@param type? perilune.Type|string
 ---@return perilune.Tensor|perilune.Tensor[]|nil value
@@ -1927,6 +1984,107 @@ function Node:load(...) end
 ---@param ... perilune.Prim
 ---@return perilune.Node
 function Node:store(value, ...) end
+
+--- The least and greatest value of an expression; ends of sets are nodes, numbers, "neg_inf" or "pos_inf".
+---@class perilune.IntervalSet
+---@field min_value any
+---@field max_value any
+
+--- Proves and simplifies integer expressions of TIR with what is known of their variables.
+---@class perilune.Analyzer
+local Analyzer = {}
+---@param expr any
+---@return { min_value: integer, max_value: integer }
+function Analyzer:const_int_bound(expr) end
+---@param expr any
+---@return { coeff: integer, base: integer }
+function Analyzer:modular_set(expr) end
+---@param expr any
+---@return perilune.Node
+function Analyzer:rewrite_simplify(expr) end
+---@param expr any
+---@return perilune.Node
+function Analyzer:canonical_simplify(expr) end
+---@param expr any
+---@param steps? integer
+---@return perilune.Node
+function Analyzer:simplify(expr, steps) end
+---@param condition any
+---@param strength? string|integer "default" or "symbolic_bound"
+---@return boolean
+function Analyzer:can_prove(condition, strength) end
+---@param a any
+---@param b any
+---@return boolean
+function Analyzer:can_prove_equal(a, b) end
+---@param expr perilune.Node
+---@param lower_bound any
+---@return boolean
+function Analyzer:can_prove_greater_equal(expr, lower_bound) end
+---@param expr perilune.Node
+---@param upper_bound any
+---@return boolean
+function Analyzer:can_prove_less(expr, upper_bound) end
+---@param var perilune.Node
+---@param expr any a Range, { first, last } or a value
+---@param allow_override? boolean
+function Analyzer:bind(var, expr, allow_override) end
+---@param var perilune.Node
+---@param info any { min_value =, max_value = }, { coeff =, base = } or a value
+---@param override? boolean
+function Analyzer:update(var, info, override) end
+---@param condition any
+function Analyzer:enter(condition) end
+---@param condition any
+---@param body? fun(analyzer: perilune.Analyzer): any
+---@return any
+function Analyzer:constraint_scope(condition, body) end
+---@param expr any
+---@param dom_map? table<perilune.Node, any>
+---@return perilune.IntervalSet
+function Analyzer:int_set(expr, dom_map) end
+---@param var perilune.Node
+---@param condition perilune.Node
+---@param hint_map? table<perilune.Node, any>
+---@param relax_map? table<perilune.Node, any>
+---@return perilune.IntervalSet
+function Analyzer:deduce_bound(var, condition, hint_map, relax_map) end
+---@param ... string
+function Analyzer:set_enabled_extensions(...) end
+
+pl.arith = {}
+---@return perilune.Analyzer
+function pl.arith.Analyzer() end
+---@return { lhs: string, rhs: string, guard: string, order: string }[]
+function pl.arith.rules() end
+---@param var perilune.Node
+---@param condition perilune.Node
+---@param hint_map? table<perilune.Node, any>
+---@param relax_map? table<perilune.Node, any>
+---@return perilune.IntervalSet
+function pl.arith.deduce_bound(var, condition, hint_map, relax_map) end
+---@param expr perilune.Node
+---@param vars perilune.Node[]
+---@return perilune.Node[]
+function pl.arith.detect_linear_equation(expr, vars) end
+---@param condition perilune.Node
+---@param vars perilune.Node[]
+---@return (perilune.Node|false)[]
+function pl.arith.detect_clip_bound(condition, vars) end
+---@param equations perilune.Node[]
+---@param variables? perilune.Node[]
+---@param ranges? table<perilune.Node, any>
+---@return table?
+function pl.arith.solve_linear_equations(equations, variables, ranges) end
+---@param region perilune.Node[]
+---@param var_dom table<perilune.Node, any>
+---@param predicate? any
+---@return perilune.IntervalSet[]
+function pl.arith.estimate_region_upper_bound(region, var_dom, predicate) end
+---@param condition perilune.Node
+---@param ranges table<perilune.Node, any>
+---@return perilune.Node
+function pl.arith.narrow_predicate_expression(condition, ranges) end
 
 --- The TIR by TVM's names: PrimExprs, buffers, statements, PrimFuncs.
 pl.tir = {}
@@ -2369,6 +2527,21 @@ pl.tir.IndexMap = {}
 ---@param options? { verbose_expr?: boolean }
 ---@return string
 function pl.tir.script(program, options) end
+
+--- The module in a TVMScript text; a single PrimFunc becomes a module.
+---@param text string
+---@param name? string of the text, in messages
+---@return perilune.Module? module
+---@return perilune.Diag? diag
+function pl.tir.parse(text, name) end
+
+--- The PrimExpr or the statements in a TVMScript text that declares first what they use, as
+--- pl.tir.script(node, { verbose_expr = true }) prints it.
+---@param text string
+---@param name? string of the text, in messages
+---@return perilune.Node? node
+---@return perilune.Diag? diag
+function pl.tir.parse_expr(text, name) end
 --- What is known of a builtin: its name, what a call of it does ("pure", "opaque", ...), how many
 --- arguments it takes (nil: any number).
 ---@param name string

@@ -77,6 +77,70 @@ describe("with threads, the same bits come from", function()
     same_with_threads(op.add, { 300, 301, dtype = "float16" }, { 301, dtype = "float16" })
   end)
 
+  it("pools and batch normalisation", function()
+    local window = { kernel_shape = { 3, 3 }, strides = { 2, 2 }, pads = { 1, 1, 1, 1 } }
+    for _, name in ipairs { "max_pool", "avg_pool", "lp_pool" } do
+      same_with_threads(function(x) return op.nn[name](x, window) end, { 2, 19, 57, 41 })
+      same_with_threads(function(x) return op.nn[name](x, window) end, { 1, 300, 7, 7 })
+    end
+    for _, name in ipairs { "global_max_pool", "global_avg_pool", "global_lp_pool" } do
+      same_with_threads(op.nn[name], { 3, 67, 31, 33 })
+    end
+    for _, shape in ipairs { { 2, 19, 57, 41 }, { 700, 130 } } do
+      same_with_threads(op.nn.batch_norm, shape, { shape[2] }, { shape[2] }, { shape[2] },
+        { shape[2] })
+    end
+  end)
+
+  it("reductions", function()
+    for _, name in ipairs { "sum", "mean", "max", "prod", "reduce_l2", "logsumexp" } do
+      for _, axes in ipairs { { 0 }, { 1 }, { 2 }, { 0, 1 }, { 0, 2 }, { 1, 2 }, { 0, 1, 2 } } do
+        same_with_threads(function(x) return op[name](x, { axes = axes }) end, { 37, 61, 83 })
+      end
+    end
+    same_with_threads(function(x) return op.sum(x, { axes = { 1 } }) end,
+      { 301, 401, dtype = "float16" })
+    same_with_threads(function(x) return op.sum(x, { axes = { 0 } }) end,
+      { 40, 9001, dtype = "int32" })
+  end)
+
+  it("copies", function()
+    for _, axes in ipairs { { 2, 1, 0 }, { 1, 0, 2 }, { 0, 2, 1 }, { 2, 0, 1 } } do
+      same_with_threads(function(x) return op.transpose(x, { axes = axes }) end, { 97, 61, 83 })
+      same_with_threads(function(x) return op.transpose(x, { axes = axes }) end, { 3, 701, 303 })
+      same_with_threads(function(x) return op.transpose(x, { axes = axes }) end,
+        { 703, 301, 3, dtype = "int8" })
+    end
+    for axis = 0, 2 do
+      local function join(x, y, z) return op.concatenate(x, y, z, { axis = axis }) end
+      local other = { 61, 73, 83 }
+      other[axis + 1] = 17
+      same_with_threads(join, { 61, 73, 83 }, other, { 61, 73, 83 })
+    end
+    local function indices(shape)
+      local numbers = op.random_uniform { shape = shape, low = -60.0, high = 60.0, seed = 3.0 }
+      return pl.const(pl.eval(op.cast(numbers, { dtype = "int64" })))
+    end
+    local rows, places = indices { 300 }, indices { 61, 73, 83 }
+    for axis = 0, 2 do
+      same_with_threads(function(x) return op.take(x, rows, { axis = axis }) end, { 61, 73, 83 })
+    end
+    for axis = 0, 2 do
+      same_with_threads(function(x) return op.gather(x, places, { axis = axis }) end,
+        { 61, 73, 83 })
+    end
+    same_with_threads(function(x) return op.broadcast_to(x, { shape = { 40, 70, 90 } }) end,
+      { 70, 1 })
+  end)
+
+  it("attention", function()
+    local shapes = { { 2, 6, 77, 32 }, { 2, 3, 131, 32 }, { 2, 3, 131, 48 } }
+    same_with_threads(op.attention, table.unpack(shapes))
+    same_with_threads(function(q, k, v)
+      return op.attention(q, k, v, { is_causal = 1 })
+    end, table.unpack(shapes))
+  end)
+
   it("softmax and normalisations", function()
     same_with_threads(function(x) return op.nn.softmax(x, { axis = -1 }) end, { 12, 77, 131 })
     same_with_threads(function(x) return op.nn.softmax(x, { axis = 1 }) end, { 12, 77, 131 })
@@ -108,6 +172,22 @@ describe("pl.eval with options", function()
       return tostring(diag)
     end
     assert.are.equal(reason(1), reason(4))
+  end)
+
+  it("reports the first index outside as one thread does", function()
+    local data = pl.var("data", "Tensor[(9, 20000), float32]")
+    local at = pl.var("at", "Tensor[(200), int64]")
+    local fn = pl.func({ data, at }, op.take(data, at, { axis = 0 }))
+    local list = {}
+    for i = 1, 200 do list[i] = i % 9 end
+    list[120], list[199] = 9, 77
+    local args = { uniform { 9, 20000 }, pl.tensor(list, "int64") }
+    local function reason(threads)
+      local ok, diag = pcall(pl.eval, { fn, args[1], args[2], threads = threads })
+      assert.is_false(ok)
+      return tostring(diag)
+    end
+    assert.are.equal(reason(1), reason(3))
   end)
 
   it("keeps the limits of the current context", function()

@@ -25,6 +25,12 @@ describe("equal contents of modules", function()
     assert.is_true(pl.equal(of(list), of(list), contents))
     assert.is_nil(pl.mismatch(of(list), of(list), contents))
     assert.is_false(pl.equal(of(list), of(other), contents))
+    local a, b, c = of(list).main, of(list).main, of(other).main
+    assert.is_false(pl.equal(a, b))
+    assert.is_true(pl.equal(a, b, contents))
+    assert.is_nil(pl.mismatch(a, b, contents))
+    assert.is_false(pl.equal(a, c, contents))
+    assert.truthy(pl.mismatch(a, c, contents))
     assert.is_false(pl.equal(of(list), of(list, "float64"), contents))
     local splat = pl.module { main = pl.func({}, pl.const(pl.tensor.full(7, { 400 }, "float32"))) }
     assert.is_true(pl.equal(splat, of(sevens), contents))

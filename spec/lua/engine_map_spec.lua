@@ -38,14 +38,15 @@ end)
 local allowed = {
   base = {},
   ir = { "base" },
-  op = { "base", "ir" },
-  eval = { "base", "ir", "op" },
-  rule = { "base", "ir", "op", "eval" },
-  pass = { "base", "ir", "op", "eval", "rule" },
-  transform = { "base", "ir", "op", "eval", "rule", "pass" },
+  arith = { "base", "ir" },
+  op = { "base", "ir", "arith" },
+  eval = { "base", "ir", "arith", "op" },
+  rule = { "base", "ir", "arith", "op", "eval" },
+  pass = { "base", "ir", "arith", "op", "eval", "rule" },
+  transform = { "base", "ir", "arith", "op", "eval", "rule", "pass" },
   onnx = { "base", "ir", "op" },
-  lua = { "base", "ir", "op", "eval", "rule", "pass", "transform", "onnx" },
-  cli = { "base", "ir", "op", "eval", "rule", "pass", "transform", "onnx", "lua" },
+  lua = { "base", "ir", "arith", "op", "eval", "rule", "pass", "transform", "onnx" },
+  cli = { "base", "ir", "arith", "op", "eval", "rule", "pass", "transform", "onnx", "lua" },
 }
 
 local function set_of(list)

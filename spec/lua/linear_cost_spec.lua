@@ -20,9 +20,9 @@ local smallest = { ladders = 600 }
 -- Runs the calls of the program: its result may be exponentially larger (option max_steps).
 local unbounded = { PartialEvaluate = true }
 -- Refuses functions with the attribute Primitive, and values with several uses that no let binds.
--- Gradients refuse operators that have none too.
+-- Gradients refuse operators that have none too, Defunctionalization results that are functions.
 local may_refuse = { ToCPS = true, Gradient = true, FirstOrderGradient = true,
-  LazyGradientInit = true }
+  LazyGradientInit = true, Defunctionalization = true }
 
 local function allocated() return (select(4, pl.memory())) end
 

@@ -65,7 +65,7 @@ describe("the types for editors", function()
       Timing = pl.instruments.timing(), Statistics = pl.instruments.statistics(),
       Predicate = pl.predicate "verify", InstrumentConstructor = pl.instruments.timing,
       Rules = pl.rules { "add(?x, 0) => ?x" }, ProgramGenerator = generator(),
-      Profile = pl.profile(),
+      Profile = pl.profile(), Analyzer = pl.arith.Analyzer(),
       DFPattern = pl.dataflow_pattern.wildcard(),
       DFPatternCallback = pl.dataflow_pattern.DFPatternCallback {
         pattern = pl.dataflow_pattern.wildcard(), callback = print },

@@ -33,6 +33,20 @@ describe("vision", function()
     { { { 1, 0.65, 0.25, 0.25, 0.5, 0.75 }, { 0, 0.05, 0, 0, 1, 1 } } }, { 2 })
 end)
 
+describe("regions of images", function()
+  local image = { "float32", { { { { 0, 4 }, { 8, 12 } } }, { { { 1, 1 }, { 1, 1 } } } } }
+  computes("are aligned by samples of their bins", [[
+      vision.roi_align(%a, %b, pooled_size=[1, 2], spatial_scale=0.5f, sample_ratio=1)]],
+    { image, { "float32", { { 0, 0, 0, 4, 2 }, { 1, 0, 0, 2, 2 } } } },
+    { { { { 6, 8 } } }, { { { 1, 1 } } } })
+  computes("give the greatest of their samples", [[
+      vision.roi_align(%a, %b, pooled_size=[1, 1], spatial_scale=1f, sample_ratio=2, mode="max")]],
+    { image, { "float32", { { 0, 0, 0, 2, 2 } } } }, { { { { 12 } } } })
+  refuses("name an image", [[
+      vision.roi_align(%a, %b, pooled_size=[1, 1], spatial_scale=1f)]],
+    { image, { "float32", { { 2, 0, 0, 2, 2 } } } }, "region 0 refers to no image")
+end)
+
 describe("two images", function()
   computes("are correlated", "nn.correlation(%a, %b, max_displacement=1, padding=[1, 1])",
     { { "float32", { { { { 2 } } } } }, { "float32", { { { { 3 } } } } } },
@@ -45,6 +59,21 @@ describe("two images", function()
 end)
 
 describe("packed operands", function()
+  computes("are laid out by inner parts of inner parts", [[
+      (layout_transform(%a, src_layout="C", dst_layout="C2c3c"),
+       layout_transform(layout_transform(%a, src_layout="C", dst_layout="C6c"),
+         src_layout="C6c", dst_layout="3cC2c"),
+       layout_transform(layout_transform(%a, src_layout="C", dst_layout="3cC2c"),
+         src_layout="3cC2c", dst_layout="C"))]],
+    { { "int32", { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 } } },
+    { { { 0, 1, 2 }, { 3, 4, 5 } }, { { 6, 7, 8 }, { 9, 10, 11 } } },
+    { { { 0, 1 }, { 6, 7 } }, { { 2, 3 }, { 8, 9 } }, { { 4, 5 }, { 10, 11 } } },
+    { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 })
+  refuses("have parts that divide each other",
+    'layout_transform(layout_transform(%a, src_layout="C", dst_layout="C4c"), '
+    .. 'src_layout="C4c", dst_layout="C6c")',
+    { { "int32", { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 } } }, "the layouts do not match")
+
   computes("dense_pack has blocks of rows", 'nn.contrib_dense_pack(%a, %b, weight_layout="NC2n")',
     { { "float32", { { 1, 2 } } }, { "float32", { { { 1, 3 }, { 2, 4 } } } } },
     { { 5, 11 } })

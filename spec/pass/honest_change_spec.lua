@@ -44,6 +44,40 @@ describe("an equal copy", function()
       messages())
   end)
 
+  it("with other spans is a change of a pass that declares changes_spans", function()
+    local function reparse(mod) return assert(pl.parse(tostring(mod), "again.relay")) end
+    local mod = parse()
+    local function apply(spec)
+      local got = pl.module_pass(spec)(mod)
+      return got, pl.report()[1]
+    end
+    local kept, row = apply { name = "Plain", run = reparse }
+    assert.equal(mod, kept)
+    assert.is_false(row.changed)
+    local changed
+    changed, row = apply { name = "Spans", run = reparse, changes_spans = true }
+    assert.not_equal(mod, changed)
+    assert.is_true(row.changed)
+    assert.is_nil(row.counts["equal copy"])
+    assert.same({}, messages())
+    local source = changed.main.body:history()
+    assert.equal("again.relay", source[#source].file)
+  end)
+
+  it("with the same spans is none, so that a fixpoint of such passes ends", function()
+    local pass = pl.module_pass { name = "Spans", changes_spans = true,
+      run = function(mod) return assert(pl.parse(tostring(mod), "again.relay")) end }
+    assert.is_true(pass.changes_spans)
+    assert.is_false(pl.passes.SimplifyExpr().changes_spans)
+    local once = pass(parse())
+    local rounds = 0
+    local context = pl.context { instruments = { { before = function(_, info)
+      if info.name == "Spans" then rounds = rounds + 1 end
+    end } } }
+    assert.equal(once, pl.with(context, pl.fixpoint { pass, rounds = 9 }, once))
+    assert.equal(1, rounds)
+  end)
+
   it("is told once a pass in a run", function()
     local mod = parse((text:gsub("^.-\n", ""):gsub("@main", "@other")))
     local a = pl.function_pass { name = "A", run = copy }

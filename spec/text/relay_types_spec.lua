@@ -165,6 +165,40 @@ describe("tensors of several tensors are typed", function()
     "'qnn.concatenate', operand 1: expected extent 1, got 2")
 end)
 
+describe("images of dynamic sizes are typed", function()
+  gives("where their layout says what stays",
+    "%x: (1, 3, 8, 8) float32, %s: (2) int64, %r: (4) float32",
+    "dyn.image.resize2d(%x, %s, %r)", "(1, 3, ?, ?) float32")
+  gives("with channels last", "%x: (1, 8, 8, 3) float32, %s: (2) int64, %r: (4) float32",
+    'dyn.image.resize2d(%x, %s, %r, layout="NHWC")', "(1, ?, ?, 3) float32")
+  gives("by factors", "%x: (1, 3, 8, 8) float32, %h: float32",
+    "dyn.nn.upsampling(%x, %h, %h)", "(1, 3, ?, ?) float32")
+  gives("by factors, of volumes", "%x: (1, 3, 8, 8, 8) float32, %h: float32",
+    "dyn.nn.upsampling3d(%x, %h, %h, %h)", "(1, 3, ?, ?, ?) float32")
+  gives("in regions, with channels last", "%x: (1, 8, 8, 3) float32, %r: (4, 5) float32",
+    'vision.roi_align(%x, %r, pooled_size=[2, 5], spatial_scale=1f, layout="NHWC")',
+    "(4, 2, 5, 3) float32")
+  refuses("in regions of a known layout", "%x: (1, 8, 8, 3) float32, %r: (4, 5) float32",
+    'vision.roi_align(%x, %r, pooled_size=[2, 5], spatial_scale=1f, layout="HWCN")',
+    "'vision.roi_align': layout 'HWCN' is neither NCHW nor NHWC")
+end)
+
+describe("transposed axes", function()
+  gives("may count from the end", "%x: (2, 3, 4) float32", "transpose(%x, axes=[-1, 0, 1])",
+    "(4, 2, 3) float32")
+  refuses("are a permutation", "%x: (2, 3, 4) float32", "transpose(%x, axes=[-4, 0, 1])",
+    "'transpose': axes is not a permutation of 3 axes")
+end)
+
+describe("layouts with inner parts of inner parts", function()
+  gives("are packed", "%x: (128, 3, 3, 32) int8", [[
+      layout_transform(%x, src_layout="OHWI", dst_layout="OHWI16i64o2i")]],
+    "(2, 3, 3, 1, 16, 64, 2) int8")
+  gives("are kernels", "%x: (1, 8, 8, 32) int8, %w: (2, 3, 3, 1, 16, 64, 2) int8", [[
+      nn.conv2d(%x, %w, data_layout="NHWC", kernel_layout="OHWI16i64o2i", channels=128,
+        kernel_size=[3, 3], out_dtype="int32")]], "(1, 6, 6, 128) int32")
+end)
+
 describe("layouts that schedules make are typed", function()
   gives("by the numbers in them", "%x: (1, 32, 8, 8) float32", [[
       auto_scheduler_layout_transform(%x, src_layout="NCHW", dst_layout="1N4C8h8w8c")]],

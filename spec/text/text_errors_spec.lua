@@ -356,7 +356,7 @@ def @g(%x) { @f(%x) + 1f }]],
     "1:49: argument 1: expected int32, got float32: in %g(Constant: float32) of @f" },
   -- what TVM prints and cannot read
   { "def @f() { 1 }\n# from tvm.script import tir as T\n@T.prim_func\ndef g(A: T.handle):",
-    "2:1: TVMScript can be printed but not parsed" },
+    "2:1: TVMScript after Relay text can be printed but not parsed" },
   { "def @f = meta[ExternalFunc][0]\ndef @g() { %x }",
     "1:5: a function without a body cannot be parsed", "2:12: no variable is called 'x'" },
   { "@f(%x: int8) { %y }",

@@ -17,7 +17,18 @@ local arms = "TVM shares a value between arms of a Match that only one of them c
 local projected = "a projection of a tuple that is made here goes; TVM leaves it to FoldConstant"
 local computed_twice = "TVM makes two nodes of one that is used inside and outside of a branch"
 local fewer = "fewer calls than TVM leaves"
-local ANY = "any function may differ"
+local projected_twice = "TVM makes two nodes of a tuple whose fields are used"
+local by_zero = "TVM divides what is added by a scale that may be zero"
+local splat = "a constant of equal elements becomes a scalar"
+local rounding = "the last bits of what is computed"
+local one_element = "TVM reads one element of a constant that has more"
+local ones = "TVM makes ones of zeros_like"
+local order = "functions that call each other are inlined in another order"
+local nested = "TVM does not visit the operands of a concatenate that it splits"
+local number = "TVM's constructor '1' reads as a number"
+local digits = "text has six digits of a scalar"
+local meta_type = { eta_constructor = { "TVM prints a type that it cannot read", "main" } }
+local ANY, VALUES = "any function may differ", "elements of constants"
 
 local shared_arms = { adt_lstm_foldl_list = { arms, ANY }, adt_prelude = { arms, ANY },
   adt_std_nat_rly = { arms, ANY } }
@@ -36,9 +47,37 @@ local exceptions = {
   SimplifyExpr = { anf_if = { computed_twice, "main" }, anf_nested = { projected, "main" },
     fold_not_random = { fewer, "main" }, simp_clip_cast = { fewer, "main" },
     simp_squeeze_expand = { fewer, "main" } },
+  FoldConstant = { pe_const_arith = { fewer, "main" } },
+  ["FoldConstant.fold_qnn"] = { pe_const_arith = { fewer, "main" } },
   FuseOps_then_ToANF = { inline_all = { global, "main" } },
   ToANF_then_ToGNF = { dce_effects = { effects, "main" } },
   ToANF_then_DCE = { inline_all = { global, "main" } },
+  Defunctionalization = { adt_list_sum = { number, "main" } },
+  DivToMul = { fold_binary_all = { one_element, VALUES },
+    transformer_block = { digits, "main" } },
+  ["ToMixedPrecision.bfloat16"] = meta_type, ["ToMixedPrecision.float16"] = meta_type,
+  ["ToMixedPrecision.keep_orig"] = meta_type,
+  FoldScaleAxis_after_SimplifyInference = { resnet18_cifar = { by_zero, "main" } },
+  LazyGradientInit = { simp_full_elementwise = { ones, "main" } },
+  PartialEvaluate = { fold_unary_all = { rounding, "main" } },
+  PartialEvaluate_then_DCE = { unused_functions = { order, "a", "b" } },
+  ["SplitArgs.5"] = { inception_v3 = { nested, "main" } },
+  ["pipeline.O0"] = { anf_if = { computed_twice, "main" }, anf_nested = { projected, "main" },
+    fold_not_random = { fewer, "main" }, simp_clip_cast = { fewer, "main" },
+    simp_squeeze_expand = { fewer, "main" } },
+  ["pipeline.O1"] = { anf_nested = { projected, "main" }, fold_not_random = { fewer, "main" },
+    inline_all = { global, "main" }, simp_clip_cast = { fewer, "main" },
+    simp_squeeze_expand = { fewer, "main" } },
+  ["pipeline.O2"] = { inline_all = { global, "main" }, simp_clip_cast = { fewer, "main" },
+    simp_full_elementwise = { splat, "main" }, simp_squeeze_expand = { fewer, "main" } },
+  ["pipeline.O3"] = { cse_simple = { fewer, "main" }, cse_tuple_get = { projected_twice, "main" },
+    inline_all = { global, "main" }, simp_clip_cast = { fewer, "main" },
+    simp_full_elementwise = { splat, "main" }, simp_squeeze_expand = { fewer, "main" },
+    resnet18_cifar = { by_zero, "main" } },
+  ["relay.optimize.O3"] = { cse_simple = { fewer, "main" }, cse_tuple_get = { fewer, "main" },
+    fakeq = { fewer, "main" }, simp_clip_cast = { fewer, "main" },
+    simp_full_elementwise = { splat, "main" }, simp_squeeze_expand = { fewer, "main" },
+    resnet18_cifar = { by_zero, "main" } },
 }
 
 -- Text repeats a constant that a module shares; here it is shared again.
@@ -57,7 +96,18 @@ local function skipping(name)
   end
 end
 
+-- Operators that a compiler takes, for the passes that annotate.
+local byoc = { "nn.conv2d", "nn.bias_add", "nn.relu", "add", "nn.dense" }
+local annotate = 'AnnotateTarget{targets=["testbyoc"]}'
+local prefix = "RemoveUnusedFunctions,ToBasicBlockNormalForm,SimplifyInference,"
+  .. "EliminateCommonSubexpr,CombineParallelConv2D,CombineParallelDense,"
+  .. 'CombineParallelBatchMatmul,FoldConstant{fold="all",fold_calls=false},FoldScaleAxis,'
+  .. 'SimplifyExpr,CanonicalizeCast,CanonicalizeOps,FlattenAtrousConv,'
+  .. 'FoldConstant{fold="all",fold_calls=false},FuseOps'
+
 -- The name of the results, the pipeline (or a function that makes it), and the config.
+-- spans: the texts are equal, with the spans in comments. without: a pattern of attributes that
+-- are not compared.
 local cases = {
   { "DeadCodeElimination" },
   { "DeadCodeElimination.inline_once", "DeadCodeElimination{inline_once=true}" },
@@ -91,24 +141,62 @@ local cases = {
   { "FuseOps_then_DefuseOps", "FuseOps,DefuseOps" },
   { "FuseOps_then_ToANF", "FuseOps,ToANormalForm" },
   { "ToANF_then_ToGNF", "ToANormalForm,ToGraphNormalForm" },
+  { "AlterOpLayout", target = "llvm" },
+  { "AlterOpLayout.cascadelake", "AlterOpLayout", target = "llvm -mcpu=cascadelake" },
+  { "AnnotateTarget", annotate },
+  { "AnnotateTarget.calls_only",
+    'AnnotateTarget{targets=["testbyoc"], include_non_call_ops=false}' },
+  { "MergeCompilerRegions", annotate .. ",MergeCompilerRegions" },
+  { "PartitionGraph.plain", "PartitionGraph" },
+  { "BatchingOps" },
+  { "CombineParallelBatchMatmul.2", "CombineParallelBatchMatmul{min_num_branches=2}" },
+  { "CombineParallelBatchMatmul.3", "CombineParallelBatchMatmul" },
+  { "CombineParallelConv2D.2", "CombineParallelConv2D{min_num_branches=2}" },
+  { "CombineParallelConv2D.3", "CombineParallelConv2D" },
+  { "CombineParallelDense.2_batch", "CombineParallelDense{min_num_branches=2}" },
+  { "CombineParallelDense.2_flat",
+    "CombineParallelDense{min_num_branches=2, to_batch=false}" },
+  { "CombineParallelDense.3_batch", "CombineParallelDense" },
+  { "ConvertLayout.NCHW", 'ConvertLayout{desired_layouts={nn.conv2d=["NCHW","default"]}}' },
+  { "ConvertLayout.NCHW_OIHW", 'ConvertLayout{desired_layouts={nn.conv2d=["NCHW","OIHW"], '
+    .. 'nn.conv2d_transpose=["NCHW","default"]}}' },
+  { "ConvertLayout.NHWC", 'ConvertLayout{desired_layouts={nn.conv2d=["NHWC","default"]}}' },
+  { "ConvertLayout.NHWC_pool", 'ConvertLayout{desired_layouts={nn.conv2d=["NHWC","HWIO"], '
+    .. 'nn.max_pool2d=["NHWC"]}}' },
+  { "Defunctionalization" },
+  { "DivToMul" }, { "FakeQuantizationToInteger" },
+  { "FoldScaleAxis_after_SimplifyInference",
+    'SimplifyInference,FoldConstant{fold="all",fold_calls=false},FoldScaleAxis,'
+    .. 'FoldConstant{fold="all",fold_calls=false}' },
+  { "LazyGradientInit", least = 45 }, { "FirstOrderGradient", least = 30 },
+  { "Legalize", target = "llvm" },
+  { "Legalize.cascadelake", "Legalize", target = "llvm -mcpu=cascadelake" },
+  { "Legalize.qnn_canonicalize", "qnn.CanonicalizeOps", target = "llvm" },
+  { "Legalize.qnn_legalize", "qnn.Legalize", target = "llvm" },
+  { "ManifestLifetimes" }, { "PartialEvaluate", least = 55 },
+  { "PartialEvaluate_then_DCE",
+    "PartialEvaluate,DeadCodeElimination{inline_once=true, ignore_impurity=true}", least = 55 },
+  { "SplitArgs.5", "SplitArgs{max_function_args=5}" },
+  { "SplitArgs.8", "SplitArgs{max_function_args=8}" },
+  { "ToMixedPrecision.bfloat16", 'ToMixedPrecision{mixed_precision_type="bfloat16"}' },
+  { "ToMixedPrecision.float16", 'ToMixedPrecision{mixed_precision_type="float16"}' },
+  { "ToMixedPrecision.keep_orig", 'ToMixedPrecision{mixed_precision_type="float16"}',
+    { ["relay.ToMixedPrecision.keep_orig_output_dtype"] = true } },
+  { "gradient_then_pe", "Gradient,PartialEvaluate,"
+    .. "DeadCodeElimination{inline_once=true, ignore_impurity=true}", least = 25 },
+  { "pipeline.O0", prefix, level = 0 }, { "pipeline.O1", prefix, level = 1 },
+  { "pipeline.O2", prefix, level = 2 }, { "pipeline.O3", prefix },
+  { "CapturePostDfsIndexInSpans", spans = true },
+  -- The digits of TVM's hashes are its own.
+  { "relay.optimize.O3", "relay.optimize", without = '%f[%w]hash="%x+"', target = "llvm" },
 }
 
 -- Results of the archive that nothing above is compared with. A pass that lands
 -- moves from here to the cases.
 local missing = [[
-AlterOpLayout AlterOpLayout.cascadelake AnnotateTarget AnnotateTarget.calls_only BatchingOps
-CapturePostDfsIndexInSpans CombineParallelBatchMatmul.2 CombineParallelBatchMatmul.3
-CombineParallelConv2D.2 CombineParallelConv2D.3 CombineParallelDense.2_batch
-CombineParallelDense.2_flat CombineParallelDense.3_batch ConvertLayout.NCHW
-ConvertLayout.NCHW_OIHW ConvertLayout.NHWC ConvertLayout.NHWC_pool Defunctionalization
-DivToMul FakeQuantizationToInteger FirstOrderGradient FoldScaleAxis_after_SimplifyInference
-LazyGradientInit Legalize Legalize.cascadelake Legalize.qnn_canonicalize Legalize.qnn_legalize
-ManifestLifetimes MergeCompilerRegions MergeComposite MergeComposite.checked
-MergeComposite.reversed MergeComposite_then_Partition PartialEvaluate PartialEvaluate_then_DCE
-PartitionGraph PartitionGraph.mod_name PartitionGraph.no_merge PartitionGraph.plain
-SplitArgs.5 SplitArgs.8 ToMixedPrecision.bfloat16 ToMixedPrecision.float16
-ToMixedPrecision.keep_orig gradient.higher_order gradient_then_pe pipeline.O0 pipeline.O1
-pipeline.O2 pipeline.O3 relay.optimize.O3
+MergeComposite MergeComposite.checked MergeComposite.reversed
+MergeComposite_then_Partition PartitionGraph PartitionGraph.mod_name PartitionGraph.no_merge
+gradient.higher_order
 ]]
 
 local function read(path)
@@ -178,10 +266,17 @@ local function infer(mod)
   return ok and typed or mod
 end
 
--- Of programs that are equal but for the elements of constants.
+-- Of programs that are equal but for the elements of constants; those that cannot be run
+-- are taken to be.
 local function compute_the_same(got, expected)
   local ok, same, diag = pcall(pl.check, got, expected, { rounds = 1 })
-  if ok then assert(same, tostring(diag)) end
+  return not ok or same or tostring(diag):find "no argument can be made" ~= nil
+end
+
+-- Of a result that is one function: "main" if it is not the same.
+local function function_difference(mod, got, text)
+  local expected = pl.parse_expr((text:gsub("^%s*#%b[]", "")), { init_module = mod })
+  return expected and pl.equal(got.main, expected, { contents = true }) and {} or { "main" }
 end
 
 -- Names of the functions that are not the same, in order.
@@ -198,7 +293,7 @@ local function differences(got, text)
   end
   for name in pairs(theirs) do if not ours[name] then list[#list + 1] = name end end
   table.sort(list)
-  if #list == 0 and expected then compute_the_same(got, expected) end
+  if #list == 0 and expected and not compute_the_same(got, expected) then return { VALUES } end
   return list
 end
 
@@ -211,20 +306,45 @@ local function not_formed(list, mod, got)
   return rest
 end
 
+-- The functions with the spans in their comments, without constants.
+local function without_metadata(text)
+  return (text:gsub("%s*#%[metadata%].*", ""):gsub("%s*$", ""))
+end
+
+-- The module without such attributes of functions.
+local function drop(mod, pattern)
+  local text = mod:text():gsub(", " .. pattern, ""):gsub(pattern .. ",? ?", "")
+  return assert(pl.parse(text))
+end
+
+-- A pass alone is called, whatever its level is.
+local function made(pipeline)
+  if type(pipeline) ~= "string" then return pipeline() end
+  local sequence = pl.pipeline(pipeline)
+  return #sequence.passes == 1 and sequence.passes[1] or sequence
+end
+
 local function try(case, dir)
   local name = dir:match "[^/]+$"
+  local facts = read(("%s/%s.json"):format(dir, case[1]))
+  local listed = exceptions[case[1]] and exceptions[case[1]][name]
+  if facts and facts:find '"output_ill_typed": "' and not listed then return end
   local text = read(("%s/%s.typed.relay"):format(dir, case[1]))
     or read(("%s/%s.relay"):format(dir, case[1]))
   if not text then return end
   local input = assert(read(dir .. "/input.relay"))
   local mod = assert(pl.parse(sharing[name] and sharing[name](input) or input))
-  local context = pl.context { opt_level = 3, config = case[3] }
+  local context = pl.context { opt_level = case.level or 3, config = case[3],
+    target = case.target }
   local scope <close> = context:enter() -- luacheck: ignore scope
-  local pipeline = case[2] or pl.passes[case[1]]
-  local got = (type(pipeline) == "string" and pl.pipeline(pipeline) or pipeline())(mod)
+  local got = made(case[2] or pl.passes[case[1]])(mod)
   assert(pl.verify(got))
-  local listed = exceptions[case[1]] and exceptions[case[1]][name]
-  local differ = differences(got, text)
+  if case.without then
+    got, text = drop(got, case.without), drop(assert(pl.parse(text)), case.without):text()
+  end
+  local one = text:match "^%s*#%b[]%s*fn " and mod.functions.main
+  local differ = one and function_difference(mod, got, text) or differences(got, text)
+  if case.spans then assert.equal(without_metadata(text), without_metadata(tostring(got))) end
   if listed and #differ == 0 then
     error(("%s of %s is equal: it is no exception"):format(case[1], name))
   end
@@ -240,6 +360,7 @@ describe("TVM's results", function()
     pending "the archive of TVM's results is not there"
     return
   end
+  for _, name in ipairs(byoc) do pl.op_attr(name, "target.testbyoc", true) end
   for _, case in ipairs(cases) do
     it("of " .. case[1], function()
       local n, listed = 0, 0

@@ -111,7 +111,8 @@ PLN_API const char *pln_kind_name(pln_kind kind); /* "TupleGetItem": static */
 /* A range in a source text. Rows and columns count from 1; columns are in
  * bytes; the end is one past the last character. 0 means unknown: TVM records
  * only a node name, without a position, for models imported from other
- * frameworks. */
+ * frameworks. UINT32_MAX is the number -1, which CapturePostDfsIndexInSpans
+ * writes for a node without dominator. */
 typedef struct pln_source_span {
   pln_symbol source;
   uint32_t row, column;
@@ -257,7 +258,7 @@ typedef struct pln_mismatch {
 } pln_mismatch;
 PLN_API pln_status pln_graph_mismatch(const pln_graph *a, pln_ref node_a,
                                       const pln_graph *b, pln_ref node_b,
-                                      bool map_free_vars,
+                                      bool map_free_vars, bool contents,
                                       pln_mismatch *out) PLN_CHECKED;
 
 /* ---------------------------------------------------------------- builder */
@@ -999,6 +1000,9 @@ typedef struct pln_parse_options {
    * numbered under the type key in its JSON. */
   uint32_t n_objects;
   const pln_slice *objects;
+  /* The spans of the text's own nodes are printed (pln_build_span), and spans
+   * in its comments are comments. */
+  bool print_spans;
 } pln_parse_options;
 /* Parses Relay text: a module, which begins with #[version = "0.0.5"], or one
  * expression, whose free variables are declared by `free_var %x: T;`. `source`
@@ -1014,6 +1018,18 @@ PLN_API pln_status pln_parse_expr(pln_engine *engine, pln_slice text,
                                   const char *source,
                                   const pln_parse_options *options,
                                   pln_graph **out) PLN_CHECKED;
+
+/* Parses TVMScript (see tir in README): a module, or a PrimFunc, which becomes
+ * a module; or statements or one PrimExpr, after declarations of the free
+ * variables and buffers that it uses, as printed with `declared`. Legacy nodes
+ * are read too: T.realize, T.ProducerRealize and elements of undeclared
+ * producers. Errors are reported as above. */
+PLN_API pln_status pln_parse_script(pln_engine *engine, pln_slice text,
+                                    const char *source,
+                                    pln_module **out) PLN_CHECKED;
+PLN_API pln_status pln_parse_script_expr(pln_engine *engine, pln_slice text,
+                                         const char *source,
+                                         pln_graph **out) PLN_CHECKED;
 
 /* Parses one type, in the form of pln_print_type. `vars` are the type variables
  * that its names may refer to. Another name with a capital first letter, or

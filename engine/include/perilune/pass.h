@@ -112,6 +112,9 @@ typedef struct pln_pass_spec {
    * this specification do. */
   bool cacheable;
   const char *identity;
+  /* The spans of nodes are part of its result: a function or module that
+   * differs from the input in nothing else is a change, not an equal copy. */
+  bool changes_spans;
 } pln_pass_spec;
 
 /* Makes a pass that is not registered; texts are copied. Takes spec->ud. */
@@ -178,6 +181,8 @@ PLN_API const char *pln_pass_name(const pln_pass *pass);
 PLN_API const char *pln_pass_doc(const pln_pass *pass);
 PLN_API const char *pln_pass_source(const pln_pass *pass); /* or NULL */
 PLN_API bool pln_pass_cacheable(const pln_pass *pass);
+/* pln_pass_spec.changes_spans; false for composed passes. */
+PLN_API bool pln_pass_changes_spans(const pln_pass *pass);
 PLN_API pln_pass_kind pln_pass_get_kind(const pln_pass *pass);
 PLN_API int pln_pass_opt_level(const pln_pass *pass);
 PLN_API bool pln_pass_traceable(const pln_pass *pass);

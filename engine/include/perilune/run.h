@@ -13,7 +13,7 @@ extern "C" {
 /* -------------------------------------------------------------- evaluator */
 
 /* A runtime value is an input or output of the evaluator: a tensor, a sequence
- * of runtime values, or nothing. An ONNX optional is its content, or
+ * of runtime values, a map, or nothing. An ONNX optional is its content, or
  * PLN_RUNTIME_ABSENT. */
 typedef enum pln_runtime_value_kind {
   PLN_RUNTIME_NONE = 0, /* not computed; a zero-initialised value */
@@ -21,6 +21,7 @@ typedef enum pln_runtime_value_kind {
   PLN_RUNTIME_TENSOR,
   PLN_RUNTIME_SEQUENCE,
   PLN_RUNTIME_TUPLE,
+  PLN_RUNTIME_MAP, /* two elements: its keys and its values, two vectors */
   PLN_N_RUNTIME_VALUE_KINDS
 } pln_runtime_value_kind;
 
@@ -41,8 +42,15 @@ PLN_API pln_runtime_value pln_runtime_value_tensor(const pln_tensor *tensor);
 PLN_API pln_status pln_runtime_value_sequence(
     pln_engine *engine, uint32_t n, const pln_runtime_value *items,
     pln_runtime_value *out) PLN_CHECKED;
-/* The number of elements of a sequence or tuple (0 for other kinds), and one
- * element, borrowed. */
+/* A map from keys (integers or strings) to values: two vectors of one length.
+ * The map has them in the order of the keys. PLN_ERR_ARGUMENT: the shapes
+ * differ, the keys have another dtype, or a key is there twice. */
+PLN_API pln_status pln_runtime_value_map(pln_engine *engine,
+                                         const pln_tensor *keys,
+                                         const pln_tensor *values,
+                                         pln_runtime_value *out) PLN_CHECKED;
+/* The number of elements of a sequence or tuple (2 for maps, 0 for other
+ * kinds), and one element, borrowed. */
 PLN_API uint32_t pln_runtime_value_count(const pln_runtime_value *value);
 PLN_API const pln_runtime_value *
 pln_runtime_value_at(const pln_runtime_value *value, uint32_t i);
@@ -267,8 +275,9 @@ PLN_API pln_status pln_onnx_write(const pln_module *module,
 
 /* Reads a file that holds one value, such as the test data of the ONNX node
  * tests: a TensorProto when `type` is a tensor type or 0, a SequenceProto for a
- * sequence, an OptionalProto for an optional. The value's own type may differ
- * in dtype or shape. *name (may be NULL) is its name in the file. */
+ * sequence, a MapProto for a map, an OptionalProto for an optional. The value's
+ * own type may differ in dtype or shape. *name (may be NULL) is its name in the
+ * file. */
 PLN_API pln_status pln_onnx_load_value(pln_engine *engine, const char *path,
                                        pln_type type, pln_runtime_value *out,
                                        pln_symbol *name) PLN_CHECKED;

@@ -5,8 +5,8 @@
 
 #include "base/base.h"
 
-/* The part of an OBJECT that is compared: everything but its index, which
- * depends on the other objects of the text. */
+/* The part of an OBJECT that is compared (relay/metadata/object.h): its nodes,
+ * in an order that does not depend on the other objects of the text. */
 pln_slice pln_object_content(pln_slice object);
 /* Floats within 1e-9 are equal, as in Relay; everything else must be
  * identical. */

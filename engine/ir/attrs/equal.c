@@ -18,12 +18,34 @@ static bool same_text(pln_slice a, pln_slice b) {
   return a.size == b.size && (a.size == 0 || !memcmp(a.data, b.data, a.size));
 }
 
+/* The number that ends at *at, which moves before it; -1: none. */
+static int64_t read_number_before(pln_slice s, size_t *at) {
+  int64_t value = 0, scale = 1;
+  size_t end = *at;
+  for (; *at > 0 && s.data[*at - 1] >= '0' && s.data[*at - 1] <= '9'; --*at) {
+    if (end - *at > 10)
+      return -1;
+    value += (s.data[*at - 1] - '0') * scale;
+    scale *= 10;
+  }
+  return *at < end ? value : -1;
+}
+
+/* "CONTENT#INDEX", or "ORDERED CONTENT#INDEX,SIZE" with the content's size. */
 pln_slice pln_object_content(pln_slice object) {
-  size_t n = object.size;
-  while (n > 0 && object.data[n - 1] >= '0' && object.data[n - 1] <= '9')
-    n--;
-  bool numbered = n > 0 && object.data[n - 1] == '#';
-  return (pln_slice){object.data, numbered ? n - 1 : object.size};
+  size_t at = object.size;
+  int64_t size = read_number_before(object, &at);
+  bool sized = size >= 0 && at > 0 && object.data[at - 1] == ',';
+  if (sized) {
+    at--;
+    (void)read_number_before(object, &at);
+  }
+  if (at == 0 || object.data[at - 1] != '#')
+    return object;
+  at--;
+  if (!sized || (uint64_t)size > at)
+    return (pln_slice){object.data, at};
+  return (pln_slice){object.data + (at - (size_t)size), (size_t)size};
 }
 
 static bool same_element(const pln_attr *a, const pln_attr *b, uint32_t i) {

@@ -52,6 +52,10 @@ typedef struct pln_type_match {
   uint32_t n_rebound, cap_rebound;
 } pln_type_match;
 
+/* spans.c: true if the nodes of graphs with as many nodes have the same spans,
+ * each as the one of the same index. */
+bool pln_graph_same_spans(const pln_graph *a, const pln_graph *b);
+
 void pln_type_match_free(pln_type_match *match);
 /* Binds the type variables at equal positions of two parameter lists for the
  * comparisons that follow. */

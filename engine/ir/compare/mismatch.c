@@ -473,8 +473,10 @@ static pln_status trace(const pln_graph *f, pln_ref x, const pln_graph *g,
 
 pln_status pln_graph_mismatch(const pln_graph *a, pln_ref node_a,
                               const pln_graph *b, pln_ref node_b,
-                              bool map_free_vars, pln_mismatch *out) {
-  pln_type_match types = {.engine = a->engine, .map_free = map_free_vars};
+                              bool map_free_vars, bool contents,
+                              pln_mismatch *out) {
+  pln_type_match types = {
+      .engine = a->engine, .map_free = map_free_vars, .contents = contents};
   *out = (pln_mismatch){.function_a = PLN_NONE, .function_b = PLN_NONE};
   pln_status status = trace(a, node_a, b, node_b, &types, "", out);
   pln_type_match_free(&types);

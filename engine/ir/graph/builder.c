@@ -9,6 +9,7 @@
 #include "ir/graph/describe.h"
 #include "ir/graph/graph.h"
 #include "ir/graph/module.h"
+#include "ir/registered_op.h"
 
 /* ---------------------------------------------------------------- lifetime */
 
@@ -459,8 +460,11 @@ pln_status pln_build_call(pln_builder *b, pln_op op, pln_attrs attrs,
   if (op == 0 || op > pln_op_count(b->engine))
     return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
                           "there is no operator with number %u", op);
+  const pln_registered_op *registered = pln_op_row(b->engine, op)->registered;
   PLN_TRY(check_results(b, n_results));
   PLN_TRY(name_function(b, op, n, args, &attrs));
+  if (registered)
+    PLN_TRY(pln_registered_normal(b->engine, registered, attrs, &attrs));
   pln_node node = {.kind = PLN_CALL,
                    .results = (uint16_t)n_results,
                    .data = op,
@@ -945,6 +949,10 @@ pln_status pln_builder_declare_result(pln_builder *b, pln_ref node,
 pln_status pln_builder_seal(pln_builder *builder, pln_ref root,
                             pln_graph **out) {
   PLN_TRY(check_operands(builder, 1, &root));
+  if (builder->inferring)
+    return pln_diag_error(builder->engine, PLN_ERR_ARGUMENT, NULL,
+                          "a builder cannot be sealed by the function that "
+                          "types one of its calls");
   pln_stoppable_begin(builder->engine);
   pln_status status = builder->scoped ? pln_layout_scoped(builder, root, out)
                                       : pln_layout_free(builder, root, out);

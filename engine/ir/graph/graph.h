@@ -242,13 +242,15 @@ struct pln_builder {
   uint32_t cap_effects;
   pln_scope *open; /* innermost last; scope 0 is always open */
   uint32_t n_open, cap_open;
-  pln_scope in;     /* pln_build_in, or PLN_NONE */
-  bool scoped;      /* a scope was opened, or an importer requested it */
-  bool lenient;     /* file readers: ill-typed calls are warnings */
-  uint32_t origin;  /* origin of the following nodes */
-  pln_idmap *vars;  /* Var identity -> node + 1; made when first needed */
-  pln_ref n_noted;  /* number of nodes entered in `vars` */
-  pln_idmap *early; /* Vars used before they have a type; or NULL */
+  pln_scope in;       /* pln_build_in, or PLN_NONE */
+  bool scoped;        /* a scope was opened, or an importer requested it */
+  bool lenient;       /* file readers: ill-typed calls are warnings */
+  uint32_t inferring; /* nodes being typed: a callback may run, which must not
+                       * seal this builder */
+  uint32_t origin;    /* origin of the following nodes */
+  pln_idmap *vars;    /* Var identity -> node + 1; made when first needed */
+  pln_ref n_noted;    /* number of nodes entered in `vars` */
+  pln_idmap *early;   /* Vars used before they have a type; or NULL */
   const pln_module *module;        /* gives the types of GlobalVars; or NULL */
   struct pln_import_memo *imports; /* import.c */
   struct {

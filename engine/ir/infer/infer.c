@@ -610,7 +610,9 @@ pln_status pln_builder_infer(pln_builder *b, pln_ref node) {
   pln_node n = b->graph->nodes[node];
   pln_value value = 0;
   size_t mark = pln_diag_count(b->engine);
+  b->inferring++;
   pln_status status = infer_kind(b, &n, &value);
+  b->inferring--;
   bool refused = status != PLN_OK && status != PLN_ERR_NOMEM && b->lenient;
   if (refused && pln_diag_ran_out(b->engine, mark))
     return PLN_ERR_NOMEM;

@@ -41,6 +41,8 @@ typedef struct relay_field {
                            * metadata */
   bool quiet;             /* "name:kind?": omitted when it has no value */
   bool null;              /* None is a valid value */
+  bool permutation;       /* of as many axes: negative ones count from the
+                           * end */
   field_default in_relay, in_core;
 } relay_field;
 
@@ -186,12 +188,13 @@ static field_kind schema_field_kind(pln_slice word) {
     const char *word;
     field_kind kind;
   } kinds[] = {
-      {"int", FIELD_INT},       {"bool", FIELD_BOOL},
-      {"float", FIELD_FLOAT},   {"dtype", FIELD_DTYPE},
-      {"string", FIELD_STRING}, {"ints", FIELD_INTS},
-      {"floats", FIELD_FLOATS}, {"integer", FIELD_INT},
-      {"boolean", FIELD_BOOL},  {"text", FIELD_STRING},
-      {"extent", FIELD_INT},    {"scalar", FIELD_FLOAT},
+      {"int", FIELD_INT},          {"bool", FIELD_BOOL},
+      {"float", FIELD_FLOAT},      {"dtype", FIELD_DTYPE},
+      {"string", FIELD_STRING},    {"ints", FIELD_INTS},
+      {"floats", FIELD_FLOATS},    {"integer", FIELD_INT},
+      {"boolean", FIELD_BOOL},     {"text", FIELD_STRING},
+      {"extent", FIELD_INT},       {"scalar", FIELD_FLOAT},
+      {"permutation", FIELD_INTS},
   };
   for (size_t i = 0; i < PLN_COUNT(kinds); i++)
     if (pln_slice_is(word, kinds[i].word))
@@ -300,6 +303,7 @@ static pln_status read_schema_field(pln_engine *engine, const schema_word *w,
   f->boxed = is_boxed(w->kind);
   f->quiet = w->quiet;
   f->null = may_be_none(w->kind);
+  f->permutation = pln_slice_is(w->kind, "permutation");
   f->kind = f->stored = (uint8_t)schema_field_kind(w->kind);
   f->in_relay.given = w->defaulted;
   if (w->defaulted &&
@@ -467,6 +471,27 @@ static bool attr_has_field_kind(const relay_field *f, const pln_attr *a) {
   return false;
 }
 
+static bool has_negative(const pln_attr *a) {
+  for (uint32_t i = 0; i < a->count; i++)
+    if (a->v.ints[i] < 0)
+      return true;
+  return false;
+}
+
+/* The core counts axes from the front. An axis that is out of range stays. */
+static pln_status count_from_front(pln_engine *engine, pln_arena *arena,
+                                   pln_attr *a) {
+  if (a->kind != PLN_ATTR_INTS || !has_negative(a))
+    return PLN_OK;
+  int64_t *axes = pln_arena_new(arena, a->count * sizeof *axes);
+  if (!axes)
+    return pln_nomem(engine);
+  for (uint32_t i = 0; i < a->count; i++)
+    axes[i] = a->v.ints[i] + (a->v.ints[i] < 0 ? (int64_t)a->count : 0);
+  a->v.ints = axes;
+  return PLN_OK;
+}
+
 /* Converts a value from the text's form to the core's. `one` holds a list of
  * one integer. */
 static pln_status to_core(pln_engine *engine, pln_arena *arena,
@@ -501,7 +526,7 @@ static pln_status to_core(pln_engine *engine, pln_arena *arena,
     a->count = 1;
     a->v.ints = one;
   }
-  return PLN_OK;
+  return f->permutation ? count_from_front(engine, arena, a) : PLN_OK;
 }
 
 /* The inverse, for printing. False: Relay cannot express the value. */

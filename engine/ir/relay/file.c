@@ -1,11 +1,20 @@
-/* relay/file.c: reads and writes files of Relay text. Called by the command
- * line and the binding. */
+/* relay/file.c: reads and writes files of Relay text and of TVMScript. Called
+ * by the command line and the binding. */
 
 #include "base/file.h"
 #include "ir/graph/module.h"
 
 static bool is_text(const char *kind) {
   return !strcmp(kind, PLN_FILE_RELAY) || !strcmp(kind, "text");
+}
+
+static bool ends_with(const char *path, const char *suffix) {
+  size_t n = strlen(path), k = strlen(suffix);
+  return n >= k && !strcmp(path + n - k, suffix);
+}
+
+static bool is_script(const char *path) {
+  return ends_with(path, ".tvmscript") || ends_with(path, ".py");
 }
 
 pln_status pln_parse_file(pln_engine *engine, const char *path,
@@ -15,7 +24,9 @@ pln_status pln_parse_file(pln_engine *engine, const char *path,
   pln_slice text = {(const char *)pln_file_data(file),
                     (size_t)pln_file_size(file)};
   size_t mark = pln_diag_count(engine);
-  pln_status status = pln_parse_module(engine, text, path, NULL, out);
+  pln_status status = is_script(path)
+                          ? pln_parse_script(engine, text, path, out)
+                          : pln_parse_module(engine, text, path, NULL, out);
   const char *kind = pln_file_kind(text);
   if (status == PLN_ERR_FORMAT && (!kind || !is_text(kind))) {
     pln_diag_drop(engine, mark);

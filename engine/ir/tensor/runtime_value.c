@@ -39,6 +39,7 @@ pln_status pln_ref_cell_reserve(pln_engine *engine, pln_ref_cell **cell) {
 static bool is_boxed(const pln_runtime_value *value) {
   return value->kind == PLN_RUNTIME_TUPLE ||
          value->kind == PLN_RUNTIME_SEQUENCE ||
+         value->kind == PLN_RUNTIME_MAP ||
          value->kind == PLN_RUNTIME_REF_CELL ||
          value->kind == PLN_RUNTIME_ADT_VALUE;
 }

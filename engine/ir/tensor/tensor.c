@@ -672,3 +672,27 @@ uint64_t pln_tensor_hash(const pln_tensor *t) {
   uint64_t hash = pln_hash_bytes(t->dims, t->rank * sizeof *t->dims, t->dtype);
   return pln_tensor_by_content(t) ? hash_content(t, hash) : hash_place(t, hash);
 }
+
+/* -------------------------------------------------------------------- types */
+
+bool pln_tensor_fits(const pln_engine *e, const pln_tensor *t, pln_type type) {
+  if (!t || !type)
+    return true;
+  pln_dtype dtype = pln_type_dtype(e, type);
+  int32_t rank = pln_type_rank(e, type);
+  if ((dtype && dtype != t->dtype) || (rank >= 0 && rank != (int32_t)t->rank))
+    return false;
+  const pln_dim *dims = pln_type_dims(e, type);
+  for (int32_t i = 0; i < rank; i++)
+    if (PLN_DIM_IS_CONST(dims[i]) && dims[i] != t->dims[i])
+      return false;
+  return true;
+}
+
+pln_status pln_tensor_type(pln_engine *engine, const pln_tensor *tensor,
+                           pln_type *out) {
+  *out = 0;
+  return tensor ? pln_type_tensor(engine, (pln_dtype)tensor->dtype,
+                                  (int32_t)tensor->rank, tensor->dims, out)
+                : PLN_OK;
+}

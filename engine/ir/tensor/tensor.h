@@ -104,6 +104,13 @@ bool pln_tensor_by_content(const pln_tensor *tensor);
 /* Same dtype, dims and elements, whatever the size: reads them unless both are
  * the same file range. False when one cannot be read. */
 bool pln_tensor_same(const pln_tensor *a, const pln_tensor *b);
+/* True if the tensor is consistent with the type, as far as that is known, or
+ * is NULL. */
+bool pln_tensor_fits(const pln_engine *engine, const pln_tensor *tensor,
+                     pln_type type);
+/* Its type; 0 for NULL. */
+pln_status pln_tensor_type(pln_engine *engine, const pln_tensor *tensor,
+                           pln_type *out) PLN_CHECKED;
 /* Hash that agrees with pln_tensor_equal. */
 uint64_t pln_tensor_hash(const pln_tensor *tensor);
 

@@ -10,8 +10,8 @@
 #define PLACE_LAST PLN_DTYPE_LAST
 
 static const pln_builtin_info rows[] = {
-#define BUILTIN(name, effect, args, where, script) \
-  {name, PLN_CALL_##effect, args, PLACE_##where, script},
+#define BUILTIN(name, effect, args, where, result, script) \
+  {name, PLN_CALL_##effect, args, PLACE_##where, PLN_RESULT_##result, script},
 #include "ir/tir/builtins.def"
 };
 

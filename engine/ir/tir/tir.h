@@ -19,12 +19,25 @@ typedef enum pln_dtype_place {
   PLN_DTYPE_LAST
 } pln_dtype_place;
 
+/* The dtype of a call whose script form does not give it. */
+typedef enum pln_builtin_result {
+  PLN_RESULT_GIVEN,
+  PLN_RESULT_FIRST, /* that of the first argument; a handle without one */
+  PLN_RESULT_SECOND,
+  PLN_RESULT_BOOL, /* with as many lanes as the first argument */
+  PLN_RESULT_INT32,
+  PLN_RESULT_UINT32,
+  PLN_RESULT_HANDLE,
+  PLN_RESULT_VOID
+} pln_builtin_result;
+
 typedef struct pln_builtin_info {
   const char *name;
   pln_call_kind effect;
   int32_t args;          /* number of arguments, -1 for any */
   pln_dtype_place place; /* position of the dtype among the script form's
                           * arguments */
+  pln_builtin_result result;
   const char *script;
 } pln_builtin_info;
 

@@ -243,7 +243,8 @@ static bool is_dict(lua_State *L, int index) {
   lua_pushnil(L);
   if (!lua_next(L, index))
     return false;
-  bool dict = lua_type(L, -2) == LUA_TSTRING;
+  bool dict =
+      lua_type(L, -2) == LUA_TSTRING || lua_type(L, -2) == LUA_TUSERDATA;
   lua_pop(L, 2);
   return dict;
 }
@@ -448,20 +449,36 @@ static pln_attr_kind own_kind(lua_State *L, pln_lua *b, pln_op op,
   if (!kind)
     pln_lua_must(L, b, pln_attr_unknown(b->engine, op, name));
   make_list(L, index, kind);
-  if (!value_has_attr_kind(L, index, kind) || !elements_fit(L, index, kind))
+  bool fits =
+      value_has_attr_kind(L, index, kind) && elements_fit(L, index, kind);
+  if (!fits && pln_op_registered(b->engine, op))
+    pln_lua_error(L, PLN_ERR_TYPE, "'%s': attribute '%s' takes %s",
+                  pln_op_name(b->engine, op).data, name.data,
+                  pln_attr_wanted(b->engine, op, name));
+  if (!fits)
     pln_lua_error(L, PLN_ERR_TYPE, "attribute '%s' takes %s", name.data,
                   pln_attr_wanted(b->engine, op, name));
   return kind;
+}
+
+/* The name of an entry. Dictionaries that belong to no operator may also have
+ * variables as keys, which stand for their names. */
+static pln_slice read_key(lua_State *L, pln_lua *b, pln_op op, int index) {
+  pln_lua_node *node = op ? NULL : pln_lua_test_node(L, index);
+  const pln_graph *g = node ? pln_lua_graph_of(L, node->graph) : NULL;
+  if (g && pln_node_kind(g, node->ref) == PLN_VAR)
+    return pln_symbol_text(b->engine, pln_node_symbol(g, node->ref));
+  if (lua_type(L, index) != LUA_TSTRING)
+    luaL_error(L, "names of attributes are strings, got a %s",
+               luaL_typename(L, index));
+  return to_slice(L, index);
 }
 
 /* Reads the entry with the key at -2 and the value at -1, which stay. */
 static void read_lua_attr_entry(lua_State *L, pln_lua *b, pln_op op, int depth,
                                 pln_attr *attr) {
   int value = lua_gettop(L);
-  if (lua_type(L, value - 1) != LUA_TSTRING)
-    luaL_error(L, "names of attributes are strings, got a %s",
-               luaL_typename(L, value - 1));
-  pln_slice name = to_slice(L, value - 1);
+  pln_slice name = read_key(L, b, op, value - 1);
   pln_attr_kind kind = op ? own_kind(L, b, op, name, value) : PLN_ATTR_NONE;
   if (!kind || kind == PLN_N_ATTR_KINDS)
     kind = kind_of_value(L, value);

@@ -11,6 +11,7 @@
  * Inside run, constructors append to the builder. Sealing ends it: handles of
  * its nodes become stale. */
 
+#include "ir/graph/graph.h"
 #include "lua/binding.h"
 
 #define BUILDER "perilune.Builder"
@@ -240,7 +241,8 @@ static int builder_seal(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_lua_graph *graph = check_builder(L);
   luaL_checkany(L, 2);
-  luaL_argcheck(L, b->target != graph, 1, "the builder is running");
+  luaL_argcheck(L, b->target != graph && !still_open(L, graph)->inferring, 1,
+                "the builder is running");
   pln_ref root = pln_lua_operand(L, b, graph, 2, PLN_DTYPE_NONE);
   pln_lua_graph *out = pln_lua_new_graph(L, b, PLN_LUA_SEALED);
   pln_status status = pln_builder_seal(still_open(L, graph), root, &out->graph);

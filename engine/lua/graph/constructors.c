@@ -96,7 +96,8 @@ static int op_call(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_op op = pln_lua_check_op(L, b, 1);
   pln_attrs attrs = 0;
-  uint32_t n_results = 0;
+  bool registered = pln_op_registered(b->engine, op) != NULL;
+  uint32_t n_results = registered ? pln_op_n_results(b->engine, op, 0) : 0;
   if (lua_gettop(L) > 1 && is_attrs(L, -1))
     attrs = take_attrs(L, b, op, &n_results);
   pln_lua_must(L, b, pln_relay_expect(b->engine, op, attrs));

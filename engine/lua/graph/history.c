@@ -18,7 +18,7 @@ static void set_symbol(lua_State *L, const pln_engine *e, const char *key,
   lua_setfield(L, -2, key);
 }
 
-static void set_number(lua_State *L, const char *key, uint32_t n) {
+static void set_number(lua_State *L, const char *key, lua_Integer n) {
   if (!n)
     return;
   lua_pushinteger(L, n);
@@ -70,7 +70,7 @@ static void push_source(lua_State *L, const pln_graph *g,
     set_symbol(L, e, "file", row->place.source);
     if (row->place.row > 0) {
       set_number(L, "line", row->place.row);
-      set_number(L, "column", row->place.column);
+      set_number(L, "column", (int32_t)row->place.column);
     }
   } else if (row->line) {
     set_symbol(L, e, "file", row->script);

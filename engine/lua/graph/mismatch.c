@@ -15,22 +15,22 @@ static int push_mismatch(lua_State *L, const pln_mismatch *m) {
   return 3;
 }
 
-/* node_mismatch(a, b, map_free_vars) -> nil if equal; else a text with path and
- * difference, and the two nodes that differ */
+/* node_mismatch(a, b, map_free_vars [, contents]) -> nil if equal; else a text
+ * with path and difference, and the two nodes that differ; `contents` also
+ * compares large constants by content */
 static int node_mismatch(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_mismatch m;
   bool map = lua_toboolean(L, 3);
   pln_graph *x = pln_lua_push_rooted(L, b, 1)->graph;
   pln_graph *y = pln_lua_push_rooted(L, b, 2)->graph;
-  pln_lua_must(
-      L, b,
-      pln_graph_mismatch(x, pln_graph_root(x), y, pln_graph_root(y), map, &m));
+  pln_lua_must(L, b,
+               pln_graph_mismatch(x, pln_graph_root(x), y, pln_graph_root(y),
+                                  map, lua_toboolean(L, 4), &m));
   return m.equal ? 0 : push_mismatch(L, &m);
 }
 
-/* module_mismatch(a, b, map_free_vars [, contents]): the same for modules;
- * `contents` also compares large constants by content */
+/* module_mismatch(a, b, map_free_vars [, contents]): the same for modules */
 static int module_mismatch(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_mismatch m;

@@ -67,7 +67,7 @@ static int push_count(lua_State *L, int32_t n) {
 
 /* op.name, .doc, .min_args, .max_args (nil: any number), .attrs (ONNX schema),
  * .relay (Relay's schema, nil if Relay lacks the operator), .traits,
- * .has_kernel */
+ * .has_kernel, .registered, and of registered ones .args, .results, .onnx */
 static int op_index(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_op op = ((op_userdata *)luaL_checkudata(L, 1, PLN_LUA_OP))->op;
@@ -93,7 +93,7 @@ static int op_index(lua_State *L) {
     push_traits(L, row->traits);
   } else if (!strcmp(key, "has_kernel")) {
     lua_pushboolean(L, row->kernel != NULL);
-  } else {
+  } else if (!pln_lua_push_registered(L, b, op, key)) {
     lua_pushvalue(L, 2);
     lua_rawget(L, lua_upvalueindex(2));
   }

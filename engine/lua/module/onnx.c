@@ -3,6 +3,7 @@
 
 #include "lua/binding.h"
 #include "onnx/op_map.h"
+#include "onnx/registered.h"
 
 /* Returns nil and the diagnostic, or the module in the box on top. */
 static int result(lua_State *L, pln_lua *b, pln_status status) {
@@ -174,24 +175,36 @@ static int onnx_default(lua_State *L) {
   return result(L, b, status);
 }
 
+/* Appends a row to the list on top. */
+static void add_onnx_operator(lua_State *L, const pln_lua *b,
+                              const char *domain, const char *type,
+                              int32_t since, pln_op op) {
+  lua_createtable(L, 4, 0);
+  lua_pushstring(L, domain);
+  lua_rawseti(L, -2, 1);
+  lua_pushstring(L, type);
+  lua_rawseti(L, -2, 2);
+  lua_pushinteger(L, since);
+  lua_rawseti(L, -2, 3);
+  lua_pushstring(L, pln_op_name(b->engine, op).data);
+  lua_rawseti(L, -2, 4);
+  lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+}
+
 /* onnx_operators() -> { { domain, type, since, name of the core operator }, ...
  * } */
 static int onnx_operators(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   const pln_onnx_op *row;
   lua_newtable(L);
-  for (size_t i = 0; (row = pln_onnx_op_row(i)) != NULL; i++) {
-    pln_slice name = pln_op_name(b->engine, row->op);
-    lua_createtable(L, 4, 0);
-    lua_pushstring(L, row->domain[0] ? row->domain : "ai.onnx");
-    lua_rawseti(L, -2, 1);
-    lua_pushstring(L, row->type);
-    lua_rawseti(L, -2, 2);
-    lua_pushinteger(L, row->since);
-    lua_rawseti(L, -2, 3);
-    lua_pushlstring(L, name.data, name.size);
-    lua_rawseti(L, -2, 4);
-    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  for (size_t i = 0; (row = pln_onnx_op_row(i)) != NULL; i++)
+    add_onnx_operator(L, b, row->domain[0] ? row->domain : "ai.onnx", row->type,
+                      row->since, row->op);
+  for (pln_op op = 1; op <= pln_op_count(b->engine); op++) {
+    const pln_operator_onnx *node = pln_onnx_registered_node(b->engine, op);
+    if (node)
+      add_onnx_operator(L, b, node->domain, node->op_type, node->since_version,
+                        op);
   }
   return 1;
 }

@@ -268,6 +268,41 @@ static int text_parse_expr(lua_State *L) {
   return 1;
 }
 
+/* script_parse(text [, name]) -> Module, or nil and a diagnostic */
+static int script_parse(lua_State *L) {
+  pln_lua *b = pln_lua_state_of(L);
+  pln_slice text;
+  text.data = luaL_checklstring(L, 1, &text.size);
+  const char *name = luaL_optstring(L, 2, NULL);
+  int tries = 0;
+  pln_status status;
+  pln_module **slot = pln_lua_new_module(L);
+  size_t mark = begin_relay_diags(b);
+  do
+    status = pln_parse_script(b->engine, text, name, slot);
+  while (pln_lua_retry(L, b, status, &tries));
+  return status == PLN_OK ? 1 : pln_lua_fail_first(L, b, mark, status);
+}
+
+/* script_parse_expr(text [, name]) -> Node, or nil and a diagnostic */
+static int script_parse_expr(lua_State *L) {
+  pln_lua *b = pln_lua_state_of(L);
+  pln_slice text;
+  text.data = luaL_checklstring(L, 1, &text.size);
+  const char *name = luaL_optstring(L, 2, NULL);
+  int tries = 0;
+  pln_status status;
+  pln_lua_graph *slot = pln_lua_new_graph(L, b, PLN_LUA_SEALED);
+  size_t mark = begin_relay_diags(b);
+  do
+    status = pln_parse_script_expr(b->engine, text, name, &slot->graph);
+  while (pln_lua_retry(L, b, status, &tries));
+  if (status != PLN_OK)
+    return pln_lua_fail_first(L, b, mark, status);
+  pln_lua_push_node(L, lua_gettop(L), pln_graph_root(slot->graph));
+  return 1;
+}
+
 /* load(path) -> Module, or nil and a diagnostic */
 static int text_load(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
@@ -300,6 +335,8 @@ static int text_save(lua_State *L) {
 
 static const luaL_Reg functions[] = {{"text_parse", text_parse},
                                      {"text_parse_expr", text_parse_expr},
+                                     {"script_parse", script_parse},
+                                     {"script_parse_expr", script_parse_expr},
                                      {"text_load", text_load},
                                      {"text_save", text_save},
                                      {NULL, NULL}};

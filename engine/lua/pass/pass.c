@@ -317,6 +317,8 @@ static pln_lua_callback **read_spec(lua_State *L, pln_lua *b, int arg,
   spec->parallel = lua_toboolean(L, -1);
   lua_getfield(L, arg, "cache");
   spec->cacheable = lua_toboolean(L, -1);
+  lua_getfield(L, arg, "changes_spans");
+  spec->changes_spans = lua_toboolean(L, -1);
   lua_getfield(L, arg, "required");
   spec->required = pln_lua_check_names(L, -1, &spec->n_required);
   lua_getfield(L, arg, "options");
@@ -642,6 +644,8 @@ static int pass_index(lua_State *L) {
     lua_pushinteger(L, pln_pass_opt_level(pass));
   else if (!strcmp(key, "cacheable"))
     lua_pushboolean(L, pln_pass_cacheable(pass));
+  else if (!strcmp(key, "changes_spans"))
+    lua_pushboolean(L, pln_pass_changes_spans(pass));
   else if (!strcmp(key, "required"))
     push_required(L, pass);
   else if (!strcmp(key, "doc"))

@@ -182,9 +182,8 @@ static void push_float(lua_State *L, pln_dtype dtype, const void *data,
   }
 }
 
-/* Pushes element `i`.  [-0, +1] */
-static void push_element(lua_State *L, pln_dtype dtype, const void *data,
-                         size_t i) {
+void pln_lua_push_element(lua_State *L, pln_dtype dtype, const void *data,
+                          size_t i) {
   switch (class_of(dtype)) {
   case ELEMENT_BOOL:
     lua_pushboolean(L, ((const uint8_t *)data)[i] != 0);
@@ -447,7 +446,7 @@ static int tensor_to_table(lua_State *L) {
   int64_t index[PLN_LUA_MAX_RANK] = {0};
   size_t next = 0;
   if (rank == 0) {
-    push_element(L, dtype, data, 0);
+    pln_lua_push_element(L, dtype, data, 0);
     return 1;
   }
   luaL_argcheck(L, rank <= PLN_LUA_MAX_RANK, 1, "more than 32 dims");
@@ -463,7 +462,7 @@ static int tensor_to_table(lua_State *L) {
       index[++level] = 0;
       lua_newtable(L);
     } else {
-      push_element(L, dtype, data, next++);
+      pln_lua_push_element(L, dtype, data, next++);
       lua_rawseti(L, -2, ++index[level]);
     }
   }
@@ -497,8 +496,8 @@ static int tensor_get(lua_State *L) {
     at = at * (size_t)dims[i] + (size_t)(index - 1);
   }
   pln_lua_must(L, b, pln_tensor_data(tensor, &data));
-  push_element(L, pln_tensor_dtype(tensor), data,
-               pln_tensor_is_splat(tensor) ? 0 : at);
+  pln_lua_push_element(L, pln_tensor_dtype(tensor), data,
+                       pln_tensor_is_splat(tensor) ? 0 : at);
   return 1;
 }
 

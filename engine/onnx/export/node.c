@@ -7,6 +7,7 @@
 
 #include "onnx/export/export.h"
 #include "onnx/opset/call_form.h"
+#include "onnx/registered.h"
 
 /* Parts up to this size are copied at once. */
 enum { SMALL_SLICE = 4096 };
@@ -59,6 +60,24 @@ static pln_status list_inputs(pln_export *ex, const pln_node *n) {
     for (uint32_t k = 0; o->kind == PLN_TUPLE && k < o->count; k++)
       PLN_TRY(push_input(ex, pln_operands(g, o)[k]));
   }
+  return PLN_OK;
+}
+
+/* Puts the inputs of a registered operator into the order that its node has
+ * them in. */
+static pln_status order_inputs(pln_export *ex, const pln_node *n) {
+  const pln_operator_spec *spec =
+      n->kind == PLN_CALL ? pln_op_registered(ex->engine, n->data) : NULL;
+  uint32_t wanted = spec ? spec->onnx.n_inputs : 0;
+  pln_slice inputs[PLN_MAX_OPERATOR_ARGS];
+  if (wanted == 0 || ex->n_inputs > wanted || wanted > PLN_MAX_OPERATOR_ARGS)
+    return PLN_OK;
+  while (ex->n_inputs < wanted)
+    PLN_TRY(push_name(ex, &ex->inputs, &ex->cap_inputs, &ex->n_inputs,
+                      (pln_slice){"", 0}));
+  memcpy(inputs, ex->inputs, wanted * sizeof *inputs);
+  for (uint32_t i = 0; i < wanted; i++)
+    ex->inputs[i] = inputs[pln_onnx_registered_operand(spec, i)];
   return PLN_OK;
 }
 
@@ -638,6 +657,10 @@ static pln_status new_attributes(pln_export *ex, const node_plan *p) {
 /* Gives the attributes ONNX's names. */
 static pln_status name_attributes(pln_export *ex, node_plan *p) {
   pln_op op = p->node->kind == PLN_CALL ? p->node->data : 0;
+  if (pln_op_registered(ex->engine, op)) {
+    PLN_TRY(pln_onnx_registered_attrs(ex->engine, op, p->old, &p->old));
+    return pln_onnx_registered_attrs(ex->engine, op, p->now, &p->now);
+  }
   if (!pln_onnx_renames_attrs(op))
     return PLN_OK;
   PLN_TRY(pln_onnx_rename_attrs(ex->engine, op, p->old, &p->old));
@@ -700,6 +723,18 @@ static pln_status put_qualified(pln_export *ex, pln_slice text) {
   return pln_rope_bytes(ex->rope, NODE_OVERLOAD, overload);
 }
 
+/* Writes type and domain of a registered operator. */
+static pln_status put_registered(pln_export *ex, pln_op op) {
+  const pln_operator_onnx *node = pln_onnx_registered_node(ex->engine, op);
+  if (!node)
+    return pln_diag_error(ex->engine, PLN_ERR_UNSUPPORTED, NULL,
+                          "operator '%s' is no node of ONNX: it was registered "
+                          "without 'onnx'",
+                          pln_op_name(ex->engine, op).data);
+  PLN_TRY(pln_rope_bytes(ex->rope, NODE_OP_TYPE, pln_text(node->op_type)));
+  return pln_rope_bytes(ex->rope, NODE_DOMAIN, pln_text(node->domain));
+}
+
 static pln_status write_node_op_type(pln_export *ex, const node_plan *p) {
   const pln_node *n = p->node;
   if (n->kind == PLN_IF)
@@ -708,6 +743,8 @@ static pln_status write_node_op_type(pln_export *ex, const node_plan *p) {
     return pln_rope_bytes(ex->rope, NODE_OP_TYPE, pln_text("Constant"));
   if (!n->data)
     return put_qualified(ex, pln_symbol_text(ex->engine, callee_of(ex, n)));
+  if (pln_op_registered(ex->engine, n->data))
+    return put_registered(ex, n->data);
   if (!p->row)
     return put_qualified(ex, pln_op_name(ex->engine, n->data));
   PLN_TRY(pln_rope_bytes(ex->rope, NODE_OP_TYPE, pln_text(p->row->type)));
@@ -857,6 +894,10 @@ static pln_status note_domain(pln_export *ex, const node_plan *p) {
   if (n->kind != PLN_CALL)
     return pln_export_use_domain(ex, pln_text(""), 1);
   const pln_onnx_op *row = n->data ? pln_onnx_op_next(NULL, n->data) : NULL;
+  const pln_operator_onnx *node = pln_onnx_registered_node(ex->engine, n->data);
+  if (node)
+    return pln_export_use_domain(ex, pln_text(node->domain),
+                                 node->since_version);
   if (row)
     return pln_export_use_domain(ex, pln_text(row->domain), row->since);
   pln_slice text = n->data ? pln_op_name(ex->engine, n->data)
@@ -871,7 +912,8 @@ static pln_status note_domain(pln_export *ex, const node_plan *p) {
 
 /* Drops trailing omitted inputs, except those that the file has. */
 static void trim_inputs(pln_export *ex, const node_plan *p) {
-  if (p->node->kind == PLN_CALL && !p->node->data)
+  if (p->node->kind == PLN_CALL &&
+      (!p->node->data || pln_op_registered(ex->engine, p->node->data)))
     while (ex->n_inputs > p->scanned.n_inputs &&
            ex->inputs[ex->n_inputs - 1].size == 0)
       ex->n_inputs--;
@@ -882,6 +924,7 @@ pln_status pln_export_node(pln_export *ex, pln_ref ref) {
   bool unchanged;
   PLN_TRY(plan_node(ex, ref, &p));
   PLN_TRY(list_inputs(ex, p.node));
+  PLN_TRY(order_inputs(ex, p.node));
   trim_inputs(ex, &p);
   PLN_TRY(list_results(ex, ref));
   PLN_TRY(settle_name(ex, &p));

@@ -5,6 +5,7 @@
  * named output; a node with one output is the call itself. */
 
 #include "onnx/import/import.h"
+#include "onnx/registered.h"
 
 /* Declared types are merged into the tuple's type for at most this many
  * results. */
@@ -42,8 +43,13 @@ static pln_status map_operator(pln_import *in, const pln_onnx_node *node,
     out->form = PLN_FORM_IF;
   if (core && pln_slice_is(node->type, "Constant"))
     out->form = PLN_FORM_CONSTANT;
-  const pln_onnx_op *row =
-      pln_onnx_op_find(node->domain, node->type, opset_of(in, node->domain));
+  int64_t version = opset_of(in, node->domain);
+  out->op = pln_onnx_registered(in->engine, node->domain, node->type, version);
+  if (out->op) {
+    out->renames_attrs = pln_op_registered(in->engine, out->op)->onnx.n_attrs;
+    return PLN_OK;
+  }
+  const pln_onnx_op *row = pln_onnx_op_find(node->domain, node->type, version);
   if (!row)
     return opaque(in, node, &out->op);
   out->op = row->op;
@@ -124,9 +130,12 @@ static uint32_t add_implied(const pln_import *in, pln_attrs implied,
 /* Gives the entries the core's names. */
 static pln_status rename_entries(const pln_import *in, pln_op op,
                                  pln_attr *entries, uint32_t n) {
+  const pln_operator_onnx *node = pln_onnx_registered_node(in->engine, op);
   for (uint32_t i = 0; i < n; i++) {
     pln_slice name = pln_symbol_text(in->engine, entries[i].name);
-    PLN_TRY(pln_symbol_intern(in->engine, pln_onnx_attr_name(op, name),
+    PLN_TRY(pln_symbol_intern(in->engine,
+                              node ? pln_onnx_registered_attr(node, name)
+                                   : pln_onnx_attr_name(op, name),
                               &entries[i].name));
   }
   return PLN_OK;
@@ -144,7 +153,11 @@ static pln_status decode_all(pln_import *in, const pln_onnx_node *node,
   if (m->renames_attrs)
     PLN_TRY(rename_entries(in, m->op, entries, node->n_attrs));
   uint32_t n = add_implied(in, m->implied, entries, node->n_attrs);
-  return pln_attrs_make(in->engine, n, entries, out);
+  const pln_registered_op *registered =
+      pln_op_row(in->engine, m->op)->registered;
+  PLN_TRY(pln_attrs_make(in->engine, n, entries, out));
+  return registered ? pln_registered_normal(in->engine, registered, *out, out)
+                    : PLN_OK;
 }
 
 /* GRAPH attributes are numbered in file order after the inputs. */
@@ -249,16 +262,41 @@ static uint32_t results_of(const pln_mapping *m, const pln_onnx_node *node) {
   return node->n_outputs > 1 ? node->n_outputs : 0;
 }
 
+/* Puts the inputs, which are in in->args, into the order of the operator's
+ * operands. Omitted ones at the end are dropped. */
+static pln_status order_operands(pln_import *in, const pln_operator_spec *spec,
+                                 uint32_t *n) {
+  uint32_t wanted = spec->onnx.n_inputs;
+  pln_ref inputs[PLN_MAX_OPERATOR_ARGS];
+  if (*n > wanted || wanted > PLN_MAX_OPERATOR_ARGS)
+    return PLN_OK; /* in no order, or too many: left to inference */
+  PLN_TRY(pln_mem_grow(in->engine, (void **)&in->args, &in->cap_args,
+                       (size_t)wanted + 1, sizeof *in->args));
+  for (; *n < wanted; ++*n)
+    PLN_TRY(pln_build_absent(in->builder, &in->args[*n]));
+  memcpy(inputs, in->args, wanted * sizeof *inputs);
+  for (uint32_t i = 0; i < wanted; i++)
+    in->args[pln_onnx_registered_operand(spec, i)] = inputs[i];
+  const pln_graph *g = pln_builder_graph(in->builder);
+  while (*n && pln_node_kind(g, in->args[*n - 1]) == PLN_ABSENT)
+    --*n;
+  return PLN_OK;
+}
+
 static pln_status build_operator(pln_import *in, const pln_mapping *m,
                                  const pln_onnx_node *node, pln_attrs attrs,
                                  uint32_t n_graphs, const pln_ref *graphs) {
+  const pln_operator_spec *spec = pln_op_registered(in->engine, m->op);
+  uint32_t n = node->n_inputs + n_graphs;
   pln_ref call;
   PLN_TRY(find_inputs(in, node, 0, n_graphs));
   for (uint32_t i = 0; i < n_graphs; i++)
     in->args[node->n_inputs + i] = graphs[i];
   PLN_TRY(pln_import_origin(in, node->whole, 0, m->op, attrs));
-  PLN_TRY(pln_build_call(in->builder, m->op, attrs, results_of(m, node),
-                         node->n_inputs + n_graphs, in->args, &call));
+  if (spec && spec->onnx.n_inputs && n_graphs == 0)
+    PLN_TRY(order_operands(in, spec, &n));
+  PLN_TRY(pln_build_call(in->builder, m->op, attrs, results_of(m, node), n,
+                         in->args, &call));
   return define_results(in, node, results_of(m, node), call);
 }
 

@@ -13,7 +13,8 @@ typedef struct einsum {
   bool unknown;              /* the result's rank is unknown */
 } einsum;
 
-static pln_status read_term(const einsum *e, pln_slice text, pln_term *out) {
+static pln_status read_term(const einsum *e, pln_slice text,
+                            pln_einsum_term *out) {
   char stray;
   if (pln_term_read(text, out, &stray))
     return PLN_OK;
@@ -44,7 +45,8 @@ static pln_status meet_letter(einsum *e, uint32_t arg, unsigned char c,
   return PLN_OK;
 }
 
-static pln_status meet_term(einsum *e, uint32_t arg, const pln_term *term) {
+static pln_status meet_term(einsum *e, uint32_t arg,
+                            const pln_einsum_term *term) {
   pln_shape x;
   pln_arg_shape(e->call, arg, &x);
   int32_t n = (int32_t)term->n, dots = (int32_t)term->dots;
@@ -67,7 +69,7 @@ static pln_status meet_term(einsum *e, uint32_t arg, const pln_term *term) {
 /* There is one term per operand. */
 static pln_status meet_terms(einsum *e, pln_slice left) {
   pln_slice text;
-  pln_term term;
+  pln_einsum_term term;
   uint32_t arg = 0;
   while (pln_equation_next(&left, &text)) {
     if (arg >= e->call->n_args)
@@ -103,7 +105,7 @@ static pln_status put_letter(einsum *e, unsigned char c, pln_shape *out) {
 }
 
 static pln_status put_right(einsum *e, pln_slice right, pln_shape *out) {
-  pln_term term;
+  pln_einsum_term term;
   PLN_TRY(read_term(e, right, &term));
   for (uint32_t i = 0; i <= term.n; i++) {
     if (term.dotted && i == term.dots)

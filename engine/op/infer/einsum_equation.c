@@ -41,8 +41,8 @@ static bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-bool pln_term_read(pln_slice text, pln_term *out, char *stray) {
-  *out = (pln_term){0};
+bool pln_term_read(pln_slice text, pln_einsum_term *out, char *stray) {
+  *out = (pln_einsum_term){0};
   for (size_t i = 0; i < text.size; i++) {
     char c = *stray = text.data[i];
     if (is_letter(c) && out->n == PLN_MAX_RANK) {
@@ -63,7 +63,8 @@ bool pln_term_read(pln_slice text, pln_term *out, char *stray) {
   return true;
 }
 
-bool pln_term_labels(const pln_term *term, uint32_t rank, unsigned char *out) {
+bool pln_term_labels(const pln_einsum_term *term, uint32_t rank,
+                     unsigned char *out) {
   if (rank > PLN_MAX_RANK || (term->dotted ? rank < term->n : rank != term->n))
     return false;
   uint32_t hidden = rank - term->n;

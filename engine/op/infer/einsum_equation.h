@@ -16,12 +16,12 @@ typedef struct pln_equation {
 } pln_equation;
 
 /* One operand's letters, or the result's. */
-typedef struct pln_term {
+typedef struct pln_einsum_term {
   uint32_t n;
   unsigned char letters[PLN_MAX_RANK];
   bool dotted;
   uint32_t dots; /* number of letters before "..." */
-} pln_term;
+} pln_einsum_term;
 
 void pln_equation_split(pln_slice text, pln_equation *out);
 /* Takes the next term off the left side; there is one more term than commas.
@@ -29,9 +29,10 @@ void pln_equation_split(pln_slice text, pln_equation *out);
 bool pln_equation_next(pln_slice *left, pln_slice *term);
 /* Returns false for an invalid term; *stray is the invalid character, or 0 if
  * there are more letters than axes. */
-bool pln_term_read(pln_slice text, pln_term *out, char *stray);
+bool pln_term_read(pln_slice text, pln_einsum_term *out, char *stray);
 /* Writes the labels of `rank` axes, of which `rank - n` belong to "...". False
  * if the rank does not fit. */
-bool pln_term_labels(const pln_term *term, uint32_t rank, unsigned char *out);
+bool pln_term_labels(const pln_einsum_term *term, uint32_t rank,
+                     unsigned char *out);
 
 #endif

@@ -61,22 +61,29 @@ pln_status pln_infer_matmul(pln_infer *call) {
                            &shape);
 }
 
-pln_status pln_infer_gemm(pln_infer *call) {
-  pln_dtype dtype;
-  pln_shape a, b, out;
-  PLN_TRY(pln_args_one_dtype(call, 0, 3, &dtype));
-  PLN_TRY(pln_arg_expect_rank(call, 0, 2));
-  PLN_TRY(pln_arg_expect_rank(call, 1, 2));
-  pln_arg_shape(call, 0, &a);
-  pln_arg_shape(call, 1, &b);
-  pln_shape_ranked(&out, 2);
+pln_status pln_infer_gemm_shape(const pln_infer *call, uint32_t a_arg,
+                                uint32_t b_arg, pln_shape *out) {
+  pln_shape a, b;
+  PLN_TRY(pln_arg_expect_rank(call, a_arg, 2));
+  PLN_TRY(pln_arg_expect_rank(call, b_arg, 2));
+  pln_arg_shape(call, a_arg, &a);
+  pln_arg_shape(call, b_arg, &b);
+  pln_shape_ranked(out, 2);
   int ta = pln_call_int(call, "transA", 0) != 0;
   int tb = pln_call_int(call, "transB", 0) != 0;
   if (a.rank == 2)
-    out.dims[0] = a.dims[ta];
+    out->dims[0] = a.dims[ta];
   if (b.rank == 2)
-    out.dims[1] = b.dims[!tb];
-  if (a.rank == 2 && b.rank == 2)
-    PLN_TRY(pln_infer_same_dim(call, 1, &a.dims[!ta], b.dims[tb]));
-  return pln_result_tensor(call, 0, dtype, &out);
+    out->dims[1] = b.dims[!tb];
+  return a.rank == 2 && b.rank == 2
+             ? pln_infer_same_dim(call, b_arg, &a.dims[!ta], b.dims[tb])
+             : PLN_OK;
+}
+
+pln_status pln_infer_gemm(pln_infer *call) {
+  pln_dtype dtype;
+  pln_shape shape;
+  PLN_TRY(pln_args_one_dtype(call, 0, 3, &dtype));
+  PLN_TRY(pln_infer_gemm_shape(call, 0, 1, &shape));
+  return pln_result_tensor(call, 0, dtype, &shape);
 }

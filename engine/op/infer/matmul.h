@@ -14,6 +14,9 @@ pln_status pln_infer_product_shape(const pln_infer *call, uint32_t a_arg,
 pln_status pln_infer_multiply_shapes(const pln_infer *call, uint32_t b_arg,
                                      pln_shape *a, pln_shape *b,
                                      pln_shape *out) PLN_CHECKED;
+/* The shape of Gemm's product, with its attributes transA and transB. */
+pln_status pln_infer_gemm_shape(const pln_infer *call, uint32_t a_arg,
+                                uint32_t b_arg, pln_shape *out) PLN_CHECKED;
 /* Relay's nn.matmul, whose operands may be transposed (relay/infer/dense.c). */
 pln_status pln_infer_matmul_transposed(pln_infer *call) PLN_CHECKED;
 

@@ -101,23 +101,11 @@ pln_status pln_infer_dynamic_quantize_matmul(pln_infer *call) {
 
 /* (a, scale, zero, b, scale, zero, c, scale of y, zero of y) */
 pln_status pln_infer_qgemm(pln_infer *call) {
-  pln_shape a, b, out;
-  PLN_TRY(pln_arg_expect_rank(call, 0, 2));
-  PLN_TRY(pln_arg_expect_rank(call, 3, 2));
-  pln_arg_shape(call, 0, &a);
-  pln_arg_shape(call, 3, &b);
-  pln_shape_ranked(&out, 2);
-  int ta = pln_call_int(call, "transA", 0) != 0;
-  int tb = pln_call_int(call, "transB", 0) != 0;
-  if (a.rank == 2)
-    out.dims[0] = a.dims[ta];
-  if (b.rank == 2)
-    out.dims[1] = b.dims[!tb];
-  if (a.rank == 2 && b.rank == 2)
-    PLN_TRY(pln_infer_same_dim(call, 3, &a.dims[!ta], b.dims[tb]));
+  pln_shape shape;
+  PLN_TRY(pln_infer_gemm_shape(call, 0, 3, &shape));
   pln_dtype dtype =
       pln_arg_absent(call, 7) ? pln_arg_dtype(call, 1) : pln_arg_dtype(call, 8);
-  return pln_result_tensor(call, 0, dtype, &out);
+  return pln_result_tensor(call, 0, dtype, &shape);
 }
 
 /* A product with packed weights of N rows and K columns. */

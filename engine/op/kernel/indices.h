@@ -46,6 +46,13 @@ static inline bool pln_indices_lie_within(const pln_tensor *indices,
   return true;
 }
 
+/* Sets `position` in the first `n_axes` axes of the indices to the i-th one. */
+static inline void pln_indices_seek(const pln_tensor *indices, uint32_t n_axes,
+                                    size_t i, int64_t *position) {
+  for (uint32_t k = n_axes; k-- > 0; i /= (size_t)indices->dims[k])
+    position[k] = (int64_t)(i % (size_t)indices->dims[k]);
+}
+
 /* Advances `position` in the first `n_axes` axes of the indices and returns the
  * offset of the element of the operand there, with position 0 along `axis`.
  * `offset` is the one before; `steps` are the strides of the operand. */

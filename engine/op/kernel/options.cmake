@@ -18,7 +18,11 @@ perilune_kernel_options(-fno-math-errno norm/lrn.c norm/axis_norm.c)
 perilune_kernel_options("-fno-math-errno;-fno-trapping-math"
   attention/score.c elementwise/binary.c elementwise/compare.c
   elementwise/convert.c elementwise/elementwise.c elementwise/where.c
-  reduce/arg_reduce.c reduce/loops.c reduce/reduce.c rnn/gate.c)
+  reduce/arg_reduce.c reduce/reduce.c rnn/gate.c)
+
+# A maximum does not depend on the order.
+perilune_kernel_options(
+  "-fno-math-errno;-fno-trapping-math;-fopenmp-simd" reduce/loops.c)
 
 # These may contract besides: the last bit of a function is the machine's.
 perilune_kernel_options("-fno-math-errno;-fno-trapping-math;-ffp-contract=fast"

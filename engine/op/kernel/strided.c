@@ -5,6 +5,9 @@
 
 #include "op/kernel/strided.h"
 
+#include "base/thread_pool.h"
+#include "op/kernel/multiversion.h"
+
 /* elements copied between two polls for a stop */
 enum { PART = 1 << 18 };
 /* planes of at most this many short rows are copied without polling */
@@ -37,6 +40,17 @@ static void fill(void *target, size_t count, const void *element, size_t size) {
   case 4: FILL(uint32_t); break;
   case 8: FILL(uint64_t); break;
   default: FILL(wide); break;
+  }
+}
+
+void pln_copy_run(const pln_engine *engine, void *to, const void *from,
+                  size_t bytes) {
+  enum { MOST = 4 << 20 };
+  for (size_t at = 0; at < bytes; at += MOST) {
+    if (at && pln_is_stopped(engine))
+      return;
+    memcpy((char *)to + at, (const char *)from + at,
+           bytes - at < MOST ? bytes - at : MOST);
   }
 }
 
@@ -157,14 +171,64 @@ static void transpose_words(void *target, int64_t to_row, const void *tile,
     transpose_uint32_t(to + high * to_row, to_row, from + high, h - high, w);
 }
 
+typedef uint8_t sixteen_bytes __attribute__((vector_size(16)));
+
+/* Transposes 16 x 16 bytes: interleaving row i with row i + 8, four times. */
+static void transpose_full_bytes(uint8_t *to, int64_t to_row,
+                                 const uint8_t *from) {
+  sixteen_bytes rows[TILE], mixed[TILE];
+  memcpy(rows, from, sizeof rows);
+#pragma GCC unroll 4
+  for (int round = 0; round < 4; round++) {
+#pragma GCC unroll 8
+    for (int i = 0; i < TILE / 2; i++) {
+      const sixteen_bytes a = rows[i], b = rows[i + TILE / 2];
+      mixed[2 * i] = __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19,
+                                             4, 20, 5, 21, 6, 22, 7, 23);
+      mixed[2 * i + 1] = __builtin_shufflevector(
+          a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < TILE; i++)
+      rows[i] = mixed[i];
+  }
+  for (int i = 0; i < TILE; i++)
+    memcpy(to + i * to_row, &rows[i], sizeof rows[i]);
+}
+
+static void transpose_bytes(void *target, int64_t to_row, const void *tile,
+                            int64_t h, int64_t w) {
+  if (h == TILE && w == TILE)
+    transpose_full_bytes(target, to_row, tile);
+  else
+    transpose_uint8_t(target, to_row, tile, h, w);
+}
+
 static transpose_fn find_transpose(size_t size) {
   switch (size) {
-  case 1: return transpose_uint8_t;
+  case 1: return transpose_bytes;
   case 2: return transpose_uint16_t;
   case 4: return transpose_words;
   case 8: return transpose_uint64_t;
   default: return transpose_wide;
   }
+}
+
+/* Reads w columns of n bytes each into a tile. */
+#define READ_TILE(n)                 \
+  for (int64_t k_ = 0; k_ < w; k_++) \
+  memcpy((char *)tile + k_ * (int64_t)(n), from + k_ * from_step, (n))
+static void read_tile(void *tile, const unsigned char *from, int64_t from_step,
+                      size_t n, size_t size, int64_t w) {
+  if (n != TILE * size)
+    for (int64_t k = 0; k < w; k++)
+      memcpy((char *)tile + k * TILE * (int64_t)size, from + k * from_step, n);
+  else if (size == 1)
+    READ_TILE(TILE);
+  else if (size == 4)
+    READ_TILE(4 * TILE);
+  else
+    READ_TILE(n);
 }
 
 static void transpose_plane(const pln_engine *engine, unsigned char *to,
@@ -180,8 +244,7 @@ static void transpose_plane(const pln_engine *engine, unsigned char *to,
         return;
       int64_t h = min_i64(TILE, p->rows - r), w = min_i64(TILE, p->columns - c);
       const unsigned char *at = from + (r + c * p->from_column) * bytes;
-      for (int64_t k = 0; k < w; k++, at += p->from_column * bytes)
-        memcpy((char *)tile + k * TILE * bytes, at, (size_t)(h * bytes));
+      read_tile(tile, at, p->from_column * bytes, (size_t)(h * bytes), size, w);
       transpose(to + (r * p->to_row + c) * bytes, p->to_row, tile, h, w);
     }
 }
@@ -193,6 +256,57 @@ static void transpose_plane(const pln_engine *engine, unsigned char *to,
  * would be filled. The strided side is accessed once per row or column, from
  * the cache. */
 enum { SMALL = 8, STRETCH = 1024 };
+
+/* Elements of a source that may be unaligned. */
+typedef uint8_t unaligned_uint8_t;
+typedef uint32_t unaligned_uint32_t __attribute__((aligned(1), may_alias));
+
+/* The three channels of an image: three lines from one, and one from three.
+ * Loops over all three at once vectorise. */
+#define THREE_LINES(T)                                                        \
+  PLN_MULTIVERSION static void split_three_##T(void *to, int64_t to_line,     \
+                                               const void *from, int64_t n) { \
+    T *restrict a = to, *restrict b = a + to_line, *restrict c = b + to_line; \
+    const unaligned_##T *restrict x = from;                                   \
+    for (int64_t i = 0; i < n; i++) {                                         \
+      a[i] = x[3 * i];                                                        \
+      b[i] = x[3 * i + 1];                                                    \
+      c[i] = x[3 * i + 2];                                                    \
+    }                                                                         \
+  }                                                                           \
+  PLN_MULTIVERSION static void join_three_##T(void *target, const void *from, \
+                                              int64_t from_line, int64_t n) { \
+    T *restrict to = target;                                                  \
+    const unaligned_##T *restrict a = from, *restrict b = a + from_line;      \
+    const unaligned_##T *restrict c = b + from_line;                          \
+    for (int64_t i = 0; i < n; i++) {                                         \
+      to[3 * i] = a[i];                                                       \
+      to[3 * i + 1] = b[i];                                                   \
+      to[3 * i + 2] = c[i];                                                   \
+    }                                                                         \
+  }
+THREE_LINES(uint8_t)
+THREE_LINES(uint32_t)
+
+/* Copies a plane of three rows or columns of 1 or 4 bytes; false if it is
+ * another. */
+static bool interleave_three(unsigned char *to, const unsigned char *from,
+                             const strided_plane *p, size_t size, int64_t at,
+                             int64_t n) {
+  int64_t bytes = (int64_t)size;
+  bool few_rows = p->rows < p->columns;
+  if (size != 1 && size != 4)
+    return false;
+  if (few_rows && p->rows == 3 && p->from_row == 1 && p->from_column == 3)
+    (size == 1 ? split_three_uint8_t : split_three_uint32_t)(
+        to + at * bytes, p->to_row, from + 3 * at * bytes, n);
+  else if (!few_rows && p->columns == 3 && p->to_column == 1 && p->to_row == 3)
+    (size == 1 ? join_three_uint8_t : join_three_uint32_t)(
+        to + 3 * at * bytes, from + at * bytes, p->from_column, n);
+  else
+    return false;
+  return true;
+}
 
 static void interleave_plane(const pln_engine *engine, unsigned char *to,
                              const unsigned char *from, const strided_plane *p,
@@ -209,6 +323,8 @@ static void interleave_plane(const pln_engine *engine, unsigned char *to,
   for (int64_t at = 0; at < length; at += STRETCH) {
     if (pln_is_stopped_after(engine, &done, (size_t)lines * STRETCH))
       return;
+    if (interleave_three(to, from, p, size, at, min_i64(STRETCH, length - at)))
+      continue;
     for (int64_t k = 0; k < lines; k++)
       copy_run(to + (at * to_step + k * to_line) * bytes, to_step,
                from + (at * from_step + k * from_line) * bytes, from_step,
@@ -331,14 +447,9 @@ static bool advance_strided_index(const pln_strided *v, int64_t *at,
   return false;
 }
 
-void pln_strided_copy(const pln_engine *engine, void *target,
-                      const void *source, size_t size, pln_strided *view) {
-  if (!merge_axes(view))
-    return;
-  if (view->rank == 0) {
-    memcpy(target, source, size);
-    return;
-  }
+/* Copies a view whose axes are merged, at least one. */
+static void copy_merged(const pln_engine *engine, void *target,
+                        const void *source, size_t size, pln_strided *view) {
   strided_plane p = copy_strided_plane(view);
   int64_t at[PLN_STRIDED_RANK] = {0};
   int64_t to = 0, from = 0;
@@ -348,6 +459,49 @@ void pln_strided_copy(const pln_engine *engine, void *target,
                (const unsigned char *)source + from * (int64_t)size, &p, size);
   while (!pln_is_stopped_after(engine, &done, elements) &&
          advance_strided_index(view, at, &to, &from));
+}
+
+/* A copy that threads share along an axis. */
+typedef struct shared_copy {
+  const pln_engine *engine;
+  char *target;
+  const char *source;
+  size_t size;
+  uint32_t axis;
+  const pln_strided *view;
+} shared_copy;
+
+static void copy_range(void *ud, size_t begin, size_t end) {
+  const shared_copy *s = ud;
+  pln_strided view = *s->view;
+  int64_t at = (int64_t)begin, size = (int64_t)s->size;
+  view.dims[s->axis] = (int64_t)(end - begin);
+  copy_merged(s->engine, s->target + at * view.to[s->axis] * size,
+              s->source + at * view.from[s->axis] * size, s->size, &view);
+}
+
+/* The bytes that pay for another thread. */
+enum { SHARED_WORK = 1 << 18 };
+
+/* The outermost axis is shared, or the longest one if that is short. */
+void pln_strided_copy(pln_engine *engine, void *target, const void *source,
+                      size_t size, pln_strided *view) {
+  if (!merge_axes(view))
+    return;
+  if (view->rank == 0) {
+    memcpy(target, source, size);
+    return;
+  }
+  shared_copy s = {engine, target, source, size, 0, view};
+  int64_t enough = 4 * (int64_t)pln_parallel_workers(engine);
+  size_t bytes = size;
+  for (uint32_t i = 0; i < view->rank; i++) {
+    if (view->dims[s.axis] < enough && view->dims[i] > view->dims[s.axis])
+      s.axis = i;
+    bytes *= (size_t)view->dims[i];
+  }
+  size_t n = (size_t)view->dims[s.axis];
+  pln_parallel_ranges(engine, n, 1 + SHARED_WORK / (bytes / n), copy_range, &s);
 }
 
 /* ------------------------------------------------------------ moved results */

@@ -19,9 +19,13 @@ typedef struct pln_strided {
 } pln_strided;
 
 /* Copies all elements of `size` bytes (1, 2, 4, 8 or 16); stops early if a stop
- * is requested. Modifies `view`. */
-void pln_strided_copy(const pln_engine *engine, void *target,
-                      const void *source, size_t size, pln_strided *view);
+ * is requested. Modifies `view`. Threads share the longer ones; not to be
+ * called by a function that threads run. */
+void pln_strided_copy(pln_engine *engine, void *target, const void *source,
+                      size_t size, pln_strided *view);
+/* Copies bytes; stops early if a stop is requested. */
+void pln_copy_run(const pln_engine *engine, void *to, const void *from,
+                  size_t bytes);
 /* Writes an element `count` times; stops early if a stop is requested. */
 void pln_fill(const pln_engine *engine, void *target, size_t count,
               const void *element, size_t size);

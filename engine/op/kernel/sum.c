@@ -5,6 +5,7 @@
 #include "op/kernel/sum.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "op/kernel/multiversion.h"
 
@@ -13,11 +14,27 @@ enum { LANES = 16, BLOCK = 1024 };
 #define PLAIN(x, centre) (x)
 #define SQUARE(x, centre) (((x) - (centre)) * ((x) - (centre)))
 
+/* Adds up the lanes in pairs, in double. */
+typedef double lanes4 __attribute__((vector_size(32)));
+typedef float floats4 __attribute__((vector_size(16)));
+#define ADD_LANES(T, vector)                                               \
+  static inline                                                            \
+      __attribute__((always_inline)) double add_lanes_##T(const T *lane) { \
+    vector part[LANES / 4];                                                \
+    memcpy(part, lane, sizeof part);                                       \
+    const lanes4 all = (__builtin_convertvector(part[0], lanes4) +         \
+                        __builtin_convertvector(part[1], lanes4)) +        \
+                       (__builtin_convertvector(part[2], lanes4) +         \
+                        __builtin_convertvector(part[3], lanes4));         \
+    return (all[0] + all[2]) + (all[1] + all[3]);                          \
+  }
+ADD_LANES(float, floats4)
+ADD_LANES(double, lanes4)
+
 #define SUM(name, T, f)                                                      \
   PLN_MULTIVERSION static double name##_block_##T(const T *x, size_t n,      \
                                                   T centre) {                \
     T lane[LANES] = {0};                                                     \
-    double all = 0;                                                          \
     size_t whole = n - n % LANES;                                            \
     (void)centre;                                                            \
     for (size_t i = 0; i < whole; i += LANES)                                \
@@ -25,9 +42,7 @@ enum { LANES = 16, BLOCK = 1024 };
         lane[k] += f(x[i + k], centre);                                      \
     for (size_t i = whole; i < n; i++)                                       \
       lane[i - whole] += f(x[i], centre);                                    \
-    for (size_t k = 0; k < LANES; k++)                                       \
-      all += (double)lane[k];                                                \
-    return all;                                                              \
+    return add_lanes_##T(lane);                                              \
   }                                                                          \
   static double name##_##T(const T *x, size_t n, T centre) {                 \
     double all = 0;                                                          \

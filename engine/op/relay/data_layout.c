@@ -7,18 +7,30 @@
 
 /* ------------------------------------------------------------------ reading */
 
-static bool has_axis(const pln_data_layout *l, char letter, int64_t factor) {
+static bool has_axis(const pln_data_layout *l, char letter) {
   for (int32_t i = 0; i < l->rank; i++)
-    if (l->letter[i] == letter && (l->factor[i] != 0) == (factor != 0))
+    if (l->letter[i] == letter && !l->factor[i])
       return true;
   return false;
 }
 
+/* An axis is written once, but may have several inner parts. */
 static bool add_axis(pln_data_layout *l, char letter, int64_t factor) {
-  if (l->rank == PLN_LAYOUT_AXES || has_axis(l, letter, factor))
+  if (l->rank == PLN_LAYOUT_AXES || (!factor && has_axis(l, letter)))
     return false;
   l->letter[l->rank] = letter;
   l->factor[l->rank++] = factor;
+  return true;
+}
+
+/* The inner parts of all axes fit in 32 bits together. */
+static bool is_small(const pln_data_layout *l) {
+  int64_t inner = 1;
+  for (int32_t i = 0; i < l->rank; i++) {
+    inner *= l->factor[i] ? l->factor[i] : 1;
+    if (inner > INT32_MAX)
+      return false;
+  }
   return true;
 }
 
@@ -41,9 +53,9 @@ bool pln_data_layout_read(pln_slice text, pln_data_layout *out) {
       return false;
   }
   for (int32_t i = 0; i < out->rank; i++)
-    if (!has_axis(out, out->letter[i], 0))
+    if (!has_axis(out, out->letter[i]))
       return false;
-  return factor == 0;
+  return factor == 0 && is_small(out);
 }
 
 pln_status pln_data_layout_of(const pln_infer *call, const char *name,
@@ -74,12 +86,12 @@ pln_status pln_data_layout_extent(const pln_infer *call,
   return PLN_OK;
 }
 
-/* The number of elements of the inner part of an axis. */
-static int64_t inner_part(const pln_data_layout *layout, char letter) {
+int64_t pln_data_layout_inner(const pln_data_layout *layout, char letter) {
+  int64_t inner = 1;
   for (int32_t i = 0; i < layout->rank; i++)
     if (layout->letter[i] == letter && layout->factor[i])
-      return layout->factor[i];
-  return 1;
+      inner *= layout->factor[i];
+  return inner;
 }
 
 pln_status pln_data_layout_convert(const pln_infer *call,
@@ -89,12 +101,12 @@ pln_status pln_data_layout_convert(const pln_infer *call,
   bool found;
   pln_shape_ranked(out, to->rank);
   for (int32_t i = 0; i < to->rank; i++) {
-    int64_t inner = inner_part(to, to->letter[i]);
+    int64_t inner = pln_data_layout_inner(to, to->letter[i]);
     pln_dim extent;
     PLN_TRY(pln_data_layout_extent(call, from, in->dims, to->letter[i], &extent,
                                    &found));
     if (to->factor[i])
-      extent = inner;
+      extent = to->factor[i];
     else if (inner > 1 && PLN_DIM_IS_CONST(extent))
       extent = extent / inner + (extent % inner != 0);
     else if (inner > 1)
@@ -114,7 +126,7 @@ pln_status pln_infer_layout_transform(pln_infer *call) {
   PLN_TRY(pln_arg_expect_rank(call, 0, from.rank));
   pln_arg_shape(call, 0, &in);
   for (int32_t i = 0; i < from.rank; i++)
-    if (!has_axis(&to, from.letter[i], 0))
+    if (!has_axis(&to, from.letter[i]))
       return pln_call_error(call, "dst_layout has no axis %c", from.letter[i]);
   if (in.rank < 0)
     pln_shape_ranked(&in, from.rank);
@@ -154,39 +166,67 @@ typedef struct layout_part {
   int64_t from, to; /* strides in elements */
 } layout_part;
 
-/* The position of an axis or of its inner part in a layout, or -1. */
-static int32_t layout_axis_index(const pln_data_layout *l, char letter,
-                                 bool inner) {
-  for (int32_t i = 0; i < l->rank; i++)
-    if (l->letter[i] == letter && (l->factor[i] != 0) == inner)
-      return i;
-  return -1;
-}
-
-/* The stride of the part that begins at element `at` of an axis. */
+/* The stride of the part that begins at element `at` of an axis. The inner
+ * parts follow one another from the outermost in. */
 static int64_t step_of(const pln_data_layout *l, const int64_t *steps,
                        char letter, int64_t at) {
-  int64_t inner = inner_part(l, letter);
-  int32_t place = layout_axis_index(l, letter, inner > 1 && at < inner);
-  return steps[place] * (at < inner ? at : at / inner);
+  int64_t size = 1, outer = 0;
+  for (int32_t i = l->rank - 1; i >= 0; i--) {
+    if (l->letter[i] != letter)
+      continue;
+    if (!l->factor[i])
+      outer = steps[i];
+    else if (at < size * l->factor[i])
+      return steps[i] * (at / size);
+    else
+      size *= l->factor[i];
+  }
+  return outer * (at / size);
 }
 
-/* Splits an axis of `extent` elements into at most three parts; false if the
- * inner parts do not divide each other. */
+/* The elements at which parts of an axis begin, in ascending order. */
+typedef struct part_starts {
+  uint32_t n;
+  int64_t at[2 * PLN_LAYOUT_AXES + 2];
+} part_starts;
+
+static void add_start(part_starts *s, int64_t at) {
+  uint32_t i = s->n;
+  while (i > 0 && s->at[i - 1] > at)
+    i--;
+  if (i > 0 && s->at[i - 1] == at)
+    return;
+  memmove(s->at + i + 1, s->at + i, (s->n++ - i) * sizeof *s->at);
+  s->at[i] = at;
+}
+
+static void add_inner_starts(part_starts *s, const pln_data_layout *l,
+                             char letter) {
+  int64_t size = 1;
+  for (int32_t i = l->rank - 1; i >= 0; i--)
+    if (l->letter[i] == letter && l->factor[i])
+      add_start(s, size *= l->factor[i]);
+}
+
+/* Splits an axis of `extent` elements where a layout does; false if the parts
+ * do not divide each other. */
 static bool split_layout_axis(const pln_data_layout *from,
                               const int64_t *from_steps,
                               const pln_data_layout *to,
                               const int64_t *to_steps, char letter,
                               int64_t extent, pln_strided *view) {
-  int64_t a = inner_part(from, letter), b = inner_part(to, letter);
-  int64_t cuts[4] = {extent, a > b ? a : b, a > b ? b : a, 1};
-  for (int i = 0; i < 3; i++) {
-    if (cuts[i + 1] == 0 || cuts[i] % cuts[i + 1])
+  part_starts s = {.n = 0};
+  add_start(&s, 1);
+  add_inner_starts(&s, from, letter);
+  add_inner_starts(&s, to, letter);
+  for (uint32_t i = s.n; i-- > 0;) {
+    int64_t end = i + 1 < s.n ? s.at[i + 1] : extent;
+    if (end % s.at[i])
       return false;
     uint32_t k = view->rank++;
-    view->dims[k] = cuts[i] / cuts[i + 1];
-    view->from[k] = step_of(from, from_steps, letter, cuts[i + 1]);
-    view->to[k] = step_of(to, to_steps, letter, cuts[i + 1]);
+    view->dims[k] = end / s.at[i];
+    view->from[k] = step_of(from, from_steps, letter, s.at[i]);
+    view->to[k] = step_of(to, to_steps, letter, s.at[i]);
     if (view->dims[k] == 1)
       view->from[k] = view->to[k] = 0;
   }
@@ -213,11 +253,11 @@ static bool plan_transform(const pln_tensor *x, const pln_data_layout *from,
   for (int32_t i = 0; i < from->rank; i++)
     if (!from->factor[i])
       extents[from->letter[i] - 'A'] =
-          x->dims[i] * inner_part(from, from->letter[i]);
+          x->dims[i] * pln_data_layout_inner(from, from->letter[i]);
     else if (x->dims[i] != from->factor[i])
       return false;
   for (int32_t i = 0; i < to->rank; i++) {
-    int64_t inner = inner_part(to, to->letter[i]);
+    int64_t inner = pln_data_layout_inner(to, to->letter[i]);
     int64_t extent = extents[to->letter[i] - 'A'];
     dims[i] = to->factor[i] ? to->factor[i] : extent / inner;
     if (extent == 0 || extent % inner)

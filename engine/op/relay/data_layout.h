@@ -1,7 +1,8 @@
 /* data_layout.h: axis layouts as Relay writes them. A capital letter is an
  * axis; a number and a small letter are its inner part of that many elements.
  * In "NCHW16c" C counts blocks of 16 channels, and the last axis runs within a
- * block. */
+ * block. An inner part may be split again: in "OHWI16i64o2i" I counts blocks of
+ * 32. */
 
 #ifndef PLN_OP_RELAY_DATA_LAYOUT_H
 #define PLN_OP_RELAY_DATA_LAYOUT_H
@@ -20,6 +21,8 @@ typedef struct pln_data_layout {
 /* Returns false for an invalid layout: a repeated axis, an inner part without
  * its axis, or too many axes. */
 bool pln_data_layout_read(pln_slice text, pln_data_layout *out);
+/* The number of elements of the inner parts of an axis together; 1: none. */
+int64_t pln_data_layout_inner(const pln_data_layout *layout, char letter);
 /* The layout in attribute `name`. */
 pln_status pln_data_layout_of(const pln_infer *call, const char *name,
                               const char *fallback,

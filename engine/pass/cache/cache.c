@@ -16,6 +16,7 @@
 #include "pass/cache/cache.h"
 #include "ir/compare/isomorphic.h"
 #include "ir/op_attr.h"
+#include "ir/op_info.h"
 #include "ir/provenance/rule_application.h"
 #include "pass/cache/memory_accounting.h"
 
@@ -351,10 +352,16 @@ pln_status pln_cache_find(pln_pass_run *run, const pln_pass_target *in,
 /* ------------------------------------------------------------------- keeping
  */
 
+/* How often functions of operators have run: those under op_attr keys, and
+ * those that type and compute calls. */
+static uint64_t callbacks_of_ops(const pln_engine *engine) {
+  return pln_op_attrs_uses(engine) + pln_op_callbacks(engine);
+}
+
 void pln_cache_begin(const pln_pass_run *run, pln_cache_mark *mark) {
   *mark = (pln_cache_mark){.diags = pln_diag_count(run->engine),
                            .again = run->engine->applications->again,
-                           .op_attr_uses = pln_op_attrs_uses(run->engine),
+                           .op_attr_uses = callbacks_of_ops(run->engine),
                            .n_counters = run->n_counters};
   for (uint32_t i = 0; i < run->n_counters && i < PLN_COUNT(mark->counters);
        i++)
@@ -446,7 +453,7 @@ pln_status pln_cache_keep(pln_pass_run *run, const pln_cache_mark *mark,
   if ((in->function && run->removed && run->removed[run->index]) ||
       pln_diag_count(run->engine) != mark->diags ||
       run->engine->applications->again != mark->again ||
-      pln_op_attrs_uses(run->engine) != mark->op_attr_uses ||
+      callbacks_of_ops(run->engine) != mark->op_attr_uses ||
       run->n_counters > PLN_COUNT(mark->counters))
     return PLN_OK;
   pln_status status = cache_pass_result(run, mark, in, out);

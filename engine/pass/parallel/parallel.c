@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 
+#include "ir/op_info.h"
 #include "ir/provenance/rule_application.h"
 #include "ir/worker/child_engine.h"
 
@@ -59,9 +60,25 @@ static uint32_t threads_of(const pln_context *context) {
   return n == 0 ? pln_processor_count() : n;
 }
 
+/* True if the graph calls an operator whose callbacks run only in the engine's
+ * thread. */
+static bool needs_thread(const pln_engine *e, const pln_graph *graph) {
+  if (pln_ops_registered(e) == 0)
+    return false;
+  for (pln_ref i = 0; i < graph->n_nodes; i++) {
+    const pln_node *n = &graph->nodes[i];
+    const pln_operator_spec *spec =
+        n->kind == PLN_CALL ? pln_op_registered(e, n->data) : NULL;
+    if (spec && !spec->any_thread)
+      return true;
+  }
+  return false;
+}
+
 static bool is_task(const pln_parallel_job *work, uint32_t index) {
-  return !(work->done && work->done[index]) &&
-         work->takes(work->pass, pln_module_function_at(work->module, index));
+  const pln_graph *g = pln_module_function_at(work->module, index);
+  return !(work->done && work->done[index]) && work->takes(work->pass, g) &&
+         !needs_thread(work->engine, g);
 }
 
 /* Recursion is bounded by PLN_PASS_MAX_DEPTH. */
@@ -226,7 +243,8 @@ static void run_function_task(pln_parallel *p, uint32_t part,
   t->rows_end = pln_report_count(child);
   t->rewrites = child->rewrites;
   pln_rule_counts_take(child, &t->rules);
-  t->done = status == PLN_OK && t->diags_end < PLN_MOST_DIAGS;
+  t->done = status == PLN_OK && t->diags_end < PLN_MOST_DIAGS &&
+            !pln_op_callback_refused(child);
   if (!t->done)
     atomic_store(&p->stopped, true);
 }

@@ -6,9 +6,11 @@
  * known becomes that value even if its operands are not constant (the Shape of
  * static dims). A variable bound to a constant becomes the constant; a
  * projection of a tuple becomes the field; an If with a constant condition
- * becomes the branch taken. Never folded: calls with effects or without
- * operands, unknown operators, bodies of primitive functions; and quantisation,
- * unless `fold_qnn` is given.
+ * becomes the branch taken. A call of a function, or a loop, that depends on
+ * constants only becomes its result (fold_function.c), unless
+ * fold_calls=false. Never folded: calls with effects or without operands,
+ * unknown operators, bodies of primitive functions; and quantisation, unless
+ * `fold_qnn` is given.
  *
  *     let %y = multiply(2f, 3f); add(%x, %y)   =>   add(%x, 6f)
  *
@@ -18,15 +20,18 @@
  * until it changes nothing: the pass is idempotent. Option fold="all" lifts the
  * limit. Option `log` writes each decision (fold_log.c).
  *
- * Semantics: TVM FoldConstant, with symbolic values; ndarray_size of a scalar
- * is 1, where TVM folds it to 0. */
+ * Semantics: TVM FoldConstant, with symbolic values, calls of functions and
+ * loops; ndarray_size of a scalar is 1, where TVM folds it to 0. */
 
 #include <stdio.h>
 
+#include "eval/call.h"
+#include "eval/loop.h"
 #include "ir/rewrite/rewrite.h"
 #include "ir/rewrite/use_counts.h"
 #include "op/op.h"
 #include "transform/fold/fold_constant.h"
+#include "transform/fold/fold_function.h"
 #include "transform/fold/fold_log.h"
 #include "transform/functional/let.h"
 
@@ -38,10 +43,14 @@ typedef struct fold {
   int64_t folded;
   pln_use_counts uses;
   pln_fold_log log;
+  pln_function_folds functions;
+  uint64_t steps;     /* for functions.steps */
   uint8_t *primitive; /* by scope: inside a primitive function */
   uint32_t *lets;     /* by scope: number of its own lets */
   bool qnn;           /* quantisation is folded too */
+  bool calls;         /* so are calls of functions, and loops */
   bool unbound;       /* this sweep removed a let */
+  bool kept_call;     /* this sweep left a call of a function on constants */
   bool watched;
   bool allowed; /* the taken branch of the innermost If may be inlined */
 } fold;
@@ -202,6 +211,94 @@ static pln_status fold_call(fold *f, pln_rewrite *rw, pln_ref *node) {
   return status;
 }
 
+/* --------------------------------------------------------- functions, loops
+ */
+
+/* Sets the tensors of the values; false if a value is another, or does not have
+ * the type that the call gives it. */
+static bool list_tensors(const pln_engine *e, pln_type type, bool tuple,
+                         const pln_runtime_value *values, uint32_t n,
+                         pln_tensor **tensors) {
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t kind = values[i].kind;
+    pln_type part = tuple ? pln_type_part_at(e, type, i) : type;
+    if (kind != PLN_RUNTIME_TENSOR && kind != PLN_RUNTIME_ABSENT)
+      return false;
+    tensors[i] = kind == PLN_RUNTIME_TENSOR ? values[i].of.tensor : NULL;
+    if (!pln_tensor_fits(e, tensors[i], part))
+      return false;
+  }
+  return true;
+}
+
+static pln_status replace_with_values(fold *f, pln_rewrite *rw, pln_ref *node,
+                                      bool tuple, uint32_t n,
+                                      const pln_runtime_value *values,
+                                      pln_tensor **tensors) {
+  const pln_graph *g = pln_rewrite_graph(rw);
+  if (!list_tensors(f->engine, g->nodes[*node].type, tuple, values, n, tensors))
+    return refuse(f, g, *node, PLN_REFUSED_UNDEFINED);
+  if (are_too_big(f, g, *node, n, tensors))
+    return pln_fold_log_refusal(&f->log, g, *node, PLN_REFUSED_OVER_BUDGET);
+  return replace_with_constants(f, rw, tuple ? n : 0, n, tensors, node,
+                                "constant arguments");
+}
+
+static pln_status run_function(fold *f, pln_rewrite *rw, pln_ref old,
+                               pln_ref *node, bool tuple, uint32_t n,
+                               pln_runtime_value *values,
+                               pln_tensor **tensors) {
+  pln_refusal why;
+  PLN_TRY(
+      pln_function_folds_run(&f->functions, rw, old, *node, n, values, &why));
+  f->kept_call |= values[0].kind == PLN_RUNTIME_NONE;
+  if (why != PLN_REFUSED_NOT)
+    return refuse(f, pln_rewrite_graph(rw), *node, why);
+  return values[0].kind == PLN_RUNTIME_NONE
+             ? PLN_OK
+             : replace_with_values(f, rw, node, tuple, n, values, tensors);
+}
+
+/* True if this sweep found out which function is called: the next one may
+ * evaluate it. */
+static bool has_new_callee(const fold *f, const pln_graph *g, pln_ref old,
+                           pln_ref node) {
+  const pln_graph *before = f->functions.old;
+  return pln_has_callee(&g->nodes[node]) &&
+         g->nodes[pln_operand(g, node, 0)].kind == PLN_FUNCTION &&
+         before->nodes[pln_operand(before, old, 0)].kind != PLN_FUNCTION;
+}
+
+/* A call of a function, or a loop, on constants. */
+static pln_status fold_function_call(fold *f, pln_rewrite *rw, pln_ref old,
+                                     pln_ref *node) {
+  const pln_graph *g = pln_rewrite_graph(rw);
+  pln_engine *e = f->engine;
+  pln_type type = g->nodes[*node].type;
+  if (!f->calls)
+    return PLN_OK;
+  if (!pln_function_folds_try(&f->functions, rw, old, *node)) {
+    f->kept_call |= has_new_callee(f, g, old, *node);
+    return PLN_OK;
+  }
+  if (pln_budget_bytes(g, *node) != SIZE_MAX && is_too_big(f, g, *node))
+    return pln_fold_log_refusal(&f->log, g, *node, PLN_REFUSED_OVER_BUDGET);
+  bool tuple = type && pln_type_get_kind(e, type) == PLN_TYPE_TUPLE;
+  uint32_t n = tuple ? pln_type_n_parts(e, type) : 1;
+  if (n == 0)
+    return PLN_OK;
+  pln_runtime_value *values = pln_mem_zeroed(e, n * sizeof *values);
+  pln_tensor **tensors = pln_mem_new(e, n * sizeof *tensors);
+  pln_status status = values && tensors ? run_function(f, rw, old, node, tuple,
+                                                       n, values, tensors)
+                                        : pln_nomem(e);
+  for (uint32_t i = 0; values && i < n; i++)
+    pln_runtime_value_release(e, &values[i]);
+  pln_mem_free(e, values, n * sizeof *values);
+  pln_mem_free(e, tensors, n * sizeof *tensors);
+  return status;
+}
+
 /* ----------------------------------------------------------- symbolic values
  */
 
@@ -358,8 +455,10 @@ static pln_status fold_let(fold *f, pln_rewrite *rw, pln_ref old,
   const pln_graph *g = pln_rewrite_graph(rw);
   pln_ref var = pln_operand(g, *node, 0), value = pln_operand(g, *node, 1);
   bool allowed;
+  const pln_ref *binding =
+      pln_operands(f->functions.old, &f->functions.old->nodes[old]);
   if (g->nodes[pln_eval_skip_on_device(g, value)].kind != PLN_CONSTANT)
-    return PLN_OK;
+    return pln_function_folds_let(&f->functions, binding[0], binding[1]);
   PLN_TRY(pln_rewrite_apply(rw, "fold", &allowed));
   if (!allowed)
     return PLN_OK;
@@ -400,7 +499,9 @@ static pln_status fold_constant_node(void *ud, pln_rewrite *rw, pln_ref old,
   }
   if (before->kind == PLN_LET) {
     PLN_TRY(fold_let(f, rw, old, node));
-  } else if (n->kind == PLN_CALL && n->data) {
+  } else if (n->kind == PLN_CALL && (!n->data || pln_is_loop_op(n->data))) {
+    PLN_TRY(fold_function_call(f, rw, old, node));
+  } else if (n->kind == PLN_CALL) {
     PLN_TRY(fold_plain(f, rw, node));
   } else if (n->kind == PLN_TUPLE_GET_ITEM) {
     PLN_TRY(fold_field(f, rw, node));
@@ -427,13 +528,15 @@ static pln_status rewrite_once(fold *f, const pln_graph *g, pln_graph **out) {
                    .keeps_types = true};
   memset(f->budget.refused, 0, sizeof f->budget.refused);
   pln_fold_log_sweep(&f->log);
-  f->unbound = false;
+  f->unbound = f->kept_call = false;
   pln_let_primitive_scopes(g, f->primitive);
+  f->functions = (pln_function_folds){.old = g, .steps = &f->steps};
   if (g->n_scopes > 2)
     PLN_TRY(count_lets(f, g));
   PLN_TRY(pln_use_counts_begin(&f->uses, g));
   pln_status status = pln_graph_rewrite(g, &m, out);
   pln_use_counts_end(&f->uses);
+  pln_function_folds_end(&f->functions);
   return status;
 }
 
@@ -448,8 +551,9 @@ static pln_status sweep_once(fold *f, const pln_graph *g, pln_graph **out) {
   return status;
 }
 
-/* Sweeps until nothing changes, or nothing was refused for its size and no
- * block is left without lets. */
+/* Sweeps until nothing changes, or nothing was refused for its size, no block
+ * is left without lets and no call of a function on constants is left, whose
+ * body may have become simpler. */
 static pln_status sweep(fold *f, pln_graph **graph) {
   for (int round = 0; round < MAX_ROUNDS; round++) {
     pln_graph *next;
@@ -457,7 +561,8 @@ static pln_status sweep(fold *f, pln_graph **graph) {
     bool changed = next != *graph;
     pln_graph_release(*graph);
     *graph = next;
-    if (!changed || !(f->unbound || f->budget.refused[PLN_REFUSED_OVER_BUDGET]))
+    if (!changed || !(f->unbound || f->kept_call ||
+                      f->budget.refused[PLN_REFUSED_OVER_BUDGET]))
       return PLN_OK;
   }
   return PLN_OK;
@@ -479,10 +584,11 @@ static pln_status report_folds(const fold *f, pln_pass_run *run) {
 
 pln_status pln_fold_constants(pln_pass_run *run, const pln_graph *graph,
                               pln_graph **out) {
-  fold f = {.engine = pln_run_engine(run)};
+  fold f = {.engine = pln_run_engine(run), .steps = PLN_FOLD_STEPS};
   f.watched = pln_rules_watched(f.engine);
   f.budget.all = pln_slice_is(pln_run_string(run, "fold"), "all");
   f.qnn = pln_run_int(run, "fold_qnn");
+  f.calls = pln_run_int(run, "fold_calls");
   *out = pln_graph_retain(graph);
   pln_fold_log_begin(&f.log, run);
   pln_status status = pln_fold_log_end(&f.log, sweep(&f, out));

@@ -1,5 +1,5 @@
 /* captures.c: finds the free variables of nested functions, in the order in
- * which Relay visits them. Called by LambdaLift.
+ * which Relay visits them. Called by LambdaLift and Defunctionalization.
  *
  * One walk over the graph follows each edge once and adds a used node to the
  * list of every function between the use and the definition. Invariants: no

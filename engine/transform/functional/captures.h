@@ -1,5 +1,5 @@
 /* captures.h: free variables of nested functions (closure captures), for
- * LambdaLift. */
+ * LambdaLift and Defunctionalization. */
 
 #ifndef PLN_TRANSFORM_FUNCTIONAL_CAPTURES_H
 #define PLN_TRANSFORM_FUNCTIONAL_CAPTURES_H

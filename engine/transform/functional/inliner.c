@@ -1,11 +1,11 @@
 /* inliner.c: copies graphs and replaces calls by function bodies, or moves
  * function bodies into graphs of their own.
  *
- * Called by DefuseOps, Inline and LambdaLift. Nodes are copied in evaluation
- * order with an explicit stack of frames: a scope, the body of a called
- * function, a lifted function. Invariants: the image of a node is its last
- * copy, which is the one visible to the users copied now; types are inferred
- * again where operands have other types; nothing recurses. */
+ * Called by DefuseOps, Inline, LambdaLift and Defunctionalization. Nodes are
+ * copied in evaluation order with an explicit stack of frames: a scope, the
+ * body of a called function, a lifted function. Invariants: the image of a node
+ * is its last copy, which is the one visible to the users copied now; types are
+ * inferred again where operands have other types; nothing recurses. */
 
 #include "transform/functional/inliner.h"
 

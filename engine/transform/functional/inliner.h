@@ -1,6 +1,6 @@
 /* inliner.h: copies a graph and replaces calls by function bodies, or moves
- * function bodies into graphs of their own. Used by Inline, DefuseOps and
- * LambdaLift. */
+ * function bodies into graphs of their own. Used by Inline, DefuseOps,
+ * Defunctionalization and LambdaLift. */
 
 #ifndef PLN_TRANSFORM_FUNCTIONAL_INLINER_H
 #define PLN_TRANSFORM_FUNCTIONAL_INLINER_H

@@ -14,6 +14,7 @@
 
 #include <stdio.h>
 
+#include "transform/compile_target.h"
 #include "transform/fuse/fuse_groups.h"
 #include "transform/transform.h"
 
@@ -329,20 +330,27 @@ static void free_fuser(fuser *f) {
   pln_fuse_groups_free(&f->groups);
 }
 
+/* The most arguments of a function: the config's, if it says so, else the
+ * target's. 0: any number. */
+static uint32_t most_arguments(const pln_pass_run *run) {
+  const pln_attr *given = pln_attrs_find(run->engine, run->context->config,
+                                         "relay.FuseOps.max_function_args");
+  return given ? (uint32_t)given->v.i
+               : pln_run_target_count(run, "max_function_args");
+}
+
 pln_status pln_pass_fuse_ops(pln_pass_run *run) {
   fuser f = {.engine = pln_run_engine(run), .old = pln_run_function(run)};
   int64_t level = pln_run_int(run, "fuse_opt_level");
-  pln_attr depth, link, args;
+  pln_attr depth, link;
   PLN_TRY(pln_context_config_value(run->context, "relay.FuseOps.max_depth",
                                    &depth));
   PLN_TRY(pln_context_config_value(run->context, "relay.FuseOps.link_params",
                                    &link));
-  PLN_TRY(pln_context_config_value(run->context,
-                                   "relay.FuseOps.max_function_args", &args));
   f.link_params = link.v.i != 0;
   pln_status status = pln_fuse_groups_find(
       &f.groups, f.old, level < 0 ? run->context->opt_level : level,
-      (uint32_t)depth.v.i, (uint32_t)args.v.i);
+      (uint32_t)depth.v.i, most_arguments(run));
   if (status == PLN_OK)
     status = prepare_fuser(&f);
   pln_mutator m = {.ud = &f, .visit = fuse_node};

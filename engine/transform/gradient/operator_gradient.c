@@ -104,6 +104,23 @@ pln_ref pln_scalar_like(pln_gradient *g, pln_ref like, double value) {
   return pln_relay_scalar(&g->r, dtype, value);
 }
 
+pln_ref pln_ints_constant(pln_gradient *g, int32_t n, const int64_t *values) {
+  pln_tensor *tensor = NULL;
+  pln_ref out = PLN_NONE;
+  int64_t dims = n;
+  if (g->r.status != PLN_OK)
+    return PLN_NONE;
+  g->r.status = pln_tensor_new(g->r.engine, PLN_INT32, 1, &dims, &tensor);
+  if (g->r.status != PLN_OK)
+    return PLN_NONE;
+  int32_t *data = pln_tensor_writable(tensor);
+  for (int32_t i = 0; i < n; i++)
+    data[i] = (int32_t)values[i];
+  g->r.status = pln_build_constant(g->r.b, tensor, &out);
+  pln_tensor_release(tensor);
+  return g->r.status == PLN_OK ? out : PLN_NONE;
+}
+
 pln_ref pln_reshape_to(pln_gradient *g, pln_ref x, uint32_t n,
                        const int64_t *shape) {
   pln_relay_attr attr = pln_relay_ints("newshape", n, shape);

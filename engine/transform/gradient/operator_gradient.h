@@ -56,6 +56,8 @@ static inline pln_ref pln_binary(pln_gradient *g, pln_op op, pln_ref x,
 }
 /* A scalar of the dtype of `like`. */
 pln_ref pln_scalar_like(pln_gradient *g, pln_ref like, double value);
+/* A vector of int32. */
+pln_ref pln_ints_constant(pln_gradient *g, int32_t n, const int64_t *values);
 /* The elements of `x` in the extents `shape`. */
 pln_ref pln_reshape_to(pln_gradient *g, pln_ref x, uint32_t n,
                        const int64_t *shape);

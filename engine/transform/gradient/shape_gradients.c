@@ -130,24 +130,6 @@ void pln_gradient_stack(pln_gradient *g) {
 /* --------------------------------------------------------------------- parts
  */
 
-static pln_ref ints_constant(pln_gradient *g, int32_t n,
-                             const int64_t *values) {
-  pln_tensor *tensor = NULL;
-  pln_ref out = PLN_NONE;
-  int64_t dims = n;
-  if (g->r.status != PLN_OK)
-    return PLN_NONE;
-  g->r.status = pln_tensor_new(g->r.engine, PLN_INT32, 1, &dims, &tensor);
-  if (g->r.status != PLN_OK)
-    return PLN_NONE;
-  int32_t *data = pln_tensor_writable(tensor);
-  for (int32_t i = 0; i < n; i++)
-    data[i] = (int32_t)values[i];
-  g->r.status = pln_build_constant(g->r.b, tensor, &out);
-  pln_tensor_release(tensor);
-  return g->r.status == PLN_OK ? out : PLN_NONE;
-}
-
 /* slice_mode "size": `end` has extents, -1 for all that is left. */
 static bool ends_of_sizes(pln_gradient *g, int32_t n, const int64_t *begin,
                           int64_t *end) {
@@ -161,11 +143,12 @@ static bool ends_of_sizes(pln_gradient *g, int32_t n, const int64_t *begin,
 /* Zeros, with g where the slice was. */
 void pln_gradient_strided_slice(pln_gradient *g) {
   int64_t begin[PLN_MAX_RANK], end[PLN_MAX_RANK], strides[PLN_MAX_RANK];
+  int64_t axes[PLN_MAX_RANK];
   int32_t n = pln_gradient_ints(g, "begin", PLN_MAX_RANK, begin);
   int32_t m = pln_gradient_ints(g, "end", PLN_MAX_RANK, end);
   int32_t k = pln_gradient_ints(g, "strides", PLN_MAX_RANK, strides);
   if (n < 0 || n != m ||
-      pln_gradient_ints(g, "axes", PLN_MAX_RANK, strides + k) >= 0) {
+      pln_gradient_ints(g, "axes", PLN_MAX_RANK, axes) >= 0) {
     pln_gradient_refuse(g, "begin and end must be given for all axes");
     return;
   }
@@ -177,9 +160,10 @@ void pln_gradient_strided_slice(pln_gradient *g) {
   if (k <= 0)
     strides[0] = k = 1;
   pln_ref zero = zeros(g, g->args[0]);
-  pln_ref from = ints_constant(g, n, begin), to = ints_constant(g, n, end);
+  pln_ref from = pln_ints_constant(g, n, begin),
+          to = pln_ints_constant(g, n, end);
   g->out[0] = pln_relay_call(&g->r, PLN_OP_STRIDED_SET, 5, zero, g->grad, from,
-                             to, ints_constant(g, k, strides));
+                             to, pln_ints_constant(g, k, strides));
 }
 
 void pln_gradient_gather_nd(pln_gradient *g) {

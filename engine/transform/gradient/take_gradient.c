@@ -57,20 +57,10 @@ static pln_ref joined(pln_gradient *g, uint32_t n, const pln_ref *parts) {
 }
 
 static pln_ref ones_constant(pln_gradient *g, int32_t n) {
-  pln_tensor *tensor;
-  pln_ref out = PLN_NONE;
-  int64_t dims = n;
-  if (g->r.status != PLN_OK)
-    return PLN_NONE;
-  g->r.status = pln_tensor_new(g->r.engine, PLN_INT32, 1, &dims, &tensor);
-  if (g->r.status != PLN_OK)
-    return PLN_NONE;
-  int32_t *data = pln_tensor_writable(tensor);
+  int64_t ones[PLN_MAX_RANK];
   for (int32_t i = 0; i < n; i++)
-    data[i] = 1;
-  g->r.status = pln_build_constant(g->r.b, tensor, &out);
-  pln_tensor_release(tensor);
-  return g->r.status == PLN_OK ? out : PLN_NONE;
+    ones[i] = 1;
+  return pln_ints_constant(g, n, ones);
 }
 
 /* Relay's strided_slice of bounds that are computed: negative ones count from

@@ -13,6 +13,7 @@
  *
  * Semantics: TVM SplitArgs. */
 
+#include "transform/compile_target.h"
 #include "transform/relay_builder.h"
 
 typedef struct arg_splitter {
@@ -99,9 +100,14 @@ static pln_status split_node(void *ud, pln_rewrite *rw, pln_ref old,
   return pln_relay_finish(&r, "split", chain, node);
 }
 
+/* The option, or what the target says. */
+static int64_t most_arguments(const pln_pass_run *run) {
+  int64_t most = pln_run_int(run, "max_function_args");
+  return most ? most : pln_run_target_count(run, "max_function_args");
+}
+
 pln_status pln_pass_split_args(pln_pass_run *run) {
-  arg_splitter s = {.engine = pln_run_engine(run),
-                    .most = pln_run_int(run, "max_function_args")};
+  arg_splitter s = {.engine = pln_run_engine(run), .most = most_arguments(run)};
   pln_mutator m = {.ud = &s, .visit = split_node};
   if (s.most == 0)
     return PLN_OK;

@@ -35,6 +35,7 @@ typedef struct layout_sweep {
   /* Per node of the old graph: its state + 1, or that of its first result. */
   uint32_t *state_of;
   uint8_t *whole; /* per node: used otherwise than by TupleGetItem */
+  pln_ref *field; /* per TupleGetItem: the node that it projects, or PLN_NONE */
   layout_state *states;
   uint32_t n_states, cap_states;
   uint32_t *block; /* of `operands` */
@@ -514,15 +515,20 @@ static pln_status visit_call(layout_sweep *s, pln_rewrite *rw, pln_ref old,
   return status;
 }
 
-/* A field of a tuple that stands there is the field; a result of a call that
- * changed is taken once. */
+static pln_ref projected(const layout_sweep *s, pln_ref old) {
+  return s->field[old] == PLN_NONE ? old : s->field[old];
+}
+
+/* A field of a tuple that stands there, or is such a field itself, is the
+ * field; a result of a call that changed is taken once. */
 static pln_status visit_field(layout_sweep *s, pln_rewrite *rw, pln_ref old,
                               pln_ref *node) {
   const pln_node *n = &s->old->nodes[old];
-  pln_ref tuple = s->old->operands[n->first];
+  pln_ref tuple = projected(s, s->old->operands[n->first]);
   const pln_node *from = &s->old->nodes[tuple];
   if (from->kind == PLN_TUPLE) {
     pln_ref field = s->old->operands[from->first + n->data];
+    s->field[old] = projected(s, field);
     s->state_of[old] = s->state_of[field];
     *node = pln_rewrite_image(rw, field);
     return PLN_OK;
@@ -565,8 +571,10 @@ static pln_status begin_sweep(layout_sweep *s) {
   PLN_TRY(pln_layout_conversions_new(s->engine, &s->conversions));
   s->state_of = pln_mem_zeroed(s->engine, n * sizeof *s->state_of);
   s->whole = pln_mem_zeroed(s->engine, n);
-  if (!s->state_of || !s->whole)
+  s->field = pln_mem_new(s->engine, n * sizeof *s->field);
+  if (!s->state_of || !s->whole || !s->field)
     return pln_nomem(s->engine);
+  memset(s->field, 0xff, n * sizeof *s->field);
   mark_whole_uses(s);
   return PLN_OK;
 }
@@ -576,6 +584,7 @@ static void end_sweep(layout_sweep *s) {
   pln_layout_conversions_free(&s->conversions);
   pln_mem_free(s->engine, s->state_of, n * sizeof *s->state_of);
   pln_mem_free(s->engine, s->whole, n);
+  pln_mem_free(s->engine, s->field, n * sizeof *s->field);
   pln_mem_free(s->engine, s->states, s->cap_states * sizeof *s->states);
   pln_mem_free(s->engine, s->block, s->cap_block * sizeof *s->block);
 }

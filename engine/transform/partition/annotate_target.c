@@ -242,6 +242,22 @@ static pln_status end_operands(annotator *a, pln_rewrite *rw, pln_ref old,
   return PLN_OK;
 }
 
+/* The node's type does not follow from its operands alone, where it is data: it
+ * keeps what was known. */
+static pln_status keep_known_type(pln_builder *b, pln_type known,
+                                  pln_ref node) {
+  pln_type *type = &b->graph->nodes[node].type, met;
+  bool conflict;
+  if (*type == known)
+    return PLN_OK;
+  PLN_TRY(pln_type_meet(b->engine, *type, known, &met, &conflict));
+  if (conflict || met == *type)
+    return PLN_OK;
+  *type = met;
+  pln_type_digest_record(b->graph, node);
+  return PLN_OK;
+}
+
 /* Builds the node again with the operands in a->args. */
 static pln_status rebuild(const annotator *a, pln_rewrite *rw, pln_ref *node) {
   const pln_graph *g = pln_rewrite_graph(rw);
@@ -256,7 +272,8 @@ static pln_status rebuild(const annotator *a, pln_rewrite *rw, pln_ref *node) {
     return PLN_ERR_NOMEM;
   if (n.kind == PLN_LET)
     return pln_build_let(b, a->args[0], a->args[1], node);
-  return pln_builder_add(b, &n, n.count, a->args, node);
+  PLN_TRY(pln_builder_add(b, &n, n.count, a->args, node));
+  return keep_known_type(b, n.type, *node);
 }
 
 /* ----------------------------------------------------------------- visiting */

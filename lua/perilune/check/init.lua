@@ -159,8 +159,9 @@ end
 
 local function count_elements(value)
   if type(value) == "userdata" then return value.size end
+  if type(value) ~= "table" then return value == nil and 0 or 1 end
   local total = 0
-  for _, tensor in ipairs(type(value) == "table" and value or {}) do total = total + tensor.size end
+  for _, item in pairs(value) do total = total + count_elements(item) end
   return total
 end
 

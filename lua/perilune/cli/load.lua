@@ -34,10 +34,15 @@ function load.bytes(path)
   return kept[path] or nil
 end
 
---- Whether the model is Relay text.
+--- Whether a path is that of a file of text: Relay's, or TVMScript.
+function load.names_text(path)
+  return (path:find "%.relay$" or path:find "%.tvmscript$" or path:find "%.py$") ~= nil
+end
+
+--- Whether the model is text of Relay or TVMScript.
 function load.is_text(path)
   local bytes = load.bytes(path)
-  if not bytes then return path:find "%.relay$" ~= nil end
+  if not bytes then return load.names_text(path) end
   return core.file_kind(bytes) ~= nil
 end
 

@@ -71,7 +71,21 @@ local function parser_of(name, summary, command)
     :description(command.description or summary:gsub("^%l", string.upper) .. ".")
     :usage_max_width(80):help_max_width(80)
   command.arguments(parser)
+  parser:option("--script", "Runs a script before anything else, for what it registers: "
+    .. "operators (pl.ops), passes, attributes of operators."):argname "FILE.lua":count "*"
   return parser
+end
+
+-- What scripts register is there for the command and the models that it reads.
+local function run_scripts(paths)
+  local host = require "perilune.cli.host"
+  for _, path in ipairs(paths) do
+    local chunk, reason = loadfile(path)
+    if not chunk then stop.failure("--script: %s", reason) end
+    host.guard_begin()
+    chunk(path)
+    host.guard_end()
+  end
 end
 
 local function load_command(name)
@@ -94,6 +108,7 @@ local function run_command(name, summary, arguments, program)
     stop.usage("%s\n%s", message, parser:get_usage())
   end
   options.program = program
+  run_scripts(options.script)
   return command.run(options) or 0
 end
 

@@ -6,12 +6,10 @@ local memory = "a step of TVM's virtual machine, which manages memory; it comput
 local random = "its values are those of TVM's generator, which TVM alone defines"
 local winograd = "its operand is transformed by matrices that TVM derives from interpolation points"
 local bits = "bit-serial products are defined by TVM's schedules, for packed operands"
-local maps = "maps are no values of the evaluator"
 local boxes = "which of boxes with equal scores is kept depends on TVM's sorting"
 
 return {
   ["loop"] = false, ["scan"] = false, ["scan_batches"] = false, ["sequence_map"] = false,
-  ["ml.cast_map"] = maps, ["ml.dict_vectorizer"] = maps, ["ml.zip_map"] = maps,
   ["auto_scheduler_layout_transform"] = "its layouts are names of a schedule, without definition",
   ["meta_schedule_layout_transform"] = "its map of indices is an object of TVM",
   ["meshgrid"] = "it has as many results as its operand has fields, which calls do not count",

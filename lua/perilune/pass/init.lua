@@ -17,7 +17,8 @@ core.on_failure(function(...) require "perilune.debug.reproducer.on_failure" (..
 -- ------------------------------------------------------------- one's own pass
 
 local known = { name = true, kind = true, opt_level = true, required = true, traceable = true,
-  parallel = true, doc = true, options = true, run = true, cache = true }
+  parallel = true, doc = true, options = true, run = true, cache = true,
+  changes_spans = true }
 
 local function place_of(run)
   if type(run) ~= "function" then return "anonymous" end

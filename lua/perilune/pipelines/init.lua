@@ -20,7 +20,7 @@ local pipelines = {
 }
 
 -- The sequentials of the engine that are pipelines for whole modules.
-for _, name in ipairs { "relay.default" } do
+for _, name in ipairs { "relay.default", "relay.optimize" } do
   table.insert(pipelines, { name = name, doc = core.registered(name).doc, registered = true })
 end
 

@@ -36,6 +36,12 @@ return {
   { "clip_relu: clip(nn.relu(?x), a_min=?a, a_max=?b) => clip(?x, a_min=larger(?a, 0), a_max=?b) "
     .. "where ?b >= 0", reason = "relu is a lower limit of 0",
     source = "ONNX Runtime FuseReluClip; onnxscript fuse_relus_clips" },
+  { "clip_cast: ?r@cast(?c@cast(?k@clip(?x:int, a_min=?a, a_max=?b))) => cast(?k, **?r) where "
+    .. "(?c.dtype == uint8 and ?a >= 0 and ?b <= 255) or (?c.dtype == int8 and ?a >= -128 and "
+    .. "?b <= 127) or (?c.dtype == uint16 and ?a >= 0 and ?b <= 65535) or (?c.dtype == int16 and "
+    .. "?a >= -32768 and ?b <= 32767)",
+    reason = "integers within the limits of a dtype pass through it unchanged",
+    source = "TVM SimplifyClipAndConsecutiveCast" },
   { "clip_uint8: clip(?x, a_min=?a, a_max=?b) => ?x where ?x.dtype == uint8 and ?a <= 0 "
     .. "and ?b >= 255",
     reason = "the limits are those of the dtype", source = "TVM SimplifyCastClip" },

@@ -392,6 +392,16 @@ function tir.PrimFunc(params, body, ret_type, buffer_map, attrs)
   return core.loop_stmt(kind_number.PrimFunc, {}, tir.type(ret_type), attrs, vars, as_stmt(seq))
 end
 
+-- -------------------------------------------------------------------- text
+
+--- The module in a TVMScript text (a single PrimFunc becomes a module); nil and a diagnostic
+-- when it cannot be read. `name` names the text in messages.
+function tir.parse(text, name) return core.script_parse(text, name) end
+
+--- The PrimExpr, or the statements, in a TVMScript text that declares first what they use, as
+-- tir.script(node, { verbose_expr = true }) prints it; nil and a diagnostic when it cannot be read.
+function tir.parse_expr(text, name) return core.script_parse_expr(text, name) end
+
 -- --------------------------------------------------------------- operators
 
 local loop_operators = {

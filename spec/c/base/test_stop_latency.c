@@ -231,7 +231,7 @@ static pln_status compare(void *ud) {
 static pln_status find_difference(void *ud) {
   const two_graphs *two = ud;
   pln_mismatch found;
-  return pln_graph_mismatch(two->a, two->root, two->b, two->root, false,
+  return pln_graph_mismatch(two->a, two->root, two->b, two->root, false, false,
                             &found);
 }
 

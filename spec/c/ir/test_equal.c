@@ -185,7 +185,7 @@ static bool same(pln_graph *x, pln_graph *y, bool map) {
   CHECK_OK(pln_graph_equal(y, y->root, x, x->root, map, &back));
   CHECK_OK(pln_graph_hash(x, x->root, map, &h));
   CHECK_OK(pln_graph_hash(y, y->root, map, &k));
-  CHECK_OK(pln_graph_mismatch(x, x->root, y, y->root, map, &m));
+  CHECK_OK(pln_graph_mismatch(x, x->root, y, y->root, map, false, &m));
   CHECK_EQ_INT(there, back);
   CHECK_EQ_INT(there, h == k);
   CHECK_EQ_INT(there, m.equal);
@@ -346,7 +346,7 @@ static void deep_nesting_is_compared_and_told(void) {
   pln_mismatch m;
   CHECK(same(deep(tensor(2)), deep(tensor(2)), false));
   pln_graph *x = deep(tensor(2)), *y = deep(tensor(3));
-  CHECK_OK(pln_graph_mismatch(x, x->root, y, y->root, false, &m));
+  CHECK_OK(pln_graph_mismatch(x, x->root, y, y->root, false, false, &m));
   CHECK(!m.equal);
   CHECK(!strncmp(m.text, "....body.body.", 14));
   CHECK(strstr(m.text, ".params[0].type: Tensor[(2), float32] versus") != NULL);
@@ -491,7 +491,7 @@ static pln_status compare(pln_graph *x, pln_graph *y) {
   pln_mismatch m;
   PLN_TRY(pln_graph_equal(x, x->root, y, y->root, true, &equal));
   PLN_TRY(pln_graph_hash(x, x->root, true, &hash));
-  PLN_TRY(pln_graph_mismatch(x, x->root, y, y->root, false, &m));
+  PLN_TRY(pln_graph_mismatch(x, x->root, y, y->root, false, false, &m));
   PLN_TRY(pln_graph_verify(x));
   PLN_TRY(pln_graph_well_formed(x));
   CHECK(equal && !m.equal);

@@ -1,7 +1,7 @@
 /* test_parse.c: Relay text when memory is out, and from C. */
 
 #include "base/base.h"
-#include "ir/relay/metadata/json.h"
+#include "base/json.h"
 #include "oom.h"
 
 static const char sample[] =
@@ -44,7 +44,11 @@ static void memory_out(void) {
 static pln_status read_more(pln_engine *engine, const pln_module *base,
                             pln_tensor *const *constants) {
   static const pln_slice device = {"[{\"type_key\": \"VirtualDevice\"}]", 31};
-  pln_parse_options given = {base, 1, constants, 1, &device};
+  pln_parse_options given = {.module = base,
+                             .n_constants = 1,
+                             .constants = constants,
+                             .n_objects = 1,
+                             .objects = &device};
   pln_module *module = NULL;
   pln_graph *graph = NULL;
   pln_status status = pln_parse_module(

@@ -64,6 +64,12 @@ def @main(%p: bool, %x: float32) {
     stays "def @main() { let %t = (1f, 2f); %t.0 }"
   end)
 
+  it("keeps calls of functions and loops if it is told to", function()
+    local source = "def @main() { let %f = fn (%x: float32) { %x + 1f }; %f(2f) }"
+    stays(source, { fold_calls = false })
+    becomes(source, "def @main() -> float32 { let %f = fn (%x: float32) { %x + 1f }; 3f }")
+  end)
+
   it("dissolves blocks without remaining lets", function()
     becomes("def @main(%x: float32) { add((let %a = 2f; tanh(%x) * %a), (let %c = 3f; %c)) }",
       "def @main(%x: float32) { add(tanh(%x) * 2f, 3f) }")

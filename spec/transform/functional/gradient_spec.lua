@@ -282,6 +282,12 @@ describe("FirstOrderGradient", function()
     assert.error_matches(function()
       first_order(parse [[def @main(%x: Tensor[(?), float32]) -> float32 { sum(%x) }]])
     end, "gradient of 'sum': the shape")
+    assert.error_matches(function()
+      first_order(parse [[def @main(%x: Tensor[(2, 3, 4, 5), float32]) {
+        strided_slice(%x, begin=[1, 0, 0, 0], end=[2, 1, 1, 1], strides=[1, 1, 1, 1],
+          axes=[0, 1, 2, 3])
+      }]])
+    end, "gradient of 'strided_slice': begin and end must be given for all axes")
   end)
 
   it("does not recurse on deep programs", function()

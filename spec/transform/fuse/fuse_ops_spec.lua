@@ -157,6 +157,15 @@ def @main(%s: float32 /* ty=float32 */) -> float32 {
         { config = { ["relay.FuseOps.max_function_args"] = limit } }))
       assert.truthy(most < limit, ("%d parameters, limit %d"):format(most, limit))
       assert.truthy(functions > 1)
+      local target = ("cuda -max_function_args=%d"):format(limit)
+      assert(pl.equal(fuse(mod, { config = { ["relay.FuseOps.max_function_args"] = limit } }),
+        fuse(mod, { target = target })))
+      assert.equal(13, (most_params(fuse(mod,
+        { target = target, config = { ["relay.FuseOps.max_function_args"] = 0 } }))))
+    end
+    for _, target in ipairs { "llvm", "cuda -max_function_args=0", "cuda -max_function_args=x",
+      'cuda -max_function_args=99999999999', "cuda -host='llvm -max_function_args=3'" } do
+      assert.equal(13, (most_params(fuse(mod, { target = target }))), target)
     end
   end)
 

@@ -65,6 +65,14 @@ def @main(%x: (Tensor[(1, 2), float32], Tensor[(1, 2), float32], Tensor[(1, 2), 
     assert(pl.check(golden.module(seven), mod))
   end)
 
+  it("takes the limit of the target when it is given none", function()
+    local mod = golden.module(seven)
+    local context = pl.context { target = "cuda -max_function_args=4" }
+    pl.assert_equal(split(4)(mod), pl.with(context, pl.passes.SplitArgs(), mod))
+    pl.assert_equal(split(6)(mod), pl.with(context, split(6), mod))
+    assert.equal(mod, pl.passes.SplitArgs()(mod))
+  end)
+
   it("refuses a limit that leaves nothing to concatenate", function()
     local mod = golden.module(seven)
     local ok, diag = pcall(split(1), mod)

@@ -14,7 +14,11 @@
  *
  * The number after '#' distinguishes objects of equal content: the object's
  * index among those of its type key in the original text. Objects of equal text
- * are the same object. */
+ * are the same object.
+ *
+ * TVM's order depends on the other objects of the section. Unless it is breadth
+ * first, a second list with the nodes in that order stands before the '#', and
+ * its size in bytes behind the index: "#2,310". Objects are compared by it. */
 
 #ifndef PLN_IR_RELAY_METADATA_OBJECT_H
 #define PLN_IR_RELAY_METADATA_OBJECT_H
@@ -38,5 +42,12 @@ bool pln_object_next(pln_slice object, size_t *at, pln_object_node *out);
  * is a quoted string or a bare number. */
 bool pln_object_entry(pln_slice list, size_t *at, pln_slice *name,
                       pln_slice *value);
+
+/* read_object.c: the object of a list of nodes, the first of which is the
+ * object, in any order: `[{"type_key": ..}, ..]` as above, without constants.
+ * *out is overwritten; it may hold `nodes`. PLN_ERR_FORMAT without a diagnostic
+ * when the list is malformed. */
+pln_status pln_object_build(pln_engine *engine, pln_slice nodes,
+                            pln_buffer *out) PLN_CHECKED;
 
 #endif

@@ -8,6 +8,7 @@
 #include "ir/relay/metadata/read_section.h"
 #include "ir/relay/metadata/object.h"
 #include "ir/relay/metadata/references.h"
+#include "ir/tensor/ndarray.h"
 
 #include <stdio.h>
 
@@ -308,9 +309,9 @@ static pln_status constant_of(pln_parser *p, const pln_token *key,
   if (pln_metadata_reader_is(m, node, "relay.Constant") &&
       pln_json_number(pln_metadata_read_field(m, node, "data"), &array) &&
       array < m->n_arrays)
-    status = pln_metadata_read_array(p->engine, &m->json,
-                                     &m->json.values[m->arrays[array]],
-                                     &m->constants[node]);
+    status =
+        pln_ndarray_read(p->engine, &m->json, &m->json.values[m->arrays[array]],
+                         &m->constants[node]);
   if (status == PLN_ERR_FORMAT || status == PLN_ERR_ARGUMENT)
     return bad_entry(p, key, "constant");
   *out = m->constants[node];

@@ -4,7 +4,7 @@
 #ifndef PLN_IR_RELAY_METADATA_READ_SECTION_H
 #define PLN_IR_RELAY_METADATA_READ_SECTION_H
 
-#include "ir/relay/metadata/json.h"
+#include "base/json.h"
 #include "ir/relay/parse/parse.h"
 
 typedef struct pln_metadata_reader {
@@ -70,11 +70,5 @@ pln_status pln_metadata_read_object(pln_parser *p, const pln_token *key,
 pln_status pln_metadata_read_struct(pln_parser *p, const pln_token *key,
                                     uint32_t node, const char *schema,
                                     pln_attrs *out) PLN_CHECKED;
-
-/* relay/metadata/read_array.c: one of the section's arrays. PLN_ERR_FORMAT
- * without a diagnostic when it is malformed. */
-pln_status pln_metadata_read_array(pln_engine *engine, const pln_json *json,
-                                   const pln_json_value *value,
-                                   pln_tensor **out) PLN_CHECKED;
 
 #endif

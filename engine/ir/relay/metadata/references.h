@@ -90,10 +90,6 @@ void pln_write_metadata_section(pln_writer *w, pln_metadata *meta);
 /* Brief text includes the elements of tensors up to this size. */
 #define PLN_BRIEF_ELEMENTS 64
 void pln_put_array(pln_writer *w, const pln_tensor *tensor);
-/* relay/metadata/read_array.c: decodes TVM's NDArray in base64. PLN_ERR_FORMAT
- * without a diagnostic when it is malformed. */
-pln_status pln_metadata_read_base64(pln_engine *engine, pln_slice text,
-                                    pln_tensor **out) PLN_CHECKED;
 /* A reference with a digest in place of the constant's index: a hash, or for
  * unread files the file range. */
 void pln_put_constant_digest(pln_writer *w, const pln_tensor *tensor);

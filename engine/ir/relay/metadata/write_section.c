@@ -8,6 +8,7 @@
 
 #include "ir/relay/metadata/object.h"
 #include "ir/relay/metadata/references.h"
+#include "ir/tensor/ndarray.h"
 
 #include <stdio.h>
 
@@ -524,7 +525,7 @@ static void put_map(section_writer *s) {
 static void put_object_array(section_writer *s, pln_slice base64) {
   pln_tensor *tensor = NULL;
   if (s->w->constants == PLN_CONSTANTS_BRIEF &&
-      pln_metadata_read_base64(s->meta->engine, base64, &tensor) == PLN_OK &&
+      pln_ndarray_read_base64(s->meta->engine, base64, &tensor) == PLN_OK &&
       pln_tensor_count(tensor) > PLN_BRIEF_ELEMENTS) {
     pln_put_array(s->w, tensor);
   } else {

@@ -41,13 +41,13 @@ pln_status pln_parse_place(pln_parser *p, pln_ref node,
                            .end_row = x->row};
   size_t column = (size_t)(x->at - x->line) + 1;
   place.end_column = column > UINT32_MAX ? UINT32_MAX : (uint32_t)column;
-  return pln_build_span(p->b, node, &place, false);
+  return pln_build_span(p->b, node, &place, p->given->print_spans);
 }
 
 pln_status pln_parse_record_place(pln_parser *p, pln_ref node,
                                   const pln_note *note) {
   pln_source_span place = {.row = note->row, .column = note->column};
-  if (!note->source.data)
+  if (!note->source.data || p->given->print_spans)
     return PLN_OK;
   PLN_TRY(pln_symbol_intern(p->engine, note->source, &place.source));
   return pln_build_span(p->b, node, &place, true);

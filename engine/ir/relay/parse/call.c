@@ -32,6 +32,19 @@ pln_status pln_parse_results(pln_parser *p, pln_attrs *attrs,
                   : PLN_OK;
 }
 
+/* The same for a call of an operator that Relay lacks: without it, a call has
+ * the results that its operator has. */
+static pln_status results_of(pln_parser *p, pln_op op, pln_attrs *attrs,
+                             uint32_t *results) {
+  bool given = pln_attrs_find(p->engine, *attrs, "n_results") != NULL;
+  PLN_TRY(pln_parse_results(p, attrs, results));
+  if (!given)
+    *results = pln_op_n_results(p->engine, op, *attrs);
+  else if (!*results)
+    return pln_attrs_without(p->engine, *attrs, "n_results", attrs);
+  return PLN_OK;
+}
+
 static pln_status make_call(pln_parser *p, const pln_parse_frame *f,
                             pln_attrs given, pln_ref *out) {
   const pln_relay_row *row = pln_relay_of(p->engine, f->data);
@@ -39,7 +52,7 @@ static pln_status make_call(pln_parser *p, const pln_parse_frame *f,
   pln_attrs attrs;
   bool good;
   if (!row)
-    PLN_TRY(pln_parse_results(p, &given, &results));
+    PLN_TRY(results_of(p, f->data, &given, &results));
   PLN_TRY(pln_parse_op_attrs(p, &f->token, f->data, given, &attrs, &good));
   if (!good)
     return pln_parse_error_value(p, out);

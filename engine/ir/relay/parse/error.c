@@ -6,45 +6,18 @@
 
 #include <stdio.h>
 
+#include "base/source_text.h"
 #include "ir/relay/parse/parse.h"
 
-enum { MOST = 20, LONGEST_LINE = 4096 };
+enum { MOST = 20 };
 
 /* ------------------------------------------------------------- diagnostics */
 
-static const char *begin_of_line(const pln_parser *p, const char *at) {
-  while (at > p->text.data && at[-1] != '\n')
-    at--;
-  return at;
-}
-
-/* Copies the line of a token to `line`, cut at LONGEST_LINE; NULL if the token
- * begins too far to the right. */
-static const char *copy_line(const pln_parser *p, const pln_token *token,
-                             char *line) {
-  const char *at = token->whole.data;
-  if (token->column > LONGEST_LINE / 2)
-    return NULL;
-  const char *from = begin_of_line(p, at), *to = at;
-  const char *end = p->text.data + p->text.size;
-  while (to < end && *to != '\n' && *to != '\r' && to - from < LONGEST_LINE - 1)
-    to++;
-  size_t n = (size_t)(to - from);
-  for (size_t i = 0; i < n; i++)
-    line[i] = from[i] ? from[i] : ' ';
-  line[n] = '\0';
-  return line;
-}
-
 static pln_span span_of(const pln_parser *p, const pln_token *token,
                         char *line) {
-  pln_span span = {.source = p->source,
-                   .line = copy_line(p, token, line),
-                   .row = token->row,
-                   .column = token->column};
-  if (token->whole.size > 0 && token->whole.size < LONGEST_LINE)
-    span.end_column = token->column + (uint32_t)token->whole.size;
-  return span;
+  return pln_text_span(
+      p->text, p->source,
+      &(pln_text_place){token->whole, token->row, token->column}, line);
 }
 
 static pln_status count_error(pln_parser *p) {
@@ -57,7 +30,7 @@ static pln_status count_error(pln_parser *p) {
 static pln_status report_parse_error(pln_parser *p, const pln_token *token,
                                      pln_status code, const char *format,
                                      va_list args) {
-  char line[LONGEST_LINE], message[512];
+  char line[PLN_LONGEST_LINE], message[512];
   pln_span span = span_of(p, token, line);
   vsnprintf(message, sizeof message, format, args);
   (void)pln_diag_error(p->engine, code, &span, "%s", message);
@@ -83,15 +56,11 @@ pln_status pln_parse_fail(pln_parser *p, const pln_token *token,
   return status == PLN_OK ? PLN_ERR_FORMAT : status;
 }
 
-/* Quotes a token for a message: `'add'`, or `the end of the text`. Long tokens
- * are cut. */
+/* Quotes a token for a message: `'add'`, or `the end of the text`. */
 static const char *quote(const pln_token *token, char *text, size_t size) {
-  int n = token->whole.size > 40 ? 40 : (int)token->whole.size;
   if (token->kind == PLN_T_END)
     return "the end of the text";
-  snprintf(text, size, "'%.*s%s'", n, token->whole.data,
-           token->whole.size > 40 ? "..." : "");
-  return text;
+  return pln_text_quote(token->whole, text, size);
 }
 
 pln_status pln_parse_report_expected(pln_parser *p, const char *what) {
@@ -116,7 +85,7 @@ pln_status pln_parse_unsigiled(pln_parser *p, const char *what, char sigil) {
 
 pln_status pln_parse_locate(pln_parser *p, const pln_token *token,
                             size_t mark) {
-  char line[LONGEST_LINE];
+  char line[PLN_LONGEST_LINE];
   pln_span span = span_of(p, token, line);
   return pln_diag_locate(p->engine, mark, &span);
 }
@@ -155,7 +124,7 @@ pln_status pln_parse_quote(pln_parser *p, size_t mark) {
       continue;
     if (where->end_column > where->column)
       token.whole.size = where->end_column - where->column;
-    char line[LONGEST_LINE];
+    char line[PLN_LONGEST_LINE];
     pln_span span = span_of(p, &token, line);
     PLN_TRY(pln_diag_move(p->engine, i, &span));
   }

@@ -66,7 +66,7 @@ static void count_rows(pln_lexer *x, const char *to) {
 }
 
 /* Parses the number that ends before *at and follows a ':'; moves *at before
- * both. False when there is none. */
+ * both. -1 is UINT32_MAX. False when there is none. */
 static bool number_before(const char *begin, const char **at, uint32_t *out) {
   uint64_t value = 0, unit = 1;
   const char *from = *at;
@@ -74,8 +74,13 @@ static bool number_before(const char *begin, const char **at, uint32_t *out) {
     value += unit * (uint64_t)(*--*at - '0');
     unit *= 10;
   }
+  bool digits = *at < from;
+  if (value == 1 && *at > begin && (*at)[-1] == '-') {
+    value = UINT32_MAX;
+    --*at;
+  }
   *out = (uint32_t)value;
-  return *at < from && value <= UINT32_MAX && *at > begin && *--*at == ':';
+  return digits && value <= UINT32_MAX && *at > begin && *--*at == ':';
 }
 
 /* " ty=T span=SOURCE:row:column " between `begin` and `end`. In a comment with
@@ -329,7 +334,7 @@ static void lex_name(pln_lexer *x, pln_token *t) {
 
 /* The TVMScript of PrimFuncs, which is printed after Relay functions. */
 static void lex_script(pln_lexer *x, pln_token *t) {
-  bad(x, t, "TVMScript can be printed but not parsed", x->end);
+  bad(x, t, "TVMScript after Relay text can be printed but not parsed", x->end);
 }
 
 static void lex_pragma(pln_lexer *x, pln_token *t) {

@@ -6,36 +6,10 @@
 
 #include <stdio.h>
 
+#include "base/source_text.h"
 #include "ir/relay/parse/parse.h"
 
 /* ------------------------------------------------------------------- texts */
-
-static int hex_digit(char c) {
-  if (c >= '0' && c <= '9')
-    return c - '0';
-  if (c >= 'a' && c <= 'f')
-    return c - 'a' + 10;
-  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
-/* Decodes the character at `at`, with `left` bytes remaining; returns the
- * number of bytes read. An unknown escape is kept as it is: TVM has no
- * escapes. */
-static size_t resolve(const char *at, size_t left, char *out) {
-  static const char letters[] = "\"\\ntr", bytes[] = "\"\\\n\t\r";
-  *out = *at;
-  if (*at != '\\' || left < 2)
-    return 1;
-  const char *found = at[1] ? strchr(letters, at[1]) : NULL;
-  if (found) {
-    *out = bytes[found - letters];
-    return 2;
-  }
-  if (at[1] != 'x' || left < 4 || hex_digit(at[2]) < 0 || hex_digit(at[3]) < 0)
-    return 1;
-  *out = (char)(hex_digit(at[2]) * 16 + hex_digit(at[3]));
-  return 4;
-}
 
 pln_status pln_parse_text(pln_parser *p, const pln_token *token,
                           pln_slice *out) {
@@ -44,11 +18,7 @@ pln_status pln_parse_text(pln_parser *p, const pln_token *token,
   if (!token->escaped)
     return PLN_OK;
   p->word.size = 0;
-  for (size_t i = 0; i < text.size;) {
-    char c;
-    i += resolve(text.data + i, text.size - i, &c);
-    PLN_TRY(pln_buffer_add(&p->word, &c, 1));
-  }
+  PLN_TRY(pln_text_unescape(text, &p->word));
   *out = (pln_slice){p->word.data, p->word.size};
   return PLN_OK;
 }

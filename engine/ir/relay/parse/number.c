@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/source_text.h"
 #include "ir/relay/parse/parse.h"
 
 static const struct {
@@ -56,20 +57,6 @@ bool pln_parse_at_number(const pln_parser *p) {
 
 /* ---------------------------------------------------------------- integers */
 
-/* Converts decimal digits; false if the value does not fit in an int64. 2^63
- * fits only with a minus sign. */
-static bool read_digits(pln_slice digits, bool negative, int64_t *out) {
-  uint64_t value = 0, most = (uint64_t)INT64_MAX + negative;
-  for (size_t i = 0; i < digits.size; i++) {
-    uint64_t digit = (uint64_t)(digits.data[i] - '0');
-    if (value > (most - digit) / 10)
-      return false;
-    value = value * 10 + digit;
-  }
-  *out = (int64_t)(negative ? 0 - value : value);
-  return true;
-}
-
 static pln_status read_integer(pln_parser *p, bool negative,
                                pln_parsed_number *out) {
   const pln_token *t = &p->token;
@@ -82,7 +69,7 @@ static pln_status read_integer(pln_parser *p, bool negative,
                           t->suffix.size > 40 ? 40 : (int)t->suffix.size,
                           t->suffix.data);
   *out = (pln_parsed_number){.dtype = integers[row].dtype};
-  bool fits = read_digits(t->text, negative, &out->i);
+  bool fits = pln_text_digits(t->text, negative, &out->i);
   if (!fits || out->i < integers[row].least || out->i > integers[row].most) {
     out->i = 0;
     return pln_parse_report(
@@ -167,7 +154,7 @@ pln_status pln_parse_number(pln_parser *p, pln_parsed_number *out) {
 pln_status pln_parse_count(pln_parser *p, uint32_t most, uint32_t *out) {
   int64_t value;
   if (p->token.kind != PLN_T_NUMBER || is_float_token(&p->token) ||
-      p->token.suffix.size || !read_digits(p->token.text, false, &value) ||
+      p->token.suffix.size || !pln_text_digits(p->token.text, false, &value) ||
       value > most)
     return pln_parse_report_expected(p, "a number without sign and suffix");
   *out = (uint32_t)value;

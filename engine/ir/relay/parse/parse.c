@@ -567,10 +567,25 @@ static pln_status read_module(module_reader *r) {
   return infer(r);
 }
 
+/* The TVMScript of PrimFuncs, with its imports or decorators first. */
+static bool is_script(pln_slice text) {
+  static const char *const begins[] = {"# from tvm.script", "from tvm.script",
+                                       "@I.ir_module", "@T.prim_func",
+                                       "metadata = tvm.ir.load_json"};
+  for (size_t i = 0; i < PLN_COUNT(begins); i++)
+    if (text.size >= strlen(begins[i]) &&
+        !memcmp(text.data, begins[i], strlen(begins[i])))
+      return true;
+  return false;
+}
+
 pln_status pln_parse_module(pln_engine *engine, pln_slice text,
                             const char *source_name,
                             const pln_parse_options *given, pln_module **out) {
   module_reader r = {.count = 0};
+  if (is_script(text) &&
+      (!given || (!given->module && !given->n_constants && !given->n_objects)))
+    return pln_parse_script(engine, text, source_name, out);
   pln_status status = start_parser(&r.p, engine, text, source_name, false);
   r.p.given = given ? given : &nothing;
   pln_stoppable_begin(engine);

@@ -261,7 +261,7 @@ static void put_relay(pln_writer *w, pln_op op, uint32_t results,
 static void put_core(pln_writer *w, pln_op op, uint32_t results,
                      pln_attrs attrs, const char *before) {
   pln_put_attrs(w, attrs, pln_op_row(w->engine, op)->attrs, before);
-  if (results > 0)
+  if (results != pln_op_n_results(w->engine, op, attrs))
     pln_put_results(w, results,
                     pln_attrs_count(w->engine, attrs) > 0 ? ", " : before);
 }

@@ -80,9 +80,9 @@ static void write_span_comment(printer *p, const pln_source_span *place) {
   write_relay_text(p, " span=");
   pln_put(&p->w, source.data, source.size);
   write_relay_text(p, ":");
-  pln_put_int(&p->w, place->row);
+  pln_put_int(&p->w, (int32_t)place->row);
   write_relay_text(p, ":");
-  pln_put_int(&p->w, place->column);
+  pln_put_int(&p->w, (int32_t)place->column);
 }
 
 /* TVM's comment after a node: its type, and its span if it was parsed with

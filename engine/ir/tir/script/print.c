@@ -1,5 +1,5 @@
 /* tir/script/print.c: prints TIR as TVM 0.14 prints TVMScript: PrimFuncs,
- * statements, PrimExprs, modules of PrimFuncs. There is no parser.
+ * statements, PrimExprs, modules of PrimFuncs.
  *
  * Called by pln_print_node and pln_print_module. One sweep collects the
  * statements of each scope and the uses of each node; then statements are

@@ -11,9 +11,11 @@
 
 #include <math.h>
 
+#include "base/thread_pool.h"
 #include "op/kernel/attention/score.h"
 #include "op/kernel/elementwise/convert.h"
 #include "op/kernel/half_as_float.h"
+#include "op/kernel/matmul/blas.h"
 #include "op/kernel/matmul/gemm.h"
 #include "op/kernel/strided.h"
 
@@ -37,6 +39,7 @@ typedef struct attention {
   heads q, k, v, out;
   double scale, cap;
   bool causal;
+  bool shared;         /* threads share the heads, not single products */
   int64_t left, right; /* of the window; -1: unlimited */
   int64_t mode;        /* the stage whose scores are result 3 */
   pln_dtype precision; /* dtype of the softmax */
@@ -319,6 +322,7 @@ static span span_of(const attention *a, size_t b, size_t i) {
 /* A block of queries of one head, with `n` scores each. */
 typedef struct block {
   size_t b, h, first, rows, n;
+  uint32_t worker;
   char *scores;
 } block;
 
@@ -379,6 +383,15 @@ static const char *row_at(const attention *a, const heads *h, size_t b,
   return h->data + (b * h->batch + head * h->head + row * h->row) * a->size;
 }
 
+/* Alone on a worker where threads share the heads. */
+static void multiply(const attention *a, const pln_gemm *gemm, const block *s,
+                     const pln_product *p) {
+  if (a->shared)
+    pln_gemm_run_on(gemm, s->worker, p);
+  else
+    pln_gemm_run(gemm, p);
+}
+
 static void run_block(const attention *a, const pln_gemm *gemm, block *s) {
   size_t shared = s->h / (a->q.count / a->k.count);
   pln_product p = {.m = s->rows,
@@ -394,25 +407,26 @@ static void run_block(const attention *a, const pln_gemm *gemm, block *s) {
                    .c_row = s->n};
   size_t done = 0;
   if (s->n)
-    pln_gemm_run(gemm, &p);
+    multiply(a, gemm, s, &p);
   for (size_t i = 0; i < s->rows; i++) {
     if (pln_is_stopped_after(a->call->engine, &done, 4 * s->n))
       return;
     compute_weights_of_row(a, s, i);
   }
-  pln_gemm_run(gemm, &(pln_product){
-                         .m = s->rows,
-                         .n = a->v.width,
-                         .k = s->n,
-                         .a = s->scores,
-                         .a_row = s->n,
-                         .a_col = 1,
-                         .b = row_at(a, &a->v, s->b, shared, 0),
-                         .b_row = a->v.row,
-                         .b_col = 1,
-                         .c = (char *)row_at(a, &a->out, s->b, s->h, s->first),
-                         .c_row = a->out.row,
-                     });
+  multiply(a, gemm, s,
+           &(pln_product){
+               .m = s->rows,
+               .n = a->v.width,
+               .k = s->n,
+               .a = s->scores,
+               .a_row = s->n,
+               .a_col = 1,
+               .b = row_at(a, &a->v, s->b, shared, 0),
+               .b_row = a->v.row,
+               .b_col = 1,
+               .c = (char *)row_at(a, &a->out, s->b, s->h, s->first),
+               .c_row = a->out.row,
+           });
 }
 
 /* The number of queries in a block. */
@@ -437,20 +451,51 @@ static void run_head(const attention *a, const pln_gemm *gemm, block *s) {
   }
 }
 
-static pln_status run_heads(const attention *a) {
+/* The heads of all batches, and a block of scores for each worker. */
+typedef struct shared_heads {
+  const attention *a;
+  const pln_gemm *gemm;
+  char *scores;
+  size_t bytes;
+} shared_heads;
+
+static void run_head_part(void *ud, size_t part, uint32_t worker) {
+  const shared_heads *s = ud;
+  block b = {.b = part / s->a->q.count,
+             .h = part % s->a->q.count,
+             .worker = worker,
+             .scores = s->scores + worker * s->bytes};
+  run_head(s->a, s->gemm, &b);
+}
+
+static void run_all_heads(const attention *a, const pln_gemm *gemm,
+                          char *scores, size_t bytes) {
+  shared_heads s = {a, gemm, scores, bytes};
+  size_t n = a->batch * a->q.count;
+  if (a->shared)
+    pln_parallel_for(a->call->engine, n, run_head_part, &s);
+  else
+    for (size_t i = 0; i < n; i++)
+      run_head_part(&s, i, 0);
+}
+
+static pln_status run_heads(attention *a) {
   pln_engine *e = a->call->engine;
   size_t k = a->keys > a->q.width ? a->keys : a->q.width;
   size_t n = a->keys > a->v.width ? a->keys : a->v.width;
-  int64_t dims[2] = {(int64_t)block_rows(a), (int64_t)a->keys};
+  size_t workers = pln_parallel_workers(e);
+  a->shared = workers > 1 && a->batch * a->q.count >= workers &&
+              !pln_blas_wanted(e, pln_tiles_for(a->dtype));
+  workers = a->shared ? workers : 1;
+  size_t bytes = block_rows(a) * a->keys * a->size;
+  int64_t dims[3] = {(int64_t)workers, (int64_t)block_rows(a),
+                     (int64_t)a->keys};
   pln_tensor *scores;
   pln_gemm gemm;
-  PLN_TRY(pln_tensor_unset(e, a->dtype, 2, dims, &scores));
+  PLN_TRY(pln_tensor_unset(e, a->dtype, 3, dims, &scores));
   pln_status status = pln_gemm_begin(e, a->dtype, n, k, &gemm);
   if (status == PLN_OK) {
-    block s = {.scores = pln_tensor_writable(scores)};
-    for (s.b = 0; s.b < a->batch; s.b++)
-      for (s.h = 0; s.h < a->q.count; s.h++)
-        run_head(a, &gemm, &s);
+    run_all_heads(a, &gemm, pln_tensor_writable(scores), bytes);
     pln_gemm_end(&gemm);
   }
   pln_tensor_release(scores);

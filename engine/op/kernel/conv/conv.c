@@ -15,8 +15,8 @@
 #include "op/kernel/matmul/gemm.h"
 
 enum { DEPTH, ROW, COL };
-/* Elements of a band; rows of the matrix gathered at a time. */
-enum { BAND = 1 << 18, GATHERED = 256 };
+/* Elements of a band; the most rows of the matrix gathered at a time. */
+enum { BAND = 1 << 18, GATHERED = 1024 };
 /* Bytes of weights that are multiplied with all columns of a band before the
  * next ones, so that they stay in the L2 cache. */
 enum { NEAR = 256 << 10 };
@@ -101,6 +101,7 @@ typedef struct banded_conv {
   conv c;
   pln_conv_band band;
   bool by_rows;   /* no tile crosses the end of a row */
+  size_t depth;   /* of a block of summands */
   size_t workers; /* that share a band */
   size_t *offsets;
   char *data;
@@ -133,7 +134,7 @@ static uint32_t parts_of(const banded_conv *b, size_t first, size_t n,
 }
 
 /* Computes columns [first, first + n), at most a tile's width, for m outputs
- * from channel `i` on. */
+ * from channel `i` on. Summands are added up as in a product of matrices. */
 static void multiply_block(const banded_conv *b, size_t i, size_t m,
                            size_t first, size_t n) {
   const conv *c = &b->c;
@@ -141,21 +142,30 @@ static void multiply_block(const banded_conv *b, size_t i, size_t m,
   pln_tile_part parts[PLN_MAX_TILE_ROWS / PLN_TILE_MOST_ROWS];
   uint32_t n_parts = parts_of(b, first, n, parts);
   size_t a_row = p->in * p->taps;
-  pln_tile tile = {.k = b->channels * p->taps,
-                   .a = c->w + (i * a_row + b->channel * p->taps) * c->size,
+  size_t k = b->channel * p->taps, end = k + b->channels * p->taps;
+  pln_tile tile = {.a = c->w + (i * a_row + k) * c->size,
                    .a_row = a_row,
                    .a_col = 1,
                    .b = b->data + first * c->size,
                    .b_at = b->offsets,
                    .c = c->y + i * p->out_plane * c->size,
                    .c_row = p->out_plane,
-                   .bias = c->bias ? c->bias + i * c->size : NULL,
-                   .add = b->channel > 0};
+                   .add = b->channel > 0,
+                   .single = p->out == 1};
   if (n_parts == 1) {
     tile.c = (char *)tile.c + parts[0].to * c->size;
     parts[0].to = 0;
   }
-  pln_tiles_run_parts(c->tiles, &tile, m, n, n_parts, parts);
+  while (k < end) {
+    tile.k = min_size(b->depth - k % b->depth, end - k);
+    k += tile.k;
+    if (k == a_row && c->bias)
+      tile.bias = c->bias + i * c->size;
+    pln_tiles_run_parts(c->tiles, &tile, m, n, n_parts, parts);
+    tile.a = (const char *)tile.a + tile.k * c->size;
+    tile.b_at += tile.k;
+    tile.add = true;
+  }
 }
 
 /* Computes columns [first, first + n) in tiles of about equal width. */
@@ -288,6 +298,9 @@ static pln_status run_banded(pln_engine *engine, const conv *all,
   banded_conv b = {.engine = engine,
                    .band = *band,
                    .by_rows = better_by_rows(band, all->tiles),
+                   .depth = p->out == 1
+                                ? SIZE_MAX
+                                : pln_gemm_depth(p->out_plane, p->in * p->taps),
                    .workers = by_part ? 1 : workers};
   b.bytes = table + (by_part ? workers : 1) * bytes;
   b.memory = pln_mem_new(engine, b.bytes);
@@ -340,12 +353,13 @@ static void run_gathered_part(const pln_engine *engine, const conv *c,
                               const size_t *steps, char *data) {
   const pln_conv_plan *p = c->plan;
   size_t depth = p->in * p->taps, width = c->tiles->width, done = 0;
+  size_t most = pln_gemm_depth(p->out_plane, depth);
   for (size_t at = 0; at < p->out_plane; at += width)
-    for (size_t k = 0; k < depth; k += GATHERED) {
-      if (pln_is_stopped_after(engine, &done, width * GATHERED))
+    for (size_t k = 0; k < depth; k += most) {
+      if (pln_is_stopped_after(engine, &done, width * most))
         return;
       size_t n = min_size(width, p->out_plane - at);
-      pln_tile tile = {.k = min_size(GATHERED, depth - k),
+      pln_tile tile = {.k = min_size(most, depth - k),
                        .a = c->w + k * c->size,
                        .a_row = depth,
                        .a_col = 1,
@@ -353,7 +367,7 @@ static void run_gathered_part(const pln_engine *engine, const conv *c,
                        .b_at = steps,
                        .c = c->y + at * c->size,
                        .c_row = p->out_plane,
-                       .bias = c->bias,
+                       .bias = k + most >= depth ? c->bias : NULL,
                        .add = k > 0};
       gather_columns(c, k, tile.k, at, n, data);
       pln_tiles_run(c->tiles, &tile, p->out, n);

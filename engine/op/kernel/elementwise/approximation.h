@@ -99,6 +99,11 @@ static inline float pln_scale(float x, int32_t n) {
          pln_power_of_two((int32_t)((uint32_t)n - (uint32_t)half));
 }
 
+/* The same for n from -190 to 63, in fewer operations. */
+static inline float pln_scale_down(float x, int32_t n) {
+  return x * pln_power_of_two(n + 64) * 0x1p-64f;
+}
+
 /* Arguments outside this range give 0 or infinity. */
 static inline float pln_exp_bounded(float x) {
   x = x > 89 ? 89 : x;
@@ -108,6 +113,12 @@ static inline float pln_exp_bounded(float x) {
 static inline float pln_exp_float(float x) {
   pln_reduced a = pln_reduce_float(pln_exp_bounded(x));
   return pln_scale(1 + pln_exp_core(a.r), a.n);
+}
+
+/* The same bits as pln_exp_float for x up to 40, or NaN. */
+static inline float pln_exp_negative(float x) {
+  pln_reduced a = pln_reduce_float(x < -104 ? -104 : x);
+  return pln_scale_down(1 + pln_exp_core(a.r), a.n);
 }
 
 /* exp(x) = m 2^n, for arguments in double. The factors are kept apart, so that
@@ -179,16 +190,19 @@ static inline float pln_log1p_unit(float x) {
 /* --------------------------------------------------------- hyperbolic, logit
  */
 
-/* -y / (2 + y) with y = exp(-2 |x|) - 1. */
+/* y / (2 - y) with y = 1 - exp(-2 |x|). */
 static inline float pln_tanh_float(float x) {
-  float y = pln_expm1_negative(-2 * pln_size(x));
-  return pln_signed(-y / (2 + y), x);
+  float size = pln_size(x);
+  pln_reduced a = pln_reduce_float(-2 * (size > 10 ? 10 : size));
+  float scale = pln_power_of_two(a.n);
+  float y = (1 - scale) - scale * pln_exp_core(a.r);
+  return pln_signed(y / (2 - y), x);
 }
 
 /* 1 / (1 + exp(-x)). exp is only taken of negative numbers, so that it cannot
  * overflow. */
 static inline float pln_sigmoid_float(float x) {
-  float falling = pln_exp_float(x < 0 ? x : -x);
+  float falling = pln_exp_negative(-pln_size(x));
   return (x < 0 ? falling : 1) / (1 + falling);
 }
 
@@ -204,7 +218,7 @@ static inline float pln_silu_float(float x, double alpha) {
 }
 
 static inline float pln_softplus_float(float x) {
-  float tail = pln_log1p_unit(pln_exp_float(x < 0 ? x : -x));
+  float tail = pln_log1p_unit(pln_exp_negative(-pln_size(x)));
   return x > 0 ? x + tail : tail;
 }
 
@@ -237,7 +251,7 @@ static inline float pln_erf_float(float x) {
   q = q * a + -6.334007978e-01f;
   q = q * a + -1.129488468e+00f;
   q = q * a + 1.692089281e-04f;
-  float far = 1 - pln_exp_float(q);
+  float far = 1 - pln_exp_negative(q);
   return pln_signed(size < 0.92f ? near : far, x);
 }
 

@@ -189,7 +189,7 @@ static void load(pln_dtype dtype, const void *from, size_t n, void *to) {
   }
 TRUNCATE_SHORT(single_to_short, float)
 TRUNCATE_SHORT(twice_to_short, double)
-TRUNCATE_LONG(single_to_long, float)
+TRUNCATE_LONG(any_single_to_long, float)
 TRUNCATE_LONG(twice_to_long, double)
 TRUNCATE_UNSIGNED(single_to_unsigned, float)
 TRUNCATE_UNSIGNED(twice_to_unsigned, double)
@@ -203,6 +203,23 @@ CONVERT(long_to_twice, int64_t, double, x)
 CONVERT(unsigned_to_single, uint64_t, float, x)
 CONVERT(unsigned_to_twice, uint64_t, double, x)
 CONVERT(long_to_short, uint64_t, int32_t, (uint32_t)x)
+
+/* Most processors truncate vectors of floats to int32 only. */
+CONVERT(near_single_to_long, float, int64_t, (int32_t)x)
+
+PLN_MULTIVERSION static bool are_near(const float *x, size_t n) {
+  uint32_t far = 0;
+  for (size_t i = 0; i < n; i++)
+    far |= !(x[i] > -0x1p31f && x[i] < 0x1p31f);
+  return !far;
+}
+
+static bool single_to_long(const void *from, size_t n, void *to) {
+  if (!are_near(from, n))
+    return any_single_to_long(from, n, to);
+  near_single_to_long(from, n, to);
+  return true;
+}
 
 typedef void (*convert_run_fn)(const void *from, size_t n, void *to);
 typedef bool (*truncate_fn)(const void *from, size_t n, void *to);

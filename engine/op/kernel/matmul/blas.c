@@ -156,7 +156,8 @@ static bool is_aligned(const void *data, const pln_tiles *tiles) {
 }
 
 /* Tiles with fused multiply-add are at least as fast as OpenBLAS. */
-static bool is_wanted(const struct pln_blas *blas, const pln_tiles *tiles) {
+bool pln_blas_wanted(const pln_engine *engine, const pln_tiles *tiles) {
+  const struct pln_blas *blas = engine->blas;
   return blas->choice == PLN_BLAS_OPENBLAS ||
          (blas->choice == PLN_BLAS_AUTO && !tiles->fused);
 }
@@ -164,7 +165,7 @@ static bool is_wanted(const struct pln_blas *blas, const pln_tiles *tiles) {
 bool pln_blas_takes(pln_engine *engine, const pln_tiles *tiles,
                     const pln_product *s) {
   layout a, b;
-  return is_wanted(engine->blas, tiles) && is_large(s) &&
+  return pln_blas_wanted(engine, tiles) && is_large(s) &&
          is_aligned(s->a, tiles) && is_aligned(s->b, tiles) &&
          lies(s->m, s->k, s->a_row, s->a_col, &a) &&
          lies(s->k, s->n, s->b_row, s->b_col, &b) && is_open(engine->blas);

@@ -12,6 +12,8 @@ pln_status pln_blas_new(pln_engine *engine) PLN_CHECKED;
 pln_status pln_blas_child(pln_engine *child) PLN_CHECKED;
 void pln_blas_free(pln_engine *engine);
 
+/* Returns true if OpenBLAS may take products from these tiles. */
+bool pln_blas_wanted(const pln_engine *engine, const pln_tiles *tiles);
 /* Returns true if OpenBLAS is open, chosen, and faster for this product than
  * these tiles. */
 bool pln_blas_takes(pln_engine *engine, const pln_tiles *tiles,

@@ -63,7 +63,7 @@ static pln_status extents_differ(const einsum *e) {
 
 /* The labels of the axes of operand `i`. */
 static bool labels_of(const einsum *e, uint32_t i, unsigned char *labels) {
-  pln_term term;
+  pln_einsum_term term;
   char stray;
   const pln_tensor *t = pln_kernel_arg(e->call, i);
   return t && t->dtype == e->call->args[0]->dtype &&
@@ -129,7 +129,7 @@ static bool imply_right(einsum *e) {
 }
 
 static bool read_right(einsum *e, const pln_equation *equation) {
-  pln_term term;
+  pln_einsum_term term;
   char stray;
   if (!equation->arrow)
     return imply_right(e);

@@ -6,17 +6,21 @@
  * times read b in place too: as rows that are accumulated, or by dot products
  * with rows of a.
  *
- * A sum over k is accumulated block by block in increasing order of k, so that
- * a product always gives the same bits. Threads share a product by rows or
- * columns of c, which changes no sum. */
+ * A sum over k is the sum of those of blocks of k, in increasing order, then
+ * the bias is added; the depth of a block depends on the extents of the product
+ * only. So a product always gives the same bits, which are those of ONNX
+ * Runtime on processors with fused multiply-add, but for products of a few rows
+ * or a column. Threads share a product by rows or columns of c, which changes
+ * no sum. */
 
 #include "base/thread_pool.h"
 #include "op/kernel/matmul/blas.h"
 
-/* Extents of a block in elements: of k, of n in panels of a tile's width, of m.
- * DEPTH x WIDE elements of 8 bytes and the offsets fit PLN_GEMM_SCRATCH; a
- * tile's panel of b fits the L1 cache, HIGH x DEPTH of a the L2 cache. */
-enum { DEPTH = 256, WIDE = 672, HIGH = 192 };
+/* Extents of a block in elements: of k (pln_gemm_depth, LEAST_DEPTH to
+ * MOST_DEPTH), of n in panels of a tile's width, of m. Blocks of 8-byte
+ * elements and the offsets fit PLN_GEMM_SCRATCH; a tile's panel of b fits the
+ * L1 cache, HIGH x depth of a the L2 cache. */
+enum { LEAST_DEPTH = 128, MOST_DEPTH = 1024, WIDE = 672, HIGH = 192 };
 /* Up to this many rows of a, b is read in place, row by row; if both are
  * contiguous along k, up to as many as a vector has elements. */
 enum { FEW_ROWS = 4 };
@@ -37,15 +41,35 @@ static size_t round_up(size_t n, size_t unit) {
 
 /* ------------------------------------------------------------------ scratch */
 
+size_t pln_gemm_depth(size_t n, size_t k) {
+  size_t depth = LEAST_DEPTH;
+  for (size_t wide = 64; n < k && n <= wide && depth < MOST_DEPTH; wide /= 2)
+    depth *= 2;
+  return depth;
+}
+
+/* The most elements of a block of products of up to k x n. */
+static size_t block_elements(const pln_tiles *tiles, size_t n, size_t k) {
+  size_t most =
+      min_size(k, LEAST_DEPTH) * round_up(min_size(n, WIDE), tiles->width);
+  size_t depth = MOST_DEPTH, wide = 16;
+  for (; depth > LEAST_DEPTH; depth /= 2, wide *= 2) {
+    size_t room =
+        min_size(k, depth) * round_up(min_size(n, wide), tiles->width);
+    most = room > most ? room : most;
+  }
+  return most;
+}
+
 pln_status pln_gemm_begin_with(pln_engine *engine, const pln_tiles *tiles,
                                size_t n, size_t k, pln_gemm *out) {
-  size_t depth = min_size(k, DEPTH);
-  size_t wide = round_up(min_size(n, WIDE), tiles->width);
+  size_t depth = min_size(k, MOST_DEPTH);
+  size_t block = block_elements(tiles, n, k) * tiles->size;
   size_t steps = round_up(depth * sizeof(size_t), 64);
   *out = (pln_gemm){.engine = engine,
                     .tiles = tiles,
                     .workers = pln_parallel_workers(engine),
-                    .block_bytes = round_up(depth * wide * tiles->size, 64)};
+                    .block_bytes = round_up(block, 64)};
   out->bytes = 64 + steps + out->workers * out->block_bytes;
   out->memory = pln_mem_new(engine, out->bytes);
   if (!out->memory)
@@ -107,7 +131,8 @@ static void multiply_block(const pln_gemm *g, const pln_product *s,
                    .c_row = s->c_row,
                    .add = s->add || b->p > 0};
   tile.a = element(s->a, i * s->a_row + b->p * s->a_col, size);
-  tile.bias = s->bias ? element(s->bias, i, size) : NULL;
+  if (s->bias && !s->add && b->p + b->k == s->k)
+    tile.bias = element(s->bias, i, size);
   for (size_t j = 0; j < b->n; j += t->width) {
     tile.b = packed + j * b->k * size;
     tile.c = (char *)s->c + (i * s->c_row + b->j + j) * size;
@@ -116,13 +141,13 @@ static void multiply_block(const pln_gemm *g, const pln_product *s,
 }
 
 static void multiply_blocks(const pln_gemm *g, const pln_product *s,
-                            char *packed) {
+                            size_t depth, char *packed) {
   size_t wide = WIDE / g->tiles->width * g->tiles->width;
   block b;
   for (b.j = 0; b.j < s->n; b.j += wide) {
     b.n = min_size(wide, s->n - b.j);
-    for (b.p = 0; b.p < s->k; b.p += DEPTH) {
-      b.k = min_size(DEPTH, s->k - b.p);
+    for (b.p = 0; b.p < s->k; b.p += depth) {
+      b.k = min_size(depth, s->k - b.p);
       pack_block(g, s, &b, packed);
       for (size_t i = 0; i < s->m; i += HIGH) {
         if (pln_is_stopped(g->engine))
@@ -238,10 +263,11 @@ static algorithm choose_algorithm(const pln_tiles *t, const pln_product *s) {
   return s->k > 0 ? BLOCKS : ROWS;
 }
 
-static void run_own(const pln_gemm *gemm, algorithm by, const pln_product *s,
-                    char *packed) {
+/* `depth`: that of the whole product. */
+static void run_own(const pln_gemm *gemm, algorithm by, size_t depth,
+                    const pln_product *s, char *packed) {
   if (by == BLOCKS) {
-    multiply_blocks(gemm, s, packed);
+    multiply_blocks(gemm, s, depth, packed);
     return;
   }
   begin_sums(gemm->tiles, s);
@@ -315,7 +341,8 @@ static void run_share(void *ud, size_t part, uint32_t worker) {
   const shared_product *shared = ud;
   const pln_gemm *g = shared->gemm;
   pln_product s = share_of(shared, part);
-  run_own(g, shared->by, &s, g->block + worker * g->block_bytes);
+  size_t depth = pln_gemm_depth(shared->all->n, s.k);
+  run_own(g, shared->by, depth, &s, g->block + worker * g->block_bytes);
 }
 
 static void run_shared(const pln_gemm *gemm, const pln_product *s) {
@@ -391,6 +418,7 @@ void pln_gemm_run(const pln_gemm *gemm, const pln_product *product) {
 
 void pln_gemm_run_on(const pln_gemm *gemm, uint32_t worker,
                      const pln_product *product) {
-  run_own(gemm, choose_algorithm(gemm->tiles, product), product,
+  run_own(gemm, choose_algorithm(gemm->tiles, product),
+          pln_gemm_depth(product->n, product->k), product,
           gemm->block + worker * gemm->block_bytes);
 }

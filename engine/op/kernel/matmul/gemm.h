@@ -40,6 +40,9 @@ typedef struct pln_gemm {
   size_t bytes;
 } pln_gemm;
 
+/* The summands of a product of that extent that are added up before they are
+ * added to c. */
+size_t pln_gemm_depth(size_t n, size_t k);
 /* Allocates scratch for products of up to k x n on the right, of FLOAT32 or
  * FLOAT64. After success, end it exactly once. */
 pln_status pln_gemm_begin(pln_engine *engine, pln_dtype dtype, size_t n,

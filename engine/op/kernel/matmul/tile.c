@@ -8,6 +8,12 @@
 #include "op/kernel/matmul/tile.h"
 
 #define UNROLL _Pragma("GCC unroll 8")
+/* A product that is rounded before it is added. */
+#if defined(__x86_64__) && defined(__GNUC__)
+#define ROUNDED(product) __asm__("" : "+x"(product))
+#else
+#define ROUNDED(product) (void)(product)
+#endif
 /* Selects four elements of a and b by number; those of b follow those of a. */
 #define SELECT(a, b, i) ((i) < 4 ? (a)[(i) % 4] : (b)[(i) % 4])
 #define SHUFFLE(a, b, i, j, k, l)                                      \
@@ -112,6 +118,11 @@ static uint32_t height_of(const pln_tiles *set, size_t m) {
   return height;
 }
 
+static void run_tile(const pln_tiles *set, const pln_tile *tile,
+                     uint32_t height, uint32_t vectors) {
+  (tile->single ? set->single : set->of[height])[vectors - 1](tile);
+}
+
 /* A tile computed into a buffer, because c gets only parts of it. */
 typedef struct packed_side {
   const pln_tiles *set;
@@ -143,7 +154,7 @@ static void run_aside(const packed_side *s, const pln_tile *tile,
     memset(data, 0, rows * row * s->set->size);
     copy_parts(s, false, tile->c, tile->c_row, t.c, row, rows);
   }
-  s->set->of[height][vectors - 1](&t);
+  run_tile(s->set, &t, height, vectors);
   copy_parts(s, true, tile->c, tile->c_row, t.c, row, rows);
 }
 
@@ -159,7 +170,7 @@ void pln_tiles_run_parts(const pln_tiles *set, const pln_tile *tile, size_t m,
     uint32_t height = height_of(set, m);
     size_t rows = (size_t)1 << height;
     if (whole)
-      set->of[height][vectors - 1](&t);
+      run_tile(set, &t, height, vectors);
     else
       run_aside(&s, &t, height, vectors);
     t.a = (const char *)t.a + rows * t.a_row * set->size;

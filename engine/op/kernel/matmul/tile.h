@@ -15,7 +15,7 @@ enum { PLN_MAX_TILE_ROWS = PLN_TILE_MOST_ROWS * 48 };
 
 /* c = a * b, or c += a * b. Strides count elements. Row p of b is contiguous
  * and begins at b + b_at[p]; element (i, p) of a is at i * a_row + p * a_col;
- * row i of c at i * c_row. Without `add` sums begin with bias[i], or 0. */
+ * row i of c at i * c_row. bias[i], unless NULL, is added last. */
 typedef struct pln_tile {
   size_t k;
   const void *a;
@@ -26,6 +26,8 @@ typedef struct pln_tile {
   size_t c_row;
   const void *bias;
   bool add;
+  bool single; /* the product has one row, whose sums have an order of their
+                  own */
 } pln_tile;
 
 /* c[i * c_row + j * c_step] += sum over p of a[i * a_row + p] * b[j * b_row +
@@ -49,6 +51,7 @@ typedef struct pln_tiles {
   /* Tiles by height (index 0: one row, 1: two, ...) and by number of vectors
    * minus one. They read whole vectors of b and write whole vectors of c. */
   void (*of[PLN_TILE_HEIGHTS][PLN_TILE_VECTORS])(const pln_tile *tile);
+  void (*single[PLN_TILE_VECTORS])(const pln_tile *tile);
   /* Packs `k` rows of `width` elements, `from_row` apart, densely. Only the
    * first n elements of each row exist; the rest becomes 0. */
   void (*pack)(void *to, const void *from, size_t from_row, size_t k, size_t n);

@@ -32,19 +32,28 @@ static column texts_column(pln_ml_list list) {
   return (column){PLN_STRING, list.count, list.strings, NULL};
 }
 
-/* Floats as bits, in a tensor that the composition owns. */
-static column floats_column(pln_composition *s, pln_dtype dtype, size_t count,
-                            const double *floats) {
+/* A column of `count` numbers to be set, in a tensor that the composition
+ * owns. It has none if there is no memory. */
+static column numbers_column(pln_composition *s, pln_dtype dtype, size_t count,
+                             uint64_t **bits) {
   int64_t dims[1] = {(int64_t)count};
   pln_tensor *t = NULL;
   if (s->status == PLN_OK)
     s->status = pln_tensor_unset(s->call->engine, PLN_INT64, 1, dims, &t);
   if (!pln_compose_own(s, t))
     return (column){0};
-  uint64_t *bits = pln_tensor_writable(t);
-  for (size_t i = 0; i < count; i++)
+  *bits = pln_tensor_writable(t);
+  return (column){dtype, count, NULL, *bits};
+}
+
+/* Floats as bits. */
+static column floats_column(pln_composition *s, pln_dtype dtype, size_t count,
+                            const double *floats) {
+  uint64_t *bits = NULL;
+  column c = numbers_column(s, dtype, count, &bits);
+  for (size_t i = 0; i < c.count; i++)
     bits[i] = bits_of_number(floats[i]);
-  return (column){dtype, count, NULL, bits};
+  return c;
 }
 
 /* The elements of a tensor. */
@@ -220,16 +229,11 @@ static pln_status replace(pln_composition *s, const column *keys,
 
 /* 0, 1, 2, ... as a column, for lists whose positions are the values. */
 static column positions_column(pln_composition *s, size_t count) {
-  int64_t dims[1] = {(int64_t)count};
-  pln_tensor *t = NULL;
-  if (s->status == PLN_OK)
-    s->status = pln_tensor_unset(s->call->engine, PLN_INT64, 1, dims, &t);
-  if (!pln_compose_own(s, t))
-    return (column){0};
-  uint64_t *bits = pln_tensor_writable(t);
-  for (size_t i = 0; i < count; i++)
+  uint64_t *bits = NULL;
+  column c = numbers_column(s, PLN_INT64, count, &bits);
+  for (size_t i = 0; i < c.count; i++)
     bits[i] = i;
-  return (column){PLN_INT64, count, NULL, bits};
+  return c;
 }
 
 /* What stands for unknown keys: default_tensor, or the attribute of the values'

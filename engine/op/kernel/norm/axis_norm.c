@@ -150,8 +150,8 @@ static pln_status read_order(const pln_kernel_call *call, const pln_tensor *x,
   return PLN_OK;
 }
 
-static void move(const pln_engine *engine, const order *o, bool back,
-                 size_t size, const void *in, void *out) {
+static void move(pln_engine *engine, const order *o, bool back, size_t size,
+                 const void *in, void *out) {
   pln_strided view = {.rank = o->rank};
   memcpy(view.dims, o->dims, o->rank * sizeof *o->dims);
   pln_dense_strides(o->rank, o->dims, back ? view.from : view.to);

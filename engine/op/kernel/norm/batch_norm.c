@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+#include "base/thread_pool.h"
 #include "op/kernel/element.h"
 #include "op/kernel/half_as_float.h"
 #include "op/kernel/multiversion.h"
@@ -30,6 +31,14 @@ pln_status pln_infer_batch_norm(pln_infer *call) {
 
 /* ------------------------------------------------------------------- loops */
 
+/* Threads share planes of one channel, or rows of all of them if they have one
+ * element each. */
+typedef struct application {
+  const void *in, *factors, *addends; /* of one dtype */
+  void *out;
+  size_t channels, inner;
+} application;
+
 #define APPLY(T)                                                              \
   PLN_MULTIVERSION static void plane_##T(T *restrict to, const T *restrict x, \
                                          size_t n, T a, T b) {                \
@@ -42,23 +51,21 @@ pln_status pln_infer_batch_norm(pln_infer *call) {
     for (size_t i = 0; i < n; i++)                                            \
       to[i] = x[i] * a[i] + b[i];                                             \
   }                                                                           \
-  static void apply_##T(size_t batch, size_t channels, size_t inner,          \
-                        const void *in, const double *a, const double *b,     \
-                        void *out, void *store) {                             \
-    const T *x = in;                                                          \
-    T *to = out, *small_a = store, *small_b = small_a + channels;             \
-    for (size_t c = 0; c < channels; c++) {                                   \
-      small_a[c] = (T)a[c];                                                   \
-      small_b[c] = (T)b[c];                                                   \
-    }                                                                         \
-    for (size_t i = 0; i < batch; i++, x += channels * inner)                 \
-      if (inner == 1) {                                                       \
-        columns_##T(to, x, channels, small_a, small_b);                       \
-        to += channels;                                                       \
-      } else {                                                                \
-        for (size_t c = 0; c < channels; c++, to += inner)                    \
-          plane_##T(to, x + c * inner, inner, small_a[c], small_b[c]);        \
-      }                                                                       \
+  static void apply_##T(void *ud, size_t begin, size_t end) {                 \
+    const application *p = ud;                                                \
+    const T *x = p->in, *a = p->factors, *b = p->addends;                     \
+    const size_t channels = p->channels, inner = p->inner;                    \
+    T *to = p->out;                                                           \
+    for (size_t i = begin; i < end; i++)                                      \
+      if (inner == 1)                                                         \
+        columns_##T(to + i * channels, x + i * channels, channels, a, b);     \
+      else                                                                    \
+        plane_##T(to + i * inner, x + i * inner, inner, a[i % channels],      \
+                  b[i % channels]);                                           \
+  }                                                                           \
+  static void store_##T(const double *from, size_t n, void *to) {             \
+    for (size_t i = 0; i < n; i++)                                            \
+      ((T *)to)[i] = (T)from[i];                                              \
   }
 APPLY(float)
 APPLY(double)
@@ -160,6 +167,22 @@ static pln_status train(pln_kernel_call *call, batches *b) {
   return put_running(call, 4, 0, b->variance, b->now_variance);
 }
 
+/* The elements that pay for another thread. */
+enum { SHARED_WORK = 1 << 15 };
+
+static void apply_all(pln_engine *engine, batches *b, void *out) {
+  bool single = b->x->dtype == PLN_FLOAT32;
+  size_t size = pln_element_size((pln_dtype)b->x->dtype);
+  char *factors = b->store, *addends = factors + b->channels * size;
+  application p = {b->x->data, factors, addends, out, b->channels, b->inner};
+  (single ? store_float : store_double)(b->now_mean, b->channels, factors);
+  (single ? store_float : store_double)(b->now_variance, b->channels, addends);
+  size_t rows = b->batch * (b->inner == 1 ? 1 : b->channels);
+  size_t row = b->inner == 1 ? b->channels : b->inner;
+  pln_parallel_ranges(engine, rows, 1 + SHARED_WORK / (row + 1),
+                      single ? apply_float : apply_double, &p);
+}
+
 static pln_status normalise(pln_kernel_call *call, batches *b) {
   double epsilon = pln_kernel_float(call, "epsilon", 1e-5);
   bool relay = pln_kernel_int(call, "relay", 0) != 0;
@@ -171,21 +194,28 @@ static pln_status normalise(pln_kernel_call *call, batches *b) {
     PLN_TRY(train(call, b));
   for (uint32_t i = 1; relay && i < call->n_results && i < 3; i++)
     pln_kernel_same(call, i, call->args[i + 2]);
+  /* In float32 each step is rounded, as in other runtimes. */
+  bool single = b->x->dtype == PLN_FLOAT32 && !trains && !relay;
   for (size_t c = 0; c < b->channels; c++) {
     double mean = trains ? b->now_mean[c] : pln_element_at(b->mean, c);
     double variance =
         trains ? b->now_variance[c] : pln_element_at(b->variance, c);
     double scale = scales ? pln_element_at(b->scale, c) : 1;
-    double factor = scale / sqrt(variance + epsilon);
-    b->now_mean[c] = factor;
-    b->now_variance[c] =
-        (centers ? pln_element_at(b->bias, c) : 0) - mean * factor;
+    double bias = centers ? pln_element_at(b->bias, c) : 0;
+    if (single) {
+      float inverse = 1 / sqrtf((float)variance + (float)epsilon);
+      float factor = inverse * (float)scale;
+      b->now_mean[c] = (double)factor;
+      b->now_variance[c] = (double)((float)bias - (float)mean * factor);
+    } else {
+      double factor = scale / sqrt(variance + epsilon);
+      b->now_mean[c] = factor;
+      b->now_variance[c] = bias - mean * factor;
+    }
   }
   PLN_TRY(pln_tensor_unset(call->engine, (pln_dtype)b->x->dtype, b->x->rank,
                            b->x->dims, &call->results[0]));
-  (b->x->dtype == PLN_FLOAT32 ? apply_float : apply_double)(
-      b->batch, b->channels, b->inner, b->x->data, b->now_mean, b->now_variance,
-      pln_tensor_writable(call->results[0]), b->store);
+  apply_all(call->engine, b, pln_tensor_writable(call->results[0]));
   return PLN_OK;
 }
 

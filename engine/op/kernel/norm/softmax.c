@@ -44,8 +44,10 @@ typedef struct loops {
 
 #define RAISED(T, x, top, sum, old) EXP_##T((x) - (T)(top))
 #define SCALED(T, x, top, sum, old) ((old) * (T)(sum))
-#define LOWERED(T, x, top, sum, old) ((double)((x) - (T)(top)) - (sum))
-#define EXP_float(x) pln_exp_float(x)
+/* The sum in two parts, so that little is lost in float. */
+#define LOWERED(T, x, top, sum, old) \
+  (((x) - (T)(top)) - (T)(sum) - (T)((sum) - (double)(T)(sum)))
+#define EXP_float(x) pln_exp_negative(x)
 #define EXP_double(x) exp(x)
 
 #define LOOP(name, T, f)                                                  \

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "base/thread_pool.h"
 #include "op/kernel/half_as_float.h"
 #include "op/kernel/multiversion.h"
 #include "op/kernel/sum.h"
@@ -22,10 +23,32 @@ typedef void (*plane_fn)(const void *in, size_t n, double p, void *out);
 /* With fewer lanes the compiler unrolls the loop and does not vectorise. */
 enum { LANES = 32 };
 
+/* Small planes are summed in four lanes and divided in float32, as ONNX Runtime
+ * does: a mean of quantised numbers may lie exactly between two others. The sum
+ * of a large plane would lose digits. */
+enum { SMALL = 1024 };
+static double mean_plane_float(const float *x, size_t n) {
+  float lane[4] = {0};
+  size_t i = 0;
+  if (n > SMALL)
+    return pln_sum_float(x, n) / (double)n;
+  for (; i + 4 <= n; i += 4)
+    for (size_t k = 0; k < 4; k++)
+      lane[k] += x[i + k];
+  float all = (lane[0] + lane[2]) + (lane[1] + lane[3]);
+  for (; i < n; i++)
+    all += x[i];
+  return (double)(all / (float)n);
+}
+
+static double mean_plane_double(const double *x, size_t n) {
+  return pln_sum_double(x, n) / (double)n;
+}
+
 #define PLANES(T, power)                                                       \
   static void mean_##T(const void *in, size_t n, double p, void *out) {        \
     (void)p;                                                                   \
-    *(T *)out = (T)(pln_sum_##T(in, n) / (double)n);                           \
+    *(T *)out = (T)mean_plane_##T(in, n);                                      \
   }                                                                            \
   /* The last lanes overlap earlier ones, which does not change a maximum. */  \
   PLN_MULTIVERSION static void max_##T(const void *in, size_t n, double p,     \
@@ -65,6 +88,24 @@ enum { LANES = 32 };
 PLANES(float, powf)
 PLANES(double, pow)
 
+/* Planes that threads share. */
+typedef struct shared_planes {
+  plane_fn fn;
+  const char *in;
+  char *out;
+  size_t n, size; /* elements of a plane; bytes of an element */
+  double p;
+} shared_planes;
+
+static void run_plane_range(void *ud, size_t begin, size_t end) {
+  const shared_planes *s = ud;
+  for (size_t i = begin; i < end; i++)
+    s->fn(s->in + i * s->n * s->size, s->n, s->p, s->out + i * s->size);
+}
+
+/* The elements that pay for another thread. */
+enum { SHARED_WORK = 1 << 15 };
+
 static pln_status run_planes(pln_kernel_call *call, plane_fn single,
                              plane_fn twice, double p) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
@@ -80,10 +121,14 @@ static pln_status run_planes(pln_kernel_call *call, plane_fn single,
   size_t size = pln_element_size((pln_dtype)x->dtype);
   size_t planes = pln_dims_product(x->dims, 0, 2);
   size_t n = pln_dims_product(x->dims, 2, x->rank);
-  const char *in = x->data;
-  char *out = pln_tensor_writable(call->results[0]);
-  for (size_t i = 0; i < planes; i++)
-    (size == 4 ? single : twice)(in + i * n * size, n, p, out + i * size);
+  shared_planes s = {.fn = size == 4 ? single : twice,
+                     .in = x->data,
+                     .out = pln_tensor_writable(call->results[0]),
+                     .n = n,
+                     .size = size,
+                     .p = p};
+  pln_parallel_ranges(call->engine, planes, 1 + SHARED_WORK / (n + 1),
+                      run_plane_range, &s);
   return PLN_OK;
 }
 

@@ -8,6 +8,7 @@
 
 #include <math.h>
 
+#include "base/thread_pool.h"
 #include "op/infer/window.h"
 #include "op/kernel/elementwise/elementwise.h"
 #include "op/kernel/half_as_float.h"
@@ -346,6 +347,39 @@ static pln_status plan(const pln_kernel_call *call, const pln_tensor *x,
   return PLN_OK;
 }
 
+/* The planes that threads share; each worker has a row of its own. */
+typedef struct shared_planes {
+  const pool *pool;
+  size_t planes, step; /* planes of a part */
+  const char *in;
+  char *out;
+} shared_planes;
+
+static void pool_part(void *ud, size_t part, uint32_t worker) {
+  const shared_planes *s = ud;
+  pool p = *s->pool;
+  size_t first = part * s->step, left = s->planes - first;
+  p.row += worker * p.n_row * p.size;
+  pool_planes(&p, left < s->step ? left : s->step,
+              s->in + first * p.in_plane * p.size,
+              s->out + first * p.out_plane * p.size);
+}
+
+/* The elements read that pay for another thread. */
+enum { SHARED_WORK = 1 << 15 };
+
+static void share_planes(pln_engine *engine, const pool *p, size_t planes,
+                         const char *in, char *out) {
+  size_t parts = 2 * (size_t)pln_parallel_workers(engine);
+  size_t least = 1 + SHARED_WORK / (p->in_plane + 1);
+  size_t step = (planes + parts - 1) / parts;
+  bool alone = pln_parallel_workers(engine) == 1;
+  shared_planes s = {p, planes, step < least ? least : step, in, out};
+  if (alone)
+    s.step = planes;
+  pln_parallel_for(engine, (planes + s.step - 1) / s.step, pool_part, &s);
+}
+
 /* Allocates the row and the counts, computes, and frees them. */
 static pln_status run_pool_loop(const pln_kernel_call *call,
                                 const pln_tensor *x, pool *p, void *out) {
@@ -356,17 +390,19 @@ static pln_status run_pool_loop(const pln_kernel_call *call,
   int64_t covered = p->pad + last->in;
   p->n_row = (size_t)(reach > covered ? reach : covered);
   size_t row = p->n_row * p->size, counts = (size_t)last->out * p->size;
-  char *store = pln_mem_new(call->engine, 2 * row + counts);
+  size_t workers = pln_parallel_workers(call->engine);
+  size_t bytes = counts + (1 + workers) * row;
+  char *store = pln_mem_new(call->engine, bytes);
   if (!store)
     return pln_nomem(call->engine);
   p->counts = store;
-  p->row = store + counts;
-  p->none = p->row + row;
+  p->none = store + counts;
+  p->row = p->none + row;
   count_last(p);
-  p->loops->clear(p->row, p->n_row);
-  p->loops->clear(p->none, p->n_row);
-  pool_planes(p, (size_t)x->dims[0] * (size_t)x->dims[1], x->data, out);
-  pln_mem_free(call->engine, store, 2 * row + counts);
+  p->loops->clear(p->none, (1 + workers) * p->n_row);
+  share_planes(call->engine, p, (size_t)x->dims[0] * (size_t)x->dims[1],
+               x->data, out);
+  pln_mem_free(call->engine, store, bytes);
   return PLN_OK;
 }
 

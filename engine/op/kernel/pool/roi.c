@@ -40,12 +40,32 @@ static void pooled_extents(const pln_infer *call, const char *name,
       out->dims[2 + i] = pooled[i];
 }
 
+/* (batch, channels, height, width) as Relay's layout NHWC. */
+static void move_channels_last(pln_shape *s) {
+  pln_dim channels = s->dims[1];
+  s->dims[1] = s->dims[2];
+  s->dims[2] = s->dims[3];
+  s->dims[3] = channels;
+}
+
 pln_status pln_infer_roi_align(pln_infer *call) {
-  pln_shape out;
+  pln_shape out, x;
+  pln_slice layout =
+      pln_attrs_string(call->engine, call->attrs, "layout", "NCHW");
+  bool last = pln_slice_is(layout, "NHWC");
+  if (!last && !pln_slice_is(layout, "NCHW"))
+    return pln_call_error(call, "layout '%.*s' is neither NCHW nor NHWC",
+                          (int)(layout.size < 40 ? layout.size : 40),
+                          layout.data);
   PLN_TRY(shape_of_regions(call, &out));
+  pln_arg_shape(call, 0, &x);
+  if (last && x.rank == 4)
+    out.dims[1] = x.dims[3];
   out.dims[2] = int_dim(call, "output_height", 1);
   out.dims[3] = int_dim(call, "output_width", 1);
   pooled_extents(call, "pooled_size", &out);
+  if (last)
+    move_channels_last(&out);
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out);
 }
 
@@ -77,6 +97,9 @@ typedef struct alignment {
   pln_engine *engine;
   roi_line y, x;
   bool greatest, half_pixel;
+  bool weighted; /* mode max takes the greatest weighted neighbour, as ONNX
+                  * does, not the greatest sample */
+  bool indexed;  /* each region begins with the index of its image */
   int64_t ratio;
   double scale;
 } alignment;
@@ -90,6 +113,8 @@ static void sample_roi_line(roi_line *l) {
     double at = l->begin + ((double)i + 0.5) * step;
     roi_sample *s = &l->samples[i];
     s->outside = !(at >= -1 && at <= (double)l->extent) || l->extent == 0;
+    s->low = s->high = 0;
+    s->high_part = 0;
     if (s->outside)
       continue;
     at = at < 0 ? 0 : at;
@@ -127,11 +152,11 @@ static pln_status place_line(const pln_kernel_call *call, const alignment *a,
   return PLN_OK;
 }
 
-/* Interpolates a sample: the sum of the weighted values of its four neighbours;
- * in mode "max" their maximum, as ONNX defines. */
+/* A sample is the sum of the weighted values of its four neighbours; in mode
+ * "max" of ONNX their maximum. Samples outside are 0. */
 #define ALIGN(T)                                                           \
-  static double at_##T(const alignment *a, const T *plane,                 \
-                       const roi_sample *y, const roi_sample *x) {         \
+  static double sample_##T(const alignment *a, const T *plane,             \
+                           const roi_sample *y, const roi_sample *x) {     \
     if (y->outside || x->outside)                                          \
       return 0;                                                            \
     const T *low = plane + y->low * (size_t)a->x.extent;                   \
@@ -140,21 +165,39 @@ static pln_status place_line(const pln_kernel_call *call, const alignment *a,
     double v[4] = {                                                        \
         hy * hx * (double)low[x->low], hy * lx * (double)low[x->high],     \
         ly * hx * (double)high[x->low], ly * lx * (double)high[x->high]};  \
-    if (a->greatest)                                                       \
+    if (a->weighted)                                                       \
       return fmax(fmax(v[0], v[1]), fmax(v[2], v[3]));                     \
     return v[0] + v[1] + v[2] + v[3];                                      \
   }                                                                        \
-  static T bin_##T(const alignment *a, const T *plane, int64_t by,         \
-                   int64_t bx) {                                           \
-    const roi_sample *y = a->y.samples + by * a->y.grid;                   \
-    const roi_sample *x = a->x.samples + bx * a->x.grid;                   \
-    double all = 0, count = (double)(a->y.grid * a->x.grid);               \
+  static T max_bin_##T(const alignment *a, const T *plane,                 \
+                       const roi_sample *y, const roi_sample *x) {         \
+    double all = 0;                                                        \
     for (int64_t i = 0; i < a->y.grid; i++)                                \
       for (int64_t k = 0; k < a->x.grid; k++) {                            \
-        double v = at_##T(a, plane, &y[i], &x[k]);                         \
-        all = !a->greatest ? all + v : i + k == 0 ? v : fmax(all, v);      \
+        double v = sample_##T(a, plane, &y[i], &x[k]);                     \
+        all = i + k == 0 ? v : fmax(all, v);                               \
       }                                                                    \
-    return (T)(a->greatest || count == 0 ? all : all / count);             \
+    return (T)all;                                                         \
+  }                                                                        \
+  static T mean_bin_##T(const alignment *a, const T *plane,                \
+                        const roi_sample *y, const roi_sample *x) {        \
+    const size_t row = (size_t)a->x.extent;                                \
+    const int64_t rows = a->y.grid, columns = a->x.grid;                   \
+    double all = 0, count = (double)(rows * columns);                      \
+    for (int64_t i = 0; i < rows; i++) {                                   \
+      const T *low = plane + y[i].low * row;                               \
+      const T *high = plane + y[i].high * row;                             \
+      const double ly = y[i].high_part, hy = 1 - ly;                       \
+      for (int64_t k = 0; k < columns && !y[i].outside; k++) {             \
+        const double lx = x[k].high_part, hx = 1 - lx;                     \
+        if (!x[k].outside)                                                 \
+          all += hy * hx * (double)low[x[k].low] +                         \
+                 hy * lx * (double)low[x[k].high] +                        \
+                 ly * hx * (double)high[x[k].low] +                        \
+                 ly * lx * (double)high[x[k].high];                        \
+      }                                                                    \
+    }                                                                      \
+    return (T)(count == 0 ? all : all / count);                            \
   }                                                                        \
   static void region_##T(const alignment *a, const void *image,            \
                          size_t channels, void *out) {                     \
@@ -165,12 +208,25 @@ static pln_status place_line(const pln_kernel_call *call, const alignment *a,
         return;                                                            \
       for (int64_t i = 0; i < a->y.bins; i++)                              \
         for (int64_t k = 0; k < a->x.bins; k++)                            \
-          *to++ = bin_##T(a, plane, i, k);                                 \
+          *to++ = (a->greatest ? max_bin_##T : mean_bin_##T)(              \
+              a, plane, a->y.samples + i * a->y.grid,                      \
+              a->x.samples + k * a->x.grid);                               \
       plane += a->y.extent * a->x.extent;                                  \
     }                                                                      \
   }
 ALIGN(float)
 ALIGN(double)
+
+/* The image of region r; false if it is no number of one. */
+static bool image_of(const pln_kernel_call *call, const alignment *a, size_t r,
+                     int64_t *image) {
+  if (!a->indexed)
+    return pln_tensor_int(pln_kernel_arg(call, 2), r, image);
+  double at = pln_element_at(pln_kernel_arg(call, 1), 5 * r);
+  bool whole = at >= 0 && at <= INT32_MAX;
+  *image = whole ? (int64_t)at : -1;
+  return whole;
+}
 
 static pln_status align_regions(pln_kernel_call *call, alignment *a,
                                 char *out) {
@@ -180,15 +236,16 @@ static pln_status align_regions(pln_kernel_call *call, alignment *a,
   size_t channels = (size_t)x->dims[1];
   size_t in = pln_dims_product(x->dims, 1, 4) * size;
   size_t step = channels * (size_t)(a->y.bins * a->x.bins) * size;
+  size_t columns = a->indexed ? 5 : 4;
   for (size_t r = 0; r < (size_t)rois->dims[0]; r++, out += step) {
     int64_t image;
-    if (!pln_tensor_int(pln_kernel_arg(call, 2), r, &image) || image < 0 ||
-        image >= x->dims[0])
+    size_t at = columns * r + a->indexed;
+    if (!image_of(call, a, r, &image) || image < 0 || image >= x->dims[0])
       return pln_kernel_refuse(call, "region %zu refers to no image", r);
-    PLN_TRY(place_line(call, a, pln_element_at(rois, 4 * r),
-                       pln_element_at(rois, 4 * r + 2), &a->x));
-    PLN_TRY(place_line(call, a, pln_element_at(rois, 4 * r + 1),
-                       pln_element_at(rois, 4 * r + 3), &a->y));
+    PLN_TRY(place_line(call, a, pln_element_at(rois, at),
+                       pln_element_at(rois, at + 2), &a->x));
+    PLN_TRY(place_line(call, a, pln_element_at(rois, at + 1),
+                       pln_element_at(rois, at + 3), &a->y));
     (size == 4 ? region_float : region_double)(
         a, (const char *)x->data + (size_t)image * in, channels, out);
   }
@@ -206,28 +263,47 @@ static pln_status check_regions(const pln_kernel_call *call, uint32_t columns) {
   return PLN_OK;
 }
 
-static pln_status roi_align(pln_kernel_call *call) {
-  const pln_tensor *x = pln_kernel_arg(call, 0),
-                   *rois = pln_kernel_arg(call, 1);
-  const pln_tensor *images = pln_kernel_arg(call, 2);
-  alignment a = {
+static alignment onnx_alignment(const pln_kernel_call *call) {
+  bool greatest = pln_kernel_string_is(call, "mode", "avg", "max");
+  return (alignment){
       .engine = call->engine,
       .y.bins = pln_kernel_int(call, "output_height", 1),
       .x.bins = pln_kernel_int(call, "output_width", 1),
-      .greatest = pln_kernel_string_is(call, "mode", "avg", "max"),
+      .greatest = greatest,
+      .weighted = greatest,
       .half_pixel = pln_kernel_string_is(call, "coordinate_transformation_mode",
                                          "half_pixel", "half_pixel"),
       .ratio = pln_kernel_int(call, "sampling_ratio", 0),
       .scale = pln_kernel_float(call, "spatial_scale", 1)};
-  if (!images) /* in Relay's form each region begins with its image */
-    return pln_kernel_refuse(
-        call, "regions that contain their image's index are not implemented");
-  PLN_TRY(check_regions(call, 4));
+}
+
+/* Relay's: each region begins with the index of its image. */
+static alignment relay_alignment(const pln_kernel_call *call) {
+  pln_list bins = pln_kernel_list(call, PLN_NONE, "pooled_size");
+  bool given = bins.count == 2;
+  return (alignment){.engine = call->engine,
+                     .y.bins = given ? pln_list_at(&bins, 0) : 0,
+                     .x.bins = given ? pln_list_at(&bins, 1) : 0,
+                     .greatest =
+                         pln_kernel_string_is(call, "mode", "avg", "max"),
+                     .indexed = true,
+                     .ratio = pln_kernel_int(call, "sample_ratio", -1),
+                     .scale = pln_kernel_float(call, "spatial_scale", 1)};
+}
+
+static pln_status roi_align(pln_kernel_call *call) {
+  const pln_tensor *x = pln_kernel_arg(call, 0),
+                   *rois = pln_kernel_arg(call, 1);
+  const pln_tensor *images = pln_kernel_arg(call, 2);
+  alignment a = images ? onnx_alignment(call) : relay_alignment(call);
+  if (!pln_kernel_string_is(call, "layout", "NCHW", "NCHW"))
+    return pln_kernel_refuse(call, "a layout other than NCHW");
+  PLN_TRY(check_regions(call, images ? 4 : 5));
   if (a.y.bins < 1 || a.x.bins < 1 || a.y.bins > INT16_MAX ||
       a.x.bins > INT16_MAX)
     return pln_kernel_refuse(call, "an output of %lld x %lld",
                              (long long)a.y.bins, (long long)a.x.bins);
-  if (images->count != (size_t)rois->dims[0])
+  if (images && images->count != (size_t)rois->dims[0])
     return pln_kernel_refuse(call, "%zu images for %lld regions", images->count,
                              (long long)rois->dims[0]);
   int64_t dims[4] = {rois->dims[0], x->dims[1], a.y.bins, a.x.bins};

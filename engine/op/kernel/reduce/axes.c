@@ -59,3 +59,12 @@ void pln_loop_nest_pop(pln_loop_nest *nest, size_t *dim, size_t *step) {
   *step = (size_t)nest->steps[nest->rank];
   nest->count = *dim ? nest->count / *dim : 0;
 }
+
+int64_t pln_loop_nest_seek(const pln_loop_nest *nest, size_t i, int64_t *at) {
+  int64_t offset = 0;
+  for (uint32_t k = nest->rank; k-- > 0; i /= (size_t)nest->dims[k]) {
+    at[k] = (int64_t)(i % (size_t)nest->dims[k]);
+    offset += at[k] * nest->steps[k];
+  }
+  return offset;
+}

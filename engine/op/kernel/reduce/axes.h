@@ -26,6 +26,8 @@ void pln_reduction_plan(const pln_tensor *x, const bool *axes, bool keep,
 /* Advances to the next offset, like an odometer; `at` is initially 0. */
 int64_t pln_loop_nest_advance(const pln_loop_nest *nest, int64_t *at,
                               int64_t offset);
+/* Sets `at` to position i of a nest without extent 0 and returns its offset. */
+int64_t pln_loop_nest_seek(const pln_loop_nest *nest, size_t i, int64_t *at);
 /* Removes the innermost axis and returns it; extent 1 if there is none. */
 void pln_loop_nest_pop(pln_loop_nest *nest, size_t *dim, size_t *step);
 

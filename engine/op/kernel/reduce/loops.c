@@ -69,25 +69,28 @@ typedef int64_t masks8 __attribute__((vector_size(64)));
  * 64 sums four by four, which gives 16 for the lanes. */
 enum { STRIP = 64, MAX_STRIPS = 8 };
 #define LOAD(to, from) memcpy(&(to), (from), sizeof(to))
+#define LOAD8(k) LOAD(p##k, x + i + 8 * k)
+#define ADD8(k) (LOAD(q, x + i + 8 * k), p##k += q)
+/* Half of a vector of 8 floats, in double. */
+#define HALF(v, ...) \
+  __builtin_convertvector(__builtin_shufflevector(v, v, __VA_ARGS__), lanes4)
 #define STRIPS4_FLOAT                                        \
   while (i + STRIP <= n) {                                   \
-    floats_8 p[8], q;                                        \
-    for (int k = 0; k < 8; k++)                              \
-      LOAD(p[k], x + i + 8 * k);                             \
+    floats_8 p0, p1, p2, p3, p4, p5, p6, p7, q;              \
+    LOAD8(0), LOAD8(1), LOAD8(2), LOAD8(3);                  \
+    LOAD8(4), LOAD8(5), LOAD8(6), LOAD8(7);                  \
     i += STRIP;                                              \
     for (int j = 1; j < MAX_STRIPS && i + STRIP <= n; j++) { \
-      for (int k = 0; k < 8; k++) {                          \
-        LOAD(q, x + i + 8 * k);                              \
-        p[k] += q;                                           \
-      }                                                      \
+      ADD8(0), ADD8(1), ADD8(2), ADD8(3);                    \
+      ADD8(4), ADD8(5), ADD8(6), ADD8(7);                    \
       i += STRIP;                                            \
     }                                                        \
-    float sums[16];                                          \
-    q = (p[0] + p[2]) + (p[4] + p[6]);                       \
-    memcpy(sums, &q, sizeof q);                              \
-    q = (p[1] + p[3]) + (p[5] + p[7]);                       \
-    memcpy(sums + 8, &q, sizeof q);                          \
-    TAKE4(SUM, float, sums, a, b, c, d);                     \
+    p0 = (p0 + p2) + (p4 + p6);                              \
+    p1 = (p1 + p3) + (p5 + p7);                              \
+    a += HALF(p0, 0, 1, 2, 3);                               \
+    b += HALF(p0, 4, 5, 6, 7);                               \
+    c += HALF(p1, 0, 1, 2, 3);                               \
+    d += HALF(p1, 4, 5, 6, 7);                               \
   }
 #define STRIPS8_FLOAT                                        \
   while (i + STRIP <= n) {                                   \
@@ -205,56 +208,69 @@ static bool has_512(void) {
 
 /* ----------------------------------------------------------------- extremes */
 
-/* Maps the bits of a float to an integer with the same order, and back. NaN is
- * recorded separately. */
+/* Zeros of both signs compare equal: where the result is a zero, its sign is
+ * looked for again, so that it does not depend on the order. NaN is recorded
+ * separately. */
 typedef int32_t bits_float;
 typedef int64_t bits_double;
-#define MOST_float INT32_MAX
-#define MOST_double INT64_MAX
-#define KEY(T, bits) ((bits) ^ ((bits) >> (8 * sizeof(T) - 1) & MOST_##T))
-#define FIRST_GREATEST(T) (-MOST_##T - 1)
-#define FIRST_SMALLEST(T) MOST_##T
-#define BETTER_GREATEST(a, b) ((a) > (b) ? (a) : (b))
-#define BETTER_SMALLEST(a, b) ((a) < (b) ? (a) : (b))
-#define EXTREME_LOOPS(NAME, T, infinite)                                  \
-  PLN_MULTIVERSION_AVX512 static void runs_##NAME##_##T(                  \
-      const void *in, size_t n, size_t rows, size_t step,                 \
-      pln_reduce_accumulator *out) {                                      \
-    const T *x = in;                                                      \
-    for (size_t r = 0; r < rows; r++, x += step) {                        \
-      bits_##T best = FIRST_##NAME(T), nan = 0;                           \
-      T found;                                                            \
-      for (size_t i = 0; i < n; i++) {                                    \
-        bits_##T bits;                                                    \
-        memcpy(&bits, &x[i], sizeof bits);                                \
-        nan |= (bits & MOST_##T) > (infinite);                            \
-        best = BETTER_##NAME(best, KEY(T, bits));                         \
-      }                                                                   \
-      best = KEY(T, best);                                                \
-      memcpy(&found, &best, sizeof found);                                \
-      if (n)                                                              \
-        out[r].number =                                                   \
-            ONE_##NAME(out[r].number, nan ? (double)NAN : (double)found); \
-    }                                                                     \
-  }                                                                       \
-  PLN_MULTIVERSION_AVX512 static void rows_##NAME##_##T(                  \
-      const void *in, size_t n, size_t rows, size_t step,                 \
-      pln_reduce_accumulator *out) {                                      \
-    const T *restrict x = in;                                             \
-    double *restrict all = &out->number;                                  \
-    for (size_t r = 0; r < rows; r++, x += step)                          \
-      for (size_t i = 0; i < n; i++)                                      \
-        all[i] = ONE_##NAME(all[i], (double)x[i]);                        \
+#define BETTER_GREATEST(a, x) ((x) > (a) ? (x) : (a))
+#define BETTER_SMALLEST(a, x) ((x) < (a) ? (x) : (a))
+#define FIRST_GREATEST (-INFINITY)
+#define FIRST_SMALLEST INFINITY
+/* The sign of the zero that is preferred. */
+#define ZERO_GREATEST false
+#define ZERO_SMALLEST true
+
+#define ZERO_OF(T)                                               \
+  static T zero_among_##T(const T *x, size_t n, bool negative) { \
+    for (size_t i = 0; i < n; i++)                               \
+      if (x[i] == 0 && (signbit(x[i]) != 0) == negative)         \
+        return x[i];                                             \
+    return negative ? 0 : -(T)0;                                 \
   }
-#define FLOAT_REDUCTIONS(T, infinite, STRIPS) \
-  SUM_LOOPS(SUM, T, 0, STRIPS)                \
-  SUM_LOOPS(ABS, T, 0, NONE)                  \
-  SUM_LOOPS(SQUARE, T, 0, NONE)               \
-  SUM_LOOPS(PRODUCT, T, 1, NONE)              \
-  EXTREME_LOOPS(GREATEST, T, infinite)        \
-  EXTREME_LOOPS(SMALLEST, T, infinite)
-FLOAT_REDUCTIONS(float, 0x7f800000, FLOAT)
-FLOAT_REDUCTIONS(double, 0x7ff0000000000000, NONE)
+ZERO_OF(float)
+ZERO_OF(double)
+
+/* The pragma lets the order of a maximum or minimum change. */
+#define PRAGMA(text) _Pragma(#text)
+#define EXTREME_LOOPS(NAME, T, which)                                    \
+  PLN_MULTIVERSION_AVX512 static void runs_##NAME##_##T(                 \
+      const void *in, size_t n, size_t rows, size_t step,                \
+      pln_reduce_accumulator *out) {                                     \
+    const T *x = in;                                                     \
+    for (size_t r = 0; r < rows; r++, x += step) {                       \
+      T best = FIRST_##NAME;                                             \
+      bits_##T nan = 0;                                                  \
+      PRAGMA(omp simd reduction(which : best) reduction(| : nan))        \
+      for (size_t i = 0; i < n; i++) {                                   \
+        best = BETTER_##NAME(best, x[i]);                                \
+        nan |= x[i] != x[i];                                             \
+      }                                                                  \
+      if (best == 0)                                                     \
+        best = zero_among_##T(x, n, ZERO_##NAME);                        \
+      if (n)                                                             \
+        out[r].number =                                                  \
+            ONE_##NAME(out[r].number, nan ? (double)NAN : (double)best); \
+    }                                                                    \
+  }                                                                      \
+  PLN_MULTIVERSION_AVX512 static void rows_##NAME##_##T(                 \
+      const void *in, size_t n, size_t rows, size_t step,                \
+      pln_reduce_accumulator *out) {                                     \
+    const T *restrict x = in;                                            \
+    double *restrict all = &out->number;                                 \
+    for (size_t r = 0; r < rows; r++, x += step)                         \
+      for (size_t i = 0; i < n; i++)                                     \
+        all[i] = ONE_##NAME(all[i], (double)x[i]);                       \
+  }
+#define FLOAT_REDUCTIONS(T, STRIPS) \
+  SUM_LOOPS(SUM, T, 0, STRIPS)      \
+  SUM_LOOPS(ABS, T, 0, NONE)        \
+  SUM_LOOPS(SQUARE, T, 0, NONE)     \
+  SUM_LOOPS(PRODUCT, T, 1, NONE)    \
+  EXTREME_LOOPS(GREATEST, T, max)   \
+  EXTREME_LOOPS(SMALLEST, T, min)
+FLOAT_REDUCTIONS(float, FLOAT)
+FLOAT_REDUCTIONS(double, NONE)
 
 /* ----------------------------------------------------------------- integers */
 

@@ -13,9 +13,12 @@
 
 #include <math.h>
 
+#include "base/thread_pool.h"
+#include "op/kernel/elementwise/approximation.h"
 #include "op/kernel/elementwise/convert.h"
 #include "op/kernel/elementwise/elementwise.h"
 #include "op/kernel/half_as_float.h"
+#include "op/kernel/multiversion.h"
 #include "op/kernel/reduce/axes.h"
 #include "op/kernel/reduce/loops.h"
 
@@ -227,24 +230,50 @@ static void gather_block(const job *j, const inside *in, int64_t offset,
   store_reduced(j, all, n, to);
 }
 
-static void gather_all(const job *j, const pln_reduction *r, char *to) {
-  pln_loop_nest kept = r->kept;
-  inside in = {.outer = r->reduced};
+/* All results: rows of `width`, `step` apart. Threads share them; no sum is
+ * divided. */
+typedef struct gathering {
+  const job *job;
+  pln_loop_nest kept; /* without the innermost axis */
   size_t width, step;
-  int64_t at[PLN_MAX_RANK] = {0}, base = 0;
-  pln_loop_nest_pop(&kept, &width, &step);
-  pln_loop_nest_pop(&in.outer, &in.n, &in.step);
-  in.runs = r->reduced.rank && in.step == 1;
-  for (size_t i = 0; i < kept.count; i++) {
-    for (size_t c = 0; c < width; c += BLOCK) {
-      size_t n = width - c < BLOCK ? width - c : BLOCK;
-      if (pln_is_stopped(j->engine))
-        return;
-      gather_block(j, &in, base + (int64_t)(c * step), n, step, to);
-      to += n * j->size;
-    }
-    base = pln_loop_nest_advance(&kept, at, base);
+  inside in;
+  char *to;
+} gathering;
+
+static void gather_range(void *ud, size_t begin, size_t end) {
+  const gathering *g = ud;
+  const job *j = g->job;
+  int64_t at[PLN_MAX_RANK];
+  size_t c = begin % g->width;
+  int64_t base = pln_loop_nest_seek(&g->kept, begin / g->width, at);
+  while (begin < end) {
+    size_t n = g->width - c < BLOCK ? g->width - c : BLOCK;
+    n = n < end - begin ? n : end - begin;
+    if (pln_is_stopped(j->engine))
+      return;
+    gather_block(j, &g->in, base + (int64_t)(c * g->step), n, g->step,
+                 g->to + begin * j->size);
+    begin += n;
+    c += n;
+    if (c < g->width)
+      continue;
+    base = pln_loop_nest_advance(&g->kept, at, base);
+    c = 0;
   }
+}
+
+/* The number of elements that pays for another thread. */
+enum { SHARED_WORK = 1 << 15 };
+
+static void gather_all(pln_engine *engine, const job *j, const pln_reduction *r,
+                       char *to) {
+  gathering g = {
+      .job = j, .kept = r->kept, .in = {.outer = r->reduced}, .to = to};
+  pln_loop_nest_pop(&g.kept, &g.width, &g.step);
+  pln_loop_nest_pop(&g.in.outer, &g.in.n, &g.in.step);
+  g.in.runs = r->reduced.rank && g.in.step == 1;
+  pln_parallel_ranges(engine, g.kept.count * g.width,
+                      1 + SHARED_WORK / (j->count + 1), gather_range, &g);
 }
 
 /* ------------------------------------------------------------------ kernels */
@@ -332,7 +361,8 @@ static pln_status reduce_tensor(pln_kernel_call *call, measure m) {
   }
   PLN_TRY(pln_kernel_unset(call, 0, dtype, r.rank, r.dims, &out));
   job j = make_job(&m, x, r.reduced.count);
-  gather_all(&j, &r, out);
+  if (r.kept.count)
+    gather_all(call->engine, &j, &r, out);
   return PLN_OK;
 }
 
@@ -360,37 +390,90 @@ pln_status pln_kernel_reduce_log_sum(pln_kernel_call *call) {
   return reduce_tensor(call, (measure){PLN_REDUCE_SUM, LOGARITHM});
 }
 
-static double load_float(pln_dtype dtype, const void *data, int64_t at) {
-  float single;
+/* Copies n elements, `step` apart, to `to`: double for float64, else float. */
+static void load_floats(pln_dtype dtype, const void *data, int64_t at, size_t n,
+                        size_t step, void *to) {
+  const float *single = data;
+  const double *twice = data;
+  const uint16_t *half = data;
+  uint16_t halves[BLOCK];
   if (dtype == PLN_FLOAT32)
-    return (double)((const float *)data)[at];
-  if (dtype == PLN_FLOAT64)
-    return ((const double *)data)[at];
-  pln_widen(dtype, (const uint16_t *)data + at, &single, 1);
-  return (double)single;
+    for (size_t i = 0; i < n; i++)
+      ((float *)to)[i] = single[at + (int64_t)(i * step)];
+  else if (dtype == PLN_FLOAT64)
+    for (size_t i = 0; i < n; i++)
+      ((double *)to)[i] = twice[at + (int64_t)(i * step)];
+  else {
+    for (size_t i = 0; i < n; i++)
+      halves[i] = half[at + (int64_t)(i * step)];
+    pln_widen(dtype, halves, to, n);
+  }
 }
 
-/* The maximum is subtracted first, so that nothing overflows. */
+PLN_MULTIVERSION_AVX512 static void exponentials(float *x, float top,
+                                                 size_t n) {
+  for (size_t i = 0; i < n; i++)
+    x[i] = pln_exp_negative(x[i] - top);
+}
+
+/* A logarithm of a sum of exponentials that is being computed: first the
+ * maximum is found, which is subtracted so that nothing overflows. */
+typedef struct exponential_sum {
+  const pln_reduce_loops *greatest, *add;
+  bool summing, twice; /* twice: elements are double */
+  pln_reduce_accumulator top, all;
+} exponential_sum;
+
+static void take_block(exponential_sum *s, void *block, size_t n) {
+  double *twice = block;
+  if (!s->summing) {
+    s->greatest->runs(block, n, 1, 0, &s->top);
+    return;
+  }
+  if (s->twice)
+    for (size_t i = 0; i < n; i++)
+      twice[i] = exp(twice[i] - s->top.number);
+  else
+    exponentials(block, (float)s->top.number, n);
+  s->add->runs(block, n, 1, 0, &s->all);
+}
+
+static void take_all(exponential_sum *s, const pln_tensor *x,
+                     const pln_loop_nest *reduced, int64_t base) {
+  double block[BLOCK];
+  pln_loop_nest outer = *reduced;
+  int64_t at[PLN_MAX_RANK] = {0};
+  size_t n, step, done = 0;
+  pln_loop_nest_pop(&outer, &n, &step);
+  for (size_t i = 0; i < outer.count; i++) {
+    for (size_t k = 0; k < n; k += BLOCK) {
+      size_t part = n - k < BLOCK ? n - k : BLOCK;
+      if (pln_is_stopped_after(x->engine, &done, 4 * part))
+        return;
+      load_floats((pln_dtype)x->dtype, x->data, base + (int64_t)(k * step),
+                  part, step, block);
+      take_block(s, block, part);
+    }
+    base = pln_loop_nest_advance(&outer, at, base);
+  }
+}
+
 static double log_sum_exp(const pln_tensor *x, const pln_loop_nest *reduced,
                           int64_t base) {
-  pln_dtype dtype = (pln_dtype)x->dtype;
-  int64_t at[PLN_MAX_RANK] = {0}, offset = base;
-  double top = -INFINITY, all = 0;
-  size_t done = 0;
-  for (size_t i = 0; i < reduced->count; i++) {
-    double y = load_float(dtype, x->data, offset);
-    top = top >= y || top != top ? top : y;
-    offset = pln_loop_nest_advance(reduced, at, offset);
-  }
+  pln_dtype dtype = x->dtype == PLN_FLOAT64 ? PLN_FLOAT64 : PLN_FLOAT32;
+  exponential_sum s = {.greatest = pln_reduce_find(PLN_REDUCE_GREATEST, dtype),
+                       .add = pln_reduce_find(PLN_REDUCE_SUM, dtype),
+                       .twice = dtype == PLN_FLOAT64};
+  s.top = s.greatest->start;
+  s.all = s.add->start;
+  if (reduced->count)
+    take_all(&s, x, reduced, base);
+  double top = s.top.number;
   if (isinf(top) || top != top)
     return top;
-  for (size_t i = 0; i < reduced->count; i++) {
-    all += exp(load_float(dtype, x->data, offset) - top);
-    offset = pln_loop_nest_advance(reduced, at, offset);
-    if (pln_is_stopped_after(x->engine, &done, 4))
-      return all;
-  }
-  return top + log(all);
+  s.summing = true;
+  take_all(&s, x, reduced, base);
+  return top + log(s.all.number);
 }
 
 static void store_float(pln_dtype dtype, void *out, size_t i, double value) {
@@ -403,10 +486,29 @@ static void store_float(pln_dtype dtype, void *out, size_t i, double value) {
     pln_narrow(dtype, &single, (uint16_t *)out + i, 1);
 }
 
+typedef struct exponential_sums {
+  const pln_tensor *x;
+  const pln_reduction *reduction;
+  void *out;
+} exponential_sums;
+
+static void exponential_range(void *ud, size_t begin, size_t end) {
+  const exponential_sums *s = ud;
+  const pln_reduction *r = s->reduction;
+  int64_t at[PLN_MAX_RANK], base = pln_loop_nest_seek(&r->kept, begin, at);
+  size_t done = 0;
+  for (size_t i = begin; i < end; i++) {
+    if (pln_is_stopped_after(s->x->engine, &done, 4 * r->reduced.count + 8))
+      return;
+    store_float((pln_dtype)s->x->dtype, s->out, i,
+                log_sum_exp(s->x, &r->reduced, base));
+    base = pln_loop_nest_advance(&r->kept, at, base);
+  }
+}
+
 pln_status pln_kernel_logsumexp(pln_kernel_call *call) {
   pln_reduction r;
   void *out;
-  int64_t at[PLN_MAX_RANK] = {0}, base = 0;
   if (operand_is_integer(call))
     return reduce_as_double(call, pln_kernel_logsumexp);
   PLN_TRY(begin_reduction(call, &r));
@@ -415,12 +517,10 @@ pln_status pln_kernel_logsumexp(pln_kernel_call *call) {
   if (!pln_dtype_is_float(dtype))
     return pln_kernel_no_dtype(call, dtype);
   PLN_TRY(pln_kernel_unset(call, 0, dtype, r.rank, r.dims, &out));
-  size_t done = 0;
-  for (size_t i = 0; i < r.kept.count; i++) {
-    if (pln_is_stopped_after(call->engine, &done, 4 * r.reduced.count + 8))
-      return PLN_OK;
-    store_float(dtype, out, i, log_sum_exp(x, &r.reduced, base));
-    base = pln_loop_nest_advance(&r.kept, at, base);
-  }
+  exponential_sums s = {x, &r, out};
+  if (r.kept.count)
+    pln_parallel_ranges(call->engine, r.kept.count,
+                        1 + SHARED_WORK / (8 * r.reduced.count + 1),
+                        exponential_range, &s);
   return PLN_OK;
 }

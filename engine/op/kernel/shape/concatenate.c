@@ -1,6 +1,7 @@
 /* concatenate.c: concatenate, split, tile and broadcast_to. Called through
  * ops.def. */
 
+#include "base/thread_pool.h"
 #include "op/kernel/strided.h"
 
 /* -------------------------------------------------------------- concatenate */
@@ -90,6 +91,43 @@ static bool joined_dims(const pln_kernel_call *call, uint32_t axis,
   return true;
 }
 
+/* A concatenation: threads share the rows of all operands. */
+typedef struct joining {
+  const pln_kernel_call *call;
+  uint32_t axis;
+  size_t rows, inner, row; /* inner: bytes inside of the axis; row: of a row of
+                              the result */
+  char *to;
+} joining;
+
+/* Copies rows [begin, end) of operand `i` to where they begin, `to`. */
+static void join_rows(const joining *j, uint32_t i, size_t begin, size_t end,
+                      char *to) {
+  size_t run = (size_t)j->call->args[i]->dims[j->axis] * j->inner, done = 0;
+  const char *from = j->call->args[i]->data;
+  for (size_t r = begin; r < end && run; r++) {
+    if (pln_is_stopped_after(j->call->engine, &done, 1 + run / 8))
+      return;
+    pln_copy_run(j->call->engine, to + r * j->row, from + r * run, run);
+  }
+}
+
+/* Rows are counted operand by operand. */
+static void join_range(void *ud, size_t begin, size_t end) {
+  const joining *j = ud;
+  char *to = j->to;
+  for (uint32_t i = 0; i < j->call->n_args; i++) {
+    size_t first = i * j->rows, last = first + j->rows;
+    if (begin < last && first < end)
+      join_rows(j, i, begin > first ? begin - first : 0,
+                (end < last ? end : last) - first, to);
+    to += (size_t)j->call->args[i]->dims[j->axis] * j->inner;
+  }
+}
+
+/* The bytes that pay for another thread. */
+enum { SHARED_WORK = 1 << 18 };
+
 pln_status pln_kernel_concatenate(pln_kernel_call *call) {
   const pln_tensor *first = pln_kernel_arg(call, 0);
   int64_t dims[PLN_MAX_RANK];
@@ -101,24 +139,18 @@ pln_status pln_kernel_concatenate(pln_kernel_call *call) {
     return pln_kernel_refuse(call, "operands do not match each other");
   PLN_TRY(pln_strided_result_begin(call, 0, (pln_dtype)first->dtype,
                                    first->rank, dims, &moved));
-  size_t rows = pln_dims_product(dims, 0, axis);
   size_t inner = pln_dims_product(dims, axis + 1, first->rank) * moved.size;
-  size_t row = (size_t)dims[axis] * inner;
-  char *to = moved.data;
-  size_t done = 0;
-  pln_status status = PLN_OK;
-  for (uint32_t i = 0; i < call->n_args && moved.count && status == PLN_OK;
-       i++) {
-    const char *from = call->args[i]->data;
-    size_t run = (size_t)call->args[i]->dims[axis] * inner;
-    for (size_t r = 0; r < rows && run && status == PLN_OK; r++) {
-      if (pln_is_stopped_after(call->engine, &done, 1 + run / 8))
-        break;
-      status = pln_copy_bytes(call->engine, to + r * row, from + r * run, run);
-    }
-    to += run;
-  }
-  return pln_strided_result_end(&moved, status);
+  joining j = {.call = call,
+               .axis = axis,
+               .rows = pln_dims_product(dims, 0, axis),
+               .inner = inner,
+               .row = (size_t)dims[axis] * inner,
+               .to = moved.data};
+  if (moved.count)
+    pln_parallel_ranges(call->engine, j.rows * call->n_args,
+                        1 + SHARED_WORK / (j.row / call->n_args + 16),
+                        join_range, &j);
+  return pln_strided_result_end(&moved, PLN_OK);
 }
 
 /* -------------------------------------------------------------------- stack */

@@ -1,6 +1,7 @@
 /* take.c: take (ONNX Gather), gather (GatherElements) and gather_nd. Called
  * through ops.def. An index out of range is refused. */
 
+#include "base/thread_pool.h"
 #include "op/kernel/indices.h"
 #include "op/kernel/strided.h"
 #include "op/relay/form.h"
@@ -114,6 +115,46 @@ static bool take_at(const pln_tensor *indices, size_t i, int64_t extent,
   return true;
 }
 
+/* Copies of runs that threads share. */
+typedef struct taking {
+  const pln_engine *engine;
+  const char *from;
+  char *to;
+  const pln_tensor *indices;
+  take_mode mode;
+  int64_t extent;
+  size_t run; /* bytes */
+  atomic_bool outside;
+} taking;
+
+static void take_range(void *ud, size_t begin, size_t end) {
+  taking *t = ud;
+  size_t n = t->indices->count, done = 0, i = begin % n, run = t->run;
+  const char *row = t->from + begin / n * (size_t)t->extent * run;
+  for (size_t k = begin; k < end; k++) {
+    int64_t at;
+    if (pln_is_stopped_after(t->engine, &done, 1 + run / 8))
+      return;
+    if (!take_at(t->indices, i, t->extent, t->mode, &at)) {
+      atomic_store(&t->outside, true);
+      return;
+    }
+    pln_copy_run(t->engine, t->to + k * run, row + (size_t)at * run, run);
+    if (++i < n)
+      continue;
+    i = 0;
+    row += (size_t)t->extent * run;
+  }
+}
+
+/* The bytes that pay for another thread. */
+enum { SHARED_WORK = 1 << 18 };
+
+/* The number of runs of that size that pay for another thread. */
+static size_t shared_runs(size_t run) {
+  return 1 + SHARED_WORK / (run + 16);
+}
+
 /* Copies run `at` of `runs` in each row, for each index. */
 static pln_status take_runs(pln_kernel_call *call,
                             const pln_strided_result *moved,
@@ -124,19 +165,18 @@ static pln_status take_runs(pln_kernel_call *call,
       pln_kernel_string_is(call, "mode", "strict", "clip")   ? TAKE_CLIP
       : pln_kernel_string_is(call, "mode", "strict", "wrap") ? TAKE_WRAP
                                                              : TAKE_STRICT;
-  char *to = moved->data;
-  size_t done = 0;
-  for (size_t r = 0; r < rows; r++) {
-    const char *row = (const char *)x->data + r * (size_t)extent * run;
-    for (size_t i = 0; i < indices->count; i++, to += run) {
-      int64_t at;
-      PLN_TRY(pln_poll_after(call->engine, &done, 1 + run / 8));
-      if (!take_at(indices, i, extent, mode, &at))
-        return pln_kernel_index_outside(call, indices, i, extent);
-      PLN_TRY(pln_copy_bytes(call->engine, to, row + (size_t)at * run, run));
-    }
-  }
-  return PLN_OK;
+  taking t = {.engine = call->engine,
+              .from = x->data,
+              .to = moved->data,
+              .indices = indices,
+              .mode = mode,
+              .extent = extent,
+              .run = run};
+  pln_parallel_ranges(call->engine, rows * indices->count, shared_runs(run),
+                      take_range, &t);
+  return atomic_load(&t.outside)
+             ? pln_kernel_index_outside(call, indices, 0, extent)
+             : PLN_OK;
 }
 
 /* Relay's take without an axis: takes elements of the flattened operand. */
@@ -218,32 +258,72 @@ static void pick(char *to, const char *from, const int64_t *at, int64_t scale,
   }
 }
 
+/* A gather, whose rows of indices threads share. */
+typedef struct gathering {
+  const pln_engine *engine;
+  const pln_tensor *x, *indices;
+  uint32_t axis;
+  char *to;
+  size_t size; /* of an element */
+  int64_t steps[PLN_MAX_RANK];
+  atomic_bool outside;
+} gathering;
+
+/* Gathers the elements of one row; false if an index is outside. */
+static bool gather_row(const gathering *g, size_t first, int64_t base) {
+  int64_t block[BLOCK], size = (int64_t)g->size;
+  uint32_t last = g->x->rank - 1;
+  int64_t step = g->axis == last ? 0 : 1;
+  size_t row = (size_t)g->indices->dims[last];
+  for (size_t k = 0; k < row && !pln_is_stopped(g->engine); k += BLOCK) {
+    size_t n = row - k < BLOCK ? row - k : BLOCK;
+    if (!pln_indices_at(g->indices, first + k, n, g->x->dims[g->axis], block))
+      return false;
+    pick(g->to + (first + k) * g->size,
+         (const char *)g->x->data + (base + (int64_t)k * step) * size, block,
+         g->steps[g->axis], step, n, g->size);
+  }
+  return true;
+}
+
+static void gather_range(void *ud, size_t begin, size_t end) {
+  gathering *g = ud;
+  uint32_t last = g->x->rank - 1;
+  size_t row = (size_t)g->indices->dims[last];
+  int64_t place[PLN_MAX_RANK], base = 0;
+  pln_indices_seek(g->indices, last, begin, place);
+  for (uint32_t i = 0; i < last; i++)
+    base += i == g->axis ? 0 : place[i] * g->steps[i];
+  for (size_t i = begin; i < end; i++) {
+    if (!gather_row(g, i * row, base)) {
+      atomic_store(&g->outside, true);
+      return;
+    }
+    base =
+        pln_indices_advance(g->indices, last, g->axis, g->steps, place, base);
+  }
+}
+
 /* Gathers the elements row by row of the indices. */
 static pln_status gather_all(pln_kernel_call *call,
                              const pln_strided_result *moved,
                              const pln_tensor *x, const pln_tensor *indices,
                              uint32_t axis) {
-  int64_t steps[PLN_MAX_RANK], place[PLN_MAX_RANK] = {0}, base = 0;
-  int64_t block[BLOCK], size = (int64_t)moved->size;
-  uint32_t last = x->rank - 1;
-  size_t row = (size_t)indices->dims[last];
-  char *to = moved->data;
-  size_t done = 0;
-  pln_dense_strides(x->rank, x->dims, steps);
-  for (size_t i = 0; i < indices->count; i += row) {
-    for (size_t k = 0; k < row; k += BLOCK) {
-      size_t n = row - k < BLOCK ? row - k : BLOCK;
-      int64_t step = axis == last ? 0 : 1;
-      PLN_TRY(pln_poll_after(call->engine, &done, n));
-      if (!pln_indices_at(indices, i + k, n, x->dims[axis], block))
-        return pln_kernel_index_outside(call, indices, i + k, x->dims[axis]);
-      pick(to, (const char *)x->data + (base + (int64_t)k * step) * size, block,
-           steps[axis], step, n, moved->size);
-      to += n * moved->size;
-    }
-    base = pln_indices_advance(indices, last, axis, steps, place, base);
-  }
-  return PLN_OK;
+  gathering g = {.engine = call->engine,
+                 .x = x,
+                 .indices = indices,
+                 .axis = axis,
+                 .to = moved->data,
+                 .size = moved->size};
+  if (indices->count == 0)
+    return PLN_OK;
+  size_t row = (size_t)indices->dims[x->rank - 1];
+  pln_dense_strides(x->rank, x->dims, g.steps);
+  pln_parallel_ranges(call->engine, indices->count / row,
+                      shared_runs(row * moved->size), gather_range, &g);
+  return atomic_load(&g.outside)
+             ? pln_kernel_index_outside(call, indices, 0, x->dims[axis])
+             : PLN_OK;
 }
 
 pln_status pln_kernel_gather(pln_kernel_call *call) {

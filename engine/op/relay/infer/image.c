@@ -4,14 +4,22 @@
 #include "op/relay/data_layout.h"
 #include "op/relay/form.h"
 
+/* The number of spatial axes, less one. */
+static int spatial_form(pln_op op) {
+  switch (op) {
+  case PLN_OP_RESIZE_1D: return 0;
+  case PLN_OP_RESIZE_3D:
+  case PLN_OP_DYN_UPSAMPLING_3D: return 2;
+  default: return 1;
+  }
+}
+
 /* Spatial extents are those of attribute `size`, of which one may stand for
- * all. */
+ * all; of a dynamic operator they are not known. */
 pln_status pln_infer_resize_to(pln_infer *call) {
   static const char *const spaces[] = {"W", "HW", "DHW"};
   static const char *const plain[] = {"NCW", "NCHW", "NCDHW"};
-  int form = call->op == PLN_OP_RESIZE_1D   ? 0
-             : call->op == PLN_OP_RESIZE_3D ? 2
-                                            : 1;
+  int form = spatial_form(call->op);
   pln_data_layout layout;
   pln_shape shape;
   uint32_t n;

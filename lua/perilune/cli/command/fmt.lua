@@ -6,7 +6,8 @@ local stop = require "perilune.cli.stop"
 core.internal() -- diagnostics point at the scripts of others
 
 local fmt = {
-  description = "Prints canonical Relay text of models (ONNX, or NAME.relay). Without "
+  description = "Prints canonical Relay text of models (ONNX, NAME.relay, or TVMScript in "
+    .. "NAME.tvmscript). Without "
     .. "FILE, or for '-', reads standard input. The text of an ONNX model has dtype, shape and a "
     .. "hash in place of the elements of constants over 64 elements; --full prints the elements. "
     .. "A file that cannot be read does not stop the others.",
@@ -35,7 +36,7 @@ end
 -- The module, and the text that it was read from, or nil.
 local function load(path)
   local bytes = models.bytes(path)
-  local text = bytes or path:find "%.relay$" and read(path)
+  local text = bytes or models.names_text(path) and read(path)
   local module, diag
   if bytes then
     module, diag = models.model(path)

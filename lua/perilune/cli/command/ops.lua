@@ -6,12 +6,23 @@ local stop = require "perilune.cli.stop"
 local missing_kernel = require "perilune.cli.missing_kernel"
 core.internal() -- errors name the scripts of others
 
-local ops = { description = "Lists operators, or shows one." }
+local ops = {
+  description = "Lists operators, or shows one; those that a script registers with --script.",
+}
 
 function ops.arguments(parser)
   parser:argument("name", "The operator to show, by its Relay or ONNX name; 'nn' "
     .. "shows all of nn."):args "?"
   parser:flag("--missing", "Lists the operators that are not computed, and why.")
+end
+
+-- "x, bias?, more..."
+local function operand_names(op)
+  local names = {}
+  for i, arg in ipairs(op.args) do
+    names[i] = arg.name .. (arg.variadic and "..." or "") .. (arg.optional and "?" or "")
+  end
+  return table.concat(names, ", ")
 end
 
 local function show(op, onnx)
@@ -22,11 +33,14 @@ local function show(op, onnx)
   table.sort(traits)
   print(op.name)
   print("  " .. op.doc)
+  if op.args and #op.args > 0 then arity = ("%s (%s)"):format(arity, operand_names(op)) end
   print(("  operands: %s"):format(arity))
   print(("  attributes: %s"):format((op.attrs or "") ~= "" and op.attrs or "none"))
   print(("  traits: %s"):format(#traits > 0 and table.concat(traits, ", ") or "none"))
   print(("  ONNX: %s"):format(#onnx > 0 and table.concat(onnx, ", ") or "none"))
+  if op.results then print(("  results: %d"):format(op.results)) end
   local reason = missing_kernel[op.name]
+  if op.registered and not op.has_kernel then reason = "it was registered without eval" end
   print(("  evaluated: %s"):format(reason and "no: " .. reason or "yes"))
 end
 

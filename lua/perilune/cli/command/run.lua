@@ -65,14 +65,31 @@ local function elements(tensor)
   return "[" .. table.concat(parts, ", ") .. "]"
 end
 
-local function show(name, value)
-  if type(value) == "userdata" then
-    print(("%s: %s %s"):format(name, value, elements(value)))
-  elseif value == nil then
+-- { 1: 0.25, 2: 0.75 }
+local function entries(map)
+  local keys, parts = require "perilune.sorted_keys" (map), {}
+  for i = 1, math.min(#keys, SHOWN) do parts[i] = ("%s: %s"):format(keys[i], map[keys[i]]) end
+  if #keys > SHOWN then parts[#parts + 1] = "..." end
+  return "{ " .. table.concat(parts, ", ") .. " }"
+end
+
+local function described(value, kind)
+  if kind == "map" then return "map " .. entries(value) end
+  return ("%s %s"):format(value, elements(value))
+end
+
+local function show(name, value, type_of_value)
+  local kind = type_of_value and type_of_value.kind
+  if value == nil then
     print(name .. ": nothing")
+  elseif type(value) == "userdata" or kind == "map" then
+    print(("%s: %s"):format(name, described(value, kind)))
   else
     print(("%s: a sequence of %d"):format(name, #value))
-    for _, tensor in ipairs(value) do print(("  %s %s"):format(tensor, elements(tensor))) end
+    local element = type_of_value and type_of_value.element
+    for _, item in ipairs(value) do
+      print("  " .. described(item, element and element.kind))
+    end
   end
 end
 
@@ -136,7 +153,7 @@ function run.run(options)
   local results, seconds, profile = measure_within(context, module, values, options)
   host.end_progress()
   for i, row in ipairs(outputs) do
-    show(row.name, results[i])
+    show(row.name, results[i], row.type)
     if options.output then save(options, i, row, results[i]) end
   end
   if options.trace then write_trace(profile, options.trace) end

@@ -1,7 +1,7 @@
-/* relay/metadata/json.h: parses JSON (RFC 8259) into a flat list of values. */
+/* json.h: parses JSON (RFC 8259) into a flat list of values. */
 
-#ifndef PLN_IR_RELAY_METADATA_JSON_H
-#define PLN_IR_RELAY_METADATA_JSON_H
+#ifndef PLN_BASE_JSON_H
+#define PLN_BASE_JSON_H
 
 #include "base/base.h"
 

@@ -1,13 +1,12 @@
-/* relay/metadata/read_array.c: reads tensors of the metadata section, as
+/* tensor/ndarray.c: reads tensors of a metadata section, as
  * relay/metadata/write_array.c writes them: TVM's NDArray in base64, or as an
  * extension a file range or one element for a splat.
  *
- * Called when a constant is first referred to. The input is not trusted: sizes
- * are checked before use. */
+ * Called by the readers of Relay's and of TIR's text. The input is not trusted:
+ * sizes are checked before use. */
 
+#include "ir/tensor/ndarray.h"
 #include "base/base64.h"
-#include "ir/relay/metadata/read_section.h"
-#include "ir/relay/metadata/references.h"
 #include "ir/tensor/tensor.h"
 
 enum { MAX_RANK = 1024, HEAD = 36 }; /* bytes of an NDArray before its dims */
@@ -110,8 +109,8 @@ static pln_status read_array_strings(pln_engine *e, const head *h,
 /* Decodes the whole text into one buffer; the elements are then read from it.
  * The buffer is no larger than the text implies, so a forged header cannot
  * cause a large allocation. */
-pln_status pln_metadata_read_base64(pln_engine *e, pln_slice text,
-                                    pln_tensor **out) {
+pln_status pln_ndarray_read_base64(pln_engine *e, pln_slice text,
+                                   pln_tensor **out) {
   size_t room = text.size / 4 * 3 + 3;
   uint8_t *bytes = pln_mem_new(e, room);
   head h;
@@ -200,13 +199,12 @@ static pln_status read_mapped(pln_engine *e, const head *h,
   return status;
 }
 
-pln_status pln_metadata_read_array(pln_engine *engine, const pln_json *json,
-                                   const pln_json_value *value,
-                                   pln_tensor **out) {
+pln_status pln_ndarray_read(pln_engine *engine, const pln_json *json,
+                            const pln_json_value *value, pln_tensor **out) {
   head h;
   uint64_t offset, length;
   if (value->kind == PLN_JSON_STRING)
-    return pln_metadata_read_base64(engine, value->text, out);
+    return pln_ndarray_read_base64(engine, value->text, out);
   if (value->kind != PLN_JSON_OBJECT || !read_shape(json, value, &h))
     return PLN_ERR_FORMAT;
   const pln_json_value *splat = pln_json_get(json, value, "splat");

@@ -1,9 +1,9 @@
-/* relay/metadata/json.c: a JSON parser for the metadata section.
+/* json.c: a JSON parser for the metadata section.
  *
  * One pass without recursion: open arrays and objects are linked through their
  * `next` until they end. Strings are not copied. */
 
-#include "ir/relay/metadata/json.h"
+#include "base/json.h"
 
 typedef struct reader {
   pln_json *json;

@@ -1,0 +1,239 @@
+/* arith/rules.c: applies the rules of rules.def to a term.
+ *
+ * Called by rewrite.c for each node whose operands are simplified. The rules of
+ * a root operator are tried in the order of the table; two sets of bits, of the
+ * kinds of the operands, leave few of them. Patterns are a few levels deep, so
+ * that recursion over them is bounded. */
+
+#include "arith/rules.h"
+
+pln_status pln_arith_rules_compile(pln_engine *engine,
+                                   struct pln_arith_rules **out) {
+  struct pln_arith_rules *rules = pln_mem_zeroed(engine, sizeof *rules);
+  if (!rules)
+    return pln_nomem(engine);
+  pln_status status = pln_arith_rules_parse(engine, rules);
+  if (status != PLN_OK) {
+    pln_mem_free(engine, rules, sizeof *rules);
+    return status;
+  }
+  *out = rules;
+  return PLN_OK;
+}
+
+void pln_arith_rules_free(pln_engine *engine, struct pln_arith_rules *rules) {
+  if (rules)
+    pln_mem_free(engine, rules, sizeof *rules);
+}
+
+typedef struct binding {
+  pln_analyzer *a;
+  const pln_pattern_node *nodes;
+  pln_term slots[PLN_RULE_SLOTS];
+  pln_term root;
+  bool overflow; /* a constant cannot be computed */
+} binding;
+
+/* ----------------------------------------------------------------- matching */
+
+static bool match(binding *m, uint16_t at, pln_term t);
+
+static bool match_slot(binding *m, uint8_t slot, pln_term t) {
+  if (slot >= PLN_FIRST_CONST && !pln_is_const(m->a, t))
+    return false;
+  if (m->slots[slot])
+    return m->slots[slot] == t;
+  m->slots[slot] = t;
+  return true;
+}
+
+static bool match_operator(binding *m, const pln_pattern_node *p, pln_kind kind,
+                           pln_term t) {
+  const pln_term_node *n = pln_at(m->a, t);
+  pln_term y = n->b, z = n->c;
+  if (n->kind != kind || !match(m, p->a, n->a))
+    return false;
+  return (!p->b || match(m, p->b, y)) && (!p->c || match(m, p->c, z));
+}
+
+static bool match(binding *m, uint16_t at, pln_term t) {
+  const pln_pattern_node *p = &m->nodes[at];
+  switch (p->op) {
+  case PLN_PAT_SLOT: return match_slot(m, p->slot, t);
+  case PLN_PAT_NUMBER: return pln_is_value(m->a, t, p->value);
+  case PLN_PAT_TRUTH:
+    return pln_is_bool(m->a, t) && pln_is_value(m->a, t, p->value);
+  case PLN_PAT_RAMP: return match_operator(m, p, PLN_RAMP, t);
+  case PLN_PAT_BROADCAST: return match_operator(m, p, PLN_BROADCAST, t);
+  default: return match_operator(m, p, (pln_kind)p->op, t);
+  }
+}
+
+/* ----------------------------------------------------------------- building */
+
+static pln_term build(binding *m, uint16_t at, pln_term like);
+
+static pln_term fold_binary(binding *m, pln_kind kind, pln_term x, pln_term y) {
+  pln_analyzer *a = m->a;
+  pln_term t = pln_fold(a, kind, x, y);
+  if (t && pln_is_const(a, x) && pln_is_const(a, y) && !pln_is_const(a, t))
+    m->overflow = true;
+  return m->overflow ? PLN_NO_TERM : t;
+}
+
+/* A number has the dtype of the other operand. */
+static pln_term build_binary(binding *m, const pln_pattern_node *p,
+                             pln_term like) {
+  bool number = m->nodes[p->a].op == PLN_PAT_NUMBER;
+  pln_term x = number ? PLN_NO_TERM : build(m, p->a, like);
+  pln_term y = build(m, p->b, number ? like : x);
+  if (number)
+    x = build(m, p->a, y);
+  return fold_binary(m, (pln_kind)p->op, x, y);
+}
+
+static pln_term build(binding *m, uint16_t at, pln_term like) {
+  const pln_pattern_node *p = &m->nodes[at];
+  pln_analyzer *a = m->a;
+  uint16_t lanes = pln_at(a, m->root)->lanes;
+  pln_term x;
+  switch (p->op) {
+  case PLN_PAT_SLOT: return m->slots[p->slot];
+  case PLN_PAT_NUMBER: return pln_const_like(a, like, p->value);
+  case PLN_PAT_TRUTH: return pln_const_like(a, m->root, p->value);
+  case PLN_PAT_RAMP:
+    x = build(m, p->a, like);
+    return pln_term_ramp(a, x, build(m, p->b, x), lanes);
+  case PLN_PAT_BROADCAST:
+    return pln_term_broadcast(a, build(m, p->a, like), lanes);
+  case PLN_PRIM_NOT: return pln_fold_not(a, build(m, p->a, like));
+  case PLN_SELECT:
+    x = build(m, p->a, like);
+    return pln_fold_select(a, x, build(m, p->b, like), build(m, p->c, like));
+  default: return build_binary(m, p, like);
+  }
+}
+
+/* ------------------------------------------------------------------- guards */
+
+static int64_t value(binding *m, uint16_t at);
+
+static int64_t checked(binding *m, bool fits, const int64_t *result) {
+  if (!fits)
+    m->overflow = true;
+  return fits ? *result : 0;
+}
+
+static int64_t arithmetic(binding *m, uint8_t op, int64_t x, int64_t y) {
+  int64_t out = 0;
+  bool divides = y != 0 && !(y == -1 && x == INT64_MIN);
+  switch (op) {
+  case PLN_PRIM_ADD: return checked(m, pln_add_fits(x, y, &out), &out);
+  case PLN_PRIM_SUB: return checked(m, pln_sub_fits(x, y, &out), &out);
+  case PLN_PRIM_MUL: return checked(m, pln_mul_fits(x, y, &out), &out);
+  case PLN_PRIM_FLOORDIV:
+    out = divides ? pln_floor_div(x, y) : 0;
+    return checked(m, divides, &out);
+  case PLN_PRIM_FLOORMOD:
+    out = divides ? pln_floor_mod(x, y) : 0;
+    return checked(m, divides, &out);
+  case PLN_PRIM_EQ: return x == y;
+  case PLN_PRIM_NE: return x != y;
+  case PLN_PRIM_LT: return x < y;
+  case PLN_PRIM_LE: return x <= y;
+  case PLN_PRIM_GT: return x > y;
+  case PLN_PRIM_GE: return x >= y;
+  default: return checked(m, false, &out);
+  }
+}
+
+static bool has_any(pln_analyzer *a, pln_term t) {
+  pln_term_list order;
+  bool found = false;
+  if (pln_term_kind(a, t) != PLN_ANY && pln_at(a, t)->n == 0)
+    return false;
+  if (!pln_term_order(a, t, NULL, &order))
+    return true;
+  for (uint32_t i = 0; i < order.n && !found; i++)
+    found = pln_term_kind(a, order.items[i]) == PLN_ANY;
+  pln_term_list_free(a, &order);
+  return found;
+}
+
+static bool ask(binding *m, const pln_pattern_node *p) {
+  pln_analyzer *a = m->a;
+  pln_term t = build(m, p->a, m->slots[0]);
+  if (!t)
+    return false;
+  switch (p->op) {
+  case PLN_PAT_NONNEG: return pln_proves_ge(a, t, 0);
+  case PLN_PAT_ZERO: return pln_proves_equal(a, t, pln_const_like(a, t, 0));
+  case PLN_PAT_EXTREMUM:
+    return pln_term_kind(a, t) == PLN_PRIM_MIN ||
+           pln_term_kind(a, t) == PLN_PRIM_MAX;
+  default: return has_any(a, t);
+  }
+}
+
+static int64_t value(binding *m, uint16_t at) {
+  const pln_pattern_node *p = &m->nodes[at];
+  switch (p->op) {
+  case PLN_PAT_SLOT: return pln_const(m->a, m->slots[p->slot]);
+  case PLN_PAT_NUMBER: return p->value;
+  case PLN_PAT_NONNEG:
+  case PLN_PAT_ZERO:
+  case PLN_PAT_EXTREMUM:
+  case PLN_PAT_ANY: return ask(m, p);
+  case PLN_PRIM_AND: return value(m, p->a) && !m->overflow && value(m, p->b);
+  case PLN_PRIM_OR: return value(m, p->a) || value(m, p->b);
+  case PLN_PRIM_NOT: return !value(m, p->a);
+  default: break;
+  }
+  int64_t x = value(m, p->a);
+  return arithmetic(m, p->op, x, value(m, p->b));
+}
+
+/* ----------------------------------------------------------------- the rules
+ */
+
+static pln_term try_variant(pln_analyzer *a, const pln_rule_variant *v,
+                            pln_term t) {
+  binding m = {.a = a, .nodes = a->rules->nodes, .root = t};
+  if (!match(&m, v->lhs, t))
+    return PLN_NO_TERM;
+  if (v->guard && (!value(&m, v->guard) || m.overflow))
+    return PLN_NO_TERM;
+  pln_term out = build(&m, v->rhs, t);
+  return m.overflow || out == t ? PLN_NO_TERM : out;
+}
+
+static uint8_t dtype_class(const pln_analyzer *a, pln_term t) {
+  const pln_term_node *n = pln_at(a, t);
+  pln_term x =
+      n->n > 1 && n->kind != PLN_SELECT && pln_is_bool(a, t) ? n->a : t;
+  bool logical = n->kind == PLN_PRIM_AND || n->kind == PLN_PRIM_OR;
+  if (n->lanes > 1)
+    return 2;
+  return logical || pln_is_index(a, x) ? 1 : 4;
+}
+
+pln_term pln_rules_apply_to(pln_analyzer *a, pln_term t) {
+  const pln_term_node *n = pln_at(a, t);
+  if (n->kind < PLN_PRIM_ADD || n->kind > PLN_SELECT)
+    return PLN_NO_TERM;
+  const pln_rule_root *root = &a->rules->roots[n->kind - PLN_PRIM_ADD];
+  const uint64_t *first = root->by_first[pln_at(a, n->a)->kind];
+  const uint64_t *second =
+      n->n > 1 ? root->by_second[pln_at(a, n->b)->kind] : first;
+  uint8_t class = dtype_class(a, t);
+  for (uint32_t w = 0; w * 64 < root->n; w++)
+    for (uint64_t set = first[w] & second[w]; set; set &= set - 1) {
+      uint32_t i = 64 * w + (uint32_t)__builtin_ctzll(set);
+      if (!(root->variants[i].dtypes & class))
+        continue;
+      pln_term out = try_variant(a, &root->variants[i], t);
+      if (out || a->status != PLN_OK)
+        return out;
+    }
+  return PLN_NO_TERM;
+}

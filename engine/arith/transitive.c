@@ -1,0 +1,75 @@
+/* arith/transitive.c: comparisons by known inequalities x <= y + c, which are
+ * combined (extension `transitive`).
+ *
+ * Called by pln_compare_terms. The facts are the edges of a graph; the shortest
+ * paths between two terms bound their difference (Bellman and Ford). */
+
+#include "arith/arith.h"
+
+enum { MOST_FACTS = 64 };
+
+typedef struct reached {
+  pln_term term[2 * MOST_FACTS + 1];
+  int64_t c[2 * MOST_FACTS + 1]; /* start <= term + c */
+  uint32_t n;
+} reached;
+
+static bool improve(reached *r, pln_term t, int64_t c) {
+  for (uint32_t i = 0; i < r->n; i++)
+    if (r->term[i] == t) {
+      if (r->c[i] <= c)
+        return false;
+      r->c[i] = c;
+      return true;
+    }
+  if (r->n == PLN_COUNT(r->term))
+    return false;
+  r->term[r->n] = t;
+  r->c[r->n++] = c;
+  return true;
+}
+
+/* One fact, with the constants of its sides moved to c. */
+static bool relax(const pln_analyzer *a, reached *r, uint32_t fact) {
+  const pln_relation_fact *f = &a->relations[fact];
+  pln_offset x = pln_split_offset(a, f->x), y = pln_split_offset(a, f->y);
+  int64_t c;
+  if (!pln_add_fits(f->c, y.c, &c) || !pln_sub_fits(c, x.c, &c))
+    return false;
+  for (uint32_t i = 0; i < r->n; i++)
+    if (r->term[i] == x.base && pln_add_fits(c, r->c[i], &c))
+      return improve(r, y.base, c);
+  return false;
+}
+
+/* The least c that the facts give with x <= y + c. */
+static bool least_offset(const pln_analyzer *a, pln_term x, pln_term y,
+                         int64_t *out) {
+  reached r = {.n = 0};
+  pln_offset p = pln_split_offset(a, x), q = pln_split_offset(a, y);
+  uint32_t first =
+      a->n_relations > MOST_FACTS ? a->n_relations - MOST_FACTS : 0;
+  bool changed = true;
+  improve(&r, p.base, p.c);
+  for (uint32_t round = 0; changed && round < MOST_FACTS; round++) {
+    changed = false;
+    for (uint32_t i = first; i < a->n_relations; i++)
+      changed = relax(a, &r, i) || changed;
+  }
+  for (uint32_t i = 0; i < r.n; i++)
+    if (r.term[i] == q.base)
+      return pln_sub_fits(r.c[i], q.c, out);
+  return false;
+}
+
+int pln_transitive_compare(pln_analyzer *a, pln_term x, pln_term y) {
+  int possible = PLN_REL_UNKNOWN;
+  int64_t c;
+  if (!(a->extensions & PLN_ARITH_TRANSITIVE) || a->n_relations == 0)
+    return possible;
+  if (least_offset(a, x, y, &c))
+    possible &= c < 0 ? PLN_REL_LT : c == 0 ? PLN_REL_LE : PLN_REL_UNKNOWN;
+  if (least_offset(a, y, x, &c))
+    possible &= c < 0 ? PLN_REL_GT : c == 0 ? PLN_REL_GE : PLN_REL_UNKNOWN;
+  return possible ? possible : PLN_REL_UNKNOWN;
+}

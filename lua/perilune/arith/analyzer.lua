@@ -1,0 +1,250 @@
+-- The analyzer: facts of variables and conditions, and what follows of them.
+
+local core = require "perilune.core"
+core.internal()
+
+local argument = require "perilune.argument"
+local operand = require "perilune.tir.operand"
+
+local Analyzer = {}
+Analyzer.__index = Analyzer
+Analyzer.__name = "perilune.Analyzer"
+
+--- A value that no integer exceeds, as TVM has it; its negative is the other infinity.
+local infinity = math.maxinteger
+
+local strengths = { default = 0, symbolic_bound = 1 }
+local extensions = {
+  transitively_prove_inequalities = 1, convert_boolean_to_and_of_ors = 2,
+  apply_constraints_to_boolean_branches = 4,
+}
+
+local function make(_)
+  return setmetatable({ core = core.analyzer() }, Analyzer)
+end
+
+local function is_node(of) return getmetatable(of) == "perilune.Node" end
+
+--- The term of a node or a number; `like` gives a number its dtype.
+function Analyzer:term(of, like)
+  if not is_node(of) then of = operand.expr(of, is_node(like) and like.dtype or nil) end
+  if not is_node(of) then argument.expected("a PrimExpr", of) end
+  return self.core:import(of)
+end
+
+--- min <= expr <= max for all values of its variables, as a table.
+function Analyzer:const_int_bound(expr)
+  local min, max = self.core:const_int_bound(self:term(expr))
+  return { min_value = min, max_value = max }
+end
+
+--- expr = coeff * k + base, as a table; coeff 0: expr is base.
+function Analyzer:modular_set(expr)
+  local coeff, base = self.core:modular_set(self:term(expr))
+  return { coeff = coeff, base = base }
+end
+
+--- The expression rewritten by rules.
+function Analyzer:rewrite_simplify(expr)
+  return self.core:export(self.core:rewrite_simplify(self:term(expr)))
+end
+
+--- The expression in normal form: a sum of (x % upper // lower) * scale.
+function Analyzer:canonical_simplify(expr)
+  return self.core:export(self.core:canonical_simplify(self:term(expr)))
+end
+
+--- The normal form, then rules and normal form in turns, `steps` times (2).
+function Analyzer:simplify(expr, steps)
+  return self.core:export(self.core:simplify(self:term(expr), steps))
+end
+
+--- True if the condition holds for all values; false says nothing. Strength "default" or
+-- "symbolic_bound" (0 or 1).
+function Analyzer:can_prove(condition, strength)
+  return self.core:can_prove(self:term(condition), strengths[strength] or strength)
+end
+
+--- True if the two are equal for all values.
+function Analyzer:can_prove_equal(a, b)
+  local x, y = self:term(a, b), self:term(b, a)
+  return self.core:can_prove_equal(x, y)
+end
+
+--- True if expr >= lower_bound is proved; if expr < upper_bound is.
+function Analyzer:can_prove_greater_equal(expr, lower_bound)
+  return self:can_prove(operand.node("GE", { expr, operand.expr(lower_bound, expr.dtype) }))
+end
+
+function Analyzer:can_prove_less(expr, upper_bound)
+  return self:can_prove(operand.node("LT", { expr, operand.expr(upper_bound, expr.dtype) }))
+end
+
+--- From here on the variable is one of a Range ({ first, last } or a node), or equal to a value.
+function Analyzer:bind(var, expr, allow_override)
+  local term = self:term(var)
+  if type(expr) == "table" then
+    local first = operand.expr(expr[1], var.dtype)
+    expr = operand.node("Range",
+      { first, operand.folded("Sub", operand.expr(expr[2], var.dtype), first) })
+  end
+  if is_node(expr) and expr.kind == "Range" then
+    self.core:bind_range(term, self:term(expr[1]), self:term(expr[2]), allow_override)
+  else
+    self.core:bind(term, self:term(expr, var), allow_override)
+  end
+end
+
+--- Says something else of a variable: { min_value =, max_value = }, { coeff =, base = } or a value.
+function Analyzer:update(var, info, override)
+  local term = self:term(var)
+  if type(info) ~= "table" then return self:bind(var, info, override) end
+  if info.coeff then
+    self.core:update_modular(term, info.coeff, info.base or 0, override)
+  else
+    self.core:update_bound(term, info.min_value or -infinity, info.max_value or infinity, override)
+  end
+end
+
+--- Enters a scope that never ends: from here on the condition holds.
+function Analyzer:enter(condition) self.core:enter(self:term(condition)) end
+
+--- Calls `body` while the condition is known to hold, and gives its results. Without `body`: a
+-- scope that ends when it is closed (`local scope <close> = ...`).
+function Analyzer:constraint_scope(condition, body)
+  local mark = self.core:enter(self:term(condition))
+  local scope = setmetatable({}, { __close = function() self.core:leave(mark) end })
+  if not body then return scope end
+  local guard <close> = scope -- luacheck: ignore 211
+  return body(self)
+end
+
+local infinite = { neg_inf = 0xfffffffe, pos_inf = 0xffffffff }
+
+-- An end of a set: a node, a number or "neg_inf" or "pos_inf".
+function Analyzer:end_term(of, like)
+  return infinite[of] or self:term(of, like)
+end
+
+function Analyzer:end_node(term)
+  if term == infinite.pos_inf then return "pos_inf" end
+  if term == infinite.neg_inf then return "neg_inf" end
+  return self.core:export(term)
+end
+
+--- { [var] = { min_value =, max_value = } or a Range } as a flat list, in the order of the terms.
+function Analyzer:domains(map)
+  local out = {}
+  for var, set in pairs(map and argument.table(map, "arith", "domains") or {}) do
+    local row = { self:term(var) }
+    if is_node(set) and set.kind == "Range" then
+      row[2] = self:term(set[1])
+      row[3] = self:term(operand.folded("Sub", operand.folded("Add", set[1], set[2]),
+        operand.const(1, set[1].dtype)))
+    elseif is_node(set) or type(set) == "number" then
+      row[2] = self:term(set, var)
+      row[3] = row[2]
+    else
+      argument.table(set, "arith", "a domain")
+      row[2], row[3] = self:end_term(set.min_value, var), self:end_term(set.max_value, var)
+    end
+    out[#out + 1] = row
+  end
+  table.sort(out, function(a, b) return a[1] < b[1] end)
+  local flat = {}
+  for _, row in ipairs(out) do table.move(row, 1, 3, #flat + 1, flat) end
+  return flat
+end
+
+local function interval(self, min, max)
+  return { min_value = self:end_node(min), max_value = self:end_node(max) }
+end
+
+--- The values of an expression as { min_value =, max_value = }: nodes, "neg_inf", "pos_inf".
+-- `dom_map`: the sets of variables; without it, bound variables run over their ranges.
+function Analyzer:int_set(expr, dom_map)
+  local term, domains = self:term(expr), self:domains(dom_map)
+  return interval(self, self.core:int_set(term, domains, dom_map == nil))
+end
+
+--- See perilune.arith.
+function Analyzer:deduce_bound(var, condition, hint_map, relax_map)
+  local hints, relaxed = self:domains(hint_map), self:domains(relax_map)
+  return interval(self, self.core:deduce_bound(self:term(var), self:term(condition), hints,
+    relaxed))
+end
+
+local function terms(self, list)
+  local out = {}
+  for i, item in ipairs(argument.table(list, "arith", "vars")) do out[i] = self:term(item) end
+  return out
+end
+
+local function nodes(self, list)
+  local out = {}
+  for i, term in ipairs(list or {}) do out[i] = term and self.core:export(term) end
+  return out
+end
+
+--- See perilune.arith.
+function Analyzer:detect_linear_equation(expr, vars)
+  local term = self:term(expr)
+  return nodes(self, self.core:linear_equation(term, terms(self, vars)))
+end
+
+--- See perilune.arith.
+function Analyzer:detect_clip_bound(condition, vars)
+  local term = self:term(condition)
+  return nodes(self, self.core:clip_bound(term, terms(self, vars)))
+end
+
+--- See perilune.arith.
+function Analyzer:narrow_predicate_expression(condition, ranges)
+  local term = self:term(condition)
+  return self.core:export(self.core:narrow_predicate(term, self:domains(ranges)))
+end
+
+--- See perilune.arith.
+function Analyzer:solve_linear_equations(equations, variables, ranges)
+  local relations, vars = terms(self, equations), terms(self, variables or {})
+  local solution, new, to_old, min, max, rest =
+    self.core:solve_equations(relations, vars, self:domains(ranges))
+  if not solution then return nil end
+  local out = { variables = nodes(self, new), relations = nodes(self, rest), ranges = {},
+    src_to_dst = {}, dst_to_src = {} }
+  for i, var in ipairs(variables or {}) do out.src_to_dst[var] = self.core:export(solution[i]) end
+  for i, var in ipairs(out.variables) do
+    out.dst_to_src[var] = self.core:export(to_old[i])
+    out.ranges[var] = interval(self, min[i], max[i])
+  end
+  return out
+end
+
+--- The least interval of each dimension of a region (Ranges) that contains all its values, when the
+-- variables run over their ranges and the condition holds.
+function Analyzer:estimate_region_upper_bound(region, var_dom, predicate)
+  return self:constraint_scope(predicate or true, function()
+    local out = {}
+    for i, range in ipairs(argument.table(region, "estimate_region_upper_bound", "region")) do
+      argument.node(range, "estimate_region_upper_bound", "a range")
+      local last = operand.folded("Sub", operand.folded("Add", range[1], range[2]),
+        operand.const(1, range[1].dtype))
+      local low, high = self:int_set(range[1], var_dom), self:int_set(last, var_dom)
+      out[i] = { min_value = low.min_value, max_value = high.max_value }
+    end
+    return out
+  end)
+end
+
+--- Optional parts of simplification, by name: transitively_prove_inequalities,
+-- convert_boolean_to_and_of_ors, apply_constraints_to_boolean_branches.
+function Analyzer:set_enabled_extensions(...)
+  local mask = 0
+  for _, name in ipairs { ... } do
+    if not extensions[name] then argument.fail(("no extension '%s'"):format(name)) end
+    mask = mask | extensions[name]
+  end
+  self.core:set_extensions(mask)
+end
+
+return setmetatable({ infinity = infinity }, { __call = make })

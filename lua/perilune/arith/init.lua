@@ -1,0 +1,56 @@
+--- Arithmetic of integer expressions of TIR, by TVM's names.
+--
+--     local analyzer = pl.arith.Analyzer()
+--     analyzer:bind(i, tir.Range(0, 16))
+--     print(analyzer:simplify((i * 8 + j) // 8))
+--     analyzer:constraint_scope(n:gt(4), function() return analyzer:can_prove(n:gt(0)) end)
+--
+-- Lua numbers and booleans stand for expressions.
+
+local core = require "perilune.core"
+core.internal()
+
+local arith = {
+  Analyzer = require "perilune.arith.analyzer",
+}
+
+--- The values of `var` for which a comparison holds, for all values of the variables of
+-- `relax_map`: { min_value =, max_value = }; "pos_inf", "neg_inf" when it is not known.
+-- `hint_map` gives the signs of factors. The maps are as those of int_set.
+function arith.deduce_bound(var, condition, hint_map, relax_map)
+  return arith.Analyzer():deduce_bound(var, condition, hint_map, relax_map)
+end
+
+--- The coefficients of the variables and the rest of a linear expression; {} if it is none.
+function arith.detect_linear_equation(expr, vars)
+  return arith.Analyzer():detect_linear_equation(expr, vars)
+end
+
+--- The least and greatest value of each variable, by a conjunction of comparisons; false where none
+-- is known; {} when a part is not linear.
+function arith.detect_clip_bound(condition, vars)
+  return arith.Analyzer():detect_clip_bound(condition, vars)
+end
+
+--- The solutions of linear equations in variables whose ranges may be known, by integers: nil if
+-- there are none, else { variables =, ranges =, relations =, src_to_dst =, dst_to_src = }: the old
+-- variables by new ones, the new ones by the old ones, and what must hold besides.
+function arith.solve_linear_equations(equations, variables, ranges)
+  return arith.Analyzer():solve_linear_equations(equations, variables, ranges)
+end
+
+--- An interval of each dimension that contains a region, when the variables of `var_dom` run over
+-- their ranges and the predicate holds.
+function arith.estimate_region_upper_bound(region, var_dom, predicate)
+  return arith.Analyzer():estimate_region_upper_bound(region, var_dom, predicate)
+end
+
+--- A condition without the variables of `ranges`, which implies the given one for all their values.
+function arith.narrow_predicate_expression(condition, ranges)
+  return arith.Analyzer():narrow_predicate_expression(condition, ranges)
+end
+
+--- The rules of rewrite_simplify: a list of { lhs =, rhs =, guard =, order = }.
+function arith.rules() return core.arith_rules() end
+
+return arith

@@ -1,0 +1,195 @@
+-- The analyzer of integer expressions: contexts, analyses, deep expressions, bad input.
+
+local pl = require "perilune"
+local read = require "perilune.arith.read"
+local tir = pl.tir
+
+local x, y, n = tir.Var "x", tir.Var "y", tir.SizeVar "n"
+local names = { x = x, y = y, n = n }
+
+local function expr(text) return read.expr(text, names) end
+
+local function simplified(method, text, analyzer)
+  analyzer = analyzer or pl.arith.Analyzer()
+  return tostring(analyzer[method](analyzer, expr(text)))
+end
+
+describe("const_int_bound", function()
+  it("combines the bounds of operands, with infinities", function()
+    local analyzer = pl.arith.Analyzer()
+    analyzer:bind(x, tir.Range(0, 16))
+    local bound = analyzer:const_int_bound(expr "x * 8 + 7")
+    assert.are.same({ min_value = 7, max_value = 127 }, bound)
+    assert.are.equal(0, analyzer:const_int_bound(n).min_value)
+    local wide = tir.Var("w", "int64")
+    assert.are.same({ min_value = -math.maxinteger, max_value = math.maxinteger },
+      analyzer:const_int_bound(wide * wide))
+  end)
+
+  it("is exact for a divisor that does not overflow", function()
+    local analyzer = pl.arith.Analyzer()
+    local w = tir.Var("w", "int64")
+    analyzer:update(w, { min_value = -math.maxinteger, max_value = -math.maxinteger + 1 })
+    local bound = analyzer:const_int_bound(tir.FloorDiv(w, tir.IntImm("int64", -1)))
+    assert.is_true(bound.max_value >= math.maxinteger - 1)
+  end)
+
+  it("uses conditions while their scope is open", function()
+    local analyzer = pl.arith.Analyzer()
+    local inside = analyzer:constraint_scope(expr "x + y < 10", function(a)
+      return a:const_int_bound(expr "x + y").max_value
+    end)
+    assert.are.equal(9, inside)
+    assert.is_true(analyzer:const_int_bound(expr "x + y").max_value > 1000)
+  end)
+end)
+
+describe("modular_set", function()
+  it("keeps remainders through arithmetic", function()
+    local analyzer = pl.arith.Analyzer()
+    assert.are.same({ coeff = 6, base = 5 }, analyzer:modular_set(expr "x * 6 - y * 12 + 5"))
+    analyzer:update(x, { coeff = 4, base = 2 })
+    assert.are.same({ coeff = 4, base = 3 }, analyzer:modular_set(expr "x + 1"))
+    assert.are.same({ coeff = 2, base = 1 }, analyzer:modular_set(expr "x // 2"))
+  end)
+end)
+
+describe("simplification", function()
+  it("by rules", function()
+    assert.are.equal("x", simplified("rewrite_simplify", "x - (y + 1) + (y + 1)"))
+    assert.are.equal("T.max(x, 3) * 3", simplified("rewrite_simplify", "T.max(x * 3, 9)"))
+    assert.are.equal("25 <= x", simplified("rewrite_simplify", "x * 2 >= 50"))
+  end)
+
+  it("to normal form", function()
+    assert.are.equal("x", simplified("canonical_simplify", "x // 6 * 6 + x // 3 % 2 * 3 + x % 3"))
+    assert.are.equal("1 - x", simplified("canonical_simplify", "x * 3 - 4 * x + 1"))
+  end)
+
+  it("with the ranges of variables", function()
+    local analyzer = pl.arith.Analyzer()
+    analyzer:bind(y, tir.Range(0, 8))
+    assert.are.equal("x", simplified("simplify", "(x * 8 + y) // 8", analyzer))
+    assert.are.equal("x < 16", simplified("simplify", "x * 8 + y < 128", analyzer))
+  end)
+
+  it("leaves what overflows and what divides by zero", function()
+    assert.are.equal("T.FloorDiv(x, 0)", simplified("simplify", "x // 0"))
+    local most = tir.IntImm("int32", 0x7fffffff)
+    local sum = pl.arith.Analyzer():simplify(tir.Add(most, tir.Add(x, most)))
+    assert.is_truthy(tostring(sum):find "x")
+  end)
+
+  it("combines known inequalities when asked to", function()
+    local z = tir.Var "z"
+    local condition = tir.And(tir.LE(x, y), tir.LT(y, z))
+    local analyzer = pl.arith.Analyzer()
+    local function proves()
+      return analyzer:constraint_scope(condition, function(a) return a:can_prove(tir.LT(x, z)) end)
+    end
+    assert.is_false(proves())
+    analyzer:set_enabled_extensions "transitively_prove_inequalities"
+    assert.is_true(proves())
+  end)
+end)
+
+describe("proofs and sets", function()
+  it("use symbolic bounds with strength symbolic_bound", function()
+    local analyzer = pl.arith.Analyzer()
+    local i = tir.Var "i"
+    analyzer:bind(i, tir.Range(0, n))
+    assert.is_true(analyzer:can_prove(tir.LT(i, n), "symbolic_bound"))
+  end)
+
+  it("evaluate intervals of expressions", function()
+    local set = pl.arith.Analyzer():int_set(expr "x - y",
+      { [x] = { min_value = 0, max_value = 10 }, [y] = { min_value = 1, max_value = 11 } })
+    assert.are.equal("-11 9", tostring(set.min_value) .. " " .. tostring(set.max_value))
+  end)
+
+  it("deduce the bound of a variable", function()
+    local set = pl.arith.deduce_bound(x, expr "x * 4 + y < 17", {},
+      { [y] = { min_value = 0, max_value = 4 } })
+    assert.are.equal("neg_inf", set.min_value)
+    assert.are.equal("3", tostring(set.max_value))
+  end)
+
+  it("find coefficients, clip bounds and narrower conditions", function()
+    local list = pl.arith.detect_linear_equation(expr "x * 4 + (x + 1) + y * 6 + 7", { x })
+    assert.are.equal("5", tostring(list[1]))
+    assert.are.same({}, pl.arith.detect_linear_equation(expr "x * x", { x }))
+    local clip = pl.arith.detect_clip_bound(expr "x > 3 and x <= y", { x })
+    assert.are.equal("4 y", tostring(clip[1]) .. " " .. tostring(clip[2]))
+    local narrow = pl.arith.narrow_predicate_expression(expr "y + x < 10",
+      { [x] = tir.Range(0, 8) })
+    assert.are.equal("y + 7 < 10", tostring(narrow))
+  end)
+
+  it("refuse to narrow what is no condition", function()
+    local ok, message = pcall(pl.arith.narrow_predicate_expression, x, { [x] = tir.Range(0, 8) })
+    assert.is_false(ok)
+    assert.matches("a constraint is a condition, not of dtype int32", tostring(message), 1, true)
+  end)
+
+  it("solve linear equations", function()
+    local solved = pl.arith.solve_linear_equations({ expr "x + y == 20", expr "x - y == 10" },
+      { x, y })
+    assert.are.equal("15 5", ("%s %s"):format(solved.src_to_dst[x], solved.src_to_dst[y]))
+    assert.is_nil(pl.arith.solve_linear_equations({ expr "x * 2 == 5" }, { x }))
+  end)
+end)
+
+describe("deep and large expressions", function()
+  it("take time linear in their size", function()
+    local makes = {
+      function(e, i) return tir.FloorDiv(tir.Add(e, i), 3) end,
+      function(e) return tir.Add(e, e) end,
+      function(e, i) return tir.Min(tir.Add(e, i), x) end,
+      function(e, i) return tir.Select(tir.LT(x, i), e, tir.Add(e, 1)) end,
+    }
+    for _, make in ipairs(makes) do
+      local e = x
+      for i = 1, 20000 do e = make(e, i) end
+      local analyzer = pl.arith.Analyzer()
+      local term = analyzer:term(e)
+      assert.is_true(analyzer.core:rewrite_simplify(term) > 0)
+      assert.is_true(analyzer.core:canonical_simplify(term) > 0)
+      assert.is_true(select("#", analyzer.core:const_int_bound(term)) == 2)
+    end
+  end)
+end)
+
+describe("bad input", function()
+  it("is refused with a message", function()
+    local analyzer = pl.arith.Analyzer()
+    assert.has_error(function() analyzer:simplify {} end)
+    assert.has_error(function() analyzer:bind(expr "x + 1", 3) end)
+    assert.has_error(function() analyzer:bind(x, expr "x + 1") end)
+    assert.has_error(function() analyzer:update(x, { min_value = 3, max_value = 2 }) end)
+    assert.has_error(function() analyzer:enter(expr "x + 1") end)
+    assert.has_error(function() analyzer.core:simplify(0) end)
+    assert.has_error(function() analyzer.core:simplify(1 << 31) end)
+    assert.has_error(function() analyzer:set_enabled_extensions "none" end)
+  end)
+
+  it("a binding is not replaced silently", function()
+    local analyzer = pl.arith.Analyzer()
+    analyzer:bind(x, tir.Range(0, 4))
+    assert.has_error(function() analyzer:bind(x, tir.Range(0, 5)) end)
+    analyzer:bind(x, tir.Range(0, 5), true)
+    assert.are.equal(4, analyzer:const_int_bound(x).max_value)
+  end)
+end)
+
+describe("the reader of expressions", function()
+  it("reads what the printer prints", function()
+    for _, text in ipairs { "x + y * 2", "(x + y) // 3 % 4", "T.min(x, y) - -5", "not x < y",
+      "x == 1 and y != 2 or x < 3", "T.Select(x < y, x, 0)", "T.truncmod(x, 3)" } do
+      assert.are.equal(tostring(expr(text)), tostring(expr(tostring(expr(text)))))
+    end
+    assert.has_error(function() expr "x +" end)
+    assert.has_error(function() expr "z" end)
+    assert.has_error(function() expr "(x" end)
+    assert.has_error(function() expr "x $ y" end)
+  end)
+end)
