@@ -7,7 +7,9 @@
 #include "op/kernel/elementwise/elementwise.h"
 
 #if defined __x86_64__ && defined __GNUC__
+#include <cpuid.h>
 #include <immintrin.h>
+#include <stdatomic.h>
 #endif
 
 #include "base/thread_pool.h"
@@ -85,8 +87,20 @@ F16C static void narrow_half_f16c(const float *in, uint16_t *out, size_t n) {
   narrow_half(in + i, out + i, n - i);
 }
 
+/* __builtin_cpu_supports of clang 14 does not know "f16c". CPUID traps in a
+ * virtual machine: it is asked once, by whichever thread comes first. */
 static bool has_f16c(void) {
-  return __builtin_cpu_supports("avx") && __builtin_cpu_supports("f16c");
+  enum { UNKNOWN, NO, YES };
+  static atomic_int answer = UNKNOWN;
+  int known = atomic_load_explicit(&answer, memory_order_relaxed);
+  if (known == UNKNOWN) {
+    unsigned a, b, c, d;
+    bool f16c = __builtin_cpu_supports("avx") &&
+                __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+    known = f16c ? YES : NO;
+    atomic_store_explicit(&answer, known, memory_order_relaxed);
+  }
+  return known == YES;
 }
 #else
 #define widen_half_f16c widen_half
