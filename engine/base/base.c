@@ -53,7 +53,10 @@ pln_engine *pln_base_new(pln_alloc_fn alloc, void *ud) {
   pln_engine *engine = alloc(ud, NULL, 0, sizeof *engine);
   if (!engine)
     return NULL;
-  *engine = (pln_engine){.memory = {alloc, ud, sizeof *engine, sizeof *engine}};
+  *engine = (pln_engine){.memory = {.fn = alloc,
+                                    .ud = ud,
+                                    .used = sizeof *engine,
+                                    .peak = sizeof *engine}};
   engine->seed = fresh_seed(engine);
   if (pln_diags_new(engine) != PLN_OK ||
       pln_interner_new(engine, &engine->symbols) != PLN_OK) {

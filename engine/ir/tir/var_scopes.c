@@ -24,7 +24,7 @@ typedef struct var_scope_check {
   pln_ref at;            /* the binder that is looked at */
 } var_scope_check;
 
-enum { ANYWHERE = UINT32_MAX };
+#define ANYWHERE UINT32_MAX
 
 /* ------------------------------------------------------------------- places */
 

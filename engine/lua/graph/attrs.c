@@ -398,7 +398,7 @@ static bool value_has_attr_kind(lua_State *L, int index, pln_attr_kind kind) {
   case PLN_ATTR_GRAPH:
     return type == LUA_TBOOLEAN ||
            (type == LUA_TNUMBER &&
-            lua_tointegerx(L, index, &(int){0}) == lua_tonumber(L, index));
+            (lua_Number)lua_tointeger(L, index) == lua_tonumber(L, index));
   case PLN_ATTR_FLOAT: return type == LUA_TNUMBER;
   case PLN_ATTR_STRING: return type == LUA_TSTRING;
   case PLN_ATTR_TENSOR: return pln_lua_test_tensor(L, index) != NULL;

@@ -407,7 +407,9 @@ static pln_status keep_operands(cps *c, uint32_t n, uint32_t *first) {
   PLN_TRY(pln_mem_grow(c->engine, (void **)&c->kept, &c->cap_kept,
                        (size_t)c->n_kept + n, sizeof *c->kept));
   *first = c->n_kept;
-  memcpy(c->kept + c->n_kept, c->values + c->n_values - n, n * sizeof *c->kept);
+  if (n)
+    memcpy(c->kept + c->n_kept, c->values + c->n_values - n,
+           n * sizeof *c->kept);
   c->n_kept += n;
   c->n_values -= n;
   return PLN_OK;

@@ -372,7 +372,7 @@ typedef struct folder {
 static folder new_folder(void) {
   folder f = {"/tmp/perilune-test-XXXXXX", {{0}}};
   if (!mkdtemp(f.path))
-    CHECK(!"mkdtemp");
+    CHECK(false && "mkdtemp");
   return f;
 }
 

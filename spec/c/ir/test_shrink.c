@@ -33,7 +33,7 @@ static pln_ref find(const pln_graph *g, pln_kind kind, const char *name,
     if (!nth--)
       return i;
   }
-  CHECK(!"there is such a node");
+  CHECK(false && "there is such a node");
   return 0;
 }
 

@@ -48,7 +48,7 @@ static void trains(void) {
   const uint8_t *mask = out[1]->data;
   for (size_t i = 0; i < N; i++)
     if (x[i] != (mask[i] ? 4.0f : 0.0f))
-      CHECK(!"scaled or 0");
+      CHECK(false && "scaled or 0");
   size_t n = kept(out[1]);
   CHECK(n > N / 4 - 600 && n < N / 4 + 600);
   drop(PLN_FLOAT32, "seed=7", "float32: 0.75", "bool: 1", again);

@@ -102,8 +102,8 @@ typedef struct order {
       const T a = best[i], b = x[i];                                           \
       const bool over = OVER(b, a) | ((b != b) & (a == a));                    \
       const bool even = last & ((a == b) | (b != b));                          \
-      best[i] = over | even ? b : a;                                           \
-      places[i] = over | even ? place : places[i];                             \
+      best[i] = (over | even) ? b : a;                                         \
+      places[i] = (over | even) ? place : places[i];                           \
     }                                                                          \
   }
 #define PLAIN /* no multiversioning */

@@ -31,8 +31,8 @@ typedef int64_t masks8 __attribute__((vector_size(64)));
 #define ONE_ABS(a, x) ((a) + fabs(x))
 #define ONE_SQUARE(a, x) ((a) + (x) * (x))
 #define ONE_PRODUCT(a, x) ((a) * (x))
-#define ONE_GREATEST(a, x) (((a) >= (x)) | ((a) != (a)) ? (a) : (x))
-#define ONE_SMALLEST(a, x) (((a) <= (x)) | ((a) != (a)) ? (a) : (x))
+#define ONE_GREATEST(a, x) ((((a) >= (x)) | ((a) != (a))) ? (a) : (x))
+#define ONE_SMALLEST(a, x) ((((a) <= (x)) | ((a) != (a))) ? (a) : (x))
 /* Combines two partial results. */
 #define MERGE_SUM(a, b) ((a) + (b))
 #define MERGE_ABS(a, b) ((a) + (b))

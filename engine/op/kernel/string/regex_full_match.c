@@ -223,7 +223,7 @@ pln_status pln_kernel_regex_full_match(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
   pln_slice pattern =
       pln_attrs_string(call->engine, call->attrs, "pattern", "");
-  pcre2 lib = {NULL};
+  pcre2 lib = {.library = NULL};
   regex r = {.lib = &lib};
   if (x->dtype != PLN_STRING)
     return pln_kernel_no_dtype(call, (pln_dtype)x->dtype);

@@ -221,7 +221,8 @@ static pln_status add_function(pln_script_parser *p, const pln_open_frame *f,
 pln_status pln_script_close_function(pln_script_parser *p,
                                      const pln_open_frame *f) {
   pln_prim spec = {.kind = PLN_PRIM_FUNC, .attrs = f->attrs, .type = f->type};
-  pln_body body = {.n_params = f->params, .params = p->saved + f->saved};
+  const pln_ref *params = f->params ? p->saved + f->saved : NULL;
+  pln_body body = {.n_params = f->params, .params = params};
   pln_ref ref;
   PLN_TRY(whole_body(p, f, &body.stmt));
   PLN_TRY(pln_build_floating_stmt(p->b, &spec, 1, &body, &ref));
