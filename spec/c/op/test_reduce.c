@@ -23,9 +23,15 @@ static size_t elements(const sample *s) {
   return (size_t)(s->dims[0] * s->dims[1] * s->dims[2]);
 }
 
-/* Element i, in all dtypes; some are NaN where `nan`. */
-static double number(size_t i, bool nan) {
-  return nan && i % 97 == 13 ? (double)NAN : (double)(i * 29 % 31) - 11;
+/* Element i, in all dtypes; where `special`, some are NaN and whole rows of 40
+ * are infinite. */
+static double number(size_t i, bool special) {
+  size_t row = i / 40 % 7;
+  if (special && i % 97 == 13)
+    return (double)NAN;
+  if (special && (row == 2 || row == 4))
+    return row == 2 ? (double)INFINITY : -(double)INFINITY;
+  return (double)(i * 29 % 31) - 11;
 }
 
 static void put(pln_dtype dtype, void *data, size_t i, double x) {

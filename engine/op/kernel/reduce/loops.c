@@ -5,6 +5,7 @@
 
 #include "op/kernel/reduce/loops.h"
 
+#include <float.h>
 #include <math.h>
 
 #include "op/kernel/multiversion.h"
@@ -231,6 +232,20 @@ typedef int64_t bits_double;
 ZERO_OF(float)
 ZERO_OF(double)
 
+/* clang begins a reduction with the largest finite number in place of infinity:
+ * such a result counts only if it is an element. */
+#define LARGEST_float FLT_MAX
+#define LARGEST_double DBL_MAX
+#define ELEMENT_OF(T)                                              \
+  static T element_or_##T(const T *x, size_t n, T best, T first) { \
+    for (size_t i = 0; i < n; i++)                                 \
+      if (x[i] == best)                                            \
+        return best;                                               \
+    return first;                                                  \
+  }
+ELEMENT_OF(float)
+ELEMENT_OF(double)
+
 /* The pragma lets the order of a maximum or minimum change. */
 #define PRAGMA(text) _Pragma(#text)
 #define EXTREME_LOOPS(NAME, T, which)                                    \
@@ -246,6 +261,8 @@ ZERO_OF(double)
         best = BETTER_##NAME(best, x[i]);                                \
         nan |= x[i] != x[i];                                             \
       }                                                                  \
+      if (fabs((double)best) == (double)LARGEST_##T)                     \
+        best = element_or_##T(x, n, best, FIRST_##NAME);                 \
       if (best == 0)                                                     \
         best = zero_among_##T(x, n, ZERO_##NAME);                        \
       if (n)                                                             \
