@@ -114,6 +114,11 @@ typedef struct pln_kind_info {
 } pln_kind_info;
 extern const pln_kind_info pln_kinds[PLN_N_KINDS];
 
+/* refs + at. NULL where there is no array, whose only place is 0. */
+static inline const pln_ref *pln_refs_at(const pln_ref *refs, size_t at) {
+  return refs ? refs + at : NULL;
+}
+
 static inline const pln_ref *pln_operands(const pln_graph *g,
                                           const pln_node *n) {
   return g->operands + n->first;

@@ -427,7 +427,7 @@ static pln_status combine(cps *c, pln_ref old) {
   copy.type = 0;
   c->n_values -= n->count;
   PLN_TRY(pln_builder_derive(c->b, c->old, old));
-  const pln_ref *operands = n->count ? c->values + c->n_values : NULL;
+  const pln_ref *operands = pln_refs_at(c->values, c->n_values);
   PLN_TRY(pln_builder_add(c->b, &copy, n->count, operands, &out));
   if (is_bound(n))
     PLN_TRY(pln_let_new(c->b, out, &out));

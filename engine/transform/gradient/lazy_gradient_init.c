@@ -353,7 +353,7 @@ static pln_status end_filled(cells *c, pln_ref old, pln_scope scope) {
   bool ones = n->data == PLN_OP_ONES || n->data == PLN_OP_ONES_LIKE;
   pln_ref out;
   c->n_values -= n->count;
-  const pln_ref *operands = n->count ? c->values + c->n_values : NULL;
+  const pln_ref *operands = pln_refs_at(c->values, c->n_values);
   PLN_TRY(rebuild(c, old, n->count, operands, &out));
   PLN_TRY(pln_build_end(c->b, scope, out, 0));
   PLN_TRY(pln_build_function(c->b, scope, 0, n->type, &out));

@@ -307,7 +307,7 @@ static pln_status constant_data(pln_script_parser *p,
   if (data->kind != PLN_V_LIST)
     return pln_script_refuse(p, data, "a list of numbers is expected");
   PLN_TRY(list_tensor(p, data, dtype, &tensor));
-  const pln_ref *dims = rank ? p->saved + p->n_saved - rank : NULL;
+  const pln_ref *dims = pln_refs_at(p->saved, p->n_saved - rank);
   pln_status status = shaped(p, rank, dims, dtype, &tensor);
   if (status == PLN_OK)
     status = with_tensor(p, tensor, attrs);

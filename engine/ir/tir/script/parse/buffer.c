@@ -170,9 +170,9 @@ pln_status pln_script_make_buffer(pln_script_parser *p,
   PLN_TRY(offset_of(p, name, a[ELEM_OFFSET], factor, index, &spec.elem_offset));
   PLN_TRY(pln_symbol_intern(p->engine, name, &spec.name));
   spec.rank = rank;
-  spec.shape = p->refs + first;
+  spec.shape = pln_refs_at(p->refs, first);
   spec.n_strides = strides;
-  spec.strides = p->refs + first + rank;
+  spec.strides = pln_refs_at(p->refs, first + rank);
   p->n_refs = first;
   p->place = call->at;
   p->place_size = call->size;

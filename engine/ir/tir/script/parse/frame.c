@@ -62,12 +62,13 @@ pln_status pln_script_sequence(pln_script_parser *p, uint32_t first,
 }
 
 static pln_status close_owner(pln_script_parser *p, const pln_open_frame *f) {
-  const pln_ref *saved = p->saved + f->saved;
+  const pln_ref *saved = pln_refs_at(p->saved, f->saved);
   pln_prim spec = {.kind = (pln_kind)f->kind,
                    .attrs = f->attrs,
                    .n = f->operands,
                    .operands = saved};
-  pln_body body = {.n_params = f->params, .params = saved + f->operands};
+  pln_body body = {.n_params = f->params,
+                   .params = pln_refs_at(saved, f->operands)};
   PLN_TRY(pln_script_sequence(p, f->stmts, f, &body.stmt));
   PLN_TRY(pln_build_floating_stmt(p->b, &spec, 1, &body, &body.stmt));
   return pln_script_push_stmt(p, body.stmt);
@@ -139,7 +140,7 @@ static pln_status block_body(pln_script_parser *p, const pln_open_frame *f,
     PLN_TRY(pln_script_push_ref(p, p->stmts[i]));
   p->n_stmts = f->stmts;
   pln_status status =
-      pln_build_seq(p->b, p->n_refs - first, p->refs + first, out);
+      pln_build_seq(p->b, p->n_refs - first, pln_refs_at(p->refs, first), out);
   p->n_refs = first;
   return status;
 }
@@ -179,8 +180,9 @@ static pln_status realize(pln_script_parser *p, const pln_open_frame *f,
   PLN_TRY(pln_script_push_ref(p, predicate));
   for (uint32_t i = 0; i < n; i++)
     PLN_TRY(pln_script_push_ref(p, values[i]));
-  pln_prim spec = {
-      .kind = PLN_BLOCK_REALIZE, .n = n + 1, .operands = p->refs + first};
+  pln_prim spec = {.kind = PLN_BLOCK_REALIZE,
+                   .n = n + 1,
+                   .operands = pln_refs_at(p->refs, first)};
   pln_body body = {.stmt = *block};
   p->n_refs = first;
   p->blocks++;
@@ -195,14 +197,18 @@ pln_status pln_script_close_block(pln_script_parser *p,
   pln_ref stmt;
   PLN_TRY(push_axes(p, f, &n, &attrs));
   PLN_TRY(block_body(p, f, &stmt));
-  pln_prim spec = {
-      .kind = PLN_BLOCK, .attrs = attrs, .n = n, .operands = p->refs + first};
-  pln_body body = {.n_params = n, .params = p->refs + first + n, .stmt = stmt};
+  pln_prim spec = {.kind = PLN_BLOCK,
+                   .attrs = attrs,
+                   .n = n,
+                   .operands = pln_refs_at(p->refs, first)};
+  pln_body body = {
+      .n_params = n, .params = pln_refs_at(p->refs, first + n), .stmt = stmt};
   PLN_TRY(pln_build_floating_stmt(p->b, &spec, 1, &body, &stmt));
   if (f->realized) {
     PLN_TRY(pln_mem_grow(p->engine, (void **)&p->refs, &p->cap_refs,
                          (size_t)p->n_refs + n + 1, sizeof *p->refs));
-    PLN_TRY(realize(p, f, n, p->refs + first + 2 * (size_t)n, &stmt));
+    PLN_TRY(
+        realize(p, f, n, pln_refs_at(p->refs, first + 2 * (size_t)n), &stmt));
   }
   p->n_refs = first;
   p->n_parts = f->parts;

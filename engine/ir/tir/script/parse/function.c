@@ -201,7 +201,7 @@ static pln_status whole_body(pln_script_parser *p, const pln_open_frame *f,
   for (uint32_t i = f->stmts; i < p->n_stmts; i++)
     PLN_TRY(pln_script_push_ref(p, p->stmts[i]));
   pln_status status =
-      pln_build_seq(p->b, p->n_refs - first, p->refs + first, out);
+      pln_build_seq(p->b, p->n_refs - first, pln_refs_at(p->refs, first), out);
   p->n_refs = first;
   return status;
 }
@@ -221,7 +221,7 @@ static pln_status add_function(pln_script_parser *p, const pln_open_frame *f,
 pln_status pln_script_close_function(pln_script_parser *p,
                                      const pln_open_frame *f) {
   pln_prim spec = {.kind = PLN_PRIM_FUNC, .attrs = f->attrs, .type = f->type};
-  const pln_ref *params = f->params ? p->saved + f->saved : NULL;
+  const pln_ref *params = pln_refs_at(p->saved, f->saved);
   pln_body body = {.n_params = f->params, .params = params};
   pln_ref ref;
   PLN_TRY(whole_body(p, f, &body.stmt));
