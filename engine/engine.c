@@ -1,7 +1,7 @@
 /* engine.c: puts an engine together from the parts of its layers.
  *
  * What always holds: parts are made from left to right (base, ir, op, pass,
- * transform) and freed in the opposite order; a part that is not there yet is
+ * transform, lower) and freed in the opposite order; a part that is not there yet is
  * passed over. */
 
 #include "arith/arith.h"
@@ -9,6 +9,7 @@
 #include "ir/intern_tables.h"
 #include "ir/op_attr.h"
 #include "ir/provenance/rule_application.h"
+#include "lower/lower.h"
 #include "op/kernel/matmul/blas.h"
 #include "op/op.h"
 #include "pass/pass.h"
@@ -25,6 +26,7 @@ static pln_status make_parts(pln_engine *engine) {
   PLN_TRY(pln_blas_new(engine));
   PLN_TRY(pln_passes_new(engine));
   PLN_TRY(pln_transform_install(engine));
+  PLN_TRY(pln_lower_install(engine));
   pln_config_seal(engine);
   return PLN_OK;
 }

@@ -44,9 +44,10 @@ local allowed = {
   rule = { "base", "ir", "arith", "op", "eval" },
   pass = { "base", "ir", "arith", "op", "eval", "rule" },
   transform = { "base", "ir", "arith", "op", "eval", "rule", "pass" },
+  lower = { "base", "ir", "arith", "pass" },
   onnx = { "base", "ir", "op" },
-  lua = { "base", "ir", "arith", "op", "eval", "rule", "pass", "transform", "onnx" },
-  cli = { "base", "ir", "arith", "op", "eval", "rule", "pass", "transform", "onnx", "lua" },
+  lua = { "base", "ir", "arith", "op", "eval", "rule", "pass", "transform", "lower", "onnx" },
+  cli = { "base", "ir", "arith", "op", "eval", "rule", "pass", "transform", "lower", "onnx", "lua" },
 }
 
 local function set_of(list)

@@ -1,0 +1,189 @@
+/* analyzer_scopes.c: feeds an analyzer with what holds inside of the bodies of
+ * statements (analyzer_scopes.h). A constraint holds from enter to leave; a
+ * variable is bound again with each loop that has it. */
+
+#include "lower/analyzer_scopes.h"
+
+/* --------------------------------------------------------------------- terms
+ */
+
+pln_status pln_scoped_term(pln_analyzer_scopes *scopes,
+                           const pln_stmt_rewrite *s, pln_ref node,
+                           pln_term *out) {
+  return pln_analyzer_import_built(scopes->a, pln_stmt_builder(s), node, out);
+}
+
+pln_status pln_scoped_simplify(pln_analyzer_scopes *scopes, pln_stmt_rewrite *s,
+                               pln_ref node, pln_ref *out) {
+  pln_term term, simple;
+  *out = node;
+  PLN_TRY(pln_scoped_term(scopes, s, node, &term));
+  PLN_TRY(pln_analyzer_simplify(scopes->a, term, 2, &simple));
+  return simple == term
+             ? PLN_OK
+             : pln_analyzer_export(scopes->a, pln_stmt_builder(s), simple, out);
+}
+
+pln_ref pln_likely_condition(const pln_graph *graph, pln_ref node) {
+  const pln_node *n = &graph->nodes[node];
+  return n->kind == PLN_PRIM_CALL && n->data != 0 && n->count == 1 &&
+                 strcmp(pln_builtin_name(n->data), "likely") == 0
+             ? graph->operands[n->first]
+             : node;
+}
+
+/* ------------------------------------------------------------------ contexts
+ */
+
+static pln_status hold(pln_analyzer_scopes *scopes, pln_term condition) {
+  uint32_t mark;
+  return pln_analyzer_enter(scopes->a, condition, &mark);
+}
+
+static pln_status compare(pln_analyzer_scopes *scopes, pln_kind kind,
+                          pln_term x, pln_term y, pln_term *out) {
+  *out = pln_fold(scopes->a, kind, x, y);
+  return scopes->a->status;
+}
+
+/* min <= var < min + extent, as a range and as two constraints. */
+static pln_status enter_range(pln_analyzer_scopes *scopes, pln_term var,
+                              pln_term min, pln_term extent) {
+  pln_term from, below;
+  PLN_TRY(pln_analyzer_bind_range(scopes->a, var, min, extent, true));
+  PLN_TRY(compare(scopes, PLN_PRIM_GE, var, min, &from));
+  PLN_TRY(hold(scopes, from));
+  PLN_TRY(compare(scopes, PLN_PRIM_LT, var, pln_add(scopes->a, min, extent),
+                  &below));
+  return hold(scopes, below);
+}
+
+static pln_status enter_for(pln_analyzer_scopes *scopes, pln_stmt_rewrite *s,
+                            pln_ref stmt) {
+  pln_ref loop_var;
+  pln_term var, min, extent;
+  PLN_TRY(pln_stmt_map(s, pln_stmt_param(s, stmt, 0, 0), &loop_var));
+  PLN_TRY(pln_scoped_term(scopes, s, loop_var, &var));
+  PLN_TRY(pln_scoped_term(scopes, s, pln_stmt_operand(s, 0), &min));
+  PLN_TRY(pln_scoped_term(scopes, s, pln_stmt_operand(s, 1), &extent));
+  /* The loop runs over another expression than a variable. */
+  if (pln_stmt_node(s, loop_var)->kind != PLN_VAR)
+    return PLN_OK;
+  return enter_range(scopes, var, min, extent);
+}
+
+static pln_status enter_branch(pln_analyzer_scopes *scopes, pln_stmt_rewrite *s,
+                               pln_ref condition, bool holds) {
+  pln_term term;
+  const pln_graph *g = pln_stmt_builder(s)->graph;
+  PLN_TRY(
+      pln_scoped_term(scopes, s, pln_likely_condition(g, condition), &term));
+  if (!holds)
+    PLN_TRY(pln_analyzer_rewrite_simplify(
+        scopes->a, pln_fold_not(scopes->a, term), &term));
+  return hold(scopes, term);
+}
+
+/* The thread variable of an AttrStmt is in [0, value). */
+static pln_status enter_thread(pln_analyzer_scopes *scopes, pln_stmt_rewrite *s,
+                               pln_ref stmt) {
+  const pln_graph *g = pln_stmt_old(s);
+  pln_ref var_ref;
+  pln_term var, extent;
+  if (!pln_binds_thread(g, &g->nodes[stmt]))
+    return PLN_OK;
+  PLN_TRY(
+      pln_stmt_map(s, pln_operand(g, pln_operand(g, stmt, 0), 0), &var_ref));
+  PLN_TRY(pln_scoped_term(scopes, s, var_ref, &var));
+  PLN_TRY(pln_scoped_term(scopes, s, pln_stmt_operand(s, 1), &extent));
+  return pln_analyzer_bind_range(
+      scopes->a, var, pln_const_like(scopes->a, extent, 0), extent, true);
+}
+
+/* The iteration variables of a Block are in their domains. */
+static pln_status enter_block(pln_analyzer_scopes *scopes, pln_stmt_rewrite *s,
+                              pln_ref stmt) {
+  uint32_t n = pln_stmt_old(s)->nodes[stmt].count;
+  for (uint32_t i = 0; i < n; i++) {
+    pln_ref var_ref, domain = pln_stmt_operand(s, i);
+    pln_term var, min, extent;
+    PLN_TRY(pln_stmt_map(s, pln_stmt_param(s, stmt, 0, i), &var_ref));
+    const pln_graph *g = pln_stmt_builder(s)->graph;
+    if (g->nodes[domain].kind != PLN_RANGE)
+      continue;
+    PLN_TRY(pln_scoped_term(scopes, s, var_ref, &var));
+    PLN_TRY(pln_scoped_term(scopes, s, pln_operand(g, domain, 0), &min));
+    PLN_TRY(pln_scoped_term(scopes, s, pln_operand(g, domain, 1), &extent));
+    PLN_TRY(pln_analyzer_bind_range(scopes->a, var, min, extent, true));
+  }
+  return PLN_OK;
+}
+
+static pln_status enter_kind(pln_analyzer_scopes *scopes, pln_stmt_rewrite *s,
+                             pln_ref stmt, uint32_t k) {
+  switch (pln_stmt_old(s)->nodes[stmt].kind) {
+  case PLN_FOR: return enter_for(scopes, s, stmt);
+  case PLN_IF_THEN_ELSE:
+  case PLN_ASSERT_STMT:
+    return enter_branch(scopes, s, pln_stmt_operand(s, 0), k == 0);
+  case PLN_ATTR_STMT: return enter_thread(scopes, s, stmt);
+  case PLN_BLOCK: return enter_block(scopes, s, stmt);
+  default: return PLN_OK;
+  }
+}
+
+pln_status pln_analyzer_scopes_enter(pln_analyzer_scopes *scopes,
+                                     pln_stmt_rewrite *s, pln_ref stmt,
+                                     uint32_t k) {
+  PLN_TRY(pln_mem_grow(scopes->a->engine, (void **)&scopes->marks, &scopes->cap,
+                       (size_t)scopes->n + 1, sizeof *scopes->marks));
+  scopes->marks[scopes->n++] = scopes->a->n_scopes;
+  return enter_kind(scopes, s, stmt, k);
+}
+
+void pln_analyzer_scopes_leave(pln_analyzer_scopes *scopes) {
+  pln_analyzer_leave(scopes->a, scopes->marks[--scopes->n]);
+}
+
+/* ---------------------------------------------------------------- begin, end
+ */
+
+/* An extent of a parameter's buffer that is a variable is not negative. */
+static pln_status bound_extent(pln_analyzer *a, const pln_graph *g,
+                               pln_ref extent) {
+  pln_term term;
+  if (g->nodes[extent].kind != PLN_VAR)
+    return PLN_OK;
+  PLN_TRY(pln_analyzer_import(a, g, extent, &term));
+  return pln_analyzer_update_bound(a, term, 0, INT64_MAX, true);
+}
+
+static pln_status bound_extents(pln_analyzer *a, const pln_graph *g) {
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
+    if (g->nodes[ref].kind != PLN_BUFFER_BIND)
+      continue;
+    pln_ref buffer = pln_operand(g, ref, 1);
+    for (uint32_t i = 0; i < g->nodes[buffer].results; i++)
+      PLN_TRY(bound_extent(a, g, pln_operand(g, buffer, 1 + i)));
+  }
+  return PLN_OK;
+}
+
+pln_status pln_analyzer_scopes_begin(pln_analyzer_scopes *scopes,
+                                     const pln_graph *function) {
+  *scopes = (pln_analyzer_scopes){0};
+  PLN_TRY(pln_analyzer_new(function->engine, &scopes->a));
+  pln_status status = bound_extents(scopes->a, function);
+  if (status != PLN_OK)
+    pln_analyzer_scopes_end(scopes);
+  return status;
+}
+
+void pln_analyzer_scopes_end(pln_analyzer_scopes *scopes) {
+  if (!scopes->a)
+    return;
+  pln_mem_free(scopes->a->engine, scopes->marks,
+               scopes->cap * sizeof *scopes->marks);
+  pln_analyzer_free(scopes->a);
+  scopes->a = NULL;
+}

@@ -1,0 +1,89 @@
+/* config_keys.c: the config keys that passes over PrimFuncs read, under TVM's
+ * names. Called once, by install.c. */
+
+#include "lower/lower.h"
+
+#define NUMBER(field, value, text)                                        \
+  {                                                                       \
+    .name = field, .kind = PLN_ATTR_INT, .fallback = value, .least = "0", \
+    .doc = text                                                           \
+  }
+#define FLAG(field, value, text)                                             \
+  {                                                                          \
+    .name = field, .kind = PLN_ATTR_INT, .is_bool = true, .fallback = value, \
+    .doc = text                                                              \
+  }
+#define TABLE(key, rows, text)                                       \
+  {                                                                  \
+    .name = key, .kind = PLN_ATTR_DICT, .n_fields = PLN_COUNT(rows), \
+    .fields = rows, .doc = text                                      \
+  }
+
+static const pln_option simplify[] = {
+    FLAG("transitively_prove_inequalities", "false",
+         "Facts that follow from several others."),
+    FLAG("propagate_knowns_to_prove_conditional", "false",
+         "Conditions are proved from what is known of buffers."),
+    FLAG("propagate_knowns_to_simplify_expressions", "false",
+         "Expressions are simplified by what is known of buffers."),
+    FLAG("convert_boolean_to_and_of_ors", "false",
+         "Conditions become conjunctions of disjunctions."),
+    FLAG("apply_constraints_to_boolean_branches", "false",
+         "Each side of && and || is simplified under the other."),
+};
+
+static const pln_option unroll_loop[] = {
+    NUMBER("auto_max_step", "0", "The most steps of a loop to unroll it."),
+    NUMBER("auto_max_depth", "8", "The most loops in each other to unroll."),
+    NUMBER("auto_max_extent", "0", "The most rounds of a loop to unroll it."),
+    FLAG("explicit_unroll", "true",
+         "The body is written out; else the loop is marked."),
+    FLAG("unroll_local_access", "false",
+         "Loops that index local buffers are unrolled."),
+};
+
+static const pln_option loop_partition[] = {
+    FLAG("partition_const_loop", "false", "Loops of known extent too."),
+    FLAG("no_unroll_loop_with_extent_one", "false",
+         "Loops of one round stay loops."),
+    FLAG("unroll_loop_with_partition_hint_no_interval", "false",
+         "Loops marked for it that have no interval are unrolled."),
+};
+
+static const pln_option double_buffer[] = {
+    NUMBER("split_loop", "1", "By how much the loop is split."),
+};
+
+static const pln_option hoist_if[] = {
+    FLAG("support_block_scope_hosting", "false", "Out of blocks too."),
+};
+
+static const pln_option remove_no_op[] = {
+    FLAG("use_dataflow_analysis", "false", "What is known of buffers counts."),
+    NUMBER("max_simplification_steps", "0",
+           "The most steps of that analysis; 0: any."),
+};
+
+static const pln_option overcompute[] = {
+    FLAG("use_dataflow_analysis", "false", "What is known of buffers counts."),
+};
+
+static const pln_option keys[] = {
+    TABLE("tir.Simplify", simplify, "How tir.Simplify simplifies."),
+    TABLE("tir.UnrollLoop", unroll_loop, "Which loops tir.UnrollLoop unrolls."),
+    TABLE("tir.LoopPartition", loop_partition,
+          "Which loops tir.LoopPartition splits."),
+    TABLE("tir.InjectDoubleBuffer", double_buffer,
+          "How tir.InjectDoubleBuffer splits loops."),
+    TABLE("tir.HoistIfThenElse", hoist_if,
+          "How far tir.HoistIfThenElse moves conditions."),
+    TABLE("tir.RemoveNoOp", remove_no_op, "What tir.RemoveNoOp looks at."),
+    TABLE("tir.ReduceBranchingThroughOvercompute", overcompute,
+          "What tir.ReduceBranchingThroughOvercompute looks at."),
+};
+
+pln_status pln_lower_install_keys(pln_engine *engine) {
+  for (size_t i = 0; i < PLN_COUNT(keys); i++)
+    PLN_TRY(pln_config_register(engine, &keys[i]));
+  return PLN_OK;
+}

@@ -1,0 +1,56 @@
+/* install.c: registers the passes over PrimFuncs. Called once, by engine.c. */
+
+#include "lower/lower.h"
+
+#define no_options NULL
+enum { N_no_options = 0 };
+
+/* They read the context's config, so their results are not cached. */
+#define KIND_PRIM_FUNC .kind = PLN_PASS_PRIM_FUNC, .parallel = true
+#define KIND_MODULE .kind = PLN_PASS_MODULE
+
+static const pln_pass_spec specs[] = {
+#define PASS(pass, KIND, rows, body, text) \
+  {.name = #pass,                          \
+   KIND_##KIND,                            \
+   .traceable = true,                      \
+   .doc = text,                            \
+   .n_options = N_##rows,                  \
+   .options = rows,                        \
+   .run = body},
+#include "lower/passes.def"
+};
+
+pln_status pln_lower_install(pln_engine *engine) {
+  for (size_t i = 0; i < PLN_COUNT(specs); i++)
+    PLN_TRY(pln_pass_register_built_in(engine, &specs[i]));
+  return pln_lower_install_keys(engine);
+}
+
+pln_status pln_lower_config(const pln_pass_run *run, const char *key,
+                            int64_t *out) {
+  pln_attr value;
+  PLN_TRY(pln_context_config_value(run->context, key, &value));
+  *out = value.v.i;
+  return PLN_OK;
+}
+
+pln_status pln_lower_function(pln_pass_run *run,
+                              const pln_stmt_mutator *mutator) {
+  pln_graph *function;
+  PLN_TRY(pln_stmt_rewrite_function(pln_run_function(run), mutator, &function));
+  pln_run_set_function(run, function);
+  return PLN_OK;
+}
+
+pln_for_kind pln_for_kind_of(const pln_graph *g, pln_ref loop) {
+  return (pln_for_kind)pln_attrs_int(g->engine, g->nodes[loop].attrs, "kind",
+                                     PLN_FOR_SERIAL);
+}
+
+bool pln_has_kind(const pln_graph *g, pln_kind kind) {
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++)
+    if (g->nodes[ref].kind == kind)
+      return true;
+  return false;
+}

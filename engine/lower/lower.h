@@ -1,0 +1,40 @@
+/* lower.h: the built-in passes over PrimFuncs (passes.def), and their
+ * installation. */
+
+#ifndef PLN_LOWER_LOWER_H
+#define PLN_LOWER_LOWER_H
+
+#include "lower/analyzer_scopes.h"
+#include "lower/stmt_mutator.h"
+#include "pass/pass.h"
+
+/* Registers the passes of passes.def and their config keys. Called once per
+ * engine. */
+pln_status pln_lower_install(pln_engine *engine) PLN_CHECKED;
+/* config_keys.c */
+pln_status pln_lower_install_keys(pln_engine *engine) PLN_CHECKED;
+/* An integer or flag of the context's config: "tir.UnrollLoop.auto_max_step".
+ */
+pln_status pln_lower_config(const pln_pass_run *run, const char *key,
+                            int64_t *out) PLN_CHECKED;
+/* Rewrites the function of the run and sets the result. */
+pln_status pln_lower_function(pln_pass_run *run,
+                              const pln_stmt_mutator *mutator) PLN_CHECKED;
+/* For's field `kind` in its attributes. */
+typedef enum pln_for_kind {
+  PLN_FOR_SERIAL,
+  PLN_FOR_PARALLEL,
+  PLN_FOR_VECTORIZED,
+  PLN_FOR_UNROLLED,
+  PLN_FOR_THREAD_BINDING
+} pln_for_kind;
+pln_for_kind pln_for_kind_of(const pln_graph *graph, pln_ref loop);
+/* Whether the graph has a node of that kind. */
+bool pln_has_kind(const pln_graph *graph, pln_kind kind);
+
+/* The bodies of all passes in passes.def. */
+#define PASS(name, kind, options, run, doc) \
+  pln_status run(pln_pass_run *pass_run) PLN_CHECKED;
+#include "lower/passes.def"
+
+#endif

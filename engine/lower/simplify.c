@@ -1,0 +1,195 @@
+/* simplify.c: tir.Simplify: expressions and conditions become what the analyzer
+ * makes of them where they stand.
+ *
+ * Run by the executor. A branch whose condition is known is taken, a LetStmt of
+ * a pure integer is put in its place, a store of what is there is removed.
+ *
+ *     for i in range(8): if i < 10: A[i * 4 - i * 3] = 0
+ *         =>   for i in range(8): A[i] = 0
+ *
+ * Semantics: TVM's tir.Simplify; config keys tir.Simplify.*. */
+
+#include "lower/lower.h"
+
+typedef struct simplifier {
+  pln_analyzer_scopes scopes;
+  const pln_graph *old;
+} simplifier;
+
+/* A PrimExpr that the analyzer takes: a number or condition. */
+static bool is_value(const pln_engine *e, const pln_node *n) {
+  return pln_type_get_kind(e, n->type) == PLN_TYPE_PRIM &&
+         pln_type_dtype(e, n->type) != PLN_DTYPE_NONE &&
+         n->kind != PLN_BUFFER && n->kind != PLN_VAR;
+}
+
+static pln_status simplify_node(simplifier *x, pln_stmt_rewrite *s,
+                                pln_ref *node) {
+  if (!is_value(x->old->engine, pln_stmt_node(s, *node)))
+    return PLN_OK;
+  return pln_scoped_simplify(&x->scopes, s, *node, node);
+}
+
+/* The two ends of a Range, which are whole expressions too. */
+static pln_status simplify_range(simplifier *x, pln_stmt_rewrite *s,
+                                 pln_ref old, pln_ref *node) {
+  pln_ref ends[2], before[2];
+  for (uint32_t i = 0; i < 2; i++) {
+    before[i] = ends[i] = pln_stmt_image(s, pln_operand(x->old, old, i));
+    PLN_TRY(simplify_node(x, s, &ends[i]));
+  }
+  if (ends[0] == before[0] && ends[1] == before[1])
+    return PLN_OK;
+  pln_prim spec = {.kind = PLN_RANGE, .n = 2, .operands = ends};
+  return pln_build_prim(pln_stmt_builder(s), &spec, node);
+}
+
+static pln_status simplify_expr(void *ud, pln_stmt_rewrite *s, pln_ref old,
+                                pln_ref *node) {
+  simplifier *x = ud;
+  return x->old->nodes[old].kind == PLN_RANGE ? simplify_range(x, s, old, node)
+                                              : PLN_OK;
+}
+
+static pln_status simplify_operand(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
+                                   uint32_t i, pln_ref *node) {
+  (void)stmt;
+  (void)i;
+  return simplify_node(ud, s, node);
+}
+
+/* ---------------------------------------------------------------- statements
+ */
+
+/* 1 or 0: the condition is known; else -1. */
+static int known_condition(const pln_stmt_rewrite *s, pln_ref stmt) {
+  if (pln_stmt_old(s)->nodes[stmt].kind != PLN_IF_THEN_ELSE)
+    return -1;
+  const pln_graph *g = pln_stmt_builder(s)->graph;
+  pln_ref ref = pln_likely_condition(g, pln_stmt_operand(s, 0));
+  return g->nodes[ref].kind == PLN_INT_IMM ? pln_node_int(g, ref) != 0 : -1;
+}
+
+/* True if a LetStmt of that value is put in its place. */
+static bool may_inline(const pln_stmt_rewrite *s, pln_ref value) {
+  const pln_node *n = pln_stmt_node(s, value);
+  pln_engine *e = pln_stmt_old(s)->engine;
+  if (n->kind == PLN_INT_IMM || n->kind == PLN_FLOAT_IMM || n->kind == PLN_VAR)
+    return true;
+  pln_dtype dtype = pln_type_dtype(e, n->type);
+  return pln_type_get_kind(e, n->type) == PLN_TYPE_PRIM && dtype != PLN_BOOL &&
+         dtype != PLN_DTYPE_NONE && pln_is_int_dtype(dtype) &&
+         (n->flags & PLN_NODE_EFFECT) == PLN_EFFECT_NONE;
+}
+
+/* A variable that a Buffer's fields need stays. */
+static bool is_used_in_buffer(const pln_graph *g, pln_ref var) {
+  for (pln_ref ref = var; ref < g->n_nodes; ref++)
+    if (g->nodes[ref].kind == PLN_BUFFER)
+      for (uint32_t i = 0; i < g->nodes[ref].count; i++)
+        if (pln_operand(g, ref, i) == var)
+          return true;
+  return false;
+}
+
+static pln_status enter_let(simplifier *x, pln_stmt_rewrite *s, pln_ref stmt) {
+  pln_ref var = pln_stmt_param(s, stmt, 0, 0), value = pln_stmt_operand(s, 0);
+  if (may_inline(s, value) && !is_used_in_buffer(x->old, var))
+    pln_stmt_bind(s, var, value);
+  return PLN_OK;
+}
+
+static pln_status enter_body(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
+                             uint32_t k, bool *skip) {
+  simplifier *x = ud;
+  int known = known_condition(s, stmt);
+  *skip = known >= 0 && (uint32_t)known == k;
+  if (*skip)
+    return PLN_OK;
+  if (x->old->nodes[stmt].kind == PLN_LET_STMT)
+    PLN_TRY(enter_let(x, s, stmt));
+  return pln_analyzer_scopes_enter(&x->scopes, s, stmt, k);
+}
+
+static pln_status leave_body(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
+                             uint32_t k, pln_ref *body, bool *again) {
+  (void)s;
+  (void)stmt;
+  (void)k;
+  (void)body;
+  (void)again;
+  pln_analyzer_scopes_leave(&((simplifier *)ud)->scopes);
+  return PLN_OK;
+}
+
+/* True for B[i] = B[i]. */
+static bool stores_itself(const pln_stmt_rewrite *s) {
+  const pln_graph *g = pln_stmt_builder(s)->graph;
+  const pln_node *load = &g->nodes[pln_stmt_operand(s, 1)];
+  if (load->kind != PLN_BUFFER_LOAD ||
+      g->operands[load->first] != pln_stmt_operand(s, 0))
+    return false;
+  for (uint32_t i = 1; i < load->count; i++)
+    if (!pln_same_expr(g, g->operands[load->first + i],
+                       pln_stmt_operand(s, i + 1)))
+      return false;
+  return true;
+}
+
+static pln_status leave_stmt(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
+                             pln_ref *node) {
+  simplifier *x = ud;
+  const pln_node *n = &x->old->nodes[stmt];
+  int known = known_condition(s, stmt);
+  if (known >= 0) {
+    *node = pln_stmt_body(s, known ? 0 : 1);
+    return *node == PLN_NONE ? pln_stmt_no_op(s, node) : PLN_OK;
+  }
+  if (n->kind == PLN_LET_STMT) {
+    pln_ref var = pln_stmt_image(s, pln_stmt_param(s, stmt, 0, 0));
+    if (var == pln_stmt_operand(s, 0))
+      *node = pln_stmt_body(s, 0);
+  }
+  if (n->kind == PLN_BUFFER_STORE && stores_itself(s))
+    return pln_stmt_no_op(s, node);
+  return PLN_OK;
+}
+
+/* ------------------------------------------------------------------- the pass
+ */
+
+static pln_status read_extensions(const pln_pass_run *run, uint32_t *out) {
+  static const struct {
+    const char *key;
+    uint32_t bit;
+  } rows[] = {
+      {"tir.Simplify.transitively_prove_inequalities", PLN_ARITH_TRANSITIVE},
+      {"tir.Simplify.convert_boolean_to_and_of_ors", PLN_ARITH_AND_OF_ORS},
+      {"tir.Simplify.apply_constraints_to_boolean_branches",
+       PLN_ARITH_IN_BRANCHES},
+  };
+  *out = 0;
+  for (size_t i = 0; i < PLN_COUNT(rows); i++) {
+    int64_t on;
+    PLN_TRY(pln_lower_config(run, rows[i].key, &on));
+    *out |= on ? rows[i].bit : 0;
+  }
+  return PLN_OK;
+}
+
+pln_status pln_pass_tir_simplify(pln_pass_run *run) {
+  simplifier x = {.old = pln_run_function(run)};
+  pln_stmt_mutator mutator = {.ud = &x,
+                              .expr = simplify_expr,
+                              .operand = simplify_operand,
+                              .enter_body = enter_body,
+                              .leave_body = leave_body,
+                              .leave = leave_stmt};
+  uint32_t extensions;
+  PLN_TRY(read_extensions(run, &extensions));
+  PLN_TRY(pln_analyzer_scopes_begin(&x.scopes, x.old));
+  pln_analyzer_set_extensions(x.scopes.a, extensions);
+  pln_status status = pln_lower_function(run, &mutator);
+  pln_analyzer_scopes_end(&x.scopes);
+  return status;
+}

@@ -1,0 +1,183 @@
+-- Replays TVM's recorded runs of TIR passes (../shared/conformance/tir-oracle.tar.xz,
+-- transform/) and prints, per pass, how many results are equal.
+--
+--     PERILUNE_BUILD=build lua5.4 spec/tir/pass_replay.lua FOLDER [-v] [PASS...]
+--
+-- FOLDER is the archive's folder transform. -v prints what differs. A case counts as
+-- equal if the result is structurally equal to TVM's; one whose texts cannot be read here is
+-- counted apart.
+
+local replay = {}
+
+local json = dofile "spec/arith/json_decode.lua"
+
+local function text_of(path)
+  local file = io.open(path, "rb")
+  if not file then return nil end
+  local text = file:read "a"
+  file:close()
+  return text
+end
+
+-- The recorded numbers are texts.
+local function plain(value)
+  if type(value) == "string" then return tonumber(value) or value end
+  return value
+end
+
+local function as_kind(kind, value)
+  value = plain(value)
+  if kind == "boolean" then return value == true or value == 1 end
+  return value
+end
+
+-- The config of a context as perilune has it: a table per pass.
+local function config_of(recorded, kinds)
+  local config = {}
+  for key, value in pairs(recorded or {}) do
+    local fields = type(value) == "table" and value.attrs
+    for field, v in pairs(fields or {}) do
+      local name = key .. "." .. field
+      if kinds[name] then config[name] = as_kind(kinds[name], v) end
+    end
+    if not fields and kinds[key] then config[key] = as_kind(kinds[key], value) end
+  end
+  return config
+end
+
+-- The recorded positional and keyword arguments of a pass as options, in the order of
+-- TVM's factory functions.
+local order = {
+  ["tir.VectorizeLoop"] = { "enable_vectorize" }, ["tir.NarrowDataType"] = { "target_bits" },
+  ["tir.StorageFlatten"] = { "cache_line_size", "create_bound_attribute" },
+  ["tir.HoistIfThenElse"] = { "variant" }, ["tir.CompactBufferAllocation"] = { "is_strict" },
+  ["tir.CommonSubexprElimTIR"] = { "enable_cse_tir", "identify_equiv_terms" },
+  ["tir.ThreadSync"] = { "storage_scope" }, ["tir.LiftAttrScope"] = { "attr_key" },
+}
+
+local function options_of(call)
+  local options = {}
+  local args = call.args or {}
+  for i, value in ipairs(args.args or {}) do
+    local name = order[call.pass] and order[call.pass][i]
+    if not name then return nil end
+    options[name] = value
+  end
+  for name, value in pairs(args.kwargs or {}) do options[name] = value end
+  return options
+end
+
+local function passes_of(pl)
+  local set = {}
+  for name in pairs(pl.passes) do set[name] = true end
+  return set
+end
+
+local function config_kinds(pl)
+  local kinds = {}
+  for name, row in pairs(pl.config) do
+    kinds[name] = row.type
+    for field, inner in pairs(row.fields or {}) do
+      kinds[name .. "." .. (inner.name or field)] = inner.type
+    end
+  end
+  return kinds
+end
+
+-- Runs the recorded case: "equal", "different", or why it was not compared, and a message.
+function replay.case(pl, path, record, kinds)
+  local text_diff = require "perilune.text_diff"
+  local before, why = pl.tir.parse(text_of(path .. record.input), record.input)
+  if not before then return "unread", tostring(why) end
+  local after
+  after, why = pl.tir.parse(text_of(path .. record.output), record.output)
+  if not after then return "unread", tostring(why) end
+  local options = options_of(record.call)
+  if not options then return "unread", "arguments" end
+  local ok, result = pcall(function()
+    local pass = pl.passes[record.call.pass](options)
+    local context = pl.context { config = config_of(record.context.config, kinds),
+      opt_level = record.context.opt_level }
+    return pl.with(context, pass, before)
+  end)
+  if not ok then return "failed", tostring(result) end
+  if pl.equal(result, after) then return "equal" end
+  return "different", text_diff(after, result)
+end
+
+local function files_of(folder)
+  local list = {}
+  local pipe = assert(io.popen(("find '%s' -name '*.json' | sort"):format(folder)))
+  for path in pipe:lines() do
+    if path:match "%d+_[%w_.]+%.json$" then list[#list + 1] = path end
+  end
+  pipe:close()
+  return list
+end
+
+-- Cases that TVM's own replay does not confirm are left out.
+local function is_confirmed(record)
+  local verdict = record.replay or ""
+  return record.output ~= nil and record.input ~= nil and not verdict:find "DIFFERS"
+    and not verdict:find "raises"
+end
+
+--- Calls visit(pass, verdict, message, path) for each recorded case of the passes in `only`
+-- (nil: of all that are registered).
+function replay.run(folder, only, visit)
+  local pl = require "perilune"
+  local known, kinds = passes_of(pl), config_kinds(pl)
+  for _, path in ipairs(files_of(folder)) do
+    local name = path:match "%d+_([%w_.]+)%.json$"
+    if known[name] and (not only or only[name]) then
+      local record = json.decode(text_of(path))
+      if is_confirmed(record) then
+        visit(name, record, path, replay.case(pl, path:match "^(.*/)", record, kinds))
+      end
+    end
+  end
+end
+
+local function print_table(rows)
+  local names = {}
+  for name in pairs(rows) do names[#names + 1] = name end
+  table.sort(names)
+  print(("%-40s %6s %8s %6s %9s %6s %6s"):format("pass", "cases", "changed", "equal",
+    "different", "failed", "unread"))
+  for _, name in ipairs(names) do
+    local r = rows[name]
+    print(("%-40s %6d %8d %6d %9d %6d %6d"):format(name, r.cases, r.changed, r.equal, r.different,
+      r.failed, r.unread))
+  end
+end
+
+function replay.main(arguments)
+  local folder, verbose, only = arguments[1], false, nil
+  for i = 2, #arguments do
+    if arguments[i] == "-v" then
+      verbose = true
+    else
+      only = only or {}
+      only[arguments[i]] = true
+    end
+  end
+  local rows = {}
+  replay.run(folder, only, function(name, record, path, verdict, message)
+    rows[name] = rows[name]
+      or { cases = 0, changed = 0, equal = 0, different = 0, failed = 0, unread = 0 }
+    local row = rows[name]
+    row.cases, row[verdict] = row.cases + 1, row[verdict] + 1
+    if record.text_changed then row.changed = row.changed + 1 end
+    if verbose and verdict ~= "equal" then print(("=== %s: %s\n%s"):format(path, verdict, message)) end
+  end)
+  print_table(rows)
+end
+
+if arg and arg[0] and arg[0]:find "pass_replay" then
+  local build = os.getenv "PERILUNE_BUILD" or "build"
+  package.cpath = build .. "/lua/?.so;" .. package.cpath
+  package.path = "lua/?.lua;lua/?/init.lua;" .. package.path
+  replay.main(arg)
+end
+
+return replay
