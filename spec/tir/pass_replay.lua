@@ -168,7 +168,9 @@ function replay.main(arguments)
     local row = rows[name]
     row.cases, row[verdict] = row.cases + 1, row[verdict] + 1
     if record.text_changed then row.changed = row.changed + 1 end
-    if verbose and verdict ~= "equal" then print(("=== %s: %s\n%s"):format(path, verdict, message)) end
+    if verbose and verdict ~= "equal" then
+      print(("=== %s: %s\n%s"):format(path, verdict, message))
+    end
   end)
   print_table(rows)
 end
