@@ -148,14 +148,36 @@ void pln_analyzer_scopes_leave(pln_analyzer_scopes *scopes) {
 /* ---------------------------------------------------------------- begin, end
  */
 
-/* An extent of a parameter's buffer that is a variable is not negative. */
+/* The only variable of an expression; PLN_NONE: there is none, or several. */
+static pln_ref only_var(const pln_graph *g, pln_ref ref, uint32_t depth) {
+  const pln_node *n = &g->nodes[ref];
+  if (n->kind == PLN_VAR)
+    return ref;
+  if (n->count != 2 || depth == 0)
+    return PLN_NONE;
+  pln_ref x = pln_operand(g, ref, 0), y = pln_operand(g, ref, 1);
+  if (g->nodes[y].kind == PLN_INT_IMM)
+    return only_var(g, x, depth - 1);
+  return g->nodes[x].kind == PLN_INT_IMM ? only_var(g, y, depth - 1) : PLN_NONE;
+}
+
+/* extent = scale * var + offset is not negative: neither is less than
+ * -offset / scale the variable (TVM's MarkGlobalNonNegValue). */
 static pln_status bound_extent(pln_analyzer *a, const pln_graph *g,
                                pln_ref extent) {
-  pln_term term;
-  if (g->nodes[extent].kind != PLN_VAR)
+  pln_term term, var, out[2];
+  bool linear;
+  pln_ref ref = only_var(g, extent, 8);
+  if (ref == PLN_NONE)
     return PLN_OK;
   PLN_TRY(pln_analyzer_import(a, g, extent, &term));
-  return pln_analyzer_update_bound(a, term, 0, INT64_MAX, true);
+  PLN_TRY(pln_analyzer_import(a, g, ref, &var));
+  PLN_TRY(pln_analyzer_linear_equation(a, term, 1, &var, out, &linear));
+  if (!linear || !pln_is_const(a, out[0]) || !pln_is_const(a, out[1]) ||
+      pln_const(a, out[0]) <= 0 || pln_const(a, out[1]) == INT64_MIN)
+    return PLN_OK;
+  int64_t least = -pln_floor_div(pln_const(a, out[1]), pln_const(a, out[0]));
+  return pln_analyzer_update_bound(a, var, least, INT64_MAX, true);
 }
 
 static pln_status bound_extents(pln_analyzer *a, const pln_graph *g) {

@@ -14,13 +14,17 @@
 typedef struct simplifier {
   pln_analyzer_scopes scopes;
   const pln_graph *old;
+  /* LetStmts that stay: conditions are decided with their values. */
+  pln_term_list vars, values;
+  int *decided; /* by node: of an IfThenElse, 1 or 0; -1: not known */
 } simplifier;
 
-/* A PrimExpr that the analyzer takes: a number or condition. */
+/* A PrimExpr that the analyzer takes: a number, a condition, a call. */
 static bool is_value(const pln_engine *e, const pln_node *n) {
-  return pln_type_get_kind(e, n->type) == PLN_TYPE_PRIM &&
-         pln_type_dtype(e, n->type) != PLN_DTYPE_NONE &&
-         n->kind != PLN_BUFFER && n->kind != PLN_VAR;
+  return n->kind == PLN_PRIM_CALL ||
+         (pln_type_get_kind(e, n->type) == PLN_TYPE_PRIM &&
+          pln_type_dtype(e, n->type) != PLN_DTYPE_NONE &&
+          n->kind != PLN_BUFFER && n->kind != PLN_VAR);
 }
 
 static pln_status simplify_node(simplifier *x, pln_stmt_rewrite *s,
@@ -61,13 +65,26 @@ static pln_status simplify_operand(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
 /* ---------------------------------------------------------------- statements
  */
 
-/* 1 or 0: the condition is known; else -1. */
-static int known_condition(const pln_stmt_rewrite *s, pln_ref stmt) {
-  if (pln_stmt_old(s)->nodes[stmt].kind != PLN_IF_THEN_ELSE)
-    return -1;
+/* Decides the condition of a branch: simplified, and with the values of
+ * variables. */
+static pln_status decide(simplifier *x, pln_stmt_rewrite *s, pln_ref stmt) {
+  pln_term term;
+  pln_analyzer *a = x->scopes.a;
   const pln_graph *g = pln_stmt_builder(s)->graph;
-  pln_ref ref = pln_likely_condition(g, pln_stmt_operand(s, 0));
-  return g->nodes[ref].kind == PLN_INT_IMM ? pln_node_int(g, ref) != 0 : -1;
+  pln_ref condition = pln_likely_condition(g, pln_stmt_operand(s, 0));
+  PLN_TRY(pln_scoped_term(&x->scopes, s, condition, &term));
+  if (x->vars.n > 0) {
+    term =
+        pln_term_substitute(a, term, x->vars.n, x->vars.items, x->values.items);
+    PLN_TRY(pln_analyzer_simplify(a, term, 2, &term));
+  }
+  x->decided[stmt] = pln_is_const(a, term) ? pln_const(a, term) != 0 : -1;
+  return PLN_OK;
+}
+
+/* 1 or 0: the condition is known; else -1. */
+static int known_condition(const simplifier *x, pln_ref stmt) {
+  return x->old->nodes[stmt].kind == PLN_IF_THEN_ELSE ? x->decided[stmt] : -1;
 }
 
 /* True if a LetStmt of that value is put in its place. */
@@ -92,9 +109,27 @@ static bool is_used_in_buffer(const pln_graph *g, pln_ref var) {
   return false;
 }
 
+/* A pure value of a variable that stays is known to conditions. */
+static pln_status remember_value(simplifier *x, pln_stmt_rewrite *s,
+                                 pln_ref var, pln_ref value) {
+  pln_ref image;
+  pln_term terms[2];
+  if ((pln_stmt_node(s, value)->flags & PLN_NODE_EFFECT) != PLN_EFFECT_NONE)
+    return PLN_OK;
+  PLN_TRY(pln_stmt_map(s, var, &image));
+  PLN_TRY(pln_scoped_term(&x->scopes, s, image, &terms[0]));
+  PLN_TRY(pln_scoped_term(&x->scopes, s, value, &terms[1]));
+  if (!pln_term_list_push(x->scopes.a, &x->vars, terms[0]) ||
+      !pln_term_list_push(x->scopes.a, &x->values, terms[1]))
+    return x->scopes.a->status;
+  return PLN_OK;
+}
+
 static pln_status enter_let(simplifier *x, pln_stmt_rewrite *s, pln_ref stmt) {
   pln_ref var = pln_stmt_param(s, stmt, 0, 0), value = pln_stmt_operand(s, 0);
-  if (may_inline(s, value) && !is_used_in_buffer(x->old, var))
+  if (!may_inline(s, value))
+    return remember_value(x, s, var, value);
+  if (!is_used_in_buffer(x->old, var))
     pln_stmt_bind(s, var, value);
   return PLN_OK;
 }
@@ -102,11 +137,14 @@ static pln_status enter_let(simplifier *x, pln_stmt_rewrite *s, pln_ref stmt) {
 static pln_status enter_body(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
                              uint32_t k, bool *skip) {
   simplifier *x = ud;
-  int known = known_condition(s, stmt);
+  pln_kind kind = (pln_kind)x->old->nodes[stmt].kind;
+  if (kind == PLN_IF_THEN_ELSE && k == 0)
+    PLN_TRY(decide(x, s, stmt));
+  int known = known_condition(x, stmt);
   *skip = known >= 0 && (uint32_t)known == k;
   if (*skip)
     return PLN_OK;
-  if (x->old->nodes[stmt].kind == PLN_LET_STMT)
+  if (kind == PLN_LET_STMT)
     PLN_TRY(enter_let(x, s, stmt));
   return pln_analyzer_scopes_enter(&x->scopes, s, stmt, k);
 }
@@ -122,12 +160,25 @@ static pln_status leave_body(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
   return PLN_OK;
 }
 
+/* The same elements at the same places, whatever the Buffers are called. */
+static bool is_same_memory(const pln_graph *g, pln_ref x, pln_ref y) {
+  const pln_node *m = &g->nodes[x], *n = &g->nodes[y];
+  if (x == y)
+    return true;
+  if (m->type != n->type || m->count != n->count || m->results != n->results)
+    return false;
+  for (uint32_t i = 0; i < m->count; i++)
+    if (!pln_same_expr(g, g->operands[m->first + i], g->operands[n->first + i]))
+      return false;
+  return true;
+}
+
 /* True for B[i] = B[i]. */
 static bool stores_itself(const pln_stmt_rewrite *s) {
   const pln_graph *g = pln_stmt_builder(s)->graph;
   const pln_node *load = &g->nodes[pln_stmt_operand(s, 1)];
   if (load->kind != PLN_BUFFER_LOAD ||
-      g->operands[load->first] != pln_stmt_operand(s, 0))
+      !is_same_memory(g, g->operands[load->first], pln_stmt_operand(s, 0)))
     return false;
   for (uint32_t i = 1; i < load->count; i++)
     if (!pln_same_expr(g, g->operands[load->first + i],
@@ -140,7 +191,7 @@ static pln_status leave_stmt(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
                              pln_ref *node) {
   simplifier *x = ud;
   const pln_node *n = &x->old->nodes[stmt];
-  int known = known_condition(s, stmt);
+  int known = known_condition(x, stmt);
   if (known >= 0) {
     *node = pln_stmt_body(s, known ? 0 : 1);
     return *node == PLN_NONE ? pln_stmt_no_op(s, node) : PLN_OK;
@@ -177,6 +228,24 @@ static pln_status read_extensions(const pln_pass_run *run, uint32_t *out) {
   return PLN_OK;
 }
 
+static pln_status begin(simplifier *x, uint32_t extensions) {
+  x->decided = pln_mem_new(x->old->engine, x->old->n_nodes * sizeof(int));
+  if (!x->decided)
+    return pln_nomem(x->old->engine);
+  PLN_TRY(pln_analyzer_scopes_begin(&x->scopes, x->old));
+  pln_analyzer_set_extensions(x->scopes.a, extensions);
+  return PLN_OK;
+}
+
+static void end(simplifier *x) {
+  pln_mem_free(x->old->engine, x->decided, x->old->n_nodes * sizeof(int));
+  if (!x->scopes.a)
+    return;
+  pln_term_list_free(x->scopes.a, &x->vars);
+  pln_term_list_free(x->scopes.a, &x->values);
+  pln_analyzer_scopes_end(&x->scopes);
+}
+
 pln_status pln_pass_tir_simplify(pln_pass_run *run) {
   simplifier x = {.old = pln_run_function(run)};
   pln_stmt_mutator mutator = {.ud = &x,
@@ -187,9 +256,9 @@ pln_status pln_pass_tir_simplify(pln_pass_run *run) {
                               .leave = leave_stmt};
   uint32_t extensions;
   PLN_TRY(read_extensions(run, &extensions));
-  PLN_TRY(pln_analyzer_scopes_begin(&x.scopes, x.old));
-  pln_analyzer_set_extensions(x.scopes.a, extensions);
-  pln_status status = pln_lower_function(run, &mutator);
-  pln_analyzer_scopes_end(&x.scopes);
+  pln_status status = begin(&x, extensions);
+  if (status == PLN_OK)
+    status = pln_lower_function(run, &mutator);
+  end(&x);
   return status;
 }

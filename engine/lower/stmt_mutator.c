@@ -147,7 +147,7 @@ static bool is_atom(const pln_node *n) {
 /* Kinds whose type the node gives; that of others follows from operands. */
 static bool gives_type(const pln_node *n) {
   return n->kind == PLN_PRIM_CAST || n->kind == PLN_PRIM_CALL ||
-         n->kind == PLN_BUFFER;
+         n->kind == PLN_BUFFER || n->kind == PLN_PRODUCER_LOAD;
 }
 
 /* A Buffer whose fields are what they were keeps its image. */
@@ -264,12 +264,43 @@ pln_status pln_stmt_no_op(pln_stmt_rewrite *s, pln_ref *out) {
       s->b, &(pln_prim){.kind = PLN_EVALUATE, .n = 1, .operands = &zero}, out);
 }
 
-pln_status pln_stmt_seq(pln_stmt_rewrite *s, uint32_t n, const pln_ref *stmts,
+static bool is_no_op(const pln_stmt_rewrite *s, pln_ref stmt) {
+  const pln_graph *g = s->b->graph;
+  return g->nodes[stmt].kind == PLN_EVALUATE &&
+         pln_is_int(g, pln_operand(g, stmt, 0), 0);
+}
+
+bool pln_is_seq_element(pln_kind kind) {
+  return kind != PLN_BUFFER_BIND && kind != PLN_BLOCK_READS &&
+         kind != PLN_BLOCK_WRITES && kind != PLN_ALLOC_BUFFER &&
+         kind != PLN_MATCH_BUFFER && kind != PLN_BLOCK_INIT;
+}
+
+/* Moves the statements that stay to the front of the list. */
+static uint32_t drop_no_ops(const pln_stmt_rewrite *s, uint32_t n,
+                            pln_ref *stmts) {
+  uint32_t left = 0, elements = 0;
+  pln_ref last = PLN_NONE;
+  for (uint32_t i = 0; i < n; i++) {
+    if (is_no_op(s, stmts[i])) {
+      last = stmts[i];
+      continue;
+    }
+    elements += pln_is_seq_element((pln_kind)pln_stmt_node(s, stmts[i])->kind);
+    stmts[left++] = stmts[i];
+  }
+  if (elements == 0 && last != PLN_NONE)
+    stmts[left++] = last;
+  return left;
+}
+
+pln_status pln_stmt_seq(pln_stmt_rewrite *s, uint32_t n, pln_ref *stmts,
                         pln_ref *out) {
-  if (n == 0)
+  uint32_t left = drop_no_ops(s, n, stmts);
+  if (left == 0)
     return pln_stmt_no_op(s, out);
   *out = stmts[0];
-  return n == 1 ? PLN_OK : pln_build_seq(s->b, n, stmts, out);
+  return left == 1 ? PLN_OK : pln_build_seq(s->b, left, stmts, out);
 }
 
 static uint32_t n_bodies(const pln_stmt_rewrite *s, pln_ref stmt) {
@@ -404,10 +435,13 @@ static pln_status enter_body(pln_stmt_rewrite *s) {
   return PLN_OK;
 }
 
+static pln_ref *results_at(const pln_stmt_rewrite *s, uint32_t at) {
+  return s->results.items ? s->results.items + at : NULL;
+}
+
 /* The images of all visits, one after the other, are the body. */
 static pln_status next_body(pln_stmt_rewrite *s, stmt_frame *f) {
-  PLN_TRY(pln_stmt_seq(s, s->results.n - f->visited,
-                       pln_refs_at(s->results.items, f->visited),
+  PLN_TRY(pln_stmt_seq(s, s->results.n - f->visited, results_at(s, f->visited),
                        &f->bodies[f->k]));
   s->results.n = f->visited;
   f->body = s->old->scopes[f->body].next;
@@ -421,8 +455,8 @@ static pln_status leave_body(pln_stmt_rewrite *s) {
   pln_ref body, preset;
   bool again = false;
   PLN_TRY(set_origin(s, f->stmt));
-  PLN_TRY(pln_stmt_seq(s, s->results.n - f->results,
-                       pln_refs_at(s->results.items, f->results), &body));
+  PLN_TRY(pln_stmt_seq(s, s->results.n - f->results, results_at(s, f->results),
+                       &body));
   s->results.n = f->results;
   preset = body;
   f->inside = false;

@@ -81,8 +81,12 @@ pln_status pln_stmt_rebuild_for(pln_stmt_rewrite *s, pln_ref loop, int64_t kind,
 /* Its parameter `i` of body `k` in the old graph: For's loop variable. */
 pln_ref pln_stmt_param(const pln_stmt_rewrite *s, pln_ref stmt, uint32_t k,
                        uint32_t i);
-/* Statements in order; one is itself, none is Evaluate(0). */
-pln_status pln_stmt_seq(pln_stmt_rewrite *s, uint32_t n, const pln_ref *stmts,
+/* Whether TVM's body has the statement as an element: not a field of a PrimFunc
+ * or Block that is a statement here. */
+bool pln_is_seq_element(pln_kind kind);
+/* Statements in order, without those that are Evaluate(0); one is itself, none
+ * is Evaluate(0). The list is used up. */
+pln_status pln_stmt_seq(pln_stmt_rewrite *s, uint32_t n, pln_ref *stmts,
                         pln_ref *out) PLN_CHECKED;
 /* Evaluate(0), which does nothing. */
 pln_status pln_stmt_no_op(pln_stmt_rewrite *s, pln_ref *out) PLN_CHECKED;

@@ -38,13 +38,6 @@ typedef struct unroller {
 /* ------------------------------------------------------------------ analysis
  */
 
-/* A statement that TVM counts as an element of a SeqStmt. */
-static bool is_counted(pln_kind kind) {
-  return kind != PLN_BUFFER_BIND && kind != PLN_BLOCK_READS &&
-         kind != PLN_BLOCK_WRITES && kind != PLN_ALLOC_BUFFER &&
-         kind != PLN_MATCH_BUFFER;
-}
-
 static void add_to_scope(unroll_count *scope, const unroll_count *stmt) {
   scope->steps += stmt->steps;
   if (scope->steps > INT32_MAX)
@@ -113,7 +106,7 @@ static pln_status count_stmt(unroller *x, pln_ref ref, pln_scope scope) {
       add_to_scope(&c, &x->counts[at]);
   if (n->kind == PLN_FOR)
     PLN_TRY(choose(x, ref, scope, &c));
-  if (is_counted((pln_kind)n->kind))
+  if (pln_is_seq_element((pln_kind)n->kind))
     add_to_scope(&x->counts[scope], &c);
   return PLN_OK;
 }

@@ -47,7 +47,9 @@ local allowed = {
   lower = { "base", "ir", "arith", "pass" },
   onnx = { "base", "ir", "op" },
   lua = { "base", "ir", "arith", "op", "eval", "rule", "pass", "transform", "lower", "onnx" },
-  cli = { "base", "ir", "arith", "op", "eval", "rule", "pass", "transform", "lower", "onnx", "lua" },
+  cli = {
+    "base", "ir", "arith", "op", "eval", "rule", "pass", "transform", "lower", "onnx", "lua",
+  },
 }
 
 local function set_of(list)

@@ -1,0 +1,105 @@
+local pl = require "perilune"
+
+local function module_of(body)
+  return assert(pl.tir.parse(([[
+from tvm.script import ir as I
+from tvm.script import tir as T
+
+@I.ir_module
+class Module:
+    @T.prim_func
+    def main(A: T.Buffer((64,), "int32"), n: T.int32):
+%s
+]]):format(body:gsub("[^\n]+", "        %0"))))
+end
+
+local function simplified(body)
+  return pl.passes["tir.Simplify"]()(module_of(body))
+end
+
+local function check(before, after)
+  local out = simplified(before)
+  assert.is_true(pl.equal(module_of(after), out), tostring(out))
+end
+
+describe("tir.Simplify", function()
+  it("simplifies indices and values by the ranges of loops", function()
+    check([[
+for i, j in T.grid(8, 8):
+    A[(i * 8 + j) // 8 * 8 + (i * 8 + j) % 8] = j * 2 - j]], [[
+for i, j in T.grid(8, 8):
+    A[i * 8 + j] = j]])
+  end)
+
+  it("takes the branch whose condition is known, in both branches", function()
+    check([[
+for i in range(8):
+    if i < 8:
+        A[i] = 1
+    else:
+        A[i] = 2]], [[
+for i in range(8):
+    A[i] = 1]])
+    check([[
+if n < 5:
+    if n < 6:
+        A[0] = 1
+else:
+    if n < 5:
+        A[0] = 2]], [[
+if n < 5:
+    A[0] = 1
+else:
+    T.evaluate(0)]])
+  end)
+
+  it("leaves nothing of a branch that is never taken", function()
+    check([[
+A[1] = 3
+if n != n:
+    A[0] = 1]], "A[1] = 3")
+  end)
+
+  it("puts variables of integers in their place", function()
+    check([[
+m: T.int32 = n * 4
+A[m - n * 3] = m]], "A[n] = n * 4")
+  end)
+
+  it("decides conditions by the values of variables that stay", function()
+    check([[
+for i in range(8):
+    small: T.bool = i < 3
+    if small or 3 <= i:
+        A[i] = T.Select(small, 1, 2)]], [[
+for i in range(8):
+    small: T.bool = i < 3
+    A[i] = T.Select(small, 1, 2)]])
+  end)
+
+  it("removes a store of what is there", function()
+    check([[
+A[0] = n
+A[n + n] = A[n * 2] ]], "A[0] = n")
+  end)
+
+  it("knows that extents of parameters are not negative", function()
+    local text = [[
+from tvm.script import tir as T
+
+@T.prim_func
+def main(a: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, (n * 32 - 1,), "float32")
+    A[%s] = T.float32(0)
+]]
+    local out = pl.passes["tir.Simplify"]()(assert(pl.tir.parse(text:format "T.min(1, n)")))
+    local wanted = assert(pl.tir.parse(text:format "1"))
+    assert.is_true(pl.equal(wanted, out, { map_free_vars = true }))
+  end)
+
+  it("returns the very module when there is nothing to simplify", function()
+    local mod = module_of "A[n] = n"
+    assert.is_true(rawequal(mod, pl.passes["tir.Simplify"]()(mod)))
+  end)
+end)
