@@ -313,14 +313,13 @@ static void limit(pln_analyzer *a, pln_term t, int64_t min, int64_t max) {
     f->limit = a->n_known;
 }
 
-/* x <= y + c */
-static void relate(pln_analyzer *a, pln_term x, pln_term y, int64_t c) {
+static void relate(pln_analyzer *a, pln_relation_fact fact) {
   pln_status status =
       pln_mem_grow(a->engine, (void **)&a->relations, &a->cap_relations,
                    (size_t)a->n_relations + 1, sizeof *a->relations);
   pln_arith_fail(a, status);
   if (status == PLN_OK)
-    a->relations[a->n_relations++] = (pln_relation_fact){x, y, c};
+    a->relations[a->n_relations++] = fact;
 }
 
 /* x < y or, with `equal`, x <= y. */
@@ -332,7 +331,7 @@ static void know_order(pln_analyzer *a, pln_term x, pln_term y, bool equal) {
   else if (pln_is_const(a, x) && (equal || pln_const(a, x) < INT64_MAX))
     limit(a, y, pln_const(a, x) + !equal, PLN_INF);
   else
-    relate(a, x, y, equal ? 0 : -1);
+    relate(a, (pln_relation_fact){x, y, equal ? 0 : -1, false});
 }
 
 static void know_divisible(pln_analyzer *a, pln_term t, int64_t base) {
@@ -361,8 +360,8 @@ static void know_equal(pln_analyzer *a, pln_term x, pln_term y) {
     limit(a, x, pln_const(a, y), pln_const(a, y));
     know_divisible(a, x, pln_const(a, y));
   } else {
-    relate(a, x, y, 0);
-    relate(a, y, x, 0);
+    relate(a, (pln_relation_fact){x, y, 0, false});
+    relate(a, (pln_relation_fact){y, x, 0, false});
   }
 }
 
@@ -388,6 +387,8 @@ static void know(pln_analyzer *a, pln_term t) {
     return;
   case PLN_PRIM_NE:
     decide(a, pln_term_binary(a, PLN_PRIM_EQ, n.a, n.b), false);
+    if (pln_is_index(a, n.a))
+      relate(a, (pln_relation_fact){n.a, n.b, 0, true});
     return;
   default: decide(a, pln_term_unary(a, PLN_PRIM_NOT, t), false);
   }

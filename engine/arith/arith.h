@@ -93,10 +93,11 @@ typedef struct pln_divisible {
   pln_modular set;
 } pln_divisible;
 
-/* A known x <= y + c. */
+/* A known x <= y + c; x ~= y + c if `unequal`. */
 typedef struct pln_relation_fact {
   pln_term x, y;
   int64_t c;
+  bool unequal;
 } pln_relation_fact;
 
 struct pln_arith_rules;
@@ -325,7 +326,8 @@ pln_status pln_arith_rules_compile(pln_engine *engine,
                                    struct pln_arith_rules **out) PLN_CHECKED;
 void pln_arith_rules_free(pln_engine *engine, struct pln_arith_rules *rules);
 
-/* What known inequalities say (extension transitive), as pln_compare_terms. */
+/* What known inequalities say, as pln_compare_terms: each by itself, or, with
+ * the extension transitive, combined. */
 int pln_transitive_compare(pln_analyzer *a, pln_term x, pln_term y);
 
 /* -------------------------------------------------------------- canonical.c */

@@ -362,7 +362,8 @@ int pln_compare_terms(pln_analyzer *a, pln_term x, pln_term y) {
   if (x == y)
     return PLN_REL_EQ;
   if (pln_is_const(a, y))
-    return compare_with(a, nested_rewrite(a, x), pln_const(a, y));
+    return compare_with(a, nested_rewrite(a, x), pln_const(a, y)) &
+           pln_transitive_compare(a, x, y);
   pln_bound p = pln_bound_of(a, x), q = pln_bound_of(a, y);
   if (p.max < q.min)
     return PLN_REL_LT;

@@ -1,5 +1,5 @@
-/* arith/transitive.c: comparisons by known inequalities x <= y + c, which are
- * combined (extension `transitive`).
+/* arith/transitive.c: comparisons by known inequalities x <= y + c and
+ * x ~= y + c: by one of them, or by several (extension `transitive`).
  *
  * Called by pln_compare_terms. The facts are the edges of a graph; the shortest
  * paths between two terms bound their difference (Bellman and Ford). */
@@ -34,7 +34,7 @@ static bool relax(const pln_analyzer *a, reached *r, uint32_t fact) {
   const pln_relation_fact *f = &a->relations[fact];
   pln_offset x = pln_split_offset(a, f->x), y = pln_split_offset(a, f->y);
   int64_t c;
-  if (!pln_add_fits(f->c, y.c, &c) || !pln_sub_fits(c, x.c, &c))
+  if (f->unequal || !pln_add_fits(f->c, y.c, &c) || !pln_sub_fits(c, x.c, &c))
     return false;
   for (uint32_t i = 0; i < r->n; i++)
     if (r->term[i] == x.base && pln_add_fits(c, r->c[i], &c))
@@ -62,14 +62,60 @@ static bool least_offset(const pln_analyzer *a, pln_term x, pln_term y,
   return false;
 }
 
-int pln_transitive_compare(pln_analyzer *a, pln_term x, pln_term y) {
+static int by_several(const pln_analyzer *a, pln_term x, pln_term y) {
   int possible = PLN_REL_UNKNOWN;
   int64_t c;
-  if (!(a->extensions & PLN_ARITH_TRANSITIVE) || a->n_relations == 0)
-    return possible;
   if (least_offset(a, x, y, &c))
     possible &= c < 0 ? PLN_REL_LT : c == 0 ? PLN_REL_LE : PLN_REL_UNKNOWN;
   if (least_offset(a, y, x, &c))
     possible &= c < 0 ? PLN_REL_GT : c == 0 ? PLN_REL_GE : PLN_REL_UNKNOWN;
   return possible ? possible : PLN_REL_UNKNOWN;
+}
+
+/* As pln_split_offset; a constant is 0 + c. */
+static pln_offset split_constant(const pln_analyzer *a, pln_term t) {
+  return pln_is_const(a, t) ? (pln_offset){PLN_NO_TERM, pln_const(a, t)}
+                            : pln_split_offset(a, t);
+}
+
+/* The c of x <= y + c, or x ~= y + c, that the fact gives without the offsets
+ * of its sides; false: it is of other terms. */
+static bool offset_of_fact(const pln_analyzer *a, const pln_relation_fact *f,
+                           pln_offset x, pln_offset y, int64_t *c) {
+  pln_offset p = split_constant(a, f->x), q = split_constant(a, f->y);
+  return p.base == x.base && q.base == y.base && pln_add_fits(f->c, q.c, c) &&
+         pln_sub_fits(*c, p.c, c) && pln_add_fits(*c, x.c, c) &&
+         pln_sub_fits(*c, y.c, c);
+}
+
+static int by_one(const pln_analyzer *a, pln_term x, pln_term y) {
+  pln_offset p = split_constant(a, x), q = split_constant(a, y);
+  uint32_t first =
+      a->n_relations > MOST_FACTS ? a->n_relations - MOST_FACTS : 0;
+  int possible = PLN_REL_UNKNOWN;
+  for (uint32_t i = first; i < a->n_relations; i++) {
+    const pln_relation_fact *f = &a->relations[i];
+    int64_t c;
+    if (offset_of_fact(a, f, p, q, &c))
+      possible &= f->unequal ? (c == 0 ? PLN_REL_NE : PLN_REL_UNKNOWN)
+                  : c < 0    ? PLN_REL_LT
+                  : c == 0   ? PLN_REL_LE
+                             : PLN_REL_UNKNOWN;
+    if (offset_of_fact(a, f, q, p, &c))
+      possible &= f->unequal ? (c == 0 ? PLN_REL_NE : PLN_REL_UNKNOWN)
+                  : c < 0    ? PLN_REL_GT
+                  : c == 0   ? PLN_REL_GE
+                             : PLN_REL_UNKNOWN;
+  }
+  return possible ? possible : PLN_REL_UNKNOWN;
+}
+
+int pln_transitive_compare(pln_analyzer *a, pln_term x, pln_term y) {
+  if (a->n_relations == 0)
+    return PLN_REL_UNKNOWN;
+  int one = by_one(a, x, y);
+  if (!(a->extensions & PLN_ARITH_TRANSITIVE))
+    return one;
+  int several = by_several(a, x, y);
+  return one & several ? one & several : several;
 }

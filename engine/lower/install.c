@@ -2,8 +2,18 @@
 
 #include "lower/lower.h"
 
+static const pln_option thread_sync_options[] = {
+    {.name = "storage_scope",
+     .kind = PLN_ATTR_STRING,
+     .fallback = "shared",
+     .doc = "The memory between whose accesses barriers stand."},
+};
+
 #define no_options NULL
-enum { N_no_options = 0 };
+enum {
+  N_thread_sync_options = PLN_COUNT(thread_sync_options),
+  N_no_options = 0
+};
 
 /* They read the context's config, so their results are not cached. */
 #define KIND_PRIM_FUNC .kind = PLN_PASS_PRIM_FUNC, .parallel = true

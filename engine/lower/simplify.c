@@ -24,7 +24,7 @@ static bool is_value(const pln_engine *e, const pln_node *n) {
   return n->kind == PLN_PRIM_CALL ||
          (pln_type_get_kind(e, n->type) == PLN_TYPE_PRIM &&
           pln_type_dtype(e, n->type) != PLN_DTYPE_NONE &&
-          n->kind != PLN_BUFFER && n->kind != PLN_VAR);
+          n->kind != PLN_BUFFER);
 }
 
 static pln_status simplify_node(simplifier *x, pln_stmt_rewrite *s,

@@ -177,7 +177,7 @@ return "InferType"
     assert.equal(0, status)
     assert.equal([[
   tir.InjectDoubleBuffer: table
-    For passes that double buffers.
+    How tir.InjectDoubleBuffer splits loops.
     split_loop: integer from 0 on, by default 1
       By how much the loop is split.
 ]], one)

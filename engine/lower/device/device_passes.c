@@ -1,0 +1,223 @@
+/* device_passes.c: passes of TVM's lowering that have work in programs for GPUs
+ * and accelerators only. Here they leave every other function as it is, and
+ * refuse one that they would have to change.
+ *
+ * Run by the executor. Each pass is a row: what it looks for. So the phases of
+ * tvm.lower run by name, and nothing that this engine cannot lower passes
+ * unnoticed.
+ *
+ *     A_shared = T.allocate([64], "float32", "shared.dyn")
+ *         =>   tir.MergeDynamicSharedMemoryAllocations refuses it
+ *
+ * Semantics: TVM's passes of the same names on programs without such parts. */
+
+#include "lower/lower.h"
+
+typedef enum trigger_kind {
+  NEVER,
+  ANNOTATION, /* of a Block or loop: a key of its annotations */
+  ATTR_KEY,   /* of an AttrStmt */
+  SCOPE,      /* a storage scope that begins so */
+  CALL,       /* of a builtin */
+  TARGET,     /* a function for a target of that key: "gpu" */
+  PREFETCH,   /* a Prefetch */
+  REDUCTION   /* a reduction over a loop that is bound to a thread */
+} trigger_kind;
+
+typedef struct device_row {
+  const char *pass;
+  trigger_kind kind;
+  const char *text; /* what it looks for */
+} device_row;
+
+/* A pass may have several rows. */
+static const device_row rows[] = {
+    {"tir.InjectPrefetch", PREFETCH, "Prefetch"},
+    {"tir.LowerCrossThreadReduction", REDUCTION, "reduction across threads"},
+    {"tir.LowerAutoCopy", ANNOTATION, "auto_copy"},
+    {"tir.ManifestSharedMemoryLocalStage", ANNOTATION,
+     "tir.manifest_shared_memory_local_stage"},
+    {"tir.InjectPermutedLayout", ANNOTATION, "permuted_layout"},
+    {"tir.TransformMmaBufferLayout", SCOPE, "m16n8k8."},
+    {"tir.InjectSoftwarePipeline", ANNOTATION, "software_pipeline_stage"},
+    {"tir.InjectSoftwarePipeline", ANNOTATION, "software_pipeline_order"},
+    {"tir.LowerThreadAllreduce", CALL, "tvm_thread_allreduce"},
+    {"tir.LowerWarpMemory", SCOPE, "warp"},
+    {"tir.ThreadSync", SCOPE, "shared"},
+    {"tir.ThreadSync", SCOPE, "warp"},
+    {"tir.MergeDynamicSharedMemoryAllocations", SCOPE, "shared.dyn"},
+    {"tir.InferFragment", SCOPE, "wmma."},
+    {"tir.LowerVtcmAlloc", SCOPE, "global.vtcm"},
+    {"tir.LowerDeviceStorageAccessInfo", SCOPE, "local."},
+    {"tir.LowerDeviceStorageAccessInfo", SCOPE, "global.texture"},
+    {"tir.LowerCustomDatatypes", NEVER, ""},
+    {"tir.VerifyMemory", TARGET, "gpu"},
+    {"tir.AnnotateDeviceRegions", ATTR_KEY, "thread_extent"},
+    {"tir.AnnotateDeviceRegions", ATTR_KEY, "pipeline_exec_scope"},
+    {"tir.AnnotateDeviceRegions", ATTR_KEY, "device_scope"},
+    {"tir.SplitHostDevice", ATTR_KEY, "target"},
+    {"tir.LowerDeviceKernelLaunch", TARGET, "gpu"},
+    {"tir.CoProcSync", ATTR_KEY, "coproc_scope"},
+    {"tir.LowerAsyncDMA", ATTR_KEY, "async_scope"},
+    {"tir.InjectPTXAsyncCopy", ATTR_KEY, "async_scope"},
+    {"tir.InjectPTXLDG32", TARGET, "gpu"},
+};
+
+/* ------------------------------------------------------------------ triggers
+ */
+
+static bool has_annotation(const pln_graph *g, const pln_node *n,
+                           const char *key) {
+  const pln_attr *all;
+  if (n->kind != PLN_BLOCK && n->kind != PLN_FOR)
+    return false;
+  all = pln_attrs_find(g->engine, n->attrs, "annotations");
+  return all && all->kind == PLN_ATTR_DICT &&
+         pln_attrs_find(g->engine, all->v.dict, key);
+}
+
+static bool has_attr_key(const pln_graph *g, const pln_node *n,
+                         const char *key) {
+  return n->kind == PLN_ATTR_STMT &&
+         pln_slice_is(pln_attrs_string(g->engine, n->attrs, "attr_key", ""),
+                      key);
+}
+
+static bool is_in_scope(const pln_graph *g, const pln_node *n,
+                        const char *scope) {
+  if (n->kind != PLN_VAR ||
+      pln_type_get_kind(g->engine, n->type) != PLN_TYPE_POINTER)
+    return false;
+  pln_slice text =
+      pln_symbol_text(g->engine, pln_type_symbol(g->engine, n->type));
+  size_t size = strlen(scope);
+  return text.size >= size && memcmp(text.data, scope, size) == 0;
+}
+
+static bool calls(const pln_node *n, const char *builtin) {
+  return n->kind == PLN_PRIM_CALL && n->data != 0 &&
+         strcmp(pln_builtin_name(n->data), builtin) == 0;
+}
+
+static bool is_for_target(const pln_graph *g, const pln_node *n,
+                          const char *key) {
+  const pln_attr *target, *keys;
+  if (n->kind != PLN_PRIM_FUNC)
+    return false;
+  target = pln_attrs_find(g->engine, n->attrs, "target");
+  if (!target || target->kind != PLN_ATTR_DICT)
+    return false;
+  keys = pln_attrs_find(g->engine, target->v.dict, "keys");
+  if (!keys || keys->kind != PLN_ATTR_STRINGS)
+    return false;
+  for (uint32_t i = 0; i < keys->count; i++)
+    if (pln_slice_is(keys->v.strings[i], key))
+      return true;
+  return false;
+}
+
+/* ----------------------------------------------------- reductions of threads
+ */
+
+enum { COMM_REDUCE = 2 };
+
+/* True if variable `i` of the block is an axis of a reduction. */
+static bool is_reduced(const pln_graph *g, pln_ref block, uint32_t i) {
+  const pln_attr *types =
+      pln_attrs_find(g->engine, g->nodes[block].attrs, "iter_types");
+  return types && types->kind == PLN_ATTR_INTS && i < types->count &&
+         types->v.ints[i] == COMM_REDUCE;
+}
+
+/* True if the realised block reduces over a value that contains a thread's
+ * variable. `bound` marks the nodes that do. */
+static bool reduces_threads(const pln_graph *g, const bool *bound,
+                            pln_ref realize) {
+  const pln_node *n = &g->nodes[realize];
+  pln_ref block = g->scopes[n->data].result;
+  for (uint32_t i = 1; i < n->count; i++)
+    if (is_reduced(g, block, i - 1) && bound[g->operands[n->first + i]])
+      return true;
+  return false;
+}
+
+/* Marks the variables of loops that are bound to threads, and what contains
+ * them: a loop's variable comes before its uses, the loop itself after. */
+static void mark_threads(const pln_graph *g, bool *bound) {
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++)
+    if (g->nodes[ref].kind == PLN_FOR &&
+        pln_for_kind_of(g, ref) == PLN_FOR_THREAD_BINDING)
+      bound[g->scopes[g->nodes[ref].data].begin] = true;
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++)
+    for (uint32_t i = 0; pln_is_prim(&g->nodes[ref]) && i < g->nodes[ref].count;
+         i++)
+      bound[ref] |= bound[pln_operand(g, ref, i)];
+}
+
+static pln_status find_thread_reduction(const pln_graph *g, pln_ref *at) {
+  bool *bound = pln_mem_zeroed(g->engine, g->n_nodes * sizeof *bound);
+  if (!bound)
+    return pln_nomem(g->engine);
+  mark_threads(g, bound);
+  for (pln_ref ref = 0; ref < g->n_nodes && *at == PLN_NONE; ref++)
+    if (g->nodes[ref].kind == PLN_BLOCK_REALIZE &&
+        reduces_threads(g, bound, ref))
+      *at = ref;
+  pln_mem_free(g->engine, bound, g->n_nodes * sizeof *bound);
+  return PLN_OK;
+}
+
+/* ------------------------------------------------------------------- the pass
+ */
+
+static bool is_trigger(const pln_graph *g, const pln_node *n,
+                       const device_row *row) {
+  switch (row->kind) {
+  case ANNOTATION: return has_annotation(g, n, row->text);
+  case ATTR_KEY: return has_attr_key(g, n, row->text);
+  case SCOPE: return is_in_scope(g, n, row->text);
+  case CALL: return calls(n, row->text);
+  case TARGET: return is_for_target(g, n, row->text);
+  case PREFETCH: return n->kind == PLN_PREFETCH;
+  default: return false;
+  }
+}
+
+static pln_status find_trigger(const pln_graph *g, const device_row *row,
+                               pln_ref *at) {
+  *at = PLN_NONE;
+  if (row->kind == REDUCTION)
+    return find_thread_reduction(g, at);
+  for (pln_ref ref = 0; ref < g->n_nodes && *at == PLN_NONE; ref++)
+    if (is_trigger(g, &g->nodes[ref], row))
+      *at = ref;
+  return PLN_OK;
+}
+
+/* tir.ThreadSync looks at one storage scope only. */
+static bool concerns(const pln_pass_run *run, const device_row *row) {
+  pln_slice scope;
+  if (strcmp(row->pass, "tir.ThreadSync") != 0)
+    return true;
+  scope = pln_run_string(run, "storage_scope");
+  return scope.size >= strlen(row->text) &&
+         memcmp(scope.data, row->text, strlen(row->text)) == 0;
+}
+
+pln_status pln_pass_tir_device(pln_pass_run *run) {
+  const char *name = pln_pass_name(pln_run_pass(run));
+  const pln_graph *g = pln_run_function(run);
+  for (size_t i = 0; i < PLN_COUNT(rows); i++) {
+    pln_ref at;
+    if (strcmp(rows[i].pass, name) != 0 || !concerns(run, &rows[i]))
+      continue;
+    PLN_TRY(find_trigger(g, &rows[i], &at));
+    if (at != PLN_NONE)
+      return pln_diag_error(
+          g->engine, PLN_ERR_ARGUMENT, NULL,
+          "%s: the function has a %s of '%s', which only a device needs; "
+          "there is no code for devices",
+          name, pln_kinds[g->nodes[at].kind].name, rows[i].text);
+  }
+  return PLN_OK;
+}
