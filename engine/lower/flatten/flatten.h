@@ -1,0 +1,34 @@
+/* flatten.h: the steps of tir.StorageFlatten, each of which is a pass too.
+ *
+ * Each takes a PrimFunc and gives the new one; the function itself, retained,
+ * if nothing changed, or if it was not made of tensor expressions (attribute
+ * from_legacy_te_schedule). */
+
+#ifndef PLN_LOWER_FLATTEN_FLATTEN_H
+#define PLN_LOWER_FLATTEN_FLATTEN_H
+
+#include "lower/flatten/flattened_buffer.h"
+#include "lower/lower.h"
+
+typedef pln_status (*pln_flatten_step)(const pln_graph *function,
+                                       pln_graph **out);
+
+pln_status pln_texture_flatten(const pln_graph *function,
+                               pln_graph **out) PLN_CHECKED;
+pln_status pln_buffer_shape_legalize(const pln_graph *function,
+                                     pln_graph **out) PLN_CHECKED;
+pln_status pln_buffer_stride_legalize(const pln_graph *function,
+                                      pln_graph **out) PLN_CHECKED;
+pln_status pln_storage_flattener(const pln_graph *function,
+                                 pln_graph **out) PLN_CHECKED;
+pln_status pln_assert_simplifier(const pln_graph *function,
+                                 pln_graph **out) PLN_CHECKED;
+
+/* True of a PrimFunc made of tensor expressions. */
+bool pln_is_legacy_te(const pln_graph *function);
+/* The Buffer of a parameter whose data pointer is that of `buffer`. */
+bool pln_is_external_buffer(const pln_graph *graph, pln_ref buffer);
+/* The key of an AttrStmt; empty for other nodes. */
+pln_slice pln_attr_key(const pln_graph *graph, pln_ref stmt);
+
+#endif

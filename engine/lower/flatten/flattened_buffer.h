@@ -1,0 +1,35 @@
+/* flattened_buffer.h: Buffers with one dimension for each group of axes, and
+ * the indices into them (TVM's Buffer.get_flattened_buffer and offset_of). */
+
+#ifndef PLN_LOWER_FLATTEN_FLATTENED_BUFFER_H
+#define PLN_LOWER_FLATTEN_FLATTENED_BUFFER_H
+
+#include "arith/arith.h"
+#include "ir/tir/tir.h"
+
+enum { PLN_MOST_AXES = 64 };
+
+/* Where the fields of a Buffer are among its operands. */
+typedef struct pln_buffer_fields {
+  uint32_t rank, n_strides;
+  const pln_ref *shape, *strides;
+  pln_ref data, elem_offset;
+  uint32_t n_separators;
+  const int64_t *separators; /* axes at which a new group begins */
+} pln_buffer_fields;
+pln_buffer_fields pln_buffer_fields_of(const pln_graph *graph, pln_ref buffer);
+
+/* Memory is bytes: bool is kept as int8. */
+pln_type pln_storage_type(pln_engine *engine, pln_type element);
+
+/* *out: the flattened Buffer over the same data; `buffer` itself if it is flat
+ * already and its elements are stored as they are. */
+pln_status pln_flatten_buffer(pln_builder *b, pln_ref buffer,
+                              pln_ref *out) PLN_CHECKED;
+/* out[0 .. *n_out): the indices into the flattened Buffer, simplified; room for
+ * PLN_MOST_AXES. `n` indices into `buffer`; they may be vectors. */
+pln_status pln_flatten_indices(pln_analyzer *a, pln_builder *b, pln_ref buffer,
+                               uint32_t n, const pln_ref *indices, pln_ref *out,
+                               uint32_t *n_out) PLN_CHECKED;
+
+#endif

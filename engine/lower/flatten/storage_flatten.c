@@ -1,0 +1,80 @@
+/* storage_flatten.c: tir.StorageFlatten: from the Buffers of tensor expressions
+ * to allocated memory of one dimension; and its steps as passes.
+ *
+ * Run by the executor. The steps, in order: BufferShapeLegalize,
+ * BufferStrideLegalize, StorageFlattener, AssertSimplifier. Functions that were
+ * not made of tensor expressions stay as they are: tir.FlattenBuffer is for
+ * them.
+ *
+ * Semantics: TVM's tir.StorageFlatten. */
+
+#include "lower/flatten/flatten.h"
+
+bool pln_is_legacy_te(const pln_graph *g) {
+  return pln_attrs_int(g->engine, g->nodes[g->root].attrs,
+                       "from_legacy_te_schedule", 0) != 0;
+}
+
+bool pln_is_external_buffer(const pln_graph *g, pln_ref buffer) {
+  pln_ref data = pln_operand(g, buffer, 0);
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++)
+    if (g->nodes[ref].kind == PLN_BUFFER_BIND &&
+        g->nodes[pln_operand(g, pln_operand(g, ref, 1), 0)].data ==
+            g->nodes[data].data)
+      return true;
+  return false;
+}
+
+pln_slice pln_attr_key(const pln_graph *g, pln_ref stmt) {
+  return g->nodes[stmt].kind == PLN_ATTR_STMT
+             ? pln_attrs_string(g->engine, g->nodes[stmt].attrs, "attr_key", "")
+             : pln_text("");
+}
+
+/* Runs steps one after the other. */
+static pln_status run_steps(pln_pass_run *run, uint32_t n,
+                            const pln_flatten_step *steps) {
+  pln_graph *now = pln_graph_retain(pln_run_function(run));
+  pln_status status = PLN_OK;
+  for (uint32_t i = 0; i < n && status == PLN_OK && pln_is_legacy_te(now);
+       i++) {
+    pln_graph *next = NULL;
+    status = steps[i](now, &next);
+    if (status != PLN_OK)
+      continue;
+    pln_graph_release(now);
+    now = next;
+  }
+  if (status == PLN_OK)
+    pln_run_set_function(run, now);
+  else
+    pln_graph_release(now);
+  return status;
+}
+
+pln_status pln_pass_tir_texture_flatten(pln_pass_run *run) {
+  return run_steps(run, 1, (pln_flatten_step[]){pln_texture_flatten});
+}
+
+pln_status pln_pass_tir_buffer_shape_legalize(pln_pass_run *run) {
+  return run_steps(run, 1, (pln_flatten_step[]){pln_buffer_shape_legalize});
+}
+
+pln_status pln_pass_tir_buffer_stride_legalize(pln_pass_run *run) {
+  return run_steps(run, 1, (pln_flatten_step[]){pln_buffer_stride_legalize});
+}
+
+pln_status pln_pass_tir_storage_flattener(pln_pass_run *run) {
+  return run_steps(run, 1, (pln_flatten_step[]){pln_storage_flattener});
+}
+
+pln_status pln_pass_tir_assert_simplifier(pln_pass_run *run) {
+  return run_steps(run, 1, (pln_flatten_step[]){pln_assert_simplifier});
+}
+
+pln_status pln_pass_tir_storage_flatten(pln_pass_run *run) {
+  static const pln_flatten_step steps[] = {
+      pln_buffer_shape_legalize, pln_buffer_stride_legalize,
+      pln_storage_flattener, pln_assert_simplifier};
+  return run_steps(run, PLN_COUNT(steps), steps);
+}

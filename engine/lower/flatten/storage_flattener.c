@@ -1,0 +1,239 @@
+/* storage_flattener.c: tir.StorageFlattener: memory that is realised is
+ * allocated, and is accessed by one index for each group of axes.
+ *
+ * A step of tir.StorageFlatten. bool is stored as int8.
+ *
+ *     T.realize(B[0:4, 0:8]); B[i, j] = 0
+ *         =>   B = T.allocate([32], ...); B_1[i * 8 + j] = 0
+ *
+ * Semantics: TVM's StorageFlattener. */
+
+#include <stdio.h>
+
+#include "lower/flatten/flatten.h"
+
+typedef struct flattener {
+  const pln_graph *g;
+  pln_analyzer *a;
+  pln_ref *flat; /* by old Buffer: its flattened image, or PLN_NONE */
+  pln_ref *from; /* by old Buffer: the image that this was made of */
+} flattener;
+
+/* The flattened image of an old Buffer. */
+static pln_status flat_buffer(flattener *x, pln_stmt_rewrite *s, pln_ref old,
+                              pln_ref *out) {
+  pln_ref image = pln_stmt_image(s, old);
+  if (x->flat[old] == PLN_NONE || x->from[old] != image) {
+    PLN_TRY(pln_flatten_buffer(pln_stmt_builder(s), image, &x->flat[old]));
+    x->from[old] = image;
+  }
+  *out = x->flat[old];
+  return PLN_OK;
+}
+
+static pln_status cast_to(pln_stmt_rewrite *s, pln_type type, pln_ref *value) {
+  if (pln_stmt_node(s, *value)->type == type)
+    return PLN_OK;
+  pln_prim spec = {
+      .kind = PLN_PRIM_CAST, .type = type, .n = 1, .operands = value};
+  return pln_build_prim(pln_stmt_builder(s), &spec, value);
+}
+
+/* dtype with the lanes of another type. */
+static pln_status with_lanes(pln_engine *e, pln_type element, pln_type lanes,
+                             pln_type *out) {
+  return pln_type_prim(e, pln_type_dtype(e, element),
+                       (uint32_t)pln_type_number(e, lanes), out);
+}
+
+static pln_status visit_expr(void *ud, pln_stmt_rewrite *s, pln_ref old,
+                             pln_ref *node) {
+  flattener *x = ud;
+  const pln_node *n = &x->g->nodes[old];
+  pln_ref buffer, operands[PLN_MOST_AXES + 1], indices[PLN_MOST_AXES];
+  uint32_t count;
+  if (n->kind != PLN_BUFFER_LOAD || n->count > PLN_MOST_AXES)
+    return PLN_OK;
+  buffer = pln_operand(x->g, old, 0);
+  PLN_TRY(flat_buffer(x, s, buffer, &operands[0]));
+  for (uint32_t i = 1; i < n->count; i++)
+    indices[i - 1] = pln_stmt_image(s, pln_operand(x->g, old, i));
+  PLN_TRY(pln_flatten_indices(x->a, pln_stmt_builder(s),
+                              pln_stmt_image(s, buffer), n->count - 1, indices,
+                              operands + 1, &count));
+  if (operands[0] == pln_stmt_image(s, buffer) &&
+      memcmp(indices, operands + 1, count * sizeof *indices) == 0)
+    return PLN_OK;
+  pln_prim spec = {
+      .kind = PLN_BUFFER_LOAD, .n = count + 1, .operands = operands};
+  PLN_TRY(pln_build_prim(pln_stmt_builder(s), &spec, node));
+  return pln_type_dtype(x->g->engine, n->type) == PLN_BOOL
+             ? cast_to(s, n->type, node)
+             : PLN_OK;
+}
+
+static pln_status flatten_store(flattener *x, pln_stmt_rewrite *s, pln_ref stmt,
+                                pln_ref *node) {
+  uint32_t n = x->g->nodes[stmt].count, count;
+  pln_ref buffer = pln_operand(x->g, stmt, 0);
+  pln_ref operands[PLN_MOST_AXES + 2], indices[PLN_MOST_AXES];
+  pln_type type;
+  if (n > PLN_MOST_AXES)
+    return PLN_OK;
+  PLN_TRY(flat_buffer(x, s, buffer, &operands[0]));
+  operands[1] = pln_stmt_operand(s, 1);
+  for (uint32_t i = 2; i < n; i++)
+    indices[i - 2] = pln_stmt_operand(s, i);
+  PLN_TRY(pln_flatten_indices(x->a, pln_stmt_builder(s), pln_stmt_operand(s, 0),
+                              n - 2, indices, operands + 2, &count));
+  if (operands[0] == pln_stmt_operand(s, 0) &&
+      memcmp(indices, operands + 2, count * sizeof *indices) == 0)
+    return PLN_OK;
+  PLN_TRY(with_lanes(x->g->engine, pln_stmt_node(s, operands[0])->type,
+                     pln_stmt_node(s, operands[1])->type, &type));
+  PLN_TRY(cast_to(s, type, &operands[1]));
+  pln_prim spec = {
+      .kind = PLN_BUFFER_STORE, .n = count + 2, .operands = operands};
+  return pln_build_prim(pln_stmt_builder(s), &spec, node);
+}
+
+static pln_status dtype_attr(pln_engine *e, pln_type type, pln_attrs *out) {
+  char text[32];
+  pln_symbol name;
+  uint32_t lanes = (uint32_t)pln_type_number(e, type);
+  int n = lanes > 1 ? snprintf(text, sizeof text, "%sx%u",
+                               pln_dtype_name(pln_type_dtype(e, type)), lanes)
+                    : snprintf(text, sizeof text, "%s",
+                               pln_dtype_name(pln_type_dtype(e, type)));
+  PLN_TRY(pln_symbol_intern(e, pln_text("dtype"), &name));
+  return pln_attrs_with(e, 0,
+                        &(pln_attr){.name = name,
+                                    .kind = PLN_ATTR_STRING,
+                                    .v.s = {text, (size_t)n}},
+                        out);
+}
+
+enum { TEMPORARY_ALIGNMENT = 64 };
+
+/* The alignment of a temporary: 64 bytes, less if it is smaller (TVM's
+ * GetTempAllocaAlignment). */
+static int64_t temporary_alignment(const pln_graph *g, pln_ref buffer) {
+  pln_buffer_fields f = pln_buffer_fields_of(g, buffer);
+  pln_type type = g->nodes[buffer].type;
+  int64_t align = TEMPORARY_ALIGNMENT;
+  int64_t bits = pln_type_dtype(g->engine, type) == PLN_BOOL
+                     ? 1
+                     : pln_dtype_bits(pln_type_dtype(g->engine, type));
+  bits *= pln_type_number(g->engine, type);
+  for (uint32_t i = 0; i < f.rank; i++)
+    if (g->nodes[f.shape[i]].kind != PLN_INT_IMM ||
+        !pln_mul_fits(bits, pln_node_int(g, f.shape[i]), &bits))
+      return align;
+  while (bits > 0 && align > 1 && align > bits / 8)
+    align /= 2;
+  return align;
+}
+
+/* The Buffer that is realised, with the alignment of what is allocated. */
+static pln_status align_buffer(pln_stmt_rewrite *s, pln_ref old) {
+  pln_builder *b = pln_stmt_builder(s);
+  pln_ref image, aligned;
+  pln_symbol name;
+  PLN_TRY(pln_stmt_map(s, old, &image));
+  pln_node n = *pln_stmt_node(s, image);
+  int64_t align = temporary_alignment(b->graph, image);
+  if (pln_attrs_int(b->engine, n.attrs, "data_alignment",
+                    TEMPORARY_ALIGNMENT) == align)
+    return PLN_OK;
+  PLN_TRY(pln_symbol_intern(b->engine, pln_text("data_alignment"), &name));
+  pln_prim spec = {.kind = PLN_BUFFER,
+                   .count = n.results,
+                   .data = n.data,
+                   .type = n.type,
+                   .n = n.count,
+                   .operands = b->graph->operands + n.first};
+  if (align == TEMPORARY_ALIGNMENT)
+    PLN_TRY(
+        pln_attrs_without(b->engine, n.attrs, "data_alignment", &spec.attrs));
+  else
+    PLN_TRY(pln_attrs_with(
+        b->engine, n.attrs,
+        &(pln_attr){.name = name, .kind = PLN_ATTR_INT, .v.i = align},
+        &spec.attrs));
+  PLN_TRY(pln_build_prim(b, &spec, &aligned));
+  pln_stmt_bind(s, old, aligned);
+  return PLN_OK;
+}
+
+static pln_status enter_stmt(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
+                             pln_ref *node) {
+  flattener *x = ud;
+  (void)node;
+  return x->g->nodes[stmt].kind == PLN_BUFFER_REALIZE
+             ? align_buffer(s, pln_operand(x->g, stmt, 0))
+             : PLN_OK;
+}
+
+/* BufferRealize as Allocate of the flattened Buffer. */
+static pln_status flatten_realize(flattener *x, pln_stmt_rewrite *s,
+                                  pln_ref stmt, pln_ref *node) {
+  pln_builder *b = pln_stmt_builder(s);
+  pln_ref flat, operands[PLN_MOST_AXES + 1];
+  pln_type boolean;
+  PLN_TRY(flat_buffer(x, s, pln_operand(x->g, stmt, 0), &flat));
+  PLN_TRY(pln_type_prim(b->engine, PLN_BOOL, 1, &boolean));
+  PLN_TRY(pln_build_int_imm(b, boolean, 1, &operands[0]));
+  pln_buffer_fields f = pln_buffer_fields_of(b->graph, flat);
+  memcpy(operands + 1, f.shape, f.rank * sizeof *operands);
+  pln_ref data = f.data;
+  pln_prim spec = {.kind = PLN_ALLOCATE, .n = f.rank + 1, .operands = operands};
+  PLN_TRY(dtype_attr(b->engine, pln_stmt_node(s, flat)->type, &spec.attrs));
+  pln_body body = {.n_params = 1, .params = &data, .stmt = pln_stmt_body(s, 0)};
+  return pln_build_floating_stmt(b, &spec, 1, &body, node);
+}
+
+/* An AttrStmt on a Buffer is one on its data from here on. */
+static pln_status flatten_attr(flattener *x, pln_stmt_rewrite *s, pln_ref stmt,
+                               pln_ref *node) {
+  const pln_node *n = &x->g->nodes[stmt];
+  pln_builder *b = pln_stmt_builder(s);
+  pln_ref what = pln_operand(x->g, stmt, 0), operands[2];
+  if (x->g->nodes[what].kind != PLN_BUFFER)
+    return PLN_OK;
+  operands[0] = pln_operand(b->graph, pln_stmt_operand(s, 0), 0);
+  operands[1] = pln_stmt_operand(s, 1);
+  pln_prim spec = {
+      .kind = PLN_ATTR_STMT, .attrs = n->attrs, .n = 2, .operands = operands};
+  pln_body body = {.stmt = pln_stmt_body(s, 0)};
+  return pln_build_floating_stmt(b, &spec, 1, &body, node);
+}
+
+static pln_status leave_stmt(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
+                             pln_ref *node) {
+  flattener *x = ud;
+  switch (x->g->nodes[stmt].kind) {
+  case PLN_BUFFER_STORE: return flatten_store(x, s, stmt, node);
+  case PLN_BUFFER_REALIZE: return flatten_realize(x, s, stmt, node);
+  case PLN_ATTR_STMT: return flatten_attr(x, s, stmt, node);
+  default: return PLN_OK;
+  }
+}
+
+pln_status pln_storage_flattener(const pln_graph *function, pln_graph **out) {
+  pln_engine *e = function->engine;
+  size_t size = 2 * (size_t)function->n_nodes * sizeof(pln_ref);
+  flattener x = {.g = function, .flat = pln_mem_new(e, size)};
+  pln_stmt_mutator mutator = {
+      .ud = &x, .expr = visit_expr, .enter = enter_stmt, .leave = leave_stmt};
+  if (!x.flat)
+    return pln_nomem(e);
+  memset(x.flat, 0xff, size);
+  x.from = x.flat + function->n_nodes;
+  pln_status status = pln_analyzer_new(e, &x.a);
+  if (status == PLN_OK)
+    status = pln_stmt_rewrite_function(function, &mutator, out);
+  if (x.a)
+    pln_analyzer_free(x.a);
+  pln_mem_free(e, x.flat, size);
+  return status;
+}
