@@ -9,9 +9,30 @@ static const pln_option thread_sync_options[] = {
      .doc = "The memory between whose accesses barriers stand."},
 };
 
+#define BOUND_ATTRIBUTE                                                      \
+  {                                                                          \
+    .name = "create_bound_attribute", .kind = PLN_ATTR_INT, .is_bool = true, \
+    .fallback = "false",                                                     \
+    .doc = "Stores stand in attributes that say how large buffers are, for " \
+           "tir.InstrumentBoundCheckers."                                    \
+  }
+
+static const pln_option flattener_options[] = {BOUND_ATTRIBUTE};
+
+static const pln_option storage_flatten_options[] = {
+    {.name = "cache_line_size",
+     .kind = PLN_ATTR_INT,
+     .fallback = "64",
+     .least = "1",
+     .doc = "Bytes of a line of the cache; the result does not depend on it."},
+    BOUND_ATTRIBUTE,
+};
+
 #define no_options NULL
 enum {
   N_thread_sync_options = PLN_COUNT(thread_sync_options),
+  N_flattener_options = PLN_COUNT(flattener_options),
+  N_storage_flatten_options = PLN_COUNT(storage_flatten_options),
   N_no_options = 0
 };
 

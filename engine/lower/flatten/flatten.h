@@ -10,16 +10,14 @@
 #include "lower/flatten/flattened_buffer.h"
 #include "lower/lower.h"
 
-typedef pln_status (*pln_flatten_step)(const pln_graph *function,
-                                       pln_graph **out);
-
 pln_status pln_texture_flatten(const pln_graph *function,
                                pln_graph **out) PLN_CHECKED;
 pln_status pln_buffer_shape_legalize(const pln_graph *function,
                                      pln_graph **out) PLN_CHECKED;
 pln_status pln_buffer_stride_legalize(const pln_graph *function,
                                       pln_graph **out) PLN_CHECKED;
-pln_status pln_storage_flattener(const pln_graph *function,
+/* With bounds, stores stand in attributes buffer_bound. */
+pln_status pln_storage_flattener(const pln_graph *function, bool bounds,
                                  pln_graph **out) PLN_CHECKED;
 pln_status pln_assert_simplifier(const pln_graph *function,
                                  pln_graph **out) PLN_CHECKED;

@@ -31,15 +31,34 @@ pln_slice pln_attr_key(const pln_graph *g, pln_ref stmt) {
              : pln_text("");
 }
 
-/* Runs steps one after the other. */
-static pln_status run_steps(pln_pass_run *run, uint32_t n,
-                            const pln_flatten_step *steps) {
+typedef enum flatten_step {
+  TEXTURE,
+  SHAPE,
+  STRIDE,
+  FLATTEN,
+  ASSERTIONS
+} flatten_step;
+
+static pln_status run_step(flatten_step step, const pln_graph *function,
+                           bool bounds, pln_graph **out) {
+  switch (step) {
+  case TEXTURE: return pln_texture_flatten(function, out);
+  case SHAPE: return pln_buffer_shape_legalize(function, out);
+  case STRIDE: return pln_buffer_stride_legalize(function, out);
+  case FLATTEN: return pln_storage_flattener(function, bounds, out);
+  default: return pln_assert_simplifier(function, out);
+  }
+}
+
+/* Runs the steps from `first` to `last`. */
+static pln_status run_steps(pln_pass_run *run, flatten_step first,
+                            flatten_step last, bool bounds) {
   pln_graph *now = pln_graph_retain(pln_run_function(run));
   pln_status status = PLN_OK;
-  for (uint32_t i = 0; i < n && status == PLN_OK && pln_is_legacy_te(now);
-       i++) {
+  bool legacy = pln_is_legacy_te(now);
+  for (int i = (int)first; legacy && i <= (int)last && status == PLN_OK; i++) {
     pln_graph *next = NULL;
-    status = steps[i](now, &next);
+    status = run_step((flatten_step)i, now, bounds, &next);
     if (status != PLN_OK)
       continue;
     pln_graph_release(now);
@@ -53,28 +72,27 @@ static pln_status run_steps(pln_pass_run *run, uint32_t n,
 }
 
 pln_status pln_pass_tir_texture_flatten(pln_pass_run *run) {
-  return run_steps(run, 1, (pln_flatten_step[]){pln_texture_flatten});
+  return run_steps(run, TEXTURE, TEXTURE, false);
 }
 
 pln_status pln_pass_tir_buffer_shape_legalize(pln_pass_run *run) {
-  return run_steps(run, 1, (pln_flatten_step[]){pln_buffer_shape_legalize});
+  return run_steps(run, SHAPE, SHAPE, false);
 }
 
 pln_status pln_pass_tir_buffer_stride_legalize(pln_pass_run *run) {
-  return run_steps(run, 1, (pln_flatten_step[]){pln_buffer_stride_legalize});
+  return run_steps(run, STRIDE, STRIDE, false);
 }
 
 pln_status pln_pass_tir_storage_flattener(pln_pass_run *run) {
-  return run_steps(run, 1, (pln_flatten_step[]){pln_storage_flattener});
+  return run_steps(run, FLATTEN, FLATTEN,
+                   pln_run_int(run, "create_bound_attribute") != 0);
 }
 
 pln_status pln_pass_tir_assert_simplifier(pln_pass_run *run) {
-  return run_steps(run, 1, (pln_flatten_step[]){pln_assert_simplifier});
+  return run_steps(run, ASSERTIONS, ASSERTIONS, false);
 }
 
 pln_status pln_pass_tir_storage_flatten(pln_pass_run *run) {
-  static const pln_flatten_step steps[] = {
-      pln_buffer_shape_legalize, pln_buffer_stride_legalize,
-      pln_storage_flattener, pln_assert_simplifier};
-  return run_steps(run, PLN_COUNT(steps), steps);
+  return run_steps(run, SHAPE, ASSERTIONS,
+                   pln_run_int(run, "create_bound_attribute") != 0);
 }

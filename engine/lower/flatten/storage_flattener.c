@@ -1,7 +1,9 @@
 /* storage_flattener.c: tir.StorageFlattener: memory that is realised is
  * allocated, and is accessed by one index for each group of axes.
  *
- * A step of tir.StorageFlatten. bool is stored as int8.
+ * A step of tir.StorageFlatten. bool is stored as int8. With bounds, each store
+ * stands in attributes `buffer_bound` of the buffers that it accesses, for
+ * tir.InstrumentBoundCheckers.
  *
  *     T.realize(B[0:4, 0:8]); B[i, j] = 0
  *         =>   B = T.allocate([32], ...); B_1[i * 8 + j] = 0
@@ -17,6 +19,9 @@ typedef struct flattener {
   pln_analyzer *a;
   pln_ref *flat; /* by old Buffer: its flattened image, or PLN_NONE */
   pln_ref *from; /* by old Buffer: the image that this was made of */
+  bool bounds;
+  pln_ref *accessed; /* images of Buffers, of the present statement */
+  uint32_t n, cap;
 } flattener;
 
 /* The flattened image of an old Buffer. */
@@ -46,6 +51,70 @@ static pln_status with_lanes(pln_engine *e, pln_type element, pln_type lanes,
                        (uint32_t)pln_type_number(e, lanes), out);
 }
 
+static pln_status note_access(flattener *x, pln_ref buffer) {
+  if (!x->bounds)
+    return PLN_OK;
+  PLN_TRY(pln_mem_grow(x->g->engine, (void **)&x->accessed, &x->cap,
+                       (size_t)x->n + 1, sizeof *x->accessed));
+  x->accessed[x->n++] = buffer;
+  return PLN_OK;
+}
+
+/* tvm_tuple(1 * shape[0] * (1 * shape[1]) * ...), of which nothing is folded.
+ */
+static pln_status make_bound(pln_stmt_rewrite *s, pln_ref buffer,
+                             pln_ref *out) {
+  pln_builder *b = pln_stmt_builder(s);
+  pln_engine *e = b->engine;
+  uint32_t rank = pln_buffer_fields_of(b->graph, buffer).rank;
+  int64_t lanes = pln_type_number(e, b->graph->nodes[buffer].type);
+  pln_prim call = {.kind = PLN_PRIM_CALL, .n = 1, .operands = out};
+  for (uint32_t i = 0; i < rank; i++) {
+    pln_ref axis = pln_buffer_fields_of(b->graph, buffer).shape[i], factor;
+    PLN_TRY(pln_stmt_int_like(s, axis, lanes, &factor));
+    PLN_TRY(pln_build_binary(b, PLN_PRIM_MUL, factor, axis, &axis));
+    if (i > 0)
+      PLN_TRY(pln_build_binary(b, PLN_PRIM_MUL, *out, axis, &axis));
+    *out = axis;
+  }
+  call.data = pln_builtin_find(pln_text("tvm_tuple"));
+  PLN_TRY(pln_type_prim(e, PLN_DTYPE_NONE, 1, &call.type));
+  return pln_build_prim(b, &call, out);
+}
+
+static pln_status wrap_bound(pln_stmt_rewrite *s, pln_ref buffer,
+                             pln_ref *stmt) {
+  pln_builder *b = pln_stmt_builder(s);
+  pln_ref operands[2] = {pln_operand(b->graph, buffer, 0), PLN_NONE};
+  pln_prim spec = {.kind = PLN_ATTR_STMT, .n = 2, .operands = operands};
+  pln_body body = {.stmt = *stmt};
+  pln_symbol name;
+  if (pln_buffer_fields_of(b->graph, buffer).rank == 0)
+    return PLN_OK;
+  PLN_TRY(make_bound(s, buffer, &operands[1]));
+  PLN_TRY(pln_symbol_intern(b->engine, pln_text("attr_key"), &name));
+  PLN_TRY(pln_attrs_with(b->engine, 0,
+                         &(pln_attr){.name = name,
+                                     .kind = PLN_ATTR_STRING,
+                                     .v.s = pln_text("buffer_bound")},
+                         &spec.attrs));
+  return pln_build_floating_stmt(b, &spec, 1, &body, stmt);
+}
+
+/* The buffers that are read, then the one that is written, inside out. */
+static pln_status wrap_bounds(flattener *x, pln_stmt_rewrite *s, pln_ref stmt,
+                              pln_ref *node) {
+  if (!x->bounds)
+    return PLN_OK;
+  PLN_TRY(note_access(x, pln_stmt_operand(s, 0)));
+  if (*node == PLN_NONE)
+    PLN_TRY(pln_stmt_rebuild(s, stmt, node));
+  for (uint32_t i = 0; i < x->n; i++)
+    PLN_TRY(wrap_bound(s, x->accessed[i], node));
+  x->n = 0;
+  return PLN_OK;
+}
+
 static pln_status visit_expr(void *ud, pln_stmt_rewrite *s, pln_ref old,
                              pln_ref *node) {
   flattener *x = ud;
@@ -55,6 +124,7 @@ static pln_status visit_expr(void *ud, pln_stmt_rewrite *s, pln_ref old,
   if (n->kind != PLN_BUFFER_LOAD || n->count > PLN_MOST_AXES)
     return PLN_OK;
   buffer = pln_operand(x->g, old, 0);
+  PLN_TRY(note_access(x, pln_stmt_image(s, buffer)));
   PLN_TRY(flat_buffer(x, s, buffer, &operands[0]));
   for (uint32_t i = 1; i < n->count; i++)
     indices[i - 1] = pln_stmt_image(s, pln_operand(x->g, old, i));
@@ -113,6 +183,17 @@ static pln_status dtype_attr(pln_engine *e, pln_type type, pln_attrs *out) {
                         out);
 }
 
+/* A value with as many lanes as the type. */
+static pln_status broadcast_to(pln_stmt_rewrite *s, pln_type type,
+                               pln_ref *value) {
+  int64_t lanes = pln_type_number(pln_stmt_old(s)->engine, type);
+  pln_prim spec = {.kind = PLN_BROADCAST,
+                   .data = (uint32_t)lanes,
+                   .n = 1,
+                   .operands = value};
+  return lanes > 1 ? pln_build_prim(pln_stmt_builder(s), &spec, value) : PLN_OK;
+}
+
 enum { TEMPORARY_ALIGNMENT = 64 };
 
 /* The alignment of a temporary: 64 bytes, less if it is smaller (TVM's
@@ -169,7 +250,8 @@ static pln_status enter_stmt(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
                              pln_ref *node) {
   flattener *x = ud;
   (void)node;
-  return x->g->nodes[stmt].kind == PLN_BUFFER_REALIZE
+  return x->g->nodes[stmt].kind == PLN_BUFFER_REALIZE &&
+                 !pln_is_external_buffer(x->g, pln_operand(x->g, stmt, 0))
              ? align_buffer(s, pln_operand(x->g, stmt, 0))
              : PLN_OK;
 }
@@ -178,11 +260,16 @@ static pln_status enter_stmt(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
 static pln_status flatten_realize(flattener *x, pln_stmt_rewrite *s,
                                   pln_ref stmt, pln_ref *node) {
   pln_builder *b = pln_stmt_builder(s);
+  if (pln_is_external_buffer(x->g, pln_operand(x->g, stmt, 0))) {
+    *node = pln_stmt_body(s, 0);
+    return PLN_OK;
+  }
   pln_ref flat, operands[PLN_MOST_AXES + 1];
   pln_type boolean;
   PLN_TRY(flat_buffer(x, s, pln_operand(x->g, stmt, 0), &flat));
   PLN_TRY(pln_type_prim(b->engine, PLN_BOOL, 1, &boolean));
   PLN_TRY(pln_build_int_imm(b, boolean, 1, &operands[0]));
+  PLN_TRY(broadcast_to(s, pln_stmt_node(s, flat)->type, &operands[0]));
   pln_buffer_fields f = pln_buffer_fields_of(b->graph, flat);
   memcpy(operands + 1, f.shape, f.rank * sizeof *operands);
   pln_ref data = f.data;
@@ -212,17 +299,20 @@ static pln_status leave_stmt(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
                              pln_ref *node) {
   flattener *x = ud;
   switch (x->g->nodes[stmt].kind) {
-  case PLN_BUFFER_STORE: return flatten_store(x, s, stmt, node);
+  case PLN_BUFFER_STORE:
+    PLN_TRY(flatten_store(x, s, stmt, node));
+    return wrap_bounds(x, s, stmt, node);
   case PLN_BUFFER_REALIZE: return flatten_realize(x, s, stmt, node);
   case PLN_ATTR_STMT: return flatten_attr(x, s, stmt, node);
   default: return PLN_OK;
   }
 }
 
-pln_status pln_storage_flattener(const pln_graph *function, pln_graph **out) {
+pln_status pln_storage_flattener(const pln_graph *function, bool bounds,
+                                 pln_graph **out) {
   pln_engine *e = function->engine;
   size_t size = 2 * (size_t)function->n_nodes * sizeof(pln_ref);
-  flattener x = {.g = function, .flat = pln_mem_new(e, size)};
+  flattener x = {.g = function, .bounds = bounds, .flat = pln_mem_new(e, size)};
   pln_stmt_mutator mutator = {
       .ud = &x, .expr = visit_expr, .enter = enter_stmt, .leave = leave_stmt};
   if (!x.flat)
@@ -234,6 +324,7 @@ pln_status pln_storage_flattener(const pln_graph *function, pln_graph **out) {
     status = pln_stmt_rewrite_function(function, &mutator, out);
   if (x.a)
     pln_analyzer_free(x.a);
+  pln_mem_free(e, x.accessed, x.cap * sizeof *x.accessed);
   pln_mem_free(e, x.flat, size);
   return status;
 }
