@@ -28,11 +28,20 @@ static const pln_option storage_flatten_options[] = {
     BOUND_ATTRIBUTE,
 };
 
+static const pln_option vectorize_options[] = {
+    {.name = "enable_vectorize",
+     .kind = PLN_ATTR_INT,
+     .is_bool = true,
+     .fallback = "true",
+     .doc = "Without it, vectorised loops become serial."},
+};
+
 #define no_options NULL
 enum {
   N_thread_sync_options = PLN_COUNT(thread_sync_options),
   N_flattener_options = PLN_COUNT(flattener_options),
   N_storage_flatten_options = PLN_COUNT(storage_flatten_options),
+  N_vectorize_options = PLN_COUNT(vectorize_options),
   N_no_options = 0
 };
 
@@ -84,4 +93,16 @@ bool pln_has_kind(const pln_graph *g, pln_kind kind) {
     if (g->nodes[ref].kind == kind)
       return true;
   return false;
+}
+
+bool pln_is_same_memory(const pln_graph *g, pln_ref x, pln_ref y) {
+  const pln_node *m = &g->nodes[x], *n = &g->nodes[y];
+  if (x == y)
+    return true;
+  if (m->type != n->type || m->count != n->count || m->results != n->results)
+    return false;
+  for (uint32_t i = 0; i < m->count; i++)
+    if (!pln_same_expr(g, g->operands[m->first + i], g->operands[n->first + i]))
+      return false;
+  return true;
 }

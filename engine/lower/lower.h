@@ -29,6 +29,11 @@ typedef enum pln_for_kind {
   PLN_FOR_THREAD_BINDING
 } pln_for_kind;
 pln_for_kind pln_for_kind_of(const pln_graph *graph, pln_ref loop);
+/* The same elements at the same places, whatever the Buffers are called. */
+bool pln_is_same_memory(const pln_graph *graph, pln_ref x, pln_ref y);
+/* The most operands of a removed statement whose effects are kept; statements
+ * with more are not removed. */
+enum { PLN_MOST_EFFECTS = 64 };
 /* Whether the graph has a node of that kind. */
 bool pln_has_kind(const pln_graph *graph, pln_kind kind);
 

@@ -160,25 +160,12 @@ static pln_status leave_body(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
   return PLN_OK;
 }
 
-/* The same elements at the same places, whatever the Buffers are called. */
-static bool is_same_memory(const pln_graph *g, pln_ref x, pln_ref y) {
-  const pln_node *m = &g->nodes[x], *n = &g->nodes[y];
-  if (x == y)
-    return true;
-  if (m->type != n->type || m->count != n->count || m->results != n->results)
-    return false;
-  for (uint32_t i = 0; i < m->count; i++)
-    if (!pln_same_expr(g, g->operands[m->first + i], g->operands[n->first + i]))
-      return false;
-  return true;
-}
-
 /* True for B[i] = B[i]. */
 static bool stores_itself(const pln_stmt_rewrite *s) {
   const pln_graph *g = pln_stmt_builder(s)->graph;
   const pln_node *load = &g->nodes[pln_stmt_operand(s, 1)];
   if (load->kind != PLN_BUFFER_LOAD ||
-      !is_same_memory(g, g->operands[load->first], pln_stmt_operand(s, 0)))
+      !pln_is_same_memory(g, g->operands[load->first], pln_stmt_operand(s, 0)))
     return false;
   for (uint32_t i = 1; i < load->count; i++)
     if (!pln_same_expr(g, g->operands[load->first + i],
