@@ -34,6 +34,13 @@ bool pln_is_same_memory(const pln_graph *graph, pln_ref x, pln_ref y);
 /* The most operands of a removed statement whose effects are kept; statements
  * with more are not removed. */
 enum { PLN_MOST_EFFECTS = 64 };
+/* True of a PrimFunc made of tensor expressions. */
+bool pln_is_legacy_te(const pln_graph *function);
+/* True if variable `i` of a Block is an axis of a reduction. */
+bool pln_is_reduction_axis(const pln_graph *graph, pln_ref block, uint32_t i);
+/* The attributes { dtype = "float32x4" } of an Allocate of such elements. */
+pln_status pln_dtype_attr(pln_engine *engine, pln_type element,
+                          pln_attrs *out) PLN_CHECKED;
 /* Whether the graph has a node of that kind. */
 bool pln_has_kind(const pln_graph *graph, pln_kind kind);
 

@@ -119,16 +119,6 @@ static bool is_for_target(const pln_graph *g, const pln_node *n,
 /* ----------------------------------------------------- reductions of threads
  */
 
-enum { COMM_REDUCE = 2 };
-
-/* True if variable `i` of the block is an axis of a reduction. */
-static bool is_reduced(const pln_graph *g, pln_ref block, uint32_t i) {
-  const pln_attr *types =
-      pln_attrs_find(g->engine, g->nodes[block].attrs, "iter_types");
-  return types && types->kind == PLN_ATTR_INTS && i < types->count &&
-         types->v.ints[i] == COMM_REDUCE;
-}
-
 /* True if the realised block reduces over a value that contains a thread's
  * variable. `bound` marks the nodes that do. */
 static bool reduces_threads(const pln_graph *g, const bool *bound,
@@ -136,7 +126,8 @@ static bool reduces_threads(const pln_graph *g, const bool *bound,
   const pln_node *n = &g->nodes[realize];
   pln_ref block = g->scopes[n->data].result;
   for (uint32_t i = 1; i < n->count; i++)
-    if (is_reduced(g, block, i - 1) && bound[g->operands[n->first + i]])
+    if (pln_is_reduction_axis(g, block, i - 1) &&
+        bound[g->operands[n->first + i]])
       return true;
   return false;
 }

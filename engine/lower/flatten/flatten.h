@@ -19,11 +19,12 @@ pln_status pln_buffer_stride_legalize(const pln_graph *function,
 /* With bounds, stores stand in attributes buffer_bound. */
 pln_status pln_storage_flattener(const pln_graph *function, bool bounds,
                                  pln_graph **out) PLN_CHECKED;
+/* tir.FlattenBuffer. */
+pln_status pln_flatten_blocks(const pln_graph *function,
+                              pln_graph **out) PLN_CHECKED;
 pln_status pln_assert_simplifier(const pln_graph *function,
                                  pln_graph **out) PLN_CHECKED;
 
-/* True of a PrimFunc made of tensor expressions. */
-bool pln_is_legacy_te(const pln_graph *function);
 /* The Buffer of a parameter whose data pointer is that of `buffer`. */
 bool pln_is_external_buffer(const pln_graph *graph, pln_ref buffer);
 /* The key of an AttrStmt; empty for other nodes. */

@@ -102,7 +102,8 @@ static pln_status flat_shape(pln_builder *b, pln_ref buffer, pln_ref *shape,
   return PLN_OK;
 }
 
-pln_status pln_flatten_buffer(pln_builder *b, pln_ref buffer, pln_ref *out) {
+pln_status pln_flatten_buffer(pln_builder *b, pln_ref buffer, bool always,
+                              pln_ref *out) {
   pln_node n = b->graph->nodes[buffer];
   pln_buffer_fields f = pln_buffer_fields_of(b->graph, buffer);
   pln_ref shape[PLN_MOST_AXES], data = f.data, offset = f.elem_offset;
@@ -111,7 +112,7 @@ pln_status pln_flatten_buffer(pln_builder *b, pln_ref buffer, pln_ref *out) {
   pln_type type = pln_storage_type(b->engine, n.type);
   if (!type)
     return PLN_ERR_NOMEM;
-  if (flat && type == n.type) {
+  if (!always && flat && type == n.type) {
     *out = buffer;
     return PLN_OK;
   }

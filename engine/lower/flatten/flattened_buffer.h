@@ -22,9 +22,9 @@ pln_buffer_fields pln_buffer_fields_of(const pln_graph *graph, pln_ref buffer);
 /* Memory is bytes: bool is kept as int8. */
 pln_type pln_storage_type(pln_engine *engine, pln_type element);
 
-/* *out: the flattened Buffer over the same data; `buffer` itself if it is flat
- * already and its elements are stored as they are. */
-pln_status pln_flatten_buffer(pln_builder *b, pln_ref buffer,
+/* *out: the flattened Buffer over the same data; unless `always`, `buffer`
+ * itself if it is flat already and its elements are stored as they are. */
+pln_status pln_flatten_buffer(pln_builder *b, pln_ref buffer, bool always,
                               pln_ref *out) PLN_CHECKED;
 /* out[0 .. *n_out): the indices into the flattened Buffer, simplified; room for
  * PLN_MOST_AXES. `n` indices into `buffer`; they may be vectors. */

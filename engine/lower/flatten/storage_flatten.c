@@ -10,11 +10,6 @@
 
 #include "lower/flatten/flatten.h"
 
-bool pln_is_legacy_te(const pln_graph *g) {
-  return pln_attrs_int(g->engine, g->nodes[g->root].attrs,
-                       "from_legacy_te_schedule", 0) != 0;
-}
-
 bool pln_is_external_buffer(const pln_graph *g, pln_ref buffer) {
   pln_ref data = pln_operand(g, buffer, 0);
   for (pln_ref ref = 0; ref < g->n_nodes; ref++)
@@ -95,4 +90,13 @@ pln_status pln_pass_tir_assert_simplifier(pln_pass_run *run) {
 pln_status pln_pass_tir_storage_flatten(pln_pass_run *run) {
   return run_steps(run, SHAPE, ASSERTIONS,
                    pln_run_int(run, "create_bound_attribute") != 0);
+}
+
+pln_status pln_pass_tir_flatten_buffer(pln_pass_run *run) {
+  pln_graph *out;
+  if (pln_is_legacy_te(pln_run_function(run)))
+    return PLN_OK;
+  PLN_TRY(pln_flatten_blocks(pln_run_function(run), &out));
+  pln_run_set_function(run, out);
+  return PLN_OK;
 }

@@ -8,9 +8,10 @@
  *     T.realize(B[0:4, 0:8]); B[i, j] = 0
  *         =>   B = T.allocate([32], ...); B_1[i * 8 + j] = 0
  *
- * Semantics: TVM's StorageFlattener. */
-
-#include <stdio.h>
+ * tir.FlattenBuffer does the same for functions that are not made of tensor
+ * expressions, whose memory is allocated already.
+ *
+ * Semantics: TVM's StorageFlattener, tir.FlattenBuffer. */
 
 #include "lower/flatten/flatten.h"
 
@@ -20,6 +21,7 @@ typedef struct flattener {
   pln_ref *flat; /* by old Buffer: its flattened image, or PLN_NONE */
   pln_ref *from; /* by old Buffer: the image that this was made of */
   bool bounds;
+  bool blocks; /* tir.FlattenBuffer: each Buffer gets a flat one of its own */
   pln_ref *accessed; /* images of Buffers, of the present statement */
   uint32_t n, cap;
 } flattener;
@@ -29,7 +31,8 @@ static pln_status flat_buffer(flattener *x, pln_stmt_rewrite *s, pln_ref old,
                               pln_ref *out) {
   pln_ref image = pln_stmt_image(s, old);
   if (x->flat[old] == PLN_NONE || x->from[old] != image) {
-    PLN_TRY(pln_flatten_buffer(pln_stmt_builder(s), image, &x->flat[old]));
+    PLN_TRY(pln_flatten_buffer(pln_stmt_builder(s), image, x->blocks,
+                               &x->flat[old]));
     x->from[old] = image;
   }
   *out = x->flat[old];
@@ -167,22 +170,6 @@ static pln_status flatten_store(flattener *x, pln_stmt_rewrite *s, pln_ref stmt,
   return pln_build_prim(pln_stmt_builder(s), &spec, node);
 }
 
-static pln_status dtype_attr(pln_engine *e, pln_type type, pln_attrs *out) {
-  char text[32];
-  pln_symbol name;
-  uint32_t lanes = (uint32_t)pln_type_number(e, type);
-  int n = lanes > 1 ? snprintf(text, sizeof text, "%sx%u",
-                               pln_dtype_name(pln_type_dtype(e, type)), lanes)
-                    : snprintf(text, sizeof text, "%s",
-                               pln_dtype_name(pln_type_dtype(e, type)));
-  PLN_TRY(pln_symbol_intern(e, pln_text("dtype"), &name));
-  return pln_attrs_with(e, 0,
-                        &(pln_attr){.name = name,
-                                    .kind = PLN_ATTR_STRING,
-                                    .v.s = {text, (size_t)n}},
-                        out);
-}
-
 /* A value with as many lanes as the type. */
 static pln_status broadcast_to(pln_stmt_rewrite *s, pln_type type,
                                pln_ref *value) {
@@ -274,7 +261,7 @@ static pln_status flatten_realize(flattener *x, pln_stmt_rewrite *s,
   memcpy(operands + 1, f.shape, f.rank * sizeof *operands);
   pln_ref data = f.data;
   pln_prim spec = {.kind = PLN_ALLOCATE, .n = f.rank + 1, .operands = operands};
-  PLN_TRY(dtype_attr(b->engine, pln_stmt_node(s, flat)->type, &spec.attrs));
+  PLN_TRY(pln_dtype_attr(b->engine, pln_stmt_node(s, flat)->type, &spec.attrs));
   pln_body body = {.n_params = 1, .params = &data, .stmt = pln_stmt_body(s, 0)};
   return pln_build_floating_stmt(b, &spec, 1, &body, node);
 }
@@ -295,6 +282,36 @@ static pln_status flatten_attr(flattener *x, pln_stmt_rewrite *s, pln_ref stmt,
   return pln_build_floating_stmt(b, &spec, 1, &body, node);
 }
 
+/* Allocate of one extent, and of bytes instead of bool. */
+static pln_status flatten_allocate(flattener *x, pln_stmt_rewrite *s,
+                                   pln_ref stmt, pln_ref *node) {
+  const pln_node *n = &x->g->nodes[stmt];
+  pln_builder *b = pln_stmt_builder(s);
+  pln_ref operands[2] = {pln_stmt_operand(s, 0), PLN_NONE}, data;
+  bool is_bool =
+      pln_slice_is(pln_attrs_string(b->engine, n->attrs, "dtype", ""), "bool");
+  pln_prim spec = {
+      .kind = PLN_ALLOCATE, .attrs = n->attrs, .n = 2, .operands = operands};
+  if (!x->blocks || n->count < 2 || (n->count == 2 && !is_bool))
+    return PLN_OK;
+  operands[1] = pln_stmt_operand(s, 1);
+  for (uint32_t i = 2; i < n->count; i++)
+    PLN_TRY(pln_build_folded(b, PLN_PRIM_MUL, operands[1],
+                             pln_stmt_operand(s, i), &operands[1]));
+  if (is_bool) {
+    pln_symbol name;
+    PLN_TRY(pln_symbol_intern(b->engine, pln_text("dtype"), &name));
+    PLN_TRY(pln_attrs_with(b->engine, n->attrs,
+                           &(pln_attr){.name = name,
+                                       .kind = PLN_ATTR_STRING,
+                                       .v.s = pln_text("int8")},
+                           &spec.attrs));
+  }
+  PLN_TRY(pln_stmt_map(s, pln_stmt_param(s, stmt, 0, 0), &data));
+  pln_body body = {.n_params = 1, .params = &data, .stmt = pln_stmt_body(s, 0)};
+  return pln_build_floating_stmt(b, &spec, 1, &body, node);
+}
+
 static pln_status leave_stmt(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
                              pln_ref *node) {
   flattener *x = ud;
@@ -304,15 +321,23 @@ static pln_status leave_stmt(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
     return wrap_bounds(x, s, stmt, node);
   case PLN_BUFFER_REALIZE: return flatten_realize(x, s, stmt, node);
   case PLN_ATTR_STMT: return flatten_attr(x, s, stmt, node);
+  case PLN_ALLOCATE: return flatten_allocate(x, s, stmt, node);
+  case PLN_DECL_BUFFER:
+    if (x->blocks)
+      *node = pln_stmt_body(s, 0);
+    return PLN_OK;
   default: return PLN_OK;
   }
 }
 
-pln_status pln_storage_flattener(const pln_graph *function, bool bounds,
-                                 pln_graph **out) {
+static pln_status flatten_function(const pln_graph *function, bool bounds,
+                                   bool blocks, pln_graph **out) {
   pln_engine *e = function->engine;
   size_t size = 2 * (size_t)function->n_nodes * sizeof(pln_ref);
-  flattener x = {.g = function, .bounds = bounds, .flat = pln_mem_new(e, size)};
+  flattener x = {.g = function,
+                 .bounds = bounds,
+                 .blocks = blocks,
+                 .flat = pln_mem_new(e, size)};
   pln_stmt_mutator mutator = {
       .ud = &x, .expr = visit_expr, .enter = enter_stmt, .leave = leave_stmt};
   if (!x.flat)
@@ -327,4 +352,13 @@ pln_status pln_storage_flattener(const pln_graph *function, bool bounds,
   pln_mem_free(e, x.accessed, x.cap * sizeof *x.accessed);
   pln_mem_free(e, x.flat, size);
   return status;
+}
+
+pln_status pln_storage_flattener(const pln_graph *function, bool bounds,
+                                 pln_graph **out) {
+  return flatten_function(function, bounds, false, out);
+}
+
+pln_status pln_flatten_blocks(const pln_graph *function, pln_graph **out) {
+  return flatten_function(function, false, true, out);
 }

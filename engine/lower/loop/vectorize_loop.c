@@ -341,16 +341,13 @@ static pln_status vector_ramp(vectorizer *x, pln_stmt_rewrite *s,
 static pln_status widen_index(vectorizer *x, pln_stmt_rewrite *s,
                               pln_ref *index) {
   pln_builder *b = pln_stmt_builder(s);
-  pln_ref xy[2], scaled[2];
+  pln_ref xy[2], scaled[2] = {*index, PLN_NONE};
   pln_term term, simple;
-  scaled[0] = *index;
-  PLN_TRY(
-      pln_stmt_int_like(s, is_ramp(s, *index) ? part_of(s, *index, 0) : x->ramp,
-                        x->lanes, &scaled[1]));
-  if (pln_stmt_node(s, scaled[1])->kind != PLN_INT_IMM)
-    return PLN_OK;
+  pln_type scalar;
+  PLN_TRY(with_lanes(s, pln_stmt_node(s, *index)->type, 1, &scalar));
+  PLN_TRY(pln_build_int_imm(b, scalar, x->lanes, &scaled[1]));
   PLN_TRY(multiply_vectors(x, s, scaled, &xy[0]));
-  xy[1] = x->ramp;
+  xy[1] = x->scalar == PLN_NONE ? x->ramp : x->index;
   PLN_TRY(add_vectors(s, PLN_PRIM_ADD, xy, index));
   PLN_TRY(pln_analyzer_import_built(x->a, b, *index, &term));
   PLN_TRY(pln_analyzer_simplify(x->a, term, 2, &simple));
@@ -434,7 +431,10 @@ static pln_status visit_expr(void *ud, pln_stmt_rewrite *s, pln_ref old,
   pln_ref few[16], *refs = few;
   if (x->loop != PLN_NONE && n->kind == PLN_BUFFER && is_widened(x, old))
     return widen_buffer(x, s, old, node);
-  if (!is_active(x) || !(x->marks[old] & VECTOR) || n->kind == PLN_VAR)
+  bool widened = x->loop != PLN_NONE && n->kind == PLN_BUFFER_LOAD &&
+                 is_widened(x, pln_operand(x->g, old, 0));
+  bool vector = is_active(x) && x->marks[old] & VECTOR && n->kind != PLN_VAR;
+  if (!widened && !vector)
     return PLN_OK;
   if (n->count > PLN_COUNT(few) &&
       !(refs = pln_mem_new(x->g->engine, n->count * sizeof *refs)))
@@ -594,8 +594,8 @@ static pln_status leave_stmt(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
     x->loop = PLN_NONE;
     return PLN_OK;
   }
-  if (is_active(x) && x->g->nodes[stmt].kind == PLN_BUFFER_STORE)
-    return vector_store(x, s, stmt, node);
+  if (x->loop != PLN_NONE && x->g->nodes[stmt].kind == PLN_BUFFER_STORE)
+    PLN_TRY(vector_store(x, s, stmt, node));
   if (is_active(x) && x->g->nodes[stmt].kind == PLN_ALLOCATE)
     return widen_allocation(x, s, stmt, node);
   return stmt == x->scalar ? end_scalar(x, s, stmt, node) : PLN_OK;
