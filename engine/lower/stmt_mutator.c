@@ -368,12 +368,17 @@ static pln_status with_for_kind(pln_engine *e, pln_attrs attrs, int64_t kind,
       out);
 }
 
+pln_status pln_stmt_rebuild_as(pln_stmt_rewrite *s, pln_ref stmt,
+                               const pln_prim *spec, pln_ref *out) {
+  return build_owner(s, spec, stmt, n_bodies(s, stmt), out);
+}
+
 pln_status pln_stmt_rebuild_for(pln_stmt_rewrite *s, pln_ref loop, int64_t kind,
                                 pln_ref *out) {
   const pln_node *n = &s->old->nodes[loop];
   pln_prim spec = {.kind = PLN_FOR, .n = kind == 4 ? n->count : 2};
   PLN_TRY(with_for_kind(s->engine, n->attrs, kind, &spec.attrs));
-  return build_owner(s, &spec, loop, 1, out);
+  return pln_stmt_rebuild_as(s, loop, &spec, out);
 }
 
 /* --------------------------------------------------------------- statements */

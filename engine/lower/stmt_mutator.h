@@ -75,6 +75,10 @@ pln_status pln_stmt_rebuild(pln_stmt_rewrite *s, pln_ref stmt,
                             pln_ref *out) PLN_CHECKED;
 /* How often the present body was visited before. */
 uint32_t pln_stmt_visits(const pln_stmt_rewrite *s);
+/* A statement with bodies that has the kind, attributes and type of `spec`, the
+ * images of the first spec->n operands, and those of the bodies. */
+pln_status pln_stmt_rebuild_as(pln_stmt_rewrite *s, pln_ref stmt,
+                               const pln_prim *spec, pln_ref *out) PLN_CHECKED;
 /* The same of a loop, with another `kind` (For's attribute). */
 pln_status pln_stmt_rebuild_for(pln_stmt_rewrite *s, pln_ref loop, int64_t kind,
                                 pln_ref *out) PLN_CHECKED;

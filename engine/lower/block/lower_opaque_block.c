@@ -20,6 +20,73 @@ static pln_status build_owner(pln_stmt_rewrite *s, const pln_prim *spec,
   return pln_build_floating_stmt(pln_stmt_builder(s), spec, 1, &body, out);
 }
 
+/* ------------------------------------------------------------------- pragmas
+ */
+
+static pln_attrs annotations_of(const pln_graph *g, pln_ref stmt) {
+  const pln_attr *all =
+      pln_attrs_find(g->engine, g->nodes[stmt].attrs, "annotations");
+  return all && all->kind == PLN_ATTR_DICT ? all->v.dict : 0;
+}
+
+static bool is_pragma(const pln_graph *g, const pln_attr *entry) {
+  pln_slice name = pln_symbol_text(g->engine, entry->name);
+  return name.size > 7 && memcmp(name.data, "pragma_", 7) == 0;
+}
+
+/* An annotation as the value of an AttrStmt: a number or a text. */
+static pln_status annotation_value(pln_builder *b, const pln_attr *entry,
+                                   pln_ref *out) {
+  pln_type type;
+  pln_symbol text;
+  switch (entry->kind) {
+  case PLN_ATTR_INT:
+  case PLN_ATTR_BOOL:
+    PLN_TRY(pln_type_prim(b->engine,
+                          entry->kind == PLN_ATTR_BOOL ? PLN_BOOL : PLN_INT32,
+                          1, &type));
+    return pln_build_int_imm(b, type, entry->v.i, out);
+  case PLN_ATTR_FLOAT:
+    PLN_TRY(pln_type_prim(b->engine, PLN_FLOAT32, 1, &type));
+    return pln_build_float_imm(b, type, entry->v.f, out);
+  case PLN_ATTR_STRING:
+    PLN_TRY(pln_symbol_intern(b->engine, entry->v.s, &text));
+    return pln_build_string_imm(b, text, out);
+  default:
+    return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
+                          "tir.LowerOpaqueBlock: the annotation '%s' is "
+                          "neither a number nor a text",
+                          pln_symbol_text(b->engine, entry->name).data);
+  }
+}
+
+static pln_status attr_key(pln_engine *e, pln_slice key, pln_attrs *out) {
+  pln_symbol name;
+  PLN_TRY(pln_symbol_intern(e, pln_text("attr_key"), &name));
+  return pln_attrs_with(
+      e, 0, &(pln_attr){.name = name, .kind = PLN_ATTR_STRING, .v.s = key},
+      out);
+}
+
+/* Annotations pragma_* of a loop or Block, as attributes of `what` around it.
+ */
+static pln_status wrap_pragmas(const pln_graph *g, pln_stmt_rewrite *s,
+                               pln_ref stmt, pln_ref what, pln_ref *node) {
+  pln_attrs all = annotations_of(g, stmt);
+  for (uint32_t i = pln_attrs_count(g->engine, all); i-- > 0;) {
+    const pln_attr *entry = pln_attrs_at(g->engine, all, i);
+    pln_ref operands[2] = {what, PLN_NONE};
+    pln_prim spec = {.kind = PLN_ATTR_STMT, .n = 2, .operands = operands};
+    if (!is_pragma(g, entry))
+      continue;
+    PLN_TRY(annotation_value(pln_stmt_builder(s), entry, &operands[1]));
+    PLN_TRY(attr_key(g->engine, pln_symbol_text(g->engine, entry->name),
+                     &spec.attrs));
+    PLN_TRY(build_owner(s, &spec, NULL, *node, node));
+  }
+  return PLN_OK;
+}
+
 /* -------------------------------------------------------------------- blocks
  */
 
@@ -74,7 +141,11 @@ static pln_status leave_block(const pln_graph *g, pln_stmt_rewrite *s,
     PLN_TRY(pln_stmt_map(s, pln_operand(g, ref, 0), &buffer));
     PLN_TRY(allocate(s, buffer, node));
   }
-  return PLN_OK;
+  pln_type type;
+  pln_ref zero;
+  PLN_TRY(pln_type_prim(g->engine, PLN_INT32, 1, &type));
+  PLN_TRY(pln_build_int_imm(pln_stmt_builder(s), type, 0, &zero));
+  return wrap_pragmas(g, s, stmt, zero, node);
 }
 
 static pln_status leave_realize(pln_stmt_rewrite *s, pln_ref *node) {
@@ -90,71 +161,11 @@ static pln_status leave_realize(pln_stmt_rewrite *s, pln_ref *node) {
 /* --------------------------------------------------------------------- loops
  */
 
-static pln_attrs annotations_of(const pln_graph *g, pln_ref stmt) {
-  const pln_attr *all =
-      pln_attrs_find(g->engine, g->nodes[stmt].attrs, "annotations");
-  return all && all->kind == PLN_ATTR_DICT ? all->v.dict : 0;
-}
-
 static bool is_unit_loop(const pln_graph *g, const pln_stmt_rewrite *s,
                          pln_ref stmt) {
   return pln_is_int(pln_stmt_builder(s)->graph, pln_stmt_operand(s, 1), 1) &&
          pln_attrs_count(g->engine, annotations_of(g, stmt)) == 0 &&
          pln_for_kind_of(g, stmt) != PLN_FOR_THREAD_BINDING;
-}
-
-static bool is_pragma(const pln_graph *g, const pln_attr *entry) {
-  pln_slice name = pln_symbol_text(g->engine, entry->name);
-  return name.size > 7 && memcmp(name.data, "pragma_", 7) == 0;
-}
-
-/* An annotation as the value of an AttrStmt: a number or a text. */
-static pln_status annotation_value(pln_builder *b, const pln_attr *entry,
-                                   pln_ref *out) {
-  pln_type type;
-  pln_symbol text;
-  switch (entry->kind) {
-  case PLN_ATTR_INT:
-  case PLN_ATTR_BOOL:
-    PLN_TRY(pln_type_prim(b->engine,
-                          entry->kind == PLN_ATTR_BOOL ? PLN_BOOL : PLN_INT32,
-                          1, &type));
-    return pln_build_int_imm(b, type, entry->v.i, out);
-  case PLN_ATTR_STRING:
-    PLN_TRY(pln_symbol_intern(b->engine, entry->v.s, &text));
-    return pln_build_string_imm(b, text, out);
-  default:
-    return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
-                          "tir.LowerOpaqueBlock: the annotation '%s' is "
-                          "neither a number nor a text",
-                          pln_symbol_text(b->engine, entry->name).data);
-  }
-}
-
-static pln_status attr_key(pln_engine *e, pln_slice key, pln_attrs *out) {
-  pln_symbol name;
-  PLN_TRY(pln_symbol_intern(e, pln_text("attr_key"), &name));
-  return pln_attrs_with(
-      e, 0, &(pln_attr){.name = name, .kind = PLN_ATTR_STRING, .v.s = key},
-      out);
-}
-
-/* Annotations pragma_* of a loop, as attributes around it. */
-static pln_status wrap_pragmas(const pln_graph *g, pln_stmt_rewrite *s,
-                               pln_ref stmt, pln_ref var, pln_ref *node) {
-  pln_attrs all = annotations_of(g, stmt);
-  for (uint32_t i = pln_attrs_count(g->engine, all); i-- > 0;) {
-    const pln_attr *entry = pln_attrs_at(g->engine, all, i);
-    pln_ref operands[2] = {var, PLN_NONE};
-    pln_prim spec = {.kind = PLN_ATTR_STMT, .n = 2, .operands = operands};
-    if (!is_pragma(g, entry))
-      continue;
-    PLN_TRY(annotation_value(pln_stmt_builder(s), entry, &operands[1]));
-    PLN_TRY(attr_key(g->engine, pln_symbol_text(g->engine, entry->name),
-                     &spec.attrs));
-    PLN_TRY(build_owner(s, &spec, NULL, *node, node));
-  }
-  return PLN_OK;
 }
 
 /* The attributes of a loop without annotations pragma_*. */
@@ -183,22 +194,17 @@ static pln_status without_pragmas(const pln_graph *g, pln_ref stmt,
 static pln_status launch_thread(const pln_graph *g, pln_stmt_rewrite *s,
                                 pln_ref stmt, pln_ref var, pln_ref *node) {
   pln_builder *b = pln_stmt_builder(s);
-  pln_ref ends[] = {pln_stmt_operand(s, 0), pln_stmt_operand(s, 1)}, range;
-  pln_ref binding = pln_operand(g, stmt, 2), thread[2], operands[2];
+  pln_ref binding = pln_operand(g, stmt, 2), operands[2];
   pln_slice tag =
       pln_attrs_string(g->engine, g->nodes[binding].attrs, "thread_tag", "");
   bool virtual = tag.size >= 7 && memcmp(tag.data, "vthread", 7) == 0;
-  PLN_TRY(pln_build_prim(
-      b, &(pln_prim){.kind = PLN_RANGE, .n = 2, .operands = ends}, &range));
-  thread[0] = var;
-  thread[1] = range;
   pln_prim iter = {.kind = PLN_ITER_VAR,
                    .data = 1, /* ThreadIndex */
                    .attrs = g->nodes[binding].attrs,
-                   .n = 2,
-                   .operands = thread};
+                   .n = 1,
+                   .operands = &var};
   PLN_TRY(pln_build_prim(b, &iter, &operands[0]));
-  operands[1] = ends[1];
+  operands[1] = pln_stmt_operand(s, 1);
   pln_prim spec = {.kind = PLN_ATTR_STMT, .n = 2, .operands = operands};
   PLN_TRY(attr_key(g->engine,
                    pln_text(virtual ? "virtual_thread" : "thread_extent"),
