@@ -303,6 +303,50 @@ pln_status pln_stmt_seq(pln_stmt_rewrite *s, uint32_t n, pln_ref *stmts,
   return left == 1 ? PLN_OK : pln_build_seq(s->b, left, stmts, out);
 }
 
+/* The number of BufferBinds that a sequence begins with. */
+static uint32_t n_binds(const pln_stmt_rewrite *s, pln_ref body) {
+  const pln_graph *g = s->b->graph;
+  uint32_t n = 0;
+  if (g->nodes[body].kind == PLN_SEQ_STMT)
+    while (n < g->nodes[body].count &&
+           g->nodes[pln_operand(g, body, n)].kind == PLN_BUFFER_BIND)
+      n++;
+  return n;
+}
+
+/* Pushes the first or the last statements of a sequence as results. */
+static pln_status push_part(pln_stmt_rewrite *s, pln_ref body, uint32_t first,
+                            uint32_t end) {
+  for (uint32_t i = first; i < end; i++)
+    PLN_TRY(push_ref(s, &s->results, pln_operand(s->b->graph, body, i)));
+  return PLN_OK;
+}
+
+static pln_status pop_seq(pln_stmt_rewrite *s, uint32_t base, pln_ref *out) {
+  uint32_t n = s->results.n - base;
+  s->results.n = base;
+  return pln_stmt_seq(s, n, s->results.items ? s->results.items + base : NULL,
+                      out);
+}
+
+pln_status pln_stmt_split_binds(pln_stmt_rewrite *s, pln_ref body,
+                                pln_ref *rest) {
+  uint32_t base = s->results.n, binds = n_binds(s, body);
+  *rest = body;
+  if (binds == 0)
+    return PLN_OK;
+  PLN_TRY(push_part(s, body, binds, s->b->graph->nodes[body].count));
+  return pop_seq(s, base, rest);
+}
+
+pln_status pln_stmt_join_binds(pln_stmt_rewrite *s, pln_ref body, pln_ref rest,
+                               pln_ref *out) {
+  uint32_t base = s->results.n;
+  PLN_TRY(push_part(s, body, 0, n_binds(s, body)));
+  PLN_TRY(push_ref(s, &s->results, rest));
+  return pop_seq(s, base, out);
+}
+
 static uint32_t n_bodies(const pln_stmt_rewrite *s, pln_ref stmt) {
   uint32_t k = 0;
   if (pln_owns(&s->old->nodes[stmt]))

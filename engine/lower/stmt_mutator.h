@@ -92,6 +92,12 @@ bool pln_is_seq_element(pln_kind kind);
  * is Evaluate(0). The list is used up. */
 pln_status pln_stmt_seq(pln_stmt_rewrite *s, uint32_t n, pln_ref *stmts,
                         pln_ref *out) PLN_CHECKED;
+/* Of a PrimFunc's body: the statements behind the BufferBinds that it begins
+ * with; and those with `rest` behind them. */
+pln_status pln_stmt_split_binds(pln_stmt_rewrite *s, pln_ref body,
+                                pln_ref *rest) PLN_CHECKED;
+pln_status pln_stmt_join_binds(pln_stmt_rewrite *s, pln_ref body, pln_ref rest,
+                               pln_ref *out) PLN_CHECKED;
 /* Evaluate(0), which does nothing. */
 pln_status pln_stmt_no_op(pln_stmt_rewrite *s, pln_ref *out) PLN_CHECKED;
 /* The integer as an immediate of the type of a node of the builder. */

@@ -1,0 +1,362 @@
+/* storage_plan.c: plans the memory of a PrimFunc: an allocation gets memory
+ * that no allocation that lives at the same time has (storage_plan.h).
+ *
+ * Called by storage_rewrite.c. Memory is free for others from its last use on.
+ * It is used again for at most 16 times less or more than its size; that of a
+ * source is used for a result computed in place. TVM's StoragePlanRewriter. */
+
+#include "lower/storage/storage_plan.h"
+
+enum { MATCH_RANGE = 16, SMALL_BITS = 32 };
+
+/* Memory that is free: of a constant size, sorted by it, or not. */
+typedef struct free_list {
+  uint32_t *rows;
+  uint32_t n, cap;
+} free_list;
+
+/* The first or last use of an allocation, in a list per entry. */
+typedef struct event {
+  uint32_t allocation;
+  uint32_t next; /* index + 1 */
+} event;
+
+typedef struct planner {
+  pln_storage_plan *plan;
+  pln_access_pattern pattern;
+  uint32_t *gen, *kill; /* by node: index + 1 of the first event */
+  event *events;
+  uint32_t n_events, cap_events;
+  bool *seen;  /* by allocation */
+  bool *taken; /* by allocation: its memory went to a result in place */
+  free_list constant, symbolic;
+  pln_ref thread; /* the parallel part that is planned, or PLN_NONE */
+} planner;
+
+/* ----------------------------------------------------------------- liveness */
+
+static pln_status add_event(planner *p, uint32_t *list, uint32_t allocation) {
+  uint32_t *at = list;
+  PLN_TRY(pln_mem_grow(p->plan->engine, (void **)&p->events, &p->cap_events,
+                       (size_t)p->n_events + 1, sizeof *p->events));
+  while (*at)
+    at = &p->events[*at - 1].next;
+  p->events[p->n_events] = (event){.allocation = allocation};
+  *at = ++p->n_events;
+  return PLN_OK;
+}
+
+/* Adds an event for what the entry touches and no entry before it did. */
+static pln_status find_first(planner *p, uint32_t entry, uint32_t *list) {
+  const pln_access_pattern *a = &p->pattern;
+  for (uint32_t at = a->entries[entry].first; at;
+       at = a->accesses[at - 1].next) {
+    uint32_t allocation = a->accesses[at - 1].allocation;
+    if (p->seen[allocation])
+      continue;
+    p->seen[allocation] = true;
+    PLN_TRY(add_event(p, list, allocation));
+  }
+  return PLN_OK;
+}
+
+static pln_status analyse_liveness(planner *p) {
+  pln_access_entry *entries = p->pattern.entries;
+  for (uint32_t i = p->pattern.n; i-- > 0;)
+    PLN_TRY(find_first(p, i, &p->kill[entries[i].stmt]));
+  memset(p->seen, 0, p->plan->n_allocations * sizeof *p->seen);
+  for (uint32_t i = 0; i < p->pattern.n; i++)
+    if (entries[i].pair >= 0)
+      PLN_TRY(find_first(p, i + (uint32_t)entries[i].pair,
+                         &p->gen[entries[i].stmt]));
+  return PLN_OK;
+}
+
+/* --------------------------------------------------------------- free memory
+ */
+
+static pln_status insert_free(planner *p, free_list *list, uint32_t at,
+                              uint32_t row) {
+  PLN_TRY(pln_mem_grow(p->plan->engine, (void **)&list->rows, &list->cap,
+                       (size_t)list->n + 1, sizeof *list->rows));
+  memmove(list->rows + at + 1, list->rows + at,
+          (list->n - at) * sizeof *list->rows);
+  list->rows[at] = row;
+  list->n++;
+  return PLN_OK;
+}
+
+static uint32_t take_free(free_list *list, uint32_t at) {
+  uint32_t row = list->rows[at];
+  memmove(list->rows + at, list->rows + at + 1,
+          (list->n - at - 1) * sizeof *list->rows);
+  list->n--;
+  return row;
+}
+
+/* The first free row of at least so many bits; of more with `above`. */
+static uint32_t lower_bound(const planner *p, uint64_t bits, bool above) {
+  uint32_t low = 0, high = p->constant.n;
+  while (low < high) {
+    uint32_t mid = low + (high - low) / 2;
+    uint64_t at = p->plan->storages[p->constant.rows[mid]].bits;
+    if (at < bits || (above && at == bits))
+      low = mid + 1;
+    else
+      high = mid;
+  }
+  return low;
+}
+
+/* Registers: memory that a compiler places better. */
+static bool is_local(const planner *p, pln_symbol scope) {
+  pln_slice text = pln_symbol_text(p->plan->engine, scope);
+  return pln_slice_is(text, "local") || pln_slice_is(text, "warp");
+}
+
+/* Memory of a kind of its own, "global.texture": not small, however small. */
+static bool is_tagged(const planner *p, pln_symbol scope) {
+  pln_slice text = pln_symbol_text(p->plan->engine, scope);
+  return text.size > 0 && memchr(text.data, '.', text.size) != NULL;
+}
+
+static bool is_small(const planner *p, pln_symbol scope, uint64_t bits) {
+  return !is_tagged(p, scope) &&
+         (is_local(p, scope) || (bits > 0 && bits <= SMALL_BITS));
+}
+
+static bool fits(const planner *p, const pln_storage *s,
+                 const pln_storage_allocation *a) {
+  return s->attach == p->thread && s->scope == a->scope;
+}
+
+/* A free row of constant size, or UINT32_MAX: larger ones first. */
+static uint32_t find_constant(planner *p, const pln_storage_allocation *a) {
+  pln_storage *rows = p->plan->storages;
+  uint32_t begin = lower_bound(p, a->bits / MATCH_RANGE, false);
+  uint32_t mid = lower_bound(p, a->bits, false);
+  uint64_t most =
+      a->bits > UINT64_MAX / MATCH_RANGE ? UINT64_MAX : a->bits * MATCH_RANGE;
+  uint32_t end = lower_bound(p, most, true);
+  for (uint32_t i = mid; i < end; i++)
+    if (fits(p, &rows[p->constant.rows[i]], a))
+      return take_free(&p->constant, i);
+  for (uint32_t i = mid; i-- > begin;)
+    if (fits(p, &rows[p->constant.rows[i]], a) &&
+        rows[p->constant.rows[i]].dtype == a->dtype)
+      return take_free(&p->constant, i);
+  return UINT32_MAX;
+}
+
+static uint32_t find_symbolic(planner *p, const pln_storage_allocation *a) {
+  for (uint32_t i = 0; i < p->symbolic.n; i++) {
+    const pln_storage *s = &p->plan->storages[p->symbolic.rows[i]];
+    if (fits(p, s, a) && s->dtype == a->dtype)
+      return take_free(&p->symbolic, i);
+  }
+  return UINT32_MAX;
+}
+
+static pln_status new_storage(planner *p, const pln_storage_allocation *a,
+                              uint32_t *row) {
+  pln_storage_plan *plan = p->plan;
+  PLN_TRY(pln_mem_grow(plan->engine, (void **)&plan->storages,
+                       &plan->cap_storages, (size_t)plan->n_storages + 1,
+                       sizeof *plan->storages));
+  *row = plan->n_storages;
+  plan->storages[plan->n_storages++] = (pln_storage){.first = a->stmt,
+                                                     .attach = p->thread,
+                                                     .scope = a->scope,
+                                                     .dtype = a->dtype,
+                                                     .bits = a->bits};
+  return PLN_OK;
+}
+
+static pln_status find_storage(planner *p, const pln_storage_allocation *a,
+                               uint32_t *row) {
+  bool flat = p->plan->graph->nodes[a->stmt].count == 2;
+  *row = UINT32_MAX;
+  if (flat && !is_small(p, a->scope, a->bits))
+    *row = a->bits ? find_constant(p, a) : find_symbolic(p, a);
+  if (*row == UINT32_MAX)
+    return new_storage(p, a, row);
+  if (a->bits > p->plan->storages[*row].bits)
+    p->plan->storages[*row].bits = a->bits;
+  return PLN_OK;
+}
+
+static pln_status free_storage(planner *p, uint32_t allocation) {
+  uint32_t row = p->plan->allocations[allocation].storage - 1;
+  const pln_storage *s = &p->plan->storages[row];
+  if (is_small(p, s->scope, s->bits))
+    return PLN_OK;
+  return s->bits
+             ? insert_free(p, &p->constant, lower_bound(p, s->bits, true), row)
+             : insert_free(p, &p->symbolic, p->symbolic.n, row);
+}
+
+/* ----------------------------------------------------------------- planning */
+
+static pln_ref var_of(const planner *p, uint32_t allocation) {
+  const pln_graph *g = p->plan->graph;
+  return g->scopes[g->nodes[p->plan->allocations[allocation].stmt].data].begin;
+}
+
+/* The memory of a source that the statement uses up, for its result. */
+static uint32_t find_inplace(planner *p, pln_ref stmt, uint32_t allocation) {
+  pln_storage_plan *plan = p->plan;
+  const pln_storage_allocation *dst = &plan->allocations[allocation];
+  for (uint32_t at = p->kill[stmt]; at; at = p->events[at - 1].next) {
+    uint32_t source = p->events[at - 1].allocation;
+    uint32_t row = plan->allocations[source].storage;
+    if (p->taken[source] || !row)
+      continue;
+    const pln_storage *s = &plan->storages[row - 1];
+    if (fits(p, s, dst) && s->dtype == dst->dtype && s->bits == dst->bits &&
+        pln_is_inplace(plan->graph, stmt, var_of(p, allocation),
+                       var_of(p, source))) {
+      p->taken[source] = true;
+      return row - 1;
+    }
+  }
+  return UINT32_MAX;
+}
+
+static bool is_equal_allocation(const planner *p, pln_ref x, pln_ref y) {
+  const pln_graph *g = p->plan->graph;
+  if (g->nodes[x].count != g->nodes[y].count)
+    return false;
+  for (uint32_t i = 1; i < g->nodes[x].count; i++)
+    if (!pln_same_expr(g, pln_operand(g, x, i), pln_operand(g, y, i)))
+      return false;
+  return pln_slice_equal(
+      pln_attrs_string(g->engine, g->nodes[x].attrs, "dtype", ""),
+      pln_attrs_string(g->engine, g->nodes[y].attrs, "dtype", ""));
+}
+
+static void join_storage(planner *p, uint32_t allocation, uint32_t row) {
+  pln_storage_allocation *a = &p->plan->allocations[allocation];
+  pln_storage *s = &p->plan->storages[row];
+  a->storage = row + 1;
+  a->next = s->last;
+  s->last = allocation + 1;
+  s->merged |= !is_equal_allocation(p, s->first, a->stmt);
+}
+
+static pln_status begin_uses(planner *p, pln_ref stmt) {
+  uint32_t begun = 0;
+  for (uint32_t at = p->gen[stmt]; at; at = p->events[at - 1].next)
+    begun++;
+  for (uint32_t at = p->gen[stmt]; at; at = p->events[at - 1].next) {
+    uint32_t allocation = p->events[at - 1].allocation;
+    uint32_t row = begun <= 2 ? find_inplace(p, stmt, allocation) : UINT32_MAX;
+    if (row == UINT32_MAX)
+      PLN_TRY(find_storage(p, &p->plan->allocations[allocation], &row));
+    join_storage(p, allocation, row);
+  }
+  return PLN_OK;
+}
+
+static pln_status end_uses(planner *p, pln_ref stmt) {
+  for (uint32_t at = p->kill[stmt]; at; at = p->events[at - 1].next)
+    if (!p->taken[p->events[at - 1].allocation])
+      PLN_TRY(free_storage(p, p->events[at - 1].allocation));
+  return PLN_OK;
+}
+
+/* Memory of a parallel part is not used outside of it. */
+static void forget_attached(planner *p, free_list *list, pln_ref stmt) {
+  uint32_t left = 0;
+  for (uint32_t i = 0; i < list->n; i++)
+    if (p->plan->storages[list->rows[i]].attach != stmt)
+      list->rows[left++] = list->rows[i];
+  list->n = left;
+}
+
+static void plan_parallel(planner *p, pln_ref stmt) {
+  if (p->thread == PLN_NONE) {
+    p->thread = stmt;
+  } else if (p->thread == stmt) {
+    forget_attached(p, &p->constant, stmt);
+    forget_attached(p, &p->symbolic, stmt);
+    p->thread = PLN_NONE;
+  }
+}
+
+static bool is_parallel(const planner *p, pln_ref stmt) {
+  const pln_graph *g = p->plan->graph;
+  if (g->nodes[stmt].kind == PLN_FOR)
+    return pln_for_kind_of(g, stmt) == PLN_FOR_PARALLEL;
+  pln_slice key =
+      g->nodes[stmt].kind == PLN_ATTR_STMT
+          ? pln_attrs_string(g->engine, g->nodes[stmt].attrs, "attr_key", "")
+          : pln_text("");
+  return pln_slice_is(key, "thread_extent") ||
+         pln_slice_is(key, "virtual_thread");
+}
+
+static pln_status plan_all(planner *p) {
+  for (uint32_t i = 0; i < p->pattern.n; i++) {
+    pln_access_entry entry = p->pattern.entries[i];
+    if (entry.pair >= 0)
+      PLN_TRY(begin_uses(p, entry.stmt));
+    if (is_parallel(p, entry.stmt))
+      plan_parallel(p, entry.stmt);
+    if (entry.pair <= 0)
+      PLN_TRY(end_uses(p, entry.stmt));
+  }
+  return PLN_OK;
+}
+
+/* ------------------------------------------------------------------ the plan
+ */
+
+static pln_status make_plan(planner *p) {
+  pln_engine *e = p->plan->engine;
+  size_t nodes = p->plan->graph->n_nodes;
+  p->gen = pln_mem_zeroed(e, 2 * nodes * sizeof *p->gen);
+  if (!p->gen)
+    return pln_nomem(e);
+  p->kill = p->gen + nodes;
+  PLN_TRY(pln_access_pattern_find(&p->pattern, p->plan));
+  size_t n = p->plan->n_allocations;
+  p->seen = pln_mem_zeroed(e, 2 * (n + 1) * sizeof *p->seen);
+  if (!p->seen)
+    return pln_nomem(e);
+  p->taken = p->seen + n + 1;
+  PLN_TRY(analyse_liveness(p));
+  return plan_all(p);
+}
+
+pln_status pln_storage_plan_make(pln_storage_plan *plan,
+                                 const pln_graph *function) {
+  pln_engine *e = function->engine;
+  planner p = {.plan = plan, .thread = PLN_NONE};
+  *plan = (pln_storage_plan){.engine = e, .graph = function};
+  plan->allocation_of =
+      pln_mem_zeroed(e, function->n_nodes * sizeof *plan->allocation_of);
+  pln_status status = plan->allocation_of ? make_plan(&p) : pln_nomem(e);
+  pln_mem_free(e, p.gen, 2 * (size_t)function->n_nodes * sizeof *p.gen);
+  pln_mem_free(e, p.seen,
+               p.seen ? 2 * (plan->n_allocations + (size_t)1) * sizeof *p.seen
+                      : 0);
+  pln_mem_free(e, p.events, p.cap_events * sizeof *p.events);
+  pln_mem_free(e, p.constant.rows, p.constant.cap * sizeof *p.constant.rows);
+  pln_mem_free(e, p.symbolic.rows, p.symbolic.cap * sizeof *p.symbolic.rows);
+  pln_access_pattern_free(e, &p.pattern);
+  if (status != PLN_OK)
+    pln_storage_plan_free(plan);
+  return status;
+}
+
+void pln_storage_plan_free(pln_storage_plan *plan) {
+  if (!plan->engine)
+    return;
+  pln_mem_free(plan->engine, plan->allocation_of,
+               plan->graph->n_nodes * sizeof *plan->allocation_of);
+  pln_mem_free(plan->engine, plan->allocations,
+               plan->cap_allocations * sizeof *plan->allocations);
+  pln_mem_free(plan->engine, plan->storages,
+               plan->cap_storages * sizeof *plan->storages);
+  plan->engine = NULL;
+}

@@ -1,0 +1,233 @@
+/* storage_rewrite.c: tir.StorageRewrite: allocations share memory where they do
+ * not live at the same time, and are made at the beginning of the function or
+ * of the parallel part that they belong to.
+ *
+ * Run by the executor.
+ *
+ *     B = T.allocate([8]); B[i] = A[i]; C = T.allocate([8]); C[i] = B[i] + 1
+ *         =>   B = T.allocate([8]); B[i] = A[i]; B[i] = B[i] + 1
+ *
+ * Semantics: TVM's tir.StorageRewrite, without PointerValueTypeRewrite. */
+
+#include "lower/storage/storage_plan.h"
+
+typedef struct rewriter {
+  pln_storage_plan plan;
+  const pln_graph *g;
+  bool *accessed; /* by node: a Buffer that is read or written */
+  pln_analyzer *a;
+} rewriter;
+
+static pln_ref var_of(const rewriter *x, pln_ref allocate) {
+  return x->g->scopes[x->g->nodes[allocate].data].begin;
+}
+
+/* -------------------------------------------------------------- allocations */
+
+/* The size of merged memory in elements of `lanes` lanes: the largest. */
+static pln_status merged_extent(rewriter *x, pln_stmt_rewrite *s,
+                                const pln_storage *storage, int64_t bits,
+                                pln_ref *out) {
+  pln_term most = PLN_NO_TERM, simple;
+  pln_analyzer *a = x->a;
+  uint32_t at = storage->last;
+  for (; at; at = x->plan.allocations[at - 1].next) {
+    const pln_storage_allocation *row = &x->plan.allocations[at - 1];
+    pln_ref extent;
+    pln_term term;
+    PLN_TRY(pln_stmt_map(s, pln_operand(x->g, row->stmt, 1), &extent));
+    PLN_TRY(pln_analyzer_import_built(a, pln_stmt_builder(s), extent, &term));
+    if (row->bits > INT32_MAX)
+      term = pln_fold_cast(a, PLN_INT64, term);
+    term = pln_mul_const(a, term,
+                         (int64_t)pln_dtype_bits(row->dtype) * row->lanes);
+    if (most && pln_at(a, most)->dtype != pln_at(a, term)->dtype) {
+      most = pln_fold_cast(a, PLN_INT64, most);
+      term = pln_fold_cast(a, PLN_INT64, term);
+    }
+    most = most ? pln_fold(a, PLN_PRIM_MAX, term, most) : term;
+  }
+  pln_term divisor = pln_const_like(a, most, bits);
+  bool divides =
+      pln_proves_equal(a, pln_fold(a, PLN_PRIM_FLOORMOD, most, divisor),
+                       pln_const_like(a, most, 0));
+  most = pln_fold(a, PLN_PRIM_FLOORDIV, most, divisor);
+  if (!divides)
+    most = pln_add_const(a, most, 1);
+  PLN_TRY(a->status);
+  PLN_TRY(pln_analyzer_simplify(a, most, 2, &simple));
+  return pln_analyzer_export(a, pln_stmt_builder(s), simple, out);
+}
+
+/* The allocation of the most lanes, the first of those. */
+static const pln_storage_allocation *widest(const rewriter *x,
+                                            const pln_storage *storage) {
+  const pln_storage_allocation *out = NULL;
+  for (uint32_t at = storage->last; at; at = x->plan.allocations[at - 1].next)
+    if (!out || x->plan.allocations[at - 1].lanes >= out->lanes)
+      out = &x->plan.allocations[at - 1];
+  return out;
+}
+
+/* The DeclBuffer that is the whole body of the Allocate, or PLN_NONE. */
+static pln_ref decl_of(const rewriter *x, pln_ref allocate) {
+  pln_scope scope = x->g->nodes[allocate].data;
+  pln_ref result = x->g->scopes[scope].result;
+  return x->g->nodes[result].kind == PLN_DECL_BUFFER &&
+                 pln_graph_scope_of(x->g, result) == scope
+             ? result
+             : PLN_NONE;
+}
+
+static pln_status wrap(pln_stmt_rewrite *s, const pln_prim *spec,
+                       const pln_ref *param, pln_ref *stmt) {
+  pln_body body = {.n_params = param != NULL, .params = param, .stmt = *stmt};
+  return pln_build_floating_stmt(pln_stmt_builder(s), spec, 1, &body, stmt);
+}
+
+static pln_status map_extents(rewriter *x, pln_stmt_rewrite *s,
+                              pln_ref allocate, pln_ref *out) {
+  for (uint32_t i = 0; i < x->g->nodes[allocate].count; i++)
+    PLN_TRY(pln_stmt_map(s, pln_operand(x->g, allocate, i), &out[i]));
+  return PLN_OK;
+}
+
+/* The statement in the allocation of the memory. */
+static pln_status allocate_storage(rewriter *x, pln_stmt_rewrite *s,
+                                   const pln_storage *storage, pln_ref *stmt) {
+  enum { MOST = 64 };
+  pln_ref operands[MOST], var, decl = decl_of(x, storage->first), buffer;
+  const pln_storage_allocation *wide = widest(x, storage);
+  pln_prim spec = {.kind = PLN_ALLOCATE,
+                   .n = storage->merged ? 2 : x->g->nodes[storage->first].count,
+                   .operands = operands};
+  if (spec.n > MOST || x->g->nodes[storage->first].count > MOST)
+    return pln_diag_error(x->g->engine, PLN_ERR_LIMIT, NULL,
+                          "tir.StorageRewrite: an allocation has more than %d "
+                          "extents",
+                          MOST - 1);
+  PLN_TRY(map_extents(x, s, storage->first, operands));
+  if (storage->merged)
+    PLN_TRY(merged_extent(x, s, storage,
+                          (int64_t)pln_dtype_bits(wide->dtype) * wide->lanes,
+                          &operands[1]));
+  PLN_TRY(pln_attrs_without(x->g->engine, x->g->nodes[wide->stmt].attrs,
+                            "annotations", &spec.attrs));
+  if (!storage->merged && decl != PLN_NONE) {
+    PLN_TRY(pln_stmt_map(s, pln_operand(x->g, decl, 0), &buffer));
+    PLN_TRY(wrap(
+        s, &(pln_prim){.kind = PLN_DECL_BUFFER, .n = 1, .operands = &buffer},
+        NULL, stmt));
+  }
+  PLN_TRY(pln_stmt_map(s, var_of(x, storage->first), &var));
+  return wrap(s, &spec, &var, stmt);
+}
+
+/* The statement in all allocations that belong to it, the first outermost. */
+static pln_status allocate_attached(rewriter *x, pln_stmt_rewrite *s,
+                                    pln_ref attach, pln_ref *stmt) {
+  for (uint32_t i = x->plan.n_storages; i-- > 0;)
+    if (x->plan.storages[i].attach == attach)
+      PLN_TRY(allocate_storage(x, s, &x->plan.storages[i], stmt));
+  return PLN_OK;
+}
+
+/* ---------------------------------------------------------------- callbacks */
+
+/* The variables of allocations that share memory are one. */
+static pln_status bind_vars(rewriter *x, pln_stmt_rewrite *s) {
+  for (uint32_t i = 0; i < x->plan.n_allocations; i++) {
+    const pln_storage_allocation *row = &x->plan.allocations[i];
+    pln_ref image;
+    if (!row->storage)
+      continue;
+    pln_ref first = x->plan.storages[row->storage - 1].first;
+    PLN_TRY(pln_stmt_map(s, var_of(x, first), &image));
+    pln_stmt_bind(s, var_of(x, row->stmt), image);
+  }
+  return PLN_OK;
+}
+
+static pln_status enter_body(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
+                             uint32_t k, bool *skip) {
+  rewriter *x = ud;
+  (void)k;
+  (void)skip;
+  return x->g->nodes[stmt].kind == PLN_PRIM_FUNC ? bind_vars(x, s) : PLN_OK;
+}
+
+static pln_status leave_body(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
+                             uint32_t k, pln_ref *body, bool *again) {
+  rewriter *x = ud;
+  (void)k;
+  (void)again;
+  switch (x->g->nodes[stmt].kind) {
+  case PLN_PRIM_FUNC: {
+    pln_ref rest;
+    PLN_TRY(pln_stmt_split_binds(s, *body, &rest));
+    PLN_TRY(allocate_attached(x, s, PLN_NONE, &rest));
+    return pln_stmt_join_binds(s, *body, rest, body);
+  }
+  case PLN_FOR:
+  case PLN_ATTR_STMT: return allocate_attached(x, s, stmt, body);
+  default: return PLN_OK;
+  }
+}
+
+static bool is_hoisted(const rewriter *x, pln_ref decl) {
+  pln_ref allocate = x->g->scopes[pln_graph_scope_of(x->g, decl)].owner;
+  uint32_t row = x->g->nodes[allocate].kind == PLN_ALLOCATE
+                     ? x->plan.allocation_of[var_of(x, allocate)]
+                     : 0;
+  if (!row || !x->plan.allocations[row - 1].storage)
+    return false;
+  const pln_storage *s =
+      &x->plan.storages[x->plan.allocations[row - 1].storage - 1];
+  return s->first == allocate && !s->merged && decl_of(x, allocate) == decl;
+}
+
+static pln_status leave_stmt(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
+                             pln_ref *node) {
+  rewriter *x = ud;
+  const pln_node *n = &x->g->nodes[stmt];
+  if (n->kind == PLN_ALLOCATE ||
+      (n->kind == PLN_DECL_BUFFER &&
+       (!x->accessed[pln_operand(x->g, stmt, 0)] || is_hoisted(x, stmt))))
+    *node = pln_stmt_body(s, 0);
+  return PLN_OK;
+}
+
+static void find_accessed(rewriter *x) {
+  for (pln_ref ref = 0; ref < x->g->n_nodes; ref++)
+    if (x->g->nodes[ref].kind == PLN_BUFFER_LOAD ||
+        x->g->nodes[ref].kind == PLN_BUFFER_STORE)
+      x->accessed[pln_operand(x->g, ref, 0)] = true;
+}
+
+static pln_status prepare(rewriter *x) {
+  x->accessed =
+      pln_mem_zeroed(x->g->engine, x->g->n_nodes * sizeof *x->accessed);
+  if (!x->accessed)
+    return pln_nomem(x->g->engine);
+  find_accessed(x);
+  PLN_TRY(pln_analyzer_new(x->g->engine, &x->a));
+  return pln_storage_plan_make(&x->plan, x->g);
+}
+
+pln_status pln_pass_tir_storage_rewrite(pln_pass_run *run) {
+  rewriter x = {.g = pln_run_function(run)};
+  pln_stmt_mutator mutator = {.ud = &x,
+                              .enter_body = enter_body,
+                              .leave_body = leave_body,
+                              .leave = leave_stmt};
+  if (!pln_has_kind(x.g, PLN_ALLOCATE))
+    return PLN_OK;
+  pln_status status = prepare(&x);
+  if (status == PLN_OK)
+    status = pln_lower_function(run, &mutator);
+  pln_storage_plan_free(&x.plan);
+  if (x.a)
+    pln_analyzer_free(x.a);
+  pln_mem_free(x.g->engine, x.accessed, x.g->n_nodes * sizeof *x.accessed);
+  return status;
+}
