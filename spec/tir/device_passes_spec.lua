@@ -6,7 +6,9 @@ local names = {
   "LowerThreadAllreduce", "LowerWarpMemory", "ThreadSync", "MergeDynamicSharedMemoryAllocations",
   "InferFragment", "LowerVtcmAlloc", "LowerDeviceStorageAccessInfo", "LowerCustomDatatypes",
   "VerifyMemory", "AnnotateDeviceRegions", "SplitHostDevice", "LowerDeviceKernelLaunch",
-  "CoProcSync", "LowerAsyncDMA", "InjectPTXAsyncCopy", "InjectPTXLDG32",
+  "InjectVirtualThread", "InjectDoubleBuffer", "LiftThreadBinding", "UnifyThreadBinding",
+  "CombineContextCall", "BF16ComputeLegalize", "BF16StorageLegalize", "FP8ComputeLegalize",
+  "FP8StorageLegalize", "CoProcSync", "LowerAsyncDMA", "InjectPTXAsyncCopy", "InjectPTXLDG32",
 }
 
 local function module_of(body)
@@ -62,6 +64,17 @@ with T.block("b"):
     refuses("InjectSoftwarePipeline", [[
 for i in T.serial(4, annotations={"software_pipeline_stage": [0, 1]}):
     B[i] = A[i] ]], "For of 'software_pipeline_stage'")
+  end)
+
+  it("refuse threads and dtypes that are not lowered", function()
+    refuses("InjectVirtualThread", [[
+v = T.launch_thread("vthread", 2)
+B[v] = A[v] ]], "AttrStmt of 'virtual_thread'")
+    refuses("UnifyThreadBinding", [[
+for t in T.thread_binding(64, thread="threadIdx.x"):
+    B[t] = A[t] ]], "For of 'thread binding'")
+    refuses("BF16ComputeLegalize", [[
+B[0] = T.Cast("float32", T.Cast("bfloat16", A[0]))]], "Cast of 'bfloat16'")
   end)
 
   it("refuse a reduction over threads only", function()

@@ -1,6 +1,7 @@
 /* device_passes.c: passes of TVM's lowering that have work in programs for GPUs
- * and accelerators only. Here they leave every other function as it is, and
- * refuse one that they would have to change.
+ * and accelerators, or for dtypes that processors do not compute. Here they
+ * leave every other function as it is, and refuse one that they would have to
+ * change.
  *
  * Run by the executor. Each pass is a row: what it looks for. So the phases of
  * tvm.lower run by name, and nothing that this engine cannot lower passes
@@ -20,6 +21,8 @@ typedef enum trigger_kind {
   SCOPE,      /* a storage scope that begins so */
   CALL,       /* of a builtin */
   TARGET,     /* a function for a target of that key: "gpu" */
+  DTYPE,      /* a value whose dtype's name begins so */
+  BINDING,    /* a loop that is bound to a thread */
   PREFETCH,   /* a Prefetch */
   REDUCTION   /* a reduction over a loop that is bound to a thread */
 } trigger_kind;
@@ -61,6 +64,16 @@ static const device_row rows[] = {
     {"tir.LowerAsyncDMA", ATTR_KEY, "async_scope"},
     {"tir.InjectPTXAsyncCopy", ATTR_KEY, "async_scope"},
     {"tir.InjectPTXLDG32", TARGET, "gpu"},
+    {"tir.InjectVirtualThread", ATTR_KEY, "virtual_thread"},
+    {"tir.InjectDoubleBuffer", ATTR_KEY, "double_buffer_scope"},
+    {"tir.LiftThreadBinding", BINDING, "thread binding"},
+    {"tir.UnifyThreadBinding", BINDING, "thread binding"},
+    {"tir.UnifyThreadBinding", ATTR_KEY, "thread_extent"},
+    {"tir.CombineContextCall", CALL, "tvm_thread_context"},
+    {"tir.BF16ComputeLegalize", DTYPE, "bfloat16"},
+    {"tir.BF16StorageLegalize", DTYPE, "bfloat16"},
+    {"tir.FP8ComputeLegalize", DTYPE, "float8"},
+    {"tir.FP8StorageLegalize", DTYPE, "float8"},
 };
 
 /* ------------------------------------------------------------------ triggers
@@ -116,6 +129,16 @@ static bool is_for_target(const pln_graph *g, const pln_node *n,
   return false;
 }
 
+static bool has_dtype(const pln_graph *g, const pln_node *n,
+                      const char *prefix) {
+  pln_type_kind kind = pln_type_get_kind(g->engine, n->type);
+  if (kind != PLN_TYPE_PRIM ||
+      pln_type_dtype(g->engine, n->type) == PLN_DTYPE_NONE)
+    return false;
+  return strncmp(pln_dtype_name(pln_type_dtype(g->engine, n->type)), prefix,
+                 strlen(prefix)) == 0;
+}
+
 /* ----------------------------------------------------- reductions of threads
  */
 
@@ -169,6 +192,7 @@ static bool is_trigger(const pln_graph *g, const pln_node *n,
   case SCOPE: return is_in_scope(g, n, row->text);
   case CALL: return calls(n, row->text);
   case TARGET: return is_for_target(g, n, row->text);
+  case DTYPE: return has_dtype(g, n, row->text);
   case PREFETCH: return n->kind == PLN_PREFETCH;
   default: return false;
   }
@@ -180,7 +204,9 @@ static pln_status find_trigger(const pln_graph *g, const device_row *row,
   if (row->kind == REDUCTION)
     return find_thread_reduction(g, at);
   for (pln_ref ref = 0; ref < g->n_nodes && *at == PLN_NONE; ref++)
-    if (is_trigger(g, &g->nodes[ref], row))
+    if (is_trigger(g, &g->nodes[ref], row) ||
+        (row->kind == BINDING && g->nodes[ref].kind == PLN_FOR &&
+         pln_for_kind_of(g, ref) == PLN_FOR_THREAD_BINDING))
       *at = ref;
   return PLN_OK;
 }
@@ -206,8 +232,8 @@ pln_status pln_pass_tir_device(pln_pass_run *run) {
     if (at != PLN_NONE)
       return pln_diag_error(
           g->engine, PLN_ERR_ARGUMENT, NULL,
-          "%s: the function has a %s of '%s', which only a device needs; "
-          "there is no code for devices",
+          "%s: the function has a %s of '%s', which is not lowered here: there "
+          "is no code for such devices and dtypes",
           name, pln_kinds[g->nodes[at].kind].name, rows[i].text);
   }
   return PLN_OK;

@@ -1,0 +1,117 @@
+local pl = require "perilune"
+
+local function parse(body)
+  return assert(pl.tir.parse(([[
+from tvm.script import tir as T
+
+@T.prim_func
+def main(A: T.Buffer((16,), "float32"), D: T.Buffer((16,), "float32"), n: T.int32):
+%s
+]]):format(body:gsub("[^\n]+", "    %0"))))
+end
+
+local function check(before, after)
+  local out = pl.passes["tir.StorageRewrite"]()(parse(before))
+  assert.is_true(pl.equal(parse(after), out), tostring(out))
+end
+
+describe("tir.StorageRewrite", function()
+  it("computes in place", function()
+    check([[
+B = T.allocate([16], "float32", "global")
+B_1 = T.Buffer((16,), data=B)
+C = T.allocate([16], "float32", "global")
+C_1 = T.Buffer((16,), data=C)
+for i in range(16):
+    B_1[i] = A[i]
+for i in range(16):
+    C_1[i] = B_1[i] + T.float32(1)
+for i in range(16):
+    D[i] = C_1[i] ]], [[
+B = T.allocate([16], "float32", "global")
+B_1 = T.Buffer((16,), data=B)
+B_2 = T.Buffer((16,), data=B)
+for i in range(16):
+    B_1[i] = A[i]
+for i in range(16):
+    B_2[i] = B_1[i] + T.float32(1)
+for i in range(16):
+    D[i] = B_2[i] ]])
+  end)
+
+  it("does not where an element is read at another place", function()
+    local out = pl.passes["tir.StorageRewrite"]()(parse [[
+B = T.allocate([16], "float32", "global")
+B_1 = T.Buffer((16,), data=B)
+C = T.allocate([16], "float32", "global")
+C_1 = T.Buffer((16,), data=C)
+for i in range(16):
+    B_1[i] = A[i]
+for i in range(16):
+    C_1[i] = B_1[15 - i]
+for i in range(16):
+    D[i] = C_1[i] ]])
+    local _, allocations = tostring(out):gsub("T.allocate", "")
+    assert.equal(2, allocations)
+  end)
+
+  it("uses the memory of what is not needed any more, the larger size for both", function()
+    check([[
+for k in range(2):
+    B = T.allocate([8], "float32", "global")
+    B_1 = T.Buffer((8,), data=B)
+    B_1[n] = A[n]
+    D[n] = B_1[n]
+    C = T.allocate([16], "int32", "global")
+    C_1 = T.Buffer((16,), "int32", data=C)
+    C_1[n] = n
+    D[n] = D[n] + T.Cast("float32", C_1[n])]], [[
+B = T.allocate([8], "float32", "global")
+C = T.allocate([16], "int32", "global")
+for k in range(2):
+    B_1 = T.Buffer((8,), data=B)
+    B_1[n] = A[n]
+    D[n] = B_1[n]
+    C_1 = T.Buffer((16,), "int32", data=C)
+    C_1[n] = n
+    D[n] = D[n] + T.Cast("float32", C_1[n])]])
+    check([[
+B = T.allocate([8], "float32", "global")
+B_1 = T.Buffer((8,), data=B)
+B_1[n] = A[n]
+D[n] = B_1[n]
+C = T.allocate([16], "float32", "global")
+C_1 = T.Buffer((16,), data=C)
+C_1[n] = T.float32(2)
+D[n] = D[n] + C_1[n] ]], [[
+B = T.allocate([16], "float32", "global")
+B_1 = T.Buffer((8,), data=B)
+B_1[n] = A[n]
+D[n] = B_1[n]
+C_1 = T.Buffer((16,), data=B)
+C_1[n] = T.float32(2)
+D[n] = D[n] + C_1[n] ]])
+  end)
+
+  it("keeps memory of a parallel loop inside of it", function()
+    check([[
+for k in T.parallel(4):
+    for i in range(4):
+        B = T.allocate([16], "float32", "global")
+        B_1 = T.Buffer((16,), data=B)
+        B_1[i] = A[i]
+        D[i] = B_1[i] ]], [[
+for k in T.parallel(4):
+    B = T.allocate([16], "float32", "global")
+    for i in range(4):
+        B_1 = T.Buffer((16,), data=B)
+        B_1[i] = A[i]
+        D[i] = B_1[i] ]])
+  end)
+
+  it("drops what nothing accesses", function()
+    check([[
+B = T.allocate([16], "float32", "global")
+D[n] = A[n] ]], "D[n] = A[n]")
+  end)
+end)
