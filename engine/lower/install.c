@@ -36,12 +36,26 @@ static const pln_option vectorize_options[] = {
      .doc = "Without it, vectorised loops become serial."},
 };
 
+static const pln_option common_subexpr_options[] = {
+    {.name = "enable_cse_tir",
+     .kind = PLN_ATTR_INT,
+     .is_bool = true,
+     .fallback = "true",
+     .doc = "Without it, nothing is done."},
+    {.name = "identify_equiv_terms",
+     .kind = PLN_ATTR_INT,
+     .is_bool = true,
+     .fallback = "false",
+     .doc = "Terms that are equal by arithmetic are one; not supported."},
+};
+
 #define no_options NULL
 enum {
   N_thread_sync_options = PLN_COUNT(thread_sync_options),
   N_flattener_options = PLN_COUNT(flattener_options),
   N_storage_flatten_options = PLN_COUNT(storage_flatten_options),
   N_vectorize_options = PLN_COUNT(vectorize_options),
+  N_common_subexpr_options = PLN_COUNT(common_subexpr_options),
   N_no_options = 0
 };
 

@@ -61,7 +61,7 @@ for i in range(9):
 for i in range(8):
     if T.bool(True):
         A[i] = T.float32(1)
-if T.bool(False):
+if T.Add(0, 8) < 8:
     A[T.Add(0, 8)] = T.float32(1)]], constant)
   end)
 

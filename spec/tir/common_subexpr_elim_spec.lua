@@ -1,0 +1,95 @@
+local pl = require "perilune"
+
+local function parse(body)
+  return assert(pl.tir.parse(([[
+from tvm.script import tir as T
+
+@T.prim_func
+def main(A: T.Buffer((64,), "int32"), x: T.int32, y: T.int32, z: T.int32):
+%s
+]]):format(body:gsub("[^\n]+", "    %0"))))
+end
+
+local function check(before, after)
+  local out = pl.passes["tir.CommonSubexprElimTIR"]()(parse(before))
+  assert.is_true(pl.equal(parse(after), out), tostring(out))
+end
+
+describe("tir.CommonSubexprElimTIR", function()
+  it("binds what is computed more than once, the largest first", function()
+    check([[
+A[0] = x + y + z
+A[1] = x + y + z
+A[2] = x + y]], [[
+b: T.int32 = x + y
+a: T.int32 = b + z
+A[0] = a
+A[1] = a
+A[2] = b]])
+  end)
+
+  it("keeps the body of a loop apart", function()
+    check([[
+A[x * 8] = 0
+for i in range(8):
+    A[x * 8 + i] = A[x * 8 + i] + 1]], [[
+A[x * 8] = 0
+for i in range(8):
+    a: T.int32 = x * 8 + i
+    A[a] = A[a] + 1]])
+  end)
+
+  it("binds outside of a branch what both of its sides compute", function()
+    check([[
+if z < 3:
+    A[0] = x + y
+else:
+    A[1] = x + y]], [[
+a: T.int32 = x + y
+if z < 3:
+    A[0] = a
+else:
+    A[1] = a]])
+    check([[
+if z < 3:
+    A[x + y] = x + y]], [[
+if z < 3:
+    a: T.int32 = x + y
+    A[a] = a]])
+  end)
+
+  it("uses variables that are there", function()
+    check([[
+s: T.int32 = x + y
+for i in range(8):
+    A[i] = x + y + i]], [[
+s: T.int32 = x + y
+for i in range(8):
+    A[i] = s + i]])
+  end)
+
+  it("leaves loads and calls alone", function()
+    local mod = parse [[
+A[0] = A[1] * A[1] + T.call_extern("int32", "f", x) + T.call_extern("int32", "f", x)]]
+    assert.is_true(rawequal(mod, pl.passes["tir.CommonSubexprElimTIR"]()(mod)))
+  end)
+
+  it("can be switched off, and refuses what it does not do", function()
+    local mod = parse "A[x + y] = x + y"
+    local pass = pl.passes["tir.CommonSubexprElimTIR"]
+    assert.is_true(rawequal(mod, pass { enable_cse_tir = false }(mod)))
+    assert.error_matches(function() pass { identify_equiv_terms = true }(mod) end,
+      "identify_equiv_terms must be false")
+  end)
+
+  it("takes a time that grows with the number of statements", function()
+    local lines = {}
+    for i = 1, 300 do lines[i] = ("A[%d] = (x + y * %d) * (x + y * %d)"):format(i % 64, i, i) end
+    local mod = parse(table.concat(lines, "\n"))
+    local begin = os.clock()
+    local out = pl.passes["tir.CommonSubexprElimTIR"]()(mod)
+    assert.is_true(os.clock() - begin < 2)
+    local _, bound = tostring(out):gsub("cse_var_%d+: T.int32", "")
+    assert.equal(300, bound)
+  end)
+end)
