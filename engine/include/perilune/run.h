@@ -217,6 +217,69 @@ PLN_API pln_status pln_npy_save(const pln_tensor *tensor,
 PLN_API pln_status pln_npy_write(const pln_tensor *tensor, pln_write_fn write,
                                  void *ud) PLN_CHECKED;
 
+/* --------------------------------------------------------------- loop level */
+
+/* A PrimFunc translated for the interpreter of loops. Any form of TIR runs:
+ * with realised buffers, blocks, or flat memory, vectors and threads. Loops of
+ * all kinds run serially; so do threads, as long as none waits for another.
+ *
+ * Integers wrap at the width of their dtype. Floats of 16 bits and less are
+ * computed in float32 and rounded after each operation. A Select, And or Or
+ * with a scalar condition evaluates an operand that may fail only if it is
+ * needed. An access outside of its buffer or memory, a division by zero, a
+ * failed assertion and, unless `zero_memory`, an element that is read before it
+ * was written end the run with PLN_ERR_ARGUMENT and the statement. */
+typedef struct pln_loop_program pln_loop_program;
+
+enum { PLN_LOOP_MAX_ARGS = 32 };
+
+/* An argument or result of a function of the host: `number` for floats,
+ * `integer` for other dtypes. */
+typedef struct pln_loop_scalar {
+  pln_dtype dtype;
+  union {
+    int64_t integer;
+    double number;
+  } of;
+} pln_loop_scalar;
+
+/* Options. All zero: the default. */
+typedef struct pln_loop_options {
+  bool zero_memory; /* allocated memory is zero, and may be read */
+  /* Functions of the host, for call_extern and call_packed with scalars; both
+   * or none. `knows` is asked when the program is made, `call` sets *result,
+   * whose dtype is set. */
+  bool (*knows)(void *ud, pln_slice name);
+  pln_status (*call)(void *ud, pln_slice name, uint32_t n,
+                     const pln_loop_scalar *args, pln_loop_scalar *result);
+  void *call_ud;
+} pln_loop_options;
+
+/* Makes a program of a sealed graph whose root is a PrimFunc, which it retains.
+ * `options` (may be NULL) are those of its runs. PLN_ERR_UNSUPPORTED: names
+ * what is not interpreted. Free accepts NULL. */
+PLN_API pln_status pln_loop_program_new(const pln_graph *function,
+                                        const pln_loop_options *options,
+                                        pln_loop_program **out) PLN_CHECKED;
+PLN_API void pln_loop_program_free(pln_loop_program *program);
+/* Number of parameters; of results: the parameters that are buffers. */
+PLN_API uint32_t pln_loop_n_params(const pln_loop_program *program);
+PLN_API uint32_t pln_loop_n_results(const pln_loop_program *program);
+/* The dtype of a parameter: of the elements of a buffer. */
+PLN_API pln_dtype pln_loop_param_dtype(const pln_loop_program *program,
+                                       uint32_t param);
+/* Runs the program. Arguments are tensors: of a scalar parameter with one
+ * element. Variables in the shapes of buffers get the dims of the arguments,
+ * which must agree; strides are compact. The caller owns the results: for each
+ * buffer what it is after the run, the argument itself if it was not written;
+ * arguments do not change. PLN_ERR_TYPE: an argument has another dtype, rank or
+ * shape. */
+PLN_API pln_status pln_loop_run_program(const pln_loop_program *program,
+                                        const pln_loop_options *options,
+                                        uint32_t n_args,
+                                        const pln_tensor *const *args,
+                                        pln_tensor **results) PLN_CHECKED;
+
 /* ------------------------------------------------------------------- ONNX */
 
 /* Reads a model (https://onnx.ai, IR versions 3 to 13, opsets 7 to 23).

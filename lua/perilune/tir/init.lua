@@ -643,6 +643,7 @@ function tir.script(subject, options)
 end
 
 tir.renew_defs = core.renew_defs
+tir.run = require "perilune.tir.run".run
 
 for name in pairs(kind_number) do
   if ir[name] == nil and tir[name] ~= nil then ir[name] = tir[name] end
