@@ -644,6 +644,7 @@ end
 
 tir.renew_defs = core.renew_defs
 tir.run = require "perilune.tir.run".run
+tir.check = require "perilune.tir.check".check
 
 for name in pairs(kind_number) do
   if ir[name] == nil and tir[name] ~= nil then ir[name] = tir[name] end
