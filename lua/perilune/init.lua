@@ -289,14 +289,29 @@ local function eval_with_options(call)
   return pl.with(ctx, pl.eval, table.unpack(call, 1, n))
 end
 
+-- The PrimFunc that is run: the callee, or the only function of the module.
+local function loop_level_function(callee)
+  if ir.kind_of(callee) == "Node" then return callee.kind == "PrimFunc" and callee or nil end
+  if ir.kind_of(callee) ~= "Module" then return nil end
+  local only = nil
+  for _, one in pairs(callee) do
+    if only or one.kind ~= "PrimFunc" then return nil end
+    only = one
+  end
+  return only
+end
+
 --- Runs a function, the module's main, or an expression without free
 -- variables. Arguments are tensors, numbers or nested tables, for a sequence a
 -- table of tensors, nil for what is left out; a tuple's fields come back as so
 -- many results. `pl.eval(mod, "name", ...)` runs another
--- function of a module. `pl.eval { mod, ..., threads = 2 }` is a call with options.
+-- function of a module. A PrimFunc gives its buffers (pl.tir.run).
+-- `pl.eval { mod, ..., threads = 2 }` is a call with options.
 function pl.eval(callee, ...)
   local name = ...
   if type(callee) == "table" then return eval_with_options(callee) end
+  local loops = loop_level_function(callee)
+  if loops then return table.unpack(pl.tir.run(loops, { ... })) end
   if ir.kind_of(callee) ~= "Module" or type(name) ~= "string" then
     return core.eval(callee, ...)
   end

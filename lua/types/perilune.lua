@@ -2456,6 +2456,21 @@ function pl.tir.BlockRealize(iter_values, predicate, block) end
 ---@param attrs? table
 ---@return perilune.Node
 function pl.tir.PrimFunc(params, body, ret_type, buffer_map, attrs) end
+--- Runs a PrimFunc, or the only one of a module. The result is a list of tensors: what each
+--- buffer parameter is after the run, the very argument if it was not written.
+---@param func perilune.Node|perilune.Module
+---@param args any[] tensors or nested tables for buffers, numbers for scalars
+---@param options? { uninitialized?: "error"|"zero", externs?: table<string, function> }
+---@return perilune.Tensor[]
+function pl.tir.run(func, args, options) end
+--- Whether two programs of the loop level compute the same on generated inputs; else nil and a
+--- diagnostic, whose code is "unsupported" when nothing could be compared.
+---@param before perilune.Node|perilune.Module
+---@param after perilune.Node|perilune.Module
+---@param options? { rounds?: integer, seed?: integer, rtol?: number, atol?: number, sizes?: table<string, integer>, uninitialized?: "error"|"zero", externs?: table<string, function> }
+---@return true?
+---@return perilune.Diagnostic?
+function pl.tir.check(before, after, options) end
 --- One of two values, of which the other is not evaluated.
 ---@param condition perilune.Prim
 ---@param true_value perilune.Prim

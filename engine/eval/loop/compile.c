@@ -19,11 +19,14 @@ static pln_status push_body(pln_translation *t, pln_scope scope) {
                    t, (pln_loop_task){.what = PLN_LOOP_STMT, .ref = first});
 }
 
-/* Translates the header's expressions, then continues with BODY. */
+/* Translates the header's expressions, then continues with BODY; its x is the
+ * header's first instruction. */
 static pln_status push_header(pln_translation *t, pln_ref ref, uint32_t n,
                               const pln_ref *exprs) {
-  PLN_TRY(pln_loop_push(
-      t, (pln_loop_task){.what = PLN_LOOP_BODY, .ref = ref, .mark = t->n_log}));
+  PLN_TRY(pln_loop_push(t, (pln_loop_task){.what = PLN_LOOP_BODY,
+                                           .ref = ref,
+                                           .mark = t->n_log,
+                                           .x = (int32_t)t->p->n_code}));
   return pln_loop_push_exprs(t, n, exprs);
 }
 

@@ -319,6 +319,20 @@ static pln_status emit_return(pln_translation *t, pln_ref ref) {
   return pln_loop_set(t, ref, t->zero);
 }
 
+/* An assumption that does not hold ends the run: what passes make of it is not
+ * defined then. */
+static pln_status emit_assume(pln_translation *t, pln_ref ref) {
+  int32_t at = (int32_t)t->p->n_code;
+  PLN_TRY(pln_loop_emit(
+      t, ref,
+      (pln_loop_instr){.op = PLN_LOOP_JUMP_IF_TRUE, .a = arg_cell(t, ref, 0)}));
+  PLN_TRY(pln_loop_emit(
+      t, ref,
+      (pln_loop_instr){.op = PLN_LOOP_FAIL, .aux = PLN_LOOP_FAULT_ASSUME}));
+  pln_loop_land(t, at);
+  return pln_loop_set(t, ref, t->one);
+}
+
 /* --------------------------------------------------------------- externals */
 
 /* A function of C's library by its name, such as expf; else of the host. */
@@ -435,7 +449,7 @@ static const call_row rows[] = {
     {"TVMBackendFreeWorkspace", FORM_OWN, 0, emit_nothing},
     {"tvm_throw_last_error", FORM_OWN, 0, emit_throw},
     {"ret", FORM_OWN, 0, emit_return},
-    {"assume", FORM_OWN, 0, emit_nothing},
+    {"assume", FORM_OWN, 0, emit_assume},
     {"prefetch", FORM_OWN, 0, emit_nothing},
     {"start_profile_intrinsic", FORM_OWN, 0, emit_nothing},
     {"end_profile_intrinsic", FORM_OWN, 0, emit_nothing},

@@ -116,6 +116,9 @@ static pln_status report_fault(const pln_loop_run *run, pln_ref node) {
   case PLN_LOOP_FAULT_ASSERT:
     return pln_diag_error(e, PLN_ERR_ARGUMENT, NULL, "assertion failed: %s",
                           assert_message(run, node));
+  case PLN_LOOP_FAULT_ASSUME:
+    return pln_diag_error(e, PLN_ERR_ARGUMENT, NULL,
+                          "an assumption does not hold");
   case PLN_LOOP_FAULT_THROW:
     return pln_diag_error(e, PLN_ERR_ARGUMENT, NULL,
                           "the program reports an error");

@@ -5,7 +5,8 @@
 --     assert(pl.tir.check(before, after, { rounds = 8, rtol = 0, atol = 0, sizes = { n = 12 } }))
 --
 -- Functions of modules are matched by name; two modules of one PrimFunc each are matched whatever
--- its name. Each round has other numbers and other sizes for the variables of shapes. Floats may
+-- its name. Each round has other numbers, and other sizes for the variables of shapes and for the
+-- integers among the parameters. Floats may
 -- differ by atol + rtol * |expected|, both 1e-4 where they are not given, atol times the largest
 -- magnitude expected; everything else is equal bit by bit. A round that the first program refuses
 -- is tried with other sizes and with integers that may be indices, and then not counted. When the
@@ -15,6 +16,7 @@
 local core = require "perilune.core"
 core.internal()
 
+local analyzers = require "perilune.arith.analyzer"
 local argument = require "perilune.argument"
 local difference = require "perilune.check.tensor_difference"
 local ir = require "perilune.ir"
@@ -59,7 +61,7 @@ local function unsupported(text, ...) return nil, core.diag("unsupported", text:
 local function dim_value(dim, values)
   if dim.kind == "IntImm" then return dim.value end
   if values[dim] then return values[dim].value end
-  local known = core.analyzer():simplify(walks.substitute(dim, values))
+  local known = analyzers():simplify(walks.substitute(dim, values))
   return known.kind == "IntImm" and known.value or nil
 end
 
@@ -94,15 +96,19 @@ local function make_argument(one, values, round, k)
     return unsupported("no argument can be made of the handle '%s'", one.name)
   end
   local integer = dtype:match "^u?int" ~= nil
+  if integer and not one.buffer then return core.tensor(round.size(one.param), dtype) end
   local kind = integer and round.indices and "small" or "ordinary"
   return core.generate_input(dtype, shape, kind, seed)
 end
 
 local function make_arguments(job, round)
   local plan, values, list = size_plans[(round.plan - 1) % #size_plans + 1], {}, {}
+  local function size_of(var, i) return job.sizes[var.name] or plan[math.min(i, #plan)] end
   for i, var in ipairs(job.signature.vars) do
-    local size = job.sizes[var.name] or plan[math.min(i, #plan)]
-    values[var] = operand.IntImm(var.dtype, size)
+    values[var] = operand.IntImm(var.dtype, size_of(var, i))
+  end
+  round.size = function(param)
+    return values[param] and values[param].value or size_of(param, #plan)
   end
   for i, one in ipairs(job.signature.params) do
     local diag
