@@ -2463,11 +2463,20 @@ function pl.tir.PrimFunc(params, body, ret_type, buffer_map, attrs) end
 ---@param options? { uninitialized?: "error"|"zero", externs?: table<string, function> }
 ---@return perilune.Tensor[]
 function pl.tir.run(func, args, options) end
+---@class perilune.LoopCheckOptions
+---@field rounds? integer 3
+---@field seed? integer
+---@field rtol? number 1e-4
+---@field atol? number 1e-4, times the largest magnitude
+---@field sizes? table<string, integer> of variables of shapes
+---@field uninitialized? "error"|"zero"
+---@field externs? table<string, function>
+
 --- Whether two programs of the loop level compute the same on generated inputs; else nil and a
 --- diagnostic, whose code is "unsupported" when nothing could be compared.
 ---@param before perilune.Node|perilune.Module
 ---@param after perilune.Node|perilune.Module
----@param options? { rounds?: integer, seed?: integer, rtol?: number, atol?: number, sizes?: table<string, integer>, uninitialized?: "error"|"zero", externs?: table<string, function> }
+---@param options? perilune.LoopCheckOptions
 ---@return true?
 ---@return perilune.Diagnostic?
 function pl.tir.check(before, after, options) end

@@ -1,5 +1,5 @@
--- The programs that TVM lowered from tensor expressions compute the same after every phase. They are
--- those of ../shared's archive; PERILUNE_TIR_ORACLE_ROOT names a folder where it is unpacked.
+-- The programs that TVM lowered from tensor expressions compute the same after every phase. They
+-- are those of ../shared's archive; PERILUNE_TIR_ORACLE_ROOT names a folder where it is unpacked.
 
 local pl = require "perilune"
 

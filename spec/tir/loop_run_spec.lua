@@ -152,8 +152,8 @@ describe("expressions of the loop IR", function()
   end
 
   it("divide towards minus infinity and towards zero", function()
-    for _, case in ipairs { { 7, 2, 3, 1, 3, 1 }, { -7, 2, -4, 1, -3, -1 }, { 7, -2, -4, -1, -3, 1 },
-      { -7, -2, 3, -1, 3, -1 } } do
+    for _, case in ipairs { { 7, 2, 3, 1, 3, 1 }, { -7, 2, -4, 1, -3, -1 },
+      { 7, -2, -4, -1, -3, 1 }, { -7, -2, 3, -1, 3, -1 } } do
       local x, y, floordiv, floormod, div, mod = table.unpack(case)
       for _, dtype in ipairs { "int32", "int64", "int8" } do
         assert.equal(floordiv, int("x // y", x, y, dtype))
@@ -366,7 +366,7 @@ def @main(%a: Tensor[(6, 5), float32], %b: Tensor[(4, 5), float32]) {
 }]]
     local mod = parse [[
 @T.prim_func
-def f(A: T.Buffer((6, 5), "float32"), B: T.Buffer((4, 5), "float32"), C: T.Buffer((6, 4), "float32")):
+def f(A: T.Buffer((6, 5)), B: T.Buffer((4, 5)), C: T.Buffer((6, 4))):
     for i, j in T.grid(6, 4):
         C[i, j] = T.float32(0)
         for k in range(5):
@@ -392,10 +392,15 @@ describe("random programs", function()
     local x, fx = expression(random, depth - 1)
     local y, fy = expression(random, depth - 1)
     local choice, m = random(6), random(7)
-    if choice == 1 then return ("(%s + %s)"):format(x, y), function(...) return fx(...) + fy(...) end end
-    if choice == 2 then return ("(%s - %s)"):format(x, y), function(...) return fx(...) - fy(...) end end
-    if choice == 3 then return ("(%s %% T.int64(%d))"):format(x, m), function(...) return fx(...) % m end end
-    if choice == 4 then return ("(%s // T.int64(%d))"):format(x, m), function(...) return fx(...) // m end end
+    if choice == 1 then
+      return ("(%s + %s)"):format(x, y), function(...) return fx(...) + fy(...) end
+    elseif choice == 2 then
+      return ("(%s - %s)"):format(x, y), function(...) return fx(...) - fy(...) end
+    elseif choice == 3 then
+      return ("(%s %% T.int64(%d))"):format(x, m), function(...) return fx(...) % m end
+    elseif choice == 4 then
+      return ("(%s // T.int64(%d))"):format(x, m), function(...) return fx(...) // m end
+    end
     if choice == 5 then
       return ("T.max(%s, %s)"):format(x, y), function(...) return math.max(fx(...), fy(...)) end
     end

@@ -2,7 +2,7 @@
  * out of memory at every allocation. */
 
 #include "oom.h"
-#include "perilune.h"
+#include "base/base.h"
 
 static const char source[] =
     "@T.prim_func\n"
@@ -48,8 +48,8 @@ static pln_status work(pln_engine *e, void *ud) {
   pln_loop_program *program = NULL;
   (void)ud;
   PLN_TRY(pln_parse_script(e, pln_text(source), NULL, &module));
-  pln_status status = pln_loop_program_new(pln_module_function_at(module, 0),
-                                           NULL, &program);
+  pln_status status =
+      pln_loop_program_new(pln_module_function_at(module, 0), NULL, &program);
   pln_module_release(module);
   if (status == PLN_OK) {
     CHECK_EQ_INT(pln_loop_n_params(program), 2);
@@ -60,18 +60,18 @@ static pln_status work(pln_engine *e, void *ud) {
   return status;
 }
 
-TEST(a_program_serves_many_runs) {
+static void a_program_serves_many_runs(void) {
   pln_engine *e = pln_engine_new(NULL, NULL);
   CHECK_STATUS(work(e, NULL), PLN_OK);
   pln_engine_free(e);
 }
 
-TEST(every_allocation_may_fail) {
+static void every_allocation_may_fail(void) {
   oom_sweep(work, NULL);
 }
 
-int main(void) {
-  RUN(a_program_serves_many_runs);
-  RUN(every_allocation_may_fail);
-  return check_done();
-}
+static const check_test tests[] = {
+    {"a program serves many runs", a_program_serves_many_runs},
+    {"every allocation may fail", every_allocation_may_fail},
+};
+CHECK_MAIN(tests)
