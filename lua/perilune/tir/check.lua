@@ -172,9 +172,9 @@ local function may_help(job)
 end
 
 local function run_round(job, number, seed)
-  for attempt = 0, #job.signature.vars > 0 and #size_plans - 1 or 0 do
+  for retry = 0, #job.signature.vars > 0 and #size_plans - 1 or 0 do
     for _, indices in ipairs { false, true } do
-      local round = { number = number, seed = seed, plan = number + attempt, indices = indices }
+      local round = { number = number, seed = seed, plan = number + retry, indices = indices }
       local done, diag = try(job, round)
       if done or diag then return done, diag end
       if not may_help(job) then return false end
@@ -187,9 +187,11 @@ local function check_functions(before, after, options)
   local job = { before = before, after = after, elements = 0, sizes = options.sizes or {},
     signature = signature(before) }
   job.tolerance = { rtol = options.rtol or 1e-4, atol = options.atol or 1e-4, scaled = true }
-  job.options = { zero_memory = options.uninitialized == "zero", externs = options.externs }
+  job.options = runner.options({ uninitialized = options.uninitialized,
+    externs = options.externs }, "tir.check")
+  local seed = math.tointeger(options.seed or 0) or 0
   for number = 1, options.rounds or 3 do
-    local _, diag = run_round(job, number, (options.seed or 0) + number)
+    local _, diag = run_round(job, number, seed + number)
     if diag then return nil, diag end
   end
   if job.elements > 0 then return true end
@@ -228,10 +230,31 @@ local function pairs_of(before, after)
   return list
 end
 
+local function check_number(value, name)
+  if value ~= nil and math.type(value) == nil then
+    argument.fail(("tir.check: %s: a number expected, got %s"):format(name,
+      argument.kind_of(value)))
+  end
+end
+
+local function check_options(options)
+  options = argument.options(options, "tir.check", option_names)
+  for _, name in ipairs { "rounds", "seed", "rtol", "atol" } do
+    check_number(options[name], name)
+  end
+  for name, size in pairs(argument.options(options.sizes, "tir.check")) do
+    if math.type(size) ~= "integer" or size < 0 then
+      argument.fail(("tir.check: the size of '%s' is no integer of 0 or more"):format(
+        tostring(name)))
+    end
+  end
+  runner.options({ uninitialized = options.uninitialized, externs = options.externs }, "tir.check")
+  return options
+end
+
 --- True, or nil and a diagnostic.
 function check.check(before, after, options)
-  options = argument.options(options, "tir.check", option_names)
-  argument.options(options.sizes, "tir.check")
+  options = check_options(options)
   local list, diag = pairs_of(before, after)
   if not list then return nil, diag end
   for _, pair in ipairs(list) do

@@ -28,8 +28,8 @@ function run.prim_func(program, where)
   return found
 end
 
--- The options of core.loop_run.
-local function options_of(options, where)
+--- The options of core.loop_run.
+function run.options(options, where)
   options = argument.options(options, where, option_names)
   local memory = options.uninitialized or "error"
   if memory ~= "error" and memory ~= "zero" then
@@ -52,7 +52,7 @@ end
 function run.run(func, args, options)
   local fn = run.prim_func(func, "tir.run")
   argument.table(args, "tir.run", "args")
-  return core.loop_run(fn, args, options_of(options, "tir.run"))
+  return core.loop_run(fn, args, run.options(options, "tir.run"))
 end
 
 return run
