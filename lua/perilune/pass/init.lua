@@ -329,8 +329,9 @@ function pass.with(context, f, ...)
   if getmetatable(context) ~= "perilune.Context" then
     argument.fail(("pl.with: a context expected, got %s"):format(argument.kind_of(context)))
   end
-  if type(f) ~= "function" and not getmetatable(f) then
-    argument.fail(("pl.with: a function expected, got %s"):format(type(f)))
+  local meta = debug.getmetatable(f)
+  if type(f) ~= "function" and not (meta and meta.__call) then
+    argument.fail(("pl.with: a function expected, got %s"):format(argument.kind_of(f)))
   end
   local scope <close> = context:enter()
   return f(...)
