@@ -214,7 +214,7 @@ static pln_status let_stmt_body(pln_translation *t, pln_loop_task task) {
   pln_loop_binding *b = t->g->nodes[value].kind == PLN_VAR
                             ? pln_loop_find_memory(t, value)
                             : NULL;
-  PLN_TRY(pln_loop_bind_var(t, var, pln_loop_cell_of(t, value)));
+  PLN_TRY(pln_loop_bind_value(t, var, value));
   if (b) {
     pln_loop_binding copy = *b;
     PLN_TRY(pln_loop_bind_memory(t, var, copy.handle));

@@ -505,6 +505,29 @@ static pln_status push_arguments(pln_translation *t, pln_ref ref,
   return pln_loop_push_exprs(t, n->count - skip, o + skip);
 }
 
+/* Whether operands have the lanes of the result, as lane-wise builtins must. */
+static pln_status check_lanes_of(pln_translation *t, pln_ref ref,
+                                 const call_row *row) {
+  const pln_node *n = &t->g->nodes[ref];
+  const pln_ref *o = args_of(t, ref);
+  bool own = row->emit == emit_ldexp || row->emit == emit_fma ||
+             row->emit == emit_shift_right;
+  bool same = row->form == FORM_FIRST || row->form == FORM_BRANCH;
+  if (!own && (row->form == FORM_OWN || row->form == FORM_HOST ||
+               row->form == FORM_BARRIER))
+    return PLN_OK;
+  for (uint32_t i = 0; i < n->count; i++) {
+    bool condition = row->form == FORM_BRANCH && i == 0;
+    bool agree = pln_loop_lanes(t, o[i]) == pln_loop_lanes(t, ref);
+    if (same && !condition)
+      agree &= pln_loop_dtype(t, o[i]) == pln_loop_dtype(t, ref);
+    if (!agree && !(condition && pln_loop_lanes(t, o[i]) == 1))
+      return pln_loop_refuse(t, "operands of '%s' are not of its dtype",
+                             builtin_of(t, ref));
+  }
+  return PLN_OK;
+}
+
 pln_status pln_loop_visit_call(pln_translation *t, pln_ref ref) {
   const pln_node *n = &t->g->nodes[ref];
   const call_row *row = find_row(n);
@@ -517,6 +540,7 @@ pln_status pln_loop_visit_call(pln_translation *t, pln_ref ref) {
   if (args >= 0 && (uint32_t)args != n->count)
     return pln_loop_refuse(t, "builtin '%s' takes %d arguments, not %u",
                            builtin_of(t, ref), (int)args, n->count);
+  PLN_TRY(check_lanes_of(t, ref, row));
   if (row->form == FORM_BRANCH && pln_loop_lanes(t, args_of(t, ref)[0]) == 1)
     return pln_loop_visit_branch(t, ref);
   PLN_TRY(pln_loop_push(t, (pln_loop_task){.what = PLN_LOOP_EMIT, .ref = ref}));

@@ -270,7 +270,7 @@ static pln_status visit_let(pln_translation *t, pln_ref ref) {
  * it to another value. */
 static pln_status let_body(pln_translation *t, pln_loop_task task) {
   const pln_ref *o = operands_of(t, task.ref);
-  PLN_TRY(pln_loop_bind_var(t, o[0], pln_loop_cell_of(t, o[1])));
+  PLN_TRY(pln_loop_bind_value(t, o[0], o[1]));
   task.what = PLN_LOOP_LET_END;
   task.mark = t->n_log;
   PLN_TRY(pln_loop_push(t, task));

@@ -103,7 +103,16 @@ void pln_loop_forget(pln_translation *t, uint32_t mark) {
 }
 
 pln_status pln_loop_bind_var(pln_translation *t, pln_ref var, int32_t cell) {
+  if (pln_loop_lanes(t, var) != 1)
+    return pln_loop_refuse(t, "a variable of a loop or block is a vector");
   return pln_idmap_set(t->vars, t->g->nodes[var].data, biased(cell));
+}
+
+pln_status pln_loop_bind_value(pln_translation *t, pln_ref var, pln_ref value) {
+  if (pln_loop_lanes(t, var) != pln_loop_lanes(t, value))
+    return pln_loop_refuse(t, "a variable and its value differ in lanes");
+  return pln_idmap_set(t->vars, t->g->nodes[var].data,
+                       biased(pln_loop_cell_of(t, value)));
 }
 
 pln_status pln_loop_unbind_var(pln_translation *t, pln_ref var) {

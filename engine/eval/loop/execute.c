@@ -32,10 +32,17 @@ static inline int64_t element_index(const pln_loop_cell *c,
                          k * (uint64_t)(k ? c[in->c].i : 0));
 }
 
+/* The storage of a handle; null for one that no program made. */
+static inline pln_loop_storage *storage_of(const pln_loop_run *run,
+                                           int64_t handle) {
+  uint64_t id = (uint64_t)handle >> PLN_LOOP_OFFSET_BITS;
+  return &run->storages[id < run->program->n_storages ? id : 0];
+}
+
 /* The offset of an element in its storage, which must hold it whole. */
 static inline bool find_element(pln_loop_run *run, int64_t handle,
                                 int64_t index, size_t size, size_t *offset) {
-  const pln_loop_storage *s = &run->storages[handle >> PLN_LOOP_OFFSET_BITS];
+  const pln_loop_storage *s = storage_of(run, handle);
   uint64_t at = (uint64_t)(handle & PLN_LOOP_OFFSET_MASK) +
                 (uint64_t)index * (uint64_t)size;
   *offset = (size_t)at;
@@ -58,8 +65,8 @@ static inline bool was_written(pln_loop_run *run, const pln_loop_storage *s,
 
 /* The storage of a store, writable. */
 static inline pln_loop_storage *store_to(pln_loop_run *run, int64_t handle) {
-  uint32_t id = (uint32_t)(handle >> PLN_LOOP_OFFSET_BITS);
-  pln_loop_storage *s = &run->storages[id];
+  pln_loop_storage *s = storage_of(run, handle);
+  uint32_t id = (uint32_t)(s - run->storages);
   if (s->writable || s->bytes == 0)
     return s;
   pln_status status = pln_loop_make_writable(run, id);
@@ -86,8 +93,7 @@ static bool find_any(pln_loop_run *run, const pln_loop_instr *in, uint32_t k,
 
 static bool load_any(pln_loop_run *run, const pln_loop_instr *in) {
   pln_loop_cell *c = run->cells;
-  const pln_loop_storage *s =
-      &run->storages[c[in->a].i >> PLN_LOOP_OFFSET_BITS];
+  const pln_loop_storage *s = storage_of(run, c[in->a].i);
   uint32_t bits = pln_dtype_bits((pln_dtype)in->aux);
   size_t size = bits < 8 ? 1 : bits / 8, offset;
   LANES {
@@ -315,8 +321,7 @@ void pln_loop_execute(pln_loop_run *run) {
     break;
 #define LOAD(name, type, field)                                   \
   case PLN_LOOP_##name: {                                         \
-    const pln_loop_storage *s =                                   \
-        &run->storages[c[in->a].i >> PLN_LOOP_OFFSET_BITS];       \
+    const pln_loop_storage *s = storage_of(run, c[in->a].i);      \
     LANES {                                                       \
       size_t at;                                                  \
       type value;                                                 \

@@ -119,8 +119,12 @@ pln_status pln_loop_set(pln_translation *t, pln_ref ref,
 int32_t pln_loop_cell_of(const pln_translation *t, pln_ref ref);
 /* Forgets the nodes that were translated since `mark`. */
 void pln_loop_forget(pln_translation *t, uint32_t mark);
+/* Binds a scalar variable to a cell. */
 pln_status pln_loop_bind_var(pln_translation *t, pln_ref var,
                              int32_t cell) PLN_CHECKED;
+/* The same to the value of a node with as many lanes. */
+pln_status pln_loop_bind_value(pln_translation *t, pln_ref var,
+                               pln_ref value) PLN_CHECKED;
 pln_status pln_loop_unbind_var(pln_translation *t, pln_ref var) PLN_CHECKED;
 bool pln_loop_is_bound(const pln_translation *t, pln_ref var);
 /* Makes the jump at `at` lead to the next instruction. */
