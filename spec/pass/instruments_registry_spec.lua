@@ -176,6 +176,8 @@ return "InferType"
     status, one = command.run(folder, "passes tir.InjectDoubleBuffer")
     assert.equal(0, status)
     assert.equal([[
+  tir.InjectDoubleBuffer (prim_func, from level 0)
+    Double buffers, filled one round ahead.
   tir.InjectDoubleBuffer: table
     How tir.InjectDoubleBuffer splits loops.
     split_loop: integer from 0 on, by default 1

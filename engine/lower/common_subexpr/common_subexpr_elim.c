@@ -331,7 +331,7 @@ static pln_status bind_rows(eliminator *x, pln_stmt_rewrite *s,
 
 /* Values of the part's own variables, the latest (outermost) first, in terms of
  * those further out. A value does not contain what is bound further in. */
-static pln_status renew_values(eliminator *x, uint32_t first) {
+static pln_status update_values(eliminator *x, uint32_t first) {
   for (uint32_t i = x->n_bindings; i-- > first;) {
     pln_term value = x->bindings[i].value, form;
     x->bindings[i].value = PLN_NO_TERM; /* not itself */
@@ -380,7 +380,7 @@ static pln_status bind_part(eliminator *x, pln_stmt_rewrite *s,
     bound = false;
     PLN_TRY(bind_round(x, s, scope, first, &bound));
     if (bound)
-      PLN_TRY(renew_values(x, first));
+      PLN_TRY(update_values(x, first));
   }
   return PLN_OK;
 }
@@ -495,7 +495,7 @@ static pln_status bind_expr(eliminator *x, pln_stmt_rewrite *s,
     pln_computation_free(x->a->engine, &table);
     PLN_TRY(status);
     if (bound)
-      PLN_TRY(renew_values(x, first));
+      PLN_TRY(update_values(x, first));
     PLN_TRY(present(x, *form, form));
   }
   return PLN_OK;

@@ -56,7 +56,7 @@ void pln_computation_free(pln_engine *e, pln_computation_table *t) {
 /* --------------------------------------------------------------- eligibility
  */
 
-enum { UNKNOWN, FORBIDDEN, LEAF, COMPUTATION };
+enum { UNKNOWN, FORBIDDEN, ATOM, COMPUTATION };
 
 static bool is_forbidden(pln_kind kind) {
   return kind == PLN_PRIM_CALL || kind == PLN_BUFFER_LOAD ||
@@ -74,7 +74,7 @@ static uint8_t kind_of(const pln_analyzer *a, const pln_computation_kinds *k,
     if (k->kind[pln_term_operand(a, t, i)] == FORBIDDEN)
       return FORBIDDEN;
   if (n->kind == PLN_RAMP || n->kind == PLN_BROADCAST || n->n == 0)
-    return LEAF;
+    return ATOM;
   return COMPUTATION;
 }
 

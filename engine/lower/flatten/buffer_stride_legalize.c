@@ -20,27 +20,27 @@ typedef struct align_row {
   axis_align axes[PLN_MOST_AXES];
 } align_row;
 
-typedef struct stride_maker {
+typedef struct stride_legalizer {
   const pln_graph *g;
   pln_analyzer *a;
   uint32_t *row_of; /* by old Buffer: its row + 1 */
   align_row *rows;
   uint32_t n, cap;
-} stride_maker;
+} stride_legalizer;
 
 static bool is_align(const pln_graph *g, pln_ref stmt) {
   return pln_slice_is(pln_attr_key(g, stmt), "buffer_dim_align") &&
          g->nodes[pln_operand(g, stmt, 0)].kind == PLN_BUFFER;
 }
 
-static pln_status malformed(const stride_maker *x) {
+static pln_status malformed(const stride_legalizer *x) {
   return pln_diag_error(x->g->engine, PLN_ERR_ARGUMENT, NULL,
                         "tir.BufferStrideLegalize: buffer_dim_align needs an "
                         "axis, a positive factor and an offset as constants");
 }
 
 /* tvm_tuple(axis, factor, offset) */
-static pln_status read_align(stride_maker *x, pln_ref stmt) {
+static pln_status read_align(stride_legalizer *x, pln_ref stmt) {
   const pln_graph *g = x->g;
   pln_ref buffer = pln_operand(g, stmt, 0), tuple = pln_operand(g, stmt, 1);
   int64_t v[3];
@@ -74,7 +74,7 @@ static pln_term aligned(pln_analyzer *a, pln_term stride, axis_align align) {
                  pln_fold(a, PLN_PRIM_FLOORMOD, pln_sub(a, sum, rest), factor));
 }
 
-static pln_status make_strides(stride_maker *x, pln_stmt_rewrite *s,
+static pln_status make_strides(stride_legalizer *x, pln_stmt_rewrite *s,
                                const pln_buffer_fields *f, const align_row *row,
                                pln_ref *out) {
   pln_term stride = PLN_NO_TERM;
@@ -98,7 +98,7 @@ static pln_status make_strides(stride_maker *x, pln_stmt_rewrite *s,
 /* The Buffer with strides. */
 static pln_status enter_stmt(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
                              pln_ref *node) {
-  stride_maker *x = ud;
+  stride_legalizer *x = ud;
   pln_ref shape[PLN_MOST_AXES], strides[PLN_MOST_AXES], wide;
   (void)node;
   if (x->g->nodes[stmt].kind != PLN_BUFFER_REALIZE)
@@ -127,13 +127,13 @@ static pln_status enter_stmt(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
 
 static pln_status leave_stmt(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
                              pln_ref *node) {
-  const stride_maker *x = ud;
+  const stride_legalizer *x = ud;
   if (x->g->nodes[stmt].kind == PLN_ATTR_STMT && is_align(x->g, stmt))
     *node = pln_stmt_body(s, 0);
   return PLN_OK;
 }
 
-static pln_status read_all(stride_maker *x) {
+static pln_status read_all(stride_legalizer *x) {
   for (pln_ref ref = 0; ref < x->g->n_nodes; ref++)
     if (x->g->nodes[ref].kind == PLN_ATTR_STMT && is_align(x->g, ref))
       PLN_TRY(read_align(x, ref));
@@ -144,7 +144,7 @@ pln_status pln_buffer_stride_legalize(const pln_graph *function,
                                       pln_graph **out) {
   pln_engine *e = function->engine;
   size_t size = function->n_nodes * sizeof(uint32_t);
-  stride_maker x = {.g = function, .row_of = pln_mem_zeroed(e, size)};
+  stride_legalizer x = {.g = function, .row_of = pln_mem_zeroed(e, size)};
   pln_stmt_mutator mutator = {
       .ud = &x, .enter = enter_stmt, .leave = leave_stmt};
   if (!x.row_of)

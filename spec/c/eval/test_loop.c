@@ -1,8 +1,8 @@
 /* test_loop.c: the interpreter of loops from C: programs, runs, results, and
  * out of memory at every allocation. */
 
-#include "oom.h"
 #include "base/base.h"
+#include "oom.h"
 
 static const char source[] =
     "@T.prim_func\n"

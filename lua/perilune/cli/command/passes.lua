@@ -72,15 +72,14 @@ local function all_names()
   return names
 end
 
--- The pass, config key or instrument of that name.
+-- The pass, config key or instrument of that name; a pass and its config key have one.
 local function show_one(name)
-  local registry = require "perilune.cli.registry"
-  local pass = registry.find(name)
-  if pass then return show_pass(pass) end
+  local pass = require "perilune.cli.registry".find(name)
   local key, one = require "perilune.pass.config"[name], require "perilune.instruments"[name]
+  if pass then show_pass(pass) end
   if key then show_option(key, "  ") end
-  if one then show_instrument(one) end
-  if not key and not one then
+  if one and not pass then show_instrument(one) end
+  if not pass and not key and not one then
     stop.usage("no pass is called '%s'%s", name,
       core.suggest(name, all_names()))
   end
