@@ -236,6 +236,15 @@ pln_status pln_analyzer_bind(pln_analyzer *a, pln_term var, pln_term value,
   return set_range(a, var, simple, simple, override);
 }
 
+/* A variable that is bound again is not what it was. */
+static void forget_value(pln_analyzer *a, pln_term var) {
+  pln_var_fact *f = pln_var_fact_of(a, var, false);
+  if (!f)
+    return;
+  f->value = PLN_NO_TERM;
+  f->modular = false;
+}
+
 pln_status pln_analyzer_bind_range(pln_analyzer *a, pln_term var, pln_term min,
                                    pln_term extent, bool override) {
   PLN_TRY(check_var(a, var));
@@ -246,6 +255,8 @@ pln_status pln_analyzer_bind_range(pln_analyzer *a, pln_term var, pln_term min,
   extent = pln_fold_cast(a, dtype, extent);
   if (pln_is_value(a, extent, 1))
     return pln_analyzer_bind(a, var, min, override);
+  if (override)
+    forget_value(a, var);
   pln_bound low = pln_bound_of(a, min), n = pln_bound_of(a, extent);
   static const pln_bound minus_one = {-1, -1};
   pln_bound high = pln_bound_add(low, pln_bound_add(n, minus_one));

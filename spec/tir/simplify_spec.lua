@@ -103,3 +103,17 @@ def main(a: T.handle):
     assert.is_true(rawequal(mod, pl.passes["tir.Simplify"]()(mod)))
   end)
 end)
+
+describe("tir.Simplify of loops with one variable", function()
+  it("forgets what the variable was in the loop before", function()
+    local i = pl.tir.Var "i"
+    local A = pl.tir.decl_buffer({ 8 }, "int32", "A")
+    local function loop(extent)
+      return pl.tir.For(i, 0, extent, "serial", pl.tir.BufferStore(A, i, { i }))
+    end
+    local mod = pl.module { main = pl.tir.PrimFunc({ A }, { loop(1), loop(3) }) }
+    local text = tostring(pl.passes["tir.Simplify"]()(mod))
+    assert.is_truthy(text:find("A[0] = 0", 1, true), text)
+    assert.is_truthy(text:find("A[i] = i", 1, true), text)
+  end)
+end)

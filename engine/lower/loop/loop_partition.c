@@ -9,7 +9,8 @@
  *         =>   for i in range(min(m, n)): A[i] = 0
  *              for i in range(n - m): if i + min(m, n) < m: ...
  *
- * Semantics: TVM's tir.LoopPartition, without the splitting of thread axes. */
+ * Semantics: TVM's tir.LoopPartition, without the splitting of thread axes. Its
+ * parts are kept inside of the loop (partition_plan.c). */
 
 #include "lower/loop/partition_plan.h"
 

@@ -262,6 +262,44 @@ static pln_term inverse_of(pln_analyzer *a, pln_term condition) {
   }
 }
 
+static pln_status mark_inner(pln_partition_plan *p, pln_ref var) {
+  uint32_t old = p->cap_inner;
+  pln_term term;
+  PLN_TRY(pln_analyzer_import(p->a, p->graph, var, &term));
+  PLN_TRY(pln_mem_grow(p->a->engine, (void **)&p->inner, &p->cap_inner, p->a->n,
+                       sizeof *p->inner));
+  if (p->cap_inner > old)
+    memset(p->inner + old, 0, (p->cap_inner - old) * sizeof *p->inner);
+  p->inner[term] = p->stamp;
+  return PLN_OK;
+}
+
+/* Marks the variables that the body of the loop binds. */
+static pln_status mark_inner_vars(pln_partition_plan *p, pln_ref loop) {
+  p->stamp++;
+  for (pln_ref ref = var_of(p->graph, loop); ref < loop; ref++)
+    if (p->graph->nodes[ref].kind == PLN_VAR &&
+        p->graph->nodes[ref].flags & PLN_NODE_PARAM)
+      PLN_TRY(mark_inner(p, ref));
+  return PLN_OK;
+}
+
+/* True if an end of an interval can be computed in front of the loop. */
+static pln_status is_known_outside(pln_partition_plan *p, pln_term end,
+                                   bool *out) {
+  pln_term_list order;
+  *out = true;
+  if (pln_is_infinite(end))
+    return PLN_OK;
+  if (!pln_term_order(p->a, end, NULL, &order))
+    return p->a->status;
+  for (uint32_t i = 0; i < order.n && *out; i++)
+    *out =
+        order.items[i] >= p->cap_inner || p->inner[order.items[i]] != p->stamp;
+  pln_term_list_free(p->a, &order);
+  return PLN_OK;
+}
+
 static pln_status deduce(pln_partition_plan *p, const loop_domains *d,
                          pln_term condition, pln_term holds, bool value,
                          known_list *out) {
@@ -272,6 +310,11 @@ static pln_status deduce(pln_partition_plan *p, const loop_domains *d,
                                     d->hints, d->n_relaxed, d->relaxed, &k.min,
                                     &k.max));
   if (k.min == PLN_TERM_POS_INF || k.max == PLN_TERM_NEG_INF)
+    return PLN_OK;
+  bool min_known, max_known;
+  PLN_TRY(is_known_outside(p, k.min, &min_known));
+  PLN_TRY(is_known_outside(p, k.max, &max_known));
+  if (!min_known || !max_known)
     return PLN_OK;
   PLN_TRY(pln_mem_grow(p->a->engine, (void **)&out->items, &out->cap,
                        (size_t)out->n + 1, sizeof *out->items));
@@ -384,13 +427,31 @@ static pln_status add_part(pln_partition_plan *p, pln_loop_plan *plan,
   return PLN_OK;
 }
 
-/* The rounds before the middle; *begin: where that begins. */
+/* How many rounds there are: proved to be some, or none. */
+static pln_status sign_of(pln_analyzer *a, pln_term extent, bool *positive,
+                          bool *empty) {
+  pln_term zero = pln_const_like(a, extent, 0);
+  PLN_TRY(proves(a, PLN_PRIM_GT, extent, zero, positive));
+  return proves(a, PLN_PRIM_LE, extent, zero, empty);
+}
+
+/* *at is not above `most`. */
+static pln_status keep_below(pln_analyzer *a, pln_term most, pln_term *at) {
+  bool below;
+  PLN_TRY(proves(a, PLN_PRIM_LE, *at, most, &below));
+  if (!below)
+    *at = pln_fold(a, PLN_PRIM_MIN, *at, most);
+  return a->status;
+}
+
+/* The rounds before the middle; *begin: where that begins. It lies in the loop
+ * also where the interval does not, which TVM does not see to. */
 static pln_status plan_before(pln_partition_plan *p, pln_loop_plan *plan,
                               const known_interval *middle,
                               const pln_term_domain *loop, pln_term *begin) {
   pln_analyzer *a = p->a;
   pln_term extent;
-  bool same, positive;
+  bool same, positive, empty;
   *begin = loop->min;
   if (pln_is_infinite(middle->min))
     return PLN_OK;
@@ -399,23 +460,24 @@ static pln_status plan_before(pln_partition_plan *p, pln_loop_plan *plan,
   if (same)
     return PLN_OK;
   PLN_TRY(pln_analyzer_simplify(a, pln_sub(a, *begin, loop->min), 2, &extent));
-  PLN_TRY(
-      proves(a, PLN_PRIM_GT, extent, pln_const_like(a, extent, 0), &positive));
+  PLN_TRY(sign_of(a, extent, &positive, &empty));
   if (!positive)
     *begin = pln_fold(a, PLN_PRIM_MAX, *begin, loop->min);
+  PLN_TRY(keep_below(a, pln_add_const(a, loop->max, 1), begin));
+  if (empty)
+    return a->status;
   return add_part(p, plan, PLN_PART_BEFORE, loop->min,
                   pln_sub(a, *begin, loop->min), !positive);
 }
 
-/* The rounds after the middle; *end: where those begin. */
-static pln_status plan_after(pln_partition_plan *p, pln_loop_plan *plan,
+/* The rounds after the middle; *end: where those begin, not before `begin`. */
+static pln_status plan_after(pln_partition_plan *p, pln_term begin,
                              const known_interval *middle,
                              const pln_term_domain *loop, pln_term *end,
                              pln_part_plan *after, bool *needed) {
   pln_analyzer *a = p->a;
   pln_term behind = pln_add_const(a, loop->max, 1), extent;
-  bool same, positive;
-  (void)plan;
+  bool same, positive, empty, behind_begin;
   *needed = false;
   *end = behind;
   if (pln_is_infinite(middle->max))
@@ -426,11 +488,15 @@ static pln_status plan_after(pln_partition_plan *p, pln_loop_plan *plan,
     return PLN_OK;
   PLN_TRY(pln_analyzer_simplify(
       a, pln_add_const(a, pln_sub(a, loop->max, *end), 1), 2, &extent));
-  PLN_TRY(
-      proves(a, PLN_PRIM_GT, extent, pln_const_like(a, extent, 0), &positive));
+  PLN_TRY(sign_of(a, extent, &positive, &empty));
   if (!positive)
     *end = pln_fold(a, PLN_PRIM_MIN, *end, behind);
-  *needed = true;
+  PLN_TRY(proves(a, PLN_PRIM_GE, *end, begin, &behind_begin));
+  if (!behind_begin) {
+    *end = pln_fold(a, PLN_PRIM_MAX, *end, begin);
+    extent = pln_sub(a, behind, *end);
+  }
+  *needed = !empty || !behind_begin;
   *after = (pln_part_plan){.begin = *end, .extent = extent, .final = !positive};
   return a->status;
 }
@@ -442,7 +508,7 @@ static pln_status plan_parts(pln_partition_plan *p, pln_loop_plan *plan,
   pln_part_plan after;
   bool needed, empty;
   PLN_TRY(plan_before(p, plan, middle, loop, &begin));
-  PLN_TRY(plan_after(p, plan, middle, loop, &end, &after, &needed));
+  PLN_TRY(plan_after(p, begin, middle, loop, &end, &after, &needed));
   PLN_TRY(proves(p->a, PLN_PRIM_GE, begin, end, &empty));
   if (!empty)
     PLN_TRY(add_part(p, plan, PLN_PART_MIDDLE, begin, pln_sub(p->a, end, begin),
@@ -463,15 +529,29 @@ static pln_status plan_known(pln_partition_plan *p, const known_list *known,
   return plan->decided.n > 0 ? plan_parts(p, plan, &middle, loop) : PLN_OK;
 }
 
+/* A loop that becomes vectors or is written out must keep a constant extent. */
+static void keep_constant_extents(const pln_partition_plan *p,
+                                  pln_loop_plan *plan) {
+  pln_for_kind kind = pln_for_kind_of(p->graph, plan->loop);
+  if (kind != PLN_FOR_VECTORIZED && kind != PLN_FOR_UNROLLED)
+    return;
+  for (uint32_t i = 0; i < plan->n_parts; i++)
+    if (!pln_is_const(p->a, plan->parts[i].extent))
+      plan->n_parts = 0;
+}
+
 static pln_status plan_loop(pln_partition_plan *p, pln_ref loop,
                             loop_domains *d) {
   pln_loop_plan plan = {.loop = loop};
   known_list known = {0};
   pln_status status = outer_domains(p, loop, d);
   if (status == PLN_OK)
+    status = mark_inner_vars(p, loop);
+  if (status == PLN_OK)
     status = find_conditions(p, loop, d, &known);
   if (status == PLN_OK)
     status = plan_known(p, &known, &d->hints[0], &plan);
+  keep_constant_extents(p, &plan);
   pln_mem_free(p->a->engine, known.items, known.cap * sizeof *known.items);
   if (status == PLN_OK && plan.n_parts > 0)
     status = pln_mem_grow(p->a->engine, (void **)&p->plans, &p->cap,
@@ -534,6 +614,7 @@ void pln_partition_plan_free(pln_partition_plan *p) {
   for (uint32_t i = 0; i < p->n; i++)
     pln_term_list_free(p->a, &p->plans[i].decided);
   pln_mem_free(e, p->plans, p->cap * sizeof *p->plans);
+  pln_mem_free(e, p->inner, p->cap_inner * sizeof *p->inner);
   pln_mem_free(e, p->scope_of, n * sizeof *p->scope_of);
   pln_mem_free(e, p->plan_of, n * sizeof *p->plan_of);
   pln_mem_free(e, p->in_likely, n);

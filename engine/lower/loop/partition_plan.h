@@ -44,6 +44,9 @@ typedef struct pln_partition_plan {
   uint32_t *plan_of;   /* by node: row + 1 of a loop's plan */
   bool *in_likely;     /* by node: part of the argument of likely() */
   bool *hinted;        /* by node: a variable with a partition hint */
+  /* By term: a variable that the body of the loop at hand binds, by stamp. */
+  uint32_t *inner;
+  uint32_t cap_inner, stamp;
   pln_loop_plan *plans;
   uint32_t n, cap;
 } pln_partition_plan;
