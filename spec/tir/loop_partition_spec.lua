@@ -22,17 +22,52 @@ end
 local constant = { ["tir.LoopPartition.partition_const_loop"] = true }
 
 describe("tir.LoopPartition", function()
+  local symbolic = [[
+from tvm.script import tir as T
+
+@T.prim_func
+def main(a: T.handle):
+    n = T.int32(is_size_var=True)
+    A = T.match_buffer(a, (n,), "float32")
+%s
+]]
+
+  local function parse_symbolic(body)
+    return assert(pl.tir.parse(symbolic:format((body:gsub("[^\n]+", "    %0")))))
+  end
+
   it("splits a loop where a condition on its variable ends", function()
-    check("LoopPartition", [[
+    local out = pl.passes["tir.LoopPartition"]()(parse_symbolic [[
 for i, j in T.grid((n + 3) // 4, 4):
     if T.likely(i * 4 + j < n):
-        A[i * 4 + j] = T.float32(1)]], [[
+        A[i * 4 + j] = T.float32(1)]])
+    local wanted = parse_symbolic [[
 for i, j in T.grid(T.min(n // 4, (n + 3) // 4 - 1 + 1), 4):
     if T.bool(True):
         A[i * 4 + j] = T.float32(1)
 for i, j in T.grid((n % 4 + 3) // 4, 4):
     if (i + T.min(n // 4, (n + 3) // 4 - 1 + 1)) * 4 + j < n:
-        A[(i + T.min(n // 4, (n + 3) // 4 - 1 + 1)) * 4 + j] = T.float32(1)]])
+        A[(i + T.min(n // 4, (n + 3) // 4 - 1 + 1)) * 4 + j] = T.float32(1)]]
+    assert.is_true(pl.equal(wanted, out, { map_free_vars = true }), tostring(out))
+  end)
+
+  it("keeps the parts inside of the loop where sizes may be anything", function()
+    local before = parse [[
+for i in range(8):
+    if T.likely(i < n):
+        A[i] = T.float32(1)
+    else:
+        A[i] = T.float32(2)]]
+    local after = pl.with(pl.context { config = constant },
+      pl.passes["tir.LoopPartition"](), before)
+    local zeros = {}
+    for i = 1, 64 do zeros[i] = 0 end
+    local A = pl.tensor(zeros, "float32")
+    for _, n in ipairs { -5, 0, 3, 8, 20 } do
+      local wanted = pl.tir.run(before.functions.main, { A, n, 1 })[1]
+      local got = pl.tir.run(after.functions.main, { A, n, 1 })[1]
+      assert.same(wanted:to_table(), got:to_table(), n)
+    end
   end)
 
   it("leaves loops of known extent alone, but for likely, unless it is asked for", function()

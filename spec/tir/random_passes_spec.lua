@@ -19,12 +19,12 @@ local passes = {
 local Program = {}
 Program.__index = Program
 
-function Program:pick(list) return list[math.random(#list)] end
+local function pick(list) return list[math.random(#list)] end
 
 -- An integer expression of the loop variables.
 function Program:index(depth)
   if depth == 0 or math.random() < 0.3 then
-    if #self.vars > 0 and math.random() < 0.7 then return self:pick(self.vars) end
+    if #self.vars > 0 and math.random() < 0.7 then return pick(self.vars) end
     return tostring(math.random(0, 9))
   end
   local a = self:index(depth - 1)
@@ -34,15 +34,15 @@ function Program:index(depth)
   if op == 3 then return ("(%s * %d)"):format(a, math.random(1, 5)) end
   if op == 4 then return ("(%s // %d)"):format(a, math.random(1, 6)) end
   if op == 5 then return ("(%s %% %d)"):format(a, math.random(1, 12)) end
-  return ("T.%s(%s, %s)"):format(self:pick { "min", "max" }, a, self:index(depth - 1))
+  return ("T.%s(%s, %s)"):format(pick { "min", "max" }, a, self:index(depth - 1))
 end
 
 function Program:place() return ("%s %% 64"):format(self:index(2)) end
 
-function Program:load() return ("%s[%s]"):format(self:pick(self.readable), self:place()) end
+function Program:load() return ("%s[%s]"):format(pick(self.readable), self:place()) end
 
 function Program:condition()
-  local text = ("%s %s %s"):format(self:index(1), self:pick { "<", "<=", ">", "!=" },
+  local text = ("%s %s %s"):format(self:index(1), pick { "<", "<=", ">", "!=" },
     self:index(1))
   return math.random() < 0.4 and ("T.likely(%s)"):format(text) or text
 end
@@ -96,7 +96,7 @@ end
 function Program:loop(depth)
   local var = self:fresh "i"
   if math.random() < 0.25 then return self:vectorized_loop() end
-  self:line(("for %s in %s(%d):"):format(var, self:pick { "range", "range", "T.unroll" },
+  self:line(("for %s in %s(%d):"):format(var, pick { "range", "range", "T.unroll" },
     math.random(2, 5)))
   self:inside(depth, var)
 end
@@ -104,7 +104,7 @@ end
 function Program:statement(depth)
   local kind = depth == 0 and 1 or math.random(6)
   if kind <= 2 then
-    self:line(("%s[%s] = %s"):format(self:pick(self.writable), self:place(), self:value()))
+    self:line(("%s[%s] = %s"):format(pick(self.writable), self:place(), self:value()))
   elseif kind <= 4 then
     self:loop(depth)
   elseif kind == 5 then
@@ -134,7 +134,7 @@ function Program:temporaries()
     self:line(('%s = T.decl_buffer((64,), "float32")'):format(name))
     local var = self:fresh "k"
     self:line(("for %s in range(64):"):format(var))
-    self:line(("    %s[%s] = %s[%s]"):format(name, var, self:pick(self.readable), var))
+    self:line(("    %s[%s] = %s[%s]"):format(name, var, pick(self.readable), var))
     table.insert(self.readable, name)
     table.insert(self.writable, name)
   end

@@ -594,8 +594,10 @@ pln_status pln_partition_plan_make(pln_partition_plan *p,
   pln_status status = PLN_OK;
   if (!p->scope_of || !p->plan_of || !p->in_likely || !p->hinted)
     status = pln_nomem(e);
+  pln_analyzer_scopes scopes = {0};
   if (status == PLN_OK)
-    status = pln_analyzer_new(e, &p->a);
+    status = pln_analyzer_scopes_begin(&scopes, function);
+  p->a = scopes.a;
   if (status == PLN_OK) {
     pln_graph_node_scopes(function, p->scope_of);
     mark_nodes(p);
