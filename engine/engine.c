@@ -1,8 +1,8 @@
 /* engine.c: puts an engine together from the parts of its layers.
  *
  * What always holds: parts are made from left to right (base, ir, op, pass,
- * transform, lower) and freed in the opposite order; a part that is not there yet is
- * passed over. */
+ * transform, lower) and freed in the opposite order; a part that is not there
+ * yet is passed over. */
 
 #include "arith/arith.h"
 #include "base/base.h"
