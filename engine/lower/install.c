@@ -67,7 +67,6 @@ static const pln_pass_spec specs[] = {
 #define PASS(pass, KIND, rows, body, text) \
   {.name = #pass,                          \
    KIND_##KIND,                            \
-   .traceable = true,                      \
    .doc = text,                            \
    .n_options = N_##rows,                  \
    .options = rows,                        \
