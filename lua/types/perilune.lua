@@ -263,7 +263,7 @@ function Node:dot() end
 ---@return string
 function Node:json() end
 --- The complete Relay text, which pl.parse_expr reads back: the program and the constants that it
---- refers to. tostring(node) is the program alone.
+--- refers to. tostring(node) has the constants too, but of large ones without the elements.
 ---@param options? perilune.TextOptions
 ---@return string
 function Node:text(options) end
