@@ -284,7 +284,10 @@ function methods.modular_set(self, analyzer, _, record)
   return compare_sets(analyzer:modular_set(x), record.result.modular_set)
 end
 
+local compare_check
+
 function methods.can_prove_equal(self, analyzer, _, record)
+  if compare_check(self, analyzer, record) then return compare_check(self, analyzer, record) end
   local x, why = replay.expr(self, record.args[1])
   local y, whynot = replay.expr(self, record.args[2])
   if x == nil or y == nil then return "different", why or whynot end
@@ -463,6 +466,84 @@ function methods.estimate_region_upper_bound(self, analyzer, context, record)
     if verdict == "different" then return verdict, why end
   end
   return "equal"
+end
+
+-- The recorded results of detect_iter_map are opaque. But TVM's tests say by the arguments whether
+-- they expect one (failures are asked for without simplify_trivial_iterators), and check extent,
+-- scale and base of each index by the calls of can_prove_equal that follow.
+local function iter_checks(result)
+  local checks = {}
+  for _, sum in ipairs(result.indices) do
+    for _, split in ipairs(sum.args) do
+      table.move({ split.extent, split.scale }, 1, 2, #checks + 1, checks)
+    end
+    checks[#checks + 1] = sum.base
+  end
+  return checks
+end
+
+-- indices, ranges, predicate, check_level, simplify_trivial_iterators of a record.
+local function iter_request(self, record)
+  local kwargs = record.kwargs or {}
+  local predicate = kwargs.predicate and replay.expr(self, kwargs.predicate)
+  local level = kwargs.check_level and kwargs.check_level.py
+  local trivial = kwargs.simplify_trivial_iterators
+  return exprs_of(self, record.args[1]), map_of(self, record.args[2]), predicate, level,
+    not trivial or trivial.py
+end
+
+local reads_memory = { test_detect_iter_map_with_bufferload_recursion = true }
+
+function methods.detect_iter_map(self, _, _, record)
+  local kwargs = record.kwargs or {}
+  local fails = kwargs.predicate and not kwargs.simplify_trivial_iterators
+    or reads_memory[record.test]
+  local result = pl.arith.detect_iter_map(iter_request(self, record))
+  self.checks = { n = record.n, test = record.test, values = iter_checks(result),
+    indices = result.indices }
+  local found = #result.indices > 0
+  if found == not fails then return "equal" end
+  return "different", found and "found" or table.concat(result.errors, "; ")
+end
+
+-- Tests of inverses compare a variable, as a function of output_0, output_1, ...
+local function compare_inverse(self, analyzer, record)
+  local outputs, wanted = {}, replay.expr(self, record.args[1])
+  for i in ipairs(self.checks.indices) do outputs[i] = tir.Var("output_" .. i - 1, "int32") end
+  for _, row in ipairs(record.args[1].vars or {}) do
+    outputs[tonumber(row.name:match "^output_(%d+)$") + 1] = var_of(self, row)
+  end
+  for _, ours in pairs(pl.arith.inverse_affine_iter_map(self.checks.indices, outputs)) do
+    if analyzer:can_prove_equal(ours, wanted) then return "equal" end
+  end
+  return "different", "no variable"
+end
+
+-- A recorded check of the iterator map that was detected last, or nil if it is none.
+function compare_check(self, analyzer, record)
+  local checks = self.checks
+  if checks and checks.test == record.test and record.test:find "inverse" then
+    return compare_inverse(self, analyzer, record)
+  end
+  local ours = checks and checks.test == record.test and checks.values[record.n - checks.n]
+  if not ours then return nil end
+  local wanted = replay.expr(self, record.args[1])
+  if type(wanted) ~= "userdata" then wanted = tir.const(wanted, ours.dtype) end
+  if analyzer:can_prove_equal(ours, wanted) then return "equal" end
+  return "different", ("%s, not %s"):format(ours, wanted)
+end
+
+function methods.iter_map_simplify(self, analyzer, context, record)
+  local ours = pl.arith.iter_map_simplify(iter_request(self, record))
+  return compare_lists(self, analyzer, context, ours, record.result)
+end
+
+function methods.subspace_divide(self, _, _, record)
+  local indices, ranges, predicate, level, trivial = iter_request(self, record)
+  local ours = pl.arith.subspace_divide(indices, ranges, exprs_of(self, record.args[3]), predicate,
+    level, trivial)
+  if #ours == #record.result then return "equal" end
+  return "different", #ours .. " pairs, not " .. #record.result
 end
 
 replay.methods = methods

@@ -4,6 +4,7 @@ local core = require "perilune.core"
 core.internal()
 
 local argument = require "perilune.argument"
+local iter_map = require "perilune.arith.iter_map"
 local operand = require "perilune.tir.operand"
 
 local Analyzer = {}
@@ -235,6 +236,14 @@ function Analyzer:estimate_region_upper_bound(region, var_dom, predicate)
     return out
   end)
 end
+
+--- See perilune.arith.
+Analyzer.detect_iter_map = iter_map.detect
+Analyzer.iter_map_simplify = iter_map.simplify
+Analyzer.normalize_to_iter_sum = iter_map.normalize_to_sum
+Analyzer.normalize_iter_map_to_expr = iter_map.to_expr
+Analyzer.subspace_divide = iter_map.subspace_divide
+Analyzer.inverse_affine_iter_map = iter_map.inverse
 
 --- Optional parts of simplification, by name: transitively_prove_inequalities,
 -- convert_boolean_to_and_of_ors, apply_constraints_to_boolean_branches.

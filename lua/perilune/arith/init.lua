@@ -10,6 +10,8 @@
 local core = require "perilune.core"
 core.internal()
 
+local iter_map = require "perilune.arith.iter_map"
+
 local arith = {
   Analyzer = require "perilune.arith.analyzer",
 }
@@ -48,6 +50,50 @@ end
 --- A condition without the variables of `ranges`, which implies the given one for all their values.
 function arith.narrow_predicate_expression(condition, ranges)
   return arith.Analyzer():narrow_predicate_expression(condition, ranges)
+end
+
+--- An iterator, a part of one, and a sum of such parts: see perilune.arith.iter_map.
+arith.IterMark, arith.IterSplitExpr, arith.IterSumExpr =
+  iter_map.IterMark, iter_map.IterSplitExpr, iter_map.IterSumExpr
+
+--- Writes indices over iterators with ranges as sums of at most one split each, of independent
+-- iterators: { indices = IterSumExprs ({}: there is no such form), errors = strings,
+-- padding_predicate = }. `check_level`: "surjective", "bijective", "no_check".
+function arith.detect_iter_map(indices, input_iters, predicate, check_level,
+    simplify_trivial_iterators)
+  return arith.Analyzer():detect_iter_map(indices, input_iters, predicate, check_level,
+    simplify_trivial_iterators)
+end
+
+--- The indices as the detected form has them, as PrimExprs; unchanged if there is none.
+function arith.iter_map_simplify(indices, input_iters, predicate, check_level,
+    simplify_trivial_iterators)
+  return arith.Analyzer():iter_map_simplify(indices, input_iters, predicate, check_level,
+    simplify_trivial_iterators)
+end
+
+--- An index as an IterSumExpr, the largest scale first; no checks are made.
+function arith.normalize_to_iter_sum(index, input_iters)
+  return arith.Analyzer():normalize_to_iter_sum(index, input_iters)
+end
+
+--- The PrimExpr of an IterSumExpr or IterSplitExpr.
+function arith.normalize_iter_map_to_expr(expr)
+  return arith.Analyzer():normalize_iter_map_to_expr(expr)
+end
+
+--- Divides bindings into outer and inner iterators, where `sub_iters` make the inner ones: a list
+-- of { outer IterMark, inner IterMark } with binding = outer * extent of inner + inner; the
+-- extents of the last pair are conditions. {}: they cannot be divided.
+function arith.subspace_divide(bindings, input_iters, sub_iters, predicate, check_level,
+    simplify_trivial_iterators)
+  return arith.Analyzer():subspace_divide(bindings, input_iters, sub_iters, predicate, check_level,
+    simplify_trivial_iterators)
+end
+
+--- The iterators as functions of the outputs of a detected, bijective map: { [var] = expr }.
+function arith.inverse_affine_iter_map(map, outputs)
+  return arith.Analyzer():inverse_affine_iter_map(map, outputs)
 end
 
 --- The rules of rewrite_simplify: a list of { lhs =, rhs =, guard =, order = }.
