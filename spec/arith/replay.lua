@@ -455,17 +455,115 @@ function methods.solve_linear_equations(self, analyzer, _, record)
   return compare_solutions(self, analyzer, ours, result.src_to_dst.map)
 end
 
-function methods.estimate_region_upper_bound(self, analyzer, context, record)
-  local region = {}
-  local kwargs = record.kwargs
-  for i, row in ipairs(kwargs.region) do region[i] = range_of(self, row.range) end
-  local ours = analyzer:estimate_region_upper_bound(region, map_of(self, kwargs.var_dom),
-    replay.expr(self, kwargs.predicate))
+for _, name in ipairs { "estimate_region_lower_bound", "estimate_region_upper_bound",
+  "estimate_region_strict_bound" } do
+  methods[name] = function(self, analyzer, context, record)
+    local region, kwargs = {}, record.kwargs
+    for i, row in ipairs(kwargs.region) do region[i] = range_of(self, row.range) end
+    local ours = analyzer[name](analyzer, region, map_of(self, kwargs.var_dom),
+      replay.expr(self, kwargs.predicate))
+    if record.result.py == json.null then return ours and "better" or "equal" end
+    if not ours then return "different", "nothing" end
+    for i, row in ipairs(record.result) do
+      local verdict, why = compare_intervals(self, analyzer, context, ours[i], row.interval_set)
+      if verdict == "different" then return verdict, why end
+    end
+    return "equal"
+  end
+end
+
+for _, name in ipairs { "union_lower_bound", "union_upper_bound", "intersect" } do
+  methods[name] = function(self, analyzer, context, record)
+    local sets = {}
+    for i, row in ipairs(record.args[1]) do sets[i] = set_of(self, row) end
+    local ours = pl.arith[name == "union_upper_bound" and "union" or name](sets)
+    return compare_intervals(self, analyzer, context, ours, record.result.interval_set)
+  end
+end
+
+-- The statement is recorded with the declarations of its free names inside.
+local function statement_of(text)
+  local declarations, lines = {}, {}
+  for line in text:gmatch "[^\n]+" do
+    local declared = line:match "^%s*([%w_]+ = T%.[%w_]+%(.*)$"
+    if declared then declarations[#declarations + 1] = "    " .. declared
+    else lines[#lines + 1] = "    " .. line end
+  end
+  local fn = tir.parse("# from tvm.script import tir as T\n@T.prim_func\ndef main():\n"
+    .. table.concat(declarations, "\n") .. "\n" .. table.concat(lines, "\n") .. "\n")
+  return fn.body
+end
+
+local function touched_buffer(stmt, name)
+  local found
+  tir.post_order(stmt, function(node)
+    local accesses = node.kind == "BufferLoad" or node.kind == "BufferStore"
+    if accesses and node.buffer.name == name then found = node.buffer end
+  end)
+  return found
+end
+
+-- Free variables have the same names.
+function methods.DomainTouched(self, analyzer, _, record)
+  local stmt = statement_of(record.args[1].stmt)
+  local buffer = touched_buffer(stmt, record.args[2].str)
+  local ours = buffer and pl.arith.domain_touched(stmt, buffer, record.args[3].py,
+    record.args[4].py) or {}
+  if #ours ~= #record.result then return "different", #ours .. " ranges" end
   for i, row in ipairs(record.result) do
-    local verdict, why = compare_intervals(self, analyzer, context, ours[i], row.interval_set)
-    if verdict == "different" then return verdict, why end
+    local min, extent = replay.expr(self, row.range.min), replay.expr(self, row.range.extent)
+    local wanted = tir.range_from(analyzer:simplify(min), analyzer:simplify(extent))
+    if tostring(ours[i]) ~= tostring(wanted) then
+      return "different", ("%s, not %s"):format(ours[i], wanted)
+    end
   end
   return "equal"
+end
+
+-- The variables are the old ones, or new ones of the same names.
+local function compare_constraints(ours, recorded, names)
+  local function text_of(record) return tostring(read.expr(last_line(record), names)) end
+  for _, row in ipairs(recorded.ranges.map) do
+    local key = last_line(row[1])
+    local wanted = ("T.Range(%s, %s)"):format(text_of(row[2].range.min),
+      text_of(row[2].range.extent))
+    local found
+    for var, range in pairs(ours.ranges) do
+      if tostring(var) == key then found = tostring(range) end
+    end
+    if found ~= wanted then return "different", ("%s: %s, not %s"):format(key, found, wanted) end
+  end
+  if #ours.relations ~= #recorded.relations then
+    return "different", #ours.relations .. " relations"
+  end
+  for i, row in ipairs(recorded.relations) do
+    if tostring(ours.relations[i]) ~= text_of(row) then
+      return "different", ("%s, not %s"):format(ours.relations[i], text_of(row))
+    end
+  end
+  return "equal"
+end
+
+function methods.solve_linear_inequalities(self, _, _, record)
+  local deskew = record.kwargs and record.kwargs.deskew_range and record.kwargs.deskew_range.py
+  local ours = pl.arith.solve_linear_inequalities(exprs_of(self, record.args[1]),
+    exprs_of(self, record.args[2]), map_of(self, record.args[3]) or {}, deskew)
+  local names = {}
+  for _, var in pairs(self.vars) do names[var.name] = var end
+  if not deskew then return compare_constraints(ours, record.result.IntConstraints, names) end
+  for _, var in ipairs(ours.dst.variables) do names[tostring(var)] = var end
+  local transform = record.result.IntConstraintsTransform
+  for key, map in pairs { src_to_dst = ours.src_to_dst, dst_to_src = ours.dst_to_src } do
+    for _, row in ipairs(transform[key].map) do
+      local wanted = tostring(read.expr(last_line(row[2]), names))
+      for var, node in pairs(map) do
+        if tostring(var) == last_line(row[1]) and tostring(node) ~= wanted then
+          return "different", ("%s = %s, not %s"):format(var, node, wanted)
+        end
+      end
+    end
+  end
+  return compare_constraints(ours.dst, transform.dst.IntConstraints, names)
 end
 
 -- The recorded results of detect_iter_map are opaque. But TVM's tests say by the arguments whether

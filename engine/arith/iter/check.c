@@ -60,7 +60,8 @@ bool pln_iter_collect(pln_iter_map *m, uint32_t n, const uint32_t *sums,
     visit_all(m, u, n, sums, count_split);
     for (uint32_t k = 2; k < u->cap + 2; k++)
       u->first[k] += u->first[k - 1];
-    u->splits = pln_mem_zeroed(e, (u->n_splits + (size_t)1) * sizeof *u->splits);
+    u->splits =
+        pln_mem_zeroed(e, (u->n_splits + (size_t)1) * sizeof *u->splits);
   }
   if (!u->splits) {
     pln_iter_use_free(m, u);
@@ -120,8 +121,8 @@ static pln_term cover(pln_iter_map *m, uint32_t n, const uint32_t *splits,
     if (k == n)
       return PLN_NO_TERM;
     used[k] = true;
-    span = pln_mul(m->a, at(m, splits, k)->lower_factor,
-                   at(m, splits, k)->extent);
+    span =
+        pln_mul(m->a, at(m, splits, k)->lower_factor, at(m, splits, k)->extent);
   }
   return span;
 }

@@ -17,9 +17,8 @@ typedef struct constraint_list {
 } constraint_list;
 
 static bool push(pln_iter_map *m, constraint_list *list, constraint c) {
-  pln_status status =
-      pln_mem_grow(m->a->engine, (void **)&list->items, &list->cap,
-                   (size_t)list->n + 1, sizeof c);
+  pln_status status = pln_mem_grow(m->a->engine, (void **)&list->items,
+                                   &list->cap, (size_t)list->n + 1, sizeof c);
   pln_arith_fail(m->a, status);
   if (status == PLN_OK)
     list->items[list->n++] = c;
@@ -182,9 +181,9 @@ static bool apply(pln_iter_map *m, constraint c) {
   if (ok)
     bound_mark(m, m->values.items[v.first].mark, c);
   else
-    pln_iter_report(m, (pln_iter_error){
-                           .before = "Could not normalize iterators using the "
-                                     "constraints given."});
+    pln_iter_report(
+        m, (pln_iter_error){.before = "Could not normalize iterators using the "
+                                      "constraints given."});
   return ok && m->n_errors == 0;
 }
 

@@ -39,8 +39,8 @@ static bool ranges_are_free(pln_iter_map *m) {
 static uint32_t rewrite_index(pln_iter_map *m, pln_term t) {
   pln_iter_value v = pln_iter_rewrite(m, t);
   if (v.n > 0 && !pln_iter_fuse(m, &v, true))
-    pln_iter_report(m,
-                    (pln_iter_error){.before = "Could not normalize iterators"});
+    pln_iter_report(
+        m, (pln_iter_error){.before = "Could not normalize iterators"});
   if (m->a->status != PLN_OK || !v.base)
     return PLN_NO_ITER;
   return pln_iter_sum_of(m, v.n, v.n ? &m->values.items[v.first] : NULL,
@@ -79,10 +79,9 @@ static bool detect(pln_iter_map *m, uint32_t n, const pln_term *indices,
     return true;
   pln_iter_report(
       m, (pln_iter_error){
-             .before = may_pad
-                           ? "Mapped indices are not independent."
-                           : "Index mapping does not form a bijective "
-                             "transform."});
+             .before = may_pad ? "Mapped indices are not independent."
+                               : "Index mapping does not form a bijective "
+                                 "transform."});
   return false;
 }
 
@@ -196,7 +195,7 @@ pln_status pln_iter_map_normalize(pln_iter_map *m, pln_term expr,
   if (v.n > 0 && a->status == PLN_OK)
     sort_splits(m, &v);
   if (a->status == PLN_OK)
-    *sum = pln_iter_sum_of(m, v.n, v.n ? &m->values.items[v.first] : NULL,
-                           v.base);
+    *sum =
+        pln_iter_sum_of(m, v.n, v.n ? &m->values.items[v.first] : NULL, v.base);
   return a->status;
 }

@@ -165,8 +165,8 @@ static division divide_sum(divider *d, uint32_t sum, pln_term extent) {
                                          : (pln_iter_split){0};
   if (inner.n > 1)
     return failed();
-  out.inner.sum = pln_iter_sum_of(m, inner.n, &copy,
-                                  pln_add(a, inner.base, row.base));
+  out.inner.sum =
+      pln_iter_sum_of(m, inner.n, &copy, pln_add(a, inner.base, row.base));
   out.inner.single = false;
   return out;
 }
@@ -196,8 +196,9 @@ static division moved(divider *d, side where, uint32_t split, const part *p,
 static uint32_t next_split(divider *d, uint32_t n, const uint32_t *splits,
                            const bool *used, pln_term factor) {
   for (uint32_t i = 0; i < n; i++)
-    if (!used[i] && pln_iter_equal(d->m, d->m->splits.items[splits[i]].lower_factor,
-                                   factor))
+    if (!used[i] &&
+        pln_iter_equal(d->m, d->m->splits.items[splits[i]].lower_factor,
+                       factor))
       return i;
   return n;
 }
@@ -217,9 +218,8 @@ static bool divide_splits(divider *d, const division *x, uint32_t n,
     pln_iter_split s = m->splits.items[splits[k]];
     if (outer && !first)
       first = s.lower_factor;
-    d->splits[splits[k]] = outer
-                               ? moved(d, OUTER, splits[k], &x->outer, first)
-                               : moved(d, INNER, splits[k], &x->inner, 0);
+    d->splits[splits[k]] = outer ? moved(d, OUTER, splits[k], &x->outer, first)
+                                 : moved(d, INNER, splits[k], &x->inner, 0);
     span = pln_mul(m->a, span, s.extent);
     outer = outer || pln_iter_equal(m, span, x->inner.extent);
   }
@@ -235,9 +235,8 @@ static bool divide_mark(divider *d, uint32_t mark) {
     pln_term_node node = *pln_at(m->a, k.source);
     pln_term var = node.kind == PLN_PRIM_SUB ? node.a : k.source;
     for (uint32_t i = 0; i < n; i++)
-      d->splits[splits[i]] =
-          on_side(m, is_inner(d, var) ? INNER : OUTER,
-                  single(m, m->splits.items[splits[i]]));
+      d->splits[splits[i]] = on_side(m, is_inner(d, var) ? INNER : OUTER,
+                                     single(m, m->splits.items[splits[i]]));
     return true;
   }
   division x = divide_sum(d, k.sum, k.extent);

@@ -110,11 +110,12 @@ static pln_term padding_condition(pln_iter_map *m, pln_term value,
   pln_term first =
       pln_fold(a, PLN_PRIM_AND, pln_fold(a, PLN_PRIM_EQ, block, zero),
                pln_fold(a, PLN_PRIM_LT, rest, left));
-  pln_term last = pln_fold(
-      a, PLN_PRIM_AND,
-      pln_fold(a, PLN_PRIM_EQ, block, quotient(m, edge, factor)),
-      pln_fold(a, PLN_PRIM_GE, rest, modulo(m, edge, factor)));
-  first = pln_fold(a, PLN_PRIM_AND, pln_fold(a, PLN_PRIM_NE, left, zero), first);
+  pln_term last =
+      pln_fold(a, PLN_PRIM_AND,
+               pln_fold(a, PLN_PRIM_EQ, block, quotient(m, edge, factor)),
+               pln_fold(a, PLN_PRIM_GE, rest, modulo(m, edge, factor)));
+  first =
+      pln_fold(a, PLN_PRIM_AND, pln_fold(a, PLN_PRIM_NE, left, zero), first);
   last = pln_fold(a, PLN_PRIM_AND, pln_fold(a, PLN_PRIM_NE, right, zero), last);
   return pln_fold(a, PLN_PRIM_OR, first, last);
 }
@@ -136,9 +137,9 @@ static bool make_padded(pln_iter_map *m, const pln_iter_split *s) {
   m->paddings[s->mark].right = simplify(m, right);
   m->paddings[padded].origin = s->mark;
   pln_term value = pln_iter_mark_term(m, padded);
-  m->padding = pln_fold(
-      a, PLN_PRIM_OR, m->padding,
-      padding_condition(m, value, p.factor, p.left, edge, right));
+  m->padding =
+      pln_fold(a, PLN_PRIM_OR, m->padding,
+               padding_condition(m, value, p.factor, p.left, edge, right));
   return a->status == PLN_OK;
 }
 
@@ -150,10 +151,10 @@ static bool report_factor(pln_iter_map *m, pln_term factor, pln_term by) {
 
 static bool report_left(pln_iter_map *m, const pln_iter_split *s,
                         pln_term left) {
-  pln_iter_report(m, (pln_iter_error){
-                         "Detect incompatible left padding on ",
-                         pln_iter_split_term(m, s),
-                         ", the iter mark is left padded with ", left, NULL});
+  pln_iter_report(m, (pln_iter_error){"Detect incompatible left padding on ",
+                                      pln_iter_split_term(m, s),
+                                      ", the iter mark is left padded with ",
+                                      left, NULL});
   return false;
 }
 
@@ -164,9 +165,9 @@ static bool leave_mark(pln_iter_map *m, const pln_iter_split *s,
   if (m->paddings[s->mark].origin != PLN_NO_ITER)
     m->rotated = m->rotated || !is_zero(m, left);
   else if (!is_zero(m, left) && m->level == PLN_ITER_BIJECTIVE)
-    pln_iter_report(m, (pln_iter_error){
-                           .before = "Bijectvie mapping should not take iter "
-                                     "paddings"});
+    pln_iter_report(
+        m, (pln_iter_error){.before = "Bijectvie mapping should not take iter "
+                                      "paddings"});
   else if (!is_zero(m, left))
     return report_left(m, s, pln_const_like(m->a, left, 0));
   return m->n_errors == 0;
@@ -313,8 +314,7 @@ bool pln_iter_floordiv(pln_iter_map *m, pln_iter_value *v, pln_term divisor) {
     return false;
   s = divided(m, s, divisor);
   base = quotient(m, base, divisor);
-  return s.mark != PLN_NO_ITER &&
-         set(m, v, s, pln_simplify_term(a, base, 6));
+  return s.mark != PLN_NO_ITER && set(m, v, s, pln_simplify_term(a, base, 6));
 }
 
 bool pln_iter_floormod(pln_iter_map *m, pln_iter_value *v, pln_term divisor) {
@@ -341,6 +341,8 @@ bool pln_iter_floormod(pln_iter_map *m, pln_iter_value *v, pln_term divisor) {
   }
   if (!pad(m, &s, v, &base, divisor))
     return false;
+  s.scale = pln_const_like(a, divisor, 1);
   s = reduced(m, s, divisor);
+  s.scale = scale;
   return s.mark != PLN_NO_ITER && set(m, v, s, zero);
 }

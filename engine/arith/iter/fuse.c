@@ -109,7 +109,8 @@ static uint32_t find_below(const fusing *f, pln_term scale) {
     pln_term s = at(f, i)->scale;
     if (f->used[i] || !proves_ge(a, scale, s) || !pln_proves_ge(a, s, 0))
       continue;
-    if (found == NONE || proves_ge(a, s, pln_add_const(a, at(f, found)->scale, 1)))
+    if (found == NONE ||
+        proves_ge(a, s, pln_add_const(a, at(f, found)->scale, 1)))
       found = i;
   }
   return found;
@@ -307,8 +308,8 @@ static bool make_mark(pln_iter_map *m, fusion *u, uint32_t *mark) {
   if (*mark != PLN_NO_ITER)
     return pln_iter_equal(m, u->offset,
                           pln_mul(a, m->fusions[flat].offset, u->base_scale));
-  pln_term extent = pln_add(
-      a, pln_fold(a, PLN_PRIM_DIV, u->scale, u->base_scale), u->tail);
+  pln_term extent =
+      pln_add(a, pln_fold(a, PLN_PRIM_DIV, u->scale, u->base_scale), u->tail);
   uint32_t sum = pln_iter_sum_of(m, u->groups.n, u->groups.items, zero);
   *mark = pln_iter_mark_of(m, PLN_NO_TERM, sum, extent);
   if (*mark == PLN_NO_ITER)
@@ -335,7 +336,8 @@ static bool fuse(fusing *f) {
     f->v->base = pln_add(m->a, f->v->base, u.offset);
   }
   if (u.flat.items)
-    pln_mem_free(m->a->engine, u.flat.items, u.flat.cap * sizeof(pln_iter_split));
+    pln_mem_free(m->a->engine, u.flat.items,
+                 u.flat.cap * sizeof(pln_iter_split));
   if (u.groups.items)
     pln_mem_free(m->a->engine, u.groups.items,
                  u.groups.cap * sizeof(pln_iter_split));

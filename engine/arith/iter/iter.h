@@ -12,11 +12,11 @@
 
 /* How the splits of a mark are padded. */
 typedef struct pln_iter_padding {
-  pln_term factor;       /* a multiple of all divisors; PLN_NO_TERM: unused */
-  pln_term left;         /* the greatest padding on the left */
-  pln_term right;        /* what fills a block on the right, once padded */
-  uint32_t padded;       /* the mark that stands for it, or PLN_NO_ITER */
-  uint32_t origin;       /* of a padded mark: what it pads, or PLN_NO_ITER */
+  pln_term factor; /* a multiple of all divisors; PLN_NO_TERM: unused */
+  pln_term left;   /* the greatest padding on the left */
+  pln_term right;  /* what fills a block on the right, once padded */
+  uint32_t padded; /* the mark that stands for it, or PLN_NO_ITER */
+  uint32_t origin; /* of a padded mark: what it pads, or PLN_NO_ITER */
 } pln_iter_padding;
 
 /* A sum as it was flattened when it was fused, and the mark that it became. */
@@ -73,7 +73,7 @@ struct pln_iter_map {
   pln_term padding;
   uint32_t n_ranges;
   pln_term_range *ranges;
-  uint32_t *input_of;  /* its mark, or PLN_NO_ITER */
+  uint32_t *input_of;    /* its mark, or PLN_NO_ITER */
   uint32_t *constrained; /* flattened forms */
   uint32_t n_constrained, cap_constrained;
 };

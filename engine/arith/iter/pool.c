@@ -119,7 +119,8 @@ static bool widen(pln_iter_map *m) {
 }
 
 static uint32_t find_mark(const pln_iter_map *m, const pln_iter_mark *k) {
-  for (uint32_t i = mark_hash(k) & m->mask; m->table[i]; i = (i + 1) & m->mask) {
+  for (uint32_t i = mark_hash(k) & m->mask; m->table[i];
+       i = (i + 1) & m->mask) {
     if (m->table[i] % 2)
       continue;
     const pln_iter_mark *x = &m->marks[m->table[i] / 2 - 1];

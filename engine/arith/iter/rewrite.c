@@ -26,10 +26,8 @@ pln_status pln_iter_begin(pln_iter_map *m, uint32_t n_ranges,
     pln_mem_free(e, m->input_of,
                  (m->n_ranges + (size_t)1) * sizeof *m->input_of);
   m->n_ranges = n_ranges;
-  m->ranges =
-      pln_mem_zeroed(e, (n_ranges + (size_t)1) * sizeof *m->ranges);
-  m->input_of =
-      pln_mem_zeroed(e, (n_ranges + (size_t)1) * sizeof *m->input_of);
+  m->ranges = pln_mem_zeroed(e, (n_ranges + (size_t)1) * sizeof *m->ranges);
+  m->input_of = pln_mem_zeroed(e, (n_ranges + (size_t)1) * sizeof *m->input_of);
   if (!m->ranges || !m->input_of)
     return pln_nomem(e);
   if (n_ranges)
@@ -54,8 +52,8 @@ void pln_iter_make_inputs(pln_iter_map *m) {
     if (m->trivial && pln_is_value(a, r.extent, 1))
       m->input_of[i] = PLN_NO_ITER;
     else
-      m->input_of[i] = pln_iter_mark_of(m, pln_sub(a, r.var, r.min),
-                                        PLN_NO_ITER, r.extent);
+      m->input_of[i] =
+          pln_iter_mark_of(m, pln_sub(a, r.var, r.min), PLN_NO_ITER, r.extent);
   }
 }
 
@@ -79,9 +77,8 @@ bool pln_iter_uses_input(pln_iter_map *m, pln_term t) {
 static bool begin_values(pln_iter_map *m, pln_term t) {
   pln_engine *e = m->a->engine;
   uint32_t old = m->cap_value_at;
-  pln_status status =
-      pln_mem_grow(e, (void **)&m->value_of, &m->cap_value_of, (size_t)t + 1,
-                   sizeof *m->value_of);
+  pln_status status = pln_mem_grow(e, (void **)&m->value_of, &m->cap_value_of,
+                                   (size_t)t + 1, sizeof *m->value_of);
   if (status == PLN_OK)
     status = pln_mem_grow(e, (void **)&m->value_at, &m->cap_value_at,
                           (size_t)t + 1, sizeof *m->value_at);
@@ -153,8 +150,8 @@ static pln_iter_value add(pln_iter_map *m, pln_term t, pln_iter_value x,
                           pln_iter_value y, bool minus) {
   uint32_t first = m->values.n;
   if (x.n + (size_t)y.n > MOST_SPLITS) {
-    pln_iter_report(m, (pln_iter_error){.before = "Too many iterators in ",
-                                        .x = t});
+    pln_iter_report(
+        m, (pln_iter_error){.before = "Too many iterators in ", .x = t});
     return plain(t);
   }
   for (uint32_t i = 0; i < x.n; i++) {
@@ -166,8 +163,8 @@ static pln_iter_value add(pln_iter_map *m, pln_term t, pln_iter_value x,
     add_split(m, first, s, minus);
   }
   drop_zeros(m, first);
-  pln_term base = minus ? pln_sub(m->a, x.base, y.base)
-                        : pln_add(m->a, x.base, y.base);
+  pln_term base =
+      minus ? pln_sub(m->a, x.base, y.base) : pln_add(m->a, x.base, y.base);
   pln_term absorbed = y.n == 0 ? x.absorbed : x.n == 0 ? y.absorbed : 0;
   return (pln_iter_value){first, m->values.n - first, base, absorbed, true};
 }
@@ -177,10 +174,10 @@ static pln_iter_value multiply(pln_iter_map *m, pln_term t, pln_iter_value x,
   pln_iter_value v = x.iter ? x : y, out = {.first = m->values.n, .iter = true};
   pln_term factor = x.iter ? y.base : x.base;
   if (x.iter && y.iter) {
-    pln_iter_report(m, (pln_iter_error){
-                           "Product of two iterators cannot be represented as "
-                           "an IterMap, occurs in ",
-                           t, NULL, 0, NULL});
+    pln_iter_report(
+        m, (pln_iter_error){"Product of two iterators cannot be represented as "
+                            "an IterMap, occurs in ",
+                            t, NULL, 0, NULL});
     return plain(t);
   }
   for (uint32_t i = 0; i < v.n; i++) {
@@ -200,10 +197,10 @@ static bool single_split(pln_iter_map *m, pln_term dividend,
     return v->n == 1;
   if (pln_iter_fuse(m, v, true) && v->n == 1)
     return true;
-  pln_iter_report(m, (pln_iter_error){
-                         "Dividend  ", dividend,
-                         ", can't be written as a single fused IterSum", 0,
-                         NULL});
+  pln_iter_report(
+      m, (pln_iter_error){"Dividend  ", dividend,
+                          ", can't be written as a single fused IterSum", 0,
+                          NULL});
   return false;
 }
 
@@ -223,7 +220,8 @@ static pln_iter_value divide(pln_iter_map *m, pln_term t, pln_iter_value x,
     return plain(t);
   }
   if (pln_is_value(m->a, y.base, 0)) {
-    pln_iter_report(m, (pln_iter_error){"Divide by zero in ", t, NULL, 0, NULL});
+    pln_iter_report(m,
+                    (pln_iter_error){"Divide by zero in ", t, NULL, 0, NULL});
     return plain(t);
   }
   if (!single_split(m, n.a, &x))

@@ -251,13 +251,10 @@ PLN_API pln_iter_error pln_iter_map_error_at(const pln_iter_map *map,
  * independent of each other. `predicate` bounds sums of iterators, or is 0;
  * `trivial`: an iterator of extent 1 becomes its value. *found is false, and
  * errors say why, if there is no such form. */
-PLN_API pln_status pln_iter_map_detect(pln_iter_map *map, uint32_t n,
-                                       const pln_term *indices,
-                                       uint32_t n_ranges,
-                                       const pln_term_range *ranges,
-                                       pln_term predicate, pln_iter_level level,
-                                       bool trivial, uint32_t *sums,
-                                       bool *found) PLN_CHECKED;
+PLN_API pln_status pln_iter_map_detect(
+    pln_iter_map *map, uint32_t n, const pln_term *indices, uint32_t n_ranges,
+    const pln_term_range *ranges, pln_term predicate, pln_iter_level level,
+    bool trivial, uint32_t *sums, bool *found) PLN_CHECKED;
 /* What the last detection padded: true for padding of an iterator, false for
  * its own values. */
 PLN_API pln_term pln_iter_map_padding(const pln_iter_map *map);
@@ -270,13 +267,10 @@ PLN_API pln_status pln_iter_map_normalize(pln_iter_map *map, pln_term expr,
 PLN_API pln_status pln_iter_map_expr(pln_iter_map *map, uint32_t sum,
                                      pln_term *out) PLN_CHECKED;
 /* The indices as the detected form has them; unchanged if there is none. */
-PLN_API pln_status pln_iter_map_simplify(pln_iter_map *map, uint32_t n,
-                                         const pln_term *indices,
-                                         uint32_t n_ranges,
-                                         const pln_term_range *ranges,
-                                         pln_term predicate,
-                                         pln_iter_level level, bool trivial,
-                                         pln_term *out) PLN_CHECKED;
+PLN_API pln_status pln_iter_map_simplify(
+    pln_iter_map *map, uint32_t n, const pln_term *indices, uint32_t n_ranges,
+    const pln_term_range *ranges, pln_term predicate, pln_iter_level level,
+    bool trivial, pln_term *out) PLN_CHECKED;
 /* Divides detected indices into outer and inner iterators, where the variables
  * of `inner` make the inner ones: index i is
  * marks[2 * i] * extent(marks[2 * i + 1]) + marks[2 * i + 1]. The extents of
@@ -305,7 +299,7 @@ typedef struct pln_group_bounds {
 } pln_group_bounds;
 
 typedef struct pln_linear_bounds {
-  uint32_t n_groups, n_terms, cap_terms, n_relations, cap_relations;
+  uint32_t n_vars, n_groups, n_terms, cap_terms, n_relations, cap_relations;
   pln_group_bounds *groups; /* one for each variable, in order */
   pln_term *terms;
   pln_term *relations; /* what the bounds do not say */
@@ -324,9 +318,9 @@ PLN_API void pln_linear_bounds_free(pln_analyzer *analyzer,
 /* Ranges of variables, where all relations hold. */
 typedef struct pln_linear_ranges {
   uint32_t n_vars, n_new, n_ranges, n_relations, cap_relations;
-  pln_term *to_new;           /* n_vars: the variables by the new ones */
+  pln_term *to_new;            /* n_vars: the variables by the new ones */
   pln_term *new_vars, *to_old; /* n_new of n_vars: the new ones by the others */
-  pln_term_range *ranges;     /* n_ranges of n_vars */
+  pln_term_range *ranges;      /* n_ranges of n_vars */
   pln_term *relations;
   bool solvable; /* false: there is no solution, and nothing else is set */
 } pln_linear_ranges;

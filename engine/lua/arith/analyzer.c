@@ -72,9 +72,9 @@ static int analyzer_export(lua_State *L) {
 /* bind(var, value, override), bind_range(var, min, extent, override) */
 static int analyzer_bind(lua_State *L) {
   pln_term var = pln_lua_check_term(L, 2), value = pln_lua_check_term(L, 3);
-  pln_lua_must(
-      L, pln_lua_state_of(L),
-      pln_analyzer_bind(pln_lua_check_analyzer(L), var, value, lua_toboolean(L, 4)));
+  pln_lua_must(L, pln_lua_state_of(L),
+               pln_analyzer_bind(pln_lua_check_analyzer(L), var, value,
+                                 lua_toboolean(L, 4)));
   return 0;
 }
 
@@ -82,7 +82,8 @@ static int analyzer_bind_range(lua_State *L) {
   pln_term var = pln_lua_check_term(L, 2), min = pln_lua_check_term(L, 3);
   pln_lua_must(L, pln_lua_state_of(L),
                pln_analyzer_bind_range(pln_lua_check_analyzer(L), var, min,
-                                       pln_lua_check_term(L, 4), lua_toboolean(L, 5)));
+                                       pln_lua_check_term(L, 4),
+                                       lua_toboolean(L, 5)));
   return 0;
 }
 
@@ -90,10 +91,10 @@ static int analyzer_bind_range(lua_State *L) {
  * override) */
 static int analyzer_update_bound(lua_State *L) {
   pln_term var = pln_lua_check_term(L, 2);
-  pln_lua_must(
-      L, pln_lua_state_of(L),
-      pln_analyzer_update_bound(pln_lua_check_analyzer(L), var, luaL_checkinteger(L, 3),
-                                luaL_checkinteger(L, 4), lua_toboolean(L, 5)));
+  pln_lua_must(L, pln_lua_state_of(L),
+               pln_analyzer_update_bound(
+                   pln_lua_check_analyzer(L), var, luaL_checkinteger(L, 3),
+                   luaL_checkinteger(L, 4), lua_toboolean(L, 5)));
   return 0;
 }
 
@@ -145,9 +146,9 @@ static int push_pair(lua_State *L, int64_t x, int64_t y) {
 static int analyzer_const_int_bound(lua_State *L) {
   int64_t min, max;
   pln_term term = pln_lua_check_term(L, 2);
-  pln_lua_must(
-      L, pln_lua_state_of(L),
-      pln_analyzer_const_int_bound(pln_lua_check_analyzer(L), term, &min, &max));
+  pln_lua_must(L, pln_lua_state_of(L),
+               pln_analyzer_const_int_bound(pln_lua_check_analyzer(L), term,
+                                            &min, &max));
   return push_pair(L, min, max);
 }
 
@@ -166,7 +167,8 @@ static int push_simplified(lua_State *L,
                            pln_status (*simplify)(pln_analyzer *, pln_term,
                                                   pln_term *)) {
   pln_term out, term = pln_lua_check_term(L, 2);
-  pln_lua_must(L, pln_lua_state_of(L), simplify(pln_lua_check_analyzer(L), term, &out));
+  pln_lua_must(L, pln_lua_state_of(L),
+               simplify(pln_lua_check_analyzer(L), term, &out));
   lua_pushinteger(L, out);
   return 1;
 }
@@ -183,9 +185,9 @@ static int analyzer_simplify(lua_State *L) {
   pln_term out, term = pln_lua_check_term(L, 2);
   lua_Integer steps = luaL_optinteger(L, 3, 2);
   luaL_argcheck(L, steps >= 0 && steps <= 1000, 3, "0 to 1,000 expected");
-  pln_lua_must(
-      L, pln_lua_state_of(L),
-      pln_analyzer_simplify(pln_lua_check_analyzer(L), term, (uint32_t)steps, &out));
+  pln_lua_must(L, pln_lua_state_of(L),
+               pln_analyzer_simplify(pln_lua_check_analyzer(L), term,
+                                     (uint32_t)steps, &out));
   lua_pushinteger(L, out);
   return 1;
 }
@@ -206,8 +208,9 @@ static int analyzer_can_prove(lua_State *L) {
 static int analyzer_can_prove_equal(lua_State *L) {
   bool proved;
   pln_term x = pln_lua_check_term(L, 2), y = pln_lua_check_term(L, 3);
-  pln_lua_must(L, pln_lua_state_of(L),
-               pln_analyzer_can_prove_equal(pln_lua_check_analyzer(L), x, y, &proved));
+  pln_lua_must(
+      L, pln_lua_state_of(L),
+      pln_analyzer_can_prove_equal(pln_lua_check_analyzer(L), x, y, &proved));
   lua_pushboolean(L, proved);
   return 1;
 }
@@ -263,7 +266,8 @@ static int analyzer_int_set(lua_State *L) {
 /* deduce_bound(var, condition, hints, relaxed) -> min, max */
 static int analyzer_deduce_bound(lua_State *L) {
   uint32_t n_hints, n_relaxed;
-  pln_term min, max, var = pln_lua_check_term(L, 2), condition = pln_lua_check_term(L, 3);
+  pln_term min, max, var = pln_lua_check_term(L, 2),
+                     condition = pln_lua_check_term(L, 3);
   pln_analyzer *a = pln_lua_check_analyzer(L);
   lua_settop(L, 5);
   const pln_term_domain *hints = push_domains(L, 4, &n_hints);
@@ -432,5 +436,6 @@ static const luaL_Reg functions[] = {{"analyzer", core_analyzer},
 void pln_lua_open_arith(lua_State *L) {
   pln_lua_class(L, ANALYZER, methods, meta, NULL);
   pln_lua_open_iter_map(L);
+  pln_lua_open_bounds(L);
   pln_lua_functions(L, functions);
 }

@@ -3,10 +3,12 @@
  * A map lives as long as a call. It comes and goes as a table
  *
  *     { marks = { { source, sum, extent }, ... },
- *       sums = { { base, mark, lower_factor, extent, scale, mark, ... }, ... } }
+ *       sums = { { base, mark, lower_factor, extent, scale, mark, ... }, ... }
+ * }
  *
  * of terms, and of numbers of marks and sums, which begin with 1; a source or
- * sum that is none is 0. lua/perilune/arith/iter_map.lua makes objects of it. */
+ * sum that is none is 0. lua/perilune/arith/iter_map.lua makes objects of it.
+ */
 
 #include "lua/arith/terms.h"
 
@@ -270,9 +272,9 @@ static uint32_t add_mark(lua_State *L, pln_iter_map *map,
   pln_term source = (pln_term)field(L, row, 2);
   if (!source)
     sum = made(L, numbers, field(L, row, 3), n);
-  pln_lua_must(L, pln_lua_state_of(L),
-               pln_iter_map_mark(map, source, sum, term_field(L, row, 4),
-                                 &out));
+  pln_lua_must(
+      L, pln_lua_state_of(L),
+      pln_iter_map_mark(map, source, sum, term_field(L, row, 4), &out));
   return out;
 }
 
@@ -287,14 +289,13 @@ static uint32_t add_sum(lua_State *L, pln_iter_map *map,
       lua_newuserdatauv(L, (parts + (size_t)1) * sizeof *splits, 0);
   for (uint32_t i = 0; i < parts; i++) {
     lua_Integer at = 3 + 4 * (lua_Integer)i;
-    splits[i] = (pln_iter_split){made(L, numbers, field(L, row, at), n),
-                                 term_field(L, row, at + 1),
-                                 term_field(L, row, at + 2),
-                                 term_field(L, row, at + 3)};
+    splits[i] = (pln_iter_split){
+        made(L, numbers, field(L, row, at), n), term_field(L, row, at + 1),
+        term_field(L, row, at + 2), term_field(L, row, at + 3)};
   }
-  pln_lua_must(L, pln_lua_state_of(L),
-               pln_iter_map_sum(map, parts, splits, term_field(L, row, 2),
-                                &out));
+  pln_lua_must(
+      L, pln_lua_state_of(L),
+      pln_iter_map_sum(map, parts, splits, term_field(L, row, 2), &out));
   lua_pop(L, 1);
   return out;
 }
@@ -340,8 +341,7 @@ int pln_lua_inverse_iter_map(lua_State *L) {
   luaL_argcheck(L, n_sums == n_outputs, 4, "one output for each index");
   for (uint32_t i = 0; i < n_sums; i++)
     sums[i] = made(L, numbers, sums[i], n);
-  pln_term *vars =
-      lua_newuserdatauv(L, 2 * ((size_t)n + 1) * sizeof *vars, 0);
+  pln_term *vars = lua_newuserdatauv(L, 2 * ((size_t)n + 1) * sizeof *vars, 0);
   pln_term *values = vars + n + 1;
   pln_lua_must(L, pln_lua_state_of(L),
                pln_iter_map_inverse(box->map, n_sums, sums, outputs,

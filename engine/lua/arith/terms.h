@@ -31,5 +31,6 @@ int pln_lua_combine_sets(lua_State *L);
 int pln_lua_common_subexprs(lua_State *L);
 
 void pln_lua_open_iter_map(lua_State *L);
+void pln_lua_open_bounds(lua_State *L);
 
 #endif

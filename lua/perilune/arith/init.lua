@@ -11,6 +11,7 @@ local core = require "perilune.core"
 core.internal()
 
 local iter_map = require "perilune.arith.iter_map"
+local linear = require "perilune.arith.linear"
 
 local arith = {
   Analyzer = require "perilune.arith.analyzer",
@@ -41,10 +42,52 @@ function arith.solve_linear_equations(equations, variables, ranges)
   return arith.Analyzer():solve_linear_equations(equations, variables, ranges)
 end
 
---- An interval of each dimension that contains a region, when the variables of `var_dom` run over
--- their ranges and the predicate holds.
+--- The ranges of variables where inequalities (or IntConstraints) hold, as IntConstraints; with
+-- `deskew_range` in new variables that begin with 0, as IntConstraintsTransform. Without a solution
+-- the relations are { false }.
+function arith.solve_linear_inequalities(equations, variables, ranges, deskew_range)
+  return arith.Analyzer():solve_linear_inequalities(equations, variables, ranges, deskew_range)
+end
+
+--- The bounds of each variable by the later ones, { [var] = IntGroupBounds }, and the other relations.
+function arith.solve_inequalities_as_bounds(equations, variables, ranges)
+  return arith.Analyzer():solve_inequalities_as_bounds(equations, variables, ranges)
+end
+
+arith.IntGroupBounds, arith.IntConstraints, arith.IntConstraintsTransform =
+  linear.IntGroupBounds, linear.IntConstraints, linear.IntConstraintsTransform
+
+--- The interval of each dimension of a region (Ranges), when the variables of `var_dom` run over
+-- their ranges and the predicate holds: exactly, or nil.
+function arith.estimate_region_strict_bound(region, var_dom, predicate)
+  return arith.Analyzer():estimate_region_strict_bound(region, var_dom, predicate)
+end
+
+--- The same: intervals that the region surely has, or nil.
+function arith.estimate_region_lower_bound(region, var_dom, predicate)
+  return arith.Analyzer():estimate_region_lower_bound(region, var_dom, predicate)
+end
+
+--- The same: intervals that contain the region.
 function arith.estimate_region_upper_bound(region, var_dom, predicate)
   return arith.Analyzer():estimate_region_upper_bound(region, var_dom, predicate)
+end
+
+--- An interval that contains all of the sets; one that they cover; what they have in common.
+function arith.union(sets) return arith.Analyzer():union(sets) end
+
+function arith.union_lower_bound(sets) return arith.Analyzer():union_lower_bound(sets) end
+
+function arith.intersect(sets) return arith.Analyzer():intersect(sets) end
+
+--- The region of a buffer that a statement reads and writes, as Ranges; {}: it does neither.
+function arith.domain_touched(stmt, buffer, consider_loads, consider_stores)
+  return arith.Analyzer():domain_touched(stmt, buffer, consider_loads, consider_stores)
+end
+
+--- Subexpressions that occur `threshold` times or more: { { expr =, count = }, ... }.
+function arith.detect_common_subexpr(expr, threshold)
+  return arith.Analyzer():detect_common_subexpr(expr, threshold)
 end
 
 --- A condition without the variables of `ranges`, which implies the given one for all their values.
