@@ -42,6 +42,15 @@ typedef struct region_request {
   pln_term predicate;
 } region_request;
 
+/* An iterator of one value may be left in what stands beside the splits. */
+static pln_term with_values(const region_request *r, pln_term t) {
+  for (uint32_t i = 0; i < r->n_ranges; i++)
+    if (pln_is_value(r->a, r->ranges[i].extent, 1))
+      t = pln_term_substitute(r->a, t, 1, &r->ranges[i].var,
+                              &r->ranges[i].min);
+  return t;
+}
+
 static pln_status strict_in(const region_request *r, pln_iter_map *m,
                             uint32_t n, const pln_term_range *region,
                             uint32_t *sums, pln_term *mins, pln_interval *out,
@@ -51,8 +60,12 @@ static pln_status strict_in(const region_request *r, pln_iter_map *m,
   PLN_TRY(pln_iter_map_detect(m, n, mins, r->n_ranges, r->ranges, r->predicate,
                               PLN_ITER_SURJECTIVE, true, sums, found));
   *found = *found && !m->rotated;
-  for (uint32_t i = 0; i < n && *found; i++)
+  for (uint32_t i = 0; i < n && *found; i++) {
     *found = span_of(m, sums[i], region[i].extent, &out[i]);
+    if (*found)
+      out[i] = (pln_interval){with_values(r, out[i].min),
+                              with_values(r, out[i].max)};
+  }
   return r->a->status;
 }
 

@@ -489,9 +489,9 @@ local function statement_of(text)
     if declared then declarations[#declarations + 1] = "    " .. declared
     else lines[#lines + 1] = "    " .. line end
   end
-  local fn = tir.parse("# from tvm.script import tir as T\n@T.prim_func\ndef main():\n"
-    .. table.concat(declarations, "\n") .. "\n" .. table.concat(lines, "\n") .. "\n")
-  return fn.body
+  local mod = assert(tir.parse("# from tvm.script import tir as T\n@T.prim_func\ndef main():\n"
+    .. table.concat(declarations, "\n") .. "\n" .. table.concat(lines, "\n") .. "\n"))
+  return mod["main"].body
 end
 
 local function touched_buffer(stmt, name)

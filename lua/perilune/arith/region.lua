@@ -58,6 +58,9 @@ local function extend(touched, i, set)
     max = operand.folded("Max", known.max, set.max) } or set
 end
 
+-- Sealed statements have buffers of their own; the pointer tells which one it is.
+local function same(x, y) return x == y or x.data == y.data and x.name == y.name end
+
 -- The loops that enclose what is visited: variables and their intervals.
 local function record(analyzer, touched, access, loops)
   local buffer = access.buffer
@@ -79,7 +82,7 @@ function region.domain_touched(analyzer, stmt, buffer, consider_loads, consider_
       local last = operand.folded("Sub", operand.folded("Add", node.min, node.extent),
         operand.const(1, node.min.dtype))
       loops[node.loop_var] = { min_value = node.min, max_value = last }
-    elseif kinds[node.kind] and node.buffer == buffer then
+    elseif kinds[node.kind] and same(node.buffer, buffer) then
       record(analyzer, touched, node, loops)
     end
   end)
