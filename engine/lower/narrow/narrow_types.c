@@ -134,13 +134,18 @@ static pln_status own_bits(bit_analysis *x, pln_ref ref, uint32_t *bits) {
   return PLN_OK;
 }
 
+static bool is_value(const pln_node *n) {
+  return n->kind != PLN_RANGE && n->kind != PLN_BUFFER_REGION &&
+         n->kind != PLN_ITER_VAR && n->kind != PLN_PRIM_ARRAY;
+}
+
 static pln_status visit_node(bit_analysis *x, pln_ref ref) {
   const pln_node *n = &x->g->nodes[ref];
   uint32_t bits = x->target;
   if (pln_is_prim(n) || n->kind == PLN_VAR) {
     if (x->bits[ref] == 0)
       return PLN_OK;
-    if (is_int_type(x->g->engine, n->type)) {
+    if (is_value(n) && is_int_type(x->g->engine, n->type)) {
       PLN_TRY(own_bits(x, ref, &bits));
       need(x, ref, bits);
     }
