@@ -418,6 +418,14 @@ PLN_API pln_status pln_pipeline_parse(pln_engine *engine, pln_slice text,
 PLN_API pln_status pln_pipeline_print(const pln_pass *pass, pln_write_fn write,
                                       void *ud) PLN_CHECKED;
 
+/* The passes of TVM's default lowering of PrimFuncs (phases 0 to 3) as a
+ * sequential, which the pass tir.lower runs. The flags tir.disable_vectorize,
+ * tir.disable_storage_rewrite, tir.disable_cse_tir and the like, and the passes
+ * of tir.add_lower_pass, are read from the current context now. `simple_mode`:
+ * without tir.LoopPartition. */
+PLN_API pln_status pln_lower_passes(pln_engine *engine, bool simple_mode,
+                                    pln_pass **out) PLN_CHECKED;
+
 #ifdef __cplusplus
 }
 #endif

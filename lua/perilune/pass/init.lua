@@ -1,5 +1,6 @@
 --- Passes, sequentials and contexts made from tables.
 
+local added_pass = require "perilune.pass.added_pass"
 local argument = require "perilune.argument"
 local core = require "perilune.core"
 local config = require "perilune.pass.config"
@@ -290,6 +291,10 @@ for _, field in ipairs(tracing_fields) do context_fields[field] = true end
 -- The config of a context, with the text of its target.
 local function config_of(spec)
   local settings = flat(spec.config)
+  if settings["tir.add_lower_pass"] ~= nil then
+    settings["tir.add_lower_pass"] = added_pass(settings["tir.add_lower_pass"],
+      function(value) return element(value, 1) end)
+  end
   if spec.target ~= nil then settings.target = target(spec.target):complete_text() end
   return settings
 end
