@@ -58,6 +58,15 @@ static const pln_option hoist_if[] = {
     FLAG("support_block_scope_hosting", "false", "Out of blocks too."),
 };
 
+static const pln_option hoist_expression[] = {
+    NUMBER("hoisted_conditionals", "7",
+           "Sum of 1 (if statements), 2 (if_then_else and Select), 4 (sides of "
+           "&& and ||), 8 (conditions on the variables of attributes)."),
+    NUMBER("hoisted_let_bindings", "3",
+           "Sum of 1 (what a condition needs), 2 (statements), 4 "
+           "(expressions)."),
+};
+
 static const pln_option remove_no_op[] = {
     FLAG("use_dataflow_analysis", "false", "What is known of buffers counts."),
     NUMBER("max_simplification_steps", "0",
@@ -77,6 +86,8 @@ static const pln_option keys[] = {
           "How tir.InjectDoubleBuffer splits loops."),
     TABLE("tir.HoistIfThenElse", hoist_if,
           "How far tir.HoistIfThenElse moves conditions."),
+    TABLE("tir.HoistExpression", hoist_expression,
+          "What tir.HoistExpression moves out of loops."),
     TABLE("tir.RemoveNoOp", remove_no_op, "What tir.RemoveNoOp looks at."),
     TABLE("tir.ReduceBranchingThroughOvercompute", overcompute,
           "What tir.ReduceBranchingThroughOvercompute looks at."),
