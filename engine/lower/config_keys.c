@@ -89,6 +89,20 @@ static const pln_option keys[] = {
     TABLE("tir.HoistExpression", hoist_expression,
           "What tir.HoistExpression moves out of loops."),
     TABLE("tir.RemoveNoOp", remove_no_op, "What tir.RemoveNoOp looks at."),
+    NUMBER("tir.lwp_max_depth", "0",
+           "tir.InstrumentProfileIntrinsics: the most loops around a marked "
+           "one, less 1; 0: any."),
+    NUMBER("tir.lwp_min_height", "1",
+           "tir.InstrumentProfileIntrinsics: the least loops inside of each "
+           "other in a marked one."),
+    FLAG("tir.instr_siblings", "true",
+         "tir.InstrumentProfileIntrinsics: only loops beside others."),
+    FLAG("tir.lwp_disable_func_prof", "false",
+         "tir.InstrumentProfileIntrinsics: loops only, not functions."),
+    FLAG("tir.reset_start_id", "false",
+         "tir.InstrumentProfileIntrinsics numbers from 0, as it always does."),
+    FLAG("tir.instrument_lwp", "false",
+         "tvm.lower ends with tir.InstrumentProfileIntrinsics."),
     TABLE("tir.ReduceBranchingThroughOvercompute", overcompute,
           "What tir.ReduceBranchingThroughOvercompute looks at."),
 };

@@ -65,9 +65,16 @@ static const pln_option bind_target_options[] = {
      .doc = "The target's text, with its host: 'llvm -keys=cpu -host=llvm'."},
 };
 
+static const pln_option filter_options[] = {
+    {.name = "fcond",
+     .kind = PLN_ATTR_NONE,
+     .doc = "Called with a function: true if it stays."},
+};
+
 #define no_options NULL
 enum {
   N_hoist_if_options = PLN_COUNT(hoist_if_options),
+  N_filter_options = PLN_COUNT(filter_options),
   N_bind_target_options = PLN_COUNT(bind_target_options),
   N_thread_sync_options = PLN_COUNT(thread_sync_options),
   N_flattener_options = PLN_COUNT(flattener_options),

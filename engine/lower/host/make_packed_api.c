@@ -372,12 +372,13 @@ static pln_status lower_call(void *ud, pln_stmt_rewrite *s, pln_ref old,
   return pln_packed_call_lower(x->module, x->g, s, old, node);
 }
 
-pln_status pln_make_packed(const pln_module *module, const pln_graph *g,
-                           pln_graph **out) {
+static pln_status make_packed(void *ud, const pln_module *module,
+                              const pln_graph *g, pln_graph **out) {
   packed_api x = {.g = g, .module = module};
   pln_stmt_mutator mutator = {
       .ud = &x, .expr = lower_call, .leave = leave_stmt};
   pln_attrs target = pln_target_of(g);
+  (void)ud;
   if (pln_is_packed_function(g) && !target)
     return pln_diag_error(g->engine, PLN_ERR_ARGUMENT, NULL,
                           "tir.MakePackedAPI: a function has no attribute "
@@ -391,5 +392,5 @@ pln_status pln_make_packed(const pln_module *module, const pln_graph *g,
 }
 
 pln_status pln_pass_tir_make_packed_api(pln_pass_run *run) {
-  return pln_rewrite_prim_funcs(run, pln_make_packed);
+  return pln_rewrite_prim_funcs(run, make_packed, NULL);
 }

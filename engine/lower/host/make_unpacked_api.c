@@ -90,10 +90,11 @@ static pln_status leave_stmt(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
   return status;
 }
 
-static pln_status make_unpacked(const pln_module *module, const pln_graph *g,
-                                pln_graph **out) {
+static pln_status make_unpacked(void *ud, const pln_module *module,
+                                const pln_graph *g, pln_graph **out) {
   unpacked_api x = {.g = g, .target = pln_target_of(g)};
   pln_stmt_mutator mutator = {.ud = &x, .leave = leave_stmt};
+  (void)ud;
   (void)module;
   if (pln_is_packed_function(g) && !x.target)
     return pln_diag_error(g->engine, PLN_ERR_ARGUMENT, NULL,
@@ -107,5 +108,5 @@ static pln_status make_unpacked(const pln_module *module, const pln_graph *g,
 }
 
 pln_status pln_pass_tir_make_unpacked_api(pln_pass_run *run) {
-  return pln_rewrite_prim_funcs(run, make_unpacked);
+  return pln_rewrite_prim_funcs(run, make_unpacked, NULL);
 }

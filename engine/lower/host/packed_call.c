@@ -60,29 +60,24 @@ typedef struct changed_functions {
 } changed_functions;
 
 static pln_status rewrite_one(const pln_module *module, uint32_t i,
-                              pln_status (*rewrite)(const pln_module *,
-                                                    const pln_graph *,
-                                                    pln_graph **),
+                              pln_prim_func_rewriter rewrite, void *ud,
                               changed_functions *all) {
   const pln_graph *old = pln_module_function_at(module, i);
   pln_graph *function;
   if (old->nodes[old->root].kind != PLN_PRIM_FUNC)
     return PLN_OK;
-  PLN_TRY(rewrite(module, old, &function));
+  PLN_TRY(rewrite(ud, module, old, &function));
   all->names[all->n] = pln_module_name_at(module, i);
   all->functions[all->n++] = function;
   return PLN_OK;
 }
 
-static pln_status rewrite_all(pln_pass_run *run,
-                              pln_status (*rewrite)(const pln_module *,
-                                                    const pln_graph *,
-                                                    pln_graph **),
-                              changed_functions *all) {
+static pln_status rewrite_all(pln_pass_run *run, pln_prim_func_rewriter rewrite,
+                              void *ud, changed_functions *all) {
   const pln_module *module = pln_run_module(run);
   pln_module *out;
   for (uint32_t i = 0; i < pln_module_count(module); i++)
-    PLN_TRY(rewrite_one(module, i, rewrite, all));
+    PLN_TRY(rewrite_one(module, i, rewrite, ud, all));
   PLN_TRY(pln_module_with_functions(module, all->n, all->names, all->functions,
                                     &out));
   pln_run_set_module(run, out);
@@ -90,16 +85,14 @@ static pln_status rewrite_all(pln_pass_run *run,
 }
 
 pln_status pln_rewrite_prim_funcs(pln_pass_run *run,
-                                  pln_status (*rewrite)(const pln_module *,
-                                                        const pln_graph *,
-                                                        pln_graph **)) {
+                                  pln_prim_func_rewriter rewrite, void *ud) {
   pln_engine *e = pln_run_engine(run);
   uint32_t n = pln_module_count(pln_run_module(run));
   changed_functions all = {.names = pln_mem_new(e, n * sizeof(pln_symbol)),
                            .functions = pln_mem_new(e, n * sizeof(void *))};
   pln_status status = n == 0 ? PLN_OK
                       : all.names && all.functions
-                          ? rewrite_all(run, rewrite, &all)
+                          ? rewrite_all(run, rewrite, ud, &all)
                           : pln_nomem(e);
   for (uint32_t i = 0; i < all.n; i++)
     pln_graph_release((pln_graph *)(uintptr_t)all.functions[i]);

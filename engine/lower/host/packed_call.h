@@ -14,13 +14,13 @@ bool pln_is_packed_function(const pln_graph *function);
 pln_status pln_packed_call_lower(const pln_module *module, const pln_graph *g,
                                  pln_stmt_rewrite *s, pln_ref old,
                                  pln_ref *node) PLN_CHECKED;
-pln_status pln_make_packed(const pln_module *module, const pln_graph *function,
-                           pln_graph **out) PLN_CHECKED;
 /* Every PrimFunc of the run's module by `rewrite`, which may answer with the
  * function itself. Sets the result. */
-pln_status pln_rewrite_prim_funcs(
-    pln_pass_run *run,
-    pln_status (*rewrite)(const pln_module *module, const pln_graph *function,
-                          pln_graph **out)) PLN_CHECKED;
+typedef pln_status (*pln_prim_func_rewriter)(void *ud, const pln_module *module,
+                                             const pln_graph *function,
+                                             pln_graph **out);
+pln_status pln_rewrite_prim_funcs(pln_pass_run *run,
+                                  pln_prim_func_rewriter rewrite,
+                                  void *ud) PLN_CHECKED;
 
 #endif
