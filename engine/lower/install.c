@@ -71,9 +71,18 @@ static const pln_option filter_options[] = {
      .doc = "Called with a function: true if it stays."},
 };
 
+static const pln_option fp8_options[] = {
+    {.name = "promote_dtype",
+     .kind = PLN_ATTR_STRING,
+     .fallback = "float32",
+     .choices = "float16|float32",
+     .doc = "The dtype in which numbers are computed."},
+};
+
 #define no_options NULL
 enum {
   N_hoist_if_options = PLN_COUNT(hoist_if_options),
+  N_fp8_options = PLN_COUNT(fp8_options),
   N_filter_options = PLN_COUNT(filter_options),
   N_bind_target_options = PLN_COUNT(bind_target_options),
   N_thread_sync_options = PLN_COUNT(thread_sync_options),

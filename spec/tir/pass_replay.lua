@@ -19,10 +19,11 @@ local function text_of(path)
   return text
 end
 
--- The recorded numbers are texts.
+-- The recorded numbers are texts: "3", "<IntImm> 3", "<IntImm> T.bool(True)".
 local function plain(value)
-  if type(value) == "string" then return tonumber(value) or value end
-  return value
+  if type(value) ~= "string" then return value end
+  value = value:gsub("^<IntImm> ", ""):gsub("^T%.bool%((%a+)%)$", { True = "1", False = "0" })
+  return tonumber(value) or value
 end
 
 local function as_kind(kind, value)
@@ -53,7 +54,7 @@ local order = {
   ["tir.HoistIfThenElse"] = { "variant" }, ["tir.CompactBufferAllocation"] = { "is_strict" },
   ["tir.CommonSubexprElimTIR"] = { "enable_cse_tir", "identify_equiv_terms" },
   ["tir.ThreadSync"] = { "storage_scope" }, ["tir.LiftAttrScope"] = { "attr_key" },
-  ["tir.BindTarget"] = { "target" },
+  ["tir.BindTarget"] = { "target" }, ["tir.FP8ComputeLegalize"] = { "promote_dtype" },
 }
 
 -- "<Target> cuda -arch=sm_50" as the text of a target.

@@ -69,10 +69,6 @@ static const device_row rows[] = {
     {"tir.UnifyThreadBinding", BINDING, "thread binding"},
     {"tir.UnifyThreadBinding", ATTR_KEY, "thread_extent"},
     {"tir.CombineContextCall", CALL, "tvm_thread_context"},
-    {"tir.BF16ComputeLegalize", DTYPE, "bfloat16"},
-    {"tir.BF16StorageLegalize", DTYPE, "bfloat16"},
-    {"tir.FP8ComputeLegalize", DTYPE, "float8"},
-    {"tir.FP8StorageLegalize", DTYPE, "float8"},
 };
 
 /* ------------------------------------------------------------------ triggers
