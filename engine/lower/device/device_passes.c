@@ -59,7 +59,6 @@ static const device_row rows[] = {
     {"tir.AnnotateDeviceRegions", ATTR_KEY, "pipeline_exec_scope"},
     {"tir.AnnotateDeviceRegions", ATTR_KEY, "device_scope"},
     {"tir.SplitHostDevice", ATTR_KEY, "target"},
-    {"tir.LowerDeviceKernelLaunch", TARGET, "gpu"},
     {"tir.CoProcSync", ATTR_KEY, "coproc_scope"},
     {"tir.LowerAsyncDMA", ATTR_KEY, "async_scope"},
     {"tir.InjectPTXAsyncCopy", ATTR_KEY, "async_scope"},

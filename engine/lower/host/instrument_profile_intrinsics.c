@@ -142,12 +142,13 @@ static void end(profiler *p) {
   pln_mem_free(e, p->parallel, n * sizeof *p->parallel);
 }
 
-static pln_status instrument(void *ud, const pln_module *module,
+static pln_status instrument(void *ud, const pln_module *module, uint32_t index,
                              const pln_graph *g, pln_graph **out) {
   profiler *p = ud;
   pln_stmt_mutator mutator = {
       .ud = p, .leave_body = leave_body, .leave = leave_stmt};
   (void)module;
+  (void)index;
   p->g = g;
   *out = NULL;
   pln_status status = begin(p);

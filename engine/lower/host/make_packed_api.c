@@ -373,12 +373,14 @@ static pln_status lower_call(void *ud, pln_stmt_rewrite *s, pln_ref old,
 }
 
 static pln_status make_packed(void *ud, const pln_module *module,
-                              const pln_graph *g, pln_graph **out) {
+                              uint32_t index, const pln_graph *g,
+                              pln_graph **out) {
   packed_api x = {.g = g, .module = module};
   pln_stmt_mutator mutator = {
       .ud = &x, .expr = lower_call, .leave = leave_stmt};
   pln_attrs target = pln_target_of(g);
   (void)ud;
+  (void)index;
   if (pln_is_packed_function(g) && !target)
     return pln_diag_error(g->engine, PLN_ERR_ARGUMENT, NULL,
                           "tir.MakePackedAPI: a function has no attribute "

@@ -91,11 +91,13 @@ static pln_status leave_stmt(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
 }
 
 static pln_status make_unpacked(void *ud, const pln_module *module,
-                                const pln_graph *g, pln_graph **out) {
+                                uint32_t index, const pln_graph *g,
+                                pln_graph **out) {
   unpacked_api x = {.g = g, .target = pln_target_of(g)};
   pln_stmt_mutator mutator = {.ud = &x, .leave = leave_stmt};
   (void)ud;
   (void)module;
+  (void)index;
   if (pln_is_packed_function(g) && !x.target)
     return pln_diag_error(g->engine, PLN_ERR_ARGUMENT, NULL,
                           "tir.MakeUnpackedAPI: a function has no attribute "

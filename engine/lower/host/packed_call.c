@@ -66,7 +66,7 @@ static pln_status rewrite_one(const pln_module *module, uint32_t i,
   pln_graph *function;
   if (old->nodes[old->root].kind != PLN_PRIM_FUNC)
     return PLN_OK;
-  PLN_TRY(rewrite(ud, module, old, &function));
+  PLN_TRY(rewrite(ud, module, i, old, &function));
   all->names[all->n] = pln_module_name_at(module, i);
   all->functions[all->n++] = function;
   return PLN_OK;

@@ -17,6 +17,7 @@ pln_status pln_packed_call_lower(const pln_module *module, const pln_graph *g,
 /* Every PrimFunc of the run's module by `rewrite`, which may answer with the
  * function itself. Sets the result. */
 typedef pln_status (*pln_prim_func_rewriter)(void *ud, const pln_module *module,
+                                             uint32_t index,
                                              const pln_graph *function,
                                              pln_graph **out);
 pln_status pln_rewrite_prim_funcs(pln_pass_run *run,
