@@ -2707,7 +2707,8 @@ function pl.tir.parse(text, name) end
 ---@param name? string of the text, in messages
 ---@return perilune.Node? node
 ---@return perilune.Diag? diag
-function pl.tir.parse_expr(text, name) end
+---@param names? table<string, perilune.Node> Vars and Buffers of the text
+function pl.tir.parse_expr(text, name, names) end
 --- What is known of a builtin: its name, what a call of it does ("pure", "opaque", ...), how many
 --- arguments it takes (nil: any number).
 ---@param name string
