@@ -401,8 +401,8 @@ function tir.parse(text, name) return core.script_parse(text, name) end
 
 --- The PrimExpr, or the statements, in a TVMScript text that declares first what they use, as
 -- tir.script(node, { verbose_expr = true }) prints it; nil and a diagnostic when it cannot be read.
--- `names`: Vars and Buffers by name, which stand for the text's free ones of these names and need no
--- declarations there.
+-- `names`: Vars and Buffers by name, which stand for the text's free ones of these names and need
+-- no declarations there.
 function tir.parse_expr(text, name, names)
   if names == nil then return core.script_parse_expr(text, name) end
   return named.parse_expr(text, name, argument.table(names, "tir.parse_expr", "names"))

@@ -1,5 +1,5 @@
--- Reads TVMScript whose names stand for given Vars and Buffers: declarations are put in front of the
--- text, and what they declare is replaced.
+-- Reads TVMScript whose names stand for given Vars and Buffers: declarations are put in front of
+-- the text, and what they declare is replaced.
 
 local core = require "perilune.core"
 core.internal()
