@@ -2081,11 +2081,153 @@ function pl.arith.detect_clip_bound(condition, vars) end
 ---@param ranges? table<perilune.Node, any>
 ---@return table?
 function pl.arith.solve_linear_equations(equations, variables, ranges) end
+--- Exactly, or nil.
+---@param region perilune.Node[]
+---@param var_dom table<perilune.Node, any>
+---@param predicate? any
+---@return perilune.IntervalSet[]?
+function pl.arith.estimate_region_strict_bound(region, var_dom, predicate) end
+--- Intervals that the region surely has, or nil.
+---@param region perilune.Node[]
+---@param var_dom table<perilune.Node, any>
+---@param predicate? any
+---@return perilune.IntervalSet[]?
+function pl.arith.estimate_region_lower_bound(region, var_dom, predicate) end
+--- Intervals that contain the region.
 ---@param region perilune.Node[]
 ---@param var_dom table<perilune.Node, any>
 ---@param predicate? any
 ---@return perilune.IntervalSet[]
 function pl.arith.estimate_region_upper_bound(region, var_dom, predicate) end
+---@param sets perilune.IntervalSet[]
+---@return perilune.IntervalSet
+function pl.arith.union(sets) end
+---@param sets perilune.IntervalSet[]
+---@return perilune.IntervalSet
+function pl.arith.union_lower_bound(sets) end
+---@param sets perilune.IntervalSet[]
+---@return perilune.IntervalSet
+function pl.arith.intersect(sets) end
+---@param stmt perilune.Node
+---@param buffer perilune.Node
+---@param consider_loads? boolean
+---@param consider_stores? boolean
+---@return perilune.Node[]
+function pl.arith.domain_touched(stmt, buffer, consider_loads, consider_stores) end
+---@param expr perilune.Node
+---@param threshold integer
+---@return { expr: perilune.Node, count: integer }[]
+function pl.arith.detect_common_subexpr(expr, threshold) end
+
+--- An iterator whose values are all of [0, extent).
+---@class perilune.IterMark
+---@field source perilune.Node|perilune.IterSumExpr
+---@field extent perilune.Node
+--- (source // lower_factor) % extent * scale.
+---@class perilune.IterSplitExpr
+---@field source perilune.IterMark
+---@field lower_factor perilune.Node
+---@field extent perilune.Node
+---@field scale perilune.Node
+---@class perilune.IterSumExpr
+---@field args perilune.IterSplitExpr[]
+---@field base perilune.Node
+---@class perilune.IterMapResult
+---@field indices perilune.IterSumExpr[]
+---@field errors string[]
+---@field padding_predicate perilune.Node
+---@param source any
+---@param extent any
+---@return perilune.IterMark
+function pl.arith.IterMark(source, extent) end
+---@param source perilune.IterMark
+---@param lower_factor? any
+---@param extent? any
+---@param scale? any
+---@return perilune.IterSplitExpr
+function pl.arith.IterSplitExpr(source, lower_factor, extent, scale) end
+---@param args perilune.IterSplitExpr[]
+---@param base any
+---@return perilune.IterSumExpr
+function pl.arith.IterSumExpr(args, base) end
+---@param indices any[]
+---@param input_iters table<perilune.Node, any>
+---@param predicate? any
+---@param check_level? "surjective"|"bijective"|"no_check"
+---@param simplify_trivial_iterators? boolean
+---@return perilune.IterMapResult
+function pl.arith.detect_iter_map(indices, input_iters, predicate, check_level, simplify_trivial_iterators) end
+---@param indices any[]
+---@param input_iters table<perilune.Node, any>
+---@param predicate? any
+---@param check_level? "surjective"|"bijective"|"no_check"
+---@param simplify_trivial_iterators? boolean
+---@return perilune.Node[]
+function pl.arith.iter_map_simplify(indices, input_iters, predicate, check_level, simplify_trivial_iterators) end
+---@param index any
+---@param input_iters table<perilune.Node, any>
+---@return perilune.IterSumExpr
+function pl.arith.normalize_to_iter_sum(index, input_iters) end
+---@param expr any
+---@return perilune.Node
+function pl.arith.normalize_iter_map_to_expr(expr) end
+---@param bindings any[]
+---@param input_iters table<perilune.Node, any>
+---@param sub_iters perilune.Node[]
+---@param predicate? any
+---@param check_level? "surjective"|"bijective"|"no_check"
+---@param simplify_trivial_iterators? boolean
+---@return perilune.IterMark[][]
+function pl.arith.subspace_divide(bindings, input_iters, sub_iters, predicate, check_level, simplify_trivial_iterators) end
+---@param map perilune.IterSumExpr[]
+---@param outputs perilune.Node[]
+---@return table<perilune.Node, perilune.Node>
+function pl.arith.inverse_affine_iter_map(map, outputs) end
+
+--- coef * var >= lower, = equal, <= upper.
+---@class perilune.IntGroupBounds
+---@field coef perilune.Node
+---@field lower perilune.Node[]
+---@field equal perilune.Node[]
+---@field upper perilune.Node[]
+---@class perilune.IntConstraints
+---@field variables perilune.Node[]
+---@field ranges table<perilune.Node, perilune.Node>
+---@field relations perilune.Node[]
+---@class perilune.IntConstraintsTransform
+---@field src perilune.IntConstraints
+---@field dst perilune.IntConstraints
+---@field src_to_dst table<perilune.Node, perilune.Node>
+---@field dst_to_src table<perilune.Node, perilune.Node>
+---@param coef perilune.Node
+---@param lower perilune.Node[]
+---@param equal perilune.Node[]
+---@param upper perilune.Node[]
+---@return perilune.IntGroupBounds
+function pl.arith.IntGroupBounds(coef, lower, equal, upper) end
+---@param variables? perilune.Node[]
+---@param ranges? table<perilune.Node, any>
+---@param relations? perilune.Node[]
+---@return perilune.IntConstraints
+function pl.arith.IntConstraints(variables, ranges, relations) end
+---@param src perilune.IntConstraints
+---@param dst perilune.IntConstraints
+---@param src_to_dst table<perilune.Node, perilune.Node>
+---@param dst_to_src table<perilune.Node, perilune.Node>
+---@return perilune.IntConstraintsTransform
+function pl.arith.IntConstraintsTransform(src, dst, src_to_dst, dst_to_src) end
+---@param equations perilune.Node[]|perilune.IntConstraints
+---@param variables? perilune.Node[]
+---@param ranges? table<perilune.Node, any>
+---@param deskew_range? boolean
+---@return perilune.IntConstraints|perilune.IntConstraintsTransform
+function pl.arith.solve_linear_inequalities(equations, variables, ranges, deskew_range) end
+---@param equations perilune.Node[]|perilune.IntConstraints
+---@param variables? perilune.Node[]
+---@param ranges? table<perilune.Node, any>
+---@return table<perilune.Node, perilune.IntGroupBounds>
+---@return perilune.Node[]
+function pl.arith.solve_inequalities_as_bounds(equations, variables, ranges) end
 ---@param condition perilune.Node
 ---@param ranges table<perilune.Node, any>
 ---@return perilune.Node
@@ -2570,7 +2712,8 @@ function pl.tir.parse(text, name) end
 ---@param name? string of the text, in messages
 ---@return perilune.Node? node
 ---@return perilune.Diag? diag
-function pl.tir.parse_expr(text, name) end
+---@param names? table<string, perilune.Node> Vars and Buffers of the text
+function pl.tir.parse_expr(text, name, names) end
 --- What is known of a builtin: its name, what a call of it does ("pure", "opaque", ...), how many
 --- arguments it takes (nil: any number).
 ---@param name string
