@@ -1,7 +1,8 @@
 --- Programs for shipped rules that generation from their patterns seldom or never finds, by
 -- the name of the rule: functions of the generator (perilune.rule.check.program).
 
-require "perilune.core".internal()
+local core = require "perilune.core"
+core.internal()
 
 local examples = {}
 
@@ -39,6 +40,27 @@ function examples.transposed_batch(g)
   local y = op.add(product, g:constant("float32", { heads * width }))
   local split = op.reshape(y, { newshape = { b, a, heads, width } })
   return op.transpose(split, { axes = g:pick { { 1, 2, 0, 3 }, { 1, 0, 2, 3 }, { 1, 2, 3, 0 } } })
+end
+
+-- A filled tensor beside an operand of the same shape.
+function examples.drop_fill(g)
+  local op, a, b = g.op, g:extent(), g:extent()
+  local name = g:pick { "add", "subtract", "multiply", "minimum", "maximum", "greater" }
+  local dtype = g:pick { "float32", "int64" }
+  local shape = g:pick { g:ints(a, b), op.shape_of(g:var("int64", { a, b })) }
+  local fill = op.constant_of_shape(shape, { value = core.tensor({ g:pick { 0, 3 } }, dtype) })
+  local x = g:var(dtype, { a, b })
+  if g:below(2) == 0 then return op.where(g:var("bool", { a, b }), x, fill) end
+  return g:below(2) == 0 and op[name](x, fill) or op[name](fill, x)
+end
+
+-- A running sum of truth values.
+function examples.narrow_cumsum(g)
+  local op = g.op
+  local x = g:var("bool", { g:extent(), g:extent() })
+  local sum = op.cumsum(op.cast(x, { to = 7 }), g:number(g:pick { 0, 1, -1 }, "int64"),
+    { exclusive = g:below(2), reverse = g:below(2) })
+  return op.cast(sum, { to = 6 })
 end
 
 -- Axes that are merged, moved and split again.
