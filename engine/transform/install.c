@@ -89,6 +89,12 @@ static const pln_option layout_options[] = {
 };
 
 static const pln_option fusion_options[] = {
+    {.name = "fusions",
+     .kind = PLN_ATTR_STRING,
+     .fallback = "ai.onnx",
+     .choices = "ai.onnx|com.microsoft",
+     .doc = "The operators that may be made: ONNX's only, or ONNX Runtime's "
+            "of com.microsoft, too."},
     {.name = "finite_math",
      .kind = PLN_ATTR_INT,
      .is_bool = true,
