@@ -1175,6 +1175,7 @@ function ProgramGenerator:float_dtype() end
 ---@field only? string[]
 ---@field finite_math? boolean conditions may take it that no value is infinite or NaN
 ---@field associative_math? boolean that sums and products of floats may be computed in any order
+---@field microsoft? boolean that operators of com.microsoft are wanted
 --- A set of rules; it is called with a function or module and gives the rewritten one, the same if nothing changed. It
 --- stands for a pass over functions wherever one is expected, and may be the `run` of a pass. As a pass it obeys the config
 --- keys rules.exact and rules.only.
