@@ -58,6 +58,7 @@ local pl = {
   free_type_vars = vars.free_type_vars,
   tir = require "perilune.tir",
   arith = require "perilune.arith",
+  te = require "perilune.te",
 
   var = ir.Var,
   const = ir.Constant,
