@@ -151,7 +151,7 @@ static bool same_reduction(const pln_graph *g, const pln_node *x,
   if (x->count != y->count || x->results != y->results)
     return false;
   for (uint32_t i = 0; i < x->count; i++)
-    if (g->operands[x->first + i] != g->operands[y->first + i])
+    if (!pln_same_expr(g, g->operands[x->first + i], g->operands[y->first + i]))
       return false;
   return true;
 }
