@@ -20,7 +20,9 @@ local function matmul(n, m, l)
   n, m, l = n or 512, m or 512, l or 512
   local k = te.reduce_axis({ 0, l }, "k")
   local A, B = te.placeholder({ n, l }, F, "A"), te.placeholder({ l, m }, F, "B")
-  local C = te.compute({ n, m }, function(i, j) return te.sum(A[{ i, k }] * B[{ k, j }], k) end, "C")
+  local C = te.compute({ n, m }, function(i, j)
+    return te.sum(A[{ i, k }] * B[{ k, j }], k)
+  end, "C")
   return te.create_schedule(C.op), { A, B, C }, C, k
 end
 
@@ -318,7 +320,8 @@ function programs.scan_symbolic_multistage()
   local X, state = te.placeholder({ m, n }, F, "X"), te.placeholder({ m, n }, F, "state")
   local init = te.compute({ 1, n }, function(_, i) return X[{ 0, i }] end, "init")
   local s1 = te.compute({ m, n }, function(t, i) return state[{ t - 1, i }] * 0.5 end, "s1")
-  local update = te.compute({ m, n }, function(t, i) return s1[{ t, i }] + X[{ t, i }] end, "update")
+  local update = te.compute({ m, n }, function(t, i) return s1[{ t, i }] + X[{ t, i }] end,
+    "update")
   local scan = te.scan(init, update, state, { inputs = { X }, name = "scan" })
   local s = te.create_schedule(scan.op)
   s[s1]:compute_at(s[update], update.op.axis[2])

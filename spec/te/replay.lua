@@ -1,5 +1,5 @@
--- Compares what the schedules of spec/te/programs.lua are lowered to with what TVM's schedule_to_module
--- made of the same programs (tir-oracle/te, phases/000_input), and prints a table.
+-- Compares what the schedules of spec/te/programs.lua are lowered to with what TVM's
+-- schedule_to_module made of the same programs (tir-oracle/te, phases/000_input); prints a table.
 --
 --     PERILUNE_BUILD=build lua5.4 spec/te/replay.lua FOLDER [-v] [PROGRAM...]
 --

@@ -50,8 +50,11 @@ typedef struct pln_te_spec {
  * PLN_ERR_ARGUMENT: a tensor is read that belongs to none of the inputs. */
 PLN_API pln_status pln_te_op_new(pln_builder *builder, const pln_te_spec *spec,
                                  pln_te_op **out) PLN_CHECKED;
+/* Retain adds a reference; release drops one, and frees the operation and what
+ * only it reads with the last. */
 PLN_API pln_te_op *pln_te_op_retain(pln_te_op *op);
 PLN_API void pln_te_op_release(pln_te_op *op); /* accepts NULL */
+/* What pln_te_op_new was given. */
 PLN_API pln_te_kind pln_te_op_kind(const pln_te_op *op);
 PLN_API pln_symbol pln_te_op_name(const pln_te_op *op);
 PLN_API pln_symbol pln_te_op_tag(const pln_te_op *op);
@@ -90,6 +93,7 @@ typedef enum pln_primitive {
   PLN_N_SCHEDULE_PRIMITIVES
 } pln_primitive;
 
+/* "compute_at"; "?" for a number that is none. Static. */
 PLN_API const char *pln_primitive_name(pln_primitive primitive);
 
 /* A number, or an expression. */
@@ -138,6 +142,7 @@ PLN_API pln_status pln_schedule_copy(const pln_schedule *schedule,
                                      pln_schedule **out) PLN_CHECKED;
 /* Takes back the last step. */
 PLN_API pln_status pln_schedule_undo(pln_schedule *schedule) PLN_CHECKED;
+/* The trace. */
 PLN_API uint32_t pln_schedule_n_steps(const pln_schedule *schedule);
 /* Borrowed until the schedule changes. */
 PLN_API const pln_schedule_step *
@@ -180,8 +185,10 @@ typedef struct pln_stage_info {
   const uint32_t *leaves, *all, *axis, *reduce;
   uint32_t first_tensor;
 } pln_stage_info;
+/* What a stage is now. */
 PLN_API void pln_schedule_stage(const pln_schedule *schedule, uint32_t stage,
                                 pln_stage_info *out);
+/* The stage that computes a tensor; how many axes and tensors there are. */
 PLN_API uint32_t pln_schedule_tensor_stage(const pln_schedule *schedule,
                                            uint32_t tensor);
 PLN_API uint32_t pln_schedule_n_axes(const pln_schedule *schedule);

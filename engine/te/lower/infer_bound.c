@@ -135,18 +135,18 @@ static pln_status refuse_start(pln_te_state *s, uint32_t axis) {
                         pln_te_axis_name(s, axis));
 }
 
-static pln_status set_leaf(demand *d, uint32_t leaf, bool found) {
+static pln_status set_loop_axis(demand *d, uint32_t axis, bool found) {
   pln_te_state *s = d->s;
-  pln_te_axis *x = &s->axes[leaf];
+  pln_te_axis *x = &s->axes[axis];
   if (!x->count)
     return pln_diag_error(s->engine, PLN_ERR_INVALID, NULL,
                           "schedule: the range of '%s' is unknown",
-                          pln_te_axis_name(s, leaf));
+                          pln_te_axis_name(s, axis));
   bool point = pln_is_value(s->a, x->count, 1);
-  pln_interval set = range_of(s, leaf);
-  if (!point && !needs_relaxation(s, leaf, found, d->rank)) {
+  pln_interval set = range_of(s, axis);
+  if (!point && !needs_relaxation(s, axis, found, d->rank)) {
     if (!pln_is_value(s->a, x->low, 0))
-      return refuse_start(s, leaf);
+      return refuse_start(s, axis);
     pln_term var = x->bind != PLN_NONE ? s->axes[x->bind].var : x->var;
     set = (pln_interval){var, var};
   }
@@ -163,7 +163,7 @@ static pln_status set_leaves(demand *d, bool *found) {
   const pln_te_list *leaves = &d->s->stages[d->consumer].leaves;
   for (uint32_t i = leaves->n; i-- > 0;) {
     *found |= is_around(d->s, leaves->items[i]);
-    PLN_TRY(set_leaf(d, leaves->items[i], *found));
+    PLN_TRY(set_loop_axis(d, leaves->items[i], *found));
   }
   return PLN_OK;
 }

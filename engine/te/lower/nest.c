@@ -2,7 +2,7 @@
  * src/te/operation/op_utils.cc.
  *
  * First the leaves get their values, from which those of the root axes follow;
- * then statements are wrapped from the innermost loop outwards. A leaf of one
+ * then statements are wrapped from the innermost loop outwards. A axis of one
  * round has no loop: its value is the start of its range. */
 
 #include "te/te.h"
@@ -10,15 +10,15 @@
 /* ------------------------------------------------------------------- values */
 
 static bool is_skipped(const pln_te_state *s, const pln_te_nest *nest,
-                       uint32_t leaf) {
-  return s->axes[leaf].type == PLN_ITER_OPAQUE ||
-         (nest->skip && pln_te_index(nest->skip, leaf) != PLN_NONE);
+                       uint32_t axis) {
+  return s->axes[axis].type == PLN_ITER_OPAQUE ||
+         (nest->skip && pln_te_index(nest->skip, axis) != PLN_NONE);
 }
 
 /* The axis whose variable counts the rounds: a thread, or itself. */
-static uint32_t counter(const pln_te_state *s, uint32_t leaf) {
-  uint32_t bind = s->axes[leaf].bind;
-  return bind == PLN_NONE ? leaf : bind;
+static uint32_t counter(const pln_te_state *s, uint32_t axis) {
+  uint32_t bind = s->axes[axis].bind;
+  return bind == PLN_NONE ? axis : bind;
 }
 
 static const char *tag_of(const pln_te_state *s, uint32_t axis) {
@@ -31,10 +31,10 @@ static bool is_virtual(const char *tag) {
 }
 
 static pln_status loop_variable(pln_te_state *s, const pln_te_nest *nest,
-                                uint32_t leaf, pln_term *out) {
-  pln_symbol name = s->axes[leaf].name;
-  bool from_0 = pln_is_value(s->a, s->axes[leaf].low, 0);
-  *out = s->axes[leaf].var;
+                                uint32_t axis, pln_term *out) {
+  pln_symbol name = s->axes[axis].name;
+  bool from_0 = pln_is_value(s->a, s->axes[axis].low, 0);
+  *out = s->axes[axis].var;
   if (!nest->init && from_0)
     return PLN_OK;
   PLN_TRY(pln_te_name(s, name, nest->init ? ".init" : ".idx", &name));
@@ -42,48 +42,48 @@ static pln_status loop_variable(pln_te_state *s, const pln_te_nest *nest,
 }
 
 static pln_status thread_value(pln_te_state *s, const pln_te_nest *nest,
-                               uint32_t leaf, uint32_t thread) {
-  const pln_te_axis *x = &s->axes[leaf];
+                               uint32_t axis, uint32_t thread) {
+  const pln_te_axis *x = &s->axes[axis];
   const char *tag = tag_of(s, thread);
   bool one = pln_is_value(s->a, x->count, 1) && !nest->keep_trivial;
   if (!pln_is_value(s->a, x->low, 0))
     return pln_diag_error(s->engine, PLN_ERR_ARGUMENT, NULL,
                           "schedule: axis '%s' of stage '%s' is bound to '%s' "
                           "and must start at 0",
-                          pln_te_axis_name(s, leaf),
+                          pln_te_axis_name(s, axis),
                           pln_te_stage_name(s, nest->stage), tag);
   if (is_virtual(tag) && !pln_is_const(s->a, x->count))
     return pln_diag_error(s->engine, PLN_ERR_ARGUMENT, NULL,
                           "schedule: axis '%s' of stage '%s' is bound to a "
                           "virtual thread and needs a constant extent",
-                          pln_te_axis_name(s, leaf),
+                          pln_te_axis_name(s, axis),
                           pln_te_stage_name(s, nest->stage));
-  pln_te_set_value(s, leaf,
+  pln_te_set_value(s, axis,
                    one && !is_virtual(tag) ? x->low : s->axes[thread].var);
   return PLN_OK;
 }
 
-/* *var: the variable of the leaf's loop; PLN_NO_TERM: it has none. */
-static pln_status leaf_value(pln_te_state *s, const pln_te_nest *nest,
-                             uint32_t leaf, pln_term *var) {
-  const pln_te_axis *x = &s->axes[leaf];
-  uint32_t count = counter(s, leaf);
+/* *var: the variable of the axis's loop; PLN_NO_TERM: it has none. */
+static pln_status loop_value(pln_te_state *s, const pln_te_nest *nest,
+                             uint32_t axis, pln_term *var) {
+  const pln_te_axis *x = &s->axes[axis];
+  uint32_t count = counter(s, axis);
   *var = PLN_NO_TERM;
-  if (is_skipped(s, nest, leaf)) {
-    pln_te_set_value(s, leaf, x->var);
+  if (is_skipped(s, nest, axis)) {
+    pln_te_set_value(s, axis, x->var);
     return PLN_OK;
   }
   if (s->axes[count].tag)
-    return thread_value(s, nest, leaf, count);
+    return thread_value(s, nest, axis, count);
   if (pln_is_value(s->a, x->count, 1) && !nest->keep_trivial) {
-    pln_te_set_value(s, leaf, x->low);
+    pln_te_set_value(s, axis, x->low);
     return PLN_OK;
   }
-  PLN_TRY(loop_variable(s, nest, leaf, var));
-  pln_te_set_value(s, leaf,
-                   pln_is_value(s->a, s->axes[leaf].low, 0)
+  PLN_TRY(loop_variable(s, nest, axis, var));
+  pln_te_set_value(s, axis,
+                   pln_is_value(s->a, s->axes[axis].low, 0)
                        ? *var
-                       : pln_add(s->a, s->axes[leaf].low, *var));
+                       : pln_add(s->a, s->axes[axis].low, *var));
   return PLN_OK;
 }
 
@@ -107,7 +107,7 @@ pln_status pln_te_nest_make(pln_te_state *s, pln_te_nest *nest) {
   for (uint32_t i = 0; i < leaves.n; i++) {
     pln_term var = PLN_NO_TERM;
     if (i >= nest->first)
-      PLN_TRY(leaf_value(s, nest, leaves.items[i], &var));
+      PLN_TRY(loop_value(s, nest, leaves.items[i], &var));
     PLN_TRY(pln_te_push(s, &nest->vars, var));
   }
   pln_te_pass_up_index(s, nest->stage);
@@ -137,8 +137,8 @@ static pln_status for_attrs(pln_te_state *s, uint8_t loop, pln_attrs *out) {
 }
 
 static pln_status wrap_loop(pln_te_state *s, const pln_te_nest *nest,
-                            uint32_t leaf, pln_term var, pln_ref *stmt) {
-  const pln_te_axis *x = &s->axes[leaf];
+                            uint32_t axis, pln_term var, pln_ref *stmt) {
+  const pln_te_axis *x = &s->axes[axis];
   pln_term terms[2] = {pln_const_like(s->a, var, 0),
                        with_values(s, nest, x->count)};
   pln_te_stmt loop = {
@@ -148,15 +148,15 @@ static pln_status wrap_loop(pln_te_state *s, const pln_te_nest *nest,
 }
 
 static pln_status wrap_pragmas(pln_te_state *s, const pln_te_nest *nest,
-                               uint32_t leaf, pln_ref *stmt) {
-  pln_te_list pragmas = s->axes[leaf].pragmas;
+                               uint32_t axis, pln_ref *stmt) {
+  pln_te_list pragmas = s->axes[axis].pragmas;
   for (uint32_t i = pragmas.n; i > 0; i -= 2) {
     pln_symbol key;
     pln_term value = with_values(s, nest, pragmas.items[i - 1]);
     PLN_TRY(pln_symbol_intern(s->engine, (pln_slice){"pragma_", 7}, &key));
     PLN_TRY(pln_te_name(
         s, key, pln_symbol_text(s->engine, pragmas.items[i - 2]).data, &key));
-    PLN_TRY(pln_te_build_attr(s, pln_te_iter_var(s, leaf),
+    PLN_TRY(pln_te_build_attr(s, pln_te_iter_var(s, axis),
                               pln_symbol_text(s->engine, key).data, value,
                               *stmt, stmt));
   }
@@ -164,13 +164,13 @@ static pln_status wrap_pragmas(pln_te_state *s, const pln_te_nest *nest,
 }
 
 static pln_status wrap_prefetches(pln_te_state *s, const pln_te_nest *nest,
-                                  uint32_t leaf, pln_term var, pln_ref *stmt) {
-  pln_te_list list = s->axes[leaf].prefetches;
+                                  uint32_t axis, pln_term var, pln_ref *stmt) {
+  pln_te_list list = s->axes[axis].prefetches;
   if (list.n > 0 && !var)
     return pln_diag_error(s->engine, PLN_ERR_ARGUMENT, NULL,
                           "schedule: cannot prefetch on '%s', a loop of extent "
                           "1",
-                          pln_te_axis_name(s, leaf));
+                          pln_te_axis_name(s, axis));
   for (uint32_t i = list.n; i > 0; i -= 2)
     PLN_TRY(pln_te_build_attr(
         s, pln_te_buffer(s, list.items[i - 2]), "prefetch_scope",
@@ -192,7 +192,7 @@ static bool is_open(const pln_te_state *s, const pln_te_nest *nest, uint32_t i,
 }
 
 static pln_status wrap_thread(pln_te_state *s, const pln_te_nest *nest,
-                              uint32_t i, uint32_t leaf, uint32_t thread,
+                              uint32_t i, uint32_t axis, uint32_t thread,
                               pln_ref *stmt) {
   const char *tag = tag_of(s, thread), *key = "thread_extent";
   pln_dtype dtype = pln_te_dtype(s, s->axes[thread].var);
@@ -203,24 +203,24 @@ static pln_status wrap_thread(pln_te_state *s, const pln_te_nest *nest,
   else if (is_open(s, nest, i, thread))
     return PLN_OK;
   pln_term extent =
-      pln_fold_cast(s->a, dtype, with_values(s, nest, s->axes[leaf].count));
+      pln_fold_cast(s->a, dtype, with_values(s, nest, s->axes[axis].count));
   return pln_te_build_attr(s, pln_te_iter_var(s, thread), key, extent, *stmt,
                            stmt);
 }
 
 pln_status pln_te_nest_wrap(pln_te_state *s, const pln_te_nest *nest,
                             uint32_t i, pln_ref *stmt) {
-  uint32_t leaf = s->stages[nest->stage].leaves.items[i];
-  uint32_t count = counter(s, leaf);
+  uint32_t axis = s->stages[nest->stage].leaves.items[i];
+  uint32_t count = counter(s, axis);
   pln_term var = nest->vars.items[i];
-  if (is_skipped(s, nest, leaf))
+  if (is_skipped(s, nest, axis))
     return PLN_OK;
   if (s->axes[count].tag)
-    return wrap_thread(s, nest, i, leaf, count, stmt);
-  PLN_TRY(wrap_prefetches(s, nest, leaf, var, stmt));
+    return wrap_thread(s, nest, i, axis, count, stmt);
+  PLN_TRY(wrap_prefetches(s, nest, axis, var, stmt));
   if (var)
-    PLN_TRY(wrap_loop(s, nest, leaf, var, stmt));
-  return wrap_pragmas(s, nest, leaf, stmt);
+    PLN_TRY(wrap_loop(s, nest, axis, var, stmt));
+  return wrap_pragmas(s, nest, axis, stmt);
 }
 
 pln_status pln_te_nest_guard(pln_te_state *s, const pln_te_nest *nest,

@@ -146,9 +146,9 @@ static pln_status rebase_stages(pln_te_state *s) {
 
 /* ------------------------------------------------------------------- attach */
 
-/* The leaf for an axis that a later primitive used up: the inner part of what
+/* The final for an axis that a later primitive used up: the inner part of what
  * was split; of what was fused, if it was the inner axis. */
-static uint32_t leaf_for(const pln_te_state *s, uint32_t stage, uint32_t axis) {
+static uint32_t loop_for(const pln_te_state *s, uint32_t stage, uint32_t axis) {
   const pln_te_stage *g = &s->stages[stage];
   for (uint32_t i = 0; i < g->n_relations; i++) {
     const pln_te_relation *r = &g->relations[i];
@@ -167,8 +167,8 @@ static pln_status legalize(pln_te_state *s, uint32_t stage) {
   if (g->attach != PLN_ATTACH_SCOPE)
     return PLN_OK;
   const pln_te_list *leaves = &s->stages[g->attach_stage].leaves;
-  uint32_t leaf = leaf_for(s, g->attach_stage, g->attach_axis);
-  if (pln_te_index(leaves, leaf) == PLN_NONE)
+  uint32_t final = loop_for(s, g->attach_stage, g->attach_axis);
+  if (pln_te_index(leaves, final) == PLN_NONE)
     return pln_diag_error(
         s->engine, PLN_ERR_ARGUMENT, NULL,
         "schedule: did not find the attachment point of stage '%s': axis '%s' "
@@ -181,7 +181,7 @@ static pln_status legalize(pln_te_state *s, uint32_t stage) {
                           "inlined",
                           pln_te_stage_name(s, stage),
                           pln_te_stage_name(s, g->attach_stage));
-  g->attach_axis = leaf;
+  g->attach_axis = final;
   return PLN_OK;
 }
 

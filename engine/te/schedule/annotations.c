@@ -4,10 +4,10 @@
 
 #include "te/te.h"
 
-static pln_status leaf(pln_te_state *s, const pln_schedule_step *step,
-                       pln_te_axis **out) {
+static pln_status find_loop(pln_te_state *s, const pln_schedule_step *step,
+                            pln_te_axis **out) {
   uint32_t at;
-  PLN_TRY(pln_te_leaf(s, step, step->axes[0], &at));
+  PLN_TRY(pln_te_find_loop(s, step, step->axes[0], &at));
   *out = &s->axes[step->axes[0]];
   return PLN_OK;
 }
@@ -18,7 +18,7 @@ static bool is_thread(const pln_te_axis *x) {
 
 static pln_status bind_thread(pln_te_state *s, const pln_schedule_step *step) {
   pln_te_axis *x;
-  PLN_TRY(leaf(s, step, &x));
+  PLN_TRY(find_loop(s, step, &x));
   if (x->type != PLN_ITER_DATA_PAR && x->type != PLN_ITER_COMM_REDUCE)
     return pln_te_refuse(
         s, step, "axis '%s' must be of type DataPar or CommReduce to be bound",
@@ -40,7 +40,7 @@ static pln_status bind_thread(pln_te_state *s, const pln_schedule_step *step) {
 static pln_status set_loop(pln_te_state *s, const pln_schedule_step *step,
                            pln_iter_type loop, bool reductions) {
   pln_te_axis *x;
-  PLN_TRY(leaf(s, step, &x));
+  PLN_TRY(find_loop(s, step, &x));
   bool data = x->type == PLN_ITER_DATA_PAR;
   if (!data && !(reductions && (x->type == PLN_ITER_COMM_REDUCE ||
                                 x->type == PLN_ITER_ORDERED)))
@@ -63,7 +63,7 @@ static pln_status pragma(pln_te_state *s, const pln_schedule_step *step) {
     return set_loop(s, step, PLN_ITER_UNROLLED, true);
   if (strcmp(key.data, "vectorize") == 0)
     return set_loop(s, step, PLN_ITER_VECTORIZED, false);
-  PLN_TRY(leaf(s, step, &x));
+  PLN_TRY(find_loop(s, step, &x));
   if (step->n_values > 0)
     PLN_TRY(pln_te_value(s, &step->values[0], PLN_INT32, &value));
   PLN_TRY(pln_te_push(s, &x->pragmas, step->text));
@@ -73,7 +73,7 @@ static pln_status pragma(pln_te_state *s, const pln_schedule_step *step) {
 static pln_status prefetch(pln_te_state *s, const pln_schedule_step *step) {
   pln_te_axis *x;
   pln_term offset = pln_term_int(s->a, PLN_INT32, 1, 1);
-  PLN_TRY(leaf(s, step, &x));
+  PLN_TRY(find_loop(s, step, &x));
   if (step->n_tensors != 1)
     return pln_te_refuse(s, step, "it needs one tensor");
   if (step->n_values > 0)

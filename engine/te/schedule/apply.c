@@ -70,8 +70,8 @@ static pln_status refuse_used(const pln_te_state *s,
                        name, loops);
 }
 
-pln_status pln_te_leaf(pln_te_state *s, const pln_schedule_step *step,
-                       uint32_t axis, uint32_t *at) {
+pln_status pln_te_find_loop(pln_te_state *s, const pln_schedule_step *step,
+                            uint32_t axis, uint32_t *at) {
   uint32_t owner = s->axes[axis].stage;
   *at = pln_te_index(&s->stages[step->stage].leaves, axis);
   if (*at != PLN_NONE)

@@ -57,7 +57,7 @@ static pln_status check_parent(pln_te_state *s, const pln_schedule_step *step,
   if (at != PLN_NONE)
     return PLN_OK;
   in_parent.stage = parent;
-  return pln_te_leaf(s, &in_parent, step->axes[0], &at);
+  return pln_te_find_loop(s, &in_parent, step->axes[0], &at);
 }
 
 /* values[0]: the number of the parent's stage. */

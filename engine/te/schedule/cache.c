@@ -141,7 +141,7 @@ typedef struct relayout {
   pln_te_state *s;
   uint32_t origin, stage;
   pln_te_list leaves;      /* data leaves of the original */
-  pln_te_list leaf_vars;   /* those of them that are loops, and */
+  pln_te_list loop_vars;   /* those of them that are loops, and */
   pln_te_list cache_vars;  /* the variables of the new axes */
   pln_te_list axis_vars;   /* variables of the old axes, and */
   pln_te_list axis_values; /* their values by the leaves */
@@ -202,25 +202,25 @@ static pln_status set_ranges(relayout *r) {
   return pln_te_pass_down_domain(s, r->origin, true);
 }
 
-/* One new axis for each data leaf. */
-static pln_status new_axis(relayout *r, uint32_t leaf) {
+/* One new axis for each loop over data. */
+static pln_status new_axis(relayout *r, uint32_t loop) {
   pln_te_state *s = r->s;
   pln_symbol name;
   uint32_t axis;
-  pln_term low = s->axes[leaf].low, count = s->axes[leaf].count;
-  PLN_TRY(pln_te_name(s, s->axes[leaf].name, ".c", &name));
-  PLN_TRY(pln_te_axis_new(s, r->stage, name, pln_te_dtype(s, s->axes[leaf].var),
-                          (pln_iter_type)s->axes[leaf].type, low, count,
+  pln_term low = s->axes[loop].low, count = s->axes[loop].count;
+  PLN_TRY(pln_te_name(s, s->axes[loop].name, ".c", &name));
+  PLN_TRY(pln_te_axis_new(s, r->stage, name, pln_te_dtype(s, s->axes[loop].var),
+                          (pln_iter_type)s->axes[loop].type, low, count,
                           &axis));
   PLN_TRY(pln_te_push(s, &s->stages[r->stage].axis, axis));
-  PLN_TRY(pln_te_push(s, &r->leaves, leaf));
+  PLN_TRY(pln_te_push(s, &r->leaves, loop));
   PLN_TRY(pln_te_push(s, &r->shape, count));
   if (pln_is_value(s->a, count, 1)) {
-    pln_te_set_value(s, leaf, low);
+    pln_te_set_value(s, loop, low);
     return PLN_OK;
   }
-  pln_te_set_value(s, leaf, s->axes[leaf].var);
-  PLN_TRY(pln_te_push(s, &r->leaf_vars, s->axes[leaf].var));
+  pln_te_set_value(s, loop, s->axes[loop].var);
+  PLN_TRY(pln_te_push(s, &r->loop_vars, s->axes[loop].var));
   return pln_te_push(s, &r->cache_vars, s->axes[axis].var);
 }
 
@@ -228,9 +228,9 @@ static pln_status map_to_cache(relayout *r) {
   pln_te_state *s = r->s;
   pln_te_begin_walk(s);
   for (uint32_t i = 0; i < s->stages[r->origin].leaves.n; i++) {
-    uint32_t leaf = s->stages[r->origin].leaves.items[i];
-    if (!is_reduction(s, r->origin, leaf))
-      PLN_TRY(new_axis(r, leaf));
+    uint32_t axis = s->stages[r->origin].leaves.items[i];
+    if (!is_reduction(s, r->origin, axis))
+      PLN_TRY(new_axis(r, axis));
   }
   pln_te_pass_up_index(s, r->origin);
   PLN_TRY(pln_te_bound_check(s, r->origin, true, &s->stages[r->origin].reduce,
@@ -297,7 +297,7 @@ static pln_term cached_body(relayout *r, pln_term body) {
   body = pln_te_substitute(s, body, r->axis_vars.n, r->axis_vars.items,
                            r->axis_values.items, false);
   body = under_condition(s, body, all_of(s, &r->predicates));
-  return pln_te_substitute(s, body, r->leaf_vars.n, r->leaf_vars.items,
+  return pln_te_substitute(s, body, r->loop_vars.n, r->loop_vars.items,
                            r->cache_vars.items, false);
 }
 

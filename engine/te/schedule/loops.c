@@ -59,7 +59,7 @@ static pln_status part_of(pln_te_state *s, uint32_t stage, uint32_t parent,
 static pln_status split(pln_te_state *s, const pln_schedule_step *step) {
   uint32_t parent = step->axes[0], at, outer, inner;
   pln_term factor, nparts;
-  PLN_TRY(pln_te_leaf(s, step, parent, &at));
+  PLN_TRY(pln_te_find_loop(s, step, parent, &at));
   if (!may_split((pln_iter_type)s->axes[parent].type))
     return pln_te_refuse(s, step, "axis '%s' of type %s cannot be split",
                          pln_te_axis_name(s, parent), type_name(s, parent));
@@ -85,7 +85,7 @@ static pln_status split(pln_te_state *s, const pln_schedule_step *step) {
 
 static pln_status check_fused(pln_te_state *s, const pln_schedule_step *step,
                               uint32_t axis, uint32_t *at) {
-  PLN_TRY(pln_te_leaf(s, step, axis, at));
+  PLN_TRY(pln_te_find_loop(s, step, axis, at));
   if (may_split((pln_iter_type)s->axes[axis].type))
     return PLN_OK;
   return pln_te_refuse(s, step, "axis '%s' of type %s cannot be fused",
@@ -192,7 +192,7 @@ static pln_status check_order(pln_te_state *s, const pln_schedule_step *step,
                               uint32_t *at) {
   for (uint32_t i = 0; i < step->n_axes; i++) {
     uint8_t type = s->axes[step->axes[i]].type;
-    PLN_TRY(pln_te_leaf(s, step, step->axes[i], &at[i]));
+    PLN_TRY(pln_te_find_loop(s, step, step->axes[i], &at[i]));
     if (type != PLN_ITER_DATA_PAR && type != PLN_ITER_COMM_REDUCE &&
         type != PLN_ITER_THREAD_INDEX)
       return pln_te_refuse(s, step, "axis '%s' of type %s cannot be reordered",

@@ -56,7 +56,7 @@ static pln_status check(factoring *f) {
   uint32_t at;
   if (g->kind != PLN_TE_COMPUTE)
     return pln_te_refuse(s, f->step, "only a compute can be factored");
-  PLN_TRY(pln_te_leaf(s, f->step, f->axis, &at));
+  PLN_TRY(pln_te_find_loop(s, f->step, f->axis, &at));
   if (s->axes[f->axis].type != PLN_ITER_COMM_REDUCE)
     return pln_te_refuse(s, f->step, "axis '%s' is no axis of a reduction",
                          pln_te_axis_name(s, f->axis));
@@ -87,7 +87,7 @@ static pln_status set_ranges(factoring *f) {
 }
 
 /* Leaves that the factored axis touches keep their variables. */
-static void set_leaf_values(factoring *f) {
+static void set_loop_values(factoring *f) {
   pln_te_state *s = f->s;
   const pln_te_list *leaves = &s->stages[f->origin].leaves;
   for (uint32_t i = 0; i < leaves->n; i++) {
@@ -119,7 +119,7 @@ static pln_status split_axes(factoring *f) {
 static pln_status analyse(factoring *f) {
   pln_te_state *s = f->s;
   PLN_TRY(set_ranges(f));
-  set_leaf_values(f);
+  set_loop_values(f);
   pln_te_pass_up_index(s, f->origin);
   PLN_TRY(
       pln_te_bound_check(s, f->origin, true, &f->untouched, &f->predicates));

@@ -28,10 +28,10 @@ local te = {
 
 -- What is computed of values is as in pl.tir.
 for _, name in ipairs {
-  "sum", "min", "max", "any", "all", "if_then_else", "exp", "log", "sqrt", "rsqrt", "tanh", "sigmoid",
-  "erf", "sin", "cos", "tan", "floor", "ceil", "trunc", "round", "abs", "power", "fmod", "isnan",
-  "isinf", "isfinite", "div", "indexdiv", "indexmod", "truncdiv", "truncmod", "floordiv", "floormod",
-  "max_value", "min_value", "trace",
+  "sum", "min", "max", "any", "all", "if_then_else", "exp", "log", "sqrt", "rsqrt", "tanh",
+  "sigmoid", "erf", "sin", "cos", "tan", "floor", "ceil", "trunc", "round", "abs", "power", "fmod",
+  "isnan", "isinf", "isfinite", "div", "indexdiv", "indexmod", "truncdiv", "truncmod", "floordiv",
+  "floormod", "max_value", "min_value",
 } do
   te[name] = tir[name]
 end

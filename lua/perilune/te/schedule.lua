@@ -13,6 +13,7 @@ core.internal()
 local argument = require "perilune.argument"
 local operation = require "perilune.te.operation"
 local Stage = require "perilune.te.stage"
+local trace = require "perilune.te.trace"
 
 local Schedule = { __name = "perilune.te.Schedule" }
 local methods = {}
@@ -206,6 +207,8 @@ function methods.schedule_record(schedule)
   end
   return schedules, names
 end
+
+methods.to_json, methods.apply_json = trace.to_json, trace.apply_json
 
 function Schedule.__tostring(schedule) return schedule.core:text() end
 

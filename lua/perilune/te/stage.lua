@@ -57,9 +57,10 @@ local fields = {
     return now.attach_axis and stage.schedule:axis_node(now.attach_axis)
   end,
   group = function(stage, now) return now.group and Stage.of(stage.schedule, now.group) end,
-  leaf_iter_vars = function(stage, now) return nodes(stage, now.leaves) end,
-  all_iter_vars = function(stage, now) return nodes(stage, now.all) end,
 }
+for _, row in ipairs { { "leaf_iter_vars", "leaves" }, { "all_iter_vars", "all" } } do
+  fields[row[1]] = function(stage, now) return nodes(stage, now[row[2]]) end
+end
 
 function Stage.__index(stage, key)
   local field = fields[key]
