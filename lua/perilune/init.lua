@@ -60,6 +60,7 @@ local pl = {
   lower = require "perilune.lower",
   arith = require "perilune.arith",
   tune = require "perilune.tune",
+  te = require "perilune.te",
 
   var = ir.Var,
   const = ir.Constant,

@@ -3239,5 +3239,216 @@ function pl.tune.measure.flops(mod) end
 ---@param options? { runs?: integer, seed?: integer }
 ---@return perilune.tune.Measure
 function pl.tune.measure.time(options) end
+---@param name string
+---@param ... any Buffers, numbers, PrimExprs
+---@return perilune.Node
+function pl.tir.call_packed(name, ...) end
+
+--- A tensor of a tensor expression: A[{ i, j }] or A(i, j) is an element of it.
+---@class perilune.te.Tensor
+---@field op perilune.te.Operation
+---@field value_index integer
+---@field name string
+---@field dtype string
+---@field shape perilune.Node[]
+---@field ndim integer
+---@field buffer perilune.Node
+local TeTensor = {}
+---@param ... any
+---@return perilune.Node
+function TeTensor:load(...) end
+
+--- What computes one or several tensors; it never changes.
+---@class perilune.te.Operation
+---@field name string
+---@field kind string "PlaceholderOp", "ComputeOp", "ScanOp", "ExternOp"
+---@field tag string
+---@field attrs table
+---@field axis perilune.Node[]
+---@field reduce_axis? perilune.Node[]
+---@field body? perilune.Node[]
+---@field inputs perilune.te.Operation[]
+---@field num_outputs integer
+local TeOperation = {}
+---@param i? integer from 0
+---@return perilune.te.Tensor
+function TeOperation:output(i) end
+
+--- How one operation is computed; schedule[tensor].
+---@class perilune.te.Stage
+---@field op perilune.te.Operation as it is now
+---@field name string
+---@field scope string
+---@field is_output boolean
+---@field is_group boolean
+---@field attach_type string "group_root", "inline", "inlined", "scope", "scan_update"
+---@field attach_stage? perilune.te.Stage
+---@field attach_ivar? perilune.Node
+---@field group? perilune.te.Stage
+---@field leaf_iter_vars perilune.Node[] its loops, the outermost first
+---@field all_iter_vars perilune.Node[]
+local Stage = {}
+---@param parent perilune.Node
+---@param options any a factor, or { factor = } or { nparts = }
+---@return perilune.Node outer
+---@return perilune.Node inner
+function Stage:split(parent, options) end
+---@param x_parent perilune.Node
+---@param y_parent perilune.Node
+---@param x_factor any
+---@param y_factor any
+---@return perilune.Node x_outer
+---@return perilune.Node y_outer
+---@return perilune.Node x_inner
+---@return perilune.Node y_inner
+function Stage:tile(x_parent, y_parent, x_factor, y_factor) end
+---@param ... perilune.Node
+---@return perilune.Node
+function Stage:fuse(...) end
+---@param ... perilune.Node
+function Stage:reorder(...) end
+---@param ivar perilune.Node
+---@param thread_ivar perilune.Node
+function Stage:bind(ivar, thread_ivar) end
+---@param parent perilune.te.Stage
+---@param scope perilune.Node
+function Stage:compute_at(parent, scope) end
+function Stage:compute_inline() end
+function Stage:compute_root() end
+---@param axis perilune.Node
+function Stage:vectorize(axis) end
+---@param axis perilune.Node
+function Stage:unroll(axis) end
+---@param axis perilune.Node
+function Stage:parallel(axis) end
+---@param axis perilune.Node
+---@param pragma_type string
+---@param pragma_value? any 1
+function Stage:pragma(axis, pragma_type, pragma_value) end
+---@param tensor perilune.te.Tensor
+---@param axis perilune.Node
+---@param offset? any 1
+function Stage:prefetch(tensor, axis, offset) end
+---@param scope string
+function Stage:set_scope(scope) end
+---@param axis perilune.Node
+---@param factor integer
+---@param offset? integer
+function Stage:storage_align(axis, factor, offset) end
+function Stage:double_buffer() end
+function Stage:rolling_buffer() end
+---@param threads perilune.Node[]
+function Stage:env_threads(threads) end
+---@param predicate perilune.Node
+function Stage:set_store_predicate(predicate) end
+
+--- A list of steps over operations; print(s) shows it, s[tensor] is a stage.
+---@class perilune.te.Schedule
+---@field stages perilune.te.Stage[]
+---@field outputs perilune.te.Operation[]
+local Schedule = {}
+---@param tensor perilune.te.Tensor
+---@param scope string
+---@param readers any operations or tensors
+---@return perilune.te.Tensor
+function Schedule:cache_read(tensor, scope, readers) end
+---@param tensor any a tensor, or all outputs of an operation
+---@param scope string
+---@return any
+function Schedule:cache_write(tensor, scope) end
+---@param tensor perilune.te.Tensor
+---@param axis perilune.Node
+---@param factor_axis? integer 0
+---@return any
+function Schedule:rfactor(tensor, axis, factor_axis) end
+---@param outputs any
+---@param inputs any
+---@param include_inputs? boolean
+---@return perilune.te.Stage
+function Schedule:create_group(outputs, inputs, include_inputs) end
+---@return integer
+function Schedule:n_steps() end
+---@return table[]
+function Schedule:trace() end
+---@return perilune.te.Schedule itself
+function Schedule:undo() end
+---@param n? integer
+---@return perilune.te.Schedule
+function Schedule:copy(n) end
+---@return perilune.te.Schedule[]
+---@return string[]
+function Schedule:schedule_record() end
+---@return string JSON
+function Schedule:to_json() end
+---@param text string
+---@return perilune.te.Schedule itself
+function Schedule:apply_json(text) end
+---@param args any[] tensors, Buffers and Vars
+---@param name? string "main"
+---@param options? { noalias?: boolean, debug_keep_trivial_loop?: boolean }
+---@return perilune.Module
+function Schedule:to_module(args, name, options) end
+---@return fun(axis: perilune.Node): { min: perilune.Node, extent: perilune.Node }?
+function Schedule:infer_bound() end
+
+pl.te = {}
+pl.te.Tensor = TeTensor
+pl.te.Operation = TeOperation
+pl.te.Stage = Stage
+pl.te.Schedule = Schedule
+---@param shape any
+---@param dtype? string "float32"
+---@param name? string
+---@return perilune.te.Tensor
+function pl.te.placeholder(shape, dtype, name) end
+---@param shape any
+---@param fcompute fun(...): any
+---@param name? string
+---@param options? { tag?: string, attrs?: table }
+---@return perilune.te.Tensor ...
+function pl.te.compute(shape, fcompute, name, options) end
+---@param init any
+---@param update any
+---@param state any
+---@param options? { inputs?: perilune.te.Tensor[], name?: string, tag?: string, attrs?: table }
+---@return perilune.te.Tensor ...
+function pl.te.scan(init, update, state, options) end
+---@param shape any
+---@param inputs perilune.te.Tensor[]
+---@param fcompute fun(ins: perilune.Node[], outs: perilune.Node[]): any
+---@param options? table name, dtype, in_buffers, out_buffers, tag, attrs
+---@return perilune.te.Tensor ...
+function pl.te.extern(shape, inputs, fcompute, options) end
+---@param tag string
+---@param f function
+---@param ... any
+---@return any ...
+function pl.te.tag_scope(tag, f, ...) end
+---@param ops any
+---@return perilune.te.Schedule
+function pl.te.create_schedule(ops) end
+---@param name? string
+---@param dtype? string
+---@return perilune.Node
+function pl.te.var(name, dtype) end
+---@param name? string
+---@param dtype? string
+---@return perilune.Node
+function pl.te.size_var(name, dtype) end
+---@param dom any { first, last }
+---@param name? string
+---@return perilune.Node
+function pl.te.reduce_axis(dom, name) end
+---@param dom any { first, last }, or the tag
+---@param tag? string
+---@param name? string
+---@return perilune.Node
+function pl.te.thread_axis(dom, tag, name) end
+for _, name in ipairs { "const", "comm_reducer", "sum", "min", "max", "any", "all", "if_then_else", "exp",
+  "log", "sqrt", "rsqrt", "tanh", "sigmoid", "erf", "sin", "cos", "tan", "floor", "ceil", "trunc",
+  "round", "abs", "power", "fmod", "isnan", "isinf", "isfinite", "div", "indexdiv", "indexmod",
+  "truncdiv", "truncmod", "floordiv", "floormod", "max_value", "min_value" } do
+  pl.te[name] = pl.tir[name]
+end
 
 return pl

@@ -45,10 +45,13 @@ local allowed = {
   pass = { "base", "ir", "arith", "op", "eval", "rule" },
   transform = { "base", "ir", "arith", "op", "eval", "rule", "pass" },
   lower = { "base", "ir", "arith", "pass" },
+  te = { "base", "ir", "arith", "pass" },
   onnx = { "base", "ir", "op" },
-  lua = { "base", "ir", "arith", "op", "eval", "rule", "pass", "transform", "lower", "onnx" },
+  lua = { "base", "ir", "arith", "op", "eval", "rule", "pass", "transform", "lower", "te",
+    "onnx" },
   cli = {
-    "base", "ir", "arith", "op", "eval", "rule", "pass", "transform", "lower", "onnx", "lua",
+    "base", "ir", "arith", "op", "eval", "rule", "pass", "transform", "lower", "te", "onnx",
+    "lua",
   },
 }
 

@@ -29,6 +29,7 @@ local tir = {
 for name, call in pairs(require "perilune.tir.builtin") do tir[name] = call end
 for name, operator in pairs(require "perilune.tir.math") do tir[name] = operator end
 for name, reduction in pairs(require "perilune.tir.reduce") do tir[name] = reduction end
+for name, call in pairs(require "perilune.tir.packed") do tir[name] = call end
 
 local kind_number, class_of, fields_of, has_attrs = {}, {}, {}, {}
 local kind_names = {}
