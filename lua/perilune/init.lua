@@ -57,6 +57,7 @@ local pl = {
   bound_type_vars = vars.bound_type_vars,
   free_type_vars = vars.free_type_vars,
   tir = require "perilune.tir",
+  build = require "perilune.codegen",
   arith = require "perilune.arith",
 
   var = ir.Var,

@@ -45,10 +45,14 @@ local allowed = {
   pass = { "base", "ir", "arith", "op", "eval", "rule" },
   transform = { "base", "ir", "arith", "op", "eval", "rule", "pass" },
   lower = { "base", "ir", "arith", "pass" },
+  codegen = { "base", "ir", "arith" },
   onnx = { "base", "ir", "op" },
-  lua = { "base", "ir", "arith", "op", "eval", "rule", "pass", "transform", "lower", "onnx" },
+  lua = {
+    "base", "ir", "arith", "op", "eval", "rule", "pass", "transform", "lower", "codegen", "onnx",
+  },
   cli = {
-    "base", "ir", "arith", "op", "eval", "rule", "pass", "transform", "lower", "onnx", "lua",
+    "base", "ir", "arith", "op", "eval", "rule", "pass", "transform", "lower", "codegen", "onnx",
+    "lua",
   },
 }
 
