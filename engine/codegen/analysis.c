@@ -87,7 +87,7 @@ static void note_node(pln_cw *w, pln_ref ref) {
   if (n->kind == PLN_BUFFER_LOAD && g->nodes[o[0]].kind == PLN_BUFFER)
     add_access(w, o[0], PLN_C_READ);
   if (n->kind == PLN_BUFFER_STORE)
-    add_access(w, o[0], PLN_C_READ | PLN_C_WRITTEN);
+    add_access(w, o[0], PLN_C_WRITTEN);
   if (n->kind == PLN_PRIM_CALL)
     note_call(w, n);
   if (n->kind == PLN_LET_STMT) {

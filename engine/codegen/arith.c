@@ -285,15 +285,20 @@ bool pln_c_combine(pln_cw *w, pln_kind kind, pln_c_value a, pln_c_value b,
     op.fits = pln_c_bounds(kind, op.dtype, &a, &b, &lo, &hi);
   *out = pln_c_new_value(w, result, a.lanes > b.lanes ? a.lanes : b.lanes,
                          simple && a.lanes > 1 ? PLN_C_SPLAT : PLN_C_PLAIN);
-  if (simple)
+  int known = simple && compares && pln_c_is_int(op.dtype)
+                  ? pln_c_known(kind, &a, &b)
+                  : -1;
+  if (known >= 0)
+    pln_c_add_text(w, out, pln_c_int(w, PLN_INT32, known));
+  else if (simple)
     pln_c_add_text(
         w, out,
         scalar_op(w, &op, pln_c_text_at(w, &a, 0), pln_c_text_at(w, &b, 0)));
   else
     chunks_op(w, &op, out);
   if (pln_c_is_int(result)) {
-    out->lo = lo;
-    out->hi = hi;
+    out->lo = known >= 0 ? known : lo;
+    out->hi = known >= 0 ? known : hi;
   }
   return op.fits;
 }

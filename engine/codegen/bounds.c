@@ -88,3 +88,37 @@ bool pln_c_bounds(pln_kind kind, pln_dtype dtype, const pln_c_value *a,
   *hi = (int64_t)out.hi;
   return true;
 }
+
+/* Whether a < b (or a <= b) holds. */
+static int known_less(const pln_c_value *a, const pln_c_value *b, bool equal) {
+  bool open = a->dtype == PLN_UINT64; /* no upper bound */
+  if (!open && (equal ? a->hi <= b->lo : a->hi < b->lo))
+    return 1;
+  if (!open && (equal ? a->lo > b->hi : a->lo >= b->hi))
+    return 0;
+  if (open && b->lo == 0 && b->hi == 0 && !equal)
+    return 0;
+  return open && equal && a->lo == 0 && a->hi == 0 ? 1 : -1;
+}
+
+static bool same_name(const pln_c_value *a, const pln_c_value *b) {
+  return a->texts[0].prec == PLN_C_NAME && b->texts[0].prec == PLN_C_NAME &&
+         !strcmp(a->texts[0].data, b->texts[0].data);
+}
+
+int pln_c_known(pln_kind kind, const pln_c_value *a, const pln_c_value *b) {
+  bool apart = a->dtype != PLN_UINT64 && (a->hi < b->lo || b->hi < a->lo);
+  if (a->count != 1 || b->count != 1)
+    return -1;
+  if (same_name(a, b))
+    return kind == PLN_PRIM_EQ || kind == PLN_PRIM_LE || kind == PLN_PRIM_GE;
+  switch ((int)kind) {
+  case PLN_PRIM_EQ: return apart ? 0 : -1;
+  case PLN_PRIM_NE: return apart ? 1 : -1;
+  case PLN_PRIM_LT: return known_less(a, b, false);
+  case PLN_PRIM_LE: return known_less(a, b, true);
+  case PLN_PRIM_GT: return known_less(b, a, false);
+  case PLN_PRIM_GE: return known_less(b, a, true);
+  default: return -1;
+  }
+}

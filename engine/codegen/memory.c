@@ -165,7 +165,7 @@ void pln_c_allocate(pln_cw *w, pln_ref ref, uint32_t mark) {
     else
       place_symbolic(w, ref, type, name, bytes);
   }
-  if (!pln_idmap_get(w->access, w->g->nodes[data].data))
+  if (!(pln_idmap_get(w->access, w->g->nodes[data].data) & PLN_C_READ))
     pln_c_line(w, "(void)%s;", name);
   pln_c_bind_memory(w, data, pln_c_textf(w, PLN_C_NAME, "%s", name), dtype);
 }

@@ -154,13 +154,13 @@ describe("perilune build", function()
     local command = require "spec.cli.command"
     local dir = folder()
     write(dir .. "/in.tir", source)
-    local status, out = command.run(("build %s/in.tir"):format(dir))
+    local status, out = command.run(dir, ("build %s/in.tir"):format(dir))
     assert.equal(0, status)
     assert.matches("int32_t scale(float *restrict A)", out, 1, true)
-    assert.equal(0, (command.run(("build %s/in.tir -o %s/a.c -o %s/a.h -o %s/a.so --cache ''"):format(
+    assert.equal(0, (command.run(dir, ("build %s/in.tir -o %s/a.c -o %s/a.h -o %s/a.so --cache ''"):format(
       dir, dir, dir, dir))))
     assert.matches("scale_call", read(dir .. "/a.h"), 1, true)
-    assert.equal(2, (command.run(("build %s/in.tir -o %s/a.txt"):format(dir, dir))))
+    assert.equal(2, (command.run(dir, ("build %s/in.tir -o %s/a.txt"):format(dir, dir))))
     os.execute("rm -r " .. dir)
   end)
 end)

@@ -45,7 +45,7 @@ local allowed = {
   pass = { "base", "ir", "arith", "op", "eval", "rule" },
   transform = { "base", "ir", "arith", "op", "eval", "rule", "pass" },
   lower = { "base", "ir", "arith", "pass" },
-  codegen = { "base", "ir", "arith" },
+  codegen = { "base", "ir" },
   onnx = { "base", "ir", "op" },
   lua = {
     "base", "ir", "arith", "op", "eval", "rule", "pass", "transform", "lower", "codegen", "onnx",
