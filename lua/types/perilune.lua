@@ -3450,5 +3450,53 @@ for _, name in ipairs { "const", "comm_reducer", "sum", "min", "max", "any", "al
   "truncdiv", "truncmod", "floordiv", "floormod", "max_value", "min_value" } do
   pl.te[name] = pl.tir[name]
 end
+---@class perilune.BuildOptions
+---@field target? "c"
+---@field cc? string the compiler: a command or a path; otherwise $CC, else cc
+---@field flags? string|string[] its flags; otherwise -O3, -march=native and others
+---@field run? "child"|"process" where calls happen
+---@field threads? integer that parallel loops may use; otherwise they are serial
+---@field asserts? boolean checks assertions and divisors
+---@field vector_bytes? 16|32|64 those of this machine
+---@field stack_bytes? integer of arrays in a function, 65536
+---@field cache? string a folder of compiled objects; "" keeps none
+---@field seconds? number a time limit of a call in a child process, 60
+---@field compile_seconds? number a time limit of the compiler, 60
+---@field compile_memory? integer bytes of each of its processes, 4 GiB
+
+---@class perilune.Built functions by name, each called on tensors and numbers
+local Built = {}
+--- Calls a function on tensors or nested tables for buffers and numbers for scalars: what each
+--- buffer is after the call. Arguments do not change.
+---@param name string
+---@param ... any
+---@return perilune.Tensor[]
+function Built:run(name, ...) end
+--- Calls a function again and again: the least time of a call in seconds (of this thread's
+--- processor time, unless it has threads), and the results.
+---@param name string
+---@param args any[]
+---@param options? { least?: number, seconds?: number }
+---@return number, perilune.Tensor[]
+function Built:time(name, args, options) end
+---@return string the C source
+function Built:source() end
+---@return string the header that declares its functions
+function Built:header() end
+---@return table[] { name =, c_name =, params = { { name =, dtype =, lanes =, rank =, ... } } }
+function Built:functions() end
+---@param kind? "so"|"o"
+---@return { path: string, command: string, version: string, cached: boolean }
+function Built:artifact(kind) end
+--- Writes NAME.c, NAME.h, NAME.so or NAME.o, by the ending.
+---@param path string
+---@return string path
+function Built:save(path) end
+
+--- PrimFuncs as C: a module whose functions are called. The compiler runs at the first call.
+---@param program perilune.Module|perilune.Node
+---@param options? perilune.BuildOptions
+---@return perilune.Built
+function pl.build(program, options) end
 
 return pl
