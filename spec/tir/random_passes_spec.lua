@@ -10,7 +10,7 @@ local passes = {
   { "tir.Simplify" }, { "tir.RemoveNoOp" }, { "tir.UnrollLoop" }, { "tir.VectorizeLoop" },
   { "tir.LoopPartition" }, { "tir.CommonSubexprElimTIR" }, { "tir.RenormalizeSplitPattern" },
   { "tir.StorageRewrite" }, { "tir.FlattenBuffer" }, { "tir.RewriteUnsafeSelect" },
-  { "tir.InjectVirtualThread" }, { "tir.ConvertForLoopsToSerial" },
+  { "tir.InjectVirtualThread" }, { "tir.NarrowDataType" }, { "tir.lower" }, { "tir.ConvertForLoopsToSerial" },
   { "tir.LoopPartition", "tir.VectorizeLoop", "tir.StorageRewrite", "tir.UnrollLoop",
     "tir.RenormalizeSplitPattern", "tir.Simplify", "tir.RemoveNoOp", "tir.CommonSubexprElimTIR" },
 }
