@@ -184,9 +184,9 @@ for i in range(4):
   it("keeps a loop over many threads, and what does not depend on them", function()
     check(inject, parse [[
 v = T.launch_thread("vthread", 32)
-B[32] = A[0]
+A[40] = A[50]
 B[v] = A[v] ]], parse [[
-B[32] = A[0]
+A[40] = A[50]
 for v_s in range(32):
     B[v_s] = A[v_s] ]])
   end)

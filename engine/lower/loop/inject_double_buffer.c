@@ -75,9 +75,13 @@ static bool has_key(const pln_graph *g, pln_ref stmt, const char *key) {
 
 static pln_ref loop_around(const injector *x, pln_ref stmt) {
   pln_scope at = x->scope_of[stmt];
-  while (at != PLN_NONE && x->g->nodes[x->g->scopes[at].owner].kind != PLN_FOR)
+  while (at != PLN_NONE) {
+    pln_ref owner = x->g->scopes[at].owner;
+    if (owner == PLN_NONE || x->g->nodes[owner].kind == PLN_FOR)
+      return owner;
     at = x->g->scopes[at].parent;
-  return at == PLN_NONE ? PLN_NONE : x->g->scopes[at].owner;
+  }
+  return PLN_NONE;
 }
 
 static pln_status refuse(const injector *x, const char *what) {
