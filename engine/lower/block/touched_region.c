@@ -350,7 +350,8 @@ static pln_status bind_loops(region_finder *x) {
   PLN_TRY(list_params(x));
   for (pln_ref ref = 0; ref < x->g->n_nodes; ref++) {
     pln_term var, min, extent;
-    if (pln_binds_thread(x->g, &x->g->nodes[ref]))
+    if (x->g->nodes[ref].kind == PLN_ATTR_STMT &&
+        pln_binds_thread(x->g, &x->g->nodes[ref]))
       PLN_TRY(bind_axis(x, ref));
     if (x->g->nodes[ref].kind != PLN_FOR)
       continue;
