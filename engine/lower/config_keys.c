@@ -58,6 +58,15 @@ static const pln_option hoist_if[] = {
     FLAG("support_block_scope_hosting", "false", "Out of blocks too."),
 };
 
+static const pln_option hoist_expression[] = {
+    NUMBER("hoisted_conditionals", "7",
+           "Sum of 1 (if statements), 2 (if_then_else and Select), 4 (sides of "
+           "&& and ||), 8 (conditions on the variables of attributes)."),
+    NUMBER("hoisted_let_bindings", "3",
+           "Sum of 1 (what a condition needs), 2 (statements), 4 "
+           "(expressions)."),
+};
+
 static const pln_option remove_no_op[] = {
     FLAG("use_dataflow_analysis", "false", "What is known of buffers counts."),
     NUMBER("max_simplification_steps", "0",
@@ -99,7 +108,23 @@ static const pln_option keys[] = {
           "How tir.InjectDoubleBuffer splits loops."),
     TABLE("tir.HoistIfThenElse", hoist_if,
           "How far tir.HoistIfThenElse moves conditions."),
+    TABLE("tir.HoistExpression", hoist_expression,
+          "What tir.HoistExpression moves out of loops."),
     TABLE("tir.RemoveNoOp", remove_no_op, "What tir.RemoveNoOp looks at."),
+    NUMBER("tir.lwp_max_depth", "0",
+           "tir.InstrumentProfileIntrinsics: the most loops around a marked "
+           "one, less 1; 0: any."),
+    NUMBER("tir.lwp_min_height", "1",
+           "tir.InstrumentProfileIntrinsics: the least loops inside of each "
+           "other in a marked one."),
+    FLAG("tir.instr_siblings", "true",
+         "tir.InstrumentProfileIntrinsics: only loops beside others."),
+    FLAG("tir.lwp_disable_func_prof", "false",
+         "tir.InstrumentProfileIntrinsics: loops only, not functions."),
+    FLAG("tir.reset_start_id", "false",
+         "tir.InstrumentProfileIntrinsics numbers from 0, as it always does."),
+    FLAG("tir.instrument_lwp", "false",
+         "tvm.lower ends with tir.InstrumentProfileIntrinsics."),
     TABLE("tir.ReduceBranchingThroughOvercompute", overcompute,
           "What tir.ReduceBranchingThroughOvercompute looks at."),
 };

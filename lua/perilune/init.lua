@@ -59,6 +59,7 @@ local pl = {
   tir = require "perilune.tir",
   lower = require "perilune.lower",
   arith = require "perilune.arith",
+  tune = require "perilune.tune",
 
   var = ir.Var,
   const = ir.Constant,

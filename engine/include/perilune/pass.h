@@ -88,6 +88,8 @@ typedef struct pln_pass_spec {
   int opt_level;      /* lowest opt_level of a context that enables the pass */
   uint32_t n_required;
   const char *const *required; /* names of passes that must run before */
+  /* The pass records its own decisions in the trace of the context, which then
+   * does not note the pass by itself (pl.tune). TVM: PassInfo.traceable. */
   bool traceable;
   const char *doc;
   const char *source; /* the script that defines it, as Lua names chunks:

@@ -130,6 +130,7 @@ function class_meta.__call(self, ...)
   local class = self.class
   local instance, spec = instance_of(class), {}
   for field in pairs(known) do spec[field] = class[field] end
+  if class.heuristic ~= nil then spec.traceable = not class.heuristic end
   spec.run = instance
   if class.init then class.init(instance, ...) end
   return core.pass(pass.spec(spec))
@@ -146,7 +147,8 @@ function class_meta.__tostring(self) return "pass class " .. self.class.name end
 --       run = function(self, fn) return pl.func(fn.params, fn.body * self.by) end }
 --     local twice = Scale(2)
 --
--- What the pass itself has not (twice.by) is its instance's.
+-- What the pass itself has not (twice.by) is its instance's. `heuristic = true` says that the
+-- pass decides without measuring: a trace notes it by its name (pl.tune).
 function pass.pass_class(class)
   if type(class) ~= "table" then
     argument.fail(("a class of passes is made from a table, got a %s"):format(type(class)))
@@ -282,6 +284,9 @@ end
 
 local context_fields = { opt_level = true, required = true, disabled = true, only = true,
   instruments = true, config = true, target = true }
+-- What a context's tracing is made of (pl.tune.tracing).
+local tracing_fields = { "trace", "trace_stack", "make_traceable", "tuning_api_database" }
+for _, field in ipairs(tracing_fields) do context_fields[field] = true end
 
 -- The config of a context, with the text of its target.
 local function config_of(spec)
@@ -294,8 +299,20 @@ local function config_of(spec)
   return settings
 end
 
+-- The instruments of a context, and its tracing when the context has a trace.
+local function instruments_of(spec)
+  local options, list = {}, spec.instruments
+  for _, field in ipairs(tracing_fields) do options[field] = spec[field] end
+  if next(options) == nil or type(list or {}) ~= "table" then return list end
+  list = table.move(list or {}, 1, #(list or {}), 1, {})
+  list[#list + 1] = require "perilune.tune.tracing".new(options)
+  return list
+end
+
 --- What passes run in: { opt_level = 2, required =, disabled =, only =, instruments =,
 -- config =, target = }. Entered with ctx:enter(), left with ctx:exit() or <close>.
+-- `trace` or `trace_stack`, `make_traceable` and `tuning_api_database` are those of
+-- pl.tune.tracing, which becomes the last of the instruments.
 function pass.context(spec)
   spec = spec or {}
   if type(spec) ~= "table" then
@@ -310,7 +327,7 @@ function pass.context(spec)
   return core.context {
     opt_level = spec.opt_level, required = names_of("required", spec.required),
     disabled = names_of("disabled", spec.disabled),
-    only = spec.only and names_of("only", spec.only), instruments = spec.instruments,
+    only = spec.only and names_of("only", spec.only), instruments = instruments_of(spec),
     config = config_of(spec),
   }
 end
