@@ -813,6 +813,13 @@ function pl.verify(a) end
 ---@return true? ok
 ---@return perilune.Diag? diag
 function pl.well_formed(a) end
+--- TVM's default lowering: the module that the passes of phases 0 to 3 make, in the current
+--- context (tir.disable_vectorize, tir.disable_storage_rewrite, tir.disable_cse_tir,
+--- tir.instrument_bound_checkers, tir.noalias, tir.add_lower_pass).
+---@param x perilune.Node|perilune.Module|table a PrimFunc, a module, or what has a method to_module(args, name)
+---@param options? { name?: string, simple_mode?: boolean, args?: table }
+---@return perilune.Module
+function pl.lower(x, options) end
 --- Whether both compute the same on generated inputs, in several rounds.
 --- Floats may differ by atol + rtol * |expected|, both no less than `units`
 --- units in the last place of the dtype; atol counts as often as the largest
