@@ -78,6 +78,28 @@ static const pln_option overcompute[] = {
 };
 
 static const pln_option keys[] = {
+    FLAG("tir.disable_vectorize", "false",
+         "tir.lower makes vectorised loops serial."),
+    FLAG("tir.disable_storage_rewrite", "false",
+         "tir.lower leaves out tir.StorageRewrite."),
+    FLAG("tir.disable_cse_tir", "false",
+         "tir.lower leaves common subexpressions alone."),
+    FLAG("tir.enable_equiv_terms_in_cse_tir", "false",
+         "tir.CommonSubexprElimTIR identifies terms that are equal by "
+         "arithmetic."),
+    FLAG("tir.instrument_bound_checkers", "false",
+         "tir.lower adds assertions that accesses are in bounds."),
+    FLAG("tir.use_async_copy", "false", "tir.lower runs tir.LowerAsyncDMA."),
+    FLAG("tir.ptx_ldg32", "false", "tir.lower runs tir.InjectPTXLDG32."),
+    FLAG("tir.instrument_lwp", "false",
+         "tir.lower runs tir.InstrumentProfileIntrinsics."),
+    FLAG("tir.noalias", "true",
+         "Lowered functions say that their buffers do "
+         "not overlap."),
+    {.name = "tir.add_lower_pass",
+     .kind = PLN_ATTR_STRINGS,
+     .doc = "Passes that tir.lower adds: \"PHASE:PASS\" runs at the end of "
+            "phase 0, 1, 2 or 3."},
     TABLE("tir.Simplify", simplify, "How tir.Simplify simplifies."),
     TABLE("tir.UnrollLoop", unroll_loop, "Which loops tir.UnrollLoop unrolls."),
     TABLE("tir.LoopPartition", loop_partition,

@@ -36,6 +36,23 @@ static const pln_option vectorize_options[] = {
      .doc = "Without it, vectorised loops become serial."},
 };
 
+static const pln_option narrow_options[] = {
+    {.name = "target_bits",
+     .kind = PLN_ATTR_INT,
+     .fallback = "32",
+     .least = "8",
+     .most = "64",
+     .doc = "The bits of an index, where its values fit in them."},
+};
+
+static const pln_option lower_options[] = {
+    {.name = "simple_mode",
+     .kind = PLN_ATTR_INT,
+     .is_bool = true,
+     .fallback = "false",
+     .doc = "Without tir.LoopPartition, which makes programs long."},
+};
+
 static const pln_option common_subexpr_options[] = {
     {.name = "enable_cse_tir",
      .kind = PLN_ATTR_INT,
@@ -89,6 +106,8 @@ enum {
   N_flattener_options = PLN_COUNT(flattener_options),
   N_storage_flatten_options = PLN_COUNT(storage_flatten_options),
   N_vectorize_options = PLN_COUNT(vectorize_options),
+  N_narrow_options = PLN_COUNT(narrow_options),
+  N_lower_options = PLN_COUNT(lower_options),
   N_common_subexpr_options = PLN_COUNT(common_subexpr_options),
   N_no_options = 0
 };
@@ -102,7 +121,6 @@ static const pln_pass_spec specs[] = {
 #define PASS(pass, KIND, rows, body, text) \
   {.name = #pass,                          \
    KIND_##KIND,                            \
-   .traceable = true,                      \
    .doc = text,                            \
    .n_options = N_##rows,                  \
    .options = rows,                        \

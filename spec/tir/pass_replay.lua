@@ -37,6 +37,7 @@ local function config_of(recorded, kinds)
   local config = {}
   for key, value in pairs(recorded or {}) do
     local fields = type(value) == "table" and value.attrs
+    if key == "tir.add_lower_pass" then value = nil end -- functions of Python
     for field, v in pairs(fields or {}) do
       local name = key .. "." .. field
       if kinds[name] then config[name] = as_kind(kinds[name], v) end

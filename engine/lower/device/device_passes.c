@@ -63,7 +63,6 @@ static const device_row rows[] = {
     {"tir.LowerAsyncDMA", ATTR_KEY, "async_scope"},
     {"tir.InjectPTXAsyncCopy", ATTR_KEY, "async_scope"},
     {"tir.InjectPTXLDG32", TARGET, "gpu"},
-    {"tir.InjectDoubleBuffer", ATTR_KEY, "double_buffer_scope"},
     {"tir.LiftThreadBinding", BINDING, "thread binding"},
     {"tir.UnifyThreadBinding", BINDING, "thread binding"},
     {"tir.UnifyThreadBinding", ATTR_KEY, "thread_extent"},
