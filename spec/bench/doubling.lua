@@ -236,11 +236,14 @@ of_loops("pl.tir.post_order, pre_order", function(fn)
   tir.pre_order(fn.body, nowhere)
 end)
 
--- The expression that is stored by the last statement: for programs of one deep expression.
+-- f(expression): for programs of one deep expression, that of their only statement.
 local function of_expressions(name, f)
   measured(name, function(mod, program)
     if not program.expression then return nil end
-    local statement = mod.functions.main.body
+    local statement
+    tir.post_order(mod.functions.main.body, function(node)
+      if node.kind == "BufferStore" or node.kind == "IfThenElse" then statement = node end
+    end)
     local expr = statement.kind == "IfThenElse" and statement.condition or statement.indices[1]
     if expr.kind == "IntImm" then expr = statement.value end
     return function() return f(expr) end

@@ -108,7 +108,8 @@ end)
 text("blocks in a row", function(n)
   return '    with T.block("root"):\n' .. repeated(n, function(i)
     return ('        for i%d in range(4):\n            with T.block("b%d"):\n'
-      .. '                v = T.axis.spatial(4, i%d)\n                B[v] = A[v]\n'):format(i, i, i)
+      .. '                v = T.axis.spatial(4, i%d)\n'
+      .. "                B[v] = A[v]\n"):format(i, i, i)
   end)
 end)
 text("buffers of a block", function(n)

@@ -69,6 +69,9 @@ describe("the types for editors", function()
       DFPattern = pl.dataflow_pattern.wildcard(),
       DFPatternCallback = pl.dataflow_pattern.DFPatternCallback {
         pattern = pl.dataflow_pattern.wildcard(), callback = print },
+      Choice = pl.tune.choice {}, Knob = pl.tune.knob("k", { pl.tune.choice {} }),
+      Trace = pl.tune.trace(pl.module {}), Tracing = pl.tune.tracing(),
+      Database = pl.tune.database(),
     }
     for class, name in text:gmatch "\nfunction (%u%w*):([%w_]+)" do
       assert(objects[class], class .. " is not among the objects of this spec")

@@ -113,13 +113,69 @@ pln_status pln_cse_present(pln_cse_bindings *b, pln_term t, pln_term *out) {
 
 /* -------------------------------------------------------------------- rows */
 
+static pln_status set_row(pln_cse_bindings *b, uint32_t at,
+                          pln_cse_binding row) {
+  uint32_t old = b->cap_row_of;
+  PLN_TRY(pln_mem_grow(b->a->engine, (void **)&b->row_of, &b->cap_row_of,
+                       b->a->n, sizeof *b->row_of));
+  if (b->cap_row_of > old)
+    memset(b->row_of + old, 0, (b->cap_row_of - old) * sizeof *b->row_of);
+  b->rows[at] = row;
+  b->row_of[row.var] = at + 1;
+  return list_row(b, at);
+}
+
 pln_status pln_cse_push(pln_cse_bindings *b, pln_term var, pln_term value,
                         pln_ref ref) {
   PLN_TRY(pln_mem_grow(b->a->engine, (void **)&b->rows, &b->cap,
                        (size_t)b->n + 1, sizeof *b->rows));
-  b->rows[b->n++] = (pln_cse_binding){.var = var, .value = value, .ref = ref};
+  b->n++;
   b->known.now++;
-  return list_row(b, b->n - 1);
+  return set_row(b, b->n - 1,
+                 (pln_cse_binding){.var = var, .value = value, .ref = ref});
+}
+
+/* The row of a variable of the builder, or UINT32_MAX. */
+static uint32_t row_of_var(const pln_cse_bindings *b, pln_term t) {
+  uint32_t row = t < b->cap_row_of ? b->row_of[t] : 0;
+  return row && row <= b->n && b->rows[row - 1].var == t &&
+                 b->rows[row - 1].ref != PLN_NONE
+             ? row - 1
+             : UINT32_MAX;
+}
+
+/* Where a value goes among the rows from `first`. */
+static pln_status find_place(pln_cse_bindings *b, uint32_t first, pln_term t,
+                             uint32_t *out) {
+  pln_term_list order;
+  *out = b->n;
+  if (!pln_term_order(b->a, t, NULL, &order))
+    return b->a->status;
+  for (uint32_t i = 0; i < order.n; i++) {
+    uint32_t row = row_of_var(b, order.items[i]);
+    if (row >= first && row < *out)
+      *out = row;
+  }
+  pln_term_list_free(b->a, &order);
+  return PLN_OK;
+}
+
+pln_status pln_cse_place(pln_cse_bindings *b, uint32_t first, pln_term var,
+                         pln_term value, pln_ref ref) {
+  uint32_t at;
+  PLN_TRY(find_place(b, first, value, &at));
+  PLN_TRY(pln_mem_grow(b->a->engine, (void **)&b->rows, &b->cap,
+                       (size_t)b->n + 1, sizeof *b->rows));
+  for (uint32_t i = b->n; i-- > at;)
+    unlist_row(b, i);
+  b->n++;
+  b->known.now++;
+  for (uint32_t i = b->n - 1; i > at; i--)
+    b->rows[i] = b->rows[i - 1];
+  b->rows[at] = (pln_cse_binding){.var = var, .value = value, .ref = ref};
+  for (uint32_t i = at; i < b->n; i++)
+    PLN_TRY(set_row(b, i, b->rows[i]));
+  return PLN_OK;
 }
 
 /* What was marked for the rows behind does not contain the value, but it may be
@@ -157,6 +213,7 @@ void pln_cse_free(pln_cse_bindings *b) {
   pln_engine *e = b->a->engine;
   pln_mem_free(e, b->rows, b->cap * sizeof *b->rows);
   pln_mem_free(e, b->latest, b->cap_latest * sizeof *b->latest);
+  pln_mem_free(e, b->row_of, b->cap_row_of * sizeof *b->row_of);
   pln_mem_free(e, b->image, b->cap_image * sizeof *b->image);
   pln_term_marks_free(b->a, &b->known);
 }

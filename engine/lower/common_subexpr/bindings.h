@@ -20,6 +20,8 @@ typedef struct pln_cse_bindings {
   uint32_t n, cap;
   uint32_t *latest; /* by term: 1 + the last row whose value it is; 0: none */
   uint32_t cap_latest;
+  uint32_t *row_of; /* by variable: 1 + its row, if the row has the variable */
+  uint32_t cap_row_of;
   pln_term *image; /* by term: its present form, if it is marked */
   uint32_t cap_image;
   pln_term_marks known;
@@ -32,6 +34,11 @@ pln_status pln_cse_present(pln_cse_bindings *b, pln_term t,
 /* Adds a variable; ref: PLN_NONE if the program has it. */
 pln_status pln_cse_push(pln_cse_bindings *b, pln_term var, pln_term value,
                         pln_ref ref) PLN_CHECKED;
+/* The same, but the row goes among those from `first`, which are in order from
+ * the innermost: inside of those of the builder whose variables it uses. What
+ * contains the value is further in, as it uses these variables, too. */
+pln_status pln_cse_place(pln_cse_bindings *b, uint32_t first, pln_term var,
+                         pln_term value, pln_ref ref) PLN_CHECKED;
 /* Values of the rows from `first` in terms of the rows behind them, which are
  * further out. A value does not contain what is bound further in. */
 pln_status pln_cse_update(pln_cse_bindings *b, uint32_t first) PLN_CHECKED;

@@ -38,6 +38,8 @@ typedef struct eliminator {
   open_part *parts;
   uint32_t n_parts, cap_parts;
   uint32_t n_named;
+  uint32_t first;    /* the first binding of the part or expression */
+  uint32_t n_placed; /* the bindings before this round */
 } eliminator;
 
 /* ------------------------------------------------------------------ counting
@@ -206,6 +208,8 @@ static pln_status bind_term(eliminator *x, pln_stmt_rewrite *s, pln_term t) {
   PLN_TRY(pln_build_var(pln_stmt_builder(s), name, type, 0, &ref));
   PLN_TRY(pln_analyzer_import_built(x->a, pln_stmt_builder(s), ref, &var));
   PLN_TRY(define_var(x, var));
+  if (x->n_placed > x->first)
+    return pln_cse_place(&x->bindings, x->first, var, t, ref);
   return pln_cse_push(&x->bindings, var, t, ref);
 }
 
@@ -251,6 +255,8 @@ static pln_status bind_round(eliminator *x, pln_stmt_rewrite *s,
                              pln_scope scope, uint32_t first, bool *bound) {
   branch_stack stack = {0};
   pln_status status = push_branch(x, &stack);
+  x->first = first;
+  x->n_placed = x->bindings.n;
   if (status == PLN_OK)
     status = count_scope(x, scope, &stack);
   if (status == PLN_OK)
@@ -375,6 +381,8 @@ static pln_status bind_expr(eliminator *x, pln_stmt_rewrite *s,
   while (bound) {
     pln_computation_table table = {0};
     bound = false;
+    x->first = first;
+    x->n_placed = x->bindings.n;
     pln_status status =
         pln_computations_of(x->a, &x->kinds, *form, true, 1, &table);
     if (status == PLN_OK)
