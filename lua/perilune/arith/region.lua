@@ -52,6 +52,27 @@ for name, operation in pairs(operations) do
   end
 end
 
+-- The values of a Range: from those of its first one to those of its last one, which is simplified
+-- before, because the two may share variables.
+local function range_set(analyzer, range, dom_map)
+  local last = operand.folded("Sub", operand.folded("Add", range[1], range[2]),
+    operand.const(1, range[1].dtype))
+  return { min_value = analyzer:int_set(range[1], dom_map).min_value,
+    max_value = analyzer:int_set(analyzer:simplify(last), dom_map).max_value }
+end
+
+--- The values of a PrimExpr, of a Range, or of each of a list of them, when the variables of
+-- `dom_map` run over their sets.
+function region.eval_set(analyzer, of, dom_map)
+  if type(of) == "table" then
+    local out = {}
+    for i, item in ipairs(of) do out[i] = region.eval_set(analyzer, item, dom_map) end
+    return out
+  end
+  local is_range = argument.kind_of(of) == "Node" and of.kind == "Range"
+  return is_range and range_set(analyzer, of, dom_map) or analyzer:int_set(of, dom_map)
+end
+
 -- ------------------------------------------------------------ domain_touched
 
 local function extend(touched, i, set)
