@@ -278,7 +278,14 @@ static inline bool pln_mul_fits(int64_t x, int64_t y, int64_t *out) {
 typedef bool (*pln_done_fn)(const pln_analyzer *a, pln_term t);
 bool pln_term_order(pln_analyzer *a, pln_term t, pln_done_fn done,
                     pln_term_list *out);
-bool pln_term_list_push(pln_analyzer *a, pln_term_list *list, pln_term t);
+bool pln_term_list_grow(pln_analyzer *a, pln_term_list *list, pln_term t);
+static inline bool pln_term_list_push(pln_analyzer *a, pln_term_list *list,
+                                      pln_term t) {
+  if (list->n == list->cap)
+    return pln_term_list_grow(a, list, t);
+  list->items[list->n++] = t;
+  return true;
+}
 void pln_term_list_free(pln_analyzer *a, pln_term_list *order);
 /* True if `t` contains the term `part`. */
 bool pln_term_uses(pln_analyzer *a, pln_term t, pln_term part);
