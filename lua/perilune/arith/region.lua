@@ -64,13 +64,14 @@ end
 --- The values of a PrimExpr, of a Range, or of each of a list of them, when the variables of
 -- `dom_map` run over their sets.
 function region.eval_set(analyzer, of, dom_map)
-  if type(of) == "table" then
-    local out = {}
-    for i, item in ipairs(of) do out[i] = region.eval_set(analyzer, item, dom_map) end
-    return out
+  local function one(item)
+    local is_range = argument.kind_of(item) == "Node" and item.kind == "Range"
+    return is_range and range_set(analyzer, item, dom_map) or analyzer:int_set(item, dom_map)
   end
-  local is_range = argument.kind_of(of) == "Node" and of.kind == "Range"
-  return is_range and range_set(analyzer, of, dom_map) or analyzer:int_set(of, dom_map)
+  if type(of) ~= "table" then return one(of) end
+  local out = {}
+  for i, item in ipairs(of) do out[i] = one(item) end
+  return out
 end
 
 -- ------------------------------------------------------------ domain_touched
@@ -90,7 +91,13 @@ local function record(analyzer, touched, access, loops)
   for i = 1, #buffer.shape do
     local index = access.indices[i]
     local set = analyzer:int_set(index, loops)
-    extend(touched, i, { min = set.min_value, max = set.max_value })
+    local first, last = set.min_value, set.max_value
+    -- An index of which nothing is known may be any of the dimension.
+    if type(first) == "string" then first = operand.const(0, buffer.shape[i].dtype) end
+    if type(last) == "string" then
+      last = operand.folded("Sub", buffer.shape[i], operand.const(1, buffer.shape[i].dtype))
+    end
+    extend(touched, i, { min = first, max = last })
   end
 end
 
@@ -98,6 +105,7 @@ end
 -- as Ranges; {}: it does neither.
 function region.domain_touched(analyzer, stmt, buffer, consider_loads, consider_stores)
   argument.node(stmt, "domain_touched", "stmt")
+  argument.node(buffer, "domain_touched", "buffer")
   local touched, loops, out = {}, {}, {}
   local kinds = { BufferLoad = consider_loads ~= false, BufferStore = consider_stores ~= false }
   walk.pre_order(stmt, function(node)
