@@ -295,7 +295,14 @@ void pln_term_marks_free(pln_analyzer *a, pln_term_marks *m);
 /* The same as pln_term_order, for the terms that are not marked. */
 bool pln_term_order_unmarked(pln_analyzer *a, pln_term t,
                              const pln_term_marks *marks, pln_term_list *out);
-bool pln_term_list_push(pln_analyzer *a, pln_term_list *list, pln_term t);
+bool pln_term_list_grow(pln_analyzer *a, pln_term_list *list, pln_term t);
+static inline bool pln_term_list_push(pln_analyzer *a, pln_term_list *list,
+                                      pln_term t) {
+  if (list->n == list->cap)
+    return pln_term_list_grow(a, list, t);
+  list->items[list->n++] = t;
+  return true;
+}
 void pln_term_list_free(pln_analyzer *a, pln_term_list *order);
 /* True if `t` contains the term `part`. */
 bool pln_term_uses(pln_analyzer *a, pln_term t, pln_term part);

@@ -12,7 +12,8 @@ static void take_spare(pln_analyzer *a, pln_term_list *o) {
   o->n = 0;
 }
 
-static bool push(pln_analyzer *a, pln_term_list *o, pln_term t) {
+/* Takes a spare list, or makes room. */
+bool pln_term_list_grow(pln_analyzer *a, pln_term_list *o, pln_term t) {
   if (!o->items)
     take_spare(a, o);
   pln_status status = pln_mem_grow(a->engine, (void **)&o->items, &o->cap,
@@ -23,10 +24,6 @@ static bool push(pln_analyzer *a, pln_term_list *o, pln_term t) {
   }
   o->items[o->n++] = t;
   return true;
-}
-
-bool pln_term_list_push(pln_analyzer *a, pln_term_list *o, pln_term t) {
-  return push(a, o, t);
 }
 
 void pln_term_list_free(pln_analyzer *a, pln_term_list *o) {
@@ -56,7 +53,7 @@ static bool push_operands(pln_analyzer *a, pln_term_list *stack, pln_term t,
   for (uint32_t i = pln_at(a, t)->n; i-- > 0;) {
     pln_term x = pln_term_operand(a, t, i);
     if (a->facts[x].visit != a->walk && !is_left_out(a, l, x) &&
-        !push(a, stack, x))
+        !pln_term_list_push(a, stack, x))
       return false;
   }
   return true;
@@ -66,11 +63,12 @@ static bool step(pln_analyzer *a, pln_term_list *stack, left_out l,
                  pln_term_list *out) {
   pln_term t = stack->items[--stack->n];
   if (t & LEAVE)
-    return push(a, out, t & ~LEAVE);
+    return pln_term_list_push(a, out, t & ~LEAVE);
   if (a->facts[t].visit == a->walk)
     return true;
   a->facts[t].visit = a->walk;
-  return push(a, stack, t | LEAVE) && push_operands(a, stack, t, l);
+  return pln_term_list_push(a, stack, t | LEAVE) &&
+         push_operands(a, stack, t, l);
 }
 
 static bool order_terms(pln_analyzer *a, pln_term t, left_out l,
@@ -78,7 +76,7 @@ static bool order_terms(pln_analyzer *a, pln_term t, left_out l,
   pln_term_list stack = {0};
   *out = (pln_term_list){0};
   a->walk++;
-  bool ok = t && (is_left_out(a, l, t) || push(a, &stack, t));
+  bool ok = t && (is_left_out(a, l, t) || pln_term_list_push(a, &stack, t));
   while (ok && stack.n > 0)
     ok = step(a, &stack, l, out);
   pln_term_list_free(a, &stack);

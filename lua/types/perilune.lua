@@ -2107,6 +2107,10 @@ function pl.arith.estimate_region_lower_bound(region, var_dom, predicate) end
 ---@param predicate? any
 ---@return perilune.IntervalSet[]
 function pl.arith.estimate_region_upper_bound(region, var_dom, predicate) end
+---@param of any a PrimExpr, a Range, or a list of them
+---@param dom_map? table<perilune.Node, any>
+---@return perilune.IntervalSet|perilune.IntervalSet[]
+function pl.arith.eval_set(of, dom_map) end
 ---@param sets perilune.IntervalSet[]
 ---@return perilune.IntervalSet
 function pl.arith.union(sets) end

@@ -240,6 +240,7 @@ Analyzer.union = region.union
 Analyzer.union_lower_bound = region.union_lower_bound
 Analyzer.intersect = region.intersect
 Analyzer.domain_touched = region.domain_touched
+Analyzer.eval_set = region.eval_set
 
 --- Subexpressions that occur `threshold` times or more, with their counts, the outermost first:
 -- { { expr =, count = }, ... }.
