@@ -400,6 +400,16 @@ end
 
 examples.embed_layer_norm, examples.embed_layer_norm_segments = embedded(false), embedded(true)
 
+-- A normalisation of a sum with a bias.
+function examples.skip_layer_norm_bias(g)
+  local op, width = g.op, 1 + g:size()
+  local shape = { g:extent(), g:extent(), width }
+  local function vector() return g:constant("float32", { width }) end
+  local x = op.add(g:var("float32", shape), vector())
+  return op.nn.layer_norm(op.add(g:var("float32", shape), x), vector(), vector(),
+    { axis = g:pick { -1, 2 }, epsilon = 1e-3 })
+end
+
 -- Groups of channels as channels of an InstanceNormalization.
 function examples.group_norm(g)
   local op, groups, each = g.op, g:size(), g:size()
