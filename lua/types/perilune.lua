@@ -1087,8 +1087,8 @@ function pl.pipeline(text) end
 --- text), [2] the replacement: a text, or a function that gives a node, a number, a tensor, or nil for no replacement.
 --- engine/rule/README.md has the language.
 ---@class perilune.RuleSpec
----@field [1] string|perilune.DFPattern of a pattern object, the match has match[object] as well
----@field [2]? string|fun(match: perilune.Match): perilune.Answer
+---@field [1] string|perilune.DFPattern|perilune.RuleExpression of a pattern object, the match has match[object] as well
+---@field [2]? string|perilune.RuleExpression|fun(match: perilune.Match): perilune.Answer
 ---@field name? string by default the text's name, else its pattern
 ---@field where? string|fun(match: perilune.Match): boolean?
 ---@field reason? string why it is right
@@ -1214,6 +1214,41 @@ function Rules:check(options) end
 ---@return perilune.Rules
 ---@overload fun(name: string): fun(list: (string|perilune.RuleSpec)[]): perilune.Rules
 function pl.rules(first) end
+--- Patterns and replacements of rules as expressions of Lua: { e.op.add(x, 0), x } with x = e.var "x". Immutable; tostring
+--- gives the text in the language of rules.
+---@class perilune.RuleExpression
+---@field [string] perilune.RuleExpression shape, rank, dtype, ... of a variable
+---@field [integer] perilune.RuleExpression an element of a list, from 0 on
+---@operator add(any): perilune.RuleExpression
+---@operator sub(any): perilune.RuleExpression
+---@operator mul(any): perilune.RuleExpression
+---@operator div(any): perilune.RuleExpression
+---@operator unm: perilune.RuleExpression
+---@operator bor(any): perilune.RuleExpression
+pl.rule_expression = {}
+--- Calls of operators: op.NAME(operands..., attributes), op.nn.relu(x).
+---@type table<string, any>
+pl.rule_expression.op = {}
+--- Functions of conditions and attributes: fn.sublist(x.shape, 0, 2).
+---@type table<string, fun(...: any): perilune.RuleExpression>
+pl.rule_expression.fn = {}
+--- Matches any node.
+---@return perilune.RuleExpression
+function pl.rule_expression.any() end
+--- A variable, which matches any node, or those that fulfil a constraint such as "const"; in an attribute its value.
+---@param name string
+---@param constraint? string
+---@return perilune.RuleExpression
+function pl.rule_expression.var(name, constraint) end
+--- Binds what an expression matches to a name.
+---@param name string
+---@param pattern perilune.RuleExpression
+---@return perilune.RuleExpression
+function pl.rule_expression.bind(name, pattern) end
+--- A constant of a number or a list of integers, in replacements.
+---@param value number|integer[]|perilune.RuleExpression
+---@return perilune.RuleExpression
+function pl.rule_expression.constant(value) end
 --- TVM's dataflow pattern language by TVM's names (relay.dataflow_pattern). A pattern object matches one node in a match.
 pl.dataflow_pattern = {}
 --- A pattern: immutable, compared by identity. Its fields are those of TVM's class of the name in `kind` (op and args of a
