@@ -92,7 +92,8 @@ function Type:unify(other) end
 --- nested table for each result. nil and a reason: there is no result, and the call is not folded.
 ---@field eval? fun(inputs: table, attrs: perilune.Attrs): any, ...
 --- "pure" (unless one of the next two), "stateful", "random"; "commutative", "associative", "idempotent"; for FuseOps one
---- of "elementwise", "broadcast", "injective", "reduce", "opaque".
+--- of "elementwise", "broadcast", "injective", "reduce", "opaque". "values": operands and the result may also be tuples
+--- and sequences, which are tables of their parts, and optionals and maps; such calls are not folded.
 ---@field traits? string[]|{ [string]: boolean }
 ---@field results? integer|string[] how many; a call with several gives a tuple
 ---@field doc? string
