@@ -17,7 +17,9 @@ local add = tir.PrimFunc({ A, B, C }, tir.For(outer, 0, (n + 63) // 64, "serial"
 
 -- What is drawn of a statement.
 local labels = {
-  For = function(loop) return ("for %s in %s"):format(loop.loop_var.name, tostring(loop.extent)) end,
+  For = function(loop)
+    return ("for %s in %s"):format(loop.loop_var.name, tostring(loop.extent))
+  end,
   IfThenElse = function(stmt) return "if " .. tostring(stmt.condition) end,
   BufferStore = function(stmt) return stmt.buffer.name .. " = " .. tostring(stmt.value) end,
 }

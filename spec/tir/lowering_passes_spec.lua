@@ -84,6 +84,105 @@ for i in range(8):
   end)
 end)
 
+describe("tir.PlanAndUpdateBufferAllocationLocation", function()
+  local plan = pl.passes["tir.PlanAndUpdateBufferAllocationLocation"]
+
+  it("allocates memory in the loop that has all accesses", function()
+    local before, after = parse [[
+S = T.alloc_buffer((64,))
+for i in range(64):
+    with T.block("s"):
+        v = T.axis.spatial(64, i)
+        T.reads(A[v])
+        T.writes(S[v])
+        S[v] = A[v]
+    with T.block("b"):
+        v = T.axis.spatial(64, i)
+        T.reads(S[v])
+        T.writes(B[v])
+        B[v] = S[v] ]], parse [[
+for i in range(64):
+    with T.block(""):
+        T.reads(A[i])
+        T.writes(B[i])
+        S = T.alloc_buffer((64,))
+        with T.block("s"):
+            v = T.axis.spatial(64, i)
+            T.reads(A[v])
+            T.writes(S[v])
+            S[v] = A[v]
+        with T.block("b"):
+            v = T.axis.spatial(64, i)
+            T.reads(S[v])
+            T.writes(B[v])
+            B[v] = S[v] ]]
+    assert(pl.tir.check(before, check(plan(), before, after)))
+  end)
+
+  it("keeps the sum of a reduction outside of its loop", function()
+    local before = parse [[
+S = T.alloc_buffer((1,))
+for i in range(64):
+    with T.block("s"):
+        v = T.axis.reduce(64, i)
+        T.reads(A[v])
+        T.writes(S[0], B[0])
+        with T.init():
+            S[0] = T.float32(0)
+        S[0] = S[0] + A[v]
+        B[0] = S[0] ]]
+    assert.is_true(rawequal(before, plan()(before)))
+  end)
+end)
+
+describe("tir.CompactBufferAllocation", function()
+  local compact = pl.passes["tir.CompactBufferAllocation"]
+
+  it("makes buffers as large as what is touched of them", function()
+    local before, after = parse [[
+for i in range(8):
+    S = T.decl_buffer((64,))
+    for j in range(8):
+        S[i * 8 + j] = A[i * 8 + j]
+    for j in range(8):
+        B[i * 8 + j] = S[i * 8 + j] ]], parse [[
+for i in range(8):
+    S = T.decl_buffer((8,))
+    for j in range(8):
+        S[i * 8 + j - i * 8] = A[i * 8 + j]
+    for j in range(8):
+        B[i * 8 + j] = S[i * 8 + j - i * 8] ]]
+    assert(pl.tir.check(before, check(compact(), before, after), { atol = 0, rtol = 0 }))
+  end)
+
+  it("keeps those whose indices are only known inside", function()
+    local before = parse([[
+S = T.decl_buffer((64,))
+for j in range(64):
+    k: T.int32 = I[j] % 64
+    S[k] = A[j]
+    B[j] = S[k] ]], 'A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32"), '
+      .. 'I: T.Buffer((64,), "int32")')
+    assert(pl.tir.check(before, compact()(before), { atol = 0, rtol = 0 }))
+  end)
+
+  it("grows with accesses out of bounds unless it is strict", function()
+    local before = parse [[
+S = T.decl_buffer((60,))
+for j in range(64):
+    S[j] = A[j]
+for j in range(60):
+    B[j] = S[j] ]]
+    assert.is_true(rawequal(before, compact { is_strict = true }(before)))
+    check(compact { is_strict = false }, before, parse [[
+S = T.decl_buffer((64,))
+for j in range(64):
+    S[j] = A[j]
+for j in range(60):
+    B[j] = S[j] ]])
+  end)
+end)
+
 describe("tir.BufferBindUnwrapper", function()
   local legacy = '{"from_legacy_te_schedule": T.bool(True)}'
 
