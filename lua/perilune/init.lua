@@ -58,8 +58,10 @@ local pl = {
   free_type_vars = vars.free_type_vars,
   tir = require "perilune.tir",
   lower = require "perilune.lower",
+  build = require "perilune.codegen",
   arith = require "perilune.arith",
   tune = require "perilune.tune",
+  te = require "perilune.te",
 
   var = ir.Var,
   const = ir.Constant,

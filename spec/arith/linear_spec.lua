@@ -1,4 +1,5 @@
--- Linear inequalities and regions: solutions have exactly the points of the problem, by brute force.
+-- Linear inequalities and regions: solutions have exactly the points of the problem, by brute
+-- force.
 
 local pl = require "perilune"
 local tir, arith = pl.tir, pl.arith
@@ -185,7 +186,9 @@ def main(A: T.Buffer((100,), "float32")):
 ]])
     local body = mod["main"].body
     local buffer
-    tir.post_order(body, function(node) if node.kind == "BufferLoad" then buffer = node.buffer end end)
+    tir.post_order(body, function(node)
+      if node.kind == "BufferLoad" then buffer = node.buffer end
+    end)
     local function touched(...) return tostring(arith.domain_touched(body, buffer, ...)[1]) end
     assert.are.equal("T.Range(0, 19)", touched(true, false))
     assert.are.equal("T.Range(20, 10)", touched(false, true))

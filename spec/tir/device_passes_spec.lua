@@ -67,11 +67,6 @@ for i in T.serial(4, annotations={"software_pipeline_stage": [0, 1]}):
   end)
 
   it("refuse threads that are not lowered", function()
-    assert.error_matches(function()
-      pl.passes["tir.InjectVirtualThread"]()(module_of [[
-v = T.launch_thread("vthread", 2)
-B[v] = A[v] ]])
-    end, "there is no code for virtual threads")
     refuses("UnifyThreadBinding", [[
 for t in T.thread_binding(64, thread="threadIdx.x"):
     B[t] = A[t] ]], "For of 'thread binding'")

@@ -240,8 +240,8 @@ Analyzer.union_lower_bound = region.union_lower_bound
 Analyzer.intersect = region.intersect
 Analyzer.domain_touched = region.domain_touched
 
---- Subexpressions that occur `threshold` times or more, with their counts: { { expr =, count = }, ...
--- }, the outermost first.
+--- Subexpressions that occur `threshold` times or more, with their counts, the outermost first:
+-- { { expr =, count = }, ... }.
 function Analyzer:detect_common_subexpr(expr, threshold)
   local out, found, counts = {}, self.core:common_subexprs(self:term(expr), threshold)
   for i, term in ipairs(found) do

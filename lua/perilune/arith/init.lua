@@ -49,7 +49,8 @@ function arith.solve_linear_inequalities(equations, variables, ranges, deskew_ra
   return arith.Analyzer():solve_linear_inequalities(equations, variables, ranges, deskew_range)
 end
 
---- The bounds of each variable by the later ones, { [var] = IntGroupBounds }, and the other relations.
+--- The bounds of each variable by the later ones, { [var] = IntGroupBounds }, and the other
+-- relations.
 function arith.solve_inequalities_as_bounds(equations, variables, ranges)
   return arith.Analyzer():solve_inequalities_as_bounds(equations, variables, ranges)
 end

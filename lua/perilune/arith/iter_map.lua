@@ -117,7 +117,7 @@ local function encode(analyzer, roots)
     return open
   end
   local function add(object)
-    local uses, row = {}, nil
+    local uses, row = {}, nil -- luacheck: ignore 311
     if is(object, IterMark) then
       local inner = is(object.source, IterSumExpr)
       if inner then uses[1] = object.source end

@@ -32,7 +32,9 @@ for name, bound in pairs(bounds) do
     if predicate == nil or predicate == true then predicate = false end
     local ends = analyzer.core:estimate_region(dims, iter_map.ranges(analyzer, var_dom),
       predicate and analyzer:term(predicate) or 0, bound)
-    for i = 1, ends and #ends or 0, 2 do out[#out + 1] = interval(analyzer, ends[i], ends[i + 1]) end
+    for i = 1, ends and #ends or 0, 2 do
+      out[#out + 1] = interval(analyzer, ends[i], ends[i + 1])
+    end
     return ends and out
   end
 end
