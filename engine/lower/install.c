@@ -123,7 +123,6 @@ enum {
 
 /* They read the context's config, so their results are not cached. */
 #define KIND_PRIM_FUNC .kind = PLN_PASS_PRIM_FUNC, .parallel = true
-#define KIND_PRIM_FUNC_VARIABLES KIND_PRIM_FUNC, .changes_variables = true
 #define KIND_MODULE .kind = PLN_PASS_MODULE
 
 static const pln_pass_spec specs[] = {

@@ -94,6 +94,17 @@ for i in range(8):
         A[i] = B[i] ]])
   end)
 
+  it("stay where a block binds what they use", function()
+    keeps("tir.HoistIfThenElse", [[
+for i in range(8):
+    with T.block("b"):
+        v = T.axis.spatial(8, i)
+        T.reads(B[v])
+        T.writes(A[v])
+        if v < n:
+            A[v] = B[v] ]])
+  end)
+
   it("leave expressions too, and sides of a conjunction", function()
     gives("tir.HoistExpression", [[
 for i in range(8):

@@ -117,8 +117,6 @@ typedef struct pln_pass_spec {
   /* The spans of nodes are part of its result: a function or module that
    * differs from the input in nothing else is a change, not an equal copy. */
   bool changes_spans;
-  /* So are the identities of variables, which equality ignores. */
-  bool changes_variables;
 } pln_pass_spec;
 
 /* Makes a pass that is not registered; texts are copied. Takes spec->ud. */
