@@ -186,12 +186,17 @@ typedef struct pln_offset {
 pln_offset pln_split_offset(const pln_analyzer *a, pln_term t);
 pln_term pln_term_operand(const pln_analyzer *a, pln_term t, uint32_t i);
 /* A scalar of dtype int32 or int64. */
-bool pln_is_index(const pln_analyzer *a, pln_term t);
+static inline bool pln_is_index(const pln_analyzer *a, pln_term t) {
+  const pln_term_node *n = pln_at(a, t);
+  return (n->dtype == PLN_INT32 || n->dtype == PLN_INT64) && n->lanes == 1;
+}
 bool pln_is_int_dtype(pln_dtype dtype);
 bool pln_is_float_dtype(pln_dtype dtype);
 /* Signed or unsigned integers, not bool; any lanes. */
 bool pln_is_integer(const pln_analyzer *a, pln_term t);
-bool pln_is_bool(const pln_analyzer *a, pln_term t);
+static inline bool pln_is_bool(const pln_analyzer *a, pln_term t) {
+  return pln_at(a, t)->dtype == PLN_BOOL;
+}
 
 /* The first failure stands. Returns PLN_NO_TERM. */
 pln_term pln_arith_fail(pln_analyzer *a, pln_status status);

@@ -199,10 +199,11 @@ end
 -- without the decision tree, which gives the same result), opset (the version of ai.onnx
 -- that conditions see; by default the module's), only (a list of names: no other rule
 -- runs), finite_math (conditions may take it that no value is infinite or NaN),
--- associative_math (that sums and products of floats may be computed in any order).
+-- associative_math (that sums and products of floats may be computed in any order),
+-- microsoft (that operators of com.microsoft are wanted).
 function class:apply(program, options)
   argument.options(options, "rules:apply", { "exact", "share", "naive", "timed", "opset",
-    "only", "finite_math", "associative_math" })
+    "only", "finite_math", "associative_math", "microsoft" })
   if getmetatable(program) ~= "perilune.Module" then return apply_to(self, program, options) end
   options = with_opset(options, program)
   local changed, total = {}, nil

@@ -145,8 +145,8 @@ local linear = "?x@(add(nn.matmul(_, ?w:const), ?b:const) | nn.gemm(_, ?w:const,
   .. "| nn.conv(_, ?w:const, ?b:const) | nn.conv(_, ?w:const))"
 for _, ops in ipairs { { "multiply", "divide", 0.7071 }, { "divide", "multiply", 1.4142 } } do
   rules[#rules + 1] = { ("scaled_erf_%s: multiply(?x, add(erf(?d@%s(%s, ?c:scalar)), 1)) => "
-    .. "%s(multiply(?d, add(erf(?d), 1)), ?c) where opset >= 1 and (opset < 20 or "
-    .. "scalar(?c) < %.4f or scalar(?c) > %.4f) and ?x.uses == 2 and ?d.uses == 1 "
+    .. "%s(multiply(?d, add(erf(?d), 1)), ?c) where opset >= 1 and (opset < 20 and not microsoft "
+    .. "or scalar(?c) < %.4f or scalar(?c) > %.4f) and ?x.uses == 2 and ?d.uses == 1 "
     .. "and ?x.dtype == float32 and scalar(?c) ~= 0"):format(ops[1], ops[1], linear, ops[2],
       ops[3], ops[3] + 1e-4),
     proof = "reassociates", grows = true,

@@ -14,6 +14,7 @@ core.internal()
 local argument = require "perilune.argument"
 local ir = require "perilune.ir"
 
+local named = require "perilune.tir.named"
 local operand = require "perilune.tir.operand"
 
 local expr, exprs, matched, node = operand.expr, operand.exprs, operand.matched, operand.node
@@ -28,6 +29,7 @@ local tir = {
 for name, call in pairs(require "perilune.tir.builtin") do tir[name] = call end
 for name, operator in pairs(require "perilune.tir.math") do tir[name] = operator end
 for name, reduction in pairs(require "perilune.tir.reduce") do tir[name] = reduction end
+for name, call in pairs(require "perilune.tir.packed") do tir[name] = call end
 
 local kind_number, class_of, fields_of, has_attrs = {}, {}, {}, {}
 local kind_names = {}
@@ -400,7 +402,12 @@ function tir.parse(text, name) return core.script_parse(text, name) end
 
 --- The PrimExpr, or the statements, in a TVMScript text that declares first what they use, as
 -- tir.script(node, { verbose_expr = true }) prints it; nil and a diagnostic when it cannot be read.
-function tir.parse_expr(text, name) return core.script_parse_expr(text, name) end
+-- `names`: Vars and Buffers by name, which stand for the text's free ones of these names and need
+-- no declarations there.
+function tir.parse_expr(text, name, names)
+  if names == nil then return core.script_parse_expr(text, name) end
+  return named.parse_expr(text, name, argument.table(names, "tir.parse_expr", "names"))
+end
 
 -- --------------------------------------------------------------- operators
 

@@ -100,7 +100,8 @@ local function text_of(fn) return (tostring(fn):gsub(" /%*.-%*/", "")) end
 local function constants_of(fn)
   local list = {}
   for node in fn:nodes() do
-    if node.kind == "Constant" and tostring(node):find("meta[relay.Constant]", 1, true) then
+    local text = node.kind == "Constant" and node:text { metadata = false } or ""
+    if text:find("meta[relay.Constant]", 1, true) then
       list[#list + 1] = { name = ("meta[relay.Constant][%d]"):format(#list),
         text = check.tensor_text(node.data), tensor = node.data }
     end
@@ -299,7 +300,7 @@ end
 --- The apply of a set of one rule.
 function check.apply_with(set, info, lenient)
   local options = { opset = opset_of(info), lenient = lenient, finite_math = true,
-    associative_math = true }
+    associative_math = true, microsoft = true }
   return function(fn)
     local new, counts = set:apply(fn, options)
     return new, counts[1].applied > 0
