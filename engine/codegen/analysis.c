@@ -162,6 +162,7 @@ static void new_tables(pln_cw *w) {
   w->uses = table(w, nodes, sizeof *w->uses);
   w->unsafe = table(w, nodes, sizeof *w->unsafe);
   w->seen = table(w, nodes, sizeof *w->seen);
+  w->assumed = table(w, nodes, sizeof *w->assumed);
   w->scope_of = table(w, nodes, sizeof *w->scope_of);
   w->next_stmt = table(w, nodes, sizeof *w->next_stmt);
   w->first_stmt = table(w, scopes, sizeof *w->first_stmt);
@@ -184,6 +185,7 @@ void pln_c_free_analysis(pln_cw *w) {
   drop(w, w->uses, nodes, sizeof *w->uses);
   drop(w, w->unsafe, nodes, sizeof *w->unsafe);
   drop(w, w->seen, nodes, sizeof *w->seen);
+  drop(w, w->assumed, nodes, sizeof *w->assumed);
   drop(w, w->scope_of, nodes, sizeof *w->scope_of);
   drop(w, w->next_stmt, nodes, sizeof *w->next_stmt);
   drop(w, w->first_stmt, scopes, sizeof *w->first_stmt);
@@ -196,6 +198,7 @@ void pln_c_free_analysis(pln_cw *w) {
   w->uses = NULL;
   w->unsafe = NULL;
   w->seen = NULL;
+  w->assumed = NULL;
   w->scope_of = NULL;
   w->next_stmt = w->first_stmt = NULL;
   w->vars = w->var_uses = w->access = w->memory = NULL;

@@ -389,6 +389,8 @@ pln_c_value pln_c_offset(pln_cw *w, pln_kind kind, pln_c_value a,
     return a;
   if (kind == PLN_PRIM_MUL && b.lo == 1 && b.hi == 1)
     return a;
+  if (kind == PLN_PRIM_MUL && a.lo == 1 && a.hi == 1)
+    return b;
   bool narrow = fits && lo >= INT32_MIN && hi <= INT32_MAX;
   if (!narrow || a.dtype == PLN_UINT32 || b.dtype == PLN_UINT32) {
     a = widened(w, a);

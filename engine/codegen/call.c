@@ -94,6 +94,8 @@ static void emit_parts(pln_cw *w, pln_ref ref) {
   for (uint32_t i = 0; i < n->count; i++)
     total += pln_c_lanes(w, args_of(w, ref)[i]);
   pln_c_text *all = pln_arena_new(&w->arena, (total + 1) * sizeof *all);
+  if (!all)
+    pln_c_fail(w, pln_nomem(w->engine));
   if (!all || total < lanes) {
     pln_c_refuse(w, "'%s' of too few lanes", builtin_of(w, ref));
     return;

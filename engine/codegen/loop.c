@@ -5,6 +5,7 @@
  * once. */
 
 #include "codegen/bounds.h"
+#include "codegen/guard.h"
 #include "codegen/writer.h"
 
 enum { FOR_PARALLEL = 1, FOR_UNROLLED = 3, MOST_UNROLLED = 64 };
@@ -88,6 +89,42 @@ static void unroll_hint(pln_cw *w, pln_ref ref, const pln_c_value *extent) {
   pln_c_line(w, "PL_UNROLL(%lld)", (long long)extent->hi);
 }
 
+static bool is_parallel(const pln_cw *w, pln_ref ref) {
+  const pln_node *n = &w->g->nodes[ref];
+  return n->kind == PLN_FOR &&
+         pln_attrs_int(w->engine, n->attrs, "kind", 0) == FOR_PARALLEL;
+}
+
+/* Whether min + extent stays in the dtype, or the loop counts from 0. */
+static bool counts_up(pln_dtype dtype, const pln_c_value *min,
+                      const pln_c_value *extent) {
+  int64_t lo, hi;
+  return pln_c_bounds(PLN_PRIM_ADD, dtype, min, extent, &lo, &hi) ||
+         (min->lo == 0 && min->hi == 0);
+}
+
+/* The end of a loop that counts up; a guard around all of its body becomes part
+ * of it. */
+static pln_c_value counted_end(pln_cw *w, const pln_c_task *task,
+                               pln_c_value min, pln_c_value extent,
+                               pln_c_value index) {
+  pln_c_guard guard;
+  pln_c_value end = pln_c_offset(w, PLN_PRIM_ADD, min, extent);
+  if (w->g->nodes[task->ref].kind == PLN_FOR &&
+      pln_c_find_guard(w, task->ref, &guard))
+    end =
+        pln_c_guarded_end(w, &guard, min, end, index, &w->assumed[guard.stmt]);
+  return pln_c_named(w, end);
+}
+
+static void set_labels(pln_cw *w, pln_c_task *task) {
+  task->flat = w->depth >= PLN_C_MOST_NEST;
+  if (task->flat) {
+    task->x = w->n_labels;
+    w->n_labels += 2;
+  }
+}
+
 /* Opens a loop over the variable; the task is that of LEAVE. */
 static void open_loop(pln_cw *w, pln_c_task *task, pln_ref var, pln_c_value min,
                       pln_c_value extent) {
@@ -95,40 +132,32 @@ static void open_loop(pln_cw *w, pln_c_task *task, pln_ref var, pln_c_value min,
   const char *type = pln_c_type_name(dtype);
   const char *name =
       pln_c_fresh_name(w, pln_symbol_text(w->engine, w->g->nodes[var].attrs));
-  const pln_node *n = &w->g->nodes[task->ref];
-  bool parallel = n->kind == PLN_FOR &&
-                  pln_attrs_int(w->engine, n->attrs, "kind", 0) == FOR_PARALLEL;
-  pln_c_value index = index_value(w, dtype, name, &min, &extent);
+  pln_c_value index = index_value(w, dtype, name, &min, &extent), end = min;
   min = pln_c_named(w, min);
   extent = pln_c_named(w, extent);
   task->y = pln_c_keep(w, index);
-  pln_c_forget(w, task->mark);
-  if (parallel && pln_c_open_parallel(w, task, type, min, extent, name)) {
-    pln_c_bind(w, var, index);
+  bool shared = is_parallel(w, task->ref) &&
+                pln_c_open_parallel(w, task, type, min, extent, name);
+  pln_c_bind(w, var, index);
+  if (shared) {
+    pln_c_forget(w, task->mark);
     return;
   }
-  task->flat = w->depth >= PLN_C_MOST_NEST;
-  if (task->flat) {
-    task->x = w->n_labels;
-    w->n_labels += 2;
-  }
-  int64_t lo, hi;
-  bool fits = pln_c_bounds(PLN_PRIM_ADD, dtype, &min, &extent, &lo, &hi) ||
-              (min.lo == 0 && min.hi == 0);
+  set_labels(w, task);
   if (loop_is_empty(&extent))
     extent = pln_c_int_value(w, dtype, 0);
+  bool counts = counts_up(dtype, &min, &extent);
+  if (counts)
+    end = counted_end(w, task, min, extent, index);
+  pln_c_forget(w, task->mark);
   const char *first = pln_c_text_at(w, &min, 0).data;
-  if (fits) {
-    pln_c_value end = pln_c_offset(w, PLN_PRIM_ADD, min, extent);
-    end = pln_c_named(w, end);
-    if (!task->flat)
-      unroll_hint(w, task->ref, &extent);
+  if (counts && !task->flat)
+    unroll_hint(w, task->ref, &extent);
+  if (counts)
     open_counted(w, task, type, name, first, pln_c_text_at(w, &end, 0).data);
-  } else {
+  else
     open_wrapping(w, task, dtype, name, first,
                   pln_c_text_at(w, &extent, 0).data);
-  }
-  pln_c_bind(w, var, index);
 }
 
 static void close_loop(pln_cw *w, pln_c_task *task) {

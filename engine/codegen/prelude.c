@@ -35,7 +35,10 @@ static void put_includes(pln_cw *w) {
 }
 
 static void put_inline(pln_cw *w) {
+  /* A value that is used more than once gets a variable before it is known
+   * that its users need only bounds of it. */
   put(w, "#ifdef __GNUC__\n"
+         "#pragma GCC diagnostic ignored \"-Wunused-variable\"\n"
          "#define PL_INLINE static inline __attribute__((unused))\n"
          "#else\n#define PL_INLINE static inline\n#endif\n\n");
 }
@@ -118,7 +121,7 @@ static void expand(pln_cw *w, const char *text, pln_c_type type,
 static void put_helpers(pln_cw *w, bool vectors) {
   static const char *const texts[] = {
 #define HELPER(name, text) text,
-#include "codegen/helpers.def"
+#include "codegen/prelude.def"
   };
   for (uint32_t h = 0; h < PLN_C_N_HELPERS; h++)
     for (pln_c_type type = 0; type < PLN_C_N_TYPES; type++)

@@ -4,7 +4,7 @@
  * header's expressions, a BODY task, the statements inside, and a LEAVE task.
  */
 
-#include "codegen/writer.h"
+#include "codegen/guard.h"
 
 static const pln_ref *refs_of(const pln_cw *w, pln_ref ref) {
   return pln_operands(w->g, &w->g->nodes[ref]);
@@ -194,6 +194,16 @@ static void refuse_stmt(pln_cw *w, pln_kind kind) {
                pln_kinds[kind].name);
 }
 
+static void for_stmt(pln_cw *w, pln_ref ref) {
+  pln_c_guard guard;
+  bool guarded = pln_c_find_guard(w, ref, &guard);
+  push_header(w, ref, 2, refs_of(w, ref));
+  if (guarded && guard.offset != PLN_NONE)
+    pln_c_push_expr(w, guard.offset);
+  if (guarded)
+    pln_c_push_expr(w, guard.limit);
+}
+
 static void visit_attr(pln_cw *w, pln_ref ref) {
   const pln_node *n = &w->g->nodes[ref];
   if (pln_c_opens_thread(w, n))
@@ -206,8 +216,13 @@ static void visit_stmt(pln_cw *w, pln_ref ref) {
   const pln_node *n = &w->g->nodes[ref];
   const pln_ref *o = refs_of(w, ref);
   switch ((int)n->kind) {
-  case PLN_LET_STMT:
   case PLN_IF_THEN_ELSE:
+    if (w->assumed[ref])
+      pln_c_push_body(w, n->data);
+    else
+      push_header(w, ref, 1, o);
+    break;
+  case PLN_LET_STMT:
   case PLN_EVALUATE: push_header(w, ref, 1, o); break;
   case PLN_ASSERT_STMT:
     if (w->options->asserts)
@@ -216,7 +231,7 @@ static void visit_stmt(pln_cw *w, pln_ref ref) {
       pln_c_push_body(w, n->data);
     break;
   case PLN_WHILE: while_stmt(w, ref); break;
-  case PLN_FOR: push_header(w, ref, 2, o); break;
+  case PLN_FOR: for_stmt(w, ref); break;
   case PLN_ALLOCATE: push_header(w, ref, n->count - 1, o + 1); break;
   case PLN_ALLOCATE_CONST: push_header(w, ref, 0, o); break;
   case PLN_ATTR_STMT: visit_attr(w, ref); break;

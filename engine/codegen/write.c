@@ -100,6 +100,9 @@ static void free_writer(pln_cw *w) {
 static pln_status check_options(pln_engine *engine,
                                 const pln_c_options *options) {
   uint32_t bytes = options->vector_bytes;
+  if (options->threads > 64)
+    return pln_diag_error(engine, PLN_ERR_ARGUMENT, NULL,
+                          "%u threads: 64 at the most", options->threads);
   if (bytes == 0 || bytes == 16 || bytes == 32 || bytes == 64)
     return PLN_OK;
   return pln_diag_error(engine, PLN_ERR_ARGUMENT, NULL,

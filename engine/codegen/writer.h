@@ -101,7 +101,7 @@ typedef enum pln_c_type {
 
 typedef enum pln_c_helper {
 #define HELPER(name, text) PLN_C_HELPER_##name,
-#include "codegen/helpers.def"
+#include "codegen/prelude.def"
   PLN_C_N_HELPERS
 } pln_c_helper;
 
@@ -154,6 +154,7 @@ typedef struct pln_cw {
   pln_ref *log;
   uint32_t n_log, cap_log;
   uint8_t *uses;  /* for each node: by how many operands, up to 255 */
+  bool *assumed;  /* for each IfThenElse: its condition holds */
   bool *unsafe;   /* for each node: evaluating it may fault */
   uint32_t *seen; /* for each node: the last region that captured it */
   pln_scope *scope_of;

@@ -3497,6 +3497,7 @@ for _, name in ipairs { "const", "comm_reducer", "sum", "min", "max", "any", "al
   "truncdiv", "truncmod", "floordiv", "floormod", "max_value", "min_value" } do
   pl.te[name] = pl.tir[name]
 end
+
 ---@class perilune.BuildOptions
 ---@field target? "c"
 ---@field cc? string the compiler: a command or a path; otherwise $CC, else cc

@@ -70,8 +70,8 @@ describe("pl.build", function()
     assert.equal(m:source(), read(dir .. "/x.c"))
     write(dir .. "/main.c", '#include "x.h"\nint main(void) {\n  float a[8] = {0};\n'
       .. "  return scale(a) + (int)scale_workspace_size();\n}\n")
-    assert(os.execute(("cd %s && cc -Wall -Wextra -Werror -std=c11 main.c x.o -lm -o main && ./main"):format(
-      dir)))
+    assert(os.execute("cd " .. dir
+      .. " && cc -Wall -Wextra -Werror -std=c11 main.c x.o -lm -o main && ./main"))
     fails("ends in none of", m.save, m, dir .. "/x.txt")
     os.execute("rm -r " .. dir)
   end)
@@ -157,8 +157,8 @@ describe("perilune build", function()
     local status, out = command.run(dir, ("build %s/in.tir"):format(dir))
     assert.equal(0, status)
     assert.matches("int32_t scale(float *restrict A)", out, 1, true)
-    assert.equal(0, (command.run(dir, ("build %s/in.tir -o %s/a.c -o %s/a.h -o %s/a.so --cache ''"):format(
-      dir, dir, dir, dir))))
+    local all = ("build DIR/in.tir -o DIR/a.c -o DIR/a.h -o DIR/a.so --cache ''"):gsub("DIR", dir)
+    assert.equal(0, (command.run(dir, all)))
     assert.matches("scale_call", read(dir .. "/a.h"), 1, true)
     assert.equal(2, (command.run(dir, ("build %s/in.tir -o %s/a.txt"):format(dir, dir))))
     os.execute("rm -r " .. dir)

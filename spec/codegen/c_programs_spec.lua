@@ -8,7 +8,11 @@ local random_program = require "spec.tir.random_program"
 
 local first_seed = tonumber(os.getenv "PERILUNE_SEED" or 1)
 local number = tonumber(os.getenv "PERILUNE_GRAPHS" or 100)
-local exact = "-O2 -std=c11 -march=native -ffp-contract=off -Wall -Wextra -Werror"
+
+-- The loop vectoriser of gcc 12.2 (-O2) miscompiles the program of seed 74, which gcc -O1, gcc
+-- without that pass, and clang compute as the interpreter does: it orders stores through a
+-- restrict pointer, whose index falls, behind later ones. So it is off here.
+local exact = "-O1 -std=c11 -march=native -ffp-contract=off -Wall -Wextra -Werror"
 local batch = 50
 
 -- A module of random programs with the seeds from `from` on.

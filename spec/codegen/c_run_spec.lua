@@ -60,8 +60,8 @@ end
 -- A PrimFunc of the buffers A (16 floats) and B (16 integers) with the given body.
 local function program(body, dtypes, size)
   local a, b = table.unpack(dtypes or { "float32", "int32" })
-  return parse(('@T.prim_func\ndef f(A: T.Buffer((%d,), "%s"), B: T.Buffer((%d,), "%s")):\n'):format(
-    size or 16, a, size or 16, b) .. body:gsub("([^\n]+)", "    %1"))
+  local head = '@T.prim_func\ndef f(A: T.Buffer((%d,), "%s"), B: T.Buffer((%d,), "%s")):\n'
+  return parse(head:format(size or 16, a, size or 16, b) .. body:gsub("([^\n]+)", "    %1"))
 end
 
 local function ramp(n, from, step)
@@ -110,7 +110,8 @@ for i in range(16):
   "A[T.Ramp(15, -1, 16)] = A[T.Ramp(0, 1, 16)]",
   "A[T.Ramp(0, 2, 8)] = A[T.Ramp(1, 2, 8)]",
   "A[0:8] = A[B[0:8] % T.Broadcast(16, 8)]",
-  "A[0:15] = T.Select(A[1:16] > T.Broadcast(T.float32(4), 15), A[0:15], T.Broadcast(T.float32(0), 15))",
+  "A[0:15] = T.Select(A[1:16] > T.Broadcast(T.float32(4), 15), A[0:15], "
+    .. "T.Broadcast(T.float32(0), 15))",
   "A[0:16] = T.max(T.min(A[0:16], T.Broadcast(T.float32(5), 16)), T.Broadcast(T.float32(2), 16))",
   "B[0:16] = T.Cast(\"int32x16\", A[0:16] * T.Broadcast(T.float32(1.7), 16))",
   "A[0:16] = T.Cast(\"float32x16\", B[0:16])",
@@ -301,7 +302,8 @@ describe("floats in C", function()
   local function compare_floats(lines, dtype)
     local body = ""
     for i, line in ipairs(lines) do
-      body = body .. ("    for i in range(16):\n        B[%d + i] = %s\n"):format((i - 1) * 16, line)
+      body = ("%s    for i in range(16):\n        B[%d + i] = %s\n"):format(body,
+        (i - 1) * 16, line)
     end
     local mod = parse(([[
 @T.prim_func

@@ -15,7 +15,9 @@ def f(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "int32")):
         A[i] = T.Cast("float32", i * 7 % 13) - T.float32(4)
         B[i] = (i - 16) * 100000007
     A[0:31] = T.max(A[1:32], A[0:31]) * T.Broadcast(T.float32(0.5), 31)
-    B[0:32] = T.Select(A[0:32] > T.Broadcast(T.float32(1), 32), B[0:32] // T.Broadcast(8, 32), B[T.Ramp(31, -1, 32)] % T.Broadcast(7, 32))
+    B[0:32] = T.Select(A[0:32] > T.Broadcast(T.float32(1), 32),
+                       B[0:32] // T.Broadcast(8, 32),
+                       B[T.Ramp(31, -1, 32)] % T.Broadcast(7, 32))
     B[0:16] = T.Cast("int32x16", A[T.Ramp(0, 2, 16)] * T.Broadcast(T.float32(3e9), 16))
     for i in range(32):
         A[i] = T.sqrt(T.fabs(A[i])) + T.if_then_else(i > 3, A[i - 3], T.float32(1))]]
@@ -51,8 +53,8 @@ local function zeros(n)
 end
 
 local function run(dir, compiler, emulator, flags)
-  local command = ("cd %s && %s -Wall -Wextra -Werror -std=c11 -ffp-contract=off %s main.c f.c -lm -o f && %s ./f")
-    :format(dir, compiler, flags, emulator)
+  local command = ("cd %s && %s -Wall -Wextra -Werror -std=c11 -ffp-contract=off %s main.c f.c "
+    .. "-lm -o f && %s ./f"):format(dir, compiler, flags, emulator)
   local pipe = assert(io.popen(command .. " 2>&1"))
   local lines = {}
   for line in pipe:lines() do lines[#lines + 1] = line end

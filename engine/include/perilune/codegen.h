@@ -134,8 +134,10 @@ PLN_API pln_status pln_c_library_new(pln_engine *engine, const pln_c_code *code,
 PLN_API void pln_c_library_free(pln_c_library *library);
 /* Calls function `index`. `results` are the caller's: for each buffer a
  * tensor, the argument itself if it is never written, else a copy with what the
- * function left; arguments do not change. Given `seconds_each`, the call is
- * repeated until `least` seconds passed, and the least time of one is stored.
+ * function left; arguments do not change. `seconds_each` (may be NULL) gets the
+ * time of a call: the processor time of its thread, or elapsed time if it
+ * starts threads. The call is repeated until `least` seconds passed, and the
+ * shortest time counts.
  * PLN_ERR_TYPE: an argument has another dtype, rank or shape.
  * PLN_ERR_ARGUMENT: an assertion failed. PLN_ERR_IO: it crashed, or cannot be
  * loaded; PLN_ERR_LIMIT: it took too long. */

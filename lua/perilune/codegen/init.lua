@@ -17,8 +17,9 @@ local ir = require "perilune.ir"
 local option_names = { "target", "cc", "flags", "run", "threads", "asserts", "vector_bytes",
   "stack_bytes", "cache", "seconds", "compile_seconds", "compile_memory" }
 
--- Options of numbers, with the least value of each.
-local integers = { threads = 1, vector_bytes = 16, stack_bytes = 0, compile_memory = 1 }
+-- Options of integers, with the least and the largest value of each.
+local integers = { threads = { 1, 64 }, vector_bytes = { 16, 64 }, stack_bytes = { 0, 1 << 30 },
+  compile_memory = { 1, 1 << 50 } }
 local numbers = { seconds = 0, compile_seconds = 0 }
 
 local function check_flags(flags)
@@ -34,10 +35,11 @@ local function check_flags(flags)
 end
 
 local function check_numbers(options)
-  for name, least in pairs(integers) do
+  for name, range in pairs(integers) do
     local value = options[name]
-    if value ~= nil and (math.type(value) ~= "integer" or value < least or value > 2 ^ 40) then
-      argument.fail(("build: %s: an integer of at least %d expected"):format(name, least))
+    if value ~= nil and (math.type(value) ~= "integer" or value < range[1] or value > range[2]) then
+      argument.fail(("build: %s: an integer from %d to %d expected"):format(name,
+        table.unpack(range)))
     end
   end
   for name, least in pairs(numbers) do
@@ -97,6 +99,10 @@ local state_of = setmetatable({}, { __mode = "k" })
 
 local Built = {}
 
+local function state_for(self, where)
+  return state_of[self] or argument.fail(where .. ": a built module expected")
+end
+
 local function artifact(self, kind)
   if not self.artifacts[kind] then
     self.artifacts[kind] = core.c_compile(self.code, kind, self.options)
@@ -126,33 +132,38 @@ end
 --- Calls a function on tensors or nested tables for buffers and numbers for scalars. The result is
 -- a list of tensors: what each buffer is after the call; arguments do not change.
 function Built:run(name, ...)
-  local state = state_of[self]
+  local state = state_for(self, "run")
   return (call(state, index_of(state, name), { ... }, {}))
 end
 
 --- Calls a function again and again for some seconds (0.1); the least time of a call in seconds,
 -- and the results.
 function Built:time(name, args, options)
-  local state = state_of[self]
+  local state = state_for(self, "time")
   argument.table(args, "time", "args")
   options = argument.options(options, "time", { "least", "seconds" })
+  for option, value in pairs(options) do
+    if type(value) ~= "number" then
+      argument.fail(("time: %s: a number expected"):format(option))
+    end
+  end
   local results, seconds = call(state, index_of(state, name), args,
     { least = options.least or 0.1, seconds = options.seconds })
   return seconds, results
 end
 
 --- The C source, and the header that declares its functions.
-function Built:source() return core.c_source(state_of[self].code) end
+function Built:source() return core.c_source(state_for(self, "source").code) end
 
-function Built:header() return core.c_header(state_of[self].code) end
+function Built:header() return core.c_header(state_for(self, "header").code) end
 
 --- The functions: lists of { name =, c_name =, params = { { name =, dtype =, ... }, ... } }.
-function Built:functions() return core.c_functions(state_of[self].code) end
+function Built:functions() return core.c_functions(state_for(self, "functions").code) end
 
 --- The path of the compiled "so" or "o", the command that made it, the compiler's version, and
 -- whether it was in the cache.
 function Built:artifact(kind)
-  local made = artifact(state_of[self], kind or "so")
+  local made = artifact(state_for(self, "artifact"), kind or "so")
   return { path = made.path, command = made.command, version = made.version,
     cached = made.cached }
 end
@@ -178,6 +189,7 @@ end
 
 --- Writes NAME.c, NAME.h, NAME.so or NAME.o, by the ending.
 function Built:save(path)
+  local state = state_for(self, "save")
   argument.string(path, "save", "path")
   local kind = path:match "%.(%a+)$"
   if kind == "c" then
@@ -185,7 +197,7 @@ function Built:save(path)
   elseif kind == "h" then
     write(path, self:header())
   elseif kind == "so" or kind == "o" then
-    write(path, read(artifact(state_of[self], kind).path))
+    write(path, read(artifact(state, kind).path))
   else
     argument.fail(("save: '%s' ends in none of .c, .h, .so, .o"):format(path))
   end
