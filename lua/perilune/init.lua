@@ -266,6 +266,8 @@ function pl.well_formed(a)
   argument.fail(result)
 end
 
+-- What Lua's stack holds of the arguments of a call.
+local MOST_ARGUMENTS = 250000
 -- Options of pl.eval, and `n`, the number of elements where some are nil.
 local eval_options = { threads = true, profile = true, n = true }
 
@@ -275,6 +277,11 @@ local function check_eval_options(call)
       argument.fail(("pl.eval has no option '%s'%s"):format(key,
         core.suggest(key, { "threads", "profile" })))
     end
+  end
+  local n = call.n or #call
+  if math.type(n) ~= "integer" or n < 0 or n > MOST_ARGUMENTS then
+    argument.fail(("pl.eval: n: the number of arguments, up to %d, expected, got %s"):format(
+      MOST_ARGUMENTS, tostring(n)))
   end
   if call.profile and not profile.is(call.profile) then
     argument.fail("pl.eval: the option 'profile' is a value that pl.profile() has made")
