@@ -335,6 +335,7 @@ static pln_status run_function_in_child(const pln_parallel_job *work,
   status = leave_contexts(share->engine->passes->stack, 0, status);
   pln_diag_place(share->engine, (pln_place){0});
   share->removed = run.removed != NULL;
+  share->reads_module = run.reads_module;
   share->counters = run.counters;
   share->n_counters = run.n_counters;
   share->cap_counters = run.cap_counters;

@@ -1,5 +1,5 @@
---- JSON text of Lua values. Keys come out in a fixed order: that of the list
--- `keys` of json.object, else sorted. Lists are tables made by json.list.
+--- JSON text of Lua values, and values of JSON text (RFC 8259). Keys come out in a fixed
+-- order: that of the list of json.object, else sorted. Lists are tables made by json.list.
 
 require "perilune.core".internal() -- errors name the scripts of others
 
@@ -56,85 +56,122 @@ function json.encode(value)
   return "{" .. table.concat(parts, ",") .. "}"
 end
 
--- ------------------------------------------------------------------ reading
+-- ------------------------------------------------------------------- reading
 
-local deepest = 64
-local characters = { b = "\b", f = "\f", n = "\n", r = "\r", t = "\t" }
+local MOST_NESTED = 10000
+local unescaped = { b = "\b", f = "\f", n = "\n", r = "\r", t = "\t" }
 local words = { ["true"] = true, ["false"] = false }
 
-local function wrong(at, what) error({ at = at, what = what }, 0) end
+local function fail(at, what) error({ at = at, what = what }, 0) end
 
+-- "\uD83D\uDE00" is one character beyond 16 bits.
+local function surrogate_pair(high, low)
+  return utf8.char(0x10000 + ((tonumber(high, 16) & 0x3ff) << 10) + (tonumber(low, 16) & 0x3ff))
+end
+
+local function unescape(raw)
+  raw = raw:gsub("\\\\", "\\u005c")
+  raw = raw:gsub("\\u([dD][89abAB]%x%x)\\u([dD][c-fC-F]%x%x)", surrogate_pair)
+  raw = raw:gsub("\\([^u])", function(c) return unescaped[c] or c end)
+  return (raw:gsub("\\u(%x%x%x%x)", function(hex) return utf8.char(tonumber(hex, 16)) end))
+end
+
+-- The text behind the quote at `at` - 1, and the place behind it.
 local function read_string(text, at)
   local finish = at
   while true do
-    finish = text:find('[\\"]', finish)
-    if not finish then wrong(at, "the string does not end") end
-    if text:byte(finish) == 34 then break end
+    finish = text:find('["\\]', finish)
+    if not finish then fail(at, "the text has no end") end
+    if text:sub(finish, finish) == '"' then break end
     finish = finish + 2
   end
-  local raw = text:sub(at, finish - 1):gsub("\\u(%x%x%x%x)", function(hex)
-    return utf8.char(tonumber(hex, 16))
-  end):gsub("\\(.)", function(c) return characters[c] or c end)
-  return raw, finish + 1
+  return unescape(text:sub(at, finish - 1)), finish + 1
 end
 
-local read
+local function read_plain(text, at)
+  if text:sub(at, at) == '"' then return read_string(text, at + 1) end
+  local word = text:match("^[%w+.-]+", at)
+  local value = word and words[word]
+  if word == "null" then return nil, at + 4 end
+  if value == nil and word and word:find "^-?%d" then value = tonumber(word) end
+  if value == nil then fail(at, "a value is expected") end
+  return value, at + #word
+end
 
--- What follows an item: a comma, or the end.
-local function read_items(text, at, close, item)
-  at = text:find("%S", at) or #text + 1
-  if text:sub(at, at) == close then return at + 1 end
-  while true do
-    at = text:find("%S", item(at)) or #text + 1
-    local c = text:sub(at, at)
-    if c == close then return at + 1 end
-    if c ~= "," then wrong(at, ("',' or '%s' expected"):format(close)) end
-    at = at + 1
+-- Reads '"key" :' of an object; the place behind it.
+local function read_key(text, at)
+  if text:sub(at, at) ~= '"' then fail(at, "a key in quotes is expected") end
+  local key
+  key, at = read_string(text, at + 1)
+  at = text:match("^%s*:%s*()", at)
+  if not at then fail(#text, "':' is expected behind a key") end
+  return key, at
+end
+
+-- The value of an open list or object, `n` values in it so far.
+local function put(open, value)
+  if open.is_list then
+    open.n = open.n + 1
+    open.value[open.n] = value
+  else
+    open.value[open.key] = value
   end
 end
 
-local function read_list(text, at, depth)
-  local out = {}
-  return out, read_items(text, at, "]", function(from)
-    out[#out + 1], from = read(text, from, depth)
-    return from
-  end)
+local closing = { ["]"] = true, ["}"] = false }
+
+-- Behind a value of `open`: the place of the next one, or nil and that behind its end.
+local function next_value(text, at, open)
+  local mark, behind = text:match("^%s*([,%]}])%s*()", at)
+  if not mark then fail(at, "',' or an end is expected") end
+  if mark == "," then return behind end
+  if closing[mark] ~= open.is_list then fail(at, "the end of another bracket") end
+  return nil, behind
 end
 
-local function read_object(text, at, depth)
-  local out = {}
-  return out, read_items(text, at, "}", function(from)
-    local key
-    from = text:match('^%s*"()', from) or wrong(from, "a key expected")
-    key, from = read_string(text, from)
-    from = text:match("^%s*:()", from) or wrong(from, "':' expected")
-    out[key], from = read(text, from, depth)
-    return from
-  end)
+local function read_all(text, at)
+  local stack = {}
+  while true do
+    local value
+    local open = stack[#stack]
+    if open and not open.is_list then open.key, at = read_key(text, at) end
+    local mark, behind = text:match("^([%[{])%s*()", at)
+    local empty = mark and text:match(mark == "[" and "^%]%s*()" or "^}%s*()", behind)
+    if mark and not empty then
+      if #stack == MOST_NESTED then fail(at, "nested too deep") end
+      stack[#stack + 1] = { value = {}, is_list = mark == "[", n = 0 }
+      at = behind
+    else
+      if mark then value, at = {}, empty else value, at = read_plain(text, at) end
+      local following
+      repeat
+        open = stack[#stack]
+        if not open then return value, at end
+        put(open, value)
+        following, at = next_value(text, at, open)
+        if not following then value, stack[#stack] = open.value, nil end
+      until following
+      at = following
+    end
+  end
 end
 
-function read(text, at, depth)
-  if depth > deepest then wrong(at, "the nesting is too deep") end
-  at = text:find("%S", at) or wrong(#text + 1, "a value expected")
-  local c = text:sub(at, at)
-  if c == "{" then return read_object(text, at + 1, depth + 1) end
-  if c == "[" then return read_list(text, at + 1, depth + 1) end
-  if c == '"' then return read_string(text, at + 1) end
-  local word = text:match("^%a+", at)
-  if words[word] ~= nil then return words[word], at + #word end
-  local digits = text:match("^-?%d[%d.eE+-]*", at)
-  if not tonumber(digits) then wrong(at, "a value expected") end
-  return math.tointeger(digits) or tonumber(digits), at + #digits
+local function decode(text)
+  local value, at = read_all(text, text:match "^%s*()")
+  local rest = text:match("^%s*()", at)
+  if rest <= #text then fail(rest, "something stands behind the value") end
+  return value
 end
 
---- The value of a JSON text: objects and lists are tables; null is not read. nil and a message
--- with the position when it is malformed.
+--- The value of a JSON text: objects and lists are tables, null is nil. nil and a message with
+-- the line and column when it is none.
 function json.decode(text)
-  local ok, value, at = pcall(read, text, 1, 1)
-  if ok and text:find("%S", at) then ok, value = false, { at = at, what = "the text goes on" } end
+  local ok, value = pcall(decode, text)
   if ok then return value end
-  if type(value) ~= "table" then error(value, 0) end
-  return nil, ("byte %d: %s"):format(value.at, value.what)
+  if type(value) ~= "table" or not value.what then error(value, 0) end
+  local before = text:sub(1, value.at - 1)
+  local _, line = before:gsub("\n", "")
+  return nil, ("line %d, column %d: %s"):format(line + 1, #before:match "[^\n]*$" + 1, value.what)
 end
 
 return json

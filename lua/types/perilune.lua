@@ -263,7 +263,7 @@ function Node:dot() end
 ---@return string
 function Node:json() end
 --- The complete Relay text, which pl.parse_expr reads back: the program and the constants that it
---- refers to. tostring(node) is the program alone.
+--- refers to. tostring(node) has the constants too, but of large ones without the elements.
 ---@param options? perilune.TextOptions
 ---@return string
 function Node:text(options) end
@@ -374,7 +374,7 @@ function Module:close() end
 ---@field name string
 ---@field opt_level integer
 ---@field required string[]
----@field traceable boolean
+---@field traceable boolean it records its decisions itself (tuning passes); a trace does not note it
 ---@field parallel boolean it may run in several threads
 ---@field form "primitive"|"sequential"|"fixpoint"|"try"|"if_changed"|"functions"
 
@@ -428,6 +428,7 @@ function Module:close() end
 ---@field opt_level? integer
 ---@field required? string[]
 ---@field traceable? boolean
+---@field heuristic? boolean the contrary of traceable
 ---@field changes_spans? boolean
 ---@field doc? string
 ---@field options? (perilune.OptionSpec|any)[]
@@ -469,9 +470,9 @@ function Module:close() end
 ---@field name? string
 ---@field enter? fun(ctx: perilune.Context)
 ---@field exit? fun(ctx: perilune.Context)
----@field should_run? fun(mod: perilune.Module, info: perilune.PassInfo): boolean
----@field before? fun(mod: perilune.Module, info: perilune.PassInfo)
----@field after? fun(mod: perilune.Module, info: perilune.PassInfo)
+---@field should_run? fun(mod: perilune.Module, info: perilune.PassInfo, pass: perilune.Pass): boolean
+---@field before? fun(mod: perilune.Module, info: perilune.PassInfo, pass: perilune.Pass)
+---@field after? fun(mod: perilune.Module, info: perilune.PassInfo, pass: perilune.Pass)
 
 --- What pl.context takes.
 ---@class perilune.ContextSpec
@@ -482,6 +483,10 @@ function Module:close() end
 ---@field instruments? perilune.Instrument[]
 ---@field config? table registered keys, "key.field", "Pass.option" or Pass = { option = value }
 ---@field target? perilune.Target|string|table
+---@field trace? perilune.tune.Trace|perilune.Module what passes did is recorded in it (pl.tune.tracing)
+---@field trace_stack? perilune.tune.Trace[]
+---@field make_traceable? string[]
+---@field tuning_api_database? perilune.tune.Database
 
 --- What passes run in.
 ---@class perilune.Context
@@ -3068,5 +3073,238 @@ for _, name in ipairs { "const", "comm_reducer", "sum", "min", "max", "any", "al
   "truncdiv", "truncmod", "floordiv", "floormod", "max_value", "min_value" } do
   pl.te[name] = pl.tir[name]
 end
+-- ------------------------------------------------------------------ pl.tune
+
+--- One way to transform a module, and when it may be taken (Relax tuning_api.Choice).
+---@class perilune.tune.Choice
+---@field transform string the name of its function in pl.tune.functions
+---@field args any[]
+---@field constraint string
+---@field constraint_args any[]
+local Choice = {}
+--- Whether it may be taken for the module.
+---@param mod perilune.Module
+---@return boolean
+function Choice:check_constr(mod) end
+--- The transformed module; the module itself where the constraint does not hold.
+---@param mod perilune.Module
+---@return perilune.Module
+function Choice:apply_transform_func(mod) end
+---@return table plain values, for JSON
+function Choice:as_table() end
+
+--- A decision that is to be taken (Relax tuning_api.Knob).
+---@class perilune.tune.Knob
+---@field name string
+---@field choices { [string]: perilune.tune.Choice }
+---@field decisions string[] the names of the choices, in the order in which they are tried
+---@field listed boolean the choices are numbered
+local Knob = {}
+---@param decision string|integer
+---@return boolean
+function Knob:verify(decision) end
+--- The name of a choice; raises when there is none.
+---@param decision string|integer
+---@return string
+function Knob:decision(decision) end
+---@param mod perilune.Module
+---@param decision string|integer
+---@return perilune.Module
+function Knob:apply(mod, decision) end
+---@return table plain values, for JSON
+function Knob:as_table() end
+
+--- A module and the decisions that were taken for it (Relax tuning_api.Trace).
+---@class perilune.tune.Trace
+---@field in_mod perilune.Module
+---@field out_mod perilune.Module
+---@field knobs perilune.tune.Knob[]
+---@field decisions string[]
+---@field size integer
+---@field perf number what was measured of out_mod, lower is better; -1: not measured
+---@field failure? string why it could not be measured
+local Trace = {}
+--- Takes a decision; gives the new out_mod. The trace is as before when that fails.
+---@param knob perilune.tune.Knob
+---@param decision string|integer
+---@return perilune.Module
+function Trace:add(knob, decision) end
+--- Notes a pass that made `out` of out_mod.
+---@param name string
+---@param how { text?: string, refusal?: string, context?: table }
+---@param out perilune.Module
+function Trace:add_pass(name, how, out) end
+---@return boolean every decision is one that its knob has
+function Trace:verify() end
+---@param mod perilune.Module
+function Trace:set_out_mod(mod) end
+---@param perf number
+function Trace:set_perf(perf) end
+---@return perilune.tune.Trace
+function Trace:copy() end
+--- Goes back to where out_mod was `mod`; false when it never was.
+---@param mod perilune.Module
+---@return boolean
+function Trace:rewind(mod) end
+---@param include_in_mod? boolean true
+---@return string
+function Trace:as_json(include_in_mod) end
+
+--- Records what passes do in the topmost of its traces.
+---@class perilune.tune.Tracing: perilune.Instrument
+---@field num_evals integer measurements
+---@field num_cache_hits integer measurements that the database had
+---@field database? perilune.tune.Database
+local Tracing = {}
+---@param trace perilune.tune.Trace
+function Tracing:push_trace(trace) end
+---@return perilune.tune.Trace
+function Tracing:pop_trace() end
+---@return perilune.tune.Trace
+function Tracing:get_current_trace() end
+---@return perilune.tune.Trace[]
+function Tracing:get_trace_stack() end
+---@return integer
+function Tracing:get_trace_stack_size() end
+---@param n integer
+function Tracing:inc_num_evals(n) end
+---@param n integer
+function Tracing:set_num_evals(n) end
+
+---@class perilune.tune.Workload
+---@field mod perilune.Module
+---@field hash integer
+---@field index integer
+
+--- Workloads and what was measured of them (Relax tuning_api.Database), in memory.
+---@class perilune.tune.Database
+local Database = {}
+---@param mod perilune.Module
+---@return boolean
+function Database:has_workload(mod) end
+---@param mod perilune.Module
+---@return perilune.tune.Workload
+function Database:commit_workload(mod) end
+---@param workload perilune.tune.Workload
+---@param target string
+---@return boolean
+function Database:has_measurement_record(workload, target) end
+---@param workload perilune.tune.Workload
+---@param target string
+---@param run_secs number[]
+---@return boolean committed false: there is one already, which stays
+function Database:commit_measurement_record(workload, target, run_secs) end
+---@param workload perilune.tune.Workload
+---@param target string
+---@return number[]
+function Database:get_measurement_record(workload, target) end
+---@param workload perilune.tune.Workload
+---@param target string
+---@param trace perilune.tune.Trace
+---@param run_secs? number[]
+function Database:commit_tuning_record(workload, target, trace, run_secs) end
+---@param workload perilune.tune.Workload
+---@param target string
+---@return boolean
+function Database:has_tuning_record(workload, target) end
+---@param workload perilune.tune.Workload
+---@param target string
+---@param k integer
+---@return { trace: perilune.tune.Trace, run_secs: number[] }[]
+function Database:get_top_k(workload, target, k) end
+
+--- Gives a number, or a list of numbers whose mean counts; raises when it cannot.
+---@alias perilune.tune.Measure fun(mod: perilune.Module): number|number[]
+
+---@class perilune.tune.TuningPassSpec
+---@field name string
+---@field opt_level? integer
+---@field required? string[]
+---@field doc? string
+---@field parameters? (perilune.OptionSpec|any)[] options of the pass
+---@field knobs? perilune.tune.Knob[]|fun(mod: perilune.Module, ctx?: perilune.Context): perilune.tune.Knob[]
+---@field eval_passes? any[] elements of a sequential, which work on each candidate
+---@field measure? perilune.tune.Measure
+---@field run? fun(trace: perilune.tune.Trace, ctx: perilune.Context, self: table): perilune.tune.Trace in place of the search
+
+pl.tune = {}
+--- Functions that choices name: assigning registers.
+---@type { [string]: function }
+pl.tune.functions = {}
+---@param spec { transform?: string|function, args?: any[], constraint?: string|function, constraint_args?: any[] }
+---@return perilune.tune.Choice
+function pl.tune.choice(spec) end
+---@param name string
+---@param choices perilune.tune.Choice[]|{ [string]: perilune.tune.Choice }
+---@return perilune.tune.Knob
+function pl.tune.knob(name, choices) end
+pl.tune.instruction = pl.tune.knob
+---@param mod perilune.Module
+---@param knobs? perilune.tune.Knob[]
+---@param decisions? (string|integer)[]
+---@return perilune.tune.Trace
+function pl.tune.trace(mod, knobs, decisions) end
+--- Takes the decisions of the text anew; raises with the step that cannot be taken.
+---@param text string
+---@param mod? perilune.Module in place of the text's
+---@return perilune.tune.Trace
+function pl.tune.trace_from_json(text, mod) end
+---@param x perilune.tune.Trace|perilune.Module|perilune.Node
+---@return perilune.tune.Trace
+function pl.tune.get_trace(x) end
+---@class perilune.tune.TracingOptions
+---@field trace? perilune.tune.Trace|perilune.Module
+---@field trace_stack? perilune.tune.Trace[]
+---@field make_traceable? string[] passes that are recorded; all unless it is given
+---@field tuning_api_database? perilune.tune.Database
+
+---@param options? perilune.tune.TracingOptions
+---@return perilune.tune.Tracing
+function pl.tune.tracing(options) end
+--- The tracing of the current context.
+---@return perilune.tune.Tracing?
+function pl.tune.current() end
+---@param spec perilune.tune.TuningPassSpec
+---@return perilune.Pass
+function pl.tune.tuning_pass(spec) end
+--- The measurements that a pass takes when every constraint holds.
+---@param pass perilune.Pass
+---@param mod? perilune.Module for knobs that depend on it
+---@return integer
+function pl.tune.total_num_evals(pass, mod) end
+--- What a pass makes of a trace: a new one.
+---@param pass perilune.Pass
+---@param from perilune.tune.Trace|perilune.Module
+---@return perilune.tune.Trace
+function pl.tune.apply(pass, from) end
+---@param knobs perilune.tune.Knob[]
+---@param from perilune.tune.Trace|perilune.Module
+---@param eval_passes? any[]
+---@return perilune.tune.Trace[]
+---@return string[] reasons of what was left out
+function pl.tune.generate_candidates(knobs, from, eval_passes) end
+---@param candidates perilune.tune.Trace[]
+---@param eval_passes? any[]
+---@return perilune.tune.Trace[]
+function pl.tune.consider_eval_passes(candidates, eval_passes) end
+---@param candidates perilune.tune.Trace[]
+---@param options { measure: perilune.tune.Measure, database?: perilune.tune.Database, target?: string }
+function pl.tune.evaluate(candidates, options) end
+---@param candidates perilune.tune.Trace[]
+---@return perilune.tune.Trace
+function pl.tune.select_best_candidate(candidates) end
+---@return perilune.tune.Database
+function pl.tune.database() end
+pl.tune.measure = {}
+---@param mod perilune.Module
+---@return integer
+function pl.tune.measure.nodes(mod) end
+---@param mod perilune.Module
+---@return integer
+function pl.tune.measure.flops(mod) end
+--- Seconds of runs of @main by the evaluator, on random inputs.
+---@param options? { runs?: integer, seed?: integer }
+---@return perilune.tune.Measure
+function pl.tune.measure.time(options) end
 
 return pl

@@ -76,6 +76,9 @@ describe("the types for editors", function()
       DFPattern = pl.dataflow_pattern.wildcard(),
       DFPatternCallback = pl.dataflow_pattern.DFPatternCallback {
         pattern = pl.dataflow_pattern.wildcard(), callback = print },
+      Choice = pl.tune.choice {}, Knob = pl.tune.knob("k", { pl.tune.choice {} }),
+      Trace = pl.tune.trace(pl.module {}), Tracing = pl.tune.tracing(),
+      Database = pl.tune.database(),
     }
     objects.TeTensor, objects.TeOperation, objects.Schedule, objects.Stage = tensor_expression()
     for class, name in text:gmatch "\nfunction (%u%w*):([%w_]+)" do

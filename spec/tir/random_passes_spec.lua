@@ -11,6 +11,9 @@ local passes = {
   { "tir.LoopPartition" }, { "tir.CommonSubexprElimTIR" }, { "tir.RenormalizeSplitPattern" },
   { "tir.StorageRewrite" }, { "tir.FlattenBuffer" }, { "tir.RewriteUnsafeSelect" },
   { "tir.InjectVirtualThread" }, { "tir.ConvertForLoopsToSerial" },
+  { "tir.InsertHoistIfThenElse" }, { "tir.HoistIfThenElse" }, { "tir.HoistExpression" },
+  { "tir.ConvertSSA" }, { 'tir.BindTarget{target="c"}', "tir.LowerIntrin" },
+  { "tir.Simplify", "tir.HoistExpression", 'tir.BindTarget{target="c"}', "tir.LowerIntrin" },
   { "tir.LoopPartition", "tir.VectorizeLoop", "tir.StorageRewrite", "tir.UnrollLoop",
     "tir.RenormalizeSplitPattern", "tir.Simplify", "tir.RemoveNoOp", "tir.CommonSubexprElimTIR" },
 }

@@ -46,6 +46,8 @@ typedef struct eliminator {
   open_part *parts;
   uint32_t n_parts, cap_parts;
   uint32_t n_named;
+  uint32_t first;    /* the first binding of the part or expression */
+  uint32_t n_placed; /* the bindings before this round */
 } eliminator;
 
 /* ------------------------------------------------------------- present forms
@@ -254,6 +256,38 @@ static pln_status push_binding(eliminator *x, binding b) {
   return PLN_OK;
 }
 
+/* Where a value goes among the bindings of the part, which are in order from
+ * the innermost: inside of those whose variables it uses. What contains the
+ * value is further in, as it uses these variables, too. */
+static pln_status place_of(eliminator *x, pln_term t, uint32_t *out) {
+  pln_term_list order;
+  *out = x->n_bindings;
+  if (!pln_term_order(x->a, t, NULL, &order))
+    return x->a->status;
+  for (uint32_t k = 0; k < order.n; k++)
+    for (uint32_t i = x->first;
+         i < *out && pln_term_kind(x->a, order.items[k]) == PLN_VAR; i++)
+      if (x->bindings[i].var == order.items[k] &&
+          x->bindings[i].ref != PLN_NONE)
+        *out = i;
+  pln_term_list_free(x->a, &order);
+  return PLN_OK;
+}
+
+/* Moves the last binding to its place. */
+static pln_status place_last(eliminator *x) {
+  uint32_t at, n = x->n_bindings - 1;
+  binding last = x->bindings[n];
+  x->n_bindings = n;
+  pln_status status = place_of(x, last.value, &at);
+  x->n_bindings = n + 1;
+  PLN_TRY(status);
+  memmove(x->bindings + at + 1, x->bindings + at,
+          (n - at) * sizeof *x->bindings);
+  x->bindings[at] = last;
+  return PLN_OK;
+}
+
 static pln_status bind_term(eliminator *x, pln_stmt_rewrite *s, pln_term t) {
   char text[32];
   binding b = {.value = t};
@@ -267,7 +301,8 @@ static pln_status bind_term(eliminator *x, pln_stmt_rewrite *s, pln_term t) {
   PLN_TRY(pln_build_var(pln_stmt_builder(s), name, type, 0, &b.ref));
   PLN_TRY(pln_analyzer_import_built(x->a, pln_stmt_builder(s), b.ref, &b.var));
   PLN_TRY(define_var(x, b.var));
-  return push_binding(x, b);
+  PLN_TRY(push_binding(x, b));
+  return x->n_placed > x->first ? place_last(x) : PLN_OK;
 }
 
 /* ----------------------------------------------------------------- one part */
@@ -362,6 +397,8 @@ static pln_status bind_round(eliminator *x, pln_stmt_rewrite *s,
                              pln_scope scope, uint32_t first, bool *bound) {
   branch_stack stack = {0};
   pln_status status = push_branch(x, &stack);
+  x->first = first;
+  x->n_placed = x->n_bindings;
   if (status == PLN_OK)
     status = count_scope(x, scope, &stack);
   if (status == PLN_OK)
@@ -486,6 +523,8 @@ static pln_status bind_expr(eliminator *x, pln_stmt_rewrite *s,
   while (bound) {
     pln_computation_table table = {0};
     bound = false;
+    x->first = first;
+    x->n_placed = x->n_bindings;
     pln_status status =
         pln_computations_of(x->a, &x->kinds, *form, true, 1, &table);
     if (status == PLN_OK)
