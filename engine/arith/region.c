@@ -46,8 +46,7 @@ typedef struct region_request {
 static pln_term with_values(const region_request *r, pln_term t) {
   for (uint32_t i = 0; i < r->n_ranges; i++)
     if (pln_is_value(r->a, r->ranges[i].extent, 1))
-      t = pln_term_substitute(r->a, t, 1, &r->ranges[i].var,
-                              &r->ranges[i].min);
+      t = pln_term_substitute(r->a, t, 1, &r->ranges[i].var, &r->ranges[i].min);
   return t;
 }
 

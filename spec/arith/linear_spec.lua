@@ -1,4 +1,5 @@
--- Linear inequalities and regions: solutions have exactly the points of the problem, by brute force.
+-- Linear inequalities and regions: solutions have exactly the points of the problem, by brute
+-- force.
 
 local pl = require "perilune"
 local tir, arith = pl.tir, pl.arith
@@ -185,7 +186,9 @@ def main(A: T.Buffer((100,), "float32")):
 ]])
     local body = mod["main"].body
     local buffer
-    tir.post_order(body, function(node) if node.kind == "BufferLoad" then buffer = node.buffer end end)
+    tir.post_order(body, function(node)
+      if node.kind == "BufferLoad" then buffer = node.buffer end
+    end)
     local function touched(...) return tostring(arith.domain_touched(body, buffer, ...)[1]) end
     assert.are.equal("T.Range(0, 19)", touched(true, false))
     assert.are.equal("T.Range(20, 10)", touched(false, true))
@@ -206,6 +209,15 @@ describe("sets", function()
     assert.are.equal("pos_inf neg_inf", text(arith.intersect { { min_value = 0, max_value = 3 },
       { min_value = 5, max_value = 9 } }))
     assert.are.equal("pos_inf neg_inf", text(arith.union {}))
+  end)
+
+  it("are those of expressions and ranges", function()
+    local x, y = tir.Var("x", "int32"), tir.Var("y", "int32")
+    local doms = { [x] = tir.Range(0, 10) }
+    local sets = arith.eval_set({ x * 2 + y, tir.range_from(x + y, tir.IntImm("int32", 4)) }, doms)
+    local function text(set) return ("%s, %s"):format(set.min_value, set.max_value) end
+    assert.are.equal("y, y + 18", text(sets[1]))
+    assert.are.equal("y, y + 12", text(sets[2]))
   end)
 
   it("subexpressions are counted as a tree has them", function()

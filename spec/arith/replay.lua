@@ -12,7 +12,6 @@ package.cpath = build .. "/lua/?.so;" .. package.cpath
 
 local pl = require "perilune"
 local json = dofile "spec/arith/json_decode.lua"
-local read = require "perilune.arith.read"
 local tir = pl.tir
 
 local replay = {}
@@ -45,14 +44,24 @@ local function names_of(self, record)
   return names
 end
 
+-- Buffers that are declared alike in a file are one. Tensors of one dimension, whose elements a
+-- reduction reads, are not declared.
 local function declare_buffers(self, text, names)
+  for name in text:gmatch "([%a_][%w_]*)%[" do
+    if not names[name] and text:find "T%.reduce" then
+      self.buffers[name] = self.buffers[name] or tir.decl_buffer({ 16 }, "float32", name)
+      names[name] = self.buffers[name]
+    end
+  end
   for name, shape, dtype in text:gmatch "([%w_]+) = T%.Buffer%(%(([^()]*)%),?%s*\"?([%w]*)" do
     local dims = {}
     for dim in shape:gmatch "%d+" do dims[#dims + 1] = math.tointeger(dim) end
     local key = name .. shape
+    if shape:find "%a" then goto next end -- its dims are variables of the text
     self.buffers[key] = self.buffers[key]
       or tir.decl_buffer(dims, dtype ~= "" and dtype or "float32", name)
     names[name] = self.buffers[key]
+    ::next::
   end
 end
 
@@ -65,9 +74,8 @@ function replay.expr(self, record)
   if not record.expr then return nil, "no expression" end
   local names = names_of(self, record)
   declare_buffers(self, record.expr, names)
-  local text = record.expr:match "([^\n]*)$"
-  local ok, node = pcall(read.expr, text, names)
-  if not ok then return nil, node end
+  local node, problem = tir.parse_expr(record.expr, "record", names)
+  if not node then return nil, tostring(problem) end
   return node
 end
 
@@ -418,6 +426,8 @@ function methods.NarrowPredicateExpression(self, analyzer, context, record)
   return same and "better" or "different", why
 end
 
+local function read_expr(text, names) return assert(tir.parse_expr(text, "record", names)) end
+
 local function last_line(record) return (record.expr or tostring(record.py)):match "[^\n]*$" end
 
 -- The new variables have the same names; what stands for the old ones is proved to be equal.
@@ -431,7 +441,7 @@ local function compare_solutions(self, analyzer, ours, map)
   for _, var in pairs(self.vars) do names[var.name] = names[var.name] or var end
   for _, row in ipairs(map) do
     local key = last_line(row[1])
-    local ok, wanted = pcall(read.expr, last_line(row[2]), names)
+    local ok, wanted = pcall(read_expr, last_line(row[2]), names)
     if not ok or not found[key] then return "different", ("%s: %s"):format(key, wanted) end
     if tostring(wanted) ~= tostring(found[key]) then
       if not analyzer:can_prove_equal(wanted, found[key])
@@ -522,7 +532,7 @@ end
 
 -- The variables are the old ones, or new ones of the same names.
 local function compare_constraints(ours, recorded, names)
-  local function text_of(record) return tostring(read.expr(last_line(record), names)) end
+  local function text_of(record) return tostring(read_expr(last_line(record), names)) end
   for _, row in ipairs(recorded.ranges.map) do
     local key = last_line(row[1])
     local wanted = ("T.Range(%s, %s)"):format(text_of(row[2].range.min),
@@ -555,7 +565,7 @@ function methods.solve_linear_inequalities(self, _, _, record)
   local transform = record.result.IntConstraintsTransform
   for key, map in pairs { src_to_dst = ours.src_to_dst, dst_to_src = ours.dst_to_src } do
     for _, row in ipairs(transform[key].map) do
-      local wanted = tostring(read.expr(last_line(row[2]), names))
+      local wanted = tostring(read_expr(last_line(row[2]), names))
       for var, node in pairs(map) do
         if tostring(var) == last_line(row[1]) and tostring(node) ~= wanted then
           return "different", ("%s = %s, not %s"):format(var, node, wanted)

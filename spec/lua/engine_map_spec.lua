@@ -46,11 +46,13 @@ local allowed = {
   transform = { "base", "ir", "arith", "op", "eval", "rule", "pass" },
   lower = { "base", "ir", "arith", "pass" },
   te = { "base", "ir", "arith", "pass" },
+  codegen = { "base", "ir" },
   onnx = { "base", "ir", "op" },
   lua = { "base", "ir", "arith", "op", "eval", "rule", "pass", "transform", "lower", "te",
-    "onnx" },
+    "codegen", "onnx" },
   cli = {
-    "base", "ir", "arith", "op", "eval", "rule", "pass", "transform", "lower", "te", "onnx",
+    "base", "ir", "arith", "op", "eval", "rule", "pass", "transform", "lower", "te", "codegen",
+    "onnx",
     "lua",
   },
 }

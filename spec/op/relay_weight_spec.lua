@@ -56,7 +56,8 @@ describe("Winograd's transform", function()
       for window = 3, 7 do
         local x = random_tensor("float32", -1., 1., 2, 3, 11, 9)
         local w = random_tensor("float32", -1., 1., 4, 3, window, window)
-        local attrs = ("padding=[1, 2, 3, 0], channels=4, kernel_size=[%d, %d]"):format(window, window)
+        local attrs = ("padding=[1, 2, 3, 0], channels=4, kernel_size=[%d, %d]")
+          :format(window, window)
         local plain = evaluate(("nn.conv2d(%%a, %%b, %s)"):format(attrs), x, w)
         local fast = evaluate(([[
           %%0 = nn.contrib_conv2d_winograd_weight_transform(%%b, tile_size=%d);
@@ -117,10 +118,12 @@ describe("Weights as tiles", function()
       local x = random_tensor(dtype, -5, 5, 1, 6, 5, 3)
       local plain = random_tensor(dtype, -5, 5, 3, 2, 3, 5)
       local attrs = [[strides=[2, 1], padding=[1, 0, 1, 1], channels=5, kernel_size=[3, 2],
-        data_layout="NHWC", kernel_layout="HWIO"]] .. (dtype == "int8" and ', out_dtype="int32"' or "")
+        data_layout="NHWC", kernel_layout="HWIO"]]
+        .. (dtype == "int8" and ', out_dtype="int32"' or "")
       assert_near(evaluate(("nn.conv2d(%%a, %%b, %s)"):format(attrs), x, plain), evaluate(([[
         %%0 = nn.contrib_conv2d_gemm_weight_transform(%%b, tile_N=4, tile_K=2);
-        nn.contrib_conv2d_gemm_without_weight_transform(%%a, %%0, %s)]]):format(attrs), x, plain), 1e-5)
+        nn.contrib_conv2d_gemm_without_weight_transform(%%a, %%0, %s)]])
+        :format(attrs), x, plain), 1e-5)
     end
   end)
 

@@ -316,8 +316,8 @@ describe("the cache of results", function()
     for _, threads in ipairs { 1, 4 } do
       pl.cache_clear()
       for i = 1, 3 do
-        local mod = assert(pl.parse(('#[version = "0.0.5"]\n%sdef @f(%%x: int32) -> int32 { %%x * %d }')
-          :format(main, i)))
+        local mod = assert(pl.parse(('#[version = "0.0.5"]\n%s'
+          .. "def @f(%%x: int32) -> int32 { %%x * %d }"):format(main, i)))
         local out = run(pl.passes.FoldConstant(), mod, { cache = 100000000, threads = threads })
         assert.equal(2 * i, out.main.body.data:to_table())
       end

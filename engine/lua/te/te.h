@@ -4,7 +4,6 @@
 #define PLN_LUA_TE_TE_H
 
 #include "lua/graph/constructor.h"
-#include "perilune/te.h"
 
 #define PLN_LUA_OPERATION "perilune.te.CoreOperation"
 #define PLN_LUA_SCHEDULE "perilune.te.CoreSchedule"

@@ -49,7 +49,8 @@ function arith.solve_linear_inequalities(equations, variables, ranges, deskew_ra
   return arith.Analyzer():solve_linear_inequalities(equations, variables, ranges, deskew_range)
 end
 
---- The bounds of each variable by the later ones, { [var] = IntGroupBounds }, and the other relations.
+--- The bounds of each variable by the later ones, { [var] = IntGroupBounds }, and the other
+-- relations.
 function arith.solve_inequalities_as_bounds(equations, variables, ranges)
   return arith.Analyzer():solve_inequalities_as_bounds(equations, variables, ranges)
 end
@@ -72,6 +73,10 @@ end
 function arith.estimate_region_upper_bound(region, var_dom, predicate)
   return arith.Analyzer():estimate_region_upper_bound(region, var_dom, predicate)
 end
+
+--- The values of a PrimExpr or Range, or of each of a list of them, when the variables of `dom_map`
+-- run over their sets: { min_value =, max_value = }.
+function arith.eval_set(of, dom_map) return arith.Analyzer():eval_set(of, dom_map or {}) end
 
 --- An interval that contains all of the sets; one that they cover; what they have in common.
 function arith.union(sets) return arith.Analyzer():union(sets) end

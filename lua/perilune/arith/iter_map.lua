@@ -28,6 +28,9 @@ end
 --- An iterator whose values are all of [0, extent).
 function iter_map.IterMark(source, extent)
   if not is(source, IterSumExpr) then source = expr(source) end
+  if not is(source, IterSumExpr) and argument.kind_of(source) ~= "Node" then
+    argument.expected("a PrimExpr or IterSumExpr", source)
+  end
   return setmetatable({ source = source, extent = expr(extent, source.base or source) }, IterMark)
 end
 
@@ -117,7 +120,7 @@ local function encode(analyzer, roots)
     return open
   end
   local function add(object)
-    local uses, row = {}, nil
+    local uses, row = {}, nil -- luacheck: ignore 311
     if is(object, IterMark) then
       local inner = is(object.source, IterSumExpr)
       if inner then uses[1] = object.source end
@@ -205,6 +208,7 @@ function iter_map.simplify(analyzer, ...)
 end
 
 function iter_map.normalize_to_sum(analyzer, index, input_iters)
+  argument.table(input_iters, "normalize_to_iter_sum", "input_iters")
   local pool, number = analyzer.core:normalize_to_iter_sum(
     analyzer:term(index, (next(input_iters))), ranges(analyzer, input_iters))
   local _, sum = decode(analyzer, pool)

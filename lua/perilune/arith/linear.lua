@@ -79,7 +79,8 @@ function linear.solve_inequalities(analyzer, equations, variables, ranges, deske
   local rest = nodes(analyzer, found.relations)
   local known = range_map(analyzer, found.ranges)
   if not deskew_range then return linear.IntConstraints(src.variables, known, rest) end
-  local new, old, forth, back = nodes(analyzer, found.new_vars), nodes(analyzer, found.to_old), {}, {}
+  local new, old = nodes(analyzer, found.new_vars), nodes(analyzer, found.to_old)
+  local forth, back = {}, {}
   for i, node in ipairs(nodes(analyzer, found.to_new)) do forth[src.variables[i]] = node end
   for i, var in ipairs(new) do back[var] = old[i] end
   return linear.IntConstraintsTransform(src, linear.IntConstraints(new, known, rest), forth, back)

@@ -4,7 +4,6 @@
 local device = "computed by an Ethos-U only, whose arithmetic is not defined outside of it"
 local memory = "a step of TVM's virtual machine, which manages memory; it computes nothing"
 local winograd = "its operand is transformed by matrices that TVM derives from interpolation points"
-local boxes = "which of boxes with equal scores is kept depends on TVM's sorting"
 
 return {
   ["loop"] = false, ["scan"] = false, ["scan_batches"] = false, ["sequence_map"] = false,
@@ -16,13 +15,9 @@ return {
   ["nn.contrib_conv3d_winograd_without_weight_transform"] = winograd,
   ["nn.contrib_conv2d_winograd_nnpack_weight_transform"] = "NNPACK's transform, by name only",
   ["nn.dropout_raw"] = "TVM computes it nowhere; inference replaces nn.dropout",
-  ["vision.all_class_non_max_suppression"] = boxes,
-  ["vision.regular_non_max_suppression"] = boxes,
-  ["vision.proposal"] = boxes,
   ["image_decoder"] = "decoding of image files is left to the caller",
   ["qnn.contrib_dense_pack"] = "TVM defines it for Hexagon's packed weights only",
   ["qnn.concatenate"] = "its operands are tuples; QNN canonicalisation replaces it",
-  ["relay.op.annotation.simulated_quantize"] = "an annotation that quantisation replaces",
   ["memory.kill"] = false, ["memory.alloc_storage"] = memory, ["memory.alloc_tensor"] = memory,
   ["vm.shape_func"] = memory, ["vm.invoke_tvm_op"] = memory,
   ["debug"] = "it calls a function of the host, which a module does not hold",

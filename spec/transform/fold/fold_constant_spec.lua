@@ -70,7 +70,8 @@ def @main(%p: bool, %x: float32) {
   end)
 
   it("takes the scalar that both branches of an If give", function()
-    becomes("def @main(%p: bool, %x: int32) { let %a = if (%p) { 1 + 2 } else { 3 }; %x * (%a + 1) }",
+    becomes([[
+def @main(%p: bool, %x: int32) { let %a = if (%p) { 1 + 2 } else { 3 }; %x * (%a + 1) }]],
       "def @main(%p: bool, %x: int32) { %x * 4 }")
     stays "def @main(%p: bool) { if (%p) { 0f } else { -0f } }"
     stays "def @main(%p: bool) { let %r = ref(1); if (%p) { ref_write(%r, 2); 3 } else { 3 } }"

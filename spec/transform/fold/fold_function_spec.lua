@@ -133,7 +133,8 @@ def @main() -> int32 { let %p = @pair(10); %p.0 * %p.1 }]])
     for i = 1, 40 do
       local body = {}
       for k = 1, 200 do body[k] = ("let %%x%d = tanh(%%y);"):format(k) end
-      lines[#lines + 1] = ("def @h%d(%%y: float32) { %s %%y * @f(%df) }"):format(i, table.concat(body), i)
+      lines[#lines + 1] = ("def @h%d(%%y: float32) { %s %%y * @f(%df) }"):format(i,
+        table.concat(body), i)
     end
     local mod = assert(pl.parse('#[version = "0.0.5"]\n' .. table.concat(lines, "\n")))
     local texts = {}
