@@ -10,7 +10,7 @@ local words = {
   { "crew", "thread pool" },
   { "mover", "pass cloner" },
   { "subject", "pass target", { subject = "what PCRE2 matches (pcre2.h)" } },
-  { "leaf", "primitive pass" },
+  { "leaf", "primitive pass", { leaf_iter_vars = "TVM's name" } },
   { "judge", "check result" },
   { "attempt", "try" },
   { "held", "memory accounting" },
