@@ -31,6 +31,7 @@
 #include "perilune/operator.h"
 #include "perilune/pass.h"
 #include "perilune/run.h"
+#include "perilune/te.h"
 #include "perilune/values.h"
 
 #endif

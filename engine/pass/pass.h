@@ -393,6 +393,7 @@ struct pln_pass_run {
   bool per_function; /* `function` is newer than the module; see pln_pass_target
                       */
   bool remove;       /* the body asked to remove the function */
+  bool reads_module; /* see pln_run_reads_module */
   /* One flag per function of the module; NULL: none is removed. */
   bool *removed;
   uint32_t n_counters, cap_counters;
@@ -408,6 +409,11 @@ pln_status pln_run_add_count(pln_pass_run *run, const char *key,
 /* The functions of the run's module that have effects; computed at the first
  * call. A pass that asks depends on more than its function: it must not be
  * cacheable. */
+/* The result for this function depends on other functions of the module too, so
+ * that the result cache does not keep it. */
+static inline void pln_run_reads_module(pln_pass_run *run) {
+  run->reads_module = true;
+}
 pln_status pln_run_purity(pln_pass_run *run,
                           const pln_purity **out) PLN_CHECKED;
 /* *out: some function of the module refers to the one that the pass runs on.

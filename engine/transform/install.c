@@ -429,7 +429,6 @@ static const pln_pass_spec specs[] = {
    .opt_level = level,                                    \
    .n_required = N_##before,                              \
    .required = before,                                    \
-   .traceable = true,                                     \
    .doc = text,                                           \
    .n_options = N_##rows,                                 \
    .options = rows,                                       \

@@ -33,6 +33,66 @@ describe("vision", function()
     { { { 1, 0.65, 0.25, 0.25, 0.5, 0.75 }, { 0, 0.05, 0, 0, 1, 1 } } }, { 2 })
 end)
 
+describe("suppression", function()
+  local boxes = { "float32", { { { 0, 0, 1, 1 }, { 1, 0.9, 0, 0 }, { 2, 2, 3, 3 } } } }
+  local scores = { "float32", { { { 0.9, 0.8, 0.7 }, { 0.3, 0.95, 0.1 } } } }
+  local call = "vision.all_class_non_max_suppression(%%a, %%b, %d, %s, 0.2f%s)"
+  local none = { -1, -1, -1 }
+  computes("keeps the best boxes of each class", call:format(2, "0.5f", ""), { boxes, scores },
+    { { 0, 0, 0 }, { 0, 0, 2 }, { 0, 1, 1 }, none, none, none }, { 3 })
+  computes("keeps at most as many as it is told to", call:format(1, "0.95f", ""),
+    { boxes, scores }, { { 0, 0, 0 }, { 0, 1, 1 }, none, none, none, none }, { 2 })
+  computes("keeps all of less overlap", call:format(-1, "0.95f", ""),
+    { boxes, scores }, { { 0, 0, 0 }, { 0, 0, 1 }, { 0, 0, 2 }, { 0, 1, 1 }, { 0, 1, 0 }, none },
+    { 5 })
+  computes("of a threshold of zero keeps none", call:format(2, "0f", ""),
+    { boxes, scores }, { none, none, none, none, none, none }, { 0 })
+  computes("of equal scores takes the first box", call:format(1, "0.5f", ""),
+    { boxes, { "float32", { { { 0.5, 0.75, 0.75 } } } } }, { { 0, 0, 1 }, none, none }, { 1 })
+  computes("gives scores by image", call:format(2, "0.5f", ', output_format="tensorflow"'),
+    { boxes, scores }, { { { 0, 0 }, { 0, 2 }, { 1, 1 }, { 0, 0 }, { 0, 0 }, { 0, 0 } } },
+    { { 0.9, 0.7, 0.95, 0, 0, 0 } }, { 3 })
+  refuses("has boxes of four corners", call:format(2, "0.5f", ""),
+    { { "float32", { { { 0, 0, 1 } } } }, { "float32", { { { 0.5 } } } } },
+    "are not boxes of float32")
+
+  local regular = "vision.regular_non_max_suppression(%%a, %%b, max_detections_per_class=%d, "
+    .. "max_detections=%d, num_classes=2, iou_threshold=0.5f, score_threshold=0.2f)"
+  local ordered = { "float32", { { { 0, 0, 1, 1 }, { 0, 0, 1, 0.9 }, { 2, 2, 3, 3 } } } }
+  local by_box = { "float32", { { { 0, 0.9, 0.3 }, { 0, 0.8, 0.95 }, { 0, 0.7, 0.1 } } } }
+  computes("keeps the best of all classes", regular:format(2, 4), { ordered, by_box },
+    { { { 0, 0, 1, 0.9 }, { 0, 0, 1, 1 }, { 2, 2, 3, 3 }, { 0, 0, 0, 0 } } },
+    { { 1, 0, 0, 0 } }, { { 0.95, 0.9, 0.7, 0 } }, { 3 })
+  computes("keeps fewer of them", regular:format(1, 1), { ordered, by_box },
+    { { { 0, 0, 1, 0.9 } } }, { { 1 } }, { { 0.95 } }, { 1 })
+end)
+
+describe("proposed regions", function()
+  local call = "vision.proposal(%%a, %%b, %%c, scales=[1f], ratios=[1f], feature_stride=16, "
+    .. "threshold=0.1f, rpn_min_size=%d, rpn_post_nms_top_n=%d%s)"
+  local scores = { "float32", { { { { 0.1, 0.2 } }, { { 0.6, 0.9 } } } } }
+  local offsets = { "float32", { { { { 0, 0 } }, { { 0, 0 } }, { { 0, 0 } }, { { 0, 0 } } } } }
+  computes("are anchors by their score, repeated", call:format(4, 3, ""),
+    { scores, offsets, { "float32", { { 16, 32, 1 } } } },
+    { { 0, 16, 0, 31, 15 }, { 0, 0, 0, 15, 15 }, { 0, 16, 0, 31, 15 } })
+  computes("are the first of them", call:format(4, 2, ", rpn_pre_nms_top_n=1"),
+    { scores, offsets, { "float32", { { 16, 32, 1 } } } },
+    { { 0, 16, 0, 31, 15 }, { 0, 16, 0, 31, 15 } })
+  computes("are last outside of the image and when they are small", call:format(9, 2, ""),
+    { scores, offsets, { "float32", { { 16, 24, 1 } } } },
+    { { 0, 0, 0, 15, 15 }, { 0, 0, 0, 15, 15 } })
+  computes("move by the offsets", call:format(4, 1, ""),
+    { { "float32", { { { { 0.5 } }, { { 0.5 } } } } },
+      { "float32", { { { { 0.25 } }, { { 0.5 } }, { { math.log(0.5) } }, { { 0 } } } } },
+      { "float32", { { 64, 64, 1 } } } }, { { 0, 8, 8, 15, 23 } })
+  computes("move by corners", call:format(4, 1, ", iou_loss=True"),
+    { { "float32", { { { { 0.5 } }, { { 0.5 } } } } },
+      { "float32", { { { { 1 } }, { { 2 } }, { { 3 } }, { { 4 } } } } },
+      { "float32", { { 64, 64, 1 } } } }, { { 0, 1, 2, 18, 19 } })
+  refuses("have scores for all anchors", "vision.proposal(%a, %b, %c)",
+    { scores, offsets, { "float32", { { 16, 32, 1 } } } }, "do not match scales and ratios")
+end)
+
 describe("regions of images", function()
   local image = { "float32", { { { { 0, 4 }, { 8, 12 } } }, { { { 1, 1 }, { 1, 1 } } } } }
   computes("are aligned by samples of their bins", [[

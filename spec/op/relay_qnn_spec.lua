@@ -72,3 +72,15 @@ describe("fixed_point_multiply", function()
   refuses("is of int32", "fixed_point_multiply(%a, multiplier=1, shift=0)", { longs { 1 } },
     "'fixed_point_multiply' is not implemented for int64")
 end)
+
+describe("simulated quantisation of annotations", function()
+  local x = { "float32", { -2.6, 0.75, 1.25, 9 } }
+  computes("rounds to multiples of the scale, halves away from zero",
+    "relay.op.annotation.simulated_quantize(%a, 0.5f, -4f, 5f, kind=1)", { x },
+    { -2, 1, 1.5, 2.5 })
+  computes("keeps what is marked as it is",
+    "relay.op.annotation.simulated_quantize(%a, 0.5f, -4f, 5f, kind=0)", { x }, x[2])
+  refuses("is defined for signed numbers",
+    "relay.op.annotation.simulated_quantize(%a, 0.5f, -4f, 5f, kind=1, sign=False)", { x },
+    "sign=True")
+end)

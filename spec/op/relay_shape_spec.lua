@@ -148,3 +148,8 @@ def @main() { broadcast_to_like(2f, broadcast_to(1f, shape=[2, 2])) }]])
     assert.equal("Constant", pl.passes.FoldConstant()(mod).main.body.kind)
   end)
 end)
+
+describe("on the host", function()
+  computes("the shape is that of shape_of", "vm.shape_of(%a, dtype=\"int32\")", { six }, { 2, 3 })
+  refuses("a scalar has none", "vm.shape_of(%a)", { floats(3) }, "a scalar has no extents")
+end)

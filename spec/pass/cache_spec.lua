@@ -311,6 +311,19 @@ describe("the cache of results", function()
     assert.equal(tostring(run(pipeline, large(), {})), one[1])
   end)
 
+  it("does not keep what depends on another function", function()
+    local main = "def @main() -> int32 { @f(2) }\n"
+    for _, threads in ipairs { 1, 4 } do
+      pl.cache_clear()
+      for i = 1, 3 do
+        local mod = assert(pl.parse(('#[version = "0.0.5"]\n%s'
+          .. "def @f(%%x: int32) -> int32 { %%x * %d }"):format(main, i)))
+        local out = run(pl.passes.FoldConstant(), mod, { cache = 100000000, threads = threads })
+        assert.equal(2 * i, out.main.body.data:to_table())
+      end
+    end
+  end)
+
   it("refuses a size below nothing", function()
     local ok, err = pcall(pl.context, { config = { cache = -1 } })
     assert.is_false(ok)

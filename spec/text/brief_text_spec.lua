@@ -99,7 +99,11 @@ describe("complete text", function()
   it("takes options, and says which there are none of", function()
     local mod = model(1)
     assert.equal(tostring(mod), mod:text { constants = "brief" })
-    assert.equal(tostring(mod.functions.main), mod.functions.main:text { metadata = false })
+    assert.equal(tostring(mod.functions.main), mod.functions.main:text { constants = "brief" })
+    local sum = pl.op.add(pl.const(pl.tensor({ 1, 2 }, "int64")), pl.const(pl.tensor({ 3, 4 },
+      "int64")))
+    assert.is_true(pl.equal(sum, assert(pl.parse_expr(tostring(sum)))))
+    assert.is_nil(sum:text { metadata = false }:find("#[metadata]", 1, true))
     assert.equal(mod:text():sub(1, 20) .. "...", mod:text { limit = 20 })
     assert.error_matches(function() mod:text { constant = "brief" } end,
       "text has no option 'constant'; did you mean 'constants'?", 1, true)

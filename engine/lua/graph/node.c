@@ -440,9 +440,10 @@ static int push_node_text(lua_State *L, const pln_print_options *options) {
   return 1;
 }
 
-/* tostring(node): its text, without the metadata section */
+/* tostring(node): its text, the metadata section included, brief as that of a
+ * module: without the elements of large constants */
 static int node_tostring(lua_State *L) {
-  pln_print_options options = {.no_metadata = true};
+  pln_print_options options = {.constants = PLN_CONSTANTS_BRIEF};
   return push_node_text(L, &options);
 }
 

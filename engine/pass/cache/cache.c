@@ -358,11 +358,12 @@ static uint64_t callbacks_of_ops(const pln_engine *engine) {
   return pln_op_attrs_uses(engine) + pln_op_callbacks(engine);
 }
 
-void pln_cache_begin(const pln_pass_run *run, pln_cache_mark *mark) {
+void pln_cache_begin(pln_pass_run *run, pln_cache_mark *mark) {
   *mark = (pln_cache_mark){.diags = pln_diag_count(run->engine),
                            .again = run->engine->applications->again,
                            .op_attr_uses = callbacks_of_ops(run->engine),
                            .n_counters = run->n_counters};
+  run->reads_module = false;
   for (uint32_t i = 0; i < run->n_counters && i < PLN_COUNT(mark->counters);
        i++)
     mark->counters[i] = run->counters[i].n;
@@ -454,7 +455,7 @@ pln_status pln_cache_keep(pln_pass_run *run, const pln_cache_mark *mark,
       pln_diag_count(run->engine) != mark->diags ||
       run->engine->applications->again != mark->again ||
       callbacks_of_ops(run->engine) != mark->op_attr_uses ||
-      run->n_counters > PLN_COUNT(mark->counters))
+      run->n_counters > PLN_COUNT(mark->counters) || run->reads_module)
     return PLN_OK;
   pln_status status = cache_pass_result(run, mark, in, out);
   pln_cache *c = run->engine->passes->cache;

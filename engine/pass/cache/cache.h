@@ -28,7 +28,7 @@ bool pln_cache_may_have(const pln_pass_run *run, const pln_pass_target *in);
  * run are added to this one's. */
 pln_status pln_cache_find(pln_pass_run *run, const pln_pass_target *in,
                           bool *found, pln_pass_target *out) PLN_CHECKED;
-void pln_cache_begin(const pln_pass_run *run, pln_cache_mark *mark);
+void pln_cache_begin(pln_pass_run *run, pln_cache_mark *mark);
 /* Stores the result of the pass and the counters since the mark. A run that
  * reported diagnostics is not stored. */
 pln_status pln_cache_keep(pln_pass_run *run, const pln_cache_mark *mark,

@@ -410,6 +410,8 @@ pln_status pln_parallel_take(pln_parallel *p, uint32_t index, pln_pass_run *run,
   PLN_TRY(take_rows(p, join, t));
   PLN_TRY(pln_rule_counts_add(join, &t->rules));
   PLN_TRY(take_counters(join, &t->item, run));
+  if (run)
+    run->reads_module |= t->item.reads_module;
   if (run && t->item.removed)
     PLN_TRY(pln_run_drop(run, index));
   if (t->item.result)

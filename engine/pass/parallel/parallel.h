@@ -28,6 +28,7 @@ typedef struct pln_work_item {
   uint32_t index;
   pln_graph *result; /* owned; NULL: unchanged */
   bool removed;      /* the pass removed the function */
+  bool reads_module; /* pln_run_reads_module */
   uint64_t changes;  /* functions{..}: how many of its runs changed something */
   uint32_t n_counters, cap_counters;
   pln_counter *counters;

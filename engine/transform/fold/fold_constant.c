@@ -5,12 +5,13 @@
  * whatever device, becomes its result. A call whose symbolic value is fully
  * known becomes that value even if its operands are not constant (the Shape of
  * static dims). A variable bound to a constant becomes the constant; a
- * projection of a tuple becomes the field; an If with a constant condition
- * becomes the branch taken. A call of a function, or a loop, that depends on
- * constants only becomes its result (fold_function.c), unless
- * fold_calls=false. Never folded: calls with effects or without operands,
- * unknown operators, bodies of primitive functions; and quantisation, unless
- * `fold_qnn` is given.
+ * projection of a tuple becomes the field, of a variable bound to a tuple if
+ * the field is constant; an If with a constant condition becomes the branch
+ * taken, one whose branches give the same scalar becomes the scalar. A call of
+ * a function, or a loop, that depends on constants only becomes its result
+ * (fold_function.c), unless fold_calls=false. Never folded: calls with effects
+ * or without operands, unknown operators, bodies of primitive functions; and
+ * quantisation, unless `fold_qnn` is given.
  *
  *     let %y = multiply(2f, 3f); add(%x, %y)   =>   add(%x, 6f)
  *
@@ -39,6 +40,7 @@ enum { FEW_RESULTS = 16, MAX_ROUNDS = 32 };
 
 typedef struct fold {
   pln_engine *engine;
+  pln_pass_run *run;
   pln_budget budget;
   int64_t folded;
   pln_use_counts uses;
@@ -49,7 +51,7 @@ typedef struct fold {
   uint32_t *lets;     /* by scope: number of its own lets */
   bool qnn;           /* quantisation is folded too */
   bool calls;         /* so are calls of functions, and loops */
-  bool unbound;       /* this sweep removed a let */
+  bool unbound;       /* this sweep removed a let, or bound one to a tuple */
   bool kept_call;     /* this sweep left a call of a function on constants */
   bool watched;
   bool allowed; /* the taken branch of the innermost If may be inlined */
@@ -429,10 +431,36 @@ static pln_status build_field(pln_rewrite *rw, pln_ref marked, pln_ref tuple,
                                           &field, node);
 }
 
-static pln_status fold_field(fold *f, pln_rewrite *rw, pln_ref *node) {
+/* True if field i is a constant, on whatever device. */
+static bool is_constant_field(const pln_graph *g, pln_ref tuple, uint32_t i) {
+  tuple = pln_eval_skip_on_device(g, tuple);
+  if (g->nodes[tuple].kind != PLN_TUPLE || i >= g->nodes[tuple].count)
+    return false;
+  pln_ref field = pln_eval_skip_on_device(g, pln_operand(g, tuple, i));
+  return g->nodes[field].kind == PLN_CONSTANT;
+}
+
+/* What a projection projects from: of a variable that a let binds to a tuple,
+ * the tuple if the field is a constant. */
+static pln_ref projected(const fold *f, const pln_rewrite *rw, pln_ref old,
+                         pln_ref node) {
+  const pln_graph *g = pln_rewrite_graph(rw), *before = f->functions.old;
+  pln_ref operand = g->operands[g->nodes[node].first];
+  pln_ref var = pln_operand(before, old, 0);
+  pln_ref value = pln_function_folds_value(&f->functions, var);
+  if (value == PLN_NONE || before->nodes[value].kind != PLN_TUPLE)
+    return operand;
+  pln_ref image = pln_rewrite_image(rw, value);
+  return image != PLN_NONE && is_constant_field(g, image, g->nodes[node].data)
+             ? image
+             : operand;
+}
+
+static pln_status fold_field(fold *f, pln_rewrite *rw, pln_ref old,
+                             pln_ref *node) {
   const pln_graph *g = pln_rewrite_graph(rw);
   const pln_node *n = &g->nodes[*node];
-  pln_ref marked = g->operands[n->first], projection = *node;
+  pln_ref marked = projected(f, rw, old, *node), projection = *node;
   pln_ref tuple = pln_eval_skip_on_device(g, marked);
   pln_type type = n->type;
   bool allowed;
@@ -457,8 +485,11 @@ static pln_status fold_let(fold *f, pln_rewrite *rw, pln_ref old,
   bool allowed;
   const pln_ref *binding =
       pln_operands(f->functions.old, &f->functions.old->nodes[old]);
-  if (g->nodes[pln_eval_skip_on_device(g, value)].kind != PLN_CONSTANT)
+  if (g->nodes[pln_eval_skip_on_device(g, value)].kind != PLN_CONSTANT) {
+    f->unbound |= g->nodes[value].kind == PLN_TUPLE &&
+                  f->functions.old->nodes[binding[1]].kind != PLN_TUPLE;
     return pln_function_folds_let(&f->functions, binding[0], binding[1]);
+  }
   PLN_TRY(pln_rewrite_apply(rw, "fold", &allowed));
   if (!allowed)
     return PLN_OK;
@@ -473,6 +504,35 @@ static pln_status fold_let(fold *f, pln_rewrite *rw, pln_ref old,
   f->folded++;
   f->unbound = true;
   return PLN_OK;
+}
+
+/* The scalar that both branches of an If give; NULL: they do not. */
+static const pln_tensor *branch_scalar(const pln_graph *g, pln_ref node) {
+  const pln_tensor *value[2];
+  if (g->nodes[node].kind != PLN_IF ||
+      pln_flags_effect(g->nodes[node].flags) != PLN_EFFECT_NONE)
+    return NULL;
+  for (uint32_t i = 0; i < 2; i++) {
+    pln_ref result = g->scopes[pln_node_scope(g, node, i)].result;
+    if (result == PLN_NONE || g->nodes[result].kind != PLN_CONSTANT)
+      return NULL;
+    value[i] = g->tensors[g->nodes[result].data];
+    if (value[i]->rank || value[i]->external)
+      return NULL;
+  }
+  return pln_tensor_equal(value[0], value[1]) ? value[0] : NULL;
+}
+
+static pln_status fold_equal_branches(fold *f, pln_rewrite *rw, pln_ref *node) {
+  const pln_graph *g = pln_rewrite_graph(rw);
+  const pln_tensor *value = branch_scalar(g, *node);
+  if (!value)
+    return PLN_OK;
+  pln_tensor *result = pln_tensor_retain(value);
+  pln_status status =
+      replace_with_constants(f, rw, 0, 1, &result, node, "equal branches");
+  pln_tensor_release(result);
+  return status;
 }
 
 /* Folds a node by its symbolic value, else by evaluation. */
@@ -494,6 +554,7 @@ static pln_status fold_constant_node(void *ud, pln_rewrite *rw, pln_ref old,
     return pln_use_counts_replace(&f->uses, old, *node);
   /* A dissolved If is represented by a node that was visited already. */
   if (before->kind == PLN_IF) {
+    PLN_TRY(fold_equal_branches(f, rw, node));
     PLN_TRY(pln_keep_rank(rw, *node, before->type));
     return pln_use_counts_replace(&f->uses, old, *node);
   }
@@ -504,7 +565,7 @@ static pln_status fold_constant_node(void *ud, pln_rewrite *rw, pln_ref old,
   } else if (n->kind == PLN_CALL) {
     PLN_TRY(fold_plain(f, rw, node));
   } else if (n->kind == PLN_TUPLE_GET_ITEM) {
-    PLN_TRY(fold_field(f, rw, node));
+    PLN_TRY(fold_field(f, rw, old, node));
   }
   return pln_use_counts_replace(&f->uses, old, *node);
 }
@@ -530,7 +591,8 @@ static pln_status rewrite_once(fold *f, const pln_graph *g, pln_graph **out) {
   pln_fold_log_sweep(&f->log);
   f->unbound = f->kept_call = false;
   pln_let_primitive_scopes(g, f->primitive);
-  f->functions = (pln_function_folds){.old = g, .steps = &f->steps};
+  f->functions =
+      (pln_function_folds){.old = g, .run = f->run, .steps = &f->steps};
   if (g->n_scopes > 2)
     PLN_TRY(count_lets(f, g));
   PLN_TRY(pln_use_counts_begin(&f->uses, g));
@@ -584,7 +646,7 @@ static pln_status report_folds(const fold *f, pln_pass_run *run) {
 
 pln_status pln_fold_constants(pln_pass_run *run, const pln_graph *graph,
                               pln_graph **out) {
-  fold f = {.engine = pln_run_engine(run), .steps = PLN_FOLD_STEPS};
+  fold f = {.engine = pln_run_engine(run), .run = run, .steps = PLN_FOLD_STEPS};
   f.watched = pln_rules_watched(f.engine);
   f.budget.all = pln_slice_is(pln_run_string(run, "fold"), "all");
   f.qnn = pln_run_int(run, "fold_qnn");

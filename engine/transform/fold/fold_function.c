@@ -4,23 +4,34 @@
  *     let %f = fn (%x) { add(%x, 1f) }; %f(2f)   =>   3f
  *
  * The function and what it captures are copied to a graph of their own, once
- * in a sweep, and run by the evaluator. Invariants: nothing in the body has an
- * effect, is a GlobalVar or captures more than constants, and the type of each
- * node gives its size. The number of steps is limited, the lower the larger the
- * tensors are, so a recursion without end is refused. */
+ * in a sweep, and run by the evaluator. A function of the module is run with
+ * those that it may call, in a module of their own. Invariants: nothing in the
+ * bodies has an effect or captures more than constants, and the type of each
+ * node gives its size; GlobalVars occur in functions of the module only. The
+ * number of steps is limited, the lower the larger the tensors are, so a
+ * recursion without end is refused. */
 
 #include "transform/fold/fold_function.h"
 #include "eval/call.h"
 #include "eval/loop.h"
 #include "ir/rewrite/rewrite.h"
+#include "ir/worker/child_engine.h"
 
-/* Limits of a call: nodes of the body, nodes computed, and bytes computed if
- * each node was as large as the largest. */
-enum { MAX_BODY = 4096, MAX_STEPS = 1 << 16, MAX_BYTES = 64 << 20 };
+/* Limits of a call: nodes of the body, functions of the module that it calls,
+ * nodes computed, and bytes computed if each node was as large as the largest.
+ */
+enum {
+  MAX_BODY = 4096,
+  MAX_GLOBALS = 64,
+  MAX_STEPS = 1 << 16,
+  MAX_BYTES = 64 << 20
+};
 
 typedef struct pln_folded_body {
-  pln_ref function; /* in the builder; PLN_NONE: it is refused */
-  pln_ref var;      /* of a function that calls itself; or PLN_NONE */
+  pln_ref function;   /* in the builder; PLN_NONE: it is refused */
+  pln_ref var;        /* of a function that calls itself; or PLN_NONE */
+  pln_module *module; /* of a function of the module, those that it may call,
+                       * itself first; else NULL */
   uint64_t steps;
   pln_refusal why;
 } body;
@@ -29,6 +40,10 @@ void pln_function_folds_end(pln_function_folds *folds) {
   pln_engine *e = folds->old->engine;
   if (folds->b)
     pln_builder_free(folds->b);
+  for (uint32_t i = 0; i < folds->n_bodies; i++)
+    if (folds->bodies[i].module)
+      pln_module_release(folds->bodies[i].module);
+  pln_idmap_free(folds->globals);
   pln_mem_free(e, folds->of, folds->old->n_nodes * sizeof *folds->of);
   pln_mem_free(e, folds->bodies, folds->cap_bodies * sizeof *folds->bodies);
 }
@@ -42,11 +57,18 @@ static pln_status begin(pln_function_folds *folds) {
 
 pln_status pln_function_folds_let(pln_function_folds *folds, pln_ref var,
                                   pln_ref value) {
-  if (folds->old->nodes[value].kind != PLN_FUNCTION)
+  uint8_t kind = folds->old->nodes[value].kind;
+  if (kind != PLN_FUNCTION && kind != PLN_TUPLE)
     return PLN_OK;
   PLN_TRY(begin(folds));
   folds->of[var] = value;
   return PLN_OK;
+}
+
+pln_ref pln_function_folds_value(const pln_function_folds *folds, pln_ref var) {
+  bool bound =
+      folds->old->nodes[var].kind == PLN_VAR && folds->of && folds->of[var];
+  return bound ? folds->of[var] : PLN_NONE;
 }
 
 /* ------------------------------------------------------------------ callees */
@@ -54,8 +76,9 @@ pln_status pln_function_folds_let(pln_function_folds *folds, pln_ref var,
 /* The Function that an operand is, or is bound to; PLN_NONE: none. */
 static pln_ref find_function(const pln_function_folds *folds, pln_ref callee) {
   const pln_node *nodes = folds->old->nodes;
-  if (nodes[callee].kind == PLN_VAR && folds->of && folds->of[callee])
-    callee = folds->of[callee];
+  pln_ref value = pln_function_folds_value(folds, callee);
+  if (value != PLN_NONE)
+    callee = value;
   return nodes[callee].kind == PLN_FUNCTION ? callee : PLN_NONE;
 }
 
@@ -81,8 +104,11 @@ bool pln_function_folds_try(const pln_function_folds *folds,
   if (before->kind != PLN_CALL || n->count != before->count)
     return false;
   uint32_t f = function_operand(folds->old, before);
-  if (f == PLN_NONE ||
-      find_function(folds, pln_operand(folds->old, old, f)) == PLN_NONE)
+  if (f == PLN_NONE)
+    return false;
+  pln_ref callee = pln_operand(folds->old, old, f);
+  if (find_function(folds, callee) == PLN_NONE &&
+      folds->old->nodes[callee].kind != PLN_GLOBAL_VAR)
     return false;
   for (uint32_t i = 0; i < n->count; i++) {
     pln_ref arg = pln_operand(g, node, i);
@@ -97,6 +123,7 @@ bool pln_function_folds_try(const pln_function_folds *folds,
 typedef struct body_scan {
   pln_function_folds *folds;
   const pln_rewrite *rw;
+  const pln_graph *graph; /* that is scanned */
   pln_ref function, begin;
   size_t largest; /* bytes of a node */
   body *out;
@@ -152,7 +179,7 @@ static void refuse_body(body_scan *s, pln_refusal why) {
 }
 
 static void scan_call(body_scan *s, pln_ref call) {
-  const pln_graph *g = s->folds->old;
+  const pln_graph *g = s->graph;
   const pln_node *n = &g->nodes[call];
   if (!n->data)
     return;
@@ -169,7 +196,7 @@ static void scan_call(body_scan *s, pln_ref call) {
 }
 
 static void scan_kind(body_scan *s, pln_ref node) {
-  const pln_graph *g = s->folds->old;
+  const pln_graph *g = s->graph;
   switch ((pln_kind)g->nodes[node].kind) {
   case PLN_CALL: scan_call(s, node); break;
   case PLN_CONSTANT: see_bytes(s, constant_bytes(g, node)); break;
@@ -201,6 +228,11 @@ static pln_status scan_uses(body_scan *s, pln_ref node) {
   return PLN_OK;
 }
 
+static void limit_steps(body_scan *s) {
+  uint64_t most = MAX_BYTES / (s->largest ? s->largest : 1);
+  s->out->steps = most < MAX_STEPS ? most : MAX_STEPS;
+}
+
 /* From the first node of the body to the Function itself. */
 static pln_status scan_body(body_scan *s) {
   const pln_graph *g = s->folds->old;
@@ -214,33 +246,113 @@ static pln_status scan_body(body_scan *s) {
     if (s->out->function == PLN_NONE)
       return PLN_OK;
   }
-  uint64_t most = MAX_BYTES / (s->largest ? s->largest : 1);
-  s->out->steps = most < MAX_STEPS ? most : MAX_STEPS;
+  limit_steps(s);
   return pln_build_import(s->folds->b, g, s->function, &s->out->function);
 }
 
-static pln_status add_body(pln_function_folds *folds, const pln_rewrite *rw,
-                           pln_ref function) {
+static pln_status new_body(pln_function_folds *folds, body **out) {
   const pln_graph *g = folds->old;
-  const pln_node *n = &g->nodes[function];
-  PLN_TRY(begin(folds));
   if (!folds->b)
     PLN_TRY(pln_builder_new(g->engine, &folds->b));
   PLN_TRY(pln_mem_grow(g->engine, (void **)&folds->bodies, &folds->cap_bodies,
                        (size_t)folds->n_bodies + 1, sizeof *folds->bodies));
-  body *row = &folds->bodies[folds->n_bodies];
-  *row = (body){.var = PLN_NONE};
+  *out = &folds->bodies[folds->n_bodies++];
+  **out = (body){.var = PLN_NONE};
+  return PLN_OK;
+}
+
+static pln_status add_body(pln_function_folds *folds, const pln_rewrite *rw,
+                           pln_ref function, body **row) {
+  const pln_graph *g = folds->old;
+  const pln_node *n = &g->nodes[function];
+  PLN_TRY(begin(folds));
+  if (folds->of[function]) {
+    *row = &folds->bodies[folds->of[function] - 1];
+    return PLN_OK;
+  }
+  PLN_TRY(new_body(folds, row));
   body_scan s = {.folds = folds,
                  .rw = rw,
+                 .graph = g,
                  .function = function,
                  .begin = g->scopes[n->data].begin,
-                 .out = row};
+                 .out = *row};
   if (n->attrs)
     refuse_body(&s, PLN_REFUSED_NOT);
   else
     PLN_TRY(scan_body(&s));
-  folds->of[function] = ++folds->n_bodies;
+  folds->of[function] = folds->n_bodies;
   return PLN_OK;
+}
+
+/* -------------------------------------------------- functions of the module */
+
+/* Adds the function of that name to those that the callee may call. */
+static pln_status add_global(body_scan *s, pln_symbol name, uint32_t *nodes) {
+  const pln_module *from = pln_run_module(s->folds->run);
+  uint32_t i = pln_module_find(from, name);
+  if (i == PLN_NONE) {
+    refuse_body(s, PLN_REFUSED_NOT);
+    return PLN_OK;
+  }
+  if (pln_module_find(s->out->module, name) != PLN_NONE)
+    return PLN_OK;
+  pln_graph *g = pln_module_function_at(from, i);
+  *nodes += g->n_nodes < MAX_BODY ? g->n_nodes : MAX_BODY;
+  if (*nodes >= MAX_BODY || s->out->module->count == MAX_GLOBALS) {
+    refuse_body(s, PLN_REFUSED_OVER_BUDGET);
+    return PLN_OK;
+  }
+  if (g->parent_graph)
+    PLN_TRY(pln_borrow_tensors(from->engine, g));
+  return pln_module_set(s->out->module, name, g);
+}
+
+/* A function with attributes may be for another compiler. */
+static bool is_plain_function(const pln_graph *g) {
+  const pln_node *n = &g->nodes[g->root];
+  return n->kind == PLN_FUNCTION && !n->attrs;
+}
+
+/* The functions are appended while they are scanned. */
+static pln_status scan_globals(body_scan *s, pln_symbol name) {
+  uint32_t nodes = 0;
+  PLN_TRY(add_global(s, name, &nodes));
+  for (uint32_t i = 0; i < s->out->module->count; i++) {
+    const pln_graph *g = s->graph = pln_module_function_at(s->out->module, i);
+    if (!is_plain_function(g))
+      refuse_body(s, PLN_REFUSED_NOT);
+    for (pln_ref k = 0; k < g->n_nodes; k++) {
+      if (g->nodes[k].kind == PLN_GLOBAL_VAR)
+        PLN_TRY(add_global(s, g->nodes[k].data, &nodes));
+      else
+        scan_kind(s, k);
+      if (s->out->function == PLN_NONE)
+        return PLN_OK;
+    }
+  }
+  limit_steps(s);
+  return PLN_OK;
+}
+
+static pln_status add_global_body(pln_function_folds *folds, pln_ref callee,
+                                  body **row) {
+  const pln_node *n = &folds->old->nodes[callee];
+  pln_engine *e = folds->old->engine;
+  if (!folds->globals)
+    PLN_TRY(pln_idmap_new(e, &folds->globals));
+  uint32_t known = pln_idmap_get(folds->globals, n->data);
+  if (known) {
+    *row = &folds->bodies[known - 1];
+    return PLN_OK;
+  }
+  pln_run_reads_module(folds->run);
+  PLN_TRY(new_body(folds, row));
+  PLN_TRY(pln_module_new(e, &(*row)->module));
+  PLN_TRY(pln_build_import(folds->b, folds->old, callee, &(*row)->function));
+  body_scan s = {.folds = folds, .out = *row};
+  PLN_TRY(scan_globals(&s, n->data));
+  return pln_idmap_set(folds->globals, n->data, folds->n_bodies);
 }
 
 /* ---------------------------------------------------------------- the call */
@@ -269,12 +381,13 @@ static pln_status copy_call(pln_function_folds *folds, const pln_rewrite *rw,
 
 /* Runs the graph in at most that many steps. PLN_ERR_LIMIT: they do not
  * suffice; another limit was not exceeded. */
-static pln_status run_graph(const pln_graph *graph, uint64_t steps, uint32_t n,
+static pln_status run_graph(const pln_module *module, const pln_graph *graph,
+                            uint64_t steps, uint32_t n,
                             pln_runtime_value *values) {
   pln_engine *e = graph->engine;
   uint64_t outer = e->most_steps;
   e->most_steps = steps;
-  pln_status status = pln_eval_run(NULL, graph, 0, NULL, n, values);
+  pln_status status = pln_eval_run(module, graph, 0, NULL, n, values);
   e->most_steps = outer;
   if (status == PLN_ERR_LIMIT)
     PLN_TRY(pln_poll(e));
@@ -303,7 +416,7 @@ static pln_status evaluate(pln_function_folds *folds, const body *row,
   }
   PLN_TRY(pln_builder_seal(folds->b, root, &graph));
   size_t mark = pln_diag_count(e);
-  pln_status status = run_graph(graph, steps, n, values);
+  pln_status status = run_graph(row->module, graph, steps, n, values);
   pln_graph_release(graph);
   *why = refusal_of(status);
   if (*why == PLN_REFUSED_NOT)
@@ -319,11 +432,11 @@ pln_status pln_function_folds_run(pln_function_folds *folds, pln_rewrite *rw,
   pln_engine *e = folds->old->engine;
   const pln_node *before = &folds->old->nodes[old];
   uint32_t f = function_operand(folds->old, before);
-  pln_ref function = find_function(folds, pln_operand(folds->old, old, f));
-  pln_ref root;
-  if (!folds->of || !folds->of[function])
-    PLN_TRY(add_body(folds, rw, function));
-  const body *row = &folds->bodies[folds->of[function] - 1];
+  pln_ref callee = pln_operand(folds->old, old, f), root;
+  pln_ref function = find_function(folds, callee);
+  body *row;
+  PLN_TRY(function == PLN_NONE ? add_global_body(folds, callee, &row)
+                               : add_body(folds, rw, function, &row));
   *why = row->why;
   if (row->function == PLN_NONE)
     return PLN_OK;

@@ -3,10 +3,7 @@
 
 local device = "computed by an Ethos-U only, whose arithmetic is not defined outside of it"
 local memory = "a step of TVM's virtual machine, which manages memory; it computes nothing"
-local random = "its values are those of TVM's generator, which TVM alone defines"
 local winograd = "its operand is transformed by matrices that TVM derives from interpolation points"
-local bits = "bit-serial products are defined by TVM's schedules, for packed operands"
-local boxes = "which of boxes with equal scores is kept depends on TVM's sorting"
 
 return {
   ["loop"] = false, ["scan"] = false, ["scan_batches"] = false, ["sequence_map"] = false,
@@ -15,29 +12,17 @@ return {
   ["meshgrid"] = "it has as many results as its operand has fields, which calls do not count",
   ["sparse_fill_empty_rows"] = "TVM leaves the order of the filled rows to the target",
   ["nn.sparse_conv2d"] = "TVM defines it for one layout of blocks by target",
-  ["nn.bitserial_dense"] = bits, ["nn.bitserial_conv2d"] = bits,
   ["nn.contrib_conv3d_winograd_without_weight_transform"] = winograd,
-  ["nn.contrib_conv3d_winograd_weight_transform"] = winograd,
-  ["nn.contrib_conv2d_winograd_without_weight_transform"] = winograd,
-  ["nn.contrib_conv2d_winograd_weight_transform"] = winograd,
   ["nn.contrib_conv2d_winograd_nnpack_weight_transform"] = "NNPACK's transform, by name only",
-  ["nn.contrib_conv2d_gemm_without_weight_transform"] = "its operand is tiled for one target",
-  ["nn.contrib_conv2d_gemm_weight_transform"] = "its tiles are interleaved for one target",
-  ["nn.dropout_raw"] = random,
-  ["vision.all_class_non_max_suppression"] = boxes,
-  ["vision.regular_non_max_suppression"] = boxes,
-  ["vision.proposal"] = boxes,
+  ["nn.dropout_raw"] = "TVM computes it nowhere; inference replaces nn.dropout",
   ["image_decoder"] = "decoding of image files is left to the caller",
   ["qnn.contrib_dense_pack"] = "TVM defines it for Hexagon's packed weights only",
   ["qnn.concatenate"] = "its operands are tuples; QNN canonicalisation replaces it",
-  ["relay.op.annotation.simulated_quantize"] = "an annotation that quantisation replaces",
   ["memory.kill"] = false, ["memory.alloc_storage"] = memory, ["memory.alloc_tensor"] = memory,
-  ["vm.shape_of"] = memory, ["vm.shape_func"] = memory, ["vm.invoke_tvm_op"] = memory,
+  ["vm.shape_func"] = memory, ["vm.invoke_tvm_op"] = memory,
   ["debug"] = "it calls a function of the host, which a module does not hold",
   ["no_op"] = "it has no value", ["copy_shape_func"] = memory,
   ["call_lowered"] = "it calls a function of the loop level by name",
-  ["random.threefry_generate"] = random, ["random.threefry_split"] = random,
-  ["random.uniform"] = random, ["random.normal"] = random, ["random.multinomial"] = random,
   ["contrib.ethosu.conv2d"] = device, ["contrib.ethosu.depthwise_conv2d"] = device,
   ["contrib.ethosu.pooling"] = device, ["contrib.ethosu.binary_elementwise"] = device,
   ["contrib.ethosu.unary_elementwise"] = device, ["contrib.ethosu.identity"] = device,

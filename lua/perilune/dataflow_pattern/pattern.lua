@@ -237,7 +237,8 @@ end
 local function expr_text(expr)
   local constant = argument.kind_of(expr) == "Node" and expr.kind == "Constant" and expr.data
   if constant and #constant.shape == 0 then return value_text(constant:get()) end
-  return (tostring(expr):gsub("%s+$", ""))
+  local text = argument.kind_of(expr) == "Node" and expr:text { metadata = false } or tostring(expr)
+  return (text:gsub("%s+$", ""))
 end
 
 -- Texts and objects whose text is that of an object, by its class.

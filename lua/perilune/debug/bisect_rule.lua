@@ -38,7 +38,7 @@ end
 -- A node as one line: the last of its text, where its operands stand by name.
 local function line_of(node)
   if not node then return nil end
-  local line = tostring(node):match "([^\n]*)\n*$"
+  local line = node:text { metadata = false }:match "([^\n]*)\n*$"
   return line:find "^%s*}" and node.kind or line
 end
 

@@ -60,8 +60,21 @@ def @main(%p: bool, %x: float32) {
 }]])
   end)
 
-  it("keeps lets of tuples, as TVM does", function()
-    stays "def @main() { let %t = (1f, 2f); %t.0 }"
+  it("projects the constant fields of tuples that a let binds, and keeps the let", function()
+    becomes("def @main() { let %t = (1f, 2f); %t.0 + %t.1 }",
+      "def @main() -> float32 { let %t = (1f, 2f); 3f }")
+    becomes("def @main(%x: float32) { let %t = (%x, 2f * 3f); let %u = %t; %t.0 + %t.1 }",
+      "def @main(%x: float32) { let %t = (%x, 6f); let %u = %t; %t.0 + 6f }")
+    becomes("def @main(%x: float32) { let %t = (%x, 2f); let %f = fn () { %t.1 * 2f }; %f() }",
+      "def @main(%x: float32) { let %t = (%x, 2f); let %f = fn () { 4f }; 4f }")
+  end)
+
+  it("takes the scalar that both branches of an If give", function()
+    becomes([[
+def @main(%p: bool, %x: int32) { let %a = if (%p) { 1 + 2 } else { 3 }; %x * (%a + 1) }]],
+      "def @main(%p: bool, %x: int32) { %x * 4 }")
+    stays "def @main(%p: bool) { if (%p) { 0f } else { -0f } }"
+    stays "def @main(%p: bool) { let %r = ref(1); if (%p) { ref_write(%r, 2); 3 } else { 3 } }"
   end)
 
   it("keeps calls of functions and loops if it is told to", function()

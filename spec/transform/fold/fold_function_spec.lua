@@ -75,10 +75,9 @@ def @main(%%y: int32) { %%0 = fn (%%n: int32) { %s }; %%0(%s) }]]
     assert.same({}, refusals(source:format("%n + 1", "%y")))
   end)
 
-  it("stays a call of a function with attributes, of a parameter, of a global", function()
+  it("stays a call of a function with attributes, of a parameter", function()
     assert.same({}, refusals "def @main() { %0 = fn (%x: float32, Primitive=1) { %x }; %0(2f) }")
     assert.same({}, refusals "def @main(%f: fn (float32) -> float32) { %f(2f) }")
-    assert.same({}, refusals "def @f(%x: float32) { %x } def @main() { @f(2f) }")
   end)
 
   it("is refused where it is undefined, has effects or is too large", function()
@@ -107,6 +106,60 @@ def @main() {
   %%x1
 }]]
     assert.same({ too_many_steps = 40 }, refusals(source:format(table.concat(calls, "\n"))))
+  end)
+end)
+
+describe("A call of a function of the module on constants", function()
+  local function stays(text) return refusals(text) end
+
+  it("becomes its result, with what that function calls", function()
+    assert.equal(45, result [[
+def @sum(%i: int32, %a: int32) -> int32 {
+  if (%i < 10) { @sum(%i + 1, %a + %i) } else { %a }
+}
+def @main() -> int32 { @sum(0, 0) }]])
+    assert.equal(1, result [[
+def @even(%n: int32) -> int32 { if (%n == 0) { 1 } else { @odd(%n - 1) } }
+def @odd(%n: int32) -> int32 { if (%n == 0) { 0 } else { @even(%n - 1) } }
+def @main() -> int32 { @even(12) }]])
+    assert.equal(110, result [[
+def @pair(%n: int32) -> (int32, int32) { (%n, %n + 1) }
+def @main() -> int32 { let %p = @pair(10); %p.0 * %p.1 }]])
+  end)
+
+  it("is the same whatever the number of threads", function()
+    local lines = { "def @f(%x: float32) -> float32 { @g(%x) + 1f }",
+      "def @g(%x: float32) -> float32 { %x * 3f }" }
+    for i = 1, 40 do
+      local body = {}
+      for k = 1, 200 do body[k] = ("let %%x%d = tanh(%%y);"):format(k) end
+      lines[#lines + 1] = ("def @h%d(%%y: float32) { %s %%y * @f(%df) }"):format(i,
+        table.concat(body), i)
+    end
+    local mod = assert(pl.parse('#[version = "0.0.5"]\n' .. table.concat(lines, "\n")))
+    local texts = {}
+    for _, threads in ipairs { 1, 4 } do
+      pl.with(pl.context { config = { threads = threads } }, function()
+        texts[#texts + 1] = tostring(pl.passes.FoldConstant()(mod))
+      end)
+    end
+    assert.equal(texts[1], texts[2])
+    assert.matches("multiply%(%%y%d*, 121f", texts[1])
+    assert.is_nil(texts[1]:match "@f%(%d")
+  end)
+
+  it("stays where its body has effects, is refused or not there", function()
+    assert.same({ effect = 1 }, stays [[
+def @f(%x: float32) { nn.dropout(%x).0 } def @main() -> float32 { @f(2f) }]])
+    assert.same({ effect = 1 }, stays [[
+def @g(%x: float32) -> float32 { nn.dropout(%x).0 }
+def @f(%x: float32) -> float32 { @g(%x) } def @main() -> float32 { @f(2f) }]])
+    assert.same({}, stays [[
+def @f(%x: float32, Compiler="c") -> float32 { %x + 1f } def @main() -> float32 { @f(2f) }]])
+    assert.same({ undefined = 1 }, stays [[
+def @f(%n: int32) -> int32 { 1 / %n } def @main() -> int32 { @f(0) }]])
+    assert.same({ too_many_steps = 1 }, stays [[
+def @f(%n: int32) -> int32 { @f(%n + 1) } def @main() -> int32 { @f(0) }]])
   end)
 end)
 

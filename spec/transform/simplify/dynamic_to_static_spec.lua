@@ -15,7 +15,7 @@ local function body_of(x, call, inputs)
   local mod = pl.module { main = pl.func({ x }, call) }
   local out = golden.apply(pass, mod)
   if inputs ~= false then assert(pl.check(mod, out, inputs)) end
-  return (tostring(out.main.body):gsub("^.*\n([^\n]*)%s*$", "%1"):gsub(" /%* ty=(.-) %*/", "")), out
+  return (out.main.body:text { metadata = false }:gsub("^.*\n([^\n]*)%s*$", "%1"):gsub(" /%* ty=(.-) %*/", "")), out
 end
 
 describe("DynamicToStatic makes static", function()

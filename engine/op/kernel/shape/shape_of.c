@@ -85,6 +85,13 @@ pln_status pln_kernel_shape_of(pln_kernel_call *call) {
   return give_ints(call, dtype, 1, n, x->dims + (n ? begin : 0));
 }
 
+/* vm.shape_of; that of a scalar has a type without a value. */
+pln_status pln_kernel_vm_shape_of(pln_kernel_call *call) {
+  if (pln_kernel_arg(call, 0)->rank == 0)
+    return pln_kernel_refuse(call, "a scalar has no extents");
+  return pln_kernel_shape_of(call);
+}
+
 /* --------------------------------------------------------------------- size */
 
 pln_status pln_infer_size(pln_infer *call) {

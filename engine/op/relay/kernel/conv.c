@@ -87,20 +87,31 @@ static const pln_tensor *convolve_exactly(pln_composition *s,
   return pln_compose_cast(s, pln_compose_cast(s, y, PLN_INT64), dtype);
 }
 
+static const pln_tensor *convolve(pln_composition *s, const pln_tensor *x,
+                                  const pln_tensor *w, bool transposed) {
+  if (!x || !w)
+    return NULL;
+  pln_dtype dtype = sum_dtype(s->call, (pln_dtype)x->dtype);
+  if (pln_dtype_is_float(dtype))
+    return convolve_plain_layout(s, pln_compose_cast(s, x, dtype),
+                                 pln_compose_cast(s, w, dtype), transposed);
+  if (!is_short(x) || !is_short(w))
+    pln_composition_refuse(s, "only integers of at most 16 bits are convolved");
+  return convolve_exactly(s, x, w, transposed, dtype);
+}
+
+const pln_tensor *pln_compose_convolution(pln_composition *s,
+                                          const pln_tensor *x,
+                                          const pln_tensor *w) {
+  return convolve(s, x, w, false);
+}
+
 static pln_status convolve_plain(pln_kernel_call *call, bool transposed) {
-  const pln_tensor *x = pln_kernel_arg(call, 0), *w = pln_kernel_arg(call, 1);
-  pln_dtype dtype = sum_dtype(call, (pln_dtype)x->dtype);
   pln_composition s;
   pln_composition_begin(&s, call);
-  if (pln_dtype_is_float(dtype))
-    return pln_composition_finish(
-        &s, convolve_plain_layout(&s, pln_compose_cast(&s, x, dtype),
-                                  pln_compose_cast(&s, w, dtype), transposed));
-  if (!is_short(x) || !is_short(w))
-    pln_composition_refuse(&s,
-                           "only integers of at most 16 bits are convolved");
   return pln_composition_finish(&s,
-                                convolve_exactly(&s, x, w, transposed, dtype));
+                                convolve(&s, pln_kernel_arg(call, 0),
+                                         pln_kernel_arg(call, 1), transposed));
 }
 
 pln_status pln_kernel_conv_2d(pln_kernel_call *call) {

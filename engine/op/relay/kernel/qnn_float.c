@@ -153,3 +153,27 @@ pln_status pln_kernel_qnn_simulated_quantize(pln_kernel_call *call) {
 pln_status pln_kernel_qnn_simulated_dequantize(pln_kernel_call *call) {
   return simulate(call, true);
 }
+
+/* relay.op.annotation.simulated_quantize (x, scale, least, most): rounded to a
+ * multiple of the scale between two. Kind 0 marks what is kept. */
+pln_status pln_kernel_simulated_quantize(pln_kernel_call *call) {
+  const pln_tensor *x = pln_kernel_arg(call, 0), *scale;
+  pln_composition s;
+  if (pln_kernel_int(call, "kind", 1) == 0) {
+    pln_kernel_same(call, 0, x);
+    return PLN_OK;
+  }
+  if (!pln_kernel_int(call, "sign", 1) ||
+      !pln_kernel_string_is(call, "rounding", "round", "round"))
+    return pln_kernel_refuse(call, "it is defined for sign=True and "
+                                   "rounding=\"round\"");
+  pln_composition_begin(&s, call);
+  scale = pln_kernel_arg(call, 1);
+  x = pln_compose_binary(&s, PLN_OP_DIV, x, scale);
+  x = pln_compose_binary(&s, PLN_OP_MIN, x, pln_kernel_arg(call, 3));
+  x = pln_compose_binary(&s, PLN_OP_MAX, x, pln_kernel_arg(call, 2));
+  pln_compose_int(&s, "relay", 1);
+  x = pln_compose_unary(&s, PLN_OP_ROUND, x);
+  return pln_composition_finish(
+      &s, pln_compose_binary(&s, PLN_OP_MUL, x, scale));
+}

@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-#include "op/kernel/composed.h"
+#include "op/relay/kernel/vision.h"
 
 /* -------------------------------------------------------------- reordering */
 
@@ -52,27 +52,20 @@ pln_status pln_kernel_yolo_reorg(pln_kernel_call *call) {
 
 /* ------------------------------------------------------------------- boxes */
 
-/* A list attribute of floats, or one float that stands for it. */
-typedef struct floats {
-  const double *of;
-  uint32_t count;
-  double one;
-} floats;
-
-static void read_floats(const pln_kernel_call *call, const char *name,
-                        uint32_t n, const double *fallback, floats *out) {
+void pln_read_floats(const pln_kernel_call *call, const char *name, uint32_t n,
+                     const double *fallback, pln_floats *out) {
   const pln_attr *a = pln_attrs_find(call->engine, call->attrs, name);
-  *out = (floats){.of = fallback, .count = n};
+  *out = (pln_floats){.of = fallback, .count = n};
   if (a && a->kind == PLN_ATTR_FLOATS && a->count)
-    *out = (floats){.of = a->v.floats, .count = a->count};
+    *out = (pln_floats){.of = a->v.floats, .count = a->count};
   if (a && a->kind == PLN_ATTR_FLOAT)
-    *out = (floats){.count = 1, .one = a->v.f};
+    *out = (pln_floats){.count = 1, .one = a->v.f};
   if (!out->of)
     out->of = &out->one;
 }
 
 typedef struct priors {
-  floats sizes, ratios, steps, offsets;
+  pln_floats sizes, ratios, steps, offsets;
   double high, wide; /* extents of the map */
   bool clip;
 } priors;
@@ -96,10 +89,10 @@ static void write_prior(const priors *p, double y, double x, uint32_t k,
 
 static bool read_priors(const pln_kernel_call *call, priors *p) {
   static const double one[] = {1}, unset[] = {-1, -1}, middle[] = {0.5, 0.5};
-  read_floats(call, "sizes", 1, one, &p->sizes);
-  read_floats(call, "ratios", 1, one, &p->ratios);
-  read_floats(call, "steps", 2, unset, &p->steps);
-  read_floats(call, "offsets", 2, middle, &p->offsets);
+  pln_read_floats(call, "sizes", 1, one, &p->sizes);
+  pln_read_floats(call, "ratios", 1, one, &p->ratios);
+  pln_read_floats(call, "steps", 2, unset, &p->steps);
+  pln_read_floats(call, "offsets", 2, middle, &p->offsets);
   p->clip = pln_kernel_int(call, "clip", 0) != 0;
   return p->sizes.count && p->ratios.count && p->steps.count == 2 &&
          p->offsets.count == 2;
@@ -134,7 +127,7 @@ pln_status pln_kernel_multibox_prior(pln_kernel_call *call) {
 
 /* A box from an anchor and the predicted offsets. */
 static void decode_box(const float *anchor, const float *by,
-                       const floats *variances, bool clip, float *out) {
+                       const pln_floats *variances, bool clip, float *out) {
   const double *v = variances->of;
   double w = (double)(anchor[2] - anchor[0]);
   double h = (double)(anchor[3] - anchor[1]);
@@ -171,9 +164,9 @@ pln_status pln_kernel_multibox_transform_loc(pln_kernel_call *call) {
   bool clip = pln_kernel_int(call, "clip", 1) != 0;
   float threshold = (float)pln_kernel_float(call, "threshold", (double)0.01f),
         score;
-  floats v;
+  pln_floats v;
   void *boxes, *counts = NULL;
-  read_floats(call, "variances", 4, usual, &v);
+  pln_read_floats(call, "variances", 4, usual, &v);
   if (x->rank != 3 || x->dtype != PLN_FLOAT32 || by->dtype != PLN_FLOAT32 ||
       anchors->dtype != PLN_FLOAT32 || v.count != 4 ||
       anchors->count != 4 * (size_t)x->dims[2] ||

@@ -32,4 +32,10 @@ const pln_tensor *pln_compose_from_plain_layout(pln_composition *s,
                                                 const char *other,
                                                 const char *plain);
 
+/* Convolves operands in the layouts of the call's attributes (conv.c). The
+ * dtype of the sums is out_dtype, else that of x. */
+const pln_tensor *pln_compose_convolution(pln_composition *s,
+                                          const pln_tensor *x,
+                                          const pln_tensor *w);
+
 #endif

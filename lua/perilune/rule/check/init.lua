@@ -100,7 +100,8 @@ local function text_of(fn) return (tostring(fn):gsub(" /%*.-%*/", "")) end
 local function constants_of(fn)
   local list = {}
   for node in fn:nodes() do
-    if node.kind == "Constant" and tostring(node):find("meta[relay.Constant]", 1, true) then
+    local text = node.kind == "Constant" and node:text { metadata = false } or ""
+    if text:find("meta[relay.Constant]", 1, true) then
       list[#list + 1] = { name = ("meta[relay.Constant][%d]"):format(#list),
         text = check.tensor_text(node.data), tensor = node.data }
     end
