@@ -402,18 +402,25 @@ static pln_status plan_dim_sums(pln_shape_plan *p, const wanted_value *w,
   return PLN_OK;
 }
 
-/* All elements at once; PLN_NONE if they differ in form. */
+static bool all_of_kind(const pln_shape_plan *p, const wanted_value *w,
+                        pln_dim_kind kind) {
+  for (uint32_t i = 0; i < w->n; i++)
+    if (PLN_DIM_IS_CONST(w->elements[i]) ||
+        row_of(p, w->elements[i])->kind != kind)
+      return false;
+  return true;
+}
+
+/* All elements at once; PLN_NONE if they differ in form. Operands are of less
+ * depth, so that this ends. */
 static pln_status plan_arithmetic(pln_shape_plan *p, const wanted_value *w,
                                   uint32_t *out) {
   *out = PLN_NONE;
   if (w->n > MAX_ELEMENTS)
     return PLN_OK;
-  for (uint32_t i = 0; i < w->n; i++)
-    if (PLN_DIM_IS_CONST(w->elements[i]) ||
-        row_of(p, w->elements[i])->kind == PLN_DIM_SYMBOL)
-      return PLN_OK;
-  PLN_TRY(plan_dim_calls(p, w, out));
-  return *out == PLN_NONE ? plan_dim_sums(p, w, out) : PLN_OK;
+  if (all_of_kind(p, w, PLN_DIM_CALL))
+    return plan_dim_calls(p, w, out);
+  return all_of_kind(p, w, PLN_DIM_SUM) ? plan_dim_sums(p, w, out) : PLN_OK;
 }
 
 /* ----------------------------------------------------------------- vectors */

@@ -122,3 +122,57 @@ describe("CanonicalizeShapes computes", function()
     canonical({ x }, op.add(op.multiply(n, extent(op.nn.relu(x), 2)), extent(op.nn.relu(x), 2)))
   end)
 end)
+
+-- Arithmetic on extents, made at random.
+describe("CanonicalizeShapes keeps the values of", function()
+  local y = var("y", { "N", "W" })
+  local binary = { "add", "subtract", "multiply", "divide", "mod", "minimum", "maximum" }
+
+  local function grow(random, scalars, tensors)
+    local function pick(list) return list[random(#list)] end
+    local kind = random(8)
+    if kind <= 2 then
+      local of = pick(tensors)
+      return extent(of, random(#of.type.shape) - 1)
+    elseif kind == 3 then
+      return op.where(op.greater(pick(scalars), number(random(9))), pick(scalars), pick(scalars))
+    elseif kind == 4 then
+      local both = op.concatenate(vector(pick(scalars)), ints(random(5)), vector(pick(scalars)),
+        { axis = 0 })
+      return op.take(op[pick(binary)](both, ints(2, 3, random(4))), number(random(3) - 1),
+        { axis = 0 })
+    end
+    local by = random(2) == 1 and number(random(7)) or op.add(op.abs(pick(scalars)), number(1))
+    return op[pick(binary)](pick(scalars), by)
+  end
+
+  it("random programs", function()
+    local seed = tonumber(os.getenv "PERILUNE_SEED") or 1
+    local count = tonumber(os.getenv "PERILUNE_GRAPHS") or 100
+    local state = seed
+    local function random(n)
+      state = (state * 6364136223846793005 + 1442695040888963407)
+      return (state >> 33) % n + 1
+    end
+    local changed = 0
+    for i = 1, count do
+      local tensors = { x, y, op.nn.relu(x), op.nn.max_pool(x, { kernel_shape = { 2, 2 },
+        strides = { 2, 2 } }), op.transpose(x, { axes = { 3, 0, 2, 1 } }) }
+      local scalars = { extent(x, 2), extent(op.nn.relu(x), 3), extent(y, 0) }
+      for _ = 1, 8 do scalars[#scalars + 1] = grow(random, scalars, tensors) end
+      local n = #scalars
+      local body = pl.tuple { scalars[n], op.concatenate(vector(scalars[n - 1]),
+        vector(scalars[n - 2]), vector(scalars[random(n)]), { axis = 0 }), scalars[n - 3] }
+      local before = module({ x, y }, body, random(2) == 1 and 13 or 17)
+      local after = pl.passes.CanonicalizeShapes()(before)
+      local where = ("seed %d, program %d:\n%s"):format(seed, i, tostring(before))
+      assert(pl.verify(after))
+      for h = 7, 12 do
+        assert(pl.check(before, after, { dims = { N = h % 3 + 1, H = h, W = 2 * h - 5 },
+          rounds = 1 }), where)
+      end
+      if after ~= before then changed = changed + 1 end
+    end
+    assert.is_true(changed > count // 4, ("seed %d: %d of %d"):format(seed, changed, count))
+  end)
+end)
