@@ -333,6 +333,21 @@ static bool is_sorted_trivially(const sum *s) {
   return s->n < 2;
 }
 
+/* Sums are short: no library call for them. */
+static void sort_items(sum *s, int (*compare)(const void *, const void *)) {
+  if (s->n > 16) {
+    qsort(s->items, s->n, sizeof *s->items, compare);
+    return;
+  }
+  for (uint32_t i = 1; i < s->n; i++) {
+    split x = s->items[i];
+    uint32_t k = i;
+    for (; k > 0 && compare(&s->items[k - 1], &x) > 0; k--)
+      s->items[k] = s->items[k - 1];
+    s->items[k] = x;
+  }
+}
+
 static void normalize(sum *s) {
   if (s->failed)
     return;
@@ -340,13 +355,13 @@ static void normalize(sum *s) {
     number_segments(s);
     if (s->failed)
       return;
-    qsort(s->items, s->n, sizeof *s->items, by_segment);
+    sort_items(s, by_segment);
     join_all(s);
     drop_zeros(s);
     for (uint32_t i = 0; i < s->n; i++)
       s->items[i].place = i;
     if (s->n > 1)
-      qsort(s->items, s->n, sizeof *s->items, by_scale);
+      sort_items(s, by_scale);
   }
   drop_zeros(s);
 }

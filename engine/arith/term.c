@@ -19,11 +19,6 @@ pln_term pln_term_operand(const pln_analyzer *a, pln_term t, uint32_t i) {
   return i == 0 ? n->a : i == 1 ? n->b : n->c;
 }
 
-bool pln_is_index(const pln_analyzer *a, pln_term t) {
-  const pln_term_node *n = pln_at(a, t);
-  return (n->dtype == PLN_INT32 || n->dtype == PLN_INT64) && n->lanes == 1;
-}
-
 bool pln_is_int_dtype(pln_dtype dtype) {
   return pln_is_signed(dtype) || dtype == PLN_UINT8 || dtype == PLN_UINT16 ||
          dtype == PLN_UINT32 || dtype == PLN_UINT64 || dtype == PLN_UINT4 ||
@@ -39,10 +34,6 @@ bool pln_is_integer(const pln_analyzer *a, pln_term t) {
   return pln_is_int_dtype((pln_dtype)pln_at(a, t)->dtype);
 }
 
-bool pln_is_bool(const pln_analyzer *a, pln_term t) {
-  return pln_at(a, t)->dtype == PLN_BOOL;
-}
-
 /* ---------------------------------------------------------------- interning */
 
 static uint32_t hash_node(const pln_term_node *n, const pln_term *operands) {
@@ -55,7 +46,7 @@ static uint32_t hash_node(const pln_term_node *n, const pln_term *operands) {
       h = pln_hash_mix(h, operands[i]);
     return (uint32_t)pln_hash_mix(h, n->type);
   }
-  h = pln_hash_mix(h, (uint64_t)n->a << 32 | n->b);
+  h ^= (uint64_t)n->a << 32 | n->b;
   return (uint32_t)pln_hash_mix(h, (uint64_t)n->c << 32 | n->type);
 }
 
@@ -134,17 +125,28 @@ static pln_term append(pln_analyzer *a, uint32_t at, pln_term_node *node,
   return t;
 }
 
+/* The place of a term like the node, or of the gap where it belongs. */
+static uint32_t place_of(const pln_analyzer *a, const pln_term_node *node,
+                         const pln_term *operands) {
+  uint32_t at = node->hash & a->mask;
+  while (a->table[at] && !same_node(a, &a->nodes[a->table[at]], node, operands))
+    at = (at + 1) & a->mask;
+  return at;
+}
+
+/* Most terms are there already: then nothing is made ready for a new one. */
 pln_term pln_term_intern(pln_analyzer *a, pln_term_node *node,
                          const pln_term *operands) {
   if (node->kind == PLN_ANY)
     node->u.data = a->n;
+  node->hash = hash_node(node, operands);
+  uint32_t at = a->table ? place_of(a, node, operands) : 0, mask = a->mask;
+  if (a->table && a->table[at])
+    return a->table[at];
   if (!make_room(a, node->n > 3 ? node->n : 0))
     return PLN_NO_TERM;
-  node->hash = hash_node(node, operands);
-  uint32_t at = node->hash & a->mask;
-  for (; a->table[at]; at = (at + 1) & a->mask)
-    if (same_node(a, &a->nodes[a->table[at]], node, operands))
-      return a->table[at];
+  if (a->mask != mask)
+    at = place_of(a, node, operands);
   return append(a, at, node, operands);
 }
 

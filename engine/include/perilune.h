@@ -26,11 +26,13 @@
 #define PERILUNE_H
 
 #include "perilune/arith.h"
+#include "perilune/codegen.h"
 #include "perilune/graph.h"
 #include "perilune/op_attr.h"
 #include "perilune/operator.h"
 #include "perilune/pass.h"
 #include "perilune/run.h"
+#include "perilune/te.h"
 #include "perilune/values.h"
 
 #endif

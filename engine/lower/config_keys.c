@@ -58,6 +58,15 @@ static const pln_option hoist_if[] = {
     FLAG("support_block_scope_hosting", "false", "Out of blocks too."),
 };
 
+static const pln_option hoist_expression[] = {
+    NUMBER("hoisted_conditionals", "7",
+           "Sum of 1 (if statements), 2 (if_then_else and Select), 4 (sides of "
+           "&& and ||), 8 (conditions on the variables of attributes)."),
+    NUMBER("hoisted_let_bindings", "3",
+           "Sum of 1 (what a condition needs), 2 (statements), 4 "
+           "(expressions)."),
+};
+
 static const pln_option remove_no_op[] = {
     FLAG("use_dataflow_analysis", "false", "What is known of buffers counts."),
     NUMBER("max_simplification_steps", "0",
@@ -69,6 +78,30 @@ static const pln_option overcompute[] = {
 };
 
 static const pln_option keys[] = {
+    FLAG("tir.disable_vectorize", "false",
+         "tir.lower makes vectorised loops serial."),
+    FLAG("tir.disable_storage_rewrite", "false",
+         "tir.lower leaves out tir.StorageRewrite."),
+    FLAG("tir.disable_cse_tir", "false",
+         "tir.lower leaves common subexpressions alone."),
+    FLAG("tir.enable_equiv_terms_in_cse_tir", "false",
+         "tir.CommonSubexprElimTIR identifies terms that are equal by "
+         "arithmetic."),
+    FLAG("tir.instrument_bound_checkers", "false",
+         "tir.lower adds assertions that accesses are in bounds."),
+    FLAG("tir.use_async_copy", "false", "tir.lower runs tir.LowerAsyncDMA."),
+    FLAG("tir.ptx_ldg32", "false", "tir.lower runs tir.InjectPTXLDG32."),
+    FLAG("tir.instrument_lwp", "false",
+         "tir.lower runs tir.InstrumentProfileIntrinsics."),
+    FLAG("tir.noalias", "true",
+         "Lowered functions say that their buffers do "
+         "not overlap."),
+    FLAG("tir.debug_keep_trivial_loop", "false",
+         "Schedules make loops of axes of extent 1, too."),
+    {.name = "tir.add_lower_pass",
+     .kind = PLN_ATTR_STRINGS,
+     .doc = "Passes that tir.lower adds: \"PHASE:PASS\" runs at the end of "
+            "phase 0, 1, 2 or 3."},
     TABLE("tir.Simplify", simplify, "How tir.Simplify simplifies."),
     TABLE("tir.UnrollLoop", unroll_loop, "Which loops tir.UnrollLoop unrolls."),
     TABLE("tir.LoopPartition", loop_partition,
@@ -77,7 +110,23 @@ static const pln_option keys[] = {
           "How tir.InjectDoubleBuffer splits loops."),
     TABLE("tir.HoistIfThenElse", hoist_if,
           "How far tir.HoistIfThenElse moves conditions."),
+    TABLE("tir.HoistExpression", hoist_expression,
+          "What tir.HoistExpression moves out of loops."),
     TABLE("tir.RemoveNoOp", remove_no_op, "What tir.RemoveNoOp looks at."),
+    NUMBER("tir.lwp_max_depth", "0",
+           "tir.InstrumentProfileIntrinsics: the most loops around a marked "
+           "one, less 1; 0: any."),
+    NUMBER("tir.lwp_min_height", "1",
+           "tir.InstrumentProfileIntrinsics: the least loops inside of each "
+           "other in a marked one."),
+    FLAG("tir.instr_siblings", "true",
+         "tir.InstrumentProfileIntrinsics: only loops beside others."),
+    FLAG("tir.lwp_disable_func_prof", "false",
+         "tir.InstrumentProfileIntrinsics: loops only, not functions."),
+    FLAG("tir.reset_start_id", "false",
+         "tir.InstrumentProfileIntrinsics numbers from 0, as it always does."),
+    FLAG("tir.instrument_lwp", "false",
+         "tvm.lower ends with tir.InstrumentProfileIntrinsics."),
     TABLE("tir.ReduceBranchingThroughOvercompute", overcompute,
           "What tir.ReduceBranchingThroughOvercompute looks at."),
 };

@@ -36,6 +36,31 @@ static const pln_option vectorize_options[] = {
      .doc = "Without it, vectorised loops become serial."},
 };
 
+static const pln_option narrow_options[] = {
+    {.name = "target_bits",
+     .kind = PLN_ATTR_INT,
+     .fallback = "32",
+     .least = "8",
+     .most = "64",
+     .doc = "The bits of an index, where its values fit in them."},
+};
+
+static const pln_option compact_options[] = {
+    {.name = "is_strict",
+     .kind = PLN_ATTR_INT,
+     .is_bool = true,
+     .fallback = "true",
+     .doc = "Accesses that may be out of bounds count, too."},
+};
+
+static const pln_option lower_options[] = {
+    {.name = "simple_mode",
+     .kind = PLN_ATTR_INT,
+     .is_bool = true,
+     .fallback = "false",
+     .doc = "Without tir.LoopPartition, which makes programs long."},
+};
+
 static const pln_option common_subexpr_options[] = {
     {.name = "enable_cse_tir",
      .kind = PLN_ATTR_INT,
@@ -49,25 +74,62 @@ static const pln_option common_subexpr_options[] = {
      .doc = "Terms that are equal by arithmetic are one; not supported."},
 };
 
+static const pln_option hoist_if_options[] = {
+    {.name = "variant",
+     .kind = PLN_ATTR_STRING,
+     .fallback = "full",
+     .choices = "full|basic",
+     .doc = "'basic': the config is not read, conditions stay in attributes "
+            "of variables."},
+};
+
+static const pln_option bind_target_options[] = {
+    {.name = "target",
+     .kind = PLN_ATTR_STRING,
+     .fallback = "",
+     .doc = "The target's text, with its host: 'llvm -keys=cpu -host=llvm'."},
+};
+
+static const pln_option filter_options[] = {
+    {.name = "fcond",
+     .kind = PLN_ATTR_NONE,
+     .doc = "Called with a function: true if it stays."},
+};
+
+static const pln_option fp8_options[] = {
+    {.name = "promote_dtype",
+     .kind = PLN_ATTR_STRING,
+     .fallback = "float32",
+     .choices = "float16|float32",
+     .doc = "The dtype in which numbers are computed."},
+};
+
 #define no_options NULL
 enum {
+  N_hoist_if_options = PLN_COUNT(hoist_if_options),
+  N_fp8_options = PLN_COUNT(fp8_options),
+  N_filter_options = PLN_COUNT(filter_options),
+  N_bind_target_options = PLN_COUNT(bind_target_options),
   N_thread_sync_options = PLN_COUNT(thread_sync_options),
   N_flattener_options = PLN_COUNT(flattener_options),
   N_storage_flatten_options = PLN_COUNT(storage_flatten_options),
   N_vectorize_options = PLN_COUNT(vectorize_options),
+  N_compact_options = PLN_COUNT(compact_options),
+  N_narrow_options = PLN_COUNT(narrow_options),
+  N_lower_options = PLN_COUNT(lower_options),
   N_common_subexpr_options = PLN_COUNT(common_subexpr_options),
   N_no_options = 0
 };
 
 /* They read the context's config, so their results are not cached. */
 #define KIND_PRIM_FUNC .kind = PLN_PASS_PRIM_FUNC, .parallel = true
+#define KIND_PRIM_FUNC_VARIABLES KIND_PRIM_FUNC, .changes_variables = true
 #define KIND_MODULE .kind = PLN_PASS_MODULE
 
 static const pln_pass_spec specs[] = {
 #define PASS(pass, KIND, rows, body, text) \
   {.name = #pass,                          \
    KIND_##KIND,                            \
-   .traceable = true,                      \
    .doc = text,                            \
    .n_options = N_##rows,                  \
    .options = rows,                        \

@@ -20,6 +20,19 @@ pln_status pln_lower_config(const pln_pass_run *run, const char *key,
 /* Rewrites the function of the run and sets the result. */
 pln_status pln_lower_function(pln_pass_run *run,
                               const pln_stmt_mutator *mutator) PLN_CHECKED;
+/* The function of the run with other attributes, as the result. */
+pln_status pln_lower_set_attrs(pln_pass_run *run, pln_attrs attrs) PLN_CHECKED;
+/* The function of a module pass with other attributes, or the same function,
+ * retained. */
+pln_status pln_lower_with_attrs(const pln_graph *function, pln_attrs attrs,
+                                pln_graph **out) PLN_CHECKED;
+/* Runs the body of another pass, whose options are not asked for, on *function,
+ * and puts the result in its place. For passes that are several in a row. */
+pln_status pln_lower_step(pln_pass_run *run,
+                          pln_status (*body)(pln_pass_run *run),
+                          pln_graph **function) PLN_CHECKED;
+/* Whether it is a call of that builtin, by TVM's name without "tir.". */
+bool pln_is_call_of(const pln_node *n, const char *builtin);
 /* For's field `kind` in its attributes. */
 typedef enum pln_for_kind {
   PLN_FOR_SERIAL,

@@ -21,6 +21,56 @@ pln_status pln_lower_function(pln_pass_run *run,
   return PLN_OK;
 }
 
+static pln_status replace_attrs(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
+                                pln_ref *node) {
+  const pln_node *n = &pln_stmt_old(s)->nodes[stmt];
+  pln_prim spec = {
+      .kind = PLN_PRIM_FUNC, .type = n->type, .attrs = *(pln_attrs *)ud};
+  return n->kind == PLN_PRIM_FUNC ? pln_stmt_rebuild_as(s, stmt, &spec, node)
+                                  : PLN_OK;
+}
+
+pln_status pln_lower_with_attrs(const pln_graph *function, pln_attrs attrs,
+                                pln_graph **out) {
+  pln_stmt_mutator mutator = {.ud = &attrs, .leave = replace_attrs};
+  if (function->nodes[function->root].attrs == attrs) {
+    *out = pln_graph_retain(function);
+    return PLN_OK;
+  }
+  return pln_stmt_rewrite_function(function, &mutator, out);
+}
+
+pln_status pln_lower_set_attrs(pln_pass_run *run, pln_attrs attrs) {
+  pln_graph *function;
+  PLN_TRY(pln_lower_with_attrs(pln_run_function(run), attrs, &function));
+  pln_run_set_function(run, function);
+  return PLN_OK;
+}
+
+pln_status pln_lower_step(pln_pass_run *run,
+                          pln_status (*body)(pln_pass_run *run),
+                          pln_graph **function) {
+  pln_pass_run inner = *run;
+  inner.function = *function;
+  inner.new_function = NULL;
+  pln_status status = body(&inner);
+  run->counters = inner.counters;
+  run->n_counters = inner.n_counters;
+  run->cap_counters = inner.cap_counters;
+  if (status == PLN_OK && inner.new_function) {
+    pln_graph_release(*function);
+    *function = inner.new_function;
+  } else {
+    pln_graph_release(inner.new_function);
+  }
+  return status;
+}
+
+bool pln_is_call_of(const pln_node *n, const char *builtin) {
+  return n->kind == PLN_PRIM_CALL && n->data != 0 &&
+         strcmp(pln_builtin_name(n->data), builtin) == 0;
+}
+
 pln_for_kind pln_for_kind_of(const pln_graph *g, pln_ref loop) {
   return (pln_for_kind)pln_attrs_int(g->engine, g->nodes[loop].attrs, "kind",
                                      PLN_FOR_SERIAL);

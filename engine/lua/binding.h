@@ -511,7 +511,9 @@ void pln_lua_open_random(lua_State *L);
 void pln_lua_open_tir(lua_State *L);
 void pln_lua_open_tir_node(lua_State *L);
 void pln_lua_open_tir_run(lua_State *L);
+void pln_lua_open_codegen(lua_State *L);
 void pln_lua_open_arith(lua_State *L);
+void pln_lua_open_te(lua_State *L);
 void pln_lua_open_text(lua_State *L);
 /* Adds functions, with the binding as upvalue, to the table on top. */
 void pln_lua_functions(lua_State *L, const luaL_Reg *functions);

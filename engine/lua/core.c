@@ -413,7 +413,9 @@ int luaopen_perilune_core(lua_State *L) {
   pln_lua_open_tir(L);
   pln_lua_open_tir_node(L);
   pln_lua_open_tir_run(L);
+  pln_lua_open_codegen(L);
   pln_lua_open_arith(L);
+  pln_lua_open_te(L);
   pln_lua_open_coroutine(L);
   lua_pushstring(L, pln_version());
   lua_setfield(L, -2, "_VERSION");

@@ -101,6 +101,7 @@ static pln_status new_def(pln_engine *engine, const pln_pass_spec *spec,
   def->cloner = spec->cloner;
   def->cacheable = spec->cacheable;
   def->changes_spans = spec->changes_spans;
+  def->changes_variables = spec->changes_variables;
   pln_status status = fill_def(engine, def, spec);
   if (status != PLN_OK) {
     release_def(engine, def);

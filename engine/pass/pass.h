@@ -23,7 +23,7 @@ typedef struct pln_pass_def {
   bool traceable, cacheable;
   bool parallel; /* FUNCTIONS: all of its elements are parallel */
   bool light;    /* cheap; FUNCTIONS: all of its elements are */
-  bool changes_spans;
+  bool changes_spans, changes_variables;
   bool logs; /* combinators: an element was told to write a log */
   const pln_pass_cloner *cloner;
   pln_symbol identity; /* text that determines what the body does, or 0 */

@@ -87,7 +87,8 @@ static bool respanned(const pln_pass_run *run, const pln_graph *old,
 static bool may_equal(const pln_pass_run *run, const pln_graph *old,
                       const pln_graph *result) {
   return old == result ||
-         (same_extent(old, result) && !respanned(run, old, result));
+         (same_extent(old, result) && !respanned(run, old, result) &&
+          !run->pass->def->changes_variables);
 }
 
 static bool verifies(const pln_pass_run *run, bool changed) {

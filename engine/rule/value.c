@@ -508,6 +508,8 @@ static pln_rule_value named_value(const pln_rule_match *m, pln_slice name) {
     return boolean(m->run->options->finite_math);
   if (pln_slice_is(name, "associative_math"))
     return boolean(m->run->options->associative_math);
+  if (pln_slice_is(name, "microsoft"))
+    return boolean(m->run->options->microsoft);
   if (pln_slice_is(name, "onnx"))
     return boolean(
         pln_function_is_onnx(pln_rewrite_old(pln_rule_driver_rewrite(m->run))));

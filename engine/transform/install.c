@@ -89,6 +89,12 @@ static const pln_option layout_options[] = {
 };
 
 static const pln_option fusion_options[] = {
+    {.name = "fusions",
+     .kind = PLN_ATTR_STRING,
+     .fallback = "ai.onnx",
+     .choices = "ai.onnx|com.microsoft",
+     .doc = "The operators that may be made: ONNX's only, or ONNX Runtime's "
+            "of com.microsoft, too."},
     {.name = "finite_math",
      .kind = PLN_ATTR_INT,
      .is_bool = true,
@@ -102,14 +108,18 @@ static const pln_option fusion_options[] = {
             "constants are merged."},
 };
 
-static const pln_option batch_norm_options[] = {
-    PLN_FOLD_OPTION,
-    {.name = "halves",
-     .kind = PLN_ATTR_INT,
-     .is_bool = true,
-     .fallback = "false",
-     .doc = "Also into weights of 16 bits, which are rounded once more."},
-};
+#define HALVES_OPTION(preset)                                           \
+  {                                                                     \
+    .name = "halves", .kind = PLN_ATTR_INT, .is_bool = true,            \
+    .fallback = preset,                                                 \
+    .doc = "Also into weights of 16 bits, which are rounded once more." \
+  }
+
+static const pln_option batch_norm_options[] = {PLN_FOLD_OPTION,
+                                                HALVES_OPTION("true")};
+
+static const pln_option constant_scale_options[] = {PLN_FOLD_OPTION,
+                                                    HALVES_OPTION("false")};
 
 static const pln_option fuse_options[] = {
     {.name = "fuse_opt_level",
@@ -385,6 +395,7 @@ enum {
   N_legalize_options = PLN_COUNT(legalize_options),
   N_fusion_options = PLN_COUNT(fusion_options),
   N_batch_norm_options = PLN_COUNT(batch_norm_options),
+  N_constant_scale_options = PLN_COUNT(constant_scale_options),
   N_fake_quantization_options = PLN_COUNT(fake_quantization_options),
   N_fake_quantization_required = 1,
   N_precision_options = PLN_COUNT(precision_options),
@@ -418,7 +429,6 @@ static const pln_pass_spec specs[] = {
    .opt_level = level,                                    \
    .n_required = N_##before,                              \
    .required = before,                                    \
-   .traceable = true,                                     \
    .doc = text,                                           \
    .n_options = N_##rows,                                 \
    .options = rows,                                       \

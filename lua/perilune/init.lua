@@ -39,6 +39,7 @@ local pl = {
   rules = rule.rules,
   why_not = require "perilune.rule.why_not",
   dataflow_pattern = require "perilune.dataflow_pattern",
+  rule_expression = require "perilune.rule.expression".public,
   pattern_table = require "perilune.dataflow_pattern.table".pattern_table,
   rewrite = mutator.rewrite,
   visitor = visitor.make,
@@ -57,7 +58,11 @@ local pl = {
   bound_type_vars = vars.bound_type_vars,
   free_type_vars = vars.free_type_vars,
   tir = require "perilune.tir",
+  lower = require "perilune.lower",
+  build = require "perilune.codegen",
   arith = require "perilune.arith",
+  tune = require "perilune.tune",
+  te = require "perilune.te",
 
   var = ir.Var,
   const = ir.Constant,
@@ -114,7 +119,8 @@ pl.parse_expr = core.text_parse_expr
 
 --- Whether a path is that of a file of text: Relay's, or TVMScript.
 local function is_text(path)
-  return (path:find "%.relay$" or path:find "%.tvmscript$" or path:find "%.py$") ~= nil
+  local suffix = path:match "%.(%w+)$"
+  return suffix == "relay" or suffix == "tir" or suffix == "tvmscript" or suffix == "py"
 end
 
 local function path_of(path, where)
@@ -123,14 +129,14 @@ local function path_of(path, where)
 end
 
 --- The module in a file, or nil and a diagnostic: NAME.relay is Relay text,
--- NAME.tvmscript and NAME.py are TVMScript, all else is an ONNX model.
+-- NAME.tir, NAME.tvmscript and NAME.py are TVMScript, all else is an ONNX model.
 function pl.load(path)
   if is_text(path_of(path, "pl.load")) then return core.text_load(path) end
   return pl.onnx.load(path)
 end
 
---- Writes a module to a file: text to NAME.relay or NAME.tvmscript, else an ONNX model,
--- with the options of pl.onnx.save. True, or nil and a diagnostic.
+--- Writes a module to a file: text to NAME.relay, NAME.tir, NAME.tvmscript and NAME.py, else an
+-- ONNX model, with the options of pl.onnx.save. True, or nil and a diagnostic.
 function pl.save(module, path, options)
   if is_text(path_of(path, "pl.save")) then return core.text_save(module, path) end
   return pl.onnx.save(module, path, options)

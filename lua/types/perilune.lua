@@ -375,7 +375,7 @@ function Module:close() end
 ---@field name string
 ---@field opt_level integer
 ---@field required string[]
----@field traceable boolean
+---@field traceable boolean it records its decisions itself (tuning passes); a trace does not note it
 ---@field parallel boolean it may run in several threads
 ---@field form "primitive"|"sequential"|"fixpoint"|"try"|"if_changed"|"functions"
 
@@ -429,6 +429,7 @@ function Module:close() end
 ---@field opt_level? integer
 ---@field required? string[]
 ---@field traceable? boolean
+---@field heuristic? boolean the contrary of traceable
 ---@field changes_spans? boolean
 ---@field doc? string
 ---@field options? (perilune.OptionSpec|any)[]
@@ -470,9 +471,9 @@ function Module:close() end
 ---@field name? string
 ---@field enter? fun(ctx: perilune.Context)
 ---@field exit? fun(ctx: perilune.Context)
----@field should_run? fun(mod: perilune.Module, info: perilune.PassInfo): boolean
----@field before? fun(mod: perilune.Module, info: perilune.PassInfo)
----@field after? fun(mod: perilune.Module, info: perilune.PassInfo)
+---@field should_run? fun(mod: perilune.Module, info: perilune.PassInfo, pass: perilune.Pass): boolean
+---@field before? fun(mod: perilune.Module, info: perilune.PassInfo, pass: perilune.Pass)
+---@field after? fun(mod: perilune.Module, info: perilune.PassInfo, pass: perilune.Pass)
 
 --- What pl.context takes.
 ---@class perilune.ContextSpec
@@ -483,6 +484,10 @@ function Module:close() end
 ---@field instruments? perilune.Instrument[]
 ---@field config? table registered keys, "key.field", "Pass.option" or Pass = { option = value }
 ---@field target? perilune.Target|string|table
+---@field trace? perilune.tune.Trace|perilune.Module what passes did is recorded in it (pl.tune.tracing)
+---@field trace_stack? perilune.tune.Trace[]
+---@field make_traceable? string[]
+---@field tuning_api_database? perilune.tune.Database
 
 --- What passes run in.
 ---@class perilune.Context
@@ -809,6 +814,13 @@ function pl.verify(a) end
 ---@return true? ok
 ---@return perilune.Diag? diag
 function pl.well_formed(a) end
+--- TVM's default lowering: the module that the passes of phases 0 to 3 make, in the current
+--- context (tir.disable_vectorize, tir.disable_storage_rewrite, tir.disable_cse_tir,
+--- tir.instrument_bound_checkers, tir.noalias, tir.add_lower_pass).
+---@param x perilune.Node|perilune.Module|table a PrimFunc, a module, or what has a method to_module(args, name)
+---@param options? { name?: string, simple_mode?: boolean, args?: table }
+---@return perilune.Module
+function pl.lower(x, options) end
 --- Whether both compute the same on generated inputs, in several rounds.
 --- Floats may differ by atol + rtol * |expected|, both no less than `units`
 --- units in the last place of the dtype; atol counts as often as the largest
@@ -1076,8 +1088,8 @@ function pl.pipeline(text) end
 --- text), [2] the replacement: a text, or a function that gives a node, a number, a tensor, or nil for no replacement.
 --- engine/rule/README.md has the language.
 ---@class perilune.RuleSpec
----@field [1] string|perilune.DFPattern of a pattern object, the match has match[object] as well
----@field [2]? string|fun(match: perilune.Match): perilune.Answer
+---@field [1] string|perilune.DFPattern|perilune.RuleExpression of a pattern object, the match has match[object] as well
+---@field [2]? string|perilune.RuleExpression|fun(match: perilune.Match): perilune.Answer
 ---@field name? string by default the text's name, else its pattern
 ---@field where? string|fun(match: perilune.Match): boolean?
 ---@field reason? string why it is right
@@ -1171,6 +1183,7 @@ function ProgramGenerator:float_dtype() end
 ---@field only? string[]
 ---@field finite_math? boolean conditions may take it that no value is infinite or NaN
 ---@field associative_math? boolean that sums and products of floats may be computed in any order
+---@field microsoft? boolean that operators of com.microsoft are wanted
 --- A set of rules; it is called with a function or module and gives the rewritten one, the same if nothing changed. It
 --- stands for a pass over functions wherever one is expected, and may be the `run` of a pass. As a pass it obeys the config
 --- keys rules.exact and rules.only.
@@ -1202,6 +1215,41 @@ function Rules:check(options) end
 ---@return perilune.Rules
 ---@overload fun(name: string): fun(list: (string|perilune.RuleSpec)[]): perilune.Rules
 function pl.rules(first) end
+--- Patterns and replacements of rules as expressions of Lua: { e.op.add(x, 0), x } with x = e.var "x". Immutable; tostring
+--- gives the text in the language of rules.
+---@class perilune.RuleExpression
+---@field [string] perilune.RuleExpression shape, rank, dtype, ... of a variable
+---@field [integer] perilune.RuleExpression an element of a list, from 0 on
+---@operator add(any): perilune.RuleExpression
+---@operator sub(any): perilune.RuleExpression
+---@operator mul(any): perilune.RuleExpression
+---@operator div(any): perilune.RuleExpression
+---@operator unm: perilune.RuleExpression
+---@operator bor(any): perilune.RuleExpression
+pl.rule_expression = {}
+--- Calls of operators: op.NAME(operands..., attributes), op.nn.relu(x).
+---@type table<string, any>
+pl.rule_expression.op = {}
+--- Functions of conditions and attributes: fn.sublist(x.shape, 0, 2).
+---@type table<string, fun(...: any): perilune.RuleExpression>
+pl.rule_expression.fn = {}
+--- Matches any node.
+---@return perilune.RuleExpression
+function pl.rule_expression.any() end
+--- A variable, which matches any node, or those that fulfil a constraint such as "const"; in an attribute its value.
+---@param name string
+---@param constraint? string
+---@return perilune.RuleExpression
+function pl.rule_expression.var(name, constraint) end
+--- Binds what an expression matches to a name.
+---@param name string
+---@param pattern perilune.RuleExpression
+---@return perilune.RuleExpression
+function pl.rule_expression.bind(name, pattern) end
+--- A constant of a number or a list of integers, in replacements.
+---@param value number|integer[]|perilune.RuleExpression
+---@return perilune.RuleExpression
+function pl.rule_expression.constant(value) end
 --- TVM's dataflow pattern language by TVM's names (relay.dataflow_pattern). A pattern object matches one node in a match.
 pl.dataflow_pattern = {}
 --- A pattern: immutable, compared by identity. Its fields are those of TVM's class of the name in `kind` (op and args of a
@@ -2077,11 +2125,157 @@ function pl.arith.detect_clip_bound(condition, vars) end
 ---@param ranges? table<perilune.Node, any>
 ---@return table?
 function pl.arith.solve_linear_equations(equations, variables, ranges) end
+--- Exactly, or nil.
+---@param region perilune.Node[]
+---@param var_dom table<perilune.Node, any>
+---@param predicate? any
+---@return perilune.IntervalSet[]?
+function pl.arith.estimate_region_strict_bound(region, var_dom, predicate) end
+--- Intervals that the region surely has, or nil.
+---@param region perilune.Node[]
+---@param var_dom table<perilune.Node, any>
+---@param predicate? any
+---@return perilune.IntervalSet[]?
+function pl.arith.estimate_region_lower_bound(region, var_dom, predicate) end
+--- Intervals that contain the region.
 ---@param region perilune.Node[]
 ---@param var_dom table<perilune.Node, any>
 ---@param predicate? any
 ---@return perilune.IntervalSet[]
 function pl.arith.estimate_region_upper_bound(region, var_dom, predicate) end
+---@param of any a PrimExpr, a Range, or a list of them
+---@param dom_map? table<perilune.Node, any>
+---@return perilune.IntervalSet|perilune.IntervalSet[]
+function pl.arith.eval_set(of, dom_map) end
+---@param sets perilune.IntervalSet[]
+---@return perilune.IntervalSet
+function pl.arith.union(sets) end
+---@param sets perilune.IntervalSet[]
+---@return perilune.IntervalSet
+function pl.arith.union_lower_bound(sets) end
+---@param sets perilune.IntervalSet[]
+---@return perilune.IntervalSet
+function pl.arith.intersect(sets) end
+---@param stmt perilune.Node
+---@param buffer perilune.Node
+---@param consider_loads? boolean
+---@param consider_stores? boolean
+---@return perilune.Node[]
+function pl.arith.domain_touched(stmt, buffer, consider_loads, consider_stores) end
+---@param expr perilune.Node
+---@param threshold integer
+---@return { expr: perilune.Node, count: integer }[]
+function pl.arith.detect_common_subexpr(expr, threshold) end
+
+--- An iterator whose values are all of [0, extent).
+---@class perilune.IterMark
+---@field source perilune.Node|perilune.IterSumExpr
+---@field extent perilune.Node
+--- (source // lower_factor) % extent * scale.
+---@class perilune.IterSplitExpr
+---@field source perilune.IterMark
+---@field lower_factor perilune.Node
+---@field extent perilune.Node
+---@field scale perilune.Node
+---@class perilune.IterSumExpr
+---@field args perilune.IterSplitExpr[]
+---@field base perilune.Node
+---@class perilune.IterMapResult
+---@field indices perilune.IterSumExpr[]
+---@field errors string[]
+---@field padding_predicate perilune.Node
+---@param source any
+---@param extent any
+---@return perilune.IterMark
+function pl.arith.IterMark(source, extent) end
+---@param source perilune.IterMark
+---@param lower_factor? any
+---@param extent? any
+---@param scale? any
+---@return perilune.IterSplitExpr
+function pl.arith.IterSplitExpr(source, lower_factor, extent, scale) end
+---@param args perilune.IterSplitExpr[]
+---@param base any
+---@return perilune.IterSumExpr
+function pl.arith.IterSumExpr(args, base) end
+---@param indices any[]
+---@param input_iters table<perilune.Node, any>
+---@param predicate? any
+---@param check_level? "surjective"|"bijective"|"no_check"
+---@param simplify_trivial_iterators? boolean
+---@return perilune.IterMapResult
+function pl.arith.detect_iter_map(indices, input_iters, predicate, check_level, simplify_trivial_iterators) end
+---@param indices any[]
+---@param input_iters table<perilune.Node, any>
+---@param predicate? any
+---@param check_level? "surjective"|"bijective"|"no_check"
+---@param simplify_trivial_iterators? boolean
+---@return perilune.Node[]
+function pl.arith.iter_map_simplify(indices, input_iters, predicate, check_level, simplify_trivial_iterators) end
+---@param index any
+---@param input_iters table<perilune.Node, any>
+---@return perilune.IterSumExpr
+function pl.arith.normalize_to_iter_sum(index, input_iters) end
+---@param expr any
+---@return perilune.Node
+function pl.arith.normalize_iter_map_to_expr(expr) end
+---@param bindings any[]
+---@param input_iters table<perilune.Node, any>
+---@param sub_iters perilune.Node[]
+---@param predicate? any
+---@param check_level? "surjective"|"bijective"|"no_check"
+---@param simplify_trivial_iterators? boolean
+---@return perilune.IterMark[][]
+function pl.arith.subspace_divide(bindings, input_iters, sub_iters, predicate, check_level, simplify_trivial_iterators) end
+---@param map perilune.IterSumExpr[]
+---@param outputs perilune.Node[]
+---@return table<perilune.Node, perilune.Node>
+function pl.arith.inverse_affine_iter_map(map, outputs) end
+
+--- coef * var >= lower, = equal, <= upper.
+---@class perilune.IntGroupBounds
+---@field coef perilune.Node
+---@field lower perilune.Node[]
+---@field equal perilune.Node[]
+---@field upper perilune.Node[]
+---@class perilune.IntConstraints
+---@field variables perilune.Node[]
+---@field ranges table<perilune.Node, perilune.Node>
+---@field relations perilune.Node[]
+---@class perilune.IntConstraintsTransform
+---@field src perilune.IntConstraints
+---@field dst perilune.IntConstraints
+---@field src_to_dst table<perilune.Node, perilune.Node>
+---@field dst_to_src table<perilune.Node, perilune.Node>
+---@param coef perilune.Node
+---@param lower perilune.Node[]
+---@param equal perilune.Node[]
+---@param upper perilune.Node[]
+---@return perilune.IntGroupBounds
+function pl.arith.IntGroupBounds(coef, lower, equal, upper) end
+---@param variables? perilune.Node[]
+---@param ranges? table<perilune.Node, any>
+---@param relations? perilune.Node[]
+---@return perilune.IntConstraints
+function pl.arith.IntConstraints(variables, ranges, relations) end
+---@param src perilune.IntConstraints
+---@param dst perilune.IntConstraints
+---@param src_to_dst table<perilune.Node, perilune.Node>
+---@param dst_to_src table<perilune.Node, perilune.Node>
+---@return perilune.IntConstraintsTransform
+function pl.arith.IntConstraintsTransform(src, dst, src_to_dst, dst_to_src) end
+---@param equations perilune.Node[]|perilune.IntConstraints
+---@param variables? perilune.Node[]
+---@param ranges? table<perilune.Node, any>
+---@param deskew_range? boolean
+---@return perilune.IntConstraints|perilune.IntConstraintsTransform
+function pl.arith.solve_linear_inequalities(equations, variables, ranges, deskew_range) end
+---@param equations perilune.Node[]|perilune.IntConstraints
+---@param variables? perilune.Node[]
+---@param ranges? table<perilune.Node, any>
+---@return table<perilune.Node, perilune.IntGroupBounds>
+---@return perilune.Node[]
+function pl.arith.solve_inequalities_as_bounds(equations, variables, ranges) end
 ---@param condition perilune.Node
 ---@param ranges table<perilune.Node, any>
 ---@return perilune.Node
@@ -2566,7 +2760,8 @@ function pl.tir.parse(text, name) end
 ---@param name? string of the text, in messages
 ---@return perilune.Node? node
 ---@return perilune.Diag? diag
-function pl.tir.parse_expr(text, name) end
+---@param names? table<string, perilune.Node> Vars and Buffers of the text
+function pl.tir.parse_expr(text, name, names) end
 --- What is known of a builtin: its name, what a call of it does ("pure", "opaque", ...), how many
 --- arguments it takes (nil: any number).
 ---@param name string
@@ -2857,5 +3052,498 @@ pl.ir.SeqStmt = pl.tir.SeqStmt
 pl.ir.Block = pl.tir.Block
 pl.ir.BlockRealize = pl.tir.BlockRealize
 pl.ir.PrimFunc = pl.tir.PrimFunc
+
+-- ------------------------------------------------------------------ pl.tune
+
+--- One way to transform a module, and when it may be taken (Relax tuning_api.Choice).
+---@class perilune.tune.Choice
+---@field transform string the name of its function in pl.tune.functions
+---@field args any[]
+---@field constraint string
+---@field constraint_args any[]
+local Choice = {}
+--- Whether it may be taken for the module.
+---@param mod perilune.Module
+---@return boolean
+function Choice:check_constr(mod) end
+--- The transformed module; the module itself where the constraint does not hold.
+---@param mod perilune.Module
+---@return perilune.Module
+function Choice:apply_transform_func(mod) end
+---@return table plain values, for JSON
+function Choice:as_table() end
+
+--- A decision that is to be taken (Relax tuning_api.Knob).
+---@class perilune.tune.Knob
+---@field name string
+---@field choices { [string]: perilune.tune.Choice }
+---@field decisions string[] the names of the choices, in the order in which they are tried
+---@field listed boolean the choices are numbered
+local Knob = {}
+---@param decision string|integer
+---@return boolean
+function Knob:verify(decision) end
+--- The name of a choice; raises when there is none.
+---@param decision string|integer
+---@return string
+function Knob:decision(decision) end
+---@param mod perilune.Module
+---@param decision string|integer
+---@return perilune.Module
+function Knob:apply(mod, decision) end
+---@return table plain values, for JSON
+function Knob:as_table() end
+
+--- A module and the decisions that were taken for it (Relax tuning_api.Trace).
+---@class perilune.tune.Trace
+---@field in_mod perilune.Module
+---@field out_mod perilune.Module
+---@field knobs perilune.tune.Knob[]
+---@field decisions string[]
+---@field size integer
+---@field perf number what was measured of out_mod, lower is better; -1: not measured
+---@field failure? string why it could not be measured
+local Trace = {}
+--- Takes a decision; gives the new out_mod. The trace is as before when that fails.
+---@param knob perilune.tune.Knob
+---@param decision string|integer
+---@return perilune.Module
+function Trace:add(knob, decision) end
+--- Notes a pass that made `out` of out_mod.
+---@param name string
+---@param how { text?: string, refusal?: string, context?: table }
+---@param out perilune.Module
+function Trace:add_pass(name, how, out) end
+---@return boolean every decision is one that its knob has
+function Trace:verify() end
+---@param mod perilune.Module
+function Trace:set_out_mod(mod) end
+---@param perf number
+function Trace:set_perf(perf) end
+---@return perilune.tune.Trace
+function Trace:copy() end
+--- Goes back to where out_mod was `mod`; false when it never was.
+---@param mod perilune.Module
+---@return boolean
+function Trace:rewind(mod) end
+---@param include_in_mod? boolean true
+---@return string
+function Trace:as_json(include_in_mod) end
+
+--- Records what passes do in the topmost of its traces.
+---@class perilune.tune.Tracing: perilune.Instrument
+---@field num_evals integer measurements
+---@field num_cache_hits integer measurements that the database had
+---@field database? perilune.tune.Database
+local Tracing = {}
+---@param trace perilune.tune.Trace
+function Tracing:push_trace(trace) end
+---@return perilune.tune.Trace
+function Tracing:pop_trace() end
+---@return perilune.tune.Trace
+function Tracing:get_current_trace() end
+---@return perilune.tune.Trace[]
+function Tracing:get_trace_stack() end
+---@return integer
+function Tracing:get_trace_stack_size() end
+---@param n integer
+function Tracing:inc_num_evals(n) end
+---@param n integer
+function Tracing:set_num_evals(n) end
+
+---@class perilune.tune.Workload
+---@field mod perilune.Module
+---@field hash integer
+---@field index integer
+
+--- Workloads and what was measured of them (Relax tuning_api.Database), in memory.
+---@class perilune.tune.Database
+local Database = {}
+---@param mod perilune.Module
+---@return boolean
+function Database:has_workload(mod) end
+---@param mod perilune.Module
+---@return perilune.tune.Workload
+function Database:commit_workload(mod) end
+---@param workload perilune.tune.Workload
+---@param target string
+---@return boolean
+function Database:has_measurement_record(workload, target) end
+---@param workload perilune.tune.Workload
+---@param target string
+---@param run_secs number[]
+---@return boolean committed false: there is one already, which stays
+function Database:commit_measurement_record(workload, target, run_secs) end
+---@param workload perilune.tune.Workload
+---@param target string
+---@return number[]
+function Database:get_measurement_record(workload, target) end
+---@param workload perilune.tune.Workload
+---@param target string
+---@param trace perilune.tune.Trace
+---@param run_secs? number[]
+function Database:commit_tuning_record(workload, target, trace, run_secs) end
+---@param workload perilune.tune.Workload
+---@param target string
+---@return boolean
+function Database:has_tuning_record(workload, target) end
+---@param workload perilune.tune.Workload
+---@param target string
+---@param k integer
+---@return { trace: perilune.tune.Trace, run_secs: number[] }[]
+function Database:get_top_k(workload, target, k) end
+
+--- Gives a number, or a list of numbers whose mean counts; raises when it cannot.
+---@alias perilune.tune.Measure fun(mod: perilune.Module): number|number[]
+
+---@class perilune.tune.TuningPassSpec
+---@field name string
+---@field opt_level? integer
+---@field required? string[]
+---@field doc? string
+---@field parameters? (perilune.OptionSpec|any)[] options of the pass
+---@field knobs? perilune.tune.Knob[]|fun(mod: perilune.Module, ctx?: perilune.Context): perilune.tune.Knob[]
+---@field eval_passes? any[] elements of a sequential, which work on each candidate
+---@field measure? perilune.tune.Measure
+---@field run? fun(trace: perilune.tune.Trace, ctx: perilune.Context, self: table): perilune.tune.Trace in place of the search
+
+pl.tune = {}
+--- Functions that choices name: assigning registers.
+---@type { [string]: function }
+pl.tune.functions = {}
+---@param spec { transform?: string|function, args?: any[], constraint?: string|function, constraint_args?: any[] }
+---@return perilune.tune.Choice
+function pl.tune.choice(spec) end
+---@param name string
+---@param choices perilune.tune.Choice[]|{ [string]: perilune.tune.Choice }
+---@return perilune.tune.Knob
+function pl.tune.knob(name, choices) end
+pl.tune.instruction = pl.tune.knob
+---@param mod perilune.Module
+---@param knobs? perilune.tune.Knob[]
+---@param decisions? (string|integer)[]
+---@return perilune.tune.Trace
+function pl.tune.trace(mod, knobs, decisions) end
+--- Takes the decisions of the text anew; raises with the step that cannot be taken.
+---@param text string
+---@param mod? perilune.Module in place of the text's
+---@return perilune.tune.Trace
+function pl.tune.trace_from_json(text, mod) end
+---@param x perilune.tune.Trace|perilune.Module|perilune.Node
+---@return perilune.tune.Trace
+function pl.tune.get_trace(x) end
+---@class perilune.tune.TracingOptions
+---@field trace? perilune.tune.Trace|perilune.Module
+---@field trace_stack? perilune.tune.Trace[]
+---@field make_traceable? string[] passes that are recorded; all unless it is given
+---@field tuning_api_database? perilune.tune.Database
+
+---@param options? perilune.tune.TracingOptions
+---@return perilune.tune.Tracing
+function pl.tune.tracing(options) end
+--- The tracing of the current context.
+---@return perilune.tune.Tracing?
+function pl.tune.current() end
+---@param spec perilune.tune.TuningPassSpec
+---@return perilune.Pass
+function pl.tune.tuning_pass(spec) end
+--- The measurements that a pass takes when every constraint holds.
+---@param pass perilune.Pass
+---@param mod? perilune.Module for knobs that depend on it
+---@return integer
+function pl.tune.total_num_evals(pass, mod) end
+--- What a pass makes of a trace: a new one.
+---@param pass perilune.Pass
+---@param from perilune.tune.Trace|perilune.Module
+---@return perilune.tune.Trace
+function pl.tune.apply(pass, from) end
+---@param knobs perilune.tune.Knob[]
+---@param from perilune.tune.Trace|perilune.Module
+---@param eval_passes? any[]
+---@return perilune.tune.Trace[]
+---@return string[] reasons of what was left out
+function pl.tune.generate_candidates(knobs, from, eval_passes) end
+---@param candidates perilune.tune.Trace[]
+---@param eval_passes? any[]
+---@return perilune.tune.Trace[]
+function pl.tune.consider_eval_passes(candidates, eval_passes) end
+---@param candidates perilune.tune.Trace[]
+---@param options { measure: perilune.tune.Measure, database?: perilune.tune.Database, target?: string }
+function pl.tune.evaluate(candidates, options) end
+---@param candidates perilune.tune.Trace[]
+---@return perilune.tune.Trace
+function pl.tune.select_best_candidate(candidates) end
+---@return perilune.tune.Database
+function pl.tune.database() end
+pl.tune.measure = {}
+---@param mod perilune.Module
+---@return integer
+function pl.tune.measure.nodes(mod) end
+---@param mod perilune.Module
+---@return integer
+function pl.tune.measure.flops(mod) end
+--- Seconds of runs of @main by the evaluator, on random inputs.
+---@param options? { runs?: integer, seed?: integer }
+---@return perilune.tune.Measure
+function pl.tune.measure.time(options) end
+---@param name string
+---@param ... any Buffers, numbers, PrimExprs
+---@return perilune.Node
+function pl.tir.call_packed(name, ...) end
+
+--- A tensor of a tensor expression: A[{ i, j }] or A(i, j) is an element of it.
+---@class perilune.te.Tensor
+---@field op perilune.te.Operation
+---@field value_index integer
+---@field name string
+---@field dtype string
+---@field shape perilune.Node[]
+---@field ndim integer
+---@field buffer perilune.Node
+local TeTensor = {}
+---@param ... any
+---@return perilune.Node
+function TeTensor:load(...) end
+
+--- What computes one or several tensors; it never changes.
+---@class perilune.te.Operation
+---@field name string
+---@field kind string "PlaceholderOp", "ComputeOp", "ScanOp", "ExternOp"
+---@field tag string
+---@field attrs table
+---@field axis perilune.Node[]
+---@field reduce_axis? perilune.Node[]
+---@field body? perilune.Node[]
+---@field inputs perilune.te.Operation[]
+---@field num_outputs integer
+local TeOperation = {}
+---@param i? integer from 0
+---@return perilune.te.Tensor
+function TeOperation:output(i) end
+
+--- How one operation is computed; schedule[tensor].
+---@class perilune.te.Stage
+---@field op perilune.te.Operation as it is now
+---@field name string
+---@field scope string
+---@field is_output boolean
+---@field is_group boolean
+---@field attach_type string "group_root", "inline", "inlined", "scope", "scan_update"
+---@field attach_stage? perilune.te.Stage
+---@field attach_ivar? perilune.Node
+---@field group? perilune.te.Stage
+---@field leaf_iter_vars perilune.Node[] its loops, the outermost first
+---@field all_iter_vars perilune.Node[]
+local Stage = {}
+---@param parent perilune.Node
+---@param options any a factor, or { factor = } or { nparts = }
+---@return perilune.Node outer
+---@return perilune.Node inner
+function Stage:split(parent, options) end
+---@param x_parent perilune.Node
+---@param y_parent perilune.Node
+---@param x_factor any
+---@param y_factor any
+---@return perilune.Node x_outer
+---@return perilune.Node y_outer
+---@return perilune.Node x_inner
+---@return perilune.Node y_inner
+function Stage:tile(x_parent, y_parent, x_factor, y_factor) end
+---@param ... perilune.Node
+---@return perilune.Node
+function Stage:fuse(...) end
+---@param ... perilune.Node
+function Stage:reorder(...) end
+---@param ivar perilune.Node
+---@param thread_ivar perilune.Node
+function Stage:bind(ivar, thread_ivar) end
+---@param parent perilune.te.Stage
+---@param scope perilune.Node
+function Stage:compute_at(parent, scope) end
+function Stage:compute_inline() end
+function Stage:compute_root() end
+---@param axis perilune.Node
+function Stage:vectorize(axis) end
+---@param axis perilune.Node
+function Stage:unroll(axis) end
+---@param axis perilune.Node
+function Stage:parallel(axis) end
+---@param axis perilune.Node
+---@param pragma_type string
+---@param pragma_value? any 1
+function Stage:pragma(axis, pragma_type, pragma_value) end
+---@param tensor perilune.te.Tensor
+---@param axis perilune.Node
+---@param offset? any 1
+function Stage:prefetch(tensor, axis, offset) end
+---@param scope string
+function Stage:set_scope(scope) end
+---@param axis perilune.Node
+---@param factor integer
+---@param offset? integer
+function Stage:storage_align(axis, factor, offset) end
+function Stage:double_buffer() end
+function Stage:rolling_buffer() end
+---@param threads perilune.Node[]
+function Stage:env_threads(threads) end
+---@param predicate perilune.Node
+function Stage:set_store_predicate(predicate) end
+
+--- A list of steps over operations; print(s) shows it, s[tensor] is a stage.
+---@class perilune.te.Schedule
+---@field stages perilune.te.Stage[]
+---@field outputs perilune.te.Operation[]
+local Schedule = {}
+---@param tensor perilune.te.Tensor
+---@param scope string
+---@param readers any operations or tensors
+---@return perilune.te.Tensor
+function Schedule:cache_read(tensor, scope, readers) end
+---@param tensor any a tensor, or all outputs of an operation
+---@param scope string
+---@return any
+function Schedule:cache_write(tensor, scope) end
+---@param tensor perilune.te.Tensor
+---@param axis perilune.Node
+---@param factor_axis? integer 0
+---@return any
+function Schedule:rfactor(tensor, axis, factor_axis) end
+---@param outputs any
+---@param inputs any
+---@param include_inputs? boolean
+---@return perilune.te.Stage
+function Schedule:create_group(outputs, inputs, include_inputs) end
+---@return integer
+function Schedule:n_steps() end
+---@return table[]
+function Schedule:trace() end
+---@return perilune.te.Schedule itself
+function Schedule:undo() end
+---@param n? integer
+---@return perilune.te.Schedule
+function Schedule:copy(n) end
+---@return perilune.te.Schedule[]
+---@return string[]
+function Schedule:schedule_record() end
+---@return string JSON
+function Schedule:to_json() end
+---@param text string
+---@return perilune.te.Schedule itself
+function Schedule:apply_json(text) end
+---@param args any[] tensors, Buffers and Vars
+---@param name? string "main"
+---@param options? { noalias?: boolean, debug_keep_trivial_loop?: boolean }
+---@return perilune.Module
+function Schedule:to_module(args, name, options) end
+---@return fun(axis: perilune.Node): { min: perilune.Node, extent: perilune.Node }?
+function Schedule:infer_bound() end
+
+pl.te = {}
+pl.te.Tensor = TeTensor
+pl.te.Operation = TeOperation
+pl.te.Stage = Stage
+pl.te.Schedule = Schedule
+---@param shape any
+---@param dtype? string "float32"
+---@param name? string
+---@return perilune.te.Tensor
+function pl.te.placeholder(shape, dtype, name) end
+---@param shape any
+---@param fcompute fun(...): any
+---@param name? string
+---@param options? { tag?: string, attrs?: table }
+---@return perilune.te.Tensor ...
+function pl.te.compute(shape, fcompute, name, options) end
+---@param init any
+---@param update any
+---@param state any
+---@param options? { inputs?: perilune.te.Tensor[], name?: string, tag?: string, attrs?: table }
+---@return perilune.te.Tensor ...
+function pl.te.scan(init, update, state, options) end
+---@param shape any
+---@param inputs perilune.te.Tensor[]
+---@param fcompute fun(ins: perilune.Node[], outs: perilune.Node[]): any
+---@param options? table name, dtype, in_buffers, out_buffers, tag, attrs
+---@return perilune.te.Tensor ...
+function pl.te.extern(shape, inputs, fcompute, options) end
+---@param tag string
+---@param f function
+---@param ... any
+---@return any ...
+function pl.te.tag_scope(tag, f, ...) end
+---@param ops any
+---@return perilune.te.Schedule
+function pl.te.create_schedule(ops) end
+---@param name? string
+---@param dtype? string
+---@return perilune.Node
+function pl.te.var(name, dtype) end
+---@param name? string
+---@param dtype? string
+---@return perilune.Node
+function pl.te.size_var(name, dtype) end
+---@param dom any { first, last }
+---@param name? string
+---@return perilune.Node
+function pl.te.reduce_axis(dom, name) end
+---@param dom any { first, last }, or the tag
+---@param tag? string
+---@param name? string
+---@return perilune.Node
+function pl.te.thread_axis(dom, tag, name) end
+for _, name in ipairs { "const", "comm_reducer", "sum", "min", "max", "any", "all", "if_then_else", "exp",
+  "log", "sqrt", "rsqrt", "tanh", "sigmoid", "erf", "sin", "cos", "tan", "floor", "ceil", "trunc",
+  "round", "abs", "power", "fmod", "isnan", "isinf", "isfinite", "div", "indexdiv", "indexmod",
+  "truncdiv", "truncmod", "floordiv", "floormod", "max_value", "min_value" } do
+  pl.te[name] = pl.tir[name]
+end
+---@class perilune.BuildOptions
+---@field target? "c"
+---@field cc? string the compiler: a command or a path; otherwise $CC, else cc
+---@field flags? string|string[] its flags; otherwise -O3, -march=native and others
+---@field run? "child"|"process" where calls happen
+---@field threads? integer that parallel loops may use; otherwise they are serial
+---@field asserts? boolean checks assertions and divisors
+---@field vector_bytes? 16|32|64 those of this machine
+---@field stack_bytes? integer of arrays in a function, 65536
+---@field cache? string a folder of compiled objects; "" keeps none
+---@field seconds? number a time limit of a call in a child process, 60
+---@field compile_seconds? number a time limit of the compiler, 60
+---@field compile_memory? integer bytes of each of its processes, 4 GiB
+
+---@class perilune.Built functions by name, each called on tensors and numbers
+local Built = {}
+--- Calls a function on tensors or nested tables for buffers and numbers for scalars: what each
+--- buffer is after the call. Arguments do not change.
+---@param name string
+---@param ... any
+---@return perilune.Tensor[]
+function Built:run(name, ...) end
+--- Calls a function again and again: the least time of a call in seconds (of this thread's
+--- processor time, unless it has threads), and the results.
+---@param name string
+---@param args any[]
+---@param options? { least?: number, seconds?: number }
+---@return number, perilune.Tensor[]
+function Built:time(name, args, options) end
+---@return string the C source
+function Built:source() end
+---@return string the header that declares its functions
+function Built:header() end
+---@return table[] { name =, c_name =, params = { { name =, dtype =, lanes =, rank =, ... } } }
+function Built:functions() end
+---@param kind? "so"|"o"
+---@return { path: string, command: string, version: string, cached: boolean }
+function Built:artifact(kind) end
+--- Writes NAME.c, NAME.h, NAME.so or NAME.o, by the ending.
+---@param path string
+---@return string path
+function Built:save(path) end
+
+--- PrimFuncs as C: a module whose functions are called. The compiler runs at the first call.
+---@param program perilune.Module|perilune.Node
+---@param options? perilune.BuildOptions
+---@return perilune.Built
+function pl.build(program, options) end
 
 return pl

@@ -1,13 +1,12 @@
 -- The analyzer of integer expressions: contexts, analyses, deep expressions, bad input.
 
 local pl = require "perilune"
-local read = require "perilune.arith.read"
 local tir = pl.tir
 
 local x, y, n = tir.Var "x", tir.Var "y", tir.SizeVar "n"
 local names = { x = x, y = y, n = n }
 
-local function expr(text) return read.expr(text, names) end
+local function expr(text) return assert(pl.tir.parse_expr(text, "expr", names)) end
 
 local function simplified(method, text, analyzer)
   analyzer = analyzer or pl.arith.Analyzer()
@@ -74,7 +73,7 @@ describe("simplification", function()
   end)
 
   it("leaves what overflows and what divides by zero", function()
-    assert.are.equal("T.FloorDiv(x, 0)", simplified("simplify", "x // 0"))
+    assert.are.equal("T.FloorDiv(x, 0)", tostring(pl.arith.Analyzer():simplify(tir.FloorDiv(x, 0))))
     local most = tir.IntImm("int32", 0x7fffffff)
     local sum = pl.arith.Analyzer():simplify(tir.Add(most, tir.Add(x, most)))
     assert.is_truthy(tostring(sum):find "x")

@@ -12,7 +12,6 @@ package.cpath = build .. "/lua/?.so;" .. package.cpath
 
 local pl = require "perilune"
 local json = dofile "spec/arith/json_decode.lua"
-local read = require "perilune.arith.read"
 local tir = pl.tir
 
 local replay = {}
@@ -45,14 +44,24 @@ local function names_of(self, record)
   return names
 end
 
+-- Buffers that are declared alike in a file are one. Tensors of one dimension, whose elements a
+-- reduction reads, are not declared.
 local function declare_buffers(self, text, names)
+  for name in text:gmatch "([%a_][%w_]*)%[" do
+    if not names[name] and text:find "T%.reduce" then
+      self.buffers[name] = self.buffers[name] or tir.decl_buffer({ 16 }, "float32", name)
+      names[name] = self.buffers[name]
+    end
+  end
   for name, shape, dtype in text:gmatch "([%w_]+) = T%.Buffer%(%(([^()]*)%),?%s*\"?([%w]*)" do
     local dims = {}
     for dim in shape:gmatch "%d+" do dims[#dims + 1] = math.tointeger(dim) end
     local key = name .. shape
+    if shape:find "%a" then goto next end -- its dims are variables of the text
     self.buffers[key] = self.buffers[key]
       or tir.decl_buffer(dims, dtype ~= "" and dtype or "float32", name)
     names[name] = self.buffers[key]
+    ::next::
   end
 end
 
@@ -65,9 +74,8 @@ function replay.expr(self, record)
   if not record.expr then return nil, "no expression" end
   local names = names_of(self, record)
   declare_buffers(self, record.expr, names)
-  local text = record.expr:match "([^\n]*)$"
-  local ok, node = pcall(read.expr, text, names)
-  if not ok then return nil, node end
+  local node, problem = tir.parse_expr(record.expr, "record", names)
+  if not node then return nil, tostring(problem) end
   return node
 end
 
@@ -284,7 +292,10 @@ function methods.modular_set(self, analyzer, _, record)
   return compare_sets(analyzer:modular_set(x), record.result.modular_set)
 end
 
+local compare_check
+
 function methods.can_prove_equal(self, analyzer, _, record)
+  if compare_check(self, analyzer, record) then return compare_check(self, analyzer, record) end
   local x, why = replay.expr(self, record.args[1])
   local y, whynot = replay.expr(self, record.args[2])
   if x == nil or y == nil then return "different", why or whynot end
@@ -415,6 +426,8 @@ function methods.NarrowPredicateExpression(self, analyzer, context, record)
   return same and "better" or "different", why
 end
 
+local function read_expr(text, names) return assert(tir.parse_expr(text, "record", names)) end
+
 local function last_line(record) return (record.expr or tostring(record.py)):match "[^\n]*$" end
 
 -- The new variables have the same names; what stands for the old ones is proved to be equal.
@@ -428,7 +441,7 @@ local function compare_solutions(self, analyzer, ours, map)
   for _, var in pairs(self.vars) do names[var.name] = names[var.name] or var end
   for _, row in ipairs(map) do
     local key = last_line(row[1])
-    local ok, wanted = pcall(read.expr, last_line(row[2]), names)
+    local ok, wanted = pcall(read_expr, last_line(row[2]), names)
     if not ok or not found[key] then return "different", ("%s: %s"):format(key, wanted) end
     if tostring(wanted) ~= tostring(found[key]) then
       if not analyzer:can_prove_equal(wanted, found[key])
@@ -452,17 +465,193 @@ function methods.solve_linear_equations(self, analyzer, _, record)
   return compare_solutions(self, analyzer, ours, result.src_to_dst.map)
 end
 
-function methods.estimate_region_upper_bound(self, analyzer, context, record)
-  local region = {}
-  local kwargs = record.kwargs
-  for i, row in ipairs(kwargs.region) do region[i] = range_of(self, row.range) end
-  local ours = analyzer:estimate_region_upper_bound(region, map_of(self, kwargs.var_dom),
-    replay.expr(self, kwargs.predicate))
+for _, name in ipairs { "estimate_region_lower_bound", "estimate_region_upper_bound",
+  "estimate_region_strict_bound" } do
+  methods[name] = function(self, analyzer, context, record)
+    local region, kwargs = {}, record.kwargs
+    for i, row in ipairs(kwargs.region) do region[i] = range_of(self, row.range) end
+    local ours = analyzer[name](analyzer, region, map_of(self, kwargs.var_dom),
+      replay.expr(self, kwargs.predicate))
+    if record.result.py == json.null then return ours and "better" or "equal" end
+    if not ours then return "different", "nothing" end
+    for i, row in ipairs(record.result) do
+      local verdict, why = compare_intervals(self, analyzer, context, ours[i], row.interval_set)
+      if verdict == "different" then return verdict, why end
+    end
+    return "equal"
+  end
+end
+
+for _, name in ipairs { "union_lower_bound", "union_upper_bound", "intersect" } do
+  methods[name] = function(self, analyzer, context, record)
+    local sets = {}
+    for i, row in ipairs(record.args[1]) do sets[i] = set_of(self, row) end
+    local ours = pl.arith[name == "union_upper_bound" and "union" or name](sets)
+    return compare_intervals(self, analyzer, context, ours, record.result.interval_set)
+  end
+end
+
+-- The statement is recorded with the declarations of its free names inside.
+local function statement_of(text)
+  local declarations, lines = {}, {}
+  for line in text:gmatch "[^\n]+" do
+    local declared = line:match "^%s*([%w_]+ = T%.[%w_]+%(.*)$"
+    if declared then declarations[#declarations + 1] = "    " .. declared
+    else lines[#lines + 1] = "    " .. line end
+  end
+  local mod = assert(tir.parse("# from tvm.script import tir as T\n@T.prim_func\ndef main():\n"
+    .. table.concat(declarations, "\n") .. "\n" .. table.concat(lines, "\n") .. "\n"))
+  return mod["main"].body
+end
+
+local function touched_buffer(stmt, name)
+  local found
+  tir.post_order(stmt, function(node)
+    local accesses = node.kind == "BufferLoad" or node.kind == "BufferStore"
+    if accesses and node.buffer.name == name then found = node.buffer end
+  end)
+  return found
+end
+
+-- Free variables have the same names.
+function methods.DomainTouched(self, analyzer, _, record)
+  local stmt = statement_of(record.args[1].stmt)
+  local buffer = touched_buffer(stmt, record.args[2].str)
+  local ours = buffer and pl.arith.domain_touched(stmt, buffer, record.args[3].py,
+    record.args[4].py) or {}
+  if #ours ~= #record.result then return "different", #ours .. " ranges" end
   for i, row in ipairs(record.result) do
-    local verdict, why = compare_intervals(self, analyzer, context, ours[i], row.interval_set)
-    if verdict == "different" then return verdict, why end
+    local min, extent = replay.expr(self, row.range.min), replay.expr(self, row.range.extent)
+    local wanted = tir.range_from(analyzer:simplify(min), analyzer:simplify(extent))
+    if tostring(ours[i]) ~= tostring(wanted) then
+      return "different", ("%s, not %s"):format(ours[i], wanted)
+    end
   end
   return "equal"
+end
+
+-- The variables are the old ones, or new ones of the same names.
+local function compare_constraints(ours, recorded, names)
+  local function text_of(record) return tostring(read_expr(last_line(record), names)) end
+  for _, row in ipairs(recorded.ranges.map) do
+    local key = last_line(row[1])
+    local wanted = ("T.Range(%s, %s)"):format(text_of(row[2].range.min),
+      text_of(row[2].range.extent))
+    local found
+    for var, range in pairs(ours.ranges) do
+      if tostring(var) == key then found = tostring(range) end
+    end
+    if found ~= wanted then return "different", ("%s: %s, not %s"):format(key, found, wanted) end
+  end
+  if #ours.relations ~= #recorded.relations then
+    return "different", #ours.relations .. " relations"
+  end
+  for i, row in ipairs(recorded.relations) do
+    if tostring(ours.relations[i]) ~= text_of(row) then
+      return "different", ("%s, not %s"):format(ours.relations[i], text_of(row))
+    end
+  end
+  return "equal"
+end
+
+function methods.solve_linear_inequalities(self, _, _, record)
+  local deskew = record.kwargs and record.kwargs.deskew_range and record.kwargs.deskew_range.py
+  local ours = pl.arith.solve_linear_inequalities(exprs_of(self, record.args[1]),
+    exprs_of(self, record.args[2]), map_of(self, record.args[3]) or {}, deskew)
+  local names = {}
+  for _, var in pairs(self.vars) do names[var.name] = var end
+  if not deskew then return compare_constraints(ours, record.result.IntConstraints, names) end
+  for _, var in ipairs(ours.dst.variables) do names[tostring(var)] = var end
+  local transform = record.result.IntConstraintsTransform
+  for key, map in pairs { src_to_dst = ours.src_to_dst, dst_to_src = ours.dst_to_src } do
+    for _, row in ipairs(transform[key].map) do
+      local wanted = tostring(read_expr(last_line(row[2]), names))
+      for var, node in pairs(map) do
+        if tostring(var) == last_line(row[1]) and tostring(node) ~= wanted then
+          return "different", ("%s = %s, not %s"):format(var, node, wanted)
+        end
+      end
+    end
+  end
+  return compare_constraints(ours.dst, transform.dst.IntConstraints, names)
+end
+
+-- The recorded results of detect_iter_map are opaque. But TVM's tests say by the arguments whether
+-- they expect one (failures are asked for without simplify_trivial_iterators), and check extent,
+-- scale and base of each index by the calls of can_prove_equal that follow.
+local function iter_checks(result)
+  local checks = {}
+  for _, sum in ipairs(result.indices) do
+    for _, split in ipairs(sum.args) do
+      table.move({ split.extent, split.scale }, 1, 2, #checks + 1, checks)
+    end
+    checks[#checks + 1] = sum.base
+  end
+  return checks
+end
+
+-- indices, ranges, predicate, check_level, simplify_trivial_iterators of a record.
+local function iter_request(self, record)
+  local kwargs = record.kwargs or {}
+  local predicate = kwargs.predicate and replay.expr(self, kwargs.predicate)
+  local level = kwargs.check_level and kwargs.check_level.py
+  local trivial = kwargs.simplify_trivial_iterators
+  return exprs_of(self, record.args[1]), map_of(self, record.args[2]), predicate, level,
+    not trivial or trivial.py
+end
+
+local reads_memory = { test_detect_iter_map_with_bufferload_recursion = true }
+
+function methods.detect_iter_map(self, _, _, record)
+  local kwargs = record.kwargs or {}
+  local fails = kwargs.predicate and not kwargs.simplify_trivial_iterators
+    or reads_memory[record.test]
+  local result = pl.arith.detect_iter_map(iter_request(self, record))
+  self.checks = { n = record.n, test = record.test, values = iter_checks(result),
+    indices = result.indices }
+  local found = #result.indices > 0
+  if found == not fails then return "equal" end
+  return "different", found and "found" or table.concat(result.errors, "; ")
+end
+
+-- Tests of inverses compare a variable, as a function of output_0, output_1, ...
+local function compare_inverse(self, analyzer, record)
+  local outputs, wanted = {}, replay.expr(self, record.args[1])
+  for i in ipairs(self.checks.indices) do outputs[i] = tir.Var("output_" .. i - 1, "int32") end
+  for _, row in ipairs(record.args[1].vars or {}) do
+    outputs[tonumber(row.name:match "^output_(%d+)$") + 1] = var_of(self, row)
+  end
+  for _, ours in pairs(pl.arith.inverse_affine_iter_map(self.checks.indices, outputs)) do
+    if analyzer:can_prove_equal(ours, wanted) then return "equal" end
+  end
+  return "different", "no variable"
+end
+
+-- A recorded check of the iterator map that was detected last, or nil if it is none.
+function compare_check(self, analyzer, record)
+  local checks = self.checks
+  if checks and checks.test == record.test and record.test:find "inverse" then
+    return compare_inverse(self, analyzer, record)
+  end
+  local ours = checks and checks.test == record.test and checks.values[record.n - checks.n]
+  if not ours then return nil end
+  local wanted = replay.expr(self, record.args[1])
+  if type(wanted) ~= "userdata" then wanted = tir.const(wanted, ours.dtype) end
+  if analyzer:can_prove_equal(ours, wanted) then return "equal" end
+  return "different", ("%s, not %s"):format(ours, wanted)
+end
+
+function methods.iter_map_simplify(self, analyzer, context, record)
+  local ours = pl.arith.iter_map_simplify(iter_request(self, record))
+  return compare_lists(self, analyzer, context, ours, record.result)
+end
+
+function methods.subspace_divide(self, _, _, record)
+  local indices, ranges, predicate, level, trivial = iter_request(self, record)
+  local ours = pl.arith.subspace_divide(indices, ranges, exprs_of(self, record.args[3]), predicate,
+    level, trivial)
+  if #ours == #record.result then return "equal" end
+  return "different", #ours .. " pairs, not " .. #record.result
 end
 
 replay.methods = methods

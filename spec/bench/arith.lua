@@ -11,7 +11,6 @@ package.cpath = build .. "/lua/?.so;" .. package.cpath
 
 local pl = require "perilune"
 local json = dofile "spec/arith/json_decode.lua"
-local read = require "perilune.arith.read"
 local tir = pl.tir
 
 local ranges = { i = 64, j = 16, k = 32, io = 64, ii = 32, jo = 64, ji = 32 }
@@ -24,7 +23,8 @@ local function read_expressions(folder)
   names.n, names.m = tir.Var "n", tir.Var "m"
   for line in io.lines(folder .. "/index_exprs_1000.jsonl") do
     if line:find "%S" then
-      out[#out + 1] = read.expr(json.decode(line).expr.expr:match "[^\n]*$", names)
+      local text = json.decode(line).expr.expr:match "[^\n]*$"
+      out[#out + 1] = assert(tir.parse_expr(text, "index", names))
     end
   end
   return out, names

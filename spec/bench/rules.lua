@@ -6,7 +6,8 @@
 -- FOLDER holds a folder a model with model.onnx in it; without it, the models of
 -- ../shared/models are unpacked into BUILD/bench. The peers' counts are read from
 -- ../shared/models/peers.md. Nodes are counted without Constant, subgraphs included.
--- A family is what comes before the last "-" of the names.
+-- A family is what comes before the last "-" of the names. Families that differ in size
+-- are also converted to the newest opset of their members.
 
 local build = arg[1] or "build"
 package.path = "lua/?.lua;lua/?/init.lua;" .. package.path
@@ -80,21 +81,47 @@ for _, row in ipairs(rows) do
 end
 print(columns(rows))
 
-local several, one = 0, 0
-print "\nfamilies that do not come to one size:"
+local function opset_of(name)
+  local text = table.concat(lines_of(("%s info --json %s/%s/model.onnx"):format(perilune, folder,
+    name)))
+  local opset = tonumber(text:match '"ai%.onnx":(%d+)')
+  return opset or error(text)
+end
+
+-- The members in the newest opset of them, because an older one has fewer operators.
+local function in_one_opset(list)
+  local newest, converted = 0, {}
+  for _, model in ipairs(list) do newest = math.max(newest, opset_of(model.name)) end
+  for i, model in ipairs(list) do
+    local stats = optimise(("%s/%s/model.onnx"):format(folder, model.name), "--opset " .. newest)
+    converted[i] = { name = model.name, count = stats.after }
+  end
+  return converted
+end
+
+local function has_one_size(list)
+  for _, model in ipairs(list) do if model.count ~= list[1].count then return false end end
+  return true
+end
+
+local function sizes(family, list)
+  local parts = {}
+  for i, model in ipairs(list) do parts[i] = model.name:sub(#family + 2) .. " " .. model.count end
+  return table.concat(parts, ", ")
+end
+
+local several, one, one_in_opset = 0, 0, 0
+print "\nfamilies that do not come to one size (in the newest opset of their members):"
 for _, family in ipairs(order) do
   local list = families[family]
-  local same = true
-  for _, model in ipairs(list) do same = same and model.count == list[1].count end
   if #list > 1 then
     several = several + 1
-    if same then one = one + 1 else
-      local parts = {}
-      for i, model in ipairs(list) do
-        parts[i] = model.name:sub(#family + 2) .. " " .. model.count
-      end
-      print("  " .. family .. ": " .. table.concat(parts, ", "))
+    if has_one_size(list) then one = one + 1 else
+      local converted = in_one_opset(list)
+      if has_one_size(converted) then one_in_opset = one_in_opset + 1 end
+      print(("  %s: %s (%s)"):format(family, sizes(family, list), sizes(family, converted)))
     end
   end
 end
-print(("%d of %d families come to one size"):format(one, several))
+print(("%d of %d families come to one size, %d in one opset"):format(one, several,
+  one + one_in_opset))

@@ -45,10 +45,15 @@ local allowed = {
   pass = { "base", "ir", "arith", "op", "eval", "rule" },
   transform = { "base", "ir", "arith", "op", "eval", "rule", "pass" },
   lower = { "base", "ir", "arith", "pass" },
+  te = { "base", "ir", "arith", "pass" },
+  codegen = { "base", "ir" },
   onnx = { "base", "ir", "op" },
-  lua = { "base", "ir", "arith", "op", "eval", "rule", "pass", "transform", "lower", "onnx" },
+  lua = { "base", "ir", "arith", "op", "eval", "rule", "pass", "transform", "lower", "te",
+    "codegen", "onnx" },
   cli = {
-    "base", "ir", "arith", "op", "eval", "rule", "pass", "transform", "lower", "onnx", "lua",
+    "base", "ir", "arith", "op", "eval", "rule", "pass", "transform", "lower", "te", "codegen",
+    "onnx",
+    "lua",
   },
 }
 

@@ -40,6 +40,13 @@ local function generator()
   return given
 end
 
+-- A tensor, its operation, a schedule of it and its stage.
+local function tensor_expression()
+  local tensor = pl.te.compute({ 4 }, function(i) return i end, "T")
+  local schedule = pl.te.create_schedule(tensor.op)
+  return tensor, tensor.op, schedule, schedule[tensor]
+end
+
 describe("the types for editors", function()
   it("have every name of the library", function()
     compare("pl", pl, declared, fields "perilune")
@@ -69,7 +76,11 @@ describe("the types for editors", function()
       DFPattern = pl.dataflow_pattern.wildcard(),
       DFPatternCallback = pl.dataflow_pattern.DFPatternCallback {
         pattern = pl.dataflow_pattern.wildcard(), callback = print },
+      Choice = pl.tune.choice {}, Knob = pl.tune.knob("k", { pl.tune.choice {} }),
+      Trace = pl.tune.trace(pl.module {}), Tracing = pl.tune.tracing(),
+      Database = pl.tune.database(),
     }
+    objects.TeTensor, objects.TeOperation, objects.Schedule, objects.Stage = tensor_expression()
     for class, name in text:gmatch "\nfunction (%u%w*):([%w_]+)" do
       assert(objects[class], class .. " is not among the objects of this spec")
       assert(objects[class][name], class .. ":" .. name .. " is not there")

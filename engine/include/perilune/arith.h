@@ -178,6 +178,200 @@ PLN_API pln_status pln_analyzer_solve_linear_equations(
 PLN_API void pln_linear_solution_free(pln_analyzer *analyzer,
                                       pln_linear_solution *solution);
 
+/* ------------------------------------------------------------ iterator maps
+ *
+ * An IterMark is an iterator of its own: a variable or another expression, or a
+ * sum of splits, whose values are all of [0, extent). A split is
+ * (mark // lower_factor) % extent * scale, and a sum is the sum of its splits
+ * and of a base. Marks and sums live in a map, and are numbers there; equal
+ * ones are one. */
+
+typedef struct pln_iter_map pln_iter_map;
+#define PLN_NO_ITER UINT32_MAX
+
+typedef struct pln_iter_mark {
+  pln_term source; /* 0: the source is a sum */
+  uint32_t sum;    /* else PLN_NO_ITER */
+  pln_term extent;
+} pln_iter_mark;
+
+typedef struct pln_iter_split {
+  uint32_t mark;
+  pln_term lower_factor, extent, scale;
+} pln_iter_split;
+
+typedef struct pln_iter_sum {
+  const pln_iter_split *splits; /* valid until the map gets another sum */
+  uint32_t n;
+  pln_term base;
+} pln_iter_sum;
+
+/* var is one of the integers [min, min + extent). */
+typedef struct pln_term_range {
+  pln_term var, min, extent;
+} pln_term_range;
+
+/* What is demanded of a map from iterators to indices. */
+typedef enum pln_iter_level {
+  PLN_ITER_SURJECTIVE,
+  PLN_ITER_BIJECTIVE,
+  PLN_ITER_NO_CHECK
+} pln_iter_level;
+
+/* Why no map was found, as TVM says it: the text is before, x, middle, y and
+ * after, where an expression may be 0 and a text NULL. */
+typedef struct pln_iter_error {
+  const char *before;
+  pln_term x;
+  const char *middle;
+  pln_term y;
+  const char *after;
+} pln_iter_error;
+
+/* An empty map. The caller frees it, before the analyzer. */
+PLN_API pln_status pln_iter_map_new(pln_analyzer *analyzer,
+                                    pln_iter_map **out) PLN_CHECKED;
+PLN_API void pln_iter_map_free(pln_iter_map *map);
+
+/* A mark of a term, or of a sum if `source` is 0. */
+PLN_API pln_status pln_iter_map_mark(pln_iter_map *map, pln_term source,
+                                     uint32_t sum, pln_term extent,
+                                     uint32_t *out) PLN_CHECKED;
+PLN_API pln_status pln_iter_map_sum(pln_iter_map *map, uint32_t n,
+                                    const pln_iter_split *splits, pln_term base,
+                                    uint32_t *out) PLN_CHECKED;
+PLN_API pln_iter_mark pln_iter_map_mark_at(const pln_iter_map *map,
+                                           uint32_t mark);
+PLN_API pln_iter_sum pln_iter_map_sum_at(const pln_iter_map *map, uint32_t sum);
+PLN_API uint32_t pln_iter_map_error_count(const pln_iter_map *map);
+PLN_API pln_iter_error pln_iter_map_error_at(const pln_iter_map *map,
+                                             uint32_t i);
+
+/* Writes indices as sums of at most one split each, of iterators that are
+ * independent of each other. `predicate` bounds sums of iterators, or is 0;
+ * `trivial`: an iterator of extent 1 becomes its value. *found is false, and
+ * errors say why, if there is no such form. */
+PLN_API pln_status pln_iter_map_detect(
+    pln_iter_map *map, uint32_t n, const pln_term *indices, uint32_t n_ranges,
+    const pln_term_range *ranges, pln_term predicate, pln_iter_level level,
+    bool trivial, uint32_t *sums, bool *found) PLN_CHECKED;
+/* What the last detection padded: true for padding of an iterator, false for
+ * its own values. */
+PLN_API pln_term pln_iter_map_padding(const pln_iter_map *map);
+/* An expression as a sum of splits, the largest scale first, without checks. */
+PLN_API pln_status pln_iter_map_normalize(pln_iter_map *map, pln_term expr,
+                                          uint32_t n_ranges,
+                                          const pln_term_range *ranges,
+                                          uint32_t *sum) PLN_CHECKED;
+/* The expression that a sum stands for. */
+PLN_API pln_status pln_iter_map_expr(pln_iter_map *map, uint32_t sum,
+                                     pln_term *out) PLN_CHECKED;
+/* The indices as the detected form has them; unchanged if there is none. */
+PLN_API pln_status pln_iter_map_simplify(
+    pln_iter_map *map, uint32_t n, const pln_term *indices, uint32_t n_ranges,
+    const pln_term_range *ranges, pln_term predicate, pln_iter_level level,
+    bool trivial, pln_term *out) PLN_CHECKED;
+/* Divides detected indices into outer and inner iterators, where the variables
+ * of `inner` make the inner ones: index i is
+ * marks[2 * i] * extent(marks[2 * i + 1]) + marks[2 * i + 1]. The extents of
+ * marks[2 * n] and marks[2 * n + 1] are conditions of outer and inner
+ * iterators. False in *found: they cannot be divided. */
+PLN_API pln_status pln_iter_map_divide(pln_iter_map *map, uint32_t n,
+                                       const uint32_t *sums, uint32_t n_inner,
+                                       const pln_term *inner, uint32_t *marks,
+                                       bool *found) PLN_CHECKED;
+/* The variables as functions of the values of n sums; *n_vars of them, of at
+ * most `cap`. PLN_ERR_ARGUMENT: a sum is no fusion of its splits. */
+PLN_API pln_status pln_iter_map_inverse(pln_iter_map *map, uint32_t n,
+                                        const uint32_t *sums,
+                                        const pln_term *outputs, uint32_t cap,
+                                        pln_term *vars, pln_term *values,
+                                        uint32_t *n_vars) PLN_CHECKED;
+
+/* ----------------------------------------------------- linear inequalities */
+
+/* coef * var >= each lower bound, = each equal one, <= each upper one. The
+ * bounds are terms[first ..], lower ones before equal ones before upper ones.
+ */
+typedef struct pln_group_bounds {
+  pln_term var, coef;
+  uint32_t first, n_lower, n_equal, n_upper;
+} pln_group_bounds;
+
+typedef struct pln_linear_bounds {
+  uint32_t n_vars, n_groups, n_terms, cap_terms, n_relations, cap_relations;
+  pln_group_bounds *groups; /* one for each variable, in order */
+  pln_term *terms;
+  pln_term *relations; /* what the bounds do not say */
+} pln_linear_bounds;
+
+/* Solves inequalities and equations, which a variable with an integer
+ * coefficient has, by Fourier-Motzkin elimination: the bounds of a variable are
+ * terms of the later ones. PLN_ERR_LIMIT: there are too many combinations. */
+PLN_API pln_status pln_analyzer_solve_linear_inequalities(
+    pln_analyzer *analyzer, uint32_t n_relations, const pln_term *relations,
+    uint32_t n_vars, const pln_term *vars, uint32_t n_ranges,
+    const pln_term_range *ranges, pln_linear_bounds *out) PLN_CHECKED;
+PLN_API void pln_linear_bounds_free(pln_analyzer *analyzer,
+                                    pln_linear_bounds *bounds);
+
+/* Ranges of variables, where all relations hold. */
+typedef struct pln_linear_ranges {
+  uint32_t n_vars, n_new, n_ranges, n_relations, cap_relations;
+  pln_term *to_new;            /* n_vars: the variables by the new ones */
+  pln_term *new_vars, *to_old; /* n_new of n_vars: the new ones by the others */
+  pln_term_range *ranges;      /* n_ranges of n_vars */
+  pln_term *relations;
+  bool solvable; /* false: there is no solution, and nothing else is set */
+} pln_linear_ranges;
+
+/* The same as ranges of the variables. With `deskew` the ranges begin with 0,
+ * in new variables; without, the new variables are the old ones. */
+PLN_API pln_status pln_analyzer_solve_inequalities_to_range(
+    pln_analyzer *analyzer, uint32_t n_relations, const pln_term *relations,
+    uint32_t n_vars, const pln_term *vars, uint32_t n_ranges,
+    const pln_term_range *ranges, bool deskew,
+    pln_linear_ranges *out) PLN_CHECKED;
+PLN_API void pln_linear_ranges_free(pln_analyzer *analyzer,
+                                    pln_linear_ranges *ranges);
+
+/* ------------------------------------------------------------------ regions */
+
+/* How a region is estimated: exactly, or, where that fails, not at all (lower)
+ * or by intervals that contain it (upper). */
+typedef enum pln_region_bound {
+  PLN_REGION_STRICT,
+  PLN_REGION_LOWER,
+  PLN_REGION_UPPER
+} pln_region_bound;
+
+/* [out[2 * i], out[2 * i + 1]]: the values of dimension i of a region, whose
+ * extents are constants, when the variables run over their ranges and the
+ * predicate (or 0) holds. False in *found: not known. */
+PLN_API pln_status pln_analyzer_estimate_region(
+    pln_analyzer *analyzer, uint32_t n, const pln_term_range *region,
+    uint32_t n_ranges, const pln_term_range *ranges, pln_term predicate,
+    pln_region_bound bound, pln_term *out, bool *found) PLN_CHECKED;
+
+/* What n sets have in common, an interval that contains them all, or one that
+ * they surely cover. */
+typedef enum pln_set_operation {
+  PLN_SET_INTERSECT,
+  PLN_SET_UNION,
+  PLN_SET_UNION_LOWER
+} pln_set_operation;
+PLN_API pln_status pln_analyzer_combine_sets(pln_analyzer *analyzer,
+                                             pln_set_operation operation,
+                                             uint32_t n, const pln_term *ends,
+                                             pln_term *min,
+                                             pln_term *max) PLN_CHECKED;
+
+/* Subexpressions that occur `threshold` times or more, outermost ones first,
+ * with their counts: at most `cap` of them; *n is how many there are. */
+PLN_API pln_status pln_analyzer_common_subexprs(
+    pln_analyzer *analyzer, pln_term term, uint32_t threshold, uint32_t cap,
+    pln_term *out, uint32_t *counts, uint32_t *n) PLN_CHECKED;
+
 /* ----------------------------------------------------------------- the rules
  */
 

@@ -88,6 +88,8 @@ typedef struct pln_pass_spec {
   int opt_level;      /* lowest opt_level of a context that enables the pass */
   uint32_t n_required;
   const char *const *required; /* names of passes that must run before */
+  /* The pass records its own decisions in the trace of the context, which then
+   * does not note the pass by itself (pl.tune). TVM: PassInfo.traceable. */
   bool traceable;
   const char *doc;
   const char *source; /* the script that defines it, as Lua names chunks:
@@ -115,6 +117,8 @@ typedef struct pln_pass_spec {
   /* The spans of nodes are part of its result: a function or module that
    * differs from the input in nothing else is a change, not an equal copy. */
   bool changes_spans;
+  /* So are the identities of variables, which equality ignores. */
+  bool changes_variables;
 } pln_pass_spec;
 
 /* Makes a pass that is not registered; texts are copied. Takes spec->ud. */
@@ -415,6 +419,14 @@ PLN_API pln_status pln_pipeline_parse(pln_engine *engine, pln_slice text,
                                       pln_pass **out) PLN_CHECKED;
 PLN_API pln_status pln_pipeline_print(const pln_pass *pass, pln_write_fn write,
                                       void *ud) PLN_CHECKED;
+
+/* The passes of TVM's default lowering of PrimFuncs (phases 0 to 3) as a
+ * sequential, which the pass tir.lower runs. The flags tir.disable_vectorize,
+ * tir.disable_storage_rewrite, tir.disable_cse_tir and the like, and the passes
+ * of tir.add_lower_pass, are read from the current context now. `simple_mode`:
+ * without tir.LoopPartition. */
+PLN_API pln_status pln_lower_passes(pln_engine *engine, bool simple_mode,
+                                    pln_pass **out) PLN_CHECKED;
 
 #ifdef __cplusplus
 }

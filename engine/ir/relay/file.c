@@ -14,7 +14,8 @@ static bool ends_with(const char *path, const char *suffix) {
 }
 
 static bool is_script(const char *path) {
-  return ends_with(path, ".tvmscript") || ends_with(path, ".py");
+  return ends_with(path, ".tir") || ends_with(path, ".tvmscript") ||
+         ends_with(path, ".py");
 }
 
 pln_status pln_parse_file(pln_engine *engine, const char *path,

@@ -141,10 +141,60 @@ static pln_dim_range term_range(const pln_engine *engine,
   return range;
 }
 
-pln_dim_range pln_sum_range(const pln_engine *engine, const pln_sum *sum) {
-  pln_dim_range range = {sum->constant, sum->constant};
+/* The number d of a term c * floor(x / d), which may be 1; *x is x. 0: the term
+ * has another form. */
+static int64_t quotient_divisor(const pln_engine *engine,
+                                const pln_dim_term *term, pln_dim *x) {
+  if (term->degree != 1)
+    return 0;
+  const pln_dim_row *row = pln_dim_row_of(engine, term->factors[0]);
+  *x = pln_dim_of_id(term->factors[0]);
+  if (row->kind != PLN_DIM_CALL || row->op != PLN_DIM_FLOORDIV ||
+      !PLN_DIM_IS_CONST(row->b) || row->b < 1)
+    return 1;
+  *x = row->a;
+  return row->b;
+}
+
+/* c * floor(x / d) - c * m * floor(x / (d * m)) is c times a remainder of m,
+ * for c > 0: a bound on both terms together, which each alone does not give. */
+static bool remainder_range(const pln_engine *engine, const pln_dim_term *term,
+                            const pln_dim_term *coarse, pln_dim_range *out) {
+  pln_dim x = 0, y = 0;
+  int64_t d = quotient_divisor(engine, term, &x);
+  int64_t whole = quotient_divisor(engine, coarse, &y);
+  if (term->coef < 1 || coarse->coef >= 0 || !d || !whole || x != y ||
+      whole <= d || whole % d || coarse->coef % term->coef ||
+      coarse->coef / term->coef != -(whole / d))
+    return false;
+  *out = (pln_dim_range){0, -(coarse->coef + term->coef)};
+  return true;
+}
+
+/* Finds the unmatched term that `coarse` is subtracted from. */
+static bool find_remainder(const pln_engine *engine, const pln_sum *sum,
+                           uint32_t coarse, uint64_t *matched,
+                           pln_dim_range *out) {
   for (uint32_t i = 0; i < sum->n; i++)
-    range = add_ranges(range, term_range(engine, &sum->terms[i]));
+    if (!(*matched >> i & 1) && i != coarse &&
+        remainder_range(engine, &sum->terms[i], &sum->terms[coarse], out)) {
+      *matched |= (uint64_t)1 << i | (uint64_t)1 << coarse;
+      return true;
+    }
+  return false;
+}
+
+/* A sum has at most PLN_DIM_MAX_TERMS terms, one bit each. */
+pln_dim_range pln_sum_range(const pln_engine *engine, const pln_sum *sum) {
+  pln_dim_range range = {sum->constant, sum->constant}, pair;
+  uint64_t matched = 0;
+  for (uint32_t i = 0; i < sum->n; i++)
+    if (sum->terms[i].coef < 0 && sum->n > 1 &&
+        find_remainder(engine, sum, i, &matched, &pair))
+      range = add_ranges(range, pair);
+  for (uint32_t i = 0; i < sum->n; i++)
+    if (!(matched >> i & 1))
+      range = add_ranges(range, term_range(engine, &sum->terms[i]));
   return range;
 }
 

@@ -59,20 +59,14 @@ static const device_row rows[] = {
     {"tir.AnnotateDeviceRegions", ATTR_KEY, "pipeline_exec_scope"},
     {"tir.AnnotateDeviceRegions", ATTR_KEY, "device_scope"},
     {"tir.SplitHostDevice", ATTR_KEY, "target"},
-    {"tir.LowerDeviceKernelLaunch", TARGET, "gpu"},
     {"tir.CoProcSync", ATTR_KEY, "coproc_scope"},
     {"tir.LowerAsyncDMA", ATTR_KEY, "async_scope"},
     {"tir.InjectPTXAsyncCopy", ATTR_KEY, "async_scope"},
     {"tir.InjectPTXLDG32", TARGET, "gpu"},
-    {"tir.InjectDoubleBuffer", ATTR_KEY, "double_buffer_scope"},
     {"tir.LiftThreadBinding", BINDING, "thread binding"},
     {"tir.UnifyThreadBinding", BINDING, "thread binding"},
     {"tir.UnifyThreadBinding", ATTR_KEY, "thread_extent"},
     {"tir.CombineContextCall", CALL, "tvm_thread_context"},
-    {"tir.BF16ComputeLegalize", DTYPE, "bfloat16"},
-    {"tir.BF16StorageLegalize", DTYPE, "bfloat16"},
-    {"tir.FP8ComputeLegalize", DTYPE, "float8"},
-    {"tir.FP8StorageLegalize", DTYPE, "float8"},
 };
 
 /* ------------------------------------------------------------------ triggers

@@ -2,7 +2,8 @@
  * to allocated memory of one dimension; and its steps as passes.
  *
  * Run by the executor. The steps, in order: BufferShapeLegalize,
- * BufferStrideLegalize, StorageFlattener, AssertSimplifier. Functions that were
+ * BufferStrideLegalize, ThreadScopePropagate, BufferBindUnwrapper,
+ * StorageFlattener, AssertSimplifier. Functions that were
  * not made of tensor expressions stay as they are: tir.FlattenBuffer is for
  * them.
  *
@@ -30,6 +31,8 @@ typedef enum flatten_step {
   TEXTURE,
   SHAPE,
   STRIDE,
+  THREADS,
+  BINDINGS,
   FLATTEN,
   ASSERTIONS
 } flatten_step;
@@ -40,6 +43,8 @@ static pln_status run_step(flatten_step step, const pln_graph *function,
   case TEXTURE: return pln_texture_flatten(function, out);
   case SHAPE: return pln_buffer_shape_legalize(function, out);
   case STRIDE: return pln_buffer_stride_legalize(function, out);
+  case THREADS: return pln_thread_scope_propagate(function, out);
+  case BINDINGS: return pln_buffer_bind_unwrapper(function, out);
   case FLATTEN: return pln_storage_flattener(function, bounds, out);
   default: return pln_assert_simplifier(function, out);
   }
@@ -76,6 +81,14 @@ pln_status pln_pass_tir_buffer_shape_legalize(pln_pass_run *run) {
 
 pln_status pln_pass_tir_buffer_stride_legalize(pln_pass_run *run) {
   return run_steps(run, STRIDE, STRIDE, false);
+}
+
+pln_status pln_pass_tir_thread_scope_propagate(pln_pass_run *run) {
+  return run_steps(run, THREADS, THREADS, false);
+}
+
+pln_status pln_pass_tir_buffer_bind_unwrapper(pln_pass_run *run) {
+  return run_steps(run, BINDINGS, BINDINGS, false);
 }
 
 pln_status pln_pass_tir_storage_flattener(pln_pass_run *run) {

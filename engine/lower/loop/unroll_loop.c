@@ -111,6 +111,19 @@ static pln_status count_stmt(unroller *x, pln_ref ref, pln_scope scope) {
   return PLN_OK;
 }
 
+static pln_slice key_of(const pln_graph *g, pln_ref stmt) {
+  return g->nodes[stmt].kind == PLN_ATTR_STMT
+             ? pln_attrs_string(g->engine, g->nodes[stmt].attrs, "attr_key", "")
+             : pln_text("");
+}
+
+/* An attribute that is done with when its body is. */
+static bool is_setting(const pln_graph *g, pln_ref stmt) {
+  pln_slice key = key_of(g, stmt);
+  return pln_slice_is(key, "pragma_auto_unroll_max_step") ||
+         pln_slice_is(key, "pragma_unroll_explicit");
+}
+
 /* The scopes inside of a pragma have its settings. Outer rows come first. */
 static void read_pragmas(unroller *x) {
   const pln_graph *g = x->g;
@@ -120,10 +133,9 @@ static void read_pragmas(unroller *x) {
     int64_t *own = &x->settings[2 * at];
     own[0] = at ? x->settings[2 * parent] : x->config.auto_max_step;
     own[1] = at ? x->settings[2 * parent + 1] : x->config.explicit_unroll;
-    if (at == 0 || g->nodes[owner].kind != PLN_ATTR_STMT)
+    if (at == 0 || !is_setting(g, owner))
       continue;
-    pln_slice key =
-        pln_attrs_string(g->engine, g->nodes[owner].attrs, "attr_key", "");
+    pln_slice key = key_of(g, owner);
     pln_ref value = pln_operand(g, owner, 1);
     if (g->nodes[value].kind != PLN_INT_IMM)
       continue;
@@ -199,6 +211,10 @@ static pln_status leave_body(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
 static pln_status leave_stmt(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
                              pln_ref *node) {
   unroller *x = ud;
+  if (is_setting(x->g, stmt)) {
+    *node = pln_stmt_body(s, 0);
+    return PLN_OK;
+  }
   if (x->choice[stmt] == MARK)
     return pln_stmt_rebuild_for(s, stmt, PLN_FOR_UNROLLED, node);
   if (x->choice[stmt] != WRITE_OUT)
@@ -209,6 +225,13 @@ static pln_status leave_stmt(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
 
 /* ------------------------------------------------------------------- the pass
  */
+
+static bool has_work(const unroller *x) {
+  for (pln_ref ref = 0; ref < x->g->n_nodes; ref++)
+    if (x->choice[ref] || is_setting(x->g, ref))
+      return true;
+  return false;
+}
 
 static pln_status read_config(const pln_pass_run *run, unroll_config *c) {
   PLN_TRY(
@@ -256,10 +279,10 @@ pln_status pln_pass_tir_unroll_loop(pln_pass_run *run) {
                               .leave_body = leave_body,
                               .leave = leave_stmt};
   PLN_TRY(read_config(run, &x.config));
-  if (!pln_has_kind(x.g, PLN_FOR))
+  if (!pln_has_kind(x.g, PLN_FOR) && !pln_has_kind(x.g, PLN_ATTR_STMT))
     return PLN_OK;
   pln_status status = begin(&x);
-  if (status == PLN_OK)
+  if (status == PLN_OK && has_work(&x))
     status = pln_lower_function(run, &mutator);
   end(&x);
   return status;

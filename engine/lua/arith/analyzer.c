@@ -4,6 +4,7 @@
  * integers. lua/perilune/arith converts nodes to terms and back, with TVM's
  * names and defaults. */
 
+#include "lua/arith/terms.h"
 #include "lua/graph/constructor.h"
 
 #define ANALYZER "perilune.Analyzer"
@@ -12,7 +13,7 @@ typedef struct analyzer_box {
   pln_analyzer *analyzer;
 } analyzer_box;
 
-static pln_analyzer *check_analyzer(lua_State *L) {
+pln_analyzer *pln_lua_check_analyzer(lua_State *L) {
   analyzer_box *box = luaL_checkudata(L, 1, ANALYZER);
   return box->analyzer;
 }
@@ -34,7 +35,7 @@ static int core_analyzer(lua_State *L) {
   return 1;
 }
 
-static pln_term check_term(lua_State *L, int arg) {
+pln_term pln_lua_check_term(lua_State *L, int arg) {
   lua_Integer term = luaL_checkinteger(L, arg);
   luaL_argcheck(L, term >= 1 && term <= UINT32_MAX, arg, "no such term");
   return (pln_term)term;
@@ -43,7 +44,7 @@ static pln_term check_term(lua_State *L, int arg) {
 /* import(node) -> term */
 static int analyzer_import(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
-  pln_analyzer *a = check_analyzer(L);
+  pln_analyzer *a = pln_lua_check_analyzer(L);
   pln_term term;
   pln_lua_check_node(L, 2);
   pln_lua_construction m = pln_lua_begin_floating_construction(L, b);
@@ -58,8 +59,8 @@ static int analyzer_import(lua_State *L) {
 /* export(term) -> node */
 static int analyzer_export(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
-  pln_analyzer *a = check_analyzer(L);
-  pln_term term = check_term(L, 2);
+  pln_analyzer *a = pln_lua_check_analyzer(L);
+  pln_term term = pln_lua_check_term(L, 2);
   pln_lua_construction m = pln_lua_begin_floating_construction(L, b);
   return pln_lua_finish_construction(
       &m,
@@ -70,37 +71,38 @@ static int analyzer_export(lua_State *L) {
 
 /* bind(var, value, override), bind_range(var, min, extent, override) */
 static int analyzer_bind(lua_State *L) {
-  pln_term var = check_term(L, 2), value = check_term(L, 3);
-  pln_lua_must(
-      L, pln_lua_state_of(L),
-      pln_analyzer_bind(check_analyzer(L), var, value, lua_toboolean(L, 4)));
+  pln_term var = pln_lua_check_term(L, 2), value = pln_lua_check_term(L, 3);
+  pln_lua_must(L, pln_lua_state_of(L),
+               pln_analyzer_bind(pln_lua_check_analyzer(L), var, value,
+                                 lua_toboolean(L, 4)));
   return 0;
 }
 
 static int analyzer_bind_range(lua_State *L) {
-  pln_term var = check_term(L, 2), min = check_term(L, 3);
+  pln_term var = pln_lua_check_term(L, 2), min = pln_lua_check_term(L, 3);
   pln_lua_must(L, pln_lua_state_of(L),
-               pln_analyzer_bind_range(check_analyzer(L), var, min,
-                                       check_term(L, 4), lua_toboolean(L, 5)));
+               pln_analyzer_bind_range(pln_lua_check_analyzer(L), var, min,
+                                       pln_lua_check_term(L, 4),
+                                       lua_toboolean(L, 5)));
   return 0;
 }
 
 /* update_bound(var, min, max, override), update_modular(var, coeff, base,
  * override) */
 static int analyzer_update_bound(lua_State *L) {
-  pln_term var = check_term(L, 2);
-  pln_lua_must(
-      L, pln_lua_state_of(L),
-      pln_analyzer_update_bound(check_analyzer(L), var, luaL_checkinteger(L, 3),
-                                luaL_checkinteger(L, 4), lua_toboolean(L, 5)));
+  pln_term var = pln_lua_check_term(L, 2);
+  pln_lua_must(L, pln_lua_state_of(L),
+               pln_analyzer_update_bound(
+                   pln_lua_check_analyzer(L), var, luaL_checkinteger(L, 3),
+                   luaL_checkinteger(L, 4), lua_toboolean(L, 5)));
   return 0;
 }
 
 static int analyzer_update_modular(lua_State *L) {
-  pln_term var = check_term(L, 2);
+  pln_term var = pln_lua_check_term(L, 2);
   pln_lua_must(L, pln_lua_state_of(L),
                pln_analyzer_update_modular(
-                   check_analyzer(L), var, luaL_checkinteger(L, 3),
+                   pln_lua_check_analyzer(L), var, luaL_checkinteger(L, 3),
                    luaL_checkinteger(L, 4), lua_toboolean(L, 5)));
   return 0;
 }
@@ -108,15 +110,15 @@ static int analyzer_update_modular(lua_State *L) {
 /* enter(condition) -> mark; leave(mark) */
 static int analyzer_enter(lua_State *L) {
   uint32_t mark;
-  pln_term condition = check_term(L, 2);
+  pln_term condition = pln_lua_check_term(L, 2);
   pln_lua_must(L, pln_lua_state_of(L),
-               pln_analyzer_enter(check_analyzer(L), condition, &mark));
+               pln_analyzer_enter(pln_lua_check_analyzer(L), condition, &mark));
   lua_pushinteger(L, mark);
   return 1;
 }
 
 static int analyzer_leave(lua_State *L) {
-  pln_analyzer *a = check_analyzer(L);
+  pln_analyzer *a = pln_lua_check_analyzer(L);
   lua_Integer mark = luaL_checkinteger(L, 2);
   luaL_argcheck(L, mark >= 0 && mark < UINT32_MAX, 2, "no such scope");
   pln_analyzer_leave(a, (uint32_t)mark);
@@ -128,7 +130,7 @@ static int analyzer_set_extensions(lua_State *L) {
   lua_Integer mask = luaL_checkinteger(L, 2);
   luaL_argcheck(L, mask >= 0 && mask <= PLN_ARITH_EXTENSIONS, 2,
                 "no such extension");
-  pln_analyzer_set_extensions(check_analyzer(L), (uint32_t)mask);
+  pln_analyzer_set_extensions(pln_lua_check_analyzer(L), (uint32_t)mask);
   return 0;
 }
 
@@ -143,19 +145,19 @@ static int push_pair(lua_State *L, int64_t x, int64_t y) {
 /* const_int_bound(term) -> min, max; modular_set(term) -> coeff, base */
 static int analyzer_const_int_bound(lua_State *L) {
   int64_t min, max;
-  pln_term term = check_term(L, 2);
-  pln_lua_must(
-      L, pln_lua_state_of(L),
-      pln_analyzer_const_int_bound(check_analyzer(L), term, &min, &max));
+  pln_term term = pln_lua_check_term(L, 2);
+  pln_lua_must(L, pln_lua_state_of(L),
+               pln_analyzer_const_int_bound(pln_lua_check_analyzer(L), term,
+                                            &min, &max));
   return push_pair(L, min, max);
 }
 
 static int analyzer_modular_set(lua_State *L) {
   int64_t coeff, base;
-  pln_term term = check_term(L, 2);
+  pln_term term = pln_lua_check_term(L, 2);
   pln_lua_must(
       L, pln_lua_state_of(L),
-      pln_analyzer_modular_set(check_analyzer(L), term, &coeff, &base));
+      pln_analyzer_modular_set(pln_lua_check_analyzer(L), term, &coeff, &base));
   return push_pair(L, coeff, base);
 }
 
@@ -164,8 +166,9 @@ static int analyzer_modular_set(lua_State *L) {
 static int push_simplified(lua_State *L,
                            pln_status (*simplify)(pln_analyzer *, pln_term,
                                                   pln_term *)) {
-  pln_term out, term = check_term(L, 2);
-  pln_lua_must(L, pln_lua_state_of(L), simplify(check_analyzer(L), term, &out));
+  pln_term out, term = pln_lua_check_term(L, 2);
+  pln_lua_must(L, pln_lua_state_of(L),
+               simplify(pln_lua_check_analyzer(L), term, &out));
   lua_pushinteger(L, out);
   return 1;
 }
@@ -179,12 +182,12 @@ static int analyzer_canonical_simplify(lua_State *L) {
 }
 
 static int analyzer_simplify(lua_State *L) {
-  pln_term out, term = check_term(L, 2);
+  pln_term out, term = pln_lua_check_term(L, 2);
   lua_Integer steps = luaL_optinteger(L, 3, 2);
   luaL_argcheck(L, steps >= 0 && steps <= 1000, 3, "0 to 1,000 expected");
-  pln_lua_must(
-      L, pln_lua_state_of(L),
-      pln_analyzer_simplify(check_analyzer(L), term, (uint32_t)steps, &out));
+  pln_lua_must(L, pln_lua_state_of(L),
+               pln_analyzer_simplify(pln_lua_check_analyzer(L), term,
+                                     (uint32_t)steps, &out));
   lua_pushinteger(L, out);
   return 1;
 }
@@ -192,11 +195,11 @@ static int analyzer_simplify(lua_State *L) {
 /* can_prove(condition, strength), can_prove_equal(x, y) -> bool */
 static int analyzer_can_prove(lua_State *L) {
   bool proved;
-  pln_term term = check_term(L, 2);
+  pln_term term = pln_lua_check_term(L, 2);
   lua_Integer strength = luaL_optinteger(L, 3, 0);
   luaL_argcheck(L, strength >= 0 && strength <= 1, 3, "0 or 1 expected");
   pln_lua_must(L, pln_lua_state_of(L),
-               pln_analyzer_can_prove(check_analyzer(L), term,
+               pln_analyzer_can_prove(pln_lua_check_analyzer(L), term,
                                       (uint32_t)strength, &proved));
   lua_pushboolean(L, proved);
   return 1;
@@ -204,9 +207,10 @@ static int analyzer_can_prove(lua_State *L) {
 
 static int analyzer_can_prove_equal(lua_State *L) {
   bool proved;
-  pln_term x = check_term(L, 2), y = check_term(L, 3);
-  pln_lua_must(L, pln_lua_state_of(L),
-               pln_analyzer_can_prove_equal(check_analyzer(L), x, y, &proved));
+  pln_term x = pln_lua_check_term(L, 2), y = pln_lua_check_term(L, 3);
+  pln_lua_must(
+      L, pln_lua_state_of(L),
+      pln_analyzer_can_prove_equal(pln_lua_check_analyzer(L), x, y, &proved));
   lua_pushboolean(L, proved);
   return 1;
 }
@@ -222,8 +226,8 @@ static pln_term item_at(lua_State *L, int arg, lua_Integer i) {
   return (pln_term)term;
 }
 
-/* The terms of the list at `arg`, in a userdata.  [-0, +1] */
-static pln_term *push_terms(lua_State *L, int arg, uint32_t more, uint32_t *n) {
+pln_term *pln_lua_push_terms(lua_State *L, int arg, uint32_t more,
+                             uint32_t *n) {
   luaL_checktype(L, arg, LUA_TTABLE);
   size_t size = lua_rawlen(L, arg);
   luaL_argcheck(L, size <= 1000000, arg, "too many");
@@ -236,7 +240,7 @@ static pln_term *push_terms(lua_State *L, int arg, uint32_t more, uint32_t *n) {
 
 /* The same for { var, min, max, var, min, max, ... }.  [-0, +1] */
 static pln_term_domain *push_domains(lua_State *L, int arg, uint32_t *n) {
-  pln_term *terms = push_terms(L, arg, 0, n);
+  pln_term *terms = pln_lua_push_terms(L, arg, 0, n);
   luaL_argcheck(L, *n % 3 == 0, arg, "a domain is a variable, min and max");
   *n /= 3;
   pln_term_domain *out = lua_newuserdatauv(L, *n * sizeof *out + 1, 0);
@@ -250,8 +254,8 @@ static pln_term_domain *push_domains(lua_State *L, int arg, uint32_t *n) {
 /* int_set(term, domains, bound) -> min, max */
 static int analyzer_int_set(lua_State *L) {
   uint32_t n;
-  pln_term min, max, term = check_term(L, 2);
-  pln_analyzer *a = check_analyzer(L);
+  pln_term min, max, term = pln_lua_check_term(L, 2);
+  pln_analyzer *a = pln_lua_check_analyzer(L);
   const pln_term_domain *domains = push_domains(L, 3, &n);
   pln_lua_must(L, pln_lua_state_of(L),
                pln_analyzer_int_set(a, term, n, domains, lua_toboolean(L, 4),
@@ -262,8 +266,9 @@ static int analyzer_int_set(lua_State *L) {
 /* deduce_bound(var, condition, hints, relaxed) -> min, max */
 static int analyzer_deduce_bound(lua_State *L) {
   uint32_t n_hints, n_relaxed;
-  pln_term min, max, var = check_term(L, 2), condition = check_term(L, 3);
-  pln_analyzer *a = check_analyzer(L);
+  pln_term min, max, var = pln_lua_check_term(L, 2),
+                     condition = pln_lua_check_term(L, 3);
+  pln_analyzer *a = pln_lua_check_analyzer(L);
   lua_settop(L, 5);
   const pln_term_domain *hints = push_domains(L, 4, &n_hints);
   const pln_term_domain *relaxed = push_domains(L, 5, &n_relaxed);
@@ -273,7 +278,7 @@ static int analyzer_deduce_bound(lua_State *L) {
   return push_pair(L, min, max);
 }
 
-static int push_list(lua_State *L, uint32_t n, const pln_term *terms) {
+int pln_lua_push_term_list(lua_State *L, uint32_t n, const pln_term *terms) {
   lua_createtable(L, (int)n, 0);
   for (uint32_t i = 0; i < n; i++) {
     if (terms[i])
@@ -289,33 +294,33 @@ static int push_list(lua_State *L, uint32_t n, const pln_term *terms) {
 static int analyzer_linear_equation(lua_State *L) {
   uint32_t n;
   bool linear;
-  pln_term term = check_term(L, 2);
-  pln_analyzer *a = check_analyzer(L);
-  const pln_term *vars = push_terms(L, 3, 0, &n);
+  pln_term term = pln_lua_check_term(L, 2);
+  pln_analyzer *a = pln_lua_check_analyzer(L);
+  const pln_term *vars = pln_lua_push_terms(L, 3, 0, &n);
   pln_term *out = lua_newuserdatauv(L, (n + (size_t)1) * sizeof *out, 0);
   pln_lua_must(L, pln_lua_state_of(L),
                pln_analyzer_linear_equation(a, term, n, vars, out, &linear));
-  return linear ? push_list(L, n + 1, out) : 0;
+  return linear ? pln_lua_push_term_list(L, n + 1, out) : 0;
 }
 
 /* clip_bound(condition, vars) -> min and max of each, or nil */
 static int analyzer_clip_bound(lua_State *L) {
   uint32_t n;
   bool found;
-  pln_term term = check_term(L, 2);
-  pln_analyzer *a = check_analyzer(L);
-  const pln_term *vars = push_terms(L, 3, 0, &n);
+  pln_term term = pln_lua_check_term(L, 2);
+  pln_analyzer *a = pln_lua_check_analyzer(L);
+  const pln_term *vars = pln_lua_push_terms(L, 3, 0, &n);
   pln_term *out = lua_newuserdatauv(L, 2 * (n + (size_t)1) * sizeof *out, 0);
   pln_lua_must(L, pln_lua_state_of(L),
                pln_analyzer_clip_bound(a, term, n, vars, out, &found));
-  return found ? push_list(L, 2 * n, out) : 0;
+  return found ? pln_lua_push_term_list(L, 2 * n, out) : 0;
 }
 
 /* narrow_predicate(condition, domains) -> condition */
 static int analyzer_narrow_predicate(lua_State *L) {
   uint32_t n;
-  pln_term out, term = check_term(L, 2);
-  pln_analyzer *a = check_analyzer(L);
+  pln_term out, term = pln_lua_check_term(L, 2);
+  pln_analyzer *a = pln_lua_check_analyzer(L);
   const pln_term_domain *domains = push_domains(L, 3, &n);
   pln_lua_must(L, pln_lua_state_of(L),
                pln_analyzer_narrow_predicate(a, term, n, domains, &out));
@@ -342,11 +347,11 @@ static pln_term *copy_solution(pln_term *out, const pln_linear_solution *s) {
  * max, relations; or nil if there is none */
 static int analyzer_solve_equations(lua_State *L) {
   uint32_t n_relations, n_vars, n_domains;
-  pln_analyzer *a = check_analyzer(L);
+  pln_analyzer *a = pln_lua_check_analyzer(L);
   pln_linear_solution s;
   lua_settop(L, 4);
-  const pln_term *relations = push_terms(L, 2, 0, &n_relations);
-  const pln_term *vars = push_terms(L, 3, 0, &n_vars);
+  const pln_term *relations = pln_lua_push_terms(L, 2, 0, &n_relations);
+  const pln_term *vars = pln_lua_push_terms(L, 3, 0, &n_vars);
   const pln_term_domain *domains = push_domains(L, 4, &n_domains);
   size_t most = 5 * (size_t)n_vars + 2 * (size_t)n_relations +
                 2 * (size_t)n_domains + 2 * (size_t)n_vars + 1;
@@ -362,10 +367,10 @@ static int analyzer_solve_equations(lua_State *L) {
   pln_linear_solution_free(a, &s);
   if (!solvable)
     return 0;
-  push_list(L, n_vars, all);
+  pln_lua_push_term_list(L, n_vars, all);
   for (uint32_t i = 0; i < 4; i++)
-    push_list(L, n_new, all + n_vars + i * n_new);
-  push_list(L, n_rest, all + n_vars + 4 * n_new);
+    pln_lua_push_term_list(L, n_new, all + n_vars + i * n_new);
+  pln_lua_push_term_list(L, n_rest, all + n_vars + 4 * n_new);
   return 6;
 }
 
@@ -411,6 +416,17 @@ static const luaL_Reg methods[] = {
     {"clip_bound", analyzer_clip_bound},
     {"narrow_predicate", analyzer_narrow_predicate},
     {"solve_equations", analyzer_solve_equations},
+    {"detect_iter_map", pln_lua_detect_iter_map},
+    {"normalize_to_iter_sum", pln_lua_normalize_to_iter_sum},
+    {"iter_map_simplify", pln_lua_iter_map_simplify},
+    {"subspace_divide", pln_lua_subspace_divide},
+    {"iter_map_expr", pln_lua_iter_map_expr},
+    {"inverse_iter_map", pln_lua_inverse_iter_map},
+    {"solve_inequalities", pln_lua_solve_inequalities},
+    {"solve_to_range", pln_lua_solve_to_range},
+    {"estimate_region", pln_lua_estimate_region},
+    {"combine_sets", pln_lua_combine_sets},
+    {"common_subexprs", pln_lua_common_subexprs},
     {NULL, NULL}};
 static const luaL_Reg meta[] = {{"__gc", analyzer_gc}, {NULL, NULL}};
 static const luaL_Reg functions[] = {{"analyzer", core_analyzer},
@@ -419,5 +435,7 @@ static const luaL_Reg functions[] = {{"analyzer", core_analyzer},
 
 void pln_lua_open_arith(lua_State *L) {
   pln_lua_class(L, ANALYZER, methods, meta, NULL);
+  pln_lua_open_iter_map(L);
+  pln_lua_open_bounds(L);
   pln_lua_functions(L, functions);
 }

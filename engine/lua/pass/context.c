@@ -112,7 +112,8 @@ static int hook_body(lua_State *L) {
   } else {
     pln_lua_push_module(L, call->module);
     pln_lua_push_info(L, call->pass);
-    n = 2;
+    pln_lua_push_pass(L, call->pass);
+    n = 3;
   }
   lua_call(L, n, 1);
   call->run = lua_toboolean(L, -1);

@@ -64,6 +64,16 @@ static int core_registered(lua_State *L) {
   return 1;
 }
 
+/* is_registered(pass) -> whether it was made from the registered pass of its
+ * name */
+static int core_is_registered(lua_State *L) {
+  pln_lua *b = pln_lua_state_of(L);
+  const pln_pass *pass = pln_lua_check_pass(L, 1);
+  const pln_pass *registered = find_pass(b->engine, pln_pass_name(pass));
+  lua_pushboolean(L, registered && registered->def == pass->def);
+  return 1;
+}
+
 /* pipeline(text) -> Pass; raises if the text is not valid */
 static int core_pipeline(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
@@ -281,6 +291,7 @@ static const luaL_Reg functions[] = {
     {"register_object", core_register_object},
     {"unregister", core_unregister},
     {"registered", core_registered},
+    {"is_registered", core_is_registered},
     {"pipeline", core_pipeline},
     {"config_register", core_config_register},
     {"config_unregister", core_config_unregister},

@@ -412,6 +412,7 @@ static int rule_set_apply(lua_State *L) {
                               .finite_math = bool_option(L, 3, "finite_math"),
                               .associative_math =
                                   bool_option(L, 3, "associative_math"),
+                              .microsoft = bool_option(L, 3, "microsoft"),
                               .opset = int_option(L, 3, "opset"),
                               .ud = &r};
   pln_lua_must(L, b, list_rules(b->engine, set));

@@ -182,8 +182,14 @@ static int core_builtins(lua_State *L) {
   return 1;
 }
 
-/* builtin_row(number) -> name, effect of a call, number of arguments or -1 */
+/* builtin_row(number) -> name, effect of a call, number of arguments or -1,
+ * where the script form has the dtype ("first", "last" or nil), and the dtype
+ * that it has else: "first", "second" (that of an argument), "bool", "int32",
+ * "uint32", "handle", "void", or nil */
 static int core_builtin_row(lua_State *L) {
+  static const char *const places[] = {NULL, "first", "last"};
+  static const char *const results[] = {NULL,    "first",  "second", "bool",
+                                        "int32", "uint32", "handle", "void"};
   lua_Integer number = luaL_checkinteger(L, 1);
   luaL_argcheck(L, number >= 1 && number <= pln_builtin_count(), 1,
                 "no such builtin");
@@ -191,7 +197,9 @@ static int core_builtin_row(lua_State *L) {
   lua_pushstring(L, pln_builtin_name(builtin));
   lua_pushstring(L, pln_call_kind_name(pln_builtin_call_kind(builtin)));
   lua_pushinteger(L, pln_builtin_args(builtin));
-  return 3;
+  lua_pushstring(L, places[pln_builtin_row(builtin)->place]);
+  lua_pushstring(L, results[pln_builtin_row(builtin)->result]);
+  return 5;
 }
 
 static const luaL_Reg functions[] = {

@@ -94,7 +94,7 @@ pln_status pln_rule_replace_list(pln_rewrite_context *ctx, pln_ref x,
   /* factor_reshape.c */                                             \
   X(factor_reshape) X(sink_reshape) \
   /* broadcast.c */                                           \
-  X(fold_broadcast_shape) X(drop_broadcast) \
+  X(fold_broadcast_shape) X(drop_broadcast) X(drop_fill) \
   /* data_movement.c */                                                \
   X(same_transpose) X(merge_transpose) X(full_slice) \
   X(single_concat) X(merge_concat) X(join_extents) \

@@ -4,7 +4,10 @@ local core = require "perilune.core"
 core.internal()
 
 local argument = require "perilune.argument"
+local iter_map = require "perilune.arith.iter_map"
+local linear = require "perilune.arith.linear"
 local operand = require "perilune.tir.operand"
+local region = require "perilune.arith.region"
 
 local Analyzer = {}
 Analyzer.__index = Analyzer
@@ -62,7 +65,8 @@ end
 --- True if the condition holds for all values; false says nothing. Strength "default" or
 -- "symbolic_bound" (0 or 1).
 function Analyzer:can_prove(condition, strength)
-  return self.core:can_prove(self:term(condition), strengths[strength] or strength)
+  return self.core:can_prove(self:term(condition),
+    argument.choice(strength, "can_prove", "strength", strengths))
 end
 
 --- True if the two are equal for all values.
@@ -220,20 +224,32 @@ function Analyzer:solve_linear_equations(equations, variables, ranges)
   return out
 end
 
---- The least interval of each dimension of a region (Ranges) that contains all its values, when the
--- variables run over their ranges and the condition holds.
-function Analyzer:estimate_region_upper_bound(region, var_dom, predicate)
-  return self:constraint_scope(predicate or true, function()
-    local out = {}
-    for i, range in ipairs(argument.table(region, "estimate_region_upper_bound", "region")) do
-      argument.node(range, "estimate_region_upper_bound", "a range")
-      local last = operand.folded("Sub", operand.folded("Add", range[1], range[2]),
-        operand.const(1, range[1].dtype))
-      local low, high = self:int_set(range[1], var_dom), self:int_set(last, var_dom)
-      out[i] = { min_value = low.min_value, max_value = high.max_value }
-    end
-    return out
-  end)
+--- See perilune.arith.
+Analyzer.detect_iter_map = iter_map.detect
+Analyzer.iter_map_simplify = iter_map.simplify
+Analyzer.normalize_to_iter_sum = iter_map.normalize_to_sum
+Analyzer.normalize_iter_map_to_expr = iter_map.to_expr
+Analyzer.subspace_divide = iter_map.subspace_divide
+Analyzer.inverse_affine_iter_map = iter_map.inverse
+Analyzer.solve_linear_inequalities = linear.solve_inequalities
+Analyzer.solve_inequalities_as_bounds = linear.solve_as_bounds
+Analyzer.estimate_region_strict_bound = region.strict
+Analyzer.estimate_region_lower_bound = region.lower
+Analyzer.estimate_region_upper_bound = region.upper
+Analyzer.union = region.union
+Analyzer.union_lower_bound = region.union_lower_bound
+Analyzer.intersect = region.intersect
+Analyzer.domain_touched = region.domain_touched
+Analyzer.eval_set = region.eval_set
+
+--- Subexpressions that occur `threshold` times or more, with their counts, the outermost first:
+-- { { expr =, count = }, ... }.
+function Analyzer:detect_common_subexpr(expr, threshold)
+  local out, found, counts = {}, self.core:common_subexprs(self:term(expr), threshold)
+  for i, term in ipairs(found) do
+    out[i] = { expr = self.core:export(term), count = counts[i] }
+  end
+  return out
 end
 
 --- Optional parts of simplification, by name: transitively_prove_inequalities,

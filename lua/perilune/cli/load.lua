@@ -34,9 +34,14 @@ function load.bytes(path)
   return kept[path] or nil
 end
 
+--- Whether a path is that of a file of TVMScript.
+function load.names_script(path)
+  return (path:find "%.tir$" or path:find "%.tvmscript$" or path:find "%.py$") ~= nil
+end
+
 --- Whether a path is that of a file of text: Relay's, or TVMScript.
 function load.names_text(path)
-  return (path:find "%.relay$" or path:find "%.tvmscript$" or path:find "%.py$") ~= nil
+  return path:find "%.relay$" ~= nil or load.names_script(path)
 end
 
 --- Whether the model is text of Relay or TVMScript.

@@ -3,6 +3,8 @@
 
 require "perilune.core".internal()
 
+local loops = require "perilune.tir.check"
+
 -- Of a table by name of the input what `module` has still: reducing drops inputs.
 local function of_inputs(module, by_name)
   local left, names = {}, {}
@@ -31,12 +33,23 @@ local function of_check(options, module)
   return given
 end
 
---- Whether @main of both computes the same: true; false and the first difference;
+-- Modules of PrimFuncs are run by the interpreter of loops.
+local function of_loops(before, after, options)
+  local same, diag = loops.check(before, after, loops.options_of(options))
+  if same then return true end
+  if diag.code ~= "invalid" then return nil, diag.message end
+  return false, diag.message
+end
+
+--- Whether @main of both, or their PrimFuncs, compute the same: true; false and the first difference;
 -- nil and the reason why the evaluator cannot tell (no @main, an operator without
 -- kernel, no inputs that both take, a limit). `options` are those of pl.check, and
 -- `prepare`, a function that both modules go through first.
 return function(before, after, options)
   options = options or {}
+  if loops.is_loop_level(before) and loops.is_loop_level(after) then
+    return of_loops(before, after, options)
+  end
   if not before.functions.main or not after.functions.main then return nil, "no @main" end
   if options.prepare then before, after = options.prepare(before), options.prepare(after) end
   local same, diag = require "perilune.check" (before, after,

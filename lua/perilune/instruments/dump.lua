@@ -1,9 +1,10 @@
 --- pl.instruments.dump: a file of Relay text for each pass that changed something:
 -- 001_SimplifyExpr.relay, 002_FoldConstant.relay, ...; 000_input.relay is what
--- the first pass was given. Numbers go on while the context is entered.
+-- the first pass was given. Files of modules of PrimFuncs end in .tir. Numbers go on while the context is entered.
 
 local core = require "perilune.core"
 local argument = require "perilune.argument"
+local loops = require "perilune.tir.check"
 local nesting = require "perilune.instruments.nesting"
 core.internal()
 
@@ -33,7 +34,8 @@ return function(folder, options)
 
   local function put(name, mod)
     number = number + 1
-    local file = ("%03d_%s.relay"):format(number, (name:gsub("[^%w_.-]", "_")))
+    local file = ("%03d_%s.%s"):format(number, (name:gsub("[^%w_.-]", "_")),
+      loops.is_loop_level(mod) and "tir" or "relay")
     local reason = write(folder .. "/" .. file, full and mod:text() or tostring(mod))
     if reason then
       warn("dump: ", reason)

@@ -4,8 +4,8 @@
 require "perilune.core".internal()
 
 --- Gives `self` the hooks. self.open(mod, info) makes what is kept while the
--- pass runs, self.close(kept, mod, info, told) gets it back, and hears whether a
--- pass inside of it has changed something; self.depth is how many passes are open.
+-- pass runs, self.close(kept, mod, info, told, pass) gets it back, and hears whether
+-- a pass inside of it has changed something; self.depth is how many passes are open.
 return function(self)
   local open = {}
   self.depth = 0
@@ -22,14 +22,14 @@ return function(self)
   end
 
   -- Those above it have failed.
-  function self.after(mod, info)
+  function self.after(mod, info, pass)
     local at = self.depth
     while at > 0 and open[at].name ~= info.name do at = at - 1 end
     if at == 0 then return end
     local this, outer = open[at], open[at - 1]
     if outer and this.module ~= mod then outer.told = true end
     self.depth = at - 1
-    self.close(this.kept, mod, info, this.told)
+    self.close(this.kept, mod, info, this.told, pass)
   end
 
   return self

@@ -1,5 +1,6 @@
 --- Passes, sequentials and contexts made from tables.
 
+local added_pass = require "perilune.pass.added_pass"
 local argument = require "perilune.argument"
 local core = require "perilune.core"
 local config = require "perilune.pass.config"
@@ -129,6 +130,7 @@ function class_meta.__call(self, ...)
   local class = self.class
   local instance, spec = instance_of(class), {}
   for field in pairs(known) do spec[field] = class[field] end
+  if class.heuristic ~= nil then spec.traceable = not class.heuristic end
   spec.run = instance
   if class.init then class.init(instance, ...) end
   return core.pass(pass.spec(spec))
@@ -145,7 +147,8 @@ function class_meta.__tostring(self) return "pass class " .. self.class.name end
 --       run = function(self, fn) return pl.func(fn.params, fn.body * self.by) end }
 --     local twice = Scale(2)
 --
--- What the pass itself has not (twice.by) is its instance's.
+-- What the pass itself has not (twice.by) is its instance's. `heuristic = true` says that the
+-- pass decides without measuring: a trace notes it by its name (pl.tune).
 function pass.pass_class(class)
   if type(class) ~= "table" then
     argument.fail(("a class of passes is made from a table, got a %s"):format(type(class)))
@@ -281,16 +284,35 @@ end
 
 local context_fields = { opt_level = true, required = true, disabled = true, only = true,
   instruments = true, config = true, target = true }
+-- What a context's tracing is made of (pl.tune.tracing).
+local tracing_fields = { "trace", "trace_stack", "make_traceable", "tuning_api_database" }
+for _, field in ipairs(tracing_fields) do context_fields[field] = true end
 
 -- The config of a context, with the text of its target.
 local function config_of(spec)
   local settings = flat(spec.config)
+  if settings["tir.add_lower_pass"] ~= nil then
+    settings["tir.add_lower_pass"] = added_pass(settings["tir.add_lower_pass"],
+      function(value) return element(value, 1) end)
+  end
   if spec.target ~= nil then settings.target = target(spec.target):complete_text() end
   return settings
 end
 
+-- The instruments of a context, and its tracing when the context has a trace.
+local function instruments_of(spec)
+  local options, list = {}, spec.instruments
+  for _, field in ipairs(tracing_fields) do options[field] = spec[field] end
+  if next(options) == nil or type(list or {}) ~= "table" then return list end
+  list = table.move(list or {}, 1, #(list or {}), 1, {})
+  list[#list + 1] = require "perilune.tune.tracing".new(options)
+  return list
+end
+
 --- What passes run in: { opt_level = 2, required =, disabled =, only =, instruments =,
 -- config =, target = }. Entered with ctx:enter(), left with ctx:exit() or <close>.
+-- `trace` or `trace_stack`, `make_traceable` and `tuning_api_database` are those of
+-- pl.tune.tracing, which becomes the last of the instruments.
 function pass.context(spec)
   spec = spec or {}
   if type(spec) ~= "table" then
@@ -305,7 +327,7 @@ function pass.context(spec)
   return core.context {
     opt_level = spec.opt_level, required = names_of("required", spec.required),
     disabled = names_of("disabled", spec.disabled),
-    only = spec.only and names_of("only", spec.only), instruments = spec.instruments,
+    only = spec.only and names_of("only", spec.only), instruments = instruments_of(spec),
     config = config_of(spec),
   }
 end

@@ -7,6 +7,7 @@ local pl = require "perilune"
 local round = { name = "round",
   "SimplifyExpr", -- local identities; shape arithmetic becomes constants
   "FoldConstant", -- computes what is known, within the budget
+  "CanonicalizeShapes", -- what is left of shape arithmetic, in one form
   "SequenceToSplit", -- parts of a sequence are tensors of known extents
   "FuseOnnxOps", -- one operator for what several compute, where the opset has it
   "FoldExplicitPadding", -- pads, too, may have been computed

@@ -19,8 +19,8 @@ local pipelines = {
     doc = "Compute float16 operators in float32, rounding where elements are moved or leave." },
 }
 
--- The sequentials of the engine that are pipelines for whole modules.
-for _, name in ipairs { "relay.default", "relay.optimize" } do
+-- The passes of the engine that are pipelines for whole modules.
+for _, name in ipairs { "relay.default", "relay.optimize", "tir.lower" } do
   table.insert(pipelines, { name = name, doc = core.registered(name).doc, registered = true })
 end
 

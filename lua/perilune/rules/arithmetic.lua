@@ -21,6 +21,11 @@ return {
     native = "drop_broadcast",
     reason = "an operator broadcasts its operands itself; another one has the result's shape",
     source = "onnxscript remove_expand_before_binary_op" },
+  { "drop_fill: {add|subtract|multiply|divide|power|mod|logical_and|logical_or|logical_xor"
+    .. "|equal|greater|greater_equal|less|less_equal|maximum|minimum|where}(...)",
+    native = "drop_fill",
+    reason = "an operator broadcasts a value itself; another operand has the result's shape",
+    source = "TVM FullElementwise" },
   { "add_constants: add(add(?x:int, ?a:const), ?b:const) => add(?x, add(?a, ?b))",
     reason = "(x + a) + b = x + (a + b), also modulo 2^n" },
   { "multiply_constants: multiply(multiply(?x:int, ?a:const), ?b:const) => "

@@ -8,4 +8,7 @@ return {
   { "merge_cast: ?r@cast(?c@cast(?x)) => cast(?x, **?r) where contains(?c.dtype, ?x.dtype)",
     reason = "a cast to a wider dtype in between loses nothing",
     source = "TVM SimplifyConsecutiveCast" },
+  { "narrow_cumsum: ?r@cast(?s@cumsum(?c@cast(?x), ?axis)) => cumsum(cast(?x, **?r), ?axis, **?s) "
+    .. "where ?x.dtype == bool and ?c.dtype == int64 and ?r.dtype == int32 and ?s.uses == 1",
+    reason = "a running sum of zeros and ones is the same modulo 2^32" },
 }

@@ -252,6 +252,22 @@ local function check_options(options)
   return options
 end
 
+--- Whether all functions of a module are PrimFuncs.
+function check.is_loop_level(mod)
+  local any = false
+  for _, fn in pairs(mod) do
+    if fn.kind ~= "PrimFunc" then return false end
+    any = true
+  end
+  return any
+end
+
+--- Those options of pl.check that go for PrimFuncs too.
+function check.options_of(options)
+  return { rounds = options.rounds, seed = options.seed, rtol = options.rtol,
+    atol = options.atol, sizes = options.dims }
+end
+
 --- True, or nil and a diagnostic.
 function check.check(before, after, options)
   options = check_options(options)

@@ -120,11 +120,11 @@ end
 
 local expr = operand.expr
 
---- The same of what has to be there.
+--- The same of what has to be there; an axis stands for its variable.
 function operand.value(of, dtype)
   of = expr(of, dtype)
   if getmetatable(of) ~= "perilune.Node" then argument.expected("a PrimExpr", of) end
-  return of
+  return of.kind == "IterVar" and of.var or of
 end
 
 local value = operand.value

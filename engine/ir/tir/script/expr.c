@@ -375,14 +375,19 @@ static void reducer(pln_script_printer *s, const pln_node *n) {
 
 static void print_reduce(pln_script_printer *s, const pln_node *n) {
   uint32_t k = s->g->nodes[s->g->operands[n->first]].count / 4;
+  uint32_t axes = 2 + k + n->results;
   pln_script_write(s, "T.reduce(");
   push_script_text(s, ")");
   push_number(s, n->data, 0);
-  push_script_text(s, "], ");
-  push_list(s, n, 2 + k + n->results, n->count);
-  push_script_text(s, "], [");
+  push_script_text(s, ", value_index=");
+  push_node(s, s->g->operands[n->first + 1], PLN_PREC_ANY);
+  push_script_text(s, "], condition=");
+  push_list(s, n, axes, n->count);
+  push_script_text(s, "], axis=[");
+  push_list(s, n, 2 + k, axes);
+  push_script_text(s, "], init=[");
   push_list(s, n, 2, 2 + k);
-  push_script_text(s, ", [");
+  push_script_text(s, ", source=[");
   push_node(s, s->g->operands[n->first], PLN_PREC_ANY);
 }
 

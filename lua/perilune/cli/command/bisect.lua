@@ -1,6 +1,7 @@
 --- perilune bisect: which run of a pass breaks a model.
 
 local core = require "perilune.core"
+local load = require "perilune.cli.load"
 local stop = require "perilune.cli.stop"
 core.internal() -- diagnostics point at the scripts of others
 
@@ -38,7 +39,8 @@ local function show_json(found)
 end
 
 local function write(found, options)
-  local pl, suffix = require "perilune", options.input:find "%.relay$" and ".relay" or ".onnx"
+  local pl, suffix = require "perilune", load.names_text(options.input)
+    and options.input:match "%.%w+$" or ".onnx"
   for name, module in pairs { before = found.good, after = found.bad } do
     assert(pl.save(module, ("%s.%s%s"):format(options.output, name, suffix)))
   end

@@ -2,6 +2,7 @@
 
 local core = require "perilune.core"
 local load = require "perilune.cli.load"
+local loops = require "perilune.tir.check"
 local numbers = require "perilune.cli.numbers"
 local stop = require "perilune.cli.stop"
 core.internal() -- diagnostics point at the scripts of others
@@ -99,6 +100,10 @@ end
 --- Adds the data that the options name to a comparison of `module`, which came from the
 -- file `path`, and the shapes of the data beside it.
 function check.add_data(comparison, options, path, module)
+  if loops.is_loop_level(module) then
+    if #options.data > 0 then stop.failure "--data: inputs of PrimFuncs are made, not read" end
+    return
+  end
   local dataset = require "perilune.cli.dataset"
   local rows = require "perilune.cli.signature"(module)
   for _, folder in ipairs(options.data) do
@@ -128,9 +133,19 @@ local function rounds_text(comparison, report)
     table.concat(parts, " and "))
 end
 
+-- Modules of PrimFuncs, by the interpreter of loops.
+local function compare_loops(a, b, comparison)
+  local same, diag = loops.check(a, b, loops.options_of(comparison))
+  if not same then return nil, diag.message, diag.code == "invalid" end
+  return ("equal in the interpreter of loops, from seed %d"):format(comparison.seed)
+end
+
 --- Compares two modules (`comparison` is that of check.comparison): a line that says
 -- how; or nil, a failure, and whether it is a difference.
 function check.compare(a, b, comparison)
+  if loops.is_loop_level(a) and loops.is_loop_level(b) then
+    return compare_loops(a, b, comparison)
+  end
   local given = {}
   for name, value in pairs(comparison) do if name ~= "prepare" then given[name] = value end end
   local same, report = require "perilune".check(comparison.prepare(a), comparison.prepare(b),

@@ -11,11 +11,12 @@ local opt = {
 }
 
 function opt.arguments(parser)
-  parser:argument("input", "The model to read: NAME.relay is Relay text, all else ONNX; '-' "
-    .. "is standard input.")
+  parser:argument("input", "The model to read: NAME.relay is Relay text, NAME.tir and NAME.py "
+    .. "TVMScript, all else ONNX; '-' is standard input.")
     :argname "IN"
   parser:option("-o --output",
-    "Where to write the result: Relay text to NAME.relay, else ONNX; may be IN itself. "
+    "Where to write the result: Relay text to NAME.relay, TVMScript to NAME.tir and NAME.py, else "
+    .. "ONNX; may be IN itself. "
     .. "A device or a pipe is written as it is; '-' is standard output.")
     :argname "OUT":count(1)
   require "perilune.cli.work".options(parser)
@@ -138,6 +139,7 @@ end
 local function read_back(module, options)
   local pl = require "perilune"
   if options.output:find "%.relay$" then return pl.parse(module:text()) end
+  if load.names_script(options.output) then return pl.tir.parse(module:text()) end
   local bytes, reason = pl.onnx.tostring(module, form_of(options))
   if not bytes then return nil, reason end
   return pl.onnx.parse(bytes, options.input:match "^(.*)/[^/]*$" or ".")

@@ -1,7 +1,8 @@
 --- Programs for shipped rules that generation from their patterns seldom or never finds, by
 -- the name of the rule: functions of the generator (perilune.rule.check.program).
 
-require "perilune.core".internal()
+local core = require "perilune.core"
+core.internal()
 
 local examples = {}
 
@@ -39,6 +40,27 @@ function examples.transposed_batch(g)
   local y = op.add(product, g:constant("float32", { heads * width }))
   local split = op.reshape(y, { newshape = { b, a, heads, width } })
   return op.transpose(split, { axes = g:pick { { 1, 2, 0, 3 }, { 1, 0, 2, 3 }, { 1, 2, 3, 0 } } })
+end
+
+-- A filled tensor beside an operand of the same shape.
+function examples.drop_fill(g)
+  local op, a, b = g.op, g:extent(), g:extent()
+  local name = g:pick { "add", "subtract", "multiply", "minimum", "maximum", "greater" }
+  local dtype = g:pick { "float32", "int64" }
+  local shape = g:pick { g:ints(a, b), op.shape_of(g:var("int64", { a, b })) }
+  local fill = op.constant_of_shape(shape, { value = core.tensor({ g:pick { 0, 3 } }, dtype) })
+  local x = g:var(dtype, { a, b })
+  if g:below(2) == 0 then return op.where(g:var("bool", { a, b }), x, fill) end
+  return g:below(2) == 0 and op[name](x, fill) or op[name](fill, x)
+end
+
+-- A running sum of truth values.
+function examples.narrow_cumsum(g)
+  local op = g.op
+  local x = g:var("bool", { g:extent(), g:extent() })
+  local sum = op.cumsum(op.cast(x, { to = 7 }), g:number(g:pick { 0, 1, -1 }, "int64"),
+    { exclusive = g:below(2), reverse = g:below(2) })
+  return op.cast(sum, { to = 6 })
 end
 
 -- Axes that are merged, moved and split again.
@@ -286,6 +308,106 @@ end
 for i, scaled in ipairs { false, "multiply", "divide" } do
   examples["attention_" .. i] = attention(scaled, false)
   examples["masked_attention_" .. i] = attention(scaled, true)
+end
+
+-- Attention with fewer heads of keys and values, which are repeated.
+function examples.grouped_attention(g)
+  local op, n, groups, times, size = g.op, g:extent(), g:size(), 1 + g:size(), g:size()
+  local heads, keys, index = groups * times, g:extent(), {}
+  for i = 0, heads - 1 do index[#index + 1] = i // times end
+  local function repeated(width)
+    return op.take(g:var("float32", { n, groups, keys, width }), g:ints(table.unpack(index)),
+      { axis = 1 })
+  end
+  return op.attention(g:var("float32", { n, heads, g:extent(), size }), repeated(size),
+    repeated(g:size()), { scale = 0.5 })
+end
+
+-- Rotation of the halves of each head by angles of its position.
+function examples.rotary_embedding(g)
+  local op, n, heads, length, half = g.op, g:extent(), g:size(), g:extent(), g:size()
+  local x = g:var("float32", { n, heads, length, 2 * half })
+  local t = g:var("float32", { n, length, 1 })
+  local angles, signs, index = {}, {}, {}
+  for i = 1, 2 * half do
+    angles[i] = 1 / (1 + (i - 1) % half)
+    signs[i] = i <= half and -1 or 1
+    index[i] = (i - 1 + half) % (2 * half)
+  end
+  local function vector(list) return core.constant(core.tensor(list, "float32")) end
+  local w, axes = vector(angles), g:ints(1)
+  local function table_of(name) return op.expand_dims(op[name](op.multiply(t, w)), axes) end
+  return op.add(op.multiply(x, table_of "cos"), op.multiply(op.take(x,
+    g:ints(table.unpack(index)), { axis = 3 }), op.multiply(table_of "sin", vector(signs))))
+end
+
+-- The same with heads side by side, as com.microsoft's operators take them.
+local function side_by_side(fused, with_mask)
+  return function(g)
+    local op, n, heads, size, width = g.op, g:extent(), g:size(), g:size(), g:size()
+    local queries, keys = g:extent(), g:extent()
+    local function split(length, columns, axes)
+      local x = g:var("float32", { n, length, heads * columns })
+      return op.transpose(op.reshape(x, { newshape = { n, length, heads, columns } }),
+        { axes = axes })
+    end
+    local q, k = split(queries, size, { 0, 2, 1, 3 }), split(keys, size, { 0, 2, 3, 1 })
+    local scores = fused and op.microsoft.fused_matmul(q, k, { alpha = g:pick { 0.25, 2 } })
+      or op.nn.matmul(q, k)
+    if with_mask then
+      scores = op.add(scores, g:var("float32", { g:pick { 1, n }, g:pick { 1, heads }, queries,
+        keys }))
+    end
+    local y = op.nn.matmul(op.nn.softmax(scores, { axis = g:pick { -1, 3 } }),
+      split(keys, width, { 0, 2, 1, 3 }))
+    return op.reshape(op.transpose(y, { axes = { 0, 2, 1, 3 } }),
+      { newshape = { n, queries, heads * width } })
+  end
+end
+
+for i, fused in ipairs { false, true } do
+  examples["multi_head_attention_" .. i] = side_by_side(fused, false)
+  examples["multi_head_attention_biased_" .. i] = side_by_side(fused, true)
+end
+
+-- Projections of one operand before attention.
+function examples.packed_attention(g)
+  local op, n, length, width, heads, size = g.op, g:extent(), g:extent(), g:extent(), g:size(),
+    g:size()
+  local x = g:var("float32", { n, length, width })
+  local function project()
+    return op.add(op.nn.matmul(x, g:constant("float32", { width, heads * size })),
+      g:constant("float32", { heads * size }))
+  end
+  return op.microsoft.multi_head_attention(project(), project(), project(),
+    { num_heads = heads, scale = g:pick { 0.5, 1 } })
+end
+
+-- Embeddings of words and positions, perhaps of segments.
+local function embedded(segments)
+  return function(g)
+    local op, n, length, width = g.op, g:extent(), g:extent(), 1 + g:size()
+    local function rows()
+      local ids = op.cast(g:var("bool", { n, length }), { to = 7 })
+      return op.take(g:constant("float32", { 2, width }), ids, { axis = 0 })
+    end
+    local sum = op.add(rows(), rows())
+    if segments then sum = op.add(sum, rows()) end
+    return op.nn.layer_norm(sum, g:constant("float32", { width }), g:constant("float32", { width }),
+      { axis = g:pick { -1, 2 }, epsilon = 1e-3 })
+  end
+end
+
+examples.embed_layer_norm, examples.embed_layer_norm_segments = embedded(false), embedded(true)
+
+-- A normalisation of a sum with a bias.
+function examples.skip_layer_norm_bias(g)
+  local op, width = g.op, 1 + g:size()
+  local shape = { g:extent(), g:extent(), width }
+  local function vector() return g:constant("float32", { width }) end
+  local x = op.add(g:var("float32", shape), vector())
+  return op.nn.layer_norm(op.add(g:var("float32", shape), x), vector(), vector(),
+    { axis = g:pick { -1, 2 }, epsilon = 1e-3 })
 end
 
 -- Groups of channels as channels of an InstanceNormalization.

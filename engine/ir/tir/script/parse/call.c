@@ -216,21 +216,32 @@ static pln_status shuffle(pln_script_parser *p, const pln_script_args *a,
                          first, out);
 }
 
-/* T.reduce(combiner, source, axis, value_index); its condition is true. */
+/* T.reduce(combiner, source, axis, value_index, init, condition). */
 static pln_status reduce(pln_script_parser *p, const pln_script_args *a,
                          pln_ref *out) {
-  uint32_t first = p->n_refs, sources, axes;
+  uint32_t first = p->n_refs, sources, starts = 0, axes;
   int64_t index = 0;
   pln_ref condition;
   PLN_TRY(operand(p, a->at[0], 0));
-  PLN_TRY(pln_build_int_imm(p->b, p->types[2], 1, &condition));
+  if (a->at[5])
+    PLN_TRY(pln_script_ref(p, a->at[5], p->types[2], &condition));
+  else
+    PLN_TRY(pln_build_int_imm(p->b, p->types[2], 1, &condition));
   PLN_TRY(pln_script_push_ref(p, condition));
   PLN_TRY(pln_script_push_list(p, a->at[1], 0, &sources));
+  if (a->at[4])
+    PLN_TRY(pln_script_push_list(p, a->at[4], 0, &starts));
+  if (starts != 0 && starts != sources)
+    return pln_script_refuse(p, a->at[4], "%u values are expected, or none",
+                             (unsigned)sources);
   PLN_TRY(pln_script_push_list(p, a->at[2], 0, &axes));
   if (a->at[3])
     PLN_TRY(pln_script_as_int(p, a->at[3], 0, UINT16_MAX, &index));
-  return pln_script_node(
-      p, (pln_prim){.kind = PLN_REDUCE, .data = (uint32_t)index}, first, out);
+  return pln_script_node(p,
+                         (pln_prim){.kind = PLN_REDUCE,
+                                    .data = (uint32_t)index,
+                                    .count = (uint16_t)starts},
+                         first, out);
 }
 
 static pln_status range(pln_script_parser *p, const pln_script_args *a,

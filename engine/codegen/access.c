@@ -1,0 +1,387 @@
+/* access.c: writes loads and stores.
+ *
+ * Called by expr.c and stmt.c. A vector of neighbouring elements is one access
+ * to each chunk, by an unaligned vector type; other vectors are gathered lane
+ * by lane. The last index may be a vector. */
+
+#include "codegen/writer.h"
+
+static const pln_ref *refs_of(const pln_cw *w, pln_ref ref) {
+  return pln_operands(w->g, &w->g->nodes[ref]);
+}
+
+typedef struct buffer_view {
+  pln_ref data, offset;
+  uint32_t rank;
+  const pln_ref *shape, *strides; /* strides: NULL if compact */
+  pln_dtype dtype;
+  uint32_t lanes;
+} buffer_view;
+
+static buffer_view view_buffer(const pln_cw *w, pln_ref ref) {
+  const pln_node *n = &w->g->nodes[ref];
+  const pln_ref *o = refs_of(w, ref);
+  buffer_view v = {.data = o[0], .rank = n->results, .shape = o + 1};
+  v.strides = n->count > 2u + v.rank ? v.shape + v.rank : NULL;
+  v.offset = o[n->count - 1];
+  v.dtype = pln_c_dtype(w, ref);
+  v.lanes = pln_c_lanes(w, ref);
+  return v;
+}
+
+void pln_c_bind_memory(pln_cw *w, pln_ref data, pln_c_text name,
+                       pln_dtype dtype) {
+  pln_c_fail(w, pln_mem_grow(w->engine, (void **)&w->memories, &w->cap_memories,
+                             (size_t)w->n_memories + 1, sizeof *w->memories));
+  if (w->status != PLN_OK)
+    return;
+  w->memories[w->n_memories++] = (pln_c_memory){name, dtype};
+  pln_c_fail(w,
+             pln_idmap_set(w->memory, w->g->nodes[data].data, w->n_memories));
+  pln_c_bind(w, data, pln_c_scalar(w, PLN_DTYPE_NONE, name));
+}
+
+const pln_c_memory *pln_c_find_memory(const pln_cw *w, pln_ref data) {
+  uint32_t at = pln_idmap_get(w->memory, w->g->nodes[data].data);
+  return at ? &w->memories[at - 1] : NULL;
+}
+
+/* ------------------------------------------------------------------ indices */
+
+/* Which fields of the buffer an access needs. */
+static void push_fields(pln_cw *w, const buffer_view *v) {
+  if (v->strides)
+    pln_c_push_exprs(w, v->rank, v->strides);
+  else if (v->rank > 1)
+    pln_c_push_exprs(w, v->rank - 1, v->shape + 1);
+  pln_c_push_expr(w, v->offset);
+}
+
+void pln_c_push_access(pln_cw *w, pln_ref ref, uint32_t first) {
+  const pln_node *n = &w->g->nodes[ref];
+  const pln_ref *o = refs_of(w, ref);
+  if (w->g->nodes[o[0]].kind != PLN_BUFFER) {
+    pln_c_refuse(w, "producers have no memory; lower the function with "
+                    "pl.lower first");
+    return;
+  }
+  buffer_view v = view_buffer(w, o[0]);
+  if (!pln_c_find_memory(w, v.data))
+    pln_c_refuse(w, "buffer '%s' has no memory",
+                 pln_symbol_text(w->engine, w->g->nodes[o[0]].data).data);
+  if (!pln_c_has_dtype(v.dtype))
+    pln_c_refuse(w, "elements of dtype %s are not written as C",
+                 v.dtype ? pln_dtype_name(v.dtype) : "handle");
+  push_fields(w, &v);
+  pln_c_push_exprs(w, n->count - first, o + first);
+}
+
+/* Where the elements of an access lie: `offset` is that of lane 0 in elements
+ * of the dtype, if `stride` is known or one; else each lane has its own. */
+typedef struct access {
+  buffer_view v;
+  pln_c_memory memory;
+  pln_c_value offset;
+  pln_c_value lane_index; /* the vector index; PLAIN with names */
+  pln_c_value scale;      /* of it */
+  pln_c_value stride;
+  uint32_t lanes;
+  bool gathers;
+} access;
+
+static pln_c_value as_scalar(pln_cw *w, pln_c_value value, uint32_t text) {
+  pln_c_value out =
+      pln_c_scalar(w, (pln_dtype)value.dtype, pln_c_text_at(w, &value, text));
+  return out;
+}
+
+/* The offset of all dimensions but the part of the last index that differs
+ * between lanes. */
+static pln_c_value add_dimension(pln_cw *w, const access *a, uint32_t d,
+                                 pln_c_value sum, pln_c_value index) {
+  if (a->v.strides)
+    return pln_c_offset(w, PLN_PRIM_ADD, sum,
+                        pln_c_offset(w, PLN_PRIM_MUL, index,
+                                     pln_c_value_of(w, a->v.strides[d])));
+  if (d > 0)
+    sum = pln_c_offset(w, PLN_PRIM_MUL, sum, pln_c_value_of(w, a->v.shape[d]));
+  return pln_c_offset(w, PLN_PRIM_ADD, sum, index);
+}
+
+/* The base of a ramp; its bounds are those of the first lane at least. */
+static pln_c_value ramp_base(pln_cw *w, pln_c_value ramp) {
+  pln_c_value base = as_scalar(w, ramp, 0);
+  base.lo = ramp.lo;
+  base.hi = ramp.hi;
+  return base;
+}
+
+static pln_c_value ramp_step(pln_cw *w, pln_c_value ramp) {
+  pln_c_value step = as_scalar(w, ramp, 1);
+  step.lo = ramp.step_lo;
+  step.hi = ramp.step_hi;
+  return step;
+}
+
+static void vector_index(pln_cw *w, access *a, uint32_t d, pln_c_value index) {
+  a->lanes = index.lanes;
+  a->scale = a->v.strides ? pln_c_value_of(w, a->v.strides[d])
+                          : pln_c_int_value(w, PLN_INT64, 1);
+  if (index.form == PLN_C_SPLAT) {
+    index.form = PLN_C_PLAIN;
+    index.lanes = 1;
+    a->offset = add_dimension(w, a, d, a->offset, index);
+    a->stride = pln_c_int_value(w, PLN_INT64, 0);
+  } else if (index.form == PLN_C_RAMP) {
+    a->offset = add_dimension(w, a, d, a->offset, ramp_base(w, index));
+    a->stride = pln_c_offset(w, PLN_PRIM_MUL, ramp_step(w, index), a->scale);
+  } else {
+    pln_c_value zero = pln_c_int_value(w, PLN_INT64, 0);
+    a->offset = add_dimension(w, a, d, a->offset, zero);
+    a->lane_index = pln_c_named(w, index);
+    a->gathers = true;
+  }
+}
+
+static access find_access(pln_cw *w, pln_ref ref, uint32_t first) {
+  const pln_ref *o = refs_of(w, ref);
+  access a = {.v = view_buffer(w, o[0]), .lanes = 1};
+  const pln_c_memory *memory = pln_c_find_memory(w, a.v.data);
+  if (memory)
+    a.memory = *memory;
+  a.stride = pln_c_int_value(w, PLN_INT64, 1);
+  a.offset = pln_c_int_value(w, PLN_INT64, 0);
+  for (uint32_t d = 0; d < a.v.rank; d++) {
+    pln_c_value index = pln_c_value_of(w, o[first + d]);
+    if (index.lanes == 1)
+      a.offset = add_dimension(w, &a, d, a.offset, index);
+    else if (d + 1 < a.v.rank)
+      pln_c_refuse(w, "a vector index before the last dimension");
+    else
+      vector_index(w, &a, d, index);
+  }
+  a.offset =
+      pln_c_offset(w, PLN_PRIM_ADD, a.offset, pln_c_value_of(w, a.v.offset));
+  return a;
+}
+
+/* Elements that are vectors: a pointer to scalars is indexed. */
+static void expand_lanes(pln_cw *w, access *a) {
+  pln_c_value lanes = pln_c_int_value(w, PLN_INT64, a->v.lanes);
+  if (a->v.lanes == 1)
+    return;
+  a->offset = pln_c_offset(w, PLN_PRIM_MUL, a->offset, lanes);
+  if (a->lanes == 1 && !a->gathers) {
+    a->lanes = a->v.lanes;
+    a->stride = pln_c_int_value(w, PLN_INT64, 1);
+    a->v.lanes = 1;
+  }
+}
+
+/* ----------------------------------------------------------------- elements */
+
+/* The pointer to elements of the buffer's dtype. */
+static const char *pointer(pln_cw *w, const access *a, bool writes) {
+  pln_c_type type = pln_c_type_of(a->v.dtype);
+  if (a->memory.dtype == a->v.dtype ||
+      (a->memory.dtype && pln_c_type_of(a->memory.dtype) == type))
+    return a->memory.name.data;
+  w->used_alias[type] = true;
+  return pln_c_textf(w, PLN_C_CALL, "((%spl_%s_alias *)%s)",
+                     writes ? "" : "const ", pln_c_short_name(type),
+                     a->memory.name.data)
+      .data;
+}
+
+/* The offset of one lane. */
+static pln_c_text lane_offset(pln_cw *w, const access *a, uint32_t lane) {
+  uint32_t outer = lane / a->v.lanes, inner = lane % a->v.lanes;
+  pln_c_value step = pln_c_int_value(w, PLN_INT64, outer), at = a->offset;
+  if (a->gathers) {
+    step = pln_c_new_value(w, (pln_dtype)a->lane_index.dtype, 1, PLN_C_PLAIN);
+    pln_c_add_text(w, &step, pln_c_lane(w, &a->lane_index, outer));
+    step = pln_c_offset(w, PLN_PRIM_MUL, step, a->scale);
+  } else {
+    step = pln_c_offset(w, PLN_PRIM_MUL, a->stride, step);
+  }
+  step = pln_c_offset(w, PLN_PRIM_MUL, step,
+                      pln_c_int_value(w, PLN_INT64, a->v.lanes));
+  at = pln_c_offset(w, PLN_PRIM_ADD, at, step);
+  at = pln_c_offset(w, PLN_PRIM_ADD, at, pln_c_int_value(w, PLN_INT64, inner));
+  return pln_c_text_at(w, &at, 0);
+}
+
+static pln_c_text element(pln_cw *w, const access *a, const char *base,
+                          pln_c_text offset) {
+  pln_c_text out = pln_c_textf(w, PLN_C_CALL, "%s[%s]", base, offset.data);
+  bool half = a->v.dtype == PLN_FLOAT16;
+  if (pln_c_is_half(a->v.dtype)) {
+    pln_c_use(w, half ? PLN_C_HELPER_FROM_HALF : PLN_C_HELPER_FROM_BFLOAT,
+              PLN_C_F32, 1);
+    out = pln_c_textf(w, PLN_C_CALL, "pl_from_%s(%s)", half ? "half" : "bfloat",
+                      out.data);
+  }
+  out.reads = true;
+  return out;
+}
+
+/* Whether a chunk is a run of neighbours. */
+static bool is_run(const access *a) {
+  return !a->gathers && a->v.lanes == 1 && a->stride.lo == 1 &&
+         a->stride.hi == 1;
+}
+
+/* Names for what each lane or chunk uses. */
+static void name_parts(pln_cw *w, access *a) {
+  if (a->lanes * a->v.lanes == 1)
+    return;
+  bool several = pln_c_n_chunks(w, a->lanes * a->v.lanes) > 1 || !is_run(a);
+  if (several && a->offset.lo != a->offset.hi) {
+    pln_c_text text = pln_c_text_at(w, &a->offset, 0);
+    pln_c_value out = a->offset;
+    out.count = 0;
+    pln_c_add_text(w, &out,
+                   pln_c_name(w, pln_c_type_name((pln_dtype)out.dtype), text));
+    a->offset = out;
+  }
+  if (!is_run(a) && a->stride.lo != a->stride.hi)
+    a->stride = pln_c_named(w, a->stride);
+}
+
+/* A chunk in memory as a vector. */
+static pln_c_text run_of(pln_cw *w, const access *a, const char *base,
+                         uint32_t first, uint32_t lanes, bool writes) {
+  const char *type = pln_c_vector(w, pln_c_type_of(a->v.dtype), lanes, true);
+  pln_c_value at = pln_c_offset(w, PLN_PRIM_ADD, a->offset,
+                                pln_c_int_value(w, PLN_INT64, first));
+  return pln_c_textf(w, PLN_C_CALL, "(*(%s%s *)(%s + %s))",
+                     writes ? "" : "const ", type, base,
+                     pln_c_arg(w, pln_c_text_at(w, &at, 0)));
+}
+
+static pln_c_text load_chunk(pln_cw *w, const access *a, const char *base,
+                             uint32_t first, uint32_t lanes) {
+  pln_c_text texts[64], out;
+  bool is_bool = a->v.dtype == PLN_BOOL;
+  if (lanes > 1 && is_run(a)) {
+    out = run_of(w, a, base, first, lanes, false);
+    if (is_bool)
+      out = pln_c_textf(w, PLN_C_CALL, "((%s)(%s != 0))",
+                        pln_c_vector(w, PLN_C_I8, lanes, false), out.data);
+    out.reads = true;
+    return out;
+  }
+  for (uint32_t k = 0; k < lanes; k++)
+    texts[k] = element(w, a, base, lane_offset(w, a, first + k));
+  return pln_c_chunk_from_lanes(w, a->v.dtype, is_bool && lanes > 1, lanes,
+                                texts);
+}
+
+static bool has_lanes(pln_cw *w, const access *a) {
+  if ((uint64_t)a->lanes * a->v.lanes <= 65536)
+    return true;
+  pln_c_refuse(w, "a vector of more than 65536 lanes");
+  return false;
+}
+
+void pln_c_load(pln_cw *w, pln_ref ref) {
+  access a = find_access(w, ref, 1);
+  expand_lanes(w, &a);
+  if (w->status != PLN_OK || !has_lanes(w, &a))
+    return;
+  uint32_t lanes = a.lanes * a.v.lanes, n = pln_c_n_chunks(w, lanes);
+  const char *base = pointer(w, &a, false);
+  bool splat = lanes > 1 && a.v.lanes == 1 && !a.gathers && a.stride.lo == 0 &&
+               a.stride.hi == 0;
+  pln_c_value out =
+      pln_c_new_value(w, a.v.dtype, lanes, splat ? PLN_C_SPLAT : PLN_C_PLAIN);
+  if (splat) {
+    pln_c_add_text(w, &out,
+                   element(w, &a, base, pln_c_text_at(w, &a.offset, 0)));
+    pln_c_set(w, ref, out);
+    return;
+  }
+  name_parts(w, &a);
+  out.mask = a.v.dtype == PLN_BOOL && lanes > 1 && w->width > 1;
+  for (uint32_t i = 0, first = 0; i < n; i++) {
+    uint32_t part = pln_c_chunk_lanes(w, lanes, i);
+    pln_c_add_text(w, &out, load_chunk(w, &a, base, first, part));
+    first += part;
+  }
+  pln_c_set(w, ref, out);
+}
+
+/* ------------------------------------------------------------------- stores */
+
+/* What is stored: halves as their bits. */
+static const char *stored(pln_cw *w, pln_dtype dtype, pln_c_text text) {
+  bool half = dtype == PLN_FLOAT16;
+  if (!pln_c_is_half(dtype))
+    return text.data;
+  pln_c_use(w, half ? PLN_C_HELPER_TO_HALF : PLN_C_HELPER_TO_BFLOAT, PLN_C_F32,
+            1);
+  return pln_c_textf(w, PLN_C_CALL, "pl_to_%s(%s)", half ? "half" : "bfloat",
+                     text.data)
+      .data;
+}
+
+static void store_run(pln_cw *w, const access *a, const char *base,
+                      const pln_c_value *value, uint32_t chunk,
+                      uint32_t first) {
+  uint32_t lanes = pln_c_chunk_lanes(w, value->lanes, chunk);
+  pln_c_text text = pln_c_text_at(w, value, chunk);
+  if (lanes > 1 && value->mask)
+    text = pln_c_textf(w, PLN_C_CALL, "__builtin_convertvector(%s & 1, %s)",
+                       pln_c_arg(w, text),
+                       pln_c_vector(w, PLN_C_U8, lanes, false));
+  if (lanes > 1)
+    pln_c_line(w, "%s = %s;", run_of(w, a, base, first, lanes, true).data,
+               text.data);
+  else
+    pln_c_line(w, "%s[%s] = %s;", base, lane_offset(w, a, first).data,
+               stored(w, a->v.dtype, text));
+}
+
+static void store_lanes(pln_cw *w, const access *a, const char *base,
+                        const pln_c_value *value, uint32_t lanes) {
+  for (uint32_t k = 0; k < lanes; k++)
+    pln_c_line(w, "%s[%s] = %s;", base, lane_offset(w, a, k).data,
+               stored(w, a->v.dtype, pln_c_lane(w, value, k)));
+}
+
+void pln_c_store(pln_cw *w, pln_ref ref) {
+  pln_c_value value = pln_c_value_of(w, refs_of(w, ref)[1]);
+  access a = find_access(w, ref, 2);
+  expand_lanes(w, &a);
+  if (w->status != PLN_OK || !has_lanes(w, &a))
+    return;
+  uint32_t lanes = a.lanes * a.v.lanes;
+  const char *base = pointer(w, &a, true);
+  if (lanes == 1) {
+    pln_c_line(w, "%s[%s] = %s;", base, pln_c_text_at(w, &a.offset, 0).data,
+               stored(w, a.v.dtype, pln_c_text_at(w, &value, 0)));
+    return;
+  }
+  /* All of the value is read before the first chunk is written. */
+  value.lanes = lanes;
+  value = pln_c_plain(w, value);
+  if (value.count > 1 || !is_run(&a))
+    value = pln_c_named(w, value);
+  name_parts(w, &a);
+  if (!is_run(&a)) {
+    store_lanes(w, &a, base, &value, lanes);
+    return;
+  }
+  for (uint32_t i = 0, first = 0; i < value.count; i++) {
+    store_run(w, &a, base, &value, i, first);
+    first += pln_c_chunk_lanes(w, lanes, i);
+  }
+}
+
+pln_c_text pln_c_address(pln_cw *w, pln_ref load) {
+  access a = find_access(w, load, 1);
+  expand_lanes(w, &a);
+  return pln_c_textf(w, PLN_C_COMPOUND, "(void *)(%s + %s)",
+                     pointer(w, &a, true),
+                     pln_c_arg(w, pln_c_text_at(w, &a.offset, 0)));
+}

@@ -1,0 +1,344 @@
+/* compiler.c: compiles C sources by the system's compiler, and keeps what it
+ * made.
+ *
+ * Called by hosts, and by lua/codegen. The cache is a folder of files named by
+ * a hash of source, compiler, version and flags; files are made beside and
+ * renamed, so that several processes may share it. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "codegen/codegen.h"
+
+enum { MOST_FLAGS = 64, MOST_LOG = 8192 };
+
+/* A compilation. */
+typedef struct job {
+  pln_engine *engine;
+  const pln_cc_options *options;
+  pln_cc_result *result;
+  const char *cc;
+  const char *argv[MOST_FLAGS + 16];
+  uint32_t n;
+  double seconds;
+  uint64_t memory;
+  char folder[PATH_MAX - 128]; /* of the cache, or a temporary one */
+  char stem[PATH_MAX - 64];    /* files being made: .c, .out, .log */
+} job;
+
+const char *const *pln_cc_default_flags(void) {
+  static const char *const flags[] = {"-O3",
+                                      "-std=c11",
+                                      "-march=native",
+                                      "-ffp-contract=fast",
+                                      "-fno-math-errno",
+                                      "-fno-trapping-math",
+                                      NULL};
+  return flags;
+}
+
+static char *copy_text(pln_engine *e, const char *text) {
+  size_t n = strlen(text) + 1;
+  char *out = pln_mem_new(e, n);
+  if (out)
+    memcpy(out, text, n);
+  return out;
+}
+
+static void free_text(pln_engine *e, char *text) {
+  pln_mem_free(e, text, text ? strlen(text) + 1 : 0);
+}
+
+void pln_cc_result_free(pln_cc_result *result) {
+  pln_engine *e = result->engine;
+  if (!e)
+    return;
+  if (result->path && result->is_temporary)
+    (void)unlink(result->path);
+  free_text(e, result->path);
+  free_text(e, result->command);
+  free_text(e, result->version);
+  *result = (pln_cc_result){0};
+}
+
+/* ------------------------------------------------------------------ folders */
+
+static pln_status make_folder(job *j, const char *path) {
+  char part[sizeof j->folder];
+  size_t n = strlen(path);
+  if (n + 1 > sizeof part)
+    return pln_diag_error(j->engine, PLN_ERR_IO, NULL, "the path '%s' is long",
+                          path);
+  for (size_t i = 1; i <= n; i++) {
+    if (path[i] != '/' && path[i] != 0)
+      continue;
+    memcpy(part, path, i);
+    part[i] = 0;
+    if (mkdir(part, 0777) != 0 && errno != EEXIST)
+      return pln_diag_error(j->engine, PLN_ERR_IO, NULL,
+                            "folder '%s' cannot be made: %s", part,
+                            strerror(errno));
+  }
+  memcpy(j->folder, path, n + 1);
+  return PLN_OK;
+}
+
+static pln_status temporary_folder(job *j) {
+  const char *base = getenv("TMPDIR");
+  snprintf(j->folder, sizeof j->folder, "%s", base && *base ? base : "/tmp");
+  j->result->is_temporary = true;
+  return PLN_OK;
+}
+
+static pln_status find_folder(job *j) {
+  char path[sizeof j->folder];
+  const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+  if (j->options->cache && !*j->options->cache)
+    return temporary_folder(j);
+  if (j->options->cache)
+    return make_folder(j, j->options->cache);
+  if (base && *base == '/')
+    snprintf(path, sizeof path, "%s/perilune", base);
+  else if (home && *home == '/')
+    snprintf(path, sizeof path, "%s/.cache/perilune", home);
+  else
+    return temporary_folder(j);
+  size_t mark = pln_diag_count(j->engine);
+  if (make_folder(j, path) == PLN_OK)
+    return PLN_OK;
+  pln_diag_drop(j->engine, mark); /* a home that is not writable */
+  return temporary_folder(j);
+}
+
+/* ----------------------------------------------------------------- messages */
+
+/* What the compiler wrote, at most MOST_LOG bytes. */
+static void read_log(int log, char *text) {
+  ssize_t n = pread(log, text, MOST_LOG - 1, 0);
+  text[n > 0 ? n : 0] = 0;
+}
+
+static pln_status report(job *j, const pln_child_end *end, int log) {
+  char text[MOST_LOG];
+  const char *what = "failed";
+  read_log(log, text);
+  if (end->timed_out)
+    what = "was stopped by its time limit";
+  else if (end->signal)
+    what = "crashed";
+  else if (end->code == 127 && !text[0])
+    what = "is not found or not a program";
+  pln_status status =
+      pln_diag_error(j->engine, end->timed_out ? PLN_ERR_LIMIT : PLN_ERR_IO,
+                     NULL, "the C compiler '%s' %s", j->cc, what);
+  pln_diag_note(j->engine, NULL, "command: %s", j->result->command);
+  if (text[0])
+    pln_diag_note(j->engine, NULL, "%s", text);
+  return status;
+}
+
+static pln_status set_command(job *j) {
+  pln_buffer text;
+  pln_status status = PLN_OK;
+  pln_buffer_init(&text, j->engine);
+  for (uint32_t i = 0; i < j->n && status == PLN_OK; i++)
+    status = pln_buffer_printf(&text, i ? " %s" : "%s", j->argv[i]);
+  if (status == PLN_OK)
+    status = pln_buffer_add(&text, "", 1);
+  if (status == PLN_OK) {
+    free_text(j->engine, j->result->command);
+    j->result->command = copy_text(j->engine, text.data);
+    status = j->result->command ? PLN_OK : pln_nomem(j->engine);
+  }
+  pln_buffer_free(&text);
+  return status;
+}
+
+/* Runs the command that stands in argv. */
+static pln_status run(job *j, int log, pln_child_end *end) {
+  j->argv[j->n] = NULL;
+  PLN_TRY(set_command(j));
+  return pln_process_run(j->engine, j->argv, log, j->seconds, j->memory, end);
+}
+
+static int open_log(job *j) {
+  char path[PATH_MAX];
+  snprintf(path, sizeof path, "%s.log", j->stem);
+  int log = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  (void)unlink(path);
+  return log;
+}
+
+static pln_status no_file(job *j, const char *path) {
+  return pln_diag_error(j->engine, PLN_ERR_IO, NULL,
+                        "'%s' cannot be written: %s", path, strerror(errno));
+}
+
+/* ------------------------------------------------------------------ version */
+
+static pln_status find_version(job *j) {
+  char text[MOST_LOG];
+  pln_child_end end;
+  int log = open_log(j);
+  if (log < 0)
+    return no_file(j, j->stem);
+  j->argv[0] = j->cc;
+  j->argv[1] = "--version";
+  j->n = 2;
+  pln_status status = run(j, log, &end);
+  if (status == PLN_OK && (end.timed_out || end.signal || end.code == 127))
+    status = report(j, &end, log);
+  read_log(log, text);
+  text[strcspn(text, "\n")] = 0;
+  close(log);
+  if (status != PLN_OK)
+    return status;
+  j->result->version = copy_text(j->engine, text);
+  return j->result->version ? PLN_OK : pln_nomem(j->engine);
+}
+
+/* tcc does not know most flags. */
+static bool is_tcc(const job *j) {
+  return strstr(j->result->version, "tcc") != NULL;
+}
+
+static pln_status set_flags(job *j, bool threads, pln_c_artifact artifact) {
+  const char *const *flags = pln_cc_default_flags();
+  j->n = 0;
+  j->argv[j->n++] = j->cc;
+  if (j->options->flags_given) {
+    if (j->options->n_flags > MOST_FLAGS)
+      return pln_diag_error(j->engine, PLN_ERR_LIMIT, NULL,
+                            "more than %d flags for the compiler", MOST_FLAGS);
+    for (uint32_t i = 0; i < j->options->n_flags; i++)
+      j->argv[j->n++] = j->options->flags[i];
+  } else if (!is_tcc(j)) {
+    for (; *flags; flags++)
+      j->argv[j->n++] = *flags;
+  }
+  if (threads)
+    j->argv[j->n++] = "-pthread";
+  j->argv[j->n++] = "-fPIC";
+  j->argv[j->n++] = artifact == PLN_C_SHARED ? "-shared" : "-c";
+  return PLN_OK;
+}
+
+/* ------------------------------------------------------------------- cache */
+
+static void hash_key(const job *j, pln_slice source, pln_c_artifact artifact,
+                     char *out, size_t size) {
+  uint64_t parts[2];
+  for (uint32_t k = 0; k < 2; k++) {
+    uint64_t h =
+        pln_hash_bytes(source.data, source.size, k ? 0x9e3779b97f4a7c15u : 1);
+    for (uint32_t i = 0; i < j->n; i++)
+      h = pln_hash_mix(h, pln_hash_bytes(j->argv[i], strlen(j->argv[i]), k));
+    h = pln_hash_mix(
+        h, pln_hash_bytes(j->result->version, strlen(j->result->version), k));
+    parts[k] = pln_hash_mix(h, artifact);
+  }
+  snprintf(out, size, "%016llx%016llx.%s", (unsigned long long)parts[0],
+           (unsigned long long)parts[1], artifact == PLN_C_SHARED ? "so" : "o");
+}
+
+static pln_status write_source(job *j, const char *path, pln_slice source) {
+  int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (file < 0)
+    return no_file(j, path);
+  for (size_t at = 0; at < source.size;) {
+    ssize_t n = write(file, source.data + at, source.size - at);
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n <= 0) {
+      close(file);
+      return no_file(j, path);
+    }
+    at += (size_t)n;
+  }
+  close(file);
+  return PLN_OK;
+}
+
+static pln_status compile(job *j, pln_slice source, const char *target) {
+  char from[PATH_MAX], to[PATH_MAX];
+  pln_child_end end;
+  snprintf(from, sizeof from, "%s.c", j->stem);
+  snprintf(to, sizeof to, "%s.out", j->stem);
+  PLN_TRY(write_source(j, from, source));
+  int log = open_log(j);
+  if (log < 0)
+    return no_file(j, j->stem);
+  j->argv[j->n++] = "-o";
+  j->argv[j->n++] = to;
+  j->argv[j->n++] = from;
+  j->argv[j->n++] = "-lm";
+  pln_status status = run(j, log, &end);
+  if (status == PLN_OK && (end.timed_out || end.signal || end.code))
+    status = report(j, &end, log);
+  close(log);
+  (void)unlink(from);
+  if (status == PLN_OK && rename(to, target) != 0)
+    status = no_file(j, target);
+  if (status != PLN_OK)
+    (void)unlink(to);
+  return status;
+}
+
+static pln_status make_stem(job *j) {
+  snprintf(j->stem, sizeof j->stem, "%s/build-XXXXXX", j->folder);
+  int file = mkstemp(j->stem);
+  if (file < 0)
+    return no_file(j, j->folder);
+  close(file);
+  return PLN_OK;
+}
+
+static pln_status compile_cached(job *j, pln_slice source, bool threads,
+                                 pln_c_artifact artifact) {
+  char name[64], target[PATH_MAX];
+  PLN_TRY(find_version(j));
+  PLN_TRY(set_flags(j, threads, artifact));
+  hash_key(j, source, artifact, name, sizeof name);
+  if (j->result->is_temporary)
+    snprintf(target, sizeof target, "%s.%s", j->stem,
+             artifact == PLN_C_SHARED ? "so" : "o");
+  else
+    snprintf(target, sizeof target, "%s/%s", j->folder, name);
+  j->result->path = copy_text(j->engine, target);
+  if (!j->result->path)
+    return pln_nomem(j->engine);
+  j->result->cached = !j->result->is_temporary && access(target, R_OK) == 0;
+  if (!j->result->cached)
+    return compile(j, source, target);
+  return set_command(j);
+}
+
+pln_status pln_cc_compile(pln_engine *engine, pln_slice source, bool threads,
+                          pln_c_artifact artifact,
+                          const pln_cc_options *options, pln_cc_result *out) {
+  static const pln_cc_options none = {0};
+  const char *given = options ? options->cc : NULL;
+  const char *environment = getenv("CC");
+  job j = {
+      .engine = engine, .options = options ? options : &none, .result = out};
+  *out = (pln_cc_result){.engine = engine};
+  j.cc = given ? given : environment && *environment ? environment : "cc";
+  j.seconds = j.options->seconds > 0 ? j.options->seconds : 60;
+  j.memory = j.options->memory ? j.options->memory : UINT64_C(4) << 30;
+  PLN_TRY(find_folder(&j));
+  pln_stoppable_begin(engine);
+  pln_status status = make_stem(&j);
+  if (status == PLN_OK) {
+    status = compile_cached(&j, source, threads, artifact);
+    (void)unlink(j.stem);
+  }
+  pln_stoppable_end(engine);
+  if (status != PLN_OK)
+    pln_cc_result_free(out);
+  return status;
+}

@@ -1,0 +1,249 @@
+/* loop.c: writes loops, also those over threads of a device, which run one
+ * after the other.
+ *
+ * Called by stmt.c. A loop runs max(extent, 0) times; its bounds are computed
+ * once. */
+
+#include "codegen/bounds.h"
+#include "codegen/writer.h"
+
+enum { FOR_PARALLEL = 1, FOR_UNROLLED = 3, MOST_UNROLLED = 64 };
+
+static const pln_ref *refs_of(const pln_cw *w, pln_ref ref) {
+  return pln_operands(w->g, &w->g->nodes[ref]);
+}
+
+static pln_ref loop_var(const pln_cw *w, pln_ref ref) {
+  return w->g->scopes[w->g->nodes[ref].data].begin;
+}
+
+/* ------------------------------------------------------------------ headers */
+
+/* The variable's value while the loop runs. */
+static pln_c_value index_value(pln_cw *w, pln_dtype dtype, const char *name,
+                               const pln_c_value *min,
+                               const pln_c_value *extent) {
+  pln_c_value out =
+      pln_c_scalar(w, dtype, pln_c_textf(w, PLN_C_NAME, "%s", name));
+  pln_c_value last = *extent;
+  int64_t lo, hi;
+  last.lo = 0;
+  last.hi = extent->hi > 0 ? extent->hi - 1 : 0;
+  if (pln_c_bounds(PLN_PRIM_ADD, dtype, min, &last, &lo, &hi)) {
+    out.lo = lo;
+    out.hi = hi;
+  }
+  return out;
+}
+
+static bool loop_is_empty(const pln_c_value *extent) {
+  return extent->hi <= 0;
+}
+
+/* `for (T i = min; i < end; i++)`, or the same with labels. */
+static void open_counted(pln_cw *w, pln_c_task *task, const char *type,
+                         const char *name, const char *min, const char *end) {
+  if (!task->flat) {
+    pln_c_line(w, "for (%s %s = %s; %s < %s; %s++) {", type, name, min, name,
+               end, name);
+    w->depth++;
+    return;
+  }
+  pln_c_line(w, "%s %s = %s;", type, name, min);
+  pln_c_line(w, "L%u:;", task->x);
+  pln_c_line(w, "if (!(%s < %s))", name, end);
+  pln_c_line(w, "  goto L%u;", task->x + 1);
+}
+
+/* The index may wrap: the rounds are counted. */
+static void open_wrapping(pln_cw *w, pln_c_task *task, pln_dtype dtype,
+                          const char *name, const char *min,
+                          const char *extent) {
+  const char *type = pln_c_type_name(dtype);
+  const char *wide = pln_c_bytes(dtype) > 4 ? "uint64_t" : "uint32_t";
+  const char *left = pln_c_temp(w);
+  pln_c_line(w, "%s %s = %s;", type, name, min);
+  if (!task->flat) {
+    pln_c_line(w,
+               "for (int64_t %s = %s; %s > 0; %s--, %s = (%s)((%s)%s + 1)) {",
+               left, extent, left, left, name, type, wide, name);
+    w->depth++;
+    return;
+  }
+  pln_c_line(w, "int64_t %s = %s;", left, extent);
+  pln_c_line(w, "L%u:;", task->x);
+  pln_c_line(w, "if (%s-- <= 0)", left);
+  pln_c_line(w, "  goto L%u;", task->x + 1);
+  task->k |= 2; /* see close */
+}
+
+static void unroll_hint(pln_cw *w, pln_ref ref, const pln_c_value *extent) {
+  const pln_node *n = &w->g->nodes[ref];
+  int64_t kind =
+      n->kind == PLN_FOR ? pln_attrs_int(w->engine, n->attrs, "kind", 0) : 0;
+  if (kind != FOR_UNROLLED || extent->lo != extent->hi || extent->hi <= 1 ||
+      extent->hi > MOST_UNROLLED)
+    return;
+  w->uses_unroll = true;
+  pln_c_line(w, "PL_UNROLL(%lld)", (long long)extent->hi);
+}
+
+/* Opens a loop over the variable; the task is that of LEAVE. */
+static void open_loop(pln_cw *w, pln_c_task *task, pln_ref var, pln_c_value min,
+                      pln_c_value extent) {
+  pln_dtype dtype = pln_c_dtype(w, var);
+  const char *type = pln_c_type_name(dtype);
+  const char *name =
+      pln_c_fresh_name(w, pln_symbol_text(w->engine, w->g->nodes[var].attrs));
+  const pln_node *n = &w->g->nodes[task->ref];
+  bool parallel = n->kind == PLN_FOR &&
+                  pln_attrs_int(w->engine, n->attrs, "kind", 0) == FOR_PARALLEL;
+  pln_c_value index = index_value(w, dtype, name, &min, &extent);
+  min = pln_c_named(w, min);
+  extent = pln_c_named(w, extent);
+  task->y = pln_c_keep(w, index);
+  pln_c_forget(w, task->mark);
+  if (parallel && pln_c_open_parallel(w, task, type, min, extent, name)) {
+    pln_c_bind(w, var, index);
+    return;
+  }
+  task->flat = w->depth >= PLN_C_MOST_NEST;
+  if (task->flat) {
+    task->x = w->n_labels;
+    w->n_labels += 2;
+  }
+  int64_t lo, hi;
+  bool fits = pln_c_bounds(PLN_PRIM_ADD, dtype, &min, &extent, &lo, &hi) ||
+              (min.lo == 0 && min.hi == 0);
+  if (loop_is_empty(&extent))
+    extent = pln_c_int_value(w, dtype, 0);
+  const char *first = pln_c_text_at(w, &min, 0).data;
+  if (fits) {
+    pln_c_value end = pln_c_offset(w, PLN_PRIM_ADD, min, extent);
+    end = pln_c_named(w, end);
+    if (!task->flat)
+      unroll_hint(w, task->ref, &extent);
+    open_counted(w, task, type, name, first, pln_c_text_at(w, &end, 0).data);
+  } else {
+    open_wrapping(w, task, dtype, name, first,
+                  pln_c_text_at(w, &extent, 0).data);
+  }
+  pln_c_bind(w, var, index);
+}
+
+static void close_loop(pln_cw *w, pln_c_task *task) {
+  const pln_c_value *index = &w->values[task->y - 1];
+  const char *name = pln_c_text_at(w, index, 0).data;
+  pln_dtype dtype = (pln_dtype)index->dtype;
+  if (!task->flat) {
+    w->depth--;
+    pln_c_line(w, "}");
+    return;
+  }
+  if (task->k & 2)
+    pln_c_line(w, "%s = (%s)((%s)%s + 1);", name, pln_c_type_name(dtype),
+               pln_c_bytes(dtype) > 4 ? "uint64_t" : "uint32_t", name);
+  else
+    pln_c_line(w, "%s++;", name);
+  pln_c_line(w, "goto L%u;", task->x);
+  pln_c_line(w, "L%u:;", task->x + 1);
+}
+
+/* ----------------------------------------------------------------- threads */
+
+static pln_symbol thread_tag(pln_cw *w, pln_ref iter) {
+  pln_slice tag = pln_c_attr(w, &w->g->nodes[iter], "thread_tag");
+  pln_symbol symbol = 0;
+  /* Virtual threads are loops that share nothing but their name. */
+  if (tag.size == 0 || (tag.size >= 7 && !memcmp(tag.data, "vthread", 7)))
+    return 0;
+  pln_c_fail(w, pln_symbol_intern(w->engine, tag, &symbol));
+  return symbol;
+}
+
+static const pln_c_iter *find_iter(const pln_cw *w, pln_symbol tag) {
+  for (uint32_t i = w->n_iters; tag && i-- > 0;)
+    if (w->iters[i].tag == tag)
+      return &w->iters[i];
+  return NULL;
+}
+
+/* Another loop over the same thread has its index. Task k: 1 if a thread was
+ * entered, 4 if no loop was opened. */
+static void open_thread(pln_cw *w, pln_c_task *task, pln_ref var, pln_ref iter,
+                        pln_c_value min, pln_c_value extent) {
+  pln_symbol tag = thread_tag(w, iter);
+  const pln_c_iter *outer = find_iter(w, tag);
+  if (outer) {
+    task->k = 4;
+    pln_c_value value = outer->value;
+    pln_c_bind(w, var, value);
+    pln_c_bind(w, refs_of(w, iter)[0], value);
+    return;
+  }
+  task->k = 0;
+  open_loop(w, task, var, min, extent);
+  if (w->status != PLN_OK)
+    return;
+  pln_c_value index = w->values[task->y - 1];
+  pln_c_bind(w, refs_of(w, iter)[0], index);
+  if (!tag)
+    return;
+  if (w->n_iters == PLN_C_MOST_THREAD_LOOPS) {
+    pln_c_refuse(w, "too many loops over threads");
+    return;
+  }
+  w->iters[w->n_iters++] = (pln_c_iter){tag, index};
+  task->k |= 1;
+}
+
+void pln_c_for_body(pln_cw *w, pln_c_task task) {
+  const pln_node *n = &w->g->nodes[task.ref];
+  const pln_ref *o = refs_of(w, task.ref);
+  pln_c_value min = pln_c_value_of(w, o[0]), extent = pln_c_value_of(w, o[1]);
+  task.k = 0;
+  if (n->count > 2)
+    open_thread(w, &task, loop_var(w, task.ref), o[2], min, extent);
+  else
+    open_loop(w, &task, loop_var(w, task.ref), min, extent);
+  task.what = PLN_C_LEAVE;
+  pln_c_push(w, task);
+  pln_c_push_body(w, n->data);
+}
+
+static void leave(pln_cw *w, pln_c_task task, pln_ref var) {
+  if (task.k & 8)
+    pln_c_close_parallel(w, &task);
+  else if (!(task.k & 4))
+    close_loop(w, &task);
+  w->n_iters -= task.k & 1;
+  if (!(task.k & 4))
+    pln_c_unbind(w, var);
+}
+
+void pln_c_for_leave(pln_cw *w, pln_c_task task) {
+  leave(w, task, loop_var(w, task.ref));
+}
+
+bool pln_c_opens_thread(const pln_cw *w, const pln_node *n) {
+  return pln_binds_thread(w->g, n);
+}
+
+/* A thread that is bound already is not run through again. */
+void pln_c_thread_body(pln_cw *w, pln_c_task task) {
+  const pln_node *n = &w->g->nodes[task.ref];
+  const pln_ref *o = refs_of(w, task.ref);
+  pln_ref var = refs_of(w, o[0])[0];
+  task.k = 4;
+  if (!pln_c_is_bound(w, var))
+    open_thread(w, &task, var, o[0], pln_c_int_value(w, pln_c_dtype(w, var), 0),
+                pln_c_value_of(w, o[1]));
+  task.what = PLN_C_LEAVE;
+  pln_c_push(w, task);
+  pln_c_push_body(w, n->data);
+}
+
+void pln_c_thread_leave(pln_cw *w, pln_c_task task) {
+  const pln_ref *o = refs_of(w, task.ref);
+  leave(w, task, refs_of(w, o[0])[0]);
+}

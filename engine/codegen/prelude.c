@@ -1,0 +1,180 @@
+/* prelude.c: what stands before the functions of a source: includes, vector
+ * types, helpers; only what the unit uses.
+ *
+ * Called by write.c when all functions are written. */
+
+#include "codegen/writer.h"
+
+static const char *type_name(pln_c_type type) {
+  static const char *const names[] = {
+      "int8_t",   "int16_t",  "int32_t",  "int64_t", "uint8_t",
+      "uint16_t", "uint32_t", "uint64_t", "float",   "double"};
+  return names[type];
+}
+
+static uint32_t type_size(pln_c_type type) {
+  static const uint8_t sizes[] = {1, 2, 4, 8, 1, 2, 4, 8, 4, 8};
+  return sizes[type];
+}
+
+static pln_c_type unsigned_of(pln_c_type type) {
+  return type <= PLN_C_I64 ? (pln_c_type)(type + 4) : type;
+}
+
+static void put(pln_cw *w, const char *text) {
+  pln_c_raw(w, "%s", text);
+}
+
+static void put_includes(pln_cw *w) {
+  put(w, "/* Written by perilune. */\n\n");
+  if (w->uses_pool)
+    put(w, "#ifndef _POSIX_C_SOURCE\n#define _POSIX_C_SOURCE 200809L\n#endif\n"
+           "#include <pthread.h>\n#include <unistd.h>\n");
+  put(w, "#include <math.h>\n#include <stddef.h>\n#include <stdint.h>\n"
+         "#include <string.h>\n\n");
+}
+
+static void put_inline(pln_cw *w) {
+  put(w, "#ifdef __GNUC__\n"
+         "#define PL_INLINE static inline __attribute__((unused))\n"
+         "#else\n#define PL_INLINE static inline\n#endif\n\n");
+}
+
+static void put_vector_types(pln_cw *w) {
+  put(w, "#if defined(__GNUC__) && !defined(__TINYC__)\n"
+         "#define PL_VECTORS\n"
+         "#pragma GCC diagnostic ignored \"-Wpsabi\"\n");
+  for (pln_c_type type = 0; type < PLN_C_N_TYPES; type++)
+    for (uint32_t log = 1; log < PLN_C_LOG_LANES; log++) {
+      uint32_t lanes = 1u << log, bytes = lanes * type_size(type);
+      if (w->used_vectors[type][log][0])
+        pln_c_raw(w, "typedef %s pl_%sx%u __attribute__((vector_size(%u)));\n",
+                  type_name(type), pln_c_short_name(type), lanes, bytes);
+      if (w->used_vectors[type][log][1])
+        pln_c_raw(w,
+                  "typedef %s pl_%sx%u_u\n    __attribute__((vector_size(%u), "
+                  "aligned(%u), may_alias));\n",
+                  type_name(type), pln_c_short_name(type), lanes, bytes,
+                  type_size(type));
+    }
+  put(w, "#endif\n\n");
+}
+
+static void put_aliases(pln_cw *w) {
+  bool any = false;
+  for (pln_c_type type = 0; type < PLN_C_N_TYPES; type++)
+    any |= w->used_alias[type];
+  if (!any)
+    return;
+  put(w, "/* Elements of memory that is seen as several types. */\n"
+         "#ifdef __GNUC__\n#define PL_ALIAS __attribute__((may_alias))\n"
+         "#else\n#define PL_ALIAS\n#endif\n");
+  for (pln_c_type type = 0; type < PLN_C_N_TYPES; type++)
+    if (w->used_alias[type])
+      pln_c_raw(w, "typedef %s PL_ALIAS pl_%s_alias;\n", type_name(type),
+                pln_c_short_name(type));
+  put(w, "\n");
+}
+
+static void put_unroll(pln_cw *w) {
+  if (w->uses_unroll)
+    put(w, "#if defined(__clang__)\n"
+           "#define PL_PRAGMA(text) _Pragma(#text)\n"
+           "#define PL_UNROLL(n) PL_PRAGMA(unroll n)\n"
+           "#elif defined(__GNUC__) && !defined(__TINYC__) && __GNUC__ >= 8\n"
+           "#define PL_PRAGMA(text) _Pragma(#text)\n"
+           "#define PL_UNROLL(n) PL_PRAGMA(GCC unroll n)\n"
+           "#else\n#define PL_UNROLL(n)\n#endif\n\n");
+}
+
+/* ----------------------------------------------------------------- helpers */
+
+static void expand(pln_cw *w, const char *text, pln_c_type type,
+                   uint32_t lanes) {
+  const char *s = pln_c_short_name(type);
+  const char *mask = pln_c_short_name(type_size(type) == 1   ? PLN_C_I8
+                                      : type_size(type) == 2 ? PLN_C_I16
+                                      : type_size(type) == 4 ? PLN_C_I32
+                                                             : PLN_C_I64);
+  for (const char *at = text; *at;) {
+    size_t n = strcspn(at, "$");
+    if (n > 0)
+      pln_c_raw(w, "%.*s", (int)n, at);
+    at += n;
+    if (!*at)
+      break;
+    switch (at[1]) {
+    case 'T': put(w, type_name(type)); break;
+    case 'U': put(w, type_name(unsigned_of(type))); break;
+    case 'S': put(w, s); break;
+    case 'V': pln_c_raw(w, "pl_%sx%u", s, lanes); break;
+    case 'L': pln_c_raw(w, "%sx%u", s, lanes); break;
+    default: pln_c_raw(w, "pl_%sx%u", mask, lanes); break;
+    }
+    at += 2;
+  }
+}
+
+static void put_helpers(pln_cw *w, bool vectors) {
+  static const char *const texts[] = {
+#define HELPER(name, text) text,
+#include "codegen/helpers.def"
+  };
+  for (uint32_t h = 0; h < PLN_C_N_HELPERS; h++)
+    for (pln_c_type type = 0; type < PLN_C_N_TYPES; type++)
+      for (uint32_t log = vectors; log < (vectors ? PLN_C_LOG_LANES : 1); log++)
+        if (w->used_helpers[h][type][log])
+          expand(w, texts[h], type, 1u << log);
+}
+
+static void put_vector_helpers(pln_cw *w) {
+  if (!w->uses_vectors)
+    return;
+  put(w, "#ifdef PL_VECTORS\n");
+  put_helpers(w, true);
+  put(w, "#endif\n");
+}
+
+static const char argument_text[] =
+    "#ifndef PERILUNE_ARGUMENT\n"
+    "#define PERILUNE_ARGUMENT\n"
+    "/* An argument of NAME_call: a buffer with its shape, or a scalar. */\n"
+    "typedef struct perilune_argument {\n"
+    "  void *data;\n"
+    "  const int64_t *shape;\n"
+    "} perilune_argument;\n"
+    "#endif\n\n";
+
+void pln_c_prelude(pln_cw *w, pln_buffer *out) {
+  w->out = out;
+  put_includes(w);
+  put(w, argument_text);
+  if (w->uses_vectors)
+    put_vector_types(w);
+  put_aliases(w);
+  put_unroll(w);
+  put_inline(w);
+  put_helpers(w, false);
+  put_vector_helpers(w);
+  put(w, "\n");
+  if (w->uses_pool)
+    put(w, pln_c_pool_text);
+}
+
+void pln_c_header_begin(pln_cw *w) {
+  w->out = &w->code->header;
+  put(w, "/* Written by perilune. Functions return 0, or why they stopped:\n"
+         " * 1 division by zero, 2 an error of the program, 4 no workspace,\n"
+         " * 0x1000 + 16 * parameter + dimension: a shape, 0x10000 + n: an\n"
+         " * assertion. A workspace is 64-byte aligned, its size is that of\n"
+         " * NAME_workspace_size; NAME_call takes arguments as an array. */\n\n"
+         "#pragma once\n\n#include <stddef.h>\n#include <stdint.h>\n\n"
+         "#ifdef __cplusplus\nextern \"C\" {\n#define restrict __restrict\n"
+         "#endif\n\n");
+  put(w, argument_text);
+}
+
+void pln_c_header_end(pln_cw *w) {
+  w->out = &w->code->header;
+  put(w, "#ifdef __cplusplus\n#undef restrict\n}\n#endif\n");
+}

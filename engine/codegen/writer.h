@@ -1,0 +1,356 @@
+/* writer.h: the state of writing PrimFuncs as C, and what its parts offer each
+ * other.
+ *
+ * The walk is a stack of tasks, as in the interpreter of loops (eval/loop).
+ * Texts lie in an arena; the first failure to allocate is kept in `status`, and
+ * what is written afterwards is dropped, so that functions that make text do
+ * not fail one by one.
+ *
+ * A value is the text of a C expression for each of its chunks. A scalar has
+ * one; a vector has one for each run of lanes that fits into a vector of the
+ * machine. Long texts, and those used more than once, become variables. */
+
+#ifndef PLN_CODEGEN_WRITER_H
+#define PLN_CODEGEN_WRITER_H
+
+#include "codegen/codegen.h"
+#include "ir/graph/graph.h"
+#include "ir/tir/tir.h"
+
+/* How tightly a text binds. */
+typedef enum pln_c_prec {
+  PLN_C_NAME,    /* a variable or literal: may be repeated */
+  PLN_C_CALL,    /* a call, an element, text in parentheses */
+  PLN_C_COMPOUND /* needs parentheses as an operand */
+} pln_c_prec;
+
+typedef struct pln_c_text {
+  const char *data; /* ends with a zero byte */
+  uint32_t size;
+  uint8_t prec;
+  bool reads; /* it reads memory when it is evaluated */
+} pln_c_text;
+
+typedef enum pln_c_form {
+  PLN_C_PLAIN, /* a text for each chunk */
+  PLN_C_SPLAT, /* the text of a scalar that all lanes have */
+  PLN_C_RAMP   /* the texts of base and stride */
+} pln_c_form;
+
+typedef struct pln_c_value {
+  pln_c_text *texts; /* in the arena; copies of a value share them */
+  uint32_t count, cap;
+  uint32_t lanes;
+  uint8_t form;
+  uint8_t dtype;  /* pln_dtype; none: a handle */
+  uint8_t mask;   /* bool vectors: bytes of an element, which is 0 or -1 */
+  int64_t lo, hi; /* integers: bounds of all lanes */
+  int64_t step_lo, step_hi; /* of a ramp's stride */
+} pln_c_value;
+
+typedef enum pln_c_task_kind {
+  PLN_C_EXPR,
+  PLN_C_EMIT,
+  PLN_C_BRANCH,
+  PLN_C_OTHERWISE,
+  PLN_C_JOIN,
+  PLN_C_LET_BODY,
+  PLN_C_LET_END,
+  PLN_C_STMT,
+  PLN_C_STMT_END,
+  PLN_C_BODY,
+  PLN_C_LEAVE,
+  PLN_C_ELSE,
+  PLN_C_TOP_VAR /* the value of a let's variable is there, see memory.c */
+} pln_c_task_kind;
+
+typedef struct pln_c_task {
+  uint8_t what; /* pln_c_task_kind */
+  uint8_t k;
+  uint8_t flat; /* written with labels, because C cannot nest so deep */
+  pln_ref ref;
+  uint32_t mark;  /* of the memo's log */
+  uint32_t x, y;  /* by the task */
+  uint32_t first; /* 1 + a value */
+  size_t at, end; /* positions in the output */
+} pln_c_task;
+
+/* The memory behind a data pointer. */
+typedef struct pln_c_memory {
+  pln_c_text name;
+  pln_dtype dtype; /* that the pointer points to */
+} pln_c_memory;
+
+/* What a function does with a data pointer; found before it is written. */
+enum { PLN_C_READ = 1, PLN_C_WRITTEN = 2, PLN_C_ESCAPES = 4 };
+
+/* Short names of types, in the order of the prelude. */
+typedef enum pln_c_type {
+  PLN_C_I8,
+  PLN_C_I16,
+  PLN_C_I32,
+  PLN_C_I64,
+  PLN_C_U8,
+  PLN_C_U16,
+  PLN_C_U32,
+  PLN_C_U64,
+  PLN_C_F32,
+  PLN_C_F64,
+  PLN_C_N_TYPES
+} pln_c_type;
+
+typedef enum pln_c_helper {
+#define HELPER(name, text) PLN_C_HELPER_##name,
+#include "codegen/helpers.def"
+  PLN_C_N_HELPERS
+} pln_c_helper;
+
+enum { PLN_C_LOG_LANES = 7 }; /* vectors of 2 to 64 lanes */
+
+typedef struct pln_c_iter {
+  pln_symbol tag;
+  pln_c_value value;
+} pln_c_iter;
+
+enum { PLN_C_MOST_THREAD_LOOPS = 32, PLN_C_MOST_NEST = 100 };
+
+/* A function that runs a part of a parallel loop. */
+typedef struct pln_c_region {
+  pln_buffer body;
+  pln_buffer *outer; /* the output around it; NULL: none is open */
+  uint32_t depth;
+  const char *name;      /* of its function */
+  uint64_t thread_bytes; /* workspace of each thread */
+  uint64_t base;         /* where that of all threads begins */
+} pln_c_region;
+
+typedef struct pln_cw {
+  pln_engine *engine;
+  const pln_c_options *options;
+  pln_c_code *code;
+  pln_status status; /* the first failure */
+  pln_arena arena;
+  /* Of the unit: */
+  bool used_vectors[PLN_C_N_TYPES][PLN_C_LOG_LANES][2];
+  bool used_helpers[PLN_C_N_HELPERS][PLN_C_N_TYPES][PLN_C_LOG_LANES];
+  bool used_alias[PLN_C_N_TYPES];
+  bool uses_unroll, uses_pool, uses_vectors;
+  pln_idmap *externs;   /* name -> 1 + its text */
+  pln_buffer functions; /* text behind the prelude */
+  pln_buffer declarations;
+  pln_idmap *unit_names;
+  /* Of the function being written: */
+  const pln_graph *g;
+  pln_c_function *fn;
+  uint32_t width; /* lanes of a chunk; 1: scalars only */
+  pln_buffer body;
+  pln_buffer *out;
+  uint32_t depth; /* open braces */
+  pln_c_task *tasks;
+  uint32_t n_tasks, cap_tasks;
+  pln_c_value *values;
+  uint32_t n_values, cap_values;
+  uint32_t *memo; /* for each node: 1 + its value */
+  pln_ref *log;
+  uint32_t n_log, cap_log;
+  uint8_t *uses;  /* for each node: by how many operands, up to 255 */
+  bool *unsafe;   /* for each node: evaluating it may fault */
+  uint32_t *seen; /* for each node: the last region that captured it */
+  pln_scope *scope_of;
+  pln_ref *next_stmt, *first_stmt;
+  pln_idmap *vars;     /* variable -> 1 + its value */
+  pln_idmap *lets;     /* variable of a LetStmt -> 1 + its value's node */
+  pln_idmap *top_vars; /* variable -> 1 + its value where sizes are computed */
+  pln_idmap *var_uses; /* variable -> how often it is used */
+  pln_idmap *access;   /* data pointer -> PLN_C_* + 8 */
+  pln_idmap *memory;   /* data pointer -> 1 + its memory */
+  pln_c_memory *memories;
+  uint32_t n_memories, cap_memories;
+  pln_idmap *names; /* C name -> the last suffix + 1 */
+  uint32_t n_temps, n_labels, n_asserts, n_regions, n_captures;
+  bool spills; /* loads become variables: a call may write what they read */
+  bool uses_workspace, restricts;
+  bool at_top; /* sizes of the workspace: variables of lets are expanded */
+  pln_c_iter iters[PLN_C_MOST_THREAD_LOOPS];
+  uint32_t n_iters;
+  uint64_t stack_bytes, workspace_bytes;
+  pln_buffer dims;  /* statements that declare variables of shapes */
+  pln_buffer sizes; /* statements that compute sizes of the workspace */
+  uint32_t n_sizes;
+  pln_c_region region;
+  pln_ref stmt;
+} pln_cw;
+
+/* ------------------------------------------------------------------ text.c */
+
+pln_c_text pln_c_textf(pln_cw *w, pln_c_prec prec, const char *format, ...)
+    PLN_PRINTF(3, 4);
+/* The text as an operand: in parentheses if it needs them. */
+const char *pln_c_arg(pln_cw *w, pln_c_text text);
+/* Writes a line, indented. */
+void pln_c_line(pln_cw *w, const char *format, ...) PLN_PRINTF(2, 3);
+void pln_c_raw(pln_cw *w, const char *format, ...) PLN_PRINTF(2, 3);
+/* Records a failure. */
+void pln_c_fail(pln_cw *w, pln_status status);
+/* PLN_ERR_UNSUPPORTED. */
+void pln_c_refuse(pln_cw *w, const char *format, ...) PLN_PRINTF(2, 3);
+/* A C identifier that the function does not use yet. */
+const char *pln_c_fresh_name(pln_cw *w, pln_slice hint);
+/* An identifier of the unit. */
+const char *pln_c_unit_name(pln_cw *w, pln_slice hint);
+bool pln_c_is_reserved(const char *name);
+const char *pln_c_temp(pln_cw *w);
+pln_dtype pln_c_dtype(const pln_cw *w, pln_ref ref);
+uint32_t pln_c_lanes(const pln_cw *w, pln_ref ref);
+pln_slice pln_c_attr(const pln_cw *w, const pln_node *n, const char *key);
+
+/* ------------------------------------------------------------------ type.c */
+
+bool pln_c_is_float(pln_dtype dtype);
+bool pln_c_is_int(pln_dtype dtype); /* bool too */
+bool pln_c_is_half(pln_dtype dtype);
+/* Whether values of the dtype are written at all. */
+bool pln_c_has_dtype(pln_dtype dtype);
+/* The type of a variable, "int32_t"; of memory, where halves are uint16_t. */
+const char *pln_c_type_name(pln_dtype dtype);
+const char *pln_c_memory_name(pln_dtype dtype);
+const char *pln_c_unsigned_name(pln_dtype dtype);
+pln_c_type pln_c_type_of(pln_dtype dtype);
+const char *pln_c_short_name(pln_c_type type);
+uint32_t pln_c_bytes(pln_dtype dtype);
+/* The name of a vector type, which the prelude then defines. */
+const char *pln_c_vector(pln_cw *w, pln_c_type type, uint32_t lanes,
+                         bool in_memory);
+/* The vector type of a chunk: of masks with elements of `mask` bytes. */
+const char *pln_c_chunk_type(pln_cw *w, pln_dtype dtype, uint32_t mask,
+                             uint32_t lanes);
+pln_c_type pln_c_mask_type(uint32_t bytes);
+void pln_c_use(pln_cw *w, pln_c_helper helper, pln_c_type type, uint32_t lanes);
+int64_t pln_c_least(pln_dtype dtype);
+int64_t pln_c_most(pln_dtype dtype);
+pln_c_text pln_c_int(pln_cw *w, pln_dtype dtype, int64_t value);
+pln_c_text pln_c_float(pln_cw *w, pln_dtype dtype, double value);
+
+/* ----------------------------------------------------------------- value.c */
+
+uint32_t pln_c_n_chunks(const pln_cw *w, uint32_t lanes);
+uint32_t pln_c_chunk_lanes(const pln_cw *w, uint32_t lanes, uint32_t chunk);
+/* A value with the bounds of its dtype; its texts follow by pln_c_add_text. */
+pln_c_value pln_c_new_value(pln_cw *w, pln_dtype dtype, uint32_t lanes,
+                            pln_c_form form);
+void pln_c_add_text(pln_cw *w, pln_c_value *value, pln_c_text text);
+pln_c_text pln_c_text_at(const pln_cw *w, const pln_c_value *value,
+                         uint32_t chunk);
+pln_c_value pln_c_scalar(pln_cw *w, pln_dtype dtype, pln_c_text text);
+pln_c_value pln_c_int_value(pln_cw *w, pln_dtype dtype, int64_t value);
+/* The value of a node or variable that was written. */
+pln_c_value pln_c_value_of(const pln_cw *w, pln_ref ref);
+bool pln_c_is_const(const pln_c_value *value, int64_t *out);
+/* Ends a node: records its value, as a variable where that is better. */
+void pln_c_set(pln_cw *w, pln_ref ref, pln_c_value value);
+/* 1 + the number of the value, which is kept. */
+uint32_t pln_c_keep(pln_cw *w, pln_c_value value);
+void pln_c_forget(pln_cw *w, uint32_t mark);
+void pln_c_bind(pln_cw *w, pln_ref var, pln_c_value value);
+void pln_c_unbind(pln_cw *w, pln_ref var);
+bool pln_c_is_bound(const pln_cw *w, pln_ref var);
+/* The value with a text for each chunk; of a scalar itself. */
+pln_c_value pln_c_plain(pln_cw *w, pln_c_value value);
+/* The value with names for texts: those that are no names become variables. */
+pln_c_value pln_c_named(pln_cw *w, pln_c_value value);
+pln_c_text pln_c_name(pln_cw *w, const char *type, pln_c_text text);
+/* The text of one lane of a plain value with names. */
+pln_c_text pln_c_lane(pln_cw *w, const pln_c_value *value, uint32_t lane);
+/* The condition as a scalar: bool values are 0 or 1. */
+pln_c_text pln_c_chunk_from_lanes(pln_cw *w, pln_dtype dtype, uint32_t mask,
+                                  uint32_t lanes, const pln_c_text *texts);
+
+/* ----------------------------------------------------------------- arith.c */
+
+void pln_c_binary(pln_cw *w, pln_ref ref);
+void pln_c_cast(pln_cw *w, pln_ref ref);
+void pln_c_select(pln_cw *w, pln_ref ref, const pln_ref *operands);
+void pln_c_logic(pln_cw *w, pln_ref ref);
+pln_c_text pln_c_cast_text(pln_cw *w, pln_dtype from, pln_dtype to,
+                           pln_c_text text);
+/* Rounds a text of float to a half dtype. */
+pln_c_text pln_c_rounded(pln_cw *w, pln_dtype dtype, pln_c_text text);
+/* Element offsets: sums and products of int64 that do not overflow. */
+pln_c_value pln_c_offset(pln_cw *w, pln_kind kind, pln_c_value a,
+                         pln_c_value b);
+pln_c_value pln_c_mask_as(pln_cw *w, pln_c_value value, uint32_t mask);
+bool pln_c_combine(pln_cw *w, pln_kind kind, pln_c_value a, pln_c_value b,
+                   pln_dtype result, pln_c_value *out);
+
+/* ------------------------------------------------------------ expr.c, call.c
+ */
+
+void pln_c_push(pln_cw *w, pln_c_task task);
+void pln_c_push_expr(pln_cw *w, pln_ref ref);
+void pln_c_push_exprs(pln_cw *w, uint32_t n, const pln_ref *refs);
+void pln_c_expr_task(pln_cw *w, pln_c_task task);
+void pln_c_visit_branch(pln_cw *w, pln_ref ref);
+void pln_c_visit_call(pln_cw *w, pln_ref ref);
+void pln_c_emit_call(pln_cw *w, pln_ref ref);
+bool pln_c_call_is_safe(const pln_node *n);
+/* Opens and closes what is written under a condition. */
+void pln_c_open_if(pln_cw *w, pln_c_task *task, const char *condition);
+void pln_c_else(pln_cw *w, pln_c_task *task);
+void pln_c_close_if(pln_cw *w, pln_c_task *task);
+const char *pln_c_label(pln_cw *w, uint32_t label);
+
+/* ---------------------------------------------------------------- access.c */
+
+void pln_c_push_access(pln_cw *w, pln_ref ref, uint32_t first);
+void pln_c_load(pln_cw *w, pln_ref ref);
+void pln_c_store(pln_cw *w, pln_ref ref);
+/* A pointer to the element that a BufferLoad reads. */
+pln_c_text pln_c_address(pln_cw *w, pln_ref load);
+void pln_c_bind_memory(pln_cw *w, pln_ref data, pln_c_text name,
+                       pln_dtype dtype);
+const pln_c_memory *pln_c_find_memory(const pln_cw *w, pln_ref data);
+
+/* ---------------------------------------------------------------- memory.c */
+
+/* Forgets what its header computed, from `mark` on. */
+void pln_c_allocate(pln_cw *w, pln_ref ref, uint32_t mark);
+void pln_c_allocate_const(pln_cw *w, pln_ref ref);
+/* A variable where sizes of the workspace are computed. */
+void pln_c_visit_top_var(pln_cw *w, pln_ref ref);
+void pln_c_set_top_var(pln_cw *w, pln_ref ref);
+
+/* ------------------------------------------------------------ stmt.c, loop.c
+ */
+
+void pln_c_push_body(pln_cw *w, pln_scope scope);
+void pln_c_write_body(pln_cw *w);
+void pln_c_run_tasks(pln_cw *w, uint32_t floor);
+void pln_c_for_body(pln_cw *w, pln_c_task task);
+void pln_c_for_leave(pln_cw *w, pln_c_task task);
+/* Opens a loop that threads share, and closes it: parallel.c. False: it is
+ * written as a serial one. */
+bool pln_c_open_parallel(pln_cw *w, pln_c_task *task, const char *type,
+                         pln_c_value min, pln_c_value extent, const char *var);
+void pln_c_close_parallel(pln_cw *w, pln_c_task *task);
+void pln_c_thread_body(pln_cw *w, pln_c_task task);
+void pln_c_thread_leave(pln_cw *w, pln_c_task task);
+/* Whether a thread binding opens a loop. */
+bool pln_c_opens_thread(const pln_cw *w, const pln_node *n);
+
+/* -------------------------------------------------------------- analysis.c */
+
+void pln_c_analyse(pln_cw *w);
+void pln_c_free_analysis(pln_cw *w);
+
+/* -------------------------------------------------------------- function.c */
+
+void pln_c_function_write(pln_cw *w);
+
+/* --------------------------------------------------------------- prelude.c */
+
+void pln_c_prelude(pln_cw *w, pln_buffer *out);
+void pln_c_header_begin(pln_cw *w);
+void pln_c_header_end(pln_cw *w);
+extern const char pln_c_pool_text[];
+
+#endif

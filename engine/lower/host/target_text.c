@@ -1,0 +1,144 @@
+/* target_text.c: the text of a target as a dictionary, the attribute `target`
+ * of functions (host.h).
+ *
+ *     llvm -keys=cpu -num-cores=4 -host="c -keys=cpu"
+ *         =>   {kind = "llvm", keys = ["cpu"], tag = "", num-cores = 4,
+ *               host = {kind = "c", keys = ["cpu"], tag = ""}}
+ *
+ * Called by tir.BindTarget. What always holds: the text is read once; a host's
+ * text has no host of its own. */
+
+#include "lower/host/host.h"
+
+enum { MOST_KEYS = 8 };
+
+/* The keys of a kind whose text has none. */
+static const struct {
+  const char *kind;
+  pln_slice keys;
+} default_keys[] = {
+    {"llvm", {"cpu", 3}},           {"c", {"cpu", 3}},
+    {"cuda", {"cuda,gpu", 8}},      {"nvptx", {"cuda,gpu", 8}},
+    {"rocm", {"rocm,gpu", 8}},      {"opencl", {"opencl,gpu", 10}},
+    {"vulkan", {"vulkan,gpu", 10}}, {"metal", {"metal,gpu", 9}},
+};
+
+static pln_status set(pln_engine *e, pln_slice name, pln_attr value,
+                      pln_attrs *dict) {
+  PLN_TRY(pln_symbol_intern(e, name, &value.name));
+  return pln_attrs_with(e, *dict, &value, dict);
+}
+
+static pln_status set_keys(pln_engine *e, pln_slice text, pln_attrs *dict) {
+  pln_slice keys[MOST_KEYS];
+  uint32_t n = 0;
+  for (size_t at = 0; at < text.size && n < MOST_KEYS; n++) {
+    const char *comma = memchr(text.data + at, ',', text.size - at);
+    size_t end = comma ? (size_t)(comma - text.data) : text.size;
+    keys[n] = (pln_slice){text.data + at, end - at};
+    at = end + 1;
+  }
+  return set(
+      e, pln_text("keys"),
+      (pln_attr){.kind = PLN_ATTR_STRINGS, .count = n, .v.strings = keys},
+      dict);
+}
+
+/* Digits are a number. */
+static bool read_number(pln_slice text, int64_t *out) {
+  *out = 0;
+  for (size_t i = 0; i < text.size; i++) {
+    if (text.data[i] < '0' || text.data[i] > '9' || i > 17)
+      return false;
+    *out = *out * 10 + (text.data[i] - '0');
+  }
+  return text.size > 0;
+}
+
+static pln_status set_plain(pln_engine *e, pln_slice name, pln_slice value,
+                            pln_attrs *dict) {
+  pln_attr attr = {.kind = PLN_ATTR_STRING, .v.s = value};
+  int64_t number;
+  if (read_number(value, &number))
+    attr = (pln_attr){.kind = PLN_ATTR_INT, .v.i = number};
+  return set(e, name, attr, dict);
+}
+
+/* The next word; a part in quotes belongs to it. */
+static pln_slice next_word(pln_slice *rest) {
+  char quote = 0;
+  size_t i = 0, start;
+  while (i < rest->size && rest->data[i] == ' ')
+    i++;
+  for (start = i; i < rest->size && (quote || rest->data[i] != ' '); i++)
+    if (quote ? rest->data[i] == quote
+              : rest->data[i] == '"' || rest->data[i] == '\'')
+      quote = quote ? 0 : rest->data[i];
+  pln_slice word = {rest->data + start, i - start};
+  *rest = (pln_slice){rest->data + i, rest->size - i};
+  return word;
+}
+
+static pln_slice unquoted(pln_slice s) {
+  bool quotes = s.size >= 2 && (s.data[0] == '"' || s.data[0] == '\'') &&
+                s.data[s.size - 1] == s.data[0];
+  return quotes ? (pln_slice){s.data + 1, s.size - 2} : s;
+}
+
+static pln_status refuse(pln_engine *e, pln_slice word) {
+  return pln_diag_error(e, PLN_ERR_FORMAT, NULL,
+                        "a target is a kind and words -name=value, not '%.*s'",
+                        (int)word.size, word.data);
+}
+
+/* -name=value, or -name, which is true. `host` is where a host's text goes;
+ * NULL: it may have none. */
+static pln_status read_word(pln_engine *e, pln_slice word, pln_slice *host,
+                            pln_attrs *dict) {
+  size_t start = word.size > 1 && word.data[1] == '-' ? 2 : 1;
+  if (word.size <= start || word.data[0] != '-')
+    return refuse(e, word);
+  const char *equals = memchr(word.data, '=', word.size);
+  size_t end = equals ? (size_t)(equals - word.data) : word.size;
+  pln_slice name = {word.data + start, end - start}, value;
+  if (!equals)
+    return set(e, name, (pln_attr){.kind = PLN_ATTR_BOOL, .v.i = 1}, dict);
+  value = unquoted((pln_slice){equals + 1, word.size - end - 1});
+  if (pln_slice_is(name, "keys"))
+    return set_keys(e, value, dict);
+  if (!pln_slice_is(name, "host"))
+    return set_plain(e, name, value, dict);
+  if (!host)
+    return refuse(e, word);
+  *host = value;
+  return PLN_OK;
+}
+
+static pln_status read_target(pln_engine *e, pln_slice text, pln_slice *host,
+                              pln_attrs *out) {
+  pln_slice kind = next_word(&text), word;
+  *out = 0;
+  if (kind.size == 0 || kind.data[0] == '-')
+    return refuse(e, kind);
+  PLN_TRY(set(e, pln_text("kind"),
+              (pln_attr){.kind = PLN_ATTR_STRING, .v.s = kind}, out));
+  PLN_TRY(set(e, pln_text("tag"),
+              (pln_attr){.kind = PLN_ATTR_STRING, .v.s = pln_text("")}, out));
+  for (size_t i = 0; i < PLN_COUNT(default_keys); i++)
+    if (pln_slice_is(kind, default_keys[i].kind))
+      PLN_TRY(set_keys(e, default_keys[i].keys, out));
+  while ((word = next_word(&text)).size > 0)
+    PLN_TRY(read_word(e, word, host, out));
+  return PLN_OK;
+}
+
+pln_status pln_target_read(pln_engine *e, pln_slice text, pln_attrs *out) {
+  pln_slice host_text = {NULL, 0};
+  pln_attrs host;
+  PLN_TRY(read_target(e, text, &host_text, out));
+  if (host_text.size == 0)
+    return PLN_OK;
+  PLN_TRY(read_target(e, host_text, NULL, &host));
+  return set(e, pln_text("host"),
+             (pln_attr){.kind = PLN_ATTR_DICT, .v.dict = host}, out);
+}

@@ -1,0 +1,232 @@
+/* normalize.c: a schedule before its bounds are inferred: inlined stages are
+ * substituted, loops begin at 0, attachments are at leaves. Definition: TVM
+ * 0.14, Schedule.normalize. Works on a state that only lowering uses. */
+
+#include "te/te.h"
+
+/* ------------------------------------------------------------------- inline */
+
+typedef struct inlining {
+  pln_te_list loads, values; /* what is replaced, and by what */
+} inlining;
+
+/* The value of an inlined stage at the indices of a load. */
+static pln_status inline_load(pln_te_state *s, uint32_t producer, pln_term load,
+                              pln_term *out) {
+  const pln_te_stage *g = &s->stages[producer];
+  uint32_t n = g->axis.n;
+  pln_term *from = pln_arena_new(&s->arena, n * sizeof *from);
+  pln_term *to = pln_arena_new(&s->arena, n * sizeof *to);
+  if (!from || !to)
+    return pln_nomem(s->engine);
+  for (uint32_t i = 0; i < n; i++) {
+    from[i] = s->axes[g->axis.items[i]].var;
+    to[i] = pln_fold_cast(s->a, pln_te_dtype(s, from[i]),
+                          pln_term_operand(s->a, load, 1 + i));
+  }
+  *out = pln_te_substitute(s, g->body.items[0], n, from, to, false);
+  return s->a->status;
+}
+
+static pln_status collect_load(void *ud, pln_te_state *s, pln_term load) {
+  inlining *x = ud;
+  uint32_t tensor = pln_te_load_tensor(s, load);
+  if (tensor == PLN_NONE ||
+      s->stages[s->tensors[tensor].stage].attach != PLN_ATTACH_INLINED)
+    return PLN_OK;
+  return pln_te_push(s, &x->loads, load);
+}
+
+/* Loads are in the order of their operands, so that an inner one is replaced in
+ * the indices of an outer one first. */
+static pln_status replace_loads(pln_te_state *s, inlining *x, pln_term *body) {
+  for (uint32_t i = 0; i < x->loads.n; i++) {
+    pln_term load = x->loads.items[i], value;
+    uint32_t producer = s->tensors[pln_te_load_tensor(s, load)].stage;
+    pln_term with =
+        x->values.n ? pln_te_substitute(s, load, x->values.n, x->loads.items,
+                                        x->values.items, false)
+                    : load;
+    PLN_TRY(s->a->status);
+    PLN_TRY(inline_load(s, producer, with, &value));
+    PLN_TRY(pln_te_push(s, &x->values, value));
+  }
+  *body = pln_te_substitute(s, *body, x->loads.n, x->loads.items,
+                            x->values.items, false);
+  return s->a->status;
+}
+
+static pln_status inline_into(pln_te_state *s, uint32_t stage) {
+  for (uint32_t i = 0; i < s->stages[stage].body.n; i++) {
+    inlining x = {0};
+    pln_term body = s->stages[stage].body.items[i];
+    PLN_TRY(pln_te_each_load(s, body, collect_load, &x));
+    if (x.loads.n == 0)
+      continue;
+    PLN_TRY(replace_loads(s, &x, &body));
+    s->stages[stage].body.items[i] = body;
+  }
+  return PLN_OK;
+}
+
+/* A scan and an extern read memory, which an inlined tensor does not have. */
+static pln_status check_reader(pln_te_state *s, uint32_t stage) {
+  pln_te_list producers = {0};
+  PLN_TRY(pln_te_producers(s, stage, &producers));
+  for (uint32_t i = 0; i < producers.n; i++)
+    if (s->stages[producers.items[i]].attach == PLN_ATTACH_INLINED)
+      return pln_diag_error(
+          s->engine, PLN_ERR_ARGUMENT, NULL,
+          "schedule: stage '%s' is inlined, but '%s' reads it from memory",
+          pln_te_stage_name(s, producers.items[i]),
+          pln_te_stage_name(s, stage));
+  return PLN_OK;
+}
+
+/* Producers come first, and are complete when a consumer reads them. */
+static pln_status inline_stages(pln_te_state *s) {
+  for (uint32_t i = 0; i < s->order.n; i++) {
+    pln_te_stage *g = &s->stages[s->order.items[i]];
+    if (g->attach == PLN_ATTACH_INLINE)
+      g->attach = PLN_ATTACH_INLINED;
+    if (g->kind == PLN_TE_COMPUTE)
+      PLN_TRY(inline_into(s, s->order.items[i]));
+    else if (g->kind != PLN_TE_PLACEHOLDER)
+      PLN_TRY(check_reader(s, s->order.items[i]));
+  }
+  return PLN_OK;
+}
+
+/* ------------------------------------------------------------------- rebase */
+
+static pln_status rebase_axis(pln_te_state *s, uint32_t stage, uint32_t axis,
+                              uint32_t at) {
+  pln_te_axis old = s->axes[axis];
+  uint32_t rebased;
+  PLN_TRY(pln_te_axis_new(s, stage, old.name, pln_te_dtype(s, old.var),
+                          (pln_iter_type)old.type, PLN_NO_TERM, PLN_NO_TERM,
+                          &rebased));
+  pln_te_axis *x = &s->axes[rebased];
+  x->loop = old.loop;
+  x->pragmas = old.pragmas;
+  x->prefetches = old.prefetches;
+  s->axes[axis].rebased = rebased;
+  PLN_TRY(pln_te_relate(
+      s, stage,
+      (pln_te_relation){
+          .kind = PLN_TE_REBASE, .a = axis, .b = rebased, .c = rebased}));
+  s->stages[stage].leaves.items[at] = rebased;
+  return pln_te_push(s, &s->stages[stage].all, rebased);
+}
+
+static pln_status rebase_list(pln_te_state *s, uint32_t stage,
+                              const pln_te_list *axes) {
+  for (uint32_t i = 0; i < axes->n; i++) {
+    uint32_t at = pln_te_index(&s->stages[stage].leaves, axes->items[i]);
+    if (at != PLN_NONE && s->axes[axes->items[i]].bind == PLN_NONE)
+      PLN_TRY(rebase_axis(s, stage, axes->items[i], at));
+  }
+  return PLN_OK;
+}
+
+static pln_status rebase_stages(pln_te_state *s) {
+  for (uint32_t i = 0; i < s->n_axes; i++)
+    s->axes[i].rebased = PLN_NONE;
+  for (uint32_t i = 0; i < s->order.n; i++) {
+    uint32_t stage = s->order.items[i];
+    if (s->stages[stage].attach == PLN_ATTACH_INLINED)
+      continue;
+    pln_te_list axis = s->stages[stage].axis;
+    pln_te_list reduce = s->stages[stage].reduce;
+    PLN_TRY(rebase_list(s, stage, &axis));
+    PLN_TRY(rebase_list(s, stage, &reduce));
+  }
+  return PLN_OK;
+}
+
+/* ------------------------------------------------------------------- attach */
+
+/* The final for an axis that a later primitive used up: the inner part of what
+ * was split; of what was fused, if it was the inner axis. */
+static uint32_t loop_for(const pln_te_state *s, uint32_t stage, uint32_t axis) {
+  const pln_te_stage *g = &s->stages[stage];
+  for (uint32_t i = 0; i < g->n_relations; i++) {
+    const pln_te_relation *r = &g->relations[i];
+    if (r->kind == PLN_TE_SPLIT && r->a == axis)
+      axis = r->c;
+    else if (r->kind == PLN_TE_FUSE && r->c == axis)
+      axis = r->a;
+    else if (r->kind == PLN_TE_REBASE && r->a == axis)
+      axis = r->b;
+  }
+  return axis;
+}
+
+static pln_status legalize(pln_te_state *s, uint32_t stage) {
+  pln_te_stage *g = &s->stages[stage];
+  if (g->attach != PLN_ATTACH_SCOPE)
+    return PLN_OK;
+  const pln_te_list *leaves = &s->stages[g->attach_stage].leaves;
+  uint32_t final = loop_for(s, g->attach_stage, g->attach_axis);
+  if (pln_te_index(leaves, final) == PLN_NONE)
+    return pln_diag_error(
+        s->engine, PLN_ERR_ARGUMENT, NULL,
+        "schedule: did not find the attachment point of stage '%s': axis '%s' "
+        "is no loop of '%s' any more",
+        pln_te_stage_name(s, stage), pln_te_axis_name(s, g->attach_axis),
+        pln_te_stage_name(s, g->attach_stage));
+  if (s->stages[g->attach_stage].attach == PLN_ATTACH_INLINED)
+    return pln_diag_error(s->engine, PLN_ERR_ARGUMENT, NULL,
+                          "schedule: stage '%s' is attached to '%s', which is "
+                          "inlined",
+                          pln_te_stage_name(s, stage),
+                          pln_te_stage_name(s, g->attach_stage));
+  g->attach_axis = final;
+  return PLN_OK;
+}
+
+/* -------------------------------------------------------------------- paths */
+
+static pln_status follow(pln_te_state *s, uint32_t stage, uint32_t *at,
+                         bool *more) {
+  const pln_te_stage *spec = &s->stages[pln_te_attach_spec(s, *at)];
+  *more = spec->attach == PLN_ATTACH_SCOPE ||
+          spec->attach == PLN_ATTACH_SCAN_UPDATE;
+  if (!*more)
+    return PLN_OK;
+  bool inside = spec->attach == PLN_ATTACH_SCAN_UPDATE;
+  uint32_t axis = spec->attach_axis;
+  *at = spec->attach_stage;
+  pln_te_list leaves = s->stages[*at].leaves;
+  for (uint32_t i = leaves.n; i-- > 0;) {
+    inside |= leaves.items[i] == axis;
+    if (inside)
+      PLN_TRY(pln_te_push(s, &s->stages[stage].path, leaves.items[i]));
+  }
+  return PLN_OK;
+}
+
+/* compute_at refuses cycles; a group may close one. */
+static pln_status make_path(pln_te_state *s, uint32_t stage) {
+  uint32_t at = stage;
+  bool more = true;
+  for (uint32_t n = 0; more; n++) {
+    if (n > s->n_stages)
+      return pln_diag_error(s->engine, PLN_ERR_ARGUMENT, NULL,
+                            "schedule: stage '%s' is attached in a loop of "
+                            "groups",
+                            pln_te_stage_name(s, stage));
+    PLN_TRY(follow(s, stage, &at, &more));
+  }
+  return PLN_OK;
+}
+
+pln_status pln_te_normalize(pln_te_state *s) {
+  PLN_TRY(inline_stages(s));
+  PLN_TRY(rebase_stages(s));
+  for (uint32_t i = 0; i < s->n_stages; i++)
+    PLN_TRY(legalize(s, i));
+  for (uint32_t i = 0; i < s->order.n; i++)
+    PLN_TRY(make_path(s, s->order.items[i]));
+  return PLN_OK;
+}

@@ -1,0 +1,166 @@
+/* annotations.c: the primitives that annotate axes and stages: bind, vectorize,
+ * unroll, parallel, pragma, prefetch, storage_align, set_scope, double_buffer,
+ * rolling_buffer, env_threads, set_store_predicate. */
+
+#include "te/te.h"
+
+static pln_status find_loop(pln_te_state *s, const pln_schedule_step *step,
+                            pln_te_axis **out) {
+  uint32_t at;
+  PLN_TRY(pln_te_find_loop(s, step, step->axes[0], &at));
+  *out = &s->axes[step->axes[0]];
+  return PLN_OK;
+}
+
+static bool is_thread(const pln_te_axis *x) {
+  return x->type == PLN_ITER_THREAD_INDEX;
+}
+
+static pln_status bind_thread(pln_te_state *s, const pln_schedule_step *step) {
+  pln_te_axis *x;
+  PLN_TRY(find_loop(s, step, &x));
+  if (x->type != PLN_ITER_DATA_PAR && x->type != PLN_ITER_COMM_REDUCE)
+    return pln_te_refuse(
+        s, step, "axis '%s' must be of type DataPar or CommReduce to be bound",
+        pln_te_axis_name(s, step->axes[0]));
+  if (!is_thread(&s->axes[step->axes[1]]))
+    return pln_te_refuse(s, step, "'%s' is no thread",
+                         pln_te_axis_name(s, step->axes[1]));
+  if (x->bind != PLN_NONE && x->bind != step->axes[1])
+    pln_diag_warn(s->engine, NULL,
+                  "schedule step %u: axis '%s' is bound to '%s' "
+                  "already, and now to '%s'",
+                  s->step, pln_te_axis_name(s, step->axes[0]),
+                  pln_te_axis_name(s, x->bind),
+                  pln_te_axis_name(s, step->axes[1]));
+  x->bind = step->axes[1];
+  return PLN_OK;
+}
+
+static pln_status set_loop(pln_te_state *s, const pln_schedule_step *step,
+                           pln_iter_type loop, bool reductions) {
+  pln_te_axis *x;
+  PLN_TRY(find_loop(s, step, &x));
+  bool data = x->type == PLN_ITER_DATA_PAR;
+  if (!data && !(reductions && (x->type == PLN_ITER_COMM_REDUCE ||
+                                x->type == PLN_ITER_ORDERED)))
+    return pln_te_refuse(s, step,
+                         "axis '%s' carries a dependence from round to round, "
+                         "so that its rounds cannot run at once",
+                         pln_te_axis_name(s, step->axes[0]));
+  x->loop = (uint8_t)loop;
+  return PLN_OK;
+}
+
+/* values[0]: the value, 1 if it is left out. */
+static pln_status pragma(pln_te_state *s, const pln_schedule_step *step) {
+  pln_te_axis *x;
+  pln_term value = pln_term_int(s->a, PLN_INT32, 1, 1);
+  pln_slice key = pln_symbol_text(s->engine, step->text);
+  if (!step->text)
+    return pln_te_refuse(s, step, "a pragma needs a key");
+  if (strcmp(key.data, "unroll") == 0)
+    return set_loop(s, step, PLN_ITER_UNROLLED, true);
+  if (strcmp(key.data, "vectorize") == 0)
+    return set_loop(s, step, PLN_ITER_VECTORIZED, false);
+  PLN_TRY(find_loop(s, step, &x));
+  if (step->n_values > 0)
+    PLN_TRY(pln_te_value(s, &step->values[0], PLN_INT32, &value));
+  PLN_TRY(pln_te_push(s, &x->pragmas, step->text));
+  return pln_te_push(s, &x->pragmas, value);
+}
+
+static pln_status prefetch(pln_te_state *s, const pln_schedule_step *step) {
+  pln_te_axis *x;
+  pln_term offset = pln_term_int(s->a, PLN_INT32, 1, 1);
+  PLN_TRY(find_loop(s, step, &x));
+  if (step->n_tensors != 1)
+    return pln_te_refuse(s, step, "it needs one tensor");
+  if (step->n_values > 0)
+    PLN_TRY(pln_te_value(s, &step->values[0], PLN_INT32, &offset));
+  PLN_TRY(pln_te_push(s, &x->prefetches, step->tensors[0]));
+  return pln_te_push(s, &x->prefetches, offset);
+}
+
+/* values: factor, offset. The axis is a dimension, loop or not. */
+static pln_status storage_align(pln_te_state *s,
+                                const pln_schedule_step *step) {
+  const pln_te_stage *g = &s->stages[step->stage];
+  if (pln_te_index(&g->axis, step->axes[0]) == PLN_NONE)
+    return pln_te_refuse(s, step, "axis '%s' is no dimension of its tensor",
+                         pln_te_axis_name(s, step->axes[0]));
+  if (step->n_values != 2 || step->values[0].graph || step->values[1].graph)
+    return pln_te_refuse(s, step, "it needs a factor and an offset, numbers");
+  if (step->values[0].number <= 0 || step->values[0].number > INT32_MAX)
+    return pln_te_refuse(s, step, "a factor must be positive, got %lld",
+                         (long long)step->values[0].number);
+  s->axes[step->axes[0]].align_factor = step->values[0].number;
+  s->axes[step->axes[0]].align_offset = step->values[1].number;
+  return PLN_OK;
+}
+
+static pln_status set_buffering(pln_te_state *s, const pln_schedule_step *step,
+                                bool rolling) {
+  pln_te_stage *g = &s->stages[step->stage];
+  if (g->is_output)
+    return pln_te_refuse(s, step, "an output cannot be a %s buffer",
+                         rolling ? "rolling" : "double");
+  if (rolling)
+    g->rolling_buffer = true;
+  else
+    g->double_buffer = true;
+  return PLN_OK;
+}
+
+static pln_status env_threads(pln_te_state *s, const pln_schedule_step *step) {
+  pln_te_stage *g = &s->stages[step->stage];
+  if (g->kind != PLN_TE_SCAN)
+    return pln_te_refuse(s, step, "only a scan has env_threads");
+  if (g->threads.n > 0)
+    return pln_te_refuse(s, step, "its env_threads are set already");
+  for (uint32_t i = 0; i < step->n_axes; i++)
+    if (!is_thread(&s->axes[step->axes[i]]))
+      return pln_te_refuse(s, step, "'%s' is no thread",
+                           pln_te_axis_name(s, step->axes[i]));
+  for (uint32_t i = 0; i < step->n_axes; i++) {
+    PLN_TRY(pln_te_push(s, &g->threads, step->axes[i]));
+    PLN_TRY(pln_te_insert(s, &g->leaves, i, step->axes[i]));
+    PLN_TRY(pln_te_insert(s, &g->all, i, step->axes[i]));
+  }
+  return PLN_OK;
+}
+
+static pln_status set_predicate(pln_te_state *s,
+                                const pln_schedule_step *step) {
+  pln_term predicate;
+  if (step->n_values != 1)
+    return pln_te_refuse(s, step, "it needs a condition");
+  PLN_TRY(pln_te_value(s, &step->values[0], PLN_BOOL, &predicate));
+  if (!pln_is_bool(s->a, predicate))
+    return pln_te_refuse(s, step, "a condition must be a bool");
+  s->stages[step->stage].predicate = predicate;
+  return PLN_OK;
+}
+
+pln_status pln_te_apply_annotation(pln_te_state *s,
+                                   const pln_schedule_step *step) {
+  switch (step->primitive) {
+  case PLN_SCHEDULE_BIND: return bind_thread(s, step);
+  case PLN_SCHEDULE_VECTORIZE:
+    return set_loop(s, step, PLN_ITER_VECTORIZED, false);
+  case PLN_SCHEDULE_UNROLL: return set_loop(s, step, PLN_ITER_UNROLLED, true);
+  case PLN_SCHEDULE_PARALLEL:
+    return set_loop(s, step, PLN_ITER_PARALLELIZED, false);
+  case PLN_SCHEDULE_PRAGMA: return pragma(s, step);
+  case PLN_SCHEDULE_PREFETCH: return prefetch(s, step);
+  case PLN_SCHEDULE_STORAGE_ALIGN: return storage_align(s, step);
+  case PLN_SCHEDULE_SET_SCOPE:
+    s->stages[step->stage].scope = step->text;
+    return PLN_OK;
+  case PLN_SCHEDULE_DOUBLE_BUFFER: return set_buffering(s, step, false);
+  case PLN_SCHEDULE_ROLLING_BUFFER: return set_buffering(s, step, true);
+  case PLN_SCHEDULE_ENV_THREADS: return env_threads(s, step);
+  case PLN_SCHEDULE_SET_STORE_PREDICATE: return set_predicate(s, step);
+  default: return pln_te_refuse(s, step, "there is no such primitive");
+  }
+}

@@ -1,0 +1,82 @@
+--- perilune build: programs of TIR as C, or compiled.
+
+local core = require "perilune.core"
+local stop = require "perilune.cli.stop"
+core.internal() -- diagnostics point at the scripts of others
+
+local build = {
+  description = "Writes the PrimFuncs of a program as C (OUT.c, OUT.h) or compiles them (OUT.so, "
+    .. "OUT.o). FILE is TVMScript (NAME.tir, NAME.tvmscript, NAME.py), or a Lua script that "
+    .. "returns a module or PrimFunc.",
+}
+
+function build.arguments(parser)
+  parser:argument("file", "The program to build."):argname "FILE"
+  parser:option("-o --output", "What to write, by its ending: .c, .h, .so or .o; may be repeated. "
+    .. "Without it the C source is printed."):argname "OUT":count "*"
+  parser:option("--cc", "The C compiler; otherwise $CC, else cc."):argname "CC"
+  parser:option("--flags", "Its flags, in one word; otherwise -O3, -march=native and others.")
+    :argname "FLAGS"
+  parser:option("--threads", "Threads that parallel loops may use; otherwise they are serial.")
+    :argname "N":convert(tonumber)
+  parser:option("--vector-bytes", "Bytes of a vector: 16, 32 or 64; otherwise those of this "
+    .. "machine for .so and .o, and 32 for source."):argname "N":convert(tonumber)
+  parser:flag("--asserts", "Checks the assertions of the program, and divisors.")
+  parser:option("--cache", "The folder of compiled objects; '' keeps none."):argname "DIR"
+  parser:flag("-v --verbose", "Shows the compiler's command.")
+end
+
+local function from_script(path)
+  local chunk, reason = loadfile(path)
+  if not chunk then stop.failure("%s", reason) end
+  local program = chunk(path)
+  if program == nil then stop.failure("%s: it returns no module or PrimFunc", path) end
+  return program
+end
+
+local function load(path)
+  if path:find "%.lua$" then return from_script(path) end
+  local file, reason = io.open(path, "rb")
+  if not file then stop.failure("%s", reason) end
+  local text = file:read "a"
+  file:close()
+  local program, diag = require "perilune".tir.parse(text, path)
+  if not program then error(diag, 0) end
+  return program
+end
+
+local function needs_compiler(outputs)
+  for _, path in ipairs(outputs) do
+    if path:find "%.s?o$" then return true end
+  end
+  return false
+end
+
+local function check_outputs(outputs)
+  for _, path in ipairs(outputs) do
+    if not path:find "%.[cho]$" and not path:find "%.so$" then
+      stop.usage("-o %s: the name ends in none of .c, .h, .so, .o", path)
+    end
+  end
+end
+
+function build.run(options)
+  check_outputs(options.output)
+  local compiles = needs_compiler(options.output)
+  local built = require "perilune".build(load(options.file), {
+    cc = options.cc, flags = options.flags, threads = options.threads,
+    asserts = options.asserts, cache = options.cache,
+    vector_bytes = options.vector_bytes or (not compiles and 32 or nil),
+  })
+  if #options.output == 0 then io.stdout:write(built:source()) end
+  for _, path in ipairs(options.output) do
+    built:save(path)
+    local kind = path:match "%.(s?o)$"
+    if options.verbose and kind then
+      local made = built:artifact(kind)
+      io.stderr:write(("%s%s\n"):format(made.command, made.cached and " (in the cache)" or ""))
+    end
+  end
+end
+
+return build

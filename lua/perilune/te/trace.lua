@@ -1,0 +1,104 @@
+-- Traces of schedules as JSON, both ways.
+
+local core = require "perilune.core"
+core.internal()
+
+local argument = require "perilune.argument"
+local json = require "perilune.json"
+local tir = require "perilune.tir"
+
+local trace = {}
+
+-- An expression is its text, with the declarations of its variables.
+local function value_out(value)
+  if math.type(value) == "integer" then return value end
+  return json.object { { "expr", tir.script(value, { verbose_expr = true }) } }
+end
+
+local function list_out(values, convert)
+  local list = {}
+  for i, value in ipairs(values) do list[i] = convert and convert(value) or value end
+  return json.list(list)
+end
+
+--- The steps of a schedule: a list of objects. Stages, axes and tensors are numbers, in the order
+-- in which the schedule makes them.
+function trace.to_json(schedule)
+  local steps = {}
+  for i, step in ipairs(schedule:trace()) do
+    local fields = { { "primitive", step.primitive }, { "stage", step.stage } }
+    for _, name in ipairs { "axes", "tensors" } do
+      if #step[name] > 0 then fields[#fields + 1] = { name, list_out(step[name]) } end
+    end
+    if #step.values > 0 then
+      fields[#fields + 1] = { "values", list_out(step.values, value_out) }
+    end
+    if step.text then fields[#fields + 1] = { "text", step.text } end
+    steps[i] = json.object(fields)
+  end
+  return json.encode(json.list(steps))
+end
+
+-- ------------------------------------------------------------------ reading
+
+-- The variables that a schedule knows, by name; false for a name that several have.
+local function known_variables(schedule)
+  local known = {}
+  local function add(var)
+    if known[var.name] ~= nil and known[var.name] ~= var then
+      known[var.name] = false
+    else
+      known[var.name] = var
+    end
+  end
+  for _, stage in ipairs(schedule.stages) do
+    for _, axis in ipairs(stage.all_iter_vars) do add(axis.var) end
+    for _, dim in ipairs(stage.op:output(0).shape) do
+      for _, var in ipairs(tir.undefined_vars(dim)) do add(var) end
+    end
+  end
+  return known
+end
+
+local function value_in(schedule, value, where)
+  if math.type(value) == "integer" then return value end
+  if type(value) ~= "table" or type(value.expr) ~= "string" then
+    argument.fail(where .. ": a value is an integer or { \"expr\": text }")
+  end
+  local expr, diag = tir.parse_expr(value.expr)
+  if not expr then argument.fail(("%s: %s"):format(where, diag.message)) end
+  local known, values = known_variables(schedule), {}
+  for _, var in ipairs(tir.undefined_vars(expr)) do
+    if not known[var.name] then
+      argument.fail(("%s: the schedule has %s variable '%s'"):format(where,
+        known[var.name] == false and "more than one" or "no", var.name))
+    end
+    values[var] = known[var.name]
+  end
+  return next(values) and tir.substitute(expr, values) or expr
+end
+
+local function apply_step(schedule, step, where)
+  if type(step) ~= "table" or type(step.primitive) ~= "string" then
+    argument.fail(where .. ": a step is an object with a primitive")
+  end
+  local values = {}
+  for i, value in ipairs(step.values or {}) do values[i] = value_in(schedule, value, where) end
+  schedule:apply(step.primitive, step.stage or 0, step.axes or {}, step.tensors or {}, values,
+    step.text)
+end
+
+--- Applies the steps of a text that to_json made, behind those that there are. When one is refused,
+-- none of them stays.
+function trace.apply_json(schedule, text)
+  argument.string(text, "apply_json", "text")
+  local steps, message = json.decode(text)
+  if steps == nil then argument.fail("apply_json: " .. message) end
+  if type(steps) ~= "table" then argument.fail("apply_json: a list of steps expected") end
+  local whole = schedule:copy()
+  for i, step in ipairs(steps) do apply_step(whole, step, ("apply_json: step %d"):format(i)) end
+  schedule.core, schedule.axes, schedule.made_stages = whole.core, whole.axes, {}
+  return schedule
+end
+
+return trace

@@ -1,0 +1,40 @@
+--- pl.tune: passes that decide by measuring. Choices and knobs say what may be decided, traces
+-- what was decided; tuning passes try, measure and take the best. After the tuning API of Relax
+-- (TVM), with these differences: a pass that a trace records is replayed with its options, an
+-- error names the step that cannot be replayed, candidates that could not be measured never win,
+-- and copies of traces share what they have in common.
+
+local candidates = require "perilune.tune.candidates"
+local choice = require "perilune.tune.choice"
+local core = require "perilune.core"
+local knob = require "perilune.tune.knob"
+local trace = require "perilune.tune.trace"
+local tracing = require "perilune.tune.tracing"
+local tuning_pass = require "perilune.tune.tuning_pass"
+core.internal()
+
+local tune = {
+  functions = require "perilune.tune.functions".registry,
+  choice = choice.new,
+  knob = knob.new,
+  instruction = knob.new,
+  trace = trace.new,
+  trace_from_json = trace.from_json,
+  get_trace = trace.get,
+  tracing = tracing.new,
+  current = tracing.current,
+  tuning_pass = tuning_pass.tuning_pass,
+  total_num_evals = tuning_pass.total_num_evals,
+  generate_candidates = candidates.generate_candidates,
+  consider_eval_passes = candidates.consider_eval_passes,
+  evaluate = candidates.evaluate,
+  select_best_candidate = candidates.select_best_candidate,
+  database = require "perilune.tune.database".new,
+  measure = require "perilune.tune.measure",
+}
+
+--- What a pass makes of a trace: a new trace, with what it decided. With a module it is
+-- that of the module.
+function tune.apply(pass, from) return candidates.apply(pass, from, tracing.current()) end
+
+return tune

@@ -1,0 +1,141 @@
+-- Times the C of the programs that TVM lowered from tensor expressions, beside the times that TVM
+-- recorded on its machine, and beside OpenBLAS for the products.
+--
+--     PERILUNE_BUILD=build lua5.4 spec/bench/codegen.lua FOLDER [NAME]
+--
+-- FOLDER is the unpacked tir-oracle/te. The peak of this CPU is that of a loop of 12 independent
+-- vector FMAs in C, compiled by the same compiler with the same flags, one thread, least of 20
+-- runs. TVM's machine is another one (Sapphire Rapids); its peak is not recorded: PERILUNE_PEAK,
+-- in GFLOP/s, is what it is taken to be (192: two 512-bit FMAs at 3 GHz). A ratio above 1 is for
+-- us: our share of the peak over TVM's; where a program computes little, its bytes per second
+-- over TVM's. Times are the least of calls within 0.3 s, one thread.
+
+local build = os.getenv "PERILUNE_BUILD" or "build"
+package.path = "lua/?.lua;lua/?/init.lua;./?.lua;" .. package.path
+package.cpath = build .. "/lua/?.so;" .. package.cpath
+
+local pl = require "perilune"
+local core = require "perilune.core"
+local compare = require "spec.codegen.compare"
+
+local root, only = arg[1] or "/tmp/tir/tir-oracle/te", arg[2]
+local tvm_peak = tonumber(os.getenv "PERILUNE_PEAK" or 192)
+local cc, flags = os.getenv "CC" or "cc", os.getenv "CFLAGS_C"
+
+local peak_source = [[
+#include <stdio.h>
+#include <time.h>
+typedef float V __attribute__((vector_size(%d)));
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec + 1e-9 * t.tv_nsec;
+}
+int main(void) {
+  volatile float seed = 0.5f;
+  V a[12], x = seed - (V){0};
+  double best = 1e9;
+  for (int i = 0; i < 12; i++)
+    a[i] = x;
+  for (int r = 0; r < 20; r++) {
+    double begin = now();
+    for (int k = 0; k < 1000000; k++)
+      _Pragma("GCC unroll 12") for (int i = 0; i < 12; i++) a[i] = a[i] * x + x;
+    double t = now() - begin;
+    best = t < best ? t : best;
+  }
+  float sum = 0;
+  for (int i = 0; i < 12; i++)
+    sum += a[i][0];
+  printf("%%.2f %%g\n", 12e6 * 2 * sizeof(V) / 4 / best * 1e-9, sum);
+  return 0;
+}
+]]
+
+local function peak()
+  local name = os.tmpname()
+  local file = assert(io.open(name .. ".c", "w"))
+  file:write(peak_source:format(core.c_native_vector_bytes()))
+  file:close()
+  os.execute(("%s -O3 -march=native -ffp-contract=fast %s.c -o %s"):format(cc, name, name))
+  local pipe = assert(io.popen(name))
+  local gflops = tonumber(pipe:read "n")
+  pipe:close()
+  os.remove(name)
+  os.remove(name .. ".c")
+  return gflops
+end
+
+local function read(path)
+  local file = io.open(path, "rb")
+  if not file then return nil end
+  local text = file:read "a"
+  file:close()
+  return text
+end
+
+local function info_of(name)
+  local text = read(("%s/%s/info.json"):format(root, name))
+  local out = { bind = {} }
+  for key, value in (text or ""):gmatch '"([%w_]+)": ([%d%.]+)' do
+    out[key] = out[key] or tonumber(value)
+  end
+  for key, value in ((text or ""):match '"bind": (%b{})' or ""):gmatch '"(%w+)": (%d+)' do
+    out.bind[key] = math.tointeger(value)
+  end
+  return out
+end
+
+local function time(name, info)
+  local text = read(("%s/%s/lower_full.tvmscript"):format(root, name))
+  local mod = text and pl.tir.parse(text, name)
+  if not mod then return nil end
+  local ok, built = pcall(pl.build, mod, { cc = cc, flags = flags, run = "process" })
+  if not ok then return nil end
+  for fn_name, fn in pairs(mod) do
+    local args = compare.arguments(fn, info.bind or {}, 7)
+    return (built:time(fn_name, args, { least = 0.3 }))
+  end
+end
+
+-- The least time of a product of n x n by the evaluator's BLAS.
+local function blas(n)
+  local f = assert(pl.parse(([[
+#[version = "0.0.5"]
+def @main(%%a: Tensor[(%d, %d), float32], %%b: Tensor[(%d, %d), float32]) {
+  nn.matmul(%%a, %%b, units=None)
+}]]):format(n, n, n, n)))
+  local a = pl.tensor.random({ n, n }, "float32")
+  local best = math.huge
+  for _ = 1, 20 do
+    local begin = os.clock()
+    pl.eval(f, a, a)
+    best = math.min(best, os.clock() - begin)
+  end
+  return best
+end
+
+local here = peak()
+print(("peak of this CPU: %.1f GFLOP/s; of TVM's, as assumed: %.0f"):format(here, tvm_peak))
+local ok, product = pcall(blas, 512)
+if ok then
+  print(("OpenBLAS, 512^3: %.0f us, %.1f GFLOP/s"):format(product * 1e6, 2 * 512 ^ 3 / product / 1e9))
+end
+print(("%-34s %10s %10s %9s %7s %7s"):format("program", "us", "TVM us", "GFLOP/s", "share", "ratio"))
+local list = assert(io.popen(("ls '%s'"):format(root)))
+local better, count = 0, 0
+for name in list:lines() do
+  local info = (not only or name == only) and info_of(name) or {}
+  local theirs = info.runtime_us_min
+  local seconds = theirs and time(name, info)
+  if seconds then
+    local gflops = (info.flops or 0) / seconds / 1e9
+    local tvm_share = (info.flops or 0) / theirs / 1e3 / tvm_peak
+    local computes = tvm_share > 0.05
+    local ratio = computes and gflops / here / tvm_share or theirs / (seconds * 1e6)
+    count, better = count + 1, better + (ratio >= 1 and 1 or 0)
+    print(("%-34s %10.1f %10.1f %9.1f %6.1f%% %7.2f%s"):format(name, seconds * 1e6, theirs, gflops,
+      gflops / here * 100, ratio, computes and "" or " (bytes)"))
+  end
+end
+print(("%d of %d at least as fast as TVM's"):format(better, count))
