@@ -86,13 +86,13 @@ static bool is_path_full(const uint64_t *generator) {
 
 /* ------------------------------------------------------------------- words */
 
-typedef struct drawing {
-  uint64_t generator[WORDS]; /* before, then after the drawing */
-  uint64_t n;                /* words to be drawn */
-} drawing;
+typedef struct generation {
+  uint64_t generator[WORDS]; /* before, then after it */
+  uint64_t n;                /* words to generate */
+} generation;
 
 /* Makes room in the counter for n more words. */
-static pln_status make_room(const pln_kernel_call *call, drawing *d) {
+static pln_status make_room(const pln_kernel_call *call, generation *d) {
   uint64_t *g = d->generator;
   if (g[COUNTER] < UINT64_MAX - d->n)
     return PLN_OK;
@@ -104,8 +104,8 @@ static pln_status make_room(const pln_kernel_call *call, drawing *d) {
 }
 
 /* Reads the key, operand 0. */
-static pln_status begin_drawing(const pln_kernel_call *call, uint64_t n,
-                                drawing *d) {
+static pln_status begin_generation(const pln_kernel_call *call, uint64_t n,
+                                   generation *d) {
   const pln_tensor *key = pln_kernel_arg(call, 0);
   if (key->dtype != PLN_UINT64 || key->count != WORDS)
     return pln_kernel_refuse(call, "a key is ten words of uint64");
@@ -114,9 +114,9 @@ static pln_status begin_drawing(const pln_kernel_call *call, uint64_t n,
   return make_room(call, d);
 }
 
-/* Draws n words. A block that is not full begins at its own counter. */
-static pln_status draw_words(const pln_kernel_call *call, drawing *d,
-                             uint64_t *out) {
+/* Generates n words. A block that is not full begins at its own counter. */
+static pln_status generate_words(const pln_kernel_call *call, generation *d,
+                                 uint64_t *out) {
   uint64_t key[KEY + 1], block[KEY], *g = d->generator;
   size_t polled = 0;
   extend_key(g, key);
@@ -146,13 +146,13 @@ static pln_status give_generator(pln_kernel_call *call, uint32_t result,
 
 /* ------------------------------------------------------------------- shapes */
 
-typedef struct drawn_shape {
+typedef struct result_shape {
   uint32_t rank;
   int64_t dims[PLN_MAX_RANK];
   uint64_t count;
-} drawn_shape;
+} result_shape;
 
-static bool append_extent(drawn_shape *shape, int64_t extent) {
+static bool append_extent(result_shape *shape, int64_t extent) {
   uint64_t count;
   if (extent < 0 || shape->rank == PLN_MAX_RANK ||
       __builtin_mul_overflow(shape->count, (uint64_t)extent, &count) ||
@@ -163,9 +163,9 @@ static bool append_extent(drawn_shape *shape, int64_t extent) {
   return true;
 }
 
-static pln_status read_shape(const pln_kernel_call *call, drawn_shape *shape) {
+static pln_status read_shape(const pln_kernel_call *call, result_shape *shape) {
   pln_list list = pln_kernel_list(call, PLN_NONE, "out_shape");
-  *shape = (drawn_shape){.count = 1};
+  *shape = (result_shape){.count = 1};
   for (uint32_t i = 0; i < list.count; i++)
     if (!append_extent(shape, pln_list_at(&list, i)))
       return pln_kernel_refuse(call, "out_shape is too large");
@@ -173,21 +173,21 @@ static pln_status read_shape(const pln_kernel_call *call, drawn_shape *shape) {
 }
 
 pln_status pln_kernel_threefry_generate(pln_kernel_call *call) {
-  drawn_shape shape;
-  drawing d;
+  result_shape shape;
+  generation d;
   void *words;
   PLN_TRY(read_shape(call, &shape));
-  PLN_TRY(begin_drawing(call, shape.count, &d));
+  PLN_TRY(begin_generation(call, shape.count, &d));
   PLN_TRY(
       pln_kernel_unset(call, 1, PLN_UINT64, shape.rank, shape.dims, &words));
-  PLN_TRY(draw_words(call, &d, words));
+  PLN_TRY(generate_words(call, &d, words));
   return give_generator(call, 0, d.generator);
 }
 
 /* A full path becomes a part of the key. */
 pln_status pln_kernel_threefry_split(pln_kernel_call *call) {
   uint64_t left[WORDS], right[WORDS], key[KEY + 1];
-  drawing d;
+  generation d;
   const pln_tensor *x = pln_kernel_arg(call, 0);
   if (x->dtype != PLN_UINT64 || x->count != WORDS)
     return pln_kernel_refuse(call, "a key is ten words of uint64");
@@ -215,14 +215,14 @@ static float unit_float(uint64_t word) {
   return (float)(word >> 41) / (float)(1 << 23);
 }
 
-/* Draws n numbers of [0, 1), as words whose upper bits they are made of. */
-static pln_status draw_units(pln_kernel_call *call, uint64_t n, uint64_t **out,
-                             drawing *d) {
-  PLN_TRY(begin_drawing(call, n, d));
+/* Generates n numbers of [0, 1), as words whose upper bits they are made of. */
+static pln_status generate_units(pln_kernel_call *call, uint64_t n,
+                                 uint64_t **out, generation *d) {
+  PLN_TRY(begin_generation(call, n, d));
   *out = pln_mem_new(call->engine, n * sizeof **out);
   if (n && !*out)
     return pln_nomem(call->engine);
-  pln_status status = draw_words(call, d, *out);
+  pln_status status = generate_words(call, d, *out);
   if (status != PLN_OK)
     pln_mem_free(call->engine, *out, n * sizeof **out);
   return status;
@@ -231,7 +231,7 @@ static pln_status draw_units(pln_kernel_call *call, uint64_t n, uint64_t **out,
 /* The two scalar parameters. */
 typedef struct distribution {
   pln_dtype dtype;
-  drawn_shape shape;
+  result_shape shape;
   const void *a, *b;
 } distribution;
 
@@ -286,20 +286,20 @@ static void write_normal(const distribution *d, const uint64_t *words,
   }
 }
 
-/* Draws `of_each` words for each number. */
+/* Generates `of_each` words for each number. */
 static pln_status sample(pln_kernel_call *call, uint64_t of_each,
                          void (*write)(const distribution *, const uint64_t *,
                                        void *)) {
   distribution dist;
-  drawing d;
+  generation d;
   uint64_t *words;
   void *out;
   PLN_TRY(read_distribution(call, &dist));
-  const drawn_shape *shape = &dist.shape;
+  const result_shape *shape = &dist.shape;
   uint64_t n = shape->count * of_each;
   PLN_TRY(
       pln_kernel_unset(call, 1, dist.dtype, shape->rank, shape->dims, &out));
-  PLN_TRY(draw_units(call, n, &words, &d));
+  PLN_TRY(generate_units(call, n, &words, &d));
   write(&dist, words, out);
   pln_mem_free(call->engine, words, n * sizeof *words);
   return give_generator(call, 0, d.generator);
@@ -341,15 +341,15 @@ static int32_t find_class(const float *cumulative, size_t n, float x) {
   return (int32_t)found;
 }
 
-static pln_status draw_classes(pln_kernel_call *call, const pln_tensor *probs,
-                               const drawn_shape *shape, float *cumulative,
-                               int32_t *out) {
+static pln_status sample_classes(pln_kernel_call *call, const pln_tensor *probs,
+                                 const result_shape *shape, float *cumulative,
+                                 int32_t *out) {
   size_t classes = (size_t)probs->dims[probs->rank - 1], polled = 0;
   size_t samples = (size_t)shape->dims[shape->rank - 1];
   size_t size = shape->count * sizeof(uint64_t);
   uint64_t *words;
-  drawing d;
-  PLN_TRY(draw_units(call, shape->count, &words, &d));
+  generation d;
+  PLN_TRY(generate_units(call, shape->count, &words, &d));
   pln_status status = PLN_OK;
   for (size_t i = 0; i < shape->count && status == PLN_OK; i++) {
     if (i % samples == 0)
@@ -363,8 +363,8 @@ static pln_status draw_classes(pln_kernel_call *call, const pln_tensor *probs,
 }
 
 static pln_status sampled_shape(const pln_kernel_call *call,
-                                const pln_tensor *probs, drawn_shape *shape) {
-  *shape = (drawn_shape){.count = 1};
+                                const pln_tensor *probs, result_shape *shape) {
+  *shape = (result_shape){.count = 1};
   bool small = true;
   for (uint32_t i = 0; i + 1 < probs->rank && small; i++)
     small = append_extent(shape, probs->dims[i]);
@@ -379,7 +379,7 @@ static pln_status sampled_shape(const pln_kernel_call *call,
 pln_status pln_kernel_relay_multinomial(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 1);
   pln_composition s;
-  drawn_shape shape;
+  result_shape shape;
   void *out;
   if (x->rank == 0)
     return pln_kernel_refuse(call, "probabilities have no axis");
@@ -392,7 +392,7 @@ pln_status pln_kernel_relay_multinomial(pln_kernel_call *call) {
   pln_composition_begin(&s, call);
   const pln_tensor *probs = pln_compose_cast(&s, x, PLN_FLOAT32);
   if (probs)
-    s.status = draw_classes(call, probs, &shape, cumulative, out);
+    s.status = sample_classes(call, probs, &shape, cumulative, out);
   pln_mem_free(call->engine, cumulative, size);
   return pln_composition_end(&s);
 }
