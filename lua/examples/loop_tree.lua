@@ -1,4 +1,4 @@
---- Lowers an addition whose loop is split by 64, and draws its tree of loops: a DOT graph that
+--- Lowers an addition whose loop is split by 64, and prints its tree of loops: a DOT graph that
 -- pre- and post-order callbacks build.
 --
 --     lua5.4 loop_tree.lua | dot -Tsvg > loops.svg
@@ -15,7 +15,7 @@ local add = tir.PrimFunc({ A, B, C }, tir.For(outer, 0, (n + 63) // 64, "serial"
   tir.For(inner, 0, 64, "serial", tir.IfThenElse(tir.likely(tir.LT(i, n)),
     C:store(A:load(i) + B:load(i), i)))))
 
--- What is drawn of a statement.
+-- The label of a statement.
 local labels = {
   For = function(loop)
     return ("for %s in %s"):format(loop.loop_var.name, tostring(loop.extent))
@@ -25,7 +25,7 @@ local labels = {
 }
 
 -- The statements of a function as a tree: an edge from each to what it runs.
-local function draw(fn)
+local function dot_graph(fn)
   local lines, open, count = { "digraph loops {" }, { 0 }, 0
   tir.transform(fn, function(stmt)
     count = count + 1
@@ -37,4 +37,4 @@ local function draw(fn)
   return table.concat(lines, "\n")
 end
 
-print(draw(pl.lower(add, { name = "add", simple_mode = true }).functions.add))
+print(dot_graph(pl.lower(add, { name = "add", simple_mode = true }).functions.add))

@@ -176,8 +176,8 @@ static pln_status touch(dependences *d, uint32_t thread) {
 /* Whether the statement itself depends on the thread. */
 static bool needs_thread(const dependences *d, pln_ref ref, uint32_t thread) {
   const pln_node *n = &d->g->nodes[ref];
-  bool leaf = n->kind == PLN_BUFFER_STORE || n->kind == PLN_EVALUATE;
-  if (leaf && !d->plan->threads[thread - 1].shares)
+  bool has_effect = n->kind == PLN_BUFFER_STORE || n->kind == PLN_EVALUATE;
+  if (has_effect && !d->plan->threads[thread - 1].shares)
     return true;
   if (d->touched[ref] == thread)
     return true;
