@@ -278,7 +278,31 @@ static inline bool pln_mul_fits(int64_t x, int64_t y, int64_t *out) {
 typedef bool (*pln_done_fn)(const pln_analyzer *a, pln_term t);
 bool pln_term_order(pln_analyzer *a, pln_term t, pln_done_fn done,
                     pln_term_list *out);
-bool pln_term_list_push(pln_analyzer *a, pln_term_list *list, pln_term t);
+/* Marks by term, which are all taken back at once. Terms that are made after
+ * pln_term_marks_grow are not marked, and cannot be. */
+typedef struct pln_term_marks {
+  uint32_t *stamp;
+  uint32_t cap, now;
+} pln_term_marks;
+static inline bool pln_term_is_marked(const pln_term_marks *m, pln_term t) {
+  return t < m->cap && m->stamp[t] == m->now + 1;
+}
+static inline void pln_term_mark(pln_term_marks *m, pln_term t) {
+  m->stamp[t] = m->now + 1;
+}
+pln_status pln_term_marks_grow(pln_analyzer *a, pln_term_marks *m) PLN_CHECKED;
+void pln_term_marks_free(pln_analyzer *a, pln_term_marks *m);
+/* The same as pln_term_order, for the terms that are not marked. */
+bool pln_term_order_unmarked(pln_analyzer *a, pln_term t,
+                             const pln_term_marks *marks, pln_term_list *out);
+bool pln_term_list_grow(pln_analyzer *a, pln_term_list *list, pln_term t);
+static inline bool pln_term_list_push(pln_analyzer *a, pln_term_list *list,
+                                      pln_term t) {
+  if (list->n == list->cap)
+    return pln_term_list_grow(a, list, t);
+  list->items[list->n++] = t;
+  return true;
+}
 void pln_term_list_free(pln_analyzer *a, pln_term_list *order);
 /* True if `t` contains the term `part`. */
 bool pln_term_uses(pln_analyzer *a, pln_term t, pln_term part);

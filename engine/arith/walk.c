@@ -12,7 +12,8 @@ static void take_spare(pln_analyzer *a, pln_term_list *o) {
   o->n = 0;
 }
 
-static bool push(pln_analyzer *a, pln_term_list *o, pln_term t) {
+/* Takes a spare list, or makes room. */
+bool pln_term_list_grow(pln_analyzer *a, pln_term_list *o, pln_term t) {
   if (!o->items)
     take_spare(a, o);
   pln_status status = pln_mem_grow(a->engine, (void **)&o->items, &o->cap,
@@ -23,10 +24,6 @@ static bool push(pln_analyzer *a, pln_term_list *o, pln_term t) {
   }
   o->items[o->n++] = t;
   return true;
-}
-
-bool pln_term_list_push(pln_analyzer *a, pln_term_list *o, pln_term t) {
-  return push(a, o, t);
 }
 
 void pln_term_list_free(pln_analyzer *a, pln_term_list *o) {
@@ -41,40 +38,74 @@ void pln_term_list_free(pln_analyzer *a, pln_term_list *o) {
  * be listed behind its operands. */
 #define LEAVE UINT32_C(0x80000000)
 
+/* What an order leaves out: one of the two, or neither. */
+typedef struct left_out {
+  pln_done_fn done;
+  const pln_term_marks *marks;
+} left_out;
+
+static bool is_left_out(const pln_analyzer *a, left_out l, pln_term t) {
+  return l.done ? l.done(a, t) : l.marks && pln_term_is_marked(l.marks, t);
+}
+
 static bool push_operands(pln_analyzer *a, pln_term_list *stack, pln_term t,
-                          pln_done_fn done) {
+                          left_out l) {
   for (uint32_t i = pln_at(a, t)->n; i-- > 0;) {
     pln_term x = pln_term_operand(a, t, i);
-    if (a->facts[x].visit != a->walk && !(done && done(a, x)) &&
-        !push(a, stack, x))
+    if (a->facts[x].visit != a->walk && !is_left_out(a, l, x) &&
+        !pln_term_list_push(a, stack, x))
       return false;
   }
   return true;
 }
 
-static bool step(pln_analyzer *a, pln_term_list *stack, pln_done_fn done,
+static bool step(pln_analyzer *a, pln_term_list *stack, left_out l,
                  pln_term_list *out) {
   pln_term t = stack->items[--stack->n];
   if (t & LEAVE)
-    return push(a, out, t & ~LEAVE);
+    return pln_term_list_push(a, out, t & ~LEAVE);
   if (a->facts[t].visit == a->walk)
     return true;
   a->facts[t].visit = a->walk;
-  return push(a, stack, t | LEAVE) && push_operands(a, stack, t, done);
+  return pln_term_list_push(a, stack, t | LEAVE) &&
+         push_operands(a, stack, t, l);
 }
 
-bool pln_term_order(pln_analyzer *a, pln_term t, pln_done_fn done,
-                    pln_term_list *out) {
+static bool order_terms(pln_analyzer *a, pln_term t, left_out l,
+                        pln_term_list *out) {
   pln_term_list stack = {0};
   *out = (pln_term_list){0};
   a->walk++;
-  bool ok = t && (done && done(a, t) ? true : push(a, &stack, t));
+  bool ok = t && (is_left_out(a, l, t) || pln_term_list_push(a, &stack, t));
   while (ok && stack.n > 0)
-    ok = step(a, &stack, done, out);
+    ok = step(a, &stack, l, out);
   pln_term_list_free(a, &stack);
   if (!ok)
     pln_term_list_free(a, out);
   return ok;
+}
+
+bool pln_term_order(pln_analyzer *a, pln_term t, pln_done_fn done,
+                    pln_term_list *out) {
+  return order_terms(a, t, (left_out){.done = done}, out);
+}
+
+bool pln_term_order_unmarked(pln_analyzer *a, pln_term t,
+                             const pln_term_marks *marks, pln_term_list *out) {
+  return order_terms(a, t, (left_out){.marks = marks}, out);
+}
+
+pln_status pln_term_marks_grow(pln_analyzer *a, pln_term_marks *m) {
+  uint32_t old = m->cap;
+  PLN_TRY(pln_mem_grow(a->engine, (void **)&m->stamp, &m->cap, a->n,
+                       sizeof *m->stamp));
+  if (m->cap > old)
+    memset(m->stamp + old, 0, (m->cap - old) * sizeof *m->stamp);
+  return PLN_OK;
+}
+
+void pln_term_marks_free(pln_analyzer *a, pln_term_marks *m) {
+  pln_mem_free(a->engine, m->stamp, m->cap * sizeof *m->stamp);
 }
 
 bool pln_term_uses(pln_analyzer *a, pln_term t, pln_term part) {

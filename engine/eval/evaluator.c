@@ -446,7 +446,8 @@ static pln_status call_on_data(run *r, activation *act, pln_ref node,
                           .attrs = attrs,
                           .n_args = n->count,
                           .data = cell->items,
-                          .made = out};
+                          .made = out,
+                          .type = n->type};
   pln_status status = pln_op_row(r->engine, n->data)->kernel(&call);
   pln_ref_cell_release(r->engine, cell);
   return status == PLN_OK && n->results ? wrap(r, n->results, out) : status;

@@ -96,6 +96,8 @@ static const pln_option keys[] = {
     FLAG("tir.noalias", "true",
          "Lowered functions say that their buffers do "
          "not overlap."),
+    FLAG("tir.debug_keep_trivial_loop", "false",
+         "Schedules make loops of axes of extent 1, too."),
     {.name = "tir.add_lower_pass",
      .kind = PLN_ATTR_STRINGS,
      .doc = "Passes that tir.lower adds: \"PHASE:PASS\" runs at the end of "

@@ -45,6 +45,14 @@ static const pln_option narrow_options[] = {
      .doc = "The bits of an index, where its values fit in them."},
 };
 
+static const pln_option compact_options[] = {
+    {.name = "is_strict",
+     .kind = PLN_ATTR_INT,
+     .is_bool = true,
+     .fallback = "true",
+     .doc = "Accesses that may be out of bounds count, too."},
+};
+
 static const pln_option lower_options[] = {
     {.name = "simple_mode",
      .kind = PLN_ATTR_INT,
@@ -106,6 +114,7 @@ enum {
   N_flattener_options = PLN_COUNT(flattener_options),
   N_storage_flatten_options = PLN_COUNT(storage_flatten_options),
   N_vectorize_options = PLN_COUNT(vectorize_options),
+  N_compact_options = PLN_COUNT(compact_options),
   N_narrow_options = PLN_COUNT(narrow_options),
   N_lower_options = PLN_COUNT(lower_options),
   N_common_subexpr_options = PLN_COUNT(common_subexpr_options),

@@ -46,8 +46,9 @@ typedef struct pln_kernel_call {
   pln_runtime_value *data; /* arguments of an operator with PLN_TRAIT_DATA,
                               which has no `args` */
   pln_runtime_value
-      *made;    /* its only result; the kernel may take `data` over */
-  bool folding; /* refuse what ONNX leaves undefined */
+      *made;     /* its only result; the kernel may take `data` over */
+  pln_type type; /* of the call, with PLN_TRAIT_DATA; 0: unknown */
+  bool folding;  /* refuse what ONNX leaves undefined */
 } pln_kernel_call;
 
 #endif

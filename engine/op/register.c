@@ -180,7 +180,8 @@ static pln_status check_traits(const registration *r) {
     PATTERNS = PLN_OPERATOR_ELEMENTWISE | PLN_OPERATOR_BROADCAST |
                PLN_OPERATOR_INJECTIVE | PLN_OPERATOR_REDUCE,
     EFFECTS = PLN_OPERATOR_STATEFUL | PLN_OPERATOR_RANDOM,
-    ALL = EFFECTS | TWO | PLN_OPERATOR_IDEMPOTENT | PATTERNS
+    ALL =
+        EFFECTS | TWO | PLN_OPERATOR_IDEMPOTENT | PATTERNS | PLN_OPERATOR_VALUES
   };
   uint32_t traits = r->given->traits, patterns = traits & PATTERNS;
   bool two = most_args(r->given) < 0 || most_args(r->given) == 2;
@@ -194,6 +195,10 @@ static pln_status check_traits(const registration *r) {
     return mistake(r, PLN_ERR_ARGUMENT,
                    "a commutative or associative operator takes two operands, "
                    "or any number");
+  if (traits & PLN_OPERATOR_VALUES && r->given->n_results > 1)
+    return mistake(r, PLN_ERR_ARGUMENT,
+                   "an operator on values has one result, which may be a "
+                   "tuple");
   if (traits & PLN_OPERATOR_IDEMPOTENT && r->given->n_results > 1)
     return mistake(r, PLN_ERR_ARGUMENT,
                    "an idempotent operator has one result");
@@ -215,6 +220,7 @@ static uint32_t core_traits(uint32_t traits) {
       {PLN_OPERATOR_BROADCAST, PLN_TRAIT_BROADCAST},
       {PLN_OPERATOR_INJECTIVE, PLN_TRAIT_INJECTIVE},
       {PLN_OPERATOR_REDUCE, PLN_TRAIT_REDUCE},
+      {PLN_OPERATOR_VALUES, PLN_TRAIT_DATA | PLN_TRAIT_ANY},
   };
   uint32_t core = 0;
   for (size_t i = 0; i < PLN_COUNT(rows); i++)

@@ -83,11 +83,24 @@ static bool respanned(const pln_pass_run *run, const pln_graph *old,
   return run->pass->def->changes_spans && !pln_graph_same_spans(old, result);
 }
 
+/* A PrimFunc with other variables is another one (tir.ConvertSSA): equality
+ * does not ask which variable it is that a loop binds. */
+static bool same_variables(const pln_graph *a, const pln_graph *b) {
+  if (a->nodes[a->root].kind != PLN_PRIM_FUNC)
+    return true;
+  for (pln_ref i = 0; i < a->n_nodes; i++)
+    if (a->nodes[i].kind == PLN_VAR && b->nodes[i].kind == PLN_VAR &&
+        a->nodes[i].data != b->nodes[i].data)
+      return false;
+  return true;
+}
+
 /* False if the functions are not equal, or not for this pass. */
 static bool may_equal(const pln_pass_run *run, const pln_graph *old,
                       const pln_graph *result) {
   return old == result ||
-         (same_extent(old, result) && !respanned(run, old, result));
+         (same_extent(old, result) && same_variables(old, result) &&
+          !respanned(run, old, result));
 }
 
 static bool verifies(const pln_pass_run *run, bool changed) {

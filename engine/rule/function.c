@@ -218,6 +218,49 @@ static pln_status call_list(const call *c) {
   return PLN_OK;
 }
 
+static pln_status call_repeated(const call *c) {
+  int64_t *to;
+  if (!is_list(c, 0) || !is_const_int(c, 1) || c->args[1].v.i < 1 ||
+      c->args[1].v.i > PLN_MAX_RANK)
+    return PLN_OK;
+  uint32_t times = (uint32_t)c->args[1].v.i, n = c->args[0].count;
+  if (n > PLN_MAX_RANK)
+    return PLN_OK;
+  PLN_TRY(new_list(c, n * times, &to));
+  for (uint32_t i = 0; i < n * times; i++)
+    to[i] = element(c, 0, i / times);
+  return PLN_OK;
+}
+
+/* Element i of a Constant's floats. */
+static double float_at(const pln_tensor *t, const void *data, size_t i) {
+  size_t size = pln_dtype_bits((pln_dtype)t->dtype) / 8;
+  return pln_float_load((pln_dtype)t->dtype,
+                        (const char *)data + (t->splat ? 0 : i * size));
+}
+
+static bool halves_agree(const pln_tensor *t, const void *data, double factor) {
+  size_t half = t->count / 2;
+  for (size_t i = 0; i < half; i++)
+    if (float_at(t, data, half + i) != factor * float_at(t, data, i))
+      return false;
+  return true;
+}
+
+static pln_status call_halves(const call *c) {
+  const pln_graph *g = pln_rule_graph(c->m);
+  const void *data;
+  if (c->args[0].kind != PLN_VALUE_NODE || !is_const_int(c, 1) ||
+      g->nodes[c->args[0].v.node].kind != PLN_CONSTANT)
+    return PLN_OK;
+  const pln_tensor *t = g->tensors[g->nodes[c->args[0].v.node].data];
+  if (t->rank != 1 || t->count < 2 || t->count % 2 || t->external ||
+      !pln_dtype_is_float((pln_dtype)t->dtype))
+    return PLN_OK;
+  PLN_TRY(pln_tensor_data(t, &data));
+  return give_bool(c, halves_agree(t, data, (double)c->args[1].v.i));
+}
+
 static pln_status call_every(const call *c) {
   bool all_known = true;
   if (!is_list(c, 0) || c->args[1].kind != PLN_VALUE_INT)

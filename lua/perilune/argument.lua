@@ -82,6 +82,15 @@ function argument.near(name, set)
   return core.suggest(tostring(name), names)
 end
 
+--- The number of a name, or the number itself, of a table of numbers by name; nil is 0.
+function argument.choice(value, where, what, numbers)
+  if value == nil then return 0 end
+  if numbers[value] then return numbers[value] end
+  for _, number in pairs(numbers) do if value == number then return number end end
+  argument.fail(("%s: there is no %s '%s'%s"):format(where, what, tostring(value),
+    argument.near(value, numbers)))
+end
+
 --- A table of options, or an empty one. Those that are none of `names`, a list, are
 -- errors when it is given.
 function argument.options(value, where, names)

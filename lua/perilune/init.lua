@@ -39,6 +39,7 @@ local pl = {
   rules = rule.rules,
   why_not = require "perilune.rule.why_not",
   dataflow_pattern = require "perilune.dataflow_pattern",
+  rule_expression = require "perilune.rule.expression".public,
   pattern_table = require "perilune.dataflow_pattern.table".pattern_table,
   rewrite = mutator.rewrite,
   visitor = visitor.make,

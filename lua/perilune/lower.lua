@@ -5,7 +5,8 @@
 --
 -- Runs the passes of phases 0 to 3 (the pass tir.lower; engine/lower/phases.def lists them) in
 -- the current context, whose config is read when the list is made: tir.disable_vectorize,
--- tir.disable_storage_rewrite, tir.disable_cse_tir, tir.instrument_bound_checkers, tir.noalias,
+-- tir.disable_storage_rewrite, tir.disable_cse_tir, tir.instrument_bound_checkers, tir.noalias and
+-- tir.debug_keep_trivial_loop (which a schedule's to_module(args, name, options) gets as options),
 -- and tir.add_lower_pass, a list of { phase, pass } or of texts "PHASE:PASS".
 
 local argument = require "perilune.argument"
@@ -37,7 +38,9 @@ local function to_module(x, options)
     argument.fail("pl.lower: a PrimFunc, a module or a schedule expected, got "
       .. argument.kind_of(x))
   end
-  return convert(x, options.args, name)
+  local context = core.current()
+  return convert(x, options.args, name, { noalias = context:get "tir.noalias",
+    debug_keep_trivial_loop = context:get "tir.debug_keep_trivial_loop" })
 end
 
 local function check_options(options)

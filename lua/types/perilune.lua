@@ -92,7 +92,8 @@ function Type:unify(other) end
 --- nested table for each result. nil and a reason: there is no result, and the call is not folded.
 ---@field eval? fun(inputs: table, attrs: perilune.Attrs): any, ...
 --- "pure" (unless one of the next two), "stateful", "random"; "commutative", "associative", "idempotent"; for FuseOps one
---- of "elementwise", "broadcast", "injective", "reduce", "opaque".
+--- of "elementwise", "broadcast", "injective", "reduce", "opaque". "values": operands and the result may also be tuples
+--- and sequences, which are tables of their parts, and optionals and maps; such calls are not folded.
 ---@field traits? string[]|{ [string]: boolean }
 ---@field results? integer|string[] how many; a call with several gives a tuple
 ---@field doc? string
@@ -813,6 +814,13 @@ function pl.verify(a) end
 ---@return true? ok
 ---@return perilune.Diag? diag
 function pl.well_formed(a) end
+--- TVM's default lowering: the module that the passes of phases 0 to 3 make, in the current
+--- context (tir.disable_vectorize, tir.disable_storage_rewrite, tir.disable_cse_tir,
+--- tir.instrument_bound_checkers, tir.noalias, tir.add_lower_pass).
+---@param x perilune.Node|perilune.Module|table a PrimFunc, a module, or what has a method to_module(args, name)
+---@param options? { name?: string, simple_mode?: boolean, args?: table }
+---@return perilune.Module
+function pl.lower(x, options) end
 --- Whether both compute the same on generated inputs, in several rounds.
 --- Floats may differ by atol + rtol * |expected|, both no less than `units`
 --- units in the last place of the dtype; atol counts as often as the largest
@@ -1080,8 +1088,8 @@ function pl.pipeline(text) end
 --- text), [2] the replacement: a text, or a function that gives a node, a number, a tensor, or nil for no replacement.
 --- engine/rule/README.md has the language.
 ---@class perilune.RuleSpec
----@field [1] string|perilune.DFPattern of a pattern object, the match has match[object] as well
----@field [2]? string|fun(match: perilune.Match): perilune.Answer
+---@field [1] string|perilune.DFPattern|perilune.RuleExpression of a pattern object, the match has match[object] as well
+---@field [2]? string|perilune.RuleExpression|fun(match: perilune.Match): perilune.Answer
 ---@field name? string by default the text's name, else its pattern
 ---@field where? string|fun(match: perilune.Match): boolean?
 ---@field reason? string why it is right
@@ -1207,6 +1215,41 @@ function Rules:check(options) end
 ---@return perilune.Rules
 ---@overload fun(name: string): fun(list: (string|perilune.RuleSpec)[]): perilune.Rules
 function pl.rules(first) end
+--- Patterns and replacements of rules as expressions of Lua: { e.op.add(x, 0), x } with x = e.var "x". Immutable; tostring
+--- gives the text in the language of rules.
+---@class perilune.RuleExpression
+---@field [string] perilune.RuleExpression shape, rank, dtype, ... of a variable
+---@field [integer] perilune.RuleExpression an element of a list, from 0 on
+---@operator add(any): perilune.RuleExpression
+---@operator sub(any): perilune.RuleExpression
+---@operator mul(any): perilune.RuleExpression
+---@operator div(any): perilune.RuleExpression
+---@operator unm: perilune.RuleExpression
+---@operator bor(any): perilune.RuleExpression
+pl.rule_expression = {}
+--- Calls of operators: op.NAME(operands..., attributes), op.nn.relu(x).
+---@type table<string, any>
+pl.rule_expression.op = {}
+--- Functions of conditions and attributes: fn.sublist(x.shape, 0, 2).
+---@type table<string, fun(...: any): perilune.RuleExpression>
+pl.rule_expression.fn = {}
+--- Matches any node.
+---@return perilune.RuleExpression
+function pl.rule_expression.any() end
+--- A variable, which matches any node, or those that fulfil a constraint such as "const"; in an attribute its value.
+---@param name string
+---@param constraint? string
+---@return perilune.RuleExpression
+function pl.rule_expression.var(name, constraint) end
+--- Binds what an expression matches to a name.
+---@param name string
+---@param pattern perilune.RuleExpression
+---@return perilune.RuleExpression
+function pl.rule_expression.bind(name, pattern) end
+--- A constant of a number or a list of integers, in replacements.
+---@param value number|integer[]|perilune.RuleExpression
+---@return perilune.RuleExpression
+function pl.rule_expression.constant(value) end
 --- TVM's dataflow pattern language by TVM's names (relay.dataflow_pattern). A pattern object matches one node in a match.
 pl.dataflow_pattern = {}
 --- A pattern: immutable, compared by identity. Its fields are those of TVM's class of the name in `kind` (op and args of a
@@ -2100,6 +2143,10 @@ function pl.arith.estimate_region_lower_bound(region, var_dom, predicate) end
 ---@param predicate? any
 ---@return perilune.IntervalSet[]
 function pl.arith.estimate_region_upper_bound(region, var_dom, predicate) end
+---@param of any a PrimExpr, a Range, or a list of them
+---@param dom_map? table<perilune.Node, any>
+---@return perilune.IntervalSet|perilune.IntervalSet[]
+function pl.arith.eval_set(of, dom_map) end
 ---@param sets perilune.IntervalSet[]
 ---@return perilune.IntervalSet
 function pl.arith.union(sets) end

@@ -211,6 +211,15 @@ describe("sets", function()
     assert.are.equal("pos_inf neg_inf", text(arith.union {}))
   end)
 
+  it("are those of expressions and ranges", function()
+    local x, y = tir.Var("x", "int32"), tir.Var("y", "int32")
+    local doms = { [x] = tir.Range(0, 10) }
+    local sets = arith.eval_set({ x * 2 + y, tir.range_from(x + y, tir.IntImm("int32", 4)) }, doms)
+    local function text(set) return ("%s, %s"):format(set.min_value, set.max_value) end
+    assert.are.equal("y, y + 18", text(sets[1]))
+    assert.are.equal("y, y + 12", text(sets[2]))
+  end)
+
   it("subexpressions are counted as a tree has them", function()
     local x, y = tir.Var("x", "int32"), tir.Var("y", "int32")
     local sum = x + y

@@ -23,7 +23,8 @@ describe("recorded calls of TVM's analyzer", function()
     local rows = {}
     for _, name in ipairs { "rewrite_simplify", "canonical_simplify", "const_int_bound",
       "modular_set", "deduce_bound", "detect_linear_equation", "detect_clip_bound", "simplify",
-      "narrow_predicate_expression" } do
+      "narrow_predicate_expression", "domain_touched", "intset", "iter_affine_map",
+      "solve_linear_equations", "solve_linear_inequality" } do
       replay.file(path .. "/test_arith_" .. name .. ".jsonl", function(_, verdict)
         replay.count(rows, "all", verdict)
       end)

@@ -58,8 +58,27 @@ local works = {}
 
 local function measured(name, prepare) works[#works + 1] = { name = name, prepare = prepare } end
 
+local function nowhere() end
+
 local function in_process(name, f)
   measured(name, function(mod) return function() return f(mod) end end)
+end
+
+-- Not for programs whose text is indented by their depth.
+local function with_text(name, prepare)
+  measured(name, function(mod, program, size)
+    if program.nested then return nil end
+    return prepare(mod, program, size)
+  end)
+end
+
+-- f(main, mod): for programs of the loop level.
+local function of_loops(name, f)
+  measured(name, function(mod, program)
+    if not program.loop then return nil end
+    local fn = mod.functions.main
+    return function() return f(fn, mod) end
+  end)
 end
 
 for name in pairs(pl.passes) do
@@ -110,12 +129,12 @@ in_process("a module pass with mod:with", pl.module_pass { name = "with", run = 
   return mod:with(changed)
 end })
 
-in_process("tostring(mod)", tostring)
-measured("pl.parse(text)", function(mod)
+with_text("tostring(mod)", function(mod) return function() return tostring(mod) end end)
+with_text("pl.parse(text)", function(mod)
   local text = tostring(mod)
   return function() return assert(pl.parse(text)) end
 end)
-measured("pl.equal, pl.mismatch", function(mod)
+with_text("pl.equal, pl.mismatch", function(mod)
   local other = assert(pl.parse(tostring(mod)))
   return function() return pl.equal(mod, other), pl.mismatch(mod, other) end
 end)
@@ -189,6 +208,78 @@ measured("expressions of all functions in one", function(mod)
   end
   return function() return pl.tuple(bodies) end
 end)
+-- --------------------------------------------------------------- the loop level
+
+local tir = pl.tir
+
+local rounds = { rounds = 1, sizes = {} }
+of_loops("pl.tir.check", function(_, mod) assert(tir.check(mod, mod, rounds)) end)
+measured("pl.tir.run", function(mod, program)
+  local fn = mod.functions.main
+  local a, b = pl.tensor.full(0.5, { 64 }), pl.tensor.full(0, { 64 })
+  if not program.loop or not pcall(tir.run, fn, { a, b, 1 }) then return nil end
+  return function() return tir.run(fn, { a, b, 1 }) end
+end)
+of_loops("pl.tir.verify_ssa", tir.verify_ssa)
+of_loops("pl.tir.verify_well_formed", tir.verify_well_formed)
+of_loops("pl.tir.undefined_vars", function(fn) return tir.undefined_vars(fn.body) end)
+of_loops("pl.tir.uses_var", function(fn) return tir.uses_var(fn.body, tir.Var("z", "int32")) end)
+of_loops("pl.tir.substitute", function(fn)
+  return tir.substitute(fn.body, { [fn.params[#fn.params]] = 3 })
+end)
+of_loops("pl.tir.transform", function(fn)
+  return tir.transform(fn, nil, function(node) return tir.add(node.value, 1) end, { "IntImm" })
+end)
+of_loops("pl.tir.transform to the same", function(fn) return tir.transform(fn, nil, nowhere) end)
+of_loops("pl.tir.post_order, pre_order", function(fn)
+  tir.post_order(fn.body, nowhere)
+  tir.pre_order(fn.body, nowhere)
+end)
+
+-- f(expression): for programs of one deep expression, that of their only statement.
+local function of_expressions(name, f)
+  measured(name, function(mod, program)
+    if not program.expression then return nil end
+    local statement
+    tir.post_order(mod.functions.main.body, function(node)
+      if node.kind == "BufferStore" or node.kind == "IfThenElse" then statement = node end
+    end)
+    local expr = statement.kind == "IfThenElse" and statement.condition or statement.indices[1]
+    if expr.kind == "IntImm" then expr = statement.value end
+    return function() return f(expr) end
+  end)
+end
+of_expressions("pl.tir.side_effect", tir.side_effect)
+of_expressions("pl.tir.expr_deep_equal", function(expr) return tir.expr_deep_equal(expr, expr) end)
+of_expressions("pl.tir.script of an expression", function(expr)
+  return tir.script(expr, { verbose_expr = true })
+end)
+of_expressions("pl.arith: simplify", function(expr) return pl.arith.Analyzer():simplify(expr) end)
+of_expressions("pl.arith: rewrite_simplify", function(expr)
+  return pl.arith.Analyzer():rewrite_simplify(expr)
+end)
+of_expressions("pl.arith: canonical_simplify", function(expr)
+  return pl.arith.Analyzer():canonical_simplify(expr)
+end)
+of_expressions("pl.arith: bounds", function(expr)
+  local analyzer = pl.arith.Analyzer()
+  return pcall(analyzer.const_int_bound, analyzer, expr),
+    pcall(analyzer.modular_set, analyzer, expr), pcall(analyzer.int_set, analyzer, expr)
+end)
+of_expressions("pl.arith: can_prove", function(expr)
+  local condition = expr.dtype == "bool" and expr or expr.dtype == "int32" and tir.GE(expr, 0)
+  return condition and pl.arith.Analyzer():can_prove(condition)
+end)
+of_expressions("pl.arith: linear, clip", function(expr)
+  local vars = tir.undefined_vars(expr)
+  if expr.dtype == "bool" then return pl.arith.detect_clip_bound(expr, vars) end
+  if expr.dtype == "int32" then return pl.arith.detect_linear_equation(expr, vars) end
+end)
+of_expressions("pl.arith: deduce_bound", function(expr)
+  local vars = tir.undefined_vars(expr)
+  if expr.dtype == "int32" then return pl.arith.deduce_bound(vars[1], tir.LT(expr, 9)) end
+end)
+
 in_process("mod.types of each", function(mod)
   for i = 1, #mod.types do assert(mod.types[i]) end
 end)
@@ -199,7 +290,6 @@ local function instrumented(name, make)
     return pl.with(ctx, require "perilune.pipelines.default", mod)
   end)
 end
-local function nowhere() end
 instrumented("instrument: none", function() return { name = "idle", before = nowhere } end)
 for _, name in ipairs { "timing", "statistics" } do
   instrumented("instrument: " .. name, function() return pl.instruments[name]() end)
@@ -236,7 +326,7 @@ end
 local function command(name, line, suffix)
   local path = suffix == "onnx" and model_onnx or model_relay
   local out = suffix == "onnx" and out_onnx or out_relay
-  measured(name, function(mod)
+  with_text(name, function(mod)
     if not pl.save(mod, path) then return nil end
     local text = ("%s %s"):format(perilune,
       (line:gsub("%u+", { IN = path, OUT = out, STEM = stem })))

@@ -346,8 +346,12 @@ add("variables of one name", function(n)
   return pl.module { main = pl.func({ x }, body) }
 end)
 
--- What @main can be run on: a list, or nil when it takes something else.
+for _, row in ipairs(require "loop_programs") do rows[#rows + 1] = row end
+
+-- What @main can be run on: a list, or nil when it takes
+-- something else.
 function rows.arguments(mod)
+  if mod.functions.main.kind ~= "Function" then return nil end
   local args, number, vector = {}, pl.type "float32", pl.type "Tensor[(4), float32]"
   for i, param in ipairs(mod.functions.main.params) do
     local type = param.type

@@ -262,6 +262,87 @@ describe("the text of a registered operator", function()
   end)
 end)
 
+describe("a registered operator on values", function()
+  local pair = "(Tensor[(2), float32], Tensor[(2), float32])"
+  local one, two = pl.tensor({ 1, 2 }, "float32"), pl.tensor({ 3, 5 }, "float32")
+
+  local function evaluate(op, text, ...)
+    local mod = assert(pl.parse('#[version = "0.0.5"]\n' .. text:gsub("OP", op)))
+    return pl.eval(mod, ...)
+  end
+
+  local function swap(types)
+    return ("(%s, %s)"):format(types.x.parts[2], types.x.parts[1])
+  end
+
+  it("takes and gives tuples", function()
+    local seen
+    local op, name = register { traits = { "values" }, infer = swap,
+      eval = function(inputs)
+        seen = inputs.x
+        return { inputs.x[2], inputs.x[1] }
+      end }
+    local x = pl.var("x", "Tensor[(2), float32]")
+    local call = op(pl.tuple { x, pl.const(two) })
+    assert.equal(pair, tostring(call.type))
+    local first, second = pl.eval(pl.func({ x }, call), one)
+    assert.same({ 3, 5 }, first:to_table())
+    assert.same({ 1, 2 }, second:to_table())
+    assert.equal(2, #seen)
+    local sum = evaluate(name, [[
+def @main(%x: Tensor[(2), float32], %y: Tensor[(2), float32]) {
+  %0 = (%x, %y);
+  %1 = OP(%0);
+  subtract(%1.0, %1.1)
+}]], one, two)
+    assert.same({ 2, 3 }, sum:to_table())
+  end)
+
+  it("takes and gives sequences", function()
+    local op = register { args = { "x", "n" }, traits = { values = true },
+      infer = function(types) return types.x end,
+      eval = function(inputs)
+        local out = {}
+        for i = #inputs.x, 1, -1 do out[#out + 1] = inputs.x[i] end
+        for _ = 1, inputs.n:to_table() do out[#out + 1] = one end
+        return out
+      end }
+    local x = pl.var("x", pl.type "seq(Tensor[(2), float32])")
+    local n = pl.var("n", pl.type "int64")
+    local out = pl.eval(pl.func({ x, n }, op(x, n)), { one, two }, 1)
+    assert.same({ { 3, 5 }, { 1, 2 }, { 1, 2 } },
+      { out[1]:to_table(), out[2]:to_table(), out[3]:to_table() })
+  end)
+
+  it("is checked for what it gives", function()
+    local given
+    local op = register { traits = { "values" }, infer = function() return pair end,
+      eval = function() return given end }
+    local x = pl.var("x", "Tensor[(2), float32]")
+    local fn = pl.func({ x }, op(pl.tuple { x, x }))
+    given = { one }
+    fails("a table of 2 values expected", pl.eval, fn, one)
+    given = 1
+    fails("a table of 2 values expected, got a number", pl.eval, fn, one)
+    given = { one, pl.tensor({ 1, 2, 3 }, "float32") }
+    fails("is not of type (Tensor[(2), float32], Tensor[(2), float32])", pl.eval, fn, one)
+    given = { one, two }
+    assert.same({ 3, 5 }, select(2, pl.eval(fn, one)):to_table())
+  end)
+
+  it("is not folded, and others take no tuples", function()
+    local op = register { traits = { "values" }, infer = function() return pair end,
+      eval = function(inputs) return inputs.x end }
+    local mod = pl.module { main = pl.func({}, op(pl.tuple { pl.const(one), pl.const(two) })) }
+    assert.equal(mod, pl.passes.FoldConstant()(mod))
+    assert.same({ 1, 2 }, pl.eval(mod):to_table())
+    local plain = register { infer = "same", eval = double }
+    fails("expected a tensor", plain, pl.tuple { pl.const(one) })
+    fails("has one result, which may be a tuple", register,
+      { traits = { "values" }, results = 2, eval = double })
+  end)
+end)
+
 describe("computing a registered operator", function()
   local data = pl.tensor { { 1.0, 2.0 }, { 3.0, 4.0 } }
 

@@ -270,3 +270,20 @@ note: in pipeline, element 2 of 2, pipeline 'PositionList', element 2 of 2: Deep
     pl.passes.PositionList = nil
   end)
 end)
+
+describe("a pass that answers with a function of the other level", function()
+  local prim = assert(pl.tir.parse "@T.prim_func\ndef main(n: T.int32):\n    T.evaluate(n)\n")
+  local relay = assert(pl.parse '#[version = "0.0.5"]\ndef @main(%x: float32) { tanh(%x) }')
+
+  it("fails, and leaves the module", function()
+    for _, case in ipairs { { "prim_func", prim, relay, "a PrimFunc", "a Function" },
+      { "function", relay, prim, "a Function", "a PrimFunc" } } do
+      local make = case[1] == "function" and pl.function_pass or pl.prim_func_pass
+      local pass = make { name = "Other", run = function() return case[3].functions.main end }
+      local ok, message = pcall(pass, case[2])
+      assert.is_false(ok)
+      local text = ("%s or nil expected as the pass's result, got %s"):format(case[4], case[5])
+      assert.is_truthy(tostring(message):find(text, 1, true), tostring(message))
+    end
+  end)
+end)

@@ -465,7 +465,7 @@ describe("a trace", function()
     for text, message in pairs {
       ['[{"primitive": "split", "stage": 2, "axes": [99], "values": [4, 0]}]'] = "not part of",
       ['[{"primitive": "splat"}]'] = "no primitive is called 'splat'",
-      ['[{"primitive": "split"'] = "byte 23: ',' or '}' expected",
+      ['[{"primitive": "split"'] = "line 1, column 23: ',' or an end is expected",
       ['[{"primitive": "unroll", "stage": 2, "values": [{"expr": "z = T.int32()\\nz"}]}]'] =
         "the schedule has no variable 'z'",
       ["7"] = "a list of steps expected",

@@ -241,3 +241,35 @@ describe("sizes of TIR", function()
     assert.are.equal(pl.hash(fn), pl.hash(fn))
   end)
 end)
+
+describe("names that no constructor of TIR knows", function()
+  local i = tir.Var("i", "int32")
+  local cases = {
+    { "there is no kind 'paralel'; did you mean 'parallel'?", function()
+      return tir.For(i, 0, 3, "paralel", tir.Evaluate(0))
+    end },
+    { "there is no kind '9'", function() return tir.For(i, 0, 3, 9, tir.Evaluate(0)) end },
+    { "there is no iter_type 'DataParr'; did you mean 'DataPar'?", function()
+      return tir.IterVar(tir.Range(0, 4), i, "DataParr", "")
+    end },
+    { "there is no option 'scop'; did you mean 'scope'?", function()
+      return tir.decl_buffer({ 4 }, "float32", "A", { scop = "local" })
+    end },
+    { "there is no option 'data_aligment'; did you mean 'data_alignment'?", function()
+      local p = tir.Var("p", tir.PointerType("float32"))
+      return tir.Buffer(p, "float32", { 4 }, nil, nil, "A", { data_aligment = 64 })
+    end },
+    { "there is no option 'verbos'", function() return tir.script(i, { verbos = true }) end },
+    { "there is no strength 'symbolic_bond'; did you mean 'symbolic_bound'?", function()
+      return pl.arith.Analyzer():can_prove(tir.LT(i, 8), "symbolic_bond")
+    end },
+  }
+  for _, case in ipairs(cases) do
+    it("are told: " .. case[1], function()
+      local ok, message = pcall(case[2])
+      assert.is_false(ok)
+      assert.is_truthy(tostring(message):find(case[1], 1, true), tostring(message))
+      assert.is_truthy(tostring(message):find("^spec/tir/constructors_spec"), tostring(message))
+    end)
+  end
+end)

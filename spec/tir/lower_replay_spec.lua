@@ -3,11 +3,11 @@
 local pl = require "perilune"
 local replay = dofile "spec/tir/lower_replay.lua"
 
--- How many of the 35 programs have at least TVM's result, by structure. The others are in the
--- table of engine/lower/README.md.
-local LEAST = { simple = 28, full = 27 }
+-- How many of the 35 programs have TVM's result by structure, at least. The others differ in
+-- what tir.StorageRewrite makes of vectors, and in names that tir.CommonSubexprElimTIR gives.
+local LEAST = { simple = 31, full = 29 }
 -- Those whose results differ by structure and are too long to be run.
-local MOST_DIFFERENT = 3
+local MOST_DIFFERENT = 1
 
 describe("lowering recorded tensor programs", function()
   it("gives what TVM gives", function()

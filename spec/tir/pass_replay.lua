@@ -160,13 +160,22 @@ local function is_confirmed(record)
     and not verdict:find "raises"
 end
 
+-- Names of files are cut to 40 characters.
+local function full_name(known, name)
+  if known[name] or #name < 39 then return name end
+  for each in pairs(known) do
+    if each:sub(1, #name) == name then return each end
+  end
+  return name
+end
+
 --- Calls visit(pass, verdict, message, path) for each recorded case of the passes in `only`
 -- (nil: of all that are registered).
 function replay.run(folder, only, visit)
   local pl = require "perilune"
   local known, kinds = passes_of(pl), config_kinds(pl)
   for _, path in ipairs(files_of(folder)) do
-    local name = path:match "%d+_([%w_.]+)%.json$"
+    local name = full_name(known, path:match "%d+_([%w_.]+)%.json$")
     if known[name] and (not only or only[name]) then
       local record = json.decode(text_of(path))
       if is_confirmed(record) then

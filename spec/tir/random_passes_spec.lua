@@ -10,6 +10,7 @@ local passes = {
   { "tir.Simplify" }, { "tir.RemoveNoOp" }, { "tir.UnrollLoop" }, { "tir.VectorizeLoop" },
   { "tir.LoopPartition" }, { "tir.CommonSubexprElimTIR" }, { "tir.RenormalizeSplitPattern" },
   { "tir.StorageRewrite" }, { "tir.FlattenBuffer" }, { "tir.RewriteUnsafeSelect" },
+  { "tir.NarrowDataType" }, { "tir.lower" },
   { "tir.InjectVirtualThread" }, { "tir.ConvertForLoopsToSerial" },
   { "tir.InsertHoistIfThenElse" }, { "tir.HoistIfThenElse" }, { "tir.HoistExpression" },
   { "tir.ConvertSSA" }, { 'tir.BindTarget{target="c"}', "tir.LowerIntrin" },

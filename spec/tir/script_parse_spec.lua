@@ -178,3 +178,41 @@ def main(n: T.int32):
     assert.are.equal("LetStmt", node(table.concat(lines, "\n")).kind)
   end)
 end)
+
+describe("reading TVMScript with names", function()
+  local x, A = tir.Var("x", "int32"), tir.decl_buffer({ 4, 8 }, "float32", "A")
+
+  it("uses the given Vars and Buffers", function()
+    local sum = assert(tir.parse_expr("A[x, y] + T.float32(1)", "t",
+      { x = x, y = tir.Var("y", "int64"), A = A }))
+    assert.are.equal(A, sum[1].buffer)
+    assert.are.equal(x, sum[1].indices[1])
+    assert.are.equal("int64", sum[1].indices[2].dtype)
+  end)
+
+  it("uses them instead of what the text declares", function()
+    local sum = assert(tir.parse_expr("x = T.int32()\nz = T.int32()\nx + z", "t", { x = x }))
+    assert.are.equal(x, sum[1])
+    assert.are_not.equal(x, sum[2])
+  end)
+
+  it("refuses what is no name, no Var or Buffer, or not known", function()
+    assert.has_error(function() tir.parse_expr("x", "t", { x = 3 }) end)
+    assert.has_error(function() tir.parse_expr("x", "t", { [1] = x }) end)
+    assert.is_nil((tir.parse_expr("x + y", "t", { x = x })))
+  end)
+end)
+
+describe("reading reductions", function()
+  it("keeps starts and the condition", function()
+    local text = "x = T.int32()\nA = T.Buffer((16,))\nk = T.int32()\n"
+      .. "T.reduce(T.comm_reducer(lambda a, b: a + b, [T.float32(0)]),"
+      .. " source=[A[k]], init=[T.float32(1)],"
+      .. ' axis=[T.iter_var(k, T.Range(0, 10), "CommReduce", "")], condition=k < x, value_index=0)'
+    local reduce = node(text)
+    assert.are.equal("k < x", tostring(reduce.condition))
+    assert.are.equal(again(text), again(again(text)))
+    assert.matches("init=[T.float32(1)]", again(text), 1, true)
+    assert.matches("condition=k < x", again(text), 1, true)
+  end)
+end)

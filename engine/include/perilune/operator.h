@@ -44,14 +44,18 @@ typedef enum pln_operator_trait {
   PLN_OPERATOR_ELEMENTWISE = 1 << 5,
   PLN_OPERATOR_BROADCAST = 1 << 6,
   PLN_OPERATOR_INJECTIVE = 1 << 7,
-  PLN_OPERATOR_REDUCE = 1 << 8
+  PLN_OPERATOR_REDUCE = 1 << 8,
+  /* Operands, and the only result, may also be tuples, sequences, optionals and
+   * maps. `eval` gets values instead of tensors. A call is not folded. */
+  PLN_OPERATOR_VALUES = 1 << 9
 } pln_operator_trait;
 
 /* ---------------------------------------------------------------- callbacks */
 
 /* A call to be typed: its operands are known tensors, of known rank and dtype,
- * or omitted (type 0). `attrs` has the defaults of attributes that are not set.
- * The callback sets `results`, preset to 0: unknown. */
+ * or omitted (type 0); with PLN_OPERATOR_VALUES also of other known types,
+ * whose parts may be unknown. `attrs` has the defaults of attributes that are
+ * not set. The callback sets `results`, preset to 0: unknown. */
 typedef struct pln_operator_typing {
   pln_engine *engine;
   pln_op op;
@@ -76,6 +80,10 @@ typedef struct pln_operator_evaluation {
   const pln_type *types;
   pln_tensor **results; /* preset to NULL; released on failure */
   bool folding;         /* asked by a pass, not by a run */
+  /* With PLN_OPERATOR_VALUES there are no `args` and `results` but these: the
+   * operands, and the result, which the callback sets. */
+  const struct pln_runtime_value *values;
+  struct pln_runtime_value *made;
 } pln_operator_evaluation;
 
 /* How results are typed: each like operand `like`; by broadcasting all

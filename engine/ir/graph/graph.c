@@ -230,7 +230,23 @@ void pln_graph_node_scopes(const pln_graph *graph, pln_scope *node_scope) {
     node_scope[ref] = pln_scope_cursor_at(&cursor, ref);
 }
 
-/* The last row that begins before the node, or one around it. */
+/* The scope of a node, of which `last` is the last one that begins at it or
+ * before. Up from `last` there may be many scopes that have ended, and back
+ * from the node many nodes of its own scope: it goes both ways at once, and the
+ * shorter one ends it. Behind scopes that have ended is their owner. */
+static pln_scope enclosing_scope(const pln_graph *graph, pln_scope last,
+                                 pln_ref node) {
+  const pln_scope_row *rows = graph->scopes;
+  pln_scope scope = last;
+  for (pln_ref at = node; rows[scope].end <= node; at--) {
+    if (pln_owns(&graph->nodes[at]))
+      return rows[graph->nodes[at].data].parent;
+    scope = rows[scope].parent;
+  }
+  return scope;
+}
+
+/* Looks for the last row that begins before the node. */
 pln_scope pln_graph_scope_of(const pln_graph *graph, pln_ref node) {
   const pln_scope_row *rows = graph->scopes;
   pln_scope low = 0, high = graph->n_scopes;
@@ -241,9 +257,7 @@ pln_scope pln_graph_scope_of(const pln_graph *graph, pln_ref node) {
     else
       high = middle;
   }
-  while (rows[low].end <= node)
-    low = rows[low].parent;
-  return low;
+  return enclosing_scope(graph, low, node);
 }
 
 pln_ref pln_arm_pattern(const pln_graph *graph, pln_scope arm) {

@@ -181,8 +181,8 @@ static inline pln_scope pln_scope_cursor_at(pln_scope_cursor *c, pln_ref ref) {
 }
 /* The innermost scope of each node of a sealed graph. */
 void pln_graph_node_scopes(const pln_graph *graph, pln_scope *node_scope);
-/* That of one node of a sealed graph, in logarithmic time but for the scopes
- * that ended before it. */
+/* That of one node of a sealed graph, in logarithmic time but for a walk back
+ * over its own scope or up from scopes that ended, whichever is shorter. */
 pln_scope pln_graph_scope_of(const pln_graph *graph, pln_ref node);
 /* The pattern of an arm of a Match; PLN_NONE: the scope is no arm. */
 pln_ref pln_arm_pattern(const pln_graph *graph, pln_scope arm);

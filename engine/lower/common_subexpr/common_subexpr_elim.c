@@ -16,13 +16,8 @@
 
 #include <stdio.h>
 
+#include "lower/common_subexpr/bindings.h"
 #include "lower/common_subexpr/computation.h"
-
-/* A variable and what it stands for. */
-typedef struct binding {
-  pln_term var, value; /* value: in its present form */
-  pln_ref ref;         /* the variable, of the builder; PLN_NONE: not ours */
-} binding;
 
 /* The body of a statement that is open. */
 typedef struct open_part {
@@ -35,97 +30,17 @@ typedef struct eliminator {
   const pln_graph *g;
   pln_analyzer *a;
   pln_computation_kinds kinds;
-  binding *bindings;
-  uint32_t n_bindings, cap_bindings;
+  pln_cse_bindings bindings;
   pln_term_list vars; /* that are defined here */
-  bool *defined;      /* by term */
+  bool *defined;      /* by term: variables; others, if they are marked */
   uint32_t cap_defined;
-  pln_term *image; /* by term: its present form, if the stamp fits */
-  uint32_t *stamp;
-  uint32_t cap_image, cap_stamp, now;
+  pln_term_marks defined_known;
   open_part *parts;
   uint32_t n_parts, cap_parts;
   uint32_t n_named;
   uint32_t first;    /* the first binding of the part or expression */
   uint32_t n_placed; /* the bindings before this round */
 } eliminator;
-
-/* ------------------------------------------------------------- present forms
- */
-
-/* The variable that is bound to a term, the latest first. */
-static pln_term bound_var(const eliminator *x, pln_term t) {
-  for (uint32_t i = x->n_bindings; i-- > 0;)
-    if (x->bindings[i].value == t)
-      return x->bindings[i].var;
-  return PLN_NO_TERM;
-}
-
-static pln_status make_room(eliminator *x) {
-  uint32_t old = x->cap_stamp;
-  PLN_TRY(pln_mem_grow(x->a->engine, (void **)&x->image, &x->cap_image, x->a->n,
-                       sizeof *x->image));
-  PLN_TRY(pln_mem_grow(x->a->engine, (void **)&x->stamp, &x->cap_stamp, x->a->n,
-                       sizeof *x->stamp));
-  if (x->cap_stamp > old)
-    memset(x->stamp + old, 0, (x->cap_stamp - old) * sizeof *x->stamp);
-  return PLN_OK;
-}
-
-static bool is_closed(const pln_analyzer *a, pln_term t) {
-  pln_kind kind = pln_term_kind(a, t);
-  return kind == PLN_BUFFER || kind == PLN_PRIM_LET || kind == PLN_REDUCE;
-}
-
-static pln_term rebuilt(eliminator *x, pln_term t) {
-  pln_term few[8] = {0}, *operands = few;
-  uint32_t n = pln_at(x->a, t)->n;
-  size_t size = n * sizeof *operands;
-  bool same = true;
-  if (n == 0 || is_closed(x->a, t))
-    return t;
-  if (n > PLN_COUNT(few) && !(operands = pln_mem_new(x->a->engine, size)))
-    return pln_arith_fail(x->a, pln_nomem(x->a->engine));
-  for (uint32_t i = 0; i < n; i++) {
-    pln_term operand = pln_term_operand(x->a, t, i);
-    operands[i] = x->image[operand];
-    same &= operands[i] == operand;
-  }
-  pln_term out = same ? t : pln_term_with(x->a, t, operands);
-  if (operands != few)
-    pln_mem_free(x->a->engine, operands, size);
-  return out;
-}
-
-/* The present form of a term; the bindings changed since the last call if `now`
- * did. */
-static pln_status present(eliminator *x, pln_term t, pln_term *out) {
-  pln_term_list order;
-  *out = t;
-  if (x->n_bindings == 0)
-    return PLN_OK;
-  if (!pln_term_order(x->a, t, NULL, &order))
-    return x->a->status;
-  pln_status status = make_room(x);
-  for (uint32_t i = 0; status == PLN_OK && i < order.n; i++) {
-    pln_term at = order.items[i], form;
-    if (x->stamp[at] == x->now + 1)
-      continue;
-    form = rebuilt(x, at);
-    pln_term var = form ? bound_var(x, form) : PLN_NO_TERM;
-    status = x->a->status;
-    if (status == PLN_OK)
-      status = make_room(x);
-    if (status != PLN_OK)
-      continue;
-    x->image[at] = var ? var : form;
-    x->stamp[at] = x->now + 1;
-  }
-  if (status == PLN_OK)
-    *out = x->image[t];
-  pln_term_list_free(x->a, &order);
-  return status;
-}
 
 /* ------------------------------------------------------------------ counting
  */
@@ -140,7 +55,7 @@ static pln_status count_operands(eliminator *x, pln_ref stmt,
         x->g->nodes[operand].kind == PLN_BUFFER)
       continue;
     PLN_TRY(pln_analyzer_import(x->a, x->g, operand, &term));
-    PLN_TRY(present(x, term, &term));
+    PLN_TRY(pln_cse_present(&x->bindings, term, &term));
     PLN_TRY(pln_computations_of(x->a, &x->kinds, term, true, 1, table));
   }
   return PLN_OK;
@@ -160,28 +75,31 @@ static pln_status push_branch(eliminator *x, branch_stack *s) {
 }
 
 /* What both sides of a branch compute counts outside. */
-static pln_status join_branches(eliminator *x, branch_stack *s,
-                                uint32_t n_sides) {
+static pln_status join_branches(eliminator *x, branch_stack *s) {
   pln_status status = PLN_OK;
-  pln_computation_table *then = &s->tables[s->n - n_sides], *other = then + 1,
+  pln_computation_table *then = &s->tables[s->n - 2], *other = then + 1,
                         *out = then - 1;
-  for (uint32_t i = 0; n_sides == 2 && status == PLN_OK && i < then->n; i++) {
+  for (uint32_t i = 0; status == PLN_OK && i < then->n; i++) {
     uint32_t count = pln_computation_count(other, then->rows[i].term);
     if (count)
       status = pln_computation_add(x->a, out, then->rows[i].term,
                                    then->rows[i].count + count);
   }
-  for (uint32_t i = 0; i < n_sides; i++)
+  for (int i = 0; i < 2; i++)
     pln_computation_free(x->a->engine, &s->tables[--s->n]);
   return status;
 }
 
-static bool is_barrier(const pln_graph *g, pln_ref stmt) {
-  return g->nodes[stmt].kind == PLN_FOR || g->nodes[stmt].kind == PLN_WHILE;
-}
-
 static uint32_t n_sides(const pln_graph *g, pln_ref branch) {
   return g->scopes[g->nodes[branch].data].next == PLN_NONE ? 1 : 2;
+}
+
+/* A loop may run no round, and a branch without an other side may not be taken:
+ * what is inside counts nowhere else. */
+static bool is_barrier(const pln_graph *g, pln_ref stmt) {
+  pln_kind kind = (pln_kind)g->nodes[stmt].kind;
+  return kind == PLN_FOR || kind == PLN_WHILE ||
+         (kind == PLN_IF_THEN_ELSE && n_sides(g, stmt) == 1);
 }
 
 static pln_status count_node(eliminator *x, branch_stack *s, pln_ref ref) {
@@ -190,12 +108,25 @@ static pln_status count_node(eliminator *x, branch_stack *s, pln_ref ref) {
     return PLN_OK;
   /* A condition is a part of its own. */
   if (n->kind == PLN_IF_THEN_ELSE)
-    return join_branches(x, s, n_sides(x->g, ref));
+    return n_sides(x->g, ref) == 2 ? join_branches(x, s) : PLN_OK;
   return count_operands(x, ref, &s->tables[s->n - 1]);
 }
 
-/* Counts the computations of a scope into the lowest table of the stack. Rows
- * of scopes are sorted by begin. */
+/* The first scope from `low` that does not begin before `ref`: rows are sorted
+ * by begin. */
+static pln_scope scope_from(const pln_graph *g, pln_scope low, pln_ref ref) {
+  pln_scope high = g->n_scopes;
+  while (low < high) {
+    pln_scope middle = low + (high - low) / 2;
+    if (g->scopes[middle].begin < ref)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+/* Counts the computations of a scope into the lowest table of the stack. */
 static pln_status count_scope(eliminator *x, pln_scope scope, branch_stack *s) {
   const pln_graph *g = x->g;
   pln_scope next = scope + 1;
@@ -205,8 +136,7 @@ static pln_status count_scope(eliminator *x, pln_scope scope, branch_stack *s) {
       pln_ref owner = g->scopes[next].owner;
       if (is_barrier(g, owner)) {
         ref = owner;
-        while (next + 1 < g->n_scopes && g->scopes[next + 1].begin < owner)
-          next++;
+        next = scope_from(g, next + 1, owner) - 1;
       } else if (g->nodes[owner].kind == PLN_IF_THEN_ELSE) {
         PLN_TRY(push_branch(x, s));
       }
@@ -223,166 +153,94 @@ static bool is_defined(const eliminator *x, pln_term var) {
   return var < x->cap_defined && x->defined[var];
 }
 
-static pln_status define_var(eliminator *x, pln_term var) {
+static pln_status grow_defined(eliminator *x) {
   uint32_t old = x->cap_defined;
   PLN_TRY(pln_mem_grow(x->a->engine, (void **)&x->defined, &x->cap_defined,
                        x->a->n, sizeof *x->defined));
   if (x->cap_defined > old)
     memset(x->defined + old, 0, (x->cap_defined - old) * sizeof *x->defined);
+  return pln_term_marks_grow(x->a, &x->defined_known);
+}
+
+static pln_status define_var(eliminator *x, pln_term var) {
+  PLN_TRY(grow_defined(x));
   if (!pln_term_list_push(x->a, &x->vars, var))
     return x->a->status;
   x->defined[var] = true;
   return PLN_OK;
 }
 
+static bool operands_are_defined(const eliminator *x, pln_term t) {
+  for (uint32_t i = pln_at(x->a, t)->n; i-- > 0;)
+    if (!is_defined(x, pln_term_operand(x->a, t, i)))
+      return false;
+  return true;
+}
+
 /* True if all variables of the term are defined here. */
 static pln_status has_defined_vars(eliminator *x, pln_term t, bool *out) {
   pln_term_list order;
-  *out = true;
-  if (!pln_term_order(x->a, t, NULL, &order))
+  PLN_TRY(grow_defined(x));
+  if (!pln_term_order_unmarked(x->a, t, &x->defined_known, &order))
     return x->a->status;
-  for (uint32_t i = 0; i < order.n && *out; i++)
-    *out = pln_term_kind(x->a, order.items[i]) != PLN_VAR ||
-           is_defined(x, order.items[i]);
+  for (uint32_t i = 0; i < order.n; i++) {
+    pln_term at = order.items[i];
+    if (pln_term_kind(x->a, at) != PLN_VAR)
+      x->defined[at] = operands_are_defined(x, at);
+    pln_term_mark(&x->defined_known, at);
+  }
   pln_term_list_free(x->a, &order);
-  return PLN_OK;
-}
-
-static pln_status push_binding(eliminator *x, binding b) {
-  PLN_TRY(pln_mem_grow(x->a->engine, (void **)&x->bindings, &x->cap_bindings,
-                       (size_t)x->n_bindings + 1, sizeof *x->bindings));
-  x->bindings[x->n_bindings++] = b;
-  x->now++;
-  return PLN_OK;
-}
-
-/* Where a value goes among the bindings of the part, which are in order from
- * the innermost: inside of those whose variables it uses. What contains the
- * value is further in, as it uses these variables, too. */
-static pln_status place_of(eliminator *x, pln_term t, uint32_t *out) {
-  pln_term_list order;
-  *out = x->n_bindings;
-  if (!pln_term_order(x->a, t, NULL, &order))
-    return x->a->status;
-  for (uint32_t k = 0; k < order.n; k++)
-    for (uint32_t i = x->first;
-         i < *out && pln_term_kind(x->a, order.items[k]) == PLN_VAR; i++)
-      if (x->bindings[i].var == order.items[k] &&
-          x->bindings[i].ref != PLN_NONE)
-        *out = i;
-  pln_term_list_free(x->a, &order);
-  return PLN_OK;
-}
-
-/* Moves the last binding to its place. */
-static pln_status place_last(eliminator *x) {
-  uint32_t at, n = x->n_bindings - 1;
-  binding last = x->bindings[n];
-  x->n_bindings = n;
-  pln_status status = place_of(x, last.value, &at);
-  x->n_bindings = n + 1;
-  PLN_TRY(status);
-  memmove(x->bindings + at + 1, x->bindings + at,
-          (n - at) * sizeof *x->bindings);
-  x->bindings[at] = last;
+  *out = is_defined(x, t);
   return PLN_OK;
 }
 
 static pln_status bind_term(eliminator *x, pln_stmt_rewrite *s, pln_term t) {
   char text[32];
-  binding b = {.value = t};
   pln_symbol name;
+  pln_term var;
+  pln_ref ref;
   pln_type type;
   int size = snprintf(text, sizeof text, "cse_var_%u", ++x->n_named);
   PLN_TRY(
       pln_symbol_intern(x->a->engine, (pln_slice){text, (size_t)size}, &name));
   PLN_TRY(pln_type_prim(x->a->engine, (pln_dtype)pln_at(x->a, t)->dtype,
                         pln_at(x->a, t)->lanes, &type));
-  PLN_TRY(pln_build_var(pln_stmt_builder(s), name, type, 0, &b.ref));
-  PLN_TRY(pln_analyzer_import_built(x->a, pln_stmt_builder(s), b.ref, &b.var));
-  PLN_TRY(define_var(x, b.var));
-  PLN_TRY(push_binding(x, b));
-  return x->n_placed > x->first ? place_last(x) : PLN_OK;
+  PLN_TRY(pln_build_var(pln_stmt_builder(s), name, type, 0, &ref));
+  PLN_TRY(pln_analyzer_import_built(x->a, pln_stmt_builder(s), ref, &var));
+  PLN_TRY(define_var(x, var));
+  if (x->n_placed > x->first)
+    return pln_cse_place(&x->bindings, x->first, var, t, ref);
+  return pln_cse_push(&x->bindings, var, t, ref);
 }
 
 /* ----------------------------------------------------------------- one part */
 
-/* Inserts behind all that are as large; rows before `from` are done. */
-static pln_status insert_sorted(eliminator *x, pln_computation_table *t,
-                                uint32_t from) {
-  pln_computation row = t->rows[t->n - 1];
-  uint32_t size = pln_at(x->a, row.term)->size, at = t->n - 1;
-  while (at > from && pln_at(x->a, t->rows[at - 1].term)->size < size) {
-    t->rows[at] = t->rows[at - 1];
-    t->row_of[t->rows[at].term] = at + 1;
-    at--;
-  }
-  t->rows[at] = row;
-  t->row_of[row.term] = at + 1;
-  return PLN_OK;
-}
-
-static pln_status sort_table(eliminator *x, pln_computation_table *t) {
-  uint32_t n = t->n;
-  for (t->n = 0; t->n < n;) {
-    t->n++;
-    PLN_TRY(insert_sorted(x, t, 0));
-  }
-  return PLN_OK;
-}
-
 /* What is not bound here is taken apart: its operands may be. */
-static pln_status take_apart(eliminator *x, pln_computation_table *t,
-                             uint32_t i) {
-  pln_computation_table parts = {0};
-  pln_status status = pln_computations_of(x->a, &x->kinds, t->rows[i].term,
-                                          false, t->rows[i].count, &parts);
-  for (uint32_t j = 0; status == PLN_OK && j < parts.n; j++) {
-    uint32_t n = t->n;
-    status =
-        pln_computation_add(x->a, t, parts.rows[j].term, parts.rows[j].count);
-    if (status == PLN_OK && t->n > n)
-      status = insert_sorted(x, t, i + 1);
-  }
-  pln_computation_free(x->a->engine, &parts);
-  return status;
-}
-
 static pln_status bind_rows(eliminator *x, pln_stmt_rewrite *s,
                             pln_computation_table *t, bool *bound) {
-  PLN_TRY(sort_table(x, t));
-  for (uint32_t i = 0; i < t->n; i++) {
+  pln_computation row;
+  bool found = true;
+  for (;;) {
     bool defined = false;
-    if (t->rows[i].count >= 2)
-      PLN_TRY(has_defined_vars(x, t->rows[i].term, &defined));
+    PLN_TRY(pln_computation_next(x->a, t, &row, &found));
+    if (!found)
+      return PLN_OK;
+    if (row.count >= 2)
+      PLN_TRY(has_defined_vars(x, row.term, &defined));
     if (defined)
-      PLN_TRY(bind_term(x, s, t->rows[i].term));
+      PLN_TRY(bind_term(x, s, row.term));
     else
-      PLN_TRY(take_apart(x, t, i));
+      PLN_TRY(
+          pln_computations_of(x->a, &x->kinds, row.term, false, row.count, t));
     *bound |= defined;
   }
-  return PLN_OK;
-}
-
-/* Values of the part's own variables, the latest (outermost) first, in terms of
- * those further out. A value does not contain what is bound further in. */
-static pln_status update_values(eliminator *x, uint32_t first) {
-  for (uint32_t i = x->n_bindings; i-- > first;) {
-    pln_term value = x->bindings[i].value, form;
-    x->bindings[i].value = PLN_NO_TERM; /* not itself */
-    x->now++;
-    PLN_TRY(present(x, value, &form));
-    x->bindings[i].value = form;
-  }
-  x->now++;
-  return PLN_OK;
 }
 
 static pln_status count_values(eliminator *x, uint32_t first,
                                pln_computation_table *table) {
-  for (uint32_t i = first; i < x->n_bindings; i++)
-    PLN_TRY(pln_computations_of(x->a, &x->kinds, x->bindings[i].value, true, 1,
-                                table));
+  for (uint32_t i = first; i < x->bindings.n; i++)
+    PLN_TRY(pln_computations_of(x->a, &x->kinds, x->bindings.rows[i].value,
+                                true, 1, table));
   return PLN_OK;
 }
 
@@ -398,7 +256,7 @@ static pln_status bind_round(eliminator *x, pln_stmt_rewrite *s,
   branch_stack stack = {0};
   pln_status status = push_branch(x, &stack);
   x->first = first;
-  x->n_placed = x->n_bindings;
+  x->n_placed = x->bindings.n;
   if (status == PLN_OK)
     status = count_scope(x, scope, &stack);
   if (status == PLN_OK)
@@ -411,13 +269,13 @@ static pln_status bind_round(eliminator *x, pln_stmt_rewrite *s,
 
 static pln_status bind_part(eliminator *x, pln_stmt_rewrite *s,
                             pln_scope scope) {
-  uint32_t first = x->n_bindings;
+  uint32_t first = x->bindings.n;
   bool bound = true;
   while (bound) {
     bound = false;
     PLN_TRY(bind_round(x, s, scope, first, &bound));
     if (bound)
-      PLN_TRY(update_values(x, first));
+      PLN_TRY(pln_cse_update(&x->bindings, first));
   }
   return PLN_OK;
 }
@@ -433,6 +291,7 @@ static bool is_part(const pln_graph *g, pln_ref stmt) {
 /* The variables that a body defines. */
 static pln_status define_params(eliminator *x, pln_ref stmt, pln_scope scope) {
   const pln_graph *g = x->g;
+  x->defined_known.now++;
   for (uint32_t i = 0; i < g->scopes[scope].n_params; i++) {
     pln_term var, value;
     PLN_TRY(pln_analyzer_import(x->a, g, g->scopes[scope].begin + i, &var));
@@ -441,11 +300,10 @@ static pln_status define_params(eliminator *x, pln_ref stmt, pln_scope scope) {
       continue;
     bool computes;
     PLN_TRY(pln_analyzer_import(x->a, g, pln_operand(g, stmt, 0), &value));
-    PLN_TRY(present(x, value, &value));
+    PLN_TRY(pln_cse_present(&x->bindings, value, &value));
     PLN_TRY(pln_is_computation(x->a, &x->kinds, value, &computes));
     if (computes)
-      PLN_TRY(push_binding(
-          x, (binding){.var = var, .value = value, .ref = PLN_NONE}));
+      PLN_TRY(pln_cse_push(&x->bindings, var, value, PLN_NONE));
   }
   return PLN_OK;
 }
@@ -462,7 +320,7 @@ static pln_status enter_body(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
   PLN_TRY(pln_mem_grow(x->a->engine, (void **)&x->parts, &x->cap_parts,
                        (size_t)x->n_parts + 1, sizeof *x->parts));
   x->parts[x->n_parts++] =
-      (open_part){.stmt = stmt, .bindings = x->n_bindings, .vars = x->vars.n};
+      (open_part){.stmt = stmt, .bindings = x->bindings.n, .vars = x->vars.n};
   PLN_TRY(define_params(x, stmt, scope));
   return bind_part(x, s, scope);
 }
@@ -470,15 +328,15 @@ static pln_status enter_body(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
 /* The body in the part's variables, the latest outermost. */
 static pln_status wrap_body(eliminator *x, pln_stmt_rewrite *s, uint32_t first,
                             pln_ref *body) {
-  for (uint32_t i = first; i < x->n_bindings; i++) {
+  for (uint32_t i = first; i < x->bindings.n; i++) {
     pln_ref value;
-    if (x->bindings[i].ref == PLN_NONE)
+    if (x->bindings.rows[i].ref == PLN_NONE)
       continue;
-    PLN_TRY(pln_analyzer_export(x->a, pln_stmt_builder(s), x->bindings[i].value,
-                                &value));
+    PLN_TRY(pln_analyzer_export(x->a, pln_stmt_builder(s),
+                                x->bindings.rows[i].value, &value));
     pln_prim spec = {.kind = PLN_LET_STMT, .n = 1, .operands = &value};
     pln_body inner = {
-        .n_params = 1, .params = &x->bindings[i].ref, .stmt = *body};
+        .n_params = 1, .params = &x->bindings.rows[i].ref, .stmt = *body};
     PLN_TRY(
         pln_build_floating_stmt(pln_stmt_builder(s), &spec, 1, &inner, body));
   }
@@ -487,8 +345,8 @@ static pln_status wrap_body(eliminator *x, pln_stmt_rewrite *s, uint32_t first,
 
 /* Forgets the bindings and variables of a part. */
 static void forget_part(eliminator *x, uint32_t bindings, uint32_t vars) {
-  x->n_bindings = bindings;
-  x->now++;
+  pln_cse_pop(&x->bindings, bindings);
+  x->defined_known.now++;
   while (x->vars.n > vars)
     x->defined[x->vars.items[--x->vars.n]] = false;
 }
@@ -518,13 +376,13 @@ static pln_status leave_body(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
 /* Binds what an expression computes more than once. */
 static pln_status bind_expr(eliminator *x, pln_stmt_rewrite *s,
                             pln_term *form) {
-  uint32_t first = x->n_bindings;
+  uint32_t first = x->bindings.n;
   bool bound = true;
   while (bound) {
     pln_computation_table table = {0};
     bound = false;
     x->first = first;
-    x->n_placed = x->n_bindings;
+    x->n_placed = x->bindings.n;
     pln_status status =
         pln_computations_of(x->a, &x->kinds, *form, true, 1, &table);
     if (status == PLN_OK)
@@ -534,8 +392,8 @@ static pln_status bind_expr(eliminator *x, pln_stmt_rewrite *s,
     pln_computation_free(x->a->engine, &table);
     PLN_TRY(status);
     if (bound)
-      PLN_TRY(update_values(x, first));
-    PLN_TRY(present(x, *form, form));
+      PLN_TRY(pln_cse_update(&x->bindings, first));
+    PLN_TRY(pln_cse_present(&x->bindings, *form, form));
   }
   return PLN_OK;
 }
@@ -543,10 +401,10 @@ static pln_status bind_expr(eliminator *x, pln_stmt_rewrite *s,
 /* The expression in the part's variables, as Lets. */
 static pln_status wrap_expr(eliminator *x, pln_stmt_rewrite *s, uint32_t first,
                             pln_ref *node) {
-  for (uint32_t i = first; i < x->n_bindings; i++) {
-    pln_ref operands[3] = {x->bindings[i].ref, PLN_NONE, *node};
-    PLN_TRY(pln_analyzer_export(x->a, pln_stmt_builder(s), x->bindings[i].value,
-                                &operands[1]));
+  for (uint32_t i = first; i < x->bindings.n; i++) {
+    pln_ref operands[3] = {x->bindings.rows[i].ref, PLN_NONE, *node};
+    PLN_TRY(pln_analyzer_export(x->a, pln_stmt_builder(s),
+                                x->bindings.rows[i].value, &operands[1]));
     pln_prim spec = {.kind = PLN_PRIM_LET, .n = 3, .operands = operands};
     PLN_TRY(pln_build_prim(pln_stmt_builder(s), &spec, node));
   }
@@ -555,9 +413,9 @@ static pln_status wrap_expr(eliminator *x, pln_stmt_rewrite *s, uint32_t first,
 
 static pln_status replace_condition(eliminator *x, pln_stmt_rewrite *s,
                                     pln_term term, pln_ref *node) {
-  uint32_t first = x->n_bindings, vars = x->vars.n;
+  uint32_t first = x->bindings.n, vars = x->vars.n;
   pln_term form = term;
-  PLN_TRY(present(x, term, &form));
+  PLN_TRY(pln_cse_present(&x->bindings, term, &form));
   PLN_TRY(bind_expr(x, s, &form));
   if (form != term)
     PLN_TRY(pln_analyzer_export(x->a, pln_stmt_builder(s), form, node));
@@ -576,7 +434,7 @@ static pln_status replace_operand(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
   PLN_TRY(pln_analyzer_import(x->a, x->g, old, &term));
   if (x->g->nodes[stmt].kind == PLN_IF_THEN_ELSE)
     return replace_condition(x, s, term, node);
-  PLN_TRY(present(x, term, &form));
+  PLN_TRY(pln_cse_present(&x->bindings, term, &form));
   return form == term
              ? PLN_OK
              : pln_analyzer_export(x->a, pln_stmt_builder(s), form, node);
@@ -593,12 +451,12 @@ static pln_status eliminate(pln_pass_run *run) {
                               .enter_body = enter_body,
                               .leave_body = leave_body};
   PLN_TRY(pln_analyzer_new(e, &x.a));
+  x.bindings.a = x.a;
   pln_status status = pln_lower_function(run, &mutator);
-  pln_mem_free(e, x.kinds.kind, x.kinds.cap * sizeof *x.kinds.kind);
-  pln_mem_free(e, x.bindings, x.cap_bindings * sizeof *x.bindings);
+  pln_computation_kinds_free(x.a, &x.kinds);
+  pln_cse_free(&x.bindings);
   pln_mem_free(e, x.defined, x.cap_defined * sizeof *x.defined);
-  pln_mem_free(e, x.image, x.cap_image * sizeof *x.image);
-  pln_mem_free(e, x.stamp, x.cap_stamp * sizeof *x.stamp);
+  pln_term_marks_free(x.a, &x.defined_known);
   pln_mem_free(e, x.parts, x.cap_parts * sizeof *x.parts);
   pln_term_list_free(x.a, &x.vars);
   pln_analyzer_free(x.a);

@@ -5,58 +5,114 @@
 /* -------------------------------------------------------------------- tables
  */
 
-static pln_status grow_stamped(pln_analyzer *a, pln_computation_table *t) {
-  uint32_t old = t->cap_stamp;
-  PLN_TRY(pln_mem_grow(a->engine, (void **)&t->row_of, &t->cap_row_of, a->n,
-                       sizeof *t->row_of));
-  PLN_TRY(pln_mem_grow(a->engine, (void **)&t->stamp, &t->cap_stamp, a->n,
-                       sizeof *t->stamp));
-  if (t->cap_stamp > old)
-    memset(t->stamp + old, 0, (t->cap_stamp - old) * sizeof *t->stamp);
+/* The slot of a term, or the empty one in which it would be. */
+static uint32_t slot_of(const pln_computation_table *t, pln_term term) {
+  uint32_t at = term * UINT32_C(2654435769);
+  at = (at ^ at >> 16) & (t->n_slots - 1);
+  while (t->slots[at] && t->rows[t->slots[at] - 1].term != term)
+    at = (at + 1) & (t->n_slots - 1);
+  return at;
+}
+
+/* At least half of the slots are empty. */
+static pln_status grow_slots(pln_analyzer *a, pln_computation_table *t) {
+  if (2 * ((size_t)t->n + 1) <= t->n_slots)
+    return PLN_OK;
+  uint32_t n = t->n_slots ? t->n_slots * 2 : 16;
+  uint32_t *slots = pln_mem_zeroed(a->engine, n * sizeof *slots);
+  if (!slots || !n)
+    return pln_nomem(a->engine);
+  pln_mem_free(a->engine, t->slots, t->n_slots * sizeof *t->slots);
+  t->slots = slots;
+  t->n_slots = n;
+  for (uint32_t i = 0; i < t->n; i++)
+    t->slots[slot_of(t, t->rows[i].term)] = i + 1;
   return PLN_OK;
 }
 
-static uint32_t row_of(const pln_computation_table *t, pln_term term) {
-  return term < t->cap_stamp && t->stamp[term] == t->now + 1 ? t->row_of[term]
-                                                             : 0;
+uint32_t pln_computation_count(const pln_computation_table *t, pln_term term) {
+  uint32_t row = t->n ? t->slots[slot_of(t, term)] : 0;
+  return row ? t->rows[row - 1].count : 0;
 }
 
-uint32_t pln_computation_count(const pln_computation_table *t, pln_term term) {
-  uint32_t row = row_of(t, term);
-  return row ? t->rows[row - 1].count : 0;
+static uint32_t sum(uint32_t a, uint32_t b) {
+  return a > UINT32_MAX - b ? UINT32_MAX : a + b;
 }
 
 pln_status pln_computation_add(pln_analyzer *a, pln_computation_table *t,
                                pln_term term, uint32_t count) {
-  uint32_t row = row_of(t, term);
-  if (row) {
-    t->rows[row - 1].count += count;
+  PLN_TRY(grow_slots(a, t));
+  uint32_t at = slot_of(t, term);
+  if (t->slots[at]) {
+    pln_computation *row = &t->rows[t->slots[at] - 1];
+    row->count = sum(row->count, count);
     return PLN_OK;
   }
-  PLN_TRY(grow_stamped(a, t));
   PLN_TRY(pln_mem_grow(a->engine, (void **)&t->rows, &t->cap, (size_t)t->n + 1,
                        sizeof *t->rows));
   t->rows[t->n++] = (pln_computation){term, count};
-  t->row_of[term] = t->n;
-  t->stamp[term] = t->now + 1;
+  t->slots[at] = t->n;
   return PLN_OK;
-}
-
-void pln_computation_clear(pln_computation_table *t) {
-  t->n = 0;
-  t->now++;
 }
 
 void pln_computation_free(pln_engine *e, pln_computation_table *t) {
   pln_mem_free(e, t->rows, t->cap * sizeof *t->rows);
-  pln_mem_free(e, t->row_of, t->cap_row_of * sizeof *t->row_of);
-  pln_mem_free(e, t->stamp, t->cap_stamp * sizeof *t->stamp);
+  pln_mem_free(e, t->slots, t->n_slots * sizeof *t->slots);
+  pln_mem_free(e, t->heap, t->cap_heap * sizeof *t->heap);
+}
+
+/* ------------------------------------------------------------- largest first
+ */
+
+static bool is_before(const pln_analyzer *a, const pln_computation_table *t,
+                      uint32_t x, uint32_t y) {
+  uint32_t size_x = pln_at(a, t->rows[x].term)->size,
+           size_y = pln_at(a, t->rows[y].term)->size;
+  return size_x != size_y ? size_x > size_y : x < y;
+}
+
+static pln_status heap_push(pln_analyzer *a, pln_computation_table *t,
+                            uint32_t row) {
+  PLN_TRY(pln_mem_grow(a->engine, (void **)&t->heap, &t->cap_heap,
+                       (size_t)t->n_heap + 1, sizeof *t->heap));
+  uint32_t at = t->n_heap++;
+  while (at > 0 && is_before(a, t, row, t->heap[(at - 1) / 2])) {
+    t->heap[at] = t->heap[(at - 1) / 2];
+    at = (at - 1) / 2;
+  }
+  t->heap[at] = row;
+  return PLN_OK;
+}
+
+static uint32_t heap_pop(const pln_analyzer *a, pln_computation_table *t) {
+  uint32_t first = t->heap[0], last = t->heap[--t->n_heap], at = 0, child;
+  while ((child = 2 * at + 1) < t->n_heap) {
+    if (child + 1 < t->n_heap &&
+        is_before(a, t, t->heap[child + 1], t->heap[child]))
+      child++;
+    if (!is_before(a, t, t->heap[child], last))
+      break;
+    t->heap[at] = t->heap[child];
+    at = child;
+  }
+  t->heap[at] = last;
+  return first;
+}
+
+pln_status pln_computation_next(pln_analyzer *a, pln_computation_table *t,
+                                pln_computation *out, bool *found) {
+  for (; t->n_queued < t->n; t->n_queued++)
+    PLN_TRY(heap_push(a, t, t->n_queued));
+  *found = t->n_heap > 0;
+  if (*found)
+    *out = t->rows[heap_pop(a, t)];
+  return PLN_OK;
 }
 
 /* --------------------------------------------------------------- eligibility
  */
 
-enum { UNKNOWN, FORBIDDEN, ATOM, COMPUTATION };
+enum { FORBIDDEN, ATOM, COMPUTATION };
 
 static bool is_forbidden(pln_kind kind) {
   return kind == PLN_PRIM_CALL || kind == PLN_BUFFER_LOAD ||
@@ -80,21 +136,26 @@ static uint8_t kind_of(const pln_analyzer *a, const pln_computation_kinds *k,
 
 static pln_status find_kinds(pln_analyzer *a, pln_computation_kinds *k,
                              pln_term term) {
-  uint32_t old = k->cap;
+  if (pln_term_is_marked(&k->known, term))
+    return PLN_OK;
+  PLN_TRY(pln_term_marks_grow(a, &k->known));
   PLN_TRY(pln_mem_grow(a->engine, (void **)&k->kind, &k->cap, a->n,
                        sizeof *k->kind));
-  if (k->cap > old)
-    memset(k->kind + old, UNKNOWN, k->cap - old);
-  if (k->kind[term] != UNKNOWN)
-    return PLN_OK;
   pln_term_list order;
-  if (!pln_term_order(a, term, NULL, &order))
+  if (!pln_term_order_unmarked(a, term, &k->known, &order))
     return a->status;
-  for (uint32_t i = 0; i < order.n; i++)
-    if (k->kind[order.items[i]] == UNKNOWN)
-      k->kind[order.items[i]] = kind_of(a, k, order.items[i]);
+  for (uint32_t i = 0; i < order.n; i++) {
+    k->kind[order.items[i]] = kind_of(a, k, order.items[i]);
+    pln_term_mark(&k->known, order.items[i]);
+  }
   pln_term_list_free(a, &order);
   return PLN_OK;
+}
+
+void pln_computation_kinds_free(pln_analyzer *a, pln_computation_kinds *k) {
+  pln_term_marks_free(a, &k->known);
+  pln_mem_free(a->engine, k->kind, k->cap * sizeof *k->kind);
+  pln_mem_free(a->engine, k->times, k->cap_times * sizeof *k->times);
 }
 
 pln_status pln_is_computation(pln_analyzer *a, pln_computation_kinds *k,
@@ -112,29 +173,94 @@ static bool is_closed(const pln_analyzer *a, pln_term t) {
   return kind == PLN_BUFFER || kind == PLN_PRIM_LET || kind == PLN_REDUCE;
 }
 
-static bool push_operands(pln_analyzer *a, pln_term_list *stack, pln_term t) {
-  uint32_t n = pln_at(a, t)->n;
-  for (uint32_t i = n; i-- > 0;)
-    if (!pln_term_list_push(a, stack, pln_term_operand(a, t, i)))
+/* A walk over what an expression consists of down to its largest computations:
+ * each term once, though it may be computed often. */
+typedef struct part_walk {
+  pln_analyzer *a;
+  pln_computation_kinds *k;
+  pln_term_list stack;
+  pln_term_list parts; /* computations in the order of evaluation */
+  pln_term_list outer; /* what they are in, operands first */
+} part_walk;
+
+/* On the stack again, behind its operands. */
+#define LEAVE UINT32_C(0x80000000)
+
+static bool expand(part_walk *w, pln_term t) {
+  if (!pln_term_list_push(w->a, &w->stack, t | LEAVE))
+    return false;
+  for (uint32_t i = pln_at(w->a, t)->n; i-- > 0;)
+    if (!pln_term_list_push(w->a, &w->stack, pln_term_operand(w->a, t, i)))
       return false;
   return true;
+}
+
+static bool visit_part(part_walk *w, pln_term t) {
+  if (t & LEAVE)
+    return pln_term_list_push(w->a, &w->outer, t & ~LEAVE);
+  if (w->k->times[t])
+    return true;
+  w->k->times[t] = 1; /* seen; what counts is added to it */
+  if (w->k->kind[t] == COMPUTATION)
+    return pln_term_list_push(w->a, &w->parts, t);
+  return is_closed(w->a, t) ? pln_term_list_push(w->a, &w->outer, t)
+                            : expand(w, t);
+}
+
+/* Users come before their operands. */
+static void count_times(part_walk *w) {
+  uint32_t *times = w->k->times;
+  for (uint32_t i = w->outer.n; i-- > 0;) {
+    pln_term t = w->outer.items[i];
+    for (uint32_t j = is_closed(w->a, t) ? 0 : pln_at(w->a, t)->n; j-- > 0;) {
+      pln_term operand = pln_term_operand(w->a, t, j);
+      times[operand] = sum(times[operand], times[t] - 1);
+    }
+  }
+}
+
+static void end_walk(part_walk *w) {
+  for (uint32_t i = 0; i < w->parts.n; i++)
+    w->k->times[w->parts.items[i]] = 0;
+  for (uint32_t i = 0; i < w->outer.n; i++)
+    w->k->times[w->outer.items[i]] = 0;
+  for (uint32_t i = 0; i < w->stack.n; i++) /* after a failure */
+    w->k->times[w->stack.items[i] & ~LEAVE] = 0;
+  pln_term_list_free(w->a, &w->stack);
+  pln_term_list_free(w->a, &w->parts);
+  pln_term_list_free(w->a, &w->outer);
+}
+
+static pln_status grow_times(pln_analyzer *a, pln_computation_kinds *k) {
+  uint32_t old = k->cap_times;
+  PLN_TRY(pln_mem_grow(a->engine, (void **)&k->times, &k->cap_times, a->n,
+                       sizeof *k->times));
+  if (k->cap_times > old)
+    memset(k->times + old, 0, (k->cap_times - old) * sizeof *k->times);
+  return PLN_OK;
+}
+
+static pln_status add_parts(part_walk *w, pln_computation_table *table) {
+  for (uint32_t i = 0; i < w->parts.n; i++)
+    PLN_TRY(pln_computation_add(w->a, table, w->parts.items[i],
+                                w->k->times[w->parts.items[i]] - 1));
+  return PLN_OK;
 }
 
 pln_status pln_computations_of(pln_analyzer *a, pln_computation_kinds *k,
                                pln_term term, bool whole, uint32_t count,
                                pln_computation_table *table) {
-  pln_term_list stack = {0};
+  part_walk w = {.a = a, .k = k};
   PLN_TRY(find_kinds(a, k, term));
-  bool ok = whole ? pln_term_list_push(a, &stack, term)
-                  : push_operands(a, &stack, term);
-  pln_status status = ok ? PLN_OK : a->status;
-  while (status == PLN_OK && stack.n > 0) {
-    pln_term t = stack.items[--stack.n];
-    if (k->kind[t] == COMPUTATION)
-      status = pln_computation_add(a, table, t, count);
-    else if (!is_closed(a, t) && !push_operands(a, &stack, t))
-      status = a->status;
-  }
-  pln_term_list_free(a, &stack);
+  PLN_TRY(grow_times(a, k));
+  bool ok = whole ? visit_part(&w, term) : expand(&w, term);
+  while (ok && w.stack.n > 0)
+    ok = visit_part(&w, w.stack.items[--w.stack.n]);
+  k->times[term] = sum(count, 1);
+  if (ok)
+    count_times(&w);
+  pln_status status = ok ? add_parts(&w, table) : a->status;
+  k->times[term] = 0;
+  end_walk(&w);
   return status;
 }

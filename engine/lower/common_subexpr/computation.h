@@ -13,35 +13,42 @@ typedef struct pln_computation {
   uint32_t count;
 } pln_computation;
 
-/* Computations, each once, in the order in which they were added. */
+/* Computations, each once, in the order in which they were added. As large as
+ * what is in it, because there is one for each open branch. */
 typedef struct pln_computation_table {
   pln_computation *rows;
   uint32_t n, cap;
-  uint32_t *row_of; /* by term: row + 1, if the stamp fits */
-  uint32_t *stamp;
-  uint32_t cap_row_of, cap_stamp, now;
+  uint32_t *slots; /* a hash table of rows + 1; n_slots is a power of two */
+  uint32_t n_slots;
+  uint32_t *heap; /* rows that pln_computation_next did not give yet */
+  uint32_t n_heap, cap_heap, n_queued;
 } pln_computation_table;
 
 pln_status pln_computation_add(pln_analyzer *a, pln_computation_table *table,
                                pln_term term, uint32_t count) PLN_CHECKED;
-/* Empties the table. */
-void pln_computation_clear(pln_computation_table *table);
+/* The largest computation that was not given yet, of equally large ones the
+ * first; false if there is none. Rows may be added meanwhile. */
+pln_status pln_computation_next(pln_analyzer *a, pln_computation_table *table,
+                                pln_computation *out, bool *found) PLN_CHECKED;
 void pln_computation_free(pln_engine *engine, pln_computation_table *table);
 uint32_t pln_computation_count(const pln_computation_table *table,
                                pln_term term);
 
 /* By term: what is known of it; grows with the analyzer. */
 typedef struct pln_computation_kinds {
-  uint8_t *kind; /* 0: not known yet */
-  uint32_t cap;
+  pln_term_marks known;
+  uint8_t *kind;
+  uint32_t *times; /* zero, except while parts are counted */
+  uint32_t cap, cap_times;
 } pln_computation_kinds;
+void pln_computation_kinds_free(pln_analyzer *a, pln_computation_kinds *kinds);
 
 /* A pure expression of more than one node without loads and calls, and no ramp
  * or broadcast (TVM's IsEligibleComputation). The answer is kept. */
 pln_status pln_is_computation(pln_analyzer *a, pln_computation_kinds *kinds,
                               pln_term term, bool *out) PLN_CHECKED;
-/* Adds the largest computations that the expression consists of. Without
- * `whole`, those of its operands. */
+/* Adds the largest computations that the expression, computed `count` times,
+ * consists of. Without `whole`, those of its operands. */
 pln_status pln_computations_of(pln_analyzer *a, pln_computation_kinds *kinds,
                                pln_term term, bool whole, uint32_t count,
                                pln_computation_table *table) PLN_CHECKED;

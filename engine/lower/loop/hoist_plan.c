@@ -326,6 +326,14 @@ static pln_status enter_stmt(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
   return PLN_OK;
 }
 
+/* What else a body binds, a Block's variables for example, stays in it. */
+static void fix_params(planner *p, pln_scope scope) {
+  const pln_scope_row *row = &p->g->scopes[scope];
+  for (pln_ref param = row->begin; param < row->begin + row->n_params; param++)
+    if (p->stamp[param] != FIXED)
+      set_level(p, param, p->n_loops, false);
+}
+
 /* Nothing leaves a loop whose body is several statements. */
 static pln_status enter_body(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
                              uint32_t k, bool *skip) {
@@ -335,6 +343,7 @@ static pln_status enter_body(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
   (void)skip;
   while (k-- > 0)
     scope = p->g->scopes[scope].next;
+  fix_params(p, scope);
   if (p->elements[scope] > 1 && p->n_loops > 0)
     p->loops[p->n_loops - 1].barrier = p->n_loops;
   return PLN_OK;

@@ -12,9 +12,9 @@
  *              for i in range(7): B[(i + 1) % 2] = A[i + 1]; C[i] = B[i % 2]
  *              C[7] = B[7 % 2]
  *
- * Semantics: TVM's tir.InjectDoubleBuffer, for one-dimensional buffers. A buffer
- * whose address is used otherwise is left alone. A loop that may have no rounds
- * gets a branch around it, which TVM's has not. */
+ * Semantics: TVM's tir.InjectDoubleBuffer, for one-dimensional buffers. A
+ * buffer whose address is used otherwise is left alone. A loop that may have no
+ * rounds gets a branch around it, which TVM's has not. */
 
 #include <stdio.h>
 
@@ -75,9 +75,13 @@ static bool has_key(const pln_graph *g, pln_ref stmt, const char *key) {
 
 static pln_ref loop_around(const injector *x, pln_ref stmt) {
   pln_scope at = x->scope_of[stmt];
-  while (at != PLN_NONE && x->g->nodes[x->g->scopes[at].owner].kind != PLN_FOR)
+  while (at != PLN_NONE) {
+    pln_ref owner = x->g->scopes[at].owner;
+    if (owner == PLN_NONE || x->g->nodes[owner].kind == PLN_FOR)
+      return owner;
     at = x->g->scopes[at].parent;
-  return at == PLN_NONE ? PLN_NONE : x->g->scopes[at].owner;
+  }
+  return PLN_NONE;
 }
 
 static pln_status refuse(const injector *x, const char *what) {
@@ -483,11 +487,15 @@ static pln_status leave_allocate(injector *x, pln_stmt_rewrite *s, pln_ref stmt,
   pln_ref operands[] = {pln_stmt_operand(s, 0), pln_stmt_operand(s, 1)};
   PLN_TRY(build_op(s, PLN_PRIM_MUL, operands[1], 2, &operands[1]));
   if (stmt > d->loop) { /* an owner comes behind its body */
+    pln_ref param;
+    PLN_TRY(pln_stmt_map(s, d->data, &param));
     pln_prim spec = {.kind = PLN_ALLOCATE,
                      .attrs = x->g->nodes[stmt].attrs,
                      .n = 2,
                      .operands = operands};
-    return pln_stmt_rebuild_as(s, stmt, &spec, node);
+    pln_body body = {
+        .n_params = 1, .params = &param, .stmt = pln_stmt_body(s, 0)};
+    return pln_build_floating_stmt(pln_stmt_builder(s), &spec, 1, &body, node);
   }
   *node = pln_stmt_body(s, 0);
   if (*node == PLN_NONE)

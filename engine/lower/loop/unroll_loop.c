@@ -226,6 +226,13 @@ static pln_status leave_stmt(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
 /* ------------------------------------------------------------------- the pass
  */
 
+static bool has_work(const unroller *x) {
+  for (pln_ref ref = 0; ref < x->g->n_nodes; ref++)
+    if (x->choice[ref] || is_setting(x->g, ref))
+      return true;
+  return false;
+}
+
 static pln_status read_config(const pln_pass_run *run, unroll_config *c) {
   PLN_TRY(
       pln_lower_config(run, "tir.UnrollLoop.auto_max_step", &c->auto_max_step));
@@ -275,7 +282,7 @@ pln_status pln_pass_tir_unroll_loop(pln_pass_run *run) {
   if (!pln_has_kind(x.g, PLN_FOR) && !pln_has_kind(x.g, PLN_ATTR_STMT))
     return PLN_OK;
   pln_status status = begin(&x);
-  if (status == PLN_OK)
+  if (status == PLN_OK && has_work(&x))
     status = pln_lower_function(run, &mutator);
   end(&x);
   return status;

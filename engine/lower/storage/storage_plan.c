@@ -35,27 +35,30 @@ typedef struct planner {
 
 /* ----------------------------------------------------------------- liveness */
 
-static pln_status add_event(planner *p, uint32_t *list, uint32_t allocation) {
-  uint32_t *at = list;
+/* Behind the event *last of a list, which the new one becomes; 0: none. */
+static pln_status add_event(planner *p, uint32_t *list, uint32_t *last,
+                            uint32_t allocation) {
   PLN_TRY(pln_mem_grow(p->plan->engine, (void **)&p->events, &p->cap_events,
                        (size_t)p->n_events + 1, sizeof *p->events));
-  while (*at)
-    at = &p->events[*at - 1].next;
-  p->events[p->n_events] = (event){.allocation = allocation};
-  *at = ++p->n_events;
+  p->events[p->n_events++] = (event){.allocation = allocation};
+  *(*last ? &p->events[*last - 1].next : list) = p->n_events;
+  *last = p->n_events;
   return PLN_OK;
 }
 
 /* Adds an event for what the entry touches and no entry before it did. */
 static pln_status find_first(planner *p, uint32_t entry, uint32_t *list) {
   const pln_access_pattern *a = &p->pattern;
+  uint32_t last = 0;
+  for (uint32_t at = *list; at; at = p->events[at - 1].next)
+    last = at;
   for (uint32_t at = a->entries[entry].first; at;
        at = a->accesses[at - 1].next) {
     uint32_t allocation = a->accesses[at - 1].allocation;
     if (p->seen[allocation])
       continue;
     p->seen[allocation] = true;
-    PLN_TRY(add_event(p, list, allocation));
+    PLN_TRY(add_event(p, list, &last, allocation));
   }
   return PLN_OK;
 }

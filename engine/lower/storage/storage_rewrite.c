@@ -15,6 +15,9 @@ typedef struct rewriter {
   pln_storage_plan plan;
   const pln_graph *g;
   bool *accessed; /* by node: a Buffer that is read or written */
+  /* By node, and behind these the function: 1 + the last storage that is
+   * attached to it; by storage: 1 + the one before it. */
+  uint32_t *attached, *earlier;
   pln_analyzer *a;
 } rewriter;
 
@@ -69,12 +72,17 @@ static const pln_storage_allocation *widest(const rewriter *x,
   return out;
 }
 
+/* The scope in which a statement with a body stands. */
+static pln_scope scope_around(const rewriter *x, pln_ref stmt) {
+  return x->g->scopes[x->g->nodes[stmt].data].parent;
+}
+
 /* The DeclBuffer that is the whole body of the Allocate, or PLN_NONE. */
 static pln_ref decl_of(const rewriter *x, pln_ref allocate) {
   pln_scope scope = x->g->nodes[allocate].data;
   pln_ref result = x->g->scopes[scope].result;
   return x->g->nodes[result].kind == PLN_DECL_BUFFER &&
-                 pln_graph_scope_of(x->g, result) == scope
+                 scope_around(x, result) == scope
              ? result
              : PLN_NONE;
 }
@@ -126,9 +134,9 @@ static pln_status allocate_storage(rewriter *x, pln_stmt_rewrite *s,
 /* The statement in all allocations that belong to it, the first outermost. */
 static pln_status allocate_attached(rewriter *x, pln_stmt_rewrite *s,
                                     pln_ref attach, pln_ref *stmt) {
-  for (uint32_t i = x->plan.n_storages; i-- > 0;)
-    if (x->plan.storages[i].attach == attach)
-      PLN_TRY(allocate_storage(x, s, &x->plan.storages[i], stmt));
+  uint32_t at = x->attached[attach == PLN_NONE ? x->g->n_nodes : attach];
+  for (; at; at = x->earlier[at - 1])
+    PLN_TRY(allocate_storage(x, s, &x->plan.storages[at - 1], stmt));
   return PLN_OK;
 }
 
@@ -175,7 +183,7 @@ static pln_status leave_body(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
 }
 
 static bool is_hoisted(const rewriter *x, pln_ref decl) {
-  pln_ref allocate = x->g->scopes[pln_graph_scope_of(x->g, decl)].owner;
+  pln_ref allocate = x->g->scopes[scope_around(x, decl)].owner;
   uint32_t row = x->g->nodes[allocate].kind == PLN_ALLOCATE
                      ? x->plan.allocation_of[var_of(x, allocate)]
                      : 0;
@@ -204,6 +212,23 @@ static void find_accessed(rewriter *x) {
       x->accessed[pln_operand(x->g, ref, 0)] = true;
 }
 
+static pln_status list_attached(rewriter *x) {
+  pln_engine *e = x->g->engine;
+  uint32_t n = x->plan.n_storages;
+  x->attached =
+      pln_mem_zeroed(e, (x->g->n_nodes + (size_t)1) * sizeof *x->attached);
+  x->earlier = pln_mem_new(e, (n + (size_t)1) * sizeof *x->earlier);
+  if (!x->attached || !x->earlier)
+    return pln_nomem(e);
+  for (uint32_t i = 0; i < n; i++) {
+    pln_ref attach = x->plan.storages[i].attach;
+    uint32_t *last = &x->attached[attach == PLN_NONE ? x->g->n_nodes : attach];
+    x->earlier[i] = *last;
+    *last = i + 1;
+  }
+  return PLN_OK;
+}
+
 static pln_status prepare(rewriter *x) {
   x->accessed =
       pln_mem_zeroed(x->g->engine, x->g->n_nodes * sizeof *x->accessed);
@@ -211,7 +236,20 @@ static pln_status prepare(rewriter *x) {
     return pln_nomem(x->g->engine);
   find_accessed(x);
   PLN_TRY(pln_analyzer_new(x->g->engine, &x->a));
-  return pln_storage_plan_make(&x->plan, x->g);
+  PLN_TRY(pln_storage_plan_make(&x->plan, x->g));
+  return list_attached(x);
+}
+
+static void release(rewriter *x) {
+  pln_engine *e = x->g->engine;
+  size_t n_storages = x->plan.engine ? x->plan.n_storages : 0;
+  pln_mem_free(e, x->earlier, (n_storages + 1) * sizeof *x->earlier);
+  pln_mem_free(e, x->attached,
+               (x->g->n_nodes + (size_t)1) * sizeof *x->attached);
+  pln_storage_plan_free(&x->plan);
+  if (x->a)
+    pln_analyzer_free(x->a);
+  pln_mem_free(e, x->accessed, x->g->n_nodes * sizeof *x->accessed);
 }
 
 pln_status pln_pass_tir_storage_rewrite(pln_pass_run *run) {
@@ -225,9 +263,6 @@ pln_status pln_pass_tir_storage_rewrite(pln_pass_run *run) {
   pln_status status = prepare(&x);
   if (status == PLN_OK)
     status = pln_lower_function(run, &mutator);
-  pln_storage_plan_free(&x.plan);
-  if (x.a)
-    pln_analyzer_free(x.a);
-  pln_mem_free(x.g->engine, x.accessed, x.g->n_nodes * sizeof *x.accessed);
+  release(&x);
   return status;
 }

@@ -55,6 +55,14 @@ static void set_operand(lua_State *L, const operator_call *c, uint32_t i) {
   lua_rawseti(L, -2, (lua_Integer)i + 1);
 }
 
+static bool is_given(const operator_call *c, uint32_t i) {
+  if (c->typing)
+    return c->typing->args[i] != 0;
+  if (c->evaluation->values)
+    return c->evaluation->values[i].kind != PLN_RUNTIME_ABSENT;
+  return c->evaluation->args[i] != NULL;
+}
+
 /* Calls the function; its results stay on the stack, from the returned index
  * on. [-0, +n] */
 static int call_function(lua_State *L, operator_call *c, uint32_t n_args) {
@@ -63,12 +71,12 @@ static int call_function(lua_State *L, operator_call *c, uint32_t n_args) {
   push_function(L, c);
   lua_createtable(L, (int)n_args, (int)c->spec->n_args);
   for (uint32_t i = 0; i < n_args; i++) {
-    bool given =
-        c->typing ? c->typing->args[i] != 0 : c->evaluation->args[i] != NULL;
-    if (!given)
+    if (!is_given(c, i))
       continue;
     if (c->typing)
       pln_lua_push_type(L, b, c->typing->args[i]);
+    else if (c->evaluation->values)
+      pln_lua_push_runtime_value(L, &c->evaluation->values[i]);
     else
       pln_lua_push_tensor(L, c->evaluation->args[i]);
     set_operand(L, c, i);
@@ -168,6 +176,43 @@ static int infer_body(lua_State *L) {
   return 0;
 }
 
+/* Reads a table as the fields of a tuple.  [-0, +0] */
+static void read_tuple(lua_State *L, operator_call *c, int index, pln_type type,
+                       pln_runtime_value *out) {
+  pln_lua *b = c->state;
+  uint32_t n = pln_type_n_parts(b->engine, type);
+  if (!lua_istable(L, index) || lua_rawlen(L, index) != n)
+    bad_result(L, c, "a table of %d values expected, got a %s", (int)n,
+               kind_at(L, index));
+  pln_lua_runtime_values *fields = pln_lua_push_runtime_values(L, b, n);
+  for (uint32_t i = 0; i < n; i++) {
+    lua_rawgeti(L, index, (lua_Integer)i + 1);
+    pln_lua_read_runtime_value(L, b, lua_gettop(L),
+                               pln_type_part_at(b->engine, type, i),
+                               &fields->items[i]);
+    lua_pop(L, 1);
+  }
+  pln_lua_must(L, b,
+               pln_runtime_value_sequence(b->engine, n, fields->items, out));
+  out->kind = PLN_RUNTIME_TUPLE;
+  pln_lua_release_runtime_values(fields);
+  lua_pop(L, 1);
+}
+
+/* The only result of an operator on values. */
+static void read_made(lua_State *L, operator_call *c, int index) {
+  const pln_operator_evaluation *call = c->evaluation;
+  pln_engine *e = c->state->engine;
+  pln_type type = call->types[0];
+  if (type && pln_type_get_kind(e, type) == PLN_TYPE_OPTIONAL &&
+      !lua_isnil(L, index))
+    type = pln_type_part_at(e, type, 0);
+  if (type && pln_type_get_kind(e, type) == PLN_TYPE_TUPLE)
+    read_tuple(L, c, index, type, call->made);
+  else
+    pln_lua_read_runtime_value(L, c->state, index, type, call->made);
+}
+
 /* A number or a table becomes a tensor of the dtype of the result. */
 static int eval_body(lua_State *L) {
   operator_call *c = lua_touserdata(L, 1);
@@ -176,6 +221,10 @@ static int eval_body(lua_State *L) {
   if (is_refusal(L, c, first, PLN_ERR_UNSUPPORTED))
     return 0;
   spread_results(L, c, first);
+  if (call->values) {
+    read_made(L, c, first);
+    return 0;
+  }
   for (uint32_t i = 0; i < call->n_results; i++) {
     int index = first + (int)i, type = lua_type(L, index);
     if (!pln_lua_test_tensor(L, index) && type != LUA_TTABLE &&
@@ -355,7 +404,8 @@ static void read_traits(lua_State *L, pln_operator_spec *spec) {
                 {"elementwise", PLN_OPERATOR_ELEMENTWISE},
                 {"broadcast", PLN_OPERATOR_BROADCAST},
                 {"injective", PLN_OPERATOR_INJECTIVE},
-                {"reduce", PLN_OPERATOR_REDUCE}};
+                {"reduce", PLN_OPERATOR_REDUCE},
+                {"values", PLN_OPERATOR_VALUES}};
   lua_getfield(L, 1, "traits");
   for (size_t i = 0; lua_istable(L, -1) && i < PLN_COUNT(traits); i++)
     if (flag_field(L, traits[i].name))

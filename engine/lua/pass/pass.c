@@ -57,16 +57,21 @@ static bool is_module_pass(const pln_pass_run *run) {
 }
 
 /* Raises an error about the body's result; names the function's location. */
-static void bad_answer(lua_State *L, const char *wanted, const void *callback) {
+static void refuse_answer(lua_State *L, const char *wanted, const char *got,
+                          const void *callback) {
   lua_Debug ar = {0};
-  const char *got = luaL_typename(L, -1);
-  if (luaL_getmetafield(L, -1, "__name") == LUA_TSTRING)
-    got = lua_tostring(L, -1);
   pln_lua_registry_get(L, &pln_lua_key.callbacks, callback);
   if (lua_isfunction(L, -1) && lua_getinfo(L, ">S", &ar))
     luaL_error(L, "%s:%d: %s or nil expected as the pass's result, got %s",
                ar.short_src, ar.linedefined, wanted, got);
   luaL_error(L, "%s or nil expected as the pass's result, got %s", wanted, got);
+}
+
+static void bad_answer(lua_State *L, const char *wanted, const void *callback) {
+  const char *got = luaL_typename(L, -1);
+  if (luaL_getmetafield(L, -1, "__name") == LUA_TSTRING)
+    got = lua_tostring(L, -1);
+  refuse_answer(L, wanted, got, callback);
 }
 
 /* Reads the body's result on top: nil, or the changed function or module. For a
@@ -86,10 +91,15 @@ static void read_body_result(lua_State *L, body_call *call) {
       pln_run_set_module(call->run, pln_module_retain(module));
     return;
   }
+  const char *wanted = kind == PLN_PASS_PRIM_FUNC ? "a PrimFunc" : "a Function";
   pln_lua_node *node = luaL_testudata(L, -1, PLN_LUA_NODE);
   if (!node || !pln_lua_is_function(L, node))
-    bad_answer(L, "a Function", call->callback);
+    bad_answer(L, wanted, call->callback);
   pln_graph *graph = pln_lua_push_rooted(L, b, lua_gettop(L))->graph;
+  bool prim = graph->nodes[graph->root].kind == PLN_PRIM_FUNC;
+  if (prim != (kind == PLN_PASS_PRIM_FUNC))
+    refuse_answer(L, wanted, prim ? "a PrimFunc" : "a Function",
+                  call->callback);
   if (graph != pln_run_function(call->run))
     pln_run_set_function(call->run, pln_graph_retain(graph));
 }

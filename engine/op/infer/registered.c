@@ -50,9 +50,11 @@ static pln_status infer_broadcast(const typed_call *t) {
 }
 
 /* A type that tells a callback all it asks for. */
-static bool is_known(const pln_engine *e, pln_type type) {
-  return pln_type_get_kind(e, type) == PLN_TYPE_TENSOR &&
-         pln_type_dtype(e, type) && pln_type_rank(e, type) >= 0;
+static bool is_known(const typed_call *t, pln_type type) {
+  const pln_engine *e = t->engine;
+  if (pln_type_get_kind(e, type) != PLN_TYPE_TENSOR)
+    return t->spec->traits & PLN_OPERATOR_VALUES;
+  return pln_type_dtype(e, type) && pln_type_rank(e, type) >= 0;
 }
 
 static pln_status call_back(const typed_call *t) {
@@ -64,7 +66,7 @@ static pln_status call_back(const typed_call *t) {
                               .n_results = t->spec->n_results,
                               .results = t->results};
   for (uint32_t i = 0; i < t->n; i++)
-    if (t->unknown || (t->args[i] && !is_known(t->engine, t->args[i])))
+    if (t->unknown || (t->args[i] && !is_known(t, t->args[i])))
       return PLN_OK;
   PLN_TRY(pln_registered_full(t->engine, op, t->attrs, &call.attrs));
   PLN_TRY(pln_op_callback_begin(t->engine, t->op, "infer"));

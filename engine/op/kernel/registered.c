@@ -84,8 +84,85 @@ static pln_status compute(const computed_call *c) {
   return status;
 }
 
+/* ------------------------------------------------------------------- values
+ */
+
+static bool part_fits(const pln_engine *e, const pln_runtime_value *part,
+                      pln_type type) {
+  if (!type)
+    return true;
+  uint32_t kind = pln_type_get_kind(e, type);
+  if (part->kind == PLN_RUNTIME_TENSOR)
+    return kind == PLN_TYPE_TENSOR && pln_tensor_fits(e, part->of.tensor, type);
+  if (part->kind == PLN_RUNTIME_ABSENT)
+    return kind == PLN_TYPE_OPTIONAL;
+  return (part->kind == PLN_RUNTIME_SEQUENCE && kind == PLN_TYPE_SEQUENCE) ||
+         (part->kind == PLN_RUNTIME_TUPLE && kind == PLN_TYPE_TUPLE) ||
+         (part->kind == PLN_RUNTIME_MAP && kind == PLN_TYPE_MAP);
+}
+
+/* The content of an optional stands for it. */
+static bool value_fits(const pln_engine *e, const pln_runtime_value *value,
+                       pln_type type) {
+  if (type && pln_type_get_kind(e, type) == PLN_TYPE_OPTIONAL &&
+      value->kind != PLN_RUNTIME_ABSENT)
+    type = pln_type_part_at(e, type, 0);
+  if (!type || !part_fits(e, value, type))
+    return !type;
+  bool tuple = value->kind == PLN_RUNTIME_TUPLE;
+  if (!tuple && value->kind != PLN_RUNTIME_SEQUENCE)
+    return true;
+  uint32_t n = pln_runtime_value_count(value);
+  if (tuple && n != pln_type_n_parts(e, type))
+    return false;
+  for (uint32_t i = 0; i < n; i++)
+    if (!part_fits(e, pln_runtime_value_at(value, i),
+                   pln_type_part_at(e, type, tuple ? i : 0)))
+      return false;
+  return true;
+}
+
+static pln_status check_value(const pln_kernel_call *call, const char *name) {
+  pln_engine *e = call->engine;
+  pln_description wanted;
+  if (call->made->kind == PLN_RUNTIME_NONE)
+    return pln_diag_error(e, PLN_ERR_TYPE, NULL,
+                          "'%s': its function computed nothing", name);
+  if (value_fits(e, call->made, call->type))
+    return PLN_OK;
+  return pln_diag_error(e, PLN_ERR_TYPE, NULL,
+                        "'%s': what its function computed is not of type %s, "
+                        "which the call has",
+                        name, pln_describe_type(e, call->type, &wanted));
+}
+
+static pln_status compute_value(const pln_kernel_call *call,
+                                const pln_operator_spec *spec) {
+  const pln_registered_op *op = pln_op_row(call->engine, call->op)->registered;
+  pln_operator_evaluation eval = {.engine = call->engine,
+                                  .op = call->op,
+                                  .n_args = call->n_args,
+                                  .n_results = 1,
+                                  .types = &call->type,
+                                  .values = call->data,
+                                  .made = call->made,
+                                  .folding = call->folding};
+  PLN_TRY(pln_registered_check(call->engine, call->op, call->attrs));
+  PLN_TRY(pln_registered_full(call->engine, op, call->attrs, &eval.attrs));
+  PLN_TRY(pln_op_callback_begin(call->engine, call->op, "eval"));
+  pln_status status = spec->eval(spec->ud, &eval);
+  pln_op_callback_end(call->engine);
+  if (status == PLN_OK)
+    status = check_value(call, spec->name);
+  if (status != PLN_OK)
+    pln_runtime_value_release(call->engine, call->made);
+  return status;
+}
+
 pln_status pln_kernel_registered(pln_kernel_call *call) {
   const pln_operator_spec *spec = pln_op_registered(call->engine, call->op);
+  if (spec->traits & PLN_OPERATOR_VALUES)
+    return compute_value(call, spec);
   size_t types = (size_t)call->n_args + spec->n_results;
   size_t results = spec->n_results * sizeof(pln_tensor *);
   pln_type *memory = pln_mem_new(call->engine, types * sizeof *memory);

@@ -65,7 +65,8 @@ end
 --- True if the condition holds for all values; false says nothing. Strength "default" or
 -- "symbolic_bound" (0 or 1).
 function Analyzer:can_prove(condition, strength)
-  return self.core:can_prove(self:term(condition), strengths[strength] or strength)
+  return self.core:can_prove(self:term(condition),
+    argument.choice(strength, "can_prove", "strength", strengths))
 end
 
 --- True if the two are equal for all values.
@@ -239,6 +240,7 @@ Analyzer.union = region.union
 Analyzer.union_lower_bound = region.union_lower_bound
 Analyzer.intersect = region.intersect
 Analyzer.domain_touched = region.domain_touched
+Analyzer.eval_set = region.eval_set
 
 --- Subexpressions that occur `threshold` times or more, with their counts, the outermost first:
 -- { { expr =, count = }, ... }.

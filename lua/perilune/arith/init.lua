@@ -74,6 +74,10 @@ function arith.estimate_region_upper_bound(region, var_dom, predicate)
   return arith.Analyzer():estimate_region_upper_bound(region, var_dom, predicate)
 end
 
+--- The values of a PrimExpr or Range, or of each of a list of them, when the variables of `dom_map`
+-- run over their sets: { min_value =, max_value = }.
+function arith.eval_set(of, dom_map) return arith.Analyzer():eval_set(of, dom_map or {}) end
+
 --- An interval that contains all of the sets; one that they cover; what they have in common.
 function arith.union(sets) return arith.Analyzer():union(sets) end
 

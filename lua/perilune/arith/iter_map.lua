@@ -28,6 +28,9 @@ end
 --- An iterator whose values are all of [0, extent).
 function iter_map.IterMark(source, extent)
   if not is(source, IterSumExpr) then source = expr(source) end
+  if not is(source, IterSumExpr) and argument.kind_of(source) ~= "Node" then
+    argument.expected("a PrimExpr or IterSumExpr", source)
+  end
   return setmetatable({ source = source, extent = expr(extent, source.base or source) }, IterMark)
 end
 
@@ -205,6 +208,7 @@ function iter_map.simplify(analyzer, ...)
 end
 
 function iter_map.normalize_to_sum(analyzer, index, input_iters)
+  argument.table(input_iters, "normalize_to_iter_sum", "input_iters")
   local pool, number = analyzer.core:normalize_to_iter_sum(
     analyzer:term(index, (next(input_iters))), ranges(analyzer, input_iters))
   local _, sum = decode(analyzer, pool)

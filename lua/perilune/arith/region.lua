@@ -52,6 +52,28 @@ for name, operation in pairs(operations) do
   end
 end
 
+-- The values of a Range: from those of its first one to those of its last one, which is simplified
+-- before, because the two may share variables.
+local function range_set(analyzer, range, dom_map)
+  local last = operand.folded("Sub", operand.folded("Add", range[1], range[2]),
+    operand.const(1, range[1].dtype))
+  return { min_value = analyzer:int_set(range[1], dom_map).min_value,
+    max_value = analyzer:int_set(analyzer:simplify(last), dom_map).max_value }
+end
+
+--- The values of a PrimExpr, of a Range, or of each of a list of them, when the variables of
+-- `dom_map` run over their sets.
+function region.eval_set(analyzer, of, dom_map)
+  local function one(item)
+    local is_range = argument.kind_of(item) == "Node" and item.kind == "Range"
+    return is_range and range_set(analyzer, item, dom_map) or analyzer:int_set(item, dom_map)
+  end
+  if type(of) ~= "table" then return one(of) end
+  local out = {}
+  for i, item in ipairs(of) do out[i] = one(item) end
+  return out
+end
+
 -- ------------------------------------------------------------ domain_touched
 
 local function extend(touched, i, set)
@@ -69,7 +91,13 @@ local function record(analyzer, touched, access, loops)
   for i = 1, #buffer.shape do
     local index = access.indices[i]
     local set = analyzer:int_set(index, loops)
-    extend(touched, i, { min = set.min_value, max = set.max_value })
+    local first, last = set.min_value, set.max_value
+    -- An index of which nothing is known may be any of the dimension.
+    if type(first) == "string" then first = operand.const(0, buffer.shape[i].dtype) end
+    if type(last) == "string" then
+      last = operand.folded("Sub", buffer.shape[i], operand.const(1, buffer.shape[i].dtype))
+    end
+    extend(touched, i, { min = first, max = last })
   end
 end
 
@@ -77,6 +105,7 @@ end
 -- as Ranges; {}: it does neither.
 function region.domain_touched(analyzer, stmt, buffer, consider_loads, consider_stores)
   argument.node(stmt, "domain_touched", "stmt")
+  argument.node(buffer, "domain_touched", "buffer")
   local touched, loops, out = {}, {}, {}
   local kinds = { BufferLoad = consider_loads ~= false, BufferStore = consider_stores ~= false }
   walk.pre_order(stmt, function(node)

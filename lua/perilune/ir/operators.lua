@@ -39,7 +39,7 @@ local kinds = {
 local traits = {
   pure = true, stateful = true, random = true, commutative = true, associative = true,
   idempotent = true, elementwise = true, broadcast = true, injective = true, reduce = true,
-  opaque = true,
+  opaque = true, values = true,
 }
 
 local function fail(name, text, ...)

@@ -24,6 +24,8 @@
 -- has what it consists of; functions then find in the match what each object matched:
 -- match[object].
 --
+-- Pattern and replacement may be expressions of Lua: perilune.rule.expression.
+--
 -- engine/rule/README.md has the language of rules.
 
 local core = require "perilune.core"
@@ -31,6 +33,7 @@ core.internal()
 local argument = require "perilune.argument"
 local opset_of = require "perilune.rule.opset"
 local dataflow = require "perilune.dataflow_pattern.pattern"
+local expression = require "perilune.rule.expression"
 
 local fields = { name = true, where = true, reason = true, source = true, proof = true,
   grows = true, example = true }
@@ -83,10 +86,27 @@ local function with_text(given, place)
   return copy
 end
 
+-- A rule whose pattern or replacement is an expression (expression.lua), with texts.
+local function without_expressions(given)
+  local is_expression = expression.is_expression
+  if not is_expression(given[1]) and not is_expression(given[2]) then return given end
+  local copy = {}
+  for key, value in pairs(given) do copy[key] = value end
+  if is_expression(given[1]) then copy[1] = expression.pattern_text(given[1]) end
+  local replacement = given[2]
+  if is_expression(replacement) then
+    copy[2] = expression.replacement_text(replacement)
+  elseif type(replacement) == "number" and math.type(replacement) == "integer" then
+    copy[2] = tostring(replacement)
+  end
+  return copy
+end
+
 -- The row that core.rule_set takes.
 local function row_of(given, place, file, line)
   if type(given) == "string" then given = { given } end
   argument.table(given, "pl.rules", place)
+  given = without_expressions(given)
   check_fields(given, place)
   local info = type(given[2]) == "function" and debug.getinfo(given[2], "S")
   if dataflow.is_pattern(given[1]) then given = with_text(given, place) end

@@ -126,7 +126,8 @@ local rules = {
 -- The scores of attention: a product, perhaps scaled, perhaps with a mask of finite
 -- numbers added. The guard turns a row of NaN into zeros, and such a row comes of an
 -- infinite score or of NaN; so it may go only where no computed value is either.
-local scores = "(nn.matmul(_, _) | multiply(nn.matmul(_, _), ?k:const))"
+local scores = "(nn.matmul(_, _) | multiply(nn.matmul(_, _), ?k:const) | "
+  .. "microsoft.fused_matmul(_, _))"
 local guard = "where(isnan(?s@nn.softmax(%s)), 0, ?s) => ?s where finite_math "
   .. "and ?s.dtype == float32"
 local finite = "scalar(%s) >= -3.4028235e38 and scalar(%s) <= 3.4028235e38"
@@ -190,6 +191,35 @@ for i, form in ipairs(of_scores) do
   attention("masked_attention", ("add(%s, ?m)"):format(form[1]), ", ?m", heads .. masked)
   attention("attention", form[1], "", heads)
 end
+
+-- Heads of keys and values that several heads of queries share are not repeated.
+rules[#rules + 1] = { "grouped_attention: ?o@attention(?q, take(?k, ?i:const, axis=1), "
+  .. "take(?v, ?j:const, axis=1), ?rest...) => attention(?q, ?k, ?v, ?rest..., **?o) where "
+  .. "opset >= 23 and ?q.rank == 4 and ?k.rank == 4 and ?v.rank == 4 and ?i.rank == 1 and "
+  .. "?j.rank == 1 and ?q.shape[1] > ?k.shape[1] and ?k.shape[1] > 0 and "
+  .. "?v.shape[1] == ?k.shape[1] and ?q.shape[1] % ?k.shape[1] == 0 and "
+  .. "?i.value == repeated(iota(?k.shape[1]), ?q.shape[1] // ?k.shape[1]) and "
+  .. "?j.value == ?i.value",
+  proof = "approximates", reason = "the operator repeats heads of keys and values itself",
+  source = "ONNX Attention; ONNX Runtime GroupQueryAttention" }
+
+-- x * cos + rotated x * sin, where SimplifyExpr has made the rotation by half of a head a take
+-- and moved its signs to the sines. The angles of both halves are the same.
+rules[#rules + 1] = { "rotary_embedding: add(multiply(?x, expand_dims(cos(multiply(?t, ?w:const)), "
+  .. "axes=[1])), multiply(take(?x, ?i:const, axis=3), multiply(expand_dims(sin(multiply(?t, "
+  .. "?w:const)), axes=[1]), ?g:const))) => rotary_embedding(?x, cos(multiply(?t, "
+  .. "strided_slice(?w, constant([0]), constant([?w.shape[0] // 2])))), multiply(sin(multiply(?t, "
+  .. "strided_slice(?w, constant([0]), constant([?w.shape[0] // 2])))), strided_slice(?g, "
+  .. "constant([?w.shape[0] // 2]), constant([?w.shape[0]])))) where "
+  .. "opset >= 23 and ?x.rank == 4 and ?t.rank == 3 and ?t.shape[0] == ?x.shape[0] and "
+  .. "?t.shape[1] == ?x.shape[2] and ?t.shape[2] == 1 and ?w.rank == 1 and ?g.rank == 1 and "
+  .. "?w.shape[0] == ?x.shape[3] and ?g.shape[0] == ?x.shape[3] and halves(?w, 1) and "
+  .. "halves(?g, -1) and ?i.rank == 1 and ?x.shape[3] > 0 and ?i.value == "
+  .. "sublist(iota(?x.shape[3]), ?x.shape[3] // 2, ?x.shape[3]) + "
+  .. "sublist(iota(?x.shape[3]), 0, ?x.shape[3] // 2)",
+  proof = "approximates", grows = true,
+  reason = "pairs of elements of each head are rotated by position",
+  source = "ONNX RotaryEmbedding; ONNX Runtime RotaryEmbeddingFusion" }
 
 -- PyTorch's exporters make an InstanceNormalization of the groups.
 rules[#rules + 1] = { "group_norm: add(multiply(?y@reshape(nn.instance_norm(?z@reshape(?x), 1, 0, "

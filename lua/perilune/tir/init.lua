@@ -146,7 +146,7 @@ end
 function tir.IterVar(dom, var, iter_type, thread_tag)
   if type(var) == "string" then var = tir.Var(var) end
   local attrs = thread_tag and thread_tag ~= "" and { thread_tag = thread_tag } or {}
-  local number = iter_types[iter_type] or iter_type or 0
+  local number = argument.choice(iter_type, "tir.IterVar", "iter_type", iter_types)
   return node("IterVar", { var, as_range(dom) }, number, nil, nil, attrs)
 end
 
@@ -169,6 +169,10 @@ local function buffer_attrs(options)
   return attrs
 end
 
+local buffer_options = { "data_alignment", "offset_factor", "buffer_type", "axis_separators" }
+local new_buffer_options = { "data", "strides", "elem_offset", "scope",
+  table.unpack(buffer_options) }
+
 --- A buffer over the pointer `data`. Options: data_alignment, offset_factor, buffer_type
 -- ("auto"), axis_separators.
 function tir.Buffer(data, dtype, shape, strides, elem_offset, name, options)
@@ -176,13 +180,13 @@ function tir.Buffer(data, dtype, shape, strides, elem_offset, name, options)
   table.move(exprs(shape), 1, #shape, #operands + 1, operands)
   table.move(exprs(strides or {}), 1, #(strides or {}), #operands + 1, operands)
   operands[#operands + 1] = expr(elem_offset or 0)
-  local attrs = buffer_attrs(options or {})
+  local attrs = buffer_attrs(argument.options(options, "tir.Buffer", buffer_options))
   return node("Buffer", operands, name or "buffer", #shape, tir.type(dtype), attrs)
 end
 
 --- A new buffer. Options as of Buffer, and data, strides, elem_offset, scope.
 function tir.decl_buffer(shape, dtype, name, options)
-  options = argument.options(options, "tir.decl_buffer")
+  options = argument.options(options, "tir.decl_buffer", new_buffer_options)
   dtype, name = dtype or "float32", name or "buffer"
   if type(shape) ~= "table" then shape = { shape } end
   local element = dtype == "bool" and "int8" or dtype
@@ -192,7 +196,9 @@ function tir.decl_buffer(shape, dtype, name, options)
   if offset == nil and options.offset_factor and options.offset_factor > 0 then
     offset = tir.Var(name .. "_elem_offset", shape[1] and expr(shape[1]).dtype or "int32")
   end
-  return tir.Buffer(data, dtype, shape, options.strides, offset, name, options)
+  local given = {}
+  for _, key in ipairs(buffer_options) do given[key] = options[key] end
+  return tir.Buffer(data, dtype, shape, options.strides, offset, name, given)
 end
 
 --- A part of a buffer: a Range, { first, last } or an index in each dimension.
@@ -313,7 +319,7 @@ local for_kinds = { serial = 0, parallel = 1, vectorized = 2, unrolled = 3, thre
 -- "thread_binding" (then `thread_binding` is its IterVar), or their numbers.
 function tir.For(loop_var, min, extent, kind, body, thread_binding, annotations)
   local attrs = annotated({}, annotations)
-  kind = for_kinds[kind] or kind or 0
+  kind = argument.choice(kind, "tir.For", "kind", for_kinds)
   if kind ~= 0 then attrs.kind = kind end
   local dtype = argument.node(loop_var, "tir.For", "loop_var").dtype
   return stmt("For", { expr(min, dtype), expr(extent, dtype), thread_binding }, attrs, { loop_var },
@@ -642,7 +648,7 @@ for name, analysis in pairs(require "perilune.tir.analysis") do tir[name] = anal
 --- The script form of a node or a module of PrimFuncs, as tostring gives it; with the option
 -- `verbose_expr` a PrimExpr stands behind declarations of what it uses.
 function tir.script(subject, options)
-  options = argument.options(options, "tir.script")
+  options = argument.options(options, "tir.script", { "verbose_expr" })
   if options.verbose_expr and ir.kind_of(subject) == "Node" then
     return subject:text { verbose_expr = true, metadata = false }
   end

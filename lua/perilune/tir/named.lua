@@ -36,6 +36,7 @@ end
 local function declarations(text, names)
   local sorted, lines = {}, {}
   for name, of in pairs(names) do
+    argument.string(name, "tir.parse_expr", "a name")
     argument.node(of, "tir.parse_expr", "a name's value")
     if text:find(name, 1, true) and not is_declared(text, name) then sorted[#sorted + 1] = name end
   end

@@ -310,6 +310,37 @@ for i, scaled in ipairs { false, "multiply", "divide" } do
   examples["masked_attention_" .. i] = attention(scaled, true)
 end
 
+-- Attention with fewer heads of keys and values, which are repeated.
+function examples.grouped_attention(g)
+  local op, n, groups, times, size = g.op, g:extent(), g:size(), 1 + g:size(), g:size()
+  local heads, keys, index = groups * times, g:extent(), {}
+  for i = 0, heads - 1 do index[#index + 1] = i // times end
+  local function repeated(width)
+    return op.take(g:var("float32", { n, groups, keys, width }), g:ints(table.unpack(index)),
+      { axis = 1 })
+  end
+  return op.attention(g:var("float32", { n, heads, g:extent(), size }), repeated(size),
+    repeated(g:size()), { scale = 0.5 })
+end
+
+-- Rotation of the halves of each head by angles of its position.
+function examples.rotary_embedding(g)
+  local op, n, heads, length, half = g.op, g:extent(), g:size(), g:extent(), g:size()
+  local x = g:var("float32", { n, heads, length, 2 * half })
+  local t = g:var("float32", { n, length, 1 })
+  local angles, signs, index = {}, {}, {}
+  for i = 1, 2 * half do
+    angles[i] = 1 / (1 + (i - 1) % half)
+    signs[i] = i <= half and -1 or 1
+    index[i] = (i - 1 + half) % (2 * half)
+  end
+  local function vector(list) return core.constant(core.tensor(list, "float32")) end
+  local w, axes = vector(angles), g:ints(1)
+  local function table_of(name) return op.expand_dims(op[name](op.multiply(t, w)), axes) end
+  return op.add(op.multiply(x, table_of "cos"), op.multiply(op.take(x,
+    g:ints(table.unpack(index)), { axis = 3 }), op.multiply(table_of "sin", vector(signs))))
+end
+
 -- The same with heads side by side, as com.microsoft's operators take them.
 local function side_by_side(fused, with_mask)
   return function(g)
@@ -368,6 +399,16 @@ local function embedded(segments)
 end
 
 examples.embed_layer_norm, examples.embed_layer_norm_segments = embedded(false), embedded(true)
+
+-- A normalisation of a sum with a bias.
+function examples.skip_layer_norm_bias(g)
+  local op, width = g.op, 1 + g:size()
+  local shape = { g:extent(), g:extent(), width }
+  local function vector() return g:constant("float32", { width }) end
+  local x = op.add(g:var("float32", shape), vector())
+  return op.nn.layer_norm(op.add(g:var("float32", shape), x), vector(), vector(),
+    { axis = g:pick { -1, 2 }, epsilon = 1e-3 })
+end
 
 -- Groups of channels as channels of an InstanceNormalization.
 function examples.group_norm(g)

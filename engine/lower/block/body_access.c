@@ -1,0 +1,220 @@
+/* body_access.c: collects what the body of a loop reads and writes
+ * (body_access.h).
+ *
+ * Called by plan_buffer_allocation.c. Loops inside of the body run over their
+ * ranges, variables of blocks over their values. The regions of one Buffer are
+ * united to one interval in each dimension; an end that is not known is that of
+ * the Buffer.
+ *
+ * Semantics: GetBlockReadWriteRegion of TVM's block_access_region_detector.cc.
+ */
+
+#include "lower/block/body_access.h"
+
+typedef struct collector {
+  const pln_graph *g;
+  pln_analyzer *a;
+  pln_scope body;
+  const pln_scope *scope_of;
+  pln_body_accesses *out;
+  pln_term *vars;
+  pln_interval *sets;
+  uint32_t n, cap_vars, cap_sets;
+  pln_scope *chain;
+  uint32_t n_chain, cap_chain;
+} collector;
+
+/* ------------------------------------------------------------------- ranges
+ */
+
+static pln_interval evaluate(collector *x, pln_term t) {
+  return pln_interval_of(x->a, t, x->n, x->vars, x->sets, false);
+}
+
+static pln_status push_var(collector *x, pln_term var, pln_interval set) {
+  PLN_TRY(pln_mem_grow(x->g->engine, (void **)&x->vars, &x->cap_vars,
+                       (size_t)x->n + 1, sizeof *x->vars));
+  PLN_TRY(pln_mem_grow(x->g->engine, (void **)&x->sets, &x->cap_sets,
+                       (size_t)x->n + 1, sizeof *x->sets));
+  x->vars[x->n] = var;
+  x->sets[x->n++] = set;
+  return PLN_OK;
+}
+
+/* [first, first + extent) */
+static pln_status range_of(collector *x, pln_ref first, pln_ref extent,
+                           pln_interval *out) {
+  pln_term from, length;
+  PLN_TRY(pln_analyzer_import(x->a, x->g, first, &from));
+  PLN_TRY(pln_analyzer_import(x->a, x->g, extent, &length));
+  pln_interval low = evaluate(x, from);
+  pln_interval high =
+      evaluate(x, pln_add_const(x->a, pln_add(x->a, from, length), -1));
+  *out = (pln_interval){low.min, high.max};
+  return x->a->status;
+}
+
+static pln_status enter_loop(collector *x, pln_scope scope, pln_ref loop) {
+  pln_term var;
+  pln_interval set;
+  PLN_TRY(pln_analyzer_import(x->a, x->g, x->g->scopes[scope].begin, &var));
+  PLN_TRY(range_of(x, pln_operand(x->g, loop, 0), pln_operand(x->g, loop, 1),
+                   &set));
+  return push_var(x, var, set);
+}
+
+static pln_status enter_block(collector *x, pln_ref realize) {
+  const pln_node *n = &x->g->nodes[realize];
+  pln_ref block = x->g->scopes[n->data].result;
+  pln_ref first = x->g->scopes[x->g->nodes[block].data].begin;
+  for (uint32_t i = 1; i < n->count; i++) {
+    pln_term var, value;
+    PLN_TRY(pln_analyzer_import(x->a, x->g, first + i - 1, &var));
+    PLN_TRY(
+        pln_analyzer_import(x->a, x->g, pln_operand(x->g, realize, i), &value));
+    PLN_TRY(push_var(x, var, evaluate(x, value)));
+  }
+  return PLN_OK;
+}
+
+/* The ranges of what is between the body and a scope in it. */
+static pln_status set_ranges(collector *x, pln_scope scope) {
+  x->n = x->n_chain = 0;
+  for (; scope != x->body && scope != PLN_NONE;
+       scope = x->g->scopes[scope].parent) {
+    PLN_TRY(pln_mem_grow(x->g->engine, (void **)&x->chain, &x->cap_chain,
+                         (size_t)x->n_chain + 1, sizeof *x->chain));
+    x->chain[x->n_chain++] = scope;
+  }
+  for (uint32_t i = x->n_chain; i-- > 0;) {
+    pln_ref owner = x->g->scopes[x->chain[i]].owner;
+    if (x->g->nodes[owner].kind == PLN_FOR)
+      PLN_TRY(enter_loop(x, x->chain[i], owner));
+    if (x->g->nodes[owner].kind == PLN_BLOCK_REALIZE)
+      PLN_TRY(enter_block(x, owner));
+  }
+  return PLN_OK;
+}
+
+/* ----------------------------------------------------------------- accesses
+ */
+
+static pln_body_access *find_access(const collector *x, pln_ref buffer,
+                                    bool writes) {
+  for (uint32_t i = 0; i < x->out->n; i++)
+    if (x->out->items[i].buffer == buffer && x->out->items[i].writes == writes)
+      return &x->out->items[i];
+  return NULL;
+}
+
+/* min and, in `extent`, the last index; made extents at the end. */
+static pln_status unite(collector *x, pln_body_access *access, uint32_t i,
+                        pln_interval set, bool fresh) {
+  pln_buffer_fields f = pln_buffer_fields_of(x->g, access->buffer);
+  pln_term shape;
+  PLN_TRY(pln_analyzer_import(x->a, x->g, f.shape[i], &shape));
+  if (pln_is_infinite(set.min) || pln_is_infinite(set.max))
+    set = (pln_interval){pln_const_like(x->a, shape, 0),
+                         pln_add_const(x->a, shape, -1)};
+  if (!fresh) {
+    set.min = pln_fold(x->a, PLN_PRIM_MIN, access->min[i], set.min);
+    set.max = pln_fold(x->a, PLN_PRIM_MAX, access->extent[i], set.max);
+  }
+  PLN_TRY(x->a->status);
+  access->min[i] = pln_simplify_term(x->a, set.min, 2);
+  access->extent[i] = pln_simplify_term(x->a, set.max, 2);
+  return x->a->status;
+}
+
+/* Operands from `first` on are indices or Ranges. */
+static pln_status add_access(collector *x, pln_ref node, uint32_t first,
+                             bool writes) {
+  pln_ref buffer = pln_operand(x->g, node, 0);
+  uint32_t rank = x->g->nodes[node].count - first;
+  pln_body_access *access = find_access(x, buffer, writes);
+  bool fresh = !access;
+  if (rank > PLN_MOST_AXES)
+    return PLN_OK;
+  if (fresh) {
+    PLN_TRY(pln_mem_grow(x->g->engine, (void **)&x->out->items, &x->out->cap,
+                         (size_t)x->out->n + 1, sizeof *x->out->items));
+    access = &x->out->items[x->out->n++];
+    *access =
+        (pln_body_access){.buffer = buffer, .writes = writes, .rank = rank};
+  }
+  for (uint32_t i = 0; i < rank; i++) {
+    pln_ref index = pln_operand(x->g, node, first + i);
+    pln_interval set;
+    pln_term term;
+    if (x->g->nodes[index].kind == PLN_RANGE) {
+      PLN_TRY(range_of(x, pln_operand(x->g, index, 0),
+                       pln_operand(x->g, index, 1), &set));
+    } else {
+      PLN_TRY(pln_analyzer_import(x->a, x->g, index, &term));
+      set = evaluate(x, term);
+    }
+    PLN_TRY(unite(x, access, i, set, fresh));
+  }
+  return PLN_OK;
+}
+
+/* How many blocks are between the body and the scope. */
+static uint32_t depth_of(const collector *x, pln_scope scope) {
+  uint32_t depth = 0;
+  for (; scope != x->body && scope != PLN_NONE;
+       scope = x->g->scopes[scope].parent)
+    depth += x->g->nodes[x->g->scopes[scope].owner].kind == PLN_BLOCK;
+  return depth;
+}
+
+static pln_status visit(collector *x, pln_ref ref) {
+  const pln_node *n = &x->g->nodes[ref];
+  bool regions = n->kind == PLN_BLOCK_READS || n->kind == PLN_BLOCK_WRITES;
+  bool access = n->kind == PLN_BUFFER_LOAD || n->kind == PLN_BUFFER_STORE;
+  if ((!regions && !access) ||
+      depth_of(x, x->scope_of[ref]) != (regions ? 1u : 0u))
+    return PLN_OK;
+  PLN_TRY(set_ranges(x, x->scope_of[ref]));
+  if (access)
+    return add_access(x, ref, n->kind == PLN_BUFFER_LOAD ? 1 : 2,
+                      n->kind == PLN_BUFFER_STORE);
+  for (uint32_t i = 0; i < n->count; i++)
+    PLN_TRY(add_access(x, pln_operand(x->g, ref, i), 1,
+                       n->kind == PLN_BLOCK_WRITES));
+  return PLN_OK;
+}
+
+static pln_status collect(collector *x) {
+  const pln_scope_row *body = &x->g->scopes[x->body];
+  for (pln_ref ref = body->begin; ref < body->end; ref++)
+    PLN_TRY(visit(x, ref));
+  for (uint32_t k = 0; k < x->out->n; k++) {
+    pln_body_access *access = &x->out->items[k];
+    for (uint32_t i = 0; i < access->rank; i++) {
+      pln_term last = access->extent[i];
+      access->extent[i] = pln_simplify_term(
+          x->a, pln_add_const(x->a, pln_sub(x->a, last, access->min[i]), 1), 2);
+    }
+  }
+  return x->a->status;
+}
+
+pln_status pln_body_accesses_make(const pln_graph *g, pln_analyzer *a,
+                                  pln_scope scope, const pln_scope *scope_of,
+                                  pln_body_accesses *out) {
+  collector x = {
+      .g = g, .a = a, .body = scope, .scope_of = scope_of, .out = out};
+  *out = (pln_body_accesses){0};
+  pln_status status = collect(&x);
+  pln_mem_free(g->engine, x.vars, x.cap_vars * sizeof *x.vars);
+  pln_mem_free(g->engine, x.sets, x.cap_sets * sizeof *x.sets);
+  pln_mem_free(g->engine, x.chain, x.cap_chain * sizeof *x.chain);
+  if (status != PLN_OK)
+    pln_body_accesses_free(g->engine, out);
+  return status;
+}
+
+void pln_body_accesses_free(pln_engine *engine, pln_body_accesses *accesses) {
+  pln_mem_free(engine, accesses->items,
+               accesses->cap * sizeof *accesses->items);
+}
