@@ -5,7 +5,6 @@
 #define PLN_CODEGEN_CODEGEN_H
 
 #include "base/base.h"
-#include "perilune/codegen.h"
 
 struct pln_c_code {
   pln_engine *engine;

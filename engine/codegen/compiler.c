@@ -97,15 +97,15 @@ static pln_status temporary_folder(job *j) {
 
 static pln_status find_folder(job *j) {
   char path[sizeof j->folder];
-  const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+  const char *base = getenv("XDG_CACHE_HOME"), *user = getenv("HOME");
   if (j->options->cache && !*j->options->cache)
     return temporary_folder(j);
   if (j->options->cache)
     return make_folder(j, j->options->cache);
   if (base && *base == '/')
     snprintf(path, sizeof path, "%s/perilune", base);
-  else if (home && *home == '/')
-    snprintf(path, sizeof path, "%s/.cache/perilune", home);
+  else if (user && *user == '/')
+    snprintf(path, sizeof path, "%s/.cache/perilune", user);
   else
     return temporary_folder(j);
   size_t mark = pln_diag_count(j->engine);

@@ -26,6 +26,7 @@
 #define PERILUNE_H
 
 #include "perilune/arith.h"
+#include "perilune/codegen.h"
 #include "perilune/graph.h"
 #include "perilune/op_attr.h"
 #include "perilune/operator.h"

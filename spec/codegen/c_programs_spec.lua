@@ -7,7 +7,7 @@ local compare = require "spec.codegen.compare"
 local random_program = require "spec.tir.random_program"
 
 local first_seed = tonumber(os.getenv "PERILUNE_SEED" or 1)
-local number = tonumber(os.getenv "PERILUNE_GRAPHS" or 100)
+local number = tonumber(os.getenv "PERILUNE_GRAPHS" or 50)
 
 -- The loop vectoriser of gcc 12.2 (-O2) miscompiles the program of seed 74, which gcc -O1, gcc
 -- without that pass, and clang compute as the interpreter does: it orders stores through a
@@ -58,7 +58,7 @@ describe("random programs as C", function()
     end
     print(("random programs as C: %d compared, %d that the interpreter refuses"):format(compared,
       skipped))
-    assert.is_true(compared > number)
+    assert.is_true(compared >= number)
   end)
 end)
 

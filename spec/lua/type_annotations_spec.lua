@@ -79,6 +79,8 @@ describe("the types for editors", function()
       Choice = pl.tune.choice {}, Knob = pl.tune.knob("k", { pl.tune.choice {} }),
       Trace = pl.tune.trace(pl.module {}), Tracing = pl.tune.tracing(),
       Database = pl.tune.database(),
+      Built = pl.build(assert(pl.tir.parse(
+        "@T.prim_func\ndef f(A: T.Buffer((1,), \"int32\")):\n    A[0] = 1"))),
     }
     objects.TeTensor, objects.TeOperation, objects.Schedule, objects.Stage = tensor_expression()
     for class, name in text:gmatch "\nfunction (%u%w*):([%w_]+)" do

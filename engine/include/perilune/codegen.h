@@ -23,7 +23,7 @@ typedef struct pln_c_options {
 typedef struct pln_c_param {
   pln_symbol name;
   pln_dtype dtype;
-  uint32_t lanes;  /* of a buffer's elements: one more dimension of tensors */
+  uint32_t lanes; /* of a buffer's elements: one more dimension of tensors */
   bool is_buffer;
   bool is_written; /* false: never; the C pointer is const */
   int32_t rank;    /* -1: any, for a bare pointer */
@@ -49,10 +49,10 @@ typedef struct pln_c_code pln_c_code;
 /* What a function returns. */
 typedef enum pln_c_result {
   PLN_C_OK = 0,
-  PLN_C_DIVISION = 1,   /* by zero; with asserts */
-  PLN_C_THROW = 2,      /* tvm_throw_last_error */
-  PLN_C_WORKSPACE = 4,  /* NULL was given */
-  PLN_C_SHAPE = 0x1000, /* + 16 * parameter + dimension: not as declared */
+  PLN_C_DIVISION = 1,    /* by zero; with asserts */
+  PLN_C_THROW = 2,       /* tvm_throw_last_error */
+  PLN_C_WORKSPACE = 4,   /* NULL was given */
+  PLN_C_SHAPE = 0x1000,  /* + 16 * parameter + dimension: not as declared */
   PLN_C_ASSERT = 0x10000 /* + number of the assertion that failed */
 } pln_c_result;
 
@@ -85,23 +85,23 @@ typedef enum pln_c_artifact {
 } pln_c_artifact;
 
 typedef struct pln_cc_options {
-  const char *cc;          /* a command on PATH or a path; NULL: $CC, else cc */
-  uint32_t n_flags;        /* given flags; else those of pln_cc_default_flags */
+  const char *cc;   /* a command on PATH or a path; NULL: $CC, else cc */
+  uint32_t n_flags; /* given flags; else those of pln_cc_default_flags */
   const char *const *flags;
   bool flags_given;
-  double seconds;          /* time limit; 0: 60 */
-  uint64_t memory;         /* limit in bytes of each process; 0: 4 GiB */
-  const char *cache;       /* a folder; NULL: $XDG_CACHE_HOME/perilune, else
-                            * ~/.cache/perilune; "": none is kept */
+  double seconds;    /* time limit; 0: 60 */
+  uint64_t memory;   /* limit in bytes of each process; 0: 4 GiB */
+  const char *cache; /* a folder; NULL: $XDG_CACHE_HOME/perilune, else
+                      * ~/.cache/perilune; "": none is kept */
 } pln_cc_options;
 
 /* What was done, for the user. Free with pln_cc_result_free. */
 typedef struct pln_cc_result {
   pln_engine *engine;
-  char *path;    /* of the artifact, in the cache */
-  char *command; /* that made it, or would have */
-  char *version; /* the first line of `cc --version` */
-  bool cached;   /* it was there */
+  char *path;        /* of the artifact, in the cache */
+  char *command;     /* that made it, or would have */
+  char *version;     /* the first line of `cc --version` */
+  bool cached;       /* it was there */
   bool is_temporary; /* freeing the result removes the file */
 } pln_cc_result;
 
@@ -141,10 +141,12 @@ PLN_API void pln_c_library_free(pln_c_library *library);
  * PLN_ERR_TYPE: an argument has another dtype, rank or shape.
  * PLN_ERR_ARGUMENT: an assertion failed. PLN_ERR_IO: it crashed, or cannot be
  * loaded; PLN_ERR_LIMIT: it took too long. */
-PLN_API pln_status pln_c_library_call(
-    pln_c_library *library, uint32_t index, const pln_c_run_options *options,
-    uint32_t n_args, const pln_tensor *const *args, pln_tensor **results,
-    double least, double *seconds_each) PLN_CHECKED;
+PLN_API pln_status pln_c_library_call(pln_c_library *library, uint32_t index,
+                                      const pln_c_run_options *options,
+                                      uint32_t n_args,
+                                      const pln_tensor *const *args,
+                                      pln_tensor **results, double least,
+                                      double *seconds_each) PLN_CHECKED;
 
 #ifdef __cplusplus
 }

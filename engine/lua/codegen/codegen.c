@@ -5,7 +5,6 @@
  * its functions; it keeps the other two alive. */
 
 #include "lua/binding.h"
-#include "perilune/codegen.h"
 
 #define CODE "perilune.Code"
 #define ARTIFACT "perilune.Artifact"
