@@ -298,7 +298,7 @@ pln_status pln_te_value(pln_te_state *s, const pln_schedule_value *value,
                         pln_dtype dtype, pln_term *out) PLN_CHECKED;
 /* The position of the axis among the leaves of the step's stage. */
 pln_status pln_te_find_loop(pln_te_state *s, const pln_schedule_step *step,
-                       uint32_t axis, uint32_t *at) PLN_CHECKED;
+                            uint32_t axis, uint32_t *at) PLN_CHECKED;
 
 /* ---------------------------------------------------------------- lowering */
 
