@@ -56,7 +56,7 @@ end
 -- looked through again; values of variables are put in the place of these.
 local known = {
   ["loops: lets"] = { ["tir.CommonSubexprElimTIR"] = true, ["tir.RemoveNoOp"] = true,
-    ["tir.RemoveAssume"] = true, ["tir.lower"] = true },
+    ["tir.RemoveAssume"] = true, ["tir.RemoveStoreUndef"] = true, ["tir.lower"] = true },
   ["loops: lets of constants"] = { ["tir.CommonSubexprElimTIR"] = true, ["tir.lower"] = true },
   ["loops: conditions in else"] = { ["tir.CommonSubexprElimTIR"] = true, ["tir.lower"] = true },
 }
