@@ -52,12 +52,13 @@ for name in pairs(pl.passes) do
   end
 end
 
--- Known to grow faster: what stands behind each variable is looked through for it.
+-- Known to grow faster. Of each let and each branch with an other side all that is inside is
+-- looked through again; values of variables are put in the place of these.
 local known = {
   ["loops: lets"] = { ["tir.CommonSubexprElimTIR"] = true, ["tir.RemoveNoOp"] = true,
-    ["tir.lower"] = true },
+    ["tir.RemoveAssume"] = true, ["tir.RemoveStoreUndef"] = true, ["tir.lower"] = true },
   ["loops: lets of constants"] = { ["tir.CommonSubexprElimTIR"] = true, ["tir.lower"] = true },
-  ["loops: conditions in else"] = { ["tir.lower"] = true },
+  ["loops: conditions in else"] = { ["tir.CommonSubexprElimTIR"] = true, ["tir.lower"] = true },
 }
 
 local function idle() end
