@@ -299,10 +299,9 @@ static void write_function(pln_cw *w, signature *s) {
   w->depth = 0;
   if (w->uses_workspace)
     append(w, &s->params, "void *workspace");
-  pln_c_raw(w, "int32_t %s(%.*s) {\n", name, (int)s->params.size,
-            s->params.size ? s->params.data : "");
-  if (s->params.size == 0 && w->status == PLN_OK)
-    w->out->size -= 4, pln_c_raw(w, "(void) {\n");
+  pln_c_raw(w, "int32_t %s(%.*s) {\n", name,
+            s->params.size ? (int)s->params.size : 4,
+            s->params.size ? s->params.data : "void");
   w->depth = 1;
   pln_c_raw(w, "%.*s", (int)w->dims.size, w->dims.size ? w->dims.data : "");
   if (w->n_sizes > 0) {
