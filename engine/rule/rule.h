@@ -126,7 +126,7 @@ typedef struct pln_rule_options {
                      * or NaN */
   bool associative_math; /* conditions may take it that sums and products of
                           * floats may be computed in any order */
-  bool microsoft; /* conditions may ask for operators of com.microsoft */
+  bool microsoft;        /* conditions may ask for operators of com.microsoft */
   const pln_attr *only; /* a list of names: no other rule runs; NULL or an empty
                          * list: all run */
   bool number_values;   /* equal computations become one node */

@@ -41,7 +41,7 @@ static pln_status collect_load(void *ud, pln_te_state *s, pln_term load) {
  * the indices of an outer one first. */
 static pln_status replace_loads(pln_te_state *s, inlining *x, pln_term *body) {
   for (uint32_t i = 0; i < x->loads.n; i++) {
-    pln_term load = x->loads.items[i], value;
+    pln_term load = x->loads.items[i], value = PLN_NO_TERM;
     uint32_t producer = s->tensors[pln_te_load_tensor(s, load)].stage;
     pln_term with =
         x->values.n ? pln_te_substitute(s, load, x->values.n, x->loads.items,

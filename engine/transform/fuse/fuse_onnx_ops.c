@@ -3,7 +3,8 @@
  *
  * Run by the executor, once per module, which has the opset. Runs the rules of
  * lua/perilune/rules/fusion.lua, and with fusions="com.microsoft" those of
- * microsoft.lua, whose operators only ONNX Runtime has. A module that is no ONNX model stays as it is.
+ * microsoft.lua, whose operators only ONNX Runtime has. A module that is no
+ * ONNX model stays as it is.
  *
  *     x * 0.5 * (1 + erf(x / sqrt(2)))   =>   nn.gelu(x), from opset 20 on
  *
@@ -14,14 +15,13 @@
 
 static pln_status fuse_function(pln_pass_run *run, const pln_graph *function,
                                 pln_graph **out) {
-  pln_rule_options options = {.opset = pln_module_opset(run->module),
-                              .finite_math = pln_run_int(run, "finite_math"),
-                              .associative_math =
-                                  pln_run_int(run, "associative_math"),
-                              .microsoft =
-                                  pln_slice_is(pln_run_string(run, "fusions"),
-                                               "com.microsoft"),
-                              .lenient = true};
+  pln_rule_options options = {
+      .opset = pln_module_opset(run->module),
+      .finite_math = pln_run_int(run, "finite_math"),
+      .associative_math = pln_run_int(run, "associative_math"),
+      .microsoft =
+          pln_slice_is(pln_run_string(run, "fusions"), "com.microsoft"),
+      .lenient = true};
   return pln_run_shipped_rules(run, "FuseOnnxOps", function, &options, out);
 }
 

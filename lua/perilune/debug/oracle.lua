@@ -41,10 +41,10 @@ local function of_loops(before, after, options)
   return false, diag.message
 end
 
---- Whether @main of both, or their PrimFuncs, compute the same: true; false and the first difference;
--- nil and the reason why the evaluator cannot tell (no @main, an operator without
--- kernel, no inputs that both take, a limit). `options` are those of pl.check, and
--- `prepare`, a function that both modules go through first.
+--- Whether @main of both, or their PrimFuncs, compute the same: true; false and the first
+-- difference; nil and the reason why the evaluator cannot tell (no @main, an operator
+-- without kernel, no inputs that both take, a limit). `options` are those of pl.check,
+-- and `prepare`, a function that both modules go through first.
 return function(before, after, options)
   options = options or {}
   if loops.is_loop_level(before) and loops.is_loop_level(after) then

@@ -1,6 +1,7 @@
 --- pl.instruments.dump: a file of Relay text for each pass that changed something:
 -- 001_SimplifyExpr.relay, 002_FoldConstant.relay, ...; 000_input.relay is what
--- the first pass was given. Files of modules of PrimFuncs end in .tir. Numbers go on while the context is entered.
+-- the first pass was given. Files of modules of PrimFuncs end in .tir. Numbers go on while
+-- the context is entered.
 
 local core = require "perilune.core"
 local argument = require "perilune.argument"

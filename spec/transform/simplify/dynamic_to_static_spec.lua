@@ -15,7 +15,8 @@ local function body_of(x, call, inputs)
   local mod = pl.module { main = pl.func({ x }, call) }
   local out = golden.apply(pass, mod)
   if inputs ~= false then assert(pl.check(mod, out, inputs)) end
-  return (out.main.body:text { metadata = false }:gsub("^.*\n([^\n]*)%s*$", "%1"):gsub(" /%* ty=(.-) %*/", "")), out
+  local line = out.main.body:text { metadata = false }:gsub("^.*\n([^\n]*)%s*$", "%1")
+  return (line:gsub(" /%* ty=(.-) %*/", "")), out
 end
 
 describe("DynamicToStatic makes static", function()

@@ -174,6 +174,6 @@ pln_status pln_kernel_simulated_quantize(pln_kernel_call *call) {
   x = pln_compose_binary(&s, PLN_OP_MAX, x, pln_kernel_arg(call, 2));
   pln_compose_int(&s, "relay", 1);
   x = pln_compose_unary(&s, PLN_OP_ROUND, x);
-  return pln_composition_finish(
-      &s, pln_compose_binary(&s, PLN_OP_MUL, x, scale));
+  return pln_composition_finish(&s,
+                                pln_compose_binary(&s, PLN_OP_MUL, x, scale));
 }
