@@ -47,6 +47,12 @@ describe("pl.build", function()
     assert.equal(16, m:run("scale", one)[1]:to_table()[8])
   end)
 
+  it("calls functions without parameters", function()
+    local m = pl.build(parse "@T.prim_func\ndef f():\n    T.evaluate(0)")
+    assert.same({}, m.f())
+    assert.matches("int32_t f(void)", m:source(), 1, true)
+  end)
+
   it("keeps objects by their content", function()
     local cache = folder()
     local first = pl.build(parse(source), { cache = cache }):artifact()
