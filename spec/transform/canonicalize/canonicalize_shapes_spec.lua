@@ -148,14 +148,14 @@ describe("CanonicalizeShapes keeps the values of", function()
 
   it("random programs", function()
     local seed = tonumber(os.getenv "PERILUNE_SEED") or 1
-    local count = tonumber(os.getenv "PERILUNE_GRAPHS") or 100
+    local programs = tonumber(os.getenv "PERILUNE_GRAPHS") or 100
     local state = seed
     local function random(n)
       state = (state * 6364136223846793005 + 1442695040888963407)
       return (state >> 33) % n + 1
     end
     local changed = 0
-    for i = 1, count do
+    for i = 1, programs do
       local tensors = { x, y, op.nn.relu(x), op.nn.max_pool(x, { kernel_shape = { 2, 2 },
         strides = { 2, 2 } }), op.transpose(x, { axes = { 3, 0, 2, 1 } }) }
       local scalars = { extent(x, 2), extent(op.nn.relu(x), 3), extent(y, 0) }
@@ -173,6 +173,6 @@ describe("CanonicalizeShapes keeps the values of", function()
       end
       if after ~= before then changed = changed + 1 end
     end
-    assert.is_true(changed > count // 4, ("seed %d: %d of %d"):format(seed, changed, count))
+    assert.is_true(changed > programs // 4, ("seed %d: %d of %d"):format(seed, changed, programs))
   end)
 end)
