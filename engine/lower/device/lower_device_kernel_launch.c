@@ -154,16 +154,16 @@ static pln_status find_params(const pln_graph *g, launch_params *p) {
 /* --------------------------------------------------------------------- calls
  */
 
-typedef struct launch_site {
+typedef struct kernel_launch {
   pln_emit e;
   pln_analyzer *a;
   const pln_graph *kernel;
   pln_term params[MOST_ARGS], args[MOST_ARGS];
   uint32_t n;
-} launch_site;
+} kernel_launch;
 
 /* An expression of the kernel, with the arguments for its parameters. */
-static pln_ref in_caller(launch_site *l, pln_ref value) {
+static pln_ref in_caller(kernel_launch *l, pln_ref value) {
   pln_ref out = PLN_NONE;
   pln_term term;
   pln_emit *e = &l->e;
@@ -178,7 +178,7 @@ static pln_ref in_caller(launch_site *l, pln_ref value) {
   return out;
 }
 
-static pln_ref shared_bytes(launch_site *l, pln_ref allocate) {
+static pln_ref shared_bytes(kernel_launch *l, pln_ref allocate) {
   const pln_graph *g = l->kernel;
   pln_ref bytes = pln_emit_int(&l->e, PLN_INT32, 1);
   uint32_t lanes = 1;
@@ -195,7 +195,7 @@ static pln_ref shared_bytes(launch_site *l, pln_ref allocate) {
 }
 
 /* Integer parameters stand for the arguments. */
-static pln_status match_params(launch_site *l, uint32_t n,
+static pln_status match_params(kernel_launch *l, uint32_t n,
                                const pln_ref *args) {
   const pln_graph *g = l->kernel;
   pln_scope body = g->nodes[g->root].data;
@@ -219,7 +219,7 @@ static pln_slice symbol_of(const launcher *x, uint32_t callee) {
                           name.data);
 }
 
-static pln_status launch(const launcher *x, launch_site *l, uint32_t callee,
+static pln_status launch(const launcher *x, kernel_launch *l, uint32_t callee,
                          pln_type type, uint32_t n, pln_ref *args,
                          pln_ref *node) {
   launch_params params;
@@ -239,8 +239,8 @@ static pln_status launch(const launcher *x, launch_site *l, uint32_t callee,
 static pln_status launch_kernel(const launcher *x, pln_stmt_rewrite *s,
                                 uint32_t callee, pln_type type, uint32_t n,
                                 pln_ref *args, pln_ref *node) {
-  launch_site l = {.e = {.b = pln_stmt_builder(s)},
-                   .kernel = pln_module_function_at(x->module, callee)};
+  kernel_launch l = {.e = {.b = pln_stmt_builder(s)},
+                     .kernel = pln_module_function_at(x->module, callee)};
   PLN_TRY(pln_analyzer_new(x->g->engine, &l.a));
   pln_status status = launch(x, &l, callee, type, n, args, node);
   pln_analyzer_free(l.a);
