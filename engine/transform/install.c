@@ -108,18 +108,14 @@ static const pln_option fusion_options[] = {
             "constants are merged."},
 };
 
-#define HALVES_OPTION(preset)                                           \
-  {                                                                     \
-    .name = "halves", .kind = PLN_ATTR_INT, .is_bool = true,            \
-    .fallback = preset,                                                 \
-    .doc = "Also into weights of 16 bits, which are rounded once more." \
-  }
-
-static const pln_option batch_norm_options[] = {PLN_FOLD_OPTION,
-                                                HALVES_OPTION("true")};
-
-static const pln_option constant_scale_options[] = {PLN_FOLD_OPTION,
-                                                    HALVES_OPTION("false")};
+static const pln_option batch_norm_options[] = {
+    PLN_FOLD_OPTION,
+    {.name = "halves",
+     .kind = PLN_ATTR_INT,
+     .is_bool = true,
+     .fallback = "false",
+     .doc = "Also into weights of 16 bits, which are rounded once more."},
+};
 
 static const pln_option fuse_options[] = {
     {.name = "fuse_opt_level",
@@ -395,7 +391,6 @@ enum {
   N_legalize_options = PLN_COUNT(legalize_options),
   N_fusion_options = PLN_COUNT(fusion_options),
   N_batch_norm_options = PLN_COUNT(batch_norm_options),
-  N_constant_scale_options = PLN_COUNT(constant_scale_options),
   N_fake_quantization_options = PLN_COUNT(fake_quantization_options),
   N_fake_quantization_required = 1,
   N_precision_options = PLN_COUNT(precision_options),

@@ -14,8 +14,8 @@
  * Constants are computed in double and rounded once, so results differ from the
  * original model by rounding. A weight with other users is copied only within
  * the budget (eval/budget.c). Factors and weights must be finite. Weights of
- * float16 and bfloat16 are rounded once more, where the normalisation would
- * have rounded its operand and its result; the option halves=false keeps them.
+ * float16 and bfloat16 are not folded unless the option halves=true is given,
+ * because the extra rounding is visible in the results.
  *
  * Semantics: TVM FoldScaleAxis after SimplifyInference, ONNX's
  * fuse_bn_into_conv. */
