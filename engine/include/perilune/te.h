@@ -85,7 +85,7 @@ typedef enum pln_iter_type {
   PLN_ITER_TENSORIZED
 } pln_iter_type;
 
-/* te/schedule/primitives.def lists them. */
+/* te_primitives.def lists them. */
 typedef enum pln_primitive {
 #define PRIMITIVE(ID, name, min_axes, max_axes, doc) PLN_SCHEDULE_##ID,
 #include "perilune/te_primitives.def"
