@@ -28,10 +28,11 @@ static direction reversed(direction op) {
 static bool orient(deduction *d, pln_term condition) {
   pln_analyzer *a = d->a;
   pln_term_node n = *pln_at(a, condition);
+  if (n.kind < PLN_PRIM_EQ || n.kind > PLN_PRIM_GE || n.kind == PLN_PRIM_NE)
+    return false;
   bool left = pln_term_uses(a, n.a, d->var),
        right = pln_term_uses(a, n.b, d->var);
-  if (n.kind < PLN_PRIM_EQ || n.kind > PLN_PRIM_GE || n.kind == PLN_PRIM_NE ||
-      left == right || !pln_is_index(a, n.a))
+  if (left == right || !pln_is_index(a, n.a))
     return false;
   bool strict = n.kind == PLN_PRIM_LT || n.kind == PLN_PRIM_GT;
   bool less = n.kind == PLN_PRIM_LT || n.kind == PLN_PRIM_LE;

@@ -3439,10 +3439,6 @@ function Schedule:to_module(args, name, options) end
 function Schedule:infer_bound() end
 
 pl.te = {}
-pl.te.Tensor = TeTensor
-pl.te.Operation = TeOperation
-pl.te.Stage = Stage
-pl.te.Schedule = Schedule
 ---@param shape any
 ---@param dtype? string "float32"
 ---@param name? string

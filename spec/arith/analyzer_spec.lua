@@ -113,6 +113,13 @@ describe("proofs and sets", function()
     assert.are.equal("3", tostring(set.max_value))
   end)
 
+  it("deduce nothing from what is no comparison", function()
+    for _, condition in ipairs { x, tir.IntImm("int32", 1 << 30), expr "x + y" } do
+      local set = pl.arith.deduce_bound(x, condition, {}, {})
+      assert.same({ "pos_inf", "neg_inf" }, { set.min_value, set.max_value })
+    end
+  end)
+
   it("find coefficients, clip bounds and narrower conditions", function()
     local list = pl.arith.detect_linear_equation(expr "x * 4 + (x + 1) + y * 6 + 7", { x })
     assert.are.equal("5", tostring(list[1]))

@@ -177,7 +177,7 @@ return "InferType"
     assert.equal(0, status)
     assert.equal([[
   tir.InjectDoubleBuffer (prim_func, from level 0)
-    Double buffers, filled one round ahead.
+    Double buffers, filled one round ahead of their use.
   tir.InjectDoubleBuffer: table
     How tir.InjectDoubleBuffer splits loops.
     split_loop: integer from 0 on, by default 1

@@ -18,11 +18,9 @@ local schedule = require "perilune.te.schedule"
 local tir = require "perilune.tir"
 
 local te = {
-  Tensor = operation.Tensor, Operation = operation.Operation,
   placeholder = operation.placeholder, compute = operation.compute, scan = operation.scan,
   extern = operation.extern, tag_scope = operation.tag_scope,
-  create_schedule = schedule.create_schedule, Schedule = schedule.Schedule,
-  Stage = require "perilune.te.stage",
+  create_schedule = schedule.create_schedule,
   const = operand.const, comm_reducer = tir.comm_reducer,
 }
 

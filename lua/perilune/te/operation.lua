@@ -146,6 +146,7 @@ function operation.tag_scope(tag, f, ...)
   if type(tag) ~= "string" or tag == "" then
     argument.fail("te.tag_scope: a tag is expected")
   end
+  argument.callable(f, "te.tag_scope", "f")
   if #scopes > 0 then
     argument.fail("te.tag_scope: scopes of tags are not nested")
   end

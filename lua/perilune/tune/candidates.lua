@@ -63,6 +63,8 @@ end
 --- Each candidate as the passes leave it, which run on it one after the other: tuning passes
 -- among them give the best that they find. As many candidates as before.
 function candidates.consider_eval_passes(list, eval_passes)
+  argument.table(list, "pl.tune.consider_eval_passes", "candidates")
+  argument.table(eval_passes or {}, "pl.tune.consider_eval_passes", "eval_passes")
   if not eval_passes or #eval_passes == 0 then return list end
   local pass = require "perilune.pass".sequential(
     table.move(eval_passes, 1, #eval_passes, 1, { name = "eval_passes" }))
@@ -87,6 +89,15 @@ function candidates.apply(pass, from, state)
   if not top then argument.fail "a pass took a trace from the stack and put none back" end
   if top.out_mod ~= result then top:set_out_mod(result) end
   return top
+end
+
+local function check_traces(list, where)
+  for i, one in ipairs(argument.table(list, where, "candidates")) do
+    if not trace.is(one) then
+      argument.fail(("%s: candidate %d is a %s, no trace"):format(where, i, argument.kind_of(one)))
+    end
+  end
+  return list
 end
 
 -- ---------------------------------------------------------------- measurement
@@ -155,7 +166,7 @@ function candidates.evaluate(list, options)
   local function count(field)
     if state then state[field] = state[field] + 1 end
   end
-  for _, one in ipairs(argument.table(list, "pl.tune.evaluate", "candidates")) do
+  for _, one in ipairs(check_traces(list, "pl.tune.evaluate")) do
     if one.perf == trace.UNMEASURED then evaluate_one(one, options, db, count) end
   end
 end
@@ -170,7 +181,7 @@ end
 -- wins; when none was, that is an error with the reasons.
 function candidates.select_best_candidate(list)
   local best, reasons = nil, {}
-  for _, one in ipairs(argument.table(list, "pl.tune.select_best_candidate", "candidates")) do
+  for _, one in ipairs(check_traces(list, "pl.tune.select_best_candidate")) do
     if one.perf == trace.UNMEASURED then
       reasons[#reasons + 1] = reason_of(one)
     elseif not best or one.perf < best.perf then

@@ -4,6 +4,7 @@
 -- error names the step that cannot be replayed, candidates that could not be measured never win,
 -- and copies of traces share what they have in common.
 
+local argument = require "perilune.argument"
 local candidates = require "perilune.tune.candidates"
 local choice = require "perilune.tune.choice"
 local core = require "perilune.core"
@@ -35,6 +36,11 @@ local tune = {
 
 --- What a pass makes of a trace: a new trace, with what it decided. With a module it is
 -- that of the module.
-function tune.apply(pass, from) return candidates.apply(pass, from, tracing.current()) end
+function tune.apply(pass, from)
+  if argument.kind_of(pass) ~= "Pass" then
+    argument.fail("pl.tune.apply: a pass expected, got " .. argument.kind_of(pass))
+  end
+  return candidates.apply(pass, from, tracing.current())
+end
 
 return tune

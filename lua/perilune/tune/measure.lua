@@ -12,7 +12,10 @@ core.internal()
 
 local measure = {}
 
-local function each_call(mod, visit)
+local function each_call(mod, where, visit)
+  if argument.kind_of(mod) ~= "Module" then
+    argument.fail(("%s: a module expected, got %s"):format(where, argument.kind_of(mod)))
+  end
   for _, fn in pairs(mod) do
     for node in fn:nodes() do
       if node.kind == "Call" then visit(node) end
@@ -23,7 +26,7 @@ end
 --- The calls in all functions of the module.
 function measure.nodes(mod)
   local n = 0
-  each_call(mod, function() n = n + 1 end)
+  each_call(mod, "pl.tune.measure.nodes", function() n = n + 1 end)
   return n
 end
 
@@ -31,7 +34,7 @@ end
 -- dims are open.
 function measure.flops(mod)
   local sum = 0
-  each_call(mod, function(node)
+  each_call(mod, "pl.tune.measure.flops", function(node)
     local _, flops = core.cost(node)
     if math.type(flops) ~= "integer" then
       argument.fail(("pl.tune.measure.flops: the operations of %s are not known: %s"):format(

@@ -247,7 +247,8 @@ function trace.new(mod, knobs, decisions)
   if argument.kind_of(mod) ~= "Module" then
     argument.fail("pl.tune.trace: a module expected, got " .. argument.kind_of(mod))
   end
-  knobs, decisions = knobs or {}, decisions or {}
+  knobs = argument.table(knobs or {}, "pl.tune.trace", "knobs")
+  decisions = argument.table(decisions or {}, "pl.tune.trace", "decisions")
   if #knobs ~= #decisions then
     argument.fail(("pl.tune.trace: %d knobs and %d decisions"):format(#knobs, #decisions))
   end

@@ -145,6 +145,12 @@ static pln_status transform_all(const pln_kernel_call *call, const winograd *w,
   return PLN_OK;
 }
 
+/* The attribute, or 0 when there are no matrices for it. */
+static int64_t tile_size(const pln_kernel_call *call) {
+  int64_t tile = pln_kernel_int(call, "tile_size", 0);
+  return tile < 2 || tile > MOST_TILE ? 0 : tile;
+}
+
 static pln_status transform_weight(pln_kernel_call *call, uint32_t depth,
                                    size_t slices, uint32_t rank,
                                    const int64_t *dims) {
@@ -155,16 +161,22 @@ static pln_status transform_weight(pln_kernel_call *call, uint32_t depth,
   if (x->dtype != PLN_FLOAT32)
     return pln_kernel_no_dtype(call, (pln_dtype)x->dtype);
   if (x->dims[x->rank - 2] != window || (depth > 1 && depth != window) ||
-      !make_matrices(pln_kernel_int(call, "tile_size", 0), window, &w))
+      !make_matrices(tile_size(call), window, &w))
     return pln_kernel_refuse(call, "the extents of the window differ, or there "
                                    "are no matrices for it and tile_size");
   PLN_TRY(pln_kernel_unset(call, 0, PLN_FLOAT32, rank, dims, &out));
   return transform_all(call, &w, x, depth, slices, out);
 }
 
+static pln_status refuse_rank(pln_kernel_call *call) {
+  return pln_kernel_refuse(call, "the weights are of another rank");
+}
+
 pln_status pln_kernel_winograd_weight(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
-  int64_t reach = x->dims[3] + pln_kernel_int(call, "tile_size", 0) - 1;
+  if (x->rank != 4)
+    return refuse_rank(call);
+  int64_t reach = x->dims[3] + tile_size(call) - 1;
   const int64_t dims[] = {reach, reach, x->dims[0], x->dims[1]};
   return transform_weight(call, 1, 1, 4, dims);
 }
@@ -172,8 +184,10 @@ pln_status pln_kernel_winograd_weight(pln_kernel_call *call) {
 /* A depth below 3 or above 7 is not transformed and follows the other two. */
 pln_status pln_kernel_winograd_weight_3d(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
+  if (x->rank != 5)
+    return refuse_rank(call);
   int64_t depth = x->dims[2];
-  int64_t reach = x->dims[4] + pln_kernel_int(call, "tile_size", 0) - 1;
+  int64_t reach = x->dims[4] + tile_size(call) - 1;
   bool deep = depth > 2 && depth < 8;
   const int64_t dims[] = {reach, reach, deep ? reach : depth, x->dims[0],
                           x->dims[1]};
@@ -286,7 +300,7 @@ static bool are_ones(const pln_kernel_call *call, const char *name) {
 /* Reads operands and attributes; the number of rows, columns is what fits. */
 static bool read_tiling(const pln_kernel_call *call, tiling *t) {
   const pln_tensor *x = pln_kernel_arg(call, 0), *w = pln_kernel_arg(call, 1);
-  int64_t tile = pln_kernel_int(call, "tile_size", 0), pads[4];
+  int64_t tile = tile_size(call), pads[4];
   if (!pln_relay_pads(call, 2, pads) || x->rank != 4 || w->rank != 4 ||
       w->dims[0] != w->dims[1] || w->dims[3] != x->dims[1] ||
       !are_ones(call, "strides") || !are_ones(call, "dilation") ||
@@ -294,6 +308,9 @@ static bool read_tiling(const pln_kernel_call *call, tiling *t) {
       !pln_kernel_string_is(call, "data_layout", "NCHW", "NCHW") ||
       !make_matrices(tile, w->dims[0] - tile + 1, &t->w))
     return false;
+  for (uint32_t i = 0; i < PLN_COUNT(pads); i++)
+    if (pads[i] < INT32_MIN || pads[i] > INT32_MAX)
+      return false;
   int64_t rows = x->dims[2] + pads[0] + pads[2] - t->w.window + 1;
   int64_t columns = x->dims[3] + pads[1] + pads[3] - t->w.window + 1;
   if (rows < 0 || columns < 0)
