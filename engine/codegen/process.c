@@ -26,6 +26,9 @@ static void become(const char *const *argv, int log, double seconds,
   (void)setpgid(0, 0);
   limit(RLIMIT_CORE, 0);
   limit(RLIMIT_CPU, (uint64_t)seconds + 1);
+  /* What is loaded into the host's programs is not for a compiler; a sanitizer
+   * would need more than the limit. */
+  (void)unsetenv("LD_PRELOAD");
   if (memory)
     limit(RLIMIT_AS, memory);
   if (null >= 0)

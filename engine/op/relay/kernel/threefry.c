@@ -135,6 +135,11 @@ static pln_status generate_words(const pln_kernel_call *call, generation *d,
   return PLN_OK;
 }
 
+static pln_status check_results(const pln_kernel_call *call) {
+  return call->n_results == 2 ? PLN_OK
+                              : pln_kernel_refuse(call, "it has two results");
+}
+
 static pln_status give_generator(pln_kernel_call *call, uint32_t result,
                                  const uint64_t *generator) {
   const int64_t dims[] = {WORDS};
@@ -176,6 +181,7 @@ pln_status pln_kernel_threefry_generate(pln_kernel_call *call) {
   result_shape shape;
   generation d;
   void *words;
+  PLN_TRY(check_results(call));
   PLN_TRY(read_shape(call, &shape));
   PLN_TRY(begin_generation(call, shape.count, &d));
   PLN_TRY(
@@ -189,6 +195,7 @@ pln_status pln_kernel_threefry_split(pln_kernel_call *call) {
   uint64_t left[WORDS], right[WORDS], key[KEY + 1];
   generation d;
   const pln_tensor *x = pln_kernel_arg(call, 0);
+  PLN_TRY(check_results(call));
   if (x->dtype != PLN_UINT64 || x->count != WORDS)
     return pln_kernel_refuse(call, "a key is ten words of uint64");
   memcpy(d.generator, x->data, sizeof d.generator);
@@ -294,6 +301,7 @@ static pln_status sample(pln_kernel_call *call, uint64_t of_each,
   generation d;
   uint64_t *words;
   void *out;
+  PLN_TRY(check_results(call));
   PLN_TRY(read_distribution(call, &dist));
   const result_shape *shape = &dist.shape;
   uint64_t n = shape->count * of_each;
@@ -381,6 +389,7 @@ pln_status pln_kernel_relay_multinomial(pln_kernel_call *call) {
   pln_composition s;
   result_shape shape;
   void *out;
+  PLN_TRY(check_results(call));
   if (x->rank == 0)
     return pln_kernel_refuse(call, "probabilities have no axis");
   PLN_TRY(sampled_shape(call, x, &shape));
