@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -214,10 +215,19 @@ static void call_loaded(const call *c, void *handle, outcome *out) {
   free(workspace);
 }
 
+/* A crash ends the child by its signal: what the host does about its own
+ * crashes is not for the child. */
+static void reset_crash_handlers(void) {
+  static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+  for (size_t i = 0; i < PLN_COUNT(signals); i++)
+    (void)signal(signals[i], SIG_DFL);
+}
+
 /* In a child. The library's own output is the child's. */
 static void run_child(const call *c) {
   struct rlimit none = {0, 0};
   outcome *out = (outcome *)(void *)c->shared;
+  reset_crash_handlers();
   (void)setrlimit(RLIMIT_CORE, &none);
   void *handle = dlopen(c->library->path, RTLD_NOW | RTLD_LOCAL);
   if (handle)
