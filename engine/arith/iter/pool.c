@@ -157,7 +157,7 @@ static uint32_t find_sum(const pln_iter_map *m, uint32_t hash, uint32_t n,
       continue;
     const pln_iter_row *x = &m->sums[m->table[i] / 2 - 1];
     if (x->hash == hash && x->n == n && x->base == base &&
-        same_splits(&m->splits.items[x->first], splits, n))
+        (n == 0 || same_splits(&m->splits.items[x->first], splits, n)))
       return m->table[i] / 2 - 1;
   }
   return PLN_NO_ITER;

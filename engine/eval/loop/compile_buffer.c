@@ -413,7 +413,7 @@ pln_status pln_loop_emit_load(pln_translation *t, pln_ref ref) {
   PLN_TRY(pln_loop_emit_access(t, ref, 1, &at));
   PLN_TRY(pln_loop_new_cells(t, at.lanes, &to));
   PLN_TRY(pln_loop_emit(t, ref,
-                        (pln_loop_instr){.op = load_op(at.dtype),
+                        (pln_loop_instr){.op = (uint16_t)load_op(at.dtype),
                                          .aux = (uint16_t)at.dtype,
                                          .lanes = at.lanes,
                                          .to = to,
@@ -428,7 +428,7 @@ pln_status pln_loop_emit_store(pln_translation *t, pln_ref ref) {
   PLN_TRY(pln_loop_emit_access(t, ref, 2, &at));
   int32_t value = pln_loop_cell_of(t, refs_of(t, ref)[1]);
   return pln_loop_emit(t, ref,
-                       (pln_loop_instr){.op = store_op(at.dtype),
+                       (pln_loop_instr){.op = (uint16_t)store_op(at.dtype),
                                         .aux = (uint16_t)at.dtype,
                                         .lanes = at.lanes,
                                         .to = value,

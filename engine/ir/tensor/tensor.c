@@ -425,7 +425,7 @@ uint8_t pln_splat_last_byte(const pln_tensor *t) {
   uint32_t used =
       (uint32_t)(t->count % 8) * pln_dtype_bits((pln_dtype)t->dtype);
   uint8_t byte = *(const uint8_t *)t->data;
-  return used % 8 ? (uint8_t)(byte & ((1u << used % 8) - 1)) : byte;
+  return (uint8_t)(used % 8 ? byte & ((1u << used % 8) - 1) : byte);
 }
 
 /* Writes a splat's element over the bytes of the tensor, doubling up to

@@ -150,7 +150,7 @@ PLN_FLOAT_TYPES(TRUNC_FLOATS)
 #define SHIFTS(D, T)                             \
   static bool left_one_##D(T x, T by, T *out) {  \
     bool fits = (uint64_t)by < 8 * sizeof(T);    \
-    *out = fits ? (T)((uint64_t)x << by) : 0;    \
+    *out = (T)(fits ? (uint64_t)x << by : 0);    \
     return fits;                                 \
   }                                              \
   static bool right_one_##D(T x, T by, T *out) { \
