@@ -54,8 +54,8 @@ end
 
 local function run(dir, compiler, emulator, flags)
   -- What is loaded into the programs of this machine cannot be loaded there.
-  local command = ("unset LD_PRELOAD; cd %s && %s -Wall -Wextra -Werror -std=c11 -ffp-contract=off %s main.c f.c "
-    .. "-lm -o f && %s ./f"):format(dir, compiler, flags, emulator)
+  local command = ("unset LD_PRELOAD; cd %s && %s -Wall -Wextra -Werror -std=c11 "
+    .. "-ffp-contract=off %s main.c f.c -lm -o f && %s ./f"):format(dir, compiler, flags, emulator)
   local pipe = assert(io.popen(command .. " 2>&1"))
   local lines = {}
   for line in pipe:lines() do lines[#lines + 1] = line end
