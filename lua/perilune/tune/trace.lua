@@ -32,6 +32,7 @@ local class = { __name = "trace" }
 -- context decide which elements of a composed pass run; a primitive pass runs in any.
 functions.registry["perilune.apply_pass"] = function(mod, text, conditions)
   local pass = core.pipeline(text)
+  if #pass.passes == 0 then argument.fail "perilune.apply_pass: the text has no pass" end
   if not conditions then return pass.passes[1](mod) end
   local scope <close> = core.context(conditions):enter()
   return pass(mod)
