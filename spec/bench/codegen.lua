@@ -18,7 +18,7 @@ local pl = require "perilune"
 local core = require "perilune.core"
 local compare = require "spec.codegen.compare"
 
-local root, only = arg[1] or "/tmp/tir/tir-oracle/te", arg[2]
+local root, only = assert(arg[1], "the folder te of the recordings is expected"), arg[2]
 local tvm_peak = tonumber(os.getenv "PERILUNE_PEAK" or 192)
 local cc, flags = os.getenv "CC" or "cc", os.getenv "CFLAGS_C"
 
