@@ -160,17 +160,17 @@ static bool has_these_operands(const pln_stmt_rewrite *s, pln_ref image,
   return true;
 }
 
-static pln_status build_like(pln_stmt_rewrite *s, pln_ref old,
+static pln_status build_like(pln_stmt_rewrite *s, pln_ref old, pln_type type,
                              const pln_ref *operands, pln_ref *out) {
   const pln_node *n = &s->old->nodes[old];
   pln_prim spec = {.kind = (pln_kind)n->kind,
                    .count = n->results,
                    .data = n->data,
                    .attrs = n->attrs,
-                   .type = gives_type(n) ? n->type : 0,
+                   .type = gives_type(n) ? type : 0,
                    .n = n->count,
                    .operands = operands};
-  if (n->kind == PLN_BUFFER && s->image[old] != PLN_NONE &&
+  if (n->kind == PLN_BUFFER && type == n->type && s->image[old] != PLN_NONE &&
       has_these_operands(s, s->image[old], operands)) {
     *out = s->image[old];
     return PLN_OK;
@@ -178,21 +178,46 @@ static pln_status build_like(pln_stmt_rewrite *s, pln_ref old,
   return pln_build_prim(s->b, &spec, out);
 }
 
-/* Copies an expression whose operands have images. */
-static pln_status copy_expr(pln_stmt_rewrite *s, pln_ref old, pln_ref *out) {
+/* A node of that type whose operands are the images of the old ones; of a
+ * Buffer, the last dimension is multiplied by `factor` unless it is PLN_NONE.
+ */
+static pln_status copy_as(pln_stmt_rewrite *s, pln_ref old, pln_type type,
+                          pln_ref factor, pln_ref *out) {
   const pln_node *n = &s->old->nodes[old];
-  pln_ref few[8], *operands = few;
-  if (is_atom(n))
-    return copy_atom(s, n, out);
+  pln_ref few[8] = {0}, *operands = few;
+  pln_status status = PLN_OK;
   if (n->count > PLN_COUNT(few) &&
       !(operands = pln_mem_new(s->engine, n->count * sizeof *operands)))
     return pln_nomem(s->engine);
   for (uint32_t i = 0; i < n->count; i++)
     operands[i] = s->image[pln_operand(s->old, old, i)];
-  pln_status status = build_like(s, old, operands, out);
+  if (factor != PLN_NONE)
+    status = pln_build_folded(s->b, PLN_PRIM_MUL, operands[n->results], factor,
+                              &operands[n->results]);
+  if (status == PLN_OK)
+    status = build_like(s, old, type, operands, out);
   if (operands != few)
     pln_mem_free(s->engine, operands, n->count * sizeof *operands);
   return status;
+}
+
+/* Copies an expression whose operands have images. */
+static pln_status copy_expr(pln_stmt_rewrite *s, pln_ref old, pln_ref *out) {
+  const pln_node *n = &s->old->nodes[old];
+  return is_atom(n) ? copy_atom(s, n, out)
+                    : copy_as(s, old, n->type, PLN_NONE, out);
+}
+
+pln_status pln_stmt_buffer_of(pln_stmt_rewrite *s, pln_ref old, pln_type type,
+                              pln_ref *out) {
+  return copy_as(s, old, type, PLN_NONE, out);
+}
+
+pln_status pln_stmt_enlarge_buffer(pln_stmt_rewrite *s, pln_ref old,
+                                   pln_ref factor, pln_ref *out) {
+  PLN_TRY(copy_as(s, old, s->old->nodes[old].type, factor, out));
+  pln_stmt_bind(s, old, *out);
+  return PLN_OK;
 }
 
 static pln_status set_origin(pln_stmt_rewrite *s, pln_ref old) {

@@ -98,6 +98,14 @@ pln_status pln_stmt_split_binds(pln_stmt_rewrite *s, pln_ref body,
                                 pln_ref *rest) PLN_CHECKED;
 pln_status pln_stmt_join_binds(pln_stmt_rewrite *s, pln_ref body, pln_ref rest,
                                pln_ref *out) PLN_CHECKED;
+/* A Buffer like an old one, whose operands have images, of elements of another
+ * type. */
+pln_status pln_stmt_buffer_of(pln_stmt_rewrite *s, pln_ref old, pln_type type,
+                              pln_ref *out) PLN_CHECKED;
+/* Makes a Buffer like an old one, whose operands have images, with `factor`
+ * times the extent of its last dimension, and binds the old one to it. */
+pln_status pln_stmt_enlarge_buffer(pln_stmt_rewrite *s, pln_ref old,
+                                   pln_ref factor, pln_ref *out) PLN_CHECKED;
 /* Evaluate(0), which does nothing. */
 pln_status pln_stmt_no_op(pln_stmt_rewrite *s, pln_ref *out) PLN_CHECKED;
 /* The integer as an immediate of the type of a node of the builder. */

@@ -108,21 +108,11 @@ static void legalize_var(const compute_legalizer *x, pln_emit *e, pln_ref old,
 
 static void legalize_buffer(const compute_legalizer *x, pln_emit *e,
                             pln_stmt_rewrite *s, pln_ref old, pln_ref *node) {
-  const pln_node *n = &x->g->nodes[old];
-  pln_ref operands[2 * 64 + 2];
-  if (!x->widened[pln_operand(x->g, old, 0)] || n->count > PLN_COUNT(operands))
+  if (!x->widened[pln_operand(x->g, old, 0)])
     return;
-  for (uint32_t i = 0; i < n->count; i++)
-    operands[i] = pln_stmt_image(s, pln_operand(x->g, old, i));
-  if (x->made[old] == PLN_NONE)
-    x->made[old] =
-        pln_emit_prim(e, &(pln_prim){.kind = PLN_BUFFER,
-                                     .count = n->results,
-                                     .data = n->data,
-                                     .attrs = n->attrs,
-                                     .type = wide_type(x, e, n->type),
-                                     .n = n->count,
-                                     .operands = operands});
+  pln_type type = wide_type(x, e, x->g->nodes[old].type);
+  if (x->made[old] == PLN_NONE && e->status == PLN_OK)
+    e->status = pln_stmt_buffer_of(s, old, type, &x->made[old]);
   *node = x->made[old];
 }
 

@@ -38,24 +38,9 @@ static pln_type bits_type(const storage_legalizer *x, pln_emit *e,
 
 static void legalize_buffer(const storage_legalizer *x, pln_emit *e,
                             pln_stmt_rewrite *s, pln_ref old, pln_ref *node) {
-  const pln_node *n = &x->g->nodes[old];
-  pln_ref operands[2 * 64 + 2];
-  if (n->count > PLN_COUNT(operands)) {
-    e->status = pln_diag_error(x->g->engine, PLN_ERR_LIMIT, NULL,
-                               "a buffer has more than 64 dimensions");
-    return;
-  }
-  for (uint32_t i = 0; i < n->count; i++)
-    operands[i] = pln_stmt_image(s, pln_operand(x->g, old, i));
-  if (x->made[old] == PLN_NONE)
-    x->made[old] =
-        pln_emit_prim(e, &(pln_prim){.kind = PLN_BUFFER,
-                                     .count = n->results,
-                                     .data = n->data,
-                                     .attrs = n->attrs,
-                                     .type = bits_type(x, e, n->type),
-                                     .n = n->count,
-                                     .operands = operands});
+  pln_type type = bits_type(x, e, x->g->nodes[old].type);
+  if (x->made[old] == PLN_NONE && e->status == PLN_OK)
+    e->status = pln_stmt_buffer_of(s, old, type, &x->made[old]);
   *node = x->made[old];
 }
 

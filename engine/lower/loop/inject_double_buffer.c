@@ -171,22 +171,12 @@ static pln_status not_flat(const injector *x) {
 static pln_status double_shape(injector *x, pln_stmt_rewrite *s, pln_ref old,
                                pln_ref *node) {
   const pln_node *n = &x->g->nodes[old];
-  pln_ref operands[3];
+  pln_ref two;
   if (n->results != 1 || n->count != 3)
     return not_flat(x);
-  for (uint32_t i = 0; i < 3; i++)
-    operands[i] = pln_stmt_image(s, pln_operand(x->g, old, i));
-  PLN_TRY(build_op(s, PLN_PRIM_MUL, operands[1], 2, &operands[1]));
-  pln_prim spec = {.kind = PLN_BUFFER,
-                   .count = 1,
-                   .data = n->data,
-                   .attrs = n->attrs,
-                   .type = n->type,
-                   .n = 3,
-                   .operands = operands};
-  PLN_TRY(pln_build_prim(pln_stmt_builder(s), &spec, node));
-  pln_stmt_bind(s, old, *node);
-  return PLN_OK;
+  pln_ref extent = pln_stmt_image(s, pln_operand(x->g, old, 1));
+  PLN_TRY(pln_stmt_int_like(s, extent, 2, &two));
+  return pln_stmt_enlarge_buffer(s, old, two, node);
 }
 
 static pln_status read_half(injector *x, pln_stmt_rewrite *s, pln_ref old,

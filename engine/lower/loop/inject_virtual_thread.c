@@ -98,23 +98,10 @@ static pln_status move_index(thread_injector *x, pln_stmt_rewrite *s,
 static pln_status widen_buffer(thread_injector *x, pln_stmt_rewrite *s,
                                pln_ref old, pln_ref *node) {
   const pln_node *n = &x->g->nodes[old];
-  pln_ref operands[3], stride = x->stride[pln_operand(x->g, old, 0)];
+  pln_ref stride = x->stride[pln_operand(x->g, old, 0)];
   if (n->results != 1 || n->count != 3 || stride == PLN_NONE)
     return not_flat(x);
-  for (uint32_t i = 0; i < 3; i++)
-    operands[i] = pln_stmt_image(s, pln_operand(x->g, old, i));
-  PLN_TRY(pln_build_folded(pln_stmt_builder(s), PLN_PRIM_MUL, operands[1],
-                           stride, &operands[1]));
-  pln_prim spec = {.kind = PLN_BUFFER,
-                   .count = 1,
-                   .data = n->data,
-                   .attrs = n->attrs,
-                   .type = n->type,
-                   .n = 3,
-                   .operands = operands};
-  PLN_TRY(pln_build_prim(pln_stmt_builder(s), &spec, node));
-  pln_stmt_bind(s, old, *node);
-  return PLN_OK;
+  return pln_stmt_enlarge_buffer(s, old, stride, node);
 }
 
 static pln_status move_load(thread_injector *x, pln_stmt_rewrite *s,

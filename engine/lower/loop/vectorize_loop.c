@@ -402,26 +402,13 @@ static bool is_active(const vectorizer *x) {
 /* A Buffer over memory that is allocated inside has n times the elements. */
 static pln_status widen_buffer(vectorizer *x, pln_stmt_rewrite *s, pln_ref old,
                                pln_ref *node) {
-  const pln_node *n = &x->g->nodes[old];
-  pln_builder *b = pln_stmt_builder(s);
-  pln_ref operands[2 * PLN_MOST_AXES + 2], factor;
-  if (n->results == 0 || n->count > PLN_COUNT(operands))
+  uint32_t last = x->g->nodes[old].results;
+  pln_ref factor;
+  if (last == 0)
     return PLN_OK;
-  for (uint32_t i = 0; i < n->count; i++)
-    operands[i] = pln_stmt_image(s, pln_operand(x->g, old, i));
-  PLN_TRY(pln_stmt_int_like(s, operands[n->results], x->lanes, &factor));
-  PLN_TRY(pln_build_folded(b, PLN_PRIM_MUL, operands[n->results], factor,
-                           &operands[n->results]));
-  pln_prim spec = {.kind = PLN_BUFFER,
-                   .count = n->results,
-                   .data = n->data,
-                   .attrs = n->attrs,
-                   .type = n->type,
-                   .n = n->count,
-                   .operands = operands};
-  PLN_TRY(pln_build_prim(b, &spec, node));
-  pln_stmt_bind(s, old, *node);
-  return PLN_OK;
+  pln_ref extent = pln_stmt_image(s, pln_operand(x->g, old, last));
+  PLN_TRY(pln_stmt_int_like(s, extent, x->lanes, &factor));
+  return pln_stmt_enlarge_buffer(s, old, factor, node);
 }
 
 static pln_status visit_expr(void *ud, pln_stmt_rewrite *s, pln_ref old,
