@@ -10,25 +10,6 @@ static const pln_ref *refs_of(const pln_cw *w, pln_ref ref) {
   return pln_operands(w->g, &w->g->nodes[ref]);
 }
 
-typedef struct buffer_view {
-  pln_ref data, offset;
-  uint32_t rank;
-  const pln_ref *shape, *strides; /* strides: NULL if compact */
-  pln_dtype dtype;
-  uint32_t lanes;
-} buffer_view;
-
-static buffer_view view_buffer(const pln_cw *w, pln_ref ref) {
-  const pln_node *n = &w->g->nodes[ref];
-  const pln_ref *o = refs_of(w, ref);
-  buffer_view v = {.data = o[0], .rank = n->results, .shape = o + 1};
-  v.strides = n->count > 2u + v.rank ? v.shape + v.rank : NULL;
-  v.offset = o[n->count - 1];
-  v.dtype = pln_c_dtype(w, ref);
-  v.lanes = pln_c_lanes(w, ref);
-  return v;
-}
-
 void pln_c_bind_memory(pln_cw *w, pln_ref data, pln_c_text name,
                        pln_dtype dtype) {
   pln_c_fail(w, pln_mem_grow(w->engine, (void **)&w->memories, &w->cap_memories,
@@ -49,12 +30,12 @@ const pln_c_memory *pln_c_find_memory(const pln_cw *w, pln_ref data) {
 /* ------------------------------------------------------------------ indices */
 
 /* Which fields of the buffer an access needs. */
-static void push_fields(pln_cw *w, const buffer_view *v) {
-  if (v->strides)
+static void push_fields(pln_cw *w, const pln_buffer_fields *v) {
+  if (v->n_strides > 0)
     pln_c_push_exprs(w, v->rank, v->strides);
   else if (v->rank > 1)
     pln_c_push_exprs(w, v->rank - 1, v->shape + 1);
-  pln_c_push_expr(w, v->offset);
+  pln_c_push_expr(w, v->elem_offset);
 }
 
 void pln_c_push_access(pln_cw *w, pln_ref ref, uint32_t first) {
@@ -65,7 +46,7 @@ void pln_c_push_access(pln_cw *w, pln_ref ref, uint32_t first) {
                     "pl.lower first");
     return;
   }
-  buffer_view v = view_buffer(w, o[0]);
+  pln_buffer_fields v = pln_buffer_fields_of(w->g, o[0]);
   if (!pln_c_find_memory(w, v.data))
     pln_c_refuse(w, "buffer '%s' has no memory",
                  pln_symbol_text(w->engine, w->g->nodes[o[0]].data).data);
@@ -79,7 +60,7 @@ void pln_c_push_access(pln_cw *w, pln_ref ref, uint32_t first) {
 /* Where the elements of an access lie: `offset` is that of lane 0 in elements
  * of the dtype, if `stride` is known or one; else each lane has its own. */
 typedef struct access {
-  buffer_view v;
+  pln_buffer_fields v;
   pln_c_memory memory;
   pln_c_value offset;
   pln_c_value lane_index; /* the vector index; PLAIN with names */
@@ -99,7 +80,7 @@ static pln_c_value as_scalar(pln_cw *w, pln_c_value value, uint32_t text) {
  * between lanes. */
 static pln_c_value add_dimension(pln_cw *w, const access *a, uint32_t d,
                                  pln_c_value sum, pln_c_value index) {
-  if (a->v.strides)
+  if (a->v.n_strides > 0)
     return pln_c_offset(w, PLN_PRIM_ADD, sum,
                         pln_c_offset(w, PLN_PRIM_MUL, index,
                                      pln_c_value_of(w, a->v.strides[d])));
@@ -125,8 +106,8 @@ static pln_c_value ramp_step(pln_cw *w, pln_c_value ramp) {
 
 static void vector_index(pln_cw *w, access *a, uint32_t d, pln_c_value index) {
   a->lanes = index.lanes;
-  a->scale = a->v.strides ? pln_c_value_of(w, a->v.strides[d])
-                          : pln_c_int_value(w, PLN_INT64, 1);
+  a->scale = a->v.n_strides > 0 ? pln_c_value_of(w, a->v.strides[d])
+                                : pln_c_int_value(w, PLN_INT64, 1);
   if (index.form == PLN_C_SPLAT) {
     index.form = PLN_C_PLAIN;
     index.lanes = 1;
@@ -145,7 +126,7 @@ static void vector_index(pln_cw *w, access *a, uint32_t d, pln_c_value index) {
 
 static access find_access(pln_cw *w, pln_ref ref, uint32_t first) {
   const pln_ref *o = refs_of(w, ref);
-  access a = {.v = view_buffer(w, o[0]), .lanes = 1};
+  access a = {.v = pln_buffer_fields_of(w->g, o[0]), .lanes = 1};
   const pln_c_memory *memory = pln_c_find_memory(w, a.v.data);
   if (memory)
     a.memory = *memory;
@@ -160,8 +141,8 @@ static access find_access(pln_cw *w, pln_ref ref, uint32_t first) {
     else
       vector_index(w, &a, d, index);
   }
-  a.offset =
-      pln_c_offset(w, PLN_PRIM_ADD, a.offset, pln_c_value_of(w, a.v.offset));
+  a.offset = pln_c_offset(w, PLN_PRIM_ADD, a.offset,
+                          pln_c_value_of(w, a.v.elem_offset));
   return a;
 }
 

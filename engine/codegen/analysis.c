@@ -70,7 +70,7 @@ static void note_call(pln_cw *w, const pln_node *n) {
     pln_ref arg = g->operands[n->first + i];
     bool element =
         is_builtin(n, "address_of") && g->nodes[arg].kind == PLN_BUFFER_LOAD;
-    bool pointer = g->nodes[arg].kind == PLN_VAR && !pln_c_dtype(w, arg);
+    bool pointer = g->nodes[arg].kind == PLN_VAR && !pln_prim_dtype(w->g, arg);
     if (element)
       arg = g->operands[g->nodes[arg].first];
     if (element || pointer)
@@ -93,7 +93,7 @@ static void note_node(pln_cw *w, pln_ref ref) {
   if (n->kind == PLN_LET_STMT) {
     pln_ref var = g->scopes[n->data].begin;
     pln_c_fail(w, pln_idmap_set(w->lets, g->nodes[var].data, o[0] + 1));
-    if (g->nodes[o[0]].kind == PLN_VAR && !pln_c_dtype(w, o[0]))
+    if (g->nodes[o[0]].kind == PLN_VAR && !pln_prim_dtype(w->g, o[0]))
       add_access(w, o[0], PLN_C_READ | PLN_C_WRITTEN | PLN_C_ESCAPES);
   }
 }
@@ -118,8 +118,8 @@ static void note_nodes(pln_cw *w) {
 static uint32_t vector_element(const pln_cw *w, pln_ref ref, bool *half) {
   const pln_node *n = &w->g->nodes[ref];
   bool is_virtual = n->kind == PLN_RAMP || n->kind == PLN_BROADCAST;
-  pln_dtype dtype = pln_c_dtype(w, ref);
-  if ((!is_prim(n) && n->kind != PLN_VAR) || pln_c_lanes(w, ref) == 1 ||
+  pln_dtype dtype = pln_prim_dtype(w->g, ref);
+  if ((!is_prim(n) && n->kind != PLN_VAR) || pln_prim_lanes(w->g, ref) == 1 ||
       !pln_c_has_dtype(dtype))
     return 0;
   *half |= pln_c_is_half(dtype);

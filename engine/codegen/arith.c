@@ -354,7 +354,7 @@ void pln_c_binary(pln_cw *w, pln_ref ref) {
            kind != PLN_PRIM_FLOORDIV)
     out = b;
   else if (!shifts_ramp(w, kind, a, b, &out))
-    pln_c_combine(w, kind, a, b, pln_c_dtype(w, ref), &out);
+    pln_c_combine(w, kind, a, b, pln_prim_dtype(w->g, ref), &out);
   pln_c_set(w, ref, out);
 }
 

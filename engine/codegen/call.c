@@ -40,7 +40,7 @@ static bool agrees(pln_cw *w, pln_ref ref, uint32_t lanes) {
   const pln_node *n = &w->g->nodes[ref];
   bool ok = n->count <= MOST_LANE_ARGS && n->count > 0;
   for (uint32_t i = 0; ok && i < n->count; i++)
-    ok = pln_c_lanes(w, args_of(w, ref)[i]) == lanes;
+    ok = pln_prim_lanes(w->g, args_of(w, ref)[i]) == lanes;
   if (!ok)
     pln_c_refuse(w, "operands of '%s' are not of its lanes",
                  builtin_of(w, ref));
@@ -49,8 +49,8 @@ static bool agrees(pln_cw *w, pln_ref ref, uint32_t lanes) {
 
 static void emit_lanes(pln_cw *w, pln_ref ref, pln_c_lane_fn lane) {
   const pln_node *n = &w->g->nodes[ref];
-  uint32_t lanes = pln_c_lanes(w, ref);
-  pln_dtype dtype = pln_c_dtype(w, ref);
+  uint32_t lanes = pln_prim_lanes(w->g, ref);
+  pln_dtype dtype = pln_prim_dtype(w->g, ref);
   pln_c_value args[MOST_LANE_ARGS] = {0};
   pln_c_text texts[64], lane_args[MOST_LANE_ARGS];
   bool splat = lanes > 1;
@@ -90,9 +90,9 @@ static void emit_lanes(pln_cw *w, pln_ref ref, pln_c_lane_fn lane) {
 /* vectorlow, vectorhigh, vectorcombine: lanes of the operands in a row. */
 static void emit_parts(pln_cw *w, pln_ref ref) {
   const pln_node *n = &w->g->nodes[ref];
-  uint32_t lanes = pln_c_lanes(w, ref), total = 0, skip = 0;
+  uint32_t lanes = pln_prim_lanes(w->g, ref), total = 0, skip = 0;
   for (uint32_t i = 0; i < n->count; i++)
-    total += pln_c_lanes(w, args_of(w, ref)[i]);
+    total += pln_prim_lanes(w->g, args_of(w, ref)[i]);
   pln_c_text *all = pln_arena_new(&w->arena, (total + 1) * sizeof *all);
   if (!all)
     pln_c_fail(w, pln_nomem(w->engine));
@@ -103,12 +103,12 @@ static void emit_parts(pln_cw *w, pln_ref ref) {
   for (uint32_t i = 0, at = 0; i < n->count; i++) {
     pln_c_value part =
         pln_c_named(w, pln_c_plain(w, pln_c_value_of(w, args_of(w, ref)[i])));
-    for (uint32_t k = 0; k < pln_c_lanes(w, args_of(w, ref)[i]); k++)
+    for (uint32_t k = 0; k < pln_prim_lanes(w->g, args_of(w, ref)[i]); k++)
       all[at++] = pln_c_lane(w, &part, k);
   }
   if (!strcmp(builtin_of(w, ref), "vectorhigh"))
-    skip = pln_c_lanes(w, args_of(w, ref)[0]) - lanes;
-  pln_dtype dtype = pln_c_dtype(w, ref);
+    skip = pln_prim_lanes(w->g, args_of(w, ref)[0]) - lanes;
+  pln_dtype dtype = pln_prim_dtype(w->g, ref);
   pln_c_value out = pln_c_new_value(w, dtype, lanes, PLN_C_PLAIN);
   out.mask = dtype == PLN_BOOL && lanes > 1 && w->width > 1;
   for (uint32_t i = 0, at = 0; at < lanes; i++) {
@@ -134,14 +134,14 @@ static void emit_address_of(pln_cw *w, pln_ref ref) {
 /* tvm_access_ptr(type, data, offset, extent, rw). */
 static void emit_access_ptr(pln_cw *w, pln_ref ref) {
   const pln_ref *o = args_of(w, ref);
-  pln_dtype dtype = pln_c_dtype(w, o[0]);
+  pln_dtype dtype = pln_prim_dtype(w->g, o[0]);
   pln_c_value data = pln_c_value_of(w, o[1]), at = pln_c_value_of(w, o[2]);
   if (!pln_c_has_dtype(dtype) || data.dtype) {
     pln_c_refuse(w, "tvm_access_ptr without a dtype");
     return;
   }
   at = pln_c_offset(w, PLN_PRIM_MUL, at,
-                    pln_c_int_value(w, PLN_INT64, pln_c_lanes(w, o[0])));
+                    pln_c_int_value(w, PLN_INT64, pln_prim_lanes(w->g, o[0])));
   set_handle(w, ref,
              pln_c_textf(w, PLN_C_COMPOUND, "(void *)((%s *)%s + %s)",
                          pln_c_memory_name(dtype),
@@ -187,7 +187,7 @@ static void declare_extern(pln_cw *w, pln_ref ref, pln_slice name,
   pln_c_text list = pln_c_textf(w, PLN_C_NAME, n->count > 1 ? "" : "void");
   pln_symbol symbol = w->g->nodes[args_of(w, ref)[0]].data, text;
   for (uint32_t i = 1; i < n->count; i++) {
-    pln_dtype dtype = pln_c_dtype(w, args_of(w, ref)[i]);
+    pln_dtype dtype = pln_prim_dtype(w->g, args_of(w, ref)[i]);
     if (dtype ? !pln_c_has_dtype(dtype) : false)
       pln_c_refuse(w, "an argument of '%s' of dtype %s", name.data,
                    pln_dtype_name(dtype));
@@ -238,14 +238,14 @@ static bool extern_name(pln_cw *w, pln_ref ref, pln_slice *name) {
 /* A function of C's library by its name, such as expf. */
 static bool library_call(pln_cw *w, pln_ref ref, pln_slice name) {
   const pln_node *n = &w->g->nodes[ref];
-  pln_dtype dtype = pln_c_dtype(w, ref);
+  pln_dtype dtype = pln_prim_dtype(w->g, ref);
   pln_c_text args[2];
   uint32_t wanted;
   if (!pln_c_is_function(name, &wanted) && name.size > 1 &&
       name.data[name.size - 1] == 'f')
     name.size--;
   if (!pln_c_is_function(name, &wanted) || !pln_c_is_float(dtype) ||
-      n->count - 1 != wanted || pln_c_lanes(w, ref) != 1)
+      n->count - 1 != wanted || pln_prim_lanes(w->g, ref) != 1)
     return false;
   for (uint32_t i = 0; i < wanted; i++) {
     pln_c_value value = pln_c_value_of(w, args_of(w, ref)[1 + i]);
@@ -259,7 +259,7 @@ static bool library_call(pln_cw *w, pln_ref ref, pln_slice name) {
 
 static void emit_extern(pln_cw *w, pln_ref ref) {
   const pln_node *n = &w->g->nodes[ref];
-  pln_dtype dtype = pln_c_dtype(w, ref);
+  pln_dtype dtype = pln_prim_dtype(w->g, ref);
   bool nothing = pln_type_get_kind(w->engine, n->type) == PLN_TYPE_PRIM &&
                  dtype == PLN_DTYPE_NONE;
   pln_slice name;
@@ -384,7 +384,8 @@ void pln_c_visit_call(pln_cw *w, pln_ref ref) {
                  builtin_of(w, ref), (int)args, n->count);
     return;
   }
-  if (row->form == FORM_BRANCH && pln_c_lanes(w, args_of(w, ref)[0]) == 1) {
+  if (row->form == FORM_BRANCH &&
+      pln_prim_lanes(w->g, args_of(w, ref)[0]) == 1) {
     pln_c_visit_branch(w, ref);
     return;
   }

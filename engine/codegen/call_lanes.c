@@ -15,7 +15,7 @@ static const char *builtin_of(const pln_cw *w, pln_ref ref) {
 }
 
 static pln_dtype first_dtype(const pln_cw *w, pln_ref ref) {
-  return pln_c_dtype(w, args_of(w, ref)[0]);
+  return pln_prim_dtype(w->g, args_of(w, ref)[0]);
 }
 
 static pln_c_text refuse_dtype(pln_cw *w, pln_ref ref) {
@@ -85,7 +85,7 @@ pln_c_text pln_c_function_lane(pln_cw *w, pln_ref ref, const pln_c_text *args) {
   static const char *const same[] = {"floor", "ceil", "round", "nearbyint",
                                      "trunc"};
   pln_slice name = pln_text(builtin_of(w, ref));
-  pln_dtype dtype = pln_c_dtype(w, ref);
+  pln_dtype dtype = pln_prim_dtype(w->g, ref);
   uint32_t n;
   (void)pln_c_is_function(name, &n);
   if (pln_c_is_float(dtype))
@@ -96,7 +96,7 @@ pln_c_text pln_c_function_lane(pln_cw *w, pln_ref ref, const pln_c_text *args) {
 }
 
 pln_c_text pln_c_ldexp_lane(pln_cw *w, pln_ref ref, const pln_c_text *args) {
-  pln_dtype dtype = pln_c_dtype(w, ref);
+  pln_dtype dtype = pln_prim_dtype(w->g, ref);
   bool twice = dtype == PLN_FLOAT64;
   if (!pln_c_is_float(dtype))
     return refuse_dtype(w, ref);
@@ -108,7 +108,7 @@ pln_c_text pln_c_ldexp_lane(pln_cw *w, pln_ref ref, const pln_c_text *args) {
 }
 
 pln_c_text pln_c_fma_lane(pln_cw *w, pln_ref ref, const pln_c_text *args) {
-  pln_dtype dtype = pln_c_dtype(w, ref);
+  pln_dtype dtype = pln_prim_dtype(w->g, ref);
   if (!pln_c_is_float(dtype))
     return refuse_dtype(w, ref);
   return pln_c_rounded(w, dtype,
@@ -142,7 +142,7 @@ static pln_c_text wrapped(pln_cw *w, pln_dtype dtype, pln_c_text text) {
 
 pln_c_text pln_c_bitwise_lane(pln_cw *w, pln_ref ref, const pln_c_text *args) {
   const char *name = builtin_of(w, ref);
-  pln_dtype dtype = pln_c_dtype(w, ref);
+  pln_dtype dtype = pln_prim_dtype(w->g, ref);
   const char *op = !strcmp(name, "bitwise_and")  ? "&"
                    : !strcmp(name, "bitwise_or") ? "|"
                                                  : "^";
@@ -158,14 +158,14 @@ pln_c_text pln_c_bitwise_lane(pln_cw *w, pln_ref ref, const pln_c_text *args) {
 
 pln_c_text pln_c_shift_lane(pln_cw *w, pln_ref ref, const pln_c_text *args) {
   bool left = !strcmp(builtin_of(w, ref), "shift_left");
-  bool is_u64 = !left && pln_c_dtype(w, ref) == PLN_UINT64;
+  bool is_u64 = !left && pln_prim_dtype(w->g, ref) == PLN_UINT64;
   pln_c_helper helper = left     ? PLN_C_HELPER_SHL
                         : is_u64 ? PLN_C_HELPER_SHRU
                                  : PLN_C_HELPER_SHR;
   if (!is_bits(w, ref))
     return args[0];
   pln_c_use(w, helper, PLN_C_I64, 1);
-  return wrapped(w, pln_c_dtype(w, ref),
+  return wrapped(w, pln_prim_dtype(w->g, ref),
                  pln_c_textf(w, PLN_C_CALL,
                              "pl_%s((%sint64_t)%s, (%sint64_t)%s)",
                              left     ? "shl"
@@ -185,14 +185,14 @@ pln_c_text pln_c_count_lane(pln_cw *w, pln_ref ref, const pln_c_text *args) {
       pln_c_textf(w, PLN_C_CALL, "(%s)%s", pln_c_unsigned_name(from),
                   pln_c_arg(w, args[0]))
           .data;
-  return wrapped(w, pln_c_dtype(w, ref),
+  return wrapped(w, pln_prim_dtype(w->g, ref),
                  clz ? pln_c_textf(w, PLN_C_CALL, "pl_clz(%s, %u)", bits,
                                    pln_dtype_bits(from))
                      : pln_c_textf(w, PLN_C_CALL, "pl_popcount(%s)", bits));
 }
 
 pln_c_text pln_c_large_lane(pln_cw *w, pln_ref ref, const pln_c_text *args) {
-  return wrapped(w, pln_c_dtype(w, ref),
+  return wrapped(w, pln_prim_dtype(w->g, ref),
                  pln_c_textf(w, PLN_C_CALL,
                              "((uint64_t)%s << 32 | (uint32_t)%s)",
                              pln_c_arg(w, args[1]), pln_c_arg(w, args[0])));
@@ -200,7 +200,7 @@ pln_c_text pln_c_large_lane(pln_cw *w, pln_ref ref, const pln_c_text *args) {
 
 pln_c_text pln_c_q_lane(pln_cw *w, pln_ref ref, const pln_c_text *args) {
   for (uint32_t i = 0; i < 4; i++)
-    if (pln_c_dtype(w, args_of(w, ref)[i]) != PLN_INT32)
+    if (pln_prim_dtype(w->g, args_of(w, ref)[i]) != PLN_INT32)
       return refuse_dtype(w, ref);
   pln_c_use(w, PLN_C_HELPER_Q_MULTIPLY_SHIFT, PLN_C_I32, 1);
   return pln_c_textf(w, PLN_C_CALL, "pl_q_multiply_shift(%s, %s, %s, %s)",
@@ -243,7 +243,7 @@ static pln_c_text from_bits(pln_cw *w, pln_dtype dtype, pln_c_text bits) {
 
 pln_c_text pln_c_reinterpret_lane(pln_cw *w, pln_ref ref,
                                   const pln_c_text *args) {
-  pln_dtype from = first_dtype(w, ref), to = pln_c_dtype(w, ref);
+  pln_dtype from = first_dtype(w, ref), to = pln_prim_dtype(w->g, ref);
   if (!to && w->g->nodes[args_of(w, ref)[0]].kind == PLN_INT_IMM)
     return pln_c_textf(w, PLN_C_CALL, "((void *)0)");
   if (!from || !to || pln_dtype_bits(from) != pln_dtype_bits(to)) {

@@ -89,8 +89,8 @@ static pln_c_text condition_of(pln_cw *w, pln_ref ref) {
 
 /* Declares the variables of a result, one for each chunk from y on. */
 static uint32_t declare_result(pln_cw *w, pln_ref ref) {
-  pln_dtype dtype = pln_c_dtype(w, ref);
-  uint32_t lanes = pln_c_lanes(w, ref), first = w->n_temps;
+  pln_dtype dtype = pln_prim_dtype(w->g, ref);
+  uint32_t lanes = pln_prim_lanes(w->g, ref), first = w->n_temps;
   uint32_t n = pln_c_n_chunks(w, lanes);
   for (uint32_t i = 0; i < n; i++) {
     uint32_t part = pln_c_chunk_lanes(w, lanes, i);
@@ -113,8 +113,9 @@ static void assign_result(pln_cw *w, uint32_t first, pln_ref from) {
 }
 
 static pln_c_value result_value(pln_cw *w, pln_ref ref, uint32_t first) {
-  uint32_t lanes = pln_c_lanes(w, ref);
-  pln_c_value out = pln_c_new_value(w, pln_c_dtype(w, ref), lanes, PLN_C_PLAIN);
+  uint32_t lanes = pln_prim_lanes(w->g, ref);
+  pln_c_value out =
+      pln_c_new_value(w, pln_prim_dtype(w->g, ref), lanes, PLN_C_PLAIN);
   out.mask = out.dtype == PLN_BOOL && lanes > 1 && w->width > 1;
   for (uint32_t i = 0, n = pln_c_n_chunks(w, lanes); i < n; i++)
     pln_c_add_text(w, &out, pln_c_textf(w, PLN_C_NAME, "t%u", first + i));
@@ -202,7 +203,7 @@ static void join(pln_cw *w, pln_c_task task, const pln_c_value *first) {
   if (plain && w->status == PLN_OK) {
     w->depth -= !task.flat;
     w->out->size = task.at;
-    out = pln_c_scalar(w, pln_c_dtype(w, task.ref),
+    out = pln_c_scalar(w, pln_prim_dtype(w->g, task.ref),
                        conditional(w, task.ref, first, &second));
   } else {
     assign_result(w, task.y, last);
@@ -239,7 +240,7 @@ static void let_end(pln_cw *w, pln_c_task task) {
 static void ramp(pln_cw *w, pln_ref ref) {
   const pln_ref *o = operands_of(w, ref);
   pln_c_value base = pln_c_value_of(w, o[0]), step = pln_c_value_of(w, o[1]);
-  pln_dtype dtype = pln_c_dtype(w, ref);
+  pln_dtype dtype = pln_prim_dtype(w->g, ref);
   pln_c_value out =
       pln_c_new_value(w, dtype, w->g->nodes[ref].data, PLN_C_RAMP);
   if (!pln_c_is_int(dtype) || dtype == PLN_BOOL) {
@@ -280,7 +281,7 @@ static void shuffle(pln_cw *w, pln_ref ref) {
   uint32_t lanes = n->count - n->data, total = 0;
   pln_c_text *all;
   for (uint32_t i = 0; i < n->data; i++)
-    total += pln_c_lanes(w, o[i]);
+    total += pln_prim_lanes(w->g, o[i]);
   all = pln_arena_new(&w->arena, (total + lanes + 1) * sizeof *all);
   if (!all) {
     pln_c_fail(w, pln_nomem(w->engine));
@@ -288,10 +289,10 @@ static void shuffle(pln_cw *w, pln_ref ref) {
   }
   for (uint32_t i = 0, at = 0; i < n->data; i++) {
     pln_c_value part = pln_c_named(w, pln_c_plain(w, pln_c_value_of(w, o[i])));
-    for (uint32_t k = 0; k < pln_c_lanes(w, o[i]); k++)
+    for (uint32_t k = 0; k < pln_prim_lanes(w->g, o[i]); k++)
       all[at++] = pln_c_lane(w, &part, k);
   }
-  pln_dtype dtype = pln_c_dtype(w, ref);
+  pln_dtype dtype = pln_prim_dtype(w->g, ref);
   pln_c_value out = pln_c_new_value(w, dtype, lanes, PLN_C_PLAIN);
   out.mask = dtype == PLN_BOOL && lanes > 1 && w->width > 1;
   for (uint32_t i = 0; i < lanes; i++) {
@@ -317,7 +318,7 @@ static void shuffle(pln_cw *w, pln_ref ref) {
 
 static void immediate(pln_cw *w, pln_ref ref) {
   const pln_node *n = &w->g->nodes[ref];
-  pln_dtype dtype = pln_c_dtype(w, ref);
+  pln_dtype dtype = pln_prim_dtype(w->g, ref);
   pln_c_value value;
   if (n->kind == PLN_INT_IMM)
     value = pln_c_int_value(w, dtype, (int64_t)pln_imm_bits(n));
@@ -334,7 +335,7 @@ static void immediate(pln_cw *w, pln_ref ref) {
 static bool branches(const pln_cw *w, pln_ref ref) {
   const pln_node *n = &w->g->nodes[ref];
   const pln_ref *o = operands_of(w, ref);
-  if (pln_c_lanes(w, o[0]) != 1)
+  if (pln_prim_lanes(w->g, o[0]) != 1)
     return false;
   return n->kind == PLN_SELECT ? w->unsafe[o[1]] || w->unsafe[o[2]]
                                : w->unsafe[o[1]];
@@ -353,7 +354,7 @@ static void refuse_node(pln_cw *w, pln_kind kind) {
 }
 
 static bool check_dtype(pln_cw *w, pln_ref ref) {
-  pln_dtype dtype = pln_c_dtype(w, ref);
+  pln_dtype dtype = pln_prim_dtype(w->g, ref);
   if (!dtype || pln_c_has_dtype(dtype))
     return true;
   pln_c_refuse(w, "values of dtype %s are not written as C",

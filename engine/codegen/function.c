@@ -107,19 +107,19 @@ static void add_param(pln_cw *w, signature *s, uint32_t i, pln_ref param) {
   pln_ref buffer = buffer_of(w, param), data = param;
   pln_c_param *p = &w->fn->params[i];
   *p = (pln_c_param){.name = w->g->nodes[param].attrs,
-                     .dtype = pln_c_dtype(w, param),
+                     .dtype = pln_prim_dtype(w->g, param),
                      .lanes = 1,
                      .rank = -1};
   if (buffer != PLN_NONE) {
     p->name = w->g->nodes[buffer].data;
-    p->dtype = pln_c_dtype(w, buffer);
-    p->lanes = pln_c_lanes(w, buffer);
+    p->dtype = pln_prim_dtype(w->g, buffer);
+    p->lanes = pln_prim_lanes(w->g, buffer);
     p->rank = w->g->nodes[buffer].results;
     data = refs_of(w, buffer)[0];
   } else if (!p->dtype) {
     set_pointee(w, param, p);
   }
-  p->is_buffer = buffer != PLN_NONE || !pln_c_dtype(w, param);
+  p->is_buffer = buffer != PLN_NONE || !pln_prim_dtype(w->g, param);
   if (w->status == PLN_OK && !pln_c_has_dtype(p->dtype))
     pln_c_refuse(w, "parameter '%s' of dtype %s is not written as C",
                  pln_symbol_text(w->engine, p->name).data,
@@ -137,7 +137,7 @@ static void add_param(pln_cw *w, signature *s, uint32_t i, pln_ref param) {
 /* A variable that is a dimension: int64_t for the caller, its dtype inside. */
 static void add_dim(pln_cw *w, signature *s, pln_ref var, uint32_t param,
                     uint32_t dim) {
-  pln_dtype dtype = pln_c_dtype(w, var);
+  pln_dtype dtype = pln_prim_dtype(w->g, var);
   pln_slice hint = pln_symbol_text(w->engine, w->g->nodes[var].attrs);
   const char *given = pln_c_fresh_name(w, hint), *name = given;
   if (!pln_c_is_int(dtype)) {

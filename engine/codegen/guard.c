@@ -68,7 +68,7 @@ bool pln_c_find_guard(const pln_cw *w, pln_ref loop, pln_c_guard *out) {
   const pln_node *n = &w->g->nodes[loop];
   pln_ref var = w->g->scopes[n->data].begin;
   pln_ref stmt = w->first_stmt[n->data];
-  pln_dtype dtype = pln_c_dtype(w, var);
+  pln_dtype dtype = pln_prim_dtype(w->g, var);
   if (n->count != 2 || pln_attrs_int(w->engine, n->attrs, "kind", 0) != 0 ||
       stmt == PLN_NONE || w->next_stmt[stmt] != PLN_NONE ||
       w->g->nodes[stmt].kind != PLN_IF_THEN_ELSE ||
@@ -77,7 +77,7 @@ bool pln_c_find_guard(const pln_cw *w, pln_ref loop, pln_c_guard *out) {
     return false;
   pln_ref condition = bare(w, refs_of(w, stmt)[0]);
   if (w->g->nodes[condition].kind != PLN_PRIM_LT ||
-      pln_c_lanes(w, condition) != 1)
+      pln_prim_lanes(w->g, condition) != 1)
     return false;
   out->stmt = stmt;
   out->limit = refs_of(w, condition)[1];

@@ -128,7 +128,7 @@ static void set_labels(pln_cw *w, pln_c_task *task) {
 /* Opens a loop over the variable; the task is that of LEAVE. */
 static void open_loop(pln_cw *w, pln_c_task *task, pln_ref var, pln_c_value min,
                       pln_c_value extent) {
-  pln_dtype dtype = pln_c_dtype(w, var);
+  pln_dtype dtype = pln_prim_dtype(w->g, var);
   const char *type = pln_c_type_name(dtype);
   const char *name =
       pln_c_fresh_name(w, pln_symbol_text(w->engine, w->g->nodes[var].attrs));
@@ -265,7 +265,8 @@ void pln_c_thread_body(pln_cw *w, pln_c_task task) {
   pln_ref var = refs_of(w, o[0])[0];
   task.k = 4;
   if (!pln_c_is_bound(w, var))
-    open_thread(w, &task, var, o[0], pln_c_int_value(w, pln_c_dtype(w, var), 0),
+    open_thread(w, &task, var, o[0],
+                pln_c_int_value(w, pln_prim_dtype(w->g, var), 0),
                 pln_c_value_of(w, o[1]));
   task.what = PLN_C_LEAVE;
   pln_c_push(w, task);

@@ -97,7 +97,7 @@ static void cast_chunks(pln_cw *w, pln_c_value from, pln_dtype to,
 
 void pln_c_cast(pln_cw *w, pln_ref ref) {
   pln_c_value from = pln_c_value_of(w, operands_of(w, ref)[0]);
-  pln_dtype to = pln_c_dtype(w, ref);
+  pln_dtype to = pln_prim_dtype(w->g, ref);
   if (!from.dtype != !to) {
     pln_c_refuse(w, "a handle is not converted to a number");
     return;
@@ -264,7 +264,7 @@ void pln_c_select(pln_cw *w, pln_ref ref, const pln_ref *o) {
   pln_c_value b = pln_c_value_of(w, o[2]);
   bool one = is_one(&c) && is_one(&a) && is_one(&b);
   pln_c_value out =
-      pln_c_new_value(w, pln_c_dtype(w, ref), a.lanes,
+      pln_c_new_value(w, pln_prim_dtype(w->g, ref), a.lanes,
                       one && a.lanes > 1 ? PLN_C_SPLAT : PLN_C_PLAIN);
   if (one && c.lanes > 1)
     c = pln_c_named(w, c);

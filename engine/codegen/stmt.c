@@ -175,7 +175,7 @@ static pln_c_value let_value(pln_cw *w, pln_ref var, pln_c_value value) {
 static void let_body(pln_cw *w, pln_c_task task) {
   pln_ref from = refs_of(w, task.ref)[0];
   pln_ref var = w->g->scopes[w->g->nodes[task.ref].data].begin;
-  if (!pln_c_dtype(w, from))
+  if (!pln_prim_dtype(w->g, from))
     let_pointer(w, var, from);
   else
     pln_c_bind(w, var, let_value(w, var, pln_c_value_of(w, from)));

@@ -239,21 +239,6 @@ const char *pln_c_temp(pln_cw *w) {
 
 /* ------------------------------------------------------------------- nodes */
 
-pln_dtype pln_c_dtype(const pln_cw *w, pln_ref ref) {
-  pln_type type = w->g->nodes[ref].type;
-  return pln_type_get_kind(w->engine, type) == PLN_TYPE_PRIM
-             ? pln_type_dtype(w->engine, type)
-             : PLN_DTYPE_NONE;
-}
-
-uint32_t pln_c_lanes(const pln_cw *w, pln_ref ref) {
-  pln_type type = w->g->nodes[ref].type;
-  uint32_t lanes = pln_type_get_kind(w->engine, type) == PLN_TYPE_PRIM
-                       ? pln_type_number(w->engine, type)
-                       : 1;
-  return lanes ? lanes : 1;
-}
-
 pln_slice pln_c_attr(const pln_cw *w, const pln_node *n, const char *key) {
   return pln_attrs_string(w->engine, n->attrs, key, "");
 }

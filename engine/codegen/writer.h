@@ -201,8 +201,6 @@ const char *pln_c_fresh_name(pln_cw *w, pln_slice hint);
 const char *pln_c_unit_name(pln_cw *w, pln_slice hint);
 bool pln_c_is_reserved(const char *name);
 const char *pln_c_temp(pln_cw *w);
-pln_dtype pln_c_dtype(const pln_cw *w, pln_ref ref);
-uint32_t pln_c_lanes(const pln_cw *w, pln_ref ref);
 pln_slice pln_c_attr(const pln_cw *w, const pln_node *n, const char *key);
 
 /* ------------------------------------------------------------------ type.c */

@@ -109,14 +109,14 @@ static pln_status open_loop(pln_translation *t, pln_loop_task task, pln_ref var,
 static pln_status close_loop(pln_translation *t, pln_loop_task task,
                              pln_ref var) {
   if (task.x >= 0) {
-    PLN_TRY(
-        pln_loop_emit(t, task.ref,
-                      (pln_loop_instr){.op = PLN_LOOP_LOOP_NEXT,
-                                       .aux = (uint16_t)pln_loop_dtype(t, var),
-                                       .lanes = 1,
-                                       .to = task.y,
-                                       .a = task.y + 1,
-                                       .b = task.x + 2}));
+    PLN_TRY(pln_loop_emit(
+        t, task.ref,
+        (pln_loop_instr){.op = PLN_LOOP_LOOP_NEXT,
+                         .aux = (uint16_t)pln_prim_dtype(t->g, var),
+                         .lanes = 1,
+                         .to = task.y,
+                         .a = task.y + 1,
+                         .b = task.x + 2}));
     pln_loop_land(t, task.x);
   }
   t->n_threads -= task.k;

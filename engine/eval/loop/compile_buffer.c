@@ -11,26 +11,6 @@ static const pln_ref *refs_of(const pln_translation *t, pln_ref ref) {
   return pln_operands(t->g, &t->g->nodes[ref]);
 }
 
-/* The fields of a Buffer. */
-typedef struct buffer_view {
-  pln_ref data, offset;
-  uint32_t rank;
-  const pln_ref *shape, *strides; /* strides: NULL if compact */
-  pln_dtype dtype;
-  uint32_t lanes;
-} buffer_view;
-
-static buffer_view view_buffer(const pln_translation *t, pln_ref ref) {
-  const pln_node *n = &t->g->nodes[ref];
-  const pln_ref *o = refs_of(t, ref);
-  buffer_view v = {.data = o[0], .rank = n->results, .shape = o + 1};
-  v.strides = n->count > 2u + v.rank ? v.shape + v.rank : NULL;
-  v.offset = o[n->count - 1];
-  v.dtype = pln_loop_dtype(t, ref);
-  v.lanes = pln_loop_lanes(t, ref);
-  return v;
-}
-
 pln_loop_binding *pln_loop_find_memory(const pln_translation *t, pln_ref data) {
   uint32_t at = pln_idmap_get(t->memory, t->g->nodes[data].data);
   return at ? &t->bindings[at - 1] : NULL;
@@ -124,7 +104,7 @@ static pln_status copy_region(pln_translation *t, pln_ref node, uint32_t rank,
 pln_status pln_loop_emit_realize(pln_translation *t, pln_ref ref) {
   const pln_node *n = &t->g->nodes[ref];
   const pln_ref *o = refs_of(t, ref);
-  buffer_view v = view_buffer(t, o[0]);
+  pln_buffer_fields v = pln_buffer_fields_of(t->g, o[0]);
   bool realizes = n->kind == PLN_BUFFER_REALIZE;
   int32_t region, count = t->one, handle;
   if (pln_loop_find_memory(t, v.data) && realizes)
@@ -138,7 +118,7 @@ pln_status pln_loop_emit_realize(pln_translation *t, pln_ref ref) {
                             : pln_loop_cell_of(t, v.shape[i]);
     PLN_TRY(pln_loop_op2(t, ref, PLN_LOOP_EXTENT, count, size, &count));
   }
-  if (!realizes && v.strides && v.rank > 0)
+  if (!realizes && v.n_strides > 0 && v.rank > 0)
     PLN_TRY(pln_loop_op2(t, ref, PLN_LOOP_EXTENT,
                          pln_loop_cell_of(t, v.shape[0]),
                          pln_loop_cell_of(t, v.strides[0]), &count));
@@ -168,7 +148,7 @@ static pln_status push_buffer(pln_translation *t, pln_ref buffer) {
 }
 
 static pln_status check_memory(pln_translation *t, pln_ref buffer) {
-  buffer_view v = view_buffer(t, buffer);
+  pln_buffer_fields v = pln_buffer_fields_of(t->g, buffer);
   pln_symbol name = t->g->nodes[buffer].data;
   pln_loop_binding *b = pln_loop_find_memory(t, v.data);
   uint32_t id = t->n_threads ? t->threads[t->n_threads - 1].id : 0;
@@ -206,7 +186,7 @@ pln_status pln_loop_push_access(pln_translation *t, pln_ref ref,
 /* State of an access while its dimensions are translated. */
 typedef struct access_state {
   pln_ref ref;
-  buffer_view v;
+  pln_buffer_fields v;
   const pln_loop_binding *b;
   int32_t index;  /* the offset so far */
   uint32_t lanes; /* of the index of the last dimension */
@@ -244,7 +224,7 @@ static pln_status add_dimension(pln_translation *t, access_state *a, uint32_t d,
                   : pln_loop_cell_of(t, size);
   if (unknown && d > 0)
     return pln_loop_refuse(t, "a dimension of unknown size");
-  bool strided = a->v.strides && !realized;
+  bool strided = a->v.n_strides > 0 && !realized;
   in.op = strided               ? PLN_LOOP_CHECK_INDEX
           : lanes == 1 && d > 0 ? PLN_LOOP_INDEX
           : d > 0               ? PLN_LOOP_INDEX_NEXT
@@ -287,27 +267,27 @@ static pln_status add_ramp(pln_translation *t, access_state *a, uint32_t d,
   PLN_TRY(add_dimension(t, &check, d, last, 1));
   PLN_TRY(add_dimension(t, a, d, base, 1));
   a->stride = step;
-  if (a->v.strides && !is_realized(a))
+  if (a->v.n_strides > 0 && !is_realized(a))
     PLN_TRY(pln_loop_op2(t, a->ref, PLN_LOOP_MUL_I64, step,
                          pln_loop_cell_of(t, a->v.strides[d]), &a->stride));
   return PLN_OK;
 }
 
 static pln_status add_offset(pln_translation *t, access_state *a) {
-  const pln_node *offset = &t->g->nodes[a->v.offset];
+  const pln_node *offset = &t->g->nodes[a->v.elem_offset];
   int32_t out;
   if (is_realized(a) ||
       (offset->kind == PLN_INT_IMM && pln_imm_bits(offset) == 0))
     return PLN_OK;
   PLN_TRY(pln_loop_new_cells(t, a->lanes, &out));
   for (uint32_t k = 0; k < a->lanes; k++)
-    PLN_TRY(
-        pln_loop_emit(t, a->ref,
-                      (pln_loop_instr){.op = PLN_LOOP_ADD_I64,
-                                       .lanes = 1,
-                                       .to = out + (int32_t)k,
-                                       .a = a->index + (int32_t)k,
-                                       .b = pln_loop_cell_of(t, a->v.offset)}));
+    PLN_TRY(pln_loop_emit(
+        t, a->ref,
+        (pln_loop_instr){.op = PLN_LOOP_ADD_I64,
+                         .lanes = 1,
+                         .to = out + (int32_t)k,
+                         .a = a->index + (int32_t)k,
+                         .b = pln_loop_cell_of(t, a->v.elem_offset)}));
   a->index = out;
   return PLN_OK;
 }
@@ -343,7 +323,7 @@ pln_status pln_loop_emit_access(pln_translation *t, pln_ref ref, uint32_t first,
                                 pln_loop_access *out) {
   const pln_ref *o = refs_of(t, ref);
   access_state a = {.ref = ref,
-                    .v = view_buffer(t, o[0]),
+                    .v = pln_buffer_fields_of(t->g, o[0]),
                     .index = t->zero,
                     .lanes = 1,
                     .stride = PLN_LOOP_GATHER};
@@ -354,10 +334,10 @@ pln_status pln_loop_emit_access(pln_translation *t, pln_ref ref, uint32_t first,
       PLN_TRY(add_ramp(t, &a, d, index));
     else
       PLN_TRY(add_dimension(t, &a, d, pln_loop_cell_of(t, index),
-                            pln_loop_lanes(t, index)));
+                            pln_prim_lanes(t->g, index)));
     if (d + 1 == a.v.rank)
       a.lanes = is_ramp(t, index) ? t->g->nodes[index].data
-                                  : pln_loop_lanes(t, index);
+                                  : pln_prim_lanes(t->g, index);
   }
   uint32_t lanes = a.lanes;
   if (a.stride != PLN_LOOP_GATHER)
@@ -441,7 +421,7 @@ pln_status pln_loop_emit_store(pln_translation *t, pln_ref ref) {
 
 pln_status pln_loop_push_match(pln_translation *t, pln_ref buffer,
                                pln_ref source) {
-  buffer_view v = view_buffer(t, buffer);
+  pln_buffer_fields v = pln_buffer_fields_of(t->g, buffer);
   PLN_TRY(check_memory(t, source));
   for (uint32_t i = 0; i < v.rank; i++)
     if (t->g->nodes[v.shape[i]].kind != PLN_VAR)
@@ -467,7 +447,7 @@ static pln_status source_strides(pln_translation *t, pln_ref node,
   int32_t stride = t->one;
   PLN_TRY(pln_loop_new_cells(t, a->v.rank, out));
   for (uint32_t d = a->v.rank; d-- > 0;) {
-    bool given = a->v.strides && !is_realized(a);
+    bool given = a->v.n_strides > 0 && !is_realized(a);
     int32_t from = given ? pln_loop_cell_of(t, a->v.strides[d]) : stride;
     PLN_TRY(pln_loop_emit(t, node,
                           (pln_loop_instr){.op = PLN_LOOP_COPY,
@@ -484,7 +464,7 @@ static pln_status source_strides(pln_translation *t, pln_ref node,
 static pln_status source_offset(pln_translation *t, pln_ref node,
                                 access_state *a, const pln_ref *ranges,
                                 int32_t strides, int32_t *out) {
-  *out = is_realized(a) ? t->zero : pln_loop_cell_of(t, a->v.offset);
+  *out = is_realized(a) ? t->zero : pln_loop_cell_of(t, a->v.elem_offset);
   for (uint32_t d = 0; d < a->v.rank; d++) {
     int32_t min = pln_loop_cell_of(t, refs_of(t, ranges[d])[0]), part;
     if (is_realized(a))
@@ -498,13 +478,13 @@ static pln_status source_offset(pln_translation *t, pln_ref node,
 
 /* A buffer without strides is compact: so must the region be. */
 static pln_status match_strides(pln_translation *t, pln_ref node,
-                                const buffer_view *v, const pln_ref *extents,
-                                int32_t strides) {
+                                const pln_buffer_fields *v,
+                                const pln_ref *extents, int32_t strides) {
   int32_t compact = t->one;
   for (uint32_t d = v->rank; d-- > 0;) {
     int32_t stride = strides + (int32_t)d;
     int32_t extent = pln_loop_cell_of(t, refs_of(t, extents[d])[1]);
-    if (v->strides)
+    if (v->n_strides > 0)
       PLN_TRY(bind_or_check(t, node, v->strides[d], stride));
     else
       PLN_TRY(pln_loop_emit(t, node,
@@ -521,8 +501,8 @@ static pln_status match_strides(pln_translation *t, pln_ref node,
 pln_status pln_loop_emit_match(pln_translation *t, pln_ref buffer,
                                pln_ref source, uint32_t n,
                                const pln_ref *ranges) {
-  buffer_view v = view_buffer(t, buffer);
-  access_state a = {.ref = buffer, .v = view_buffer(t, source)};
+  pln_buffer_fields v = pln_buffer_fields_of(t->g, buffer);
+  access_state a = {.ref = buffer, .v = pln_buffer_fields_of(t->g, source)};
   int32_t strides, offset, handle;
   a.b = pln_loop_find_memory(t, a.v.data);
   if (n != a.v.rank || v.rank > n || v.lanes != a.v.lanes)
@@ -536,8 +516,8 @@ pln_status pln_loop_emit_match(pln_translation *t, pln_ref buffer,
                       pln_loop_cell_of(t, refs_of(t, ranges[skip + d])[1])));
   PLN_TRY(match_strides(t, buffer, &v, ranges + skip, strides + (int32_t)skip));
   handle = pln_loop_cell_of(t, a.v.data);
-  bool moves =
-      t->g->nodes[v.offset].kind != PLN_VAR || pln_loop_is_bound(t, v.offset);
+  bool moves = t->g->nodes[v.elem_offset].kind != PLN_VAR ||
+               pln_loop_is_bound(t, v.elem_offset);
   if (moves)
     PLN_TRY(pln_loop_op2(t, buffer, PLN_LOOP_ADDRESS, handle, offset, &handle));
   if (moves) {
@@ -545,7 +525,7 @@ pln_status pln_loop_emit_match(pln_translation *t, pln_ref buffer,
     in->aux = (uint16_t)v.dtype;
     in->lanes = v.lanes;
   } else {
-    PLN_TRY(pln_loop_bind_var(t, v.offset, offset));
+    PLN_TRY(pln_loop_bind_var(t, v.elem_offset, offset));
   }
   uint32_t depth = a.b ? a.b->depth : t->n_threads;
   PLN_TRY(pln_loop_bind_memory(t, v.data, handle));

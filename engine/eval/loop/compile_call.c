@@ -40,7 +40,7 @@ static int32_t arg_cell(const pln_translation *t, pln_ref ref, uint32_t i) {
 /* An instruction whose result is the call's value. */
 static pln_status call_value(pln_translation *t, pln_ref ref,
                              pln_loop_instr in) {
-  uint32_t lanes = pln_loop_lanes(t, ref);
+  uint32_t lanes = pln_prim_lanes(t->g, ref);
   PLN_TRY(pln_loop_new_cells(t, lanes, &in.to));
   in.lanes = lanes;
   PLN_TRY(pln_loop_emit(t, ref, in));
@@ -50,8 +50,9 @@ static pln_status call_value(pln_translation *t, pln_ref ref,
 static pln_status normal_value(pln_translation *t, pln_ref ref,
                                pln_loop_instr in) {
   PLN_TRY(call_value(t, ref, in));
-  return pln_loop_normalise(t, ref, pln_loop_dtype(t, ref),
-                            pln_loop_lanes(t, ref), pln_loop_cell_of(t, ref));
+  return pln_loop_normalise(t, ref, pln_prim_dtype(t->g, ref),
+                            pln_prim_lanes(t->g, ref),
+                            pln_loop_cell_of(t, ref));
 }
 
 static const char *builtin_of(const pln_translation *t, pln_ref ref) {
@@ -59,9 +60,9 @@ static const char *builtin_of(const pln_translation *t, pln_ref ref) {
 }
 
 static pln_status refuse_dtype(pln_translation *t, pln_ref ref) {
-  return pln_loop_refuse(t, "builtin '%s' has no value of dtype %s",
-                         builtin_of(t, ref),
-                         pln_dtype_name(pln_loop_dtype(t, args_of(t, ref)[0])));
+  return pln_loop_refuse(
+      t, "builtin '%s' has no value of dtype %s", builtin_of(t, ref),
+      pln_dtype_name(pln_prim_dtype(t->g, args_of(t, ref)[0])));
 }
 
 /* --------------------------------------------------------------- functions */
@@ -85,7 +86,7 @@ static pln_status emit_function(pln_translation *t, pln_ref ref, pln_slice name,
                                 uint32_t first) {
   int32_t one = pln_loop_find_function(name);
   int32_t two = pln_loop_find_function2(name);
-  uint32_t kind = pln_loop_class(pln_loop_dtype(t, ref));
+  uint32_t kind = pln_loop_class(pln_prim_dtype(t->g, ref));
   if (kind < 3)
     return integer_function(t, ref, name);
   pln_loop_instr in = {.aux = (uint16_t)(one >= 0 ? one : two),
@@ -102,10 +103,10 @@ static pln_status emit_function(pln_translation *t, pln_ref ref, pln_slice name,
 /* x * 2^y; y is a float or an integer. */
 static pln_status emit_ldexp(pln_translation *t, pln_ref ref) {
   const pln_ref *o = args_of(t, ref);
-  uint32_t kind = pln_loop_class(pln_loop_dtype(t, ref));
-  pln_dtype power = pln_loop_dtype(t, o[1]);
+  uint32_t kind = pln_loop_class(pln_prim_dtype(t->g, ref));
+  pln_dtype power = pln_prim_dtype(t->g, o[1]);
   int32_t y = pln_loop_cell_of(t, o[1]), exponent, factor;
-  uint32_t lanes = pln_loop_lanes(t, ref);
+  uint32_t lanes = pln_prim_lanes(t->g, ref);
   if (kind < 3)
     return refuse_dtype(t, ref);
   if (pln_loop_class(power) < 3) {
@@ -136,7 +137,7 @@ static pln_status emit_ldexp(pln_translation *t, pln_ref ref) {
 }
 
 static pln_status emit_fma(pln_translation *t, pln_ref ref) {
-  uint32_t kind = pln_loop_class(pln_loop_dtype(t, ref));
+  uint32_t kind = pln_loop_class(pln_prim_dtype(t->g, ref));
   if (kind < 3)
     return refuse_dtype(t, ref);
   return normal_value(
@@ -149,7 +150,7 @@ static pln_status emit_fma(pln_translation *t, pln_ref ref) {
 
 /* isnan and its like: `op` is for F32, `op` + 1 for F64. */
 static pln_status emit_test(pln_translation *t, pln_ref ref, uint16_t op) {
-  uint32_t kind = pln_loop_class(pln_loop_dtype(t, args_of(t, ref)[0]));
+  uint32_t kind = pln_loop_class(pln_prim_dtype(t->g, args_of(t, ref)[0]));
   int32_t value;
   if (kind >= 3)
     return call_value(t, ref,
@@ -163,7 +164,7 @@ static pln_status emit_test(pln_translation *t, pln_ref ref, uint16_t op) {
 /* -------------------------------------------------------------------- bits */
 
 static pln_status emit_bits(pln_translation *t, pln_ref ref, uint16_t op) {
-  pln_dtype dtype = pln_loop_dtype(t, args_of(t, ref)[0]);
+  pln_dtype dtype = pln_prim_dtype(t->g, args_of(t, ref)[0]);
   uint32_t n = t->g->nodes[ref].count;
   if (pln_loop_class(dtype) > 2 || !dtype)
     return refuse_dtype(t, ref);
@@ -178,27 +179,28 @@ static pln_status emit_bits(pln_translation *t, pln_ref ref, uint16_t op) {
   return pln_loop_emit(t, ref,
                        (pln_loop_instr){.op = PLN_LOOP_WRAP,
                                         .aux = (uint16_t)dtype,
-                                        .lanes = pln_loop_lanes(t, ref),
+                                        .lanes = pln_prim_lanes(t->g, ref),
                                         .to = cell,
                                         .a = cell});
 }
 
 static pln_status emit_shift_right(pln_translation *t, pln_ref ref) {
-  bool is_u64 = pln_loop_dtype(t, ref) == PLN_UINT64;
+  bool is_u64 = pln_prim_dtype(t->g, ref) == PLN_UINT64;
   return emit_bits(
       t, ref, is_u64 ? PLN_LOOP_SHIFT_RIGHT_U64 : PLN_LOOP_SHIFT_RIGHT_I64);
 }
 
 static pln_status emit_reinterpret(pln_translation *t, pln_ref ref) {
   pln_ref operand = args_of(t, ref)[0];
-  pln_dtype from = pln_loop_dtype(t, operand), to = pln_loop_dtype(t, ref);
+  pln_dtype from = pln_prim_dtype(t->g, operand),
+            to = pln_prim_dtype(t->g, ref);
   const pln_node *n = &t->g->nodes[operand];
   if (!to && n->kind == PLN_INT_IMM && pln_imm_bits(n) == 0)
     return pln_loop_set(t, ref, t->zero); /* the null pointer */
   if (!from || !to)
     return pln_loop_refuse(t, "a handle is not reinterpreted as a number");
   if (pln_dtype_bits(from) != pln_dtype_bits(to) ||
-      pln_loop_lanes(t, operand) != pln_loop_lanes(t, ref))
+      pln_prim_lanes(t->g, operand) != pln_prim_lanes(t->g, ref))
     return pln_loop_refuse(t, "reinterpret: %s and %s differ in size",
                            pln_dtype_name(from), pln_dtype_name(to));
   return call_value(t, ref,
@@ -218,8 +220,8 @@ static pln_status copy_lanes(pln_translation *t, pln_ref ref, int32_t from,
 
 /* vectorlow, vectorhigh: one half; vectorcombine: two vectors in a row. */
 static pln_status emit_part(pln_translation *t, pln_ref ref) {
-  uint32_t lanes = pln_loop_lanes(t, ref);
-  uint32_t of = pln_loop_lanes(t, args_of(t, ref)[0]);
+  uint32_t lanes = pln_prim_lanes(t->g, ref);
+  uint32_t of = pln_prim_lanes(t->g, args_of(t, ref)[0]);
   bool high = !strcmp(builtin_of(t, ref), "vectorhigh");
   if (lanes > of)
     return pln_loop_refuse(t, "half of a vector with too many lanes");
@@ -233,21 +235,21 @@ static pln_status emit_combine(pln_translation *t, pln_ref ref) {
   int32_t first = 0, part;
   for (uint32_t i = 0; i < n; i++) {
     PLN_TRY(copy_lanes(t, ref, pln_loop_cell_of(t, o[i]),
-                       pln_loop_lanes(t, o[i]), &part));
+                       pln_prim_lanes(t->g, o[i]), &part));
     first = i ? first : part;
-    total += pln_loop_lanes(t, o[i]);
+    total += pln_prim_lanes(t->g, o[i]);
   }
-  if (total < pln_loop_lanes(t, ref))
+  if (total < pln_prim_lanes(t->g, ref))
     return pln_loop_refuse(t, "vectorcombine of too few lanes");
   return pln_loop_set(t, ref, first);
 }
 
 static pln_status emit_q_multiply_shift(pln_translation *t, pln_ref ref) {
-  uint32_t lanes = pln_loop_lanes(t, ref);
+  uint32_t lanes = pln_prim_lanes(t->g, ref);
   int32_t q, s;
   for (uint32_t i = 0; i < 4; i++)
-    if (pln_loop_dtype(t, args_of(t, ref)[i]) != PLN_INT32 ||
-        pln_loop_lanes(t, args_of(t, ref)[i]) != lanes)
+    if (pln_prim_dtype(t->g, args_of(t, ref)[i]) != PLN_INT32 ||
+        pln_prim_lanes(t->g, args_of(t, ref)[i]) != lanes)
       return refuse_dtype(t, ref);
   PLN_TRY(copy_lanes(t, ref, arg_cell(t, ref, 2), lanes, &q));
   PLN_TRY(copy_lanes(t, ref, arg_cell(t, ref, 3), lanes, &s));
@@ -276,15 +278,15 @@ static pln_status emit_address_of(pln_translation *t, pln_ref ref) {
 /* tvm_access_ptr(type, data, offset, extent, rw). */
 static pln_status emit_access_ptr(pln_translation *t, pln_ref ref) {
   const pln_ref *o = args_of(t, ref);
-  pln_dtype dtype = pln_loop_dtype(t, o[0]);
-  if (!dtype || pln_loop_dtype(t, o[1]))
+  pln_dtype dtype = pln_prim_dtype(t->g, o[0]);
+  if (!dtype || pln_prim_dtype(t->g, o[1]))
     return pln_loop_refuse(t, "tvm_access_ptr without a dtype");
   PLN_TRY(call_value(t, ref,
                      (pln_loop_instr){.op = PLN_LOOP_ADDRESS,
                                       .aux = (uint16_t)dtype,
                                       .a = arg_cell(t, ref, 1),
                                       .b = arg_cell(t, ref, 2)}));
-  t->p->code[t->p->n_code - 1].lanes = pln_loop_lanes(t, o[0]);
+  t->p->code[t->p->n_code - 1].lanes = pln_prim_lanes(t->g, o[0]);
   return PLN_OK;
 }
 
@@ -355,13 +357,13 @@ static pln_status add_call(pln_translation *t, pln_ref ref, pln_symbol name,
   pln_loop_call call = {.name = name,
                         .n = n->count - 1,
                         .first = p->n_call_dtypes,
-                        .result = pln_loop_dtype(t, ref)};
+                        .result = pln_prim_dtype(t->g, ref)};
   PLN_TRY(pln_mem_grow(t->engine, (void **)&p->call_dtypes, &p->cap_call_dtypes,
                        (size_t)p->n_call_dtypes + call.n,
                        sizeof *p->call_dtypes));
   for (uint32_t i = 0; i < call.n; i++)
     p->call_dtypes[p->n_call_dtypes++] =
-        pln_loop_dtype(t, args_of(t, ref)[1 + i]);
+        pln_prim_dtype(t->g, args_of(t, ref)[1 + i]);
   PLN_TRY(pln_mem_grow(t->engine, (void **)&p->calls, &p->cap_calls,
                        (size_t)p->n_calls + 1, sizeof *p->calls));
   p->calls[p->n_calls] = call;
@@ -374,11 +376,12 @@ static pln_status add_call(pln_translation *t, pln_ref ref, pln_symbol name,
 static pln_status check_host_call(pln_translation *t, pln_ref ref,
                                   pln_slice name) {
   const pln_node *n = &t->g->nodes[ref];
-  bool scalars = pln_loop_lanes(t, ref) == 1 && n->count <= PLN_LOOP_MAX_ARGS;
+  bool scalars =
+      pln_prim_lanes(t->g, ref) == 1 && n->count <= PLN_LOOP_MAX_ARGS;
   bool known = t->options->call && t->options->knows(t->options->call_ud, name);
   for (uint32_t i = 1; i < n->count; i++)
-    scalars &= pln_loop_lanes(t, args_of(t, ref)[i]) == 1 &&
-               pln_loop_dtype(t, args_of(t, ref)[i]) != PLN_DTYPE_NONE;
+    scalars &= pln_prim_lanes(t->g, args_of(t, ref)[i]) == 1 &&
+               pln_prim_dtype(t->g, args_of(t, ref)[i]) != PLN_DTYPE_NONE;
   if (!known)
     return pln_loop_refuse(t, "external function '%s' is not known (%s)",
                            name.data, builtin_of(t, ref));
@@ -400,7 +403,7 @@ static pln_status emit_host_call(pln_translation *t, pln_ref ref) {
   name = pln_symbol_text(t->engine, callee->data);
   if (!(t->options->call && t->options->knows(t->options->call_ud, name)) &&
       find_library_function(name, &function) &&
-      pln_loop_class(pln_loop_dtype(t, ref)) >= 3 &&
+      pln_loop_class(pln_prim_dtype(t->g, ref)) >= 3 &&
       n->count - 1 == 1 + (pln_loop_find_function(function) < 0))
     return emit_function(t, ref, function, 1);
   PLN_TRY(check_host_call(t, ref, name));
@@ -518,10 +521,10 @@ static pln_status check_lanes_of(pln_translation *t, pln_ref ref,
     return PLN_OK;
   for (uint32_t i = 0; i < n->count; i++) {
     bool condition = row->form == FORM_BRANCH && i == 0;
-    bool agree = pln_loop_lanes(t, o[i]) == pln_loop_lanes(t, ref);
+    bool agree = pln_prim_lanes(t->g, o[i]) == pln_prim_lanes(t->g, ref);
     if (same && !condition)
-      agree &= pln_loop_dtype(t, o[i]) == pln_loop_dtype(t, ref);
-    if (!agree && !(condition && pln_loop_lanes(t, o[i]) == 1))
+      agree &= pln_prim_dtype(t->g, o[i]) == pln_prim_dtype(t->g, ref);
+    if (!agree && !(condition && pln_prim_lanes(t->g, o[i]) == 1))
       return pln_loop_refuse(t, "operands of '%s' are not of its dtype",
                              builtin_of(t, ref));
   }
@@ -541,7 +544,7 @@ pln_status pln_loop_visit_call(pln_translation *t, pln_ref ref) {
     return pln_loop_refuse(t, "builtin '%s' takes %d arguments, not %u",
                            builtin_of(t, ref), (int)args, n->count);
   PLN_TRY(check_lanes_of(t, ref, row));
-  if (row->form == FORM_BRANCH && pln_loop_lanes(t, args_of(t, ref)[0]) == 1)
+  if (row->form == FORM_BRANCH && pln_prim_lanes(t->g, args_of(t, ref)[0]) == 1)
     return pln_loop_visit_branch(t, ref);
   PLN_TRY(pln_loop_push(t, (pln_loop_task){.what = PLN_LOOP_EMIT, .ref = ref}));
   return push_arguments(t, ref, row);

@@ -14,7 +14,7 @@ static const pln_ref *operands_of(const pln_translation *t, pln_ref ref) {
 /* Ends a node whose value of so many lanes one instruction makes. */
 static pln_status finish_value(pln_translation *t, pln_ref ref,
                                pln_loop_instr instr) {
-  uint32_t lanes = pln_loop_lanes(t, ref);
+  uint32_t lanes = pln_prim_lanes(t->g, ref);
   PLN_TRY(pln_loop_new_cells(t, lanes, &instr.to));
   instr.lanes = lanes;
   PLN_TRY(pln_loop_emit(t, ref, instr));
@@ -69,7 +69,7 @@ static bool find_binary(pln_kind kind, binary_row *out) {
 static pln_status emit_binary(pln_translation *t, pln_ref ref) {
   const pln_ref *o = operands_of(t, ref);
   const pln_node *n = &t->g->nodes[ref];
-  pln_dtype dtype = pln_loop_dtype(t, o[0]);
+  pln_dtype dtype = pln_prim_dtype(t->g, o[0]);
   binary_row row;
   if (!find_binary((pln_kind)n->kind, &row))
     return pln_loop_refuse(t, "a %s has no value", pln_kinds[n->kind].name);
@@ -79,9 +79,10 @@ static pln_status emit_binary(pln_translation *t, pln_ref ref) {
                        .a = pln_loop_cell_of(t, o[row.swaps]),
                        .b = pln_loop_cell_of(t, o[!row.swaps])};
   PLN_TRY(finish_value(t, ref, in));
-  return row.normal ? pln_loop_normalise(t, ref, dtype, pln_loop_lanes(t, ref),
-                                         pln_loop_cell_of(t, ref))
-                    : PLN_OK;
+  return row.normal
+             ? pln_loop_normalise(t, ref, dtype, pln_prim_lanes(t->g, ref),
+                                  pln_loop_cell_of(t, ref))
+             : PLN_OK;
 }
 
 /* The opcode from the class of one dtype to another, before a WRAP or ROUND. */
@@ -106,7 +107,8 @@ static pln_loop_op cast_op(pln_dtype from, pln_dtype to) {
 
 pln_status pln_loop_emit_cast(pln_translation *t, pln_ref ref) {
   pln_ref operand = operands_of(t, ref)[0];
-  pln_dtype from = pln_loop_dtype(t, operand), to = pln_loop_dtype(t, ref);
+  pln_dtype from = pln_prim_dtype(t->g, operand),
+            to = pln_prim_dtype(t->g, ref);
   if (!from != !to)
     return pln_loop_refuse(t, "a handle is not converted to a number");
   if (from == to)
@@ -116,7 +118,7 @@ pln_status pln_loop_emit_cast(pln_translation *t, pln_ref ref) {
                        .a = pln_loop_cell_of(t, operand)};
   PLN_TRY(finish_value(t, ref, in));
   return pln_loop_is_float(to)
-             ? pln_loop_normalise(t, ref, to, pln_loop_lanes(t, ref),
+             ? pln_loop_normalise(t, ref, to, pln_prim_lanes(t->g, ref),
                                   pln_loop_cell_of(t, ref))
              : PLN_OK;
 }
@@ -125,7 +127,7 @@ static pln_status emit_select(pln_translation *t, pln_ref ref) {
   const pln_ref *o = operands_of(t, ref);
   return finish_value(t, ref,
                       (pln_loop_instr){.op = PLN_LOOP_SELECT,
-                                       .aux = pln_loop_lanes(t, o[0]) > 1,
+                                       .aux = pln_prim_lanes(t->g, o[0]) > 1,
                                        .a = pln_loop_cell_of(t, o[0]),
                                        .b = pln_loop_cell_of(t, o[1]),
                                        .c = pln_loop_cell_of(t, o[2])});
@@ -135,7 +137,7 @@ static pln_status emit_select(pln_translation *t, pln_ref ref) {
 
 static pln_status emit_ramp(pln_translation *t, pln_ref ref) {
   const pln_ref *o = operands_of(t, ref);
-  pln_dtype dtype = pln_loop_dtype(t, ref);
+  pln_dtype dtype = pln_prim_dtype(t->g, ref);
   if (pln_loop_class(dtype) > 2)
     return pln_loop_refuse(t, "a Ramp of %s", pln_dtype_name(dtype));
   PLN_TRY(finish_value(t, ref,
@@ -145,7 +147,7 @@ static pln_status emit_ramp(pln_translation *t, pln_ref ref) {
   return pln_loop_emit(t, ref,
                        (pln_loop_instr){.op = PLN_LOOP_WRAP,
                                         .aux = (uint16_t)dtype,
-                                        .lanes = pln_loop_lanes(t, ref),
+                                        .lanes = pln_prim_lanes(t->g, ref),
                                         .to = pln_loop_cell_of(t, ref),
                                         .a = pln_loop_cell_of(t, ref)});
 }
@@ -157,7 +159,7 @@ static pln_status emit_shuffle(pln_translation *t, pln_ref ref) {
   uint32_t total = 0, lanes = n->count - n->data;
   int32_t all, part, out;
   for (uint32_t i = 0; i < n->data; i++) {
-    uint32_t count = pln_loop_lanes(t, o[i]);
+    uint32_t count = pln_prim_lanes(t->g, o[i]);
     PLN_TRY(pln_loop_new_cells(t, count, &part));
     if (i == 0)
       all = part;
@@ -195,7 +197,7 @@ static pln_status copy_value(pln_translation *t, pln_ref ref, pln_ref value,
                              int32_t to) {
   return pln_loop_emit(t, ref,
                        (pln_loop_instr){.op = PLN_LOOP_COPY,
-                                        .lanes = pln_loop_lanes(t, ref),
+                                        .lanes = pln_prim_lanes(t->g, ref),
                                         .to = to,
                                         .a = pln_loop_cell_of(t, value)});
 }
@@ -228,7 +230,7 @@ static pln_status branch(pln_translation *t, pln_loop_task task) {
   if (t->g->nodes[task.ref].kind == PLN_PRIM_AND ||
       t->g->nodes[task.ref].kind == PLN_PRIM_OR)
     return branch_logic(t, task);
-  PLN_TRY(pln_loop_new_cells(t, pln_loop_lanes(t, task.ref), &task.y));
+  PLN_TRY(pln_loop_new_cells(t, pln_prim_lanes(t->g, task.ref), &task.y));
   PLN_TRY(emit_jump(t, task.ref, PLN_LOOP_JUMP_IF_FALSE,
                     pln_loop_cell_of(t, o[0]), &task.x));
   task.what = PLN_LOOP_OTHERWISE;
@@ -311,7 +313,7 @@ static pln_status visit_reduce(pln_translation *t, pln_ref ref) {
   reduce_view v = view_reduce(t, ref);
   pln_loop_task task = {.what = PLN_LOOP_REDUCE_AXIS, .ref = ref};
   for (uint32_t i = 0; i < v.values; i++)
-    if (pln_loop_lanes(t, v.sources[i]) != 1)
+    if (pln_prim_lanes(t->g, v.sources[i]) != 1)
       return pln_loop_refuse(t, "a Reduce of vectors");
   PLN_TRY(pln_loop_push(t, task));
   for (uint32_t i = 0; i < v.n_axes; i++) {
@@ -390,14 +392,14 @@ static pln_status close_axes(pln_translation *t, const pln_loop_task *task,
     int32_t cells = task->x + (int32_t)(v->values + 2 * i);
     int32_t begin = task->z + 2 * (int32_t)i;
     pln_ref axis = operands_of(t, v->axes[i])[0];
-    PLN_TRY(
-        pln_loop_emit(t, task->ref,
-                      (pln_loop_instr){.op = PLN_LOOP_LOOP_NEXT,
-                                       .aux = (uint16_t)pln_loop_dtype(t, axis),
-                                       .lanes = 1,
-                                       .to = cells,
-                                       .a = cells + 1,
-                                       .b = begin + 2}));
+    PLN_TRY(pln_loop_emit(
+        t, task->ref,
+        (pln_loop_instr){.op = PLN_LOOP_LOOP_NEXT,
+                         .aux = (uint16_t)pln_prim_dtype(t->g, axis),
+                         .lanes = 1,
+                         .to = cells,
+                         .a = cells + 1,
+                         .b = begin + 2}));
     pln_loop_land(t, begin);
     PLN_TRY(pln_loop_unbind_var(t, axis));
   }
@@ -431,7 +433,7 @@ static pln_status reduce_end(pln_translation *t, pln_loop_task task) {
 
 static pln_status visit_immediate(pln_translation *t, pln_ref ref) {
   const pln_node *n = &t->g->nodes[ref];
-  pln_dtype dtype = pln_loop_dtype(t, ref);
+  pln_dtype dtype = pln_prim_dtype(t->g, ref);
   int64_t bits = 0;
   int32_t cell;
   if (n->kind == PLN_INT_IMM)
@@ -460,7 +462,7 @@ static pln_status visit_operands(pln_translation *t, pln_ref ref) {
 static bool branches(const pln_translation *t, pln_ref ref) {
   const pln_node *n = &t->g->nodes[ref];
   const pln_ref *o = operands_of(t, ref);
-  if (pln_loop_lanes(t, o[0]) != 1)
+  if (pln_prim_lanes(t->g, o[0]) != 1)
     return false;
   return n->kind == PLN_SELECT ? t->unsafe[o[1]] || t->unsafe[o[2]]
                                : t->unsafe[o[1]];

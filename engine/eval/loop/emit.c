@@ -103,13 +103,13 @@ void pln_loop_forget(pln_translation *t, uint32_t mark) {
 }
 
 pln_status pln_loop_bind_var(pln_translation *t, pln_ref var, int32_t cell) {
-  if (pln_loop_lanes(t, var) != 1)
+  if (pln_prim_lanes(t->g, var) != 1)
     return pln_loop_refuse(t, "a variable of a loop or block is a vector");
   return pln_idmap_set(t->vars, t->g->nodes[var].data, biased(cell));
 }
 
 pln_status pln_loop_bind_value(pln_translation *t, pln_ref var, pln_ref value) {
-  if (pln_loop_lanes(t, var) != pln_loop_lanes(t, value))
+  if (pln_prim_lanes(t->g, var) != pln_prim_lanes(t->g, value))
     return pln_loop_refuse(t, "a variable and its value differ in lanes");
   return pln_idmap_set(t->vars, t->g->nodes[var].data,
                        biased(pln_loop_cell_of(t, value)));
@@ -134,21 +134,6 @@ pln_status pln_loop_refuse(pln_translation *t, const char *format, ...) {
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
   return pln_diag_error(t->engine, PLN_ERR_UNSUPPORTED, NULL, "%s", text);
-}
-
-pln_dtype pln_loop_dtype(const pln_translation *t, pln_ref ref) {
-  pln_type type = t->g->nodes[ref].type;
-  return pln_type_get_kind(t->engine, type) == PLN_TYPE_PRIM
-             ? pln_type_dtype(t->engine, type)
-             : PLN_DTYPE_NONE;
-}
-
-uint32_t pln_loop_lanes(const pln_translation *t, pln_ref ref) {
-  pln_type type = t->g->nodes[ref].type;
-  uint32_t lanes = pln_type_get_kind(t->engine, type) == PLN_TYPE_PRIM
-                       ? pln_type_number(t->engine, type)
-                       : 1;
-  return lanes ? lanes : 1;
 }
 
 uint32_t pln_loop_class(pln_dtype dtype) {

@@ -61,13 +61,13 @@ static pln_status bind_param(pln_translation *t, pln_ref param) {
   pln_ref buffer = buffer_of(t, param);
   PLN_TRY(add_param(t, &p));
   p->name = t->g->nodes[param].attrs;
-  p->dtype = pln_loop_dtype(t, param);
+  p->dtype = pln_prim_dtype(t->g, param);
   p->lanes = 1;
   if (buffer != PLN_NONE) {
     const pln_node *n = &t->g->nodes[buffer];
     p->name = n->data;
-    p->dtype = pln_loop_dtype(t, buffer);
-    p->lanes = pln_loop_lanes(t, buffer);
+    p->dtype = pln_prim_dtype(t->g, buffer);
+    p->lanes = pln_prim_lanes(t->g, buffer);
     p->rank = n->results;
     PLN_TRY(pln_loop_bind_var(t, param, t->zero));
     return set_tensor(t, p, n->results, t->g->operands[n->first]);

@@ -132,9 +132,6 @@ void pln_loop_land(pln_translation *t, int32_t at);
 /* PLN_ERR_UNSUPPORTED for a node, with its statement. */
 pln_status pln_loop_refuse(pln_translation *t, const char *format, ...)
     PLN_PRINTF(2, 3) PLN_CHECKED;
-/* The dtype and lanes of a node's value; a handle has none. */
-pln_dtype pln_loop_dtype(const pln_translation *t, pln_ref ref);
-uint32_t pln_loop_lanes(const pln_translation *t, pln_ref ref);
 /* The instruction that computes with a dtype, of five in the order I32, I64,
  * U64, F32, F64. */
 uint32_t pln_loop_class(pln_dtype dtype);

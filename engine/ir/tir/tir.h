@@ -69,6 +69,22 @@ bool pln_let_type_matches(const pln_engine *engine, pln_type var,
 /* Number of operands before the parameters of a floating owner's scopes. */
 uint32_t pln_own_operands(const pln_graph *g, const pln_node *n);
 
+/* The dtype and lanes of a node's value; a handle has none, and one lane. */
+pln_dtype pln_prim_dtype(const pln_graph *g, pln_ref ref);
+uint32_t pln_prim_lanes(const pln_graph *g, pln_ref ref);
+/* Where the fields of a Buffer are among its operands; dtype and lanes are
+ * those of its elements. The arrays are the graph's. */
+typedef struct pln_buffer_fields {
+  uint32_t rank, n_strides; /* no strides: it is compact */
+  const pln_ref *shape, *strides;
+  pln_ref data, elem_offset;
+  uint32_t n_separators;
+  const int64_t *separators; /* axes at which a new group begins */
+  pln_dtype dtype;
+  uint32_t lanes;
+} pln_buffer_fields;
+pln_buffer_fields pln_buffer_fields_of(const pln_graph *g, pln_ref buffer);
+
 /* True for equal expressions; long ones are assumed to differ. */
 bool pln_same_expr(const pln_graph *g, pln_ref x, pln_ref y);
 

@@ -5,24 +5,6 @@
 
 #include "lower/flatten/flattened_buffer.h"
 
-pln_buffer_fields pln_buffer_fields_of(const pln_graph *g, pln_ref buffer) {
-  const pln_node *n = &g->nodes[buffer];
-  const pln_ref *operands = pln_operands(g, n);
-  const pln_attr *separators =
-      pln_attrs_find(g->engine, n->attrs, "axis_separators");
-  pln_buffer_fields f = {.rank = n->results,
-                         .n_strides = n->count - 2 - n->results,
-                         .data = operands[0],
-                         .shape = operands + 1,
-                         .strides = operands + 1 + n->results,
-                         .elem_offset = operands[n->count - 1]};
-  if (separators && separators->kind == PLN_ATTR_INTS) {
-    f.n_separators = separators->count;
-    f.separators = separators->v.ints;
-  }
-  return f;
-}
-
 pln_type pln_storage_type(pln_engine *e, pln_type element) {
   pln_type out = element;
   if (pln_type_dtype(e, element) == PLN_BOOL &&

@@ -9,16 +9,6 @@
 
 enum { PLN_MOST_AXES = 64 };
 
-/* Where the fields of a Buffer are among its operands. */
-typedef struct pln_buffer_fields {
-  uint32_t rank, n_strides;
-  const pln_ref *shape, *strides;
-  pln_ref data, elem_offset;
-  uint32_t n_separators;
-  const int64_t *separators; /* axes at which a new group begins */
-} pln_buffer_fields;
-pln_buffer_fields pln_buffer_fields_of(const pln_graph *graph, pln_ref buffer);
-
 /* Memory is bytes: bool is kept as int8. */
 pln_type pln_storage_type(pln_engine *engine, pln_type element);
 
