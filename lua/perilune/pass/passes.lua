@@ -14,11 +14,11 @@
 local core = require "perilune.core"
 local argument = require "perilune.argument"
 local pass = require "perilune.pass"
-local pattern_table = require "perilune.dataflow_pattern.table"
+local pattern_table = require "perilune.lazy" "perilune.dataflow_pattern.table"
 core.internal()
 
 -- Options that are no plain values, and what they are for the engine.
-local prepare = { MergeComposite = pattern_table.prepare }
+local prepare = { MergeComposite = function(...) return pattern_table.prepare(...) end }
 
 local constructor_class = {
   __name = "pass constructor",
