@@ -375,7 +375,7 @@ end
 -- Parts that most scripts do not use are loaded at their first use: the library starts in four
 -- fifths of the time.
 local parts = { build = "perilune.codegen", lower = "perilune.lower", te = "perilune.te",
-  tune = "perilune.tune" }
+  topi = "perilune.topi", tune = "perilune.tune" }
 
 local function load_part(self, name)
   local path = parts[name]

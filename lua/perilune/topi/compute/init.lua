@@ -1,0 +1,20 @@
+-- topi.compute: what operators become: a table from an operator's name to a function
+--     (attrs, inputs, out_type, args) -> tensor or list of tensors, or nil and a reason
+-- which is the operator's attribute FTVMCompute (pl.op_attr) unless a script sets its own. `inputs`
+-- are te.Tensors (false: omitted), out_type is the type of the call, and args[i].constant is the
+-- tensor of an operand that is a constant. Attributes have the names of `perilune ops`; those that
+-- are not set are nil.
+
+local core = require "perilune.core"
+core.internal()
+
+local compute = {}
+
+for _, name in ipairs { "elementwise", "reduction", "transform", "nn" } do
+  for op, f in pairs(require("perilune.topi.compute." .. name)) do compute[op] = f end
+end
+
+-- A script's attribute has a higher level.
+for op, f in pairs(compute) do core.op_attr_set(op, "FTVMCompute", f, 0) end
+
+return compute
