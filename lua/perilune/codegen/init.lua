@@ -268,16 +268,17 @@ local function check_names(names, functions)
   end
 end
 
---- Builds a PrimFunc, a module of PrimFuncs or a model. Compiling happens at the first call, or when an
--- object is saved; source() never needs a compiler.
+local function parts_of(program, plan)
+  if plan then return plan.names, plan.functions end
+  return functions_of(program)
+end
+
+--- Builds a PrimFunc, a module of PrimFuncs or a model. Compiling happens at the first call, or when
+-- an object is saved; source() never needs a compiler.
 return function(program, options)
   options = read_options(options)
-  local plan, names, list = plan_of(program), nil, nil
-  if plan then
-    names, list = plan.names, plan.functions
-  else
-    names, list = functions_of(program)
-  end
+  local plan = plan_of(program)
+  local names, list = parts_of(program, plan)
   options.vector_bytes = options.vector_bytes or core.c_native_vector_bytes()
   local code = core.c_write(names, list, options)
   local built = setmetatable({}, meta)

@@ -2,7 +2,8 @@
 -- (LowerTE) becomes a PrimFunc too, in destination-passing style:
 --     main(inputs, weights, outputs)
 -- `weights` are the bytes of all constants, each at a multiple of 64. What is computed in between
--- lies in one arena, which is planned by lifetimes: a value gets the smallest free part that it fits.
+-- lies in one arena, which is planned by lifetimes: a value gets the smallest free part that it
+-- fits.
 
 local core = require "perilune.core"
 core.internal()
@@ -65,7 +66,9 @@ end
 -- --------------------------------------------------------------------- plan
 
 local function bytes_of(type_)
-  if type_.kind ~= "tensor" or not type_.shape then refuse("a value of type %s", tostring(type_)) end
+  if type_.kind ~= "tensor" or not type_.shape then
+    refuse("a value of type %s", tostring(type_))
+  end
   local count = 1
   for _, dim in ipairs(type_.shape) do
     if math.type(dim) ~= "integer" then
@@ -127,6 +130,9 @@ local function value_of(plan, node)
   if kind == "Call" then return add_call(plan, node) end
   if kind == "TupleGetItem" then return values[node.tuple][node.index + 1] end
   if kind == "GlobalVar" then return false end
+  if kind == "Var" or kind == "Function" then
+    refuse "a fused function is not lowered: LowerTE has left it to the evaluator"
+  end
   if kind ~= "Tuple" then refuse("a %s in the main function", kind) end
   local fields = {}
   for i, field in ipairs(node.fields) do fields[i] = values[field] end

@@ -136,9 +136,9 @@ end
 
 --- Elements of x where the condition holds (is not 0), else of y.
 function topi.where(condition, x, y)
-  for what, tensor in pairs { condition = condition, x = x, y = y } do
-    dims.tensor(tensor, "topi.where", what)
-  end
+  dims.tensor(condition, "topi.where", "condition")
+  dims.tensor(x, "topi.where", "x")
+  dims.tensor(y, "topi.where", "y")
   local c, a, b = dims.of(condition), dims.of(x), dims.of(y)
   local shape = broadcast_shape(c, broadcast_shape(a, b, "topi.where"), "topi.where")
   return dims.compute(shape, function(index)

@@ -35,7 +35,7 @@ end
 
 --- A list of integers, or expressions: `one` number stands for n of it.
 function dims.list(value, n, where, what)
-  if type(value) == "number" and n then
+  if math.type(value) == "integer" and n then
     local list = {}
     for i = 1, n do list[i] = value end
     return list
@@ -43,6 +43,12 @@ function dims.list(value, n, where, what)
   argument.table(value, where, what)
   if n and #value ~= n then
     argument.fail(("%s: %s: %d numbers expected, got %d"):format(where, what, n, #value))
+  end
+  for i, item in ipairs(value) do
+    if math.type(item) ~= "integer" and argument.kind_of(item) ~= "Node" then
+      argument.fail(("%s: %s: item %d: an integer expected, got %s"):format(where, what, i,
+        argument.kind_of(item)))
+    end
   end
   return value
 end
@@ -54,6 +60,24 @@ function dims.axis(axis, rank, where)
       rank))
   end
   return axis < 0 and axis + rank or axis
+end
+
+--- A number, an integer; the default where it is nil.
+function dims.number(value, default, where, what)
+  if value == nil then value = default end
+  if type(value) ~= "number" then
+    argument.fail(("%s: %s: a number expected, got %s"):format(where, what,
+      argument.kind_of(value)))
+  end
+  return value
+end
+
+function dims.integer(value, default, where, what)
+  value = dims.number(value, default, where, what)
+  if math.type(value) ~= "integer" then
+    argument.fail(("%s: %s: an integer expected, got %s"):format(where, what, value))
+  end
+  return value
 end
 
 --- Axes as a set of positions from 1; nil are all axes.

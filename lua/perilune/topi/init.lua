@@ -6,16 +6,16 @@
 --     local s = topi.generic.schedule_injective(y)
 --     print(pl.lower(s, { args = { x, y } }))
 --
--- Functions take and give te.Tensors. `topi.generic` has default schedules, topi.compute what an
--- operator of Relay or ONNX becomes: its attribute FTVMCompute. The pass LowerTE uses both.
+-- Functions take and give te.Tensors. `topi.generic` has default schedules. What an operator of
+-- Relay or ONNX becomes is its attribute FTVMCompute (compute/init.lua). LowerTE uses both.
 
 local core = require "perilune.core"
 core.internal()
 
 local topi = {
   nn = {}, image = require "perilune.topi.image", generic = require "perilune.topi.generic",
-  compute = require "perilune.topi.compute",
 }
+require "perilune.topi.compute"
 
 local function take(to, name)
   for key, value in pairs(require("perilune.topi." .. name)) do to[key] = value end
@@ -34,5 +34,6 @@ for _, name in ipairs {
 } do
   topi[name] = nil
 end
+topi.nn.split_padding, topi.nn.pool_nd = nil, nil
 
 return topi

@@ -90,7 +90,8 @@ end
 
 --- With new axes of extent 1 before `axis`.
 function topi.expand_dims(x, axis, num_newaxis)
-  local shape, n = dims.of(dims.tensor(x, "topi.expand_dims")), num_newaxis or 1
+  local shape = dims.of(dims.tensor(x, "topi.expand_dims"))
+  local n = dims.integer(num_newaxis, 1, "topi.expand_dims", "num_newaxis")
   axis = dims.axis(axis, #shape + 1, "topi.expand_dims")
   local out = table.move(shape, 1, axis, 1, {})
   for _ = 1, n do out[#out + 1] = 1 end
@@ -144,6 +145,7 @@ function topi.split(x, indices_or_sections, axis)
   local shape = dims.of(dims.tensor(x, "topi.split"))
   local at = dims.axis(axis or 0, #shape, "topi.split") + 1
   local cuts = indices_or_sections
+  if type(cuts) ~= "number" then dims.list(cuts, nil, "topi.split", "indices_or_sections") end
   if type(cuts) == "number" then
     if math.type(cuts) ~= "integer" or cuts < 1 or shape[at] % cuts ~= 0 then
       argument.fail(("topi.split: %s is no number of equal parts of %s"):format(cuts, shape[at]))
@@ -153,7 +155,7 @@ function topi.split(x, indices_or_sections, axis)
     for i = 1, shape[at] // size - 1 do cuts[i] = i * size end
   end
   local parts = {}
-  for i = 0, #argument.table(cuts, "topi.split", "indices_or_sections") do
+  for i = 0, #cuts do
     local first, last = cuts[i] or 0, cuts[i + 1] or shape[at]
     local out = table.move(shape, 1, #shape, 1, {})
     out[at] = last - first
@@ -186,6 +188,9 @@ function topi.strided_slice(x, begin, last, strides, axes, slice_mode)
   local shape = dims.of(dims.tensor(x, where))
   local out, first, steps = table.move(shape, 1, #shape, 1, {}), {}, {}
   dims.list(begin, nil, where, "begin")
+  for what, list in pairs { last = last or {}, strides = strides or {}, axes = axes or {} } do
+    dims.list(list, nil, where, what)
+  end
   for i = 1, #begin do
     local at = axes and dims.axis(axes[i], #shape, where) + 1 or i
     local n, step = shape[at], strides and (strides[i] or strides[#strides]) or 1
@@ -231,7 +236,7 @@ function topi.repeat_(x, repeats, axis)
   local shape = dims.of(dims.tensor(x, "topi.repeat_"))
   local at = dims.axis(axis or 0, #shape, "topi.repeat_") + 1
   local out = table.move(shape, 1, #shape, 1, {})
-  out[at] = shape[at] * repeats
+  out[at] = shape[at] * dims.integer(repeats, nil, "topi.repeat_", "repeats")
   return moved(out, x, function(index)
     local own = table.move(index, 1, #index, 1, {})
     own[at] = tir.indexdiv(index[at], repeats)
@@ -324,7 +329,8 @@ function topi.one_hot(indices, on_value, off_value, depth, axis, dtype)
   if axis == nil or axis == -1 then axis = #shape end
   local at = dims.axis(axis, #shape + 1, "topi.one_hot") + 1
   local out = table.move(shape, 1, at - 1, 1, {})
-  out[at] = depth
+  out[at] = dims.integer(depth, nil, "topi.one_hot", "depth")
+  argument.string(dtype, "topi.one_hot", "dtype")
   table.move(shape, at, #shape, at + 1, out)
   return dims.compute(out, function(index)
     local own = table.move(index, 1, at - 1, 1, {})
@@ -336,9 +342,13 @@ end
 
 --- start, start + step, ... before stop.
 function topi.arange(start, stop, step, dtype)
-  step, dtype = step or 1, dtype or "float32"
-  local count = math.max(0, math.ceil((stop - start) / step))
-  return dims.compute({ math.tointeger(count) }, function(index)
+  local where = "topi.arange"
+  start, stop = dims.number(start, nil, where, "start"), dims.number(stop, nil, where, "stop")
+  step, dtype = dims.number(step, 1, where, "step"), dtype or "float32"
+  argument.string(dtype, where, "dtype")
+  local count = math.tointeger(math.max(0, math.ceil((stop - start) / step)))
+  if step == 0 or not count then argument.fail(where .. ": steps that do not end") end
+  return dims.compute({ count }, function(index)
     return operand.cast(dtype, index[1]) * dims.expr(step, dtype) + dims.expr(start, dtype)
   end, "T_arange", "injective")
 end
@@ -346,6 +356,7 @@ end
 --- The upper or lower triangle of matrices: elements on the other side of diagonal k are 0.
 function topi.trilu(x, k, upper)
   local shape = dims.of(dims.tensor(x, "topi.trilu"))
+  k = dims.integer(k, 0, "topi.trilu", "k")
   if #shape < 2 then argument.fail "topi.trilu: a tensor of rank 2 or more is expected" end
   return dims.compute(shape, function(index)
     local distance = index[#index] - index[#index - 1]

@@ -1,4 +1,4 @@
--- topi.compute: what operators become: a table from an operator's name to a function
+-- What operators become: a table from an operator's name to a function
 --     (attrs, inputs, out_type, args) -> tensor or list of tensors, or nil and a reason
 -- which is the operator's attribute FTVMCompute (pl.op_attr) unless a script sets its own. `inputs`
 -- are te.Tensors (false: omitted), out_type is the type of the call, and args[i].constant is the

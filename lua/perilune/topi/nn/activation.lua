@@ -3,18 +3,24 @@
 local core = require "perilune.core"
 core.internal()
 
+local argument = require "perilune.argument"
 local dims = require "perilune.topi.dims"
 local operand = require "perilune.tir.operand"
 local tir = require "perilune.tir"
 
 local nn = {}
 
-local function as(x, number) return operand.const(number, x.dtype) end
+local function as(x, number)
+  return operand.const(dims.number(number, nil, "topi.nn", "a parameter"), x.dtype)
+end
 
 local function define(name, f)
   nn[name] = function(x, ...)
     dims.tensor(x, "topi.nn." .. name)
     local rest = table.pack(...)
+    if not operand.is_float(x.dtype) and not (name == "relu" and operand.is_signed(x.dtype)) then
+      argument.fail(("topi.nn.%s: of floats, not %s"):format(name, x.dtype))
+    end
     return dims.compute(dims.of(x), function(index)
       return f(x[index], table.unpack(rest, 1, rest.n))
     end, "T_" .. name, "elemwise")
@@ -82,7 +88,7 @@ define("thresholded_relu", function(x, alpha)
   return tir.Select(tir.gt(x, as(x, alpha or 1)), x, as(x, 0))
 end)
 define("shrink", function(x, bias, lambd)
-  bias, lambd = as(x, bias or 0), lambd or 0.5
+  bias, lambd = as(x, bias or 0), dims.number(lambd, 0.5, "topi.nn.shrink", "lambd")
   return tir.Select(tir.lt(x, as(x, -lambd)), tir.add(x, bias),
     tir.Select(tir.gt(x, as(x, lambd)), tir.subtract(x, bias), as(x, 0)))
 end)

@@ -38,10 +38,11 @@ local function with_channels(list, value)
   return table.move(list, 1, #list, 3, { value, value })
 end
 
---- The convolution with weights (O, I / groups, ...). `options`: strides, padding, dilation, groups,
--- out_dtype.
+--- The convolution with weights (O, I / groups, ...). `options`: strides, padding, dilation,
+-- groups, out_dtype.
 local function convolve(x, w, options, where)
-  local shape, kernel = dims.of(dims.tensor(x, where, "data")), dims.of(dims.tensor(w, where, "weight"))
+  local shape = dims.of(dims.tensor(x, where, "data"))
+  local kernel = dims.of(dims.tensor(w, where, "weight"))
   local n = #shape - 2
   if n < 1 or #kernel ~= #shape then
     argument.fail(("%s: data of rank %d, weights of rank %d"):format(where, #shape, #kernel))
@@ -49,9 +50,10 @@ local function convolve(x, w, options, where)
   local strides = dims.list(options.strides or 1, n, where, "strides")
   local dilation = dims.list(options.dilation or 1, n, where, "dilation")
   local before, after = split_padding(options.padding, n, where)
-  local groups, dtype = options.groups or 1, options.out_dtype or x.dtype
+  local groups = dims.integer(options.groups, 1, where, "groups")
+  local dtype = argument.string(options.out_dtype or x.dtype, where, "out_dtype")
   local channels, per_group = kernel[1], kernel[2]
-  if shape[2] ~= per_group * groups or channels % groups ~= 0 then
+  if groups < 1 or shape[2] ~= per_group * groups or channels % groups ~= 0 then
     argument.fail(("%s: %s channels in %s groups, weights of %s"):format(where, shape[2], groups,
       per_group))
   end
@@ -64,7 +66,9 @@ local function convolve(x, w, options, where)
     x = pad.pad(x, with_channels(before, 0), with_channels(after, 0), 0, "pad_temp")
   end
   local axes = { te.reduce_axis({ 0, per_group }, "rc") }
-  for i = 1, n do axes[i + 1] = te.reduce_axis({ 0, kernel[i + 2] }, "r" .. ("dhwxyz"):sub(i, i)) end
+  for i = 1, n do
+    axes[i + 1] = te.reduce_axis({ 0, kernel[i + 2] }, "r" .. ("xyz"):sub(i, i))
+  end
   local per = channels // groups
   return dims.compute(out, function(index)
     local channel = axes[1].var
@@ -103,10 +107,11 @@ function nn.depthwise_conv2d_nchw(data, weight, strides, padding, dilation, out_
     groups = channels, out_dtype = out_dtype }, where)
 end
 
---- The convolution of the dilated data with turned weights (I, O / groups, ...), whose result has
+--- The convolution of the dilated data with flipped weights (I, O / groups, ...), whose result has
 -- `output_padding` more elements behind each axis.
 local function transposed(x, w, options, where)
-  local shape, kernel = dims.of(dims.tensor(x, where, "data")), dims.of(dims.tensor(w, where, "weight"))
+  local shape = dims.of(dims.tensor(x, where, "data"))
+  local kernel = dims.of(dims.tensor(w, where, "weight"))
   local n = #shape - 2
   if n < 1 or #kernel ~= #shape then
     argument.fail(("%s: data of rank %d, weights of rank %d"):format(where, #shape, #kernel))
@@ -115,7 +120,8 @@ local function transposed(x, w, options, where)
   local dilation = dims.list(options.dilation or 1, n, where, "dilation")
   local more = dims.list(options.output_padding or 0, n, where, "output_padding")
   local before, after = split_padding(options.padding, n, where)
-  local groups = options.groups or 1
+  local groups = dims.integer(options.groups, 1, where, "groups")
+  if groups < 1 or kernel[1] % groups ~= 0 then argument.fail(where .. ": groups") end
   local front, behind = {}, {}
   for i = 1, n do
     local reach = (kernel[i + 2] - 1) * dilation[i]
@@ -124,15 +130,15 @@ local function transposed(x, w, options, where)
   x = pad.dilate(x, with_channels(strides, 1))
   x = pad.pad(x, with_channels(front, 0), with_channels(behind, 0), 0, "pad_temp")
   local per_group, per = kernel[1] // groups, kernel[2]
-  local turned_shape = table.move(kernel, 3, n + 2, 3, { per * groups, per_group })
-  local turned = dims.compute(turned_shape, function(index)
+  local flipped_shape = table.move(kernel, 3, n + 2, 3, { per * groups, per_group })
+  local flipped = dims.compute(flipped_shape, function(index)
     local group = groups == 1 and 0 or tir.indexdiv(index[1], per)
     local own = { group * per_group + index[2],
       groups == 1 and index[1] or tir.indexmod(index[1], per) }
     for i = 1, n do own[i + 2] = kernel[i + 2] - 1 - index[i + 2] end
     return w[own]
   end, "kernel_transform", "injective")
-  return convolve(x, turned, { dilation = dilation, groups = groups,
+  return convolve(x, flipped, { dilation = dilation, groups = groups,
     out_dtype = options.out_dtype }, where)
 end
 

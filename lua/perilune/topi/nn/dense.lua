@@ -24,7 +24,9 @@ end
 --- The products of stacks of matrices, whose leading axes broadcast; vectors as in numpy.matmul.
 function nn.matmul(x, y, transpose_a, transpose_b, out_dtype)
   local where = "topi.nn.matmul"
-  local a, b = dims.of(dims.tensor(x, where, "tensor_a")), dims.of(dims.tensor(y, where, "tensor_b"))
+  local a = dims.of(dims.tensor(x, where, "tensor_a"))
+  local b = dims.of(dims.tensor(y, where, "tensor_b"))
+  if out_dtype ~= nil then argument.string(out_dtype, where, "out_dtype") end
   local row, column = #a == 1, #b == 1
   if #a == 0 or #b == 0 then argument.fail(where .. ": of a scalar") end
   local m, k = a[#a - 1], a[#a]

@@ -3,6 +3,7 @@
 local core = require "perilune.core"
 core.internal()
 
+local argument = require "perilune.argument"
 local broadcast = require "perilune.topi.broadcast"
 local dims = require "perilune.topi.dims"
 local elementwise = require "perilune.topi.elementwise"
@@ -15,7 +16,9 @@ local transform = require "perilune.topi.transform"
 
 local nn = {}
 
-local function number(x, value) return operand.const(value, x.dtype) end
+local function number(x, value)
+  return operand.const(dims.number(value, nil, "topi.nn", "a parameter"), x.dtype)
+end
 
 -- The mean over axes, which are kept.
 local function mean(x, axes)
@@ -41,6 +44,8 @@ local function aligned(x, rank, axis)
 end
 
 local function scaled(x, gamma, beta, axis)
+  if gamma then dims.tensor(gamma, "topi.nn", "gamma") end
+  if beta then dims.tensor(beta, "topi.nn", "beta") end
   if gamma then x = broadcast.multiply(x, aligned(gamma, x.ndim, axis)) end
   if beta then x = broadcast.add(x, aligned(beta, x.ndim, axis)) end
   return x
@@ -49,7 +54,7 @@ end
 --- Normalised over axes (neighbours), then times gamma plus beta (nil: without).
 function nn.layer_norm(x, gamma, beta, axis, epsilon)
   dims.tensor(x, "topi.nn.layer_norm")
-  if type(axis) == "number" then axis = { axis } end
+  axis = dims.list(type(axis) == "number" and { axis } or axis, nil, "topi.nn", "axis")
   local first = dims.axis(axis[1], x.ndim, "topi.nn.layer_norm")
   return scaled(standardized(x, axis, epsilon), gamma, beta, first)
 end
@@ -57,7 +62,7 @@ end
 --- Divided by the root mean square over axes, then times weight.
 function nn.rms_norm(x, weight, axis, epsilon)
   dims.tensor(x, "topi.nn.rms_norm")
-  if type(axis) == "number" then axis = { axis } end
+  axis = dims.list(type(axis) == "number" and { axis } or axis, nil, "topi.nn", "axis")
   local first = dims.axis(axis[1], x.ndim, "topi.nn.rms_norm")
   local factor = elementwise.rsqrt(broadcast.add(mean(square(x), axis),
     number(x, epsilon or 1e-5)))
@@ -74,6 +79,10 @@ end
 --- Normalised by instance and group of channels (axis 1).
 function nn.group_norm(x, gamma, beta, num_groups, epsilon)
   local shape = dims.of(dims.tensor(x, "topi.nn.group_norm"))
+  num_groups = dims.integer(num_groups, nil, "topi.nn.group_norm", "num_groups")
+  if #shape < 2 or num_groups < 1 or shape[2] % num_groups ~= 0 then
+    argument.fail "topi.nn.group_norm: the channels are not divided into so many groups"
+  end
   local grouped = { shape[1], num_groups, shape[2] // num_groups }
   table.move(shape, 3, #shape, 4, grouped)
   local axes = {}
@@ -86,6 +95,8 @@ end
 function nn.batch_norm(x, gamma, beta, moving_mean, moving_var, axis, epsilon)
   dims.tensor(x, "topi.nn.batch_norm")
   axis = dims.axis(axis or 1, x.ndim, "topi.nn.batch_norm")
+  dims.tensor(moving_mean, "topi.nn.batch_norm", "moving_mean")
+  dims.tensor(moving_var, "topi.nn.batch_norm", "moving_var")
   local factor = elementwise.rsqrt(broadcast.add(moving_var, number(moving_var, epsilon or 1e-5)))
   local result = broadcast.subtract(x, aligned(moving_mean, x.ndim, axis))
   return scaled(broadcast.multiply(result, aligned(factor, x.ndim, axis)), gamma, beta, axis)
@@ -102,6 +113,8 @@ end
 function nn.lrn(x, size, axis, alpha, beta, bias)
   local shape = dims.of(dims.tensor(x, "topi.nn.lrn"))
   axis = dims.axis(axis or 1, #shape, "topi.nn.lrn")
+  size = dims.integer(size, 5, "topi.nn.lrn", "size")
+  alpha, beta, bias = alpha or 0.0001, beta or 0.75, bias or 1
   local before, after = {}, {}
   for i = 1, #shape do before[i], after[i] = 0, 0 end
   before[axis + 1], after[axis + 1] = (size - 1) // 2, size - 1 - (size - 1) // 2
