@@ -175,7 +175,7 @@ end
 
 -- Whether a reduction is over the last axis alone, and keeps it.
 local function reduces_rows(op, out)
-  if #op.axis ~= #out.axis or #op.reduce_axis ~= 1 then return false end
+  if #op.axis == 0 or #op.axis ~= #out.axis or #op.reduce_axis ~= 1 then return false end
   for i = 1, #op.axis - 1 do
     if extent_of(op.axis[i]) ~= extent_of(out.axis[i]) then return false end
   end

@@ -5,7 +5,9 @@ core.internal()
 
 local dims = require "perilune.topi.dims"
 local elementwise = require "perilune.topi.elementwise"
+local operand = require "perilune.tir.operand"
 local pad = require "perilune.topi.nn.pad"
+local tir = require "perilune.tir"
 local transform = require "perilune.topi.transform"
 
 local compute = {}
@@ -26,6 +28,20 @@ compute.transpose = function(attrs, inputs)
   local axes = attrs.axes
   if axes and #axes == 0 then axes = nil end
   return transform.transpose(inputs[1], axes)
+end
+
+-- The extents are known: a choice among constants.
+compute.shape_of = function(attrs, inputs, out_type)
+  local shape, start = dims.of(inputs[1]), attrs.start or 0
+  local first = math.max(0, math.min(#shape, start < 0 and start + #shape or start))
+  return dims.compute(out_type.shape, function(index)
+    local value = operand.const(0, out_type.dtype)
+    for i = out_type.shape[1], 1, -1 do
+      value = tir.Select(tir.eq(index[1], i - 1), operand.const(shape[first + i], out_type.dtype),
+        value)
+    end
+    return value
+  end, "T_shape", "injective")
 end
 
 local function all(inputs)
