@@ -3058,7 +3058,8 @@ pl.ir.PrimFunc = pl.tir.PrimFunc
 -- Tensor operators as tensor expressions, by TVM's names.
 
 ---@alias perilune.topi.Operand perilune.te.Tensor|perilune.Node|number|boolean
----@alias perilune.topi.Argument { type: perilune.Type, constant: perilune.Tensor? }
+--- `constant` is known; `pack(axes)` gives a constant operand with permuted axes.
+---@alias perilune.topi.Argument { type: perilune.Type, constant: perilune.Tensor?, pack: function? }
 --- (attrs, inputs, out_type, args): the tensor, or a list of them; or nil and why there is none.
 ---@alias perilune.topi.Compute fun(...): perilune.te.Tensor|perilune.te.Tensor[]|nil, string?
 
@@ -3656,6 +3657,14 @@ function pl.topi.nn.conv3d_transpose(data, weight, strides, padding, output_padd
 ---@param count_include_pad? boolean
 ---@return perilune.te.Tensor
 function pl.topi.nn.pool3d(x, kernel, strides, dilation, padding, pool_type, ceil_mode, count_include_pad) end
+--- Weights are (I, H, W, O).
+---@param data perilune.te.Tensor
+---@param weight perilune.te.Tensor
+---@param strides? integer|integer[]
+---@param padding? integer|integer[]
+---@param dilation? integer|integer[]
+---@return perilune.te.Tensor
+function pl.topi.nn.conv2d_packed(data, weight, strides, padding, dilation) end
 ---@param data perilune.te.Tensor
 ---@param weight perilune.te.Tensor
 ---@param strides? integer|integer[]

@@ -183,6 +183,20 @@ case("nn.conv_transpose", { float(1, 4, 5), float(4, 2, 3) }, { group = 2 })
 case("nn.conv2d_transpose", { float(1, 3, 5, 4), float(3, 2, 3, 3) },
   { strides = { 2, 2 }, padding = { 1, 1 }, kernel_size = { 3, 3 }, channels = 2 })
 
+-- With constant weights, which are packed.
+local function constant(shape, seed)
+  return pl.tensor.random(shape, "float32", { seed = seed, low = -1, high = 1 })
+end
+case("nn.conv", { float(2, 3, 9, 8), float(16, 3, 3, 3), float(16) },
+  { pads = { 1, 1, 1, 1 }, strides = { 2, 1 } },
+  { constants = { nil, constant({ 16, 3, 3, 3 }, 1), constant({ 16 }, 2) } })
+case("nn.conv", { float(1, 8, 7, 7), float(40, 8, 1, 1) }, nil,
+  { constants = { nil, constant({ 40, 8, 1, 1 }, 3) } })
+case("nn.dense", { float(3, 12), float(10, 12) }, { units = 10 },
+  { constants = { nil, constant({ 10, 12 }, 4) } })
+case("nn.gemm", { float(3, 32), float(6, 32), float(6) }, { transB = 1 },
+  { constants = { nil, constant({ 6, 32 }, 5), constant({ 6 }, 6) } })
+
 -- ------------------------------------------------------------------ pooling
 
 case("nn.max_pool", { float(1, 3, 9, 9) }, { kernel_shape = { 3, 3 }, strides = { 2, 2 },

@@ -187,3 +187,27 @@ def @main(%x: Tensor[(?, 4), float32]) { nn.relu(%x) }]])
     end
   end)
 end)
+
+describe("packed weights", function()
+  local function conv(mod, weight, x)
+    local c = pl.op.nn.conv(x, pl.const(weight), { kernel_shape = { 1, 1 } })
+    return mod and pl.op.nn.relu(c) or c
+  end
+
+  it("are operands of each call; equal functions are lowered once", function()
+    local x = pl.var("x", "Tensor[(1, 8, 4, 4), float32]")
+    local function weight(seed)
+      return pl.tensor.random({ 8, 8, 1, 1 }, "float32", { seed = seed, low = -1, high = 1 })
+    end
+    local mod = pl.module { main = pl.func({ x },
+      conv(true, weight(2), conv(true, weight(1), x))) }
+    local lowered = lower(mod)
+    local functions, calls = count(lowered)
+    assert.equal(1, functions)
+    assert.equal(2, calls)
+    assert.matches("(8, 1, 1, 8)", tostring(lowered.functions.main), 1, true)
+    local input = pl.tensor.random({ 1, 8, 4, 4 }, "float32", { seed = 3 })
+    assert.is_true((pl.eval(lowered, input):compare(pl.eval(mod, input), { rtol = 1e-4,
+      atol = 1e-5 })))
+  end)
+end)

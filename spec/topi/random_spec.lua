@@ -10,7 +10,8 @@ local random_graph = require "spec.random.graph"
 local first = tonumber(os.getenv "PERILUNE_SEED") or 1
 local graphs = tonumber(os.getenv "PERILUNE_GRAPHS") or 300
 
-local lowering = pl.sequential { "InferType", "FuseOps", pl.passes.LowerTE { unsupported = "keep" } }
+local lowering = pl.sequential { "InferType", "FuseOps",
+  pl.passes.LowerTE { unsupported = "keep" } }
 
 local function count(mod)
   local n = 0

@@ -273,8 +273,8 @@ local function parts_of(program, plan)
   return functions_of(program)
 end
 
---- Builds a PrimFunc, a module of PrimFuncs or a model. Compiling happens at the first call, or when
--- an object is saved; source() never needs a compiler.
+--- Builds a PrimFunc, a module of PrimFuncs or a model. Compiling happens at the first call, or
+-- when an object is saved; source() never needs a compiler.
 return function(program, options)
   options = read_options(options)
   local plan = plan_of(program)

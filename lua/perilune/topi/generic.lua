@@ -16,7 +16,7 @@ local schedule = require "perilune.te.schedule"
 local generic = {}
 
 -- Lanes of a vector loop; rows and lanes of the tile of a product.
-local LANES, ROWS, COLUMNS = 16, 4, 32
+local LANES, ROWS, COLUMNS = 16, 8, 32
 
 local function list_of(outs, where)
   if operation.is_tensor(outs) then outs = { outs } end
@@ -101,11 +101,20 @@ local function map_loops(stage)
   return fuse_outer(stage, axes)
 end
 
+-- The loops of a border: whole rows, whose conditions the C compiler makes masks of.
+local function row_loops(stage)
+  local axes = stage.op.axis
+  fuse_outer(stage, table.move(axes, 1, #axes - 1, 1, {}))
+end
+
 -- ------------------------------------------------------------------- products
 
+-- What a reduction is, by its tag; nil: none of these.
 local function names_tile(op)
-  return has_tag(op, "conv") and "conv" or has_tag(op, "matmul") and "matmul"
-    or has_tag(op, "dense") and "dense" or nil
+  for _, kind in ipairs { "packed_conv", "group_conv", "conv", "matmul", "dense" } do
+    if op.tag == kind then return kind end
+  end
+  return nil
 end
 
 -- Whether results are written in the order of the product's.
@@ -156,6 +165,7 @@ end
 
 local function row_of(op, kind)
   if kind == "conv" then return 2 end
+  if kind == "group_conv" then return math.max(2, #op.axis - 1) end
   return #op.axis - 1
 end
 
@@ -239,13 +249,41 @@ local function reduce_loops(stage)
   fuse_outer(stage, table.move(axes, 1, #axes, 1, {}))
 end
 
+-- Whether the result has the channels of a packed convolution as its second axis.
+local function is_unpacked(op, out)
+  if #out.axis ~= 4 then return false end
+  for i, axis in ipairs { 1, 3, 4, 2 } do
+    if extent_of(op.axis[i]) ~= extent_of(out.axis[axis]) then return false end
+  end
+  return true
+end
+
 -- Whether tiles of the product are of use: it has rows, and its last axis is as the result's.
 local function can_tile(op, out, kind)
+  if kind == "packed_conv" then return is_unpacked(op, out) end
   if kind == "dense" or #op.axis < 2 or not same_shape(op, out) then return false end
   return divisor(extent_of(op.axis[#op.axis]), COLUMNS) > 1
 end
 
+-- Tiles of columns and channels: the sums of a tile are vectors of channels.
+local function schedule_packed(s, op, out)
+  local stage, sums = s[out.outputs[1]], s[op.outputs[1]]
+  local n, channel, row, column = table.unpack(stage.op.axis)
+  local channels = divisor(extent_of(channel), COLUMNS)
+  local columns = divisor(extent_of(column), channels > LANES and 14 or 28)
+  local channel_outer, channel_inner = stage:split(channel, channels)
+  local column_outer, column_inner = stage:split(column, columns)
+  stage:reorder(n, channel_outer, row, column_outer, channel_inner, column_inner)
+  fuse_outer(stage, { n, channel_outer, row })
+  sums:compute_at(stage, column_outer)
+  local axes, reduced = sums.op.axis, sums.op.reduce_axis
+  sums:reorder(axes[1], axes[2], reduced[1], reduced[2], reduced[3], axes[3], axes[4])
+  sums:unroll(axes[3])
+  sums:vectorize(axes[4])
+end
+
 local function schedule_product(s, op, out, kind)
+  if kind == "packed_conv" then return schedule_packed(s, op, out) end
   local row = row_of(op, kind)
   local loop = tile_result(s[out.outputs[1]], row)
   s[op.outputs[1]]:compute_at(s[out.outputs[1]], loop)
@@ -282,6 +320,7 @@ end
 local function schedule_kept(s, op)
   local tensor = op.outputs[1]
   if has_tag(op, "dense") and schedule_lanes(s, op) then return end
+  if has_tag(op, "pad") then return row_loops(s[tensor]) end
   if not reduces(op) then return map_loops(s[tensor]) end
   reduce_loops(s[tensor])
 end

@@ -7,6 +7,8 @@
 -- FTVMSchedule of the operator of the highest pattern, or topi.generic.schedule. Functions that are
 -- equal are lowered once. Constants in a body become operands of the call, scalars stay. A constant
 -- operand of the call that is a list of integers (a shape, axes, bounds) is known to the compute.
+-- Other constant operands, weights, may be packed: args[i].pack(axes) is the operand with its axes
+-- permuted, which the call gets as a constant of its own.
 
 local core = require "perilune.core"
 core.internal()
@@ -119,13 +121,23 @@ local function check_type(type_)
   for _, part in ipairs(type_.parts) do check_tensor_type(part) end
 end
 
+-- A constant operand of the call with permuted axes.
+local function packed(state, param, axes)
+  local shape = {}
+  for i, axis in ipairs(axes) do shape[i] = param.type.shape[axis + 1] end
+  local tensor = operation.placeholder(shape, param.type.dtype, "w" .. #state.packed)
+  state.packed[#state.packed + 1] = { tensor = tensor, param = state.packable[param], axes = axes }
+  return tensor
+end
+
 -- The tensors of the arguments of a call, and what is known of them.
 local function read_arguments(state, call)
   local inputs, args = {}, {}
   local function add(node, value)
     inputs[#inputs + 1] = value or false
     local data = node.kind == "Constant" and node.data or state.known[node]
-    args[#inputs] = { type = node.type, constant = data }
+    args[#inputs] = { type = node.type, constant = data,
+      pack = state.packable[node] and function(axes) return packed(state, node, axes) end }
   end
   for _, arg in ipairs(call.args) do
     local value = state.values[arg]
@@ -230,6 +242,10 @@ local function to_loops(state, outs, name)
     if is_read(s, tensor) then args[#args + 1] = tensor end
   end
   for _, row in ipairs(state.constants) do args[#args + 1] = row.tensor end
+  for _, row in ipairs(state.packed) do
+    if not is_read(s, row.tensor) then refuse("a packed operand is not read") end
+    args[#args + 1] = row.tensor
+  end
   table.move(outs, 1, #outs, #args + 1, args)
   return lower(s, { args = args, name = name }).functions[name], s
 end
@@ -253,12 +269,15 @@ local function uses_of(state, fn, s)
   return uses
 end
 
--- Tensor expressions of a Primitive function; `known` are tensors of parameters.
-local function expressions(fn, known)
-  local state = { values = {}, known = {}, params = {}, constants = {}, ops = {} }
+-- Tensor expressions of a Primitive function; `known` are tensors of parameters, `weights` the
+-- numbers of parameters that may be packed.
+local function expressions(fn, known, weights)
+  local state = { values = {}, known = {}, params = {}, constants = {}, ops = {}, packable = {},
+    packed = {} }
   for i, param in ipairs(fn.params) do
     state.values[param] = placeholders(state, param.type)
     state.known[param] = known[i]
+    state.packable[param] = weights[i]
   end
   local values = state.values
   for node in fn:nodes() do
@@ -269,15 +288,19 @@ end
 
 -- ---------------------------------------------------------------------- pass
 
+-- Operands of a call that are known, or constant, and a text that tells calls apart by them.
 local function known_of(call)
-  local known, text = {}, {}
+  local known, weights, text = {}, {}, {}
   for i, arg in ipairs(call.args) do
     if arg.kind == "Constant" and is_list(arg.data) then
       known[i] = arg.data
       text[#text + 1] = i .. "=" .. table.concat(arg.data:to_table(), ",")
+    elseif arg.kind == "Constant" and arg.data.rank > 1 then
+      weights[i] = i
+      text[#text + 1] = i .. "=constant"
     end
   end
-  return known, table.concat(text, ";")
+  return known, weights, table.concat(text, ";")
 end
 
 local function unique(lowered, name)
@@ -319,16 +342,16 @@ end
 
 local function lower_function(lowered, call)
   local fn = call.callee
-  local known, text = known_of(call)
+  local known, weights, text = known_of(call)
   local row, list = find(lowered, fn, text)
   if row then return row end
-  local state, outs = expressions(fn, known)
+  local state, outs = expressions(fn, known, weights)
   local name = unique(lowered, name_of(state))
   row = { fn = fn, known = text, name = name, constants = {} }
   local s
   state.constants = read_constants(state, outs)
   lowered.functions[name], s = to_loops(state, outs, name)
-  row.constants, row.uses = state.constants, uses_of(state, fn, s)
+  row.constants, row.packed, row.uses = state.constants, state.packed, uses_of(state, fn, s)
   list[#list + 1] = row
   return row
 end
@@ -336,6 +359,11 @@ end
 local function is_primitive(node)
   local attrs = node and node.kind == "Function" and node.attrs
   return attrs and attrs.Primitive == 1 and attrs.Compiler == nil
+end
+
+-- The weights of a call with permuted axes, computed now.
+local function packed_constant(node, axes)
+  return ir.Constant(core.eval(ir.Call("transpose", { ir.Constant(node.data) }, { axes = axes })))
 end
 
 local function operands_of(row, args)
@@ -347,6 +375,9 @@ local function operands_of(row, args)
     end
   end
   for _, constant_row in ipairs(row.constants) do list[#list + 1] = constant_row.node end
+  for _, one in ipairs(row.packed) do
+    list[#list + 1] = packed_constant(args[one.param], one.axes)
+  end
   return list
 end
 

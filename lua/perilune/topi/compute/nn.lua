@@ -27,15 +27,20 @@ compute["nn.matmul"] = function(attrs, inputs, out_type)
     out_type.dtype)
 end
 
-compute["nn.dense"] = function(_, inputs, out_type)
+compute["nn.dense"] = function(_, inputs, out_type, args)
+  if args[2].pack and inputs[2].ndim == 2 then
+    return dense.matmul(inputs[1], args[2].pack { 1, 0 }, false, false, out_type.dtype)
+  end
   return dense.dense(inputs[1], inputs[2], nil, out_type.dtype)
 end
 
 compute["nn.batch_matmul"] = compute["nn.matmul"]
 
-compute["nn.gemm"] = function(attrs, inputs)
+compute["nn.gemm"] = function(attrs, inputs, _, args)
   local alpha, beta = attrs.alpha or 1, attrs.beta or 1
-  local result = dense.matmul(inputs[1], inputs[2], holds(attrs.transA), holds(attrs.transB))
+  local b, transpose_b = inputs[2], holds(attrs.transB)
+  if transpose_b and args[2].pack then b, transpose_b = args[2].pack { 1, 0 }, false end
+  local result = dense.matmul(inputs[1], b, holds(attrs.transA), transpose_b)
   if alpha ~= 1 then result = broadcast.multiply(result, operand.const(alpha, result.dtype)) end
   local c = inputs[3]
   if not c then return result end
@@ -79,14 +84,24 @@ local function with_bias(result, bias)
   return bias and broadcast.add(result, by_channel(bias, result.ndim)) or result
 end
 
-compute["nn.conv"] = function(attrs, inputs)
+-- Whether weights are worth packing: channels make vectors.
+local function packs(arg, kernel, groups, x, dtype)
+  return arg.pack and #kernel == 4 and groups == 1 and kernel[1] % 8 == 0 and x.dtype == dtype
+    and operand.is_float(dtype)
+end
+
+compute["nn.conv"] = function(attrs, inputs, out_type, args)
   local shape, kernel = dims.of(inputs[1]), dims.of(inputs[2])
   local n = #shape - 2
   if n < 1 or n > 3 then return nil, ("of rank %d"):format(#shape) end
   local padding = onnx_padding(attrs, shape, table.move(kernel, 3, #kernel, 1, {}))
-  return with_bias(conv[("conv%dd"):format(n)](inputs[1], inputs[2],
-    none_if_empty(attrs.strides), padding, none_if_empty(attrs.dilations), attrs.group or 1),
-    inputs[3])
+  local strides, dilation = none_if_empty(attrs.strides), none_if_empty(attrs.dilations)
+  if packs(args[2], kernel, attrs.group or 1, inputs[1], out_type.dtype) then
+    return with_bias(conv.conv2d_packed(inputs[1], args[2].pack { 1, 2, 3, 0 }, strides, padding,
+      dilation), inputs[3])
+  end
+  return with_bias(conv[("conv%dd"):format(n)](inputs[1], inputs[2], strides, padding, dilation,
+    attrs.group or 1), inputs[3])
 end
 
 compute["nn.conv_transpose"] = function(attrs, inputs)

@@ -96,6 +96,39 @@ for n = 1, 3 do
   end
 end
 
+--- A convolution over two axes whose weights are packed as (I, H, W, O): sums of neighbouring
+-- channels are computed together.
+function nn.conv2d_packed(data, weight, strides, padding, dilation)
+  local where = "topi.nn.conv2d_packed"
+  local shape = dims.of(dims.tensor(data, where, "data"))
+  local kernel = dims.of(dims.tensor(weight, where, "weight"))
+  if #shape ~= 4 or #kernel ~= 4 or shape[2] ~= kernel[1] then
+    argument.fail(where .. ": data of (N, I, H, W) and weights of (I, H, W, O) are expected")
+  end
+  strides = dims.list(strides or 1, 2, where, "strides")
+  dilation = dims.list(dilation or 1, 2, where, "dilation")
+  local before, after = split_padding(padding, 2, where)
+  local out = { shape[1], kernel[4] }
+  for i = 1, 2 do
+    local extent = shape[i + 2] + before[i] + after[i] - (kernel[i + 1] - 1) * dilation[i] - 1
+    out[i + 2] = extent // strides[i] + 1
+  end
+  local x = data
+  if not (is_zero(before) and is_zero(after)) then
+    x = pad.pad(data, with_channels(before, 0), with_channels(after, 0), 0, "pad_temp")
+  end
+  local rc = te.reduce_axis({ 0, kernel[1] }, "rc")
+  local ry, rx = te.reduce_axis({ 0, kernel[2] }, "ry"), te.reduce_axis({ 0, kernel[3] }, "rx")
+  local sums = dims.compute({ out[1], out[3], out[4], out[2] }, function(index)
+    return te.sum(x[{ index[1], rc.var, index[2] * strides[1] + ry.var * dilation[1],
+      index[3] * strides[2] + rx.var * dilation[2] }] * weight[{ rc.var, ry.var, rx.var,
+      index[4] }], { rc, ry, rx })
+  end, "T_conv_packed", "packed_conv")
+  return dims.compute(out, function(index)
+    return sums[{ index[1], index[3], index[4], index[2] }]
+  end, "T_conv_unpack", "injective")
+end
+
 --- Each channel by itself: weights (C, multiplier, H, W).
 function nn.depthwise_conv2d_nchw(data, weight, strides, padding, dilation, out_dtype)
   local where = "topi.nn.depthwise_conv2d_nchw"
