@@ -98,6 +98,16 @@ describe("built models", function()
     end)
   end
 
+  for _, name in ipairs { "squeezenet", "shufflenet", "bvlc_alexnet", "resnet50" } do
+    it("of ONNX's light set (large): " .. name, function()
+      if not os.getenv "PERILUNE_LARGE" then return pending "PERILUNE_LARGE is not set" end
+      local shared = os.getenv "PERILUNE_SHARED" or "../shared"
+      local mod = pl.onnx.load(("%s/models/light_%s/model.onnx"):format(shared, name))
+      if not mod then return pending(name .. " is not there") end
+      agrees(pl.pipelines.default(mod))
+    end)
+  end
+
   it("run in this process, with threads, and without vectors", function()
     agrees(relay(mlp), { run = "process" })
     agrees(relay(mlp), { threads = 2 })

@@ -58,9 +58,9 @@ end
 local function lowered(mod)
   local main = mod.functions.main
   if calls_loops(main) then return mod end
-  local inferred = assert(core.infer_module(mod))
-  inferred = inferred:with { main = with_own_results(inferred.functions.main) }
-  return pass.sequential { "InferType", "FuseOps", "LowerTE" } (inferred)
+  local folded = pass.sequential { "InferType", 'FoldConstant{fold="all"}' } (mod)
+  folded = folded:with { main = with_own_results(folded.functions.main) }
+  return pass.sequential { "InferType", "FuseOps", "LowerTE" } (folded)
 end
 
 -- --------------------------------------------------------------------- plan

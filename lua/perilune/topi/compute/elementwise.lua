@@ -192,6 +192,13 @@ for name, value in pairs { zeros = 0, zeros_like = 0, ones = 1, ones_like = 1 } 
   compute[name] = filled(value)
 end
 
+compute.constant_of_shape = function(attrs, _, out_type)
+  local value = 0
+  if attrs.value then value = attrs.value:to_table() end
+  if type(value) == "table" then value = value[1] end
+  return elementwise.full(out_type.shape, out_type.dtype, value)
+end
+
 -- One value, as a tensor of no dimensions or one element.
 local function fill(x, out_type)
   local index = {}

@@ -233,12 +233,36 @@ for _, pool_type in ipairs { "max", "avg" } do
   end
 end
 
+-- The same windows everywhere: extents that are multiples of the result's.
+for _, pool_type in ipairs { "max", "avg" } do
+  for n, spatial in ipairs { "W", "HW", "DHW" } do
+    compute[("nn.adaptive_%s_pool%dd"):format(pool_type, n)] = function(attrs, inputs, out_type)
+      if (attrs.layout or "NC" .. spatial) ~= "NC" .. spatial then
+        return nil, "layout " .. attrs.layout
+      end
+      local kernel = {}
+      for i = 1, n do
+        local from, to = dims.of(inputs[1])[i + 2], out_type.shape[i + 2]
+        if to < 1 or from % to ~= 0 then return nil, "windows of several sizes" end
+        kernel[i] = from // to
+      end
+      return pool.pool_nd(inputs[1], pool_type, { kernel = kernel, strides = kernel })
+    end
+  end
+end
+
 -- ------------------------------------------------------------ softmax, norms
 
+-- With coerce_2d of all axes from `axis` on together, as ONNX had it before opset 13.
 local function softmax_of(f)
   return function(attrs, inputs)
-    if attrs.coerce_2d == 1 then return nil, "coerce_2d" end
-    return f(inputs[1], attrs.axis or -1)
+    local x, axis = inputs[1], attrs.axis or -1
+    if attrs.coerce_2d ~= 1 then return f(x, axis) end
+    local shape = dims.of(x)
+    axis = axis < 0 and axis + #shape or axis
+    local matrix = transform.reshape(x, { dims.product(shape, 1, axis),
+      dims.product(shape, axis + 1) })
+    return transform.reshape(f(matrix, -1), shape)
   end
 end
 
@@ -330,6 +354,18 @@ local function whole_factors(inputs, out_type)
     if out_type.shape[i] % dim ~= 0 or (i <= 2 and out_type.shape[i] ~= dim) then return false end
   end
   return #out_type.shape >= 3
+end
+
+compute["nn.upsampling"] = function(attrs, inputs, out_type)
+  if (attrs.layout or "NCHW") ~= "NCHW" or not whole_factors(inputs, out_type) then
+    return nil, "this layout or factor"
+  end
+  local onnx = attrs.scale_h == nil and attrs.scale_w == nil
+  local method = methods[onnx and (attrs.mode or "nearest") or (attrs.method or "nearest_neighbor")]
+  if not method or onnx and method == "linear" then return nil, "this method" end
+  local mode = holds(attrs.align_corners) and "align_corners" or "asymmetric"
+  return image.resize(inputs[1], table.move(out_type.shape, 3, #out_type.shape, 1, {}), method,
+    mode, "floor")
 end
 
 compute["image.resize"] = function(attrs, inputs, out_type)

@@ -64,6 +64,16 @@ define("reduce_l2", "sum", square, function(result) return elementwise.sqrt(resu
 define("reduce_sum_square", "sum", square)
 define("reduce_log_sum", "sum", nil, function(result) return elementwise.log(result) end)
 
+-- The mean of squared distances from the given mean.
+compute.variance = function(attrs, inputs, out_type)
+  local x, axes = inputs[1], read(attrs, { inputs[1] }, {})
+  if inputs[2].ndim ~= x.ndim then return nil, "a mean of another rank" end
+  local sum = reduction.sum(square(broadcast.subtract(x, inputs[2])), axes,
+    out_type.rank == x.ndim)
+  local n = reduction.reduced_count(x, axes) - (attrs.unbiased == 1 and 1 or 0)
+  return broadcast.divide(sum, operand.const(n, x.dtype))
+end
+
 -- log(sum(exp(x - max))) + max.
 compute.logsumexp = function(attrs, inputs, out_type, args)
   local axes, reason = read(attrs, inputs, args)

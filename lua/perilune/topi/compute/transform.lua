@@ -207,6 +207,31 @@ compute.trilu = function(attrs, inputs, _, args)
   return transform.trilu(inputs[1], k, (attrs.upper or 1) ~= 0)
 end
 
+compute.one_hot = function(attrs, inputs, out_type)
+  local indices, on, off = inputs[1], inputs[2], inputs[3]
+  if not attrs.depth or on.ndim ~= 0 or off.ndim ~= 0 then
+    return nil, "values or a depth as an operand"
+  end
+  local at = dims.axis(attrs.axis or -1, indices.ndim + 1, "one_hot") + 1
+  return dims.compute(out_type.shape, function(index)
+    local own = table.move(index, 1, at - 1, 1, {})
+    table.move(index, at + 1, #index, at, own)
+    local hot = tir.eq(operand.cast(indices.dtype, index[at]), indices[own])
+    return tir.Select(hot, on[{}], off[{}])
+  end, "T_one_hot", "injective")
+end
+
+-- Axes in another order, and parts of axes: NCHW to NCHW4c.
+compute.layout_transform = function(attrs, inputs)
+  local ok, map = pcall(tir.bijective_layout, attrs.src_layout, attrs.dst_layout)
+  if not ok or not map then return nil, "these layouts" end
+  local out = {}
+  for i, dim in ipairs(map:forward_shape(dims.of(inputs[1]))) do out[i] = dims.value(dim) end
+  return dims.compute(out, function(index)
+    return inputs[1][map:backward_index(index)]
+  end, "T_layout_trans", "injective")
+end
+
 -- Channels are blocks of space: x as N, b, b, C or N, C, b, b, ...
 local function shuffled(x, shape, axes, out_type)
   return transform.reshape(transform.transpose(transform.reshape(x, shape), axes), out_type.shape)
