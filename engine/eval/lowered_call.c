@@ -42,7 +42,7 @@ static pln_status set_operands(lowered_call *c, const pln_ref_cell *args) {
       const pln_runtime_value *field = field_at(&args->items[i], k);
       if (field->kind != PLN_RUNTIME_TENSOR)
         return cannot(c, "an operand is not a tensor");
-      PLN_TRY(pln_tensor_dense(field->of.tensor, &c->args[n++]));
+      c->args[n++] = pln_tensor_retain(field->of.tensor);
     }
   return PLN_OK;
 }

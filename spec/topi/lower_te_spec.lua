@@ -188,6 +188,42 @@ def @main(%x: Tensor[(?, 4), float32]) { nn.relu(%x) }]])
   end)
 end)
 
+describe("call_lowered in the evaluator", function()
+  local function module_of(name, type_, args)
+    local x = pl.var("x", "Tensor[(4), float32]")
+    local A = pl.te.placeholder({ 4 }, "float32", "A")
+    local B = pl.te.compute({ 4 }, function(i) return A[{ i }] + 1.0 end, "B")
+    local loops = pl.te.create_schedule(B.op):to_module({ A, B }, "loops").functions.loops
+    local call = pl.op.call_lowered(pl.global(name, type_), pl.tuple(args(x)))
+    local y = pl.var("y", "Tensor[(4), float32]")
+    return pl.module { main = pl.func({ x }, call), loops = loops,
+      relay = pl.func({ y }, pl.op.exp(y)) }
+  end
+
+  local one = "fn (Tensor[(4), float32]) -> Tensor[(4), float32]"
+  local function just(x) return { x } end
+
+  it("runs loops", function()
+    local mod = module_of("loops", one, just)
+    assert(pl.verify(mod))
+    assert.same({ 2, 3, 4, 5 }, pl.eval(mod, { 1, 2, 3, 4 }):to_table())
+    assert.equal(mod, pl.infer_type(mod))
+  end)
+
+  it("refuses what fits no loops", function()
+    fails("other parameters", pl.eval, module_of("loops", one, function(x) return { x, x } end),
+      { 1, 2, 3, 4 })
+    fails("other parameters", pl.eval, module_of("loops",
+      "fn (Tensor[(4), float32]) -> (Tensor[(4), float32], Tensor[(4), float32])", just),
+      { 1, 2, 3, 4 })
+    fails("not known", pl.eval, module_of("loops",
+      "fn (Tensor[(4), float32]) -> Tensor[(?), float32]", just), { 1, 2, 3, 4 })
+    fails("float32 expected", pl.eval, module_of("loops",
+      "fn (Tensor[(4), float32]) -> Tensor[(4), int32]", just), { 1, 2, 3, 4 })
+    fails("a PrimFunc is expected", pl.eval, module_of("relay", one, just), { 1, 2, 3, 4 })
+  end)
+end)
+
 describe("packed weights", function()
   local function conv(mod, weight, x)
     local c = pl.op.nn.conv(x, pl.const(weight), { kernel_shape = { 1, 1 } })

@@ -161,8 +161,11 @@ local function lower_call(state, call)
   check_type(call.type)
   local inputs, args = read_arguments(state, call)
   local ok, results, reason = pcall(compute, call.attrs or {}, inputs, call.type, args)
-  if not ok and getmetatable(results) == Refusal then error(results, 0) end
-  if not ok then refuse("operator '%s': %s", name, tostring(results)) end
+  -- A message is a refusal; a stop, a diagnostic and the end of memory are not.
+  if not ok and (type(results) ~= "string" or results == "not enough memory") then
+    error(results, 0)
+  end
+  if not ok then refuse("operator '%s': %s", name, results) end
   if results == nil then refuse("operator '%s' has no compute for %s", name, reason or "this") end
   if type(reason) == "function" then state.schedule = reason end
   results = check_results(name, results, call.type)
