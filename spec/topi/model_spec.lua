@@ -1,50 +1,15 @@
 -- Whole models through generated C: pl.build of Relay code gives what the evaluator gives.
--- PERILUNE_LARGE=1 adds the models of the zoo in their published sizes.
 
 local pl = require "perilune"
-local zoo = require "perilune.zoo"
+local models = dofile "spec/topi/models.lua"
+
+local agrees, from_zoo = models.agrees, models.from_zoo
 
 local function folder()
   local name = os.tmpname()
   os.remove(name)
   assert(os.execute("mkdir " .. name))
   return name
-end
-
-local function from_zoo(name, values)
-  local path = os.tmpname()
-  assert(assert(zoo.build(name, values)):save(path))
-  local mod = assert(pl.onnx.load(path))
-  os.remove(path)
-  return pl.pipelines.default(mod)
-end
-
--- Tokens are small integers.
-local function arguments(mod)
-  local args = {}
-  for i, param in ipairs(mod.functions.main.params) do
-    local float = param.type.dtype == "float32"
-    args[i] = pl.tensor.random(param.type.shape, "float32", { seed = i, low = float and -1 or 0,
-      high = float and 1 or 2 })
-    if not float then
-      args[i] = pl.eval(pl.op.cast(pl.const(args[i]), { dtype = param.type.dtype }))
-    end
-  end
-  return args
-end
-
-local function agrees(mod, options)
-  local built = pl.build(mod, options)
-  local args = arguments(mod)
-  local expected = table.pack(pl.eval(mod, table.unpack(args)))
-  local results = built.main(table.unpack(args))
-  assert.equal(expected.n, #results)
-  for i, result in ipairs(results) do
-    local same, how = result:compare(expected[i], { rtol = 1e-4, atol = 1e-4, scaled = true })
-    assert.is_true(same, ("result %d: %s, expected %s"):format(i, tostring(how.got),
-      tostring(how.expected)))
-  end
-  return built
 end
 
 local function relay(body) return assert(pl.parse("#[version = \"0.0.5\"]\n" .. body)) end
@@ -68,13 +33,6 @@ local small = {
     sequence = 9 },
 }
 
-local large = {
-  { "resnet18", { batch = 1 } },
-  { "mobilenetv2", { batch = 1 } },
-  { "bert", { layers = 2, hidden = 128, heads = 2, intermediate = 512, batch = 1,
-    sequence = 128 } },
-}
-
 describe("built models", function()
   it("run layers on inputs without constants", function()
     local built = agrees(relay(mlp))
@@ -88,23 +46,6 @@ describe("built models", function()
   for name, values in pairs(small) do
     it("of the zoo give what the evaluator gives: " .. name, function()
       agrees(from_zoo(name, values))
-    end)
-  end
-
-  for _, row in ipairs(large) do
-    it("of the zoo in their published sizes (large): " .. row[1], function()
-      if not os.getenv "PERILUNE_LARGE" then return pending "PERILUNE_LARGE is not set" end
-      agrees(from_zoo(row[1], row[2]))
-    end)
-  end
-
-  for _, name in ipairs { "squeezenet", "shufflenet", "bvlc_alexnet", "resnet50" } do
-    it("of ONNX's light set (large): " .. name, function()
-      if not os.getenv "PERILUNE_LARGE" then return pending "PERILUNE_LARGE is not set" end
-      local shared = os.getenv "PERILUNE_SHARED" or "../shared"
-      local mod = pl.onnx.load(("%s/models/light_%s/model.onnx"):format(shared, name))
-      if not mod then return pending(name .. " is not there") end
-      agrees(pl.pipelines.default(mod))
     end)
   end
 
