@@ -381,6 +381,7 @@ local parts = {
   rule_expression = { "perilune.rule.expression", "public" },
   te = { "perilune.te" },
   tir = { "perilune.tir" },
+  topi = { "perilune.topi" },
   tune = { "perilune.tune" },
 }
 

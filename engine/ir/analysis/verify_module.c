@@ -27,7 +27,7 @@ static pln_status check_global(const pln_module *m, const pln_graph *g,
   if (i == PLN_NONE)
     return wrong_global(m, g, ref, "the module has no function ", "");
   const pln_graph *f = pln_module_function_at(m, i);
-  if (n->type && n->type != pln_signature(f))
+  if (n->type && n->type != pln_signature(f) && !pln_has_own_type(g, n, f))
     return wrong_global(m, g, ref, "", " has another type in the module");
   if (pln_node_call_effect(n) < pln_node_call_effect(&f->nodes[f->root]))
     return wrong_global(m, g, ref, "", " has effects that its caller lacks");

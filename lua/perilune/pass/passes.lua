@@ -77,6 +77,17 @@ local function iterate()
   end
 end
 
+-- Written in Lua, and loaded at its first run.
+core.register(pass.spec({
+  name = "LowerTE", kind = "module", opt_level = 0,
+  doc = "Make loops (PrimFuncs) of the functions of fused operators.",
+  options = { { name = "unsupported", default = "error", choices = { "error", "keep" },
+    doc = "keep: what has no compute is left to the evaluator." } },
+  run = function(mod, ctx)
+    return require "perilune.topi.lower_te"(mod, { unsupported = ctx:option "unsupported" })
+  end,
+}))
+
 return setmetatable({}, {
   __name = "perilune.passes",
   __index = lookup,
