@@ -155,3 +155,34 @@ for i in T.thread_binding(8, thread="blockIdx.x"):
       "the range of the loop that is bound to 'threadIdx.x' is not known around the kernel")
   end)
 end)
+
+describe("tir.VerifyVTCMLimit", function()
+  local verify = pl.passes["tir.VerifyVTCMLimit"]
+  local mod = module_of [[
+with T.allocate([64], "float32", "global.vtcm") as C:
+    C_1 = T.Buffer((64,), data=C, scope="global.vtcm")
+    C_1[0] = A[0]
+    with T.allocate([128], "int8", "global.vtcm") as D:
+        D_1 = T.Buffer((128,), "int8", data=D, scope="global.vtcm")
+        D_1[0] = T.int8(0)
+with T.allocate([4096], "float32", "global") as E:
+    E_1 = T.Buffer((4096,), data=E)
+    E_1[0] = A[0]
+with T.allocate([32, 3], "float32x2", "global.vtcm") as F:
+    T.evaluate(F)]]
+
+  it("accepts what fits, and any size without a limit", function()
+    assert.is_true(rawequal(mod, verify()(mod)))
+    assert.is_true(rawequal(mod, verify { limit = 768 }(mod)))
+  end)
+
+  it("refuses more than is there at one time", function()
+    assert.error_matches(function() verify { limit = 767 }(mod) end,
+      "768 bytes of global.vtcm are allocated at one time, the limit is 767")
+  end)
+
+  it("takes the limit of the target", function()
+    local bound = pl.passes["tir.BindTarget"] { target = "hexagon -vtcm-capacity=64" }(mod)
+    assert.error_matches(function() verify()(bound) end, "the limit is 64")
+  end)
+end)
