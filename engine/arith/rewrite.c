@@ -275,6 +275,13 @@ static void work(machine *m) {
     finish(m, pln_canonical_sum(a, t));
     return;
   }
+  if (m->canonical && pln_term_kind(a, t) == PLN_REDUCE) {
+    a->depth++;
+    next = a->depth < MOST_NESTED ? pln_canonical_reduce(a, t) : t;
+    a->depth--;
+    finish(m, next);
+    return;
+  }
   bool branch = is_branch(a, t) && a->depth < MOST_SCOPES;
   next = branch ? reduce_branch(m, t) : with_results(m, t);
   f = &m->stack[m->n - 1];

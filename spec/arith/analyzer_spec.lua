@@ -171,6 +171,46 @@ describe("conditions of several parts", function()
   end)
 end)
 
+describe("reductions in normal form", function()
+  local A = pl.te.placeholder({ 10 }, "float32", "A")
+  local k = pl.te.reduce_axis({ 0, 10 }, "k")
+  local choice = tir.Var "choice"
+
+  local function constants(a, b)
+    return function() return { tir.const(a, "float32"), tir.const(b, "float32") } end
+  end
+
+  local function same(expected, before, bound)
+    local analyzer = pl.arith.Analyzer()
+    if bound then analyzer:update(choice, { min_value = bound[1], max_value = bound[2] }) end
+    local after = analyzer:canonical_simplify(before)
+    assert.is_true(pl.equal(expected, after, { map_free_vars = true }), tostring(after))
+  end
+
+  it("have the values of a combiner that the result depends on", function()
+    local both = tir.comm_reducer(function(u, v) return { u[1] + v[1], u[2] * v[2] } end,
+      constants(0.0, 1.0))
+    local first, second = both({ A[{ k }], A[{ 9 - k.var }] }, k)
+    same(tir.sum(A[{ k }], k), first)
+    same(tir.prod(A[{ 9 - k.var }], k), second)
+    local chained = tir.comm_reducer(
+      function(u, v) return { u[1] + v[1], u[1] * v[2] + u[2] } end, constants(0.0, 0.0))
+    first, second = chained({ A[{ k }], A[{ k }] }, k)
+    same(tir.sum(A[{ k }], k), first)
+    same(second, second)
+  end)
+
+  it("have a combiner that is simplified", function()
+    local chosen = tir.comm_reducer(
+      function(u, v) return tir.Select(tir.LT(choice, 0), u + v, u * v) end,
+      function()
+        return tir.Select(tir.LT(choice, 0), tir.const(0.0, "float32"), tir.const(1.0, "float32"))
+      end)
+    same(tir.sum(A[{ k }], k), chosen(A[{ k }], k), { -9, -1 })
+    same(tir.prod(A[{ k }], k), chosen(A[{ k }], k), { 0, 5 })
+  end)
+end)
+
 describe("proofs and sets", function()
   it("use symbolic bounds with strength symbolic_bound", function()
     local analyzer = pl.arith.Analyzer()
