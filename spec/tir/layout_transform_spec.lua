@@ -27,6 +27,14 @@ describe("T.index_map", function()
     assert.is_false(pl.equal(mod, parse(text_of())))
   end)
 
+  it("may stand in several lines, with comments", function()
+    local mod = parse(text_of(
+      "B: [T.index_map(lambda i: (  # the map\n        i // 4,\n        i % 4))]"))
+    assert.is_truthy(mod:text():find("{B: [T.index_map(lambda i: ( i // 4, i % 4))]}", 1, true),
+      mod:text())
+    assert.is_true(pl.equal(mod, parse(mod:text())))
+  end)
+
   it("is printed behind a buffer that is declared in the body", function()
     local mod = parse(text_of(nil, [[
     C = T.Buffer((16,), "int32")

@@ -52,7 +52,14 @@ pln_status pln_script_index_map(pln_script_parser *p,
 /* ------------------------------------------------------- layout_transform_map
  */
 
-/* The text of a map, with one blank for any number. */
+/* The newline behind a comment. */
+static uint32_t end_of_comment(const pln_script_value *map, uint32_t i) {
+  while (i + 1 < map->size && map->at[i] != '\n')
+    i++;
+  return i;
+}
+
+/* The text of a map without comments, with one blank for any number. */
 static pln_status text_of_map(pln_script_parser *p, const pln_script_value *map,
                               pln_slice *out) {
   char *text = pln_arena_new(&p->arena, map->size + (size_t)1);
@@ -60,6 +67,8 @@ static pln_status text_of_map(pln_script_parser *p, const pln_script_value *map,
   if (!text)
     return pln_nomem(p->engine);
   for (uint32_t i = 0; i < map->size; i++) {
+    while (i + 1 < map->size && map->at[i] == '#')
+      i = end_of_comment(map, i);
     bool blank = map->at[i] == ' ' || map->at[i] == '\t' ||
                  map->at[i] == '\n' || map->at[i] == '\r';
     if (!blank || (n > 0 && text[n - 1] != ' '))
