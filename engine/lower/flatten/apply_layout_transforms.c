@@ -205,7 +205,7 @@ static pln_status run_transformer(transformer *x, pln_graph **out) {
   PLN_TRY(find_transforms(x));
   if (x->n_maps > 0)
     return pln_stmt_rewrite_function(x->g, &mutator, out);
-  *out = pln_graph_retain((pln_graph *)x->g);
+  *out = pln_graph_retain(x->g);
   return PLN_OK;
 }
 
