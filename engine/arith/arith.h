@@ -407,6 +407,12 @@ void pln_free_domains(pln_analyzer *a, uint32_t n, pln_term *vars,
 
 /* --------------------------------------------------------------- analyzer.c */
 
+/* reduce.c: a Reduce whose combiner has what its result depends on. */
+pln_term pln_canonical_reduce(pln_analyzer *a, pln_term t);
+/* and_of_ors.c: a condition in conjunctive normal form, if the analyzer is
+ * asked for that; other terms, and too large ones, as they are. */
+pln_term pln_and_of_ors(pln_analyzer *a, pln_term t);
+
 pln_term pln_simplify_term(pln_analyzer *a, pln_term t, uint32_t steps);
 bool pln_prove(pln_analyzer *a, pln_term condition, uint32_t strength);
 /* Begins a public function: tests one of its terms. */

@@ -123,6 +123,43 @@ static pln_term reduce_branch(machine *m, pln_term t) {
   return pln_term_with(a, t, operands);
 }
 
+/* --------------------------------------------------------- both sides known
+ */
+
+/* Each side of And and Or is simplified again where the other decides nothing,
+ * so the cost grows with the nesting: conditions that nest deeper or are larger
+ * are left as they are. */
+enum { MOST_NESTED_SIDES = 3, LARGEST_SIDES = 200, MOST_SIDE_ROUNDS = 4 };
+
+static bool has_known_sides(const pln_analyzer *a, pln_term t) {
+  const pln_term_node *n = pln_at(a, t);
+  return (a->extensions & PLN_ARITH_IN_BRANCHES) && n->lanes == 1 &&
+         (n->kind == PLN_PRIM_AND || n->kind == PLN_PRIM_OR) &&
+         a->depth < MOST_NESTED_SIDES && n->size <= LARGEST_SIDES;
+}
+
+/* x && y: x where y holds and the reverse; x || y: where the other does not.
+ * PLN_NO_TERM: nothing changes. */
+static pln_term reduce_sides(machine *m, pln_term t) {
+  pln_analyzer *a = m->a;
+  pln_term_node n = *pln_at(a, t);
+  pln_term sides[2] = {n.a, n.b};
+  uint32_t same = 0;
+  for (uint32_t i = 0; i < MOST_SIDE_ROUNDS && same < 2; i++) {
+    pln_term other = sides[1 - i % 2];
+    if (n.kind == PLN_PRIM_OR)
+      other = negated(a, other);
+    pln_term next = under(m, other, sides[i % 2]);
+    if (a->status != PLN_OK)
+      return PLN_NO_TERM;
+    same = next == sides[i % 2] ? same + 1 : 0;
+    sides[i % 2] = next;
+  }
+  if (sides[0] == n.a && sides[1] == n.b)
+    return PLN_NO_TERM;
+  return pln_fold(a, (pln_kind)n.kind, sides[0], sides[1]);
+}
+
 /* ------------------------------------------------------------------- operands
  */
 
@@ -222,7 +259,9 @@ static pln_term reduce(machine *m, pln_term t) {
     if (less)
       return less;
   }
-  pln_term out = pln_native_before(a, t);
+  pln_term out = has_known_sides(a, t) ? reduce_sides(m, t) : PLN_NO_TERM;
+  if (!out)
+    out = pln_native_before(a, t);
   if (!out)
     out = pln_rules_apply_to(a, t);
   return out ? out : pln_native_after(a, t);
@@ -234,6 +273,13 @@ static void work(machine *m) {
   pln_term t = f->current, next;
   if (needs_leaves(m, t)) {
     finish(m, pln_canonical_sum(a, t));
+    return;
+  }
+  if (m->canonical && pln_term_kind(a, t) == PLN_REDUCE) {
+    a->depth++;
+    next = a->depth < MOST_NESTED ? pln_canonical_reduce(a, t) : t;
+    a->depth--;
+    finish(m, next);
     return;
   }
   bool branch = is_branch(a, t) && a->depth < MOST_SCOPES;

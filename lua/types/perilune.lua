@@ -4205,6 +4205,13 @@ function pl.te.scan(init, update, state, options) end
 ---@param options? table name, dtype, in_buffers, out_buffers, tag, attrs
 ---@return perilune.te.Tensor ...
 function pl.te.extern(shape, inputs, fcompute, options) end
+---The derivatives of a tensor by others. With a head of shape (..., the output's shape) they are the
+---products with it, of shape (..., an input's shape); without one all derivatives.
+---@param output perilune.te.Tensor
+---@param inputs perilune.te.Tensor|perilune.te.Tensor[]
+---@param head? perilune.te.Tensor
+---@return perilune.te.Tensor[]
+function pl.te.gradient(output, inputs, head) end
 ---@param tag string
 ---@param f function
 ---@param ... any

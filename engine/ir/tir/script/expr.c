@@ -241,6 +241,17 @@ static void open_level(pln_script_printer *s, level *stack, uint32_t *top,
                                           : "}"};
 }
 
+/* The transforms of layouts stand where their key sorts; `name` is NULL behind
+ * the last entry. */
+static void put_layouts_before(pln_script_printer *s, const char *name,
+                               bool *first) {
+  if (s->n_layouts == 0 || (name && strcmp(name, "layout_transform_map") < 0))
+    return;
+  pln_script_write(s, *first ? "" : ", ");
+  pln_script_layouts(s);
+  *first = false;
+}
+
 void pln_script_attrs(pln_script_printer *s, pln_attrs attrs, const char *but) {
   level stack[MAX_LEVELS];
   uint32_t top = 0;
@@ -250,6 +261,8 @@ void pln_script_attrs(pln_script_printer *s, pln_attrs attrs, const char *but) {
   while (top > 0 && s->status == PLN_OK) {
     level *l = &stack[top - 1];
     if (l->next == pln_attrs_count(s->engine, l->attrs)) {
+      if (top == 1)
+        put_layouts_before(s, NULL, &first);
       pln_script_write(s, l->end);
       top--;
       first = false;
@@ -260,6 +273,8 @@ void pln_script_attrs(pln_script_printer *s, pln_attrs attrs, const char *but) {
         l->list ? pln_text("") : pln_symbol_text(s->engine, a->name);
     if (top == 1 && but && !strcmp(name.data, but))
       continue;
+    if (top == 1)
+      put_layouts_before(s, name.data, &first);
     pln_script_write(s, first ? "" : ", ");
     if (!l->list) {
       pln_script_write_quoted(s, name);
