@@ -55,8 +55,7 @@ end
 -- Known to grow faster. Of each let and each branch with an other side all that is inside is
 -- looked through again; values of variables are put in the place of these.
 local known = {
-  ["loops: lets"] = { ["tir.CommonSubexprElimTIR"] = true, ["tir.RemoveNoOp"] = true,
-    ["tir.RemoveAssume"] = true, ["tir.RemoveStoreUndef"] = true, ["tir.lower"] = true },
+  ["loops: lets"] = { ["tir.CommonSubexprElimTIR"] = true, ["tir.lower"] = true },
   ["loops: lets of constants"] = { ["tir.CommonSubexprElimTIR"] = true, ["tir.lower"] = true },
   ["loops: conditions in else"] = { ["tir.CommonSubexprElimTIR"] = true, ["tir.lower"] = true },
 }
