@@ -103,6 +103,7 @@ static void begin(pln_analyzer *a) {
   a->status = PLN_OK;
   a->depth = 0;
   a->fuel = a->n < (1u << 26) ? 32 * a->n + 100000 : UINT32_MAX;
+  a->branch_fuel = a->fuel;
 }
 
 pln_status pln_check_term(pln_analyzer *a, pln_term t) {

@@ -149,11 +149,13 @@ struct pln_analyzer {
   uint32_t n_relations, cap_relations;
   pln_scope_mark *scopes;
   uint32_t n_scopes, cap_scopes;
-  uint32_t bound_at;   /* the first epoch after the last binding */
-  uint32_t extensions; /* PLN_ARITH_* */
-  uint32_t depth;      /* nested proofs */
-  bool canonical;      /* what runs is canonical_simplify */
-  uint32_t fuel;       /* rewrites left in this call */
+  uint32_t bound_at;    /* the first epoch after the last binding */
+  uint32_t extensions;  /* PLN_ARITH_* */
+  uint32_t depth;       /* nested proofs */
+  bool canonical;       /* what runs is canonical_simplify */
+  uint32_t fuel;        /* rewrites left in this call */
+  uint32_t branches;    /* conditions of branches around what is rewritten */
+  uint32_t branch_fuel; /* steps left in this call for what is in branches */
   const struct pln_arith_rules *rules;
   struct pln_arith_rules *own_rules; /* of a child engine's analyzer */
   pln_term_list spare[8];            /* for walks */
