@@ -52,11 +52,9 @@ for name in pairs(pl.passes) do
   end
 end
 
--- Known to grow faster. Of each let and each branch with an other side all that is inside is
--- looked through again; values of variables are put in the place of these.
+-- Known to grow faster. Of each branch with an other side all that is inside is looked through
+-- again.
 local known = {
-  ["loops: lets"] = { ["tir.CommonSubexprElimTIR"] = true, ["tir.lower"] = true },
-  ["loops: lets of constants"] = { ["tir.CommonSubexprElimTIR"] = true, ["tir.lower"] = true },
   ["loops: conditions in else"] = { ["tir.CommonSubexprElimTIR"] = true, ["tir.lower"] = true },
 }
 

@@ -18,12 +18,14 @@
 
 #include "lower/common_subexpr/bindings.h"
 #include "lower/common_subexpr/computation.h"
+#include "lower/common_subexpr/let_uses.h"
 
 /* The body of a statement that is open. */
 typedef struct open_part {
   pln_ref stmt;
   uint32_t bindings; /* how many there were */
   uint32_t vars;
+  bool repeated;
 } open_part;
 
 typedef struct eliminator {
@@ -37,6 +39,11 @@ typedef struct eliminator {
   pln_term_marks defined_known;
   open_part *parts;
   uint32_t n_parts, cap_parts;
+  pln_let_uses uses;
+  pln_ref let_var; /* of the part: what is new here contains it; or PLN_NONE */
+  uint8_t *times;  /* by term */
+  uint32_t cap_times;
+  bool repeated; /* a variable replaces its value in the present part */
   uint32_t n_named;
   uint32_t first;    /* the first binding of the part or expression */
   uint32_t n_placed; /* the bindings before this round */
@@ -90,16 +97,12 @@ static pln_status join_branches(eliminator *x, branch_stack *s) {
   return status;
 }
 
-static uint32_t n_sides(const pln_graph *g, pln_ref branch) {
-  return g->scopes[g->nodes[branch].data].next == PLN_NONE ? 1 : 2;
-}
-
 /* A loop may run no round, and a branch without an other side may not be taken:
  * what is inside counts nowhere else. */
 static bool is_barrier(const pln_graph *g, pln_ref stmt) {
   pln_kind kind = (pln_kind)g->nodes[stmt].kind;
   return kind == PLN_FOR || kind == PLN_WHILE ||
-         (kind == PLN_IF_THEN_ELSE && n_sides(g, stmt) == 1);
+         (kind == PLN_IF_THEN_ELSE && pln_branch_sides(g, stmt) == 1);
 }
 
 static pln_status count_node(eliminator *x, branch_stack *s, pln_ref ref) {
@@ -108,7 +111,7 @@ static pln_status count_node(eliminator *x, branch_stack *s, pln_ref ref) {
     return PLN_OK;
   /* A condition is a part of its own. */
   if (n->kind == PLN_IF_THEN_ELSE)
-    return n_sides(x->g, ref) == 2 ? join_branches(x, s) : PLN_OK;
+    return pln_branch_sides(x->g, ref) == 2 ? join_branches(x, s) : PLN_OK;
   return count_operands(x, ref, &s->tables[s->n - 1]);
 }
 
@@ -143,6 +146,17 @@ static pln_status count_scope(eliminator *x, pln_scope scope, branch_stack *s) {
     }
     PLN_TRY(count_node(x, s, ref));
   }
+  return PLN_OK;
+}
+
+/* The same of the statements of a part behind a LetStmt that use its
+ * variable. */
+static pln_status count_let_uses(eliminator *x, pln_scope scope,
+                                 pln_computation_table *table) {
+  const pln_let_uses *u = &x->uses;
+  for (uint32_t i = u->first[x->let_var]; i < u->first[x->let_var + 1]; i++)
+    if (u->part[u->scope[u->stmts[i]]] == u->part[scope])
+      PLN_TRY(count_operands(x, u->stmts[i], table));
   return PLN_OK;
 }
 
@@ -258,7 +272,8 @@ static pln_status bind_round(eliminator *x, pln_stmt_rewrite *s,
   x->first = first;
   x->n_placed = x->bindings.n;
   if (status == PLN_OK)
-    status = count_scope(x, scope, &stack);
+    status = x->let_var == PLN_NONE ? count_scope(x, scope, &stack)
+                                    : count_let_uses(x, scope, stack.tables);
   if (status == PLN_OK)
     status = count_values(x, first, &stack.tables[0]);
   if (status == PLN_OK)
@@ -288,20 +303,68 @@ static bool is_part(const pln_graph *g, pln_ref stmt) {
          kind == PLN_IF_THEN_ELSE || kind == PLN_LET_STMT;
 }
 
+/* How many operands of statements have each term in them, at most 2. */
+static pln_status note_times(eliminator *x, pln_term term) {
+  pln_term_list order;
+  uint32_t old = x->cap_times;
+  PLN_TRY(pln_mem_grow(x->a->engine, (void **)&x->times, &x->cap_times, x->a->n,
+                       sizeof *x->times));
+  if (x->cap_times > old)
+    memset(x->times + old, 0, (x->cap_times - old) * sizeof *x->times);
+  if (!pln_term_order(x->a, term, NULL, &order))
+    return x->a->status;
+  for (uint32_t i = 0; i < order.n; i++)
+    if (x->times[order.items[i]] < 2)
+      x->times[order.items[i]]++;
+  pln_term_list_free(x->a, &order);
+  return PLN_OK;
+}
+
+static pln_status note_all_times(eliminator *x) {
+  const pln_graph *g = x->g;
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
+    if (!pln_is_stmt(&g->nodes[ref]) || g->nodes[ref].kind == PLN_IF_THEN_ELSE)
+      continue;
+    for (uint32_t i = 0; i < g->nodes[ref].count; i++) {
+      pln_ref operand = pln_operand(g, ref, i);
+      pln_term term;
+      if (!pln_is_prim(&g->nodes[operand]) ||
+          g->nodes[operand].kind == PLN_BUFFER)
+        continue;
+      PLN_TRY(pln_analyzer_import(x->a, g, operand, &term));
+      PLN_TRY(note_times(x, term));
+    }
+  }
+  return PLN_OK;
+}
+
+/* What is computed more than once behind a LetStmt, and could not be bound in
+ * the part around it, contains its variable. The program has the variable
+ * there, unless the variable replaces its value, which is there again, or what
+ * both sides of a branch compute is the same by now. */
+static void find_let_var(eliminator *x, pln_scope scope, bool computes,
+                         pln_term value) {
+  x->repeated |= computes && x->times[value] > 1;
+  x->let_var =
+      x->uses.joins || x->repeated ? PLN_NONE : x->g->scopes[scope].begin;
+}
+
 /* The variables that a body defines. */
 static pln_status define_params(eliminator *x, pln_ref stmt, pln_scope scope) {
   const pln_graph *g = x->g;
   x->defined_known.now++;
+  x->let_var = PLN_NONE;
   for (uint32_t i = 0; i < g->scopes[scope].n_params; i++) {
-    pln_term var, value;
+    pln_term var, whole, value;
     PLN_TRY(pln_analyzer_import(x->a, g, g->scopes[scope].begin + i, &var));
     PLN_TRY(define_var(x, var));
     if (g->nodes[stmt].kind != PLN_LET_STMT)
       continue;
     bool computes;
-    PLN_TRY(pln_analyzer_import(x->a, g, pln_operand(g, stmt, 0), &value));
-    PLN_TRY(pln_cse_present(&x->bindings, value, &value));
+    PLN_TRY(pln_analyzer_import(x->a, g, pln_operand(g, stmt, 0), &whole));
+    PLN_TRY(pln_cse_present(&x->bindings, whole, &value));
     PLN_TRY(pln_is_computation(x->a, &x->kinds, value, &computes));
+    find_let_var(x, scope, computes, whole);
     if (computes)
       PLN_TRY(pln_cse_push(&x->bindings, var, value, PLN_NONE));
   }
@@ -319,8 +382,10 @@ static pln_status enter_body(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
     scope = x->g->scopes[scope].next;
   PLN_TRY(pln_mem_grow(x->a->engine, (void **)&x->parts, &x->cap_parts,
                        (size_t)x->n_parts + 1, sizeof *x->parts));
-  x->parts[x->n_parts++] =
-      (open_part){.stmt = stmt, .bindings = x->bindings.n, .vars = x->vars.n};
+  x->parts[x->n_parts++] = (open_part){.stmt = stmt,
+                                       .bindings = x->bindings.n,
+                                       .vars = x->vars.n,
+                                       .repeated = x->repeated};
   PLN_TRY(define_params(x, stmt, scope));
   return bind_part(x, s, scope);
 }
@@ -370,6 +435,7 @@ static pln_status leave_body(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
   if (rest != before && !function)
     *body = rest;
   forget_part(x, part.bindings, part.vars);
+  x->repeated = part.repeated;
   return PLN_OK;
 }
 
@@ -452,7 +518,13 @@ static pln_status eliminate(pln_pass_run *run) {
                               .leave_body = leave_body};
   PLN_TRY(pln_analyzer_new(e, &x.a));
   x.bindings.a = x.a;
-  pln_status status = pln_lower_function(run, &mutator);
+  pln_status status = pln_let_uses_find(&x.uses, x.g);
+  if (status == PLN_OK)
+    status = note_all_times(&x);
+  if (status == PLN_OK)
+    status = pln_lower_function(run, &mutator);
+  pln_let_uses_free(&x.uses);
+  pln_mem_free(e, x.times, x.cap_times * sizeof *x.times);
   pln_computation_kinds_free(x.a, &x.kinds);
   pln_cse_free(&x.bindings);
   pln_mem_free(e, x.defined, x.cap_defined * sizeof *x.defined);
