@@ -89,6 +89,13 @@ static bool is_branch(const pln_analyzer *a, pln_term t) {
          (n->kind == PLN_SELECT || is_builtin(a, t, "if_then_else"));
 }
 
+/* A branch is simplified anew for each condition that it is below, so that
+ * branches that are shared would be simplified exponentially often: steps are
+ * limited. */
+static bool knows_condition(const pln_analyzer *a, pln_term t) {
+  return is_branch(a, t) && a->depth < MOST_SCOPES && a->branch_fuel > 0;
+}
+
 static pln_term simplify_nested(machine *m, pln_term t) {
   return m->canonical ? pln_canonical_term(m->a, t) : pln_rewrite_term(m->a, t);
 }
@@ -97,10 +104,13 @@ static pln_term under(machine *m, pln_term condition, pln_term t) {
   pln_analyzer *a = m->a;
   if (pln_at(a, t)->n == 0 && pln_term_kind(a, t) != PLN_VAR)
     return t;
-  uint32_t depth = a->depth, mark = pln_enter(a, condition);
+  uint32_t depth = a->depth;
+  a->branches++;
+  uint32_t mark = pln_enter(a, condition);
   a->depth = depth + 1;
   pln_term out = simplify_nested(m, t);
   a->depth = depth;
+  a->branches--;
   pln_leave(a, mark);
   return out;
 }
@@ -191,7 +201,7 @@ static void push_operands(machine *m, pln_term t) {
     push_leaves(m, t);
     return;
   }
-  if (is_branch(m->a, t) && m->a->depth < MOST_SCOPES)
+  if (knows_condition(m->a, t))
     n = 1;
   while (n-- > 0)
     push_operand(m, pln_term_operand(m->a, t, n));
@@ -267,6 +277,13 @@ static pln_term reduce(machine *m, pln_term t) {
   return out ? out : pln_native_after(a, t);
 }
 
+static pln_term reduce_reduction(pln_analyzer *a, pln_term t) {
+  a->depth++;
+  pln_term out = a->depth < MOST_NESTED ? pln_canonical_reduce(a, t) : t;
+  a->depth--;
+  return out;
+}
+
 static void work(machine *m) {
   pln_analyzer *a = m->a;
   frame *f = &m->stack[m->n - 1];
@@ -276,13 +293,10 @@ static void work(machine *m) {
     return;
   }
   if (m->canonical && pln_term_kind(a, t) == PLN_REDUCE) {
-    a->depth++;
-    next = a->depth < MOST_NESTED ? pln_canonical_reduce(a, t) : t;
-    a->depth--;
-    finish(m, next);
+    finish(m, reduce_reduction(a, t));
     return;
   }
-  bool branch = is_branch(a, t) && a->depth < MOST_SCOPES;
+  bool branch = knows_condition(a, t);
   next = branch ? reduce_branch(m, t) : with_results(m, t);
   f = &m->stack[m->n - 1];
   if (next && next != t && !branch) {
@@ -319,6 +333,8 @@ static void work(machine *m) {
 static void step(machine *m) {
   frame *f = &m->stack[m->n - 1];
   uint32_t n = m->n;
+  if (m->a->branches > 0 && m->a->branch_fuel > 0)
+    m->a->branch_fuel--;
   if (is_done(m, f->current)) {
     finish(m, result_of(m, f->current));
     return;

@@ -1500,8 +1500,9 @@ function pl.pattern_table(name, list) end
 ---@return perilune.Target
 function pl.target(spec, host) end
 --- The attribute `key` of an operator and its level; nil when there is none. With a value sets it, unless one of a
---- higher level is there, and tells whether it did; with nil as value removes it. Passes ask for attributes: TOpPattern,
---- FTVMLegalize, target.NAME, ... A function gets what TVM's gets under that key, and a pass that calls one runs in the
+--- higher level is there, and tells whether it did; with nil as value removes it. Passes ask for attributes: TOpPattern
+--- (0 elementwise, 1 broadcast, 2 injective, 3 reduce, 4 out-fusable, 7 tuple, 8 opaque), FTVMLegalize, target.NAME, ...
+--- A function gets what TVM's gets under that key, and a pass that calls one runs in the
 --- caller's thread.
 ---@param op perilune.Op|string
 ---@param key string

@@ -318,3 +318,17 @@ describe("the reader of expressions", function()
     assert.has_error(function() expr "x $ y" end)
   end)
 end)
+
+describe("a quotient that does not fit in its dtype", function()
+  it("stays as it is", function()
+    for _, kind in ipairs { "FloorDiv", "Div" } do
+      for dtype, least in pairs { int8 = -128, int32 = -1 << 31, int64 = math.mininteger } do
+        local quotient = tir[kind](tir.IntImm(dtype, least), tir.IntImm(dtype, -1))
+        for _, how in ipairs { "simplify", "rewrite_simplify", "canonical_simplify" } do
+          local analyzer = pl.arith.Analyzer()
+          assert.are.equal(tostring(quotient), tostring(analyzer[how](analyzer, quotient)))
+        end
+      end
+    end
+  end)
+end)

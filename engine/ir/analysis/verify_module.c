@@ -50,9 +50,18 @@ pln_status pln_module_check_globals(const pln_module *m, uint32_t index) {
   return PLN_OK;
 }
 
+static pln_status verify_graph(const pln_module *m, uint32_t index) {
+  pln_status status = pln_graph_verify_closed(pln_module_function_at(m, index));
+  if (status == PLN_ERR_INVALID)
+    pln_diag_note(
+        m->engine, NULL, "in function @%s",
+        pln_symbol_text(m->engine, pln_module_name_at(m, index)).data);
+  return pln_annotate_function(m, index, status);
+}
+
 pln_status pln_module_verify_function(const pln_module *m, uint32_t index) {
   const pln_graph *f = pln_module_function_at(m, index);
-  PLN_TRY(pln_annotate_function(m, index, pln_graph_verify_closed(f)));
+  PLN_TRY(verify_graph(m, index));
   PLN_TRY(pln_module_check_globals(m, index));
   return pln_annotate_function(m, index, pln_graph_check_constructors(f, m));
 }

@@ -150,18 +150,14 @@ static pln_status lower_expr(void *ud, pln_stmt_rewrite *s, pln_ref old,
 /* What a variable stands for is known in its body. */
 static pln_status enter_let(pln_intrin_lowering *x, pln_stmt_rewrite *s,
                             pln_ref stmt) {
-  pln_ref image, value = pln_stmt_operand(s, 0);
-  pln_term var, term;
+  pln_ref value = pln_stmt_operand(s, 0);
   if ((pln_stmt_node(s, value)->flags & PLN_NODE_EFFECT) != PLN_EFFECT_NONE ||
       pln_type_get_kind(x->g->engine, pln_stmt_node(s, value)->type) !=
           PLN_TYPE_PRIM ||
       !pln_is_int_dtype(
           pln_type_dtype(x->g->engine, pln_stmt_node(s, value)->type)))
     return PLN_OK;
-  PLN_TRY(pln_stmt_map(s, pln_stmt_param(s, stmt, 0, 0), &image));
-  PLN_TRY(pln_scoped_term(&x->scopes, s, image, &var));
-  PLN_TRY(pln_scoped_term(&x->scopes, s, value, &term));
-  return pln_analyzer_bind(x->scopes.a, var, term, true);
+  return pln_scoped_bind(&x->scopes, s, stmt);
 }
 
 static pln_status enter_body(void *ud, pln_stmt_rewrite *s, pln_ref stmt,

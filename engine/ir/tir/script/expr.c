@@ -676,10 +676,27 @@ static void write_script_fragment(pln_script_printer *s,
   }
 }
 
+/* The most fragments of one expression. Its text repeats what is shared, so
+ * that it may be exponentially longer than the expression has nodes. */
+static uint64_t most_fragments(const pln_script_printer *s) {
+  return (UINT64_C(1) << 22) + UINT64_C(64) * s->g->n_nodes;
+}
+
+static void refuse_long_text(pln_script_printer *s) {
+  s->status = pln_diag_error(s->engine, PLN_ERR_LIMIT, NULL,
+                             "the text of an expression is too long: it "
+                             "repeats parts that the expression shares; a "
+                             "variable (LetStmt, Let) for each such part makes "
+                             "it short");
+}
+
 static void write_script_fragments(pln_script_printer *s, uint32_t bottom) {
+  uint64_t left = most_fragments(s);
   while (s->n_fragments > bottom && s->status == PLN_OK) {
     pln_script_fragment fragment = s->fragments[--s->n_fragments];
     write_script_fragment(s, &fragment);
+    if (left-- == 0)
+      refuse_long_text(s);
   }
 }
 

@@ -210,6 +210,10 @@ typedef struct pln_script_parser {
   uint32_t n_saved, cap_saved;
   pln_ref *refs; /* operands of the node being built */
   uint32_t n_refs, cap_refs;
+  pln_slice *targets; /* names that the current line assigns or loops over */
+  uint32_t n_targets, cap_targets;
+  pln_script_value *assigned; /* values of the current assignment */
+  uint32_t n_assigned, cap_assigned;
   pln_tensor **tensors; /* of the metadata */
   uint32_t n_tensors, cap_tensors;
   uint16_t words[1024]; /* hash table of the names of T */
