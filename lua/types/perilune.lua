@@ -3470,6 +3470,12 @@ function pl.te.tag_scope(tag, f, ...) end
 ---@param ops any
 ---@return perilune.te.Schedule
 function pl.te.create_schedule(ops) end
+--- The PrimFunc of tensors and Vars, its parameters in this order: one block an operation, which
+--- pl.tir.Schedule schedules; intermediates are buffers of the root block. Operations are
+--- placeholder, compute and extern.
+---@param args perilune.te.Tensor|(perilune.te.Tensor|perilune.Node)[]
+---@return perilune.Node
+function pl.te.create_prim_func(args) end
 ---@param name? string
 ---@param dtype? string
 ---@return perilune.Node

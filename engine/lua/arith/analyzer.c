@@ -427,6 +427,15 @@ static const luaL_Reg methods[] = {
     {"estimate_region", pln_lua_estimate_region},
     {"combine_sets", pln_lua_combine_sets},
     {"common_subexprs", pln_lua_common_subexprs},
+    {"fields", pln_lua_term_fields},
+    {"value", pln_lua_term_value},
+    {"int", pln_lua_term_int},
+    {"binary", pln_lua_term_binary},
+    {"select", pln_lua_term_select},
+    {"load", pln_lua_term_load},
+    {"with_operands", pln_lua_term_with},
+    {"replace", pln_lua_term_replace},
+    {"parts", pln_lua_term_parts},
     {NULL, NULL}};
 static const luaL_Reg meta[] = {{"__gc", analyzer_gc}, {NULL, NULL}};
 static const luaL_Reg functions[] = {{"analyzer", core_analyzer},
