@@ -214,7 +214,7 @@ local function extern_stmt(job, op)
   return block
 end
 
-local makers = { ComputeOp = compute_stmt, ExternOp = extern_stmt }
+local stmt_of_kind = { ComputeOp = compute_stmt, ExternOp = extern_stmt }
 
 -- -------------------------------------------------------------- the function
 
@@ -244,11 +244,11 @@ local function stage(job, op)
   if op.kind == "PlaceholderOp" then
     if job.is_arg[job.terms:import(op:output(0).buffer)] then return end
     argument.fail(("%s: placeholder '%s' is not among the arguments"):format(where, op.name))
-  elseif not makers[op.kind] then
+  elseif not stmt_of_kind[op.kind] then
     argument.fail(("%s: operation '%s' is a %s; only placeholder, compute and extern have blocks")
       :format(where, op.name, op.kind))
   end
-  job.stmts[#job.stmts + 1] = makers[op.kind](job, op)
+  job.stmts[#job.stmts + 1] = stmt_of_kind[op.kind](job, op)
   for _, tensor in ipairs(op.outputs) do
     local buffer = job.terms:import(tensor.buffer)
     if not job.is_arg[buffer] then job.allocs[#job.allocs + 1] = buffer end

@@ -663,4 +663,9 @@ for name in pairs(kind_number) do
   if ir[name] == nil and tir[name] ~= nil then ir[name] = tir[name] end
 end
 
-return tir
+-- Schedules are loaded at their first use.
+return setmetatable(tir, { __index = function(_, name)
+  if name ~= "Schedule" then return nil end
+  tir.Schedule = require "perilune.tir.schedule"
+  return tir.Schedule
+end })

@@ -5,8 +5,8 @@
 -- allocs, matches, annotations }; Seq { seq }; Store { buffer, value, indices }; Evaluate {
 -- value }; If { condition, body, other }; Let { var, value, body }; Other { node, operands,
 -- bodies }. An iterator of a block is { var, min, extent, type }, a region { buffer, ranges }, a
--- range { min, extent }. A changed statement is a new table; what did not change is shared with the tree before.
--- For and Block have an `id`, which their changed copies keep.
+-- range { min, extent }. A changed statement is a new table; what did not change is shared with
+-- the tree before. For and Block have an `id`, which their changed copies keep.
 
 local core = require "perilune.core"
 core.internal()
