@@ -3532,6 +3532,44 @@ function BlockSchedule:unroll(loop) end
 ---@param loop perilune.tir.Variable
 ---@param thread_axis string
 function BlockSchedule:bind(loop, thread_axis) end
+--- A copy of a buffer that a block reads (by number from 0), in a storage scope, which the
+--- consumers (all that read it) read instead. The block that copies.
+---@param block perilune.tir.Variable
+---@param read_buffer_index integer
+---@param storage_scope string
+---@param consumer_blocks? perilune.tir.Variable[]
+---@return perilune.tir.Variable
+function BlockSchedule:cache_read(block, read_buffer_index, storage_scope, consumer_blocks) end
+--- The block writes a buffer in a storage scope instead, which is then copied. The block that copies.
+---@param block perilune.tir.Variable
+---@param write_buffer_index integer
+---@param storage_scope string
+---@return perilune.tir.Variable
+function BlockSchedule:cache_write(block, write_buffer_index, storage_scope) end
+--- Sets the storage scope of a buffer that a block writes.
+---@param block perilune.tir.Variable
+---@param buffer_index integer
+---@param storage_scope string
+function BlockSchedule:set_scope(block, buffer_index, storage_scope) end
+--- Wants the stride of a dimension of a buffer that a block writes to be factor * k + offset.
+---@param block perilune.tir.Variable
+---@param buffer_index integer
+---@param axis integer from 0, or from the end
+---@param factor integer
+---@param offset integer
+function BlockSchedule:storage_align(block, buffer_index, axis, factor, offset) end
+--- Computes a block inside of a loop of its consumers: what a round of the loop reads.
+---@param block perilune.tir.Variable
+---@param loop perilune.tir.Variable
+---@param preserve_unit_loops? boolean false
+---@param index? integer -1: the last possible place (default), -2: the first
+function BlockSchedule:compute_at(block, loop, preserve_unit_loops, index) end
+--- Computes a block inside of a loop of its producers: what a round of the loop gives.
+---@param block perilune.tir.Variable
+---@param loop perilune.tir.Variable
+---@param preserve_unit_loops? boolean false
+---@param index? integer -1: the last possible place (default), -2: the first
+function BlockSchedule:reverse_compute_at(block, loop, preserve_unit_loops, index) end
 --- Computes the elements of a block where they are read.
 ---@param block perilune.tir.Variable
 function BlockSchedule:compute_inline(block) end

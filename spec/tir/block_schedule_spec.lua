@@ -320,6 +320,211 @@ def main(A: T.Buffer((8, 8, 8), "float32"), B: T.Buffer((8,), "float32")):
     end, "its body is no sum, product, minimum or maximum")
   end)
 
+  it("reads through a cache", function()
+    becomes(chain, function(sch)
+      sch:cache_read(sch:get_block "B", 0, "local")
+      sch:cache_read(sch:get_block "C", 0, "shared", { sch:get_block "C" })
+    end, [[
+def main(A: T.Buffer((16, 16), "float32"), C: T.Buffer((16, 16), "float32")):
+    B = T.alloc_buffer((16, 16))
+    A_local = T.alloc_buffer((16, 16), scope="local")
+    B_shared = T.alloc_buffer((16, 16), scope="shared")
+    for ax0, ax1 in T.grid(16, 16):
+        with T.block("A_local"):
+            v0, v1 = T.axis.remap("SS", [ax0, ax1])
+            T.reads(A[v0, v1])
+            T.writes(A_local[v0, v1])
+            A_local[v0, v1] = A[v0, v1]
+    for i, j in T.grid(16, 16):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            T.reads(A_local[vi, vj])
+            T.writes(B[vi, vj])
+            B[vi, vj] = A_local[vi, vj] * T.float32(2)
+    for ax0, ax1 in T.grid(16, 16):
+        with T.block("B_shared"):
+            v0, v1 = T.axis.remap("SS", [ax0, ax1])
+            T.reads(B[v0, v1])
+            T.writes(B_shared[v0, v1])
+            B_shared[v0, v1] = B[v0, v1]
+    for i, j in T.grid(16, 16):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            T.reads(B_shared[vi, vj])
+            T.writes(C[vi, vj])
+            C[vi, vj] = B_shared[vi, vj] + T.float32(1)
+]])
+    refuses(chain, function(sch) sch:cache_read(sch:get_block "B", 1, "local") end,
+      "tir.Schedule.cache_read: block 'B' reads 1 buffers; there is no buffer 1")
+    refuses(chain, function(sch) sch:cache_read(sch:get_block "B", 0, "a b") end,
+      "'a b' is no storage scope")
+    refuses(chain, function(sch)
+      sch:cache_read(sch:get_block "B", 0, "local", { sch:get_block "C" })
+    end, "block 'C' does not read 'A'")
+  end)
+
+  it("writes through a cache", function()
+    becomes(matmul, function(sch) sch:cache_write(sch:get_block "C", 0, "local") end, [[
+def main(A: T.Buffer((16, 16), "float32"), B: T.Buffer((16, 16), "float32"), C: T.Buffer((16, 16), "float32")):
+    C_local = T.alloc_buffer((16, 16), scope="local")
+    for i, j, k in T.grid(16, 16, 16):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            T.reads(A[vi, vk], B[vj, vk])
+            T.writes(C_local[vi, vj])
+            with T.init():
+                C_local[vi, vj] = T.float32(0)
+            C_local[vi, vj] = C_local[vi, vj] + A[vi, vk] * B[vj, vk]
+    for ax0, ax1 in T.grid(16, 16):
+        with T.block("C_local"):
+            v0, v1 = T.axis.remap("SS", [ax0, ax1])
+            T.reads(C_local[v0, v1])
+            T.writes(C[v0, v1])
+            C[v0, v1] = C_local[v0, v1]
+]])
+    refuses(matmul, function(sch)
+      local block = sch:get_block "C"
+      sch:decompose_reduction(block, (loops_of(sch, "C")))
+      sch:cache_write(block, 0, "local")
+    end, "tir.Schedule.cache_write: block 'C_update': it is no complete block")
+  end)
+
+  it("computes a block inside of a loop of its consumer", function()
+    becomes(chain, function(sch) sch:compute_at(sch:get_block "B", (loops_of(sch, "C"))) end, [[
+def main(A: T.Buffer((16, 16), "float32"), C: T.Buffer((16, 16), "float32")):
+    B = T.alloc_buffer((16, 16))
+    for i in range(16):
+        for ax0 in range(16):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, ax0])
+                T.reads(A[vi, vj])
+                T.writes(B[vi, vj])
+                B[vi, vj] = A[vi, vj] * T.float32(2)
+        for j in range(16):
+            with T.block("C"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                T.reads(B[vi, vj])
+                T.writes(C[vi, vj])
+                C[vi, vj] = B[vi, vj] + T.float32(1)
+]])
+    local stencil = [[
+def main(A: T.Buffer((16,), "float32"), C: T.Buffer((14,), "float32")):
+    B = T.alloc_buffer((16,))
+    for i in range(16):
+        with T.block("B"):
+            vi = T.axis.spatial(16, i)
+            T.reads(A[vi])
+            T.writes(B[vi])
+            B[vi] = A[vi] * T.float32(2)
+    for i in range(14):
+        with T.block("C"):
+            vi = T.axis.spatial(14, i)
+            T.reads(B[vi:vi + 3])
+            T.writes(C[vi])
+            C[vi] = B[vi] + B[vi + 2]
+]]
+    becomes(stencil, function(sch)
+      local outer = table.unpack(sch:split((loops_of(sch, "C")), { nil, 4, n = 2 }))
+      sch:compute_at(sch:get_block "B", outer)
+    end, [[
+def main(A: T.Buffer((16,), "float32"), C: T.Buffer((14,), "float32")):
+    B = T.alloc_buffer((16,))
+    for i_0 in range(4):
+        for ax0 in range(6):
+            with T.block("B"):
+                vi = T.axis.spatial(16, i_0 * 4 + ax0)
+                T.where(i_0 * 4 + ax0 < 16)
+                T.reads(A[vi])
+                T.writes(B[vi])
+                B[vi] = A[vi] * T.float32(2)
+        for i_1 in range(4):
+            with T.block("C"):
+                vi = T.axis.spatial(14, i_0 * 4 + i_1)
+                T.where(i_0 * 4 + i_1 < 14)
+                T.reads(B[vi:vi + 3])
+                T.writes(C[vi])
+                C[vi] = B[vi] + B[vi + 2]
+]])
+    refuses(chain, function(sch) sch:compute_at(sch:get_block "C", (loops_of(sch, "B"))) end,
+      "tir.Schedule.compute_at: block 'C' computes an output of its scope")
+    refuses(chain, function(sch) sch:compute_at(sch:get_block "B", (loops_of(sch, "B"))) end,
+      "loop 'i' is around block 'B' already")
+    refuses(stencil, function(sch)
+      sch:reverse_compute_at(sch:get_block "C", (loops_of(sch, "B")))
+    end, "block 'C': an index of what it reads of its producers is no iterator")
+  end)
+
+  it("computes a block inside of a loop of its producer", function()
+    becomes(chain, function(sch)
+      local i, j = loops_of(sch, "B")
+      sch:split(i, { nil, 6, n = 2 })
+      sch:split(j, { 4, 4 })
+      local io, ii, jo, ji = loops_of(sch, "B")
+      sch:reorder(io, jo, ii, ji)
+      sch:reverse_compute_at(sch:get_block "C", jo)
+    end, [[
+def main(A: T.Buffer((16, 16), "float32"), C: T.Buffer((16, 16), "float32")):
+    B = T.alloc_buffer((16, 16))
+    for i_0, j_0 in T.grid(3, 4):
+        for i_1, j_1 in T.grid(6, 4):
+            with T.block("B"):
+                vi = T.axis.spatial(16, i_0 * 6 + i_1)
+                vj = T.axis.spatial(16, j_0 * 4 + j_1)
+                T.where(i_0 * 6 + i_1 < 16)
+                T.reads(A[vi, vj])
+                T.writes(B[vi, vj])
+                B[vi, vj] = A[vi, vj] * T.float32(2)
+        for ax0, ax1 in T.grid(6, 4):
+            with T.block("C"):
+                vi = T.axis.spatial(16, i_0 * 6 + ax0)
+                vj = T.axis.spatial(16, j_0 * 4 + ax1)
+                T.where(i_0 * 6 + ax0 < 16)
+                T.reads(B[vi, vj])
+                T.writes(C[vi, vj])
+                C[vi, vj] = B[vi, vj] + T.float32(1)
+]])
+    local reduced = te.create_prim_func((function()
+      local A = te.placeholder({ 8, 8 }, "float32", "A")
+      local k = te.reduce_axis(8, "k")
+      local B = te.compute({ 8 }, function(i) return te.sum(A[{ i, k.var }], k) end, "B")
+      return { A, te.compute({ 8 }, function(i) return B[{ i }] + 1.0 end, "C") }
+    end)())
+    refuses(reduced, function(sch)
+      sch:reverse_compute_at(sch:get_block "C", (select(2, loops_of(sch, "B"))))
+    end, "loop 'k': block 'B' reduces over it or a loop around it, and is not done in a round")
+    refuses(chain, function(sch) sch:reverse_compute_at(sch:get_block "B", (loops_of(sch, "C"))) end,
+      "block 'B' has no producer")
+  end)
+
+  it("sets storage scopes, and aligns strides", function()
+    local sch = becomes(chain, function(sch)
+      local block = sch:get_block "B"
+      sch:set_scope(block, 0, "shared")
+      sch:storage_align(block, 0, -2, 32, 4)
+      sch:storage_align(block, 0, 0, 64, 8)
+    end, [==[
+def main(A: T.Buffer((16, 16), "float32"), C: T.Buffer((16, 16), "float32")):
+    B = T.alloc_buffer((16, 16), scope="shared")
+    for i, j in T.grid(16, 16):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            T.reads(A[vi, vj])
+            T.writes(B[vi, vj])
+            T.block_attr({"buffer_dim_align": [[0, 0, 64, 8]]})
+            B[vi, vj] = A[vi, vj] * T.float32(2)
+    for i, j in T.grid(16, 16):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            T.reads(B[vi, vj])
+            T.writes(C[vi, vj])
+            C[vi, vj] = B[vi, vj] + T.float32(1)
+]==])
+    assert.error_matches(function() sch:set_scope(sch:get_block "C", 0, "shared") end,
+      "'C' is no buffer of a block: it is a parameter", 1, true)
+    assert.error_matches(function() sch:storage_align(sch:get_block "C", 0, 2, 4, 0) end,
+      "'C' has 2 dimensions; there is no axis 2", 1, true)
+  end)
+
   it("finds producers, consumers, outputs and blocks inside", function()
     local sch = tir.Schedule(parse(chain))
     local b, c, root = sch:get_block "B", sch:get_block "C", sch:get_block "root"
@@ -507,6 +712,17 @@ describe("random schedules", function()
       sch:split(loop, sch:sample_perfect_tile(loop, 2, 8))
     end,
     function(sch, _, block) sch:add_unit_loop(block) end,
+    function(sch, r, block) sch:cache_read(block, r(2) - 1, "local") end,
+    function(sch, _, block) sch:cache_write(block, 0, "shared") end,
+    function(sch, r, block)
+      local others = sch:get_consumers(block)
+      if #others > 0 then sch:compute_at(block, pick(r, sch:get_loops(others[1]))) end
+    end,
+    function(sch, r, block)
+      local others = sch:get_producers(block)
+      if #others > 0 then sch:reverse_compute_at(block, pick(r, sch:get_loops(others[1]))) end
+    end,
+    function(sch, _, block) sch:set_scope(block, 0, "local") end,
   }
 
   local function state_of(seed)
@@ -547,8 +763,9 @@ describe("random schedules", function()
   } do
     it("compute the same: " .. name, function()
       local first = tonumber(os.getenv "PERILUNE_SEED") or 1
+      local count = tonumber(os.getenv "PERILUNE_SEEDS") or 25
       local taken, fn = 0, make()
-      for seed = first, first + 24 do taken = taken + run(name, fn, seed) end
+      for seed = first, first + count - 1 do taken = taken + run(name, fn, seed) end
       assert.is_true(taken > 50)
     end)
   end

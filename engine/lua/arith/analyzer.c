@@ -256,6 +256,7 @@ static int analyzer_int_set(lua_State *L) {
   uint32_t n;
   pln_term min, max, term = pln_lua_check_term(L, 2);
   pln_analyzer *a = pln_lua_check_analyzer(L);
+  lua_settop(L, 4); /* an option that is not given is nil */
   const pln_term_domain *domains = push_domains(L, 3, &n);
   pln_lua_must(L, pln_lua_state_of(L),
                pln_analyzer_int_set(a, term, n, domains, lua_toboolean(L, 4),

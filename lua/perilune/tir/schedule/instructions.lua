@@ -8,6 +8,8 @@
 local core = require "perilune.core"
 core.internal()
 
+local cache = require "perilune.tir.schedule.cache"
+local compute_at = require "perilune.tir.schedule.compute_at"
 local inline = require "perilune.tir.schedule.inline"
 local loops = require "perilune.tir.schedule.loops"
 local query = require "perilune.tir.schedule.query"
@@ -54,6 +56,21 @@ row("parallel", "Parallel", { { "loop", "loop" } }, nil, loops.parallel)
 row("vectorize", "Vectorize", { { "loop", "loop" } }, nil, loops.vectorize)
 row("unroll", "Unroll", { { "loop", "loop" } }, nil, loops.unroll)
 row("bind", "Bind", { { "loop", "loop" }, { "thread_axis", "string" } }, nil, loops.bind)
+row("cache_read", "CacheRead", { { "block", "block" }, { "read_buffer_index", "integer" },
+  { "storage_scope", "string" }, { "consumer_blocks", "blocks", {} } }, "block", cache.cache_read)
+row("cache_write", "CacheWrite", { { "block", "block" }, { "write_buffer_index", "integer" },
+  { "storage_scope", "string" } }, "block", cache.cache_write)
+row("set_scope", "SetScope", { { "block", "block" }, { "buffer_index", "integer" },
+  { "storage_scope", "string" } }, nil, cache.set_scope)
+row("storage_align", "StorageAlign", { { "block", "block" }, { "buffer_index", "integer" },
+  { "axis", "integer" }, { "factor", "integer" }, { "offset", "integer" } }, nil,
+  cache.storage_align)
+row("compute_at", "ComputeAt", { { "block", "block" }, { "loop", "loop" },
+  { "preserve_unit_loops", "boolean", false }, { "index", "integer", -1 } }, nil,
+  compute_at.compute_at)
+row("reverse_compute_at", "ReverseComputeAt", { { "block", "block" }, { "loop", "loop" },
+  { "preserve_unit_loops", "boolean", false }, { "index", "integer", -1 } }, nil,
+  compute_at.reverse_compute_at)
 row("compute_inline", "ComputeInline", { { "block", "block" } }, nil, inline.compute_inline)
 row("reverse_compute_inline", "ReverseComputeInline", { { "block", "block" } }, nil,
   inline.reverse_compute_inline)

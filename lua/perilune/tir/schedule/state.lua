@@ -100,6 +100,9 @@ function State:replace(old, new)
       if child ~= old then bodies[#bodies + 1] = child
       elseif new then bodies[#bodies + 1] = new end
     end
+    if not new and around.kind == "If" and #bodies > 0 then
+      self:fail("a branch of an if would be left without statements")
+    end
     old, around, new = around, self.parents[around],
       #bodies > 0 and tree.with_children(around, bodies) or nil
     if not new and old.kind == "Block" then
