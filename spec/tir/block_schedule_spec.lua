@@ -494,6 +494,39 @@ def main(A: T.Buffer((16, 16), "float32"), C: T.Buffer((16, 16), "float32")):
     end, "loop 'k': block 'B' reduces over it or a loop around it, and is not done in a round")
     refuses(chain, function(sch) sch:reverse_compute_at(sch:get_block "B", (loops_of(sch, "C"))) end,
       "block 'B' has no producer")
+    -- Rows of two rounds overlap where a predicate is no bound of an iterator.
+    refuses(chain, function(sch)
+      local _, inner = table.unpack(sch:split((loops_of(sch, "B")), { 4, 4 }))
+      local part = table.unpack(sch:split(inner, { nil, 3, n = 2 }))
+      sch:reverse_compute_at(sch:get_block "C", part)
+    end, "its predicate is no bound of an iterator")
+  end)
+
+  it("does no step of a reduction twice", function()
+    local A = te.placeholder({ 4, 4 }, "float32", "A")
+    local k = te.reduce_axis(4, "k")
+    local B = te.compute({ 4 }, function(i) return te.sum(A[{ i, k.var }], k) end, "B")
+    local C = te.compute({ 4, 4 }, function(i, j) return A[{ i, j }] - B[{ i }] end, "C")
+    local fn = te.create_prim_func { A, C }
+    -- B is computed again in each round of j.
+    local function again(sch)
+      local _, j = loops_of(sch, "C")
+      sch:compute_at(sch:get_block "B", j)
+      return sch:get_block "B", j
+    end
+    local sch = tir.Schedule(fn)
+    again(sch)
+    assert(tir.check(fn, sch.mod))
+    local message = "block 'B': the loops may run steps of its reduction more than once"
+    refuses(fn, function(s) s:decompose_reduction(again(s)) end, message)
+    refuses(fn, function(s) s:parallel((select(2, again(s)))) end, message)
+    refuses(fn, function(s)
+      local block = again(s)
+      local i, j, r = table.unpack(s:get_loops(block))
+      s:fuse(i, j)
+      s:decompose_reduction(block, s:get_loops(block)[1])
+      assert(r)
+    end, message)
   end)
 
   it("sets storage scopes, and aligns strides", function()

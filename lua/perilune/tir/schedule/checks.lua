@@ -95,6 +95,27 @@ function checks.is_affine(s, block)
   return numbers ~= nil and numbers ~= false
 end
 
+--- Whether the rounds of loops, those around them being fixed, are different values of the
+-- iterators: so that no step of a reduction is done twice.
+function checks.runs_once(s, block, around)
+  local terms, ranges = s.terms, {}
+  for _, loop in ipairs(around) do
+    table.move({ loop.var, loop.min, loop.extent }, 1, 3, #ranges + 1, ranges)
+  end
+  if #block.values == 0 then return #around == 0 end
+  for _, predicate in ipairs { 0, block.predicate ~= terms.yes and block.predicate or nil } do
+    local _, numbers = terms.core:detect_iter_map(block.values, ranges, predicate, 1, true)
+    if numbers then return true end
+  end
+  return false
+end
+
+--- Refuses what would do steps of a reduction in an order in which they are done twice.
+function checks.once(s, block, around)
+  if checks.has_only(block, tree.SPATIAL) or checks.runs_once(s, block, around) then return end
+  s:fail("%s: the loops may run steps of its reduction more than once", s:describe(block))
+end
+
 local function reduction_vars(block)
   local vars = {}
   for _, iter in ipairs(block.iters) do

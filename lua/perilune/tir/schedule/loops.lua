@@ -174,8 +174,18 @@ local function chain_of(s, list)
   return s:fail("the loops are not a chain: between them are other statements")
 end
 
+-- The loops around a block from one inwards.
+local function loops_from(s, block, first)
+  local out = {}
+  for _, loop in ipairs(s:loops(block)) do
+    if s:contains(first, loop) then out[#out + 1] = loop end
+  end
+  return out
+end
+
 local function check_reordered_blocks(s, stmt)
   for _, block in ipairs(s:child_blocks(stmt)) do
+    checks.once(s, block, loops_from(s, block, stmt))
     if not checks.has_only(block, tree.SPATIAL, tree.REDUCE) then
       s:fail("%s: an iterator is neither spatial nor a reduction", s:describe(block))
     elseif not checks.is_affine(s, block) then
@@ -211,6 +221,7 @@ local function check_independent(s, loop)
   local vars = { [loop.var] = true }
   for _, block in ipairs(s:child_blocks(loop)) do
     checks.complete_or_reduction(s, block)
+    checks.once(s, block, loops_from(s, block, loop))
     if not checks.is_affine(s, block) then
       s:fail("%s: %s has bindings that are not affine", s:describe(loop), s:describe(block))
     end

@@ -88,6 +88,7 @@ function reduction.decompose_reduction(s, block, loop)
         s:describe(block))
     end
   end
+  checks.once(s, block, table.move(around, at, #around, 1, {}))
   local chosen, left = init_loops(s, block, around, at)
   local init = init_block(s, block, left)
   local body, from, to = init, {}, {}
