@@ -3595,6 +3595,12 @@ function BlockSchedule:annotate(block_or_loop, key, value) end
 ---@param block_or_loop perilune.tir.Variable
 ---@param key string
 function BlockSchedule:unannotate(block_or_loop, key) end
+--- Puts the elements of a buffer of a block ({ "read" or "write", number from 0 }) where a
+--- bijective map from indices to indices says. That of a parameter changes what the function takes.
+---@param block perilune.tir.Variable
+---@param buffer { [1]: "read"|"write", [2]: integer }
+---@param index_map (fun(...: perilune.Node): perilune.Node ...)|perilune.IndexMap
+function BlockSchedule:transform_layout(block, buffer, index_map) end
 --- Marks in the trace where postprocessing begins.
 function BlockSchedule:enter_postproc() end
 --- Another schedule with the same steps and variables; `seed` begins its decisions anew.

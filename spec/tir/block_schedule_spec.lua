@@ -502,6 +502,48 @@ def main(A: T.Buffer((16, 16), "float32"), C: T.Buffer((16, 16), "float32")):
     end, "its predicate is no bound of an iterator")
   end)
 
+  it("changes the layout of a buffer", function()
+    local sch = becomes(chain, function(sch)
+      sch:transform_layout(sch:get_block "B", { "write", 0 }, function(m, n)
+        return m // 4, n // 8, m % 4, n % 8
+      end)
+    end, [[
+def main(A: T.Buffer((16, 16), "float32"), C: T.Buffer((16, 16), "float32")):
+    B = T.alloc_buffer((4, 2, 4, 8))
+    for i, j in T.grid(16, 16):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            T.reads(A[vi, vj])
+            T.writes(B[vi // 4, vj // 8, vi % 4, vj % 8])
+            B[vi // 4, vj // 8, vi % 4, vj % 8] = A[vi, vj] * T.float32(2)
+    for i, j in T.grid(16, 16):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            T.reads(B[vi // 4, vj // 8, vi % 4, vj % 8])
+            T.writes(C[vi, vj])
+            C[vi, vj] = B[vi // 4, vj // 8, vi % 4, vj % 8] + T.float32(1)
+]])
+    assert.is_truthy(tostring(sch.trace):find('sch.transform_layout(block=b0, buffer=("write", 0), '
+      .. 'index_map=lambda i0, i1: (i0 // 4, i1 // 8, i0 % 4, i1 % 8))', 1, true),
+      tostring(sch.trace))
+    local again = tir.Schedule(parse(chain)):apply_json(sch.trace:as_json())
+    assert.is_true(pl.equal(sch.mod, again.mod))
+    assert.is_true(pl.equal(sch.mod, tir.Schedule(parse(chain)):apply_trace(sch).mod))
+    -- That of a parameter is another function.
+    sch:transform_layout(sch:get_block "B", { "read", 0 }, function(m, n) return n, m end)
+    assert.is_truthy(tostring(sch.mod):find("A[vj, vi]", 1, true), tostring(sch.mod))
+    local function with(map, which)
+      return function(s) s:transform_layout(s:get_block "B", which or { "write", 0 }, map) end
+    end
+    refuses(chain, with(function(m, n) return m // 4, n end),
+      "tir.Schedule.transform_layout: the map is not bijective on the shape of 'B'")
+    refuses(chain, with(function(m) return m end), "the map has 1 variables, 'B' 2 dimensions")
+    refuses(chain, with(3), "a function or an IndexMap expected, got number")
+    refuses(chain, with(function(m, n) return n, m end, { "read", 1 }),
+      "block 'B' reads 1 buffers; there is no buffer 1")
+    refuses(chain, with(function(m, n) return n, m end, "write"), 'a buffer is { "read" or "write"')
+  end)
+
   it("does no step of a reduction twice", function()
     local A = te.placeholder({ 4, 4 }, "float32", "A")
     local k = te.reduce_axis(4, "k")
@@ -754,6 +796,20 @@ describe("random schedules", function()
     function(sch, r, block)
       local others = sch:get_producers(block)
       if #others > 0 then sch:reverse_compute_at(block, pick(r, sch:get_loops(others[1]))) end
+    end,
+    function(sch, r, block)
+      local name = sch:get(block).attrs.name_hint
+      local rank = { B = 2, pad = 4, Y = 4 }
+      if name == "B" and #sch:get_producers(block) + #sch:get_consumers(block) == 0 then return end
+      if not rank[name] or #sch:get_consumers(block) == 0 then return end
+      local last = r(2) == 1
+      sch:transform_layout(block, { "write", 0 }, rank[name] == 2 and function(a, b)
+        if last then return b, a end
+        return a // 2, b, a % 2
+      end or function(a, b, c, d)
+        if last then return a, c, d, b end
+        return a, b // 2, c, d, b % 2
+      end)
     end,
     function(sch, _, block) sch:set_scope(block, 0, "local") end,
   }

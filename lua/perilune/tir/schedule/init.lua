@@ -17,6 +17,7 @@ core.internal()
 
 local argument = require "perilune.argument"
 local instructions = require "perilune.tir.schedule.instructions"
+local IndexMap = require "perilune.tir.index_map"
 local ir = require "perilune.ir"
 local sampling = require "perilune.tir.schedule.sampling"
 local State = require "perilune.tir.schedule.state"
@@ -101,6 +102,22 @@ local function check_value(value, where, depth)
   return value
 end
 
+local function check_buffer(value, where)
+  if type(value) ~= "table" or value[1] ~= "read" and value[1] ~= "write"
+      or math.type(value[2]) ~= "integer" then
+    argument.fail(where .. ": a buffer is { \"read\" or \"write\", its number from 0 }")
+  end
+  return value
+end
+
+local function check_map(value, where)
+  if type(value) ~= "table" or type(value.initial_indices) ~= "table" then
+    argument.fail(("%s: a function or an IndexMap expected, got %s"):format(where,
+      argument.kind_of(value)))
+  end
+  return value
+end
+
 -- An argument as the primitive takes it, of one as the trace keeps it.
 local function resolved(sch, state, where, parameter, value)
   local role = parameter.role
@@ -120,6 +137,10 @@ local function resolved(sch, state, where, parameter, value)
     return check_list(value, where, parameter.name, list_checkers[role])
   elseif role == "value" then
     return check_value(value, where, 1)
+  elseif role == "buffer" then
+    return check_buffer(value, where)
+  elseif role == "index_map" then
+    return check_map(value, where)
   elseif not checkers[role](value) then
     argument.fail(("%s: %s: a%s %s expected, got %s"):format(where, parameter.name,
       role == "integer" and "n" or "", role, argument.kind_of(value)))
@@ -266,6 +287,10 @@ for _, row in ipairs(instructions) do
     end
     local args = positional(sch, row, ...)
     if row.name == "split" then args.factors = normal_factors(args.factors) end
+    if type(args.index_map) == "function" then
+      args.index_map = IndexMap.from_func(args.index_map,
+        debug.getinfo(args.index_map, "u").nparams)
+    end
     local decision
     if row.samples then decision = select(#row.arguments + 1, ...) end
     local results = apply(sch, row, args, decision)

@@ -1,9 +1,10 @@
 -- The instructions of a trace: for each its name in TVM, its arguments in order, and what it does.
 --
 -- An argument is { name, role, default }: roles are block, loop, loop_or_block (variables of
--- the schedule), blocks and loops (lists of them), factors (integers, sampled variables or nil),
--- and, for what is no variable, string, integer, boolean, numbers, integers, value. `run` gets the
--- state, statements in the place of variables, and gives the ids or numbers of its results.
+-- the schedule), blocks and loops (lists of them), factors (integers, sampled variables or -1),
+-- and, for what is no variable, string, integer, boolean, numbers, integers, value, buffer
+-- ({ "read" or "write", number }) and index_map (a pl.tir.IndexMap). `run` gets the state, and
+-- statements in the place of variables; it gives the ids or numbers of its results.
 
 local core = require "perilune.core"
 core.internal()
@@ -11,6 +12,7 @@ core.internal()
 local cache = require "perilune.tir.schedule.cache"
 local compute_at = require "perilune.tir.schedule.compute_at"
 local inline = require "perilune.tir.schedule.inline"
+local layout = require "perilune.tir.schedule.layout"
 local loops = require "perilune.tir.schedule.loops"
 local query = require "perilune.tir.schedule.query"
 local reduction = require "perilune.tir.schedule.reduction"
@@ -82,6 +84,8 @@ row("annotate", "Annotate", { { "block_or_loop", "loop_or_block" }, { "ann_key",
   { "ann_val", "value" } }, nil, loops.annotate)
 row("unannotate", "Unannotate", { { "block_or_loop", "loop_or_block" }, { "ann_key", "string" } },
   nil, loops.unannotate)
+row("transform_layout", "TransformLayout", { { "block", "block" }, { "buffer", "buffer" },
+  { "index_map", "index_map" } }, nil, layout.transform_layout)
 row("enter_postproc", "EnterPostproc", {}, nil, function() end)
 
 return instructions

@@ -7,6 +7,7 @@ core.internal()
 local argument = require "perilune.argument"
 local instructions = require "perilune.tir.schedule.instructions"
 local json = require "perilune.json"
+local tir = require "perilune.tir"
 
 local trace = {}
 
@@ -44,6 +45,36 @@ local function namer()
   end
 end
 
+-- -------------------------------------------------------------- index maps
+
+-- The names of the variables, and the text of the indices.
+local function map_texts(map)
+  local vars, indices = {}, {}
+  for i, var in ipairs(map.initial_indices) do vars[i] = var.name end
+  for i, index in ipairs(map.final_indices) do indices[i] = tostring(index) end
+  return vars, indices
+end
+
+local function read_map(value, where)
+  if type(value) ~= "table" or type(value[1]) ~= "table" or type(value[2]) ~= "table" then
+    argument.fail(where .. ": an index map is names of variables and indices")
+  end
+  local vars, names, indices = {}, {}, {}
+  for i, name in ipairs(value[1]) do
+    if type(name) ~= "string" or names[name] then
+      argument.fail(where .. ": variables of an index map have different names")
+    end
+    vars[i] = tir.Var(name, "int32")
+    names[name] = vars[i]
+  end
+  for i, text in ipairs(value[2]) do
+    local index, diag = tir.parse_expr(argument.string(text, where, "an index"), where, names)
+    if not index then argument.fail(("%s: %s"):format(where, diag.message)) end
+    indices[i] = index
+  end
+  return tir.IndexMap(vars, indices)
+end
+
 -- ------------------------------------------------------------------ Python
 
 local function python(value, names)
@@ -60,6 +91,21 @@ local function python(value, names)
   return "[" .. table.concat(parts, ", ") .. "]"
 end
 
+-- An argument by its name.
+local function python_named(parameter, value, names)
+  local text
+  if parameter.role == "index_map" then
+    local vars, indices = map_texts(value)
+    text = ("lambda %s: (%s%s)"):format(table.concat(vars, ", "), table.concat(indices, ", "),
+      #indices == 1 and "," or "")
+  elseif parameter.role == "buffer" then
+    text = ("(%q, %d)"):format(value[1], value[2])
+  elseif parameter.role == "factors" then
+    text = python(table.move(value, 1, #value, 1, { open = true }), names)
+  end
+  return ("%s=%s"):format(parameter.name, text or python(value, names))
+end
+
 local function python_args(entry, names)
   local out = {}
   for _, parameter in ipairs(entry.row.arguments) do
@@ -69,10 +115,7 @@ local function python_args(entry, names)
     elseif entry.row.positional then
       out[#out + 1] = python(value, names)
     elseif parameter.role ~= "blocks" or #value > 0 then
-      if parameter.role == "factors" then
-        value = table.move(value, 1, #value, 1, { open = true })
-      end
-      out[#out + 1] = ("%s=%s"):format(parameter.name, python(value, names))
+      out[#out + 1] = python_named(parameter, value, names)
     end
   end
   if entry.row.samples then out[#out + 1] = "decision=" .. python(entry.decision, names) end
@@ -127,6 +170,9 @@ local function json_entry(entry, names, name)
       for _, one in ipairs(value) do inputs[#inputs + 1] = plain(one, names) end
     elseif how then
       inputs[#inputs + 1] = plain(value, names)
+    elseif parameter.role == "index_map" then
+      local vars, indices = map_texts(value)
+      attrs[#attrs + 1] = json.list { json.list(vars), json.list(indices) }
     else
       attrs[#attrs + 1] = plain(value, names)
     end
@@ -178,7 +224,9 @@ local function read_inputs(row, inputs, attrs, known, where)
     elseif how then
       args[parameter.name], at = variable_of(known, inputs[at], where), at + 1
     else
-      args[parameter.name], at_attr = attrs[at_attr], at_attr + 1
+      local value = attrs[at_attr]
+      if parameter.role == "index_map" then value = read_map(value, where) end
+      args[parameter.name], at_attr = value, at_attr + 1
     end
   end
   return args
@@ -225,7 +273,7 @@ end
 -- An argument with the variables of another schedule.
 local function renamed(value, map)
   if trace.is_variable(value) then return map[value] or value end
-  if type(value) ~= "table" then return value end
+  if type(value) ~= "table" or getmetatable(value) ~= nil then return value end
   local out = {}
   for key, item in pairs(value) do out[key] = renamed(item, map) end
   return out
