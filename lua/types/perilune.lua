@@ -3595,6 +3595,11 @@ function BlockSchedule:annotate(block_or_loop, key, value) end
 ---@param block_or_loop perilune.tir.Variable
 ---@param key string
 function BlockSchedule:unannotate(block_or_loop, key) end
+--- Makes a block of a loop and of all in it: a chain of loops around a block.
+---@param target perilune.tir.Variable the loop
+---@param preserve_unit_iters? boolean true
+---@return perilune.tir.Variable
+function BlockSchedule:blockize(target, preserve_unit_iters) end
 --- Puts the elements of a buffer of a block ({ "read" or "write", number from 0 }) where a
 --- bijective map from indices to indices says. That of a parameter changes what the function takes.
 ---@param block perilune.tir.Variable

@@ -544,6 +544,66 @@ def main(A: T.Buffer((16, 16), "float32"), C: T.Buffer((16, 16), "float32")):
     refuses(chain, with(function(m, n) return n, m end, "write"), 'a buffer is { "read" or "write"')
   end)
 
+  it("makes a block of loops", function()
+    becomes(elementwise, function(sch)
+      local i, j = loops_of(sch, "B")
+      local io, ii = table.unpack(sch:split(i, { nil, 16, n = 2 }))
+      local jo, ji = table.unpack(sch:split(j, { nil, 16, n = 2 }))
+      sch:reorder(io, jo, ii, ji)
+      sch:annotate(sch:blockize(ii), "outer", 1)
+    end, [[
+def main(A: T.Buffer((128, 128), "float32"), B: T.Buffer((128, 128), "float32")):
+    for i_0, j_0 in T.grid(8, 8):
+        with T.block("B_o"):
+            vio, vjo = T.axis.remap("SS", [i_0, j_0])
+            T.reads(A[vio * 16:vio * 16 + 16, vjo * 16:vjo * 16 + 16])
+            T.writes(B[vio * 16:vio * 16 + 16, vjo * 16:vjo * 16 + 16])
+            T.block_attr({"outer": 1})
+            for i_1, j_1 in T.grid(16, 16):
+                with T.block("B"):
+                    vi, vj = T.axis.remap("SS", [i_1, j_1])
+                    T.reads(A[vio * 16 + vi, vjo * 16 + vj])
+                    T.writes(B[vio * 16 + vi, vjo * 16 + vj])
+                    B[vio * 16 + vi, vjo * 16 + vj] = A[vio * 16 + vi, vjo * 16 + vj] * T.float32(2)
+]])
+    -- The init of a reduction is that of the outer block.
+    becomes(matmul, function(sch)
+      local _, _, k = loops_of(sch, "C")
+      local outer, inner = table.unpack(sch:split(k, { 4, 4 }))
+      sch:decompose_reduction(sch:blockize(inner), outer)
+    end, [[
+def main(A: T.Buffer((16, 16), "float32"), B: T.Buffer((16, 16), "float32"), C: T.Buffer((16, 16), "float32")):
+    for i, j in T.grid(16, 16):
+        with T.block("C_o_init"):
+            vio, vjo = T.axis.remap("SS", [i, j])
+            T.reads()
+            T.writes(C[vio, vjo])
+            with T.block("C_init"):
+                vii = T.axis.spatial(1, 0)
+                vji = T.axis.spatial(1, 0)
+                T.reads()
+                T.writes(C[vio, vjo])
+                C[vio, vjo] = T.float32(0)
+        for k_0 in range(4):
+            with T.block("C_o_update"):
+                vio, vjo, vko = T.axis.remap("SSR", [i, j, k_0])
+                T.reads(C[vio, vjo], A[vio, vko * 4:vko * 4 + 4], B[vjo, vko * 4:vko * 4 + 4])
+                T.writes(C[vio, vjo])
+                for k_1 in range(4):
+                    with T.block("C"):
+                        vii = T.axis.spatial(1, 0)
+                        vji = T.axis.spatial(1, 0)
+                        vki = T.axis.reduce(4, k_1)
+                        T.reads(C[vio, vjo], A[vio, vko * 4 + vki], B[vjo, vko * 4 + vki])
+                        T.writes(C[vio, vjo])
+                        C[vio, vjo] = C[vio, vjo] + A[vio, vko * 4 + vki] * B[vjo, vko * 4 + vki]
+]])
+    refuses(chain, function(sch)
+      sch:compute_at(sch:get_block "B", (loops_of(sch, "C")))
+      sch:blockize((loops_of(sch, "C")))
+    end, "tir.Schedule.blockize: loop 'i': its body is no block in a chain of loops")
+  end)
+
   it("does no step of a reduction twice", function()
     local A = te.placeholder({ 4, 4 }, "float32", "A")
     local k = te.reduce_axis(4, "k")
@@ -759,7 +819,7 @@ local function row_sums()
 end
 
 describe("random schedules", function()
-  local function pick(random, list) return list[random(#list)] end
+  local function pick(random, list) return #list > 0 and list[random(#list)] or nil end
 
   -- One random primitive; it may be refused.
   local moves = {
@@ -811,6 +871,7 @@ describe("random schedules", function()
         return a, b // 2, c, d, b % 2
       end)
     end,
+    function(sch, r, _, loops) sch:blockize(pick(r, loops)) end,
     function(sch, _, block) sch:set_scope(block, 0, "local") end,
   }
 

@@ -32,15 +32,16 @@ local function is_schedule(value) return getmetatable(value) == Schedule end
 
 -- ------------------------------------------------------------------ steps
 --
--- A step is { before, entry, state, random }: the trees behind it and the state of the generator.
--- Steps form a list that shares its beginning with that of the copies.
+-- A step is { before, count, entry, funcs, random }: how many steps there are, the trees behind it
+-- and the state of the generator. Steps form a list that shares its beginning with that of
+-- copies.
 
 local function wrap(fields) return setmetatable(fields, Schedule) end
 
 local function entries_of(sch)
   local out, step = {}, sch.step
   while step.before do
-    table.insert(out, 1, step.entry)
+    out[step.count] = step.entry
     step = step.before
   end
   return out
@@ -172,7 +173,8 @@ local function apply(sch, row, args, decision)
   local given = row.run(state, table.unpack(list, 1, #row.arguments))
   local results, values = results_of(sch, row, given)
   if row.results then sch.values = values end
-  sch.step = { before = sch.step, funcs = state.funcs, random = state.random.state,
+  sch.step = { before = sch.step, count = sch.step.count + 1, funcs = state.funcs,
+    random = state.random.state,
     entry = { row = row, args = args, results = results, decision = state.decided } }
   return results
 end
@@ -205,7 +207,7 @@ local function new(_, program, options)
   for name, fn in pairs(prim_funcs(program)) do funcs[name] = tree.read_func(terms, fn) end
   local module = ir.kind_of(program) == "Module" and program or core.module {}
   return wrap { terms = terms, values = {}, module = module,
-    step = { funcs = funcs, random = sampling.seed(seed) } }
+    step = { count = 0, funcs = funcs, random = sampling.seed(seed) } }
 end
 
 --- Another schedule with the same steps and variables; `seed` begins its decisions anew.
@@ -229,7 +231,7 @@ function methods.undo(sch)
   return sch
 end
 
-function methods.n_steps(sch) return #entries_of(sch) end
+function methods.n_steps(sch) return sch.step.count end
 
 -- ---------------------------------------------------------------- primitives
 

@@ -9,6 +9,7 @@
 local core = require "perilune.core"
 core.internal()
 
+local blockize = require "perilune.tir.schedule.blockize"
 local cache = require "perilune.tir.schedule.cache"
 local compute_at = require "perilune.tir.schedule.compute_at"
 local inline = require "perilune.tir.schedule.inline"
@@ -84,6 +85,7 @@ row("annotate", "Annotate", { { "block_or_loop", "loop_or_block" }, { "ann_key",
   { "ann_val", "value" } }, nil, loops.annotate)
 row("unannotate", "Unannotate", { { "block_or_loop", "loop_or_block" }, { "ann_key", "string" } },
   nil, loops.unannotate)
+row("blockize", "Blockize", { { "target", "loop" }, keep_unit }, "block", blockize.blockize)
 row("transform_layout", "TransformLayout", { { "block", "block" }, { "buffer", "buffer" },
   { "index_map", "index_map" } }, nil, layout.transform_layout)
 row("enter_postproc", "EnterPostproc", {}, nil, function() end)

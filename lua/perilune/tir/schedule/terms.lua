@@ -6,13 +6,15 @@
 local core = require "perilune.core"
 core.internal()
 
+local Analyzer = require "perilune.arith.analyzer"
 local operand = require "perilune.tir.operand"
 
 local Terms = {}
 Terms.__index = Terms
 
 function Terms.new()
-  local self = setmetatable({ core = core.analyzer(), rows = {} }, Terms)
+  local analyzer = Analyzer()
+  local self = setmetatable({ analyzer = analyzer, core = analyzer.core, rows = {} }, Terms)
   self.yes, self.no = self:import(operand.const(true)), self:import(operand.const(false))
   return self
 end
