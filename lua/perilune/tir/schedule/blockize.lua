@@ -21,12 +21,13 @@ local function chain_of(s, loop)
     s:fail("%s: its body is no block in a chain of loops", s:describe(loop))
   elseif #at.iters == 0 then
     s:fail("%s has no iterators", s:describe(at))
+  elseif at.predicate ~= s.terms.yes then
+    s:fail("%s runs under a predicate", s:describe(at))
   end
   return at, inner
 end
 
--- Each binding as outer * extent of inner + inner: pairs of { value, extent }, and the conditions
--- of the outer and of the inner block.
+-- Each binding as outer * extent of inner + inner: pairs of { value, extent }.
 local function divide(s, block, inner)
   local terms, values, ranges, vars = s.terms, {}, {}, {}
   local analyzer = terms.analyzer
@@ -37,8 +38,7 @@ local function divide(s, block, inner)
     ranges[node(loop.var)] = { node(loop.min), node(loop.extent) }
   end
   for i, loop in ipairs(inner) do vars[i] = node(loop.var) end
-  local predicate = block.predicate ~= terms.yes and node(block.predicate) or true
-  local pairs_ = iter_map.subspace_divide(analyzer, values, ranges, vars, predicate, "surjective",
+  local pairs_ = iter_map.subspace_divide(analyzer, values, ranges, vars, true, "surjective",
     false)
   if #pairs_ ~= #block.values + 1 then
     s:fail("%s: its bindings cannot be divided into loops outside and inside of %s",
@@ -50,8 +50,7 @@ local function divide(s, block, inner)
   end
   local out = {}
   for i = 1, #block.values do out[i] = { part(pairs_[i][1]), part(pairs_[i][2]) } end
-  local last = pairs_[#pairs_]
-  return out, terms:import(last[1].extent), terms:import(last[2].extent)
+  return out
 end
 
 local function divided_iters(s, block, parts)
@@ -84,10 +83,8 @@ local function outer_init(s, block, inner)
       for _, var in ipairs(terms:parts(block.values[i], "Var")) do used[var] = true end
     end
   end
-  local left = {}
-  for _, loop in ipairs(inner) do left[loop.var] = not used[loop.var] or nil end
   local body = { kind = "Block", id = tree.new_id(), name = block.name .. "_init", iters = iters,
-    values = values, predicate = reduction.conditions_without(terms, block.predicate, left),
+    values = values, predicate = terms.yes,
     reads = {}, writes = block.writes, allocs = {}, matches = {}, annotations = {},
     body = block.init }
   for i = #inner, 1, -1 do
@@ -103,12 +100,9 @@ function blockize.blockize(s, loop, _)
   local terms = s.terms
   local block, inner = chain_of(s, loop)
   s:bind_loops(block)
-  local parts, outer_predicate, inner_predicate = divide(s, block, inner)
-  local iters = divided_iters(s, block, parts)
-  local function map(term) return terms:replace(term, iters.from, iters.to) end
+  local iters = divided_iters(s, block, divide(s, block, inner))
   local made = tree.replace_exprs(terms, block, iters.from, iters.to)
-  made = tree.with(made, { iters = iters.inner, values = iters.inner_values,
-    predicate = map(inner_predicate) })
+  made = tree.with(made, { iters = iters.inner, values = iters.inner_values })
   local init
   if block.init then
     init = outer_init(s, made, inner)
@@ -118,7 +112,7 @@ function blockize.blockize(s, loop, _)
   for i = #inner, 1, -1 do body = tree.with(inner[i], { body = body }) end
   local outer = access.declared(terms, { kind = "Block", id = tree.new_id(),
     name = block.name .. "_o", iters = iters.outer, values = iters.outer_values,
-    predicate = outer_predicate, reads = {}, writes = {}, init = init, body = body, allocs = {},
+    predicate = terms.yes, reads = {}, writes = {}, init = init, body = body, allocs = {},
     matches = {}, annotations = {} })
   checks.complete_or_reduction(s, block)
   s:replace(loop, outer)

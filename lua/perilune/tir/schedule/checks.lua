@@ -110,9 +110,11 @@ function checks.runs_once(s, block, around)
   return false
 end
 
---- Refuses what would do steps of a reduction in an order in which they are done twice.
+--- Refuses a block that initialises or updates what it writes, if loops may run it twice.
 function checks.once(s, block, around)
-  if checks.has_only(block, tree.SPATIAL) or checks.runs_once(s, block, around) then return end
+  local plain = not block.init and has_only(block, tree.SPATIAL)
+    and not meets(block.reads, buffers_of(block.writes))
+  if plain or checks.runs_once(s, block, around) then return end
   s:fail("%s: the loops may run steps of its reduction more than once", s:describe(block))
 end
 

@@ -10,7 +10,7 @@ local tree = require "perilune.tir.schedule.tree"
 
 local compute_at = {}
 
-local UNION, NEG_INF, POS_INF = 1, 0xfffffffe, 0xffffffff
+local UNION, STRICT, NEG_INF, POS_INF = 1, 0, 0xfffffffe, 0xffffffff
 
 -- ------------------------------------------------------------------ regions
 
@@ -197,6 +197,24 @@ local function check_predicate(s, block)
   end
 end
 
+-- A round of the loop writes all elements between the ends of what it writes.
+local function check_dense(s, block, loop)
+  local terms, dims, ranges = s.terms, {}, {}
+  for i, value in ipairs(block.values) do
+    if block.iters[i].type == tree.SPATIAL then
+      table.move({ value, value, terms:int(value, 1) }, 1, 3, #dims + 1, dims)
+    end
+  end
+  for _, inner in ipairs(s:loops(block)) do
+    if inner ~= loop and s:contains(loop, inner) then
+      table.move({ inner.var, inner.min, inner.extent }, 1, 3, #ranges + 1, ranges)
+    end
+  end
+  if #dims > 0 and not terms.core:estimate_region(dims, ranges, 0, STRICT) then
+    s:fail("%s: what a round of %s writes has gaps", s:describe(block), s:describe(loop))
+  end
+end
+
 -- The producers are done with what they wrote in a round of the loop.
 local function check_finished(s, block, loop, producers)
   local at, vars = loop, {}
@@ -206,6 +224,7 @@ local function check_finished(s, block, loop, producers)
   end
   for _, producer in ipairs(producers) do
     check_predicate(s, producer)
+    check_dense(s, producer, loop)
     for i, iter in ipairs(producer.iters) do
       if iter.type ~= tree.SPATIAL and s.terms:uses(producer.values[i], vars) then
         s:fail("%s: %s reduces over it or a loop around it, and is not done in a round",

@@ -333,6 +333,6 @@ function reduction.rfactor(s, rf, factor_axis)
   return first.id
 end
 
-reduction.conditions_without, reduction.update_reads = conditions_without, update_reads
+reduction.update_reads = update_reads
 
 return reduction
