@@ -309,6 +309,12 @@ static inline bool pln_term_list_push(pln_analyzer *a, pln_term_list *list,
 void pln_term_list_free(pln_analyzer *a, pln_term_list *order);
 /* True if `t` contains the term `part`. */
 bool pln_term_uses(pln_analyzer *a, pln_term t, pln_term part);
+/* Lists `t` and what it consists of, each term once and before its operands;
+ * Buffers are not entered. */
+bool pln_term_preorder(pln_analyzer *a, pln_term t, pln_term_list *out);
+/* `t` with each term from[i] replaced by to[i]; nothing is folded. */
+pln_term pln_term_replace(pln_analyzer *a, pln_term t, uint32_t n,
+                          const pln_term *from, const pln_term *to);
 /* `t` with each vars[i] replaced by values[i], and folded. */
 pln_term pln_term_substitute(pln_analyzer *a, pln_term t, uint32_t n,
                              const pln_term *vars, const pln_term *values);

@@ -90,6 +90,26 @@ bool pln_term_order(pln_analyzer *a, pln_term t, pln_done_fn done,
   return order_terms(a, t, (left_out){.done = done}, out);
 }
 
+bool pln_term_preorder(pln_analyzer *a, pln_term t, pln_term_list *out) {
+  pln_term_list stack = {0};
+  *out = (pln_term_list){0};
+  a->walk++;
+  bool ok = pln_term_list_push(a, &stack, t);
+  while (ok && stack.n > 0) {
+    pln_term x = stack.items[--stack.n];
+    if (a->facts[x].visit == a->walk)
+      continue;
+    a->facts[x].visit = a->walk;
+    ok = pln_term_list_push(a, out, x) &&
+         (pln_term_kind(a, x) == PLN_BUFFER ||
+          push_operands(a, &stack, x, (left_out){0}));
+  }
+  pln_term_list_free(a, &stack);
+  if (!ok)
+    pln_term_list_free(a, out);
+  return ok;
+}
+
 bool pln_term_order_unmarked(pln_analyzer *a, pln_term t,
                              const pln_term_marks *marks, pln_term_list *out) {
   return order_terms(a, t, (left_out){.marks = marks}, out);
@@ -139,7 +159,7 @@ static void set_image(pln_analyzer *a, pln_term t, pln_term value) {
   a->image_of[t] = value;
 }
 
-static bool rebuild(pln_analyzer *a, pln_term t) {
+static bool rebuild(pln_analyzer *a, pln_term t, bool fold) {
   uint32_t n = pln_at(a, t)->n;
   pln_term few[8], *operands = few;
   bool changed = false;
@@ -154,7 +174,9 @@ static bool rebuild(pln_analyzer *a, pln_term t) {
     operands[i] = image(a, x) ? image(a, x) : x;
     changed = changed || operands[i] != x;
   }
-  pln_term made = changed ? folded(a, t, operands) : t;
+  pln_term made = !changed ? t
+                  : fold   ? folded(a, t, operands)
+                           : pln_term_with(a, t, operands);
   set_image(a, t, made);
   if (operands != few)
     pln_mem_free(a->engine, operands, n * sizeof *operands);
@@ -176,21 +198,31 @@ static bool begin_images(pln_analyzer *a, pln_term t) {
   return status == PLN_OK;
 }
 
-pln_term pln_term_substitute(pln_analyzer *a, pln_term t, uint32_t n,
-                             const pln_term *vars, const pln_term *values) {
+static pln_term replace(pln_analyzer *a, pln_term t, uint32_t n,
+                        const pln_term *from, const pln_term *to, bool fold) {
   pln_term_list order;
   if (n == 0 || !t)
     return t;
   if (!begin_images(a, t) || !pln_term_order(a, t, NULL, &order))
     return PLN_NO_TERM;
   for (uint32_t i = 0; i < n; i++)
-    if (vars[i] && vars[i] <= t)
-      set_image(a, vars[i], values[i]);
+    if (from[i] && from[i] <= t)
+      set_image(a, from[i], to[i]);
   bool ok = true;
   for (uint32_t i = 0; ok && i < order.n; i++)
     if (!image(a, order.items[i]))
-      ok = rebuild(a, order.items[i]);
+      ok = rebuild(a, order.items[i], fold);
   pln_term out = ok ? image(a, t) : PLN_NO_TERM;
   pln_term_list_free(a, &order);
   return out;
+}
+
+pln_term pln_term_substitute(pln_analyzer *a, pln_term t, uint32_t n,
+                             const pln_term *vars, const pln_term *values) {
+  return replace(a, t, n, vars, values, true);
+}
+
+pln_term pln_term_replace(pln_analyzer *a, pln_term t, uint32_t n,
+                          const pln_term *from, const pln_term *to) {
+  return replace(a, t, n, from, to, false);
 }

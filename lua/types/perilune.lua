@@ -4182,6 +4182,200 @@ function Schedule:to_module(args, name, options) end
 ---@return fun(axis: perilune.Node): { min: perilune.Node, extent: perilune.Node }?
 function Schedule:infer_bound() end
 
+--- A block, a loop or a number of a schedule of blocks: schedule:get(variable).
+---@class perilune.tir.Variable
+---@field class "block"|"loop"|"value"
+
+--- What was done to a schedule of blocks, in order. tostring gives it as TVM's Python.
+---@class perilune.tir.Trace
+local BlockTrace = {}
+--- The lines of the function that tostring gives.
+---@return string[]
+function BlockTrace:as_python() end
+--- Instructions and decisions as JSON text, for schedule:apply_json.
+---@return string
+function BlockTrace:as_json() end
+--- Applies the steps behind those of the schedule, with the same decisions.
+---@param schedule perilune.tir.Schedule
+---@return perilune.tir.Schedule
+function BlockTrace:apply_to_schedule(schedule) end
+
+--- A schedule of PrimFuncs with blocks, by the names of TVM's tir.Schedule. A refused primitive
+--- leaves it as it was, and says which primitive, block or loop, and why.
+---@class perilune.tir.Schedule
+---@field mod perilune.Module the module as the steps have made it
+---@field trace perilune.tir.Trace
+local BlockSchedule = {}
+--- The block of that name. `func_name`: the only function, or "main".
+---@param name string
+---@param func_name? string
+---@return perilune.tir.Variable
+function BlockSchedule:get_block(name, func_name) end
+--- The loops around a block, up to the next block, outermost first.
+---@param block perilune.tir.Variable
+---@return perilune.tir.Variable[]
+function BlockSchedule:get_loops(block) end
+--- The blocks in a block or loop that are in no other one there.
+---@param block_or_loop perilune.tir.Variable
+---@return perilune.tir.Variable[]
+function BlockSchedule:get_child_blocks(block_or_loop) end
+--- Blocks before it that write what it reads.
+---@param block perilune.tir.Variable
+---@return perilune.tir.Variable[]
+function BlockSchedule:get_producers(block) end
+--- Blocks behind it that read what it writes.
+---@param block perilune.tir.Variable
+---@return perilune.tir.Variable[]
+function BlockSchedule:get_consumers(block) end
+--- The blocks in a block that write what it does not allocate.
+---@param scope_block perilune.tir.Variable
+---@return perilune.tir.Variable[]
+function BlockSchedule:get_output_blocks(scope_block) end
+--- What a variable stands for: a number, a For, or a Block.
+---@param variable perilune.tir.Variable
+---@return integer|perilune.Node
+function BlockSchedule:get(variable) end
+--- One of the candidates, with its probability. `decision`: its number from 0, instead of chance.
+---@param candidates integer[]
+---@param probs number[]
+---@param decision? integer
+---@return perilune.tir.Variable
+function BlockSchedule:sample_categorical(candidates, probs, decision) end
+--- n factors with the extent of the loop as their product, the last at most `max_innermost_factor`
+--- (16; -1: any). `decision`: the factors, instead of chance.
+---@param loop perilune.tir.Variable
+---@param n integer
+---@param max_innermost_factor? integer
+---@param decision? integer[]
+---@return perilune.tir.Variable[]
+function BlockSchedule:sample_perfect_tile(loop, n, max_innermost_factor, decision) end
+--- Loops in the place of one, by factors, outermost first; one may be left open: { nil, 8, n = 2 }.
+---@param loop perilune.tir.Variable
+---@param factors (integer|perilune.tir.Variable|nil)[]
+---@param preserve_unit_iters? boolean true
+---@return perilune.tir.Variable[]
+function BlockSchedule:split(loop, factors, preserve_unit_iters) end
+--- One loop in the place of a chain of them; the last argument may be { preserve_unit_iters = }.
+---@param ... perilune.tir.Variable|{ preserve_unit_iters?: boolean }
+---@return perilune.tir.Variable
+function BlockSchedule:fuse(...) end
+--- Loops of a chain, in another order: at the places that they have.
+---@param ... perilune.tir.Variable
+function BlockSchedule:reorder(...) end
+--- A loop of one round around a block or loop.
+---@param block_or_loop perilune.tir.Variable
+---@return perilune.tir.Variable
+function BlockSchedule:add_unit_loop(block_or_loop) end
+---@param loop perilune.tir.Variable
+function BlockSchedule:parallel(loop) end
+---@param loop perilune.tir.Variable
+function BlockSchedule:vectorize(loop) end
+---@param loop perilune.tir.Variable
+function BlockSchedule:unroll(loop) end
+--- Binds a loop to an axis of threads, such as "threadIdx.x".
+---@param loop perilune.tir.Variable
+---@param thread_axis string
+function BlockSchedule:bind(loop, thread_axis) end
+--- A copy of a buffer that a block reads (by number from 0), in a storage scope, which the
+--- consumers (all that read it) read instead. The block that copies.
+---@param block perilune.tir.Variable
+---@param read_buffer_index integer
+---@param storage_scope string
+---@param consumer_blocks? perilune.tir.Variable[]
+---@return perilune.tir.Variable
+function BlockSchedule:cache_read(block, read_buffer_index, storage_scope, consumer_blocks) end
+--- The block writes a buffer in a storage scope instead, which is then copied. The block that copies.
+---@param block perilune.tir.Variable
+---@param write_buffer_index integer
+---@param storage_scope string
+---@return perilune.tir.Variable
+function BlockSchedule:cache_write(block, write_buffer_index, storage_scope) end
+--- Sets the storage scope of a buffer that a block writes.
+---@param block perilune.tir.Variable
+---@param buffer_index integer
+---@param storage_scope string
+function BlockSchedule:set_scope(block, buffer_index, storage_scope) end
+--- Wants the stride of a dimension of a buffer that a block writes to be factor * k + offset.
+---@param block perilune.tir.Variable
+---@param buffer_index integer
+---@param axis integer from 0, or from the end
+---@param factor integer
+---@param offset integer
+function BlockSchedule:storage_align(block, buffer_index, axis, factor, offset) end
+--- Computes a block inside of a loop of its consumers: what a round of the loop reads.
+---@param block perilune.tir.Variable
+---@param loop perilune.tir.Variable
+---@param preserve_unit_loops? boolean false
+---@param index? integer -1: the last possible place (default), -2: the first
+function BlockSchedule:compute_at(block, loop, preserve_unit_loops, index) end
+--- Computes a block inside of a loop of its producers: what a round of the loop gives.
+---@param block perilune.tir.Variable
+---@param loop perilune.tir.Variable
+---@param preserve_unit_loops? boolean false
+---@param index? integer -1: the last possible place (default), -2: the first
+function BlockSchedule:reverse_compute_at(block, loop, preserve_unit_loops, index) end
+--- Computes the elements of a block where they are read.
+---@param block perilune.tir.Variable
+function BlockSchedule:compute_inline(block) end
+--- Makes a block part of its only producer.
+---@param block perilune.tir.Variable
+function BlockSchedule:reverse_compute_inline(block) end
+--- Takes the init of a reduction out, to before a loop: the new block.
+---@param block perilune.tir.Variable
+---@param loop perilune.tir.Variable
+---@return perilune.tir.Variable
+function BlockSchedule:decompose_reduction(block, loop) end
+--- Reduces a loop later: each of its rounds has a result of its own, which is dimension
+--- `factor_axis` of a new buffer. The block that computes them.
+---@param loop perilune.tir.Variable
+---@param factor_axis integer
+---@return perilune.tir.Variable
+function BlockSchedule:rfactor(loop, factor_axis) end
+--- Annotates a block or loop, unless it has the key.
+---@param block_or_loop perilune.tir.Variable
+---@param key string
+---@param value string|number|boolean|table
+function BlockSchedule:annotate(block_or_loop, key, value) end
+---@param block_or_loop perilune.tir.Variable
+---@param key string
+function BlockSchedule:unannotate(block_or_loop, key) end
+--- Makes a block of a loop and of all in it: a chain of loops around a block.
+---@param target perilune.tir.Variable the loop
+---@param preserve_unit_iters? boolean true
+---@return perilune.tir.Variable
+function BlockSchedule:blockize(target, preserve_unit_iters) end
+--- Puts the elements of a buffer of a block ({ "read" or "write", number from 0 }) where a
+--- bijective map from indices to indices says. That of a parameter changes what the function takes.
+---@param block perilune.tir.Variable
+---@param buffer { [1]: "read"|"write", [2]: integer }
+---@param index_map (fun(...: perilune.Node): perilune.Node ...)|perilune.IndexMap
+function BlockSchedule:transform_layout(block, buffer, index_map) end
+--- Marks in the trace where postprocessing begins.
+function BlockSchedule:enter_postproc() end
+--- Another schedule with the same steps and variables; `seed` begins its decisions anew.
+---@param seed? integer
+---@return perilune.tir.Schedule
+function BlockSchedule:copy(seed) end
+--- Takes back the last step.
+---@return perilune.tir.Schedule itself
+function BlockSchedule:undo() end
+---@return integer
+function BlockSchedule:n_steps() end
+--- Applies the steps of a trace or schedule behind its own, all or none of them.
+---@param other perilune.tir.Trace|perilune.tir.Schedule
+---@return perilune.tir.Schedule itself
+function BlockSchedule:apply_trace(other) end
+--- The same of a text that trace:as_json gave.
+---@param text string
+---@return perilune.tir.Schedule itself
+function BlockSchedule:apply_json(text) end
+
+--- A schedule of a PrimFunc, or of those of a module; te.create_prim_func makes one of tensors.
+---@param program perilune.Module|perilune.Node
+---@param options? { seed?: integer } 1
+---@return perilune.tir.Schedule
+function pl.tir.Schedule(program, options) end
+
 pl.te = {}
 ---@param shape any
 ---@param dtype? string "float32"
@@ -4221,6 +4415,12 @@ function pl.te.tag_scope(tag, f, ...) end
 ---@param ops any
 ---@return perilune.te.Schedule
 function pl.te.create_schedule(ops) end
+--- The PrimFunc of tensors and Vars, its parameters in this order: one block an operation, which
+--- pl.tir.Schedule schedules; intermediates are buffers of the root block. Operations are
+--- placeholder, compute and extern.
+---@param args perilune.te.Tensor|(perilune.te.Tensor|perilune.Node)[]
+---@return perilune.Node
+function pl.te.create_prim_func(args) end
 ---@param name? string
 ---@param dtype? string
 ---@return perilune.Node

@@ -103,4 +103,19 @@ describe("what floats", function()
     assert.equal("tanh", kept.op.name)
     assert(pl.verify(pl.module { main = pl.func({ x }, kept) }))
   end)
+
+  it("keeps a Buffer one Buffer when it is built in again", function()
+    local tir = pl.tir
+    local A = tir.decl_buffer({ 4 }, "float32", "A")
+    local analyzer = pl.arith.Analyzer()
+    local load = analyzer:term(A:load(0))
+    local stores = {}
+    for i = 1, 4 do
+      stores[i] = A:store(analyzer.core:export(load), i - 1)
+      rubbish(30000)
+      collect()
+    end
+    local text = tostring(tir.PrimFunc({ A }, tir.SeqStmt(stores)))
+    assert.is_nil(text:find "A_1", text)
+  end)
 end)

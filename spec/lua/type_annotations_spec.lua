@@ -82,6 +82,9 @@ describe("the types for editors", function()
       Built = pl.build(assert(pl.tir.parse(
         "@T.prim_func\ndef f(A: T.Buffer((1,), \"int32\")):\n    A[0] = 1"))),
     }
+    objects.BlockSchedule = pl.tir.Schedule(assert(pl.tir.parse(
+      "@T.prim_func\ndef f(A: T.Buffer((1,), \"int32\")):\n    A[0] = 1")))
+    objects.BlockTrace = objects.BlockSchedule.trace
     objects.TeTensor, objects.TeOperation, objects.Schedule, objects.Stage = tensor_expression()
     for class, name in text:gmatch "\nfunction (%u%w*):([%w_]+)" do
       assert(objects[class], class .. " is not among the objects of this spec")

@@ -69,6 +69,17 @@ static pln_status move_var(pln_compaction *c, pln_ref ref) {
   return PLN_OK;
 }
 
+/* Nodes that are found by their identity: variables and Buffers. */
+static pln_status move_known(pln_compaction *c, pln_ref ref) {
+  const pln_graph *g = c->b->graph;
+  pln_kind kind = (pln_kind)g->nodes[ref].kind;
+  if (!c->b->vars || c->b->node_scope[ref] != PLN_NONE)
+    return PLN_OK;
+  if (kind == PLN_BUFFER)
+    return pln_buffer_remember_as(g, ref, c->vars, c->map[ref]);
+  return kind == PLN_VAR ? move_var(c, ref) : PLN_OK;
+}
+
 static pln_status move_tables(pln_compaction *c) {
   pln_builder *b = c->b;
   const pln_graph *g = b->graph;
@@ -77,10 +88,9 @@ static pln_status move_tables(pln_compaction *c) {
   if (b->early)
     PLN_TRY(pln_idmap_new(b->engine, &c->early));
   for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
-    if (c->map[ref] == PLN_NONE || g->nodes[ref].kind != PLN_VAR)
+    if (c->map[ref] == PLN_NONE)
       continue;
-    if (b->vars && b->node_scope[ref] == PLN_NONE)
-      PLN_TRY(move_var(c, ref));
+    PLN_TRY(move_known(c, ref));
     if (b->early && pln_idmap_get(b->early, ref))
       PLN_TRY(pln_idmap_set(c->early, c->map[ref], 1));
   }

@@ -30,5 +30,9 @@ uint64_t pln_typed_var(uint32_t var, pln_type type);
 /* import.c: forgets imported nodes that were removed, so that they are imported
  * again when needed, and releases graphs without remaining copies. */
 void pln_import_compact(pln_builder *b, const pln_ref *map);
+/* tir/buffer_identity.c: enters a Buffer, which will be node `moved`, into a
+ * new table of what is known by identity. */
+pln_status pln_buffer_remember_as(const pln_graph *g, pln_ref buffer,
+                                  pln_idmap *known, pln_ref moved) PLN_CHECKED;
 
 #endif

@@ -5,6 +5,7 @@
  * Called when a Buffer is built in, or imported into, a free builder, which
  * keeps a chain of Buffers per pointer in its table of Vars. */
 
+#include "ir/graph/compact.h"
 #include "ir/tir/tir.h"
 
 enum { FEW = 64 };
@@ -65,15 +66,26 @@ pln_ref pln_buffer_find(const pln_builder *b, const pln_node *n,
   return at > 0 ? at - 1 : PLN_NONE;
 }
 
+/* `buffer` becomes the first one of the chain of its pointer. */
+static pln_status remember(pln_idmap *known, uint64_t pointer, pln_ref buffer) {
+  uint32_t last = pln_idmap_get(known, pointer);
+  if (last == buffer + 1)
+    return PLN_OK;
+  if (last)
+    PLN_TRY(pln_idmap_set(known, by_buffer(buffer), last));
+  return pln_idmap_set(known, pointer, buffer + 1);
+}
+
 pln_status pln_buffer_remember(pln_builder *b, pln_ref buffer) {
   const pln_graph *g = b->graph;
   pln_ref data = g->operands[g->nodes[buffer].first];
   if (!b->vars)
     PLN_TRY(pln_idmap_new(b->engine, &b->vars));
-  uint32_t last = pln_idmap_get(b->vars, by_pointer(g, data));
-  if (last == buffer + 1)
-    return PLN_OK;
-  if (last)
-    PLN_TRY(pln_idmap_set(b->vars, by_buffer(buffer), last));
-  return pln_idmap_set(b->vars, by_pointer(g, data), buffer + 1);
+  return remember(b->vars, by_pointer(g, data), buffer);
+}
+
+pln_status pln_buffer_remember_as(const pln_graph *g, pln_ref buffer,
+                                  pln_idmap *known, pln_ref moved) {
+  pln_ref data = g->operands[g->nodes[buffer].first];
+  return remember(known, by_pointer(g, data), moved);
 }

@@ -256,6 +256,7 @@ static int analyzer_int_set(lua_State *L) {
   uint32_t n;
   pln_term min, max, term = pln_lua_check_term(L, 2);
   pln_analyzer *a = pln_lua_check_analyzer(L);
+  lua_settop(L, 4); /* an option that is not given is nil */
   const pln_term_domain *domains = push_domains(L, 3, &n);
   pln_lua_must(L, pln_lua_state_of(L),
                pln_analyzer_int_set(a, term, n, domains, lua_toboolean(L, 4),
@@ -427,6 +428,15 @@ static const luaL_Reg methods[] = {
     {"estimate_region", pln_lua_estimate_region},
     {"combine_sets", pln_lua_combine_sets},
     {"common_subexprs", pln_lua_common_subexprs},
+    {"fields", pln_lua_term_fields},
+    {"value", pln_lua_term_value},
+    {"int", pln_lua_term_int},
+    {"binary", pln_lua_term_binary},
+    {"select", pln_lua_term_select},
+    {"load", pln_lua_term_load},
+    {"with_operands", pln_lua_term_with},
+    {"replace", pln_lua_term_replace},
+    {"parts", pln_lua_term_parts},
     {NULL, NULL}};
 static const luaL_Reg meta[] = {{"__gc", analyzer_gc}, {NULL, NULL}};
 static const luaL_Reg functions[] = {{"analyzer", core_analyzer},

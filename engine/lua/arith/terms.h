@@ -29,6 +29,15 @@ int pln_lua_solve_to_range(lua_State *L);
 int pln_lua_estimate_region(lua_State *L);
 int pln_lua_combine_sets(lua_State *L);
 int pln_lua_common_subexprs(lua_State *L);
+int pln_lua_term_fields(lua_State *L);
+int pln_lua_term_value(lua_State *L);
+int pln_lua_term_int(lua_State *L);
+int pln_lua_term_binary(lua_State *L);
+int pln_lua_term_select(lua_State *L);
+int pln_lua_term_load(lua_State *L);
+int pln_lua_term_with(lua_State *L);
+int pln_lua_term_replace(lua_State *L);
+int pln_lua_term_parts(lua_State *L);
 
 void pln_lua_open_iter_map(lua_State *L);
 void pln_lua_open_bounds(lua_State *L);

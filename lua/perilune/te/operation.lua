@@ -419,6 +419,7 @@ function operation.extern(shape, inputs, fcompute, options)
     axis = {} }
   local op = make(spec, buffers, bodies, stmt, ops)
   op.stmt, op.input_placeholders, op.output_placeholders = stmt, ins, outs
+  op.input_tensors = inputs
   return table.unpack(op.outputs)
 end
 

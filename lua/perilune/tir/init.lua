@@ -420,4 +420,9 @@ tir.renew_defs = core.renew_defs
 tir.run = require "perilune.tir.run".run
 tir.check = require "perilune.tir.check".check
 
-return tir
+-- Schedules are loaded at their first use.
+return setmetatable(tir, { __index = function(_, name)
+  if name ~= "Schedule" then return nil end
+  tir.Schedule = require "perilune.tir.schedule"
+  return tir.Schedule
+end })

@@ -1,0 +1,122 @@
+-- blockize: the loops from one inwards, with the block in them, become a block.
+
+local core = require "perilune.core"
+core.internal()
+
+local access = require "perilune.tir.schedule.access"
+local checks = require "perilune.tir.schedule.checks"
+local iter_map = require "perilune.arith.iter_map"
+local reduction = require "perilune.tir.schedule.reduction"
+local tree = require "perilune.tir.schedule.tree"
+
+local blockize = {}
+
+-- The only block under a loop, and the loops on the way.
+local function chain_of(s, loop)
+  local inner, at = { loop }, loop.body
+  while at.kind == "For" do
+    inner[#inner + 1], at = at, at.body
+  end
+  if at.kind ~= "Block" then
+    s:fail("%s: its body is no block in a chain of loops", s:describe(loop))
+  elseif #at.iters == 0 then
+    s:fail("%s has no iterators", s:describe(at))
+  elseif at.predicate ~= s.terms.yes then
+    s:fail("%s runs under a predicate", s:describe(at))
+  end
+  return at, inner
+end
+
+-- Each binding as outer * extent of inner + inner: pairs of { value, extent }.
+local function divide(s, block, inner)
+  local terms, values, ranges, vars = s.terms, {}, {}, {}
+  local analyzer = terms.analyzer
+  local function node(term) return terms:export(term) end
+  for i, value in ipairs(block.values) do values[i] = node(value) end
+  for _, loop in ipairs(s:loops(block)) do
+    if terms:constant(loop.min) ~= 0 then s:fail("%s does not start with 0", s:describe(loop)) end
+    ranges[node(loop.var)] = { node(loop.min), node(loop.extent) }
+  end
+  for i, loop in ipairs(inner) do vars[i] = node(loop.var) end
+  local pairs_ = iter_map.subspace_divide(analyzer, values, ranges, vars, true, "surjective",
+    false)
+  if #pairs_ ~= #block.values + 1 then
+    s:fail("%s: its bindings cannot be divided into loops outside and inside of %s",
+      s:describe(block), s:describe(inner[1]))
+  end
+  local function part(mark)
+    return { value = terms:simplify(terms:import(iter_map.to_expr(analyzer, mark.source))),
+      extent = terms:import(mark.extent) }
+  end
+  local out = {}
+  for i = 1, #block.values do out[i] = { part(pairs_[i][1]), part(pairs_[i][2]) } end
+  return out
+end
+
+local function divided_iters(s, block, parts)
+  local terms = s.terms
+  local out = { outer = {}, inner = {}, outer_values = {}, inner_values = {}, from = {}, to = {} }
+  for i, iter in ipairs(block.iters) do
+    if terms:constant(iter.min) ~= 0 then
+      s:fail("%s: iterator '%s' does not start with 0", s:describe(block), terms:name(iter.var))
+    end
+    for k, side in ipairs { "outer", "inner" } do
+      local var = terms:var(terms:name(iter.var) .. (k == 1 and "_o" or "_i"),
+        terms:dtype(iter.var))
+      out[side][i] = { var = var, min = iter.min, extent = parts[i][k].extent, type = iter.type }
+      out[side .. "_values"][i] = parts[i][k].value
+      terms:bind(var, iter.min, parts[i][k].extent)
+    end
+    out.from[i] = iter.var
+    out.to[i] = terms:simplify(terms:add(terms:mul(out.outer[i].var, parts[i][2].extent),
+      out.inner[i].var))
+  end
+  return out
+end
+
+-- The init of the inner block in loops of its own, for the outer one.
+local function outer_init(s, block, inner)
+  local terms, iters, values, used = s.terms, {}, {}, {}
+  for i, iter in ipairs(block.iters) do
+    if iter.type == tree.SPATIAL then
+      iters[#iters + 1], values[#values + 1] = iter, block.values[i]
+      for _, var in ipairs(terms:parts(block.values[i], "Var")) do used[var] = true end
+    end
+  end
+  local body = { kind = "Block", id = tree.new_id(), name = block.name .. "_init", iters = iters,
+    values = values, predicate = terms.yes,
+    reads = {}, writes = block.writes, allocs = {}, matches = {}, annotations = {},
+    body = block.init }
+  for i = #inner, 1, -1 do
+    if used[inner[i].var] then
+      body = tree.loop(inner[i].var, inner[i].min, inner[i].extent, body)
+    end
+  end
+  return tree.renewed(terms, body)
+end
+
+--- The outer block is new; the inner one keeps its variable.
+function blockize.blockize(s, loop, _)
+  local terms = s.terms
+  local block, inner = chain_of(s, loop)
+  s:bind_loops(block)
+  local iters = divided_iters(s, block, divide(s, block, inner))
+  local made = tree.replace_exprs(terms, block, iters.from, iters.to)
+  made = tree.with(made, { iters = iters.inner, values = iters.inner_values })
+  local init
+  if block.init then
+    init = outer_init(s, made, inner)
+    made = tree.with(made, { init = false, reads = reduction.update_reads(made) })
+  end
+  local body = made
+  for i = #inner, 1, -1 do body = tree.with(inner[i], { body = body }) end
+  local outer = access.declared(terms, { kind = "Block", id = tree.new_id(),
+    name = block.name .. "_o", iters = iters.outer, values = iters.outer_values,
+    predicate = terms.yes, reads = {}, writes = {}, init = init, body = body, allocs = {},
+    matches = {}, annotations = {} })
+  checks.complete_or_reduction(s, block)
+  s:replace(loop, outer)
+  return outer.id
+end
+
+return blockize

@@ -1,0 +1,93 @@
+-- The instructions of a trace: for each its name in TVM, its arguments in order, and what it does.
+--
+-- An argument is { name, role, default }: roles are block, loop, loop_or_block (variables of
+-- the schedule), blocks and loops (lists of them), factors (integers, sampled variables or -1),
+-- and, for what is no variable, string, integer, boolean, numbers, integers, value, buffer
+-- ({ "read" or "write", number }) and index_map (a pl.tir.IndexMap). `run` gets the state, and
+-- statements in the place of variables; it gives the ids or numbers of its results.
+
+local core = require "perilune.core"
+core.internal()
+
+local blockize = require "perilune.tir.schedule.blockize"
+local cache = require "perilune.tir.schedule.cache"
+local compute_at = require "perilune.tir.schedule.compute_at"
+local inline = require "perilune.tir.schedule.inline"
+local layout = require "perilune.tir.schedule.layout"
+local loops = require "perilune.tir.schedule.loops"
+local query = require "perilune.tir.schedule.query"
+local reduction = require "perilune.tir.schedule.reduction"
+
+local instructions = {}
+
+-- `results`: "blocks", "loops" (a list), "block", "loop", "value", "values" or nil.
+local function row(name, kind, arguments, results, run, more)
+  local out = { name = name, kind = kind, arguments = {}, results = results, run = run }
+  for i, one in ipairs(arguments) do
+    out.arguments[i] = { name = one[1], role = one[2], default = one[3], attr = one.attr }
+  end
+  for key, value in pairs(more or {}) do out[key] = value end
+  instructions[#instructions + 1] = out
+  instructions[name], instructions["kind:" .. kind] = out, out
+end
+
+local keep_unit = { "preserve_unit_iters", "boolean", true }
+
+row("get_block", "GetBlock", { { "name", "string" }, { "func_name", "string" } }, "block",
+  query.get_block)
+row("get_loops", "GetLoops", { { "block", "block" } }, "loops", query.get_loops)
+row("get_child_blocks", "GetChildBlocks", { { "block_or_loop", "loop_or_block" } }, "blocks",
+  query.get_child_blocks, { positional = true })
+row("get_producers", "GetProducers", { { "block", "block" } }, "blocks", query.get_producers)
+row("get_consumers", "GetConsumers", { { "block", "block" } }, "blocks", query.get_consumers)
+row("get_output_blocks", "GetOutputBlocks", { { "scope_block", "block" } }, "blocks",
+  query.get_output_blocks)
+row("sample_categorical", "SampleCategorical",
+  { { "candidates", "integers" }, { "probs", "numbers" } }, "value", query.sample_categorical,
+  { samples = true })
+row("sample_perfect_tile", "SamplePerfectTile",
+  { { "loop", "loop" }, { "n", "integer" }, { "max_innermost_factor", "integer", 16 } }, "values",
+  query.sample_perfect_tile, { samples = true })
+row("split", "Split", { { "loop", "loop" }, { "factors", "factors" }, keep_unit }, "loops",
+  loops.split)
+row("fuse", "Fuse", { { "loops", "loops" }, keep_unit }, "loop", loops.fuse,
+  { variadic = "loops" })
+row("reorder", "Reorder", { { "loops", "loops" } }, nil, loops.reorder, { variadic = "loops" })
+row("add_unit_loop", "AddUnitLoop", { { "block_or_loop", "loop_or_block" } }, "loop",
+  loops.add_unit_loop)
+row("parallel", "Parallel", { { "loop", "loop" } }, nil, loops.parallel)
+row("vectorize", "Vectorize", { { "loop", "loop" } }, nil, loops.vectorize)
+row("unroll", "Unroll", { { "loop", "loop" } }, nil, loops.unroll)
+row("bind", "Bind", { { "loop", "loop" }, { "thread_axis", "string" } }, nil, loops.bind)
+row("cache_read", "CacheRead", { { "block", "block" }, { "read_buffer_index", "integer" },
+  { "storage_scope", "string" }, { "consumer_blocks", "blocks", {} } }, "block", cache.cache_read)
+row("cache_write", "CacheWrite", { { "block", "block" }, { "write_buffer_index", "integer" },
+  { "storage_scope", "string" } }, "block", cache.cache_write)
+row("set_scope", "SetScope", { { "block", "block" }, { "buffer_index", "integer" },
+  { "storage_scope", "string" } }, nil, cache.set_scope)
+row("storage_align", "StorageAlign", { { "block", "block" }, { "buffer_index", "integer" },
+  { "axis", "integer" }, { "factor", "integer" }, { "offset", "integer" } }, nil,
+  cache.storage_align)
+row("compute_at", "ComputeAt", { { "block", "block" }, { "loop", "loop" },
+  { "preserve_unit_loops", "boolean", false }, { "index", "integer", -1 } }, nil,
+  compute_at.compute_at)
+row("reverse_compute_at", "ReverseComputeAt", { { "block", "block" }, { "loop", "loop" },
+  { "preserve_unit_loops", "boolean", false }, { "index", "integer", -1 } }, nil,
+  compute_at.reverse_compute_at)
+row("compute_inline", "ComputeInline", { { "block", "block" } }, nil, inline.compute_inline)
+row("reverse_compute_inline", "ReverseComputeInline", { { "block", "block" } }, nil,
+  inline.reverse_compute_inline)
+row("decompose_reduction", "DecomposeReduction", { { "block", "block" }, { "loop", "loop" } },
+  "block", reduction.decompose_reduction)
+row("rfactor", "RFactor", { { "loop", "loop" }, { "factor_axis", "integer" } }, "block",
+  reduction.rfactor)
+row("annotate", "Annotate", { { "block_or_loop", "loop_or_block" }, { "ann_key", "string" },
+  { "ann_val", "value" } }, nil, loops.annotate)
+row("unannotate", "Unannotate", { { "block_or_loop", "loop_or_block" }, { "ann_key", "string" } },
+  nil, loops.unannotate)
+row("blockize", "Blockize", { { "target", "loop" }, keep_unit }, "block", blockize.blockize)
+row("transform_layout", "TransformLayout", { { "block", "block" }, { "buffer", "buffer" },
+  { "index_map", "index_map" } }, nil, layout.transform_layout)
+row("enter_postproc", "EnterPostproc", {}, nil, function() end)
+
+return instructions

@@ -1,0 +1,120 @@
+-- What a schedule is asked: blocks by name, loops around a block, blocks that depend on another,
+-- and random decisions.
+
+local core = require "perilune.core"
+core.internal()
+
+local checks = require "perilune.tir.schedule.checks"
+local sampling = require "perilune.tir.schedule.sampling"
+local tree = require "perilune.tir.schedule.tree"
+
+local query = {}
+
+local function ids(stmts)
+  local out = {}
+  for i, stmt in ipairs(stmts) do out[i] = stmt.id end
+  return out
+end
+
+local function names_of(map)
+  local names = {}
+  for name in pairs(map) do names[#names + 1] = name end
+  table.sort(names)
+  return names
+end
+
+function query.get_block(s, name, func_name)
+  local func, found, names = s.funcs[func_name], {}, {}
+  if not func then
+    s:fail("there is no PrimFunc '%s'%s", func_name, core.suggest(func_name, names_of(s.funcs)))
+  end
+  tree.visit(func.body, function(stmt)
+    if stmt.kind ~= "Block" then return end
+    names[stmt.name] = true
+    if stmt.name == name then found[#found + 1] = stmt end
+  end)
+  if #found == 0 then
+    s:fail("function '%s' has no block '%s'%s", func_name, name,
+      core.suggest(name, names_of(names)))
+  elseif #found > 1 then
+    s:fail("function '%s' has %d blocks '%s'", func_name, #found, name)
+  end
+  return found[1].id
+end
+
+function query.get_loops(s, block) return ids(s:loops(block)) end
+
+function query.get_child_blocks(s, stmt) return ids(s:child_blocks(stmt)) end
+
+function query.get_producers(s, block) return ids(checks.producers(s, block)) end
+
+function query.get_consumers(s, block) return ids(checks.consumers(s, block)) end
+
+function query.get_output_blocks(s, scope)
+  local out = {}
+  for _, block in ipairs(s:child_blocks(scope)) do
+    if checks.is_output(s, block) then out[#out + 1] = block.id end
+  end
+  return out
+end
+
+--- One of the candidates. A decision is its number, from 0.
+function query.sample_categorical(s, candidates, probs)
+  if #candidates == 0 or #candidates ~= #probs then
+    s:fail("%d candidates have %d probabilities", #candidates, #probs)
+  end
+  local any = false
+  for _, prob in ipairs(probs) do
+    if prob < 0 or prob ~= prob or prob == math.huge then
+      s:fail("probability %s is negative or no number", prob)
+    end
+    any = any or prob > 0
+  end
+  if not any then s:fail("no candidate has a probability above 0") end
+  local decision = s.decision
+  if decision == nil then decision = sampling.categorical(s.random, probs) end
+  if math.type(decision) ~= "integer" or not candidates[decision + 1] then
+    s:fail("there is no candidate %s", tostring(decision))
+  end
+  s.decided = decision
+  return candidates[decision + 1]
+end
+
+local function check_tile(s, tile, n, extent)
+  local product = 1
+  if type(tile) ~= "table" or #tile ~= n then s:fail("a decision has %d factors", n) end
+  for i = 1, n do
+    if math.type(tile[i]) ~= "integer" or tile[i] < 1 then
+      s:fail("factor %s is no positive integer", tostring(tile[i]))
+    end
+    product = product * tile[i]
+  end
+  if product ~= extent then s:fail("the factors of a decision have the product %d", product) end
+  return tile
+end
+
+--- n factors whose product is the extent of the loop. A decision is their list.
+function query.sample_perfect_tile(s, loop, n, max_innermost_factor)
+  if n < 1 or n > 32 then s:fail("1 to 32 factors expected, got %d", n) end
+  local extent = s.terms:constant(loop.extent)
+  local tile = s.decision
+  if extent == nil then
+    tile = { -1 }
+    for i = 2, n do tile[i] = 1 end
+  elseif tile == nil then
+    local most = max_innermost_factor == -1 and extent or max_innermost_factor
+    if extent < 1 or extent > 1 << 40 then
+      s:fail("%s: an extent of %d has no factors", s:describe(loop), extent)
+    end
+    tile = sampling.perfect_tile(s.random, extent, n, most)
+    if not tile then
+      s:fail("%s: there are no %d factors whose last is at most %d", s:describe(loop), n, most)
+    end
+  else
+    check_tile(s, tile, n, extent)
+  end
+  s.decided = tile
+  return tile
+end
+
+return query

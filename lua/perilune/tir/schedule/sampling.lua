@@ -1,0 +1,90 @@
+-- Random decisions of a schedule. A schedule has its own generator, so that a seed decides them
+-- all; what was decided is recorded in the trace.
+local core = require "perilune.core"
+core.internal()
+
+local sampling = {}
+
+-- The minimal standard generator (Park and Miller, 48271), as TVM's LinearCongruentialEngine.
+local MULTIPLIER, MODULUS = 48271, 2147483647
+
+--- The state that a seed gives.
+function sampling.seed(seed)
+  local state = seed % MODULUS
+  return state == 0 and 1 or state
+end
+
+local function next_state(state) return state * MULTIPLIER % MODULUS end
+
+-- An integer of [0, n).
+local function below(random, n)
+  random.state = next_state(random.state)
+  return random.state % n
+end
+
+--- The number (from 0) of one of the candidates, with its probability.
+function sampling.categorical(random, probs)
+  local total, at = 0.0, nil
+  for _, prob in ipairs(probs) do total = total + prob end
+  random.state = next_state(random.state)
+  local left = random.state / MODULUS * total
+  for i, prob in ipairs(probs) do
+    if prob > 0 then at = i - 1 end
+    left = left - prob
+    if left < 0 and prob > 0 then break end
+  end
+  return at
+end
+
+local function divisors(n)
+  local small, large = {}, {}
+  for d = 1, math.floor(math.sqrt(n)) do
+    if n % d == 0 then
+      small[#small + 1] = d
+      if d * d ~= n then table.insert(large, 1, n // d) end
+    end
+  end
+  return table.move(large, 1, #large, #small + 1, small)
+end
+
+-- How many lists of `parts` factors have the product n, the last of them at most `most`.
+local function counter(most)
+  local known = {}
+  local function count(n, parts, is_last)
+    if parts == 1 then return (not is_last or n <= most) and 1 or 0 end
+    local key = (n * 64 + parts) * 2 + (is_last and 1 or 0)
+    if known[key] then return known[key] end
+    local sum = 0
+    for _, d in ipairs(divisors(n)) do
+      if not is_last or d <= most then sum = sum + count(n // d, parts - 1, false) end
+    end
+    known[key] = sum
+    return sum
+  end
+  return count
+end
+
+--- `parts` factors with the product n, the last at most `most`: each such list as likely as
+-- another. nil: there is none.
+function sampling.perfect_tile(random, n, parts, most)
+  local count, tile, is_last = counter(most), {}, true
+  if count(n, parts, true) == 0 then return nil end
+  for i = parts, 2, -1 do
+    local pick = below(random, count(n, i, is_last))
+    for _, d in ipairs(divisors(n)) do
+      if not is_last or d <= most then
+        local ways = count(n // d, i - 1, false)
+        if pick < ways then
+          tile[i], n = d, n // d
+          break
+        end
+        pick = pick - ways
+      end
+    end
+    is_last = false
+  end
+  tile[1] = n
+  return tile
+end
+
+return sampling
