@@ -414,6 +414,8 @@ int luaopen_perilune_core(lua_State *L) {
   pln_lua_open_tir_node(L);
   pln_lua_open_tir_run(L);
   pln_lua_open_codegen(L);
+  pln_lua_open_sqlite(L);
+  pln_lua_open_child(L);
   pln_lua_open_arith(L);
   pln_lua_open_te(L);
   pln_lua_open_coroutine(L);

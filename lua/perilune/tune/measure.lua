@@ -7,7 +7,7 @@
 
 local argument = require "perilune.argument"
 local core = require "perilune.core"
-local input_generator = require "perilune.check.input_generator"
+local inputs = require "perilune.tune.run.inputs"
 core.internal()
 
 local measure = {}
@@ -45,18 +45,6 @@ function measure.flops(mod)
   return sum
 end
 
--- An input for each parameter; their dims are numbers.
-local function random_inputs(fn, seed)
-  local args = { n = #fn.params }
-  for i, param in ipairs(fn.params) do
-    local value, diag = input_generator.value(param.type, param.type.shape or false,
-      { kind = "ordinary", indices = true }, seed + i)
-    if not value then core.raise(diag) end
-    args[i] = value
-  end
-  return args
-end
-
 --- A measure of time: the seconds of `runs` (5) runs of @main by the evaluator, after one that is
 -- not counted, on inputs that are random by `seed` (1). Dims of inputs must be numbers.
 function measure.time(options)
@@ -64,7 +52,7 @@ function measure.time(options)
   return function(mod)
     local main = mod.functions.main
     if not main then argument.fail "pl.tune.measure.time: the module has no function @main" end
-    local args, seconds = random_inputs(main, options.seed or 1), {}
+    local args, seconds = inputs.make(main, options.seed or 1), {}
     for i = 0, options.runs or 5 do
       local begun = core.clock()
       core.eval(mod, table.unpack(args, 1, args.n))
