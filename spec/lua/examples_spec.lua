@@ -38,8 +38,8 @@ end
 
 describe("the example", function()
   for _, name in ipairs { "cache", "contexts", "custom_instrument", "dataflow_pattern", "find_bug",
-    "history", "limits", "loop_tree", "operator", "pass_class", "rules", "tensor_expression",
-    "threads", "tuning_pass", "unroll_loops" } do
+    "history", "limits", "loop_tree", "operator", "pass_class", "rules", "search",
+    "tensor_expression", "threads", "tuning_pass", "unroll_loops" } do
     it(name .. " prints what it should", function() check(name) end)
   end
 

@@ -3,9 +3,12 @@
 --
 --     pl.tune.measure.nodes(mod)             -- calls, in all functions
 --     pl.tune.measure.flops(mod)             -- operations of all calls, each counted once
+--     pl.tune.measure.bytes(mod)             -- of constants
 --     pl.tune.measure.time { runs = 5 }(mod) -- seconds of the evaluator, on random inputs
+--     pl.tune.measure.peak_memory()(mod)     -- bytes that the evaluator needs at once
 
 local argument = require "perilune.argument"
+local child = require "perilune.tune.run.child"
 local core = require "perilune.core"
 local inputs = require "perilune.tune.run.inputs"
 core.internal()
@@ -43,6 +46,43 @@ function measure.flops(mod)
     sum = sum + flops
   end)
   return sum
+end
+
+--- The bytes of constants in all functions, each tensor counted once.
+function measure.bytes(mod)
+  if argument.kind_of(mod) ~= "Module" then
+    argument.fail("pl.tune.measure.bytes: a module expected, got " .. argument.kind_of(mod))
+  end
+  local sum, seen = 0, {}
+  for _, fn in pairs(mod) do
+    for node in fn:nodes() do
+      local data = node.kind == "Constant" and node.data
+      if data and not seen[data] then
+        seen[data] = true
+        sum = sum + data.bytes
+      end
+    end
+  end
+  return sum
+end
+
+--- A measure of memory: the most bytes that the evaluator holds at once while it runs, beyond the
+-- program. It runs in a child process, on inputs that are random by `seed` (1).
+function measure.peak_memory(options)
+  options = argument.options(options, "pl.tune.measure.peak_memory", { "seed" })
+  return function(mod)
+    local fn = inputs.entry(mod, "pl.tune.measure.peak_memory")
+    local args = inputs.make(fn, options.seed or 1)
+    local text, why = child.call(function()
+      collectgarbage "stop"
+      core.reset_memory_peak()
+      local before = core.memory()
+      core.eval_in(mod, fn, table.unpack(args, 1, args.n))
+      return select(2, core.memory()) - before
+    end, {})
+    if not text then error(why, 0) end
+    return tonumber(text)
+  end
 end
 
 --- A measure of time: the seconds of `runs` (5) runs of @main by the evaluator, after one that is

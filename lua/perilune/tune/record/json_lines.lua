@@ -7,13 +7,14 @@
 -- WORKLOAD is the number of a line of workload.json, from 0 on. What TVM has no field for is in
 -- the object behind RUN_SECS.
 
-local argument = require "perilune.argument"
 local core = require "perilune.core"
 local json = require "perilune.json"
 local sqlite = require "perilune.tune.record.sqlite"
 core.internal()
 
 local json_lines = {}
+
+local function fail_record(message) core.raise(core.diag("invalid", message)) end
 
 local files = { "workload", "tuning_record", "measurement_record" }
 
@@ -60,7 +61,8 @@ local function trial_line(number_of, row)
   local trial = row.trial
   local extra = object(trial, trial_names)
   if trial.seconds then
-    extra = extra:sub(1, -2) .. ',"seconds":' .. object(trial.seconds, { "min", "median", "n" }) .. "}"
+    extra = ("%s,\"seconds\":%s}"):format(extra:sub(1, -2), object(trial.seconds, { "min", "median",
+      "n" }))
   end
   return ("[%d,{\"kind\":%s},[%s,%s,%s]]"):format(number_of[row.workload], json.encode(row.target),
     json.encode(trial.text), sqlite.seconds_text(trial.run_secs or {}), extra)
@@ -71,7 +73,8 @@ local function lines_of(db)
   local number_of, lines = {}, { {}, {}, {} }
   for i, row in ipairs(workloads) do
     number_of[row.id] = i - 1
-    lines[1][i] = ("[%s,%s]"):format(json.encode(row.shash), json.encode(core.base64_encode(row.text)))
+    lines[1][i] = ("[%s,%s]"):format(json.encode(row.shash),
+      json.encode(core.base64_encode(row.text)))
   end
   for i, row in ipairs(trials) do lines[2][i] = trial_line(number_of, row) end
   for i, row in ipairs(runs) do
@@ -86,7 +89,7 @@ local function write(path, lines)
   local ok = file
   for _, line in ipairs(lines) do ok = ok and file:write(line, "\n") end
   if file and not file:close() then ok = nil end
-  if not ok then argument.fail(("%s: cannot be written%s"):format(path,
+  if not ok then fail_record(("%s: cannot be written%s"):format(path,
     reason and ": " .. reason or "")) end
 end
 
@@ -139,11 +142,11 @@ end
 -- fail(line number, what) for the lines of a file, and each as a value.
 local function read(path, visit)
   local file, reason = io.open(path, "rb")
-  if not file then argument.fail(reason) end
+  if not file then fail_record(reason) end
   local n = 0
   for line in file:lines() do
     n = n + 1
-    local function fail(what) argument.fail(("%s:%d: %s"):format(path, n, what)) end
+    local function fail(what) fail_record(("%s:%d: %s"):format(path, n, what)) end
     if line:find "%S" then
       local row = json.decode(line)
       if type(row) ~= "table" then fail "a list is expected" end
@@ -180,7 +183,9 @@ end
 local function check_seconds(list, fail)
   if type(list) ~= "table" then fail "seconds of runs are a list" end
   for _, x in ipairs(list) do
-    if type(x) ~= "number" or not (x >= 0) then fail "seconds are numbers that are not negative" end
+    if not (type(x) == "number" and x >= 0) then
+      fail "seconds are numbers that are not negative"
+    end
   end
   return list
 end
@@ -197,6 +202,15 @@ end
 local function is_number_or_nil(x) return x == nil or type(x) == "number" end
 local function is_text_or_nil(x) return x == nil or type(x) == "string" end
 
+-- Lists of a decoded text as lists again: TVM's trace is a list of lists and objects.
+local function marked(value)
+  if type(value) ~= "table" then return value end
+  local out = {}
+  for key, item in pairs(value) do out[key] = marked(item) end
+  local is_list = #value > 0 or next(value) == nil
+  return is_list and json.list(out) or out
+end
+
 local function trial_of(record, fail)
   local extra = record[3] or {}
   if type(record[1]) ~= "string" and type(record[1]) ~= "table" or type(extra) ~= "table" then
@@ -204,7 +218,7 @@ local function trial_of(record, fail)
   end
   local seconds = check_seconds(record[2] or {}, fail)
   local trial = { kind = extra.kind or "trace", run_secs = seconds, seconds = extra.seconds,
-    text = type(record[1]) == "string" and record[1] or json.encode(record[1]),
+    text = type(record[1]) == "string" and record[1] or json.encode(marked(record[1])),
     cost = cost_of(extra, seconds), checked = extra.kind == nil or extra.checked == true,
     verdict = extra.verdict, confidence = extra.confidence, failure = extra.failure,
     note = extra.note, at = math.tointeger(extra.at) or 0 }

@@ -27,8 +27,9 @@ schema.steps = {
     "CREATE INDEX measurement_candidate ON measurement(candidate)",
     [[CREATE TABLE run(workload INTEGER NOT NULL, target INTEGER NOT NULL, run_secs TEXT NOT NULL,
         at INTEGER NOT NULL, PRIMARY KEY(workload, target))]],
-    [[CREATE TABLE search(id INTEGER PRIMARY KEY, workload INTEGER NOT NULL, target INTEGER NOT NULL,
-        settings TEXT NOT NULL, trials INTEGER NOT NULL, state TEXT NOT NULL, at INTEGER NOT NULL,
+    [[CREATE TABLE search(id INTEGER PRIMARY KEY, workload INTEGER NOT NULL,
+        target INTEGER NOT NULL, settings TEXT NOT NULL, trials INTEGER NOT NULL,
+        state TEXT NOT NULL, at INTEGER NOT NULL,
         UNIQUE(workload, target, settings))]],
   },
 }

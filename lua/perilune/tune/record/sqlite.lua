@@ -19,6 +19,8 @@ local class = { __name = "tuning database", __index = methods }
 -- What a tuning record without measurements counts as, in seconds.
 local UNKNOWN = 1e10
 
+local function fail(message) core.raise(core.diag("invalid", message)) end
+
 -- Of one statement: the rows. Raises what SQLite says.
 local function run(self, sql, ...)
   if not self.db then argument.fail "the database is closed" end
@@ -55,10 +57,10 @@ local function check_owner(self)
   local id = run(self, "PRAGMA application_id")[1].application_id
   local tables = run(self, "SELECT count(*) AS n FROM sqlite_master")[1].n
   if id ~= schema.application_id and tables > 0 then
-    argument.fail(self.path .. ": it is a database of something else")
+    fail(self.path .. ": it is a database of something else")
   end
   if version_of(self) > #schema.steps then
-    argument.fail(("%s: it is of version %d, and this library knows versions up to %d"):format(
+    fail(("%s: it is of version %d, and this library knows versions up to %d"):format(
       self.path, version_of(self), #schema.steps))
   end
 end
@@ -71,7 +73,7 @@ local function prepare(self, writable)
     run(self, "PRAGMA foreign_keys = ON")
     if version_of(self) < #schema.steps then transaction(self, migrate_locked) end
   elseif version_of(self) < #schema.steps then
-    argument.fail(self.path .. ": it has no records, or those of an older version")
+    fail(self.path .. ": it has no records, or those of an older version")
   end
 end
 
@@ -155,8 +157,8 @@ end
 
 local function add_target(self, name)
   local isa, cores = machine()
-  run(self, "INSERT OR IGNORE INTO target(name, isa, cores, at) VALUES(?, ?, ?, ?)", name, isa, cores,
-    os.time())
+  run(self, "INSERT OR IGNORE INTO target(name, isa, cores, at) VALUES(?, ?, ?, ?)", name, isa,
+    cores, os.time())
 end
 
 -- The number of a target; nil when there is none and none is to be made.
@@ -227,16 +229,17 @@ end
 -- ---------------------------------------------------------------------- trials
 
 local function candidate_id(self, w, t, kind, text)
-  run(self, "INSERT OR IGNORE INTO candidate(workload, target, kind, text) VALUES(?, ?, ?, ?)", w, t,
-    kind, text)
+  run(self, "INSERT OR IGNORE INTO candidate(workload, target, kind, text) VALUES(?, ?, ?, ?)", w,
+    t, kind, text)
   return run(self, [[SELECT id FROM candidate WHERE workload = ? AND target = ? AND kind = ?
     AND text = ?]], w, t, kind, text)[1].id
 end
 
 local function add_trial(self, w, t, trial)
   local seconds = trial.seconds or {}
-  run(self, [[INSERT INTO measurement(candidate, workload, target, kind, checked, cost, t_min, t_med,
-      n, run_secs, verdict, confidence, failure, note, at) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)]],
+  run(self, [[INSERT INTO measurement(candidate, workload, target, kind, checked, cost, t_min,
+      t_med, n, run_secs, verdict, confidence, failure, note, at)
+      VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)]],
     candidate_id(self, w, t, trial.kind, trial.text), w, t, trial.kind, trial.checked and 1 or 0,
     trial.cost, seconds.min, seconds.median, seconds.n,
     trial.run_secs and seconds_text(trial.run_secs), trial.verdict, trial.confidence, trial.failure,

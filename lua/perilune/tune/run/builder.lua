@@ -22,10 +22,12 @@ local class = { __name = "builder", __index = methods }
 
 -- Repeats `once` until the seconds passed on the clock; the seconds of one run.
 local function mean_of_block(once, clock, least)
-  local begun, n, now = clock(), 0, nil
+  local begun, n = clock(), 0
+  local now
   repeat
     once()
-    n, now = n + 1, clock()
+    n = n + 1
+    now = clock()
   until now - begun >= least
   return (now - begun) / n
 end
@@ -36,9 +38,11 @@ local function clock_of(threads) return threads == 1 and os.clock or core.clock 
 
 -- ------------------------------------------------------------------- evaluator
 
-local function evaluator_once(mod, seed)
+-- Programs that alternate in one process get the same tensors: where those lie in memory
+-- makes no difference between them then.
+local function evaluator_once(mod, seed, shared)
   local fn = inputs.entry(mod, "pl.tune.builder")
-  local args = inputs.make(fn, seed)
+  local args = inputs.shared(fn, seed, shared)
   if fn.kind == "PrimFunc" then
     local run = require "perilune.tir.run".run
     return function() run(fn, args) end
@@ -48,9 +52,9 @@ end
 
 local function build_evaluator(self, mod)
   local threads = self.threads
-  return { where = "process", mod = mod, open = function()
+  return { where = "process", mod = mod, open = function(shared)
     core.context { config = { threads = threads } }:enter()
-    local once, clock = evaluator_once(mod, self.seed), clock_of(threads)
+    local once, clock = evaluator_once(mod, self.seed, shared or {}), clock_of(threads)
     return function(least) return mean_of_block(once, clock, least) end
   end }
 end

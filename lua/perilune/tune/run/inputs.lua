@@ -61,4 +61,14 @@ function inputs.make(fn, seed)
   return (fn.kind == "PrimFunc" and for_prim_func or for_function)(fn, seed)
 end
 
+--- The same, from those in the table `shared` if a function of the same parameters got them.
+function inputs.shared(fn, seed, shared)
+  if fn.kind == "PrimFunc" then return inputs.make(fn, seed) end
+  local types = {}
+  for i, param in ipairs(fn.params) do types[i] = tostring(param.type) end
+  local key = table.concat(types, ";")
+  shared[key] = shared[key] or inputs.make(fn, seed)
+  return shared[key]
+end
+
 return inputs

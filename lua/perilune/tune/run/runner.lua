@@ -107,7 +107,8 @@ end
 
 local function compare_in_process(self, pair)
   local result, why = in_child(self, function()
-    local blocks = { pair[1].open(), pair[2].open() }
+    local shared = {}
+    local blocks = { pair[1].open(shared), pair[2].open(shared) }
     return statistics.race(function(side) return blocks[side](self.block) end, core.clock,
       race_options(self))
   end)
@@ -196,7 +197,7 @@ local function check_option(name, value)
     end
   elseif type(value) ~= type(default) then
     argument.fail(("%s: %s: a %s expected, got %s"):format(where, name, type(default), type(value)))
-  elseif type(value) == "number" and not (value >= 0) then
+  elseif type(value) == "number" and (value ~= value or value < 0) then
     argument.fail(("%s: %s: a number that is not negative expected"):format(where, name))
   end
 end

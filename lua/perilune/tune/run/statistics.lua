@@ -4,8 +4,8 @@
 -- measured in pairs of blocks, in random order within a pair, so that what else the machine
 -- does hits both alike. Wilcoxon's signed-rank test (1945) of the logarithms of the ratios says
 -- how sure the difference is; it is taken at a few numbers of pairs, among which the
--- error is divided (Bonferroni). A candidate whose shortest block is 1.3 times that of the
--- incumbent after three pairs is dropped (racing).
+-- error is divided (Bonferroni). A candidate whose shortest block is 1.3 times the middle one of
+-- the incumbent after three pairs is dropped (racing).
 
 local random = require "perilune.tune.random"
 require "perilune.core".internal() -- errors name the scripts of others
@@ -16,7 +16,7 @@ statistics.defaults = {
   pairs = 80,        -- the most pairs of blocks
   seconds = 10,      -- what a comparison may take
   error = 0.01,      -- the probability of calling equal programs different
-  difference = 0.02, -- what is less is no difference
+  difference = 0.03, -- what is less is no difference
   drop = 1.3,        -- racing; math.huge: never
   warm_up = 1,       -- blocks of each that do not count
   seed = 1,
@@ -133,7 +133,8 @@ end
 
 -- Whether the candidate is so much slower that no more pairs are wanted.
 local function is_dropped(state, n)
-  return n >= 3 and least(state.blocks[1]) > state.options.drop * least(state.blocks[2])
+  return n >= 3
+    and least(state.blocks[1]) > state.options.drop * statistics.median(state.blocks[2])
 end
 
 local function next_verdict(state, n)
