@@ -3226,10 +3226,10 @@ function Database:close() end
 ---@class perilune.tune.RecordFile: perilune.tune.Database
 local RecordFile = {}
 --- A row for each workload and target.
----@return { workload: integer, shash: string, target: string, trials: integer, failed: integer, best: number?, bytes: integer, at: integer }[]
+---@return { workload: integer, shash: string, target: string, trials: integer, failed: integer, best: number? }[]
 function RecordFile:list() end
 --- The candidate of the least cost for each workload, target and kind.
----@return { workload: integer, shash: string, target: string, kind: string, cost: number, text: string, t_min: number?, confidence: number? }[]
+---@return { workload: integer, shash: string, target: string, kind: string, cost: number, text: string }[]
 function RecordFile:list_best() end
 --- Keeps the best measurements of each workload, target and kind.
 ---@param keep integer
@@ -3349,6 +3349,14 @@ function TuneRunner:check(original, runnable) end
 ---@field on_trial? fun(search: table, trial: perilune.tune.Trial)
 ---@field replay? boolean repeat the recorded search of these settings without measuring
 
+---@class perilune.tune.ApplyOptions
+---@field database perilune.tune.Database
+---@field target? string
+---@field builder? perilune.tune.Builder
+---@field runner? perilune.tune.Runner
+---@field metrics? any[]
+---@field check? boolean compare the results: true
+
 ---@class perilune.tune.SearchResult
 ---@field mod perilune.Module the best one; that of the base when none is better
 ---@field base perilune.Module
@@ -3465,7 +3473,7 @@ function pl.tune.search(options) end
 --- The module of the best recorded pipeline, without measuring; nil when there is none. Its results
 --- are compared unless `check` is false.
 ---@param mod perilune.Module
----@param options { database: perilune.tune.Database, target?: string, builder?: perilune.tune.Builder, runner?: perilune.tune.Runner, metrics?: any[], check?: boolean }
+---@param options perilune.tune.ApplyOptions
 ---@return perilune.Module?
 ---@return perilune.tune.Trial? record
 function pl.tune.apply_best(mod, options) end

@@ -279,8 +279,8 @@ local function new_search(options)
   local self = setmetatable({ mod = options.mod, original = options.original or options.mod,
     space = options.space, objective = options.objective, random = random(options.seed),
     database = options.database, on_trial = options.on_trial, replay = options.replay,
-    seconds = options.seconds, planned = options.trials, settings = settings_text(options), serial = 0, repeated = 0,
-    by_module = {}, costs = {}, list = {}, begun = core.clock(),
+    seconds = options.seconds, planned = options.trials, settings = settings_text(options),
+    serial = 0, repeated = 0, by_module = {}, costs = {}, list = {}, begun = core.clock(),
     count = { trials = 0, measured = 0, cached = 0, failed = 0 } }, class)
   self.target = options.target or self.objective:target()
   self.workload = self.database:commit_workload(options.mod)
