@@ -374,8 +374,9 @@ end
 
 -- Parts that most scripts do not use are loaded at their first use: the library starts in four
 -- fifths of the time.
-local parts = { build = "perilune.codegen", lower = "perilune.lower", te = "perilune.te",
-  tune = "perilune.tune" }
+local parts = { build = "perilune.codegen", lower = "perilune.lower",
+  pass_properties = "perilune.pass.properties", te = "perilune.te", tune = "perilune.tune",
+  validate = "perilune.pass.validate" }
 
 local function load_part(self, name)
   local path = parts[name]

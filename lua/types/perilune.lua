@@ -635,6 +635,8 @@ function Statistics:unused() end
 ---@field passes { [string]: perilune.PassConstructor|perilune.PassSpec|nil }
 ---@field pipelines { [string]: perilune.Pass? } the pipelines that come with the library
 ---@field config { [string]: perilune.Option|perilune.OptionSpec|nil }
+--- What passes require of a program, provide, destroy and undo, by name; assigning says it of one.
+---@field pass_properties { [string]: perilune.PassProperties|nil }
 local pl = {}
 
 ---@param name string
@@ -1609,6 +1611,20 @@ function pl.visitor(functions) end
 ---@param f? fun(node: perilune.Node)
 ---@return (fun(): perilune.Node?)?
 function pl.post_order(program, f) end
+---@class perilune.PassProperties
+---@field requires? string[] properties: "A-normal form", "fused", "annotated", ...
+---@field provides? string[]
+---@field destroys? string[]
+---@field undoes? string[] passes whose work it takes back
+---@field before? string[] passes that it must not come after
+
+--- Of a module: which properties it has, by name. Of a pass or a pipeline's text: true, or nil and what
+--- its elements require that nothing provides, what comes too late, what undoes an earlier one.
+---@param x perilune.Module|perilune.Pass|string
+---@param mod? perilune.Module the program that a pipeline is for
+---@return true|{ [string]: boolean }|nil
+---@return string[]? findings
+function pl.validate(x, mod) end
 ---@param spec? perilune.ContextSpec
 ---@return perilune.Context
 function pl.context(spec) end
