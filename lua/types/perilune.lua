@@ -3482,6 +3482,24 @@ function pl.tune.builder(options) end
 ---@param options? perilune.tune.RunnerOptions
 ---@return perilune.tune.Runner
 function pl.tune.runner(options) end
+---@class perilune.tune.Subgraph
+---@field mod perilune.Module its @main has the inputs as parameters
+---@field inputs perilune.Node[] of the whole
+---@field outputs perilune.Node[] of the whole
+---@field name string the function that it is of
+
+--- A part of a function as a module that runs alone: calls of operators, tuples and their fields.
+---@param mod perilune.Module
+---@param nodes perilune.Node[]
+---@param name? string the function: "main"
+---@return perilune.tune.Subgraph
+function pl.tune.extract_subgraph(mod, nodes, name) end
+--- The module with a replacement of the same signature in place of the part.
+---@param mod perilune.Module
+---@param part perilune.tune.Subgraph
+---@param replacement perilune.Module
+---@return perilune.Module
+function pl.tune.substitute(mod, part, replacement) end
 --- Looks for what makes a module cheaper, by measuring.
 ---@param options perilune.tune.SearchOptions
 ---@return perilune.tune.SearchResult

@@ -39,6 +39,8 @@ local tune = {
   measure = require "perilune.tune.measure",
   builder = later("perilune.tune.run.builder", "new"),
   runner = later("perilune.tune.run.runner", "new"),
+  extract_subgraph = later("perilune.tune.subgraph", "extract"),
+  substitute = later("perilune.tune.subgraph", "substitute"),
   search = later("perilune.tune.search", "run"),
   apply_best = later("perilune.tune.search", "apply_best"),
 }
