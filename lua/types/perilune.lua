@@ -3526,6 +3526,10 @@ function pl.tune.measure.bytes(mod) end
 ---@param options? { seed?: integer }
 ---@return perilune.tune.Measure
 function pl.tune.measure.peak_memory(options) end
+--- Seconds of the shortest block of runs, by a builder and a runner, in child processes.
+---@param options? { builder?: perilune.tune.Builder, runner?: perilune.tune.Runner }
+---@return perilune.tune.Measure
+function pl.tune.measure.run(options) end
 --- Seconds of runs of @main by the evaluator, on random inputs.
 ---@param options? { runs?: integer, seed?: integer }
 ---@return perilune.tune.Measure

@@ -10,6 +10,8 @@ local function square(n, more)
   return pl.module { main = pl.func({ x }, pl.op.tanh(body)) }
 end
 
+local tune_functions = pl.tune.functions
+
 local evaluator = pl.tune.builder "evaluator"
 
 local function command(text, options)
@@ -140,6 +142,22 @@ def main(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
 end)
 
 describe("metrics", function()
+  it("let tuning passes measure in child processes", function()
+    tune_functions.runner_spec_hang = function(mod)
+      return mod:with { main = square(1500, 40).functions.main }
+    end
+    local pass = pl.tune.tuning_pass { name = "Tuned", knobs = { pl.tune.knob("k", {
+      pl.tune.choice { transform = "runner_spec_hang" }, pl.tune.choice {} }) },
+      measure = pl.tune.measure.run { runner = pl.tune.runner { seconds = 0.5, pairs = 3 } } }
+    local mod = square(8, 1)
+    assert.equal(mod, pass(mod))
+    assert.is_true(pl.tune.measure.run()(mod) > 0)
+    assert.error_matches(function() pl.tune.measure.run { builder = {} } end, "make is expected")
+    assert.error_matches(function()
+      pl.tune.measure.run { builder = pl.tune.builder "c" }(mod)
+    end, "compiles PrimFuncs")
+  end)
+
   it("count bytes of constants and of memory", function()
     local x = pl.var("x", "Tensor[(256, 256), float32]")
     local w = pl.const(pl.tensor { 1, 2, 3, 4 })

@@ -5,6 +5,7 @@
 --     pl.tune.measure.flops(mod)             -- operations of all calls, each counted once
 --     pl.tune.measure.bytes(mod)             -- of constants
 --     pl.tune.measure.time { runs = 5 }(mod) -- seconds of the evaluator, on random inputs
+--     pl.tune.measure.run { runner = runner }(mod)   -- the same in a child process
 --     pl.tune.measure.peak_memory()(mod)     -- bytes that the evaluator needs at once
 
 local argument = require "perilune.argument"
@@ -82,6 +83,24 @@ function measure.peak_memory(options)
     end, {})
     if not text then error(why, 0) end
     return tonumber(text)
+  end
+end
+
+--- A measure of time by a builder and a runner, in child processes: the seconds of the shortest
+-- block. What crashes, hangs or cannot be built is an error.
+function measure.run(options)
+  options = argument.options(options, "pl.tune.measure.run", { "builder", "runner" })
+  local builders, runners = require "perilune.tune.run.builder", require "perilune.tune.run.runner"
+  local builder, runner = options.builder or builders.new(), options.runner or runners.new()
+  if not builders.is(builder) or not runners.is(runner) then
+    argument.fail "pl.tune.measure.run: what pl.tune.builder and pl.tune.runner make is expected"
+  end
+  return function(mod)
+    local runnable, why = builder:build(mod)
+    if not runnable then error(tostring(why), 0) end
+    local result, wrong = runner:run(runnable)
+    if not result then error(tostring(wrong), 0) end
+    return result.min
   end
 end
 

@@ -144,8 +144,7 @@ function methods.build(self, mod)
   end
   local ok, runnable, why = pcall(build[self.kind], self, mod)
   if ok then return runnable, why end
-  if type(runnable) == "table" and runnable.code == "interrupted" then error(runnable, 0) end
-  if type(runnable) ~= "string" and runnable.code == "interrupted" then core.raise(runnable) end
+  if failure.is_interrupt(runnable) then error(runnable, 0) end
   return nil, failure.new("build", "%s", tostring(runnable))
 end
 

@@ -15,6 +15,12 @@ function failure.new(kind, format, ...)
   return setmetatable({ kind = kind, message = format:format(...) }, class)
 end
 
+--- Whether an error says that the user stopped the work (Ctrl-C): it is none of a candidate's.
+function failure.is_interrupt(err)
+  local kind = type(err)
+  return (kind == "userdata" or kind == "table") and err.code == "interrupted"
+end
+
 --- Whether a value is a failure.
 function failure.is(x) return getmetatable(x) == class end
 

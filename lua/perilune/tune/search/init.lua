@@ -56,7 +56,7 @@ local function module_text(mod) return mod:text { constants = "brief", hash_refe
 local function make(self, point)
   local ok, mod = pcall(self.space.apply, self.space, self.mod, point)
   if ok then return { mod = mod } end
-  if type(mod) ~= "string" and mod.code == "interrupted" then error(mod, 0) end
+  if failure.is_interrupt(mod) then error(mod, 0) end
   return nil, failure.new("error", "%s", tostring(mod))
 end
 
@@ -228,11 +228,6 @@ end
 
 -- ---------------------------------------------------------------------- running
 
-local function is_interrupt(err)
-  return type(err) ~= "string" and err ~= stop and type(err) ~= "nil"
-    and not failure.is(err) and err.code == "interrupted"
-end
-
 local function run_strategy(self, strategy)
   local ok, err = pcall(function()
     for _, point in ipairs(self.space:start()) do self:cost(point) end
@@ -240,7 +235,7 @@ local function run_strategy(self, strategy)
   end)
   if ok then
     self.state = "exhausted"
-  elseif is_interrupt(err) then
+  elseif failure.is_interrupt(err) then
     self.state = "interrupted"
   elseif err ~= stop then
     error(err, 0)

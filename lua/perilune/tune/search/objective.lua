@@ -23,7 +23,7 @@ local EPSILON = 1e-12
 local function value_of(metric, mod)
   local ok, x = pcall(function() return candidates.mean_cost(metric.measure, mod) end)
   if ok then return x end
-  if type(x) ~= "string" and x.code == "interrupted" then core.raise(x) end
+  if failure.is_interrupt(x) then error(x, 0) end
   return nil, failure.new("error", "%s", tostring(x))
 end
 
