@@ -5,7 +5,8 @@
 -- does hits both alike. Wilcoxon's signed-rank test (1945) of the logarithms of the ratios says
 -- how sure the difference is; it is taken at a few numbers of pairs, among which the
 -- error is divided (Bonferroni). A candidate whose shortest block is 1.3 times the middle one of
--- the incumbent after three pairs is dropped (racing).
+-- the incumbent after three pairs is dropped (racing); a comparison ends after 20 pairs if nothing
+-- speaks for a difference.
 
 local random = require "perilune.tune.random"
 require "perilune.core".internal() -- errors name the scripts of others
@@ -137,12 +138,18 @@ local function is_dropped(state, n)
     and least(state.blocks[1]) > state.options.drop * statistics.median(state.blocks[2])
 end
 
+-- Whether nothing so far speaks for a difference: more pairs would hardly find one.
+local function is_hopeless(state, n) return n >= 20 and state.p > 0.5 end
+
 local function next_verdict(state, n)
   if is_dropped(state, n) then
     state.dropped = true
     return "slower"
   end
-  return is_look(n, state.options.pairs) and decide(state) or nil
+  if not is_look(n, state.options.pairs) then return nil end
+  local verdict = decide(state)
+  if not verdict and is_hopeless(state, n) then return "undecided" end
+  return verdict
 end
 
 local function summary(list)
