@@ -313,8 +313,9 @@ for k = 1, 1000000 do
   io.stdout:write(k, "\n"):flush()
 end
 ]]):format(round))
-      os.execute(("timeout -s KILL %.2f lua5.4 %s > %s 2>/dev/null"):format(0.2 + 0.07 * (round % 8),
-        name, path "log"))
+      local seconds = 0.2 + 0.07 * (round % 8)
+      os.execute(("timeout -s KILL %.2f lua5.4 %s > %s 2>/dev/null"):format(seconds, name,
+        path "log"))
       local file, last = assert(io.open(path "log")), 0
       for line in file:lines() do last = math.tointeger(tonumber(line)) or last end
       file:close()
