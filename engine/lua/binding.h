@@ -512,6 +512,8 @@ void pln_lua_open_tir(lua_State *L);
 void pln_lua_open_tir_node(lua_State *L);
 void pln_lua_open_tir_run(lua_State *L);
 void pln_lua_open_codegen(lua_State *L);
+void pln_lua_open_sqlite(lua_State *L);
+void pln_lua_open_child(lua_State *L);
 void pln_lua_open_arith(lua_State *L);
 void pln_lua_open_te(lua_State *L);
 void pln_lua_open_text(lua_State *L);

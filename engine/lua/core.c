@@ -361,6 +361,27 @@ static const luaL_Reg functions[] = {
     {NULL, NULL},
 };
 
+/* Each adds its functions to the table on top. */
+static void (*const parts[])(lua_State *L) = {
+    pln_lua_open_text,        pln_lua_open_graph,         pln_lua_open_node,
+    pln_lua_open_build,       pln_lua_open_dominators,    pln_lua_open_shrink,
+    pln_lua_open_infer,       pln_lua_open_type_build,    pln_lua_open_builder,
+    pln_lua_open_op,          pln_lua_open_op_attr,       pln_lua_open_operator,
+    pln_lua_open_type,        pln_lua_open_attrs,         pln_lua_open_tensor,
+    pln_lua_open_module,      pln_lua_open_functions,     pln_lua_open_callback,
+    pln_lua_open_pass,        pln_lua_open_script_stop,   pln_lua_open_registry,
+    pln_lua_open_context,     pln_lua_open_mutator,       pln_lua_open_rules,
+    pln_lua_open_dataflow,    pln_lua_open_pattern_table, pln_lua_open_visitor,
+    pln_lua_open_vars,        pln_lua_open_compare,       pln_lua_open_mismatch,
+    pln_lua_open_well_formed, pln_lua_open_runtime_value, pln_lua_open_npy,
+    pln_lua_open_eval,        pln_lua_open_profile,       pln_lua_open_onnx,
+    pln_lua_open_relay,       pln_lua_open_count,         pln_lua_open_base64,
+    pln_lua_open_blas,        pln_lua_open_random,        pln_lua_open_tir,
+    pln_lua_open_tir_node,    pln_lua_open_tir_run,       pln_lua_open_codegen,
+    pln_lua_open_sqlite,      pln_lua_open_child,         pln_lua_open_arith,
+    pln_lua_open_te,          pln_lua_open_coroutine,
+};
+
 int luaopen_perilune_core(lua_State *L) {
   luaL_checkversion(L);
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &state_key) == LUA_TNIL) {
@@ -369,54 +390,8 @@ int luaopen_perilune_core(lua_State *L) {
   }
   lua_newtable(L);
   pln_lua_functions(L, functions);
-  pln_lua_open_text(L);
-  pln_lua_open_graph(L);
-  pln_lua_open_node(L);
-  pln_lua_open_build(L);
-  pln_lua_open_dominators(L);
-  pln_lua_open_shrink(L);
-  pln_lua_open_infer(L);
-  pln_lua_open_type_build(L);
-  pln_lua_open_builder(L);
-  pln_lua_open_op(L);
-  pln_lua_open_op_attr(L);
-  pln_lua_open_operator(L);
-  pln_lua_open_type(L);
-  pln_lua_open_attrs(L);
-  pln_lua_open_tensor(L);
-  pln_lua_open_module(L);
-  pln_lua_open_functions(L);
-  pln_lua_open_callback(L);
-  pln_lua_open_pass(L);
-  pln_lua_open_script_stop(L);
-  pln_lua_open_registry(L);
-  pln_lua_open_context(L);
-  pln_lua_open_mutator(L);
-  pln_lua_open_rules(L);
-  pln_lua_open_dataflow(L);
-  pln_lua_open_pattern_table(L);
-  pln_lua_open_visitor(L);
-  pln_lua_open_vars(L);
-  pln_lua_open_compare(L);
-  pln_lua_open_mismatch(L);
-  pln_lua_open_well_formed(L);
-  pln_lua_open_runtime_value(L);
-  pln_lua_open_npy(L);
-  pln_lua_open_eval(L);
-  pln_lua_open_profile(L);
-  pln_lua_open_onnx(L);
-  pln_lua_open_relay(L);
-  pln_lua_open_count(L);
-  pln_lua_open_base64(L);
-  pln_lua_open_blas(L);
-  pln_lua_open_random(L);
-  pln_lua_open_tir(L);
-  pln_lua_open_tir_node(L);
-  pln_lua_open_tir_run(L);
-  pln_lua_open_codegen(L);
-  pln_lua_open_arith(L);
-  pln_lua_open_te(L);
-  pln_lua_open_coroutine(L);
+  for (size_t i = 0; i < PLN_COUNT(parts); i++)
+    parts[i](L);
   lua_pushstring(L, pln_version());
   lua_setfield(L, -2, "_VERSION");
   return 1;

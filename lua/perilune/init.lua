@@ -373,6 +373,7 @@ local parts = {
   dataflow_pattern = { "perilune.dataflow_pattern" },
   instruments = { "perilune.instruments" },
   lower = { "perilune.lower" },
+  pass_properties = { "perilune.pass.properties" },
   pattern_table = { "perilune.dataflow_pattern.table", "pattern_table" },
   predicate = { "perilune.debug.predicate", "make" },
   profile = { "perilune.profile", "new" },
@@ -383,6 +384,7 @@ local parts = {
   tir = { "perilune.tir" },
   topi = { "perilune.topi" },
   tune = { "perilune.tune" },
+  validate = { "perilune.pass.validate" },
 }
 
 local function load_part(self, name)

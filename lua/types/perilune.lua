@@ -635,6 +635,8 @@ function Statistics:unused() end
 ---@field passes { [string]: perilune.PassConstructor|perilune.PassSpec|nil }
 ---@field pipelines { [string]: perilune.Pass? } the pipelines that come with the library
 ---@field config { [string]: perilune.Option|perilune.OptionSpec|nil }
+--- What passes require of a program, provide, destroy and undo, by name; assigning says it of one.
+---@field pass_properties { [string]: perilune.PassProperties|nil }
 local pl = {}
 
 ---@param name string
@@ -1610,6 +1612,20 @@ function pl.visitor(functions) end
 ---@param f? fun(node: perilune.Node)
 ---@return (fun(): perilune.Node?)?
 function pl.post_order(program, f) end
+---@class perilune.PassProperties
+---@field requires? string[] properties: "A-normal form", "fused", "annotated", ...
+---@field provides? string[]
+---@field destroys? string[]
+---@field undoes? string[] passes whose work it takes back
+---@field before? string[] passes that it must not come after
+
+--- Of a module: which properties it has, by name. Of a pass or a pipeline's text: true, or nil and what
+--- its elements require that nothing provides, what comes too late, what undoes an earlier one.
+---@param x perilune.Module|perilune.Pass|string
+---@param mod? perilune.Module the program that a pipeline is for
+---@return true|{ [string]: boolean }|nil
+---@return string[]? findings
+function pl.validate(x, mod) end
 ---@param spec? perilune.ContextSpec
 ---@return perilune.Context
 function pl.context(spec) end
@@ -3936,6 +3952,188 @@ function Database:has_tuning_record(workload, target) end
 ---@param k integer
 ---@return { trace: perilune.tune.Trace, run_secs: number[] }[]
 function Database:get_top_k(workload, target, k) end
+--- Keeps what became of a candidate.
+---@param workload perilune.tune.Workload
+---@param target string
+---@param trial perilune.tune.Trial
+function Database:commit_trial(workload, target, trial) end
+--- The last trial of a candidate.
+---@param workload perilune.tune.Workload
+---@param target string
+---@param kind string
+---@param text string
+---@return perilune.tune.Trial?
+function Database:get_trial(workload, target, kind, text) end
+--- The trial of the least cost whose results are right.
+---@param workload perilune.tune.Workload
+---@param target string
+---@param kind? string "pipeline"
+---@return perilune.tune.Trial?
+function Database:best(workload, target, kind) end
+---@param workload perilune.tune.Workload
+---@param target string
+---@param settings string
+---@return { trials: integer, state: string }?
+function Database:get_search(workload, target, settings) end
+---@param workload perilune.tune.Workload
+---@param target string
+---@param settings string
+---@param row { trials: integer, state: string }
+function Database:commit_search(workload, target, settings, row) end
+function Database:close() end
+
+--- The database in a file, kept by SQLite.
+---@class perilune.tune.RecordFile: perilune.tune.Database
+local RecordFile = {}
+--- A row for each workload and target.
+---@return { workload: integer, shash: string, target: string, trials: integer, failed: integer, best: number? }[]
+function RecordFile:list() end
+--- The candidate of the least cost for each workload, target and kind.
+---@return { workload: integer, shash: string, target: string, kind: string, cost: number, text: string }[]
+function RecordFile:list_best() end
+--- Keeps the best measurements of each workload, target and kind.
+---@param keep integer
+---@return integer deleted
+function RecordFile:prune(keep) end
+--- Writes workload.json, tuning_record.json and measurement_record.json, in TVM's form.
+---@param folder string
+---@return integer records
+function RecordFile:export(folder) end
+--- Reads such files.
+---@param folder string
+---@return integer new
+function RecordFile:import(folder) end
+--- Puts the records of another file in.
+---@param path string
+---@return integer new
+function RecordFile:merge(path) end
+
+--- What became of a candidate.
+---@class perilune.tune.Trial
+---@field kind string "pipeline", "trace", ...
+---@field text string of the candidate
+---@field cost? number relative to the base; none: it failed
+---@field costs? table<string, number> by metric
+---@field checked boolean its results were compared, and are right
+---@field verdict? "faster"|"slower"|"undecided" against the incumbent
+---@field confidence? number
+---@field seconds? { min: number, median: number, n: integer }
+---@field failure? string
+---@field note? string
+---@field at? integer seconds since 1970
+
+--- Makes of modules what a runner can run.
+---@class perilune.tune.Builder
+local TuneBuilder = {}
+---@param mod perilune.Module
+---@return table? runnable
+---@return { kind: string, message: string }? failure
+function TuneBuilder:build(mod) end
+--- A text of all that its measurements depend on, besides the machine.
+---@return string
+function TuneBuilder:target() end
+
+--- Measures in child processes with limits.
+---@class perilune.tune.Runner
+local TuneRunner = {}
+---@param runnable table
+---@return { min: number, median: number, n: integer }? seconds of a run
+---@return { kind: string, message: string }? failure
+function TuneRunner:run(runnable) end
+--- The candidate and the incumbent alternate in one process.
+---@param candidate table
+---@param incumbent table
+---@return perilune.tune.Comparison?
+---@return { kind: string, message: string }? failure
+---@return boolean? blameless the candidate is not to blame for the failure
+function TuneRunner:compare(candidate, incumbent) end
+--- Whether a runnable computes what a module does.
+---@param original perilune.Module
+---@param runnable table
+---@return true?
+---@return { kind: string, message: string }? failure
+function TuneRunner:check(original, runnable) end
+
+---@class perilune.tune.Comparison
+---@field verdict "faster"|"slower"|"undecided" of the candidate
+---@field confidence number
+---@field ratio number of the shortest blocks, candidate to incumbent
+---@field median_ratio number
+---@field pairs integer
+---@field dropped boolean
+---@field candidate { min: number, median: number, n: integer }
+---@field incumbent { min: number, median: number, n: integer }
+
+---@class perilune.tune.BuilderOptions
+---@field kind? "evaluator"|"c"|"command"
+---@field threads? integer 1
+---@field seed? integer of inputs
+---@field cc? string of "c"
+---@field flags? string
+---@field compile_seconds? number
+---@field command? string|string[] {} stands for the file of the model; a text goes through the shell
+---@field timing? "wall"|"output" output: the last line has the seconds of one run
+---@field suffix? string of that file: ".onnx", ".relay"
+
+---@class perilune.tune.RunnerOptions
+---@field seconds? number the time limit of a child: 30
+---@field memory? integer bytes beyond those of this process
+---@field output? integer bytes that a child may write
+---@field pinned? boolean to one processor
+---@field block? number seconds of a block: 200e-6
+---@field pairs? integer the most pairs of blocks: 80
+---@field warm_up? integer blocks that do not count
+---@field error? number the probability of a wrong verdict: 0.01
+---@field difference? number what is less is none: 0.03
+---@field drop? number racing: 1.3
+---@field seed? integer
+---@field rounds? integer of a check
+---@field rtol? number
+---@field atol? number
+
+---@class perilune.tune.SearchOptions
+---@field mod perilune.Module
+---@field base? perilune.Pass|string the pipeline to begin with: pl.pipelines.default
+---@field pool? string[] passes that a pipeline may have beside those of the base
+---@field knobs? perilune.tune.Knob[] search decisions in place of pipelines
+---@field original? perilune.Module what results are compared with: mod
+---@field strategy? "evolutionary"|"exhaustive"|"random"|"beam"|"annealing"|"halving"|"bandit"
+---@field trials? integer 100
+---@field seconds? number
+---@field seed? integer
+---@field metrics? any[] "time", "nodes", "flops", "bytes", "peak_memory", measures, or { metric, weight =, name = }
+---@field builder? perilune.tune.Builder
+---@field runner? perilune.tune.Runner
+---@field database? perilune.tune.Database
+---@field target? string what records are kept for; otherwise the metrics and the builder
+---@field on_trial? fun(search: table, trial: perilune.tune.Trial)
+---@field replay? boolean repeat the recorded search of these settings without measuring
+
+---@class perilune.tune.ApplyOptions
+---@field database perilune.tune.Database
+---@field target? string
+---@field builder? perilune.tune.Builder
+---@field runner? perilune.tune.Runner
+---@field metrics? any[]
+---@field check? boolean compare the results: true
+
+---@class perilune.tune.SearchResult
+---@field mod perilune.Module the best one; that of the base when none is better
+---@field base perilune.Module
+---@field text string of the best candidate
+---@field verdict "faster"|"undecided" against the base
+---@field ratio number of costs, to the base's
+---@field confidence number
+---@field reason? string why there is no winner
+---@field state "done"|"exhausted"|"interrupted"
+---@field trials integer
+---@field measured integer
+---@field cached integer found in the database
+---@field failed integer
+---@field seconds number
+---@field list perilune.tune.Trial[]
+---@field front? perilune.tune.Trial[] of several metrics: those that no other one dominates
+---@field trace? perilune.tune.Trace of knobs
 
 --- Gives a number, or a list of numbers whose mean counts; raises when it cannot.
 ---@alias perilune.tune.Measure fun(mod: perilune.Module): number|number[]
@@ -4017,8 +4215,46 @@ function pl.tune.evaluate(candidates, options) end
 ---@param candidates perilune.tune.Trace[]
 ---@return perilune.tune.Trace
 function pl.tune.select_best_candidate(candidates) end
+--- In memory, or with `path` in a file (perilune.tune.RecordFile), which is made if need be. `wait`:
+--- the seconds that locks of other processes are waited for.
+---@param options? { path?: string, readonly?: boolean, wait?: number }
 ---@return perilune.tune.Database
-function pl.tune.database() end
+function pl.tune.database(options) end
+---@param options? perilune.tune.BuilderOptions|"evaluator"|"c"
+---@return perilune.tune.Builder
+function pl.tune.builder(options) end
+---@param options? perilune.tune.RunnerOptions
+---@return perilune.tune.Runner
+function pl.tune.runner(options) end
+---@class perilune.tune.Subgraph
+---@field mod perilune.Module its @main has the inputs as parameters
+---@field inputs perilune.Node[] of the whole
+---@field outputs perilune.Node[] of the whole
+---@field name string the function that it is of
+
+--- A part of a function as a module that runs alone: calls of operators, tuples and their fields.
+---@param mod perilune.Module
+---@param nodes perilune.Node[]
+---@param name? string the function: "main"
+---@return perilune.tune.Subgraph
+function pl.tune.extract_subgraph(mod, nodes, name) end
+--- The module with a replacement of the same signature in place of the part.
+---@param mod perilune.Module
+---@param part perilune.tune.Subgraph
+---@param replacement perilune.Module
+---@return perilune.Module
+function pl.tune.substitute(mod, part, replacement) end
+--- Looks for what makes a module cheaper, by measuring.
+---@param options perilune.tune.SearchOptions
+---@return perilune.tune.SearchResult
+function pl.tune.search(options) end
+--- The module of the best recorded pipeline, without measuring; nil when there is none. Its results
+--- are compared unless `check` is false.
+---@param mod perilune.Module
+---@param options perilune.tune.ApplyOptions
+---@return perilune.Module?
+---@return perilune.tune.Trial? record
+function pl.tune.apply_best(mod, options) end
 pl.tune.measure = {}
 ---@param mod perilune.Module
 ---@return integer
@@ -4026,6 +4262,18 @@ function pl.tune.measure.nodes(mod) end
 ---@param mod perilune.Module
 ---@return integer
 function pl.tune.measure.flops(mod) end
+--- The bytes of constants, each tensor counted once.
+---@param mod perilune.Module
+---@return integer
+function pl.tune.measure.bytes(mod) end
+--- The most bytes that the evaluator holds at once beyond the program, on random inputs.
+---@param options? { seed?: integer }
+---@return perilune.tune.Measure
+function pl.tune.measure.peak_memory(options) end
+--- Seconds of the shortest block of runs, by a builder and a runner, in child processes.
+---@param options? { builder?: perilune.tune.Builder, runner?: perilune.tune.Runner }
+---@return perilune.tune.Measure
+function pl.tune.measure.run(options) end
 --- Seconds of runs of @main by the evaluator, on random inputs.
 ---@param options? { runs?: integer, seed?: integer }
 ---@return perilune.tune.Measure

@@ -341,6 +341,20 @@ describe("perilune fmt, passes, ops, zoo", function()
     assert.equal(1, (run("fmt " .. path "missing.onnx")))
   end)
 
+  it("tell what a pipeline requires before it runs", function()
+    local status, out = run "passes --validate 'PartitionGraph,FuseOps,DefuseOps'"
+    assert.equal(1, status)
+    assert.matches("PartitionGraph (element 1): nothing before it provides 'annotated'", out, 1,
+      true)
+    assert.matches("DefuseOps (element 3): it undoes FuseOps (element 2)", out, 1, true)
+    status, out = run "passes --validate AnnotateTarget,PartitionGraph"
+    assert.equal("", out)
+    assert.equal(0, status)
+    status, out = run "passes FuseOps"
+    assert.equal(0, status)
+    assert.matches("provides: fused", out, 1, true)
+  end)
+
   it("list passes with options, and the default pipeline", function()
     local status, out = run "passes"
     assert.equal(0, status)

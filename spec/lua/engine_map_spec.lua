@@ -47,12 +47,13 @@ local allowed = {
   lower = { "base", "ir", "arith", "pass" },
   te = { "base", "ir", "arith", "pass" },
   codegen = { "base", "ir" },
+  tune = { "base" },
   onnx = { "base", "ir", "op" },
   lua = { "base", "ir", "arith", "op", "eval", "rule", "pass", "transform", "lower", "te",
-    "codegen", "onnx" },
+    "codegen", "tune", "onnx" },
   cli = {
     "base", "ir", "arith", "op", "eval", "rule", "pass", "transform", "lower", "te", "codegen",
-    "onnx",
+    "tune", "onnx",
     "lua",
   },
 }

@@ -78,7 +78,8 @@ describe("the types for editors", function()
         pattern = pl.dataflow_pattern.wildcard(), callback = print },
       Choice = pl.tune.choice {}, Knob = pl.tune.knob("k", { pl.tune.choice {} }),
       Trace = pl.tune.trace(pl.module {}), Tracing = pl.tune.tracing(),
-      Database = pl.tune.database(),
+      Database = pl.tune.database(), RecordFile = pl.tune.database { path = ":memory:" },
+      TuneBuilder = pl.tune.builder(), TuneRunner = pl.tune.runner(),
       Built = pl.build(assert(pl.tir.parse(
         "@T.prim_func\ndef f(A: T.Buffer((1,), \"int32\")):\n    A[0] = 1"))),
     }

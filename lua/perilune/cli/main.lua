@@ -14,6 +14,8 @@ local commands = {
   { "bisect", "find the first pass that breaks a model" },
   { "replay", "run a reproducer of a failing pass" },
   { "reduce", "reduce a failing model and pipeline" },
+  { "tune", "search for a better pipeline by measuring" },
+  { "db", "list, merge and convert records of tuning" },
   { "build", "write programs of TIR as C, or compile them" },
   { "info", "show what a model is made of" },
   { "fmt", "print a model as Relay text" },

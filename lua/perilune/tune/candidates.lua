@@ -126,6 +126,9 @@ local function costs_of(answer)
   return list
 end
 
+--- What a measure gives of a module: the mean of its numbers.
+function candidates.mean_cost(measure, mod) return mean(costs_of(measure(mod))) end
+
 -- The numbers of the database, or new ones, which it gets.
 local function measured(one, options, db, count)
   local workload = db and db:commit_workload(one.out_mod)

@@ -4,6 +4,7 @@
 --     local workload = db:commit_workload(mod)
 --     db:commit_measurement_record(workload, "llvm", { 0.0012, 0.0011 })
 --     print(db:get_measurement_record(workload, "llvm")[1])
+--     local file <close> = pl.tune.database { path = "tune.db" } -- kept by SQLite
 --
 -- A workload is a module; modules that are structurally equal are one workload. Measurements
 -- are kept per workload and target (a text), the first one stays. Tuning records are traces
@@ -125,12 +126,85 @@ function methods.get_top_k(self, workload, target, k)
   return table.move(list, 1, math.min(k, #list), 1, {})
 end
 
---- An empty database, in memory.
-function database.new()
-  return setmetatable({ workloads = {}, by_hash = {}, measurements = {}, records = {} }, class)
+-- ----------------------------------------------------------- trials of searches
+
+--- Keeps what became of a candidate: { kind = "pipeline" or "trace", text =, cost = (none: it
+-- failed), checked = (its results are right), verdict =, confidence =, seconds =, failure =,
+-- note = }.
+function methods.commit_trial(self, workload, target, trial)
+  local name = key(self, workload, target, "commit_trial")
+  argument.table(trial, "commit_trial", "trial")
+  argument.string(trial.kind, "commit_trial", "kind")
+  argument.string(trial.text, "commit_trial", "text")
+  local copy = { at = os.time() }
+  for field, value in pairs(trial) do copy[field] = value end
+  local list = self.trials[name] or {}
+  self.trials[name] = list
+  list[#list + 1] = copy
+  list[trial.kind .. "/" .. trial.text] = copy
+end
+
+--- The last trial of that candidate, or nil.
+function methods.get_trial(self, workload, target, kind, text)
+  local list = self.trials[key(self, workload, target, "get_trial")] or {}
+  return list[argument.string(kind, "get_trial", "kind") .. "/"
+    .. argument.string(text, "get_trial", "text")]
+end
+
+--- The trial of the least cost whose results are right, or nil.
+function methods.best(self, workload, target, kind)
+  local best
+  kind = argument.string(kind or "pipeline", "best", "kind")
+  for _, trial in ipairs(self.trials[key(self, workload, target, "best")] or {}) do
+    if trial.kind == kind and trial.checked and trial.cost
+      and not (best and best.cost <= trial.cost) then best = trial end
+  end
+  return best
+end
+
+--- How far a search of these settings (a text) got: { trials =, state = }, or nil.
+function methods.get_search(self, workload, target, settings)
+  local name = key(self, workload, target, "get_search")
+  return self.searches[name .. "/" .. argument.string(settings, "get_search", "settings")]
+end
+
+--- Says how far a search got.
+function methods.commit_search(self, workload, target, settings, row)
+  local name = key(self, workload, target, "commit_search")
+  self.searches[name .. "/" .. argument.string(settings, "commit_search", "settings")] =
+    { trials = row.trials, state = row.state }
+end
+
+--- Does nothing: what is in memory goes with the database.
+function methods.close() end
+class.__close = methods.close
+
+-- ---------------------------------------------------------------- constructor
+
+local function open_file(options)
+  local where = "pl.tune.database"
+  argument.string(options.path, where, "path")
+  if options.wait ~= nil and type(options.wait) ~= "number" then
+    argument.fail(where .. ": wait: a number of seconds expected")
+  end
+  return require "perilune.tune.record.sqlite".open(options.path, options)
+end
+
+--- An empty database in memory; with `path` the one in that file, which SQLite keeps: it is
+-- made if it is not there, unless it is `readonly`. `wait`: the seconds (10) that locks of other
+-- processes are waited for. It has list, list_best, prune, export, import and merge as well.
+function database.new(options)
+  options = argument.options(options, "pl.tune.database", { "path", "readonly", "wait" })
+  if options.path ~= nil then return open_file(options) end
+  return setmetatable({ workloads = {}, by_hash = {}, measurements = {}, records = {}, trials = {},
+    searches = {} }, class)
 end
 
 --- Whether a value is a database.
-function database.is(x) return getmetatable(x) == class end
+function database.is(x)
+  return getmetatable(x) == class
+    or package.loaded["perilune.tune.record.sqlite"] ~= nil
+      and require "perilune.tune.record.sqlite".is(x)
+end
 
 return database

@@ -9,6 +9,7 @@
 
 local argument = require "perilune.argument"
 local core = require "perilune.core"
+local hash = require "perilune.tune.text_hash"
 local source_text = require "perilune.pass.function_source"
 core.internal()
 
@@ -33,14 +34,6 @@ functions.registry = setmetatable({}, {
   __newindex = register,
   __pairs = function() return next, by_name, nil end,
 })
-
--- FNV-1a, 64 bits (Fowler, Noll, Vo).
-local function hash(text)
-  local prime <const> = 0x100000001b3
-  local sum = 0xcbf29ce484222325
-  for i = 1, #text do sum = (sum ~ text:byte(i)) * prime end
-  return ("%016x"):format(sum)
-end
 
 --- A hash of what the function is, or nil when it holds something that has no text (a
 -- file, a node, a coroutine).

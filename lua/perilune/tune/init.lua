@@ -14,6 +14,11 @@ local tracing = require "perilune.tune.tracing"
 local tuning_pass = require "perilune.tune.tuning_pass"
 core.internal()
 
+-- Parts that most scripts do not use are loaded at their first use.
+local function later(path, field)
+  return function(...) return require(path)[field](...) end
+end
+
 local tune = {
   functions = require "perilune.tune.functions".registry,
   choice = choice.new,
@@ -32,6 +37,12 @@ local tune = {
   select_best_candidate = candidates.select_best_candidate,
   database = require "perilune.tune.database".new,
   measure = require "perilune.tune.measure",
+  builder = later("perilune.tune.run.builder", "new"),
+  runner = later("perilune.tune.run.runner", "new"),
+  extract_subgraph = later("perilune.tune.subgraph", "extract"),
+  substitute = later("perilune.tune.subgraph", "substitute"),
+  search = later("perilune.tune.search", "run"),
+  apply_best = later("perilune.tune.search", "apply_best"),
 }
 
 --- What a pass makes of a trace: a new trace, with what it decided. With a module it is

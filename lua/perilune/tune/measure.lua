@@ -3,11 +3,15 @@
 --
 --     pl.tune.measure.nodes(mod)             -- calls, in all functions
 --     pl.tune.measure.flops(mod)             -- operations of all calls, each counted once
+--     pl.tune.measure.bytes(mod)             -- of constants
 --     pl.tune.measure.time { runs = 5 }(mod) -- seconds of the evaluator, on random inputs
+--     pl.tune.measure.run { runner = runner }(mod)   -- the same in a child process
+--     pl.tune.measure.peak_memory()(mod)     -- bytes that the evaluator needs at once
 
 local argument = require "perilune.argument"
+local child = require "perilune.tune.run.child"
 local core = require "perilune.core"
-local input_generator = require "perilune.check.input_generator"
+local inputs = require "perilune.tune.run.inputs"
 core.internal()
 
 local measure = {}
@@ -45,16 +49,59 @@ function measure.flops(mod)
   return sum
 end
 
--- An input for each parameter; their dims are numbers.
-local function random_inputs(fn, seed)
-  local args = { n = #fn.params }
-  for i, param in ipairs(fn.params) do
-    local value, diag = input_generator.value(param.type, param.type.shape or false,
-      { kind = "ordinary", indices = true }, seed + i)
-    if not value then core.raise(diag) end
-    args[i] = value
+--- The bytes of constants in all functions, each tensor counted once.
+function measure.bytes(mod)
+  if argument.kind_of(mod) ~= "Module" then
+    argument.fail("pl.tune.measure.bytes: a module expected, got " .. argument.kind_of(mod))
   end
-  return args
+  local sum, seen = 0, {}
+  for _, fn in pairs(mod) do
+    for node in fn:nodes() do
+      local data = node.kind == "Constant" and node.data
+      if data and not seen[data] then
+        seen[data] = true
+        sum = sum + data.bytes
+      end
+    end
+  end
+  return sum
+end
+
+--- A measure of memory: the most bytes that the evaluator holds at once while it runs, beyond the
+-- program. It runs in a child process, on inputs that are random by `seed` (1).
+function measure.peak_memory(options)
+  options = argument.options(options, "pl.tune.measure.peak_memory", { "seed" })
+  return function(mod)
+    local fn = inputs.entry(mod, "pl.tune.measure.peak_memory")
+    local args = inputs.make(fn, options.seed or 1)
+    local text, why = child.call(function()
+      collectgarbage "stop"
+      core.reset_memory_peak()
+      local before = core.memory()
+      core.eval_in(mod, fn, table.unpack(args, 1, args.n))
+      return select(2, core.memory()) - before
+    end, {})
+    if not text then error(why, 0) end
+    return tonumber(text)
+  end
+end
+
+--- A measure of time by a builder and a runner, in child processes: the seconds of the shortest
+-- block. What crashes, hangs or cannot be built is an error.
+function measure.run(options)
+  options = argument.options(options, "pl.tune.measure.run", { "builder", "runner" })
+  local builders, runners = require "perilune.tune.run.builder", require "perilune.tune.run.runner"
+  local builder, runner = options.builder or builders.new(), options.runner or runners.new()
+  if not builders.is(builder) or not runners.is(runner) then
+    argument.fail "pl.tune.measure.run: what pl.tune.builder and pl.tune.runner make is expected"
+  end
+  return function(mod)
+    local runnable, why = builder:build(mod)
+    if not runnable then error(tostring(why), 0) end
+    local result, wrong = runner:run(runnable)
+    if not result then error(tostring(wrong), 0) end
+    return result.min
+  end
 end
 
 --- A measure of time: the seconds of `runs` (5) runs of @main by the evaluator, after one that is
@@ -64,7 +111,7 @@ function measure.time(options)
   return function(mod)
     local main = mod.functions.main
     if not main then argument.fail "pl.tune.measure.time: the module has no function @main" end
-    local args, seconds = random_inputs(main, options.seed or 1), {}
+    local args, seconds = inputs.make(main, options.seed or 1), {}
     for i = 0, options.runs or 5 do
       local begun = core.clock()
       core.eval(mod, table.unpack(args, 1, args.n))

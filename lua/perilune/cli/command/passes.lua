@@ -5,11 +5,15 @@ local stop = require "perilune.cli.stop"
 core.internal() -- errors name the scripts of others
 
 local passes = {
-  description = "Lists passes, config keys, instruments and pipelines, or shows one of them.",
+  description = "Lists passes, config keys, instruments and pipelines, or shows one of them; looks "
+    .. "a pipeline through before it runs.",
 }
 
 function passes.arguments(parser)
   parser:argument("name", "The pass, config key or instrument to show."):args "?"
+  parser:option("--validate", "Tells what passes of a pipeline require and nothing before them "
+    .. "provides, what comes too late, and what undoes an earlier pass; the status is 1 then.")
+    :argname "TEXT|FILE.lua"
 end
 
 -- A value as the command line takes it.
@@ -42,9 +46,21 @@ local function show(pass)
   for _, row in ipairs(pass.option_rows) do show_option(row) end
 end
 
--- A pass by itself, with its rules.
+-- What a pass requires of a program, and what it does to that.
+local function show_properties(pass)
+  local row = require "perilune.pass.properties"[pass.name] or {}
+  for _, field in ipairs { "requires", "provides", "destroys", "undoes" } do
+    if row[field] and #row[field] > 0 then
+      print(("    %s: %s"):format(field, table.concat(row[field], ", ")))
+    end
+  end
+  if row.before then print("    not after: " .. table.concat(row.before, ", ")) end
+end
+
+-- A pass by itself, with its properties and rules.
 local function show_pass(pass)
   show(pass)
+  show_properties(pass)
   local rules = require "perilune.rule.library".set(pass.name)
   if rules then print(("\n  Rules (%d):"):format(#rules)) end
   for _, rule in ipairs(rules or {}) do
@@ -92,7 +108,15 @@ local function show_pipelines()
   end
 end
 
+local function validate(text)
+  local ok, findings = require "perilune".validate(require "perilune.cli.pipeline".find(text, {}))
+  if ok then return 0 end
+  for _, finding in ipairs(findings) do print(finding) end
+  return 1
+end
+
 function passes.run(options)
+  if options.validate then return validate(options.validate) end
   if options.name then return show_one(options.name) end
   print "Passes:"
   for _, pass in ipairs(require "perilune.cli.registry".passes()) do show(pass) end

@@ -1,6 +1,6 @@
 /* process.c: child processes with limits.
  *
- * Called by compiler.c for compilers, by library.c for calls of generated code.
+ * Called by codegen/ for compilers and for calls of generated code.
  * A child is the leader of a process group of its own, which is killed as a
  * whole when its time is over or the engine is asked to stop. */
 
@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "codegen/codegen.h"
+#include "base/process.h"
 
 static void limit(int what, uint64_t most) {
   struct rlimit both = {(rlim_t)most, (rlim_t)most};

@@ -1,0 +1,24 @@
+--- perilune db: files of tuning records.
+
+require "perilune.core".internal() -- diagnostics point at the scripts of others
+
+return {
+  description = "Works on files of tuning records. `perilune db COMMAND --help` shows the "
+    .. "arguments of one of: list, best, export, import, merge, prune.",
+  commands = {
+    list = "list workloads and targets with their records",
+    best = "show the best candidate of each workload and target",
+    export = "write records as lines of JSON, in TVM's form",
+    import = "read such records",
+    merge = "put the records of other files into one",
+    prune = "keep the best records",
+  },
+  arguments = function(parser)
+    parser:argument("command", "list, best, export, import, merge or prune."):argname "COMMAND"
+  end,
+  run = function(options)
+    require "perilune.cli.stop".usage("perilune db: there is no command '%s'%s", options.command,
+      require "perilune.core".suggest(options.command, { "list", "best", "export", "import",
+        "merge", "prune" }))
+  end,
+}

@@ -1,0 +1,235 @@
+--- perilune tune: looks for the pipeline whose result is the fastest, by measuring.
+
+local core = require "perilune.core"
+local host = require "perilune.cli.host"
+local load = require "perilune.cli.load"
+local numbers = require "perilune.cli.numbers"
+local stop = require "perilune.cli.stop"
+core.internal() -- diagnostics point at the scripts of others
+
+local tune = {
+  description = "Tunes a model: searches for the pipeline whose result is the fastest, and "
+    .. "writes that result. Candidates are measured in child processes, in turn with the best one "
+    .. "so far; one wins only if it is faster with confidence and computes what IN does. "
+    .. "The result is never slower than that of the default pipeline (-p) beyond what "
+    .. "can be measured. Ctrl-C ends the search; the best so far is written.",
+}
+
+local strategies = { "evolutionary", "exhaustive", "random", "beam", "annealing", "halving",
+  "bandit" }
+
+function tune.arguments(parser)
+  parser:argument("input", "The model to tune."):argname "IN"
+  parser:option("-o --output", "Where to write the tuned model."):argname "OUT"
+  parser:option("--space", "What is searched: 'pipeline': order, presence and options of passes.")
+    :choices { "pipeline" }:default "pipeline"
+  parser:option("--pool", "Passes, as Name,Name{option=value}, that a pipeline may have beside "
+    .. "those of the base pipeline; otherwise those that fit the kind of program."):argname "TEXT"
+  parser:option("--search", "How the space is searched."):choices(strategies)
+    :default "evolutionary"
+  parser:option("--trials", "The most candidates."):argname "N":default "100"
+    :convert(numbers.count)
+  parser:option("--seconds", "The most seconds."):argname "S":default "60"
+    :convert(tonumber)
+  parser:option("--seed", "The seed of the search and of inputs."):argname "N":default "1"
+    :convert(numbers.seed)
+  parser:option("--db", "The file of records. What it has is not measured again."):argname "FILE"
+  parser:option("--measure", "What runs a candidate: 'evaluator', 'c' (PrimFuncs, compiled), or "
+    .. "'command COMMAND', in which {} stands for the file of the model.")
+    :argname "HOW":default "evaluator"
+  parser:option("--timing", "What counts of a command: its wall time, or the seconds of "
+    .. "one run that the last line of its output has."):choices { "wall", "output" }:default "wall"
+  parser:option("--metric", "What is minimised, NAME or NAME:WEIGHT: time, nodes, flops, bytes, "
+    .. "peak_memory; may be repeated. Without it time."):argname "NAME":count "*"
+  parser:option("--run-seconds", "The time limit of a measurement."):argname "S":default "30"
+    :convert(tonumber)
+  parser:option("--run-memory", "The memory limit of a measurement, in MiB."):argname "N"
+    :default "4096":convert(numbers.count)
+  parser:option("--apply-best", "Applies the best pipeline that the records of FILE have for IN; "
+    .. "nothing is measured."):argname "FILE"
+  parser:flag("--replay", "Repeats the search that --db has recorded, without measuring.")
+  require "perilune.cli.work".options(parser)
+  parser:flag("-q --quiet", "Prints nothing unless something fails.")
+end
+
+-- ---------------------------------------------------------------------- options
+
+local function builder_of(options)
+  local kind, command = options.measure, nil
+  if kind:find "^command%s" then kind, command = "command", kind:match "^command%s+(.*)$" end
+  if kind == "command" and (command or "") == "" then
+    stop.usage "--measure: 'command' is followed by the command, as in 'command my_runtime {}'"
+  end
+  if kind ~= "evaluator" and kind ~= "c" and kind ~= "command" then
+    stop.usage("--measure %s: 'evaluator', 'c' or 'command COMMAND' is expected", options.measure)
+  end
+  local suffix = options.input:match "%.[%w]+$"
+  if suffix ~= ".relay" and suffix ~= ".tir" and suffix ~= ".tvmscript" and suffix ~= ".py" then
+    suffix = ".onnx"
+  end
+  return require "perilune".tune.builder { kind = kind, command = command, timing = options.timing,
+    seed = options.seed, suffix = suffix }
+end
+
+local metric_names = { time = true, nodes = true, flops = true, bytes = true, peak_memory = true }
+
+local function metrics_of(texts)
+  local list = {}
+  for i, text in ipairs(texts) do
+    local name, weight = text:match "^([%w_]+):(.+)$"
+    name = name or text
+    if not metric_names[name] or weight and (tonumber(weight) or 0) <= 0 then
+      stop.usage("--metric %s: time, nodes, flops, bytes or peak_memory expected, with a positive "
+        .. "weight behind a colon", text)
+    end
+    list[i] = { name, weight = tonumber(weight) }
+  end
+  return #list > 0 and list or nil
+end
+
+-- The texts of the passes that are separated by commas outside of braces.
+local function pool_of(text)
+  if not text then return nil end
+  local list, depth, begin = {}, 0, 1
+  for at, c in text:gmatch "()([{},])" do
+    if c == "{" then depth = depth + 1 elseif c == "}" then depth = depth - 1 end
+    if c == "," and depth == 0 then
+      list[#list + 1], begin = text:sub(begin, at - 1), at + 1
+    end
+  end
+  list[#list + 1] = text:sub(begin)
+  return list
+end
+
+local function check(options)
+  for _, name in ipairs { "seconds", "run_seconds" } do
+    if not options[name] or options[name] < 0 then
+      stop.usage("--%s: a number of seconds expected", (name:gsub("_", "-")))
+    end
+  end
+  if options.replay and not options.db then stop.usage "--replay needs --db FILE" end
+  if options.apply_best and options.db then
+    stop.usage "--apply-best has its own file of records; leave --db out"
+  end
+  if not options.output and options.apply_best then stop.usage "--apply-best needs -o OUT" end
+end
+
+-- --------------------------------------------------------------------- progress
+
+local function progress_line(search, started)
+  local left = math.max(0, search.seconds - (host.clock() - started))
+  local best = search.best and ("%.3f of the base, confidence %.2f %%"):format(search.best.cost,
+    100 * (search.best.confidence or 0)) or "none yet"
+  return ("\rtrial %d of %d, %s left; best: %s\27[K"):format(search.count.trials, search.trials,
+    left < math.huge and ("%.0f s"):format(left) or "time", best)
+end
+
+local function progress(options)
+  if options.quiet or not core.terminal "stderr" then return nil end
+  local started = host.clock()
+  return function(search) io.stderr:write(progress_line(search, started)) end
+end
+
+local function end_line(options)
+  if not options.quiet and core.terminal "stderr" then io.stderr:write "\r\27[K" end
+end
+
+-- ----------------------------------------------------------------------- report
+
+local function winner_text(result)
+  if result.verdict ~= "faster" then
+    return ("no candidate is better than the base pipeline's result, which is written: %s"):format(
+      result.reason)
+  end
+  return ("cost %.3f of the base pipeline's result (%.1f %% less), confidence %.2f %%\n"
+    .. "pipeline: %s"):format(result.ratio, 100 * (1 - result.ratio), 100 * result.confidence,
+    result.text == "" and "none: the model as it is" or result.text)
+end
+
+-- What candidates failed of, the most frequent reasons first.
+local function failures(list)
+  local counts, reasons = {}, {}
+  for _, trial in ipairs(list) do
+    local reason = trial.failure and trial.failure:match "[^\n]*"
+    if reason and not counts[reason] then reasons[#reasons + 1] = reason end
+    if reason then counts[reason] = (counts[reason] or 0) + 1 end
+  end
+  table.sort(reasons, function(a, b)
+    if counts[a] ~= counts[b] then return counts[a] > counts[b] end
+    return a < b
+  end)
+  for i = 1, math.min(3, #reasons) do
+    io.stdout:write(("  %d failed: %s\n"):format(counts[reasons[i]], reasons[i]))
+  end
+end
+
+local function report(result, options)
+  if options.quiet then return end
+  io.stdout:write(("%s: %d trials (%d measured, %d from records, %d failed) in %.1f s, %s\n")
+    :format(options.input, result.trials, result.measured, result.cached, result.failed,
+      result.seconds, result.state))
+  failures(result.list)
+  io.stdout:write(winner_text(result), "\n")
+  for _, trial in ipairs(result.front or {}) do
+    local parts = {}
+    for _, name in ipairs(require "perilune.sorted_keys"(trial.costs)) do
+      parts[#parts + 1] = ("%s %.3f"):format(name, trial.costs[name])
+    end
+    io.stdout:write(("  not dominated: %s: %s\n"):format(table.concat(parts, ", "), trial.text))
+  end
+end
+
+-- ---------------------------------------------------------------------- running
+
+local function save(module, options)
+  if options.output then assert(require "perilune".save(module, options.output)) end
+end
+
+local function apply_best(module, options, context)
+  local pl = require "perilune"
+  local db <close> = pl.tune.database { path = options.apply_best, readonly = true }
+  local out, best = pl.with(context, pl.tune.apply_best, module, { database = db,
+    builder = builder_of(options), metrics = metrics_of(options.metric) })
+  if not out then
+    stop.failure("%s has no record of a better pipeline for %s and '%s'", options.apply_best,
+      options.input, options.measure)
+  end
+  save(out, options)
+  if not options.quiet then
+    io.stdout:write(("cost %.3f of the base pipeline's result when it was recorded\npipeline: %s\n")
+      :format(best.cost, best.text))
+  end
+end
+
+local function open_database(options)
+  local pl = require "perilune"
+  if options.db then return pl.tune.database { path = options.db } end
+  return pl.tune.database()
+end
+
+local function search(module, options, pass)
+  local pl = require "perilune"
+  local db <close> = open_database(options)
+  local runner = pl.tune.runner { seconds = options.run_seconds, memory = options.run_memory << 20,
+    seed = options.seed }
+  return pl.tune.search { mod = module, base = pass, pool = pool_of(options.pool),
+    strategy = options.search, trials = options.trials, seconds = options.seconds,
+    seed = options.seed, metrics = metrics_of(options.metric), builder = builder_of(options),
+    runner = runner, database = db, on_trial = progress(options), replay = options.replay }
+end
+
+function tune.run(options)
+  check(options)
+  local pass, context = require "perilune.cli.work".prepare(options, {})
+  builder_of(options)
+  metrics_of(options.metric)
+  local module = require "perilune.cli.work".fix_dims(assert(load.model(options.input)), options)
+  if options.apply_best then return apply_best(module, options, context) end
+  host.catch_interrupt()
+  local result = require "perilune".with(context, search, module, options, pass)
+  end_line(options)
+  save(result.mod, options)
+  report(result, options)
+end
+
+return tune

@@ -1,0 +1,141 @@
+--- pl.validate: what can be said of a pipeline, or of a program, before anything runs.
+--
+--     local ok, findings = pl.validate(pl.pipeline "PartitionGraph,AnnotateTarget")
+--     for _, finding in ipairs(findings or {}) do print(finding) end
+--         PartitionGraph (element 1): nothing before it provides 'annotated', which it requires
+--     pl.validate(mod)     -- { ["graph normal form"] = true, fused = false, ... }
+--
+-- What passes require, provide, destroy and undo is in pl.pass_properties.
+
+local argument = require "perilune.argument"
+local core = require "perilune.core"
+local properties = require "perilune.pass.properties"
+local visitor = require "perilune.ir.visitor"
+core.internal()
+
+-- -------------------------------------------------------------------- programs
+
+local training = { ["nn.dropout"] = true, ["nn.batch_norm"] = true }
+
+-- What a function's nodes say.
+local function scan(fn, found)
+  visitor.post_order(fn, function(node)
+    if node.kind == "Let" then found.let = true end
+    if node.op then
+      found.training = found.training or training[node.op.name]
+      found.annotated = found.annotated or node.op.name:find "^annotation%.compiler_" ~= nil
+    end
+    if node.kind == "Function" and node.attrs and node.attrs.Primitive then found.fused = true end
+  end)
+  if fn.attrs and fn.attrs.Compiler then found.partitioned = true end
+end
+
+-- Which properties a module has, of those that can be seen in it.
+local function of_module(mod)
+  local found, blocks = {}, true
+  for _, fn in pairs(mod) do
+    if fn.kind == "Function" then
+      scan(fn, found)
+      blocks = blocks and core.basic_blocks(fn)
+    end
+  end
+  return {
+    ["graph normal form"] = not found.let,
+    ["basic block normal form"] = blocks and true or false,
+    fused = found.fused or false,
+    annotated = found.annotated or false,
+    partitioned = found.partitioned or false,
+    inference = not found.training,
+  }
+end
+
+-- ------------------------------------------------------------------- pipelines
+
+-- Primitive passes in the order in which they run, each with its place ("2.1").
+local function elements_of(pass, place, list)
+  if pass.form == "primitive" then
+    list[#list + 1] = { name = pass.name, place = place }
+    return list
+  end
+  for i, element in ipairs(pass.passes) do
+    elements_of(element, place == "" and tostring(i) or ("%s.%d"):format(place, i), list)
+  end
+  return list
+end
+
+local function add(state, element, format, ...)
+  local text = ("%s (element %s): "):format(element.name, element.place) .. format:format(...)
+  state.findings[#state.findings + 1] = text
+end
+
+local function check_required(state, element, row)
+  for _, property in ipairs(row.requires or {}) do
+    local by = state.destroyed[property]
+    if by then
+      add(state, element, "it requires '%s', which %s (element %s) destroys", property, by.name,
+        by.place)
+    elseif not state.present[property] then
+      add(state, element, "nothing before it provides '%s', which it requires", property)
+    end
+  end
+end
+
+local function check_order(state, element, row)
+  for _, other in ipairs(row.before or {}) do
+    local earlier = state.ran[other]
+    if earlier then
+      add(state, element, "it must not come after %s (element %s)", other, earlier.place)
+    end
+  end
+end
+
+local function check_undone(state, element, row)
+  for _, other in ipairs(row.undoes or {}) do
+    local earlier = state.ran[other]
+    if earlier and not state.undone[other] then
+      add(state, element, "it undoes %s (element %s)", other, earlier.place)
+      state.undone[other] = true
+    end
+  end
+end
+
+local function run_element(state, element)
+  local row = properties[element.name] or {}
+  check_required(state, element, row)
+  check_order(state, element, row)
+  check_undone(state, element, row)
+  for _, property in ipairs(row.destroys or {}) do
+    if state.present[property] then state.destroyed[property] = element end
+    state.present[property] = nil
+  end
+  for _, property in ipairs(row.provides or {}) do
+    state.present[property], state.destroyed[property] = true, nil
+  end
+  state.ran[element.name], state.undone[element.name] = element, nil
+end
+
+local function of_pass(pass, mod)
+  local state = { findings = {}, present = {}, destroyed = {}, ran = {}, undone = {} }
+  for property, has in pairs(mod and of_module(mod) or {}) do
+    state.present[property] = has or nil
+  end
+  for _, element in ipairs(elements_of(pass, "", {})) do run_element(state, element) end
+  if #state.findings == 0 then return true end
+  return nil, state.findings
+end
+
+--- Of a module: which properties it has, a table by name. Of a pass or the text of a pipeline:
+-- true; nil and a list of texts: what elements require and nothing provides, what comes too late,
+-- and what undoes an earlier element. `mod`: the program that it is for, whose properties count.
+return function(x, mod)
+  local kind = argument.kind_of(x)
+  if mod ~= nil and argument.kind_of(mod) ~= "Module" then
+    argument.fail("pl.validate: mod: a module expected, got " .. argument.kind_of(mod))
+  end
+  if kind == "Module" then return of_module(x) end
+  if kind == "string" then x, kind = core.pipeline(x), "Pass" end
+  if kind ~= "Pass" then
+    argument.fail("pl.validate: a module, a pass or the text of a pipeline expected, got " .. kind)
+  end
+  return of_pass(x, mod)
+end

@@ -1,0 +1,27 @@
+--- Why a candidate has no measurement: a kind and a sentence. Kinds: "error" (it raised), "build",
+-- "timeout", "crash", "status" (of a command), "output" (too much, or none that can be
+-- read), "wrong result".
+
+require "perilune.core".internal() -- errors name the scripts of others
+
+local failure = {}
+
+local class = { __name = "failure", __tostring = function(self)
+  return ("%s: %s"):format(self.kind, self.message)
+end }
+
+--- A failure of that kind.
+function failure.new(kind, format, ...)
+  return setmetatable({ kind = kind, message = format:format(...) }, class)
+end
+
+--- Whether an error says that the user stopped the work (Ctrl-C): it is none of a candidate's.
+function failure.is_interrupt(err)
+  local kind = type(err)
+  return (kind == "userdata" or kind == "table") and err.code == "interrupted"
+end
+
+--- Whether a value is a failure.
+function failure.is(x) return getmetatable(x) == class end
+
+return failure

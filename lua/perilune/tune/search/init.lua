@@ -1,0 +1,419 @@
+--- pl.tune.search: looks for what makes a module cheaper, by measuring.
+--
+--     local result = pl.tune.search { mod = model, base = pl.pipelines.default, trials = 100,
+--       seconds = 60, strategy = "evolutionary", database = pl.tune.database { path = "tune.db" } }
+--     print(result.verdict, result.ratio, result.confidence)
+--     pl.save(result.mod, "tuned.onnx")
+--
+-- What is found is never slower than the base beyond what measurements can tell: a candidate
+-- becomes the incumbent when it is faster with confidence and computes what the original
+-- does, and at the end it is compared with the base once more. Given the measurements the search
+-- is decided by its settings: what the database has is not measured again, so that a search that
+-- was killed goes on where it was, and `replay` repeats it without measuring.
+
+local argument = require "perilune.argument"
+local builder = require "perilune.tune.run.builder"
+local core = require "perilune.core"
+local database = require "perilune.tune.database"
+local failure = require "perilune.tune.run.failure"
+local knob_space = require "perilune.tune.search.knob_space"
+local objective = require "perilune.tune.search.objective"
+local pareto_front = require "perilune.tune.search.pareto_front"
+local pipeline_space = require "perilune.tune.search.pipeline_space"
+local random = require "perilune.tune.random"
+local runner = require "perilune.tune.run.runner"
+local strategies = require "perilune.tune.search.strategies"
+local text_hash = require "perilune.tune.text_hash"
+core.internal()
+
+local search = {}
+
+local where = "pl.tune.search"
+
+local function fail(message) core.raise(core.diag("unsupported", message)) end
+
+-- So many points in a row that were measured already: the space is searched.
+local MOST_REPEATED = 2000
+-- A comparison with the base has so many times the pairs of one with the incumbent.
+local CONFIRMING = 2
+
+local methods = {}
+local class = { __index = methods }
+
+-- What ends a strategy.
+local stop = {}
+
+local function end_search(self, state)
+  self.state = state
+  error(stop, 0)
+end
+
+-- ------------------------------------------------------------------- candidates
+
+local function module_text(mod) return mod:text { constants = "brief", hash_references = true } end
+
+-- What the passes make of the module; nil and a failure. Passes that fail leave no trace.
+local function make(self, point)
+  local ok, mod = pcall(self.space.apply, self.space, self.mod, point)
+  if ok then return { mod = mod } end
+  if failure.is_interrupt(mod) then error(mod, 0) end
+  return nil, failure.new("error", "%s", tostring(mod))
+end
+
+local function failed(why) return { failure = tostring(why), checked = false } end
+
+-- Results are compared before a candidate may win.
+local function check_winner(self, one, trial)
+  if trial.verdict ~= "faster" then return trial end
+  local ok, why = self.objective:check(self.original, one)
+  if not ok then return failed(why) end
+  trial.checked = true
+  return trial
+end
+
+local function measure_module(self, one, effort)
+  local result, why = self.objective:measure(one, effort)
+  if not result then return failed(why) end
+  return check_winner(self, one, { cost = result.cost, costs = result.costs,
+    verdict = result.verdict, confidence = result.confidence, seconds = result.seconds,
+    checked = false })
+end
+
+-- Equal modules are measured once.
+local function measure_point(self, point, effort, key)
+  local one, why = make(self, point)
+  if not one then return failed(why) end
+  local module_key = ("%s/%g"):format(text_hash(module_text(one.mod)), effort)
+  local known = self.by_module[module_key]
+  if known then
+    local copy = { verdict = "undecided", checked = known.checked, cost = known.cost,
+      costs = known.costs, failure = known.failure, seconds = known.seconds,
+      confidence = known.confidence, note = "the same module as of another candidate" }
+    return copy, one
+  end
+  local trial = measure_module(self, one, effort)
+  self.by_module[module_key] = trial
+  self.count.measured = self.count.measured + 1
+  trial.key = key
+  return trial, one
+end
+
+-- ----------------------------------------------------------------------- trials
+
+local function kind_of(self, effort)
+  return effort == 1 and self.space.kind or ("%s/%g"):format(self.space.kind, effort)
+end
+
+local function recorded(self, kind, text)
+  local trial = self.database:get_trial(self.workload, self.target, kind, text)
+  if trial then
+    self.count.cached = self.count.cached + 1
+  elseif self.replay then
+    fail(("%s: replay: there is no record of the candidate '%s'"):format(where, text))
+  end
+  return trial
+end
+
+local function commit(self, kind, text, trial)
+  self.database:commit_trial(self.workload, self.target, { kind = kind, text = text,
+    cost = trial.cost, checked = trial.checked, verdict = trial.verdict,
+    confidence = trial.confidence, seconds = trial.seconds, failure = trial.failure,
+    note = trial.note })
+end
+
+local function note_progress(self)
+  if not self.replay then
+    self.database:commit_search(self.workload, self.target, self.settings,
+      { trials = self.count.trials, state = self.state or "running" })
+  end
+end
+
+local function accept(self, point, text, trial, one)
+  if trial.verdict ~= "faster" or not trial.checked then return end
+  one = one or make(self, point)
+  if not one then return end
+  self.best = { point = point, text = text, mod = one.mod, cost = trial.cost,
+    confidence = trial.confidence, trial = self.count.trials }
+  self.objective:accept(one, trial.cost)
+end
+
+local function note_trial(self, point, text, trial, one)
+  trial.text = text
+  self.list[#self.list + 1] = trial
+  if trial.failure then self.count.failed = self.count.failed + 1 end
+  accept(self, point, text, trial, one)
+  note_progress(self)
+  if self.on_trial then self.on_trial(self, trial) end
+end
+
+local function check_budget(self)
+  if core.interrupted() then end_search(self, "interrupted") end
+  if self.count.trials >= self.trials then end_search(self, "done") end
+  if not self.replay and core.clock() - self.begun > self.seconds then end_search(self, "done") end
+end
+
+--- The cost of a point, 1 for the base; math.huge when it failed. `effort`: the part of the pairs
+-- of blocks that are measured.
+function methods.cost(self, point, effort)
+  effort = effort or 1
+  local text, kind = self.space:text(point), kind_of(self, effort)
+  local key = kind .. "/" .. text
+  if self.costs[key] then
+    self.repeated = self.repeated + 1
+    if self.repeated > MOST_REPEATED then end_search(self, "exhausted") end
+    return self.costs[key]
+  end
+  check_budget(self)
+  self.repeated = 0
+  local trial, one = recorded(self, kind, text), nil
+  if not trial then
+    trial, one = measure_point(self, point, effort, key)
+    commit(self, kind, text, trial)
+  end
+  self.count.trials = self.count.trials + 1
+  self.costs[key] = trial.cost or math.huge
+  note_trial(self, point, text, trial, one)
+  return self.costs[key]
+end
+
+--- The part of the trials that is spent, from 0 to 1.
+function methods.progress(self)
+  return self.count.trials / self.planned
+end
+
+-- ------------------------------------------------------------------ the winner
+
+-- The base again, when the winner is not faster than it is.
+local function give_up(self, why)
+  self.best = nil
+  return { verdict = "undecided", ratio = 1, confidence = 0, reason = why }
+end
+
+local function measure_winner(self)
+  local winner = { mod = self.best.mod }
+  self.objective:accept({ mod = self.base_mod }, 1)
+  self.objective.incumbent.time = 1
+  local result, why = self.objective:measure(winner, CONFIRMING)
+  if not result then return failed(why) end
+  local trial = { cost = result.cost, verdict = result.verdict, confidence = result.confidence,
+    seconds = result.seconds, checked = result.verdict == "faster" }
+  return trial
+end
+
+-- Compares what was found with the base; what the database has of it is taken.
+local function confirm(self)
+  if not self.best then return { verdict = "undecided", ratio = 1, confidence = 0,
+    reason = "no candidate was better with confidence" } end
+  local kind, text = self.space.kind .. "/winner", self.best.text
+  local trial = self.database:get_trial(self.workload, self.target, kind, text)
+  if not trial then
+    if self.replay then fail(where .. ": replay: the winner was not compared") end
+    trial = measure_winner(self)
+    commit(self, kind, text, trial)
+  end
+  if trial.verdict ~= "faster" then
+    return give_up(self, trial.failure or "the best candidate is not better with confidence")
+  end
+  return { verdict = "faster", ratio = trial.cost, confidence = trial.confidence,
+    seconds = trial.seconds }
+end
+
+local function finish(self)
+  if self.state == "interrupted" then
+    return self.best and { verdict = "faster", ratio = self.best.cost,
+      confidence = self.best.confidence } or give_up(self, "interrupted")
+  end
+  return confirm(self)
+end
+
+-- ---------------------------------------------------------------------- running
+
+local function run_strategy(self, strategy)
+  local ok, err = pcall(function()
+    for _, point in ipairs(self.space:start()) do self:cost(point) end
+    strategy(self)
+  end)
+  if ok then
+    self.state = "exhausted"
+  elseif failure.is_interrupt(err) then
+    self.state = "interrupted"
+  elseif err ~= stop then
+    error(err, 0)
+  end
+end
+
+local function result_of(self, final)
+  local best = self.best
+  local mod = best and best.mod or self.base_mod
+  return { mod = mod, base = self.base_mod, point = best and best.point,
+    text = best and best.text or self.space:text(self.space:start()[1]),
+    trace = best and self.space.trace and self.space:trace(self.mod, best.point) or nil,
+    verdict = final.verdict, ratio = final.ratio, confidence = final.confidence,
+    reason = final.reason, state = self.state, trials = self.count.trials,
+    measured = self.count.measured, cached = self.count.cached, failed = self.count.failed,
+    list = self.list, front = #self.objective.metrics > 1 and pareto_front(self.list) or nil,
+    seconds = core.clock() - self.begun }
+end
+
+-- A text of the settings that decide how a search goes.
+local function settings_text(options)
+  return ("strategy=%s,seed=%d,trials=%d,base=%s"):format(options.strategy, options.seed,
+    options.trials, options.space:text(options.space:start()[1]))
+end
+
+local function most_trials(self, options)
+  if not options.replay then return options.trials end
+  local row = self.database:get_search(self.workload, self.target, self.settings)
+  if not row then
+    fail(where .. ": replay: the database has no search of these settings")
+  end
+  return math.min(options.trials, row.trials)
+end
+
+local function new_search(options)
+  local self = setmetatable({ mod = options.mod, original = options.original or options.mod,
+    space = options.space, objective = options.objective, random = random(options.seed),
+    database = options.database, on_trial = options.on_trial, replay = options.replay,
+    seconds = options.seconds, planned = options.trials, settings = settings_text(options),
+    serial = 0, repeated = 0, by_module = {}, costs = {}, list = {}, begun = core.clock(),
+    count = { trials = 0, measured = 0, cached = 0, failed = 0 } }, class)
+  self.target = options.target or self.objective:target()
+  self.workload = self.database:commit_workload(options.mod)
+  self.trials = most_trials(self, options)
+  return self
+end
+
+-- The base pipeline is no candidate: it is what candidates are compared with.
+local function start(self)
+  local point = self.space:start()[1]
+  local one, why = make(self, point)
+  if not one then fail(("%s: the base fails: %s"):format(where, tostring(why))) end
+  self.base_mod = one.mod
+  if not self.replay then self.objective:start(one.mod) else self.objective.incumbent = {} end
+  local kind = self.space.kind
+  self.costs[kind .. "/" .. self.space:text(point)] = 1
+  self.by_module[("%s/%g"):format(text_hash(module_text(one.mod)), 1)] = { cost = 1, checked = true,
+    verdict = "undecided", costs = {} }
+end
+
+-- ---------------------------------------------------------------------- options
+
+local names = { "mod", "original", "base", "pool", "knobs", "strategy", "trials", "seconds", "seed",
+  "metrics", "builder", "runner", "database", "target", "on_trial", "replay" }
+
+local function check_number(options, name, default, least)
+  local x = options[name]
+  if x == nil then return default end
+  if not (type(x) == "number" and x >= least) then
+    argument.fail(("%s: %s: a number from %g on expected"):format(where, name, least))
+  end
+  return x
+end
+
+local function module_option(options, name)
+  if argument.kind_of(options[name]) ~= "Module" then
+    argument.fail(("%s: %s: a module expected, got %s"):format(where, name,
+      argument.kind_of(options[name])))
+  end
+  return options[name]
+end
+
+local function space_of(options)
+  if options.knobs ~= nil then return knob_space.new(options.knobs) end
+  local base = options.base or require "perilune.pipelines".public.default
+  if type(base) == "string" then base = core.pipeline(base) end
+  if argument.kind_of(base) ~= "Pass" then
+    argument.fail(("%s: base: a pass or the text of a pipeline expected, got %s"):format(where,
+      argument.kind_of(base)))
+  end
+  if options.pool ~= nil then argument.table(options.pool, where, "pool") end
+  for _, text in ipairs(options.pool or {}) do argument.string(text, where, "a pass of pool") end
+  return pipeline_space.new(options.mod, base, options.pool)
+end
+
+local function strategy_of(options)
+  local name = options.strategy or "evolutionary"
+  if not strategies[argument.string(name, where, "strategy")] then
+    argument.fail(("%s: there is no strategy '%s'%s"):format(where, name,
+      argument.near(name, strategies)))
+  end
+  return name
+end
+
+local function checked_tools(options)
+  local made = { builder = options.builder or builder.new(), runner = options.runner
+    or runner.new() }
+  if not builder.is(made.builder) then
+    argument.fail(where .. ": builder: pl.tune.builder makes one")
+  end
+  if not runner.is(made.runner) then
+    argument.fail(where .. ": runner: pl.tune.runner makes one")
+  end
+  if options.metrics ~= nil then argument.table(options.metrics, where, "metrics") end
+  made.metrics = options.metrics
+  return made
+end
+
+local function checked(options)
+  options = argument.options(options, where, names)
+  module_option(options, "mod")
+  local out = { mod = options.mod, replay = options.replay and true or false,
+    original = options.original ~= nil and module_option(options, "original") or nil,
+    strategy = strategy_of(options), trials = options.trials or 100,
+    seconds = check_number(options, "seconds", math.huge, 0), seed = options.seed or 1,
+    database = options.database or database.new() }
+  if math.type(out.seed) ~= "integer" then argument.fail(where .. ": seed: an integer expected") end
+  if math.type(out.trials) ~= "integer" or out.trials < 1 then
+    argument.fail(where .. ": trials: an integer from 1 on expected")
+  end
+  if not database.is(out.database) then
+    argument.fail(where .. ": database: what pl.tune.database() makes is expected")
+  end
+  if options.on_trial ~= nil then argument.callable(options.on_trial, where, "on_trial") end
+  if options.target ~= nil then argument.string(options.target, where, "target") end
+  out.on_trial, out.target = options.on_trial, options.target
+  out.objective = objective.new(checked_tools(options), where)
+  out.space = space_of(options)
+  return out
+end
+
+--- Searches: { mod =, base = "pipeline" or a pass, pool = texts of passes } or { mod =, knobs = },
+-- with strategy ("evolutionary", "exhaustive", "random", "beam", "annealing", "halving", "bandit"),
+-- trials (100), seconds, seed (1), metrics ({ "time" }), builder, runner, database, target,
+-- original (what results are compared with: mod), on_trial(search, trial), replay. The result:
+-- mod, text, verdict, ratio (to the base), confidence, reason, state, trials, measured, cached,
+-- failed, list, front (of several metrics), trace (of knobs).
+function search.run(options)
+  options = checked(options)
+  local self = new_search(options)
+  start(self)
+  run_strategy(self, strategies[options.strategy])
+  note_progress(self)
+  return result_of(self, finish(self))
+end
+
+--- The module of the best record of `mod` in a database, and the record; nil when there is none.
+-- Nothing is measured. Options: database, target, builder, metrics, original (what results are
+-- compared with: mod), check (true).
+function search.apply_best(mod, options)
+  local name = "pl.tune.apply_best"
+  options = argument.options(options, name, { "database", "target", "builder", "runner", "metrics",
+    "check" })
+  module_option({ mod = mod }, "mod")
+  if not database.is(options.database) then
+    argument.fail(name .. ": database: what pl.tune.database() makes is expected")
+  end
+  local tools = checked_tools(options)
+  local target = options.target or objective.new(tools, name):target()
+  if not options.database:has_workload(mod) then return nil end
+  local workload = options.database:commit_workload(mod)
+  local best = options.database:best(workload, target, "pipeline/winner")
+  if not best or best.verdict ~= "faster" then return nil end
+  local out = pipeline_space.apply(mod, best.text)
+  if options.check == false then return out, best end
+  local ok, why = tools.runner:check(mod, assert(tools.builder:build(out)))
+  if not ok then fail(("%s: %s"):format(name, tostring(why))) end
+  return out, best
+end
+
+return search

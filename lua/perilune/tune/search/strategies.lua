@@ -1,0 +1,172 @@
+--- How a space is searched. A strategy is a function of a search: it proposes points by
+-- search:cost(point), which gives the cost (math.huge: it failed) and ends the strategy when the
+-- budget is spent. All that is random comes from search.random.
+
+require "perilune.core".internal() -- errors name the scripts of others
+
+local strategies = {}
+
+local sizes = { beam = 4, neighbours = 6, population = 16, first = 16 }
+
+--- All decisions, the last one varies fastest.
+function strategies.exhaustive(search)
+  local choices, decisions = search.space:choices(), {}
+  for i in ipairs(choices) do decisions[i] = 1 end
+  repeat
+    search:cost(search.space:of_decisions(decisions))
+    local i = #choices
+    while i > 0 and decisions[i] == choices[i] do
+      decisions[i] = 1
+      i = i - 1
+    end
+    if i > 0 then decisions[i] = decisions[i] + 1 end
+  until i == 0
+end
+
+--- Points at random.
+function strategies.random(search)
+  while true do search:cost(search.space:random(search.random)) end
+end
+
+local function by_cost(a, b)
+  if a.cost ~= b.cost then return a.cost < b.cost end
+  return a.index < b.index
+end
+
+-- The best `n` of a list of { point, cost, index }.
+local function best_of(list, n)
+  table.sort(list, by_cost)
+  return table.move(list, 1, math.min(n, #list), 1, {})
+end
+
+local function measured(search, point, effort)
+  search.serial = search.serial + 1
+  return { point = point, cost = search:cost(point, effort), index = search.serial }
+end
+
+local function first_points(search)
+  local list = {}
+  for i, point in ipairs(search.space:start()) do list[i] = measured(search, point) end
+  return list
+end
+
+--- Beam search: of all neighbours of the best points the best are kept.
+function strategies.beam(search)
+  local beam = best_of(first_points(search), sizes.beam)
+  while true do
+    local list = table.move(beam, 1, #beam, 1, {})
+    for _, one in ipairs(beam) do
+      for _ = 1, sizes.neighbours do
+        list[#list + 1] = measured(search, search.space:mutate(one.point, search.random))
+      end
+    end
+    beam = best_of(list, sizes.beam)
+  end
+end
+
+-- The better of two.
+local function tournament(search, population)
+  local a, b = search.random:element(population), search.random:element(population)
+  return by_cost(a, b) and a or b
+end
+
+local function child_of(search, population)
+  local random, space = search.random, search.space
+  if random:chance(0.05) then return space:random(random) end
+  local parent = tournament(search, population)
+  if random:chance(0.85) then return space:mutate(parent.point, random) end
+  return space:crossover(parent.point, tournament(search, population).point, random)
+end
+
+--- Evolution, with the mutation probability and the share of random points of MetaSchedule.
+function strategies.evolutionary(search)
+  local population = first_points(search)
+  while #population < sizes.population do
+    population[#population + 1] = measured(search, child_of(search, population))
+  end
+  while true do
+    local list = table.move(population, 1, #population, 1, {})
+    for _ = 1, sizes.population do
+      list[#list + 1] = measured(search, child_of(search, population))
+    end
+    population = best_of(list, sizes.population)
+  end
+end
+
+--- Simulated annealing: the temperature falls from 0.1, a tenth of the cost, to 0.
+function strategies.annealing(search)
+  local now = best_of(first_points(search), 1)[1]
+  while true do
+    local other = measured(search, search.space:mutate(now.point, search.random))
+    local temperature = 0.1 * (1 - search:progress())
+    local loss = (other.cost - now.cost) / now.cost
+    local accept = search.random:number() -- taken in any case: a replay takes the same
+    if loss <= 0 or accept < math.exp(-loss / math.max(temperature, 1e-9)) then now = other end
+  end
+end
+
+--- Successive halving (Jamieson, Talwalkar 2016): many points with few blocks, the better half
+-- with twice as many, and so on.
+function strategies.halving(search)
+  while true do
+    local list, effort = {}, 1 / 8
+    for _, point in ipairs(search.space:start()) do list[#list + 1] = { point = point } end
+    while #list < sizes.first do
+      list[#list + 1] = { point = search.space:random(search.random) }
+    end
+    while #list > 1 do
+      for i, one in ipairs(list) do list[i] = measured(search, one.point, effort) end
+      list = best_of(list, (#list + 1) // 2)
+      effort = math.min(1, effort * 2)
+    end
+    search:cost(list[1].point)
+  end
+end
+
+-- ---------------------------------------------------------------------- bandit
+
+-- The choice with the least lower confidence bound (UCB1, Auer 2002).
+local function choose(arms, n, random)
+  local best, least
+  for _, k in ipairs(random:shuffled(arms.order)) do
+    local arm = arms[k]
+    if arm.n == 0 then return k end
+    local bound = arm.sum / arm.n - 0.1 * math.sqrt(2 * math.log(n) / arm.n)
+    if not least or bound < least then best, least = k, bound end
+  end
+  return best
+end
+
+local function new_arms(choices)
+  local knobs = {}
+  for i, n in ipairs(choices) do
+    knobs[i] = { order = {} }
+    for k = 1, n do knobs[i][k], knobs[i].order[k] = { n = 0, sum = 0 }, k end
+  end
+  return knobs
+end
+
+-- What a failure counts as: twice the cost of the base.
+local FAILED = 2
+-- The share of points at random.
+local EXPLORATION = 0.1
+
+--- A bandit for each knob, which learns what its choices cost on average.
+function strategies.bandit(search)
+  local knobs, n = new_arms(search.space:choices()), 1
+  while true do
+    local decisions = {}
+    local explore = search.random:chance(EXPLORATION)
+    for i, arms in ipairs(knobs) do
+      decisions[i] = explore and search.random:integer(#arms) or choose(arms, n, search.random)
+    end
+    local cost = math.min(search:cost(search.space:of_decisions(decisions)), FAILED)
+    for i, arms in ipairs(knobs) do
+      local arm = arms[decisions[i]]
+      arm.n, arm.sum = arm.n + 1, arm.sum + cost
+    end
+    n = n + 1
+  end
+end
+
+return strategies

@@ -1,0 +1,113 @@
+-- perilune tune and perilune db.
+
+local command = require "spec.cli.command"
+local pl = require "perilune"
+
+describe("perilune tune", function()
+  local folder, model
+
+  setup(function()
+    folder = command.folder()
+    model = folder .. "/in.relay"
+    local x = pl.var("x", "Tensor[(1, 160), float32]")
+    local rows = {}
+    for i = 1, 160 do
+      rows[i] = {}
+      for k = 1, 160 do rows[i][k] = ((i * k) % 7) / 7 end
+    end
+    local w = pl.const(pl.tensor(rows, "float32"))
+    assert(pl.save(pl.module { main = pl.func({ x }, pl.op.nn.dense(x, pl.op.nn.dense(w, w))) },
+      model))
+  end)
+  teardown(function() os.execute("rm -rf " .. folder) end)
+
+  local function run(arguments) return command.run(folder, arguments) end
+
+  local function ok(arguments)
+    local status, out, err = run(arguments)
+    assert.equal(0, status, out .. err)
+    return out
+  end
+
+  local function fails(status, arguments, pattern)
+    local got, _, err = run(arguments)
+    assert.equal(status, got, err)
+    assert(err:find(pattern, 1, true), err)
+  end
+
+  it("writes a faster model, replays the search and applies what is recorded", function()
+    local base = "-p DeadCodeElimination --pool 'FoldConstant{fold=\"all\"},SimplifyExpr'"
+    local db = folder .. "/tune.db"
+    local out = ok(("tune %s -o %s/a.relay %s --search exhaustive --trials 8 --seconds 60 --db %s")
+      :format(model, folder, base, db))
+    assert(out:find "confidence %d+%.%d+ %%", out)
+    assert(out:find "pipeline: .*FoldConstant", out)
+    local tuned = command.read(folder .. "/a.relay")
+    assert.equal(1, pl.tune.measure.nodes(assert(pl.parse(tuned))))
+
+    out = ok(("tune %s -o %s/b.relay %s --search exhaustive --trials 8 --db %s --replay"):format(
+      model, folder, base, db))
+    assert(out:find "0 measured", out)
+    assert.equal(tuned, command.read(folder .. "/b.relay"))
+
+    ok(("tune %s -o %s/c.relay --apply-best %s"):format(model, folder, db))
+    assert.equal(tuned, command.read(folder .. "/c.relay"))
+
+    assert(ok("db list " .. db):find "time: evaluator: %d+ records")
+    assert(ok("db best " .. db):find "FoldConstant")
+    ok(("db export %s %s/lines"):format(db, folder))
+    local n = ok(("db import %s/other.db %s/lines"):format(folder, folder)):match "(%d+) new"
+    assert.is_true(tonumber(n) >= 8)
+    assert(ok(("db merge %s/other.db %s"):format(folder, db)):find ": 0 new records")
+    assert(ok(("db prune %s/other.db --keep 1"):format(folder)):find "records deleted")
+  end)
+
+  it("takes other metrics and commands", function()
+    local out = ok(("tune %s -p DeadCodeElimination --metric nodes --metric bytes:0.1 --trials 20")
+      :format(model))
+    assert(out:find "cost 0%.", out)
+    assert(out:find "not dominated: bytes", out)
+    out = ok(("tune %s -o %s/d.relay --trials 4 --seconds 20 --measure 'command wc -c <{}'"):format(
+      model, folder))
+    assert(out:find "trials", out)
+    out = ok(("tune %s --trials 3 -q"):format(model))
+    assert.equal("", out)
+  end)
+
+  it("refuses what it cannot do", function()
+    fails(2, ("tune %s --measure gpu"):format(model), "'evaluator', 'c' or 'command COMMAND'")
+    fails(2, ("tune %s --measure command"):format(model), "followed by the command")
+    fails(2, ("tune %s --metric speed"):format(model), "--metric speed")
+    fails(2, ("tune %s --replay"):format(model), "--replay needs --db")
+    fails(2, ("tune %s --apply-best x.db"):format(model), "needs -o")
+    fails(1, ("tune %s -o %s/e.relay --apply-best %s/none.db"):format(model, folder, folder),
+      "unable to open")
+    fails(1, ("tune %s --db %s"):format(model, model), "not a database")
+    fails(1, ("tune %s --measure c --trials 9 -p DeadCodeElimination"):format(model),
+      "compiles PrimFuncs")
+    fails(1, ("tune %s --measure 'command exit 7' -p DeadCodeElimination"):format(model),
+      "its status is 7")
+    fails(2, "db lisst x.db", "")
+    fails(1, ("db list %s/none.db"):format(folder), "unable to open")
+    fails(1, ("db list %s"):format(model), "not a database")
+  end)
+
+  it("goes on after it was killed", function()
+    local db = folder .. "/killed.db"
+    local arguments = ("tune %s -p DeadCodeElimination --trials 30 --seconds 60 --seed 5 --db %s")
+      :format(model, db)
+    os.execute(("timeout -s KILL 0.5 %s %s >/dev/null 2>&1"):format(command.program, arguments))
+    local out = ok(arguments)
+    local cached = tonumber(out:match "(%d+) from records")
+    assert(cached and cached >= 1, out)
+  end)
+
+  it("writes the best so far when it is interrupted", function()
+    local seconds = (os.getenv "PERILUNE_SANITIZE" or "") ~= "" and 6 or 1.5
+    os.execute(("timeout -s INT %g %s tune %s -o %s/f.relay -p DeadCodeElimination "
+      .. "--trials 100000 --seconds 600 --search random > %s/log 2>&1"):format(seconds,
+      command.program, model, folder, folder))
+    assert(pl.load(folder .. "/f.relay"))
+    assert(command.read(folder .. "/log"):find "interrupted")
+  end)
+end)
