@@ -98,8 +98,18 @@ typedef enum broadcast_form {
   OF_AXES     /* an expand_dims of fewer axes is */
 } broadcast_form;
 
+/* Returns true if the call is all that stands between a cast to a half float
+ * and its users. ONNX Runtime computes those in float32 and would drop the
+ * cast, with its rounding, if it saw both. */
+static bool separates_casts(const broadcast_sweep *s, pln_ref node) {
+  const pln_node *n = &s->graph->nodes[pln_operand(s->graph, node, 0)];
+  pln_dtype dtype = pln_type_dtype(s->engine, n->type);
+  return n->kind == PLN_CALL && n->data == PLN_OP_CAST &&
+         (dtype == PLN_FLOAT16 || dtype == PLN_BFLOAT16);
+}
+
 static broadcast_form form_of(const broadcast_sweep *s, pln_ref node) {
-  if (!is_plain_call(s, node))
+  if (!is_plain_call(s, node) || separates_casts(s, node))
     return NO_BROADCAST;
   switch (s->graph->nodes[node].data) {
   case PLN_OP_EXPAND: return OF_OPERAND;

@@ -30,7 +30,7 @@ end
 local scores = var("scores", { "N", 4, "S", "S" })
 local mask = var("mask", { "S", "S" }, "bool")
 local flags = var("flags", { "N", 1, 1, "S" }, "bool")
-local x = var("x", { "S" })
+local x, x4 = var("x", { "S" }), var("x4", { 4 })
 
 local function shape_of_scores(first)
   local extents = op.shape_of(scores, { dtype = "int64" })
@@ -104,6 +104,16 @@ describe("EliminateBroadcast", function()
     keeps({ y, z }, op.multiply(op.exp(wide), z), { N = 3, M = 3 })
     local unknown = pl.var("u", "Tensor[(?, 4), float32]")
     keeps({ y, unknown }, op.multiply(op.exp(wide), unknown), { N = 1 })
+  end)
+
+  it("keeps what stands between a cast to a half float and its users", function()
+    local h = var("h", { "N", 4 }, "float16")
+    local function sum(dtype)
+      return op.add(h, op.cast(op.expand_dims(op.cast(x4, { dtype = dtype }), ints(0)),
+        { dtype = "float16" }))
+    end
+    keeps({ h, x4 }, op.add(h, op.expand_dims(op.cast(x4, { dtype = "float16" }), ints(0))))
+    assert.equal("cast cast add", calls(eliminate({ h, x4 }, sum "float64")))
   end)
 
   it("keeps a broadcast of a slope, which has a shape of its own", function()
