@@ -180,3 +180,29 @@ describe("An elementwise operator between transposes", function()
     becomes("transpose tanh transpose", { x }, pl.tuple(u, op.transpose(u, there)))
   end)
 end)
+
+describe("A reshape behind a transpose whose first extent is not known to divide", function()
+  local y = var("y", { "S", "B", 48 })
+  local function split(shape, target)
+    return op.reshape(op.transpose(op.reshape(y, ints(table.unpack(shape))),
+      { axes = { 1, 0, 2 } }), ints(table.unpack(target)))
+  end
+
+  it("splits the axis before it, as the other axes have known extents", function()
+    local mod = module({ y }, split({ 6, -1, 12 }, { -1, 4, 6, 12 }))
+    local out = pl.passes.SimplifyExpr()(mod)
+    assert.equal("reshape transpose", calls(out))
+    assert.same(mod.main.body.type, out.main.body.type)
+    for b = 1, 3 do assert(pl.check(mod, out, { dims = { S = 6, B = b } })) end
+    assert.equal(out, pl.passes.SimplifyExpr()(out))
+  end)
+
+  it("stays where other axes have other extents", function()
+    for _, target in ipairs { { -1, 4, 12, 6 }, { -1, 4, 3, 24 }, { 4, -1, 3, 2, 12 } } do
+      local mod = module({ y }, split({ 6, -1, 12 }, target))
+      local out = pl.passes.SimplifyExpr()(mod)
+      assert(pl.check(mod, out, { dims = { S = 6, B = 2 } }))
+      assert.equal("reshape transpose reshape", calls(out))
+    end
+  end)
+end)
