@@ -206,3 +206,44 @@ describe("A reshape behind a transpose whose first extent is not known to divide
     end
   end)
 end)
+
+describe("The parts of a Split, of one position each", function()
+  local function parts(sizes, axis)
+    local split = op.split(x, ints(table.unpack(sizes)), { axis = axis, n_results = #sizes })
+    local list = {}
+    for i = 1, #sizes do list[i] = pl.ir.TupleGetItem(split, i - 1) end
+    return list
+  end
+
+  local function simplify_model(vars, body)
+    local mod = assert(pl.onnx.parse(pl.onnx.tostring(module(vars, body))))
+    local out = pl.passes.SimplifyExpr()(mod)
+    assert(pl.verify(out))
+    assert(pl.check(mod, out, { dims = { N = 3 } }))
+    return calls(out), out
+  end
+
+  it("are takes without that axis", function()
+    for _, axis in ipairs { 1, -2 } do
+      local p = parts({ 1, 1, 1, 1 }, axis)
+      local names, out = simplify_model({ x }, op.subtract(op.squeeze(p[2], ints(1)),
+        op.squeeze(p[4], ints(-2))))
+      assert.equal("take take subtract", names)
+      assert.same({ "N", 5 }, out.main.body.type.shape)
+    end
+    local p = parts({ 2, 1, 1 }, 1)
+    local names, out = simplify_model({ x }, pl.tuple(op.tanh(p[1]), op.squeeze(p[3], ints(1))))
+    assert.equal("split tanh take", names)
+    assert.equal(3, out.main.body.fields[2].args[2].data:to_table())
+  end)
+
+  it("stay where another axis is removed, or in other programs", function()
+    local z = var("z", { 1, 4, 5 })
+    local split = op.split(z, ints(1, 3), { axis = 1, n_results = 2 })
+    assert.equal("split squeeze",
+      (simplify_model({ z }, op.squeeze(pl.ir.TupleGetItem(split, 0), ints(0)))))
+    assert.equal("split squeeze",
+      (simplify_model({ x }, op.squeeze(parts({ 1, 4 }, 2)[1], ints(2)))))
+    keeps({ x }, op.squeeze(parts({ 1, 3 }, 1)[1], ints(1)))
+  end)
+end)
