@@ -4,10 +4,13 @@
  * Run by the executor, once per function. Requires a verified graph. Slices of
  * one axis must be disjoint. Takes must be of all positions of an axis; that
  * axis is merged with the next one, so that the parts have the same shape as
- * before. Applied if the number of calls decreases.
+ * before. If a transpose comes before the takes, the axes are merged before it.
+ * Applied if the number of calls decreases.
  *
  *     take(reshape(%x, [N, 2, 8]), 0, axis=1), take(.., 1, axis=1)
  *       =>   split(reshape(%x, [N, 16]), [8, 8], axis=1)
+ *     take(transpose(reshape(%x, [N, S, 2, 8]), [2, 0, 1, 3]), 0, axis=0), ..
+ *       =>   split(reshape(%x, [N, S, 16]), [8, 8], axis=2)
  *
  * Source: ONNX Runtime GatherSliceToSplitFusion. */
 
@@ -28,8 +31,12 @@ typedef struct split_part {
 typedef struct split_plan {
   pln_ref x;
   bool takes;
-  bool has_reshape; /* x is a reshape that only the takes use */
+  bool moved;       /* x is a transpose that only the takes use */
+  bool has_reshape; /* `merged` is a reshape that nothing else uses */
   int64_t axis, extent;
+  pln_ref merged; /* takes: the tensor whose axes are merged: x, or the operand
+                   * of the transpose */
+  int64_t at;     /* takes: the first one of these axes */
   uint32_t n;
   split_part parts[MAX_PARTS]; /* by begin */
   pln_ref split;               /* when it is built */
@@ -93,18 +100,16 @@ static bool read_slice(const slices_rewrite *s, const pln_infer *call,
   return part->begin < part->end;
 }
 
-/* A take of one position; there is a next axis to merge with. */
+/* A take of one position. */
 static bool read_take(const slices_rewrite *s, const pln_infer *call,
                       split_part *part, int64_t *axis) {
   const pln_tensor *t = pln_arg_tensor(call, 1);
   *axis = pln_call_int(call, "axis", 0);
   *axis += *axis < 0 ? pln_arg_rank(call, 0) : 0;
   pln_dim extent = extent_of(s, call->args[0], *axis);
-  pln_dim next = extent_of(s, call->args[0], *axis + 1);
   if (!t || t->rank != 0 || !pln_tensor_int(t, 0, &part->begin) ||
       pln_call_int(call, "batch_dims", 0) || !PLN_DIM_IS_CONST(extent) ||
-      !PLN_DIM_IS_CONST(next) || extent > MAX_PARTS || next > MAX_AXIS ||
-      next < 1)
+      extent > MAX_PARTS)
     return false;
   part->begin += part->begin < 0 ? extent : 0;
   part->end = part->begin + 1;
@@ -165,19 +170,60 @@ static bool is_constant_list(const pln_graph *g, pln_ref node) {
          g->tensors[g->nodes[node].data]->count <= PLN_MAX_RANK;
 }
 
-/* The reshape that makes x can merge the two axes instead. */
+static bool is_replaceable(const slices_rewrite *s, pln_ref node, pln_op op,
+                           uint32_t n_users) {
+  const pln_node *n = &s->graph->nodes[node];
+  return n->kind == PLN_CALL && n->data == op && !n->results &&
+         !(n->flags & PLN_NODE_KEEP) &&
+         pln_users_count(&s->u, node) == n_users && !s->u.is_result[node] &&
+         pln_op_is_onnx_form(s->graph, node) &&
+         pln_call_is_valid(s->graph, node);
+}
+
+/* The permutation of a transpose, or NULL. */
+static const int64_t *permutation(const slices_rewrite *s, pln_ref node) {
+  const pln_attr *axes =
+      pln_attrs_find(s->engine, s->graph->nodes[node].attrs, "axes");
+  int32_t rank = pln_type_rank(s->engine, s->graph->nodes[node].type);
+  bool seen[PLN_MAX_RANK] = {false};
+  if (!axes || axes->kind != PLN_ATTR_INTS || rank < 0 || rank > PLN_MAX_RANK ||
+      axes->count != (uint32_t)rank)
+    return NULL;
+  for (int32_t i = 0; i < rank; i++) {
+    int64_t axis = axes->v.ints[i];
+    if (axis < 0 || axis >= rank || seen[axis])
+      return NULL;
+    seen[axis] = true;
+  }
+  return axes->v.ints;
+}
+
+/* Finds the axes to merge, before the transpose if that is `moved`. */
+static bool find_merged(const slices_rewrite *s, split_plan *p, bool moved) {
+  const int64_t *perm = NULL;
+  pln_dim next;
+  p->moved = moved;
+  if (moved && (!is_replaceable(s, p->x, PLN_OP_TRANSPOSE, p->n) ||
+                !(perm = permutation(s, p->x))))
+    return false;
+  p->merged = moved ? pln_operand(s->graph, p->x, 0) : p->x;
+  p->at = moved ? perm[p->axis] : p->axis;
+  next = extent_of(s, p->merged, p->at + 1);
+  return PLN_DIM_IS_CONST(next) && next >= 1 && next <= MAX_AXIS;
+}
+
+/* The reshape that makes the tensor can merge the two axes instead. */
 static bool can_merge_in_reshape(const slices_rewrite *s, const split_plan *p) {
   const pln_graph *g = s->graph;
-  const pln_node *n = &g->nodes[p->x];
+  const pln_node *n = &g->nodes[p->merged];
   int64_t dim;
-  if (n->kind != PLN_CALL || n->data != PLN_OP_RESHAPE || n->count != 2 ||
-      pln_users_count(&s->u, p->x) != p->n || s->u.is_result[p->x] ||
-      !pln_op_is_onnx_form(g, p->x) || !pln_call_is_valid(g, p->x) ||
-      pln_attrs_int(s->engine, n->attrs, "allowzero", 0) ||
-      !is_constant_list(g, pln_operand(g, p->x, 1)))
+  if (!is_replaceable(s, p->merged, PLN_OP_RESHAPE, p->moved ? 1 : p->n) ||
+      n->count != 2 || pln_attrs_int(s->engine, n->attrs, "allowzero", 0) ||
+      !is_constant_list(g, pln_operand(g, p->merged, 1)))
     return false;
-  const pln_tensor *list = g->tensors[g->nodes[pln_operand(g, p->x, 1)].data];
-  for (size_t i = (size_t)p->axis; i < list->count; i++)
+  const pln_tensor *list =
+      g->tensors[g->nodes[pln_operand(g, p->merged, 1)].data];
+  for (size_t i = (size_t)p->at; i < list->count; i++)
     if (!pln_tensor_int(list, i, &dim) || dim == 0)
       return false;
   return true;
@@ -186,10 +232,10 @@ static bool can_merge_in_reshape(const slices_rewrite *s, const split_plan *p) {
 /* A new reshape can be written: at most one extent behind the merged axes is
  * not constant. */
 static bool can_reshape(const slices_rewrite *s, const split_plan *p) {
-  int32_t rank = pln_type_rank(s->engine, s->graph->nodes[p->x].type);
+  int32_t rank = pln_type_rank(s->engine, s->graph->nodes[p->merged].type);
   uint32_t open = 0;
-  for (int32_t i = (int32_t)p->axis + 2; i < rank; i++) {
-    pln_dim dim = extent_of(s, p->x, i);
+  for (int32_t i = (int32_t)p->at + 2; i < rank; i++) {
+    pln_dim dim = extent_of(s, p->merged, i);
     open += !PLN_DIM_IS_CONST(dim);
     if (dim == 0)
       return false;
@@ -205,12 +251,19 @@ static bool is_shape(const slices_rewrite *s, pln_ref x) {
          !pln_dtype_is_float(pln_type_dtype(s->engine, type));
 }
 
+/* Returns true if merging those axes saves calls. */
+static bool pays_merged(const slices_rewrite *s, split_plan *p, bool moved) {
+  if (!find_merged(s, p, moved))
+    return false;
+  p->has_reshape = can_merge_in_reshape(s, p);
+  return p->has_reshape ? p->n >= 2 : p->n >= 3 && can_reshape(s, p);
+}
+
 static bool pays(const slices_rewrite *s, split_plan *p) {
   if (!p->takes)
     return p->n >= 2;
-  p->has_reshape = can_merge_in_reshape(s, p);
   return p->n == (uint64_t)p->extent &&
-         (p->has_reshape ? p->n >= 2 : p->n >= 3 && can_reshape(s, p));
+         (pays_merged(s, p, true) || pays_merged(s, p, false));
 }
 
 static pln_status plan_splits_of(slices_rewrite *s, pln_ref x) {
@@ -247,33 +300,65 @@ static pln_status build_ints(pln_builder *b, uint32_t n, const int64_t *ints,
   return status;
 }
 
-/* The target shape with the axes `axis` and `axis` + 1 merged: that of the
- * reshape before, or the extents of x. */
+/* The target shape with the axes `at` and `at` + 1 merged: that of the reshape
+ * before, or the extents of the tensor. */
 static uint32_t merged_shape(const slices_rewrite *s, const split_plan *p,
                              int64_t *out) {
   const pln_graph *g = s->graph;
   uint32_t n = 0;
-  int64_t rank = pln_type_rank(s->engine, g->nodes[p->x].type);
+  int64_t rank = pln_type_rank(s->engine, g->nodes[p->merged].type);
   const pln_tensor *list =
-      p->has_reshape ? g->tensors[g->nodes[pln_operand(g, p->x, 1)].data]
+      p->has_reshape ? g->tensors[g->nodes[pln_operand(g, p->merged, 1)].data]
                      : NULL;
   for (int64_t i = 0; i < rank; i++) {
-    pln_dim dim = extent_of(s, p->x, i);
-    if (i == p->axis)
-      dim *= extent_of(s, p->x, ++i);
+    pln_dim dim = extent_of(s, p->merged, i);
+    if (i == p->at)
+      dim *= extent_of(s, p->merged, ++i);
     else if (list && !pln_tensor_int(list, (size_t)i, &dim))
       dim = 0;
     else if (!list && !PLN_DIM_IS_CONST(dim))
-      dim = i < p->axis ? 0 : -1;
+      dim = i < p->at ? 0 : -1;
     out[n++] = dim;
   }
   return n;
 }
 
+static pln_status build_with_axes(const slices_rewrite *s, pln_builder *b,
+                                  uint32_t n, const int64_t *axes, pln_ref x,
+                                  pln_ref *out) {
+  pln_attr perm = {.kind = PLN_ATTR_INTS, .count = n, .v.ints = axes};
+  pln_attrs attrs;
+  PLN_TRY(pln_symbol_intern(s->engine, pln_text("axes"), &perm.name));
+  PLN_TRY(pln_attrs_make(s->engine, 1, &perm, &attrs));
+  return pln_build_call(b, PLN_OP_TRANSPOSE, attrs, 0, 1, &x, out);
+}
+
+/* The transpose of the merged tensor: without the taken axis. The axis to split
+ * is where the merged one is then. Axes in order need no transpose. */
+static pln_status build_moved(const slices_rewrite *s, pln_builder *b,
+                              split_plan *p, pln_ref x, pln_ref *out) {
+  const int64_t *perm = permutation(s, p->x);
+  int64_t axes[PLN_MAX_RANK],
+      rank = pln_type_rank(s->engine, s->graph->nodes[p->x].type);
+  int64_t taken = p->axis;
+  uint32_t n = 0;
+  bool in_order = true;
+  for (int64_t i = 0; i < rank; i++) {
+    if (i == taken)
+      continue;
+    if (perm[i] == p->at + 1)
+      p->axis = n;
+    axes[n] = perm[i] - (perm[i] > p->at);
+    in_order = in_order && axes[n] == n;
+    n++;
+  }
+  *out = x;
+  return in_order ? PLN_OK : build_with_axes(s, b, n, axes, x, out);
+}
+
 /* Builds what is split: x, or for takes x with the axis merged. */
 static pln_status build_operand(const slices_rewrite *s, pln_rewrite *rw,
-                                pln_builder *b, const split_plan *p,
-                                pln_ref *out) {
+                                pln_builder *b, split_plan *p, pln_ref *out) {
   int64_t shape[PLN_MAX_RANK];
   pln_ref args[2];
   if (!p->takes) {
@@ -281,17 +366,18 @@ static pln_status build_operand(const slices_rewrite *s, pln_rewrite *rw,
     return PLN_OK;
   }
   args[0] = pln_rewrite_image(
-      rw, p->has_reshape ? pln_operand(s->graph, p->x, 0) : p->x);
+      rw, p->has_reshape ? pln_operand(s->graph, p->merged, 0) : p->merged);
   uint32_t n = merged_shape(s, p, shape);
   PLN_TRY(build_ints(b, n, shape, &args[1]));
-  return pln_build_call(b, PLN_OP_RESHAPE, 0, 0, 2, args, out);
+  PLN_TRY(pln_build_call(b, PLN_OP_RESHAPE, 0, 0, 2, args, out));
+  return p->moved ? build_moved(s, b, p, *out, out) : PLN_OK;
 }
 
 /* Sizes of the parts, with those that nothing takes between them. */
 static uint32_t part_sizes(const slices_rewrite *s, const split_plan *p,
                            int64_t *sizes) {
   uint32_t n = 0;
-  int64_t at = 0, each = p->takes ? extent_of(s, p->x, p->axis + 1) : 1;
+  int64_t at = 0, each = p->takes ? extent_of(s, p->merged, p->at + 1) : 1;
   for (uint32_t i = 0; i < p->n; i++) {
     if (p->parts[i].begin > at)
       sizes[n++] = p->parts[i].begin - at;
@@ -321,10 +407,11 @@ static pln_status build_split_of(slices_rewrite *s, pln_rewrite *rw,
   int64_t sizes[2 * MAX_PARTS + 1];
   pln_ref args[2];
   pln_attrs attrs;
-  pln_attr axis = {.kind = PLN_ATTR_INT, .v.i = p->axis};
+  pln_attr axis = {.kind = PLN_ATTR_INT};
+  PLN_TRY(build_operand(s, rw, b, p, &args[0]));
+  axis.v.i = p->axis;
   PLN_TRY(pln_symbol_intern(s->engine, pln_text("axis"), &axis.name));
   PLN_TRY(pln_attrs_make(s->engine, 1, &axis, &attrs));
-  PLN_TRY(build_operand(s, rw, b, p, &args[0]));
   uint32_t n = part_sizes(s, p, sizes);
   PLN_TRY(build_ints(b, n, sizes, &args[1]));
   s->replaced++;

@@ -2,9 +2,9 @@
  * the model's opset has for them.
  *
  * Run by the executor, once per module, which has the opset. Runs the rules of
- * lua/perilune/rules/fusion.lua, and with fusions="com.microsoft" those of
- * microsoft.lua, whose operators only ONNX Runtime has. A module that is no
- * ONNX model stays as it is.
+ * transpose.lua and fusion.lua in lua/perilune/rules, and with
+ * fusions="com.microsoft" those of microsoft.lua, whose operators only ONNX
+ * Runtime has. A module that is no ONNX model stays as it is.
  *
  *     x * 0.5 * (1 + erf(x / sqrt(2)))   =>   nn.gelu(x), from opset 20 on
  *

@@ -106,13 +106,10 @@ pln_status pln_simplify_drop_broadcast(pln_rewrite_context *ctx, pln_ref *out) {
   return PLN_OK;
 }
 
-/* A constant of rank 0 with the value that constant_of_shape fills with, by
- * default a float32 zero. */
-static pln_status build_fill(pln_rewrite_context *ctx, pln_ref fill,
-                             pln_ref *out) {
-  const pln_graph *g = pln_rewrite_graph(ctx->rw);
+pln_status pln_rule_fill(pln_rewrite *rw, pln_ref fill, pln_ref *out) {
+  const pln_graph *g = pln_rewrite_graph(rw);
   const pln_attr *value =
-      pln_attrs_find(ctx->engine, g->nodes[fill].attrs, "value");
+      pln_attrs_find(g->engine, g->nodes[fill].attrs, "value");
   static const float zero = 0;
   const void *data = &zero;
   pln_dtype dtype = PLN_FLOAT32;
@@ -125,10 +122,10 @@ static pln_status build_fill(pln_rewrite_context *ctx, pln_ref fill,
   }
   if (dtype == PLN_STRING)
     return PLN_OK;
-  pln_builder *b = pln_rewrite_builder(ctx->rw);
+  pln_builder *b = pln_rewrite_builder(rw);
   if (!b)
     return PLN_ERR_NOMEM;
-  PLN_TRY(pln_tensor_splat(ctx->engine, dtype, 0, NULL, data, &scalar));
+  PLN_TRY(pln_tensor_splat(g->engine, dtype, 0, NULL, data, &scalar));
   pln_status status = pln_build_constant(b, scalar, out);
   pln_tensor_release(scalar);
   return status;
@@ -143,7 +140,7 @@ pln_status pln_simplify_drop_fill(pln_rewrite_context *ctx, pln_ref *out) {
     pln_ref arg = pln_rule_arg(ctx, i);
     if (!pln_is_call(g, arg, PLN_OP_CONSTANT_OF_SHAPE) || !others_span(ctx, i))
       continue;
-    PLN_TRY(build_fill(ctx, arg, &scalar));
+    PLN_TRY(pln_rule_fill(ctx->rw, arg, &scalar));
     if (scalar == PLN_NONE)
       return PLN_OK;
     pln_rule_set_call(ctx, ctx->node);

@@ -61,6 +61,46 @@ static pln_status find_groups(pln_engine *e, pln_type x, pln_type grouped,
   return PLN_OK;
 }
 
+static bool is_positive(pln_dim dim) {
+  return PLN_DIM_IS_CONST(dim) && dim > 0;
+}
+
+/* find_groups where the product of one group is not known to be the extent of
+ * its axis. It is, since both shapes have as many elements, if the other axes
+ * are grouped and of known extents above 0: those before it, and those behind
+ * it, one axis each. */
+static pln_status find_rest(pln_engine *e, pln_type x, pln_type grouped,
+                            axis_group *groups, uint32_t *n) {
+  int32_t rank = pln_type_rank(e, grouped), own = pln_type_rank(e, x), at = 0;
+  uint32_t next = 0;
+  bool found = true;
+  *n = 0;
+  if (rank <= 0 || rank > PLN_MAX_RANK || own < rank || own > PLN_MAX_RANK)
+    return PLN_OK;
+  const pln_dim *dims = pln_type_dims(e, grouped);
+  for (; at < rank; at++) {
+    PLN_TRY(find_group(e, x, next, dims[at], &groups[at], &found));
+    if (!found)
+      break;
+    if (!is_positive(dims[at]))
+      return PLN_OK;
+    next += groups[at].count;
+  }
+  for (int32_t i = rank - 1; i > at; i--) {
+    uint32_t last = (uint32_t)(own - rank + i);
+    if (last <= next || !is_positive(dims[i]) ||
+        pln_type_dims(e, x)[last] != dims[i])
+      return PLN_OK;
+    groups[i] = (axis_group){.first = last, .count = 1};
+  }
+  if (at == rank || own - rank + at + 1 <= (int32_t)next)
+    return PLN_OK;
+  groups[at] = (axis_group){.first = next,
+                            .count = (uint32_t)(own - rank + at + 1) - next};
+  *n = (uint32_t)rank;
+  return PLN_OK;
+}
+
 /* Returns true for a permutation of n axes; a file may contain anything. */
 static bool is_permutation(const pln_attr *perm, uint32_t n) {
   bool seen[PLN_MAX_RANK] = {false};
@@ -163,6 +203,8 @@ pln_status pln_simplify_sink_reshape(pln_rewrite_context *ctx, pln_ref *out) {
     return PLN_OK;
   const pln_attr *perm = pln_attrs_find(e, g->nodes[move].attrs, "axes");
   PLN_TRY(find_groups(e, ctx->type, g->nodes[move].type, groups, &n));
+  if (!n)
+    PLN_TRY(find_rest(e, ctx->type, g->nodes[move].type, groups, &n));
   if (!n || !is_permutation(perm, n))
     return PLN_OK;
   if (!pln_rule_is_only_use(ctx, 0))

@@ -74,6 +74,11 @@ pln_status pln_rule_transpose(pln_rewrite_context *ctx, pln_ref x, uint32_t n,
  * it. */
 pln_status pln_rule_reshape(pln_rewrite_context *ctx, pln_ref x, uint32_t n,
                             const pln_dim *dims, pln_ref *out) PLN_CHECKED;
+/* Builds a constant of rank 0 with the value that a call of constant_of_shape
+ * fills with, by default a float32 zero; leaves *out if there is no such
+ * constant. */
+pln_status pln_rule_fill(pln_rewrite *rw, pln_ref fill,
+                         pln_ref *out) PLN_CHECKED;
 /* Builds the same call with operand `i` replaced. */
 pln_status pln_rule_replace_arg(pln_rewrite_context *ctx, uint32_t i,
                                 pln_ref arg, pln_ref *out) PLN_CHECKED;

@@ -117,12 +117,59 @@ static bool is_one_position(const pln_infer *slice, int64_t *axis,
 
 /* squeeze(strided_slice(x, [3], [4], [1]), [1]) => take(x, 3, axis=1), if the
  * slice has no other user. */
+/* A part of a Split, of one position: the tensor that is split, the axis and
+ * the position. */
+static bool is_split_position(const pln_rewrite_context *ctx, pln_ref part,
+                              pln_ref *x, int64_t *axis, int64_t *at) {
+  const pln_graph *g = ctx->call.graph;
+  if (g->nodes[part].kind != PLN_TUPLE_GET_ITEM)
+    return false;
+  pln_ref split = pln_operand(g, part, 0);
+  if (g->nodes[split].kind != PLN_CALL ||
+      g->nodes[split].data != PLN_OP_SPLIT || !pln_op_is_onnx_form(g, split) ||
+      !pln_call_is_valid(g, split))
+    return false;
+  pln_infer call = pln_infer_of(g, split);
+  uint32_t index = g->nodes[part].data;
+  *x = call.args[0];
+  *axis = pln_call_int(&call, "axis", 0);
+  *axis += *axis < 0 ? pln_arg_rank(&call, 0) : 0;
+  *at = 0;
+  for (uint32_t i = 0; i <= index; i++) {
+    pln_type type = pln_type_part_at(ctx->engine, g->nodes[split].type, i);
+    if (*axis < 0 || *axis >= pln_type_rank(ctx->engine, type))
+      return false;
+    pln_dim extent = pln_type_dims(ctx->engine, type)[*axis];
+    if (!PLN_DIM_IS_CONST(extent) || (i == index && extent != 1))
+      return false;
+    *at += i < index ? extent : 0;
+  }
+  return true;
+}
+
+/* squeeze(split(x, [1, 1], axis=1).1, [1]) => take(x, 1, axis=1). In models of
+ * ONNX, where exporters write it so. Not of the last axis: SlicesToSplit makes
+ * a Split of takes by merging their axis with the next one. */
+static pln_status take_part(pln_rewrite_context *ctx, int64_t removed,
+                            pln_ref *out) {
+  pln_ref x, index;
+  int64_t axis, at;
+  if (!pln_function_is_onnx(pln_rewrite_old(ctx->rw)) ||
+      !is_split_position(ctx, pln_rule_arg(ctx, 0), &x, &axis, &at) ||
+      removed != axis || axis + 1 == pln_arg_rank(&ctx->call, 0))
+    return PLN_OK;
+  PLN_TRY(pln_rule_int_constant(ctx, at, &index));
+  return build_take(ctx, x, index, axis, out);
+}
+
 pln_status pln_simplify_take_one(pln_rewrite_context *ctx, pln_ref *out) {
   pln_ref node = pln_rule_arg(ctx, 0), index;
   pln_list axes = pln_arg_list(&ctx->call, 1, "axes");
   int64_t axis, at;
-  if (!pln_is_call(ctx->call.graph, node, PLN_OP_SLICE) || axes.count != 1)
+  if (axes.count != 1)
     return PLN_OK;
+  if (!pln_is_call(ctx->call.graph, node, PLN_OP_SLICE))
+    return take_part(ctx, axis_at(&axes, 0, pln_arg_rank(&ctx->call, 0)), out);
   pln_infer slice = pln_rule_operand(ctx, 0);
   if (!is_one_position(&slice, &axis, &at) ||
       axis_at(&axes, 0, pln_arg_rank(&slice, 0)) != axis)

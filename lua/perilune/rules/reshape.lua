@@ -49,7 +49,7 @@ return {
   { "merge_unsqueeze: expand_dims(...)", native = "merge_unsqueeze",
     reason = "axes of both are added at once", source = "ONNX fuse_consecutive_unsqueezes" },
   { "take_one: squeeze(...)", native = "take_one",
-    reason = "a slice of one position whose axis is removed is a take" },
+    reason = "a slice or part of one position whose axis is removed is a take" },
   { "take_vector: expand_dims(...)", native = "take_vector",
     reason = "an axis that is removed and restored is kept instead" },
   { "factor_reshape: {reshape|flatten|squeeze|expand_dims}(...)",

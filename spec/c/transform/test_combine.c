@@ -127,14 +127,36 @@ static pln_status put_takes(model *m, pln_ref x, pln_ref *out) {
   return put_call(m, PLN_OP_SUB, 0, 2, parts[0], parts[1], out);
 }
 
+/* Broadcasts before an operator whose result is added to x:
+ * EliminateBroadcast. */
+static pln_status put_broadcasts(model *m, pln_ref x, pln_ref *out) {
+  static const int64_t shape[3] = {2, 5, 8}, axes[2] = {0, 2}, at[2] = {0, 1};
+  pln_ref list, row, column;
+  pln_attrs attrs;
+  PLN_TRY(make_attrs(m, "axis", 0, &at[0], &attrs));
+  PLN_TRY(put_ints(m, 1, at, &list));
+  PLN_TRY(put_call(m, PLN_OP_GATHER, attrs, 2, x, list, &row));
+  PLN_TRY(make_attrs(m, "axis", 0, &at[1], &attrs));
+  PLN_TRY(put_call(m, PLN_OP_GATHER, attrs, 2, row, list, &column));
+  PLN_TRY(put_ints(m, 2, axes, &list));
+  PLN_TRY(put_call(m, PLN_OP_UNSQUEEZE, 0, 2, column, list, &column));
+  PLN_TRY(put_ints(m, 3, shape, &list));
+  PLN_TRY(put_call(m, PLN_OP_EXPAND, 0, 2, row, list, &row));
+  PLN_TRY(put_call(m, PLN_OP_SUB, 0, 2, row, column, &row));
+  PLN_TRY(put_call(m, PLN_OP_CONSTANT_OF_SHAPE, 0, 1, list, 0, &column));
+  PLN_TRY(put_call(m, PLN_OP_MUL, 0, 2, row, column, &row));
+  return put_call(m, PLN_OP_ADD, 0, 2, x, row, out);
+}
+
 static pln_status put_body(model *m, pln_ref x, pln_ref *out) {
-  pln_ref fields[3];
+  pln_ref fields[4];
   PLN_TRY(put_attention(m, x, &fields[0]));
   for (int i = 0; i < 3; i++) /* FlattenRows */
     PLN_TRY(put_dense(m, fields[0], &fields[0]));
   PLN_TRY(put_sequence(m, x, &fields[1]));
   PLN_TRY(put_takes(m, x, &fields[2]));
-  return pln_build_tuple(m->b, 3, fields, out);
+  PLN_TRY(put_broadcasts(m, x, &fields[3]));
+  return pln_build_tuple(m->b, 4, fields, out);
 }
 
 static pln_status put_function(model *m, pln_graph **out) {
@@ -178,7 +200,8 @@ static pln_status combine(pln_engine *e, pln_module **out) {
   PLN_TRY(make_module(e, &module));
   pln_status status = pln_pipeline_parse(
       e,
-      pln_text("SequenceToSplit,SlicesToSplit,CombineParallelOps,"
+      pln_text("SequenceToSplit,EliminateBroadcast,SlicesToSplit,"
+               "CombineParallelOps,"
                "FoldConstantScale,FlattenRows,MatMulAddToGemm"),
       &pipeline);
   if (status == PLN_OK) {
@@ -206,7 +229,7 @@ static void combines_all(void) {
   const pln_graph *g = pln_module_function_at(out, 0);
   for (pln_ref i = 0; i < pln_graph_size(g); i++)
     n += pln_node_kind(g, i) == PLN_CALL;
-  CHECK_EQ_INT(n, 21);
+  CHECK_EQ_INT(n, 27);
   pln_module_release(out);
   pln_engine_free(e);
 }

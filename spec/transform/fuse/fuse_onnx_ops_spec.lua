@@ -91,4 +91,31 @@ describe("opt --opset", function()
     assert.is_nil(operators(18)["nn.gelu"])
     assert.is_nil(operators(13)["nn.gelu"])
   end)
+
+  it("makes the RotaryEmbedding of com.microsoft when asked", function()
+    local op = pl.op
+    local function vector(list, dtype) return pl.const(pl.tensor(list, dtype or "float32")) end
+    -- x * cos + (x with its halves exchanged) * sin, at positions of shape (n, S, 1)
+    local function rotation(n, opset)
+      local x = pl.var("x", "Tensor[(2, 3, S, 4), float32]")
+      local t = pl.var("t", ("Tensor[(%s, S, 1), float32]"):format(n))
+      local angles = op.multiply(t, vector { 1, 0.5, 1, 0.5 })
+      local axes = vector({ 1 }, "int64")
+      local function table_of(name) return op.expand_dims(op[name](angles), axes) end
+      local y = op.add(op.multiply(x, table_of "cos"), op.multiply(
+        op.take(x, vector({ 2, 3, 0, 1 }, "int64"), { axis = 3 }),
+        op.multiply(table_of "sin", vector { -1, -1, 1, 1 })))
+      return pl.module { main = pl.func({ x, t }, y) }
+        :with_attrs { opset_import = { ["ai.onnx"] = opset } }
+    end
+    local function rotated(mod, fusions)
+      local out = pl.passes.FuseOnnxOps { fusions = fusions } (mod)
+      assert(pl.check(mod, out, { dims = { S = 5 }, rtol = 1e-5, atol = 1e-6, scaled = true }))
+      return counts_of(out)["microsoft.rotary_embedding"]
+    end
+    assert.equal(1, rotated(rotation(1, 17), "com.microsoft"))
+    assert.is_nil(rotated(rotation(1, 17)))
+    assert.is_nil(rotated(rotation(2, 17), "com.microsoft")) -- one table for all
+    assert.is_nil(rotated(rotation(1, 23), "com.microsoft")) -- ONNX has it
+  end)
 end)

@@ -120,3 +120,130 @@ describe("Positions of an axis", function()
     assert.equal("", calls(simplify({ x }, op.split(x, { axis = 1, num_outputs = 1 }))))
   end)
 end)
+
+describe("An elementwise operator between transposes", function()
+  local y = var("y", { "N", 4, 5 })
+  local there, back = { axes = { 0, 2, 1 } }, { axes = { 0, 2, 1 } }
+  local turned, returned = { axes = { 2, 0, 1 } }, { axes = { 1, 2, 0 } }
+  local row = pl.const(pl.tensor({ 1, 2, 3, 4 }, "float32"))
+  local passes = pl.sequential { "FuseOnnxOps", "SimplifyExpr", "FoldConstant" }
+
+  -- The rules are for models of ONNX.
+  local function model(vars, body)
+    return assert(pl.onnx.parse(pl.onnx.tostring(module(vars, body))))
+  end
+
+  local function becomes(names, vars, body)
+    local mod = model(vars, body)
+    local out = passes(mod)
+    assert(pl.verify(out))
+    assert(pl.check(mod, out, { dims = { N = 3 } }))
+    assert.equal(names, calls(out))
+    assert.same(mod.main.body.type.shape, out.main.body.type.shape)
+    assert.equal(out, passes(out))
+  end
+
+  it("works on what is before them", function()
+    becomes("tanh", { x }, op.transpose(op.tanh(op.transpose(x, turned)), returned))
+    becomes("transpose tanh", { x }, op.transpose(op.tanh(op.transpose(x, turned)), there))
+    becomes("nn.softmax", { x }, op.transpose(op.nn.softmax(op.transpose(x, there), { axis = 1 }),
+      back))
+  end)
+
+  it("takes numbers, vectors and tensors along", function()
+    for _, name in ipairs { "subtract", "divide" } do
+      local f = op[name]
+      becomes(name, { x }, op.transpose(f(op.transpose(x, turned), pl.const(2.0)), returned))
+      becomes(name, { x }, op.transpose(f(pl.const(2.0), op.transpose(x, turned)), returned))
+      becomes(name, { x }, op.transpose(f(op.transpose(x, there), row), back))
+      becomes(name, { x }, op.transpose(f(row, op.transpose(x, there)), back))
+    end
+    local z = var("z", { "N", 5, 4 })
+    becomes("transpose subtract", { x, z },
+      op.transpose(op.subtract(op.transpose(x, there), z), back))
+    becomes("transpose subtract", { x, z },
+      op.transpose(op.subtract(z, op.transpose(x, there)), back))
+    becomes("subtract", { x, y },
+      op.transpose(op.subtract(op.transpose(x, there), op.transpose(y, there)), back))
+  end)
+
+  it("is transposed once", function()
+    becomes("subtract transpose", { x, y },
+      op.subtract(op.transpose(x, turned), op.transpose(y, turned)))
+  end)
+
+  it("stays where a transpose has another use", function()
+    local t = op.transpose(x, turned)
+    becomes("transpose tanh transpose", { x },
+      pl.tuple(t, op.transpose(op.tanh(t), there)))
+    local u = op.tanh(op.transpose(x, turned))
+    becomes("transpose tanh transpose", { x }, pl.tuple(u, op.transpose(u, there)))
+  end)
+end)
+
+describe("A reshape behind a transpose whose first extent is not known to divide", function()
+  local y = var("y", { "S", "B", 48 })
+  local function split(shape, target)
+    return op.reshape(op.transpose(op.reshape(y, ints(table.unpack(shape))),
+      { axes = { 1, 0, 2 } }), ints(table.unpack(target)))
+  end
+
+  it("splits the axis before it, as the other axes have known extents", function()
+    local mod = module({ y }, split({ 6, -1, 12 }, { -1, 4, 6, 12 }))
+    local out = pl.passes.SimplifyExpr()(mod)
+    assert.equal("reshape transpose", calls(out))
+    assert.same(mod.main.body.type, out.main.body.type)
+    for b = 1, 3 do assert(pl.check(mod, out, { dims = { S = 6, B = b } })) end
+    assert.equal(out, pl.passes.SimplifyExpr()(out))
+  end)
+
+  it("stays where other axes have other extents", function()
+    for _, target in ipairs { { -1, 4, 12, 6 }, { -1, 4, 3, 24 }, { 4, -1, 3, 2, 12 } } do
+      local mod = module({ y }, split({ 6, -1, 12 }, target))
+      local out = pl.passes.SimplifyExpr()(mod)
+      assert(pl.check(mod, out, { dims = { S = 6, B = 2 } }))
+      assert.equal("reshape transpose reshape", calls(out))
+    end
+  end)
+end)
+
+describe("The parts of a Split, of one position each", function()
+  local function parts(sizes, axis)
+    local split = op.split(x, ints(table.unpack(sizes)), { axis = axis, n_results = #sizes })
+    local list = {}
+    for i = 1, #sizes do list[i] = pl.ir.TupleGetItem(split, i - 1) end
+    return list
+  end
+
+  local function simplify_model(vars, body)
+    local mod = assert(pl.onnx.parse(pl.onnx.tostring(module(vars, body))))
+    local out = pl.passes.SimplifyExpr()(mod)
+    assert(pl.verify(out))
+    assert(pl.check(mod, out, { dims = { N = 3 } }))
+    return calls(out), out
+  end
+
+  it("are takes without that axis", function()
+    for _, axis in ipairs { 1, -2 } do
+      local p = parts({ 1, 1, 1, 1 }, axis)
+      local names, out = simplify_model({ x }, op.subtract(op.squeeze(p[2], ints(1)),
+        op.squeeze(p[4], ints(-2))))
+      assert.equal("take take subtract", names)
+      assert.same({ "N", 5 }, out.main.body.type.shape)
+    end
+    local p = parts({ 2, 1, 1 }, 1)
+    local names, out = simplify_model({ x }, pl.tuple(op.tanh(p[1]), op.squeeze(p[3], ints(1))))
+    assert.equal("split tanh take", names)
+    assert.equal(3, out.main.body.fields[2].args[2].data:to_table())
+  end)
+
+  it("stay where another axis is removed, or in other programs", function()
+    local z = var("z", { 1, 4, 5 })
+    local split = op.split(z, ints(1, 3), { axis = 1, n_results = 2 })
+    assert.equal("split squeeze",
+      (simplify_model({ z }, op.squeeze(pl.ir.TupleGetItem(split, 0), ints(0)))))
+    assert.equal("split squeeze",
+      (simplify_model({ x }, op.squeeze(parts({ 1, 4 }, 2)[1], ints(2)))))
+    keeps({ x }, op.squeeze(parts({ 1, 3 }, 1)[1], ints(1)))
+  end)
+end)

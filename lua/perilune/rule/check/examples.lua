@@ -324,10 +324,10 @@ function examples.grouped_attention(g)
 end
 
 -- Rotation of the halves of each head by angles of its position.
-function examples.rotary_embedding(g)
-  local op, n, heads, length, half = g.op, g:extent(), g:size(), g:extent(), g:size()
+local function rotation(g, n, positions)
+  local op, heads, length, half = g.op, g:size(), g:extent(), g:size()
   local x = g:var("float32", { n, heads, length, 2 * half })
-  local t = g:var("float32", { n, length, 1 })
+  local t = g:var("float32", { positions, length, 1 })
   local angles, signs, index = {}, {}, {}
   for i = 1, 2 * half do
     angles[i] = 1 / (1 + (i - 1) % half)
@@ -340,6 +340,13 @@ function examples.rotary_embedding(g)
   return op.add(op.multiply(x, table_of "cos"), op.multiply(op.take(x,
     g:ints(table.unpack(index)), { axis = 3 }), op.multiply(table_of "sin", vector(signs))))
 end
+
+function examples.rotary_embedding(g)
+  local n = g:extent()
+  return rotation(g, n, n)
+end
+
+function examples.microsoft_rotary_embedding(g) return rotation(g, g:extent(), 1) end
 
 -- The same with heads side by side, as com.microsoft's operators take them.
 local function side_by_side(fused, with_mask)

@@ -151,8 +151,19 @@ local function rows_of(g)
   return op.reshape(g:pick { y, op.nn.relu(y), op.nn.softmax(y) }, g:ints(a * b, n))
 end
 
+-- A sum with a broadcast of fewer elements, through another operator.
+local function broadcast(g)
+  local op, dtype, m, n = g.op, g:any_dtype "float32", g:extent(), g:extent()
+  local x = g:var(dtype, { m, n })
+  local small = g:var(dtype, g:pick { { 1, n }, { n }, {} })
+  local wide = op.broadcast_to(small, g:ints(m, n))
+  return op[g:pick { "add", "subtract" }](x, op[g:pick { "minimum", "maximum" }](wide,
+    g:var(dtype, { 1, 1 })))
+end
+
 local rows = {
   { name = "FoldConstant", proof = "exact", example = constants },
+  { name = "EliminateBroadcast", proof = "exact", example = broadcast },
   { name = "EliminateCommonSubexpr", proof = "exact", example = twice },
   { name = "FoldBatchNorm", proof = "reassociates", example = normalised },
   { name = "FoldConvBias", proof = "reassociates", example = biased },
