@@ -311,6 +311,29 @@ graph("ladders", function(n, x)
   for _ = 1, n do a, b = pl.op.add(a, b), pl.op.multiply(a, b) end
   return pl.op.add(a, b)
 end)
+-- Layers of three operators of one value, which CombineParallel... passes look for.
+local function layers(name, shape, weight, combine)
+  add(name, function(n)
+    local x = pl.var("x", shape)
+    local params, body = { x }, x
+    for _ = 1, n // 4 do
+      local parts = {}
+      for i = 1, 3 do
+        local w = pl.var("w", weight)
+        params[#params + 1], parts[i] = w, combine(body, w)
+      end
+      body = pl.op.add(pl.op.add(parts[1], parts[2]), parts[3])
+    end
+    return pl.module { main = pl.func(params, body) }
+  end)
+end
+
+layers("layers of dense", "Tensor[(2, 4), float32]", "Tensor[(4, 4), float32]",
+  function(x, w) return pl.op.nn.dense(x, w) end)
+layers("layers of batch_matmul", "Tensor[(1, 4, 4), float32]", "Tensor[(1, 4, 4), float32]",
+  function(x, w) return pl.op.nn.batch_matmul(x, w) end)
+layers("layers of conv2d", "Tensor[(1, 4, 2, 2), float32]", "Tensor[(4, 4, 1, 1), float32]",
+  function(x, w) return pl.op.nn.conv2d(x, w, { kernel_size = { 1, 1 }, channels = 4 }) end)
 graph("transposes", function(n)
   local x = pl.var("y", "Tensor[(2, 3), float32]")
   local body = x
