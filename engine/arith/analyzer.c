@@ -103,6 +103,7 @@ static void begin(pln_analyzer *a) {
   a->status = PLN_OK;
   a->depth = 0;
   a->fuel = a->n < (1u << 26) ? 32 * a->n + 100000 : UINT32_MAX;
+  a->branch_fuel = a->fuel;
 }
 
 pln_status pln_check_term(pln_analyzer *a, pln_term t) {
@@ -168,6 +169,17 @@ static void context_changed(pln_analyzer *a) {
   a->bound_at = a->epoch;
 }
 
+/* The last term is an operand of none: what is known of others does not depend
+ * on it, and stays when it is bound. */
+static bool has_users(const pln_analyzer *a, pln_term t) {
+  return t + 1 < a->n;
+}
+
+static void forget_facts(pln_analyzer *a, pln_term t) {
+  pln_term_facts *f = &a->facts[t];
+  f->bound_at = f->modular_at = f->simple_at = f->canonical_at = 0;
+}
+
 static pln_status set_bound(pln_analyzer *a, pln_term var, pln_bound bound,
                             bool override) {
   pln_var_fact *fact = pln_var_fact_of(a, var, true);
@@ -209,31 +221,54 @@ static pln_status set_range(pln_analyzer *a, pln_term var, pln_term min,
   return PLN_OK;
 }
 
+static bool has_other_facts(const pln_var_fact *f, const pln_var_fact *g) {
+  return (f->value && f->value != g->value) ||
+         (f->bounded && !same_bound(f->bound, g->bound)) ||
+         (f->modular &&
+          (f->set.coeff != g->set.coeff || f->set.base != g->set.base)) ||
+         (f->ranged && (f->min != g->min || f->max != g->max));
+}
+
+/* All that is known of a variable is that it is `simple`. */
+static pln_status set_value(pln_analyzer *a, pln_term var, pln_term simple,
+                            bool override, bool used) {
+  pln_var_fact *fact = pln_var_fact_of(a, var, true);
+  if (!fact || !simple)
+    return a->status;
+  pln_var_fact all = {.var = var,
+                      .value = simple,
+                      .bounded = true,
+                      .bound = pln_bound_of(a, simple),
+                      .modular = true,
+                      .set = pln_modular_of(a, simple),
+                      .ranged = true,
+                      .min = simple,
+                      .max = simple};
+  PLN_TRY(a->status);
+  if (!override && has_other_facts(fact, &all))
+    return conflict(a, var);
+  *fact = all;
+  forget_facts(a, var);
+  if (used)
+    context_changed(a);
+  return PLN_OK;
+}
+
 pln_status pln_analyzer_bind(pln_analyzer *a, pln_term var, pln_term value,
                              bool override) {
   PLN_TRY(check_var(a, var));
   PLN_TRY(pln_check_term(a, value));
+  bool used = has_users(a, var);
   pln_term simple = pln_simplify_term(a, value, 2);
   if (!simple)
     return a->status;
   if (pln_at(a, simple)->dtype != pln_at(a, var)->dtype)
     simple = pln_fold_cast(a, (pln_dtype)pln_at(a, var)->dtype, simple);
-  if (simple && pln_term_uses(a, simple, var))
+  if (simple && used && pln_term_uses(a, simple, var))
     return pln_diag_error(a->engine, PLN_ERR_ARGUMENT, NULL,
                           "arith: a Var cannot be bound to a value with "
                           "itself in it");
-  pln_var_fact *fact = pln_var_fact_of(a, var, true);
-  if (!fact || !simple)
-    return a->status;
-  if (fact->value && fact->value != simple && !override)
-    return conflict(a, var);
-  pln_bound bound = pln_bound_of(a, simple);
-  pln_modular set = pln_modular_of(a, simple);
-  PLN_TRY(a->status);
-  fact->value = simple;
-  PLN_TRY(set_bound(a, var, bound, override));
-  PLN_TRY(set_modular(a, var, set, override));
-  return set_range(a, var, simple, simple, override);
+  return set_value(a, var, simple, override, used);
 }
 
 /* A variable that is bound again is not what it was. */
@@ -521,19 +556,19 @@ static pln_status give(const pln_analyzer *a, pln_term t, pln_term *out) {
 pln_status pln_analyzer_rewrite_simplify(pln_analyzer *a, pln_term t,
                                          pln_term *out) {
   PLN_TRY(pln_check_term(a, t));
-  return give(a, pln_rewrite_term(a, t), out);
+  return give(a, pln_and_of_ors(a, pln_rewrite_term(a, t)), out);
 }
 
 pln_status pln_analyzer_canonical_simplify(pln_analyzer *a, pln_term t,
                                            pln_term *out) {
   PLN_TRY(pln_check_term(a, t));
-  return give(a, pln_canonical_term(a, t), out);
+  return give(a, pln_and_of_ors(a, pln_canonical_term(a, t)), out);
 }
 
 pln_status pln_analyzer_simplify(pln_analyzer *a, pln_term t, uint32_t steps,
                                  pln_term *out) {
   PLN_TRY(pln_check_term(a, t));
-  return give(a, pln_simplify_term(a, t, steps), out);
+  return give(a, pln_and_of_ors(a, pln_simplify_term(a, t, steps)), out);
 }
 
 /* An ordering of integers: the sign of the difference of its sides. */

@@ -124,7 +124,8 @@ struct pln_analyzer {
   pln_term *term_of;
   uint32_t *stamp_of;
   uint32_t cap_term_of, cap_stamp_of, stamp;
-  pln_ref *ref_of; /* export: the node of each term */
+  const pln_graph *imported; /* pln_analyzer_import_more: its graph */
+  pln_ref *ref_of;           /* export: the node of each term */
   uint32_t cap_ref_of;
   /* Substitution: the image of each term, by stamp. */
   pln_term *image_of;
@@ -148,11 +149,13 @@ struct pln_analyzer {
   uint32_t n_relations, cap_relations;
   pln_scope_mark *scopes;
   uint32_t n_scopes, cap_scopes;
-  uint32_t bound_at;   /* the first epoch after the last binding */
-  uint32_t extensions; /* PLN_ARITH_* */
-  uint32_t depth;      /* nested proofs */
-  bool canonical;      /* what runs is canonical_simplify */
-  uint32_t fuel;       /* rewrites left in this call */
+  uint32_t bound_at;    /* the first epoch after the last binding */
+  uint32_t extensions;  /* PLN_ARITH_* */
+  uint32_t depth;       /* nested proofs */
+  bool canonical;       /* what runs is canonical_simplify */
+  uint32_t fuel;        /* rewrites left in this call */
+  uint32_t branches;    /* conditions of branches around what is rewritten */
+  uint32_t branch_fuel; /* steps left in this call for what is in branches */
   const struct pln_arith_rules *rules;
   struct pln_arith_rules *own_rules; /* of a child engine's analyzer */
   pln_term_list spare[8];            /* for walks */
@@ -405,7 +408,20 @@ pln_status pln_read_domains(pln_analyzer *a, uint32_t n,
 void pln_free_domains(pln_analyzer *a, uint32_t n, pln_term *vars,
                       pln_interval *sets);
 
+/* --------------------------------------------------------------- import.c */
+
+/* As pln_analyzer_import, of one graph that outlives the analyzer's use of it
+ * and is only appended to: what was imported is known. */
+pln_status pln_analyzer_import_more(pln_analyzer *a, const pln_graph *graph,
+                                    pln_ref ref, pln_term *out) PLN_CHECKED;
+
 /* --------------------------------------------------------------- analyzer.c */
+
+/* reduce.c: a Reduce whose combiner has what its result depends on. */
+pln_term pln_canonical_reduce(pln_analyzer *a, pln_term t);
+/* and_of_ors.c: a condition in conjunctive normal form, if the analyzer is
+ * asked for that; other terms, and too large ones, as they are. */
+pln_term pln_and_of_ors(pln_analyzer *a, pln_term t);
 
 pln_term pln_simplify_term(pln_analyzer *a, pln_term t, uint32_t steps);
 bool pln_prove(pln_analyzer *a, pln_term condition, uint32_t strength);

@@ -424,6 +424,10 @@ static pln_term write_sum(sum *s, pln_term like) {
         s->items[i].scale == INT64_MIN ||
         !pln_holds_int(dtype, -s->items[i].scale))
       return PLN_NO_TERM;
+  /* A product stays one, x * -1; a sum of one negative term is 0 - x. */
+  if (s->n == 1 && s->base == 0 && s->items[0].scale < 0 &&
+      pln_term_kind(a, like) == PLN_PRIM_MUL)
+    return write_split(a, &s->items[0], s->items[0].scale);
   pln_term out = write_positive(s, PLN_NO_TERM);
   if (s->base > 0 || !out) {
     int64_t first = s->base > 0 ? s->base : 0;

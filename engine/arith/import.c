@@ -134,8 +134,8 @@ static pln_status run(import_walk *w, pln_ref ref) {
   return status;
 }
 
-pln_status pln_analyzer_import(pln_analyzer *a, const pln_graph *g, pln_ref ref,
-                               pln_term *out) {
+static pln_status import(pln_analyzer *a, const pln_graph *g, pln_ref ref,
+                         pln_term *out) {
   import_walk w = {.a = a, .g = g};
   *out = PLN_NO_TERM;
   if (ref >= g->n_nodes)
@@ -143,15 +143,29 @@ pln_status pln_analyzer_import(pln_analyzer *a, const pln_graph *g, pln_ref ref,
                           "arith: the graph has no such node");
   a->status = PLN_OK;
   PLN_TRY(make_room(a, g));
-  a->stamp++;
   PLN_TRY(run(&w, ref));
   *out = a->term_of[ref];
   return PLN_OK;
 }
 
+pln_status pln_analyzer_import(pln_analyzer *a, const pln_graph *g, pln_ref ref,
+                               pln_term *out) {
+  a->stamp++;
+  a->imported = NULL;
+  return import(a, g, ref, out);
+}
+
 pln_status pln_analyzer_import_built(pln_analyzer *a, const pln_builder *b,
                                      pln_ref ref, pln_term *out) {
   return pln_analyzer_import(a, b->graph, ref, out);
+}
+
+pln_status pln_analyzer_import_more(pln_analyzer *a, const pln_graph *g,
+                                    pln_ref ref, pln_term *out) {
+  if (a->imported != g)
+    a->stamp++;
+  a->imported = g;
+  return import(a, g, ref, out);
 }
 
 /* ------------------------------------------------------------------- export */

@@ -190,7 +190,9 @@ static pln_term quotient_by_bounds(pln_analyzer *a, pln_term t) {
     return PLN_NO_TERM;
   pln_bound b = pln_bound_of(a, t);
   bool one = b.min == b.max && b.min < PLN_INF && b.min > -PLN_INF;
-  return one ? pln_const_like(a, t, b.min) : PLN_NO_TERM;
+  return one && pln_holds_int((pln_dtype)pln_at(a, t)->dtype, b.min)
+             ? pln_const_like(a, t, b.min)
+             : PLN_NO_TERM;
 }
 
 /* x % c where x is base modulo a multiple of c, or already in range. */

@@ -89,6 +89,13 @@ static bool is_branch(const pln_analyzer *a, pln_term t) {
          (n->kind == PLN_SELECT || is_builtin(a, t, "if_then_else"));
 }
 
+/* A branch is simplified anew for each condition that it is below, so that
+ * branches that are shared would be simplified exponentially often: steps are
+ * limited. */
+static bool knows_condition(const pln_analyzer *a, pln_term t) {
+  return is_branch(a, t) && a->depth < MOST_SCOPES && a->branch_fuel > 0;
+}
+
 static pln_term simplify_nested(machine *m, pln_term t) {
   return m->canonical ? pln_canonical_term(m->a, t) : pln_rewrite_term(m->a, t);
 }
@@ -97,10 +104,13 @@ static pln_term under(machine *m, pln_term condition, pln_term t) {
   pln_analyzer *a = m->a;
   if (pln_at(a, t)->n == 0 && pln_term_kind(a, t) != PLN_VAR)
     return t;
-  uint32_t depth = a->depth, mark = pln_enter(a, condition);
+  uint32_t depth = a->depth;
+  a->branches++;
+  uint32_t mark = pln_enter(a, condition);
   a->depth = depth + 1;
   pln_term out = simplify_nested(m, t);
   a->depth = depth;
+  a->branches--;
   pln_leave(a, mark);
   return out;
 }
@@ -121,6 +131,43 @@ static pln_term reduce_branch(machine *m, pln_term t) {
   if (n.kind == PLN_SELECT && operands[1] == operands[2])
     return operands[1];
   return pln_term_with(a, t, operands);
+}
+
+/* --------------------------------------------------------- both sides known
+ */
+
+/* Each side of And and Or is simplified again where the other decides nothing,
+ * so the cost grows with the nesting: conditions that nest deeper or are larger
+ * are left as they are. */
+enum { MOST_NESTED_SIDES = 3, LARGEST_SIDES = 200, MOST_SIDE_ROUNDS = 4 };
+
+static bool has_known_sides(const pln_analyzer *a, pln_term t) {
+  const pln_term_node *n = pln_at(a, t);
+  return (a->extensions & PLN_ARITH_IN_BRANCHES) && n->lanes == 1 &&
+         (n->kind == PLN_PRIM_AND || n->kind == PLN_PRIM_OR) &&
+         a->depth < MOST_NESTED_SIDES && n->size <= LARGEST_SIDES;
+}
+
+/* x && y: x where y holds and the reverse; x || y: where the other does not.
+ * PLN_NO_TERM: nothing changes. */
+static pln_term reduce_sides(machine *m, pln_term t) {
+  pln_analyzer *a = m->a;
+  pln_term_node n = *pln_at(a, t);
+  pln_term sides[2] = {n.a, n.b};
+  uint32_t same = 0;
+  for (uint32_t i = 0; i < MOST_SIDE_ROUNDS && same < 2; i++) {
+    pln_term other = sides[1 - i % 2];
+    if (n.kind == PLN_PRIM_OR)
+      other = negated(a, other);
+    pln_term next = under(m, other, sides[i % 2]);
+    if (a->status != PLN_OK)
+      return PLN_NO_TERM;
+    same = next == sides[i % 2] ? same + 1 : 0;
+    sides[i % 2] = next;
+  }
+  if (sides[0] == n.a && sides[1] == n.b)
+    return PLN_NO_TERM;
+  return pln_fold(a, (pln_kind)n.kind, sides[0], sides[1]);
 }
 
 /* ------------------------------------------------------------------- operands
@@ -154,7 +201,7 @@ static void push_operands(machine *m, pln_term t) {
     push_leaves(m, t);
     return;
   }
-  if (is_branch(m->a, t) && m->a->depth < MOST_SCOPES)
+  if (knows_condition(m->a, t))
     n = 1;
   while (n-- > 0)
     push_operand(m, pln_term_operand(m->a, t, n));
@@ -222,10 +269,19 @@ static pln_term reduce(machine *m, pln_term t) {
     if (less)
       return less;
   }
-  pln_term out = pln_native_before(a, t);
+  pln_term out = has_known_sides(a, t) ? reduce_sides(m, t) : PLN_NO_TERM;
+  if (!out)
+    out = pln_native_before(a, t);
   if (!out)
     out = pln_rules_apply_to(a, t);
   return out ? out : pln_native_after(a, t);
+}
+
+static pln_term reduce_reduction(pln_analyzer *a, pln_term t) {
+  a->depth++;
+  pln_term out = a->depth < MOST_NESTED ? pln_canonical_reduce(a, t) : t;
+  a->depth--;
+  return out;
 }
 
 static void work(machine *m) {
@@ -236,7 +292,11 @@ static void work(machine *m) {
     finish(m, pln_canonical_sum(a, t));
     return;
   }
-  bool branch = is_branch(a, t) && a->depth < MOST_SCOPES;
+  if (m->canonical && pln_term_kind(a, t) == PLN_REDUCE) {
+    finish(m, reduce_reduction(a, t));
+    return;
+  }
+  bool branch = knows_condition(a, t);
   next = branch ? reduce_branch(m, t) : with_results(m, t);
   f = &m->stack[m->n - 1];
   if (next && next != t && !branch) {
@@ -273,6 +333,8 @@ static void work(machine *m) {
 static void step(machine *m) {
   frame *f = &m->stack[m->n - 1];
   uint32_t n = m->n;
+  if (m->a->branches > 0 && m->a->branch_fuel > 0)
+    m->a->branch_fuel--;
   if (is_done(m, f->current)) {
     finish(m, result_of(m, f->current));
     return;

@@ -265,10 +265,12 @@ static void emit_extern(pln_cw *w, pln_ref ref) {
   pln_slice name;
   if (!extern_name(w, ref, &name) || library_call(w, ref, name))
     return;
+  const pln_c_callee *callee = pln_c_find_callee(w, name);
   if (pln_c_is_reserved(name.data))
     pln_c_refuse(w, "external function '%s' has a name that is taken",
                  name.data);
-  declare_extern(w, ref, name, nothing ? "void" : pln_c_type_name(dtype));
+  if (!callee)
+    declare_extern(w, ref, name, nothing ? "void" : pln_c_type_name(dtype));
   pln_c_text list = pln_c_textf(w, PLN_C_NAME, "%s", "");
   for (uint32_t i = 1; i < n->count; i++) {
     pln_c_value arg = pln_c_value_of(w, args_of(w, ref)[i]);
@@ -277,6 +279,11 @@ static void emit_extern(pln_cw *w, pln_ref ref) {
     list = pln_c_textf(w, PLN_C_NAME, "%s%s%s%s", list.data, i > 1 ? ", " : "",
                        arg.dtype ? "" : "(void *)",
                        pln_c_arg(w, pln_c_text_at(w, &arg, 0)));
+  }
+  if (callee) {
+    pln_c_call_callee(w, callee, n->count - 1, list.data);
+    pln_c_set(w, ref, pln_c_int_value(w, dtype, 0));
+    return;
   }
   pln_c_text call = pln_c_textf(w, PLN_C_CALL, "%s(%s)", name.data, list.data);
   if (nothing) {

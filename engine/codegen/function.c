@@ -158,6 +158,7 @@ static void add_dim(pln_cw *w, signature *s, pln_ref var, uint32_t param,
   const char *declared = pln_c_textf(w, PLN_C_NAME, "int64_t %s", given).data;
   append(w, &s->params, declared);
   append(w, &s->sizes, declared);
+  w->n_dims++;
   const char *arg =
       pln_c_textf(w, PLN_C_NAME, "args[%u].shape[%u]", param, dim).data;
   append(w, &s->args, arg);
@@ -395,7 +396,8 @@ static void reset(pln_cw *w, signature *s) {
   w->n_sizes = w->n_iters = w->n_log = w->n_tasks = 0;
   w->n_values = w->n_memories = 0;
   w->stack_bytes = w->workspace_bytes = 0;
-  w->uses_workspace = w->at_top = false;
+  w->uses_workspace = w->at_top = w->has_callees = false;
+  w->n_dims = 0;
   w->region.outer = NULL;
   w->stmt = PLN_NONE;
   w->out = &w->body;
@@ -435,6 +437,7 @@ static bool write_variant(pln_cw *w, bool scalar, signature *s) {
   pln_c_push_body(w, w->g->nodes[w->g->root].data);
   pln_c_run_tasks(w, 0);
   write_function(w, s);
+  pln_c_note_callee(w);
   return vectors;
 }
 

@@ -55,6 +55,9 @@ static pln_status write_unit(pln_cw *w, uint32_t n,
   if (!code->functions)
     return pln_nomem(w->engine);
   code->n_functions = n;
+  w->callees = pln_mem_zeroed(w->engine, (n + 1) * sizeof *w->callees);
+  if (!w->callees)
+    return pln_nomem(w->engine);
   PLN_TRY(name_functions(w, n, names));
   pln_c_header_begin(w);
   PLN_TRY(write_functions(w, n, graphs));
@@ -87,6 +90,9 @@ static void free_writer(pln_cw *w) {
   pln_buffer_free(&w->sizes);
   pln_buffer_free(&w->dims);
   pln_buffer_free(&w->region.body);
+  pln_mem_free(e, w->callees,
+               w->callees ? (w->code->n_functions + 1) * sizeof *w->callees
+                          : 0);
   pln_mem_free(e, w->tasks, w->cap_tasks * sizeof *w->tasks);
   pln_mem_free(e, w->values, w->cap_values * sizeof *w->values);
   pln_mem_free(e, w->log, w->cap_log * sizeof *w->log);

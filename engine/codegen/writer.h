@@ -124,6 +124,14 @@ typedef struct pln_c_region {
   uint64_t base;         /* where that of all threads begins */
 } pln_c_region;
 
+/* A function of the unit that is written, for its callers. */
+typedef struct pln_c_callee {
+  bool written;
+  bool is_fixed; /* its memory is known, and its parameters are all it takes */
+  bool uses_workspace;
+  uint64_t workspace_bytes;
+} pln_c_callee;
+
 typedef struct pln_cw {
   pln_engine *engine;
   const pln_c_options *options;
@@ -139,6 +147,7 @@ typedef struct pln_cw {
   pln_buffer functions; /* text behind the prelude */
   pln_buffer declarations;
   pln_idmap *unit_names;
+  pln_c_callee *callees; /* for each function of the unit */
   /* Of the function being written: */
   const pln_graph *g;
   pln_c_function *fn;
@@ -175,8 +184,11 @@ typedef struct pln_cw {
   pln_c_iter iters[PLN_C_MOST_THREAD_LOOPS];
   uint32_t n_iters;
   uint64_t stack_bytes, workspace_bytes;
-  pln_buffer dims;  /* statements that declare variables of shapes */
-  pln_buffer sizes; /* statements that compute sizes of the workspace */
+  bool has_callees;
+  uint64_t callee_base; /* where the workspace of called functions begins */
+  uint32_t n_dims;      /* parameters for variables of shapes */
+  pln_buffer dims;      /* statements that declare variables of shapes */
+  pln_buffer sizes;     /* statements that compute sizes of the workspace */
   uint32_t n_sizes;
   pln_c_region region;
   pln_ref stmt;
@@ -340,6 +352,15 @@ bool pln_c_opens_thread(const pln_cw *w, const pln_node *n);
 
 void pln_c_analyse(pln_cw *w);
 void pln_c_free_analysis(pln_cw *w);
+
+/* ---------------------------------------------------------------- callee.c */
+
+void pln_c_note_callee(pln_cw *w);
+/* The function of the unit that has this name and is written; NULL: none. */
+const pln_c_callee *pln_c_find_callee(const pln_cw *w, pln_slice name);
+/* Calls it with these arguments, and leaves the caller if it fails. */
+void pln_c_call_callee(pln_cw *w, const pln_c_callee *callee, uint32_t n_args,
+                       const char *args);
 
 /* -------------------------------------------------------------- function.c */
 

@@ -14,6 +14,7 @@
 #include "eval/arguments.h"
 #include "eval/call.h"
 #include "eval/loop.h"
+#include "eval/lowered_call.h"
 #include "eval/pattern_match.h"
 #include "eval/plan.h"
 #include "eval/profile.h"
@@ -70,7 +71,8 @@ typedef struct run {
   pln_plan **plans;         /* plans of the module's functions; made at the
                              * first call */
   uint32_t n_plans;
-  activation *live; /* all activations */
+  pln_loop_program **programs; /* likewise, of its PrimFuncs */
+  activation *live;            /* all activations */
   frame *frames;
   uint32_t n_frames, cap_frames;
   uint32_t n_calls; /* number of frames that are calls */
@@ -717,6 +719,42 @@ static bool gives_operand(const run *r, const pln_node *n) {
          pln_op_row(r->engine, n->data)->kernel == identity;
 }
 
+/* ------------------------------------------------------------- call_lowered */
+
+/* The program of a PrimFunc of the module, made at its first call. */
+static pln_status program_of(run *r, const pln_runtime_value *callee,
+                             const pln_loop_program **out) {
+  uint32_t i = PLN_NONE;
+  if (r->module && callee->kind == PLN_RUNTIME_GLOBAL)
+    i = pln_module_find(r->module, callee->number);
+  if (i == PLN_NONE)
+    return unsupported(r, "call_lowered of what is no function of the module");
+  if (!r->programs)
+    r->programs = pln_mem_zeroed(r->engine, r->n_plans * sizeof *r->programs);
+  if (!r->programs)
+    return pln_nomem(r->engine);
+  if (!r->programs[i])
+    PLN_TRY(pln_loop_program_new(pln_module_function_at(r->module, i), NULL,
+                                 &r->programs[i]));
+  *out = r->programs[i];
+  return PLN_OK;
+}
+
+/* The result of call_lowered(@f, (a, b, ...)). */
+static pln_status call_loops(run *r, activation *act, pln_ref node,
+                             pln_runtime_value *out) {
+  const pln_node *n = &act->plan->graph->nodes[node];
+  const pln_ref *args = pln_operands(act->plan->graph, n);
+  const pln_loop_program *program = NULL;
+  pln_runtime_value callee, tuple;
+  PLN_TRY(read_operand(r, act, args[0], &callee));
+  PLN_TRY(read_operand(r, act, args[1], &tuple));
+  if (tuple.kind != PLN_RUNTIME_TUPLE)
+    return unsupported(r, "call_lowered of what is no tuple");
+  PLN_TRY(program_of(r, &callee, &program));
+  return pln_lowered_call(r->engine, program, tuple.of.cell, n->type, out);
+}
+
 /* The result of memory.kill: a value is released at its last use anyway. */
 static pln_status make_unit(const run *r, pln_runtime_value *out) {
   *out = (pln_runtime_value){.kind = PLN_RUNTIME_TUPLE};
@@ -731,6 +769,8 @@ static pln_status call_operation(run *r, activation *act, pln_ref node,
     return copy_operand(r, act, n, out);
   if (n->data == PLN_OP_MEMORY_KILL)
     return make_unit(r, out);
+  if (n->data == PLN_OP_CALL_LOWERED)
+    return call_loops(r, act, node, out);
   return pln_is_loop_op(n->data) ? start_iterations(r, act, node)
                                  : call_operator(r, act, node, out);
 }
@@ -879,6 +919,10 @@ static void end_run(run *r) {
     deactivate(r, r->live);
   for (uint32_t i = 0; r->plans && i < r->n_plans; i++)
     pln_plan_free(r->plans[i]);
+  for (uint32_t i = 0; r->programs && i < r->n_plans; i++)
+    pln_loop_program_free(r->programs[i]);
+  pln_mem_free(e, r->programs,
+               r->programs ? r->n_plans * sizeof *r->programs : 0);
   pln_mem_free(e, r->plans, r->n_plans * sizeof *r->plans);
   pln_plan_free(r->root);
   pln_mem_free(e, r->frames, r->cap_frames * sizeof *r->frames);

@@ -10,7 +10,8 @@
 pln_status pln_scoped_term(pln_analyzer_scopes *scopes,
                            const pln_stmt_rewrite *s, pln_ref node,
                            pln_term *out) {
-  return pln_analyzer_import_built(scopes->a, pln_stmt_builder(s), node, out);
+  return pln_analyzer_import_more(scopes->a, pln_stmt_builder(s)->graph, node,
+                                  out);
 }
 
 pln_status pln_scoped_simplify(pln_analyzer_scopes *scopes, pln_stmt_rewrite *s,
@@ -22,6 +23,16 @@ pln_status pln_scoped_simplify(pln_analyzer_scopes *scopes, pln_stmt_rewrite *s,
   return simple == term
              ? PLN_OK
              : pln_analyzer_export(scopes->a, pln_stmt_builder(s), simple, out);
+}
+
+pln_status pln_scoped_bind(pln_analyzer_scopes *scopes, pln_stmt_rewrite *s,
+                           pln_ref let) {
+  pln_ref image;
+  pln_term var, value;
+  PLN_TRY(pln_scoped_term(scopes, s, pln_stmt_operand(s, 0), &value));
+  PLN_TRY(pln_stmt_map(s, pln_stmt_param(s, let, 0, 0), &image));
+  PLN_TRY(pln_scoped_term(scopes, s, image, &var)); /* the last term if new */
+  return pln_analyzer_bind(scopes->a, var, value, true);
 }
 
 pln_ref pln_likely_condition(const pln_graph *graph, pln_ref node) {

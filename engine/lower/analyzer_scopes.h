@@ -33,6 +33,10 @@ pln_status pln_scoped_term(pln_analyzer_scopes *scopes,
  * is simple already. */
 pln_status pln_scoped_simplify(pln_analyzer_scopes *scopes, pln_stmt_rewrite *s,
                                pln_ref node, pln_ref *out) PLN_CHECKED;
+/* The variable of the present LetStmt stands for the image of its value: to be
+ * called before its body is visited. */
+pln_status pln_scoped_bind(pln_analyzer_scopes *scopes, pln_stmt_rewrite *s,
+                           pln_ref let) PLN_CHECKED;
 /* The condition inside of likely(), else the node. */
 pln_ref pln_likely_condition(const pln_graph *graph, pln_ref node);
 

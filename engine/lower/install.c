@@ -104,12 +104,21 @@ static const pln_option fp8_options[] = {
      .doc = "The dtype in which numbers are computed."},
 };
 
+static const pln_option vtcm_options[] = {
+    {.name = "limit",
+     .kind = PLN_ATTR_INT,
+     .fallback = "0",
+     .least = "0",
+     .doc = "Bytes; 0: the target's vtcm-capacity, or no limit."},
+};
+
 #define no_options NULL
 enum {
   N_hoist_if_options = PLN_COUNT(hoist_if_options),
   N_fp8_options = PLN_COUNT(fp8_options),
   N_filter_options = PLN_COUNT(filter_options),
   N_bind_target_options = PLN_COUNT(bind_target_options),
+  N_vtcm_options = PLN_COUNT(vtcm_options),
   N_thread_sync_options = PLN_COUNT(thread_sync_options),
   N_flattener_options = PLN_COUNT(flattener_options),
   N_storage_flatten_options = PLN_COUNT(storage_flatten_options),

@@ -15,6 +15,7 @@
 typedef struct remover {
   const pln_graph *g;
   pln_analyzer_scopes scopes;
+  bool *used; /* by node: it is an operand */
 } remover;
 
 static bool has_effect(const pln_stmt_rewrite *s, pln_ref expr) {
@@ -68,15 +69,10 @@ static int known_condition(const pln_stmt_rewrite *s) {
 
 /* What a variable stands for is known in its body. */
 static pln_status enter_let(remover *x, pln_stmt_rewrite *s, pln_ref stmt) {
-  pln_ref image;
-  pln_term var, value;
-  if ((pln_stmt_node(s, pln_stmt_operand(s, 0))->flags & PLN_NODE_EFFECT) !=
-      PLN_EFFECT_NONE)
-    return PLN_OK;
-  PLN_TRY(pln_stmt_map(s, pln_stmt_param(s, stmt, 0, 0), &image));
-  PLN_TRY(pln_scoped_term(&x->scopes, s, image, &var));
-  PLN_TRY(pln_scoped_term(&x->scopes, s, pln_stmt_operand(s, 0), &value));
-  return pln_analyzer_bind(x->scopes.a, var, value, true);
+  const pln_node *value = pln_stmt_node(s, pln_stmt_operand(s, 0));
+  return (value->flags & PLN_NODE_EFFECT) == PLN_EFFECT_NONE
+             ? pln_scoped_bind(&x->scopes, s, stmt)
+             : PLN_OK;
 }
 
 static pln_status enter_body(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
@@ -154,21 +150,12 @@ static pln_status leave_branch(const remover *x, pln_stmt_rewrite *s,
   return no_else && has_else ? only_then(s, then, node) : PLN_OK;
 }
 
-/* True if something between the parameter and its owner uses it. */
-static bool is_used(const pln_graph *g, pln_ref var, pln_ref owner) {
-  for (pln_ref ref = var; ref < owner; ref++)
-    for (uint32_t i = 0; i < g->nodes[ref].count; i++)
-      if (pln_operand(g, ref, i) == var)
-        return true;
-  return false;
-}
-
 static pln_status leave_let(const remover *x, pln_stmt_rewrite *s, pln_ref stmt,
                             pln_ref *node) {
   pln_ref body = pln_stmt_body(s, 0);
   if (is_no_op(s, body))
     return only_effects(s, 0, 1, PLN_NO_STMT, node);
-  return is_used(x->g, pln_stmt_param(s, stmt, 0, 0), stmt)
+  return x->used[pln_stmt_param(s, stmt, 0, 0)]
              ? PLN_OK
              : only_effects(s, 0, 1, body, node);
 }
@@ -253,15 +240,32 @@ static pln_status check_config(const pln_pass_run *run) {
                         "buffers: use_dataflow_analysis must be false");
 }
 
-pln_status pln_pass_tir_remove_no_op(pln_pass_run *run) {
-  remover x = {.g = pln_run_function(run)};
-  pln_stmt_mutator mutator = {.ud = &x,
+static pln_status find_used(remover *x) {
+  const pln_graph *g = x->g;
+  x->used = pln_mem_zeroed(g->engine, g->n_nodes * sizeof *x->used);
+  if (!x->used)
+    return pln_nomem(g->engine);
+  for (uint32_t i = 0; i < g->n_operands; i++)
+    x->used[g->operands[i]] = true;
+  return PLN_OK;
+}
+
+static pln_status remove_no_ops(pln_pass_run *run, remover *x) {
+  pln_stmt_mutator mutator = {.ud = x,
                               .enter_body = enter_body,
                               .leave_body = leave_body,
                               .leave = leave_stmt};
-  PLN_TRY(check_config(run));
-  PLN_TRY(pln_analyzer_scopes_begin(&x.scopes, x.g));
-  pln_status status = pln_lower_function(run, &mutator);
-  pln_analyzer_scopes_end(&x.scopes);
+  PLN_TRY(pln_analyzer_scopes_begin(&x->scopes, x->g));
+  pln_status status = find_used(x);
+  if (status == PLN_OK)
+    status = pln_lower_function(run, &mutator);
+  pln_mem_free(x->g->engine, x->used, x->g->n_nodes * sizeof *x->used);
+  pln_analyzer_scopes_end(&x->scopes);
   return status;
+}
+
+pln_status pln_pass_tir_remove_no_op(pln_pass_run *run) {
+  remover x = {.g = pln_run_function(run)};
+  PLN_TRY(check_config(run));
+  return remove_no_ops(run, &x);
 }

@@ -13,13 +13,15 @@ core.internal()
 local argument = require "perilune.argument"
 
 local analysis = require "perilune.ir.analysis"
-local profile = require "perilune.profile"
 local ir = require "perilune.ir"
+local lazy = require "perilune.lazy"
 local pass = require "perilune.pass"
 local mutator = require "perilune.ir.mutator"
 local rule = require "perilune.rule"
 local vars = require "perilune.ir.vars"
 local visitor = require "perilune.ir.visitor"
+
+local profile = lazy "perilune.profile"
 
 local pl = {
   _VERSION = core._VERSION,
@@ -30,7 +32,6 @@ local pl = {
   ir = ir,
   tensor = require "perilune.ir.tensor",
   onnx = require "perilune.onnx",
-  instruments = require "perilune.instruments",
   target = require "perilune.target",
   passes = require "perilune.pass.passes",
   pipelines = require "perilune.pipelines".public,
@@ -38,9 +39,6 @@ local pl = {
   mutator = mutator.make,
   rules = rule.rules,
   why_not = require "perilune.rule.why_not",
-  dataflow_pattern = require "perilune.dataflow_pattern",
-  rule_expression = require "perilune.rule.expression".public,
-  pattern_table = require "perilune.dataflow_pattern.table".pattern_table,
   rewrite = mutator.rewrite,
   visitor = visitor.make,
   post_order = visitor.post_order,
@@ -48,7 +46,7 @@ local pl = {
   list_op_freqs = analysis.list_op_freqs,
   extract_operators = analysis.extract_operators,
   get_total_mac_number = analysis.get_total_mac_number,
-  cost = core.cost, profile = profile.new,
+  cost = core.cost,
   bind = vars.bind,
   renew_defs = vars.renew_defs,
   all_vars = vars.all_vars,
@@ -57,8 +55,6 @@ local pl = {
   all_type_vars = vars.all_type_vars,
   bound_type_vars = vars.bound_type_vars,
   free_type_vars = vars.free_type_vars,
-  tir = require "perilune.tir",
-  arith = require "perilune.arith",
 
   var = ir.Var,
   const = ir.Constant,
@@ -91,11 +87,6 @@ local pl = {
   rule_report = core.rule_report,
   cache_stats = core.cache_stats,
   cache_clear = core.cache_clear,
-  check = require "perilune.check",
-  predicate = require "perilune.debug.predicate".make,
-  bisect = require "perilune.debug.bisect",
-  reproducer = require "perilune.debug.reproducer",
-  reduce = require "perilune.debug.reduce",
 
   diagnostics = core.diags,
   memory = core.memory,
@@ -372,16 +363,35 @@ function pl.defunctionalization(fn, mod)
   return out.functions.main, out
 end
 
--- Parts that most scripts do not use are loaded at their first use: the library starts in four
--- fifths of the time.
-local parts = { build = "perilune.codegen", lower = "perilune.lower",
-  pass_properties = "perilune.pass.properties", te = "perilune.te", tune = "perilune.tune",
-  validate = "perilune.pass.validate" }
+-- Parts that most scripts do not use are loaded at their first use: the module of each, and
+-- the field of the module that is meant.
+local parts = {
+  arith = { "perilune.arith" },
+  bisect = { "perilune.debug.bisect" },
+  build = { "perilune.codegen" },
+  check = { "perilune.check" },
+  dataflow_pattern = { "perilune.dataflow_pattern" },
+  instruments = { "perilune.instruments" },
+  lower = { "perilune.lower" },
+  pass_properties = { "perilune.pass.properties" },
+  pattern_table = { "perilune.dataflow_pattern.table", "pattern_table" },
+  predicate = { "perilune.debug.predicate", "make" },
+  profile = { "perilune.profile", "new" },
+  reduce = { "perilune.debug.reduce" },
+  reproducer = { "perilune.debug.reproducer" },
+  rule_expression = { "perilune.rule.expression", "public" },
+  te = { "perilune.te" },
+  tir = { "perilune.tir" },
+  topi = { "perilune.topi" },
+  tune = { "perilune.tune" },
+  validate = { "perilune.pass.validate" },
+}
 
 local function load_part(self, name)
-  local path = parts[name]
-  if not path then return nil end
-  local part = require(path)
+  local row = parts[name]
+  if not row then return nil end
+  local part = require(row[1])
+  if row[2] then part = part[row[2]] end
   rawset(self, name, part)
   return part
 end

@@ -1502,8 +1502,9 @@ function pl.pattern_table(name, list) end
 ---@return perilune.Target
 function pl.target(spec, host) end
 --- The attribute `key` of an operator and its level; nil when there is none. With a value sets it, unless one of a
---- higher level is there, and tells whether it did; with nil as value removes it. Passes ask for attributes: TOpPattern,
---- FTVMLegalize, target.NAME, ... A function gets what TVM's gets under that key, and a pass that calls one runs in the
+--- higher level is there, and tells whether it did; with nil as value removes it. Passes ask for attributes: TOpPattern
+--- (0 elementwise, 1 broadcast, 2 injective, 3 reduce, 4 out-fusable, 7 tuple, 8 opaque), FTVMLegalize, target.NAME, ...
+--- A function gets what TVM's gets under that key, and a pass that calls one runs in the
 --- caller's thread.
 ---@param op perilune.Op|string
 ---@param key string
@@ -3069,6 +3070,749 @@ pl.ir.Block = pl.tir.Block
 pl.ir.BlockRealize = pl.tir.BlockRealize
 pl.ir.PrimFunc = pl.tir.PrimFunc
 
+-- ------------------------------------------------------------------ pl.topi
+--
+-- Tensor operators as tensor expressions, by TVM's names.
+
+---@alias perilune.topi.Operand perilune.te.Tensor|perilune.Node|number|boolean
+--- `constant` is known; `pack(axes)` gives a constant operand with permuted axes.
+---@alias perilune.topi.Argument { type: perilune.Type, constant: perilune.Tensor?, pack: function? }
+--- (attrs, inputs, out_type, args): the tensor, or a list of them; or nil and why there is none.
+---@alias perilune.topi.Compute fun(...): perilune.te.Tensor|perilune.te.Tensor[]|nil, string?
+
+pl.topi = {}
+
+-- Functions of one element.
+
+---@param x perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.exp(x) end
+---@param x perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.log(x) end
+---@param x perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.log2(x) end
+---@param x perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.log10(x) end
+---@param x perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.sqrt(x) end
+---@param x perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.rsqrt(x) end
+---@param x perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.tanh(x) end
+---@param x perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.sigmoid(x) end
+---@param x perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.erf(x) end
+---@param x perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.sin(x) end
+---@param x perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.cos(x) end
+---@param x perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.tan(x) end
+---@param x perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.asin(x) end
+---@param x perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.acos(x) end
+---@param x perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.atan(x) end
+---@param x perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.sinh(x) end
+---@param x perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.cosh(x) end
+---@param x perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.asinh(x) end
+---@param x perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.acosh(x) end
+---@param x perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.atanh(x) end
+---@param x perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.fast_exp(x) end
+---@param x perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.fast_tanh(x) end
+---@param x perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.fast_erf(x) end
+---@param x perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.floor(x) end
+---@param x perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.ceil(x) end
+---@param x perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.trunc(x) end
+---@param x perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.abs(x) end
+---@param x perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.isnan(x) end
+---@param x perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.isinf(x) end
+---@param x perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.isfinite(x) end
+---@param x perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.identity(x) end
+---@param x perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.negative(x) end
+---@param x perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.sign(x) end
+---@param x perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.reciprocal(x) end
+---@param x perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.logical_not(x) end
+---@param x perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.bitwise_not(x) end
+--- Halves go to the even integer.
+---@param x perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.rint(x) end
+--- Halves go away from zero.
+---@param x perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.round(x) end
+---@param x perilune.te.Tensor
+---@param dtype string
+---@return perilune.te.Tensor
+function pl.topi.cast(x, dtype) end
+--- Limited to [least, most]; nil is no limit.
+---@param x perilune.te.Tensor
+---@param least? number
+---@param most? number
+---@return perilune.te.Tensor
+function pl.topi.clip(x, least, most) end
+---@param shape integer[]
+---@param dtype string
+---@param value number|perilune.Node
+---@return perilune.te.Tensor
+function pl.topi.full(shape, dtype, value) end
+---@param x perilune.te.Tensor
+---@param value number|perilune.Node
+---@return perilune.te.Tensor
+function pl.topi.full_like(x, value) end
+-- Of two operands that broadcast; of two expressions an expression.
+
+---@param lhs perilune.topi.Operand
+---@param rhs perilune.topi.Operand
+---@return perilune.te.Tensor|perilune.Node
+function pl.topi.add(lhs, rhs) end
+---@param lhs perilune.topi.Operand
+---@param rhs perilune.topi.Operand
+---@return perilune.te.Tensor|perilune.Node
+function pl.topi.subtract(lhs, rhs) end
+---@param lhs perilune.topi.Operand
+---@param rhs perilune.topi.Operand
+---@return perilune.te.Tensor|perilune.Node
+function pl.topi.multiply(lhs, rhs) end
+---@param lhs perilune.topi.Operand
+---@param rhs perilune.topi.Operand
+---@return perilune.te.Tensor|perilune.Node
+function pl.topi.divide(lhs, rhs) end
+---@param lhs perilune.topi.Operand
+---@param rhs perilune.topi.Operand
+---@return perilune.te.Tensor|perilune.Node
+function pl.topi.floor_divide(lhs, rhs) end
+---@param lhs perilune.topi.Operand
+---@param rhs perilune.topi.Operand
+---@return perilune.te.Tensor|perilune.Node
+function pl.topi.trunc_divide(lhs, rhs) end
+---@param lhs perilune.topi.Operand
+---@param rhs perilune.topi.Operand
+---@return perilune.te.Tensor|perilune.Node
+function pl.topi.mod(lhs, rhs) end
+---@param lhs perilune.topi.Operand
+---@param rhs perilune.topi.Operand
+---@return perilune.te.Tensor|perilune.Node
+function pl.topi.trunc_mod(lhs, rhs) end
+---@param lhs perilune.topi.Operand
+---@param rhs perilune.topi.Operand
+---@return perilune.te.Tensor|perilune.Node
+function pl.topi.floor_mod(lhs, rhs) end
+---@param lhs perilune.topi.Operand
+---@param rhs perilune.topi.Operand
+---@return perilune.te.Tensor|perilune.Node
+function pl.topi.power(lhs, rhs) end
+---@param lhs perilune.topi.Operand
+---@param rhs perilune.topi.Operand
+---@return perilune.te.Tensor|perilune.Node
+function pl.topi.left_shift(lhs, rhs) end
+---@param lhs perilune.topi.Operand
+---@param rhs perilune.topi.Operand
+---@return perilune.te.Tensor|perilune.Node
+function pl.topi.right_shift(lhs, rhs) end
+---@param lhs perilune.topi.Operand
+---@param rhs perilune.topi.Operand
+---@return perilune.te.Tensor|perilune.Node
+function pl.topi.bitwise_and(lhs, rhs) end
+---@param lhs perilune.topi.Operand
+---@param rhs perilune.topi.Operand
+---@return perilune.te.Tensor|perilune.Node
+function pl.topi.bitwise_or(lhs, rhs) end
+---@param lhs perilune.topi.Operand
+---@param rhs perilune.topi.Operand
+---@return perilune.te.Tensor|perilune.Node
+function pl.topi.bitwise_xor(lhs, rhs) end
+---@param lhs perilune.topi.Operand
+---@param rhs perilune.topi.Operand
+---@return perilune.te.Tensor|perilune.Node
+function pl.topi.logical_and(lhs, rhs) end
+---@param lhs perilune.topi.Operand
+---@param rhs perilune.topi.Operand
+---@return perilune.te.Tensor|perilune.Node
+function pl.topi.logical_or(lhs, rhs) end
+---@param lhs perilune.topi.Operand
+---@param rhs perilune.topi.Operand
+---@return perilune.te.Tensor|perilune.Node
+function pl.topi.logical_xor(lhs, rhs) end
+---@param lhs perilune.topi.Operand
+---@param rhs perilune.topi.Operand
+---@return perilune.te.Tensor|perilune.Node
+function pl.topi.equal(lhs, rhs) end
+---@param lhs perilune.topi.Operand
+---@param rhs perilune.topi.Operand
+---@return perilune.te.Tensor|perilune.Node
+function pl.topi.not_equal(lhs, rhs) end
+---@param lhs perilune.topi.Operand
+---@param rhs perilune.topi.Operand
+---@return perilune.te.Tensor|perilune.Node
+function pl.topi.greater(lhs, rhs) end
+---@param lhs perilune.topi.Operand
+---@param rhs perilune.topi.Operand
+---@return perilune.te.Tensor|perilune.Node
+function pl.topi.greater_equal(lhs, rhs) end
+---@param lhs perilune.topi.Operand
+---@param rhs perilune.topi.Operand
+---@return perilune.te.Tensor|perilune.Node
+function pl.topi.less(lhs, rhs) end
+---@param lhs perilune.topi.Operand
+---@param rhs perilune.topi.Operand
+---@return perilune.te.Tensor|perilune.Node
+function pl.topi.less_equal(lhs, rhs) end
+---@param lhs perilune.topi.Operand
+---@param rhs perilune.topi.Operand
+---@return perilune.te.Tensor|perilune.Node
+function pl.topi.maximum(lhs, rhs) end
+---@param lhs perilune.topi.Operand
+---@param rhs perilune.topi.Operand
+---@return perilune.te.Tensor|perilune.Node
+function pl.topi.minimum(lhs, rhs) end
+---@param x perilune.te.Tensor
+---@param shape integer[]
+---@return perilune.te.Tensor
+function pl.topi.broadcast_to(x, shape) end
+---@param condition perilune.te.Tensor
+---@param x perilune.te.Tensor
+---@param y perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.where(condition, x, y) end
+-- Reductions over axes; nil are all.
+
+---@param x perilune.te.Tensor
+---@param axis? integer|integer[]
+---@param keepdims? boolean
+---@return perilune.te.Tensor
+function pl.topi.sum(x, axis, keepdims) end
+---@param x perilune.te.Tensor
+---@param axis? integer|integer[]
+---@param keepdims? boolean
+---@return perilune.te.Tensor
+function pl.topi.prod(x, axis, keepdims) end
+---@param x perilune.te.Tensor
+---@param axis? integer|integer[]
+---@param keepdims? boolean
+---@return perilune.te.Tensor
+function pl.topi.max(x, axis, keepdims) end
+---@param x perilune.te.Tensor
+---@param axis? integer|integer[]
+---@param keepdims? boolean
+---@return perilune.te.Tensor
+function pl.topi.min(x, axis, keepdims) end
+---@param x perilune.te.Tensor
+---@param axis? integer|integer[]
+---@param keepdims? boolean
+---@return perilune.te.Tensor
+function pl.topi.all(x, axis, keepdims) end
+---@param x perilune.te.Tensor
+---@param axis? integer|integer[]
+---@param keepdims? boolean
+---@return perilune.te.Tensor
+function pl.topi.any(x, axis, keepdims) end
+---@param x perilune.te.Tensor
+---@param axis? integer|integer[]
+---@param keepdims? boolean
+---@param select_last_index? boolean
+---@param index_dtype? string "int32"
+---@return perilune.te.Tensor
+function pl.topi.argmax(x, axis, keepdims, select_last_index, index_dtype) end
+---@param x perilune.te.Tensor
+---@param axis? integer|integer[]
+---@param keepdims? boolean
+---@param select_last_index? boolean
+---@param index_dtype? string "int32"
+---@return perilune.te.Tensor
+function pl.topi.argmin(x, axis, keepdims, select_last_index, index_dtype) end
+--- A reduction by a reducer of te.comm_reducer, of f(element).
+---@param x perilune.te.Tensor
+---@param axis? integer|integer[]
+---@param keepdims? boolean
+---@param fcombine function
+---@param f? fun(element: perilune.Node): perilune.Node
+---@param name? string
+---@return perilune.te.Tensor
+function pl.topi.comm_reduce(x, axis, keepdims, fcombine, f, name) end
+-- What moves elements.
+
+---@param x perilune.te.Tensor
+---@param axes? integer[]
+---@return perilune.te.Tensor
+function pl.topi.transpose(x, axes) end
+--- The same elements in another shape; one extent may be -1.
+---@param x perilune.te.Tensor
+---@param newshape integer[]
+---@return perilune.te.Tensor
+function pl.topi.reshape(x, newshape) end
+---@param x perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.flatten(x) end
+---@param x perilune.te.Tensor
+---@param axis? integer|integer[]
+---@return perilune.te.Tensor
+function pl.topi.squeeze(x, axis) end
+---@param x perilune.te.Tensor
+---@param axis integer
+---@param num_newaxis? integer
+---@return perilune.te.Tensor
+function pl.topi.expand_dims(x, axis, num_newaxis) end
+---@param list perilune.te.Tensor[]
+---@param axis? integer
+---@return perilune.te.Tensor
+function pl.topi.concatenate(list, axis) end
+---@param list perilune.te.Tensor[]
+---@param axis? integer
+---@return perilune.te.Tensor
+function pl.topi.stack(list, axis) end
+---@param x perilune.te.Tensor
+---@param indices_or_sections integer|integer[]
+---@param axis? integer
+---@return perilune.te.Tensor[]
+function pl.topi.split(x, indices_or_sections, axis) end
+---@param x perilune.te.Tensor
+---@param begin integer[]
+---@param last? integer[]
+---@param strides? integer[]
+---@param axes? integer[]
+---@param slice_mode? "end"|"size"
+---@return perilune.te.Tensor
+function pl.topi.strided_slice(x, begin, last, strides, axes, slice_mode) end
+---@param x perilune.te.Tensor
+---@param reps integer[]
+---@return perilune.te.Tensor
+function pl.topi.tile(x, reps) end
+--- TVM's repeat, which is a word of Lua.
+---@param x perilune.te.Tensor
+---@param repeats integer
+---@param axis? integer
+---@return perilune.te.Tensor
+function pl.topi.repeat_(x, repeats, axis) end
+---@param x perilune.te.Tensor
+---@param axis? integer
+---@return perilune.te.Tensor
+function pl.topi.flip(x, axis) end
+---@param x perilune.te.Tensor
+---@param indices perilune.te.Tensor
+---@param axis? integer
+---@param mode? "clip"|"wrap"|"strict"
+---@return perilune.te.Tensor
+function pl.topi.take(x, indices, axis, mode) end
+---@param x perilune.te.Tensor
+---@param axis integer
+---@param indices perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.gather(x, axis, indices) end
+---@param x perilune.te.Tensor
+---@param indices perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.gather_nd(x, indices) end
+---@param indices perilune.te.Tensor
+---@param on_value number
+---@param off_value number
+---@param depth integer
+---@param axis? integer
+---@param dtype string
+---@return perilune.te.Tensor
+function pl.topi.one_hot(indices, on_value, off_value, depth, axis, dtype) end
+---@param start number
+---@param stop number
+---@param step? number
+---@param dtype? string
+---@return perilune.te.Tensor
+function pl.topi.arange(start, stop, step, dtype) end
+---@param x perilune.te.Tensor
+---@param k integer
+---@param upper boolean
+---@return perilune.te.Tensor
+function pl.topi.trilu(x, k, upper) end
+
+pl.topi.nn = {}
+
+---@param x perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.nn.relu(x) end
+---@param x perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.nn.sigmoid(x) end
+---@param x perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.nn.gelu(x) end
+---@param x perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.nn.gelu_tanh(x) end
+---@param x perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.nn.hard_swish(x) end
+---@param x perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.nn.softplus(x) end
+---@param x perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.nn.mish(x) end
+---@param x perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.nn.softsign(x) end
+---@param x perilune.te.Tensor
+---@param alpha? number
+---@return perilune.te.Tensor
+function pl.topi.nn.leaky_relu(x, alpha) end
+---@param x perilune.te.Tensor
+---@param alpha? number
+---@return perilune.te.Tensor
+function pl.topi.nn.elu(x, alpha) end
+---@param x perilune.te.Tensor
+---@param alpha? number
+---@return perilune.te.Tensor
+function pl.topi.nn.celu(x, alpha) end
+---@param x perilune.te.Tensor
+---@param alpha? number
+---@return perilune.te.Tensor
+function pl.topi.nn.silu(x, alpha) end
+---@param x perilune.te.Tensor
+---@param alpha? number
+---@return perilune.te.Tensor
+function pl.topi.nn.thresholded_relu(x, alpha) end
+---@param x perilune.te.Tensor
+---@param alpha? number
+---@param gamma? number
+---@return perilune.te.Tensor
+function pl.topi.nn.selu(x, alpha, gamma) end
+---@param x perilune.te.Tensor
+---@param alpha? number
+---@param beta? number
+---@return perilune.te.Tensor
+function pl.topi.nn.hard_sigmoid(x, alpha, beta) end
+---@param x perilune.te.Tensor
+---@param bias? number
+---@param lambd? number
+---@return perilune.te.Tensor
+function pl.topi.nn.shrink(x, bias, lambd) end
+---@param x perilune.te.Tensor
+---@param pad_before integer[]
+---@param pad_after? integer[]
+---@param pad_value? number
+---@param name? string
+---@return perilune.te.Tensor
+function pl.topi.nn.pad(x, pad_before, pad_after, pad_value, name) end
+---@param x perilune.te.Tensor
+---@param pad_before integer[]
+---@param pad_after? integer[]
+---@param mode? "SYMMETRIC"|"REFLECT"
+---@return perilune.te.Tensor
+function pl.topi.nn.mirror_pad(x, pad_before, pad_after, mode) end
+---@param x perilune.te.Tensor
+---@param pad_before integer[]
+---@param pad_after? integer[]
+---@return perilune.te.Tensor
+function pl.topi.nn.edge_pad(x, pad_before, pad_after) end
+---@param x perilune.te.Tensor
+---@param strides integer[]
+---@param dilation_value? number
+---@return perilune.te.Tensor
+function pl.topi.nn.dilate(x, strides, dilation_value) end
+---@param x perilune.te.Tensor
+---@param y perilune.te.Tensor
+---@param transpose_a? boolean
+---@param transpose_b? boolean
+---@param out_dtype? string
+---@return perilune.te.Tensor
+function pl.topi.nn.matmul(x, y, transpose_a, transpose_b, out_dtype) end
+---@param x perilune.te.Tensor
+---@param weight perilune.te.Tensor
+---@param bias? perilune.te.Tensor
+---@param out_dtype? string
+---@return perilune.te.Tensor
+function pl.topi.nn.dense(x, weight, bias, out_dtype) end
+--- transpose_b is true unless it is given.
+---@param x perilune.te.Tensor
+---@param y perilune.te.Tensor
+---@param transpose_a? boolean
+---@param transpose_b? boolean
+---@param out_dtype? string
+---@return perilune.te.Tensor
+function pl.topi.nn.batch_matmul(x, y, transpose_a, transpose_b, out_dtype) end
+---@param data perilune.te.Tensor
+---@param weight perilune.te.Tensor
+---@param strides? integer|integer[]
+---@param padding? integer|integer[]
+---@param dilation? integer|integer[]
+---@param groups? integer
+---@param out_dtype? string
+---@return perilune.te.Tensor
+function pl.topi.nn.conv1d(data, weight, strides, padding, dilation, groups, out_dtype) end
+---@param data perilune.te.Tensor
+---@param weight perilune.te.Tensor
+---@param strides? integer|integer[]
+---@param padding? integer|integer[]
+---@param output_padding? integer|integer[]
+---@param groups? integer
+---@param dilation? integer|integer[]
+---@param out_dtype? string
+---@return perilune.te.Tensor
+function pl.topi.nn.conv1d_transpose(data, weight, strides, padding, output_padding, groups, dilation, out_dtype) end
+---@param x perilune.te.Tensor
+---@param kernel integer|integer[]
+---@param strides? integer|integer[]
+---@param dilation? integer|integer[]
+---@param padding? integer|integer[]
+---@param pool_type "max"|"avg"
+---@param ceil_mode? boolean
+---@param count_include_pad? boolean
+---@return perilune.te.Tensor
+function pl.topi.nn.pool1d(x, kernel, strides, dilation, padding, pool_type, ceil_mode, count_include_pad) end
+---@param data perilune.te.Tensor
+---@param weight perilune.te.Tensor
+---@param strides? integer|integer[]
+---@param padding? integer|integer[]
+---@param dilation? integer|integer[]
+---@param groups? integer
+---@param out_dtype? string
+---@return perilune.te.Tensor
+function pl.topi.nn.conv2d(data, weight, strides, padding, dilation, groups, out_dtype) end
+---@param data perilune.te.Tensor
+---@param weight perilune.te.Tensor
+---@param strides? integer|integer[]
+---@param padding? integer|integer[]
+---@param output_padding? integer|integer[]
+---@param groups? integer
+---@param dilation? integer|integer[]
+---@param out_dtype? string
+---@return perilune.te.Tensor
+function pl.topi.nn.conv2d_transpose(data, weight, strides, padding, output_padding, groups, dilation, out_dtype) end
+---@param x perilune.te.Tensor
+---@param kernel integer|integer[]
+---@param strides? integer|integer[]
+---@param dilation? integer|integer[]
+---@param padding? integer|integer[]
+---@param pool_type "max"|"avg"
+---@param ceil_mode? boolean
+---@param count_include_pad? boolean
+---@return perilune.te.Tensor
+function pl.topi.nn.pool2d(x, kernel, strides, dilation, padding, pool_type, ceil_mode, count_include_pad) end
+---@param data perilune.te.Tensor
+---@param weight perilune.te.Tensor
+---@param strides? integer|integer[]
+---@param padding? integer|integer[]
+---@param dilation? integer|integer[]
+---@param groups? integer
+---@param out_dtype? string
+---@return perilune.te.Tensor
+function pl.topi.nn.conv3d(data, weight, strides, padding, dilation, groups, out_dtype) end
+---@param data perilune.te.Tensor
+---@param weight perilune.te.Tensor
+---@param strides? integer|integer[]
+---@param padding? integer|integer[]
+---@param output_padding? integer|integer[]
+---@param groups? integer
+---@param dilation? integer|integer[]
+---@param out_dtype? string
+---@return perilune.te.Tensor
+function pl.topi.nn.conv3d_transpose(data, weight, strides, padding, output_padding, groups, dilation, out_dtype) end
+---@param x perilune.te.Tensor
+---@param kernel integer|integer[]
+---@param strides? integer|integer[]
+---@param dilation? integer|integer[]
+---@param padding? integer|integer[]
+---@param pool_type "max"|"avg"
+---@param ceil_mode? boolean
+---@param count_include_pad? boolean
+---@return perilune.te.Tensor
+function pl.topi.nn.pool3d(x, kernel, strides, dilation, padding, pool_type, ceil_mode, count_include_pad) end
+--- Weights are (I, H, W, O).
+---@param data perilune.te.Tensor
+---@param weight perilune.te.Tensor
+---@param strides? integer|integer[]
+---@param padding? integer|integer[]
+---@param dilation? integer|integer[]
+---@return perilune.te.Tensor
+function pl.topi.nn.conv2d_packed(data, weight, strides, padding, dilation) end
+---@param data perilune.te.Tensor
+---@param weight perilune.te.Tensor
+---@param strides? integer|integer[]
+---@param padding? integer|integer[]
+---@param dilation? integer|integer[]
+---@param out_dtype? string
+---@return perilune.te.Tensor
+function pl.topi.nn.depthwise_conv2d_nchw(data, weight, strides, padding, dilation, out_dtype) end
+---@param x perilune.te.Tensor
+---@param pool_type "max"|"avg"
+---@return perilune.te.Tensor
+function pl.topi.nn.global_pool(x, pool_type) end
+---@param x perilune.te.Tensor
+---@param axis? integer
+---@return perilune.te.Tensor
+function pl.topi.nn.softmax(x, axis) end
+---@param x perilune.te.Tensor
+---@param axis? integer
+---@return perilune.te.Tensor
+function pl.topi.nn.log_softmax(x, axis) end
+---@param x perilune.te.Tensor
+---@param gamma? perilune.te.Tensor
+---@param beta? perilune.te.Tensor
+---@param axis integer|integer[]
+---@param epsilon? number
+---@return perilune.te.Tensor
+function pl.topi.nn.layer_norm(x, gamma, beta, axis, epsilon) end
+---@param x perilune.te.Tensor
+---@param weight? perilune.te.Tensor
+---@param axis integer|integer[]
+---@param epsilon? number
+---@return perilune.te.Tensor
+function pl.topi.nn.rms_norm(x, weight, axis, epsilon) end
+---@param x perilune.te.Tensor
+---@param gamma? perilune.te.Tensor
+---@param beta? perilune.te.Tensor
+---@param epsilon? number
+---@return perilune.te.Tensor
+function pl.topi.nn.instance_norm(x, gamma, beta, epsilon) end
+---@param x perilune.te.Tensor
+---@param gamma? perilune.te.Tensor
+---@param beta? perilune.te.Tensor
+---@param num_groups integer
+---@param epsilon? number
+---@return perilune.te.Tensor
+function pl.topi.nn.group_norm(x, gamma, beta, num_groups, epsilon) end
+---@param x perilune.te.Tensor
+---@param gamma? perilune.te.Tensor
+---@param beta? perilune.te.Tensor
+---@param moving_mean perilune.te.Tensor
+---@param moving_var perilune.te.Tensor
+---@param axis? integer
+---@param epsilon? number
+---@return perilune.te.Tensor
+function pl.topi.nn.batch_norm(x, gamma, beta, moving_mean, moving_var, axis, epsilon) end
+---@param x perilune.te.Tensor
+---@param eps number
+---@param axis? integer|integer[]
+---@return perilune.te.Tensor
+function pl.topi.nn.l2_normalize(x, eps, axis) end
+---@param x perilune.te.Tensor
+---@param size integer
+---@param axis? integer
+---@param alpha number
+---@param beta number
+---@param bias number
+---@return perilune.te.Tensor
+function pl.topi.nn.lrn(x, size, axis, alpha, beta, bias) end
+
+pl.topi.image = {}
+
+---@param x perilune.te.Tensor
+---@param size integer[]
+---@param method "linear"|"nearest_neighbor"
+---@param coordinate_transformation_mode? "half_pixel"|"align_corners"|"asymmetric"
+---@param rounding_method? string
+---@return perilune.te.Tensor
+function pl.topi.image.resize(x, size, method, coordinate_transformation_mode, rounding_method) end
+---@param x perilune.te.Tensor
+---@param size integer[]
+---@param method "linear"|"nearest_neighbor"
+---@param coordinate_transformation_mode? "half_pixel"|"align_corners"|"asymmetric"
+---@param rounding_method? string
+---@return perilune.te.Tensor
+function pl.topi.image.resize2d(x, size, method, coordinate_transformation_mode, rounding_method) end
+
+--- Default schedules for processors.
+pl.topi.generic = {}
+
+---@param outs perilune.te.Tensor|perilune.te.Tensor[]
+---@return perilune.te.Schedule
+function pl.topi.generic.schedule(outs) end
+---@param outs perilune.te.Tensor|perilune.te.Tensor[]
+---@return perilune.te.Schedule
+function pl.topi.generic.default_schedule(outs) end
+---@param outs perilune.te.Tensor|perilune.te.Tensor[]
+---@return perilune.te.Schedule
+function pl.topi.generic.schedule_injective(outs) end
+---@param outs perilune.te.Tensor|perilune.te.Tensor[]
+---@return perilune.te.Schedule
+function pl.topi.generic.schedule_reduce(outs) end
+---@param outs perilune.te.Tensor|perilune.te.Tensor[]
+---@return perilune.te.Schedule
+function pl.topi.generic.schedule_dense(outs) end
+---@param outs perilune.te.Tensor|perilune.te.Tensor[]
+---@return perilune.te.Schedule
+function pl.topi.generic.schedule_batch_matmul(outs) end
+---@param outs perilune.te.Tensor|perilune.te.Tensor[]
+---@return perilune.te.Schedule
+function pl.topi.generic.schedule_matmul(outs) end
+---@param outs perilune.te.Tensor|perilune.te.Tensor[]
+---@return perilune.te.Schedule
+function pl.topi.generic.schedule_conv2d_nchw(outs) end
+---@param outs perilune.te.Tensor|perilune.te.Tensor[]
+---@return perilune.te.Schedule
+function pl.topi.generic.schedule_depthwise_conv2d_nchw(outs) end
+---@param outs perilune.te.Tensor|perilune.te.Tensor[]
+---@return perilune.te.Schedule
+function pl.topi.generic.schedule_pool(outs) end
+---@param outs perilune.te.Tensor|perilune.te.Tensor[]
+---@return perilune.te.Schedule
+function pl.topi.generic.schedule_softmax(outs) end
+---@param outs perilune.te.Tensor|perilune.te.Tensor[]
+---@return perilune.te.Schedule
+function pl.topi.generic.schedule_extern(outs) end
+
+-- What an operator becomes is its attribute FTVMCompute, a perilune.topi.Compute; a script sets its
+-- own: pl.op_attr("my.op", "FTVMCompute", function(attrs, inputs, out_type, args) ... end).
+-- FTVMSchedule is function(attrs, outs, target), which gives a schedule; FTVMStrategy
+-- function(attrs, inputs, out_type, target), which gives { compute =, schedule = }.
+
 -- ------------------------------------------------------------------ pl.tune
 
 --- One way to transform a module, and when it may be taken (Relax tuning_api.Choice).
@@ -3710,6 +4454,13 @@ function pl.te.scan(init, update, state, options) end
 ---@param options? table name, dtype, in_buffers, out_buffers, tag, attrs
 ---@return perilune.te.Tensor ...
 function pl.te.extern(shape, inputs, fcompute, options) end
+---The derivatives of a tensor by others. With a head of shape (..., the output's shape) they are the
+---products with it, of shape (..., an input's shape); without one all derivatives.
+---@param output perilune.te.Tensor
+---@param inputs perilune.te.Tensor|perilune.te.Tensor[]
+---@param head? perilune.te.Tensor
+---@return perilune.te.Tensor[]
+function pl.te.gradient(output, inputs, head) end
 ---@param tag string
 ---@param f function
 ---@param ... any
@@ -3784,8 +4535,13 @@ function Built:artifact(kind) end
 ---@param path string
 ---@return string path
 function Built:save(path) end
+--- What is known of a model; nil of other modules.
+---@return { inputs: perilune.Type[], outputs: perilune.Type[], weight_bytes: integer, arena_bytes: integer, calls: integer }?
+function Built:model() end
 
---- PrimFuncs as C: a module whose functions are called. The compiler runs at the first call.
+--- PrimFuncs as C: a module whose functions are called. The compiler runs at the first call. A
+--- module with a main function of Relay code is a model: its operators become loops (FuseOps,
+--- LowerTE), built.main(inputs) gives its outputs, save writes its constants to NAME.bin.
 ---@param program perilune.Module|perilune.Node
 ---@param options? perilune.BuildOptions
 ---@return perilune.Built

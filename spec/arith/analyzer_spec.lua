@@ -92,6 +92,125 @@ describe("simplification", function()
   end)
 end)
 
+describe("conditions of several parts", function()
+  local i, j = tir.Var "i", tir.Var "j"
+
+  local function with(extensions, condition)
+    local analyzer = pl.arith.Analyzer()
+    analyzer:set_enabled_extensions(table.unpack(extensions))
+    return tostring(analyzer:simplify(condition))
+  end
+
+  -- The value of a condition over i and j, for small numbers.
+  local function table_of(condition)
+    local out = {}
+    for _, a in ipairs { -1, 0, 2, 3, 5, 10, 11 } do
+      for _, b in ipairs { -1, 0, 2, 3, 5, 10, 11 } do
+        out[#out + 1] = tostring(pl.arith.Analyzer():simplify(
+          tir.substitute(condition, { [i] = a, [j] = b })))
+      end
+    end
+    return table.concat(out, " ")
+  end
+
+  it("are simplified where the other part holds, or does not, when asked to", function()
+    local name = "apply_constraints_to_boolean_branches"
+    local both = tir.And(tir.LT(i, 5), tir.LT(i, 10))
+    assert.are.equal("i < 5", with({ name }, both))
+    assert.are.equal("i < 5 and i < 10", with({}, both))
+    assert.are.equal("i < 10", with({ name }, tir.Or(tir.LT(i, 10), tir.LT(i, 5))))
+    assert.are.equal("i < j + 10", with(
+      { name, "transitively_prove_inequalities" }, tir.Or(tir.LT(i, j + 5), tir.LT(i, j + 10))))
+  end)
+
+  it("become a conjunction of disjunctions when asked to", function()
+    local name = "convert_boolean_to_and_of_ors"
+    assert.are.equal("(i == 0 or j == 10) and i == 2", with({ name },
+      tir.And(tir.EQ(i, 2), tir.And(tir.Or(tir.EQ(i, 0), tir.EQ(j, 10)), tir.NE(i, 3)))))
+    assert.are.equal("j == 0 or i != 3",
+      with({ name }, tir.Or(tir.Or(tir.EQ(i, 2), tir.EQ(j, 0)), tir.NE(i, 3))))
+  end)
+
+  it("stay as they are where that would be too large", function()
+    local any
+    for k = 1, 12 do
+      local both = tir.And(tir.EQ(tir.Var("p" .. k), 0), tir.EQ(tir.Var("q" .. k), 0))
+      any = any and tir.Or(any, both) or both
+    end
+    assert.are.equal(with({}, any), with({ "convert_boolean_to_and_of_ors" }, any))
+  end)
+
+  it("keep their values", function()
+    local state = 7
+    local function random(most)
+      state = (state * 75 + 74) % 65537
+      return state % most
+    end
+    local compare = { tir.LT, tir.LE, tir.EQ, tir.NE, tir.GT, tir.GE }
+    local function condition(depth)
+      if depth == 0 or random(4) == 0 then
+        return compare[random(6) + 1](random(2) == 0 and i or j, random(2) == 0
+          and random(11) or (random(2) == 0 and i or j) + random(5))
+      end
+      return (random(2) == 0 and tir.And or tir.Or)(condition(depth - 1), condition(depth - 1))
+    end
+    for _ = 1, 40 do
+      local before = condition(3)
+      for _, extensions in ipairs {
+        { "apply_constraints_to_boolean_branches" }, { "convert_boolean_to_and_of_ors" },
+        { "apply_constraints_to_boolean_branches", "convert_boolean_to_and_of_ors",
+          "transitively_prove_inequalities" },
+      } do
+        local analyzer = pl.arith.Analyzer()
+        analyzer:set_enabled_extensions(table.unpack(extensions))
+        local after = analyzer:simplify(before)
+        assert.are.equal(table_of(before), table_of(after),
+          tostring(before) .. " became " .. tostring(after))
+      end
+    end
+  end)
+end)
+
+describe("reductions in normal form", function()
+  local A = pl.te.placeholder({ 10 }, "float32", "A")
+  local k = pl.te.reduce_axis({ 0, 10 }, "k")
+  local choice = tir.Var "choice"
+
+  local function constants(a, b)
+    return function() return { tir.const(a, "float32"), tir.const(b, "float32") } end
+  end
+
+  local function same(expected, before, bound)
+    local analyzer = pl.arith.Analyzer()
+    if bound then analyzer:update(choice, { min_value = bound[1], max_value = bound[2] }) end
+    local after = analyzer:canonical_simplify(before)
+    assert.is_true(pl.equal(expected, after, { map_free_vars = true }), tostring(after))
+  end
+
+  it("have the values of a combiner that the result depends on", function()
+    local both = tir.comm_reducer(function(u, v) return { u[1] + v[1], u[2] * v[2] } end,
+      constants(0.0, 1.0))
+    local first, second = both({ A[{ k }], A[{ 9 - k.var }] }, k)
+    same(tir.sum(A[{ k }], k), first)
+    same(tir.prod(A[{ 9 - k.var }], k), second)
+    local chained = tir.comm_reducer(
+      function(u, v) return { u[1] + v[1], u[1] * v[2] + u[2] } end, constants(0.0, 0.0))
+    first, second = chained({ A[{ k }], A[{ k }] }, k)
+    same(tir.sum(A[{ k }], k), first)
+    same(second, second)
+  end)
+
+  it("have a combiner that is simplified", function()
+    local chosen = tir.comm_reducer(
+      function(u, v) return tir.Select(tir.LT(choice, 0), u + v, u * v) end,
+      function()
+        return tir.Select(tir.LT(choice, 0), tir.const(0.0, "float32"), tir.const(1.0, "float32"))
+      end)
+    same(tir.sum(A[{ k }], k), chosen(A[{ k }], k), { -9, -1 })
+    same(tir.prod(A[{ k }], k), chosen(A[{ k }], k), { 0, 5 })
+  end)
+end)
+
 describe("proofs and sets", function()
   it("use symbolic bounds with strength symbolic_bound", function()
     local analyzer = pl.arith.Analyzer()
@@ -197,5 +316,19 @@ describe("the reader of expressions", function()
     assert.has_error(function() expr "z" end)
     assert.has_error(function() expr "(x" end)
     assert.has_error(function() expr "x $ y" end)
+  end)
+end)
+
+describe("a quotient that does not fit in its dtype", function()
+  it("stays as it is", function()
+    for _, kind in ipairs { "FloorDiv", "Div" } do
+      for dtype, least in pairs { int8 = -128, int32 = -1 << 31, int64 = math.mininteger } do
+        local quotient = tir[kind](tir.IntImm(dtype, least), tir.IntImm(dtype, -1))
+        for _, how in ipairs { "simplify", "rewrite_simplify", "canonical_simplify" } do
+          local analyzer = pl.arith.Analyzer()
+          assert.are.equal(tostring(quotient), tostring(analyzer[how](analyzer, quotient)))
+        end
+      end
+    end
   end)
 end)

@@ -269,3 +269,31 @@ describe("detect_iter_map", function()
     assert.are.equal("2 * n + 3", tostring(sum.base))
   end)
 end)
+
+describe("the text of iterator maps", function()
+  local mark = arith.IterMark(pl.tir.Var("x", "int32"), 4)
+
+  local function nested(depth, n)
+    local object = mark
+    for _ = 1, depth do
+      local args = {}
+      for i = 1, n do args[i] = arith.IterSplitExpr(object) end
+      object = arith.IterMark(arith.IterSumExpr(args, 0), 4)
+    end
+    return tostring(object)
+  end
+
+  it("has all parts", function()
+    assert.are.equal("IterMark(IterSum([IterSplit(IterMark(x, extent=4), lower_factor=1, "
+      .. "extent=4, scale=1), IterSplit(IterMark(x, extent=4), lower_factor=1, extent=4, "
+      .. "scale=1)], 0), extent=4)", nested(1, 2))
+  end)
+
+  it("is made of deep marks, and cut where sharing makes it too long", function()
+    local text = nested(5000, 1)
+    assert.are.equal(5001, select(2, text:gsub("IterMark", "")))
+    text = nested(40, 2)
+    assert.is_true(#text < 1 << 21)
+    assert.are.equal("...", text:sub(-3))
+  end)
+end)

@@ -34,6 +34,22 @@ describe("perilune", function()
     end
   end)
 
+  it("writes files that end with a line feed", function()
+    local function ends(name)
+      local file = assert(io.open(path(name), "rb"))
+      local text = file:read "a"
+      file:close()
+      return text:sub(-2)
+    end
+    for _, suffix in ipairs { "tir", "py", "tvmscript" } do
+      assert.equal(0, (run(("opt %s -o %s -q"):format(input, path("ends." .. suffix)))))
+      assert.matches("[^\n]\n", ends("ends." .. suffix))
+    end
+    local status, printed = run("fmt " .. input)
+    assert.equal(0, status)
+    assert.matches("[^\n]\n$", printed)
+  end)
+
   it("opt shows times and changes of each pass, and dumps them", function()
     local status, text = run(("opt %s -o %s -p tir.lower --time --diff --dump %s"):format(input,
       path "out.tir", path "dump"))

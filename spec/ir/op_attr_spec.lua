@@ -69,6 +69,10 @@ describe("pl.op_attr", function()
     refused("an operator or its name expected, got number", 1, "key")
     refused("key: a string expected, got number", "add", 1)
     refused("a boolean, a number, a string or a function expected, got table", "add", "key", {})
+    for _, pattern in ipairs { "x", 5, 9, -1, 1.5, true, print } do
+      refused("TOpPattern is 0 %(elementwise%), .*, 7 %(tuple%) or 8 %(opaque%)", "add",
+        "TOpPattern", pattern)
+    end
     refused("number expected, got string", "add", "key", 1, "high")
   end)
 

@@ -37,9 +37,9 @@ local function check(name, folder, ...)
 end
 
 describe("the example", function()
-  for _, name in ipairs { "cache", "contexts", "custom_instrument", "dataflow_pattern", "find_bug",
-    "history", "limits", "loop_tree", "operator", "pass_class", "rules", "search",
-    "tensor_expression", "threads", "tuning_pass", "unroll_loops" } do
+  for _, name in ipairs { "cache", "compile_model", "contexts", "custom_instrument",
+    "dataflow_pattern", "find_bug", "history", "limits", "loop_tree", "operator", "pass_class",
+    "rules", "search", "tensor_expression", "threads", "tuning_pass", "unroll_loops" } do
     it(name .. " prints what it should", function() check(name) end)
   end
 

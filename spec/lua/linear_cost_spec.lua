@@ -52,15 +52,6 @@ for name in pairs(pl.passes) do
   end
 end
 
--- Known to grow faster. Of each let and each branch with an other side all that is inside is
--- looked through again; values of variables are put in the place of these.
-local known = {
-  ["loops: lets"] = { ["tir.CommonSubexprElimTIR"] = true, ["tir.RemoveNoOp"] = true,
-    ["tir.RemoveAssume"] = true, ["tir.RemoveStoreUndef"] = true, ["tir.lower"] = true },
-  ["loops: lets of constants"] = { ["tir.CommonSubexprElimTIR"] = true, ["tir.lower"] = true },
-  ["loops: conditions in else"] = { ["tir.CommonSubexprElimTIR"] = true, ["tir.lower"] = true },
-}
-
 local function idle() end
 
 -- Not for programs whose text is indented by their depth. AnnotateSpans reads the text.
@@ -161,7 +152,7 @@ describe("twice the program costs at most twice as much:", function()
         -- Passes over PrimFuncs have an order.
         local name, f = work[1], work[2]
         local refusal = may_refuse[name] or name:find("tir.", 1, true) == 1
-        if program.nested and with_text[name] or (known[program.name] or {})[name] then f = idle end
+        if program.nested and with_text[name] then f = idle end
         cost(f, small, refusal) -- what is made once
         local few = { cost(f, small, refusal) }
         local many = { cost(f, large, refusal) }

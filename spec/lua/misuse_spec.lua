@@ -115,8 +115,12 @@ describe("the name of an operator", function()
       message(function() return (pl.op.MatMul) end))
     assert.equal("no operator is called 'Softmaxx'; did you mean 'Softmax' (ONNX), "
       .. "'nn.softmax' here?", message(function() return (pl.call("Softmaxx", { x })) end))
-    assert.equal("no operator is called 'ai.onnx::Relu'; ONNX's Relu is 'nn.relu' here",
-      message(function() return (pl.op["ai.onnx::Relu"]) end))
+  end)
+
+  it("may be the domain and type of an ONNX node", function()
+    assert.equal(pl.op.nn.relu, pl.op["ai.onnx::Relu"])
+    assert.equal("microsoft.quick_gelu", pl.op["com.microsoft::QuickGelu"].name)
+    assert.equal("nn.relu(%x)", (tostring(pl.call("ai.onnx::Relu", { x })):match "nn.relu%(%%x%)"))
   end)
 
   it("may be of a domain that nobody here knows", function()

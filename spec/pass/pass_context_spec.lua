@@ -230,6 +230,8 @@ describe("a pass", function()
       assert.equal(wanted, message(pl.sequential, spec))
     end
     assert.equal("a sequential is made from a table, got a number", message(pl.sequential, 3))
+    assert.equal("a sequential is made from a table, got a string; pl.pipeline reads text",
+      message(pl.sequential, "SimplifyExpr,FoldConstant"))
     assert.equal("a fixpoint's 'rounds' is a number, got a string",
       message(pl.fixpoint, { rounds = "x" }))
     assert.equal("'fixpoint' takes a count from 1 to 1000", message(pl.fixpoint, { rounds = 0 }))

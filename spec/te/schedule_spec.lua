@@ -121,6 +121,33 @@ describe("a schedule keeps results", function()
     keeps(chain, function(s, p) s[p.B]:compute_inline() end)
   end)
 
+  it("with stages inlined into each other, read twice, and in indices", function()
+    keeps(function()
+      local A = te.placeholder({ 16 }, F, "A")
+      local B = te.compute({ 16 }, function(i) return A[{ 15 - i }] + 1 end, "B")
+      local I = te.compute({ 16 }, function(i) return (i * 3) % 16 end, "I")
+      local J = te.compute({ 16 }, function(i) return I[{ (I[{ i }] + 1) % 16 }] end, "J")
+      local C = te.compute({ 16 }, function(i) return B[{ i }] * B[{ J[{ i }] }] end, "C")
+      local D = te.compute({ 16 }, function(i) return C[{ i }] + C[{ 15 - i }] end, "D")
+      return { A = A, B = B, I = I, J = J, C = C, out = D, args = { A, D } }
+    end, function(s, p)
+      for _, name in ipairs { "B", "I", "J", "C" } do s[p[name]]:compute_inline() end
+    end)
+  end)
+
+  it("with ten thousand stages inlined into one", function()
+    local A, stages = te.placeholder({ 2 }, F, "A"), {}
+    local last = A
+    for i = 1, 10000 do
+      local from = last
+      last = te.compute({ 2 }, function(x) return from[{ x }] * 0.5 + 1 end, "B" .. i)
+      stages[i] = last
+    end
+    local s = te.create_schedule(last.op)
+    for i = 1, #stages - 1 do s[stages[i]]:compute_inline() end
+    assert.same({ 2, 2 }, run(s, { A, last }))
+  end)
+
   it("with cache_read and cache_write", function()
     keeps(matmul, function(s, p)
       local AL = s:cache_read(p.A, "local", { p.C })

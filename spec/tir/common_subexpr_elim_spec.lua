@@ -39,6 +39,25 @@ for i in range(8):
     A[a] = A[a] + 1]])
   end)
 
+  it("binds behind a LetStmt what needs its variable", function()
+    check([[
+u: T.int32 = x % 7
+v: T.int32 = y % 5
+A[u * 3 + v] = A[u * 3]
+A[u * 3 + v] = A[v * 2]
+for i in range(8):
+    A[v * 2 + i] = A[x % 7 + v * 2] ]], [[
+u: T.int32 = x % 7
+b: T.int32 = u * 3
+v: T.int32 = y % 5
+a: T.int32 = b + v
+A[a] = A[b]
+A[a] = A[v * 2]
+for i in range(8):
+    c: T.int32 = v * 2
+    A[c + i] = A[u + c] ]])
+  end)
+
   it("binds outside of a branch what both of its sides compute", function()
     check([[
 if z < 3:

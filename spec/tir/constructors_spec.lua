@@ -273,3 +273,39 @@ describe("names that no constructor of TIR knows", function()
     end)
   end
 end)
+
+describe("an index of a load or store", function()
+  local A = tir.decl_buffer({ 64 }, "float32", "A")
+  local one = tir.FloatImm("float32", 1)
+
+  local function refused(what, f, ...)
+    local ok, err = pcall(f, ...)
+    assert.is_false(ok)
+    assert.matches(what, tostring(err))
+  end
+
+  it("is an integer", function()
+    for _, index in ipairs { one, tir.FloatImm("float16", 0), tir.Broadcast(one, 4) } do
+      refused("an index into 'A' is an integer, not a float", tir.BufferLoad, A, { index })
+      refused("an index into 'A' is an integer, not a float", tir.BufferStore, A, one, { index })
+    end
+    refused("not a handle", tir.BufferLoad, A, { tir.Var("h", "handle") })
+    local i = tir.Var("i", "uint8")
+    assert.are.equal("float32", tir.BufferLoad(A, { i }).dtype)
+    assert.are.equal("float32x4", tir.BufferLoad(A, { tir.Ramp(0, 1, 4) }).dtype)
+  end)
+
+  it("has as many lanes as the value", function()
+    refused("a value of float32x1 into elements of float32x4", tir.BufferStore, A, one,
+      { tir.Ramp(0, 1, 4) })
+  end)
+
+  it("is tested by the reader, too", function()
+    for _, line in ipairs { "A[0] = A[T.float32(1)]", "A[1.5] = T.float32(0)" } do
+      local text = '@T.prim_func\ndef main(A: T.Buffer((64,), "float32")):\n    ' .. line .. "\n"
+      local mod, diag = tir.parse(text)
+      assert.is_nil(mod)
+      assert.matches("an index into 'A' is an integer, not a float32", tostring(diag))
+    end
+  end)
+end)

@@ -85,6 +85,27 @@ describe("tir.LowerIntrin", function()
       "A[T.Div(n, 3) + T.shift_right(T.truncmod(n, 3), 31)] = T.float32(0)")
   end)
 
+  it("knows in a value of a Select that its condition holds", function()
+    lowers("c", "A[T.Select(n >= 0, n // 3, 0)] = T.float32(0)",
+      "A[T.Select(n >= 0, T.Div(n, 3), 0)] = T.float32(0)")
+    lowers("c", "A[T.if_then_else(n < 0, 0, n % 3)] = T.float32(0)",
+      "A[T.if_then_else(n < 0, 0, T.truncmod(n, 3))] = T.float32(0)")
+  end)
+
+  it("corrects all uses where a quotient is used in both values", function()
+    lowers("c", "A[T.Select(n >= 0, n // 3, n // 3 + 1)] = T.float32(0)",
+      "A[T.Select(n >= 0, T.Div(n, 3), T.Div(n, 3) + T.shift_right(T.truncmod(n, 3), 31) + 1)] "
+      .. "= T.float32(0)")
+  end)
+
+  it("computes quotient and remainder once where no sign is known", function()
+    lowers("c", "A[n // (n + 5)] = T.float32(0)", [[
+q = T.int32()
+r = T.int32()
+A[T.Let(T.Let(T.Select(n + 5 >= 0 and r >= 0 or n + 5 < 0 and r <= 0, q, q - 1),
+              where={q: T.Div(n, n + 5)}), where={r: T.truncmod(n, n + 5)})] = T.float32(0)]])
+  end)
+
   it("calls functions of C, and fused operations of LLVM", function()
     lowers("c", "A[0] = T.exp(A[1])", 'A[0] = T.call_pure_extern("float32", "expf", A[1])')
     lowers("llvm", "A[0] = A[1] + A[2] * A[3]",

@@ -23,7 +23,25 @@ local random_program = require "spec.tir.random_program".text
 
 local constant = pl.context { config = { ["tir.LoopPartition.partition_const_loop"] = true } }
 
+local extended = pl.context { config = {
+  ["tir.Simplify.transitively_prove_inequalities"] = true,
+  ["tir.Simplify.convert_boolean_to_and_of_ors"] = true,
+  ["tir.Simplify.apply_constraints_to_boolean_branches"] = true,
+} }
+
 describe("passes over PrimFuncs", function()
+  it("keep what random programs compute under every option of tir.Simplify", function()
+    for seed = first_seed, first_seed + number - 1 do
+      local text = random_program(seed)
+      local before = assert(pl.tir.parse(text))
+      local after = pl.with(extended, pl.passes["tir.Simplify"](), before)
+      local same, diag = pl.tir.check(before, after, { rounds = 1, seed = seed, rtol = 0,
+        atol = 0 })
+      assert.is_true(same ~= nil, ("seed %d\n%s%s\n%s"):format(seed, text, tostring(diag),
+        tostring(after)))
+    end
+  end)
+
   it("keep what random programs compute", function()
     local compared = 0
     for seed = first_seed, first_seed + number - 1 do

@@ -216,3 +216,20 @@ describe("reading reductions", function()
     assert.matches("condition=k < x", again(text), 1, true)
   end)
 end)
+
+describe("reading many names", function()
+  it("reads grids of any number of loops, and blocks of any number of axes", function()
+    local A = tir.decl_buffer({ 4 }, "float32", "A")
+    local body = A:store(tir.FloatImm("float32", 1), 0)
+    for _ = 1, 500 do body = tir.For(tir.Var("i", "int32"), 0, 2, "serial", body) end
+    local mod = pl.module { main = tir.PrimFunc({ A }, body) }
+    local text = tostring(mod)
+    assert.matches("T.grid%(", text)
+    assert.is_true(pl.equal(mod, assert(tir.parse(text))))
+    local names, values = {}, {}
+    for k = 1, 100 do names[k], values[k] = "v" .. k, tostring(k) end
+    local many = ("@T.prim_func\ndef main():\n    %s = %s\n    T.evaluate(v100)\n"):format(
+      table.concat(names, ", "), table.concat(values, ", "))
+    assert(tir.parse(many))
+  end)
+end)

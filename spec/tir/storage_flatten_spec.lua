@@ -131,3 +131,63 @@ for i in range(4):
     A[i] = 1]], [[A: T.Buffer((4,), "int32")]])
   end)
 end)
+
+describe("tir.FlattenBuffer", function()
+  local function flattens(before, after)
+    local out = pl.passes["tir.FlattenBuffer"]()(assert(pl.tir.parse(before)))
+    assert.is_true(pl.equal(assert(pl.tir.parse(after)), out, { map_free_vars = true }),
+      tostring(out))
+    return out
+  end
+
+  it("flattens buffers of blocks, and what they read and write", function()
+    flattens([[
+@T.prim_func
+def main(B: T.Buffer((16,), "float32")):
+    A = T.alloc_buffer((4, 8), axis_separators=[1])
+    C = T.alloc_buffer((4, 4))
+    for i in range(2):
+        with T.block("b"):
+            T.reads(A[i, 0:8], C[i:i + 2, 1:3])
+            T.writes(B[i])
+            B[i] = A[i, 3] + C[i, 1] ]], [[
+@T.prim_func
+def main(B: T.Buffer((16,), "float32")):
+    A = T.alloc_buffer((4, 8), axis_separators=[1])
+    C = T.alloc_buffer((16,))
+    for i in range(2):
+        with T.block("b"):
+            B_1 = T.Buffer((16,), data=B.data)
+            T.reads(A[i, 0:8], C[i * 4 + 1:i * 4 + 1 + 6])
+            T.writes(B_1[i])
+            B_1[i] = A[i, 3] + C[i * 4 + 1] ]])
+  end)
+
+  it("allocates a declared buffer by its groups of axes", function()
+    flattens([[
+@T.prim_func
+def main():
+    A = T.decl_buffer((2, 3, 5), axis_separators=[2])
+    for i, j, k in T.grid(2, 3, 5):
+        A[i, j, k] = T.float32(0)]], [[
+@T.prim_func
+def main():
+    A = T.allocate([6, 5], "float32", "global")
+    A_1 = T.Buffer((6, 5), data=A, axis_separators=[1])
+    for i, j, k in T.grid(2, 3, 5):
+        A_1[i * 3 + j, k] = T.float32(0)]])
+  end)
+
+  it("refuses views", function()
+    local mod = assert(pl.tir.parse [[
+@T.prim_func
+def main(A: T.Buffer((4, 8), "float32")):
+    with T.block("b"):
+        T.reads()
+        T.writes(A[0:2, 0:8])
+        V = T.match_buffer(A[0:2, 0:8], (2, 8), strides=(8, 1))
+        V[0, 0] = T.float32(0)]])
+    assert.error_matches(function() pl.passes["tir.FlattenBuffer"]()(mod) end,
+      "'V' is a view of a region")
+  end)
+end)

@@ -114,6 +114,60 @@ describe("a PrimFunc is well-formed when", function()
   end)
 end)
 
+describe("pl.verify of PrimFuncs of a module", function()
+  local function verify(text) return pl.verify(assert(tir.parse(text))) end
+
+  it("names a variable that nothing binds, and the function", function()
+    local ok, diag = verify [[
+@T.prim_func
+def main(A: T.Buffer((64,), "float32"), n: T.int32):
+    q = T.int32()
+    A[n] = A[q]
+]]
+    assert.is_nil(ok)
+    assert.matches("the variable 'q' is free in a function of a module", diag.message)
+    assert.matches("@main", tostring(diag))
+  end)
+
+  it("names the data of a buffer that nothing binds", function()
+    local A = tir.decl_buffer({ 4 }, "float32", "A")
+    local fn = tir.PrimFunc({}, A:store(tir.FloatImm("float32", 1), 0))
+    local ok, diag = pl.verify(pl.module { main = fn })
+    assert.is_nil(ok)
+    assert.matches("the variable 'A' is free", diag.message)
+  end)
+
+  it("knows what parameters, matches, loops, lets, memory and threads bind", function()
+    assert.is_true(verify [[
+@T.prim_func
+def main(a: T.handle, m: T.int32):
+    n = T.int32()
+    k = T.int32()
+    A = T.match_buffer(a, (n, k * 2), "float32")
+    C = T.decl_buffer((4,))
+    t = T.launch_thread("threadIdx.x", 4)
+    v: T.int32 = n + k
+    for i in range(m):
+        with T.block("b"):
+            j = T.axis.spatial(m, i)
+            D = T.alloc_buffer((4,))
+            D[0] = A[j, v]
+            C[t] = D[0]
+]])
+  end)
+
+  it("is asked after each pass that changes something", function()
+    local free = tir.Var("free", "int32")
+    local pass = pl.prim_func_pass { name = "Free", run = function(fn)
+      return tir.PrimFunc(fn.params, tir.Evaluate(free))
+    end }
+    local text = "@T.prim_func\ndef main(n: T.int32):\n    T.evaluate(n)\n"
+    local ok, err = pcall(pass, assert(tir.parse(text)))
+    assert.is_false(ok)
+    assert.matches("the variable 'free' is free", tostring(err))
+  end)
+end)
+
 describe("a program is in SSA form when", function()
   local i = tir.Var "i"
 

@@ -15,10 +15,10 @@ local graphs = tonumber(os.getenv "PERILUNE_GRAPHS") or 10000
 
 -- What these make of a program is defined to be another one: other dtypes, approximations,
 -- derivatives, functions with a continuation. PartialEvaluate takes programs whose shared values
--- are bound by lets.
+-- are bound by lets. LowerTE takes operators that have a compute (spec/topi/random_spec.lua).
 local other_results = { ToMixedPrecision = true, FastMath = true, FakeQuantizationToInteger = true,
   Gradient = true, FirstOrderGradient = true, LazyGradientInit = true, ToCPS = true, UnCPS = true,
-  PartialEvaluate = true }
+  PartialEvaluate = true, LowerTE = true }
 
 local passes = {}
 for name in pairs(pl.passes) do

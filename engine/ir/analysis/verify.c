@@ -279,7 +279,7 @@ static pln_status check_binding(verifier *c, const pln_node *n) {
   return PLN_OK;
 }
 
-/* For TIR functions, tir/well_formed.c checks free variables. */
+/* For PrimFuncs see check_loops. */
 static pln_status check_closed(verifier *c) {
   const pln_graph *g = c->g;
   if (!c->closed || !c->free || c->loops)
@@ -324,6 +324,13 @@ static pln_status check_range(verifier *c, pln_ref at, pln_ref end) {
   return PLN_OK;
 }
 
+static pln_status check_loops(const verifier *c) {
+  PLN_TRY(pln_verify_tir(c->g));
+  return c->closed && c->free && c->g->nodes[c->g->root].kind == PLN_PRIM_FUNC
+             ? pln_verify_tir_closed(c->g)
+             : PLN_OK;
+}
+
 /* In ranges, so that polling costs nothing per node. */
 static pln_status check_nodes(verifier *c) {
   const pln_graph *g = c->g;
@@ -344,7 +351,7 @@ static pln_status check_nodes(verifier *c) {
     PLN_TRY(pln_graph_check_early_uses(g));
   if (c->outdated)
     PLN_TRY(check_outdated(c));
-  return c->loops ? pln_verify_tir(g) : PLN_OK;
+  return c->loops ? check_loops(c) : PLN_OK;
 }
 
 static pln_status verify(const pln_graph *graph, bool closed) {

@@ -27,7 +27,7 @@ static pln_status check_global(const pln_module *m, const pln_graph *g,
   if (i == PLN_NONE)
     return wrong_global(m, g, ref, "the module has no function ", "");
   const pln_graph *f = pln_module_function_at(m, i);
-  if (n->type && n->type != pln_signature(f))
+  if (n->type && n->type != pln_signature(f) && !pln_has_own_type(g, n, f))
     return wrong_global(m, g, ref, "", " has another type in the module");
   if (pln_node_call_effect(n) < pln_node_call_effect(&f->nodes[f->root]))
     return wrong_global(m, g, ref, "", " has effects that its caller lacks");
@@ -50,9 +50,18 @@ pln_status pln_module_check_globals(const pln_module *m, uint32_t index) {
   return PLN_OK;
 }
 
+static pln_status verify_graph(const pln_module *m, uint32_t index) {
+  pln_status status = pln_graph_verify_closed(pln_module_function_at(m, index));
+  if (status == PLN_ERR_INVALID)
+    pln_diag_note(
+        m->engine, NULL, "in function @%s",
+        pln_symbol_text(m->engine, pln_module_name_at(m, index)).data);
+  return pln_annotate_function(m, index, status);
+}
+
 pln_status pln_module_verify_function(const pln_module *m, uint32_t index) {
   const pln_graph *f = pln_module_function_at(m, index);
-  PLN_TRY(pln_annotate_function(m, index, pln_graph_verify_closed(f)));
+  PLN_TRY(verify_graph(m, index));
   PLN_TRY(pln_module_check_globals(m, index));
   return pln_annotate_function(m, index, pln_graph_check_constructors(f, m));
 }

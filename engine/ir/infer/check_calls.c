@@ -12,6 +12,12 @@
 #include "ir/infer/apply.h"
 #include "ir/infer/type_args.h"
 
+bool pln_has_own_type(const pln_graph *caller, const pln_node *global,
+                      const pln_graph *callee) {
+  return global->type && callee->nodes[callee->root].kind == PLN_PRIM_FUNC &&
+         caller->nodes[caller->root].kind != PLN_PRIM_FUNC;
+}
+
 typedef struct checker {
   const pln_graph *g;
   pln_idmap *fitting; /* pairs of signatures already checked; NULL: none */

@@ -14,6 +14,10 @@ pln_status pln_graph_check_calls(const pln_graph *graph) PLN_CHECKED;
 /* Marks the graph of an ONNX model whose mismatching calls were reported as
  * warnings, so that they are not reported again. */
 pln_status pln_graph_accept_calls(pln_graph *graph) PLN_CHECKED;
+/* True if a GlobalVar of Relay code has a type of its own: the type of a
+ * PrimFunc says nothing of the tensors that call_lowered passes and gets. */
+bool pln_has_own_type(const pln_graph *caller, const pln_node *global,
+                      const pln_graph *callee);
 /* Checks each function of a module; the message names it. */
 pln_status pln_module_check_calls(const pln_module *module) PLN_CHECKED;
 /* Adds the function's name to the newest error; returns the status. */

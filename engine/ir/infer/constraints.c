@@ -11,6 +11,7 @@
 #include "ir/graph/describe.h"
 #include "ir/graph/module.h"
 #include "ir/infer/apply.h"
+#include "ir/infer/check_calls.h"
 #include "ir/infer/inferencer.h"
 #include "ir/infer/relation.h"
 #include "ir/infer/type_args.h"
@@ -415,6 +416,8 @@ static pln_type signature(const rule *r) {
   if (along)
     return t->graphs[along - 1].terms[t->graphs[along - 1].old->root];
   const pln_graph *f = pln_module_function_at(t->module, i);
+  if (pln_has_own_type(r->g->old, r->n, f))
+    return r->n->type;
   return f->nodes[f->root].type;
 }
 

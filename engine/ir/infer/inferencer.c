@@ -11,6 +11,7 @@
 #include "ir/infer/inferencer.h"
 #include "ir/graph/describe.h"
 #include "ir/graph/module.h"
+#include "ir/infer/check_calls.h"
 #include "ir/infer/digest.h"
 #include "ir/infer/type_args.h"
 
@@ -87,7 +88,8 @@ static bool is_outdated(const pln_inferencer *t, const pln_node *n) {
   if (i == PLN_NONE)
     return false;
   const pln_graph *f = pln_module_function_at(t->module, i);
-  return (t->along && t->along[i]) || f->nodes[f->root].type != n->type;
+  return (t->along && t->along[i]) || (f->nodes[f->root].type != n->type &&
+                                       f->nodes[f->root].kind != PLN_PRIM_FUNC);
 }
 
 /* A node is open if its type is incomplete, or was inferred from incomplete
@@ -330,6 +332,8 @@ static pln_status global_type(pln_inferencer *t, pln_inferencer_graph *g,
     return found_type(t, callee, callee->old->root, out);
   }
   const pln_graph *f = pln_module_function_at(t->module, i);
+  if (pln_has_own_type(g->old, &g->old->nodes[ref], f))
+    return found_type(t, g, ref, out);
   *out = f->nodes[f->root].type;
   return PLN_OK;
 }

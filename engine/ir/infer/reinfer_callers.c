@@ -36,15 +36,14 @@ pln_type pln_signature(const pln_graph *function) {
   return function->nodes[function->root].type;
 }
 
-static const pln_node *root_of(const pln_module *m, uint32_t i) {
+/* True if the GlobalVar of `caller` has the type and the call effect of its
+ * function. A GlobalVar without a type is left to InferType. */
+static bool sees(const pln_module *m, uint32_t i, const pln_graph *caller,
+                 const pln_node *global) {
   const pln_graph *f = pln_module_function_at(m, i);
-  return &f->nodes[f->root];
-}
-
-/* True if the GlobalVar has the type and the call effect of its function. A
- * GlobalVar without a type is left to InferType. */
-static bool sees(const pln_module *m, uint32_t i, const pln_node *global) {
-  const pln_node *root = root_of(m, i);
+  const pln_node *root = &f->nodes[f->root];
+  if (pln_has_own_type(caller, global, f))
+    return true;
   return (!global->type || root->type == global->type) &&
          pln_node_call_effect(root) == pln_node_call_effect(global);
 }
@@ -66,7 +65,7 @@ static pln_status retype_var(void *ud, pln_rewrite *rw, pln_ref old,
   pln_symbol name = pln_node_symbol(g, *node);
   bool typed = pln_node_type(g, *node) != 0;
   uint32_t i = pln_module_find(m, name);
-  if (i == PLN_NONE || sees(m, i, &g->nodes[*node]))
+  if (i == PLN_NONE || sees(m, i, g, &g->nodes[*node]))
     return PLN_OK;
   pln_builder *b = pln_rewrite_builder(rw);
   if (!b)
@@ -102,7 +101,7 @@ static pln_status look_into(caller_graph *c, uint32_t caller) {
     uint32_t callee = pln_module_find(c->module, n->data);
     if (callee == PLN_NONE)
       continue;
-    if (!sees(c->module, callee, n))
+    if (!sees(c->module, callee, g, n))
       put_next(c, caller);
     PLN_TRY(pln_mem_grow(g->engine, (void **)&c->edges, &c->cap_edges,
                          (size_t)c->n_edges + 1, sizeof *c->edges));

@@ -39,16 +39,31 @@ pln_status pln_parse_file(pln_engine *engine, const char *path,
   return status;
 }
 
-static pln_status write(void *output, const char *data, size_t size) {
-  return pln_output_write(output, data, size);
+typedef struct text_output {
+  pln_output *file;
+  char last; /* byte that was written */
+} text_output;
+
+static pln_status write(void *ud, const char *data, size_t size) {
+  text_output *out = ud;
+  if (size > 0)
+    out->last = data[size - 1];
+  return pln_output_write(out->file, data, size);
+}
+
+/* The last line of TVMScript ends like the others. Relay text is TVM's. */
+static pln_status end_line(text_output *out) {
+  return out->last == '\n' ? PLN_OK : write(out, "\n", 1);
 }
 
 pln_status pln_print_file(const pln_module *module, const char *path) {
-  pln_output *output;
-  PLN_TRY(pln_output_open(module->engine, path, &output));
-  pln_status status = pln_print_module(module, NULL, write, output);
+  text_output out = {.last = '\n'};
+  PLN_TRY(pln_output_open(module->engine, path, &out.file));
+  pln_status status = pln_print_module(module, NULL, write, &out);
+  if (status == PLN_OK && is_script(path))
+    status = end_line(&out);
   if (status == PLN_OK)
-    return pln_output_commit(output);
-  pln_output_abort(output);
+    return pln_output_commit(out.file);
+  pln_output_abort(out.file);
   return status;
 }

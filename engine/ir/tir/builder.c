@@ -37,7 +37,7 @@ bool pln_is_signed(pln_dtype dtype) {
          dtype == PLN_INT64 || dtype == PLN_INT4 || dtype == PLN_INT2;
 }
 
-static bool is_unsigned(pln_dtype dtype) {
+bool pln_is_unsigned(pln_dtype dtype) {
   return dtype == PLN_UINT8 || dtype == PLN_UINT16 || dtype == PLN_UINT32 ||
          dtype == PLN_UINT64 || dtype == PLN_UINT4 || dtype == PLN_UINT2 ||
          dtype == PLN_BOOL;
@@ -45,7 +45,7 @@ static bool is_unsigned(pln_dtype dtype) {
 
 bool pln_holds_int(pln_dtype dtype, int64_t value) {
   uint32_t bits = dtype == PLN_BOOL ? 1 : pln_dtype_bits(dtype);
-  if (is_unsigned(dtype))
+  if (pln_is_unsigned(dtype))
     return value >= 0 && (bits >= 63 || value < (int64_t)1 << bits);
   int64_t limit = bits >= 64 ? INT64_MAX : ((int64_t)1 << (bits - 1)) - 1;
   return value <= limit && value >= -limit - 1;
@@ -54,7 +54,7 @@ bool pln_holds_int(pln_dtype dtype, int64_t value) {
 pln_status pln_build_int_imm(pln_builder *b, pln_type type, int64_t value,
                              pln_ref *out) {
   pln_dtype dtype = pln_type_dtype(b->engine, type);
-  if ((!pln_is_signed(dtype) && !is_unsigned(dtype)) ||
+  if ((!pln_is_signed(dtype) && !pln_is_unsigned(dtype)) ||
       !pln_holds_int(dtype, value))
     return pln_diag_error(b->engine, PLN_ERR_TYPE, NULL,
                           "IntImm: %lld is no %s", (long long)value,

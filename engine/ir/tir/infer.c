@@ -95,6 +95,21 @@ static pln_status vector(pln_builder *b, pln_node *n) {
   return pln_type_prim(b->engine, dtype_of(b, base), n->data, &n->type);
 }
 
+/* An index is an integer or, in a region, a Range. */
+static pln_status check_index(pln_builder *b, const pln_node *n, uint32_t i) {
+  pln_type type = operand_type(b->graph, n, i);
+  if (operand_node(b->graph, n, i)->kind == PLN_RANGE || !type ||
+      pln_is_signed(dtype_of(b, type)) || pln_is_unsigned(dtype_of(b, type)))
+    return PLN_OK;
+  const char *name =
+      dtype_of(b, type) ? pln_dtype_name(dtype_of(b, type)) : "handle";
+  return pln_diag_error(
+      b->engine, PLN_ERR_TYPE, NULL,
+      "%s: an index into '%s' is an integer, not a %s", tir_node_name(n),
+      pln_symbol_text(b->engine, operand_node(b->graph, n, 0)->data).data,
+      name);
+}
+
 /* Checks the indices after the first `skip` operands: one per dimension of the
  * buffer. Only the last may be a vector, whose lanes are *lanes. */
 static pln_status indices(pln_builder *b, const pln_node *n, uint32_t skip,
@@ -110,6 +125,7 @@ static pln_status indices(pln_builder *b, const pln_node *n, uint32_t skip,
         tir_node_name(n), n->count - skip,
         pln_symbol_text(b->engine, buffer->data).data, buffer->results);
   for (uint32_t i = skip; i < n->count; i++) {
+    PLN_TRY(check_index(b, n, i));
     *lanes = lanes_of(b, operand_type(g, n, i));
     if (*lanes != 1 && i + 1 < n->count)
       return ill_typed(b, n, "only the last index can be a vector");

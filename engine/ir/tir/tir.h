@@ -60,6 +60,8 @@ bool pln_would_simplify(const pln_engine *engine, const pln_graph *g,
                         pln_kind kind, pln_ref x, pln_ref y);
 /* True if the integer dtype can represent the value. */
 bool pln_holds_int(pln_dtype dtype, int64_t value);
+/* Unsigned integers and bool. */
+bool pln_is_unsigned(pln_dtype dtype);
 /* For integer dtypes. */
 bool pln_is_signed(pln_dtype dtype);
 /* True if a variable of one type may be bound to a value of the other: equal
@@ -94,6 +96,11 @@ pln_status pln_infer_tir(pln_builder *b, pln_node *n) PLN_CHECKED;
  * operands of statements and PrimExprs are valid. Called by
  * analysis/verify.c. */
 pln_status pln_verify_tir(const pln_graph *g) PLN_CHECKED;
+/* tir/closed.c: each variable that a PrimFunc uses is bound somewhere in it.
+ * Called by analysis/verify.c. */
+pln_status pln_verify_tir_closed(const pln_graph *g) PLN_CHECKED;
+/* Operands that the node defines, rather than uses: the variable of a Let. */
+bool pln_tir_defines(const pln_node *n, uint32_t operand);
 /* tir/well_formed.c: blocks with block variables do not use indices of
  * enclosing loops. Called by analysis/well_formed.c. */
 pln_status pln_tir_well_formed(const pln_graph *g) PLN_CHECKED;

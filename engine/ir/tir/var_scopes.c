@@ -49,17 +49,6 @@ static bool binds_inside(const pln_node *n) {
          n->kind == PLN_COMM_REDUCER;
 }
 
-/* Operands that the node defines, rather than uses. */
-static bool defines(const pln_node *n, uint32_t operand) {
-  switch ((pln_kind)n->kind) {
-  case PLN_PRIM_LET:
-  case PLN_ITER_VAR:
-  case PLN_BUFFER_REALIZE: return operand == 0;
-  case PLN_COMM_REDUCER: return operand < n->count / 4 * 2;
-  default: return false;
-  }
-}
-
 /* The region in which an operand of a node is used. */
 static uint32_t binding_place_of(const var_scope_check *s, pln_ref ref,
                                  uint32_t operand) {
@@ -75,7 +64,7 @@ static void note_uses_of(var_scope_check *s, pln_ref ref) {
   const pln_graph *g = s->g;
   const pln_node *n = &g->nodes[ref];
   for (uint32_t i = 0; i < n->count; i++) {
-    if (defines(n, i))
+    if (pln_tir_defines(n, i))
       continue;
     pln_ref operand = g->operands[n->first + i];
     uint32_t at = binding_place_of(s, ref, i), *around = &s->around[operand];

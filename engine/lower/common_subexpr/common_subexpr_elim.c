@@ -18,12 +18,15 @@
 
 #include "lower/common_subexpr/bindings.h"
 #include "lower/common_subexpr/computation.h"
+#include "lower/common_subexpr/let_uses.h"
 
 /* The body of a statement that is open. */
 typedef struct open_part {
   pln_ref stmt;
   uint32_t bindings; /* how many there were */
   uint32_t vars;
+  uint32_t version;
+  bool repeated;
 } open_part;
 
 typedef struct eliminator {
@@ -37,6 +40,16 @@ typedef struct eliminator {
   pln_term_marks defined_known;
   open_part *parts;
   uint32_t n_parts, cap_parts;
+  pln_let_uses uses;
+  pln_ref let_var; /* of the part: what is new here contains it; or PLN_NONE */
+  uint8_t *times;  /* by term */
+  uint32_t cap_times;
+  /* By scope: what a side of a branch computes, with the bindings that had that
+   * version; 0: not known. */
+  pln_computation_table *sides;
+  uint32_t *side_version;
+  uint32_t version, versions; /* of the bindings; versions that were used */
+  bool repeated; /* a variable replaces its value in the present part */
   uint32_t n_named;
   uint32_t first;    /* the first binding of the part or expression */
   uint32_t n_placed; /* the bindings before this round */
@@ -74,8 +87,30 @@ static pln_status push_branch(eliminator *x, branch_stack *s) {
   return PLN_OK;
 }
 
+static void keep_side(eliminator *x, pln_scope side,
+                      pln_computation_table table) {
+  pln_computation_free(x->a->engine, &x->sides[side]);
+  x->sides[side] = table;
+  x->side_version[side] = x->version;
+}
+
+/* Pushes what the side of a branch computes, if it is known with the present
+ * bindings. */
+static pln_status push_known_side(eliminator *x, branch_stack *s,
+                                  pln_scope side, bool *known) {
+  *known = x->side_version[side] == x->version;
+  if (!*known)
+    return PLN_OK;
+  PLN_TRY(push_branch(x, s));
+  s->tables[s->n - 1] = x->sides[side];
+  x->sides[side] = (pln_computation_table){0};
+  x->side_version[side] = 0;
+  return PLN_OK;
+}
+
 /* What both sides of a branch compute counts outside. */
-static pln_status join_branches(eliminator *x, branch_stack *s) {
+static pln_status join_branches(eliminator *x, branch_stack *s,
+                                pln_ref branch) {
   pln_status status = PLN_OK;
   pln_computation_table *then = &s->tables[s->n - 2], *other = then + 1,
                         *out = then - 1;
@@ -85,13 +120,10 @@ static pln_status join_branches(eliminator *x, branch_stack *s) {
       status = pln_computation_add(x->a, out, then->rows[i].term,
                                    then->rows[i].count + count);
   }
-  for (int i = 0; i < 2; i++)
-    pln_computation_free(x->a->engine, &s->tables[--s->n]);
+  pln_scope side = x->g->nodes[branch].data;
+  keep_side(x, x->g->scopes[side].next, s->tables[--s->n]);
+  keep_side(x, side, s->tables[--s->n]);
   return status;
-}
-
-static uint32_t n_sides(const pln_graph *g, pln_ref branch) {
-  return g->scopes[g->nodes[branch].data].next == PLN_NONE ? 1 : 2;
 }
 
 /* A loop may run no round, and a branch without an other side may not be taken:
@@ -99,7 +131,7 @@ static uint32_t n_sides(const pln_graph *g, pln_ref branch) {
 static bool is_barrier(const pln_graph *g, pln_ref stmt) {
   pln_kind kind = (pln_kind)g->nodes[stmt].kind;
   return kind == PLN_FOR || kind == PLN_WHILE ||
-         (kind == PLN_IF_THEN_ELSE && n_sides(g, stmt) == 1);
+         (kind == PLN_IF_THEN_ELSE && pln_branch_sides(g, stmt) == 1);
 }
 
 static pln_status count_node(eliminator *x, branch_stack *s, pln_ref ref) {
@@ -108,7 +140,7 @@ static pln_status count_node(eliminator *x, branch_stack *s, pln_ref ref) {
     return PLN_OK;
   /* A condition is a part of its own. */
   if (n->kind == PLN_IF_THEN_ELSE)
-    return n_sides(x->g, ref) == 2 ? join_branches(x, s) : PLN_OK;
+    return pln_branch_sides(x->g, ref) == 2 ? join_branches(x, s, ref) : PLN_OK;
   return count_operands(x, ref, &s->tables[s->n - 1]);
 }
 
@@ -138,11 +170,29 @@ static pln_status count_scope(eliminator *x, pln_scope scope, branch_stack *s) {
         ref = owner;
         next = scope_from(g, next + 1, owner) - 1;
       } else if (g->nodes[owner].kind == PLN_IF_THEN_ELSE) {
-        PLN_TRY(push_branch(x, s));
+        bool known;
+        PLN_TRY(push_known_side(x, s, next, &known));
+        if (known) {
+          ref = g->scopes[next].end;
+          next = scope_from(g, next + 1, ref) - 1;
+        } else {
+          PLN_TRY(push_branch(x, s));
+        }
       }
     }
     PLN_TRY(count_node(x, s, ref));
   }
+  return PLN_OK;
+}
+
+/* The same of the statements of a part behind a LetStmt that use its
+ * variable. */
+static pln_status count_let_uses(eliminator *x, pln_scope scope,
+                                 pln_computation_table *table) {
+  const pln_let_uses *u = &x->uses;
+  for (uint32_t i = u->first[x->let_var]; i < u->first[x->let_var + 1]; i++)
+    if (u->part[u->scope[u->stmts[i]]] == u->part[scope])
+      PLN_TRY(count_operands(x, u->stmts[i], table));
   return PLN_OK;
 }
 
@@ -208,6 +258,7 @@ static pln_status bind_term(eliminator *x, pln_stmt_rewrite *s, pln_term t) {
   PLN_TRY(pln_build_var(pln_stmt_builder(s), name, type, 0, &ref));
   PLN_TRY(pln_analyzer_import_built(x->a, pln_stmt_builder(s), ref, &var));
   PLN_TRY(define_var(x, var));
+  x->version = ++x->versions;
   if (x->n_placed > x->first)
     return pln_cse_place(&x->bindings, x->first, var, t, ref);
   return pln_cse_push(&x->bindings, var, t, ref);
@@ -258,7 +309,8 @@ static pln_status bind_round(eliminator *x, pln_stmt_rewrite *s,
   x->first = first;
   x->n_placed = x->bindings.n;
   if (status == PLN_OK)
-    status = count_scope(x, scope, &stack);
+    status = x->let_var == PLN_NONE ? count_scope(x, scope, &stack)
+                                    : count_let_uses(x, scope, stack.tables);
   if (status == PLN_OK)
     status = count_values(x, first, &stack.tables[0]);
   if (status == PLN_OK)
@@ -288,22 +340,72 @@ static bool is_part(const pln_graph *g, pln_ref stmt) {
          kind == PLN_IF_THEN_ELSE || kind == PLN_LET_STMT;
 }
 
+/* How many operands of statements have each term in them, at most 2. */
+static pln_status note_times(eliminator *x, pln_term term) {
+  pln_term_list order;
+  uint32_t old = x->cap_times;
+  PLN_TRY(pln_mem_grow(x->a->engine, (void **)&x->times, &x->cap_times, x->a->n,
+                       sizeof *x->times));
+  if (x->cap_times > old)
+    memset(x->times + old, 0, (x->cap_times - old) * sizeof *x->times);
+  if (!pln_term_order(x->a, term, NULL, &order))
+    return x->a->status;
+  for (uint32_t i = 0; i < order.n; i++)
+    if (x->times[order.items[i]] < 2)
+      x->times[order.items[i]]++;
+  pln_term_list_free(x->a, &order);
+  return PLN_OK;
+}
+
+static pln_status note_all_times(eliminator *x) {
+  const pln_graph *g = x->g;
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
+    if (!pln_is_stmt(&g->nodes[ref]) || g->nodes[ref].kind == PLN_IF_THEN_ELSE)
+      continue;
+    for (uint32_t i = 0; i < g->nodes[ref].count; i++) {
+      pln_ref operand = pln_operand(g, ref, i);
+      pln_term term;
+      if (!pln_is_prim(&g->nodes[operand]) ||
+          g->nodes[operand].kind == PLN_BUFFER)
+        continue;
+      PLN_TRY(pln_analyzer_import(x->a, g, operand, &term));
+      PLN_TRY(note_times(x, term));
+    }
+  }
+  return PLN_OK;
+}
+
+/* What is computed more than once behind a LetStmt, and could not be bound in
+ * the part around it, contains its variable. The program has the variable
+ * there, unless the variable replaces its value, which is there again, or what
+ * both sides of a branch compute is the same by now. */
+static void find_let_var(eliminator *x, pln_scope scope, bool computes,
+                         pln_term value) {
+  x->repeated |= computes && x->times[value] > 1;
+  x->let_var =
+      x->uses.joins || x->repeated ? PLN_NONE : x->g->scopes[scope].begin;
+}
+
 /* The variables that a body defines. */
 static pln_status define_params(eliminator *x, pln_ref stmt, pln_scope scope) {
   const pln_graph *g = x->g;
   x->defined_known.now++;
+  x->let_var = PLN_NONE;
   for (uint32_t i = 0; i < g->scopes[scope].n_params; i++) {
-    pln_term var, value;
+    pln_term var, whole, value;
     PLN_TRY(pln_analyzer_import(x->a, g, g->scopes[scope].begin + i, &var));
     PLN_TRY(define_var(x, var));
     if (g->nodes[stmt].kind != PLN_LET_STMT)
       continue;
     bool computes;
-    PLN_TRY(pln_analyzer_import(x->a, g, pln_operand(g, stmt, 0), &value));
-    PLN_TRY(pln_cse_present(&x->bindings, value, &value));
+    PLN_TRY(pln_analyzer_import(x->a, g, pln_operand(g, stmt, 0), &whole));
+    PLN_TRY(pln_cse_present(&x->bindings, whole, &value));
     PLN_TRY(pln_is_computation(x->a, &x->kinds, value, &computes));
-    if (computes)
+    find_let_var(x, scope, computes, whole);
+    if (computes) {
       PLN_TRY(pln_cse_push(&x->bindings, var, value, PLN_NONE));
+      x->version = ++x->versions;
+    }
   }
   return PLN_OK;
 }
@@ -319,8 +421,11 @@ static pln_status enter_body(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
     scope = x->g->scopes[scope].next;
   PLN_TRY(pln_mem_grow(x->a->engine, (void **)&x->parts, &x->cap_parts,
                        (size_t)x->n_parts + 1, sizeof *x->parts));
-  x->parts[x->n_parts++] =
-      (open_part){.stmt = stmt, .bindings = x->bindings.n, .vars = x->vars.n};
+  x->parts[x->n_parts++] = (open_part){.stmt = stmt,
+                                       .bindings = x->bindings.n,
+                                       .vars = x->vars.n,
+                                       .version = x->version,
+                                       .repeated = x->repeated};
   PLN_TRY(define_params(x, stmt, scope));
   return bind_part(x, s, scope);
 }
@@ -370,6 +475,8 @@ static pln_status leave_body(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
   if (rest != before && !function)
     *body = rest;
   forget_part(x, part.bindings, part.vars);
+  x->version = part.version;
+  x->repeated = part.repeated;
   return PLN_OK;
 }
 
@@ -413,7 +520,7 @@ static pln_status wrap_expr(eliminator *x, pln_stmt_rewrite *s, uint32_t first,
 
 static pln_status replace_condition(eliminator *x, pln_stmt_rewrite *s,
                                     pln_term term, pln_ref *node) {
-  uint32_t first = x->bindings.n, vars = x->vars.n;
+  uint32_t first = x->bindings.n, vars = x->vars.n, version = x->version;
   pln_term form = term;
   PLN_TRY(pln_cse_present(&x->bindings, term, &form));
   PLN_TRY(bind_expr(x, s, &form));
@@ -421,6 +528,7 @@ static pln_status replace_condition(eliminator *x, pln_stmt_rewrite *s,
     PLN_TRY(pln_analyzer_export(x->a, pln_stmt_builder(s), form, node));
   PLN_TRY(wrap_expr(x, s, first, node));
   forget_part(x, first, vars);
+  x->version = version;
   return PLN_OK;
 }
 
@@ -443,6 +551,24 @@ static pln_status replace_operand(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
 /* ------------------------------------------------------------------- the pass
  */
 
+static pln_status begin_sides(eliminator *x) {
+  pln_engine *e = x->a->engine;
+  size_t n = x->g->n_scopes;
+  x->version = x->versions = 1;
+  x->sides = pln_mem_zeroed(e, n * sizeof *x->sides);
+  x->side_version = pln_mem_zeroed(e, n * sizeof *x->side_version);
+  return x->sides && x->side_version ? PLN_OK : pln_nomem(e);
+}
+
+static void free_sides(eliminator *x) {
+  pln_engine *e = x->a->engine;
+  size_t n = x->g->n_scopes;
+  for (size_t i = 0; x->sides && i < n; i++)
+    pln_computation_free(e, &x->sides[i]);
+  pln_mem_free(e, x->sides, n * sizeof *x->sides);
+  pln_mem_free(e, x->side_version, n * sizeof *x->side_version);
+}
+
 static pln_status eliminate(pln_pass_run *run) {
   eliminator x = {.g = pln_run_function(run)};
   pln_engine *e = pln_run_engine(run);
@@ -452,7 +578,16 @@ static pln_status eliminate(pln_pass_run *run) {
                               .leave_body = leave_body};
   PLN_TRY(pln_analyzer_new(e, &x.a));
   x.bindings.a = x.a;
-  pln_status status = pln_lower_function(run, &mutator);
+  pln_status status = pln_let_uses_find(&x.uses, x.g);
+  if (status == PLN_OK)
+    status = begin_sides(&x);
+  if (status == PLN_OK)
+    status = note_all_times(&x);
+  if (status == PLN_OK)
+    status = pln_lower_function(run, &mutator);
+  pln_let_uses_free(&x.uses);
+  free_sides(&x);
+  pln_mem_free(e, x.times, x.cap_times * sizeof *x.times);
   pln_computation_kinds_free(x.a, &x.kinds);
   pln_cse_free(&x.bindings);
   pln_mem_free(e, x.defined, x.cap_defined * sizeof *x.defined);

@@ -64,8 +64,6 @@ static const device_row rows[] = {
     {"tir.InjectPTXAsyncCopy", ATTR_KEY, "async_scope"},
     {"tir.InjectPTXLDG32", TARGET, "gpu"},
     {"tir.LiftThreadBinding", BINDING, "thread binding"},
-    {"tir.UnifyThreadBinding", BINDING, "thread binding"},
-    {"tir.UnifyThreadBinding", ATTR_KEY, "thread_extent"},
     {"tir.CombineContextCall", CALL, "tvm_thread_context"},
 };
 

@@ -20,6 +20,8 @@ pln_status pln_thread_scope_propagate(const pln_graph *function,
                                       pln_graph **out) PLN_CHECKED;
 pln_status pln_buffer_bind_unwrapper(const pln_graph *function,
                                      pln_graph **out) PLN_CHECKED;
+pln_status pln_apply_layout_transforms(const pln_graph *function,
+                                       pln_graph **out) PLN_CHECKED;
 /* With bounds, stores stand in attributes buffer_bound. */
 pln_status pln_storage_flattener(const pln_graph *function, bool bounds,
                                  pln_graph **out) PLN_CHECKED;

@@ -3,9 +3,9 @@
  *
  * Run by the executor. The steps, in order: BufferShapeLegalize,
  * BufferStrideLegalize, ThreadScopePropagate, BufferBindUnwrapper,
- * StorageFlattener, AssertSimplifier. Functions that were
- * not made of tensor expressions stay as they are: tir.FlattenBuffer is for
- * them.
+ * ApplyLayoutTransforms, StorageFlattener, AssertSimplifier. Functions that
+ * were not made of tensor expressions stay as they are: tir.FlattenBuffer is
+ * for them.
  *
  * Semantics: TVM's tir.StorageFlatten. */
 
@@ -33,6 +33,7 @@ typedef enum flatten_step {
   STRIDE,
   THREADS,
   BINDINGS,
+  LAYOUTS,
   FLATTEN,
   ASSERTIONS
 } flatten_step;
@@ -45,6 +46,7 @@ static pln_status run_step(flatten_step step, const pln_graph *function,
   case STRIDE: return pln_buffer_stride_legalize(function, out);
   case THREADS: return pln_thread_scope_propagate(function, out);
   case BINDINGS: return pln_buffer_bind_unwrapper(function, out);
+  case LAYOUTS: return pln_apply_layout_transforms(function, out);
   case FLATTEN: return pln_storage_flattener(function, bounds, out);
   default: return pln_assert_simplifier(function, out);
   }
@@ -89,6 +91,10 @@ pln_status pln_pass_tir_thread_scope_propagate(pln_pass_run *run) {
 
 pln_status pln_pass_tir_buffer_bind_unwrapper(pln_pass_run *run) {
   return run_steps(run, BINDINGS, BINDINGS, false);
+}
+
+pln_status pln_pass_tir_apply_layout_transforms(pln_pass_run *run) {
+  return run_steps(run, LAYOUTS, LAYOUTS, false);
 }
 
 pln_status pln_pass_tir_storage_flattener(pln_pass_run *run) {

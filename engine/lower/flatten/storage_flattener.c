@@ -282,22 +282,146 @@ static pln_status flatten_attr(flattener *x, pln_stmt_rewrite *s, pln_ref stmt,
   return pln_build_floating_stmt(b, &spec, 1, &body, node);
 }
 
+/* ------------------------------------------------------------------- blocks
+ */
+
+/* AllocBuffer of the flattened Buffer. */
+static pln_status flatten_alloc_buffer(flattener *x, pln_stmt_rewrite *s,
+                                       pln_ref stmt, pln_ref *node) {
+  pln_ref flat;
+  PLN_TRY(flat_buffer(x, s, pln_operand(x->g, stmt, 0), &flat));
+  pln_prim spec = {.kind = PLN_ALLOC_BUFFER, .n = 1, .operands = &flat};
+  return pln_build_prim(pln_stmt_builder(s), &spec, node);
+}
+
+/* The first or last index of a Range of the builder. */
+static pln_status end_of_range(pln_builder *b, pln_ref range, bool last,
+                               pln_ref *out) {
+  pln_ref min = pln_operand(b->graph, range, 0);
+  pln_ref extent = pln_operand(b->graph, range, 1), one;
+  *out = min;
+  if (!last)
+    return PLN_OK;
+  PLN_TRY(pln_build_int_imm(b, b->graph->nodes[extent].type, 1, &one));
+  PLN_TRY(pln_build_folded(b, PLN_PRIM_ADD, min, extent, out));
+  return pln_build_folded(b, PLN_PRIM_SUB, *out, one, out);
+}
+
+/* A corner of a region in the flattened Buffer. */
+static pln_status flat_corner(flattener *x, pln_builder *b, pln_ref region,
+                              bool last, pln_ref *out, uint32_t *count) {
+  pln_ref indices[PLN_MOST_AXES];
+  uint32_t n = b->graph->nodes[region].count - 1;
+  for (uint32_t i = 0; i < n; i++)
+    PLN_TRY(end_of_range(b, pln_operand(b->graph, region, 1 + i), last,
+                         &indices[i]));
+  return pln_flatten_indices(x->a, b, pln_operand(b->graph, region, 0), n,
+                             indices, out, count);
+}
+
+/* The Range from one index to another. */
+static pln_status range_between(flattener *x, pln_builder *b, pln_ref first,
+                                pln_ref last, pln_ref *out) {
+  pln_term from, to;
+  pln_ref operands[2] = {first, PLN_NONE};
+  PLN_TRY(pln_analyzer_import_built(x->a, b, first, &from));
+  PLN_TRY(pln_analyzer_import_built(x->a, b, last, &to));
+  to = pln_sub(x->a, pln_add_const(x->a, to, 1), from);
+  PLN_TRY(x->a->status);
+  PLN_TRY(pln_analyzer_simplify(x->a, to, 2, &to));
+  PLN_TRY(pln_analyzer_export(x->a, b, to, &operands[1]));
+  pln_prim spec = {.kind = PLN_RANGE, .n = 2, .operands = operands};
+  return pln_build_prim(b, &spec, out);
+}
+
+/* A region that a Block reads or writes: from its first to its last element,
+ * in each group of axes. */
+static pln_status flatten_region(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
+                                 uint32_t i, pln_ref *node) {
+  flattener *x = ud;
+  pln_kind kind = (pln_kind)x->g->nodes[stmt].kind;
+  pln_builder *b = pln_stmt_builder(s);
+  pln_ref first[PLN_MOST_AXES], last[PLN_MOST_AXES];
+  pln_ref operands[PLN_MOST_AXES + 1], old = pln_operand(x->g, stmt, i);
+  uint32_t count;
+  if (!x->blocks || (kind != PLN_BLOCK_READS && kind != PLN_BLOCK_WRITES) ||
+      x->g->nodes[old].count > PLN_MOST_AXES)
+    return PLN_OK;
+  PLN_TRY(flat_corner(x, b, *node, false, first, &count));
+  PLN_TRY(flat_corner(x, b, *node, true, last, &count));
+  PLN_TRY(flat_buffer(x, s, pln_operand(x->g, old, 0), &operands[0]));
+  for (uint32_t k = 0; k < count; k++)
+    PLN_TRY(range_between(x, b, first[k], last[k], &operands[1 + k]));
+  pln_prim spec = {
+      .kind = PLN_BUFFER_REGION, .n = count + 1, .operands = operands};
+  return pln_build_prim(b, &spec, node);
+}
+
+static pln_status refuse_view(const flattener *x, pln_ref stmt) {
+  pln_ref buffer = pln_operand(x->g, stmt, 0);
+  return x->blocks
+             ? pln_diag_error(
+                   x->g->engine, PLN_ERR_ARGUMENT, NULL,
+                   "tir.FlattenBuffer: '%s' is a view of a region; "
+                   "tir.LowerMatchBuffer removes views",
+                   pln_symbol_text(x->g->engine, x->g->nodes[buffer].data).data)
+             : PLN_OK;
+}
+
+/* The Buffer that declares all of what an Allocate allocates, as the whole of
+ * its body; PLN_NONE: there is none. */
+static pln_ref declared_buffer(const pln_graph *g, pln_ref allocate) {
+  pln_scope scope = g->nodes[allocate].data;
+  pln_ref body = g->scopes[scope].result;
+  uint32_t rank = g->nodes[allocate].count - 1;
+  if (body == PLN_NONE || g->nodes[body].kind != PLN_DECL_BUFFER)
+    return PLN_NONE;
+  pln_ref buffer = pln_operand(g, body, 0);
+  pln_buffer_fields f = pln_buffer_fields_of(g, buffer);
+  if (f.data != g->scopes[scope].begin || f.rank != rank)
+    return PLN_NONE;
+  for (uint32_t i = 0; i < rank; i++)
+    if (!pln_same_expr(g, f.shape[i], pln_operand(g, allocate, 1 + i)))
+      return PLN_NONE;
+  return buffer;
+}
+
+/* One extent for each group of axes of the Buffer, else one in all. */
+static pln_status flat_extents(flattener *x, pln_stmt_rewrite *s, pln_ref stmt,
+                               pln_ref *out, uint32_t *n) {
+  pln_builder *b = pln_stmt_builder(s);
+  pln_ref buffer = declared_buffer(x->g, stmt), flat;
+  if (buffer != PLN_NONE &&
+      pln_buffer_fields_of(x->g, buffer).n_separators < PLN_MOST_AXES) {
+    PLN_TRY(pln_stmt_map(s, buffer, &flat));
+    PLN_TRY(pln_flatten_buffer(b, flat, true, &flat));
+    pln_buffer_fields f = pln_buffer_fields_of(b->graph, flat);
+    memcpy(out, f.shape, f.rank * sizeof *out);
+    *n = f.rank;
+    return PLN_OK;
+  }
+  *n = 1;
+  *out = pln_stmt_operand(s, 1);
+  for (uint32_t i = 2; i < x->g->nodes[stmt].count; i++)
+    PLN_TRY(
+        pln_build_folded(b, PLN_PRIM_MUL, *out, pln_stmt_operand(s, i), out));
+  return PLN_OK;
+}
+
 /* Allocate of one extent, and of bytes instead of bool. */
 static pln_status flatten_allocate(flattener *x, pln_stmt_rewrite *s,
                                    pln_ref stmt, pln_ref *node) {
   const pln_node *n = &x->g->nodes[stmt];
   pln_builder *b = pln_stmt_builder(s);
-  pln_ref operands[2] = {pln_stmt_operand(s, 0), PLN_NONE}, data;
+  pln_ref operands[PLN_MOST_AXES + 1] = {pln_stmt_operand(s, 0)}, data;
   bool is_bool =
       pln_slice_is(pln_attrs_string(b->engine, n->attrs, "dtype", ""), "bool");
   pln_prim spec = {
-      .kind = PLN_ALLOCATE, .attrs = n->attrs, .n = 2, .operands = operands};
+      .kind = PLN_ALLOCATE, .attrs = n->attrs, .operands = operands};
   if (!x->blocks || n->count < 2 || (n->count == 2 && !is_bool))
     return PLN_OK;
-  operands[1] = pln_stmt_operand(s, 1);
-  for (uint32_t i = 2; i < n->count; i++)
-    PLN_TRY(pln_build_folded(b, PLN_PRIM_MUL, operands[1],
-                             pln_stmt_operand(s, i), &operands[1]));
+  PLN_TRY(flat_extents(x, s, stmt, operands + 1, &spec.n));
+  spec.n++;
   if (is_bool) {
     pln_symbol name;
     PLN_TRY(pln_symbol_intern(b->engine, pln_text("dtype"), &name));
@@ -322,6 +446,9 @@ static pln_status leave_stmt(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
   case PLN_BUFFER_REALIZE: return flatten_realize(x, s, stmt, node);
   case PLN_ATTR_STMT: return flatten_attr(x, s, stmt, node);
   case PLN_ALLOCATE: return flatten_allocate(x, s, stmt, node);
+  case PLN_MATCH_BUFFER: return refuse_view(x, stmt);
+  case PLN_ALLOC_BUFFER:
+    return x->blocks ? flatten_alloc_buffer(x, s, stmt, node) : PLN_OK;
   case PLN_DECL_BUFFER:
     if (x->blocks)
       *node = pln_stmt_body(s, 0);
@@ -338,8 +465,11 @@ static pln_status flatten_function(const pln_graph *function, bool bounds,
                  .bounds = bounds,
                  .blocks = blocks,
                  .flat = pln_mem_new(e, size)};
-  pln_stmt_mutator mutator = {
-      .ud = &x, .expr = visit_expr, .enter = enter_stmt, .leave = leave_stmt};
+  pln_stmt_mutator mutator = {.ud = &x,
+                              .expr = visit_expr,
+                              .operand = flatten_region,
+                              .enter = enter_stmt,
+                              .leave = leave_stmt};
   if (!x.flat)
     return pln_nomem(e);
   memset(x.flat, 0xff, size);

@@ -123,11 +123,15 @@ static pln_ref corrected(division *d) {
                    pln_emit_folded(e, PLN_PRIM_SUB, quotient, number(d, 1)));
 }
 
-/* Nothing is known of either operand. */
-static pln_ref any_signs(division *d) {
+static pln_ref let(division *d, pln_ref var, pln_ref value, pln_ref body) {
+  pln_ref operands[3] = {var, value, body};
+  return pln_emit_prim(
+      d->e, &(pln_prim){.kind = PLN_PRIM_LET, .n = 3, .operands = operands});
+}
+
+/* The quotient towards zero is right: it is exact, or the signs agree. */
+static pln_ref rounds_down(division *d, pln_ref rest) {
   pln_emit *e = d->e;
-  pln_ref quotient = pln_emit_folded(e, PLN_PRIM_DIV, d->a, d->b);
-  pln_ref rest = pln_emit_folded(e, PLN_PRIM_MOD, d->a, d->b);
   pln_ref zero = number(d, 0);
   pln_ref up = pln_emit_folded(e, PLN_PRIM_AND,
                                pln_emit_folded(e, PLN_PRIM_GE, d->b, zero),
@@ -135,13 +139,27 @@ static pln_ref any_signs(division *d) {
   pln_ref down = pln_emit_folded(e, PLN_PRIM_AND,
                                  pln_emit_folded(e, PLN_PRIM_LT, d->b, zero),
                                  pln_emit_folded(e, PLN_PRIM_LE, rest, zero));
-  pln_ref right = pln_emit_folded(e, PLN_PRIM_OR, up, down);
-  return d->modulo
-             ? pln_emit_select(e, right, rest,
-                               pln_emit_folded(e, PLN_PRIM_ADD, rest, d->b))
-             : pln_emit_select(
-                   e, right, quotient,
-                   pln_emit_folded(e, PLN_PRIM_SUB, quotient, number(d, 1)));
+  return pln_emit_folded(e, PLN_PRIM_OR, up, down);
+}
+
+/* Nothing is known of either operand: quotient and remainder are computed
+ * once. */
+static pln_ref any_signs(division *d) {
+  pln_emit *e = d->e;
+  pln_ref rest = pln_emit_var(e, "rmod", d->type);
+  pln_ref right = rounds_down(d, rest), result;
+  if (d->modulo) {
+    result = pln_emit_select(e, right, rest,
+                             pln_emit_folded(e, PLN_PRIM_ADD, rest, d->b));
+  } else {
+    pln_ref quotient = pln_emit_var(e, "rdiv", d->type);
+    result = pln_emit_select(
+        e, right, quotient,
+        pln_emit_folded(e, PLN_PRIM_SUB, quotient, number(d, 1)));
+    result =
+        let(d, quotient, pln_emit_folded(e, PLN_PRIM_DIV, d->a, d->b), result);
+  }
+  return let(d, rest, pln_emit_folded(e, PLN_PRIM_MOD, d->a, d->b), result);
 }
 
 static pln_ref by_bit(division *d, int bit) {

@@ -19,6 +19,8 @@ typedef struct bound_checker {
   pln_ref *bounds; /* by Var node: the tvm_tuple of extents, or PLN_NONE */
   pln_ref *stack;
   uint32_t n, cap;
+  uint32_t *seen; /* by node: the last expression in which it was seen */
+  uint32_t expressions;
   bool unsafe; /* a conditional expression was seen in the present store */
 } bound_checker;
 
@@ -100,17 +102,19 @@ static pln_status check_access(bound_checker *x, pln_emit *e,
   return PLN_OK;
 }
 
-/* The loads of an expression, each before those of its indices. */
+/* The loads of an expression, each once, before those of its indices. */
 static pln_status check_loads(bound_checker *x, pln_emit *e,
                               pln_stmt_rewrite *s, pln_ref root, pln_ref *all) {
   const pln_graph *g = x->g;
   uint32_t bottom = x->n;
+  x->expressions++;
   PLN_TRY(push(x, root));
   while (x->n > bottom) {
     pln_ref ref = x->stack[--x->n];
     const pln_node *n = &g->nodes[ref];
-    if (n->kind == PLN_BUFFER)
+    if (n->kind == PLN_BUFFER || x->seen[ref] == x->expressions)
       continue;
+    x->seen[ref] = x->expressions;
     x->unsafe |= pln_is_call_of(n, "if_then_else");
     if (n->kind == PLN_BUFFER_LOAD)
       PLN_TRY(check_access(x, e, s, ref, 1, all));
@@ -166,23 +170,28 @@ static pln_status leave_stmt(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
              : PLN_OK;
 }
 
-pln_status pln_pass_tir_instrument_bound_checkers(pln_pass_run *run) {
-  bound_checker x = {.g = pln_run_function(run)};
-  pln_engine *e = x.g->engine;
-  pln_stmt_mutator mutator = {.ud = &x,
+static pln_status instrument(pln_pass_run *run, bound_checker *x) {
+  pln_stmt_mutator mutator = {.ud = x,
                               .enter_body = enter_body,
                               .leave_body = leave_body,
                               .leave = leave_stmt};
-  size_t size = x.g->n_nodes * sizeof *x.bounds;
-  x.bounds = pln_mem_new(e, size);
-  if (!x.bounds)
-    return pln_nomem(e);
-  find_bounds(&x);
-  pln_status status = pln_analyzer_scopes_begin(&x.scopes, x.g);
-  if (status == PLN_OK)
-    status = pln_lower_function(run, &mutator);
+  if (!x->bounds || !x->seen)
+    return pln_nomem(x->g->engine);
+  find_bounds(x);
+  PLN_TRY(pln_analyzer_scopes_begin(&x->scopes, x->g));
+  return pln_lower_function(run, &mutator);
+}
+
+pln_status pln_pass_tir_instrument_bound_checkers(pln_pass_run *run) {
+  bound_checker x = {.g = pln_run_function(run)};
+  pln_engine *e = x.g->engine;
+  size_t n = x.g->n_nodes;
+  x.bounds = pln_mem_new(e, n * sizeof *x.bounds);
+  x.seen = pln_mem_zeroed(e, n * sizeof *x.seen);
+  pln_status status = instrument(run, &x);
   pln_analyzer_scopes_end(&x.scopes);
   pln_mem_free(e, x.stack, x.cap * sizeof *x.stack);
-  pln_mem_free(e, x.bounds, size);
+  pln_mem_free(e, x.bounds, n * sizeof *x.bounds);
+  pln_mem_free(e, x.seen, n * sizeof *x.seen);
   return status;
 }

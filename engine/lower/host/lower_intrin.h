@@ -9,8 +9,11 @@
 typedef struct pln_intrin_lowering {
   const pln_graph *g;
   pln_analyzer_scopes scopes;
-  bool llvm; /* the target; else C */
-  bool fma;  /* the target multiplies and adds in one operation */
+  bool llvm;      /* the target; else C */
+  bool fma;       /* the target multiplies and adds in one operation */
+  pln_ref *guard; /* a node: the Select (or if_then_else) all of whose uses of
+                   * the node are in one of its values; PLN_NONE: none */
+  bool *is_false; /* and whether that is the value for false */
 } pln_intrin_lowering;
 
 /* floor_division.c: FloorDiv, FloorMod, and comparisons of them. *node is left

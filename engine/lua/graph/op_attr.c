@@ -290,6 +290,16 @@ static pln_attr plain_value(lua_State *L, int arg) {
   }
 }
 
+/* TOpPattern is an integer that passes take for a pattern. */
+static void check_fuse_pattern(lua_State *L, int arg, const pln_op_attr *attr) {
+  if (attr->is_function || attr->value.kind != PLN_ATTR_INT ||
+      !pln_is_fuse_pattern(attr->value.v.i))
+    luaL_argerror(L, arg,
+                  "TOpPattern is 0 (elementwise), 1 (broadcast), 2 "
+                  "(injective), 3 (reduce), 4 (out-fusable), 7 (tuple) or 8 "
+                  "(opaque)");
+}
+
 /* op_attr_set(op, key, value, level) -> whether it was set */
 static int core_op_attr_set(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
@@ -303,6 +313,8 @@ static int core_op_attr_set(lua_State *L) {
   attr.level = (int32_t)level;
   if (!attr.is_function)
     attr.value = plain_value(L, 3);
+  if (strcmp(key, "TOpPattern") == 0)
+    check_fuse_pattern(L, 3, &attr);
   pln_lua_callback **slot = pln_lua_new_callbacks(L, 1);
   if (attr.is_function) {
     lua_pushvalue(L, 3);

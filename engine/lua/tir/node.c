@@ -340,7 +340,7 @@ static uint32_t rebuilt_bodies(lua_State *L, pln_lua *b, pln_builder *builder,
 static pln_status rebuild_without_parts(pln_builder *builder, const pln_node *n,
                                         const pln_ref *operands, pln_ref *out) {
   bool typed = n->kind == PLN_PRIM_CAST || n->kind == PLN_PRIM_CALL ||
-               n->kind == PLN_BUFFER;
+               n->kind == PLN_PRODUCER_LOAD || n->kind == PLN_BUFFER;
   pln_prim spec = {.kind = (pln_kind)n->kind,
                    .count = n->results,
                    .data = n->data,

@@ -6,13 +6,24 @@
 
 /* ------------------------------------------------------------------- inline */
 
-typedef struct inlining {
+/* An expression whose loads of inlined stages are being replaced. */
+typedef struct open_body {
+  pln_term load, body;       /* the load that it is the value of; none: 0 */
   pln_te_list loads, values; /* what is replaced, and by what */
-} inlining;
+} open_body;
 
-/* The value of an inlined stage at the indices of a load. */
-static pln_status inline_load(pln_te_state *s, uint32_t producer, pln_term load,
-                              pln_term *out) {
+/* Bodies are opened on a stack. The value of a load is made once; it has no
+ * loads of inlined stages. */
+typedef struct inliner {
+  pln_te_state *s;
+  pln_idmap *known; /* a load: its value */
+  open_body *stack;
+  uint32_t n, cap;
+} inliner;
+
+/* The body of an inlined stage at the indices of a load. */
+static pln_status body_at(pln_te_state *s, pln_term load, pln_term *out) {
+  uint32_t producer = s->tensors[pln_te_load_tensor(s, load)].stage;
   const pln_te_stage *g = &s->stages[producer];
   uint32_t n = g->axis.n;
   pln_term *from = pln_arena_new(&s->arena, n * sizeof *from);
@@ -29,7 +40,7 @@ static pln_status inline_load(pln_te_state *s, uint32_t producer, pln_term load,
 }
 
 static pln_status collect_load(void *ud, pln_te_state *s, pln_term load) {
-  inlining *x = ud;
+  open_body *x = ud;
   uint32_t tensor = pln_te_load_tensor(s, load);
   if (tensor == PLN_NONE ||
       s->stages[s->tensors[tensor].stage].attach != PLN_ATTACH_INLINED)
@@ -37,34 +48,60 @@ static pln_status collect_load(void *ud, pln_te_state *s, pln_term load) {
   return pln_te_push(s, &x->loads, load);
 }
 
-/* Loads are in the order of their operands, so that an inner one is replaced in
- * the indices of an outer one first. */
-static pln_status replace_loads(pln_te_state *s, inlining *x, pln_term *body) {
-  for (uint32_t i = 0; i < x->loads.n; i++) {
-    pln_term load = x->loads.items[i], value = PLN_NO_TERM;
-    uint32_t producer = s->tensors[pln_te_load_tensor(s, load)].stage;
-    pln_term with =
-        x->values.n ? pln_te_substitute(s, load, x->values.n, x->loads.items,
-                                        x->values.items, false)
-                    : load;
-    PLN_TRY(s->a->status);
-    PLN_TRY(inline_load(s, producer, with, &value));
-    PLN_TRY(pln_te_push(s, &x->values, value));
-  }
-  *body = pln_te_substitute(s, *body, x->loads.n, x->loads.items,
-                            x->values.items, false);
-  return s->a->status;
+static pln_status open_value(inliner *x, pln_term load, pln_term body) {
+  pln_te_state *s = x->s;
+  PLN_TRY(pln_mem_grow(s->engine, (void **)&x->stack, &x->cap, (size_t)x->n + 1,
+                       sizeof *x->stack));
+  x->stack[x->n] = (open_body){.load = load, .body = body};
+  PLN_TRY(pln_te_each_load(s, body, collect_load, &x->stack[x->n]));
+  x->n++;
+  return PLN_OK;
 }
 
-static pln_status inline_into(pln_te_state *s, uint32_t stage) {
-  for (uint32_t i = 0; i < s->stages[stage].body.n; i++) {
-    inlining x = {0};
-    pln_term body = s->stages[stage].body.items[i];
-    PLN_TRY(pln_te_each_load(s, body, collect_load, &x));
-    if (x.loads.n == 0)
-      continue;
-    PLN_TRY(replace_loads(s, &x, &body));
-    s->stages[stage].body.items[i] = body;
+/* The next load, whose indices may have loads that have values. */
+static pln_term next_load(pln_te_state *s, const open_body *top) {
+  pln_term load = top->loads.items[top->values.n];
+  return top->values.n
+             ? pln_te_substitute(s, load, top->values.n, top->loads.items,
+                                 top->values.items, false)
+             : load;
+}
+
+/* All loads have values. */
+static pln_status close_value(inliner *x, pln_term *out) {
+  const open_body *top = &x->stack[--x->n];
+  *out = top->loads.n
+             ? pln_te_substitute(x->s, top->body, top->loads.n,
+                                 top->loads.items, top->values.items, false)
+             : top->body;
+  PLN_TRY(x->s->a->status);
+  if (!top->load)
+    return PLN_OK;
+  return pln_idmap_set(x->known, top->load, *out);
+}
+
+static pln_status inline_step(inliner *x, pln_term *out) {
+  open_body *top = &x->stack[x->n - 1];
+  pln_term load, body = PLN_NO_TERM;
+  if (top->values.n == top->loads.n)
+    return close_value(x, out);
+  load = next_load(x->s, top);
+  PLN_TRY(x->s->a->status);
+  pln_term value = pln_idmap_get(x->known, load);
+  if (value)
+    return pln_te_push(x->s, &top->values, value);
+  PLN_TRY(body_at(x->s, load, &body));
+  return open_value(x, load, body);
+}
+
+static pln_status inline_into(inliner *x, uint32_t stage) {
+  pln_te_list *bodies = &x->s->stages[stage].body;
+  for (uint32_t i = 0; i < bodies->n; i++) {
+    pln_term value = bodies->items[i];
+    PLN_TRY(open_value(x, PLN_NO_TERM, value));
+    while (x->n > 0)
+      PLN_TRY(inline_step(x, &value));
+    bodies->items[i] = value;
   }
   return PLN_OK;
 }
@@ -83,18 +120,31 @@ static pln_status check_reader(pln_te_state *s, uint32_t stage) {
   return PLN_OK;
 }
 
-/* Producers come first, and are complete when a consumer reads them. */
-static pln_status inline_stages(pln_te_state *s) {
+static pln_status inline_all(inliner *x) {
+  pln_te_state *s = x->s;
   for (uint32_t i = 0; i < s->order.n; i++) {
     pln_te_stage *g = &s->stages[s->order.items[i]];
     if (g->attach == PLN_ATTACH_INLINE)
       g->attach = PLN_ATTACH_INLINED;
-    if (g->kind == PLN_TE_COMPUTE)
-      PLN_TRY(inline_into(s, s->order.items[i]));
-    else if (g->kind != PLN_TE_PLACEHOLDER)
+  }
+  for (uint32_t i = 0; i < s->order.n; i++) {
+    const pln_te_stage *g = &s->stages[s->order.items[i]];
+    if (g->kind == PLN_TE_COMPUTE && g->attach != PLN_ATTACH_INLINED)
+      PLN_TRY(inline_into(x, s->order.items[i]));
+    else if (g->kind != PLN_TE_COMPUTE && g->kind != PLN_TE_PLACEHOLDER)
       PLN_TRY(check_reader(s, s->order.items[i]));
   }
   return PLN_OK;
+}
+
+/* Bodies of inlined stages stay as they are. */
+static pln_status inline_stages(pln_te_state *s) {
+  inliner x = {.s = s};
+  PLN_TRY(pln_idmap_new(s->engine, &x.known));
+  pln_status status = inline_all(&x);
+  pln_idmap_free(x.known);
+  pln_mem_free(s->engine, x.stack, x.cap * sizeof *x.stack);
+  return status;
 }
 
 /* ------------------------------------------------------------------- rebase */

@@ -25,6 +25,7 @@
 typedef struct alias_removal {
   const pln_graph *old;
   pln_op copy, on_device;
+  pln_ref *next; /* by node: the first Let from there on that stays */
 } alias_removal;
 
 static pln_op op_named(pln_engine *e, const char *name) {
@@ -88,6 +89,19 @@ static pln_status replace_alias(void *ud, pln_rewrite *rw, pln_ref old,
   return PLN_OK;
 }
 
+static pln_status find_lets(alias_removal *a) {
+  const pln_graph *g = a->old;
+  pln_ref next = PLN_NONE;
+  a->next = pln_mem_new(g->engine, g->n_nodes * sizeof *a->next);
+  if (!a->next)
+    return pln_nomem(g->engine);
+  for (pln_ref ref = g->n_nodes; ref-- > 0; a->next[ref] = next)
+    if (g->nodes[ref].kind == PLN_LET &&
+        aliased(a, pln_operand(g, ref, 1)) == PLN_NONE)
+      next = ref;
+  return PLN_OK;
+}
+
 /* A block without a let that stays is dissolved. */
 static pln_status enter_block(void *ud, pln_rewrite *rw, pln_scope old,
                               pln_scope_action *action) {
@@ -95,14 +109,22 @@ static pln_status enter_block(void *ud, pln_rewrite *rw, pln_scope old,
   const pln_graph *g = a->old;
   const pln_scope_row *row = &g->scopes[old];
   (void)rw;
-  if (g->nodes[row->owner].kind != PLN_LET_BLOCK)
-    return PLN_OK;
-  for (pln_ref ref = row->begin; ref < row->end; ref++)
-    if (g->nodes[ref].kind == PLN_LET &&
-        aliased(a, pln_operand(g, ref, 1)) == PLN_NONE)
-      return PLN_OK;
-  *action = PLN_SCOPE_DISSOLVE;
+  if (g->nodes[row->owner].kind == PLN_LET_BLOCK &&
+      (row->begin == row->end || a->next[row->begin] >= row->end))
+    *action = PLN_SCOPE_DISSOLVE;
   return PLN_OK;
+}
+
+static pln_status remove_aliases(pln_engine *e, const pln_graph *old,
+                                 pln_graph **out) {
+  alias_removal a = {.old = old,
+                     .copy = op_named(e, "device_copy"),
+                     .on_device = op_named(e, "on_device")};
+  pln_mutator m = {.ud = &a, .visit = replace_alias, .enter = enter_block};
+  PLN_TRY(find_lets(&a));
+  pln_status status = pln_graph_rewrite(old, &m, out);
+  pln_mem_free(e, a.next, old->n_nodes * sizeof *a.next);
+  return status;
 }
 
 /* ----------------------------------------------------------------- liveness */
@@ -383,15 +405,10 @@ static pln_status manifest(pln_pass_run *run, const pln_graph *g) {
 
 pln_status pln_pass_manifest_lifetimes(pln_pass_run *run) {
   const pln_graph *old = pln_run_function(run);
-  pln_engine *e = pln_run_engine(run);
-  alias_removal a = {.old = old,
-                     .copy = op_named(e, "device_copy"),
-                     .on_device = op_named(e, "on_device")};
-  pln_mutator m = {.ud = &a, .visit = replace_alias, .enter = enter_block};
   pln_graph *plain;
   if (old->nodes[old->root].kind != PLN_FUNCTION)
     return PLN_OK;
-  PLN_TRY(pln_graph_rewrite(old, &m, &plain));
+  PLN_TRY(remove_aliases(pln_run_engine(run), old, &plain));
   if (plain != old)
     pln_run_set_function(run, pln_graph_retain(plain));
   pln_status status = manifest(run, plain);

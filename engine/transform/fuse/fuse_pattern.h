@@ -17,6 +17,11 @@ typedef enum pln_fuse_pattern {
   PLN_FUSE_OPAQUE = 8
 } pln_fuse_pattern;
 
+static inline bool pln_is_fuse_pattern(int64_t number) {
+  return number >= PLN_FUSE_ELEMENTWISE && number <= PLN_FUSE_OPAQUE &&
+         (number <= PLN_FUSE_OUT_FUSABLE || number >= PLN_FUSE_TUPLE);
+}
+
 /* The fusion properties of an operator. */
 typedef struct pln_fuse_trait {
   pln_fuse_pattern pattern;

@@ -51,20 +51,48 @@ function iter_map.IterSumExpr(args, base)
   return setmetatable({ args = args, base = expr(base, args[1] and args[1].extent) }, IterSumExpr)
 end
 
-function IterMark:__tostring()
-  return ("IterMark(%s, extent=%s)"):format(self.source, self.extent)
+-- What an object is printed as: texts, nodes and other such objects, in order.
+local parts_of = {
+  [IterMark] = function(mark)
+    return { "IterMark(", mark.source, ", extent=", mark.extent, ")" }
+  end,
+  [IterSplitExpr] = function(split)
+    return { "IterSplit(", split.source, ", lower_factor=", split.lower_factor, ", extent=",
+      split.extent, ", scale=", split.scale, ")" }
+  end,
+  [IterSumExpr] = function(sum)
+    local parts = { "IterSum([" }
+    for i, arg in ipairs(sum.args) do
+      if i > 1 then parts[#parts + 1] = ", " end
+      parts[#parts + 1] = arg
+    end
+    table.move({ "], ", sum.base, ")" }, 1, 3, #parts + 1, parts)
+    return parts
+  end,
+}
+
+-- Objects may be nested deeply, so that a stack has what is still to be printed. They may be
+-- shared, too: a text stops with "..." behind this many bytes.
+local LONGEST = 1 << 20
+
+local function text_of(object)
+  local out, size, stack = {}, 0, { object }
+  while #stack > 0 do
+    local part = table.remove(stack)
+    local split = type(part) == "table" and parts_of[getmetatable(part)]
+    if split then
+      local parts = split(part)
+      for i = #parts, 1, -1 do stack[#stack + 1] = parts[i] end
+    else
+      out[#out + 1] = size < LONGEST and tostring(part) or "..."
+      size = size + #out[#out]
+      if out[#out] == "..." then break end
+    end
+  end
+  return table.concat(out)
 end
 
-function IterSplitExpr:__tostring()
-  return ("IterSplit(%s, lower_factor=%s, extent=%s, scale=%s)"):format(self.source,
-    self.lower_factor, self.extent, self.scale)
-end
-
-function IterSumExpr:__tostring()
-  local parts = {}
-  for i, arg in ipairs(self.args) do parts[i] = tostring(arg) end
-  return ("IterSum([%s], %s)"):format(table.concat(parts, ", "), self.base)
-end
+for class in pairs(parts_of) do class.__tostring = text_of end
 
 -- ------------------------------------------------------------------ from core
 --

@@ -3,6 +3,7 @@
 require "perilune.core".internal() -- errors name the scripts of others
 
 local core = require "perilune.core"
+require "perilune.pass.passes" -- registers those that are written in Lua
 
 local registry = {}
 

@@ -1,9 +1,13 @@
---- pl.build: PrimFuncs as C, compiled and called.
+--- pl.build: PrimFuncs and models as C, compiled and called.
 --
 --     local m = pl.build(mod, { target = "c" })
 --     local results = m.matmul(a, b, c)       -- what each buffer is after the call
 --     print(m:source())
 --     m:save "matmul.so"
+--
+-- A module with a main function of Relay code is a model: its operators become loops (FuseOps,
+-- LowerTE), unless they are, and m.main(inputs) gives the list of its outputs. The constants are
+-- in NAME.bin beside NAME.c, NAME.so or NAME.o.
 --
 -- A call runs in a child process unless `run = "process"` is given: a crash or a hang of what was
 -- compiled is an error that names the function, and this process goes on.
@@ -13,6 +17,7 @@ core.internal()
 
 local argument = require "perilune.argument"
 local ir = require "perilune.ir"
+local model = require "perilune.codegen.model"
 
 local option_names = { "target", "cc", "flags", "run", "threads", "asserts", "vector_bytes",
   "stack_bytes", "cache", "seconds", "compile_seconds", "compile_memory" }
@@ -120,6 +125,7 @@ local function call(self, index, args, options)
 end
 
 local function index_of(self, name)
+  if self.model and name == "main" then return #self.functions end
   for i, fn in ipairs(self.functions) do
     if fn.name == name or fn.c_name == name then return i end
   end
@@ -129,11 +135,18 @@ local function index_of(self, name)
     core.suggest(tostring(name), names)))
 end
 
+-- What each buffer is after a call; of a model's main function the outputs.
+local function call_named(self, name, args)
+  local plan = name == "main" and self.model
+  if not plan then return (call(self, index_of(self, name), args, {})) end
+  return model.results(plan, (call(self, #self.functions, model.arguments(plan, args), {})))
+end
+
 --- Calls a function on tensors or nested tables for buffers and numbers for scalars. The result is
--- a list of tensors: what each buffer is after the call; arguments do not change.
+-- a list of tensors: what each buffer is after the call; arguments do not change. The main function
+-- of a model takes its inputs and gives its outputs.
 function Built:run(name, ...)
-  local state = state_for(self, "run")
-  return (call(state, index_of(state, name), { ... }, {}))
+  return call_named(state_for(self, "run"), name, { ... })
 end
 
 --- Calls a function again and again for some seconds (0.1); the least time of a call in seconds,
@@ -147,9 +160,11 @@ function Built:time(name, args, options)
       argument.fail(("time: %s: a number expected"):format(option))
     end
   end
-  local results, seconds = call(state, index_of(state, name), args,
+  local plan = name == "main" and state.model
+  local results, seconds = call(state, index_of(state, name),
+    plan and model.arguments(plan, args) or args,
     { least = options.least or 0.1, seconds = options.seconds })
-  return seconds, results
+  return seconds, plan and model.results(plan, results) or results
 end
 
 --- The C source, and the header that declares its functions.
@@ -187,7 +202,26 @@ local function write(path, bytes)
   error(("%s: %s"):format(path, why or late), 0)
 end
 
---- Writes NAME.c, NAME.h, NAME.so or NAME.o, by the ending.
+-- The constants of a model, beside what is saved.
+local function save_weights(state, path)
+  if state.model and state.model.weight_bytes > 0 then
+    write((path:gsub("%.%a+$", "") .. ".bin"), state.model.weights)
+  end
+end
+
+--- Of a model: { inputs = types, outputs = types, weight_bytes =, arena_bytes =, calls = number };
+-- nil of other modules.
+function Built:model()
+  local plan = state_for(self, "model").model
+  if not plan then return nil end
+  local inputs, outputs = {}, {}
+  for i, input in ipairs(plan.inputs) do inputs[i] = input.type end
+  for i, output in ipairs(plan.outputs) do outputs[i] = output.type end
+  return { inputs = inputs, outputs = outputs, weight_bytes = plan.weight_bytes,
+    arena_bytes = plan.arena_bytes, calls = #plan.calls }
+end
+
+--- Writes NAME.c, NAME.h, NAME.so or NAME.o, by the ending; with it the constants of a model.
 function Built:save(path)
   local state = state_for(self, "save")
   argument.string(path, "save", "path")
@@ -201,6 +235,7 @@ function Built:save(path)
   else
     argument.fail(("save: '%s' ends in none of .c, .h, .so, .o"):format(path))
   end
+  if kind ~= "h" then save_weights(state, path) end
   return path
 end
 
@@ -209,8 +244,8 @@ local meta = { __name = "perilune.Built" }
 function meta.__index(self, key)
   if Built[key] then return Built[key] end
   local state = state_of[self]
-  local index = index_of(state, key)
-  return function(...) return (call(state, index, { ... }, {})) end
+  index_of(state, key)
+  return function(...) return call_named(state, key, { ... }) end
 end
 
 function meta.__tostring(self)
@@ -219,15 +254,37 @@ function meta.__tostring(self)
   return ("built module: %s"):format(table.concat(names, ", "))
 end
 
---- Builds a PrimFunc or a module of PrimFuncs. Compiling happens at the first call, or when an
--- object is saved; source() never needs a compiler.
+local function plan_of(program)
+  return ir.kind_of(program) == "Module" and model.is_model(program) and model.plan(program)
+    or nil
+end
+
+-- Calls go by the names of functions: C has to have them.
+local function check_names(names, functions)
+  for i, fn in ipairs(functions) do
+    if fn.c_name ~= names[i] then
+      argument.fail(("build: function '%s' has a name that C does not have"):format(names[i]))
+    end
+  end
+end
+
+local function parts_of(program, plan)
+  if plan then return plan.names, plan.functions end
+  return functions_of(program)
+end
+
+--- Builds a PrimFunc, a module of PrimFuncs or a model. Compiling happens at the first call, or
+-- when an object is saved; source() never needs a compiler.
 return function(program, options)
   options = read_options(options)
-  local names, list = functions_of(program)
+  local plan = plan_of(program)
+  local names, list = parts_of(program, plan)
   options.vector_bytes = options.vector_bytes or core.c_native_vector_bytes()
   local code = core.c_write(names, list, options)
   local built = setmetatable({}, meta)
-  state_of[built] = { code = code, options = options, artifacts = {},
-    functions = core.c_functions(code) }
+  local functions = core.c_functions(code)
+  if plan then check_names(names, functions) end
+  state_of[built] = { code = code, options = options, artifacts = {}, functions = functions,
+    model = plan }
   return built
 end

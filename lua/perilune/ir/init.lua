@@ -3,7 +3,13 @@
 local core = require "perilune.core"
 core.internal()
 local argument = require "perilune.argument"
+local kinds = require "perilune.tir.kinds"
+local lazy = require "perilune.lazy"
 local operator_name = require "perilune.ir.operator_name"
+
+local changed_copy = lazy "perilune.tir.changed_copy"
+local loop_level = lazy "perilune.tir.operators"
+local tir = lazy "perilune.tir"
 
 local ir = {}
 
@@ -337,6 +343,14 @@ end
 
 --- The names of the fields that node:with{...} takes for a kind, in order.
 function ir.fields(kind)
+  if not kinds.number[kind] then
+    argument.fail(("no kind is called '%s'%s"):format(tostring(kind),
+      core.suggest(tostring(kind), kinds.names)))
+  end
+  if kinds.is_loop_level(kind) then
+    local fields = changed_copy.fields(kind)
+    return table.move(fields, 1, #fields, 1, {})
+  end
   local names = {}
   local fields = copiers[kind] and copiers[kind][1] or ""
   for name in fields:gmatch "%S+" do names[#names + 1] = name end
@@ -348,6 +362,7 @@ local methods = {}
 --- A copy with other fields: call:with { args = { x } }, fn:with { body = y };
 -- the node itself when nothing changes. Attributes are merged into the old ones.
 function methods.with(node, changes)
+  if kinds.is_loop_level(node.kind) then return changed_copy.with(node, changes) end
   argument.table(changes, "node:with", "changes")
   local copier = copiers[node.kind]
   if not copier then argument.fail(("a %s has no changed copies"):format(node.kind)) end
@@ -395,8 +410,8 @@ local function operator(name)
   return function(a, b) return core.call(ir.find_op(name), a, b) end
 end
 
---- What operators on nodes do; lua/perilune/tir/init.lua does the same for TIR.
-ir.metamethods = {
+-- What Lua's operators do to nodes of Relay.
+local relay_operators = {
   __add = operator "add",
   __sub = operator "subtract",
   __mul = operator "multiply",
@@ -410,8 +425,40 @@ ir.metamethods = {
   --- fn(args...) calls a function-valued expression
   __call = function(callee, ...) return core.apply(callee, { ... }) end,
 }
-core.extend("perilune.Node", methods, ir.metamethods)
+
+local function is_prim_expr(value)
+  return kind_of(value) == "Node" and value.dtype ~= nil
+end
+
+-- Operators of one operand are given it twice by Lua.
+local function operator_of_both_levels(event)
+  local of_relay = relay_operators[event]
+  return function(a, b)
+    if is_prim_expr(a) or is_prim_expr(b) then return loop_level[event](a, b) end
+    if of_relay then return of_relay(a, b) end
+    argument.fail(("a %s has no such operator"):format(kind_of(a)))
+  end
+end
+
+local metamethods = { __call = relay_operators.__call }
+for event in ("add sub mul div idiv mod pow unm band bor bxor shl shr bnot"):gmatch "%a+" do
+  metamethods["__" .. event] = operator_of_both_levels("__" .. event)
+end
+
+--- buffer:load(i, j): an element of a buffer
+function methods.load(buffer, ...) return tir.BufferLoad(buffer, { ... }) end
+
+--- buffer:store(value, i, j): the statement that stores one
+function methods.store(buffer, value, ...) return tir.BufferStore(buffer, value, { ... }) end
+
+core.extend("perilune.Node", methods, metamethods)
 
 core.extend("perilune.Op", {}, { __call = core.call })
 
-return ir
+--- Constructors of TIR's kinds are those of pl.tir, by the same names.
+return setmetatable(ir, { __index = function(self, name)
+  if not kinds.number[name] then return nil end
+  local make = require "perilune.tir"[name]
+  rawset(self, name, make)
+  return make
+end })

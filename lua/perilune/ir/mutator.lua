@@ -35,7 +35,7 @@
 local core = require "perilune.core"
 core.internal()
 local argument = require "perilune.argument"
-local loop_level = require "perilune.tir.mutator"
+local loop_level = require "perilune.lazy" "perilune.tir.mutator"
 
 local kinds = {}
 for i, row in ipairs(core.kinds()) do

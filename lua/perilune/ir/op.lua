@@ -7,7 +7,8 @@
 -- An operator is an Op object: callable, with .name, .doc, .attrs; the last
 -- argument may be a table of attributes. node.op == pl.op.nn.relu compares.
 -- pairs(pl.op) gives the operators by full name, in the registry's order.
--- pl.op["com.microsoft::QuickGelu"] is an operator of ONNX that nobody here knows.
+-- pl.op["com.microsoft::QuickGelu"] is the operator that import makes of that ONNX node;
+-- of a type that nobody here knows, too.
 
 local core = require "perilune.core"
 local argument = require "perilune.argument"

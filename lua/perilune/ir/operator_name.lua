@@ -18,12 +18,14 @@ function operator_name.of_onnx(name)
   return found
 end
 
---- The operator, or nil. One of a domain of ONNX that nobody here knows,
--- "domain::Type", is made when it is first asked for, as import makes it.
+--- The operator, or nil. "domain::Type" of ONNX is the operator that import makes of
+-- it; one that nobody here knows is made when it is first asked for.
 function operator_name.find(name)
   local op = core.op(name)
   if op or not name:find "^[%w._-]+::[%w._]+$" then return op end
-  if #operator_name.of_onnx(name) == 0 then return core.opaque_op(name) end
+  local row = operator_name.of_onnx(name)[1]
+  if row then return core.op(row[4]) end
+  return core.opaque_op(name)
 end
 
 local function all_names()

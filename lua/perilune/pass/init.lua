@@ -189,7 +189,8 @@ end
 -- The elements of `spec`; other fields than those in `fields` are refused.
 local function elements(what, spec, fields, within)
   if type(spec) ~= "table" then
-    argument.fail(("%s is made from a table, got a %s"):format(what, type(spec)))
+    argument.fail(("%s is made from a table, got a %s%s"):format(what, type(spec),
+      type(spec) == "string" and "; pl.pipeline reads text" or ""))
   end
   local outer = within
   while outer do

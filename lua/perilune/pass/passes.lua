@@ -14,11 +14,11 @@
 local core = require "perilune.core"
 local argument = require "perilune.argument"
 local pass = require "perilune.pass"
-local pattern_table = require "perilune.dataflow_pattern.table"
+local pattern_table = require "perilune.lazy" "perilune.dataflow_pattern.table"
 core.internal()
 
 -- Options that are no plain values, and what they are for the engine.
-local prepare = { MergeComposite = pattern_table.prepare }
+local prepare = { MergeComposite = function(...) return pattern_table.prepare(...) end }
 
 local constructor_class = {
   __name = "pass constructor",
@@ -76,6 +76,17 @@ local function iterate()
     if registered then return registered.name, constructor(registered) end
   end
 end
+
+-- Written in Lua, and loaded at its first run.
+core.register(pass.spec({
+  name = "LowerTE", kind = "module", opt_level = 0,
+  doc = "Make loops (PrimFuncs) of the functions of fused operators.",
+  options = { { name = "unsupported", default = "error", choices = { "error", "keep" },
+    doc = "keep: what has no compute is left to the evaluator." } },
+  run = function(mod, ctx)
+    return require "perilune.topi.lower_te"(mod, { unsupported = ctx:option "unsupported" })
+  end,
+}))
 
 return setmetatable({}, {
   __name = "perilune.passes",

@@ -32,8 +32,10 @@ local core = require "perilune.core"
 core.internal()
 local argument = require "perilune.argument"
 local opset_of = require "perilune.rule.opset"
-local dataflow = require "perilune.dataflow_pattern.pattern"
-local expression = require "perilune.rule.expression"
+local lazy = require "perilune.lazy"
+
+local dataflow = lazy "perilune.dataflow_pattern.pattern"
+local expression = lazy "perilune.rule.expression"
 
 local fields = { name = true, where = true, reason = true, source = true, proof = true,
   grows = true, example = true }

@@ -34,6 +34,11 @@ for _, name in ipairs {
   te[name] = tir[name]
 end
 
+--- See perilune.te.gradient, which is loaded at its first use.
+function te.gradient(output, inputs, head)
+  return require "perilune.te.gradient"(output, inputs, head)
+end
+
 --- A variable, such as a size: te.var("n").
 function te.var(name, dtype) return tir.Var(name or "tindex", dtype or "int32") end
 

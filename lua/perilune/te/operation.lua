@@ -31,6 +31,9 @@ local function note(op)
   end
 end
 
+--- Says that the expression being written reads an operation, where its loads were copied.
+operation.note = note
+
 -- Calls a function and lists the operations that it reads.
 local function listing(f, ...)
   local list = {}

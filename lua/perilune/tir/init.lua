@@ -14,10 +14,12 @@ core.internal()
 local argument = require "perilune.argument"
 local ir = require "perilune.ir"
 
+local node_kinds = require "perilune.tir.kinds"
 local named = require "perilune.tir.named"
 local operand = require "perilune.tir.operand"
 
 local expr, exprs, matched, node = operand.expr, operand.exprs, operand.matched, operand.node
+local stmt, as_stmt = node_kinds.stmt, node_kinds.as_stmt
 
 --- Types, immediates and casts, and arithmetic.
 local tir = {
@@ -31,13 +33,7 @@ for name, operator in pairs(require "perilune.tir.math") do tir[name] = operator
 for name, reduction in pairs(require "perilune.tir.reduce") do tir[name] = reduction end
 for name, call in pairs(require "perilune.tir.packed") do tir[name] = call end
 
-local kind_number, class_of, fields_of, has_attrs = {}, {}, {}, {}
-local kind_names = {}
-for number, row in ipairs(core.kinds()) do
-  kind_names[number] = row.name
-  kind_number[row.name], class_of[row.name] = number, row.class
-  fields_of[row.name], has_attrs[row.name] = row.fields, row.attrs
-end
+local kind_number = node_kinds.number
 
 -- --------------------------------------------------------------- PrimExprs
 
@@ -215,17 +211,6 @@ function tir.BufferRegion(buffer, region)
 end
 
 -- -------------------------------------------------------------- statements
-
-local function stmt(name, operands, attrs, params, body, more, other)
-  return core.loop_stmt(kind_number[name], operands, nil, attrs, params, body, more, other)
-end
-
--- A list of statements is a SeqStmt.
-local function as_stmt(body)
-  if type(body) ~= "table" then return body end
-  if #body == 1 then return body[1] end
-  return core.seq(body)
-end
 
 --- Statements in order: tir.SeqStmt { a, b }.
 function tir.SeqStmt(list) return core.seq(list) end
@@ -415,230 +400,6 @@ function tir.parse_expr(text, name, names)
   return named.parse_expr(text, name, argument.table(names, "tir.parse_expr", "names"))
 end
 
--- --------------------------------------------------------------- operators
-
-local loop_operators = {
-  __add = tir.add,
-  __sub = tir.subtract,
-  __mul = tir.multiply,
-  __div = function(a, b)
-    a, b = matched(a, b)
-    if not operand.is_float(a.dtype) then
-      argument.fail("division of integers is ambiguous: use a // b, tir.truncdiv or tir.div")
-    end
-    return tir.div(a, b)
-  end,
-  __idiv = tir.floordiv,
-  __mod = tir.floormod,
-  __pow = tir.pow,
-  __unm = function(a) return tir.multiply(a, -1) end,
-  __band = tir.bitwise_and,
-  __bor = tir.bitwise_or,
-  __bxor = tir.bitwise_xor,
-  __shl = tir.shift_left,
-  __shr = tir.shift_right,
-  __bnot = function(a) return tir.bitwise_not(a) end,
-}
-
-local function is_loop_level(value)
-  return ir.kind_of(value) == "Node" and value.dtype ~= nil
-end
-
--- Relay's operators are wrapped, not replaced.
-local metamethods = {}
-for event, operator in pairs(loop_operators) do
-  local other = ir.metamethods[event]
-  metamethods[event] = function(a, b)
-    if is_loop_level(a) or is_loop_level(b) then return operator(a, b) end
-    if other then return other(a, b) end
-    argument.fail(("a %s has no such operator"):format(ir.kind_of(a)))
-  end
-end
-core.extend("perilune.Node", {
-  --- buffer:load(i, j): an element of a buffer
-  load = function(buffer, ...) return tir.BufferLoad(buffer, { ... }) end,
-  --- buffer:store(value, i, j): the statement that stores one
-  store = function(buffer, value, ...) return tir.BufferStore(buffer, value, { ... }) end,
-}, metamethods)
-ir.metamethods = nil
-
--- --------------------------------------------------------- changed copies
-
--- Variables that a statement binds, by the name of the field.
-local bound = {
-  LetStmt = "var", For = "loop_var", Allocate = "buffer_var", AllocateConst = "buffer_var",
-  Block = "params",
-}
-local bodies = { body = true, then_case = true, else_case = true, block = true }
-
--- Fields of kinds that are not made of operands in the order of ir/graph/kinds.def, and how
--- such a node is made of them.
-local constructors = {
-  IntImm = { "dtype value", function(now) return tir.IntImm(now.dtype, now.value) end },
-  FloatImm = { "dtype value", function(now) return tir.FloatImm(now.dtype, now.value) end },
-  StringImm = { "value", function(now) return tir.StringImm(now.value) end },
-  Cast = { "dtype value", function(now) return tir.Cast(now.dtype, now.value) end },
-  Ramp = { "base stride lanes", function(now)
-    return tir.Ramp(now.base, now.stride, now.lanes)
-  end },
-  Broadcast = { "value lanes", function(now) return tir.Broadcast(now.value, now.lanes) end },
-  PrimLet = { "var value body", function(now) return tir.Let(now.var, now.value, now.body) end },
-  PrimCall = { "dtype builtin args", function(now)
-    if now.builtin then return tir.Call(now.dtype, now.builtin, now.args) end
-    return tir.Call(now.dtype, now.args[1], { table.unpack(now.args, 2) })
-  end },
-  Shuffle = { "vectors indices", function(now) return tir.Shuffle(now.vectors, now.indices) end },
-  CommReducer = { "lhs rhs result identity_element", function(now)
-    return tir.CommReducer(now.lhs, now.rhs, now.result, now.identity_element)
-  end },
-  Reduce = { "combiner source axis condition value_index init", function(now)
-    return tir.Reduce(now.combiner, now.source, now.axis, now.condition, now.value_index,
-      now.init)
-  end },
-  IterVar = { "var dom iter_type attrs", function(now)
-    return tir.IterVar(now.dom[1], now.var, now.iter_type, now.attrs.thread_tag)
-  end },
-  Buffer = { "data dtype shape strides elem_offset name attrs", function(now)
-    return tir.Buffer(now.data, now.dtype, now.shape, now.strides, now.elem_offset, now.name,
-      now.attrs)
-  end },
-  SeqStmt = { "seq", function(now) return core.seq(now.seq) end },
-  PrimFunc = { "params body ret_type attrs", function(now)
-    return core.loop_stmt(kind_number.PrimFunc, {}, tir.type(now.ret_type), now.attrs, now.params,
-      as_stmt(now.body))
-  end },
-}
-
--- A node of the kind's own operands, in order, and bodies.
-local function make_of(kind, now)
-  local operands, own = {}, {}
-  for name, star in fields_of[kind]:gmatch "([%w_]+)(%*?)" do
-    local value = now[name]
-    if bodies[name] then
-      own[#own + 1] = as_stmt(value)
-    elseif star == "*" then
-      table.move(exprs(value), 1, #value, #operands + 1, operands)
-    else
-      operands[#operands + 1] = expr(value)
-    end
-  end
-  if #own == 0 then return node(kind, operands, nil, nil, nil, now.attrs) end
-  local vars = bound[kind] and now[bound[kind]] or {}
-  if type(vars) ~= "table" then vars = { vars } end
-  return stmt(kind, operands, now.attrs, vars, own[1], own[2] and {} or nil, own[2])
-end
-
-local settable = {}
-
--- The fields that a changed copy may have other values of, in order.
-local function fields_to_set(kind)
-  if settable[kind] then return settable[kind] end
-  local names = {}
-  local text = constructors[kind] and constructors[kind][1]
-    or table.concat({ bound[kind] or "", fields_of[kind]:gsub("%*", ""),
-      has_attrs[kind] and "attrs" or "" }, " ")
-  for name in text:gmatch "%S+" do names[#names + 1] = name end
-  settable[kind] = names
-  return names
-end
-
-local function merged(old, changes)
-  local attrs = {}
-  for name, value in pairs(old) do attrs[name] = value end
-  for name, value in pairs(changes or {}) do attrs[name] = value end
-  return attrs
-end
-
-local function same_list(old, value)
-  if #old ~= #value then return false end
-  for i, item in ipairs(old) do
-    if not rawequal(item, value[i]) then return false end
-  end
-  return true
-end
-
-local function same_attr(old, value)
-  return old == value
-    or type(old) == "table" and type(value) == "table" and same_list(old, value)
-end
-
--- Whether a field has that value already.
-local function has_value(node_, name, value)
-  local old = node_[name]
-  if name == "attrs" then
-    for key, attr in pairs(value) do
-      if not same_attr(old[key], attr) then return false end
-    end
-    return true
-  end
-  if type(old) ~= "table" or type(value) ~= "table" then
-    -- Several statements of a scope are a SeqStmt that is made when asked for.
-    return rawequal(old, value) or type(value) == "userdata" and type(old) == "userdata"
-      and old.kind == "SeqStmt" and value.kind == "SeqStmt" and core.node_equal(old, value)
-  end
-  return same_list(old, value)
-end
-
--- What of `changes` is no value that the node has; nil when there is nothing.
-local function changed_fields(node_, changes)
-  local known, left = {}, {}
-  argument.table(changes, "node:with", "changes")
-  if #fields_to_set(node_.kind) == 0 then
-    argument.fail(("a %s has no changed copies"):format(node_.kind))
-  end
-  for _, name in ipairs(fields_to_set(node_.kind)) do known[name] = true end
-  for name, value in pairs(changes) do
-    if not known[name] then
-      argument.fail(("a %s has no field '%s'; it has: %s"):format(node_.kind, tostring(name),
-        table.concat(fields_to_set(node_.kind), ", ")))
-    end
-    if not has_value(node_, name, value) then left[name] = value end
-  end
-  return next(left) ~= nil and left or nil
-end
-
-local function with_loop_level(node_, changes)
-  local kind = node_.kind
-  local left = changed_fields(node_, changes)
-  if not left then return node_ end
-  local source, now = core.seal(node_), {}
-  for _, name in ipairs(fields_to_set(kind)) do
-    local old, value = source[name], left[name]
-    if value == nil then value = old end
-    -- A number in the place of a PrimExpr has its dtype.
-    now[name] = ir.kind_of(old) == "Node" and expr(value, old.dtype) or value
-  end
-  if now.attrs then now.attrs = merged(source.attrs, left.attrs) end
-  if constructors[kind] then return constructors[kind][2](now) end
-  return make_of(kind, now)
-end
-
-local with_relay = tir.Any().with
-core.extend("perilune.Node", {
-  --- A copy with other fields: loop:with { extent = 8 }, store:with { value = 0 }, and attributes.
-  with = function(node_, changes)
-    local class = class_of[node_.kind]
-    if class == "prim" or class == "stmt" or node_.kind == "PrimFunc" then
-      return with_loop_level(node_, changes)
-    end
-    return with_relay(node_, changes)
-  end,
-})
-
-local relay_fields = ir.fields
-
---- The names of the fields that node:with{...} takes for a kind, in order.
-function ir.fields(kind)
-  local class = class_of[kind]
-  if class == nil then
-    argument.fail(("no kind is called '%s'%s"):format(tostring(kind), core.suggest(tostring(kind),
-      kind_names)))
-  end
-  local loop = class == "prim" or class == "stmt" or kind == "PrimFunc"
-  local names = loop and fields_to_set(kind) or relay_fields(kind)
-  return table.move(names, 1, #names, 1, {})
-end
-
 -- ------------------------------------------- walking, changing, asking
 
 for name, layout in pairs(require "perilune.tir.layout") do tir[name] = layout end
@@ -658,9 +419,5 @@ end
 tir.renew_defs = core.renew_defs
 tir.run = require "perilune.tir.run".run
 tir.check = require "perilune.tir.check".check
-
-for name in pairs(kind_number) do
-  if ir[name] == nil and tir[name] ~= nil then ir[name] = tir[name] end
-end
 
 return tir

@@ -110,9 +110,15 @@ static bool is_constant(const pln_script_printer *s, pln_ref ref) {
   return kind == PLN_INT_IMM;
 }
 
+/* Transforms of layouts are attributes of the function in TVMScript. */
+static bool has_options(const pln_script_printer *s, pln_attrs attrs) {
+  return attrs && (pln_attrs_count(s->engine, attrs) > 1 ||
+                   !pln_attrs_find(s->engine, attrs, "layout_transforms"));
+}
+
 bool pln_script_is_plain(const pln_script_printer *s, pln_ref buffer) {
   const pln_node *n = &s->g->nodes[buffer];
-  if (n->count != 2u + n->results || n->attrs)
+  if (n->count != 2u + n->results || has_options(s, n->attrs))
     return false;
   for (uint32_t i = 0; i < n->results; i++)
     if (!is_constant(s, declared_operand(s, buffer, 1 + i)))
@@ -288,6 +294,20 @@ static void put_parts(pln_script_printer *s, const defined *parts,
   pln_script_write(s, ")");
 }
 
+/* T.func_attr behind the declaration. */
+static void declare_layout(pln_script_printer *s,
+                           const pln_script_declaration *d) {
+  size_t offset = s->text.size;
+  if (!pln_script_has_layout(s, d->buffer))
+    return;
+  s->layouts = &d->buffer;
+  s->n_layouts = 1;
+  pln_script_write(s, "T.func_attr({");
+  pln_script_layouts(s);
+  pln_script_write(s, "})");
+  add_line(s, offset, d);
+}
+
 static void put_declaration(pln_script_printer *s,
                             const pln_script_declaration *d) {
   defined parts = {0};
@@ -306,6 +326,8 @@ static void put_declaration(pln_script_printer *s,
     pln_script_write(s, ":");
   }
   add_line(s, offset, d);
+  if (!with)
+    declare_layout(s, d);
 }
 
 /* --------------------------------------------------------- what nothing binds

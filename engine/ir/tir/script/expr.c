@@ -241,6 +241,17 @@ static void open_level(pln_script_printer *s, level *stack, uint32_t *top,
                                           : "}"};
 }
 
+/* The transforms of layouts stand where their key sorts; `name` is NULL behind
+ * the last entry. */
+static void put_layouts_before(pln_script_printer *s, const char *name,
+                               bool *first) {
+  if (s->n_layouts == 0 || (name && strcmp(name, "layout_transform_map") < 0))
+    return;
+  pln_script_write(s, *first ? "" : ", ");
+  pln_script_layouts(s);
+  *first = false;
+}
+
 void pln_script_attrs(pln_script_printer *s, pln_attrs attrs, const char *but) {
   level stack[MAX_LEVELS];
   uint32_t top = 0;
@@ -250,6 +261,8 @@ void pln_script_attrs(pln_script_printer *s, pln_attrs attrs, const char *but) {
   while (top > 0 && s->status == PLN_OK) {
     level *l = &stack[top - 1];
     if (l->next == pln_attrs_count(s->engine, l->attrs)) {
+      if (top == 1)
+        put_layouts_before(s, NULL, &first);
       pln_script_write(s, l->end);
       top--;
       first = false;
@@ -260,6 +273,8 @@ void pln_script_attrs(pln_script_printer *s, pln_attrs attrs, const char *but) {
         l->list ? pln_text("") : pln_symbol_text(s->engine, a->name);
     if (top == 1 && but && !strcmp(name.data, but))
       continue;
+    if (top == 1)
+      put_layouts_before(s, name.data, &first);
     pln_script_write(s, first ? "" : ", ");
     if (!l->list) {
       pln_script_write_quoted(s, name);
@@ -661,10 +676,27 @@ static void write_script_fragment(pln_script_printer *s,
   }
 }
 
+/* The most fragments of one expression. Its text repeats what is shared, so
+ * that it may be exponentially longer than the expression has nodes. */
+static uint64_t most_fragments(const pln_script_printer *s) {
+  return (UINT64_C(1) << 22) + UINT64_C(64) * s->g->n_nodes;
+}
+
+static void refuse_long_text(pln_script_printer *s) {
+  s->status = pln_diag_error(s->engine, PLN_ERR_LIMIT, NULL,
+                             "the text of an expression is too long: it "
+                             "repeats parts that the expression shares; a "
+                             "variable (LetStmt, Let) for each such part makes "
+                             "it short");
+}
+
 static void write_script_fragments(pln_script_printer *s, uint32_t bottom) {
+  uint64_t left = most_fragments(s);
   while (s->n_fragments > bottom && s->status == PLN_OK) {
     pln_script_fragment fragment = s->fragments[--s->n_fragments];
     write_script_fragment(s, &fragment);
+    if (left-- == 0)
+      refuse_long_text(s);
   }
 }
 

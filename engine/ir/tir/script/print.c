@@ -166,6 +166,7 @@ typedef struct function {
   pln_slice name;
   const pln_scope_row *row;
   pln_ref *buffers; /* a parameter: its buffer, or PLN_NONE */
+  pln_ref *layouts; /* inlined buffers with transforms of layouts */
   bool *inlined;    /* it stands in the list of parameters */
   pln_ref body;     /* the first statement behind the buffer map */
 } function;
@@ -246,13 +247,24 @@ static void put_head(pln_script_printer *s, const function *f,
   pln_script_line_end(s, offset, indent);
 }
 
+/* Lists the inlined buffers that have transforms of layouts. */
+static uint32_t list_layouts(const pln_script_printer *s, const function *f) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < f->row->n_params; i++)
+    if (f->inlined[i] && pln_script_has_layout(s, f->buffers[i]))
+      f->layouts[n++] = f->buffers[i];
+  return n;
+}
+
 static void write_script_attrs(pln_script_printer *s, const function *f,
                                uint32_t indent) {
   pln_attrs attrs = s->g->nodes[f->ref].attrs;
   pln_slice symbol = pln_attrs_string(s->engine, attrs, "global_symbol", "");
   bool hidden = symbol.size == f->name.size && symbol.size > 0 &&
                 !memcmp(symbol.data, f->name.data, symbol.size);
-  if (pln_attrs_count(s->engine, attrs) <= (uint32_t)hidden)
+  s->layouts = f->layouts;
+  s->n_layouts = list_layouts(s, f);
+  if (pln_attrs_count(s->engine, attrs) <= (uint32_t)hidden && !s->n_layouts)
     return;
   size_t offset = s->text.size;
   pln_script_write(s, "T.func_attr(");
@@ -374,10 +386,12 @@ static void print_function(pln_script_printer *s, const pln_graph *g,
                      : pln_attrs_string(s->engine, g->nodes[ref].attrs,
                                         "global_symbol", "main");
   f.buffers = table(s, n, sizeof *f.buffers, 0xff);
+  f.layouts = table(s, n, sizeof *f.layouts, 0);
   f.inlined = table(s, n, sizeof *f.inlined, 0);
   if (s->status == PLN_OK)
     put_function(s, &f, indent);
   pln_mem_free(s->engine, f.buffers, n * sizeof *f.buffers);
+  pln_mem_free(s->engine, f.layouts, n * sizeof *f.layouts);
   pln_mem_free(s->engine, f.inlined, n * sizeof *f.inlined);
   end_graph(s);
 }

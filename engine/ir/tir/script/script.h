@@ -87,6 +87,9 @@ typedef struct pln_script_printer {
   uint32_t *seen;              /* per node: the last traversal that visited
                                 * it */
   uint32_t walks;
+  const pln_ref
+      *layouts;       /* buffers of parameters whose transforms of layouts */
+  uint32_t n_layouts; /* the next attributes are to print */
   pln_idmap *tensors; /* tensors printed as metadata -> index + 1 */
   uint32_t n_tensors;
 } pln_script_printer;
@@ -153,6 +156,12 @@ void pln_script_number(pln_script_printer *s, double value);
 /* A metadata entry, whose contents are not printed. */
 void pln_script_tensor(pln_script_printer *s, const pln_tensor *tensor);
 void pln_script_attrs(pln_script_printer *s, pln_attrs attrs, const char *but);
+/* Transforms of layouts, which TVMScript has as an attribute of the function
+ * (tir/script/layout.c): whether a Buffer has any; the entry
+ * "layout_transform_map" of so many buffers that have names, which is printed
+ * once. */
+bool pln_script_has_layout(const pln_script_printer *s, pln_ref buffer);
+void pln_script_layouts(pln_script_printer *s);
 /* min + extent, folded as TVM does. */
 void pln_script_sum(pln_script_printer *s, pln_ref min, pln_ref extent);
 

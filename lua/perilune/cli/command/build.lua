@@ -1,4 +1,4 @@
---- perilune build: programs of TIR as C, or compiled.
+--- perilune build: programs of TIR and models as C, or compiled.
 
 local core = require "perilune.core"
 local stop = require "perilune.cli.stop"
@@ -6,14 +6,17 @@ core.internal() -- diagnostics point at the scripts of others
 
 local build = {
   description = "Writes the PrimFuncs of a program as C (OUT.c, OUT.h) or compiles them (OUT.so, "
-    .. "OUT.o). FILE is TVMScript (NAME.tir, NAME.tvmscript, NAME.py), or a Lua script that "
-    .. "returns a module or PrimFunc.",
+    .. "OUT.o). FILE is TVMScript (NAME.tir, NAME.tvmscript, NAME.py), a Lua script that "
+    .. "returns a module or PrimFunc, or a model (NAME.onnx, NAME.relay), which is optimised, "
+    .. "fused and lowered first; its constants are written to OUT.bin.",
 }
 
 function build.arguments(parser)
   parser:argument("file", "The program to build."):argname "FILE"
   parser:option("-o --output", "What to write, by its ending: .c, .h, .so or .o; may be repeated. "
     .. "Without it the C source is printed."):argname "OUT":count "*"
+  require "perilune.cli.shapes".options(parser)
+  parser:flag("--no-optimise", "Takes a model as it is: the default pipeline is not run.")
   parser:option("--cc", "The C compiler; otherwise $CC, else cc."):argname "CC"
   parser:option("--flags", "Its flags, in one word; otherwise -O3, -march=native and others.")
     :argname "FLAGS"
@@ -34,7 +37,20 @@ local function from_script(path)
   return program
 end
 
-local function load(path)
+-- A model with the sizes that are given, optimised.
+local function from_model(options)
+  local shapes = require "perilune.cli.shapes"
+  local fixed = shapes.parse(options)
+  local model, diag = require "perilune.cli.load".model(options.file)
+  if not model then error(diag, 0) end
+  model = shapes.fix(model, fixed)
+  if options.no_optimise then return model end
+  return require "perilune".pipelines.default(model)
+end
+
+local function load(options)
+  local path = options.file
+  if path:find "%.onnx$" or path:find "%.relay$" then return from_model(options) end
   if path:find "%.lua$" then return from_script(path) end
   local file, reason = io.open(path, "rb")
   if not file then stop.failure("%s", reason) end
@@ -63,7 +79,7 @@ end
 function build.run(options)
   check_outputs(options.output)
   local compiles = needs_compiler(options.output)
-  local built = require "perilune".build(load(options.file), {
+  local built = require "perilune".build(load(options), {
     cc = options.cc, flags = options.flags, threads = options.threads,
     asserts = options.asserts, cache = options.cache,
     vector_bytes = options.vector_bytes or (not compiles and 32 or nil),

@@ -123,7 +123,10 @@ local function format(path, options)
     stop.failure("%s: only Relay text has a form to check", path)
   end
   local printed = (text or options.full) and module:text() or tostring(module)
-  if not options.check then return print_text(printed) end
+  if not options.check then
+    local open = models.names_script(path) and printed:sub(-1) ~= "\n"
+    return print_text(open and printed .. "\n" or printed)
+  end
   if not is_formed(text, printed) then
     print(path)
     return 1

@@ -663,11 +663,13 @@ static pln_status remap(pln_script_parser *p, const doing *d) {
 
 static pln_status func_attr(pln_script_parser *p, const doing *d) {
   pln_attrs attrs = 0;
+  pln_script_value dict = *d->args.at[0];
   for (uint32_t i = p->n_frames; i-- > 0;) {
     pln_open_frame *f = &p->frames[i];
     if (f->what != PLN_F_FUNCTION)
       continue;
-    PLN_TRY(pln_script_attrs_of(p, d->args.at[0], &attrs));
+    PLN_TRY(pln_script_layout_transforms(p, &dict));
+    PLN_TRY(pln_script_attrs_of(p, &dict, &attrs));
     for (uint32_t k = 0; k < pln_attrs_count(p->engine, attrs); k++) {
       pln_attr entry = *pln_attrs_at(p->engine, attrs, k);
       PLN_TRY(pln_attrs_with(p->engine, f->attrs, &entry, &f->attrs));

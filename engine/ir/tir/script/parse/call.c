@@ -366,6 +366,7 @@ static pln_status node_of(pln_script_parser *p, uint32_t method,
   case PLN_METHOD_REDUCE: return reduce(p, a, out);
   case PLN_METHOD_RANGE: return range(p, a, out);
   case PLN_METHOD_ITER_VAR: return iter_var(p, a, out);
+  case PLN_METHOD_INDEX_MAP: return pln_script_index_map(p, a->at[0], out);
   case PLN_METHOD_NOT: return negation(p, a, out);
   default:
     return pln_script_node(p, (pln_prim){.kind = PLN_ANY, .type = p->types[0]},

@@ -210,6 +210,10 @@ typedef struct pln_script_parser {
   uint32_t n_saved, cap_saved;
   pln_ref *refs; /* operands of the node being built */
   uint32_t n_refs, cap_refs;
+  pln_slice *targets; /* names that the current line assigns or loops over */
+  uint32_t n_targets, cap_targets;
+  pln_script_value *assigned; /* values of the current assignment */
+  uint32_t n_assigned, cap_assigned;
   pln_tensor **tensors; /* of the metadata */
   uint32_t n_tensors, cap_tensors;
   uint16_t words[1024]; /* hash table of the names of T */
@@ -339,6 +343,12 @@ pln_status pln_script_push_list(pln_script_parser *p,
                                 uint32_t *n) PLN_CHECKED;
 pln_status pln_script_thread(pln_script_parser *p, pln_ref var, pln_symbol tag,
                              pln_ref *out) PLN_CHECKED;
+/* Continues at the parameters of a lambda, and behind it again. */
+pln_status pln_script_enter_lambda(pln_script_parser *p,
+                                   const pln_script_value *lambda,
+                                   pln_script_lambda *back) PLN_CHECKED;
+void pln_script_leave_lambda(pln_script_parser *p,
+                             const pln_script_lambda *back);
 /* Parses the body of the lambda of a T.comm_reducer. */
 pln_status pln_script_reducer(pln_script_parser *p,
                               const pln_script_value *lambda,
@@ -358,6 +368,16 @@ pln_status pln_script_with_int(pln_script_parser *p, const char *name,
 pln_status pln_script_with_dict(pln_script_parser *p, const char *name,
                                 const pln_script_value *dict,
                                 pln_attrs *attrs) PLN_CHECKED;
+
+/* script/parse/index_map.c: T.index_map(lambda i: (i // 4, i % 4)): an Array of
+ * the number of variables, the variables and the indices. */
+pln_status pln_script_index_map(pln_script_parser *p,
+                                const pln_script_value *lambda,
+                                pln_ref *out) PLN_CHECKED;
+/* Takes the entry layout_transform_map out of a function's attributes; its maps
+ * become attributes of the buffers. */
+pln_status pln_script_layout_transforms(pln_script_parser *p,
+                                        pln_script_value *dict) PLN_CHECKED;
 
 /* script/parse/buffer.c: T.Buffer and its relatives. */
 /* *data: the Var of a data pointer that the declaration itself made, else

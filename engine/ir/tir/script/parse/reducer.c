@@ -6,6 +6,27 @@
 
 #include "ir/tir/script/parse/parse.h"
 
+pln_status pln_script_enter_lambda(pln_script_parser *p,
+                                   const pln_script_value *lambda,
+                                   pln_script_lambda *back) {
+  if (lambda->kind != PLN_V_LAMBDA || lambda->v.of.number == PLN_NONE)
+    return pln_script_refuse(p, lambda, "a lambda is expected");
+  if (p->in_lambda)
+    return pln_script_refuse(p, lambda, "a lambda inside a lambda");
+  *back = (pln_script_lambda){p->lexer, p->token};
+  p->lexer = p->lambdas[lambda->v.of.number].lexer;
+  p->token = p->lambdas[lambda->v.of.number].token;
+  p->in_lambda = true;
+  return PLN_OK;
+}
+
+void pln_script_leave_lambda(pln_script_parser *p,
+                             const pln_script_lambda *back) {
+  p->in_lambda = false;
+  p->lexer = back->lexer;
+  p->token = back->token;
+}
+
 /* "x0, x1, y0, y1:" with the types of the identities, twice. */
 static pln_status read_parameters(pln_script_parser *p, uint32_t first,
                                   uint32_t k) {
@@ -47,27 +68,25 @@ static pln_status build(pln_script_parser *p, uint32_t first, uint32_t k,
   return status;
 }
 
+static pln_status read_lambda_reducer(pln_script_parser *p,
+                                      const pln_script_value *lambda,
+                                      uint32_t first, uint32_t k) {
+  pln_script_lambda back;
+  uint32_t mark = p->n_bindings;
+  PLN_TRY(pln_script_enter_lambda(p, lambda, &back));
+  pln_status status = read_body(p, first, k);
+  pln_script_leave_lambda(p, &back);
+  pln_script_unbind(p, mark);
+  return status;
+}
+
 pln_status pln_script_reducer(pln_script_parser *p,
                               const pln_script_value *lambda,
                               const pln_script_value *identity, pln_ref *out) {
-  uint32_t first = p->n_refs, k, mark = p->n_bindings;
-  if (lambda->kind != PLN_V_LAMBDA || lambda->v.of.number == PLN_NONE)
-    return pln_script_refuse(p, lambda, "a lambda is expected");
-  if (p->in_lambda)
-    return pln_script_refuse(p, lambda, "a lambda inside a lambda");
-  pln_script_lambda at = p->lambdas[lambda->v.of.number];
-  pln_script_lexer lexer = p->lexer;
-  pln_script_token token = p->token;
+  uint32_t first = p->n_refs, k;
   PLN_TRY(pln_script_push_list(p, identity, 0, &k));
   if (k == 0)
     return pln_script_refuse(p, identity, "an identity is expected");
-  p->lexer = at.lexer;
-  p->token = at.token;
-  p->in_lambda = true;
-  pln_status status = read_body(p, first, k);
-  p->in_lambda = false;
-  p->lexer = lexer;
-  p->token = token;
-  pln_script_unbind(p, mark);
-  return status == PLN_OK ? build(p, first, k, out) : status;
+  PLN_TRY(read_lambda_reducer(p, lambda, first, k));
+  return build(p, first, k, out);
 }

@@ -7,8 +7,6 @@
 
 #include "ir/tir/script/parse/parse.h"
 
-enum { MOST_NAMES = 64 };
-
 static pln_open_frame *top(pln_script_parser *p) {
   return &p->frames[p->n_frames - 1];
 }
@@ -126,16 +124,15 @@ static pln_status open_for(pln_script_parser *p, const pln_script_value *call,
   return open_loop(p, name, min, extent, thread, attrs);
 }
 
-/* Names separated by commas. */
-static pln_status read_names(pln_script_parser *p, pln_slice *names,
-                             uint32_t *n) {
+/* Names separated by commas, into p->targets. */
+static pln_status read_names(pln_script_parser *p) {
   bool more = true;
-  for (*n = 0; more; (*n)++) {
+  for (p->n_targets = 0; more;) {
     if (p->token.kind != PLN_S_NAME)
       return pln_script_expected(p, "a name");
-    if (*n == MOST_NAMES)
-      return pln_script_expected(p, "fewer names");
-    names[*n] = p->token.text;
+    PLN_TRY(pln_mem_grow(p->engine, (void **)&p->targets, &p->cap_targets,
+                         (size_t)p->n_targets + 1, sizeof *p->targets));
+    p->targets[p->n_targets++] = p->token.text;
     PLN_TRY(pln_script_next(p));
     PLN_TRY(pln_script_accept(p, PLN_S_COMMA, &more));
   }
@@ -143,25 +140,23 @@ static pln_status read_names(pln_script_parser *p, pln_slice *names,
 }
 
 static pln_status read_for(pln_script_parser *p) {
-  pln_slice names[MOST_NAMES];
   pln_script_value call;
-  uint32_t n;
   PLN_TRY(pln_script_next(p));
-  PLN_TRY(read_names(p, names, &n));
+  PLN_TRY(read_names(p));
   PLN_TRY(pln_script_expect(p, PLN_S_IN));
   PLN_TRY(pln_script_expr_parse(p, &call));
   p->place = call.at;
   p->place_size = call.size;
   uint32_t method = call.kind == PLN_V_CALL ? call.v.of.number : 0;
   if (method == PLN_METHOD_GRID)
-    PLN_TRY(open_grid(p, &call, n, names));
+    PLN_TRY(open_grid(p, &call, p->n_targets, p->targets));
   else if (method < PLN_METHOD_SERIAL || method > PLN_METHOD_THREAD_BINDING)
     return pln_script_refuse(
         p, &call, "a loop runs over range(...), T.grid(...) or T.serial(...)");
-  else if (n != 1)
+  else if (p->n_targets != 1)
     return pln_script_refuse(p, &call, "this loop has one variable");
   else
-    PLN_TRY(open_for(p, &call, names[0]));
+    PLN_TRY(open_for(p, &call, p->targets[0]));
   return end_header(p);
 }
 
@@ -307,15 +302,20 @@ static pln_status read_annotated(pln_script_parser *p, pln_slice name) {
 
 static pln_status assign(pln_script_parser *p, uint32_t n,
                          const pln_slice *names) {
-  pln_script_value values[MOST_NAMES];
-  uint32_t k = 0;
+  pln_script_value *values, value;
+  uint32_t k;
   bool more = true;
-  for (; more; k++) {
-    if (k == n)
+  for (p->n_assigned = 0; more;) {
+    if (p->n_assigned == n)
       return pln_script_expected(p, "fewer values");
-    PLN_TRY(pln_script_expr_parse(p, &values[k]));
+    PLN_TRY(pln_script_expr_parse(p, &value));
+    PLN_TRY(pln_mem_grow(p->engine, (void **)&p->assigned, &p->cap_assigned,
+                         (size_t)p->n_assigned + 1, sizeof *p->assigned));
+    p->assigned[p->n_assigned++] = value;
     PLN_TRY(pln_script_accept(p, PLN_S_COMMA, &more));
   }
+  values = p->assigned;
+  k = p->n_assigned;
   p->place = values[0].at;
   p->place_size = values[0].size;
   if (n > 1 && k == 1 && values[0].kind == PLN_V_CALL)
@@ -365,10 +365,10 @@ static pln_status poison(pln_script_parser *p, uint32_t n,
 }
 
 static pln_status read_assignment(pln_script_parser *p) {
-  pln_slice names[MOST_NAMES];
-  uint32_t n;
   bool typed;
-  PLN_TRY(read_names(p, names, &n));
+  PLN_TRY(read_names(p));
+  const pln_slice *names = p->targets;
+  uint32_t n = p->n_targets;
   PLN_TRY(pln_script_accept(p, PLN_S_COLON, &typed));
   if (typed)
     return poison(p, n, names, read_annotated(p, names[0]));

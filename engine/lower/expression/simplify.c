@@ -14,9 +14,12 @@
 typedef struct simplifier {
   pln_analyzer_scopes scopes;
   const pln_graph *old;
-  /* LetStmts that stay: conditions are decided with their values. */
-  pln_term_list vars, values;
-  int *decided; /* by node: of an IfThenElse, 1 or 0; -1: not known */
+  /* By term: the value of a LetStmt's variable that stays, or PLN_NO_TERM.
+   * Conditions are decided with these values. */
+  pln_term *value_of;
+  uint32_t cap_value_of;
+  bool *in_buffer; /* by node: an operand of a Buffer */
+  int *decided;    /* by node: of an IfThenElse, 1 or 0; -1: not known */
 } simplifier;
 
 /* A PrimExpr that the analyzer takes: a number, a condition, a call. */
@@ -65,6 +68,30 @@ static pln_status simplify_operand(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
 /* ---------------------------------------------------------------- statements
  */
 
+/* A condition with the values of its variables, if these are known. */
+static pln_status with_values(simplifier *x, pln_term term, pln_term *out) {
+  pln_analyzer *a = x->scopes.a;
+  pln_term_list order, vars = {0}, values = {0};
+  *out = term;
+  if (x->cap_value_of == 0)
+    return PLN_OK;
+  if (!pln_term_order(a, term, NULL, &order))
+    return a->status;
+  bool ok = true;
+  for (uint32_t i = 0; i < order.n && ok; i++) {
+    pln_term t = order.items[i];
+    if (t < x->cap_value_of && x->value_of[t])
+      ok = pln_term_list_push(a, &vars, t) &&
+           pln_term_list_push(a, &values, x->value_of[t]);
+  }
+  if (ok && vars.n > 0)
+    *out = pln_term_substitute(a, term, vars.n, vars.items, values.items);
+  pln_term_list_free(a, &order);
+  pln_term_list_free(a, &vars);
+  pln_term_list_free(a, &values);
+  return a->status;
+}
+
 /* Decides the condition of a branch: simplified, and with the values of
  * variables. */
 static pln_status decide(simplifier *x, pln_stmt_rewrite *s, pln_ref stmt) {
@@ -73,11 +100,10 @@ static pln_status decide(simplifier *x, pln_stmt_rewrite *s, pln_ref stmt) {
   const pln_graph *g = pln_stmt_builder(s)->graph;
   pln_ref condition = pln_likely_condition(g, pln_stmt_operand(s, 0));
   PLN_TRY(pln_scoped_term(&x->scopes, s, condition, &term));
-  if (x->vars.n > 0) {
-    term =
-        pln_term_substitute(a, term, x->vars.n, x->vars.items, x->values.items);
-    PLN_TRY(pln_analyzer_simplify(a, term, 2, &term));
-  }
+  pln_term whole = term;
+  PLN_TRY(with_values(x, term, &whole));
+  if (whole != term)
+    PLN_TRY(pln_analyzer_simplify(a, whole, 2, &term));
   x->decided[stmt] = pln_is_const(a, term) ? pln_const(a, term) != 0 : -1;
   return PLN_OK;
 }
@@ -100,13 +126,21 @@ static bool may_inline(const pln_stmt_rewrite *s, pln_ref value) {
 }
 
 /* A variable that a Buffer's fields need stays. */
-static bool is_used_in_buffer(const pln_graph *g, pln_ref var) {
-  for (pln_ref ref = var; ref < g->n_nodes; ref++)
+static void find_used_in_buffers(simplifier *x) {
+  const pln_graph *g = x->old;
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++)
     if (g->nodes[ref].kind == PLN_BUFFER)
       for (uint32_t i = 0; i < g->nodes[ref].count; i++)
-        if (pln_operand(g, ref, i) == var)
-          return true;
-  return false;
+        x->in_buffer[pln_operand(g, ref, i)] = true;
+}
+
+static pln_status set_value(simplifier *x, pln_term var, pln_term value) {
+  uint32_t old = x->cap_value_of;
+  PLN_TRY(pln_mem_grow(x->old->engine, (void **)&x->value_of, &x->cap_value_of,
+                       (size_t)var + 1, sizeof *x->value_of));
+  memset(x->value_of + old, 0, (x->cap_value_of - old) * sizeof *x->value_of);
+  x->value_of[var] = value;
+  return PLN_OK;
 }
 
 /* A pure value of a variable that stays is known to conditions. */
@@ -119,17 +153,14 @@ static pln_status remember_value(simplifier *x, pln_stmt_rewrite *s,
   PLN_TRY(pln_stmt_map(s, var, &image));
   PLN_TRY(pln_scoped_term(&x->scopes, s, image, &terms[0]));
   PLN_TRY(pln_scoped_term(&x->scopes, s, value, &terms[1]));
-  if (!pln_term_list_push(x->scopes.a, &x->vars, terms[0]) ||
-      !pln_term_list_push(x->scopes.a, &x->values, terms[1]))
-    return x->scopes.a->status;
-  return PLN_OK;
+  return set_value(x, terms[0], terms[1]);
 }
 
 static pln_status enter_let(simplifier *x, pln_stmt_rewrite *s, pln_ref stmt) {
   pln_ref var = pln_stmt_param(s, stmt, 0, 0), value = pln_stmt_operand(s, 0);
   if (!may_inline(s, value))
     return remember_value(x, s, var, value);
-  if (!is_used_in_buffer(x->old, var))
+  if (!x->in_buffer[var])
     pln_stmt_bind(s, var, value);
   return PLN_OK;
 }
@@ -216,20 +247,23 @@ static pln_status read_extensions(const pln_pass_run *run, uint32_t *out) {
 }
 
 static pln_status begin(simplifier *x, uint32_t extensions) {
-  x->decided = pln_mem_new(x->old->engine, x->old->n_nodes * sizeof(int));
-  if (!x->decided)
-    return pln_nomem(x->old->engine);
+  pln_engine *e = x->old->engine;
+  x->decided = pln_mem_new(e, x->old->n_nodes * sizeof *x->decided);
+  x->in_buffer = pln_mem_zeroed(e, x->old->n_nodes * sizeof *x->in_buffer);
+  if (!x->decided || !x->in_buffer)
+    return pln_nomem(e);
+  find_used_in_buffers(x);
   PLN_TRY(pln_analyzer_scopes_begin(&x->scopes, x->old));
   pln_analyzer_set_extensions(x->scopes.a, extensions);
   return PLN_OK;
 }
 
 static void end(simplifier *x) {
-  pln_mem_free(x->old->engine, x->decided, x->old->n_nodes * sizeof(int));
-  if (!x->scopes.a)
-    return;
-  pln_term_list_free(x->scopes.a, &x->vars);
-  pln_term_list_free(x->scopes.a, &x->values);
+  pln_engine *e = x->old->engine;
+  size_t n = x->old->n_nodes;
+  pln_mem_free(e, x->decided, n * sizeof *x->decided);
+  pln_mem_free(e, x->in_buffer, n * sizeof *x->in_buffer);
+  pln_mem_free(e, x->value_of, x->cap_value_of * sizeof *x->value_of);
   pln_analyzer_scopes_end(&x->scopes);
 }
 

@@ -1,0 +1,214 @@
+-- Computes of element-wise and broadcasting operators.
+
+local core = require "perilune.core"
+core.internal()
+
+local activation = require "perilune.topi.nn.activation"
+local broadcast = require "perilune.topi.broadcast"
+local elementwise = require "perilune.topi.elementwise"
+local operand = require "perilune.tir.operand"
+
+local compute = {}
+
+local is_float = operand.is_float
+
+-- Whether the operands are floats or integers, not bools.
+local function of_numbers(f)
+  return function(attrs, inputs, out_type, args)
+    for _, x in ipairs(inputs) do
+      if x and x.dtype == "bool" then return nil, "arithmetic of bools" end
+    end
+    return f(attrs, inputs, out_type, args)
+  end
+end
+
+local function unary(name, f)
+  compute[name] = function(_, inputs) return f(inputs[1]) end
+end
+
+local function unary_of_floats(name, f)
+  compute[name] = function(_, inputs)
+    if not is_float(inputs[1].dtype) then return nil, "not of floats" end
+    return f(inputs[1])
+  end
+end
+
+for _, name in ipairs {
+  "exp", "log", "log2", "log10", "sqrt", "rsqrt", "tanh", "erf", "sin", "cos", "tan", "asin",
+  "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "reciprocal", "floor", "ceil",
+  "trunc", "fast_exp", "fast_tanh", "fast_erf",
+} do
+  unary_of_floats(name, elementwise[name])
+end
+unary_of_floats("sigmoid", activation.sigmoid)
+
+for _, name in ipairs { "abs", "sign", "negative" } do
+  compute[name] = of_numbers(function(_, inputs) return elementwise[name](inputs[1]) end)
+end
+for _, name in ipairs { "isnan", "isfinite", "logical_not", "bitwise_not" } do
+  unary(name, elementwise[name])
+end
+unary("copy", elementwise.identity)
+unary("annotation.stop_fusion", elementwise.identity)
+
+compute.round = function(attrs, inputs)
+  if attrs.relay == 1 then return elementwise.round(inputs[1]) end
+  return elementwise.rint(inputs[1])
+end
+
+compute.isinf = function(attrs, inputs)
+  if attrs.detect_negative == 0 or attrs.detect_positive == 0 then
+    return nil, "infinities of one sign"
+  end
+  return elementwise.isinf(inputs[1])
+end
+
+-- Activations: the names of their attributes, in order.
+for name, keys in pairs {
+  relu = {}, leaky_relu = { "alpha" }, elu = { "alpha" }, celu = { "alpha" },
+  selu = { "alpha", "gamma" }, hard_sigmoid = { "alpha", "beta" }, hard_swish = {},
+  softplus = {}, mish = {}, softsign = {}, silu = { "alpha" }, thresholded_relu = { "alpha" },
+  shrink = { "bias", "lambd" },
+} do
+  compute["nn." .. name] = function(attrs, inputs)
+    return activation[name](inputs[1], attrs[keys[1]], attrs[keys[2]])
+  end
+end
+
+compute["nn.gelu"] = function(attrs, inputs)
+  return (attrs.approximate == "tanh" and activation.gelu_tanh or activation.gelu)(inputs[1])
+end
+
+-- ----------------------------------------------------------------- broadcast
+
+for _, name in ipairs { "add", "subtract", "multiply", "divide" } do
+  compute[name] = of_numbers(function(_, inputs)
+    return broadcast[name](inputs[1], inputs[2])
+  end)
+end
+
+for _, name in ipairs {
+  "floor_divide", "floor_mod", "trunc_divide", "trunc_mod", "bitwise_and", "bitwise_or",
+  "bitwise_xor", "logical_and", "logical_or", "logical_xor",
+} do
+  compute[name] = function(_, inputs) return broadcast[name](inputs[1], inputs[2]) end
+end
+
+for _, name in ipairs {
+  "equal", "not_equal", "greater", "greater_equal", "less", "less_equal",
+} do
+  compute[name] = function(_, inputs) return broadcast[name](inputs[1], inputs[2]) end
+end
+
+compute.mod = of_numbers(function(attrs, inputs)
+  local f = attrs.fmod == 1 and broadcast.mod or broadcast.floor_mod
+  return f(inputs[1], inputs[2])
+end)
+
+compute.power = function(_, inputs)
+  local x, y = inputs[1], inputs[2]
+  if not is_float(x.dtype) then return nil, "of integers" end
+  return broadcast.power(x, y.dtype == x.dtype and y or elementwise.cast(y, x.dtype))
+end
+
+-- Of any number of operands.
+for name, f in pairs { maximum = "maximum", minimum = "minimum", add_n = "add" } do
+  compute[name] = of_numbers(function(_, inputs)
+    local result = inputs[1]
+    for i = 2, #inputs do result = broadcast[f](result, inputs[i]) end
+    return result == inputs[1] and elementwise.identity(result) or result
+  end)
+end
+
+compute.where = function(_, inputs) return broadcast.where(inputs[1], inputs[2], inputs[3]) end
+
+compute.broadcast_to = function(_, inputs, out_type)
+  return broadcast.broadcast_to(inputs[1], out_type.shape)
+end
+compute.broadcast_to_like = compute.broadcast_to
+
+compute["nn.bias_add"] = function(attrs, inputs)
+  local rank = inputs[1].ndim
+  local axis = (attrs.axis or 1) % rank
+  local shape = {}
+  for i = 1, rank - axis do shape[i] = 1 end
+  shape[1] = inputs[2].shape[1].value
+  return broadcast.add(inputs[1], require "perilune.topi.transform".reshape(inputs[2], shape))
+end
+
+compute["nn.prelu"] = function(attrs, inputs)
+  local x, slope = inputs[1], inputs[2]
+  if attrs.axis ~= nil then
+    local shape = {}
+    for i = 1, x.ndim - attrs.axis % x.ndim do shape[i] = 1 end
+    shape[1] = slope.shape[1].value
+    slope = require "perilune.topi.transform".reshape(slope, shape)
+  end
+  local zero = operand.const(0, x.dtype)
+  return broadcast.where(broadcast.less(x, zero), broadcast.multiply(x, slope), x)
+end
+
+-- ------------------------------------------------------------------- others
+
+local function floats_to_integers(from, to)
+  return is_float(from) and operand.is_integer(to) and to ~= "bool"
+end
+
+compute.cast = function(_, inputs, out_type)
+  local from, to = inputs[1].dtype, out_type.dtype
+  if floats_to_integers(from, to) and to ~= "int32" and to ~= "int64" then
+    return nil, ("from %s to %s"):format(from, to)
+  end
+  return elementwise.cast(inputs[1], to)
+end
+compute.cast_like = compute.cast
+
+-- A limit is an attribute or a constant operand.
+local function limit(attr, arg, input)
+  if not input then return attr end
+  if not arg.constant then return nil, "limits that are not constant" end
+  local value = arg.constant:to_table()
+  return type(value) == "table" and value[1] or value
+end
+
+compute.clip = function(attrs, inputs, _, args)
+  local least, reason = limit(attrs.a_min, args[2], inputs[2])
+  local most, other = limit(attrs.a_max, args[3], inputs[3])
+  if reason or other then return nil, reason or other end
+  if not is_float(inputs[1].dtype) and (math.type(least) == "float"
+      or math.type(most) == "float") then
+    return nil, "of integers, by floats"
+  end
+  return elementwise.clip(inputs[1], least, most)
+end
+
+local function filled(value)
+  return function(_, _, out_type)
+    return elementwise.full(out_type.shape, out_type.dtype, value)
+  end
+end
+
+for name, value in pairs { zeros = 0, zeros_like = 0, ones = 1, ones_like = 1 } do
+  compute[name] = filled(value)
+end
+
+compute.constant_of_shape = function(attrs, _, out_type)
+  local value = 0
+  if attrs.value then value = attrs.value:to_table() end
+  if type(value) == "table" then value = value[1] end
+  return elementwise.full(out_type.shape, out_type.dtype, value)
+end
+
+-- One value, as a tensor of no dimensions or one element.
+local function fill(x, out_type)
+  local index = {}
+  for i = 1, x.ndim do index[i] = 0 end
+  return elementwise.cast(require "perilune.topi.dims".compute(out_type.shape, function()
+    return x[index]
+  end, "T_full", "elemwise"), out_type.dtype)
+end
+
+compute.full = function(_, inputs, out_type) return fill(inputs[1], out_type) end
+compute.full_like = function(_, inputs, out_type) return fill(inputs[2], out_type) end
+
+return compute

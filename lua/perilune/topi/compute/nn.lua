@@ -1,0 +1,382 @@
+-- Computes of neural network operators: products, convolutions, pooling, norms, resampling.
+
+local core = require "perilune.core"
+core.internal()
+
+local broadcast = require "perilune.topi.broadcast"
+local conv = require "perilune.topi.nn.conv"
+local dense = require "perilune.topi.nn.dense"
+local dims = require "perilune.topi.dims"
+local elementwise = require "perilune.topi.elementwise"
+local image = require "perilune.topi.image"
+local norm = require "perilune.topi.nn.norm"
+local operand = require "perilune.tir.operand"
+local pad = require "perilune.topi.nn.pad"
+local pool = require "perilune.topi.nn.pool"
+local softmax = require "perilune.topi.nn.softmax"
+local transform = require "perilune.topi.transform"
+
+local compute = {}
+
+local function holds(attr) return attr == true or attr == 1 end
+
+-- ------------------------------------------------------------------ products
+
+compute["nn.matmul"] = function(attrs, inputs, out_type)
+  return dense.matmul(inputs[1], inputs[2], holds(attrs.transpose_a), holds(attrs.transpose_b),
+    out_type.dtype)
+end
+
+compute["nn.dense"] = function(_, inputs, out_type, args)
+  if args[2].pack and inputs[2].ndim == 2 then
+    return dense.matmul(inputs[1], args[2].pack { 1, 0 }, false, false, out_type.dtype)
+  end
+  return dense.dense(inputs[1], inputs[2], nil, out_type.dtype)
+end
+
+compute["nn.batch_matmul"] = compute["nn.matmul"]
+
+compute["nn.gemm"] = function(attrs, inputs, _, args)
+  local alpha, beta = attrs.alpha or 1, attrs.beta or 1
+  local b, transpose_b = inputs[2], holds(attrs.transB)
+  if transpose_b and args[2].pack then b, transpose_b = args[2].pack { 1, 0 }, false end
+  local result = dense.matmul(inputs[1], b, holds(attrs.transA), transpose_b)
+  if alpha ~= 1 then result = broadcast.multiply(result, operand.const(alpha, result.dtype)) end
+  local c = inputs[3]
+  if not c then return result end
+  if beta ~= 1 then c = broadcast.multiply(c, operand.const(beta, c.dtype)) end
+  return broadcast.add(result, c)
+end
+
+-- -------------------------------------------------------------- convolutions
+
+-- Pads of an ONNX operator, or nil and a reason.
+local function onnx_padding(attrs, shape, kernel)
+  local auto = attrs.auto_pad or "NOTSET"
+  local n = #shape - 2
+  local pads = { before = {}, after = {} }
+  for i = 1, n do
+    local before, after = 0, 0
+    if auto == "NOTSET" and attrs.pads then
+      before, after = attrs.pads[i], attrs.pads[n + i]
+    elseif auto:find "^SAME" then
+      local stride = attrs.strides and attrs.strides[i] or 1
+      local reach = (kernel[i] - 1) * (attrs.dilations and attrs.dilations[i] or 1) + 1
+      local out = (shape[i + 2] + stride - 1) // stride
+      local all = math.max(0, (out - 1) * stride + reach - shape[i + 2])
+      before = auto == "SAME_UPPER" and all // 2 or all - all // 2
+      after = all - before
+    end
+    pads.before[i], pads.after[i] = before, after
+  end
+  return table.move(pads.after, 1, n, n + 1, table.move(pads.before, 1, n, 1, {}))
+end
+
+local function none_if_empty(list) return list and #list > 0 and list or nil end
+
+local function by_channel(bias, rank)
+  local shape = { bias.shape[1].value }
+  for i = 2, rank - 1 do shape[i] = 1 end
+  return transform.reshape(bias, shape)
+end
+
+local function with_bias(result, bias)
+  return bias and broadcast.add(result, by_channel(bias, result.ndim)) or result
+end
+
+-- Whether weights are worth packing: channels make vectors.
+local function packs(arg, kernel, groups, x, dtype)
+  return arg.pack and #kernel == 4 and groups == 1 and kernel[1] % 8 == 0 and x.dtype == dtype
+    and operand.is_float(dtype)
+end
+
+compute["nn.conv"] = function(attrs, inputs, out_type, args)
+  local shape, kernel = dims.of(inputs[1]), dims.of(inputs[2])
+  local n = #shape - 2
+  if n < 1 or n > 3 then return nil, ("of rank %d"):format(#shape) end
+  local padding = onnx_padding(attrs, shape, table.move(kernel, 3, #kernel, 1, {}))
+  local strides, dilation = none_if_empty(attrs.strides), none_if_empty(attrs.dilations)
+  if packs(args[2], kernel, attrs.group or 1, inputs[1], out_type.dtype) then
+    return with_bias(conv.conv2d_packed(inputs[1], args[2].pack { 1, 2, 3, 0 }, strides, padding,
+      dilation), inputs[3])
+  end
+  return with_bias(conv[("conv%dd"):format(n)](inputs[1], inputs[2], strides, padding, dilation,
+    attrs.group or 1), inputs[3])
+end
+
+compute["nn.conv_transpose"] = function(attrs, inputs)
+  local shape, kernel = dims.of(inputs[1]), dims.of(inputs[2])
+  local n = #shape - 2
+  if n < 1 or n > 3 then return nil, ("of rank %d"):format(#shape) end
+  if none_if_empty(attrs.output_shape) or (attrs.auto_pad or "NOTSET") ~= "NOTSET" then
+    return nil, "a given output shape"
+  end
+  local padding = onnx_padding(attrs, shape, table.move(kernel, 3, #kernel, 1, {}))
+  return with_bias(conv[("conv%dd_transpose"):format(n)](inputs[1], inputs[2],
+    none_if_empty(attrs.strides), padding, none_if_empty(attrs.output_padding), attrs.group or 1,
+    none_if_empty(attrs.dilations)), inputs[3])
+end
+
+-- The axes of a layout in the order of another one, from 0; nil if they do not agree.
+local function permutation(from, to)
+  local axes = {}
+  if #from ~= #to then return nil end
+  for i = 1, #to do
+    local at = from:find(to:sub(i, i), 1, true)
+    if not at or not to:sub(i, i):find "%u" then return nil end
+    axes[i] = at - 1
+  end
+  return axes
+end
+
+local function relaid(x, from, to)
+  if from == to then return x end
+  local axes = permutation(from, to)
+  return axes and transform.transpose(x, axes)
+end
+
+-- Relay's padding: one number, one an axis, or before and behind.
+local function relay_padding(list, n)
+  if list == nil then return 0 end
+  if #list == 1 then return list[1] end
+  if #list == n or #list == 2 * n then return list end
+  return nil
+end
+
+local function one_or(list, n)
+  if not none_if_empty(list) then return 1 end
+  return #list == 1 and n > 1 and list[1] or list
+end
+
+-- A Relay convolution: f(data, weight, strides, padding, dilation) of channels-first operands.
+local function relay_conv(n, spatial, kernel_first, f)
+  local layout = "NC" .. spatial
+  return function(attrs, inputs, out_type)
+    local data_layout = attrs.data_layout or layout
+    local data = relaid(inputs[1], data_layout, layout)
+    local weight = relaid(inputs[2], attrs.kernel_layout or kernel_first .. spatial,
+      kernel_first .. spatial)
+    local padding = relay_padding(attrs.padding, n)
+    if not data or not weight or not padding then return nil, "layout or padding" end
+    local result = f(attrs, data, weight, one_or(attrs.strides, n), padding,
+      one_or(attrs.dilation, n), out_type.dtype)
+    local out_layout = attrs.out_layout
+    if out_layout == nil or out_layout == "" then out_layout = data_layout end
+    return relaid(result, layout, out_layout)
+  end
+end
+
+for n, spatial in ipairs { "W", "HW", "DHW" } do
+  compute[("nn.conv%dd"):format(n)] = relay_conv(n, spatial, "OI",
+    function(attrs, data, weight, strides, padding, dilation, dtype)
+      local groups = attrs.groups or 1
+      if groups > 1 and dims.of(weight)[2] * groups ~= dims.of(data)[2] then
+        weight = transform.reshape(weight, table.move(dims.of(weight), 3, n + 2, 3,
+          { -1, dims.of(data)[2] // groups })) -- Relay's depthwise weights: (C, multiplier)
+      end
+      return conv[("conv%dd"):format(n)](data, weight, strides, padding, dilation, groups, dtype)
+    end)
+  compute[("nn.conv%dd_transpose"):format(n)] = relay_conv(n, spatial, "IO",
+    function(attrs, data, weight, strides, padding, dilation, dtype)
+      return conv[("conv%dd_transpose"):format(n)](data, weight, strides, padding,
+        none_if_empty(attrs.output_padding), attrs.groups or 1, dilation, dtype)
+    end)
+end
+
+-- ------------------------------------------------------------------- pooling
+
+local function onnx_pool(pool_type)
+  return function(attrs, inputs, out_type)
+    if out_type.kind == "tuple" then return nil, "indices as a second result" end
+    local shape = dims.of(inputs[1])
+    local padding = onnx_padding(attrs, shape, attrs.kernel_shape)
+    return pool.pool_nd(inputs[1], pool_type, { kernel = attrs.kernel_shape,
+      strides = none_if_empty(attrs.strides), dilation = none_if_empty(attrs.dilations),
+      padding = padding, out = out_type.shape,
+      count_include_pad = holds(attrs.count_include_pad) })
+  end
+end
+
+compute["nn.max_pool"] = onnx_pool "max"
+compute["nn.avg_pool"] = onnx_pool "avg"
+
+local function channels_first(attrs, x, spatial)
+  local layout = attrs.layout or "NC" .. spatial
+  local out_layout = attrs.out_layout
+  if out_layout == nil or out_layout == "" then out_layout = layout end
+  return relaid(x, layout, "NC" .. spatial), out_layout
+end
+
+for n, spatial in ipairs { "W", "HW", "DHW" } do
+  local layout = "NC" .. spatial
+  for _, pool_type in ipairs { "max", "avg" } do
+    compute[("nn.%s_pool%dd"):format(pool_type, n)] = function(attrs, inputs)
+      local x, out_layout = channels_first(attrs, inputs[1], spatial)
+      local padding = relay_padding(attrs.padding, n)
+      if not x or not padding then return nil, "layout or padding" end
+      return relaid(pool.pool_nd(x, pool_type, { kernel = one_or(attrs.pool_size, n),
+        strides = one_or(attrs.strides, n), dilation = one_or(attrs.dilation, n),
+        padding = padding, ceil_mode = holds(attrs.ceil_mode),
+        count_include_pad = holds(attrs.count_include_pad) }), layout, out_layout)
+    end
+    compute[("nn.global_%s_pool%dd"):format(pool_type, n)] = function(attrs, inputs)
+      local x, out_layout = channels_first(attrs, inputs[1], spatial)
+      if not x then return nil, "layout" end
+      return relaid(pool.global_pool(x, pool_type), layout, out_layout)
+    end
+  end
+end
+
+for _, pool_type in ipairs { "max", "avg" } do
+  compute[("nn.global_%s_pool"):format(pool_type)] = function(_, inputs)
+    return pool.global_pool(inputs[1], pool_type)
+  end
+end
+
+-- The same windows everywhere: extents that are multiples of the result's.
+for _, pool_type in ipairs { "max", "avg" } do
+  for n, spatial in ipairs { "W", "HW", "DHW" } do
+    compute[("nn.adaptive_%s_pool%dd"):format(pool_type, n)] = function(attrs, inputs, out_type)
+      if (attrs.layout or "NC" .. spatial) ~= "NC" .. spatial then
+        return nil, "layout " .. attrs.layout
+      end
+      local kernel = {}
+      for i = 1, n do
+        local from, to = dims.of(inputs[1])[i + 2], out_type.shape[i + 2]
+        if to < 1 or from % to ~= 0 then return nil, "windows of several sizes" end
+        kernel[i] = from // to
+      end
+      return pool.pool_nd(inputs[1], pool_type, { kernel = kernel, strides = kernel })
+    end
+  end
+end
+
+-- ------------------------------------------------------------ softmax, norms
+
+-- With coerce_2d of all axes from `axis` on together, as ONNX had it before opset 13.
+local function softmax_of(f)
+  return function(attrs, inputs)
+    local x, axis = inputs[1], attrs.axis or -1
+    if attrs.coerce_2d ~= 1 then return f(x, axis) end
+    local shape = dims.of(x)
+    axis = axis < 0 and axis + #shape or axis
+    local matrix = transform.reshape(x, { dims.product(shape, 1, axis),
+      dims.product(shape, axis + 1) })
+    return transform.reshape(f(matrix, -1), shape)
+  end
+end
+
+compute["nn.softmax"] = softmax_of(softmax.softmax)
+compute["nn.fast_softmax"] = compute["nn.softmax"]
+compute["nn.log_softmax"] = softmax_of(softmax.log_softmax)
+
+local function axes_from(axis, rank)
+  local axes = {}
+  for i = axis % rank, rank - 1 do axes[#axes + 1] = i end
+  return axes
+end
+
+-- Relay's center and scale = 0 leave an operand out.
+local function gamma_of(attrs, inputs) return attrs.scale ~= 0 and inputs[2] or nil end
+
+local function beta_of(attrs, inputs) return attrs.center ~= 0 and inputs[3] or nil end
+
+compute["nn.layer_norm"] = function(attrs, inputs, out_type)
+  if out_type.kind == "tuple" then return nil, "moments as results" end
+  local x, axis = inputs[1], attrs.axis or -1
+  local axes = attrs.one_axis == 1 and { axis % x.ndim } or axes_from(axis, x.ndim)
+  return norm.layer_norm(x, gamma_of(attrs, inputs), beta_of(attrs, inputs), axes, attrs.epsilon)
+end
+
+compute["nn.rms_norm"] = function(attrs, inputs)
+  local x = inputs[1]
+  return norm.rms_norm(x, inputs[2], axes_from(attrs.axis or -1, x.ndim), attrs.epsilon)
+end
+
+compute["nn.instance_norm"] = function(attrs, inputs)
+  if (attrs.axis or 1) ~= 1 then return nil, "an axis other than 1" end
+  return norm.instance_norm(inputs[1], gamma_of(attrs, inputs), beta_of(attrs, inputs),
+    attrs.epsilon)
+end
+
+compute["nn.group_norm"] = function(attrs, inputs)
+  if (attrs.axis or 1) ~= 1 then return nil, "an axis other than 1" end
+  local gamma = gamma_of(attrs, inputs)
+  if gamma and dims.of(gamma)[1] ~= dims.of(inputs[1])[2] then return nil, "scales by group" end
+  return norm.group_norm(inputs[1], gamma, beta_of(attrs, inputs), attrs.num_groups,
+    attrs.epsilon)
+end
+
+compute["nn.batch_norm"] = function(attrs, inputs, out_type)
+  if attrs.training_mode == 1 or attrs.spatial == 0 then return nil, "training" end
+  local y = norm.batch_norm(inputs[1], gamma_of(attrs, inputs), beta_of(attrs, inputs),
+    inputs[4], inputs[5], attrs.axis, attrs.epsilon)
+  if out_type.kind ~= "tuple" then return y end
+  if #out_type.parts ~= 3 then return nil, ("%d results"):format(#out_type.parts) end
+  return { y, elementwise.identity(inputs[4]), elementwise.identity(inputs[5]) }
+end
+
+compute["nn.l2_normalize"] = function(attrs, inputs)
+  return norm.l2_normalize(inputs[1], attrs.eps, none_if_empty(attrs.axis))
+end
+
+compute["nn.lrn"] = function(attrs, inputs)
+  return norm.lrn(inputs[1], attrs.size or 5, attrs.axis or 1, attrs.alpha or 0.0001,
+    attrs.beta or 0.75, attrs.bias or 1)
+end
+
+-- ---------------------------------------------------------- padding, images
+
+compute["nn.mirror_pad"] = function(attrs, inputs)
+  local before, after = {}, {}
+  for i, pair in ipairs(attrs.pad_width) do before[i], after[i] = pair[1], pair[2] end
+  return pad.mirror_pad(inputs[1], before, after, attrs.mode or "SYMMETRIC")
+end
+
+local methods = { nearest = "nearest_neighbor", nearest_neighbor = "nearest_neighbor",
+  linear = "linear", bilinear = "linear" }
+
+compute["image.resize2d"] = function(attrs, inputs, out_type)
+  local method = methods[attrs.method or "linear"]
+  local mode = attrs.coordinate_transformation_mode or "half_pixel"
+  local rounding = attrs.rounding_method or "round"
+  if rounding == "" then rounding = "round" end
+  if (attrs.layout or "NCHW") ~= "NCHW" or not method
+    or mode == "tf_crop_and_resize" or out_type.dtype ~= inputs[1].dtype then
+    return nil, "this layout, method or mode"
+  end
+  return image.resize(inputs[1], table.move(out_type.shape, 3, 4, 1, {}), method, mode, rounding)
+end
+
+-- ONNX: factors given as such are not the quotient of the extents; those are left out.
+local function whole_factors(inputs, out_type)
+  for i, dim in ipairs(dims.of(inputs[1])) do
+    if out_type.shape[i] % dim ~= 0 or (i <= 2 and out_type.shape[i] ~= dim) then return false end
+  end
+  return #out_type.shape >= 3
+end
+
+compute["nn.upsampling"] = function(attrs, inputs, out_type)
+  if (attrs.layout or "NCHW") ~= "NCHW" or not whole_factors(inputs, out_type) then
+    return nil, "this layout or factor"
+  end
+  local onnx = attrs.scale_h == nil and attrs.scale_w == nil
+  local method = methods[onnx and (attrs.mode or "nearest") or (attrs.method or "nearest_neighbor")]
+  if not method or onnx and method == "linear" then return nil, "this method" end
+  local mode = holds(attrs.align_corners) and "align_corners" or "asymmetric"
+  return image.resize(inputs[1], table.move(out_type.shape, 3, #out_type.shape, 1, {}), method,
+    mode, "floor")
+end
+
+compute["image.resize"] = function(attrs, inputs, out_type)
+  local method, mode = methods[attrs.mode or "nearest"],
+    attrs.coordinate_transformation_mode or "half_pixel"
+  if not method or not whole_factors(inputs, out_type) or holds(attrs.antialias)
+    or (mode ~= "half_pixel" and mode ~= "asymmetric" and mode ~= "align_corners") then
+    return nil, "this mode, or a factor that is not whole"
+  end
+  return image.resize(inputs[1], table.move(out_type.shape, 3, #out_type.shape, 1, {}), method,
+    mode, attrs.nearest_mode or "round_prefer_floor")
+end
+
+return compute

@@ -1,0 +1,258 @@
+-- Computes of operators that move elements.
+
+local core = require "perilune.core"
+core.internal()
+
+local dims = require "perilune.topi.dims"
+local elementwise = require "perilune.topi.elementwise"
+local operand = require "perilune.tir.operand"
+local pad = require "perilune.topi.nn.pad"
+local tir = require "perilune.tir"
+local transform = require "perilune.topi.transform"
+
+local compute = {}
+
+-- The same elements in the shape of the result.
+local function reshape(_, inputs, out_type)
+  return transform.reshape(inputs[1], out_type.shape)
+end
+
+for _, name in ipairs {
+  "reshape", "reshape_like", "flatten", "nn.batch_flatten", "squeeze", "expand_dims",
+  "contrib_reverse_reshape",
+} do
+  compute[name] = reshape
+end
+
+compute.transpose = function(attrs, inputs)
+  local axes = attrs.axes
+  if axes and #axes == 0 then axes = nil end
+  return transform.transpose(inputs[1], axes)
+end
+
+-- The extents are known: a choice among constants.
+compute.shape_of = function(attrs, inputs, out_type)
+  local shape, start = dims.of(inputs[1]), attrs.start or 0
+  local first = math.max(0, math.min(#shape, start < 0 and start + #shape or start))
+  return dims.compute(out_type.shape, function(index)
+    local value = operand.const(0, out_type.dtype)
+    for i = out_type.shape[1], 1, -1 do
+      value = tir.Select(tir.eq(index[1], i - 1), operand.const(shape[first + i], out_type.dtype),
+        value)
+    end
+    return value
+  end, "T_shape", "injective")
+end
+
+local function all(inputs)
+  for _, x in ipairs(inputs) do
+    if not x then return nil end
+  end
+  return inputs
+end
+
+compute.concatenate = function(attrs, inputs)
+  if not all(inputs) then return nil, "an omitted operand" end
+  return transform.concatenate(inputs, attrs.axis or 0)
+end
+
+compute.stack = function(attrs, inputs)
+  if not all(inputs) then return nil, "an omitted operand" end
+  return transform.stack(inputs, attrs.axis or 0)
+end
+
+-- The parts have the extents of the results.
+compute.split = function(attrs, inputs, out_type)
+  local cuts, at = {}, 0
+  local axis = dims.axis(attrs.axis or 0, inputs[1].ndim, "split") + 1
+  if out_type.kind ~= "tuple" then return elementwise.identity(inputs[1]) end
+  for i, part in ipairs(out_type.parts) do
+    at = at + part.shape[axis]
+    cuts[i] = at
+  end
+  cuts[#cuts] = nil
+  return transform.split(inputs[1], cuts, axis - 1)
+end
+
+compute.tile = function(attrs, inputs, out_type)
+  local shape, reps = dims.of(inputs[1]), {}
+  if attrs.reps then return transform.tile(inputs[1], attrs.reps) end
+  for i, dim in ipairs(out_type.shape) do
+    local own = shape[i - #out_type.shape + #shape] or 1
+    reps[i] = own == 0 and 1 or dim // own
+  end
+  return transform.tile(inputs[1], reps)
+end
+
+compute["repeat"] = function(attrs, inputs)
+  local x, axis = inputs[1], attrs.axis
+  if axis == nil then x, axis = transform.reshape(x, { -1 }), 0 end
+  return transform.repeat_(x, attrs.repeats, axis)
+end
+
+compute.reverse = function(attrs, inputs)
+  if attrs.axis == nil then return nil, "without an axis" end
+  return transform.flip(inputs[1], attrs.axis)
+end
+
+-- ---------------------------------------------------------------- slices
+
+-- Integers of an attribute, or of a constant operand; nil and a reason.
+local function integers(attr, input, arg)
+  if not input then return attr end
+  if not arg.constant then return nil, "bounds that are not constant" end
+  local list = arg.constant:to_table()
+  return type(list) == "table" and list or { list }
+end
+
+compute.strided_slice = function(attrs, inputs, _, args)
+  local names, values = { "starts", "ends", "axes", "strides" }, {}
+  for i, name in ipairs(names) do
+    local list, reason = integers(attrs[name], inputs[i + 1], args[i + 1])
+    if reason then return nil, reason end
+    if list and #list == 0 and name ~= "starts" then list = nil end
+    values[name] = list
+  end
+  if not values.starts then return nil, "without bounds" end
+  return transform.strided_slice(inputs[1], values.starts, values.ends, values.strides,
+    values.axes, attrs.slice_mode)
+end
+
+local function widths(attrs, inputs, args)
+  local rank, before, after = inputs[1].ndim, {}, {}
+  if attrs.pad_width then
+    for i, pair in ipairs(attrs.pad_width) do before[i], after[i] = pair[1], pair[2] end
+    return before, after
+  end
+  local pads, reason = integers(attrs.pads, inputs[2], args[2])
+  local axes, other = integers(nil, inputs[4], args[4])
+  if not pads then return nil, reason or "without widths" end
+  if other then return nil, other end
+  for i = 1, rank do before[i], after[i] = 0, 0 end
+  for i = 1, #pads // 2 do
+    local at = axes and axes[i] % rank + 1 or i
+    before[at], after[at] = pads[i], pads[#pads // 2 + i]
+  end
+  return before, after
+end
+
+local function pad_value(attrs, inputs, args)
+  if attrs.pad_width and inputs[2] or inputs[3] then
+    local constant = args[attrs.pad_width and 2 or 3].constant
+    if not constant then return nil, "a value that is not constant" end
+    local value = constant:to_table()
+    return type(value) == "table" and value[1] or value
+  end
+  return attrs.value or 0
+end
+
+local function has_negative(list)
+  for _, width in ipairs(list) do
+    if width < 0 then return true end
+  end
+  return false
+end
+
+compute["nn.pad"] = function(attrs, inputs, _, args)
+  local before, after = widths(attrs, inputs, args)
+  if not before then return nil, after end
+  local mode = attrs.pad_mode or "constant"
+  if mode == "constant" then
+    local value, reason = pad_value(attrs, inputs, args)
+    if reason then return nil, reason end
+    if has_negative(before) or has_negative(after) then return nil, "negative widths" end
+    return pad.pad(inputs[1], before, after, value)
+  end
+  if has_negative(before) or has_negative(after) then return nil, "negative widths" end
+  if mode == "edge" then return pad.edge_pad(inputs[1], before, after) end
+  if mode ~= "reflect" then return nil, "mode " .. mode end
+  for i, dim in ipairs(dims.of(inputs[1])) do
+    if before[i] >= dim or after[i] >= dim then return nil, "widths beyond the extent" end
+  end
+  return pad.mirror_pad(inputs[1], before, after, "REFLECT")
+end
+
+-- --------------------------------------------------------------- by index
+
+compute.take = function(attrs, inputs)
+  if (attrs.batch_dims or 0) ~= 0 then return nil, "batch_dims" end
+  local mode, axis = attrs.mode or "strict", attrs.axis
+  if mode == "fast" then mode = "clip" end
+  if axis == nil and mode == "strict" then axis = 0 end
+  return transform.take(inputs[1], inputs[2], axis, mode)
+end
+
+compute.gather = function(attrs, inputs)
+  return transform.gather(inputs[1], attrs.axis or 0, inputs[2])
+end
+
+compute.gather_nd = function(attrs, inputs)
+  if (attrs.batch_dims or 0) ~= 0 then return nil, "batch_dims" end
+  local indices = inputs[2]
+  if attrs.relay ~= 1 then -- ONNX has the vectors along the last axis
+    local axes = { indices.ndim - 1 }
+    for i = 0, indices.ndim - 2 do axes[#axes + 1] = i end
+    indices = transform.transpose(indices, axes)
+  end
+  return transform.gather_nd(inputs[1], indices)
+end
+
+compute.trilu = function(attrs, inputs, _, args)
+  local k = 0
+  if inputs[2] then
+    if not args[2].constant then return nil, "a diagonal that is not constant" end
+    k = args[2].constant:to_table()
+    if type(k) == "table" then k = k[1] end
+  end
+  return transform.trilu(inputs[1], k, (attrs.upper or 1) ~= 0)
+end
+
+compute.one_hot = function(attrs, inputs, out_type)
+  local indices, on, off = inputs[1], inputs[2], inputs[3]
+  if not attrs.depth or on.ndim ~= 0 or off.ndim ~= 0 then
+    return nil, "values or a depth as an operand"
+  end
+  local at = dims.axis(attrs.axis or -1, indices.ndim + 1, "one_hot") + 1
+  return dims.compute(out_type.shape, function(index)
+    local own = table.move(index, 1, at - 1, 1, {})
+    table.move(index, at + 1, #index, at, own)
+    local hot = tir.eq(operand.cast(indices.dtype, index[at]), indices[own])
+    return tir.Select(hot, on[{}], off[{}])
+  end, "T_one_hot", "injective")
+end
+
+-- Axes in another order, and parts of axes: NCHW to NCHW4c.
+compute.layout_transform = function(attrs, inputs)
+  local ok, map = pcall(tir.bijective_layout, attrs.src_layout, attrs.dst_layout)
+  if not ok or not map then return nil, "these layouts" end
+  local out = {}
+  for i, dim in ipairs(map:forward_shape(dims.of(inputs[1]))) do out[i] = dims.value(dim) end
+  return dims.compute(out, function(index)
+    return inputs[1][map:backward_index(index)]
+  end, "T_layout_trans", "injective")
+end
+
+-- Channels are blocks of space: x as N, b, b, C or N, C, b, b, ...
+local function shuffled(x, shape, axes, out_type)
+  return transform.reshape(transform.transpose(transform.reshape(x, shape), axes), out_type.shape)
+end
+
+compute["nn.depth_to_space"] = function(attrs, inputs, out_type)
+  if (attrs.layout or "NCHW") ~= "NCHW" then return nil, "layout " .. attrs.layout end
+  local n, c, h, w = table.unpack(dims.of(inputs[1]))
+  local b = attrs.block_size
+  if attrs.mode == "CRD" then
+    return shuffled(inputs[1], { n, c // (b * b), b, b, h, w }, { 0, 1, 4, 2, 5, 3 }, out_type)
+  end
+  return shuffled(inputs[1], { n, b, b, c // (b * b), h, w }, { 0, 3, 4, 1, 5, 2 }, out_type)
+end
+
+compute["nn.space_to_depth"] = function(attrs, inputs, out_type)
+  if (attrs.layout or "NCHW") ~= "NCHW" then return nil, "layout " .. attrs.layout end
+  if (attrs.mode or "DCR") ~= "DCR" then return nil, "mode " .. attrs.mode end
+  local n, c, h, w = table.unpack(dims.of(inputs[1]))
+  local b = attrs.block_size
+  return shuffled(inputs[1], { n, c, h // b, b, w // b, b }, { 0, 3, 5, 1, 2, 4 }, out_type)
+end
+
+return compute

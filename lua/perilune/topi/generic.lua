@@ -1,0 +1,400 @@
+-- topi.generic: default schedules for processors, by TVM's names and patterns.
+--
+-- A stage that only moves or maps elements is computed where it is used. A reduction is computed
+-- before its user: a convolution or matrix product by tiles of the result, whose sums stay in
+-- registers; the reductions of a softmax or a norm row by row. Outer loops are fused and marked
+-- parallel, inner ones vectors.
+
+local core = require "perilune.core"
+core.internal()
+
+local argument = require "perilune.argument"
+local dims = require "perilune.topi.dims"
+local operation = require "perilune.te.operation"
+local schedule = require "perilune.te.schedule"
+
+local generic = {}
+
+-- Lanes of a vector loop; rows and lanes of the tile of a product.
+local LANES, ROWS, COLUMNS = 16, 8, 32
+
+local function list_of(outs, where)
+  if operation.is_tensor(outs) then outs = { outs } end
+  for i, out in ipairs(argument.table(outs, where, "outs")) do
+    dims.tensor(out, where, "tensor " .. i)
+  end
+  if #outs == 0 then argument.fail(where .. ": a tensor is needed") end
+  return outs
+end
+
+local function has_tag(op, tag) return op.tag and op.tag:find(tag, 1, true) ~= nil end
+
+local function is_compute(op) return op.kind == "ComputeOp" end
+
+local function reduces(op) return is_compute(op) and #op.reduce_axis > 0 end
+
+-- Operations before those that read them, and who reads each.
+local function walk(outs)
+  local order, readers, state, stack = {}, {}, {}, {}
+  for i = #outs, 1, -1 do stack[#stack + 1] = outs[i].op end
+  while #stack > 0 do
+    local op = stack[#stack]
+    if state[op] == nil then
+      state[op] = "open"
+      for _, input in ipairs(op.inputs) do
+        local before = input.op or input
+        readers[before] = readers[before] or {}
+        table.insert(readers[before], op)
+        if state[before] == nil then stack[#stack + 1] = before end
+      end
+    else
+      stack[#stack] = nil
+      if state[op] == "open" then
+        state[op] = "done"
+        order[#order + 1] = op
+      end
+    end
+  end
+  return order, readers
+end
+
+-- The largest divisor of an extent up to `most`; 1 when the extent is not known.
+local function divisor(extent, most)
+  if type(extent) ~= "number" or extent < 1 then return 1 end
+  for factor = math.min(extent, most), 2, -1 do
+    if extent % factor == 0 then return factor end
+  end
+  return 1
+end
+
+local function extent_of(axis) return dims.value(axis.dom[1].extent) end
+
+-- ---------------------------------------------------------------- loop nests
+
+local function fuse_outer(stage, axes)
+  if #axes == 0 then return nil end
+  local fused = #axes > 1 and stage:fuse(table.unpack(axes)) or axes[1]
+  stage:parallel(fused)
+  return fused
+end
+
+-- An innermost loop that vectors can be made of: its length, or 1.
+local function vector_factor(extent)
+  local factor = divisor(extent, LANES)
+  if factor >= 4 or factor == extent then return factor end
+  return 1
+end
+
+-- Loops of a stage that maps elements: outer ones parallel, the inner one vectors. nil without
+-- loops, else the outer loop.
+local function map_loops(stage)
+  local axes = stage.op.axis
+  local n = #axes
+  if n == 0 then return nil end
+  local factor = vector_factor(extent_of(axes[n]))
+  if factor > 1 then
+    local outer, inner = stage:split(axes[n], factor)
+    stage:vectorize(inner)
+    axes = table.move(axes, 1, n - 1, 1, {})
+    axes[n] = outer
+  end
+  return fuse_outer(stage, axes)
+end
+
+-- The loops of a border: whole rows, whose conditions the C compiler makes masks of.
+local function row_loops(stage)
+  local axes = stage.op.axis
+  fuse_outer(stage, table.move(axes, 1, #axes - 1, 1, {}))
+end
+
+-- ------------------------------------------------------------------- products
+
+-- What a reduction is, by its tag; nil: none of these.
+local function names_tile(op)
+  for _, kind in ipairs { "packed_conv", "group_conv", "conv", "matmul", "dense" } do
+    if op.tag == kind then return kind end
+  end
+  return nil
+end
+
+-- Whether results are written in the order of the product's.
+local function same_shape(a, b)
+  if #a.axis ~= #b.axis then return false end
+  for i, axis in ipairs(a.axis) do
+    local x, y = extent_of(axis), extent_of(b.axis[i])
+    if type(x) ~= "number" or x ~= y then return false end
+  end
+  return true
+end
+
+-- Loops of the result by tiles: rows of axis `row`, columns of the last axis. The loop in which
+-- tiles are made, then what is left to do in a tile.
+local function tile_result(stage, row)
+  local axes = stage.op.axis
+  local n = #axes
+  local rows, columns = divisor(extent_of(axes[row]), ROWS), divisor(extent_of(axes[n]), COLUMNS)
+  local row_outer, row_inner = stage:split(axes[row], rows)
+  local column_outer, column_inner = stage:split(axes[n], columns)
+  local outer = {}
+  for i = 1, n - 1 do outer[i] = i == row and row_outer or axes[i] end
+  local order = table.move(outer, 1, #outer, 1, {})
+  order[#order + 1] = column_outer
+  order[#order + 1] = row_inner
+  order[#order + 1] = column_inner
+  stage:reorder(table.unpack(order))
+  if columns > 1 then stage:vectorize(column_inner) end
+  fuse_outer(stage, outer)
+  return column_outer
+end
+
+-- Sums of a tile: rows unrolled, columns as vectors, reductions around.
+local function tile_sums(stage, row)
+  local axes, reduced = stage.op.axis, stage.op.reduce_axis
+  local order = table.move(reduced, 1, #reduced, 1, {})
+  order[#order + 1] = axes[row]
+  order[#order + 1] = axes[#axes]
+  local first = {}
+  for i = 1, #axes - 1 do
+    if i ~= row then first[#first + 1] = axes[i] end
+  end
+  table.move(order, 1, #order, #first + 1, first)
+  stage:reorder(table.unpack(first))
+  stage:unroll(axes[row])
+  if type(extent_of(axes[#axes])) == "number" then stage:vectorize(axes[#axes]) end
+end
+
+local function row_of(op, kind)
+  if kind == "conv" then return 2 end
+  if kind == "group_conv" then return math.max(2, #op.axis - 1) end
+  return #op.axis - 1
+end
+
+-- ------------------------------------------------------------------- rows
+
+-- The rows of a softmax or norm: loops but the last, in which its reductions are computed.
+local function row_loop(s, out)
+  local axes = s[out].op.axis
+  if #axes < 2 then return nil end
+  local factor = vector_factor(extent_of(axes[#axes]))
+  if factor > 1 then
+    local _, inner = s[out]:split(axes[#axes], factor)
+    s[out]:vectorize(inner)
+  end
+  return fuse_outer(s[out], table.move(axes, 1, #axes - 1, 1, {}))
+end
+
+-- Whether a reduction is over the last axis alone, and keeps it.
+local function reduces_rows(op, out)
+  if #op.axis == 0 or #op.axis ~= #out.axis or #op.reduce_axis ~= 1 then return false end
+  for i = 1, #op.axis - 1 do
+    if extent_of(op.axis[i]) ~= extent_of(out.axis[i]) then return false end
+  end
+  return extent_of(op.axis[#op.axis]) == 1
+    and extent_of(op.reduce_axis[1]) == extent_of(out.axis[#out.axis])
+end
+
+-- ---------------------------------------------------------------- schedules
+
+local function is_root(op, readers)
+  if has_tag(op, "softmax_exp") then return true end
+  if not has_tag(op, "pad") and not has_tag(op, "dilate") then return false end
+  for _, reader in ipairs(readers[op] or {}) do
+    if reduces(reader) then return true end
+  end
+  return has_tag(op, "dilate")
+end
+
+-- Stages between the operands and the results that are not computed where they are used.
+local function inline_maps(s, order, readers, is_output)
+  local kept = {}
+  for _, op in ipairs(order) do
+    if is_compute(op) and not is_output[op] then
+      if reduces(op) or is_root(op, readers) or #op.outputs > 1 then
+        kept[#kept + 1] = op
+      else
+        s[op.outputs[1]]:compute_inline()
+      end
+    end
+  end
+  return kept
+end
+
+-- The stages of a row, if all that is kept belongs to rows of the result.
+local function schedule_rows(s, kept, out)
+  if #kept == 0 then return false end
+  for _, op in ipairs(kept) do
+    local own = reduces(op) and reduces_rows(op, out)
+      or has_tag(op, "softmax_exp") and same_shape(op, out)
+    if not own then return false end
+  end
+  local loop = row_loop(s, out.outputs[1])
+  if not loop then return false end
+  for _, op in ipairs(kept) do
+    s[op.outputs[1]]:compute_at(s[out.outputs[1]], loop)
+    if not reduces(op) then
+      local axes = s[op.outputs[1]].op.axis
+      local last = axes[#axes]
+      local factor = vector_factor(extent_of(last))
+      if factor > 1 then
+        local _, inner = s[op.outputs[1]]:split(last, factor)
+        s[op.outputs[1]]:vectorize(inner)
+      end
+    end
+  end
+  return true
+end
+
+local function reduce_loops(stage)
+  local axes = stage.op.axis
+  fuse_outer(stage, table.move(axes, 1, #axes, 1, {}))
+end
+
+-- Whether the result has the channels of a packed convolution as its second axis.
+local function is_unpacked(op, out)
+  if #out.axis ~= 4 then return false end
+  for i, axis in ipairs { 1, 3, 4, 2 } do
+    if extent_of(op.axis[i]) ~= extent_of(out.axis[axis]) then return false end
+  end
+  return true
+end
+
+-- Whether tiles of the product are of use: it has rows, and its last axis is as the result's.
+local function can_tile(op, out, kind)
+  if kind == "packed_conv" then return is_unpacked(op, out) end
+  if kind == "dense" or #op.axis < 2 or not same_shape(op, out) then return false end
+  return divisor(extent_of(op.axis[#op.axis]), COLUMNS) > 1
+end
+
+-- Tiles of columns and channels: the sums of a tile are vectors of channels.
+local function schedule_packed(s, op, out)
+  local stage, sums = s[out.outputs[1]], s[op.outputs[1]]
+  local n, channel, row, column = table.unpack(stage.op.axis)
+  local channels = divisor(extent_of(channel), COLUMNS)
+  local columns = divisor(extent_of(column), channels > LANES and 14 or 28)
+  local channel_outer, channel_inner = stage:split(channel, channels)
+  local column_outer, column_inner = stage:split(column, columns)
+  stage:reorder(n, channel_outer, row, column_outer, channel_inner, column_inner)
+  fuse_outer(stage, { n, channel_outer, row })
+  sums:compute_at(stage, column_outer)
+  local axes, reduced = sums.op.axis, sums.op.reduce_axis
+  sums:reorder(axes[1], axes[2], reduced[1], reduced[2], reduced[3], axes[3], axes[4])
+  sums:unroll(axes[3])
+  sums:vectorize(axes[4])
+end
+
+local function schedule_product(s, op, out, kind)
+  if kind == "packed_conv" then return schedule_packed(s, op, out) end
+  local row = row_of(op, kind)
+  local loop = tile_result(s[out.outputs[1]], row)
+  s[op.outputs[1]]:compute_at(s[out.outputs[1]], loop)
+  tile_sums(s[op.outputs[1]], row)
+end
+
+-- A product that is a result itself has its sums in a copy of the tile.
+local function schedule_product_output(s, op, kind)
+  local tensor = op.outputs[1]
+  local sums = s:cache_write(tensor, "global")
+  local row = row_of(op, kind)
+  local loop = tile_result(s[tensor], row)
+  s[sums]:compute_at(s[tensor], loop)
+  tile_sums(s[sums], row)
+end
+
+-- The sums of a dense layer by lanes: k is the last axis of both operands.
+local function schedule_lanes(s, op)
+  local tensor = op.outputs[1]
+  local k = s[tensor].op.reduce_axis[1]
+  local extent = extent_of(k)
+  if type(extent) ~= "number" or extent % LANES ~= 0 or extent == LANES then return false end
+  local _, lane = s[tensor]:split(k, LANES)
+  local parts = s:rfactor(tensor, lane, #op.axis)
+  local stage = s[parts]
+  local axes, outer = stage.op.axis, stage.op.reduce_axis[1]
+  stage:reorder(outer, axes[#axes])
+  stage:vectorize(axes[#axes])
+  local own = s[tensor].op.axis
+  if #own > 0 then s[parts]:compute_at(s[tensor], own[#own]) end
+  return true
+end
+
+local function schedule_kept(s, op)
+  local tensor = op.outputs[1]
+  if has_tag(op, "dense") and schedule_lanes(s, op) then return end
+  if has_tag(op, "pad") then return row_loops(s[tensor]) end
+  if not reduces(op) then return map_loops(s[tensor]) end
+  reduce_loops(s[tensor])
+end
+
+local function schedule_output(s, op)
+  local kind = reduces(op) and names_tile(op)
+  if kind and can_tile(op, op, kind) then return schedule_product_output(s, op, kind) end
+  if kind == "dense" and schedule_lanes(s, op) then return end
+  if reduces(op) then return reduce_loops(s[op.outputs[1]]) end
+  map_loops(s[op.outputs[1]])
+end
+
+-- The product whose tiles are made in tiles of the result: the only one that the result, through
+-- stages that are computed where they are used, is a map of.
+local function fused_product(kept, out)
+  if reduces(out) then return nil end
+  local found
+  for _, op in ipairs(kept) do
+    local kind = reduces(op) and names_tile(op)
+    if kind and can_tile(op, out, kind) then
+      if found then return nil end
+      found = { op = op, kind = kind }
+    end
+  end
+  return found
+end
+
+--- A schedule of any tensors by the pattern of each stage; what LowerTE uses.
+function generic.schedule(outs)
+  outs = list_of(outs, "topi.generic.schedule")
+  local ops, is_output = {}, {}
+  for i, out in ipairs(outs) do
+    ops[i] = out.op
+    is_output[out.op] = true
+  end
+  local s = schedule.create_schedule(ops)
+  local order, readers = walk(outs)
+  local kept = inline_maps(s, order, readers, is_output)
+  local out = ops[1]
+  if #ops > 1 or not is_compute(out) then
+    for _, op in ipairs(kept) do schedule_kept(s, op) end
+    for _, op in ipairs(ops) do
+      if is_compute(op) then schedule_output(s, op) end
+    end
+    return s
+  end
+  if not reduces(out) and schedule_rows(s, kept, out) then return s end
+  local product = fused_product(kept, out)
+  for _, op in ipairs(kept) do
+    if not (product and product.op == op) then schedule_kept(s, op) end
+  end
+  if product then
+    schedule_product(s, product.op, out, product.kind)
+  else
+    schedule_output(s, out)
+  end
+  return s
+end
+
+-- TVM has one a pattern; which a stage has is seen here.
+for _, name in ipairs {
+  "schedule_injective", "schedule_reduce", "schedule_dense", "schedule_batch_matmul",
+  "schedule_matmul", "schedule_conv2d_nchw", "schedule_depthwise_conv2d_nchw", "schedule_pool",
+  "schedule_softmax", "schedule_extern",
+} do
+  generic[name] = generic.schedule
+end
+
+--- Without any primitive: every stage by itself, loops in the order of axes.
+function generic.default_schedule(outs)
+  local ops = {}
+  for i, out in ipairs(list_of(outs, "topi.generic.default_schedule")) do ops[i] = out.op end
+  return schedule.create_schedule(ops)
+end
+
+
+return generic

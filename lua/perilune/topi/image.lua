@@ -1,0 +1,91 @@
+-- pl.topi.image: images resampled, by TVM's names; layout NCHW.
+
+local core = require "perilune.core"
+core.internal()
+
+local argument = require "perilune.argument"
+local dims = require "perilune.topi.dims"
+local operand = require "perilune.tir.operand"
+local tir = require "perilune.tir"
+
+local image = {}
+
+local function float(x) return operand.cast("float32", x) end
+
+-- The position in the image of an index of the result.
+local coordinates = {
+  half_pixel = function(at, from, to)
+    return (float(at) + 0.5) * operand.const(from / to, "float32") - 0.5
+  end,
+  align_corners = function(at, from, to)
+    return float(at) * operand.const(to > 1 and (from - 1) / (to - 1) or 0.0, "float32")
+  end,
+  asymmetric = function(at, from, to) return float(at) * operand.const(from / to, "float32") end,
+}
+
+local function limited(at, extent) return tir.max(tir.min(at, extent - 1), 0) end
+
+-- Whole numbers of positions.
+local rounding = {
+  floor = tir.floor, ceil = tir.ceil,
+  round = function(x) return tir.floor(x + 0.5) end,
+  round_prefer_floor = function(x) return tir.ceil(x - 0.5) end,
+  round_prefer_ceil = function(x) return tir.floor(x + 0.5) end,
+}
+
+local function nearest(x, index, plan)
+  local own = { index[1], index[2] }
+  for i = 3, #index do
+    local at = plan.position(index[i], plan.from[i], plan.to[i])
+    own[i] = plan.from[i] == plan.to[i] and index[i]
+      or limited(operand.cast("int32", plan.round(at)), plan.from[i])
+  end
+  return x[own]
+end
+
+-- The weighted neighbours along axis i, then along those behind.
+local function linear(x, index, plan, i, own)
+  if i > #index then return operand.cast("float32", x[own]) end
+  if plan.from[i] == plan.to[i] then
+    own[i] = index[i]
+    return linear(x, index, plan, i + 1, own)
+  end
+  local at = plan.position(index[i], plan.from[i], plan.to[i])
+  local low = tir.floor(at)
+  local rest, whole = at - low, operand.cast("int32", low)
+  own[i] = limited(whole, plan.from[i])
+  local a = linear(x, index, plan, i + 1, table.move(own, 1, i, 1, {}))
+  own[i] = limited(whole + 1, plan.from[i])
+  local b = linear(x, index, plan, i + 1, table.move(own, 1, i, 1, {}))
+  return a * (operand.const(1.0, "float32") - rest) + b * rest
+end
+
+--- The image of a size (extents of all axes but the first two). method: "nearest_neighbor" or
+-- "linear"; coordinate_transformation_mode: "half_pixel", "align_corners" or "asymmetric";
+-- rounding_method: "round", "floor", "ceil", "round_prefer_floor", "round_prefer_ceil".
+function image.resize(x, size, method, coordinate_transformation_mode, rounding_method)
+  local where = "topi.image.resize"
+  local from = dims.of(dims.tensor(x, where))
+  dims.list(size, #from - 2, where, "size")
+  local plan = { from = from, to = table.move(size, 1, #size, 3, { from[1], from[2] }),
+    position = coordinates[coordinate_transformation_mode or "half_pixel"],
+    round = rounding[rounding_method or "round"] }
+  if not plan.position or not plan.round then
+    argument.fail(("%s: there is no mode '%s' or rounding '%s'"):format(where,
+      tostring(coordinate_transformation_mode), tostring(rounding_method)))
+  end
+  return dims.compute(plan.to, function(index)
+    if method == "nearest_neighbor" then return nearest(x, index, plan) end
+    return operand.cast(x.dtype, linear(x, index, plan, 3, { index[1], index[2] }))
+  end, "T_resize", "injective")
+end
+
+--- The same for two axes of space: topi.image.resize2d(x, { h, w }, "linear", "half_pixel").
+function image.resize2d(x, size, method, coordinate_transformation_mode, rounding_method)
+  if dims.tensor(x, "topi.image.resize2d").ndim ~= 4 then
+    argument.fail "topi.image.resize2d: a tensor of rank 4 is expected"
+  end
+  return image.resize(x, size, method, coordinate_transformation_mode, rounding_method)
+end
+
+return image

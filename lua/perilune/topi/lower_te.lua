@@ -1,0 +1,425 @@
+-- The pass LowerTE: calls of the Primitive functions that FuseOps makes become calls of PrimFuncs.
+--
+--     %0 = fn (%p0: Tensor[(4), float32], Primitive=1) { nn.relu(%p0) }; %0(%x)
+--     =>  call_lowered(@tvmgen_default_fused_nn_relu, (%x,))
+--
+-- The body becomes tensor expressions by the attribute FTVMCompute of each operator, and loops by
+-- FTVMSchedule of the operator of the highest pattern, or topi.generic.schedule. Functions that are
+-- equal are lowered once. Constants in a body become operands of the call, scalars stay. A constant
+-- operand of the call that is a list of integers (a shape, axes, bounds) is known to the compute.
+-- Other constant operands, weights, may be packed: args[i].pack(axes) is the operand with its axes
+-- permuted, which the call gets as a constant of its own.
+
+local core = require "perilune.core"
+core.internal()
+
+local argument = require "perilune.argument"
+local dims = require "perilune.topi.dims"
+local generic = require "perilune.topi.generic"
+local ir = require "perilune.ir"
+local lower = require "perilune.lower"
+local mutator = require "perilune.ir.mutator"
+local operand = require "perilune.tir.operand"
+local operation = require "perilune.te.operation"
+local topi_compute = require "perilune.topi.compute"
+
+-- Longer names are cut, and end in their hash.
+local MOST_NAME, MOST_KNOWN = 56, 64
+
+-- ------------------------------------------------------------------ refusals
+
+-- Raised where a function cannot be lowered.
+local Refusal = {}
+
+local function refuse(format, ...)
+  error(setmetatable({ reason = format:format(...) }, Refusal), 0)
+end
+
+-- ------------------------------------------------------------------- tensors
+
+local function check_tensor_type(type_)
+  if type_.kind ~= "tensor" or not type_.dtype or not type_.shape then
+    refuse("a value of type %s", tostring(type_))
+  end
+  local count = 1
+  for _, dim in ipairs(type_.shape) do
+    if math.type(dim) ~= "integer" then refuse("the shape of %s is not known", tostring(type_)) end
+    count = count * dim
+    if count > 0x7fffffff then refuse("%s has too many elements", tostring(type_)) end
+  end
+  return type_
+end
+
+local function is_scalar(tensor) return tensor.rank == 0 end
+
+local function is_list(tensor)
+  return tensor.rank == 1 and tensor.size <= MOST_KNOWN and tensor.dtype:find "^u?int" ~= nil
+end
+
+-- The tensors of parameter `i`: one, or the fields of a tuple.
+local function placeholders(state, type_)
+  if type_.kind == "tuple" then
+    local list = {}
+    for i, part in ipairs(type_.parts) do list[i] = placeholders(state, part) end
+    return list
+  end
+  check_tensor_type(type_)
+  local tensor = operation.placeholder(type_.shape, type_.dtype, "p" .. #state.params)
+  state.params[#state.params + 1] = tensor
+  return tensor
+end
+
+-- A constant in the body: a scalar is an expression, others are operands of the call.
+local function constant(state, node)
+  local data = node.data
+  if is_scalar(data) then
+    local value = data:to_table()
+    if data.dtype == "uint64" and value < 0 then refuse("a constant of uint64") end
+    return dims.compute({}, function() return operand.const(value, data.dtype) end, "constant",
+      "elemwise")
+  end
+  local type_ = check_tensor_type(node.type)
+  local tensor = operation.placeholder(type_.shape, type_.dtype, "c" .. #state.constants)
+  state.constants[#state.constants + 1] = { tensor = tensor, node = node }
+  return tensor
+end
+
+-- ---------------------------------------------------------------- expressions
+
+local function compute_of(name)
+  local strategy = core.op_attr_get(name, "FTVMStrategy")
+  if strategy then
+    return function(attrs, inputs, out_type, args)
+      local chosen = strategy(attrs, inputs, out_type, core.current().target)
+      if type(chosen) ~= "table" or not chosen.compute then refuse("'%s': FTVMStrategy gave no "
+        .. "table with a compute", name) end
+      return chosen.compute(attrs, inputs, out_type, args), chosen.schedule
+    end
+  end
+  return core.op_attr_get(name, "FTVMCompute") or topi_compute[name]
+end
+
+local function check_results(name, results, type_)
+  local types = type_.kind == "tuple" and type_.parts or { type_ }
+  if operation.is_tensor(results) then results = { results } end
+  if type(results) ~= "table" or #results ~= #types then
+    refuse("'%s': its compute did not give %d tensors", name, #types)
+  end
+  for i, want in ipairs(types) do
+    local shape = dims.of(dims.tensor(results[i], "LowerTE", "a result of " .. name))
+    local same = results[i].dtype == want.dtype and #shape == #want.shape
+    for k, dim in ipairs(want.shape) do same = same and shape[k] == dim end
+    if not same then
+      refuse("'%s': its compute gave %s, not %s", name, tostring(results[i]), tostring(want))
+    end
+  end
+  return results
+end
+
+local function check_type(type_)
+  if type_.kind ~= "tuple" then return check_tensor_type(type_) end
+  for _, part in ipairs(type_.parts) do check_tensor_type(part) end
+end
+
+-- A constant operand of the call with permuted axes.
+local function packed(state, param, axes)
+  local shape = {}
+  for i, axis in ipairs(axes) do shape[i] = param.type.shape[axis + 1] end
+  local tensor = operation.placeholder(shape, param.type.dtype, "w" .. #state.packed)
+  state.packed[#state.packed + 1] = { tensor = tensor, param = state.packable[param], axes = axes }
+  return tensor
+end
+
+-- The tensors of the arguments of a call, and what is known of them.
+local function read_arguments(state, call)
+  local inputs, args = {}, {}
+  local function add(node, value)
+    inputs[#inputs + 1] = value or false
+    local data = node.kind == "Constant" and node.data or state.known[node]
+    args[#inputs] = { type = node.type, constant = data,
+      pack = state.packable[node] and function(axes) return packed(state, node, axes) end }
+  end
+  for _, arg in ipairs(call.args) do
+    local value = state.values[arg]
+    if arg.kind == "Tuple" and #call.args == 1 then
+      for i, field in ipairs(arg.fields) do add(field, value[i]) end
+    elseif type(value) == "table" and not operation.is_tensor(value) then
+      for i, part in ipairs(arg.type.parts) do add({ type = part }, value[i]) end
+    else
+      add(arg, value)
+    end
+  end
+  for i = #inputs + 1, 8 do args[i] = {} end
+  return inputs, args
+end
+
+local function lower_call(state, call)
+  if not call.op then refuse("a call of what is no operator") end
+  local name = call.op.name
+  local compute = compute_of(name)
+  if not compute then refuse("operator '%s' has no compute", name) end
+  check_type(call.type)
+  local inputs, args = read_arguments(state, call)
+  local ok, results, reason = pcall(compute, call.attrs or {}, inputs, call.type, args)
+  -- A message is a refusal; a stop, a diagnostic and the end of memory are not.
+  if not ok and (type(results) ~= "string" or results == "not enough memory") then
+    error(results, 0)
+  end
+  if not ok then refuse("operator '%s': %s", name, results) end
+  if results == nil then refuse("operator '%s' has no compute for %s", name, reason or "this") end
+  if type(reason) == "function" then state.schedule = reason end
+  results = check_results(name, results, call.type)
+  state.ops[#state.ops + 1] = name
+  return call.type.kind == "tuple" and results or results[1]
+end
+
+local function lower_node(state, node)
+  local kind = node.kind
+  if kind == "Constant" then return constant(state, node) end
+  if kind == "Absent" then return false end
+  if kind == "Call" then return lower_call(state, node) end
+  if kind == "TupleGetItem" then return state.values[node.tuple][node.index + 1] end
+  if kind ~= "Tuple" then refuse("a %s in the body", kind) end
+  local fields = {}
+  for i, field in ipairs(node.fields) do fields[i] = state.values[field] end
+  return fields
+end
+
+-- ---------------------------------------------------------------- functions
+
+local function flatten(value, into)
+  if operation.is_tensor(value) then
+    into[#into + 1] = value
+  else
+    for _, field in ipairs(value or {}) do flatten(field, into) end
+  end
+  return into
+end
+
+-- Results are buffers of their own: a parameter, or a result that stands twice, is copied.
+local function own_results(list)
+  local seen = {}
+  for i, tensor in ipairs(list) do
+    if tensor.op.kind == "PlaceholderOp" or seen[tensor.op] then
+      list[i] = dims.compute(dims.of(tensor), function(index) return tensor[index] end, "T_copy",
+        "elemwise")
+    end
+    seen[list[i].op] = true
+  end
+  return list
+end
+
+-- The FTVMSchedule of an operator of the highest pattern; of several the last one's.
+local function schedule_of(state)
+  local best, found = -1, nil
+  for _, name in ipairs(state.ops) do
+    local pattern = core.op_attr_get(name, "TOpPattern") or 8
+    if pattern >= best then best, found = pattern, core.op_attr_get(name, "FTVMSchedule") end
+  end
+  return state.schedule or found
+end
+
+local function name_of(state)
+  local name = "tvmgen_default_fused_" .. table.concat(state.ops, "_"):gsub("%W", "_")
+  if #name <= MOST_NAME then return name end
+  local hash = 0
+  for i = 1, #name do hash = (hash * 31 + name:byte(i)) & 0xffffffff end
+  return ("%s_%08x"):format(name:sub(1, MOST_NAME - 9), hash)
+end
+
+-- Whether a stage reads a parameter: a shape, say, is known and not read.
+local function is_read(s, tensor) return s.core:find_tensor(tensor.buffer) ~= nil end
+
+-- The PrimFunc of that name, and its schedule.
+local function to_loops(state, outs, name)
+  local make = schedule_of(state)
+  local s
+  if make then
+    s = make(state.attrs or {}, outs, core.current().target)
+    if type(s) ~= "table" or not s.to_module then refuse("FTVMSchedule gave no schedule") end
+  else
+    s = generic.schedule(outs)
+  end
+  local args = {}
+  for _, tensor in ipairs(state.params) do
+    if is_read(s, tensor) then args[#args + 1] = tensor end
+  end
+  for _, row in ipairs(state.constants) do args[#args + 1] = row.tensor end
+  for _, row in ipairs(state.packed) do
+    if not is_read(s, row.tensor) then refuse("a packed operand is not read") end
+    args[#args + 1] = row.tensor
+  end
+  table.move(outs, 1, #outs, #args + 1, args)
+  return lower(s, { args = args, name = name }).functions[name], s
+end
+
+-- What of each parameter is read: { whole = true }, or the fields of a tuple, from 0.
+local function uses_of(state, fn, s)
+  local uses = {}
+  for i, param in ipairs(fn.params) do
+    local value = state.values[param]
+    if operation.is_tensor(value) then
+      uses[i] = { whole = is_read(s, value) }
+    else
+      uses[i] = { fields = {} }
+      for k, field in ipairs(value) do
+        if operation.is_tensor(field) and is_read(s, field) then
+          table.insert(uses[i].fields, k - 1)
+        end
+      end
+    end
+  end
+  return uses
+end
+
+-- Tensor expressions of a Primitive function; `known` are tensors of parameters, `weights` the
+-- numbers of parameters that may be packed.
+local function expressions(fn, known, weights)
+  local state = { values = {}, known = {}, params = {}, constants = {}, ops = {}, packable = {},
+    packed = {} }
+  for i, param in ipairs(fn.params) do
+    state.values[param] = placeholders(state, param.type)
+    state.known[param] = known[i]
+    state.packable[param] = weights[i]
+  end
+  local values = state.values
+  for node in fn:nodes() do
+    if values[node] == nil then values[node] = lower_node(state, node) end
+  end
+  return state, own_results(flatten(values[fn.body], {}))
+end
+
+-- ---------------------------------------------------------------------- pass
+
+-- Operands of a call that are known, or constant, and a text that tells calls apart by them.
+local function known_of(call)
+  local known, weights, text = {}, {}, {}
+  for i, arg in ipairs(call.args) do
+    if arg.kind == "Constant" and is_list(arg.data) then
+      known[i] = arg.data
+      text[#text + 1] = i .. "=" .. table.concat(arg.data:to_table(), ",")
+    elseif arg.kind == "Constant" and arg.data.rank > 1 then
+      weights[i] = i
+      text[#text + 1] = i .. "=constant"
+    end
+  end
+  return known, weights, table.concat(text, ";")
+end
+
+local function unique(lowered, name)
+  local result, n = name, 0
+  while lowered.names[result] do
+    n = n + 1
+    result = ("%s_%d"):format(name, n)
+  end
+  lowered.names[result] = true
+  return result
+end
+
+-- What a Primitive function was lowered to: { fn, known, name, constants }.
+local function find(lowered, fn, text)
+  local key = core.node_hash(fn, false)
+  lowered.by_hash[key] = lowered.by_hash[key] or {}
+  for _, row in ipairs(lowered.by_hash[key]) do
+    if row.known == text and core.node_equal(row.fn, fn, false) then return row end
+  end
+  return nil, lowered.by_hash[key]
+end
+
+-- Constants that the results need.
+local function read_constants(state, outs)
+  local seen, stack, read = {}, {}, {}
+  for i, out in ipairs(outs) do stack[i] = out.op end
+  while #stack > 0 do
+    local op = table.remove(stack)
+    if not seen[op] then
+      seen[op] = true
+      for _, input in ipairs(op.inputs) do stack[#stack + 1] = input.op or input end
+    end
+  end
+  for _, row in ipairs(state.constants) do
+    if seen[row.tensor.op] then read[#read + 1] = row end
+  end
+  return read
+end
+
+local function lower_function(lowered, call)
+  local fn = call.callee
+  local known, weights, text = known_of(call)
+  local row, list = find(lowered, fn, text)
+  if row then return row end
+  local state, outs = expressions(fn, known, weights)
+  local name = unique(lowered, name_of(state))
+  row = { fn = fn, known = text, name = name, constants = {} }
+  local s
+  state.constants = read_constants(state, outs)
+  lowered.functions[name], s = to_loops(state, outs, name)
+  row.constants, row.packed, row.uses = state.constants, state.packed, uses_of(state, fn, s)
+  list[#list + 1] = row
+  return row
+end
+
+local function is_primitive(node)
+  local attrs = node and node.kind == "Function" and node.attrs
+  return attrs and attrs.Primitive == 1 and attrs.Compiler == nil
+end
+
+-- The weights of a call with permuted axes, computed now.
+local function packed_constant(node, axes)
+  return ir.Constant(core.eval(ir.Call("transpose", { ir.Constant(node.data) }, { axes = axes })))
+end
+
+local function operands_of(row, args)
+  local list = {}
+  for i, use in ipairs(row.uses) do
+    if use.whole then list[#list + 1] = args[i] end
+    for _, field in ipairs(use.fields or {}) do
+      list[#list + 1] = ir.TupleGetItem(args[i], field)
+    end
+  end
+  for _, constant_row in ipairs(row.constants) do list[#list + 1] = constant_row.node end
+  for _, one in ipairs(row.packed) do
+    list[#list + 1] = packed_constant(args[one.param], one.axes)
+  end
+  return list
+end
+
+local function function_type(args, result)
+  local params = {}
+  for i, arg in ipairs(args) do params[i] = tostring(arg.type) end
+  return ir.type(("fn (%s) -> %s"):format(table.concat(params, ", "), tostring(result)))
+end
+
+local function lower_calls(lowered, fn, keep)
+  return mutator.rewrite(fn, {
+    name = "LowerTE",
+    Call = function(pre, post)
+      if not is_primitive(pre.callee) then return nil end
+      local ok, row = pcall(lower_function, lowered, pre)
+      if not ok and getmetatable(row) ~= Refusal then error(row, 0) end
+      if not ok and keep then return nil end
+      if not ok then
+        argument.fail(("LowerTE: %s\nin the function\n%s"):format(row.reason, pre.callee))
+      end
+      local args = operands_of(row, post.args)
+      local global = ir.GlobalVar(row.name, function_type(args, pre.type))
+      return ir.Call("call_lowered", { global, ir.Tuple(args) })
+    end,
+  })
+end
+
+--- Runs the pass on a module. options.unsupported: "error", or "keep" what has no compute.
+return function(mod, options)
+  local lowered = { names = {}, by_hash = {}, functions = {} }
+  local changed = {}
+  for name in pairs(mod) do lowered.names[name] = true end
+  for name, fn in pairs(mod) do
+    if fn.kind == "Function" then
+      local new = lower_calls(lowered, fn, options.unsupported == "keep")
+      if new ~= fn then changed[name] = new end
+    end
+  end
+  if next(changed) == nil then return mod end
+  for name, fn in pairs(lowered.functions) do changed[name] = fn end
+  return mod:with(changed)
+end

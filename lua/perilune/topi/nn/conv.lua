@@ -1,0 +1,190 @@
+-- pl.topi.nn: convolutions of any rank, by TVM's names: batch and channels first, weights OI...
+--
+--     topi.nn.conv2d(x, w, { 1, 1 }, { 1, 1, 1, 1 }, { 1, 1 })
+--
+-- Padding is one number, one an axis, or those before all axes and then those behind.
+
+local core = require "perilune.core"
+core.internal()
+
+local argument = require "perilune.argument"
+local dims = require "perilune.topi.dims"
+local operand = require "perilune.tir.operand"
+local pad = require "perilune.topi.nn.pad"
+local te = require "perilune.te"
+local tir = require "perilune.tir"
+
+local nn = {}
+
+--- Widths before and behind each of n axes.
+local function split_padding(padding, n, where)
+  if type(padding) == "table" and #padding == 2 * n and n > 0 then
+    return table.move(padding, 1, n, 1, {}), table.move(padding, n + 1, 2 * n, 1, {})
+  end
+  padding = dims.list(padding or 0, n, where, "padding")
+  return padding, padding
+end
+
+nn.split_padding = split_padding
+
+local function is_zero(list)
+  for _, width in ipairs(list) do
+    if width ~= 0 then return false end
+  end
+  return true
+end
+
+local function with_channels(list, value)
+  return table.move(list, 1, #list, 3, { value, value })
+end
+
+--- The convolution with weights (O, I / groups, ...). `options`: strides, padding, dilation,
+-- groups, out_dtype.
+local function convolve(x, w, options, where)
+  local shape = dims.of(dims.tensor(x, where, "data"))
+  local kernel = dims.of(dims.tensor(w, where, "weight"))
+  local n = #shape - 2
+  if n < 1 or #kernel ~= #shape then
+    argument.fail(("%s: data of rank %d, weights of rank %d"):format(where, #shape, #kernel))
+  end
+  local strides = dims.list(options.strides or 1, n, where, "strides")
+  local dilation = dims.list(options.dilation or 1, n, where, "dilation")
+  local before, after = split_padding(options.padding, n, where)
+  local groups = dims.integer(options.groups, 1, where, "groups")
+  local dtype = argument.string(options.out_dtype or x.dtype, where, "out_dtype")
+  local channels, per_group = kernel[1], kernel[2]
+  if groups < 1 or shape[2] ~= per_group * groups or channels % groups ~= 0 then
+    argument.fail(("%s: %s channels in %s groups, weights of %s"):format(where, shape[2], groups,
+      per_group))
+  end
+  local out = { shape[1], channels }
+  for i = 1, n do
+    local extent = shape[i + 2] + before[i] + after[i] - (kernel[i + 2] - 1) * dilation[i] - 1
+    out[i + 2] = extent // strides[i] + 1
+  end
+  if not (is_zero(before) and is_zero(after)) then
+    x = pad.pad(x, with_channels(before, 0), with_channels(after, 0), 0, "pad_temp")
+  end
+  local axes = { te.reduce_axis({ 0, per_group }, "rc") }
+  for i = 1, n do
+    axes[i + 1] = te.reduce_axis({ 0, kernel[i + 2] }, "r" .. ("xyz"):sub(i, i))
+  end
+  local per = channels // groups
+  return dims.compute(out, function(index)
+    local channel = axes[1].var
+    if groups > 1 then
+      local group = per == 1 and index[2] or tir.indexdiv(index[2], per)
+      channel = per_group == 1 and group or group * per_group + channel
+    end
+    local own, weight = { index[1], channel }, { index[2], axes[1].var }
+    for i = 1, n do
+      own[i + 2] = index[i + 2] * strides[i] + axes[i + 1].var * dilation[i]
+      weight[i + 2] = axes[i + 1].var
+    end
+    return te.sum(operand.cast(dtype, x[own]) * operand.cast(dtype, w[weight]), axes)
+  end, groups > 1 and "T_group_conv" or "T_conv", groups > 1 and "group_conv" or "conv")
+end
+
+for n = 1, 3 do
+  local where = ("topi.nn.conv%dd"):format(n)
+  nn[("conv%dd"):format(n)] = function(data, weight, strides, padding, dilation, groups, out_dtype)
+    if dims.tensor(data, where, "data").ndim ~= n + 2 then
+      argument.fail(("%s: data of rank %d expected"):format(where, n + 2))
+    end
+    return convolve(data, weight, { strides = strides, padding = padding, dilation = dilation,
+      groups = groups, out_dtype = out_dtype }, where)
+  end
+end
+
+--- A convolution over two axes whose weights are packed as (I, H, W, O): sums of neighbouring
+-- channels are computed together.
+function nn.conv2d_packed(data, weight, strides, padding, dilation)
+  local where = "topi.nn.conv2d_packed"
+  local shape = dims.of(dims.tensor(data, where, "data"))
+  local kernel = dims.of(dims.tensor(weight, where, "weight"))
+  if #shape ~= 4 or #kernel ~= 4 or shape[2] ~= kernel[1] then
+    argument.fail(where .. ": data of (N, I, H, W) and weights of (I, H, W, O) are expected")
+  end
+  strides = dims.list(strides or 1, 2, where, "strides")
+  dilation = dims.list(dilation or 1, 2, where, "dilation")
+  local before, after = split_padding(padding, 2, where)
+  local out = { shape[1], kernel[4] }
+  for i = 1, 2 do
+    local extent = shape[i + 2] + before[i] + after[i] - (kernel[i + 1] - 1) * dilation[i] - 1
+    out[i + 2] = extent // strides[i] + 1
+  end
+  local x = data
+  if not (is_zero(before) and is_zero(after)) then
+    x = pad.pad(data, with_channels(before, 0), with_channels(after, 0), 0, "pad_temp")
+  end
+  local rc = te.reduce_axis({ 0, kernel[1] }, "rc")
+  local ry, rx = te.reduce_axis({ 0, kernel[2] }, "ry"), te.reduce_axis({ 0, kernel[3] }, "rx")
+  local sums = dims.compute({ out[1], out[3], out[4], out[2] }, function(index)
+    return te.sum(x[{ index[1], rc.var, index[2] * strides[1] + ry.var * dilation[1],
+      index[3] * strides[2] + rx.var * dilation[2] }] * weight[{ rc.var, ry.var, rx.var,
+      index[4] }], { rc, ry, rx })
+  end, "T_conv_packed", "packed_conv")
+  return dims.compute(out, function(index)
+    return sums[{ index[1], index[3], index[4], index[2] }]
+  end, "T_conv_unpack", "injective")
+end
+
+--- Each channel by itself: weights (C, multiplier, H, W).
+function nn.depthwise_conv2d_nchw(data, weight, strides, padding, dilation, out_dtype)
+  local where = "topi.nn.depthwise_conv2d_nchw"
+  local channels = dims.of(dims.tensor(data, where, "data"))[2]
+  local kernel = dims.of(dims.tensor(weight, where, "weight"))
+  local flat = require "perilune.topi.transform".reshape(weight,
+    { kernel[1] * kernel[2], 1, kernel[3], kernel[4] })
+  return convolve(data, flat, { strides = strides, padding = padding, dilation = dilation,
+    groups = channels, out_dtype = out_dtype }, where)
+end
+
+--- The convolution of the dilated data with flipped weights (I, O / groups, ...), whose result has
+-- `output_padding` more elements behind each axis.
+local function transposed(x, w, options, where)
+  local shape = dims.of(dims.tensor(x, where, "data"))
+  local kernel = dims.of(dims.tensor(w, where, "weight"))
+  local n = #shape - 2
+  if n < 1 or #kernel ~= #shape then
+    argument.fail(("%s: data of rank %d, weights of rank %d"):format(where, #shape, #kernel))
+  end
+  local strides = dims.list(options.strides or 1, n, where, "strides")
+  local dilation = dims.list(options.dilation or 1, n, where, "dilation")
+  local more = dims.list(options.output_padding or 0, n, where, "output_padding")
+  local before, after = split_padding(options.padding, n, where)
+  local groups = dims.integer(options.groups, 1, where, "groups")
+  if groups < 1 or kernel[1] % groups ~= 0 then argument.fail(where .. ": groups") end
+  local front, behind = {}, {}
+  for i = 1, n do
+    local reach = (kernel[i + 2] - 1) * dilation[i]
+    front[i], behind[i] = reach - before[i], reach - after[i] + more[i]
+  end
+  x = pad.dilate(x, with_channels(strides, 1))
+  x = pad.pad(x, with_channels(front, 0), with_channels(behind, 0), 0, "pad_temp")
+  local per_group, per = kernel[1] // groups, kernel[2]
+  local flipped_shape = table.move(kernel, 3, n + 2, 3, { per * groups, per_group })
+  local flipped = dims.compute(flipped_shape, function(index)
+    local group = groups == 1 and 0 or tir.indexdiv(index[1], per)
+    local own = { group * per_group + index[2],
+      groups == 1 and index[1] or tir.indexmod(index[1], per) }
+    for i = 1, n do own[i + 2] = kernel[i + 2] - 1 - index[i + 2] end
+    return w[own]
+  end, "kernel_transform", "injective")
+  return convolve(x, flipped, { dilation = dilation, groups = groups,
+    out_dtype = options.out_dtype }, where)
+end
+
+for n = 1, 3 do
+  local where = ("topi.nn.conv%dd_transpose"):format(n)
+  nn[("conv%dd_transpose"):format(n)] = function(data, weight, strides, padding, output_padding,
+    groups, dilation, out_dtype)
+    if dims.tensor(data, where, "data").ndim ~= n + 2 then
+      argument.fail(("%s: data of rank %d expected"):format(where, n + 2))
+    end
+    return transposed(data, weight, { strides = strides, padding = padding, groups = groups,
+      output_padding = output_padding, dilation = dilation, out_dtype = out_dtype }, where)
+  end
+end
+
+return nn

@@ -1,0 +1,134 @@
+-- pl.topi.nn: pooling, by TVM's names, of tensors with batch and channels first.
+
+local core = require "perilune.core"
+core.internal()
+
+local argument = require "perilune.argument"
+local broadcast = require "perilune.topi.broadcast"
+local conv = require "perilune.topi.nn.conv"
+local dims = require "perilune.topi.dims"
+local operand = require "perilune.tir.operand"
+local pad = require "perilune.topi.nn.pad"
+local reduction = require "perilune.topi.reduction"
+local te = require "perilune.te"
+local tir = require "perilune.tir"
+
+local nn = {}
+
+local function extent(size, window, stride, ceil_mode)
+  local steps = size - window
+  if ceil_mode then steps = steps + stride - 1 end
+  return steps // stride + 1
+end
+
+-- What lies behind the last window is not read; what a window reads beyond it is padded.
+local function padded(x, plan, value)
+  local shape = dims.of(x)
+  local before, after, any = { 0, 0 }, { 0, 0 }, false
+  for i = 1, plan.n do
+    local reach = (plan.out[i + 2] - 1) * plan.strides[i] + plan.window[i]
+    before[i + 2] = plan.before[i]
+    after[i + 2] = math.max(0, reach - plan.before[i] - shape[i + 2])
+    any = any or before[i + 2] > 0 or after[i + 2] > 0
+  end
+  return any and pad.pad(x, before, after, value, "pad_temp") or x
+end
+
+local function windows(x, plan)
+  local axes = {}
+  for i = 1, plan.n do axes[i] = te.reduce_axis({ 0, plan.kernel[i] }, "r" .. ("dhw"):sub(i, i)) end
+  return axes, function(index)
+    local own = { index[1], index[2] }
+    for i = 1, plan.n do
+      own[i + 2] = index[i + 2] * plan.strides[i] + axes[i].var * plan.dilation[i]
+    end
+    return x[own]
+  end
+end
+
+-- NaN is not greater than any number, as in the evaluator's kernel.
+local greatest = te.comm_reducer(function(a, b)
+  return tir.Select(tir.gt(b, a), b, a)
+end, dims.least, "max")
+
+local function max_pool(x, plan)
+  x = padded(x, plan, dims.least(x.dtype))
+  local axes, element = windows(x, plan)
+  return dims.compute(plan.out, function(index)
+    return greatest(element(index), axes)
+  end, "pool_max", "pool_max")
+end
+
+-- How many elements of the tensor (or of its padding) a window has along an axis.
+local function counted(at, i, plan, shape)
+  local first = at * plan.strides[i] - plan.before[i]
+  local last = tir.min(first + plan.window[i],
+    shape[i + 2] + (plan.count_include_pad and plan.after[i] or 0))
+  return last - (plan.count_include_pad and first or tir.max(first, 0))
+end
+
+local function avg_pool(x, plan)
+  local shape, dtype = dims.of(x), x.dtype
+  x = padded(x, plan, 0)
+  local axes, element = windows(x, plan)
+  local sum = dims.compute(plan.out, function(index)
+    return te.sum(element(index), axes)
+  end, "pool_sum", "pool_sum")
+  return dims.compute(plan.out, function(index)
+    local count = 1
+    for i = 1, plan.n do count = count * counted(index[i + 2], i, plan, shape) end
+    return sum[index] / operand.cast(dtype, count)
+  end, "pool_avg", "injective")
+end
+
+--- Pooling over all axes but the first two. options: kernel, strides, dilation, padding, ceil_mode,
+-- count_include_pad, out (the extents of the result, if they are given).
+function nn.pool_nd(x, pool_type, options, where)
+  where = where or "topi.nn.pool_nd"
+  local shape = dims.of(dims.tensor(x, where))
+  local n = #shape - 2
+  if n < 1 or n > 3 then argument.fail(where .. ": a tensor of rank 3 to 5 is expected") end
+  if pool_type ~= "max" and pool_type ~= "avg" then
+    argument.fail(where .. ': pool_type: "max" or "avg" expected')
+  end
+  local plan = { n = n, kernel = dims.list(options.kernel, n, where, "kernel"),
+    strides = dims.list(options.strides or 1, n, where, "strides"),
+    dilation = dims.list(options.dilation or 1, n, where, "dilation"),
+    count_include_pad = options.count_include_pad, window = {}, out = { shape[1], shape[2] } }
+  plan.before, plan.after = conv.split_padding(options.padding, n, where)
+  for i = 1, n do
+    plan.window[i] = (plan.kernel[i] - 1) * plan.dilation[i] + 1
+    plan.out[i + 2] = options.out and options.out[i + 2] or extent(
+      shape[i + 2] + plan.before[i] + plan.after[i], plan.window[i], plan.strides[i],
+      options.ceil_mode)
+    if pool_type == "avg" and plan.dilation[i] ~= 1 and plan.before[i] + plan.after[i] > 0
+      and not options.count_include_pad then
+      argument.fail(where .. ": the mean of dilated windows over a border")
+    end
+  end
+  return (pool_type == "max" and max_pool or avg_pool)(x, plan)
+end
+
+for n = 1, 3 do
+  local where = ("topi.nn.pool%dd"):format(n)
+  nn[("pool%dd"):format(n)] = function(x, kernel, strides, dilation, padding, pool_type, ceil_mode,
+    count_include_pad)
+    if dims.tensor(x, where).ndim ~= n + 2 then
+      argument.fail(("%s: a tensor of rank %d expected"):format(where, n + 2))
+    end
+    return nn.pool_nd(x, pool_type, { kernel = kernel, strides = strides, dilation = dilation,
+      padding = padding, ceil_mode = ceil_mode, count_include_pad = count_include_pad }, where)
+  end
+end
+
+--- The maximum or mean over all axes but the first two, which are kept with extent 1.
+function nn.global_pool(x, pool_type)
+  local axes, where = {}, "topi.nn.global_pool"
+  for i = 2, dims.tensor(x, where).ndim - 1 do axes[#axes + 1] = i end
+  if #axes == 0 then argument.fail(where .. ": a tensor of rank 3 or more is expected") end
+  if pool_type == "max" then return reduction.max(x, axes, true) end
+  return broadcast.divide(reduction.sum(x, axes, true),
+    operand.const(reduction.reduced_count(x, axes), x.dtype))
+end
+
+return nn

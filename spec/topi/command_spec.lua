@@ -1,0 +1,82 @@
+-- perilune build of a model: C that a program of one's own compiles, calls and links; what it
+-- computes is what the evaluator computes.
+
+local pl = require "perilune"
+local command = require "spec.cli.command"
+local zoo = require "perilune.zoo"
+
+local values = { layers = 1, hidden = 32, heads = 2, intermediate = 64, vocabulary = 50,
+  positions = 32 }
+
+-- Reads the constants, calls the model on a row of tokens and prints the first output.
+local program = [[
+#include "bert.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+static _Alignas(64) unsigned char weights[1 << 20];
+static float states[8 * 32], pooled[32];
+
+int main(void) {
+  int64_t ids[8] = {1, 2, 3, 4, 5, 6, 7, 8}, mask[8], types[8] = {0};
+  const int64_t row[] = {1, 8};
+  FILE *file = fopen("bert.bin", "rb");
+  size_t n = file ? fread(weights, 1, sizeof weights, file) : 0;
+  if (n == 0)
+    return 1;
+  for (int i = 0; i < 8; i++)
+    mask[i] = 1;
+  const int64_t bytes[] = {(int64_t)n}, out[] = {1, 8, 32}, last[] = {1, 32};
+  perilune_argument args[] = {{ids, row}, {mask, row}, {types, row},
+                              {weights, bytes}, {states, out}, {pooled, last}};
+  void *workspace =
+      aligned_alloc(64, tvmgen_default___tvm_main___call_workspace(args) + 64);
+  if (tvmgen_default___tvm_main___call(args, workspace) != 0)
+    return 2;
+  for (int i = 0; i < 8 * 32; i++)
+    printf("%.9g\n", states[i]);
+  free(workspace);
+  return 0;
+}
+]]
+
+local function model(folder)
+  local path = folder .. "/bert.onnx"
+  assert(assert(zoo.build("bert", values)):save(path))
+  return path
+end
+
+describe("perilune build of a model", function()
+  local folder
+
+  setup(function() folder = command.folder() end)
+  teardown(function() os.execute("rm -rf " .. folder) end)
+
+  it("writes C that a program calls", function()
+    local path = model(folder)
+    local status, _, err = command.run(folder, ("build %s --dim N=1 --dim S=8 -o %s/bert.c "
+      .. "-o %s/bert.h"):format(path, folder, folder))
+    assert.equal(0, status, err)
+    command.write(folder .. "/main.c", program)
+    assert(os.execute(("cd %s && ${CC:-cc} -O1 -o main main.c bert.c -lm && ./main > out.txt")
+      :format(folder)))
+    local got = {}
+    for line in io.lines(folder .. "/out.txt") do got[#got + 1] = tonumber(line) end
+    local tokens = { { 1, 2, 3, 4, 5, 6, 7, 8 } }
+    local mod = assert(pl.load(path))
+    local states = pl.eval(mod, tokens, { { 1, 1, 1, 1, 1, 1, 1, 1 } },
+      { { 0, 0, 0, 0, 0, 0, 0, 0 } })
+    local expected = states:to_table()[1]
+    assert.equal(8 * 32, #got)
+    for i = 1, #got do
+      local want = expected[(i - 1) // 32 + 1][(i - 1) % 32 + 1]
+      assert.is_true(math.abs(got[i] - want) <= 1e-4 * math.max(1, math.abs(want)), i)
+    end
+  end)
+
+  it("says which shapes it does not know", function()
+    local status, _, err = command.run(folder, ("build %s -o %s/x.c"):format(model(folder), folder))
+    assert.equal(1, status)
+    assert.matches("is not known", err, 1, true)
+  end)
+end)

@@ -1,0 +1,277 @@
+-- Each operator that has a compute gives the same by loops as by the evaluator's kernel, on random
+-- tensors of a seed that is printed when it fails.
+
+local pl = require "perilune"
+local programs = dofile "spec/topi/programs.lua"
+
+local function float(...) return ("Tensor[(%s), float32]"):format(table.concat({ ... }, ", ")) end
+
+local function typed(dtype, ...)
+  return ("Tensor[(%s), %s]"):format(table.concat({ ... }, ", "), dtype)
+end
+
+local cases = {}
+
+local function case(op, types, attrs, options)
+  options = options or {}
+  options.op, options.types, options.attrs = op, types, attrs
+  cases[#cases + 1] = options
+end
+
+-- ------------------------------------------------------------- element-wise
+
+for _, op in ipairs {
+  "exp", "tanh", "sigmoid", "erf", "sin", "cos", "tan", "atan", "sinh", "cosh", "asinh", "floor",
+  "ceil", "trunc", "abs", "negative", "sign", "copy", "isnan", "isfinite", "isinf", "round",
+  "nn.relu", "nn.elu", "nn.celu", "nn.selu", "nn.gelu", "nn.hard_sigmoid", "nn.hard_swish",
+  "nn.mish", "nn.softplus", "nn.softsign", "nn.silu", "nn.thresholded_relu", "nn.shrink",
+  "nn.leaky_relu",
+} do
+  -- No number and the infinities too, where the definition of the operator covers them.
+  case(op, { float(3, 17) }, nil, { special = not (op == "sin" or op == "cos" or op == "tan"
+    or op == "sinh" or op == "cosh" or op:find "^nn" ~= nil and op ~= "nn.relu"
+    and op ~= "nn.leaky_relu") })
+end
+for _, op in ipairs { "log", "log2", "log10", "sqrt", "rsqrt", "reciprocal" } do
+  case(op, { float(5, 4) }, nil, { positive = true })
+end
+case("acosh", { float(7) }, nil, { positive = true, shift = true })
+case("round", { float(4, 16) }, { relay = 1 }, { special = true })
+case("nn.gelu", { float(2, 9) }, { approximate = "tanh" })
+case("nn.leaky_relu", { float(8) }, { alpha = 0.3 }, { special = true })
+case("clip", { float(3, 8) }, { a_min = -0.5, a_max = 0.75 }, { special = true })
+case("clip", { float(6) }, { a_max = 0.25 })
+for _, dtype in ipairs { "int8", "int32", "int64" } do
+  case("abs", { typed(dtype, 3, 5) })
+  case("negative", { typed(dtype, 9) })
+  case("add", { typed(dtype, 3, 5), typed(dtype, 5) })
+end
+for _, to in ipairs { "float32", "int32", "int64", "bool", "float64" } do
+  case("cast", { typed("int64", 4, 3) }, { dtype = to })
+end
+case("cast", { float(5, 3) }, { dtype = "int32" })
+case("cast", { float(5, 3) }, { dtype = "float64" })
+case("logical_not", { typed("bool", 7) })
+
+-- ---------------------------------------------------------------- broadcast
+
+for _, op in ipairs { "add", "subtract", "multiply", "divide", "maximum", "minimum" } do
+  case(op, { float(2, 3, 8), float(3, 1) }, nil, { special = true })
+  case(op, { float(4), float(3, 1, 4) })
+end
+for _, op in ipairs { "equal", "not_equal", "greater", "greater_equal", "less", "less_equal" } do
+  case(op, { float(3, 16), float(1, 16) }, nil, { special = true })
+  case(op, { typed("int64", 3, 4), typed("int64", 3, 1) })
+end
+for _, op in ipairs { "logical_and", "logical_or", "logical_xor" } do
+  case(op, { typed("bool", 3, 4), typed("bool", 4) })
+end
+for _, op in ipairs { "bitwise_and", "bitwise_or", "bitwise_xor" } do
+  case(op, { typed("int32", 3, 4), typed("int32", 4) })
+end
+case("power", { float(3, 4), float(4) }, nil, { positive = true })
+case("mod", { float(9), float(9) }, { fmod = 1 }, { positive = true })
+for _, op in ipairs { "floor_divide", "floor_mod", "trunc_divide", "trunc_mod", "mod" } do
+  case(op, { typed("int32", 11), typed("int32", 11) }, nil, { low = 1 })
+end
+case("maximum", { float(3, 4), float(4), float(1) }, nil, { special = true })
+case("add_n", { float(3, 4), float(4), float(3, 1) })
+case("where", { typed("bool", 3, 1), float(3, 4), float(4) }, nil, { special = true })
+case("nn.bias_add", { float(2, 3, 4, 5), float(3) }, { axis = 1 })
+case("nn.bias_add", { float(2, 3, 4), float(4) }, { axis = -1 })
+case("nn.prelu", { float(2, 3, 5), float(3) }, { axis = 1 })
+case("broadcast_to", { float(3, 1) }, { shape = { 2, 3, 4 } })
+case("zeros_like", { float(3, 2) })
+case("ones_like", { float(3, 2) })
+
+-- --------------------------------------------------------------- reductions
+
+for _, op in ipairs {
+  "sum", "mean", "max", "min", "prod", "reduce_l1", "reduce_l2", "reduce_sum_square", "logsumexp",
+} do
+  case(op, { float(3, 4, 5) }, { axes = { 1 } })
+  case(op, { float(3, 4, 5) }, { axes = { 0, -1 }, keepdims = 0 })
+  case(op, { float(2, 7) }, { keepdims = 0 })
+end
+for _, op in ipairs { "max", "min" } do
+  case(op, { float(6, 9) }, { axes = { 1 } }, { special = true })
+  case(op, { typed("int32", 3, 9) }, { axes = { 0 } })
+end
+case("sum", { typed("int64", 3, 9) }, { axes = { 1 }, keepdims = 0 })
+for _, op in ipairs { "argmax", "argmin" } do
+  case(op, { float(4, 11) }, { axis = 1 })
+  case(op, { typed("int32", 4, 11) }, { axis = 1, keepdims = 0 })
+  case(op, { typed("int32", 4, 11) }, { axis = 0, select_last_index = 1 })
+  case(op, { float(5, 9) }, { axis = -1, keepdims = 0 }, { special = true })
+  case(op, { float(5, 9) }, { axis = 0, select_last_index = 1 }, { special = true })
+end
+
+-- ------------------------------------------------------------------- movers
+
+case("reshape", { float(3, 4) }, { newshape = { 2, -1, 2 } })
+case("flatten", { float(2, 3, 4) }, { axis = 2 })
+case("squeeze", { float(1, 3, 1, 4) }, { axes = { 0 } })
+case("transpose", { float(2, 3, 4) }, { axes = { 2, 0, 1 } })
+case("transpose", { float(2, 3, 16) })
+case("concatenate", { float(2, 3), float(2, 1), float(2, 5) }, { axis = 1 })
+case("concatenate", { float(2, 3), float(1, 3) }, { axis = 0 })
+case("stack", { float(2, 3), float(2, 3) }, { axis = 1 })
+case("shape_of", { float(2, 3, 7) })
+case("shape_of", { float(2, 3, 7, 5) }, { start = 1, ["end"] = -1 })
+case("constant_of_shape", { typed("int64", 2) }, { value = pl.tensor({ 2.5 }, "float32") },
+  { constants = { pl.tensor({ 2, 3 }, "int64") } })
+case("one_hot", { typed("int64", 3, 2), float(), float() }, { depth = 5, axis = 1,
+  dtype = "float32" })
+case("layout_transform", { float(1, 8, 3, 2) }, { src_layout = "NCHW", dst_layout = "NCHW4c" })
+case("layout_transform", { float(1, 8, 3, 2) }, { src_layout = "NCHW", dst_layout = "NHWC" })
+case("tile", { float(2, 3) }, { reps = { 2, 3 } })
+case("repeat", { float(2, 3) }, { repeats = 3, axis = 1 })
+case("reverse", { float(2, 5) }, { axis = 1 })
+case("strided_slice", { float(5, 8) }, { starts = { 1, -1 }, ends = { 4, -7 },
+  strides = { 1, -2 } })
+case("strided_slice", { float(5, 8) }, { starts = { 2 }, ends = { 100 }, axes = { 1 } })
+case("strided_slice", { float(5, 8), typed("int64", 1), typed("int64", 1), typed("int64", 1) },
+  nil, { constants = { nil, pl.tensor({ 2 }, "int64"), pl.tensor({ 7 }, "int64"),
+    pl.tensor({ 1 }, "int64") } })
+case("take", { float(5, 3), typed("int64", 2, 2) }, { axis = 0 }, { low = -5, high = 5 })
+case("take", { float(2, 4, 3), typed("int32", 3) }, { axis = 1, mode = "clip" })
+case("take", { float(2, 4, 3), typed("int32", 3) }, { axis = 2, mode = "wrap" })
+case("gather", { float(4, 3), typed("int64", 2, 3) }, { axis = 0 }, { low = -4, high = 4 })
+case("gather_nd", { float(4, 3, 2), typed("int64", 5, 2) }, nil, { low = -3, high = 3 })
+case("nn.pad", { float(2, 3) }, { pad_width = { { 1, 2 }, { 0, 1 } } })
+case("nn.pad", { float(4, 5) }, { pads = { 1, 2, 0, 3 }, value = 1.5 })
+case("nn.pad", { float(4, 5) }, { pads = { 1, 2, 2, 3 }, pad_mode = "edge" })
+case("nn.pad", { float(4, 5) }, { pads = { 1, 2, 2, 3 }, pad_mode = "reflect" })
+case("nn.mirror_pad", { float(4, 5) }, { pad_width = { { 1, 2 }, { 0, 3 } },
+  mode = "SYMMETRIC" })
+case("trilu", { float(2, 4, 5) }, { upper = 0 })
+case("trilu", { float(4, 5) })
+case("nn.depth_to_space", { float(1, 8, 2, 3) }, { block_size = 2 })
+case("nn.depth_to_space", { float(1, 8, 2, 3) }, { block_size = 2, mode = "CRD" })
+case("nn.space_to_depth", { float(1, 2, 4, 6) }, { block_size = 2 })
+
+-- ----------------------------------------------------------------- products
+
+case("nn.matmul", { float(5, 7), float(7, 9) })
+case("nn.matmul", { float(2, 3, 8, 16), float(3, 16, 32) })
+case("nn.matmul", { float(7), float(7, 4) })
+case("nn.matmul", { float(3, 7), float(7) })
+case("nn.dense", { float(3, 64), float(10, 64) }, { units = 10 })
+case("nn.dense", { float(3, 7), float(5, 7) }, { units = 5 })
+case("nn.batch_matmul", { float(2, 4, 48), float(2, 6, 48) }, { transpose_b = 1 })
+case("nn.batch_matmul", { float(2, 4, 8), float(2, 8, 6) })
+case("nn.gemm", { float(3, 8), float(8, 6), float(6) }, { alpha = 0.5, beta = 2 })
+case("nn.gemm", { float(3, 32), float(6, 32), float(3, 1) }, { transB = 1 })
+
+-- ------------------------------------------------------------- convolutions
+
+case("nn.conv", { float(1, 3, 8, 8), float(4, 3, 3, 3) }, { pads = { 1, 1, 1, 1 } })
+case("nn.conv", { float(2, 4, 9, 7), float(6, 2, 3, 3), float(6) },
+  { group = 2, strides = { 2, 1 }, pads = { 0, 1, 1, 2 } })
+case("nn.conv", { float(1, 6, 8, 16), float(6, 1, 3, 3), float(6) },
+  { group = 6, pads = { 1, 1, 1, 1 } })
+case("nn.conv", { float(1, 3, 9, 9), float(2, 3, 3, 3) },
+  { dilations = { 2, 2 }, auto_pad = "SAME_UPPER", strides = { 2, 2 } })
+case("nn.conv", { float(2, 3, 16), float(4, 3, 5) }, { strides = { 2 } })
+case("nn.conv", { float(1, 2, 4, 5, 6), float(3, 2, 2, 2, 2) })
+case("nn.conv", { float(1, 3, 8, 8), float(4, 3, 1, 1) })
+case("nn.conv2d", { float(1, 3, 8, 8), float(4, 3, 3, 3) }, { padding = { 1, 1 },
+  kernel_size = { 3, 3 }, channels = 4 })
+case("nn.conv2d", { float(1, 8, 8, 3), float(3, 3, 3, 4) }, { padding = { 1, 1 },
+  kernel_size = { 3, 3 }, channels = 4, data_layout = "NHWC", kernel_layout = "HWIO" })
+case("nn.conv1d", { float(1, 3, 12), float(4, 3, 3) }, { padding = { 1, 1 },
+  kernel_size = { 3 }, channels = 4, strides = { 2 } })
+case("nn.conv3d", { float(1, 2, 4, 4, 4), float(3, 2, 2, 2, 2) }, { kernel_size = { 2, 2, 2 },
+  channels = 3, padding = { 1, 0, 1 } })
+case("nn.conv_transpose", { float(1, 3, 5, 4), float(3, 2, 3, 3), float(2) },
+  { strides = { 2, 2 }, pads = { 1, 1, 1, 1 }, output_padding = { 1, 1 } })
+case("nn.conv_transpose", { float(1, 4, 5), float(4, 2, 3) }, { group = 2 })
+case("nn.conv2d_transpose", { float(1, 3, 5, 4), float(3, 2, 3, 3) },
+  { strides = { 2, 2 }, padding = { 1, 1 }, kernel_size = { 3, 3 }, channels = 2 })
+
+-- With constant weights, which are packed.
+local function constant(shape, seed)
+  return pl.tensor.random(shape, "float32", { seed = seed, low = -1, high = 1 })
+end
+case("nn.conv", { float(2, 3, 9, 8), float(16, 3, 3, 3), float(16) },
+  { pads = { 1, 1, 1, 1 }, strides = { 2, 1 } },
+  { constants = { nil, constant({ 16, 3, 3, 3 }, 1), constant({ 16 }, 2) } })
+case("nn.conv", { float(1, 8, 7, 7), float(40, 8, 1, 1) }, nil,
+  { constants = { nil, constant({ 40, 8, 1, 1 }, 3) } })
+case("nn.dense", { float(3, 12), float(10, 12) }, { units = 10 },
+  { constants = { nil, constant({ 10, 12 }, 4) } })
+case("nn.gemm", { float(3, 32), float(6, 32), float(6) }, { transB = 1 },
+  { constants = { nil, constant({ 6, 32 }, 5), constant({ 6 }, 6) } })
+
+-- ------------------------------------------------------------------ pooling
+
+case("nn.max_pool", { float(1, 3, 9, 9) }, { kernel_shape = { 3, 3 }, strides = { 2, 2 },
+  pads = { 1, 1, 1, 1 } })
+case("nn.max_pool", { float(1, 2, 8, 7) }, { kernel_shape = { 3, 2 }, strides = { 2, 2 },
+  ceil_mode = 1 }, { special = true })
+case("nn.max_pool", { float(1, 2, 10) }, { kernel_shape = { 3 }, dilations = { 2 } })
+case("nn.avg_pool", { float(1, 3, 9, 9) }, { kernel_shape = { 3, 3 }, strides = { 2, 2 },
+  pads = { 1, 1, 1, 1 } })
+case("nn.avg_pool", { float(1, 3, 8, 8) }, { kernel_shape = { 3, 3 }, strides = { 2, 2 },
+  pads = { 1, 1, 1, 1 }, count_include_pad = 1, ceil_mode = 1 })
+case("nn.max_pool2d", { float(1, 3, 8, 8) }, { pool_size = { 2, 2 }, strides = { 2, 2 } })
+case("nn.avg_pool2d", { float(1, 8, 8, 3) }, { pool_size = { 2, 2 }, strides = { 2, 2 },
+  layout = "NHWC", padding = { 1, 1 } })
+case("nn.adaptive_avg_pool2d", { float(1, 3, 8, 6) }, { output_size = { 2, 3 } })
+case("nn.adaptive_max_pool2d", { float(1, 3, 8, 6) }, { output_size = { 4, 1 } })
+case("nn.upsampling", { float(1, 2, 3, 4) }, { scale_h = 2, scale_w = 3 })
+case("nn.upsampling", { float(1, 2, 3, 4) }, { scale_h = 2, scale_w = 2, method = "bilinear" })
+case("variance", { float(3, 8), float(3, 1) }, { axis = { 1 } })
+case("nn.global_avg_pool", { float(2, 3, 5, 4) })
+case("nn.global_max_pool", { float(2, 3, 5, 4) })
+case("nn.global_avg_pool2d", { float(2, 3, 5, 4) })
+
+-- ------------------------------------------------------------ softmax, norms
+
+case("nn.softmax", { float(3, 16) })
+case("nn.softmax", { float(3, 4, 5) }, { axis = 1 })
+case("nn.softmax", { float(3, 4, 5) }, { axis = 1, coerce_2d = 1 })
+case("nn.log_softmax", { float(3, 10) })
+case("nn.layer_norm", { float(2, 3, 32), float(32), float(32) })
+case("nn.layer_norm", { float(2, 4, 6), float(4, 6), float(4, 6) }, { axis = 1 })
+case("nn.rms_norm", { float(3, 12), float(12) })
+case("nn.instance_norm", { float(2, 3, 4, 5), float(3), float(3) })
+case("nn.group_norm", { float(2, 6, 4, 5), float(6), float(6) }, { num_groups = 3 })
+case("nn.batch_norm", { float(2, 3, 4, 5), float(3), float(3), float(3), float(3) }, nil,
+  { positive = true })
+case("nn.l2_normalize", { float(3, 8) }, { eps = 1e-6, axis = { 1 } })
+case("nn.lrn", { float(1, 8, 3, 4) }, { size = 5 })
+case("image.resize2d", { float(1, 2, 4, 5) }, { size = { 8, 10 }, method = "linear",
+  coordinate_transformation_mode = "half_pixel" })
+case("image.resize2d", { float(1, 2, 4, 5) }, { size = { 7, 3 }, method = "nearest_neighbor",
+  coordinate_transformation_mode = "asymmetric", rounding_method = "floor" })
+case("image.resize2d", { float(1, 2, 4, 5) }, { size = { 7, 9 }, method = "linear",
+  coordinate_transformation_mode = "align_corners" })
+
+local function describe_case(one)
+  local shapes = {}
+  for i, text in ipairs(one.types) do shapes[i] = text:match "%((.-)%)" end
+  return ("%s of (%s)"):format(one.op, table.concat(shapes, "), ("))
+end
+
+describe("computes of operators", function()
+  local seed = tonumber(os.getenv "PERILUNE_SEED") or 11
+
+  for i, one in ipairs(cases) do
+    it(describe_case(one) .. " #" .. i, function()
+      local next = programs.random(seed + 7919 * i)
+      local mod = programs.build(one)
+      local args = programs.arguments(mod, next, one)
+      if one.shift then args[1] = pl.eval(pl.op.add(args[1], pl.const(1.0))) end
+      local lowered = programs.lower(mod)
+      assert.is_true(programs.is_lowered(lowered))
+      local expected = table.pack(pl.eval(mod, table.unpack(args)))
+      local results = table.pack(pl.eval(lowered, table.unpack(args)))
+      assert.equal(expected.n, results.n)
+      for k = 1, expected.n do
+        local same, how = results[k]:compare(expected[k], { rtol = 1e-4, atol = 1e-5 })
+        assert.is_true(same, ("seed %d, result %d: %s"):format(seed, k, tostring(how)))
+      end
+    end)
+  end
+end)

@@ -1,0 +1,148 @@
+-- Whole models through generated C: pl.build of Relay code gives what the evaluator gives.
+
+local pl = require "perilune"
+local models = dofile "spec/topi/models.lua"
+
+local agrees, from_zoo = models.agrees, models.from_zoo
+
+local function folder()
+  local name = os.tmpname()
+  os.remove(name)
+  assert(os.execute("mkdir " .. name))
+  return name
+end
+
+local function relay(body) return assert(pl.parse("#[version = \"0.0.5\"]\n" .. body)) end
+
+local mlp = [[
+def @main(%x: Tensor[(3, 16), float32], %w: Tensor[(32, 16), float32], %b: Tensor[(32), float32],
+    %v: Tensor[(4, 32), float32]) {
+  %0 = nn.relu(nn.bias_add(nn.dense(%x, %w, units=32), %b));
+  %1 = nn.dense(%0, %v, units=4);
+  (nn.softmax(%1), nn.log_softmax(%1))
+}]]
+
+local small = {
+  resnet = { depth = 18, width = 8, image = 32, batch = 1, classes = 10 },
+  mobilenetv2 = { image = 32, batch = 2, classes = 10 },
+  bert = { layers = 2, hidden = 32, heads = 2, intermediate = 64, vocabulary = 50,
+    positions = 32, batch = 2, sequence = 12 },
+  vit = { layers = 1, hidden = 32, heads = 2, mlp = 64, patch = 8, image = 32, classes = 10,
+    batch = 1 },
+  gpt2 = { layers = 1, hidden = 32, heads = 2, vocabulary = 50, positions = 32, batch = 1,
+    sequence = 9 },
+}
+
+describe("built models", function()
+  it("run layers on inputs without constants", function()
+    local built = agrees(relay(mlp))
+    local info = built:model()
+    assert.equal(0, info.weight_bytes)
+    assert.equal(4, #info.inputs)
+    assert.equal(2, #info.outputs)
+    assert.equal("Tensor[(3, 4), float32]", tostring(info.outputs[1]))
+  end)
+
+  for name, values in pairs(small) do
+    it("of the zoo give what the evaluator gives: " .. name, function()
+      agrees(from_zoo(name, values))
+    end)
+  end
+
+  it("run in this process, with threads, and without vectors", function()
+    agrees(relay(mlp), { run = "process" })
+    agrees(relay(mlp), { threads = 2 })
+    agrees(relay(mlp), { vector_bytes = 16 })
+  end)
+
+  it("use memory again when a value is not needed any more", function()
+    local lines = { "def @main(%x: Tensor[(64, 64), float32]) {" }
+    for i = 0, 19 do
+      lines[#lines + 1] = ("  %%%d = nn.softmax(%s);"):format(i, i == 0 and "%x" or "%" .. i - 1)
+    end
+    lines[#lines + 1] = "  nn.softmax(%19)\n}"
+    local info = agrees(relay(table.concat(lines, "\n"))):model()
+    assert.equal(21, info.calls)
+    assert.equal(2 * 64 * 64 * 4, info.arena_bytes) -- what is read, and what is made of it
+  end)
+
+  it("return inputs, constants and values that stand twice", function()
+    agrees(relay [[
+def @main(%x: Tensor[(4), float32]) {
+  %0 = exp(%x);
+  (%x, %0, %0, 2f)
+}]])
+  end)
+
+  it("take what was lowered before", function()
+    local mod = pl.sequential { "InferType", "FuseOps", "LowerTE" } (relay(mlp))
+    agrees(mod)
+  end)
+
+  it("write their constants beside the object", function()
+    local path = folder()
+    local built = pl.build(from_zoo("bert", small.bert))
+    built:save(path .. "/bert.so")
+    built:save(path .. "/bert.c")
+    local file = assert(io.open(path .. "/bert.bin", "rb"))
+    assert.equal(built:model().weight_bytes, file:seek "end")
+    file:close()
+    os.execute("rm -rf " .. path)
+  end)
+
+  it("tell what cannot be built", function()
+    local function fails(text, f, ...)
+      local ok, err = pcall(f, ...)
+      assert.is_false(ok)
+      assert.matches(text, tostring(err), 1, true)
+    end
+    fails("is not known", pl.build, relay "def @main(%x: Tensor[(?), float32]) { exp(%x) }")
+    fails("has no compute", pl.build,
+      relay "def @main(%x: Tensor[(4), float32]) { argsort(%x, dtype=\"int64\") }")
+    local partly = pl.passes.LowerTE { unsupported = "keep" } (pl.sequential { "InferType",
+      "FuseOps" } (relay [[
+def @main(%x: Tensor[(4), float32]) { argsort(exp(%x), dtype="int64") }]]))
+    fails("is not lowered", pl.build, partly)
+    fails("2 arguments expected, got 1", pl.build(relay [[
+def @main(%x: Tensor[(4), float32], %y: Tensor[(4), float32]) { add(%x, %y) }]]).main, { 1 })
+  end)
+end)
+
+describe("calls between functions of a source", function()
+  local text = [[
+# from tvm.script import tir as T
+@I.ir_module
+class Module:
+    @T.prim_func
+    def a_step(A: T.Buffer((20000,), "float32"), B: T.Buffer((20000,), "float32")):
+        C = T.allocate([20000], "float32", "global")
+        C_1 = T.Buffer((20000,), data=C)
+        for i in range(20000):
+            C_1[i] = A[i] + T.float32(1)
+        for i in range(20000):
+            B[i] = C_1[i] * T.float32(2)
+    @T.prim_func
+    def b_twice(A: T.Buffer((20000,), "float32"), B: T.Buffer((20000,), "float32")):
+        D = T.allocate([20000], "float32", "global")
+        D_1 = T.Buffer((20000,), data=D)
+        T.evaluate(T.call_extern("int32", "a_step", A.data, T.address_of(D_1[0])))
+        T.evaluate(T.call_extern("int32", "a_step", T.address_of(D_1[0]), B.data))
+]]
+
+  it("pass on memory that the caller has", function()
+    local built = pl.build(assert(pl.tir.parse((text:gsub("^#.-\n",
+      "# from tvm.script import ir as I\n# from tvm.script import tir as T\n")))))
+    local zeros = pl.tensor.full(0, { 20000 }, "float32")
+    local result = built.b_twice(zeros, zeros)[2]
+    assert.equal(6, result:get(1))
+    assert.equal(6, result:get(20000))
+  end)
+
+  it("are refused where arguments are missing", function()
+    local wrong = text:gsub("T.address_of%(D_1%[0%]%), B.data", "B.data")
+      :gsub("^#.-\n", "# from tvm.script import ir as I\n# from tvm.script import tir as T\n")
+    local ok, err = pcall(pl.build, assert(pl.tir.parse(wrong)))
+    assert.is_false(ok)
+    assert.matches("takes 2 arguments, not 1", tostring(err), 1, true)
+  end)
+end)

@@ -1,0 +1,91 @@
+-- Programs of one operator for specs of pl.topi: arguments of random values, and the same program
+-- by the evaluator's kernels and by loops.
+
+local pl = require "perilune"
+
+local programs = {}
+
+--- A generator of numbers of a seed: next(n) is an integer below n, next() a number in [-2, 2).
+function programs.random(seed)
+  local state = seed & 0x7fffffff
+  return function(n)
+    state = (state * 1103515245 + 12345) & 0x7fffffff
+    local high = state >> 8
+    if n then return high % n end
+    return high / (1 << 23) * 4 - 2
+  end
+end
+
+local special = { 0 / 0, math.huge, -math.huge, -0.0, 0.0, 0.5, -0.5, 1.5, -1.5, 2.5 }
+
+local function element(dtype, next, options)
+  if dtype == "bool" then return next(2) == 1 end
+  if dtype:find "^u?int" then
+    local low, high = options.low or (dtype:find "^u" and 0 or -5), options.high or 6
+    return low + next(high - low)
+  end
+  if options.special and next(4) == 0 then return special[next(#special) + 1] end
+  local value = next()
+  return options.positive and math.abs(value) + 0.1 or value
+end
+
+--- A tensor of a type such as "Tensor[(2, 3), float32]".
+function programs.tensor(type_, next, options)
+  local shape = type_.shape
+  local function rows(i)
+    if i > #shape then return element(type_.dtype, next, options) end
+    local row = {}
+    for k = 1, shape[i] do row[k] = rows(i + 1) end
+    return row
+  end
+  return pl.tensor(rows(1), type_.dtype)
+end
+
+--- The function of a case { op, types, attrs, constants = { [i] = tensor }, ... }.
+function programs.build(case)
+  local params, args = {}, {}
+  for i, spec in ipairs(case.types) do
+    if case.constants and case.constants[i] then
+      args[i] = pl.const(case.constants[i])
+    else
+      params[#params + 1] = pl.var("x" .. i, spec)
+      args[i] = params[#params]
+    end
+  end
+  return pl.module { main = pl.func(params, pl.ir.Call(case.op, args, case.attrs or {})) }
+end
+
+function programs.arguments(mod, next, options)
+  local list = {}
+  for i, param in ipairs(mod.functions.main.params) do
+    list[i] = programs.tensor(param.type, next, options)
+  end
+  return list
+end
+
+local lowering = pl.sequential { "InferType", "FuseOps", "LowerTE" }
+
+--- The module with loops in the place of operators.
+function programs.lower(mod) return lowering(mod) end
+
+local function kind_counts(fn)
+  local lowered, others = 0, 0
+  for node in fn:nodes() do
+    if node.kind == "Call" then
+      if node.op and node.op.name == "call_lowered" then
+        lowered = lowered + 1
+      else
+        others = others + 1
+      end
+    end
+  end
+  return lowered, others
+end
+
+--- Whether all calls of the main function are those of loops.
+function programs.is_lowered(mod)
+  local lowered, others = kind_counts(mod.functions.main)
+  return lowered > 0 and others == 0
+end
+
+return programs
