@@ -252,4 +252,17 @@ add("variables of shapes", function(n)
     repeated(n - 1, function(i) return ("    A%d[0] = A%d[0]\n"):format(i + 1, i) end))))
 end)
 
+-- A branch with an other side is behind all of the lets.
+built("lets before a branch", function(n, b)
+  local vars = {}
+  local body = tir.IfThenElse(tir.EQ(b.n, 3), tir.BufferStore(b.A, tir.const(1, "float32"), { 0 }),
+    tir.BufferStore(b.B, tir.const(2, "float32"), { 0 }))
+  for i = n, 1, -1 do
+    vars[i] = tir.Var("v" .. i, "int32")
+    body = tir.LetStmt(vars[i], b.n * i, tir.SeqStmt {
+      tir.BufferStore(b.A, tir.const(i, "float32"), { (vars[i] + 1) % 64 }), body })
+  end
+  return body
+end)
+
 return rows

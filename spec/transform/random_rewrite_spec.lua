@@ -146,7 +146,7 @@ end
 
 local function warned_of_rank()
   for _, diag in ipairs(core.diags()) do
-    if diag.message:find("no known rank", 1, true) then return true end
+    if diag.message:find("has unknown rank", 1, true) then return true end
   end
   return false
 end

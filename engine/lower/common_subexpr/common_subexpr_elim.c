@@ -377,13 +377,13 @@ static pln_status note_all_times(eliminator *x) {
 
 /* What is computed more than once behind a LetStmt, and could not be bound in
  * the part around it, contains its variable. The program has the variable
- * there, unless the variable replaces its value, which is there again, or what
- * both sides of a branch compute is the same by now. */
+ * there, unless the variable replaces its value, which is there again, or both
+ * sides of a branch compute it. */
 static void find_let_var(eliminator *x, pln_scope scope, bool computes,
                          pln_term value) {
   x->repeated |= computes && x->times[value] > 1;
-  x->let_var =
-      x->uses.joins || x->repeated ? PLN_NONE : x->g->scopes[scope].begin;
+  pln_ref var = x->g->scopes[scope].begin;
+  x->let_var = x->uses.joined[var] || x->repeated ? PLN_NONE : var;
 }
 
 /* The variables that a body defines. */

@@ -8,10 +8,13 @@
 
 typedef struct pln_let_uses {
   const pln_graph *g;
-  bool joins;       /* the function has a branch with an other side */
   pln_scope *scope; /* by node */
   pln_scope *part;  /* by scope: the innermost body of a loop, of a branch or
                      * of the function that it is in */
+  pln_scope *side;  /* by scope: the innermost side, of a branch with an other
+                     * side, that it is in; 0: none */
+  bool *joined;     /* by variable of a LetStmt: it is used in a side of a
+                     * branch with an other side, behind the LetStmt */
   uint32_t *first;  /* by variable of a LetStmt: its first use */
   pln_ref *stmts;   /* by variable, in order: statements that use it, without
                      * IfThenElse */
