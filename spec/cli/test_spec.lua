@@ -15,13 +15,19 @@ local function field(number, value)
   return protobuf.varint(number << 3) .. protobuf.varint(value)
 end
 
--- TensorProto of float32 or int64.
+-- TensorProto's number of a dtype, and the bytes of an element.
+local elements = {
+  float32 = { 1, function(v) return string.pack("<f", v) end },
+  int64 = { 7, function(v) return string.pack("<i8", v) end },
+  bfloat16 = { 16, function(v) return string.pack("<f", v):sub(3) end },
+}
+
 local function tensor(values, dtype, dims)
-  local parts = {}
+  local parts, element = {}, elements[dtype or "float32"]
   for _, d in ipairs(dims or { #values }) do parts[#parts + 1] = field(1, d) end
-  parts[#parts + 1] = field(2, dtype == "int64" and 7 or 1)
+  parts[#parts + 1] = field(2, element[1])
   local bytes = {}
-  for i, v in ipairs(values) do bytes[i] = string.pack(dtype == "int64" and "<i8" or "<f", v) end
+  for i, v in ipairs(values) do bytes[i] = element[2](v) end
   parts[#parts + 1] = protobuf.field(9, table.concat(bytes))
   return table.concat(parts)
 end
@@ -99,6 +105,19 @@ describe("perilune test", function()
     write(folder .. "/list", good .. "\n\n" .. good .. "\n")
     local _, out = run("test --from " .. folder .. "/list")
     assert.equal("2 passed, 0 failed, 0 skipped\n", out)
+  end)
+
+  -- 256 + 1 is 256 in bfloat16: a sum that is rounded at each element ends there.
+  it("rounds bfloat16 step by step, as ONNX's reference does, unless told otherwise", function()
+    local m = model.new { name = "sum" }
+    local x = m:input("x", "bfloat16", { 300 })
+    m:output(m:node("ReduceSum", { x }, nil, "z"), "bfloat16", { 1 })
+    local ones = {}
+    for i = 1, 300 do ones[i] = 1 end
+    local path = case("bfloat16", m, { input_0 = tensor(ones, "bfloat16"),
+      output_0 = tensor({ 256 }, "bfloat16") })
+    assert.same({ 0, "1 passed, 0 failed, 0 skipped\n", "" }, { run("test " .. path) })
+    assert.matches("got 3e%+02, expected 256", problem(path, "--bfloat16 exact"))
   end)
 
   it("optimises first when told so", function()

@@ -17,7 +17,8 @@ perilune_kernel_options(-fno-math-errno norm/lrn.c norm/axis_norm.c)
 # computed, and loops over choices vectorise.
 perilune_kernel_options("-fno-math-errno;-fno-trapping-math"
   attention/score.c elementwise/binary.c elementwise/compare.c
-  elementwise/convert.c elementwise/elementwise.c elementwise/where.c
+  elementwise/convert.c elementwise/elementwise.c elementwise/piecewise.c
+  elementwise/where.c
   reduce/arg_reduce.c reduce/reduce.c rnn/gate.c)
 
 # A maximum does not depend on the order.

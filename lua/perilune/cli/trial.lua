@@ -41,7 +41,7 @@ end
 -- The module as it is to be run.
 local function prepare(module, options)
   if options.pass then module = options.pass(module) end
-  if options.widen then module = options.widen(module) end
+  for _, pass in ipairs(options.emulate or {}) do module = pass(module) end
   return module
 end
 
@@ -66,8 +66,8 @@ local function verdict_of(folder, options)
   return #problems > 0 and "failed" or "passed", problems
 end
 
---- options: tolerance (as tensor:compare takes it), pass (run first) and widen
--- (run after it), if any. Returns "passed", "failed" or "skipped", and texts
+--- options: tolerance (as tensor:compare takes it), pass (run first, if any) and emulate (a
+-- list of passes that run after it). Returns "passed", "failed" or "skipped", and texts
 -- that say why.
 return function(folder, options)
   local verdict, problems = verdict_of(folder, options)

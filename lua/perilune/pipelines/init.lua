@@ -15,6 +15,8 @@ local pipelines = {
       .. "SimplifyExpr,FoldConstant,FoldExplicitPadding,FoldBatchNorm,MatMulAddToGemm,\n    "
       .. "FoldConvBias,EliminateCommonSubexpr,DeadCodeElimination\n    "
       .. "until nothing changes." },
+  { name = "emulate_bfloat16",
+    doc = "Compute bfloat16 operators step by step, rounding after each." },
   { name = "emulate_float16",
     doc = "Compute float16 operators in float32, rounding where elements are moved or leave." },
 }

@@ -9,12 +9,13 @@
  * A sum over k is the sum of those of blocks of k, in increasing order, then
  * the bias is added; the depth of a block depends on the extents of the product
  * only. So a product always gives the same bits, which are those of ONNX
- * Runtime on processors with fused multiply-add, but for products of a few rows
- * or a column. Threads share a product by rows or columns of c, which changes
+ * Runtime on processors with fused multiply-add, but for products of a few
+ * rows. Threads share a product by rows or columns of c, which changes
  * no sum. */
 
 #include "base/thread_pool.h"
 #include "op/kernel/matmul/blas.h"
+#include "op/kernel/matmul/column.h"
 
 /* Extents of a block in elements: of k (pln_gemm_depth, LEAST_DEPTH to
  * MOST_DEPTH), of n in panels of a tile's width, of m. Blocks of 8-byte
@@ -217,17 +218,20 @@ static void multiply_columns(const pln_gemm *g, const pln_product *s) {
     }
 }
 
-/* One column: b by the rows of a. */
+/* One column: b by the rows of a, whole groups of rows at a time. */
 static void multiply_vector(const pln_gemm *g, const pln_product *s) {
   const pln_tiles *t = g->tiles;
-  size_t rows = 1 + (s->k ? POLLED / s->k : s->m);
+  size_t rows = round_up(1 + POLLED / s->k, PLN_TILE_MOST_ROWS);
   pln_dots d = {.m = 1, .a = s->b, .b_row = s->a_row, .c_step = s->c_row};
   d.k = s->k;
   for (size_t i = 0; i < s->m && !pln_is_stopped(g->engine); i += rows) {
     d.n = min_size(rows, s->m - i);
     d.b = element(s->a, i * s->a_row, t->size);
     d.c = (char *)s->c + i * s->c_row * t->size;
-    t->dots(&d);
+    if (t->size == sizeof(float))
+      pln_column_add(d.n, d.k, d.b, d.b_row, d.a, d.c, d.c_step);
+    else
+      t->dots(&d);
   }
 }
 

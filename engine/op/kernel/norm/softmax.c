@@ -2,7 +2,8 @@
  * ops.def.
  *
  * With coerce_2d (before opset 13) all axes from `axis` on count as one. The
- * maximum is subtracted first, and sums are in double. If the axis is the
+ * maximum is subtracted first, and sums are in double, but for the float32 sums
+ * of short rows, which are in the order of ONNX Runtime. If the axis is the
  * innermost one, blocks of rows that fit the cache are processed; otherwise
  * blocks of neighbouring columns. */
 
@@ -17,6 +18,8 @@
 /* Rows or columns at a time, and elements of them; elements that pay for
  * another thread. */
 enum { BLOCK = 128, ELEMENTS = 4096, SHARED_WORK = 8192 };
+/* A float32 sum of more elements would lose digits. */
+enum { SHORT_ROW = 4096 };
 
 /* -------------------------------------------------------------------- loops */
 
@@ -143,11 +146,47 @@ static void finish_sums(const loops *l, block *b, size_t n, bool logarithm) {
   }
 }
 
+typedef float lanes16 __attribute__((vector_size(64)));
+typedef float unaligned16
+    __attribute__((vector_size(64), aligned(4), may_alias));
+
+/* The sum in sixteen lanes of float32; these are added up by halves, then by
+ * neighbours. */
+PLN_MULTIVERSION_AVX512 static float sum_short_row(const float *x, size_t n) {
+  size_t whole = n - n % 16;
+  lanes16 sum = {0};
+  float lane[16];
+  for (size_t i = 0; i < whole; i += 16)
+    sum += *(const unaligned16 *)(x + i);
+  memcpy(lane, &sum, sizeof lane);
+  for (size_t i = whole; i < n; i++)
+    lane[i - whole] += x[i];
+  for (size_t i = 0; i < 8; i++)
+    lane[i] += lane[i + 8];
+  for (size_t left = 4; left > 0; left /= 2)
+    for (size_t i = 0; i < left; i++)
+      lane[i] = lane[2 * i] + lane[2 * i + 1];
+  return lane[0];
+}
+
+/* Adds up rows of n elements. */
+static void sum_rows(const loops *l, bool logarithm, const void *x, size_t n,
+                     size_t rows, pln_reduce_accumulator *sum) {
+  const pln_reduce_loops *add = pln_reduce_find(PLN_REDUCE_SUM, l->dtype);
+  const float *row = x;
+  if (l->dtype != PLN_FLOAT32 || logarithm || n > SHORT_ROW) {
+    start_row_partials(add, sum, rows);
+    add->runs(x, n, rows, n, sum);
+    return;
+  }
+  for (size_t i = 0; i < rows; i++)
+    sum[i].number = (double)sum_short_row(row + i * n, n);
+}
+
 /* Rows of n contiguous elements. */
 static void run_rows(const pln_engine *engine, const loops *l, bool logarithm,
                      const char *in, char *out, size_t n, size_t rows) {
   const pln_reduce_loops *best = pln_reduce_find(PLN_REDUCE_GREATEST, l->dtype);
-  const pln_reduce_loops *add = pln_reduce_find(PLN_REDUCE_SUM, l->dtype);
   size_t size = n * pln_element_size(l->dtype), most = ELEMENTS / n;
   size_t part = most < 1 ? 1 : most < BLOCK ? most : BLOCK;
   size_t done = 0;
@@ -159,10 +198,9 @@ static void run_rows(const pln_engine *engine, const loops *l, bool logarithm,
     const char *x = in + at * size;
     char *to = out + at * size;
     start_row_partials(best, b.top, k);
-    start_row_partials(add, b.sum, k);
     best->runs(x, n, k, n, b.top);
     l->raise_runs(&b, x, to, n, k);
-    add->runs(to, n, k, n, b.sum);
+    sum_rows(l, logarithm, to, n, k, b.sum);
     finish_sums(l, &b, k, logarithm);
     (logarithm ? l->lower_runs : l->scale_runs)(&b, x, to, n, k);
   }

@@ -26,7 +26,7 @@ enum { LANES = 32 };
 /* Small planes are summed in four lanes and divided in float32, as ONNX Runtime
  * does: a mean of quantised numbers may lie exactly between two others. The sum
  * of a large plane would lose digits. */
-enum { SMALL = 1024 };
+enum { SMALL = 4096 };
 static double mean_plane_float(const float *x, size_t n) {
   float lane[4] = {0};
   size_t i = 0;

@@ -183,6 +183,47 @@ static bool has_512(void) {
 #define RUNS8(NAME, T, start, STRIPS)
 #endif
 
+/* The sum of eight lanes, and of four more elements unless `rest` is NULL. */
+static inline float add_short_lanes(const floats_8 *lanes, const float *rest) {
+  float v[8];
+  memcpy(v, lanes, sizeof v);
+  for (int i = 0; i < 4; i++)
+    v[i] += v[i + 4];
+  for (int i = 0; i < 4 && rest; i++)
+    v[i] += rest[i];
+  return (v[0] + v[2]) + (v[1] + v[3]);
+}
+
+/* Four rows at a time, because a sum waits for the one before it. */
+PLN_MULTIVERSION void pln_sum_short_runs(const void *in, size_t n, size_t rows,
+                                         size_t step,
+                                         pln_reduce_accumulator *all) {
+  const float *x = in;
+  size_t whole = n - n % 8, r = 0;
+  for (; r + 4 <= rows; r += 4, x += 4 * step) {
+    floats_8 a = {0}, b = a, c = a, d = a, q;
+    const float *rest = whole < n ? x + whole : NULL;
+    for (size_t i = 0; i < whole; i += 8) {
+      LOAD(q, x + i), a += q;
+      LOAD(q, x + i + step), b += q;
+      LOAD(q, x + i + 2 * step), c += q;
+      LOAD(q, x + i + 3 * step), d += q;
+    }
+    all[r].number += (double)add_short_lanes(&a, rest);
+    all[r + 1].number += (double)add_short_lanes(&b, rest ? rest + step : rest);
+    all[r + 2].number +=
+        (double)add_short_lanes(&c, rest ? rest + 2 * step : rest);
+    all[r + 3].number +=
+        (double)add_short_lanes(&d, rest ? rest + 3 * step : rest);
+  }
+  for (; r < rows; r++, x += step) {
+    floats_8 a = {0}, q;
+    for (size_t i = 0; i < whole; i += 8)
+      LOAD(q, x + i), a += q;
+    all[r].number += (double)add_short_lanes(&a, whole < n ? x + whole : NULL);
+  }
+}
+
 /* Four rows at a time, so that accumulators are stored less often. */
 #define ROWS_LOOP(NAME, T)                                \
   PLN_MULTIVERSION_AVX512 static void rows_##NAME##_##T(  \

@@ -2,10 +2,11 @@
  * ops.def.
  *
  * float32 and 16-bit floats are accumulated in double and rounded once, so that
- * the order of elements hardly matters; integers wrap. NaN wins in max and min.
- * Over no elements a sum is 0, a product 1, max and min are -inf and inf, or
- * the least and the greatest integer. The mean of nothing is NaN; of integers
- * folding refuses it, and a run gives 0.
+ * the order of elements hardly matters, but for sums and means of short rows of
+ * float32, which have the bits of ONNX Runtime; integers wrap. NaN wins in max
+ * and min. Over no elements a sum is 0, a product 1, max and min are -inf and
+ * inf, or the least and the greatest integer. The mean of nothing is NaN; of
+ * integers folding refuses it, and a run gives 0.
  *
  * Results are computed in blocks along the innermost kept axis: from contiguous
  * runs if the innermost axis is reduced, else from rows of elements that belong
@@ -128,12 +129,25 @@ static void gather_rows(const job *j, int64_t offset, size_t n, size_t rows,
   }
 }
 
+/* Whether rows of n elements are summed in float32: short ones that are whole
+ * sums. */
+static bool is_short_sum(const job *j, size_t n) {
+  return j->measure->gather == PLN_REDUCE_SUM &&
+         (j->measure->finish == PLAIN || j->measure->finish == MEAN) &&
+         j->conversion.from == PLN_FLOAT32 && n == j->count &&
+         pln_sum_is_short(n);
+}
+
 /* Accumulates one result from each row of n elements. */
 static void gather_runs(const job *j, int64_t offset, size_t n, size_t rows,
                         size_t step, pln_reduce_accumulator *all) {
   uint64_t block[BLOCK];
   bool same = j->conversion.from == j->conversion.to;
   size_t most = same ? PART : BLOCK, done = 0;
+  if (is_short_sum(j, n)) {
+    pln_sum_short_runs(feed(j, offset, n, NULL), n, rows, step, all);
+    return;
+  }
   if (same && n * rows <= PART) {
     j->loops->runs(feed(j, offset, n, NULL), n, rows, step, all);
     return;

@@ -32,6 +32,9 @@ function test.arguments(parser)
   parser:option("--float16", "'emulate' computes float16 operators in float32, as the "
     .. "runtimes that recorded the outputs did; 'exact' rounds after each operator.")
     :choices { "emulate", "exact" }:default "emulate"
+  parser:option("--bfloat16", "'emulate' computes bfloat16 operators step by step and rounds "
+    .. "after each, as ONNX's reference implementation does; 'exact' rounds once per operator.")
+    :choices { "emulate", "exact" }:default "emulate"
   parser:flag("--worker"):hidden(true)
 end
 
@@ -89,9 +92,15 @@ local function optimiser(options)
   return pass, context
 end
 
-local function widener(options)
-  if options.float16 == "exact" then return nil end
-  return require "perilune.pipelines".chunk "emulate_float16" {}
+-- The passes that make a module round as the runtimes did that recorded the outputs.
+local function emulation(options)
+  local passes = {}
+  for _, dtype in ipairs { "float16", "bfloat16" } do
+    if options[dtype] == "emulate" then
+      passes[#passes + 1] = require "perilune.pipelines".chunk("emulate_" .. dtype) {}
+    end
+  end
+  return passes
 end
 
 local words = { failed = "FAIL", skipped = "SKIP" }
@@ -105,7 +114,8 @@ end
 -- The options that a worker is given; it finds its DIRs in a file.
 local function worker_command(options)
   local command = { options.program, "test", "--worker", "--rtol", tostring(options.rtol),
-    "--atol", tostring(options.atol), "--float16", options.float16 }
+    "--atol", tostring(options.atol), "--float16", options.float16,
+    "--bfloat16", options.bfloat16 }
   local function add(...)
     for _, word in ipairs { ... } do command[#command + 1] = word end
   end
@@ -122,7 +132,7 @@ end
 -- Calls answer(i, verdict, problems) for each folder in order.
 local function run_all(options, dirs, answer)
   local pass, context = optimiser(options)
-  local widen = widener(options)
+  local emulate = emulation(options)
   if options.jobs > 1 and #dirs > 1 then
     return require "perilune.cli.workers".run(options.jobs, worker_command(options), dirs, answer)
   end
@@ -130,7 +140,7 @@ local function run_all(options, dirs, answer)
   local tolerance = { rtol = options.rtol, atol = options.atol, scaled = options.scaled }
   for i, dir in ipairs(dirs) do
     answer(i, require "perilune".with(context, trial, dir, { tolerance = tolerance, pass = pass,
-      widen = widen }))
+      emulate = emulate }))
   end
 end
 
