@@ -17,7 +17,8 @@
  *
  * A value of a Select is used where its condition holds. */
 
-enum { NOT_USED = PLN_NONE - 1, MOST_GUARDS = 16 };
+#define NOT_USED (PLN_NONE - 1)
+enum { MOST_GUARDS = 16 };
 
 static bool is_select(const pln_node *n) {
   return n->kind == PLN_SELECT || pln_is_call_of(n, "if_then_else");

@@ -174,22 +174,22 @@ static void note_attr(roller *x, pln_ref ref, uint32_t marked) {
 
 /* The marks first: they may stand inside of the BufferRealize or around it. */
 static pln_status find_rolling(roller *x) {
-  enum { MARKED = UINT32_MAX };
+  const uint32_t marked = UINT32_MAX;
   pln_graph_node_scopes(x->g, x->node_scope);
   for (pln_ref ref = 0; ref < x->g->n_nodes; ref++)
-    note_attr(x, ref, MARKED);
+    note_attr(x, ref, marked);
   for (pln_ref ref = 0; ref < x->g->n_nodes; ref++) {
     if (x->g->nodes[ref].kind != PLN_BUFFER_REALIZE)
       continue;
     uint32_t place = x->place[pln_operand(x->g, ref, 0)];
-    if (place != 0 && place != MARKED)
+    if (place != 0 && place != marked)
       return refuse_rolling(x, pln_operand(x->g, ref, 0),
                             "it is realised more than once");
-    if (place == MARKED)
+    if (place == marked)
       PLN_TRY(add_row(x, ref));
   }
   for (pln_ref ref = 0; ref < x->g->n_nodes; ref++)
-    if (x->g->nodes[ref].kind == PLN_BUFFER && x->place[ref] == MARKED)
+    if (x->g->nodes[ref].kind == PLN_BUFFER && x->place[ref] == marked)
       return refuse_rolling(x, ref, "it is not realised");
   return PLN_OK;
 }

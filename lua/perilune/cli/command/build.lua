@@ -37,6 +37,28 @@ local function from_script(path)
   return program
 end
 
+-- The first parameter of the model that has no constant shape, or nil.
+local function open_parameter(model)
+  for _, param in ipairs(model.main.params) do
+    local type = param.type
+    if type and type.kind == "tensor" then
+      if not type.rank then return param end
+      for _, dim in ipairs(type.shape) do
+        if math.type(dim) ~= "integer" then return param end
+      end
+    end
+  end
+end
+
+-- Loops are made for constant shapes.
+local function check_shapes(model, path)
+  local param = open_parameter(model)
+  if not param then return end
+  stop.failure("%s: the shape of the input '%s' is %s; a model is built for constant shapes: "
+    .. "give --dim NAME=SIZE or --shape %s=SIZES", path, param.name, tostring(param.type),
+    param.name)
+end
+
 -- A model with the sizes that are given, optimised.
 local function from_model(options)
   local shapes = require "perilune.cli.shapes"
@@ -44,6 +66,7 @@ local function from_model(options)
   local model, diag = require "perilune.cli.load".model(options.file)
   if not model then error(diag, 0) end
   model = shapes.fix(model, fixed)
+  check_shapes(model, options.file)
   if options.no_optimise then return model end
   return require "perilune".pipelines.default(model)
 end
