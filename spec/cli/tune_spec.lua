@@ -74,6 +74,12 @@ describe("perilune tune", function()
     assert.equal("", out)
   end)
 
+  it("measures whole models as generated C", function()
+    local out = ok(("tune %s -o %s/c.relay -p DeadCodeElimination --pool 'FoldConstant{fold=\"all\"}'"
+      .. " --measure c --search exhaustive --trials 3"):format(model, folder))
+    assert(out:find "%(%d measured, 0 from records, 0 failed%)", out)
+  end)
+
   it("refuses what it cannot do", function()
     fails(2, ("tune %s --measure gpu"):format(model), "'evaluator', 'c' or 'command COMMAND'")
     fails(2, ("tune %s --measure command"):format(model), "followed by the command")
@@ -83,8 +89,10 @@ describe("perilune tune", function()
     fails(1, ("tune %s -o %s/e.relay --apply-best %s/none.db"):format(model, folder, folder),
       "unable to open")
     fails(1, ("tune %s --db %s"):format(model, model), "not a database")
-    fails(1, ("tune %s --measure c --trials 9 -p DeadCodeElimination"):format(model),
-      "compiles PrimFuncs")
+    local open = folder .. "/open.relay"
+    command.write(open, "#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(?, 2), float32]) { tanh(%x) }\n")
+    fails(1, ("tune %s --measure c --trials 9 -p DeadCodeElimination"):format(open),
+      "the shape of")
     fails(1, ("tune %s --measure 'command exit 7' -p DeadCodeElimination"):format(model),
       "its status is 7")
     fails(2, "db lisst x.db", "")

@@ -34,7 +34,7 @@ function tune.arguments(parser)
   parser:option("--seed", "The seed of the search and of inputs."):argname "N":default "1"
     :convert(numbers.seed)
   parser:option("--db", "The file of records. What it has is not measured again."):argname "FILE"
-  parser:option("--measure", "What runs a candidate: 'evaluator', 'c' (PrimFuncs, compiled), or "
+  parser:option("--measure", "What runs a candidate: 'evaluator', 'c' (compiled), or "
     .. "'command COMMAND', in which {} stands for the file of the model.")
     :argname "HOW":default "evaluator"
   parser:option("--timing", "What counts of a command: its wall time, or the seconds of "

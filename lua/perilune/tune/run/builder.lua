@@ -4,7 +4,7 @@
 --     pl.tune.builder { kind = "c", cc = "clang" }
 --     pl.tune.builder { kind = "command", command = "my_runtime {}", timing = "output" }
 --
--- "c" compiles the PrimFuncs of a module (pl.build). A command gets the model in a file
+-- "c" compiles PrimFuncs or a whole model (pl.build). A command gets the model in a file
 -- whose path stands for {}; what counts is the wall time of the command, or with timing =
 -- "output" the seconds of one run that the last line of its output has. A text goes through
 -- the shell; a list of words does not.
@@ -61,19 +61,8 @@ end
 
 -- --------------------------------------------------------------------------- C
 
-local function check_prim_funcs(mod)
-  for name, fn in pairs(mod) do
-    if fn.kind ~= "PrimFunc" then
-      return failure.new("build", "the builder \"c\" compiles PrimFuncs, and @%s is a %s", name,
-        fn.kind)
-    end
-  end
-end
-
 -- Compiled here; opened and called in the child.
 local function build_c(self, mod)
-  local wrong = check_prim_funcs(mod)
-  if wrong then return nil, wrong end
   local fn, name = inputs.entry(mod, "pl.tune.builder")
   local built = require "perilune.codegen"(mod, { run = "process", cc = self.cc, flags = self.flags,
     threads = self.threads > 1 and self.threads or nil, compile_seconds = self.compile_seconds })

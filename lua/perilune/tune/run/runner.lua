@@ -135,18 +135,35 @@ end
 
 local function is_loop_level(mod) return require "perilune.tir.check".is_loop_level(mod) end
 
--- What a compiled function leaves in its buffers, against the interpreter.
+local function flatten(value, into)
+  if type(value) ~= "table" then
+    into[#into + 1] = value
+  else
+    for _, field in ipairs(value) do flatten(field, into) end
+  end
+  return into
+end
+
+-- What the buffers of a PrimFunc are after a call, as the interpreter says; the outputs of a
+-- model, as the evaluator does.
+local function expected_of(mod, fn, args)
+  if fn.kind == "PrimFunc" then return require "perilune.tir.run".run(fn, args) end
+  return flatten(core.eval_in(mod, fn, table.unpack(args, 1, args.n)), {})
+end
+
+-- What a compiled function leaves in its buffers, or a compiled model gives.
 local function compare_built(self, original, runnable)
   local fn = inputs.entry(original, "runner:check")
   local tolerance = { rtol = self.rtol, atol = self.atol, scaled = true }
   local difference = require "perilune.check.tensor_difference"
+  local what = fn.kind == "PrimFunc" and "buffer" or "output"
   for round = 1, self.rounds do
     local args = inputs.make(fn, self.seed * 1000003 + round)
-    local expected = require "perilune.tir.run".run(fn, args)
+    local expected = expected_of(original, fn, args)
     local got = runnable.built:run(runnable.name, table.unpack(args, 1, args.n))
     for i, tensor in ipairs(expected) do
       local how = difference(got[i], tensor, tolerance)
-      if how then return ("round %d: buffer %d%s"):format(round, i, how) end
+      if how then return ("round %d: %s %d%s"):format(round, what, i, how) end
     end
   end
   return ""
