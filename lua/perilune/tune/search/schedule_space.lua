@@ -15,7 +15,7 @@ local methods = {}
 local class = { __name = "schedule space", __index = methods }
 
 -- So many samples of a space are tried for one that no primitive refuses.
-local MOST_ATTEMPTS = 20
+local MOST_TRIES = 20
 local MOST_SEED = 2147483646
 
 local function schedule(mod, options) return require "perilune.tir.schedule"(mod, options) end
@@ -39,13 +39,13 @@ local function run(self, seed, decisions)
   return { decisions = decisions_of(sch), text = sch.trace:as_json() }
 end
 
-local function attempt(self, random, decisions_for)
+local function try(self, random, decisions_for)
   local point, why
-  for _ = 1, MOST_ATTEMPTS do
+  for _ = 1, MOST_TRIES do
     point, why = run(self, random:integer(MOST_SEED), decisions_for())
     if point then return point end
   end
-  argument.fail(("the schedule failed %d times in a row: %s"):format(MOST_ATTEMPTS, tostring(why)))
+  argument.fail(("the schedule failed %d times in a row: %s"):format(MOST_TRIES, tostring(why)))
 end
 
 --- The trace as JSON.
@@ -64,13 +64,13 @@ end
 
 --- Any point.
 function methods.random(self, random)
-  return attempt(self, random, function() return {} end)
+  return try(self, random, function() return {} end)
 end
 
 --- A point that differs in one decision, and in those that no longer fit.
 function methods.mutate(self, point, random)
   if #point.decisions == 0 then return self:random(random) end
-  return attempt(self, random, function()
+  return try(self, random, function()
     local decisions = table.move(point.decisions, 1, #point.decisions, 1, {})
     decisions[random:integer(#decisions)] = false
     return decisions
@@ -81,14 +81,14 @@ end
 function methods.crossover(self, a, b, random)
   if #a.decisions ~= #b.decisions then return self:mutate(a, random) end
   local tries = 0
-  return attempt(self, random, function()
+  return try(self, random, function()
     tries = tries + 1
     local decisions = {}
     for i, decision in ipairs(a.decisions) do
       decisions[i] = random:chance(0.5) and decision or b.decisions[i]
     end
     -- Decisions that do not go together are made anew.
-    return tries < MOST_ATTEMPTS and decisions or {}
+    return tries < MOST_TRIES and decisions or {}
   end)
 end
 
