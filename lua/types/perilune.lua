@@ -4010,7 +4010,7 @@ function RecordFile:merge(path) end
 
 --- What became of a candidate.
 ---@class perilune.tune.Trial
----@field kind string "pipeline", "trace", ...
+---@field kind string "pipeline", "knobs", "schedule", ...
 ---@field text string of the candidate
 ---@field cost? number relative to the base; none: it failed
 ---@field costs? table<string, number> by metric
@@ -4091,11 +4091,15 @@ function TuneRunner:check(original, runnable) end
 ---@field rtol? number
 ---@field atol? number
 
+--- Schedules a function of a module of PrimFuncs, with sampled decisions.
+---@alias perilune.tune.ScheduleRule fun(sch: perilune.tir.Schedule, info: { func_name: string, threads: integer })
+
 ---@class perilune.tune.SearchOptions
 ---@field mod perilune.Module
 ---@field base? perilune.Pass|string the pipeline to begin with: pl.pipelines.default
 ---@field pool? string[] passes that a pipeline may have beside those of the base
 ---@field knobs? perilune.tune.Knob[] search decisions in place of pipelines
+---@field schedule? boolean|perilune.tune.ScheduleRule search the decisions that it samples; true: default_schedule
 ---@field original? perilune.Module what results are compared with: mod
 ---@field strategy? "evolutionary"|"exhaustive"|"random"|"beam"|"annealing"|"halving"|"bandit"
 ---@field trials? integer 100
@@ -4115,6 +4119,7 @@ function TuneRunner:check(original, runnable) end
 ---@field builder? perilune.tune.Builder
 ---@field runner? perilune.tune.Runner
 ---@field metrics? any[]
+---@field space? "pipeline"|"schedule" what was searched
 ---@field check? boolean compare the results: true
 
 ---@class perilune.tune.SearchResult
@@ -4133,7 +4138,7 @@ function TuneRunner:check(original, runnable) end
 ---@field seconds number
 ---@field list perilune.tune.Trial[]
 ---@field front? perilune.tune.Trial[] of several metrics: those that no other one dominates
----@field trace? perilune.tune.Trace of knobs
+---@field trace? perilune.tune.Trace|perilune.tir.Trace of knobs; of a schedule
 
 --- Gives a number, or a list of numbers whose mean counts; raises when it cannot.
 ---@alias perilune.tune.Measure fun(mod: perilune.Module): number|number[]
@@ -4248,6 +4253,11 @@ function pl.tune.substitute(mod, part, replacement) end
 ---@param options perilune.tune.SearchOptions
 ---@return perilune.tune.SearchResult
 function pl.tune.search(options) end
+--- Schedules each block of a function: reductions in tiles with a register tile of vectors, other blocks as loops of vectors.
+--- Its decisions are sampled; a block whose loops a primitive refuses stays as it is.
+---@param sch perilune.tir.Schedule
+---@param info? { func_name?: string, threads?: integer }
+function pl.tune.default_schedule(sch, info) end
 --- The module of the best recorded pipeline, without measuring; nil when there is none. Its results
 --- are compared unless `check` is false.
 ---@param mod perilune.Module
@@ -4620,7 +4630,8 @@ function BlockSchedule:apply_json(text) end
 
 --- A schedule of a PrimFunc, or of those of a module; te.create_prim_func makes one of tensors.
 ---@param program perilune.Module|perilune.Node
----@param options? { seed?: integer } 1
+--- `decisions`: what sample_* primitives decide, in order (false: as the seed has it).
+---@param options? { seed?: integer, decisions?: (integer|integer[]|false)[] } seed: 1
 ---@return perilune.tir.Schedule
 function pl.tir.Schedule(program, options) end
 

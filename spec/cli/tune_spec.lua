@@ -74,6 +74,34 @@ describe("perilune tune", function()
     assert.equal("", out)
   end)
 
+  it("measures whole models as generated C", function()
+    local out = ok(("tune %s -o %s/c.relay -p DeadCodeElimination --measure c --trials 3 "
+      .. "--pool 'FoldConstant{fold=\"all\"}' --search exhaustive"):format(model, folder))
+    assert(out:find "%(%d measured, 0 from records, 0 failed%)", out)
+  end)
+
+  it("tunes schedules of a program, and applies what is recorded", function()
+    local a = pl.te.placeholder({ 64, 64 }, "float32", "A")
+    local k = pl.te.reduce_axis({ 0, 64 }, "k")
+    local b = pl.te.compute({ 64, 64 }, function(i, j)
+      return pl.te.sum(a[{ i, k.var }] * a[{ k.var, j }], k)
+    end, "B")
+    local program = folder .. "/product.tir"
+    assert(pl.save(pl.module { main = pl.te.create_prim_func { a, b } }, program))
+    local db = folder .. "/schedule.db"
+    local out = ok(("tune %s --space schedule -o %s/tuned.tir --trials 5 --db %s"):format(program,
+      folder, db))
+    assert(out:find("of the program as it is", 1, true), out)
+    assert(out:find("sch.sample_perfect_tile", 1, true), out)
+    local tuned = command.read(folder .. "/tuned.tir")
+    assert(tuned:find("T.vectorized", 1, true) or tuned:find("T.unroll", 1, true), tuned)
+    ok(("tune %s --space schedule -o %s/again.tir --apply-best %s"):format(program, folder, db))
+    assert.equal(tuned, command.read(folder .. "/again.tir"))
+    fails(2, ("tune %s --space schedule -p Simplify"):format(program), "leave -p and --pool out")
+    fails(2, ("tune %s --space schedule --search bandit"):format(program), "no list of decisions")
+    fails(1, ("tune %s --space schedule"):format(model), "a program of PrimFuncs expected")
+  end)
+
   it("refuses what it cannot do", function()
     fails(2, ("tune %s --measure gpu"):format(model), "'evaluator', 'c' or 'command COMMAND'")
     fails(2, ("tune %s --measure command"):format(model), "followed by the command")
@@ -83,8 +111,12 @@ describe("perilune tune", function()
     fails(1, ("tune %s -o %s/e.relay --apply-best %s/none.db"):format(model, folder, folder),
       "unable to open")
     fails(1, ("tune %s --db %s"):format(model, model), "not a database")
-    fails(1, ("tune %s --measure c --trials 9 -p DeadCodeElimination"):format(model),
-      "compiles PrimFuncs")
+    local open = command.write(folder .. "/open.relay", [[
+#[version = "0.0.5"]
+def @main(%x: Tensor[(?, 2), float32]) { tanh(%x) }
+]])
+    fails(1, ("tune %s --measure c --trials 9 -p DeadCodeElimination"):format(open),
+      "the shape of")
     fails(1, ("tune %s --measure 'command exit 7' -p DeadCodeElimination"):format(model),
       "its status is 7")
     fails(2, "db lisst x.db", "")

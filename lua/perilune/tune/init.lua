@@ -42,6 +42,7 @@ local tune = {
   extract_subgraph = later("perilune.tune.subgraph", "extract"),
   substitute = later("perilune.tune.subgraph", "substitute"),
   search = later("perilune.tune.search", "run"),
+  default_schedule = later("perilune.tune.search.schedule_rules", "default"),
   apply_best = later("perilune.tune.search", "apply_best"),
 }
 

@@ -1,4 +1,5 @@
---- perilune tune: looks for the pipeline whose result is the fastest, by measuring.
+--- perilune tune: looks for the pipeline, or the schedule, whose result is the fastest, by
+-- measuring.
 
 local core = require "perilune.core"
 local host = require "perilune.cli.host"
@@ -12,7 +13,9 @@ local tune = {
     .. "writes that result. Candidates are measured in child processes, in turn with the best one "
     .. "so far; one wins only if it is faster with confidence and computes what IN does. "
     .. "The result is never slower than that of the default pipeline (-p) beyond what "
-    .. "can be measured. Ctrl-C ends the search; the best so far is written.",
+    .. "can be measured. With --space schedule loops of a PrimFunc are tiled, reordered, unrolled "
+    .. "and vectorized in place of running passes. "
+    .. "Ctrl-C ends the search; the best so far is written.",
 }
 
 local strategies = { "evolutionary", "exhaustive", "random", "beam", "annealing", "halving",
@@ -21,8 +24,9 @@ local strategies = { "evolutionary", "exhaustive", "random", "beam", "annealing"
 function tune.arguments(parser)
   parser:argument("input", "The model to tune."):argname "IN"
   parser:option("-o --output", "Where to write the tuned model."):argname "OUT"
-  parser:option("--space", "What is searched: 'pipeline': order, presence and options of passes.")
-    :choices { "pipeline" }:default "pipeline"
+  parser:option("--space", "What is searched: 'pipeline': order, presence and options of passes; "
+    .. "'schedule': tiles, order, vectors and unrolled loops of the blocks of a PrimFunc.")
+    :choices { "pipeline", "schedule" }:default "pipeline"
   parser:option("--pool", "Passes, as Name,Name{option=value}, that a pipeline may have beside "
     .. "those of the base pipeline; otherwise those that fit the kind of program."):argname "TEXT"
   parser:option("--search", "How the space is searched."):choices(strategies)
@@ -34,9 +38,9 @@ function tune.arguments(parser)
   parser:option("--seed", "The seed of the search and of inputs."):argname "N":default "1"
     :convert(numbers.seed)
   parser:option("--db", "The file of records. What it has is not measured again."):argname "FILE"
-  parser:option("--measure", "What runs a candidate: 'evaluator', 'c' (PrimFuncs, compiled), or "
-    .. "'command COMMAND', in which {} stands for the file of the model.")
-    :argname "HOW":default "evaluator"
+  parser:option("--measure", "What runs a candidate: 'evaluator', 'c' (compiled), or "
+    .. "'command COMMAND', in which {} stands for the file of the model. The default is "
+    .. "'evaluator', and 'c' for schedules."):argname "HOW"
   parser:option("--timing", "What counts of a command: its wall time, or the seconds of "
     .. "one run that the last line of its output has."):choices { "wall", "output" }:default "wall"
   parser:option("--metric", "What is minimised, NAME or NAME:WEIGHT: time, nodes, flops, bytes, "
@@ -101,7 +105,19 @@ local function pool_of(text)
   return list
 end
 
+local function check_space(options)
+  local schedule = options.space == "schedule"
+  options.measure = options.measure or (schedule and "c" or "evaluator")
+  if not schedule then return end
+  if options.pipeline or options.pool then
+    stop.usage "--space schedule runs no passes; leave -p and --pool out"
+  elseif options.search == "exhaustive" or options.search == "bandit" then
+    stop.usage("--search %s: schedules have no list of decisions", options.search)
+  end
+end
+
 local function check(options)
+  check_space(options)
   for _, name in ipairs { "seconds", "run_seconds" } do
     if not options[name] or options[name] < 0 then
       stop.usage("--%s: a number of seconds expected", (name:gsub("_", "-")))
@@ -136,14 +152,24 @@ end
 
 -- ----------------------------------------------------------------------- report
 
-local function winner_text(result)
-  if result.verdict ~= "faster" then
-    return ("no candidate is better than the base pipeline's result, which is written: %s"):format(
-      result.reason)
+local base_names = { pipeline = "the base pipeline's result", schedule = "the program as it is" }
+
+-- The pipeline, or the steps of the schedule.
+local function found_text(space, mod, text)
+  if space == "schedule" then
+    return tostring(require "perilune".tir.Schedule(mod):apply_json(text).trace)
   end
-  return ("cost %.3f of the base pipeline's result (%.1f %% less), confidence %.2f %%\n"
-    .. "pipeline: %s"):format(result.ratio, 100 * (1 - result.ratio), 100 * result.confidence,
-    result.text == "" and "none: the model as it is" or result.text)
+  return "pipeline: " .. (text == "" and "none: the model as it is" or text)
+end
+
+local function winner_text(result, options, module)
+  local base = base_names[options.space]
+  if result.verdict ~= "faster" then
+    return ("no candidate is better than %s, which is written: %s"):format(base, result.reason)
+  end
+  return ("cost %.4g of %s (%.1f %% less), confidence %.2f %%\n%s"):format(result.ratio, base,
+    100 * (1 - result.ratio), 100 * result.confidence,
+    found_text(options.space, module, result.text))
 end
 
 -- What candidates failed of, the most frequent reasons first.
@@ -163,13 +189,13 @@ local function failures(list)
   end
 end
 
-local function report(result, options)
+local function report(result, options, module)
   if options.quiet then return end
   io.stdout:write(("%s: %d trials (%d measured, %d from records, %d failed) in %.1f s, %s\n")
     :format(options.input, result.trials, result.measured, result.cached, result.failed,
       result.seconds, result.state))
   failures(result.list)
-  io.stdout:write(winner_text(result), "\n")
+  io.stdout:write(winner_text(result, options, module), "\n")
   for _, trial in ipairs(result.front or {}) do
     local parts = {}
     for _, name in ipairs(require "perilune.sorted_keys"(trial.costs)) do
@@ -189,15 +215,15 @@ local function apply_best(module, options, context)
   local pl = require "perilune"
   local db <close> = pl.tune.database { path = options.apply_best, readonly = true }
   local out, best = pl.with(context, pl.tune.apply_best, module, { database = db,
-    builder = builder_of(options), metrics = metrics_of(options.metric) })
+    builder = builder_of(options), metrics = metrics_of(options.metric), space = options.space })
   if not out then
-    stop.failure("%s has no record of a better pipeline for %s and '%s'", options.apply_best,
-      options.input, options.measure)
+    stop.failure("%s has no record of a better %s for %s and '%s'", options.apply_best,
+      options.space, options.input, options.measure)
   end
   save(out, options)
   if not options.quiet then
-    io.stdout:write(("cost %.3f of the base pipeline's result when it was recorded\npipeline: %s\n")
-      :format(best.cost, best.text))
+    io.stdout:write(("cost %.4g of %s when it was recorded\n%s\n"):format(best.cost,
+      base_names[options.space], found_text(options.space, module, best.text)))
   end
 end
 
@@ -211,9 +237,10 @@ local function search(module, options, pass)
   local pl = require "perilune"
   local db <close> = open_database(options)
   local runner = pl.tune.runner { seconds = options.run_seconds, memory = options.run_memory << 20,
-    seed = options.seed }
-  return pl.tune.search { mod = module, base = pass, pool = pool_of(options.pool),
-    strategy = options.search, trials = options.trials, seconds = options.seconds,
+    rounds = options.space == "schedule" and 1 or nil, seed = options.seed }
+  return pl.tune.search { mod = module, schedule = options.space == "schedule" or nil,
+    base = pass, pool = pool_of(options.pool), strategy = options.search,
+    trials = options.trials, seconds = options.seconds,
     seed = options.seed, metrics = metrics_of(options.metric), builder = builder_of(options),
     runner = runner, database = db, on_trial = progress(options), replay = options.replay }
 end
@@ -229,7 +256,7 @@ function tune.run(options)
   local result = require "perilune".with(context, search, module, options, pass)
   end_line(options)
   save(result.mod, options)
-  report(result, options)
+  report(result, options, module)
 end
 
 return tune

@@ -32,9 +32,9 @@ local function is_schedule(value) return getmetatable(value) == Schedule end
 
 -- ------------------------------------------------------------------ steps
 --
--- A step is { before, count, entry, funcs, random }: how many steps there are, the trees behind it
--- and the state of the generator. Steps form a list that shares its beginning with that of
--- copies.
+-- A step is { before, count, entry, funcs, random, sampled }: how many steps there are, the trees
+-- behind it, the state of the generator and how many decisions there are. Steps form a list that
+-- shares its beginning with that of copies.
 
 local function wrap(fields) return setmetatable(fields, Schedule) end
 
@@ -174,7 +174,7 @@ local function apply(sch, row, args, decision)
   local results, values = results_of(sch, row, given)
   if row.results then sch.values = values end
   sch.step = { before = sch.step, count = sch.step.count + 1, funcs = state.funcs,
-    random = state.random.state,
+    random = state.random.state, sampled = sch.step.sampled + (row.samples and 1 or 0),
     entry = { row = row, args = args, results = results, decision = state.decided } }
   return results
 end
@@ -197,9 +197,12 @@ local function prim_funcs(program)
   return funcs
 end
 
---- A schedule of the PrimFuncs of a module, or of one. Options: seed (1), an integer from 0.
+--- A schedule of the PrimFuncs of a module, or of one. Options: seed (1), an integer from 0;
+-- decisions: what sample_* primitives decide, in order (false, and those behind the last one: as
+-- the seed has it).
 local function new(_, program, options)
-  options = argument.options(options, "tir.Schedule", { "seed" })
+  options = argument.options(options, "tir.Schedule", { "seed", "decisions" })
+  local decisions = argument.table(options.decisions or {}, "tir.Schedule", "decisions")
   local seed, terms, funcs = options.seed or 1, Terms.new(), {}
   if math.type(seed) ~= "integer" or seed < 0 then
     argument.fail "tir.Schedule: the seed is an integer from 0 on"
@@ -207,7 +210,8 @@ local function new(_, program, options)
   for name, fn in pairs(prim_funcs(program)) do funcs[name] = tree.read_func(terms, fn) end
   local module = ir.kind_of(program) == "Module" and program or core.module {}
   return wrap { terms = terms, values = {}, module = module,
-    step = { count = 0, funcs = funcs, random = sampling.seed(seed) } }
+    decisions = table.move(decisions, 1, #decisions, 1, {}),
+    step = { count = 0, sampled = 0, funcs = funcs, random = sampling.seed(seed) } }
 end
 
 --- Another schedule with the same steps and variables; `seed` begins its decisions anew.
@@ -219,7 +223,8 @@ function methods.copy(sch, seed)
     end
     step = tree.with(step, { random = sampling.seed(seed) })
   end
-  return wrap { terms = sch.terms, values = sch.values, module = sch.module, step = step }
+  return wrap { terms = sch.terms, values = sch.values, module = sch.module, step = step,
+    decisions = seed == nil and sch.decisions or {} }
 end
 
 --- Takes back the last step.
@@ -294,7 +299,10 @@ for _, row in ipairs(instructions) do
         debug.getinfo(args.index_map, "u").nparams)
     end
     local decision
-    if row.samples then decision = select(#row.arguments + 1, ...) end
+    if row.samples then
+      decision = select(#row.arguments + 1, ...)
+      if decision == nil then decision = sch.decisions[sch.step.sampled + 1] or nil end
+    end
     local results = apply(sch, row, args, decision)
     if single then return results[1] end
     if row.results then return results end

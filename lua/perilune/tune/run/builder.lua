@@ -4,7 +4,7 @@
 --     pl.tune.builder { kind = "c", cc = "clang" }
 --     pl.tune.builder { kind = "command", command = "my_runtime {}", timing = "output" }
 --
--- "c" compiles the PrimFuncs of a module (pl.build). A command gets the model in a file
+-- "c" compiles PrimFuncs or a whole model (pl.build). A command gets the model in a file
 -- whose path stands for {}; what counts is the wall time of the command, or with timing =
 -- "output" the seconds of one run that the last line of its output has. A text goes through
 -- the shell; a list of words does not.
@@ -61,22 +61,22 @@ end
 
 -- --------------------------------------------------------------------------- C
 
-local function check_prim_funcs(mod)
-  for name, fn in pairs(mod) do
-    if fn.kind ~= "PrimFunc" then
-      return failure.new("build", "the builder \"c\" compiles PrimFuncs, and @%s is a %s", name,
-        fn.kind)
+local function has_blocks(mod)
+  for _, fn in pairs(mod) do
+    for _, stmt in ipairs(fn.kind == "PrimFunc" and fn.stmts or {}) do
+      if stmt.kind == "BlockRealize" then return true end
     end
   end
+  return false
 end
 
 -- Compiled here; opened and called in the child.
 local function build_c(self, mod)
-  local wrong = check_prim_funcs(mod)
-  if wrong then return nil, wrong end
   local fn, name = inputs.entry(mod, "pl.tune.builder")
-  local built = require "perilune.codegen"(mod, { run = "process", cc = self.cc, flags = self.flags,
-    threads = self.threads > 1 and self.threads or nil, compile_seconds = self.compile_seconds })
+  local program = has_blocks(mod) and require "perilune".lower(mod) or mod
+  local built = require "perilune.codegen"(program, { run = "process", cc = self.cc,
+    flags = self.flags, threads = self.threads > 1 and self.threads or nil,
+    compile_seconds = self.compile_seconds })
   built:artifact "so"
   local args = inputs.make(fn, self.seed)
   return { where = "process", mod = mod, built = built, name = name, open = function()

@@ -22,6 +22,7 @@ local pareto_front = require "perilune.tune.search.pareto_front"
 local pipeline_space = require "perilune.tune.search.pipeline_space"
 local random = require "perilune.tune.random"
 local runner = require "perilune.tune.run.runner"
+local schedule_space = require "perilune.tune.search.schedule_space"
 local strategies = require "perilune.tune.search.strategies"
 local text_hash = require "perilune.tune.text_hash"
 core.internal()
@@ -298,8 +299,8 @@ end
 
 -- ---------------------------------------------------------------------- options
 
-local names = { "mod", "original", "base", "pool", "knobs", "strategy", "trials", "seconds", "seed",
-  "metrics", "builder", "runner", "database", "target", "on_trial", "replay" }
+local names = { "mod", "original", "base", "pool", "knobs", "schedule", "strategy", "trials",
+  "seconds", "seed", "metrics", "builder", "runner", "database", "target", "on_trial", "replay" }
 
 local function check_number(options, name, default, least)
   local x = options[name]
@@ -318,7 +319,21 @@ local function module_option(options, name)
   return options[name]
 end
 
-local function space_of(options)
+-- Strategies that enumerate the decisions of a space.
+local enumerating = { exhaustive = true, bandit = true }
+
+local function schedule_space_of(options, threads)
+  if options.knobs ~= nil then
+    argument.fail(where .. ": schedule and knobs are different spaces")
+  elseif enumerating[options.strategy] then
+    argument.fail(("%s: strategy '%s' needs a list of decisions, which schedules have not"):format(
+      where, options.strategy))
+  end
+  return schedule_space.new(options.mod, options.schedule, threads, where)
+end
+
+local function space_of(options, threads)
+  if options.schedule then return schedule_space_of(options, threads) end
   if options.knobs ~= nil then return knob_space.new(options.knobs) end
   local base = options.base or require "perilune.pipelines".public.default
   if type(base) == "string" then base = core.pipeline(base) end
@@ -372,17 +387,19 @@ local function checked(options)
   if options.on_trial ~= nil then argument.callable(options.on_trial, where, "on_trial") end
   if options.target ~= nil then argument.string(options.target, where, "target") end
   out.on_trial, out.target = options.on_trial, options.target
-  out.objective = objective.new(checked_tools(options), where)
-  out.space = space_of(options)
+  local tools = checked_tools(options)
+  out.objective = objective.new(tools, where)
+  out.space = space_of(options, tools.builder.threads)
   return out
 end
 
---- Searches: { mod =, base = "pipeline" or a pass, pool = texts of passes } or { mod =, knobs = },
--- with strategy ("evolutionary", "exhaustive", "random", "beam", "annealing", "halving", "bandit"),
+--- Searches: { mod =, base = "pipeline" or a pass, pool = texts of passes } or { mod =, knobs = }
+-- or { mod =, schedule = function(sch, info) or true }, with strategy
+-- ("evolutionary", "exhaustive", "random", "beam", "annealing", "halving", "bandit"),
 -- trials (100), seconds, seed (1), metrics ({ "time" }), builder, runner, database, target,
 -- original (what results are compared with: mod), on_trial(search, trial), replay. The result:
 -- mod, text, verdict, ratio (to the base), confidence, reason, state, trials, measured, cached,
--- failed, list, front (of several metrics), trace (of knobs).
+-- failed, list, front (of several metrics), trace (of knobs or a schedule).
 function search.run(options)
   options = checked(options)
   local self = new_search(options)
@@ -393,12 +410,16 @@ function search.run(options)
 end
 
 --- The module of the best record of `mod` in a database, and the record; nil when there is none.
--- Nothing is measured. Options: database, target, builder, metrics, original (what results are
--- compared with: mod), check (true).
+-- Nothing is measured. Options: database, target, builder, runner, metrics, space ("pipeline" or
+-- "schedule"), check (true).
 function search.apply_best(mod, options)
   local name = "pl.tune.apply_best"
   options = argument.options(options, name, { "database", "target", "builder", "runner", "metrics",
-    "check" })
+    "space", "check" })
+  local kind = options.space or "pipeline"
+  if kind ~= "pipeline" and kind ~= "schedule" then
+    argument.fail(name .. ": space: pipeline or schedule expected")
+  end
   module_option({ mod = mod }, "mod")
   if not database.is(options.database) then
     argument.fail(name .. ": database: what pl.tune.database() makes is expected")
@@ -407,9 +428,9 @@ function search.apply_best(mod, options)
   local target = options.target or objective.new(tools, name):target()
   if not options.database:has_workload(mod) then return nil end
   local workload = options.database:commit_workload(mod)
-  local best = options.database:best(workload, target, "pipeline/winner")
+  local best = options.database:best(workload, target, kind .. "/winner")
   if not best or best.verdict ~= "faster" then return nil end
-  local out = pipeline_space.apply(mod, best.text)
+  local out = (kind == "schedule" and schedule_space or pipeline_space).apply(mod, best.text)
   if options.check == false then return out, best end
   local ok, why = tools.runner:check(mod, assert(tools.builder:build(out)))
   if not ok then fail(("%s: %s"):format(name, tostring(why))) end
