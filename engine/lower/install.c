@@ -90,6 +90,13 @@ static const pln_option bind_target_options[] = {
      .doc = "The target's text, with its host: 'llvm -keys=cpu -host=llvm'."},
 };
 
+static const pln_option lift_attr_options[] = {
+    {.name = "attr_key",
+     .kind = PLN_ATTR_STRING,
+     .fallback = "",
+     .doc = "The key of the attributes that are lifted."},
+};
+
 static const pln_option filter_options[] = {
     {.name = "fcond",
      .kind = PLN_ATTR_NONE,
@@ -116,6 +123,7 @@ static const pln_option vtcm_options[] = {
 enum {
   N_hoist_if_options = PLN_COUNT(hoist_if_options),
   N_fp8_options = PLN_COUNT(fp8_options),
+  N_lift_attr_options = PLN_COUNT(lift_attr_options),
   N_filter_options = PLN_COUNT(filter_options),
   N_bind_target_options = PLN_COUNT(bind_target_options),
   N_vtcm_options = PLN_COUNT(vtcm_options),
