@@ -11,6 +11,7 @@
 
 #include "ir/compare/equal.h"
 #include "ir/infer/check_uses.h"
+#include "ir/tir/tir.h"
 #include "pass/cache/cache.h"
 #include "pass/parallel/parallel.h"
 
@@ -115,9 +116,13 @@ static pln_status count_equal(pln_pass_run *run) {
   return pln_run_count(run, PLN_EQUAL_COPY, 1);
 }
 
-static pln_status verify_function(const pln_pass_run *run,
+/* A PrimFunc that had free variables may keep them. */
+static pln_status verify_function(const pln_pass_run *run, const pln_graph *old,
                                   const pln_graph *function) {
-  PLN_TRY(pln_graph_verify_closed(function));
+  bool open;
+  PLN_TRY(pln_tir_is_open(old, &open));
+  PLN_TRY(open ? pln_graph_verify(function)
+               : pln_graph_verify_closed(function));
   PLN_TRY(pln_module_check_names(run->module, function));
   return pln_graph_check_constructors(function, run->module);
 }
@@ -127,9 +132,9 @@ static pln_status check_function_result(pln_pass_run *run, const pln_graph *old,
                                         pln_graph **result) {
   bool equal = false;
   if (*result == old)
-    return verifies(run, false) ? verify_function(run, old) : PLN_OK;
+    return verifies(run, false) ? verify_function(run, old, old) : PLN_OK;
   if (verifies(run, true))
-    PLN_TRY(verify_function(run, *result));
+    PLN_TRY(verify_function(run, old, *result));
   if (may_equal(run, old, *result))
     PLN_TRY(pln_graph_equal(old, old->root, *result, (*result)->root, false,
                             &equal));
@@ -155,9 +160,10 @@ static bool may_be_copy(const pln_pass_run *run, const pln_module *result) {
 static pln_status check_module_result(pln_pass_run *run, pln_module **result) {
   bool equal = false;
   if (*result == run->module)
-    return verifies(run, false) ? pln_module_verify(*result) : PLN_OK;
+    return verifies(run, false) ? pln_module_verify_result(*result, run->module)
+                                : PLN_OK;
   if (verifies(run, true))
-    PLN_TRY(pln_module_verify(*result));
+    PLN_TRY(pln_module_verify_result(*result, run->module));
   if (may_be_copy(run, *result))
     PLN_TRY(pln_module_equal(run->module, *result, &equal));
   if (!equal)
@@ -377,7 +383,7 @@ static pln_status drop_removed(const pln_pass_run *run, pln_module **module) {
   pln_module_release(whole);
   if (status != PLN_OK || run->context->limits.verify == PLN_VERIFY_NONE)
     return status;
-  status = pln_module_verify(*module);
+  status = pln_module_verify_result(*module, run->module);
   if (status != PLN_OK)
     pln_module_release(*module);
   return status;

@@ -166,6 +166,23 @@ def main(a: T.handle, m: T.int32):
     assert.is_false(ok)
     assert.matches("the variable 'free' is free", tostring(err))
   end)
+
+  it("is no reason to refuse a function to a pass: free variables stay free", function()
+    local mod = assert(tir.parse [[
+@T.prim_func
+def main(A: T.Buffer((64,), "int32")):
+    q = T.int32()
+    A[q] = q * 2 // 2
+]])
+    for _, pass in ipairs { pl.passes["tir.Simplify"](), pl.passes["tir.ConvertSSA"](),
+      pl.module_pass { name = "Copy", run = function(m)
+        return m:with { main = pl.passes["tir.Simplify"]()(m).main }
+      end } } do
+      local out = pass(mod)
+      assert.is_nil((pl.verify(out)))
+    end
+    assert.matches("A[q] = q", tostring(pl.passes["tir.Simplify"]()(mod)), 1, true)
+  end)
 end)
 
 describe("a program is in SSA form when", function()

@@ -7,6 +7,7 @@
 #include "ir/graph/module.h"
 #include "ir/infer/check_calls.h"
 #include "ir/infer/check_uses.h"
+#include "ir/tir/tir.h"
 
 static pln_status wrong_global(const pln_module *m, const pln_graph *g,
                                pln_ref ref, const char *before,
@@ -50,8 +51,11 @@ pln_status pln_module_check_globals(const pln_module *m, uint32_t index) {
   return PLN_OK;
 }
 
-static pln_status verify_graph(const pln_module *m, uint32_t index) {
-  pln_status status = pln_graph_verify_closed(pln_module_function_at(m, index));
+static pln_status verify_graph(const pln_module *m, uint32_t index, bool open) {
+  const pln_graph *f = pln_module_function_at(m, index);
+  bool prim_func = f->nodes[f->root].kind == PLN_PRIM_FUNC;
+  pln_status status =
+      open && prim_func ? pln_graph_verify(f) : pln_graph_verify_closed(f);
   if (status == PLN_ERR_INVALID)
     pln_diag_note(
         m->engine, NULL, "in function @%s",
@@ -59,22 +63,43 @@ static pln_status verify_graph(const pln_module *m, uint32_t index) {
   return pln_annotate_function(m, index, status);
 }
 
-pln_status pln_module_verify_function(const pln_module *m, uint32_t index) {
+static pln_status verify_function(const pln_module *m, uint32_t index,
+                                  bool open) {
   const pln_graph *f = pln_module_function_at(m, index);
-  PLN_TRY(verify_graph(m, index));
+  PLN_TRY(verify_graph(m, index, open));
   PLN_TRY(pln_module_check_globals(m, index));
   return pln_annotate_function(m, index, pln_graph_check_constructors(f, m));
 }
 
-static pln_status verify_all(const pln_module *module) {
+pln_status pln_module_verify_function(const pln_module *m, uint32_t index) {
+  return verify_function(m, index, false);
+}
+
+static pln_status verify_all(const pln_module *module, bool open) {
   for (uint32_t i = 0; i < module->count; i++) {
     PLN_TRY(pln_poll_stoppable(module->engine));
-    PLN_TRY(pln_module_verify_function(module, i));
+    PLN_TRY(verify_function(module, i, open));
   }
   return PLN_OK;
 }
 
 pln_status pln_module_verify(const pln_module *module) {
   pln_stoppable_begin(module->engine);
-  return pln_work_done(module->engine, verify_all(module));
+  return pln_work_done(module->engine, verify_all(module, false));
+}
+
+/* *open: a PrimFunc of the module has a free variable. */
+static pln_status is_open(const pln_module *module, bool *open) {
+  *open = false;
+  for (uint32_t i = 0; i < module->count && !*open; i++)
+    PLN_TRY(pln_tir_is_open(pln_module_function_at(module, i), open));
+  return PLN_OK;
+}
+
+pln_status pln_module_verify_result(const pln_module *module,
+                                    const pln_module *before) {
+  bool open;
+  PLN_TRY(is_open(before, &open));
+  pln_stoppable_begin(module->engine);
+  return pln_work_done(module->engine, verify_all(module, open));
 }

@@ -56,6 +56,11 @@ bool pln_module_was_onnx(const pln_module *module);
 /* The version of ai.onnx that the module imports; 0: none. */
 int64_t pln_module_opset(const pln_module *module);
 
+/* Verifies what a pass made of the module `before`. PrimFuncs may have free
+ * variables if one of `before` has: TVM's passes take such functions, and only
+ * pl.verify reports them. */
+pln_status pln_module_verify_result(const pln_module *module,
+                                    const pln_module *before) PLN_CHECKED;
 /* Verifies one function of a module, by itself and against the module. */
 pln_status pln_module_verify_function(const pln_module *module,
                                       uint32_t index) PLN_CHECKED;

@@ -79,7 +79,11 @@ static pln_status refuse_free(const pln_graph *g, pln_ref var, pln_ref user) {
   return PLN_ERR_INVALID;
 }
 
-static pln_status check_uses(const pln_graph *g, const pln_idmap *bound) {
+typedef struct free_use {
+  pln_ref var, user; /* PLN_NONE: no variable is free */
+} free_use;
+
+static free_use first_free_use(const pln_graph *g, const pln_idmap *bound) {
   for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
     const pln_node *n = &g->nodes[ref];
     for (uint32_t i = 0; i < n->count; i++) {
@@ -87,18 +91,43 @@ static pln_status check_uses(const pln_graph *g, const pln_idmap *bound) {
       if (g->nodes[var].kind == PLN_VAR && !pln_tir_defines(n, i) &&
           !(g->nodes[var].flags & PLN_NODE_PARAM) &&
           !pln_idmap_get(bound, g->nodes[var].data))
-        return refuse_free(g, var, ref);
+        return (free_use){var, ref};
     }
   }
-  return PLN_OK;
+  return (free_use){PLN_NONE, PLN_NONE};
 }
 
-pln_status pln_verify_tir_closed(const pln_graph *g) {
+static pln_status find_free_use(const pln_graph *g, free_use *out) {
   pln_idmap *bound;
   PLN_TRY(pln_idmap_new(g->engine, &bound));
   pln_status status = note_all_bound(g, bound);
   if (status == PLN_OK)
-    status = check_uses(g, bound);
+    *out = first_free_use(g, bound);
   pln_idmap_free(bound);
   return status;
+}
+
+/* Whether there is a variable that no scope has as a parameter. */
+static bool may_be_open(const pln_graph *g) {
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++)
+    if (g->nodes[ref].kind == PLN_VAR &&
+        !(g->nodes[ref].flags & PLN_NODE_PARAM))
+      return true;
+  return false;
+}
+
+pln_status pln_tir_is_open(const pln_graph *g, bool *open) {
+  free_use use;
+  *open = false;
+  if (g->nodes[g->root].kind != PLN_PRIM_FUNC || !may_be_open(g))
+    return PLN_OK;
+  PLN_TRY(find_free_use(g, &use));
+  *open = use.var != PLN_NONE;
+  return PLN_OK;
+}
+
+pln_status pln_verify_tir_closed(const pln_graph *g) {
+  free_use use;
+  PLN_TRY(find_free_use(g, &use));
+  return use.var == PLN_NONE ? PLN_OK : refuse_free(g, use.var, use.user);
 }

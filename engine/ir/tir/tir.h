@@ -99,6 +99,9 @@ pln_status pln_verify_tir(const pln_graph *g) PLN_CHECKED;
 /* tir/closed.c: each variable that a PrimFunc uses is bound somewhere in it.
  * Called by analysis/verify.c. */
 pln_status pln_verify_tir_closed(const pln_graph *g) PLN_CHECKED;
+/* *open: the function is a PrimFunc that uses a variable which nothing in it
+ * binds. */
+pln_status pln_tir_is_open(const pln_graph *function, bool *open) PLN_CHECKED;
 /* Operands that the node defines, rather than uses: the variable of a Let. */
 bool pln_tir_defines(const pln_node *n, uint32_t operand);
 /* tir/well_formed.c: blocks with block variables do not use indices of
