@@ -222,19 +222,24 @@ static pln_status make_room(pln_rule_driver *r) {
   return PLN_OK;
 }
 
-/* The tree of a node's operator or kind, plus 1; 0: no rule can match it. Rules
- * may be read for it. */
-static pln_status find_root(pln_rule_driver *r, pln_ref node, uint32_t *root) {
+/* Reads the rules of a root unless they are read. */
+static pln_status need_root(pln_rule_driver *r, uint32_t at, uint32_t *root) {
   const pln_rule_set *s = r->set;
-  uint32_t at = pln_rule_root_index(s, &pln_rewrite_graph(r->rw)->nodes[node]);
-  *root = at == PLN_NONE ? 0 : s->roots[at];
-  if (!*root || !s->self)
-    return PLN_OK;
   if (*root == PLN_ROOT_UNREAD)
     PLN_TRY(pln_rule_set_read(s, at));
   *root = s->roots[at];
   bool small = r->cap_paths <= s->n_paths || r->cap_values <= s->most_ast;
   return small ? make_room(r) : PLN_OK;
+}
+
+/* The tree of a node's operator or kind, plus 1; 0: no rule can match it. Rules
+ * may be read for it. */
+static inline pln_status find_root(pln_rule_driver *r, const pln_graph *g,
+                                   pln_ref node, uint32_t *root) {
+  const pln_rule_set *s = r->set;
+  uint32_t at = pln_rule_root_index(s, &g->nodes[node]);
+  *root = at == PLN_NONE ? 0 : s->roots[at];
+  return *root && s->self ? need_root(r, at, root) : PLN_OK;
 }
 
 /* Notes whether a rule may match an inner node of a replacement, which this
@@ -246,7 +251,7 @@ static pln_status look_at_inner_nodes(pln_rule_driver *r, pln_ref found,
   for (pln_ref i = first; i < next_node(r) && !r->unfinished; i++) {
     if (i == found || (g->nodes[i].flags & PLN_NODE_DROPPED))
       continue;
-    PLN_TRY(find_root(r, i, &root));
+    PLN_TRY(find_root(r, g, i, &root));
     if (!root)
       continue;
     (void)pln_rule_tree_find(r->set, g, i, root, r->paths, &count);
@@ -530,11 +535,12 @@ static pln_status try_rules(pln_rule_driver *r, pln_ref node, pln_ref *out) {
   *out = PLN_NONE;
   if (r->options->naive)
     return try_all(r, node, out);
-  PLN_TRY(find_root(r, node, &root));
+  const pln_graph *g = pln_rewrite_graph(r->rw);
+  PLN_TRY(find_root(r, g, node, &root));
   if (!root)
     return PLN_OK;
-  const uint32_t *variants = pln_rule_tree_find(
-      r->set, pln_rewrite_graph(r->rw), node, root, r->paths, &count);
+  const uint32_t *variants =
+      pln_rule_tree_find(r->set, g, node, root, r->paths, &count);
   return try_variants(r, node, variants, 0, count, out);
 }
 

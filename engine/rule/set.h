@@ -96,6 +96,8 @@ typedef struct pln_tree_node {
   uint32_t otherwise;    /* child for other keys; PLN_NONE: no match */
   uint32_t jumps;        /* children by key, in the set's `jumps`; PLN_NONE: the
                           * cases are searched */
+  uint32_t parent, arg;  /* of `path` */
+  uint64_t keys;         /* bits: what may be a key of a case, modulo 64 */
 } pln_tree_node;
 
 typedef struct pln_tree_case {

@@ -314,11 +314,20 @@ static pln_status add_jumps(pln_rule_set *s, uint32_t node) {
   return PLN_OK;
 }
 
+static uint64_t key_bit(uint32_t key) {
+  return (uint64_t)1 << key % 64;
+}
+
 static pln_status split_item(tree_builder *b, uint32_t at, uint32_t path) {
   pln_rule_set *s = b->set;
   tree_item item = b->items[at];
   PLN_TRY(list_cases(b, &item, path));
-  s->tree[item.node].path = path;
+  pln_tree_node *node = &s->tree[item.node];
+  node->path = path;
+  node->parent = s->paths[path].parent;
+  node->arg = s->paths[path].arg;
+  for (uint32_t i = 0; i < node->count; i++)
+    node->keys |= key_bit(s->cases[node->first + i].key);
   for (uint32_t i = 0; i < s->tree[item.node].count; i++) {
     uint32_t k = s->tree[item.node].first + i, child;
     PLN_TRY(add_child(b, at, path, s->cases[k].key, &child));
@@ -538,11 +547,19 @@ bool pln_rule_tree_heads(const pln_rule_set *s, uint32_t variant) {
 /* ------------------------------------------------------------------- walking
  */
 
-/* The operand at a path whose parent was fetched before; PLN_NONE: there is
- * none. */
-static pln_ref fetch(const pln_graph *g, const pln_tree_path *path,
+/* The operand that a tree node tests; PLN_NONE: there is none. Most are plain
+ * operands of calls of operators. */
+static pln_ref fetch(const pln_graph *g, const pln_tree_node *t,
                      const pln_ref *fetched) {
-  return pln_rule_operand_at(g, fetched[path->parent], path->arg);
+  pln_ref parent = fetched[t->parent];
+  const pln_node *n = &g->nodes[parent];
+  if (n->kind == PLN_CALL && n->data && t->arg < n->count &&
+      t->arg < PLN_ARG_CONSTANT) {
+    pln_ref operand = g->operands[n->first + t->arg];
+    if (n->count > 1 || g->nodes[operand].kind != PLN_TUPLE)
+      return operand;
+  }
+  return pln_rule_operand_at(g, parent, t->arg);
 }
 
 static uint32_t key_of(const pln_graph *g, pln_ref node) {
@@ -580,8 +597,10 @@ const uint32_t *pln_rule_tree_find(const pln_rule_set *s, const pln_graph *g,
       *count = t->count;
       return s->leaves + t->first;
     }
-    paths[t->path] = fetch(g, &s->paths[t->path], paths);
-    at = find_case(s, t, key_of(g, paths[t->path]));
+    pln_ref operand = fetch(g, t, paths);
+    uint32_t key = key_of(g, operand);
+    paths[t->path] = operand;
+    at = t->keys & key_bit(key) ? find_case(s, t, key) : t->otherwise;
   }
   return NULL;
 }
