@@ -42,9 +42,11 @@ end
 local function write_rule(pass, file, rule)
   local proof = check(rule, file)
   local heads, name = plain_heads(rule[1])
-  out:write(("    {%s, %s, %s, {.name = %s, .text = %s, .reason = %s, .source = %s, .proof = %s, .grows = %s, .native = %s}},\n")
-    :format(quoted(pass), quoted(file), quoted(heads), quoted(name), quoted(rule[1]), quoted(rule.reason), quoted(rule.source),
-      proof, tostring(rule.grows or false), quoted(rule.native)))
+  local row = "    {%s, %s, %s, {.name = %s, .text = %s, .reason = %s, .source = %s, .proof = %s, "
+    .. ".grows = %s, .native = %s}},\n"
+  out:write(row:format(quoted(pass), quoted(file), quoted(heads), quoted(name), quoted(rule[1]),
+    quoted(rule.reason), quoted(rule.source), proof, tostring(rule.grows or false),
+    quoted(rule.native)))
 end
 
 out:write("/* Generated from lua/perilune/rules by engine/rule/table.lua. */\n\n",
