@@ -209,19 +209,55 @@ static pln_status replace_uses(pln_rule_driver *r, pln_ref node, pln_ref found,
   return status;
 }
 
+/* Makes room for what the rules read so far need. */
+static pln_status make_room(pln_rule_driver *r) {
+  const pln_rule_set *s = r->set;
+  uint32_t before = r->cap_values;
+  PLN_TRY(pln_mem_grow(r->engine, (void **)&r->paths, &r->cap_paths,
+                       (size_t)s->n_paths + 1, sizeof *r->paths));
+  PLN_TRY(pln_mem_grow(r->engine, (void **)&r->values, &r->cap_values,
+                       (size_t)s->most_ast + 1, sizeof *r->values));
+  if (r->cap_values > before)
+    memset(r->values + before, 0, (r->cap_values - before) * sizeof *r->values);
+  return PLN_OK;
+}
+
+/* Reads the rules of a root unless they are read. */
+static pln_status need_root(pln_rule_driver *r, uint32_t at, uint32_t *root) {
+  const pln_rule_set *s = r->set;
+  if (*root == PLN_ROOT_UNREAD)
+    PLN_TRY(pln_rule_set_read(s, at));
+  *root = s->roots[at];
+  bool small = r->cap_paths <= s->n_paths || r->cap_values <= s->most_ast;
+  return small ? make_room(r) : PLN_OK;
+}
+
+/* The tree of a node's operator or kind, plus 1; 0: no rule can match it. Rules
+ * may be read for it. */
+static inline pln_status find_root(pln_rule_driver *r, const pln_graph *g,
+                                   pln_ref node, uint32_t *root) {
+  const pln_rule_set *s = r->set;
+  uint32_t at = pln_rule_root_index(s, &g->nodes[node]);
+  *root = at == PLN_NONE ? 0 : s->roots[at];
+  return *root && s->self ? need_root(r, at, root) : PLN_OK;
+}
+
 /* Notes whether a rule may match an inner node of a replacement, which this
  * sweep does not visit. */
-static void look_at_inner_nodes(pln_rule_driver *r, pln_ref found,
-                                pln_ref first) {
+static pln_status look_at_inner_nodes(pln_rule_driver *r, pln_ref found,
+                                      pln_ref first) {
   const pln_graph *g = pln_rewrite_graph(r->rw);
-  uint32_t count;
+  uint32_t count, root;
   for (pln_ref i = first; i < next_node(r) && !r->unfinished; i++) {
-    uint32_t root = pln_rule_tree_root(r->set, &g->nodes[i]);
-    if (i == found || !root || (g->nodes[i].flags & PLN_NODE_DROPPED))
+    if (i == found || (g->nodes[i].flags & PLN_NODE_DROPPED))
+      continue;
+    PLN_TRY(find_root(r, g, i, &root));
+    if (!root)
       continue;
     (void)pln_rule_tree_find(r->set, g, i, root, r->paths, &count);
     r->unfinished = count > 0;
   }
+  return PLN_OK;
 }
 
 /* ------------------------------------------------------------------- growth */
@@ -421,11 +457,11 @@ static pln_status try_variant(pln_rule_match *m, uint32_t variant,
     PLN_TRY(pln_rule_note_roots(m));
   PLN_TRY(*out == m->root ? count_built(r, first)
                           : replace_uses(r, m->root, *out, first));
-  look_at_inner_nodes(r, *out, first);
   counter->applied++;
   if (r->options->places)
     r->options->places[m->variant->rule].node = r->old;
   r->last_rule = m->variant->rule;
+  PLN_TRY(look_at_inner_nodes(r, *out, first));
   return keep_type(r, *out, first, type);
 }
 
@@ -464,16 +500,16 @@ bool pln_rule_is_enabled(const pln_rule_options *options, const char *name,
   return listed && (!options->exact || proof == PLN_PROOF_EXACT);
 }
 
-/* Tries a list of variants, or with `variants` NULL the first `count` ones.
- * *out is the answer of the first that applies. */
+/* Tries a list of variants, or with `variants` NULL `count` ones from `first`
+ * on. *out is the answer of the first that applies. */
 static pln_status try_variants(pln_rule_driver *r, pln_ref node,
-                               const uint32_t *variants, uint32_t count,
-                               pln_ref *out) {
+                               const uint32_t *variants, uint32_t first,
+                               uint32_t count, pln_ref *out) {
   pln_rule_match *m = r->match;
   if (count && !r->counting)
     PLN_TRY(begin_counting(r));
   for (uint32_t i = 0; i < count && *out == PLN_NONE; i++) {
-    uint32_t variant = variants ? variants[i] : i;
+    uint32_t variant = variants ? variants[i] : first + i;
     const pln_rule_entry *rule = &r->set->rules[r->set->variants[variant].rule];
     if (!pln_rule_is_enabled(r->options, rule->info.name, rule->info.proof))
       continue;
@@ -483,18 +519,29 @@ static pln_status try_variants(pln_rule_driver *r, pln_ref node,
   return PLN_OK;
 }
 
+/* Tries all rules in order. */
+static pln_status try_all(pln_rule_driver *r, pln_ref node, pln_ref *out) {
+  for (uint32_t i = 0; i < r->set->n_rules && *out == PLN_NONE; i++) {
+    const pln_rule_entry *rule = &r->set->rules[i];
+    PLN_TRY(try_variants(r, node, NULL, rule->first_variant, rule->n_variants,
+                         out));
+  }
+  return PLN_OK;
+}
+
 /* Tries the rules on one node. */
 static pln_status try_rules(pln_rule_driver *r, pln_ref node, pln_ref *out) {
-  const pln_graph *g = pln_rewrite_graph(r->rw);
-  uint32_t count, root = pln_rule_tree_root(r->set, &g->nodes[node]);
+  uint32_t count, root;
   *out = PLN_NONE;
   if (r->options->naive)
-    return try_variants(r, node, NULL, r->set->n_variants, out);
+    return try_all(r, node, out);
+  const pln_graph *g = pln_rewrite_graph(r->rw);
+  PLN_TRY(find_root(r, g, node, &root));
   if (!root)
     return PLN_OK;
   const uint32_t *variants =
       pln_rule_tree_find(r->set, g, node, root, r->paths, &count);
-  return try_variants(r, node, variants, count, out);
+  return try_variants(r, node, variants, 0, count, out);
 }
 
 /* ------------------------------------------------------------------- sweeps */
@@ -612,22 +659,22 @@ pln_status pln_rules_apply(const pln_rule_set *set, const pln_graph *graph,
   pln_rule_driver r = {.engine = e,
                        .set = set,
                        .options = options,
-
                        .watched = pln_rules_watched(e)};
-  size_t paths = ((size_t)set->n_paths + 1) * sizeof *r.paths;
-  size_t values = ((size_t)set->most_ast + 1) * sizeof *r.values;
-  r.paths = pln_mem_new(e, paths);
-  r.values = pln_mem_zeroed(e, values);
-  r.match = pln_mem_zeroed(e, sizeof *r.match);
-  pln_status status = r.paths && r.values && r.match ? PLN_OK : pln_nomem(e);
+  bool all = options->naive || options->explain;
+  pln_status status = all ? pln_rule_set_read_all(set) : PLN_OK;
+  if (status == PLN_OK)
+    status = make_room(&r);
+  r.match = status == PLN_OK ? pln_mem_zeroed(e, sizeof *r.match) : NULL;
+  if (status == PLN_OK && !r.match)
+    status = pln_nomem(e);
   if (status == PLN_OK) {
     r.match->run = &r;
     r.match->set = set;
     status = sweep_all(&r, graph, out);
   }
-  pln_mem_free(e, r.paths, paths);
-  pln_mem_free(e, r.values, values);
-  pln_mem_free(e, r.match, sizeof *r.match);
+  pln_mem_free(e, r.paths, r.cap_paths * sizeof *r.paths);
+  pln_mem_free(e, r.values, r.cap_values * sizeof *r.values);
+  pln_mem_free(e, r.match, r.match ? sizeof *r.match : 0);
   pln_mem_free(e, r.pool, r.cap_pool * sizeof *r.pool);
   pln_mem_free(e, r.dead, r.cap_dead * sizeof *r.dead);
   return status;

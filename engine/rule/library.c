@@ -1,9 +1,11 @@
 /* library.c: the sets of shipped rules of an engine.
  *
- * Called by passes that run rules. A child engine has sets of its own: a set
- * is compiled in about the time that a pass needs for a small function. */
+ * Called by passes that run rules. A child engine has sets of its own, which
+ * are read as its programs need them. */
 
 #include "rule/library.h"
+
+#include "rule/set.h"
 
 enum { MAX_SETS = 8 };
 
@@ -22,9 +24,11 @@ static pln_status add_rules(pln_rule_set *set, const char *pass,
     if (strcmp(pln_library[i].pass, pass))
       continue;
     info.file = pln_library[i].file;
-    PLN_TRY(pln_rule_set_add(set, &info, find));
+    PLN_TRY(pln_library[i].heads
+                ? pln_rule_set_add_later(set, &info, pln_library[i].heads, find)
+                : pln_rule_set_add(set, &info, find));
   }
-  return pln_rule_set_compile(set);
+  return pln_rule_set_compile_later(set, find);
 }
 
 /* The name of the pass as the table has it, which outlives the caller's; NULL:

@@ -816,8 +816,9 @@ static pln_status lower_root(lowering *l, pln_rule_variant *v, uint32_t i) {
 static pln_status lower_variant(lowering *l) {
   pln_rule_set *s = l->set;
   uint32_t n = pln_ast_count_roots(l->ast, l->ast->pattern), anchor = 0;
-  pln_rule_variant v = {
-      .rule = s->n_rules, .first = s->n_patterns, .n_roots = (uint8_t)n};
+  pln_rule_variant v = {.rule = (uint32_t)(l->rule - s->rules),
+                        .first = s->n_patterns,
+                        .n_roots = (uint8_t)n};
   l->first = s->n_patterns;
   l->next = 0;
   l->bound = 0;

@@ -339,9 +339,7 @@ static pln_status check_sides(pln_rule_set *s, pln_rule_entry *r) {
 }
 
 static pln_status read_rule(pln_rule_set *s, pln_rule_entry *r,
-                            const pln_rule_info *info,
                             pln_rule_find_native find) {
-  PLN_TRY(copy_info(s, info, &r->info));
   PLN_TRY(pln_ast_parse(s->engine, pln_text(r->info.text), r->info.file,
                         r->info.row ? r->info.row : 1, &r->ast));
   PLN_TRY(name_rule(s, r));
@@ -349,6 +347,24 @@ static pln_status read_rule(pln_rule_set *s, pln_rule_entry *r,
   PLN_TRY(pln_rule_lower(s, r));
   PLN_TRY(check_sides(s, r));
   return pln_rule_check_endless(s, r);
+}
+
+/* Reads a rule of the set; if that fails, it is as it was. */
+static pln_status read_or_undo(pln_rule_set *set, pln_rule_entry *r,
+                               pln_rule_find_native find) {
+  uint32_t variants = set->n_variants, patterns = set->n_patterns;
+  pln_rule_entry before = *r;
+  pln_status status = read_rule(set, r, find);
+  if (status != PLN_OK) {
+    pln_ast_free(&r->ast);
+    *r = before;
+    set->n_variants = variants;
+    set->n_patterns = patterns;
+    return status;
+  }
+  if (r->ast.n > set->most_ast)
+    set->most_ast = r->ast.n;
+  return PLN_OK;
 }
 
 pln_status pln_rule_set_add(pln_rule_set *set, const pln_rule_info *info,
@@ -359,18 +375,72 @@ pln_status pln_rule_set_add(pln_rule_set *set, const pln_rule_info *info,
   PLN_TRY(pln_mem_grow(set->engine, (void **)&set->rules, &set->cap_rules,
                        (size_t)set->n_rules + 1, sizeof *set->rules));
   pln_rule_entry *r = &set->rules[set->n_rules];
-  uint32_t variants = set->n_variants, patterns = set->n_patterns;
   *r = (pln_rule_entry){0};
-  pln_status status = read_rule(set, r, info, find);
-  if (status != PLN_OK) {
-    pln_ast_free(&r->ast);
-    set->n_variants = variants;
-    set->n_patterns = patterns;
-    return status;
-  }
-  if (r->ast.n > set->most_ast)
-    set->most_ast = r->ast.n;
+  PLN_TRY(copy_info(set, info, &r->info));
+  PLN_TRY(read_or_undo(set, r, find));
   set->n_rules++;
+  return PLN_OK;
+}
+
+/* *out: there is such an operator. */
+static pln_status add_head(pln_rule_set *s, pln_slice name, bool *out) {
+  pln_op op = pln_op_find(s->engine, name);
+  *out = op != 0;
+  if (!op)
+    return PLN_OK;
+  PLN_TRY(pln_mem_grow(s->engine, (void **)&s->heads, &s->cap_heads,
+                       (size_t)s->n_heads + 1, sizeof *s->heads));
+  s->heads[s->n_heads++] = (pln_rule_head){.op = op, .rule = s->n_rules};
+  return PLN_OK;
+}
+
+pln_status pln_rule_set_add_later(pln_rule_set *set, const pln_rule_info *info,
+                                  const char *heads,
+                                  pln_rule_find_native find) {
+  bool known = true;
+  uint32_t before = set->n_heads;
+  PLN_TRY(pln_mem_grow(set->engine, (void **)&set->rules, &set->cap_rules,
+                       (size_t)set->n_rules + 1, sizeof *set->rules));
+  for (size_t n; *heads && known; heads += n + (heads[n] == ' ')) {
+    n = strcspn(heads, " ");
+    PLN_TRY(add_head(set, (pln_slice){.data = heads, .size = n}, &known));
+  }
+  if (!known) {
+    set->n_heads = before;
+    return pln_rule_set_add(set, info, find);
+  }
+  set->rules[set->n_rules++] = (pln_rule_entry){.info = *info, .unread = true};
+  return PLN_OK;
+}
+
+/* Reads a rule that was added unread, whose heads must be as said. */
+static pln_status read_later(pln_rule_set *s, pln_rule_entry *r) {
+  if (!r->unread)
+    return PLN_OK;
+  PLN_TRY(read_or_undo(s, r, s->find));
+  r->unread = false;
+  for (uint32_t v = 0; v < r->n_variants; v++)
+    if (!pln_rule_tree_heads(s, r->first_variant + v))
+      return pln_diag_error(s->engine, PLN_ERR_FORMAT, NULL,
+                            "rule '%s' matches calls of other operators than "
+                            "its heads",
+                            r->info.name);
+  return PLN_OK;
+}
+
+pln_status pln_rule_set_read(const pln_rule_set *set, uint32_t root) {
+  pln_rule_set *s = set->self;
+  for (uint32_t i = 0; i < s->n_heads; i++)
+    if (s->heads[i].op == root)
+      PLN_TRY(read_later(s, &s->rules[s->heads[i].rule]));
+  return pln_rule_tree_add(s, root);
+}
+
+pln_status pln_rule_set_read_all(const pln_rule_set *set) {
+  uint32_t n = set->self ? set->n_root_ops + PLN_RULE_KIND_ROOTS : 0;
+  for (uint32_t root = 0; root < n; root++)
+    if (set->roots[root] == PLN_ROOT_UNREAD)
+      PLN_TRY(pln_rule_set_read(set, root));
   return PLN_OK;
 }
 
@@ -401,6 +471,13 @@ pln_status pln_rule_set_compile(pln_rule_set *set) {
   return PLN_OK;
 }
 
+pln_status pln_rule_set_compile_later(pln_rule_set *set,
+                                      pln_rule_find_native find) {
+  set->self = set;
+  set->find = find;
+  return pln_rule_set_compile(set);
+}
+
 void pln_rule_set_free(pln_rule_set *set) {
   if (!set)
     return;
@@ -416,6 +493,8 @@ void pln_rule_set_free(pln_rule_set *set) {
   pln_mem_free(e, set->cases, set->cap_cases * sizeof *set->cases);
   pln_mem_free(e, set->jumps, set->cap_jumps * sizeof *set->jumps);
   pln_mem_free(e, set->paths, set->cap_paths * sizeof *set->paths);
+  pln_mem_free(e, set->heads, set->cap_heads * sizeof *set->heads);
+  pln_idmap_free(set->path_ids);
   pln_mem_free(e, set->leaves, set->cap_leaves * sizeof *set->leaves);
   pln_arena_free(&set->arena);
   pln_mem_free(e, set, sizeof *set);

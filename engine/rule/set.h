@@ -79,7 +79,14 @@ typedef struct pln_rule_entry {
   uint32_t first_variant, n_variants;
   pln_rule_native native;
   const void *native_ud;
+  bool unread; /* its text is read at the first node of one of its heads */
 } pln_rule_entry;
+
+/* An operator that the pattern of an unread rule may be a call of. */
+typedef struct pln_rule_head {
+  pln_op op;
+  uint32_t rule;
+} pln_rule_head;
 
 /* A node of the decision tree: tests the operand at `path`, or is a leaf with
  * the variants to try, in order of the rules. */
@@ -89,6 +96,8 @@ typedef struct pln_tree_node {
   uint32_t otherwise;    /* child for other keys; PLN_NONE: no match */
   uint32_t jumps;        /* children by key, in the set's `jumps`; PLN_NONE: the
                           * cases are searched */
+  uint32_t parent, arg;  /* of `path` */
+  uint64_t keys;         /* bits: what may be a key of a case, modulo 64 */
 } pln_tree_node;
 
 typedef struct pln_tree_case {
@@ -115,10 +124,16 @@ struct pln_rule_set {
   pln_op *ops;
   uint32_t n_ops, cap_ops;
   uint32_t most_ast; /* the largest syntax tree */
+  /* Of a set that is read as it is needed: itself, and how to go on. NULL: the
+   * set is complete. */
+  pln_rule_set *self;
+  pln_rule_find_native find;
+  pln_rule_head *heads;
+  uint32_t n_heads, cap_heads;
   /* The decision tree, made when the set is complete. */
   bool compiled;
-  uint32_t *roots; /* by operator: tree node + 1; 0: no rule. Index 0 serves
-                    * TupleGetItem, n_root_ops Tuple */
+  uint32_t *roots; /* by operator, from n_root_ops on by kind: tree node + 1;
+                    * 0: no rule; PLN_ROOT_UNREAD */
   uint32_t n_root_ops;
   pln_tree_node *tree;
   uint32_t n_tree, cap_tree;
@@ -128,7 +143,8 @@ struct pln_rule_set {
   uint32_t n_jumps, cap_jumps, n_keys;
   pln_tree_path *paths;
   uint32_t n_paths, cap_paths;
-  uint32_t *leaves; /* variants of leaves */
+  pln_idmap *path_ids; /* parent, arg -> path + 1 */
+  uint32_t *leaves;    /* variants of leaves */
   uint32_t n_leaves, cap_leaves;
 };
 
@@ -143,7 +159,8 @@ struct pln_rule_driver {
   bool counting; /* uses are counted in this sweep */
   pln_budget budget;
   pln_ref *paths; /* by path of the tree: the node fetched last */
-  int64_t *pool;  /* elements of lists of the current match */
+  uint32_t cap_paths, cap_values;
+  int64_t *pool; /* elements of lists of the current match */
   uint32_t n_pool, cap_pool;
   pln_rule_value *values; /* by node of a rule's syntax tree */
   pln_rule_match *match;
@@ -192,8 +209,31 @@ pln_status pln_rule_unknown_attribute(pln_rule_set *set, const pln_ast *ast,
  * replacement, whatever its variables stand for. */
 pln_status pln_rule_check_endless(const pln_rule_set *set,
                                   const pln_rule_entry *rule) PLN_CHECKED;
-/* tree.c */
+/* set.c: a rule whose text is read at the first node of one of its heads, the
+ * operators that its pattern may be a call of, apart by spaces. If one of these
+ * is no operator, it is read now. The texts are borrowed, and there is a
+ * name. */
+pln_status pln_rule_set_add_later(pln_rule_set *set, const pln_rule_info *info,
+                                  const char *heads,
+                                  pln_rule_find_native find) PLN_CHECKED;
+/* Completes a set that is read as a graph needs it. Only one thread may run
+ * it. */
+pln_status pln_rule_set_compile_later(pln_rule_set *set,
+                                      pln_rule_find_native find) PLN_CHECKED;
+/* Reads the rules of an entry of `roots` that is unread, and builds its tree.
+ * Pointers to variants and leaves are invalid then. */
+pln_status pln_rule_set_read(const pln_rule_set *set,
+                             uint32_t root) PLN_CHECKED;
+/* The same of all entries. */
+pln_status pln_rule_set_read_all(const pln_rule_set *set) PLN_CHECKED;
+/* tree.c: builds the trees of all roots; of a set that is read as needed, notes
+ * the roots. */
 pln_status pln_rule_tree_build(pln_rule_set *set) PLN_CHECKED;
+/* Builds the tree of one root. */
+pln_status pln_rule_tree_add(pln_rule_set *set, uint32_t root) PLN_CHECKED;
+/* Returns true if the variant's root accepts no operator beside the heads of
+ * its rule, and no kind. */
+bool pln_rule_tree_heads(const pln_rule_set *set, uint32_t variant);
 /* The kinds of nodes beside calls of operators that a rule may replace: the
  * number of the kind's tree; PLN_NONE: it has none. */
 enum { PLN_RULE_KIND_ROOTS = 5 };
@@ -207,13 +247,14 @@ static inline uint32_t pln_rule_kind_root(pln_kind kind) {
   default: return PLN_NONE;
   }
 }
-/* The tree of a node's operator or kind, plus 1; 0: no rule can match it. */
-static inline uint32_t pln_rule_tree_root(const pln_rule_set *set,
-                                          const pln_node *node) {
+#define PLN_ROOT_UNREAD UINT32_MAX
+/* The entry of `roots` for a node; PLN_NONE: no rule can match it. */
+static inline uint32_t pln_rule_root_index(const pln_rule_set *set,
+                                           const pln_node *node) {
   if (node->kind == PLN_CALL && node->data)
-    return node->data < set->n_root_ops ? set->roots[node->data] : 0;
+    return node->data < set->n_root_ops ? node->data : PLN_NONE;
   uint32_t root = pln_rule_kind_root((pln_kind)node->kind);
-  return root == PLN_NONE ? 0 : set->roots[set->n_root_ops + root];
+  return root == PLN_NONE ? PLN_NONE : set->n_root_ops + root;
 }
 /* The variants that a node may match, in order; *count 0: none. `root` is not
  * 0. */

@@ -28,11 +28,25 @@ local function check(rule, where)
   return assert(proofs[rule.proof or "exact"], where .. ": unknown proof " .. tostring(rule.proof))
 end
 
+-- The operators that a pattern is a call of, and the rule's name, if the text says so plainly
+-- ("name: ?r@op(...)" or "name: ?f{a|b}(...)"): such a rule is read when it is needed.
+local function plain_heads(text)
+  local name, rest = text:match "^%s*([%a_][%w_]*)%s*:%s*(.*)$"
+  local pattern = rest and (rest:match "^(.-)%s=>" or rest:match "^(.-)%swhere%s" or rest)
+  if not pattern then return end
+  local call = pattern:gsub("^%?[%w_]+@", ""):gsub("^%?[%w_]+@", "")
+  local head = call:match "^([%a_][%w_.]*)%b()%s*$" or call:match "^{([%w_.|]+)}%b()%s*$"
+  if head then return (head:gsub("|", " ")), name end
+end
+
 local function write_rule(pass, file, rule)
   local proof = check(rule, file)
-  out:write(("    {%s, %s, {.text = %s, .reason = %s, .source = %s, .proof = %s, .grows = %s, .native = %s}},\n")
-    :format(quoted(pass), quoted(file), quoted(rule[1]), quoted(rule.reason), quoted(rule.source),
-      proof, tostring(rule.grows or false), quoted(rule.native)))
+  local heads, name = plain_heads(rule[1])
+  local row = "    {%s, %s, %s, {.name = %s, .text = %s, .reason = %s, .source = %s, .proof = %s, "
+    .. ".grows = %s, .native = %s}},\n"
+  out:write(row:format(quoted(pass), quoted(file), quoted(heads), quoted(name), quoted(rule[1]),
+    quoted(rule.reason), quoted(rule.source), proof, tostring(rule.grows or false),
+    quoted(rule.native)))
 end
 
 out:write("/* Generated from lua/perilune/rules by engine/rule/table.lua. */\n\n",

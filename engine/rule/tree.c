@@ -29,16 +29,17 @@ typedef struct tree_item {
 
 typedef struct tree_builder {
   pln_rule_set *set;
-  pln_idmap *path_ids;    /* parent, arg -> path + 1 */
   uint32_t *pattern_path; /* by pattern node */
-  uint32_t *pool;         /* rows: variants */
+  const uint32_t *rows;   /* the variants of the root */
+  uint32_t n_rows;
+  uint32_t *pool; /* numbers of rows */
   uint32_t n_pool, cap_pool;
   tree_item *items;
   uint32_t n_items, cap_items;
   uint32_t *votes;  /* by path, zero between two tests */
   uint32_t *tested; /* by path: the stamp of the item for which it is tested */
   uint32_t stamp;
-  uint16_t *at;       /* by variant and path: its pattern there, plus 1 */
+  uint16_t *at;       /* by row and path: its pattern there, plus 1 */
   uint32_t max_nodes; /* of the tree that is being built */
 } tree_builder;
 
@@ -48,7 +49,7 @@ static pln_status intern_path(tree_builder *b, uint32_t parent, uint32_t arg,
                               uint32_t *out) {
   pln_rule_set *s = b->set;
   uint64_t key = (uint64_t)(parent + 1) << 32 | arg;
-  uint32_t known = pln_idmap_get(b->path_ids, key);
+  uint32_t known = pln_idmap_get(s->path_ids, key);
   if (known) {
     *out = known - 1;
     return PLN_OK;
@@ -57,15 +58,15 @@ static pln_status intern_path(tree_builder *b, uint32_t parent, uint32_t arg,
                        (size_t)s->n_paths + 1, sizeof *s->paths));
   s->paths[s->n_paths] = (pln_tree_path){parent, arg};
   *out = s->n_paths++;
-  return pln_idmap_set(b->path_ids, key, s->n_paths);
+  return pln_idmap_set(s->path_ids, key, s->n_paths);
 }
 
 static pln_status find_paths(tree_builder *b) {
   pln_rule_set *s = b->set;
   uint32_t root;
   PLN_TRY(intern_path(b, PLN_NONE, 0, &root));
-  for (uint32_t v = 0; v < s->n_variants; v++) {
-    const pln_rule_variant *variant = &s->variants[v];
+  for (uint32_t r = 0; r < b->n_rows; r++) {
+    const pln_rule_variant *variant = &s->variants[b->rows[r]];
     uint32_t *paths = b->pattern_path + variant->first;
     for (uint32_t i = 0; i < variant->count; i++) {
       const pln_pattern_node *p = &s->patterns[variant->first + i];
@@ -111,23 +112,23 @@ static bool pattern_keys(const pln_rule_set *s, const pln_pattern_node *p,
   return is_constant_only(p);
 }
 
-/* The pattern of a variant at a path, or NULL. */
-static const pln_pattern_node *pattern_at(const tree_builder *b,
-                                          uint32_t variant, uint32_t path) {
-  const pln_rule_variant *v = &b->set->variants[variant];
-  uint16_t i = b->at[(size_t)variant * b->set->n_paths + path];
+/* The pattern of a row at a path, or NULL. */
+static const pln_pattern_node *pattern_at(const tree_builder *b, uint32_t row,
+                                          uint32_t path) {
+  const pln_rule_variant *v = &b->set->variants[b->rows[row]];
+  uint16_t i = b->at[(size_t)row * b->set->n_paths + path];
   return i ? &b->set->patterns[v->first + i - 1] : NULL;
 }
 
 /* Fills the table that pattern_at reads. */
 static pln_status index_patterns(tree_builder *b) {
   const pln_rule_set *s = b->set;
-  size_t n = (size_t)s->n_variants * s->n_paths + 1;
+  size_t n = (size_t)b->n_rows * s->n_paths + 1;
   b->at = pln_mem_zeroed(s->engine, n * sizeof *b->at);
   if (!b->at)
     return pln_nomem(s->engine);
-  for (uint32_t k = 0; k < s->n_variants; k++) {
-    const pln_rule_variant *v = &s->variants[k];
+  for (uint32_t k = 0; k < b->n_rows; k++) {
+    const pln_rule_variant *v = &s->variants[b->rows[k]];
     for (uint32_t i = 0; i < v->count; i++)
       b->at[(size_t)k * s->n_paths + b->pattern_path[v->first + i]] =
           (uint16_t)(i + 1);
@@ -135,9 +136,9 @@ static pln_status index_patterns(tree_builder *b) {
   return PLN_OK;
 }
 
-static bool accepts(const tree_builder *b, uint32_t variant, uint32_t path,
+static bool accepts(const tree_builder *b, uint32_t row, uint32_t path,
                     uint32_t key) {
-  const pln_pattern_node *p = pattern_at(b, variant, path);
+  const pln_pattern_node *p = pattern_at(b, row, path);
   const uint32_t *keys;
   uint32_t single, n;
   if (!p || !pattern_keys(b->set, p, &single, &keys, &n))
@@ -148,10 +149,10 @@ static bool accepts(const tree_builder *b, uint32_t variant, uint32_t path,
   return false;
 }
 
-static pln_status add_row(tree_builder *b, uint32_t variant) {
+static pln_status add_row(tree_builder *b, uint32_t row) {
   PLN_TRY(pln_mem_grow(b->set->engine, (void **)&b->pool, &b->cap_pool,
                        (size_t)b->n_pool + 1, sizeof *b->pool));
-  b->pool[b->n_pool++] = variant;
+  b->pool[b->n_pool++] = row;
   return PLN_OK;
 }
 
@@ -192,15 +193,18 @@ static bool is_candidate(const tree_builder *b, uint32_t pattern) {
          pattern_keys(s, &s->patterns[pattern], &single, &keys, &n);
 }
 
+static const pln_rule_variant *row_variant(const tree_builder *b, uint32_t at) {
+  return &b->set->variants[b->rows[b->pool[at]]];
+}
+
 /* Counts which rows constrain each path whose node is known to exist, and finds
  * the best; PLN_NONE: no row has a constraint left. */
 static uint32_t choose_path(tree_builder *b, uint32_t at) {
-  const pln_rule_set *s = b->set;
   const tree_item *item = &b->items[at];
   uint32_t best = PLN_NONE, max = 0;
   mark_tested(b, at);
   for (uint32_t r = 0; r < item->count; r++) {
-    const pln_rule_variant *v = &s->variants[b->pool[item->first + r]];
+    const pln_rule_variant *v = row_variant(b, item->first + r);
     for (uint32_t i = v->first + 1; i < v->first + v->count; i++) {
       uint32_t path = b->pattern_path[i];
       if (!is_candidate(b, i))
@@ -213,7 +217,7 @@ static uint32_t choose_path(tree_builder *b, uint32_t at) {
     }
   }
   for (uint32_t r = 0; max && r < item->count; r++) {
-    const pln_rule_variant *v = &s->variants[b->pool[item->first + r]];
+    const pln_rule_variant *v = row_variant(b, item->first + r);
     for (uint32_t i = v->first; i < v->first + v->count; i++)
       b->votes[b->pattern_path[i]] = 0;
   }
@@ -228,10 +232,8 @@ static pln_status make_terminal(tree_builder *b, const tree_item *item) {
                        (size_t)s->n_leaves + item->count, sizeof *s->leaves));
   s->tree[item->node].first = s->n_leaves;
   s->tree[item->node].count = item->count;
-  if (item->count)
-    memcpy(s->leaves + s->n_leaves, b->pool + item->first,
-           item->count * sizeof *s->leaves);
-  s->n_leaves += item->count;
+  for (uint32_t i = 0; i < item->count; i++)
+    s->leaves[s->n_leaves++] = b->rows[b->pool[item->first + i]];
   return PLN_OK;
 }
 
@@ -312,11 +314,20 @@ static pln_status add_jumps(pln_rule_set *s, uint32_t node) {
   return PLN_OK;
 }
 
+static uint64_t key_bit(uint32_t key) {
+  return (uint64_t)1 << key % 64;
+}
+
 static pln_status split_item(tree_builder *b, uint32_t at, uint32_t path) {
   pln_rule_set *s = b->set;
   tree_item item = b->items[at];
   PLN_TRY(list_cases(b, &item, path));
-  s->tree[item.node].path = path;
+  pln_tree_node *node = &s->tree[item.node];
+  node->path = path;
+  node->parent = s->paths[path].parent;
+  node->arg = s->paths[path].arg;
+  for (uint32_t i = 0; i < node->count; i++)
+    node->keys |= key_bit(s->cases[node->first + i].key);
   for (uint32_t i = 0; i < s->tree[item.node].count; i++) {
     uint32_t k = s->tree[item.node].first + i, child;
     PLN_TRY(add_child(b, at, path, s->cases[k].key, &child));
@@ -354,18 +365,39 @@ static uint32_t root_of_key(const pln_rule_set *s, uint32_t key) {
              : key;
 }
 
-/* Builds the tree below one root from the variants listed for it. */
+/* Builds the tree below one root from its rows, whose paths are known. */
+static pln_status build_rows(tree_builder *b, uint32_t root) {
+  tree_item item = {.parent = PLN_NONE, .count = b->n_rows};
+  uint32_t first = b->set->n_tree;
+  b->n_pool = 0;
+  for (uint32_t i = 0; i < b->n_rows; i++)
+    PLN_TRY(add_row(b, i));
+  PLN_TRY(add_tree_node(b->set, &item.node));
+  b->max_nodes = first + 8 * b->n_rows + 64;
+  PLN_TRY(add_item(b, item)); /* tested: path 0, the root */
+  PLN_TRY(build_items(b, b->n_items - 1));
+  b->set->roots[root] = first + 1;
+  return PLN_OK;
+}
+
+/* Builds the tree of a root from the variants listed for it. */
 static pln_status build_root(tree_builder *b, uint32_t root,
                              const uint32_t *rows, uint32_t n) {
-  tree_item item = {.parent = PLN_NONE, .count = n};
-  b->n_pool = 0;
-  for (uint32_t i = 0; i < n; i++)
-    PLN_TRY(add_row(b, rows[i]));
-  PLN_TRY(add_tree_node(b->set, &item.node));
-  b->set->roots[root] = item.node + 1;
-  b->max_nodes = item.node + 8 * n + 64;
-  PLN_TRY(add_item(b, item)); /* tested: path 0, the root */
-  return build_items(b, b->n_items - 1);
+  pln_engine *e = b->set->engine;
+  b->rows = rows;
+  b->n_rows = n;
+  b->stamp = 0;
+  PLN_TRY(find_paths(b));
+  size_t by_path = ((size_t)b->set->n_paths + 1) * sizeof *b->votes;
+  PLN_TRY(index_patterns(b));
+  b->votes = pln_mem_zeroed(e, by_path);
+  b->tested = pln_mem_zeroed(e, by_path);
+  pln_status status =
+      b->votes && b->tested ? build_rows(b, root) : pln_nomem(e);
+  pln_mem_free(e, b->votes, b->votes ? by_path : 0);
+  pln_mem_free(e, b->tested, b->tested ? by_path : 0);
+  pln_mem_free(e, b->at, ((size_t)n * b->set->n_paths + 1) * sizeof *b->at);
+  return status;
 }
 
 /* Lists the variants of each root, in order, and builds their trees. */
@@ -403,33 +435,41 @@ static pln_status build_roots(tree_builder *b) {
   return status;
 }
 
-static pln_status build_tree(tree_builder *b) {
-  pln_rule_set *s = b->set;
-  size_t patterns = ((size_t)s->n_patterns + 1) * sizeof *b->pattern_path;
-  PLN_TRY(pln_idmap_new(s->engine, &b->path_ids));
-  b->pattern_path = pln_mem_new(s->engine, patterns);
-  pln_status status = b->pattern_path ? find_paths(b) : pln_nomem(s->engine);
-  size_t by_path = ((size_t)s->n_paths + 1) * sizeof *b->votes;
-  if (status == PLN_OK)
-    status = index_patterns(b);
-  if (status == PLN_OK) {
-    b->votes = pln_mem_zeroed(s->engine, by_path);
-    b->tested = pln_mem_zeroed(s->engine, by_path);
-    status = b->votes && b->tested ? build_roots(b) : pln_nomem(s->engine);
+static pln_status begin_builder(tree_builder *b, pln_rule_set *set) {
+  size_t patterns = (size_t)set->n_patterns + 1;
+  *b = (tree_builder){.set = set};
+  b->pattern_path =
+      pln_mem_new(set->engine, patterns * sizeof *b->pattern_path);
+  if (!b->pattern_path)
+    return pln_nomem(set->engine);
+  return set->path_ids ? PLN_OK : pln_idmap_new(set->engine, &set->path_ids);
+}
+
+static void end_builder(tree_builder *b) {
+  pln_engine *e = b->set->engine;
+  size_t patterns = (size_t)b->set->n_patterns + 1;
+  pln_mem_free(e, b->pattern_path,
+               b->pattern_path ? patterns * sizeof *b->pattern_path : 0);
+  pln_mem_free(e, b->pool, b->cap_pool * sizeof *b->pool);
+  pln_mem_free(e, b->items, b->cap_items * sizeof *b->items);
+}
+
+/* Notes which roots have rules, without their trees. */
+static void note_roots(pln_rule_set *s) {
+  uint32_t single, n;
+  const uint32_t *keys;
+  for (uint32_t i = 0; i < s->n_heads; i++)
+    s->roots[s->heads[i].op] = PLN_ROOT_UNREAD;
+  for (uint32_t v = 0; v < s->n_variants; v++) {
+    const pln_pattern_node *p = &s->patterns[s->variants[v].first];
+    (void)pattern_keys(s, p, &single, &keys, &n);
+    for (uint32_t i = 0; i < n; i++)
+      s->roots[root_of_key(s, keys[i])] = PLN_ROOT_UNREAD;
   }
-  pln_mem_free(s->engine, b->votes, b->votes ? by_path : 0);
-  pln_mem_free(s->engine, b->tested, b->tested ? by_path : 0);
-  size_t table = ((size_t)s->n_variants * s->n_paths + 1) * sizeof *b->at;
-  pln_mem_free(s->engine, b->at, b->at ? table : 0);
-  pln_mem_free(s->engine, b->pattern_path, patterns);
-  pln_mem_free(s->engine, b->pool, b->cap_pool * sizeof *b->pool);
-  pln_mem_free(s->engine, b->items, b->cap_items * sizeof *b->items);
-  pln_idmap_free(b->path_ids);
-  return status;
 }
 
 pln_status pln_rule_tree_build(pln_rule_set *set) {
-  tree_builder b = {.set = set};
+  tree_builder b;
   set->n_root_ops = pln_op_count(set->engine) + 1;
   set->n_keys = set->n_root_ops + PLN_N_KINDS;
   size_t size =
@@ -438,17 +478,88 @@ pln_status pln_rule_tree_build(pln_rule_set *set) {
   if (!set->roots)
     return pln_nomem(set->engine);
   memset(set->roots, 0, size);
-  return build_tree(&b);
+  if (set->self) {
+    note_roots(set);
+    return PLN_OK;
+  }
+  pln_status status = begin_builder(&b, set);
+  if (status == PLN_OK)
+    status = build_roots(&b);
+  end_builder(&b);
+  return status;
+}
+
+/* Returns true if the variant may match at the root. */
+static bool has_root(const pln_rule_set *s, uint32_t variant, uint32_t root) {
+  uint32_t single, n;
+  const uint32_t *keys;
+  const pln_pattern_node *p = &s->patterns[s->variants[variant].first];
+  (void)pattern_keys(s, p, &single, &keys, &n);
+  for (uint32_t i = 0; i < n; i++)
+    if (root_of_key(s, keys[i]) == root)
+      return true;
+  return false;
+}
+
+/* Lists the variants of a root in order of their rules. */
+static uint32_t list_rows(const pln_rule_set *s, uint32_t root,
+                          uint32_t *rows) {
+  uint32_t n = 0;
+  for (uint32_t r = 0; r < s->n_rules; r++)
+    for (uint32_t i = 0; i < s->rules[r].n_variants; i++)
+      if (has_root(s, s->rules[r].first_variant + i, root))
+        rows[n++] = s->rules[r].first_variant + i;
+  return n;
+}
+
+pln_status pln_rule_tree_add(pln_rule_set *set, uint32_t root) {
+  tree_builder b;
+  size_t size = ((size_t)set->n_variants + 1) * sizeof(uint32_t);
+  uint32_t *rows = pln_mem_new(set->engine, size);
+  if (!rows)
+    return pln_nomem(set->engine);
+  pln_status status = begin_builder(&b, set);
+  if (status == PLN_OK)
+    status = build_root(&b, root, rows, list_rows(set, root, rows));
+  end_builder(&b);
+  pln_mem_free(set->engine, rows, size);
+  return status;
+}
+
+static bool is_head(const pln_rule_set *s, uint32_t rule, uint32_t key) {
+  for (uint32_t i = 0; i < s->n_heads; i++)
+    if (s->heads[i].rule == rule && s->heads[i].op == key)
+      return true;
+  return false;
+}
+
+bool pln_rule_tree_heads(const pln_rule_set *s, uint32_t variant) {
+  const pln_rule_variant *v = &s->variants[variant];
+  uint32_t single, n;
+  const uint32_t *keys;
+  (void)pattern_keys(s, &s->patterns[v->first], &single, &keys, &n);
+  for (uint32_t i = 0; i < n; i++)
+    if (!is_head(s, v->rule, keys[i]))
+      return false;
+  return true;
 }
 
 /* ------------------------------------------------------------------- walking
  */
 
-/* The operand at a path whose parent was fetched before; PLN_NONE: there is
- * none. */
-static pln_ref fetch(const pln_graph *g, const pln_tree_path *path,
+/* The operand that a tree node tests; PLN_NONE: there is none. Most are plain
+ * operands of calls of operators. */
+static pln_ref fetch(const pln_graph *g, const pln_tree_node *t,
                      const pln_ref *fetched) {
-  return pln_rule_operand_at(g, fetched[path->parent], path->arg);
+  pln_ref parent = fetched[t->parent];
+  const pln_node *n = &g->nodes[parent];
+  if (n->kind == PLN_CALL && n->data && t->arg < n->count &&
+      t->arg < PLN_ARG_CONSTANT) {
+    pln_ref operand = g->operands[n->first + t->arg];
+    if (n->count > 1 || g->nodes[operand].kind != PLN_TUPLE)
+      return operand;
+  }
+  return pln_rule_operand_at(g, parent, t->arg);
 }
 
 static uint32_t key_of(const pln_graph *g, pln_ref node) {
@@ -486,8 +597,10 @@ const uint32_t *pln_rule_tree_find(const pln_rule_set *s, const pln_graph *g,
       *count = t->count;
       return s->leaves + t->first;
     }
-    paths[t->path] = fetch(g, &s->paths[t->path], paths);
-    at = find_case(s, t, key_of(g, paths[t->path]));
+    pln_ref operand = fetch(g, t, paths);
+    uint32_t key = key_of(g, operand);
+    paths[t->path] = operand;
+    at = t->keys & key_bit(key) ? find_case(s, t, key) : t->otherwise;
   }
   return NULL;
 }

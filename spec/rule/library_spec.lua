@@ -63,6 +63,17 @@ describe("the shipped rules", function()
     assert.same({}, pl.diagnostics())
   end)
 
+  it("can all be read when a program needs them", function()
+    local x = pl.var("x", "Tensor[(2, 3), float32]")
+    local body = pl.op.add(x, pl.op.exp(x))
+    for _, set in ipairs(dofile(folder .. "init.lua")) do
+      local pass = pl.passes[set.pass]()
+      local before = pass(pl.module { main = pl.func({ x }, body) })
+      assert(pl.why_not(set.pass, before.main)) -- reads all of them
+      assert.is_true(pl.equal(before, pass(pl.module { main = pl.func({ x }, body) })))
+    end
+  end)
+
   it("have reasons, and names that are theirs alone", function()
     local names = {}
     for _, set in ipairs(dofile(folder .. "init.lua")) do

@@ -45,9 +45,9 @@ double pln_float_load(pln_dtype dtype, const char *at) {
   uint16_t half;
   float single;
   double number;
-  switch (pln_dtype_bits(dtype)) {
-  case 64: memcpy(&number, at, 8); return number;
-  case 32: memcpy(&single, at, 4); return (double)single;
+  switch ((int)dtype) {
+  case PLN_FLOAT64: memcpy(&number, at, 8); return number;
+  case PLN_FLOAT32: memcpy(&single, at, 4); return (double)single;
   default: memcpy(&half, at, 2); break;
   }
   return (double)(dtype == PLN_FLOAT16 ? pln_half_to_float(half)
@@ -56,13 +56,15 @@ double pln_float_load(pln_dtype dtype, const char *at) {
 
 void pln_float_store(pln_dtype dtype, double number, char *at) {
   float single = (float)number;
-  uint16_t half = dtype == PLN_FLOAT16 ? pln_float_to_half(single)
-                                       : pln_float_to_bfloat(single);
-  switch (pln_dtype_bits(dtype)) {
-  case 64: memcpy(at, &number, 8); break;
-  case 32: memcpy(at, &single, 4); break;
-  default: memcpy(at, &half, 2); break;
+  uint16_t half;
+  switch ((int)dtype) {
+  case PLN_FLOAT64: memcpy(at, &number, 8); return;
+  case PLN_FLOAT32: memcpy(at, &single, 4); return;
+  default: break;
   }
+  half = dtype == PLN_FLOAT16 ? pln_float_to_half(single)
+                              : pln_float_to_bfloat(single);
+  memcpy(at, &half, 2);
 }
 
 bool pln_tensor_number(const pln_tensor *t, size_t index, double *out) {

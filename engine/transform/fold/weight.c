@@ -19,6 +19,11 @@ static size_t element_bytes(pln_dtype dtype) {
 
 double pln_weight_at(const pln_weight *weight, size_t i) {
   const char *data = weight->data;
+  if (weight->dtype == PLN_FLOAT32 && !weight->splat) {
+    float single;
+    memcpy(&single, data + i * sizeof single, sizeof single);
+    return (double)single;
+  }
   size_t at = weight->splat ? 0 : i * element_bytes(weight->dtype);
   return pln_float_load(weight->dtype, data + at);
 }

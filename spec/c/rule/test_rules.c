@@ -6,6 +6,7 @@
 #include "ir/graph/module.h"
 #include "oom.h"
 #include "rule/rule.h"
+#include "rule/set.h"
 
 static const char program[] =
     "#[version = \"0.0.5\"]\n"
@@ -48,6 +49,27 @@ static pln_status make_set(pln_engine *e, pln_rule_set **out) {
   return status;
 }
 
+/* The same rules, of which those of plain calls are read when they are needed.
+ */
+static pln_status make_later(pln_engine *e, pln_rule_set **out) {
+  static const char *const heads[PLN_COUNT(texts)] = {
+      "transpose", "transpose", "multiply", "multiply", "nn.relu", "reshape"};
+  pln_rule_set *set;
+  PLN_TRY(pln_rule_set_new(e, "test", &set));
+  pln_status status = PLN_OK;
+  for (size_t i = 0; status == PLN_OK && i < PLN_COUNT(texts); i++) {
+    pln_rule_info info = {.name = "rule", .text = texts[i], .file = "test"};
+    status = heads[i] ? pln_rule_set_add_later(set, &info, heads[i], NULL)
+                      : pln_rule_set_add(set, &info, NULL);
+  }
+  if (status == PLN_OK)
+    status = pln_rule_set_compile_later(set, NULL);
+  if (status != PLN_OK)
+    pln_rule_set_free(set);
+  *out = set;
+  return status;
+}
+
 /* Applies the set to @main and counts the calls of the result. */
 static pln_status apply_set(pln_engine *e, const pln_rule_set *set,
                             uint32_t *calls) {
@@ -76,6 +98,63 @@ static pln_status make_and_apply(pln_engine *e, void *ud) {
   return status;
 }
 
+/* Twice: the second time nothing is left to read. */
+static pln_status make_later_and_apply(pln_engine *e, void *ud) {
+  pln_rule_set *set;
+  uint32_t again = 0, *calls = ud;
+  PLN_TRY(make_later(e, &set));
+  pln_status status = apply_set(e, set, calls);
+  if (status == PLN_OK)
+    status = pln_rule_set_read_all(set);
+  if (status == PLN_OK)
+    status = apply_set(e, set, &again);
+  if (status == PLN_OK)
+    CHECK_EQ_INT(again, *calls);
+  pln_rule_set_free(set);
+  return status;
+}
+
+static void reads_later(void) {
+  pln_engine *e = pln_engine_new(NULL, NULL);
+  pln_rule_set *set;
+  uint32_t calls = 0;
+  REQUIRE(e);
+  CHECK_OK(make_later(e, &set));
+  CHECK_EQ_INT(pln_rule_set_count(set), PLN_COUNT(texts));
+  CHECK(set->rules[0].unread && set->rules[5].unread);
+  CHECK(!set->rules[6].unread);
+  CHECK_OK(apply_set(e, set, &calls));
+  CHECK_EQ_INT(calls, 5);
+  CHECK(!set->rules[0].unread && !set->rules[5].unread);
+  pln_rule_set_free(set);
+  CHECK_OK(make_later_and_apply(e, &calls));
+  pln_engine_free(e);
+}
+
+/* Heads must be what the pattern says; what is no operator is no head. */
+static void checks_heads(void) {
+  pln_engine *e = pln_engine_new(NULL, NULL);
+  pln_rule_set *set;
+  uint32_t calls;
+  pln_rule_info silu = {.name = "silu", .text = texts[3], .file = "test"};
+  pln_rule_info bad = {.name = "bad", .text = "multiply(", .file = "test"};
+  REQUIRE(e);
+  CHECK_OK(pln_rule_set_new(e, "test", &set));
+  CHECK_OK(pln_rule_set_add_later(set, &silu, "multiply elementwise", NULL));
+  CHECK(!set->rules[0].unread);
+  CHECK_OK(pln_rule_set_add_later(set, &bad, "multiply", NULL));
+  CHECK_OK(pln_rule_set_compile_later(set, NULL));
+  CHECK(apply_set(e, set, &calls) == PLN_ERR_FORMAT);
+  CHECK(apply_set(e, set, &calls) == PLN_ERR_FORMAT);
+  pln_rule_set_free(set);
+  CHECK_OK(pln_rule_set_new(e, "test", &set));
+  CHECK_OK(pln_rule_set_add_later(set, &silu, "sigmoid", NULL));
+  CHECK_OK(pln_rule_set_compile_later(set, NULL));
+  CHECK(apply_set(e, set, &calls) == PLN_ERR_FORMAT);
+  pln_rule_set_free(set);
+  pln_engine_free(e);
+}
+
 static void rewrites(void) {
   pln_engine *e = pln_engine_new(NULL, NULL);
   uint32_t calls = 0;
@@ -89,6 +168,7 @@ static void rewrites(void) {
 static void memory_out(void) {
   uint32_t calls;
   oom_sweep(make_and_apply, &calls);
+  oom_sweep(make_later_and_apply, &calls);
 }
 
 static void refuses(void) {
@@ -129,6 +209,8 @@ static void refuses(void) {
 }
 
 static const check_test tests[] = {{"rewrites a program", rewrites},
+                                   {"reads rules when needed", reads_later},
+                                   {"checks heads", checks_heads},
                                    {"refuses wrong texts", refuses},
                                    {"survives without memory", memory_out}};
 CHECK_MAIN(tests)
