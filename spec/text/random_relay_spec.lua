@@ -14,11 +14,13 @@ local random_relay = require "spec.random.relay"
 local first = tonumber(os.getenv "PERILUNE_SEED") or 1
 local programs = tonumber(os.getenv "PERILUNE_PROGRAMS") or 100
 
-local passes = {}
-for name in pairs(pl.passes) do
-  if name ~= "PrintIR" then passes[#passes + 1] = name end
+local passes, prim_func_passes = {}, {}
+for name, pass in pairs(pl.passes) do
+  local list = pass.kind == "prim_func" and prim_func_passes or passes
+  if name ~= "PrintIR" then list[#list + 1] = name end
 end
 table.sort(passes)
+table.sort(prim_func_passes)
 
 -- These refuse what their definition leaves out: type parameters, operators without a gradient,
 -- values with several uses that no let binds, a @main that returns a function.
@@ -186,6 +188,19 @@ describe("a program of Relay's made at random", function()
       end)
     end)
   end
+
+  it("is left alone by passes over PrimFuncs", function()
+    local made = {}
+    for _, name in ipairs(prim_func_passes) do
+      -- Some have options that must be given.
+      local ok, pass = pcall(pl.passes[name])
+      if ok then made[#made + 1] = pass end
+    end
+    assert.is_true(#made > 50)
+    for_programs(function(mod)
+      for _, pass in ipairs(made) do assert.equal(mod, pass(mod)) end
+    end)
+  end)
 
   it("has a text that can be changed anywhere", function()
     for_programs(function(mod, seed)
