@@ -399,6 +399,9 @@ const char *pln_lua_string_field(lua_State *L, int arg, const char *name,
 /* Field `name` of the table at `arg`, an integer, or `fallback`. */
 lua_Integer pln_lua_int_field(lua_State *L, int arg, const char *name,
                               lua_Integer fallback);
+/* The same of a number, 0 if it is none, and of what Lua takes for true. */
+double pln_lua_number_field(lua_State *L, int arg, const char *name);
+bool pln_lua_bool_field(lua_State *L, int arg, const char *name);
 
 void pln_lua_push_context(lua_State *L, const pln_context *context);
 pln_context *pln_lua_check_context(lua_State *L, int arg);

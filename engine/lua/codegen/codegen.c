@@ -44,25 +44,11 @@ static const pln_c_code *check_code(lua_State *L, int arg) {
 
 /* ------------------------------------------------------------------ writing */
 
-static bool bool_field(lua_State *L, int arg, const char *name) {
-  lua_getfield(L, arg, name);
-  bool value = lua_toboolean(L, -1);
-  lua_pop(L, 1);
-  return value;
-}
-
-static double number_field(lua_State *L, int arg, const char *name) {
-  lua_getfield(L, arg, name);
-  double value = lua_tonumber(L, -1);
-  lua_pop(L, 1);
-  return value;
-}
-
 static pln_c_options read_options(lua_State *L, int arg) {
   return (pln_c_options){
       .vector_bytes = (uint32_t)pln_lua_int_field(L, arg, "vector_bytes", 0),
       .threads = (uint32_t)pln_lua_int_field(L, arg, "threads", 0),
-      .asserts = bool_field(L, arg, "asserts"),
+      .asserts = pln_lua_bool_field(L, arg, "asserts"),
       .stack_bytes = (uint32_t)pln_lua_int_field(L, arg, "stack_bytes", 0)};
 }
 
@@ -186,7 +172,7 @@ static int core_c_compile(lua_State *L) {
   luaL_checktype(L, 3, LUA_TTABLE);
   pln_cc_options options = {
       .cc = pln_lua_string_field(L, 3, "cc", NULL),
-      .seconds = number_field(L, 3, "compile_seconds"),
+      .seconds = pln_lua_number_field(L, 3, "compile_seconds"),
       .memory = (uint64_t)pln_lua_int_field(L, 3, "compile_memory", 0),
       .cache = pln_lua_string_field(L, 3, "cache", NULL)};
   read_flags(L, 3, &options);
@@ -264,9 +250,10 @@ static int core_c_call(lua_State *L) {
     return luaL_argerror(L, 3, "there is no such function");
   const pln_c_function *fn = pln_c_code_function(code, index);
   uint32_t n = (uint32_t)lua_rawlen(L, 4);
-  pln_c_run_options options = {.in_process = bool_field(L, 5, "in_process"),
-                               .seconds = number_field(L, 5, "seconds")};
-  double least = number_field(L, 5, "least"), seconds = 0;
+  pln_c_run_options options = {
+      .in_process = pln_lua_bool_field(L, 5, "in_process"),
+      .seconds = pln_lua_number_field(L, 5, "seconds")};
+  double least = pln_lua_number_field(L, 5, "least"), seconds = 0;
   pln_lua_runtime_values *args = pln_lua_push_runtime_values(L, b, n);
   read_arguments(L, b, 4, fn, args);
   pln_lua_runtime_values *out =

@@ -45,13 +45,6 @@ static int onnx_parse(lua_State *L) {
   return result(L, b, status);
 }
 
-static bool bool_field(lua_State *L, int arg, const char *name) {
-  lua_getfield(L, arg, name);
-  bool value = lua_toboolean(L, -1);
-  lua_pop(L, 1);
-  return value;
-}
-
 /* Field value_info: true, false or nil. */
 static pln_value_info value_info_field(lua_State *L, int arg) {
   lua_getfield(L, arg, "value_info");
@@ -71,8 +64,8 @@ static pln_onnx_save_options save_options(lua_State *L, int arg) {
     return options;
   luaL_checktype(L, arg, LUA_TTABLE);
   pln_lua_known_keys(L, arg, "save", names, PLN_COUNT(names));
-  options.external_data = bool_field(L, arg, "external_data");
-  options.embed_data = bool_field(L, arg, "embed_data");
+  options.external_data = pln_lua_bool_field(L, arg, "external_data");
+  options.embed_data = pln_lua_bool_field(L, arg, "embed_data");
   lua_Integer least = pln_lua_int_field(L, arg, "external_threshold", 0);
   luaL_argcheck(L, least >= 0, arg, "external_threshold is negative");
   options.external_threshold = (size_t)least;

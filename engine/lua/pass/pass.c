@@ -252,6 +252,20 @@ lua_Integer pln_lua_int_field(lua_State *L, int arg, const char *name,
   return value;
 }
 
+double pln_lua_number_field(lua_State *L, int arg, const char *name) {
+  lua_getfield(L, arg, name);
+  double value = lua_tonumber(L, -1);
+  lua_pop(L, 1);
+  return value;
+}
+
+bool pln_lua_bool_field(lua_State *L, int arg, const char *name) {
+  lua_getfield(L, arg, name);
+  bool value = lua_toboolean(L, -1);
+  lua_pop(L, 1);
+  return value;
+}
+
 /* A string that the table at `arg` keeps alive.  [-0, +0] */
 const char *pln_lua_string_field(lua_State *L, int arg, const char *name,
                                  const char *fallback) {

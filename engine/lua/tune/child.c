@@ -26,27 +26,13 @@ static pln_child_result *new_result(lua_State *L) {
   return result;
 }
 
-static double number_of(lua_State *L, int arg, const char *name) {
-  lua_getfield(L, arg, name);
-  double value = lua_tonumber(L, -1);
-  lua_pop(L, 1);
-  return value;
-}
-
-static bool flag_of(lua_State *L, int arg, const char *name) {
-  lua_getfield(L, arg, name);
-  bool value = lua_toboolean(L, -1);
-  lua_pop(L, 1);
-  return value;
-}
-
 static pln_child_limits read_limits(lua_State *L, int arg) {
   luaL_checktype(L, arg, LUA_TTABLE);
   return (pln_child_limits){
-      .seconds = number_of(L, arg, "seconds"),
+      .seconds = pln_lua_number_field(L, arg, "seconds"),
       .memory = (uint64_t)pln_lua_int_field(L, arg, "memory", 0),
       .output = (size_t)pln_lua_int_field(L, arg, "output", 1 << 20),
-      .pinned = flag_of(L, arg, "pinned")};
+      .pinned = pln_lua_bool_field(L, arg, "pinned")};
 }
 
 static void set_integer(lua_State *L, const char *name, int64_t value) {

@@ -180,14 +180,6 @@ local function compute_stmt(job, op)
   return body
 end
 
-local function full_region(terms, buffer)
-  local ranges = {}
-  for i, dim in ipairs(terms:shape(buffer)) do
-    ranges[i] = { min = terms:int(dim, 0), extent = dim }
-  end
-  return { buffer = buffer, ranges = ranges }
-end
-
 -- A statement that somebody wrote, over the buffers of the tensors instead of its placeholders.
 local function extern_stmt(job, op)
   local terms, from, to = job.terms, {}, {}
@@ -201,7 +193,7 @@ local function extern_stmt(job, op)
     if terms:kind(offset) == "Var" then
       from[#from + 1], to[#to + 1] = offset, terms:int(offset, 0)
     end
-    regions[#regions + 1] = full_region(terms, new)
+    regions[#regions + 1] = tree.full_region(terms, new)
   end
   for i, buffer in ipairs(op.input_placeholders) do
     stands_for(buffer, op.input_tensors[i], block.reads)

@@ -82,34 +82,18 @@ LOOPS_OF(celu, CELU, CELU)
 
 /* ------------------------------------------------------------------ kernels */
 
-#define ROW(name, D) [PLN_##D] = name##_##D
-#define FLOATS(name) ROW(name, FLOAT32), ROW(name, FLOAT64)
-
-#define PLAIN_KERNEL(name, ...)                                 \
-  pln_status pln_kernel_##name(pln_kernel_call *call) {         \
-    static const pln_unary_loops loops = {.of = {__VA_ARGS__}}; \
-    return pln_unary_run(call, &loops, NULL);                   \
-  }
-/* Attribute names and defaults of p and q. */
-#define TUNED_KERNEL(name, family, p_name, p_value, q_name, q_value) \
-  pln_status pln_kernel_##name(pln_kernel_call *call) {              \
-    static const pln_unary_loops loops = {.of = {FLOATS(family)}};   \
-    pln_params params = {pln_kernel_float(call, p_name, p_value),    \
-                         pln_kernel_float(call, q_name, q_value)};   \
-    return pln_unary_run(call, &loops, &params);                     \
-  }
-PLAIN_KERNEL(sigmoid, FLOATS(sigmoid))
-PLAIN_KERNEL(mish, FLOATS(mish))
-PLAIN_KERNEL(softplus, FLOATS(softplus))
-TUNED_KERNEL(elu, elu, "alpha", 1, "", 0)
-TUNED_KERNEL(celu, celu, "alpha", 1, "", 0)
-TUNED_KERNEL(silu, silu, "alpha", 1, "", 0)
-TUNED_KERNEL(selu, selu, "alpha", 1.67326319217681884765625, "gamma",
-             1.05070102214813232421875)
+PLN_UNARY_KERNEL(sigmoid, PLN_FLOAT_LOOPS(sigmoid))
+PLN_UNARY_KERNEL(mish, PLN_FLOAT_LOOPS(mish))
+PLN_UNARY_KERNEL(softplus, PLN_FLOAT_LOOPS(softplus))
+PLN_PARAMETRIC_KERNEL(elu, elu, "alpha", 1, "", 0)
+PLN_PARAMETRIC_KERNEL(celu, celu, "alpha", 1, "", 0)
+PLN_PARAMETRIC_KERNEL(silu, silu, "alpha", 1, "", 0)
+PLN_PARAMETRIC_KERNEL(selu, selu, "alpha", 1.67326319217681884765625, "gamma",
+                      1.05070102214813232421875)
 
 pln_status pln_kernel_gelu(pln_kernel_call *call) {
-  static const pln_unary_loops exact = {.of = {FLOATS(gelu)}};
-  static const pln_unary_loops rough = {.of = {FLOATS(gelu_tanh)}};
+  static const pln_unary_loops exact = {.of = {PLN_FLOAT_LOOPS(gelu)}};
+  static const pln_unary_loops rough = {.of = {PLN_FLOAT_LOOPS(gelu_tanh)}};
   bool fast = pln_kernel_string_is(call, "approximate", "none", "tanh");
   return pln_unary_run(call, fast ? &rough : &exact, NULL);
 }

@@ -107,4 +107,24 @@ void pln_narrow(pln_dtype dtype, const float *in, void *out, size_t n);
     return true;                                                       \
   }
 
+/* Rows of pln_unary_loops: the loop of a dtype, and those of both floats. */
+#define PLN_LOOP_OF(name, D) [PLN_##D] = name##_##D
+#define PLN_FLOAT_LOOPS(name) \
+  PLN_LOOP_OF(name, FLOAT32), PLN_LOOP_OF(name, FLOAT64)
+
+#define PLN_UNARY_KERNEL(name, ...)                             \
+  pln_status pln_kernel_##name(pln_kernel_call *call) {         \
+    static const pln_unary_loops loops = {.of = {__VA_ARGS__}}; \
+    return pln_unary_run(call, &loops, NULL);                   \
+  }
+
+/* Attribute names and defaults of p and q. */
+#define PLN_PARAMETRIC_KERNEL(name, family, p_name, p_value, q_name, q_value) \
+  pln_status pln_kernel_##name(pln_kernel_call *call) {                       \
+    static const pln_unary_loops loops = {.of = {PLN_FLOAT_LOOPS(family)}};   \
+    pln_params params = {pln_kernel_float(call, p_name, p_value),             \
+                         pln_kernel_float(call, q_name, q_value)};            \
+    return pln_unary_run(call, &loops, &params);                              \
+  }
+
 #endif

@@ -37,31 +37,17 @@ PLN_SIGNED_TYPES(RELU_INT)
 
 /* ------------------------------------------------------------------ kernels */
 
-#define ROW(name, D) [PLN_##D] = name##_##D
-#define FLOATS(name) ROW(name, FLOAT32), ROW(name, FLOAT64)
-#define SIGNED(name) \
-  ROW(name, INT8), ROW(name, INT16), ROW(name, INT32), ROW(name, INT64)
+#define SIGNED(name)                                                           \
+  PLN_LOOP_OF(name, INT8), PLN_LOOP_OF(name, INT16), PLN_LOOP_OF(name, INT32), \
+      PLN_LOOP_OF(name, INT64)
 
-#define PLAIN_KERNEL(name, ...)                                 \
-  pln_status pln_kernel_##name(pln_kernel_call *call) {         \
-    static const pln_unary_loops loops = {.of = {__VA_ARGS__}}; \
-    return pln_unary_run(call, &loops, NULL);                   \
-  }
-/* Attribute names and defaults of p and q. */
-#define TUNED_KERNEL(name, family, p_name, p_value, q_name, q_value) \
-  pln_status pln_kernel_##name(pln_kernel_call *call) {              \
-    static const pln_unary_loops loops = {.of = {FLOATS(family)}};   \
-    pln_params params = {pln_kernel_float(call, p_name, p_value),    \
-                         pln_kernel_float(call, q_name, q_value)};   \
-    return pln_unary_run(call, &loops, &params);                     \
-  }
-PLAIN_KERNEL(relu, SIGNED(relu), FLOATS(relu))
-PLAIN_KERNEL(hard_swish, FLOATS(hard_swish))
-PLAIN_KERNEL(softsign, FLOATS(softsign))
-TUNED_KERNEL(leaky_relu, leaky, "alpha", 0.01, "", 0)
-TUNED_KERNEL(thresholded_relu, thresholded, "alpha", 1, "", 0)
-TUNED_KERNEL(hard_sigmoid, hard_sigmoid, "alpha", 0.2, "beta", 0.5)
-TUNED_KERNEL(shrink, shrink, "bias", 0, "lambd", 0.5)
+PLN_UNARY_KERNEL(relu, SIGNED(relu), PLN_FLOAT_LOOPS(relu))
+PLN_UNARY_KERNEL(hard_swish, PLN_FLOAT_LOOPS(hard_swish))
+PLN_UNARY_KERNEL(softsign, PLN_FLOAT_LOOPS(softsign))
+PLN_PARAMETRIC_KERNEL(leaky_relu, leaky, "alpha", 0.01, "", 0)
+PLN_PARAMETRIC_KERNEL(thresholded_relu, thresholded, "alpha", 1, "", 0)
+PLN_PARAMETRIC_KERNEL(hard_sigmoid, hard_sigmoid, "alpha", 0.2, "beta", 0.5)
+PLN_PARAMETRIC_KERNEL(shrink, shrink, "bias", 0, "lambd", 0.5)
 
 /* ------------------------------------------------------------ two operands */
 
@@ -107,8 +93,9 @@ static pln_status slope_along_axis(pln_kernel_call *call,
 }
 
 pln_status pln_kernel_prelu(pln_kernel_call *call) {
-  static const pln_pair_loops loops = {
-      .of = {FLOATS(prelu), ROW(prelu, INT32), ROW(prelu, INT64)}};
+  static const pln_pair_loops loops = {.of = {PLN_FLOAT_LOOPS(prelu),
+                                              PLN_LOOP_OF(prelu, INT32),
+                                              PLN_LOOP_OF(prelu, INT64)}};
   const pln_tensor *x = pln_kernel_arg(call, 0), *s = pln_kernel_arg(call, 1);
   if (pln_kernel_list(call, PLN_NONE, "axis").given)
     return slope_along_axis(call, &loops);
@@ -132,9 +119,10 @@ PLN_FLOAT_TYPES(MAX_LOOP)
 #define CLIP_UNIT(T, x) AT_MOST(T, AT_LEAST(T, x, p), q)
 FLOAT_LOOPS(clip, CLIP_UNIT)
 
-#define ALL(name)                                                       \
-  SIGNED(name), ROW(name, UINT8), ROW(name, UINT16), ROW(name, UINT32), \
-      ROW(name, UINT64), FLOATS(name)
+#define ALL(name)                                                    \
+  SIGNED(name), PLN_LOOP_OF(name, UINT8), PLN_LOOP_OF(name, UINT16), \
+      PLN_LOOP_OF(name, UINT32), PLN_LOOP_OF(name, UINT64),          \
+      PLN_FLOAT_LOOPS(name)
 
 /* Applies `limit` (NULL: none) to *all and replaces it. */
 static pln_status limit_by(pln_kernel_call *call, const pln_pair_loops *loops,
@@ -221,7 +209,7 @@ static bool is_limited(const pln_kernel_call *call) {
 }
 
 pln_status pln_kernel_clip(pln_kernel_call *call) {
-  static const pln_unary_loops loops = {.of = {FLOATS(clip)}};
+  static const pln_unary_loops loops = {.of = {PLN_FLOAT_LOOPS(clip)}};
   if (!pln_kernel_arg(call, 0))
     return pln_kernel_refuse(call, "the operand is missing");
   if (!is_limited(call)) {

@@ -166,14 +166,6 @@ local function writer_of(s, scope, buffer)
   return found
 end
 
-local function full(terms, buffer)
-  local ranges = {}
-  for d, dim in ipairs(terms:shape(buffer)) do
-    ranges[d] = { min = terms:int(dim, 0), extent = dim }
-  end
-  return { buffer = buffer, ranges = ranges }
-end
-
 function cache.cache_read(s, block, index, storage_scope, consumers)
   check_scope(s, storage_scope)
   local terms, scope = s.terms, s:scope(block)
@@ -182,7 +174,7 @@ function cache.cache_read(s, block, index, storage_scope, consumers)
   local name = ("%s_%s"):format(terms:name(buffer), storage_scope)
   local readers, writer = readers_of(s, block, buffer, consumers), writer_of(s, scope, buffer)
   local copied = buffer_in(s, buffer, name, storage_scope)
-  local copied_region = full(terms, buffer)
+  local copied_region = tree.full_region(terms, buffer)
   if writer then
     for _, reader in ipairs(readers) do
       if reader == writer then

@@ -222,6 +222,15 @@ function tree.renewed(terms, stmt)
   return tree.replace_exprs(terms, copy, from, to)
 end
 
+--- All of a buffer.
+function tree.full_region(terms, buffer)
+  local ranges = {}
+  for i, dim in ipairs(terms:shape(buffer)) do
+    ranges[i] = { min = terms:int(dim, 0), extent = dim }
+  end
+  return { buffer = buffer, ranges = ranges }
+end
+
 -- ------------------------------------------------------------------ reading
 
 local function imported(terms, nodes)

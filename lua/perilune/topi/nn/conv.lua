@@ -38,9 +38,8 @@ local function with_channels(list, value)
   return table.move(list, 1, #list, 3, { value, value })
 end
 
---- The convolution with weights (O, I / groups, ...). `options`: strides, padding, dilation,
--- groups, out_dtype.
-local function convolve(x, w, options, where)
+-- Shapes of data and weights, the number of spatial axes, strides and dilation.
+local function geometry(x, w, options, where)
   local shape = dims.of(dims.tensor(x, where, "data"))
   local kernel = dims.of(dims.tensor(w, where, "weight"))
   local n = #shape - 2
@@ -49,6 +48,13 @@ local function convolve(x, w, options, where)
   end
   local strides = dims.list(options.strides or 1, n, where, "strides")
   local dilation = dims.list(options.dilation or 1, n, where, "dilation")
+  return shape, kernel, n, strides, dilation
+end
+
+--- The convolution with weights (O, I / groups, ...). `options`: strides, padding, dilation,
+-- groups, out_dtype.
+local function convolve(x, w, options, where)
+  local shape, kernel, n, strides, dilation = geometry(x, w, options, where)
   local before, after = split_padding(options.padding, n, where)
   local groups = dims.integer(options.groups, 1, where, "groups")
   local dtype = argument.string(options.out_dtype or x.dtype, where, "out_dtype")
@@ -143,14 +149,7 @@ end
 --- The convolution of the dilated data with flipped weights (I, O / groups, ...), whose result has
 -- `output_padding` more elements behind each axis.
 local function transposed(x, w, options, where)
-  local shape = dims.of(dims.tensor(x, where, "data"))
-  local kernel = dims.of(dims.tensor(w, where, "weight"))
-  local n = #shape - 2
-  if n < 1 or #kernel ~= #shape then
-    argument.fail(("%s: data of rank %d, weights of rank %d"):format(where, #shape, #kernel))
-  end
-  local strides = dims.list(options.strides or 1, n, where, "strides")
-  local dilation = dims.list(options.dilation or 1, n, where, "dilation")
+  local _, kernel, n, strides, dilation = geometry(x, w, options, where)
   local more = dims.list(options.output_padding or 0, n, where, "output_padding")
   local before, after = split_padding(options.padding, n, where)
   local groups = dims.integer(options.groups, 1, where, "groups")
