@@ -2045,6 +2045,11 @@ function pl.instruments.only(names) end
 ---@param ... perilune.Prim
 ---@return perilune.Node
 function Node:load(...) end
+--- A call of tvm_access_ptr: the address of a Buffer's first element.
+---@param mask "r"|"w"|"rw"|integer
+---@param options? { offset?: any, extent?: any } in elements
+---@return perilune.Node
+function Node:access_ptr(mask, options) end
 --- The statement that stores into an element of a Buffer.
 ---@param value perilune.Prim
 ---@param ... perilune.Prim
@@ -4390,6 +4395,19 @@ function Stage:rolling_buffer() end
 function Stage:env_threads(threads) end
 ---@param predicate perilune.Node
 function Stage:set_store_predicate(predicate) end
+---@param axis perilune.Node
+---@param intrin perilune.te.TensorIntrin
+function Stage:tensorize(axis, intrin) end
+
+--- An expression, and statements over Buffers that compute it.
+---@class perilune.te.TensorIntrin
+---@field name string
+---@field op perilune.te.Operation
+---@field inputs perilune.te.Tensor[]
+---@field buffers perilune.Node[] of inputs, then of outputs
+---@field body? perilune.Node
+---@field reduce_init? perilune.Node
+---@field reduce_update? perilune.Node
 
 --- A list of steps over operations; print(s) shows it, s[tensor] is a stage.
 ---@class perilune.te.Schedule
@@ -4430,8 +4448,9 @@ function Schedule:schedule_record() end
 ---@return string JSON
 function Schedule:to_json() end
 ---@param text string
+---@param intrins? perilune.te.TensorIntrin[] those that its steps tensorize with
 ---@return perilune.te.Schedule itself
-function Schedule:apply_json(text) end
+function Schedule:apply_json(text, intrins) end
 ---@param args any[] tensors, Buffers and Vars
 ---@param name? string "main"
 ---@param options? { noalias?: boolean, debug_keep_trivial_loop?: boolean }
@@ -4674,6 +4693,13 @@ function pl.te.tag_scope(tag, f, ...) end
 ---@param ops any
 ---@return perilune.te.Schedule
 function pl.te.create_schedule(ops) end
+--- An intrinsic for stage:tensorize. The function returns what computes the operation; of a
+--- reduction also what sets the initial value (or nil) and what adds to it.
+---@param op perilune.te.Operation|perilune.te.Tensor of placeholders
+---@param fcompute fun(ins: perilune.Node[], outs: perilune.Node[]): any, any, any
+---@param options? { name?: string, binds?: table, default_buffer_params?: table }
+---@return perilune.te.TensorIntrin
+function pl.te.decl_tensor_intrin(op, fcompute, options) end
 --- The PrimFunc of tensors and Vars, its parameters in this order: one block an operation, which
 --- pl.tir.Schedule schedules; intermediates are buffers of the root block. Operations are
 --- placeholder, compute and extern.

@@ -158,6 +158,7 @@ static pln_status rebase_axis(pln_te_state *s, uint32_t stage, uint32_t axis,
                           &rebased));
   pln_te_axis *x = &s->axes[rebased];
   x->loop = old.loop;
+  x->intrin = old.intrin;
   x->pragmas = old.pragmas;
   x->prefetches = old.prefetches;
   s->axes[axis].rebased = rebased;

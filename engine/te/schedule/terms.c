@@ -112,8 +112,13 @@ static pln_term intern(pln_te_state *s, pln_term_node node, uint32_t n,
 
 pln_term pln_te_load(pln_te_state *s, uint32_t tensor,
                      const pln_term *indices) {
-  pln_term buffer = s->tensors[tensor].buffer, few[17], *operands = few;
-  uint32_t rank = pln_te_rank(s, tensor);
+  return pln_te_load_buffer(s, s->tensors[tensor].buffer, indices);
+}
+
+pln_term pln_te_load_buffer(pln_te_state *s, pln_term buffer,
+                            const pln_term *indices) {
+  pln_term few[17], *operands = few;
+  uint32_t rank = pln_at(s->a, buffer)->count;
   pln_type type = pln_at(s->a, buffer)->type;
   pln_term_node node = {.kind = PLN_PRODUCER_LOAD,
                         .dtype = (uint8_t)pln_type_dtype(s->engine, type),

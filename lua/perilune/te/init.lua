@@ -21,6 +21,7 @@ local te = {
   placeholder = operation.placeholder, compute = operation.compute, scan = operation.scan,
   extern = operation.extern, tag_scope = operation.tag_scope,
   create_schedule = schedule.create_schedule,
+  decl_tensor_intrin = require "perilune.te.tensor_intrin".decl_tensor_intrin,
   create_prim_func = require "perilune.te.create_prim_func",
   const = operand.const, comm_reducer = tir.comm_reducer,
 }
