@@ -4621,6 +4621,12 @@ function BlockSchedule:unannotate(block_or_loop, key) end
 ---@param preserve_unit_iters? boolean true
 ---@return perilune.tir.Variable
 function BlockSchedule:blockize(target, preserve_unit_iters) end
+--- Makes a block, or a loop and all in it, the implementation of an intrinsic, whose description is
+--- compared with it: pl.tir.TensorIntrin.register.
+---@param block_or_loop perilune.tir.Variable
+---@param tensor_intrin string
+---@param preserve_unit_iters? boolean true
+function BlockSchedule:tensorize(block_or_loop, tensor_intrin, preserve_unit_iters) end
 --- Puts the elements of a buffer of a block ({ "read" or "write", number from 0 }) where a
 --- bijective map from indices to indices says. That of a parameter changes what the function takes.
 ---@param block perilune.tir.Variable
@@ -4653,6 +4659,20 @@ function BlockSchedule:apply_json(text) end
 ---@param options? { seed?: integer, decisions?: (integer|integer[]|false)[] } seed: 1
 ---@return perilune.tir.Schedule
 function pl.tir.Schedule(program, options) end
+
+--- Intrinsics of schedules, by name: what is computed, and how, by PrimFuncs of the same Buffers
+--- whose body is one block.
+pl.tir.TensorIntrin = {}
+---@param name string
+---@param desc perilune.Node
+---@param impl perilune.Node
+---@param override? boolean also a name that is taken
+---@return { name: string, desc: perilune.Node, impl: perilune.Node }
+function pl.tir.TensorIntrin.register(name, desc, impl, override) end
+---@param name string
+---@param allow_missing? boolean
+---@return { name: string, desc: perilune.Node, impl: perilune.Node }?
+function pl.tir.TensorIntrin.get(name, allow_missing) end
 
 pl.te = {}
 ---@param shape any
