@@ -165,8 +165,9 @@ typedef struct pln_te_state {
   pln_term *image;
   uint32_t *image_at;
   uint32_t cap_image, cap_image_at, image_stamp;
-  uint32_t stamp; /* of walks over relations */
-  uint8_t *flags; /* bound_check.c: by axis */
+  pln_term_marks loadless; /* terms that are known to read no tensor */
+  uint32_t stamp;          /* of walks over relations */
+  uint8_t *flags;          /* bound_check.c: by axis */
   uint32_t cap_flags;
   uint32_t path_stamp; /* of the axes around the present stage */
 } pln_te_state;
@@ -235,6 +236,10 @@ static inline pln_term pln_te_dim(const pln_te_state *s, uint32_t tensor,
 pln_term pln_te_substitute(pln_te_state *s, pln_term t, uint32_t n,
                            const pln_term *from, const pln_term *to,
                            bool lower);
+/* The same where from[i] are ProducerLoads: parts that pln_te_each_load found
+ * to read nothing are not looked at again. */
+pln_term pln_te_replace_loads(pln_te_state *s, pln_term t, uint32_t n,
+                              const pln_term *from, const pln_term *to);
 /* Calls fn for each ProducerLoad in `t`, once. */
 typedef pln_status (*pln_te_load_fn)(void *ud, pln_te_state *s, pln_term load);
 pln_status pln_te_each_load(pln_te_state *s, pln_term t, pln_te_load_fn fn,

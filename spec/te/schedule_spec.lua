@@ -148,6 +148,25 @@ describe("a schedule keeps results", function()
     assert.same({ 2, 2 }, run(s, { A, last }))
   end)
 
+  it("with a chain of stages inlined into one, each reading a step further, in linear time", function()
+    local function seconds(n)
+      local A, stages = te.placeholder({ 2 + n }, F, "A"), {}
+      local last = A
+      for i = 1, n do
+        local from = last
+        last = te.compute({ 2 + n - i }, function(x) return from[{ x + 1 }] + 1 end, "B" .. i)
+        stages[i] = last
+      end
+      local s = te.create_schedule(last.op)
+      for i = 1, n - 1 do s[stages[i]]:compute_inline() end
+      local start = os.clock()
+      s:to_module({ A, last }, "main")
+      return os.clock() - start
+    end
+    -- Quadratic work would make it 64 times as long.
+    assert.is_true(seconds(4000) < 24 * math.max(seconds(500), 0.001))
+  end)
+
   it("with cache_read and cache_write", function()
     keeps(matmul, function(s, p)
       local AL = s:cache_read(p.A, "local", { p.C })
