@@ -59,20 +59,33 @@ static pln_status refuse(const tensorizer *z, const char *format, ...) {
       pln_symbol_text(s->engine, z->intrin->name).data, text);
 }
 
-static void write_term(pln_te_state *s, pln_buffer *to, pln_term t) {
+/* A printer needs a sealed graph: the state's builder goes on. */
+static pln_status seal_term(pln_te_state *s, pln_builder *b, pln_term t,
+                            pln_graph **out) {
   pln_ref ref;
-  pln_status status = pln_analyzer_export(s->a, s->b, t, &ref);
+  PLN_TRY(pln_analyzer_export(s->a, b, t, &ref));
+  return pln_builder_seal(b, ref, out);
+}
+
+static pln_status write_term(pln_te_state *s, pln_buffer *to, pln_term t) {
+  pln_builder *b;
+  pln_graph *graph = NULL;
+  PLN_TRY(pln_builder_new(s->engine, &b));
+  pln_status status = seal_term(s, b, t, &graph);
   if (status == PLN_OK)
-    status = pln_print_node(s->b->graph, ref, NULL, pln_buffer_write, to);
-  if (status != PLN_OK)
-    to->size = 0;
+    status = pln_print_node(graph, pln_graph_root(graph), NULL,
+                            pln_buffer_write, to);
+  pln_graph_release(graph);
+  pln_builder_free(b);
+  return status;
 }
 
 /* An expression as text, cut at MOST_TEXT characters. */
 static void print_term(pln_te_state *s, pln_term t, char text[MOST_TEXT]) {
   pln_buffer b;
   pln_buffer_init(&b, s->engine);
-  write_term(s, &b, t);
+  if (write_term(s, &b, t) != PLN_OK)
+    b.size = 0;
   snprintf(text, MOST_TEXT, "%.*s%s", (int)(b.size < 380 ? b.size : 380),
            b.size ? (const char *)b.data : "?", b.size > 380 ? "..." : "");
   pln_buffer_free(&b);

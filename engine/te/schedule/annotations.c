@@ -99,11 +99,27 @@ static pln_status storage_align(pln_te_state *s,
   return PLN_OK;
 }
 
+/* The inits and updates of a scan write into its tensors. */
+static bool writes_into_scan(const pln_te_state *s, uint32_t stage) {
+  for (uint32_t i = 0; i < s->n_stages; i++) {
+    const pln_te_stage *g = &s->stages[i];
+    for (uint32_t k = 0; g->kind == PLN_TE_SCAN && k < 2 * g->n_tensors; k++)
+      if (s->tensors[g->body.items[k]].stage == stage)
+        return true;
+  }
+  return false;
+}
+
 static pln_status set_buffering(pln_te_state *s, const pln_schedule_step *step,
                                 bool rolling) {
   pln_te_stage *g = &s->stages[step->stage];
   if (g->is_output)
     return pln_te_refuse(s, step, "an output cannot be a %s buffer",
+                         rolling ? "rolling" : "double");
+  if (writes_into_scan(s, step->stage))
+    return pln_te_refuse(s, step,
+                         "it writes into the tensor of a scan, which cannot be "
+                         "a %s buffer",
                          rolling ? "rolling" : "double");
   if (rolling)
     g->rolling_buffer = true;
