@@ -153,6 +153,26 @@ static bool is_reduction(const pln_te_state *s, uint32_t stage, uint32_t axis) {
          pln_te_index(&s->stages[stage].reduce, axis) != PLN_NONE;
 }
 
+/* A loop that dimensions and reduction axes were fused to has no place in the
+ * cache. */
+static pln_status check_fused(pln_te_state *s, const pln_schedule_step *step) {
+  enum { AXIS = 1, REDUCE = 2 };
+  const pln_te_stage *g = &s->stages[step->stage];
+  pln_te_begin_walk(s);
+  for (uint32_t i = 0; i < g->axis.n; i++)
+    pln_te_mask(s, g->axis.items[i], AXIS);
+  for (uint32_t i = 0; i < g->reduce.n; i++)
+    pln_te_mask(s, g->reduce.items[i], REDUCE);
+  pln_te_pass_down_mask(s, step->stage);
+  for (uint32_t i = 0; i < g->leaves.n; i++)
+    if (pln_te_mask_of(s, g->leaves.items[i]) == (AXIS | REDUCE))
+      return pln_te_refuse(s, step,
+                           "axis '%s': only data parallel dimensions can be "
+                           "relaid, and it is fused with a reduction axis",
+                           pln_te_axis_name(s, g->leaves.items[i]));
+  return PLN_OK;
+}
+
 static pln_status check_write(pln_te_state *s, const pln_schedule_step *step) {
   const pln_te_stage *g = &s->stages[step->stage];
   if (g->kind != PLN_TE_COMPUTE)
@@ -180,7 +200,7 @@ static pln_status check_write(pln_te_state *s, const pln_schedule_step *step) {
           s, step, "axis '%s': only data parallel dimensions can be relaid",
           pln_te_axis_name(s, axis));
   }
-  return PLN_OK;
+  return check_fused(s, step);
 }
 
 static void clear_ranges(pln_te_state *s, uint32_t stage) {
