@@ -155,6 +155,19 @@ describe("tensorize keeps results", function()
     end)
   end
 
+  it("with dimensions and reductions fused to one loop outside", function()
+    for _, kind in ipairs { "reset", "no_reset" } do
+      local A, B, C, k = product(2, 8, 12)
+      local s = te.create_schedule(C.op)
+      local yo, xo, yi, xi = s[C]:tile(C.op.axis[1], C.op.axis[2], 1, 4)
+      local ko, ki = s[C]:split(k, 3)
+      s[C]:reorder(yo, xo, ko, yi, xi, ki)
+      s[C]:fuse(xo, ko)
+      s[C]:tensorize(xi, intrin_gemv(4, 3, kind))
+      keeps(s, { A, B, C })
+    end
+  end)
+
   it("of divided indices [test_tensorize_op]", function()
     local function body(A)
       return function(i, j)

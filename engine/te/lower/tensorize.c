@@ -666,29 +666,71 @@ static pln_status provide_reset(tensorizer *z, const pln_te_nest *main,
   return PLN_OK;
 }
 
+enum { AXIS = 1, REDUCE = 2 };
+
+/* What the loops outside of the region are made of. */
+static void mark_leaves(tensorizer *z) {
+  pln_te_state *s = z->s;
+  const pln_te_stage *g = &s->stages[z->stage];
+  pln_te_begin_walk(s);
+  for (uint32_t i = 0; i < g->axis.n; i++)
+    pln_te_mask(s, g->axis.items[i], AXIS);
+  for (uint32_t i = 0; i < g->reduce.n; i++)
+    pln_te_mask(s, g->reduce.items[i], REDUCE);
+  pln_te_pass_down_mask(s, z->stage);
+}
+
+static pln_status check_reset(tensorizer *z, const pln_te_nest *nest,
+                              pln_term var) {
+  pln_te_state *s = z->s;
+  char text[MOST_TEXT];
+  for (uint32_t k = 0; k < nest->guards.n; k++) {
+    if (!pln_term_uses(s->a, nest->guards.items[k], var))
+      continue;
+    print_term(s, nest->guards.items[k], text);
+    return refuse(z,
+                  "tensorize update transform failed, the condition %s has a "
+                  "conflict with the reset condition",
+                  text);
+  }
+  return s->a->status;
+}
+
+static void both(pln_te_state *s, pln_term *condition, pln_term x, pln_term y) {
+  pln_term equal = pln_te_likely(s, pln_fold(s->a, PLN_PRIM_EQ, x, y));
+  *condition = pln_fold(s->a, PLN_PRIM_AND, *condition, equal);
+}
+
+/* Where a loop is made of dimensions and reduction axes: the region begins
+ * where the reduction does. */
+static void begins_reduction(tensorizer *z, const pln_te_nest *nest,
+                             pln_term *out) {
+  pln_te_state *s = z->s;
+  const pln_te_list *reduce = &s->stages[z->stage].reduce;
+  *out = pln_term_bool(s->a, true);
+  for (uint32_t i = 0; i < reduce->n; i++)
+    both(s, out, pln_te_in_program(s, nest, z->reduced[i].min),
+         s->axes[reduce->items[i]].min);
+}
+
 /* True in the first round of all reduction loops around the region. */
 static pln_status first_round(tensorizer *z, const pln_te_nest *nest,
                               pln_term *out) {
   pln_te_state *s = z->s;
-  char text[MOST_TEXT];
+  bool mixed = false;
   *out = pln_term_bool(s->a, true);
+  mark_leaves(z);
   for (uint32_t i = 0; i < z->at; i++) {
-    const pln_te_axis *x = &s->axes[s->stages[z->stage].leaves.items[i]];
-    if (x->type != PLN_ITER_COMM_REDUCE || !nest->vars.items[i])
+    uint8_t mask = pln_te_mask_of(s, s->stages[z->stage].leaves.items[i]);
+    pln_term var = nest->vars.items[i];
+    if (!(mask & REDUCE) || !var)
       continue;
-    for (uint32_t k = 0; k < nest->guards.n; k++)
-      if (pln_term_uses(s->a, nest->guards.items[k], nest->vars.items[i])) {
-        print_term(s, nest->guards.items[k], text);
-        return refuse(z,
-                      "tensorize update transform failed, the condition %s "
-                      "has a conflict with the reset condition",
-                      text);
-      }
-    pln_term zero = pln_const_like(s->a, nest->vars.items[i], 0);
-    pln_term is_first = pln_te_likely(
-        s, pln_fold(s->a, PLN_PRIM_EQ, nest->vars.items[i], zero));
-    *out = pln_fold(s->a, PLN_PRIM_AND, *out, is_first);
+    PLN_TRY(check_reset(z, nest, var));
+    mixed |= mask != REDUCE;
+    both(s, out, var, pln_const_like(s->a, var, 0));
   }
+  if (mixed)
+    begins_reduction(z, nest, out);
   return s->a->status;
 }
 
