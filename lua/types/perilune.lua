@@ -4705,6 +4705,27 @@ function pl.te.extern(shape, inputs, fcompute, options) end
 ---@param head? perilune.te.Tensor
 ---@return perilune.te.Tensor[]
 function pl.te.gradient(output, inputs, head) end
+--- What a hybrid function writes its program with. `range` (serial), `parallel`, `vectorize` and
+--- `unroll` are for loops: for i in h.range(n), h.range(first, last).
+---@class perilune.te.HybridBuilder
+---@field range fun(first: any, last?: any, name?: string): fun(): perilune.Node?
+---@field serial fun(first: any, last?: any, name?: string): fun(): perilune.Node?
+---@field parallel fun(first: any, last?: any, name?: string): fun(): perilune.Node?
+---@field vectorize fun(first: any, last?: any, name?: string): fun(): perilune.Node?
+---@field unroll fun(first: any, last?: any, name?: string): fun(): perilune.Node?
+---@field if_ fun(condition: perilune.Node, f: function, g?: function)
+---@field output_tensor fun(shape: any, dtype?: string, name?: string): table
+---@field allocate fun(shape: any, dtype?: string, scope?: string, name?: string): table
+---@field emit fun(stmt: perilune.Node)
+
+pl.te.hybrid = {}
+--- A function of tensors that gives the tensors which f computes in loops. f gets the builder and,
+--- for each tensor, a buffer that is read and written by indices: c[{ i, j }] = a[i].
+---@param f fun(h: perilune.te.HybridBuilder, ...: any): any
+---@param options? { name?: string }
+---@return fun(...: any): perilune.te.Tensor ...
+function pl.te.hybrid.script(f, options) end
+
 ---@param tag string
 ---@param f function
 ---@param ... any

@@ -3,6 +3,7 @@
 -- PERILUNE_PROGRAMS set the first seed and the number, PERILUNE_C how many programs a C file has
 -- (0: none).
 
+local core = require "perilune.core"
 local pl = require "perilune"
 local programs = require "spec.te.random_schedule"
 local seeded = require "spec.random.seeded"
@@ -67,7 +68,8 @@ local function lowered(program, mod, values, expected, seed)
       error(("seed %d: after %s: %s"):format(seed, info.name, ok and "other values" or result), 0)
     end
   end
-  local context = pl.context { opt_level = 3, instruments = { { name = "compare", after = after } } }
+  local compare = { name = "compare", after = after }
+  local context = pl.context { opt_level = 3, instruments = { compare } }
   return pl.with(context, pl.lower, mod)
 end
 
@@ -117,7 +119,7 @@ local function run_c(list)
     local fn = one.mod.functions.main
     functions["f" .. one.seed] = fn:with { attrs = { global_symbol = "f" .. one.seed } }
   end
-  local built = pl.build(require "perilune.core".module(functions), { target = "c", flags = "-O1" })
+  local built = pl.build(core.module(functions), { target = "c", flags = "-O1" })
   for _, one in ipairs(list) do
     local args = {}
     for i, value in ipairs(one.values) do args[i] = pl.tensor(value) end
@@ -127,7 +129,7 @@ local function run_c(list)
     for i = #one.program.inputs + 1, #one.program.args do
       out[#out + 1] = results[i]:to_table()
     end
-    assert(equal(one.expected, out), ("seed %d: generated C computes other values"):format(one.seed))
+    assert(equal(one.expected, out), ("seed %d: generated C: other values"):format(one.seed))
   end
 end
 

@@ -148,7 +148,7 @@ describe("a schedule keeps results", function()
     assert.same({ 2, 2 }, run(s, { A, last }))
   end)
 
-  it("with a chain of stages inlined into one, each reading a step further, in linear time", function()
+  it("with a chain of stages inlined that each read a step further, in linear time", function()
     local function seconds(n)
       local A, stages = te.placeholder({ 2 + n }, F, "A"), {}
       local last = A

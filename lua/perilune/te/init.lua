@@ -66,4 +66,9 @@ function te.thread_axis(dom, tag, name)
   return tir.IterVar(dom, name or tag, "ThreadIndex", tag)
 end
 
-return te
+-- Functions of loops are loaded at their first use.
+return setmetatable(te, { __index = function(_, name)
+  if name ~= "hybrid" then return nil end
+  te.hybrid = require "perilune.te.hybrid"
+  return te.hybrid
+end })
