@@ -116,6 +116,10 @@ static pln_status set_buffering(pln_te_state *s, const pln_schedule_step *step,
   if (g->is_output)
     return pln_te_refuse(s, step, "an output cannot be a %s buffer",
                          rolling ? "rolling" : "double");
+  if (!rolling && g->n_tensors > 1)
+    return pln_te_refuse(s, step,
+                         "a stage with several outputs cannot be a double "
+                         "buffer");
   if (writes_into_scan(s, step->stage))
     return pln_te_refuse(s, step,
                          "it writes into the tensor of a scan, which cannot be "
