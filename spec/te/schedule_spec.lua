@@ -163,8 +163,9 @@ describe("a schedule keeps results", function()
       s:to_module({ A, last }, "main")
       return os.clock() - start
     end
+    local function least(n) return math.min(seconds(n), seconds(n), seconds(n)) end
     -- Quadratic work would make it 64 times as long.
-    assert.is_true(seconds(4000) < 24 * math.max(seconds(500), 0.001))
+    assert.is_true(least(4000) < 32 * math.max(least(500), 0.001))
   end)
 
   it("with cache_read and cache_write", function()
