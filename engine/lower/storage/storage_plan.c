@@ -160,10 +160,7 @@ static uint32_t find_symbolic(planner *p, const pln_storage_allocation *a) {
   return UINT32_MAX;
 }
 
-/* The variable of an allocation's extents that is bound last, or PLN_NONE. A
- * variable comes behind those that are bound around it. */
-static pln_status last_variable(const planner *p, pln_ref stmt, pln_ref *out) {
-  const pln_graph *g = p->plan->graph;
+pln_status pln_last_variable(const pln_graph *g, pln_ref stmt, pln_ref *out) {
   pln_ref *stack = NULL;
   uint32_t n = 0, cap = 0;
   pln_status status = PLN_OK;
@@ -210,7 +207,7 @@ static pln_status find_attach(const planner *p, const pln_storage_allocation *a,
   pln_ref var = PLN_NONE;
   *attach = p->thread;
   if (!a->bits)
-    PLN_TRY(last_variable(p, a->stmt, &var));
+    PLN_TRY(pln_last_variable(g, a->stmt, &var));
   const pln_scope_row *row = var == PLN_NONE ? NULL : scope_of(g, var);
   if (!row || (g->nodes[row->owner].kind != PLN_FOR &&
                g->nodes[row->owner].kind != PLN_LET_STMT))
