@@ -168,6 +168,21 @@ describe("a schedule keeps results", function()
     assert.is_true(least(4000) < 32 * math.max(least(500), 0.001))
   end)
 
+  it("with a cache in a vectorized loop, of values that have no vector form", function()
+    local A = te.placeholder({ 8, 3 }, F, "A")
+    local C = te.compute({ 7, 9 }, function(i, j)
+      return te.if_then_else(tir.GE(j, 1), A[{ 7 - i, te.floormod(i, 3) }], 1.0)
+    end, "C")
+    local s = te.create_schedule(C.op)
+    local cache = s:cache_write(C, "local")
+    s[cache]:compute_at(s[C], s[C].op.axis[2])
+    s[C]:vectorize(s[C].op.axis[2])
+    local values = { data({ 8, 3 }, 1), (data({ 7, 9 }, 2)) }
+    local lowered = tir.run(pl.lower(s, { args = { A, C } }), values)[2]:to_table()
+    assert.same(tir.run(te.create_schedule(C.op):to_module({ A, C }, "main"), values)[2]:to_table(),
+      lowered)
+  end)
+
   it("with cache_read and cache_write", function()
     keeps(matmul, function(s, p)
       local AL = s:cache_read(p.A, "local", { p.C })

@@ -543,17 +543,19 @@ static pln_status vector_store(vectorizer *x, pln_stmt_rewrite *s, pln_ref stmt,
     return PLN_OK;
   for (uint32_t i = 0; i < n; i++)
     refs[i] = pln_stmt_operand(s, i);
-  if (is_widened(x, pln_operand(x->g, stmt, 0)))
+  bool widened = is_widened(x, pln_operand(x->g, stmt, 0));
+  if (widened)
     PLN_TRY(widen_index(x, s, &refs[n - 1]));
   uint32_t element = lanes_of(s, refs[0]);
   uint32_t index = element * lanes_of(s, refs[n - 1]);
   uint32_t value = lanes_of(s, refs[1]);
   uint32_t total = index > value ? index : value;
-  if (total == 1 ||
-      (index == value && !is_widened(x, pln_operand(x->g, stmt, 0))))
+  if (!widened && (total == 1 || index == value))
     return PLN_OK;
-  PLN_TRY(broadcast_to(s, total / element, &refs[n - 1]));
-  PLN_TRY(broadcast_to(s, total, &refs[1]));
+  if (total > 1) {
+    PLN_TRY(broadcast_to(s, total / element, &refs[n - 1]));
+    PLN_TRY(broadcast_to(s, total, &refs[1]));
+  }
   return build_node(s, PLN_BUFFER_STORE, 0, n, refs, node);
 }
 
