@@ -417,7 +417,7 @@ pln_term pln_te_in_program(pln_te_state *s, const pln_te_nest *nest,
                            pln_term t);
 /* tensorize.c: the first leaf that is an intrinsic, or PLN_NONE; the statement
  * of a stage that has it. */
-uint32_t pln_te_tensorized_leaf(const pln_te_state *s, uint32_t stage);
+uint32_t pln_te_tensorized_loop(const pln_te_state *s, uint32_t stage);
 pln_status pln_te_provide_tensorized(pln_te_state *s, uint32_t at,
                                      pln_te_nest *nest) PLN_CHECKED;
 /* realize.c: the stage, then `consumer` (or PLN_NONE), in the memory of the

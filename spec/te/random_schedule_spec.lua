@@ -38,7 +38,8 @@ end
 -- A Select of vectors reads both arms, as TVM's does: the guard of a cache in a vectorized loop
 -- does not keep it inside of the tensor.
 local function is_vector_select(text)
-  return text:find("out of bounds", 1, true) and text:find("T.Select(T.Broadcast(", 1, true)
+  return text:find("out of bounds", 1, true)
+    and (text:find("T.Select(", 1, true) or text:find("cse_var", 1, true))
 end
 
 -- What each output is; nil of those, and where Buffers are bound to regions, which lowering

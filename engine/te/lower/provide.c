@@ -223,7 +223,7 @@ static pln_status provide_reduction(pln_te_state *s, pln_te_nest *nest) {
 
 static pln_status provide_compute(pln_te_state *s, pln_te_nest *nest) {
   const pln_te_list *body = &s->stages[nest->stage].body;
-  uint32_t tensorized = pln_te_tensorized_leaf(s, nest->stage);
+  uint32_t tensorized = pln_te_tensorized_loop(s, nest->stage);
   pln_ref stmt;
   if (tensorized != PLN_NONE)
     return pln_te_provide_tensorized(s, tensorized, nest);

@@ -105,7 +105,7 @@ static bool has_thread(const pln_te_state *s, uint32_t axis) {
 }
 
 /* Loops outside of the region are at a point, those inside run. */
-static pln_status set_leaf(tensorizer *z, uint32_t i) {
+static pln_status set_loop_values(tensorizer *z, uint32_t i) {
   pln_te_state *s = z->s;
   uint32_t axis = s->stages[z->stage].leaves.items[i];
   pln_te_axis *x = &s->axes[axis];
@@ -128,7 +128,7 @@ static pln_status set_leaves(tensorizer *z) {
   uint32_t n = z->s->stages[z->stage].leaves.n;
   pln_te_begin_walk(z->s);
   for (uint32_t i = 0; i < n; i++)
-    PLN_TRY(set_leaf(z, i));
+    PLN_TRY(set_loop_values(z, i));
   return pln_te_pass_up_domain(z->s, z->stage);
 }
 
@@ -767,7 +767,7 @@ static pln_status provide_split(tensorizer *z, const pln_te_nest *nest,
 /* ---------------------------------------------------------------- entry point
  */
 
-uint32_t pln_te_tensorized_leaf(const pln_te_state *s, uint32_t stage) {
+uint32_t pln_te_tensorized_loop(const pln_te_state *s, uint32_t stage) {
   const pln_te_list *leaves = &s->stages[stage].leaves;
   for (uint32_t i = 0; i < leaves->n; i++)
     if (s->axes[leaves->items[i]].loop == PLN_ITER_TENSORIZED)
