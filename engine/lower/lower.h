@@ -62,4 +62,9 @@ bool pln_has_kind(const pln_graph *graph, pln_kind kind);
   pln_status run(pln_pass_run *pass_run) PLN_CHECKED;
 #include "lower/passes.def"
 
+/* storage_plan.c: the variable of an Allocate's extents that is bound last, or
+ * PLN_NONE. A variable comes behind those that are bound around it. */
+pln_status pln_last_variable(const pln_graph *graph, pln_ref allocate,
+                             pln_ref *out) PLN_CHECKED;
+
 #endif

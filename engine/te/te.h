@@ -54,6 +54,18 @@ typedef struct pln_te_prefetch {
   pln_term offset;
 } pln_te_prefetch;
 
+/* An intrinsic: an expression over its own tensors, and statements over Buffers
+ * that compute it. The graphs are those of the step. */
+typedef struct pln_te_intrin {
+  pln_symbol name;
+  uint32_t n_inputs, n_outputs, n_axis;
+  pln_term *inputs;  /* n_inputs Buffers that its expression reads */
+  pln_term *buffers; /* n_inputs + n_outputs Buffers of the statements */
+  pln_term *axis;    /* n_axis IterVars */
+  pln_term *bodies;  /* n_outputs */
+  const pln_graph *body, *reset, *update; /* NULL: there is none */
+} pln_te_intrin;
+
 /* An iteration variable: an axis of an operation, what a primitive made of
  * some, or a thread. */
 typedef struct pln_te_axis {
@@ -67,6 +79,7 @@ typedef struct pln_te_axis {
   uint32_t rebased;     /* lowering: what starts at 0 in its place */
   pln_term min, extent; /* the declared domain; PLN_NO_TERM: none */
   int64_t align_factor, align_offset; /* factor 0: none */
+  const pln_te_intrin *intrin;        /* tensorize, or NULL */
   pln_te_list pragmas;                /* pairs: key, term */
   pln_te_list prefetches;             /* pairs: tensor, term */
   /* Lowering: the inferred range, and what the walks over relations keep. */
@@ -152,8 +165,9 @@ typedef struct pln_te_state {
   pln_term *image;
   uint32_t *image_at;
   uint32_t cap_image, cap_image_at, image_stamp;
-  uint32_t stamp; /* of walks over relations */
-  uint8_t *flags; /* bound_check.c: by axis */
+  pln_term_marks loadless; /* terms that are known to read no tensor */
+  uint32_t stamp;          /* of walks over relations */
+  uint8_t *flags;          /* bound_check.c: by axis */
   uint32_t cap_flags;
   uint32_t path_stamp; /* of the axes around the present stage */
 } pln_te_state;
@@ -222,12 +236,19 @@ static inline pln_term pln_te_dim(const pln_te_state *s, uint32_t tensor,
 pln_term pln_te_substitute(pln_te_state *s, pln_term t, uint32_t n,
                            const pln_term *from, const pln_term *to,
                            bool lower);
+/* The same where from[i] are ProducerLoads: parts that pln_te_each_load found
+ * to read nothing are not looked at again. */
+pln_term pln_te_replace_loads(pln_te_state *s, pln_term t, uint32_t n,
+                              const pln_term *from, const pln_term *to);
 /* Calls fn for each ProducerLoad in `t`, once. */
 typedef pln_status (*pln_te_load_fn)(void *ud, pln_te_state *s, pln_term load);
 pln_status pln_te_each_load(pln_te_state *s, pln_term t, pln_te_load_fn fn,
                             void *ud) PLN_CHECKED;
 /* ProducerLoad of a tensor; Reduce like `reduce` of other parts. */
 pln_term pln_te_load(pln_te_state *s, uint32_t tensor, const pln_term *indices);
+/* The same of a Buffer, whose rank is the number of the indices. */
+pln_term pln_te_load_buffer(pln_te_state *s, pln_term buffer,
+                            const pln_term *indices);
 pln_term pln_te_iter_var(pln_te_state *s, uint32_t axis);
 /* A call of a builtin, which gives a handle; an Array. */
 pln_term pln_te_call(pln_te_state *s, const char *builtin, uint32_t n,
@@ -307,6 +328,10 @@ pln_status pln_te_find_loop(pln_te_state *s, const pln_schedule_step *step,
 uint32_t pln_te_attach_spec(const pln_te_state *s, uint32_t stage);
 pln_status pln_te_normalize(pln_te_state *s) PLN_CHECKED;
 pln_status pln_te_infer_bound(pln_te_state *s) PLN_CHECKED;
+/* What an index may be, inside of a dimension; the union with another set, of
+ * which min PLN_NO_TERM says that there is none yet. */
+pln_interval pln_te_clamp(pln_te_state *s, pln_interval set, pln_term dim);
+void pln_te_unite(pln_te_state *s, pln_interval *with, pln_interval set);
 
 /* message_passing.c: walks over the relations of a stage. Values, sets and
  * masks are those of the axes at the present stamp. */
@@ -375,6 +400,26 @@ pln_status pln_te_build_seq(pln_te_state *s, pln_ref first, pln_ref second,
 /* provide.c: statements of a stage, into its `stmt`. */
 pln_status pln_te_provide(pln_te_state *s, uint32_t stage,
                           bool keep_trivial) PLN_CHECKED;
+/* The loops of a compute stage with their guards, into `nest`, of which stage
+ * and keep_trivial are set. */
+pln_status pln_te_main_nest(pln_te_state *s, pln_te_nest *nest) PLN_CHECKED;
+/* The loops around an initialisation: `nest` has `first` and `skip`; the loops
+ * further out are those of `main`. */
+pln_status pln_te_init_nest(pln_te_state *s, const pln_te_nest *main,
+                            pln_te_nest *nest) PLN_CHECKED;
+/* The first leaf that a reduction axis is part of; axes that are part of
+ * reductions alone are listed in `skip`. */
+pln_status pln_te_find_init(pln_te_state *s, uint32_t stage, uint32_t *first,
+                            pln_te_list *skip) PLN_CHECKED;
+/* An expression of the operation as it stands in statements: with the values of
+ * the axes, with the Buffers of this program. */
+pln_term pln_te_in_program(pln_te_state *s, const pln_te_nest *nest,
+                           pln_term t);
+/* tensorize.c: the first leaf that is an intrinsic, or PLN_NONE; the statement
+ * of a stage that has it. */
+uint32_t pln_te_tensorized_loop(const pln_te_state *s, uint32_t stage);
+pln_status pln_te_provide_tensorized(pln_te_state *s, uint32_t at,
+                                     pln_te_nest *nest) PLN_CHECKED;
 /* realize.c: the stage, then `consumer` (or PLN_NONE), in the memory of the
  * stage's tensors. */
 pln_status pln_te_pipeline(pln_te_state *s, uint32_t stage, pln_ref consumer,

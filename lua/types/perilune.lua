@@ -2045,6 +2045,11 @@ function pl.instruments.only(names) end
 ---@param ... perilune.Prim
 ---@return perilune.Node
 function Node:load(...) end
+--- A call of tvm_access_ptr: the address of a Buffer's first element.
+---@param mask "r"|"w"|"rw"|integer
+---@param options? { offset?: any, extent?: any } in elements
+---@return perilune.Node
+function Node:access_ptr(mask, options) end
 --- The statement that stores into an element of a Buffer.
 ---@param value perilune.Prim
 ---@param ... perilune.Prim
@@ -4390,6 +4395,19 @@ function Stage:rolling_buffer() end
 function Stage:env_threads(threads) end
 ---@param predicate perilune.Node
 function Stage:set_store_predicate(predicate) end
+---@param axis perilune.Node
+---@param intrin perilune.te.TensorIntrin
+function Stage:tensorize(axis, intrin) end
+
+--- An expression, and statements over Buffers that compute it.
+---@class perilune.te.TensorIntrin
+---@field name string
+---@field op perilune.te.Operation
+---@field inputs perilune.te.Tensor[]
+---@field buffers perilune.Node[] of inputs, then of outputs
+---@field body? perilune.Node
+---@field reduce_init? perilune.Node
+---@field reduce_update? perilune.Node
 
 --- A list of steps over operations; print(s) shows it, s[tensor] is a stage.
 ---@class perilune.te.Schedule
@@ -4430,8 +4448,9 @@ function Schedule:schedule_record() end
 ---@return string JSON
 function Schedule:to_json() end
 ---@param text string
+---@param intrins? perilune.te.TensorIntrin[] those that its steps tensorize with
 ---@return perilune.te.Schedule itself
-function Schedule:apply_json(text) end
+function Schedule:apply_json(text, intrins) end
 ---@param args any[] tensors, Buffers and Vars
 ---@param name? string "main"
 ---@param options? { noalias?: boolean, debug_keep_trivial_loop?: boolean }
@@ -4602,6 +4621,12 @@ function BlockSchedule:unannotate(block_or_loop, key) end
 ---@param preserve_unit_iters? boolean true
 ---@return perilune.tir.Variable
 function BlockSchedule:blockize(target, preserve_unit_iters) end
+--- Makes a block, or a loop and all in it, the implementation of an intrinsic, whose description is
+--- compared with it: pl.tir.TensorIntrin.register.
+---@param block_or_loop perilune.tir.Variable
+---@param tensor_intrin string
+---@param preserve_unit_iters? boolean true
+function BlockSchedule:tensorize(block_or_loop, tensor_intrin, preserve_unit_iters) end
 --- Puts the elements of a buffer of a block ({ "read" or "write", number from 0 }) where a
 --- bijective map from indices to indices says. That of a parameter changes what the function takes.
 ---@param block perilune.tir.Variable
@@ -4635,6 +4660,20 @@ function BlockSchedule:apply_json(text) end
 ---@return perilune.tir.Schedule
 function pl.tir.Schedule(program, options) end
 
+--- Intrinsics of schedules, by name: what is computed, and how, by PrimFuncs of the same Buffers
+--- whose body is one block.
+pl.tir.TensorIntrin = {}
+---@param name string
+---@param desc perilune.Node
+---@param impl perilune.Node
+---@param override? boolean also a name that is taken
+---@return { name: string, desc: perilune.Node, impl: perilune.Node }
+function pl.tir.TensorIntrin.register(name, desc, impl, override) end
+---@param name string
+---@param allow_missing? boolean
+---@return { name: string, desc: perilune.Node, impl: perilune.Node }?
+function pl.tir.TensorIntrin.get(name, allow_missing) end
+
 pl.te = {}
 ---@param shape any
 ---@param dtype? string "float32"
@@ -4666,6 +4705,27 @@ function pl.te.extern(shape, inputs, fcompute, options) end
 ---@param head? perilune.te.Tensor
 ---@return perilune.te.Tensor[]
 function pl.te.gradient(output, inputs, head) end
+--- What a hybrid function writes its program with. `range` (serial), `parallel`, `vectorize` and
+--- `unroll` are for loops: for i in h.range(n), h.range(first, last).
+---@class perilune.te.HybridBuilder
+---@field range fun(first: any, last?: any, name?: string): fun(): perilune.Node?
+---@field serial fun(first: any, last?: any, name?: string): fun(): perilune.Node?
+---@field parallel fun(first: any, last?: any, name?: string): fun(): perilune.Node?
+---@field vectorize fun(first: any, last?: any, name?: string): fun(): perilune.Node?
+---@field unroll fun(first: any, last?: any, name?: string): fun(): perilune.Node?
+---@field if_ fun(condition: perilune.Node, f: function, g?: function)
+---@field output_tensor fun(shape: any, dtype?: string, name?: string): table
+---@field allocate fun(shape: any, dtype?: string, scope?: string, name?: string): table
+---@field emit fun(stmt: perilune.Node)
+
+pl.te.hybrid = {}
+--- A function of tensors that gives the tensors which f computes in loops. f gets the builder and,
+--- for each tensor, a buffer that is read and written by indices: c[{ i, j }] = a[i].
+---@param f fun(h: perilune.te.HybridBuilder, ...: any): any
+---@param options? { name?: string }
+---@return fun(...: any): perilune.te.Tensor ...
+function pl.te.hybrid.script(f, options) end
+
 ---@param tag string
 ---@param f function
 ---@param ... any
@@ -4674,6 +4734,13 @@ function pl.te.tag_scope(tag, f, ...) end
 ---@param ops any
 ---@return perilune.te.Schedule
 function pl.te.create_schedule(ops) end
+--- An intrinsic for stage:tensorize. The function returns what computes the operation; of a
+--- reduction also what sets the initial value (or nil) and what adds to it.
+---@param op perilune.te.Operation|perilune.te.Tensor of placeholders
+---@param fcompute fun(ins: perilune.Node[], outs: perilune.Node[]): any, any, any
+---@param options? { name?: string, binds?: table, default_buffer_params?: table }
+---@return perilune.te.TensorIntrin
+function pl.te.decl_tensor_intrin(op, fcompute, options) end
 --- The PrimFunc of tensors and Vars, its parameters in this order: one block an operation, which
 --- pl.tir.Schedule schedules; intermediates are buffers of the root block. Operations are
 --- placeholder, compute and extern.

@@ -148,6 +148,41 @@ describe("a schedule keeps results", function()
     assert.same({ 2, 2 }, run(s, { A, last }))
   end)
 
+  it("with a chain of stages inlined that each read a step further, in linear time", function()
+    local function seconds(n)
+      local A, stages = te.placeholder({ 2 + n }, F, "A"), {}
+      local last = A
+      for i = 1, n do
+        local from = last
+        last = te.compute({ 2 + n - i }, function(x) return from[{ x + 1 }] + 1 end, "B" .. i)
+        stages[i] = last
+      end
+      local s = te.create_schedule(last.op)
+      for i = 1, n - 1 do s[stages[i]]:compute_inline() end
+      local start = os.clock()
+      s:to_module({ A, last }, "main")
+      return os.clock() - start
+    end
+    local function least(n) return math.min(seconds(n), seconds(n), seconds(n)) end
+    -- Quadratic work would make it 64 times as long.
+    assert.is_true(least(4000) < 32 * math.max(least(500), 0.001))
+  end)
+
+  it("with a cache in a vectorized loop, of values that have no vector form", function()
+    local A = te.placeholder({ 8, 3 }, F, "A")
+    local C = te.compute({ 7, 9 }, function(i, j)
+      return te.if_then_else(tir.GE(j, 1), A[{ 7 - i, te.floormod(i, 3) }], 1.0)
+    end, "C")
+    local s = te.create_schedule(C.op)
+    local cache = s:cache_write(C, "local")
+    s[cache]:compute_at(s[C], s[C].op.axis[2])
+    s[C]:vectorize(s[C].op.axis[2])
+    local values = { data({ 8, 3 }, 1), (data({ 7, 9 }, 2)) }
+    local lowered = tir.run(pl.lower(s, { args = { A, C } }), values)[2]:to_table()
+    assert.same(tir.run(te.create_schedule(C.op):to_module({ A, C }, "main"), values)[2]:to_table(),
+      lowered)
+  end)
+
   it("with cache_read and cache_write", function()
     keeps(matmul, function(s, p)
       local AL = s:cache_read(p.A, "local", { p.C })
@@ -394,6 +429,25 @@ describe("a primitive is refused", function()
   end)
 
   it("in caches and factors", function()
+    local x = te.placeholder({ 4, 2 }, F, "x")
+    local state = te.placeholder({ 4, 2 }, F, "state")
+    local first = te.compute({ 1, 2 }, function(_, m) return x[{ 0, m }] end, "first")
+    local next_ = te.compute({ 4, 2 }, function(n, m)
+      return state[{ n - 1, m }] + x[{ n, m }]
+    end, "next")
+    local sums = te.scan(first, next_, state)
+    local u = te.create_schedule(sums.op)
+    fails("writes into the tensor of a scan", function() u[next_]:double_buffer() end)
+    u[u:cache_write(next_, "local")]:double_buffer()
+    fails("part of a scan's round", function() u:to_module({ x, sums }, "main") end)
+    local both, other = te.compute({ 4 }, function(n) return x[{ n, 0 }], x[{ n, 1 }] end, "both")
+    local last = te.compute({ 4 }, function(n) return both[{ n }] + other[{ n }] end, "last")
+    u = te.create_schedule(last.op)
+    fails("several outputs cannot be a double buffer", function() u[both]:double_buffer() end)
+    local fused = matmul()
+    local t = te.create_schedule(fused.C.op)
+    t[fused.C]:fuse(fused.C.op.axis[2], fused.k)
+    fails("it is fused with a reduction axis", function() t:cache_write(fused.C, "local") end)
     refused("cannot find 'A' in the inputs of 'C'", function(s, p)
       s:cache_read(p.A, "local", { p.C })
     end, chain)

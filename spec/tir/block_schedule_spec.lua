@@ -884,6 +884,10 @@ describe("random schedules", function()
       end)
     end,
     function(sch, r, _, loops) sch:blockize(pick(r, loops)) end,
+    function(sch, r, block, loops)
+      sch:decompose_reduction(block, pick(r, loops))
+      sch:blockize(pick(r, loops))
+    end,
     function(sch, _, block) sch:set_scope(block, 0, "local") end,
   }
 

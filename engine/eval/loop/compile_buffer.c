@@ -426,6 +426,9 @@ pln_status pln_loop_push_match(pln_translation *t, pln_ref buffer,
   for (uint32_t i = 0; i < v.rank; i++)
     if (t->g->nodes[v.shape[i]].kind != PLN_VAR)
       PLN_TRY(pln_loop_push_expr(t, v.shape[i]));
+  for (uint32_t i = 0; i < v.n_strides; i++)
+    if (t->g->nodes[v.strides[i]].kind != PLN_VAR)
+      PLN_TRY(pln_loop_push_expr(t, v.strides[i]));
   return push_buffer(t, source);
 }
 

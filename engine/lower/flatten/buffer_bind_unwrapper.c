@@ -23,6 +23,11 @@ typedef struct bound_region {
   pln_ref begins[PLN_MOST_AXES], extents[PLN_MOST_AXES];
 } bound_region;
 
+/* An attribute that is open, and what was there before it. */
+typedef struct open_binding {
+  uint32_t n_asserts, n_bound, region;
+} open_binding;
+
 typedef struct unwrapper {
   const pln_graph *g;
   pln_analyzer_scopes scopes;
@@ -33,8 +38,10 @@ typedef struct unwrapper {
   uint32_t n, cap;
   pln_ref *asserts; /* conditions and messages, of the open attributes */
   uint32_t n_asserts, cap_asserts;
-  uint32_t *marks; /* by open attribute: the asserts before it */
-  uint32_t n_marks, cap_marks;
+  pln_ref *bound; /* Vars that open attributes gave values */
+  uint32_t n_bound, cap_bound;
+  open_binding *open; /* by open attribute */
+  uint32_t n_open, cap_open;
 } unwrapper;
 
 static pln_status fail(const unwrapper *x, pln_ref source, const char *what) {
@@ -137,6 +144,9 @@ static pln_status bind_field(unwrapper *x, pln_stmt_rewrite *s, pln_ref source,
   pln_ref image, condition;
   *bound = x->g->nodes[old].kind == PLN_VAR && !x->known[old];
   if (*bound) {
+    PLN_TRY(pln_mem_grow(x->g->engine, (void **)&x->bound, &x->cap_bound,
+                         (size_t)x->n_bound + 1, sizeof *x->bound));
+    x->bound[x->n_bound++] = old;
     x->known[old] = true;
     PLN_TRY(pln_stmt_map(s, old, &image));
     PLN_TRY(pln_type_get_kind(x->g->engine, pln_stmt_node(s, image)->type) ==
@@ -321,9 +331,11 @@ static pln_status enter_body(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
   PLN_TRY(pln_analyzer_scopes_enter(&x->scopes, s, stmt, k));
   if (!is_binding(x, stmt))
     return PLN_OK;
-  PLN_TRY(pln_mem_grow(x->g->engine, (void **)&x->marks, &x->cap_marks,
-                       (size_t)x->n_marks + 1, sizeof *x->marks));
-  x->marks[x->n_marks++] = x->n_asserts;
+  PLN_TRY(pln_mem_grow(x->g->engine, (void **)&x->open, &x->cap_open,
+                       (size_t)x->n_open + 1, sizeof *x->open));
+  pln_ref source = pln_operand(x->g, pln_operand(x->g, stmt, 0), 0);
+  x->open[x->n_open++] =
+      (open_binding){x->n_asserts, x->n_bound, x->region[source]};
   return bind_source(x, s, stmt);
 }
 
@@ -334,11 +346,24 @@ static pln_status leave_body(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
   return PLN_OK;
 }
 
-static pln_status leave_binding(unwrapper *x, pln_stmt_rewrite *s,
+/* Another attribute may bind the same Buffer to another region. */
+static void forget_binding(unwrapper *x, pln_stmt_rewrite *s, pln_ref stmt,
+                           const open_binding *open) {
+  pln_ref source = pln_operand(x->g, pln_operand(x->g, stmt, 0), 0);
+  x->region[source] = open->region;
+  while (x->n_bound > open->n_bound) {
+    pln_ref var = x->bound[--x->n_bound];
+    x->known[var] = false;
+    pln_stmt_bind(s, var, PLN_NONE);
+  }
+}
+
+static pln_status leave_binding(unwrapper *x, pln_stmt_rewrite *s, pln_ref stmt,
                                 pln_ref *node) {
-  uint32_t mark = x->marks[--x->n_marks];
+  open_binding open = x->open[--x->n_open];
   *node = pln_stmt_body(s, 0);
-  for (; x->n_asserts > mark; x->n_asserts -= 2) {
+  forget_binding(x, s, stmt, &open);
+  for (; x->n_asserts > open.n_asserts; x->n_asserts -= 2) {
     pln_prim spec = {.kind = PLN_ASSERT_STMT,
                      .n = 2,
                      .operands = &x->asserts[x->n_asserts - 2]};
@@ -353,7 +378,7 @@ static pln_status leave_stmt(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
                              pln_ref *node) {
   unwrapper *x = ud;
   if (is_binding(x, stmt))
-    return leave_binding(x, s, node);
+    return leave_binding(x, s, stmt, node);
   return x->g->nodes[stmt].kind == PLN_BUFFER_STORE
              ? move_store(x, s, stmt, node)
              : PLN_OK;
@@ -420,6 +445,7 @@ pln_status pln_buffer_bind_unwrapper(const pln_graph *function,
   pln_mem_free(e, x.known, n * sizeof *x.known);
   pln_mem_free(e, x.regions, x.cap * sizeof *x.regions);
   pln_mem_free(e, x.asserts, x.cap_asserts * sizeof *x.asserts);
-  pln_mem_free(e, x.marks, x.cap_marks * sizeof *x.marks);
+  pln_mem_free(e, x.open, x.cap_open * sizeof *x.open);
+  pln_mem_free(e, x.bound, x.cap_bound * sizeof *x.bound);
   return status;
 }

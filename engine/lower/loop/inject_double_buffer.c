@@ -13,7 +13,8 @@
  *              C[7] = B[7 % 2]
  *
  * Semantics: TVM's tir.InjectDoubleBuffer, for one-dimensional buffers. A
- * buffer whose address is used otherwise is left alone. A loop that may have no
+ * buffer whose address is used otherwise, or whose size changes in the loop, is
+ * left alone. A loop that may have no
  * rounds gets a branch around it, which TVM's has not. */
 
 #include <stdio.h>
@@ -103,11 +104,28 @@ static bool is_exposed(const pln_graph *g, pln_ref data) {
   return false;
 }
 
+/* Whether memory inside of the loop has a size that changes in it: it cannot be
+ * allocated around the loop. */
+static pln_status has_own_size(const injector *x, pln_ref data, pln_ref loop,
+                               bool *own) {
+  const pln_graph *g = x->g;
+  pln_ref owner = g->scopes[x->scope_of[data]].owner, var;
+  *own = false;
+  if (owner == PLN_NONE || owner > loop || g->nodes[owner].kind != PLN_ALLOCATE)
+    return PLN_OK;
+  PLN_TRY(pln_last_variable(g, owner, &var));
+  *own = var != PLN_NONE && var >= g->scopes[g->nodes[loop].data].begin;
+  return PLN_OK;
+}
+
 static pln_status add_buffer(injector *x, pln_ref stmt) {
   pln_ref data = pln_operand(x->g, stmt, 0), loop = loop_around(x, stmt);
+  bool own = false;
   if (loop == PLN_NONE)
     return refuse(x, "a double buffer scope must be inside of a loop");
-  if (x->g->nodes[data].kind != PLN_VAR || is_exposed(x->g, data) ||
+  if (x->g->nodes[data].kind == PLN_VAR)
+    PLN_TRY(has_own_size(x, data, loop, &own));
+  if (own || x->g->nodes[data].kind != PLN_VAR || is_exposed(x->g, data) ||
       x->of_data[data])
     return PLN_OK;
   PLN_TRY(pln_mem_grow(x->g->engine, (void **)&x->buffers, &x->cap,

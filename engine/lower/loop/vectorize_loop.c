@@ -20,6 +20,7 @@ enum {
   SCALAR = 2,  /* an expression without a vector form, or a statement that
                 * becomes a loop */
   WIDENED = 4, /* the data of an allocation inside of the loop */
+  INSIDE = 8,  /* a statement that is, or is in, one that becomes a loop */
 };
 
 typedef struct vectorizer {
@@ -146,6 +147,23 @@ static void scalarize_lets(vectorizer *x, pln_ref stmt) {
   }
 }
 
+/* What is allocated in a serial loop is allocated in each of its rounds. */
+static void keep_narrow(vectorizer *x, pln_scope body) {
+  const pln_graph *g = x->g;
+  for (pln_scope at = body + 1;
+       at < g->n_scopes && g->scopes[at].begin < x->loop; at++) {
+    pln_ref owner = g->scopes[at].owner;
+    pln_scope around = x->scope_of[owner];
+    bool inside = around != body && around != PLN_NONE &&
+                  x->marks[g->scopes[around].owner] & INSIDE;
+    if (!inside && !(x->marks[owner] & SCALAR))
+      continue;
+    x->marks[owner] |= INSIDE;
+    if (g->nodes[owner].kind == PLN_ALLOCATE)
+      x->marks[g->scopes[at].begin] &= (uint8_t)~WIDENED;
+  }
+}
+
 /* Marks the nodes of the body of x->loop. */
 static pln_status mark_loop(vectorizer *x) {
   pln_scope body = x->g->nodes[x->loop].data, scope = body;
@@ -169,6 +187,7 @@ static pln_status mark_loop(vectorizer *x) {
   for (pln_ref ref = begin; ref < x->loop; ref++)
     if (pln_is_stmt(&x->g->nodes[ref]) && x->marks[ref] & SCALAR)
       scalarize_lets(x, ref);
+  keep_narrow(x, body);
   return PLN_OK;
 }
 
@@ -524,17 +543,19 @@ static pln_status vector_store(vectorizer *x, pln_stmt_rewrite *s, pln_ref stmt,
     return PLN_OK;
   for (uint32_t i = 0; i < n; i++)
     refs[i] = pln_stmt_operand(s, i);
-  if (is_widened(x, pln_operand(x->g, stmt, 0)))
+  bool widened = is_widened(x, pln_operand(x->g, stmt, 0));
+  if (widened)
     PLN_TRY(widen_index(x, s, &refs[n - 1]));
   uint32_t element = lanes_of(s, refs[0]);
   uint32_t index = element * lanes_of(s, refs[n - 1]);
   uint32_t value = lanes_of(s, refs[1]);
   uint32_t total = index > value ? index : value;
-  if (total == 1 ||
-      (index == value && !is_widened(x, pln_operand(x->g, stmt, 0))))
+  if (!widened && (total == 1 || index == value))
     return PLN_OK;
-  PLN_TRY(broadcast_to(s, total / element, &refs[n - 1]));
-  PLN_TRY(broadcast_to(s, total, &refs[1]));
+  if (total > 1) {
+    PLN_TRY(broadcast_to(s, total / element, &refs[n - 1]));
+    PLN_TRY(broadcast_to(s, total, &refs[1]));
+  }
   return build_node(s, PLN_BUFFER_STORE, 0, n, refs, node);
 }
 

@@ -160,15 +160,74 @@ static uint32_t find_symbolic(planner *p, const pln_storage_allocation *a) {
   return UINT32_MAX;
 }
 
+pln_status pln_last_variable(const pln_graph *g, pln_ref stmt, pln_ref *out) {
+  pln_ref *stack = NULL;
+  uint32_t n = 0, cap = 0;
+  pln_status status = PLN_OK;
+  *out = PLN_NONE;
+  for (uint32_t i = 1; status == PLN_OK && i < g->nodes[stmt].count; i++) {
+    pln_ref at = pln_operand(g, stmt, i);
+    while (status == PLN_OK) {
+      if (g->nodes[at].kind == PLN_VAR && (*out == PLN_NONE || at > *out))
+        *out = at;
+      status = pln_mem_grow(g->engine, (void **)&stack, &cap,
+                            (size_t)n + g->nodes[at].count, sizeof *stack);
+      for (uint32_t k = 0; status == PLN_OK && k < g->nodes[at].count; k++)
+        if (*out == PLN_NONE || pln_operand(g, at, k) > *out)
+          stack[n++] = pln_operand(g, at, k);
+      if (n == 0)
+        break;
+      at = stack[--n];
+    }
+  }
+  pln_mem_free(g->engine, stack, cap * sizeof *stack);
+  return status;
+}
+
+/* The scope of which a variable is a parameter: scopes are in the order of
+ * their first nodes, which parameters are. */
+static const pln_scope_row *scope_of(const pln_graph *g, pln_ref var) {
+  uint32_t low = 0, high = g->n_scopes;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if (g->scopes[middle].begin <= var)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  const pln_scope_row *row = low > 0 ? &g->scopes[low - 1] : NULL;
+  return row && var < row->begin + row->n_params ? row : NULL;
+}
+
+/* Memory whose size depends on a variable is allocated where that has a value:
+ * in the body of what binds it, if this is inside of the present thread. */
+static pln_status find_attach(const planner *p, const pln_storage_allocation *a,
+                              pln_ref *attach) {
+  const pln_graph *g = p->plan->graph;
+  pln_ref var = PLN_NONE;
+  *attach = p->thread;
+  if (!a->bits)
+    PLN_TRY(pln_last_variable(g, a->stmt, &var));
+  const pln_scope_row *row = var == PLN_NONE ? NULL : scope_of(g, var);
+  if (!row || (g->nodes[row->owner].kind != PLN_FOR &&
+               g->nodes[row->owner].kind != PLN_LET_STMT))
+    return PLN_OK;
+  if (p->thread == PLN_NONE || row->owner < p->thread)
+    *attach = row->owner;
+  return PLN_OK;
+}
+
 static pln_status new_storage(planner *p, const pln_storage_allocation *a,
                               uint32_t *row) {
   pln_storage_plan *plan = p->plan;
+  pln_ref attach;
+  PLN_TRY(find_attach(p, a, &attach));
   PLN_TRY(pln_mem_grow(plan->engine, (void **)&plan->storages,
                        &plan->cap_storages, (size_t)plan->n_storages + 1,
                        sizeof *plan->storages));
   *row = plan->n_storages;
   plan->storages[plan->n_storages++] = (pln_storage){.first = a->stmt,
-                                                     .attach = p->thread,
+                                                     .attach = attach,
                                                      .scope = a->scope,
                                                      .dtype = a->dtype,
                                                      .bits = a->bits};

@@ -9,8 +9,8 @@
 /* Memory that one or several allocations use, one after the other. */
 typedef struct pln_storage {
   pln_ref first;    /* the Allocate whose variable it has */
-  pln_ref attach;   /* the loop or AttrStmt in whose body it is allocated;
-                     * PLN_NONE: in the function */
+  pln_ref attach;   /* the For, LetStmt or AttrStmt in whose body it is
+                     * allocated; PLN_NONE: in the function */
   pln_symbol scope; /* storage scope */
   pln_dtype dtype;  /* of an element, without lanes */
   uint64_t bits;    /* 0: the size is not constant */

@@ -177,6 +177,7 @@ static pln_status leave_body(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
     return pln_stmt_join_binds(s, *body, rest, body);
   }
   case PLN_FOR:
+  case PLN_LET_STMT:
   case PLN_ATTR_STMT: return allocate_attached(x, s, stmt, body);
   default: return PLN_OK;
   }

@@ -251,15 +251,17 @@ static pln_term end_of(pln_te_state *s, pln_kind kind, pln_term x, pln_term y,
   return pln_simplify_term(s->a, pln_fold(s->a, kind, x, y), 2);
 }
 
-static void add_set(demand *d, uint32_t dim, pln_interval set) {
-  pln_te_state *s = d->s;
-  pln_interval *u = &d->dims[dim];
+void pln_te_unite(pln_te_state *s, pln_interval *u, pln_interval set) {
   if (!u->min) {
     *u = set;
     return;
   }
   u->min = end_of(s, PLN_PRIM_MIN, u->min, set.min, PLN_TERM_NEG_INF);
   u->max = end_of(s, PLN_PRIM_MAX, u->max, set.max, PLN_TERM_POS_INF);
+}
+
+static void add_set(demand *d, uint32_t dim, pln_interval set) {
+  pln_te_unite(d->s, &d->dims[dim], set);
 }
 
 static bool proves(pln_te_state *s, pln_kind kind, pln_term x, pln_term y) {
@@ -269,7 +271,7 @@ static bool proves(pln_te_state *s, pln_kind kind, pln_term x, pln_term y) {
 
 /* An index is inside of the tensor: its shape is taken where that is known to
  * be tighter, at both ends. */
-static pln_interval clamp(pln_te_state *s, pln_interval set, pln_term dim) {
+pln_interval pln_te_clamp(pln_te_state *s, pln_interval set, pln_term dim) {
   pln_interval shape = {pln_const_like(s->a, dim, 0),
                         pln_add_const(s->a, dim, -1)};
   bool open = set.min == PLN_TERM_NEG_INF && set.max == PLN_TERM_POS_INF;
@@ -286,7 +288,7 @@ static void add_load(demand *d, pln_term load) {
     pln_term index = pln_term_operand(s->a, load, 1 + i);
     pln_interval set =
         pln_interval_of(s->a, index, d->vars.n, d->vars.items, d->sets, false);
-    add_set(d, i, clamp(s, set, pln_te_dim(s, tensor, i)));
+    add_set(d, i, pln_te_clamp(s, set, pln_te_dim(s, tensor, i)));
   }
 }
 

@@ -87,6 +87,15 @@ static pln_status loop_value(pln_te_state *s, const pln_te_nest *nest,
   return PLN_OK;
 }
 
+/* A domain may depend on axes before it, which have values. */
+static pln_term value_of(pln_te_state *s, const pln_te_nest *nest,
+                         const pln_te_axis *x) {
+  if (!x->low || pln_is_const(s->a, x->low))
+    return x->value;
+  return pln_te_substitute(s, x->value, nest->from.n, nest->from.items,
+                           nest->to.items, false);
+}
+
 /* Values of all axes, for substitution. A value that is the variable itself is
  * left out. */
 static pln_status list_values(pln_te_state *s, pln_te_nest *nest) {
@@ -95,8 +104,12 @@ static pln_status list_values(pln_te_state *s, pln_te_nest *nest) {
     const pln_te_axis *x = &s->axes[all.items[i]];
     if (!pln_te_has_value(s, all.items[i]) || x->value == x->var)
       continue;
+    pln_term value =
+        x->type == PLN_ITER_COMM_REDUCE ? value_of(s, nest, x) : x->value;
+    if (!value)
+      return s->a->status;
     PLN_TRY(pln_te_push(s, &nest->from, x->var));
-    PLN_TRY(pln_te_push(s, &nest->to, x->value));
+    PLN_TRY(pln_te_push(s, &nest->to, value));
   }
   return PLN_OK;
 }

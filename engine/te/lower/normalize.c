@@ -62,8 +62,8 @@ static pln_status open_value(inliner *x, pln_term load, pln_term body) {
 static pln_term next_load(pln_te_state *s, const open_body *top) {
   pln_term load = top->loads.items[top->values.n];
   return top->values.n
-             ? pln_te_substitute(s, load, top->values.n, top->loads.items,
-                                 top->values.items, false)
+             ? pln_te_replace_loads(s, load, top->values.n, top->loads.items,
+                                    top->values.items)
              : load;
 }
 
@@ -71,8 +71,8 @@ static pln_term next_load(pln_te_state *s, const open_body *top) {
 static pln_status close_value(inliner *x, pln_term *out) {
   const open_body *top = &x->stack[--x->n];
   *out = top->loads.n
-             ? pln_te_substitute(x->s, top->body, top->loads.n,
-                                 top->loads.items, top->values.items, false)
+             ? pln_te_replace_loads(x->s, top->body, top->loads.n,
+                                    top->loads.items, top->values.items)
              : top->body;
   PLN_TRY(x->s->a->status);
   if (!top->load)
@@ -158,6 +158,7 @@ static pln_status rebase_axis(pln_te_state *s, uint32_t stage, uint32_t axis,
                           &rebased));
   pln_te_axis *x = &s->axes[rebased];
   x->loop = old.loop;
+  x->intrin = old.intrin;
   x->pragmas = old.pragmas;
   x->prefetches = old.prefetches;
   s->axes[axis].rebased = rebased;

@@ -6,9 +6,7 @@
 
 /* ------------------------------------------------------------------- stores */
 
-/* An expression of the operation as it stands in statements: with the values of
- * the axes, with the Buffers of this program. */
-static pln_term in_program(pln_te_state *s, const pln_te_nest *nest,
+pln_term pln_te_in_program(pln_te_state *s, const pln_te_nest *nest,
                            pln_term t) {
   t = pln_te_substitute(s, t, nest->from.n, nest->from.items, nest->to.items,
                         true);
@@ -25,9 +23,9 @@ static pln_status store(pln_te_state *s, const pln_te_nest *nest, uint32_t i,
   if (!terms)
     return pln_nomem(s->engine);
   terms[0] = pln_te_buffer(s, g->first_tensor + i);
-  terms[1] = in_program(s, nest, value);
+  terms[1] = pln_te_in_program(s, nest, value);
   for (uint32_t k = 0; k < rank; k++)
-    terms[2 + k] = in_program(s, nest, s->axes[g->axis.items[k]].var);
+    terms[2 + k] = pln_te_in_program(s, nest, s->axes[g->axis.items[k]].var);
   pln_te_stmt stmt = {.kind = PLN_BUFFER_STORE,
                       .n = rank + 2,
                       .terms = terms,
@@ -52,9 +50,7 @@ static pln_status stores(pln_te_state *s, const pln_te_nest *nest,
 
 /* --------------------------------------------------------------- reductions */
 
-/* The first leaf that a reduction axis is part of; leaves behind it that are
- * part of nothing else are listed in `skip`. */
-static pln_status find_init(pln_te_state *s, uint32_t stage, uint32_t *first,
+pln_status pln_te_find_init(pln_te_state *s, uint32_t stage, uint32_t *first,
                             pln_te_list *skip) {
   enum { AXIS = 1, REDUCE = 2 };
   const pln_te_stage *g = &s->stages[stage];
@@ -133,7 +129,7 @@ static pln_status update(pln_te_state *s, const pln_te_nest *nest,
   PLN_TRY(stores(s, nest, values, r.n_sources, out));
   if (pln_is_value(s->a, r.condition, 1))
     return PLN_OK;
-  pln_term condition = in_program(s, nest, r.condition);
+  pln_term condition = pln_te_in_program(s, nest, r.condition);
   pln_te_stmt test = {
       .kind = PLN_IF_THEN_ELSE, .n = 1, .terms = &condition, .body = *out};
   return pln_te_build(s, &test, out);
@@ -153,37 +149,41 @@ static pln_status initial(pln_te_state *s, const pln_te_nest *nest,
 }
 
 /* The loops from the first that belongs to the reduction on, without those that
- * belong to it alone, around the initial values. `main` has the values of the
- * loops further out. */
-static pln_status init_nest(pln_te_state *s, const pln_te_nest *main,
-                            uint32_t first, const pln_te_list *skip,
-                            pln_term reduce, pln_ref *out) {
-  pln_te_nest nest = {.stage = main->stage,
-                      .first = first,
-                      .init = true,
-                      .keep_trivial = main->keep_trivial,
-                      .skip = skip};
+ * belong to it alone. */
+pln_status pln_te_init_nest(pln_te_state *s, const pln_te_nest *main,
+                            pln_te_nest *nest) {
   pln_te_list leaves = s->stages[main->stage].leaves;
   pln_te_list values = {0};
-  for (uint32_t i = 0; i < first; i++)
+  nest->stage = main->stage;
+  nest->init = true;
+  nest->keep_trivial = main->keep_trivial;
+  for (uint32_t i = 0; i < nest->first; i++)
     PLN_TRY(pln_te_push(s, &values, s->axes[leaves.items[i]].value));
   pln_te_begin_walk(s);
-  for (uint32_t i = 0; i < first; i++)
+  for (uint32_t i = 0; i < nest->first; i++)
     pln_te_set_value(s, leaves.items[i], values.items[i]);
-  PLN_TRY(pln_te_nest_make(s, &nest));
-  PLN_TRY(pln_te_bound_check(s, main->stage, true, skip, &nest.guards));
-  for (uint32_t i = 0; i < nest.guards.n; i++)
-    nest.guards.items[i] = pln_te_likely(s, nest.guards.items[i]);
+  PLN_TRY(pln_te_nest_make(s, nest));
+  PLN_TRY(pln_te_bound_check(s, main->stage, true, nest->skip, &nest->guards));
+  for (uint32_t i = 0; i < nest->guards.n; i++)
+    nest->guards.items[i] = pln_te_likely(s, nest->guards.items[i]);
+  return PLN_OK;
+}
+
+static pln_status provide_init(pln_te_state *s, const pln_te_nest *main,
+                               uint32_t first, const pln_te_list *skip,
+                               pln_term reduce, pln_ref *out) {
+  pln_te_nest nest = {.first = first, .skip = skip};
+  PLN_TRY(pln_te_init_nest(s, main, &nest));
   PLN_TRY(initial(s, &nest, reduce, out));
   PLN_TRY(pln_te_nest_guard(s, &nest, out));
-  for (uint32_t i = leaves.n; i-- > first;)
+  for (uint32_t i = s->stages[main->stage].leaves.n; i-- > first;)
     PLN_TRY(pln_te_nest_wrap(s, &nest, i, out));
   return PLN_OK;
 }
 
 /* ------------------------------------------------------------------ compute */
 
-static pln_status main_nest(pln_te_state *s, pln_te_nest *nest) {
+pln_status pln_te_main_nest(pln_te_state *s, pln_te_nest *nest) {
   pln_term predicate = s->stages[nest->stage].predicate;
   pln_te_begin_walk(s);
   PLN_TRY(pln_te_nest_make(s, nest));
@@ -210,10 +210,10 @@ static pln_status provide_reduction(pln_te_state *s, pln_te_nest *nest) {
   pln_te_list skip = {0};
   uint32_t first;
   pln_ref init, stmt;
-  PLN_TRY(find_init(s, nest->stage, &first, &skip));
+  PLN_TRY(pln_te_find_init(s, nest->stage, &first, &skip));
   PLN_TRY(check_threads(s, nest->stage, &skip));
-  PLN_TRY(main_nest(s, nest));
-  PLN_TRY(init_nest(s, nest, first, &skip, reduce, &init));
+  PLN_TRY(pln_te_main_nest(s, nest));
+  PLN_TRY(provide_init(s, nest, first, &skip, reduce, &init));
   PLN_TRY(update(s, nest, reduce, &stmt));
   PLN_TRY(pln_te_nest_guard(s, nest, &stmt));
   PLN_TRY(wrap_all(s, nest, first, init, &stmt));
@@ -223,10 +223,13 @@ static pln_status provide_reduction(pln_te_state *s, pln_te_nest *nest) {
 
 static pln_status provide_compute(pln_te_state *s, pln_te_nest *nest) {
   const pln_te_list *body = &s->stages[nest->stage].body;
+  uint32_t tensorized = pln_te_tensorized_loop(s, nest->stage);
   pln_ref stmt;
+  if (tensorized != PLN_NONE)
+    return pln_te_provide_tensorized(s, tensorized, nest);
   if (pln_term_kind(s->a, body->items[0]) == PLN_REDUCE)
     return provide_reduction(s, nest);
-  PLN_TRY(main_nest(s, nest));
+  PLN_TRY(pln_te_main_nest(s, nest));
   PLN_TRY(stores(s, nest, s->stages[nest->stage].body.items,
                  s->stages[nest->stage].body.n, &stmt));
   PLN_TRY(pln_te_nest_guard(s, nest, &stmt));

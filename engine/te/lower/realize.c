@@ -98,9 +98,41 @@ static pln_status mark_outputs(pln_te_state *s, uint32_t stage, const char *key,
   return PLN_OK;
 }
 
+/* True if one of the loops around an axis, or its own, has several rounds. */
+static bool has_loop(const pln_te_state *s, uint32_t stage, uint32_t axis) {
+  const pln_te_list *leaves = &s->stages[stage].leaves;
+  bool found = false;
+  for (uint32_t i = 0; i < leaves->n; i++) {
+    found |= !pln_is_value(s->a, s->axes[leaves->items[i]].count, 1);
+    if (leaves->items[i] == axis)
+      break;
+  }
+  return found;
+}
+
+/* Rounds of a scan follow from those before: none can be computed ahead. */
+static pln_status check_double_buffer(pln_te_state *s, uint32_t stage) {
+  uint32_t at = stage;
+  if (!s->stages[stage].double_buffer)
+    return PLN_OK;
+  const pln_te_stage *spec = &s->stages[pln_te_attach_spec(s, at)];
+  while (spec->attach == PLN_ATTACH_SCOPE &&
+         !has_loop(s, spec->attach_stage, spec->attach_axis)) {
+    at = spec->attach_stage;
+    spec = &s->stages[pln_te_attach_spec(s, at)];
+  }
+  if (spec->attach != PLN_ATTACH_SCAN_UPDATE)
+    return PLN_OK;
+  return pln_diag_error(s->engine, PLN_ERR_ARGUMENT, NULL,
+                        "schedule: stage '%s' is part of a scan's round, which "
+                        "cannot be double buffered",
+                        pln_te_stage_name(s, stage));
+}
+
 pln_status pln_te_pipeline(pln_te_state *s, uint32_t stage, pln_ref consumer,
                            pln_ref *out) {
   pln_ref stmt = s->stages[stage].stmt;
+  PLN_TRY(check_double_buffer(s, stage));
   if (s->stages[stage].double_buffer)
     PLN_TRY(mark_outputs(s, stage, "double_buffer_scope",
                          pln_term_int(s->a, PLN_INT32, 1, 1), &stmt));

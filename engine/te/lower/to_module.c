@@ -219,7 +219,29 @@ static pln_status note_attachment(pln_te_state *s, uint32_t stage) {
   return PLN_OK;
 }
 
+/* A stage is attached to one that is computed behind it. */
+static pln_status check_order(pln_te_state *s) {
+  uint8_t *done = pln_arena_new(&s->arena, s->n_stages + 1u);
+  if (!done)
+    return pln_nomem(s->engine);
+  memset(done, 0, s->n_stages);
+  for (uint32_t i = 0; i < s->order.n; i++) {
+    uint32_t stage = s->order.items[i];
+    const pln_te_stage *spec = &s->stages[pln_te_attach_spec(s, stage)];
+    if (spec->attach == PLN_ATTACH_SCOPE && done[spec->attach_stage])
+      return pln_diag_error(
+          s->engine, PLN_ERR_ARGUMENT, NULL,
+          "schedule: did not find the attachment point of stage '%s': '%s' is "
+          "computed before it, and does not read it",
+          pln_te_stage_name(s, stage),
+          pln_te_stage_name(s, spec->attach_stage));
+    done[stage] = 1;
+  }
+  return PLN_OK;
+}
+
 static pln_status note_attachments(pln_te_state *s) {
+  PLN_TRY(check_order(s));
   for (uint32_t i = 0; i < s->n_stages; i++)
     s->stages[i].scan = PLN_NONE;
   for (uint32_t i = 0; i < s->order.n; i++)

@@ -1,6 +1,6 @@
 /* annotations.c: the primitives that annotate axes and stages: bind, vectorize,
  * unroll, parallel, pragma, prefetch, storage_align, set_scope, double_buffer,
- * rolling_buffer, env_threads, set_store_predicate. */
+ * rolling_buffer, env_threads, set_store_predicate, tensorize. */
 
 #include "te/te.h"
 
@@ -99,11 +99,31 @@ static pln_status storage_align(pln_te_state *s,
   return PLN_OK;
 }
 
+/* The inits and updates of a scan write into its tensors. */
+static bool writes_into_scan(const pln_te_state *s, uint32_t stage) {
+  for (uint32_t i = 0; i < s->n_stages; i++) {
+    const pln_te_stage *g = &s->stages[i];
+    for (uint32_t k = 0; g->kind == PLN_TE_SCAN && k < 2 * g->n_tensors; k++)
+      if (s->tensors[g->body.items[k]].stage == stage)
+        return true;
+  }
+  return false;
+}
+
 static pln_status set_buffering(pln_te_state *s, const pln_schedule_step *step,
                                 bool rolling) {
   pln_te_stage *g = &s->stages[step->stage];
   if (g->is_output)
     return pln_te_refuse(s, step, "an output cannot be a %s buffer",
+                         rolling ? "rolling" : "double");
+  if (!rolling && g->n_tensors > 1)
+    return pln_te_refuse(s, step,
+                         "a stage with several outputs cannot be a double "
+                         "buffer");
+  if (writes_into_scan(s, step->stage))
+    return pln_te_refuse(s, step,
+                         "it writes into the tensor of a scan, which cannot be "
+                         "a %s buffer",
                          rolling ? "rolling" : "double");
   if (rolling)
     g->rolling_buffer = true;
@@ -142,6 +162,80 @@ static pln_status set_predicate(pln_te_state *s,
   return PLN_OK;
 }
 
+/* ---------------------------------------------------------------- tensorize */
+
+/* `n` operands of the root of a graph, from `at` on. */
+static pln_status import_parts(pln_te_state *s, const pln_graph *g,
+                               uint32_t *at, uint32_t n, pln_term **out) {
+  const pln_ref *parts = pln_node_operands(g, pln_graph_root(g));
+  *out = pln_arena_new(&s->arena, (n + 1) * sizeof **out);
+  if (!*out)
+    return pln_nomem(s->engine);
+  for (uint32_t i = 0; i < n; i++)
+    PLN_TRY(pln_analyzer_import(s->a, g, parts[(*at)++], &(*out)[i]));
+  return PLN_OK;
+}
+
+static pln_status check_kinds(pln_te_state *s, const pln_schedule_step *step,
+                              uint32_t n, const pln_term *terms,
+                              pln_kind kind) {
+  for (uint32_t i = 0; i < n; i++)
+    if (pln_term_kind(s->a, terms[i]) != kind ||
+        (kind == PLN_ITER_VAR && pln_at(s->a, terms[i])->n != 2))
+      return pln_te_refuse(s, step, "a part of the intrinsic must be a %s",
+                           pln_kind_name(kind));
+  return PLN_OK;
+}
+
+/* values: numbers of inputs, outputs and axes, their nodes in an Array, then
+ * the statements, or 0: body, reset, update. */
+static pln_status read_intrin(pln_te_state *s, const pln_schedule_step *step,
+                              pln_te_intrin *in) {
+  const pln_schedule_value *v = step->values;
+  const pln_graph *g = step->n_values == 7 ? v[3].graph : NULL;
+  uint32_t at = 0;
+  if (!g || pln_node_kind(g, pln_graph_root(g)) != PLN_PRIM_ARRAY ||
+      v[0].number < 0 || v[1].number < 1 || v[2].number < 0 ||
+      v[0].number > UINT16_MAX || v[1].number > UINT16_MAX ||
+      v[2].number > UINT16_MAX ||
+      pln_node_n_operands(g, pln_graph_root(g)) !=
+          2 * v[0].number + 2 * v[1].number + v[2].number)
+    return pln_te_refuse(s, step, "it needs an intrinsic");
+  in->n_inputs = (uint32_t)v[0].number;
+  in->n_outputs = (uint32_t)v[1].number;
+  in->n_axis = (uint32_t)v[2].number;
+  PLN_TRY(import_parts(s, g, &at, in->n_inputs, &in->inputs));
+  PLN_TRY(import_parts(s, g, &at, in->n_inputs + in->n_outputs, &in->buffers));
+  PLN_TRY(import_parts(s, g, &at, in->n_axis, &in->axis));
+  PLN_TRY(import_parts(s, g, &at, in->n_outputs, &in->bodies));
+  PLN_TRY(check_kinds(s, step, in->n_inputs, in->inputs, PLN_BUFFER));
+  PLN_TRY(check_kinds(s, step, in->n_inputs + in->n_outputs, in->buffers,
+                      PLN_BUFFER));
+  PLN_TRY(check_kinds(s, step, in->n_axis, in->axis, PLN_ITER_VAR));
+  in->body = v[4].graph;
+  in->reset = v[5].graph;
+  in->update = v[6].graph;
+  return s->a->status;
+}
+
+static pln_status tensorize(pln_te_state *s, const pln_schedule_step *step) {
+  pln_te_axis *x;
+  PLN_TRY(find_loop(s, step, &x));
+  if (s->stages[step->stage].kind != PLN_TE_COMPUTE)
+    return pln_te_refuse(s, step, "only a compute stage is tensorized");
+  if (x->bind != PLN_NONE || is_thread(x))
+    return pln_te_refuse(s, step, "axis '%s' is bound to a thread",
+                         pln_te_axis_name(s, step->axes[0]));
+  pln_te_intrin *in = pln_arena_new(&s->arena, sizeof *in);
+  if (!in)
+    return pln_nomem(s->engine);
+  *in = (pln_te_intrin){.name = step->text};
+  PLN_TRY(read_intrin(s, step, in));
+  x->loop = PLN_ITER_TENSORIZED;
+  x->intrin = in;
+  return PLN_OK;
+}
+
 pln_status pln_te_apply_annotation(pln_te_state *s,
                                    const pln_schedule_step *step) {
   switch (step->primitive) {
@@ -161,6 +255,7 @@ pln_status pln_te_apply_annotation(pln_te_state *s,
   case PLN_SCHEDULE_ROLLING_BUFFER: return set_buffering(s, step, true);
   case PLN_SCHEDULE_ENV_THREADS: return env_threads(s, step);
   case PLN_SCHEDULE_SET_STORE_PREDICATE: return set_predicate(s, step);
+  case PLN_SCHEDULE_TENSORIZE: return tensorize(s, step);
   default: return pln_te_refuse(s, step, "there is no such primitive");
   }
 }

@@ -153,6 +153,26 @@ static bool is_reduction(const pln_te_state *s, uint32_t stage, uint32_t axis) {
          pln_te_index(&s->stages[stage].reduce, axis) != PLN_NONE;
 }
 
+/* A loop that dimensions and reduction axes were fused to has no place in the
+ * cache. */
+static pln_status check_fused(pln_te_state *s, const pln_schedule_step *step) {
+  enum { AXIS = 1, REDUCE = 2 };
+  const pln_te_stage *g = &s->stages[step->stage];
+  pln_te_begin_walk(s);
+  for (uint32_t i = 0; i < g->axis.n; i++)
+    pln_te_mask(s, g->axis.items[i], AXIS);
+  for (uint32_t i = 0; i < g->reduce.n; i++)
+    pln_te_mask(s, g->reduce.items[i], REDUCE);
+  pln_te_pass_down_mask(s, step->stage);
+  for (uint32_t i = 0; i < g->leaves.n; i++)
+    if (pln_te_mask_of(s, g->leaves.items[i]) == (AXIS | REDUCE))
+      return pln_te_refuse(s, step,
+                           "axis '%s': only data parallel dimensions can be "
+                           "relaid, and it is fused with a reduction axis",
+                           pln_te_axis_name(s, g->leaves.items[i]));
+  return PLN_OK;
+}
+
 static pln_status check_write(pln_te_state *s, const pln_schedule_step *step) {
   const pln_te_stage *g = &s->stages[step->stage];
   if (g->kind != PLN_TE_COMPUTE)
@@ -180,7 +200,7 @@ static pln_status check_write(pln_te_state *s, const pln_schedule_step *step) {
           s, step, "axis '%s': only data parallel dimensions can be relaid",
           pln_te_axis_name(s, axis));
   }
-  return PLN_OK;
+  return check_fused(s, step);
 }
 
 static void clear_ranges(pln_te_state *s, uint32_t stage) {
@@ -321,12 +341,28 @@ static pln_status fill_cache(relayout *r) {
   return s->a->status;
 }
 
-/* The axes of the reduction go with it. */
-static void move_reduction(pln_te_state *s, uint32_t from, uint32_t to) {
-  s->stages[to].reduce = s->stages[from].reduce;
-  s->stages[from].reduce = (pln_te_list){0};
-  for (uint32_t i = 0; i < s->stages[to].reduce.n; i++)
-    s->axes[s->stages[to].reduce.items[i]].stage = to;
+/* An expression of the original, over the axes of the cache. */
+static pln_term over_cache(relayout *r, pln_term t) {
+  pln_te_state *s = r->s;
+  t = pln_te_substitute(s, t, r->axis_vars.n, r->axis_vars.items,
+                        r->axis_values.items, false);
+  return pln_te_substitute(s, t, r->loop_vars.n, r->loop_vars.items,
+                           r->cache_vars.items, false);
+}
+
+/* The axes of the reduction go with it; their domains may depend on others. */
+static pln_status move_reduction(relayout *r) {
+  pln_te_state *s = r->s;
+  pln_te_list reduce = s->stages[r->origin].reduce;
+  s->stages[r->stage].reduce = reduce;
+  s->stages[r->origin].reduce = (pln_te_list){0};
+  for (uint32_t i = 0; i < reduce.n; i++) {
+    pln_te_axis *x = &s->axes[reduce.items[i]];
+    x->stage = r->stage;
+    x->min = over_cache(r, x->min);
+    x->extent = over_cache(r, x->extent);
+  }
+  return s->a->status;
 }
 
 static pln_status relay(relayout *r) {
@@ -336,7 +372,7 @@ static pln_status relay(relayout *r) {
   PLN_TRY(map_from_cache(r));
   clear_ranges(s, r->origin);
   PLN_TRY(fill_cache(r));
-  move_reduction(s, r->origin, r->stage);
+  PLN_TRY(move_reduction(r));
   PLN_TRY(pln_te_stage_reset(s, r->stage));
   return pln_te_stage_reset(s, r->origin);
 }

@@ -454,6 +454,8 @@ void pln_te_state_free(pln_te_state *s) {
   if (!s)
     return;
   pln_engine *e = s->engine;
+  if (s->a)
+    pln_term_marks_free(s->a, &s->loadless);
   pln_analyzer_free(s->a);
   pln_builder_free(s->b);
   pln_idmap_free(s->axis_of);

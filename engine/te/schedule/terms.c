@@ -26,6 +26,11 @@ static void set_image(pln_te_state *s, pln_term t, pln_term image) {
   s->image_at[t] = s->image_stamp;
 }
 
+/* What was left out of a walk is its own image. */
+static pln_term image_of(const pln_te_state *s, pln_term t) {
+  return s->image_at[t] == s->image_stamp ? s->image[t] : t;
+}
+
 /* A node with the images of its operands. */
 static pln_term rebuild(pln_te_state *s, pln_term t, bool lower) {
   pln_term few[16], *operands = few;
@@ -37,7 +42,7 @@ static pln_term rebuild(pln_te_state *s, pln_term t, bool lower) {
     return pln_arith_fail(s->a, pln_nomem(s->engine));
   for (uint32_t i = 0; i < n.n; i++) {
     pln_term old = pln_term_operand(s->a, t, i);
-    operands[i] = s->image[old];
+    operands[i] = image_of(s, old);
     changed |= operands[i] != old;
   }
   pln_term out = t;
@@ -55,11 +60,12 @@ static pln_term rebuild(pln_te_state *s, pln_term t, bool lower) {
   return out;
 }
 
-pln_term pln_te_substitute(pln_te_state *s, pln_term t, uint32_t n,
-                           const pln_term *from, const pln_term *to,
-                           bool lower) {
+static pln_term substitute(pln_te_state *s, pln_term t, uint32_t n,
+                           const pln_term *from, const pln_term *to, bool lower,
+                           const pln_term_marks *left_out) {
   pln_term_list order;
-  if (!t || !make_room(s, t) || !pln_term_order(s->a, t, NULL, &order))
+  if (!t || !make_room(s, t) ||
+      !pln_term_order_unmarked(s->a, t, left_out, &order))
     return PLN_NO_TERM;
   s->image_stamp++;
   for (uint32_t i = 0; i < n; i++)
@@ -75,18 +81,44 @@ pln_term pln_te_substitute(pln_te_state *s, pln_term t, uint32_t n,
     ok = image != PLN_NO_TERM;
   }
   pln_term_list_free(s->a, &order);
-  return ok ? s->image[t] : PLN_NO_TERM;
+  return ok ? image_of(s, t) : PLN_NO_TERM;
+}
+
+pln_term pln_te_substitute(pln_te_state *s, pln_term t, uint32_t n,
+                           const pln_term *from, const pln_term *to,
+                           bool lower) {
+  static const pln_term_marks none = {0};
+  return substitute(s, t, n, from, to, lower, &none);
+}
+
+pln_term pln_te_replace_loads(pln_te_state *s, pln_term t, uint32_t n,
+                              const pln_term *from, const pln_term *to) {
+  return substitute(s, t, n, from, to, false, &s->loadless);
+}
+
+static bool reads_nothing(const pln_te_state *s, pln_term t) {
+  if (pln_term_kind(s->a, t) == PLN_PRODUCER_LOAD)
+    return false;
+  for (uint32_t i = 0; i < pln_at(s->a, t)->n; i++)
+    if (!pln_term_is_marked(&s->loadless, pln_term_operand(s->a, t, i)))
+      return false;
+  return true;
 }
 
 pln_status pln_te_each_load(pln_te_state *s, pln_term t, pln_te_load_fn fn,
                             void *ud) {
   pln_term_list order;
   pln_status status = PLN_OK;
-  if (!pln_term_order(s->a, t, NULL, &order))
+  PLN_TRY(pln_term_marks_grow(s->a, &s->loadless));
+  if (!pln_term_order_unmarked(s->a, t, &s->loadless, &order))
     return s->a->status;
-  for (uint32_t i = 0; status == PLN_OK && i < order.n; i++)
-    if (pln_term_kind(s->a, order.items[i]) == PLN_PRODUCER_LOAD)
-      status = fn(ud, s, order.items[i]);
+  for (uint32_t i = 0; status == PLN_OK && i < order.n; i++) {
+    pln_term item = order.items[i];
+    if (reads_nothing(s, item))
+      pln_term_mark(&s->loadless, item);
+    else if (pln_term_kind(s->a, item) == PLN_PRODUCER_LOAD)
+      status = fn(ud, s, item);
+  }
   pln_term_list_free(s->a, &order);
   return status;
 }
@@ -112,8 +144,13 @@ static pln_term intern(pln_te_state *s, pln_term_node node, uint32_t n,
 
 pln_term pln_te_load(pln_te_state *s, uint32_t tensor,
                      const pln_term *indices) {
-  pln_term buffer = s->tensors[tensor].buffer, few[17], *operands = few;
-  uint32_t rank = pln_te_rank(s, tensor);
+  return pln_te_load_buffer(s, s->tensors[tensor].buffer, indices);
+}
+
+pln_term pln_te_load_buffer(pln_te_state *s, pln_term buffer,
+                            const pln_term *indices) {
+  pln_term few[17], *operands = few;
+  uint32_t rank = pln_at(s->a, buffer)->count;
   pln_type type = pln_at(s->a, buffer)->type;
   pln_term_node node = {.kind = PLN_PRODUCER_LOAD,
                         .dtype = (uint8_t)pln_type_dtype(s->engine, type),

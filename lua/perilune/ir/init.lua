@@ -451,6 +451,12 @@ function methods.load(buffer, ...) return tir.BufferLoad(buffer, { ... }) end
 --- buffer:store(value, i, j): the statement that stores one
 function methods.store(buffer, value, ...) return tir.BufferStore(buffer, value, { ... }) end
 
+--- buffer:access_ptr("rw"): the address of its first element, for a function that reads ("r") or
+-- writes ("w") it. Options: offset and extent, in elements.
+function methods.access_ptr(buffer, mask, options)
+  return require "perilune.tir.access_ptr"(buffer, mask, options)
+end
+
 core.extend("perilune.Node", methods, metamethods)
 
 core.extend("perilune.Op", {}, { __call = core.call })

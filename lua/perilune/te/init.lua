@@ -21,6 +21,7 @@ local te = {
   placeholder = operation.placeholder, compute = operation.compute, scan = operation.scan,
   extern = operation.extern, tag_scope = operation.tag_scope,
   create_schedule = schedule.create_schedule,
+  decl_tensor_intrin = require "perilune.te.tensor_intrin".decl_tensor_intrin,
   create_prim_func = require "perilune.te.create_prim_func",
   const = operand.const, comm_reducer = tir.comm_reducer,
 }
@@ -65,4 +66,9 @@ function te.thread_axis(dom, tag, name)
   return tir.IterVar(dom, name or tag, "ThreadIndex", tag)
 end
 
-return te
+-- Functions of loops are loaded at their first use.
+return setmetatable(te, { __index = function(_, name)
+  if name ~= "hybrid" then return nil end
+  te.hybrid = require "perilune.te.hybrid"
+  return te.hybrid
+end })

@@ -6,6 +6,7 @@ core.internal()
 local argument = require "perilune.argument"
 local operand = require "perilune.tir.operand"
 local operation = require "perilune.te.operation"
+local tensor_intrin = require "perilune.te.tensor_intrin"
 
 local Stage = { __name = "perilune.te.Stage" }
 local methods = {}
@@ -251,6 +252,14 @@ function methods.env_threads(stage, threads)
     numbers[i] = thread_number(stage, thread, "env_threads")
   end
   stage.schedule:apply("env_threads", stage.number, numbers)
+end
+
+--- Computes the loops from an axis inwards by an intrinsic (te.decl_tensor_intrin).
+function methods.tensorize(stage, axis, intrin)
+  if not tensor_intrin.is_intrin(intrin) then
+    argument.fail("tensorize: an intrinsic is expected (te.decl_tensor_intrin)")
+  end
+  apply(stage, "tensorize", { axis }, tensor_intrin.values(intrin), intrin.name)
 end
 
 --- Stores only where a condition holds.

@@ -5,6 +5,7 @@ core.internal()
 
 local argument = require "perilune.argument"
 local json = require "perilune.json"
+local tensor_intrin = require "perilune.te.tensor_intrin"
 local tir = require "perilune.tir"
 
 local trace = {}
@@ -30,7 +31,8 @@ function trace.to_json(schedule)
     for _, name in ipairs { "axes", "tensors" } do
       if #step[name] > 0 then fields[#fields + 1] = { name, list_out(step[name]) } end
     end
-    if #step.values > 0 then
+    -- An intrinsic is known by its name.
+    if #step.values > 0 and step.primitive ~= "tensorize" then
       fields[#fields + 1] = { "values", list_out(step.values, value_out) }
     end
     if step.text then fields[#fields + 1] = { "text", step.text } end
@@ -78,25 +80,35 @@ local function value_in(schedule, value, where)
   return next(values) and tir.substitute(expr, values) or expr
 end
 
-local function apply_step(schedule, step, where)
+local function intrin_values(step, intrins, where)
+  for _, intrin in ipairs(intrins or {}) do
+    if intrin.name == step.text then return tensor_intrin.values(intrin) end
+  end
+  return argument.fail(("%s: it tensorizes with '%s', which is not among the intrinsics that are"
+    .. " given"):format(where, step.text))
+end
+
+local function apply_step(schedule, step, intrins, where)
   if type(step) ~= "table" or type(step.primitive) ~= "string" then
     argument.fail(where .. ": a step is an object with a primitive")
   end
-  local values = {}
+  local values = step.primitive == "tensorize" and intrin_values(step, intrins, where) or {}
   for i, value in ipairs(step.values or {}) do values[i] = value_in(schedule, value, where) end
   schedule:apply(step.primitive, step.stage or 0, step.axes or {}, step.tensors or {}, values,
     step.text)
 end
 
 --- Applies the steps of a text that to_json made, behind those that there are. When one is refused,
--- none of them stays.
-function trace.apply_json(schedule, text)
+-- none of them stays. `intrins`: a list of the intrinsics that they tensorize with.
+function trace.apply_json(schedule, text, intrins)
   argument.string(text, "apply_json", "text")
   local steps, message = json.decode(text)
   if steps == nil then argument.fail("apply_json: " .. message) end
   if type(steps) ~= "table" then argument.fail("apply_json: a list of steps expected") end
   local whole = schedule:copy()
-  for i, step in ipairs(steps) do apply_step(whole, step, ("apply_json: step %d"):format(i)) end
+  for i, step in ipairs(steps) do
+    apply_step(whole, step, intrins, ("apply_json: step %d"):format(i))
+  end
   schedule.core, schedule.axes, schedule.made_stages = whole.core, whole.axes, {}
   return schedule
 end

@@ -420,8 +420,12 @@ tir.renew_defs = core.renew_defs
 tir.run = require "perilune.tir.run".run
 tir.check = require "perilune.tir.check".check
 
--- Schedules are loaded at their first use.
+-- Schedules and their intrinsics are loaded at their first use.
 return setmetatable(tir, { __index = function(_, name)
+  if name == "TensorIntrin" then
+    tir.TensorIntrin = require "perilune.tir.tensor_intrin"
+    return tir.TensorIntrin
+  end
   if name ~= "Schedule" then return nil end
   tir.Schedule = require "perilune.tir.schedule"
   return tir.Schedule

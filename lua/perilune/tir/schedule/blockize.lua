@@ -114,7 +114,8 @@ function blockize.blockize(s, loop, _)
     name = block.name .. "_o", iters = iters.outer, values = iters.outer_values,
     predicate = terms.yes, reads = {}, writes = {}, init = init, body = body, allocs = {},
     matches = {}, annotations = {} })
-  checks.complete_or_reduction(s, block)
+  -- Where an init moves; all else stays in its order.
+  if block.init then checks.complete_or_reduction(s, block) end
   s:replace(loop, outer)
   return outer.id
 end

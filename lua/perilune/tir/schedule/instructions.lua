@@ -17,6 +17,7 @@ local layout = require "perilune.tir.schedule.layout"
 local loops = require "perilune.tir.schedule.loops"
 local query = require "perilune.tir.schedule.query"
 local reduction = require "perilune.tir.schedule.reduction"
+local tensorize = require "perilune.tir.schedule.tensorize"
 
 local instructions = {}
 
@@ -86,6 +87,8 @@ row("annotate", "Annotate", { { "block_or_loop", "loop_or_block" }, { "ann_key",
 row("unannotate", "Unannotate", { { "block_or_loop", "loop_or_block" }, { "ann_key", "string" } },
   nil, loops.unannotate)
 row("blockize", "Blockize", { { "target", "loop" }, keep_unit }, "block", blockize.blockize)
+row("tensorize", "Tensorize", { { "block_or_loop", "loop_or_block" },
+  { "tensor_intrin", "string" }, keep_unit }, nil, tensorize.tensorize)
 row("transform_layout", "TransformLayout", { { "block", "block" }, { "buffer", "buffer" },
   { "index_map", "index_map" } }, nil, layout.transform_layout)
 row("enter_postproc", "EnterPostproc", {}, nil, function() end)
