@@ -248,6 +248,39 @@ case("image.resize2d", { float(1, 2, 4, 5) }, { size = { 7, 3 }, method = "neare
 case("image.resize2d", { float(1, 2, 4, 5) }, { size = { 7, 9 }, method = "linear",
   coordinate_transformation_mode = "align_corners" })
 
+-- ------------------------------------------------------------ quantisation
+
+for _, dtype in ipairs { "uint8", "int8", "uint16", "int16" } do
+  case("quantize_linear", { float(3, 7), float(), typed(dtype) }, nil, { positive = true })
+  case("dequantize_linear", { typed(dtype, 3, 7), float(), typed(dtype) })
+end
+case("quantize_linear", { float(3, 7), float(3), typed("int8", 3) }, { axis = 0 },
+  { positive = true })
+case("quantize_linear", { float(2, 40), float(1) }, { axis = 0 }, { constants = { nil,
+  pl.tensor({ 0.003 }, "float32") } })
+case("quantize_linear", { float(2, 6), float(2, 3) }, { axis = 1, block_size = 2 },
+  { positive = true })
+case("dequantize_linear", { typed("int32", 3, 4), float(4) }, { axis = -1 })
+case("dequantize_linear", { typed("int8", 5, 4), float(3, 4), typed("int8", 3, 4) },
+  { axis = 0, block_size = 2 })
+case("dynamic_quantize_linear", { float(3, 20) })
+case("dynamic_quantize_linear", { float(9) }, nil, { positive = true })
+case("matmul_integer", { typed("uint8", 4, 9), typed("int8", 9, 5), typed("uint8"),
+  typed("int8", 5) })
+case("matmul_integer", { typed("int8", 2, 4, 9), typed("int8", 9, 5), typed("int8", 4) })
+case("matmul_integer", { typed("uint8", 9), typed("uint8", 9, 5), typed("uint8", 1) })
+case("conv_integer", { typed("uint8", 1, 3, 6, 6), typed("int8", 4, 3, 3, 3), typed("uint8"),
+  typed("int8", 4) }, { pads = { 1, 1, 1, 1 }, strides = { 2, 2 } })
+case("conv_integer", { typed("int8", 1, 4, 9), typed("int8", 4, 2, 3) }, { group = 2 })
+
+-- ------------------------------------------------- limits, masks as operands
+
+case("clip", { float(3, 5), float(), float() })
+case("clip", { float(3, 5), float(), float() }, nil, { constants = { nil,
+  pl.tensor(-0.25, "float32"), pl.tensor(0.5, "float32") } })
+case("nn.dropout", { float(3, 5) })
+case("nn.dropout", { float(3, 5) }, { mask = 0 })
+
 local function describe_case(one)
   local shapes = {}
   for i, text in ipairs(one.types) do shapes[i] = text:match "%((.-)%)" end

@@ -291,6 +291,11 @@ end
 
 -- ---------------------------------------------------------------------- pass
 
+-- A number exactly: two that differ are known by different texts.
+local function scalar_text(value)
+  return math.type(value) == "float" and ("%a"):format(value) or tostring(value)
+end
+
 -- Operands of a call that are known, or constant, and a text that tells calls apart by them.
 local function known_of(call)
   local known, weights, text = {}, {}, {}
@@ -298,6 +303,9 @@ local function known_of(call)
     if arg.kind == "Constant" and is_list(arg.data) then
       known[i] = arg.data
       text[#text + 1] = i .. "=" .. table.concat(arg.data:to_table(), ",")
+    elseif arg.kind == "Constant" and is_scalar(arg.data) then
+      known[i] = arg.data
+      text[#text + 1] = ("%d=%s"):format(i, scalar_text(arg.data:to_table()))
     elseif arg.kind == "Constant" and arg.data.rank > 1 then
       weights[i] = i
       text[#text + 1] = i .. "=constant"

@@ -163,23 +163,36 @@ compute.cast = function(_, inputs, out_type)
 end
 compute.cast_like = compute.cast
 
--- A limit is an attribute or a constant operand.
+-- A limit is an attribute, a constant operand, or an operand of one element.
 local function limit(attr, arg, input)
   if not input then return attr end
-  if not arg.constant then return nil, "limits that are not constant" end
-  local value = arg.constant:to_table()
+  local value = arg.constant and arg.constant:to_table()
+  if value == nil then
+    local index = {}
+    for i = 1, input.ndim do index[i] = 0 end
+    return input[index]
+  end
   return type(value) == "table" and value[1] or value
 end
 
 compute.clip = function(attrs, inputs, _, args)
-  local least, reason = limit(attrs.a_min, args[2], inputs[2])
-  local most, other = limit(attrs.a_max, args[3], inputs[3])
-  if reason or other then return nil, reason or other end
+  local least, most = limit(attrs.a_min, args[2], inputs[2]), limit(attrs.a_max, args[3], inputs[3])
   if not is_float(inputs[1].dtype) and (math.type(least) == "float"
       or math.type(most) == "float") then
     return nil, "of integers, by floats"
   end
   return elementwise.clip(inputs[1], least, most)
+end
+
+-- Of inference: the operand itself, and a mask that keeps all.
+compute["nn.dropout"] = function(_, inputs, out_type, args)
+  local training = args[3].constant and args[3].constant:to_table()
+  if inputs[3] and (training == nil or training == true) then return nil, "training" end
+  local y = elementwise.identity(inputs[1])
+  if out_type.kind ~= "tuple" then return y end
+  local mask = out_type.parts[2]
+  return { y, mask and elementwise.full(mask.shape, mask.dtype,
+    mask.dtype == "bool" and true or 1) }
 end
 
 local function filled(value)

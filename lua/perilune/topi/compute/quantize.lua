@@ -1,0 +1,178 @@
+-- Computes of quantised operators. As in the evaluator's kernels, scaling is computed in float32,
+-- quotients are rounded to nearest, ties to even, and saturate; products are summed in int32.
+
+local core = require "perilune.core"
+core.internal()
+
+local broadcast = require "perilune.topi.broadcast"
+local conv = require "perilune.topi.nn.conv"
+local dense = require "perilune.topi.nn.dense"
+local dims = require "perilune.topi.dims"
+local elementwise = require "perilune.topi.elementwise"
+local operand = require "perilune.tir.operand"
+local te = require "perilune.te"
+local tir = require "perilune.tir"
+local transform = require "perilune.topi.transform"
+local window = require "perilune.topi.compute.window"
+
+local compute = {}
+
+-- The least and the greatest integer of the dtypes that are quantised to.
+local ranges = { int8 = { -128, 127 }, uint8 = { 0, 255 }, int16 = { -32768, 32767 },
+  uint16 = { 0, 65535 } }
+
+local function single(value) return operand.const(value, "float32") end
+
+local function to_float(value) return operand.cast("float32", value) end
+
+-- ------------------------------------------------------------------ scaling
+
+-- A function from the index of an element to the index of its scale: one for the tensor, one for
+-- each index of an axis, or one for each block along it. nil where shapes do not agree.
+local function place(attrs, x, scale)
+  local shape, axis, block = dims.of(scale), attrs.axis or 1, attrs.block_size or 0
+  if block == 0 and #shape <= 1 and (shape[1] or 1) == 1 then
+    return function() return #shape == 0 and {} or { 0 } end
+  end
+  if axis < -x.ndim or axis >= x.ndim then return nil end
+  axis = axis % x.ndim + 1
+  if block == 0 then
+    if #shape ~= 1 or shape[1] ~= dims.of(x)[axis] then return nil end
+    return function(index) return { index[axis] } end
+  end
+  if #shape ~= x.ndim or block < 0 then return nil end
+  return function(index)
+    local own = table.move(index, 1, #index, 1, {})
+    own[axis] = tir.indexdiv(index[axis], block)
+    return own
+  end
+end
+
+-- Functions from an index to the scale and the zero point as float32; nil and a reason.
+local function parameters(attrs, inputs)
+  local x, scale, zero = inputs[1], inputs[2], inputs[3]
+  local of_scale = place(attrs, x, scale)
+  local of_zero = zero and place(attrs, x, zero)
+  if not of_scale or (zero and not of_zero) then return nil, "scales of this shape" end
+  return function(index) return to_float(scale[of_scale(index)]) end,
+    function(index) return zero and to_float(zero[of_zero(index)]) or single(0) end
+end
+
+-- x / scale + zero as an integer between two limits. No number is the least one.
+local function quantized(x, scale, zero, dtype)
+  local low, high = single(ranges[dtype][1]) - zero, single(ranges[dtype][2]) - zero
+  local y = x / scale
+  y = tir.Select(tir.ge(y, low), y, low)
+  y = tir.Select(tir.gt(y, high), high, y)
+  local whole = operand.cast("int32", tir.nearbyint(y)) + operand.cast("int32", zero)
+  return operand.cast(dtype, whole)
+end
+
+compute.quantize_linear = function(attrs, inputs, out_type)
+  local x, dtype = inputs[1], out_type.dtype
+  if not ranges[dtype] then return nil, "to " .. dtype end
+  local scale_at, zero_at = parameters(attrs, inputs)
+  if not scale_at then return nil, zero_at end
+  return dims.compute(dims.of(x), function(index)
+    return quantized(to_float(x[index]), scale_at(index), zero_at(index), dtype)
+  end, "T_quantize", "elemwise")
+end
+
+compute.dequantize_linear = function(attrs, inputs, out_type)
+  local x = inputs[1]
+  if not ranges[x.dtype] and x.dtype ~= "int32" then return nil, "from " .. x.dtype end
+  local scale_at, zero_at = parameters(attrs, inputs)
+  if not scale_at then return nil, zero_at end
+  return dims.compute(dims.of(x), function(index)
+    local value = (to_float(x[index]) - zero_at(index)) * scale_at(index)
+    return operand.cast(out_type.dtype, value)
+  end, "T_dequantize", "elemwise")
+end
+
+-- The extremes of all elements and 0; what is no number is neither.
+local extremes = {
+  min = te.comm_reducer(function(a, b) return tir.Select(tir.lt(b, a), b, a) end,
+    function() return single(0) end, "least"),
+  max = te.comm_reducer(function(a, b) return tir.Select(tir.gt(b, a), b, a) end,
+    function() return single(0) end, "greatest"),
+}
+
+local function extreme(x, name)
+  local axes, index = {}, {}
+  for i, dim in ipairs(dims.of(x)) do
+    axes[i] = te.reduce_axis({ 0, dim }, "k" .. i)
+    index[i] = axes[i].var
+  end
+  return dims.compute({}, function()
+    if #axes == 0 then
+      return name == "min" and tir.min(x[index], single(0)) or tir.max(x[index], single(0))
+    end
+    return extremes[name](x[index], axes)
+  end, "T_" .. name, "comm_reduce")
+end
+
+compute.dynamic_quantize_linear = function(_, inputs, out_type)
+  local x = inputs[1]
+  if x.dtype ~= "float32" then return nil, "of " .. x.dtype end
+  local low, high = extreme(x, "min"), extreme(x, "max")
+  local scale = dims.compute({}, function()
+    local l, h = low[{}], high[{}]
+    return tir.Select(tir.eq(l, h), single(1), (h - l) / single(255))
+  end, "T_scale", "elemwise")
+  local zero = dims.compute({}, function()
+    local z = single(0) - low[{}] / scale[{}]
+    z = tir.Select(tir.lt(z, single(255)), z, single(255))
+    z = tir.Select(tir.lt(z, single(0)), single(0), z)
+    return operand.cast("uint8", operand.cast("int32", tir.nearbyint(z)))
+  end, "T_zero_point", "elemwise")
+  local y = dims.compute(dims.of(x), function(index)
+    return quantized(x[index], scale[{}], to_float(zero[{}]), "uint8")
+  end, "T_quantize", "elemwise")
+  if out_type.kind ~= "tuple" then return y end
+  return table.move({ y, scale, zero }, 1, #out_type.parts, 1, {})
+end
+
+-- ----------------------------------------------------------------- products
+
+local function is_byte(x) return x.dtype == "int8" or x.dtype == "uint8" end
+
+local function to_int32(x) return elementwise.cast(x, "int32") end
+
+-- An operand minus its zero points, which have `shape` where they are a list.
+local function centred(x, zero, shape)
+  if not zero then return to_int32(x) end
+  local own = dims.of(zero)
+  if #own == 1 and own[1] ~= 1 then zero = transform.reshape(zero, shape) end
+  if #own == 1 and own[1] == 1 then zero = transform.reshape(zero, {}) end
+  return broadcast.subtract(to_int32(x), to_int32(zero))
+end
+
+compute.matmul_integer = function(_, inputs, out_type)
+  local a, b, a_zero = inputs[1], inputs[2], inputs[3]
+  if not is_byte(a) or not is_byte(b) or out_type.dtype ~= "int32" then
+    return nil, ("of %s and %s"):format(a.dtype, b.dtype)
+  end
+  if a.ndim == 1 and a_zero and a_zero.ndim == 1 and dims.of(a_zero)[1] ~= 1 then
+    return nil, "zero points of a vector"
+  end
+  return dense.matmul(centred(a, a_zero, { -1, 1 }), centred(b, inputs[4], { -1 }), false, false,
+    "int32")
+end
+
+compute.conv_integer = function(attrs, inputs, out_type)
+  local x, weight = inputs[1], inputs[2]
+  local shape, kernel = dims.of(x), dims.of(weight)
+  local n = #shape - 2
+  if n < 1 or n > 3 then return nil, ("of rank %d"):format(#shape) end
+  if not is_byte(x) or not is_byte(weight) or out_type.dtype ~= "int32" then
+    return nil, ("of %s and %s"):format(x.dtype, weight.dtype)
+  end
+  local by_output = { -1 }
+  for i = 2, #kernel do by_output[i] = 1 end
+  local padding = window.onnx_padding(attrs, shape, table.move(kernel, 3, #kernel, 1, {}))
+  return conv[("conv%dd"):format(n)](centred(x, inputs[3], by_output),
+    centred(weight, inputs[4], by_output), window.none_if_empty(attrs.strides), padding,
+    window.none_if_empty(attrs.dilations), attrs.group or 1)
+end
+
+return compute
