@@ -273,6 +273,41 @@ case("conv_integer", { typed("uint8", 1, 3, 6, 6), typed("int8", 4, 3, 3, 3), ty
   typed("int8", 4) }, { pads = { 1, 1, 1, 1 }, strides = { 2, 2 } })
 case("conv_integer", { typed("int8", 1, 4, 9), typed("int8", 4, 2, 3) }, { group = 2 })
 
+-- ------------------------------------------------- cumulative, recurrent
+
+for _, op in ipairs { "cumsum", "cumprod" } do
+  case(op, { float(3, 5, 4) }, { axis = 1 })
+  case(op, { float(3, 5) }, { axis = -1, reverse = 1 })
+  case(op, { float(4, 3) }, { axis = 0, exclusive = 1 })
+  case(op, { typed("int64", 7) }, { axis = 0, exclusive = 1, reverse = 1 })
+  case(op, { float(2, 3) })
+end
+
+local function recurrent(op, gates, d, batch, attrs, more)
+  local t, i, n = 4, 3, 5
+  local first_axes = attrs.layout == 1 and { batch, t } or { t, batch }
+  local state = attrs.layout == 1 and float(batch, d, n) or float(d, batch, n)
+  local types = { float(first_axes[1], first_axes[2], i), float(d, gates * n, i),
+    float(d, gates * n, n), float(d, 2 * gates * n), typed("int32", batch), state }
+  if op == "lstm" then types[7], types[8] = state, float(d, 3 * n) end
+  for k = (more or 3) + 1, 8 do types[k] = nil end
+  attrs.hidden_size = n
+  case(op, types, attrs, { constants = more and more > 4 and { [5] =
+    pl.tensor(batch == 1 and { 3 } or { 4, 2 }, "int32") } or nil })
+end
+
+for op, gates in pairs { lstm = 4, gru = 3, rnn = 1 } do
+  recurrent(op, gates, 1, 1, {})
+  recurrent(op, gates, 1, 2, { direction = "reverse" }, 4)
+  recurrent(op, gates, 2, 2, { direction = "bidirectional", clip = 0.5 }, 6)
+  recurrent(op, gates, 1, 2, { direction = "reverse", layout = 1 }, 6)
+end
+recurrent("lstm", 4, 2, 2, { direction = "bidirectional", input_forget = 1 }, 8)
+recurrent("lstm", 4, 1, 1, { activations = { "HardSigmoid", "ScaledTanh", "Softsign" },
+  activation_alpha = { 0.3, 0.7 }, activation_beta = { 0.4, 0.6 } }, 8)
+recurrent("gru", 3, 2, 2, { direction = "bidirectional", linear_before_reset = 1 }, 6)
+recurrent("gru", 3, 1, 2, { linear_before_reset = 1, activations = { "Relu", "LeakyRelu" } }, 4)
+
 -- ------------------------------------------------- limits, masks as operands
 
 case("clip", { float(3, 5), float(), float() })

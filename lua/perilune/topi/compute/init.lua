@@ -11,7 +11,9 @@ core.internal()
 
 local compute = {}
 
-for _, name in ipairs { "elementwise", "reduction", "transform", "nn", "quantize" } do
+for _, name in ipairs {
+  "elementwise", "reduction", "transform", "nn", "quantize", "cumulative", "recurrent",
+} do
   for op, f in pairs(require("perilune.topi.compute." .. name)) do compute[op] = f end
 end
 
