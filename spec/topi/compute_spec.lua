@@ -308,6 +308,24 @@ recurrent("lstm", 4, 1, 1, { activations = { "HardSigmoid", "ScaledTanh", "Softs
 recurrent("gru", 3, 2, 2, { direction = "bidirectional", linear_before_reset = 1 }, 6)
 recurrent("gru", 3, 1, 2, { linear_before_reset = 1, activations = { "Relu", "LeakyRelu" } }, 4)
 
+-- ---------------------------------------------------------------- einsum
+
+for equation, types in pairs {
+  ["ij,jk->ik"] = { float(3, 4), float(4, 5) },
+  ["bqhd, bkhd -> bhqk"] = { float(2, 3, 2, 4), float(2, 5, 2, 4) },
+  ["ij,jk"] = { float(3, 4), float(4, 5) },
+  ["ii->i"] = { float(4, 4) },
+  ["ii"] = { float(4, 4) },
+  ["...ij,...jk->...ik"] = { float(2, 1, 3, 4), float(5, 4, 2) },
+  ["...ij"] = { float(2, 3, 4) },
+  ["i,j,k->kij"] = { float(2), float(3), float(4) },
+  ["i...->..."] = { float(3, 2, 4) },
+  ["ij->"] = { float(3, 5) },
+  ["ba,a->b"] = { typed("int64", 3, 4), typed("int64", 4) },
+} do
+  case("einsum", types, { equation = equation })
+end
+
 -- ------------------------------------------------- limits, masks as operands
 
 case("clip", { float(3, 5), float(), float() })

@@ -12,7 +12,7 @@ core.internal()
 local compute = {}
 
 for _, name in ipairs {
-  "elementwise", "reduction", "transform", "nn", "quantize", "cumulative", "recurrent",
+  "elementwise", "reduction", "transform", "nn", "quantize", "cumulative", "recurrent", "einsum",
 } do
   for op, f in pairs(require("perilune.topi.compute." .. name)) do compute[op] = f end
 end
