@@ -308,6 +308,19 @@ recurrent("lstm", 4, 1, 1, { activations = { "HardSigmoid", "ScaledTanh", "Softs
 recurrent("gru", 3, 2, 2, { direction = "bidirectional", linear_before_reset = 1 }, 6)
 recurrent("gru", 3, 1, 2, { linear_before_reset = 1, activations = { "Relu", "LeakyRelu" } }, 4)
 
+-- ------------------------------------------------------------------ sorting
+
+for _, n in ipairs { 1, 2, 7, 16, 37 } do
+  case("argsort", { float(2, n) }, { dtype = "int64" }, { special = true })
+  case("sort", { typed("int32", n, 3) }, { axis = 0, is_ascend = 0 })
+end
+case("argsort", { typed("int32", 4, 9, 2) }, { axis = 1, is_ascend = 0 })
+case("sort", { float(20) }, nil, { special = true })
+case("topk", { float(3, 20) }, { k = 5 }, { special = true })
+case("topk", { typed("int64", 20, 3) }, { k = 4, axis = 0, largest = 0 })
+case("topk", { typed("int32", 20) }, { k = 6, is_ascend = 1, dtype = "int32" })
+case("topk", { typed("int32", 20) }, { k = 6, ret_type = "indices", dtype = "int32" })
+
 -- ---------------------------------------------------------------- einsum
 
 for equation, types in pairs {
@@ -333,6 +346,16 @@ case("clip", { float(3, 5), float(), float() }, nil, { constants = { nil,
   pl.tensor(-0.25, "float32"), pl.tensor(0.5, "float32") } })
 case("nn.dropout", { float(3, 5) })
 case("nn.dropout", { float(3, 5) }, { mask = 0 })
+
+for _, mode in ipairs { "half_pixel", "align_corners", "asymmetric" } do
+  local axes = { axes = { 2, 3 }, mode = "cubic", coordinate_transformation_mode = mode }
+  case("image.resize", { float(1, 2, 4, 5), float(1), float(1), typed("int64", 2) }, axes,
+    { constants = { nil, pl.tensor({}, "float32"), pl.tensor({}, "float32"),
+      pl.tensor({ 8, 15 }, "int64") } })
+end
+case("image.resize", { float(1, 2, 4, 4), float(1), float(1), typed("int64", 4) },
+  { mode = "cubic", cubic_coeff_a = -0.5 }, { constants = { nil, pl.tensor({}, "float32"),
+    pl.tensor({}, "float32"), pl.tensor({ 1, 2, 8, 8 }, "int64") } })
 
 local function describe_case(one)
   local shapes = {}

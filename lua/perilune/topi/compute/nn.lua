@@ -312,7 +312,7 @@ compute["nn.mirror_pad"] = function(attrs, inputs)
 end
 
 local methods = { nearest = "nearest_neighbor", nearest_neighbor = "nearest_neighbor",
-  linear = "linear", bilinear = "linear" }
+  linear = "linear", bilinear = "linear", cubic = "cubic" }
 
 compute["image.resize2d"] = function(attrs, inputs, out_type)
   local method = methods[attrs.method or "linear"]
@@ -323,7 +323,8 @@ compute["image.resize2d"] = function(attrs, inputs, out_type)
     or mode == "tf_crop_and_resize" or out_type.dtype ~= inputs[1].dtype then
     return nil, "this layout, method or mode"
   end
-  return image.resize(inputs[1], table.move(out_type.shape, 3, 4, 1, {}), method, mode, rounding)
+  return image.resize(inputs[1], table.move(out_type.shape, 3, 4, 1, {}), method, mode, rounding,
+    attrs.cubic_alpha)
 end
 
 -- ONNX: factors given as such are not the quotient of the extents; those are left out.
@@ -340,7 +341,9 @@ compute["nn.upsampling"] = function(attrs, inputs, out_type)
   end
   local onnx = attrs.scale_h == nil and attrs.scale_w == nil
   local method = methods[onnx and (attrs.mode or "nearest") or (attrs.method or "nearest_neighbor")]
-  if not method or onnx and method == "linear" then return nil, "this method" end
+  if not method or method == "cubic" or onnx and method == "linear" then
+    return nil, "this method"
+  end
   local mode = holds(attrs.align_corners) and "align_corners" or "asymmetric"
   return image.resize(inputs[1], table.move(out_type.shape, 3, #out_type.shape, 1, {}), method,
     mode, "floor")
@@ -350,11 +353,12 @@ compute["image.resize"] = function(attrs, inputs, out_type)
   local method, mode = methods[attrs.mode or "nearest"],
     attrs.coordinate_transformation_mode or "half_pixel"
   if not method or not whole_factors(inputs, out_type) or holds(attrs.antialias)
+    or method == "cubic" and holds(attrs.exclude_outside)
     or (mode ~= "half_pixel" and mode ~= "asymmetric" and mode ~= "align_corners") then
     return nil, "this mode, or a factor that is not whole"
   end
   return image.resize(inputs[1], table.move(out_type.shape, 3, #out_type.shape, 1, {}), method,
-    mode, attrs.nearest_mode or "round_prefer_floor")
+    mode, attrs.nearest_mode or "round_prefer_floor", attrs.cubic_coeff_a)
 end
 
 return compute
