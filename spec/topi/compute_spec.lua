@@ -321,6 +321,24 @@ case("topk", { typed("int64", 20, 3) }, { k = 4, axis = 0, largest = 0 })
 case("topk", { typed("int32", 20) }, { k = 6, is_ascend = 1, dtype = "int32" })
 case("topk", { typed("int32", 20) }, { k = 6, ret_type = "indices", dtype = "int32" })
 
+-- ------------------------------------------------------ scatter, attention
+
+for _, reduction in ipairs { "none", "add", "mul", "min", "max" } do
+  case("scatter_elements", { float(4, 5), typed("int64", 2, 3), float(2, 3) },
+    { axis = 1, reduction = reduction }, { low = -4, high = 5 })
+  case("scatter_nd", { float(6, 5, 2), typed("int64", 4, 2), float(4, 2) },
+    { reduction = reduction }, { low = -5, high = 5 })
+end
+case("scatter", { float(3, 4), typed("int32", 3, 2), float(3, 2) }, nil, { low = 0, high = 3 })
+
+case("attention", { float(2, 3, 4, 8), float(2, 3, 6, 8), float(2, 3, 6, 8) })
+case("attention", { float(2, 4, 24), float(2, 6, 12), float(2, 6, 6) },
+  { q_num_heads = 4, kv_num_heads = 2, is_causal = 1, softcap = 0.75 })
+case("attention", { float(1, 2, 4, 8), float(1, 2, 6, 8), float(1, 2, 6, 5), float(4, 6) },
+  { scale = 0.25 })
+case("attention", { float(1, 2, 4, 8), float(1, 2, 6, 8), float(1, 2, 6, 8),
+  typed("bool", 1, 2, 4, 6) }, { left_window_size = 2, right_window_size = 1 })
+
 -- ---------------------------------------------------------------- einsum
 
 for equation, types in pairs {

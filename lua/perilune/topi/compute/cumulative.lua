@@ -29,11 +29,11 @@ local function joined(a, b) return table.move(b, 1, #b, #a + 1, table.move(a, 1,
 -- The statement: the first row along the axis, then each from the one before it.
 local function running(x, out, shape, axis, rule)
   local n = shape[axis]
-  local lead = table.move(shape, 1, axis - 1, 1, {})
-  local trail = table.move(shape, axis + 1, #shape, 1, {})
-  return loops.nest(lead, "i", function(before)
+  local outer = table.move(shape, 1, axis - 1, 1, {})
+  local inner = table.move(shape, axis + 1, #shape, 1, {})
+  return loops.nest(outer, "i", function(before)
     local function row(k, value)
-      return loops.nest(trail, "j", function(behind)
+      return loops.nest(inner, "j", function(behind)
         local function at(i)
           return joined(joined(before, { rule.reverse and n - 1 - i or i }), behind)
         end

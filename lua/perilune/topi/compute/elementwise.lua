@@ -201,6 +201,27 @@ local function filled(value)
   end
 end
 
+-- One value, as a tensor of no dimensions or one element.
+local function fill(x, out_type)
+  local index = {}
+  for i = 1, x.ndim do index[i] = 0 end
+  return elementwise.cast(require "perilune.topi.dims".compute(out_type.shape, function()
+    return x[index]
+  end, "T_full", "elemwise"), out_type.dtype)
+end
+
+-- start + i * step; the number of elements is that of the type.
+compute.arange = function(_, inputs, out_type)
+  local function number(x, default)
+    return x and fill(x, { shape = {}, dtype = out_type.dtype })[{}] or default
+  end
+  return require "perilune.topi.dims".compute(out_type.shape, function(index)
+    local step = number(inputs[3], operand.const(1, out_type.dtype))
+    return number(inputs[1], operand.const(0, out_type.dtype))
+      + operand.cast(out_type.dtype, index[1]) * step
+  end, "T_arange", "injective")
+end
+
 for name, value in pairs { zeros = 0, zeros_like = 0, ones = 1, ones_like = 1 } do
   compute[name] = filled(value)
 end
@@ -210,15 +231,6 @@ compute.constant_of_shape = function(attrs, _, out_type)
   if attrs.value then value = attrs.value:to_table() end
   if type(value) == "table" then value = value[1] end
   return elementwise.full(out_type.shape, out_type.dtype, value)
-end
-
--- One value, as a tensor of no dimensions or one element.
-local function fill(x, out_type)
-  local index = {}
-  for i = 1, x.ndim do index[i] = 0 end
-  return elementwise.cast(require "perilune.topi.dims".compute(out_type.shape, function()
-    return x[index]
-  end, "T_full", "elemwise"), out_type.dtype)
 end
 
 compute.full = function(_, inputs, out_type) return fill(inputs[1], out_type) end

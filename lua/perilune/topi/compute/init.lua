@@ -13,7 +13,8 @@ local compute = {}
 
 for _, name in ipairs {
   "elementwise", "reduction", "transform", "nn", "quantize", "cumulative", "recurrent", "einsum",
-  "sort",
+  "sort", "scatter",
+  "attention",
 } do
   for op, f in pairs(require("perilune.topi.compute." .. name)) do compute[op] = f end
 end
