@@ -273,6 +273,33 @@ case("conv_integer", { typed("uint8", 1, 3, 6, 6), typed("int8", 4, 3, 3, 3), ty
   typed("int8", 4) }, { pads = { 1, 1, 1, 1 }, strides = { 2, 2 } })
 case("conv_integer", { typed("int8", 1, 4, 9), typed("int8", 4, 2, 3) }, { group = 2 })
 
+for _, dtype in ipairs { "uint8", "int8" } do
+  case("qlinear_matmul", { typed(dtype, 3, 4, 9), float(), typed(dtype), typed("int8", 9, 5),
+    float(5), typed("int8", 5), float(), typed(dtype) }, nil, { positive = true })
+  case("qlinear_conv", { typed(dtype, 1, 3, 6, 5), float(), typed(dtype), typed("int8", 4, 3, 3, 3),
+    float(4), typed("int8", 4), float(), typed(dtype), typed("int32", 4) },
+    { pads = { 1, 1, 1, 1 } }, { positive = true })
+end
+
+-- --------------------------------------------------------- com.microsoft
+
+case("microsoft.gelu", { float(3, 5) })
+case("microsoft.bias_gelu", { float(3, 5), float(5) })
+case("microsoft.fast_gelu", { float(3, 5), float(5) })
+case("microsoft.fast_gelu", { float(3, 5) })
+case("microsoft.quick_gelu", { float(3, 5) })
+case("microsoft.fused_matmul", { float(2, 4, 3), float(2, 5, 4) },
+  { transA = 1, transB = 1, alpha = 0.5 })
+case("microsoft.skip_layer_normalization", { float(2, 3, 8), float(2, 3, 8), float(8), float(8),
+  float(8) })
+case("microsoft.skip_layer_normalization", { float(2, 3, 8), float(3, 8), float(8) })
+case("microsoft.skip_simplified_layer_normalization", { float(2, 3, 8), float(2, 3, 8), float(8) })
+case("microsoft.multi_head_attention", { float(2, 3, 8), float(2, 5, 8), float(2, 5, 8),
+  float(24) }, { num_heads = 2 })
+case("microsoft.multi_head_attention", { float(2, 3, 8), float(2, 3, 8), float(2, 3, 8) },
+  { num_heads = 4, unidirectional = 1, scale = 0.3 })
+case("microsoft.attention", { float(2, 3, 6), float(6, 24), float(24) }, { num_heads = 2 })
+
 -- ------------------------------------------------- cumulative, recurrent
 
 for _, op in ipairs { "cumsum", "cumprod" } do

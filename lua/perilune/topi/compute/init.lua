@@ -14,7 +14,7 @@ local compute = {}
 for _, name in ipairs {
   "elementwise", "reduction", "transform", "nn", "quantize", "cumulative", "recurrent", "einsum",
   "sort", "scatter",
-  "attention",
+  "attention", "microsoft",
 } do
   for op, f in pairs(require("perilune.topi.compute." .. name)) do compute[op] = f end
 end

@@ -159,20 +159,82 @@ compute.matmul_integer = function(_, inputs, out_type)
     "int32")
 end
 
-compute.conv_integer = function(attrs, inputs, out_type)
-  local x, weight = inputs[1], inputs[2]
+local function integer_conv(attrs, x, weight, x_zero, weight_zero)
   local shape, kernel = dims.of(x), dims.of(weight)
   local n = #shape - 2
   if n < 1 or n > 3 then return nil, ("of rank %d"):format(#shape) end
-  if not is_byte(x) or not is_byte(weight) or out_type.dtype ~= "int32" then
-    return nil, ("of %s and %s"):format(x.dtype, weight.dtype)
-  end
   local by_output = { -1 }
   for i = 2, #kernel do by_output[i] = 1 end
   local padding = window.onnx_padding(attrs, shape, table.move(kernel, 3, #kernel, 1, {}))
-  return conv[("conv%dd"):format(n)](centred(x, inputs[3], by_output),
-    centred(weight, inputs[4], by_output), window.none_if_empty(attrs.strides), padding,
+  return conv[("conv%dd"):format(n)](centred(x, x_zero, by_output),
+    centred(weight, weight_zero, by_output), window.none_if_empty(attrs.strides), padding,
     window.none_if_empty(attrs.dilations), attrs.group or 1)
+end
+
+compute.conv_integer = function(attrs, inputs, out_type)
+  local x, weight = inputs[1], inputs[2]
+  if not is_byte(x) or not is_byte(weight) or out_type.dtype ~= "int32" then
+    return nil, ("of %s and %s"):format(x.dtype, weight.dtype)
+  end
+  return integer_conv(attrs, x, weight, inputs[3], inputs[4])
+end
+
+-- ---------------------------------------------------------- quantised results
+
+local function is_single(x) return x.ndim == 0 or x.ndim == 1 and dims.of(x)[1] == 1 end
+
+local function single_of(x) return to_float(x.ndim == 0 and x[{}] or x[{ 0 }]) end
+
+-- int32 sums as the quantised result of (x, scale, zero, w, scale, zero, scale, zero, bias): the
+-- scales of w, if several, and the bias are by the axis of the result.
+local function requantized(sum, inputs, out_type, axis)
+  local x_scale, w_scale, y_scale, y_zero = inputs[2], inputs[5], inputs[7], inputs[8]
+  local bias = inputs[9]
+  return dims.compute(out_type.shape, function(index)
+    local at = index[axis]
+    local of_w = is_single(w_scale) and single_of(w_scale) or to_float(w_scale[{ at }])
+    local scale, zero = single_of(x_scale) * of_w / single_of(y_scale), single_of(y_zero)
+    local total = sum[index]
+    if bias then total = total + bias[{ at }] end
+    local low, high = ranges[out_type.dtype][1], ranges[out_type.dtype][2]
+    local value = to_float(total) * scale
+    value = tir.max(value, single(low) - zero)
+    value = tir.min(value, single(high) - zero)
+    return operand.cast(out_type.dtype, operand.cast("int32", tir.nearbyint(value) + zero))
+  end, "T_requantize", "injective")
+end
+
+-- Whether operands are bytes, and all but the weights have one scale; else why not.
+local function check_quantized(inputs, out_type, extent)
+  for _, i in ipairs { 1, 4 } do
+    if not is_byte(inputs[i]) then return "of " .. inputs[i].dtype end
+  end
+  if out_type.dtype ~= "int8" and out_type.dtype ~= "uint8" then return "to " .. out_type.dtype end
+  for _, i in ipairs { 2, 3, 7, 8 } do
+    if not is_single(inputs[i]) then return "several scales of operand " .. i - 1 end
+  end
+  local weights = inputs[5]
+  if not is_single(weights) and (weights.ndim ~= 1 or dims.of(weights)[1] ~= extent) then
+    return "scales of this shape"
+  end
+end
+
+compute.qlinear_matmul = function(_, inputs, out_type)
+  local a, b = inputs[1], inputs[4]
+  if a.ndim < 2 or b.ndim < 2 then return nil, "of a vector" end
+  local reason = check_quantized(inputs, out_type, dims.of(b)[b.ndim])
+  if reason then return nil, reason end
+  local sum = dense.matmul(centred(a, inputs[3], { -1, 1 }), centred(b, inputs[6], { -1 }), false,
+    false, "int32")
+  return requantized(sum, inputs, out_type, out_type.rank)
+end
+
+compute.qlinear_conv = function(attrs, inputs, out_type)
+  local reason = check_quantized(inputs, out_type, dims.of(inputs[4])[1])
+  if reason then return nil, reason end
+  local sum, why = integer_conv(attrs, inputs[1], inputs[4], inputs[3], inputs[6])
+  if not sum then return nil, why end
+  return requantized(sum, inputs, out_type, 2)
 end
 
 return compute
