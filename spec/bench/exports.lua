@@ -17,7 +17,7 @@ local only_lower = arg[1] == "--lower"
 if only_lower then table.remove(arg, 1) end
 local folder, part = assert(arg[1], "a folder of models is expected"), arg[2] or ""
 
-local sizes = { batch = 1, seq = 5, enc = 8, past = 8, total = 13, height = 64, width = 64,
+local sizes = { batch = 1, seq = 6, enc = 8, past = 8, total = 14, height = 64, width = 64,
   samples = 1600, time = 32 }
 
 local function names_in(path)

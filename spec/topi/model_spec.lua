@@ -99,6 +99,8 @@ def @main(%x: Tensor[(4), float32]) {
     fails("is not known", pl.build, relay "def @main(%x: Tensor[(?), float32]) { exp(%x) }")
     fails("has no compute", pl.build,
       relay "def @main(%x: Tensor[(4), float32]) { nn.hardmax(%x) }")
+    fails("control flow is not compiled", pl.build, relay [[
+def @main(%c: bool, %x: Tensor[(4), float32]) { if (%c) { exp(%x) } else { tanh(%x) } }]])
     local partly = pl.passes.LowerTE { unsupported = "keep" } (pl.sequential { "InferType",
       "FuseOps" } (relay [[
 def @main(%x: Tensor[(4), float32]) { nn.hardmax(exp(%x)) }]]))

@@ -133,6 +133,9 @@ local function value_of(plan, node)
   if kind == "Var" or kind == "Function" then
     refuse "a fused function is not lowered: LowerTE has left it to the evaluator"
   end
+  if kind == "If" or kind == "Match" then
+    refuse("%s: what runs depends on data, and control flow is not compiled", kind)
+  end
   if kind ~= "Tuple" then refuse("a %s in the main function", kind) end
   local fields = {}
   for i, field in ipairs(node.fields) do fields[i] = values[field] end
