@@ -366,6 +366,10 @@ case("attention", { float(1, 2, 4, 8), float(1, 2, 6, 8), float(1, 2, 6, 5), flo
 case("attention", { float(1, 2, 4, 8), float(1, 2, 6, 8), float(1, 2, 6, 8),
   typed("bool", 1, 2, 4, 6) }, { left_window_size = 2, right_window_size = 1 })
 
+case("ml.array_feature_extractor", { float(3, 5), typed("int64", 4) }, nil, { low = 0, high = 5 })
+case("ml.array_feature_extractor", { typed("int64", 5), typed("int64", 1) }, nil,
+  { low = 0, high = 5 })
+
 -- ---------------------------------------------------------------- einsum
 
 for equation, types in pairs {
