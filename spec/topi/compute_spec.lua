@@ -281,6 +281,19 @@ for _, dtype in ipairs { "uint8", "int8" } do
     { pads = { 1, 1, 1, 1 } }, { positive = true })
 end
 
+for _, shift in ipairs { -7, 0, 2 } do
+  case("fixed_point_multiply", { typed("int32", 4, 9) }, { multiplier = 1717986854, shift = shift },
+    { low = -1000, high = 1000 })
+end
+case("fixed_point_multiply_per_axis", { typed("int32", 3, 5), typed("int32", 3),
+  typed("int32", 3), typed("int32", 3) }, { axes = { 0 } }, { low = 0, high = 9 })
+for _, to in ipairs { "int8", "int16" } do
+  case("cast", { float(5, 3) }, { dtype = to })
+end
+case("cast", { float(5, 3) }, { dtype = "uint8" }, { positive = true })
+case("clip", { typed("int32", 5, 3) }, { a_min = -2.0, a_max = 3.5 })
+case("clip", { typed("int8", 5, 3) }, { a_min = -1000.0, a_max = 2.0 })
+
 -- --------------------------------------------------------- com.microsoft
 
 case("microsoft.gelu", { float(3, 5) })

@@ -79,6 +79,19 @@ def @main(%x: Tensor[(4), float32]) {
     agrees(mod)
   end)
 
+  it("of Relay's quantised operators are integers", function()
+    local mod = relay [[
+def @main(%x: Tensor[(2, 8), float32], %y: Tensor[(2, 8), float32]) {
+  %0 = qnn.quantize(%x, 0.05f, 3, out_dtype="int8");
+  %1 = qnn.quantize(%y, 0.02f, 0, out_dtype="int8");
+  %2 = qnn.dense(%0, %1, 3, 0, 0.05f, 0.02f, units=2, out_dtype="int32");
+  %3 = qnn.requantize(%2, 0.001f, 0, 0.02f, 1, out_dtype="int8");
+  qnn.dequantize(%3, 0.02f, 1)
+}]]
+    agrees(pl.sequential { "qnn.CanonicalizeOps", "InferType" } (mod))
+    assert.is_table(pl.build(mod):model())
+  end)
+
   it("write their constants beside the object", function()
     local path = folder()
     local built = pl.build(from_zoo("bert", small.bert))

@@ -58,7 +58,8 @@ end
 local function lowered(mod)
   local main = mod.functions.main
   if calls_loops(main) then return mod end
-  local folded = pass.sequential { "InferType", 'FoldConstant{fold="all"}' } (mod)
+  local folded = pass.sequential { "qnn.CanonicalizeOps", "InferType",
+    'FoldConstant{fold="all"}' } (mod)
   folded = folded:with { main = with_own_results(folded.functions.main) }
   return pass.sequential { "InferType", "FuseOps", "LowerTE" } (folded)
 end

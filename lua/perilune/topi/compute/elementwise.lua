@@ -154,12 +154,17 @@ local function floats_to_integers(from, to)
   return is_float(from) and operand.is_integer(to) and to ~= "bool"
 end
 
+-- What floats become before they become these: conversions to narrow integers are not defined.
+local wider = { int8 = "int32", uint8 = "int32", int16 = "int32", uint16 = "int32",
+  uint32 = "int64" }
+
 compute.cast = function(_, inputs, out_type)
-  local from, to = inputs[1].dtype, out_type.dtype
-  if floats_to_integers(from, to) and to ~= "int32" and to ~= "int64" then
-    return nil, ("from %s to %s"):format(from, to)
+  local x, to = inputs[1], out_type.dtype
+  if floats_to_integers(x.dtype, to) and to ~= "int32" and to ~= "int64" then
+    if not wider[to] then return nil, ("from %s to %s"):format(x.dtype, to) end
+    x = elementwise.cast(x, wider[to])
   end
-  return elementwise.cast(inputs[1], to)
+  return elementwise.cast(x, to)
 end
 compute.cast_like = compute.cast
 
@@ -175,13 +180,22 @@ local function limit(attr, arg, input)
   return type(value) == "table" and value[1] or value
 end
 
-compute.clip = function(attrs, inputs, _, args)
-  local least, most = limit(attrs.a_min, args[2], inputs[2]), limit(attrs.a_max, args[3], inputs[3])
-  if not is_float(inputs[1].dtype) and (math.type(least) == "float"
-      or math.type(most) == "float") then
-    return nil, "of integers, by floats"
+-- Relay has floats as limits of integers too. One that is outside of the dtype limits nothing.
+local function whole_limit(value, dtype)
+  if math.type(value) ~= "float" or is_float(dtype) then return value end
+  local whole = math.tointeger(value < 0 and math.ceil(value) or math.floor(value))
+  local bits = math.tointeger(tonumber(dtype:match "%d+$")) - (dtype:find "^u" and 0 or 1)
+  if not whole or bits < 62 and (whole >= 1 << bits or whole < (dtype:find "^u" and 0
+      or -(1 << bits))) then
+    return nil
   end
-  return elementwise.clip(inputs[1], least, most)
+  return whole
+end
+
+compute.clip = function(attrs, inputs, _, args)
+  local dtype = inputs[1].dtype
+  return elementwise.clip(inputs[1], whole_limit(limit(attrs.a_min, args[2], inputs[2]), dtype),
+    whole_limit(limit(attrs.a_max, args[3], inputs[3]), dtype))
 end
 
 -- Of inference: the operand itself, and a mask that keeps all.

@@ -237,4 +237,38 @@ compute.qlinear_conv = function(attrs, inputs, out_type)
   return requantized(sum, inputs, out_type, 2)
 end
 
+-- ------------------------------------------------------- fixed-point numbers
+
+-- x * multiplier * 2^(shift - 31), halves rounded up; all are expressions of int64.
+local function fixed_point(x, multiplier, shift)
+  local zero, one = operand.const(0, "int64"), operand.const(1, "int64")
+  local left = tir.max(shift, zero)
+  local right = operand.const(31, "int64") + left - shift
+  local product = tir.shift_left(x, left) * multiplier
+  return tir.shift_right(product + tir.shift_left(one, right - one), right)
+end
+
+local function to_int64(value) return operand.cast("int64", value) end
+
+compute.fixed_point_multiply = function(attrs, inputs)
+  local x = inputs[1]
+  if x.dtype ~= "int32" then return nil, "of " .. x.dtype end
+  return dims.compute(dims.of(x), function(index)
+    return operand.cast("int32", fixed_point(to_int64(x[index]),
+      operand.const(attrs.multiplier or 0, "int64"), operand.const(attrs.shift or 0, "int64")))
+  end, "T_fixed_point_multiply", "elemwise")
+end
+
+-- (x, multipliers, left shifts, right shifts), vectors along the axis.
+compute.fixed_point_multiply_per_axis = function(attrs, inputs)
+  local x, axes = inputs[1], attrs.axes or {}
+  if x.dtype ~= "int32" or #axes ~= 1 then return nil, "several axes" end
+  local axis = dims.axis(axes[1], x.ndim, "fixed_point_multiply_per_axis") + 1
+  return dims.compute(dims.of(x), function(index)
+    local at = { index[axis] }
+    return operand.cast("int32", fixed_point(to_int64(x[index]), to_int64(inputs[2][at]),
+      to_int64(inputs[3][at]) - to_int64(inputs[4][at])))
+  end, "T_fixed_point_multiply_per_axis", "broadcast")
+end
+
 return compute
