@@ -79,6 +79,26 @@ def @main(%x: Tensor[(4), float32]) {
     agrees(mod)
   end)
 
+  it("of operators that are statements give what the evaluator gives", function()
+    local function var(name, type_) return pl.var(name, type_) end
+    local x = var("x", "Tensor[(3, 20), float32]")
+    local y = var("y", "Tensor[(3, 2), float32]")
+    local indices = pl.const(pl.tensor({ { 3, -1 }, { 0, 19 }, { 7, 7 } }, "int64"))
+    agrees(pl.module { main = pl.func({ x, y }, pl.tuple {
+      pl.op.sort(x, { axis = 1 }), pl.op.argsort(x, { axis = 0, dtype = "int32" }),
+      pl.op.cumsum(x, { axis = 1, reverse = 1 }),
+      pl.op.scatter_elements(x, indices, y, { axis = 1, reduction = "add" }),
+    }) })
+    local q = var("q", "Tensor[(2, 3, 4, 8), float32]")
+    local k = var("k", "Tensor[(2, 3, 6, 8), float32]")
+    agrees(pl.module { main = pl.func({ q, k }, pl.op.attention(q, k, k, { is_causal = 1 })) })
+    agrees(relay [[
+def @main(%v: Tensor[(4, 33), float32]) {
+  %0 = topk(%v, k=5, axis=-1, ret_type="both", dtype="int32");
+  (%0.0, %0.1)
+}]])
+  end)
+
   it("of Relay's quantised operators are integers", function()
     local mod = relay [[
 def @main(%x: Tensor[(2, 8), float32], %y: Tensor[(2, 8), float32]) {
