@@ -324,7 +324,7 @@ for _, op in ipairs { "cumsum", "cumprod" } do
 end
 
 local function recurrent(op, gates, d, batch, attrs, more)
-  local t, i, n = 4, 3, 5
+  local t, i, n = 4, 3, attrs.hidden_size or 5
   local first_axes = attrs.layout == 1 and { batch, t } or { t, batch }
   local state = attrs.layout == 1 and float(batch, d, n) or float(d, batch, n)
   local types = { float(first_axes[1], first_axes[2], i), float(d, gates * n, i),
@@ -338,6 +338,7 @@ end
 
 for op, gates in pairs { lstm = 4, gru = 3, rnn = 1 } do
   recurrent(op, gates, 1, 1, {})
+  recurrent(op, gates, 1, 2, { hidden_size = 16 }, 6)
   recurrent(op, gates, 1, 2, { direction = "reverse" }, 4)
   recurrent(op, gates, 2, 2, { direction = "bidirectional", clip = 0.5 }, 6)
   recurrent(op, gates, 1, 2, { direction = "reverse", layout = 1 }, 6)
