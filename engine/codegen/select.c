@@ -226,11 +226,20 @@ static pln_c_text select_chunk(pln_cw *w, const pln_c_value *out,
   return text;
 }
 
-static pln_c_text one_condition(pln_cw *w, pln_c_text c, pln_c_text a,
+/* A condition for all lanes. C wants operands of one type: a vector that is
+ * loaded has that of vectors in memory. */
+static pln_c_text one_condition(pln_cw *w, const pln_c_value *out,
+                                uint32_t lanes, pln_c_text c, pln_c_text a,
                                 pln_c_text b) {
+  const char *type =
+      pln_c_chunk_type(w, (pln_dtype)out->dtype, out->mask, lanes);
   pln_c_text text =
-      pln_c_textf(w, PLN_C_COMPOUND, "%s ? %s : %s", pln_c_arg(w, c),
-                  pln_c_arg(w, a), pln_c_arg(w, b));
+      lanes == 1
+          ? pln_c_textf(w, PLN_C_COMPOUND, "%s ? %s : %s", pln_c_arg(w, c),
+                        pln_c_arg(w, a), pln_c_arg(w, b))
+          : pln_c_textf(w, PLN_C_COMPOUND, "%s ? (%s)%s : (%s)%s",
+                        pln_c_arg(w, c), type, pln_c_arg(w, a), type,
+                        pln_c_arg(w, b));
   text.reads = a.reads || b.reads || c.reads;
   return text;
 }
@@ -251,11 +260,10 @@ static void select_chunks(pln_cw *w, pln_c_value c, pln_c_value a,
   for (uint32_t i = 0; i < a.count; i++) {
     pln_c_text x = pln_c_text_at(w, &a, i), y = pln_c_text_at(w, &b, i);
     pln_c_text z = pln_c_text_at(w, &c, one ? 0 : i);
+    uint32_t lanes = pln_c_chunk_lanes(w, out->lanes, i);
     pln_c_add_text(w, out,
-                   one ? one_condition(w, z, x, y)
-                       : select_chunk(w, out,
-                                      pln_c_chunk_lanes(w, out->lanes, i), z, x,
-                                      y));
+                   one ? one_condition(w, out, lanes, z, x, y)
+                       : select_chunk(w, out, lanes, z, x, y));
   }
 }
 
@@ -270,7 +278,7 @@ void pln_c_select(pln_cw *w, pln_ref ref, const pln_ref *o) {
     c = pln_c_named(w, c);
   if (one)
     pln_c_add_text(w, &out,
-                   one_condition(w, pln_c_text_at(w, &c, 0),
+                   one_condition(w, &out, 1, pln_c_text_at(w, &c, 0),
                                  pln_c_text_at(w, &a, 0),
                                  pln_c_text_at(w, &b, 0)));
   else

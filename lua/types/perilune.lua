@@ -3760,18 +3760,20 @@ pl.topi.image = {}
 
 ---@param x perilune.te.Tensor
 ---@param size integer[]
----@param method "linear"|"nearest_neighbor"
+---@param method "linear"|"cubic"|"nearest_neighbor"
 ---@param coordinate_transformation_mode? "half_pixel"|"align_corners"|"asymmetric"
 ---@param rounding_method? string
+---@param cubic_alpha? number
 ---@return perilune.te.Tensor
-function pl.topi.image.resize(x, size, method, coordinate_transformation_mode, rounding_method) end
+function pl.topi.image.resize(x, size, method, coordinate_transformation_mode, rounding_method, cubic_alpha) end
 ---@param x perilune.te.Tensor
 ---@param size integer[]
----@param method "linear"|"nearest_neighbor"
+---@param method "linear"|"cubic"|"nearest_neighbor"
 ---@param coordinate_transformation_mode? "half_pixel"|"align_corners"|"asymmetric"
 ---@param rounding_method? string
+---@param cubic_alpha? number
 ---@return perilune.te.Tensor
-function pl.topi.image.resize2d(x, size, method, coordinate_transformation_mode, rounding_method) end
+function pl.topi.image.resize2d(x, size, method, coordinate_transformation_mode, rounding_method, cubic_alpha) end
 
 --- Default schedules for processors.
 pl.topi.generic = {}

@@ -112,6 +112,8 @@ for i in range(16):
   "A[0:8] = A[B[0:8] % T.Broadcast(16, 8)]",
   "A[0:15] = T.Select(A[1:16] > T.Broadcast(T.float32(4), 15), A[0:15], "
     .. "T.Broadcast(T.float32(0), 15))",
+  "A[0:8] = T.Select(B[1] > 3, A[7:15], T.Broadcast(T.float32(0), 8))",
+  "A[0:13] = T.Select(B[2] > 3, A[3:16], T.Broadcast(T.float32(0), 13))",
   "A[0:16] = T.max(T.min(A[0:16], T.Broadcast(T.float32(5), 16)), T.Broadcast(T.float32(2), 16))",
   "B[0:16] = T.Cast(\"int32x16\", A[0:16] * T.Broadcast(T.float32(1.7), 16))",
   "A[0:16] = T.Cast(\"float32x16\", B[0:16])",

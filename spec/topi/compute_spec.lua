@@ -248,6 +248,178 @@ case("image.resize2d", { float(1, 2, 4, 5) }, { size = { 7, 3 }, method = "neare
 case("image.resize2d", { float(1, 2, 4, 5) }, { size = { 7, 9 }, method = "linear",
   coordinate_transformation_mode = "align_corners" })
 
+-- ------------------------------------------------------------ quantisation
+
+for _, dtype in ipairs { "uint8", "int8", "uint16", "int16" } do
+  case("quantize_linear", { float(3, 7), float(), typed(dtype) }, nil, { positive = true })
+  case("dequantize_linear", { typed(dtype, 3, 7), float(), typed(dtype) })
+end
+case("quantize_linear", { float(3, 7), float(3), typed("int8", 3) }, { axis = 0 },
+  { positive = true })
+case("quantize_linear", { float(2, 40), float(1) }, { axis = 0 }, { constants = { nil,
+  pl.tensor({ 0.003 }, "float32") } })
+case("quantize_linear", { float(2, 6), float(2, 3) }, { axis = 1, block_size = 2 },
+  { positive = true })
+case("dequantize_linear", { typed("int32", 3, 4), float(4) }, { axis = -1 })
+case("dequantize_linear", { typed("int8", 5, 4), float(3, 4), typed("int8", 3, 4) },
+  { axis = 0, block_size = 2 })
+case("dynamic_quantize_linear", { float(3, 20) })
+case("dynamic_quantize_linear", { float(9) }, nil, { positive = true })
+case("matmul_integer", { typed("uint8", 4, 9), typed("int8", 9, 5), typed("uint8"),
+  typed("int8", 5) })
+case("matmul_integer", { typed("int8", 2, 4, 9), typed("int8", 9, 5), typed("int8", 4) })
+case("matmul_integer", { typed("uint8", 9), typed("uint8", 9, 5), typed("uint8", 1) })
+case("conv_integer", { typed("uint8", 1, 3, 6, 6), typed("int8", 4, 3, 3, 3), typed("uint8"),
+  typed("int8", 4) }, { pads = { 1, 1, 1, 1 }, strides = { 2, 2 } })
+case("conv_integer", { typed("int8", 1, 4, 9), typed("int8", 4, 2, 3) }, { group = 2 })
+
+for _, dtype in ipairs { "uint8", "int8" } do
+  case("qlinear_matmul", { typed(dtype, 3, 4, 9), float(), typed(dtype), typed("int8", 9, 5),
+    float(5), typed("int8", 5), float(), typed(dtype) }, nil, { positive = true })
+  case("qlinear_conv", { typed(dtype, 1, 3, 6, 5), float(), typed(dtype), typed("int8", 4, 3, 3, 3),
+    float(4), typed("int8", 4), float(), typed(dtype), typed("int32", 4) },
+    { pads = { 1, 1, 1, 1 } }, { positive = true })
+end
+
+for _, shift in ipairs { -7, 0, 2 } do
+  case("fixed_point_multiply", { typed("int32", 4, 9) }, { multiplier = 1717986854, shift = shift },
+    { low = -1000, high = 1000 })
+end
+case("fixed_point_multiply_per_axis", { typed("int32", 3, 5), typed("int32", 3),
+  typed("int32", 3), typed("int32", 3) }, { axes = { 0 } }, { low = 0, high = 9 })
+for _, to in ipairs { "int8", "int16" } do
+  case("cast", { float(5, 3) }, { dtype = to })
+end
+case("cast", { float(5, 3) }, { dtype = "uint8" }, { positive = true })
+case("clip", { typed("int32", 5, 3) }, { a_min = -2.0, a_max = 3.5 })
+case("clip", { typed("int8", 5, 3) }, { a_min = -1000.0, a_max = 2.0 })
+
+-- --------------------------------------------------------- com.microsoft
+
+case("microsoft.gelu", { float(3, 5) })
+case("microsoft.bias_gelu", { float(3, 5), float(5) })
+case("microsoft.fast_gelu", { float(3, 5), float(5) })
+case("microsoft.fast_gelu", { float(3, 5) })
+case("microsoft.quick_gelu", { float(3, 5) })
+case("microsoft.fused_matmul", { float(2, 4, 3), float(2, 5, 4) },
+  { transA = 1, transB = 1, alpha = 0.5 })
+case("microsoft.skip_layer_normalization", { float(2, 3, 8), float(2, 3, 8), float(8), float(8),
+  float(8) })
+case("microsoft.skip_layer_normalization", { float(2, 3, 8), float(3, 8), float(8) })
+case("microsoft.skip_simplified_layer_normalization", { float(2, 3, 8), float(2, 3, 8), float(8) })
+case("microsoft.multi_head_attention", { float(2, 3, 8), float(2, 5, 8), float(2, 5, 8),
+  float(24) }, { num_heads = 2 })
+case("microsoft.multi_head_attention", { float(2, 3, 8), float(2, 3, 8), float(2, 3, 8) },
+  { num_heads = 4, unidirectional = 1, scale = 0.3 })
+case("microsoft.attention", { float(2, 3, 6), float(6, 24), float(24) }, { num_heads = 2 })
+
+-- ------------------------------------------------- cumulative, recurrent
+
+for _, op in ipairs { "cumsum", "cumprod" } do
+  case(op, { float(3, 5, 4) }, { axis = 1 })
+  case(op, { float(3, 5) }, { axis = -1, reverse = 1 })
+  case(op, { float(4, 3) }, { axis = 0, exclusive = 1 })
+  case(op, { typed("int64", 7) }, { axis = 0, exclusive = 1, reverse = 1 })
+  case(op, { float(2, 3) })
+end
+
+local function recurrent(op, gates, d, batch, attrs, more)
+  local t, i, n = 4, 3, attrs.hidden_size or 5
+  local first_axes = attrs.layout == 1 and { batch, t } or { t, batch }
+  local state = attrs.layout == 1 and float(batch, d, n) or float(d, batch, n)
+  local types = { float(first_axes[1], first_axes[2], i), float(d, gates * n, i),
+    float(d, gates * n, n), float(d, 2 * gates * n), typed("int32", batch), state }
+  if op == "lstm" then types[7], types[8] = state, float(d, 3 * n) end
+  for k = (more or 3) + 1, 8 do types[k] = nil end
+  attrs.hidden_size = n
+  case(op, types, attrs, { constants = more and more > 4 and { [5] =
+    pl.tensor(batch == 1 and { 3 } or { 4, 2 }, "int32") } or nil })
+end
+
+for op, gates in pairs { lstm = 4, gru = 3, rnn = 1 } do
+  recurrent(op, gates, 1, 1, {})
+  recurrent(op, gates, 1, 2, { hidden_size = 16 }, 6)
+  recurrent(op, gates, 1, 2, { direction = "reverse" }, 4)
+  recurrent(op, gates, 2, 2, { direction = "bidirectional", clip = 0.5 }, 6)
+  recurrent(op, gates, 1, 2, { direction = "reverse", layout = 1 }, 6)
+end
+recurrent("lstm", 4, 2, 2, { direction = "bidirectional", input_forget = 1 }, 8)
+recurrent("lstm", 4, 1, 1, { activations = { "HardSigmoid", "ScaledTanh", "Softsign" },
+  activation_alpha = { 0.3, 0.7 }, activation_beta = { 0.4, 0.6 } }, 8)
+recurrent("gru", 3, 2, 2, { direction = "bidirectional", linear_before_reset = 1 }, 6)
+recurrent("gru", 3, 1, 2, { linear_before_reset = 1, activations = { "Relu", "LeakyRelu" } }, 4)
+
+-- ------------------------------------------------------------------ sorting
+
+for _, n in ipairs { 1, 2, 7, 16, 37 } do
+  case("argsort", { float(2, n) }, { dtype = "int64" }, { special = true })
+  case("sort", { typed("int32", n, 3) }, { axis = 0, is_ascend = 0 })
+end
+case("argsort", { typed("int32", 4, 9, 2) }, { axis = 1, is_ascend = 0 })
+case("sort", { float(20) }, nil, { special = true })
+case("topk", { float(3, 20) }, { k = 5 }, { special = true })
+case("topk", { typed("int64", 20, 3) }, { k = 4, axis = 0, largest = 0 })
+case("topk", { typed("int32", 20) }, { k = 6, is_ascend = 1, dtype = "int32" })
+case("topk", { typed("int32", 20) }, { k = 6, ret_type = "indices", dtype = "int32" })
+
+-- ------------------------------------------------------ scatter, attention
+
+for _, reduction in ipairs { "none", "add", "mul", "min", "max" } do
+  case("scatter_elements", { float(4, 5), typed("int64", 2, 3), float(2, 3) },
+    { axis = 1, reduction = reduction }, { low = -4, high = 5 })
+  case("scatter_nd", { float(6, 5, 2), typed("int64", 4, 2), float(4, 2) },
+    { reduction = reduction }, { low = -5, high = 5 })
+end
+case("scatter", { float(3, 4), typed("int32", 3, 2), float(3, 2) }, nil, { low = 0, high = 3 })
+
+case("attention", { float(2, 3, 4, 8), float(2, 3, 6, 8), float(2, 3, 6, 8) })
+case("attention", { float(2, 4, 24), float(2, 6, 12), float(2, 6, 6) },
+  { q_num_heads = 4, kv_num_heads = 2, is_causal = 1, softcap = 0.75 })
+case("attention", { float(1, 2, 4, 8), float(1, 2, 6, 8), float(1, 2, 6, 5), float(4, 6) },
+  { scale = 0.25 })
+case("attention", { float(1, 2, 4, 8), float(1, 2, 6, 8), float(1, 2, 6, 8),
+  typed("bool", 1, 2, 4, 6) }, { left_window_size = 2, right_window_size = 1 })
+
+case("ml.array_feature_extractor", { float(3, 5), typed("int64", 4) }, nil, { low = 0, high = 5 })
+case("ml.array_feature_extractor", { typed("int64", 5), typed("int64", 1) }, nil,
+  { low = 0, high = 5 })
+
+-- ---------------------------------------------------------------- einsum
+
+for equation, types in pairs {
+  ["ij,jk->ik"] = { float(3, 4), float(4, 5) },
+  ["bqhd, bkhd -> bhqk"] = { float(2, 3, 2, 4), float(2, 5, 2, 4) },
+  ["ij,jk"] = { float(3, 4), float(4, 5) },
+  ["ii->i"] = { float(4, 4) },
+  ["ii"] = { float(4, 4) },
+  ["...ij,...jk->...ik"] = { float(2, 1, 3, 4), float(5, 4, 2) },
+  ["...ij"] = { float(2, 3, 4) },
+  ["i,j,k->kij"] = { float(2), float(3), float(4) },
+  ["i...->..."] = { float(3, 2, 4) },
+  ["ij->"] = { float(3, 5) },
+  ["ba,a->b"] = { typed("int64", 3, 4), typed("int64", 4) },
+} do
+  case("einsum", types, { equation = equation })
+end
+
+-- ------------------------------------------------- limits, masks as operands
+
+case("clip", { float(3, 5), float(), float() })
+case("clip", { float(3, 5), float(), float() }, nil, { constants = { nil,
+  pl.tensor(-0.25, "float32"), pl.tensor(0.5, "float32") } })
+case("nn.dropout", { float(3, 5) })
+case("nn.dropout", { float(3, 5) }, { mask = 0 })
+
+for _, mode in ipairs { "half_pixel", "align_corners", "asymmetric" } do
+  local axes = { axes = { 2, 3 }, mode = "cubic", coordinate_transformation_mode = mode }
+  case("image.resize", { float(1, 2, 4, 5), float(1), float(1), typed("int64", 2) }, axes,
+    { constants = { nil, pl.tensor({}, "float32"), pl.tensor({}, "float32"),
+      pl.tensor({ 8, 15 }, "int64") } })
+end
+case("image.resize", { float(1, 2, 4, 4), float(1), float(1), typed("int64", 4) },
+  { mode = "cubic", cubic_coeff_a = -0.5 }, { constants = { nil, pl.tensor({}, "float32"),
+    pl.tensor({}, "float32"), pl.tensor({ 1, 2, 8, 8 }, "int64") } })
+
 local function describe_case(one)
   local shapes = {}
   for i, text in ipairs(one.types) do shapes[i] = text:match "%((.-)%)" end

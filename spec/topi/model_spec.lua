@@ -79,6 +79,39 @@ def @main(%x: Tensor[(4), float32]) {
     agrees(mod)
   end)
 
+  it("of operators that are statements give what the evaluator gives", function()
+    local function var(name, type_) return pl.var(name, type_) end
+    local x = var("x", "Tensor[(3, 20), float32]")
+    local y = var("y", "Tensor[(3, 2), float32]")
+    local indices = pl.const(pl.tensor({ { 3, -1 }, { 0, 19 }, { 7, 7 } }, "int64"))
+    agrees(pl.module { main = pl.func({ x, y }, pl.tuple {
+      pl.op.sort(x, { axis = 1 }), pl.op.argsort(x, { axis = 0, dtype = "int32" }),
+      pl.op.cumsum(x, { axis = 1, reverse = 1 }),
+      pl.op.scatter_elements(x, indices, y, { axis = 1, reduction = "add" }),
+    }) })
+    local q = var("q", "Tensor[(2, 3, 4, 8), float32]")
+    local k = var("k", "Tensor[(2, 3, 6, 8), float32]")
+    agrees(pl.module { main = pl.func({ q, k }, pl.op.attention(q, k, k, { is_causal = 1 })) })
+    agrees(relay [[
+def @main(%v: Tensor[(4, 33), float32]) {
+  %0 = topk(%v, k=5, axis=-1, ret_type="both", dtype="int32");
+  (%0.0, %0.1)
+}]])
+  end)
+
+  it("of Relay's quantised operators are integers", function()
+    local mod = relay [[
+def @main(%x: Tensor[(2, 8), float32], %y: Tensor[(2, 8), float32]) {
+  %0 = qnn.quantize(%x, 0.05f, 3, out_dtype="int8");
+  %1 = qnn.quantize(%y, 0.02f, 0, out_dtype="int8");
+  %2 = qnn.dense(%0, %1, 3, 0, 0.05f, 0.02f, units=2, out_dtype="int32");
+  %3 = qnn.requantize(%2, 0.001f, 0, 0.02f, 1, out_dtype="int8");
+  qnn.dequantize(%3, 0.02f, 1)
+}]]
+    agrees(pl.sequential { "qnn.CanonicalizeOps", "InferType" } (mod))
+    assert.is_table(pl.build(mod):model())
+  end)
+
   it("write their constants beside the object", function()
     local path = folder()
     local built = pl.build(from_zoo("bert", small.bert))
@@ -98,10 +131,12 @@ def @main(%x: Tensor[(4), float32]) {
     end
     fails("is not known", pl.build, relay "def @main(%x: Tensor[(?), float32]) { exp(%x) }")
     fails("has no compute", pl.build,
-      relay "def @main(%x: Tensor[(4), float32]) { argsort(%x, dtype=\"int64\") }")
+      relay "def @main(%x: Tensor[(4), float32]) { nn.hardmax(%x) }")
+    fails("control flow is not compiled", pl.build, relay [[
+def @main(%c: bool, %x: Tensor[(4), float32]) { if (%c) { exp(%x) } else { tanh(%x) } }]])
     local partly = pl.passes.LowerTE { unsupported = "keep" } (pl.sequential { "InferType",
       "FuseOps" } (relay [[
-def @main(%x: Tensor[(4), float32]) { argsort(exp(%x), dtype="int64") }]]))
+def @main(%x: Tensor[(4), float32]) { nn.hardmax(exp(%x)) }]]))
     fails("is not lowered", pl.build, partly)
     fails("2 arguments expected, got 1", pl.build(relay [[
 def @main(%x: Tensor[(4), float32], %y: Tensor[(4), float32]) { add(%x, %y) }]]).main, { 1 })

@@ -58,7 +58,8 @@ end
 local function lowered(mod)
   local main = mod.functions.main
   if calls_loops(main) then return mod end
-  local folded = pass.sequential { "InferType", 'FoldConstant{fold="all"}' } (mod)
+  local folded = pass.sequential { "qnn.CanonicalizeOps", "InferType",
+    'FoldConstant{fold="all"}' } (mod)
   folded = folded:with { main = with_own_results(folded.functions.main) }
   return pass.sequential { "InferType", "FuseOps", "LowerTE" } (folded)
 end
@@ -132,6 +133,9 @@ local function value_of(plan, node)
   if kind == "GlobalVar" then return false end
   if kind == "Var" or kind == "Function" then
     refuse "a fused function is not lowered: LowerTE has left it to the evaluator"
+  end
+  if kind == "If" or kind == "Match" then
+    refuse("%s: what runs depends on data, and control flow is not compiled", kind)
   end
   if kind ~= "Tuple" then refuse("a %s in the main function", kind) end
   local fields = {}

@@ -143,6 +143,19 @@ function dims.expr(value, dtype)
   return value
 end
 
+--- An index as one of an axis: negative ones count from the end, "clip" limits, "wrap" is modulo.
+-- What is out of range in strict mode is limited too: no memory besides the tensor is read.
+function dims.position(value, extent, mode)
+  local zero, most = operand.const(0, value.dtype), dims.expr(extent - 1, value.dtype)
+  if mode == "wrap" then
+    value = tir.floormod(value, dims.expr(extent, value.dtype))
+  elseif mode == "strict" then
+    value = tir.Select(tir.lt(value, zero), value + dims.expr(extent, value.dtype), value)
+  end
+  if mode ~= "wrap" then value = tir.max(tir.min(value, most), zero) end
+  return operand.cast("int32", value)
+end
+
 --- Whether the first of two is greater, or no number: what a maximum that propagates NaN keeps.
 function dims.keeps_greater(a, b)
   if not operand.is_float(a.dtype) then return tir.gt(a, b) end

@@ -92,16 +92,16 @@ function topi.cast(x, dtype)
     "elemwise")
 end
 
--- A limit that is nil is none.
+-- A limit that is nil is none; where limits cross, the upper one applies.
 define("clip", function(x, least, most)
   local result = x
-  if most ~= nil then
-    most = dims.expr(most, x.dtype)
-    result = select(tir.gt(x, most), most, result)
-  end
   if least ~= nil then
     least = dims.expr(least, x.dtype)
-    result = select(tir.lt(x, least), least, result)
+    result = select(tir.lt(x, least), least, x)
+  end
+  if most ~= nil then
+    most = dims.expr(most, x.dtype)
+    result = select(tir.gt(result, most), most, result)
   end
   return result
 end)

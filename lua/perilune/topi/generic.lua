@@ -195,8 +195,12 @@ end
 
 -- ---------------------------------------------------------------- schedules
 
+-- Statements read memory, so what they read is computed ahead.
 local function is_root(op, readers)
   if has_tag(op, "softmax_exp") then return true end
+  for _, reader in ipairs(readers[op] or {}) do
+    if reader.kind == "ExternOp" then return true end
+  end
   if not has_tag(op, "pad") and not has_tag(op, "dilate") then return false end
   for _, reader in ipairs(readers[op] or {}) do
     if reduces(reader) then return true end

@@ -60,32 +60,62 @@ local function linear(x, index, plan, i, own)
   return a * (operand.const(1.0, "float32") - rest) + b * rest
 end
 
+-- The kernel of a cubic convolution at a distance of up to 1, and of 1 to 2.
+local function cubic_weights(a, rest)
+  local function near(t) return ((t * (a + 2) - (a + 3)) * t) * t + 1.0 end
+  local function far(t) return ((t * a - 5 * a) * t + 8 * a) * t - 4 * a end
+  return { far(rest + 1.0), near(rest), near(1.0 - rest), far(2.0 - rest) }
+end
+
+-- The weighted four neighbours along axis i, then along those behind.
+local function cubic(x, index, plan, i, own)
+  if i > #index then return operand.cast("float32", x[own]) end
+  if plan.from[i] == plan.to[i] then
+    own[i] = index[i]
+    return cubic(x, index, plan, i + 1, own)
+  end
+  local at = plan.position(index[i], plan.from[i], plan.to[i])
+  local low, sum = tir.floor(at), nil
+  for k, weight in ipairs(cubic_weights(plan.cubic_alpha, at - low)) do
+    own[i] = limited(operand.cast("int32", low) + (k - 2), plan.from[i])
+    local term = cubic(x, index, plan, i + 1, table.move(own, 1, i, 1, {})) * weight
+    sum = sum and sum + term or term
+  end
+  return sum
+end
+
 --- The image of a size (extents of all axes but the first two). method: "nearest_neighbor" or
--- "linear"; coordinate_transformation_mode: "half_pixel", "align_corners" or "asymmetric";
--- rounding_method: "round", "floor", "ceil", "round_prefer_floor", "round_prefer_ceil".
-function image.resize(x, size, method, coordinate_transformation_mode, rounding_method)
+-- "linear" or "cubic" (cubic_alpha: -0.75); coordinate_transformation_mode: "half_pixel",
+-- "align_corners" or "asymmetric"; rounding_method: "round", "floor", "ceil", "round_prefer_floor",
+-- "round_prefer_ceil".
+function image.resize(x, size, method, coordinate_transformation_mode, rounding_method,
+    cubic_alpha)
   local where = "topi.image.resize"
   local from = dims.of(dims.tensor(x, where))
   dims.list(size, #from - 2, where, "size")
   local plan = { from = from, to = table.move(size, 1, #size, 3, { from[1], from[2] }),
     position = coordinates[coordinate_transformation_mode or "half_pixel"],
-    round = rounding[rounding_method or "round"] }
+    round = rounding[rounding_method or "round"],
+    cubic_alpha = dims.number(cubic_alpha, -0.75, where, "cubic_alpha") + 0.0 }
   if not plan.position or not plan.round then
     argument.fail(("%s: there is no mode '%s' or rounding '%s'"):format(where,
       tostring(coordinate_transformation_mode), tostring(rounding_method)))
   end
   return dims.compute(plan.to, function(index)
     if method == "nearest_neighbor" then return nearest(x, index, plan) end
-    return operand.cast(x.dtype, linear(x, index, plan, 3, { index[1], index[2] }))
+    local sample = method == "cubic" and cubic or linear
+    return operand.cast(x.dtype, sample(x, index, plan, 3, { index[1], index[2] }))
   end, "T_resize", "injective")
 end
 
 --- The same for two axes of space: topi.image.resize2d(x, { h, w }, "linear", "half_pixel").
-function image.resize2d(x, size, method, coordinate_transformation_mode, rounding_method)
+function image.resize2d(x, size, method, coordinate_transformation_mode, rounding_method,
+    cubic_alpha)
   if dims.tensor(x, "topi.image.resize2d").ndim ~= 4 then
     argument.fail "topi.image.resize2d: a tensor of rank 4 is expected"
   end
-  return image.resize(x, size, method, coordinate_transformation_mode, rounding_method)
+  return image.resize(x, size, method, coordinate_transformation_mode, rounding_method,
+    cubic_alpha)
 end
 
 return image

@@ -121,6 +121,17 @@ local function check_type(type_)
   for _, part in ipairs(type_.parts) do check_tensor_type(part) end
 end
 
+-- Whether a tensor of a result has an extent that is not known.
+local function has_open_shape(type_)
+  for _, part in ipairs(type_.kind == "tuple" and type_.parts or { type_ }) do
+    if not part.shape then return true end
+    for _, dim in ipairs(part.shape) do
+      if math.type(dim) ~= "integer" then return true end
+    end
+  end
+  return false
+end
+
 -- A constant operand of the call with permuted axes.
 local function packed(state, param, axes)
   local shape = {}
@@ -130,14 +141,28 @@ local function packed(state, param, axes)
   return tensor
 end
 
+-- What is known of an argument. Whether a compute asks for the constant of a parameter is noted:
+-- only then do functions of other constants need loops of their own.
+local function argument_of(state, node)
+  local own = { type = node.type,
+    pack = state.packable[node] and function(axes) return packed(state, node, axes) end }
+  if node.kind == "Constant" then
+    own.constant = node.data
+    return own
+  end
+  return setmetatable(own, { __index = function(_, key)
+    if key ~= "constant" then return nil end
+    if state.numbers[node] then state.asked[state.numbers[node]] = true end
+    return state.known[node]
+  end })
+end
+
 -- The tensors of the arguments of a call, and what is known of them.
 local function read_arguments(state, call)
   local inputs, args = {}, {}
   local function add(node, value)
     inputs[#inputs + 1] = value or false
-    local data = node.kind == "Constant" and node.data or state.known[node]
-    args[#inputs] = { type = node.type, constant = data,
-      pack = state.packable[node] and function(axes) return packed(state, node, axes) end }
+    args[#inputs] = argument_of(state, node)
   end
   for _, arg in ipairs(call.args) do
     local value = state.values[arg]
@@ -157,6 +182,10 @@ local function lower_call(state, call)
   if not call.op then refuse("a call of what is no operator") end
   local name = call.op.name
   local compute = compute_of(name)
+  if not compute and has_open_shape(call.type) then
+    refuse("operator '%s': the shape of its result, %s, depends on data", name,
+      tostring(call.type))
+  end
   if not compute then refuse("operator '%s' has no compute", name) end
   check_type(call.type)
   local inputs, args = read_arguments(state, call)
@@ -276,8 +305,9 @@ end
 -- numbers of parameters that may be packed.
 local function expressions(fn, known, weights)
   local state = { values = {}, known = {}, params = {}, constants = {}, ops = {}, packable = {},
-    packed = {} }
+    packed = {}, numbers = {}, asked = {} }
   for i, param in ipairs(fn.params) do
+    state.numbers[param] = i
     state.values[param] = placeholders(state, param.type)
     state.known[param] = known[i]
     state.packable[param] = weights[i]
@@ -291,19 +321,28 @@ end
 
 -- ---------------------------------------------------------------------- pass
 
--- Operands of a call that are known, or constant, and a text that tells calls apart by them.
+-- A number exactly: two that differ are known by different texts.
+local function scalar_text(value)
+  return math.type(value) == "float" and ("%a"):format(value) or tostring(value)
+end
+
+-- Operands of a call that are known, texts that tell calls apart by them, operands that are other
+-- constants, and a text of which ones those are.
 local function known_of(call)
-  local known, weights, text = {}, {}, {}
+  local known, texts, weights, text = {}, {}, {}, {}
   for i, arg in ipairs(call.args) do
     if arg.kind == "Constant" and is_list(arg.data) then
       known[i] = arg.data
-      text[#text + 1] = i .. "=" .. table.concat(arg.data:to_table(), ",")
+      texts[i] = table.concat(arg.data:to_table(), ",")
+    elseif arg.kind == "Constant" and is_scalar(arg.data) then
+      known[i] = arg.data
+      texts[i] = scalar_text(arg.data:to_table())
     elseif arg.kind == "Constant" and arg.data.rank > 1 then
       weights[i] = i
-      text[#text + 1] = i .. "=constant"
+      text[#text + 1] = i
     end
   end
-  return known, weights, table.concat(text, ";")
+  return known, texts, weights, table.concat(text, ";")
 end
 
 local function unique(lowered, name)
@@ -316,12 +355,22 @@ local function unique(lowered, name)
   return result
 end
 
--- What a Primitive function was lowered to: { fn, known, name, constants }.
-local function find(lowered, fn, text)
+-- Whether all that was asked for is known in the same way of another call.
+local function same_known(row, texts)
+  for i in pairs(row.asked) do
+    if row.texts[i] ~= texts[i] then return false end
+  end
+  return true
+end
+
+-- What a Primitive function was lowered to: { fn, weights, texts, asked, name, constants }.
+local function find(lowered, fn, text, texts)
   local key = core.node_hash(fn, false)
   lowered.by_hash[key] = lowered.by_hash[key] or {}
   for _, row in ipairs(lowered.by_hash[key]) do
-    if row.known == text and core.node_equal(row.fn, fn, false) then return row end
+    if row.weights == text and same_known(row, texts) and core.node_equal(row.fn, fn, false) then
+      return row
+    end
   end
   return nil, lowered.by_hash[key]
 end
@@ -345,12 +394,13 @@ end
 
 local function lower_function(lowered, call)
   local fn = call.callee
-  local known, weights, text = known_of(call)
-  local row, list = find(lowered, fn, text)
+  local known, texts, weights, text = known_of(call)
+  local row, list = find(lowered, fn, text, texts)
   if row then return row end
   local state, outs = expressions(fn, known, weights)
   local name = unique(lowered, name_of(state))
-  row = { fn = fn, known = text, name = name, constants = {} }
+  row = { fn = fn, weights = text, texts = texts, asked = state.asked, name = name,
+    constants = {} }
   local s
   state.constants = read_constants(state, outs)
   lowered.functions[name], s = to_loops(state, outs, name)

@@ -257,19 +257,6 @@ end
 
 -- ------------------------------------------------------------------ by index
 
--- An index as one of an axis: negative ones count from the end, "clip" limits, "wrap" is modulo.
--- What is out of range in strict mode is limited too: no memory besides the tensor is read.
-local function place(value, extent, mode)
-  local zero, most = operand.const(0, value.dtype), dims.expr(extent - 1, value.dtype)
-  if mode == "wrap" then
-    value = tir.floormod(value, dims.expr(extent, value.dtype))
-  elseif mode == "strict" then
-    value = tir.Select(tir.lt(value, zero), value + dims.expr(extent, value.dtype), value)
-  end
-  if mode ~= "wrap" then value = tir.max(tir.min(value, most), zero) end
-  return operand.cast("int32", value)
-end
-
 --- Slices along an axis by index; of the flat tensor when axis is nil. mode: "clip" (the default),
 -- "wrap", "strict" (negative indices count from the end).
 function topi.take(x, indices, axis, mode)
@@ -285,7 +272,7 @@ function topi.take(x, indices, axis, mode)
   return moved(out, x, function(index)
     local own = table.move(index, 1, at - 1, 1, {})
     local pick = indices[table.move(index, at, at + #picks - 1, 1, {})]
-    own[at] = place(pick, shape[at], mode or "clip")
+    own[at] = dims.position(pick, shape[at], mode or "clip")
     return table.move(index, at + #picks, #index, at + 1, own)
   end, "T_take")
 end
@@ -298,7 +285,7 @@ function topi.gather(x, axis, indices)
   if #out ~= #shape then argument.fail "topi.gather: indices of another rank" end
   return moved(out, x, function(index)
     local own = table.move(index, 1, #index, 1, {})
-    own[at] = place(indices[index], shape[at], "strict")
+    own[at] = dims.position(indices[index], shape[at], "strict")
     return own
   end, "T_gather")
 end
@@ -317,7 +304,7 @@ function topi.gather_nd(x, indices)
     local own = {}
     for i = 1, n do
       local pick = indices[table.move(index, 1, #picks - 1, 2, { i - 1 })]
-      own[i] = place(pick, shape[i], "strict")
+      own[i] = dims.position(pick, shape[i], "strict")
     end
     return table.move(index, #picks, #index, n + 1, own)
   end, "T_gather_nd")

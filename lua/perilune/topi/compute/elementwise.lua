@@ -154,38 +154,86 @@ local function floats_to_integers(from, to)
   return is_float(from) and operand.is_integer(to) and to ~= "bool"
 end
 
+-- What floats become before they become these: conversions to narrow integers are not defined.
+local wider = { int8 = "int32", uint8 = "int32", int16 = "int32", uint16 = "int32",
+  uint32 = "int64" }
+
 compute.cast = function(_, inputs, out_type)
-  local from, to = inputs[1].dtype, out_type.dtype
-  if floats_to_integers(from, to) and to ~= "int32" and to ~= "int64" then
-    return nil, ("from %s to %s"):format(from, to)
+  local x, to = inputs[1], out_type.dtype
+  if floats_to_integers(x.dtype, to) and to ~= "int32" and to ~= "int64" then
+    if not wider[to] then return nil, ("from %s to %s"):format(x.dtype, to) end
+    x = elementwise.cast(x, wider[to])
   end
-  return elementwise.cast(inputs[1], to)
+  return elementwise.cast(x, to)
 end
 compute.cast_like = compute.cast
 
--- A limit is an attribute or a constant operand.
+-- A limit is an attribute, a constant operand, or an operand of one element.
 local function limit(attr, arg, input)
   if not input then return attr end
-  if not arg.constant then return nil, "limits that are not constant" end
-  local value = arg.constant:to_table()
+  local value = arg.constant and arg.constant:to_table()
+  if value == nil then
+    local index = {}
+    for i = 1, input.ndim do index[i] = 0 end
+    return input[index]
+  end
   return type(value) == "table" and value[1] or value
 end
 
-compute.clip = function(attrs, inputs, _, args)
-  local least, reason = limit(attrs.a_min, args[2], inputs[2])
-  local most, other = limit(attrs.a_max, args[3], inputs[3])
-  if reason or other then return nil, reason or other end
-  if not is_float(inputs[1].dtype) and (math.type(least) == "float"
-      or math.type(most) == "float") then
-    return nil, "of integers, by floats"
+-- Relay has floats as limits of integers too. One that is outside of the dtype limits nothing.
+local function whole_limit(value, dtype)
+  if math.type(value) ~= "float" or is_float(dtype) then return value end
+  local whole = math.tointeger(value < 0 and math.ceil(value) or math.floor(value))
+  local bits = math.tointeger(tonumber(dtype:match "%d+$")) - (dtype:find "^u" and 0 or 1)
+  if not whole or bits < 62 and (whole >= 1 << bits or whole < (dtype:find "^u" and 0
+      or -(1 << bits))) then
+    return nil
   end
-  return elementwise.clip(inputs[1], least, most)
+  return whole
+end
+
+compute.clip = function(attrs, inputs, _, args)
+  local dtype = inputs[1].dtype
+  return elementwise.clip(inputs[1], whole_limit(limit(attrs.a_min, args[2], inputs[2]), dtype),
+    whole_limit(limit(attrs.a_max, args[3], inputs[3]), dtype))
+end
+
+-- Of inference: the operand itself, and a mask that keeps all.
+compute["nn.dropout"] = function(_, inputs, out_type, args)
+  local training = args[3].constant and args[3].constant:to_table()
+  if inputs[3] and (training == nil or training == true) then return nil, "training" end
+  local y = elementwise.identity(inputs[1])
+  if out_type.kind ~= "tuple" then return y end
+  local mask = out_type.parts[2]
+  return { y, mask and elementwise.full(mask.shape, mask.dtype,
+    mask.dtype == "bool" and true or 1) }
 end
 
 local function filled(value)
   return function(_, _, out_type)
     return elementwise.full(out_type.shape, out_type.dtype, value)
   end
+end
+
+-- One value, as a tensor of no dimensions or one element.
+local function fill(x, out_type)
+  local index = {}
+  for i = 1, x.ndim do index[i] = 0 end
+  return elementwise.cast(require "perilune.topi.dims".compute(out_type.shape, function()
+    return x[index]
+  end, "T_full", "elemwise"), out_type.dtype)
+end
+
+-- start + i * step; the number of elements is that of the type.
+compute.arange = function(_, inputs, out_type)
+  local function number(x, default)
+    return x and fill(x, { shape = {}, dtype = out_type.dtype })[{}] or default
+  end
+  return require "perilune.topi.dims".compute(out_type.shape, function(index)
+    local step = number(inputs[3], operand.const(1, out_type.dtype))
+    return number(inputs[1], operand.const(0, out_type.dtype))
+      + operand.cast(out_type.dtype, index[1]) * step
+  end, "T_arange", "injective")
 end
 
 for name, value in pairs { zeros = 0, zeros_like = 0, ones = 1, ones_like = 1 } do
@@ -197,15 +245,6 @@ compute.constant_of_shape = function(attrs, _, out_type)
   if attrs.value then value = attrs.value:to_table() end
   if type(value) == "table" then value = value[1] end
   return elementwise.full(out_type.shape, out_type.dtype, value)
-end
-
--- One value, as a tensor of no dimensions or one element.
-local function fill(x, out_type)
-  local index = {}
-  for i = 1, x.ndim do index[i] = 0 end
-  return elementwise.cast(require "perilune.topi.dims".compute(out_type.shape, function()
-    return x[index]
-  end, "T_full", "elemwise"), out_type.dtype)
 end
 
 compute.full = function(_, inputs, out_type) return fill(inputs[1], out_type) end

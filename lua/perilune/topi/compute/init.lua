@@ -11,7 +11,11 @@ core.internal()
 
 local compute = {}
 
-for _, name in ipairs { "elementwise", "reduction", "transform", "nn" } do
+for _, name in ipairs {
+  "elementwise", "reduction", "transform", "nn", "quantize", "cumulative", "recurrent", "einsum",
+  "sort", "scatter",
+  "attention", "microsoft",
+} do
   for op, f in pairs(require("perilune.topi.compute." .. name)) do compute[op] = f end
 end
 

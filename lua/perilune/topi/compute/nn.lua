@@ -15,8 +15,10 @@ local pad = require "perilune.topi.nn.pad"
 local pool = require "perilune.topi.nn.pool"
 local softmax = require "perilune.topi.nn.softmax"
 local transform = require "perilune.topi.transform"
+local window = require "perilune.topi.compute.window"
 
 local compute = {}
+local onnx_padding, none_if_empty = window.onnx_padding, window.none_if_empty
 
 local function holds(attr) return attr == true or attr == 1 end
 
@@ -49,30 +51,6 @@ compute["nn.gemm"] = function(attrs, inputs, _, args)
 end
 
 -- -------------------------------------------------------------- convolutions
-
--- Pads of an ONNX operator, or nil and a reason.
-local function onnx_padding(attrs, shape, kernel)
-  local auto = attrs.auto_pad or "NOTSET"
-  local n = #shape - 2
-  local pads = { before = {}, after = {} }
-  for i = 1, n do
-    local before, after = 0, 0
-    if auto == "NOTSET" and attrs.pads then
-      before, after = attrs.pads[i], attrs.pads[n + i]
-    elseif auto:find "^SAME" then
-      local stride = attrs.strides and attrs.strides[i] or 1
-      local reach = (kernel[i] - 1) * (attrs.dilations and attrs.dilations[i] or 1) + 1
-      local out = (shape[i + 2] + stride - 1) // stride
-      local all = math.max(0, (out - 1) * stride + reach - shape[i + 2])
-      before = auto == "SAME_UPPER" and all // 2 or all - all // 2
-      after = all - before
-    end
-    pads.before[i], pads.after[i] = before, after
-  end
-  return table.move(pads.after, 1, n, n + 1, table.move(pads.before, 1, n, 1, {}))
-end
-
-local function none_if_empty(list) return list and #list > 0 and list or nil end
 
 local function by_channel(bias, rank)
   local shape = { bias.shape[1].value }
@@ -334,7 +312,7 @@ compute["nn.mirror_pad"] = function(attrs, inputs)
 end
 
 local methods = { nearest = "nearest_neighbor", nearest_neighbor = "nearest_neighbor",
-  linear = "linear", bilinear = "linear" }
+  linear = "linear", bilinear = "linear", cubic = "cubic" }
 
 compute["image.resize2d"] = function(attrs, inputs, out_type)
   local method = methods[attrs.method or "linear"]
@@ -345,7 +323,8 @@ compute["image.resize2d"] = function(attrs, inputs, out_type)
     or mode == "tf_crop_and_resize" or out_type.dtype ~= inputs[1].dtype then
     return nil, "this layout, method or mode"
   end
-  return image.resize(inputs[1], table.move(out_type.shape, 3, 4, 1, {}), method, mode, rounding)
+  return image.resize(inputs[1], table.move(out_type.shape, 3, 4, 1, {}), method, mode, rounding,
+    attrs.cubic_alpha)
 end
 
 -- ONNX: factors given as such are not the quotient of the extents; those are left out.
@@ -362,7 +341,9 @@ compute["nn.upsampling"] = function(attrs, inputs, out_type)
   end
   local onnx = attrs.scale_h == nil and attrs.scale_w == nil
   local method = methods[onnx and (attrs.mode or "nearest") or (attrs.method or "nearest_neighbor")]
-  if not method or onnx and method == "linear" then return nil, "this method" end
+  if not method or method == "cubic" or onnx and method == "linear" then
+    return nil, "this method"
+  end
   local mode = holds(attrs.align_corners) and "align_corners" or "asymmetric"
   return image.resize(inputs[1], table.move(out_type.shape, 3, #out_type.shape, 1, {}), method,
     mode, "floor")
@@ -372,11 +353,12 @@ compute["image.resize"] = function(attrs, inputs, out_type)
   local method, mode = methods[attrs.mode or "nearest"],
     attrs.coordinate_transformation_mode or "half_pixel"
   if not method or not whole_factors(inputs, out_type) or holds(attrs.antialias)
+    or method == "cubic" and holds(attrs.exclude_outside)
     or (mode ~= "half_pixel" and mode ~= "asymmetric" and mode ~= "align_corners") then
     return nil, "this mode, or a factor that is not whole"
   end
   return image.resize(inputs[1], table.move(out_type.shape, 3, #out_type.shape, 1, {}), method,
-    mode, attrs.nearest_mode or "round_prefer_floor")
+    mode, attrs.nearest_mode or "round_prefer_floor", attrs.cubic_coeff_a)
 end
 
 return compute

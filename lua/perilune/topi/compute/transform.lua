@@ -182,6 +182,13 @@ compute.take = function(attrs, inputs)
   return transform.take(inputs[1], inputs[2], axis, mode)
 end
 
+-- Columns by index.
+compute["ml.array_feature_extractor"] = function(_, inputs, out_type)
+  local x, indices = inputs[1], transform.reshape(inputs[2], { -1 })
+  if x.ndim == 0 then return nil, "a scalar" end
+  return transform.reshape(transform.take(x, indices, -1, "strict"), out_type.shape)
+end
+
 compute.gather = function(attrs, inputs)
   return transform.gather(inputs[1], attrs.axis or 0, inputs[2])
 end

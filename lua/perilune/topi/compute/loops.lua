@@ -1,0 +1,39 @@
+-- Pieces of the statements that topi's externs run: loops over axes, and memory of their own.
+
+local core = require "perilune.core"
+core.internal()
+
+local operand = require "perilune.tir.operand"
+local tir = require "perilune.tir"
+
+local loops = {}
+
+--- A serial loop from 0 over an extent: body gets its variable.
+function loops.over(extent, name, body)
+  local var = tir.Var(name, "int32")
+  return tir.For(var, 0, extent, "serial", body(var))
+end
+
+--- A nest of loops over extents: body gets the list of variables.
+function loops.nest(extents, name, body)
+  local vars = {}
+  for i in ipairs(extents) do vars[i] = tir.Var(name .. i, "int32") end
+  local stmt = body(vars)
+  for i = #extents, 1, -1 do stmt = tir.For(vars[i], 0, extents[i], "serial", stmt) end
+  return stmt
+end
+
+--- Statements in their order.
+function loops.seq(...)
+  local list = { ... }
+  return #list == 1 and list[1] or tir.SeqStmt(list)
+end
+
+--- Memory for a statement: body gets a buffer of one axis.
+function loops.allocate(extent, dtype, name, body)
+  local data = tir.Var(name, tir.PointerType(dtype))
+  local buffer = tir.decl_buffer({ extent }, dtype, name, { data = data })
+  return tir.Allocate(data, dtype, { operand.const(extent, "int32") }, true, body(buffer))
+end
+
+return loops
