@@ -15,8 +15,10 @@ local worker = {
 }
 
 function worker.arguments(parser)
-  parser:argument("task", "The task to run."):argname "TASK"
-  parser:argument("result", "The file to write."):argname "RESULT"
+  parser:argument("task", "The task to run."):argname "TASK":args "?"
+  parser:argument("result", "The file to write."):argname "RESULT":args "?"
+  parser:option("--from", "Lines of tasks: what `perilune batch` starts.")
+    :argname "LIST":hidden(true)
 end
 
 local max_output = 1 << 20 -- bytes that a task may print
@@ -38,8 +40,8 @@ local function is_list_of_words(list)
   return n == #list
 end
 
-local function read_task(path)
-  local ok, task = pcall(json.decode, read_file(path))
+local function parse_task(path, text)
+  local ok, task = pcall(json.decode, text)
   if not ok or type(task) ~= "table" then stop.failure("%s: a task is a JSON object", path) end
   if not is_list_of_words(task.arguments) then
     stop.failure("%s: 'arguments' must be a list of strings, the command's name first", path)
@@ -75,16 +77,31 @@ local function write_file(path, text)
   stop.failure("%s: %s", path, failed or not_closed or reason)
 end
 
-function worker.run(options)
-  local arguments, seconds = read_task(options.task)
+local function run_task(program, arguments, seconds)
   -- The shell joins standard error to standard output.
-  local words = { "/bin/sh", "-c", 'exec "$0" "$@" 2>&1', options.program }
+  local words = { "/bin/sh", "-c", 'exec "$0" "$@" 2>&1', program }
   table.move(arguments, 1, #arguments, #words + 1, words)
   local ended = require "perilune.core".child_run(words,
     { seconds = seconds, memory = 0, output = max_output })
   local why = why_failed(ended, seconds)
-  write_file(options.result, json.encode { state = why and "failed" or "done", why = why,
-    output = ended.output, seconds = ended.seconds })
+  return { state = why and "failed" or "done", why = why, output = ended.output,
+    seconds = ended.seconds }
+end
+
+-- Answers each task of a list as perilune.cli.workers expects it.
+local function run_list(program, path)
+  for line in io.lines(path) do
+    local result = run_task(program, parse_task(path, line))
+    print(json.encode(result))
+    require "perilune.cli.workers".finish(result.state)
+  end
+end
+
+function worker.run(options)
+  if options.from then return run_list(options.program, options.from) end
+  if not options.result then stop.usage "worker needs a TASK and a RESULT" end
+  local arguments, seconds = parse_task(options.task, read_file(options.task))
+  write_file(options.result, json.encode(run_task(options.program, arguments, seconds)))
 end
 
 return worker
