@@ -16,6 +16,8 @@ local commands = {
   { "reduce", "reduce a failing model and pipeline" },
   { "tune", "search for a better pipeline by measuring" },
   { "db", "list, merge and convert records of tuning" },
+  { "batch", "optimise or tune many models on several cores" },
+  { "worker", "run one task that a file describes" },
   { "build", "write programs of TIR as C, or compile them" },
   { "info", "show what a model is made of" },
   { "fmt", "print a model as Relay text" },

@@ -1,0 +1,100 @@
+--- perilune batch: one command over many models, several at a time.
+
+local json = require "perilune.json"
+local stop = require "perilune.cli.stop"
+local workers = require "perilune.cli.workers"
+
+require "perilune.core".internal() -- diagnostics point at the scripts of others
+
+local batch = {
+  description = "Runs perilune opt or perilune tune on each MODEL in processes of their own. The "
+    .. "result of a/m.onnx is DIR/a_m.onnx; DIR/a_m.onnx.json says what became of the task. A "
+    .. "batch that was stopped goes on where it was: a task that is done with the same arguments "
+    .. "is not run again, a failed one is.",
+}
+
+function batch.arguments(parser)
+  parser:argument("command", "opt or tune."):choices { "opt", "tune" }
+  parser:argument("models", "The models to read."):argname "MODEL":args "+"
+  parser:option("-o --output", "The folder for results."):argname "DIR":count(1)
+  parser:option("-j --jobs", "The number of processes."):argname "N":default "1"
+    :convert(require "perilune.cli.numbers".count)
+  parser:option("--seconds", "The time limit of each task."):argname "S":default "3600"
+    :convert(tonumber)
+  parser:option("--argument", "An argument for the command: --argument=--opt-level=2.")
+    :argname "WORD":count "*"
+end
+
+local function output_name(model) return (model:gsub("^[./]+", ""):gsub("/", "_")) end
+
+local function task_of(options, model, output)
+  local arguments = json.list { options.command, model, "-o", output }
+  table.move(options.argument, 1, #options.argument, #arguments + 1, arguments)
+  return json.encode { arguments = arguments, seconds = options.seconds }
+end
+
+local function tasks_of(options)
+  local tasks, model_of = {}, {}
+  for _, model in ipairs(options.models) do
+    local output = options.output .. "/" .. output_name(model)
+    if model_of[output] then
+      stop.usage("%s and %s have the same result, %s", model_of[output], model, output)
+    end
+    model_of[output] = model
+    tasks[#tasks + 1] = { model = model, output = output, record = output .. ".json",
+      text = task_of(options, model, output) }
+  end
+  return tasks
+end
+
+local function is_done(task)
+  if not require "perilune.cli.host".stat(task.output) then return false end
+  local file = io.open(task.record, "rb")
+  local ok, record = pcall(json.decode, file and file:read "a" or "")
+  if file then file:close() end
+  return ok and type(record) == "table" and record.state == "done" and record.task == task.text
+end
+
+local function write_record(task, record)
+  local beside = task.record .. ".part"
+  local file, reason = io.open(beside, "wb")
+  if not file then stop.failure("%s", reason) end
+  local ok = file:write(json.encode(record), "\n")
+  ok = file:close() and ok
+  if not (ok and os.rename(beside, task.record)) then
+    stop.failure("%s: cannot be written", task.record)
+  end
+end
+
+local function store(task, word, lines)
+  local ok, record = pcall(json.decode, lines[#lines] or "")
+  if not ok or type(record) ~= "table" then
+    record = { state = word, why = lines[1] or "no result" }
+  end
+  record.task = task.text
+  write_record(task, record)
+  if record.state == "done" then return true end
+  print(("FAIL %s: %s\n%s"):format(task.model, record.why, record.output or ""))
+end
+
+function batch.run(options)
+  if not options.seconds or not (options.seconds > 0 and options.seconds <= 1e6) then
+    stop.usage "--seconds must be a number above 0, at most 1000000"
+  end
+  local all, todo, texts = tasks_of(options), {}, {}
+  if not os.execute(workers.command { "mkdir", "-p", "--", options.output }) then
+    stop.failure("%s: cannot be made", options.output)
+  end
+  for _, task in ipairs(all) do
+    if not is_done(task) then
+      todo[#todo + 1], texts[#texts + 1] = task, task.text
+    end
+  end
+  local done = 0
+  workers.run(options.jobs, workers.command { options.program, "worker", "--from" },
+    texts, function(i, word, lines) if store(todo[i], word, lines) then done = done + 1 end end)
+  print(("%d done, %d failed, %d done before"):format(done, #todo - done, #all - #todo))
+  return done < #todo and 1 or 0
+end
+
+return batch
