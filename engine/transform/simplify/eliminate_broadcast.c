@@ -61,9 +61,9 @@ static bool is_elementwise(const broadcast_sweep *s, pln_ref node) {
          ((traits & PLN_TRAIT_ELEMENTWISE) && n->count == 1);
 }
 
-/* The number of axes of extent 1 that the call adds in front of the shape of
- * its operand, if that is all it does or it adds other axes, too. */
-static int32_t axes_in_front(const broadcast_sweep *s, pln_ref node) {
+/* The number of axes of extent 1 in front of the shape of a reshape or
+ * expand_dims, at most as many as it adds. */
+static int32_t ones_in_front(const broadcast_sweep *s, pln_ref node) {
   const pln_graph *g = s->graph;
   pln_type x = type_at(s, pln_operand(g, node, 0)), type = type_at(s, node);
   int32_t rank = pln_type_rank(s->engine, type), n = 0;
@@ -76,11 +76,33 @@ static int32_t axes_in_front(const broadcast_sweep *s, pln_ref node) {
   return n;
 }
 
+/* The number of axes that an expand_dims adds in front of all axes of its
+ * operand. An axis of extent 1 of the operand's own is none. */
+static int32_t axes_in_front(const broadcast_sweep *s, pln_ref node) {
+  pln_infer call = pln_infer_of(s->graph, node);
+  pln_list list = pln_arg_list(&call, 1, "axes");
+  int64_t rank = pln_type_rank(s->engine, type_at(s, node));
+  uint32_t added = 0; /* a bit an axis */
+  int32_t n = 0;
+  if (!pln_list_known(&list) || list.count > PLN_MAX_RANK || rank < 0 ||
+      rank > PLN_MAX_RANK)
+    return 0;
+  for (uint32_t i = 0; i < list.count; i++) {
+    int64_t axis = pln_list_at(&list, i);
+    axis += axis < 0 ? rank : 0;
+    if (axis >= 0 && axis < rank)
+      added |= UINT32_C(1) << axis;
+  }
+  while (n < rank && (added >> n & 1))
+    n++;
+  return n;
+}
+
 /* A reshape or expand_dims that only adds axes of extent 1 in front. */
 static bool only_adds_in_front(const broadcast_sweep *s, pln_ref node) {
   const pln_graph *g = s->graph;
   pln_type x = type_at(s, pln_operand(g, node, 0)), type = type_at(s, node);
-  int32_t own = pln_type_rank(s->engine, x), n = axes_in_front(s, node);
+  int32_t own = pln_type_rank(s->engine, x), n = ones_in_front(s, node);
   if (n == 0 || n + own != pln_type_rank(s->engine, type))
     return false;
   for (int32_t i = 0; i < own; i++) {
@@ -372,7 +394,7 @@ static void end_sweep(broadcast_sweep *s) {
 }
 
 static pln_status sweep(broadcast_sweep *s, pln_graph **out) {
-  pln_mutator m = {.ud = s, .visit = visit, .lenient = true};
+  pln_mutator m = {.ud = s, .visit = visit};
   size_t n = s->graph->n_nodes + (size_t)1;
   s->narrow = pln_mem_zeroed(s->engine, n * sizeof *s->narrow);
   s->full = pln_mem_zeroed(s->engine, n * sizeof *s->full);

@@ -67,6 +67,16 @@ describe("EliminateBroadcast", function()
     end
   end)
 
+  it("keeps axes of extent 1 that the operand has itself", function()
+    local row, wide = var("row", { 1, 4 }), var("wide", { 1, 1, 4, 4 })
+    local column = op.expand_dims(row, ints(2))
+    local product = op.multiply(column, x4)
+    local out = eliminate({ row, wide, x4 }, op.multiply(wide, op.expand_dims(product, ints(1))))
+    assert.equal("expand_dims multiply multiply", calls(out))
+    keeps({ row, wide, x4 }, op.multiply(wide, product))
+    keeps({ row, wide }, op.multiply(wide, op.negative(op.expand_dims(row, ints(-1)))))
+  end)
+
   it("leaves out a tensor of one value", function()
     local fill = op.constant_of_shape(shape_of_scores(1),
       { value = pl.tensor({ 2 }, "float32") })
