@@ -26,9 +26,8 @@ static bool is_allreduce(const pln_node *n) {
          strcmp(pln_builtin_name(n->data), "tvm_thread_allreduce") == 0;
 }
 
-/* Marks what stands inside of likely(), and hinted variables: users come after
- * operands. */
-static void mark_nodes(pln_partition_plan *p) {
+/* Marks what stands inside of likely(): users come after operands. */
+static void mark_likely(pln_partition_plan *p) {
   const pln_graph *g = p->graph;
   for (pln_ref ref = g->n_nodes; ref-- > 0;) {
     const pln_node *n = &g->nodes[ref];
@@ -38,13 +37,28 @@ static void mark_nodes(pln_partition_plan *p) {
     for (uint32_t i = 0; p->in_likely[ref] && i < n->count; i++)
       p->in_likely[pln_operands(g, n)[i]] = true;
   }
-  for (pln_ref ref = 0; ref < g->n_nodes; ref++)
-    if (pln_is_partition_hint(g, ref)) {
-      pln_ref what = pln_operand(g, ref, 0);
-      if (g->nodes[what].kind == PLN_ITER_VAR)
-        what = pln_operand(g, what, 0);
-      p->hinted[what] = true;
-    }
+}
+
+static bool is_split_loop(const pln_graph *g, pln_ref node) {
+  return g->nodes[node].kind == PLN_FOR &&
+         pln_attrs_find(g->engine, g->nodes[node].attrs, PLN_PARTITIONED_ATTR);
+}
+
+/* What surrounds each node: the owner of a scope comes after its nodes. */
+static void mark_surroundings(pln_partition_plan *p) {
+  const pln_graph *g = p->graph;
+  for (pln_ref ref = g->n_nodes; ref-- > 0;) {
+    pln_scope scope = p->scope_of[ref];
+    pln_ref owner = scope == PLN_NONE ? PLN_NONE : g->scopes[scope].owner;
+    bool inner = owner != PLN_NONE;
+    p->hint_around[ref] = !inner ? PLN_NONE
+                          : pln_is_partition_hint(g, owner)
+                              ? owner
+                              : p->hint_around[owner];
+    p->final[ref] = (inner && p->final[owner]) || is_split_loop(g, ref);
+  }
+  for (pln_ref ref = 0; ref + 1 < g->n_nodes; ref++)
+    p->allreduces[ref + 1] = p->allreduces[ref] + is_allreduce(&g->nodes[ref]);
 }
 
 static pln_ref var_of(const pln_graph *g, pln_ref loop) {
@@ -56,12 +70,9 @@ static bool is_hinted(const pln_partition_plan *p, pln_ref loop) {
   const pln_graph *g = p->graph;
   uint32_t var = g->nodes[var_of(g, loop)].data;
   pln_slice name = pln_symbol_text(g->engine, g->nodes[var_of(g, loop)].attrs);
-  for (pln_scope at = p->scope_of[loop]; at != PLN_NONE;
-       at = g->scopes[at].parent) {
-    pln_ref owner = g->scopes[at].owner;
-    if (owner == PLN_NONE || !pln_is_partition_hint(g, owner))
-      continue;
-    pln_ref what = pln_operand(g, owner, 0);
+  for (pln_ref hint = p->hint_around[loop]; hint != PLN_NONE;
+       hint = p->hint_around[hint]) {
+    pln_ref what = pln_operand(g, hint, 0);
     if (g->nodes[what].kind == PLN_ITER_VAR)
       what = pln_operand(g, what, 0);
     if (g->nodes[what].data == var ||
@@ -75,37 +86,18 @@ static bool is_hinted(const pln_partition_plan *p, pln_ref loop) {
                         "pragma_loop_partition_hint");
 }
 
-/* True of a loop that is not split again, or inside of one. */
-static bool is_final(const pln_partition_plan *p, pln_ref loop) {
-  const pln_graph *g = p->graph;
-  pln_ref owner = loop;
-  for (pln_scope at = p->scope_of[loop]; owner != PLN_NONE;
-       at = g->scopes[at].parent) {
-    if (g->nodes[owner].kind == PLN_FOR &&
-        pln_attrs_find(g->engine, g->nodes[owner].attrs, PLN_PARTITIONED_ATTR))
-      return true;
-    if (at == PLN_NONE)
-      return false;
-    owner = g->scopes[at].owner;
-  }
-  return false;
-}
-
 static bool is_candidate(const pln_partition_plan *p, pln_ref loop) {
   const pln_graph *g = p->graph;
   bool constant = g->nodes[pln_operand(g, loop, 0)].kind == PLN_INT_IMM &&
                   g->nodes[pln_operand(g, loop, 1)].kind == PLN_INT_IMM;
-  if (is_final(p, loop) || pln_for_kind_of(g, loop) == PLN_FOR_THREAD_BINDING)
+  if (p->final[loop] || pln_for_kind_of(g, loop) == PLN_FOR_THREAD_BINDING)
     return false;
   bool hinted = is_hinted(p, loop);
   if (constant && !p->config.constant_loops && !hinted)
     return false;
   if (!p->in_likely[var_of(g, loop)] && !hinted)
     return false;
-  for (pln_ref ref = var_of(g, loop); ref < loop; ref++)
-    if (is_allreduce(&g->nodes[ref]))
-      return false;
-  return true;
+  return p->allreduces[loop] == p->allreduces[var_of(g, loop)];
 }
 
 /* ------------------------------------------------------------------- domains
@@ -590,9 +582,12 @@ pln_status pln_partition_plan_make(pln_partition_plan *p,
   p->scope_of = pln_mem_new(e, n * sizeof *p->scope_of);
   p->plan_of = pln_mem_zeroed(e, n * sizeof *p->plan_of);
   p->in_likely = pln_mem_zeroed(e, n);
-  p->hinted = pln_mem_zeroed(e, n);
+  p->hint_around = pln_mem_new(e, n * sizeof *p->hint_around);
+  p->final = pln_mem_zeroed(e, n);
+  p->allreduces = pln_mem_zeroed(e, n * sizeof *p->allreduces);
   pln_status status = PLN_OK;
-  if (!p->scope_of || !p->plan_of || !p->in_likely || !p->hinted)
+  if (!p->scope_of || !p->plan_of || !p->in_likely || !p->hint_around ||
+      !p->final || !p->allreduces)
     status = pln_nomem(e);
   pln_analyzer_scopes scopes = {0};
   if (status == PLN_OK)
@@ -600,7 +595,8 @@ pln_status pln_partition_plan_make(pln_partition_plan *p,
   p->a = scopes.a;
   if (status == PLN_OK) {
     pln_graph_node_scopes(function, p->scope_of);
-    mark_nodes(p);
+    mark_likely(p);
+    mark_surroundings(p);
     status = plan_all(p);
   }
   if (status != PLN_OK)
@@ -620,7 +616,9 @@ void pln_partition_plan_free(pln_partition_plan *p) {
   pln_mem_free(e, p->scope_of, n * sizeof *p->scope_of);
   pln_mem_free(e, p->plan_of, n * sizeof *p->plan_of);
   pln_mem_free(e, p->in_likely, n);
-  pln_mem_free(e, p->hinted, n);
+  pln_mem_free(e, p->hint_around, n * sizeof *p->hint_around);
+  pln_mem_free(e, p->final, n);
+  pln_mem_free(e, p->allreduces, n * sizeof *p->allreduces);
   if (p->a)
     pln_analyzer_free(p->a);
   p->graph = NULL;

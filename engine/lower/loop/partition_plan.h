@@ -43,7 +43,10 @@ typedef struct pln_partition_plan {
   pln_scope *scope_of; /* by node */
   uint32_t *plan_of;   /* by node: row + 1 of a loop's plan */
   bool *in_likely;     /* by node: part of the argument of likely() */
-  bool *hinted;        /* by node: a variable with a partition hint */
+  /* By node: the innermost partition hint around it, or PLN_NONE. */
+  pln_ref *hint_around;
+  bool *final; /* by node: a loop that is not split again, or inside of one */
+  uint32_t *allreduces; /* by node: how many there are before it */
   /* By term: a variable that the body of the loop at hand binds, by stamp. */
   uint32_t *inner;
   uint32_t cap_inner, stamp;
