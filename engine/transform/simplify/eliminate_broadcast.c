@@ -16,6 +16,7 @@
  * broadcasts before it; backwards, whether a user needs the full shape. */
 
 #include "ir/analysis/users.h"
+#include "ir/graph/describe.h"
 #include "transform/simplify/rule.h"
 
 enum { MAX_ARGS = 8 };
@@ -393,8 +394,33 @@ static void end_sweep(broadcast_sweep *s) {
   pln_mem_free(s->engine, s->full, n * sizeof *s->full);
 }
 
+static uint32_t count_refused(const pln_graph *g, pln_ref *last) {
+  uint32_t n = 0;
+  *last = PLN_NONE;
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++)
+    if (g->typed_from[ref] == PLN_TYPED_REFUSED) {
+      *last = ref;
+      n++;
+    }
+  return n;
+}
+
+/* While a broadcast is left out, inference may refuse one behind it that is
+ * left out too, hence the lenient rewrite. None may be left. */
+static pln_status check_types(const broadcast_sweep *s, const pln_graph *out) {
+  pln_ref before, ref;
+  if (count_refused(out, &ref) <= count_refused(s->graph, &before))
+    return PLN_OK;
+  pln_status status =
+      pln_diag_error(s->engine, PLN_ERR_TYPE, NULL,
+                     "a call does not fit its operands without the "
+                     "broadcasts before them");
+  pln_annotate_node(out, ref);
+  return status;
+}
+
 static pln_status sweep(broadcast_sweep *s, pln_graph **out) {
-  pln_mutator m = {.ud = s, .visit = visit};
+  pln_mutator m = {.ud = s, .visit = visit, .lenient = true};
   size_t n = s->graph->n_nodes + (size_t)1;
   s->narrow = pln_mem_zeroed(s->engine, n * sizeof *s->narrow);
   s->full = pln_mem_zeroed(s->engine, n * sizeof *s->full);
@@ -409,7 +435,8 @@ static pln_status sweep(broadcast_sweep *s, pln_graph **out) {
   mark_all(s);
   pln_graph_release(*out);
   *out = NULL;
-  return pln_graph_rewrite(s->graph, &m, out);
+  PLN_TRY(pln_graph_rewrite(s->graph, &m, out));
+  return check_types(s, *out);
 }
 
 pln_status pln_pass_eliminate_broadcast(pln_pass_run *run) {

@@ -77,6 +77,12 @@ describe("EliminateBroadcast", function()
     keeps({ row, wide }, op.multiply(wide, op.negative(op.expand_dims(row, ints(-1)))))
   end)
 
+  it("leaves out one broadcast of another", function()
+    local scalar, row = var("scalar", {}), var("row", { 1, 4 })
+    local twice = op.expand_dims(op.expand_dims(scalar, ints(0)), ints(1))
+    assert.equal("add", calls(eliminate({ scalar, row }, op.add(row, twice))))
+  end)
+
   it("leaves out a tensor of one value", function()
     local fill = op.constant_of_shape(shape_of_scores(1),
       { value = pl.tensor({ 2 }, "float32") })
