@@ -288,6 +288,13 @@ built("lets that both sides of a branch use", function(n, b)
     return tir.IfThenElse(tir.EQ(b.n, 3), tir.SeqStmt(then_), tir.SeqStmt(other))
   end)
 end)
+built("lets of one expression", function(n, b)
+  return lets(n, b, function(vars)
+    local sum = vars[1]
+    for i = 2, n do sum = tir.Add(sum, vars[i]) end
+    return stored(b, "B", sum, 1)
+  end)
+end, "expression")
 -- What the sides of a branch compute with its let differs.
 built("lets that sides of branches in branches use", function(n, b)
   return lets(n, b, function(vars)

@@ -42,8 +42,11 @@ typedef struct eliminator {
   uint32_t n_parts, cap_parts;
   pln_let_uses uses;
   pln_ref let_var; /* of the part: what is new here contains it; or PLN_NONE */
-  uint8_t *times;  /* by term */
-  uint32_t cap_times;
+  uint8_t *times;  /* by term: how often the program has it, at most 2 */
+  uint8_t *here;   /* by term: the same of one operand, while it is counted */
+  pln_ref *latest; /* by term: the innermost variable of a part in it, or 0 */
+  uint32_t cap_times, cap_here, cap_latest;
+  bool *may_bind; /* by variable: it is the latest of what is there twice */
   /* By scope: what a side of a branch computes, with the bindings that had that
    * version; 0: not known. */
   pln_computation_table *sides;
@@ -438,7 +441,7 @@ static pln_status bind_round(eliminator *x, pln_stmt_rewrite *s,
 static pln_status bind_part(eliminator *x, pln_stmt_rewrite *s,
                             pln_scope scope) {
   uint32_t first = x->bindings.n;
-  bool bound = true;
+  bool bound = x->let_var == PLN_NONE || x->may_bind[x->let_var];
   while (bound) {
     bound = false;
     PLN_TRY(bind_round(x, s, scope, first, &bound));
@@ -456,25 +459,83 @@ static bool is_part(const pln_graph *g, pln_ref stmt) {
          kind == PLN_IF_THEN_ELSE || kind == PLN_LET_STMT;
 }
 
-/* How many operands of statements have each term in them, at most 2. */
+static pln_status grow_times(eliminator *x) {
+  pln_engine *e = x->a->engine;
+  uint32_t n = x->a->n, times = x->cap_times, here = x->cap_here,
+           latest = x->cap_latest;
+  PLN_TRY(pln_mem_grow(e, (void **)&x->times, &x->cap_times, n, 1));
+  memset(x->times + times, 0, x->cap_times - times);
+  PLN_TRY(pln_mem_grow(e, (void **)&x->here, &x->cap_here, n, 1));
+  memset(x->here + here, 0, x->cap_here - here);
+  PLN_TRY(pln_mem_grow(e, (void **)&x->latest, &x->cap_latest, n,
+                       sizeof *x->latest));
+  memset(x->latest + latest, 0, (x->cap_latest - latest) * sizeof *x->latest);
+  return PLN_OK;
+}
+
+static void add_times(uint8_t *times, uint8_t more) {
+  *times = *times + more > 1 ? 2 : (uint8_t)(*times + more);
+}
+
+/* The operands of the term are known. Variables further in come later. */
+static void find_latest(eliminator *x, pln_term t) {
+  for (uint32_t i = pln_at(x->a, t)->n; i-- > 0;) {
+    pln_ref latest = x->latest[pln_term_operand(x->a, t, i)];
+    if (latest > x->latest[t])
+      x->latest[t] = latest;
+  }
+}
+
+/* Its users were counted before. */
+static pln_status count_term(eliminator *x, pln_term t) {
+  bool computes;
+  uint8_t here = x->here[t];
+  x->here[t] = 0;
+  add_times(&x->times[t], here);
+  for (uint32_t i = pln_at(x->a, t)->n; i-- > 0;)
+    add_times(&x->here[pln_term_operand(x->a, t, i)], here);
+  PLN_TRY(pln_is_computation(x->a, &x->kinds, t, &computes));
+  if (computes && x->times[t] > 1)
+    x->may_bind[x->latest[t]] = true;
+  return PLN_OK;
+}
+
 static pln_status note_times(eliminator *x, pln_term term) {
   pln_term_list order;
-  uint32_t old = x->cap_times;
-  PLN_TRY(pln_mem_grow(x->a->engine, (void **)&x->times, &x->cap_times, x->a->n,
-                       sizeof *x->times));
-  if (x->cap_times > old)
-    memset(x->times + old, 0, (x->cap_times - old) * sizeof *x->times);
+  pln_status status = PLN_OK;
+  PLN_TRY(grow_times(x));
   if (!pln_term_order(x->a, term, NULL, &order))
     return x->a->status;
   for (uint32_t i = 0; i < order.n; i++)
-    if (x->times[order.items[i]] < 2)
-      x->times[order.items[i]]++;
+    find_latest(x, order.items[i]);
+  x->here[term] = 1;
+  for (uint32_t i = order.n; status == PLN_OK && i-- > 0;)
+    status = count_term(x, order.items[i]);
   pln_term_list_free(x->a, &order);
+  return status;
+}
+
+/* The variables of parts, before the expressions. */
+static pln_status note_vars(eliminator *x) {
+  const pln_graph *g = x->g;
+  x->may_bind = pln_mem_zeroed(x->a->engine, g->n_nodes);
+  if (!x->may_bind)
+    return pln_nomem(x->a->engine);
+  for (pln_scope s = 1; s < g->n_scopes; s++)
+    for (uint32_t i = 0;
+         is_part(g, g->scopes[s].owner) && i < g->scopes[s].n_params; i++) {
+      pln_ref ref = g->scopes[s].begin + i;
+      pln_term var;
+      PLN_TRY(pln_analyzer_import(x->a, g, ref, &var));
+      PLN_TRY(grow_times(x));
+      x->latest[var] = ref;
+    }
   return PLN_OK;
 }
 
 static pln_status note_all_times(eliminator *x) {
   const pln_graph *g = x->g;
+  PLN_TRY(note_vars(x));
   for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
     if (!pln_is_stmt(&g->nodes[ref]) || g->nodes[ref].kind == PLN_IF_THEN_ELSE)
       continue;
@@ -702,7 +763,10 @@ static pln_status eliminate(pln_pass_run *run) {
     status = pln_lower_function(run, &mutator);
   pln_let_uses_free(&x.uses);
   free_sides(&x);
-  pln_mem_free(e, x.times, x.cap_times * sizeof *x.times);
+  pln_mem_free(e, x.times, x.cap_times);
+  pln_mem_free(e, x.here, x.cap_here);
+  pln_mem_free(e, x.latest, x.cap_latest * sizeof *x.latest);
+  pln_mem_free(e, x.may_bind, x.may_bind ? x.g->n_nodes : 0);
   pln_computation_kinds_free(x.a, &x.kinds);
   pln_cse_free(&x.bindings);
   pln_mem_free(e, x.defined, x.cap_defined * sizeof *x.defined);
