@@ -265,4 +265,46 @@ built("lets before a branch", function(n, b)
   return body
 end)
 
+local function stored(b, buffer, index, value)
+  return tir.BufferStore(b[buffer], tir.const(value, "float32"), { tir.FloorMod(index, 64) })
+end
+
+-- n lets, v1 to vn; inside(vars): what is behind them.
+local function lets(n, b, inside)
+  local vars = {}
+  for i = 1, n do vars[i] = tir.Var("v" .. i, "int32") end
+  local body = inside(vars)
+  for i = n, 1, -1 do body = tir.LetStmt(vars[i], b.n * i, body) end
+  return body
+end
+
+built("lets that both sides of a branch use", function(n, b)
+  return lets(n, b, function(vars)
+    local then_, other = {}, {}
+    for i = 1, n do
+      then_[i] = stored(b, "A", vars[i] + i, i)
+      other[i] = stored(b, "B", i % 2 == 0 and vars[i] + i or vars[i] - i, i)
+    end
+    return tir.IfThenElse(tir.EQ(b.n, 3), tir.SeqStmt(then_), tir.SeqStmt(other))
+  end)
+end)
+built("lets of one expression", function(n, b)
+  return lets(n, b, function(vars)
+    local sum = vars[1]
+    for i = 2, n do sum = tir.Add(sum, vars[i]) end
+    return stored(b, "B", sum, 1)
+  end)
+end, "expression")
+-- What the sides of a branch compute with its let differs.
+built("lets that sides of branches in branches use", function(n, b)
+  return lets(n, b, function(vars)
+    local body = stored(b, "B", vars[n] + 1, 0)
+    for i = n, 1, -1 do
+      body = tir.IfThenElse(tir.EQ(b.n, i), stored(b, "A", vars[i] + 1, i),
+        tir.SeqStmt { stored(b, "B", vars[i] + 2, i), body })
+    end
+    return body
+  end)
+end, "nested")
+
 return rows

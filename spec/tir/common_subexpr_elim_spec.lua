@@ -77,6 +77,39 @@ if z < 3:
     A[a] = a]])
   end)
 
+  it("binds behind a LetStmt what both sides of a branch compute with its variable", function()
+    check([[
+u: T.int32 = x % 7
+v: T.int32 = y % 5
+if z < 3:
+    A[u * 3] = A[v * 2]
+    if z < 1:
+        A[0] = v + 9
+    else:
+        A[1] = A[v + 9] + u * 2
+else:
+    if z < 9:
+        A[2] = u * 3
+    for i in range(8):
+        A[v * 2 + i] = v + 9
+    A[v + 9] = 4]], [[
+u: T.int32 = x % 7
+v: T.int32 = y % 5
+a: T.int32 = v + 9
+if z < 3:
+    A[u * 3] = A[v * 2]
+    if z < 1:
+        A[0] = a
+    else:
+        A[1] = A[a] + u * 2
+else:
+    if z < 9:
+        A[2] = u * 3
+    for i in range(8):
+        A[v * 2 + i] = a
+    A[a] = 4]])
+  end)
+
   it("uses variables that are there", function()
     check([[
 s: T.int32 = x + y

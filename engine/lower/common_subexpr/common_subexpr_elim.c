@@ -42,8 +42,11 @@ typedef struct eliminator {
   uint32_t n_parts, cap_parts;
   pln_let_uses uses;
   pln_ref let_var; /* of the part: what is new here contains it; or PLN_NONE */
-  uint8_t *times;  /* by term */
-  uint32_t cap_times;
+  uint8_t *times;  /* by term: how often the program has it, at most 2 */
+  uint8_t *here;   /* by term: the same of one operand, while it is counted */
+  pln_ref *latest; /* by term: the innermost variable of a part in it, or 0 */
+  uint32_t cap_times, cap_here, cap_latest;
+  bool *may_bind; /* by variable: it is the latest of what is there twice */
   /* By scope: what a side of a branch computes, with the bindings that had that
    * version; 0: not known. */
   pln_computation_table *sides;
@@ -109,17 +112,23 @@ static pln_status push_known_side(eliminator *x, branch_stack *s,
 }
 
 /* What both sides of a branch compute counts outside. */
+static pln_status join_sides(eliminator *x, const pln_computation_table *then,
+                             const pln_computation_table *other,
+                             pln_computation_table *out) {
+  for (uint32_t i = 0; i < then->n; i++) {
+    pln_term term = then->rows[i].term;
+    uint32_t count = pln_computation_count(other, term);
+    if (count)
+      PLN_TRY(
+          pln_computation_add(x->a, out, term, then->rows[i].count + count));
+  }
+  return PLN_OK;
+}
+
 static pln_status join_branches(eliminator *x, branch_stack *s,
                                 pln_ref branch) {
-  pln_status status = PLN_OK;
-  pln_computation_table *then = &s->tables[s->n - 2], *other = then + 1,
-                        *out = then - 1;
-  for (uint32_t i = 0; status == PLN_OK && i < then->n; i++) {
-    uint32_t count = pln_computation_count(other, then->rows[i].term);
-    if (count)
-      status = pln_computation_add(x->a, out, then->rows[i].term,
-                                   then->rows[i].count + count);
-  }
+  pln_computation_table *then = &s->tables[s->n - 2];
+  pln_status status = join_sides(x, then, then + 1, then - 1);
   pln_scope side = x->g->nodes[branch].data;
   keep_side(x, x->g->scopes[side].next, s->tables[--s->n]);
   keep_side(x, side, s->tables[--s->n]);
@@ -185,15 +194,125 @@ static pln_status count_scope(eliminator *x, pln_scope scope, branch_stack *s) {
   return PLN_OK;
 }
 
+/* -------------------------------------------------- counting behind a LetStmt
+ */
+
+/* A branch around uses of a variable that is being counted: its sides have the
+ * tables `then` and `then` + 1, what both compute goes to the table `out`. */
+typedef struct open_branch {
+  pln_ref branch;
+  uint32_t out, then;
+} open_branch;
+
+/* The uses of the variable of a LetStmt, in order. Only branches with uses in
+ * both of their sides are opened: there are fewer than uses. */
+typedef struct let_count {
+  eliminator *x;
+  branch_stack *s;
+  pln_scope part; /* of the LetStmt */
+  open_branch *open;
+  uint32_t n_open, cap_open;
+  pln_scope *path; /* sides to be opened, from the innermost */
+  uint32_t n_path, cap_path;
+} let_count;
+
+static pln_status close_branch(let_count *c) {
+  open_branch top = c->open[--c->n_open];
+  pln_computation_table *tables = c->s->tables;
+  pln_status status = join_sides(c->x, &tables[top.then], &tables[top.then + 1],
+                                 &tables[top.out]);
+  while (c->s->n > top.then)
+    pln_computation_free(c->x->a->engine, &tables[--c->s->n]);
+  return status;
+}
+
+/* The table of a side of the innermost open branch. */
+static uint32_t table_of_side(const let_count *c, pln_scope side) {
+  if (c->n_open == 0)
+    return 0;
+  open_branch top = c->open[c->n_open - 1];
+  return top.then + (c->x->g->nodes[top.branch].data != side);
+}
+
+static pln_status open_side(let_count *c, pln_scope side, uint32_t *table) {
+  PLN_TRY(pln_mem_grow(c->x->a->engine, (void **)&c->open, &c->cap_open,
+                       (size_t)c->n_open + 1, sizeof *c->open));
+  c->open[c->n_open++] =
+      (open_branch){c->x->g->scopes[side].owner, *table, c->s->n};
+  PLN_TRY(push_branch(c->x, c->s));
+  PLN_TRY(push_branch(c->x, c->s));
+  *table = table_of_side(c, side);
+  return PLN_OK;
+}
+
+/* True if what the part computes counts outside of it: it is a side of a branch
+ * whose other side uses the variable, too. */
+static bool may_join(const let_count *c, pln_scope part) {
+  const pln_graph *g = c->x->g;
+  pln_ref owner = g->scopes[part].owner;
+  if (part == 0 || g->nodes[owner].kind != PLN_IF_THEN_ELSE ||
+      pln_branch_sides(g, owner) == 1)
+    return false;
+  pln_scope then = g->nodes[owner].data;
+  return pln_let_is_used(&c->x->uses, c->x->let_var,
+                         part == then ? g->scopes[then].next : then);
+}
+
+/* The sides from that of a statement to the innermost open one; *last: the part
+ * where this ends. */
+static pln_status find_path(let_count *c, pln_ref stmt, pln_scope *last,
+                            bool *found) {
+  const pln_let_uses *u = &c->x->uses;
+  const pln_graph *g = c->x->g;
+  pln_ref branch = c->n_open ? c->open[c->n_open - 1].branch : PLN_NONE;
+  c->n_path = 0;
+  *last = u->part[u->scope[stmt]];
+  for (;;) {
+    *found =
+        *last == c->part || (c->n_open && g->scopes[*last].owner == branch);
+    if (*found || !may_join(c, *last))
+      return PLN_OK;
+    PLN_TRY(pln_mem_grow(c->x->a->engine, (void **)&c->path, &c->cap_path,
+                         (size_t)c->n_path + 1, sizeof *c->path));
+    c->path[c->n_path++] = *last;
+    *last = u->part[g->scopes[*last].parent];
+  }
+}
+
+/* Counts a statement; *next: what is before it does not count. */
+static pln_status count_use(let_count *c, pln_ref stmt, pln_ref *next) {
+  pln_scope last;
+  bool found;
+  while (c->n_open > 0 && c->open[c->n_open - 1].branch < stmt)
+    PLN_TRY(close_branch(c));
+  PLN_TRY(find_path(c, stmt, &last, &found));
+  if (!found) {
+    *next = c->x->g->scopes[last].end;
+    return PLN_OK;
+  }
+  uint32_t table = table_of_side(c, last);
+  while (c->n_path > 0)
+    PLN_TRY(open_side(c, c->path[--c->n_path], &table));
+  return count_operands(c->x, stmt, &c->s->tables[table]);
+}
+
 /* The same of the statements of a part behind a LetStmt that use its
  * variable. */
 static pln_status count_let_uses(eliminator *x, pln_scope scope,
-                                 pln_computation_table *table) {
+                                 branch_stack *s) {
   const pln_let_uses *u = &x->uses;
-  for (uint32_t i = u->first[x->let_var]; i < u->first[x->let_var + 1]; i++)
-    if (u->part[u->scope[u->stmts[i]]] == u->part[scope])
-      PLN_TRY(count_operands(x, u->stmts[i], table));
-  return PLN_OK;
+  let_count c = {.x = x, .s = s, .part = u->part[scope]};
+  pln_ref next = 0;
+  pln_status status = PLN_OK;
+  for (uint32_t i = u->first[x->let_var];
+       status == PLN_OK && i < u->first[x->let_var + 1]; i++)
+    if (u->stmts[i] >= next)
+      status = count_use(&c, u->stmts[i], &next);
+  while (status == PLN_OK && c.n_open > 0)
+    status = close_branch(&c);
+  pln_mem_free(x->a->engine, c.open, c.cap_open * sizeof *c.open);
+  pln_mem_free(x->a->engine, c.path, c.cap_path * sizeof *c.path);
+  return status;
 }
 
 /* ------------------------------------------------------------------- binding
@@ -310,7 +429,7 @@ static pln_status bind_round(eliminator *x, pln_stmt_rewrite *s,
   x->n_placed = x->bindings.n;
   if (status == PLN_OK)
     status = x->let_var == PLN_NONE ? count_scope(x, scope, &stack)
-                                    : count_let_uses(x, scope, stack.tables);
+                                    : count_let_uses(x, scope, &stack);
   if (status == PLN_OK)
     status = count_values(x, first, &stack.tables[0]);
   if (status == PLN_OK)
@@ -322,7 +441,7 @@ static pln_status bind_round(eliminator *x, pln_stmt_rewrite *s,
 static pln_status bind_part(eliminator *x, pln_stmt_rewrite *s,
                             pln_scope scope) {
   uint32_t first = x->bindings.n;
-  bool bound = true;
+  bool bound = x->let_var == PLN_NONE || x->may_bind[x->let_var];
   while (bound) {
     bound = false;
     PLN_TRY(bind_round(x, s, scope, first, &bound));
@@ -340,25 +459,83 @@ static bool is_part(const pln_graph *g, pln_ref stmt) {
          kind == PLN_IF_THEN_ELSE || kind == PLN_LET_STMT;
 }
 
-/* How many operands of statements have each term in them, at most 2. */
+static pln_status grow_times(eliminator *x) {
+  pln_engine *e = x->a->engine;
+  uint32_t n = x->a->n, times = x->cap_times, here = x->cap_here,
+           latest = x->cap_latest;
+  PLN_TRY(pln_mem_grow(e, (void **)&x->times, &x->cap_times, n, 1));
+  memset(x->times + times, 0, x->cap_times - times);
+  PLN_TRY(pln_mem_grow(e, (void **)&x->here, &x->cap_here, n, 1));
+  memset(x->here + here, 0, x->cap_here - here);
+  PLN_TRY(pln_mem_grow(e, (void **)&x->latest, &x->cap_latest, n,
+                       sizeof *x->latest));
+  memset(x->latest + latest, 0, (x->cap_latest - latest) * sizeof *x->latest);
+  return PLN_OK;
+}
+
+static void add_times(uint8_t *times, uint8_t more) {
+  *times = *times + more > 1 ? 2 : (uint8_t)(*times + more);
+}
+
+/* The operands of the term are known. Variables further in come later. */
+static void find_latest(eliminator *x, pln_term t) {
+  for (uint32_t i = pln_at(x->a, t)->n; i-- > 0;) {
+    pln_ref latest = x->latest[pln_term_operand(x->a, t, i)];
+    if (latest > x->latest[t])
+      x->latest[t] = latest;
+  }
+}
+
+/* Its users were counted before. */
+static pln_status count_term(eliminator *x, pln_term t) {
+  bool computes;
+  uint8_t here = x->here[t];
+  x->here[t] = 0;
+  add_times(&x->times[t], here);
+  for (uint32_t i = pln_at(x->a, t)->n; i-- > 0;)
+    add_times(&x->here[pln_term_operand(x->a, t, i)], here);
+  PLN_TRY(pln_is_computation(x->a, &x->kinds, t, &computes));
+  if (computes && x->times[t] > 1)
+    x->may_bind[x->latest[t]] = true;
+  return PLN_OK;
+}
+
 static pln_status note_times(eliminator *x, pln_term term) {
   pln_term_list order;
-  uint32_t old = x->cap_times;
-  PLN_TRY(pln_mem_grow(x->a->engine, (void **)&x->times, &x->cap_times, x->a->n,
-                       sizeof *x->times));
-  if (x->cap_times > old)
-    memset(x->times + old, 0, (x->cap_times - old) * sizeof *x->times);
+  pln_status status = PLN_OK;
+  PLN_TRY(grow_times(x));
   if (!pln_term_order(x->a, term, NULL, &order))
     return x->a->status;
   for (uint32_t i = 0; i < order.n; i++)
-    if (x->times[order.items[i]] < 2)
-      x->times[order.items[i]]++;
+    find_latest(x, order.items[i]);
+  x->here[term] = 1;
+  for (uint32_t i = order.n; status == PLN_OK && i-- > 0;)
+    status = count_term(x, order.items[i]);
   pln_term_list_free(x->a, &order);
+  return status;
+}
+
+/* The variables of parts, before the expressions. */
+static pln_status note_vars(eliminator *x) {
+  const pln_graph *g = x->g;
+  x->may_bind = pln_mem_zeroed(x->a->engine, g->n_nodes);
+  if (!x->may_bind)
+    return pln_nomem(x->a->engine);
+  for (pln_scope s = 1; s < g->n_scopes; s++)
+    for (uint32_t i = 0;
+         is_part(g, g->scopes[s].owner) && i < g->scopes[s].n_params; i++) {
+      pln_ref ref = g->scopes[s].begin + i;
+      pln_term var;
+      PLN_TRY(pln_analyzer_import(x->a, g, ref, &var));
+      PLN_TRY(grow_times(x));
+      x->latest[var] = ref;
+    }
   return PLN_OK;
 }
 
 static pln_status note_all_times(eliminator *x) {
   const pln_graph *g = x->g;
+  PLN_TRY(note_vars(x));
   for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
     if (!pln_is_stmt(&g->nodes[ref]) || g->nodes[ref].kind == PLN_IF_THEN_ELSE)
       continue;
@@ -377,13 +554,12 @@ static pln_status note_all_times(eliminator *x) {
 
 /* What is computed more than once behind a LetStmt, and could not be bound in
  * the part around it, contains its variable. The program has the variable
- * there, unless the variable replaces its value, which is there again, or both
- * sides of a branch compute it. */
+ * there, unless the variable replaces its value, which is there again. */
 static void find_let_var(eliminator *x, pln_scope scope, bool computes,
                          pln_term value) {
   x->repeated |= computes && x->times[value] > 1;
   pln_ref var = x->g->scopes[scope].begin;
-  x->let_var = x->uses.joined[var] || x->repeated ? PLN_NONE : var;
+  x->let_var = x->repeated ? PLN_NONE : var;
 }
 
 /* The variables that a body defines. */
@@ -587,7 +763,10 @@ static pln_status eliminate(pln_pass_run *run) {
     status = pln_lower_function(run, &mutator);
   pln_let_uses_free(&x.uses);
   free_sides(&x);
-  pln_mem_free(e, x.times, x.cap_times * sizeof *x.times);
+  pln_mem_free(e, x.times, x.cap_times);
+  pln_mem_free(e, x.here, x.cap_here);
+  pln_mem_free(e, x.latest, x.cap_latest * sizeof *x.latest);
+  pln_mem_free(e, x.may_bind, x.may_bind ? x.g->n_nodes : 0);
   pln_computation_kinds_free(x.a, &x.kinds);
   pln_cse_free(&x.bindings);
   pln_mem_free(e, x.defined, x.cap_defined * sizeof *x.defined);

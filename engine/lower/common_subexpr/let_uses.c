@@ -15,13 +15,11 @@ static bool begins_part(pln_kind kind) {
 /* A row follows the row of its parent. */
 static void note_parts(pln_let_uses *u) {
   const pln_graph *g = u->g;
-  u->part[0] = u->side[0] = 0;
+  u->part[0] = 0;
   for (pln_scope s = 1; s < g->n_scopes; s++) {
     pln_ref owner = g->scopes[s].owner;
     pln_kind kind = (pln_kind)g->nodes[owner].kind;
     u->part[s] = begins_part(kind) ? s : u->part[g->scopes[s].parent];
-    bool is_side = kind == PLN_IF_THEN_ELSE && pln_branch_sides(g, owner) == 2;
-    u->side[s] = is_side ? s : u->side[g->scopes[s].parent];
     if (kind == PLN_LET_STMT)
       u->of_let[g->scopes[s].begin] = true;
   }
@@ -49,7 +47,6 @@ static pln_status add_use(pln_let_uses *u, pln_ref var, pln_ref stmt) {
                        sizeof *u->stmts));
   PLN_TRY(pln_mem_grow(e, (void **)&u->vars, &u->cap_vars, (size_t)u->n + 1,
                        sizeof *u->vars));
-  u->joined[var] |= u->side[u->scope[stmt]] != u->side[u->scope[var]];
   u->stmts[u->n] = stmt;
   u->vars[u->n++] = var;
   return PLN_OK;
@@ -92,13 +89,10 @@ pln_status pln_let_uses_find(pln_let_uses *u, const pln_graph *g) {
   *u = (pln_let_uses){.g = g};
   u->scope = pln_mem_new(g->engine, n * sizeof *u->scope);
   u->part = pln_mem_new(g->engine, g->n_scopes * sizeof *u->part);
-  u->side = pln_mem_new(g->engine, g->n_scopes * sizeof *u->side);
-  u->joined = pln_mem_zeroed(g->engine, n * sizeof *u->joined);
   u->first = pln_mem_zeroed(g->engine, (n + 1) * sizeof *u->first);
   u->seen = pln_mem_zeroed(g->engine, n * sizeof *u->seen);
   u->of_let = pln_mem_zeroed(g->engine, n * sizeof *u->of_let);
-  if (!u->scope || !u->part || !u->side || !u->joined || !u->first ||
-      !u->seen || !u->of_let)
+  if (!u->scope || !u->part || !u->first || !u->seen || !u->of_let)
     return pln_nomem(g->engine);
   pln_graph_node_scopes(g, u->scope);
   note_parts(u);
@@ -108,6 +102,18 @@ pln_status pln_let_uses_find(pln_let_uses *u, const pln_graph *g) {
   return sort_uses(u);
 }
 
+bool pln_let_is_used(const pln_let_uses *u, pln_ref var, pln_scope scope) {
+  uint32_t low = u->first[var], high = u->first[var + 1];
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if (u->stmts[middle] < u->g->scopes[scope].begin)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low < u->first[var + 1] && u->stmts[low] < u->g->scopes[scope].end;
+}
+
 void pln_let_uses_free(pln_let_uses *u) {
   const pln_graph *g = u->g;
   if (!g)
@@ -115,8 +121,6 @@ void pln_let_uses_free(pln_let_uses *u) {
   size_t n = g->n_nodes;
   pln_mem_free(g->engine, u->scope, n * sizeof *u->scope);
   pln_mem_free(g->engine, u->part, g->n_scopes * sizeof *u->part);
-  pln_mem_free(g->engine, u->side, g->n_scopes * sizeof *u->side);
-  pln_mem_free(g->engine, u->joined, n * sizeof *u->joined);
   pln_mem_free(g->engine, u->first, (n + 1) * sizeof *u->first);
   pln_mem_free(g->engine, u->seen, n * sizeof *u->seen);
   pln_mem_free(g->engine, u->of_let, n * sizeof *u->of_let);

@@ -11,10 +11,6 @@ typedef struct pln_let_uses {
   pln_scope *scope; /* by node */
   pln_scope *part;  /* by scope: the innermost body of a loop, of a branch or
                      * of the function that it is in */
-  pln_scope *side;  /* by scope: the innermost side, of a branch with an other
-                     * side, that it is in; 0: none */
-  bool *joined;     /* by variable of a LetStmt: it is used in a side of a
-                     * branch with an other side, behind the LetStmt */
   uint32_t *first;  /* by variable of a LetStmt: its first use */
   pln_ref *stmts;   /* by variable, in order: statements that use it, without
                      * IfThenElse */
@@ -31,6 +27,8 @@ typedef struct pln_let_uses {
 pln_status pln_let_uses_find(pln_let_uses *uses,
                              const pln_graph *function) PLN_CHECKED;
 void pln_let_uses_free(pln_let_uses *uses);
+/* True if a statement in the scope uses the variable. */
+bool pln_let_is_used(const pln_let_uses *uses, pln_ref var, pln_scope scope);
 uint32_t pln_branch_sides(const pln_graph *g, pln_ref branch);
 
 #endif
