@@ -49,9 +49,6 @@ C = T.allocate([64], "float32", "shared.dyn")
 C_1 = T.Buffer((64,), data=C, scope="shared.dyn")
 C_1[0] = A[0] ]]
     refuses("MergeDynamicSharedMemoryAllocations", body, "Var of 'shared.dyn'")
-    refuses("ThreadSync", body, "Var of 'shared'", { storage_scope = "shared.dyn" })
-    local mod = module_of(body)
-    assert.is_true(rawequal(mod, pl.passes["tir.ThreadSync"] { storage_scope = "warp" }(mod)))
   end)
 
   it("refuse what is annotated for them", function()

@@ -46,8 +46,6 @@ static const device_row rows[] = {
     {"tir.InjectSoftwarePipeline", ANNOTATION, "software_pipeline_order"},
     {"tir.LowerThreadAllreduce", CALL, "tvm_thread_allreduce"},
     {"tir.LowerWarpMemory", SCOPE, "warp"},
-    {"tir.ThreadSync", SCOPE, "shared"},
-    {"tir.ThreadSync", SCOPE, "warp"},
     {"tir.MergeDynamicSharedMemoryAllocations", SCOPE, "shared.dyn"},
     {"tir.InferFragment", SCOPE, "wmma."},
     {"tir.LowerVtcmAlloc", SCOPE, "global.vtcm"},
@@ -202,22 +200,12 @@ static pln_status find_trigger(const pln_graph *g, const device_row *row,
   return PLN_OK;
 }
 
-/* tir.ThreadSync looks at one storage scope only. */
-static bool concerns(const pln_pass_run *run, const device_row *row) {
-  pln_slice scope;
-  if (strcmp(row->pass, "tir.ThreadSync") != 0)
-    return true;
-  scope = pln_run_string(run, "storage_scope");
-  return scope.size >= strlen(row->text) &&
-         memcmp(scope.data, row->text, strlen(row->text)) == 0;
-}
-
 pln_status pln_pass_tir_device(pln_pass_run *run) {
   const char *name = pln_pass_name(pln_run_pass(run));
   const pln_graph *g = pln_run_function(run);
   for (size_t i = 0; i < PLN_COUNT(rows); i++) {
     pln_ref at;
-    if (strcmp(rows[i].pass, name) != 0 || !concerns(run, &rows[i]))
+    if (strcmp(rows[i].pass, name) != 0)
       continue;
     PLN_TRY(find_trigger(g, &rows[i], &at));
     if (at != PLN_NONE)
