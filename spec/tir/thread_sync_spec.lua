@@ -119,6 +119,17 @@ B[threadIdx_x] = S_1[63 - threadIdx_x] ]]
     refused(body, "'global' needs a device's runtime", "global")
   end)
 
+  it("takes what a pointer gives access to for a region", function()
+    local body = [[
+S_1[threadIdx_x] = A[threadIdx_x]
+T.evaluate(T.tvm_access_ptr(T.type_annotation("float32"), S, threadIdx_x, 1, %d))]]
+    check(body:format(1), (body:format(1):gsub("\n", '\nT.tvm_storage_sync("shared")\n')))
+    unchanged(body:format(2))
+    unchanged [[
+S_1[threadIdx_x] = A[threadIdx_x]
+T.evaluate(T.address_of(S_1[0]))]]
+  end)
+
   it("refuses shared memory in a condition", function()
     refused([[
 if S_1[0] < T.float32(3):

@@ -60,14 +60,18 @@ void pln_pending_clear(pln_pending *p) {
   p->epoch++;
 }
 
-void pln_pending_add(pln_pending *p, const pln_sync_plan *plan,
+bool pln_pending_add(pln_pending *p, const pln_sync_plan *plan,
                      const pln_thread_access *access) {
   pln_pending_cell *cell =
       &p->rows[p->row_of[access->data] - 1][access->type][access->double_write];
-  if (cell->epoch != p->epoch)
+  if (cell->epoch != p->epoch) {
     *cell = (pln_pending_cell){.first = *access, .epoch = p->epoch};
-  else
-    cell->mixed |= !same_element(plan->g, &cell->first, access);
+    return true;
+  }
+  if (cell->mixed)
+    return false;
+  cell->mixed = !same_element(plan->g, &cell->first, access);
+  return cell->mixed || cell->first.thread != access->thread;
 }
 
 bool pln_pending_conflicts(const pln_pending *p, const pln_sync_plan *plan,

@@ -28,7 +28,7 @@ typedef struct planner {
   pln_sync_plan *plan;
   const pln_graph *g;
   pln_engine *engine;
-  pln_pending pending;
+  pln_pending pending, exposed;
   sync_entry *entries;
   pln_thread_access *accesses, *kept;
   sync_frame *frames;
@@ -201,7 +201,7 @@ static void add_pending(planner *p, const sync_entry *entry) {
     if (access->type == PLN_ACCESS_SYNC)
       pln_pending_clear(&p->pending);
     else
-      pln_pending_add(&p->pending, p->plan, access);
+      (void)pln_pending_add(&p->pending, p->plan, access);
   }
 }
 
@@ -231,7 +231,11 @@ static pln_status plan_next_round(planner *p, uint32_t from) {
 
 /* --------------------------------------------- what a level accesses itself */
 
+/* Of each memory few accesses are kept: levels in levels stay linear. */
 static pln_status keep(planner *p, pln_thread_access access) {
+  if (access.type != PLN_ACCESS_SYNC &&
+      !pln_pending_add(&p->exposed, p->plan, &access))
+    return PLN_OK;
   PLN_TRY(pln_mem_grow(p->engine, (void **)&p->kept, &p->cap_kept,
                        (size_t)p->n_kept + 1, sizeof *p->kept));
   p->kept[p->n_kept++] = access;
@@ -240,6 +244,7 @@ static pln_status keep(planner *p, pln_thread_access access) {
 
 /* After a barrier only what follows counts; the first one stays. */
 static pln_status keep_barrier(planner *p, uint32_t *head) {
+  pln_pending_clear(&p->exposed);
   if (*head > 0) {
     p->n_kept = *head;
     return PLN_OK;
@@ -252,6 +257,7 @@ static pln_status keep_barrier(planner *p, uint32_t *head) {
 static pln_status keep_exposed(planner *p, uint32_t from) {
   uint32_t head = 0; /* accesses up to the first barrier, and that one */
   p->n_kept = 0;
+  pln_pending_clear(&p->exposed);
   for (uint32_t i = from; i < p->n_entries; i++) {
     const sync_entry *entry = &p->entries[i];
     if (p->plan->before[entry->stmt])
@@ -485,6 +491,7 @@ static void find_facts(const pln_graph *g, pln_index_facts *facts) {
 static void free_planner(planner *p) {
   pln_engine *e = p->engine;
   pln_pending_free(&p->pending, p->plan);
+  pln_pending_free(&p->exposed, p->plan);
   pln_mem_free(e, p->entries, p->cap_entries * sizeof *p->entries);
   pln_mem_free(e, p->accesses, p->cap_accesses * sizeof *p->accesses);
   pln_mem_free(e, p->kept, p->cap_kept * sizeof *p->kept);
@@ -497,6 +504,7 @@ static pln_status make_plan(planner *p) {
   PLN_TRY(pln_pending_new(&p->pending, p->plan));
   if (p->pending.n_rows == 0)
     return PLN_OK;
+  PLN_TRY(pln_pending_new(&p->exposed, p->plan));
   p->seen = pln_mem_zeroed(p->engine, p->g->n_nodes * sizeof *p->seen);
   return p->seen ? visit_graph(p) : pln_nomem(p->engine);
 }
@@ -505,7 +513,7 @@ pln_status pln_sync_plan_make(pln_sync_plan *plan, const pln_graph *g,
                               pln_slice scope) {
   planner p = {.plan = plan, .g = g, .engine = g->engine};
   *plan = (pln_sync_plan){.g = g, .scope = scope};
-  p.pending.engine = g->engine;
+  p.pending.engine = p.exposed.engine = g->engine;
   plan->facts = pln_mem_zeroed(g->engine, g->n_nodes * sizeof *plan->facts);
   plan->before = pln_mem_zeroed(g->engine, g->n_nodes * sizeof *plan->before);
   if (!plan->facts || !plan->before)

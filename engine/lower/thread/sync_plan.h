@@ -63,7 +63,9 @@ pln_status pln_pending_new(pln_pending *p,
                            const pln_sync_plan *plan) PLN_CHECKED;
 void pln_pending_free(pln_pending *p, const pln_sync_plan *plan);
 void pln_pending_clear(pln_pending *p);
-void pln_pending_add(pln_pending *p, const pln_sync_plan *plan,
+/* True if it tells something new: a later access conflicts with it and may not
+ * with those that were added, or the other way round. */
+bool pln_pending_add(pln_pending *p, const pln_sync_plan *plan,
                      const pln_thread_access *access);
 /* True if an access before may be of the same element by another thread.
  * `carried`: those before are of the loop's round before. */
