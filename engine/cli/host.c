@@ -35,7 +35,8 @@ static int host_peak_rss(lua_State *L) {
   return 1;
 }
 
-/* stat(path) -> "file", "directory" or "other", and bytes; nil, reason */
+/* stat(path) -> "file", "directory" or "other", bytes, and when it was changed
+ * (nanoseconds since 1970); nil, reason */
 static int host_stat(lua_State *L) {
   const char *path = luaL_checkstring(L, 1);
   struct stat s;
@@ -45,7 +46,9 @@ static int host_stat(lua_State *L) {
                     : S_ISDIR(s.st_mode) ? "directory"
                                          : "other");
   lua_pushinteger(L, (lua_Integer)s.st_size);
-  return 2;
+  lua_pushinteger(L, (lua_Integer)s.st_mtim.tv_sec * 1000000000 +
+                         s.st_mtim.tv_nsec);
+  return 3;
 }
 
 static int names_gc(lua_State *L) {

@@ -41,6 +41,18 @@ describe("perilune batch", function()
     assert.matches("3 done, 0 failed, 0 done before", out, 1, true)
   end)
 
+  it("runs a task again when its model has changed", function()
+    local arguments = ("batch opt %s %s -o %s"):format(path "a.relay", path "c.relay",
+      path "changed")
+    assert.equal(0, (run(arguments)))
+    command.write(path "a.relay", (TEXT:gsub("add", "subtract")))
+    local status, out = run(arguments)
+    assert.equal(0, status)
+    assert.matches("1 done, 0 failed, 1 done before", out, 1, true)
+    assert.matches("subtract", command.read(path "changed/" .. name_of "a.relay"), 1, true)
+    command.write(path "a.relay", TEXT)
+  end)
+
   it("refuses models whose results have one name, and bad limits", function()
     local status, _, err = run("batch opt x/y.relay x_y.relay -o " .. path "none")
     assert.equal(2, status)

@@ -1,5 +1,6 @@
 --- perilune batch: one command over many models, several at a time.
 
+local host = require "perilune.cli.host"
 local json = require "perilune.json"
 local stop = require "perilune.cli.stop"
 local workers = require "perilune.cli.workers"
@@ -9,8 +10,9 @@ require "perilune.core".internal() -- diagnostics point at the scripts of others
 local batch = {
   description = "Runs perilune opt or perilune tune on each MODEL in processes of their own. The "
     .. "result of a/m.onnx is DIR/a_m.onnx; DIR/a_m.onnx.json says what became of the task. A "
-    .. "batch that was stopped goes on where it was: a task that is done with the same arguments "
-    .. "is not run again, a failed one is.",
+    .. "batch that was stopped goes on where it was: a task that is done is not run again while "
+    .. "its arguments, the size and time of the file MODEL and perilune's version are the same "
+    .. "(a change of a model's external data alone is not seen). A failed one is run again.",
 }
 
 function batch.arguments(parser)
@@ -30,7 +32,10 @@ local function output_name(model) return (model:gsub("^[./]+", ""):gsub("/", "_"
 local function task_of(options, model, output)
   local arguments = json.list { options.command, model, "-o", output }
   table.move(options.argument, 1, #options.argument, #arguments + 1, arguments)
-  return json.encode { arguments = arguments, seconds = options.seconds }
+  -- What the result depends on: the worker reads the first two.
+  local _, bytes, changed = host.stat(model)
+  return json.encode { arguments = arguments, seconds = options.seconds, bytes = bytes,
+    changed = changed, version = require "perilune"._VERSION }
 end
 
 local function tasks_of(options)
@@ -48,7 +53,7 @@ local function tasks_of(options)
 end
 
 local function is_done(task)
-  if not require "perilune.cli.host".stat(task.output) then return false end
+  if not host.stat(task.output) then return false end
   local file = io.open(task.record, "rb")
   local ok, record = pcall(json.decode, file and file:read "a" or "")
   if file then file:close() end
