@@ -353,6 +353,10 @@ void pln_te_pass_down_index(pln_te_state *s, uint32_t stage);
 void pln_te_mask(pln_te_state *s, uint32_t axis, uint8_t mask);
 uint8_t pln_te_mask_of(const pln_te_state *s, uint32_t axis);
 void pln_te_pass_down_mask(pln_te_state *s, uint32_t stage);
+/* Begins a walk that marks each axis of a stage: whether it is made of
+ * dimensions, of reduction axes, or of both. */
+enum { PLN_TE_OF_DIMENSION = 1, PLN_TE_OF_REDUCTION = 2 };
+void pln_te_mark_origins(pln_te_state *s, uint32_t stage);
 void pln_te_pass_up_mask(pln_te_state *s, uint32_t stage);
 /* The conditions under which the values of the root axes lie in their domains;
  * `skip`: mask of axes that are not tested. */

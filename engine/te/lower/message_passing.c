@@ -369,6 +369,16 @@ void pln_te_pass_down_mask(pln_te_state *s, uint32_t stage) {
   }
 }
 
+void pln_te_mark_origins(pln_te_state *s, uint32_t stage) {
+  const pln_te_stage *g = &s->stages[stage];
+  pln_te_begin_walk(s);
+  for (uint32_t i = 0; i < g->axis.n; i++)
+    pln_te_mask(s, g->axis.items[i], PLN_TE_OF_DIMENSION);
+  for (uint32_t i = 0; i < g->reduce.n; i++)
+    pln_te_mask(s, g->reduce.items[i], PLN_TE_OF_REDUCTION);
+  pln_te_pass_down_mask(s, stage);
+}
+
 void pln_te_pass_up_mask(pln_te_state *s, uint32_t stage) {
   const pln_te_stage *g = &s->stages[stage];
   for (uint32_t i = g->n_relations; i-- > 0;) {

@@ -52,21 +52,15 @@ static pln_status stores(pln_te_state *s, const pln_te_nest *nest,
 
 pln_status pln_te_find_init(pln_te_state *s, uint32_t stage, uint32_t *first,
                             pln_te_list *skip) {
-  enum { AXIS = 1, REDUCE = 2 };
   const pln_te_stage *g = &s->stages[stage];
-  pln_te_begin_walk(s);
-  for (uint32_t i = 0; i < g->axis.n; i++)
-    pln_te_mask(s, g->axis.items[i], AXIS);
-  for (uint32_t i = 0; i < g->reduce.n; i++)
-    pln_te_mask(s, g->reduce.items[i], REDUCE);
-  pln_te_pass_down_mask(s, stage);
+  pln_te_mark_origins(s, stage);
   *first = g->leaves.n;
   for (uint32_t i = g->leaves.n; i-- > 0;)
-    if (pln_te_mask_of(s, g->leaves.items[i]) & REDUCE)
+    if (pln_te_mask_of(s, g->leaves.items[i]) & PLN_TE_OF_REDUCTION)
       *first = i;
   for (uint32_t i = 0; i < s->stages[stage].all.n; i++) {
     uint32_t axis = s->stages[stage].all.items[i];
-    if (pln_te_mask_of(s, axis) == REDUCE)
+    if (pln_te_mask_of(s, axis) == PLN_TE_OF_REDUCTION)
       PLN_TRY(pln_te_push(s, skip, axis));
   }
   return PLN_OK;

@@ -666,20 +666,6 @@ static pln_status provide_reset(tensorizer *z, const pln_te_nest *main,
   return PLN_OK;
 }
 
-enum { AXIS = 1, REDUCE = 2 };
-
-/* What the loops outside of the region are made of. */
-static void mark_leaves(tensorizer *z) {
-  pln_te_state *s = z->s;
-  const pln_te_stage *g = &s->stages[z->stage];
-  pln_te_begin_walk(s);
-  for (uint32_t i = 0; i < g->axis.n; i++)
-    pln_te_mask(s, g->axis.items[i], AXIS);
-  for (uint32_t i = 0; i < g->reduce.n; i++)
-    pln_te_mask(s, g->reduce.items[i], REDUCE);
-  pln_te_pass_down_mask(s, z->stage);
-}
-
 static pln_status check_reset(tensorizer *z, const pln_te_nest *nest,
                               pln_term var) {
   pln_te_state *s = z->s;
@@ -719,14 +705,14 @@ static pln_status first_round(tensorizer *z, const pln_te_nest *nest,
   pln_te_state *s = z->s;
   bool mixed = false;
   *out = pln_term_bool(s->a, true);
-  mark_leaves(z);
+  pln_te_mark_origins(z->s, z->stage);
   for (uint32_t i = 0; i < z->at; i++) {
     uint8_t mask = pln_te_mask_of(s, s->stages[z->stage].leaves.items[i]);
     pln_term var = nest->vars.items[i];
-    if (!(mask & REDUCE) || !var)
+    if (!(mask & PLN_TE_OF_REDUCTION) || !var)
       continue;
     PLN_TRY(check_reset(z, nest, var));
-    mixed |= mask != REDUCE;
+    mixed |= mask != PLN_TE_OF_REDUCTION;
     both(s, out, var, pln_const_like(s->a, var, 0));
   }
   if (mixed)

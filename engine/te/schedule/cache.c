@@ -156,16 +156,11 @@ static bool is_reduction(const pln_te_state *s, uint32_t stage, uint32_t axis) {
 /* A loop that dimensions and reduction axes were fused to has no place in the
  * cache. */
 static pln_status check_fused(pln_te_state *s, const pln_schedule_step *step) {
-  enum { AXIS = 1, REDUCE = 2 };
   const pln_te_stage *g = &s->stages[step->stage];
-  pln_te_begin_walk(s);
-  for (uint32_t i = 0; i < g->axis.n; i++)
-    pln_te_mask(s, g->axis.items[i], AXIS);
-  for (uint32_t i = 0; i < g->reduce.n; i++)
-    pln_te_mask(s, g->reduce.items[i], REDUCE);
-  pln_te_pass_down_mask(s, step->stage);
+  pln_te_mark_origins(s, step->stage);
   for (uint32_t i = 0; i < g->leaves.n; i++)
-    if (pln_te_mask_of(s, g->leaves.items[i]) == (AXIS | REDUCE))
+    if (pln_te_mask_of(s, g->leaves.items[i]) ==
+        (PLN_TE_OF_DIMENSION | PLN_TE_OF_REDUCTION))
       return pln_te_refuse(s, step,
                            "axis '%s': only data parallel dimensions can be "
                            "relaid, and it is fused with a reduction axis",

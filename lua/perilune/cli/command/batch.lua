@@ -1,11 +1,13 @@
 --- perilune batch: one command over many models, several at a time.
 
+local core = require "perilune.core"
 local host = require "perilune.cli.host"
 local json = require "perilune.json"
+local result_file = require "perilune.cli.result_file"
 local stop = require "perilune.cli.stop"
 local workers = require "perilune.cli.workers"
 
-require "perilune.core".internal() -- diagnostics point at the scripts of others
+core.internal() -- diagnostics point at the scripts of others
 
 local batch = {
   description = "Runs perilune opt or perilune tune on each MODEL in processes of their own. The "
@@ -35,7 +37,7 @@ local function task_of(options, model, output)
   -- What the result depends on: the worker reads the first two.
   local _, bytes, changed = host.stat(model)
   return json.encode { arguments = arguments, seconds = options.seconds, bytes = bytes,
-    changed = changed, version = require "perilune"._VERSION }
+    changed = changed, version = core._VERSION }
 end
 
 local function tasks_of(options)
@@ -60,24 +62,13 @@ local function is_done(task)
   return ok and type(record) == "table" and record.state == "done" and record.task == task.text
 end
 
-local function write_record(task, record)
-  local beside = task.record .. ".part"
-  local file, reason = io.open(beside, "wb")
-  if not file then stop.failure("%s", reason) end
-  local ok = file:write(json.encode(record), "\n")
-  ok = file:close() and ok
-  if not (ok and os.rename(beside, task.record)) then
-    stop.failure("%s: cannot be written", task.record)
-  end
-end
-
 local function store(task, word, lines)
   local ok, record = pcall(json.decode, lines[#lines] or "")
   if not ok or type(record) ~= "table" then
     record = { state = word, why = lines[1] or "no result" }
   end
   record.task = task.text
-  write_record(task, record)
+  result_file.write(task.record, json.encode(record))
   if record.state == "done" then return true end
   print(("FAIL %s: %s\n%s"):format(task.model, record.why, record.output or ""))
 end

@@ -1,6 +1,7 @@
 --- perilune worker: one task from a file, whatever starts it (a shell, a batch system).
 
 local json = require "perilune.json"
+local result_file = require "perilune.cli.result_file"
 local stop = require "perilune.cli.stop"
 
 require "perilune.core".internal() -- diagnostics point at the scripts of others
@@ -64,19 +65,6 @@ local function why_failed(ended, seconds)
   if ended.code ~= 0 then return ("its status is %d"):format(ended.code) end
 end
 
-local function write_file(path, text)
-  local beside = path .. ".part"
-  local file, reason = io.open(beside, "wb")
-  if not file then stop.failure("%s", reason) end
-  local written, failed = file:write(text, "\n")
-  local closed, not_closed = file:close()
-  local ok = written and closed
-  if ok then ok, reason = os.rename(beside, path) end
-  if ok then return end
-  os.remove(beside)
-  stop.failure("%s: %s", path, failed or not_closed or reason)
-end
-
 local function run_task(program, arguments, seconds)
   -- The shell joins standard error to standard output.
   local words = { "/bin/sh", "-c", 'exec "$0" "$@" 2>&1', program }
@@ -101,7 +89,7 @@ function worker.run(options)
   if options.from then return run_list(options.program, options.from) end
   if not options.result then stop.usage "worker needs a TASK and a RESULT" end
   local arguments, seconds = parse_task(options.task, read_file(options.task))
-  write_file(options.result, json.encode(run_task(options.program, arguments, seconds)))
+  result_file.write(options.result, json.encode(run_task(options.program, arguments, seconds)))
 end
 
 return worker
