@@ -90,7 +90,7 @@ static pln_status unshare_node(void *ud, pln_rewrite *rw, pln_ref old,
 pln_status pln_unshare_scalars(const pln_graph *graph, pln_graph **out) {
   pln_engine *e = graph->engine;
   uint8_t *used = pln_mem_zeroed(e, graph->n_nodes);
-  pln_mutator m = {.ud = used, .visit = unshare_node, .lenient = true};
+  pln_mutator m = {.ud = used, .visit = unshare_node};
   pln_status status = PLN_OK;
   bool any = false;
   if (!used)

@@ -736,8 +736,9 @@ typedef struct pln_mutator {
    * inferred again. */
   pln_type_rewrite_fn type;
   /* A node whose operand types changed is inferred again; if inference refuses
-   * it, the rewrite fails with PLN_ERR_TYPE. With `lenient`, for graphs read
-   * from files, that is a warning and the node's type becomes unknown. */
+   * it, the rewrite fails with PLN_ERR_TYPE. With `lenient`, for mutators that
+   * replace the operand and then the node, its type is unknown until then; a
+   * node that is left so in the new graph is PLN_ERR_TYPE. */
   bool lenient;
   /* A function's result type becomes the type of its body. Without this flag
    * the result type of a function whose parameter types are unchanged must stay

@@ -432,7 +432,8 @@ static bool may_be_refused(const pln_rewrite *rw, bool refines) {
          origins->lenient;
 }
 
-/* A problem that import reported already is not reported again. */
+/* Not reported: a problem that import reported already, and one that a lenient
+ * mutator may still remove; check_refused() looks at what is left. */
 static pln_status infer_again(pln_rewrite *rw, pln_ref node, bool refines) {
   bool lenient = rw->b->lenient;
   bool refused = rw->old->typed_from[rw->at] == PLN_TYPED_REFUSED;
@@ -440,7 +441,7 @@ static pln_status infer_again(pln_rewrite *rw, pln_ref node, bool refines) {
   rw->b->lenient = refused || may_be_refused(rw, refines);
   pln_status status = pln_builder_infer(rw->b, node);
   rw->b->lenient = lenient;
-  if (refused && status == PLN_OK)
+  if ((refused || rw->mutator->lenient) && status == PLN_OK)
     pln_diag_drop(rw->engine, mark);
   return status;
 }
@@ -863,6 +864,30 @@ static void clear_kept(pln_graph *g) {
     g->nodes[i].flags &= (uint8_t)~PLN_NODE_KEEP;
 }
 
+static uint32_t count_refused(const pln_graph *g, pln_ref *last) {
+  uint32_t n = 0;
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++)
+    if (g->typed_from[ref] == PLN_TYPED_REFUSED) {
+      *last = ref;
+      n++;
+    }
+  return n;
+}
+
+/* A lenient mutator leaves no call that inference refuses, but those that the
+ * old graph has. */
+static pln_status check_refused(const pln_rewrite *rw, const pln_graph *g) {
+  pln_ref ref = PLN_NONE, before = PLN_NONE;
+  if (!rw->mutator->lenient ||
+      count_refused(g, &ref) <= count_refused(rw->old, &before))
+    return PLN_OK;
+  pln_status status =
+      pln_diag_error(rw->engine, PLN_ERR_TYPE, NULL,
+                     "the rewrite leaves a call that refuses its operands");
+  pln_annotate_node(g, ref);
+  return status;
+}
+
 static pln_status seal_rewritten_graph(pln_rewrite *rw, pln_graph **out) {
   if (!rw->b && rw->drop_kept && has_kept(rw->old))
     PLN_TRY(pln_rewrite_materialise(rw));
@@ -879,9 +904,13 @@ static pln_status seal_rewritten_graph(pln_rewrite *rw, pln_graph **out) {
   if (rw->n_adopted)
     PLN_TRY(use_adopted(rw, &root));
   PLN_TRY(pln_builder_seal(rw->b, root, out));
-  pln_status status = pln_origins_trim(*out);
-  if (status != PLN_OK)
-    pln_graph_release(*out);
+  pln_status status = check_refused(rw, *out);
+  if (status == PLN_OK)
+    status = pln_origins_trim(*out);
+  if (status == PLN_OK)
+    return PLN_OK;
+  pln_graph_release(*out);
+  *out = NULL;
   return status;
 }
 

@@ -262,7 +262,7 @@ static void end_shapes(shape_rewrite *s) {
 
 static pln_status rewrite_shapes(shape_rewrite *s, int64_t opset,
                                  pln_graph **out) {
-  pln_mutator m = {.ud = s, .visit = replace_value, .lenient = true};
+  pln_mutator m = {.ud = s, .visit = replace_value};
   bool done;
   PLN_TRY(begin_shapes(s));
   PLN_TRY(plan_shapes(s, opset, &done));

@@ -394,31 +394,8 @@ static void end_sweep(broadcast_sweep *s) {
   pln_mem_free(s->engine, s->full, n * sizeof *s->full);
 }
 
-static uint32_t count_refused(const pln_graph *g, pln_ref *last) {
-  uint32_t n = 0;
-  *last = PLN_NONE;
-  for (pln_ref ref = 0; ref < g->n_nodes; ref++)
-    if (g->typed_from[ref] == PLN_TYPED_REFUSED) {
-      *last = ref;
-      n++;
-    }
-  return n;
-}
-
 /* While a broadcast is left out, inference may refuse one behind it that is
- * left out too, hence the lenient rewrite. None may be left. */
-static pln_status check_types(const broadcast_sweep *s, const pln_graph *out) {
-  pln_ref before, ref;
-  if (count_refused(out, &ref) <= count_refused(s->graph, &before))
-    return PLN_OK;
-  pln_status status =
-      pln_diag_error(s->engine, PLN_ERR_TYPE, NULL,
-                     "a call does not fit its operands without the "
-                     "broadcasts before them");
-  pln_annotate_node(out, ref);
-  return status;
-}
-
+ * left out too, hence the lenient rewrite. */
 static pln_status sweep(broadcast_sweep *s, pln_graph **out) {
   pln_mutator m = {.ud = s, .visit = visit, .lenient = true};
   size_t n = s->graph->n_nodes + (size_t)1;
@@ -435,8 +412,7 @@ static pln_status sweep(broadcast_sweep *s, pln_graph **out) {
   mark_all(s);
   pln_graph_release(*out);
   *out = NULL;
-  PLN_TRY(pln_graph_rewrite(s->graph, &m, out));
-  return check_types(s, *out);
+  return pln_graph_rewrite(s->graph, &m, out);
 }
 
 pln_status pln_pass_eliminate_broadcast(pln_pass_run *run) {

@@ -346,6 +346,69 @@ static void copies_keep_their_types(void) {
   pln_engine_free(e);
 }
 
+/* fn (%x: Tensor[(4)], %z: Tensor[(3)]) { add(tanh(%x), %x) } */
+static pln_graph *sum_of_two(pln_engine *e) {
+  pln_builder *b = NULL;
+  pln_graph *g = NULL;
+  pln_scope scope = 0;
+  pln_type four = 0, three = 0;
+  pln_ref x = 0, z = 0, args[2] = {0}, sum = 0, f = 0;
+  CHECK_OK(pln_type_tensor(e, PLN_FLOAT32, 1, (pln_dim[]){4}, &four));
+  CHECK_OK(pln_type_tensor(e, PLN_FLOAT32, 1, (pln_dim[]){3}, &three));
+  CHECK_OK(pln_builder_new(e, &b));
+  CHECK_OK(pln_build_open(b, &scope));
+  CHECK_OK(pln_build_param(b, 1, four, 0, &x));
+  CHECK_OK(pln_build_param(b, 2, three, 0, &z));
+  CHECK_OK(pln_build_call(b, PLN_OP_TANH, 0, 0, 1, &x, &args[0]));
+  args[1] = x;
+  CHECK_OK(pln_build_call(b, PLN_OP_ADD, 0, 0, 2, args, &sum));
+  CHECK_OK(pln_build_end(b, scope, sum, 0));
+  CHECK_OK(pln_build_function(b, scope, 0, 0, &f));
+  CHECK_OK(pln_builder_seal(b, f, &g));
+  pln_builder_free(b);
+  return g;
+}
+
+/* Replaces tanh(%x) by %z, which the sum does not accept; then the sum by %x
+ * if *ud. */
+static pln_status narrow_operand(void *ud, pln_rewrite *rw, pln_ref old,
+                                 pln_ref *node) {
+  const bool *replaces_sum = ud;
+  const pln_graph *g = pln_rewrite_old(rw);
+  if (g->nodes[old].kind != PLN_CALL)
+    return PLN_OK;
+  if (g->nodes[old].data == PLN_OP_TANH)
+    *node = pln_rewrite_image(rw, pln_operands(g, &g->nodes[old])[0] + 1);
+  else if (*replaces_sum)
+    *node = pln_rewrite_image(rw, pln_operands(g, &g->nodes[old])[1]);
+  return PLN_OK;
+}
+
+static void a_lenient_mutator_leaves_no_refused_call(void) {
+  pln_engine *e = pln_engine_new(NULL, NULL);
+  pln_graph *g = sum_of_two(e), *out = NULL;
+  bool replaces_sum = false;
+  pln_mutator mutator = {
+      .ud = &replaces_sum, .visit = narrow_operand, .lenient = true};
+  CHECK_STATUS(pln_graph_rewrite(g, &mutator, &out), PLN_ERR_TYPE);
+  CHECK(!out);
+  CHECK_EQ_INT((int64_t)pln_diag_count(e), 1);
+  CHECK_STR(pln_diag_at(e, 0)->message,
+            "the rewrite leaves a call that refuses its operands: in "
+            "add(%subtract: Tensor[(3), float32], %add: Tensor[(4), float32])");
+  pln_diag_clear(e);
+  replaces_sum = true;
+  CHECK_OK(pln_graph_rewrite(g, &mutator, &out));
+  CHECK_EQ_INT((int64_t)pln_diag_count(e), 0);
+  pln_graph_release(out);
+  mutator.lenient = false;
+  out = NULL;
+  CHECK_STATUS(pln_graph_rewrite(g, &mutator, &out), PLN_ERR_TYPE);
+  CHECK(!out);
+  pln_graph_release(g);
+  pln_engine_free(e);
+}
+
 /* fn (%x) { let %v = tanh(%x); let %v = tanh(%v); ... } (1f) */
 static void long_chains_of_lets_take_linear_time(void) {
   enum { LETS = 100000 };
@@ -421,6 +484,8 @@ static const check_test tests[] = {
     {"gives back what is typed", gives_back_what_is_typed},
     {"refuses patterns that do not fit", refuses_patterns_that_do_not_fit},
     {"copies keep their types", copies_keep_their_types},
+    {"a lenient mutator leaves no refused call",
+     a_lenient_mutator_leaves_no_refused_call},
     {"long chains of lets take linear time",
      long_chains_of_lets_take_linear_time},
     {"survives failing allocations", survives_oom},
