@@ -144,6 +144,12 @@ text("lets of constants", function(n)
   return repeated(n, function(i) return ("    v%d: T.int32 = %d\n"):format(i, i % 64) end)
     .. repeated(n, function(i) return ("    B[v%d] = A[v%d]\n"):format(i, i) end)
 end)
+text("lets in one expression", function(n)
+  local terms = {}
+  for i = 1, n do terms[i] = ("(v%d * 3 + 1) * (v%d * 3 + 1)"):format(i, i) end
+  return repeated(n, function(i) return ("    v%d: T.int32 = n %% %d\n"):format(i, i + 1) end)
+    .. ("    B[(%s) %% 64] = A[0]\n"):format(table.concat(terms, " + "))
+end)
 text("attributes", function(n)
   return repeated(n, function(i)
     return ('    T.attr(n, "pragma_debug_skip_region", %d)\n'):format(i)
@@ -169,6 +175,15 @@ end, "nested")
 built("conditions in else", function(n, b)
   local body = store(b, 0)
   for i = n, 1, -1 do body = tir.IfThenElse(tir.EQ(b.n, i), store(b, i % 64), body) end
+  return body
+end, "nested")
+built("common subexpressions in else", function(n, b)
+  local body = store(b, 0)
+  for i = n, 1, -1 do
+    local factor = tir.Add(tir.Mul(b.n, i + 1), 1)
+    body = tir.SeqStmt { store(b, tir.FloorMod(tir.Mul(factor, factor), 64)),
+      tir.IfThenElse(tir.EQ(b.n, i), store(b, i % 64), body) }
+  end
   return body
 end, "nested")
 built("stores in loops in loops", function(n, b)

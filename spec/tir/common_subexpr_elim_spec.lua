@@ -120,6 +120,58 @@ for i in range(8):
     A[i] = s + i]])
   end)
 
+  it("uses variables that are there in conditions", function()
+    check([[
+s: T.int32 = (2 - x) * y
+if (2 - x) * y < z:
+    A[0] = s]], [[
+s: T.int32 = (2 - x) * y
+if s < z:
+    A[0] = s]])
+  end)
+
+  it("binds what one expression computes twice for each of several variables", function()
+    check([[
+u: T.int32 = A[1]
+v: T.int32 = A[2]
+w: T.int32 = A[3]
+A[0] = (u + v + w) * (u + v + w) + (w * 3 + x) * (w * 3 + x)]], [[
+u: T.int32 = A[1]
+v: T.int32 = A[2]
+a: T.int32 = u + v
+w: T.int32 = A[3]
+b: T.int32 = a + w
+c: T.int32 = w * 3 + x
+A[0] = b * b + c * c]])
+  end)
+
+  it("binds at each level of branches in branches", function()
+    check([[
+A[1] = (x * 2 + 1) * (x * 2 + 1)
+if y < 1:
+    A[0] = x
+else:
+    A[2] = (x * 3 + 1) * (x * 3 + 1)
+    if y < 2:
+        A[0] = x * 4 + 1
+    else:
+        A[3] = (x * 4 + 1) * (x * 4 + 1)
+        A[4] = x * 4 + 1]], [[
+a: T.int32 = x * 2 + 1
+A[1] = a * a
+if y < 1:
+    A[0] = x
+else:
+    b: T.int32 = x * 3 + 1
+    c: T.int32 = x * 4 + 1
+    A[2] = b * b
+    if y < 2:
+        A[0] = c
+    else:
+        A[3] = c * c
+        A[4] = c]])
+  end)
+
   it("leaves loads and calls alone", function()
     local mod = parse [[
 A[0] = A[1] * A[1] + T.call_extern("int32", "f", x) + T.call_extern("int32", "f", x)]]

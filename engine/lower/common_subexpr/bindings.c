@@ -54,17 +54,12 @@ static pln_status grow_images(pln_cse_bindings *b) {
   return pln_term_marks_grow(b->a, &b->known);
 }
 
-static bool is_closed(const pln_analyzer *a, pln_term t) {
-  pln_kind kind = pln_term_kind(a, t);
-  return kind == PLN_BUFFER || kind == PLN_PRIM_LET || kind == PLN_REDUCE;
-}
-
 static pln_term rebuilt(const pln_cse_bindings *b, pln_term t) {
   pln_term few[8] = {0}, *operands = few;
   uint32_t n = pln_at(b->a, t)->n;
   size_t size = n * sizeof *operands;
   bool same = true;
-  if (n == 0 || is_closed(b->a, t))
+  if (n == 0 || pln_term_is_closed(b->a, t))
     return t;
   if (n > PLN_COUNT(few) && !(operands = pln_mem_new(b->a->engine, size)))
     return pln_arith_fail(b->a, pln_nomem(b->a->engine));
@@ -79,9 +74,21 @@ static pln_term rebuilt(const pln_cse_bindings *b, pln_term t) {
   return out;
 }
 
-static void set_image(pln_cse_bindings *b, pln_term t, pln_term form) {
+static pln_status set_image(pln_cse_bindings *b, pln_term t, pln_term form) {
+  pln_ref only = b->kinds->only;
   b->image[t] = form;
   pln_term_mark(&b->known, t);
+  return only && pln_innermost_var(b->kinds, t) == only &&
+                 !pln_term_list_push(b->a, &b->trail, t)
+             ? b->a->status
+             : PLN_OK;
+}
+
+void pln_cse_forget(pln_cse_bindings *b) {
+  if (!b->kinds->only)
+    b->known.now++;
+  while (b->trail.n > 0)
+    b->known.stamp[b->trail.items[--b->trail.n]] = 0;
 }
 
 /* The operands are marked. */
@@ -89,9 +96,10 @@ static pln_status find_image(pln_cse_bindings *b, pln_term t) {
   pln_term form = rebuilt(b, t);
   PLN_TRY(b->a->status);
   PLN_TRY(grow_images(b));
+  PLN_TRY(pln_kinds_grow(b->a, b->kinds));
+  pln_kinds_note_form(b->kinds, t, form);
   pln_term var = bound_var(b, form);
-  set_image(b, t, var ? var : form);
-  return PLN_OK;
+  return set_image(b, t, var ? var : form);
 }
 
 pln_status pln_cse_present(pln_cse_bindings *b, pln_term t, pln_term *out) {
@@ -113,6 +121,7 @@ pln_status pln_cse_present(pln_cse_bindings *b, pln_term t, pln_term *out) {
 
 /* -------------------------------------------------------------------- rows */
 
+/* The innermost variable of the value is that of the variable, too. */
 static pln_status set_row(pln_cse_bindings *b, uint32_t at,
                           pln_cse_binding row) {
   uint32_t old = b->cap_row_of;
@@ -122,6 +131,9 @@ static pln_status set_row(pln_cse_bindings *b, uint32_t at,
     memset(b->row_of + old, 0, (b->cap_row_of - old) * sizeof *b->row_of);
   b->rows[at] = row;
   b->row_of[row.var] = at + 1;
+  PLN_TRY(pln_kinds_grow(b->a, b->kinds));
+  if (row.ref != PLN_NONE)
+    b->kinds->innermost[row.var] = pln_innermost_var(b->kinds, row.value);
   return list_row(b, at);
 }
 
@@ -130,7 +142,8 @@ pln_status pln_cse_push(pln_cse_bindings *b, pln_term var, pln_term value,
   PLN_TRY(pln_mem_grow(b->a->engine, (void **)&b->rows, &b->cap,
                        (size_t)b->n + 1, sizeof *b->rows));
   b->n++;
-  b->known.now++;
+  if (ref != PLN_NONE)
+    pln_cse_forget(b);
   return set_row(b, b->n - 1,
                  (pln_cse_binding){.var = var, .value = value, .ref = ref});
 }
@@ -169,7 +182,7 @@ pln_status pln_cse_place(pln_cse_bindings *b, uint32_t first, pln_term var,
   for (uint32_t i = b->n; i-- > at;)
     unlist_row(b, i);
   b->n++;
-  b->known.now++;
+  pln_cse_forget(b);
   for (uint32_t i = b->n - 1; i > at; i--)
     b->rows[i] = b->rows[i - 1];
   b->rows[at] = (pln_cse_binding){.var = var, .value = value, .ref = ref};
@@ -186,18 +199,17 @@ static pln_status update_row(pln_cse_bindings *b, uint32_t row) {
   b->rows[row].value = form;
   PLN_TRY(list_row(b, row));
   PLN_TRY(grow_images(b));
-  set_image(b, value, b->rows[row].var);
-  set_image(b, form, b->rows[row].var);
-  return PLN_OK;
+  PLN_TRY(set_image(b, value, b->rows[row].var));
+  return set_image(b, form, b->rows[row].var);
 }
 
 pln_status pln_cse_update(pln_cse_bindings *b, uint32_t first) {
   for (uint32_t i = b->n; i-- > first;)
     unlist_row(b, i); /* a value is not in terms of itself */
-  b->known.now++;
+  pln_cse_forget(b);
   for (uint32_t i = b->n; i-- > first;)
     PLN_TRY(update_row(b, i));
-  b->known.now++;
+  pln_cse_forget(b);
   return PLN_OK;
 }
 
@@ -216,4 +228,5 @@ void pln_cse_free(pln_cse_bindings *b) {
   pln_mem_free(e, b->row_of, b->cap_row_of * sizeof *b->row_of);
   pln_mem_free(e, b->image, b->cap_image * sizeof *b->image);
   pln_term_marks_free(b->a, &b->known);
+  pln_term_list_free(b->a, &b->trail);
 }

@@ -4,7 +4,7 @@
 #ifndef PLN_LOWER_COMMON_SUBEXPR_BINDINGS_H
 #define PLN_LOWER_COMMON_SUBEXPR_BINDINGS_H
 
-#include "arith/arith.h"
+#include "lower/common_subexpr/computation.h"
 
 /* A variable and what it stands for. */
 typedef struct pln_cse_binding {
@@ -13,9 +13,11 @@ typedef struct pln_cse_binding {
   uint32_t earlier;    /* 1 + the row below of the same value; 0: none */
 } pln_cse_binding;
 
-/* A stack of bindings. */
+/* A stack of bindings. While only expressions of one innermost variable count
+ * (kinds->only), what is bound contains that variable. */
 typedef struct pln_cse_bindings {
   pln_analyzer *a;
+  pln_computation_kinds *kinds;
   pln_cse_binding *rows;
   uint32_t n, cap;
   uint32_t *latest; /* by term: 1 + the last row whose value it is; 0: none */
@@ -25,13 +27,19 @@ typedef struct pln_cse_bindings {
   pln_term *image; /* by term: its present form, if it is marked */
   uint32_t cap_image;
   pln_term_marks known;
+  pln_term_list trail; /* what was marked since, and contains that variable */
 } pln_cse_bindings;
+
+/* Forgets the present forms. While only expressions of one variable count, the
+ * forms of others stay: they do not contain what is bound. */
+void pln_cse_forget(pln_cse_bindings *b);
 
 /* *out: the expression, with variables in the place of the values that they
  * stand for. */
 pln_status pln_cse_present(pln_cse_bindings *b, pln_term t,
                            pln_term *out) PLN_CHECKED;
-/* Adds a variable; ref: PLN_NONE if the program has it. */
+/* Adds a variable; ref: PLN_NONE if the program has it: then the present forms
+ * are not forgotten. */
 pln_status pln_cse_push(pln_cse_bindings *b, pln_term var, pln_term value,
                         pln_ref ref) PLN_CHECKED;
 /* The same, but the row goes among those from `first`, which are in order from

@@ -25,7 +25,7 @@ typedef struct open_part {
   pln_ref stmt;
   uint32_t bindings; /* how many there were */
   uint32_t vars;
-  uint32_t version;
+  uint32_t log;
   bool repeated;
 } open_part;
 
@@ -41,17 +41,12 @@ typedef struct eliminator {
   open_part *parts;
   uint32_t n_parts, cap_parts;
   pln_let_uses uses;
-  pln_ref let_var; /* of the part: what is new here contains it; or PLN_NONE */
-  uint8_t *times;  /* by term: how often the program has it, at most 2 */
-  uint8_t *here;   /* by term: the same of one operand, while it is counted */
-  pln_ref *latest; /* by term: the innermost variable of a part in it, or 0 */
-  uint32_t cap_times, cap_here, cap_latest;
-  bool *may_bind; /* by variable: it is the latest of what is there twice */
-  /* By scope: what a side of a branch computes, with the bindings that had that
-   * version; 0: not known. */
+  /* By scope: what a side of a branch computes, and 1 + how long the log was
+   * when that was known; 0: it is not. */
   pln_computation_table *sides;
-  uint32_t *side_version;
-  uint32_t version, versions; /* of the bindings; versions that were used */
+  uint32_t *side_known;
+  pln_places *log; /* for each binding: where its value was */
+  uint32_t n_log, cap_log;
   bool repeated; /* a variable replaces its value in the present part */
   uint32_t n_named;
   uint32_t first;    /* the first binding of the part or expression */
@@ -72,7 +67,9 @@ static pln_status count_operands(eliminator *x, pln_ref stmt,
       continue;
     PLN_TRY(pln_analyzer_import(x->a, x->g, operand, &term));
     PLN_TRY(pln_cse_present(&x->bindings, term, &term));
-    PLN_TRY(pln_computations_of(x->a, &x->kinds, term, true, 1, table));
+    PLN_TRY(pln_computations_of(x->a, &x->kinds,
+                                (pln_computation){term, 1, UINT32_MAX, 0}, true,
+                                table));
   }
   return PLN_OK;
 }
@@ -94,33 +91,49 @@ static void keep_side(eliminator *x, pln_scope side,
                       pln_computation_table table) {
   pln_computation_free(x->a->engine, &x->sides[side]);
   x->sides[side] = table;
-  x->side_version[side] = x->version;
+  x->side_known[side] = x->n_log + 1;
+}
+
+/* What a binding does not replace in a side stays known. What the side `part`
+ * computes was known after a side in it. */
+static bool is_known(const eliminator *x, pln_scope side, pln_scope part) {
+  pln_ref begin = x->g->scopes[side].begin, end = x->g->scopes[side].end;
+  uint32_t i = x->side_known[side];
+  if (!i)
+    return false;
+  if (i < x->side_known[part])
+    i = x->side_known[part];
+  for (i--; i < x->n_log; i++)
+    if (x->log[i].last && x->log[i].last >= begin && x->log[i].first < end)
+      return false;
+  return true;
 }
 
 /* Pushes what the side of a branch computes, if it is known with the present
  * bindings. */
 static pln_status push_known_side(eliminator *x, branch_stack *s,
-                                  pln_scope side, bool *known) {
-  *known = x->side_version[side] == x->version;
+                                  pln_scope side, pln_scope part, bool *known) {
+  *known = is_known(x, side, part);
   if (!*known)
     return PLN_OK;
   PLN_TRY(push_branch(x, s));
   s->tables[s->n - 1] = x->sides[side];
   x->sides[side] = (pln_computation_table){0};
-  x->side_version[side] = 0;
+  x->side_known[side] = 0;
   return PLN_OK;
 }
 
 /* What both sides of a branch compute counts outside. */
 static pln_status join_sides(eliminator *x, const pln_computation_table *then,
                              const pln_computation_table *other,
-                             pln_computation_table *out) {
+                             pln_computation_table *out, bool outermost) {
   for (uint32_t i = 0; i < then->n; i++) {
-    pln_term term = then->rows[i].term;
-    uint32_t count = pln_computation_count(other, term);
+    pln_computation row = then->rows[i];
+    uint32_t count = pln_computation_count(other, &row);
+    row.count += count;
+    row.outer = outermost ? 0 : row.outer;
     if (count)
-      PLN_TRY(
-          pln_computation_add(x->a, out, term, then->rows[i].count + count));
+      PLN_TRY(pln_computation_add(x->a, out, row));
   }
   return PLN_OK;
 }
@@ -128,7 +141,7 @@ static pln_status join_sides(eliminator *x, const pln_computation_table *then,
 static pln_status join_branches(eliminator *x, branch_stack *s,
                                 pln_ref branch) {
   pln_computation_table *then = &s->tables[s->n - 2];
-  pln_status status = join_sides(x, then, then + 1, then - 1);
+  pln_status status = join_sides(x, then, then + 1, then - 1, true);
   pln_scope side = x->g->nodes[branch].data;
   keep_side(x, x->g->scopes[side].next, s->tables[--s->n]);
   keep_side(x, side, s->tables[--s->n]);
@@ -180,7 +193,7 @@ static pln_status count_scope(eliminator *x, pln_scope scope, branch_stack *s) {
         next = scope_from(g, next + 1, owner) - 1;
       } else if (g->nodes[owner].kind == PLN_IF_THEN_ELSE) {
         bool known;
-        PLN_TRY(push_known_side(x, s, next, &known));
+        PLN_TRY(push_known_side(x, s, next, x->uses.part[scope], &known));
         if (known) {
           ref = g->scopes[next].end;
           next = scope_from(g, next + 1, ref) - 1;
@@ -220,7 +233,7 @@ static pln_status close_branch(let_count *c) {
   open_branch top = c->open[--c->n_open];
   pln_computation_table *tables = c->s->tables;
   pln_status status = join_sides(c->x, &tables[top.then], &tables[top.then + 1],
-                                 &tables[top.out]);
+                                 &tables[top.out], top.out == 0);
   while (c->s->n > top.then)
     pln_computation_free(c->x->a->engine, &tables[--c->s->n]);
   return status;
@@ -254,7 +267,7 @@ static bool may_join(const let_count *c, pln_scope part) {
       pln_branch_sides(g, owner) == 1)
     return false;
   pln_scope then = g->nodes[owner].data;
-  return pln_let_is_used(&c->x->uses, c->x->let_var,
+  return pln_let_is_used(&c->x->uses, c->x->kinds.only,
                          part == then ? g->scopes[then].next : then);
 }
 
@@ -279,8 +292,21 @@ static pln_status find_path(let_count *c, pln_ref stmt, pln_scope *last,
   }
 }
 
-/* Counts a statement; *next: what is before it does not count. */
-static pln_status count_use(let_count *c, pln_ref stmt, pln_ref *next) {
+/* Of two sides of a branch only the largest computations are compared. */
+static pln_status count_expr(const let_count *c, const pln_let_use *use,
+                             uint32_t table) {
+  eliminator *x = c->x;
+  pln_computation row = {.count = use->count,
+                         .within = use->size,
+                         .outer = table ? use->outer : 0};
+  PLN_TRY(pln_cse_present(&x->bindings, use->term, &row.term));
+  return pln_computations_of(x->a, &x->kinds, row, true, &c->s->tables[table]);
+}
+
+/* Counts an expression; *next: what is before it does not count. */
+static pln_status count_use(let_count *c, const pln_let_use *use,
+                            pln_ref *next) {
+  pln_ref stmt = use->stmt;
   pln_scope last;
   bool found;
   while (c->n_open > 0 && c->open[c->n_open - 1].branch < stmt)
@@ -293,21 +319,20 @@ static pln_status count_use(let_count *c, pln_ref stmt, pln_ref *next) {
   uint32_t table = table_of_side(c, last);
   while (c->n_path > 0)
     PLN_TRY(open_side(c, c->path[--c->n_path], &table));
-  return count_operands(c->x, stmt, &c->s->tables[table]);
+  return count_expr(c, use, table);
 }
 
-/* The same of the statements of a part behind a LetStmt that use its
- * variable. */
+/* The same of a part behind a LetStmt, for the uses of its variable. */
 static pln_status count_let_uses(eliminator *x, pln_scope scope,
                                  branch_stack *s) {
   const pln_let_uses *u = &x->uses;
   let_count c = {.x = x, .s = s, .part = u->part[scope]};
-  pln_ref next = 0;
+  pln_ref next = 0, var = x->kinds.only;
   pln_status status = PLN_OK;
-  for (uint32_t i = u->first[x->let_var];
-       status == PLN_OK && i < u->first[x->let_var + 1]; i++)
-    if (u->stmts[i] >= next)
-      status = count_use(&c, u->stmts[i], &next);
+  for (uint32_t i = u->first[var]; status == PLN_OK && i < u->first[var + 1];
+       i++)
+    if (u->rows[i].stmt >= next)
+      status = count_use(&c, &u->rows[i], &next);
   while (status == PLN_OK && c.n_open > 0)
     status = close_branch(&c);
   pln_mem_free(x->a->engine, c.open, c.cap_open * sizeof *c.open);
@@ -363,6 +388,15 @@ static pln_status has_defined_vars(eliminator *x, pln_term t, bool *out) {
   return PLN_OK;
 }
 
+/* What sides of branches compute is not known any more where the value is. */
+static pln_status log_binding(eliminator *x, pln_term value) {
+  PLN_TRY(pln_kinds_grow(x->a, &x->kinds));
+  PLN_TRY(pln_mem_grow(x->a->engine, (void **)&x->log, &x->cap_log,
+                       (size_t)x->n_log + 1, sizeof *x->log));
+  x->log[x->n_log++] = x->kinds.places[value];
+  return PLN_OK;
+}
+
 static pln_status bind_term(eliminator *x, pln_stmt_rewrite *s, pln_term t) {
   char text[32];
   pln_symbol name;
@@ -377,7 +411,7 @@ static pln_status bind_term(eliminator *x, pln_stmt_rewrite *s, pln_term t) {
   PLN_TRY(pln_build_var(pln_stmt_builder(s), name, type, 0, &ref));
   PLN_TRY(pln_analyzer_import_built(x->a, pln_stmt_builder(s), ref, &var));
   PLN_TRY(define_var(x, var));
-  x->version = ++x->versions;
+  PLN_TRY(log_binding(x, t));
   if (x->n_placed > x->first)
     return pln_cse_place(&x->bindings, x->first, var, t, ref);
   return pln_cse_push(&x->bindings, var, t, ref);
@@ -400,8 +434,7 @@ static pln_status bind_rows(eliminator *x, pln_stmt_rewrite *s,
     if (defined)
       PLN_TRY(bind_term(x, s, row.term));
     else
-      PLN_TRY(
-          pln_computations_of(x->a, &x->kinds, row.term, false, row.count, t));
+      PLN_TRY(pln_computations_of(x->a, &x->kinds, row, false, t));
     *bound |= defined;
   }
 }
@@ -409,8 +442,10 @@ static pln_status bind_rows(eliminator *x, pln_stmt_rewrite *s,
 static pln_status count_values(eliminator *x, uint32_t first,
                                pln_computation_table *table) {
   for (uint32_t i = first; i < x->bindings.n; i++)
-    PLN_TRY(pln_computations_of(x->a, &x->kinds, x->bindings.rows[i].value,
-                                true, 1, table));
+    PLN_TRY(pln_computations_of(
+        x->a, &x->kinds,
+        (pln_computation){x->bindings.rows[i].value, 1, UINT32_MAX, 0}, true,
+        table));
   return PLN_OK;
 }
 
@@ -428,8 +463,8 @@ static pln_status bind_round(eliminator *x, pln_stmt_rewrite *s,
   x->first = first;
   x->n_placed = x->bindings.n;
   if (status == PLN_OK)
-    status = x->let_var == PLN_NONE ? count_scope(x, scope, &stack)
-                                    : count_let_uses(x, scope, &stack);
+    status = x->kinds.only ? count_let_uses(x, scope, &stack)
+                           : count_scope(x, scope, &stack);
   if (status == PLN_OK)
     status = count_values(x, first, &stack.tables[0]);
   if (status == PLN_OK)
@@ -441,13 +476,19 @@ static pln_status bind_round(eliminator *x, pln_stmt_rewrite *s,
 static pln_status bind_part(eliminator *x, pln_stmt_rewrite *s,
                             pln_scope scope) {
   uint32_t first = x->bindings.n;
-  bool bound = x->let_var == PLN_NONE || x->may_bind[x->let_var];
+  pln_ref only = x->kinds.only;
+  bool bound = !only || x->uses.may_bind[only];
   while (bound) {
     bound = false;
     PLN_TRY(bind_round(x, s, scope, first, &bound));
     if (bound)
       PLN_TRY(pln_cse_update(&x->bindings, first));
   }
+  /* Forms of what is further in may be found in all parts but a LetStmt's. */
+  if (!only)
+    pln_cse_forget(&x->bindings);
+  x->bindings.trail.n = 0;
+  x->kinds.only = 0;
   return PLN_OK;
 }
 
@@ -459,129 +500,40 @@ static bool is_part(const pln_graph *g, pln_ref stmt) {
          kind == PLN_IF_THEN_ELSE || kind == PLN_LET_STMT;
 }
 
-static pln_status grow_times(eliminator *x) {
-  pln_engine *e = x->a->engine;
-  uint32_t n = x->a->n, times = x->cap_times, here = x->cap_here,
-           latest = x->cap_latest;
-  PLN_TRY(pln_mem_grow(e, (void **)&x->times, &x->cap_times, n, 1));
-  memset(x->times + times, 0, x->cap_times - times);
-  PLN_TRY(pln_mem_grow(e, (void **)&x->here, &x->cap_here, n, 1));
-  memset(x->here + here, 0, x->cap_here - here);
-  PLN_TRY(pln_mem_grow(e, (void **)&x->latest, &x->cap_latest, n,
-                       sizeof *x->latest));
-  memset(x->latest + latest, 0, (x->cap_latest - latest) * sizeof *x->latest);
-  return PLN_OK;
-}
-
-static void add_times(uint8_t *times, uint8_t more) {
-  *times = *times + more > 1 ? 2 : (uint8_t)(*times + more);
-}
-
-/* The operands of the term are known. Variables further in come later. */
-static void find_latest(eliminator *x, pln_term t) {
-  for (uint32_t i = pln_at(x->a, t)->n; i-- > 0;) {
-    pln_ref latest = x->latest[pln_term_operand(x->a, t, i)];
-    if (latest > x->latest[t])
-      x->latest[t] = latest;
-  }
-}
-
-/* Its users were counted before. */
-static pln_status count_term(eliminator *x, pln_term t) {
+/* The variable of a LetStmt replaces its value, in conditions too. */
+static pln_status push_value(eliminator *x, pln_term var, pln_term whole,
+                             pln_term value) {
   bool computes;
-  uint8_t here = x->here[t];
-  x->here[t] = 0;
-  add_times(&x->times[t], here);
-  for (uint32_t i = pln_at(x->a, t)->n; i-- > 0;)
-    add_times(&x->here[pln_term_operand(x->a, t, i)], here);
-  PLN_TRY(pln_is_computation(x->a, &x->kinds, t, &computes));
-  if (computes && x->times[t] > 1)
-    x->may_bind[x->latest[t]] = true;
+  PLN_TRY(pln_is_computation(x->a, &x->kinds, value, &computes));
+  if (!computes)
+    return PLN_OK;
+  x->repeated |= x->uses.times[whole] > 1;
+  PLN_TRY(log_binding(x, whole));
+  PLN_TRY(pln_cse_push(&x->bindings, var, value, PLN_NONE));
+  if (x->repeated || pln_let_is_tested(&x->uses, whole))
+    pln_cse_forget(&x->bindings);
   return PLN_OK;
-}
-
-static pln_status note_times(eliminator *x, pln_term term) {
-  pln_term_list order;
-  pln_status status = PLN_OK;
-  PLN_TRY(grow_times(x));
-  if (!pln_term_order(x->a, term, NULL, &order))
-    return x->a->status;
-  for (uint32_t i = 0; i < order.n; i++)
-    find_latest(x, order.items[i]);
-  x->here[term] = 1;
-  for (uint32_t i = order.n; status == PLN_OK && i-- > 0;)
-    status = count_term(x, order.items[i]);
-  pln_term_list_free(x->a, &order);
-  return status;
-}
-
-/* The variables of parts, before the expressions. */
-static pln_status note_vars(eliminator *x) {
-  const pln_graph *g = x->g;
-  x->may_bind = pln_mem_zeroed(x->a->engine, g->n_nodes);
-  if (!x->may_bind)
-    return pln_nomem(x->a->engine);
-  for (pln_scope s = 1; s < g->n_scopes; s++)
-    for (uint32_t i = 0;
-         is_part(g, g->scopes[s].owner) && i < g->scopes[s].n_params; i++) {
-      pln_ref ref = g->scopes[s].begin + i;
-      pln_term var;
-      PLN_TRY(pln_analyzer_import(x->a, g, ref, &var));
-      PLN_TRY(grow_times(x));
-      x->latest[var] = ref;
-    }
-  return PLN_OK;
-}
-
-static pln_status note_all_times(eliminator *x) {
-  const pln_graph *g = x->g;
-  PLN_TRY(note_vars(x));
-  for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
-    if (!pln_is_stmt(&g->nodes[ref]) || g->nodes[ref].kind == PLN_IF_THEN_ELSE)
-      continue;
-    for (uint32_t i = 0; i < g->nodes[ref].count; i++) {
-      pln_ref operand = pln_operand(g, ref, i);
-      pln_term term;
-      if (!pln_is_prim(&g->nodes[operand]) ||
-          g->nodes[operand].kind == PLN_BUFFER)
-        continue;
-      PLN_TRY(pln_analyzer_import(x->a, g, operand, &term));
-      PLN_TRY(note_times(x, term));
-    }
-  }
-  return PLN_OK;
-}
-
-/* What is computed more than once behind a LetStmt, and could not be bound in
- * the part around it, contains its variable. The program has the variable
- * there, unless the variable replaces its value, which is there again. */
-static void find_let_var(eliminator *x, pln_scope scope, bool computes,
-                         pln_term value) {
-  x->repeated |= computes && x->times[value] > 1;
-  pln_ref var = x->g->scopes[scope].begin;
-  x->let_var = x->repeated ? PLN_NONE : var;
 }
 
 /* The variables that a body defines. */
 static pln_status define_params(eliminator *x, pln_ref stmt, pln_scope scope) {
   const pln_graph *g = x->g;
   x->defined_known.now++;
-  x->let_var = PLN_NONE;
   for (uint32_t i = 0; i < g->scopes[scope].n_params; i++) {
     pln_term var, whole, value;
     PLN_TRY(pln_analyzer_import(x->a, g, g->scopes[scope].begin + i, &var));
     PLN_TRY(define_var(x, var));
     if (g->nodes[stmt].kind != PLN_LET_STMT)
       continue;
-    bool computes;
     PLN_TRY(pln_analyzer_import(x->a, g, pln_operand(g, stmt, 0), &whole));
     PLN_TRY(pln_cse_present(&x->bindings, whole, &value));
-    PLN_TRY(pln_is_computation(x->a, &x->kinds, value, &computes));
-    find_let_var(x, scope, computes, whole);
-    if (computes) {
-      PLN_TRY(pln_cse_push(&x->bindings, var, value, PLN_NONE));
-      x->version = ++x->versions;
-    }
+    PLN_TRY(push_value(x, var, whole, value));
+    /* What is computed more than once behind the LetStmt, and could not be
+     * bound in the part around it, contains its variable. The program has the
+     * variable there, unless the variable replaces its value, which is there
+     * again. */
+    if (!x->repeated)
+      x->kinds.only = g->scopes[scope].begin;
   }
   return PLN_OK;
 }
@@ -600,7 +552,7 @@ static pln_status enter_body(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
   x->parts[x->n_parts++] = (open_part){.stmt = stmt,
                                        .bindings = x->bindings.n,
                                        .vars = x->vars.n,
-                                       .version = x->version,
+                                       .log = x->n_log,
                                        .repeated = x->repeated};
   PLN_TRY(define_params(x, stmt, scope));
   return bind_part(x, s, scope);
@@ -651,7 +603,7 @@ static pln_status leave_body(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
   if (rest != before && !function)
     *body = rest;
   forget_part(x, part.bindings, part.vars);
-  x->version = part.version;
+  x->n_log = part.log;
   x->repeated = part.repeated;
   return PLN_OK;
 }
@@ -666,8 +618,9 @@ static pln_status bind_expr(eliminator *x, pln_stmt_rewrite *s,
     bound = false;
     x->first = first;
     x->n_placed = x->bindings.n;
-    pln_status status =
-        pln_computations_of(x->a, &x->kinds, *form, true, 1, &table);
+    pln_status status = pln_computations_of(
+        x->a, &x->kinds, (pln_computation){*form, 1, UINT32_MAX, 0}, true,
+        &table);
     if (status == PLN_OK)
       status = count_values(x, first, &table);
     if (status == PLN_OK)
@@ -696,7 +649,7 @@ static pln_status wrap_expr(eliminator *x, pln_stmt_rewrite *s, uint32_t first,
 
 static pln_status replace_condition(eliminator *x, pln_stmt_rewrite *s,
                                     pln_term term, pln_ref *node) {
-  uint32_t first = x->bindings.n, vars = x->vars.n, version = x->version;
+  uint32_t first = x->bindings.n, vars = x->vars.n, log = x->n_log;
   pln_term form = term;
   PLN_TRY(pln_cse_present(&x->bindings, term, &form));
   PLN_TRY(bind_expr(x, s, &form));
@@ -704,7 +657,7 @@ static pln_status replace_condition(eliminator *x, pln_stmt_rewrite *s,
     PLN_TRY(pln_analyzer_export(x->a, pln_stmt_builder(s), form, node));
   PLN_TRY(wrap_expr(x, s, first, node));
   forget_part(x, first, vars);
-  x->version = version;
+  x->n_log = log;
   return PLN_OK;
 }
 
@@ -730,10 +683,9 @@ static pln_status replace_operand(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
 static pln_status begin_sides(eliminator *x) {
   pln_engine *e = x->a->engine;
   size_t n = x->g->n_scopes;
-  x->version = x->versions = 1;
   x->sides = pln_mem_zeroed(e, n * sizeof *x->sides);
-  x->side_version = pln_mem_zeroed(e, n * sizeof *x->side_version);
-  return x->sides && x->side_version ? PLN_OK : pln_nomem(e);
+  x->side_known = pln_mem_zeroed(e, n * sizeof *x->side_known);
+  return x->sides && x->side_known ? PLN_OK : pln_nomem(e);
 }
 
 static void free_sides(eliminator *x) {
@@ -742,7 +694,8 @@ static void free_sides(eliminator *x) {
   for (size_t i = 0; x->sides && i < n; i++)
     pln_computation_free(e, &x->sides[i]);
   pln_mem_free(e, x->sides, n * sizeof *x->sides);
-  pln_mem_free(e, x->side_version, n * sizeof *x->side_version);
+  pln_mem_free(e, x->side_known, n * sizeof *x->side_known);
+  pln_mem_free(e, x->log, x->cap_log * sizeof *x->log);
 }
 
 static pln_status eliminate(pln_pass_run *run) {
@@ -754,19 +707,14 @@ static pln_status eliminate(pln_pass_run *run) {
                               .leave_body = leave_body};
   PLN_TRY(pln_analyzer_new(e, &x.a));
   x.bindings.a = x.a;
-  pln_status status = pln_let_uses_find(&x.uses, x.g);
+  x.bindings.kinds = &x.kinds;
+  pln_status status = pln_let_uses_find(&x.uses, x.g, x.a, &x.kinds);
   if (status == PLN_OK)
     status = begin_sides(&x);
-  if (status == PLN_OK)
-    status = note_all_times(&x);
   if (status == PLN_OK)
     status = pln_lower_function(run, &mutator);
   pln_let_uses_free(&x.uses);
   free_sides(&x);
-  pln_mem_free(e, x.times, x.cap_times);
-  pln_mem_free(e, x.here, x.cap_here);
-  pln_mem_free(e, x.latest, x.cap_latest * sizeof *x.latest);
-  pln_mem_free(e, x.may_bind, x.may_bind ? x.g->n_nodes : 0);
   pln_computation_kinds_free(x.a, &x.kinds);
   pln_cse_free(&x.bindings);
   pln_mem_free(e, x.defined, x.cap_defined * sizeof *x.defined);

@@ -5,11 +5,16 @@
 /* -------------------------------------------------------------------- tables
  */
 
-/* The slot of a term, or the empty one in which it would be. */
-static uint32_t slot_of(const pln_computation_table *t, pln_term term) {
-  uint32_t at = term * UINT32_C(2654435769);
+static bool is_row(const pln_computation *x, const pln_computation *y) {
+  return x->term == y->term && x->outer == y->outer;
+}
+
+/* The slot of a row, or the empty one in which it would be. */
+static uint32_t slot_of(const pln_computation_table *t,
+                        const pln_computation *row) {
+  uint32_t at = row->term * UINT32_C(2654435769) + row->outer;
   at = (at ^ at >> 16) & (t->n_slots - 1);
-  while (t->slots[at] && t->rows[t->slots[at] - 1].term != term)
+  while (t->slots[at] && !is_row(&t->rows[t->slots[at] - 1], row))
     at = (at + 1) & (t->n_slots - 1);
   return at;
 }
@@ -26,12 +31,13 @@ static pln_status grow_slots(pln_analyzer *a, pln_computation_table *t) {
   t->slots = slots;
   t->n_slots = n;
   for (uint32_t i = 0; i < t->n; i++)
-    t->slots[slot_of(t, t->rows[i].term)] = i + 1;
+    t->slots[slot_of(t, &t->rows[i])] = i + 1;
   return PLN_OK;
 }
 
-uint32_t pln_computation_count(const pln_computation_table *t, pln_term term) {
-  uint32_t row = t->n ? t->slots[slot_of(t, term)] : 0;
+uint32_t pln_computation_count(const pln_computation_table *t,
+                               const pln_computation *like) {
+  uint32_t row = t->n ? t->slots[slot_of(t, like)] : 0;
   return row ? t->rows[row - 1].count : 0;
 }
 
@@ -40,17 +46,19 @@ static uint32_t sum(uint32_t a, uint32_t b) {
 }
 
 pln_status pln_computation_add(pln_analyzer *a, pln_computation_table *t,
-                               pln_term term, uint32_t count) {
+                               pln_computation row) {
   PLN_TRY(grow_slots(a, t));
-  uint32_t at = slot_of(t, term);
+  uint32_t at = slot_of(t, &row);
   if (t->slots[at]) {
-    pln_computation *row = &t->rows[t->slots[at] - 1];
-    row->count = sum(row->count, count);
+    pln_computation *old = &t->rows[t->slots[at] - 1];
+    old->count = sum(old->count, row.count);
+    if (old->within < row.within && t->slots[at] > t->n_queued)
+      old->within = row.within; /* in the heap the order is fixed */
     return PLN_OK;
   }
   PLN_TRY(pln_mem_grow(a->engine, (void **)&t->rows, &t->cap, (size_t)t->n + 1,
                        sizeof *t->rows));
-  t->rows[t->n++] = (pln_computation){term, count};
+  t->rows[t->n++] = row;
   t->slots[at] = t->n;
   return PLN_OK;
 }
@@ -66,9 +74,13 @@ void pln_computation_free(pln_engine *e, pln_computation_table *t) {
 
 static bool is_before(const pln_analyzer *a, const pln_computation_table *t,
                       uint32_t x, uint32_t y) {
-  uint32_t size_x = pln_at(a, t->rows[x].term)->size,
-           size_y = pln_at(a, t->rows[y].term)->size;
-  return size_x != size_y ? size_x > size_y : x < y;
+  const pln_computation *rows = t->rows;
+  uint32_t size_x = pln_at(a, rows[x].term)->size,
+           size_y = pln_at(a, rows[y].term)->size;
+  if (size_x != size_y)
+    return size_x > size_y;
+  return rows[x].within != rows[y].within ? rows[x].within > rows[y].within
+                                          : x < y;
 }
 
 static pln_status heap_push(pln_analyzer *a, pln_computation_table *t,
@@ -152,8 +164,37 @@ static pln_status find_kinds(pln_analyzer *a, pln_computation_kinds *k,
   return PLN_OK;
 }
 
+/* Room for what the walks over a function find out of terms. */
+pln_status pln_kinds_grow(pln_analyzer *a, pln_computation_kinds *k) {
+  uint32_t innermost = k->cap_innermost, places = k->cap_places;
+  PLN_TRY(pln_mem_grow(a->engine, (void **)&k->innermost, &k->cap_innermost,
+                       a->n, sizeof *k->innermost));
+  memset(k->innermost + innermost, 0,
+         (k->cap_innermost - innermost) * sizeof *k->innermost);
+  PLN_TRY(pln_mem_grow(a->engine, (void **)&k->places, &k->cap_places, a->n,
+                       sizeof *k->places));
+  memset(k->places + places, 0, (k->cap_places - places) * sizeof *k->places);
+  return PLN_OK;
+}
+
+pln_places pln_places_join(pln_places a, pln_places b) {
+  if (!a.last || !b.last)
+    return a.last ? a : b;
+  return (pln_places){a.first < b.first ? a.first : b.first,
+                      a.last > b.last ? a.last : b.last};
+}
+
+void pln_kinds_note_form(pln_computation_kinds *k, pln_term t, pln_term form) {
+  if (!k->innermost[form])
+    k->innermost[form] = k->innermost[t];
+  k->places[form] = pln_places_join(k->places[form], k->places[t]);
+}
+
 void pln_computation_kinds_free(pln_analyzer *a, pln_computation_kinds *k) {
   pln_term_marks_free(a, &k->known);
+  pln_mem_free(a->engine, k->innermost,
+               k->cap_innermost * sizeof *k->innermost);
+  pln_mem_free(a->engine, k->places, k->cap_places * sizeof *k->places);
   pln_mem_free(a->engine, k->kind, k->cap * sizeof *k->kind);
   pln_mem_free(a->engine, k->times, k->cap_times * sizeof *k->times);
 }
@@ -168,7 +209,7 @@ pln_status pln_is_computation(pln_analyzer *a, pln_computation_kinds *k,
 /* --------------------------------------------------------------------- parts
  */
 
-static bool is_closed(const pln_analyzer *a, pln_term t) {
+bool pln_term_is_closed(const pln_analyzer *a, pln_term t) {
   pln_kind kind = pln_term_kind(a, t);
   return kind == PLN_BUFFER || kind == PLN_PRIM_LET || kind == PLN_REDUCE;
 }
@@ -195,16 +236,20 @@ static bool expand(part_walk *w, pln_term t) {
   return true;
 }
 
+static bool counts(const pln_computation_kinds *k, pln_term t) {
+  return !k->only || pln_innermost_var(k, t) == k->only;
+}
+
 static bool visit_part(part_walk *w, pln_term t) {
   if (t & LEAVE)
     return pln_term_list_push(w->a, &w->outer, t & ~LEAVE);
-  if (w->k->times[t])
+  if (w->k->times[t] || !counts(w->k, t))
     return true;
   w->k->times[t] = 1; /* seen; what counts is added to it */
   if (w->k->kind[t] == COMPUTATION)
     return pln_term_list_push(w->a, &w->parts, t);
-  return is_closed(w->a, t) ? pln_term_list_push(w->a, &w->outer, t)
-                            : expand(w, t);
+  return pln_term_is_closed(w->a, t) ? pln_term_list_push(w->a, &w->outer, t)
+                                     : expand(w, t);
 }
 
 /* Users come before their operands. */
@@ -212,9 +257,11 @@ static void count_times(part_walk *w) {
   uint32_t *times = w->k->times;
   for (uint32_t i = w->outer.n; i-- > 0;) {
     pln_term t = w->outer.items[i];
-    for (uint32_t j = is_closed(w->a, t) ? 0 : pln_at(w->a, t)->n; j-- > 0;) {
+    for (uint32_t j = pln_term_is_closed(w->a, t) ? 0 : pln_at(w->a, t)->n;
+         j-- > 0;) {
       pln_term operand = pln_term_operand(w->a, t, j);
-      times[operand] = sum(times[operand], times[t] - 1);
+      if (times[operand])
+        times[operand] = sum(times[operand], times[t] - 1);
     }
   }
 }
@@ -240,26 +287,32 @@ static pln_status grow_times(pln_analyzer *a, pln_computation_kinds *k) {
   return PLN_OK;
 }
 
-static pln_status add_parts(part_walk *w, pln_computation_table *table) {
-  for (uint32_t i = 0; i < w->parts.n; i++)
-    PLN_TRY(pln_computation_add(w->a, table, w->parts.items[i],
-                                w->k->times[w->parts.items[i]] - 1));
+static pln_status add_parts(part_walk *w, pln_computation row,
+                            pln_computation_table *table) {
+  for (uint32_t i = 0; i < w->parts.n; i++) {
+    row.term = w->parts.items[i];
+    row.count = w->k->times[row.term] - 1;
+    PLN_TRY(pln_computation_add(w->a, table, row));
+  }
   return PLN_OK;
 }
 
 pln_status pln_computations_of(pln_analyzer *a, pln_computation_kinds *k,
-                               pln_term term, bool whole, uint32_t count,
+                               pln_computation row, bool whole,
                                pln_computation_table *table) {
   part_walk w = {.a = a, .k = k};
+  pln_term term = row.term;
+  if (!whole)
+    row.within = pln_at(a, term)->size;
   PLN_TRY(find_kinds(a, k, term));
   PLN_TRY(grow_times(a, k));
   bool ok = whole ? visit_part(&w, term) : expand(&w, term);
   while (ok && w.stack.n > 0)
     ok = visit_part(&w, w.stack.items[--w.stack.n]);
-  k->times[term] = sum(count, 1);
+  k->times[term] = sum(row.count, 1);
   if (ok)
     count_times(&w);
-  pln_status status = ok ? add_parts(&w, table) : a->status;
+  pln_status status = ok ? add_parts(&w, row, table) : a->status;
   k->times[term] = 0;
   end_walk(&w);
   return status;
