@@ -194,7 +194,7 @@ pln_status pln_simplify_take_pieces(pln_rewrite_context *ctx, pln_ref *out) {
 /* Reads which operands of a concatenation along the last axis are negated;
  * false if none is, or an extent is not known. */
 static bool read_signs(const pln_rewrite_context *ctx, const pln_infer *join,
-                       float *signs, uint32_t *n) {
+                       int8_t *signs, uint32_t *n) {
   const pln_graph *g = ctx->call.graph;
   uint32_t negated = 0;
   *n = 0;
@@ -227,15 +227,19 @@ static pln_status build_unsigned(pln_rewrite_context *ctx, pln_ref join,
   return pln_rule_build(ctx, PLN_OP_CONCAT, n.attrs, n.count, args, out);
 }
 
-static pln_status build_signs(pln_rewrite_context *ctx, uint32_t n,
-                              const float *signs, pln_ref *out) {
+static pln_status build_signs(pln_rewrite_context *ctx, pln_dtype dtype,
+                              uint32_t n, const int8_t *signs, pln_ref *out) {
   int64_t dims[1] = {n};
+  char bytes[MAX_POSITIONS * sizeof(double)];
+  size_t size = pln_dtype_bits(dtype) / 8;
   pln_tensor *tensor;
   pln_builder *b = pln_rewrite_builder(ctx->rw);
   if (!b)
     return PLN_ERR_NOMEM;
-  PLN_TRY(pln_tensor_from_bytes(ctx->engine, PLN_FLOAT32, 1, dims, signs,
-                                n * sizeof *signs, &tensor));
+  for (uint32_t i = 0; i < n; i++)
+    pln_float_store(dtype, signs[i], bytes + i * size);
+  PLN_TRY(pln_tensor_from_bytes(ctx->engine, dtype, 1, dims, bytes, n * size,
+                                &tensor));
   pln_status status = pln_build_constant(b, tensor, out);
   pln_tensor_release(tensor);
   return status;
@@ -245,7 +249,7 @@ static pln_status build_signs(pln_rewrite_context *ctx, uint32_t n,
 static bool takes_signs(const pln_rewrite_context *ctx, pln_ref x, uint32_t n) {
   pln_type type = ctx->call.graph->nodes[x].type;
   int32_t rank = pln_type_rank(ctx->engine, type);
-  return rank >= 1 && pln_type_dtype(ctx->engine, type) == PLN_FLOAT32 &&
+  return rank >= 1 && pln_dtype_is_float(pln_type_dtype(ctx->engine, type)) &&
          pln_type_dims(ctx->engine, type)[rank - 1] == (pln_dim)n;
 }
 
@@ -255,7 +259,7 @@ static bool takes_signs(const pln_rewrite_context *ctx, pln_ref x, uint32_t n) {
  * signs. */
 pln_status pln_simplify_move_signs(pln_rewrite_context *ctx, pln_ref *out) {
   const pln_graph *g = ctx->call.graph;
-  float signs[MAX_POSITIONS];
+  int8_t signs[MAX_POSITIONS];
   for (uint32_t i = 0; i < 2; i++) {
     pln_ref join = pln_rule_arg(ctx, i), args[2] = {pln_rule_arg(ctx, 1 - i)};
     uint32_t n;
@@ -268,8 +272,9 @@ pln_status pln_simplify_move_signs(pln_rewrite_context *ctx, pln_ref *out) {
          axis != pln_type_rank(ctx->engine, g->nodes[join].type) - 1) ||
         !read_signs(ctx, &call, signs, &n) || !takes_signs(ctx, args[0], n))
       continue;
+    pln_dtype dtype = pln_type_dtype(ctx->engine, g->nodes[join].type);
     PLN_TRY(build_unsigned(ctx, join, &join));
-    PLN_TRY(build_signs(ctx, n, signs, &args[1]));
+    PLN_TRY(build_signs(ctx, dtype, n, signs, &args[1]));
     PLN_TRY(pln_rule_build(ctx, PLN_OP_MUL, 0, 2, args, &args[0]));
     args[1] = join;
     if (join == PLN_NONE || args[0] == PLN_NONE)

@@ -216,10 +216,11 @@ end
 -- A concatenation of negated and other operands, times a tensor.
 function examples.move_signs(g)
   local op, rows, a, b = g.op, g:size(), g:extent(), g:size()
-  local x, y = op.negative(g:var("float32", { rows, a })), g:var("float32", { rows, b })
+  local dtype = g:pick { "float32", "float16", "bfloat16", "float64" }
+  local x, y = op.negative(g:var(dtype, { rows, a })), g:var(dtype, { rows, b })
   local parts = g:pick { { x, y }, { y, x }, { x, op.negative(y) } }
   local joined = op.concatenate(parts, { axis = g:pick { -1, 1 } })
-  local t = g:var("float32", g:pick { { rows, a + b }, { a + b }, { 1, a + b } })
+  local t = g:var(dtype, g:pick { { rows, a + b }, { a + b }, { 1, a + b } })
   return g:pick { op.multiply(joined, t), op.multiply(t, joined) }
 end
 
