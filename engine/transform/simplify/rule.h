@@ -108,7 +108,7 @@ pln_status pln_rule_replace_list(pln_rewrite_context *ctx, pln_ref x,
   /* commute.c */                                          \
   X(split_behind) X(reshape_around) X(rejoin) X(join_inside) \
   /* take_pieces.c */                                          \
-  X(take_repeated) X(take_pieces) X(move_signs) \
+  X(take_repeated) X(take_permuted) X(take_pieces) X(move_signs) \
   /* index_grid.c */                                          \
   X(take_enumeration) X(gather_grid) X(drop_tautology) \
   /* reduce.c */                                              \

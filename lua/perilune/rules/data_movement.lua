@@ -32,6 +32,8 @@ return {
     reason = "one part", source = "ONNX eliminate_nop_split" },
   { "take_repeated: reshape(...)", native = "take_repeated",
     reason = "elements that are broadcast along a new axis are repeated" },
+  { "take_permuted: reshape(...)", native = "take_permuted",
+    reason = "reshapes around a transpose that permute positions of one axis are a take" },
   { "take_pieces: concatenate(...)", native = "take_pieces",
     reason = "slices of one tensor that are concatenated are taken at once" },
   { "move_signs: multiply(...)", native = "move_signs", grows = true,

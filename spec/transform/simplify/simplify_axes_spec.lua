@@ -247,3 +247,32 @@ describe("The parts of a Split, of one position each", function()
     keeps({ x }, op.squeeze(parts({ 1, 3 }, 1)[1], ints(1)))
   end)
 end)
+
+describe("Positions of one axis that reshapes around a transpose permute", function()
+  local y = var("y", { "N", 6, "H", 2 })
+  local function permuted(split, axes, merged)
+    return op.reshape(op.transpose(op.reshape(y, ints(table.unpack(split))), { axes = axes }),
+      ints(table.unpack(merged)))
+  end
+
+  it("are taken in that order", function()
+    local out = simplify({ y }, permuted({ 0, 2, 3, -1, 2 }, { 0, 2, 1, 3, 4 }, { 0, 6, -1, 2 }))
+    assert.equal("take", calls(out))
+    assert.same({ 0, 3, 1, 4, 2, 5 }, out.main.body.args[2].data:to_table())
+    assert.equal(1, out.main.body.attrs.axis)
+    assert.same({ "N", 6, "H", 2 }, out.main.body.type.shape)
+  end)
+
+  it("stay where another axis moves, or the result has another shape", function()
+    local z = var("z", { "N", 6, 6 })
+    local split = op.reshape(z, ints(0, 2, 3, 6))
+    keeps({ z }, op.reshape(op.transpose(split, { axes = { 0, 3, 2, 1 } }), ints(0, 6, 6)))
+    keeps({ z }, op.reshape(op.transpose(split, { axes = { 0, 2, 1, 3 } }), ints(0, 3, 12)))
+  end)
+
+  it("stay where what is between has other users", function()
+    local split = op.reshape(y, ints(0, 2, 3, -1, 2))
+    local merged = op.reshape(op.transpose(split, { axes = { 0, 2, 1, 3, 4 } }), ints(0, 6, -1, 2))
+    keeps({ y }, pl.tuple(merged, split))
+  end)
+end)

@@ -194,6 +194,21 @@ function examples.take_repeated(g)
   return op.reshape(spread, { newshape = merged })
 end
 
+-- An axis that is split, whose parts change places, and that is merged again.
+function examples.take_permuted(g)
+  local op, axis, a, b, c = g.op, g:below(3), g:size(), g:size(), g:size()
+  local shape = { g:size(), g:size(), g:size() }
+  local parts = g:pick { { a, b }, { a, b, c } }
+  shape[axis + 1] = #parts == 2 and a * b or a * b * c
+  local split, axes = table.move(shape, 1, axis, 1, {}), { 0, 1, 2, 3, #parts == 3 and 4 or nil }
+  table.move(parts, 1, #parts, #split + 1, split)
+  table.move(shape, axis + 2, 3, #split + 1, split)
+  local i, k = axis + 1, axis + 1 + g:pick { 1, #parts - 1 }
+  axes[i], axes[k] = axes[k], axes[i]
+  local x = op.reshape(g:var(g:any_dtype "float32", shape), { newshape = split })
+  return op.reshape(op.transpose(x, { axes = axes }), { newshape = shape })
+end
+
 -- Slices or parts of a tensor, in another order.
 function examples.take_pieces(g)
   local op, n = g.op, 2 + g:below(4)
