@@ -221,6 +221,28 @@ rules[#rules + 1] = { "rotary_embedding: add(multiply(?x, expand_dims(cos(multip
   reason = "pairs of elements of each head are rotated by position",
   source = "ONNX RotaryEmbedding; ONNX Runtime RotaryEmbeddingFusion" }
 
+-- A constant row that is broadcast and concatenated, such as a class token, is part of the
+-- constant that is added behind it: what it is added to is padded with zeros.
+for i, form in ipairs { { "?b@broadcast_to(?c:const, ...), ?x", "?n", "0", "0", "?m" },
+  { "?x, ?b@broadcast_to(?c:const, ...)", "0", "?n", "?m", "0" } } do
+  local function pads(before, after)
+    return ("constant(list(?axis, 0) + [%s] + list(?x.rank - 1, 0) + [%s] + "
+      .. "list(?x.rank - ?axis - 1, 0))"):format(before, after)
+  end
+  local text = ("constant_row_%d: ?r@add(?j@concatenate(%s, axis=?a), ?p:const) => add(nn.pad(?x, "
+    .. "%s), add(?p, nn.pad(?c, %s))) where opset >= 13 and ?x.rank >= 2 and ?c.rank == ?x.rank "
+    .. "and ?p.rank <= ?x.rank and ?r.shape == ?j.shape and "
+    .. "?b.shape[?axis] == ?c.shape[?axis] and ?c.shape[?axis] >= 0 "
+    .. "and ?m >= 0 and sublist(?j.shape, 0, ?axis) == sublist(?x.shape, 0, ?axis) and "
+    .. "sublist(?j.shape, ?axis + 1, ?j.rank) == sublist(?x.shape, ?axis + 1, ?x.rank)")
+    :format(i, form[1], pads(form[2], form[3]), pads(form[4], form[5]))
+  text = text:gsub("%?m", "(?j.shape[?axis] - ?c.shape[?axis])"):gsub("%?n", "?c.shape[?axis]")
+    :gsub("%?axis", "normalize(?a, ?x.rank)")
+  rules[#rules + 1] = { text, grows = true,
+    reason = "a row of a sum with a constant is constant where one of the other operand is",
+    source = "vision transformers' class token" }
+end
+
 -- PyTorch's exporters make an InstanceNormalization of the groups.
 rules[#rules + 1] = { "group_norm: add(multiply(?y@reshape(nn.instance_norm(?z@reshape(?x), 1, 0, "
   .. "epsilon=?e)), ?w:const), ?b:const) => nn.group_norm(?x, reshape(?w, newshape=[?x.shape[1]]), "
