@@ -112,7 +112,7 @@ pln_status pln_rule_replace_list(pln_rewrite_context *ctx, pln_ref x,
   /* index_grid.c */                                          \
   X(take_enumeration) X(gather_grid) X(drop_tautology) \
   /* reduce.c */                                              \
-  X(keep_axes) X(reduce_single) \
+  X(keep_axes) X(drop_axes) X(reduce_single) \
   /* dropout.c */                                             \
   X(inference_dropout) \
   /* rnn.c */                                                 \

@@ -64,4 +64,10 @@ return {
   { "keep_axes: {reshape|expand_dims}(...)", native = "keep_axes",
     reason = "a reduction keeps the axes that are restored behind it",
     source = "ONNX fuse_consecutive_reduce_unsqueeze" },
+  { "drop_axes: {reshape|flatten|squeeze}(...)", native = "drop_axes",
+    reason = "a reduction does not keep the axes that are removed behind it" },
+  { "pooled_vector: ?r@{reshape|flatten|squeeze}(?p@nn.global_avg_pool(?x:float)) => "
+    .. "mean(?x, axes=sublist(iota(?x.rank), 2, ?x.rank), keepdims=0) where ?x.rank > 2 and "
+    .. "?r.shape == sublist(?x.shape, 0, 2) and ?p.uses == 1", proof = "reassociates",
+    reason = "a pooled vector is a mean without the spatial axes" },
 }

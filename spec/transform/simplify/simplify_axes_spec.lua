@@ -276,3 +276,30 @@ describe("Positions of one axis that reshapes around a transpose permute", funct
     keeps({ y }, pl.tuple(merged, split))
   end)
 end)
+
+describe("Axes that a reduction keeps", function()
+  local y = var("y", { "N", 6, "H", 2 })
+
+  it("are not kept where they are removed behind it", function()
+    for _, removed in ipairs { op.squeeze(op.mean(y, { axes = { 2, 3 } }), ints(2, 3)),
+      op.reshape(op.max(y, { axes = { -1, 2 } }), ints(0, 6)),
+      op.flatten(op.sum(y, { axes = { 2, 3 } })) } do
+      local out = simplify({ y }, removed)
+      assert.equal(0, out.main.body.attrs.keepdims)
+      assert.same({ "N", 6 }, out.main.body.type.shape)
+    end
+  end)
+
+  it("stay where others are removed, or something else uses them", function()
+    local kept = op.mean(y, { axes = { 2, 3 } })
+    keeps({ y }, pl.tuple(kept, op.squeeze(kept, ints(2, 3))))
+    keeps({ y }, op.squeeze(op.mean(y, { axes = { 2, 3 } }), ints(3)))
+  end)
+
+  it("include those of a global pooling", function()
+    local mod = module({ y }, op.flatten(op.nn.global_avg_pool(y)))
+    local out = pl.passes.SimplifyExpr()(mod)
+    assert.equal("mean", calls(out))
+    assert(pl.check(mod, out, { dims = { N = 3, H = 2 }, rtol = 1e-6 }))
+  end)
+end)

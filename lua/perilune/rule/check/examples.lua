@@ -148,6 +148,21 @@ function examples.keep_axes(g)
   return g.op.expand_dims(g.op[name](x, attrs), g:ints(axis))
 end
 
+-- Axes that a reduction keeps, and that are removed behind it.
+function examples.drop_axes(g)
+  local x = g:var("float32", g:shape(3))
+  local axis = g:below(3)
+  local name = g:pick { "sum", "max", "mean", "min", "prod", "reduce_l2", "argmax" }
+  local attrs = name == "argmax" and { axis = axis, keepdims = 1 }
+    or { axes = { axis }, keepdims = 1 }
+  return g.op.squeeze(g.op[name](x, attrs), g:ints(axis))
+end
+
+function examples.pooled_vector(g)
+  local x = g:var("float32", { g:size(), g:size(), g:size(), g:size() })
+  return g.op.flatten(g.op.nn.global_avg_pool(x))
+end
+
 -- -------------------------------------------------------------------- positions
 
 -- One position of an axis, which is removed, and restored for a vector of positions.
