@@ -49,4 +49,7 @@ return {
   { "take_all: take(...)", native = "take_all", reason = "every position is taken in order" },
   { "take_through_transpose: take(...)", native = "take_through_transpose",
     reason = "a position of a transposed axis is one of the axis itself" },
+  { "take_blocks: {reshape|flatten|squeeze|transpose|concatenate|take}(...)",
+    native = "take_blocks",
+    reason = "operators that only move blocks of one tensor are one take of them" },
 }

@@ -243,6 +243,60 @@ function examples.take_pieces(g)
   return op.concatenate(parts, { axis = g:pick { 1, 1, -2 } })
 end
 
+-- ----------------------------------------------------------------------- blocks
+
+-- One operator that moves elements of y: (first, n, columns), or splits and merges its axes.
+local moves = {
+  roll = function(g, y)
+    local n = y.type.shape[2]
+    local cut, op = 1 + g:below(n), g.op
+    local function slice(from, to)
+      return op.strided_slice(y, g:ints(from), g:ints(to), g:ints(1))
+    end
+    return op.concatenate({ slice(cut, n), slice(0, cut) }, { axis = 1 })
+  end,
+  every_other = function(g, y)
+    local function slice(from)
+      local step = g:ints(2)
+      return g.op.strided_slice(y, g:ints(from), g:ints(math.maxinteger), g:ints(1), step)
+    end
+    return g.op.concatenate({ slice(0), slice(1) }, { axis = 1 })
+  end,
+  exchange = function(g, y)
+    local shape, n = y.type.shape, y.type.shape[2]
+    local inner = n % 2 == 0 and 2 or n % 3 == 0 and 3 or 1
+    local split = g.op.reshape(y, g:ints(0, n // inner, inner, shape[3]))
+    local moved = g.op.transpose(split, { axes = { 0, 2, 1, 3 } })
+    return g.op.reshape(moved, g:ints(-1, n, shape[3]))
+  end,
+  take = function(g, y)
+    local at, n = {}, y.type.shape[2]
+    for i = 1, g:size() + 1 do at[i] = g:below(n) - (i % 2 == 0 and n or 0) end
+    return g.op.take(y, g:ints(table.unpack(at)), { axis = 1 })
+  end,
+  parts = function(g, y)
+    local n = y.type.shape[2]
+    if n < 2 then return y end
+    local cut = 1 + g:below(n - 1)
+    local f = g:pick { g.op.tanh, function(x) return x end }
+    local split = g.op.split(y, g:ints(cut, n - cut), { axis = 1, n_results = 2 })
+    return g.op.concatenate({ f(split:get(1)), f(split:get(0)) }, { axis = 1 })
+  end,
+  windows = function(g, y) -- the first axis takes up a part of the next one
+    local shape, n = y.type.shape, y.type.shape[2]
+    local inner = n % 2 == 0 and n // 2 or n
+    return g.op.reshape(y, g:ints(-1, inner, shape[3]))
+  end,
+}
+
+function examples.take_blocks(g)
+  local y = g:var(g:any_dtype "float32", { g:size(), 2 + g:below(6), g:pick { 4, 4, 5, 1 } })
+  for _ = 1, 2 + g:below(3) do
+    y = moves[g:pick { "roll", "every_other", "exchange", "take", "parts", "windows" }](g, y)
+  end
+  return g:pick { g.op.reshape(y, g:ints(0, -1)), y }
+end
+
 -- A concatenation of negated and other operands, times a tensor.
 function examples.move_signs(g)
   local op, rows, a, b = g.op, g:size(), g:extent(), g:size()
