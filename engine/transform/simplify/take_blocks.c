@@ -143,21 +143,6 @@ static bool can_enter(const move_tree *t, uint32_t i, bool joins) {
           (pln_is_call(g, m->node, PLN_OP_CONCAT) || is_unary(g, m->node)));
 }
 
-/* Enters what can be entered; with `joins`, also concatenations and elementwise
- * operators. */
-static bool grow(move_tree *t, bool joins) {
-  for (bool again = true; again;) {
-    again = false;
-    for (uint32_t i = 0; i < t->n; i++)
-      if (can_enter(t, i, joins)) {
-        if (!enter_node(t, i))
-          return false;
-        again = true;
-      }
-  }
-  return true;
-}
-
 /* The number of the only node outside; MAX_NODES if there are several, or it is
  * no tensor. */
 static uint32_t find_source(const move_tree *t) {
@@ -169,6 +154,28 @@ static uint32_t find_source(const move_tree *t) {
       found = i;
     }
   return found;
+}
+
+/* Enters what can be entered; with `joins`, also concatenations and elementwise
+ * operators. If these lead to several tensors, the tree becomes the largest one
+ * on the way that has a single source. */
+static bool grow(move_tree *t, bool joins) {
+  move_tree last = {.n = 0};
+  for (bool again = true; again;) {
+    again = false;
+    for (uint32_t i = 0; i < t->n; i++) {
+      if (!can_enter(t, i, joins))
+        continue;
+      if (joins && find_source(t) != MAX_NODES)
+        last = *t;
+      if (!enter_node(t, i))
+        return false;
+      again = true;
+    }
+  }
+  if (last.n && find_source(t) == MAX_NODES)
+    *t = last;
+  return true;
 }
 
 static bool meets_join(const move_tree *t) {

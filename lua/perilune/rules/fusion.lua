@@ -56,6 +56,25 @@ local rules = {
     .. "end=?k.value[0] + 1) where opset >= 15 and ?s.shape == [?x.rank] and ?k.rank == 1 "
     .. "and ?k.size == 1 and ?k.value[0] >= 0",
     reason = "one extent of a tensor, read by the operator itself", source = "ONNX Shape" },
+  { "relu_minimum: ?r@minimum(nn.relu(?x), ?c:scalar) => clip(?x, constant(0, ?x.dtype), "
+    .. "constant(scalar(?c), ?x.dtype)) where opset >= 12 and scalar(?c) >= 0 and ?r.shape == "
+    .. "?x.shape", reason = "a limit on both sides", source = "onnxscript min_max_to_clip" },
+  { "element_count: prod(?s@shape_of(?x), keepdims=0) => size(?x) where opset >= 1 and "
+    .. "?s.shape == [?x.rank]", reason = "the number of elements", source = "ONNX Size" },
+  { "least_extent: ?r@min(concatenate(?a:int, ?b), keepdims=1) => minimum(?a, ?b) where "
+    .. "opset >= 12 and ?r.shape == [1] and ?a.shape == [1] and ?b.shape == [1]",
+    reason = "the least of two numbers", source = "ONNX Min" },
+  { "greatest_extent: ?r@max(concatenate(?a:int, ?b), keepdims=1) => maximum(?a, ?b) where "
+    .. "opset >= 12 and ?r.shape == [1] and ?a.shape == [1] and ?b.shape == [1]",
+    reason = "the greatest of two numbers", source = "ONNX Max" },
+  { "selected_rows: gather_nd(?x, transpose(nonzero(?c), axes=[1, 0]), batch_dims=0) => "
+    .. "compress(?x, ?c, axis=0) where opset >= 11 and ?c.rank == 1 and ?c.dtype == bool and "
+    .. "?x.rank >= 1 and ?x.shape[0] == ?c.shape[0]",
+    reason = "rows at the positions where a mask holds", source = "ONNX Compress" },
+  { "selected_positions: take(?x, ?i@{squeeze|reshape}(nonzero(?c)), axis=?a) => "
+    .. "compress(?x, ?c, axis=normalize(?a, ?x.rank)) where opset >= 11 and ?c.rank == 1 and "
+    .. "?c.dtype == bool and ?i.rank == 1 and ?x.shape[normalize(?a, ?x.rank)] == ?c.shape[0]",
+    reason = "positions of an axis where a mask holds", source = "ONNX Compress" },
   { "add_constants_float: add(add(?x:float, ?a:const), ?b:const) => add(?x, add(?a, ?b)) "
     .. "where associative_math and " .. one_shape, proof = "reassociates",
     reason = "(x + a) + b = x + (a + b)", source = "TVM SimplifyConsecutiveAdd" },

@@ -243,6 +243,38 @@ function examples.take_pieces(g)
   return op.concatenate(parts, { axis = g:pick { 1, 1, -2 } })
 end
 
+-- ------------------------------------------------------------------------ masks
+
+-- Rows of a tensor where a mask holds.
+local function masked(g)
+  local op, n = g.op, g:extent()
+  local shape = g:pick { { n }, { n, g:size() } }
+  return op, g:var(g:any_dtype "float32", shape), op.nonzero(g:var("bool", { n }))
+end
+
+function examples.selected_rows(g)
+  local op, x, at = masked(g)
+  return op.gather_nd(x, op.transpose(at, { axes = { 1, 0 } }), { batch_dims = 0 })
+end
+
+function examples.selected_positions(g)
+  local op, x, at = masked(g)
+  at = g:pick { op.squeeze(at, g:ints(0)), op.reshape(at, g:ints(-1)) }
+  return op.take(x, at, { axis = g:pick { 0, -x.type.rank } })
+end
+
+function examples.least_extent(g)
+  local op, dtype = g.op, g:pick { "int64", "int32" }
+  local joined = op.concatenate({ g:var(dtype, { 1 }), g:var(dtype, { 1 }) }, { axis = 0 })
+  return op.min(joined, { axes = g:pick { { 0 }, { -1 } }, keepdims = 1 })
+end
+
+function examples.greatest_extent(g)
+  local op = g.op
+  local joined = op.concatenate({ g:var("int64", { 1 }), g:var("int64", { 1 }) }, { axis = 0 })
+  return op.max(joined, { keepdims = 1 })
+end
+
 -- ----------------------------------------------------------------------- blocks
 
 -- One operator that moves elements of y: (first, n, columns), or splits and merges its axes.
