@@ -222,24 +222,6 @@ rules[#rules + 1] = { "grouped_attention: ?o@attention(?q, take(?k, ?i:const, ax
   proof = "approximates", reason = "the operator repeats heads of keys and values itself",
   source = "ONNX Attention; ONNX Runtime GroupQueryAttention" }
 
--- x * cos + rotated x * sin, where SimplifyExpr has made the rotation by half of a head a take
--- and moved its signs to the sines. The angles of both halves are the same.
-rules[#rules + 1] = { "rotary_embedding: add(multiply(?x, expand_dims(cos(multiply(?t, ?w:const)), "
-  .. "axes=[1])), multiply(take(?x, ?i:const, axis=3), multiply(expand_dims(sin(multiply(?t, "
-  .. "?w:const)), axes=[1]), ?g:const))) => rotary_embedding(?x, cos(multiply(?t, "
-  .. "strided_slice(?w, constant([0]), constant([?w.shape[0] // 2])))), multiply(sin(multiply(?t, "
-  .. "strided_slice(?w, constant([0]), constant([?w.shape[0] // 2])))), strided_slice(?g, "
-  .. "constant([?w.shape[0] // 2]), constant([?w.shape[0]])))) where "
-  .. "opset >= 23 and ?x.rank == 4 and ?t.rank == 3 and ?t.shape[0] == ?x.shape[0] and "
-  .. "?t.shape[1] == ?x.shape[2] and ?t.shape[2] == 1 and ?w.rank == 1 and ?g.rank == 1 and "
-  .. "?w.shape[0] == ?x.shape[3] and ?g.shape[0] == ?x.shape[3] and halves(?w, 1) and "
-  .. "halves(?g, -1) and ?i.rank == 1 and ?x.shape[3] > 0 and ?i.value == "
-  .. "sublist(iota(?x.shape[3]), ?x.shape[3] // 2, ?x.shape[3]) + "
-  .. "sublist(iota(?x.shape[3]), 0, ?x.shape[3] // 2)",
-  proof = "approximates", grows = true,
-  reason = "pairs of elements of each head are rotated by position",
-  source = "ONNX RotaryEmbedding; ONNX Runtime RotaryEmbeddingFusion" }
-
 -- A constant row that is broadcast and concatenated, such as a class token, is part of the
 -- constant that is added behind it: what it is added to is padded with zeros.
 for i, form in ipairs { { "?b@broadcast_to(?c:const, ...), ?x", "?n", "0", "0", "?m" },
