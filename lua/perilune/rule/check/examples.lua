@@ -444,7 +444,7 @@ end
 local function rotation(g, n, positions)
   local op, heads, length, half = g.op, g:size(), g:extent(), g:size()
   local x = g:var("float32", { n, heads, length, 2 * half })
-  local t = g:var("float32", { positions, length, 1 })
+  local t = g:var("float32", { positions, 1, length, 1 })
   local angles, signs, index = {}, {}, {}
   for i = 1, 2 * half do
     angles[i] = 1 / (1 + (i - 1) % half)
@@ -452,8 +452,8 @@ local function rotation(g, n, positions)
     index[i] = (i - 1 + half) % (2 * half)
   end
   local function vector(list) return core.constant(core.tensor(list, "float32")) end
-  local w, axes = vector(angles), g:ints(1)
-  local function table_of(name) return op.expand_dims(op[name](op.multiply(t, w)), axes) end
+  local w = vector(angles)
+  local function table_of(name) return op[name](op.multiply(t, w)) end
   return op.add(op.multiply(x, table_of "cos"), op.multiply(op.take(x,
     g:ints(table.unpack(index)), { axis = 3 }), op.multiply(table_of "sin", vector(signs))))
 end
