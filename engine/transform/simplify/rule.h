@@ -108,11 +108,13 @@ pln_status pln_rule_replace_list(pln_rewrite_context *ctx, pln_ref x,
   /* commute.c */                                          \
   X(split_behind) X(reshape_around) X(rejoin) X(join_inside) \
   /* take_pieces.c */                                          \
-  X(take_repeated) X(take_pieces) X(move_signs) \
+  X(take_repeated) X(take_permuted) X(take_pieces) X(move_signs) \
+  /* take_blocks.c */                                          \
+  X(take_blocks) \
   /* index_grid.c */                                          \
   X(take_enumeration) X(gather_grid) X(drop_tautology) \
   /* reduce.c */                                              \
-  X(keep_axes) X(reduce_single) \
+  X(keep_axes) X(drop_axes) X(reduce_single) \
   /* dropout.c */                                             \
   X(inference_dropout) \
   /* rnn.c */                                                 \

@@ -1,5 +1,6 @@
-/* take_pieces.c: rules that make one take of slices that are concatenated, and
- * of elements that are repeated. */
+/* take_pieces.c: rules that make one take of slices that are concatenated, of
+ * elements that are repeated, and of positions of one axis that are permuted by
+ * reshapes around a transpose. */
 
 #include "transform/simplify/rule.h"
 
@@ -86,6 +87,112 @@ pln_status pln_simplify_take_repeated(pln_rewrite_context *ctx, pln_ref *out) {
   for (uint32_t i = 0; i < n; i++)
     positions[i] = i / times;
   return take_positions(ctx, x, axis, n, positions, out);
+}
+
+/* --------------------------------------------------------------- permutations
+ */
+
+/* An axis of x that a reshape splits into `count` axes of known extents. */
+typedef struct split_axis {
+  int32_t axis;
+  int32_t count;
+} split_axis;
+
+/* Finds the only axis of x that `split` splits; false if the shapes differ
+ * otherwise, or another extent is not known to be the same. */
+static bool find_split_axis(const pln_engine *e, pln_type x, pln_type split,
+                            split_axis *out) {
+  int32_t rank = pln_type_rank(e, x), parts = pln_type_rank(e, split);
+  if (rank < 1 || parts <= rank || parts > PLN_MAX_RANK)
+    return false;
+  const pln_dim *from = pln_type_dims(e, x), *to = pln_type_dims(e, split);
+  *out = (split_axis){.count = parts - rank + 1};
+  while (out->axis < rank && from[out->axis] == to[out->axis] &&
+         from[out->axis] != PLN_DIM_UNKNOWN)
+    out->axis++;
+  int64_t product = 1;
+  for (int32_t i = 0; out->axis < rank && i < out->count; i++) {
+    pln_dim dim = to[out->axis + i];
+    if (!PLN_DIM_IS_CONST(dim) || dim < 1 || dim > MAX_POSITIONS)
+      return false;
+    product *= product <= MAX_POSITIONS ? dim : 1;
+  }
+  for (int32_t i = out->axis + 1; i < rank; i++)
+    if (from[i] != to[i + out->count - 1] || from[i] == PLN_DIM_UNKNOWN)
+      return false;
+  return out->axis < rank && product == from[out->axis] &&
+         product <= MAX_POSITIONS;
+}
+
+/* Returns true if the permutation moves axes of the group only. */
+static bool permutes_within(const pln_attr *perm, int32_t rank,
+                            const split_axis *group) {
+  bool seen[PLN_MAX_RANK] = {false};
+  if (!perm || perm->kind != PLN_ATTR_INTS || perm->count != (uint32_t)rank)
+    return false;
+  for (int32_t i = 0; i < rank; i++) {
+    int64_t axis = perm->v.ints[i];
+    bool inside = i >= group->axis && i < group->axis + group->count;
+    if (axis < 0 || axis >= rank || seen[axis] || (!inside && axis != i))
+      return false;
+    seen[axis] = true;
+  }
+  return true;
+}
+
+/* The positions along the axis in the order in which the permuted axes
+ * enumerate them. */
+static void enumerate_positions(const pln_dim *dims, const int64_t *perm,
+                                const split_axis *group, uint32_t n,
+                                int64_t *positions) {
+  int64_t strides[PLN_MAX_RANK], stride = 1;
+  for (int32_t i = group->count - 1; i >= 0; i--) {
+    strides[i] = stride;
+    stride *= dims[group->axis + i];
+  }
+  for (uint32_t k = 0; k < n; k++) {
+    int64_t rest = k;
+    positions[k] = 0;
+    for (int32_t i = group->count - 1; i >= 0; i--) {
+      int64_t axis = perm[group->axis + i];
+      positions[k] += rest % dims[axis] * strides[axis - group->axis];
+      rest /= dims[axis];
+    }
+  }
+}
+
+static bool is_reshape(const pln_graph *g, pln_ref node) {
+  return pln_is_call(g, node, PLN_OP_RESHAPE) ||
+         pln_is_call(g, node, PLN_OP_UNSQUEEZE);
+}
+
+/* reshape(transpose(reshape(x, [N, 2, 3, S]), [0, 2, 1, 3]), [N, 6, S]) =>
+ * take(x, [0, 3, 1, 4, 2, 5], axis=1), for x: (N, 6, S), if nothing else uses
+ * what is between. */
+pln_status pln_simplify_take_permuted(pln_rewrite_context *ctx, pln_ref *out) {
+  const pln_graph *g = ctx->call.graph;
+  const pln_engine *e = ctx->engine;
+  pln_ref move = pln_rule_arg(ctx, 0);
+  int64_t positions[MAX_POSITIONS];
+  split_axis group;
+  if (!pln_is_call(g, move, PLN_OP_TRANSPOSE) || !pln_rule_is_only_use(ctx, 0))
+    return PLN_OK;
+  pln_ref split = pln_operand(g, move, 0);
+  if (!is_reshape(g, split) || pln_rule_driver_uses(ctx->driver, split) != 1)
+    return PLN_OK;
+  pln_ref x = pln_operand(g, split, 0);
+  pln_type type = g->nodes[x].type, parts = g->nodes[split].type;
+  const pln_attr *perm = pln_attrs_find(e, g->nodes[move].attrs, "axes");
+  if (!find_split_axis(e, type, parts, &group) ||
+      !permutes_within(perm, pln_type_rank(e, parts), &group) ||
+      pln_type_rank(e, ctx->type) != pln_type_rank(e, type) ||
+      memcmp(pln_type_dims(e, ctx->type), pln_type_dims(e, type),
+             (size_t)pln_type_rank(e, type) * sizeof(pln_dim)))
+    return PLN_OK;
+  uint32_t n = (uint32_t)pln_type_dims(e, type)[group.axis];
+  enumerate_positions(pln_type_dims(e, parts), perm->v.ints, &group, n,
+                      positions);
+  return take_positions(ctx, x, group.axis, n, positions, out);
 }
 
 /* -------------------------------------------------------------------- pieces
@@ -194,7 +301,7 @@ pln_status pln_simplify_take_pieces(pln_rewrite_context *ctx, pln_ref *out) {
 /* Reads which operands of a concatenation along the last axis are negated;
  * false if none is, or an extent is not known. */
 static bool read_signs(const pln_rewrite_context *ctx, const pln_infer *join,
-                       float *signs, uint32_t *n) {
+                       int8_t *signs, uint32_t *n) {
   const pln_graph *g = ctx->call.graph;
   uint32_t negated = 0;
   *n = 0;
@@ -227,15 +334,19 @@ static pln_status build_unsigned(pln_rewrite_context *ctx, pln_ref join,
   return pln_rule_build(ctx, PLN_OP_CONCAT, n.attrs, n.count, args, out);
 }
 
-static pln_status build_signs(pln_rewrite_context *ctx, uint32_t n,
-                              const float *signs, pln_ref *out) {
+static pln_status build_signs(pln_rewrite_context *ctx, pln_dtype dtype,
+                              uint32_t n, const int8_t *signs, pln_ref *out) {
   int64_t dims[1] = {n};
+  char bytes[MAX_POSITIONS * sizeof(double)];
+  size_t size = pln_dtype_bits(dtype) / 8;
   pln_tensor *tensor;
   pln_builder *b = pln_rewrite_builder(ctx->rw);
   if (!b)
     return PLN_ERR_NOMEM;
-  PLN_TRY(pln_tensor_from_bytes(ctx->engine, PLN_FLOAT32, 1, dims, signs,
-                                n * sizeof *signs, &tensor));
+  for (uint32_t i = 0; i < n; i++)
+    pln_float_store(dtype, signs[i], bytes + i * size);
+  PLN_TRY(pln_tensor_from_bytes(ctx->engine, dtype, 1, dims, bytes, n * size,
+                                &tensor));
   pln_status status = pln_build_constant(b, tensor, out);
   pln_tensor_release(tensor);
   return status;
@@ -245,7 +356,7 @@ static pln_status build_signs(pln_rewrite_context *ctx, uint32_t n,
 static bool takes_signs(const pln_rewrite_context *ctx, pln_ref x, uint32_t n) {
   pln_type type = ctx->call.graph->nodes[x].type;
   int32_t rank = pln_type_rank(ctx->engine, type);
-  return rank >= 1 && pln_type_dtype(ctx->engine, type) == PLN_FLOAT32 &&
+  return rank >= 1 && pln_dtype_is_float(pln_type_dtype(ctx->engine, type)) &&
          pln_type_dims(ctx->engine, type)[rank - 1] == (pln_dim)n;
 }
 
@@ -255,7 +366,7 @@ static bool takes_signs(const pln_rewrite_context *ctx, pln_ref x, uint32_t n) {
  * signs. */
 pln_status pln_simplify_move_signs(pln_rewrite_context *ctx, pln_ref *out) {
   const pln_graph *g = ctx->call.graph;
-  float signs[MAX_POSITIONS];
+  int8_t signs[MAX_POSITIONS];
   for (uint32_t i = 0; i < 2; i++) {
     pln_ref join = pln_rule_arg(ctx, i), args[2] = {pln_rule_arg(ctx, 1 - i)};
     uint32_t n;
@@ -268,8 +379,9 @@ pln_status pln_simplify_move_signs(pln_rewrite_context *ctx, pln_ref *out) {
          axis != pln_type_rank(ctx->engine, g->nodes[join].type) - 1) ||
         !read_signs(ctx, &call, signs, &n) || !takes_signs(ctx, args[0], n))
       continue;
+    pln_dtype dtype = pln_type_dtype(ctx->engine, g->nodes[join].type);
     PLN_TRY(build_unsigned(ctx, join, &join));
-    PLN_TRY(build_signs(ctx, n, signs, &args[1]));
+    PLN_TRY(build_signs(ctx, dtype, n, signs, &args[1]));
     PLN_TRY(pln_rule_build(ctx, PLN_OP_MUL, 0, 2, args, &args[0]));
     args[1] = join;
     if (join == PLN_NONE || args[0] == PLN_NONE)

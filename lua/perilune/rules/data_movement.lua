@@ -32,6 +32,8 @@ return {
     reason = "one part", source = "ONNX eliminate_nop_split" },
   { "take_repeated: reshape(...)", native = "take_repeated",
     reason = "elements that are broadcast along a new axis are repeated" },
+  { "take_permuted: reshape(...)", native = "take_permuted",
+    reason = "reshapes around a transpose that permute positions of one axis are a take" },
   { "take_pieces: concatenate(...)", native = "take_pieces",
     reason = "slices of one tensor that are concatenated are taken at once" },
   { "move_signs: multiply(...)", native = "move_signs", grows = true,
@@ -47,4 +49,7 @@ return {
   { "take_all: take(...)", native = "take_all", reason = "every position is taken in order" },
   { "take_through_transpose: take(...)", native = "take_through_transpose",
     reason = "a position of a transposed axis is one of the axis itself" },
+  { "take_blocks: {reshape|flatten|squeeze|transpose|concatenate|take}(...)",
+    native = "take_blocks",
+    reason = "operators that only move blocks of one tensor are one take of them" },
 }

@@ -56,6 +56,25 @@ local rules = {
     .. "end=?k.value[0] + 1) where opset >= 15 and ?s.shape == [?x.rank] and ?k.rank == 1 "
     .. "and ?k.size == 1 and ?k.value[0] >= 0",
     reason = "one extent of a tensor, read by the operator itself", source = "ONNX Shape" },
+  { "relu_minimum: ?r@minimum(nn.relu(?x), ?c:scalar) => clip(?x, constant(0, ?x.dtype), "
+    .. "constant(scalar(?c), ?x.dtype)) where opset >= 12 and scalar(?c) >= 0 and ?r.shape == "
+    .. "?x.shape", reason = "a limit on both sides", source = "onnxscript min_max_to_clip" },
+  { "element_count: prod(?s@shape_of(?x), keepdims=0) => size(?x) where opset >= 1 and "
+    .. "?s.shape == [?x.rank]", reason = "the number of elements", source = "ONNX Size" },
+  { "least_extent: ?r@min(concatenate(?a:int, ?b), keepdims=1) => minimum(?a, ?b) where "
+    .. "opset >= 12 and ?r.shape == [1] and ?a.shape == [1] and ?b.shape == [1]",
+    reason = "the least of two numbers", source = "ONNX Min" },
+  { "greatest_extent: ?r@max(concatenate(?a:int, ?b), keepdims=1) => maximum(?a, ?b) where "
+    .. "opset >= 12 and ?r.shape == [1] and ?a.shape == [1] and ?b.shape == [1]",
+    reason = "the greatest of two numbers", source = "ONNX Max" },
+  { "selected_rows: gather_nd(?x, transpose(nonzero(?c), axes=[1, 0]), batch_dims=0) => "
+    .. "compress(?x, ?c, axis=0) where opset >= 11 and ?c.rank == 1 and ?c.dtype == bool and "
+    .. "?x.rank >= 1 and ?x.shape[0] == ?c.shape[0]",
+    reason = "rows at the positions where a mask holds", source = "ONNX Compress" },
+  { "selected_positions: take(?x, ?i@{squeeze|reshape}(nonzero(?c)), axis=?a) => "
+    .. "compress(?x, ?c, axis=normalize(?a, ?x.rank)) where opset >= 11 and ?c.rank == 1 and "
+    .. "?c.dtype == bool and ?i.rank == 1 and ?x.shape[normalize(?a, ?x.rank)] == ?c.shape[0]",
+    reason = "positions of an axis where a mask holds", source = "ONNX Compress" },
   { "add_constants_float: add(add(?x:float, ?a:const), ?b:const) => add(?x, add(?a, ?b)) "
     .. "where associative_math and " .. one_shape, proof = "reassociates",
     reason = "(x + a) + b = x + (a + b)", source = "TVM SimplifyConsecutiveAdd" },
@@ -203,23 +222,27 @@ rules[#rules + 1] = { "grouped_attention: ?o@attention(?q, take(?k, ?i:const, ax
   proof = "approximates", reason = "the operator repeats heads of keys and values itself",
   source = "ONNX Attention; ONNX Runtime GroupQueryAttention" }
 
--- x * cos + rotated x * sin, where SimplifyExpr has made the rotation by half of a head a take
--- and moved its signs to the sines. The angles of both halves are the same.
-rules[#rules + 1] = { "rotary_embedding: add(multiply(?x, expand_dims(cos(multiply(?t, ?w:const)), "
-  .. "axes=[1])), multiply(take(?x, ?i:const, axis=3), multiply(expand_dims(sin(multiply(?t, "
-  .. "?w:const)), axes=[1]), ?g:const))) => rotary_embedding(?x, cos(multiply(?t, "
-  .. "strided_slice(?w, constant([0]), constant([?w.shape[0] // 2])))), multiply(sin(multiply(?t, "
-  .. "strided_slice(?w, constant([0]), constant([?w.shape[0] // 2])))), strided_slice(?g, "
-  .. "constant([?w.shape[0] // 2]), constant([?w.shape[0]])))) where "
-  .. "opset >= 23 and ?x.rank == 4 and ?t.rank == 3 and ?t.shape[0] == ?x.shape[0] and "
-  .. "?t.shape[1] == ?x.shape[2] and ?t.shape[2] == 1 and ?w.rank == 1 and ?g.rank == 1 and "
-  .. "?w.shape[0] == ?x.shape[3] and ?g.shape[0] == ?x.shape[3] and halves(?w, 1) and "
-  .. "halves(?g, -1) and ?i.rank == 1 and ?x.shape[3] > 0 and ?i.value == "
-  .. "sublist(iota(?x.shape[3]), ?x.shape[3] // 2, ?x.shape[3]) + "
-  .. "sublist(iota(?x.shape[3]), 0, ?x.shape[3] // 2)",
-  proof = "approximates", grows = true,
-  reason = "pairs of elements of each head are rotated by position",
-  source = "ONNX RotaryEmbedding; ONNX Runtime RotaryEmbeddingFusion" }
+-- A constant row that is broadcast and concatenated, such as a class token, is part of the
+-- constant that is added behind it: what it is added to is padded with zeros.
+for i, form in ipairs { { "?b@broadcast_to(?c:const, ...), ?x", "?n", "0", "0", "?m" },
+  { "?x, ?b@broadcast_to(?c:const, ...)", "0", "?n", "?m", "0" } } do
+  local function pads(before, after)
+    return ("constant(list(?axis, 0) + [%s] + list(?x.rank - 1, 0) + [%s] + "
+      .. "list(?x.rank - ?axis - 1, 0))"):format(before, after)
+  end
+  local text = ("constant_row_%d: ?r@add(?j@concatenate(%s, axis=?a), ?p:const) => add(nn.pad(?x, "
+    .. "%s), add(?p, nn.pad(?c, %s))) where opset >= 13 and ?x.rank >= 2 and ?c.rank == ?x.rank "
+    .. "and ?p.rank <= ?x.rank and ?r.shape == ?j.shape and "
+    .. "?b.shape[?axis] == ?c.shape[?axis] and ?c.shape[?axis] >= 0 "
+    .. "and ?m >= 0 and sublist(?j.shape, 0, ?axis) == sublist(?x.shape, 0, ?axis) and "
+    .. "sublist(?j.shape, ?axis + 1, ?j.rank) == sublist(?x.shape, ?axis + 1, ?x.rank)")
+    :format(i, form[1], pads(form[2], form[3]), pads(form[4], form[5]))
+  text = text:gsub("%?m", "(?j.shape[?axis] - ?c.shape[?axis])"):gsub("%?n", "?c.shape[?axis]")
+    :gsub("%?axis", "normalize(?a, ?x.rank)")
+  rules[#rules + 1] = { text, grows = true,
+    reason = "a row of a sum with a constant is constant where one of the other operand is",
+    source = "vision transformers' class token" }
+end
 
 -- PyTorch's exporters make an InstanceNormalization of the groups.
 rules[#rules + 1] = { "group_norm: add(multiply(?y@reshape(nn.instance_norm(?z@reshape(?x), 1, 0, "

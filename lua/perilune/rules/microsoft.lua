@@ -176,24 +176,4 @@ add { ("packed_attention: microsoft.multi_head_attention(%s, %s, %s, num_heads=?
   grows = true, reason = "the operator projects its operand itself",
   source = "ONNX Runtime AttentionFusion" }
 
--- The same rotation of heads as ONNX's RotaryEmbedding (fusion.lua), which models of older
--- opsets do not have. The tables of this operator are by position, from the first one on.
-local rotated = "multiply(take(?x, ?i:const, axis=3), multiply(expand_dims(sin(multiply(?t, "
-  .. "?w:const)), axes=[1]), ?g:const))"
-local half = "multiply(?t, strided_slice(?w, constant([0]), constant([?w.shape[0] // 2])))"
-add { "microsoft_rotary_embedding: add(multiply(?x, expand_dims(cos(multiply(?t, ?w:const)), "
-  .. "axes=[1])), " .. rotated .. ") => microsoft.rotary_embedding(?x, constant([0]), "
-  .. "squeeze(cos(" .. half .. "), axes=[0]), squeeze(multiply(sin(" .. half .. "), "
-  .. "strided_slice(?g, constant([?w.shape[0] // 2]), constant([?w.shape[0]]))), axes=[0])) where "
-  .. "microsoft and opset < 23 and ?x.dtype == float32 and ?x.rank == 4 and ?t.rank == 3 and "
-  .. "?t.shape[0] == 1 and "
-  .. "?t.shape[1] == ?x.shape[2] and ?t.shape[2] == 1 and ?w.rank == 1 and ?g.rank == 1 and "
-  .. "?w.shape[0] == ?x.shape[3] and ?g.shape[0] == ?x.shape[3] and halves(?w, 1) and "
-  .. "halves(?g, -1) and ?i.rank == 1 and ?x.shape[3] > 0 and ?i.value == "
-  .. "sublist(iota(?x.shape[3]), ?x.shape[3] // 2, ?x.shape[3]) + "
-  .. "sublist(iota(?x.shape[3]), 0, ?x.shape[3] // 2)",
-  proof = "approximates", grows = true,
-  reason = "pairs of elements of each head are rotated by position",
-  source = "ONNX Runtime RotaryEmbeddingFusion" }
-
 return rules

@@ -48,6 +48,16 @@ return {
     reason = "axes of both are removed at once", source = "ONNX fuse_consecutive_squeezes" },
   { "merge_unsqueeze: expand_dims(...)", native = "merge_unsqueeze",
     reason = "axes of both are added at once", source = "ONNX fuse_consecutive_unsqueezes" },
+  { "new_axis_first: expand_dims(?u@?f{elementwise}(?x), axes=?a) => ?f(expand_dims(?x, "
+    .. "axes=?a), **?u) where ?u.uses == 1",
+    reason = "a new axis comes before an elementwise operator, where it may join another one" },
+  { "removed_axis_first: squeeze(?u@cast(?x), axes=?a) => cast(squeeze(?x, axes=?a), **?u) where "
+    .. "?u.uses == 1", reason = "an axis is removed before a cast, where it may cancel a new one" },
+  { "new_axis_before_product: ?r@expand_dims(?u@multiply(?x, ?w:const), axes=?a) => "
+    .. "multiply(expand_dims(?x, axes=?a), ?w) where ?u.uses == 1 and ?w.rank == 1 and "
+    .. "?x.rank >= 1 and ?r.rank >= 1 and sublist(sorted(normalize(?a, ?r.rank)), -1, len(?a)) "
+    .. "~= [?r.rank - 1]",
+    reason = "a new axis comes before a product along the last axis" },
   { "take_one: squeeze(...)", native = "take_one",
     reason = "a slice or part of one position whose axis is removed is a take" },
   { "take_vector: expand_dims(...)", native = "take_vector",
@@ -64,4 +74,10 @@ return {
   { "keep_axes: {reshape|expand_dims}(...)", native = "keep_axes",
     reason = "a reduction keeps the axes that are restored behind it",
     source = "ONNX fuse_consecutive_reduce_unsqueeze" },
+  { "drop_axes: {reshape|flatten|squeeze}(...)", native = "drop_axes",
+    reason = "a reduction does not keep the axes that are removed behind it" },
+  { "pooled_vector: ?r@{reshape|flatten|squeeze}(?p@nn.global_avg_pool(?x:float)) => "
+    .. "mean(?x, axes=sublist(iota(?x.rank), 2, ?x.rank), keepdims=0) where ?x.rank > 2 and "
+    .. "?r.shape == sublist(?x.shape, 0, 2) and ?p.uses == 1", proof = "reassociates",
+    reason = "a pooled vector is a mean without the spatial axes" },
 }

@@ -55,6 +55,33 @@ describe("FuseOnnxOps", function()
   end)
 end)
 
+describe("a constant row before or behind a tensor", function()
+  local op = pl.op
+  local function tensor(shape, seed)
+    return pl.const(pl.tensor.random(shape, "float32", { seed = seed }))
+  end
+  local x = pl.var("x", "Tensor[(N, 4, 3), float32]")
+  local function sum(n, first, opset, added)
+    local shape = op.concatenate({ op.shape_of(x, { start = 0, ["end"] = 1 }),
+      pl.const(pl.tensor({ n, 3 }, "int64")) }, { axis = 0 })
+    local row = op.broadcast_to(tensor({ 1, 1, 3 }, 1), shape)
+    local joined = op.concatenate(first and { row, x } or { x, row }, { axis = 1 })
+    return fused(pl.module { main = pl.func({ x }, op.add(joined, added)) }
+      :with_attrs { opset_import = { ["ai.onnx"] = opset } })
+  end
+
+  it("is part of the constant that is added behind it", function()
+    for _, first in ipairs { true, false } do
+      assert.same({ ["nn.pad"] = 1, add = 1 }, sum(1, first, 17, tensor({ 1, 5, 3 }, 2)))
+    end
+  end)
+
+  it("stays where opsets have no Pad of that form, or it is broadcast along the axis", function()
+    assert.is_nil(sum(1, true, 12, tensor({ 1, 5, 3 }, 2))["nn.pad"])
+    assert.is_nil(sum(2, true, 17, tensor({ 1, 6, 3 }, 2))["nn.pad"])
+  end)
+end)
+
 describe("constants of floats", function()
   it("are merged with associative_math", function()
     local body = "add(add(multiply(%m, 2f), multiply(%m, 3f)), 1f)"
@@ -109,7 +136,9 @@ describe("opt --opset", function()
         :with_attrs { opset_import = { ["ai.onnx"] = opset } }
     end
     local function rotated(mod, fusions)
-      local out = pl.passes.FuseOnnxOps { fusions = fusions } (mod)
+      local passes = pl.sequential { "SimplifyExpr", "EliminateCommonSubexpr", "SimplifyExpr",
+        pl.passes.FuseOnnxOps { fusions = fusions } }
+      local out = pl.with(pl.context { opt_level = 3 }, passes, mod)
       assert(pl.check(mod, out, { dims = { S = 5 }, rtol = 1e-5, atol = 1e-6, scaled = true }))
       return counts_of(out)["microsoft.rotary_embedding"]
     end

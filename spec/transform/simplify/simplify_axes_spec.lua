@@ -247,3 +247,83 @@ describe("The parts of a Split, of one position each", function()
     keeps({ x }, op.squeeze(parts({ 1, 3 }, 1)[1], ints(1)))
   end)
 end)
+
+describe("Positions of one axis that reshapes around a transpose permute", function()
+  local y = var("y", { "N", 6, "H", 2 })
+  local function permuted(split, axes, merged)
+    return op.reshape(op.transpose(op.reshape(y, ints(table.unpack(split))), { axes = axes }),
+      ints(table.unpack(merged)))
+  end
+
+  it("are taken in that order", function()
+    local out = simplify({ y }, permuted({ 0, 2, 3, -1, 2 }, { 0, 2, 1, 3, 4 }, { 0, 6, -1, 2 }))
+    assert.equal("take", calls(out))
+    assert.same({ 0, 3, 1, 4, 2, 5 }, out.main.body.args[2].data:to_table())
+    assert.equal(1, out.main.body.attrs.axis)
+    assert.same({ "N", 6, "H", 2 }, out.main.body.type.shape)
+  end)
+
+  it("stay where another axis moves, or the result has another shape", function()
+    local z = var("z", { "N", 6, 3 })
+    local split = op.reshape(z, ints(0, 2, 3, 3))
+    keeps({ z }, op.reshape(op.transpose(split, { axes = { 0, 3, 2, 1 } }), ints(0, 6, 3)))
+    keeps({ z }, op.reshape(op.transpose(split, { axes = { 0, 2, 1, 3 } }), ints(0, 3, 6)))
+  end)
+
+  it("stay where what is between has other users", function()
+    local split = op.reshape(y, ints(0, 2, 3, -1, 2))
+    local merged = op.reshape(op.transpose(split, { axes = { 0, 2, 1, 3, 4 } }), ints(0, 6, -1, 2))
+    keeps({ y }, pl.tuple(merged, split))
+  end)
+end)
+
+describe("Axes that a reduction keeps", function()
+  local y = var("y", { "N", 6, "H", 2 })
+
+  it("are not kept where they are removed behind it", function()
+    for _, removed in ipairs { op.squeeze(op.mean(y, { axes = { 2, 3 } }), ints(2, 3)),
+      op.reshape(op.max(y, { axes = { -1, 2 } }), ints(0, 6)),
+      op.flatten(op.sum(y, { axes = { 2, 3 } })) } do
+      local out = simplify({ y }, removed)
+      assert.equal(0, out.main.body.attrs.keepdims)
+      assert.same({ "N", 6 }, out.main.body.type.shape)
+    end
+  end)
+
+  it("stay where others are removed, or something else uses them", function()
+    local kept = op.mean(y, { axes = { 2, 3 } })
+    keeps({ y }, pl.tuple(kept, op.squeeze(kept, ints(2, 3))))
+    keeps({ y }, op.squeeze(op.mean(y, { axes = { 2, 3 } }), ints(3)))
+  end)
+
+  it("include those of a global pooling", function()
+    local mod = module({ y }, op.flatten(op.nn.global_avg_pool(y)))
+    local out = pl.passes.SimplifyExpr()(mod)
+    assert.equal("mean", calls(out))
+    assert(pl.check(mod, out, { dims = { N = 3, H = 2 }, rtol = 1e-6 }))
+  end)
+end)
+
+describe("A new axis", function()
+  local t = var("t", { "N", 5 }, "int64")
+  local w = pl.const(pl.tensor({ 1, 2, 3 }, "float32"))
+
+  it("comes before elementwise operators, where it joins another one", function()
+    local angle = op.multiply(op.cast(op.expand_dims(t, ints(2)), { to = 1 }), w)
+    local out = simplify({ t }, op.expand_dims(op.cos(angle), ints(1)))
+    assert.equal("expand_dims cast multiply cos", calls(out))
+    assert.same({ "N", 1, 5, 3 }, out.main.body.type.shape)
+  end)
+
+  it("stays behind a product whose last axis it moves, and behind shared operators", function()
+    local y = var("y", { "N", 3 })
+    keeps({ y }, op.expand_dims(op.multiply(y, w), ints(2)))
+    local z = op.cos(y)
+    keeps({ y }, pl.tuple(z, op.expand_dims(z, ints(1))))
+  end)
+
+  it("cancels one that is removed behind a cast", function()
+    local wide = op.cast(op.expand_dims(t, ints(1)), { to = 1 })
+    assert.equal("cast", calls(simplify({ t }, op.squeeze(wide, ints(1)))))
+  end)
+end)

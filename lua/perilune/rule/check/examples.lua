@@ -148,6 +148,21 @@ function examples.keep_axes(g)
   return g.op.expand_dims(g.op[name](x, attrs), g:ints(axis))
 end
 
+-- Axes that a reduction keeps, and that are removed behind it.
+function examples.drop_axes(g)
+  local x = g:var("float32", g:shape(3))
+  local axis = g:below(3)
+  local name = g:pick { "sum", "max", "mean", "min", "prod", "reduce_l2", "argmax" }
+  local attrs = name == "argmax" and { axis = axis, keepdims = 1 }
+    or { axes = { axis }, keepdims = 1 }
+  return g.op.squeeze(g.op[name](x, attrs), g:ints(axis))
+end
+
+function examples.pooled_vector(g)
+  local x = g:var("float32", { g:size(), g:size(), g:size(), g:size() })
+  return g.op.flatten(g.op.nn.global_avg_pool(x))
+end
+
 -- -------------------------------------------------------------------- positions
 
 -- One position of an axis, which is removed, and restored for a vector of positions.
@@ -194,6 +209,21 @@ function examples.take_repeated(g)
   return op.reshape(spread, { newshape = merged })
 end
 
+-- An axis that is split, whose parts change places, and that is merged again.
+function examples.take_permuted(g)
+  local op, axis, a, b, c = g.op, g:below(3), g:size(), g:size(), g:size()
+  local shape = { g:size(), g:size(), g:size() }
+  local parts = g:pick { { a, b }, { a, b, c } }
+  shape[axis + 1] = #parts == 2 and a * b or a * b * c
+  local split, axes = table.move(shape, 1, axis, 1, {}), { 0, 1, 2, 3, #parts == 3 and 4 or nil }
+  table.move(parts, 1, #parts, #split + 1, split)
+  table.move(shape, axis + 2, 3, #split + 1, split)
+  local i, k = axis + 1, axis + 1 + g:pick { 1, #parts - 1 }
+  axes[i], axes[k] = axes[k], axes[i]
+  local x = op.reshape(g:var(g:any_dtype "float32", shape), { newshape = split })
+  return op.reshape(op.transpose(x, { axes = axes }), { newshape = shape })
+end
+
 -- Slices or parts of a tensor, in another order.
 function examples.take_pieces(g)
   local op, n = g.op, 2 + g:below(4)
@@ -213,13 +243,100 @@ function examples.take_pieces(g)
   return op.concatenate(parts, { axis = g:pick { 1, 1, -2 } })
 end
 
+-- ------------------------------------------------------------------------ masks
+
+-- Rows of a tensor where a mask holds.
+local function masked(g)
+  local op, n = g.op, g:extent()
+  local shape = g:pick { { n }, { n, g:size() } }
+  return op, g:var(g:any_dtype "float32", shape), op.nonzero(g:var("bool", { n }))
+end
+
+function examples.selected_rows(g)
+  local op, x, at = masked(g)
+  return op.gather_nd(x, op.transpose(at, { axes = { 1, 0 } }), { batch_dims = 0 })
+end
+
+function examples.selected_positions(g)
+  local op, x, at = masked(g)
+  at = g:pick { op.squeeze(at, g:ints(0)), op.reshape(at, g:ints(-1)) }
+  return op.take(x, at, { axis = g:pick { 0, -x.type.rank } })
+end
+
+function examples.least_extent(g)
+  local op, dtype = g.op, g:pick { "int64", "int32" }
+  local joined = op.concatenate({ g:var(dtype, { 1 }), g:var(dtype, { 1 }) }, { axis = 0 })
+  return op.min(joined, { axes = g:pick { { 0 }, { -1 } }, keepdims = 1 })
+end
+
+function examples.greatest_extent(g)
+  local op = g.op
+  local joined = op.concatenate({ g:var("int64", { 1 }), g:var("int64", { 1 }) }, { axis = 0 })
+  return op.max(joined, { keepdims = 1 })
+end
+
+-- ----------------------------------------------------------------------- blocks
+
+-- One operator that moves elements of y: (first, n, columns), or splits and merges its axes.
+local moves = {
+  roll = function(g, y)
+    local n = y.type.shape[2]
+    local cut, op = 1 + g:below(n), g.op
+    local function slice(from, to)
+      return op.strided_slice(y, g:ints(from), g:ints(to), g:ints(1))
+    end
+    return op.concatenate({ slice(cut, n), slice(0, cut) }, { axis = 1 })
+  end,
+  every_other = function(g, y)
+    local function slice(from)
+      local step = g:ints(2)
+      return g.op.strided_slice(y, g:ints(from), g:ints(math.maxinteger), g:ints(1), step)
+    end
+    return g.op.concatenate({ slice(0), slice(1) }, { axis = 1 })
+  end,
+  exchange = function(g, y)
+    local shape, n = y.type.shape, y.type.shape[2]
+    local inner = n % 2 == 0 and 2 or n % 3 == 0 and 3 or 1
+    local split = g.op.reshape(y, g:ints(0, n // inner, inner, shape[3]))
+    local moved = g.op.transpose(split, { axes = { 0, 2, 1, 3 } })
+    return g.op.reshape(moved, g:ints(-1, n, shape[3]))
+  end,
+  take = function(g, y)
+    local at, n = {}, y.type.shape[2]
+    for i = 1, g:size() + 1 do at[i] = g:below(n) - (i % 2 == 0 and n or 0) end
+    return g.op.take(y, g:ints(table.unpack(at)), { axis = 1 })
+  end,
+  parts = function(g, y)
+    local n = y.type.shape[2]
+    if n < 2 then return y end
+    local cut = 1 + g:below(n - 1)
+    local f = g:pick { g.op.tanh, function(x) return x end }
+    local split = g.op.split(y, g:ints(cut, n - cut), { axis = 1, n_results = 2 })
+    return g.op.concatenate({ f(split:get(1)), f(split:get(0)) }, { axis = 1 })
+  end,
+  windows = function(g, y) -- the first axis takes up a part of the next one
+    local shape, n = y.type.shape, y.type.shape[2]
+    local inner = n % 2 == 0 and n // 2 or n
+    return g.op.reshape(y, g:ints(-1, inner, shape[3]))
+  end,
+}
+
+function examples.take_blocks(g)
+  local y = g:var(g:any_dtype "float32", { g:size(), 2 + g:below(6), g:pick { 4, 4, 5, 1 } })
+  for _ = 1, 2 + g:below(3) do
+    y = moves[g:pick { "roll", "every_other", "exchange", "take", "parts", "windows" }](g, y)
+  end
+  return g:pick { g.op.reshape(y, g:ints(0, -1)), y }
+end
+
 -- A concatenation of negated and other operands, times a tensor.
 function examples.move_signs(g)
   local op, rows, a, b = g.op, g:size(), g:extent(), g:size()
-  local x, y = op.negative(g:var("float32", { rows, a })), g:var("float32", { rows, b })
+  local dtype = g:pick { "float32", "float16", "bfloat16", "float64" }
+  local x, y = op.negative(g:var(dtype, { rows, a })), g:var(dtype, { rows, b })
   local parts = g:pick { { x, y }, { y, x }, { x, op.negative(y) } }
   local joined = op.concatenate(parts, { axis = g:pick { -1, 1 } })
-  local t = g:var("float32", g:pick { { rows, a + b }, { a + b }, { 1, a + b } })
+  local t = g:var(dtype, g:pick { { rows, a + b }, { a + b }, { 1, a + b } })
   return g:pick { op.multiply(joined, t), op.multiply(t, joined) }
 end
 
@@ -327,7 +444,7 @@ end
 local function rotation(g, n, positions)
   local op, heads, length, half = g.op, g:size(), g:extent(), g:size()
   local x = g:var("float32", { n, heads, length, 2 * half })
-  local t = g:var("float32", { positions, length, 1 })
+  local t = g:var("float32", { positions, 1, length, 1 })
   local angles, signs, index = {}, {}, {}
   for i = 1, 2 * half do
     angles[i] = 1 / (1 + (i - 1) % half)
@@ -335,8 +452,8 @@ local function rotation(g, n, positions)
     index[i] = (i - 1 + half) % (2 * half)
   end
   local function vector(list) return core.constant(core.tensor(list, "float32")) end
-  local w, axes = vector(angles), g:ints(1)
-  local function table_of(name) return op.expand_dims(op[name](op.multiply(t, w)), axes) end
+  local w = vector(angles)
+  local function table_of(name) return op[name](op.multiply(t, w)) end
   return op.add(op.multiply(x, table_of "cos"), op.multiply(op.take(x,
     g:ints(table.unpack(index)), { axis = 3 }), op.multiply(table_of "sin", vector(signs))))
 end

@@ -161,9 +161,20 @@ local function broadcast(g)
     g:var(dtype, { 1, 1 })))
 end
 
+-- A softmax of bounded scores, or of scores that a parameter takes part in, and its guard.
+local function guarded(g)
+  local op, m, n = g.op, g:extent(), g:size()
+  local rows = op.cast(g:var("bool", { m }), { to = 7 })
+  local x = op.tanh(op.take(g:constant("float32", { 3, n }), rows))
+  local scores = g:pick { x, op.multiply(x, g:number(100, "float32")), g:var("float32", { m, n }) }
+  local p = g:pick { op.nn.softmax(scores), op.sqrt(op.nn.relu(scores)) }
+  return op.where(g:pick { op.isnan(p), op.isinf(p) }, g:number(0, "float32"), p)
+end
+
 local rows = {
   { name = "FoldConstant", proof = "exact", example = constants },
   { name = "EliminateBroadcast", proof = "exact", example = broadcast },
+  { name = "EliminateNaNGuards", proof = "exact", example = guarded },
   { name = "EliminateCommonSubexpr", proof = "exact", example = twice },
   { name = "FoldBatchNorm", proof = "reassociates", example = normalised },
   { name = "FoldConvBias", proof = "reassociates", example = biased },
