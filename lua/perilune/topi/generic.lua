@@ -321,19 +321,25 @@ local function schedule_lanes(s, op)
   return true
 end
 
+-- A reduction by itself: a product by tiles or by lanes, another one as it is.
+local function schedule_reduction(s, op)
+  local kind = names_tile(op)
+  if kind and kind ~= "packed_conv" and can_tile(op, op, kind) then
+    return schedule_product_output(s, op, kind)
+  end
+  if kind == "dense" and schedule_lanes(s, op) then return end
+  reduce_loops(s[op.outputs[1]])
+end
+
 local function schedule_kept(s, op)
   local tensor = op.outputs[1]
-  if has_tag(op, "dense") and schedule_lanes(s, op) then return end
   if has_tag(op, "pad") then return row_loops(s[tensor]) end
   if not reduces(op) then return map_loops(s[tensor]) end
-  reduce_loops(s[tensor])
+  schedule_reduction(s, op)
 end
 
 local function schedule_output(s, op)
-  local kind = reduces(op) and names_tile(op)
-  if kind and can_tile(op, op, kind) then return schedule_product_output(s, op, kind) end
-  if kind == "dense" and schedule_lanes(s, op) then return end
-  if reduces(op) then return reduce_loops(s[op.outputs[1]]) end
+  if reduces(op) then return schedule_reduction(s, op) end
   map_loops(s[op.outputs[1]])
 end
 
