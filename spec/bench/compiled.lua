@@ -1,7 +1,8 @@
--- Models of the zoo as generated C, beside the evaluator and ONNX Runtime with all optimisations, in
--- turns, one thread each; the least time of a run.
+-- Models of the zoo as generated C, beside the evaluator and ONNX Runtime with all optimisations,
+-- in turns, one thread each; the least time of a run.
 --
---     PERILUNE_BUILD=build lua5.4 spec/bench/compiled.lua [--kernels] [NAME|model.onnx [DIM=SIZE...]]
+--     PERILUNE_BUILD=build lua5.4 spec/bench/compiled.lua [--kernels] [NAME]
+--     PERILUNE_BUILD=build lua5.4 spec/bench/compiled.lua [--kernels] model.onnx [DIM=SIZE...]
 --
 -- --kernels shows for each function how often the model calls it, its time (called again and again
 -- on the same data, so that this is in the cache), and what share of the model's time that is.
@@ -132,7 +133,6 @@ local function run(title, path, sizes, script)
   local mod = load_model(path, sizes)
   assert(pl.onnx.save(mod, path))
   local options = { run = "process" }
-  local begin = os.clock()
   local built, args = pl.build(mod, options), arguments(mod)
   built.main(table.unpack(args))
   local ours, evaluator, theirs
@@ -144,7 +144,6 @@ local function run(title, path, sizes, script)
   print(("%-24s %s %s %s %6s"):format(title, milliseconds(ours), milliseconds(evaluator),
     milliseconds(theirs), theirs and ("%.2f"):format(ours / theirs) or "-"))
   if with_kernels then show_kernels(mod, options) end
-  return begin
 end
 
 local script, file = os.tmpname(), os.tmpname()
@@ -152,7 +151,8 @@ do
   local out <close> = assert(io.open(script, "w"))
   out:write(peer)
 end
-print(("%-24s %12s %12s %12s %6s"):format("model", "compiled", "evaluator", "ONNX Runtime", "ratio"))
+print(("%-24s %12s %12s %12s %6s"):format("model", "compiled", "evaluator", "ONNX Runtime",
+  "ratio"))
 if only and only:find "%.onnx$" then
   local sizes = {}
   for _, word in ipairs(arg) do

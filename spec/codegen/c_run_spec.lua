@@ -356,7 +356,8 @@ def f(A: T.Buffer((4096,), "float32"), B: T.Buffer((4096,), "float32")):
       for i, got in ipairs(m.f(table.unpack(args))[2]:to_table()) do
         local want = expected[i]
         local unit = math.max(math.abs(want) * 2.0 ^ -23, 1.5e-45)
-        local same = got == want or got ~= got and want ~= want or math.abs(got - want) <= most * unit
+        local same = got == want or got ~= got and want ~= want
+          or math.abs(got - want) <= most * unit
         assert(same, ("%s(%.9g): %.9g expected, got %.9g"):format(name, values[i], want, got))
       end
     end

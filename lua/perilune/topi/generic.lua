@@ -12,11 +12,14 @@ local argument = require "perilune.argument"
 local dims = require "perilune.topi.dims"
 local operation = require "perilune.te.operation"
 local schedule = require "perilune.te.schedule"
+local tile = require "perilune.topi.tile"
+
+local divisor = tile.divisor
 
 local generic = {}
 
--- Lanes of a vector loop; rows and lanes of the tile of a product.
-local LANES, ROWS, COLUMNS = 16, 8, 32
+-- Lanes of a vector loop; lanes of the tile of a convolution.
+local LANES, COLUMNS = 16, 32
 
 local function list_of(outs, where)
   if operation.is_tensor(outs) then outs = { outs } end
@@ -56,15 +59,6 @@ local function walk(outs)
     end
   end
   return order, readers
-end
-
--- The largest divisor of an extent up to `most`; 1 when the extent is not known.
-local function divisor(extent, most)
-  if type(extent) ~= "number" or extent < 1 then return 1 end
-  for factor = math.min(extent, most), 2, -1 do
-    if extent % factor == 0 then return factor end
-  end
-  return 1
 end
 
 local function extent_of(axis) return dims.value(axis.dom[1].extent) end
@@ -127,24 +121,27 @@ local function same_shape(a, b)
   return true
 end
 
--- Loops of the result by tiles: rows of axis `row`, columns of the last axis. The loop in which
--- tiles are made, then what is left to do in a tile.
+-- Loops of the result by tiles: rows of axis `row`, columns of the last axis. All tiles of some
+-- columns are made in a row, so that their operand stays in the cache. The loop in which tiles are
+-- made.
 local function tile_result(stage, row)
   local axes = stage.op.axis
   local n = #axes
-  local rows, columns = divisor(extent_of(axes[row]), ROWS), divisor(extent_of(axes[n]), COLUMNS)
+  local rows, columns = tile.of(extent_of(axes[row]), extent_of(axes[n]))
   local row_outer, row_inner = stage:split(axes[row], rows)
   local column_outer, column_inner = stage:split(axes[n], columns)
-  local outer = {}
-  for i = 1, n - 1 do outer[i] = i == row and row_outer or axes[i] end
-  local order = table.move(outer, 1, #outer, 1, {})
+  local order = {}
+  for i = 1, n - 1 do
+    if i ~= row then order[#order + 1] = axes[i] end
+  end
   order[#order + 1] = column_outer
+  order[#order + 1] = row_outer
+  local outer = table.move(order, 1, #order, 1, {})
   order[#order + 1] = row_inner
   order[#order + 1] = column_inner
   stage:reorder(table.unpack(order))
   if columns > 1 then stage:vectorize(column_inner) end
-  fuse_outer(stage, outer)
-  return column_outer
+  return fuse_outer(stage, outer)
 end
 
 -- Sums of a tile: rows unrolled, columns as vectors, reductions around.
@@ -223,6 +220,24 @@ local function inline_maps(s, order, readers, is_output)
   return kept
 end
 
+-- A reduction by lanes: its only axis is the last one of what it reads.
+local function schedule_lanes(s, op)
+  local tensor = op.outputs[1]
+  local k = s[tensor].op.reduce_axis[1]
+  local extent = extent_of(k)
+  if #op.outputs > 1 or #op.reduce_axis > 1 then return false end
+  if type(extent) ~= "number" or extent % LANES ~= 0 or extent == LANES then return false end
+  local _, lane = s[tensor]:split(k, LANES)
+  local parts = s:rfactor(tensor, lane, #op.axis)
+  local stage = s[parts]
+  local axes, outer = stage.op.axis, stage.op.reduce_axis[1]
+  stage:reorder(outer, axes[#axes])
+  stage:vectorize(axes[#axes])
+  local own = s[tensor].op.axis
+  if #own > 0 then s[parts]:compute_at(s[tensor], own[#own]) end
+  return true
+end
+
 -- The stages of a row, if all that is kept belongs to rows of the result.
 local function schedule_rows(s, kept, out)
   if #kept == 0 then return false end
@@ -235,7 +250,9 @@ local function schedule_rows(s, kept, out)
   if not loop then return false end
   for _, op in ipairs(kept) do
     s[op.outputs[1]]:compute_at(s[out.outputs[1]], loop)
-    if not reduces(op) then
+    if reduces(op) then
+      schedule_lanes(s, op)
+    else
       local axes = s[op.outputs[1]].op.axis
       local last = axes[#axes]
       local factor = vector_factor(extent_of(last))
@@ -266,7 +283,9 @@ end
 local function can_tile(op, out, kind)
   if kind == "packed_conv" then return is_unpacked(op, out) end
   if kind == "dense" or #op.axis < 2 or not same_shape(op, out) then return false end
-  return divisor(extent_of(op.axis[#op.axis]), COLUMNS) > 1
+  local _, columns = tile.of(extent_of(op.axis[row_of(op, kind)]),
+    extent_of(op.axis[#op.axis]))
+  return columns > 1
 end
 
 -- Tiles of columns and channels: the sums of a tile are vectors of channels.
@@ -302,23 +321,6 @@ local function schedule_product_output(s, op, kind)
   local loop = tile_result(s[tensor], row)
   s[sums]:compute_at(s[tensor], loop)
   tile_sums(s[sums], row)
-end
-
--- The sums of a dense layer by lanes: k is the last axis of both operands.
-local function schedule_lanes(s, op)
-  local tensor = op.outputs[1]
-  local k = s[tensor].op.reduce_axis[1]
-  local extent = extent_of(k)
-  if type(extent) ~= "number" or extent % LANES ~= 0 or extent == LANES then return false end
-  local _, lane = s[tensor]:split(k, LANES)
-  local parts = s:rfactor(tensor, lane, #op.axis)
-  local stage = s[parts]
-  local axes, outer = stage.op.axis, stage.op.reduce_axis[1]
-  stage:reorder(outer, axes[#axes])
-  stage:vectorize(axes[#axes])
-  local own = s[tensor].op.axis
-  if #own > 0 then s[parts]:compute_at(s[tensor], own[#own]) end
-  return true
 end
 
 -- A reduction by itself: a product by tiles or by lanes, another one as it is.

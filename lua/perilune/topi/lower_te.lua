@@ -7,8 +7,9 @@
 -- FTVMSchedule of the operator of the highest pattern, or topi.generic.schedule. Functions that are
 -- equal are lowered once. Constants in a body become operands of the call, scalars stay. A constant
 -- operand of the call that is a list of integers (a shape, axes, bounds) is known to the compute.
--- Other constant operands, weights, may be packed: args[i].pack(axes) is the operand with its axes
--- permuted, which the call gets as a constant of its own.
+-- Other constant operands, weights, may be packed: args[i].pack(axes, block) is the operand with
+-- its axes permuted, which the call gets as a constant of its own. With a block the last of them is
+-- cut in blocks: their number is the first axis, their length the last one.
 
 local core = require "perilune.core"
 core.internal()
@@ -132,12 +133,17 @@ local function has_open_shape(type_)
   return false
 end
 
--- A constant operand of the call with permuted axes.
-local function packed(state, param, axes)
+-- A constant operand of the call with permuted axes, the last one in blocks.
+local function packed(state, param, axes, block)
   local shape = {}
   for i, axis in ipairs(axes) do shape[i] = param.type.shape[axis + 1] end
+  if block then
+    table.insert(shape, 1, shape[#shape] // block)
+    shape[#shape] = block
+  end
   local tensor = operation.placeholder(shape, param.type.dtype, "w" .. #state.packed)
-  state.packed[#state.packed + 1] = { tensor = tensor, param = state.packable[param], axes = axes }
+  state.packed[#state.packed + 1] = { tensor = tensor, param = state.packable[param], axes = axes,
+    block = block, shape = shape }
   return tensor
 end
 
@@ -145,7 +151,9 @@ end
 -- only then do functions of other constants need loops of their own.
 local function argument_of(state, node)
   local own = { type = node.type,
-    pack = state.packable[node] and function(axes) return packed(state, node, axes) end }
+    pack = state.packable[node] and function(axes, block)
+      return packed(state, node, axes, block)
+    end }
   if node.kind == "Constant" then
     own.constant = node.data
     return own
@@ -414,9 +422,21 @@ local function is_primitive(node)
   return attrs and attrs.Primitive == 1 and attrs.Compiler == nil
 end
 
--- The weights of a call with permuted axes, computed now.
-local function packed_constant(node, axes)
-  return ir.Constant(core.eval(ir.Call("transpose", { ir.Constant(node.data) }, { axes = axes })))
+-- The weights of a call with permuted axes, the last one in blocks, computed now.
+local function packed_constant(node, row)
+  local value = ir.Call("transpose", { ir.Constant(node.data) }, { axes = row.axes })
+  if row.block then
+    local rank = #row.axes
+    local shape = table.move(row.shape, 2, rank, 1, {})
+    shape[rank], shape[rank + 1] = row.shape[1], row.block
+    local axes = { rank - 1 }
+    for i = 0, rank do
+      if i ~= rank - 1 then axes[#axes + 1] = i end
+    end
+    value = ir.Call("transpose", { ir.Call("reshape", { value }, { newshape = shape }) },
+      { axes = axes })
+  end
+  return ir.Constant(core.eval(value))
 end
 
 local function operands_of(row, args)
@@ -429,7 +449,7 @@ local function operands_of(row, args)
   end
   for _, constant_row in ipairs(row.constants) do list[#list + 1] = constant_row.node end
   for _, one in ipairs(row.packed) do
-    list[#list + 1] = packed_constant(args[one.param], one.axes)
+    list[#list + 1] = packed_constant(args[one.param], one)
   end
   return list
 end

@@ -14,6 +14,7 @@ local operand = require "perilune.tir.operand"
 local pad = require "perilune.topi.nn.pad"
 local pool = require "perilune.topi.nn.pool"
 local softmax = require "perilune.topi.nn.softmax"
+local tile = require "perilune.topi.tile"
 local transform = require "perilune.topi.transform"
 local window = require "perilune.topi.compute.window"
 
@@ -24,25 +25,38 @@ local function holds(attr) return attr == true or attr == 1 end
 
 -- ------------------------------------------------------------------ products
 
-compute["nn.matmul"] = function(attrs, inputs, out_type)
-  return dense.matmul(inputs[1], inputs[2], holds(attrs.transpose_a), holds(attrs.transpose_b),
-    out_type.dtype)
+-- x times the operand of a call: in panels as wide as the tiles of the product if it is a constant.
+local function product(x, weight, arg, transposed, dtype)
+  local shape = dims.of(weight)
+  if not arg.pack or #shape ~= 2 or x.ndim < 2 then
+    return dense.matmul(x, weight, false, transposed, dtype)
+  end
+  local axes = transposed and { 1, 0 } or { 0, 1 }
+  local _, columns = tile.of(dims.of(x)[x.ndim - 1], shape[axes[2] + 1])
+  if columns % 4 == 0 then
+    return dense.matmul_panels(x, arg.pack(axes, columns), dtype)
+  end
+  return dense.matmul(x, transposed and arg.pack(axes) or weight, false, false, dtype)
+end
+
+compute["nn.matmul"] = function(attrs, inputs, out_type, args)
+  if not holds(attrs.transpose_a) then
+    return product(inputs[1], inputs[2], args[2], holds(attrs.transpose_b), out_type.dtype)
+  end
+  return dense.matmul(inputs[1], inputs[2], true, holds(attrs.transpose_b), out_type.dtype)
 end
 
 compute["nn.dense"] = function(_, inputs, out_type, args)
-  if args[2].pack and inputs[2].ndim == 2 then
-    return dense.matmul(inputs[1], args[2].pack { 1, 0 }, false, false, out_type.dtype)
-  end
-  return dense.dense(inputs[1], inputs[2], nil, out_type.dtype)
+  return product(inputs[1], inputs[2], args[2], true, out_type.dtype)
 end
 
 compute["nn.batch_matmul"] = compute["nn.matmul"]
 
-compute["nn.gemm"] = function(attrs, inputs, _, args)
+compute["nn.gemm"] = function(attrs, inputs, out_type, args)
   local alpha, beta = attrs.alpha or 1, attrs.beta or 1
-  local b, transpose_b = inputs[2], holds(attrs.transB)
-  if transpose_b and args[2].pack then b, transpose_b = args[2].pack { 1, 0 }, false end
-  local result = dense.matmul(inputs[1], b, holds(attrs.transA), transpose_b)
+  local a = inputs[1]
+  if holds(attrs.transA) then a = transform.transpose(a, { 1, 0 }) end
+  local result = product(a, inputs[2], args[2], holds(attrs.transB), out_type.dtype)
   if alpha ~= 1 then result = broadcast.multiply(result, operand.const(alpha, result.dtype)) end
   local c = inputs[3]
   if not c then return result end

@@ -196,7 +196,9 @@ local function rnn_step(run)
   local f = run.functions(1)
   return loops.seq(begin_gates(run),
     add_state(run, run.h, 0, run.layer.hidden, run.gates, 0),
-    loops.vectors(run.layer.hidden, "j", function(j) return finish(run, j, f(run.gates:load(j))) end))
+    loops.vectors(run.layer.hidden, "j", function(j)
+      return finish(run, j, f(run.gates:load(j)))
+    end))
 end
 
 -- (1 - z) * candidate + z * h.

@@ -1,0 +1,50 @@
+-- The tile of a matrix product whose sums stay in registers: rows times columns, chosen by what a
+-- step of the sum loads for each product. Vectors are those of 16 lanes, of which there are 32; on
+-- machines with shorter ones a compiler spills some.
+--
+-- Used by computes, which pack weights in panels of as many columns, and by schedules.
+
+require "perilune.core".internal()
+
+local LANES, REGISTERS = 16, 32
+local MOST_ROWS, MOST_COLUMNS, MOST_COLUMNS_OF_ROW = 16, 64, 128
+
+local tile = {}
+
+--- The largest divisor of an extent up to `most`; 1 when the extent is not known.
+function tile.divisor(extent, most)
+  if type(extent) ~= "number" or extent < 1 then return 1 end
+  for factor = math.min(extent, most), 2, -1 do
+    if extent % factor == 0 then return factor end
+  end
+  return 1
+end
+
+-- Products for each load of a step, less for lanes that are empty and sums too few to overlap. A
+-- vector of columns is loaded from further away than an element of a row: it counts three times.
+local function score(rows, columns)
+  local vectors = (columns + LANES - 1) // LANES
+  if (rows + 1) * vectors + 1 > REGISTERS then return -1 end
+  local filled = columns / (vectors * LANES)
+  return rows * vectors / (rows + 3 * vectors) * filled * math.min(1, rows * vectors / 8)
+end
+
+--- Divisors of both extents: rows, columns.
+function tile.of(rows, columns)
+  local best, best_rows, best_columns = -1, 1, 1
+  if type(rows) ~= "number" or type(columns) ~= "number" then
+    return tile.divisor(rows, 8), tile.divisor(columns, 32)
+  end
+  local most = rows == 1 and MOST_COLUMNS_OF_ROW or MOST_COLUMNS
+  for c = 1, math.min(columns, most) do
+    if columns % c == 0 then
+      for r = 1, math.min(rows, MOST_ROWS) do
+        local now = rows % r == 0 and score(r, c) or -1
+        if now > best then best, best_rows, best_columns = now, r, c end
+      end
+    end
+  end
+  return best_rows, best_columns
+end
+
+return tile
