@@ -18,8 +18,8 @@ local divisor = tile.divisor
 
 local generic = {}
 
--- Lanes of a vector loop; lanes of the tile of a convolution.
-local LANES, COLUMNS = 16, 32
+-- Lanes of a vector loop; pixels of the tile of a pool.
+local LANES, PIXELS = 16, 14
 
 local function list_of(outs, where)
   if operation.is_tensor(outs) then outs = { outs } end
@@ -105,7 +105,8 @@ end
 
 -- What a reduction is, by its tag; nil: none of these.
 local function names_tile(op)
-  for _, kind in ipairs { "packed_conv", "group_conv", "conv", "matmul", "dense" } do
+  for _, kind in ipairs { "packed_conv", "blocked_window", "group_conv", "conv", "matmul",
+    "dense" } do
     if op.tag == kind then return kind end
   end
   return nil
@@ -192,17 +193,22 @@ end
 
 -- ---------------------------------------------------------------- schedules
 
+-- Whether a reduction reads a stage, or a view of it.
+local function is_reduced(op, readers)
+  for _, reader in ipairs(readers[op] or {}) do
+    if reduces(reader) then return true end
+    if has_tag(reader, "blocked_view") and is_reduced(reader, readers) then return true end
+  end
+  return false
+end
+
 -- Statements read memory, so what they read is computed ahead.
 local function is_root(op, readers)
   if has_tag(op, "softmax_exp") then return true end
   for _, reader in ipairs(readers[op] or {}) do
     if reader.kind == "ExternOp" then return true end
   end
-  if not has_tag(op, "pad") and not has_tag(op, "dilate") then return false end
-  for _, reader in ipairs(readers[op] or {}) do
-    if reduces(reader) then return true end
-  end
-  return has_tag(op, "dilate")
+  return has_tag(op, "dilate") or has_tag(op, "pad") and is_reduced(op, readers)
 end
 
 -- Stages between the operands and the results that are not computed where they are used.
@@ -270,43 +276,98 @@ local function reduce_loops(stage)
   fuse_outer(stage, table.move(axes, 1, #axes, 1, {}))
 end
 
--- Whether the result has the channels of a packed convolution as its second axis.
-local function is_unpacked(op, out)
+local function is_blocked(kind) return kind == "packed_conv" or kind == "blocked_window" end
+
+-- Whether the result of blocked sums, (N, C / b, H, W, b), has their shape, or (N, C, H, W).
+local function has_pixels_of(op, out)
+  if same_shape(op, out) then return true end
   if #out.axis ~= 4 then return false end
-  for i, axis in ipairs { 1, 3, 4, 2 } do
-    if extent_of(op.axis[i]) ~= extent_of(out.axis[axis]) then return false end
+  for i, axis in ipairs { 1, false, 3, 4 } do
+    if axis and extent_of(op.axis[axis]) ~= extent_of(out.axis[i]) then return false end
   end
-  return true
+  return extent_of(op.axis[2]) * extent_of(op.axis[5]) == extent_of(out.axis[2])
 end
 
 -- Whether tiles of the product are of use: it has rows, and its last axis is as the result's.
 local function can_tile(op, out, kind)
-  if kind == "packed_conv" then return is_unpacked(op, out) end
+  if is_blocked(kind) then return has_pixels_of(op, out) end
   if kind == "dense" or #op.axis < 2 or not same_shape(op, out) then return false end
   local _, columns = tile.of(extent_of(op.axis[row_of(op, kind)]),
     extent_of(op.axis[#op.axis]))
   return columns > 1
 end
 
--- Tiles of columns and channels: the sums of a tile are vectors of channels.
-local function schedule_packed(s, op, out)
-  local stage, sums = s[out.outputs[1]], s[op.outputs[1]]
-  local n, channel, row, column = table.unpack(stage.op.axis)
-  local channels = divisor(extent_of(channel), COLUMNS)
-  local columns = divisor(extent_of(column), channels > LANES and 14 or 28)
-  local channel_outer, channel_inner = stage:split(channel, channels)
-  local column_outer, column_inner = stage:split(column, columns)
-  stage:reorder(n, channel_outer, row, column_outer, channel_inner, column_inner)
-  fuse_outer(stage, { n, channel_outer, row })
-  sums:compute_at(stage, column_outer)
-  local axes, reduced = sums.op.axis, sums.op.reduce_axis
-  sums:reorder(axes[1], axes[2], reduced[1], reduced[2], reduced[3], axes[3], axes[4])
-  sums:unroll(axes[3])
-  sums:vectorize(axes[4])
+-- The pixels and the blocks of channels of a tile.
+local function blocked_tile(op, kind)
+  local pixels, blocks = extent_of(op.axis[4]), extent_of(op.axis[2])
+  if kind == "packed_conv" then return tile.of_pixels(pixels, blocks) end
+  return divisor(pixels, PIXELS), 1
 end
 
-local function schedule_product(s, op, out, kind)
-  if kind == "packed_conv" then return schedule_packed(s, op, out) end
+-- The sums of a tile: reductions around pixels around blocks, so that an element of the operand is
+-- loaded once for all blocks. Short windows are unrolled.
+local function sum_blocks(sums, kind)
+  local axes, reduced = sums.op.axis, sums.op.reduce_axis
+  local is_product = kind == "packed_conv"
+  local order = is_product and { axes[1], axes[3] } or { axes[1], axes[2], axes[3] }
+  table.move(reduced, 1, #reduced, #order + 1, order)
+  order[#order + 1] = axes[4]
+  if is_product then order[#order + 1] = axes[2] end
+  order[#order + 1] = axes[5]
+  sums:reorder(table.unpack(order))
+  for _, axis in ipairs(reduced) do
+    if not is_product and extent_of(axis) <= 3 then sums:unroll(axis) end
+  end
+  sums:unroll(axes[4])
+  if is_product then sums:unroll(axes[2]) end
+  sums:vectorize(axes[5])
+end
+
+-- Tiles of pixels and blocks of channels, whose sums are vectors of channels. A border of what a
+-- window reads is made for the channels of a tile.
+local function schedule_blocked(s, stage, sums, kind, borders)
+  local pixels, blocks = blocked_tile(sums.op, kind)
+  local n, channel, row, column, lane = table.unpack(stage.op.axis)
+  local block = extent_of(sums.op.axis[5])
+  local channel_outer, channel_inner = stage:split(channel, lane and blocks or blocks * block)
+  local column_outer, column_inner = stage:split(column, pixels)
+  local order = { n, channel_outer, row, column_outer, channel_inner, column_inner }
+  order[#order + 1] = lane
+  stage:reorder(table.unpack(order))
+  if lane then
+    stage:unroll(channel_inner)
+    stage:unroll(column_inner)
+    stage:vectorize(lane)
+  end
+  if kind == "packed_conv" then
+    fuse_outer(stage, { n, channel_outer, row })
+  else
+    local outer = fuse_outer(stage, { n, channel_outer })
+    for _, border in ipairs(borders) do border:compute_at(stage, outer) end
+  end
+  sums:compute_at(stage, column_outer)
+  sum_blocks(sums, kind)
+end
+
+-- A border around a blocked tensor.
+local function pad_loops(stage)
+  local axes = stage.op.axis
+  stage:vectorize(axes[#axes])
+  return table.move(axes, 1, #axes - 1, 1, {})
+end
+
+local function is_blocked_pad(op) return has_tag(op, "pad") and #op.axis == 5 end
+
+-- Whether a border is that of a window alone, whose tiles make it.
+local function is_border_of(op, product, readers)
+  return product and product.kind == "blocked_window" and is_blocked_pad(op) and #readers[op] == 1
+end
+
+local function schedule_product(s, product, out, borders)
+  local op, kind = product.op, product.kind
+  if is_blocked(kind) then
+    return schedule_blocked(s, s[out.outputs[1]], s[op.outputs[1]], kind, borders)
+  end
   local row = row_of(op, kind)
   local loop = tile_result(s[out.outputs[1]], row)
   s[op.outputs[1]]:compute_at(s[out.outputs[1]], loop)
@@ -317,6 +378,7 @@ end
 local function schedule_product_output(s, op, kind)
   local tensor = op.outputs[1]
   local sums = s:cache_write(tensor, "global")
+  if is_blocked(kind) then return schedule_blocked(s, s[tensor], s[sums], kind, {}) end
   local row = row_of(op, kind)
   local loop = tile_result(s[tensor], row)
   s[sums]:compute_at(s[tensor], loop)
@@ -326,7 +388,7 @@ end
 -- A reduction by itself: a product by tiles or by lanes, another one as it is.
 local function schedule_reduction(s, op)
   local kind = names_tile(op)
-  if kind and kind ~= "packed_conv" and can_tile(op, op, kind) then
+  if kind and can_tile(op, op, kind) then
     return schedule_product_output(s, op, kind)
   end
   if kind == "dense" and schedule_lanes(s, op) then return end
@@ -335,6 +397,7 @@ end
 
 local function schedule_kept(s, op)
   local tensor = op.outputs[1]
+  if is_blocked_pad(op) then return fuse_outer(s[tensor], pad_loops(s[tensor])) end
   if has_tag(op, "pad") then return row_loops(s[tensor]) end
   if not reduces(op) then return map_loops(s[tensor]) end
   schedule_reduction(s, op)
@@ -381,11 +444,17 @@ function generic.schedule(outs)
   end
   if not reduces(out) and schedule_rows(s, kept, out) then return s end
   local product = fused_product(kept, out)
+  local borders = {}
   for _, op in ipairs(kept) do
-    if not (product and product.op == op) then schedule_kept(s, op) end
+    if is_border_of(op, product, readers) then
+      borders[#borders + 1] = s[op.outputs[1]]
+      pad_loops(s[op.outputs[1]])
+    elseif not (product and product.op == op) then
+      schedule_kept(s, op)
+    end
   end
   if product then
-    schedule_product(s, product.op, out, product.kind)
+    schedule_product(s, product, out, borders)
   else
     schedule_output(s, out)
   end

@@ -20,13 +20,19 @@ function tile.divisor(extent, most)
   return 1
 end
 
+local MOST_PIXELS, MOST_BLOCKS = 28, 4
+
 -- Products for each load of a step, less for lanes that are empty and sums too few to overlap. A
 -- vector of columns is loaded from further away than an element of a row: it counts three times.
-local function score(rows, columns)
-  local vectors = (columns + LANES - 1) // LANES
+local function score(rows, vectors, filled)
   if (rows + 1) * vectors + 1 > REGISTERS then return -1 end
-  local filled = columns / (vectors * LANES)
   return rows * vectors / (rows + 3 * vectors) * filled * math.min(1, rows * vectors / 8)
+end
+
+-- The share of the lanes of its vectors that a row of columns fills.
+local function fill_of(columns)
+  local vectors = (columns + LANES - 1) // LANES
+  return vectors, columns / (vectors * LANES)
 end
 
 --- Divisors of both extents: rows, columns.
@@ -38,13 +44,28 @@ function tile.of(rows, columns)
   local most = rows == 1 and MOST_COLUMNS_OF_ROW or MOST_COLUMNS
   for c = 1, math.min(columns, most) do
     if columns % c == 0 then
+      local vectors, filled = fill_of(c)
       for r = 1, math.min(rows, MOST_ROWS) do
-        local now = rows % r == 0 and score(r, c) or -1
+        local now = rows % r == 0 and score(r, vectors, filled) or -1
         if now > best then best, best_rows, best_columns = now, r, c end
       end
     end
   end
   return best_rows, best_columns
+end
+
+--- The tile of a convolution: how many neighbouring pixels, and how many blocks of channels, each
+-- of one vector. Both divide their extents.
+function tile.of_pixels(pixels, blocks)
+  local best, best_pixels, best_blocks = -1, 1, 1
+  for b = 1, math.min(blocks, MOST_BLOCKS) do
+    for p = 1, math.min(pixels, MOST_PIXELS) do
+      local divides = pixels % p == 0 and blocks % b == 0
+      local now = divides and score(p, b, 1) or -1
+      if now > best then best, best_pixels, best_blocks = now, p, b end
+    end
+  end
+  return best_pixels, best_blocks
 end
 
 return tile
