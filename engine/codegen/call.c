@@ -408,6 +408,10 @@ void pln_c_visit_call(pln_cw *w, pln_ref ref) {
     pln_c_visit_branch(w, ref);
     return;
   }
+  if (row->form == FORM_BRANCH && pln_c_is_masked(w, ref)) {
+    pln_c_visit_masked(w, ref);
+    return;
+  }
   pln_c_push(w, (pln_c_task){.what = PLN_C_EMIT, .ref = ref});
   push_arguments(w, ref, row);
 }

@@ -125,10 +125,10 @@ end
 -- Loops of the result by tiles: rows of axis `row`, columns of the last axis. All tiles of some
 -- columns are made in a row, so that their operand stays in the cache. The loop in which tiles are
 -- made.
-local function tile_result(stage, row)
+local function tile_result(stage, row, dtype)
   local axes = stage.op.axis
   local n = #axes
-  local rows, columns = tile.of(extent_of(axes[row]), extent_of(axes[n]))
+  local rows, columns = tile.of(extent_of(axes[row]), extent_of(axes[n]), dtype)
   local row_outer, row_inner = stage:split(axes[row], rows)
   local column_outer, column_inner = stage:split(axes[n], columns)
   local order = {}
@@ -293,7 +293,7 @@ local function can_tile(op, out, kind)
   if is_blocked(kind) then return has_pixels_of(op, out) end
   if kind == "dense" or #op.axis < 2 or not same_shape(op, out) then return false end
   local _, columns = tile.of(extent_of(op.axis[row_of(op, kind)]),
-    extent_of(op.axis[#op.axis]))
+    extent_of(op.axis[#op.axis]), op.outputs[1].dtype)
   return columns > 1
 end
 
@@ -325,7 +325,7 @@ end
 
 -- Tiles of pixels and blocks of channels, whose sums are vectors of channels. A border of what a
 -- window reads is made for the channels of a tile.
-local function schedule_blocked(s, stage, sums, kind, borders)
+local function schedule_blocked(stage, sums, kind, borders)
   local pixels, blocks = blocked_tile(sums.op, kind)
   local n, channel, row, column, lane = table.unpack(stage.op.axis)
   local block = extent_of(sums.op.axis[5])
@@ -366,10 +366,10 @@ end
 local function schedule_product(s, product, out, borders)
   local op, kind = product.op, product.kind
   if is_blocked(kind) then
-    return schedule_blocked(s, s[out.outputs[1]], s[op.outputs[1]], kind, borders)
+    return schedule_blocked(s[out.outputs[1]], s[op.outputs[1]], kind, borders)
   end
   local row = row_of(op, kind)
-  local loop = tile_result(s[out.outputs[1]], row)
+  local loop = tile_result(s[out.outputs[1]], row, op.outputs[1].dtype)
   s[op.outputs[1]]:compute_at(s[out.outputs[1]], loop)
   tile_sums(s[op.outputs[1]], row)
 end
@@ -378,9 +378,9 @@ end
 local function schedule_product_output(s, op, kind)
   local tensor = op.outputs[1]
   local sums = s:cache_write(tensor, "global")
-  if is_blocked(kind) then return schedule_blocked(s, s[tensor], s[sums], kind, {}) end
+  if is_blocked(kind) then return schedule_blocked(s[tensor], s[sums], kind, {}) end
   local row = row_of(op, kind)
-  local loop = tile_result(s[tensor], row)
+  local loop = tile_result(s[tensor], row, tensor.dtype)
   s[sums]:compute_at(s[tensor], loop)
   tile_sums(s[sums], row)
 end

@@ -33,7 +33,7 @@ local function product(x, weight, arg, transposed, dtype)
     return dense.matmul(x, weight, false, transposed, dtype)
   end
   local axes = transposed and { 1, 0 } or { 0, 1 }
-  local _, columns = tile.of(dims.of(x)[x.ndim - 1], shape[axes[2] + 1])
+  local _, columns = tile.of(dims.of(x)[x.ndim - 1], shape[axes[2] + 1], dtype)
   if columns % 4 == 0 then
     return dense.matmul_panels(x, arg.pack(axes, columns), dtype)
   end
@@ -77,11 +77,13 @@ local function with_bias(result, bias)
   return bias and broadcast.add(result, by_channel(bias, result.ndim)) or result
 end
 
--- A convolution over two axes by blocks of channels, if its weights are a constant; else nil.
+-- A convolution over two axes by blocks of channels, if its weights are a constant and of a dtype
+-- that vectors are made of; else nil.
 local function packed_conv(x, weight, arg, groups, options, dtype)
   local kernel = dims.of(weight)
   local block = layout.block(kernel[1])
-  if not arg.pack or #kernel ~= 4 or not block or x.dtype ~= dtype or not operand.is_float(dtype)
+  local vectors = x.dtype == dtype and operand.is_float(dtype) and tile.is_vector(dtype)
+  if not arg.pack or #kernel ~= 4 or not block or not vectors
     or type(dims.of(x)[2]) ~= "number" then
     return nil
   end
