@@ -68,6 +68,7 @@ typedef struct access {
   pln_c_value stride;
   uint32_t lanes;
   bool gathers;
+  bool guarded; /* lanes are read where w->condition holds */
 } access;
 
 static pln_c_value as_scalar(pln_cw *w, pln_c_value value, uint32_t text) {
@@ -192,6 +193,69 @@ static pln_c_text lane_offset(pln_cw *w, const access *a, uint32_t lane) {
   return pln_c_text_at(w, &at, 0);
 }
 
+/* ----------------------------------------------------------------- conditions
+ */
+
+/* How many elements a buffer of constant extents has; 0: not known. */
+static int64_t n_elements(const pln_cw *w, const access *a) {
+  int64_t n = 1;
+  for (uint32_t d = 0; d < a->v.rank; d++) {
+    const pln_node *dim = &w->g->nodes[a->v.shape[d]];
+    if (dim->kind != PLN_INT_IMM ||
+        __builtin_mul_overflow(n, (int64_t)pln_imm_bits(dim), &n))
+      return 0;
+  }
+  const pln_node *first = &w->g->nodes[a->v.elem_offset];
+  bool compact = a->v.n_strides == 0 && first->kind == PLN_INT_IMM &&
+                 pln_imm_bits(first) == 0;
+  return compact && n > 0 ? n : 0;
+}
+
+/* Whether all lanes are known to lie in the buffer. The bounds of a ramp's base
+ * are those of all lanes. */
+static bool is_inside(pln_cw *w, const access *a) {
+  pln_c_value last = a->offset;
+  if (a->gathers)
+    last = pln_c_offset(w, PLN_PRIM_ADD, a->offset,
+                        pln_c_offset(w, PLN_PRIM_MUL, a->lane_index, a->scale));
+  return last.lo >= 0 && last.hi < n_elements(w, a);
+}
+
+static pln_c_text holds_in_lane(pln_cw *w, const pln_c_condition *c,
+                                uint32_t lane) {
+  return pln_c_textf(w, PLN_C_CALL, c->negated ? "!%s" : "%s",
+                     pln_c_arg(w, pln_c_lane(w, &c->value, lane)));
+}
+
+/* Whether the condition holds in that lane of `lanes`; where it has others, in
+ * any. */
+static pln_c_text holds(pln_cw *w, const pln_c_condition *c, uint32_t lane,
+                        uint32_t lanes) {
+  if (c->value.lanes == lanes)
+    return holds_in_lane(w, c, lane);
+  pln_c_text any = holds_in_lane(w, c, 0);
+  for (uint32_t k = 1; k < c->value.lanes; k++)
+    any = pln_c_textf(w, PLN_C_COMPOUND, "%s || %s", any.data,
+                      holds_in_lane(w, c, k).data);
+  return pln_c_textf(w, PLN_C_CALL, "(%s)", any.data);
+}
+
+/* The element if all conditions hold, else 0. */
+static pln_c_text guarded(pln_cw *w, const access *a, uint32_t lane,
+                          pln_c_text text) {
+  if (!a->guarded)
+    return text;
+  uint32_t lanes = a->lanes * a->v.lanes;
+  pln_c_text all = holds(w, w->condition, lane, lanes);
+  for (const pln_c_condition *c = w->condition->outer; c; c = c->outer)
+    all = pln_c_textf(w, PLN_C_COMPOUND, "%s && %s", all.data,
+                      holds(w, c, lane, lanes).data);
+  pln_c_text out =
+      pln_c_textf(w, PLN_C_CALL, "(%s ? %s : 0)", all.data, text.data);
+  out.reads = true;
+  return out;
+}
+
 static pln_c_text element(pln_cw *w, const access *a, const char *base,
                           pln_c_text offset) {
   pln_c_text out = pln_c_textf(w, PLN_C_CALL, "%s[%s]", base, offset.data);
@@ -244,7 +308,7 @@ static pln_c_text load_chunk(pln_cw *w, const access *a, const char *base,
                              uint32_t first, uint32_t lanes) {
   pln_c_text texts[64], out;
   bool is_bool = a->v.dtype == PLN_BOOL;
-  if (lanes > 1 && is_run(a)) {
+  if (lanes > 1 && is_run(a) && !a->guarded) {
     out = run_of(w, a, base, first, lanes, false);
     if (is_bool)
       out = pln_c_textf(w, PLN_C_CALL, "((%s)(%s != 0))",
@@ -253,7 +317,8 @@ static pln_c_text load_chunk(pln_cw *w, const access *a, const char *base,
     return out;
   }
   for (uint32_t k = 0; k < lanes; k++)
-    texts[k] = element(w, a, base, lane_offset(w, a, first + k));
+    texts[k] = guarded(w, a, first + k,
+                       element(w, a, base, lane_offset(w, a, first + k)));
   return pln_c_chunk_from_lanes(w, a->v.dtype, is_bool && lanes > 1, lanes,
                                 texts);
 }
@@ -267,6 +332,7 @@ static bool has_lanes(pln_cw *w, const access *a) {
 
 void pln_c_load(pln_cw *w, pln_ref ref) {
   access a = find_access(w, ref, 1);
+  a.guarded = w->condition && w->status == PLN_OK && !is_inside(w, &a);
   expand_lanes(w, &a);
   if (w->status != PLN_OK || !has_lanes(w, &a))
     return;
@@ -277,8 +343,9 @@ void pln_c_load(pln_cw *w, pln_ref ref) {
   pln_c_value out =
       pln_c_new_value(w, a.v.dtype, lanes, splat ? PLN_C_SPLAT : PLN_C_PLAIN);
   if (splat) {
-    pln_c_add_text(w, &out,
-                   element(w, &a, base, pln_c_text_at(w, &a.offset, 0)));
+    pln_c_text text = element(w, &a, base, pln_c_text_at(w, &a.offset, 0));
+    a.lanes = 1;
+    pln_c_add_text(w, &out, guarded(w, &a, 0, text));
     pln_c_set(w, ref, out);
     return;
   }

@@ -207,6 +207,7 @@ void pln_c_free_analysis(pln_cw *w) {
 
 void pln_c_analyse(pln_cw *w) {
   w->spills = false;
+  w->condition = NULL;
   new_tables(w);
   if (w->status != PLN_OK)
     return;

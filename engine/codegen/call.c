@@ -47,13 +47,33 @@ static bool agrees(pln_cw *w, pln_ref ref, uint32_t lanes) {
   return ok;
 }
 
+/* The text of a chunk of a call, lane by lane. */
+static pln_c_text chunk_by_lanes(pln_cw *w, pln_ref ref, pln_c_lane_fn lane,
+                                 const pln_c_value *args, uint32_t first,
+                                 uint32_t part, uint32_t mask) {
+  uint32_t n_args = w->g->nodes[ref].count;
+  pln_c_text texts[64], lane_args[MOST_LANE_ARGS];
+  for (uint32_t k = 0; k < part; k++) {
+    bool reads = false;
+    for (uint32_t i = 0; i < n_args; i++) {
+      lane_args[i] = pln_c_lane(w, &args[i], first + k);
+      reads |= lane_args[i].reads;
+    }
+    texts[k] = lane(w, ref, lane_args);
+    if (part > 1)
+      texts[k] = pln_c_textf(w, PLN_C_CALL, "%s", pln_c_arg(w, texts[k]));
+    texts[k].reads = reads;
+  }
+  return pln_c_chunk_from_lanes(w, pln_prim_dtype(w->g, ref), mask && part > 1,
+                                part, texts);
+}
+
 static void emit_lanes(pln_cw *w, pln_ref ref, pln_c_lane_fn lane) {
   const pln_node *n = &w->g->nodes[ref];
   uint32_t lanes = pln_prim_lanes(w->g, ref);
   pln_dtype dtype = pln_prim_dtype(w->g, ref);
   pln_c_value args[MOST_LANE_ARGS] = {0};
-  pln_c_text texts[64], lane_args[MOST_LANE_ARGS];
-  bool splat = lanes > 1;
+  bool splat = lanes > 1, whole = pln_c_is_vector_function(w, ref);
   if (!agrees(w, ref, lanes))
     return;
   for (uint32_t i = 0; i < n->count; i++) {
@@ -68,20 +88,12 @@ static void emit_lanes(pln_cw *w, pln_ref ref, pln_c_lane_fn lane) {
   out.mask = dtype == PLN_BOOL && lanes > 1 && w->width > 1 && !splat;
   for (uint32_t c = 0, first = 0; c < chunks; c++) {
     uint32_t part = splat ? 1 : pln_c_chunk_lanes(w, lanes, c);
-    for (uint32_t k = 0; k < part; k++) {
-      bool reads = false;
-      for (uint32_t i = 0; i < n->count; i++) {
-        lane_args[i] = pln_c_lane(w, &args[i], first + k);
-        reads |= lane_args[i].reads;
-      }
-      texts[k] = lane(w, ref, lane_args);
-      if (part > 1)
-        texts[k] = pln_c_textf(w, PLN_C_CALL, "%s", pln_c_arg(w, texts[k]));
-      texts[k].reads = reads;
-    }
+    bool is_vector = whole && part > 1;
     pln_c_add_text(
         w, &out,
-        pln_c_chunk_from_lanes(w, dtype, out.mask && part > 1, part, texts));
+        is_vector
+            ? pln_c_vector_function(w, ref, part, pln_c_text_at(w, args, c))
+            : chunk_by_lanes(w, ref, lane, args, first, part, out.mask));
     first += part;
   }
   pln_c_set(w, ref, out);
@@ -394,6 +406,10 @@ void pln_c_visit_call(pln_cw *w, pln_ref ref) {
   if (row->form == FORM_BRANCH &&
       pln_prim_lanes(w->g, args_of(w, ref)[0]) == 1) {
     pln_c_visit_branch(w, ref);
+    return;
+  }
+  if (row->form == FORM_BRANCH && pln_c_is_masked(w, ref)) {
+    pln_c_visit_masked(w, ref);
     return;
   }
   pln_c_push(w, (pln_c_task){.what = PLN_C_EMIT, .ref = ref});

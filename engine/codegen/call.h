@@ -15,6 +15,11 @@ bool pln_c_is_function(pln_slice name, uint32_t *n_args);
 pln_c_text pln_c_call_function(pln_cw *w, pln_slice name, pln_dtype dtype,
                                uint32_t n, const pln_c_text *args);
 pln_c_text pln_c_function_lane(pln_cw *w, pln_ref ref, const pln_c_text *args);
+/* Whether a call of one argument is a function of whole vectors; its text for a
+ * chunk of several lanes. */
+bool pln_c_is_vector_function(pln_cw *w, pln_ref ref);
+pln_c_text pln_c_vector_function(pln_cw *w, pln_ref ref, uint32_t lanes,
+                                 pln_c_text arg);
 pln_c_text pln_c_ldexp_lane(pln_cw *w, pln_ref ref, const pln_c_text *args);
 pln_c_text pln_c_fma_lane(pln_cw *w, pln_ref ref, const pln_c_text *args);
 pln_c_text pln_c_test_lane(pln_cw *w, pln_ref ref, const pln_c_text *args);

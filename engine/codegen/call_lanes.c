@@ -74,6 +74,50 @@ pln_c_text pln_c_call_function(pln_cw *w, pln_slice name, pln_dtype dtype,
   return pln_c_rounded(w, dtype, out);
 }
 
+/* ---------------------------------------------------- functions of vectors */
+
+typedef struct vector_function {
+  const char *name;
+  uint8_t n_helpers;
+  uint8_t helpers[5]; /* pln_c_helper: its own one and those that it calls */
+} vector_function;
+
+static const vector_function *find_vector_function(const char *name) {
+  static const vector_function rows[] = {
+      {"exp",
+       4,
+       {PLN_C_HELPER_VECTOR_EXP, PLN_C_HELPER_VECTOR_SPLAT,
+        PLN_C_HELPER_VECTOR_MIN, PLN_C_HELPER_VECTOR_MAX}},
+      {"sigmoid", 1, {PLN_C_HELPER_VECTOR_SIGMOID}},
+      {"tanh", 2, {PLN_C_HELPER_VECTOR_TANH, PLN_C_HELPER_VECTOR_SELECT}},
+      {"erf", 2, {PLN_C_HELPER_VECTOR_ERF, PLN_C_HELPER_VECTOR_SELECT}}};
+  for (size_t i = 0; i < PLN_COUNT(rows); i++)
+    if (!strcmp(name, rows[i].name))
+      return &rows[i];
+  return NULL;
+}
+
+bool pln_c_is_vector_function(pln_cw *w, pln_ref ref) {
+  return w->width > 1 && pln_prim_dtype(w->g, ref) == PLN_FLOAT32 &&
+         find_vector_function(builtin_of(w, ref)) != NULL;
+}
+
+static void use_helpers(pln_cw *w, const vector_function *row, uint32_t lanes) {
+  for (uint32_t i = 0; i < row->n_helpers; i++)
+    pln_c_use(w, (pln_c_helper)row->helpers[i], PLN_C_F32, lanes);
+}
+
+pln_c_text pln_c_vector_function(pln_cw *w, pln_ref ref, uint32_t lanes,
+                                 pln_c_text arg) {
+  const vector_function *row = find_vector_function(builtin_of(w, ref));
+  use_helpers(w, find_vector_function("exp"), lanes);
+  use_helpers(w, row, lanes);
+  pln_c_text out = pln_c_textf(w, PLN_C_CALL, "pl_%s_f32x%u(%s)", row->name,
+                               lanes, arg.data);
+  out.reads = arg.reads;
+  return out;
+}
+
 static pln_c_text abs_lane(pln_cw *w, pln_dtype dtype, pln_c_text arg) {
   pln_c_use(w, PLN_C_HELPER_ABS, PLN_C_I64, 1);
   return pln_c_textf(w, PLN_C_COMPOUND, "(%s)pl_abs((int64_t)%s)",

@@ -385,6 +385,8 @@ static void visit_expr(pln_cw *w, pln_ref ref) {
   case PLN_SELECT:
     if (branches(w, ref))
       pln_c_visit_branch(w, ref);
+    else if (n->kind == PLN_SELECT && pln_c_is_masked(w, ref))
+      pln_c_visit_masked(w, ref);
     else
       operands_first(w, ref);
     break;
@@ -430,6 +432,7 @@ void pln_c_expr_task(pln_cw *w, pln_c_task task) {
   case PLN_C_EMIT: emit_expr(w, task.ref); break;
   case PLN_C_BRANCH: branch(w, task); break;
   case PLN_C_OTHERWISE: otherwise(w, task); break;
+  case PLN_C_MASKED: pln_c_masked_task(w, task); break;
   case PLN_C_LET_BODY: let_body(w, task); break;
   case PLN_C_LET_END: let_end(w, task); break;
   case PLN_C_TOP_VAR: pln_c_set_top_var(w, task.ref); break;

@@ -267,9 +267,8 @@ static void select_chunks(pln_cw *w, pln_c_value c, pln_c_value a,
   }
 }
 
-void pln_c_select(pln_cw *w, pln_ref ref, const pln_ref *o) {
-  pln_c_value c = pln_c_value_of(w, o[0]), a = pln_c_value_of(w, o[1]);
-  pln_c_value b = pln_c_value_of(w, o[2]);
+static void select_values(pln_cw *w, pln_ref ref, pln_c_value c, pln_c_value a,
+                          pln_c_value b) {
   bool one = is_one(&c) && is_one(&a) && is_one(&b);
   pln_c_value out =
       pln_c_new_value(w, pln_prim_dtype(w->g, ref), a.lanes,
@@ -289,4 +288,61 @@ void pln_c_select(pln_cw *w, pln_ref ref, const pln_ref *o) {
     out.hi = a.hi > b.hi ? a.hi : b.hi;
   }
   pln_c_set(w, ref, out);
+}
+
+void pln_c_select(pln_cw *w, pln_ref ref, const pln_ref *o) {
+  select_values(w, ref, pln_c_value_of(w, o[0]), pln_c_value_of(w, o[1]),
+                pln_c_value_of(w, o[2]));
+}
+
+/* ---------------------------------------------------------- masked selection
+ */
+
+bool pln_c_is_masked(const pln_cw *w, pln_ref ref) {
+  const pln_ref *o = operands_of(w, ref);
+  return pln_prim_lanes(w->g, o[0]) > 1 && (w->unsafe[o[1]] || w->unsafe[o[2]]);
+}
+
+void pln_c_visit_masked(pln_cw *w, pln_ref ref) {
+  pln_c_push(w, (pln_c_task){.what = PLN_C_MASKED, .ref = ref});
+  pln_c_push_expr(w, operands_of(w, ref)[0]);
+}
+
+static void enter_condition(pln_cw *w, pln_c_value value, bool negated) {
+  pln_c_condition *inner = pln_arena_new(&w->arena, sizeof *inner);
+  if (!inner) {
+    pln_c_fail(w, pln_nomem(w->engine));
+    return;
+  }
+  *inner = (pln_c_condition){value, negated, w->condition};
+  w->condition = inner;
+}
+
+static void leave_condition(pln_cw *w, uint32_t mark) {
+  if (w->condition)
+    w->condition = w->condition->outer;
+  pln_c_forget(w, mark);
+}
+
+/* Operand k was written. What was computed for some lanes only is forgotten. */
+void pln_c_masked_task(pln_cw *w, pln_c_task task) {
+  const pln_ref *o = operands_of(w, task.ref);
+  if (task.k == 0) {
+    pln_c_value value = pln_c_value_of(w, o[0]);
+    task.x = pln_c_keep(w, pln_c_named(w, pln_c_plain(w, value)));
+    task.mark = w->n_log;
+  } else {
+    pln_c_value value = pln_c_value_of(w, o[task.k]);
+    leave_condition(w, task.mark);
+    if (task.k == 1)
+      task.first = pln_c_keep(w, value);
+    else if (w->status == PLN_OK)
+      select_values(w, task.ref, w->values[task.x - 1],
+                    w->values[task.first - 1], value);
+  }
+  if (++task.k > 2 || w->status != PLN_OK)
+    return;
+  enter_condition(w, w->values[task.x - 1], task.k == 2);
+  pln_c_push(w, task);
+  pln_c_push_expr(w, o[task.k]);
 }

@@ -54,6 +54,7 @@ typedef enum pln_c_task_kind {
   PLN_C_BRANCH,
   PLN_C_OTHERWISE,
   PLN_C_JOIN,
+  PLN_C_MASKED, /* a selection by lanes, k: which operand was written */
   PLN_C_LET_BODY,
   PLN_C_LET_END,
   PLN_C_STMT,
@@ -74,6 +75,14 @@ typedef struct pln_c_task {
   uint32_t first; /* 1 + a value */
   size_t at, end; /* positions in the output */
 } pln_c_task;
+
+/* A selection by lanes whose operand is being written: lanes that it does not
+ * take read no memory, unless that is known to be of a buffer. */
+typedef struct pln_c_condition {
+  pln_c_value value; /* PLAIN with names */
+  bool negated;
+  const struct pln_c_condition *outer;
+} pln_c_condition;
 
 /* The memory behind a data pointer. */
 typedef struct pln_c_memory {
@@ -178,6 +187,7 @@ typedef struct pln_cw {
   uint32_t n_memories, cap_memories;
   pln_idmap *names; /* C name -> the last suffix + 1 */
   uint32_t n_temps, n_labels, n_asserts, n_regions, n_captures;
+  const pln_c_condition *condition; /* the innermost one */
   bool spills; /* loads become variables: a call may write what they read */
   bool uses_workspace, restricts;
   bool at_top; /* sizes of the workspace: variables of lets are expanded */
@@ -301,6 +311,11 @@ void pln_c_push_expr(pln_cw *w, pln_ref ref);
 void pln_c_push_exprs(pln_cw *w, uint32_t n, const pln_ref *refs);
 void pln_c_expr_task(pln_cw *w, pln_c_task task);
 void pln_c_visit_branch(pln_cw *w, pln_ref ref);
+/* Whether a selection has a condition for each lane, and an operand that may
+ * fault; writes one. */
+bool pln_c_is_masked(const pln_cw *w, pln_ref ref);
+void pln_c_visit_masked(pln_cw *w, pln_ref ref);
+void pln_c_masked_task(pln_cw *w, pln_c_task task);
 void pln_c_visit_call(pln_cw *w, pln_ref ref);
 void pln_c_emit_call(pln_cw *w, pln_ref ref);
 bool pln_c_call_is_safe(const pln_node *n);

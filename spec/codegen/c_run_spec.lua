@@ -119,7 +119,7 @@ for i in range(16):
   "A[0:16] = T.Cast(\"float32x16\", B[0:16])",
   "B[0:16] = B[0:16] // T.Broadcast(4, 16) + B[0:16] % T.Broadcast(8, 16)",
   "B[0:16] = B[0:16] // T.Broadcast(3, 16) + B[0:16] % T.Broadcast(5, 16)",
-  "A[0:16] = T.exp(A[0:16])",
+  "A[0:16] = T.exp2(A[0:16])",
   [[
 for i in range(16):
     A[i] = T.Select(i % 3 < 2, A[i // 2], A[(i * 5) % 16])
@@ -332,6 +332,43 @@ def f(A: T.Buffer((16,), "%s"), B: T.Buffer((%d,), "%s")):
         lines[#lines + 1] = (text:gsub("DT", dtype))
       end
       compare_floats(lines, dtype)
+    end)
+  end
+
+  -- Functions of vectors are polynomials: within `most` units in the last place, and exact where
+  -- the result is no number or not finite.
+  local function check_vector_function(name, most, cc)
+    local n, values = 4096, {}
+    for i = 1, n do values[i] = (i - n / 2) * 0.053 end
+    for i = 1, 64 do values[i] = (i - 32) * 1e-3 end
+    for i, x in ipairs(special) do values[64 + i] = x end
+    local mod = parse(([[
+@T.prim_func
+def f(A: T.Buffer((4096,), "float32"), B: T.Buffer((4096,), "float32")):
+    for i in range(256):
+        B[i * 16:i * 16 + 16] = T.%s(A[i * 16:i * 16 + 16])]]):format(name))
+    local args = { pl.tensor(values, "float32"), pl.tensor(ramp(n, 0, 0), "float32") }
+    local expected = pl.tir.run(mod, args)[2]:to_table()
+    for _, bytes in ipairs { 16, 64 } do
+      local m = pl.build(mod, { cc = cc, run = "process", vector_bytes = bytes,
+        flags = "-O2 -std=c11 -ffp-contract=fast -Wall -Wextra -Werror" })
+      assert.truthy(m:source():find("pl_" .. name .. "_f32x", 1, true))
+      for i, got in ipairs(m.f(table.unpack(args))[2]:to_table()) do
+        local want = expected[i]
+        local unit = math.max(math.abs(want) * 2.0 ^ -23, 1.5e-45)
+        local same = got == want or got ~= got and want ~= want
+          or math.abs(got - want) <= most * unit
+        assert(same, ("%s(%.9g): %.9g expected, got %.9g"):format(name, values[i], want, got))
+      end
+    end
+  end
+
+  for name, most in pairs { exp = 2, sigmoid = 3, tanh = 3, erf = 3 } do
+    it("have functions of whole vectors: " .. name, function()
+      check_vector_function(name, most)
+      if os.execute "command -v clang > /dev/null 2>&1" then
+        check_vector_function(name, most, "clang")
+      end
     end)
   end
 

@@ -267,7 +267,7 @@ describe("packed weights", function()
     local functions, calls = count(lowered)
     assert.equal(1, functions)
     assert.equal(2, calls)
-    assert.matches("(8, 1, 1, 8)", tostring(lowered.functions.main), 1, true)
+    assert.matches("(1, 8, 1, 1, 8)", tostring(lowered.functions.main), 1, true)
     local input = pl.tensor.random({ 1, 8, 4, 4 }, "float32", { seed = 3 })
     assert.is_true((pl.eval(lowered, input):compare(pl.eval(mod, input), { rtol = 1e-4,
       atol = 1e-5 })))

@@ -61,7 +61,7 @@ local function lowered(mod)
   local folded = pass.sequential { "qnn.CanonicalizeOps", "InferType",
     'FoldConstant{fold="all"}' } (mod)
   folded = folded:with { main = with_own_results(folded.functions.main) }
-  return pass.sequential { "InferType", "FuseOps", "LowerTE" } (folded)
+  return pass.sequential { "InferType", "FuseOps", 'LowerTE{layout="NCHWc"}' } (folded)
 end
 
 -- --------------------------------------------------------------------- plan

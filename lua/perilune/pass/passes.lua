@@ -82,9 +82,12 @@ core.register(pass.spec({
   name = "LowerTE", kind = "module", opt_level = 0,
   doc = "Make loops (PrimFuncs) of the functions of fused operators.",
   options = { { name = "unsupported", default = "error", choices = { "error", "keep" },
-    doc = "keep: what has no compute is left to the evaluator." } },
+    doc = "keep: what has no compute is left to the evaluator." },
+    { name = "layout", default = "plain", choices = { "plain", "NCHWc" },
+      doc = "NCHWc: results of convolutions are blocks of channels in memory." } },
   run = function(mod, ctx)
-    return require "perilune.topi.lower_te"(mod, { unsupported = ctx:option "unsupported" })
+    return require "perilune.topi.lower_te"(mod, { unsupported = ctx:option "unsupported",
+      layout = ctx:option "layout" })
   end,
 }))
 

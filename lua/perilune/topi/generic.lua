@@ -12,11 +12,14 @@ local argument = require "perilune.argument"
 local dims = require "perilune.topi.dims"
 local operation = require "perilune.te.operation"
 local schedule = require "perilune.te.schedule"
+local tile = require "perilune.topi.tile"
+
+local divisor = tile.divisor
 
 local generic = {}
 
--- Lanes of a vector loop; rows and lanes of the tile of a product.
-local LANES, ROWS, COLUMNS = 16, 8, 32
+-- Lanes of a vector loop; pixels of the tile of a pool.
+local LANES, PIXELS = 16, 14
 
 local function list_of(outs, where)
   if operation.is_tensor(outs) then outs = { outs } end
@@ -56,15 +59,6 @@ local function walk(outs)
     end
   end
   return order, readers
-end
-
--- The largest divisor of an extent up to `most`; 1 when the extent is not known.
-local function divisor(extent, most)
-  if type(extent) ~= "number" or extent < 1 then return 1 end
-  for factor = math.min(extent, most), 2, -1 do
-    if extent % factor == 0 then return factor end
-  end
-  return 1
 end
 
 local function extent_of(axis) return dims.value(axis.dom[1].extent) end
@@ -111,7 +105,8 @@ end
 
 -- What a reduction is, by its tag; nil: none of these.
 local function names_tile(op)
-  for _, kind in ipairs { "packed_conv", "group_conv", "conv", "matmul", "dense" } do
+  for _, kind in ipairs { "packed_conv", "blocked_window", "group_conv", "conv", "matmul",
+    "dense" } do
     if op.tag == kind then return kind end
   end
   return nil
@@ -127,24 +122,27 @@ local function same_shape(a, b)
   return true
 end
 
--- Loops of the result by tiles: rows of axis `row`, columns of the last axis. The loop in which
--- tiles are made, then what is left to do in a tile.
-local function tile_result(stage, row)
+-- Loops of the result by tiles: rows of axis `row`, columns of the last axis. All tiles of some
+-- columns are made in a row, so that their operand stays in the cache. The loop in which tiles are
+-- made.
+local function tile_result(stage, row, dtype)
   local axes = stage.op.axis
   local n = #axes
-  local rows, columns = divisor(extent_of(axes[row]), ROWS), divisor(extent_of(axes[n]), COLUMNS)
+  local rows, columns = tile.of(extent_of(axes[row]), extent_of(axes[n]), dtype)
   local row_outer, row_inner = stage:split(axes[row], rows)
   local column_outer, column_inner = stage:split(axes[n], columns)
-  local outer = {}
-  for i = 1, n - 1 do outer[i] = i == row and row_outer or axes[i] end
-  local order = table.move(outer, 1, #outer, 1, {})
+  local order = {}
+  for i = 1, n - 1 do
+    if i ~= row then order[#order + 1] = axes[i] end
+  end
   order[#order + 1] = column_outer
+  order[#order + 1] = row_outer
+  local outer = table.move(order, 1, #order, 1, {})
   order[#order + 1] = row_inner
   order[#order + 1] = column_inner
   stage:reorder(table.unpack(order))
   if columns > 1 then stage:vectorize(column_inner) end
-  fuse_outer(stage, outer)
-  return column_outer
+  return fuse_outer(stage, outer)
 end
 
 -- Sums of a tile: rows unrolled, columns as vectors, reductions around.
@@ -195,17 +193,22 @@ end
 
 -- ---------------------------------------------------------------- schedules
 
+-- Whether a reduction reads a stage, or a view of it.
+local function is_reduced(op, readers)
+  for _, reader in ipairs(readers[op] or {}) do
+    if reduces(reader) then return true end
+    if has_tag(reader, "blocked_view") and is_reduced(reader, readers) then return true end
+  end
+  return false
+end
+
 -- Statements read memory, so what they read is computed ahead.
 local function is_root(op, readers)
   if has_tag(op, "softmax_exp") then return true end
   for _, reader in ipairs(readers[op] or {}) do
     if reader.kind == "ExternOp" then return true end
   end
-  if not has_tag(op, "pad") and not has_tag(op, "dilate") then return false end
-  for _, reader in ipairs(readers[op] or {}) do
-    if reduces(reader) then return true end
-  end
-  return has_tag(op, "dilate")
+  return has_tag(op, "dilate") or has_tag(op, "pad") and is_reduced(op, readers)
 end
 
 -- Stages between the operands and the results that are not computed where they are used.
@@ -223,6 +226,24 @@ local function inline_maps(s, order, readers, is_output)
   return kept
 end
 
+-- A reduction by lanes: its only axis is the last one of what it reads.
+local function schedule_lanes(s, op)
+  local tensor = op.outputs[1]
+  local k = s[tensor].op.reduce_axis[1]
+  local extent = extent_of(k)
+  if #op.outputs > 1 or #op.reduce_axis > 1 then return false end
+  if type(extent) ~= "number" or extent % LANES ~= 0 or extent == LANES then return false end
+  local _, lane = s[tensor]:split(k, LANES)
+  local parts = s:rfactor(tensor, lane, #op.axis)
+  local stage = s[parts]
+  local axes, outer = stage.op.axis, stage.op.reduce_axis[1]
+  stage:reorder(outer, axes[#axes])
+  stage:vectorize(axes[#axes])
+  local own = s[tensor].op.axis
+  if #own > 0 then s[parts]:compute_at(s[tensor], own[#own]) end
+  return true
+end
+
 -- The stages of a row, if all that is kept belongs to rows of the result.
 local function schedule_rows(s, kept, out)
   if #kept == 0 then return false end
@@ -235,7 +256,9 @@ local function schedule_rows(s, kept, out)
   if not loop then return false end
   for _, op in ipairs(kept) do
     s[op.outputs[1]]:compute_at(s[out.outputs[1]], loop)
-    if not reduces(op) then
+    if reduces(op) then
+      schedule_lanes(s, op)
+    else
       local axes = s[op.outputs[1]].op.axis
       local last = axes[#axes]
       local factor = vector_factor(extent_of(last))
@@ -253,43 +276,100 @@ local function reduce_loops(stage)
   fuse_outer(stage, table.move(axes, 1, #axes, 1, {}))
 end
 
--- Whether the result has the channels of a packed convolution as its second axis.
-local function is_unpacked(op, out)
+local function is_blocked(kind) return kind == "packed_conv" or kind == "blocked_window" end
+
+-- Whether the result of blocked sums, (N, C / b, H, W, b), has their shape, or (N, C, H, W).
+local function has_pixels_of(op, out)
+  if same_shape(op, out) then return true end
   if #out.axis ~= 4 then return false end
-  for i, axis in ipairs { 1, 3, 4, 2 } do
-    if extent_of(op.axis[i]) ~= extent_of(out.axis[axis]) then return false end
+  for i, axis in ipairs { 1, false, 3, 4 } do
+    if axis and extent_of(op.axis[axis]) ~= extent_of(out.axis[i]) then return false end
   end
-  return true
+  return extent_of(op.axis[2]) * extent_of(op.axis[5]) == extent_of(out.axis[2])
 end
 
 -- Whether tiles of the product are of use: it has rows, and its last axis is as the result's.
 local function can_tile(op, out, kind)
-  if kind == "packed_conv" then return is_unpacked(op, out) end
+  if is_blocked(kind) then return has_pixels_of(op, out) end
   if kind == "dense" or #op.axis < 2 or not same_shape(op, out) then return false end
-  return divisor(extent_of(op.axis[#op.axis]), COLUMNS) > 1
+  local _, columns = tile.of(extent_of(op.axis[row_of(op, kind)]),
+    extent_of(op.axis[#op.axis]), op.outputs[1].dtype)
+  return columns > 1
 end
 
--- Tiles of columns and channels: the sums of a tile are vectors of channels.
-local function schedule_packed(s, op, out)
-  local stage, sums = s[out.outputs[1]], s[op.outputs[1]]
-  local n, channel, row, column = table.unpack(stage.op.axis)
-  local channels = divisor(extent_of(channel), COLUMNS)
-  local columns = divisor(extent_of(column), channels > LANES and 14 or 28)
-  local channel_outer, channel_inner = stage:split(channel, channels)
-  local column_outer, column_inner = stage:split(column, columns)
-  stage:reorder(n, channel_outer, row, column_outer, channel_inner, column_inner)
-  fuse_outer(stage, { n, channel_outer, row })
-  sums:compute_at(stage, column_outer)
+-- The pixels and the blocks of channels of a tile.
+local function blocked_tile(op, kind)
+  local pixels, blocks = extent_of(op.axis[4]), extent_of(op.axis[2])
+  if kind == "packed_conv" then return tile.of_pixels(pixels, blocks) end
+  return divisor(pixels, PIXELS), 1
+end
+
+-- The sums of a tile: reductions around pixels around blocks, so that an element of the operand is
+-- loaded once for all blocks. Short windows are unrolled.
+local function sum_blocks(sums, kind)
   local axes, reduced = sums.op.axis, sums.op.reduce_axis
-  sums:reorder(axes[1], axes[2], reduced[1], reduced[2], reduced[3], axes[3], axes[4])
-  sums:unroll(axes[3])
-  sums:vectorize(axes[4])
+  local is_product = kind == "packed_conv"
+  local order = is_product and { axes[1], axes[3] } or { axes[1], axes[2], axes[3] }
+  table.move(reduced, 1, #reduced, #order + 1, order)
+  order[#order + 1] = axes[4]
+  if is_product then order[#order + 1] = axes[2] end
+  order[#order + 1] = axes[5]
+  sums:reorder(table.unpack(order))
+  for _, axis in ipairs(reduced) do
+    if not is_product and extent_of(axis) <= 3 then sums:unroll(axis) end
+  end
+  sums:unroll(axes[4])
+  if is_product then sums:unroll(axes[2]) end
+  sums:vectorize(axes[5])
 end
 
-local function schedule_product(s, op, out, kind)
-  if kind == "packed_conv" then return schedule_packed(s, op, out) end
+-- Tiles of pixels and blocks of channels, whose sums are vectors of channels. A border of what a
+-- window reads is made for the channels of a tile.
+local function schedule_blocked(stage, sums, kind, borders)
+  local pixels, blocks = blocked_tile(sums.op, kind)
+  local n, channel, row, column, lane = table.unpack(stage.op.axis)
+  local block = extent_of(sums.op.axis[5])
+  local channel_outer, channel_inner = stage:split(channel, lane and blocks or blocks * block)
+  local column_outer, column_inner = stage:split(column, pixels)
+  local order = { n, channel_outer, row, column_outer, channel_inner, column_inner }
+  order[#order + 1] = lane
+  stage:reorder(table.unpack(order))
+  if lane then
+    stage:unroll(channel_inner)
+    stage:unroll(column_inner)
+    stage:vectorize(lane)
+  end
+  if kind == "packed_conv" then
+    fuse_outer(stage, { n, channel_outer, row })
+  else
+    local outer = fuse_outer(stage, { n, channel_outer })
+    for _, border in ipairs(borders) do border:compute_at(stage, outer) end
+  end
+  sums:compute_at(stage, column_outer)
+  sum_blocks(sums, kind)
+end
+
+-- A border around a blocked tensor.
+local function pad_loops(stage)
+  local axes = stage.op.axis
+  stage:vectorize(axes[#axes])
+  return table.move(axes, 1, #axes - 1, 1, {})
+end
+
+local function is_blocked_pad(op) return has_tag(op, "pad") and #op.axis == 5 end
+
+-- Whether a border is that of a window alone, whose tiles make it.
+local function is_border_of(op, product, readers)
+  return product and product.kind == "blocked_window" and is_blocked_pad(op) and #readers[op] == 1
+end
+
+local function schedule_product(s, product, out, borders)
+  local op, kind = product.op, product.kind
+  if is_blocked(kind) then
+    return schedule_blocked(s[out.outputs[1]], s[op.outputs[1]], kind, borders)
+  end
   local row = row_of(op, kind)
-  local loop = tile_result(s[out.outputs[1]], row)
+  local loop = tile_result(s[out.outputs[1]], row, op.outputs[1].dtype)
   s[op.outputs[1]]:compute_at(s[out.outputs[1]], loop)
   tile_sums(s[op.outputs[1]], row)
 end
@@ -298,42 +378,33 @@ end
 local function schedule_product_output(s, op, kind)
   local tensor = op.outputs[1]
   local sums = s:cache_write(tensor, "global")
+  if is_blocked(kind) then return schedule_blocked(s[tensor], s[sums], kind, {}) end
   local row = row_of(op, kind)
-  local loop = tile_result(s[tensor], row)
+  local loop = tile_result(s[tensor], row, tensor.dtype)
   s[sums]:compute_at(s[tensor], loop)
   tile_sums(s[sums], row)
 end
 
--- The sums of a dense layer by lanes: k is the last axis of both operands.
-local function schedule_lanes(s, op)
-  local tensor = op.outputs[1]
-  local k = s[tensor].op.reduce_axis[1]
-  local extent = extent_of(k)
-  if type(extent) ~= "number" or extent % LANES ~= 0 or extent == LANES then return false end
-  local _, lane = s[tensor]:split(k, LANES)
-  local parts = s:rfactor(tensor, lane, #op.axis)
-  local stage = s[parts]
-  local axes, outer = stage.op.axis, stage.op.reduce_axis[1]
-  stage:reorder(outer, axes[#axes])
-  stage:vectorize(axes[#axes])
-  local own = s[tensor].op.axis
-  if #own > 0 then s[parts]:compute_at(s[tensor], own[#own]) end
-  return true
+-- A reduction by itself: a product by tiles or by lanes, another one as it is.
+local function schedule_reduction(s, op)
+  local kind = names_tile(op)
+  if kind and can_tile(op, op, kind) then
+    return schedule_product_output(s, op, kind)
+  end
+  if kind == "dense" and schedule_lanes(s, op) then return end
+  reduce_loops(s[op.outputs[1]])
 end
 
 local function schedule_kept(s, op)
   local tensor = op.outputs[1]
-  if has_tag(op, "dense") and schedule_lanes(s, op) then return end
+  if is_blocked_pad(op) then return fuse_outer(s[tensor], pad_loops(s[tensor])) end
   if has_tag(op, "pad") then return row_loops(s[tensor]) end
   if not reduces(op) then return map_loops(s[tensor]) end
-  reduce_loops(s[tensor])
+  schedule_reduction(s, op)
 end
 
 local function schedule_output(s, op)
-  local kind = reduces(op) and names_tile(op)
-  if kind and can_tile(op, op, kind) then return schedule_product_output(s, op, kind) end
-  if kind == "dense" and schedule_lanes(s, op) then return end
-  if reduces(op) then return reduce_loops(s[op.outputs[1]]) end
+  if reduces(op) then return schedule_reduction(s, op) end
   map_loops(s[op.outputs[1]])
 end
 
@@ -373,11 +444,17 @@ function generic.schedule(outs)
   end
   if not reduces(out) and schedule_rows(s, kept, out) then return s end
   local product = fused_product(kept, out)
+  local borders = {}
   for _, op in ipairs(kept) do
-    if not (product and product.op == op) then schedule_kept(s, op) end
+    if is_border_of(op, product, readers) then
+      borders[#borders + 1] = s[op.outputs[1]]
+      pad_loops(s[op.outputs[1]])
+    elseif not (product and product.op == op) then
+      schedule_kept(s, op)
+    end
   end
   if product then
-    schedule_product(s, product.op, out, product.kind)
+    schedule_product(s, product, out, borders)
   else
     schedule_output(s, out)
   end

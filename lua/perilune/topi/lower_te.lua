@@ -7,8 +7,9 @@
 -- FTVMSchedule of the operator of the highest pattern, or topi.generic.schedule. Functions that are
 -- equal are lowered once. Constants in a body become operands of the call, scalars stay. A constant
 -- operand of the call that is a list of integers (a shape, axes, bounds) is known to the compute.
--- Other constant operands, weights, may be packed: args[i].pack(axes) is the operand with its axes
--- permuted, which the call gets as a constant of its own.
+-- Other constant operands, weights, may be packed: args[i].pack(axes, block) is the operand with
+-- its axes permuted, which the call gets as a constant of its own. With a block the last of them is
+-- cut in blocks: their number is the first axis, their length the last one.
 
 local core = require "perilune.core"
 core.internal()
@@ -17,6 +18,7 @@ local argument = require "perilune.argument"
 local dims = require "perilune.topi.dims"
 local generic = require "perilune.topi.generic"
 local ir = require "perilune.ir"
+local layout = require "perilune.topi.layout"
 local lower = require "perilune.lower"
 local mutator = require "perilune.ir.mutator"
 local operand = require "perilune.tir.operand"
@@ -56,17 +58,19 @@ local function is_list(tensor)
   return tensor.rank == 1 and tensor.size <= MOST_KNOWN and tensor.dtype:find "^u?int" ~= nil
 end
 
--- The tensors of parameter `i`: one, or the fields of a tuple.
-local function placeholders(state, type_)
+-- The tensors of a parameter, which is blocked or not: those in memory, and those of its type; one,
+-- or the fields of a tuple.
+local function placeholders(state, type_, block)
   if type_.kind == "tuple" then
     local list = {}
     for i, part in ipairs(type_.parts) do list[i] = placeholders(state, part) end
-    return list
+    return list, list
   end
-  check_tensor_type(type_)
-  local tensor = operation.placeholder(type_.shape, type_.dtype, "p" .. #state.params)
+  local shape = check_tensor_type(type_).shape
+  if block then shape = layout.shape(shape, block) end
+  local tensor = operation.placeholder(shape, type_.dtype, "p" .. #state.params)
   state.params[#state.params + 1] = tensor
-  return tensor
+  return tensor, block and layout.view(tensor) or tensor
 end
 
 -- A constant in the body: a scalar is an expression, others are operands of the call.
@@ -132,12 +136,17 @@ local function has_open_shape(type_)
   return false
 end
 
--- A constant operand of the call with permuted axes.
-local function packed(state, param, axes)
+-- A constant operand of the call with permuted axes, the last one in blocks.
+local function packed(state, param, axes, block)
   local shape = {}
   for i, axis in ipairs(axes) do shape[i] = param.type.shape[axis + 1] end
+  if block then
+    table.insert(shape, 1, shape[#shape] // block)
+    shape[#shape] = block
+  end
   local tensor = operation.placeholder(shape, param.type.dtype, "w" .. #state.packed)
-  state.packed[#state.packed + 1] = { tensor = tensor, param = state.packable[param], axes = axes }
+  state.packed[#state.packed + 1] = { tensor = tensor, param = state.packable[param], axes = axes,
+    block = block, shape = shape }
   return tensor
 end
 
@@ -145,7 +154,9 @@ end
 -- only then do functions of other constants need loops of their own.
 local function argument_of(state, node)
   local own = { type = node.type,
-    pack = state.packable[node] and function(axes) return packed(state, node, axes) end }
+    pack = state.packable[node] and function(axes, block)
+      return packed(state, node, axes, block)
+    end }
   if node.kind == "Constant" then
     own.constant = node.data
     return own
@@ -286,7 +297,7 @@ end
 local function uses_of(state, fn, s)
   local uses = {}
   for i, param in ipairs(fn.params) do
-    local value = state.values[param]
+    local value = state.memory[param]
     if operation.is_tensor(value) then
       uses[i] = { whole = is_read(s, value) }
     else
@@ -301,22 +312,23 @@ local function uses_of(state, fn, s)
   return uses
 end
 
--- Tensor expressions of a Primitive function; `known` are tensors of parameters, `weights` the
--- numbers of parameters that may be packed.
-local function expressions(fn, known, weights)
-  local state = { values = {}, known = {}, params = {}, constants = {}, ops = {}, packable = {},
-    packed = {}, numbers = {}, asked = {} }
+-- Tensor expressions of a Primitive function, and what is known of a call of it.
+local function expressions(fn, call)
+  local state = { values = {}, memory = {}, known = {}, params = {}, constants = {}, ops = {},
+    packable = {}, packed = {}, numbers = {}, asked = {} }
   for i, param in ipairs(fn.params) do
     state.numbers[param] = i
-    state.values[param] = placeholders(state, param.type)
-    state.known[param] = known[i]
-    state.packable[param] = weights[i]
+    state.memory[param], state.values[param] = placeholders(state, param.type, call.blocks[i])
+    state.known[param] = call.known[i]
+    state.packable[param] = call.weights[i]
   end
   local values = state.values
   for node in fn:nodes() do
     if values[node] == nil then values[node] = lower_node(state, node) end
   end
-  return state, own_results(flatten(values[fn.body], {}))
+  local results = flatten(values[fn.body], {})
+  if call.block then results = { layout.blocked(results[1], call.block) } end
+  return state, own_results(results)
 end
 
 -- ---------------------------------------------------------------------- pass
@@ -326,23 +338,30 @@ local function scalar_text(value)
   return math.type(value) == "float" and ("%a"):format(value) or tostring(value)
 end
 
--- Operands of a call that are known, texts that tell calls apart by them, operands that are other
--- constants, and a text of which ones those are.
-local function known_of(call)
-  local known, texts, weights, text = {}, {}, {}, {}
+-- What is known of a call: operands that are `known`, `texts` that tell calls apart by them,
+-- `weights`: operands that are other constants, `blocks` of operands and `block` of the result, and
+-- a text of the last three.
+local function facts_of(call, blocks)
+  local facts = { known = {}, texts = {}, weights = {}, blocks = {}, block = blocks[call] }
+  local text = {}
   for i, arg in ipairs(call.args) do
-    if arg.kind == "Constant" and is_list(arg.data) then
-      known[i] = arg.data
-      texts[i] = table.concat(arg.data:to_table(), ",")
-    elseif arg.kind == "Constant" and is_scalar(arg.data) then
-      known[i] = arg.data
-      texts[i] = scalar_text(arg.data:to_table())
-    elseif arg.kind == "Constant" and arg.data.rank > 1 then
-      weights[i] = i
+    local data = arg.kind == "Constant" and arg.data
+    if data and is_list(data) then
+      facts.known[i] = data
+      facts.texts[i] = table.concat(data:to_table(), ",")
+    elseif data and is_scalar(data) then
+      facts.known[i] = data
+      facts.texts[i] = scalar_text(data:to_table())
+    elseif data and data.rank > 1 then
+      facts.weights[i] = i
       text[#text + 1] = i
+    elseif blocks[arg] then
+      facts.blocks[i] = blocks[arg]
+      text[#text + 1] = ("%d:%d"):format(i, blocks[arg])
     end
   end
-  return known, texts, weights, table.concat(text, ";")
+  facts.text = ("%s>%d"):format(table.concat(text, ";"), facts.block or 1)
+  return facts
 end
 
 local function unique(lowered, name)
@@ -358,17 +377,18 @@ end
 -- Whether all that was asked for is known in the same way of another call.
 local function same_known(row, texts)
   for i in pairs(row.asked) do
-    if row.texts[i] ~= texts[i] then return false end
+    if row.facts.texts[i] ~= texts[i] then return false end
   end
   return true
 end
 
--- What a Primitive function was lowered to: { fn, weights, texts, asked, name, constants }.
-local function find(lowered, fn, text, texts)
+-- What a Primitive function was lowered to: { fn, facts, asked, name, constants }.
+local function find(lowered, fn, facts)
   local key = core.node_hash(fn, false)
   lowered.by_hash[key] = lowered.by_hash[key] or {}
   for _, row in ipairs(lowered.by_hash[key]) do
-    if row.weights == text and same_known(row, texts) and core.node_equal(row.fn, fn, false) then
+    if row.facts.text == facts.text and same_known(row, facts.texts)
+      and core.node_equal(row.fn, fn, false) then
       return row
     end
   end
@@ -392,15 +412,13 @@ local function read_constants(state, outs)
   return read
 end
 
-local function lower_function(lowered, call)
-  local fn = call.callee
-  local known, texts, weights, text = known_of(call)
-  local row, list = find(lowered, fn, text, texts)
+local function lower_function(lowered, call, blocks)
+  local fn, facts = call.callee, facts_of(call, blocks)
+  local row, list = find(lowered, fn, facts)
   if row then return row end
-  local state, outs = expressions(fn, known, weights)
+  local state, outs = expressions(fn, facts)
   local name = unique(lowered, name_of(state))
-  row = { fn = fn, weights = text, texts = texts, asked = state.asked, name = name,
-    constants = {} }
+  row = { fn = fn, facts = facts, asked = state.asked, name = name, constants = {} }
   local s
   state.constants = read_constants(state, outs)
   lowered.functions[name], s = to_loops(state, outs, name)
@@ -414,9 +432,21 @@ local function is_primitive(node)
   return attrs and attrs.Primitive == 1 and attrs.Compiler == nil
 end
 
--- The weights of a call with permuted axes, computed now.
-local function packed_constant(node, axes)
-  return ir.Constant(core.eval(ir.Call("transpose", { ir.Constant(node.data) }, { axes = axes })))
+-- The weights of a call with permuted axes, the last one in blocks, computed now.
+local function packed_constant(node, row)
+  local value = ir.Call("transpose", { ir.Constant(node.data) }, { axes = row.axes })
+  if row.block then
+    local rank = #row.axes
+    local shape = table.move(row.shape, 2, rank, 1, {})
+    shape[rank], shape[rank + 1] = row.shape[1], row.block
+    local axes = { rank - 1 }
+    for i = 0, rank do
+      if i ~= rank - 1 then axes[#axes + 1] = i end
+    end
+    value = ir.Call("transpose", { ir.Call("reshape", { value }, { newshape = shape }) },
+      { axes = axes })
+  end
+  return ir.Constant(core.eval(value))
 end
 
 local function operands_of(row, args)
@@ -429,9 +459,16 @@ local function operands_of(row, args)
   end
   for _, constant_row in ipairs(row.constants) do list[#list + 1] = constant_row.node end
   for _, one in ipairs(row.packed) do
-    list[#list + 1] = packed_constant(args[one.param], one.axes)
+    list[#list + 1] = packed_constant(args[one.param], one)
   end
   return list
+end
+
+-- The type of a value in memory.
+local function memory_type(type_, block)
+  if not block then return type_ end
+  return ir.type(("Tensor[(%s), %s]"):format(table.concat(layout.shape(type_.shape, block), ", "),
+    type_.dtype))
 end
 
 local function function_type(args, result)
@@ -440,32 +477,50 @@ local function function_type(args, result)
   return ir.type(("fn (%s) -> %s"):format(table.concat(params, ", "), tostring(result)))
 end
 
-local function lower_calls(lowered, fn, keep)
+-- A result that is blocked in memory, with the type that it had: its users take what is in memory,
+-- and nothing is left of the transformation.
+local function with_type(call, block)
+  if not block then return call end
+  return ir.Call("layout_transform", { call },
+    { src_layout = ("NCHW%dc"):format(block), dst_layout = "NCHW" })
+end
+
+local function memory_of(args, pre, blocks)
+  local list = {}
+  for i, arg in ipairs(args) do list[i] = blocks[pre.args[i]] and arg.args[1] or arg end
+  return list
+end
+
+local function lower_calls(lowered, fn, options)
+  local keep = options.unsupported == "keep"
+  local blocks = options.layout == "NCHWc" and not keep and layout.assign(fn, is_primitive) or {}
   return mutator.rewrite(fn, {
     name = "LowerTE",
     Call = function(pre, post)
       if not is_primitive(pre.callee) then return nil end
-      local ok, row = pcall(lower_function, lowered, pre)
+      local ok, row = pcall(lower_function, lowered, pre, blocks)
       if not ok and getmetatable(row) ~= Refusal then error(row, 0) end
       if not ok and keep then return nil end
       if not ok then
         argument.fail(("LowerTE: %s\nin the function\n%s"):format(row.reason, pre.callee))
       end
-      local args = operands_of(row, post.args)
-      local global = ir.GlobalVar(row.name, function_type(args, pre.type))
-      return ir.Call("call_lowered", { global, ir.Tuple(args) })
+      local args = operands_of(row, memory_of(post.args, pre, blocks))
+      local result = memory_type(pre.type, blocks[pre])
+      local global = ir.GlobalVar(row.name, function_type(args, result))
+      return with_type(ir.Call("call_lowered", { global, ir.Tuple(args) }), blocks[pre])
     end,
   })
 end
 
---- Runs the pass on a module. options.unsupported: "error", or "keep" what has no compute.
+--- Runs the pass on a module. options.unsupported: "error", or "keep" what has no compute;
+-- options.layout: "plain", or "NCHWc" for blocks of channels in memory where convolutions gain.
 return function(mod, options)
   local lowered = { names = {}, by_hash = {}, functions = {} }
   local changed = {}
   for name in pairs(mod) do lowered.names[name] = true end
   for name, fn in pairs(mod) do
     if fn.kind == "Function" then
-      local new = lower_calls(lowered, fn, options.unsupported == "keep")
+      local new = lower_calls(lowered, fn, options)
       if new ~= fn then changed[name] = new end
     end
   end

@@ -6,12 +6,32 @@ core.internal()
 local operand = require "perilune.tir.operand"
 local tir = require "perilune.tir"
 
-local loops = {}
+local loops = {
+  lanes = 16, -- of a vector loop
+}
 
 --- A serial loop from 0 over an extent: body gets its variable.
 function loops.over(extent, name, body)
   local var = tir.Var(name, "int32")
   return tir.For(var, 0, extent, "serial", body(var))
+end
+
+--- Loops over an extent by vectors: body gets the index, once for whole vectors and once for what
+-- is left.
+function loops.vectors(extent, name, body)
+  local function vector(first, lanes)
+    local lane = tir.Var(name, "int32")
+    return tir.For(lane, 0, lanes, "vectorized", body(first + lane))
+  end
+  local whole, rest = extent // loops.lanes, extent % loops.lanes
+  local list = {}
+  if whole > 0 then
+    list[1] = loops.over(whole, name .. "_outer", function(outer)
+      return vector(outer * loops.lanes, loops.lanes)
+    end)
+  end
+  if rest > 0 then list[#list + 1] = vector(whole * loops.lanes, rest) end
+  return loops.seq(table.unpack(list))
 end
 
 --- A nest of loops over extents: body gets the list of variables.

@@ -8,12 +8,14 @@ local conv = require "perilune.topi.nn.conv"
 local dense = require "perilune.topi.nn.dense"
 local dims = require "perilune.topi.dims"
 local elementwise = require "perilune.topi.elementwise"
+local layout = require "perilune.topi.layout"
 local image = require "perilune.topi.image"
 local norm = require "perilune.topi.nn.norm"
 local operand = require "perilune.tir.operand"
 local pad = require "perilune.topi.nn.pad"
 local pool = require "perilune.topi.nn.pool"
 local softmax = require "perilune.topi.nn.softmax"
+local tile = require "perilune.topi.tile"
 local transform = require "perilune.topi.transform"
 local window = require "perilune.topi.compute.window"
 
@@ -24,25 +26,38 @@ local function holds(attr) return attr == true or attr == 1 end
 
 -- ------------------------------------------------------------------ products
 
-compute["nn.matmul"] = function(attrs, inputs, out_type)
-  return dense.matmul(inputs[1], inputs[2], holds(attrs.transpose_a), holds(attrs.transpose_b),
-    out_type.dtype)
+-- x times the operand of a call: in panels as wide as the tiles of the product if it is a constant.
+local function product(x, weight, arg, transposed, dtype)
+  local shape = dims.of(weight)
+  if not arg.pack or #shape ~= 2 or x.ndim < 2 then
+    return dense.matmul(x, weight, false, transposed, dtype)
+  end
+  local axes = transposed and { 1, 0 } or { 0, 1 }
+  local _, columns = tile.of(dims.of(x)[x.ndim - 1], shape[axes[2] + 1], dtype)
+  if columns % 4 == 0 then
+    return dense.matmul_panels(x, arg.pack(axes, columns), dtype)
+  end
+  return dense.matmul(x, transposed and arg.pack(axes) or weight, false, false, dtype)
+end
+
+compute["nn.matmul"] = function(attrs, inputs, out_type, args)
+  if not holds(attrs.transpose_a) then
+    return product(inputs[1], inputs[2], args[2], holds(attrs.transpose_b), out_type.dtype)
+  end
+  return dense.matmul(inputs[1], inputs[2], true, holds(attrs.transpose_b), out_type.dtype)
 end
 
 compute["nn.dense"] = function(_, inputs, out_type, args)
-  if args[2].pack and inputs[2].ndim == 2 then
-    return dense.matmul(inputs[1], args[2].pack { 1, 0 }, false, false, out_type.dtype)
-  end
-  return dense.dense(inputs[1], inputs[2], nil, out_type.dtype)
+  return product(inputs[1], inputs[2], args[2], true, out_type.dtype)
 end
 
 compute["nn.batch_matmul"] = compute["nn.matmul"]
 
-compute["nn.gemm"] = function(attrs, inputs, _, args)
+compute["nn.gemm"] = function(attrs, inputs, out_type, args)
   local alpha, beta = attrs.alpha or 1, attrs.beta or 1
-  local b, transpose_b = inputs[2], holds(attrs.transB)
-  if transpose_b and args[2].pack then b, transpose_b = args[2].pack { 1, 0 }, false end
-  local result = dense.matmul(inputs[1], b, holds(attrs.transA), transpose_b)
+  local a = inputs[1]
+  if holds(attrs.transA) then a = transform.transpose(a, { 1, 0 }) end
+  local result = product(a, inputs[2], args[2], holds(attrs.transB), out_type.dtype)
   if alpha ~= 1 then result = broadcast.multiply(result, operand.const(alpha, result.dtype)) end
   local c = inputs[3]
   if not c then return result end
@@ -62,24 +77,34 @@ local function with_bias(result, bias)
   return bias and broadcast.add(result, by_channel(bias, result.ndim)) or result
 end
 
--- Whether weights are worth packing: channels make vectors.
-local function packs(arg, kernel, groups, x, dtype)
-  return arg.pack and #kernel == 4 and groups == 1 and kernel[1] % 8 == 0 and x.dtype == dtype
-    and operand.is_float(dtype)
+-- A convolution over two axes by blocks of channels, if its weights are a constant and of a dtype
+-- that vectors are made of; else nil.
+local function packed_conv(x, weight, arg, groups, options, dtype)
+  local kernel = dims.of(weight)
+  local block = layout.block(kernel[1])
+  local vectors = x.dtype == dtype and operand.is_float(dtype) and tile.is_vector(dtype)
+  if not arg.pack or #kernel ~= 4 or not block or not vectors
+    or type(dims.of(x)[2]) ~= "number" then
+    return nil
+  end
+  local axes = { 1, 2, 3, 0 }
+  if groups == 1 then return conv.conv2d_packed(x, arg.pack(axes, block), options) end
+  local _, own = layout.of(x)
+  if own == block and kernel[2] == 1 and kernel[1] == groups and dims.of(x)[2] == groups then
+    return conv.depthwise_conv2d_packed(x, arg.pack(axes, block), options)
+  end
 end
 
 compute["nn.conv"] = function(attrs, inputs, out_type, args)
   local shape, kernel = dims.of(inputs[1]), dims.of(inputs[2])
-  local n = #shape - 2
+  local n, groups = #shape - 2, attrs.group or 1
   if n < 1 or n > 3 then return nil, ("of rank %d"):format(#shape) end
   local padding = onnx_padding(attrs, shape, table.move(kernel, 3, #kernel, 1, {}))
   local strides, dilation = none_if_empty(attrs.strides), none_if_empty(attrs.dilations)
-  if packs(args[2], kernel, attrs.group or 1, inputs[1], out_type.dtype) then
-    return with_bias(conv.conv2d_packed(inputs[1], args[2].pack { 1, 2, 3, 0 }, strides, padding,
-      dilation), inputs[3])
-  end
-  return with_bias(conv[("conv%dd"):format(n)](inputs[1], inputs[2], strides, padding, dilation,
-    attrs.group or 1), inputs[3])
+  local result = packed_conv(inputs[1], inputs[2], args[2], groups, { strides = strides,
+    padding = padding, dilation = dilation }, out_type.dtype)
+  return with_bias(result or conv[("conv%dd"):format(n)](inputs[1], inputs[2], strides, padding,
+    dilation, groups), inputs[3])
 end
 
 compute["nn.conv_transpose"] = function(attrs, inputs)
@@ -128,26 +153,29 @@ end
 
 -- A Relay convolution: f(data, weight, strides, padding, dilation) of channels-first operands.
 local function relay_conv(n, spatial, kernel_first, f)
-  local layout = "NC" .. spatial
-  return function(attrs, inputs, out_type)
-    local data_layout = attrs.data_layout or layout
-    local data = relaid(inputs[1], data_layout, layout)
+  local plain = "NC" .. spatial
+  return function(attrs, inputs, out_type, args)
+    local data_layout = attrs.data_layout or plain
+    local data = relaid(inputs[1], data_layout, plain)
     local weight = relaid(inputs[2], attrs.kernel_layout or kernel_first .. spatial,
       kernel_first .. spatial)
     local padding = relay_padding(attrs.padding, n)
     if not data or not weight or not padding then return nil, "layout or padding" end
     local result = f(attrs, data, weight, one_or(attrs.strides, n), padding,
-      one_or(attrs.dilation, n), out_type.dtype)
+      one_or(attrs.dilation, n), out_type.dtype, weight == inputs[2] and args[2] or {})
     local out_layout = attrs.out_layout
     if out_layout == nil or out_layout == "" then out_layout = data_layout end
-    return relaid(result, layout, out_layout)
+    return relaid(result, plain, out_layout)
   end
 end
 
 for n, spatial in ipairs { "W", "HW", "DHW" } do
   compute[("nn.conv%dd"):format(n)] = relay_conv(n, spatial, "OI",
-    function(attrs, data, weight, strides, padding, dilation, dtype)
+    function(attrs, data, weight, strides, padding, dilation, dtype, arg)
       local groups = attrs.groups or 1
+      local result = n == 2 and packed_conv(data, weight, arg, groups, { strides = strides,
+        padding = padding, dilation = dilation }, dtype)
+      if result then return result end
       if groups > 1 and dims.of(weight)[2] * groups ~= dims.of(data)[2] then
         weight = transform.reshape(weight, table.move(dims.of(weight), 3, n + 2, 3,
           { -1, dims.of(data)[2] // groups })) -- Relay's depthwise weights: (C, multiplier)
@@ -179,14 +207,14 @@ compute["nn.max_pool"] = onnx_pool "max"
 compute["nn.avg_pool"] = onnx_pool "avg"
 
 local function channels_first(attrs, x, spatial)
-  local layout = attrs.layout or "NC" .. spatial
+  local own = attrs.layout or "NC" .. spatial
   local out_layout = attrs.out_layout
-  if out_layout == nil or out_layout == "" then out_layout = layout end
-  return relaid(x, layout, "NC" .. spatial), out_layout
+  if out_layout == nil or out_layout == "" then out_layout = own end
+  return relaid(x, own, "NC" .. spatial), out_layout
 end
 
 for n, spatial in ipairs { "W", "HW", "DHW" } do
-  local layout = "NC" .. spatial
+  local plain = "NC" .. spatial
   for _, pool_type in ipairs { "max", "avg" } do
     compute[("nn.%s_pool%dd"):format(pool_type, n)] = function(attrs, inputs)
       local x, out_layout = channels_first(attrs, inputs[1], spatial)
@@ -195,12 +223,12 @@ for n, spatial in ipairs { "W", "HW", "DHW" } do
       return relaid(pool.pool_nd(x, pool_type, { kernel = one_or(attrs.pool_size, n),
         strides = one_or(attrs.strides, n), dilation = one_or(attrs.dilation, n),
         padding = padding, ceil_mode = holds(attrs.ceil_mode),
-        count_include_pad = holds(attrs.count_include_pad) }), layout, out_layout)
+        count_include_pad = holds(attrs.count_include_pad) }), plain, out_layout)
     end
     compute[("nn.global_%s_pool%dd"):format(pool_type, n)] = function(attrs, inputs)
       local x, out_layout = channels_first(attrs, inputs[1], spatial)
       if not x then return nil, "layout" end
-      return relaid(pool.global_pool(x, pool_type), layout, out_layout)
+      return relaid(pool.global_pool(x, pool_type), plain, out_layout)
     end
   end
 end

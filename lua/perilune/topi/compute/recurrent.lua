@@ -108,15 +108,29 @@ end
 
 -- --------------------------------------------------------------------- steps
 
--- gates[first + j] += sum of state[k] * R[k][first + j], for n gates.
+-- to[to_first + j] += sum of state[k] * R[k][first + j], for n gates: rows of R are read in a row,
+-- ROWS of them in one sweep over the gates.
+local ROWS = 8
+
 local function add_state(run, state, first, n, to, to_first)
-  return loops.over(run.layer.hidden, "k", function(k)
-    return loops.over(n, "j", function(j)
-      local at = { to_first + j }
-      local product = state:load(k) * run.ins.r:load(run.d, k, j + first)
-      return tir.BufferStore(to, to:load(at[1]) + product, at)
+  local function rows(k, count)
+    return loops.vectors(n, "j", function(j)
+      local at = { j + to_first }
+      local sum = to:load(at[1])
+      for row = 0, count - 1 do
+        sum = sum + state:load(k + row) * run.ins.r:load(run.d, k + row, j + first)
+      end
+      return tir.BufferStore(to, sum, at)
     end)
-  end)
+  end
+  local hidden, list = run.layer.hidden, {}
+  if hidden >= ROWS then
+    list[1] = loops.over(hidden // ROWS, "k", function(k) return rows(k * ROWS, ROWS) end)
+  end
+  if hidden % ROWS > 0 then
+    list[#list + 1] = rows(operand.const(hidden - hidden % ROWS, "int32"), hidden % ROWS)
+  end
+  return loops.seq(table.unpack(list))
 end
 
 -- The bias of W, or of R, of a gate; 0 without one.
@@ -128,14 +142,17 @@ end
 -- gates = what the input adds, and both biases but that of R from `linear` on.
 local function begin_gates(run, linear)
   local layer = run.layer
-  return loops.over(layer.width, "j", function(j)
-    local value = run.ins.x:load(run.d, run.t * layer.batch + run.b, j) + bias(run, 0, j)
-    local own = bias(run, 1, j)
-    if linear then
-      own = tir.if_then_else(tir.lt(j, linear), own, operand.const(0, layer.dtype))
-    end
-    return tir.BufferStore(run.gates, value + own, { j })
-  end)
+  linear = linear or layer.width
+  local function part(first, last)
+    if first == last then return nil end
+    return loops.vectors(last - first, "j", function(lane)
+      local j = lane + first
+      local value = run.ins.x:load(run.d, run.t * layer.batch + run.b, j) + bias(run, 0, j)
+      if first < linear then value = value + bias(run, 1, j) end
+      return tir.BufferStore(run.gates, value, { j })
+    end)
+  end
+  return loops.seq(part(0, linear), part(linear, layer.width))
 end
 
 -- Whether the sequence has this step; nil where all have it.
@@ -165,7 +182,7 @@ local function lstm_step(run)
     if not run.ins.peepholes or which == 3 then return value end
     return value + run.ins.peepholes:load(run.d, j + which * n) * cell
   end
-  local update = loops.over(n, "j", function(j)
+  local update = loops.vectors(n, "j", function(j)
     local i, old, new = tir.Var("i_gate", layer.dtype), c:load(j), tir.Var("c_new", layer.dtype)
     local f = layer.attrs.input_forget == 1 and 1.0 - i or f1(gate(2, j, old))
     local h = f1(gate(1, j, new)) * f3(new)
@@ -179,12 +196,14 @@ local function rnn_step(run)
   local f = run.functions(1)
   return loops.seq(begin_gates(run),
     add_state(run, run.h, 0, run.layer.hidden, run.gates, 0),
-    loops.over(run.layer.hidden, "j", function(j) return finish(run, j, f(run.gates:load(j))) end))
+    loops.vectors(run.layer.hidden, "j", function(j)
+      return finish(run, j, f(run.gates:load(j)))
+    end))
 end
 
 -- (1 - z) * candidate + z * h.
 local function blend(run, f1, candidate)
-  return loops.over(run.layer.hidden, "j", function(j)
+  return loops.vectors(run.layer.hidden, "j", function(j)
     local z = tir.Var("z_gate", run.layer.dtype)
     return tir.LetStmt(z, f1(run.gates:load(j)),
       finish(run, j, (1.0 - z) * candidate(j) + z * run.h:load(j)))
@@ -197,14 +216,14 @@ local function gru_step(run)
   local function reset(j) return f1(gates:load(j + n)) end
   if run.layer.attrs.linear_before_reset == 1 then
     return loops.seq(begin_gates(run, 2 * n), add_state(run, run.h, 0, 2 * n, gates, 0),
-      loops.over(n, "j", function(j)
+      loops.vectors(n, "j", function(j)
         return tir.BufferStore(spare, bias(run, 1, j + 2 * n), { j })
       end), add_state(run, run.h, 2 * n, n, spare, 0), blend(run, f1, function(j)
         return f2(gates:load(j + 2 * n) + reset(j) * spare:load(j))
       end))
   end
   return loops.seq(begin_gates(run), add_state(run, run.h, 0, 2 * n, gates, 0),
-    loops.over(n, "j", function(j)
+    loops.vectors(n, "j", function(j)
       return tir.BufferStore(spare, reset(j) * run.h:load(j), { j })
     end), add_state(run, spare, 2 * n, n, gates, 2 * n),
     blend(run, f1, function(j) return f2(gates:load(j + 2 * n)) end))

@@ -9,6 +9,7 @@ core.internal()
 
 local argument = require "perilune.argument"
 local dims = require "perilune.topi.dims"
+local layout = require "perilune.topi.layout"
 local operand = require "perilune.tir.operand"
 local pad = require "perilune.topi.nn.pad"
 local te = require "perilune.te"
@@ -102,37 +103,68 @@ for n = 1, 3 do
   end
 end
 
---- A convolution over two axes whose weights are packed as (I, H, W, O): sums of neighbouring
--- channels are computed together.
-function nn.conv2d_packed(data, weight, strides, padding, dilation)
-  local where = "topi.nn.conv2d_packed"
+-- What a convolution over two axes with packed weights reads, and the shape of its result.
+local function packed_geometry(data, weight, options, where)
   local shape = dims.of(dims.tensor(data, where, "data"))
   local kernel = dims.of(dims.tensor(weight, where, "weight"))
-  if #shape ~= 4 or #kernel ~= 4 or shape[2] ~= kernel[1] then
-    argument.fail(where .. ": data of (N, I, H, W) and weights of (I, H, W, O) are expected")
+  if #shape ~= 4 or #kernel ~= 5 then
+    argument.fail(where .. ": data of rank 4 and weights of rank 5 are expected")
   end
-  strides = dims.list(strides or 1, 2, where, "strides")
-  dilation = dims.list(dilation or 1, 2, where, "dilation")
-  local before, after = split_padding(padding, 2, where)
-  local out = { shape[1], kernel[4] }
+  local plan = { block = kernel[5], strides = dims.list(options.strides or 1, 2, where, "strides"),
+    dilation = dims.list(options.dilation or 1, 2, where, "dilation") }
+  local before, after = split_padding(options.padding, 2, where)
+  plan.out = { shape[1], kernel[1], 0, 0, kernel[5] }
   for i = 1, 2 do
-    local extent = shape[i + 2] + before[i] + after[i] - (kernel[i + 1] - 1) * dilation[i] - 1
-    out[i + 2] = extent // strides[i] + 1
+    local reach = (kernel[i + 2] - 1) * plan.dilation[i]
+    plan.out[i + 2] = (shape[i + 2] + before[i] + after[i] - reach - 1) // plan.strides[i] + 1
   end
-  local x = data
+  plan.x = data
   if not (is_zero(before) and is_zero(after)) then
-    x = pad.pad(data, with_channels(before, 0), with_channels(after, 0), 0, "pad_temp")
+    plan.x = pad.pad(data, with_channels(before, 0), with_channels(after, 0), 0, "pad_temp")
   end
-  local rc = te.reduce_axis({ 0, kernel[1] }, "rc")
-  local ry, rx = te.reduce_axis({ 0, kernel[2] }, "ry"), te.reduce_axis({ 0, kernel[3] }, "rx")
-  local sums = dims.compute({ out[1], out[3], out[4], out[2] }, function(index)
-    return te.sum(x[{ index[1], rc.var, index[2] * strides[1] + ry.var * dilation[1],
-      index[3] * strides[2] + rx.var * dilation[2] }] * weight[{ rc.var, ry.var, rx.var,
-      index[4] }], { rc, ry, rx })
-  end, "T_conv_packed", "packed_conv")
-  return dims.compute(out, function(index)
-    return sums[{ index[1], index[3], index[4], index[2] }]
-  end, "T_conv_unpack", "injective")
+  plan.ry, plan.rx = te.reduce_axis({ 0, kernel[3] }, "ry"), te.reduce_axis({ 0, kernel[4] }, "rx")
+  -- The row and the column that are read for those of the result.
+  function plan.place(row, column)
+    return row * plan.strides[1] + plan.ry.var * plan.dilation[1],
+      column * plan.strides[2] + plan.rx.var * plan.dilation[2]
+  end
+  return plan, shape, kernel
+end
+
+--- A convolution over two axes whose weights are packed as (O / b, I, H, W, b): sums of the
+-- channels of a block are computed together. `options`: strides, padding, dilation.
+function nn.conv2d_packed(data, weight, options)
+  local where = "topi.nn.conv2d_packed"
+  local plan, shape, kernel = packed_geometry(data, weight, options, where)
+  if shape[2] ~= kernel[2] then
+    argument.fail(("%s: %s channels, weights of %s"):format(where, shape[2], kernel[2]))
+  end
+  local blocked, block = layout.of(plan.x)
+  local x = blocked or plan.x
+  local rc = te.reduce_axis({ 0, shape[2] // (block or 1) }, "rc")
+  local lane = blocked and te.reduce_axis({ 0, block }, "rb")
+  return layout.view(dims.compute(plan.out, function(index)
+    local row, column = plan.place(index[3], index[4])
+    local channel = lane and rc.var * block + lane.var or rc.var
+    local element = x[{ index[1], rc.var, row, column, lane and lane.var }]
+    return te.sum(element * weight[{ index[2], channel, plan.ry.var, plan.rx.var, index[5] }],
+      { rc, plan.ry, plan.rx, lane or nil })
+  end, "T_conv_packed", "packed_conv"))
+end
+
+--- Each channel of a blocked tensor by itself: weights (C / b, 1, H, W, b).
+function nn.depthwise_conv2d_packed(data, weight, options)
+  local where = "topi.nn.depthwise_conv2d_packed"
+  local plan, _, kernel = packed_geometry(data, weight, options, where)
+  local x, block = layout.of(plan.x)
+  if block ~= kernel[5] or dims.of(x)[2] ~= kernel[1] then
+    argument.fail(where .. ": data and weights of one block are expected")
+  end
+  return layout.view(dims.compute(plan.out, function(index)
+    local row, column = plan.place(index[3], index[4])
+    return te.sum(x[{ index[1], index[2], row, column, index[5] }]
+      * weight[{ index[2], 0, plan.ry.var, plan.rx.var, index[5] }], { plan.ry, plan.rx })
+  end, "T_depthwise_packed", "blocked_window"))
 end
 
 --- Each channel by itself: weights (C, multiplier, H, W).

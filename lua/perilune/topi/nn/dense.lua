@@ -8,6 +8,7 @@ local broadcast = require "perilune.topi.broadcast"
 local dims = require "perilune.topi.dims"
 local operand = require "perilune.tir.operand"
 local te = require "perilune.te"
+local tir = require "perilune.tir"
 
 local nn = {}
 
@@ -56,6 +57,26 @@ function nn.matmul(x, y, transpose_a, transpose_b, out_dtype)
     local right = column and { axis.var } or place(index, lead_b, axis.var, j, transpose_b)
     return te.sum(product(x[left], y[right], dtype), axis)
   end, "T_matmul", transpose_b and "dense" or "matmul")
+end
+
+--- x times a matrix that is packed in panels of columns, (panels, rows, columns of a panel).
+function nn.matmul_panels(x, panels, out_dtype)
+  local where = "topi.nn.matmul_panels"
+  local a = dims.of(dims.tensor(x, where, "tensor_a"))
+  local b = dims.of(dims.tensor(panels, where, "panels"))
+  if #b ~= 3 then argument.fail(where .. ": panels of rank 3 are expected") end
+  if #a < 2 then argument.fail(where .. ": the product of a matrix is expected") end
+  check_reduced(a[#a], b[2], where)
+  local columns = b[3]
+  local axis, dtype = te.reduce_axis({ 0, b[2] }, "k"), out_dtype or x.dtype
+  local out = table.move(a, 1, #a - 1, 1, {})
+  out[#a] = b[1] * columns
+  return dims.compute(out, function(index)
+    local left, j = table.move(index, 1, #a - 1, 1, {}), index[#a]
+    left[#a] = axis.var
+    local right = { tir.indexdiv(j, columns), axis.var, tir.indexmod(j, columns) }
+    return te.sum(product(x[left], panels[right], dtype), axis)
+  end, "T_matmul", "matmul")
 end
 
 --- x times the transposed matrix of weights, (units, columns of x), plus a bias.

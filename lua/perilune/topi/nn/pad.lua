@@ -4,6 +4,7 @@ local core = require "perilune.core"
 core.internal()
 
 local dims = require "perilune.topi.dims"
+local layout = require "perilune.topi.layout"
 local operand = require "perilune.tir.operand"
 local tir = require "perilune.tir"
 
@@ -34,11 +35,18 @@ local function padded_shape(x, before, after)
   return shape
 end
 
+-- Widths around the axes of a blocked tensor.
+local function of_blocks(widths) return { widths[1], 0, widths[3], widths[4], 0 } end
+
 --- Borders of a value before and after each axis, or elements removed where a width is negative.
 function nn.pad(x, pad_before, pad_after, pad_value, name)
   local shape = dims.of(dims.tensor(x, "topi.nn.pad"))
   local before = dims.list(pad_before, #shape, "topi.nn.pad", "pad_before")
   local after = dims.list(pad_after or before, #shape, "topi.nn.pad", "pad_after")
+  local blocked = layout.of(x)
+  if blocked and before[2] == 0 and after[2] == 0 then
+    return layout.view(nn.pad(blocked, of_blocks(before), of_blocks(after), pad_value, name))
+  end
   local value = dims.expr(pad_value or 0, x.dtype)
   if operand.is_float(x.dtype) and value.kind == "IntImm" then
     value = operand.const(value.value, x.dtype)

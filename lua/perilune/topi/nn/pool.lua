@@ -7,6 +7,7 @@ local argument = require "perilune.argument"
 local broadcast = require "perilune.topi.broadcast"
 local conv = require "perilune.topi.nn.conv"
 local dims = require "perilune.topi.dims"
+local layout = require "perilune.topi.layout"
 local operand = require "perilune.tir.operand"
 local pad = require "perilune.topi.nn.pad"
 local reduction = require "perilune.topi.reduction"
@@ -34,16 +35,21 @@ local function padded(x, plan, value)
   return any and pad.pad(x, before, after, value, "pad_temp") or x
 end
 
-local function windows(x, plan)
+-- A reduction of the elements of each window; of a blocked tensor by blocks.
+local function over_windows(x, plan, reduce, name)
   local axes = {}
   for i = 1, plan.n do axes[i] = te.reduce_axis({ 0, plan.kernel[i] }, "r" .. ("dhw"):sub(i, i)) end
-  return axes, function(index)
+  local blocked, block = layout.of(x)
+  local source, shape = blocked or x, blocked and layout.shape(plan.out, block) or plan.out
+  local result = dims.compute(shape, function(index)
     local own = { index[1], index[2] }
     for i = 1, plan.n do
       own[i + 2] = index[i + 2] * plan.strides[i] + axes[i].var * plan.dilation[i]
     end
-    return x[own]
-  end
+    own[#own + 1] = blocked and index[5]
+    return reduce(source[own], axes)
+  end, name, blocked and "blocked_window" or name)
+  return blocked and layout.view(result) or result
 end
 
 -- NaN is not greater than any number, as in the evaluator's kernel.
@@ -52,11 +58,7 @@ local greatest = te.comm_reducer(function(a, b)
 end, dims.least, "max")
 
 local function max_pool(x, plan)
-  x = padded(x, plan, dims.least(x.dtype))
-  local axes, element = windows(x, plan)
-  return dims.compute(plan.out, function(index)
-    return greatest(element(index), axes)
-  end, "pool_max", "pool_max")
+  return over_windows(padded(x, plan, dims.least(x.dtype)), plan, greatest, "pool_max")
 end
 
 -- How many elements of the tensor (or of its padding) a window has along an axis.
@@ -69,11 +71,7 @@ end
 
 local function avg_pool(x, plan)
   local shape, dtype = dims.of(x), x.dtype
-  x = padded(x, plan, 0)
-  local axes, element = windows(x, plan)
-  local sum = dims.compute(plan.out, function(index)
-    return te.sum(element(index), axes)
-  end, "pool_sum", "pool_sum")
+  local sum = over_windows(padded(x, plan, 0), plan, te.sum, "pool_sum")
   return dims.compute(plan.out, function(index)
     local count = 1
     for i = 1, plan.n do count = count * counted(index[i + 2], i, plan, shape) end
@@ -126,6 +124,10 @@ function nn.global_pool(x, pool_type)
   local axes, where = {}, "topi.nn.global_pool"
   for i = 2, dims.tensor(x, where).ndim - 1 do axes[#axes + 1] = i end
   if #axes == 0 then argument.fail(where .. ": a tensor of rank 3 or more is expected") end
+  if layout.of(x) then
+    local shape = dims.of(x)
+    return nn.pool_nd(x, pool_type, { kernel = { shape[3], shape[4] } })
+  end
   if pool_type == "max" then return reduction.max(x, axes, true) end
   return broadcast.divide(reduction.sum(x, axes, true),
     operand.const(reduction.reduced_count(x, axes), x.dtype))

@@ -1,0 +1,130 @@
+-- Blocked layouts: a tensor (N, C, H, W) in memory as (N, C / b, H, W, b), so that the b channels
+-- of a pixel are a vector. Convolutions and pools of a model then read and write vectors, and no
+-- data is rearranged between them.
+--
+-- LowerTE decides which results of calls are blocked (`assign`). A compute sees a blocked operand
+-- as a view of shape (N, C, H, W), which is computed where it is used; one that gains from blocks
+-- asks for what is behind the view (`of`), and gives a view itself.
+
+local core = require "perilune.core"
+core.internal()
+
+local dims = require "perilune.topi.dims"
+local tir = require "perilune.tir"
+
+local layout = {}
+
+-- Lanes of blocks, the best one first.
+local BLOCKS = { 16, 8 }
+
+-- ----------------------------------------------------------------------- views
+
+local behind = setmetatable({}, { __mode = "k" })
+
+--- The block for that many channels; nil: they are no multiple of one.
+function layout.block(channels)
+  for _, block in ipairs(BLOCKS) do
+    if math.type(channels) == "integer" and channels > 0 and channels % block == 0 then
+      return block
+    end
+  end
+end
+
+--- The shape (N, C / b, H, W, b) of a tensor of shape (N, C, H, W).
+function layout.shape(shape, block)
+  return { shape[1], shape[2] // block, shape[3], shape[4], block }
+end
+
+--- The view of shape (N, C, H, W) of a blocked tensor.
+function layout.view(tensor)
+  local shape = dims.of(tensor)
+  local block = shape[5]
+  local view = dims.compute({ shape[1], shape[2] * block, shape[3], shape[4] }, function(index)
+    return tensor[{ index[1], tir.indexdiv(index[2], block), index[3], index[4],
+      tir.indexmod(index[2], block) }]
+  end, "T_view", "injective,blocked_view")
+  behind[view] = tensor
+  return view
+end
+
+--- The blocked tensor behind a view, and its block; nil of other tensors.
+function layout.of(tensor)
+  local blocked = behind[tensor]
+  if blocked then return blocked, dims.of(blocked)[5] end
+end
+
+--- A tensor (N, C, H, W) as a blocked one.
+function layout.blocked(tensor, block)
+  return dims.compute(layout.shape(dims.of(tensor), block), function(index)
+    return tensor[{ index[1], index[2] * block + index[5], index[3], index[4] }]
+  end, "T_blocked", "injective")
+end
+
+-- ------------------------------------------------------------------ assignment
+
+local products = { ["nn.conv"] = true, ["nn.conv2d"] = true }
+
+local windows = { ["nn.max_pool"] = true, ["nn.avg_pool"] = true, ["nn.max_pool2d"] = true,
+  ["nn.avg_pool2d"] = true, ["nn.global_avg_pool"] = true, ["nn.global_max_pool"] = true,
+  ["nn.global_avg_pool2d"] = true, ["nn.global_max_pool2d"] = true }
+
+local function channels_first(attrs)
+  local from, to = attrs.data_layout or attrs.layout or "NCHW", attrs.out_layout or ""
+  return from == "NCHW" and (to == "" or to == "NCHW")
+end
+
+-- "product", "window" or "map", by what a primitive function computes; nil: something else.
+local function kind_of(fn)
+  local kind = "map"
+  for node in fn:nodes() do
+    if node.kind == "Call" then
+      local name = node.op and node.op.name
+      if not name then return nil end
+      local known = products[name] and "product" or windows[name] and "window"
+      if known and (kind ~= "map" or not channels_first(node.attrs or {})) then return nil end
+      if not known and (core.op_attr_get(name, "TOpPattern") or 8) > 1 then return nil end
+      kind = known or kind
+    end
+  end
+  return kind
+end
+
+local function is_image(type_)
+  return type_.kind == "tensor" and type_.dtype == "float32" and type_.shape and #type_.shape == 4
+end
+
+-- The values that something else than a primitive function uses; nil where control flow is.
+local function plain_values(fn, is_primitive)
+  local plain = { [fn.body] = true }
+  for node in fn:nodes() do
+    if node.kind == "Call" and not is_primitive(node.callee) then
+      for _, arg in ipairs(node.args) do plain[arg] = true end
+    elseif node.kind == "Tuple" then
+      for _, field in ipairs(node.fields) do plain[field] = true end
+    elseif node.kind == "Let" or node.kind == "If" or node.kind == "Match" then
+      return nil
+    end
+  end
+  return plain
+end
+
+--- The blocks of results of calls of primitive functions, by the call. A result is blocked if it is
+-- that of a convolution, or of a pool or map of a blocked one, and only primitive functions use it.
+function layout.assign(fn, is_primitive)
+  local blocks, kinds = {}, {}
+  local plain = plain_values(fn, is_primitive)
+  if not plain then return blocks end
+  for node in fn:nodes() do
+    if node.kind == "Call" and is_primitive(node.callee) and is_image(node.type)
+      and not plain[node] then
+      local callee = node.callee
+      if kinds[callee] == nil then kinds[callee] = kind_of(callee) or false end
+      local gains = kinds[callee] == "product"
+      for _, arg in ipairs(node.args) do gains = gains or blocks[arg] ~= nil end
+      blocks[node] = kinds[callee] and gains and layout.block(node.type.shape[2]) or nil
+    end
+  end
+  return blocks
+end
+
+return layout
