@@ -44,7 +44,6 @@ static const device_row rows[] = {
     {"tir.TransformMmaBufferLayout", SCOPE, "m16n8k8."},
     {"tir.InjectSoftwarePipeline", ANNOTATION, "software_pipeline_stage"},
     {"tir.InjectSoftwarePipeline", ANNOTATION, "software_pipeline_order"},
-    {"tir.LowerThreadAllreduce", CALL, "tvm_thread_allreduce"},
     {"tir.LowerWarpMemory", SCOPE, "warp"},
     {"tir.MergeDynamicSharedMemoryAllocations", SCOPE, "shared.dyn"},
     {"tir.InferFragment", SCOPE, "wmma."},
