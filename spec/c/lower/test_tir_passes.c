@@ -30,7 +30,28 @@ typedef struct pass_case {
   "    if tx == 0:\n"                                                    \
   "        B[ty] = C_1[0]\n"
 
+#define CROSS_THREAD                                                   \
+  "    C = T.alloc_buffer((1,), scope='local')\n"                      \
+  "    for i in T.thread_binding(4, thread='blockIdx.x'):\n"           \
+  "        for k0 in range(2):\n"                                      \
+  "            for k in T.thread_binding(12, thread='threadIdx.x'):\n" \
+  "                with T.block('C'):\n"                               \
+  "                    vi = T.axis.spatial(4, i)\n"                    \
+  "                    vk = T.axis.reduce(16, k0 * 12 + k)\n"          \
+  "                    T.where(k0 * 12 + k < 16)\n"                    \
+  "                    T.reads(A[vi * 16 + vk])\n"                     \
+  "                    T.writes(C[0])\n"                               \
+  "                    with T.init():\n"                               \
+  "                        C[0] = T.float32(0)\n"                      \
+  "                    C[0] = C[0] + A[vi * 16 + vk]\n"                \
+  "        with T.block('B'):\n"                                       \
+  "            vi = T.axis.spatial(4, i)\n"                            \
+  "            T.reads(C[0])\n"                                        \
+  "            T.writes(B[vi])\n"                                      \
+  "            B[vi] = C[0]\n"
+
 static const pass_case cases[] = {
+    {"tir.LowerCrossThreadReduction", HEAD CROSS_THREAD},
     {"tir.LowerThreadAllreduce", HEAD CUDA ALLREDUCE},
     {"tir.LowerThreadAllreduce",
      HEAD "    T.func_attr({'target': T.target({'kind': 'vulkan', 'keys': "

@@ -68,20 +68,6 @@ for i in T.serial(4, annotations={"software_pipeline_stage": [0, 1]}):
 for t in T.thread_binding(64, thread="threadIdx.x"):
     B[t] = A[t] ]], "For of 'thread binding'")
   end)
-
-  it("refuse a reduction over threads only", function()
-    local body = [[
-for t in T.thread_binding(64, thread="threadIdx.x"):
-    with T.block("sum"):
-        v = T.axis.%s(64, t)
-        T.reads(A[v])
-        T.writes(B[0])
-        B[0] = B[0] + A[v] ]]
-    refuses("LowerCrossThreadReduction", body:format "reduce",
-      "BlockRealize of 'reduction across threads'")
-    local mod = module_of(body:format "spatial")
-    assert.is_true(rawequal(mod, pl.passes["tir.LowerCrossThreadReduction"]()(mod)))
-  end)
 end)
 
 describe("tir.UnifyThreadBinding", function()
