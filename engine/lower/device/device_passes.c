@@ -40,8 +40,6 @@ static const device_row rows[] = {
      "tir.manifest_shared_memory_local_stage"},
     {"tir.InjectPermutedLayout", ANNOTATION, "permuted_layout"},
     {"tir.TransformMmaBufferLayout", SCOPE, "m16n8k8."},
-    {"tir.InjectSoftwarePipeline", ANNOTATION, "software_pipeline_stage"},
-    {"tir.InjectSoftwarePipeline", ANNOTATION, "software_pipeline_order"},
     {"tir.LowerWarpMemory", SCOPE, "warp"},
     {"tir.MergeDynamicSharedMemoryAllocations", SCOPE, "shared.dyn"},
     {"tir.InferFragment", SCOPE, "wmma."},

@@ -50,7 +50,20 @@ typedef struct pass_case {
   "            T.writes(B[vi])\n"                                      \
   "            B[vi] = C[0]\n"
 
+#define PIPELINE                                                              \
+  "    for i in T.serial(8, annotations={'software_pipeline_stage': [0, 1], " \
+  "'software_pipeline_order': [0, 1], 'software_pipeline_async_stages': "     \
+  "[0]}):\n"                                                                  \
+  "        with T.block('compute'):\n"                                        \
+  "            T.reads(A[i])\n"                                               \
+  "            T.writes(B[i])\n"                                              \
+  "            C = T.alloc_buffer((1,))\n"                                    \
+  "            if i < 7:\n"                                                   \
+  "                C[0] = A[i]\n"                                             \
+  "            B[i] = C[0]\n"
+
 static const pass_case cases[] = {
+    {"tir.InjectSoftwarePipeline", HEAD PIPELINE},
     {"tir.LowerCrossThreadReduction", HEAD CROSS_THREAD},
     {"tir.LowerThreadAllreduce", HEAD CUDA ALLREDUCE},
     {"tir.LowerThreadAllreduce",

@@ -58,9 +58,6 @@ with T.block("b"):
     T.writes()
     T.block_attr({"auto_copy": 1})
     B[0] = A[0] ]], "Block of 'auto_copy'")
-    refuses("InjectSoftwarePipeline", [[
-for i in T.serial(4, annotations={"software_pipeline_stage": [0, 1]}):
-    B[i] = A[i] ]], "For of 'software_pipeline_stage'")
   end)
 
   it("refuse threads that are not lowered", function()
