@@ -2,6 +2,7 @@
  * of lower/. What always holds: nothing is built after a failure. */
 
 #include "lower/emit.h"
+#include "lower/lower.h"
 
 /* True if the call goes on; operands that a failed call left are PLN_NONE, and
  * then the status says so. */
@@ -218,4 +219,19 @@ pln_ref pln_emit_if(pln_emit *e, pln_ref condition, pln_ref then,
 pln_ref pln_emit_decl_buffer(pln_emit *e, pln_ref buffer, pln_ref body) {
   pln_prim spec = {.kind = PLN_DECL_BUFFER, .n = 1, .operands = &buffer};
   return owner(e, &spec, NULL, body);
+}
+
+pln_ref pln_emit_allocate(pln_emit *e, pln_ref var, pln_type element,
+                          uint32_t n, const pln_ref *extents, pln_ref body) {
+  enum { MOST = 8 };
+  pln_ref operands[MOST + 1] = {pln_emit_int(e, PLN_BOOL, 1)};
+  pln_prim spec = {.kind = PLN_ALLOCATE, .n = n + 1, .operands = operands};
+  if (goes_on(e) && n > MOST)
+    e->status = pln_diag_error(e->b->engine, PLN_ERR_LIMIT, NULL,
+                               "an allocation has more than %d extents", MOST);
+  for (uint32_t i = 0; goes_on(e) && i < n; i++)
+    operands[i + 1] = extents[i];
+  if (goes_on(e))
+    e->status = pln_dtype_attr(e->b->engine, element, &spec.attrs);
+  return owner(e, &spec, &var, body);
 }

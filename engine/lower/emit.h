@@ -51,6 +51,9 @@ pln_ref pln_emit_attr(pln_emit *e, pln_ref node, const char *key, pln_ref value,
                       pln_ref body);
 pln_ref pln_emit_assert(pln_emit *e, pln_ref condition, pln_ref message,
                         pln_ref body);
+/* Memory of n extents, of that type, which `var` points to. */
+pln_ref pln_emit_allocate(pln_emit *e, pln_ref var, pln_type element,
+                          uint32_t n, const pln_ref *extents, pln_ref body);
 /* `other` may be PLN_NONE. */
 pln_ref pln_emit_if(pln_emit *e, pln_ref condition, pln_ref then,
                     pln_ref other);

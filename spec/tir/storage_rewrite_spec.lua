@@ -109,6 +109,44 @@ for k in T.parallel(4):
         D[i] = B_1[i] ]])
   end)
 
+  it("makes one block of tagged memory that lives at the same time", function()
+    check([[
+B = T.allocate([9], "int16", "local.L0A")
+B_1 = T.Buffer((9,), "int16", data=B, scope="local.L0A")
+C = T.allocate([16], "float32", "local.L0A")
+C_1 = T.Buffer((16,), data=C, scope="local.L0A")
+E = T.allocate([2], "float32", "local.L0A")
+E_1 = T.Buffer((2,), data=E, scope="local.L0A")
+B_1[0:2] = T.Broadcast(T.int16(1), 2)
+C_1[n:n + 4] = A[0:4]
+T.evaluate(T.tvm_access_ptr(T.type_annotation("float32"), C, n, 4, 1))
+E_1[n] = C_1[n]
+D[n] = E_1[n] + C_1[n] + T.Cast("float32", B_1[n])]], [[
+B = T.allocate([46], "int16", "local.L0A")
+B_1 = T.Buffer((9,), "int16", data=B, scope="local.L0A")
+C_1 = T.Buffer((16,), data=B, scope="local.L0A")
+D_1 = T.Buffer((2,), data=B, scope="local.L0A")
+B_1[0:2] = T.Broadcast(T.int16(1), 2)
+C_1[T.Add(T.Broadcast(5, 4), T.Ramp(n, 1, 4))] = A[0:4]
+T.evaluate(T.tvm_access_ptr(T.type_annotation("float32"), B, 5 + n, 4, 1))
+D_1[21 + n] = C_1[5 + n]
+D[n] = D_1[21 + n] + C_1[5 + n] + T.Cast("float32", B_1[n]) ]])
+  end)
+
+  it("does not make one of other memory", function()
+    for _, scope in ipairs { "global.workspace", "shared.dyn", "global.vtcm", "global" } do
+      local body = ([[
+B = T.allocate([64], "float32", "%s")
+C = T.allocate([64], "float32", "%s")
+B_1 = T.Buffer((64,), data=B, scope="%s")
+C_1 = T.Buffer((64,), data=C, scope="%s")
+B_1[n] = A[n]
+C_1[n] = A[n + 1]
+D[n] = B_1[n] + C_1[n + 1] ]]):gsub("%%s", scope)
+      check(body, body)
+    end
+  end)
+
   it("drops what nothing accesses", function()
     check([[
 B = T.allocate([16], "float32", "global")

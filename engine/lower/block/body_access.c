@@ -16,6 +16,7 @@ typedef struct collector {
   pln_analyzer *a;
   pln_scope body;
   const pln_scope *scope_of;
+  const pln_known_accesses *known; /* or NULL */
   pln_body_accesses *out;
   pln_term *vars;
   pln_interval *sets;
@@ -112,37 +113,48 @@ static pln_status unite(collector *x, pln_body_access *access, uint32_t i,
                         pln_interval set, bool fresh) {
   pln_buffer_fields f = pln_buffer_fields_of(x->g, access->buffer);
   pln_term shape;
+  PLN_TRY(x->a->status); /* of finding the set */
   PLN_TRY(pln_analyzer_import(x->a, x->g, f.shape[i], &shape));
   if (pln_is_infinite(set.min) || pln_is_infinite(set.max))
     set = (pln_interval){pln_const_like(x->a, shape, 0),
                          pln_add_const(x->a, shape, -1)};
-  if (!fresh) {
+  if (!fresh) { /* as in TVM, only a union is simplified */
     set.min = pln_fold(x->a, PLN_PRIM_MIN, access->min[i], set.min);
     set.max = pln_fold(x->a, PLN_PRIM_MAX, access->extent[i], set.max);
+    PLN_TRY(x->a->status);
+    set.min = pln_simplify_term(x->a, set.min, 2);
+    set.max = pln_simplify_term(x->a, set.max, 2);
   }
-  PLN_TRY(x->a->status);
-  access->min[i] = pln_simplify_term(x->a, set.min, 2);
-  access->extent[i] = pln_simplify_term(x->a, set.max, 2);
+  access->min[i] = set.min;
+  access->extent[i] = set.max;
   return x->a->status;
+}
+
+/* The row of the Buffer, or NULL: it has too many axes. */
+static pln_status row_of(collector *x, pln_ref buffer, bool writes,
+                         uint32_t rank, pln_body_access **out, bool *fresh) {
+  *out = NULL;
+  if (rank > PLN_MOST_AXES)
+    return PLN_OK;
+  *out = find_access(x, buffer, writes);
+  *fresh = !*out;
+  if (*out)
+    return PLN_OK;
+  PLN_TRY(pln_mem_grow(x->g->engine, (void **)&x->out->items, &x->out->cap,
+                       (size_t)x->out->n + 1, sizeof *x->out->items));
+  *out = &x->out->items[x->out->n++];
+  **out = (pln_body_access){.buffer = buffer, .writes = writes, .rank = rank};
+  return PLN_OK;
 }
 
 /* Operands from `first` on are indices or Ranges. */
 static pln_status add_access(collector *x, pln_ref node, uint32_t first,
                              bool writes) {
-  pln_ref buffer = pln_operand(x->g, node, 0);
   uint32_t rank = x->g->nodes[node].count - first;
-  pln_body_access *access = find_access(x, buffer, writes);
-  bool fresh = !access;
-  if (rank > PLN_MOST_AXES)
-    return PLN_OK;
-  if (fresh) {
-    PLN_TRY(pln_mem_grow(x->g->engine, (void **)&x->out->items, &x->out->cap,
-                         (size_t)x->out->n + 1, sizeof *x->out->items));
-    access = &x->out->items[x->out->n++];
-    *access =
-        (pln_body_access){.buffer = buffer, .writes = writes, .rank = rank};
-  }
-  for (uint32_t i = 0; i < rank; i++) {
+  pln_body_access *access;
+  bool fresh;
+  PLN_TRY(row_of(x, pln_operand(x->g, node, 0), writes, rank, &access, &fresh));
+  for (uint32_t i = 0; access && i < rank; i++) {
     pln_ref index = pln_operand(x->g, node, first + i);
     pln_interval set;
     pln_term term;
@@ -155,6 +167,33 @@ static pln_status add_access(collector *x, pln_ref node, uint32_t first,
     }
     PLN_TRY(unite(x, access, i, set, fresh));
   }
+  return PLN_OK;
+}
+
+/* Terms of an inner scope. */
+static pln_status add_known(collector *x, const pln_body_access *known) {
+  pln_body_access *access;
+  bool fresh;
+  PLN_TRY(
+      row_of(x, known->buffer, known->writes, known->rank, &access, &fresh));
+  for (uint32_t i = 0; access && i < known->rank; i++) {
+    pln_interval low = evaluate(x, known->min[i]);
+    pln_interval high = evaluate(
+        x, pln_add_const(x->a, pln_add(x->a, known->min[i], known->extent[i]),
+                         -1));
+    PLN_TRY(unite(x, access, i, (pln_interval){low.min, high.max}, fresh));
+  }
+  return PLN_OK;
+}
+
+static pln_status visit_known(collector *x, pln_ref block) {
+  const pln_body_accesses *list;
+  if (!x->known || !x->known->of[block])
+    return PLN_OK;
+  list = &x->known->lists[x->known->of[block] - 1];
+  PLN_TRY(set_ranges(x, x->scope_of[block]));
+  for (uint32_t i = 0; i < list->n; i++)
+    PLN_TRY(add_known(x, &list->items[i]));
   return PLN_OK;
 }
 
@@ -171,6 +210,8 @@ static pln_status visit(collector *x, pln_ref ref) {
   const pln_node *n = &x->g->nodes[ref];
   bool regions = n->kind == PLN_BLOCK_READS || n->kind == PLN_BLOCK_WRITES;
   bool access = n->kind == PLN_BUFFER_LOAD || n->kind == PLN_BUFFER_STORE;
+  if (n->kind == PLN_BLOCK && depth_of(x, x->scope_of[ref]) == 0)
+    return visit_known(x, ref);
   if ((!regions && !access) ||
       depth_of(x, x->scope_of[ref]) != (regions ? 1u : 0u))
     return PLN_OK;
@@ -184,9 +225,8 @@ static pln_status visit(collector *x, pln_ref ref) {
   return PLN_OK;
 }
 
-static pln_status collect(collector *x) {
-  const pln_scope_row *body = &x->g->scopes[x->body];
-  for (pln_ref ref = body->begin; ref < body->end; ref++)
+static pln_status collect(collector *x, pln_ref first, pln_ref end) {
+  for (pln_ref ref = first; ref < end; ref++)
     PLN_TRY(visit(x, ref));
   for (uint32_t k = 0; k < x->out->n; k++) {
     pln_body_access *access = &x->out->items[k];
@@ -202,10 +242,23 @@ static pln_status collect(collector *x) {
 pln_status pln_body_accesses_make(const pln_graph *g, pln_analyzer *a,
                                   pln_scope scope, const pln_scope *scope_of,
                                   pln_body_accesses *out) {
-  collector x = {
-      .g = g, .a = a, .body = scope, .scope_of = scope_of, .out = out};
+  return pln_stmt_accesses_make(g, a, scope, g->scopes[scope].begin,
+                                g->scopes[scope].end, scope_of, NULL, out);
+}
+
+pln_status pln_stmt_accesses_make(const pln_graph *g, pln_analyzer *a,
+                                  pln_scope scope, pln_ref first, pln_ref end,
+                                  const pln_scope *scope_of,
+                                  const pln_known_accesses *known,
+                                  pln_body_accesses *out) {
+  collector x = {.g = g,
+                 .a = a,
+                 .body = scope,
+                 .scope_of = scope_of,
+                 .known = known,
+                 .out = out};
   *out = (pln_body_accesses){0};
-  pln_status status = collect(&x);
+  pln_status status = collect(&x, first, end);
   pln_mem_free(g->engine, x.vars, x.cap_vars * sizeof *x.vars);
   pln_mem_free(g->engine, x.sets, x.cap_sets * sizeof *x.sets);
   pln_mem_free(g->engine, x.chain, x.cap_chain * sizeof *x.chain);
@@ -217,4 +270,45 @@ pln_status pln_body_accesses_make(const pln_graph *g, pln_analyzer *a,
 void pln_body_accesses_free(pln_engine *engine, pln_body_accesses *accesses) {
   pln_mem_free(engine, accesses->items,
                accesses->cap * sizeof *accesses->items);
+}
+
+static pln_status build_region(pln_stmt_rewrite *s, pln_analyzer *a,
+                               const pln_body_access *access, pln_ref *out) {
+  pln_builder *b = pln_stmt_builder(s);
+  pln_ref operands[PLN_MOST_AXES + 1];
+  PLN_TRY(pln_stmt_map(s, access->buffer, &operands[0]));
+  for (uint32_t i = 0; i < access->rank; i++) {
+    pln_ref ends[2];
+    PLN_TRY(pln_analyzer_export(a, b, access->min[i], &ends[0]));
+    PLN_TRY(pln_analyzer_export(a, b, access->extent[i], &ends[1]));
+    pln_prim range = {.kind = PLN_RANGE, .n = 2, .operands = ends};
+    PLN_TRY(pln_build_prim(b, &range, &operands[i + 1]));
+  }
+  pln_prim spec = {
+      .kind = PLN_BUFFER_REGION, .n = access->rank + 1, .operands = operands};
+  return pln_build_prim(b, &spec, out);
+}
+
+static pln_status build_regions(pln_stmt_rewrite *s, pln_analyzer *a,
+                                const pln_body_accesses *all, bool writes,
+                                pln_ref *regions, pln_ref *out) {
+  pln_prim spec = {.kind = writes ? PLN_BLOCK_WRITES : PLN_BLOCK_READS,
+                   .operands = regions};
+  for (uint32_t i = 0; i < all->n; i++)
+    if (all->items[i].writes == writes)
+      PLN_TRY(build_region(s, a, &all->items[i], &regions[spec.n++]));
+  return pln_build_prim(pln_stmt_builder(s), &spec, out);
+}
+
+pln_status pln_build_accesses(pln_stmt_rewrite *s, pln_analyzer *a,
+                              const pln_body_accesses *all, bool writes,
+                              pln_ref *out) {
+  pln_engine *e = pln_stmt_old(s)->engine;
+  size_t size = ((size_t)all->n + 1) * sizeof(pln_ref);
+  pln_ref *regions = pln_mem_new(e, size);
+  if (!regions)
+    return pln_nomem(e);
+  pln_status status = build_regions(s, a, all, writes, regions, out);
+  pln_mem_free(e, regions, size);
+  return status;
 }

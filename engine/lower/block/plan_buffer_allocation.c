@@ -210,37 +210,14 @@ static pln_status extend_block(const planner *x, pln_stmt_rewrite *s,
   return pln_build_seq(pln_stmt_builder(s), n, list, body);
 }
 
-static pln_status build_region(const planner *x, pln_stmt_rewrite *s,
-                               const pln_body_access *access, pln_ref *out) {
-  pln_ref operands[PLN_MOST_AXES + 1];
-  PLN_TRY(pln_stmt_map(s, access->buffer, &operands[0]));
-  for (uint32_t i = 0; i < access->rank; i++) {
-    pln_ref ends[2];
-    PLN_TRY(pln_analyzer_export(x->a, pln_stmt_builder(s), access->min[i],
-                                &ends[0]));
-    PLN_TRY(pln_analyzer_export(x->a, pln_stmt_builder(s), access->extent[i],
-                                &ends[1]));
-    pln_prim range = {.kind = PLN_RANGE, .n = 2, .operands = ends};
-    PLN_TRY(pln_build_prim(pln_stmt_builder(s), &range, &operands[i + 1]));
-  }
-  pln_prim spec = {
-      .kind = PLN_BUFFER_REGION, .n = access->rank + 1, .operands = operands};
-  return pln_build_prim(pln_stmt_builder(s), &spec, out);
-}
-
-/* BlockReads or BlockWrites of what the body touches outside of it. */
-static pln_status build_accesses(const planner *x, pln_stmt_rewrite *s,
-                                 const pln_body_accesses *all, bool writes,
-                                 pln_scope scope, pln_ref *list, pln_ref *out) {
-  uint32_t n = 0;
+/* Leaves out what is allocated in the scope. */
+static void drop_inside(const planner *x, pln_scope scope,
+                        pln_body_accesses *all) {
+  uint32_t left = 0;
   for (uint32_t i = 0; i < all->n; i++)
-    if (all->items[i].writes == writes &&
-        !is_inside(x, all->items[i].buffer, scope))
-      PLN_TRY(build_region(x, s, &all->items[i], &list[n++]));
-  pln_prim spec = {.kind = writes ? PLN_BLOCK_WRITES : PLN_BLOCK_READS,
-                   .n = n,
-                   .operands = list};
-  return pln_build_prim(pln_stmt_builder(s), &spec, out);
+    if (!is_inside(x, all->items[i].buffer, scope))
+      all->items[left++] = all->items[i];
+  all->n = left;
 }
 
 /* with T.block(""): the allocations; body */
@@ -253,8 +230,8 @@ static pln_status wrap_block(const planner *x, pln_stmt_rewrite *s,
   pln_symbol name;
   pln_type boolean;
   uint32_t n = 2;
-  PLN_TRY(build_accesses(x, s, all, false, scope, list, &head[0]));
-  PLN_TRY(build_accesses(x, s, all, true, scope, list, &head[1]));
+  PLN_TRY(pln_build_accesses(s, x->a, all, false, &head[0]));
+  PLN_TRY(pln_build_accesses(s, x->a, all, true, &head[1]));
   list[0] = head[0];
   list[1] = head[1];
   PLN_TRY(push_allocations(x, s, scope, list, &n));
@@ -284,7 +261,8 @@ static pln_status move_to_loop(const planner *x, pln_stmt_rewrite *s,
   pln_body_accesses all;
   pln_engine *e = x->g->engine;
   PLN_TRY(pln_body_accesses_make(x->g, x->a, scope, x->scope_of, &all));
-  size_t size = ((size_t)all.n + x->moved[scope] + 3) * sizeof(pln_ref);
+  drop_inside(x, scope, &all);
+  size_t size = ((size_t)x->moved[scope] + 3) * sizeof(pln_ref);
   pln_ref *list = pln_mem_new(e, size);
   pln_status status =
       list ? wrap_block(x, s, scope, &all, list, body) : pln_nomem(e);

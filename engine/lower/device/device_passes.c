@@ -23,8 +23,7 @@ typedef enum trigger_kind {
   TARGET,     /* a function for a target of that key: "gpu" */
   DTYPE,      /* a value whose dtype's name begins so */
   BINDING,    /* a loop that is bound to a thread */
-  PREFETCH,   /* a Prefetch */
-  REDUCTION   /* a reduction over a loop that is bound to a thread */
+  PREFETCH    /* a Prefetch */
 } trigger_kind;
 
 typedef struct device_row {
@@ -36,15 +35,11 @@ typedef struct device_row {
 /* A pass may have several rows. */
 static const device_row rows[] = {
     {"tir.InjectPrefetch", PREFETCH, "Prefetch"},
-    {"tir.LowerCrossThreadReduction", REDUCTION, "reduction across threads"},
     {"tir.LowerAutoCopy", ANNOTATION, "auto_copy"},
     {"tir.ManifestSharedMemoryLocalStage", ANNOTATION,
      "tir.manifest_shared_memory_local_stage"},
     {"tir.InjectPermutedLayout", ANNOTATION, "permuted_layout"},
     {"tir.TransformMmaBufferLayout", SCOPE, "m16n8k8."},
-    {"tir.InjectSoftwarePipeline", ANNOTATION, "software_pipeline_stage"},
-    {"tir.InjectSoftwarePipeline", ANNOTATION, "software_pipeline_order"},
-    {"tir.LowerThreadAllreduce", CALL, "tvm_thread_allreduce"},
     {"tir.LowerWarpMemory", SCOPE, "warp"},
     {"tir.MergeDynamicSharedMemoryAllocations", SCOPE, "shared.dyn"},
     {"tir.InferFragment", SCOPE, "wmma."},
@@ -128,53 +123,11 @@ static bool has_dtype(const pln_graph *g, const pln_node *n,
                  strlen(prefix)) == 0;
 }
 
-/* ----------------------------------------------------- reductions of threads
- */
-
-/* True if the realised block reduces over a value that contains a thread's
- * variable. `bound` marks the nodes that do. */
-static bool reduces_threads(const pln_graph *g, const bool *bound,
-                            pln_ref realize) {
-  const pln_node *n = &g->nodes[realize];
-  pln_ref block = g->scopes[n->data].result;
-  for (uint32_t i = 1; i < n->count; i++)
-    if (pln_is_reduction_axis(g, block, i - 1) &&
-        bound[g->operands[n->first + i]])
-      return true;
-  return false;
-}
-
-/* Marks the variables of loops that are bound to threads, and what contains
- * them: a loop's variable comes before its uses, the loop itself after. */
-static void mark_threads(const pln_graph *g, bool *bound) {
-  for (pln_ref ref = 0; ref < g->n_nodes; ref++)
-    if (g->nodes[ref].kind == PLN_FOR &&
-        pln_for_kind_of(g, ref) == PLN_FOR_THREAD_BINDING)
-      bound[g->scopes[g->nodes[ref].data].begin] = true;
-  for (pln_ref ref = 0; ref < g->n_nodes; ref++)
-    for (uint32_t i = 0; pln_is_prim(&g->nodes[ref]) && i < g->nodes[ref].count;
-         i++)
-      bound[ref] |= bound[pln_operand(g, ref, i)];
-}
-
-static pln_status find_thread_reduction(const pln_graph *g, pln_ref *at) {
-  bool *bound = pln_mem_zeroed(g->engine, g->n_nodes * sizeof *bound);
-  if (!bound)
-    return pln_nomem(g->engine);
-  mark_threads(g, bound);
-  for (pln_ref ref = 0; ref < g->n_nodes && *at == PLN_NONE; ref++)
-    if (g->nodes[ref].kind == PLN_BLOCK_REALIZE &&
-        reduces_threads(g, bound, ref))
-      *at = ref;
-  pln_mem_free(g->engine, bound, g->n_nodes * sizeof *bound);
-  return PLN_OK;
-}
-
 /* ------------------------------------------------------------------- the pass
  */
 
-static bool is_trigger(const pln_graph *g, const pln_node *n,
-                       const device_row *row) {
+static bool is_trigger(const pln_graph *g, pln_ref ref, const device_row *row) {
+  const pln_node *n = &g->nodes[ref];
   switch (row->kind) {
   case ANNOTATION: return has_annotation(g, n, row->text);
   case ATTR_KEY: return has_attr_key(g, n, row->text);
@@ -182,32 +135,28 @@ static bool is_trigger(const pln_graph *g, const pln_node *n,
   case CALL: return calls(n, row->text);
   case TARGET: return is_for_target(g, n, row->text);
   case DTYPE: return has_dtype(g, n, row->text);
+  case BINDING:
+    return n->kind == PLN_FOR &&
+           pln_for_kind_of(g, ref) == PLN_FOR_THREAD_BINDING;
   case PREFETCH: return n->kind == PLN_PREFETCH;
   default: return false;
   }
 }
 
-static pln_status find_trigger(const pln_graph *g, const device_row *row,
-                               pln_ref *at) {
-  *at = PLN_NONE;
-  if (row->kind == REDUCTION)
-    return find_thread_reduction(g, at);
-  for (pln_ref ref = 0; ref < g->n_nodes && *at == PLN_NONE; ref++)
-    if (is_trigger(g, &g->nodes[ref], row) ||
-        (row->kind == BINDING && g->nodes[ref].kind == PLN_FOR &&
-         pln_for_kind_of(g, ref) == PLN_FOR_THREAD_BINDING))
-      *at = ref;
-  return PLN_OK;
+static pln_ref find_trigger(const pln_graph *g, const device_row *row) {
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++)
+    if (is_trigger(g, ref, row))
+      return ref;
+  return PLN_NONE;
 }
 
 pln_status pln_pass_tir_device(pln_pass_run *run) {
   const char *name = pln_pass_name(pln_run_pass(run));
   const pln_graph *g = pln_run_function(run);
   for (size_t i = 0; i < PLN_COUNT(rows); i++) {
-    pln_ref at;
     if (strcmp(rows[i].pass, name) != 0)
       continue;
-    PLN_TRY(find_trigger(g, &rows[i], &at));
+    pln_ref at = find_trigger(g, &rows[i]);
     if (at != PLN_NONE)
       return pln_diag_error(
           g->engine, PLN_ERR_ARGUMENT, NULL,

@@ -14,8 +14,8 @@
  *
  * Semantics: TVM's tir.InjectDoubleBuffer, for one-dimensional buffers. A
  * buffer whose address is used otherwise, or whose size changes in the loop, is
- * left alone. A loop that may have no
- * rounds gets a branch around it, which TVM's has not. */
+ * left alone. A loop that may have no rounds gets a branch around it, which
+ * TVM's has not. */
 
 #include <stdio.h>
 
@@ -48,6 +48,7 @@ typedef struct injector {
   uint32_t n, cap;
   uint32_t *of_data; /* by Var: 1 + the buffer that it points to */
   uint32_t *of_loop; /* by For: the buffers that it fills */
+  bool *exposed;     /* by Var: mark_exposed */
   pln_scope *scope_of;
   open_loop *loops;
   uint32_t n_loops, cap_loops;
@@ -90,18 +91,17 @@ static pln_status refuse(const injector *x, const char *what) {
                         "tir.InjectDoubleBuffer: %s", what);
 }
 
-/* Whether the address is used other than by loads and stores. */
-static bool is_exposed(const pln_graph *g, pln_ref data) {
-  for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
-    const pln_node *n = &g->nodes[ref];
+/* Marks the variables that are used other than by loads and stores, and by
+ * attributes: of buffers, their addresses. */
+static void mark_exposed(injector *x) {
+  for (pln_ref ref = 0; ref < x->g->n_nodes; ref++) {
+    const pln_node *n = &x->g->nodes[ref];
     if (n->kind == PLN_BUFFER || n->kind == PLN_ATTR_STMT ||
         !(pln_is_prim(n) || pln_is_stmt(n)))
       continue;
     for (uint32_t i = 0; i < n->count; i++)
-      if (pln_operand(g, ref, i) == data)
-        return true;
+      x->exposed[pln_operand(x->g, ref, i)] = true;
   }
-  return false;
 }
 
 /* Whether memory inside of the loop has a size that changes in it: it cannot be
@@ -125,7 +125,7 @@ static pln_status add_buffer(injector *x, pln_ref stmt) {
     return refuse(x, "a double buffer scope must be inside of a loop");
   if (x->g->nodes[data].kind == PLN_VAR)
     PLN_TRY(has_own_size(x, data, loop, &own));
-  if (own || x->g->nodes[data].kind != PLN_VAR || is_exposed(x->g, data) ||
+  if (own || x->g->nodes[data].kind != PLN_VAR || x->exposed[data] ||
       x->of_data[data])
     return PLN_OK;
   PLN_TRY(pln_mem_grow(x->g->engine, (void **)&x->buffers, &x->cap,
@@ -146,6 +146,7 @@ static pln_status find_buffers(injector *x) {
   pln_scope_cursor at = {.graph = x->g};
   for (pln_ref ref = 0; ref < x->g->n_nodes; ref++)
     x->scope_of[ref] = pln_scope_cursor_at(&at, ref);
+  mark_exposed(x);
   for (pln_ref ref = 0; ref < x->g->n_nodes; ref++)
     if (has_key(x->g, ref, "double_buffer_scope"))
       PLN_TRY(add_buffer(x, ref));
@@ -579,7 +580,7 @@ static pln_status inject(injector *x, pln_pass_run *run) {
     return refuse(x, "split_loop must be 0, 1 or even");
   if (x->split > 4096)
     return refuse(x, "split_loop is more than 4096");
-  if (!x->of_data || !x->of_loop || !x->scope_of)
+  if (!x->of_data || !x->of_loop || !x->exposed || !x->scope_of)
     return pln_nomem(x->g->engine);
   PLN_TRY(find_buffers(x));
   return pln_lower_function(run, &mutator);
@@ -604,10 +605,12 @@ pln_status pln_pass_tir_inject_double_buffer(pln_pass_run *run) {
     return PLN_OK;
   x.of_data = pln_mem_zeroed(e, n * sizeof *x.of_data);
   x.of_loop = pln_mem_zeroed(e, n * sizeof *x.of_loop);
+  x.exposed = pln_mem_zeroed(e, n * sizeof *x.exposed);
   x.scope_of = pln_mem_new(e, n * sizeof *x.scope_of);
   pln_status status = inject(&x, run);
   pln_mem_free(e, x.of_data, n * sizeof *x.of_data);
   pln_mem_free(e, x.of_loop, n * sizeof *x.of_loop);
+  pln_mem_free(e, x.exposed, n * sizeof *x.exposed);
   pln_mem_free(e, x.scope_of, n * sizeof *x.scope_of);
   pln_mem_free(e, x.buffers, x.cap * sizeof *x.buffers);
   pln_mem_free(e, x.loops, x.cap_loops * sizeof *x.loops);

@@ -60,10 +60,15 @@ static pln_status touch(finder *f, pln_ref var) {
   return PLN_OK;
 }
 
+/* The operands are visited in order, but the Buffer of an access is the last.
+ */
 static pln_status push_operands(finder *f, const pln_node *n, uint32_t count) {
+  bool access = n->kind == PLN_BUFFER_STORE || n->kind == PLN_BUFFER_LOAD;
   PLN_TRY(pln_mem_grow(f->plan->engine, (void **)&f->stack, &f->cap_stack,
                        (size_t)f->n_stack + count, sizeof *f->stack));
-  for (uint32_t i = count; i-- > 0;)
+  if (access)
+    f->stack[f->n_stack++] = pln_operands(f->g, n)[0];
+  for (uint32_t i = count; i-- > access;)
     f->stack[f->n_stack++] = pln_operands(f->g, n)[i];
   return PLN_OK;
 }

@@ -3,7 +3,10 @@
  *
  * Called by storage_rewrite.c. Memory is free for others from its last use on.
  * It is used again for at most 16 times less or more than its size; that of a
- * source is used for a result computed in place. TVM's StoragePlanRewriter. */
+ * source is used for a result computed in place. Tagged memory ("local.L0A") of
+ * one place is one block. TVM's StoragePlanRewriter. */
+
+#include <stdlib.h>
 
 #include "lower/storage/storage_plan.h"
 
@@ -111,21 +114,49 @@ static uint32_t lower_bound(const planner *p, uint64_t bits, bool above) {
   return low;
 }
 
-/* Registers: memory that a compiler places better. */
-static bool is_local(const planner *p, pln_symbol scope) {
+/* Kinds of memory that a storage scope begins with. Those behind the second
+ * are registers, which a compiler places better. */
+static const char *const kinds[] = {"global",
+                                    "shared",
+                                    "warp",
+                                    "local",
+                                    "wmma.matrix_a",
+                                    "wmma.matrix_b",
+                                    "wmma.accumulator",
+                                    "texture",
+                                    "amx.tmm",
+                                    "m16n8k8.matrixA",
+                                    "m16n8k8.matrixB",
+                                    "m16n8k8.matrixC"};
+
+/* *tag: what follows the kind, "_TB2" of "local_TB2". */
+static size_t kind_of_scope(const planner *p, pln_symbol scope,
+                            pln_slice *tag) {
   pln_slice text = pln_symbol_text(p->plan->engine, scope);
-  return pln_slice_is(text, "local") || pln_slice_is(text, "warp");
+  *tag = (pln_slice){0};
+  for (size_t i = 0; i < PLN_COUNT(kinds); i++) {
+    size_t n = strlen(kinds[i]);
+    if (text.size < n || memcmp(text.data, kinds[i], n) != 0)
+      continue;
+    *tag = (pln_slice){text.data + n, text.size - n};
+    return i;
+  }
+  return 0;
 }
 
-/* Memory of a kind of its own, "global.texture": not small, however small. */
-static bool is_tagged(const planner *p, pln_symbol scope) {
-  pln_slice text = pln_symbol_text(p->plan->engine, scope);
-  return text.size > 0 && memchr(text.data, '.', text.size) != NULL;
-}
-
+/* Tagged memory is not small, however small. */
 static bool is_small(const planner *p, pln_symbol scope, uint64_t bits) {
-  return !is_tagged(p, scope) &&
-         (is_local(p, scope) || (bits > 0 && bits <= SMALL_BITS));
+  pln_slice tag;
+  size_t kind = kind_of_scope(p, scope, &tag);
+  return tag.size == 0 && (kind > 1 || (bits > 0 && bits <= SMALL_BITS));
+}
+
+/* Memory of a device that has one block of it for all allocations. */
+static bool is_special(const planner *p, pln_symbol scope) {
+  pln_slice tag;
+  (void)kind_of_scope(p, scope, &tag);
+  return tag.size > 0 && !pln_slice_is(tag, ".dyn") &&
+         !pln_slice_is(tag, ".workspace") && !pln_slice_is(tag, ".vtcm");
 }
 
 static bool fits(const planner *p, const pln_storage *s,
@@ -370,6 +401,67 @@ static pln_status plan_all(planner *p) {
   return PLN_OK;
 }
 
+/* -------------------------------------------------------------- tagged memory
+ */
+
+enum { TAG_ALIGN = 32 }; /* bits */
+
+/* A storage of tagged memory. */
+typedef struct tagged_storage {
+  pln_ref attach;
+  pln_symbol scope;
+  uint32_t row;
+} tagged_storage;
+
+static int by_place(const void *p, const void *q) {
+  const tagged_storage *x = p, *y = q;
+  if (x->attach != y->attach)
+    return x->attach < y->attach ? -1 : 1;
+  if (x->scope != y->scope)
+    return x->scope < y->scope ? -1 : 1;
+  return (x->row > y->row) - (x->row < y->row);
+}
+
+static uint64_t align_bits(uint64_t bits) {
+  return (bits + TAG_ALIGN - 1) / TAG_ALIGN * TAG_ALIGN;
+}
+
+/* One after the other in the memory of the first of them. */
+static void lay_out(planner *p, uint32_t n, const tagged_storage *list) {
+  pln_storage *head = &p->plan->storages[list[0].row];
+  uint64_t total = align_bits(head->bits);
+  for (uint32_t i = 1; i < n; i++) {
+    pln_storage *s = &p->plan->storages[list[i].row];
+    s->head = list[0].row + 1;
+    s->offset = total;
+    total = align_bits(total + s->bits);
+  }
+  head->total = n > 1 ? total : 0;
+}
+
+static pln_status merge_tagged(planner *p) {
+  pln_storage_plan *plan = p->plan;
+  size_t size = (plan->n_storages + (size_t)1) * sizeof(tagged_storage);
+  tagged_storage *list = pln_mem_new(plan->engine, size);
+  uint32_t n = 0;
+  if (!list)
+    return pln_nomem(plan->engine);
+  for (uint32_t i = 0; i < plan->n_storages; i++) {
+    const pln_storage *s = &plan->storages[i];
+    if (s->bits > 0 && is_special(p, s->scope))
+      list[n++] = (tagged_storage){s->attach, s->scope, i};
+  }
+  qsort(list, n, sizeof *list, by_place);
+  for (uint32_t i = 0, k; i < n; i = k) {
+    for (k = i + 1; k < n; k++)
+      if (list[k].attach != list[i].attach || list[k].scope != list[i].scope)
+        break;
+    lay_out(p, k - i, list + i);
+  }
+  pln_mem_free(plan->engine, list, size);
+  return PLN_OK;
+}
+
 /* ------------------------------------------------------------------ the plan
  */
 
@@ -387,7 +479,8 @@ static pln_status make_plan(planner *p) {
     return pln_nomem(e);
   p->taken = p->seen + n + 1;
   PLN_TRY(analyse_liveness(p));
-  return plan_all(p);
+  PLN_TRY(plan_all(p));
+  return merge_tagged(p);
 }
 
 pln_status pln_storage_plan_make(pln_storage_plan *plan,

@@ -16,6 +16,9 @@ typedef struct pln_storage {
   uint64_t bits;    /* 0: the size is not constant */
   uint32_t last;    /* the row of its last allocation in `allocations` */
   bool merged;      /* the allocations differ */
+  uint32_t head;    /* 1 + the storage of whose memory it is a part; 0: none */
+  uint64_t offset;  /* its first bit there */
+  uint64_t total;   /* bits of a storage that others are parts of; 0: none is */
 } pln_storage;
 
 typedef struct pln_storage_allocation {

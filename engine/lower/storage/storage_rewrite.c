@@ -9,6 +9,7 @@
  *
  * Semantics: TVM's tir.StorageRewrite, without PointerValueTypeRewrite. */
 
+#include "lower/emit.h"
 #include "lower/storage/storage_plan.h"
 
 typedef struct rewriter {
@@ -100,6 +101,24 @@ static pln_status map_extents(rewriter *x, pln_stmt_rewrite *s,
   return PLN_OK;
 }
 
+/* One block of tagged memory, for all that are parts of it. */
+static pln_status allocate_block(rewriter *x, pln_stmt_rewrite *s,
+                                 const pln_storage *storage, pln_ref *stmt) {
+  pln_emit e = {.b = pln_stmt_builder(s)};
+  uint64_t bits = pln_dtype_bits(storage->dtype);
+  uint64_t n = (storage->total + bits - 1) / bits;
+  pln_ref var, extent;
+  pln_type index = x->g->nodes[pln_operand(x->g, storage->first, 1)].type;
+  if (n > INT64_MAX)
+    return pln_diag_error(x->g->engine, PLN_ERR_LIMIT, NULL,
+                          "tir.StorageRewrite: a block of memory is too large");
+  PLN_TRY(pln_stmt_map(s, var_of(x, storage->first), &var));
+  extent = pln_emit_int_of(&e, index, (int64_t)n);
+  *stmt = pln_emit_allocate(&e, var, pln_emit_type(&e, storage->dtype), 1,
+                            &extent, *stmt);
+  return e.status;
+}
+
 /* The statement in the allocation of the memory. */
 static pln_status allocate_storage(rewriter *x, pln_stmt_rewrite *s,
                                    const pln_storage *storage, pln_ref *stmt) {
@@ -135,9 +154,123 @@ static pln_status allocate_storage(rewriter *x, pln_stmt_rewrite *s,
 static pln_status allocate_attached(rewriter *x, pln_stmt_rewrite *s,
                                     pln_ref attach, pln_ref *stmt) {
   uint32_t at = x->attached[attach == PLN_NONE ? x->g->n_nodes : attach];
-  for (; at; at = x->earlier[at - 1])
-    PLN_TRY(allocate_storage(x, s, &x->plan.storages[at - 1], stmt));
+  for (; at; at = x->earlier[at - 1]) {
+    const pln_storage *storage = &x->plan.storages[at - 1];
+    if (storage->head)
+      continue;
+    PLN_TRY(storage->total ? allocate_block(x, s, storage, stmt)
+                           : allocate_storage(x, s, storage, stmt));
+  }
   return PLN_OK;
+}
+
+/* ---------------------------------------------------- parts of tagged memory
+ */
+
+/* Elements of that many bits in front of the memory of a data pointer. */
+static pln_status elements_before(const rewriter *x, pln_ref data,
+                                  uint64_t bits, int64_t *out) {
+  uint32_t row = x->plan.allocation_of[data];
+  uint32_t storage = row ? x->plan.allocations[row - 1].storage : 0;
+  uint64_t offset = storage ? x->plan.storages[storage - 1].offset : 0;
+  *out = 0;
+  if (offset == 0)
+    return PLN_OK;
+  if (bits == 0 || offset % bits != 0 || offset / bits > INT64_MAX)
+    return pln_diag_error(x->g->engine, PLN_ERR_ARGUMENT, NULL,
+                          "tir.StorageRewrite: an element of tagged memory "
+                          "begins inside of a word of another one");
+  *out = (int64_t)(offset / bits);
+  return PLN_OK;
+}
+
+/* n + index, of as many lanes. */
+static pln_ref add_elements(pln_emit *e, int64_t n, pln_ref index) {
+  pln_type type = pln_emit_type_of(e, index);
+  uint32_t lanes = (uint32_t)pln_type_number(e->b->engine, type);
+  pln_dtype dtype = pln_type_dtype(e->b->engine, type);
+  pln_ref first = pln_emit_int(e, dtype, n);
+  if (lanes > 1)
+    first = pln_emit_prim(e, &(pln_prim){.kind = PLN_BROADCAST,
+                                         .data = lanes,
+                                         .n = 1,
+                                         .operands = &first});
+  return pln_emit_folded(e, PLN_PRIM_ADD, first, index);
+}
+
+static pln_status move_access(rewriter *x, pln_emit *e, pln_ref buffer,
+                              pln_ref *index, bool *moved) {
+  int64_t n;
+  PLN_TRY(elements_before(
+      x, pln_operand(x->g, buffer, 0),
+      pln_dtype_bits(pln_buffer_fields_of(x->g, buffer).dtype), &n));
+  *moved = n > 0;
+  if (*moved)
+    *index = add_elements(e, n, *index);
+  return e->status;
+}
+
+static pln_status move_load(rewriter *x, pln_stmt_rewrite *s, pln_ref old,
+                            pln_ref *node) {
+  pln_emit e = {.b = pln_stmt_builder(s)};
+  pln_ref buffer = pln_operand(x->g, old, 0), index;
+  bool moved;
+  if (x->g->nodes[old].count != 2)
+    return PLN_OK;
+  index = pln_stmt_image(s, pln_operand(x->g, old, 1));
+  PLN_TRY(move_access(x, &e, buffer, &index, &moved));
+  if (moved)
+    *node = pln_emit_load(&e, pln_stmt_image(s, buffer), index);
+  return e.status;
+}
+
+/* T.tvm_access_ptr(type, data, offset, extent, mask) */
+static pln_status move_pointer(rewriter *x, pln_stmt_rewrite *s, pln_ref old,
+                               pln_ref *node) {
+  pln_emit e = {.b = pln_stmt_builder(s)};
+  const pln_node *n = &x->g->nodes[old];
+  pln_ref args[5], data;
+  int64_t before;
+  if (!pln_is_call_of(n, "tvm_access_ptr") || n->count != 5)
+    return PLN_OK;
+  data = pln_operand(x->g, old, 1);
+  uint64_t bits =
+      pln_dtype_bits(pln_prim_dtype(x->g, pln_operand(x->g, old, 0)));
+  PLN_TRY(elements_before(
+      x, data, bits * pln_prim_lanes(x->g, pln_operand(x->g, old, 0)),
+      &before));
+  if (before == 0)
+    return PLN_OK;
+  for (uint32_t i = 0; i < 5; i++)
+    args[i] = pln_stmt_image(s, pln_operand(x->g, old, i));
+  args[2] = add_elements(&e, before, args[2]);
+  *node = pln_emit_call(&e, "tvm_access_ptr", n->type, 5, args);
+  return e.status;
+}
+
+static pln_status map_expr(void *ud, pln_stmt_rewrite *s, pln_ref old,
+                           pln_ref *node) {
+  rewriter *x = ud;
+  switch (x->g->nodes[old].kind) {
+  case PLN_BUFFER_LOAD: return move_load(x, s, old, node);
+  case PLN_PRIM_CALL: return move_pointer(x, s, old, node);
+  default: return PLN_OK;
+  }
+}
+
+static pln_status move_store(rewriter *x, pln_stmt_rewrite *s, pln_ref stmt,
+                             pln_ref *node) {
+  pln_emit e = {.b = pln_stmt_builder(s)};
+  pln_ref index;
+  bool moved;
+  if (x->g->nodes[stmt].count != 3)
+    return PLN_OK;
+  index = pln_stmt_operand(s, 2);
+  PLN_TRY(move_access(x, &e, pln_operand(x->g, stmt, 0), &index, &moved));
+  if (moved)
+    *node = pln_emit_store(&e, pln_stmt_operand(s, 0), index,
+                           pln_stmt_operand(s, 1));
+  return e.status;
 }
 
 /* ---------------------------------------------------------------- callbacks */
@@ -149,7 +282,10 @@ static pln_status bind_vars(rewriter *x, pln_stmt_rewrite *s) {
     pln_ref image;
     if (!row->storage)
       continue;
-    pln_ref first = x->plan.storages[row->storage - 1].first;
+    const pln_storage *storage = &x->plan.storages[row->storage - 1];
+    if (storage->head)
+      storage = &x->plan.storages[storage->head - 1];
+    pln_ref first = storage->first;
     PLN_TRY(pln_stmt_map(s, var_of(x, first), &image));
     pln_stmt_bind(s, var_of(x, row->stmt), image);
   }
@@ -192,13 +328,16 @@ static bool is_hoisted(const rewriter *x, pln_ref decl) {
     return false;
   const pln_storage *s =
       &x->plan.storages[x->plan.allocations[row - 1].storage - 1];
-  return s->first == allocate && !s->merged && decl_of(x, allocate) == decl;
+  return s->first == allocate && !s->merged && !s->head && !s->total &&
+         decl_of(x, allocate) == decl;
 }
 
 static pln_status leave_stmt(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
                              pln_ref *node) {
   rewriter *x = ud;
   const pln_node *n = &x->g->nodes[stmt];
+  if (n->kind == PLN_BUFFER_STORE)
+    return move_store(x, s, stmt, node);
   if (n->kind == PLN_ALLOCATE ||
       (n->kind == PLN_DECL_BUFFER &&
        (!x->accessed[pln_operand(x->g, stmt, 0)] || is_hoisted(x, stmt))))
@@ -256,6 +395,7 @@ static void release(rewriter *x) {
 pln_status pln_pass_tir_storage_rewrite(pln_pass_run *run) {
   rewriter x = {.g = pln_run_function(run)};
   pln_stmt_mutator mutator = {.ud = &x,
+                              .expr = map_expr,
                               .enter_body = enter_body,
                               .leave_body = leave_body,
                               .leave = leave_stmt};

@@ -58,29 +58,12 @@ with T.block("b"):
     T.writes()
     T.block_attr({"auto_copy": 1})
     B[0] = A[0] ]], "Block of 'auto_copy'")
-    refuses("InjectSoftwarePipeline", [[
-for i in T.serial(4, annotations={"software_pipeline_stage": [0, 1]}):
-    B[i] = A[i] ]], "For of 'software_pipeline_stage'")
   end)
 
   it("refuse threads that are not lowered", function()
     refuses("LiftThreadBinding", [[
 for t in T.thread_binding(64, thread="threadIdx.x"):
     B[t] = A[t] ]], "For of 'thread binding'")
-  end)
-
-  it("refuse a reduction over threads only", function()
-    local body = [[
-for t in T.thread_binding(64, thread="threadIdx.x"):
-    with T.block("sum"):
-        v = T.axis.%s(64, t)
-        T.reads(A[v])
-        T.writes(B[0])
-        B[0] = B[0] + A[v] ]]
-    refuses("LowerCrossThreadReduction", body:format "reduce",
-      "BlockRealize of 'reduction across threads'")
-    local mod = module_of(body:format "spatial")
-    assert.is_true(rawequal(mod, pl.passes["tir.LowerCrossThreadReduction"]()(mod)))
   end)
 end)
 

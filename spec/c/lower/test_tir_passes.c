@@ -1,0 +1,101 @@
+/* test_tir_passes.c: passes over PrimFuncs, while memory is short. What they
+ * make is checked by the specs of spec/tir. */
+
+#include "base/base.h"
+#include "oom.h"
+#include "pass/pass.h"
+
+typedef struct pass_case {
+  const char *pass;
+  const char *text; /* of the module */
+} pass_case;
+
+#define HEAD                            \
+  "from tvm.script import tir as T\n\n" \
+  "@T.prim_func\n"                      \
+  "def main(A: T.Buffer((64,), 'float32'), B: T.Buffer((64,), 'float32')):\n"
+#define CUDA                                                      \
+  "    T.func_attr({'target': T.target({'kind': 'cuda', 'keys': " \
+  "['cuda', 'gpu'], 'thread_warp_size': 4, 'max_num_threads': 16})})\n"
+
+#define ALLREDUCE                                                        \
+  "    ty = T.launch_thread('threadIdx.y', 2)\n"                         \
+  "    C = T.allocate([1], 'float32', 'local')\n"                        \
+  "    tx = T.launch_thread('threadIdx.x', 8)\n"                         \
+  "    C_1 = T.Buffer((1,), data=C, scope='local')\n"                    \
+  "    with T.attr(T.comm_reducer(lambda x, y: x + y, [T.float32(0)]), " \
+  "'reduce_scope', T.reinterpret('handle', T.uint64(0))):\n"             \
+  "        T.tvm_thread_allreduce(T.uint32(1), A[ty * 8 + tx], tx < 7, " \
+  "C_1[0], tx)\n"                                                        \
+  "    if tx == 0:\n"                                                    \
+  "        B[ty] = C_1[0]\n"
+
+#define CROSS_THREAD                                                   \
+  "    C = T.alloc_buffer((1,), scope='local')\n"                      \
+  "    for i in T.thread_binding(4, thread='blockIdx.x'):\n"           \
+  "        for k0 in range(2):\n"                                      \
+  "            for k in T.thread_binding(12, thread='threadIdx.x'):\n" \
+  "                with T.block('C'):\n"                               \
+  "                    vi = T.axis.spatial(4, i)\n"                    \
+  "                    vk = T.axis.reduce(16, k0 * 12 + k)\n"          \
+  "                    T.where(k0 * 12 + k < 16)\n"                    \
+  "                    T.reads(A[vi * 16 + vk])\n"                     \
+  "                    T.writes(C[0])\n"                               \
+  "                    with T.init():\n"                               \
+  "                        C[0] = T.float32(0)\n"                      \
+  "                    C[0] = C[0] + A[vi * 16 + vk]\n"                \
+  "        with T.block('B'):\n"                                       \
+  "            vi = T.axis.spatial(4, i)\n"                            \
+  "            T.reads(C[0])\n"                                        \
+  "            T.writes(B[vi])\n"                                      \
+  "            B[vi] = C[0]\n"
+
+#define PIPELINE                                                              \
+  "    for i in T.serial(8, annotations={'software_pipeline_stage': [0, 1], " \
+  "'software_pipeline_order': [0, 1], 'software_pipeline_async_stages': "     \
+  "[0]}):\n"                                                                  \
+  "        with T.block('compute'):\n"                                        \
+  "            T.reads(A[i])\n"                                               \
+  "            T.writes(B[i])\n"                                              \
+  "            C = T.alloc_buffer((1,))\n"                                    \
+  "            if i < 7:\n"                                                   \
+  "                C[0] = A[i]\n"                                             \
+  "            B[i] = C[0]\n"
+
+static const pass_case cases[] = {
+    {"tir.InjectSoftwarePipeline", HEAD PIPELINE},
+    {"tir.LowerCrossThreadReduction", HEAD CROSS_THREAD},
+    {"tir.LowerThreadAllreduce", HEAD CUDA ALLREDUCE},
+    {"tir.LowerThreadAllreduce",
+     HEAD "    T.func_attr({'target': T.target({'kind': 'vulkan', 'keys': "
+          "['gpu']})})\n" ALLREDUCE},
+};
+
+static pln_status apply(pln_engine *engine, void *ud) {
+  const pass_case *row = ud;
+  pln_module *mod, *out;
+  pln_pass *pass;
+  PLN_TRY(pln_parse_script(engine, pln_text(row->text), NULL, &mod));
+  pln_status status = pln_pass_make(engine, row->pass, 0, &pass);
+  if (status == PLN_OK) {
+    status = pln_pass_apply(pass, mod, &out);
+    if (status == PLN_OK) {
+      CHECK(out != mod);
+      pln_module_release(out);
+    }
+    pln_pass_release(pass);
+  }
+  pln_module_release(mod);
+  return status;
+}
+
+static void memory_out(void) {
+  for (size_t i = 0; i < PLN_COUNT(cases); i++)
+    oom_sweep(apply, (void *)(uintptr_t)&cases[i]);
+}
+
+static const check_test tests[] = {
+    {"memory may be out at any point of a pass", memory_out},
+};
+
+CHECK_MAIN(tests)
