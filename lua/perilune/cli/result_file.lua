@@ -8,16 +8,8 @@ local result_file = {}
 
 --- Writes a line of text to a file. Ends the command if it cannot.
 function result_file.write(path, text)
-  local beside = path .. ".part"
-  local file, reason = io.open(beside, "wb")
-  if not file then stop.failure("%s", reason) end
-  local written, failed = file:write(text, "\n")
-  local closed, not_closed = file:close()
-  local ok = written and closed
-  if ok then ok, reason = os.rename(beside, path) end
-  if ok then return end
-  os.remove(beside)
-  stop.failure("%s: %s", path, failed or not_closed or reason)
+  local ok, reason = require "perilune.replace_file"(path, text .. "\n")
+  if not ok then stop.failure("%s", reason) end
 end
 
 return result_file
