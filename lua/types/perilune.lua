@@ -4099,14 +4099,18 @@ function TuneRunner:check(original, runnable) end
 ---@field atol? number
 
 ---@class perilune.tune.QueueOptions
----@field runner? "local" where tasks run
+---@field runner? string where tasks run: "local", "farm:PORT" (workers of Work Queue that connect to it) or "slurm:PARTITION,N"
 ---@field jobs? integer processes of this machine: 1
 ---@field tries? integer how often a task is sent whose worker was lost: 3
 ---@field program? string the command: "perilune"
+---@field address? string where workers may connect: "127.0.0.1"; others need a password
+---@field password? string a file
+---@field silence? number seconds after which a worker that says nothing is given up: 60
+---@field folder? string for files that come back, which it replaces
 
 ---@class perilune.tune.Task
 ---@field id any what no other task of the queue has
----@field arguments (string|{ input: string }|{ output: string })[] of the command; files that it reads and writes
+---@field arguments (string|{ input: string, cached?: boolean }|{ output: string })[] cached: workers keep the file
 ---@field seconds? number its time limit: 3600
 ---@field feature? string what its worker must have
 
@@ -4122,6 +4126,7 @@ function TuneRunner:check(original, runnable) end
 --- Runs commands of perilune as tasks. It can be closed (`<close>`).
 ---@class perilune.tune.Queue
 ---@field pending integer tasks without a result
+---@field port? integer where workers connect
 local Queue = {}
 ---@param task perilune.tune.Task
 function Queue:submit(task) end

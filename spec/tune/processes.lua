@@ -28,7 +28,7 @@ function processes.is_running(id)
   return state ~= nil and state ~= "Z" and state ~= "X"
 end
 
-function processes.kill(id, signal) os.execute(("kill -%s %s"):format(signal, id)) end
+function processes.kill(id, signal) os.execute(("kill -%s %s 2>/dev/null"):format(signal, id)) end
 
 function processes.sleep(seconds) os.execute(("sleep %g"):format(seconds)) end
 

@@ -100,6 +100,22 @@ describe("pl.tune.queue", function()
     assert.matches("status 127", result.why, 1, true)
   end)
 
+  it("tells what workers of Work Queue need that is not there", function()
+    local function refused(message, options)
+      local ok, err = pcall(pl.tune.queue, options)
+      assert.is_false(ok)
+      assert.matches(message, tostring(err), 1, true)
+    end
+    refused("others than 127.0.0.1 need a password", { runner = "farm:0", address = "10.0.0.1" })
+    refused("the password file cannot be read", { runner = "farm:0", password = path "none" })
+    refused("there is no such program", { runner = "farm:0", program = path "none" })
+    refused("local, farm:PORT or slurm:PARTITION,N", { runner = "farm:70000" })
+    refused("local, farm:PORT or slurm:PARTITION,N", { runner = "slurm:main,0" })
+    if not os.execute "command -v perilune-farm >/dev/null" then
+      refused("perilune-farm is not there", { runner = "farm:0", program = program })
+    end
+  end)
+
   it("refuses what is no task", function()
     local queue <close> = open {}
     local function refused(message, task)

@@ -22,12 +22,15 @@ function batch.arguments(parser)
   parser:argument("command", "opt, tune, check or test."):choices { "opt", "tune", "check", "test" }
   parser:argument("models", "The models to read."):argname "MODEL":args "+"
   parser:option("-o --output", "The folder for results."):argname "DIR":count(1)
-  parser:option("-j --jobs", "The number of processes."):argname "N":default "1"
+  parser:option("-j --jobs", "The number of processes of --runner local."):argname "N":default "1"
     :convert(require "perilune.cli.numbers".count)
   parser:option("--seconds", "The time limit of each task."):argname "S":default "3600"
     :convert(tonumber)
   parser:option("--argument", "An argument for the command: --argument=--opt-level=2.")
     :argname "WORD":count "*"
+  parser:option("--argument-file", "An option of the command whose value is a file, which workers "
+    .. "are sent: --argument-file=--script=passes.lua."):argname "OPTION=FILE":count "*"
+  require "perilune.cli.runner".options(parser)
 end
 
 -- ------------------------------------------------------------------------ tasks
@@ -64,11 +67,23 @@ local function specification(options, task)
     files = json.list(versions), version = core._VERSION }
 end
 
+local function add_arguments(task, options)
+  local arguments, files = task.arguments, task.files
+  table.move(options.argument, 1, #options.argument, #arguments + 1, arguments)
+  for _, text in ipairs(options.argument_file) do
+    local option, path = text:match "^(.-)=(.+)$"
+    if not option then stop.usage("--argument-file %s: OPTION=FILE expected", text) end
+    arguments[#arguments + 1], arguments[#arguments + 2] = option, { input = path, cached = true }
+    files[#files + 1] = path
+  end
+end
+
 local function task_of(options, model)
+  model = #model > 1 and model:gsub("/+$", "") or model
   local result = options.output .. "/" .. output_name(model)
   local task = kinds[options.command](model, result)
   table.insert(task.arguments, 1, options.command)
-  table.move(options.argument, 1, #options.argument, #task.arguments + 1, task.arguments)
+  add_arguments(task, options)
   task.model, task.result, task.name = model, result, ("%s %s"):format(options.command, model)
   task.specification = specification(options, task)
   return task
@@ -109,11 +124,6 @@ local function lock(folder)
   stop.failure("%s", reason)
 end
 
-local function open_queue(options, n)
-  return require "perilune.tune.queue".new { runner = "local", jobs = math.min(options.jobs, n),
-    program = options.program }
-end
-
 local function report(task, result, progress)
   progress.clear()
   if result.state ~= "done" then
@@ -124,7 +134,8 @@ end
 -- The number of tasks that were done.
 local function run(options, db, todo)
   local progress = require "perilune.instruments".progress()
-  local queue <close> = open_queue(options, #todo)
+  local queue <close> = require "perilune.cli.runner".queue(options, math.min(options.jobs, #todo),
+    options.output .. "/batch.tmp")
   local done = 0
   for i, task in ipairs(todo) do
     queue:submit { id = i, arguments = task.arguments, seconds = options.seconds }
@@ -153,6 +164,7 @@ function batch.run(options)
   if not options.seconds or not (options.seconds > 0 and options.seconds <= 1e6) then
     stop.usage "--seconds must be a number above 0, at most 1000000"
   end
+  require "perilune.cli.runner".check(options)
   local all = tasks_of(options)
   make_folder(options.output)
   local scope <close> = lock(options.output)

@@ -6,9 +6,10 @@
 --       { output = "small.onnx" } }, seconds = 60 }
 --     for id, result in queue:results() do print(id, result.state, result.why) end
 --
--- An argument is a word, { input = PATH }: a file or folder that the command reads, or
--- { output = PATH }: a file that it writes. A task runs again when its worker was lost, `tries`
--- times at most. Tasks must be such that they may run twice; each is answered once.
+-- An argument is a word, { input = PATH }: a file or folder that the command reads (with
+-- `cached = true` workers keep it for other tasks), or { output = PATH }: a file that it writes. A
+-- task runs again when its worker was lost, `tries` times at most. Tasks must be such that they may
+-- run twice; each has one result.
 
 local argument = require "perilune.argument"
 local core = require "perilune.core"
@@ -22,10 +23,8 @@ local methods = {}
 local class = { __name = "queue", __index = methods }
 
 local function check_argument(word)
-  local kind = type(word)
-  if kind == "table" and type(word.input or word.output) == "string" then
-    word = word.input or word.output
-  elseif kind ~= "string" then
+  if type(word) == "table" then word = word.input or word.output end
+  if type(word) ~= "string" then
     argument.fail "queue:submit: arguments: words, { input = path } or { output = path } expected"
   end
   if word:find "%z" then argument.fail "queue:submit: arguments: a word has no zeros" end
@@ -61,8 +60,16 @@ function methods.submit(self, task)
   send(self, task)
 end
 
+-- Workers are on other machines: what they say is checked.
+local function is_sound(result)
+  local function is(value, kind) return value == nil or type(value) == kind end
+  return (result.state == "done" or result.state == "failed") and is(result.why, "string")
+    and is(result.output, "string") and is(result.seconds, "number") and is(result.host, "string")
+end
+
 -- Whether the task is sent again. What is `lost` has no result.
 local function try_again(self, task, result)
+  if result.tries then task.tries = task.tries - 1 + result.tries end
   if not result.lost or task.tries >= self.tries then return false end
   send(self, task)
   return true
@@ -71,10 +78,11 @@ end
 local function finish(self, task, result)
   self.tasks[task.id] = nil
   self.pending = self.pending - 1
-  result.tries = task.tries
-  if result.lost then
-    result.why = ("%s (%d times)"):format(result.why, task.tries)
+  if not is_sound(result) then
+    result = { state = "failed", why = "its worker gave a result that makes no sense" }
   end
+  result.tries = task.tries
+  if result.lost then result.why = ("%s (%d times)"):format(result.why, task.tries) end
   return task.id, result
 end
 
@@ -99,29 +107,58 @@ end
 function methods.close(self) self.backend:close() end
 class.__close = methods.close
 
-local function backend_of(runner)
+-- The module of a runner's text; what the text says is put into the options.
+local function backend_of(options)
+  local runner = options.runner
+  local port = math.tointeger(tonumber(runner:match "^farm:(%d+)$"))
+  local partition, n = runner:match "^slurm:([%w_.,-]+),(%d+)$"
   if runner == "local" then return require "perilune.tune.queue.local_processes" end
-  argument.fail(("%s: runner: '%s' is none of: local"):format(where, runner))
-end
-
-local names = { "runner", "jobs", "tries", "program" }
-
-local function check_integer(options, name, default)
-  local x = options[name] == nil and default or options[name]
-  if math.type(x) ~= "integer" or x < 1 then
-    argument.fail(("%s: %s: an integer from 1 on expected"):format(where, name))
+  if port and port <= 65535 then
+    options.port = port
+  elseif partition and math.tointeger(tonumber(n)) and tonumber(n) >= 1 then
+    options.port, options.partition, options.pilots = 0, partition, math.tointeger(tonumber(n))
+  else
+    argument.fail(("%s: runner: local, farm:PORT or slurm:PARTITION,N expected, got '%s'"):format(
+      where, runner))
   end
-  return x
+  return require "perilune.tune.queue.work_queue"
 end
 
---- A queue: { runner = "local", jobs = 1 (processes), tries = 3, program = "perilune" }.
+local names = { "runner", "jobs", "tries", "program", "address", "password", "silence", "folder" }
+
+local defaults = { runner = "local", jobs = 1, tries = 3, program = "perilune",
+  address = "127.0.0.1", silence = 60 }
+
+local function check_option(name, value)
+  if name == "jobs" or name == "tries" then
+    if math.type(value) ~= "integer" or value < 1 then
+      argument.fail(("%s: %s: an integer from 1 on expected"):format(where, name))
+    end
+  elseif name == "silence" then
+    if type(value) ~= "number" or not (value >= 2 and value <= 1e6) then
+      argument.fail(where .. ": silence: a number of seconds from 2 on expected")
+    end
+  else
+    argument.string(value, where, name)
+  end
+end
+
+--- A queue. runner: "local": `jobs` (1) processes of this machine; "farm:PORT": workers of Work
+-- Queue that connect to the port (0: one that is free, in queue.port); "slurm:PARTITION,N": N
+-- workers that Slurm starts. tries (3); program ("perilune"): the command. For workers: address
+-- ("127.0.0.1") to listen on; password: a file; silence (60): the seconds after which a
+-- worker that says nothing is given up; folder: for files that come back, on the file system of
+-- outputs.
 function queue.new(options)
-  options = argument.options(options, where, names)
-  local made = { jobs = check_integer(options, "jobs", 1), program = options.program or "perilune",
-    runner = argument.string(options.runner or "local", where, "runner") }
-  argument.string(made.program, where, "program")
-  return setmetatable({ tasks = {}, pending = 0, tries = check_integer(options, "tries", 3),
-    backend = backend_of(made.runner).new(made) }, class)
+  local made = {}
+  for name, value in pairs(defaults) do made[name] = value end
+  for name, value in pairs(argument.options(options, where, names)) do
+    check_option(name, value)
+    made[name] = value
+  end
+  local backend = backend_of(made).new(made)
+  return setmetatable({ tasks = {}, pending = 0, tries = made.tries, backend = backend,
+    port = backend.port }, class)
 end
 
 --- Whether a value is a queue.
