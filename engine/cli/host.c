@@ -5,7 +5,9 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -91,6 +93,38 @@ static int host_make_folder(lua_State *L) {
   return luaL_fileresult(L, there || mkdir(path, 0777) == 0, path);
 }
 
+static int lock_gc(lua_State *L) {
+  int *fd = lua_touserdata(L, 1);
+  if (*fd >= 0)
+    close(*fd);
+  *fd = -1;
+  return 0;
+}
+
+/* lock(path) -> a value that keeps the file locked until it is closed; nil when
+ * another process has locked it; nil, reason. The file is made if need be. The
+ * lock ends with the process, and is not that of programs that it starts. */
+static int host_lock(lua_State *L) {
+  const char *path = luaL_checkstring(L, 1);
+  int *fd = lua_newuserdatauv(L, sizeof *fd, 0);
+  *fd = -1;
+  lua_createtable(L, 0, 2);
+  lua_pushcfunction(L, lock_gc);
+  lua_setfield(L, -2, "__gc");
+  lua_pushcfunction(L, lock_gc);
+  lua_setfield(L, -2, "__close");
+  lua_setmetatable(L, -2);
+  *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (*fd < 0)
+    return luaL_fileresult(L, 0, path);
+  if (flock(*fd, LOCK_EX | LOCK_NB) == 0)
+    return 1;
+  if (errno != EWOULDBLOCK)
+    return luaL_fileresult(L, 0, path);
+  lua_pushnil(L);
+  return 1;
+}
+
 /* ----------------------------------------------------------------- progress
  */
 
@@ -144,6 +178,7 @@ int pln_cli_host(lua_State *L) {
                                        {"stat", host_stat},
                                        {"list", host_list},
                                        {"make_folder", host_make_folder},
+                                       {"lock", host_lock},
                                        {"show_progress", host_show_progress},
                                        {"end_progress", host_end_progress},
                                        {NULL, NULL}};

@@ -231,6 +231,14 @@ static int host_catch_interrupt(lua_State *L) {
   return 0;
 }
 
+/* catch_termination(): the same for SIGTERM, which ends the process: what it
+ * has started ends before */
+static int host_catch_termination(lua_State *L) {
+  (void)L;
+  signal(SIGTERM, interrupt);
+  return 0;
+}
+
 /* grace_period(seconds): how long the command may take to end after Ctrl-C */
 static int host_grace_period(lua_State *L) {
   stop.grace_period = (int)(luaL_checknumber(L, 1) * 1000);
@@ -261,6 +269,7 @@ const luaL_Reg pln_cli_stop_functions[] = {
     {"guard_begin", host_guard_begin},
     {"guard_end", host_guard_end},
     {"catch_interrupt", host_catch_interrupt},
+    {"catch_termination", host_catch_termination},
     {"grace_period", host_grace_period},
     {"end_by_interrupt", host_end_by_interrupt},
     {"work_done", host_work_done},

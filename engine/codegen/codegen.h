@@ -3,7 +3,7 @@
 #ifndef PLN_CODEGEN_CODEGEN_H
 #define PLN_CODEGEN_CODEGEN_H
 
-#include "base/process.h"
+#include "base/process/process.h"
 
 struct pln_c_code {
   pln_engine *engine;

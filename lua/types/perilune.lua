@@ -4098,6 +4098,47 @@ function TuneRunner:check(original, runnable) end
 ---@field rtol? number
 ---@field atol? number
 
+---@class perilune.tune.QueueOptions
+---@field runner? string where tasks run: "local", "farm:PORT" (workers of Work Queue that connect to it) or "slurm:PARTITION,N"
+---@field jobs? integer processes of this machine: 1
+---@field tries? integer how often a task is sent whose worker was lost: 3
+---@field program? string the command: "perilune"
+---@field address? string where workers may connect: "127.0.0.1"; others need a password
+---@field password? string a file
+---@field silence? number seconds after which a worker that says nothing is given up: 60
+---@field folder? string for files that come back, which it replaces
+
+---@class perilune.tune.Task
+---@field id any what no other task of the queue has
+---@field arguments (string|{ input: string, cached?: boolean }|{ output: string })[] cached: workers keep the file
+---@field seconds? number its time limit: 3600
+---@field feature? string what its worker must have
+
+---@class perilune.tune.TaskResult
+---@field state "done"|"failed"
+---@field why? string
+---@field output? string what it printed, errors too
+---@field seconds? number
+---@field tries integer
+---@field host? string
+---@field lost? boolean its workers died
+
+--- Runs commands of perilune as tasks. It can be closed (`<close>`).
+---@class perilune.tune.Queue
+---@field pending integer tasks without a result
+---@field port? integer where workers connect
+local Queue = {}
+---@param task perilune.tune.Task
+function Queue:submit(task) end
+--- nil when `seconds` are over or no task is left.
+---@param seconds? number
+---@return any id
+---@return perilune.tune.TaskResult? result
+function Queue:wait(seconds) end
+---@return fun(): any, perilune.tune.TaskResult
+function Queue:results() end
+function Queue:close() end
+
 --- Schedules a function of a module of PrimFuncs, with sampled decisions.
 ---@alias perilune.tune.ScheduleRule fun(sch: perilune.tir.Schedule, info: { func_name: string, threads: integer })
 
@@ -4238,6 +4279,10 @@ function pl.tune.builder(options) end
 ---@param options? perilune.tune.RunnerOptions
 ---@return perilune.tune.Runner
 function pl.tune.runner(options) end
+--- Runs commands of perilune as tasks.
+---@param options? perilune.tune.QueueOptions
+---@return perilune.tune.Queue
+function pl.tune.queue(options) end
 ---@class perilune.tune.Subgraph
 ---@field mod perilune.Module its @main has the inputs as parameters
 ---@field inputs perilune.Node[] of the whole

@@ -1,16 +1,34 @@
 -- perilune batch: one command over many models, gone on with where it was.
 
 local command = require "spec.cli.command"
-local json = require "perilune.json"
+local model = require "perilune.zoo.model"
+local protobuf = require "spec.onnx.protobuf"
+local processes = require "spec.tune.processes"
 
 local folder = command.folder()
 local function path(name) return folder .. "/" .. name end
 local function run(arguments) return command.run(folder, arguments) end
 
 local TEXT = '#[version = "0.0.5"]\ndef @main(%x: int32) { add(%x, 1) }\n'
-local function name_of(model) return (path(model):gsub("^/", ""):gsub("/", "_")) end
-local function record(model)
-  return json.decode(command.read(path "out/" .. name_of(model) .. ".json"))
+local function result_of(name, out)
+  return ("%s/%s"):format(path(out), (path(name):gsub("^/", ""):gsub("/", "_")))
+end
+
+-- A TensorProto of one float32.
+local function scalar(x)
+  local function field(n, value) return protobuf.varint(n << 3) .. protobuf.varint(value) end
+  return field(1, 1) .. field(2, 1) .. protobuf.field(9, string.pack("<f", x))
+end
+
+-- The lines of `perilune db tasks`, by task: state and the rest.
+local function rows(out)
+  local status, text = run("db tasks " .. path(out) .. "/batch.db")
+  assert.equal(0, status)
+  local list = {}
+  for state, name, rest in text:gmatch "(%l+) +(%l+ [^\n,]+)([^\n]*)\n" do
+    list[name] = { state = state, rest = rest }
+  end
+  return list
 end
 
 describe("perilune batch", function()
@@ -22,23 +40,26 @@ describe("perilune batch", function()
   it("runs all, says which failed, and runs only what is not done again", function()
     command.write(path "b.relay", "no model")
     local models = ("batch opt %s %s %s -j 2 -o %s"):format(path "a.relay", path "b.relay",
-      path "c.relay", path "out")
+      path "c.relay", path "new/out")
     local status, out = run(models)
     assert.equal(1, status)
     assert.matches("2 done, 1 failed, 0 done before", out, 1, true)
     assert.matches("FAIL " .. path "b.relay", out, 1, true)
-    assert.equal("done", record "a.relay".state)
-    assert.equal("its status is 1", record "b.relay".why)
-    assert.matches("add", command.read(path "out/" .. name_of "c.relay"), 1, true)
+    local row = rows "new/out"
+    assert.equal("done", row["opt " .. path "a.relay"].state)
+    assert.equal("failed", row["opt " .. path "b.relay"].state)
+    assert.matches("its status is 1", row["opt " .. path "b.relay"].rest, 1, true)
+    assert.matches("add", command.read(result_of("c.relay", "new/out")), 1, true)
 
     command.write(path "b.relay", TEXT)
-    os.remove(path "out/" .. name_of "c.relay") -- a result that was deleted is made again
+    os.remove(result_of("c.relay", "new/out")) -- a result that was deleted is made again
     status, out = run(models)
     assert.equal(0, status)
     assert.matches("2 done, 0 failed, 1 done before", out, 1, true)
     status, out = run(models .. " --argument=--opt-level=1") -- other tasks
     assert.equal(0, status)
     assert.matches("3 done, 0 failed, 0 done before", out, 1, true)
+    assert.equal("done", rows "new/out"["opt " .. path "b.relay"].state)
   end)
 
   it("runs a task again when its model has changed", function()
@@ -49,8 +70,39 @@ describe("perilune batch", function()
     local status, out = run(arguments)
     assert.equal(0, status)
     assert.matches("1 done, 0 failed, 1 done before", out, 1, true)
-    assert.matches("subtract", command.read(path "changed/" .. name_of "a.relay"), 1, true)
+    assert.matches("subtract", command.read(result_of("a.relay", "changed")), 1, true)
     command.write(path "a.relay", TEXT)
+  end)
+
+  it("checks the results of an earlier one", function()
+    local models = ("%s %s -o %s"):format(path "a.relay", path "c.relay", path "checked")
+    assert.equal(0, (run("batch opt " .. models)))
+    local status, out = run("batch check " .. models)
+    assert.equal(0, status)
+    assert.matches("2 done, 0 failed, 0 done before", out, 1, true)
+    command.write(result_of("c.relay", "checked"), (TEXT:gsub("add", "subtract")))
+    status, out = run("batch check " .. models)
+    assert.equal(1, status)
+    assert.matches("0 done, 1 failed, 1 done before", out, 1, true)
+    assert.matches("FAIL " .. path "c.relay", out, 1, true)
+  end)
+
+  it("tests models on their data", function()
+    for k, sum in ipairs { 2, 3 } do
+      local set = path("t" .. k) .. "/test_data_set_0"
+      os.execute("mkdir -p " .. set)
+      local m = model.new { name = "add" }
+      local x = m:input("x", "float32", { 1 })
+      m:output(m:node("Add", { x, x }, nil, "y"), "float32", { 1 })
+      assert(m:save(path("t" .. k) .. "/model.onnx"))
+      command.write(set .. "/input_0.pb", scalar(1))
+      command.write(set .. "/output_0.pb", scalar(sum))
+    end
+    local status, out = run(("batch test %s %s -o %s"):format(path "t1", path "t2", path "tested"))
+    assert.equal(1, status)
+    assert.matches("1 done, 1 failed, 0 done before", out, 1, true)
+    assert.matches("FAIL " .. path "t2", out, 1, true)
+    assert.equal("done", rows "tested"["test " .. path "t1"].state)
   end)
 
   it("refuses models whose results have one name, and bad limits", function()
@@ -60,5 +112,31 @@ describe("perilune batch", function()
     local wrong, _, message = run("batch opt a.relay --seconds 0 -o " .. path "none")
     assert.equal(2, wrong)
     assert.matches("--seconds must be a number above 0", message, 1, true)
+  end)
+
+  it("has its folder for itself, and ends with all that it has started", function()
+    local script = command.write(path "slow.lua",
+      ("os.execute 'echo $PPID >>%s; echo $$ >>%s; exec sleep 1000'"):format(path "pids",
+        path "pids"))
+    local arguments = ("batch opt %s %s -j 2 -o %s --argument=--script=%s"):format(path "a.relay",
+      path "c.relay", path "slow", script)
+    local batch = processes.start(("exec %s %s >%s 2>&1"):format(command.program, arguments,
+      path "log"))
+    processes.wait_for(function() return #processes.lines(path "pids") == 4 end)
+    local status, _, err = run(arguments)
+    assert.equal(1, status)
+    assert.matches("another batch is running there", err, 1, true)
+
+    local commands = processes.lines(path "pids")
+    for _, id in ipairs(commands) do assert.is_true(processes.is_running(id)) end
+    processes.kill(batch, "KILL")
+    for _, id in ipairs(commands) do
+      processes.wait_for(function() return not processes.is_running(id) end)
+    end
+    assert.equal("new", rows "slow"["opt " .. path "a.relay"].state)
+    command.write(script, "") -- the next one goes on
+    local again, out = run(arguments)
+    assert.equal(0, again)
+    assert.matches("2 done, 0 failed, 0 done before", out, 1, true)
   end)
 end)

@@ -3,9 +3,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "base/process.h"
-
-#include "lua/binding.h"
+#include "lua/tune/child.h"
 
 #define RESULT "perilune.ChildResult"
 
@@ -45,19 +43,23 @@ static void set_boolean(lua_State *L, const char *name, bool value) {
   lua_setfield(L, -2, name);
 }
 
+void pln_lua_push_child_end(lua_State *L, const pln_child_end *end) {
+  lua_createtable(L, 0, 8);
+  set_boolean(L, "timed_out", end->timed_out);
+  set_integer(L, "signal", end->signal);
+  lua_pushstring(L, end->signal ? strsignal(end->signal) : NULL);
+  lua_setfield(L, -2, "signal_name");
+  set_integer(L, "code", end->code);
+}
+
 /* Pushes { output, timed_out, too_long, signal, signal_name, code, resident,
  * seconds }.  [-0, +1] */
 static void push_fields(lua_State *L, const pln_child_result *result) {
-  lua_createtable(L, 0, 8);
+  pln_lua_push_child_end(L, &result->end);
   lua_pushlstring(L, result->output.size ? result->output.data : "",
                   result->output.size);
   lua_setfield(L, -2, "output");
-  set_boolean(L, "timed_out", result->end.timed_out);
   set_boolean(L, "too_long", result->too_long);
-  set_integer(L, "signal", result->end.signal);
-  lua_pushstring(L, result->end.signal ? strsignal(result->end.signal) : NULL);
-  lua_setfield(L, -2, "signal_name");
-  set_integer(L, "code", result->end.code);
   set_integer(L, "resident", (int64_t)result->resident);
   lua_pushnumber(L, result->seconds);
   lua_setfield(L, -2, "seconds");
@@ -106,21 +108,26 @@ static int core_child_call(lua_State *L) {
   return 1;
 }
 
-/* child_run(words, limits) -> what became of the program */
-static int core_child_run(lua_State *L) {
-  pln_lua *b = pln_lua_state_of(L);
-  luaL_checktype(L, 1, LUA_TTABLE);
-  pln_child_limits limits = read_limits(L, 2);
-  lua_Integer n = (lua_Integer)lua_rawlen(L, 1);
-  luaL_argcheck(L, n >= 1 && n <= MOST_WORDS, 1, "1 to 256 words expected");
+const char **pln_lua_push_words(lua_State *L, int arg) {
+  luaL_checktype(L, arg, LUA_TTABLE);
+  lua_Integer n = (lua_Integer)lua_rawlen(L, arg);
+  luaL_argcheck(L, n >= 1 && n <= MOST_WORDS, arg, "1 to 256 words expected");
   const char **words = lua_newuserdatauv(L, (size_t)(n + 1) * sizeof *words, 0);
   lua_createtable(L, (int)n, 0); /* keeps them */
   for (lua_Integer i = 0; i < n; i++) {
-    lua_rawgeti(L, 1, i + 1);
+    lua_rawgeti(L, arg, i + 1);
     words[i] = luaL_checkstring(L, -1);
     lua_rawseti(L, -2, i + 1);
   }
   words[n] = NULL;
+  return words;
+}
+
+/* child_run(words, limits) -> what became of the program */
+static int core_child_run(lua_State *L) {
+  pln_lua *b = pln_lua_state_of(L);
+  pln_child_limits limits = read_limits(L, 2);
+  const char **words = pln_lua_push_words(L, 1);
   pln_child_result *result = new_result(L);
   pln_lua_must(L, b, pln_child_run(b->engine, &limits, words, result));
   push_fields(L, result);

@@ -191,15 +191,8 @@ local function read(path)
 end
 
 local function write(path, bytes)
-  local beside = ("%s.perilune-tmp"):format(path)
-  local file, reason = io.open(beside, "wb")
-  if not file then error(reason, 0) end
-  local ok, why = file:write(bytes)
-  local closed, late = file:close()
-  if ok and closed then ok, why = os.rename(beside, path) end
-  if ok and closed then return end
-  os.remove(beside)
-  error(("%s: %s"):format(path, why or late), 0)
+  local ok, reason = require "perilune.replace_file"(path, bytes)
+  if not ok then error(reason, 0) end
 end
 
 -- The constants of a model, beside what is saved.

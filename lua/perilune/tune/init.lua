@@ -39,6 +39,7 @@ local tune = {
   measure = require "perilune.tune.measure",
   builder = later("perilune.tune.run.builder", "new"),
   runner = later("perilune.tune.run.runner", "new"),
+  queue = later("perilune.tune.queue", "new"),
   extract_subgraph = later("perilune.tune.subgraph", "extract"),
   substitute = later("perilune.tune.subgraph", "substitute"),
   search = later("perilune.tune.search", "run"),

@@ -16,6 +16,7 @@
 local argument = require "perilune.argument"
 require "perilune.core".internal() -- errors name the scripts of others
 
+local replace_file = require "perilune.replace_file"
 local sorted_keys = require "perilune.sorted_keys"
 
 local pack, char = string.pack, string.char
@@ -314,13 +315,13 @@ function class:tostring()
 end
 
 -- Protocol buffers end at 2 GB.
-local function write_all(file, parts)
+local function write_all(write, parts)
   if parts.size >= 1 << 31 then
     return nil, ("the model would have %.1f GB, an ONNX file has at most 2")
       :format(parts.size / 1e9)
   end
   for _, part in ipairs(parts) do
-    local ok, reason = write_part(part, function(bytes) return file:write(bytes) end)
+    local ok, reason = write_part(part, write)
     if not ok then return nil, reason end
   end
   return true
@@ -328,15 +329,8 @@ end
 
 --- Writes beside `path` and renames: true, or nil and the reason.
 function class:save(path)
-  local beside = path .. ".part"
-  local file, reason = io.open(beside, "wb")
-  if not file then return nil, reason end
-  local ok
-  ok, reason = write_all(file, encode(self))
-  if ok then ok, reason = file:close() else file:close() end
-  if ok then ok, reason = os.rename(beside, path) end
-  if not ok then os.remove(beside) end
-  return ok, reason
+  local parts = encode(self)
+  return replace_file(path, function(write) return write_all(write, parts) end)
 end
 
 -- ------------------------------------------------------------------- weights

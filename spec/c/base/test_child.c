@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/process.h"
+#include "base/process/process.h"
 
 #define OOM_ENGINE_NEW pln_base_new
 #define OOM_ENGINE_FREE pln_base_free

@@ -111,7 +111,7 @@ local function show(dir, verdict, problems)
   end
 end
 
--- The options that a worker is given; it finds its DIRs in a file.
+-- The options that a worker is given; it reads its DIRs.
 local function worker_command(options)
   local command = { options.program, "test", "--worker", "--rtol", tostring(options.rtol),
     "--atol", tostring(options.atol), "--float16", options.float16,
@@ -125,37 +125,58 @@ local function worker_command(options)
   if options.pipeline then add("--pipeline=" .. options.pipeline) end
   for _, path in ipairs(options.rules) do add("--rules", path) end
   for _, text in ipairs(options.set) do add("--set", text) end
-  add "--from"
-  return require "perilune.cli.workers".command(command)
+  return command
+end
+
+-- A function from a folder to its verdict and problems.
+local function tester(options)
+  local pass, context = optimiser(options)
+  local emulate = emulation(options)
+  local trial = require "perilune.cli.trial"
+  local tolerance = { rtol = options.rtol, atol = options.atol, scaled = options.scaled }
+  return function(dir)
+    return require "perilune".with(context, trial, dir, { tolerance = tolerance, pass = pass,
+      emulate = emulate })
+  end
+end
+
+-- The answers of processes come in any order, and are given in that of the folders.
+local function run_in_processes(options, dirs, answer)
+  local process_pool = require "perilune.process_pool"
+  local pool <close> = process_pool.new(math.min(options.jobs, #dirs), worker_command(options))
+  for _, dir in ipairs(dirs) do pool:submit(dir) end
+  local answers, shown = {}, 0
+  for _ = 1, #dirs do
+    local i, verdict, lines, why = pool:wait()
+    answers[i] = { verdict or "failed", verdict and lines or { why } }
+    while answers[shown + 1] do
+      shown = shown + 1
+      answer(shown, answers[shown][1], answers[shown][2])
+    end
+  end
 end
 
 -- Calls answer(i, verdict, problems) for each folder in order.
 local function run_all(options, dirs, answer)
-  local pass, context = optimiser(options)
-  local emulate = emulation(options)
-  if options.jobs > 1 and #dirs > 1 then
-    return require "perilune.cli.workers".run(options.jobs, worker_command(options), dirs, answer)
-  end
-  local trial = require "perilune.cli.trial"
-  local tolerance = { rtol = options.rtol, atol = options.atol, scaled = options.scaled }
-  for i, dir in ipairs(dirs) do
-    answer(i, require "perilune".with(context, trial, dir, { tolerance = tolerance, pass = pass,
-      emulate = emulate }))
-  end
+  local run = tester(options) -- what is wrong with the options is told here
+  if options.jobs > 1 and #dirs > 1 then return run_in_processes(options, dirs, answer) end
+  for i, dir in ipairs(dirs) do answer(i, run(dir)) end
 end
 
-local function work(options, dirs)
-  local finish = require "perilune.cli.workers".finish
-  run_all(options, dirs, function(_, verdict, problems)
+-- What perilune.process_pool starts.
+local function work(options)
+  local run = tester(options)
+  for dir in io.lines() do
+    local verdict, problems = run(dir)
     for _, problem in ipairs(problems) do print((problem:gsub("%s*\n%s*", " "))) end
-    finish(verdict)
-  end)
+    require "perilune.process_pool".answer(verdict)
+  end
   return 0
 end
 
 function test.run(options)
+  if options.worker then return work(options) end
   local dirs = directories(options)
-  if options.worker then return work(options, dirs) end
   local progress = require "perilune.instruments".progress()
   local counts = { passed = 0, failed = 0, skipped = 0 }
   run_all(options, dirs, function(i, verdict, problems)

@@ -1,7 +1,6 @@
 --- perilune worker: one task from a file, whatever starts it (a shell, a batch system).
 
 local json = require "perilune.json"
-local result_file = require "perilune.cli.result_file"
 local stop = require "perilune.cli.stop"
 
 require "perilune.core".internal() -- diagnostics point at the scripts of others
@@ -18,8 +17,7 @@ local worker = {
 function worker.arguments(parser)
   parser:argument("task", "The task to run."):argname "TASK":args "?"
   parser:argument("result", "The file to write."):argname "RESULT":args "?"
-  parser:option("--from", "Lines of tasks: what `perilune batch` starts.")
-    :argname "LIST":hidden(true)
+  parser:flag("--lines", "Reads tasks as lines of standard input, and answers each."):hidden(true)
 end
 
 local max_output = 1 << 20 -- bytes that a task may print
@@ -65,6 +63,11 @@ local function why_failed(ended, seconds)
   if ended.code ~= 0 then return ("its status is %d"):format(ended.code) end
 end
 
+-- Somebody else killed it (the system does when memory is short): that says nothing about it.
+local function was_killed(ended)
+  return ended.signal == 9 and not ended.timed_out and not ended.too_long
+end
+
 local function run_task(program, arguments, seconds)
   -- The shell joins standard error to standard output.
   local words = { "/bin/sh", "-c", 'exec "$0" "$@" 2>&1', program }
@@ -73,23 +76,26 @@ local function run_task(program, arguments, seconds)
     { seconds = seconds, memory = 0, output = max_output })
   local why = why_failed(ended, seconds)
   return { state = why and "failed" or "done", why = why, output = ended.output,
-    seconds = ended.seconds }
+    seconds = ended.seconds, lost = was_killed(ended) }
 end
 
--- Answers each task of a list as perilune.cli.workers expects it.
-local function run_list(program, path)
-  for line in io.lines(path) do
-    local result = run_task(program, parse_task(path, line))
+-- What perilune.tune.queue.local_processes starts.
+local function run_lines(program)
+  for line in io.lines() do
+    local result = run_task(program, parse_task("standard input", line))
     print(json.encode(result))
-    require "perilune.cli.workers".finish(result.state)
+    require "perilune.process_pool".answer(result.state)
   end
 end
 
 function worker.run(options)
-  if options.from then return run_list(options.program, options.from) end
+  require "perilune.cli.host".catch_termination()
+  if options.lines then return run_lines(options.program) end
   if not options.result then stop.usage "worker needs a TASK and a RESULT" end
   local arguments, seconds = parse_task(options.task, read_file(options.task))
-  result_file.write(options.result, json.encode(run_task(options.program, arguments, seconds)))
+  local result = json.encode(run_task(options.program, arguments, seconds))
+  local ok, reason = require "perilune.replace_file"(options.result, result .. "\n")
+  if not ok then stop.failure("%s", reason) end
 end
 
 return worker

@@ -126,19 +126,6 @@ local function text_of(spec)
   return header.encode(entries, REMARKS) .. body .. "\n"
 end
 
--- Beside and renamed: what was there stays until all is written.
-local function write_file(path, text)
-  local part = path .. ".part"
-  local file, reason = io.open(part, "wb")
-  if not file then return nil, core.diag("io", reason) end
-  local ok, why = file:write(text)
-  local closed, how = file:close()
-  if ok and closed then ok, why = os.rename(part, path) end
-  if ok and closed then return true end
-  os.remove(part)
-  return nil, core.diag("io", why or how)
-end
-
 local fields = { module = true, pipeline = true, context = true, scripts = true, seed = true,
   failure = true, whole = true, ran = true, embed = true }
 
@@ -158,7 +145,9 @@ function reproducer.write(path, spec)
   if not spec.module or not spec.pipeline then
     argument.fail("a reproducer has a module and a pipeline")
   end
-  return write_file(path, text_of(spec))
+  local ok, reason = require "perilune.replace_file"(path, text_of(spec))
+  if ok then return true end
+  return nil, core.diag("io", reason)
 end
 
 -- ------------------------------------------------------------------- reading

@@ -2,7 +2,7 @@
 --
 -- A workload is a module by its text; `slot` tells texts of one hash apart. A candidate is what
 -- may be done to a workload: the text of a pipeline, or a trace as JSON. A measurement that
--- failed has no cost. Times are seconds since 1970.
+-- failed has no cost. A task is one of a batch (record/tasks.lua). Times are seconds since 1970.
 
 require "perilune.core".internal() -- errors name the scripts of others
 
@@ -31,6 +31,11 @@ schema.steps = {
         target INTEGER NOT NULL, settings TEXT NOT NULL, trials INTEGER NOT NULL,
         state TEXT NOT NULL, at INTEGER NOT NULL,
         UNIQUE(workload, target, settings))]],
+  },
+  {
+    [[CREATE TABLE task(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,
+        specification TEXT NOT NULL, state TEXT NOT NULL, why TEXT, output TEXT, seconds REAL,
+        tries INTEGER, host TEXT, at INTEGER NOT NULL)]],
   },
 }
 

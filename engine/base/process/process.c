@@ -2,7 +2,8 @@
  *
  * Called by codegen/ for compilers and for calls of generated code.
  * A child is the leader of a process group of its own, which is killed as a
- * whole when its time is over or the engine is asked to stop. */
+ * whole when its time is over or the engine is asked to stop, and ends when
+ * this process does. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/process.h"
+#include "base/process/process.h"
 
 static void limit(int what, uint64_t most) {
   struct rlimit both = {(rlim_t)most, (rlim_t)most};
@@ -20,11 +21,10 @@ static void limit(int what, uint64_t most) {
 }
 
 /* In the child. Its exit status is 127 when there is no such program. */
-static void become(const char *const *argv, int log, double seconds,
-                   uint64_t memory) {
+static void become(const char *const *argv, pid_t parent, int log,
+                   double seconds, uint64_t memory) {
   int null = open("/dev/null", O_RDONLY);
-  (void)setpgid(0, 0);
-  limit(RLIMIT_CORE, 0);
+  pln_child_enter(parent, SIGKILL);
   limit(RLIMIT_CPU, (uint64_t)seconds + 1);
   /* What is loaded into the host's programs is not for a compiler; a sanitizer
    * would need more than the limit. */
@@ -73,12 +73,12 @@ pln_status pln_process_wait(pln_engine *engine, int child, double seconds,
 pln_status pln_process_run(pln_engine *engine, const char *const *argv, int log,
                            double seconds, uint64_t memory,
                            pln_child_end *out) {
-  pid_t child = fork();
+  pid_t parent = getpid(), child = fork();
   if (child < 0)
     return pln_diag_error(engine, PLN_ERR_IO, NULL,
                           "no process can be started: %s", strerror(errno));
   if (child == 0)
-    become(argv, log, seconds, memory);
+    become(argv, parent, log, seconds, memory);
   (void)setpgid(child, child);
   return pln_process_wait(engine, child, seconds, out);
 }

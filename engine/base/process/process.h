@@ -12,6 +12,11 @@ typedef struct pln_child_end {
   int code;   /* its exit status */
 } pln_child_end;
 
+/* In a new child of the process `parent`: it is the leader of a process group,
+ * gets `signal` when its parent ends (where the system can do that), writes no
+ * core and handles no signal. */
+void pln_child_enter(int parent, int signal);
+
 /* Runs a program with its output and errors in the file `log`, both limits as
  * given. PLN_ERR_IO when it cannot be started. */
 pln_status pln_process_run(pln_engine *engine, const char *const *argv, int log,

@@ -20,7 +20,7 @@
 #include <sys/prctl.h>
 #endif
 
-#include "base/process.h"
+#include "base/process/process.h"
 
 /* A child that runs. */
 typedef struct running {
@@ -81,17 +81,17 @@ static void reset_signals(void) {
   (void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static void enter_child(const pln_child_limits *limits, pid_t parent) {
+void pln_child_enter(int parent, int death_signal) {
   (void)setpgid(0, 0);
 #ifdef __linux__
-  (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+  (void)prctl(PR_SET_PDEATHSIG, death_signal);
+#else
+  (void)death_signal;
 #endif
   if (getppid() != parent)
     _exit(1);
   reset_signals();
   set_limit(RLIMIT_CORE, 0);
-  if (limits->pinned)
-    pin();
 }
 
 static void discard(int fd) {
@@ -221,7 +221,9 @@ static pln_status start(pln_engine *engine, const pln_child_limits *limits,
   (void)close(ends[*pid == 0 ? 0 : 1]);
   *fd = ends[*pid == 0 ? 1 : 0];
   if (*pid == 0) {
-    enter_child(limits, parent);
+    pln_child_enter(parent, SIGKILL);
+    if (limits->pinned)
+      pin();
   } else {
     (void)setpgid(*pid, *pid);
     (void)fcntl(*fd, F_SETFL, O_NONBLOCK);

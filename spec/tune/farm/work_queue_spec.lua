@@ -1,0 +1,210 @@
+-- Tasks on workers of Work Queue: none is lost and none has two results, whatever dies. Run by
+-- spec/tune/farm/run in a network of its own.
+
+local pl = require "perilune"
+local command = require "spec.cli.command"
+local processes = require "spec.tune.processes"
+local workers = require "spec.tune.farm.workers"
+
+if not workers.is_possible then
+  describe("workers of Work Queue", function()
+    it("are not here", function() pending "spec/tune/farm/run says why" end)
+  end)
+  return
+end
+
+local port = 19300
+local place
+
+-- The result of each model is right and there once.
+local function check_results(models)
+  local rows, n = place:rows()
+  assert.equal(#models, n)
+  for i, model in ipairs(models) do
+    assert.equal("done", rows["opt " .. model].state)
+    local path = place.path("out/" .. model:gsub("^/", ""):gsub("/", "_"))
+    assert.matches(("add(%%x, %d "):format(i), command.read(path), 1, true)
+  end
+end
+
+local function begun() return #processes.lines(place.path "begun") end
+
+-- The worker that runs the last task that has begun.
+local function busy_worker(ids)
+  local lines = processes.lines(place.path "begun")
+  return workers.of_task(math.tointeger(tonumber(lines[#lines])), ids)
+end
+
+local function batch_arguments(models, script)
+  return ("opt %s --runner farm:%d --farm-silence 4 --argument-file=--script=%s"):format(
+    table.concat(models, " "), port, script)
+end
+
+describe("tasks on workers of Work Queue", function()
+  before_each(function()
+    place = workers.place()
+    port = port + 1
+  end)
+  after_each(function() place:stop() end)
+
+  it("have all their results when a worker is killed and another one freezes", function()
+    local models = place:models(8)
+    local batch = place:batch(batch_arguments(models, place:slow_script(0.5)))
+    local killed = place:start(port)
+    processes.wait_for(function() return begun() == 2 end)
+    assert.equal(killed, busy_worker { killed })
+    processes.kill(killed, "KILL")
+    local frozen = place:start(port)
+    processes.wait_for(function() return begun() >= 4 and busy_worker { frozen } end)
+    processes.kill(frozen, "STOP")
+    place:start(port)
+    local last, log = place:finish(batch)
+    assert.equal("8 done, 0 failed, 0 done before", last, log)
+    processes.kill(frozen, "CONT") -- what it says now is too late
+    check_results(models)
+    local tried_again = 0
+    for _, row in pairs((place:rows())) do
+      tried_again = tried_again + (tonumber(row.rest:match "(%d) tries") or 1) - 1
+    end
+    assert.equal(2, tried_again)
+    assert.is_nil(io.open(place.path "out/batch.tmp"))
+  end)
+
+  it("are given up when they kill their workers, and the others are done", function()
+    local models = place:models(4)
+    local script = command.write(place.path "kill.lua", ([[
+      local id = io.open "/proc/self/stat":read "n"
+      local name
+      repeat
+        id = tonumber(io.open(("/proc/%%d/stat"):format(id)):read "a":match "%%) %%u (%%d+)")
+        name = io.open(("/proc/%%d/comm"):format(id)):read "l"
+      until name:find "^work_queue" or id <= 1
+      local runs = io.open("%s", "a")
+      runs:write "x"
+      runs:close()
+      os.execute("kill -KILL " .. id)
+      os.execute "sleep 20"
+    ]]):format(place.path "runs"))
+    local queue <close> = pl.tune.queue { runner = ("farm:%d"):format(port), silence = 4,
+      password = place.password, program = (command.program:match "%S+$") }
+    queue:submit { id = "bad", arguments = { { input = script } } }
+    for i, model in ipairs(models) do
+      queue:submit { id = i, arguments = { "opt", { input = model }, "-o",
+        { output = place.path(("r%d.relay"):format(i)) } } }
+    end
+    local results = {}
+    while queue.pending > 0 do
+      local alive = 0
+      for _, id in ipairs(place.all) do alive = alive + (processes.is_running(id) and 1 or 0) end
+      if alive == 0 then place:start(port) end
+      local id, result = queue:wait(0.5)
+      if id then
+        assert.is_nil(results[id])
+        results[id] = result
+      end
+    end
+    assert.equal("failed", results.bad.state)
+    assert.is_true(results.bad.lost)
+    assert.matches("its worker was lost", results.bad.why, 1, true)
+    assert.equal(3, results.bad.tries)
+    assert.equal("xxx", command.read(place.path "runs"))
+    for i in ipairs(models) do
+      assert.equal("done", results[i].state, results[i].why)
+      assert.matches(("add(%%x, %d "):format(i), command.read(place.path(("r%d.relay"):format(i))),
+        1, true)
+    end
+  end)
+
+  it("go on where they were when perilune is killed and started again", function()
+    local models = place:models(10)
+    local arguments = batch_arguments(models, place:slow_script(0.3))
+    local batch = place:batch(arguments)
+    place:start(port)
+    place:start(port)
+    processes.wait_for(function() return #processes.lines(place.path "ended") >= 4 end)
+    processes.kill(batch, "KILL")
+    processes.wait_for(function() return not processes.is_running(batch) end)
+    local done = place:count "done"
+    assert.is_true(done >= 2 and done < 10)
+    local ended = #processes.lines(place.path "ended")
+    local last, log = place:finish(place:batch(arguments))
+    assert.equal(("%d done, 0 failed, %d done before"):format(10 - done, done), last, log)
+    check_results(models)
+    -- Those at hand when it was killed ran twice, the others did not.
+    assert.is_true(#processes.lines(place.path "ended") - ended <= 10 - done + 2)
+  end)
+
+  it("go on when perilune-farm is killed", function()
+    local models = place:models(6)
+    local batch = place:batch(batch_arguments(models, place:slow_script(0.3)))
+    place:start(port)
+    processes.wait_for(function() return begun() >= 2 end)
+    local farm = io.popen(("ps -o pid= --ppid %d"):format(batch)):read "n"
+    assert.equal("perilune-farm", io.open(("/proc/%d/comm"):format(farm)):read "l")
+    processes.kill(farm, "KILL")
+    local last, log = place:finish(batch)
+    assert.equal("6 done, 0 failed, 0 done before", last, log)
+    check_results(models)
+  end)
+
+  it("go to workers that have their feature and know the password", function()
+    local queue <close> = pl.tune.queue { runner = ("farm:%d"):format(port),
+      password = place.password, program = (command.program:match "%S+$") }
+    local model = place:models(1)[1]
+    queue:submit { id = "board", feature = "board-a", arguments = { "info", { input = model } } }
+    queue:submit { id = "any", arguments = { "info", { input = model } } }
+    local right = place.password
+    place.password = command.write(place.path "wrong", "another\n")
+    place:start(port)
+    assert.is_nil(queue:wait(1.5))
+    place.password = right
+    place:start(port)
+    assert.equal("any", (queue:wait(20)))
+    assert.is_nil(queue:wait(1))
+    place:start(port, "--feature board-a")
+    assert.equal("board", (queue:wait(20)))
+  end)
+
+  it("are sent all their files", function()
+    os.execute(("mkdir -p %s %s"):format(place.path "big", place.path "big-out"))
+    local model = place.path "big/m.onnx"
+    assert.equal(0, (command.run(place.folder, "zoo mobilenetv2 --set width=0.25 -o "
+      .. place.path "whole.onnx")))
+    local whole = assert(pl.onnx.load(place.path "whole.onnx"))
+    assert(pl.onnx.save(whole, model, { external_data = true, external_threshold = 0 }))
+    assert.is_not_nil(io.open(model .. ".data"))
+    local queue <close> = pl.tune.queue { runner = ("farm:%d"):format(port),
+      password = place.password, program = (command.program:match "%S+$") }
+    place:start(port)
+    queue:submit { id = "external", arguments = { "opt", { input = model }, "-o",
+      { output = place.path "big-out/m.onnx" } } }
+    queue:submit { id = "none", arguments = { "info", { input = place.path "none.onnx" } } }
+    local results = {}
+    for id, result in queue:results() do results[id] = result end
+    assert.equal("done", results.external.state, results.external.output)
+    local out = assert(pl.onnx.load(place.path "big-out/m.onnx"))
+    assert(pl.check(whole, out, { rounds = 1, dims = { batch = 1, N = 1 } }))
+    assert.equal("an input file is missing", results.none.why)
+  end)
+
+  it("are given on the loopback address unless another one is told", function()
+    local queue <close> = pl.tune.queue { runner = "farm:0", password = place.password,
+      program = (command.program:match "%S+$") }
+    local listening = 0
+    for line in io.lines "/proc/net/tcp" do
+      local address, at, state = line:match "^%s*%d+: (%x+):(%x+) %x+:%x+ (%x%x)"
+      if state == "0A" and tonumber(at, 16) == queue.port then
+        assert.equal("0100007F", address)
+        listening = listening + 1
+      end
+    end
+    assert.equal(1, listening)
+    local status, _, err = command.run(place.folder, "batch opt a -o b --runner farm:0 "
+      .. "--farm-address 0.0.0.0")
+    assert.equal(2, status)
+    assert.matches("need --farm-password", err, 1, true)
+    local ok, message = pcall(pl.tune.queue, { runner = "farm:0", address = "0.0.0.0" })
+    assert.is_false(ok)
+    assert.matches("need a password", tostring(message), 1, true)
+  end)
+end)
