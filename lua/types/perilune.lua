@@ -411,6 +411,8 @@ function Module:close() end
 ---@field required string[]
 ---@field cacheable boolean results may be kept and given again
 ---@field changes_spans boolean a result that differs in spans only is a change
+---@field handles? perilune.Feature[] the features of programs that it handles; nil: all
+---@field skips_unhandled boolean programs with others stay as they are
 ---@field doc string
 ---@field source string? of a pass written in Lua: the chunk it comes from, "@deploy.lua"
 ---@field options perilune.Attrs as given
@@ -450,6 +452,10 @@ function Module:close() end
 --- Spans are part of the result: one that differs from the input in nothing else is a change. Without this
 --- it is an equal copy, and the input stays.
 ---@field changes_spans? boolean
+--- The features of programs (pl.features) that it handles; all unless it is given. A function (of a
+--- module pass: a module) with another one is an error, or stays as it is with `unhandled = "skip"`.
+---@field handles? perilune.Feature[]
+---@field unhandled? "refuse"|"skip"
 ---@field doc? string
 ---@field options? (perilune.OptionSpec|any)[] rows in order, or name = row, or name = default
 ---@field run fun(fn: perilune.Node, mod: perilune.Module, ctx: perilune.Context): perilune.Node?
@@ -1559,6 +1565,11 @@ function pl.bind(node, values) end
 ---@param program perilune.Node|perilune.Module
 ---@return { [perilune.Kind]: true }
 function pl.detect_feature(program) end
+---@alias perilune.Feature "let"|"letrec"|"refs"|"closures"|"ADTs"|"control flow"|"dynamic shapes"|"quantised"|"loops"
+--- What passes say to handle or not, of an expression or of all functions of a module.
+---@param program perilune.Node|perilune.Module
+---@return { [perilune.Feature]: true }
+function pl.features(program) end
 --- How many calls of each operator there are, by its name.
 ---@param program perilune.Node|perilune.Module
 ---@return { [string]: integer }
@@ -1618,9 +1629,12 @@ function pl.post_order(program, f) end
 ---@field destroys? string[]
 ---@field undoes? string[] passes whose work it takes back
 ---@field before? string[] passes that it must not come after
+---@field handles? perilune.Feature[] where it fails with programs that have others
+---@field removes? perilune.Feature[] that a program may have no more after it
 
 --- Of a module: which properties it has, by name. Of a pass or a pipeline's text: true, or nil and what
---- its elements require that nothing provides, what comes too late, what undoes an earlier one.
+--- its elements require that nothing provides, what comes too late, what undoes an earlier one, and
+--- which features of `mod` they do not handle.
 ---@param x perilune.Module|perilune.Pass|string
 ---@param mod? perilune.Module the program that a pipeline is for
 ---@return true|{ [string]: boolean }|nil

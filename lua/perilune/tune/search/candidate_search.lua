@@ -198,7 +198,8 @@ function search.run(options)
   local self = setmetatable({ space = knob_space.new(options.knobs, options.name),
     from = options.from, eval_passes = options.eval_passes, metrics = options.metrics,
     trials = options.trials, seconds = options.seconds, target = options.target,
-    select = options.select, random = random(options.seed), path = { [0] = { trace = options.from } }, reasons = {},
+    select = options.select, random = random(options.seed),
+    path = { [0] = { trace = options.from } }, reasons = {},
     costs = {}, list = {}, serial = 0, repeated = 0, trials_made = 0, n_candidates = 0,
     begun = core.clock() }, class)
   -- Without knobs there is one point, which only enumeration finds.
