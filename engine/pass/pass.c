@@ -4,6 +4,7 @@
  * object never changes; all passes made from a definition share it. The `ud` of
  * a specification is owned by the callee even when making the pass fails. */
 
+#include "ir/analysis/features.h"
 #include "pass/cache/cache.h"
 
 /* ------------------------------------------------------------- definitions */
@@ -62,6 +63,20 @@ static pln_status copy_options(pln_engine *engine, pln_pass_def *def,
   return pln_option_defaults(engine, def->options, n, &def->defaults);
 }
 
+static pln_status read_features(pln_engine *engine, pln_pass_def *def,
+                                const pln_pass_spec *spec) {
+  uint32_t handled = 0, bit;
+  if (!spec->handles)
+    return PLN_OK;
+  for (uint32_t i = 0; i < spec->n_handles; i++) {
+    PLN_TRY(pln_feature_find(engine, spec->handles[i], &bit));
+    handled |= bit;
+  }
+  def->unhandled = PLN_ALL_FEATURES & ~handled;
+  def->skips_unhandled = spec->skips_unhandled;
+  return PLN_OK;
+}
+
 static pln_status fill_def(pln_engine *engine, pln_pass_def *def,
                            const pln_pass_spec *spec) {
   PLN_TRY(copy_text(engine, spec->doc, &def->doc));
@@ -70,6 +85,7 @@ static pln_status fill_def(pln_engine *engine, pln_pass_def *def,
   if (spec->identity)
     PLN_TRY(
         pln_symbol_intern(engine, pln_text(spec->identity), &def->identity));
+  PLN_TRY(read_features(engine, def, spec));
   PLN_TRY(copy_required(engine, def, spec->n_required, spec->required));
   return copy_options(engine, def, spec->n_options, spec->options);
 }
@@ -345,6 +361,12 @@ bool pln_pass_cacheable(const pln_pass *pass) {
   return pass->def->cacheable && !pass->predicates;
 }
 
+uint32_t pln_pass_unhandled(const pln_pass *pass) {
+  return pass->def->unhandled;
+}
+bool pln_pass_skips_unhandled(const pln_pass *pass) {
+  return pass->def->skips_unhandled;
+}
 bool pln_pass_changes_spans(const pln_pass *pass) {
   return pass->def->changes_spans;
 }

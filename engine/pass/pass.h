@@ -24,7 +24,9 @@ typedef struct pln_pass_def {
   bool parallel; /* FUNCTIONS: all of its elements are parallel */
   bool light;    /* cheap; FUNCTIONS: all of its elements are */
   bool changes_spans;
-  bool logs; /* combinators: an element was told to write a log */
+  bool skips_unhandled; /* functions with an unhandled feature stay as is */
+  uint32_t unhandled;   /* PLN_FEATURE_* that the pass does not handle */
+  bool logs;            /* combinators: an element was told to write a log */
   const pln_pass_cloner *cloner;
   pln_symbol identity; /* text that determines what the body does, or 0 */
   uint32_t depth; /* SEQUENTIAL: 1 + the depth of its deepest element; else 0 */

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "ir/analysis/features.h"
 #include "ir/compare/equal.h"
 #include "ir/infer/check_uses.h"
 #include "ir/tir/tir.h"
@@ -53,6 +54,56 @@ bool pln_primitive_applies(const pln_pass *pass, const pln_graph *g) {
   if (pass->def->kind == PLN_PASS_PRIM_FUNC)
     return is_loop_level(g);
   return pln_pass_applies(g);
+}
+
+/* Counter: functions, or modules, that a pass skips for their features. */
+#define SKIPPED "skipped for a feature"
+
+/* "dynamic shapes", "refs" and so on: the first feature in `bits`. */
+static const char *first_feature(uint32_t bits) {
+  uint32_t i = 0;
+  while (!(bits >> i & 1))
+    i++;
+  return pln_feature_names[i];
+}
+
+/* *skips: the program has one of the features that the pass does not handle,
+ * and is to be left as it is. PLN_ERR_UNSUPPORTED if the pass refuses it. */
+static pln_status check_features(pln_pass_run *run, uint32_t features,
+                                 bool *skips) {
+  uint32_t unhandled = features & run->pass->def->unhandled;
+  *skips = unhandled && run->pass->def->skips_unhandled;
+  if (*skips)
+    return pln_run_count(run, SKIPPED, 1);
+  if (!unhandled)
+    return PLN_OK;
+  return pln_diag_error(run->engine, PLN_ERR_UNSUPPORTED, NULL,
+                        "the pass does not handle the feature '%s', which the "
+                        "program uses",
+                        first_feature(unhandled));
+}
+
+static pln_status skips_function(pln_pass_run *run, const pln_graph *function,
+                                 bool *skips) {
+  uint32_t features = 0;
+  *skips = false;
+  if (!run->pass->def->unhandled)
+    return PLN_OK;
+  PLN_TRY(pln_graph_features(function, &features));
+  return check_features(run, features, skips);
+}
+
+static pln_status skips_module(pln_pass_run *run, bool *skips) {
+  uint32_t all = 0, features;
+  *skips = false;
+  if (!run->pass->def->unhandled)
+    return PLN_OK;
+  for (uint32_t i = 0; i < run->module->count; i++) {
+    PLN_TRY(
+        pln_graph_features(pln_module_function_at(run->module, i), &features));
+    all |= features;
+  }
+  return check_features(run, all, skips);
 }
 
 /* ---------------------------------------------------------- check the result
@@ -252,6 +303,12 @@ static pln_status run_or_find(pln_pass_run *run, const pln_pass_target *in,
 }
 
 static pln_status module_pass(pln_pass_run *run, pln_module **out) {
+  bool skips;
+  PLN_TRY(skips_module(run, &skips));
+  if (skips) {
+    *out = pln_module_retain(run->module);
+    return PLN_OK;
+  }
   pln_pass_target result, in = {.module = (pln_module *)(uintptr_t)run->module};
   PLN_TRY(run_or_find(run, &in, &result));
   *out = result.module;
@@ -263,11 +320,15 @@ static pln_status one_function(pln_pass_run *run, uint32_t index,
                                const pln_graph *old, pln_graph **out) {
   pln_pass_target result, in = {.function = (pln_graph *)(uintptr_t)old};
   pln_rule_run *at = &run->engine->applications->at;
+  bool skips;
   run->index = index;
   run->function = old;
   at->before = at->considered;
   *out = NULL;
   if (!pln_primitive_applies(run->pass, old))
+    return PLN_OK;
+  PLN_TRY(skips_function(run, old, &skips));
+  if (skips)
     return PLN_OK;
   PLN_TRY(run_or_find(run, &in, &result));
   if (result.function != old)

@@ -43,6 +43,7 @@ local pl = {
   visitor = visitor.make,
   post_order = visitor.post_order,
   detect_feature = analysis.detect_feature,
+  features = analysis.features,
   list_op_freqs = analysis.list_op_freqs,
   extract_operators = analysis.extract_operators,
   get_total_mac_number = analysis.get_total_mac_number,

@@ -411,6 +411,8 @@ function Module:close() end
 ---@field required string[]
 ---@field cacheable boolean results may be kept and given again
 ---@field changes_spans boolean a result that differs in spans only is a change
+---@field handles? perilune.Feature[] the features of programs that it handles; nil: all
+---@field skips_unhandled boolean programs with others stay as they are
 ---@field doc string
 ---@field source string? of a pass written in Lua: the chunk it comes from, "@deploy.lua"
 ---@field options perilune.Attrs as given
@@ -450,6 +452,10 @@ function Module:close() end
 --- Spans are part of the result: one that differs from the input in nothing else is a change. Without this
 --- it is an equal copy, and the input stays.
 ---@field changes_spans? boolean
+--- The features of programs (pl.features) that it handles; all unless it is given. A function (of a
+--- module pass: a module) with another one is an error, or stays as it is with `unhandled = "skip"`.
+---@field handles? perilune.Feature[]
+---@field unhandled? "refuse"|"skip"
 ---@field doc? string
 ---@field options? (perilune.OptionSpec|any)[] rows in order, or name = row, or name = default
 ---@field run fun(fn: perilune.Node, mod: perilune.Module, ctx: perilune.Context): perilune.Node?
@@ -1559,6 +1565,11 @@ function pl.bind(node, values) end
 ---@param program perilune.Node|perilune.Module
 ---@return { [perilune.Kind]: true }
 function pl.detect_feature(program) end
+---@alias perilune.Feature "let"|"letrec"|"refs"|"closures"|"ADTs"|"control flow"|"dynamic shapes"|"quantised"|"loops"
+--- What passes say to handle or not, of an expression or of all functions of a module.
+---@param program perilune.Node|perilune.Module
+---@return { [perilune.Feature]: true }
+function pl.features(program) end
 --- How many calls of each operator there are, by its name.
 ---@param program perilune.Node|perilune.Module
 ---@return { [string]: integer }
@@ -1618,9 +1629,12 @@ function pl.post_order(program, f) end
 ---@field destroys? string[]
 ---@field undoes? string[] passes whose work it takes back
 ---@field before? string[] passes that it must not come after
+---@field handles? perilune.Feature[] where it fails with programs that have others
+---@field removes? perilune.Feature[] that a program may have no more after it
 
 --- Of a module: which properties it has, by name. Of a pass or a pipeline's text: true, or nil and what
---- its elements require that nothing provides, what comes too late, what undoes an earlier one.
+--- its elements require that nothing provides, what comes too late, what undoes an earlier one, and
+--- which features of `mod` they do not handle.
 ---@param x perilune.Module|perilune.Pass|string
 ---@param mod? perilune.Module the program that a pipeline is for
 ---@return true|{ [string]: boolean }|nil
@@ -3870,6 +3884,8 @@ function Knob:as_table() end
 ---@field size integer
 ---@field perf number what was measured of out_mod, lower is better; -1: not measured
 ---@field failure? string why it could not be measured
+---@field costs? table<string, number> of several metrics, relative to the module before tuning
+---@field front? perilune.tune.Trace[] of a tuning pass with several metrics: the candidates that no other one dominates
 local Trace = {}
 --- Takes a decision; gives the new out_mod. The trace is as before when that fails.
 ---@param knob perilune.tune.Knob
@@ -4149,11 +4165,11 @@ function Queue:close() end
 ---@field knobs? perilune.tune.Knob[] search decisions in place of pipelines
 ---@field schedule? boolean|perilune.tune.ScheduleRule search the decisions that it samples; true: default_schedule
 ---@field original? perilune.Module what results are compared with: mod
----@field strategy? "evolutionary"|"exhaustive"|"random"|"beam"|"annealing"|"halving"|"bandit"
+---@field strategy? perilune.tune.Strategy
 ---@field trials? integer 100
 ---@field seconds? number
 ---@field seed? integer
----@field metrics? any[] "time", "nodes", "flops", "bytes", "peak_memory", measures, or { metric, weight =, name = }
+---@field metrics? perilune.tune.Metric|perilune.tune.Metric[] "time"
 ---@field builder? perilune.tune.Builder
 ---@field runner? perilune.tune.Runner
 ---@field database? perilune.tune.Database
@@ -4188,8 +4204,19 @@ function Queue:close() end
 ---@field front? perilune.tune.Trial[] of several metrics: those that no other one dominates
 ---@field trace? perilune.tune.Trace|perilune.tir.Trace of knobs; of a schedule
 
---- Gives a number, or a list of numbers whose mean counts; raises when it cannot.
----@alias perilune.tune.Measure fun(mod: perilune.Module): number|number[]
+--- Gives a number, or a list of numbers whose mean counts; raises when it cannot. `effort`, from 0 to
+--- 1, is the part of the usual work that a search wants to spend.
+---@alias perilune.tune.Measure fun(mod: perilune.Module, effort?: number): number|number[]
+--- What is minimised: "time", "nodes", "flops", "bytes", "peak_memory", a measure, or one of
+--- several: { metric, weight =, name = }.
+---@alias perilune.tune.Metric string|perilune.tune.Measure|table
+---@alias perilune.tune.Strategy "evolutionary"|"exhaustive"|"random"|"beam"|"annealing"|"halving"|"bandit"
+
+---@class perilune.tune.SearchSettings
+---@field strategy? perilune.tune.Strategy "evolutionary"
+---@field trials? integer the most candidates: 100
+---@field seconds? number the most seconds; 0: no limit
+---@field seed? integer 1
 
 ---@class perilune.tune.TuningPassSpec
 ---@field name string
@@ -4200,6 +4227,10 @@ function Queue:close() end
 ---@field knobs? perilune.tune.Knob[]|fun(mod: perilune.Module, ctx?: perilune.Context): perilune.tune.Knob[]
 ---@field eval_passes? any[] elements of a sequential, which work on each candidate
 ---@field measure? perilune.tune.Measure
+---@field metric? perilune.tune.Metric|perilune.tune.Metric[] in place of measure; the sum of several, relative to the module before
+---@field select? fun(front: perilune.tune.Trace[]): perilune.tune.Trace takes one of those that none dominates; otherwise the least sum
+---@field search? perilune.tune.Strategy|perilune.tune.SearchSettings defaults of options of the pass; without it: all combinations
+---@field target? string what records of measurements are kept for; otherwise the metrics
 ---@field run? fun(trace: perilune.tune.Trace, ctx: perilune.Context, self: table): perilune.tune.Trace in place of the search
 
 pl.tune = {}
@@ -4242,7 +4273,7 @@ function pl.tune.current() end
 ---@param spec perilune.tune.TuningPassSpec
 ---@return perilune.Pass
 function pl.tune.tuning_pass(spec) end
---- The measurements that a pass takes when every constraint holds.
+--- The measurements that a pass takes when every constraint holds; of a pass with `search` the most.
 ---@param pass perilune.Pass
 ---@param mod? perilune.Module for knobs that depend on it
 ---@return integer
@@ -4262,8 +4293,14 @@ function pl.tune.generate_candidates(knobs, from, eval_passes) end
 ---@param eval_passes? any[]
 ---@return perilune.tune.Trace[]
 function pl.tune.consider_eval_passes(candidates, eval_passes) end
+---@class perilune.tune.EvaluateOptions
+---@field measure perilune.tune.Measure
+---@field database? perilune.tune.Database
+---@field target? string
+---@field combine? fun(values: number[]): number in place of the mean
+
 ---@param candidates perilune.tune.Trace[]
----@param options { measure: perilune.tune.Measure, database?: perilune.tune.Database, target?: string }
+---@param options perilune.tune.EvaluateOptions
 function pl.tune.evaluate(candidates, options) end
 ---@param candidates perilune.tune.Trace[]
 ---@return perilune.tune.Trace

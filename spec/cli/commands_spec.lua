@@ -353,6 +353,21 @@ describe("perilune fmt, passes, ops, zoo", function()
     status, out = run "passes FuseOps"
     assert.equal(0, status)
     assert.matches("provides: fused", out, 1, true)
+    status, out = run("passes --validate AnnotateTarget,PartitionGraph --model " .. input)
+    assert.equal("", out)
+    assert.equal(0, status)
+    local open = path "open.relay"
+    write(open, [[
+#[version = "0.0.5"]
+def @main(%x: Tensor[(?, 2), float32]) { let %y = tanh(%x); %y }
+]])
+    status, out = run("passes --validate FirstOrderGradient --model " .. open)
+    assert.equal(1, status)
+    assert.matches("does not handle the feature 'let'", out, 1, true)
+    assert.matches("features: dynamic shapes, let\n", select(2, run("info " .. open)), 1, true)
+    assert.matches('"features":["dynamic shapes","let"]', select(2, run("info --json " .. open)), 1,
+      true)
+    assert.equal(2, (run("passes --model " .. open)))
   end)
 
   it("list passes with options, and the default pipeline", function()

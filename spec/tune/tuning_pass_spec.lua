@@ -311,3 +311,165 @@ describe("the measures", function()
     assert.equal(48.5, trace.perf)
   end)
 end)
+
+-- Choices of several knobs that add to two costs.
+local function two_costs(more)
+  tune.functions["tuning_pass_spec.both"] = function(mod, x, y)
+    return mod:with_attrs { x = (mod.attrs.x or 10) + x, y = (mod.attrs.y or 10) + y }
+  end
+  local knobs = {}
+  for i, rows in ipairs { { { 0, 0 }, { -4, 2 }, { -5, 5 } }, { { 0, 0 }, { 1, -3 } },
+    { { 0, 0 }, { 3, 3 } }, { { 0, 0 }, { 0, 0 } } } do
+    local choices = {}
+    for k, args in ipairs(rows) do
+      choices[k] = tune.choice { transform = "tuning_pass_spec.both", args = args }
+    end
+    knobs[i] = tune.knob("k" .. i, choices)
+  end
+  local spec = { name = "TwoCosts", knobs = knobs }
+  for field, value in pairs(more or {}) do spec[field] = value end
+  return tune.tuning_pass(spec)
+end
+
+local function x_of(mod) return mod.attrs.x or 10 end
+local function y_of(mod) return mod.attrs.y or 10 end
+local both = { { x_of, name = "x" }, { y_of, name = "y", weight = 1.5 } }
+
+describe("a tuning pass with a search", function()
+  for _, strategy in ipairs { "exhaustive", "random", "beam", "evolutionary", "annealing",
+    "halving", "bandit" } do
+    it("finds the best: " .. strategy, function()
+      local trace = traced(two_costs { measure = x_of, search = { strategy = strategy,
+        trials = 200 } })
+      assert.equal(5, trace.perf)
+      assert.equal(5, trace.out_mod.attrs.x)
+      assert.equal(4, trace.size)
+    end)
+  end
+
+  it("ends when its trials or seconds are spent, and is decided by its seed", function()
+    local function decisions(search)
+      local trace, state = traced(two_costs { measure = x_of, search = search })
+      return table.concat(trace.decisions, " "), state.num_evals
+    end
+    local _, n = decisions { strategy = "random", trials = 5 }
+    assert.equal(5, n)
+    local texts, all = {}, {}
+    for seed = 1, 8 do
+      all[seed] = decisions { strategy = "random", trials = 2, seed = seed }
+      assert.equal(all[seed], (decisions { strategy = "random", trials = 2, seed = seed }))
+      texts[all[seed]] = true
+    end
+    assert.is_not_nil(next(texts, next(texts)))
+    local slow = two_costs { search = { strategy = "random", trials = 1000, seconds = 1e-9 },
+      measure = function(mod)
+        local begun = os.clock()
+        repeat until os.clock() > begun + 1e-3
+        return x_of(mod)
+      end }
+    assert.equal(1, select(2, traced(slow)).num_evals)
+  end)
+
+  it("has its budget as options, which count in the number of measurements", function()
+    pl.passes.TuneSpecSearch = two_costs { measure = x_of, search = "exhaustive" }
+    assert.equal(24, tune.total_num_evals(pl.pipeline "TuneSpecSearch".passes[1]))
+    local pass = pl.pipeline "TuneSpecSearch{trials=7}".passes[1]
+    assert.equal(7, tune.total_num_evals(pass))
+    assert.equal(7, select(2, traced(pass)).num_evals)
+    local config = { ["TuneSpecSearch.trials"] = 3 }
+    assert.equal(3, select(2, traced(pl.passes.TuneSpecSearch(), { config = config })).num_evals)
+    assert.matches("hill", message(pl.pipeline, 'TuneSpecSearch{strategy="hill"}'))
+    pl.passes.TuneSpecSearch = nil
+    local nested = layout { two_costs { measure = x_of, search = { trials = 4,
+      strategy = "random" } } }
+    assert.equal(3 * 4, tune.total_num_evals(nested))
+    assert.equal(3 * 4, select(2, traced(nested)).num_evals)
+  end)
+
+  it("gives a part of the effort to measures by successive halving", function()
+    local efforts = {}
+    traced(two_costs { search = { strategy = "halving", trials = 30 },
+      measure = function(mod, effort)
+        efforts[effort] = (efforts[effort] or 0) + 1
+        return x_of(mod)
+      end })
+    assert.is_true(efforts[1 / 8] > efforts[1])
+  end)
+
+  it("says what is wrong with its arguments", function()
+    assert.matches("did you mean 'beam'", message(two_costs, { measure = x_of, search = "beem" }))
+    assert.matches("there is no option 'trial'", message(two_costs, { measure = x_of,
+      search = { trial = 1 } }))
+    assert.matches("leave one out", message(two_costs, { measure = x_of, metric = "nodes" }))
+    assert.matches("there is no metric 'node'", message(two_costs, { metric = "node" }))
+    assert.matches("a weight is a positive number", message(two_costs, { metric = { "nodes",
+      weight = -1 } }))
+    assert.matches("two metrics are called 'x'", message(two_costs, { metric = { both[1],
+      both[1] } }))
+    assert.matches("list is empty", message(two_costs, { metric = {} }))
+    assert.has_error(function() two_costs { measure = x_of, search = { trials = 0 } } end)
+    assert.has_error(function() two_costs { measure = x_of, search = { seed = "x" } } end)
+  end)
+end)
+
+describe("a tuning pass with several metrics", function()
+  it("minimises their weighted sum, relative to the module before", function()
+    local trace = traced(two_costs { metric = both })
+    assert.equal(0.7 + 1.5 * 0.9, trace.perf)
+    assert.same({ x = 0.7, y = 0.9 }, trace.costs)
+    assert.equal(7, trace.out_mod.attrs.x)
+  end)
+
+  it("tells the candidates that none dominates, of which `select` takes one", function()
+    local trace = traced(two_costs { metric = both, search = { strategy = "random",
+      trials = 200 } })
+    local seen = {}
+    for i, one in ipairs(trace.front) do
+      seen[i] = ("%d %d"):format(one.out_mod.attrs.x, one.out_mod.attrs.y)
+    end
+    table.sort(seen)
+    assert.same({ "11 7", "5 15", "6 12", "7 9" }, seen)
+    trace = traced(two_costs { metric = both, select = function(front)
+      table.sort(front, function(a, b) return a.costs.x < b.costs.x end)
+      return front[1]
+    end })
+    assert.equal(5, trace.out_mod.attrs.x)
+    assert.equal(4, #trace.front)
+  end)
+
+  it("compares the candidates of eval passes with the same module", function()
+    local function inner() return two_costs { metric = both } end
+    local trace, state = traced(two_costs { metric = both, eval_passes = { inner() } })
+    assert.equal(24 * 24, state.num_evals)
+    assert.equal(0.4 + 1.5 * 0.8, trace.perf)
+  end)
+
+  it("finds all values in the database", function()
+    local db, pass = tune.database(), two_costs { metric = both }
+    local first, state = traced(pass, { tuning_api_database = db })
+    -- The fourth knob changes nothing, and two pairs of the others give the same: those are known.
+    assert.equal(10, state.num_evals)
+    local again
+    again, state = traced(pass, { tuning_api_database = db })
+    assert.equal(0, state.num_evals)
+    assert.equal(first.perf, again.perf)
+    assert.same(first.costs, again.costs)
+  end)
+
+  it("knows built-in metrics by name", function()
+    local trace = traced(two_costs { metric = { "nodes", { x_of, name = "x", weight = 0.5 } } })
+    assert.equal(1 + 0.5 * 0.5, trace.perf)
+    assert.equal(4, traced(two_costs { metric = "nodes" }).perf)
+    assert.is_true(traced(layout { pl.passes.FoldConstant() }, {}).perf < 100)
+    trace = traced(tune.tuning_pass { name = "Timed", metric = "time", knobs = {} })
+    assert.is_true(trace.perf > 0 and trace.perf < 1)
+  end)
+
+  it("fails with the metric that the module before has not", function()
+    local pass = two_costs { metric = { { x_of, name = "x" }, { function(mod)
+      if not mod.attrs.y then error "no y" end
+      return mod.attrs.y
+    end, name = "y" } } }
+    assert.matches("the metric 'y' of the module before tuning: .*no y", message(pass, program()))
+  end)
+end)

@@ -117,6 +117,13 @@ typedef struct pln_pass_spec {
   /* The spans of nodes are part of its result: a function or module that
    * differs from the input in nothing else is a change, not an equal copy. */
   bool changes_spans;
+  /* The names of the features of programs that the pass handles
+   * (ir/analysis/features.def); NULL: all of them. A function (for a module
+   * pass: a module) with another feature is an error, PLN_ERR_UNSUPPORTED, or
+   * with `skips_unhandled` stays as it is. */
+  uint32_t n_handles;
+  const char *const *handles;
+  bool skips_unhandled;
 } pln_pass_spec;
 
 /* Makes a pass that is not registered; texts are copied. Takes spec->ud. */
@@ -185,6 +192,11 @@ PLN_API const char *pln_pass_source(const pln_pass *pass); /* or NULL */
 PLN_API bool pln_pass_cacheable(const pln_pass *pass);
 /* pln_pass_spec.changes_spans; false for composed passes. */
 PLN_API bool pln_pass_changes_spans(const pln_pass *pass);
+/* The features that a primitive pass does not handle, as bits by their number
+ * in ir/analysis/features.def. */
+PLN_API uint32_t pln_pass_unhandled(const pln_pass *pass);
+/* pln_pass_spec.skips_unhandled */
+PLN_API bool pln_pass_skips_unhandled(const pln_pass *pass);
 PLN_API pln_pass_kind pln_pass_get_kind(const pln_pass *pass);
 PLN_API int pln_pass_opt_level(const pln_pass *pass);
 PLN_API bool pln_pass_traceable(const pln_pass *pass);

@@ -1,6 +1,7 @@
-/* dominators.c: post-dominator trees, and the test for basic block normal form,
- * for scripts. */
+/* dominators.c: post-dominator trees, the test for basic block normal form, and
+ * the features of functions, for scripts. */
 
+#include "ir/analysis/features.h"
 #include "lua/binding.h"
 
 /* dominators(node) -> { [node] = its immediate post-dominator } of the graph
@@ -37,8 +38,36 @@ static int basic_blocks(lua_State *L) {
   return 2;
 }
 
+/* features(node) -> the features of the function, a set by name */
+static int features(lua_State *L) {
+  pln_lua *b = pln_lua_state_of(L);
+  const pln_graph *g = pln_lua_push_rooted(L, b, 1)->graph;
+  uint32_t bits;
+  pln_lua_must(L, b, pln_graph_features(g, &bits));
+  lua_newtable(L);
+  for (uint32_t i = 0; i < PLN_N_FEATURES; i++)
+    if (bits >> i & 1) {
+      lua_pushboolean(L, true);
+      lua_setfield(L, -2, pln_feature_names[i]);
+    }
+  return 1;
+}
+
+/* feature_names() -> list */
+static int feature_names(lua_State *L) {
+  lua_newtable(L);
+  for (uint32_t i = 0; i < PLN_N_FEATURES; i++) {
+    lua_pushstring(L, pln_feature_names[i]);
+    lua_rawseti(L, -2, i + 1);
+  }
+  return 1;
+}
+
 void pln_lua_open_dominators(lua_State *L) {
-  static const luaL_Reg functions[] = {
-      {"dominators", dominators}, {"basic_blocks", basic_blocks}, {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"dominators", dominators},
+                                       {"basic_blocks", basic_blocks},
+                                       {"features", features},
+                                       {"feature_names", feature_names},
+                                       {NULL, NULL}};
   pln_lua_functions(L, functions);
 }

@@ -4,6 +4,7 @@
  * with the body; then handles of its nodes are stale. */
 
 #include "pass/pass.h"
+#include "ir/analysis/features.h"
 #include "lua/binding.h"
 
 /* -------------------------------------------------------------------- boxes */
@@ -343,6 +344,10 @@ static pln_lua_callback **read_spec(lua_State *L, pln_lua *b, int arg,
   spec->cacheable = lua_toboolean(L, -1);
   lua_getfield(L, arg, "changes_spans");
   spec->changes_spans = lua_toboolean(L, -1);
+  if (lua_getfield(L, arg, "handles") != LUA_TNIL)
+    spec->handles = pln_lua_check_names(L, -1, &spec->n_handles);
+  lua_getfield(L, arg, "skips_unhandled");
+  spec->skips_unhandled = lua_toboolean(L, -1);
   lua_getfield(L, arg, "required");
   spec->required = pln_lua_check_names(L, -1, &spec->n_required);
   lua_getfield(L, arg, "options");
@@ -646,6 +651,21 @@ static int pass_newindex(lua_State *L) {
   return 0;
 }
 
+/* The names of the features that the pass handles; nil: all.  [-0, +1] */
+static void push_handles(lua_State *L, const pln_pass *pass) {
+  uint32_t unhandled = pln_pass_unhandled(pass);
+  if (!unhandled) {
+    lua_pushnil(L);
+    return;
+  }
+  lua_newtable(L);
+  for (uint32_t i = 0; i < PLN_N_FEATURES; i++)
+    if (!(unhandled >> i & 1)) {
+      lua_pushstring(L, pln_feature_names[i]);
+      lua_rawseti(L, -2, luaL_len(L, -2) + 1);
+    }
+}
+
 /* pass.info, .name, .kind, .opt_level, .required, .doc, .source (chunk of a
  * script's pass), .options (as given), .option_rows (as declared), the fields
  * of push_form_field, and those of the instance */
@@ -670,6 +690,10 @@ static int pass_index(lua_State *L) {
     lua_pushboolean(L, pln_pass_cacheable(pass));
   else if (!strcmp(key, "changes_spans"))
     lua_pushboolean(L, pln_pass_changes_spans(pass));
+  else if (!strcmp(key, "handles"))
+    push_handles(L, pass);
+  else if (!strcmp(key, "skips_unhandled"))
+    lua_pushboolean(L, pln_pass_skips_unhandled(pass));
   else if (!strcmp(key, "required"))
     push_required(L, pass);
   else if (!strcmp(key, "doc"))

@@ -3,8 +3,10 @@
 --     pl.detect_feature(mod)      -- { Call = true, Constant = true, ... }
 --     pl.list_op_freqs(mod)       -- { ["nn.conv2d"] = 53, ... }
 --     pl.extract_operators(mod)   -- { "add", "nn.conv2d", ... }
+--     pl.features(mod)            -- { let = true, ["dynamic shapes"] = true }
 --     pl.get_total_mac_number(mod)   -- 4089284608
 
+local argument = require "perilune.argument"
 local core = require "perilune.core"
 core.internal()
 
@@ -22,6 +24,22 @@ function analysis.detect_feature(program)
     if node.op then found.Op = true end
   end)
   return found
+end
+
+--- The features of an expression, or of all functions of a module: a set of "let", "letrec",
+-- "refs", "closures", "ADTs", "control flow", "dynamic shapes", "quantised" and "loops", which
+-- passes say to handle or not (`handles` of a pass).
+function analysis.features(program)
+  if argument.kind_of(program) == "Node" then return core.features(program) end
+  if argument.kind_of(program) ~= "Module" then
+    argument.fail("pl.features: a module or a function expected, got "
+      .. argument.kind_of(program))
+  end
+  local all = {}
+  for _, fn in pairs(program) do
+    for name in pairs(core.features(fn)) do all[name] = true end
+  end
+  return all
 end
 
 --- How many calls of each operator there are, by its name. A shared call is one.

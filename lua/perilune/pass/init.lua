@@ -19,7 +19,7 @@ core.on_failure(function(...) require "perilune.debug.reproducer.on_failure" (..
 
 local known = { name = true, kind = true, opt_level = true, required = true, traceable = true,
   parallel = true, doc = true, options = true, run = true, cache = true,
-  changes_spans = true }
+  changes_spans = true, handles = true, unhandled = true }
 
 local function place_of(run)
   if type(run) ~= "function" then return "anonymous" end
@@ -76,6 +76,18 @@ local function check_field(what, spec, field, wanted)
   end
 end
 
+-- Whether a program with a feature that the pass does not handle is skipped, not refused.
+local function skips_unhandled(spec)
+  local what = spec.unhandled
+  if what == nil or what == "refuse" then return false end
+  if what ~= "skip" then
+    argument.fail(("a pass's 'unhandled' is 'refuse' or 'skip', got %s"):format(tostring(what)))
+  elseif spec.handles == nil then
+    argument.fail "a pass with 'unhandled' says what it 'handles'"
+  end
+  return true
+end
+
 --- What the core registers: a checked copy of `spec`.
 function pass.spec(spec, kind, name)
   if type(spec) ~= "table" then
@@ -90,6 +102,8 @@ function pass.spec(spec, kind, name)
     end
     copy[field] = value
   end
+  check_list("a pass", "handles", spec.handles)
+  copy.skips_unhandled = skips_unhandled(spec)
   copy.kind = kind or copy.kind
   copy.name = name or copy.name or place_of(copy.run)
   copy.options = option.rows(copy.options or {})

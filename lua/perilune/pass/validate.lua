@@ -5,11 +5,17 @@
 --         PartitionGraph (element 1): nothing before it provides 'annotated', which it requires
 --     pl.validate(mod)     -- { ["graph normal form"] = true, fused = false, ... }
 --
--- What passes require, provide, destroy and undo is in pl.pass_properties.
+--     pl.validate("FirstOrderGradient", mod)
+--         FirstOrderGradient (element 1): it does not handle the feature 'let', which the program
+--         uses
+--
+-- What passes require, provide, destroy, undo and handle is in pl.pass_properties; what passes of
+-- scripts handle, in the passes themselves.
 
 local argument = require "perilune.argument"
 local core = require "perilune.core"
 local properties = require "perilune.pass.properties"
+local features = require "perilune.ir.analysis".features
 local visitor = require "perilune.ir.visitor"
 core.internal()
 
@@ -54,7 +60,8 @@ end
 -- Primitive passes in the order in which they run, each with its place ("2.1").
 local function elements_of(pass, place, list)
   if pass.form == "primitive" then
-    list[#list + 1] = { name = pass.name, place = place }
+    list[#list + 1] = { name = pass.name, place = place, source = pass.source,
+      handles = pass.handles, skips = pass.skips_unhandled }
     return list
   end
   for i, element in ipairs(pass.passes) do
@@ -99,8 +106,30 @@ local function check_undone(state, element, row)
   end
 end
 
+-- Features are properties that a program has, or that an earlier element provides.
+local function check_features(state, element, row)
+  local handled, list = {}, element.handles or row.handles
+  if not list then return end
+  for _, feature in ipairs(list) do handled[feature] = true end
+  for _, feature in ipairs(core.feature_names()) do
+    local by = state.provided[feature]
+    if state.present[feature] and not handled[feature] then
+      add(state, element, "it %s '%s', which %s", element.skips
+        and "skips programs with the feature" or "does not handle the feature", feature,
+        by and ("%s (element %s) provides"):format(by.name, by.place) or "the program uses")
+    end
+  end
+end
+
+-- What the program may have no more. A script's pass of which nothing is said may do anything.
+local function removed_features(element, row)
+  if element.source and not properties[element.name] then return core.feature_names() end
+  return row.removes or {}
+end
+
 local function run_element(state, element)
   local row = properties[element.name] or {}
+  check_features(state, element, row)
   check_required(state, element, row)
   check_order(state, element, row)
   check_undone(state, element, row)
@@ -108,17 +137,21 @@ local function run_element(state, element)
     if state.present[property] then state.destroyed[property] = element end
     state.present[property] = nil
   end
+  for _, feature in ipairs(removed_features(element, row)) do state.present[feature] = nil end
   for _, property in ipairs(row.provides or {}) do
     state.present[property], state.destroyed[property] = true, nil
+    state.provided[property] = state.provided[property] or element
   end
   state.ran[element.name], state.undone[element.name] = element, nil
 end
 
 local function of_pass(pass, mod)
-  local state = { findings = {}, present = {}, destroyed = {}, ran = {}, undone = {} }
+  local state = { findings = {}, present = {}, provided = {}, destroyed = {}, ran = {},
+    undone = {} }
   for property, has in pairs(mod and of_module(mod) or {}) do
     state.present[property] = has or nil
   end
+  for feature in pairs(mod and features(mod) or {}) do state.present[feature] = true end
   for _, element in ipairs(elements_of(pass, "", {})) do run_element(state, element) end
   if #state.findings == 0 then return true end
   return nil, state.findings
@@ -126,7 +159,8 @@ end
 
 --- Of a module: which properties it has, a table by name. Of a pass or the text of a pipeline:
 -- true; nil and a list of texts: what elements require and nothing provides, what comes too late,
--- and what undoes an earlier element. `mod`: the program that it is for, whose properties count.
+-- what undoes an earlier element, which features elements do not handle. `mod`: the program that
+-- it is for, whose properties and features count.
 return function(x, mod)
   local kind = argument.kind_of(x)
   if mod ~= nil and argument.kind_of(mod) ~= "Module" then

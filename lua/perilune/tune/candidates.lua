@@ -145,23 +145,29 @@ end
 local function evaluate_one(one, options, db, count)
   local ok, costs = pcall(measured, one, options, db, count)
   one.failure = not ok and tostring(costs) or nil
-  if ok then one:set_perf(mean(costs)) end
+  if not ok then return end
+  local fine, perf = pcall(options.combine or mean, costs)
+  if fine then one:set_perf(perf) else one.failure = tostring(perf) end
 end
 
 local function evaluate_options(options)
-  options = argument.options(options, "pl.tune.evaluate", { "measure", "database", "target" })
+  options = argument.options(options, "pl.tune.evaluate", { "measure", "database", "target",
+    "combine" })
   argument.callable(options.measure, "pl.tune.evaluate", "measure")
   if options.database and not database.is(options.database) then
     argument.fail "pl.tune.evaluate: database: what pl.tune.database() makes is expected"
   end
-  return { measure = options.measure, database = options.database,
+  if options.combine ~= nil then
+    argument.callable(options.combine, "pl.tune.evaluate", "combine")
+  end
+  return { measure = options.measure, database = options.database, combine = options.combine,
     target = options.target or "evaluator" }
 end
 
 --- Measures the candidates that were not measured yet, and sets their perf: the mean of what
--- `measure` gives of out_mod. One that fails keeps its reason in `failure` and stays without a
--- perf. With a `database` (that of the context unless it is given) what was measured of an equal
--- module for `target` is not measured again.
+-- `measure` gives of out_mod, or what `combine` makes of that list. One that fails keeps its
+-- reason in `failure` and stays without a perf. With a `database` (that of the context unless it is
+-- given) what was measured of an equal module for `target` is not measured again.
 function candidates.evaluate(list, options)
   options = evaluate_options(options)
   local state = tracing.current()
@@ -174,7 +180,8 @@ function candidates.evaluate(list, options)
   end
 end
 
-local function reason_of(one)
+--- Why a candidate has no perf, with its decisions.
+function candidates.reason_of(one)
   local decisions = one.decisions
   return ("%s: %s"):format(#decisions > 0 and table.concat(decisions, ", ") or "no decision",
     one.failure or "it was not measured")
@@ -186,7 +193,7 @@ function candidates.select_best_candidate(list)
   local best, reasons = nil, {}
   for _, one in ipairs(check_traces(list, "pl.tune.select_best_candidate")) do
     if one.perf == trace.UNMEASURED then
-      reasons[#reasons + 1] = reason_of(one)
+      reasons[#reasons + 1] = candidates.reason_of(one)
     elseif not best or one.perf < best.perf then
       best = one
     end

@@ -1,5 +1,6 @@
 --- What tuning passes minimise: functions from a module to a number, or to a list of numbers
--- (seconds of runs, say), whose mean counts.
+-- (seconds of runs, say), whose mean counts. Some searches (halving) give a part of the effort,
+-- from 0 to 1, as the second argument.
 --
 --     pl.tune.measure.nodes(mod)             -- calls, in all functions
 --     pl.tune.measure.flops(mod)             -- operations of all calls, each counted once
@@ -12,6 +13,7 @@ local argument = require "perilune.argument"
 local child = require "perilune.tune.run.child"
 local core = require "perilune.core"
 local inputs = require "perilune.tune.run.inputs"
+local with_effort = require "perilune.tune.run.effort"
 core.internal()
 
 local measure = {}
@@ -95,10 +97,10 @@ function measure.run(options)
   if not builders.is(builder) or not runners.is(runner) then
     argument.fail "pl.tune.measure.run: what pl.tune.builder and pl.tune.runner make is expected"
   end
-  return function(mod)
+  return function(mod, effort)
     local runnable, why = builder:build(mod)
     if not runnable then error(tostring(why), 0) end
-    local result, wrong = runner:run(runnable)
+    local result, wrong = with_effort(runner, effort or 1):run(runnable)
     if not result then error(tostring(wrong), 0) end
     return result.min
   end
@@ -108,11 +110,11 @@ end
 -- not counted, on inputs that are random by `seed` (1). Dims of inputs must be numbers.
 function measure.time(options)
   options = argument.options(options, "pl.tune.measure.time", { "runs", "seed" })
-  return function(mod)
+  return function(mod, effort)
     local main = mod.functions.main
     if not main then argument.fail "pl.tune.measure.time: the module has no function @main" end
     local args, seconds = inputs.make(main, options.seed or 1), {}
-    for i = 0, options.runs or 5 do
+    for i = 0, math.max(1, math.ceil((options.runs or 5) * (effort or 1))) do
       local begun = core.clock()
       core.eval(mod, table.unpack(args, 1, args.n))
       if i > 0 then seconds[i] = core.clock() - begun end

@@ -61,6 +61,15 @@ function methods.inc_num_evals(self, n) self.num_evals = self.num_evals + n end
 
 function methods.set_num_evals(self, n) self.num_evals = n end
 
+--- What a measure gives of a module; `compute` tells it, once. Tuning passes compare their
+-- candidates with it. It is not counted.
+function methods.base_value(self, mod, measure, compute)
+  local known = self.bases[mod] or {}
+  self.bases[mod] = known
+  known[measure] = known[measure] or compute()
+  return known[measure]
+end
+
 -- ------------------------------------------------------------------ recording
 
 -- The options of a pass, those that the context gives as "Pass.option" among them.
@@ -159,6 +168,7 @@ end
 function tracing.new(options)
   options = argument.options(options, "pl.tune.tracing", fields)
   local self = setmetatable({ name = "tracing", stack = {}, num_evals = 0, num_cache_hits = 0,
+    bases = setmetatable({}, { __mode = "k" }),
     database = options.tuning_api_database }, class)
   for _, one in ipairs(options.trace_stack or { options.trace }) do
     self:push_trace(trace.get(one))

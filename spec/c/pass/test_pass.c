@@ -2,6 +2,7 @@
  */
 
 #include "base/base.h"
+#include "ir/analysis/features.h"
 #include "oom.h"
 #include "op/op.h"
 #include "pass/pass.h"
@@ -779,6 +780,61 @@ static void an_option_is_a_function(void) {
   end(module);
 }
 
+/* ----------------------------------------------------------------- features */
+
+static pln_status parse(pln_engine *e, pln_module **out) {
+  return pln_parse_module(
+      e,
+      pln_text("#[version = \"0.0.5\"]\n"
+               "def @main(%x: float32) { let %f: fn (float32) -> float32 = "
+               "fn (%y: float32) -> float32 { %f(%y) }; %f(%x) }\n"),
+      "a", NULL, out);
+}
+
+static void passes_refuse_and_skip_features(void) {
+  static const char *const some[] = {"let", "closures"};
+  pln_module *module = begin(), *recursive = NULL, *out = NULL;
+  pln_pass_spec spec = {.name = "Some",
+                        .kind = PLN_PASS_FUNCTION,
+                        .n_handles = 2,
+                        .handles = some,
+                        .run = change};
+  CHECK_OK(parse(engine, &recursive));
+  CHECK_OK(pln_pass_register(engine, &spec));
+  spec.name = "Skips";
+  spec.skips_unhandled = true;
+  CHECK_OK(pln_pass_register(engine, &spec));
+  CHECK_STATUS(apply("Some", recursive, &out), PLN_ERR_UNSUPPORTED);
+  CHECK(says("pass 'Some', function @main: the pass does not handle the "
+             "feature 'letrec'"));
+  CHECK(unchanged("Skips", recursive));
+  CHECK(!unchanged("Skips", module));
+  CHECK(!unchanged("Some", module));
+  spec.handles = (const char *const[]){"let", "loop"};
+  CHECK_STATUS(pln_pass_register(engine, &spec), PLN_ERR_NAME);
+  CHECK(says("there is no feature 'loop'; did you mean 'loops'?"));
+  pln_module_release(recursive);
+  end(module);
+}
+
+static pln_status find_features(pln_engine *e, void *ud) {
+  pln_module *module;
+  uint32_t found = 0;
+  (void)ud;
+  PLN_TRY(parse(e, &module));
+  pln_status status =
+      pln_graph_features(pln_module_function_at(module, 0), &found);
+  pln_module_release(module);
+  PLN_TRY(status);
+  CHECK_EQ_INT(found,
+               PLN_FEATURE_LET | PLN_FEATURE_LETREC | PLN_FEATURE_CLOSURES);
+  return PLN_OK;
+}
+
+static void features_need_memory(void) {
+  oom_sweep(find_features, NULL);
+}
+
 static void lack_of_memory_is_an_error(void) {
   oom_sweep(work, NULL);
 }
@@ -824,6 +880,8 @@ static const check_test tests[] = {
     {"options come from pass, config, default",
      options_come_from_pass_config_default},
     {"an option is a function", an_option_is_a_function},
+    {"passes refuse and skip features", passes_refuse_and_skip_features},
+    {"features need memory", features_need_memory},
     {"lack of memory is an error", lack_of_memory_is_an_error},
     {"an engine without memory is none", an_engine_without_memory_is_none},
 };

@@ -79,6 +79,7 @@ local function collect(options)
   end
   return {
     module = module, file = path, ir_version = module.attrs.ir_version, opsets = opsets_of(module),
+    features = sorted_keys(require "perilune".features(module)),
     inputs = named(inputs), outputs = named(outputs), functions = functions, counts = counts,
     parameters = parameters(module), macs = options.macs and multiply_accumulates(module) or nil,
   }
@@ -127,6 +128,7 @@ local function show(model)
   show_values("inputs:", model.inputs)
   show_values("outputs:", model.outputs)
   if #model.functions > 0 then print("functions: " .. table.concat(model.functions, ", ")) end
+  if #model.features > 0 then print("features: " .. table.concat(model.features, ", ")) end
   show_parameters(model.parameters)
   print(("operators: %d nodes, %d of them compute"):format(model.counts.nodes,
     model.counts.compute_nodes))
@@ -144,7 +146,7 @@ local function show_json(model, graph)
   local text = json.encode(json.object {
     { "file", model.file }, { "ir_version", model.ir_version }, { "opsets", model.opsets },
     { "inputs", json.list(model.inputs) }, { "outputs", json.list(model.outputs) },
-    { "functions", json.list(model.functions) },
+    { "functions", json.list(model.functions) }, { "features", json.list(model.features) },
     { "parameters", json.object {
       { "tensors", total.tensors }, { "elements", total.elements }, { "bytes", total.bytes },
       { "dtypes", total.dtypes } } },

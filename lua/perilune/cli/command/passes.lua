@@ -14,6 +14,8 @@ function passes.arguments(parser)
   parser:option("--validate", "Tells what passes of a pipeline require and nothing before them "
     .. "provides, what comes too late, and what undoes an earlier pass; the status is 1 then.")
     :argname "TEXT|FILE.lua"
+  parser:option("--model", "With --validate: the program that the pipeline is for. What it has "
+    .. "need not be provided, and passes that do not handle its features are told."):argname "IN"
 end
 
 -- A value as the command line takes it.
@@ -49,7 +51,7 @@ end
 -- What a pass requires of a program, and what it does to that.
 local function show_properties(pass)
   local row = require "perilune.pass.properties"[pass.name] or {}
-  for _, field in ipairs { "requires", "provides", "destroys", "undoes" } do
+  for _, field in ipairs { "requires", "handles", "provides", "destroys", "removes", "undoes" } do
     if row[field] and #row[field] > 0 then
       print(("    %s: %s"):format(field, table.concat(row[field], ", ")))
     end
@@ -108,15 +110,18 @@ local function show_pipelines()
   end
 end
 
-local function validate(text)
-  local ok, findings = require "perilune".validate(require "perilune.cli.pipeline".find(text, {}))
+local function validate(text, path)
+  local program = path and assert(require "perilune.cli.load".model(path))
+  local ok, findings = require "perilune".validate(require "perilune.cli.pipeline".find(text, {}),
+    program)
   if ok then return 0 end
   for _, finding in ipairs(findings) do print(finding) end
   return 1
 end
 
 function passes.run(options)
-  if options.validate then return validate(options.validate) end
+  if options.validate then return validate(options.validate, options.model) end
+  if options.model then stop.usage "--model is for --validate" end
   if options.name then return show_one(options.name) end
   print "Passes:"
   for _, pass in ipairs(require "perilune.cli.registry".passes()) do show(pass) end

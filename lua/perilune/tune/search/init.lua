@@ -332,9 +332,16 @@ local function schedule_space_of(options, threads)
   return schedule_space.new(options.mod, options.schedule, threads, where)
 end
 
+local function knobs_of(knobs)
+  if #argument.table(knobs, where, "knobs") == 0 then
+    argument.fail(where .. ": knobs: the list is empty")
+  end
+  return knob_space.new(knobs, where)
+end
+
 local function space_of(options, threads)
   if options.schedule then return schedule_space_of(options, threads) end
-  if options.knobs ~= nil then return knob_space.new(options.knobs) end
+  if options.knobs ~= nil then return knobs_of(options.knobs) end
   local base = options.base or require "perilune.pipelines".public.default
   if type(base) == "string" then base = core.pipeline(base) end
   if argument.kind_of(base) ~= "Pass" then
@@ -347,12 +354,7 @@ local function space_of(options, threads)
 end
 
 local function strategy_of(options)
-  local name = options.strategy or "evolutionary"
-  if not strategies[argument.string(name, where, "strategy")] then
-    argument.fail(("%s: there is no strategy '%s'%s"):format(where, name,
-      argument.near(name, strategies)))
-  end
-  return name
+  return strategies.check(options.strategy or "evolutionary", where)
 end
 
 local function checked_tools(options)
@@ -364,7 +366,6 @@ local function checked_tools(options)
   if not runner.is(made.runner) then
     argument.fail(where .. ": runner: pl.tune.runner makes one")
   end
-  if options.metrics ~= nil then argument.table(options.metrics, where, "metrics") end
   made.metrics = options.metrics
   return made
 end
@@ -404,7 +405,7 @@ function search.run(options)
   options = checked(options)
   local self = new_search(options)
   start(self)
-  run_strategy(self, strategies[options.strategy])
+  run_strategy(self, strategies.by_name[options.strategy])
   note_progress(self)
   return result_of(self, finish(self))
 end

@@ -84,12 +84,11 @@ end
 function methods.of_decisions(_, decisions) return table.move(decisions, 1, #decisions, 1, {}) end
 
 --- The space of a list of knobs.
-function space.new(knobs)
-  argument.table(knobs, "pl.tune.search", "knobs")
-  if #knobs == 0 then argument.fail "pl.tune.search: knobs: the list is empty" end
+function space.new(knobs, where)
+  argument.table(knobs, where, "knobs")
   for i, k in ipairs(knobs) do
     if not knob.is(k) then
-      argument.fail(("pl.tune.search: knob %d is a %s"):format(i, argument.kind_of(k)))
+      argument.fail(("%s: knob %d is a %s"):format(where, i, argument.kind_of(k)))
     end
   end
   return setmetatable({ kind = "knobs", knobs = knobs }, class)

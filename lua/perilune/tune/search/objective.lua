@@ -4,10 +4,11 @@
 -- (pl.tune.measure); several have weights. Time counts for a decision only where the
 -- comparison is sure.
 
-local argument = require "perilune.argument"
 local candidates = require "perilune.tune.candidates"
 local core = require "perilune.core"
 local failure = require "perilune.tune.run.failure"
+local metric_list = require "perilune.tune.metric"
+local with_effort = require "perilune.tune.run.effort"
 core.internal()
 
 local objective = {}
@@ -25,12 +26,6 @@ local function value_of(metric, mod)
   if ok then return x end
   if failure.is_interrupt(x) then error(x, 0) end
   return nil, failure.new("error", "%s", tostring(x))
-end
-
--- Relative to the base, whose value may be 0.
-local function relative(x, base)
-  if base == 0 then return x == 0 and 1 or 1 + x end
-  return x / base
 end
 
 local function runnable_of(self, one)
@@ -72,9 +67,8 @@ local function compare_time(self, one, effort)
   if not incumbent then fail("the incumbent cannot be measured: " .. tostring(reason)) end
   local runnable, why = runnable_of(self, one)
   if not runnable then return nil, why end
-  local runner = setmetatable({ pairs = math.max(10, math.ceil(self.runner.pairs * effort)) },
-    { __index = self.runner })
-  local result, wrong, blameless = runner:compare(runnable, incumbent)
+  local result, wrong, blameless = with_effort(self.runner, effort):compare(runnable,
+    incumbent)
   if result then return result end
   if blameless then fail("the incumbent cannot be measured: " .. tostring(wrong)) end
   return nil, wrong
@@ -91,7 +85,7 @@ local function add_metric(self, metric, one, effort, sums)
   else
     local x, why = value_of(metric, one.mod)
     if not x then return nil, why end
-    local cost = relative(x, metric.base)
+    local cost = metric_list.relative(x, metric.base)
     sums.cost, sums.sure = sums.cost + metric.weight * cost, sums.sure + metric.weight * cost
     sums.costs[metric.name] = cost
   end
@@ -129,37 +123,13 @@ end
 
 --- A text of all that costs depend on.
 function methods.target(self)
-  local parts = {}
-  for i, metric in ipairs(self.metrics) do
-    parts[i] = metric.name .. (metric.weight ~= 1 and (" x %g"):format(metric.weight) or "")
-  end
-  return ("%s: %s"):format(table.concat(parts, " + "), self.builder:target())
-end
-
-local function metric_of(spec, where)
-  local measure = require "perilune.tune.measure"
-  if type(spec) ~= "table" or getmetatable(spec) then spec = { spec } end
-  local what, weight = spec[1], spec.weight or 1
-  local name = spec.name or type(what) == "string" and what or "function"
-  if not (type(weight) == "number" and weight > 0) then
-    argument.fail(where .. ": metrics: a weight is a positive number")
-  end
-  if what == "peak_memory" then what = measure.peak_memory() end
-  if type(what) == "string" and what ~= "time" then
-    what = rawget(measure, what) or argument.fail(("%s: metrics: there is no metric '%s'%s"):format(
-      where, what, argument.near(what, { time = 1, nodes = 1, flops = 1, bytes = 1,
-        peak_memory = 1 })))
-  end
-  if what ~= "time" then argument.callable(what, where, "a metric") end
-  return { measure = what, weight = weight, name = name }
+  return ("%s: %s"):format(metric_list.text(self.metrics), self.builder:target())
 end
 
 --- An objective of { metrics = a list of metrics or { metric, weight =, name = }, builder =,
 -- runner = }.
 function objective.new(options, where)
-  local metrics = {}
-  for i, spec in ipairs(options.metrics or { "time" }) do metrics[i] = metric_of(spec, where) end
-  if #metrics == 0 then argument.fail(where .. ": metrics: the list is empty") end
+  local metrics = metric_list.list(options.metrics or "time", where .. ": metrics")
   return setmetatable({ metrics = metrics, builder = options.builder, runner = options.runner },
     class)
 end

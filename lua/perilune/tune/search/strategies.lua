@@ -2,6 +2,7 @@
 -- search:cost(point), which gives the cost (math.huge: it failed) and ends the strategy when the
 -- budget is spent. All that is random comes from search.random.
 
+local argument = require "perilune.argument"
 require "perilune.core".internal() -- errors name the scripts of others
 
 local strategies = {}
@@ -169,4 +170,13 @@ function strategies.bandit(search)
   end
 end
 
-return strategies
+--- The name of a strategy; raises when there is none of that name.
+local function check(name, where)
+  if not strategies[argument.string(name, where, "strategy")] then
+    argument.fail(("%s: there is no strategy '%s'%s"):format(where, name,
+      argument.near(name, strategies)))
+  end
+  return name
+end
+
+return { by_name = strategies, check = check }

@@ -1,0 +1,9 @@
+--- A runner that takes a part of the pairs of blocks, 10 at least, or several times as many.
+
+require "perilune.core".internal() -- errors name the scripts of others
+
+return function(runner, effort)
+  if effort == 1 then return runner end
+  return setmetatable({ pairs = math.max(10, math.ceil(runner.pairs * effort)) },
+    { __index = runner })
+end
