@@ -225,20 +225,19 @@ static pln_status make_room(pln_rule_driver *r) {
 /* Reads the rules of a root unless they are read. */
 static pln_status need_root(pln_rule_driver *r, uint32_t at, uint32_t *root) {
   const pln_rule_set *s = r->set;
-  if (*root == PLN_ROOT_UNREAD)
+  if (*root == PLN_TREE_UNREAD)
     PLN_TRY(pln_rule_set_read(s, at));
   *root = s->roots[at];
   bool small = r->cap_paths <= s->n_paths || r->cap_values <= s->most_ast;
   return small ? make_room(r) : PLN_OK;
 }
 
-/* The tree of a node's operator or kind, plus 1; 0: no rule can match it. Rules
- * may be read for it. */
+/* The tree of a node's operator or kind. Rules may be read for it. */
 static inline pln_status find_root(pln_rule_driver *r, const pln_graph *g,
                                    pln_ref node, uint32_t *root) {
   const pln_rule_set *s = r->set;
-  uint32_t at = pln_rule_root_index(s, &g->nodes[node]);
-  *root = at == PLN_NONE ? 0 : s->roots[at];
+  uint32_t at = pln_rule_key(s->n_root_ops, &g->nodes[node]);
+  *root = s->roots[at];
   return *root && s->self ? need_root(r, at, root) : PLN_OK;
 }
 
@@ -252,8 +251,6 @@ static pln_status look_at_inner_nodes(pln_rule_driver *r, pln_ref found,
     if (i == found || (g->nodes[i].flags & PLN_NODE_DROPPED))
       continue;
     PLN_TRY(find_root(r, g, i, &root));
-    if (!root)
-      continue;
     (void)pln_rule_tree_find(r->set, g, i, root, r->paths, &count);
     r->unfinished = count > 0;
   }
@@ -481,14 +478,20 @@ static pln_status watched_try(pln_rule_match *m, uint32_t variant,
   return m->run->watched ? pln_rule_tried(e, name, 1, began) : PLN_OK;
 }
 
-/* Counts uses from the first node on that a rule may match. Until then each
- * node is its own image. */
+/* Counts the uses of nodes that were swept but not visited. */
+static pln_status count_swept(pln_rule_driver *r) {
+  for (; r->counted < r->old; r->counted++)
+    PLN_TRY(pln_use_counts_replace(&r->uses, r->counted,
+                                   pln_rewrite_image(r->rw, r->counted)));
+  return PLN_OK;
+}
+
+/* Counts uses from the first node on that a rule may match. */
 static pln_status begin_counting(pln_rule_driver *r) {
   PLN_TRY(pln_use_counts_begin(&r->uses, pln_rewrite_old(r->rw)));
   r->counting = true;
-  for (pln_ref i = 0; i < r->old; i++)
-    PLN_TRY(pln_use_counts_replace(&r->uses, i, pln_rewrite_image(r->rw, i)));
-  return PLN_OK;
+  r->counted = 0;
+  return count_swept(r);
 }
 
 bool pln_rule_is_enabled(const pln_rule_options *options, const char *name,
@@ -537,8 +540,6 @@ static pln_status try_rules(pln_rule_driver *r, pln_ref node, pln_ref *out) {
     return try_all(r, node, out);
   const pln_graph *g = pln_rewrite_graph(r->rw);
   PLN_TRY(find_root(r, g, node, &root));
-  if (!root)
-    return PLN_OK;
   const uint32_t *variants =
       pln_rule_tree_find(r->set, g, node, root, r->paths, &count);
   return try_variants(r, node, variants, 0, count, out);
@@ -563,23 +564,11 @@ static pln_status use_noted(pln_rule_driver *r, pln_ref *node) {
   PLN_TRY(replace_uses(r, root, found, next_node(r)));
   r->uses.now[found]--; /* it was held until now */
   *node = found;
-  PLN_TRY(keep_type(r, found, next_node(r), type));
-  return pln_use_counts_replace(&r->uses, r->old, found);
+  return keep_type(r, found, next_node(r), type);
 }
 
-static pln_status rewrite_node(void *ud, pln_rewrite *rw, pln_ref old,
-                               pln_ref *node) {
-  pln_rule_driver *r = ud;
-  r->rw = rw;
-  r->old = old;
-  if (r->options->explain) {
-    if (!r->counting)
-      PLN_TRY(begin_counting(r));
-    PLN_TRY(pln_rule_explain_node(r->match, *node));
-    return pln_use_counts_replace(&r->uses, old, *node);
-  }
-  if (pln_rule_noted(r, old) != PLN_NONE)
-    return use_noted(r, node);
+/* Applies the rules to a node until none matches. */
+static pln_status rewrite_node(pln_rule_driver *r, pln_ref *node) {
   for (int step = 0;; step++) {
     pln_ref first = next_node(r), next;
     if (step == MAX_STEPS)
@@ -593,11 +582,41 @@ static pln_status rewrite_node(void *ud, pln_rewrite *rw, pln_ref old,
       break;
   }
   if (r->options->visit &&
-      pln_rewrite_graph(rw)->nodes[*node].kind == r->options->visited)
-    PLN_TRY(r->options->visit(r->options->ud, rw, old, node));
-  if (r->options->number_values)
-    PLN_TRY(pln_rewrite_number_value(rw, *node, node));
-  return r->counting ? pln_use_counts_replace(&r->uses, old, *node) : PLN_OK;
+      pln_rewrite_graph(r->rw)->nodes[*node].kind == r->options->visited)
+    PLN_TRY(r->options->visit(r->options->ud, r->rw, r->old, node));
+  return r->options->number_values
+             ? pln_rewrite_number_value(r->rw, *node, node)
+             : PLN_OK;
+}
+
+static pln_status visit_node(void *ud, pln_rewrite *rw, pln_ref old,
+                             pln_ref *node) {
+  pln_rule_driver *r = ud;
+  r->rw = rw;
+  r->old = old;
+  if (r->counting)
+    PLN_TRY(count_swept(r));
+  if (r->options->explain) {
+    if (!r->counting)
+      PLN_TRY(begin_counting(r));
+    PLN_TRY(pln_rule_explain_node(r->match, *node));
+  } else if (pln_rule_noted(r, old) != PLN_NONE) {
+    PLN_TRY(use_noted(r, node));
+  } else {
+    PLN_TRY(rewrite_node(r, node));
+  }
+  if (!r->counting)
+    return PLN_OK;
+  r->counted = old + 1;
+  return pln_use_counts_replace(&r->uses, old, *node);
+}
+
+/* Finds the next node that a rule may match or that the options want. */
+static pln_ref next_node_to_visit(void *ud, const pln_graph *old, pln_ref from,
+                                  pln_ref end) {
+  const pln_rule_driver *r = ud;
+  pln_kind visited = r->options->visit ? r->options->visited : PLN_N_KINDS;
+  return pln_rule_tree_next(r->set, old, from, end, visited, r->paths);
 }
 
 /* Describes where each rule was applied last, while the swept graph is there.
@@ -618,8 +637,12 @@ static void forget_places(const pln_rule_driver *r) {
 
 static pln_status sweep(pln_rule_driver *r, const pln_graph *graph,
                         pln_graph **out) {
-  pln_mutator m = {
-      .ud = r, .visit = rewrite_node, .keeps_types = r->options->lenient};
+  bool all =
+      r->options->naive || r->options->explain || r->options->number_values;
+  pln_mutator m = {.ud = r,
+                   .visit = visit_node,
+                   .next = all ? NULL : next_node_to_visit,
+                   .keeps_types = r->options->lenient};
   r->counting = false;
   r->unfinished = false;
   forget_places(r);

@@ -768,8 +768,7 @@ static pln_status check_root(lowering *l, uint32_t at, bool several) {
   if (several && p->kind != PLN_MATCH_CALL)
     return pln_ast_error(l->ast, PLN_ERR_FORMAT, position,
                          "the roots of a rule that has several are calls");
-  if (p->kind == PLN_MATCH_KIND &&
-      pln_rule_kind_root((pln_kind)p->index) == PLN_NONE)
+  if (p->kind == PLN_MATCH_KIND && !pln_rule_can_replace((pln_kind)p->index))
     return pln_ast_error(l->ast, PLN_ERR_FORMAT, position,
                          "a rule does not replace variables and constants");
   if (p->kind == PLN_MATCH_ANY || p->kind == PLN_MATCH_VALUE)

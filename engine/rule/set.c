@@ -437,9 +437,9 @@ pln_status pln_rule_set_read(const pln_rule_set *set, uint32_t root) {
 }
 
 pln_status pln_rule_set_read_all(const pln_rule_set *set) {
-  uint32_t n = set->self ? set->n_root_ops + PLN_RULE_KIND_ROOTS : 0;
+  uint32_t n = set->self ? set->n_keys : 0;
   for (uint32_t root = 0; root < n; root++)
-    if (set->roots[root] == PLN_ROOT_UNREAD)
+    if (set->roots[root] == PLN_TREE_UNREAD)
       PLN_TRY(pln_rule_set_read(set, root));
   return PLN_OK;
 }
@@ -490,7 +490,6 @@ void pln_rule_set_free(pln_rule_set *set) {
   pln_mem_free(e, set->attrs, set->cap_attrs * sizeof *set->attrs);
   pln_mem_free(e, set->ops, set->cap_ops * sizeof *set->ops);
   pln_mem_free(e, set->tree, set->cap_tree * sizeof *set->tree);
-  pln_mem_free(e, set->cases, set->cap_cases * sizeof *set->cases);
   pln_mem_free(e, set->jumps, set->cap_jumps * sizeof *set->jumps);
   pln_mem_free(e, set->paths, set->cap_paths * sizeof *set->paths);
   pln_mem_free(e, set->heads, set->cap_heads * sizeof *set->heads);

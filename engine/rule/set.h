@@ -89,20 +89,25 @@ typedef struct pln_rule_head {
 } pln_rule_head;
 
 /* A node of the decision tree: tests the operand at `path`, or is a leaf with
- * the variants to try, in order of the rules. */
+ * the variants to try, in order of the rules. A leaf tests the root's first
+ * operand, and is its own child for every key. */
 typedef struct pln_tree_node {
-  uint32_t path;         /* PLN_NONE: a leaf */
-  uint32_t first, count; /* cases, or variants of a leaf */
-  uint32_t otherwise;    /* child for other keys; PLN_NONE: no match */
-  uint32_t jumps;        /* children by key, in the set's `jumps`; PLN_NONE: the
-                          * cases are searched */
+  uint32_t path;         /* 0: a leaf */
+  uint32_t base;         /* of its table in the set's `jumps` */
+  uint32_t otherwise;    /* child for other keys */
   uint32_t parent, arg;  /* of `path` */
-  uint64_t keys;         /* bits: what may be a key of a case, modulo 64 */
+  bool plain;            /* what is at `parent` has the operands that patterns
+                          * see, and `arg` is the number of one */
+  uint32_t first, count; /* leaf: variants */
 } pln_tree_node;
+/* The leaf where no variant matches, and the one of rules that are not read. */
+enum { PLN_TREE_NO_MATCH, PLN_TREE_UNREAD, PLN_TREE_FIRST };
 
-typedef struct pln_tree_case {
-  uint32_t key, child;
-} pln_tree_case;
+/* The child of a tree node for a key. The tables of all nodes overlap in one
+ * array: an entry is the node's that it names. */
+typedef struct pln_tree_jump {
+  uint32_t node, child;
+} pln_tree_jump;
 
 /* The operand `arg` of the node at `parent`. Path 0 is the root. */
 typedef struct pln_tree_path {
@@ -132,15 +137,14 @@ struct pln_rule_set {
   uint32_t n_heads, cap_heads;
   /* The decision tree, made when the set is complete. */
   bool compiled;
-  uint32_t *roots; /* by operator, from n_root_ops on by kind: tree node + 1;
-                    * 0: no rule; PLN_ROOT_UNREAD */
-  uint32_t n_root_ops;
+  uint32_t *roots;             /* by key: a node of the tree */
+  uint32_t n_root_ops, n_keys; /* operators, and with them kinds */
   pln_tree_node *tree;
   uint32_t n_tree, cap_tree;
-  pln_tree_case *cases;
-  uint32_t n_cases, cap_cases;
-  uint32_t *jumps; /* tables of n_keys children: by operator, then by kind */
-  uint32_t n_jumps, cap_jumps, n_keys;
+  pln_tree_jump *jumps; /* from a node's `base` on, by key */
+  uint32_t n_jumps, cap_jumps;
+  uint32_t end_jumps;  /* behind the last entry that is taken */
+  uint32_t first_base; /* where to look for room in `jumps` */
   pln_tree_path *paths;
   uint32_t n_paths, cap_paths;
   pln_idmap *path_ids; /* parent, arg -> path + 1 */
@@ -156,7 +160,8 @@ struct pln_rule_driver {
   pln_rewrite *rw;
   pln_ref old; /* the node of the old graph being rewritten */
   pln_use_counts uses;
-  bool counting; /* uses are counted in this sweep */
+  bool counting;   /* uses are counted in this sweep */
+  pln_ref counted; /* up to this node of the old graph */
   pln_budget budget;
   pln_ref *paths; /* by path of the tree: the node fetched last */
   uint32_t cap_paths, cap_values;
@@ -234,33 +239,31 @@ pln_status pln_rule_tree_add(pln_rule_set *set, uint32_t root) PLN_CHECKED;
 /* Returns true if the variant's root accepts no operator beside the heads of
  * its rule, and no kind. */
 bool pln_rule_tree_heads(const pln_rule_set *set, uint32_t variant);
-/* The kinds of nodes beside calls of operators that a rule may replace: the
- * number of the kind's tree; PLN_NONE: it has none. */
-enum { PLN_RULE_KIND_ROOTS = 5 };
-static inline uint32_t pln_rule_kind_root(pln_kind kind) {
-  switch ((int)kind) {
-  case PLN_TUPLE_GET_ITEM: return 0;
-  case PLN_TUPLE: return 1;
-  case PLN_IF: return 2;
-  case PLN_FUNCTION: return 3;
-  case PLN_CALL: return 4;
-  default: return PLN_NONE;
-  }
+/* Returns true for the kinds of nodes beside calls of operators that a rule may
+ * replace. */
+static inline bool pln_rule_can_replace(pln_kind kind) {
+  return kind == PLN_TUPLE_GET_ITEM || kind == PLN_TUPLE || kind == PLN_IF ||
+         kind == PLN_FUNCTION || kind == PLN_CALL;
 }
-#define PLN_ROOT_UNREAD UINT32_MAX
-/* The entry of `roots` for a node; PLN_NONE: no rule can match it. */
-static inline uint32_t pln_rule_root_index(const pln_rule_set *set,
-                                           const pln_node *node) {
-  if (node->kind == PLN_CALL && node->data)
-    return node->data < set->n_root_ops ? node->data : PLN_NONE;
-  uint32_t root = pln_rule_kind_root((pln_kind)node->kind);
-  return root == PLN_NONE ? PLN_NONE : set->n_root_ops + root;
+/* The key by which a node is found in `roots` and `jumps` of a set: its
+ * operator, or from n_root_ops on its kind. Operators that were registered
+ * since the set was compiled are all 0. */
+static inline uint32_t pln_rule_key(uint32_t n_root_ops, const pln_node *node) {
+  if (node->kind != PLN_CALL || !node->data)
+    return n_root_ops + node->kind;
+  return node->data < n_root_ops ? node->data : 0;
 }
-/* The variants that a node may match, in order; *count 0: none. `root` is not
- * 0. */
+/* The variants that a node may match, in order; *count 0: none. `root`: a node
+ * of the tree whose rules are read. */
 const uint32_t *pln_rule_tree_find(const pln_rule_set *set, const pln_graph *g,
                                    pln_ref node, uint32_t root, pln_ref *paths,
                                    uint32_t *count);
+/* The first node from `from` on, before `end`, that a variant may match, for
+ * which rules must be read, or that is of the kind `also`; `end`: there is
+ * none. */
+pln_ref pln_rule_tree_next(const pln_rule_set *set, const pln_graph *g,
+                           pln_ref from, pln_ref end, pln_kind also,
+                           pln_ref *paths);
 /* Returns true for Relay's form of a call that joins the fields of a tuple. */
 static inline bool pln_rule_joins_tuple(const pln_graph *g, pln_ref node) {
   const pln_node *n = &g->nodes[node];

@@ -5,8 +5,11 @@
  * each operand path. A tree node tests the column that most of its rows
  * constrain, and its children have the rows that remain. A leaf lists variants
  * in order of their rules, and match.c then checks them as a whole: the tree
- * only leaves out what cannot match. A node that no rule matches costs a test
- * or two.
+ * only leaves out what cannot match.
+ *
+ * A test is one look-up in an array: the tables of all tree nodes, which are
+ * sparse, overlap (Tarjan and Yao, Storing a sparse table, 1979). While nothing
+ * changes, pln_rule_tree_next passes over what no rule matches in one loop.
  *
  * Called by set.c, and by drive.c for each node. */
 
@@ -14,16 +17,14 @@
 
 #include "rule/set.h"
 
-/* Keys: an operator's number; or, with this bit, a kind of node. */
-enum { FEW_ROWS = 2, FEW_TESTS = 2, FEW_CASES = 3 };
-#define KEY_OF_KIND 0x80000000u
-#define KEY_MISSING (KEY_OF_KIND | PLN_ABSENT)
+enum { FEW_ROWS = 2, FEW_TESTS = 2, MAX_PLACES = 64 };
 
 /* A tree node to be made: rows of `pool`, below `parent` in the tree. */
 typedef struct tree_item {
   uint32_t node, parent; /* `parent`: item; PLN_NONE at a root */
   uint32_t first, count;
   uint32_t tested; /* the path that `parent` tested */
+  uint32_t key;    /* of the node there; PLN_NONE: none of the cases */
   uint32_t depth;  /* number of tests on the way */
 } tree_item;
 
@@ -39,8 +40,11 @@ typedef struct tree_builder {
   uint32_t *votes;  /* by path, zero between two tests */
   uint32_t *tested; /* by path: the stamp of the item for which it is tested */
   uint32_t stamp;
-  uint16_t *at;       /* by row and path: its pattern there, plus 1 */
-  uint32_t max_nodes; /* of the tree that is being built */
+  uint16_t *at;    /* by row and path: its pattern there, plus 1 */
+  uint32_t *cases; /* the keys that the current tree node tells apart */
+  uint32_t n_cases, cap_cases;
+  uint32_t *case_stamps; /* by key: the stamp of the item that has the case */
+  uint32_t max_nodes;    /* of the tree that is being built */
 } tree_builder;
 
 /* -------------------------------------------------------------------- paths */
@@ -90,6 +94,10 @@ static bool is_constant_only(const pln_pattern_node *p) {
                              PLN_CONSTRAINT_SPLAT)));
 }
 
+static uint32_t kind_key(const pln_rule_set *s, pln_kind kind) {
+  return s->n_root_ops + (uint32_t)kind;
+}
+
 /* The keys that the pattern accepts; false: any. */
 static bool pattern_keys(const pln_rule_set *s, const pln_pattern_node *p,
                          uint32_t *single, const uint32_t **keys, uint32_t *n) {
@@ -102,13 +110,13 @@ static bool pattern_keys(const pln_rule_set *s, const pln_pattern_node *p,
     *keys = s->ops + p->ops;
     *n = p->n_ops;
     return true;
-  case PLN_MATCH_TUPLE: *single = KEY_OF_KIND | PLN_TUPLE; return true;
-  case PLN_MATCH_FIELD: *single = KEY_OF_KIND | PLN_TUPLE_GET_ITEM; return true;
-  case PLN_MATCH_KIND: *single = KEY_OF_KIND | p->index; return true;
+  case PLN_MATCH_TUPLE: *single = kind_key(s, PLN_TUPLE); return true;
+  case PLN_MATCH_FIELD: *single = kind_key(s, PLN_TUPLE_GET_ITEM); return true;
+  case PLN_MATCH_KIND: *single = kind_key(s, (pln_kind)p->index); return true;
   case PLN_MATCH_VALUE:
   case PLN_MATCH_ANY: break;
   }
-  *single = KEY_OF_KIND | PLN_CONSTANT;
+  *single = kind_key(s, PLN_CONSTANT);
   return is_constant_only(p);
 }
 
@@ -166,8 +174,7 @@ static pln_status add_item(tree_builder *b, tree_item item) {
 static pln_status add_tree_node(pln_rule_set *s, uint32_t *out) {
   PLN_TRY(pln_mem_grow(s->engine, (void **)&s->tree, &s->cap_tree,
                        (size_t)s->n_tree + 1, sizeof *s->tree));
-  s->tree[s->n_tree] = (pln_tree_node){
-      .path = PLN_NONE, .otherwise = PLN_NONE, .jumps = PLN_NONE};
+  s->tree[s->n_tree] = (pln_tree_node){.otherwise = s->n_tree, .plain = true};
   *out = s->n_tree++;
   return PLN_OK;
 }
@@ -237,50 +244,42 @@ static pln_status make_terminal(tree_builder *b, const tree_item *item) {
   return PLN_OK;
 }
 
-static int compare_cases(const void *a, const void *b) {
-  uint32_t x = ((const pln_tree_case *)a)->key;
-  uint32_t y = ((const pln_tree_case *)b)->key;
-  return x < y ? -1 : x > y;
+static pln_status add_case(tree_builder *b, uint32_t key) {
+  if (b->case_stamps[key] == b->stamp)
+    return PLN_OK;
+  b->case_stamps[key] = b->stamp;
+  PLN_TRY(pln_mem_grow(b->set->engine, (void **)&b->cases, &b->cap_cases,
+                       (size_t)b->n_cases + 1, sizeof *b->cases));
+  b->cases[b->n_cases++] = key;
+  return PLN_OK;
 }
 
-/* Adds a case for each key of the rows' patterns at `path`. */
+/* Lists the keys of the rows' patterns at `path`. */
 static pln_status list_cases(tree_builder *b, const tree_item *item,
                              uint32_t path) {
-  pln_rule_set *s = b->set;
-  uint32_t first = s->n_cases;
+  b->n_cases = 0;
   for (uint32_t r = 0; r < item->count; r++) {
     const pln_pattern_node *p = pattern_at(b, b->pool[item->first + r], path);
     const uint32_t *keys;
     uint32_t single, n;
-    if (!p || !pattern_keys(s, p, &single, &keys, &n))
+    if (!p || !pattern_keys(b->set, p, &single, &keys, &n))
       continue;
-    for (uint32_t i = 0; i < n; i++) {
-      uint32_t k = first;
-      while (k < s->n_cases && s->cases[k].key != keys[i])
-        k++;
-      if (k < s->n_cases)
-        continue;
-      PLN_TRY(pln_mem_grow(s->engine, (void **)&s->cases, &s->cap_cases,
-                           (size_t)s->n_cases + 1, sizeof *s->cases));
-      s->cases[s->n_cases++] = (pln_tree_case){.key = keys[i]};
-    }
+    for (uint32_t i = 0; i < n; i++)
+      PLN_TRY(add_case(b, keys[i]));
   }
-  qsort(s->cases + first, s->n_cases - first, sizeof *s->cases, compare_cases);
-  s->tree[item->node].first = first;
-  s->tree[item->node].count = s->n_cases - first;
   return PLN_OK;
 }
 
-/* Adds the child with the rows that accept `key`; *child PLN_NONE if there are
- * none. */
+/* Adds the child with the rows that accept `key`. */
 static pln_status add_child(tree_builder *b, uint32_t at, uint32_t path,
                             uint32_t key, uint32_t *child) {
   tree_item item = {.parent = at,
                     .first = b->n_pool,
                     .tested = path,
+                    .key = key,
                     .depth = b->items[at].depth + 1};
   uint32_t first = b->items[at].first, count = b->items[at].count;
-  *child = PLN_NONE;
+  *child = PLN_TREE_NO_MATCH;
   for (uint32_t r = 0; r < count; r++)
     if (accepts(b, b->pool[first + r], path, key))
       PLN_TRY(add_row(b, b->pool[first + r]));
@@ -292,51 +291,76 @@ static pln_status add_child(tree_builder *b, uint32_t at, uint32_t path,
   return add_item(b, item);
 }
 
-/* The entry of a table of jumps for a key. */
-static uint32_t jump_index(const pln_rule_set *s, uint32_t key) {
-  return key & KEY_OF_KIND ? s->n_root_ops + (key & ~KEY_OF_KIND) : key;
+/* Returns true if no case would be at an entry that is taken. */
+static bool is_free(const tree_builder *b, uint32_t base) {
+  const pln_rule_set *s = b->set;
+  for (uint32_t i = 0; i < b->n_cases; i++) {
+    uint32_t at = base + b->cases[i];
+    if (at < s->n_jumps && s->jumps[at].node != PLN_NONE)
+      return false;
+  }
+  return true;
 }
 
-/* Gives a node with many cases a table of its children by key. */
-static pln_status add_jumps(pln_rule_set *s, uint32_t node) {
-  const pln_tree_node *t = &s->tree[node];
-  if (t->count <= FEW_CASES)
+/* Where the table of a node with the listed cases may begin: the first of a few
+ * places that is free, or else the end of what is used. */
+static uint32_t find_base(tree_builder *b) {
+  pln_rule_set *s = b->set;
+  uint32_t least = s->n_keys;
+  for (uint32_t i = 0; i < b->n_cases; i++)
+    if (b->cases[i] < least)
+      least = b->cases[i];
+  for (uint32_t i = 0; i < MAX_PLACES; i++)
+    if (is_free(b, s->first_base + i))
+      return s->first_base + i;
+  s->first_base += MAX_PLACES / 2;
+  return s->end_jumps > least ? s->end_jumps - least : 0;
+}
+
+/* Every key has an entry at `base`, which may belong to another node. */
+static pln_status cover_jumps(pln_rule_set *s, uint32_t base) {
+  uint32_t need = base + s->n_keys;
+  if (need <= s->n_jumps)
     return PLN_OK;
-  PLN_TRY(pln_mem_grow(s->engine, (void **)&s->jumps, &s->cap_jumps,
-                       (size_t)s->n_jumps + s->n_keys, sizeof *s->jumps));
-  uint32_t *jumps = s->jumps + s->n_jumps;
-  for (uint32_t i = 0; i < s->n_keys; i++)
-    jumps[i] = t->otherwise;
-  for (uint32_t i = t->first; i < t->first + t->count; i++)
-    jumps[jump_index(s, s->cases[i].key)] = s->cases[i].child;
-  s->tree[node].jumps = s->n_jumps;
-  s->n_jumps += s->n_keys;
+  PLN_TRY(pln_mem_grow(s->engine, (void **)&s->jumps, &s->cap_jumps, need,
+                       sizeof *s->jumps));
+  memset(s->jumps + s->n_jumps, 0xff, (need - s->n_jumps) * sizeof *s->jumps);
+  s->n_jumps = need;
   return PLN_OK;
 }
 
-static uint64_t key_bit(uint32_t key) {
-  return (uint64_t)1 << key % 64;
+/* Returns true if the node at `path`, below the item, is known to be a call of
+ * an operator whose operands are those that patterns see. */
+static bool is_plain_call(const tree_builder *b, uint32_t at, uint32_t path) {
+  const pln_rule_set *s = b->set;
+  while (at != PLN_NONE && b->items[at].tested != path)
+    at = b->items[at].parent;
+  uint32_t key = at == PLN_NONE ? PLN_NONE : b->items[at].key;
+  return key > 0 && key < s->n_root_ops &&
+         !(pln_op_row(s->engine, key)->traits & PLN_TRAIT_JOIN);
 }
 
 static pln_status split_item(tree_builder *b, uint32_t at, uint32_t path) {
   pln_rule_set *s = b->set;
-  tree_item item = b->items[at];
-  PLN_TRY(list_cases(b, &item, path));
-  pln_tree_node *node = &s->tree[item.node];
-  node->path = path;
-  node->parent = s->paths[path].parent;
-  node->arg = s->paths[path].arg;
-  for (uint32_t i = 0; i < node->count; i++)
-    node->keys |= key_bit(s->cases[node->first + i].key);
-  for (uint32_t i = 0; i < s->tree[item.node].count; i++) {
-    uint32_t k = s->tree[item.node].first + i, child;
-    PLN_TRY(add_child(b, at, path, s->cases[k].key, &child));
-    s->cases[k].child = child;
+  uint32_t node = b->items[at].node, parent = s->paths[path].parent, child;
+  PLN_TRY(list_cases(b, &b->items[at], path));
+  uint32_t base = find_base(b);
+  PLN_TRY(cover_jumps(s, base));
+  for (uint32_t i = 0; i < b->n_cases; i++) {
+    PLN_TRY(add_child(b, at, path, b->cases[i], &child));
+    uint32_t to = base + b->cases[i];
+    s->jumps[to] = (pln_tree_jump){node, child};
+    s->end_jumps = to >= s->end_jumps ? to + 1 : s->end_jumps;
   }
-  uint32_t otherwise;
-  PLN_TRY(add_child(b, at, path, UINT32_MAX, &otherwise));
-  s->tree[item.node].otherwise = otherwise;
-  return add_jumps(s, item.node);
+  PLN_TRY(add_child(b, at, path, PLN_NONE, &child));
+  s->tree[node].path = path;
+  s->tree[node].base = base;
+  s->tree[node].parent = parent;
+  s->tree[node].arg = s->paths[path].arg;
+  s->tree[node].plain =
+      s->tree[node].arg < PLN_ARG_CONSTANT && is_plain_call(b, at, parent);
+  s->tree[node].otherwise = child;
+  return PLN_OK;
 }
 
 /* A few variants are compared as a whole after some tests. A tree that grows
@@ -357,17 +381,9 @@ static pln_status build_items(tree_builder *b, uint32_t first) {
   return PLN_OK;
 }
 
-/* The entry of `roots` for a root pattern's key. */
-static uint32_t root_of_key(const pln_rule_set *s, uint32_t key) {
-  return key & KEY_OF_KIND
-             ? s->n_root_ops +
-                   pln_rule_kind_root((pln_kind)(key & ~KEY_OF_KIND))
-             : key;
-}
-
 /* Builds the tree below one root from its rows, whose paths are known. */
 static pln_status build_rows(tree_builder *b, uint32_t root) {
-  tree_item item = {.parent = PLN_NONE, .count = b->n_rows};
+  tree_item item = {.parent = PLN_NONE, .count = b->n_rows, .key = root};
   uint32_t first = b->set->n_tree;
   b->n_pool = 0;
   for (uint32_t i = 0; i < b->n_rows; i++)
@@ -376,7 +392,7 @@ static pln_status build_rows(tree_builder *b, uint32_t root) {
   b->max_nodes = first + 8 * b->n_rows + 64;
   PLN_TRY(add_item(b, item)); /* tested: path 0, the root */
   PLN_TRY(build_items(b, b->n_items - 1));
-  b->set->roots[root] = first + 1;
+  b->set->roots[root] = first;
   return PLN_OK;
 }
 
@@ -386,7 +402,6 @@ static pln_status build_root(tree_builder *b, uint32_t root,
   pln_engine *e = b->set->engine;
   b->rows = rows;
   b->n_rows = n;
-  b->stamp = 0;
   PLN_TRY(find_paths(b));
   size_t by_path = ((size_t)b->set->n_paths + 1) * sizeof *b->votes;
   PLN_TRY(index_patterns(b));
@@ -403,7 +418,7 @@ static pln_status build_root(tree_builder *b, uint32_t root,
 /* Lists the variants of each root, in order, and builds their trees. */
 static pln_status build_roots(tree_builder *b) {
   pln_rule_set *s = b->set;
-  uint32_t n_roots = s->n_root_ops + PLN_RULE_KIND_ROOTS, total = 0, single, n;
+  uint32_t n_roots = s->n_keys, total = 0, single = 0, n;
   const uint32_t *keys;
   uint32_t *start = pln_mem_zeroed(s->engine, (n_roots + 1) * sizeof *start);
   if (!start)
@@ -412,7 +427,7 @@ static pln_status build_roots(tree_builder *b) {
     (void)pattern_keys(s, &s->patterns[s->variants[v].first], &single, &keys,
                        &n);
     for (uint32_t i = 0; i < n; i++, total++)
-      start[root_of_key(s, keys[i]) + 1]++;
+      start[keys[i] + 1]++;
   }
   for (uint32_t r = 0; r < n_roots; r++)
     start[r + 1] += start[r];
@@ -423,7 +438,7 @@ static pln_status build_roots(tree_builder *b) {
     (void)pattern_keys(s, &s->patterns[s->variants[v].first], &single, &keys,
                        &n);
     for (uint32_t i = 0; i < n; i++)
-      rows[next[root_of_key(s, keys[i])]++] = v;
+      rows[next[keys[i]]++] = v;
   }
   for (uint32_t r = 0, begin = 0; status == PLN_OK && r < n_roots; r++) {
     if (next[r] > begin)
@@ -440,7 +455,9 @@ static pln_status begin_builder(tree_builder *b, pln_rule_set *set) {
   *b = (tree_builder){.set = set};
   b->pattern_path =
       pln_mem_new(set->engine, patterns * sizeof *b->pattern_path);
-  if (!b->pattern_path)
+  b->case_stamps =
+      pln_mem_zeroed(set->engine, set->n_keys * sizeof *b->case_stamps);
+  if (!b->pattern_path || !b->case_stamps)
     return pln_nomem(set->engine);
   return set->path_ids ? PLN_OK : pln_idmap_new(set->engine, &set->path_ids);
 }
@@ -452,6 +469,9 @@ static void end_builder(tree_builder *b) {
                b->pattern_path ? patterns * sizeof *b->pattern_path : 0);
   pln_mem_free(e, b->pool, b->cap_pool * sizeof *b->pool);
   pln_mem_free(e, b->items, b->cap_items * sizeof *b->items);
+  pln_mem_free(e, b->cases, b->cap_cases * sizeof *b->cases);
+  pln_mem_free(e, b->case_stamps,
+               b->case_stamps ? b->set->n_keys * sizeof *b->case_stamps : 0);
 }
 
 /* Notes which roots have rules, without their trees. */
@@ -459,25 +479,33 @@ static void note_roots(pln_rule_set *s) {
   uint32_t single, n;
   const uint32_t *keys;
   for (uint32_t i = 0; i < s->n_heads; i++)
-    s->roots[s->heads[i].op] = PLN_ROOT_UNREAD;
+    s->roots[s->heads[i].op] = PLN_TREE_UNREAD;
   for (uint32_t v = 0; v < s->n_variants; v++) {
     const pln_pattern_node *p = &s->patterns[s->variants[v].first];
     (void)pattern_keys(s, p, &single, &keys, &n);
     for (uint32_t i = 0; i < n; i++)
-      s->roots[root_of_key(s, keys[i])] = PLN_ROOT_UNREAD;
+      s->roots[keys[i]] = PLN_TREE_UNREAD;
   }
+}
+
+/* Makes the leaves that every tree shares. */
+static pln_status begin_tree(pln_rule_set *s) {
+  uint32_t leaf = 0;
+  while (leaf + 1 < PLN_TREE_FIRST)
+    PLN_TRY(add_tree_node(s, &leaf));
+  return cover_jumps(s, 0);
 }
 
 pln_status pln_rule_tree_build(pln_rule_set *set) {
   tree_builder b;
   set->n_root_ops = pln_op_count(set->engine) + 1;
   set->n_keys = set->n_root_ops + PLN_N_KINDS;
-  size_t size =
-      ((size_t)set->n_root_ops + PLN_RULE_KIND_ROOTS) * sizeof *set->roots;
+  size_t size = (size_t)set->n_keys * sizeof *set->roots;
   set->roots = pln_arena_new(&set->arena, size);
   if (!set->roots)
     return pln_nomem(set->engine);
   memset(set->roots, 0, size);
+  PLN_TRY(begin_tree(set));
   if (set->self) {
     note_roots(set);
     return PLN_OK;
@@ -496,7 +524,7 @@ static bool has_root(const pln_rule_set *s, uint32_t variant, uint32_t root) {
   const pln_pattern_node *p = &s->patterns[s->variants[variant].first];
   (void)pattern_keys(s, p, &single, &keys, &n);
   for (uint32_t i = 0; i < n; i++)
-    if (root_of_key(s, keys[i]) == root)
+    if (keys[i] == root)
       return true;
   return false;
 }
@@ -547,60 +575,115 @@ bool pln_rule_tree_heads(const pln_rule_set *s, uint32_t variant) {
 /* ------------------------------------------------------------------- walking
  */
 
-/* The operand that a tree node tests; PLN_NONE: there is none. Most are plain
- * operands of calls of operators. */
-static pln_ref fetch(const pln_graph *g, const pln_tree_node *t,
-                     const pln_ref *fetched) {
-  pln_ref parent = fetched[t->parent];
-  const pln_node *n = &g->nodes[parent];
-  if (n->kind == PLN_CALL && n->data && t->arg < n->count &&
-      t->arg < PLN_ARG_CONSTANT) {
-    pln_ref operand = g->operands[n->first + t->arg];
-    if (n->count > 1 || g->nodes[operand].kind != PLN_TUPLE)
-      return operand;
-  }
-  return pln_rule_operand_at(g, parent, t->arg);
+/* The key of an operand, and of one that is not there. */
+static inline uint32_t operand_key(const pln_rule_set *s, const pln_graph *g,
+                                   pln_ref operand) {
+  return operand == PLN_NONE ? s->n_root_ops + PLN_ABSENT
+                             : pln_rule_key(s->n_root_ops, &g->nodes[operand]);
 }
 
-static uint32_t key_of(const pln_graph *g, pln_ref node) {
-  if (node == PLN_NONE)
-    return KEY_MISSING;
-  const pln_node *n = &g->nodes[node];
-  return n->kind == PLN_CALL && n->data ? n->data : KEY_OF_KIND | n->kind;
+/* The operand that a tree node tests; PLN_NONE: there is none. */
+static inline pln_ref fetch(const pln_graph *g, const pln_tree_node *t,
+                            const pln_ref *fetched) {
+  const pln_node *n = &g->nodes[fetched[t->parent]];
+  if (!t->plain)
+    return pln_rule_operand_at(g, fetched[t->parent], t->arg);
+  return t->arg < n->count ? g->operands[n->first + t->arg] : PLN_NONE;
 }
 
-static uint32_t find_case(const pln_rule_set *s, const pln_tree_node *t,
-                          uint32_t key) {
-  if (t->jumps != PLN_NONE)
-    return s->jumps[t->jumps + jump_index(s, key)];
-  uint32_t low = t->first, high = t->first + t->count;
-  while (low < high) {
-    uint32_t middle = low + (high - low) / 2;
-    if (s->cases[middle].key == key)
-      return s->cases[middle].child;
-    if (s->cases[middle].key < key)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return t->otherwise;
+static inline uint32_t find_child(const pln_rule_set *s, uint32_t at,
+                                  uint32_t key) {
+  const pln_tree_node *t = &s->tree[at];
+  const pln_tree_jump *jump = &s->jumps[t->base + key];
+  return jump->node == at ? jump->child : t->otherwise;
 }
 
 const uint32_t *pln_rule_tree_find(const pln_rule_set *s, const pln_graph *g,
                                    pln_ref node, uint32_t root, pln_ref *paths,
                                    uint32_t *count) {
-  *count = 0;
+  const pln_tree_node *t;
   paths[0] = node;
-  for (uint32_t at = root - 1; at != PLN_NONE;) {
-    const pln_tree_node *t = &s->tree[at];
-    if (t->path == PLN_NONE) {
-      *count = t->count;
-      return s->leaves + t->first;
-    }
+  for (uint32_t at = root; t = &s->tree[at], t->path != 0;) {
     pln_ref operand = fetch(g, t, paths);
-    uint32_t key = key_of(g, operand);
     paths[t->path] = operand;
-    at = t->keys & key_bit(key) ? find_case(s, t, key) : t->otherwise;
+    at = find_child(s, at, operand_key(s, g, operand));
   }
-  return NULL;
+  *count = t->count;
+  return s->leaves + t->first;
+}
+
+/* What the loop over a graph reads again and again. */
+typedef struct tree_view {
+  const uint32_t *roots;
+  const pln_tree_node *tree;
+  const pln_tree_jump *jumps;
+  const pln_node *nodes;
+  const pln_ref *operands;
+  uint32_t n_root_ops, missing;
+} tree_view;
+
+static inline tree_view view_tree(const pln_rule_set *s, const pln_graph *g) {
+  return (tree_view){.roots = s->roots,
+                     .tree = s->tree,
+                     .jumps = s->jumps,
+                     .nodes = g->nodes,
+                     .operands = g->operands,
+                     .n_root_ops = s->n_root_ops,
+                     .missing = s->n_root_ops + PLN_ABSENT};
+}
+
+/* One step from a plain tree node whose parent is known. *operand: what was
+ * tested. */
+static inline uint32_t step(const tree_view *v, uint32_t at, const pln_node *n,
+                            const pln_node **operand) {
+  const pln_tree_node *t = &v->tree[at];
+  uint32_t key = v->missing;
+  if (t->arg < n->count) {
+    *operand = &v->nodes[v->operands[n->first + t->arg]];
+    key = pln_rule_key(v->n_root_ops, *operand);
+  }
+  const pln_tree_jump *jump = &v->jumps[t->base + key];
+  return jump->node == at ? jump->child : t->otherwise;
+}
+
+/* True if the first tests say that no variant matches the node. */
+static inline bool is_ruled_out(const tree_view *v, const pln_node *n,
+                                uint32_t root) {
+  const pln_node *first = n, *second;
+  if (!v->tree[root].plain)
+    return false;
+  uint32_t at = step(v, root, n, &first);
+  if (at == PLN_TREE_NO_MATCH)
+    return true;
+  const pln_tree_node *t = &v->tree[at];
+  if (!t->plain)
+    return false;
+  return step(v, at, t->parent ? first : n, &second) == PLN_TREE_NO_MATCH;
+}
+
+/* True if a variant may match the node, or its rules are not read. */
+static bool may_match(const pln_rule_set *s, const pln_graph *g, pln_ref node,
+                      uint32_t root, pln_ref *paths) {
+  uint32_t count;
+  if (root == PLN_TREE_UNREAD)
+    return true;
+  (void)pln_rule_tree_find(s, g, node, root, paths, &count);
+  return count > 0;
+}
+
+pln_ref pln_rule_tree_next(const pln_rule_set *s, const pln_graph *g,
+                           pln_ref from, pln_ref end, pln_kind also,
+                           pln_ref *paths) {
+  const tree_view v = view_tree(s, g);
+  for (pln_ref i = from; i < end; i++) {
+    const pln_node *n = &v.nodes[i];
+    uint32_t root = v.roots[pln_rule_key(v.n_root_ops, n)];
+    if (n->kind == (uint8_t)also)
+      return i;
+    if (root == PLN_TREE_NO_MATCH || is_ruled_out(&v, n, root))
+      continue;
+    if (may_match(s, g, i, root, paths))
+      return i;
+  }
+  return end;
 }

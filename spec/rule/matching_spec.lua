@@ -14,13 +14,15 @@ local function pick(random, list) return list[random(1, #list)] end
 
 -- A pattern of at most that depth; adds its variables to `vars`.
 local function random_pattern(random, depth, vars)
-  local kind = depth == 0 and 1 or random(depth == 3 and 3 or 1, 6)
+  local kind = depth == 0 and 1 or random(depth == 3 and 3 or 1, 9)
   if kind == 1 then
     local name = "?v" .. random(1, 3)
     vars[#vars + 1] = name
     return name
   elseif kind == 2 then
-    return pick(random, { "0", "1", "_", "2" })
+    local constant = pick(random, { "0", "1", "_", "2", "?c:const" })
+    if constant == "?c:const" then vars[#vars + 1] = "?c" end
+    return constant
   elseif kind == 3 then
     return ("%s(%s)"):format(pick(random, unary), random_pattern(random, depth - 1, vars))
   elseif kind == 4 and depth < 3 then
@@ -28,6 +30,14 @@ local function random_pattern(random, depth, vars)
       ("%s(%s)"):format(pick(random, unary), random_pattern(random, depth - 1, vars)))
   elseif kind == 5 then
     return ("{%s|%s}(%s)"):format(unary[random(1, 2)], unary[random(3, 5)],
+      random_pattern(random, depth - 1, vars))
+  elseif kind == 7 then
+    return ("(%s, %s).%d"):format(random_pattern(random, depth - 1, vars),
+      random_pattern(random, depth - 1, vars), random(0, 1))
+  elseif kind == 8 then
+    return ("split(%s, indices_or_sections=1).0"):format(random_pattern(random, depth - 1, vars))
+  elseif kind == 9 and depth < 3 then
+    return ("If(_, %s, %s)"):format(random_pattern(random, depth - 1, vars),
       random_pattern(random, depth - 1, vars))
   end
   return ("%s(%s, %s)"):format(pick(random, binary), random_pattern(random, depth - 1, vars),
@@ -52,25 +62,33 @@ local function random_rules(random)
   return rules
 end
 
-local function random_module(random)
-  local lines, n = {}, 0
+-- A line of a module: the value %i, of type Tensor[(3), float32], from earlier ones.
+local function random_line(random, i)
   local function value()
-    local which = random(-2, n)
-    if which == -2 then return ("%d"):format(random(0, 2)) .. "f" end
+    local which = random(-2, i - 1)
+    if which == -2 then return ("%df"):format(random(0, 2)) end
     return which < 1 and (which == 0 and "%x" or "%y") or ("%%%d"):format(which)
   end
-  for i = 1, 20 do
-    if random() < 0.5 then
-      lines[i] = ("  %%%d = %s(%s);"):format(i, pick(random, unary), i > 1 and "%" .. i - 1 or "%x")
-    else
-      lines[i] = ("  %%%d = %s(%s, %s);"):format(i, pick(random, binary),
-        i > 1 and "%" .. random(1, i - 1) or "%x", value())
-    end
-    n = i
+  local last = i > 1 and "%" .. i - 1 or "%x"
+  local kind = random()
+  if kind < 0.5 then return ("%s(%s)"):format(pick(random, unary), last) end
+  if kind < 0.6 then return ("(%s, %%x).%d"):format(last, random(0, 1)) end
+  if kind < 0.7 then
+    return ("split(%s, indices_or_sections=1, axis=0).0"):format(last)
+  elseif kind < 0.75 then
+    return ("if (%%b) { %s(%s) } else { %s(%s) }"):format(pick(random, unary), last,
+      pick(random, unary), last)
   end
+  return ("%s(%s, %s)"):format(pick(random, binary), i > 1 and "%" .. random(1, i - 1) or "%x",
+    value())
+end
+
+local function random_module(random)
+  local lines = {}
+  for i = 1, 20 do lines[i] = ("  %%%d = %s;"):format(i, random_line(random, i)) end
   return assert(pl.parse(([[
 #[version = "0.0.5"]
-def @main(%%x: Tensor[(3), float32], %%y: Tensor[(3), float32]) {
+def @main(%%x: Tensor[(3), float32], %%y: Tensor[(3), float32], %%b: bool) {
 %s
   add(%%19, %%20)
 }
@@ -90,12 +108,39 @@ describe("the decision tree", function()
       if ok then
         assert.is_true(pl.equal(fast, slow), ("seed %d:\n%s\n%s"):format(seed, rules, mod))
         for i, count in ipairs(counts) do
-          assert.equal(slow_counts[i].applied, count.applied, ("seed %d"):format(seed))
+          for _, key in ipairs { "matches", "refused", "applied" } do
+            assert.equal(slow_counts[i][key], count[key], ("seed %d"):format(seed))
+          end
           assert.is_true(count.tried <= slow_counts[i].tried)
           applied = applied + count.applied
         end
       end
     end
     assert.is_true(applied > pairs_wanted)
+  end)
+
+  it("tells operators apart that were registered after it was made", function()
+    local rules = pl.rules { "nn.relu(tanh(?x)) => tanh(?x)", "nn.relu(exp(?x)) => exp(?x)",
+      "nn.relu(abs(?x)) => abs(?x)", "nn.relu(sqrt(?x)) => sqrt(?x)",
+      "nn.relu(?c:const) => ?c" }
+    local x = pl.var("x", "Tensor[(3), float32]")
+    for i = 1, 100 do
+      local name = ("spec_matching.op%d"):format(i)
+      pl.ops[name] = { args = { "x" }, infer = "same" }
+      local fn = pl.func({ x }, pl.op.nn.relu(pl.op[name](x)))
+      assert.equal(fn, (rules:apply(fn)))
+    end
+  end)
+
+  it("visits a node behind thousands that it passes over", function()
+    local last = pl.var("x", "Tensor[(3), float32]")
+    local fn = last
+    for i = 1, 20000 do fn = pl.op[i % 5000 == 0 and "abs" or "exp"](fn) end
+    local rules = pl.rules { "?r@abs(exp(?x:once)) => exp(?x)" }
+    local new, counts = rules:apply(pl.func({ last }, fn))
+    assert.equal(4, counts[1].applied)
+    assert.equal(4, counts[1].tried)
+    local same = rules:apply(pl.func({ last }, fn), { naive = true })
+    assert.is_true(pl.equal(new, same))
   end)
 end)

@@ -723,6 +723,10 @@ typedef struct pln_mutator {
    * rebuilt with new operands. Leave *node, or set it to a replacement that was
    * appended with pln_build_* through pln_rewrite_builder. */
   pln_status (*visit)(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node);
+  /* Called while nothing has changed: the first node in [from, end) of the old
+   * graph that `visit` must see; `end`: none. The others stay as they are.
+   * NULL: `visit` sees every node. After the first change it sees them all. */
+  pln_ref (*next)(void *ud, const pln_graph *old, pln_ref from, pln_ref end);
   /* Before a scope's first node; *action is preset to PLN_SCOPE_KEEP. */
   pln_status (*enter)(void *ud, pln_rewrite *rw, pln_scope old,
                       pln_scope_action *action);

@@ -29,7 +29,7 @@ bool pln_rewrite_has_left(const pln_rewrite *rw, pln_ref node) {
     return !is_visible(&h, node);
   }
   return node < rw->swept &&
-         rw->old->scopes[rw->node_scope[node]].end <= rw->at;
+         rw->old->scopes[pln_graph_scope_of(rw->old, node)].end <= rw->at;
 }
 
 /* Scopes and what belongs to them are not copied. */

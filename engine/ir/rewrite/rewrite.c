@@ -97,7 +97,7 @@ static pln_status copy_nodes(pln_rewrite *rw) {
   memcpy(g->typed_from, old->typed_from, n * sizeof *g->typed_from);
   if (operands)
     memcpy(g->operands, old->operands, operands * sizeof *g->operands);
-  memcpy(b->node_scope, rw->node_scope, n * sizeof *b->node_scope);
+  pln_graph_node_scopes(old, b->node_scope);
   g->n_nodes = n;
   g->n_operands = operands;
   for (uint32_t i = 0; i < old->n_tensors; i++) {
@@ -766,7 +766,6 @@ static pln_status replace_uncopied_node(pln_rewrite *rw, pln_ref *node) {
 
 static pln_status rewrite_current_node(pln_rewrite *rw) {
   pln_ref candidate = rw->at, copy = rw->at, replacement;
-  PLN_TRY(pln_poll(rw->engine));
   PLN_TRY(replace_uncopied_node(rw, &replacement));
   if (replacement != PLN_NONE)
     return PLN_OK;
@@ -775,7 +774,6 @@ static pln_status rewrite_current_node(pln_rewrite *rw) {
     PLN_TRY(copy_node(rw, &candidate));
     copy = candidate == copy ? copy : PLN_NONE;
   } else {
-    rw->node_scope[rw->at] = here(rw);
     rw->swept = rw->at + 1;
   }
   if (rw->types && copy != PLN_NONE)
@@ -833,21 +831,40 @@ static pln_status open_rows(pln_rewrite *rw, pln_scope *next) {
   return PLN_OK;
 }
 
+/* Moves the sweep to the next node that the mutator must see, at most to where
+ * a scope begins or ends. True: there is none before. */
+static bool pass_over(pln_rewrite *rw, pln_scope next) {
+  const pln_graph *old = rw->old;
+  pln_ref from = rw->at, end = old->scopes[rw->open[rw->n_open - 1].old].end;
+  if (rw->b || !rw->mutator->next)
+    return false;
+  if (next < old->n_scopes && old->scopes[next].begin < end)
+    end = old->scopes[next].begin;
+  if (end - from > PLN_POLL_ROUNDS)
+    end = from + PLN_POLL_ROUNDS;
+  rw->at = rw->swept = rw->mutator->next(rw->mutator->ud, old, from, end);
+  return rw->at == end;
+}
+
 static pln_status sweep(pln_rewrite *rw) {
   const pln_graph *old = rw->old;
   pln_scope next = 1;
   PLN_TRY(push_open(rw, 0, 0, false));
   rw->scopes[0] = 0;
-  for (rw->at = 0; rw->at < old->n_nodes; rw->at++) {
+  while (rw->at < old->n_nodes) {
     PLN_TRY(open_rows(rw, &next));
     while (old->scopes[rw->open[rw->n_open - 1].old].end <= rw->at)
       PLN_TRY(close_scope(rw));
+    PLN_TRY(pln_poll(rw->engine));
+    if (pass_over(rw, next))
+      continue;
     pln_status status = rewrite_current_node(rw);
     if (status != PLN_OK) {
       if (!rw->error_located)
         pln_note_node(old, rw->at);
       return status;
     }
+    rw->at++;
   }
   return PLN_OK;
 }
@@ -921,11 +938,9 @@ pln_status pln_graph_rewrite(const pln_graph *graph, const pln_mutator *mutator,
                     .old = graph,
                     .mutator = mutator,
                     .contradicted = {.old = PLN_NONE}};
-  size_t node_scopes = ((size_t)graph->n_nodes + 1) * sizeof *rw.node_scope;
   size_t scopes = ((size_t)graph->n_scopes + 1) * sizeof *rw.scopes;
-  rw.node_scope = pln_mem_new(e, node_scopes);
   rw.scopes = pln_mem_new(e, scopes);
-  pln_status status = rw.node_scope && rw.scopes ? PLN_OK : pln_nomem(e);
+  pln_status status = rw.scopes ? PLN_OK : pln_nomem(e);
   if (status == PLN_OK && mutator->type)
     status = pln_type_mutator_new(e, mutator->type, mutator->ud, &rw.types);
   if (status == PLN_OK) {
@@ -936,8 +951,7 @@ pln_status pln_graph_rewrite(const pln_graph *graph, const pln_mutator *mutator,
     status = seal_rewritten_graph(&rw, out);
   pln_builder_free(rw.b);
   pln_type_mutator_free(rw.types);
-  pln_mem_free(e, rw.map, node_scopes);
-  pln_mem_free(e, rw.node_scope, node_scopes);
+  pln_mem_free(e, rw.map, ((size_t)graph->n_nodes + 1) * sizeof *rw.map);
   pln_mem_free(e, rw.scopes, scopes);
   pln_mem_free(e, rw.open, rw.cap_open * sizeof *rw.open);
   pln_mem_free(e, rw.adopted, rw.cap_adopted * sizeof *rw.adopted);

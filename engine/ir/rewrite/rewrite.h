@@ -49,14 +49,11 @@ struct pln_rewrite {
   /* NULL as long as nothing changed: the new graph is then the old one and
    * nothing is copied. */
   pln_builder *b;
-  pln_ref *map;          /* old node -> new node; made with the builder */
-  pln_scope *scopes;     /* old scope -> new scope, PLN_NONE when skipped */
-  pln_scope *node_scope; /* before the first change: the scope of each swept
-                          * node */
-  pln_ref at;            /* the old node being swept */
-  pln_ref built;         /* nodes of the new graph whose origin is set */
-  pln_ref swept;         /* before the first change: the number of swept
-                          * nodes */
+  pln_ref *map;      /* old node -> new node; made with the builder */
+  pln_scope *scopes; /* old scope -> new scope, PLN_NONE when skipped */
+  pln_ref at;        /* the old node being swept */
+  pln_ref built;     /* nodes of the new graph whose origin is set */
+  pln_ref swept;     /* before the first change: the number of swept nodes */
   pln_swept_scope *open; /* open scopes, innermost last */
   uint32_t n_open, cap_open;
   bool drop_kept;

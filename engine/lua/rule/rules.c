@@ -298,14 +298,16 @@ static void set_count(lua_State *L, const char *key, uint32_t count) {
   lua_setfield(L, -2, key);
 }
 
-/* Pushes { { tried =, matches =, refused =, applied =, last =, seconds = }, ...
- * }.  [-0, +1] */
+/* Pushes { [rule] = { tried =, matches =, refused =, applied =, last =, seconds
+ * = } } of the rules that were tried.  [-0, +1] */
 static void push_counts(lua_State *L, const pln_rule_set *set,
                         const pln_rule_options *options) {
   uint32_t n = pln_rule_set_count(set);
-  lua_createtable(L, (int)n, 0);
+  lua_newtable(L);
   for (uint32_t i = 0; i < n; i++) {
     const pln_rule_counter *c = &options->counts[i];
+    if (!c->tried)
+      continue;
     lua_createtable(L, 0, 6);
     set_count(L, "tried", c->tried);
     set_count(L, "matches", c->matches);
@@ -397,7 +399,7 @@ static bool push_names(lua_State *L, int arg, pln_attr *out) {
 }
 
 /* set:apply(node, options) -> the rewritten node (`node` if nothing changed),
- * counts by rule */
+ * counts by number of the rule, of those that were tried */
 static int rule_set_apply(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   const pln_rule_set *set = pln_lua_check_rule_set(L, 1)->set;

@@ -39,7 +39,7 @@ typedef struct call_chain {
  */
 
 static pln_scope scope_of_node(const pln_rewrite *rw, pln_ref node) {
-  return rw->b ? rw->b->node_scope[node] : rw->node_scope[node];
+  return rw->b ? rw->b->node_scope[node] : pln_graph_scope_of(rw->old, node);
 }
 
 /* Returns true for a plain call that nothing else uses, in the root's scope. */

@@ -176,31 +176,26 @@ function counts_class:__tostring()
   return (require "perilune.columns"(rows):gsub("\n$", ""))
 end
 
--- The counts of a run, by the names of the rules.
-local function named_counts(rules, counts)
+-- The counts of all rules, from those of the rules that were tried.
+local function named_counts(rules, counts, timed)
   local named = {}
   for i, info in ipairs(rules.rules) do
-    named[i] = counts[i] or { tried = 0, matches = 0, refused = 0, applied = 0 }
+    named[i] = counts[i] or { tried = 0, matches = 0, refused = 0, applied = 0,
+      seconds = timed and 0 or nil }
     named[i].name = info.name
   end
   return setmetatable(named, counts_class)
 end
 
-local function apply_to(rules, fn, options)
-  local new, counts = rules.set:apply(fn, options)
-  return new, named_counts(rules, counts)
-end
-
--- The sum of two lists of counts.
+-- Adds counts of a function to those of others.
 local function add_counts(total, counts)
-  if not total then return counts end
-  for i, count in ipairs(counts) do
+  for i, count in pairs(counts) do
+    local sum = total[i] or {}
+    total[i] = sum
     for key, value in pairs(count) do
-      local sum = total[i]
       sum[key] = type(value) == "number" and (sum[key] or 0) + value or value
     end
   end
-  return total
 end
 
 -- The options with the opset of the module, unless they have one.
@@ -210,6 +205,19 @@ local function with_opset(options, module)
   local copy = { opset = opset }
   for key, value in pairs(options or {}) do copy[key] = value end
   return copy
+end
+
+-- The rewritten program, and what was counted of the rules that were tried, by number.
+local function rewrite(self, program, options)
+  if getmetatable(program) ~= "perilune.Module" then return self.set:apply(program, options) end
+  options = with_opset(options, program)
+  local changed, total = {}, {}
+  for name, fn in pairs(program) do
+    local new, counts = self.set:apply(fn, options)
+    if new ~= fn then changed[name] = new end
+    add_counts(total, counts)
+  end
+  return next(changed) and program:with(changed) or program, total
 end
 
 --- Applies the rules to a function or module until none applies. Gives the rewritten
@@ -226,15 +234,8 @@ end
 function class:apply(program, options)
   argument.options(options, "rules:apply", { "exact", "share", "naive", "timed", "opset",
     "only", "finite_math", "associative_math", "microsoft" })
-  if getmetatable(program) ~= "perilune.Module" then return apply_to(self, program, options) end
-  options = with_opset(options, program)
-  local changed, total = {}, nil
-  for name, fn in pairs(program) do
-    local new, counts = apply_to(self, fn, options)
-    if new ~= fn then changed[name] = new end
-    total = add_counts(total, counts)
-  end
-  return next(changed) and program:with(changed) or program, total or named_counts(self, {})
+  local new, counts = rewrite(self, program, options)
+  return new, named_counts(self, counts, options and options.timed)
 end
 
 -- As the body of a pass: the context's config says which rules run, and what they did is
@@ -242,16 +243,16 @@ end
 local function run_as_pass(self, program, module, context)
   local options = with_opset({ exact = context:get "rules.exact",
     only = context:get "rules.only" }, module)
-  local new, counts = self:apply(program, options)
-  for _, count in ipairs(counts) do
-    if count.applied > 0 then context:note(count.name, count.applied) end
+  local new, counts = rewrite(self, program, options)
+  for i, info in ipairs(self.rules) do
+    if counts[i] and counts[i].applied > 0 then context:note(info.name, counts[i].applied) end
   end
   return new
 end
 
 function class:__call(program, module, context)
   if context then return run_as_pass(self, program, module, context) end
-  return (self:apply(program))
+  return (rewrite(self, program))
 end
 
 --- Checks each rule by evaluation: programs that its pattern matches are generated, of

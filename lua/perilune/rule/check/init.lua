@@ -303,7 +303,7 @@ function check.apply_with(set, info, lenient)
     associative_math = true, microsoft = true }
   return function(fn)
     local new, counts = set:apply(fn, options)
-    return new, counts[1].applied > 0
+    return new, counts[1] ~= nil and counts[1].applied > 0
   end
 end
 
