@@ -135,6 +135,7 @@ pln_engine *pln_base_child(pln_worker_group *family) {
 void pln_base_free(pln_engine *engine) {
   if (!engine)
     return;
+  pln_engine_set_pool(engine, 0);
   pln_interner_free(engine->symbols);
   pln_diags_free(engine);
   pln_memory memory = engine->memory;

@@ -2,7 +2,9 @@
  *
  * All allocations of the engine go through here. Invariants: memory.used is the
  * sum of the sizes of blocks taken from the allocator, kept ones included; a
- * failed call changes nothing that the caller can see. */
+ * failed call changes nothing that the caller can see. Freed blocks are kept
+ * while something computes if that does not raise the peak, and as many as the
+ * engine's pool has room for in any case. */
 
 #include "base/base.h"
 
@@ -28,9 +30,19 @@ static size_t allocation_size(size_t size) {
   return (size + unit - 1) / unit * unit;
 }
 
+static size_t live(const pln_memory *m) {
+  return m->used - m->kept_bytes;
+}
+
+static void note_peak(pln_memory *m) {
+  if (live(m) > m->peak)
+    m->peak = live(m);
+}
+
 /* ------------------------------------------------------------- kept blocks */
 
 static void forget(pln_memory *m, uint32_t index) {
+  m->kept_bytes -= m->kept[index].size;
   m->n_kept--;
   memmove(&m->kept[index], &m->kept[index + 1],
           (m->n_kept - index) * sizeof *m->kept);
@@ -62,19 +74,29 @@ static void *find_reusable(pln_memory *m, size_t size) {
     if (m->kept[i].size == size) {
       void *block = m->kept[i].block;
       forget(m, i);
+      note_peak(m);
       return block;
     }
   return NULL;
 }
 
+/* While nothing computes, only the pool keeps blocks. */
 static bool keep_freed_block(pln_memory *m, void *block, size_t size) {
-  if (!m->reuse_depth || size < LARGE || MAX_KEPT == 0)
+  if (size < LARGE || MAX_KEPT == 0 ||
+      (!m->reuse_depth && m->kept_bytes + size > m->pool))
     return false;
   if (m->n_kept == MAX_KEPT)
     give_back_oldest(m);
   m->kept[m->n_kept].block = block;
   m->kept[m->n_kept++].size = size;
+  m->kept_bytes += size;
   return true;
+}
+
+/* What the pool has no room for. */
+static void trim_to_pool(pln_memory *m) {
+  while (m->n_kept && m->kept_bytes > m->pool)
+    give_back_oldest(m);
 }
 
 void pln_mem_reuse_begin(pln_engine *engine) {
@@ -84,8 +106,18 @@ void pln_mem_reuse_begin(pln_engine *engine) {
 void pln_mem_reuse_end(pln_engine *engine) {
   pln_memory *m = &engine->memory;
   m->reuse_depth--;
-  while (!m->reuse_depth && m->n_kept)
-    give_back_oldest(m);
+  if (!m->reuse_depth)
+    trim_to_pool(m);
+}
+
+void pln_engine_set_pool(pln_engine *engine, size_t bytes) {
+  engine->memory.pool = bytes;
+  if (!engine->memory.reuse_depth)
+    trim_to_pool(&engine->memory);
+}
+
+size_t pln_engine_pool(const pln_engine *engine) {
+  return engine->memory.pool;
 }
 
 /* ------------------------------------------------------------------ blocks */
@@ -96,8 +128,7 @@ static void count(pln_memory *m, size_t old_size, size_t new_size) {
   m->used += new_size - old_size;
   if (is_shared(m)) /* a negative difference wraps around, which is intended */
     atomic_fetch_add(&m->family->used, new_size - old_size);
-  if (m->used > m->peak)
-    m->peak = m->used;
+  note_peak(m);
 }
 
 /* Memory that the host freed but had allocated before the limit counts as
@@ -128,7 +159,7 @@ void pln_mem_count_host(pln_engine *engine, size_t more) {
 
 /* A block from the allocator; on failure kept blocks are freed first. */
 static void *fresh(pln_memory *m, size_t size) {
-  while (m->n_kept && m->used + size > m->peak)
+  while (m->kept_bytes > m->pool && m->used + size > m->peak)
     give_back_oldest(m);
   if (!allowed(m, size))
     return NULL;
@@ -212,21 +243,20 @@ void pln_mem_move_account(pln_engine *parent, pln_engine *child, size_t size) {
   size = allocation_size(size);
   child->memory.used -= size;
   parent->memory.used += size;
-  if (parent->memory.used > parent->memory.peak)
-    parent->memory.peak = parent->memory.used;
+  note_peak(&parent->memory);
 }
 
 void pln_mem_merge_account(pln_engine *parent, uint64_t calls, size_t bytes) {
   pln_memory *m = &parent->memory;
   m->calls += calls;
-  if (m->used + bytes > m->peak)
-    m->peak = m->used + bytes;
+  if (live(m) + bytes > m->peak)
+    m->peak = live(m) + bytes;
 }
 
 size_t pln_engine_memory(const pln_engine *engine, size_t *peak) {
   if (peak)
     *peak = engine->memory.peak;
-  return engine->memory.used;
+  return live(&engine->memory);
 }
 
 uint64_t pln_engine_allocations(const pln_engine *engine) {

@@ -48,6 +48,7 @@ typedef struct pln_lua {
   pln_pass_run *run;                   /* the innermost running Lua pass */
   pln_context_stack *stack; /* the current one; NULL: the main thread's */
   size_t collect_at; /* engine bytes at which the next Lua collection starts */
+  bool pool_is_set;  /* a script or pl.eval has set the engine's pool */
   double seconds;    /* total time spent in passes written in Lua */
   bool quiet; /* a failure is being reported: stop requests are postponed */
   void (*on_stop)(void *ud); /* set by the host; called by signal handlers */

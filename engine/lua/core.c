@@ -308,6 +308,20 @@ static int core_memory(lua_State *L) {
   return 4;
 }
 
+/* memory_pool([bytes]) -> bytes: sets and returns the size of the engine's
+ * pool */
+static int core_memory_pool(lua_State *L) {
+  pln_lua *b = pln_lua_state_of(L);
+  if (!lua_isnoneornil(L, 1)) {
+    lua_Integer bytes = luaL_checkinteger(L, 1);
+    luaL_argcheck(L, bytes >= 0, 1, "a number of bytes is not negative");
+    pln_engine_set_pool(b->engine, (size_t)bytes);
+    b->pool_is_set = true;
+  }
+  lua_pushinteger(L, (lua_Integer)pln_engine_pool(b->engine));
+  return 1;
+}
+
 /* lua_seconds() -> total time spent in passes written in Lua */
 static int core_lua_seconds(lua_State *L) {
   lua_pushnumber(L, pln_lua_state_of(L)->seconds);
@@ -349,6 +363,7 @@ static const luaL_Reg functions[] = {
     {"clock", core_clock},
     {"interrupted", core_interrupted},
     {"memory", core_memory},
+    {"memory_pool", core_memory_pool},
     {"lua_seconds", core_lua_seconds},
     {"internal", pln_lua_internal},
     {"is_internal", pln_lua_is_internal},

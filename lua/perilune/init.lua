@@ -91,6 +91,7 @@ local pl = {
 
   diagnostics = core.diags,
   memory = core.memory,
+  memory_pool = core.memory_pool,
   blas = core.blas,
   seed = core.seed,
   guard_coroutines = core.guard_coroutines,

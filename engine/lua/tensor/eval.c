@@ -48,14 +48,22 @@ static const pln_graph *push_callee(lua_State *L, pln_lua *b, int arg,
   return pln_lua_push_graph(L, b, pln_module_function_at(module, i))->graph;
 }
 
+/* The pool of memory that the first evaluation gives an engine: it takes the
+ * intermediate tensors of most models, and their results. */
+enum { USUAL_POOL = 64 << 20 };
+
 /* Runs a function within the limits of the current context. */
-static pln_status eval_limited(const pln_module *module, const pln_graph *graph,
+static pln_status eval_limited(pln_lua *b, const pln_module *module,
+                               const pln_graph *graph,
                                pln_lua_runtime_values *args,
                                pln_lua_runtime_values *results) {
   pln_engine *e = graph->engine;
   size_t mark = pln_diag_count(e);
   pln_guard outer;
   PLN_TRY(pln_guard_begin_current(e, &outer));
+  if (!b->pool_is_set)
+    pln_engine_set_pool(e, USUAL_POOL);
+  b->pool_is_set = true;
   pln_status status = pln_eval_run(module, graph, args->count, args->items,
                                    results->count, results->items);
   return pln_guard_end(e, &outer, mark, status);
@@ -79,7 +87,7 @@ static int eval(lua_State *L, pln_lua *b, int arg) {
                                &args->items[i]);
   uint32_t count = count_results(b->engine, graph);
   pln_lua_runtime_values *results = pln_lua_push_runtime_values(L, b, count);
-  pln_lua_must(L, b, eval_limited(module, graph, args, results));
+  pln_lua_must(L, b, eval_limited(b, module, graph, args, results));
   luaL_checkstack(L, (int)count + 16, "too many results");
   for (uint32_t i = 0; i < count; i++)
     pln_lua_push_runtime_value(L, &results->items[i]);

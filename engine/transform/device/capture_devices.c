@@ -110,6 +110,9 @@ static bool fits(const device_capture *c, pln_ref node, pln_device wanted,
 static pln_device operand_device(const device_capture *c, pln_ref node,
                                  uint32_t index) {
   const pln_node *n = &c->f->graph->nodes[node];
+  if (c->f->flags[node] & PLN_DEVICE_LOWERED)
+    return pln_plan_device(
+        c->plan, pln_domain_part(&c->plan->domains, c->f->use[node], index));
   bool argument = n->kind == PLN_CALL && (index > 0 || !pln_has_callee(n));
   return argument ? pln_plan_device(
                         c->plan, pln_plan_operand(c->plan, c->f, node, index))
@@ -125,8 +128,10 @@ static pln_device place_of(const device_capture *c, pln_ref node) {
 
 static pln_device operand_place(const device_capture *c, pln_ref node,
                                 uint32_t i) {
-  return c->f->graph->nodes[node].kind == PLN_CALL ? operand_device(c, node, i)
-                                                   : place_of(c, node);
+  return c->f->graph->nodes[node].kind == PLN_CALL ||
+                 c->f->flags[node] & PLN_DEVICE_LOWERED
+             ? operand_device(c, node, i)
+             : place_of(c, node);
 }
 
 static bool all_fit(const device_capture *c, pln_ref node) {

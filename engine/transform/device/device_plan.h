@@ -23,8 +23,10 @@ typedef struct pln_planned_function {
 
 enum {
   PLN_DEVICE_CONFLICT = 1, /* its users want it on several devices */
-  PLN_DEVICE_OPERAND = 2   /* it is used elsewhere than as the value of a let or
+  PLN_DEVICE_OPERAND = 2,  /* it is used elsewhere than as the value of a let or
                             * the result of a function */
+  PLN_DEVICE_LOWERED = 4   /* it is a tuple, the operands of one call_lowered;
+                            * its domain is that of the PrimFunc */
 };
 /* Of a scope: it is inside of a primitive function; its value is a let. */
 enum { PLN_SCOPE_PRIMITIVE = 1, PLN_SCOPE_LETS = 2 };
@@ -36,7 +38,10 @@ typedef struct pln_device_plan {
   pln_domains domains;
   uint32_t n;
   pln_planned_function *functions;
-  pln_domain *globals; /* by function of the module */
+  pln_domain *globals;     /* by function of the module; 0: a PrimFunc that no
+                            * Relay code calls */
+  pln_type *lowered_types; /* the same, of PrimFuncs: the type that Relay code
+                            * gives them; else 0 */
 } pln_device_plan;
 
 /* The device that the operand has to be copied to for this call alone, because

@@ -13,14 +13,13 @@
  * Semantics: TVM's PlanDevicesRewrite, PlanDevicesCheckConflicts, InferType and
  * PlanDevicesCore in one pass. Annotations of let-bound values and of function
  * results constrain these, too; a projection of an annotated tuple is annotated
- * instead of it; both without rewriting the program first. The memory scopes of
- * PrimFuncs' buffers are not taken into account. Functions are visited in the
- * module's order. */
+ * instead of it; both without rewriting the program first. Functions are
+ * visited in the module's order. */
 
 #include "ir/graph/describe.h"
 #include "ir/infer/check_uses.h"
 #include "op/op.h"
-#include "transform/device/device_plan.h"
+#include "transform/device/lowered_functions.h"
 #include "transform/functional/let.h"
 
 /* --------------------------------------------------------------- expressions
@@ -288,6 +287,26 @@ static pln_status plan_result(pln_device_plan *plan, pln_planned_function *f,
   return unify(plan, f, call, f->use[call], call, there);
 }
 
+/* Operands, together a tuple, are where the PrimFunc has them, and so is the
+ * result. The tuple of one call has the function's domain; one that others use
+ * too is in one place. */
+static pln_status plan_lowered_call(pln_device_plan *plan,
+                                    pln_planned_function *f, pln_ref call) {
+  const pln_graph *g = f->graph;
+  pln_domains *d = &plan->domains;
+  pln_ref callee = pln_operand(g, call, 0), tuple = pln_operand(g, call, 1);
+  pln_domain function = f->use[callee];
+  if (!(f->flags[tuple] & PLN_DEVICE_LOWERED))
+    PLN_TRY(collapse(plan, f, tuple, f->use[tuple], call, function));
+  return unify(plan, f, callee, pln_domain_part(d, function, UINT32_MAX), call,
+               f->use[call]);
+}
+
+static bool is_lowered_call(const pln_graph *g, const pln_node *n) {
+  return is_op(n, PLN_OP_CALL_LOWERED) && n->count == 2 &&
+         g->nodes[g->operands[n->first]].kind == PLN_GLOBAL_VAR;
+}
+
 static pln_status plan_operator(pln_device_plan *plan, pln_planned_function *f,
                                 pln_ref call) {
   const pln_graph *g = f->graph;
@@ -297,6 +316,8 @@ static pln_status plan_operator(pln_device_plan *plan, pln_planned_function *f,
     return plan_on_device(plan, f, call);
   if (n->data == PLN_OP_DEVICE_COPY && n->count == 1)
     return plan_copy(plan, f, call);
+  if (is_lowered_call(g, n))
+    return plan_lowered_call(plan, f, call);
   PLN_TRY(plan_result(plan, f, call));
   for (uint32_t i = 0; i < n->count; i++) {
     pln_ref operand = pln_operand(g, call, i);
@@ -433,10 +454,23 @@ static pln_status plan_let(pln_device_plan *plan, pln_planned_function *f,
   return unify(plan, f, value, bound, var, f->use[var]);
 }
 
+/* The operands of a PrimFunc, one field each. */
+static pln_status plan_arguments(pln_device_plan *plan, pln_planned_function *f,
+                                 pln_ref tuple) {
+  for (uint32_t i = 0; i < f->graph->nodes[tuple].count; i++) {
+    pln_ref field = pln_operand(f->graph, tuple, i);
+    PLN_TRY(collapse(plan, f, field, f->use[field], tuple,
+                     pln_domain_part(&plan->domains, f->use[tuple], i)));
+  }
+  return PLN_OK;
+}
+
 /* All operands are with the node: of tuples and references. */
 static pln_status plan_parts(pln_device_plan *plan, pln_planned_function *f,
                              pln_ref node) {
   const pln_node *n = &f->graph->nodes[node];
+  if (f->flags[node] & PLN_DEVICE_LOWERED)
+    return plan_arguments(plan, f, node);
   for (uint32_t i = 0; i < n->count; i++) {
     pln_ref part = pln_operand(f->graph, node, i);
     PLN_TRY(collapse(plan, f, part, f->use[part], node, f->use[node]));
@@ -488,6 +522,48 @@ static pln_domain *global_of(pln_device_plan *plan, const pln_node *n) {
   return i != PLN_NONE ? &plan->globals[i] : NULL;
 }
 
+/* The function's index if the node is the name of a PrimFunc; else PLN_NONE. */
+static uint32_t lowered_function(const pln_device_plan *plan,
+                                 const pln_node *n) {
+  uint32_t i = n->kind == PLN_GLOBAL_VAR
+                   ? pln_module_find(plan->module, n->data)
+                   : PLN_NONE;
+  const pln_graph *g =
+      i == PLN_NONE ? NULL : pln_module_function_at(plan->module, i);
+  return g && g->nodes[g->root].kind == PLN_PRIM_FUNC ? i : PLN_NONE;
+}
+
+/* Counts users; the tuple of operands that only one call of a PrimFunc uses is
+ * planned with it. */
+static pln_status share_lowered(pln_device_plan *plan,
+                                pln_planned_function *f) {
+  const pln_graph *g = f->graph;
+  size_t size = g->n_nodes * sizeof(uint32_t);
+  uint32_t *uses = pln_mem_zeroed(plan->engine, size);
+  if (!uses)
+    return pln_nomem(plan->engine);
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++)
+    for (uint32_t i = 0; i < g->nodes[ref].count; i++)
+      uses[pln_operand(g, ref, i)]++;
+  for (pln_scope s = 0; s < g->n_scopes; s++)
+    if (g->scopes[s].result != PLN_NONE)
+      uses[g->scopes[s].result]++;
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
+    const pln_node *n = &g->nodes[ref];
+    if (!is_lowered_call(g, n))
+      continue;
+    pln_ref tuple = pln_operand(g, ref, 1);
+    pln_domain function = f->use[pln_operand(g, ref, 0)];
+    if (uses[tuple] > 1 || g->nodes[tuple].kind != PLN_TUPLE ||
+        !pln_domain_part(&plan->domains, function, g->nodes[tuple].count))
+      continue;
+    f->flags[tuple] |= PLN_DEVICE_LOWERED;
+    f->use[tuple] = f->value[tuple] = function;
+  }
+  pln_mem_free(plan->engine, uses, size);
+  return PLN_OK;
+}
+
 /* Domains that nothing is known of; the names of a function share one. */
 static pln_status open_domains(pln_device_plan *plan, pln_planned_function *f,
                                const pln_scope *scope_of) {
@@ -495,10 +571,13 @@ static pln_status open_domains(pln_device_plan *plan, pln_planned_function *f,
   for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
     const pln_node *n = &g->nodes[ref];
     pln_domain *global = global_of(plan, n);
+    uint32_t lowered = lowered_function(plan, n);
     f->noted[ref] = PLN_NO_DEVICE;
     if (!is_value(n) || f->scopes[scope_of[ref]] & PLN_SCOPE_PRIMITIVE)
       continue;
-    if (global)
+    if (lowered != PLN_NONE)
+      PLN_TRY(pln_plan_lowered(plan, lowered, n->type));
+    if (global && *global)
       f->value[ref] = *global;
     else
       PLN_TRY(pln_domain_new(&plan->domains, n->type, 0, &f->value[ref]));
@@ -517,6 +596,7 @@ static pln_status plan_nodes(pln_device_plan *plan, pln_planned_function *f,
     if (g->nodes[ref].kind == PLN_LET)
       f->scopes[scope_of[ref]] |= PLN_SCOPE_LETS;
   PLN_TRY(open_domains(plan, f, scope_of));
+  PLN_TRY(share_lowered(plan, f));
   mark_operands(f);
   PLN_TRY(pln_walk(g, g->root, &visitor));
   PLN_TRY(
@@ -662,11 +742,26 @@ pln_domain pln_plan_operand(pln_device_plan *plan, pln_planned_function *f,
 /* ------------------------------------------------------------------ the pass
  */
 
+/* *out: NULL if the PrimFunc stays as it is. */
+static pln_status capture_lowered(pln_device_plan *plan, uint32_t index,
+                                  pln_graph **out) {
+  PLN_TRY(pln_capture_scopes(plan, index, out));
+  if (*out == pln_module_function_at(plan->module, index)) {
+    pln_graph_release(*out);
+    *out = NULL;
+  }
+  return PLN_OK;
+}
+
 static pln_status capture_all(pln_device_plan *plan, pln_graph **results,
                               bool *changed) {
   for (uint32_t i = 0; i < plan->n; i++) {
     const pln_graph *old = plan->functions[i].graph;
     bool equal = false;
+    if (plan->lowered_types[i]) {
+      PLN_TRY(capture_lowered(plan, i, &results[i]));
+      *changed |= results[i] != NULL;
+    }
     if (!old)
       continue;
     PLN_TRY(pln_capture_devices(plan, &plan->functions[i], &results[i]));
@@ -706,10 +801,14 @@ static pln_status make_plan(pln_device_plan *plan) {
       pln_mem_zeroed(plan->engine, (plan->n + 1) * sizeof *plan->functions);
   plan->globals =
       pln_mem_zeroed(plan->engine, (plan->n + 1) * sizeof *plan->globals);
-  if (!plan->functions || !plan->globals)
+  plan->lowered_types =
+      pln_mem_zeroed(plan->engine, (plan->n + 1) * sizeof(pln_type));
+  if (!plan->functions || !plan->globals || !plan->lowered_types)
     return pln_nomem(plan->engine);
   for (uint32_t i = 0; i < plan->n; i++) {
     const pln_graph *g = pln_module_function_at(m, i);
+    if (g->nodes[g->root].kind == PLN_PRIM_FUNC)
+      continue;
     PLN_TRY(pln_domain_new(&plan->domains, g->nodes[g->root].type, 0,
                            &plan->globals[i]));
   }
@@ -725,6 +824,8 @@ static void free_plan(pln_device_plan *plan) {
                (plan->n + 1) * sizeof *plan->functions);
   pln_mem_free(plan->engine, plan->globals,
                (plan->n + 1) * sizeof *plan->globals);
+  pln_mem_free(plan->engine, plan->lowered_types,
+               (plan->n + 1) * sizeof(pln_type));
   if (plan->domains.compilation)
     pln_domains_free(&plan->domains);
   pln_compilation_free(&plan->compilation);

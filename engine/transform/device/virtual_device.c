@@ -283,6 +283,12 @@ pln_status pln_device_read(pln_compilation *c, const pln_attr *attr,
   return canonical(c, device, out);
 }
 
+pln_status pln_device_in_scope(pln_compilation *c, pln_symbol scope,
+                               pln_device *out) {
+  return intern_device(
+      c, (pln_virtual_device){.type = -1, .id = -1, .scope = scope}, out);
+}
+
 /* --------------------------------------------------------------- combinations
  */
 

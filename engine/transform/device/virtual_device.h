@@ -47,6 +47,9 @@ void pln_compilation_free(pln_compilation *c);
  * when there is none. */
 pln_status pln_device_read(pln_compilation *c, const pln_attr *attr,
                            pln_device *out) PLN_CHECKED;
+/* The device of which only the memory scope is known. */
+pln_status pln_device_in_scope(pln_compilation *c, pln_symbol scope,
+                               pln_device *out) PLN_CHECKED;
 /* The attribute, without name. */
 pln_status pln_device_write(const pln_compilation *c, pln_device device,
                             pln_buffer *text, pln_attr *out) PLN_CHECKED;

@@ -272,6 +272,65 @@ def @main(%x: T) { %0 = fn (%p: T, Primitive=1) { exp(%p) }; %0(%x) }]]))
     pl.assert_equal(after, assert(pl.parse(after:text())))
   end)
 
+  -- A product of matrices whose buffers are in memories; calls of it in Relay code.
+  local function lowered(scopes, signature, annotated)
+    local script = assert(pl.tir.parse(([[
+@T.prim_func
+def gem(a: T.handle, b: T.handle, c: T.handle, d: T.handle):
+    A = T.match_buffer(a, (5, 7), scope="%s")
+    B = T.match_buffer(b, (5, 7), scope="%s")
+    C = T.match_buffer(c, (5, 7), scope="%s")
+    D = T.match_buffer(d, (5, 7), scope="%s")
+    for i, j in T.grid(5, 7):
+        D[i, j] = A[i, j] * B[i, j] + C[i, j]
+]]):format(table.unpack(scopes))))
+    local global = pl.ir.GlobalVar("gem", pl.type(short "fn (T, T, T) -> T"))
+    local holder = parse(short("def @main" .. signature .. " { (" .. annotated .. ") }"))
+    local call = pl.ir.Call("call_lowered", { global, holder.main.body })
+    local main = pl.func(holder.main.params, call, nil, holder.main.attrs)
+    return pl.module { main = main, gem = script.gem }
+  end
+  local function scopes_of(mod)
+    local list = {}
+    for name in tostring(mod.gem):gmatch 'T.match_buffer%([^\n]-scope="(%w*)"' do
+      list[#list + 1] = name
+    end
+    return table.concat(list, " ")
+  end
+
+  local function free(var)
+    return ("on_device(%s, virtual_device=@CPU@, constrain_body=False)"):format(var)
+  end
+
+  it("takes the memories of PrimFuncs' buffers, and gives them those of calls", function()
+    local mod = lowered({ "scopeA", "", "scopeB", "scopeA" }, "(%x: T, %y{B}: T, %z: T)",
+      "%x, %y, %z")
+    local after = plan(mod)
+    assert(pl.verify(after))
+    assert.equal("GPUA CPUB GPUB -> GPUA", devices_of(after))
+    assert.equal("call_lowered", calls_of(after))
+    assert.equal("scopeA scopeB scopeB scopeA", scopes_of(after))
+    assert.equal(after, plan(after))
+  end)
+
+  it("copies an operand into the memory that a PrimFunc reads", function()
+    local after = plan(lowered({ "scopeA", "scopeB", "", "" },
+      "(%x{A}: T, %y{A}: T, %z{CPU}: T, {CPU})", "%x, " .. free "%y" .. ", %z"))
+    assert(pl.verify(after))
+    assert.equal("CPUA CPUA CPU -> CPU", devices_of(after))
+    assert.equal("copy(CPUA,CPUB) on(CPUB) call_lowered", calls_of(after))
+    assert.equal("scopeA scopeB", scopes_of(after))
+    assert.equal(after, plan(after))
+  end)
+
+  it("refuses operands in another memory than a PrimFunc reads", function()
+    local ok, diag = pcall(plan, lowered({ "scopeA", "", "", "" }, "(%x{B}: T, %y: T, %z: T)",
+      "%x, %y, %z"))
+    assert.is_false(ok)
+    assert.truthy(diag.message:find("memory scopeA", 1, true))
+    assert.truthy(diag.message:find("memory scopeB", 1, true))
+  end)
+
   it("takes long chains", function()
     local x = pl.var("x", "Tensor[(2), float32]")
     local e = x

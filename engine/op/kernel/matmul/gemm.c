@@ -25,6 +25,9 @@ enum { LEAST_DEPTH = 128, MOST_DEPTH = 1024, WIDE = 672, HIGH = 192 };
 /* Up to this many rows of a, b is read in place, row by row; if both are
  * contiguous along k, up to as many as a vector has elements. */
 enum { FEW_ROWS = 4 };
+/* Up to this many rows of a, panels of b are packed one by one, if b takes more
+ * bytes than L2_PART. */
+enum { PANEL_ROWS = 256, L2_PART = 256 << 10 };
 /* Columns whose sums stay in the L1 cache while rows are accumulated; elements
  * along k that do. */
 enum { NEAR = 1024, ALONG = 2048 };
@@ -108,12 +111,12 @@ static void pack_block(const pln_gemm *g, const pln_product *s, const block *b,
                        char *to) {
   const pln_tiles *t = g->tiles;
   const char *from = element(s->b, b->p * s->b_row + b->j * s->b_col, t->size);
+  if (s->b_col == 1) {
+    t->pack(to, from, s->b_row, b->k, b->n);
+    return;
+  }
   for (size_t j = 0; j < b->n; j += t->width) {
-    size_t n = min_size(t->width, b->n - j);
-    if (s->b_col == 1)
-      t->pack(to, from, s->b_row, b->k, n);
-    else
-      t->pack_transposed(to, from, s->b_col, b->k, n);
+    t->pack_transposed(to, from, s->b_col, b->k, min_size(t->width, b->n - j));
     to += b->k * t->width * t->size;
     from += t->width * s->b_col * t->size;
   }
@@ -141,6 +144,64 @@ static void multiply_block(const pln_gemm *g, const pln_product *s,
   }
 }
 
+/* Rows [i, i + m) of c within a panel of the block. */
+static void multiply_panel_rows(const pln_gemm *g, const pln_product *s,
+                                const block *b, const pln_tile *panel, size_t j,
+                                size_t i, size_t m) {
+  const pln_tiles *t = g->tiles;
+  pln_tile tile = *panel;
+  tile.a = element(s->a, i * s->a_row + b->p * s->a_col, t->size);
+  tile.c = (char *)s->c + (i * s->c_row + b->j + j) * t->size;
+  if (s->bias && !s->add && b->p + b->k == s->k)
+    tile.bias = element(s->bias, i, t->size);
+  pln_tiles_run(t, &tile, m, min_size(t->width, b->n - j));
+}
+
+/* A panel by all rows of a. It is packed where the last one was, in the L1
+ * cache. The first tiles fetch what the next one will be packed of: each a line
+ * of all rows. */
+static void multiply_panel(const pln_gemm *g, const pln_product *s,
+                           const block *b, size_t j, char *packed) {
+  enum { LINE = 64 };
+  const pln_tiles *t = g->tiles;
+  size_t n = min_size(t->width, b->n - j), i = 0;
+  const char *from =
+      element(s->b, b->p * s->b_row + (b->j + j) * s->b_col, t->size);
+  const char *next = from + n * t->size;
+  const char *end = next + min_size(t->width, b->n - j - n) * t->size;
+  pln_tile tile = {.k = b->k,
+                   .a_row = s->a_row,
+                   .a_col = s->a_col,
+                   .b = packed,
+                   .b_at = g->steps,
+                   .c_row = s->c_row,
+                   .ahead_step = s->b_row * t->size,
+                   .add = s->add || b->p > 0};
+  t->pack(packed, from, s->b_row, b->k, n);
+  for (next -= (uintptr_t)next % LINE; next < end && i + t->rows <= s->m;
+       next += LINE) {
+    tile.ahead = next;
+    multiply_panel_rows(g, s, b, &tile, j, i, t->rows);
+    i += t->rows;
+  }
+  tile.ahead = NULL;
+  if (i < s->m)
+    multiply_panel_rows(g, s, b, &tile, j, i, s->m - i);
+}
+
+static void multiply_panels(const pln_gemm *g, const pln_product *s,
+                            const block *b, char *packed) {
+  for (size_t j = 0; j < b->n && !pln_is_stopped(g->engine);
+       j += g->tiles->width)
+    multiply_panel(g, s, b, j, packed);
+}
+
+/* True if b, which does not fit the L2 cache, is packed for few tiles only. */
+static bool takes_panels(const pln_gemm *g, const pln_product *s) {
+  return s->m <= PANEL_ROWS && s->b_col == 1 &&
+         s->n * s->k * g->tiles->size > L2_PART;
+}
+
 static void multiply_blocks(const pln_gemm *g, const pln_product *s,
                             size_t depth, char *packed) {
   size_t wide = WIDE / g->tiles->width * g->tiles->width;
@@ -149,6 +210,10 @@ static void multiply_blocks(const pln_gemm *g, const pln_product *s,
     b.n = min_size(wide, s->n - b.j);
     for (b.p = 0; b.p < s->k; b.p += depth) {
       b.k = min_size(depth, s->k - b.p);
+      if (takes_panels(g, s)) {
+        multiply_panels(g, s, &b, packed);
+        continue;
+      }
       pack_block(g, s, &b, packed);
       for (size_t i = 0; i < s->m; i += HIGH) {
         if (pln_is_stopped(g->engine))

@@ -25,6 +25,10 @@ typedef struct pln_tile {
   void *c;
   size_t c_row;
   const void *bias;
+  /* Cache lines to fetch meanwhile, `ahead_step` bytes apart, one for each row
+   * of b; NULL: none. */
+  const void *ahead;
+  size_t ahead_step;
   bool add;
   bool single; /* the product has one row, whose sums have an order of their
                   own */
@@ -52,10 +56,11 @@ typedef struct pln_tiles {
    * minus one. They read whole vectors of b and write whole vectors of c. */
   void (*of[PLN_TILE_HEIGHTS][PLN_TILE_VECTORS])(const pln_tile *tile);
   void (*single[PLN_TILE_VECTORS])(const pln_tile *tile);
-  /* Packs `k` rows of `width` elements, `from_row` apart, densely. Only the
-   * first n elements of each row exist; the rest becomes 0. */
+  /* Packs `k` rows of n elements, `from_row` apart, into panels: each has
+   * `width` elements of all rows, densely. The last one ends with zeros. */
   void (*pack)(void *to, const void *from, size_t from_row, size_t k, size_t n);
-  /* The same for a transposed source: element (p, j) is at j * from_col + p. */
+  /* One panel of a transposed source, n <= width: element (p, j) is at
+   * j * from_col + p. */
   void (*pack_transposed)(void *to, const void *from, size_t from_col, size_t k,
                           size_t n);
   void (*dots)(const pln_dots *dots);
