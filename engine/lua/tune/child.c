@@ -137,7 +137,7 @@ static int core_child_run(lua_State *L) {
 /* reset_memory_peak(): the peak of core.memory() is what is held now */
 static int core_reset_memory_peak(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
-  b->engine->memory.peak = b->engine->memory.used;
+  b->engine->memory.peak = pln_engine_memory(b->engine, NULL);
   return 0;
 }
 
