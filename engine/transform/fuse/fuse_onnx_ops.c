@@ -2,7 +2,7 @@
  * the model's opset has for them.
  *
  * Run by the executor, once per module, which has the opset. Runs the rules of
- * transpose.lua, fusion.lua and rotary.lua in lua/perilune/rules, and with
+ * fusion.lua and rotary.lua in lua/perilune/rules, and with
  * fusions="com.microsoft" those of microsoft.lua, whose operators only ONNX
  * Runtime has. A module that is no ONNX model stays as it is.
  *

@@ -31,6 +31,7 @@ local rounds = pl.fixpoint { rounds = 20, pl.sequential(round) }
 -- then is in one form, so that parallel computations look alike.
 local large = pl.sequential { name = "large",
   "EliminateBroadcast",
+  "SinkTransposes",
   "SlicesToSplit",
   "CombineParallelOps",
   "FlattenRows",

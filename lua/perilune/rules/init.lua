@@ -12,5 +12,5 @@
 return {
   { pass = "SimplifyExpr", files = { "identity", "arithmetic", "cast", "reshape", "data_movement",
     "reduction", "recurrent", "logic", "full" } },
-  { pass = "FuseOnnxOps", files = { "transpose", "fusion", "rotary", "microsoft" } },
+  { pass = "FuseOnnxOps", files = { "fusion", "rotary", "microsoft" } },
 }

@@ -171,6 +171,18 @@ local function guarded(g)
   return op.where(g:pick { op.isnan(p), op.isinf(p) }, g:number(0, "float32"), p)
 end
 
+-- Transposes before an operator, and one behind it.
+local function transposed(g)
+  local op, dtype, shape = g.op, dtype_of(g), { g:extent(), g:extent(), g:extent() }
+  local back = { axes = { 2, 0, 1 } }
+  local function moved() return op.transpose(g:var(dtype, shape), { axes = { 1, 2, 0 } }) end
+  local x, axis = moved(), g:below(3)
+  local y = g:pick { op.add(x, moved()), op.concatenate({ x, moved() }, { axis = axis }),
+    op.nn.softmax(x, { axis = axis }), op.max(x, { axes = { axis }, keepdims = 1 }),
+    op.multiply(x, g:constant(dtype, { shape[1] })), op.tanh(x) }
+  return op.transpose(y, back)
+end
+
 local rows = {
   { name = "FoldConstant", proof = "exact", example = constants },
   { name = "EliminateBroadcast", proof = "exact", example = broadcast },
@@ -183,6 +195,7 @@ local rows = {
   { name = "CombineParallelOps", proof = "reassociates", example = parallel },
   { name = "SlicesToSplit", proof = "exact", example = pieces },
   { name = "SequenceToSplit", proof = "exact", example = sequences },
+  { name = "SinkTransposes", proof = "reassociates", example = transposed },
   { name = "FlattenRows", proof = "reassociates", example = rows_of },
   { name = "FoldExplicitPadding", proof = "reassociates", example = padded },
 }
