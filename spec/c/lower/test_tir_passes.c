@@ -62,7 +62,19 @@ typedef struct pass_case {
   "                C[0] = A[i]\n"                                             \
   "            B[i] = C[0]\n"
 
+#define TAGGED                                            \
+  "    C = T.allocate([8], 'float32', 'local.L0A')\n"     \
+  "    E = T.allocate([8], 'float32', 'local.L0A')\n"     \
+  "    C_1 = T.Buffer((8,), data=C, scope='local.L0A')\n" \
+  "    E_1 = T.Buffer((8,), data=E, scope='local.L0A')\n" \
+  "    C_1[0:4] = A[0:4]\n"                               \
+  "    E_1[4:8] = A[4:8]\n"                               \
+  "    B[0:4] = C_1[0:4] + E_1[4:8]\n"                    \
+  "    A[4] = B[7]\n"
+
 static const pass_case cases[] = {
+    {"tir.StorageRewrite", HEAD TAGGED},
+    {"tir.PointerValueTypeRewrite", HEAD TAGGED},
     {"tir.InjectSoftwarePipeline", HEAD PIPELINE},
     {"tir.LowerCrossThreadReduction", HEAD CROSS_THREAD},
     {"tir.LowerThreadAllreduce", HEAD CUDA ALLREDUCE},
