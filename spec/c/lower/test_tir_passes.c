@@ -72,7 +72,16 @@ typedef struct pass_case {
   "    B[0:4] = C_1[0:4] + E_1[4:8]\n"                    \
   "    A[4] = B[7]\n"
 
+#define THREADS                                                   \
+  "    for i in T.thread_binding(8, thread='blockIdx.x'):\n"      \
+  "        for j in T.thread_binding(4, thread='threadIdx.x'):\n" \
+  "            A[i * 4 + j] = T.float32(0)\n"                     \
+  "        for k in T.thread_binding(4, thread='threadIdx.x'):\n" \
+  "            B[i * 4 + k] = A[i * 4 + k]\n"
+
 static const pass_case cases[] = {
+    {"tir.LiftThreadBinding", HEAD THREADS},
+    {"tir.UnifyThreadBinding", HEAD THREADS},
     {"tir.StorageRewrite", HEAD TAGGED},
     {"tir.PointerValueTypeRewrite", HEAD TAGGED},
     {"tir.InjectSoftwarePipeline", HEAD PIPELINE},

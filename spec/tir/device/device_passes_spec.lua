@@ -59,12 +59,6 @@ with T.block("b"):
     T.block_attr({"auto_copy": 1})
     B[0] = A[0] ]], "Block of 'auto_copy'")
   end)
-
-  it("refuse threads that are not lowered", function()
-    refuses("LiftThreadBinding", [[
-for t in T.thread_binding(64, thread="threadIdx.x"):
-    B[t] = A[t] ]], "For of 'thread binding'")
-  end)
 end)
 
 describe("tir.UnifyThreadBinding", function()
