@@ -40,7 +40,6 @@ static const device_row rows[] = {
     {"tir.InjectPermutedLayout", ANNOTATION, "permuted_layout"},
     {"tir.TransformMmaBufferLayout", SCOPE, "m16n8k8."},
     {"tir.LowerWarpMemory", SCOPE, "warp"},
-    {"tir.MergeDynamicSharedMemoryAllocations", SCOPE, "shared.dyn"},
     {"tir.InferFragment", SCOPE, "wmma."},
     {"tir.LowerVtcmAlloc", SCOPE, "global.vtcm"},
     {"tir.LowerDeviceStorageAccessInfo", SCOPE, "local."},

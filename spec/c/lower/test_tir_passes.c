@@ -79,7 +79,22 @@ typedef struct pass_case {
   "        for k in T.thread_binding(4, thread='threadIdx.x'):\n" \
   "            B[i * 4 + k] = A[i * 4 + k]\n"
 
+#define DYNAMIC                                              \
+  "    tx = T.launch_thread('threadIdx.x', 64)\n"            \
+  "    C = T.allocate([64], 'float32', 'shared.dyn')\n"      \
+  "    E = T.allocate([64], 'float32', 'shared.dyn')\n"      \
+  "    F = T.allocate([128], 'float32', 'shared.dyn')\n"     \
+  "    C_1 = T.Buffer((64,), data=C, scope='shared.dyn')\n"  \
+  "    E_1 = T.Buffer((64,), data=E, scope='shared.dyn')\n"  \
+  "    F_1 = T.Buffer((128,), data=F, scope='shared.dyn')\n" \
+  "    C_1[tx] = A[tx]\n"                                    \
+  "    E_1[tx] = A[tx]\n"                                    \
+  "    B[tx] = C_1[tx] + E_1[tx]\n"                          \
+  "    F_1[tx] = B[tx]\n"                                    \
+  "    A[tx] = F_1[tx]\n"
+
 static const pass_case cases[] = {
+    {"tir.MergeDynamicSharedMemoryAllocations", HEAD DYNAMIC},
     {"tir.LiftThreadBinding", HEAD THREADS},
     {"tir.UnifyThreadBinding", HEAD THREADS},
     {"tir.StorageRewrite", HEAD TAGGED},

@@ -43,14 +43,6 @@ for i in range(64):
     end
   end)
 
-  it("refuse memory that threads share, and say which", function()
-    local body = [[
-C = T.allocate([64], "float32", "shared.dyn")
-C_1 = T.Buffer((64,), data=C, scope="shared.dyn")
-C_1[0] = A[0] ]]
-    refuses("MergeDynamicSharedMemoryAllocations", body, "Var of 'shared.dyn'")
-  end)
-
   it("refuse what is annotated for them", function()
     refuses("LowerAutoCopy", [[
 with T.block("b"):
