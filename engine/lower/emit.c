@@ -235,3 +235,27 @@ pln_ref pln_emit_allocate(pln_emit *e, pln_ref var, pln_type element,
     e->status = pln_dtype_attr(e->b->engine, element, &spec.attrs);
   return owner(e, &spec, &var, body);
 }
+
+static void set_attr(pln_emit *e, const char *name, pln_attr value,
+                     pln_attrs *attrs) {
+  if (goes_on(e))
+    e->status = pln_symbol_intern(e->b->engine, pln_text(name), &value.name);
+  if (goes_on(e))
+    e->status = pln_attrs_with(e->b->engine, *attrs, &value, attrs);
+}
+
+pln_ref pln_emit_thread_loop(pln_emit *e, pln_slice tag, pln_attrs attrs,
+                             pln_ref var, pln_ref min, pln_ref extent,
+                             pln_ref body) {
+  pln_ref own = pln_emit_var(e, "", pln_emit_type_of(e, var));
+  pln_prim axis = {.kind = PLN_ITER_VAR, .data = 1, .n = 1, .operands = &own};
+  set_attr(e, "thread_tag", (pln_attr){.kind = PLN_ATTR_STRING, .v.s = tag},
+           &axis.attrs);
+  pln_ref operands[3] = {min, extent, pln_emit_prim(e, &axis)};
+  pln_prim loop = {
+      .kind = PLN_FOR, .attrs = attrs, .n = 3, .operands = operands};
+  set_attr(e, "kind",
+           (pln_attr){.kind = PLN_ATTR_INT, .v.i = PLN_FOR_THREAD_BINDING},
+           &loop.attrs);
+  return owner(e, &loop, &var, body);
+}

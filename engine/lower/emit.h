@@ -51,6 +51,11 @@ pln_ref pln_emit_attr(pln_emit *e, pln_ref node, const char *key, pln_ref value,
                       pln_ref body);
 pln_ref pln_emit_assert(pln_emit *e, pln_ref condition, pln_ref message,
                         pln_ref body);
+/* A loop over [min, min + extent) that is bound to a thread: "threadIdx.x". Of
+ * `attrs` it has what is not its kind. */
+pln_ref pln_emit_thread_loop(pln_emit *e, pln_slice tag, pln_attrs attrs,
+                             pln_ref var, pln_ref min, pln_ref extent,
+                             pln_ref body);
 /* Memory of n extents, of that type, which `var` points to. */
 pln_ref pln_emit_allocate(pln_emit *e, pln_ref var, pln_type element,
                           uint32_t n, const pln_ref *extents, pln_ref body);

@@ -22,7 +22,6 @@ typedef enum trigger_kind {
   CALL,       /* of a builtin */
   TARGET,     /* a function for a target of that key: "gpu" */
   DTYPE,      /* a value whose dtype's name begins so */
-  BINDING,    /* a loop that is bound to a thread */
   PREFETCH    /* a Prefetch */
 } trigger_kind;
 
@@ -41,7 +40,6 @@ static const device_row rows[] = {
     {"tir.InjectPermutedLayout", ANNOTATION, "permuted_layout"},
     {"tir.TransformMmaBufferLayout", SCOPE, "m16n8k8."},
     {"tir.LowerWarpMemory", SCOPE, "warp"},
-    {"tir.MergeDynamicSharedMemoryAllocations", SCOPE, "shared.dyn"},
     {"tir.InferFragment", SCOPE, "wmma."},
     {"tir.LowerVtcmAlloc", SCOPE, "global.vtcm"},
     {"tir.LowerDeviceStorageAccessInfo", SCOPE, "local."},
@@ -56,7 +54,6 @@ static const device_row rows[] = {
     {"tir.LowerAsyncDMA", ATTR_KEY, "async_scope"},
     {"tir.InjectPTXAsyncCopy", ATTR_KEY, "async_scope"},
     {"tir.InjectPTXLDG32", TARGET, "gpu"},
-    {"tir.LiftThreadBinding", BINDING, "thread binding"},
     {"tir.CombineContextCall", CALL, "tvm_thread_context"},
 };
 
@@ -135,9 +132,6 @@ static bool is_trigger(const pln_graph *g, pln_ref ref, const device_row *row) {
   case CALL: return calls(n, row->text);
   case TARGET: return is_for_target(g, n, row->text);
   case DTYPE: return has_dtype(g, n, row->text);
-  case BINDING:
-    return n->kind == PLN_FOR &&
-           pln_for_kind_of(g, ref) == PLN_FOR_THREAD_BINDING;
   case PREFETCH: return n->kind == PLN_PREFETCH;
   default: return false;
   }

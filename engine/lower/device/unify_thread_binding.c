@@ -17,6 +17,7 @@
  *
  * Semantics: TVM's tir.UnifyThreadBinding. */
 
+#include "lower/emit.h"
 #include "lower/lower.h"
 
 /* A thread axis of the kernel; nodes of the builder. */
@@ -203,26 +204,6 @@ static pln_status keep_annotations(unifier *x, pln_stmt_rewrite *s,
   return pln_build_floating_stmt(b, &spec, 1, &body, node);
 }
 
-/* A loop over the axis, bound to its thread. */
-static pln_status launch(unifier *x, pln_stmt_rewrite *s,
-                         const thread_axis *axis, pln_ref *node) {
-  pln_builder *b = pln_stmt_builder(s);
-  pln_engine *e = x->g->engine;
-  pln_ref operands[3] = {axis->min, axis->extent, PLN_NONE}, own;
-  pln_attr tag = {.kind = PLN_ATTR_STRING, .v.s = axis->tag};
-  pln_attr kind = {.kind = PLN_ATTR_INT, .v.i = PLN_FOR_THREAD_BINDING};
-  pln_prim thread = {.kind = PLN_ITER_VAR, .data = 1, .n = 1, .operands = &own};
-  pln_prim loop = {.kind = PLN_FOR, .n = 3, .operands = operands};
-  pln_body body = {.n_params = 1, .params = &axis->var, .stmt = *node};
-  PLN_TRY(pln_symbol_intern(e, pln_text("thread_tag"), &tag.name));
-  PLN_TRY(pln_symbol_intern(e, pln_text("kind"), &kind.name));
-  PLN_TRY(pln_attrs_with(e, 0, &tag, &thread.attrs));
-  PLN_TRY(pln_attrs_with(e, 0, &kind, &loop.attrs));
-  PLN_TRY(pln_build_var(b, 0, pln_stmt_node(s, axis->var)->type, 0, &own));
-  PLN_TRY(pln_build_prim(b, &thread, &operands[2]));
-  return pln_build_floating_stmt(b, &loop, 1, &body, node);
-}
-
 static pln_status leave_stmt(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
                              pln_ref *node) {
   unifier *x = ud;
@@ -232,9 +213,11 @@ static pln_status leave_stmt(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
   PLN_TRY(keep_annotations(x, s, stmt, node));
   if (--x->depth > 0)
     return PLN_OK;
+  pln_emit e = {.b = pln_stmt_builder(s)};
   for (uint32_t i = x->n; i-- > 0;)
-    PLN_TRY(launch(x, s, &x->axes[i], node));
-  return PLN_OK;
+    *node = pln_emit_thread_loop(&e, x->axes[i].tag, 0, x->axes[i].var,
+                                 x->axes[i].min, x->axes[i].extent, *node);
+  return e.status;
 }
 
 /* ------------------------------------------------------------------- the pass

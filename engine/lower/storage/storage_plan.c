@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#include "lower/storage/storage_plan.h"
+#include "lower/storage/liveness.h"
 
 enum { MATCH_RANGE = 16, SMALL_BITS = 32 };
 
@@ -18,65 +18,14 @@ typedef struct free_list {
   uint32_t n, cap;
 } free_list;
 
-/* The first or last use of an allocation, in a list per entry. */
-typedef struct event {
-  uint32_t allocation;
-  uint32_t next; /* index + 1 */
-} event;
-
 typedef struct planner {
   pln_storage_plan *plan;
   pln_access_pattern pattern;
-  uint32_t *gen, *kill; /* by node: index + 1 of the first event */
-  event *events;
-  uint32_t n_events, cap_events;
-  bool *seen;  /* by allocation */
+  pln_liveness life;
   bool *taken; /* by allocation: its memory went to a result in place */
   free_list constant, symbolic;
   pln_ref thread; /* the parallel part that is planned, or PLN_NONE */
 } planner;
-
-/* ----------------------------------------------------------------- liveness */
-
-/* Behind the event *last of a list, which the new one becomes; 0: none. */
-static pln_status add_event(planner *p, uint32_t *list, uint32_t *last,
-                            uint32_t allocation) {
-  PLN_TRY(pln_mem_grow(p->plan->engine, (void **)&p->events, &p->cap_events,
-                       (size_t)p->n_events + 1, sizeof *p->events));
-  p->events[p->n_events++] = (event){.allocation = allocation};
-  *(*last ? &p->events[*last - 1].next : list) = p->n_events;
-  *last = p->n_events;
-  return PLN_OK;
-}
-
-/* Adds an event for what the entry touches and no entry before it did. */
-static pln_status find_first(planner *p, uint32_t entry, uint32_t *list) {
-  const pln_access_pattern *a = &p->pattern;
-  uint32_t last = 0;
-  for (uint32_t at = *list; at; at = p->events[at - 1].next)
-    last = at;
-  for (uint32_t at = a->entries[entry].first; at;
-       at = a->accesses[at - 1].next) {
-    uint32_t allocation = a->accesses[at - 1].allocation;
-    if (p->seen[allocation])
-      continue;
-    p->seen[allocation] = true;
-    PLN_TRY(add_event(p, list, &last, allocation));
-  }
-  return PLN_OK;
-}
-
-static pln_status analyse_liveness(planner *p) {
-  pln_access_entry *entries = p->pattern.entries;
-  for (uint32_t i = p->pattern.n; i-- > 0;)
-    PLN_TRY(find_first(p, i, &p->kill[entries[i].stmt]));
-  memset(p->seen, 0, p->plan->n_allocations * sizeof *p->seen);
-  for (uint32_t i = 0; i < p->pattern.n; i++)
-    if (entries[i].pair >= 0)
-      PLN_TRY(find_first(p, i + (uint32_t)entries[i].pair,
-                         &p->gen[entries[i].stmt]));
-  return PLN_OK;
-}
 
 /* --------------------------------------------------------------- free memory
  */
@@ -299,8 +248,8 @@ static pln_ref var_of(const planner *p, uint32_t allocation) {
 static uint32_t find_inplace(planner *p, pln_ref stmt, uint32_t allocation) {
   pln_storage_plan *plan = p->plan;
   const pln_storage_allocation *dst = &plan->allocations[allocation];
-  for (uint32_t at = p->kill[stmt]; at; at = p->events[at - 1].next) {
-    uint32_t source = p->events[at - 1].allocation;
+  for (uint32_t at = p->life.kill[stmt]; at; at = p->life.events[at - 1].next) {
+    uint32_t source = p->life.events[at - 1].allocation;
     uint32_t row = plan->allocations[source].storage;
     if (p->taken[source] || !row)
       continue;
@@ -338,10 +287,10 @@ static void join_storage(planner *p, uint32_t allocation, uint32_t row) {
 
 static pln_status begin_uses(planner *p, pln_ref stmt) {
   uint32_t begun = 0;
-  for (uint32_t at = p->gen[stmt]; at; at = p->events[at - 1].next)
+  for (uint32_t at = p->life.gen[stmt]; at; at = p->life.events[at - 1].next)
     begun++;
-  for (uint32_t at = p->gen[stmt]; at; at = p->events[at - 1].next) {
-    uint32_t allocation = p->events[at - 1].allocation;
+  for (uint32_t at = p->life.gen[stmt]; at; at = p->life.events[at - 1].next) {
+    uint32_t allocation = p->life.events[at - 1].allocation;
     uint32_t row = begun <= 2 ? find_inplace(p, stmt, allocation) : UINT32_MAX;
     if (row == UINT32_MAX)
       PLN_TRY(find_storage(p, &p->plan->allocations[allocation], &row));
@@ -351,9 +300,9 @@ static pln_status begin_uses(planner *p, pln_ref stmt) {
 }
 
 static pln_status end_uses(planner *p, pln_ref stmt) {
-  for (uint32_t at = p->kill[stmt]; at; at = p->events[at - 1].next)
-    if (!p->taken[p->events[at - 1].allocation])
-      PLN_TRY(free_storage(p, p->events[at - 1].allocation));
+  for (uint32_t at = p->life.kill[stmt]; at; at = p->life.events[at - 1].next)
+    if (!p->taken[p->life.events[at - 1].allocation])
+      PLN_TRY(free_storage(p, p->life.events[at - 1].allocation));
   return PLN_OK;
 }
 
@@ -467,18 +416,12 @@ static pln_status merge_tagged(planner *p) {
 
 static pln_status make_plan(planner *p) {
   pln_engine *e = p->plan->engine;
-  size_t nodes = p->plan->graph->n_nodes;
-  p->gen = pln_mem_zeroed(e, 2 * nodes * sizeof *p->gen);
-  if (!p->gen)
-    return pln_nomem(e);
-  p->kill = p->gen + nodes;
   PLN_TRY(pln_access_pattern_find(&p->pattern, p->plan));
-  size_t n = p->plan->n_allocations;
-  p->seen = pln_mem_zeroed(e, 2 * (n + 1) * sizeof *p->seen);
-  if (!p->seen)
+  p->taken = pln_mem_zeroed(e, (p->plan->n_allocations + (size_t)1) *
+                                   sizeof *p->taken);
+  if (!p->taken)
     return pln_nomem(e);
-  p->taken = p->seen + n + 1;
-  PLN_TRY(analyse_liveness(p));
+  PLN_TRY(pln_liveness_find(&p->life, p->plan, &p->pattern));
   PLN_TRY(plan_all(p));
   return merge_tagged(p);
 }
@@ -491,11 +434,10 @@ pln_status pln_storage_plan_make(pln_storage_plan *plan,
   plan->allocation_of =
       pln_mem_zeroed(e, function->n_nodes * sizeof *plan->allocation_of);
   pln_status status = plan->allocation_of ? make_plan(&p) : pln_nomem(e);
-  pln_mem_free(e, p.gen, 2 * (size_t)function->n_nodes * sizeof *p.gen);
-  pln_mem_free(e, p.seen,
-               p.seen ? 2 * (plan->n_allocations + (size_t)1) * sizeof *p.seen
-                      : 0);
-  pln_mem_free(e, p.events, p.cap_events * sizeof *p.events);
+  pln_mem_free(e, p.taken,
+               p.taken ? (plan->n_allocations + (size_t)1) * sizeof *p.taken
+                       : 0);
+  pln_liveness_free(&p.life);
   pln_mem_free(e, p.constant.rows, p.constant.cap * sizeof *p.constant.rows);
   pln_mem_free(e, p.symbolic.rows, p.symbolic.cap * sizeof *p.symbolic.rows);
   pln_access_pattern_free(e, &p.pattern);

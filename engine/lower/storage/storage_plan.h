@@ -74,6 +74,10 @@ pln_status pln_access_pattern_find(pln_access_pattern *pattern,
                                    pln_storage_plan *plan) PLN_CHECKED;
 void pln_access_pattern_free(pln_engine *engine, pln_access_pattern *pattern);
 
+/* pointer_value_type.c: tir.PointerValueTypeRewrite for memory that the
+ * function allocates, without scalar reads of vectors. */
+pln_status pln_rewrite_memory_types(pln_pass_run *run) PLN_CHECKED;
+
 /* inplace.c: true if the statement computes dst[i] = f(src[i], ...) for data
  * pointers dst and src, and accesses them in no other way, so that they may be
  * one. */

@@ -7,7 +7,8 @@
  *     B = T.allocate([8]); B[i] = A[i]; C = T.allocate([8]); C[i] = B[i] + 1
  *         =>   B = T.allocate([8]); B[i] = A[i]; B[i] = B[i] + 1
  *
- * Semantics: TVM's tir.StorageRewrite, without PointerValueTypeRewrite. */
+ * Semantics: TVM's tir.StorageRewrite; pointer_value_type.c is its second part.
+ */
 
 #include "lower/emit.h"
 #include "lower/storage/storage_plan.h"
@@ -392,7 +393,7 @@ static void release(rewriter *x) {
   pln_mem_free(e, x->accessed, x->g->n_nodes * sizeof *x->accessed);
 }
 
-pln_status pln_pass_tir_storage_rewrite(pln_pass_run *run) {
+static pln_status share_memory(pln_pass_run *run) {
   rewriter x = {.g = pln_run_function(run)};
   pln_stmt_mutator mutator = {.ud = &x,
                               .expr = map_expr,
@@ -405,5 +406,17 @@ pln_status pln_pass_tir_storage_rewrite(pln_pass_run *run) {
   if (status == PLN_OK)
     status = pln_lower_function(run, &mutator);
   release(&x);
+  return status;
+}
+
+pln_status pln_pass_tir_storage_rewrite(pln_pass_run *run) {
+  pln_graph *function = pln_graph_retain(pln_run_function(run));
+  pln_status status = pln_lower_step(run, share_memory, &function);
+  if (status == PLN_OK)
+    status = pln_lower_step(run, pln_rewrite_memory_types, &function);
+  if (status == PLN_OK && function != pln_run_function(run))
+    pln_run_set_function(run, function);
+  else
+    pln_graph_release(function);
   return status;
 }

@@ -738,23 +738,13 @@ static uint32_t find_free_threads(const lowering *x, pln_ref realize,
   return left;
 }
 
-/* A loop over the thread, whose own variable `var` is. */
 static pln_status bind_thread(lowering *x, const free_thread *thread,
                               pln_ref var, pln_ref *stmt) {
-  const pln_node *n = &x->g->nodes[thread->loop];
-  pln_ref operands[3], own;
-  pln_attr kind = {.kind = PLN_ATTR_INT, .v.i = PLN_FOR_THREAD_BINDING};
-  pln_attr tag = {.kind = PLN_ATTR_STRING, .v.s = thread->tag};
-  pln_prim axis = {.kind = PLN_ITER_VAR, .data = 1, .n = 1, .operands = &own};
-  pln_prim loop = {.kind = PLN_FOR, .n = 3, .operands = operands};
-  pln_body body = {.n_params = 1, .params = &var, .stmt = *stmt};
-  PLN_TRY(map(x, x->g->operands[n->first], &operands[0]));
-  PLN_TRY(map(x, x->g->operands[n->first + 1], &operands[1]));
-  PLN_TRY(pln_build_var(x->e.b, 0, pln_emit_type_of(&x->e, var), 0, &own));
-  PLN_TRY(set_attr(x, "thread_tag", tag, &axis.attrs));
-  PLN_TRY(pln_build_prim(x->e.b, &axis, &operands[2]));
-  PLN_TRY(set_attr(x, "kind", kind, &loop.attrs));
-  return pln_build_floating_stmt(x->e.b, &loop, 1, &body, stmt);
+  pln_ref min, extent;
+  PLN_TRY(map(x, pln_operand(x->g, thread->loop, 0), &min));
+  PLN_TRY(map(x, pln_operand(x->g, thread->loop, 1), &extent));
+  *stmt = pln_emit_thread_loop(&x->e, thread->tag, 0, var, min, extent, *stmt);
+  return x->e.status;
 }
 
 static pln_status run_in_one_thread(lowering *x, pln_ref realize, uint32_t n,

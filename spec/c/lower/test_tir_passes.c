@@ -62,7 +62,43 @@ typedef struct pass_case {
   "                C[0] = A[i]\n"                                             \
   "            B[i] = C[0]\n"
 
+#define TAGGED                                            \
+  "    C = T.allocate([8], 'float32', 'local.L0A')\n"     \
+  "    E = T.allocate([8], 'float32', 'local.L0A')\n"     \
+  "    C_1 = T.Buffer((8,), data=C, scope='local.L0A')\n" \
+  "    E_1 = T.Buffer((8,), data=E, scope='local.L0A')\n" \
+  "    C_1[0:4] = A[0:4]\n"                               \
+  "    E_1[4:8] = A[4:8]\n"                               \
+  "    B[0:4] = C_1[0:4] + E_1[4:8]\n"                    \
+  "    A[4] = B[7]\n"
+
+#define THREADS                                                   \
+  "    for i in T.thread_binding(8, thread='blockIdx.x'):\n"      \
+  "        for j in T.thread_binding(4, thread='threadIdx.x'):\n" \
+  "            A[i * 4 + j] = T.float32(0)\n"                     \
+  "        for k in T.thread_binding(4, thread='threadIdx.x'):\n" \
+  "            B[i * 4 + k] = A[i * 4 + k]\n"
+
+#define DYNAMIC                                              \
+  "    tx = T.launch_thread('threadIdx.x', 64)\n"            \
+  "    C = T.allocate([64], 'float32', 'shared.dyn')\n"      \
+  "    E = T.allocate([64], 'float32', 'shared.dyn')\n"      \
+  "    F = T.allocate([128], 'float32', 'shared.dyn')\n"     \
+  "    C_1 = T.Buffer((64,), data=C, scope='shared.dyn')\n"  \
+  "    E_1 = T.Buffer((64,), data=E, scope='shared.dyn')\n"  \
+  "    F_1 = T.Buffer((128,), data=F, scope='shared.dyn')\n" \
+  "    C_1[tx] = A[tx]\n"                                    \
+  "    E_1[tx] = A[tx]\n"                                    \
+  "    B[tx] = C_1[tx] + E_1[tx]\n"                          \
+  "    F_1[tx] = B[tx]\n"                                    \
+  "    A[tx] = F_1[tx]\n"
+
 static const pass_case cases[] = {
+    {"tir.MergeDynamicSharedMemoryAllocations", HEAD DYNAMIC},
+    {"tir.LiftThreadBinding", HEAD THREADS},
+    {"tir.UnifyThreadBinding", HEAD THREADS},
+    {"tir.StorageRewrite", HEAD TAGGED},
+    {"tir.PointerValueTypeRewrite", HEAD TAGGED},
     {"tir.InjectSoftwarePipeline", HEAD PIPELINE},
     {"tir.LowerCrossThreadReduction", HEAD CROSS_THREAD},
     {"tir.LowerThreadAllreduce", HEAD CUDA ALLREDUCE},

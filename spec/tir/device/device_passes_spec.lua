@@ -43,14 +43,6 @@ for i in range(64):
     end
   end)
 
-  it("refuse memory that threads share, and say which", function()
-    local body = [[
-C = T.allocate([64], "float32", "shared.dyn")
-C_1 = T.Buffer((64,), data=C, scope="shared.dyn")
-C_1[0] = A[0] ]]
-    refuses("MergeDynamicSharedMemoryAllocations", body, "Var of 'shared.dyn'")
-  end)
-
   it("refuse what is annotated for them", function()
     refuses("LowerAutoCopy", [[
 with T.block("b"):
@@ -58,12 +50,6 @@ with T.block("b"):
     T.writes()
     T.block_attr({"auto_copy": 1})
     B[0] = A[0] ]], "Block of 'auto_copy'")
-  end)
-
-  it("refuse threads that are not lowered", function()
-    refuses("LiftThreadBinding", [[
-for t in T.thread_binding(64, thread="threadIdx.x"):
-    B[t] = A[t] ]], "For of 'thread binding'")
   end)
 end)
 
