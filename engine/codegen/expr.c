@@ -378,6 +378,10 @@ static void visit_expr(pln_cw *w, pln_ref ref) {
   }
   if (w->memo[ref] || !check_dtype(w, ref))
     return;
+  if (w->assumed[ref]) {
+    pln_c_set(w, ref, pln_c_int_value(w, PLN_BOOL, 1));
+    return;
+  }
   switch ((int)n->kind) {
   case PLN_INT_IMM:
   case PLN_FLOAT_IMM:
