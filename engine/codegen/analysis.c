@@ -6,6 +6,13 @@
 
 #include "codegen/writer.h"
 
+static pln_idmap *new_map(pln_cw *w) {
+  pln_idmap *map = NULL;
+  if (w->status == PLN_OK)
+    pln_c_fail(w, pln_idmap_new(w->engine, &map));
+  return map;
+}
+
 static bool is_prim(const pln_node *n) {
   return pln_kinds[n->kind].kind_class == PLN_CLASS_PRIM;
 }
@@ -112,6 +119,58 @@ static void note_nodes(pln_cw *w) {
   }
 }
 
+/* ------------------------------------------------------------------ indices */
+
+/* Whether operand i of a node is an index, or a term of one. A variable of a
+ * let that is `wide` is one, too: no other use of it is known. */
+static bool is_index_term(const pln_cw *w, pln_ref ref, uint32_t i,
+                          const pln_idmap *others) {
+  const pln_node *n = &w->g->nodes[ref];
+  bool used = w->uses[ref] > 0 && !w->elsewhere[ref];
+  switch ((int)n->kind) {
+  case PLN_BUFFER_LOAD: return i >= 1;
+  case PLN_BUFFER_STORE: return i >= 2;
+  case PLN_PRIM_ADD:
+  case PLN_PRIM_SUB:
+  case PLN_PRIM_MUL: return used && pln_prim_lanes(w->g, ref) == 1;
+  case PLN_RAMP: return used && i == 0;
+  case PLN_LET_STMT: {
+    pln_ref var = w->g->scopes[n->data].begin;
+    return others && !pln_idmap_get(others, w->g->nodes[var].data);
+  }
+  default: return false;
+  }
+}
+
+static void find_terms(pln_cw *w, const pln_idmap *others, pln_idmap *found) {
+  const pln_graph *g = w->g;
+  for (pln_ref ref = g->n_nodes; ref-- > 0 && w->status == PLN_OK;) {
+    const pln_node *n = &g->nodes[ref];
+    for (uint32_t i = 0; i < n->count; i++) {
+      pln_ref operand = g->operands[n->first + i];
+      if (is_index_term(w, ref, i, others))
+        continue;
+      w->elsewhere[operand] = true;
+      if (found && g->nodes[operand].kind == PLN_VAR)
+        pln_c_fail(w, pln_idmap_set(found, g->nodes[operand].data, 1));
+    }
+  }
+}
+
+/* Sums and products that are used in indices alone do not wrap: an element at
+ * an index that left its dtype does not exist. The variable of a let counts as
+ * such a term if a first sweep finds it nowhere else. */
+static void find_indices(pln_cw *w) {
+  pln_idmap *others = new_map(w);
+  if (w->status == PLN_OK) {
+    find_terms(w, NULL, others);
+    memset(w->elsewhere, 0, w->g->n_nodes * sizeof *w->elsewhere);
+    find_terms(w, others, NULL);
+  }
+  if (others)
+    pln_idmap_free(others);
+}
+
 /* ------------------------------------------------------------------ vectors */
 
 /* Bytes of an element of a vector that is computed; 0: it is none. */
@@ -149,13 +208,6 @@ static void *table(pln_cw *w, size_t n, size_t size) {
   return out;
 }
 
-static pln_idmap *new_map(pln_cw *w) {
-  pln_idmap *map = NULL;
-  if (w->status == PLN_OK)
-    pln_c_fail(w, pln_idmap_new(w->engine, &map));
-  return map;
-}
-
 static void new_tables(pln_cw *w) {
   size_t nodes = w->g->n_nodes, scopes = w->g->n_scopes;
   w->memo = table(w, nodes, sizeof *w->memo);
@@ -163,6 +215,7 @@ static void new_tables(pln_cw *w) {
   w->unsafe = table(w, nodes, sizeof *w->unsafe);
   w->seen = table(w, nodes, sizeof *w->seen);
   w->assumed = table(w, nodes, sizeof *w->assumed);
+  w->elsewhere = table(w, nodes, sizeof *w->elsewhere);
   w->scope_of = table(w, nodes, sizeof *w->scope_of);
   w->next_stmt = table(w, nodes, sizeof *w->next_stmt);
   w->first_stmt = table(w, scopes, sizeof *w->first_stmt);
@@ -186,6 +239,7 @@ void pln_c_free_analysis(pln_cw *w) {
   drop(w, w->unsafe, nodes, sizeof *w->unsafe);
   drop(w, w->seen, nodes, sizeof *w->seen);
   drop(w, w->assumed, nodes, sizeof *w->assumed);
+  drop(w, w->elsewhere, nodes, sizeof *w->elsewhere);
   drop(w, w->scope_of, nodes, sizeof *w->scope_of);
   drop(w, w->next_stmt, nodes, sizeof *w->next_stmt);
   drop(w, w->first_stmt, scopes, sizeof *w->first_stmt);
@@ -199,6 +253,7 @@ void pln_c_free_analysis(pln_cw *w) {
   w->unsafe = NULL;
   w->seen = NULL;
   w->assumed = NULL;
+  w->elsewhere = NULL;
   w->scope_of = NULL;
   w->next_stmt = w->first_stmt = NULL;
   w->vars = w->var_uses = w->access = w->memory = NULL;
@@ -213,5 +268,6 @@ void pln_c_analyse(pln_cw *w) {
     return;
   list_statements(w);
   note_nodes(w);
+  find_indices(w);
   find_width(w);
 }

@@ -336,6 +336,19 @@ static bool shifts_ramp(pln_cw *w, pln_kind kind, pln_c_value a, pln_c_value b,
   return true;
 }
 
+/* A sum or product that only indices use is computed in int64 where its dtype
+ * may be too narrow, so that no lane or round wraps. */
+static bool is_wide(const pln_cw *w, pln_ref ref, const pln_c_value *a,
+                    const pln_c_value *b) {
+  pln_kind kind = (pln_kind)w->g->nodes[ref].kind;
+  int64_t lo, hi;
+  if (kind > PLN_PRIM_MUL || w->elsewhere[ref] || w->uses[ref] == 0 ||
+      pln_prim_dtype(w->g, ref) != PLN_INT32 || a->lanes != 1 || b->lanes != 1)
+    return false;
+  return a->dtype == PLN_INT64 || b->dtype == PLN_INT64 ||
+         !pln_c_bounds(kind, PLN_INT32, a, b, &lo, &hi);
+}
+
 void pln_c_binary(pln_cw *w, pln_ref ref) {
   const pln_ref *o = operands_of(w, ref);
   pln_kind kind = (pln_kind)w->g->nodes[ref].kind;
@@ -348,7 +361,9 @@ void pln_c_binary(pln_cw *w, pln_ref ref) {
     pln_c_refuse(w, "handles have no arithmetic");
     return;
   }
-  if (is_identity(kind, a, b))
+  if (is_wide(w, ref, &a, &b))
+    out = pln_c_offset(w, kind, a, b);
+  else if (is_identity(kind, a, b))
     out = a;
   else if (is_identity(kind, b, a) && kind != PLN_PRIM_SUB &&
            kind != PLN_PRIM_FLOORDIV)

@@ -241,6 +241,8 @@ static void ramp(pln_cw *w, pln_ref ref) {
   const pln_ref *o = operands_of(w, ref);
   pln_c_value base = pln_c_value_of(w, o[0]), step = pln_c_value_of(w, o[1]);
   pln_dtype dtype = pln_prim_dtype(w->g, ref);
+  if (base.dtype == PLN_INT64)
+    dtype = PLN_INT64; /* a wide term of an index */
   pln_c_value out =
       pln_c_new_value(w, dtype, w->g->nodes[ref].data, PLN_C_RAMP);
   if (!pln_c_is_int(dtype) || dtype == PLN_BOOL) {
@@ -376,6 +378,10 @@ static void visit_expr(pln_cw *w, pln_ref ref) {
   }
   if (w->memo[ref] || !check_dtype(w, ref))
     return;
+  if (w->assumed[ref]) {
+    pln_c_set(w, ref, pln_c_int_value(w, PLN_BOOL, 1));
+    return;
+  }
   switch ((int)n->kind) {
   case PLN_INT_IMM:
   case PLN_FLOAT_IMM:

@@ -103,18 +103,69 @@ static bool counts_up(pln_dtype dtype, const pln_c_value *min,
          (min->lo == 0 && min->hi == 0);
 }
 
-/* The end of a loop that counts up; a guard around all of its body becomes part
- * of it. */
-static pln_c_value counted_end(pln_cw *w, const pln_c_task *task,
-                               pln_c_value min, pln_c_value extent,
-                               pln_c_value index) {
-  pln_c_guard guard;
-  pln_c_value end = pln_c_offset(w, PLN_PRIM_ADD, min, extent);
-  if (w->g->nodes[task->ref].kind == PLN_FOR &&
-      pln_c_find_guard(w, task->ref, &guard))
-    end =
-        pln_c_guarded_end(w, &guard, min, end, index, &w->assumed[guard.stmt]);
-  return pln_c_named(w, end);
+/* A loop that is written in parts, see guard.c: `first` is 1 + the number of
+ * the four values where parts begin and end, `at` the guards that hold inside,
+ * `end` which part is written. */
+enum { PART_BEFORE = 1, PART_INSIDE, PART_BEHIND };
+
+static void assume_guards(pln_cw *w, const pln_c_task *task, bool holds) {
+  pln_c_guards guards;
+  (void)pln_c_find_guards(w, task->ref, &guards);
+  for (uint32_t i = 0; i < guards.n; i++)
+    if (task->at >> i & 1)
+      w->assumed[guards.list[i].condition] = holds;
+}
+
+static bool is_empty(const pln_c_value *first, const pln_c_value *end) {
+  return first->lo == first->hi && end->lo == end->hi && first->lo >= end->lo;
+}
+
+/* Where the next part that may have rounds begins and ends. */
+static bool next_part(pln_cw *w, pln_c_task *task, const pln_c_value **first,
+                      const pln_c_value **end) {
+  do {
+    if (task->end == PART_BEHIND || w->status != PLN_OK)
+      return false;
+    *first = &w->values[task->first - 1 + task->end++];
+    *end = *first + 1;
+  } while (is_empty(*first, *end));
+  assume_guards(w, task, task->end == PART_INSIDE);
+  return true;
+}
+
+/* The bounds of the first part. */
+static pln_c_value begin_parts(pln_cw *w, pln_c_task *task, pln_c_value *min,
+                               const pln_c_value *changes, uint32_t mask) {
+  const pln_c_value *first, *end;
+  task->first = pln_c_keep(w, *min);
+  for (uint32_t i = 0; i < 3; i++)
+    (void)pln_c_keep(w, changes[i]);
+  task->at = mask;
+  if (!next_part(w, task, &first, &end))
+    return *min; /* no round */
+  *min = *first;
+  return *end;
+}
+
+/* The end of a loop that counts up; guards around all of its body become part
+ * of its bounds, others may cut it in parts. */
+static pln_c_value counted_end(pln_cw *w, pln_c_task *task, pln_c_value *min,
+                               pln_c_value extent, pln_c_value index) {
+  pln_c_guards guards;
+  pln_c_value end = pln_c_named(w, pln_c_offset(w, PLN_PRIM_ADD, *min, extent));
+  pln_c_value first = *min, last = end;
+  uint32_t mask = 0;
+  task->end = 0;
+  if (task->flat || !pln_c_find_guards(w, task->ref, &guards))
+    return end;
+  pln_c_narrow(w, &guards, index, &first, &last, &mask);
+  if (guards.stmt == PLN_NONE && mask)
+    return begin_parts(w, task, min, (pln_c_value[]){first, last, end}, mask);
+  if (guards.stmt == PLN_NONE)
+    return end;
+  w->assumed[guards.stmt] = mask == (1u << guards.n) - 1;
+  *min = first;
+  return last;
 }
 
 static void set_labels(pln_cw *w, pln_c_task *task) {
@@ -148,10 +199,10 @@ static void open_loop(pln_cw *w, pln_c_task *task, pln_ref var, pln_c_value min,
     extent = pln_c_int_value(w, dtype, 0);
   bool counts = counts_up(dtype, &min, &extent);
   if (counts)
-    end = counted_end(w, task, min, extent, index);
+    end = counted_end(w, task, &min, extent, index);
   pln_c_forget(w, task->mark);
   const char *first = pln_c_text_at(w, &min, 0).data;
-  if (counts && !task->flat)
+  if (counts && !task->flat && !task->end)
     unroll_hint(w, task->ref, &extent);
   if (counts)
     open_counted(w, task, type, name, first, pln_c_text_at(w, &end, 0).data);
@@ -240,11 +291,29 @@ void pln_c_for_body(pln_cw *w, pln_c_task task) {
   pln_c_push_body(w, n->data);
 }
 
+/* Opens the next part of a loop, if there is one. */
+static bool open_next_part(pln_cw *w, pln_c_task *task) {
+  const pln_c_value *first, *end, *index = &w->values[task->y - 1];
+  if (!task->end || !next_part(w, task, &first, &end)) {
+    if (task->end)
+      assume_guards(w, task, false);
+    return false;
+  }
+  open_counted(w, task, pln_c_type_name((pln_dtype)index->dtype),
+               pln_c_text_at(w, index, 0).data, pln_c_text_at(w, first, 0).data,
+               pln_c_text_at(w, end, 0).data);
+  pln_c_push(w, *task);
+  pln_c_push_body(w, w->g->nodes[task->ref].data);
+  return true;
+}
+
 static void leave(pln_cw *w, pln_c_task task, pln_ref var) {
   if (task.k & 8)
     pln_c_close_parallel(w, &task);
   else if (!(task.k & 4))
     close_loop(w, &task);
+  if (w->g->nodes[task.ref].kind == PLN_FOR && open_next_part(w, &task))
+    return;
   w->n_iters -= task.k & 1;
   if (!(task.k & 4))
     pln_c_unbind(w, var);

@@ -195,13 +195,10 @@ static void refuse_stmt(pln_cw *w, pln_kind kind) {
 }
 
 static void for_stmt(pln_cw *w, pln_ref ref) {
-  pln_c_guard guard;
-  bool guarded = pln_c_find_guard(w, ref, &guard);
+  pln_c_guards guards;
   push_header(w, ref, 2, refs_of(w, ref));
-  if (guarded && guard.offset != PLN_NONE)
-    pln_c_push_expr(w, guard.offset);
-  if (guarded)
-    pln_c_push_expr(w, guard.limit);
+  if (pln_c_find_guards(w, ref, &guards))
+    pln_c_push_guards(w, &guards);
 }
 
 static void visit_attr(pln_cw *w, pln_ref ref) {

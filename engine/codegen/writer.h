@@ -171,10 +171,11 @@ typedef struct pln_cw {
   uint32_t *memo; /* for each node: 1 + its value */
   pln_ref *log;
   uint32_t n_log, cap_log;
-  uint8_t *uses;  /* for each node: by how many operands, up to 255 */
-  bool *assumed;  /* for each IfThenElse: its condition holds */
-  bool *unsafe;   /* for each node: evaluating it may fault */
-  uint32_t *seen; /* for each node: the last region that captured it */
+  uint8_t *uses;   /* for each node: by how many operands, up to 255 */
+  bool *assumed;   /* for each IfThenElse and comparison: it holds here */
+  bool *elsewhere; /* for each node: it is used in more than indices */
+  bool *unsafe;    /* for each node: evaluating it may fault */
+  uint32_t *seen;  /* for each node: the last region that captured it */
   pln_scope *scope_of;
   pln_ref *next_stmt, *first_stmt;
   pln_idmap *vars;     /* variable -> 1 + its value */

@@ -128,3 +128,62 @@ describe("blocked layouts", function()
     end
   end)
 end)
+
+describe("transformed convolutions", function()
+  -- x -> 1 x 1 convolution -> the convolution that is transformed.
+  local function model(case)
+    local x = input(("Tensor[(%d, 4, %d, %d), float32]"):format(case.batch or 1, case.height,
+      case.width))
+    local a = conv(x, case.inputs, 4, 1)
+    local b = conv(a, case.outputs, case.inputs, 3, { pads = case.pads, strides = case.strides })
+    return pl.module { main = pl.func({ x }, op.nn.relu(b)) }, x.type.shape
+  end
+
+  local function is_transformed(mod, options)
+    local pass = ('LowerTE{layout="NCHWc",winograd="%s"}'):format(options or "on")
+    local lowered = pl.sequential { "InferType", "FuseOps", pass } (mod)
+    return tostring(lowered):find("Tensor[(36, ", 1, true) ~= nil, lowered
+  end
+
+  local cases = {
+    { inputs = 32, outputs = 32, height = 8, width = 8, pads = { 1, 1, 1, 1 } },
+    { inputs = 32, outputs = 48, height = 7, width = 9, pads = { 1, 1, 1, 1 } },
+    { inputs = 48, outputs = 32, height = 6, width = 6 },
+    { inputs = 32, outputs = 32, height = 5, width = 11, pads = { 2, 0, 1, 3 }, batch = 2 },
+  }
+  for i, case in ipairs(cases) do
+    it(("give what their definition gives, case %d"):format(i), function()
+      local mod, shape = model(case)
+      local arg = pl.tensor.random(shape, "float32", { seed = i, low = -1, high = 1 })
+      assert.is_true((is_transformed(mod)))
+      local expected = pl.eval(mod, arg)
+      for _, options in ipairs { {}, { threads = 2, vector_bytes = 16 }, { winograd = false } } do
+        local got = pl.build(mod, options).main(arg)[1]
+        local same, how = got:compare(expected, { rtol = 1e-4, atol = 1e-4, scaled = true })
+        assert(same, how and ("%s, expected %s"):format(how.got, how.expected))
+      end
+    end)
+  end
+
+  it("are as defined where that is asked for, and for strides, other weights and few channels",
+    function()
+      local mod = model(cases[1])
+      assert.is_false((is_transformed(mod, "off")))
+      for _, change in ipairs { { strides = { 2, 2 } }, { inputs = 16 }, { outputs = 16 } } do
+        local case = { inputs = 32, outputs = 32, height = 8, width = 8, pads = { 1, 1, 1, 1 } }
+        for key, value in pairs(change) do case[key] = value end
+        assert.is_false((is_transformed((model(case)))))
+      end
+    end)
+
+  it("compute nothing of NaN that is not in their window", function()
+    local mod, shape = model(cases[1])
+    local rows = pl.tensor.random(shape, "float32", { seed = 1 }):to_table()
+    rows[1][1][1][1] = 0 / 0
+    local arg = pl.tensor(rows, "float32")
+    local got = pl.build(mod).main(arg)[1]:to_table()
+    local last = got[1][1][8][8]
+    assert.equal(last, last)
+    assert.is_true(got[1][1][1][1] ~= got[1][1][1][1])
+  end)
+end)

@@ -142,9 +142,21 @@ static pln_status enter_allocation(finder *f, pln_ref stmt) {
   return PLN_OK;
 }
 
+/* A statement whose operands alone are of interest. */
+static pln_status visit_simple(finder *f, pln_ref stmt) {
+  PLN_TRY(push_scope(f, UINT32_MAX));
+  PLN_TRY(touch_operands(f, stmt));
+  open_scope scope = f->open[--f->n];
+  return scope.first ? add_entry(f, (pln_access_entry){.stmt = stmt,
+                                                       .first = scope.first})
+                     : PLN_OK;
+}
+
 static pln_status enter_owner(finder *f, pln_ref stmt) {
   if (f->g->nodes[stmt].kind == PLN_ALLOCATE)
     return enter_allocation(f, stmt);
+  if (f->g->nodes[stmt].kind == PLN_LET_STMT)
+    return visit_simple(f, stmt); /* its value is computed before its body */
   if (!opens_scope(f, stmt))
     return PLN_OK;
   f->in_thread |= is_thread(f, stmt);
@@ -163,15 +175,6 @@ static pln_status leave_owner(finder *f, pln_ref stmt) {
     f->in_thread = false;
   return add_entry(
       f, (pln_access_entry){.stmt = stmt, .pair = -pair, .first = scope.first});
-}
-
-static pln_status visit_simple(finder *f, pln_ref stmt) {
-  PLN_TRY(push_scope(f, UINT32_MAX));
-  PLN_TRY(touch_operands(f, stmt));
-  open_scope scope = f->open[--f->n];
-  return scope.first ? add_entry(f, (pln_access_entry){.stmt = stmt,
-                                                       .first = scope.first})
-                     : PLN_OK;
 }
 
 static pln_status visit_node(finder *f, pln_ref ref) {

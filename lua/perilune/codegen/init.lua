@@ -9,6 +9,8 @@
 -- LowerTE), unless they are, and m.main(inputs) gives the list of its outputs. The constants are
 -- in NAME.bin beside NAME.c, NAME.so or NAME.o.
 --
+-- Some convolutions are transformed (topi/nn/winograd.lua) unless `winograd = false` is given.
+--
 -- A call runs in a child process unless `run = "process"` is given: a crash or a hang of what was
 -- compiled is an error that names the function, and this process goes on.
 
@@ -20,7 +22,7 @@ local ir = require "perilune.ir"
 local model = require "perilune.codegen.model"
 
 local option_names = { "target", "cc", "flags", "run", "threads", "asserts", "vector_bytes",
-  "stack_bytes", "cache", "seconds", "compile_seconds", "compile_memory" }
+  "stack_bytes", "cache", "seconds", "compile_seconds", "compile_memory", "winograd" }
 
 -- Options of integers, with the least and the largest value of each.
 local integers = { threads = { 1, 64 }, vector_bytes = { 16, 64 }, stack_bytes = { 0, 1 << 30 },
@@ -64,6 +66,9 @@ local function read_options(options)
   end
   if out.run ~= nil and out.run ~= "child" and out.run ~= "process" then
     argument.fail 'build: run: "child" or "process" expected'
+  end
+  if out.winograd ~= nil and type(out.winograd) ~= "boolean" then
+    argument.fail "build: winograd: a boolean expected"
   end
   for _, name in ipairs { "cc", "cache" } do
     if out[name] ~= nil then argument.string(out[name], "build", name) end
@@ -247,9 +252,9 @@ function meta.__tostring(self)
   return ("built module: %s"):format(table.concat(names, ", "))
 end
 
-local function plan_of(program)
-  return ir.kind_of(program) == "Module" and model.is_model(program) and model.plan(program)
-    or nil
+local function plan_of(program, options)
+  return ir.kind_of(program) == "Module" and model.is_model(program)
+    and model.plan(program, options) or nil
 end
 
 -- Calls go by the names of functions: C has to have them.
@@ -270,7 +275,7 @@ end
 -- when an object is saved; source() never needs a compiler.
 return function(program, options)
   options = read_options(options)
-  local plan = plan_of(program)
+  local plan = plan_of(program, options)
   local names, list = parts_of(program, plan)
   options.vector_bytes = options.vector_bytes or core.c_native_vector_bytes()
   local code = core.c_write(names, list, options)

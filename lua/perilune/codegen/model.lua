@@ -55,13 +55,15 @@ local function calls_loops(fn)
 end
 
 -- The module with calls of PrimFuncs only.
-local function lowered(mod)
+local function lowered(mod, options)
   local main = mod.functions.main
   if calls_loops(main) then return mod end
   local folded = pass.sequential { "qnn.CanonicalizeOps", "InferType",
     'FoldConstant{fold="all"}' } (mod)
   folded = folded:with { main = with_own_results(folded.functions.main) }
-  return pass.sequential { "InferType", "FuseOps", 'LowerTE{layout="NCHWc"}' } (folded)
+  local lower_te = ('LowerTE{layout="NCHWc",winograd="%s"}'):format(
+    options.winograd == false and "off" or "on")
+  return pass.sequential { "InferType", "FuseOps", lower_te } (folded)
 end
 
 -- --------------------------------------------------------------------- plan
@@ -289,9 +291,9 @@ function model.is_model(mod)
 end
 
 --- What is built of a module: { names, functions (the last one runs the model), inputs, outputs
--- (types), weights (bytes), arena_bytes }.
-function model.plan(mod)
-  mod = lowered(mod)
+-- (types), weights (bytes), arena_bytes }. options.winograd: false leaves convolutions as they are.
+function model.plan(mod, options)
+  mod = lowered(mod, options or {})
   local plan = read(mod.functions.main)
   plan.arena_bytes = place_buffers(plan)
   local names, functions, seen = {}, {}, {}

@@ -84,10 +84,12 @@ core.register(pass.spec({
   options = { { name = "unsupported", default = "error", choices = { "error", "keep" },
     doc = "keep: what has no compute is left to the evaluator." },
     { name = "layout", default = "plain", choices = { "plain", "NCHWc" },
-      doc = "NCHWc: results of convolutions are blocks of channels in memory." } },
+      doc = "NCHWc: results of convolutions are blocks of channels in memory." },
+    { name = "winograd", default = "on", choices = { "on", "off" },
+      doc = "on: convolutions of blocks by 3 x 3 weights may be transformed." } },
   run = function(mod, ctx)
     return require "perilune.topi.lower_te"(mod, { unsupported = ctx:option "unsupported",
-      layout = ctx:option "layout" })
+      layout = ctx:option "layout", winograd = ctx:option "winograd" })
   end,
 }))
 

@@ -10,6 +10,8 @@
 -- Other constant operands, weights, may be packed: args[i].pack(axes, block) is the operand with
 -- its axes permuted, which the call gets as a constant of its own. With a block the last of them is
 -- cut in blocks: their number is the first axis, their length the last one.
+-- args[i].computed(shape, f) is what an expression f(operand) gives. args[i].winograd: products may
+-- be rounded in other ways than those of the definition.
 
 local core = require "perilune.core"
 core.internal()
@@ -136,27 +138,44 @@ local function has_open_shape(type_)
   return false
 end
 
+-- What is computed of a constant operand of the call, by an expression f(operand) of that shape.
+local function computed(state, param, shape, f)
+  local tensor = operation.placeholder(shape, param.type.dtype, "w" .. #state.packed)
+  state.packed[#state.packed + 1] = { tensor = tensor, param = state.packable[param], f = f }
+  return tensor
+end
+
 -- A constant operand of the call with permuted axes, the last one in blocks.
 local function packed(state, param, axes, block)
-  local shape = {}
+  local shape, rank = {}, #axes
   for i, axis in ipairs(axes) do shape[i] = param.type.shape[axis + 1] end
-  if block then
-    table.insert(shape, 1, shape[#shape] // block)
-    shape[#shape] = block
+  if not block then
+    return computed(state, param, shape, function(weight)
+      return ir.Call("transpose", { weight }, { axes = axes })
+    end)
   end
-  local tensor = operation.placeholder(shape, param.type.dtype, "w" .. #state.packed)
-  state.packed[#state.packed + 1] = { tensor = tensor, param = state.packable[param], axes = axes,
-    block = block, shape = shape }
-  return tensor
+  local cut, order = table.move(shape, 1, rank, 1, {}), { rank - 1 }
+  cut[rank], cut[rank + 1] = shape[rank] // block, block
+  for i = 0, rank do
+    if i ~= rank - 1 then order[#order + 1] = i end
+  end
+  table.insert(shape, 1, cut[rank])
+  shape[rank + 1] = block
+  return computed(state, param, shape, function(weight)
+    local permuted = ir.Call("transpose", { weight }, { axes = axes })
+    return ir.Call("transpose", { ir.Call("reshape", { permuted }, { newshape = cut }) },
+      { axes = order })
+  end)
 end
 
 -- What is known of an argument. Whether a compute asks for the constant of a parameter is noted:
 -- only then do functions of other constants need loops of their own.
 local function argument_of(state, node)
-  local own = { type = node.type,
-    pack = state.packable[node] and function(axes, block)
-      return packed(state, node, axes, block)
-    end }
+  local own = { type = node.type, winograd = state.winograd }
+  if state.packable[node] then
+    function own.pack(axes, block) return packed(state, node, axes, block) end
+    function own.computed(shape, f) return computed(state, node, shape, f) end
+  end
   if node.kind == "Constant" then
     own.constant = node.data
     return own
@@ -313,9 +332,9 @@ local function uses_of(state, fn, s)
 end
 
 -- Tensor expressions of a Primitive function, and what is known of a call of it.
-local function expressions(fn, call)
-  local state = { values = {}, memory = {}, known = {}, params = {}, constants = {}, ops = {},
-    packable = {}, packed = {}, numbers = {}, asked = {} }
+local function expressions(fn, call, winograd)
+  local state = { winograd = winograd, values = {}, memory = {}, known = {}, params = {},
+    constants = {}, ops = {}, packable = {}, packed = {}, numbers = {}, asked = {} }
   for i, param in ipairs(fn.params) do
     state.numbers[param] = i
     state.memory[param], state.values[param] = placeholders(state, param.type, call.blocks[i])
@@ -416,7 +435,7 @@ local function lower_function(lowered, call, blocks)
   local fn, facts = call.callee, facts_of(call, blocks)
   local row, list = find(lowered, fn, facts)
   if row then return row end
-  local state, outs = expressions(fn, facts)
+  local state, outs = expressions(fn, facts, lowered.winograd)
   local name = unique(lowered, name_of(state))
   row = { fn = fn, facts = facts, asked = state.asked, name = name, constants = {} }
   local s
@@ -432,21 +451,9 @@ local function is_primitive(node)
   return attrs and attrs.Primitive == 1 and attrs.Compiler == nil
 end
 
--- The weights of a call with permuted axes, the last one in blocks, computed now.
+-- What a call gets of its weights, computed now.
 local function packed_constant(node, row)
-  local value = ir.Call("transpose", { ir.Constant(node.data) }, { axes = row.axes })
-  if row.block then
-    local rank = #row.axes
-    local shape = table.move(row.shape, 2, rank, 1, {})
-    shape[rank], shape[rank + 1] = row.shape[1], row.block
-    local axes = { rank - 1 }
-    for i = 0, rank do
-      if i ~= rank - 1 then axes[#axes + 1] = i end
-    end
-    value = ir.Call("transpose", { ir.Call("reshape", { value }, { newshape = shape }) },
-      { axes = axes })
-  end
-  return ir.Constant(core.eval(value))
+  return ir.Constant(core.eval(row.f(ir.Constant(node.data))))
 end
 
 local function operands_of(row, args)
@@ -513,9 +520,11 @@ local function lower_calls(lowered, fn, options)
 end
 
 --- Runs the pass on a module. options.unsupported: "error", or "keep" what has no compute;
--- options.layout: "plain", or "NCHWc" for blocks of channels in memory where convolutions gain.
+-- options.layout: "plain", or "NCHWc" for blocks of channels in memory where convolutions gain;
+-- options.winograd: "on" or "off", of convolutions of blocks.
 return function(mod, options)
-  local lowered = { names = {}, by_hash = {}, functions = {} }
+  local lowered = { names = {}, by_hash = {}, functions = {},
+    winograd = options.winograd == "on" }
   local changed = {}
   for name in pairs(mod) do lowered.names[name] = true end
   for name, fn in pairs(mod) do

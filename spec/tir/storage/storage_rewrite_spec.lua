@@ -55,6 +55,23 @@ for i in range(16):
     assert.equal(2, allocations)
   end)
 
+  it("keeps what the value of a let reads", function()
+    local out = pl.passes["tir.StorageRewrite"]()(parse [[
+B = T.allocate([32], "float32", "global")
+B_1 = T.Buffer((32,), data=B)
+C = T.allocate([16], "float32", "global")
+C_1 = T.Buffer((16,), data=C)
+for i in range(32):
+    B_1[i] = A[i % 16]
+for i in range(16):
+    d: T.float32 = B_1[31 - i]
+    C_1[i] = d
+for i in range(16):
+    D[i] = C_1[i] ]])
+    local _, allocations = tostring(out):gsub("T.allocate", "")
+    assert.equal(2, allocations)
+  end)
+
   it("uses the memory of what is not needed any more, the larger size for both", function()
     check([[
 for k in range(2):

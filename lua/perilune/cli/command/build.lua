@@ -24,6 +24,8 @@ function build.arguments(parser)
     :argname "N":convert(tonumber)
   parser:option("--vector-bytes", "Bytes of a vector: 16, 32 or 64; otherwise those of this "
     .. "machine for .so and .o, and 32 for source."):argname "N":convert(tonumber)
+  parser:flag("--no-winograd", "Computes convolutions of models by their definition: sums are "
+    .. "rounded otherwise where they are transformed.")
   parser:flag("--asserts", "Checks the assertions of the program, and divisors.")
   parser:option("--cache", "The folder of compiled objects; '' keeps none."):argname "DIR"
   parser:flag("-v --verbose", "Shows the compiler's command.")
@@ -104,7 +106,7 @@ function build.run(options)
   local compiles = needs_compiler(options.output)
   local built = require "perilune".build(load(options), {
     cc = options.cc, flags = options.flags, threads = options.threads,
-    asserts = options.asserts, cache = options.cache,
+    asserts = options.asserts, cache = options.cache, winograd = not options.no_winograd,
     vector_bytes = options.vector_bytes or (not compiles and 32 or nil),
   })
   if #options.output == 0 then io.stdout:write(built:source()) end

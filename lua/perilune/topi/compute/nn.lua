@@ -18,6 +18,7 @@ local softmax = require "perilune.topi.nn.softmax"
 local tile = require "perilune.topi.tile"
 local transform = require "perilune.topi.transform"
 local window = require "perilune.topi.compute.window"
+local winograd = require "perilune.topi.nn.winograd"
 
 local compute = {}
 local onnx_padding, none_if_empty = window.onnx_padding, window.none_if_empty
@@ -88,6 +89,9 @@ local function packed_conv(x, weight, arg, groups, options, dtype)
     return nil
   end
   local axes = { 1, 2, 3, 0 }
+  if groups == 1 and arg.winograd and winograd.suits(x, kernel, options) then
+    return winograd.conv2d(x, kernel, arg, conv.split_padding(options.padding, 2, "nn.conv"))
+  end
   if groups == 1 then return conv.conv2d_packed(x, arg.pack(axes, block), options) end
   local _, own = layout.of(x)
   if own == block and kernel[2] == 1 and kernel[1] == groups and dims.of(x)[2] == groups then
