@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -171,7 +172,6 @@ static void send_waiting(farm *f) {
 static void add_task(farm *f, char *rest) {
   const char *id = next_field(&rest);
   int tries = atoi(next_field(&rest));
-  double seconds = atof(next_field(&rest));
   const char *feature = next_field(&rest);
   struct work_queue_task *task = work_queue_task_create(next_field(&rest));
   if (!task)
@@ -180,7 +180,6 @@ static void add_task(farm *f, char *rest) {
   work_queue_task_specify_cores(task, 1);
   /* What may be repeated; 0 would be without end. */
   work_queue_task_specify_max_retries(task, tries > 2 ? tries - 1 : 1);
-  work_queue_task_specify_running_time(task, (int64_t)(seconds * 1e6));
   if (*feature)
     work_queue_task_specify_feature(task, feature);
   while (rest)
@@ -319,6 +318,15 @@ static void open_queue(farm *f, int port, const char *password,
   work_queue_specify_algorithm(f->queue, WORK_QUEUE_SCHEDULE_FCFS);
 }
 
+/* One descriptor a worker. */
+static void raise_limit(void) {
+  struct rlimit most;
+  if (getrlimit(RLIMIT_NOFILE, &most))
+    return;
+  most.rlim_cur = most.rlim_max;
+  (void)setrlimit(RLIMIT_NOFILE, &most);
+}
+
 int main(int argc, char **argv) {
   farm f = {.workers = 0};
   int port = 0, option;
@@ -337,6 +345,7 @@ int main(int argc, char **argv) {
     usage();
   if (!inet_aton(address, &calls.address))
     give_up("no address as 127.0.0.1", address);
+  raise_limit();
   setenv("CATALOG_HOST", "127.0.0.1", 1); /* nobody else is told of it */
   open_queue(&f, port, password, silence);
   printf("listening\t%d\n", work_queue_port(f.queue));

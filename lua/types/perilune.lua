@@ -4183,6 +4183,10 @@ function Queue:close() end
 ---@field target? string what records are kept for; otherwise the metrics and the builder
 ---@field on_trial? fun(search: table, trial: perilune.tune.Trial)
 ---@field replay? boolean repeat the recorded search of these settings without measuring
+---@field width? integer points that are proposed at a time: 1, with a queue 16
+---@field queue? perilune.tune.Queue measures points as tasks
+---@field command? (string|{ input: string, cached?: boolean })[] of tasks: "tune", the model and options of `perilune tune`
+---@field task_seconds? number time limit of a task: 3600
 
 ---@class perilune.tune.ApplyOptions
 ---@field database perilune.tune.Database

@@ -28,6 +28,30 @@ function processes.is_running(id)
   return state ~= nil and state ~= "Z" and state ~= "X"
 end
 
+local function children_of(id)
+  local list, file = {}, io.open(("/proc/%d/task/%d/children"):format(id, id))
+  for child in (file and file:read "a" or ""):gmatch "%d+" do
+    list[#list + 1] = math.tointeger(tonumber(child))
+  end
+  if file then file:close() end
+  return list
+end
+
+--- The processes that `id` has started, and those that they have: lists by their distance, from 1
+-- on.
+function processes.descendants(id)
+  local levels, level = {}, children_of(id)
+  while #level > 0 do
+    levels[#levels + 1] = level
+    local below = {}
+    for _, one in ipairs(level) do
+      for _, child in ipairs(children_of(one)) do below[#below + 1] = child end
+    end
+    level = below
+  end
+  return levels
+end
+
 function processes.kill(id, signal) os.execute(("kill -%s %s 2>/dev/null"):format(signal, id)) end
 
 function processes.sleep(seconds) os.execute(("sleep %g"):format(seconds)) end

@@ -92,6 +92,42 @@ describe("pl.tune.queue", function()
     end
   end)
 
+  it("measures the points of a search as this process does", function()
+    local model = command.write(path "model.relay", [[#[version = "0.0.5"]
+      def @main(%x: Tensor[(4), float32]) {
+        let %a = tanh(%x);
+        let %b = tanh(%x);
+        add(add(%a, %b), add(multiply(2f, 3f), %x))
+      }]])
+    local function search(options)
+      options.mod, options.metrics, options.strategy = assert(pl.load(model)), { "nodes" }, "beam"
+      options.base, options.trials, options.width = "DeadCodeElimination", 40, 8
+      return pl.tune.search(options)
+    end
+    local queue <close> = open { jobs = 2 }
+    local here = search {}
+    local there = search { queue = queue, command = { "tune", { input = model }, "--metric",
+      "nodes" } }
+    assert.equal("faster", here.verdict)
+    assert.equal(here.text, there.text)
+    assert.is_true(math.abs(here.ratio - there.ratio) < 1e-8)
+    assert.equal(here.trials, there.trials)
+    assert.equal(here.measured, there.measured)
+    for i, trial in ipairs(here.list) do
+      assert.equal(trial.text, there.list[i].text)
+      assert.is_true(math.abs(trial.cost - there.list[i].cost) < 1e-8)
+    end
+    -- A task that fails is a candidate that fails, with what it said.
+    local none = search { queue = queue, command = { "tune", { input = path "none" } } }
+    assert.is_true(none.failed > 0)
+    assert.equal("undecided", none.verdict)
+    for _, trial in ipairs(none.list) do
+      if trial.failure then
+        assert.matches("task: its status is 1: .*No such file", trial.failure)
+      end
+    end
+  end)
+
   it("tells of a program that is not there", function()
     local queue <close> = pl.tune.queue { program = path "none", tries = 1 }
     queue:submit { id = 1, arguments = { "info" } }

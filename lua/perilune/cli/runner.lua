@@ -38,7 +38,8 @@ function runner.check(options)
   end
 end
 
---- The queue that the options choose. `folder`: for what comes back.
+--- The queue that the options choose. `jobs`: processes of this machine; `folder`: for what comes
+-- back.
 function runner.queue(options, jobs, folder)
   local queue = require "perilune.tune.queue".new { runner = options.runner, jobs = jobs,
     program = options.program, address = options.farm_address, silence = options.farm_silence,

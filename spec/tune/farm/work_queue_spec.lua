@@ -187,6 +187,65 @@ describe("tasks on workers of Work Queue", function()
     assert.equal("an input file is missing", results.none.why)
   end)
 
+  it("measure what perilune tune proposes, and none twice when it is killed", function()
+    local model, db = place.path "dense.relay", place.path "tune.db"
+    local x = pl.var("x", "Tensor[(1, 160), float32]")
+    local rows = {}
+    for i = 1, 160 do
+      rows[i] = {}
+      for k = 1, 160 do rows[i][k] = ((i * k) % 7) / 7 end
+    end
+    local w = pl.const(pl.tensor(rows, "float32"))
+    assert(pl.save(pl.module { main = pl.func({ x }, pl.op.nn.dense(x, pl.op.nn.dense(w, w))) },
+      model))
+    -- Every candidate is another module: each pass notes itself.
+    local passes = command.write(place.path "passes.lua", [[
+      local pl = require "perilune"
+      for _, name in ipairs { "NoteA", "NoteB", "NoteC", "NoteD" } do
+        pl.passes[name] = { kind = "module", run = function(mod)
+          return mod:with_attrs { [name] = 1 }
+        end }
+      end
+    ]])
+    local arguments = ("tune %s -p DeadCodeElimination --search exhaustive --trials 32 --script %s "
+      .. "--pool 'FoldConstant{fold=\"all\"},NoteA,NoteB,NoteC,NoteD' --seconds 100 --db %s "
+      .. "--parallel 4 --runner farm:%d --farm-password %s"):format(model, passes, db, port,
+      place.password)
+    local function start(log)
+      return processes.start(("exec %s %s -o %s >%s 2>&1"):format(command.program, arguments,
+        place.path "tuned.relay", place.path(log)))
+    end
+    local function n_records()
+      local _, out = command.run(place.folder, "db list " .. db)
+      return tonumber(out:match "(%d+) records") or 0
+    end
+    local tuner = start "first"
+    local worker = place:start(port)
+    place:start(port)
+    processes.wait_for(function() return n_records() >= 3 end)
+    processes.kill(worker, "KILL")
+    processes.wait_for(function() return n_records() >= 6 end)
+    processes.kill(tuner, "KILL")
+    processes.wait_for(function() return not processes.is_running(tuner) end)
+    local recorded = n_records()
+    assert.is_true(recorded < 32)
+    tuner = start "second"
+    local _, log = place:finish(tuner, "second")
+    local trials, measured, cached = log:match "(%d+) trials %((%d+) measured, (%d+) from records"
+    assert.equal("32", trials, log)
+    assert.is_true(tonumber(cached) >= recorded - 1, log) -- the winner's is one, too
+    assert.is_true(tonumber(measured) <= 32 - tonumber(cached))
+    assert.matches("FoldConstant", log, 1, true)
+    local tuned = command.read(place.path "tuned.relay")
+    assert.equal(1, pl.tune.measure.nodes(assert(pl.parse(tuned))))
+    assert.equal(33, n_records()) -- a row a trial, and the winner's comparison with the base
+    local status, out = command.run(place.folder, arguments .. " --replay -o "
+      .. place.path "again.relay")
+    assert.equal(0, status)
+    assert.matches("0 measured", out, 1, true)
+    assert.equal(tuned, command.read(place.path "again.relay"))
+  end)
+
   it("are given on the loopback address unless another one is told", function()
     local queue <close> = pl.tune.queue { runner = "farm:0", password = place.password,
       program = (command.program:match "%S+$") }

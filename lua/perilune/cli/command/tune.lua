@@ -52,6 +52,10 @@ function tune.arguments(parser)
   parser:option("--apply-best", "Applies the best pipeline that the records of FILE have for IN; "
     .. "nothing is measured."):argname "FILE"
   parser:flag("--replay", "Repeats the search that --db has recorded, without measuring.")
+  require "perilune.cli.runner".options(parser)
+  parser:option("--parallel", "The number of measurements on their way at once, with --runner "
+    .. "farm or slurm."):argname "N":default "16":convert(numbers.count)
+  parser:option("--trial", "Measures one candidate: what a task does."):argname "TEXT":hidden(true)
   require "perilune.cli.work".options(parser)
   parser:flag("-q --quiet", "Prints nothing unless something fails.")
 end
@@ -118,6 +122,7 @@ end
 
 local function check(options)
   check_space(options)
+  require "perilune.cli.runner".check(options)
   for _, name in ipairs { "seconds", "run_seconds" } do
     if not options[name] or options[name] < 0 then
       stop.usage("--%s: a number of seconds expected", (name:gsub("_", "-")))
@@ -233,16 +238,41 @@ local function open_database(options)
   return pl.tune.database()
 end
 
+local function runner_of(options)
+  return require "perilune".tune.runner { seconds = options.run_seconds,
+    memory = options.run_memory << 20, rounds = options.space == "schedule" and 1 or nil,
+    seed = options.seed }
+end
+
+-- Time for what a trial does beside measuring: compiling, checking results.
+local function trial_seconds(options) return 600 + 10 * options.run_seconds end
+
+-- Where trials are tasks. nil: they are measured here.
+local function queue_of(options)
+  if options.runner == "local" or options.replay then return nil end
+  return require "perilune.cli.runner".queue(options)
+end
+
 local function search(module, options, pass)
   local pl = require "perilune"
   local db <close> = open_database(options)
-  local runner = pl.tune.runner { seconds = options.run_seconds, memory = options.run_memory << 20,
-    rounds = options.space == "schedule" and 1 or nil, seed = options.seed }
+  local queue <close> = queue_of(options)
   return pl.tune.search { mod = module, schedule = options.space == "schedule" or nil,
     base = pass, pool = pool_of(options.pool), strategy = options.search,
     trials = options.trials, seconds = options.seconds,
     seed = options.seed, metrics = metrics_of(options.metric), builder = builder_of(options),
-    runner = runner, database = db, on_trial = progress(options), replay = options.replay }
+    runner = runner_of(options), database = db, on_trial = progress(options),
+    replay = options.replay, queue = queue, command = queue
+      and require "perilune.cli.tune_command"(options),
+    width = options.runner ~= "local" and options.parallel or nil,
+    task_seconds = queue and trial_seconds(options) }
+end
+
+-- What a task does.
+local function trial(module, options)
+  io.stdout:write(require "perilune.tune.search.tasks".run(module, options.trial, {
+    builder = builder_of(options), runner = runner_of(options),
+    metrics = metrics_of(options.metric) }), "\n")
 end
 
 function tune.run(options)
@@ -252,6 +282,7 @@ function tune.run(options)
   metrics_of(options.metric)
   local module = require "perilune.cli.work".fix_dims(assert(load.model(options.input)), options)
   if options.apply_best then return apply_best(module, options, context) end
+  if options.trial then return require "perilune".with(context, trial, module, options) end
   host.catch_interrupt()
   local result = require "perilune".with(context, search, module, options, pass)
   end_line(options)

@@ -17,8 +17,6 @@ local work_queue = {}
 local methods = {}
 local class = { __index = methods }
 
--- Beyond the time limit of a task, which its `perilune worker` watches: seconds.
-local GRACE = 60
 -- perilune-farm is started again so many times without a result in between.
 local MOST_STARTS = 5
 
@@ -135,7 +133,7 @@ local function line_of(self, sent)
   local ok, reason = replace_file(local_path(self, sent, ".task"),
     json.encode { arguments = words, seconds = sent.task.seconds })
   if not ok then fail("%s", reason) end
-  local fields = { "task", sent.id, self.tries, sent.task.seconds + GRACE, sent.task.feature or "",
+  local fields = { "task", sent.id, self.tries, sent.task.feature or "",
     ("mkdir %s && exec ./perilune worker task out/result"):format(folders_of(sent)),
     "cached", "perilune", self.program, "input", "task", local_path(self, sent, ".task") }
   append(fields, table.unpack(files))

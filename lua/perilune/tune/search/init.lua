@@ -24,6 +24,7 @@ local random = require "perilune.tune.random"
 local runner = require "perilune.tune.run.runner"
 local schedule_space = require "perilune.tune.search.schedule_space"
 local strategies = require "perilune.tune.search.strategies"
+local tasks = require "perilune.tune.search.tasks"
 local text_hash = require "perilune.tune.text_hash"
 core.internal()
 
@@ -131,10 +132,13 @@ end
 
 local function accept(self, point, text, trial, one)
   if trial.verdict ~= "faster" or not trial.checked then return end
+  -- Several may have been compared with one incumbent.
+  if self.best and trial.cost >= self.best.cost then return end
   one = one or make(self, point)
   if not one then return end
   self.best = { point = point, text = text, mod = one.mod, cost = trial.cost,
     confidence = trial.confidence, trial = self.count.trials }
+  one.time = one.time or trial.costs and trial.costs.time
   self.objective:accept(one, trial.cost)
 end
 
@@ -153,10 +157,68 @@ local function check_budget(self)
   if not self.replay and core.clock() - self.begun > self.seconds then end_search(self, "done") end
 end
 
---- The cost of a point, 1 for the base; math.huge when it failed. `effort`: the part of the pairs
--- of blocks that are measured.
-function methods.cost(self, point, effort)
-  effort = effort or 1
+-- -------------------------------------------------------------- trials as tasks
+
+-- What tasks compare with: the best so far, or the base.
+local function incumbent_of(self)
+  local best = self.best
+  return { text = best and best.text or self.tasks.base, cost = best and best.cost or 1,
+    time = best and self.objective.incumbent.time or 1 }
+end
+
+-- The item of a point whose module nobody has measured yet, or nil.
+local function item_of(self, point, effort, modules)
+  local text, kind = self.space:text(point), kind_of(self, effort)
+  local key = kind .. "/" .. text
+  if self.costs[key] or self.fetched[key]
+    or self.database:get_trial(self.workload, self.target, kind, text) then return nil end
+  local one = make(self, point)
+  local module_key = one and ("%s/%g"):format(text_hash(module_text(one.mod)), effort)
+  if not one or self.by_module[module_key] or modules[module_key] then return nil end
+  modules[module_key] = true
+  return { text = text, effort = effort, incumbent = incumbent_of(self), on_trial = function(trial)
+    self.fetched[key] = { trial = trial, one = one, module_key = module_key }
+    commit(self, kind, text, trial)
+  end }
+end
+
+-- Has the points measured by tasks: what comes of it is taken from self.fetched.
+local function fetch(self, points, effort)
+  local items, modules, room = {}, {}, self.trials - self.count.trials
+  for _, point in ipairs(points) do
+    if #items >= room then break end
+    items[#items + 1] = item_of(self, point, effort, modules)
+  end
+  local seconds = self.begun + self.seconds - core.clock()
+  if not self.tasks:measure(items, seconds) then end_search(self, "done") end
+end
+
+local function take_fetched(self, key)
+  local fetched = self.fetched[key]
+  if not fetched then return nil end
+  self.fetched[key] = nil
+  self.by_module[fetched.module_key] = fetched.trial
+  self.count.measured = self.count.measured + 1
+  fetched.trial.key = key
+  return fetched.trial, fetched.one
+end
+
+-- --------------------------------------------------------------- costs of points
+
+-- The trial of a point, and what was made of it where that was needed.
+local function trial_of(self, point, effort, text, kind)
+  local key = kind .. "/" .. text
+  local trial, one = take_fetched(self, key)
+  if trial then return trial, one end
+  trial = recorded(self, kind, text)
+  if trial then return trial end
+  trial, one = measure_point(self, point, effort, key)
+  commit(self, kind, text, trial)
+  return trial, one
+end
+
+-- math.huge when it failed.
+local function cost_of(self, point, effort)
   local text, kind = self.space:text(point), kind_of(self, effort)
   local key = kind .. "/" .. text
   if self.costs[key] then
@@ -166,16 +228,28 @@ function methods.cost(self, point, effort)
   end
   check_budget(self)
   self.repeated = 0
-  local trial, one = recorded(self, kind, text), nil
-  if not trial then
-    trial, one = measure_point(self, point, effort, key)
-    commit(self, kind, text, trial)
-  end
+  local trial, one = trial_of(self, point, effort, text, kind)
   self.count.trials = self.count.trials + 1
   self.costs[key] = trial.cost or math.huge
   note_trial(self, point, text, trial, one)
   return self.costs[key]
 end
+
+--- The costs of points, 1 for the base; math.huge for one that failed. `effort` (1): the part of
+-- the pairs of blocks that are measured.
+function methods.costs_of(self, points, effort)
+  effort = effort or 1
+  if self.tasks and not self.replay then
+    check_budget(self)
+    fetch(self, points, effort)
+  end
+  local costs = {}
+  for i, point in ipairs(points) do costs[i] = cost_of(self, point, effort) end
+  return costs
+end
+
+--- The cost of a point.
+function methods.cost(self, point, effort) return self:costs_of({ point }, effort)[1] end
 
 --- The part of the trials that is spent, from 0 to 1.
 function methods.progress(self)
@@ -190,7 +264,17 @@ local function give_up(self, why)
   return { verdict = "undecided", ratio = 1, confidence = 0, reason = why }
 end
 
+local function fetch_winner(self)
+  local trial
+  self.tasks:measure({ { text = self.best.text, effort = CONFIRMING, incumbent = { cost = 1,
+    time = 1, text = self.tasks.base }, on_trial = function(fetched) trial = fetched end } },
+    math.huge)
+  trial.checked = trial.verdict == "faster"
+  return trial
+end
+
 local function measure_winner(self)
+  if self.tasks then return fetch_winner(self) end
   local winner = { mod = self.best.mod }
   self.objective:accept({ mod = self.base_mod }, 1)
   self.objective.incumbent.time = 1
@@ -231,7 +315,7 @@ end
 
 local function run_strategy(self, strategy)
   local ok, err = pcall(function()
-    for _, point in ipairs(self.space:start()) do self:cost(point) end
+    self:costs_of(self.space:start())
     strategy(self)
   end)
   if ok then
@@ -258,8 +342,9 @@ end
 
 -- A text of the settings that decide how a search goes.
 local function settings_text(options)
-  return ("strategy=%s,seed=%d,trials=%d,base=%s"):format(options.strategy, options.seed,
-    options.trials, options.space:text(options.space:start()[1]))
+  local width = options.width > 1 and ("width=%d,"):format(options.width) or ""
+  return ("strategy=%s,seed=%d,trials=%d,%sbase=%s"):format(options.strategy, options.seed,
+    options.trials, width, options.space:text(options.space:start()[1]))
 end
 
 local function most_trials(self, options)
@@ -276,11 +361,17 @@ local function new_search(options)
     space = options.space, objective = options.objective, random = random(options.seed),
     database = options.database, on_trial = options.on_trial, replay = options.replay,
     seconds = options.seconds, planned = options.trials, settings = settings_text(options),
-    serial = 0, repeated = 0, by_module = {}, costs = {}, list = {}, begun = core.clock(),
+    width = options.width, fetched = {}, serial = 0, repeated = 0, by_module = {}, costs = {},
+    list = {}, begun = core.clock(),
     count = { trials = 0, measured = 0, cached = 0, failed = 0 } }, class)
   self.target = options.target or self.objective:target()
   self.workload = self.database:commit_workload(options.mod)
   self.trials = most_trials(self, options)
+  if options.queue then
+    self.tasks = tasks.new { queue = options.queue, command = options.command,
+      seconds = options.task_seconds, kind = self.space.kind,
+      base = self.space:text(self.space:start()[1]) }
+  end
   return self
 end
 
@@ -290,7 +381,11 @@ local function start(self)
   local one, why = make(self, point)
   if not one then fail(("%s: the base fails: %s"):format(where, tostring(why))) end
   self.base_mod = one.mod
-  if not self.replay then self.objective:start(one.mod) else self.objective.incumbent = {} end
+  if self.replay or self.tasks then
+    self.objective.incumbent = { time = 1 }
+  else
+    self.objective:start(one.mod)
+  end
   local kind = self.space.kind
   self.costs[kind .. "/" .. self.space:text(point)] = 1
   self.by_module[("%s/%g"):format(text_hash(module_text(one.mod)), 1)] = { cost = 1, checked = true,
@@ -300,7 +395,8 @@ end
 -- ---------------------------------------------------------------------- options
 
 local names = { "mod", "original", "base", "pool", "knobs", "schedule", "strategy", "trials",
-  "seconds", "seed", "metrics", "builder", "runner", "database", "target", "on_trial", "replay" }
+  "seconds", "seed", "metrics", "builder", "runner", "database", "target", "on_trial", "replay",
+  "queue", "command", "width", "task_seconds" }
 
 local function check_number(options, name, default, least)
   local x = options[name]
@@ -370,6 +466,20 @@ local function checked_tools(options)
   return made
 end
 
+-- Those of trials that are tasks.
+local function check_tasks(options, out)
+  out.width = math.tointeger(check_number(options, "width", options.queue and 16 or 1, 1))
+    or argument.fail(where .. ": width: an integer expected")
+  if options.queue == nil then return end
+  if not require "perilune.tune.queue".is(options.queue) then
+    argument.fail(where .. ": queue: what pl.tune.queue makes is expected")
+  elseif options.knobs then
+    argument.fail(where .. ": queue: knobs are decided in this process")
+  end
+  out.queue, out.command = options.queue, argument.table(options.command, where, "command")
+  out.task_seconds = check_number(options, "task_seconds", 3600, 1)
+end
+
 local function checked(options)
   options = argument.options(options, where, names)
   module_option(options, "mod")
@@ -378,6 +488,7 @@ local function checked(options)
     strategy = strategy_of(options), trials = options.trials or 100,
     seconds = check_number(options, "seconds", math.huge, 0), seed = options.seed or 1,
     database = options.database or database.new() }
+  check_tasks(options, out)
   if math.type(out.seed) ~= "integer" then argument.fail(where .. ": seed: an integer expected") end
   if math.type(out.trials) ~= "integer" or out.trials < 1 then
     argument.fail(where .. ": trials: an integer from 1 on expected")
@@ -401,6 +512,11 @@ end
 -- original (what results are compared with: mod), on_trial(search, trial), replay. The result:
 -- mod, text, verdict, ratio (to the base), confidence, reason, state, trials, measured, cached,
 -- failed, list, front (of several metrics), trace (of knobs or a schedule).
+--
+-- `width` (1) points are proposed at a time, where the strategy allows that. With `queue`
+-- (pl.tune.queue) their trials are tasks, 16 at a time, each with a time limit (task_seconds).
+-- command: the arguments of `perilune tune` that say what builder, runner and metrics say here:
+-- { "tune", { input = "model.onnx", cached = true }, "--measure", "c" }.
 function search.run(options)
   options = checked(options)
   local self = new_search(options)

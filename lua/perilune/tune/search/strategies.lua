@@ -1,6 +1,7 @@
 --- How a space is searched. A strategy is a function of a search: it proposes points by
--- search:cost(point), which gives the cost (math.huge: it failed) and ends the strategy when the
--- budget is spent. All that is random comes from search.random.
+-- search:costs_of(points), which gives their costs (math.huge: it failed) and ends the strategy
+-- when the budget is spent. Points that are proposed together may be measured
+-- side by side: search.width is how many are wanted. All that is random comes from search.random.
 
 local argument = require "perilune.argument"
 require "perilune.core".internal() -- errors name the scripts of others
@@ -11,10 +12,14 @@ local sizes = { beam = 4, neighbours = 6, population = 16, first = 16 }
 
 --- All decisions, the last one varies fastest.
 function strategies.exhaustive(search)
-  local choices, decisions = search.space:choices(), {}
+  local choices, decisions, points = search.space:choices(), {}, {}
   for i in ipairs(choices) do decisions[i] = 1 end
   repeat
-    search:cost(search.space:of_decisions(decisions))
+    points[#points + 1] = search.space:of_decisions(decisions)
+    if #points == search.width then
+      search:costs_of(points)
+      points = {}
+    end
     local i = #choices
     while i > 0 and decisions[i] == choices[i] do
       decisions[i] = 1
@@ -22,11 +27,16 @@ function strategies.exhaustive(search)
     end
     if i > 0 then decisions[i] = decisions[i] + 1 end
   until i == 0
+  search:costs_of(points)
 end
 
 --- Points at random.
 function strategies.random(search)
-  while true do search:cost(search.space:random(search.random)) end
+  while true do
+    local points = {}
+    for i = 1, search.width do points[i] = search.space:random(search.random) end
+    search:costs_of(points)
+  end
 end
 
 local function by_cost(a, b)
@@ -40,28 +50,29 @@ local function best_of(list, n)
   return table.move(list, 1, math.min(n, #list), 1, {})
 end
 
-local function measured(search, point, effort)
-  search.serial = search.serial + 1
-  return { point = point, cost = search:cost(point, effort), index = search.serial }
-end
-
-local function first_points(search)
-  local list = {}
-  for i, point in ipairs(search.space:start()) do list[i] = measured(search, point) end
+-- Measures points and appends them to a list of { point, cost, index }.
+local function add_measured(search, list, points, effort)
+  local costs = search:costs_of(points, effort)
+  for i, point in ipairs(points) do
+    search.serial = search.serial + 1
+    list[#list + 1] = { point = point, cost = costs[i], index = search.serial }
+  end
   return list
 end
+
+local function first_points(search) return add_measured(search, {}, search.space:start()) end
 
 --- Beam search: of all neighbours of the best points the best are kept.
 function strategies.beam(search)
   local beam = best_of(first_points(search), sizes.beam)
   while true do
-    local list = table.move(beam, 1, #beam, 1, {})
+    local list, points = table.move(beam, 1, #beam, 1, {}), {}
     for _, one in ipairs(beam) do
-      for _ = 1, sizes.neighbours do
-        list[#list + 1] = measured(search, search.space:mutate(one.point, search.random))
+      for _ = 1, math.max(sizes.neighbours, search.width // sizes.beam) do
+        points[#points + 1] = search.space:mutate(one.point, search.random)
       end
     end
-    beam = best_of(list, sizes.beam)
+    beam = best_of(add_measured(search, list, points), sizes.beam)
   end
 end
 
@@ -81,16 +92,13 @@ end
 
 --- Evolution, with the mutation probability and the share of random points of MetaSchedule.
 function strategies.evolutionary(search)
-  local population = first_points(search)
-  while #population < sizes.population do
-    population[#population + 1] = measured(search, child_of(search, population))
-  end
+  local population, size = first_points(search), math.max(sizes.population, search.width)
+  local missing = size - #population
   while true do
-    local list = table.move(population, 1, #population, 1, {})
-    for _ = 1, sizes.population do
-      list[#list + 1] = measured(search, child_of(search, population))
-    end
-    population = best_of(list, sizes.population)
+    local list, points = table.move(population, 1, #population, 1, {}), {}
+    for i = 1, missing do points[i] = child_of(search, population) end
+    population = best_of(add_measured(search, list, points), size)
+    missing = size
   end
 end
 
@@ -98,7 +106,7 @@ end
 function strategies.annealing(search)
   local now = best_of(first_points(search), 1)[1]
   while true do
-    local other = measured(search, search.space:mutate(now.point, search.random))
+    local other = add_measured(search, {}, { search.space:mutate(now.point, search.random) })[1]
     local temperature = 0.1 * (1 - search:progress())
     local loss = (other.cost - now.cost) / now.cost
     local accept = search.random:number() -- taken in any case: a replay takes the same
@@ -112,12 +120,13 @@ function strategies.halving(search)
   while true do
     local list, effort = {}, 1 / 8
     for _, point in ipairs(search.space:start()) do list[#list + 1] = { point = point } end
-    while #list < sizes.first do
+    while #list < math.max(sizes.first, search.width) do
       list[#list + 1] = { point = search.space:random(search.random) }
     end
     while #list > 1 do
-      for i, one in ipairs(list) do list[i] = measured(search, one.point, effort) end
-      list = best_of(list, (#list + 1) // 2)
+      local points = {}
+      for i, one in ipairs(list) do points[i] = one.point end
+      list = best_of(add_measured(search, {}, points, effort), (#list + 1) // 2)
       effort = math.min(1, effort * 2)
     end
     search:cost(list[1].point)
