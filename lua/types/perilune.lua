@@ -4165,11 +4165,17 @@ function Queue:close() end
 --- Schedules a function of a module of PrimFuncs, with sampled decisions.
 ---@alias perilune.tune.ScheduleRule fun(sch: perilune.tir.Schedule, info: { func_name: string, threads: integer })
 
+--- What is searched: "pipeline" (order, presence and options of passes), "layout" (of a model and of each
+--- nn.conv2d), "combine" (parallel operators), "knobs", "schedule", or several in the order in which
+--- they work, as "pipeline+layout".
+---@alias perilune.tune.Space string
+
 ---@class perilune.tune.SearchOptions
 ---@field mod perilune.Module
 ---@field base? perilune.Pass|string the pipeline to begin with: pl.pipelines.default
 ---@field pool? string[] passes that a pipeline may have beside those of the base
 ---@field knobs? perilune.tune.Knob[] search decisions in place of pipelines
+---@field space? perilune.tune.Space "knobs" or "schedule" or both if these are given, else "pipeline"
 ---@field schedule? boolean|perilune.tune.ScheduleRule search the decisions that it samples; true: default_schedule
 ---@field original? perilune.Module what results are compared with: mod
 ---@field strategy? perilune.tune.Strategy
@@ -4194,7 +4200,7 @@ function Queue:close() end
 ---@field builder? perilune.tune.Builder
 ---@field runner? perilune.tune.Runner
 ---@field metrics? any[]
----@field space? "pipeline"|"schedule" what was searched
+---@field space? perilune.tune.Space what was searched: "pipeline"
 ---@field check? boolean compare the results: true
 
 ---@class perilune.tune.SearchResult

@@ -97,9 +97,38 @@ describe("perilune tune", function()
     assert(tuned:find("T.vectorized", 1, true) or tuned:find("T.unroll", 1, true), tuned)
     ok(("tune %s --space schedule -o %s/again.tir --apply-best %s"):format(program, folder, db))
     assert.equal(tuned, command.read(folder .. "/again.tir"))
-    fails(2, ("tune %s --space schedule -p Simplify"):format(program), "leave -p and --pool out")
+    fails(2, ("tune %s --space schedule -p Simplify"):format(program), "leave -p out")
     fails(2, ("tune %s --space schedule --search bandit"):format(program), "no list of decisions")
     fails(1, ("tune %s --space schedule"):format(model), "a program of PrimFuncs expected")
+  end)
+
+  it("tunes layouts, and what is combined, of a program of Relay", function()
+    local network = command.write(folder .. "/network.relay", [[
+#[version = "0.0.5"]
+def @main(%x: Tensor[(1, 28, 28, 32), float32], %w: Tensor[(1, 1, 32, 64), float32]) {
+  nn.conv2d(%x, %w, channels=64, kernel_size=[1, 1], data_layout="NHWC", kernel_layout="HWIO")
+}
+]])
+    local db = folder .. "/layout.db"
+    local out = ok(("tune %s --space layout -p DeadCodeElimination -o %s/l.relay --trials 4 --db %s")
+      :format(network, folder, db))
+    assert(out:find "%(%d measured, 0 from records, 0 failed%)", out)
+    local best = out:match "pipeline: (.*)\n"
+    if best then
+      assert(best:find "ConvertLayout", out)
+      ok(("opt %s -p '%s' -o %s/again.relay"):format(network, best, folder))
+      assert.equal(command.read(folder .. "/l.relay"), command.read(folder .. "/again.relay"))
+      ok(("tune %s --space layout -o %s/m.relay --apply-best %s"):format(network, folder, db))
+      assert.equal(command.read(folder .. "/l.relay"), command.read(folder .. "/m.relay"))
+    end
+    out = ok(("tune %s --space pipeline+layout -p DeadCodeElimination --trials 5 --metric nodes")
+      :format(network))
+    assert(out:find "no candidate is better than the base pipeline's result", out)
+    fails(1, ("tune %s --space layout"):format(model), "no convolution whose layout can be")
+    fails(1, ("tune %s --space combine"):format(network), "no two convolutions")
+    fails(2, ("tune %s --space layot"):format(network), "did you mean 'layout'?")
+    fails(2, ("tune %s --space layout --pool SimplifyExpr"):format(network), "leave --pool out")
+    fails(2, ("tune %s --space knobs"):format(network), "knobs are those of a script")
   end)
 
   it("refuses what it cannot do", function()

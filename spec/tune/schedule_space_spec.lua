@@ -84,7 +84,7 @@ describe("a search of schedules", function()
     assert.error_matches(function() search { mod = mod, strategy = "bandit" } end,
       "list of decisions")
     assert.error_matches(function() search { mod = mod, schedule = 3 } end, "schedule")
-    assert.error_matches(function() search { mod = mod, knobs = {} } end, "different spaces")
+    assert.error_matches(function() search { mod = mod, knobs = {} } end, "the list is empty")
     local x = pl.var("x", "Tensor[(4), float32]")
     assert.error_matches(function() search { mod = pl.module { main = pl.func({ x }, x) } } end,
       "a program of PrimFuncs expected")

@@ -239,9 +239,9 @@ static pln_status convert_to_blocks(const converter *x, const conversion *c,
   if (pln_slice_is(desired->v.strings[1], "default"))
     return desired_error(x, c->op, "blocks of weights have no default layout",
                          desired->v.strings[1]);
-  if (data->kind == PLN_VAR && pln_type_rank(x->engine, data->type) > 1) {
-    pln_dim channels = pln_type_dims(x->engine, data->type)[1];
-    if (!PLN_DIM_IS_CONST(channels) || channels % block != 0)
+  if (data->kind == PLN_VAR) {
+    int64_t channels = extent_of(change, 0, "data_layout", 'C');
+    if (channels < 0 || channels % block != 0)
       return PLN_OK;
   }
   PLN_TRY(set_layout(x, change, "data_layout", desired->v.strings[0]));

@@ -1,5 +1,5 @@
---- perilune tune: looks for the pipeline, or the schedule, whose result is the fastest, by
--- measuring.
+--- perilune tune: looks for the pipeline, the layouts, or the schedule whose result is the fastest,
+-- by measuring.
 
 local core = require "perilune.core"
 local host = require "perilune.cli.host"
@@ -9,8 +9,9 @@ local stop = require "perilune.cli.stop"
 core.internal() -- diagnostics point at the scripts of others
 
 local tune = {
-  description = "Tunes a model: searches for the pipeline whose result is the fastest, and "
-    .. "writes that result. Candidates are measured in child processes, in turn with the best one "
+  description = "Tunes a model: searches for the pipeline, or for the layouts of convolutions and "
+    .. "the operators that are combined behind it, whose result is the fastest, and writes that "
+    .. "result. Candidates are measured in child processes, in turn with the best one "
     .. "so far; one wins only if it is faster with confidence and computes what IN does. "
     .. "The result is never slower than that of the default pipeline (-p) beyond what "
     .. "can be measured. With --space schedule loops of a PrimFunc are tiled, reordered, unrolled "
@@ -25,8 +26,10 @@ function tune.arguments(parser)
   parser:argument("input", "The model to tune."):argname "IN"
   parser:option("-o --output", "Where to write the tuned model."):argname "OUT"
   parser:option("--space", "What is searched: 'pipeline': order, presence and options of passes; "
-    .. "'schedule': tiles, order, vectors and unrolled loops of the blocks of a PrimFunc.")
-    :choices { "pipeline", "schedule" }:default "pipeline"
+    .. "'layout': the layout of the model, and of each nn.conv2d; 'combine': which parallel "
+    .. "convolutions, dense layers and products of matrices become one; 'schedule': tiles, "
+    .. "order, vectors and unrolled loops of the blocks of a PrimFunc; or several in the order "
+    .. "in which they work, as 'pipeline+layout'."):argname "SPACE":default "pipeline"
   parser:option("--pool", "Passes, as Name,Name{option=value}, that a pipeline may have beside "
     .. "those of the base pipeline; otherwise those that fit the kind of program."):argname "TEXT"
   parser:option("--search", "How the space is searched."):choices(strategies)
@@ -110,11 +113,18 @@ local function pool_of(text)
 end
 
 local function check_space(options)
-  local schedule = options.space == "schedule"
-  options.measure = options.measure or (schedule and "c" or "evaluator")
-  if not schedule then return end
-  if options.pipeline or options.pool then
-    stop.usage "--space schedule runs no passes; leave -p and --pool out"
+  local ok, names, seen = pcall(require "perilune.tune.search.spaces".names, options.space,
+    "perilune tune")
+  if not ok then stop.usage("%s", names) end
+  if seen.knobs then stop.usage "--space knobs: knobs are those of a script (pl.tune.search)" end
+  options.spaces, options.schedules = names, seen.schedule
+  options.measure = options.measure or (seen.schedule and "c" or "evaluator")
+  if options.pool and not seen.pipeline then
+    stop.usage("--space %s tries no passes; leave --pool out", options.space)
+  elseif not seen.schedule then
+    return
+  elseif options.pipeline and #names == 1 then
+    stop.usage "--space schedule runs no passes; leave -p out"
   elseif options.search == "exhaustive" or options.search == "bandit" then
     stop.usage("--search %s: schedules have no list of decisions", options.search)
   end
@@ -157,24 +167,38 @@ end
 
 -- ----------------------------------------------------------------------- report
 
-local base_names = { pipeline = "the base pipeline's result", schedule = "the program as it is" }
+local function base_name(options)
+  return options.space == "schedule" and "the program as it is" or "the base pipeline's result"
+end
 
 -- The pipeline, or the steps of the schedule.
-local function found_text(space, mod, text)
+local function part_text(space, mod, text)
   if space == "schedule" then
     return tostring(require "perilune".tir.Schedule(mod):apply_json(text).trace)
   end
   return "pipeline: " .. (text == "" and "none: the model as it is" or text)
 end
 
+local function found_text(options, mod, text)
+  if not options.schedules or #options.spaces == 1 then
+    return part_text(options.space, mod, text)
+  end
+  local parts = {}
+  for i, part in ipairs(require "perilune.json".decode(text)) do
+    parts[i] = part_text(options.spaces[i], mod, part)
+    mod = require "perilune.tune.search.spaces".apply(mod, part, { options.spaces[i] })
+  end
+  return table.concat(parts, "\n")
+end
+
 local function winner_text(result, options, module)
-  local base = base_names[options.space]
+  local base = base_name(options)
   if result.verdict ~= "faster" then
     return ("no candidate is better than %s, which is written: %s"):format(base, result.reason)
   end
   return ("cost %.4g of %s (%.1f %% less), confidence %.2f %%\n%s"):format(result.ratio, base,
     100 * (1 - result.ratio), 100 * result.confidence,
-    found_text(options.space, module, result.text))
+    found_text(options, module, result.text))
 end
 
 -- What candidates failed of, the most frequent reasons first.
@@ -228,7 +252,7 @@ local function apply_best(module, options, context)
   save(out, options)
   if not options.quiet then
     io.stdout:write(("cost %.4g of %s when it was recorded\n%s\n"):format(best.cost,
-      base_names[options.space], found_text(options.space, module, best.text)))
+      base_name(options), found_text(options, module, best.text)))
   end
 end
 
@@ -240,7 +264,7 @@ end
 
 local function runner_of(options)
   return require "perilune".tune.runner { seconds = options.run_seconds,
-    memory = options.run_memory << 20, rounds = options.space == "schedule" and 1 or nil,
+    memory = options.run_memory << 20, rounds = options.schedules and 1 or nil,
     seed = options.seed }
 end
 
@@ -257,7 +281,7 @@ local function search(module, options, pass)
   local pl = require "perilune"
   local db <close> = open_database(options)
   local queue <close> = queue_of(options)
-  return pl.tune.search { mod = module, schedule = options.space == "schedule" or nil,
+  return pl.tune.search { mod = module, space = options.space,
     base = pass, pool = pool_of(options.pool), strategy = options.search,
     trials = options.trials, seconds = options.seconds,
     seed = options.seed, metrics = metrics_of(options.metric), builder = builder_of(options),

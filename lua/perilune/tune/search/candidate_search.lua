@@ -34,9 +34,9 @@ end
 
 -- Traces of the first decisions of the last point, which the next point may begin with as well:
 -- path[0] is the trace that the pass got; path.failed is how many decisions failed.
-local function shared_length(self, point)
+local function shared_length(self, decisions)
   local n = 0
-  while n < #self.path and self.path[n + 1].choice == point[n + 1] do n = n + 1 end
+  while n < #self.path and self.path[n + 1].choice == decisions[n + 1] do n = n + 1 end
   return n
 end
 
@@ -64,13 +64,14 @@ end
 -- The trace of a point; nil when a decision cannot be taken. Why is in self.reasons, once for all
 -- points that begin so.
 local function decide(self, point)
-  local shared = shared_length(self, point)
+  local decisions = point.decisions
+  local shared = shared_length(self, decisions)
   for i = #self.path, shared + 1, -1 do self.path[i] = nil end
   if not self.path[shared].trace then return nil end
-  for depth = shared + 1, #point do
-    if not take_decision(self, depth, point[depth]) then return nil end
+  for depth = shared + 1, #decisions do
+    if not take_decision(self, depth, decisions[depth]) then return nil end
   end
-  return self.path[#point].trace:copy()
+  return self.path[#decisions].trace:copy()
 end
 
 -- ---------------------------------------------------------------------- measuring
@@ -149,7 +150,7 @@ end
 -- of the measure.
 function methods.cost(self, point, effort)
   effort = effort or 1
-  local key = ("%s/%g"):format(table.concat(point, ","), effort)
+  local key = ("%s/%g"):format(table.concat(point.decisions, ","), effort)
   local known = self.costs[key]
   if known then
     self.repeated = self.repeated + 1

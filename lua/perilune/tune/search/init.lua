@@ -16,13 +16,11 @@ local builder = require "perilune.tune.run.builder"
 local core = require "perilune.core"
 local database = require "perilune.tune.database"
 local failure = require "perilune.tune.run.failure"
-local knob_space = require "perilune.tune.search.knob_space"
 local objective = require "perilune.tune.search.objective"
 local pareto_front = require "perilune.tune.search.pareto_front"
-local pipeline_space = require "perilune.tune.search.pipeline_space"
 local random = require "perilune.tune.random"
 local runner = require "perilune.tune.run.runner"
-local schedule_space = require "perilune.tune.search.schedule_space"
+local spaces = require "perilune.tune.search.spaces"
 local strategies = require "perilune.tune.search.strategies"
 local tasks = require "perilune.tune.search.tasks"
 local text_hash = require "perilune.tune.text_hash"
@@ -394,9 +392,9 @@ end
 
 -- ---------------------------------------------------------------------- options
 
-local names = { "mod", "original", "base", "pool", "knobs", "schedule", "strategy", "trials",
-  "seconds", "seed", "metrics", "builder", "runner", "database", "target", "on_trial", "replay",
-  "queue", "command", "width", "task_seconds" }
+local names = { "mod", "original", "base", "pool", "space", "knobs", "schedule", "strategy",
+  "trials", "seconds", "seed", "metrics", "builder", "runner", "database", "target", "on_trial",
+  "replay", "queue", "command", "width", "task_seconds" }
 
 local function check_number(options, name, default, least)
   local x = options[name]
@@ -413,40 +411,6 @@ local function module_option(options, name)
       argument.kind_of(options[name])))
   end
   return options[name]
-end
-
--- Strategies that enumerate the decisions of a space.
-local enumerating = { exhaustive = true, bandit = true }
-
-local function schedule_space_of(options, threads)
-  if options.knobs ~= nil then
-    argument.fail(where .. ": schedule and knobs are different spaces")
-  elseif enumerating[options.strategy] then
-    argument.fail(("%s: strategy '%s' needs a list of decisions, which schedules have not"):format(
-      where, options.strategy))
-  end
-  return schedule_space.new(options.mod, options.schedule, threads, where)
-end
-
-local function knobs_of(knobs)
-  if #argument.table(knobs, where, "knobs") == 0 then
-    argument.fail(where .. ": knobs: the list is empty")
-  end
-  return knob_space.new(knobs, where)
-end
-
-local function space_of(options, threads)
-  if options.schedule then return schedule_space_of(options, threads) end
-  if options.knobs ~= nil then return knobs_of(options.knobs) end
-  local base = options.base or require "perilune.pipelines".public.default
-  if type(base) == "string" then base = core.pipeline(base) end
-  if argument.kind_of(base) ~= "Pass" then
-    argument.fail(("%s: base: a pass or the text of a pipeline expected, got %s"):format(where,
-      argument.kind_of(base)))
-  end
-  if options.pool ~= nil then argument.table(options.pool, where, "pool") end
-  for _, text in ipairs(options.pool or {}) do argument.string(text, where, "a pass of pool") end
-  return pipeline_space.new(options.mod, base, options.pool)
 end
 
 local function strategy_of(options)
@@ -501,13 +465,16 @@ local function checked(options)
   out.on_trial, out.target = options.on_trial, options.target
   local tools = checked_tools(options)
   out.objective = objective.new(tools, where)
-  out.space = space_of(options, tools.builder.threads)
+  out.space = spaces.of(options, tools.builder.threads, where)
   return out
 end
 
+-- --------------------------------------------------------------------- public
+
 --- Searches: { mod =, base = "pipeline" or a pass, pool = texts of passes } or { mod =, knobs = }
--- or { mod =, schedule = function(sch, info) or true }, with strategy
--- ("evolutionary", "exhaustive", "random", "beam", "annealing", "halving", "bandit"),
+-- or { mod =, schedule = function(sch, info) or true }, with space ("pipeline", "layout",
+-- "combine", "knobs", "schedule", or several in the order in which they work: "pipeline+layout"),
+-- strategy ("evolutionary", "exhaustive", "random", "beam", "annealing", "halving", "bandit"),
 -- trials (100), seconds, seed (1), metrics ({ "time" }), builder, runner, database, target,
 -- original (what results are compared with: mod), on_trial(search, trial), replay. The result:
 -- mod, text, verdict, ratio (to the base), confidence, reason, state, trials, measured, cached,
@@ -527,16 +494,15 @@ function search.run(options)
 end
 
 --- The module of the best record of `mod` in a database, and the record; nil when there is none.
--- Nothing is measured. Options: database, target, builder, runner, metrics, space ("pipeline" or
--- "schedule"), check (true).
+-- Nothing is measured. Options: database, target, builder, runner, metrics, space ("pipeline": what
+-- was searched), check (true).
 function search.apply_best(mod, options)
   local name = "pl.tune.apply_best"
   options = argument.options(options, name, { "database", "target", "builder", "runner", "metrics",
     "space", "check" })
   local kind = options.space or "pipeline"
-  if kind ~= "pipeline" and kind ~= "schedule" then
-    argument.fail(name .. ": space: pipeline or schedule expected")
-  end
+  local kinds, seen = spaces.names(kind, name)
+  if seen.knobs then argument.fail(name .. ": space: records of knobs have no functions") end
   module_option({ mod = mod }, "mod")
   if not database.is(options.database) then
     argument.fail(name .. ": database: what pl.tune.database() makes is expected")
@@ -547,7 +513,7 @@ function search.apply_best(mod, options)
   local workload = options.database:commit_workload(mod)
   local best = options.database:best(workload, target, kind .. "/winner")
   if not best or best.verdict ~= "faster" then return nil end
-  local out = (kind == "schedule" and schedule_space or pipeline_space).apply(mod, best.text)
+  local out = spaces.apply(mod, best.text, kinds)
   if options.check == false then return out, best end
   local ok, why = tools.runner:check(mod, assert(tools.builder:build(out)))
   if not ok then fail(("%s: %s"):format(name, tostring(why))) end

@@ -110,10 +110,35 @@ end
 --- The module that the point makes.
 function methods.apply(self, mod, point) return space.apply(mod, self:text(point)) end
 
+-- Passes that a space tries on purpose: they run whatever the context's opt_level is.
+local asked_for = { ConvertLayout = true, AlterOpLayout = true, CombineParallelConv2D = true,
+  CombineParallelDense = true, CombineParallelBatchMatmul = true, CombineParallelOps = true }
+
+-- The current context, in which those of the text run too unless they are disabled.
+local function context_for(text)
+  local now, settings, required, known = core.current(), {}, {}, {}
+  for _, list in ipairs { now.required, now.disabled } do
+    for _, name in ipairs(list) do known[name] = true end
+  end
+  for name in text:gmatch "%a[%w_.]*" do
+    if asked_for[name] and not known[name] then
+      required[#required + 1], known[name] = name, true
+    end
+  end
+  if #required == 0 then return now end
+  table.move(now.required, 1, #now.required, #required + 1, required)
+  for key, value in pairs(now.config) do settings[key] = value end
+  return core.context { opt_level = now.opt_level, required = required,
+    disabled = now.disabled, only = #now.only > 0 and now.only or nil,
+    instruments = now.instruments, config = settings }
+end
+
 --- The module that the text of a point makes.
 function space.apply(mod, text)
   if text == "" then return mod end
-  return core.pipeline(text)(mod)
+  local pass = core.pipeline(text)
+  local scope <close> = context_for(text):enter()
+  return pass(mod)
 end
 
 --- The points to begin with: the base pipeline, nothing, and the base's passes in rounds.

@@ -92,6 +92,14 @@ function methods.crossover(self, a, b, random)
   end)
 end
 
+--- The same decisions, as far as they fit, for another program, which an earlier space of a joint
+-- one makes.
+function methods.rebase(self, mod, point)
+  if #point.decisions == 0 then return point end
+  local other, why = run(setmetatable({ mod = mod }, { __index = self }), 1, point.decisions)
+  return other or error(why, 0)
+end
+
 --- The module that the text of a point makes.
 function space.apply(mod, text) return schedule(mod):apply_json(text).mod end
 

@@ -4,6 +4,7 @@
 local core = require "perilune.core"
 local json = require "perilune.json"
 local objective = require "perilune.tune.search.objective"
+local spaces = require "perilune.tune.search.spaces"
 core.internal()
 
 local tasks = {}
@@ -86,21 +87,21 @@ end
 
 -- -------------------------------------------------------------------- the task
 
-local spaces = { pipeline = "perilune.tune.search.pipeline_space",
-  schedule = "perilune.tune.search.schedule_space" }
-
 local function fail(message) core.raise(core.diag("invalid", message)) end
 
+-- The spec, and what makes the module of a candidate's text.
 local function parse(text)
   local ok, spec = pcall(json.decode, text)
   local incumbent = ok and type(spec) == "table" and spec.incumbent
-  if type(incumbent) ~= "table" or not spaces[spec.kind] or type(spec.base) ~= "string"
+  if type(incumbent) ~= "table" or type(spec.kind) ~= "string" or type(spec.base) ~= "string"
     or type(spec.text) ~= "string" or type(spec.effort) ~= "number"
     or type(incumbent.text) ~= "string" or type(incumbent.cost) ~= "number"
     or type(incumbent.time) ~= "number" then
     fail "--trial: it describes no trial"
   end
-  return spec, require(spaces[spec.kind]).apply
+  local kinds, seen = spaces.names(spec.kind, "--trial")
+  if seen.knobs then fail "--trial: knobs are decided in the process of the search" end
+  return spec, function(mod, candidate) return spaces.apply(mod, candidate, kinds) end
 end
 
 local function measured(one, mod, made, effort)

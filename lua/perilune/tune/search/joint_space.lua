@@ -1,0 +1,179 @@
+--- Several spaces at once: what a point of the first makes is changed by a point of the second, and
+-- so on.
+--
+-- A point has a point of each part. A part whose points depend on the program (rebase) gets it as
+-- the parts before leave it. The text of a point is that of one pipeline if all parts have
+-- pipelines, else a list of texts as JSON.
+
+local core = require "perilune.core"
+local json = require "perilune.json"
+local pipeline_space = require "perilune.tune.search.pipeline_space"
+core.internal()
+
+local space = {}
+
+local methods = {}
+local class = { __name = "joint space", __index = methods }
+
+-- What a part makes of a module. Those without a method have pipelines.
+local function apply_part(part, mod, point)
+  if part.apply then return part:apply(mod, point) end
+  return pipeline_space.apply(mod, part:text(point))
+end
+
+-- ---------------------------------------------------------------------- points
+
+local function text_of(self, points)
+  local texts = {}
+  for i, part in ipairs(self.parts) do
+    local text = part:text(points[i])
+    if text ~= "" or not self.pipelines then texts[#texts + 1] = text end
+  end
+  return self.pipelines and table.concat(texts, ",") or json.encode(json.list(texts))
+end
+
+-- The point of points, each for the program that those before it make. One that fails does so again
+-- when it is applied.
+local function join(self, points)
+  local list, mod = {}, self.mod
+  local ok, why = pcall(function()
+    for i, part in ipairs(self.parts) do
+      list[i] = i > 1 and part.rebase and part:rebase(mod, points[i]) or points[i]
+      -- What nobody asks for is not made here.
+      if self.last_rebased > i then mod = apply_part(part, mod, list[i]) end
+    end
+  end)
+  for i = 1, #self.parts do list[i] = list[i] or points[i] end
+  return { points = list, failure = not ok and why or nil, text = text_of(self, list) }
+end
+
+local function each(self, f)
+  local points = {}
+  for i, part in ipairs(self.parts) do points[i] = f(part, i) end
+  return join(self, points)
+end
+
+--- The text of a point.
+function methods.text(_, point) return point.text end
+
+--- The module that a point makes.
+function methods.apply(self, mod, point)
+  if point.failure then error(point.failure, 0) end
+  for i, part in ipairs(self.parts) do mod = apply_part(part, mod, point.points[i]) end
+  return mod
+end
+
+--- The trace of the one part that has traces.
+function methods.trace(self, mod, point)
+  for i, part in ipairs(self.parts) do
+    if part.trace then return part:trace(mod, point.points[i]) end
+    mod = apply_part(part, mod, point.points[i])
+  end
+end
+
+--- The points to begin with: all parts as they are, and what one part begins with.
+function methods.start(self)
+  local first = {}
+  for i, part in ipairs(self.parts) do first[i] = part:start() end
+  local list = { each(self, function(_, i) return first[i][1] end) }
+  for i in ipairs(self.parts) do
+    for k = 2, #first[i] do
+      list[#list + 1] = each(self, function(_, j) return first[j][j == i and k or 1] end)
+    end
+  end
+  return list
+end
+
+-- A part that has more than one point.
+local function any_part(self, random)
+  return self.changing[random:integer(#self.changing)]
+end
+
+--- A point that differs in one part.
+function methods.mutate(self, point, random)
+  local chosen = any_part(self, random)
+  return each(self, function(part, i)
+    return i == chosen and part:mutate(point.points[i], random) or point.points[i]
+  end)
+end
+
+--- Each part from one of two points, and one of them is crossed over.
+function methods.crossover(self, a, b, random)
+  local chosen = any_part(self, random)
+  return each(self, function(part, i)
+    if i == chosen then return part:crossover(a.points[i], b.points[i], random) end
+    return random:chance(0.5) and a.points[i] or b.points[i]
+  end)
+end
+
+--- Any point.
+function methods.random(self, random)
+  return each(self, function(part) return part:random(random) end)
+end
+
+-- ------------------------------------------------------------------- decisions
+
+--- The numbers of choices of all parts.
+function methods.choices(self)
+  local list = {}
+  for _, part in ipairs(self.parts) do
+    for _, n in ipairs(part:choices()) do list[#list + 1] = n end
+  end
+  return list
+end
+
+--- The point of all decisions.
+function methods.of_decisions(self, decisions)
+  local begin = 1
+  return each(self, function(part)
+    local n = #part:choices()
+    local own = table.move(decisions, begin, begin + n - 1, 1, {})
+    begin = begin + n
+    return part:of_decisions(own)
+  end)
+end
+
+-- ---------------------------------------------------------------- constructors
+
+-- A pipeline that is always the same.
+local fixed = { __index = {
+  text = function(self) return self.pipeline end,
+  start = function() return { {} } end,
+  random = function() return {} end,
+  choices = function() return {} end,
+  of_decisions = function() return {} end,
+  mutate = function(_, point) return point end,
+  crossover = function(_, point) return point end,
+} }
+
+--- A part with one point: the pipeline of that text.
+function space.fixed(text) return setmetatable({ pipeline = text }, fixed) end
+
+--- The space of parts, which work on `mod` one after the other; `kind` is its name in records.
+function space.new(mod, parts, kind)
+  local self = setmetatable({ kind = kind, mod = mod, parts = parts, changing = {},
+    last_rebased = 0, pipelines = true }, class)
+  for i, part in ipairs(parts) do
+    if i > 1 and part.rebase then self.last_rebased = i end
+    if getmetatable(part) ~= fixed then self.changing[#self.changing + 1] = i end
+    self.pipelines = self.pipelines and part.kind ~= "knobs" and part.kind ~= "schedule"
+  end
+  return self
+end
+
+--- The module that the text of a point makes; `kinds`: the names of its parts.
+function space.apply(mod, text, kinds)
+  local texts = json.decode(text)
+  if type(texts) ~= "table" or #texts ~= #kinds then
+    core.raise(core.diag("unsupported", "the record of a joint space has not one text for each "
+      .. "of its spaces"))
+  end
+  for i, kind in ipairs(kinds) do
+    local apply = kind == "schedule" and require "perilune.tune.search.schedule_space".apply
+      or pipeline_space.apply
+    mod = apply(mod, texts[i])
+  end
+  return mod
+end
+
+return space

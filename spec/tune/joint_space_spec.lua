@@ -1,0 +1,256 @@
+-- Spaces of layouts, of parallel operators, and several spaces at once.
+
+local pl = require "perilune"
+local layout_space = require "perilune.tune.search.layout_space"
+local pipeline_space = require "perilune.tune.search.pipeline_space"
+local random = require "perilune.tune.random"
+local tune = pl.tune
+
+local function parse(text, constants)
+  return assert(pl.parse('#[version = "0.0.5"]\n' .. text, constants))
+end
+
+-- Three convolutions of images with channels last: 8 filters, 5 filters (no blocks), one a channel.
+local function network()
+  return parse [[
+def @main(%x: Tensor[(1, 10, 10, 8), float32], %w: Tensor[(3, 3, 8, 16), float32],
+          %v: Tensor[(1, 1, 16, 5), float32], %u: Tensor[(3, 3, 5, 1), float32]) {
+  %0 = nn.conv2d(%x, %w, padding=[1, 1, 1, 1], channels=16, kernel_size=[3, 3], data_layout="NHWC",
+    kernel_layout="HWIO");
+  %1 = nn.relu(%0);
+  %2 = nn.conv2d(%1, %v, channels=5, kernel_size=[1, 1], data_layout="NHWC", kernel_layout="HWIO");
+  %3 = nn.conv2d(%2, %u, channels=5, groups=5, kernel_size=[3, 3], data_layout="NHWC",
+    kernel_layout="HWOI");
+  nn.relu(%3)
+}]]
+end
+
+local function parallel()
+  return parse [[
+def @main(%x: Tensor[(4, 8), float32], %a: Tensor[(6, 8), float32], %b: Tensor[(6, 8), float32],
+          %c: Tensor[(6, 8), float32]) {
+  (nn.dense(%x, %a, units=None), nn.dense(%x, %b, units=None), nn.dense(%x, %c, units=None))
+}]]
+end
+
+local function count(mod, name) return pl.list_op_freqs(mod)[name] or 0 end
+
+local function transforms(mod) return count(mod, "layout_transform") end
+
+local function layouts(mod)
+  local list = {}
+  for node in mod.main:nodes() do
+    if node.op and node.op.name:find "conv2d" then
+      list[#list + 1] = node.attrs.data_layout or "NCHW"
+    end
+  end
+  return table.concat(list, " ")
+end
+
+local function message(f, ...)
+  local ok, err = pcall(f, ...)
+  assert.is_false(ok)
+  return tostring(err)
+end
+
+describe("the space of layouts", function()
+  local mod = network()
+  local space = layout_space.new(mod, "spec")
+
+  local function made(...)
+    return pipeline_space.apply(mod, space:text(space:of_decisions { ... }))
+  end
+
+  it("has a decision for each convolution and one for the model", function()
+    assert.same({ 5, 5, 5, 3 }, space:choices())
+    assert.equal(mod, made(1, 1, 1, 1))
+    assert.equal("NCHW NCHW NCHW", layouts(made(1, 1, 1, 2)))
+    assert.equal("NCHW8c NHWC NHWC", layouts(made(1, 1, 1, 3)))
+    -- Eight channels are no block of 16.
+    assert.equal(mod, made(5, 1, 1, 1))
+  end)
+
+  it("gives convolutions layouts of their own", function()
+    assert.equal("NCHW NHWC NHWC", layouts(made(2, 1, 1, 1)))
+    assert.equal("NHWC NCHW NHWC", layouts(made(1, 2, 1, 1)))
+    assert.equal("NHWC NHWC NCHW", layouts(made(1, 1, 2, 1)))
+    assert.equal("NCHW8c NHWC NCHW", layouts(made(4, 1, 2, 1)))
+    assert.equal("NCHW NHWC NCHW", layouts(made(1, 3, 1, 2)))
+  end)
+
+  it("keeps what the program computes, whatever is decided", function()
+    local rng, seen = random(5), {}
+    for _ = 1, 25 do
+      local point = space:random(rng)
+      local out = pipeline_space.apply(mod, point.text)
+      seen[layouts(out)] = true
+      assert(pl.check(mod, out, { rtol = 1e-4, atol = 1e-5 }), point.text)
+    end
+    local n = 0
+    for _ in pairs(seen) do n = n + 1 end
+    assert.is_true(n >= 6, tostring(n))
+  end)
+
+  it("begins with the layouts of whole models", function()
+    local texts = {}
+    for i, point in ipairs(space:start()) do texts[i] = point.text end
+    assert.same({ "", 'ConvertLayout{desired_layouts={"nn.conv2d"=["NCHW","default"]}},'
+      .. 'FoldConstant{fold="all"}', 'ConvertLayout{desired_layouts={"nn.conv2d"=["NCHW8c",'
+      .. '"OIHW8i8o"]},skip_layers=[1,2]},FoldConstant{fold="all"}' },
+      { texts[1], texts[2], texts[3] })
+  end)
+
+  it("is searched behind the base pipeline", function()
+    local result = tune.search { mod = mod, base = "DeadCodeElimination", space = "layout",
+      metrics = { { function(m) return (layouts(m):gsub("NHWC", "")):len() + transforms(m) end,
+        name = "cost" } }, strategy = "beam", trials = 60 }
+    assert.equal("undecided", result.verdict)
+    result = tune.search { mod = mod, base = "DeadCodeElimination", space = "layout",
+      metrics = { { function(m) return 1 + select(2, layouts(m):gsub("NHWC", "")) end,
+        name = "cost" } }, strategy = "exhaustive", trials = 10 }
+    assert.equal("faster", result.verdict)
+    assert.equal("NCHW NCHW NCHW", layouts(result.mod))
+    assert(result.text:find("^DeadCodeElimination,ConvertLayout"), result.text)
+    -- What is found is a pipeline.
+    local again = pl.with(pl.context { opt_level = 3 }, pl.pipeline(result.text), mod)
+    assert.is_true(pl.equal(result.mod, again))
+  end)
+
+  it("is refused where there is nothing to decide", function()
+    local x = pl.var("x", "Tensor[(4), float32]")
+    local none = pl.module { main = pl.func({ x }, pl.op.tanh(x)) }
+    assert.matches("no convolution whose layout can be changed", message(tune.search, { mod = none,
+      space = "layout" }))
+    assert.matches("no two convolutions", message(tune.search, { mod = none, space = "combine" }))
+    assert.matches("there is no space 'layouts'; did you mean 'layout'", message(tune.search,
+      { mod = none, space = "layouts" }))
+    assert.matches("'pipeline' stands there twice", message(tune.search, { mod = none,
+      space = "pipeline+pipeline" }))
+    assert.matches("the option knobs has them", message(tune.search, { mod = none,
+      space = "knobs" }))
+    assert.matches("schedule: the space 'pipeline' has none", message(tune.search, { mod = none,
+      space = "pipeline", schedule = true }))
+  end)
+end)
+
+describe("the space of parallel operators", function()
+  it("finds what is worth being combined, at any opt_level", function()
+    local mod = parallel()
+    local result = tune.search { mod = mod, base = "DeadCodeElimination", space = "combine",
+      metrics = { { function(m) return count(m, "nn.dense") + 2 * count(m, "nn.batch_matmul") end,
+        name = "products" } }, strategy = "exhaustive", trials = 20 }
+    assert.equal("faster", result.verdict)
+    assert.equal(1, count(result.mod, "nn.dense"))
+    assert.equal('DeadCodeElimination,CombineParallelDense{min_num_branches=2,to_batch=false},'
+      .. 'FoldConstant{fold="all"}', result.text)
+    assert(pl.check(mod, result.mod, { rtol = 1e-5 }))
+  end)
+
+  it("does not run what the context disables", function()
+    local result = pl.with(pl.context { disabled = { "CombineParallelDense" } }, tune.search,
+      { mod = parallel(), base = "DeadCodeElimination", space = "combine", metrics = { "nodes" },
+        strategy = "exhaustive", trials = 20 })
+    assert.equal("undecided", result.verdict)
+    assert.equal(3, count(result.mod, "nn.dense"))
+  end)
+end)
+
+describe("a joint space", function()
+  local function cost(m) return 1 + select(2, layouts(m):gsub("NHWC", "")) + count(m, "tanh") end
+
+  -- A tanh that a pass takes away, and a layout.
+  pl.passes.JointSpecDrop = { kind = "function", doc = "Drops tanh.",
+    run = pl.rules { "tanh(?x) => ?x" } }
+
+  local mod
+  setup(function()
+    local base = network()
+    mod = base:with { main = pl.func(base.main.params, pl.op.tanh(base.main.body)) }
+  end)
+
+  local function search(options)
+    local spec = { mod = mod, original = network(), base = "DeadCodeElimination",
+      pool = { "JointSpecDrop" }, space = "pipeline+layout", trials = 40,
+      metrics = { { cost, name = "cost" } } }
+    for name, value in pairs(options) do spec[name] = value end
+    return tune.search(spec)
+  end
+
+  for strategy, trials in pairs { random = 60, evolutionary = 60, halving = 160, bandit = 60 } do
+    it("is searched by strategies: " .. strategy, function()
+      local result = search { strategy = strategy, trials = trials }
+      assert.equal("faster", result.verdict)
+      assert.equal(1, cost(result.mod), result.text)
+      assert(result.text:find "JointSpecDrop" and result.text:find "ConvertLayout", result.text)
+    end)
+  end
+
+  it("is replayed and applied from records", function()
+    local db = tune.database()
+    local result = search { database = db, strategy = "beam" }
+    local again = search { database = db, strategy = "beam", replay = true }
+    assert.equal(0, again.measured)
+    assert.equal(result.text, again.text)
+    local out = tune.apply_best(mod, { database = db, space = "pipeline+layout", check = false,
+      metrics = { { cost, name = "cost" } } })
+    assert.is_true(pl.equal(result.mod, out))
+  end)
+
+  it("numbers the layers of what the pipeline makes", function()
+    -- The pass drops the first convolution: the second is then layer 0.
+    local x = pl.var("x", "Tensor[(1, 6, 6, 8), float32]")
+    local w = pl.var("w", "Tensor[(1, 1, 8, 8), float32]")
+    local attrs = { channels = 8, kernel_size = { 1, 1 }, data_layout = "NHWC",
+      kernel_layout = "HWIO" }
+    local one = pl.op.nn.conv2d(x, w, attrs)
+    local two = pl.module { main = pl.func({ x, w }, pl.op.nn.conv2d(pl.op.tanh(one), w, attrs)) }
+    pl.passes.JointSpecFirst = { kind = "function", doc = "Drops a convolution.",
+      run = pl.rules { "tanh(nn.conv2d(?x, ?w, data_layout=?a, kernel_layout=?b)) => ?x" } }
+    local result = tune.search { mod = two, original = two, base = "DeadCodeElimination",
+      pool = { "JointSpecFirst" }, space = "pipeline+layout", strategy = "random", trials = 60,
+      metrics = { { function(m) return 1 + #layouts(m) end, name = "cost" } } }
+    -- The pass computes something else: that is all that is wrong with its candidates.
+    for _, trial in ipairs(result.list) do
+      assert.is_true(trial.failure == nil or trial.failure:find "^wrong result" ~= nil, trial.text)
+    end
+    pl.passes.JointSpecFirst = nil
+  end)
+
+  it("has knobs before a schedule", function()
+    local function product(n)
+      local a = pl.te.placeholder({ 16, 16 }, "float32", "A")
+      local b = pl.te.compute({ 16, 16 }, function(i, j) return a[{ i, j }] * n end, "B")
+      return pl.module { main = pl.te.create_prim_func { a, b } }
+    end
+    tune.functions["joint_space_spec.other"] = function() return product(2) end
+    local knob = tune.knob("program", { tune.choice {},
+      tune.choice { transform = "joint_space_spec.other" } })
+    local function vectors(m)
+      local text = m:text()
+      local _, n = text:gsub("vectorized", "")
+      return (text:find("T.float32(2)", 1, true) and 1 or 2) + (n > 0 and 0 or 2)
+    end
+    local result = tune.search { mod = product(3), original = product(2), knobs = { knob },
+      schedule = true, strategy = "random", trials = 20, metrics = { { vectors, name = "cost" } },
+      runner = tune.runner { rounds = 1 } }
+    assert.equal("faster", result.verdict, result.reason)
+    assert.equal(1, vectors(result.mod))
+    assert.matches("list of decisions", message(tune.search, { mod = product(3),
+      knobs = { knob }, schedule = true, strategy = "exhaustive" }))
+  end)
+
+  it("has passes of the loop level behind a schedule", function()
+    local a = pl.te.placeholder({ 16, 16 }, "float32", "A")
+    local b = pl.te.compute({ 16, 16 }, function(i, j) return a[{ i, j }] + 1 end, "B")
+    local program = pl.module { main = pl.te.create_prim_func { a, b } }
+    local db = tune.database()
+    local spec = { mod = program, space = "schedule+pipeline", strategy = "random", trials = 12,
+      base = "tir.Simplify", database = db, runner = tune.runner { rounds = 1 },
+      metrics = { { function(m) return m:text():find "vectorized" and 1 or 2 end, name = "c" } } }
+    local result = tune.search(spec)
+    assert.equal("faster", result.verdict, result.reason)
+    local best = tune.apply_best(program, { database = db, space = "schedule+pipeline",
+      check = false, metrics = spec.metrics })
+    assert.equal(result.mod:text(), best:text())
+  end)
+end)
