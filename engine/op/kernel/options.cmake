@@ -27,4 +27,10 @@ perilune_kernel_options(
 
 # These may contract besides: the last bit of a function is the machine's.
 perilune_kernel_options("-fno-math-errno;-fno-trapping-math;-ffp-contract=fast"
-  elementwise/activation.c elementwise/unary.c norm/softmax.c)
+  elementwise/activation.c norm/softmax.c)
+
+# Without jumps from a limit to the result at it, a limited argument is one
+# maximum and one minimum, not a choice between results.
+perilune_kernel_options(
+  "-fno-math-errno;-fno-trapping-math;-ffp-contract=fast;-fno-thread-jumps"
+  elementwise/unary.c)

@@ -296,46 +296,16 @@ pln_status pln_kernel_bit_shift(pln_kernel_call *call) {
   return pln_kernel_refuse(call, "the direction is neither LEFT nor RIGHT");
 }
 
-/* Combines argument `i` with *all and replaces it. */
-static pln_status fold_in(pln_kernel_call *call, const pln_pair_loops *loops,
-                          const pln_tensor *next, pln_tensor **all) {
-  pln_tensor *sum = NULL;
-  if (!next)
-    return pln_kernel_refuse(call, "an operand is missing");
-  PLN_TRY(pln_pair_compute(call, loops, *all, next, &sum));
-  pln_tensor_release(*all);
-  *all = sum;
-  return PLN_OK;
-}
-
-static pln_status combine_operands(pln_kernel_call *call,
-                                   const pln_pair_loops *loops,
-                                   pln_tensor **out) {
-  const pln_tensor *first = pln_kernel_arg(call, 0);
-  if (!first)
-    return pln_kernel_refuse(call, "an operand is missing");
-  pln_tensor *all = pln_tensor_retain(first);
-  for (uint32_t i = 1; i < call->n_args; i++) {
-    pln_status status = fold_in(call, loops, call->args[i], &all);
-    if (status == PLN_OK)
-      continue;
-    pln_tensor_release(all);
-    return status;
-  }
-  *out = all;
-  return PLN_OK;
-}
-
 pln_status pln_kernel_maximum(pln_kernel_call *call) {
-  return combine_operands(call, &maxs, &call->results[0]);
+  return pln_pairs_fold(call, &maxs, &call->results[0]);
 }
 
 pln_status pln_kernel_minimum(pln_kernel_call *call) {
-  return combine_operands(call, &mins, &call->results[0]);
+  return pln_pairs_fold(call, &mins, &call->results[0]);
 }
 
 pln_status pln_kernel_add_n(pln_kernel_call *call) {
-  return combine_operands(call, &adds, &call->results[0]);
+  return pln_pairs_fold(call, &adds, &call->results[0]);
 }
 
 /* A scalar of a float dtype; false for other dtypes. */
@@ -354,7 +324,7 @@ static bool write_float(pln_dtype dtype, double value, void *out) {
 
 pln_status pln_kernel_mean_n(pln_kernel_call *call) {
   pln_tensor *sum = NULL, *count;
-  PLN_TRY(combine_operands(call, &adds, &sum));
+  PLN_TRY(pln_pairs_fold(call, &adds, &sum));
   pln_dtype dtype = (pln_dtype)sum->dtype;
   pln_status status = pln_tensor_new(call->engine, dtype, 0, NULL, &count);
   if (status == PLN_OK) {

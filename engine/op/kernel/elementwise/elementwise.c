@@ -371,6 +371,95 @@ pln_status pln_pair_compute(pln_kernel_call *call, const pln_pair_loops *loops,
                                 (pair_side){b, 0}, out);
 }
 
+/* ----------------------------------------------------------- many operands */
+
+/* Elements of one shape that are combined part by part, which stay in the L1
+ * cache. */
+typedef struct fold_run {
+  const pln_kernel_call *call;
+  pln_pair_loop loop;
+  size_t size;
+  char *out;
+} fold_run;
+
+static void run_fold_range(void *ud, size_t begin, size_t end) {
+  const fold_run *f = ud;
+  double part[2][CHUNK];
+  size_t done = 0;
+  for (size_t at = begin; at < end; at += CHUNK) {
+    size_t n = end - at < CHUNK ? end - at : CHUNK;
+    const void *all = (const char *)f->call->args[0]->data + at * f->size;
+    if (pln_is_stopped_after(f->call->engine, &done, n * f->call->n_args))
+      return;
+    for (uint32_t i = 1; i < f->call->n_args; i++) {
+      bool last = i + 1 == f->call->n_args;
+      void *to = last ? f->out + at * f->size : (void *)part[i % 2];
+      (void)f->loop(to, all,
+                    (const char *)f->call->args[i]->data + at * f->size, n,
+                    PLN_RUN_BOTH);
+      all = to;
+    }
+  }
+}
+
+static bool have_one_shape(const pln_kernel_call *call) {
+  const pln_tensor *first = call->args[0];
+  for (uint32_t i = 1; i < call->n_args; i++) {
+    const pln_tensor *t = call->args[i];
+    if (t->dtype != first->dtype || t->rank != first->rank ||
+        memcmp(t->dims, first->dims, t->rank * sizeof *t->dims))
+      return false;
+  }
+  return call->n_args > 2;
+}
+
+static pln_status fold_one_shape(pln_kernel_call *call, pln_pair_loop loop,
+                                 pln_tensor **out) {
+  const pln_tensor *t = call->args[0];
+  PLN_TRY(pln_tensor_unset(call->engine, (pln_dtype)t->dtype, t->rank, t->dims,
+                           out));
+  fold_run f = {.call = call,
+                .loop = loop,
+                .size = pln_element_size((pln_dtype)t->dtype),
+                .out = pln_tensor_writable(*out)};
+  pln_parallel_ranges(call->engine, t->count, 1 + SHARED_WORK / call->n_args,
+                      run_fold_range, &f);
+  return PLN_OK;
+}
+
+/* Combines the tensor with *all and replaces it. */
+static pln_status fold_in(pln_kernel_call *call, const pln_pair_loops *loops,
+                          const pln_tensor *next, pln_tensor **all) {
+  pln_tensor *sum = NULL;
+  PLN_TRY(pln_pair_compute(call, loops, *all, next, &sum));
+  pln_tensor_release(*all);
+  *all = sum;
+  return PLN_OK;
+}
+
+pln_status pln_pairs_fold(pln_kernel_call *call, const pln_pair_loops *loops,
+                          pln_tensor **out) {
+  for (uint32_t i = 0; i < call->n_args; i++)
+    if (!pln_kernel_arg(call, i))
+      return pln_kernel_refuse(call, "an operand is missing");
+  pln_pair_loop loop = loops->of[call->args[0]->dtype];
+  if (loop && have_one_shape(call))
+    return fold_one_shape(call, loop, out);
+  pln_tensor *all = pln_tensor_retain(call->args[0]);
+  for (uint32_t i = 1; i < call->n_args; i++) {
+    pln_status status = fold_in(call, loops, call->args[i], &all);
+    if (status == PLN_OK)
+      continue;
+    pln_tensor_release(all);
+    return status;
+  }
+  *out = all;
+  return PLN_OK;
+}
+
+/* ------------------------------------------------------------- along an axis
+ */
+
 /* Whether b's extents are those of a from `axis` on, or 1. */
 static bool lies_along(const pln_tensor *a, const pln_tensor *b, int64_t axis) {
   if (axis < 0 || axis + b->rank > a->rank)

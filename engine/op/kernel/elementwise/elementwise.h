@@ -42,6 +42,10 @@ pln_status pln_pair_compute(pln_kernel_call *call, const pln_pair_loops *loops,
 /* Arguments 0 and 1 into result 0. */
 pln_status pln_pair_run(pln_kernel_call *call,
                         const pln_pair_loops *loops) PLN_CHECKED;
+/* All arguments, at least one, combined from the first to the last by a loop
+ * whose results are all defined. */
+pln_status pln_pairs_fold(pln_kernel_call *call, const pln_pair_loops *loops,
+                          pln_tensor **out) PLN_CHECKED;
 /* Argument 0 into result 0. */
 pln_status pln_unary_run(pln_kernel_call *call, const pln_unary_loops *loops,
                          const pln_params *params) PLN_CHECKED;

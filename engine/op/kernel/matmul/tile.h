@@ -56,6 +56,9 @@ typedef struct pln_tiles {
    * minus one. They read whole vectors of b and write whole vectors of c. */
   void (*of[PLN_TILE_HEIGHTS][PLN_TILE_VECTORS])(const pln_tile *tile);
   void (*single[PLN_TILE_VECTORS])(const pln_tile *tile);
+  /* One row by a packed panel of `width` elements: b_at and bias are not
+   * used. The same bits as the tile of one row. */
+  void (*panel_row)(const pln_tile *tile);
   /* Packs `k` rows of n elements, `from_row` apart, into panels: each has
    * `width` elements of all rows, densely. The last one ends with zeros. */
   void (*pack)(void *to, const void *from, size_t from_row, size_t k, size_t n);

@@ -1,7 +1,7 @@
 /* loops.c: see loops.h. Sums of contiguous floats use 32 lanes of doubles,
  * which are added in pairs at the end. Plain float32 sums are first added 32 at
  * a time in float32, because converting to double costs more than reading
- * memory. */
+ * memory; sums of rows are, 8 rows at a time. */
 
 #include "op/kernel/reduce/loops.h"
 
@@ -243,10 +243,36 @@ PLN_MULTIVERSION void pln_sum_short_runs(const void *in, size_t n, size_t rows,
       for (size_t i = 0; i < n; i++)                      \
         all[i] = ONE_##NAME(all[i], (double)x[i]);        \
   }
+/* Float32: up to MAX_STRIPS rows are first added in float32. */
+#define ROW_STRIPS(NAME, T)                               \
+  PLN_MULTIVERSION_AVX512 static void rows_##NAME##_##T(  \
+      const void *in, size_t n, size_t rows, size_t step, \
+      pln_reduce_accumulator *out) {                      \
+    const T *restrict x = in;                             \
+    double *restrict all = &out->number;                  \
+    size_t r = 0;                                         \
+    for (; r + MAX_STRIPS <= rows; r += MAX_STRIPS) {     \
+      for (size_t i = 0; i < n; i++) {                    \
+        T a = x[i];                                       \
+        for (size_t k = 1; k < MAX_STRIPS; k++)           \
+          a = a + x[i + k * step];                        \
+        all[i] += (double)a;                              \
+      }                                                   \
+      x += MAX_STRIPS * step;                             \
+    }                                                     \
+    for (size_t i = 0; i < n && r < rows; i++) {          \
+      T a = x[i];                                         \
+      for (size_t k = 1; k < rows - r; k++)               \
+        a = a + x[i + k * step];                          \
+      all[i] += (double)a;                                \
+    }                                                     \
+  }
+#define ROWS_NONE(NAME, T) ROWS_LOOP(NAME, T)
+#define ROWS_FLOAT(NAME, T) ROW_STRIPS(NAME, T)
 #define SUM_LOOPS(NAME, T, start, STRIPS) \
   RUNS4(NAME, T, start, STRIPS)           \
   RUNS8(NAME, T, start, STRIPS)           \
-  ROWS_LOOP(NAME, T)
+  ROWS_##STRIPS(NAME, T)
 
 /* ----------------------------------------------------------------- extremes */
 

@@ -165,14 +165,23 @@ static void gather_runs(const job *j, int64_t offset, size_t n, size_t rows,
 /* ------------------------------------------------------------------ finishing
  */
 
+/* Multiplication by the inverse of a power of two is exact, and faster. */
+PLN_MULTIVERSION_AVX512 static void divide_sums(pln_reduce_accumulator *all,
+                                                size_t n, size_t count) {
+  double *restrict sums = &all->number;
+  double by = (double)count, inverse = 1 / by;
+  if ((count & (count - 1)) == 0)
+    for (size_t i = 0; i < n; i++)
+      sums[i] *= inverse;
+  else
+    for (size_t i = 0; i < n; i++)
+      sums[i] /= by;
+}
+
 static void finish_floats(const job *j, pln_reduce_accumulator *all, size_t n) {
-  double count = (double)j->count;
   switch (j->measure->finish) {
   case PLAIN: break;
-  case MEAN:
-    for (size_t i = 0; i < n; i++)
-      all[i].number /= count;
-    break;
+  case MEAN: divide_sums(all, n, j->count); break;
   case ROOT:
     for (size_t i = 0; i < n; i++)
       all[i].number = sqrt(all[i].number);

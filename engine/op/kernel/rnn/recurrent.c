@@ -3,9 +3,9 @@
  *
  * The input's contribution to the gates is computed for a block of steps at
  * once; a step then adds the state's contribution and applies the gates.
- * Weights are packed into panels for tiles once per direction. The sequences of
- * a batch run in lockstep: one that has ended, or, running backwards, has not
- * begun, keeps its state.
+ * Weights that steps multiply are packed into panels once per direction. The
+ * sequences of a batch run in lockstep: one that has ended, or, running
+ * backwards, has not begun, keeps its state.
  *
  * Nothing is allocated while steps run. A sequence without steps gives zero
  * states, as in ONNX Runtime. */
@@ -252,8 +252,11 @@ static void multiply_panels(const pln_recurrence *run, const gate_share *s,
                      .c = s->c + j * l->size,
                      .c_row = s->c_row,
                      .add = true};
-    pln_tiles_run(tiles, &tile, s->m,
-                  n - j < tiles->width ? n - j : tiles->width);
+    size_t width = n - j < tiles->width ? n - j : tiles->width;
+    if (s->m == 1 && width == tiles->width)
+      tiles->panel_row(&tile);
+    else
+      pln_tiles_run(tiles, &tile, s->m, width);
   }
 }
 
@@ -331,7 +334,7 @@ enum { ROWS, BIAS, PANELS, R_PANELS, PANEL_ROWS, HIDDEN, CELL, SPARE, SCRATCH };
 /* With fewer steps packing weights does not pay off. */
 enum { FEW_STEPS = 4 };
 /* Bytes of a block of gates, unless one step needs more. */
-enum { BLOCK = 128 << 10 };
+enum { BLOCK = 2 << 20 };
 
 static pln_status new_scratch(const pln_recurrent *l, size_t rows, size_t row,
                               pln_tensor **out) {
@@ -339,13 +342,21 @@ static pln_status new_scratch(const pln_recurrent *l, size_t rows, size_t row,
   return pln_tensor_unset(l->call->engine, l->dtype, 2, dims, out);
 }
 
-/* Allocates the panels of W and R, and the offsets of their rows. */
+/* True if the inputs of one step after the other are multiplied by W, because
+ * their rows are not evenly spaced; else one product takes a block of steps. */
+static bool multiplies_steps(const pln_recurrent *l) {
+  return l->batch_first && l->batch > 1;
+}
+
+/* Allocates the panels of R, and of W where each step multiplies it, and the
+ * offsets of their rows. */
 static pln_status new_panels(const pln_recurrent *l, pln_tensor **scratch) {
   size_t at, unit = pln_tiles_for(l->dtype)->width;
   size_t n =
       round_up(group_of(l, 0, &at), unit) + round_up(group_of(l, 1, &at), unit);
   int64_t rows = (int64_t)(l->hidden > l->inputs ? l->hidden : l->inputs);
-  PLN_TRY(new_scratch(l, n, l->inputs, &scratch[PANELS]));
+  if (multiplies_steps(l))
+    PLN_TRY(new_scratch(l, n, l->inputs, &scratch[PANELS]));
   PLN_TRY(new_scratch(l, n, l->hidden, &scratch[R_PANELS]));
   PLN_TRY(pln_tensor_unset(l->call->engine, PLN_INT64, 1, &rows,
                            &scratch[PANEL_ROWS]));
@@ -404,7 +415,7 @@ static void begin_block(pln_recurrence *run, size_t first, size_t n,
   run->block = first;
   for (size_t i = 0; i < n * l->batch; i++)
     memcpy(run->rows + i * bytes, bias, bytes);
-  if (!l->batch_first || l->batch == 1)
+  if (!multiplies_steps(l))
     add_inputs(run, n * l->batch, first * l->batch, l->inputs, run->rows);
   else
     for (size_t t = 0; t < n; t++)
@@ -412,10 +423,13 @@ static void begin_block(pln_recurrence *run, size_t first, size_t n,
                  run->rows + t * l->batch * bytes);
 }
 
-static void pack_gate_weights(const pln_recurrence *run, const pln_weights *w) {
+static void pack_gate_weights(const pln_recurrence *run, pln_weights *w,
+                              pln_tensor *panels) {
   const pln_recurrent *l = run->layer;
   const pln_tiles *tiles = run->gemm.tiles;
-  char *to = w->panels;
+  if (!panels)
+    return;
+  char *to = w->panels = pln_tensor_writable(panels);
   for (uint32_t group = 0; group < 2; group++) {
     size_t at, n = group_of(l, group, &at);
     for (size_t j = 0; j < n; j += tiles->width) {
@@ -430,13 +444,10 @@ static void begin_weights(pln_recurrence *run, pln_tensor **scratch) {
   const pln_recurrent *l = run->layer;
   run->w = (pln_weights){.data = part_of(run, l->w), .k = l->inputs};
   run->r = (pln_weights){.data = part_of(run, l->r), .k = l->hidden};
-  if (!scratch[PANELS])
-    return;
-  run->w.panels = pln_tensor_writable(scratch[PANELS]);
-  run->r.panels = pln_tensor_writable(scratch[R_PANELS]);
-  run->panel_rows = scratch[PANEL_ROWS]->data;
-  pack_gate_weights(run, &run->w);
-  pack_gate_weights(run, &run->r);
+  if (scratch[PANEL_ROWS])
+    run->panel_rows = scratch[PANEL_ROWS]->data;
+  pack_gate_weights(run, &run->w, scratch[PANELS]);
+  pack_gate_weights(run, &run->r, scratch[R_PANELS]);
 }
 
 static void begin_states(pln_recurrence *run) {

@@ -194,12 +194,12 @@ static void compare(pln_dtype dtype, const pln_tiles *tiles, pln_product s,
 
 static void agrees(void) {
   static const size_t extents[][3] = {
-      {1, 1, 1},    {1, 7, 5},    {2, 13, 9},   {3, 50, 40},   {4, 48, 33},
-      {5, 1, 70},   {5, 3, 300},  {8, 96, 256}, {9, 49, 257},  {13, 97, 12},
-      {15, 31, 1},  {16, 24, 8},  {200, 5, 3},  {193, 10, 17}, {1, 2100, 6},
-      {6, 1400, 4}, {20, 673, 2}, {7, 12, 520}, {9, 6, 2100},  {17, 3, 2100},
-      {4, 1030, 7}, {1030, 1, 6}, {1, 3, 0},    {9, 3, 0},     {0, 3, 2},
-      {3, 0, 2}};
+      {1, 1, 1},    {1, 7, 5},      {2, 13, 9},    {3, 50, 40},   {4, 48, 33},
+      {5, 1, 70},   {5, 3, 300},    {8, 96, 256},  {9, 49, 257},  {13, 97, 12},
+      {15, 31, 1},  {16, 24, 8},    {200, 5, 3},   {193, 10, 17}, {1, 2100, 6},
+      {6, 1400, 4}, {20, 673, 2},   {7, 12, 520},  {9, 6, 2100},  {17, 3, 2100},
+      {4, 1030, 7}, {1030, 1, 6},   {1, 3, 0},     {9, 3, 0},     {0, 3, 2},
+      {3, 0, 2},    {33, 690, 140}, {6, 1400, 50}, {25, 300, 260}};
   begin();
   for (size_t i = 0; i < sizeof extents / sizeof *extents; i++)
     for (unsigned form = 0; form < 16; form++)
@@ -212,6 +212,39 @@ static void agrees(void) {
           compare(dtype, tiles, s, form);
       }
   end();
+}
+
+/* A row by a panel: the bits of the tile of one row. */
+static void multiplies_a_panel(pln_dtype dtype, const pln_tiles *tiles,
+                               size_t k, bool add) {
+  size_t at[40], n = tiles->width;
+  void *a = numbers(dtype, 3 * k), *b = numbers(dtype, k * n);
+  void *c = numbers(dtype, n), *want = malloc(n * 8 + 8);
+  for (size_t p = 0; p < k; p++)
+    at[p] = p * n;
+  if (a && b && c && want) {
+    for (size_t i = 0; i < 3 * k; i++) /* sums that are rounded */
+      put(dtype, a, i, next_number() / 7);
+    memcpy(want, c, n * tiles->size);
+    pln_tile tile = {
+        .k = k, .a = a, .a_col = 3, .b = b, .b_at = at, .c = want, .add = add};
+    pln_tiles_run(tiles, &tile, 1, n);
+    tile.c = c;
+    tiles->panel_row(&tile);
+    CHECK(!memcmp(c, want, n * tiles->size));
+  }
+  free(a), free(b), free(c), free(want);
+}
+
+static void panels_agree(void) {
+  const pln_tiles *tiles;
+  for (int d = 0; d < 2; d++) {
+    pln_dtype dtype = d ? PLN_FLOAT64 : PLN_FLOAT32;
+    for (uint32_t t = 0; (tiles = pln_tiles_at(dtype, t)); t++)
+      for (size_t k = 1; k <= 40; k += 3)
+        for (int add = 0; add < 2; add++)
+          multiplies_a_panel(dtype, tiles, k, add != 0);
+  }
 }
 
 static void bounds_scratch(void) {
@@ -260,6 +293,7 @@ static const check_test tests[] = {
     {"products of matrices by hand", multiplies},
     {"gemm by hand", scales_and_adds},
     {"every set of tiles agrees with the plain sum", agrees},
+    {"a row by a panel has the bits of a tile", panels_agree},
     {"scratch is bounded", bounds_scratch},
     {"memory that runs out is heard of", hears_of_memory},
 };
