@@ -6,8 +6,9 @@
 --
 -- WORK and PROGRAM pick rows by a part of their names: FoldConstant, "opt -", lets.
 -- Times are of the processor, the least of some runs; a row is shown when it takes long enough
--- to be told from noise. PERILUNE_ALL=1 shows all, else only those above the limit; sizes begin
--- at PERILUNE_SMALLEST.
+-- to be told from noise. Where a program outgrows a cache of the processor its time jumps once:
+-- a ratio above the limit is measured again from the larger size on, and the lesser one counts.
+-- PERILUNE_ALL=1 shows all, else only those above the limit; sizes begin at PERILUNE_SMALLEST.
 
 package.path = "lua/?.lua;lua/?/init.lua;spec/bench/?.lua;" .. package.path
 
@@ -448,6 +449,8 @@ local function time_of(each, program, size)
   return nil, seconds
 end
 
+local function ratio_per_doubling(small, large) return (large / small) ^ (1 / DOUBLINGS) end
+
 -- The ratio per doubling, the size it was found at, and the times; nil when the work is not for
 -- the program.
 local function ratio_of(each, program)
@@ -463,7 +466,12 @@ local function ratio_of(each, program)
   local large = time_of(each, program, size * FACTOR)
   if not large then return nil end
   if small - base < ENOUGH and large < 4 * ENOUGH then return 0, size, small, large end
-  return (large / small) ^ (1 / DOUBLINGS), size, small, large
+  local ratio = ratio_per_doubling(small, large)
+  if ratio <= LIMIT or large > TOO_LONG then return ratio, size, small, large end
+  local larger = time_of(each, program, size * FACTOR * FACTOR)
+  local again = larger and ratio_per_doubling(large, larger) or math.huge
+  if again < ratio then return again, size * FACTOR, large, larger end
+  return ratio, size, small, large
 end
 
 local function matches(name, part) return not part or name:find(part, 1, true) end
