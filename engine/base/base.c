@@ -9,8 +9,8 @@
 
 #include "base/base.h"
 
-/* Large tensors use huge pages where the system has them, to save page
- * faults. */
+/* Large tensors and graphs use huge pages where the system has them, to save
+ * page faults. */
 static void *large_alloc(size_t size) {
   enum { PAGE = 2 << 20 };
   void *block;
@@ -22,13 +22,23 @@ static void *large_alloc(size_t size) {
   return block;
 }
 
+/* A large block in place of a smaller one. */
+static void *enlarge(void *block, size_t old_size, size_t new_size) {
+  void *larger = large_alloc(new_size);
+  if (!larger)
+    return NULL;
+  if (old_size)
+    memcpy(larger, block, old_size);
+  free(block);
+  return larger;
+}
+
 static void *libc_alloc(void *ud, void *block, size_t old_size,
                         size_t new_size) {
   enum { LARGE = 4 << 20 };
   (void)ud;
-  (void)old_size;
-  if (new_size >= LARGE && !block)
-    return large_alloc(new_size);
+  if (new_size >= LARGE && (!block || old_size < LARGE))
+    return enlarge(block, old_size, new_size);
   if (new_size)
     return realloc(block, new_size);
   free(block);

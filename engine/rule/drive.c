@@ -259,6 +259,12 @@ static pln_status look_at_inner_nodes(pln_rule_driver *r, pln_ref found,
 
 /* ------------------------------------------------------------------- growth */
 
+/* A let is used by what it is in. */
+static bool has_one_user(const pln_rule_match *m, pln_ref node) {
+  return pln_rule_graph(m)->nodes[node].kind == PLN_LET ||
+         pln_rule_driver_uses(m->run, node) == 1;
+}
+
 /* The number of matched calls that nothing uses after the replacement. */
 static uint32_t count_freed(const pln_rule_match *m) {
   const pln_graph *g = pln_rule_graph(m);
@@ -268,8 +274,7 @@ static uint32_t count_freed(const pln_rule_match *m) {
     const pln_pattern_node *p = &m->set->patterns[m->variant->first + i];
     pln_ref node = m->nodes[i];
     dies[i] = p->parent == PLN_MATCH_ROOT ||
-              (node != PLN_NONE && dies[p->parent] &&
-               pln_rule_driver_uses(m->run, node) == 1 &&
+              (node != PLN_NONE && dies[p->parent] && has_one_user(m, node) &&
                !(g->nodes[node].flags & PLN_NODE_KEEP));
     n += dies[i] && g->nodes[node].kind == PLN_CALL;
   }
@@ -538,8 +543,10 @@ static pln_status try_rules(pln_rule_driver *r, pln_ref node, pln_ref *out) {
   *out = PLN_NONE;
   if (r->options->naive)
     return try_all(r, node, out);
-  const pln_graph *g = pln_rewrite_graph(r->rw);
+  const pln_graph *g = r->rw->b ? r->rw->b->graph : r->rw->old;
   PLN_TRY(find_root(r, g, node, &root));
+  if (root == PLN_TREE_NO_MATCH)
+    return PLN_OK;
   const uint32_t *variants =
       pln_rule_tree_find(r->set, g, node, root, r->paths, &count);
   return try_variants(r, node, variants, 0, count, out);
@@ -582,7 +589,7 @@ static pln_status rewrite_node(pln_rule_driver *r, pln_ref *node) {
       break;
   }
   if (r->options->visit &&
-      pln_rewrite_graph(r->rw)->nodes[*node].kind == r->options->visited)
+      pln_node_kind(pln_rewrite_graph(r->rw), *node) == r->options->visited)
     PLN_TRY(r->options->visit(r->options->ud, r->rw, r->old, node));
   return r->options->number_values
              ? pln_rewrite_number_value(r->rw, *node, node)

@@ -550,7 +550,7 @@ static pln_status lower_var_name(lowering *l, const pln_ast_node *n,
                                  pln_pattern_node *p) {
   const pln_ast_node *name = &l->ast->nodes[l->ast->operands[n->first]];
   if (p->index != PLN_VAR || n->count != 1 || name->kind != PLN_AST_STRING)
-    return wrong_parts(l, n, pln_kind_name((pln_kind)p->index), 0);
+    return wrong_parts(l, n, pln_rule_kind_text((pln_kind)p->index), 0);
   return pln_symbol_intern(l->set->engine, name->text, &p->name);
 }
 
@@ -589,7 +589,7 @@ static pln_status lower_kind(lowering *l, const lower_item *item, pln_kind kind,
   if (parts == 0 && n->count)
     PLN_TRY(lower_var_name(l, n, &p));
   else if (parts > 0 ? n->count != (uint32_t)parts : parts < 0 && !n->count)
-    return wrong_parts(l, n, pln_kind_name(kind), parts);
+    return wrong_parts(l, n, pln_rule_kind_text(kind), parts);
   else if (parts)
     PLN_TRY(list_parts(l, n, &p, list));
   PLN_TRY(add_pattern(l, item, p, &index));

@@ -262,15 +262,23 @@ static pln_status bind_parts(pln_rule_match *m, const pln_pattern_node *p,
   return PLN_OK;
 }
 
+/* A Let that is the body of another one, or of a scope, is no node that can be
+ * replaced. */
+static bool is_of_kind(const pln_pattern_node *p, const pln_node *n) {
+  if (p->index == PLN_LET_BLOCK && n->kind == PLN_LET)
+    return p->parent != PLN_MATCH_ROOT;
+  return n->kind == p->index && !(n->kind == PLN_CALL && n->data);
+}
+
 /* What is replaced must not have an effect of its own. */
 static pln_status match_kind(pln_rule_match *m, uint32_t at,
                              const pln_pattern_node *p, pln_ref node,
                              bool *out) {
   const pln_graph *g = pln_rule_graph(m);
   const pln_node *n = &g->nodes[node];
-  bool call = n->kind == PLN_CALL, owns = pln_owns(n);
+  bool call = n->kind == PLN_CALL, owns = pln_owns(n) || n->kind == PLN_LET;
   *out = false;
-  if (n->kind != p->index || (call && n->data)) {
+  if (!is_of_kind(p, n)) {
     fails(m, at, "is a node of another kind");
   } else if (p->name && n->attrs != p->name) {
     fails(m, at, "has another name");
@@ -294,7 +302,10 @@ static pln_status match_structure(pln_rule_match *m, uint32_t at,
                                   bool *out) {
   const pln_graph *g = pln_rule_graph(m);
   const pln_node *n = &g->nodes[node];
-  *out = true;
+  *out = n->kind != PLN_LET || p->kind == PLN_MATCH_KIND ||
+         fails(m, at, "is a let");
+  if (!*out)
+    return PLN_OK;
   switch ((pln_pattern_kind)p->kind) {
   case PLN_MATCH_CALL: return match_call(m, at, p, node, out);
   case PLN_MATCH_KIND: return match_kind(m, at, p, node, out);

@@ -97,7 +97,7 @@ typedef struct pln_tree_node {
   uint32_t otherwise;    /* child for other keys */
   uint32_t parent, arg;  /* of `path` */
   bool plain;            /* what is at `parent` has the operands that patterns
-                          * see, and `arg` is the number of one */
+                          * see */
   uint32_t first, count; /* leaf: variants */
 } pln_tree_node;
 /* The leaf where no variant matches, and the one of rules that are not read. */
@@ -139,6 +139,7 @@ struct pln_rule_set {
   bool compiled;
   uint32_t *roots;             /* by key: a node of the tree */
   uint32_t n_root_ops, n_keys; /* operators, and with them kinds */
+  uint32_t let_keys[2];        /* of a Let: as a node of its own, in a block */
   pln_tree_node *tree;
   uint32_t n_tree, cap_tree;
   pln_tree_jump *jumps; /* from a node's `base` on, by key */
@@ -243,7 +244,7 @@ bool pln_rule_tree_heads(const pln_rule_set *set, uint32_t variant);
  * replace. */
 static inline bool pln_rule_can_replace(pln_kind kind) {
   return kind == PLN_TUPLE_GET_ITEM || kind == PLN_TUPLE || kind == PLN_IF ||
-         kind == PLN_FUNCTION || kind == PLN_CALL;
+         kind == PLN_FUNCTION || kind == PLN_LET_BLOCK || kind == PLN_CALL;
 }
 /* The key by which a node is found in `roots` and `jumps` of a set: its
  * operator, or from n_root_ops on its kind. Operators that were registered
@@ -297,8 +298,14 @@ static inline uint32_t pln_rule_operand_index(const pln_graph *g,
 /* kind.c: the kind of node that a pattern names, and how many parts it has; -1:
  * any number. False: it names none. */
 bool pln_rule_find_kind(pln_slice name, pln_kind *kind, int32_t *parts);
-/* A part of an If or a Function, and how many there are, also of a Call.
- * PLN_NONE: nothing stands for it. */
+/* The name of such a kind in a pattern. */
+const char *pln_rule_kind_text(pln_kind kind);
+/* The first Let of the scope itself at or after `from`; PLN_NONE: there is
+ * none. The scope has ended. */
+pln_ref pln_rule_next_let(const pln_graph *graph, pln_scope scope,
+                          pln_ref from);
+/* A part of an If, a Function or a Let, and how many there are, also of a Call.
+ * PLN_NONE: there is no such part. */
 pln_ref pln_rule_part(const pln_graph *graph, pln_ref node, uint32_t part);
 uint32_t pln_rule_n_parts(const pln_graph *graph, pln_ref node);
 /* The operand or part that `arg` of a pattern means; PLN_NONE: there is
@@ -306,7 +313,7 @@ uint32_t pln_rule_n_parts(const pln_graph *graph, pln_ref node);
 static inline pln_ref pln_rule_operand_at(const pln_graph *g, pln_ref node,
                                           uint32_t arg) {
   uint32_t count;
-  if (pln_owns(&g->nodes[node]))
+  if (pln_owns(&g->nodes[node]) || g->nodes[node].kind == PLN_LET)
     return pln_rule_part(g, node, arg);
   const pln_ref *operands = pln_rule_operands(g, node, &count);
   arg = pln_rule_operand_index(g, operands, count, arg);

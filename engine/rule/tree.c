@@ -112,7 +112,13 @@ static bool pattern_keys(const pln_rule_set *s, const pln_pattern_node *p,
     return true;
   case PLN_MATCH_TUPLE: *single = kind_key(s, PLN_TUPLE); return true;
   case PLN_MATCH_FIELD: *single = kind_key(s, PLN_TUPLE_GET_ITEM); return true;
-  case PLN_MATCH_KIND: *single = kind_key(s, (pln_kind)p->index); return true;
+  case PLN_MATCH_KIND:
+    *single = kind_key(s, (pln_kind)p->index);
+    if (p->index == PLN_LET_BLOCK) {
+      *keys = s->let_keys;
+      *n = PLN_COUNT(s->let_keys);
+    }
+    return true;
   case PLN_MATCH_VALUE:
   case PLN_MATCH_ANY: break;
   }
@@ -254,7 +260,12 @@ static pln_status add_case(tree_builder *b, uint32_t key) {
   return PLN_OK;
 }
 
-/* Lists the keys of the rows' patterns at `path`. */
+static int compare_keys(const void *a, const void *b) {
+  uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+  return x < y ? -1 : x > y;
+}
+
+/* Lists the keys of the rows' patterns at `path`, in order. */
 static pln_status list_cases(tree_builder *b, const tree_item *item,
                              uint32_t path) {
   b->n_cases = 0;
@@ -267,6 +278,8 @@ static pln_status list_cases(tree_builder *b, const tree_item *item,
     for (uint32_t i = 0; i < n; i++)
       PLN_TRY(add_case(b, keys[i]));
   }
+  if (b->n_cases)
+    qsort(b->cases, b->n_cases, sizeof *b->cases, compare_keys);
   return PLN_OK;
 }
 
@@ -306,14 +319,11 @@ static bool is_free(const tree_builder *b, uint32_t base) {
  * places that is free, or else the end of what is used. */
 static uint32_t find_base(tree_builder *b) {
   pln_rule_set *s = b->set;
-  uint32_t least = s->n_keys;
-  for (uint32_t i = 0; i < b->n_cases; i++)
-    if (b->cases[i] < least)
-      least = b->cases[i];
   for (uint32_t i = 0; i < MAX_PLACES; i++)
     if (is_free(b, s->first_base + i))
       return s->first_base + i;
   s->first_base += MAX_PLACES / 2;
+  uint32_t least = b->n_cases ? b->cases[0] : 0;
   return s->end_jumps > least ? s->end_jumps - least : 0;
 }
 
@@ -357,8 +367,7 @@ static pln_status split_item(tree_builder *b, uint32_t at, uint32_t path) {
   s->tree[node].base = base;
   s->tree[node].parent = parent;
   s->tree[node].arg = s->paths[path].arg;
-  s->tree[node].plain =
-      s->tree[node].arg < PLN_ARG_CONSTANT && is_plain_call(b, at, parent);
+  s->tree[node].plain = is_plain_call(b, at, parent);
   s->tree[node].otherwise = child;
   return PLN_OK;
 }
@@ -500,6 +509,8 @@ pln_status pln_rule_tree_build(pln_rule_set *set) {
   tree_builder b;
   set->n_root_ops = pln_op_count(set->engine) + 1;
   set->n_keys = set->n_root_ops + PLN_N_KINDS;
+  set->let_keys[0] = kind_key(set, PLN_LET_BLOCK);
+  set->let_keys[1] = kind_key(set, PLN_LET);
   size_t size = (size_t)set->n_keys * sizeof *set->roots;
   set->roots = pln_arena_new(&set->arena, size);
   if (!set->roots)
@@ -586,9 +597,11 @@ static inline uint32_t operand_key(const pln_rule_set *s, const pln_graph *g,
 static inline pln_ref fetch(const pln_graph *g, const pln_tree_node *t,
                             const pln_ref *fetched) {
   const pln_node *n = &g->nodes[fetched[t->parent]];
+  const pln_ref *operands = g->operands + n->first;
   if (!t->plain)
     return pln_rule_operand_at(g, fetched[t->parent], t->arg);
-  return t->arg < n->count ? g->operands[n->first + t->arg] : PLN_NONE;
+  uint32_t arg = pln_rule_operand_index(g, operands, n->count, t->arg);
+  return arg < n->count ? operands[arg] : PLN_NONE;
 }
 
 static inline uint32_t find_child(const pln_rule_set *s, uint32_t at,
@@ -617,8 +630,8 @@ typedef struct tree_view {
   const uint32_t *roots;
   const pln_tree_node *tree;
   const pln_tree_jump *jumps;
+  const pln_graph *graph;
   const pln_node *nodes;
-  const pln_ref *operands;
   uint32_t n_root_ops, missing;
 } tree_view;
 
@@ -626,8 +639,8 @@ static inline tree_view view_tree(const pln_rule_set *s, const pln_graph *g) {
   return (tree_view){.roots = s->roots,
                      .tree = s->tree,
                      .jumps = s->jumps,
+                     .graph = g,
                      .nodes = g->nodes,
-                     .operands = g->operands,
                      .n_root_ops = s->n_root_ops,
                      .missing = s->n_root_ops + PLN_ABSENT};
 }
@@ -637,9 +650,11 @@ static inline tree_view view_tree(const pln_rule_set *s, const pln_graph *g) {
 static inline uint32_t step(const tree_view *v, uint32_t at, const pln_node *n,
                             const pln_node **operand) {
   const pln_tree_node *t = &v->tree[at];
+  const pln_ref *operands = v->graph->operands + n->first;
   uint32_t key = v->missing;
-  if (t->arg < n->count) {
-    *operand = &v->nodes[v->operands[n->first + t->arg]];
+  uint32_t arg = pln_rule_operand_index(v->graph, operands, n->count, t->arg);
+  if (arg < n->count) {
+    *operand = &v->nodes[operands[arg]];
     key = pln_rule_key(v->n_root_ops, *operand);
   }
   const pln_tree_jump *jump = &v->jumps[t->base + key];

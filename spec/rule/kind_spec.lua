@@ -1,4 +1,5 @@
--- Patterns of rules for nodes that are no calls of operators: If, Function, Call, Var, Constant.
+-- Patterns of rules for nodes that are no calls of operators: If, Function, Let, Call, Var,
+-- Constant.
 
 local pl = require "perilune"
 
@@ -106,7 +107,9 @@ describe("a pattern of a kind", function()
     assert.matches("a pattern Constant has no parts", message { "add(Constant(?x), 1) => ?x" })
     assert.matches("a pattern Var has no parts", message { "add(Var(?x), 1) => ?x" })
     assert.matches("an operand after '...'", message { "Call(?f, ?r..., ?x) => ?x" })
-    assert.matches("there is no operator 'Let'", message { "Let(?v, ?x, ?y) => ?y" })
+    assert.matches("a pattern Let has three parts", message { "Let(?v, ?x) => ?x" })
+    assert.matches("there is no operator 'Let'", message { "tanh(?x) => Let(?v, ?x, ?v)" })
+    assert.matches("there is no operator 'LetBlock'", message { "LetBlock(?v, ?x, ?v) => ?x" })
     assert.matches("does not replace variables", message { "Var => 1" })
     assert.matches("does not replace variables", message { 'Constant => 1' })
     assert.matches("there is no operator 'If'", message { "tanh(?x) => If(?x, ?x, ?x)" })
@@ -116,6 +119,95 @@ describe("a pattern of a kind", function()
     local mod = program "if (%c) { %x } else { %y }"
     local why = pl.why_not(pl.rules { "If(?c, ?x, ?x) => ?x" }, mod.main.body)
     assert.matches("is another node than before", tostring(why))
+  end)
+end)
+
+describe("a rule matches a let", function()
+  it("by its variable, value and body", function()
+    assert.equal("%0 = tanh(%x);\nadd(%0, %y)", rewritten({ "Let(?v, ?x, ?v) => ?x" },
+      "add((let %v = tanh(%x); %v), %y)"))
+    local inlined = { "Let(?v, ?x, tanh(?v)) => tanh(?x)" }
+    assert.equal("%0 = exp(%x);\n%1 = tanh(%0);\nadd(%1, %y)", rewritten(inlined,
+      "add((let %v = exp(%x); tanh(%v)), %y)"))
+    assert.matches("let", rewritten(inlined, "add((let %v = exp(%x); tanh(%x)), %y)"))
+    assert.matches("let", rewritten(inlined, "add((let %v = exp(%x); exp(%v)), %y)"))
+  end)
+
+  it("whose variable is not used", function()
+    local dead = { "Let(?v, _, ?body) => ?body where ?v.uses == 1" }
+    assert.equal("%0 = tanh(%x);\nadd(%0, %y)", rewritten(dead,
+      "add((let %v = exp(%x); tanh(%x)), %y)"))
+    assert.matches("let", rewritten(dead, "add((let %v = exp(%x); tanh(%v)), %y)"))
+  end)
+
+  it("whose body is a let, and nothing else for it", function()
+    local two = "add((let %a = exp(%x); let %b = tanh(%a); nn.relu(%b)), %y)"
+    assert.equal("%0 = exp(%x);\n%1 = tanh(%0);\n%2 = nn.relu(%1);\nadd(%2, %y)", rewritten(
+      { "Let(?a, ?x, Let(?b, tanh(?a), nn.relu(?b))) => nn.relu(tanh(?x))" }, two))
+    assert.matches("let", rewritten({ "Let(?a, ?x, ?body) => ?x" }, two))
+    assert.matches("let", rewritten({ "Let(?a, ?x, Let(?b, ?y, Let(?c, ?z, ?w))) => ?x" }, two))
+  end)
+
+  it("in a branch or a function", function()
+    assert.equal("%x", rewritten({ "If(?c, Let(?v, ?x, ?v), ?x) => ?x" },
+      "if (%c) { let %v = %x; %v } else { %x }"))
+    local called = { "Call(Function(?a, Let(?v, tanh(?a), exp(?v))), ?x) => exp(tanh(?x))" }
+    assert.equal("%0 = tanh(%x);\nexp(%0)", rewritten(called, [[
+      %0 = fn (%a: Tensor[(2, 3), float32]) { let %v = tanh(%a); exp(%v) };
+      %0(%x)]]))
+  end)
+
+  it("that is a node of its own and has no effect", function()
+    local any = { "Let(?v, ?x, ?body) => ?body" }
+    for _, text in ipairs {
+      "let %v = tanh(%x); %y",
+      "let %r = ref(%x); add((let %v = ref_write(%r, %y); %x), %y)",
+    } do
+      local mod = program(text)
+      assert.equal(mod, pl.rules(any)(mod))
+    end
+  end)
+
+  it("behind nested lets, with and without the decision tree", function()
+    local rules = pl.rules { "add(?x, Let(_, _, ?y)) => add(?y, ?x)", "Let(?v, ?x, ?v) => ?x",
+      "Let(?v, _, tanh(?x)) => tanh(?x) where ?v.uses == 1" }
+    local mod = program [[
+      %0 = (let %a = (let %b = (let %d = exp(%x); %d); %b); %a);
+      %1 = add(%y, (let %e = exp(%0); nn.relu(%0)));
+      let %f = (let %g = abs(%1); tanh(%1));
+      add(%f, %0)]]
+    local fast, counts = rules:apply(mod)
+    local slow, slow_counts = rules:apply(mod, { naive = true })
+    assert.is_true(pl.equal(fast, slow))
+    assert.is_true(pl.check(mod, fast))
+    for i = 1, 3 do
+      assert.equal(slow_counts[i].applied, counts[i].applied)
+      assert.is_true(counts[i].applied > 0)
+    end
+  end)
+
+  it("that explains why it does not", function()
+    local mod = program "add((let %v = exp(%x); sqrt(%v)), %y)"
+    local why = pl.why_not(pl.rules { "Let(?v, ?x, tanh(?v)) => tanh(?x)" }, mod.main.body.args[1])
+    assert.matches("is a call of another operator", tostring(why))
+    mod = program "add((let %v = exp(%x); let %w = %v; %w), %y)"
+    why = pl.why_not(pl.rules { "Let(?v, ?x, ?body) => ?x" }, mod.main.body.args[1])
+    assert.matches("is a let", tostring(why))
+  end)
+
+  it("in linear time where they are nested deeply", function()
+    local n = 20000
+    local x = pl.var("x", "Tensor[(2, 3), float32]")
+    local value = x
+    for i = 1, n do
+      local v = pl.var("v" .. i, "Tensor[(2, 3), float32]")
+      value = pl.op.abs(pl.let(v, value, pl.op.tanh(v)))
+    end
+    local mod = pl.module { main = pl.func({ x }, value) }
+    local rules = pl.rules { "Let(?v, ?x, exp(?v)) => exp(?x)", "If(?c, ?x, ?x) => ?x" }
+    local began = os.clock()
+    assert.equal(mod, rules(mod))
+    assert.is_true(os.clock() - began < 1)
   end)
 end)
 

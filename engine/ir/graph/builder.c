@@ -87,6 +87,18 @@ static pln_status full(pln_builder *b, const char *what) {
                         "a graph has at most 2^31 %s", what);
 }
 
+/* The number of nodes that all arrays of nodes have room for. */
+static uint32_t least_capacity(const pln_builder *b) {
+  const pln_graph *g = b->graph;
+  const uint32_t capacities[] = {g->cap_values, g->cap_origin,
+                                 g->cap_typed_from, b->cap_node_scope};
+  uint32_t least = g->cap_nodes;
+  for (size_t i = 0; i < PLN_COUNT(capacities); i++)
+    if (capacities[i] < least)
+      least = capacities[i];
+  return least;
+}
+
 pln_status pln_builder_reserve(pln_builder *b, size_t nodes, size_t operands,
                                size_t scopes) {
   pln_graph *g = b->graph;
@@ -110,6 +122,7 @@ pln_status pln_builder_reserve(pln_builder *b, size_t nodes, size_t operands,
                        sizeof *g->operands));
   PLN_TRY(pln_mem_grow(e, (void **)&g->scopes, &g->cap_scopes, scopes,
                        sizeof *g->scopes));
+  b->room = least_capacity(b);
   return pln_mem_grow(e, (void **)&b->effects, &b->cap_effects, scopes, 1);
 }
 
@@ -154,6 +167,13 @@ static pln_status count_built(pln_engine *e) {
                         (unsigned long long)e->most_nodes);
 }
 
+/* True if the arrays have room for a node of that many operands. */
+static inline bool has_room(const pln_builder *b, uint32_t n_operands) {
+  const pln_graph *g = b->graph;
+  return g->n_nodes < b->room &&
+         (uint64_t)g->n_operands + n_operands < g->cap_operands;
+}
+
 pln_status pln_builder_append(pln_builder *b, const pln_node *node, uint32_t n,
                               const pln_ref *operands, pln_ref *out) {
   pln_graph *g = b->graph;
@@ -163,7 +183,8 @@ pln_status pln_builder_append(pln_builder *b, const pln_node *node, uint32_t n,
   /* `operands` may point into this graph's array, which may move. */
   uintptr_t base = (uintptr_t)g->operands, at = (uintptr_t)operands;
   bool inside = n && at >= base && at < base + g->n_operands * sizeof(pln_ref);
-  PLN_TRY(pln_builder_reserve(b, 1, n, 0));
+  if (!has_room(b, n))
+    PLN_TRY(pln_builder_reserve(b, 1, n, 0));
   if (inside)
     operands = g->operands + (at - base) / sizeof(pln_ref);
   pln_ref ref = g->n_nodes++;
@@ -176,6 +197,33 @@ pln_status pln_builder_append(pln_builder *b, const pln_node *node, uint32_t n,
   g->values[ref] = 0;
   g->typed_from[ref] = PLN_TYPED_NEVER;
   g->origin[ref] = b->origin;
+  b->node_scope[ref] = pln_builder_current_scope(b);
+  *out = ref;
+  return PLN_OK;
+}
+
+pln_status pln_builder_copy(pln_builder *b, const pln_graph *from, pln_ref node,
+                            const pln_ref *images, pln_ref *out) {
+  pln_graph *g = b->graph;
+  const pln_node *original = &from->nodes[node];
+  uint32_t n = original->count;
+  if (!has_room(b, n))
+    PLN_TRY(pln_builder_reserve(b, 1, n, 0));
+  const pln_ref *operands = from->operands + original->first;
+  pln_ref *to = g->operands + g->n_operands, all = 0;
+  for (uint32_t i = 0; i < n; i++)
+    all |= to[i] = images[operands[i]];
+  *out = PLN_NONE;
+  if (all & PLN_IMAGE_MAY_DIFFER)
+    return PLN_OK;
+  PLN_TRY(count_built(b->engine));
+  pln_ref ref = g->n_nodes++;
+  g->nodes[ref] = *original;
+  g->nodes[ref].first = g->n_operands;
+  g->n_operands += n;
+  g->values[ref] = from->values[node];
+  g->typed_from[ref] = from->typed_from[node];
+  g->origin[ref] = from->origin[node];
   b->node_scope[ref] = pln_builder_current_scope(b);
   *out = ref;
   return PLN_OK;

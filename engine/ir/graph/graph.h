@@ -243,6 +243,7 @@ struct pln_builder {
   pln_graph *graph;      /* nodes in order of appending; not sealed */
   pln_scope *node_scope; /* per node: its scope; PLN_NONE: floating */
   uint32_t cap_node_scope;
+  uint32_t room;    /* nodes that all arrays have room for */
   uint8_t *effects; /* per scope: the strongest effect inside */
   uint32_t cap_effects;
   pln_scope *open; /* innermost last; scope 0 is always open */
@@ -276,6 +277,15 @@ pln_status pln_builder_infer(pln_builder *b, pln_ref node) PLN_CHECKED;
 pln_status pln_builder_append(pln_builder *b, const pln_node *node, uint32_t n,
                               const pln_ref *operands,
                               pln_ref *out) PLN_CHECKED;
+/* An image of a node that may differ from it in what the inference of its users
+ * reads. Of nodes whose images are all the same to it, the copies keep type,
+ * value and effect. */
+#define PLN_IMAGE_MAY_DIFFER 0x80000000u
+/* Appends a copy of a node of a sealed graph, which owns no scope. `images`: by
+ * node of that graph a node here, with that bit, or PLN_NONE. *out is PLN_NONE
+ * if an operand's image has the bit. */
+pln_status pln_builder_copy(pln_builder *b, const pln_graph *from, pln_ref node,
+                            const pln_ref *images, pln_ref *out) PLN_CHECKED;
 /* Appends and infers a node; removes it again when it is ill-typed. */
 pln_status pln_builder_add(pln_builder *b, const pln_node *node, uint32_t n,
                            const pln_ref *operands, pln_ref *out) PLN_CHECKED;

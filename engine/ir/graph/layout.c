@@ -2,7 +2,9 @@
  * and each scope its interval, and drops the rest.
  *
  * Called by pln_builder_seal. Every step is a loop over nodes. The sequence is
- * the order of appending (here) or of evaluation (layout_floating.c). */
+ * the order of appending (here) or of evaluation (layout_floating.c). If no
+ * node has to pass another one, which is usual for a rewritten graph, the live
+ * nodes are moved together in the builder's own arrays. */
 
 #include "ir/graph/layout.h"
 
@@ -20,9 +22,10 @@ pln_status pln_layout_begin(pln_layout *l, const pln_graph *from,
   size_t n = from->n_nodes + (size_t)1, k = from->n_scopes + (size_t)1;
   *l = (pln_layout){
       .engine = e, .from = from, .root = root, .nodes = n, .scopes = k};
-  l->order = pln_mem_zeroed(e, tables_size(l));
+  l->order = pln_mem_new(e, tables_size(l));
   if (!l->order)
     return pln_nomem(e);
+  memset(l->order + 3 * n, 0, 6 * k * sizeof *l->order);
   l->node_scope = l->order + n;
   l->at = l->node_scope + n;
   l->result = l->at + n;
@@ -84,8 +87,26 @@ static void place_nodes(pln_layout *l) {
   }
 }
 
+/* An insertion sort. */
+static void number_few_rows(pln_layout *l) {
+  for (uint32_t i = 0; i < l->n_found; i++) {
+    uint32_t row = i;
+    for (uint32_t k = 0; k < i; k++)
+      if (l->begin[l->found[k]] > l->begin[l->found[i]]) {
+        l->row[l->found[k]]++;
+        row--;
+      }
+    l->row[l->found[i]] = row;
+  }
+}
+
 /* Sorts rows by begin, outer before inner: a stable counting sort. */
 static pln_status number_rows(pln_layout *l) {
+  enum { FEW = 16 };
+  if (l->n_found <= FEW) {
+    number_few_rows(l);
+    return PLN_OK;
+  }
   size_t size = ((size_t)l->n + 2) * sizeof(uint32_t);
   uint32_t *start = pln_mem_zeroed(l->engine, size);
   if (!start)
@@ -173,9 +194,9 @@ static pln_status emit_nodes(const pln_layout *l, pln_graph *g) {
 }
 
 static void emit_scope(const pln_layout *l, pln_scope s, pln_ref owner,
-                       pln_scope parent, pln_graph *g) {
+                       pln_scope parent, pln_scope_row *rows) {
   const pln_scope_row *old = &l->from->scopes[s];
-  pln_scope_row *row = &g->scopes[l->row[s]];
+  pln_scope_row *row = &rows[l->row[s]];
   *row = *old;
   row->begin = l->begin[s];
   row->end = l->begin[s] + l->size[s];
@@ -183,23 +204,31 @@ static void emit_scope(const pln_layout *l, pln_scope s, pln_ref owner,
   row->parent = parent;
   row->next = old->next == PLN_NONE ? PLN_NONE : l->row[old->next];
   row->result = l->at[l->result[s]];
-  for (uint32_t i = 0; i < row->n_params; i++)
-    g->nodes[row->begin + i].flags |= PLN_NODE_PARAM;
+}
+
+/* Emits the scopes of node `ref`, if it owns any. */
+static void emit_owned_scopes(const pln_layout *l, pln_ref ref,
+                              pln_scope_row *rows) {
+  const pln_node *n = &l->from->nodes[ref];
+  if (!pln_owns(n))
+    return;
+  pln_scope parent = l->row[l->node_scope[ref]];
+  for (pln_scope s = n->data; s != PLN_NONE; s = l->from->scopes[s].next)
+    emit_scope(l, s, l->at[ref], parent, rows);
+}
+
+static void mark_params(pln_graph *g) {
+  for (pln_scope s = 0; s < g->n_scopes; s++)
+    for (uint32_t i = 0; i < g->scopes[s].n_params; i++)
+      g->nodes[g->scopes[s].begin + i].flags |= PLN_NODE_PARAM;
 }
 
 static void emit_scopes(const pln_layout *l, pln_graph *g) {
-  const pln_graph *from = l->from;
-  emit_scope(l, 0, PLN_NONE, PLN_NONE, g);
+  emit_scope(l, 0, PLN_NONE, PLN_NONE, g->scopes);
   g->n_scopes = l->n_found;
-  for (uint32_t i = 0; i < l->n; i++) {
-    pln_ref ref = l->order[i];
-    if (!pln_owns(&from->nodes[ref]))
-      continue;
-    pln_scope parent = l->row[l->node_scope[ref]];
-    for (pln_scope s = from->nodes[ref].data; s != PLN_NONE;
-         s = from->scopes[s].next)
-      emit_scope(l, s, l->at[ref], parent, g);
-  }
+  for (uint32_t i = 0; i < l->n; i++)
+    emit_owned_scopes(l, l->order[i], g->scopes);
+  mark_params(g);
 }
 
 /* The effect of an owner is that of the nodes remaining in its scopes. */
@@ -215,33 +244,56 @@ static void set_effect(pln_graph *g, pln_node *n, const uint8_t *inside) {
     n->flags = (uint8_t)((n->flags & ~PLN_NODE_EFFECT) | effect);
 }
 
+/* The effects of the nodes of a graph while it is sealed. */
+typedef struct effect_summary {
+  uint8_t *inside; /* by scope: the strongest effect of its nodes so far */
+  bool functions;  /* a function with an effect came before */
+  /* Operators known to be pure, by number modulo the length. */
+  pln_op pure[64];
+} effect_summary;
+
+static inline bool is_pure(effect_summary *e, const pln_graph *g, pln_op op) {
+  pln_op *known = &e->pure[op % PLN_COUNT(e->pure)];
+  if (*known != op && pln_op_row(g->engine, op)->traits & PLN_TRAIT_PURE)
+    *known = op;
+  return *known == op;
+}
+
 /* Sets the effect of a call of a literal or let-bound function, or of an
  * operator with functions: it may have been built before the function's
- * remaining effects were known. */
-static void set_call_effect(const pln_graph *g, pln_node *n) {
-  if (n->data)
-    n->flags = (uint8_t)((n->flags & ~PLN_NODE_EFFECT) | pln_op_effect(g, n));
-  else
+ * remaining effects were known. A call of an operator without effect keeps none
+ * where there is no such function. */
+static void set_call_effect(effect_summary *e, const pln_graph *g,
+                            pln_node *n) {
+  if (!n->data)
     pln_graph_call_effect(g, n);
+  else if (e->functions || n->flags & PLN_NODE_EFFECT ||
+           !is_pure(e, g, n->data))
+    n->flags = (uint8_t)((n->flags & ~PLN_NODE_EFFECT) | pln_op_effect(g, n));
+}
+
+/* Sets the effect of node `n` of scope `row`, and adds it to the scope's. */
+static inline void summarise_effect(effect_summary *e, pln_graph *g,
+                                    pln_node *n, pln_scope row) {
+  if (pln_owns(n))
+    set_effect(g, n, e->inside);
+  else if (n->kind == PLN_CALL)
+    set_call_effect(e, g, n);
+  else if (n->kind == PLN_LET)
+    pln_graph_bind_effect(g, n);
+  e->functions |= n->kind == PLN_FUNCTION && pln_node_call_effect(n);
+  if ((n->flags & PLN_NODE_EFFECT) > e->inside[row])
+    e->inside[row] = n->flags & PLN_NODE_EFFECT;
 }
 
 static pln_status summarise_effects(const pln_layout *l, pln_graph *g) {
-  uint8_t *inside = pln_mem_zeroed(l->engine, g->n_scopes);
-  if (!inside)
+  effect_summary e = {.inside = pln_mem_zeroed(l->engine, g->n_scopes)};
+  if (!e.inside)
     return pln_nomem(l->engine);
-  for (uint32_t i = 0; i < l->n; i++) {
-    pln_node *n = &g->nodes[l->at[l->order[i]]];
-    if (pln_owns(n))
-      set_effect(g, n, inside);
-    else if (n->kind == PLN_CALL)
-      set_call_effect(g, n);
-    else if (n->kind == PLN_LET)
-      pln_graph_bind_effect(g, n);
-    uint8_t *node_scope = &inside[l->row[l->node_scope[l->order[i]]]];
-    if ((n->flags & PLN_NODE_EFFECT) > *node_scope)
-      *node_scope = n->flags & PLN_NODE_EFFECT;
-  }
-  pln_mem_free(l->engine, inside, g->n_scopes);
+  for (uint32_t i = 0; i < l->n; i++)
+    summarise_effect(&e, g, &g->nodes[l->at[l->order[i]]],
+                     l->row[l->node_scope[l->order[i]]]);
+  pln_mem_free(l->engine, e.inside, g->n_scopes);
   return PLN_OK;
 }
 
@@ -293,39 +345,39 @@ static pln_status out_of_scope(const pln_builder *b, pln_ref ref) {
 }
 
 /* One sweep from users to operands. Owners follow their scopes, so it is known
- * whether a scope is live before its nodes are visited. Marks are in l->at. */
-static pln_status mark_live(const pln_builder *b, pln_layout *l,
-                            uint8_t *scopes) {
+ * whether a scope is live before its nodes are visited. */
+static pln_status mark_live(const pln_builder *b, const pln_layout *l,
+                            uint8_t *live, uint8_t *scopes) {
   const pln_graph *g = b->graph;
   scopes[0] = 1;
-  l->at[l->root] = 1;
+  live[l->root] = 1;
   for (pln_ref ref = g->n_nodes; ref-- > 0;) {
     const pln_node *n = &g->nodes[ref];
     PLN_TRY(pln_poll_round(l->engine, ref));
-    if (!l->at[ref] && !(scopes[b->node_scope[ref]] && pln_is_scheduled(n) &&
-                         !(n->flags & PLN_NODE_DROPPED)))
+    if (!live[ref] && !(scopes[b->node_scope[ref]] && pln_is_scheduled(n) &&
+                        !(n->flags & PLN_NODE_DROPPED)))
       continue;
     if (!scopes[b->node_scope[ref]])
       return out_of_scope(b, ref);
-    l->at[ref] = 1;
+    live[ref] = 1;
     for (uint32_t i = 0; i < n->count; i++)
-      l->at[g->operands[n->first + i]] = 1;
+      live[g->operands[n->first + i]] = 1;
     if (!pln_owns(n))
       continue;
     for (pln_scope s = n->data; s != PLN_NONE; s = g->scopes[s].next) {
       scopes[s] = 1;
-      l->at[g->scopes[s].result] = 1;
+      live[g->scopes[s].result] = 1;
     }
   }
   return PLN_OK;
 }
 
 /* Counts the operands of laid out nodes and the results of live scopes. */
-static void count_layout_uses(const pln_layout *l, const uint8_t *scopes,
-                              uint32_t *uses) {
+static void count_layout_uses(const pln_layout *l, const uint8_t *live,
+                              const uint8_t *scopes, uint32_t *uses) {
   const pln_graph *g = l->from;
   for (pln_ref ref = 0; ref < g->n_nodes; ref++)
-    for (uint32_t i = 0; l->at[ref] && i < g->nodes[ref].count; i++)
+    for (uint32_t i = 0; live[ref] && i < g->nodes[ref].count; i++)
       uses[g->operands[g->nodes[ref].first + i]]++;
   for (pln_scope s = 1; s < g->n_scopes; s++)
     if (scopes[s])
@@ -343,7 +395,7 @@ static bool is_tail_block(const pln_builder *b, pln_scope s) {
 
 /* Dissolves such blocks into the enclosing scope. `into`: per scope, the scope
  * that it became part of; inner scopes have higher numbers. */
-static void dissolve_tails(const pln_builder *b, pln_layout *l,
+static void dissolve_tails(const pln_builder *b, pln_layout *l, uint8_t *live,
                            const uint8_t *scopes, const uint32_t *uses,
                            pln_scope *into) {
   const pln_graph *g = b->graph;
@@ -356,13 +408,14 @@ static void dissolve_tails(const pln_builder *b, pln_layout *l,
     pln_scope inner = g->nodes[result].data;
     into[inner] = into[s];
     l->result[into[s]] = g->scopes[inner].result;
-    l->at[result] = 0;
+    live[result] = 0;
   }
+  l->node_scope = l->order + l->nodes;
   for (pln_ref ref = 0; ref < g->n_nodes; ref++)
-    l->node_scope[ref] = into[l->node_scope[ref]];
+    l->node_scope[ref] = into[b->node_scope[ref]];
 }
 
-static pln_status find_tails(const pln_builder *b, pln_layout *l,
+static pln_status find_tails(const pln_builder *b, pln_layout *l, uint8_t *live,
                              const uint8_t *scopes) {
   const pln_graph *g = b->graph;
   pln_scope s = 1;
@@ -375,8 +428,8 @@ static pln_status find_tails(const pln_builder *b, pln_layout *l,
   uint32_t *uses = pln_mem_zeroed(l->engine, uses_size);
   pln_scope *into = pln_mem_zeroed(l->engine, into_size);
   if (uses && into) {
-    count_layout_uses(l, scopes, uses);
-    dissolve_tails(b, l, scopes, uses, into);
+    count_layout_uses(l, live, scopes, uses);
+    dissolve_tails(b, l, live, scopes, uses, into);
   }
   pln_status status = uses && into ? PLN_OK : pln_nomem(l->engine);
   pln_mem_free(l->engine, uses, uses_size);
@@ -384,47 +437,231 @@ static pln_status find_tails(const pln_builder *b, pln_layout *l,
   return status;
 }
 
-static pln_status list_live(const pln_builder *b, pln_layout *l) {
+/* The scopes are those of the builder unless tails dissolve. */
+static pln_status find_live(const pln_builder *b, pln_layout *l,
+                            uint8_t *live) {
   const pln_graph *g = b->graph;
   uint8_t *scopes = pln_mem_zeroed(l->engine, g->n_scopes);
   if (!scopes)
     return pln_nomem(l->engine);
-  pln_status status = mark_live(b, l, scopes);
-  memcpy(l->node_scope, b->node_scope, g->n_nodes * sizeof *l->node_scope);
+  pln_status status = mark_live(b, l, live, scopes);
+  l->node_scope = b->node_scope;
   for (pln_scope s = 0; s < g->n_scopes; s++)
     l->result[s] = g->scopes[s].result;
   l->result[0] = l->root;
   if (status == PLN_OK)
-    status = find_tails(b, l, scopes);
-  for (pln_ref ref = 0; ref < g->n_nodes; ref++)
-    if (l->at[ref])
-      l->order[l->n++] = ref;
+    status = find_tails(b, l, live, scopes);
   pln_mem_free(l->engine, scopes, g->n_scopes);
   return status;
 }
 
-/* True if nothing was dropped or moves: the arrays are already sealed ones. */
-static bool is_laid_out(const pln_layout *l) {
-  if (l->n != l->from->n_nodes || l->n_found != l->from->n_scopes)
+/* ----------------------------------------------------------- in the builder */
+
+/* Returns true if the scopes of an owner at position `at` are adjacent, with
+ * the last one before it. Empty ones have no position yet. `scope` is the
+ * owner's own. */
+static bool has_scopes_before(pln_layout *l, const pln_node *n, pln_scope scope,
+                              pln_ref at) {
+  const pln_scope_row *rows = l->from->scopes;
+  uint32_t size = 0;
+  for (pln_scope s = n->data; s != PLN_NONE; s = rows[s].next)
+    size += l->size[s];
+  pln_ref next = at - size;
+  if (size > at)
     return false;
-  for (uint32_t i = 0; i < l->n; i++)
-    if (l->at[i] != i)
+  if (l->size[scope] == 0)
+    l->begin[scope] = next;
+  l->size[scope] += size;
+  for (pln_scope s = n->data; s != PLN_NONE; s = rows[s].next) {
+    if (l->size[s] && l->begin[s] != next)
       return false;
-  for (uint32_t i = 0; i < l->n_found; i++)
-    if (l->row[i] != i)
-      return false;
+    l->begin[s] = next;
+    next += l->size[s];
+  }
   return true;
 }
 
-static pln_graph *adopt(pln_builder *b, const pln_layout *l) {
+/* Gives each live node the next position. Returns true if every scope is then
+ * one interval and its owner follows it, and operands need not pass each other
+ * either. Lists the owners in `order`. */
+static bool find_positions(pln_layout *l, const uint8_t *live) {
+  const pln_graph *g = l->from;
+  uint32_t n = 0, owners = 0;
+  size_t operands = 0;
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
+    const pln_node *node = &g->nodes[ref];
+    pln_scope scope = l->node_scope[ref];
+    l->at[ref] = PLN_NONE;
+    if (!live[ref])
+      continue;
+    if (node->count && node->first < operands)
+      return false;
+    operands += node->count;
+    if (pln_owns(node)) {
+      if (!has_scopes_before(l, node, scope, n))
+        return false;
+      l->order[owners++] = ref;
+    } else if (l->size[scope] == 0) {
+      l->begin[scope] = n;
+    }
+    l->n_constants += node->kind == PLN_CONSTANT;
+    l->size[scope]++;
+    l->at[ref] = n++;
+  }
+  l->n = n;
+  l->n_owners = owners;
+  return true;
+}
+
+/* Outer scopes before inner ones, the last owner's first, as place_nodes finds
+ * them. */
+static pln_status find_rows(pln_layout *l) {
+  const pln_graph *g = l->from;
+  memset(l->row, 0xff, l->scopes * sizeof *l->row);
+  l->n_found = 0;
+  l->begin[0] = 0;
+  l->found[l->n_found++] = 0;
+  for (uint32_t i = l->n_owners; i-- > 0;)
+    for (pln_scope s = g->nodes[l->order[i]].data; s != PLN_NONE;
+         s = g->scopes[s].next)
+      l->found[l->n_found++] = s;
+  return number_rows(l);
+}
+
+/* What the sealed graph needs beside the builder's arrays. */
+typedef struct sealed_parts {
+  pln_scope_row *scopes;
+  pln_tensor **tensors;
+  uint32_t n_tensors;
+  effect_summary effects;
+} sealed_parts;
+
+static pln_status make_parts(const pln_layout *l, sealed_parts *parts) {
+  pln_engine *e = l->engine;
+  uint32_t n = l->n_constants; /* several may share a tensor */
+  *parts = (sealed_parts){0};
+  parts->scopes = pln_mem_new(e, l->n_found * sizeof *parts->scopes);
+  parts->effects.inside = pln_mem_zeroed(e, l->n_found);
+  if (n)
+    parts->tensors = pln_mem_new(e, n * sizeof *parts->tensors);
+  if (parts->scopes && parts->effects.inside && (parts->tensors || !n))
+    return PLN_OK;
+  pln_mem_free(e, parts->scopes, l->n_found * sizeof *parts->scopes);
+  pln_mem_free(e, parts->effects.inside, l->n_found);
+  pln_mem_free(e, parts->tensors, n * sizeof *parts->tensors);
+  return pln_nomem(e);
+}
+
+/* Moves a live node to its position, which is not behind it. */
+static void move_node(const pln_layout *l, pln_ref ref, pln_graph *g,
+                      sealed_parts *parts) {
+  pln_ref at = l->at[ref];
+  pln_node n = g->nodes[ref];
+  const pln_ref *operands = g->operands + n.first;
+  n.first = g->n_operands;
+  n.flags &= (uint8_t)~PLN_NODE_DROPPED;
+  for (uint32_t i = 0; i < n.count; i++)
+    g->operands[g->n_operands++] = l->at[operands[i]];
+  if (n.kind == PLN_CONSTANT) {
+    parts->tensors[parts->n_tensors] = pln_tensor_retain(g->tensors[n.data]);
+    n.data = parts->n_tensors++;
+  }
+  if (pln_owns(&n))
+    n.data = l->row[n.data];
+  g->nodes[at] = n;
+  g->values[at] = g->values[ref];
+  g->origin[at] = g->origin[ref];
+  g->typed_from[at] = g->typed_from[ref];
+}
+
+static void replace_tensors(pln_graph *g, const sealed_parts *parts) {
+  for (uint32_t i = 0; i < g->n_tensors; i++)
+    pln_tensor_release(g->tensors[i]);
+  pln_mem_free(g->engine, g->tensors, g->cap_tensors * sizeof *g->tensors);
+  g->tensors = parts->tensors;
+  g->n_tensors = g->cap_tensors = parts->n_tensors;
+}
+
+static void replace_scopes(pln_graph *g, const pln_layout *l,
+                           const sealed_parts *parts) {
+  pln_mem_free(g->engine, g->scopes, g->cap_scopes * sizeof *g->scopes);
+  g->scopes = parts->scopes;
+  g->n_scopes = g->cap_scopes = l->n_found;
+}
+
+/* Gives back the room that an array does not need, if it is much. */
+static void shrink(pln_engine *e, void **items, uint32_t *capacity, uint32_t n,
+                   size_t item) {
+  if (*capacity / 8 * 7 < n)
+    return;
+  void *moved = pln_mem_resize(e, *items, *capacity * item, (n + 1) * item);
+  if (!moved)
+    return;
+  *items = moved;
+  *capacity = n + 1;
+}
+
+static void shrink_arrays(pln_graph *g) {
+  pln_engine *e = g->engine;
+  uint32_t n = g->n_nodes;
+  shrink(e, (void **)&g->nodes, &g->cap_nodes, n, sizeof *g->nodes);
+  shrink(e, (void **)&g->values, &g->cap_values, n, sizeof *g->values);
+  shrink(e, (void **)&g->origin, &g->cap_origin, n, sizeof *g->origin);
+  shrink(e, (void **)&g->typed_from, &g->cap_typed_from, n,
+         sizeof *g->typed_from);
+  shrink(e, (void **)&g->operands, &g->cap_operands, g->n_operands,
+         sizeof *g->operands);
+}
+
+/* Nothing fails once the first node has moved. */
+static pln_status seal_in_place(pln_builder *b, pln_layout *l,
+                                const uint8_t *live, pln_graph **out) {
   pln_graph *g = b->graph;
-  for (pln_ref ref = 0; ref < g->n_nodes; ref++)
-    g->nodes[ref].flags &= (uint8_t)~PLN_NODE_DROPPED;
-  emit_scopes(l, g);
-  g->root = l->root;
+  sealed_parts parts;
+  PLN_TRY(find_rows(l));
+  PLN_TRY(make_parts(l, &parts));
+  emit_scope(l, 0, PLN_NONE, PLN_NONE, parts.scopes);
+  for (uint32_t i = 0; i < l->n_owners; i++)
+    emit_owned_scopes(l, l->order[i], parts.scopes);
+  replace_scopes(g, l, &parts);
+  g->n_operands = 0;
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
+    if (!live[ref])
+      continue;
+    move_node(l, ref, g, &parts);
+    summarise_effect(&parts.effects, g, &g->nodes[l->at[ref]],
+                     l->row[l->node_scope[ref]]);
+  }
+  g->n_nodes = l->n;
+  mark_params(g);
+  shrink_arrays(g);
+  replace_tensors(g, &parts);
+  pln_mem_free(l->engine, parts.effects.inside, l->n_found);
+  g->root = l->at[l->root];
   g->sealed = true;
   b->graph = NULL;
-  return g;
+  *out = g;
+  return PLN_OK;
+}
+
+/* ------------------------------------------------------------------ sealing */
+
+static pln_status seal_in_new_arrays(pln_layout *l, const uint8_t *live,
+                                     pln_graph **out) {
+  l->n = 0;
+  l->begin[0] = 0;
+  memset(l->size, 0, l->scopes * sizeof *l->size);
+  for (pln_ref ref = 0; ref < l->from->n_nodes; ref++)
+    if (live[ref])
+      l->order[l->n++] = ref;
+  PLN_TRY(pln_layout_place(l));
+  return pln_layout_emit(l, out);
+}
+
+static pln_status seal_live(pln_builder *b, pln_layout *l, const uint8_t *live,
+                            pln_graph **out) {
+  return find_positions(l, live) ? seal_in_place(b, l, live, out)
+                                 : seal_in_new_arrays(l, live, out);
 }
 
 pln_status pln_layout_scoped(pln_builder *b, pln_ref root, pln_graph **out) {
@@ -432,15 +669,13 @@ pln_status pln_layout_scoped(pln_builder *b, pln_ref root, pln_graph **out) {
     return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
                           "%u scopes are still open", b->n_open - 1);
   pln_layout l;
-  pln_status status = pln_layout_begin(&l, b->graph, root);
+  size_t n = b->graph->n_nodes;
+  PLN_TRY(pln_layout_begin(&l, b->graph, root));
+  uint8_t *live = pln_mem_zeroed(b->engine, n);
+  pln_status status = live ? find_live(b, &l, live) : pln_nomem(b->engine);
   if (status == PLN_OK)
-    status = list_live(b, &l);
-  if (status == PLN_OK)
-    status = pln_layout_place(&l);
-  if (status == PLN_OK && is_laid_out(&l))
-    *out = adopt(b, &l);
-  else if (status == PLN_OK)
-    status = pln_layout_emit(&l, out);
+    status = seal_live(b, &l, live, out);
+  pln_mem_free(b->engine, live, live ? n : 0);
   pln_layout_end(&l);
   return status;
 }

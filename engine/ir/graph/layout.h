@@ -28,6 +28,8 @@ typedef struct pln_layout {
   pln_scope *row;   /* its row in the sealed graph */
   pln_scope *found; /* scopes in order of discovery, outer before inner */
   uint32_t n_found;
+  /* When laid out in place: nodes that own scopes, and Constants. */
+  uint32_t n_owners, n_constants;
 } pln_layout;
 
 /* Allocates the tables for `from`. The caller then fills `order`, `node_scope`

@@ -1,7 +1,7 @@
 /* keep_type.c: preserves type information when one node replaces another.
  * Called by passes that forward or rebuild nodes. */
 
-#include "ir/graph/graph.h"
+#include "ir/rewrite/rewrite.h"
 
 /* *out is the meet of both types; *more is true if it is more precise than the
  * node's own type. */
@@ -69,6 +69,7 @@ pln_status pln_keep_type(pln_rewrite *rw, pln_ref node, pln_type type) {
     if (may_be_relied_on(rw, b->graph, node))
       return PLN_OK;
     PLN_TRY(pln_builder_declare(b, node, type));
+    pln_rewrite_note_type(rw, node);
     const pln_graph *g = b->graph;
     const pln_node *n = &g->nodes[node];
     if (n->kind != PLN_TUPLE_GET_ITEM)

@@ -31,9 +31,33 @@ pln_builder *pln_rewrite_builder(pln_rewrite *rw) {
   return pln_rewrite_materialise(rw) == PLN_OK ? rw->b : NULL;
 }
 
+static pln_ref image_of(const pln_rewrite *rw, pln_ref old) {
+  pln_ref image = rw->map[old];
+  return image == PLN_NONE ? PLN_NONE : image & ~PLN_IMAGE_MAY_DIFFER;
+}
+
+/* Returns true if inference reads the same of both nodes. A variable that a let
+ * binds gets its type and effect later. */
+static inline bool is_same_to_users(const pln_rewrite *rw, pln_ref old,
+                                    pln_ref image) {
+  const pln_graph *g = rw->b->graph;
+  const pln_node *was = &rw->old->nodes[old], *is = &g->nodes[image];
+  if (was->type != is->type || rw->old->values[old] != g->values[image] ||
+      ((was->flags ^ is->flags) & PLN_NODE_CALL_EFFECT))
+    return false;
+  if (was->kind == PLN_VAR || is->kind == PLN_VAR)
+    return was->flags & is->flags & PLN_NODE_PARAM;
+  return was->kind == is->kind || is->kind != PLN_CONSTANT;
+}
+
+static inline void set_image(pln_rewrite *rw, pln_ref old, pln_ref image) {
+  bool same = image == PLN_NONE || is_same_to_users(rw, old, image);
+  rw->map[old] = same ? image : image | PLN_IMAGE_MAY_DIFFER;
+}
+
 pln_ref pln_rewrite_image(const pln_rewrite *rw, pln_ref old) {
   if (rw->b)
-    return rw->map[old];
+    return image_of(rw, old);
   return old < rw->swept ? old : PLN_NONE;
 }
 
@@ -41,7 +65,7 @@ void pln_rewrite_bind(pln_rewrite *rw, pln_ref old, pln_ref node) {
   if (!rw->b && old == node)
     return;
   if (pln_rewrite_materialise(rw) == PLN_OK)
-    rw->map[old] = node;
+    set_image(rw, old, node);
 }
 
 void pln_rewrite_drop_extra_roots(pln_rewrite *rw) {
@@ -84,20 +108,26 @@ static pln_status copy_scopes(pln_rewrite *rw) {
   return copy_scope_rows(rw);
 }
 
+/* Replacements are built before what they replace is dropped. */
+static size_t with_slack(uint32_t n) {
+  return n + (size_t)n / 16 + 8;
+}
+
 static pln_status copy_nodes(pln_rewrite *rw) {
   const pln_graph *old = rw->old;
   pln_builder *b = rw->b;
   pln_graph *g = b->graph;
   uint32_t n = rw->swept;
   uint32_t operands = n ? old->nodes[n - 1].first + old->nodes[n - 1].count : 0;
-  PLN_TRY(pln_builder_reserve(b, old->n_nodes, old->n_operands, 0));
+  PLN_TRY(pln_builder_reserve(b, with_slack(old->n_nodes),
+                              with_slack(old->n_operands), 0));
   memcpy(g->nodes, old->nodes, n * sizeof *g->nodes);
   memcpy(g->values, old->values, n * sizeof *g->values);
   memcpy(g->origin, old->origin, n * sizeof *g->origin);
   memcpy(g->typed_from, old->typed_from, n * sizeof *g->typed_from);
   if (operands)
     memcpy(g->operands, old->operands, operands * sizeof *g->operands);
-  pln_graph_node_scopes(old, b->node_scope);
+  pln_scope_cursor cursor = {.graph = old};
   g->n_nodes = n;
   g->n_operands = operands;
   for (uint32_t i = 0; i < old->n_tensors; i++) {
@@ -105,7 +135,8 @@ static pln_status copy_nodes(pln_rewrite *rw) {
     PLN_TRY(pln_graph_add_tensor(g, old->tensors[i], &index));
   }
   for (uint32_t i = 0; i < n; i++) {
-    rw->map[i] = i;
+    b->node_scope[i] = pln_scope_cursor_at(&cursor, i);
+    set_image(rw, i, i);
     uint8_t effect = g->nodes[i].flags & PLN_NODE_EFFECT;
     if (effect > b->effects[b->node_scope[i]])
       b->effects[b->node_scope[i]] = effect;
@@ -221,7 +252,7 @@ static pln_status push_open(pln_rewrite *rw, pln_scope old, pln_scope image,
   rw->open[rw->n_open++] =
       (pln_swept_scope){.old = old,
                         .image = image,
-                        .value_numbers = rw->value_numbers.count,
+                        .value_numbers = rw->value_numbers.valid,
                         .dissolved = dissolved};
   return PLN_OK;
 }
@@ -266,7 +297,7 @@ static pln_status close_scope(pln_rewrite *rw) {
   rw->n_open--;
   if (s.dissolved)
     return PLN_OK;
-  pln_value_numbers_truncate(&rw->value_numbers, s.value_numbers);
+  rw->value_numbers.valid = s.value_numbers;
   return rw->b ? end_scope(rw, &s, result) : PLN_OK;
 }
 
@@ -361,11 +392,12 @@ static pln_status map_operands(pln_rewrite *rw, const pln_node *n,
                                pln_ref *images, difference *d) {
   for (uint32_t i = 0; i < n->count; i++) {
     pln_ref old = rw->old->operands[n->first + i];
-    images[i] = rw->map[old];
+    images[i] = image_of(rw, old);
     if (images[i] == PLN_NONE)
       return pln_diag_error(rw->engine, PLN_ERR_ARGUMENT, NULL,
                             "node %u uses a node that was removed", rw->at);
-    PLN_TRY(compare_rewritten_node(rw, old, images[i], d));
+    if (!is_same_to_users(rw, old, images[i]))
+      PLN_TRY(compare_rewritten_node(rw, old, images[i], d));
   }
   return PLN_OK;
 }
@@ -525,7 +557,7 @@ static void scopes_image(const pln_rewrite *rw, const pln_node *n,
     if (!own)
       *whole = false;
     if (!own && rw->scopes[s] != PLN_NONE)
-      *result = rw->map[old->scopes[s].result];
+      *result = image_of(rw, old->scopes[s].result);
   }
 }
 
@@ -580,7 +612,6 @@ static pln_status rebuild(pln_rewrite *rw, const pln_node *n,
   }
   if (rw->drop_kept)
     copy.flags &= (uint8_t)~PLN_NODE_KEEP;
-  rw->b->origin = rw->old->origin[rw->at];
   PLN_TRY(pln_builder_append(rw->b, &copy, n->count, images, out));
   rw->b->graph->values[*out] = rw->old->values[rw->at];
   if (pln_owns(n))
@@ -591,7 +622,25 @@ static pln_status rebuild(pln_rewrite *rw, const pln_node *n,
   return PLN_OK;
 }
 
-static pln_status copy_node(pln_rewrite *rw, pln_ref *out) {
+/* Returns true for a node whose copy has its type and effect if all operands
+ * are the same to it. */
+static bool depends_on_operands(const pln_rewrite *rw, const pln_node *n) {
+  return !pln_owns(n) && !pln_has_callee(n) && !rw->retyped;
+}
+
+/* *out is PLN_NONE if an operand's image may differ. */
+static pln_status copy_unchanged(pln_rewrite *rw, pln_ref *out) {
+  PLN_TRY(pln_builder_copy(rw->b, rw->old, rw->at, rw->map, out));
+  if (*out == PLN_NONE)
+    return PLN_OK;
+  if (rw->drop_kept)
+    rw->b->graph->nodes[*out].flags &= (uint8_t)~PLN_NODE_KEEP;
+  note_effect(rw, *out);
+  return PLN_OK;
+}
+
+/* Rebuilds a node from the images of its operands. */
+static pln_status rebuild_node(pln_rewrite *rw, pln_ref *out) {
   const pln_node *n = &rw->old->nodes[rw->at];
   pln_ref few[32], *images = few;
   size_t size = n->count * sizeof *images;
@@ -604,6 +653,17 @@ static pln_status copy_node(pln_rewrite *rw, pln_ref *out) {
   if (images != few)
     pln_mem_free(rw->engine, images, size);
   return status;
+}
+
+static pln_status copy_node(pln_rewrite *rw, pln_ref *out) {
+  pln_ref copy = PLN_NONE;
+  rw->b->origin = rw->old->origin[rw->at];
+  if (depends_on_operands(rw, &rw->old->nodes[rw->at]))
+    PLN_TRY(copy_unchanged(rw, &copy));
+  if (copy == PLN_NONE)
+    return rebuild_node(rw, out);
+  *out = copy;
+  return PLN_OK;
 }
 
 /* -------------------------------------------------------------------- sweep */
@@ -619,7 +679,7 @@ static pln_status adopt_param(pln_rewrite *rw, pln_ref copy, pln_ref var) {
   to->attrs = from->attrs;
   to->type = from->type;
   rw->adopted[rw->n_adopted++] = (struct pln_rewrite_new_param){var, copy};
-  rw->map[rw->at] = copy;
+  set_image(rw, rw->at, copy);
   return PLN_OK;
 }
 
@@ -660,7 +720,7 @@ static pln_status replace_copied_node(pln_rewrite *rw, pln_ref copy,
   if (copy != PLN_NONE && node != copy &&
       !(rw->old->nodes[rw->at].flags & PLN_NODE_PARAM))
     pln_builder_drop(rw->b, copy);
-  rw->map[rw->at] = node;
+  set_image(rw, rw->at, node);
   return PLN_OK;
 }
 
@@ -752,8 +812,6 @@ static pln_status note_contradiction(pln_rewrite *rw, pln_ref candidate,
 static pln_status replace_uncopied_node(pln_rewrite *rw, pln_ref *node) {
   pln_ref first = rw->built = rw->b ? rw->b->graph->n_nodes : rw->swept;
   *node = PLN_NONE;
-  if (!rw->mutator->replace)
-    return PLN_OK;
   if (rw->b)
     rw->b->origin = old_origin(rw);
   PLN_TRY(rw->mutator->replace(rw->mutator->ud, rw, rw->at, node));
@@ -766,9 +824,13 @@ static pln_status replace_uncopied_node(pln_rewrite *rw, pln_ref *node) {
 
 static pln_status rewrite_current_node(pln_rewrite *rw) {
   pln_ref candidate = rw->at, copy = rw->at, replacement;
-  PLN_TRY(replace_uncopied_node(rw, &replacement));
-  if (replacement != PLN_NONE)
-    return PLN_OK;
+  if (rw->b)
+    rw->unmapped = rw->b->graph->n_nodes;
+  if (rw->mutator->replace) {
+    PLN_TRY(replace_uncopied_node(rw, &replacement));
+    if (replacement != PLN_NONE)
+      return PLN_OK;
+  }
   if (rw->b) {
     copy = rw->b->graph->n_nodes;
     PLN_TRY(copy_node(rw, &candidate));
@@ -784,8 +846,11 @@ static pln_status rewrite_current_node(pln_rewrite *rw) {
     PLN_TRY(rw->mutator->visit(rw->mutator->ud, rw, rw->at, &node));
   if (node != candidate)
     PLN_TRY(note_contradiction(rw, candidate, first, &node));
-  if (node == candidate)
-    return rw->b ? replace_copied_node(rw, copy, node) : PLN_OK;
+  if (node == candidate) {
+    if (rw->b)
+      set_image(rw, rw->at, node);
+    return PLN_OK;
+  }
   PLN_TRY(count_rewrite(rw->engine));
   PLN_TRY(stamp_answer(rw, first, node));
   return replace_copied_node(rw, copy, node);
@@ -831,19 +896,26 @@ static pln_status open_rows(pln_rewrite *rw, pln_scope *next) {
   return PLN_OK;
 }
 
-/* Moves the sweep to the next node that the mutator must see, at most to where
- * a scope begins or ends. True: there is none before. */
-static bool pass_over(pln_rewrite *rw, pln_scope next) {
-  const pln_graph *old = rw->old;
-  pln_ref from = rw->at, end = old->scopes[rw->open[rw->n_open - 1].old].end;
-  if (rw->b || !rw->mutator->next)
-    return false;
-  if (next < old->n_scopes && old->scopes[next].begin < end)
-    end = old->scopes[next].begin;
-  if (end - from > PLN_POLL_ROUNDS)
-    end = from + PLN_POLL_ROUNDS;
-  rw->at = rw->swept = rw->mutator->next(rw->mutator->ud, old, from, end);
+/* Moves the sweep to the next node that the mutator must see. True: there is
+ * none before `end`, or among the next ones. */
+static bool pass_over(pln_rewrite *rw, pln_ref end) {
+  if (end - rw->at > PLN_POLL_ROUNDS)
+    end = rw->at + PLN_POLL_ROUNDS;
+  rw->at = rw->mutator->next(rw->mutator->ud, rw->old, rw->at, end);
+  rw->swept = rw->at;
   return rw->at == end;
+}
+
+/* Rewrites nodes of one scope. */
+static pln_status rewrite_until(pln_rewrite *rw, pln_ref end) {
+  while (rw->at < end) {
+    PLN_TRY(pln_poll(rw->engine));
+    if (!rw->b && rw->mutator->next && pass_over(rw, end))
+      continue;
+    PLN_TRY(rewrite_current_node(rw));
+    rw->at++;
+  }
+  return PLN_OK;
 }
 
 static pln_status sweep(pln_rewrite *rw) {
@@ -855,16 +927,15 @@ static pln_status sweep(pln_rewrite *rw) {
     PLN_TRY(open_rows(rw, &next));
     while (old->scopes[rw->open[rw->n_open - 1].old].end <= rw->at)
       PLN_TRY(close_scope(rw));
-    PLN_TRY(pln_poll(rw->engine));
-    if (pass_over(rw, next))
-      continue;
-    pln_status status = rewrite_current_node(rw);
+    pln_ref end = old->scopes[rw->open[rw->n_open - 1].old].end;
+    if (next < old->n_scopes && old->scopes[next].begin < end)
+      end = old->scopes[next].begin;
+    pln_status status = rewrite_until(rw, end);
     if (status != PLN_OK) {
       if (!rw->error_located)
         pln_note_node(old, rw->at);
       return status;
     }
-    rw->at++;
   }
   return PLN_OK;
 }
@@ -914,7 +985,7 @@ static pln_status seal_rewritten_graph(pln_rewrite *rw, pln_graph **out) {
   }
   if (rw->drop_kept)
     clear_kept(rw->b->graph);
-  pln_ref root = rw->map[rw->old->root];
+  pln_ref root = image_of(rw, rw->old->root);
   if (root == PLN_NONE)
     return pln_diag_error(rw->engine, PLN_ERR_ARGUMENT, NULL,
                           "the root of the graph was removed");

@@ -12,12 +12,6 @@ typedef struct pln_value_number_slot {
   pln_ref node; /* node + 1; 0: empty */
 } pln_value_number_slot;
 
-/* By node: the numbered nodes whose latest operand it is. */
-typedef struct pln_value_number_list {
-  uint32_t last; /* the newest entry, + 1; 0: none */
-  uint32_t length;
-} pln_value_number_list;
-
 /* An entry, in order of insertion. */
 typedef struct pln_value_number {
   uint32_t place; /* a slot, with a bit; or the operand whose list it is in */
@@ -26,12 +20,15 @@ typedef struct pln_value_number {
 } pln_value_number;
 
 typedef struct pln_value_numbers {
-  pln_value_number_list *lists;
+  uint32_t *lists; /* by node: the newest entry of those whose latest operand it
+                    * is, + 1; 0: none */
   uint32_t cap_lists;
   pln_value_number_slot *slots; /* a hash table, open addressing */
   uint32_t mask, n_slots;       /* mask: capacity - 1; 0: not allocated */
   pln_value_number *entries;
   uint32_t count, cap_entries;
+  uint32_t valid; /* the entries behind these are of scopes that have ended, and
+                   * are removed before the next one is added */
 } pln_value_numbers;
 
 typedef struct pln_swept_scope {
@@ -49,10 +46,13 @@ struct pln_rewrite {
   /* NULL as long as nothing changed: the new graph is then the old one and
    * nothing is copied. */
   pln_builder *b;
-  pln_ref *map;      /* old node -> new node; made with the builder */
+  pln_ref *map;      /* old node -> new node, with a bit (rewrite.c); made with
+                      * the builder */
   pln_scope *scopes; /* old scope -> new scope, PLN_NONE when skipped */
   pln_ref at;        /* the old node being swept */
   pln_ref built;     /* nodes of the new graph whose origin is set */
+  pln_ref unmapped;  /* nodes of the new graph from here on are no image yet */
+  bool retyped;      /* the type of an image changed */
   pln_ref swept;     /* before the first change: the number of swept nodes */
   pln_swept_scope *open; /* open scopes, innermost last */
   uint32_t n_open, cap_open;
@@ -73,6 +73,10 @@ struct pln_rewrite {
   pln_value_numbers value_numbers;
 };
 
+/* Called when the type of a node of the new graph changes. */
+static inline void pln_rewrite_note_type(pln_rewrite *rw, pln_ref node) {
+  rw->retyped |= node < rw->unmapped;
+}
 /* Copies everything swept so far into a builder. */
 pln_status pln_rewrite_materialise(pln_rewrite *rw) PLN_CHECKED;
 /* Records that the swept node was merged into `kept`, which gets both
@@ -92,9 +96,6 @@ void pln_rewrite_raise(pln_rewrite *rw, pln_ref node);
 /* value_numbering.c: true if the mutator's result is an equal copy of the node
  * that it was given; the copy is then dropped. */
 bool pln_rewrite_is_same_node(pln_rewrite *rw, pln_ref node, pln_ref answer);
-/* Removes the entries added since the table held `count`. */
-void pln_value_numbers_truncate(pln_value_numbers *value_numbers,
-                                uint32_t count);
 void pln_value_numbers_free(pln_engine *engine,
                             pln_value_numbers *value_numbers);
 

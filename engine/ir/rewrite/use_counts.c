@@ -34,21 +34,15 @@ void pln_use_counts_end(pln_use_counts *uses) {
   uses->n = uses->cap = 0;
 }
 
-pln_status pln_use_counts_cover(pln_use_counts *uses, pln_ref node) {
-  if (node < uses->n)
-    return PLN_OK;
-  PLN_TRY(pln_mem_grow(uses->engine, (void **)&uses->now, &uses->cap,
-                       (size_t)node + 1, sizeof *uses->now));
-  memset(uses->now + uses->n, 0,
-         ((size_t)node + 1 - uses->n) * sizeof *uses->now);
-  uses->n = node + 1;
-  return PLN_OK;
-}
-
-pln_status pln_use_counts_replace(pln_use_counts *uses, pln_ref old,
-                                  pln_ref node) {
-  PLN_TRY(pln_use_counts_cover(uses, node));
-  uses->now[node] += uses->old[old];
+pln_status pln_use_counts_grow(pln_use_counts *uses, pln_ref node) {
+  uint32_t before = uses->cap;
+  size_t need = (size_t)node + 1;
+  if (!before && need <= uses->graph->n_nodes)
+    need = (size_t)uses->graph->n_nodes + 1;
+  PLN_TRY(pln_mem_grow(uses->engine, (void **)&uses->now, &uses->cap, need,
+                       sizeof *uses->now));
+  memset(uses->now + before, 0, (uses->cap - before) * sizeof *uses->now);
+  uses->n = uses->cap;
   return PLN_OK;
 }
 

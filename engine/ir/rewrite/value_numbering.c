@@ -59,6 +59,8 @@ static bool is_equal(const pln_graph *g, pln_ref a, pln_ref b) {
 /* Owners of scopes, variables and nodes with effects are never merged; a
  * pattern belongs to its arm. */
 static bool sharable(const pln_node *n) {
+  if (n->kind == PLN_CALL)
+    return pln_flags_effect(n->flags) == PLN_EFFECT_NONE;
   return pln_kinds[n->kind].payload != PLN_PAYLOAD_SCOPE &&
          n->kind != PLN_VAR && n->kind != PLN_LET &&
          pln_kinds[n->kind].kind_class != PLN_CLASS_PATTERN &&
@@ -88,11 +90,23 @@ bool pln_rewrite_is_same_node(pln_rewrite *rw, pln_ref node, pln_ref answer) {
 
 /* ---------------------------------------------------------- the hash table */
 
+/* A sweep that numbers many nodes is likely to number most. */
+static pln_status grow_entries(pln_rewrite *rw) {
+  enum { MANY = 1024 };
+  pln_value_numbers *s = &rw->value_numbers;
+  size_t need = (size_t)s->count + 1;
+  if (need > MANY && need < rw->old->n_nodes)
+    need = rw->old->n_nodes;
+  return pln_mem_grow(rw->engine, (void **)&s->entries, &s->cap_entries, need,
+                      sizeof *s->entries);
+}
+
 static pln_status add_entry(pln_rewrite *rw, pln_value_number entry) {
   pln_value_numbers *s = &rw->value_numbers;
-  PLN_TRY(pln_mem_grow(rw->engine, (void **)&s->entries, &s->cap_entries,
-                       (size_t)s->count + 1, sizeof *s->entries));
+  if (s->count == s->cap_entries)
+    PLN_TRY(grow_entries(rw));
   s->entries[s->count++] = entry;
+  s->valid = s->count;
   return PLN_OK;
 }
 
@@ -144,10 +158,12 @@ static pln_status find_in_slots(pln_rewrite *rw, pln_ref node, pln_ref *out) {
 /* ----------------------------------------------------------------- the lists
  */
 
-static pln_status cover_lists(pln_engine *e, pln_value_numbers *s, uint32_t n) {
+/* Makes lists for `n` operands, of `most` at first. */
+static pln_status cover_lists(pln_engine *e, pln_value_numbers *s, uint32_t n,
+                              uint32_t most) {
   uint32_t old = s->cap_lists;
-  if (n <= old)
-    return PLN_OK;
+  if (!old && n < most)
+    n = most;
   PLN_TRY(
       pln_mem_grow(e, (void **)&s->lists, &s->cap_lists, n, sizeof *s->lists));
   memset(s->lists + old, 0, (s->cap_lists - old) * sizeof *s->lists);
@@ -169,37 +185,34 @@ static pln_status find_in_list(pln_rewrite *rw, pln_ref node, pln_ref *out,
   const pln_graph *g = pln_rewrite_graph(rw);
   pln_value_numbers *s = &rw->value_numbers;
   pln_ref operand = latest_operand(g, &g->nodes[node]);
-  if (!s->cap_lists)
-    PLN_TRY(cover_lists(rw->engine, s, rw->old->n_nodes));
-  PLN_TRY(cover_lists(rw->engine, s, operand + 1));
-  pln_value_number_list *list = &s->lists[operand];
+  if (operand >= s->cap_lists)
+    PLN_TRY(cover_lists(rw->engine, s, operand + 1, rw->old->n_nodes));
+  uint32_t last = s->lists[operand], length = 0;
   *found = true;
-  for (uint32_t i = list->last; i; i = s->entries[i - 1].next)
+  for (uint32_t i = last; i; i = s->entries[i - 1].next, length++)
     if (is_equal(g, s->entries[i - 1].node, node)) {
       *out = s->entries[i - 1].node;
       return PLN_OK;
     }
-  *found = list->length < MAX_LIST;
+  *found = length < MAX_LIST;
   if (!*found)
     return PLN_OK;
-  PLN_TRY(add_entry(rw, (pln_value_number){operand, node, list->last}));
-  list->last = s->count;
-  list->length++;
+  PLN_TRY(add_entry(rw, (pln_value_number){operand, node, last}));
+  s->lists[operand] = s->count;
   return PLN_OK;
 }
 
 /* ---------------------------------------------------------------- the entries
  */
 
-void pln_value_numbers_truncate(pln_value_numbers *s, uint32_t count) {
-  while (s->count > count) {
+static void remove_invalid(pln_value_numbers *s) {
+  while (s->count > s->valid) {
     pln_value_number e = s->entries[--s->count];
     if (e.place & IN_SLOTS) {
       s->slots[e.place & ~IN_SLOTS] = (pln_value_number_slot){0};
       s->n_slots--;
     } else {
-      s->lists[e.place].last = e.next;
-      s->lists[e.place].length--;
+      s->lists[e.place] = e.next;
     }
   }
 }
@@ -218,6 +231,7 @@ pln_status pln_rewrite_number_value(pln_rewrite *rw, pln_ref node,
   *out = node;
   if (!sharable(n))
     return PLN_OK;
+  remove_invalid(&rw->value_numbers);
   if (n->count)
     PLN_TRY(find_in_list(rw, node, out, &found));
   return found ? PLN_OK : find_in_slots(rw, node, out);

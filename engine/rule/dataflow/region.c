@@ -7,6 +7,7 @@
  * result. */
 
 #include "rule/dataflow/dataflow.h"
+#include "rule/set.h"
 
 pln_status pln_ref_list_add(pln_engine *engine, pln_ref_list *list,
                             pln_ref ref) {
@@ -45,40 +46,10 @@ void pln_dataflow_region_end(pln_dataflow_region *r) {
 
 /* ------------------------------------------------------------------ blocks */
 
-/* The first scope after `scope` that begins at or after `node`. */
-static pln_scope first_scope_from(const pln_graph *g, pln_scope scope,
-                                  pln_ref node) {
-  pln_scope low = scope + 1, high = g->n_scopes;
-  while (low < high) {
-    pln_scope middle = low + (high - low) / 2;
-    if (g->scopes[middle].begin < node)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
-}
-
-/* The first Let of the scope itself at or after `from`, or PLN_NONE. */
-static pln_ref next_let_of_scope(const pln_graph *g, pln_scope scope,
-                                 pln_ref from) {
-  pln_ref end = g->scopes[scope].end;
-  pln_scope inner = first_scope_from(g, scope, from);
-  for (pln_ref i = from; i < end; i++) {
-    while (inner < g->n_scopes && g->scopes[inner].begin <= i) {
-      pln_ref past = g->scopes[inner++].end;
-      i = past > i ? past : i;
-    }
-    if (i < end && g->nodes[i].kind == PLN_LET)
-      return i;
-  }
-  return PLN_NONE;
-}
-
 pln_ref pln_dataflow_block_value(const pln_graph *graph, pln_scope scope,
                                  pln_ref from) {
   const pln_scope_row *row = &graph->scopes[scope];
-  pln_ref let = next_let_of_scope(graph, scope, from ? from : row->begin);
+  pln_ref let = pln_rule_next_let(graph, scope, from ? from : row->begin);
   if (let != PLN_NONE)
     return let;
   return row->result != PLN_NONE ? row->result : graph->root;
