@@ -109,6 +109,8 @@ pln_status pln_rule_replace_list(pln_rewrite_context *ctx, pln_ref x,
   X(split_behind) X(reshape_around) X(rejoin) X(join_inside) \
   /* take_pieces.c */                                          \
   X(take_repeated) X(take_permuted) X(take_pieces) X(move_signs) \
+  /* join_calls.c */                                          \
+  X(join_calls) \
   /* take_blocks.c */                                          \
   X(take_blocks) \
   /* index_grid.c */                                          \

@@ -2,22 +2,25 @@
  * elements that are repeated, and of positions of one axis that are permuted by
  * reshapes around a transpose. */
 
+#include "transform/simplify/pieces.h"
 #include "transform/simplify/rule.h"
 
 /* Limits on the positions of a take that is made, and on the operands of the
  * concatenation. */
-enum { MAX_POSITIONS = 4096, MAX_PIECES = 16 };
+enum { MAX_POSITIONS = PLN_MAX_POSITIONS, MAX_PIECES = 16 };
 
-static pln_status take_positions(pln_rewrite_context *ctx, pln_ref x,
-                                 int64_t axis, uint32_t n,
-                                 const int64_t *positions, pln_ref *out) {
+pln_status pln_take_positions(pln_rewrite_context *ctx, pln_ref x, int64_t axis,
+                              uint32_t n, const int64_t *positions,
+                              pln_ref *out) {
   pln_attrs attrs;
   pln_attr entry = {.kind = PLN_ATTR_INT, .v.i = axis};
   pln_ref args[2] = {x};
   PLN_TRY(pln_rule_int_vector(ctx, n, positions, &args[1]));
   PLN_TRY(pln_symbol_intern(ctx->engine, pln_text("axis"), &entry.name));
   PLN_TRY(pln_attrs_make(ctx->engine, 1, &entry, &attrs));
-  return pln_rule_replace_call(ctx, PLN_OP_GATHER, attrs, 2, args, out);
+  return ctx->type
+             ? pln_rule_replace_call(ctx, PLN_OP_GATHER, attrs, 2, args, out)
+             : pln_rule_build(ctx, PLN_OP_GATHER, attrs, 2, args, out);
 }
 
 /* ------------------------------------------------------------------- repeats
@@ -86,7 +89,7 @@ pln_status pln_simplify_take_repeated(pln_rewrite_context *ctx, pln_ref *out) {
   uint32_t n = (uint32_t)pln_type_dims(ctx->engine, ctx->type)[axis];
   for (uint32_t i = 0; i < n; i++)
     positions[i] = i / times;
-  return take_positions(ctx, x, axis, n, positions, out);
+  return pln_take_positions(ctx, x, axis, n, positions, out);
 }
 
 /* --------------------------------------------------------------- permutations
@@ -192,17 +195,11 @@ pln_status pln_simplify_take_permuted(pln_rewrite_context *ctx, pln_ref *out) {
   uint32_t n = (uint32_t)pln_type_dims(e, type)[group.axis];
   enumerate_positions(pln_type_dims(e, parts), perm->v.ints, &group, n,
                       positions);
-  return take_positions(ctx, x, group.axis, n, positions, out);
+  return pln_take_positions(ctx, x, group.axis, n, positions, out);
 }
 
 /* -------------------------------------------------------------------- pieces
  */
-
-/* A range of positions of one axis of x. */
-typedef struct taken_piece {
-  pln_ref x;
-  int64_t axis, begin, end;
-} taken_piece;
 
 static bool single_int(const pln_list *list, int64_t *out) {
   return list->given && list->count == 1 && pln_list_read(list, 1, out);
@@ -213,9 +210,9 @@ static int64_t clamped(int64_t i, int64_t extent) {
   return i < 0 ? 0 : i > extent ? extent : i;
 }
 
-static bool read_sliced_piece(const pln_rewrite_context *ctx, uint32_t i,
-                              taken_piece *out) {
-  pln_infer call = pln_rule_operand(ctx, i);
+static bool read_sliced_piece(const pln_graph *g, pln_ref node,
+                              pln_piece *out) {
+  pln_infer call = pln_infer_of(g, node);
   pln_list starts = pln_arg_list(&call, 1, "starts");
   pln_list ends = pln_arg_list(&call, 2, "ends");
   pln_list axes = pln_arg_list(&call, 3, "axes");
@@ -231,45 +228,42 @@ static bool read_sliced_piece(const pln_rewrite_context *ctx, uint32_t i,
   if (out->axis < 0 || out->axis >= rank)
     return false;
   pln_dim extent = pln_arg_dims(&call, 0)[out->axis];
-  if (!PLN_DIM_IS_CONST(extent) || extent > MAX_POSITIONS)
+  if (!PLN_DIM_IS_CONST(extent) || extent > PLN_MAX_POSITIONS)
     return false;
   out->begin = clamped(out->begin, extent);
   out->end = clamped(out->end, extent);
   return out->begin < out->end;
 }
 
-static bool read_split_piece(const pln_rewrite_context *ctx, uint32_t i,
-                             taken_piece *out) {
-  const pln_graph *g = ctx->call.graph;
-  pln_ref field = pln_rule_arg(ctx, i), split = pln_operand(g, field, 0);
+static bool read_split_piece(const pln_graph *g, pln_ref field,
+                             pln_piece *out) {
+  const pln_engine *e = g->engine;
+  pln_ref split = pln_operand(g, field, 0);
   const pln_node *n = &g->nodes[split];
-  int64_t rank = pln_type_rank(ctx->engine, g->nodes[field].type);
+  int64_t rank = pln_type_rank(e, g->nodes[field].type);
   if (n->kind != PLN_CALL || n->data != PLN_OP_SPLIT || !n->results ||
       !pln_op_is_onnx_form(g, split) || !pln_call_is_valid(g, split))
     return false;
   out->x = pln_operand(g, split, 0);
-  out->axis = pln_attrs_int(ctx->engine, n->attrs, "axis", 0);
+  out->axis = pln_attrs_int(e, n->attrs, "axis", 0);
   out->axis += out->axis < 0 ? rank : 0;
   out->end = 0;
   for (uint32_t k = 0; k <= g->nodes[field].data; k++) {
-    pln_type part = pln_type_part_at(ctx->engine, n->type, k);
-    if (out->axis < 0 || out->axis >= pln_type_rank(ctx->engine, part) ||
-        !PLN_DIM_IS_CONST(pln_type_dims(ctx->engine, part)[out->axis]))
+    pln_type part = pln_type_part_at(e, n->type, k);
+    if (out->axis < 0 || out->axis >= pln_type_rank(e, part) ||
+        !PLN_DIM_IS_CONST(pln_type_dims(e, part)[out->axis]))
       return false;
     out->begin = out->end;
-    out->end += pln_type_dims(ctx->engine, part)[out->axis];
+    out->end += pln_type_dims(e, part)[out->axis];
   }
-  return out->begin < out->end && out->end <= MAX_POSITIONS;
+  return out->begin < out->end && out->end <= PLN_MAX_POSITIONS;
 }
 
-static bool read_piece(const pln_rewrite_context *ctx, uint32_t i,
-                       taken_piece *out) {
-  const pln_graph *g = ctx->call.graph;
-  pln_ref arg = pln_rule_arg(ctx, i);
-  if (pln_is_call(g, arg, PLN_OP_SLICE))
-    return pln_rule_is_only_use(ctx, i) && read_sliced_piece(ctx, i, out);
-  return g->nodes[arg].kind == PLN_TUPLE_GET_ITEM &&
-         pln_rule_is_only_use(ctx, i) && read_split_piece(ctx, i, out);
+bool pln_read_piece(const pln_graph *graph, pln_ref node, pln_piece *out) {
+  if (pln_is_call(graph, node, PLN_OP_SLICE))
+    return read_sliced_piece(graph, node, out);
+  return graph->nodes[node].kind == PLN_TUPLE_GET_ITEM &&
+         read_split_piece(graph, node, out);
 }
 
 /* concatenate(strided_slice(x, [2], [4]), strided_slice(x, [0], [2])) =>
@@ -277,22 +271,23 @@ static bool read_piece(const pln_rewrite_context *ctx, uint32_t i,
 pln_status pln_simplify_take_pieces(pln_rewrite_context *ctx, pln_ref *out) {
   int64_t positions[MAX_POSITIONS];
   uint32_t n = 0;
-  taken_piece first = {0}, piece;
+  pln_piece first = {0}, piece;
   int64_t axis = pln_call_int(&ctx->call, "axis", 0);
   if (ctx->call.n_args < 2 || ctx->call.n_args > MAX_PIECES ||
       pln_type_rank(ctx->engine, ctx->type) < 2)
     return PLN_OK;
   axis += axis < 0 ? pln_type_rank(ctx->engine, ctx->type) : 0;
   for (uint32_t i = 0; i < ctx->call.n_args; i++) {
-    if (!read_piece(ctx, i, &piece) || piece.axis != axis ||
-        (i > 0 && piece.x != first.x) ||
+    if (!pln_rule_is_only_use(ctx, i) ||
+        !pln_read_piece(ctx->call.graph, pln_rule_arg(ctx, i), &piece) ||
+        piece.axis != axis || (i > 0 && piece.x != first.x) ||
         piece.end - piece.begin > MAX_POSITIONS - n)
       return PLN_OK;
     first = i == 0 ? piece : first;
     for (int64_t at = piece.begin; at < piece.end; at++)
       positions[n++] = at;
   }
-  return take_positions(ctx, first.x, axis, n, positions, out);
+  return pln_take_positions(ctx, first.x, axis, n, positions, out);
 }
 
 /* --------------------------------------------------------------------- signs

@@ -49,6 +49,11 @@ return {
   { "take_all: take(...)", native = "take_all", reason = "every position is taken in order" },
   { "take_through_transpose: take(...)", native = "take_through_transpose",
     reason = "a position of a transposed axis is one of the axis itself" },
+  { "join_calls: concatenate(...)", native = "join_calls",
+    reason = "the same operator on parts of the same tensors works on all of them at once" },
+  { "feature_take: ml.array_feature_extractor(?x, ?i:const) => take(?x, ?i, axis=-1) where "
+    .. "?x.rank >= 2 and ?i.rank == 1",
+    reason = "features of rows are a take along the last axis" },
   { "take_blocks: {reshape|flatten|squeeze|transpose|concatenate|take}(...)",
     native = "take_blocks",
     reason = "operators that only move blocks of one tensor are one take of them" },

@@ -124,3 +124,59 @@ describe("SinkTransposes", function()
     assert(fewer > 100, fewer)
   end)
 end)
+
+describe("An elementwise operator between transposes", function()
+  local calls = simplified.calls
+  local p, q = var("p", { "N", 4, 5 }), var("q", { "N", 4, 5 })
+  local there, back = { axes = { 0, 2, 1 } }, { axes = { 0, 2, 1 } }
+  local turned, returned = { axes = { 2, 0, 1 } }, { axes = { 1, 2, 0 } }
+  local row = pl.const(pl.tensor({ 1, 2, 3, 4 }, "float32"))
+  local passes = pl.sequential { "SinkTransposes", "SimplifyExpr", "FoldConstant" }
+
+  local function becomes(names, vars, body)
+    local mod = module(vars, body)
+    local out = passes(mod)
+    assert(pl.verify(out))
+    assert(pl.check(mod, out, { dims = { N = 3 } }))
+    assert.equal(names, calls(out))
+    assert.same(mod.main.body.type.shape, out.main.body.type.shape)
+    assert.equal(out, passes(out))
+  end
+
+  it("works on what is before them", function()
+    becomes("tanh", { p }, op.transpose(op.tanh(op.transpose(p, turned)), returned))
+    becomes("tanh transpose", { p }, op.transpose(op.tanh(op.transpose(p, turned)), there))
+    becomes("nn.softmax", { p }, op.transpose(op.nn.softmax(op.transpose(p, there), { axis = 1 }),
+      back))
+  end)
+
+  it("takes numbers, vectors and tensors along", function()
+    for _, name in ipairs { "subtract", "divide" } do
+      local f = op[name]
+      becomes(name, { p }, op.transpose(f(op.transpose(p, turned), pl.const(2.0)), returned))
+      becomes(name, { p }, op.transpose(f(pl.const(2.0), op.transpose(p, turned)), returned))
+      becomes(name, { p }, op.transpose(f(op.transpose(p, there), row), back))
+      becomes(name, { p }, op.transpose(f(row, op.transpose(p, there)), back))
+    end
+    local z = var("z", { "N", 5, 4 })
+    becomes("transpose subtract", { p, z },
+      op.transpose(op.subtract(op.transpose(p, there), z), back))
+    becomes("transpose subtract", { p, z },
+      op.transpose(op.subtract(z, op.transpose(p, there)), back))
+    becomes("subtract", { p, q },
+      op.transpose(op.subtract(op.transpose(p, there), op.transpose(q, there)), back))
+  end)
+
+  it("is transposed once", function()
+    becomes("subtract transpose", { p, q },
+      op.subtract(op.transpose(p, turned), op.transpose(q, turned)))
+  end)
+
+  it("stays where a transpose has another use", function()
+    local t = op.transpose(p, turned)
+    becomes("transpose tanh transpose", { p },
+      pl.tuple(t, op.transpose(op.tanh(t), there)))
+    local u = op.tanh(op.transpose(p, turned))
+    becomes("transpose tanh transpose", { p }, pl.tuple(u, op.transpose(u, there)))
+  end)
+end)

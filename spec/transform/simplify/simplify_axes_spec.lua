@@ -121,66 +121,6 @@ describe("Positions of an axis", function()
   end)
 end)
 
-describe("An elementwise operator between transposes", function()
-  local y = var("y", { "N", 4, 5 })
-  local there, back = { axes = { 0, 2, 1 } }, { axes = { 0, 2, 1 } }
-  local turned, returned = { axes = { 2, 0, 1 } }, { axes = { 1, 2, 0 } }
-  local row = pl.const(pl.tensor({ 1, 2, 3, 4 }, "float32"))
-  local passes = pl.sequential { "FuseOnnxOps", "SimplifyExpr", "FoldConstant" }
-
-  -- The rules are for models of ONNX.
-  local function model(vars, body)
-    return assert(pl.onnx.parse(pl.onnx.tostring(module(vars, body))))
-  end
-
-  local function becomes(names, vars, body)
-    local mod = model(vars, body)
-    local out = passes(mod)
-    assert(pl.verify(out))
-    assert(pl.check(mod, out, { dims = { N = 3 } }))
-    assert.equal(names, calls(out))
-    assert.same(mod.main.body.type.shape, out.main.body.type.shape)
-    assert.equal(out, passes(out))
-  end
-
-  it("works on what is before them", function()
-    becomes("tanh", { x }, op.transpose(op.tanh(op.transpose(x, turned)), returned))
-    becomes("transpose tanh", { x }, op.transpose(op.tanh(op.transpose(x, turned)), there))
-    becomes("nn.softmax", { x }, op.transpose(op.nn.softmax(op.transpose(x, there), { axis = 1 }),
-      back))
-  end)
-
-  it("takes numbers, vectors and tensors along", function()
-    for _, name in ipairs { "subtract", "divide" } do
-      local f = op[name]
-      becomes(name, { x }, op.transpose(f(op.transpose(x, turned), pl.const(2.0)), returned))
-      becomes(name, { x }, op.transpose(f(pl.const(2.0), op.transpose(x, turned)), returned))
-      becomes(name, { x }, op.transpose(f(op.transpose(x, there), row), back))
-      becomes(name, { x }, op.transpose(f(row, op.transpose(x, there)), back))
-    end
-    local z = var("z", { "N", 5, 4 })
-    becomes("transpose subtract", { x, z },
-      op.transpose(op.subtract(op.transpose(x, there), z), back))
-    becomes("transpose subtract", { x, z },
-      op.transpose(op.subtract(z, op.transpose(x, there)), back))
-    becomes("subtract", { x, y },
-      op.transpose(op.subtract(op.transpose(x, there), op.transpose(y, there)), back))
-  end)
-
-  it("is transposed once", function()
-    becomes("subtract transpose", { x, y },
-      op.subtract(op.transpose(x, turned), op.transpose(y, turned)))
-  end)
-
-  it("stays where a transpose has another use", function()
-    local t = op.transpose(x, turned)
-    becomes("transpose tanh transpose", { x },
-      pl.tuple(t, op.transpose(op.tanh(t), there)))
-    local u = op.tanh(op.transpose(x, turned))
-    becomes("transpose tanh transpose", { x }, pl.tuple(u, op.transpose(u, there)))
-  end)
-end)
-
 describe("A reshape behind a transpose whose first extent is not known to divide", function()
   local y = var("y", { "S", "B", 48 })
   local function split(shape, target)

@@ -106,3 +106,41 @@ describe("SimplifyExpr", function()
     assert.not_matches("take", (simplify({ x }, body)))
   end)
 end)
+
+describe("SimplifyExpr, on a concatenation of columns,", function()
+  local x, y = var("x", { "N", 2 }), var("y", { "N", 2 })
+  local function column(z, i) return op.take(z, ints(i), { axis = 1 }) end
+  local function cut(z) return op.split(z, ints(1, 1), { axis = 1, n_results = 2 }):unpack() end
+
+  it("applies the operator of all columns once", function()
+    local a, b = cut(x)
+    local c, d = cut(y)
+    local corners = op.concatenate({ a - c, b - d, a + c, b + d }, { axis = 1 })
+    assert.equal("subtract add concatenate", (simplify({ x, y }, corners)))
+  end)
+
+  it("reduces groups of columns at once", function()
+    local z, parts = var("z", { "N", 3 }), {}
+    for i = 0, 2 do
+      for k = i, 2 do
+        local pair = op.take(z, ints(i, k), { axis = 1 })
+        parts[#parts + 1] = op.prod(pair, { axes = { 1 }, keepdims = 1 })
+      end
+    end
+    assert.equal("take reshape prod", (simplify({ z }, op.concatenate(parts, { axis = 1 }))))
+  end)
+
+  it("takes neighbouring parts at once, beside others", function()
+    local parts = { y, column(x, 0), column(x, 1), column(y, 1) }
+    assert.equal("take concatenate", (simplify({ x, y }, op.concatenate(parts, { axis = 1 }))))
+  end)
+
+  it("keeps operators that something else uses, and columns of several tensors", function()
+    local a, b = cut(x)
+    local difference = op.sqrt(a)
+    local joined = op.concatenate({ difference, op.sqrt(b) }, { axis = 1 })
+    assert.matches("sqrt sqrt concatenate", (simplify({ x }, pl.tuple(joined, difference))))
+    local mixed = op.concatenate({ op.sqrt(a), op.sqrt((cut(y))) }, { axis = 1 })
+    assert.matches("sqrt.* sqrt concatenate", (simplify({ x, y }, mixed)))
+  end)
+end)

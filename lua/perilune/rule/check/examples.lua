@@ -329,6 +329,47 @@ function examples.take_blocks(g)
   return g:pick { g.op.reshape(y, g:ints(0, -1)), y }
 end
 
+-- ------------------------------------------------------------------------- parts
+
+-- The same operator on columns of tensors.
+local function cut_columns(g)
+  local op, n = g.op, 2 + g:below(3)
+  local x, y = g:var("float32", { g:size(), n }), g:var("float32", { 1, n })
+  local shape = x.type.shape
+  y = op.broadcast_to(y, g:ints(shape[1], n))
+  local name = g:pick { "subtract", "multiply", "maximum", "sigmoid", "none" }
+  local x_parts, y_parts
+  if n == 2 then
+    x_parts = { op.split(x, g:ints(1, 1), { axis = 1, n_results = 2 }):unpack() }
+    y_parts = { op.split(y, g:ints(1, 1), { axis = -1, n_results = 2 }):unpack() }
+  end
+  local parts, order = {}, g:pick { 1, -1 }
+  for k = 1, n do
+    local i = order == 1 and k or n + 1 - k
+    local a = x_parts and x_parts[i] or op.take(x, g:ints(i - 1), { axis = 1 })
+    local b = y_parts and y_parts[i] or op.take(y, g:ints(i - 1), { axis = -1 })
+    if name == "none" then parts[k] = a
+    elseif name == "sigmoid" then parts[k] = op.sigmoid(a)
+    else parts[k] = op[name](a, b) end
+  end
+  if g:below(2) == 0 then parts[#parts + 1] = g:var("float32", { shape[1], 1 }) end
+  return op.concatenate(parts, { axis = g:pick { 1, -1 } })
+end
+
+-- Products or sums of some columns each.
+local function reduced(g)
+  local op, parts = g.op, {}
+  local x = g:var("float32", g:pick { { g:size(), 4 }, { g:size(), 4, g:size() } })
+  local name = g:pick { "prod", "sum", "max" }
+  for k = 1, 3 do
+    local taken = op.take(x, g:ints(g:below(4), g:below(4) - 4), { axis = 1 })
+    parts[k] = op[name](taken, { axes = { 1 }, keepdims = 1 })
+  end
+  return op.concatenate(parts, { axis = 1 })
+end
+
+function examples.join_calls(g) return g:pick { cut_columns, reduced }(g) end
+
 -- A concatenation of negated and other operands, times a tensor.
 function examples.move_signs(g)
   local op, rows, a, b = g.op, g:size(), g:extent(), g:size()
