@@ -35,8 +35,6 @@ typedef struct device_row {
 static const device_row rows[] = {
     {"tir.InjectPrefetch", PREFETCH, "Prefetch"},
     {"tir.LowerAutoCopy", ANNOTATION, "auto_copy"},
-    {"tir.ManifestSharedMemoryLocalStage", ANNOTATION,
-     "tir.manifest_shared_memory_local_stage"},
     {"tir.InjectPermutedLayout", ANNOTATION, "permuted_layout"},
     {"tir.TransformMmaBufferLayout", SCOPE, "m16n8k8."},
     {"tir.LowerWarpMemory", SCOPE, "warp"},

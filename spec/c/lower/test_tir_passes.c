@@ -93,7 +93,23 @@ typedef struct pass_case {
   "    F_1[tx] = B[tx]\n"                                    \
   "    A[tx] = F_1[tx]\n"
 
+#define LOCAL_STAGE                                                          \
+  "    with T.block('outer'):\n"                                             \
+  "        T.reads(A[0:64])\n"                                               \
+  "        T.writes(B[0:64])\n"                                              \
+  "        S = T.alloc_buffer((64,), scope='shared')\n"                      \
+  "        for i in range(64):\n"                                            \
+  "            with T.block('copy'):\n"                                      \
+  "                T.reads(A[i])\n"                                          \
+  "                T.writes(S[i])\n"                                         \
+  "                T.block_attr({'tir.manifest_shared_memory_local_stage': " \
+  "1})\n"                                                                    \
+  "                S[i] = A[i]\n"                                            \
+  "        for i in range(64):\n"                                            \
+  "            B[i] = S[i]\n"
+
 static const pass_case cases[] = {
+    {"tir.ManifestSharedMemoryLocalStage", HEAD LOCAL_STAGE},
     {"tir.MergeDynamicSharedMemoryAllocations", HEAD DYNAMIC},
     {"tir.LiftThreadBinding", HEAD THREADS},
     {"tir.UnifyThreadBinding", HEAD THREADS},
