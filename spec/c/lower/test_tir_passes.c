@@ -108,7 +108,21 @@ typedef struct pass_case {
   "        for i in range(64):\n"                                            \
   "            B[i] = S[i]\n"
 
+#define HOSTED                                                    \
+  "    T.func_attr({'target': T.target({'kind': 'cuda', 'keys': " \
+  "['cuda', 'gpu'], 'tag': '', 'host': {'kind': 'llvm', 'keys': " \
+  "['cpu'], 'tag': ''}})})\n"
+#define REGIONS                                                            \
+  "    for k in range(2):\n"                                               \
+  "        with T.attr(T.target({'kind': 'llvm', 'keys': ['cpu'], 'tag': " \
+  "''}), 'target', 0):\n"                                                  \
+  "            A[k] = B[k]\n"                                              \
+  "        i = T.launch_thread('threadIdx.x', 16)\n"                       \
+  "        A[i] = B[k]\n"
+
 static const pass_case cases[] = {
+    {"tir.AnnotateDeviceRegions", HEAD HOSTED REGIONS},
+    {"tir.SplitHostDevice", HEAD HOSTED REGIONS},
     {"tir.ManifestSharedMemoryLocalStage", HEAD LOCAL_STAGE},
     {"tir.MergeDynamicSharedMemoryAllocations", HEAD DYNAMIC},
     {"tir.LiftThreadBinding", HEAD THREADS},
