@@ -259,3 +259,47 @@ pln_ref pln_emit_thread_loop(pln_emit *e, pln_slice tag, pln_attrs attrs,
            &loop.attrs);
   return owner(e, &loop, &var, body);
 }
+
+/* BlockReads, BlockWrites and AllocBuffers are in front of a Block's body. */
+static bool is_block_head(const pln_graph *g, pln_ref stmt) {
+  pln_kind kind = (pln_kind)g->nodes[stmt].kind;
+  return kind == PLN_BLOCK_READS || kind == PLN_BLOCK_WRITES ||
+         kind == PLN_ALLOC_BUFFER;
+}
+
+static void list_with_allocations(pln_emit *e, pln_ref body, uint32_t n,
+                                  const pln_ref *buffers, pln_ref *list) {
+  const pln_graph *g = e->b->graph;
+  bool seq = g->nodes[body].kind == PLN_SEQ_STMT;
+  uint32_t old = seq ? g->nodes[body].count : 1, head = 0;
+  for (uint32_t i = 0; i < old; i++) {
+    pln_ref stmt = seq ? pln_operand(g, body, i) : body;
+    if (head == i && is_block_head(g, stmt))
+      head++;
+    list[i < head ? i : i + n] = stmt;
+  }
+  for (uint32_t i = 0; i < n; i++)
+    list[head + i] = pln_emit_prim(
+        e,
+        &(pln_prim){.kind = PLN_ALLOC_BUFFER, .n = 1, .operands = &buffers[i]});
+}
+
+pln_ref pln_emit_with_allocations(pln_emit *e, pln_ref body, uint32_t n,
+                                  const pln_ref *buffers) {
+  if (!goes_on(e) || n == 0)
+    return answer(e, body);
+  pln_engine *engine = e->b->engine;
+  size_t size =
+      (e->b->graph->nodes[body].count + (size_t)n + 1) * sizeof(pln_ref);
+  uint32_t old = e->b->graph->nodes[body].kind == PLN_SEQ_STMT
+                     ? e->b->graph->nodes[body].count
+                     : 1;
+  pln_ref *list = pln_mem_new(engine, size), out = PLN_NONE;
+  if (!list)
+    e->status = pln_nomem(engine);
+  else
+    list_with_allocations(e, body, n, buffers, list);
+  out = list ? pln_emit_seq(e, old + n, list) : PLN_NONE;
+  pln_mem_free(engine, list, size);
+  return answer(e, out);
+}

@@ -56,6 +56,10 @@ pln_ref pln_emit_assert(pln_emit *e, pln_ref condition, pln_ref message,
 pln_ref pln_emit_thread_loop(pln_emit *e, pln_slice tag, pln_attrs attrs,
                              pln_ref var, pln_ref min, pln_ref extent,
                              pln_ref body);
+/* The body of a Block with allocations of more Buffers, behind those that it
+ * has. */
+pln_ref pln_emit_with_allocations(pln_emit *e, pln_ref body, uint32_t n,
+                                  const pln_ref *buffers);
 /* Memory of n extents, of that type, which `var` points to. */
 pln_ref pln_emit_allocate(pln_emit *e, pln_ref var, pln_type element,
                           uint32_t n, const pln_ref *extents, pln_ref body);

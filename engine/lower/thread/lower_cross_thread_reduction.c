@@ -833,38 +833,19 @@ static pln_status enter_body(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
 }
 
 /* The memory of the reductions in a block, in order. */
-static pln_status push_allocations(lowering *x, pln_ref block) {
+static pln_status allocate_scratch(lowering *x, pln_ref block, pln_ref *body) {
+  uint32_t first = x->n_list;
   for (uint32_t at = x->scratch_of[block]; at; at = x->made[at - 1].next) {
     const pln_thread_reduction *r = &x->all.items[at - 1];
-    for (uint32_t i = 0; i < r->update.n * (1u + r->in_thread); i++) {
-      pln_ref buffer = i < r->update.n
-                           ? x->made[at - 1].cross_thread[i]
-                           : x->made[at - 1].in_thread[i - r->update.n];
-      pln_prim spec = {.kind = PLN_ALLOC_BUFFER, .n = 1, .operands = &buffer};
-      PLN_TRY(push(x, pln_emit_prim(&x->e, &spec)));
-    }
+    for (uint32_t i = 0; i < r->update.n; i++)
+      PLN_TRY(push(x, x->made[at - 1].cross_thread[i]));
+    for (uint32_t i = 0; r->in_thread && i < r->update.n; i++)
+      PLN_TRY(push(x, x->made[at - 1].in_thread[i]));
   }
-  return PLN_OK;
-}
-
-/* They come behind those that the block has. */
-static pln_status allocate_scratch(lowering *x, pln_ref block, pln_ref *body) {
-  uint32_t first = x->n_list, n, i = 0;
-  PLN_TRY(push_flat(x, *body));
-  n = x->n_list - first;
-  for (; i < n; i++) {
-    pln_kind kind = (pln_kind)x->e.b->graph->nodes[x->list[first + i]].kind;
-    if (kind != PLN_BLOCK_READS && kind != PLN_BLOCK_WRITES &&
-        kind != PLN_ALLOC_BUFFER)
-      break;
-  }
-  PLN_TRY(push_allocations(x, block));
-  for (uint32_t k = first + i; k < first + n; k++)
-    PLN_TRY(push(x, x->list[k]));
-  uint32_t moved = x->n_list - first - n;
-  memmove(x->list + first + i, x->list + first + n, moved * sizeof *x->list);
-  x->n_list = first + i + moved;
-  return take_list(x, first, body);
+  *body = pln_emit_with_allocations(&x->e, *body, x->n_list - first,
+                                    x->list + first);
+  x->n_list = first;
+  return x->e.status;
 }
 
 static pln_status leave_body(void *ud, pln_stmt_rewrite *s, pln_ref stmt,

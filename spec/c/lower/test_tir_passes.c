@@ -93,7 +93,37 @@ typedef struct pass_case {
   "    F_1[tx] = B[tx]\n"                                    \
   "    A[tx] = F_1[tx]\n"
 
+#define LOCAL_STAGE                                                          \
+  "    with T.block('outer'):\n"                                             \
+  "        T.reads(A[0:64])\n"                                               \
+  "        T.writes(B[0:64])\n"                                              \
+  "        S = T.alloc_buffer((64,), scope='shared')\n"                      \
+  "        for i in range(64):\n"                                            \
+  "            with T.block('copy'):\n"                                      \
+  "                T.reads(A[i])\n"                                          \
+  "                T.writes(S[i])\n"                                         \
+  "                T.block_attr({'tir.manifest_shared_memory_local_stage': " \
+  "1})\n"                                                                    \
+  "                S[i] = A[i]\n"                                            \
+  "        for i in range(64):\n"                                            \
+  "            B[i] = S[i]\n"
+
+#define HOSTED                                                    \
+  "    T.func_attr({'target': T.target({'kind': 'cuda', 'keys': " \
+  "['cuda', 'gpu'], 'tag': '', 'host': {'kind': 'llvm', 'keys': " \
+  "['cpu'], 'tag': ''}})})\n"
+#define REGIONS                                                            \
+  "    for k in range(2):\n"                                               \
+  "        with T.attr(T.target({'kind': 'llvm', 'keys': ['cpu'], 'tag': " \
+  "''}), 'target', 0):\n"                                                  \
+  "            A[k] = B[k]\n"                                              \
+  "        i = T.launch_thread('threadIdx.x', 16)\n"                       \
+  "        A[i] = B[k]\n"
+
 static const pass_case cases[] = {
+    {"tir.AnnotateDeviceRegions", HEAD HOSTED REGIONS},
+    {"tir.SplitHostDevice", HEAD HOSTED REGIONS},
+    {"tir.ManifestSharedMemoryLocalStage", HEAD LOCAL_STAGE},
     {"tir.MergeDynamicSharedMemoryAllocations", HEAD DYNAMIC},
     {"tir.LiftThreadBinding", HEAD THREADS},
     {"tir.UnifyThreadBinding", HEAD THREADS},

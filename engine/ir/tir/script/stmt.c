@@ -394,9 +394,14 @@ static void print_thread(pln_script_printer *s, pln_ref ref, bool concise) {
 
 static void print_attr(pln_script_printer *s, pln_ref ref, bool concise) {
   header h = begin_header(s, ref, concise);
+  const pln_attr *dict =
+      pln_attrs_find(s->engine, node_at(s, ref)->attrs, "node");
   put_left(s, &h, PLN_NONE);
   pln_script_write(s, "T.attr(");
-  pln_script_expr(s, statement_operand(s, ref, 0));
+  if (dict && dict->kind == PLN_ATTR_DICT)
+    pln_script_attrs(s, dict->v.dict, NULL);
+  else
+    pln_script_expr(s, statement_operand(s, ref, 0));
   pln_script_write(s, ", ");
   pln_script_write_quoted(
       s, pln_attrs_string(s->engine, node_at(s, ref)->attrs, "attr_key", ""));

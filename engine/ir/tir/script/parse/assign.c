@@ -395,9 +395,14 @@ static pln_status producer_realize(pln_script_parser *p, const doing *d) {
 /* ------------------------------------------------------- attributes, threads
  */
 
+/* A dictionary, such as a target, is an attribute of the AttrStmt: `node`. */
 static pln_status attr_node(pln_script_parser *p, const pln_script_value *value,
-                            pln_ref *out) {
+                            pln_attrs *attrs, pln_ref *out) {
   uint32_t first = p->n_refs, n;
+  if (value->kind == PLN_V_DICT) {
+    PLN_TRY(pln_script_with_dict(p, "node", value, attrs));
+    return pln_build_int_imm(p->b, p->types[0], 0, out);
+  }
   if (value->kind == PLN_V_BUFFER || value->kind == PLN_V_PRODUCER) {
     *out = value->v.of.ref;
     return PLN_OK;
@@ -415,7 +420,7 @@ static pln_status attr(pln_script_parser *p, const doing *d) {
   PLN_TRY(no_name(p, d));
   PLN_TRY(pln_script_as_string(p, d->args.at[1], &key));
   PLN_TRY(pln_script_with_string(p, "attr_key", key, &attrs));
-  PLN_TRY(attr_node(p, d->args.at[0], &node));
+  PLN_TRY(attr_node(p, d->args.at[0], &attrs, &node));
   PLN_TRY(pln_script_hold(p, node));
   PLN_TRY(hold_value(p, d->args.at[2], 0));
   return open_owner(p, d, PLN_ATTR_STMT, attrs, 2, 0);
