@@ -72,8 +72,21 @@ local function fuse_outer(stage, axes)
   return fused
 end
 
--- An innermost loop that vectors can be made of: its length, or 1.
-local function vector_factor(extent)
+-- Schedules of what reads or computes halves: C has no vectors in such a function.
+local scalar = setmetatable({}, { __mode = "k" })
+
+local function has_halves(order)
+  for _, op in ipairs(order) do
+    for _, output in ipairs(op.outputs) do
+      if not tile.is_vector(output.dtype) then return true end
+    end
+  end
+  return false
+end
+
+-- An innermost loop of a schedule that vectors can be made of: its length, or 1.
+local function vector_factor(extent, s)
+  if scalar[s] then return 1 end
   local factor = divisor(extent, LANES)
   if factor >= 4 or factor == extent then return factor end
   return 1
@@ -85,7 +98,7 @@ local function map_loops(stage)
   local axes = stage.op.axis
   local n = #axes
   if n == 0 then return nil end
-  local factor = vector_factor(extent_of(axes[n]))
+  local factor = vector_factor(extent_of(axes[n]), stage.schedule)
   if factor > 1 then
     local outer, inner = stage:split(axes[n], factor)
     stage:vectorize(inner)
@@ -125,10 +138,11 @@ end
 -- Loops of the result by tiles: rows of axis `row`, columns of the last axis. All tiles of some
 -- columns are made in a row, so that their operand stays in the cache. The loop in which tiles are
 -- made.
-local function tile_result(stage, row, dtype)
+local function tile_result(stage, row)
   local axes = stage.op.axis
   local n = #axes
-  local rows, columns = tile.of(extent_of(axes[row]), extent_of(axes[n]), dtype)
+  local rows, columns = tile.of(extent_of(axes[row]), extent_of(axes[n]),
+    scalar[stage.schedule])
   local row_outer, row_inner = stage:split(axes[row], rows)
   local column_outer, column_inner = stage:split(axes[n], columns)
   local order = {}
@@ -141,7 +155,7 @@ local function tile_result(stage, row, dtype)
   order[#order + 1] = row_inner
   order[#order + 1] = column_inner
   stage:reorder(table.unpack(order))
-  if columns > 1 then stage:vectorize(column_inner) end
+  if columns > 1 and not scalar[stage.schedule] then stage:vectorize(column_inner) end
   return fuse_outer(stage, outer)
 end
 
@@ -157,6 +171,7 @@ local function tile_sums(stage, row)
   end
   table.move(order, 1, #order, #first + 1, first)
   stage:reorder(table.unpack(first))
+  if scalar[stage.schedule] then return end
   stage:unroll(axes[row])
   if type(extent_of(axes[#axes])) == "number" then stage:vectorize(axes[#axes]) end
 end
@@ -173,7 +188,7 @@ end
 local function row_loop(s, out)
   local axes = s[out].op.axis
   if #axes < 2 then return nil end
-  local factor = vector_factor(extent_of(axes[#axes]))
+  local factor = vector_factor(extent_of(axes[#axes]), s)
   if factor > 1 then
     local _, inner = s[out]:split(axes[#axes], factor)
     s[out]:vectorize(inner)
@@ -231,7 +246,7 @@ local function schedule_lanes(s, op)
   local tensor = op.outputs[1]
   local k = s[tensor].op.reduce_axis[1]
   local extent = extent_of(k)
-  if #op.outputs > 1 or #op.reduce_axis > 1 then return false end
+  if #op.outputs > 1 or #op.reduce_axis > 1 or scalar[s] then return false end
   if type(extent) ~= "number" or extent % LANES ~= 0 or extent == LANES then return false end
   local _, lane = s[tensor]:split(k, LANES)
   local parts = s:rfactor(tensor, lane, #op.axis)
@@ -261,7 +276,7 @@ local function schedule_rows(s, kept, out)
     else
       local axes = s[op.outputs[1]].op.axis
       local last = axes[#axes]
-      local factor = vector_factor(extent_of(last))
+      local factor = vector_factor(extent_of(last), s)
       if factor > 1 then
         local _, inner = s[op.outputs[1]]:split(last, factor)
         s[op.outputs[1]]:vectorize(inner)
@@ -293,7 +308,7 @@ local function can_tile(op, out, kind)
   if is_blocked(kind) then return has_pixels_of(op, out) end
   if kind == "dense" or #op.axis < 2 or not same_shape(op, out) then return false end
   local _, columns = tile.of(extent_of(op.axis[row_of(op, kind)]),
-    extent_of(op.axis[#op.axis]), op.outputs[1].dtype)
+    extent_of(op.axis[#op.axis]))
   return columns > 1
 end
 
@@ -369,7 +384,7 @@ local function schedule_product(s, product, out, borders)
     return schedule_blocked(s[out.outputs[1]], s[op.outputs[1]], kind, borders)
   end
   local row = row_of(op, kind)
-  local loop = tile_result(s[out.outputs[1]], row, op.outputs[1].dtype)
+  local loop = tile_result(s[out.outputs[1]], row)
   s[op.outputs[1]]:compute_at(s[out.outputs[1]], loop)
   tile_sums(s[op.outputs[1]], row)
 end
@@ -380,7 +395,7 @@ local function schedule_product_output(s, op, kind)
   local sums = s:cache_write(tensor, "global")
   if is_blocked(kind) then return schedule_blocked(s[tensor], s[sums], kind, {}) end
   local row = row_of(op, kind)
-  local loop = tile_result(s[tensor], row, tensor.dtype)
+  local loop = tile_result(s[tensor], row)
   s[sums]:compute_at(s[tensor], loop)
   tile_sums(s[sums], row)
 end
@@ -433,6 +448,7 @@ function generic.schedule(outs)
   end
   local s = schedule.create_schedule(ops)
   local order, readers = walk(outs)
+  scalar[s] = has_halves(order)
   local kept = inline_maps(s, order, readers, is_output)
   local out = ops[1]
   if #ops > 1 or not is_compute(out) then

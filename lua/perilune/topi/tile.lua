@@ -38,10 +38,10 @@ end
 --- Whether sums of the dtype are vectors. Those of halves are computed one by one, and rounded.
 function tile.is_vector(dtype) return dtype ~= "float16" and dtype ~= "bfloat16" end
 
---- Divisors of both extents: rows, columns.
-function tile.of(rows, columns, dtype)
+--- Divisors of both extents: rows, columns. `scalar`: sums are no vectors.
+function tile.of(rows, columns, scalar)
   local best, best_rows, best_columns = -1, 1, 1
-  if not tile.is_vector(dtype) then return tile.divisor(rows, 2), tile.divisor(columns, 8) end
+  if scalar then return tile.divisor(rows, 2), tile.divisor(columns, 8) end
   if type(rows) ~= "number" or type(columns) ~= "number" then
     return tile.divisor(rows, 8), tile.divisor(columns, 32)
   end

@@ -34,7 +34,8 @@ local function product(x, weight, arg, transposed, dtype)
     return dense.matmul(x, weight, false, transposed, dtype)
   end
   local axes = transposed and { 1, 0 } or { 0, 1 }
-  local _, columns = tile.of(dims.of(x)[x.ndim - 1], shape[axes[2] + 1], dtype)
+  local _, columns = tile.of(dims.of(x)[x.ndim - 1], shape[axes[2] + 1],
+    not (tile.is_vector(x.dtype) and tile.is_vector(weight.dtype)))
   if columns % 4 == 0 then
     return dense.matmul_panels(x, arg.pack(axes, columns), dtype)
   end

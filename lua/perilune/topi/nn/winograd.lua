@@ -1,12 +1,12 @@
--- The Winograd convolution F(4x4, 3x3) of blocked tensors: 16 results of a channel from 36 products
--- instead of 144.
+-- The Winograd convolutions F(4x4, 3x3) and F(2x2, 3x3) of blocked tensors: 16 results of a channel
+-- from 36 products instead of 144, or 4 from 16 instead of 36.
 --
---     V = B^T d B     of each 6 x 6 patch of the operand, which overlap by 2
---     M = U V         a matrix product over channels for each of the 36 places
---     y = A^T M A     a tile of 4 x 4 results
+--     V = B^T d B     of each patch of 6 x 6 (4 x 4) elements, which overlap by 2
+--     M = U V         a matrix product over channels for each of the 36 (16) places
+--     y = A^T M A     a tile of 4 x 4 (2 x 2) results
 --
 -- U = G g G^T is made of the weights ahead of time. The matrices are those of Lavin and Gray, Fast
--- Algorithms for Convolutional Neural Networks (2015), for the points 0, 1, -1, 2, -2. Sums are
+-- Algorithms for Convolutional Neural Networks (2015), for the points 0, 1, -1 and 2, -2. Sums are
 -- rounded otherwise than those of the definition: errors are some 1e-5 of the largest result.
 --
 -- The convolution is one statement. Some rows of tiles at a time are transformed, multiplied and
@@ -28,39 +28,55 @@ local tir = require "perilune.tir"
 
 local winograd = {}
 
-local PATCH, TILE = 6, 4
--- Transformed weights beyond this size are read from memory too slowly.
-local MOST_BYTES, MOST_TILES = 12 << 20, 16
+-- Tiles that are transformed together at the most.
+local MOST_TILES = 16
 
-local B = { { 4, 0, -5, 0, 1, 0 }, { 0, -4, -4, 1, 1, 0 }, { 0, 4, -4, -1, 1, 0 },
-  { 0, -2, -1, 2, 1, 0 }, { 0, 2, -1, -2, 1, 0 }, { 0, 4, 0, -5, 0, 1 } }
-local A = { { 1, 1, 1, 1, 1, 0 }, { 0, 1, -1, 2, -2, 0 }, { 0, 1, 1, 4, 4, 0 },
-  { 0, 1, -1, 8, -8, 1 } }
-local G = { { 1 / 4, 0, 0 }, { -1 / 6, -1 / 6, -1 / 6 }, { -1 / 6, 1 / 6, -1 / 6 },
-  { 1 / 24, 1 / 12, 1 / 6 }, { 1 / 24, -1 / 12, 1 / 6 }, { 0, 0, 1 } }
+-- The larger tiles first: the smaller ones are for weights that would be too large, as they are
+-- read from memory. `most`: bytes of U.
+local variants = {
+  { tile = 4, patch = 6, most = 12 << 20,
+    B = { { 4, 0, -5, 0, 1, 0 }, { 0, -4, -4, 1, 1, 0 }, { 0, 4, -4, -1, 1, 0 },
+      { 0, -2, -1, 2, 1, 0 }, { 0, 2, -1, -2, 1, 0 }, { 0, 4, 0, -5, 0, 1 } },
+    A = { { 1, 1, 1, 1, 1, 0 }, { 0, 1, -1, 2, -2, 0 }, { 0, 1, 1, 4, 4, 0 },
+      { 0, 1, -1, 8, -8, 1 } },
+    G = { { 1 / 4, 0, 0 }, { -1 / 6, -1 / 6, -1 / 6 }, { -1 / 6, 1 / 6, -1 / 6 },
+      { 1 / 24, 1 / 12, 1 / 6 }, { 1 / 24, -1 / 12, 1 / 6 }, { 0, 0, 1 } } },
+  { tile = 2, patch = 4, most = 20 << 20,
+    B = { { 1, 0, -1, 0 }, { 0, 1, 1, 0 }, { 0, -1, 1, 0 }, { 0, 1, 0, -1 } },
+    A = { { 1, 1, 1, 0 }, { 0, 1, -1, -1 } },
+    G = { { 1, 0, 0 }, { 1 / 2, 1 / 2, 1 / 2 }, { 1 / 2, -1 / 2, 1 / 2 }, { 0, 0, 1 } } },
+}
 
 -- -------------------------------------------------------------------- weights
 
--- G (x) G: a row for each of the 36 places, a column for each of the 9 weights.
-local function kronecker()
+-- G (x) G: a row for each place, a column for each of the 9 weights.
+local function kronecker(matrix)
   local rows = {}
-  for i, a in ipairs(G) do
-    for j, b in ipairs(G) do
+  for _, a in ipairs(matrix) do
+    for _, b in ipairs(matrix) do
       local row = {}
       for k = 1, 9 do row[k] = a[(k - 1) // 3 + 1] * b[(k - 1) % 3 + 1] end
-      rows[(i - 1) * PATCH + j] = row
+      rows[#rows + 1] = row
     end
   end
   return ir.Constant(tensor(rows, "float32"))
 end
 
--- U as an expression of the weights (O, I, 3, 3): (36, O / b, I, b).
-local function transformed(weight, outputs, inputs, block)
+-- U as an expression of the weights (O, I, 3, 3): (places, O / b, I, b).
+local function transformed(variant, weight, outputs, inputs, block)
   local flat = ir.Call("reshape", { ir.Call("transpose", { weight }, { axes = { 2, 3, 1, 0 } }) },
     { newshape = { 9, inputs * outputs } })
-  local product = ir.Call("reshape", { ir.Call("nn.matmul", { kronecker(), flat }) },
-    { newshape = { PATCH * PATCH, inputs, outputs // block, block } })
+  local product = ir.Call("reshape", { ir.Call("nn.matmul", { kronecker(variant.G), flat }) },
+    { newshape = { variant.patch * variant.patch, inputs, outputs // block, block } })
   return ir.Call("transpose", { product }, { axes = { 0, 2, 1, 3 } })
+end
+
+-- The first variant whose U is small enough.
+local function variant_of(kernel)
+  for _, variant in ipairs(variants) do
+    local bytes = variant.patch * variant.patch * kernel[1] * kernel[2] * 4
+    if bytes <= variant.most then return variant end
+  end
 end
 
 --- Whether a convolution is worth it: of a blocked float32 tensor by 3 x 3 weights, each pixel.
@@ -72,7 +88,7 @@ function winograd.suits(x, kernel, options)
   return block and x.dtype == "float32" and kernel[3] == 3 and kernel[4] == 3
     and is_one(options.strides) and is_one(options.dilation)
     and layout.block(kernel[1]) == block and kernel[1] >= 32 and kernel[2] >= 32
-    and PATCH * PATCH * kernel[1] * kernel[2] * 4 <= MOST_BYTES
+    and variant_of(kernel) ~= nil
 end
 
 -- ----------------------------------------------------------------- transforms
@@ -92,22 +108,23 @@ local function combination(row, values)
   return sum
 end
 
--- Statements of variables that have the values of load(1) .. load(6).
-local function with_values(load, body)
+-- Statements of n variables that have the values of load(0), load(1) ...
+local function with_values(n, load, body)
   local vars = {}
-  for i = 1, PATCH do vars[i] = tir.Var("d" .. i, "float32") end
+  for i = 1, n do vars[i] = tir.Var("d" .. i, "float32") end
   local stmt = body(vars)
-  for i = PATCH, 1, -1 do stmt = tir.LetStmt(vars[i], load(i - 1), stmt) end
+  for i = n, 1, -1 do stmt = tir.LetStmt(vars[i], load(i - 1), stmt) end
   return stmt
 end
 
 -- store(i, j, of the matrix times load(i, j) times the transposed matrix), for the lanes of a
 -- block; `part` holds what is computed in between.
 local function transform(matrix, block, part, load, store)
+  local patch = #matrix[1]
   local function apply(extent, name, read, write)
     return loops.over(extent, name, function(at)
       return loops.vectors(block, "v", function(v)
-        return with_values(function(i) return read(at, i, v) end, function(values)
+        return with_values(patch, function(i) return read(at, i, v) end, function(values)
           local list = {}
           for r, row in ipairs(matrix) do
             list[r] = write(at, r - 1, v, combination(row, values))
@@ -117,8 +134,8 @@ local function transform(matrix, block, part, load, store)
       end)
     end)
   end
-  local function place(i, j, v) return (i * PATCH + j) * block + v end
-  local down = apply(PATCH, "j", function(j, i, v) return load(i, j, v) end,
+  local function place(i, j, v) return (i * patch + j) * block + v end
+  local down = apply(patch, "j", function(j, i, v) return load(i, j, v) end,
     function(j, i, v, value) return tir.BufferStore(part, value, { place(i, j, v) }) end)
   local across = apply(#matrix, "i", function(i, j, v) return part:load(place(i, j, v)) end, store)
   return loops.seq(down, across)
@@ -130,11 +147,11 @@ end
 local function transform_input(plan, x, v, part, image, group)
   return loops.nest({ plan.inputs, plan.rows, plan.across }, "c", function(at)
     local channel, row, column = at[1], at[2], at[3]
-    local y, at_tile = (group * plan.rows + row) * TILE, row * plan.across + column
-    return transform(B, plan.block, part, function(i, j, lane)
-      return tir.BufferLoad(x, { image, channel, y + i, column * TILE + j, lane })
+    local y, at_tile = (group * plan.rows + row) * plan.tile, row * plan.across + column
+    return transform(plan.B, plan.block, part, function(i, j, lane)
+      return tir.BufferLoad(x, { image, channel, y + i, column * plan.tile + j, lane })
     end, function(i, j, lane, value)
-      local place = (i * PATCH + j) * plan.inputs + channel
+      local place = (i * plan.patch + j) * plan.inputs + channel
       return tir.BufferStore(v, value, { (place * plan.tiles + at_tile) * plan.block + lane })
     end)
   end)
@@ -150,7 +167,7 @@ local function multiply(plan, u, v, m, sums)
         return body(pixel, own, (pixel * blocks + own) * block + lane, lane)
       end)))
   end
-  return loops.nest({ PATCH * PATCH, plan.outputs // blocks, plan.tiles // pixels }, "m",
+  return loops.nest({ plan.places, plan.outputs // blocks, plan.tiles // pixels }, "m",
     function(at)
       local place, channels, first = at[1], at[2] * blocks, at[3] * pixels
       local begin = each("unrolled", function(_, _, sum)
@@ -174,13 +191,13 @@ end
 -- The results of the tiles, but those behind the end of a row or column.
 local function transform_output(plan, m, out, part, image, group)
   local function guarded(extent, position, stmt)
-    return extent % TILE == 0 and stmt or tir.IfThenElse(tir.lt(position, extent), stmt)
+    return extent % plan.tile == 0 and stmt or tir.IfThenElse(tir.lt(position, extent), stmt)
   end
   return loops.nest({ plan.outputs, plan.rows, plan.across }, "o", function(at)
     local channel, at_tile = at[1], at[2] * plan.across + at[3]
-    local y, x = (group * plan.rows + at[2]) * TILE, at[3] * TILE
-    return transform(A, plan.block, part, function(i, j, lane)
-      local place = (i * PATCH + j) * plan.outputs + channel
+    local y, x = (group * plan.rows + at[2]) * plan.tile, at[3] * plan.tile
+    return transform(plan.A, plan.block, part, function(i, j, lane)
+      local place = (i * plan.patch + j) * plan.outputs + channel
       return m:load((place * plan.tiles + at_tile) * plan.block + lane)
     end, function(i, j, lane, value)
       local store = tir.BufferStore(out, value, { image, channel, y + i, x + j, lane })
@@ -191,13 +208,13 @@ end
 
 local function statement(plan, x, u, out)
   local block = plan.block
-  local places = PATCH * PATCH * plan.tiles * block
+  local tiles = plan.places * plan.tiles * block
   local job = tir.Var("job", "int32")
   local image, group = tir.floordiv(job, plan.groups), tir.floormod(job, plan.groups)
   local sums = plan.tile_pixels * plan.tile_blocks * block
-  local body = loops.allocate(places * plan.inputs, "float32", "V", function(v)
-    return loops.allocate(places * plan.outputs, "float32", "M", function(m)
-      return loops.allocate(PATCH * PATCH * block, "float32", "part", function(part)
+  local body = loops.allocate(tiles * plan.inputs, "float32", "V", function(v)
+    return loops.allocate(tiles * plan.outputs, "float32", "M", function(m)
+      return loops.allocate(plan.places * block, "float32", "part", function(part)
         return loops.allocate(sums, "float32", "sums", function(tile_sums)
           return loops.seq(transform_input(plan, x, v, part, image, group),
             multiply(plan, u, v, m, tile_sums),
@@ -214,19 +231,22 @@ end
 function winograd.conv2d(data, kernel, arg, before, after)
   local shape = dims.of(data)
   local _, block = layout.of(data)
-  local plan = { block = block, batch = shape[1], inputs = shape[2] // block,
+  local variant = variant_of(kernel)
+  local size, places = variant.tile, variant.patch * variant.patch
+  local plan = { A = variant.A, B = variant.B, tile = size, patch = variant.patch,
+    places = places, block = block, batch = shape[1], inputs = shape[2] // block,
     outputs = kernel[1] // block, height = shape[3] + before[1] + after[1] - 2,
     width = shape[4] + before[2] + after[2] - 2 }
-  local down = (plan.height + TILE - 1) // TILE
-  plan.across = (plan.width + TILE - 1) // TILE
+  local down = (plan.height + size - 1) // size
+  plan.across = (plan.width + size - 1) // size
   plan.rows = tile.divisor(down, math.max(1, MOST_TILES // plan.across))
   plan.groups, plan.tiles = down // plan.rows, plan.rows * plan.across
   plan.tile_pixels, plan.tile_blocks = tile.of_pixels(plan.tiles, plan.outputs)
   local x = layout.of(pad.pad(data, { 0, 0, before[1], before[2] }, { 0, 0,
-    down * TILE + 2 - shape[3] - before[1], plan.across * TILE + 2 - shape[4] - before[2] }, 0,
+    down * size + 2 - shape[3] - before[1], plan.across * size + 2 - shape[4] - before[2] }, 0,
     "pad_temp"))
-  local u = arg.computed({ PATCH * PATCH, plan.outputs, shape[2], block }, function(weight)
-    return transformed(weight, kernel[1], kernel[2], block)
+  local u = arg.computed({ places, plan.outputs, shape[2], block }, function(weight)
+    return transformed(variant, weight, kernel[1], kernel[2], block)
   end)
   return layout.view(te.extern(layout.shape({ plan.batch, kernel[1], plan.height, plan.width },
     block), { x, u }, function(ins, outs)
