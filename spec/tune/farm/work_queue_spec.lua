@@ -185,6 +185,7 @@ describe("tasks on workers of Work Queue", function()
     local out = assert(pl.onnx.load(place.path "big-out/m.onnx"))
     assert(pl.check(whole, out, { rounds = 1, dims = { batch = 1, N = 1 } }))
     assert.equal("an input file is missing", results.none.why)
+    assert.is_nil(os.execute("test -x " .. place.path "big-out/m.onnx"))
   end)
 
   it("measure what perilune tune proposes, and none twice when it is killed", function()
