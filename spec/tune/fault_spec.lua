@@ -5,8 +5,9 @@ local command = require "spec.cli.command"
 local pl = require "perilune"
 local processes = require "spec.tune.processes"
 
--- How many processes are killed.
-local FAULTS = tonumber(os.getenv "PERILUNE_FAULTS") or 100
+-- How many processes are killed; sanitized ones are slow.
+local sanitized = (os.getenv "PERILUNE_SANITIZE" or "") ~= ""
+local FAULTS = tonumber(os.getenv "PERILUNE_FAULTS") or (sanitized and 30 or 100)
 
 local folder = command.folder()
 local function path(name) return folder .. "/" .. name end
@@ -100,7 +101,7 @@ describe("records", function()
 
   it("of a batch stay when its processes are killed", function()
     local models = {}
-    for i = 1, 4 * FAULTS do
+    for i = 1, 3 * FAULTS do
       models[i] = command.write(path(("m%d.relay"):format(i)),
         ('#[version = "0.0.5"]\ndef @main(%%x: int32) { add(%%x, %d) }\n'):format(i))
     end
