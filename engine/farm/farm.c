@@ -23,12 +23,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* The header declares functions without arguments in the old way. */
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wstrict-prototypes"
 #include <cctools/list.h>
 #include <cctools/work_queue.h>
-#pragma GCC diagnostic pop
 
 enum {
   MOST_LINE = 1 << 20,

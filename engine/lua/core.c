@@ -7,6 +7,7 @@
  * cover the IR. */
 
 #include <stdio.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -350,6 +351,14 @@ static int core_file_kind(lua_State *L) {
   return 1;
 }
 
+/* reset_file_mode(path) -> whether the file has the mode of a new one now */
+static int core_reset_file_mode(lua_State *L) {
+  mode_t mask = umask(0);
+  (void)umask(mask);
+  lua_pushboolean(L, chmod(luaL_checkstring(L, 1), 0666 & ~mask) == 0);
+  return 1;
+}
+
 /* terminal(["stdout"]) -> whether stderr, or stdout, is a terminal */
 static int core_terminal(lua_State *L) {
   static const char *const names[] = {"stderr", "stdout", NULL};
@@ -373,6 +382,7 @@ static const luaL_Reg functions[] = {
     {"traceback", pln_lua_traceback},
     {"terminal", core_terminal},
     {"file_kind", core_file_kind},
+    {"reset_file_mode", core_reset_file_mode},
     {NULL, NULL},
 };
 

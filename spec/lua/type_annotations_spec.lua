@@ -79,7 +79,7 @@ describe("the types for editors", function()
       Choice = pl.tune.choice {}, Knob = pl.tune.knob("k", { pl.tune.choice {} }),
       Trace = pl.tune.trace(pl.module {}), Tracing = pl.tune.tracing(),
       Database = pl.tune.database(), RecordFile = pl.tune.database { path = ":memory:" },
-      TuneBuilder = pl.tune.builder(), TuneRunner = pl.tune.runner(),
+      TuneBuilder = pl.tune.builder(), TuneRunner = pl.tune.runner(), Queue = pl.tune.queue(),
       Built = pl.build(assert(pl.tir.parse(
         "@T.prim_func\ndef f(A: T.Buffer((1,), \"int32\")):\n    A[0] = 1"))),
     }

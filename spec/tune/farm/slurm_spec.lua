@@ -86,6 +86,18 @@ describe("tasks on workers that Slurm starts", function()
     assert.equal(8, place:count "done")
   end)
 
+  it("are given up when they kill their workers, and the others are done", function()
+    local models = place:models(5)
+    local batch = place:batch(("opt %s --runner slurm:main,2 --farm-silence 4 "
+      .. "--argument-file=--script=%s"):format(table.concat(models, " "),
+      place:killing_script "/m3.relay"))
+    local last, log = place:finish(batch)
+    assert.equal("4 done, 1 failed, 0 done before", last, log)
+    assert.matches("its worker was lost (3 times)", log, 1, true)
+    assert.equal(3, #processes.lines(place.path "killed"))
+    assert.equal("failed", place:rows()["opt " .. models[3]].state)
+  end)
+
   it("are no tasks where Slurm has no such partition", function()
     local models = place:models(1)
     local status, _, err = command.run(place.folder, ("batch opt %s --runner slurm:none,2 -o %s")

@@ -72,19 +72,7 @@ describe("tasks on workers of Work Queue", function()
 
   it("are given up when they kill their workers, and the others are done", function()
     local models = place:models(4)
-    local script = command.write(place.path "kill.lua", ([[
-      local id = io.open "/proc/self/stat":read "n"
-      local name
-      repeat
-        id = tonumber(io.open(("/proc/%%d/stat"):format(id)):read "a":match "%%) %%u (%%d+)")
-        name = io.open(("/proc/%%d/comm"):format(id)):read "l"
-      until name:find "^work_queue" or id <= 1
-      local runs = io.open("%s", "a")
-      runs:write "x"
-      runs:close()
-      os.execute("kill -KILL " .. id)
-      os.execute "sleep 20"
-    ]]):format(place.path "runs"))
+    local script = place:killing_script "kill.lua"
     local queue <close> = pl.tune.queue { runner = ("farm:%d"):format(port), silence = 4,
       password = place.password, program = (command.program:match "%S+$") }
     queue:submit { id = "bad", arguments = { { input = script } } }
@@ -107,7 +95,7 @@ describe("tasks on workers of Work Queue", function()
     assert.is_true(results.bad.lost)
     assert.matches("its worker was lost", results.bad.why, 1, true)
     assert.equal(3, results.bad.tries)
-    assert.equal("xxx", command.read(place.path "runs"))
+    assert.equal(3, #processes.lines(place.path "killed"))
     for i in ipairs(models) do
       assert.equal("done", results[i].state, results[i].why)
       assert.matches(("add(%%x, %d "):format(i), command.read(place.path(("r%d.relay"):format(i))),
@@ -185,6 +173,7 @@ describe("tasks on workers of Work Queue", function()
     local out = assert(pl.onnx.load(place.path "big-out/m.onnx"))
     assert(pl.check(whole, out, { rounds = 1, dims = { batch = 1, N = 1 } }))
     assert.equal("an input file is missing", results.none.why)
+    assert.is_nil(os.execute("test -x " .. place.path "big-out/m.onnx"))
   end)
 
   it("measure what perilune tune proposes, and none twice when it is killed", function()

@@ -55,6 +55,22 @@ function workers.slow_script(place, seconds)
   ]]):format(place.folder, seconds))
 end
 
+--- A script that kills the worker that runs it, if the command has this word, and notes that.
+function workers.killing_script(place, word)
+  return command.write(place.path "kill.lua", ([[
+    local command = io.open "/proc/self/cmdline":read "a"
+    if not command:find("%s", 1, true) then return end
+    local id, name = io.open "/proc/self/stat":read "n", nil
+    repeat
+      id = tonumber(io.open(("/proc/%%d/stat"):format(id)):read "a":match "%%) %%u (%%d+)")
+      name = io.open(("/proc/%%d/comm"):format(id)):read "l"
+    until name:find "^work_queue" or id <= 1
+    io.open("%s", "a"):write(id, "\n"):close()
+    os.execute("kill -KILL " .. id)
+    os.execute "sleep 20"
+  ]]):format(word, place.path "killed"))
+end
+
 --- The worker among `ids` that runs the process `id`; nil: none does.
 function workers.of_task(id, ids)
   local is = {}

@@ -160,7 +160,7 @@ local function read_file(path)
   return text
 end
 
--- Data before the model that names it.
+-- Data before the model that names it. Work Queue makes executable files.
 local function move_outputs(self, sent)
   for _, output in ipairs(sent.outputs) do
     local from = local_path(self, sent, "/" .. output.name)
@@ -169,6 +169,7 @@ local function move_outputs(self, sent)
         local to = output.path .. suffix
         if not os.rename(from .. suffix, to) and not run_program { "mv", "--", from .. suffix, to }
         then return to .. ": cannot be written" end
+        core.reset_file_mode(to)
       end
     end
   end
