@@ -110,8 +110,8 @@ def @main(%x: Tensor[(1, 28, 28, 32), float32], %w: Tensor[(1, 1, 32, 64), float
 }
 ]])
     local db = folder .. "/layout.db"
-    local out = ok(("tune %s --space layout -p DeadCodeElimination -o %s/l.relay --trials 4 --db %s")
-      :format(network, folder, db))
+    local out = ok(("tune %s --space layout -p DeadCodeElimination -o %s/l.relay --trials 4 "
+      .. "--db %s"):format(network, folder, db))
     assert(out:find "%(%d measured, 0 from records, 0 failed%)", out)
     local best = out:match "pipeline: (.*)\n"
     if best then

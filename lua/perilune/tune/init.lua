@@ -44,6 +44,11 @@ local tune = {
   search = later("perilune.tune.search", "run"),
   default_schedule = later("perilune.tune.search.schedule_rules", "default"),
   apply_best = later("perilune.tune.search", "apply_best"),
+  features = later("perilune.tune.cost", "features"),
+  cost_model = later("perilune.tune.cost", "new"),
+  cost_model_of_records = later("perilune.tune.cost", "from_records"),
+  query_cost_model = later("perilune.tune.cost", "query"),
+  predict = later("perilune.tune.cost", "predict"),
 }
 
 --- What a pass makes of a trace: a new trace, with what it decided. With a module it is

@@ -28,7 +28,8 @@ function tune.arguments(parser)
   parser:option("--space", "What is searched: 'pipeline': order, presence and options of passes; "
     .. "'layout': the layout of the model, and of each nn.conv2d; 'combine': which parallel "
     .. "convolutions, dense layers and products of matrices become one; 'schedule': tiles, "
-    .. "order, vectors and unrolled loops of the blocks of a PrimFunc; or several in the order in which they work, as 'pipeline+layout'."):argname "SPACE":default "pipeline"
+    .. "order, vectors and unrolled loops of the blocks of a PrimFunc; or several in the order "
+    .. "in which they work, as 'pipeline+layout'."):argname "SPACE":default "pipeline"
   parser:option("--pool", "Passes, as Name,Name{option=value}, that a pipeline may have beside "
     .. "those of the base pipeline; otherwise those that fit the kind of program."):argname "TEXT"
   parser:option("--search", "How the space is searched."):choices(strategies)
