@@ -4343,20 +4343,38 @@ function pl.tune.runner(options) end
 ---@field mod perilune.Module its @main has the inputs as parameters
 ---@field inputs perilune.Node[] of the whole
 ---@field outputs perilune.Node[] of the whole
+---@field nodes perilune.Node[] of the whole
 ---@field name string the function that it is of
 
 --- A part of a function as a module that runs alone: calls of operators, tuples and their fields.
 ---@param mod perilune.Module
----@param nodes perilune.Node[]
+---@param what perilune.Node[]|perilune.DFPattern the nodes, or a pattern whose first match they are
 ---@param name? string the function: "main"
----@return perilune.tune.Subgraph
-function pl.tune.extract_subgraph(mod, nodes, name) end
---- The module with a replacement of the same signature in place of the part.
+---@return perilune.tune.Subgraph? part nil where the pattern does not match
+function pl.tune.extract_subgraph(mod, what, name) end
+--- The parts of a function that a pattern matches, in order; no two share a node.
 ---@param mod perilune.Module
----@param part perilune.tune.Subgraph
----@param replacement perilune.Module
+---@param pattern perilune.DFPattern
+---@param name? string the function: "main"
+---@return perilune.tune.Subgraph[]
+function pl.tune.extract_subgraphs(mod, pattern, name) end
+--- The module with a replacement of the same signature in place of the part, or with as many as there are
+--- parts of one function.
+---@param mod perilune.Module
+---@param parts perilune.tune.Subgraph|perilune.tune.Subgraph[]
+---@param replacements perilune.Module|perilune.Module[]
 ---@return perilune.Module
-function pl.tune.substitute(mod, part, replacement) end
+function pl.tune.substitute(mod, parts, replacements) end
+---@class perilune.tune.TunedSubgraphs
+---@field mod perilune.Module
+---@field groups { part: perilune.tune.Subgraph, count: integer, result: perilune.tune.SearchResult, reason?: string }[] equal parts are one
+
+--- Tunes parts of a function, equal ones once, and puts what is found in their places.
+---@param mod perilune.Module
+---@param parts perilune.tune.Subgraph[]|perilune.DFPattern
+---@param options? perilune.tune.SearchOptions for each of the different parts
+---@return perilune.tune.TunedSubgraphs
+function pl.tune.tune_subgraphs(mod, parts, options) end
 --- Looks for what makes a module cheaper, by measuring.
 ---@param options perilune.tune.SearchOptions
 ---@return perilune.tune.SearchResult
