@@ -4221,6 +4221,41 @@ function Queue:close() end
 ---@field front? perilune.tune.Trial[] of several metrics: those that no other one dominates
 ---@field trace? perilune.tune.Trace|perilune.tir.Trace of knobs; of a schedule
 
+--- What a program will cost, without running it: "roofline" is analytic, "trees" (gradient-boosted) and
+--- "ridge" (regression) learn from samples.
+---@class perilune.tune.CostModel
+---@field kind "trees"|"ridge"|"roofline"
+local CostModel = {}
+--- The cost that is expected, in the unit of the samples; of a roofline seconds of the evaluator.
+---@param mod perilune.Module
+---@param base? perilune.Module what it is relative to, if the samples had one
+---@return number
+function CostModel:predict(mod, base) end
+---@param samples perilune.tune.CostSample[]
+function CostModel:update(samples) end
+--- How well it orders samples that it did not learn from.
+---@param samples perilune.tune.CostSample[]
+---@param k? integer 10
+---@return { rank_correlation: number, recall: number, k: integer, n: integer }
+function CostModel:evaluate(samples, k) end
+
+---@class perilune.tune.CostSample
+---@field mod perilune.Module
+---@field cost number positive
+---@field base? perilune.Module what the cost is relative to; the model sees by what mod differs from it
+
+---@class perilune.tune.CostModelOptions
+---@field kind? "trees"|"ridge"|"roofline" "trees"
+---@field samples? perilune.tune.CostSample[]
+---@field machine? { flops: number, bandwidth: number, overhead: number } of a roofline, a second, bytes and seconds; otherwise measured
+
+---@class perilune.tune.PredictOptions
+---@field base perilune.Module the program that the candidate is of
+---@field database perilune.tune.Database
+---@field target? string all of them unless it is given
+---@field space? perilune.tune.Space "schedule" for loop programs, else "pipeline"
+---@field kind? "trees"|"ridge"
+
 --- Gives a number, or a list of numbers whose mean counts; raises when it cannot. `effort`, from 0 to
 --- 1, is the part of the usual work that a search wants to spend.
 ---@alias perilune.tune.Measure fun(mod: perilune.Module, effort?: number): number|number[]
@@ -4295,6 +4330,29 @@ function pl.tune.tuning_pass(spec) end
 ---@param mod? perilune.Module for knobs that depend on it
 ---@return integer
 function pl.tune.total_num_evals(pass, mod) end
+--- What learned cost models see of a module: a list of numbers, of one length for programs of operators
+--- and of another one for programs of the loop level.
+---@param mod perilune.Module
+---@return number[]
+function pl.tune.features(mod) end
+---@param options? perilune.tune.CostModelOptions|"trees"|"ridge"|"roofline"
+---@return perilune.tune.CostModel
+function pl.tune.cost_model(options) end
+--- Sets the perf of candidates that have none to what a model predicts.
+---@param candidates perilune.tune.Trace[]
+---@param options { model: perilune.tune.CostModel, base?: perilune.Module }
+function pl.tune.query_cost_model(candidates, options) end
+--- A model that has learned from the records of the workload whose features are nearest to the program's.
+---@param options perilune.tune.PredictOptions
+---@return perilune.tune.CostModel
+---@return { distance: number, samples: integer } about
+function pl.tune.cost_model_of_records(options) end
+--- The cost of a candidate relative to that of `base`, by such a model.
+---@param mod perilune.Module
+---@param options perilune.tune.PredictOptions
+---@return number
+---@return { distance: number, samples: integer } about
+function pl.tune.predict(mod, options) end
 --- What a pass makes of a trace: a new one.
 ---@param pass perilune.Pass
 ---@param from perilune.tune.Trace|perilune.Module
@@ -4341,20 +4399,38 @@ function pl.tune.queue(options) end
 ---@field mod perilune.Module its @main has the inputs as parameters
 ---@field inputs perilune.Node[] of the whole
 ---@field outputs perilune.Node[] of the whole
+---@field nodes perilune.Node[] of the whole
 ---@field name string the function that it is of
 
 --- A part of a function as a module that runs alone: calls of operators, tuples and their fields.
 ---@param mod perilune.Module
----@param nodes perilune.Node[]
+---@param what perilune.Node[]|perilune.DFPattern the nodes, or a pattern whose first match they are
 ---@param name? string the function: "main"
----@return perilune.tune.Subgraph
-function pl.tune.extract_subgraph(mod, nodes, name) end
---- The module with a replacement of the same signature in place of the part.
+---@return perilune.tune.Subgraph? part nil where the pattern does not match
+function pl.tune.extract_subgraph(mod, what, name) end
+--- The parts of a function that a pattern matches, in order; no two share a node.
 ---@param mod perilune.Module
----@param part perilune.tune.Subgraph
----@param replacement perilune.Module
+---@param pattern perilune.DFPattern
+---@param name? string the function: "main"
+---@return perilune.tune.Subgraph[]
+function pl.tune.extract_subgraphs(mod, pattern, name) end
+--- The module with a replacement of the same signature in place of the part, or with as many as there are
+--- parts of one function.
+---@param mod perilune.Module
+---@param parts perilune.tune.Subgraph|perilune.tune.Subgraph[]
+---@param replacements perilune.Module|perilune.Module[]
 ---@return perilune.Module
-function pl.tune.substitute(mod, part, replacement) end
+function pl.tune.substitute(mod, parts, replacements) end
+---@class perilune.tune.TunedSubgraphs
+---@field mod perilune.Module
+---@field groups { part: perilune.tune.Subgraph, count: integer, result: perilune.tune.SearchResult, reason?: string }[] equal parts are one
+
+--- Tunes parts of a function, equal ones once, and puts what is found in their places.
+---@param mod perilune.Module
+---@param parts perilune.tune.Subgraph[]|perilune.DFPattern
+---@param options? perilune.tune.SearchOptions for each of the different parts
+---@return perilune.tune.TunedSubgraphs
+function pl.tune.tune_subgraphs(mod, parts, options) end
 --- Looks for what makes a module cheaper, by measuring.
 ---@param options perilune.tune.SearchOptions
 ---@return perilune.tune.SearchResult

@@ -41,10 +41,17 @@ local tune = {
   runner = later("perilune.tune.run.runner", "new"),
   queue = later("perilune.tune.queue", "new"),
   extract_subgraph = later("perilune.tune.subgraph", "extract"),
+  extract_subgraphs = later("perilune.tune.subgraph", "extract_all"),
+  tune_subgraphs = later("perilune.tune.subgraph", "tune"),
   substitute = later("perilune.tune.subgraph", "substitute"),
   search = later("perilune.tune.search", "run"),
   default_schedule = later("perilune.tune.search.schedule_rules", "default"),
   apply_best = later("perilune.tune.search", "apply_best"),
+  features = later("perilune.tune.cost", "features"),
+  cost_model = later("perilune.tune.cost", "new"),
+  cost_model_of_records = later("perilune.tune.cost", "from_records"),
+  query_cost_model = later("perilune.tune.cost", "query"),
+  predict = later("perilune.tune.cost", "predict"),
 }
 
 --- What a pass makes of a trace: a new trace, with what it decided. With a module it is

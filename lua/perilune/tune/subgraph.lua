@@ -5,9 +5,12 @@
 --     local result = pl.tune.search { mod = part.mod }
 --     local out = pl.tune.substitute(mod, part, result.mod)
 --
+--     local parts = pl.tune.extract_subgraphs(mod, is_op "nn.relu" (is_op "nn.conv" (nil)))
+--     local tuned = pl.tune.tune_subgraphs(mod, parts, { trials = 20 })
+--
 -- The part consists of calls of operators, tuples and their fields. Constants go with it;
 -- what else it uses are its inputs, what others use of it its outputs. Equal parts are equal
--- modules with equal parameters, and so one workload of a database.
+-- modules with equal parameters: one workload of a database, and tuned once.
 
 local argument = require "perilune.argument"
 local core = require "perilune.core"
@@ -54,84 +57,164 @@ local function function_of(mod, name, where)
   return fn
 end
 
--- ------------------------------------------------------------------ extracting
-
--- The chosen nodes as a set; all lie in the function.
-local function set_of(fn, nodes)
-  local chosen, present, n = {}, {}, 0
-  for node in fn:nodes() do present[node] = true end
-  for i, node in ipairs(argument.table(nodes, "pl.tune.extract_subgraph", "nodes")) do
-    argument.node(node, "pl.tune.extract_subgraph", ("node %d"):format(i))
-    if not present[node] then
-      argument.fail(("pl.tune.extract_subgraph: node %d is none of the function's"):format(i))
+-- What is known of a function for all of its parts: its nodes in order, their places, their users.
+local function index_of(fn)
+  local self = { fn = fn, order = {}, place = {}, users = {} }
+  for node in fn:nodes() do
+    self.order[#self.order + 1] = node
+    self.place[node] = #self.order
+    local seen = {}
+    local function use(operand)
+      if seen[operand] then return end
+      seen[operand] = true
+      self.users[operand] = self.users[operand] or {}
+      table.insert(self.users[operand], node)
     end
-    if node.kind ~= "Constant" then chosen[node], n = true, n + 1 end
+    for _, operand in ipairs(operands_of(node)) do use(operand) end
+    -- What uses operands in another way: a branch, a let, a nested function.
+    for i = 1, #node do use(node[i]) end
   end
-  if n == 0 then argument.fail "pl.tune.extract_subgraph: nodes: the list is empty" end
-  return chosen
+  return self
 end
 
--- A part is convex: nothing outside of it lies between two of its nodes.
-local function check_convex(fn, chosen)
+-- ------------------------------------------------------------------ extracting
+
+-- The chosen nodes, each once, in order; all lie in the function.
+local function sorted_nodes(index, nodes, where)
+  local list, seen = {}, {}
+  for i, node in ipairs(nodes) do
+    argument.node(node, where, ("node %d"):format(i))
+    if not index.place[node] then
+      argument.fail(("%s: node %d is none of the function's"):format(where, i))
+    end
+    if node.kind ~= "Constant" and not seen[node] then
+      seen[node], list[#list + 1] = true, node
+    end
+  end
+  if #list == 0 then argument.fail(where .. ": nodes: the list is empty") end
+  table.sort(list, function(a, b) return index.place[a] < index.place[b] end)
+  return list, seen
+end
+
+-- A part is convex: nothing outside of it lies between two of its nodes. The node that does.
+local function between(index, list, chosen)
   local behind = {}
-  for node in fn:nodes() do
+  for i = index.place[list[1]], index.place[list[#list]] do
+    local node = index.order[i]
     for _, operand in ipairs(operands_of(node)) do
-      if chosen[node] and behind[operand] then
-        fail("the nodes are no subgraph: %s lies between two of them",
-          operand.op and operand.op.name or operand.kind)
-      end
+      if chosen[node] and behind[operand] then return operand end
       if not chosen[node] and (chosen[operand] or behind[operand]) then behind[node] = true end
     end
   end
 end
 
+local function is_used_outside(index, chosen, node)
+  if node == index.fn.body then return true end
+  for _, user in ipairs(index.users[node] or {}) do
+    if not chosen[user] then return true end
+  end
+  return false
+end
+
 -- What the nodes use that is none of them, and what of them others use, in order.
-local function boundary(fn, chosen)
-  local inputs, outputs, used, seen = {}, {}, {}, {}
-  for node in fn:nodes() do
+local function boundary(index, list, chosen)
+  local inputs, outputs, seen = {}, {}, {}
+  for _, node in ipairs(list) do
     for _, operand in ipairs(operands_of(node)) do
-      if not chosen[node] then
-        used[operand] = true
-      elseif not chosen[operand] and operand.kind ~= "Constant" and not seen[operand] then
+      if not chosen[operand] and operand.kind ~= "Constant" and not seen[operand] then
         seen[operand], inputs[#inputs + 1] = true, operand
       end
     end
-    -- What uses operands in another way: a branch, a let, a nested function.
-    if not chosen[node] then
-      for i = 1, #node do used[node[i]] = true end
-    end
-  end
-  used[fn.body] = true
-  for node in fn:nodes() do
-    if chosen[node] and used[node] then outputs[#outputs + 1] = node end
+    if is_used_outside(index, chosen, node) then outputs[#outputs + 1] = node end
   end
   return inputs, outputs
 end
 
-local function build(fn, chosen, inputs, outputs)
+local function build(list, inputs, outputs)
   local image, params, results = {}, {}, {}
   for i, node in ipairs(inputs) do
     params[i] = ir.Var(("p%d"):format(i - 1), node.type)
     image[node] = params[i]
   end
-  for node in fn:nodes() do
-    if chosen[node] then image[node] = rebuilt(node, image) end
-  end
+  for _, node in ipairs(list) do image[node] = rebuilt(node, image) end
   for i, node in ipairs(outputs) do results[i] = image[node] end
   return core.module { main = ir.Function(params, #results == 1 and results[1]
     or ir.Tuple(results)) }
 end
 
---- A part of a function: { mod = (its @main has the inputs as parameters), inputs =, outputs = (the
--- nodes that they are in the whole), name = }. `nodes`: a list; `name`: the function, "main".
-function subgraph.extract(mod, nodes, name)
-  name = argument.string(name or "main", "pl.tune.extract_subgraph", "name")
-  local fn = function_of(mod, name, "pl.tune.extract_subgraph")
-  local chosen = set_of(fn, nodes)
-  check_convex(fn, chosen)
-  local inputs, outputs = boundary(fn, chosen)
-  return setmetatable({ mod = build(fn, chosen, inputs, outputs), inputs = inputs,
-    outputs = outputs, name = name, whole = fn }, class)
+local function part_of(index, list, chosen, name)
+  local inputs, outputs = boundary(index, list, chosen)
+  return setmetatable({ mod = build(list, inputs, outputs), inputs = inputs, outputs = outputs,
+    nodes = list, name = name, whole = index.fn }, class)
+end
+
+-- ------------------------------------------------------------------- by pattern
+
+-- Pattern objects whose nodes belong to a part: others match what it uses.
+local inside = { CallPattern = true, TuplePattern = true, TupleGetItemPattern = true }
+
+-- The nodes of a match at that root; nil where there is none that is free.
+local function matched_nodes(pattern, root, taken)
+  local map = pattern:extract_matched_expr(root)
+  if not map then return nil end
+  local list = {}
+  for object, nodes in pairs(map) do
+    for _, node in ipairs(inside[object.kind] and nodes or {}) do
+      if taken[node] then return nil end
+      list[#list + 1] = node
+    end
+  end
+  return #list > 0 and list or nil
+end
+
+-- The parts that a pattern matches, from the results on; a node belongs to one of them.
+local function matched_parts(index, pattern, name)
+  local parts, taken = {}, {}
+  for i = #index.order, 1, -1 do
+    local root = index.order[i]
+    local nodes = (root.op or root.kind == "Tuple" or root.kind == "TupleGetItem")
+      and matched_nodes(pattern, root, taken)
+    local list, chosen
+    if nodes then list, chosen = sorted_nodes(index, nodes, "pl.tune.extract_subgraphs") end
+    if list and not between(index, list, chosen) then
+      for _, node in ipairs(list) do taken[node] = true end
+      table.insert(parts, part_of(index, list, chosen, name))
+    end
+  end
+  local n = #parts
+  for i = 1, n // 2 do parts[i], parts[n + 1 - i] = parts[n + 1 - i], parts[i] end
+  return parts
+end
+
+local function is_pattern(x) return require "perilune.dataflow_pattern.pattern".is_pattern(x) end
+
+--- The parts of a function that a dataflow pattern matches, in order; no two share a node. `name`:
+-- the function, "main". Matches that something outside lies between are left out.
+function subgraph.extract_all(mod, pattern, name)
+  local where = "pl.tune.extract_subgraphs"
+  name = argument.string(name or "main", where, "name")
+  if not is_pattern(pattern) then
+    argument.fail(("%s: pattern: a dataflow pattern expected, got %s"):format(where,
+      argument.kind_of(pattern)))
+  end
+  return matched_parts(index_of(function_of(mod, name, where)), pattern, name)
+end
+
+--- A part of a function: { mod = (its @main has the inputs as parameters), inputs =, outputs =,
+-- nodes = (of the whole), name = }. `what`: a list of nodes, or a dataflow pattern, whose first
+-- match it is; nil where nothing matches. `name`: the function, "main".
+function subgraph.extract(mod, what, name)
+  local where = "pl.tune.extract_subgraph"
+  if is_pattern(what) then return subgraph.extract_all(mod, what, name)[1] end
+  name = argument.string(name or "main", where, "name")
+  local index = index_of(function_of(mod, name, where))
+  local list, chosen = sorted_nodes(index, argument.table(what, where, "nodes"), where)
+  local node = between(index, list, chosen)
+  if node then
+    fail("the nodes are no subgraph: %s lies between two of them",
+      node.op and node.op.name or node.kind)
+  end
+  return part_of(index, list, chosen, name)
 end
 
 -- ---------------------------------------------------------------- substituting
@@ -179,26 +262,118 @@ local function result_of(part, new, k)
   return ir.TupleGetItem(expand(new, part.inputs, new.body), k - 1)
 end
 
---- The module with a replacement (a module of the same @main) in place of the part. What outputs
--- have in common is computed once for each of them; EliminateCommonSubexpr makes it one.
-function subgraph.substitute(mod, part, replacement)
-  local where = "pl.tune.substitute"
-  if getmetatable(part) ~= class then
+-- Parts and replacements as lists of equal lengths.
+local function pairs_of(parts, replacements, where)
+  if getmetatable(parts) == class then
+    parts, replacements = { parts }, { replacements }
+  elseif argument.kind_of(replacements) == "Module" then
     argument.fail(where .. ": what pl.tune.extract_subgraph makes is expected")
   end
-  local fn = function_of(mod, part.name, where)
-  if fn ~= part.whole then
-    argument.fail(("%s: @%s is not the function that the subgraph is of"):format(where, part.name))
+  argument.table(parts, where, "parts")
+  argument.table(replacements, where, "replacements")
+  for i, part in ipairs(parts) do
+    if getmetatable(part) ~= class then
+      argument.fail(where .. ": what pl.tune.extract_subgraph makes is expected")
+    elseif part.name ~= parts[1].name then
+      argument.fail(("%s: part %d is of another function than the first"):format(where, i))
+    end
   end
-  local new = function_of(replacement, "main", where)
-  check_signature(part, new)
-  local index = {}
-  for k, node in ipairs(part.outputs) do index[node] = k end
+  if #parts ~= #replacements then
+    argument.fail(("%s: %d parts and %d replacements"):format(where, #parts, #replacements))
+  end
+  return parts, replacements
+end
+
+-- What stands for each output, a function by node.
+local function replacements_by_node(fn, parts, replacements, where)
+  local by_node = {}
+  for i, part in ipairs(parts) do
+    if fn ~= part.whole then
+      argument.fail(("%s: @%s is not the function that the subgraph is of"):format(where,
+        part.name))
+    end
+    local new = function_of(replacements[i], "main", where)
+    check_signature(part, new)
+    for k, node in ipairs(part.outputs) do
+      if by_node[node] then argument.fail(where .. ": two parts have a node in common") end
+      by_node[node] = function() return result_of(part, new, k) end
+    end
+  end
+  return by_node
+end
+
+--- The module with a replacement (a module of the same @main) in place of the part; or with several
+-- replacements in place of as many parts of one function, which have no node in common. What
+-- outputs have in common is computed once for each of them; EliminateCommonSubexpr makes it one.
+function subgraph.substitute(mod, parts, replacements)
+  local where = "pl.tune.substitute"
+  parts, replacements = pairs_of(parts, replacements, where)
+  if #parts == 0 then return mod end
+  local name = parts[1].name
+  local fn = function_of(mod, name, where)
+  local by_node = replacements_by_node(fn, parts, replacements, where)
   local function replace(node)
-    if index[node] then return result_of(part, new, index[node]) end
+    if by_node[node] then return by_node[node]() end
   end
-  return mod:with { [part.name] = core.mutate({ Call = replace, Tuple = replace,
+  return mod:with { [name] = core.mutate({ Call = replace, Tuple = replace,
     TupleGetItem = replace }, fn) }
+end
+
+-- ----------------------------------------------------------------------- tuning
+
+-- Parts that are equal modules: { part =, members = (numbers) } in order.
+local function groups_of(parts)
+  local groups, by_hash = {}, {}
+  for i, part in ipairs(parts) do
+    local hash = core.module_hash(part.mod)
+    local found
+    for _, group in ipairs(by_hash[hash] or {}) do
+      if core.module_equal(group.part.mod, part.mod) then found = group end
+    end
+    if not found then
+      found = { part = part, members = {} }
+      by_hash[hash] = by_hash[hash] or {}
+      table.insert(by_hash[hash], found)
+      groups[#groups + 1] = found
+    end
+    table.insert(found.members, i)
+  end
+  return groups
+end
+
+-- What of a module a function cannot take; nil if nothing.
+local function obstacle(mod)
+  for node in mod.functions.main:nodes() do
+    if node.kind == "Call" and not node.op then return "a Call of a function" end
+    if node.kind ~= "Call" and node.kind ~= "Tuple" and node.kind ~= "TupleGetItem"
+      and node.kind ~= "Constant" and node.kind ~= "Var" and node ~= mod.functions.main then
+      return "a " .. node.kind
+    end
+  end
+end
+
+--- Tunes parts of a function (a list of pl.tune.extract_subgraph's, or a pattern), equal ones once,
+-- and puts what is found in their places: { mod =, groups = { { part =, count =, result = (of
+-- pl.tune.search), reason = (why it is not used) } } }. `options`: of pl.tune.search, for each of
+-- the different parts.
+function subgraph.tune(mod, parts, options)
+  local where = "pl.tune.tune_subgraphs"
+  if is_pattern(parts) then parts = subgraph.extract_all(mod, parts) end
+  parts = pairs_of(argument.table(parts, where, "parts"), table.move(parts, 1, #parts, 1, {}),
+    where)
+  local out, chosen, replacements = { groups = {} }, {}, {}
+  for i, group in ipairs(groups_of(parts)) do
+    local spec = { mod = group.part.mod }
+    for name, value in pairs(argument.options(options, where)) do spec[name] = value end
+    local result = require "perilune.tune.search".run(spec)
+    local reason = obstacle(result.mod)
+    for _, member in ipairs(reason and {} or group.members) do
+      chosen[#chosen + 1], replacements[#replacements + 1] = parts[member], result.mod
+    end
+    out.groups[i] = { part = group.part, count = #group.members, result = result, reason = reason }
+  end
+  out.mod = subgraph.substitute(mod, chosen, replacements)
+  return out
 end
 
 return subgraph
