@@ -4140,6 +4140,7 @@ function TuneRunner:check(original, runnable) end
 ---@field database? perilune.tune.Database
 ---@field target? string what records are kept for; otherwise the metrics and the builder
 ---@field on_trial? fun(search: table, trial: perilune.tune.Trial)
+---@field cost_model? "trees"|"ridge" learns from the trials which of several points is worth a measurement
 ---@field replay? boolean repeat the recorded search of these settings without measuring
 
 ---@class perilune.tune.ApplyOptions

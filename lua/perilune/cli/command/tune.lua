@@ -34,6 +34,9 @@ function tune.arguments(parser)
     .. "those of the base pipeline; otherwise those that fit the kind of program."):argname "TEXT"
   parser:option("--search", "How the space is searched."):choices(strategies)
     :default "evolutionary"
+  parser:option("--cost-model", "A model that learns from the trials and says which of several "
+    .. "candidates is measured next (random, beam and evolutionary searches)."):argname "KIND"
+    :choices { "trees", "ridge" }
   parser:option("--trials", "The most candidates."):argname "N":default "100"
     :convert(numbers.count)
   parser:option("--seconds", "The most seconds."):argname "S":default "60"
@@ -266,7 +269,8 @@ local function search(module, options, pass)
     pool = pool_of(options.pool), strategy = options.search,
     trials = options.trials, seconds = options.seconds,
     seed = options.seed, metrics = metrics_of(options.metric), builder = builder_of(options),
-    runner = runner, database = db, on_trial = progress(options), replay = options.replay }
+    runner = runner, database = db, on_trial = progress(options), replay = options.replay,
+    cost_model = options.cost_model }
 end
 
 function tune.run(options)

@@ -1,6 +1,7 @@
 --- How a space is searched. A strategy is a function of a search: it proposes points by
 -- search:cost(point), which gives the cost (math.huge: it failed) and ends the strategy when the
--- budget is spent. All that is random comes from search.random.
+-- budget is spent, and search:choose(make), which may prefer one of several points that make()
+-- gives. All that is random comes from search.random.
 
 local argument = require "perilune.argument"
 require "perilune.core".internal() -- errors name the scripts of others
@@ -26,7 +27,8 @@ end
 
 --- Points at random.
 function strategies.random(search)
-  while true do search:cost(search.space:random(search.random)) end
+  local function any() return search.space:random(search.random) end
+  while true do search:cost(search:choose(any)) end
 end
 
 local function by_cost(a, b)
@@ -58,7 +60,9 @@ function strategies.beam(search)
     local list = table.move(beam, 1, #beam, 1, {})
     for _, one in ipairs(beam) do
       for _ = 1, sizes.neighbours do
-        list[#list + 1] = measured(search, search.space:mutate(one.point, search.random))
+        list[#list + 1] = measured(search, search:choose(function()
+          return search.space:mutate(one.point, search.random)
+        end))
       end
     end
     beam = best_of(list, sizes.beam)
@@ -88,7 +92,9 @@ function strategies.evolutionary(search)
   while true do
     local list = table.move(population, 1, #population, 1, {})
     for _ = 1, sizes.population do
-      list[#list + 1] = measured(search, child_of(search, population))
+      list[#list + 1] = measured(search, search:choose(function()
+        return child_of(search, population)
+      end))
     end
     population = best_of(list, sizes.population)
   end
