@@ -4188,6 +4188,7 @@ function Queue:close() end
 ---@field database? perilune.tune.Database
 ---@field target? string what records are kept for; otherwise the metrics and the builder
 ---@field on_trial? fun(search: table, trial: perilune.tune.Trial)
+---@field cost_model? "trees"|"ridge" learns from the trials which of several points is worth a measurement
 ---@field replay? boolean repeat the recorded search of these settings without measuring
 ---@field width? integer points that are proposed at a time: 1, with a queue 16
 ---@field queue? perilune.tune.Queue measures points as tasks

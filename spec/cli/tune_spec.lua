@@ -89,7 +89,8 @@ describe("perilune tune", function()
     local program = folder .. "/product.tir"
     assert(pl.save(pl.module { main = pl.te.create_prim_func { a, b } }, program))
     local db = folder .. "/schedule.db"
-    local out = ok(("tune %s --space schedule -o %s/tuned.tir --trials 5 --db %s"):format(program,
+    local out = ok(("tune %s --space schedule -o %s/tuned.tir --trials 5 "
+      .. "--cost-model trees --db %s"):format(program,
       folder, db))
     assert(out:find("of the program as it is", 1, true), out)
     assert(out:find("sch.sample_perfect_tile", 1, true), out)
@@ -128,6 +129,7 @@ def @main(%x: Tensor[(1, 28, 28, 32), float32], %w: Tensor[(1, 1, 32, 64), float
     fails(1, ("tune %s --space combine"):format(network), "no two convolutions")
     fails(2, ("tune %s --space layot"):format(network), "did you mean 'layout'?")
     fails(2, ("tune %s --space layout --pool SimplifyExpr"):format(network), "leave --pool out")
+    fails(2, ("tune %s --cost-model tree"):format(network), "trees")
     fails(2, ("tune %s --space knobs"):format(network), "knobs are those of a script")
   end)
 

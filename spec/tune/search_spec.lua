@@ -166,6 +166,65 @@ describe("a recorded search", function()
   end)
 end)
 
+-- ------------------------------------------------------------------ cost model
+
+describe("a search with a cost model", function()
+  local function product()
+    local a = pl.te.placeholder({ 32, 32 }, "float32", "A")
+    local k = pl.te.reduce_axis({ 0, 32 }, "k")
+    local b = pl.te.compute({ 32, 32 }, function(i, j)
+      return pl.te.sum(a[{ i, k.var }] * a[{ k.var, j }], k)
+    end, "B")
+    return pl.module { main = pl.te.create_prim_func { a, b } }
+  end
+
+  -- What the model can learn: vectors and unrolled loops are good.
+  local function cost(mod)
+    local f = tune.features(mod)
+    return 1 + f[3] - f[4] + f[13]
+  end
+
+  local function schedules(options)
+    local spec = { mod = product(), schedule = true, trials = 20, seed = 2, strategy = "random",
+      metrics = { { cost, name = "cost" } }, runner = tune.runner { rounds = 1 } }
+    for name, value in pairs(options) do spec[name] = value end
+    return tune.search(spec)
+  end
+
+  local function mean_after(result, n)
+    local sum, count = 0, 0
+    for i = n, #result.list do
+      sum, count = sum + (result.list[i].cost or 0), count + 1
+    end
+    return sum / count
+  end
+
+  it("measures better candidates than one without", function()
+    local plain = mean_after(schedules {}, 10)
+    for _, kind in ipairs { "trees", "ridge" } do
+      local guided = mean_after(schedules { cost_model = kind }, 10)
+      assert.is_true(guided < plain, ("%s: %g, %g without"):format(kind, guided, plain))
+    end
+  end)
+
+  it("is decided by its seed, and is replayed", function()
+    local spec = { cost_model = "trees", strategy = "evolutionary", database = tune.database() }
+    local first = schedules(spec)
+    spec.replay = true
+    assert.equal(texts(first), texts(schedules(spec)))
+  end)
+
+  it("learns nothing from programs that it cannot see, and goes on", function()
+    local x = pl.var("x", "Tensor[(?), float32]")
+    local open = pl.module { main = pl.func({ x }, pl.op.tanh(pl.op.tanh(x))) }
+    local result = tune.search { mod = open, cost_model = "trees", strategy = "random",
+      trials = 10, metrics = { "nodes" }, pool = { "SimplifyExpr", "FoldConstant" },
+      base = "DeadCodeElimination" }
+    assert.is_true(result.trials > 1)
+    assert.matches("did you mean 'trees'", select(2, pcall(schedules, { cost_model = "tree" })))
+  end)
+end)
+
 -- ------------------------------------------------------------------- pipelines
 
 -- A product of constants, which folding takes away.

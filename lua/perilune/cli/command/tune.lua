@@ -34,6 +34,9 @@ function tune.arguments(parser)
     .. "those of the base pipeline; otherwise those that fit the kind of program."):argname "TEXT"
   parser:option("--search", "How the space is searched."):choices(strategies)
     :default "evolutionary"
+  parser:option("--cost-model", "A model that learns from the trials and says which of several "
+    .. "candidates is measured next (random, beam and evolutionary searches)."):argname "KIND"
+    :choices { "trees", "ridge" }
   parser:option("--trials", "The most candidates."):argname "N":default "100"
     :convert(numbers.count)
   parser:option("--seconds", "The most seconds."):argname "S":default "60"
@@ -286,7 +289,7 @@ local function search(module, options, pass)
     trials = options.trials, seconds = options.seconds,
     seed = options.seed, metrics = metrics_of(options.metric), builder = builder_of(options),
     runner = runner_of(options), database = db, on_trial = progress(options),
-    replay = options.replay, queue = queue, command = queue
+    replay = options.replay, cost_model = options.cost_model, queue = queue, command = queue
       and require "perilune.cli.tune_command"(options),
     width = options.runner ~= "local" and options.parallel or nil,
     task_seconds = queue and trial_seconds(options) }

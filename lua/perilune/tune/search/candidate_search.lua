@@ -163,6 +163,9 @@ function methods.cost(self, point, effort)
   return self.costs[key]
 end
 
+--- A point of those that make() proposes.
+function methods.choose(_, make) return make() end
+
 --- The part of the trials that is spent, from 0 to 1.
 function methods.progress(self)
   return self.trials < math.huge and self.trials_made / self.trials

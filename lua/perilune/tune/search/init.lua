@@ -229,6 +229,10 @@ local function cost_of(self, point, effort)
   local trial, one = trial_of(self, point, effort, text, kind)
   self.count.trials = self.count.trials + 1
   self.costs[key] = trial.cost or math.huge
+  if self.proposal and effort == 1 then
+    one = one or (trial.cost and make(self, point))
+    self.proposal:learn(one and one.mod, trial.cost)
+  end
   note_trial(self, point, text, trial, one)
   return self.costs[key]
 end
@@ -248,6 +252,17 @@ end
 
 --- The cost of a point.
 function methods.cost(self, point, effort) return self:costs_of({ point }, effort)[1] end
+
+--- Whether a point was measured with all of the effort.
+function methods.is_known(self, point)
+  return self.costs[kind_of(self, 1) .. "/" .. self.space:text(point)] ~= nil
+end
+
+--- A point of those that propose() gives: with a cost model the one that it expects to be the best.
+function methods.choose(self, propose)
+  if not self.proposal then return propose() end
+  return self.proposal:choose(self, propose)
+end
 
 --- The part of the trials that is spent, from 0 to 1.
 function methods.progress(self)
@@ -341,8 +356,9 @@ end
 -- A text of the settings that decide how a search goes.
 local function settings_text(options)
   local width = options.width > 1 and ("width=%d,"):format(options.width) or ""
-  return ("strategy=%s,seed=%d,trials=%d,%sbase=%s"):format(options.strategy, options.seed,
-    options.trials, width, options.space:text(options.space:start()[1]))
+  local model = options.cost_model and ",cost_model=" .. options.cost_model or ""
+  return ("strategy=%s,seed=%d,trials=%d,%sbase=%s%s"):format(options.strategy, options.seed,
+    options.trials, width, options.space:text(options.space:start()[1]), model)
 end
 
 local function most_trials(self, options)
@@ -364,6 +380,9 @@ local function new_search(options)
     count = { trials = 0, measured = 0, cached = 0, failed = 0 } }, class)
   self.target = options.target or self.objective:target()
   self.workload = self.database:commit_workload(options.mod)
+  if options.cost_model then
+    self.proposal = require "perilune.tune.search.proposal".new(options.cost_model, options.mod)
+  end
   self.trials = most_trials(self, options)
   if options.queue then
     self.tasks = tasks.new { queue = options.queue, command = options.command,
@@ -394,7 +413,7 @@ end
 
 local names = { "mod", "original", "base", "pool", "space", "knobs", "schedule", "strategy",
   "trials", "seconds", "seed", "metrics", "builder", "runner", "database", "target", "on_trial",
-  "replay", "queue", "command", "width", "task_seconds" }
+  "replay", "queue", "command", "width", "task_seconds", "cost_model" }
 
 local function check_number(options, name, default, least)
   local x = options[name]
@@ -444,6 +463,18 @@ local function check_tasks(options, out)
   out.task_seconds = check_number(options, "task_seconds", 3600, 1)
 end
 
+-- Models that learn from the trials.
+local learning = { trees = true, ridge = true }
+
+local function cost_model_of(options)
+  local kind = options.cost_model
+  if kind ~= nil and not learning[argument.string(kind, where, "cost_model")] then
+    argument.fail(("%s: there is no cost_model '%s'%s"):format(where, kind,
+      argument.near(kind, learning)))
+  end
+  return kind
+end
+
 local function checked(options)
   options = argument.options(options, where, names)
   module_option(options, "mod")
@@ -463,6 +494,7 @@ local function checked(options)
   if options.on_trial ~= nil then argument.callable(options.on_trial, where, "on_trial") end
   if options.target ~= nil then argument.string(options.target, where, "target") end
   out.on_trial, out.target = options.on_trial, options.target
+  out.cost_model = cost_model_of(options)
   local tools = checked_tools(options)
   out.objective = objective.new(tools, where)
   out.space = spaces.of(options, tools.builder.threads, where)
@@ -476,7 +508,9 @@ end
 -- "combine", "knobs", "schedule", or several in the order in which they work: "pipeline+layout"),
 -- strategy ("evolutionary", "exhaustive", "random", "beam", "annealing", "halving", "bandit"),
 -- trials (100), seconds, seed (1), metrics ({ "time" }), builder, runner, database, target,
--- original (what results are compared with: mod), on_trial(search, trial), replay. The result:
+-- original (what results are compared with: mod), on_trial(search, trial), replay,
+-- cost_model ("trees", "ridge": which of several points is measured; it learns from the trials).
+-- The result:
 -- mod, text, verdict, ratio (to the base), confidence, reason, state, trials, measured, cached,
 -- failed, list, front (of several metrics), trace (of knobs or a schedule).
 --

@@ -1,7 +1,8 @@
 --- How a space is searched. A strategy is a function of a search: it proposes points by
 -- search:costs_of(points), which gives their costs (math.huge: it failed) and ends the strategy
--- when the budget is spent. Points that are proposed together may be measured
--- side by side: search.width is how many are wanted. All that is random comes from search.random.
+-- when the budget is spent, and search:choose(make), which may prefer one of several points that
+-- make() gives. Points that are proposed together may be measured side by side: search.width is how
+-- many are wanted. All that is random comes from search.random.
 
 local argument = require "perilune.argument"
 require "perilune.core".internal() -- errors name the scripts of others
@@ -32,9 +33,10 @@ end
 
 --- Points at random.
 function strategies.random(search)
+  local function any() return search.space:random(search.random) end
   while true do
     local points = {}
-    for i = 1, search.width do points[i] = search.space:random(search.random) end
+    for i = 1, search.width do points[i] = search:choose(any) end
     search:costs_of(points)
   end
 end
@@ -69,7 +71,9 @@ function strategies.beam(search)
     local list, points = table.move(beam, 1, #beam, 1, {}), {}
     for _, one in ipairs(beam) do
       for _ = 1, math.max(sizes.neighbours, search.width // sizes.beam) do
-        points[#points + 1] = search.space:mutate(one.point, search.random)
+        points[#points + 1] = search:choose(function()
+          return search.space:mutate(one.point, search.random)
+        end)
       end
     end
     beam = best_of(add_measured(search, list, points), sizes.beam)
@@ -96,7 +100,9 @@ function strategies.evolutionary(search)
   local missing = size - #population
   while true do
     local list, points = table.move(population, 1, #population, 1, {}), {}
-    for i = 1, missing do points[i] = child_of(search, population) end
+    for i = 1, missing do
+      points[i] = search:choose(function() return child_of(search, population) end)
+    end
     population = best_of(add_measured(search, list, points), size)
     missing = size
   end
