@@ -132,6 +132,23 @@ describe("the decision tree", function()
     end
   end)
 
+  it("is made in linear time", function()
+    local ops = { "exp", "log", "sqrt", "tanh", "sigmoid", "negative", "abs", "floor", "ceil",
+      "erf", "sin", "cos", "sinh", "cosh", "tan", "atan", "round", "sign", "rsqrt", "nn.relu" }
+    local texts = {}
+    for i = 0, 15999 do
+      texts[i + 1] = ("%s(%s(%s(nn.softplus(%s(?x))))) => exp(?x)"):format(ops[i % 20 + 1],
+        ops[i // 20 % 20 + 1], ops[i // 400 % 20 + 1], ops[i // 8000 + 1])
+    end
+    local began = os.clock()
+    local rules = pl.rules(texts)
+    assert.is_true(os.clock() - began < 2.5)
+    local x = pl.var("x", "Tensor[(3), float32]")
+    local last = pl.op.nn.relu(pl.op.nn.relu(pl.op.nn.relu(pl.op.nn.softplus(pl.op.log(x)))))
+    local _, counts = rules:apply(pl.func({ x }, last))
+    assert.equal(1, counts[16000].tried)
+  end)
+
   it("visits a node behind thousands that it passes over", function()
     local last = pl.var("x", "Tensor[(3), float32]")
     local fn = last
