@@ -95,6 +95,27 @@ def @main(%%x: Tensor[(3), float32], %%y: Tensor[(3), float32], %%b: bool) {
 ]]):format(table.concat(lines, "\n"))))
 end
 
+describe("a rewrite by rules", function()
+  -- The first change, and one after it.
+  for _, first in ipairs { "", "  %3 = negative(negative(%x));\n" } do
+    it("infers users again of a node whose type it learns", function()
+      local mod = assert(pl.parse(([[
+#[version = "0.0.5"]
+def @main(%%x: Tensor[*, float32]) {
+%s  %%0 = tanh(%%x);
+  %%1 = reshape(%%0, newshape=[2, 3]);
+  %%2 = exp(%%0);
+  (%%1, %%2, %s)
+}
+]]):format(first, first == "" and "%x" or "%3")))
+      local out = pl.rules { "reshape(?y@tanh(_), newshape=_) => ?y",
+        "negative(negative(?x)) => ?x" }(mod)
+      assert.equal("Tensor[(2, 3), float32]", tostring(out.main.body.fields[1].type))
+      assert.equal("Tensor[(2, 3), float32]", tostring(out.main.body.fields[2].type))
+    end)
+  end
+end)
+
 describe("the decision tree", function()
   it("finds what trying every rule finds", function()
     local applied = 0
