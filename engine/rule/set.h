@@ -259,6 +259,11 @@ static inline uint32_t pln_rule_key(uint32_t n_root_ops, const pln_node *node) {
 const uint32_t *pln_rule_tree_find(const pln_rule_set *set, const pln_graph *g,
                                    pln_ref node, uint32_t root, pln_ref *paths,
                                    uint32_t *count);
+/* The variants that the tree leaves for nodes that variant `v` matches, in
+ * order of their rules. One that matches all these nodes is among them. */
+const uint32_t *pln_rule_tree_find_general(const pln_rule_set *set,
+                                           const pln_rule_variant *v,
+                                           uint32_t *count);
 /* The first node from `from` on, before `end`, that a variant may match, for
  * which rules must be read, or that is of the kind `also`; `end`: there is
  * none. */

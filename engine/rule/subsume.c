@@ -356,16 +356,17 @@ static bool always_applies(const pln_rule_entry *r) {
 static bool is_shadowed(const pln_rule_set *s, const pln_rule_variant *v,
                         uint32_t index, uint32_t *by) {
   const pln_pattern_node *root = &s->patterns[v->first];
-  for (uint32_t i = 0; i < index; i++) {
-    const pln_rule_entry *r = &s->rules[i];
-    if (!always_applies(r) || r->info.proof > s->rules[index].info.proof)
-      continue;
-    for (uint32_t k = 0; k < r->n_variants; k++) {
-      const pln_rule_variant *a = &s->variants[r->first_variant + k];
-      *by = i;
-      if (s->patterns[a->first].kind == root->kind && is_more_general(s, a, v))
-        return true;
-    }
+  uint32_t count;
+  const uint32_t *variants = pln_rule_tree_find_general(s, v, &count);
+  for (uint32_t i = 0; i < count; i++) {
+    const pln_rule_variant *a = &s->variants[variants[i]];
+    const pln_rule_entry *r = &s->rules[a->rule];
+    if (a->rule >= index)
+      return false;
+    *by = a->rule;
+    if (s->patterns[a->first].kind == root->kind && always_applies(r) &&
+        r->info.proof <= s->rules[index].info.proof && is_more_general(s, a, v))
+      return true;
   }
   return false;
 }

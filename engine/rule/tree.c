@@ -44,7 +44,8 @@ typedef struct tree_builder {
   uint32_t *cases; /* the keys that the current tree node tells apart */
   uint32_t n_cases, cap_cases;
   uint32_t *case_stamps; /* by key: the stamp of the item that has the case */
-  uint32_t max_nodes;    /* of the tree that is being built */
+  /* Of the tree that is being built: nodes, and rows of all nodes. */
+  uint32_t max_nodes, max_rows;
 } tree_builder;
 
 /* -------------------------------------------------------------------- paths */
@@ -378,7 +379,7 @@ static pln_status split_item(tree_builder *b, uint32_t at, uint32_t path) {
 static pln_status build_items(tree_builder *b, uint32_t first) {
   for (uint32_t at = first; at < b->n_items; at++) {
     const tree_item *item = &b->items[at];
-    bool ends = b->set->n_tree > b->max_nodes ||
+    bool ends = b->set->n_tree > b->max_nodes || b->n_pool > b->max_rows ||
                 (item->count <= FEW_ROWS && item->depth >= FEW_TESTS);
     uint32_t path = ends ? PLN_NONE : choose_path(b, at);
     if (path == PLN_NONE)
@@ -399,6 +400,7 @@ static pln_status build_rows(tree_builder *b, uint32_t root) {
     PLN_TRY(add_row(b, i));
   PLN_TRY(add_tree_node(b->set, &item.node));
   b->max_nodes = first + 8 * b->n_rows + 64;
+  b->max_rows = 256 * b->n_rows + 16384;
   PLN_TRY(add_item(b, item)); /* tested: path 0, the root */
   PLN_TRY(build_items(b, b->n_items - 1));
   b->set->roots[root] = first;
@@ -499,9 +501,9 @@ static void note_roots(pln_rule_set *s) {
 
 /* Makes the leaves that every tree shares. */
 static pln_status begin_tree(pln_rule_set *s) {
-  uint32_t leaf = 0;
-  while (leaf + 1 < PLN_TREE_FIRST)
-    PLN_TRY(add_tree_node(s, &leaf));
+  uint32_t node = 0;
+  while (node + 1 < PLN_TREE_FIRST)
+    PLN_TRY(add_tree_node(s, &node));
   return cover_jumps(s, 0);
 }
 
@@ -620,6 +622,42 @@ const uint32_t *pln_rule_tree_find(const pln_rule_set *s, const pln_graph *g,
     pln_ref operand = fetch(g, t, paths);
     paths[t->path] = operand;
     at = find_child(s, at, operand_key(s, g, operand));
+  }
+  *count = t->count;
+  return s->leaves + t->first;
+}
+
+/* The pattern of a variant at a path; PLN_NONE: it has none. */
+static uint32_t find_at_path(const pln_rule_set *s, const pln_rule_variant *v,
+                             uint32_t path) {
+  uint32_t args[PLN_RULE_MAX_NODES], depth = 0, at = 0;
+  for (; path && depth < PLN_COUNT(args); path = s->paths[path].parent)
+    args[depth++] = s->paths[path].arg;
+  while (depth-- > 0 && at != PLN_NONE) {
+    uint32_t i = at + 1;
+    while (i < v->count && (s->patterns[v->first + i].parent != at ||
+                            s->patterns[v->first + i].arg != args[depth]))
+      i++;
+    at = i < v->count ? i : PLN_NONE;
+  }
+  return at;
+}
+
+const uint32_t *pln_rule_tree_find_general(const pln_rule_set *s,
+                                           const pln_rule_variant *v,
+                                           uint32_t *count) {
+  const uint32_t *keys;
+  uint32_t single = 0, n;
+  const pln_tree_node *t;
+  (void)pattern_keys(s, &s->patterns[v->first], &single, &keys, &n);
+  *count = 0;
+  if (!n)
+    return NULL;
+  for (uint32_t at = s->roots[keys[0]]; t = &s->tree[at], t->path != 0;) {
+    uint32_t i = find_at_path(s, v, t->path);
+    bool any = i == PLN_NONE ||
+               !pattern_keys(s, &s->patterns[v->first + i], &single, &keys, &n);
+    at = any || !n ? t->otherwise : find_child(s, at, keys[0]);
   }
   *count = t->count;
   return s->leaves + t->first;

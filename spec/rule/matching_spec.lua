@@ -95,6 +95,27 @@ def @main(%%x: Tensor[(3), float32], %%y: Tensor[(3), float32], %%b: bool) {
 ]]):format(table.concat(lines, "\n"))))
 end
 
+describe("a rewrite by rules", function()
+  -- The first change, and one after it.
+  for _, first in ipairs { "", "  %3 = negative(negative(%x));\n" } do
+    it("infers users again of a node whose type it learns", function()
+      local mod = assert(pl.parse(([[
+#[version = "0.0.5"]
+def @main(%%x: Tensor[*, float32]) {
+%s  %%0 = tanh(%%x);
+  %%1 = reshape(%%0, newshape=[2, 3]);
+  %%2 = exp(%%0);
+  (%%1, %%2, %s)
+}
+]]):format(first, first == "" and "%x" or "%3")))
+      local out = pl.rules { "reshape(?y@tanh(_), newshape=_) => ?y",
+        "negative(negative(?x)) => ?x" }(mod)
+      assert.equal("Tensor[(2, 3), float32]", tostring(out.main.body.fields[1].type))
+      assert.equal("Tensor[(2, 3), float32]", tostring(out.main.body.fields[2].type))
+    end)
+  end
+end)
+
 describe("the decision tree", function()
   it("finds what trying every rule finds", function()
     local applied = 0
@@ -130,6 +151,23 @@ describe("the decision tree", function()
       local fn = pl.func({ x }, pl.op.nn.relu(pl.op[name](x)))
       assert.equal(fn, (rules:apply(fn)))
     end
+  end)
+
+  it("is made in linear time", function()
+    local ops = { "exp", "log", "sqrt", "tanh", "sigmoid", "negative", "abs", "floor", "ceil",
+      "erf", "sin", "cos", "sinh", "cosh", "tan", "atan", "round", "sign", "rsqrt", "nn.relu" }
+    local texts = {}
+    for i = 0, 15999 do
+      texts[i + 1] = ("%s(%s(%s(nn.softplus(%s(?x))))) => exp(?x)"):format(ops[i % 20 + 1],
+        ops[i // 20 % 20 + 1], ops[i // 400 % 20 + 1], ops[i // 8000 + 1])
+    end
+    local began = os.clock()
+    local rules = pl.rules(texts)
+    assert.is_true(os.clock() - began < 2.5)
+    local x = pl.var("x", "Tensor[(3), float32]")
+    local last = pl.op.nn.relu(pl.op.nn.relu(pl.op.nn.relu(pl.op.nn.softplus(pl.op.log(x)))))
+    local _, counts = rules:apply(pl.func({ x }, last))
+    assert.equal(1, counts[16000].tried)
   end)
 
   it("visits a node behind thousands that it passes over", function()

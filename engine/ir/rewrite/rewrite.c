@@ -154,6 +154,7 @@ static pln_status copy_prefix(pln_rewrite *rw) {
     return pln_nomem(rw->engine);
   memset(rw->map, 0xff, size);
   rw->b->scoped = true;
+  rw->unmapped = rw->at;
   if (rw->at < old->n_nodes)
     rw->b->origin = old->origin[rw->at];
   if (old->origins)
