@@ -171,7 +171,8 @@ static joined_form form_of(const join_run *r, pln_ref node) {
  * uses it. */
 static bool continues(const join_run *r, pln_ref node, joined_form form) {
   const pln_graph *g = r->graph;
-  if (form != JOIN_PARTS && pln_rule_driver_uses(r->ctx->driver, node) != 1)
+  if (pln_type_rank(r->ctx->engine, g->nodes[node].type) != r->rank ||
+      (form != JOIN_PARTS && pln_rule_driver_uses(r->ctx->driver, node) != 1))
     return false;
   if (r->count == 0)
     return true;

@@ -425,15 +425,16 @@ static bool find_block(move_tree *t) {
   const pln_graph *g = t->graph;
   for (uint32_t i = 0; i < t->n; i++) {
     pln_ref node = t->nodes[i].node;
-    if (!t->nodes[i].inside) {
-      if (!has_shape(t, node))
-        return false;
+    if (t->nodes[i].inside && is_split(g, node))
+      continue;
+    if (!has_shape(t, node))
+      return false;
+    if (!t->nodes[i].inside)
       t->block = gcd(t->block, size_from(t, node, 1));
-    } else if (pln_is_call(g, node, PLN_OP_CONCAT)) {
+    else if (pln_is_call(g, node, PLN_OP_CONCAT)) {
       if (!cut_concat(t, node))
         return false;
-    } else if (!is_split(g, node) && !reshapes(g, node) && !is_unary(g, node) &&
-               !cut_view(t, node))
+    } else if (!reshapes(g, node) && !is_unary(g, node) && !cut_view(t, node))
       return false;
   }
   return true;
