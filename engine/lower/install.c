@@ -119,6 +119,14 @@ static const pln_option vtcm_options[] = {
      .doc = "Bytes; 0: the target's vtcm-capacity, or no limit."},
 };
 
+static const pln_option layout_rewrite_options[] = {
+    {.name = "skip_ndarray_rewrite",
+     .kind = PLN_ATTR_INT,
+     .is_bool = true,
+     .fallback = "false",
+     .doc = "Constants keep their elements; functions with such are refused."},
+};
+
 #define no_options NULL
 enum {
   N_hoist_if_options = PLN_COUNT(hoist_if_options),
@@ -126,6 +134,7 @@ enum {
   N_lift_attr_options = PLN_COUNT(lift_attr_options),
   N_filter_options = PLN_COUNT(filter_options),
   N_bind_target_options = PLN_COUNT(bind_target_options),
+  N_layout_rewrite_options = PLN_COUNT(layout_rewrite_options),
   N_vtcm_options = PLN_COUNT(vtcm_options),
   N_thread_sync_options = PLN_COUNT(thread_sync_options),
   N_flattener_options = PLN_COUNT(flattener_options),

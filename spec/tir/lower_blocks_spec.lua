@@ -125,3 +125,69 @@ for i, j in T.grid(2, 4):
     C_1[i * 4 + j] = T.Cast("int8", A_1[i * 8 + j] < B_1[j])]])
   end)
 end)
+
+describe("tir.RemoveWeightLayoutRewriteBlock", function()
+  local remove = pl.passes["tir.RemoveWeightLayoutRewriteBlock"]
+
+  local function main(params, allocation, block)
+    return assert(pl.tir.parse(([[
+from tvm.script import tir as T
+
+@T.prim_func
+def main(%s):
+    T.func_attr({"layout_free_buffers": [0]})
+    with T.block("root"):
+        T.reads()
+        T.writes()
+        D = T.alloc_buffer((8,))
+%s        for i, j in T.grid(8, 8):
+            with T.block("layout_rewrite"):
+                vi, vj = T.axis.remap("SS", [i, j])
+%s
+        for i, j, k in T.grid(2, 8, 4):
+            with T.block("sum"):
+                vi, vj, vk = T.axis.remap("SRS", [i, j, k])
+                T.reads(C[vi, vj, vk])
+                T.writes(B[vi * 4 + vk])
+                with T.init():
+                    B[vi * 4 + vk] = T.float32(0)
+                B[vi * 4 + vk] = B[vi * 4 + vk] + C[vi, vj, vk]
+]]):format(params, allocation, (block:gsub("[^\n]+", "                %0")))))
+  end
+
+  local old = 'A: T.Buffer((8, 8), "float32"), B: T.Buffer((8,), "float32")'
+  local allocation = "        C = T.alloc_buffer((2, 8, 4))\n"
+  local copy = [[
+T.reads(A[vi, vj])
+T.writes(C[vi // 4, vj, vi % 4])
+T.block_attr({"meta_schedule.layout_rewrite_preproc": T.bool(True)})
+]]
+  local store = "C[vi // 4, vj, vi % 4] = A[vi, vj]"
+
+  it("passes weights in the layout into which a block puts them", function()
+    local out = remove()(main(old, allocation, copy .. store))
+    local after = main('C: T.Buffer((2, 8, 4), "float32"), B: T.Buffer((8,), "float32")', "", [[
+T.reads()
+T.writes()
+T.block_attr({"meta_schedule.layout_rewrite_preproc": T.bool(True)})
+T.evaluate(0)]])
+    assert.is_true(pl.equal(after, out, { map_free_vars = true }), pl.tir.script(out))
+    local mod = main(old, allocation, (copy:gsub("True", "False")) .. store)
+    assert.is_true(rawequal(mod, remove { skip_ndarray_rewrite = true }(mod)))
+  end)
+
+  local function refuses(message, before)
+    assert.error_matches(function() remove()(before) end, message, 1, true)
+  end
+
+  it("refuses blocks that are no copies of a parameter", function()
+    refuses("block 'layout_rewrite' is no single copy from a buffer's element",
+      main(old, allocation, copy .. "C[vi // 4, vj, vi % 4] = A[vi, vj] + T.float32(1)"))
+    refuses("block 'layout_rewrite' is no single copy from a buffer's element",
+      main(old, allocation, copy .. store .. "\n" .. store))
+    refuses("block 'layout_rewrite' copies from a buffer that is no parameter",
+      main(old, allocation, (copy:gsub("A%[vi, vj", "D[vi")) .. "C[vi // 4, vj, vi % 4] = D[vi]"))
+    refuses("block 'layout_rewrite' copies into a buffer that no block allocates",
+      main(old .. ', C: T.Buffer((2, 8, 4), "float32")', "", copy .. store))
+  end)
+end)

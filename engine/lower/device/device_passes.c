@@ -7,8 +7,8 @@
  * tvm.lower run by name, and nothing that this engine cannot lower passes
  * unnoticed.
  *
- *     A_shared = T.allocate([64], "float32", "shared.dyn")
- *         =>   tir.MergeDynamicSharedMemoryAllocations refuses it
+ *     A_warp = T.allocate([64], "float32", "warp")
+ *         =>   tir.LowerWarpMemory refuses it
  *
  * Semantics: TVM's passes of the same names on programs without such parts. */
 

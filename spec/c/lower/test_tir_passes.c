@@ -120,7 +120,23 @@ typedef struct pass_case {
   "        i = T.launch_thread('threadIdx.x', 16)\n"                       \
   "        A[i] = B[k]\n"
 
+#define LAYOUT                                                             \
+  "    with T.block('root'):\n"                                            \
+  "        T.reads()\n"                                                    \
+  "        T.writes()\n"                                                   \
+  "        C = T.alloc_buffer((8, 8))\n"                                   \
+  "        for i in range(64):\n"                                          \
+  "            with T.block('copy'):\n"                                    \
+  "                vi = T.axis.spatial(64, i)\n"                           \
+  "                T.reads(A[vi])\n"                                       \
+  "                T.writes(C[vi // 8, vi % 8])\n"                         \
+  "                T.block_attr({'meta_schedule.layout_rewrite_preproc': " \
+  "1})\n"                                                                  \
+  "                C[vi // 8, vi % 8] = A[vi]\n"                           \
+  "        B[0] = C[0, 0]\n"
+
 static const pass_case cases[] = {
+    {"tir.RemoveWeightLayoutRewriteBlock", HEAD LAYOUT},
     {"tir.AnnotateDeviceRegions", HEAD HOSTED REGIONS},
     {"tir.SplitHostDevice", HEAD HOSTED REGIONS},
     {"tir.ManifestSharedMemoryLocalStage", HEAD LOCAL_STAGE},
