@@ -148,10 +148,10 @@ describe("transformed convolutions", function()
 
   local cases = {
     { inputs = 32, outputs = 32, height = 8, width = 8, pads = { 1, 1, 1, 1 } },
-    { inputs = 32, outputs = 48, height = 7, width = 9, pads = { 1, 1, 1, 1 } },
-    { inputs = 48, outputs = 32, height = 6, width = 6 },
-    { inputs = 32, outputs = 32, height = 5, width = 11, pads = { 2, 0, 1, 3 }, batch = 2 },
-    { inputs = 384, outputs = 512, height = 5, width = 4, pads = { 1, 1, 1, 1 }, places = "16" },
+    { inputs = 32, outputs = 48, height = 15, width = 13, pads = { 1, 1, 1, 1 } },
+    { inputs = 48, outputs = 32, height = 16, width = 14 },
+    { inputs = 32, outputs = 32, height = 13, width = 19, pads = { 2, 0, 1, 3 }, batch = 2 },
+    { inputs = 32, outputs = 48, height = 5, width = 4, pads = { 1, 1, 1, 1 }, places = "16" },
   }
   for i, case in ipairs(cases) do
     it(("give what their definition gives, case %d"):format(i), function()
@@ -167,11 +167,12 @@ describe("transformed convolutions", function()
     end)
   end
 
-  it("are as defined where that is asked for, and for strides, other weights and few channels",
+  it("are as defined where that is asked for, and for strides, few channels and pixels",
     function()
       local mod = model(cases[1])
       assert.is_false(places_of(mod, "off"))
-      for _, change in ipairs { { strides = { 2, 2 } }, { inputs = 16 }, { outputs = 16 } } do
+      for _, change in ipairs { { strides = { 2, 2 } }, { inputs = 16 }, { outputs = 16 },
+        { height = 2, width = 2 } } do
         local case = { inputs = 32, outputs = 32, height = 8, width = 8, pads = { 1, 1, 1, 1 } }
         for key, value in pairs(change) do case[key] = value end
         assert.is_false(places_of((model(case))))

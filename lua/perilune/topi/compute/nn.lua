@@ -90,8 +90,9 @@ local function packed_conv(x, weight, arg, groups, options, dtype)
     return nil
   end
   local axes = { 1, 2, 3, 0 }
-  if groups == 1 and arg.winograd and winograd.suits(x, kernel, options) then
-    return winograd.conv2d(x, kernel, arg, conv.split_padding(options.padding, 2, "nn.conv"))
+  local before, after = conv.split_padding(options.padding, 2, "nn.conv")
+  if groups == 1 and arg.winograd and winograd.suits(x, kernel, options, before, after) then
+    return winograd.conv2d(x, kernel, arg, before, after)
   end
   if groups == 1 then return conv.conv2d_packed(x, arg.pack(axes, block), options) end
   local _, own = layout.of(x)
