@@ -129,6 +129,29 @@ describe("blocked layouts", function()
   end)
 end)
 
+describe("C of a model with blocked layouts", function()
+  local x = input "Tensor[(1, 3, 16, 16), float32]"
+  local border = { 1, 1, 1, 1 }
+  local a = op.nn.relu(conv(x, 32, 3, 3, { pads = border }))
+  local b = conv(conv(a, 32, 32, 3, { pads = border }), 32, 32, 3, { group = 32, pads = border })
+  local pool = op.nn.max_pool(b, { kernel_shape = { 2, 2 }, strides = { 2, 2 } })
+  local mod = pl.module { main = pl.func({ x }, op.nn.softmax(op.nn.dense(
+    op.nn.batch_flatten(pool), constant({ 37, 2048 }, 7), { units = 37 }))) }
+  local arg = pl.tensor.random({ 1, 3, 16, 16 }, "float32", { seed = 9 })
+
+  for _, cc in ipairs { "gcc", "clang", "tcc" } do
+    it("is compiled without warnings by " .. cc, function()
+      if not os.execute(("command -v %s > /dev/null 2>&1"):format(cc)) then
+        return pending("without " .. cc)
+      end
+      local built = pl.build(mod, { cc = cc, flags = cc == "tcc" and "-std=c11 -Wall -Werror"
+        or "-std=c11 -O1 -march=native -Wall -Wextra -Werror" })
+      assert.is_true((built.main(arg)[1]:compare(pl.eval(mod, arg), { rtol = 1e-4,
+        atol = 1e-5 })))
+    end)
+  end
+end)
+
 describe("transformed convolutions", function()
   -- x -> 1 x 1 convolution -> the convolution that is transformed.
   local function model(case)
