@@ -272,4 +272,18 @@ describe("packed weights", function()
     assert.is_true((pl.eval(lowered, input):compare(pl.eval(mod, input), { rtol = 1e-4,
       atol = 1e-5 })))
   end)
+
+  it("are filled with zeros where their columns make no whole vectors", function()
+    local x = pl.var("x", "Tensor[(5, 24), float32]")
+    local weight = pl.tensor.random({ 37, 24 }, "float32", { seed = 1, low = -1, high = 1 })
+    local mod = pl.module { main = pl.func({ x }, pl.op.nn.relu(pl.op.nn.dense(x,
+      pl.const(weight), { units = 37 }))) }
+    local lowered = lower(mod)
+    assert.matches("Tensor[(2, 24, 32), float32]", tostring(lowered.functions.main), 1, true)
+    local input = pl.tensor.random({ 5, 24 }, "float32", { seed = 3 })
+    assert.is_true((pl.eval(lowered, input):compare(pl.eval(mod, input), { rtol = 1e-4,
+      atol = 1e-5 })))
+    local built = pl.build(mod).main(input)[1]
+    assert.is_true((built:compare(pl.eval(mod, input), { rtol = 1e-4, atol = 1e-5 })))
+  end)
 end)

@@ -9,7 +9,8 @@
 -- operand of the call that is a list of integers (a shape, axes, bounds) is known to the compute.
 -- Other constant operands, weights, may be packed: args[i].pack(axes, block) is the operand with
 -- its axes permuted, which the call gets as a constant of its own. With a block the last of them is
--- cut in blocks: their number is the first axis, their length the last one.
+-- cut in blocks, the last of which is filled with zeros: their number is the first axis, their
+-- length the last one.
 -- args[i].computed(shape, f) is what an expression f(operand) gives. args[i].winograd: products may
 -- be rounded in other ways than those of the definition.
 
@@ -155,7 +156,10 @@ local function packed(state, param, axes, block)
     end)
   end
   local cut, order = table.move(shape, 1, rank, 1, {}), { rank - 1 }
-  cut[rank], cut[rank + 1] = shape[rank] // block, block
+  cut[rank], cut[rank + 1] = (shape[rank] + block - 1) // block, block
+  local pads = {}
+  for i = 1, 2 * rank do pads[i] = 0 end
+  pads[2 * rank] = cut[rank] * block - shape[rank]
   for i = 0, rank do
     if i ~= rank - 1 then order[#order + 1] = i end
   end
@@ -163,6 +167,7 @@ local function packed(state, param, axes, block)
   shape[rank + 1] = block
   return computed(state, param, shape, function(weight)
     local permuted = ir.Call("transpose", { weight }, { axes = axes })
+    if pads[2 * rank] > 0 then permuted = ir.Call("nn.pad", { permuted }, { pads = pads }) end
     return ir.Call("transpose", { ir.Call("reshape", { permuted }, { newshape = cut }) },
       { axes = order })
   end)

@@ -58,6 +58,15 @@ function tile.of(rows, columns, scalar)
   return best_rows, best_columns
 end
 
+--- The columns of a panel of weights: those of a tile, or 32 where the extent has no divisor that
+-- fills vectors, so that the last panel is filled up.
+function tile.panel(rows, columns, scalar)
+  local _, own = tile.of(rows, columns, scalar)
+  local _, filled = fill_of(own)
+  local fills = filled > 2 / 3 and own % 4 == 0
+  return (scalar or fills or columns < 32) and own or 32
+end
+
 --- The tile of a convolution: how many neighbouring pixels, and how many blocks of channels, each
 -- of one vector. Both divide their extents.
 function tile.of_pixels(pixels, blocks)

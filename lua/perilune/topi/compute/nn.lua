@@ -27,6 +27,14 @@ local function holds(attr) return attr == true or attr == 1 end
 
 -- ------------------------------------------------------------------ products
 
+-- The first n elements along an axis, from 1: what lies behind them filled a block.
+local function first(x, axis, n)
+  local shape = dims.of(x)
+  if shape[axis] == n then return x end
+  shape[axis] = n
+  return dims.compute(shape, function(index) return x[index] end, "T_first", "injective")
+end
+
 -- x times the operand of a call: in panels as wide as the tiles of the product if it is a constant.
 local function product(x, weight, arg, transposed, dtype)
   local shape = dims.of(weight)
@@ -34,10 +42,11 @@ local function product(x, weight, arg, transposed, dtype)
     return dense.matmul(x, weight, false, transposed, dtype)
   end
   local axes = transposed and { 1, 0 } or { 0, 1 }
-  local _, columns = tile.of(dims.of(x)[x.ndim - 1], shape[axes[2] + 1],
+  local columns = tile.panel(dims.of(x)[x.ndim - 1], shape[axes[2] + 1],
     not (tile.is_vector(x.dtype) and tile.is_vector(weight.dtype)))
   if columns % 4 == 0 then
-    return dense.matmul_panels(x, arg.pack(axes, columns), dtype)
+    local result = dense.matmul_panels(x, arg.pack(axes, columns), dtype)
+    return first(result, result.ndim, shape[axes[2] + 1])
   end
   return dense.matmul(x, transposed and arg.pack(axes) or weight, false, false, dtype)
 end
@@ -85,17 +94,21 @@ local function packed_conv(x, weight, arg, groups, options, dtype)
   local kernel = dims.of(weight)
   local block = layout.block(kernel[1])
   local vectors = x.dtype == dtype and operand.is_float(dtype) and tile.is_vector(dtype)
-  if not arg.pack or #kernel ~= 4 or not block or not vectors
+  if not arg.pack or #kernel ~= 4 or kernel[1] < 8 or not vectors
     or type(dims.of(x)[2]) ~= "number" then
     return nil
   end
   local axes = { 1, 2, 3, 0 }
-  if groups == 1 and arg.winograd and winograd.suits(x, kernel, options) then
-    return winograd.conv2d(x, kernel, arg, conv.split_padding(options.padding, 2, "nn.conv"))
+  local before, after = conv.split_padding(options.padding, 2, "nn.conv")
+  if groups == 1 and arg.winograd and winograd.suits(x, kernel, options, before, after) then
+    return winograd.conv2d(x, kernel, arg, before, after)
   end
-  if groups == 1 then return conv.conv2d_packed(x, arg.pack(axes, block), options) end
+  if groups == 1 then
+    return first(conv.conv2d_packed(x, arg.pack(axes, block or 8), options), 2, kernel[1])
+  end
   local _, own = layout.of(x)
-  if own == block and kernel[2] == 1 and kernel[1] == groups and dims.of(x)[2] == groups then
+  if own and own == block and kernel[2] == 1 and kernel[1] == groups
+    and dims.of(x)[2] == groups then
     return conv.depthwise_conv2d_packed(x, arg.pack(axes, block), options)
   end
 end

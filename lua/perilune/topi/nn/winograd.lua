@@ -31,17 +31,15 @@ local winograd = {}
 -- Tiles that are transformed together at the most.
 local MOST_TILES = 16
 
--- The larger tiles first: the smaller ones are for weights that would be too large, as they are
--- read from memory. `most`: bytes of U.
 local variants = {
-  { tile = 4, patch = 6, most = 12 << 20,
+  { tile = 4, patch = 6,
     B = { { 4, 0, -5, 0, 1, 0 }, { 0, -4, -4, 1, 1, 0 }, { 0, 4, -4, -1, 1, 0 },
       { 0, -2, -1, 2, 1, 0 }, { 0, 2, -1, -2, 1, 0 }, { 0, 4, 0, -5, 0, 1 } },
     A = { { 1, 1, 1, 1, 1, 0 }, { 0, 1, -1, 2, -2, 0 }, { 0, 1, 1, 4, 4, 0 },
       { 0, 1, -1, 8, -8, 1 } },
     G = { { 1 / 4, 0, 0 }, { -1 / 6, -1 / 6, -1 / 6 }, { -1 / 6, 1 / 6, -1 / 6 },
       { 1 / 24, 1 / 12, 1 / 6 }, { 1 / 24, -1 / 12, 1 / 6 }, { 0, 0, 1 } } },
-  { tile = 2, patch = 4, most = 20 << 20,
+  { tile = 2, patch = 4,
     B = { { 1, 0, -1, 0 }, { 0, 1, 1, 0 }, { 0, -1, 1, 0 }, { 0, 1, 0, -1 } },
     A = { { 1, 1, 1, 0 }, { 0, 1, -1, -1 } },
     G = { { 1, 0, 0 }, { 1 / 2, 1 / 2, 1 / 2 }, { 1 / 2, -1 / 2, 1 / 2 }, { 0, 0, 1 } } },
@@ -71,16 +69,35 @@ local function transformed(variant, weight, outputs, inputs, block)
   return ir.Call("transpose", { product }, { axes = { 0, 2, 1, 3 } })
 end
 
--- The first variant whose U is small enough.
-local function variant_of(kernel)
+-- Cycles for each weight: those of vector products, of which a weight is one lane, and those that
+-- read it from beyond the cache.
+local LANES, BYTES_A_CYCLE, TRANSFORMS = 16, 10, 1.2
+
+local function cost(products, weights) return products / LANES + 4 * weights / BYTES_A_CYCLE end
+
+local function tiles_of(extent, variant) return (extent + variant.tile - 1) // variant.tile end
+
+-- The variant that computes results of that extent fastest; nil: their definition does. One pixel
+-- of a result needs 9 products for each weight, a tile needs one for each place.
+local function variant_of(height, width)
+  local best, least = nil, cost(9 * height * width, 9)
   for _, variant in ipairs(variants) do
-    local bytes = variant.patch * variant.patch * kernel[1] * kernel[2] * 4
-    if bytes <= variant.most then return variant end
+    local places = variant.patch * variant.patch
+    local tiles = tiles_of(height, variant) * tiles_of(width, variant)
+    local own = cost(TRANSFORMS * places * tiles, places)
+    if own < least then best, least = variant, own end
   end
+  return best
 end
 
---- Whether a convolution is worth it: of a blocked float32 tensor by 3 x 3 weights, each pixel.
-function winograd.suits(x, kernel, options)
+local function extents_of(x, before, after)
+  local shape = dims.of(x)
+  return shape[3] + before[1] + after[1] - 2, shape[4] + before[2] + after[2] - 2
+end
+
+--- Whether a convolution is worth it: of a blocked float32 tensor by 3 x 3 weights, each pixel;
+-- before, after: widths of its border.
+function winograd.suits(x, kernel, options, before, after)
   local _, block = layout.of(x)
   local function is_one(value)
     return value == nil or value == 1 or type(value) == "table" and value[1] == 1 and value[2] == 1
@@ -88,7 +105,7 @@ function winograd.suits(x, kernel, options)
   return block and x.dtype == "float32" and kernel[3] == 3 and kernel[4] == 3
     and is_one(options.strides) and is_one(options.dilation)
     and layout.block(kernel[1]) == block and kernel[1] >= 32 and kernel[2] >= 32
-    and variant_of(kernel) ~= nil
+    and variant_of(extents_of(x, before, after)) ~= nil
 end
 
 -- ----------------------------------------------------------------- transforms
@@ -227,18 +244,18 @@ local function statement(plan, x, u, out)
 end
 
 --- The convolution of a blocked tensor, which winograd.suits, by weights that arg.computed makes
--- ahead of time; options.padding: widths before and after both axes.
+-- ahead of time.
 function winograd.conv2d(data, kernel, arg, before, after)
   local shape = dims.of(data)
   local _, block = layout.of(data)
-  local variant = variant_of(kernel)
+  local height, width = extents_of(data, before, after)
+  local variant = variant_of(height, width)
   local size, places = variant.tile, variant.patch * variant.patch
   local plan = { A = variant.A, B = variant.B, tile = size, patch = variant.patch,
     places = places, block = block, batch = shape[1], inputs = shape[2] // block,
-    outputs = kernel[1] // block, height = shape[3] + before[1] + after[1] - 2,
-    width = shape[4] + before[2] + after[2] - 2 }
-  local down = (plan.height + size - 1) // size
-  plan.across = (plan.width + size - 1) // size
+    outputs = kernel[1] // block, height = height, width = width,
+    across = tiles_of(width, variant) }
+  local down = tiles_of(height, variant)
   plan.rows = tile.divisor(down, math.max(1, MOST_TILES // plan.across))
   plan.groups, plan.tiles = down // plan.rows, plan.rows * plan.across
   plan.tile_pixels, plan.tile_blocks = tile.of_pixels(plan.tiles, plan.outputs)
