@@ -54,7 +54,7 @@ function slurm.start(folder)
   command.write(folder .. "/slurm.conf", text)
   os.execute(("mkdir -p %s/state; dd if=/dev/urandom of=%s/key bs=128 count=1 2>/dev/null; "
     .. "chmod 600 %s/key; chmod 755 %s"):format(folder, folder, folder, folder))
-  self.environment = ("SLURM_CONF=%s/slurm.conf "):format(folder)
+  self.environment = ("SLURM_CONF=%s/slurm.conf TMPDIR=%s "):format(folder, folder)
   local function run(line)
     self.all[#self.all + 1] = processes.start(("exec %s%s%s >>%s/daemons.log 2>&1"):format(clean,
       self.environment, line, folder))
