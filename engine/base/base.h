@@ -34,8 +34,8 @@ enum { PLN_MOST_KEPT = 32 };
 typedef struct pln_memory {
   pln_alloc_fn fn;
   void *ud;
-  size_t used; /* including kept blocks */
-  size_t peak; /* without them */
+  size_t used;              /* including kept blocks */
+  size_t peak;              /* without them */
   uint64_t calls;           /* calls that asked the allocator for memory */
   uint64_t bytes_requested; /* total bytes requested by them */
   size_t limit;             /* maximum of `used`; 0: no limit */
