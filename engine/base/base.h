@@ -34,8 +34,8 @@ enum { PLN_MOST_KEPT = 32 };
 typedef struct pln_memory {
   pln_alloc_fn fn;
   void *ud;
-  size_t used; /* including kept blocks */
-  size_t peak; /* without them */
+  size_t used;              /* including kept blocks */
+  size_t peak;              /* without them */
   uint64_t calls;           /* calls that asked the allocator for memory */
   uint64_t bytes_requested; /* total bytes requested by them */
   size_t limit;             /* maximum of `used`; 0: no limit */
@@ -44,7 +44,7 @@ typedef struct pln_memory {
       *family;  /* child engines: the group that shares a limit; else NULL */
   bool limited; /* an allocation failed because of the limit */
   uint32_t reuse_depth; /* open pln_mem_reuse_begin calls */
-  size_t pool; /* bytes of blocks that are kept in any case */
+  size_t pool; /* bytes of blocks kept while nothing computes, at most */
   size_t kept_bytes;
   uint32_t n_kept;
   struct {
@@ -61,9 +61,9 @@ void *pln_mem_resize(pln_engine *engine, void *block, size_t old_size,
                      size_t new_size);
 void pln_mem_free(pln_engine *engine, void *block, size_t size);
 /* Until pln_mem_reuse_end, freed blocks of 64 KiB and more are kept for later
- * requests of about the same size, as long as that does not raise the peak, and
- * afterwards those for which pln_engine_set_pool makes room. This saves page
- * faults in step-by-step computation. May be nested. */
+ * requests of about the same size, as long as that does not raise the peak by
+ * more than a quarter of the pool; afterwards those for which the pool has
+ * room. This saves page faults in step-by-step computation. May be nested. */
 void pln_mem_reuse_begin(pln_engine *engine);
 void pln_mem_reuse_end(pln_engine *engine);
 /* Moves a block of `size` bytes from the child's account to the parent's. */

@@ -3,8 +3,8 @@
  * All allocations of the engine go through here. Invariants: memory.used is the
  * sum of the sizes of blocks taken from the allocator, kept ones included; a
  * failed call changes nothing that the caller can see. Freed blocks are kept
- * while something computes if that does not raise the peak, and as many as the
- * engine's pool has room for in any case. */
+ * while something computes if that does not raise the peak by more than a
+ * quarter of the engine's pool, and afterwards as far as the pool has room. */
 
 #include "base/base.h"
 
@@ -159,7 +159,7 @@ void pln_mem_count_host(pln_engine *engine, size_t more) {
 
 /* A block from the allocator; on failure kept blocks are freed first. */
 static void *fresh(pln_memory *m, size_t size) {
-  while (m->kept_bytes > m->pool && m->used + size > m->peak)
+  while (m->kept_bytes > m->pool / 4 && m->used + size > m->peak)
     give_back_oldest(m);
   if (!allowed(m, size))
     return NULL;

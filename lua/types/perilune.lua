@@ -1696,7 +1696,7 @@ function pl.memory() end
 --- The bytes of freed blocks of 64 KiB and more that the engine keeps for later tensors instead of
 --- giving them back to the system; sets them when given. Evaluating one model again and again is
 --- faster with a pool that takes its intermediate tensors. 0 until the first pl.eval, which sets
---- 64 MiB if no size was set. pl.memory does not count what the pool keeps.
+--- 256 MiB if no size was set. pl.memory does not count what the pool keeps.
 ---@param bytes? integer
 ---@return integer bytes
 function pl.memory_pool(bytes) end

@@ -24,9 +24,9 @@ local function allocations()
 end
 
 describe("The pool of memory", function()
-  it("has 64 MiB after the first evaluation, and what a script says", function()
+  it("has 256 MiB after the first evaluation, and what a script says", function()
     run()
-    assert.equal(64 << 20, pl.memory_pool())
+    assert.equal(256 << 20, pl.memory_pool())
     assert.equal(0, pl.memory_pool(0))
     run()
     assert.equal(0, pl.memory_pool())

@@ -78,9 +78,9 @@ PLN_API size_t pln_engine_memory(const pln_engine *engine, size_t *peak);
 
 /* The engine's pool: freed blocks of 64 KiB and more, `bytes` together at most,
  * are kept for later allocations of about the same size, because memory that is
- * fresh from the system costs a page fault per 4 KiB. At first 0. Evaluating one
- * function again and again is faster with a pool that takes its intermediate
- * tensors. */
+ * fresh from the system costs a page fault per 4 KiB. At first 0. Evaluating
+ * one function again and again is faster with a pool that takes its
+ * intermediate tensors; it may take a quarter of the pool more memory. */
 PLN_API void pln_engine_set_pool(pln_engine *engine, size_t bytes);
 PLN_API size_t pln_engine_pool(const pln_engine *engine);
 

@@ -50,7 +50,7 @@ static const pln_graph *push_callee(lua_State *L, pln_lua *b, int arg,
 
 /* The pool of memory that the first evaluation gives an engine: it takes the
  * intermediate tensors of most models, and their results. */
-enum { USUAL_POOL = 64 << 20 };
+enum { USUAL_POOL = 256 << 20 };
 
 /* Runs a function within the limits of the current context. */
 static pln_status eval_limited(pln_lua *b, const pln_module *module,

@@ -106,7 +106,7 @@ static void a_pool_keeps_blocks_between_computations(void) {
   size_t before = pln_engine_memory(e, NULL), blocks = memory.blocks, peak;
   pln_engine_set_pool(e, 4 * MB);
   CHECK_EQ_INT(pln_engine_pool(e), 4 * MB);
-  for (size_t size = MB; size <= 3 * MB; size += MB) /* 6 MB: 1 MB goes */
+  for (size_t size = MB; size <= 3 * MB; size += MB) /* one at a time */
     pln_mem_free(e, pln_mem_new(e, size), size);
   pln_mem_reuse_end(e);
   CHECK_EQ_INT(memory.blocks, blocks + keeps);
@@ -118,7 +118,7 @@ static void a_pool_keeps_blocks_between_computations(void) {
   CHECK_EQ_INT(pln_engine_memory(e, NULL), before + 3 * MB);
   pln_mem_free(e, block, 3 * MB); /* nothing computes: the pool takes it */
   CHECK_EQ_INT(memory.blocks, blocks + keeps);
-  pln_mem_free(e, pln_mem_new(e, 2 * MB), 2 * MB); /* it has no room */
+  pln_mem_free(e, pln_mem_new(e, 2 * MB), 2 * MB); /* instead of it */
   CHECK_EQ_INT(memory.blocks, blocks + keeps);
   pln_engine_set_pool(e, 0);
   CHECK_EQ_INT(memory.blocks, blocks);

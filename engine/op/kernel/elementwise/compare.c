@@ -14,11 +14,16 @@
 #define ONE_HOLDS(T, x, y) (((x) != 0) | ((y) != 0))
 #define ONE_ONLY(T, x, y) (((x) != 0) != ((y) != 0))
 
-#define EQUAL_LOOP(D, T) PLN_PAIR_LOOP(equal, D, T, uint8_t, EQUAL_TO)
-#define LESS_LOOP(D, T) PLN_PAIR_LOOP(less, D, T, uint8_t, LESS_THAN)
-#define LE_LOOP(D, T) PLN_PAIR_LOOP(le, D, T, uint8_t, LESS_EQUAL)
-#define MORE_LOOP(D, T) PLN_PAIR_LOOP(more, D, T, uint8_t, MORE_THAN)
-#define GE_LOOP(D, T) PLN_PAIR_LOOP(ge, D, T, uint8_t, MORE_EQUAL)
+#define EQUAL_LOOP(D, T) \
+  PLN_MULTIVERSION PLN_PAIR_LOOP(equal, D, T, uint8_t, EQUAL_TO)
+#define LESS_LOOP(D, T) \
+  PLN_MULTIVERSION PLN_PAIR_LOOP(less, D, T, uint8_t, LESS_THAN)
+#define LE_LOOP(D, T) \
+  PLN_MULTIVERSION PLN_PAIR_LOOP(le, D, T, uint8_t, LESS_EQUAL)
+#define MORE_LOOP(D, T) \
+  PLN_MULTIVERSION PLN_PAIR_LOOP(more, D, T, uint8_t, MORE_THAN)
+#define GE_LOOP(D, T) \
+  PLN_MULTIVERSION PLN_PAIR_LOOP(ge, D, T, uint8_t, MORE_EQUAL)
 #define ORDERED(X) PLN_INT_TYPES(X) PLN_FLOAT_TYPES(X)
 ORDERED(EQUAL_LOOP)
 ORDERED(LESS_LOOP)

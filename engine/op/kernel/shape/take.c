@@ -238,17 +238,22 @@ pln_status pln_infer_gather(pln_infer *call) {
 enum { BLOCK = 256 };
 
 /* Copies n elements at a fixed stride, each displaced by its index along the
- * axis. */
+ * axis, until an index is outside of [0, extent) from either end. In one pass:
+ * the operand's columns, a power of two apart, evict what was noted of them. */
 #define PICK(type)                                                            \
   do {                                                                        \
-    for (size_t k = 0; k < n; k++)                                            \
+    for (size_t k = 0; k < n; k++) {                                          \
+      int64_t index = at[k] < 0 ? at[k] + extent : at[k];                     \
+      if ((uint64_t)index >= (uint64_t)extent)                                \
+        return false;                                                         \
       memcpy(to + k * sizeof(type),                                           \
              from +                                                           \
-                 ((int64_t)k * step + at[k] * scale) * (int64_t)sizeof(type), \
+                 ((int64_t)k * step + index * scale) * (int64_t)sizeof(type), \
              sizeof(type));                                                   \
+    }                                                                         \
   } while (0)
-static void pick(char *to, const char *from, const int64_t *at, int64_t scale,
-                 int64_t step, size_t n, size_t size) {
+static bool pick(char *to, const char *from, const int64_t *at, int64_t extent,
+                 int64_t scale, int64_t step, size_t n, size_t size) {
   switch (size) {
   case 1: PICK(uint8_t); break;
   case 2: PICK(uint16_t); break;
@@ -256,6 +261,7 @@ static void pick(char *to, const char *from, const int64_t *at, int64_t scale,
   case 8: PICK(uint64_t); break;
   default: PICK(pln_slice); break;
   }
+  return true;
 }
 
 /* A gather, whose rows of indices threads share. */
@@ -273,15 +279,20 @@ typedef struct gathering {
 static bool gather_row(const gathering *g, size_t first, int64_t base) {
   int64_t block[BLOCK], size = (int64_t)g->size;
   uint32_t last = g->x->rank - 1;
-  int64_t step = g->axis == last ? 0 : 1;
+  int64_t step = g->axis == last ? 0 : 1, extent = g->x->dims[g->axis];
   size_t row = (size_t)g->indices->dims[last];
   for (size_t k = 0; k < row && !pln_is_stopped(g->engine); k += BLOCK) {
     size_t n = row - k < BLOCK ? row - k : BLOCK;
-    if (!pln_indices_at(g->indices, first + k, n, g->x->dims[g->axis], block))
+    const int64_t *at = (const int64_t *)g->indices->data + first + k;
+    if (g->indices->dtype != PLN_INT64) {
+      if (!pln_indices_at(g->indices, first + k, n, extent, block))
+        return false;
+      at = block;
+    }
+    if (!pick(g->to + (first + k) * g->size,
+              (const char *)g->x->data + (base + (int64_t)k * step) * size, at,
+              extent, g->steps[g->axis], step, n, g->size))
       return false;
-    pick(g->to + (first + k) * g->size,
-         (const char *)g->x->data + (base + (int64_t)k * step) * size, block,
-         g->steps[g->axis], step, n, g->size);
   }
   return true;
 }
