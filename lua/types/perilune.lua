@@ -4405,6 +4405,11 @@ function pl.tir.call_packed(name, ...) end
 ---@field shape perilune.Node[]
 ---@field ndim integer
 ---@field buffer perilune.Node
+---@operator add(any): perilune.te.Tensor
+---@operator sub(any): perilune.te.Tensor
+---@operator mul(any): perilune.te.Tensor
+---@operator div(any): perilune.te.Tensor
+---@operator unm: perilune.te.Tensor
 local TeTensor = {}
 ---@param ... any
 ---@return perilune.Node
