@@ -38,6 +38,38 @@ describe("test_te_hybrid_script", function()
     assert.same({ 2, 3, 4 }, run({ b }, { a }, { { 1.0, 2.0, 3.0, 4.0, 5.0, 6.0 } }))
   end)
 
+  it("test_non_zero", function()
+    local a = te.placeholder({ 4, 4 }, F, "a")
+    local blur = te.hybrid.script(function(h, x)
+      local b = h.output_tensor({ 2, 2 }, F)
+      for i in h.range(2, 4) do
+        for j in h.range(2, 4) do
+          local s = h.allocate({ 1 }, F, "local")
+          s[0] = 0.0
+          for di in h.range(3) do
+            for dj in h.range(3) do s[0] = s[0] + x[{ i - di, j - dj }] end
+          end
+          b[{ i - 2, j - 2 }] = s[0] / 9.0
+        end
+      end
+      return b
+    end)
+    assert.same({ { 6, 7 }, { 10, 11 } }, run({ blur(a) }, { a },
+      { { { 1.0, 2.0, 3.0, 4.0 }, { 5.0, 6.0, 7.0, 8.0 }, { 9.0, 10.0, 11.0, 12.0 },
+        { 13.0, 14.0, 15.0, 16.0 } } }))
+    local p, q = te.placeholder({ 3 }, F, "p"), te.placeholder({ 3 }, F, "q")
+    local triangle = te.hybrid.script(function(h, x, y)
+      local c = h.output_tensor({ 3, 3 }, F)
+      for i in h.range(3) do
+        for j in h.range(3) do c[{ i, j }] = 0.0 end
+        for j in h.range(i, 3) do c[{ i, j }] = x[i] * y[j] end
+      end
+      return c
+    end)
+    assert.same({ { 4, 5, 6 }, { 0, 10, 12 }, { 0, 0, 18 } },
+      run({ triangle(p, q) }, { p, q }, { { 1.0, 2.0, 3.0 }, { 4.0, 5.0, 6.0 } }))
+  end)
+
   it("test_const_param", function()
     local a = te.placeholder({ 4 }, I, "a")
     local add = te.hybrid.script(function(h, x, b)
