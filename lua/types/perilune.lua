@@ -4787,7 +4787,7 @@ function pl.tir.TensorIntrin.get(name, allow_missing) end
 pl.te = {}
 --- Between two indices of a map: the dimensions before and behind it are flattened apart.
 ---@type table
-pl.te.AXIS_SEPARATOR = nil
+pl.te.AXIS_SEPARATOR = {}
 ---@param shape any
 ---@param dtype? string "float32"
 ---@param name? string
