@@ -95,12 +95,22 @@ typedef enum pln_te_relation_kind {
   PLN_TE_FUSE,      /* a: fused, b: outer, c: inner */
   PLN_TE_REBASE,    /* a: parent, b: rebased */
   PLN_TE_SINGLETON, /* a: the axis */
+  PLN_TE_TRANSFORM, /* a, b, c: the first axis of `transform` */
 } pln_te_relation_kind;
+
+/* A map of indices between the axes of a stage. */
+typedef struct pln_te_transform {
+  const pln_graph *map; /* of the state */
+  uint32_t n_from, n_to;
+  uint32_t *from, *to; /* axes */
+  pln_term *inverse;   /* n_from: offset in the range, by variables of `to` */
+} pln_te_transform;
 
 typedef struct pln_te_relation {
   uint8_t kind;
   uint32_t a, b, c;
   pln_term factor, nparts; /* of a split, one of the two */
+  const pln_te_transform *transform;
 } pln_te_relation;
 
 typedef struct pln_te_tensor {
@@ -129,6 +139,9 @@ typedef struct pln_te_stage {
   pln_te_relation *relations;
   uint32_t n_relations, cap_relations;
   pln_term predicate; /* set_store_predicate, or PLN_NO_TERM */
+  /* transform_layout: maps (symbols), the extents that they give, and where
+   * axis separators are among these. */
+  pln_te_list layouts, layout_shape, separators;
   /* Lowering. */
   uint32_t root_stage;        /* where it is attached, groups left out */
   pln_te_list path;           /* axes around it, the innermost first */
@@ -170,6 +183,8 @@ typedef struct pln_te_state {
   uint8_t *flags;          /* bound_check.c: by axis */
   uint32_t cap_flags;
   uint32_t path_stamp; /* of the axes around the present stage */
+  pln_graph **maps;    /* parsed maps of indices */
+  uint32_t n_maps, cap_maps;
 } pln_te_state;
 
 /* state.c */
@@ -304,6 +319,8 @@ pln_status pln_te_cache_write(pln_te_state *s,
                               const pln_schedule_step *step) PLN_CHECKED;
 pln_status pln_te_rfactor(pln_te_state *s,
                           const pln_schedule_step *step) PLN_CHECKED;
+pln_status pln_te_transform_layout(pln_te_state *s,
+                                   const pln_schedule_step *step) PLN_CHECKED;
 pln_status pln_te_create_group(pln_te_state *s,
                                const pln_schedule_step *step) PLN_CHECKED;
 /* Groups the stages between tensors; *out: the group's stage. */

@@ -2781,7 +2781,14 @@ function pl.tir.bijective_layout(source, destination) end
 --- A map from variables to indices: tir.IndexMap({ i }, { i // 4, i % 4 }), or of a function of
 --- so many variables: tir.IndexMap.from_func(f, 1).
 ---@alias perilune.IndexMapMaker fun(initial: perilune.Node[], final: perilune.Prim[]): perilune.IndexMap
----@type { from_func: fun(mapping: function, ndim: integer): perilune.IndexMap }|perilune.IndexMapMaker
+--- from_func_with_separators gives also where tir.IndexMap.AXIS_SEPARATOR stands among the results:
+--- the number of the indices before it.
+---@class perilune.IndexMapType
+---@field from_func fun(mapping: function, ndim: integer): perilune.IndexMap
+---@field from_func_with_separators fun(mapping: function, ndim: integer): perilune.IndexMap, integer[]
+---@field is_map fun(value: any): boolean
+---@field AXIS_SEPARATOR table
+---@type perilune.IndexMapType|perilune.IndexMapMaker
 pl.tir.IndexMap = {}
 --- The script form of a node or a module of PrimFuncs, as tostring gives it; with the option
 --- `verbose_expr` a PrimExpr stands behind declarations of what it uses.
@@ -4485,6 +4492,11 @@ function pl.tir.call_packed(name, ...) end
 ---@field shape perilune.Node[]
 ---@field ndim integer
 ---@field buffer perilune.Node
+---@operator add(any): perilune.te.Tensor
+---@operator sub(any): perilune.te.Tensor
+---@operator mul(any): perilune.te.Tensor
+---@operator div(any): perilune.te.Tensor
+---@operator unm: perilune.te.Tensor
 local TeTensor = {}
 ---@param ... any
 ---@return perilune.Node
@@ -4519,6 +4531,8 @@ function TeOperation:output(i) end
 ---@field group? perilune.te.Stage
 ---@field leaf_iter_vars perilune.Node[] its loops, the outermost first
 ---@field all_iter_vars perilune.Node[]
+---@field layout_transforms string[] maps of indices, in the order in which they are applied
+---@field axis_separators integer[]
 local Stage = {}
 ---@param parent perilune.Node
 ---@param options any a factor, or { factor = } or { nparts = }
@@ -4573,6 +4587,11 @@ function Stage:rolling_buffer() end
 function Stage:env_threads(threads) end
 ---@param predicate perilune.Node
 function Stage:set_store_predicate(predicate) end
+--- Lays the elements of the stage's tensors out in memory by a map of indices; the loops of a
+--- compute run over the new dimensions: s[C]:transform_layout(function(i) return i // 4, i % 4 end).
+---@param mapping (fun(...: perilune.Node): any ...)|perilune.IndexMap with te.AXIS_SEPARATOR between dimensions that stay apart
+---@return perilune.Node ... the new axes
+function Stage:transform_layout(mapping) end
 ---@param axis perilune.Node
 ---@param intrin perilune.te.TensorIntrin
 function Stage:tensorize(axis, intrin) end
@@ -4853,6 +4872,9 @@ function pl.tir.TensorIntrin.register(name, desc, impl, override) end
 function pl.tir.TensorIntrin.get(name, allow_missing) end
 
 pl.te = {}
+--- Between two indices of a map: the dimensions before and behind it are flattened apart.
+---@type table
+pl.te.AXIS_SEPARATOR = {}
 ---@param shape any
 ---@param dtype? string "float32"
 ---@param name? string

@@ -329,6 +329,27 @@ function moves.tensorize(random, _, s, program)
   if one.intrin then one.intrin(s, one.tensor) end
 end
 
+
+-- Not of arguments, whose shapes it would change.
+function moves.transform_layout(random, stage)
+  local extents = {}
+  for i, dim in ipairs(stage.op:output(0).shape) do extents[i] = dim.value end
+  if stage.is_output or #stage.leaf_iter_vars == 0 then return end
+  local kind, n = random(1, 3), random(2, 4)
+  stage:transform_layout(function(...)
+    local indices, out = { ... }, {}
+    if kind == 1 then
+      for i = #indices, 1, -1 do out[#out + 1] = indices[i] end
+    elseif kind == 2 then
+      out[1] = indices[1]
+      for i = 2, #indices do out[1] = out[1] * (extents[i] or 1) + indices[i] end
+    else
+      out = { indices[1] // n, te.AXIS_SEPARATOR, indices[1] % n, table.unpack(indices, 2) }
+    end
+    return out
+  end)
+end
+
 local names = {}
 for name in pairs(moves) do names[#names + 1] = name end
 table.sort(names)

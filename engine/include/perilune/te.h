@@ -184,6 +184,10 @@ typedef struct pln_stage_info {
   uint32_t n_leaves, n_all, n_axis, n_reduce, n_tensors;
   const uint32_t *leaves, *all, *axis, *reduce;
   uint32_t first_tensor;
+  /* transform_layout: the maps, the last one last; how many dimensions they
+   * give, and where axis separators are among these. */
+  uint32_t n_layouts, layout_rank, n_separators;
+  const uint32_t *layouts, *separators; /* layouts: pln_symbols */
 } pln_stage_info;
 /* What a stage is now. */
 PLN_API void pln_schedule_stage(const pln_schedule *schedule, uint32_t stage,

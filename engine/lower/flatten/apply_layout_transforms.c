@@ -10,8 +10,8 @@
  *
  * Semantics: TVM's ApplyLayoutTransforms. */
 
+#include "arith/iter/index_map.h"
 #include "lower/flatten/flatten.h"
-#include "lower/flatten/index_map.h"
 
 typedef struct transformer {
   const pln_graph *g;

@@ -4,10 +4,8 @@
 #ifndef PLN_LOWER_FLATTEN_FLATTENED_BUFFER_H
 #define PLN_LOWER_FLATTEN_FLATTENED_BUFFER_H
 
-#include "arith/arith.h"
+#include "arith/iter/index_map.h"
 #include "ir/tir/tir.h"
-
-enum { PLN_MOST_AXES = 64 };
 
 /* Memory is bytes: bool is kept as int8. */
 pln_type pln_storage_type(pln_engine *engine, pln_type element);

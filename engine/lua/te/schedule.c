@@ -296,6 +296,20 @@ static void set_text(lua_State *L, const pln_lua *b, const char *name,
   lua_setfield(L, -2, name);
 }
 
+static void set_layouts(lua_State *L, const pln_lua *b,
+                        const pln_stage_info *g) {
+  lua_createtable(L, (int)g->n_layouts, 0);
+  for (uint32_t i = 0; i < g->n_layouts; i++) {
+    pln_slice text = pln_symbol_text(b->engine, (pln_symbol)g->layouts[i]);
+    lua_pushlstring(L, text.data, text.size);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  lua_setfield(L, -2, "layouts");
+  lua_pushinteger(L, g->layout_rank);
+  lua_setfield(L, -2, "layout_rank");
+  set_numbers(L, "separators", g->n_separators, g->separators);
+}
+
 /* stage(number) -> what pln_stage_info has */
 static int schedule_stage(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
@@ -303,7 +317,7 @@ static int schedule_stage(lua_State *L) {
   pln_stage_info g;
   lua_Integer stage = luaL_checkinteger(L, 2);
   luaL_argcheck(L, stage >= 0, 2, "out of range");
-  lua_createtable(L, 0, 16);
+  lua_createtable(L, 0, 18);
   pln_schedule_stage(s, (uint32_t)stage, &g);
   set_text(L, b, "name", g.name);
   set_text(L, b, "scope", g.scope);
@@ -316,6 +330,7 @@ static int schedule_stage(lua_State *L) {
   set_flag(L, "is_output", g.is_output);
   set_flag(L, "is_group", g.is_group);
   set_flag(L, "is_placeholder", g.is_placeholder);
+  set_layouts(L, b, &g);
   set_numbers(L, "leaves", g.n_leaves, g.leaves);
   set_numbers(L, "all", g.n_all, g.all);
   set_numbers(L, "axis", g.n_axis, g.axis);

@@ -3,6 +3,9 @@
 
 #include "te/te.h"
 
+/* The value of an axis is the inverse of a map of indices. */
+enum { BY_MAP = 2 };
+
 typedef struct check {
   pln_te_state *s;
   uint32_t stage;
@@ -44,6 +47,9 @@ static void pass_up(check *c, uint8_t *of) {
       of[r->b] = of[r->c] = of[r->a];
     else if (r->kind == PLN_TE_REBASE)
       of[r->a] = of[r->b];
+    else if (r->kind == PLN_TE_TRANSFORM)
+      for (uint32_t k = 0; k < r->transform->n_from; k++)
+        of[r->transform->from[k]] = BY_MAP; /* the range may be a part */
   }
 }
 
@@ -86,10 +92,12 @@ static pln_interval set_of(check *c, pln_term value) {
   return pln_interval_of(c->s->a, value, c->n, c->vars, c->sets, true);
 }
 
-static pln_status guard_range(check *c, uint32_t axis) {
+static pln_status guard_range(check *c, uint32_t axis, bool by_map) {
   pln_te_state *s = c->s;
   const pln_te_axis *x = &s->axes[axis];
   pln_term value = pln_sub(s->a, x->value, x->low);
+  if (by_map)
+    value = pln_simplify_term(s->a, value, 2);
   pln_interval set = set_of(c, value);
   return proves(c, PLN_PRIM_LT, set.max, x->count)
              ? PLN_OK
@@ -126,7 +134,7 @@ static pln_status guard_axes(check *c, const uint8_t *of,
   const pln_te_stage *g = &c->s->stages[c->stage];
   for (uint32_t i = 0; i < g->all.n; i++)
     if (of[g->all.items[i]] && !is_skipped(c, skip, g->all.items[i]))
-      PLN_TRY(guard_range(c, g->all.items[i]));
+      PLN_TRY(guard_range(c, g->all.items[i], of[g->all.items[i]] == BY_MAP));
   return PLN_OK;
 }
 

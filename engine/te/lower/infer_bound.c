@@ -95,17 +95,6 @@ static int storage_rank(const pln_te_state *s, uint32_t stage) {
   return most < 0 ? GLOBAL : most == 0 ? SHARED : LOCAL;
 }
 
-static bool needs_relaxation(const pln_te_state *s, uint32_t axis, bool found,
-                             int rank) {
-  const char *tag = tag_of(s, axis);
-  if (!tag || strcmp(tag, "pipeline") == 0)
-    return !found;
-  thread_scope t = scope_of_thread(tag);
-  if (rank == WARP && t.rank == 1 && t.dim == 0)
-    return true;
-  return rank <= t.rank;
-}
-
 /* --------------------------------------------------------------- one reader */
 
 /* What a producer's dimensions have to cover, while its readers are visited. */
@@ -120,6 +109,29 @@ typedef struct demand {
   pln_te_list relaxed; /* variables of loops around the consumer, and */
   pln_interval *relaxed_sets;
 } demand;
+
+/* True if a loop of the producer runs over the same thread: then its threads
+ * compute the region together, whatever its memory is. */
+static bool shares_thread(const pln_te_state *s, uint32_t producer,
+                          uint32_t axis) {
+  const pln_te_list *leaves = &s->stages[producer].leaves;
+  uint32_t thread = s->axes[axis].bind == PLN_NONE ? axis : s->axes[axis].bind;
+  for (uint32_t i = 0; i < leaves->n; i++)
+    if (s->axes[leaves->items[i]].bind == thread)
+      return true;
+  return false;
+}
+
+static bool needs_relaxation(const demand *d, uint32_t axis, bool found) {
+  const pln_te_state *s = d->s;
+  const char *tag = tag_of(s, axis);
+  if (!tag || strcmp(tag, "pipeline") == 0)
+    return !found;
+  thread_scope t = scope_of_thread(tag);
+  if (d->rank == WARP && t.rank == 1 && t.dim == 0)
+    return true;
+  return d->rank <= t.rank || shares_thread(s, d->producer, axis);
+}
 
 static pln_interval range_of(pln_te_state *s, uint32_t axis) {
   const pln_te_axis *x = &s->axes[axis];
@@ -144,7 +156,7 @@ static pln_status set_loop_axis(demand *d, uint32_t axis, bool found) {
                           pln_te_axis_name(s, axis));
   bool point = pln_is_value(s->a, x->count, 1);
   pln_interval set = range_of(s, axis);
-  if (!point && !needs_relaxation(s, axis, found, d->rank)) {
+  if (!point && !needs_relaxation(d, axis, found)) {
     if (!pln_is_value(s->a, x->low, 0))
       return refuse_start(s, axis);
     pln_term var = x->bind != PLN_NONE ? s->axes[x->bind].var : x->var;
@@ -192,7 +204,7 @@ static pln_status relax_path(demand *d, bool *found) {
     *found |= is_around(s, axis);
     if (!s->axes[axis].count || !pln_is_value(s->a, s->axes[axis].low, 0))
       return refuse_start(s, axis);
-    if (needs_relaxation(s, axis, *found, d->rank))
+    if (needs_relaxation(d, axis, *found))
       PLN_TRY(relax_axis(d, axis));
   }
   return PLN_OK;

@@ -6,6 +6,7 @@
  * relations; up leads back. Values, sets and masks are valid at the present
  * stamp; ranges are those of the axes. */
 
+#include "arith/iter/index_map.h"
 #include "te/te.h"
 
 #include <stdio.h>
@@ -99,6 +100,28 @@ static void fuse_down(pln_te_state *s, const pln_te_relation *r) {
   fused->count = pln_mul(s->a, x, y);
 }
 
+static pln_status refuse_domain(const pln_te_state *s, uint32_t axis) {
+  return pln_diag_error(s->engine, PLN_ERR_INVALID, NULL,
+                        "schedule: the domain of '%s' is unknown",
+                        pln_te_axis_name(s, axis));
+}
+
+/* The new axes hold what the ranges are mapped to, counted from 0. */
+static pln_status transform_down(pln_te_state *s, const pln_te_transform *t,
+                                 bool partial) {
+  pln_term counts[PLN_MOST_AXES], extents[PLN_MOST_AXES];
+  uint32_t n;
+  for (uint32_t i = 0; i < t->n_from; i++) {
+    counts[i] = s->axes[t->from[i]].count;
+    if (!counts[i])
+      return partial ? PLN_OK : refuse_domain(s, t->from[i]);
+  }
+  PLN_TRY(pln_index_map_shape(t->map, s->a, t->n_from, counts, extents, &n));
+  for (uint32_t i = 0; i < n; i++)
+    PLN_TRY(set_range(s, t->to[i], zero_of(s, t->to[i]), extents[i]));
+  return PLN_OK;
+}
+
 static pln_status domain_down(pln_te_state *s, const pln_te_relation *r,
                               bool partial, const uint8_t *bound) {
   bool known = s->axes[r->a].count;
@@ -113,13 +136,11 @@ static pln_status domain_down(pln_te_state *s, const pln_te_relation *r,
   case PLN_TE_REBASE:
     return known ? set_range(s, r->b, zero_of(s, r->b), s->axes[r->a].count)
                  : PLN_OK;
+  case PLN_TE_TRANSFORM: return transform_down(s, r->transform, partial);
   case PLN_TE_SPLIT: break;
   }
   if (!known)
-    return partial ? PLN_OK
-                   : pln_diag_error(s->engine, PLN_ERR_INVALID, NULL,
-                                    "schedule: the domain of '%s' is unknown",
-                                    pln_te_axis_name(s, r->a));
+    return partial ? PLN_OK : refuse_domain(s, r->a);
   return split_down(s, r, bound);
 }
 
@@ -262,6 +283,25 @@ static void rebase_up(pln_te_state *s, const pln_te_relation *r) {
   set_set(s, r->a, set);
 }
 
+static void transform_up(pln_te_state *s, const pln_te_transform *t) {
+  pln_term vars[PLN_MOST_AXES];
+  pln_interval sets[PLN_MOST_AXES];
+  bool whole = true;
+  for (uint32_t i = 0; i < t->n_to; i++) {
+    whole = whole && covers(s, t->to[i]);
+    vars[i] = s->axes[t->to[i]].var;
+    sets[i] = s->axes[t->to[i]].set;
+  }
+  for (uint32_t i = 0; i < t->n_from; i++) {
+    pln_interval set = range_set(s, t->from[i]);
+    if (!whole) {
+      pln_term value = offset(s, t->from[i], t->inverse[i]);
+      set = pln_interval_of(s->a, value, t->n_to, vars, sets, false);
+    }
+    set_set(s, t->from[i], set);
+  }
+}
+
 pln_status pln_te_pass_up_domain(pln_te_state *s, uint32_t stage) {
   const pln_te_stage *g = &s->stages[stage];
   for (uint32_t i = g->n_relations; i-- > 0;) {
@@ -271,6 +311,7 @@ pln_status pln_te_pass_up_domain(pln_te_state *s, uint32_t stage) {
     case PLN_TE_FUSE: fuse_up(s, r); break;
     case PLN_TE_REBASE: rebase_up(s, r); break;
     case PLN_TE_SINGLETON: break;
+    case PLN_TE_TRANSFORM: transform_up(s, r->transform); break;
     }
   }
   return s->a->status;
@@ -301,6 +342,23 @@ static void fuse_index_up(pln_te_state *s, const pln_te_relation *r) {
                    offset(s, r->c, pln_fold(a, PLN_PRIM_FLOORMOD, value, row)));
 }
 
+static void transform_index_up(pln_te_state *s, const pln_te_transform *t) {
+  pln_term vars[PLN_MOST_AXES], values[PLN_MOST_AXES];
+  for (uint32_t i = 0; i < t->n_to; i++) {
+    if (!pln_te_has_value(s, t->to[i]))
+      return;
+    vars[i] = s->axes[t->to[i]].var;
+    values[i] =
+        pln_fold_cast(s->a, pln_te_dtype(s, vars[i]), s->axes[t->to[i]].value);
+  }
+  for (uint32_t i = 0; i < t->n_from; i++) {
+    pln_term value =
+        pln_te_substitute(s, t->inverse[i], t->n_to, vars, values, false);
+    value = pln_simplify_term(s->a, value, 2);
+    pln_te_set_value(s, t->from[i], offset(s, t->from[i], value));
+  }
+}
+
 void pln_te_pass_up_index(pln_te_state *s, uint32_t stage) {
   const pln_te_stage *g = &s->stages[stage];
   for (uint32_t i = g->n_relations; i-- > 0;) {
@@ -309,6 +367,8 @@ void pln_te_pass_up_index(pln_te_state *s, uint32_t stage) {
       split_index_up(s, r);
     else if (r->kind == PLN_TE_FUSE)
       fuse_index_up(s, r);
+    else if (r->kind == PLN_TE_TRANSFORM)
+      transform_index_up(s, r->transform);
     else if (r->kind == PLN_TE_REBASE && pln_te_has_value(s, r->b))
       pln_te_set_value(
           s, r->a,
@@ -322,6 +382,25 @@ static void split_index_down(pln_te_state *s, const pln_te_relation *r) {
   pln_term value = s->axes[r->a].value, by = s->axes[r->c].count;
   pln_te_set_value(s, r->b, pln_fold(s->a, PLN_PRIM_FLOORDIV, value, by));
   pln_te_set_value(s, r->c, pln_fold(s->a, PLN_PRIM_FLOORMOD, value, by));
+}
+
+static void transform_index_down(pln_te_state *s, const pln_te_transform *t) {
+  pln_term values[PLN_MOST_AXES], indices[PLN_MOST_AXES];
+  uint32_t n;
+  for (uint32_t i = 0; i < t->n_from; i++) {
+    if (!pln_te_has_value(s, t->from[i]))
+      return;
+    values[i] =
+        pln_sub(s->a, s->axes[t->from[i]].value, s->axes[t->from[i]].low);
+  }
+  pln_status status =
+      pln_index_map_apply(t->map, s->a, t->n_from, values, indices, &n);
+  if (status != PLN_OK) {
+    pln_arith_fail(s->a, status);
+    return;
+  }
+  for (uint32_t i = 0; i < n; i++)
+    pln_te_set_value(s, t->to[i], indices[i]);
 }
 
 void pln_te_pass_down_index(pln_te_state *s, uint32_t stage) {
@@ -340,6 +419,8 @@ void pln_te_pass_down_index(pln_te_state *s, uint32_t stage) {
       pln_te_set_value(s, r->b, s->axes[r->a].value);
     else if (r->kind == PLN_TE_SINGLETON)
       pln_te_set_value(s, r->a, zero_of(s, r->a));
+    else if (r->kind == PLN_TE_TRANSFORM)
+      transform_index_down(s, r->transform);
   }
 }
 
@@ -355,12 +436,25 @@ void pln_te_mask(pln_te_state *s, uint32_t axis, uint8_t mask) {
   s->axes[axis].mask_at = s->stamp;
 }
 
+/* Each of the one list is made of all of the other. */
+static void mask_all(pln_te_state *s, uint32_t n, const uint32_t *from,
+                     uint32_t m, const uint32_t *to) {
+  uint8_t mask = 0;
+  for (uint32_t i = 0; i < n; i++)
+    mask |= pln_te_mask_of(s, from[i]);
+  for (uint32_t i = 0; i < m; i++)
+    pln_te_mask(s, to[i], mask);
+}
+
 void pln_te_pass_down_mask(pln_te_state *s, uint32_t stage) {
   const pln_te_stage *g = &s->stages[stage];
   for (uint32_t i = 0; i < g->n_relations; i++) {
     const pln_te_relation *r = &g->relations[i];
     if (r->kind == PLN_TE_FUSE) {
       pln_te_mask(s, r->a, pln_te_mask_of(s, r->b) | pln_te_mask_of(s, r->c));
+    } else if (r->kind == PLN_TE_TRANSFORM) {
+      const pln_te_transform *t = r->transform;
+      mask_all(s, t->n_from, t->from, t->n_to, t->to);
     } else if (r->kind != PLN_TE_SINGLETON) {
       pln_te_mask(s, r->b, pln_te_mask_of(s, r->a));
       if (r->kind == PLN_TE_SPLIT)
@@ -388,6 +482,9 @@ void pln_te_pass_up_mask(pln_te_state *s, uint32_t stage) {
       pln_te_mask(s, r->c, pln_te_mask_of(s, r->a));
     } else if (r->kind == PLN_TE_SPLIT) {
       pln_te_mask(s, r->a, pln_te_mask_of(s, r->b) | pln_te_mask_of(s, r->c));
+    } else if (r->kind == PLN_TE_TRANSFORM) {
+      const pln_te_transform *t = r->transform;
+      mask_all(s, t->n_to, t->to, t->n_from, t->from);
     } else if (r->kind == PLN_TE_REBASE) {
       pln_te_mask(s, r->a, pln_te_mask_of(s, r->b));
     }

@@ -24,14 +24,48 @@ static bool has_variable_dim(const pln_te_state *s, pln_term buffer) {
   return false;
 }
 
-static pln_status auto_attrs(pln_te_state *s, pln_attrs *out) {
-  pln_attr entry = {.kind = PLN_ATTR_STRING, .v.s = {"auto", 4}};
-  PLN_TRY(pln_symbol_intern(s->engine, (pln_slice){"buffer_type", 11},
-                            &entry.name));
-  return pln_attrs_make(s->engine, 1, &entry, out);
+/* What tir.ApplyLayoutTransforms does to a Buffer: maps and axis separators. */
+static pln_status layout_attrs(pln_te_state *s, const pln_te_stage *g,
+                               pln_attr *entries, uint32_t *n) {
+  pln_slice *maps = pln_arena_new(&s->arena, g->layouts.n * sizeof *maps);
+  int64_t *at = pln_arena_new(&s->arena, (g->separators.n + 1) * sizeof *at);
+  if (!maps || !at)
+    return pln_nomem(s->engine);
+  for (uint32_t i = 0; i < g->layouts.n; i++)
+    maps[i] = pln_symbol_text(s->engine, (pln_symbol)g->layouts.items[i]);
+  for (uint32_t i = 0; i < g->separators.n; i++)
+    at[i] = g->separators.items[i];
+  if (g->separators.n > 0)
+    entries[(*n)++] = (pln_attr){
+        .kind = PLN_ATTR_INTS, .count = g->separators.n, .v.ints = at};
+  entries[(*n)++] = (pln_attr){
+      .kind = PLN_ATTR_STRINGS, .count = g->layouts.n, .v.strings = maps};
+  return PLN_OK;
 }
 
-/* A Buffer like that of a tensor, in another storage scope or with strides. */
+static const char *key_of(const pln_attr *entry) {
+  return entry->kind == PLN_ATTR_STRING ? "buffer_type"
+         : entry->kind == PLN_ATTR_INTS ? "axis_separators"
+                                        : "layout_transforms";
+}
+
+static pln_status buffer_attrs(pln_te_state *s, const pln_te_stage *g,
+                               bool strided, pln_attrs *out) {
+  pln_attr entries[3] = {{.kind = PLN_ATTR_STRING, .v.s = {"auto", 4}}};
+  uint32_t n = strided ? 1 : 0;
+  *out = 0;
+  if (g->layouts.n > 0)
+    PLN_TRY(layout_attrs(s, g, entries, &n));
+  for (uint32_t i = 0; i < n; i++) {
+    const char *key = key_of(&entries[i]);
+    PLN_TRY(pln_symbol_intern(s->engine, (pln_slice){key, strlen(key)},
+                              &entries[i].name));
+  }
+  return n ? pln_attrs_make(s->engine, n, entries, out) : PLN_OK;
+}
+
+/* A Buffer like that of a tensor, in the layout of its stage, in another
+ * storage scope or with strides. */
 static pln_status similar_buffer(pln_te_state *s, uint32_t tensor,
                                  pln_slice scope, bool strided, pln_term *out) {
   pln_term buffer = s->tensors[tensor].buffer;
@@ -50,8 +84,8 @@ static pln_status similar_buffer(pln_te_state *s, uint32_t tensor,
       PLN_TRY(
           pln_te_var_new(s, stride, pln_te_dtype(s, dims[i]), &dims[rank + i]));
   }
-  if (strided)
-    PLN_TRY(auto_attrs(s, &attrs));
+  PLN_TRY(
+      buffer_attrs(s, &s->stages[s->tensors[tensor].stage], strided, &attrs));
   return pln_te_buffer_new(s, name, type, scope, rank, dims, strided ? rank : 0,
                            dims + rank, attrs, out);
 }
@@ -89,9 +123,13 @@ static pln_status tensor_arg(lowering *w, uint32_t i) {
     return refuse(w, i, "is given twice");
   w->given[tensor] = 1;
   pln_term given = w->args[i];
-  if (given == s->tensors[tensor].buffer && has_variable_dim(s, given)) {
-    PLN_TRY(
-        similar_buffer(s, tensor, (pln_slice){"global", 6}, true, &w->args[i]));
+  bool laid = s->stages[s->tensors[tensor].stage].layouts.n > 0;
+  if (laid && given != s->tensors[tensor].buffer)
+    return refuse(w, i, "has a layout, and must be the tensor, not a Buffer");
+  if (laid ||
+      (given == s->tensors[tensor].buffer && has_variable_dim(s, given))) {
+    PLN_TRY(similar_buffer(s, tensor, (pln_slice){"global", 6}, !laid,
+                           &w->args[i]));
     PLN_TRY(lower_buffer(s, tensor, w->args[i]));
   } else if (given != s->tensors[tensor].buffer) {
     PLN_TRY(lower_buffer(s, tensor, given));
@@ -132,20 +170,26 @@ static pln_status read_args(lowering *w, const pln_graph *args) {
 
 /* ------------------------------------------------------------------- memory */
 
+/* The storage scope of a stage. */
+static pln_slice scope_of(const pln_te_state *s, uint32_t stage) {
+  pln_symbol scope = s->stages[stage].scope;
+  if (!scope || pln_symbol_text(s->engine, scope).size == 0)
+    return (pln_slice){"global", 6};
+  return pln_symbol_text(s->engine, scope);
+}
+
 /* What has a storage scope has a pointer of that scope. */
 static pln_status scope_buffers(lowering *w, uint32_t stage) {
   pln_te_state *s = w->s;
-  pln_symbol scope = s->stages[stage].scope;
-  if (!scope || pln_symbol_text(s->engine, scope).size == 0 ||
-      strcmp(pln_symbol_text(s->engine, scope).data, "global") == 0)
+  pln_slice scope = scope_of(s, stage);
+  if (strcmp(scope.data, "global") == 0 && s->stages[stage].layouts.n == 0)
     return PLN_OK;
   for (uint32_t i = 0; i < s->stages[stage].n_tensors; i++) {
     uint32_t tensor = s->stages[stage].first_tensor + i;
     pln_term buffer;
     if (w->given[tensor])
       continue;
-    PLN_TRY(similar_buffer(s, tensor, pln_symbol_text(s->engine, scope), false,
-                           &buffer));
+    PLN_TRY(similar_buffer(s, tensor, scope, false, &buffer));
     PLN_TRY(lower_buffer(s, tensor, buffer));
   }
   return PLN_OK;

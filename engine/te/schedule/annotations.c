@@ -89,6 +89,10 @@ static pln_status storage_align(pln_te_state *s,
   if (pln_te_index(&g->axis, step->axes[0]) == PLN_NONE)
     return pln_te_refuse(s, step, "axis '%s' is no dimension of its tensor",
                          pln_te_axis_name(s, step->axes[0]));
+  if (g->layouts.n > 0)
+    return pln_te_refuse(s, step,
+                         "its layout is transformed, so that the dimension has "
+                         "no stride");
   if (step->n_values != 2 || step->values[0].graph || step->values[1].graph)
     return pln_te_refuse(s, step, "it needs a factor and an offset, numbers");
   if (step->values[0].number <= 0 || step->values[0].number > INT32_MAX)

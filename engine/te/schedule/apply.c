@@ -44,6 +44,13 @@ static void list_axes(const pln_te_state *s, const pln_te_list *axes,
   }
 }
 
+static bool is_from(const pln_te_transform *t, uint32_t axis) {
+  for (uint32_t i = 0; i < t->n_from; i++)
+    if (t->from[i] == axis)
+      return true;
+  return false;
+}
+
 static pln_status refuse_used(const pln_te_state *s,
                               const pln_schedule_step *step, uint32_t axis) {
   const pln_te_stage *g = &s->stages[step->stage];
@@ -64,6 +71,11 @@ static pln_status refuse_used(const pln_te_state *s,
                            "axis '%s' has already been fused, by step %u into "
                            "'%s'; its loops are %s",
                            name, by, pln_te_axis_name(s, r->a), loops);
+    if (r->kind == PLN_TE_TRANSFORM && is_from(r->transform, axis))
+      return pln_te_refuse(s, step,
+                           "axis '%s' has been replaced by the layout of step "
+                           "%u; its loops are %s",
+                           name, by, loops);
   }
   return pln_te_refuse(s, step,
                        "axis '%s' is no loop of this stage; its loops are %s",
@@ -131,7 +143,8 @@ static pln_status check_stage(pln_te_state *s, const pln_schedule_step *step) {
   const pln_te_stage *g = &s->stages[step->stage];
   if (g->is_group && !is_for_groups(step->primitive))
     return pln_te_refuse(s, step, "the stage is a group, which has no loops");
-  if (g->kind == PLN_TE_PLACEHOLDER && !g->is_group)
+  if (g->kind == PLN_TE_PLACEHOLDER && !g->is_group &&
+      step->primitive != PLN_SCHEDULE_TRANSFORM_LAYOUT)
     return pln_te_refuse(s, step,
                          "the stage is a placeholder, which computes "
                          "nothing");
@@ -167,6 +180,7 @@ pln_status pln_te_apply(pln_te_state *s, const pln_schedule_step *step) {
   case PLN_SCHEDULE_COMPUTE_ROOT: return pln_te_apply_attach(s, step);
   case PLN_SCHEDULE_CACHE_READ: return pln_te_cache_read(s, step);
   case PLN_SCHEDULE_CACHE_WRITE: return pln_te_cache_write(s, step);
+  case PLN_SCHEDULE_TRANSFORM_LAYOUT: return pln_te_transform_layout(s, step);
   case PLN_SCHEDULE_RFACTOR: return pln_te_rfactor(s, step);
   case PLN_SCHEDULE_CREATE_GROUP: return pln_te_create_group(s, step);
   default: return pln_te_apply_annotation(s, step);

@@ -349,7 +349,12 @@ void pln_schedule_stage(const pln_schedule *s, uint32_t stage,
                           .all = g->all.items,
                           .axis = g->axis.items,
                           .reduce = g->reduce.items,
-                          .first_tensor = g->first_tensor};
+                          .first_tensor = g->first_tensor,
+                          .n_layouts = g->layouts.n,
+                          .layout_rank = g->layout_shape.n,
+                          .n_separators = g->separators.n,
+                          .layouts = g->layouts.items,
+                          .separators = g->separators.items};
 }
 
 pln_status pln_schedule_build_axis(pln_schedule *s, uint32_t axis,

@@ -456,6 +456,9 @@ void pln_te_state_free(pln_te_state *s) {
   pln_engine *e = s->engine;
   if (s->a)
     pln_term_marks_free(s->a, &s->loadless);
+  for (uint32_t i = 0; i < s->n_maps; i++)
+    pln_graph_release(s->maps[i]);
+  pln_mem_free(e, s->maps, s->cap_maps * sizeof *s->maps);
   pln_analyzer_free(s->a);
   pln_builder_free(s->b);
   pln_idmap_free(s->axis_of);

@@ -43,6 +43,7 @@ static const char *label(pln_primitive primitive, uint32_t i) {
   switch (primitive) {
   case PLN_SCHEDULE_SPLIT: return i ? "nparts" : "factor";
   case PLN_SCHEDULE_STORAGE_ALIGN: return i ? "offset" : "factor";
+  case PLN_SCHEDULE_TRANSFORM_LAYOUT: return "axis separator";
   case PLN_SCHEDULE_PREFETCH: return "offset";
   case PLN_SCHEDULE_RFACTOR: return "factor_axis";
   case PLN_SCHEDULE_THREAD_AXIS: return "extent";

@@ -24,6 +24,7 @@ local te = {
   decl_tensor_intrin = require "perilune.te.tensor_intrin".decl_tensor_intrin,
   create_prim_func = require "perilune.te.create_prim_func",
   const = operand.const, comm_reducer = tir.comm_reducer,
+  AXIS_SEPARATOR = tir.IndexMap.AXIS_SEPARATOR,
 }
 
 -- What is computed of values is as in pl.tir.

@@ -1,7 +1,7 @@
 -- Operations of tensor expressions and their tensors, by TVM's names.
 --
 -- A Tensor is an output of an Operation. `A[{ i, j }]` and `A(i, j)` are an
--- element of it, for expressions.
+-- element of it, for expressions; `A * 2 + B` is a tensor.
 
 local core = require "perilune.core"
 core.internal()
@@ -94,6 +94,15 @@ function Tensor.__tostring(tensor)
   return ("Tensor(shape=[%s], dtype=%s, op.name=%s)"):format(shape_text(tensor), tensor.dtype,
     tensor.op.name)
 end
+
+-- Arithmetic of tensors, numbers and expressions broadcasts: pl.topi has the functions, which are
+-- loaded at their first use.
+local arithmetic = { __add = "add", __sub = "subtract", __mul = "multiply", __div = "divide" }
+for event, name in pairs(arithmetic) do
+  Tensor[event] = function(a, b) return require("perilune.topi")[name](a, b) end
+end
+
+function Tensor.__unm(a) return require("perilune.topi").negative(a) end
 
 --- A tensor is equal to another one of the same operation and output.
 function Tensor.__eq(a, b)

@@ -7,6 +7,7 @@ local argument = require "perilune.argument"
 local operand = require "perilune.tir.operand"
 local operation = require "perilune.te.operation"
 local tensor_intrin = require "perilune.te.tensor_intrin"
+local tir = require "perilune.tir"
 
 local Stage = { __name = "perilune.te.Stage" }
 local methods = {}
@@ -58,6 +59,8 @@ local fields = {
     return now.attach_axis and stage.schedule:axis_node(now.attach_axis)
   end,
   group = function(stage, now) return now.group and Stage.of(stage.schedule, now.group) end,
+  layout_transforms = function(_, now) return now.layouts end,
+  axis_separators = function(_, now) return now.separators end,
 }
 for _, row in ipairs { { "leaf_iter_vars", "leaves" }, { "all_iter_vars", "all" } } do
   fields[row[1]] = function(stage, now) return nodes(stage, now[row[2]]) end
@@ -252,6 +255,33 @@ function methods.env_threads(stage, threads)
     numbers[i] = thread_number(stage, thread, "env_threads")
   end
   stage.schedule:apply("env_threads", stage.number, numbers)
+end
+
+-- The text of a map of indices, in which nothing but its variables is free.
+local function map_text(map)
+  local own = {}
+  for _, var in ipairs(map.initial_indices) do own[var] = true end
+  for _, index in ipairs(map.final_indices) do
+    for _, var in ipairs(tir.undefined_vars(index)) do
+      if not own[var] then
+        argument.fail(("transform_layout: '%s' is no variable of the map"):format(var.name))
+      end
+    end
+  end
+  return tostring(map)
+end
+
+--- Lays the elements of the stage's tensors out in memory by a map of indices: a Lua function from
+-- indices to indices, with te.AXIS_SEPARATOR between dimensions that stay apart in flat memory,
+-- or a tir.IndexMap. The loops of a compute run over the new dimensions, whose axes are returned:
+-- s[C]:transform_layout(function(i) return i // 4, i % 4 end) -> axis0, axis1.
+function methods.transform_layout(stage, mapping)
+  local now, map, separators = info(stage), mapping, {}
+  if not tir.IndexMap.is_map(mapping) then
+    local rank = #now.layouts > 0 and now.layout_rank or #stage.op:output(0).shape
+    map, separators = tir.IndexMap.from_func_with_separators(mapping, rank)
+  end
+  return made_axes(stage, apply(stage, "transform_layout", nil, separators, map_text(map)))
 end
 
 --- Computes the loops from an axis inwards by an intrinsic (te.decl_tensor_intrin).

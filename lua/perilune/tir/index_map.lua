@@ -14,6 +14,10 @@ local walks = require "perilune.tir.walk"
 local IndexMap = {}
 IndexMap.__index = IndexMap
 
+-- Between two indices of a map: the dimensions before and behind it are flattened apart.
+local AXIS_SEPARATOR = setmetatable({}, { __name = "perilune.AxisSeparator",
+  __tostring = function() return "AXIS_SEPARATOR" end })
+
 --- A map from its variables (a list of Vars) to indices (PrimExprs of them); the map back may
 -- be told, when it is known.
 function IndexMap.new(initial_indices, final_indices, inverse_index_map)
@@ -28,15 +32,42 @@ function IndexMap.new(initial_indices, final_indices, inverse_index_map)
   }, IndexMap)
 end
 
---- The map that a Lua function of `ndim` variables gives.
-function IndexMap.from_func(mapping, ndim, inverse_index_map)
+-- The variables and the indices (separators among them) of a Lua function of `ndim` variables,
+-- which returns the indices, or a list of them.
+local function called(mapping, ndim)
   local vars = {}
-  argument.callable(mapping, "tir.IndexMap.from_func", "mapping")
+  argument.callable(mapping, "tir.IndexMap", "mapping")
   if math.type(ndim) ~= "integer" or ndim < 0 or ndim > 32 then
-    argument.fail "tir.IndexMap.from_func: ndim is an integer from 0 to 32"
+    argument.fail "tir.IndexMap: ndim is an integer from 0 to 32"
   end
   for i = 1, ndim do vars[i] = core.var(("i%d"):format(i - 1), operand.type "int32") end
-  return IndexMap.new(vars, { mapping(table.unpack(vars, 1, ndim)) }, inverse_index_map)
+  local indices = { mapping(table.unpack(vars, 1, ndim)) }
+  local only = indices[1]
+  if #indices == 1 and type(only) == "table" and getmetatable(only) == nil then indices = only end
+  return vars, indices
+end
+
+--- The map that a Lua function of `ndim` variables gives.
+function IndexMap.from_func(mapping, ndim, inverse_index_map)
+  local vars, indices = called(mapping, ndim)
+  for _, index in ipairs(indices) do
+    if index == AXIS_SEPARATOR then
+      argument.fail("tir.IndexMap.from_func: the map has an axis separator; it is for"
+        .. " from_func_with_separators")
+    end
+  end
+  return IndexMap.new(vars, indices, inverse_index_map)
+end
+
+--- The same, and the numbers of the indices before which AXIS_SEPARATOR stands among the results.
+function IndexMap.from_func_with_separators(mapping, ndim, inverse_index_map)
+  local vars, results = called(mapping, ndim)
+  local indices, separators = {}, {}
+  for _, index in ipairs(results) do
+    local list = index == AXIS_SEPARATOR and separators or indices
+    list[#list + 1] = index == AXIS_SEPARATOR and #indices or index
+  end
+  return IndexMap.new(vars, indices, inverse_index_map), separators
 end
 
 local arithmetic = {
@@ -159,6 +190,12 @@ function IndexMap:__tostring()
     table.concat(indices, ", "), #indices == 1 and "," or "")
 end
 
-return setmetatable({ from_func = IndexMap.from_func }, {
+--- True for a map of indices.
+local function is_map(value) return getmetatable(value) == IndexMap end
+
+return setmetatable({
+  from_func = IndexMap.from_func, is_map = is_map, AXIS_SEPARATOR = AXIS_SEPARATOR,
+  from_func_with_separators = IndexMap.from_func_with_separators,
+}, {
   __call = function(_, ...) return IndexMap.new(...) end,
 })

@@ -175,7 +175,8 @@ function tir.Buffer(data, dtype, shape, strides, elem_offset, name, options)
   local operands = { data }
   table.move(exprs(shape), 1, #shape, #operands + 1, operands)
   table.move(exprs(strides or {}), 1, #(strides or {}), #operands + 1, operands)
-  operands[#operands + 1] = expr(elem_offset or 0)
+  local offset_dtype = shape[1] and expr(shape[1]).dtype or "int32"
+  operands[#operands + 1] = expr(elem_offset or 0, offset_dtype)
   local attrs = buffer_attrs(argument.options(options, "tir.Buffer", buffer_options))
   return node("Buffer", operands, name or "buffer", #shape, tir.type(dtype), attrs)
 end

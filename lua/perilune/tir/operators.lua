@@ -6,7 +6,16 @@ local argument = require "perilune.argument"
 local math = require "perilune.tir.math"
 local operand = require "perilune.tir.operand"
 
-return {
+-- A tensor (perilune.te) as the second operand has the operator.
+local function with_tensors(event, f)
+  return function(a, b)
+    local meta = type(b) == "table" and getmetatable(b)
+    if meta and meta.__name == "perilune.te.Tensor" then return meta[event](a, b) end
+    return f(a, b)
+  end
+end
+
+local operators = {
   __add = math.add,
   __sub = math.subtract,
   __mul = math.multiply,
@@ -28,3 +37,8 @@ return {
   __shr = math.shift_right,
   __bnot = function(a) return math.bitwise_not(a) end,
 }
+for _, event in ipairs { "__add", "__sub", "__mul", "__div" } do
+  operators[event] = with_tensors(event, operators[event])
+end
+
+return operators

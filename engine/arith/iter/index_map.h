@@ -2,11 +2,14 @@
  * T.index_map(lambda i: (i // 4, i % 4)) is parsed: a sealed graph of an Array
  * of the number of variables, the variables and the indices. */
 
-#ifndef PLN_LOWER_FLATTEN_INDEX_MAP_H
-#define PLN_LOWER_FLATTEN_INDEX_MAP_H
+#ifndef PLN_ARITH_ITER_INDEX_MAP_H
+#define PLN_ARITH_ITER_INDEX_MAP_H
 
 #include "arith/arith.h"
-#include "lower/flatten/flattened_buffer.h"
+
+/* A map has fewer variables, and fewer indices; a buffer that is flattened
+ * fewer dimensions. */
+enum { PLN_MOST_AXES = 64 };
 
 /* Parses a map; text that is none is an error. The caller releases it. */
 pln_status pln_index_map_parse(pln_engine *engine, pln_slice text,

@@ -1,6 +1,9 @@
-/* index_map.c: see index_map.h. Called by tir.ApplyLayoutTransforms. */
+/* index_map.c: see index_map.h. Called by tir.ApplyLayoutTransforms and by
+ * te/schedule/layout.c. */
 
-#include "lower/flatten/index_map.h"
+#include "arith/iter/index_map.h"
+
+#include "ir/tir/tir.h"
 
 static pln_ref root_operand(const pln_graph *map, uint32_t i) {
   return pln_operand(map, map->root, i);
