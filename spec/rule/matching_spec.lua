@@ -97,7 +97,7 @@ end
 
 describe("a rewrite by rules", function()
   -- The first change, and one after it.
-  for _, first in ipairs { "", "  %3 = negative(negative(%x));\n" } do
+  for _, earlier in ipairs { "", "  %3 = negative(negative(%x));\n" } do
     it("infers users again of a node whose type it learns", function()
       local mod = assert(pl.parse(([[
 #[version = "0.0.5"]
@@ -107,7 +107,7 @@ def @main(%%x: Tensor[*, float32]) {
   %%2 = exp(%%0);
   (%%1, %%2, %s)
 }
-]]):format(first, first == "" and "%x" or "%3")))
+]]):format(earlier, earlier == "" and "%x" or "%3")))
       local out = pl.rules { "reshape(?y@tanh(_), newshape=_) => ?y",
         "negative(negative(?x)) => ?x" }(mod)
       assert.equal("Tensor[(2, 3), float32]", tostring(out.main.body.fields[1].type))
