@@ -19,7 +19,6 @@ typedef enum trigger_kind {
   ANNOTATION, /* of a Block or loop: a key of its annotations */
   ATTR_KEY,   /* of an AttrStmt */
   SCOPE,      /* a storage scope that begins so */
-  CALL,       /* of a builtin */
   TARGET,     /* a function for a target of that key: "gpu" */
   DTYPE,      /* a value whose dtype's name begins so */
   PREFETCH    /* a Prefetch */
@@ -48,7 +47,6 @@ static const device_row rows[] = {
     {"tir.LowerAsyncDMA", ATTR_KEY, "async_scope"},
     {"tir.InjectPTXAsyncCopy", ATTR_KEY, "async_scope"},
     {"tir.InjectPTXLDG32", TARGET, "gpu"},
-    {"tir.CombineContextCall", CALL, "tvm_thread_context"},
 };
 
 /* ------------------------------------------------------------------ triggers
@@ -80,11 +78,6 @@ static bool is_in_scope(const pln_graph *g, const pln_node *n,
       pln_symbol_text(g->engine, pln_type_symbol(g->engine, n->type));
   size_t size = strlen(scope);
   return text.size >= size && memcmp(text.data, scope, size) == 0;
-}
-
-static bool calls(const pln_node *n, const char *builtin) {
-  return n->kind == PLN_PRIM_CALL && n->data != 0 &&
-         strcmp(pln_builtin_name(n->data), builtin) == 0;
 }
 
 static bool is_for_target(const pln_graph *g, const pln_node *n,
@@ -123,7 +116,6 @@ static bool is_trigger(const pln_graph *g, pln_ref ref, const device_row *row) {
   case ANNOTATION: return has_annotation(g, n, row->text);
   case ATTR_KEY: return has_attr_key(g, n, row->text);
   case SCOPE: return is_in_scope(g, n, row->text);
-  case CALL: return calls(n, row->text);
   case TARGET: return is_for_target(g, n, row->text);
   case DTYPE: return has_dtype(g, n, row->text);
   case PREFETCH: return n->kind == PLN_PREFETCH;

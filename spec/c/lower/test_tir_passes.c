@@ -135,7 +135,16 @@ typedef struct pass_case {
   "                C[vi // 8, vi % 8] = A[vi]\n"                           \
   "        B[0] = C[0, 0]\n"
 
+#define CONTEXTS                                                         \
+  "    for i in T.parallel(8):\n"                                        \
+  "        T.call_extern('int32', 'f', T.tvm_thread_context("            \
+  "T.call_extern('handle', 'g', 0)), T.tvm_thread_context(T.call_extern" \
+  "('handle', 'g', 1)))\n"                                               \
+  "    T.call_extern('int32', 'f', T.tvm_thread_context(T.call_extern("  \
+  "'handle', 'g', 0)))\n"
+
 static const pass_case cases[] = {
+    {"tir.CombineContextCall", HEAD CONTEXTS},
     {"tir.RemoveWeightLayoutRewriteBlock", HEAD LAYOUT},
     {"tir.AnnotateDeviceRegions", HEAD HOSTED REGIONS},
     {"tir.SplitHostDevice", HEAD HOSTED REGIONS},
