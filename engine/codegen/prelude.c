@@ -36,9 +36,11 @@ static void put_includes(pln_cw *w) {
 
 static void put_inline(pln_cw *w) {
   /* A value that is used more than once gets a variable before it is known
-   * that its users need only bounds of it. */
+   * that its users need only bounds of it. A program may compare a sum with
+   * itself. */
   put(w, "#ifdef __GNUC__\n"
          "#pragma GCC diagnostic ignored \"-Wunused-variable\"\n"
+         "#pragma GCC diagnostic ignored \"-Wtautological-compare\"\n"
          "#define PL_INLINE static inline __attribute__((unused))\n"
          "#else\n#define PL_INLINE static inline\n#endif\n\n");
 }

@@ -132,6 +132,7 @@ for i in range(16):
   "for i in T.parallel(16):\n    for j in T.unroll(4):\n        B[i] = B[i] * 2 + j",
   "for i in T.vectorized(16):\n    A[i] = A[i] + T.float32(1)",
   'for i in T.thread_binding(16, thread="threadIdx.x"):\n    B[i] = i',
+  "for i in range(16):\n    if B[i] + 6 <= 6 + B[i]:\n        A[i] = A[i] + T.float32(1)",
 }
 
 describe("C of loop programs", function()
