@@ -79,7 +79,7 @@ static pln_status set_image(pln_cse_bindings *b, pln_term t, pln_term form) {
   b->image[t] = form;
   pln_term_mark(&b->known, t);
   return only && pln_innermost_var(b->kinds, t) == only &&
-                 !pln_term_list_push(b->a, &b->trail, t)
+                 !pln_term_list_push(b->a, &b->new_marks, t)
              ? b->a->status
              : PLN_OK;
 }
@@ -87,8 +87,8 @@ static pln_status set_image(pln_cse_bindings *b, pln_term t, pln_term form) {
 void pln_cse_forget(pln_cse_bindings *b) {
   if (!b->kinds->only)
     b->known.now++;
-  while (b->trail.n > 0)
-    b->known.stamp[b->trail.items[--b->trail.n]] = 0;
+  while (b->new_marks.n > 0)
+    b->known.stamp[b->new_marks.items[--b->new_marks.n]] = 0;
 }
 
 /* The operands are marked. */
@@ -228,5 +228,5 @@ void pln_cse_free(pln_cse_bindings *b) {
   pln_mem_free(e, b->row_of, b->cap_row_of * sizeof *b->row_of);
   pln_mem_free(e, b->image, b->cap_image * sizeof *b->image);
   pln_term_marks_free(b->a, &b->known);
-  pln_term_list_free(b->a, &b->trail);
+  pln_term_list_free(b->a, &b->new_marks);
 }

@@ -27,7 +27,8 @@ typedef struct pln_cse_bindings {
   pln_term *image; /* by term: its present form, if it is marked */
   uint32_t cap_image;
   pln_term_marks known;
-  pln_term_list trail; /* what was marked since, and contains that variable */
+  pln_term_list
+      new_marks; /* what was marked since, and contains that variable */
 } pln_cse_bindings;
 
 /* Forgets the present forms. While only expressions of one variable count, the

@@ -487,7 +487,7 @@ static pln_status bind_part(eliminator *x, pln_stmt_rewrite *s,
   /* Forms of what is further in may be found in all parts but a LetStmt's. */
   if (!only)
     pln_cse_forget(&x->bindings);
-  x->bindings.trail.n = 0;
+  x->bindings.new_marks.n = 0;
   x->kinds.only = 0;
   return PLN_OK;
 }

@@ -26,7 +26,7 @@ typedef struct free_var {
   uint32_t order; /* that of the first uses */
 } free_var;
 
-typedef struct kernel_maker {
+typedef struct kernel_builder {
   const pln_graph *g; /* the copy */
   pln_attrs target;   /* without its host */
   bool returns;
@@ -41,7 +41,7 @@ typedef struct kernel_maker {
   pln_ref *stack;
   uint32_t n_stack, cap_stack;
   pln_ref *params; /* of the builder */
-} kernel_maker;
+} kernel_builder;
 
 /* -------------------------------------------------------------- the variables
  */
@@ -50,7 +50,7 @@ static pln_status note_bound(void *ud, const pln_graph *g, pln_ref var) {
   return pln_idmap_set(ud, g->nodes[var].data, 1);
 }
 
-static pln_status find_bound(kernel_maker *x) {
+static pln_status find_bound(kernel_builder *x) {
   const pln_graph *g = x->g;
   for (pln_scope s = 0; s < g->n_scopes; s++)
     for (uint32_t k = 0; k < g->scopes[s].n_params; k++)
@@ -60,12 +60,12 @@ static pln_status find_bound(kernel_maker *x) {
   return PLN_OK;
 }
 
-static bool is_free(const kernel_maker *x, pln_ref ref) {
+static bool is_free(const kernel_builder *x, pln_ref ref) {
   const pln_node *n = &x->g->nodes[ref];
   return n->kind == PLN_VAR && !pln_idmap_get(x->bound, n->data);
 }
 
-static pln_status add_var(kernel_maker *x, pln_ref ref) {
+static pln_status add_var(kernel_builder *x, pln_ref ref) {
   const pln_node *n = &x->g->nodes[ref];
   if (!is_free(x, ref) || pln_idmap_get(x->place_of, n->data))
     return PLN_OK;
@@ -92,7 +92,7 @@ static int by_type_and_name(const void *a, const void *b) {
   return order ? order : x->order < y->order ? -1 : 1;
 }
 
-static pln_status find_vars(kernel_maker *x) {
+static pln_status find_vars(kernel_builder *x) {
   PLN_TRY(find_bound(x));
   for (pln_ref ref = 0; ref < x->g->n_nodes; ref++)
     PLN_TRY(add_var(x, ref));
@@ -107,7 +107,7 @@ static pln_status find_vars(kernel_maker *x) {
  */
 
 /* Whether the Buffer can be declared in front of everything. */
-static bool is_outer(const kernel_maker *x, pln_ref buffer) {
+static bool is_outer(const kernel_builder *x, pln_ref buffer) {
   for (uint32_t i = 0; i < x->g->nodes[buffer].count; i++) {
     pln_ref part = pln_operand(x->g, buffer, i);
     if (x->g->nodes[part].kind != PLN_VAR ? i == 0 : !is_free(x, part))
@@ -116,14 +116,14 @@ static bool is_outer(const kernel_maker *x, pln_ref buffer) {
   return true;
 }
 
-static pln_status push(kernel_maker *x, pln_ref ref) {
+static pln_status push(kernel_builder *x, pln_ref ref) {
   PLN_TRY(pln_mem_grow(x->g->engine, (void **)&x->stack, &x->cap_stack,
                        (size_t)x->n_stack + 1, sizeof *x->stack));
   x->stack[x->n_stack++] = ref;
   return PLN_OK;
 }
 
-static pln_status visit_buffer(kernel_maker *x, pln_ref ref) {
+static pln_status visit_buffer(kernel_builder *x, pln_ref ref) {
   if (!is_outer(x, ref))
     return PLN_OK;
   PLN_TRY(pln_mem_grow(x->g->engine, (void **)&x->buffers, &x->cap_buffers,
@@ -133,7 +133,7 @@ static pln_status visit_buffer(kernel_maker *x, pln_ref ref) {
 }
 
 /* The Buffers below a statement's operands, the first operand first. */
-static pln_status visit_operands(kernel_maker *x, pln_ref stmt) {
+static pln_status visit_operands(kernel_builder *x, pln_ref stmt) {
   if (x->seen[stmt])
     return PLN_OK;
   x->seen[stmt] = true;
@@ -154,14 +154,14 @@ static pln_status visit_operands(kernel_maker *x, pln_ref stmt) {
 }
 
 /* Declared Buffers need no other declaration. */
-static void skip_declared(kernel_maker *x) {
+static void skip_declared(kernel_builder *x) {
   for (pln_ref ref = 0; ref < x->g->n_nodes; ref++)
     if (x->g->nodes[ref].kind == PLN_DECL_BUFFER)
       x->seen[pln_operand(x->g, ref, 0)] = true;
 }
 
 /* The operands of an owner are visited where its first scope begins. */
-static pln_status find_buffers(kernel_maker *x) {
+static pln_status find_buffers(kernel_builder *x) {
   const pln_graph *g = x->g;
   pln_scope next = 0;
   skip_declared(x);
@@ -178,7 +178,7 @@ static pln_status find_buffers(kernel_maker *x) {
 /* ------------------------------------------------------------------ rewriting
  */
 
-static pln_status make_params(kernel_maker *x, pln_stmt_rewrite *s) {
+static pln_status make_params(kernel_builder *x, pln_stmt_rewrite *s) {
   for (uint32_t i = 0; i < x->n; i++) {
     const pln_node *old = &x->g->nodes[x->vars[i].ref];
     PLN_TRY(pln_build_var(pln_stmt_builder(s), old->attrs, old->type, 0,
@@ -194,7 +194,7 @@ static pln_status make_params(kernel_maker *x, pln_stmt_rewrite *s) {
 
 static pln_status enter(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
                         pln_ref *node) {
-  kernel_maker *x = ud;
+  kernel_builder *x = ud;
   (void)node;
   return stmt == x->g->root ? make_params(x, s) : PLN_OK;
 }
@@ -205,7 +205,7 @@ static pln_status with_bool(pln_engine *e, const char *name, pln_attrs *attrs) {
   return pln_attrs_with(e, *attrs, &value, attrs);
 }
 
-static pln_status kernel_attrs(const kernel_maker *x, pln_attrs *attrs) {
+static pln_status kernel_attrs(const kernel_builder *x, pln_attrs *attrs) {
   pln_engine *e = x->g->engine;
   PLN_TRY(pln_attrs_with_dict(e, 0, "target", x->target, attrs));
   PLN_TRY(with_bool(e, "tir.noalias", attrs));
@@ -219,7 +219,7 @@ static pln_ref returning(pln_emit *e, pln_ref body) {
   return pln_emit_seq(e, 2, both);
 }
 
-static pln_status make_function(kernel_maker *x, pln_stmt_rewrite *s,
+static pln_status make_function(kernel_builder *x, pln_stmt_rewrite *s,
                                 pln_ref *node) {
   pln_emit e = {.b = pln_stmt_builder(s)};
   pln_prim spec = {.kind = PLN_PRIM_FUNC};
@@ -242,7 +242,7 @@ static pln_status make_function(kernel_maker *x, pln_stmt_rewrite *s,
 /* The AttrStmt that marks the part is its body. */
 static pln_status leave(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
                         pln_ref *node) {
-  kernel_maker *x = ud;
+  kernel_builder *x = ud;
   if (stmt == x->g->root)
     return make_function(x, s, node);
   if (stmt == x->g->scopes[x->g->nodes[x->g->root].data].result)
@@ -270,7 +270,7 @@ static pln_status copy_region(const pln_graph *g, pln_ref region,
   return status;
 }
 
-static pln_status rewrite(kernel_maker *x, pln_kernel *out) {
+static pln_status rewrite(kernel_builder *x, pln_kernel *out) {
   pln_stmt_mutator mutator = {.ud = x, .enter = enter, .leave = leave};
   pln_engine *e = x->g->engine;
   PLN_TRY(pln_idmap_new(e, &x->bound));
@@ -293,7 +293,7 @@ static bool returns_errors(const pln_engine *e, pln_attrs target) {
   return device == 1 || device == 12 || device == 16;
 }
 
-static void end(kernel_maker *x) {
+static void end(kernel_builder *x) {
   pln_engine *e = x->g->engine;
   pln_idmap_free(x->bound);
   pln_idmap_free(x->place_of);
@@ -307,7 +307,7 @@ static void end(kernel_maker *x) {
 pln_status pln_kernel_make(const pln_graph *g, pln_ref region,
                            pln_kernel *out) {
   pln_graph *copy;
-  kernel_maker x = {0};
+  kernel_builder x = {0};
   *out = (pln_kernel){0};
   PLN_TRY(pln_attrs_without(g->engine, pln_region_target(g, region), "host",
                             &x.target));

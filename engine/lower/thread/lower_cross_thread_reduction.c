@@ -565,9 +565,9 @@ static pln_status write_back(lowering *x, uint32_t at, block_axes *axes) {
 /* --------------------------------------------------------------- whole nests
  */
 
-typedef pln_status (*block_maker)(lowering *x, uint32_t at, block_axes *axes);
+typedef pln_status (*block_builder)(lowering *x, uint32_t at, block_axes *axes);
 
-static pln_status with_axes(lowering *x, uint32_t at, block_maker make) {
+static pln_status with_axes(lowering *x, uint32_t at, block_builder make) {
   pln_ref block = x->all.items[at].block;
   block_axes axes = {0};
   PLN_TRY(new_axes(x, block, &axes));

@@ -169,14 +169,19 @@ local buffer_options = { "data_alignment", "offset_factor", "buffer_type", "axis
 local new_buffer_options = { "data", "strides", "elem_offset", "scope",
   table.unpack(buffer_options) }
 
+-- Offsets have the dtype of the first extent.
+local function offset_dtype(shape)
+  local first = shape[1] and expr(shape[1])
+  return type(first) == "userdata" and first.dtype or "int32"
+end
+
 --- A buffer over the pointer `data`. Options: data_alignment, offset_factor, buffer_type
 -- ("auto"), axis_separators.
 function tir.Buffer(data, dtype, shape, strides, elem_offset, name, options)
   local operands = { data }
   table.move(exprs(shape), 1, #shape, #operands + 1, operands)
   table.move(exprs(strides or {}), 1, #(strides or {}), #operands + 1, operands)
-  local offset_dtype = shape[1] and expr(shape[1]).dtype or "int32"
-  operands[#operands + 1] = expr(elem_offset or 0, offset_dtype)
+  operands[#operands + 1] = expr(elem_offset or 0, offset_dtype(shape))
   local attrs = buffer_attrs(argument.options(options, "tir.Buffer", buffer_options))
   return node("Buffer", operands, name or "buffer", #shape, tir.type(dtype), attrs)
 end
@@ -191,7 +196,7 @@ function tir.decl_buffer(shape, dtype, name, options)
     or core.var(name, tir.PointerType(element, options.scope or "global"))
   local offset = options.elem_offset
   if offset == nil and options.offset_factor and options.offset_factor > 0 then
-    offset = tir.Var(name .. "_elem_offset", shape[1] and expr(shape[1]).dtype or "int32")
+    offset = tir.Var(name .. "_elem_offset", offset_dtype(shape))
   end
   local given = {}
   for _, key in ipairs(buffer_options) do given[key] = options[key] end

@@ -94,7 +94,9 @@ describe("tasks on workers that Slurm starts", function()
     local last, log = place:finish(batch)
     assert.equal("4 done, 1 failed, 0 done before", last, log)
     assert.matches("its worker was lost (3 times)", log, 1, true)
-    assert.equal(3, #processes.lines(place.path "killed"))
+    -- A task may be lost before its script begins.
+    local killed = #processes.lines(place.path "killed")
+    assert.is_true(killed >= 1 and killed <= 3)
     assert.equal("failed", place:rows()["opt " .. models[3]].state)
   end)
 

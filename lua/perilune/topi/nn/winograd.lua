@@ -71,9 +71,9 @@ end
 
 -- Cycles for each weight: those of vector products, of which a weight is one lane, and those that
 -- read it from beyond the cache.
-local LANES, BYTES_A_CYCLE, TRANSFORMS = 16, 10, 1.2
+local LANES, BYTES_PER_CLOCK, TRANSFORMS = 16, 10, 1.2
 
-local function cost(products, weights) return products / LANES + 4 * weights / BYTES_A_CYCLE end
+local function cost(products, weights) return products / LANES + 4 * weights / BYTES_PER_CLOCK end
 
 local function tiles_of(extent, variant) return (extent + variant.tile - 1) // variant.tile end
 

@@ -1,7 +1,7 @@
 --- The search of a tuning pass: decisions for its knobs, which eval passes work on and which are
 -- measured, each as a trace.
 --
--- Strategies see it as they see perilune.tune.search: points of a space, and cost(point).
+-- Strategies see it as they see perilune.tune.search: points of a space, and their costs.
 
 local candidates = require "perilune.tune.candidates"
 local core = require "perilune.core"
@@ -163,6 +163,13 @@ function methods.cost(self, point, effort)
   return self.costs[key]
 end
 
+--- The costs of points, one after the other.
+function methods.costs_of(self, points, effort)
+  local costs = {}
+  for i, point in ipairs(points) do costs[i] = self:cost(point, effort) end
+  return costs
+end
+
 --- A point of those that make() proposes.
 function methods.choose(_, make) return make() end
 
@@ -204,7 +211,7 @@ function search.run(options)
     trials = options.trials, seconds = options.seconds, target = options.target,
     select = options.select, random = random(options.seed),
     path = { [0] = { trace = options.from } }, reasons = {},
-    costs = {}, list = {}, serial = 0, repeated = 0, trials_made = 0, n_candidates = 0,
+    costs = {}, list = {}, width = 1, serial = 0, repeated = 0, trials_made = 0, n_candidates = 0,
     begun = core.clock() }, class)
   -- Without knobs there is one point, which only enumeration finds.
   run_strategy(self, #options.knobs == 0 and "exhaustive" or options.strategy)
