@@ -17,6 +17,7 @@
 
 #include "lower/emit.h"
 #include "lower/storage/liveness.h"
+#include "lower/storage/row_list.h"
 
 enum { MATCH_RANGE = 16, SMALL_BITS = 32, MOST_CANDIDATES = 256 };
 
@@ -32,11 +33,6 @@ typedef struct memory_piece {
   bool gone; /* it is part of another one */
 } memory_piece;
 
-typedef struct piece_list {
-  uint32_t *rows;
-  uint32_t n, cap;
-} piece_list;
-
 typedef struct merger {
   const pln_graph *g;
   pln_engine *engine;
@@ -46,7 +42,7 @@ typedef struct merger {
   memory_piece *pieces;
   uint32_t n_pieces, cap_pieces;
   uint32_t *next_alloc, *piece_of; /* by allocation: index + 1 */
-  piece_list sized, symbolic;      /* free; by size */
+  pln_row_list sized, symbolic;    /* free; by size */
   pln_ref kernel;                  /* AttrStmt in which the memory is */
   bool inside;
   pln_emit e;
@@ -82,25 +78,6 @@ static uint32_t lower_bound(const merger *x, uint64_t bits, bool above) {
       high = mid;
   }
   return low;
-}
-
-static pln_status insert(merger *x, piece_list *list, uint32_t at,
-                         uint32_t row) {
-  PLN_TRY(pln_mem_grow(x->engine, (void **)&list->rows, &list->cap,
-                       (size_t)list->n + 1, sizeof *list->rows));
-  memmove(list->rows + at + 1, list->rows + at,
-          (list->n - at) * sizeof *list->rows);
-  list->rows[at] = row;
-  list->n++;
-  return PLN_OK;
-}
-
-static uint32_t take(piece_list *list, uint32_t at) {
-  uint32_t row = list->rows[at];
-  memmove(list->rows + at, list->rows + at + 1,
-          (list->n - at - 1) * sizeof *list->rows);
-  list->n--;
-  return row;
 }
 
 static bool is_small(uint64_t bits) {
@@ -173,7 +150,7 @@ static uint32_t gather_smaller(merger *x, uint32_t mid, uint64_t bits) {
     if (total + each > bits)
       continue;
     total += each;
-    rows[n++] = take(&x->sized, i);
+    rows[n++] = pln_row_list_take(&x->sized, i);
   }
   if (n == 0)
     return UINT32_MAX;
@@ -188,12 +165,12 @@ static uint32_t find_free(merger *x, uint64_t bits) {
   if (is_small(bits))
     return UINT32_MAX;
   if (bits == 0)
-    return x->symbolic.n > 0 ? take(&x->symbolic, 0) : UINT32_MAX;
+    return x->symbolic.n > 0 ? pln_row_list_take(&x->symbolic, 0) : UINT32_MAX;
   mid = lower_bound(x, bits, false);
   most = bits > UINT64_MAX / MATCH_RANGE ? UINT64_MAX : bits * MATCH_RANGE;
   if (mid == x->sized.n || x->pieces[x->sized.rows[mid]].bits > most)
     return gather_smaller(x, mid, bits);
-  row = take(&x->sized, mid);
+  row = pln_row_list_take(&x->sized, mid);
   if (x->pieces[row].bits < bits)
     x->pieces[row].bits = bits;
   return row;
@@ -213,8 +190,10 @@ static pln_status end_use(merger *x, uint32_t allocation) {
   if (!row || is_small(x->pieces[row - 1].bits))
     return PLN_OK;
   uint64_t bits = x->pieces[row - 1].bits;
-  return bits ? insert(x, &x->sized, lower_bound(x, bits, true), row - 1)
-              : insert(x, &x->symbolic, x->symbolic.n, row - 1);
+  return bits ? pln_row_list_insert(x->engine, &x->sized,
+                                    lower_bound(x, bits, true), row - 1)
+              : pln_row_list_insert(x->engine, &x->symbolic, x->symbolic.n,
+                                    row - 1);
 }
 
 static pln_status plan_all(merger *x) {

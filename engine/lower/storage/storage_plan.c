@@ -9,45 +9,22 @@
 #include <stdlib.h>
 
 #include "lower/storage/liveness.h"
+#include "lower/storage/row_list.h"
 
 enum { MATCH_RANGE = 16, SMALL_BITS = 32 };
-
-/* Memory that is free: of a constant size, sorted by it, or not. */
-typedef struct free_list {
-  uint32_t *rows;
-  uint32_t n, cap;
-} free_list;
 
 typedef struct planner {
   pln_storage_plan *plan;
   pln_access_pattern pattern;
   pln_liveness life;
   bool *taken; /* by allocation: its memory went to a result in place */
-  free_list constant, symbolic;
+  /* Memory that is free: of a constant size, sorted by it, or not. */
+  pln_row_list constant, symbolic;
   pln_ref thread; /* the parallel part that is planned, or PLN_NONE */
 } planner;
 
 /* --------------------------------------------------------------- free memory
  */
-
-static pln_status insert_free(planner *p, free_list *list, uint32_t at,
-                              uint32_t row) {
-  PLN_TRY(pln_mem_grow(p->plan->engine, (void **)&list->rows, &list->cap,
-                       (size_t)list->n + 1, sizeof *list->rows));
-  memmove(list->rows + at + 1, list->rows + at,
-          (list->n - at) * sizeof *list->rows);
-  list->rows[at] = row;
-  list->n++;
-  return PLN_OK;
-}
-
-static uint32_t take_free(free_list *list, uint32_t at) {
-  uint32_t row = list->rows[at];
-  memmove(list->rows + at, list->rows + at + 1,
-          (list->n - at - 1) * sizeof *list->rows);
-  list->n--;
-  return row;
-}
 
 /* The first free row of at least so many bits; of more with `above`. */
 static uint32_t lower_bound(const planner *p, uint64_t bits, bool above) {
@@ -123,11 +100,11 @@ static uint32_t find_constant(planner *p, const pln_storage_allocation *a) {
   uint32_t end = lower_bound(p, most, true);
   for (uint32_t i = mid; i < end; i++)
     if (fits(p, &rows[p->constant.rows[i]], a))
-      return take_free(&p->constant, i);
+      return pln_row_list_take(&p->constant, i);
   for (uint32_t i = mid; i-- > begin;)
     if (fits(p, &rows[p->constant.rows[i]], a) &&
         rows[p->constant.rows[i]].dtype == a->dtype)
-      return take_free(&p->constant, i);
+      return pln_row_list_take(&p->constant, i);
   return UINT32_MAX;
 }
 
@@ -135,7 +112,7 @@ static uint32_t find_symbolic(planner *p, const pln_storage_allocation *a) {
   for (uint32_t i = 0; i < p->symbolic.n; i++) {
     const pln_storage *s = &p->plan->storages[p->symbolic.rows[i]];
     if (fits(p, s, a) && s->dtype == a->dtype)
-      return take_free(&p->symbolic, i);
+      return pln_row_list_take(&p->symbolic, i);
   }
   return UINT32_MAX;
 }
@@ -232,9 +209,10 @@ static pln_status free_storage(planner *p, uint32_t allocation) {
   const pln_storage *s = &p->plan->storages[row];
   if (is_small(p, s->scope, s->bits))
     return PLN_OK;
-  return s->bits
-             ? insert_free(p, &p->constant, lower_bound(p, s->bits, true), row)
-             : insert_free(p, &p->symbolic, p->symbolic.n, row);
+  return s->bits ? pln_row_list_insert(p->plan->engine, &p->constant,
+                                       lower_bound(p, s->bits, true), row)
+                 : pln_row_list_insert(p->plan->engine, &p->symbolic,
+                                       p->symbolic.n, row);
 }
 
 /* ----------------------------------------------------------------- planning */
@@ -307,7 +285,7 @@ static pln_status end_uses(planner *p, pln_ref stmt) {
 }
 
 /* Memory of a parallel part is not used outside of it. */
-static void forget_attached(planner *p, free_list *list, pln_ref stmt) {
+static void forget_attached(planner *p, pln_row_list *list, pln_ref stmt) {
   uint32_t left = 0;
   for (uint32_t i = 0; i < list->n; i++)
     if (p->plan->storages[list->rows[i]].attach != stmt)

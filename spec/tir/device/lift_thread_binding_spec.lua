@@ -1,16 +1,7 @@
 local pl = require "perilune"
+local module_of = require "spec.tir.module_of"
 
 local lift = pl.passes["tir.LiftThreadBinding"]
-
-local function module_of(body)
-  return assert(pl.tir.parse(([[
-from tvm.script import tir as T
-
-@T.prim_func
-def main(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32"), n: T.int32):
-%s
-]]):format((body:gsub("[^\n]+", "    %0")))))
-end
 
 local function lifts(before, after)
   local out = lift()(module_of(before))

@@ -1,16 +1,7 @@
 local pl = require "perilune"
+local module_of = require "spec.tir.module_of"
 
 local merge = pl.passes["tir.MergeDynamicSharedMemoryAllocations"]
-
-local function module_of(body)
-  return assert(pl.tir.parse(([[
-from tvm.script import tir as T
-
-@T.prim_func
-def main(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32"), n: T.int32):
-%s
-]]):format((body:gsub("[^\n]+", "    %0")))))
-end
 
 local function merges(before, after)
   local out = merge()(module_of(before))
