@@ -48,13 +48,17 @@ return {
     reason = "axes of both are removed at once", source = "ONNX fuse_consecutive_squeezes" },
   { "merge_unsqueeze: expand_dims(...)", native = "merge_unsqueeze",
     reason = "axes of both are added at once", source = "ONNX fuse_consecutive_unsqueezes" },
+  -- Not of halves: ONNX Runtime computes elementwise operators that follow each other in float32,
+  -- so that a new axis between two of them decides where it rounds.
   { "new_axis_first: expand_dims(?u@?f{elementwise}(?x), axes=?a) => ?f(expand_dims(?x, "
-    .. "axes=?a), **?u) where ?u.uses == 1",
+    .. "axes=?a), **?u) where ?u.uses == 1 and ?u.dtype ~= float16 and ?u.dtype ~= bfloat16",
     reason = "a new axis comes before an elementwise operator, where it may join another one" },
   { "removed_axis_first: squeeze(?u@cast(?x), axes=?a) => cast(squeeze(?x, axes=?a), **?u) where "
-    .. "?u.uses == 1", reason = "an axis is removed before a cast, where it may cancel a new one" },
+    .. "?u.uses == 1 and ?u.dtype ~= float16 and ?u.dtype ~= bfloat16",
+    reason = "an axis is removed before a cast, where it may cancel a new one" },
   { "new_axis_before_product: ?r@expand_dims(?u@multiply(?x, ?w:const), axes=?a) => "
     .. "multiply(expand_dims(?x, axes=?a), ?w) where ?u.uses == 1 and ?w.rank == 1 and "
+    .. "?u.dtype ~= float16 and ?u.dtype ~= bfloat16 and "
     .. "?x.rank >= 1 and ?r.rank >= 1 and sublist(sorted(normalize(?a, ?r.rank)), -1, len(?a)) "
     .. "~= [?r.rank - 1]",
     reason = "a new axis comes before a product along the last axis" },

@@ -262,6 +262,14 @@ describe("A new axis", function()
     keeps({ y }, pl.tuple(z, op.expand_dims(z, ints(1))))
   end)
 
+  it("stays behind elementwise operators of halves, where it decides how they round", function()
+    for _, dtype in ipairs { "float16", "bfloat16" } do
+      local y = var("y", { "N", 3 }, dtype)
+      keeps({ y }, op.expand_dims(op.cos(y), ints(1)))
+      keeps({ t }, op.expand_dims(op.cast(t, { to = dtype == "float16" and 10 or 16 }), ints(1)))
+    end
+  end)
+
   it("cancels one that is removed behind a cast", function()
     local wide = op.cast(op.expand_dims(t, ints(1)), { to = 1 })
     assert.equal("cast", calls(simplify({ t }, op.squeeze(wide, ints(1)))))
