@@ -32,5 +32,5 @@ perilune_kernel_options("-fno-math-errno;-fno-trapping-math;-ffp-contract=fast"
 # Without jumps from a limit to the result at it, a limited argument is one
 # maximum and one minimum, not a choice between results.
 perilune_kernel_options(
-  "-fno-math-errno;-fno-trapping-math;-ffp-contract=fast;-fno-thread-jumps"
+  "-fno-math-errno;-fno-trapping-math;-ffp-contract=fast;$<$<C_COMPILER_ID:GNU>:-fno-thread-jumps>"
   elementwise/unary.c)
