@@ -61,12 +61,13 @@ function slurm.start(folder)
   end
   run(("munged --foreground --force --key-file=%s/key --socket=%s/munge.socket "
     .. "--pid-file=%s/munge.pid --log-file=%s/munge.log --seed-file=%s/seed"):gsub("%%s", folder))
-  processes.wait_for(function() return os.execute(("test -S %s/munge.socket"):format(folder)) end,
-    120)
+  pcall(processes.wait_for, function()
+    return os.execute(("test -S %s/munge.socket"):format(folder))
+  end, 60)
   run "slurmctld -D"
   run "slurmd -D -N n1"
   run "slurmd -D -N n2"
-  for _ = 1, 600 do
+  for _ = 1, 300 do
     if self:ask "sinfo -h -o %T 2>/dev/null" == "idle\n" then return self end
     processes.sleep(0.2)
   end

@@ -44,7 +44,10 @@ describe("tasks on workers that Slurm starts", function()
     place = workers.place()
     local why
     cluster, why = slurm.start(place.folder)
-    assert(cluster, why)
+    if not cluster then -- a machine may have the packages and not run the daemons
+      io.stdout:write("skipped: Slurm does not start here: ", why, "\n")
+      os.exit(77, true)
+    end
     place.environment = cluster.environment
     script = place:slow_script(0.4)
   end)
