@@ -39,27 +39,13 @@ const char *pln_rule_kind_text(pln_kind kind) {
 /* --------------------------------------------------------------------- lets
  */
 
-/* The first scope after `scope` that begins at or after `node`. */
-static pln_scope first_scope_from(const pln_graph *g, pln_scope scope,
-                                  pln_ref node) {
-  pln_scope low = scope + 1, high = g->n_scopes;
-  while (low < high) {
-    pln_scope middle = low + (high - low) / 2;
-    if (g->scopes[middle].begin < node)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
-}
-
 static bool is_let(const pln_node *n) {
   return n->kind == PLN_LET && !(n->flags & PLN_NODE_DROPPED);
 }
 
 pln_ref pln_rule_next_let(const pln_graph *g, pln_scope scope, pln_ref from) {
   pln_ref end = g->scopes[scope].end;
-  pln_scope inner = first_scope_from(g, scope, from);
+  pln_scope inner = pln_graph_scope_from(g, scope + 1, from);
   end = end < g->n_nodes ? end : g->n_nodes;
   for (pln_ref i = from; i < end; i++) {
     while (inner < g->n_scopes && g->scopes[inner].begin <= i) {

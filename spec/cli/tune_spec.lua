@@ -1,6 +1,7 @@
 -- perilune tune and perilune db.
 
 local command = require "spec.cli.command"
+local foldable = require "spec.tune.foldable"
 local pl = require "perilune"
 
 describe("perilune tune", function()
@@ -9,15 +10,7 @@ describe("perilune tune", function()
   setup(function()
     folder = command.folder()
     model = folder .. "/in.relay"
-    local x = pl.var("x", "Tensor[(1, 160), float32]")
-    local rows = {}
-    for i = 1, 160 do
-      rows[i] = {}
-      for k = 1, 160 do rows[i][k] = ((i * k) % 7) / 7 end
-    end
-    local w = pl.const(pl.tensor(rows, "float32"))
-    assert(pl.save(pl.module { main = pl.func({ x }, pl.op.nn.dense(x, pl.op.nn.dense(w, w))) },
-      model))
+    assert(pl.save(foldable(), model))
   end)
   teardown(function() os.execute("rm -rf " .. folder) end)
 

@@ -1,6 +1,7 @@
 -- transform_layout: TVM's test_transform_layout.py under the names of its tests, and the checks.
 
 local pl = require "perilune"
+local shaped = require "spec.te.shaped"
 
 local te, tir = pl.te, pl.tir
 local F = "float32"
@@ -16,21 +17,6 @@ local function flat(value, out)
   if type(value) ~= "table" then out[#out + 1] = value end
   for _, part in ipairs(type(value) == "table" and value or {}) do flat(part, out) end
   return out
-end
-
--- A list in that shape.
-local function shaped(list, shape, level, state)
-  level, state = level or 1, state or { 0 }
-  local rows = {}
-  for i = 1, shape[level] do
-    if level < #shape then
-      rows[i] = shaped(list, shape, level + 1, state)
-    else
-      state[1] = state[1] + 1
-      rows[i] = list[state[1]]
-    end
-  end
-  return rows
 end
 
 -- 1, 2, 3, ... in that shape.

@@ -1,6 +1,7 @@
 -- Searches: every strategy finds what there is to be found, seeds decide, records are replayed, and
 -- what is wrong or fails never wins.
 
+local foldable = require "spec.tune.foldable"
 local pl = require "perilune"
 local pareto_front = require "perilune.tune.search.pareto_front"
 local tune = pl.tune
@@ -226,18 +227,6 @@ describe("a search with a cost model", function()
 end)
 
 -- ------------------------------------------------------------------- pipelines
-
--- A product of constants, which folding takes away.
-local function foldable()
-  local x = pl.var("x", "Tensor[(1, 160), float32]")
-  local elements = {}
-  for i = 1, 160 do
-    elements[i] = {}
-    for k = 1, 160 do elements[i][k] = ((i * k) % 7) / 7 end
-  end
-  local w = pl.const(pl.tensor(elements, "float32"))
-  return pl.module { main = pl.func({ x }, pl.op.nn.dense(x, pl.op.nn.dense(w, w))) }
-end
 
 pl.passes.SearchSpecWrong = { kind = "function", doc = "Computes something else, and fast.",
   run = function(fn) return pl.func(fn.params, fn.params[1]) end }

@@ -88,32 +88,12 @@ bool pln_walker_revisit(pln_walker *w, pln_ref node) {
 
 /* ------------------------------------------------------------------ scopes */
 
-/* The first row from `inner` on that begins at or after `at`: galloping search,
- * logarithmic in the number of rows skipped. */
-static uint32_t row_behind(const pln_graph *g, uint32_t inner, pln_ref at) {
-  uint32_t step = 1, low = inner;
-  while (low < g->n_scopes && g->scopes[low].begin < at) {
-    inner = low + 1;
-    low += step;
-    step += step;
-  }
-  uint32_t high = low < g->n_scopes ? low : g->n_scopes;
-  while (inner < high) {
-    uint32_t middle = inner + (high - inner) / 2;
-    if (g->scopes[middle].begin < at)
-      inner = middle + 1;
-    else
-      high = middle;
-  }
-  return inner;
-}
-
 /* The scope's next own node that is evaluated even when unused; PLN_NONE: only
  * the result is left. */
 static pln_ref next_own(const pln_graph *g, walked_body *f) {
   pln_ref end = g->scopes[f->scope].end;
   while (f->at < end) {
-    f->inner = row_behind(g, f->inner, f->at);
+    f->inner = pln_graph_scope_from(g, f->inner, f->at);
     bool nested = f->inner < g->n_scopes && g->scopes[f->inner].begin < end;
     pln_ref stop = nested ? g->scopes[f->inner].begin : end;
     while (f->at < stop)

@@ -363,6 +363,17 @@ pln_status pln_build_constant(pln_builder *b, const pln_tensor *tensor,
   return pln_builder_add(b, &node, 0, NULL, out);
 }
 
+pln_status pln_build_int64s(pln_builder *b, uint32_t rank, uint32_t n,
+                            const int64_t *values, pln_ref *out) {
+  int64_t dims[1] = {n};
+  pln_tensor *tensor;
+  PLN_TRY(pln_tensor_from_bytes(b->engine, PLN_INT64, rank, dims, values,
+                                n * sizeof *values, &tensor));
+  pln_status status = pln_build_constant(b, tensor, out);
+  pln_tensor_release(tensor);
+  return status;
+}
+
 pln_status pln_build_absent(pln_builder *b, pln_ref *out) {
   pln_node node = {.kind = PLN_ABSENT};
   return pln_builder_append(b, &node, 0, NULL, out);

@@ -230,6 +230,27 @@ void pln_graph_node_scopes(const pln_graph *graph, pln_scope *node_scope) {
     node_scope[ref] = pln_scope_cursor_at(&cursor, ref);
 }
 
+/* Galloping search. */
+pln_scope pln_graph_scope_from(const pln_graph *graph, pln_scope scope,
+                               pln_ref node) {
+  const pln_scope_row *rows = graph->scopes;
+  uint32_t step = 1, low = scope;
+  while (low < graph->n_scopes && rows[low].begin < node) {
+    scope = low + 1;
+    low += step;
+    step += step;
+  }
+  uint32_t high = low < graph->n_scopes ? low : graph->n_scopes;
+  while (scope < high) {
+    uint32_t middle = scope + (high - scope) / 2;
+    if (rows[middle].begin < node)
+      scope = middle + 1;
+    else
+      high = middle;
+  }
+  return scope;
+}
+
 /* The scope of a node, of which `last` is the last one that begins at it or
  * before. Up from `last` there may be many scopes that have ended, and back
  * from the node many nodes of its own scope: it goes both ways at once, and the

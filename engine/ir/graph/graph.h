@@ -184,6 +184,10 @@ void pln_graph_node_scopes(const pln_graph *graph, pln_scope *node_scope);
 /* That of one node of a sealed graph, in logarithmic time but for a walk back
  * over its own scope or up from scopes that ended, whichever is shorter. */
 pln_scope pln_graph_scope_of(const pln_graph *graph, pln_ref node);
+/* The first scope from `scope` on that begins at `node` or behind it; n_scopes:
+ * there is none. In logarithmic time of the number of scopes before it. */
+pln_scope pln_graph_scope_from(const pln_graph *graph, pln_scope scope,
+                               pln_ref node);
 /* The pattern of an arm of a Match; PLN_NONE: the scope is no arm. */
 pln_ref pln_arm_pattern(const pln_graph *graph, pln_scope arm);
 static inline pln_effect pln_flags_effect(uint8_t flags) {
@@ -287,6 +291,9 @@ pln_status pln_builder_append(pln_builder *b, const pln_node *node, uint32_t n,
 pln_status pln_builder_copy(pln_builder *b, const pln_graph *from, pln_ref node,
                             const pln_ref *images, pln_ref *out) PLN_CHECKED;
 /* Appends and infers a node; removes it again when it is ill-typed. */
+/* A constant of `n` int64 values: a vector, or with rank 0 a scalar. */
+pln_status pln_build_int64s(pln_builder *b, uint32_t rank, uint32_t n,
+                            const int64_t *values, pln_ref *out) PLN_CHECKED;
 pln_status pln_builder_add(pln_builder *b, const pln_node *node, uint32_t n,
                            const pln_ref *operands, pln_ref *out) PLN_CHECKED;
 /* Removes the newest node, or excludes an older one from layout. */

@@ -1,6 +1,8 @@
 /* number.c: elements of tensors as numbers of C, for code that handles every
  * dtype alike: rules and their conditions. */
 
+#include <float.h>
+
 #include "base/half.h"
 #include "ir/tensor/dtype.h"
 #include "ir/tensor/tensor.h"
@@ -52,6 +54,15 @@ double pln_float_load(pln_dtype dtype, const char *at) {
   }
   return (double)(dtype == PLN_FLOAT16 ? pln_half_to_float(half)
                                        : pln_bfloat_to_float(half));
+}
+
+double pln_float_greatest(pln_dtype dtype) {
+  switch ((int)dtype) {
+  case PLN_FLOAT16: return 65504;
+  case PLN_BFLOAT16: return 0x1.fep127;
+  case PLN_FLOAT32: return (double)FLT_MAX;
+  default: return DBL_MAX;
+  }
 }
 
 void pln_float_store(pln_dtype dtype, double number, char *at) {

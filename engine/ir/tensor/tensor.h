@@ -90,6 +90,8 @@ bool pln_tensor_number(const pln_tensor *tensor, size_t index, double *out);
  * pln_dtype_is_float holds. A number is rounded, to 16 bits through float32. */
 double pln_float_load(pln_dtype dtype, const char *at);
 void pln_float_store(pln_dtype dtype, double number, char *at);
+/* The greatest finite number of such a dtype. */
+double pln_float_greatest(pln_dtype dtype);
 /* A tensor whose elements are all `value`. *out is NULL if the dtype cannot
  * hold it: floats are rounded, integers are not. */
 pln_status pln_tensor_full(pln_engine *engine, pln_dtype dtype, uint32_t rank,

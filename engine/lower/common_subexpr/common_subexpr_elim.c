@@ -166,20 +166,6 @@ static pln_status count_node(eliminator *x, branch_stack *s, pln_ref ref) {
   return count_operands(x, ref, &s->tables[s->n - 1]);
 }
 
-/* The first scope from `low` that does not begin before `ref`: rows are sorted
- * by begin. */
-static pln_scope scope_from(const pln_graph *g, pln_scope low, pln_ref ref) {
-  pln_scope high = g->n_scopes;
-  while (low < high) {
-    pln_scope middle = low + (high - low) / 2;
-    if (g->scopes[middle].begin < ref)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
-}
-
 /* Counts the computations of a scope into the lowest table of the stack. */
 static pln_status count_scope(eliminator *x, pln_scope scope, branch_stack *s) {
   const pln_graph *g = x->g;
@@ -190,13 +176,13 @@ static pln_status count_scope(eliminator *x, pln_scope scope, branch_stack *s) {
       pln_ref owner = g->scopes[next].owner;
       if (is_barrier(g, owner)) {
         ref = owner;
-        next = scope_from(g, next + 1, owner) - 1;
+        next = pln_graph_scope_from(g, next + 1, owner) - 1;
       } else if (g->nodes[owner].kind == PLN_IF_THEN_ELSE) {
         bool known;
         PLN_TRY(push_known_side(x, s, next, x->uses.part[scope], &known));
         if (known) {
           ref = g->scopes[next].end;
-          next = scope_from(g, next + 1, ref) - 1;
+          next = pln_graph_scope_from(g, next + 1, ref) - 1;
         } else {
           PLN_TRY(push_branch(x, s));
         }
@@ -494,12 +480,6 @@ static pln_status bind_part(eliminator *x, pln_stmt_rewrite *s,
 
 /* ---------------------------------------------------------------- callbacks */
 
-static bool is_part(const pln_graph *g, pln_ref stmt) {
-  pln_kind kind = (pln_kind)g->nodes[stmt].kind;
-  return kind == PLN_PRIM_FUNC || kind == PLN_FOR || kind == PLN_WHILE ||
-         kind == PLN_IF_THEN_ELSE || kind == PLN_LET_STMT;
-}
-
 /* The variable of a LetStmt replaces its value, in conditions too. */
 static pln_status push_value(eliminator *x, pln_term var, pln_term whole,
                              pln_term value) {
@@ -543,7 +523,7 @@ static pln_status enter_body(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
   eliminator *x = ud;
   pln_scope scope = x->g->nodes[stmt].data;
   (void)skip;
-  if (!is_part(x->g, stmt))
+  if (!pln_let_is_part(x->g, stmt))
     return PLN_OK;
   if (k == 1)
     scope = x->g->scopes[scope].next;
@@ -590,7 +570,7 @@ static pln_status leave_body(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
   pln_ref rest = *body;
   (void)k;
   (void)again;
-  if (!is_part(x->g, stmt))
+  if (!pln_let_is_part(x->g, stmt))
     return PLN_OK;
   open_part part = x->parts[--x->n_parts];
   bool function = x->g->nodes[stmt].kind == PLN_PRIM_FUNC;

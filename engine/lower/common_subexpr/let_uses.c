@@ -17,6 +17,11 @@ static bool begins_part(pln_kind kind) {
          kind == PLN_PRIM_FUNC;
 }
 
+bool pln_let_is_part(const pln_graph *g, pln_ref stmt) {
+  pln_kind kind = (pln_kind)g->nodes[stmt].kind;
+  return begins_part(kind) || kind == PLN_LET_STMT;
+}
+
 static pln_status note_vars(pln_let_uses *u, pln_scope s) {
   for (uint32_t i = 0; i < u->g->scopes[s].n_params; i++) {
     pln_ref ref = u->g->scopes[s].begin + i;
@@ -38,7 +43,7 @@ static pln_status note_parts(pln_let_uses *u) {
     u->part[s] = begins_part(kind) ? s : u->part[g->scopes[s].parent];
     if (kind == PLN_LET_STMT)
       u->of_let[g->scopes[s].begin] = true;
-    if (begins_part(kind) || kind == PLN_LET_STMT)
+    if (pln_let_is_part(g, owner))
       PLN_TRY(note_vars(u, s));
   }
   return PLN_OK;

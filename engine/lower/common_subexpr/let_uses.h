@@ -48,6 +48,9 @@ void pln_let_uses_free(pln_let_uses *uses);
 bool pln_let_is_tested(const pln_let_uses *uses, pln_term term);
 /* True if a statement in the scope uses the variable. */
 bool pln_let_is_used(const pln_let_uses *uses, pln_ref var, pln_scope scope);
+/* True if a body of the statement is a part: that of a function, loop, branch
+ * or LetStmt. */
+bool pln_let_is_part(const pln_graph *g, pln_ref stmt);
 uint32_t pln_branch_sides(const pln_graph *g, pln_ref branch);
 
 #endif

@@ -11,8 +11,6 @@
  * Semantics: the registered reducers of TVM (reducer registry of
  * tir/schedule). */
 
-#include <float.h>
-
 #include "lower/thread/thread_reduction.h"
 
 typedef enum start_value { ZERO, ONE, LEAST, GREATEST, MINUS_ONE } start_value;
@@ -57,27 +55,18 @@ static const pln_reducer_row rows[] = {
 /* -------------------------------------------------------------- start values
  */
 
-/* The largest finite value. */
-static double greatest_float(pln_dtype dtype) {
-  switch ((int)dtype) {
-  case PLN_FLOAT16: return 65504;
-  case PLN_BFLOAT16: return 0x1.fep127;
-  case PLN_FLOAT32: return FLT_MAX;
-  case PLN_FLOAT64: return DBL_MAX;
-  default: return -1;
-  }
-}
-
 static bool is_float_start(const pln_graph *g, pln_ref ref, start_value start) {
   uint64_t bits = pln_imm_bits(&g->nodes[ref]);
-  double value, most = greatest_float(pln_prim_dtype(g, ref));
+  pln_dtype dtype = pln_prim_dtype(g, ref);
+  bool bounded = pln_dtype_is_float(dtype);
+  double value, most = pln_float_greatest(dtype);
   memcpy(&value, &bits, sizeof value);
   switch (start) {
   case ZERO: return value == 0;
   case ONE: return value == 1;
   case MINUS_ONE: return value == -1;
-  case LEAST: return most > 0 && value == -most;
-  case GREATEST: return most > 0 && value == most;
+  case LEAST: return bounded && value == -most;
+  case GREATEST: return bounded && value == most;
   }
   return false;
 }

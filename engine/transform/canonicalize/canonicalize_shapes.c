@@ -131,17 +131,6 @@ static pln_status plan_shapes(shape_rewrite *s, int64_t opset, bool *done) {
 
 /* ---------------------------------------------------------------- building */
 
-static pln_status build_ints(pln_builder *b, uint32_t rank, uint32_t n,
-                             const pln_dim *ints, pln_ref *out) {
-  int64_t dims[1] = {n};
-  pln_tensor *tensor;
-  PLN_TRY(pln_tensor_from_bytes(b->engine, PLN_INT64, rank, dims, ints,
-                                n * sizeof *ints, &tensor));
-  pln_status status = pln_build_constant(b, tensor, out);
-  pln_tensor_release(tensor);
-  return status;
-}
-
 static pln_status build_attrs(pln_engine *e, uint32_t n, const char **names,
                               const int64_t *values, pln_attrs *out) {
   pln_attr entries[2];
@@ -175,8 +164,8 @@ static pln_status build_take(const shape_rewrite *s, pln_builder *b,
   uint32_t n = step->end - step->start;
   for (uint32_t i = 0; i < n; i++)
     positions[i] = step->start + i;
-  PLN_TRY(build_ints(b, pln_value_rank(s->engine, step->value), n, positions,
-                     &args[1]));
+  PLN_TRY(pln_build_int64s(b, pln_value_rank(s->engine, step->value), n,
+                           positions, &args[1]));
   PLN_TRY(build_attrs(s->engine, 1, names, &axis, &attrs));
   return pln_build_call(b, PLN_OP_GATHER, attrs, 0, 2, args, out);
 }
@@ -200,9 +189,10 @@ static pln_status build_step(shape_rewrite *s, pln_rewrite *rw, pln_builder *b,
   pln_ref args[2];
   switch (step->kind) {
   case PLN_STEP_CONSTANT:
-    return build_ints(b, pln_value_rank(s->engine, step->value),
-                      pln_value_count(s->engine, step->value),
-                      pln_value_elements(s->engine, step->value), &step->built);
+    return pln_build_int64s(b, pln_value_rank(s->engine, step->value),
+                            pln_value_count(s->engine, step->value),
+                            pln_value_elements(s->engine, step->value),
+                            &step->built);
   case PLN_STEP_EXTENTS: return build_extents(s, rw, b, step, &step->built);
   case PLN_STEP_TAKE: return build_take(s, b, step, &step->built);
   case PLN_STEP_CONCAT: return build_concat(s, b, step, &step->built);

@@ -289,17 +289,6 @@ static pln_status plan_splits_of(slices_rewrite *s, pln_ref x) {
 /* ----------------------------------------------------------------- building
  */
 
-static pln_status build_ints(pln_builder *b, uint32_t n, const int64_t *ints,
-                             pln_ref *out) {
-  int64_t dims[1] = {n};
-  pln_tensor *tensor;
-  PLN_TRY(pln_tensor_from_bytes(b->engine, PLN_INT64, 1, dims, ints,
-                                n * sizeof *ints, &tensor));
-  pln_status status = pln_build_constant(b, tensor, out);
-  pln_tensor_release(tensor);
-  return status;
-}
-
 /* The target shape with the axes `at` and `at` + 1 merged: that of the reshape
  * before, or the extents of the tensor. */
 static uint32_t merged_shape(const slices_rewrite *s, const split_plan *p,
@@ -368,7 +357,7 @@ static pln_status build_operand(const slices_rewrite *s, pln_rewrite *rw,
   args[0] = pln_rewrite_image(
       rw, p->has_reshape ? pln_operand(s->graph, p->merged, 0) : p->merged);
   uint32_t n = merged_shape(s, p, shape);
-  PLN_TRY(build_ints(b, n, shape, &args[1]));
+  PLN_TRY(pln_build_int64s(b, 1, n, shape, &args[1]));
   PLN_TRY(pln_build_call(b, PLN_OP_RESHAPE, 0, 0, 2, args, out));
   return p->moved ? build_moved(s, b, p, *out, out) : PLN_OK;
 }
@@ -413,7 +402,7 @@ static pln_status build_split_of(slices_rewrite *s, pln_rewrite *rw,
   PLN_TRY(pln_symbol_intern(s->engine, pln_text("axis"), &axis.name));
   PLN_TRY(pln_attrs_make(s->engine, 1, &axis, &attrs));
   uint32_t n = part_sizes(s, p, sizes);
-  PLN_TRY(build_ints(b, n, sizes, &args[1]));
+  PLN_TRY(pln_build_int64s(b, 1, n, sizes, &args[1]));
   s->replaced++;
   return pln_build_call(b, PLN_OP_SPLIT, attrs, n, 2, args, &p->split);
 }

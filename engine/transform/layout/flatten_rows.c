@@ -458,22 +458,10 @@ static pln_status find_row_regions(flatten_rows *f, bool *any) {
 /* ----------------------------------------------------------------- building
  */
 
-static pln_status build_ints(const flatten_rows *f, pln_builder *b, uint32_t n,
-                             const int64_t *ints, pln_ref *out) {
-  int64_t dims[1] = {n};
-  pln_tensor *tensor;
-  PLN_TRY(pln_tensor_from_bytes(f->engine, PLN_INT64, 1, dims, ints,
-                                n * sizeof *ints, &tensor));
-  pln_status status = pln_build_constant(b, tensor, out);
-  pln_tensor_release(tensor);
-  return status;
-}
-
-static pln_status build_reshape(const flatten_rows *f, pln_builder *b,
-                                pln_ref x, uint32_t n, const int64_t *shape,
-                                pln_ref *out) {
+static pln_status build_reshape(pln_builder *b, pln_ref x, uint32_t n,
+                                const int64_t *shape, pln_ref *out) {
   pln_ref args[2] = {x};
-  PLN_TRY(build_ints(f, b, n, shape, &args[1]));
+  PLN_TRY(pln_build_int64s(b, 1, n, shape, &args[1]));
   return pln_build_call(b, PLN_OP_RESHAPE, 0, 0, 2, args, out);
 }
 
@@ -500,8 +488,8 @@ static pln_status reshape_by_extents(const flatten_rows *f, pln_rewrite *rw,
   PLN_TRY(build_extents(f, rw, b, region_at(f, row), &parts[0]));
   args[1] = parts[0];
   if (rank > rows) {
-    PLN_TRY(build_ints(f, b, (uint32_t)(rank - rows), dims_at(f, old) + rows,
-                       &parts[1]));
+    PLN_TRY(pln_build_int64s(b, 1, (uint32_t)(rank - rows),
+                             dims_at(f, old) + rows, &parts[1]));
     PLN_TRY(pln_symbol_intern(f->engine, pln_text("axis"), &axis.name));
     PLN_TRY(pln_attrs_make(f->engine, 1, &axis, &attrs));
     PLN_TRY(pln_build_call(b, PLN_OP_CONCAT, attrs, 0, 2, parts, &args[1]));
@@ -521,7 +509,7 @@ static pln_status restore_shape(const flatten_rows *f, pln_rewrite *rw,
     pln_dim dim = dims_at(f, old)[i];
     shape[i] = PLN_DIM_IS_CONST(dim) ? dim : -1;
   }
-  return build_reshape(f, b, matrix, (uint32_t)rank, shape, out);
+  return build_reshape(b, matrix, (uint32_t)rank, shape, out);
 }
 
 /* The matrix of an operand: of a reshape, that of what is reshaped. */
@@ -531,7 +519,7 @@ static pln_status flatten_operand(flatten_rows *f, pln_rewrite *rw,
     pln_ref x = is_reshape(f, old) ? pln_operand(f->graph, old, 0) : old;
     int64_t shape[2] = {-1, dims_at(f, old)[rank_at(f, old) - 1]};
     PLN_TRY(
-        build_reshape(f, b, pln_rewrite_image(rw, x), 2, shape, &f->flat[old]));
+        build_reshape(b, pln_rewrite_image(rw, x), 2, shape, &f->flat[old]));
   }
   *out = f->flat[old];
   return PLN_OK;
@@ -545,7 +533,7 @@ static pln_status flatten_constant(const flatten_rows *f, pln_builder *b,
   pln_ref constant, call;
   pln_tensor *vector;
   PLN_TRY(pln_build_constant(b, t, &constant));
-  PLN_TRY(build_reshape(f, b, constant, 1, shape, &call));
+  PLN_TRY(build_reshape(b, constant, 1, shape, &call));
   pln_status status = pln_eval_call(b->graph, call, &vector);
   if (status == PLN_ERR_UNSUPPORTED)
     return PLN_ERR_TYPE;

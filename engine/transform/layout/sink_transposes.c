@@ -434,17 +434,6 @@ static pln_status build_transpose(const transpose_sink *s, pln_builder *b,
   return pln_build_call(b, PLN_OP_TRANSPOSE, attrs, 0, 1, &x, out);
 }
 
-static pln_status build_ints(const transpose_sink *s, pln_builder *b,
-                             uint32_t n, const int64_t *ints, pln_ref *out) {
-  int64_t dims[1] = {n};
-  pln_tensor *tensor;
-  PLN_TRY(pln_tensor_from_bytes(s->engine, PLN_INT64, 1, dims, ints,
-                                n * sizeof *ints, &tensor));
-  pln_status status = pln_build_constant(b, tensor, out);
-  pln_tensor_release(tensor);
-  return status;
-}
-
 static pln_status fold(const transpose_sink *s, pln_builder *b, pln_ref *node) {
   pln_tensor *tensor;
   pln_status status = pln_eval_call(b->graph, *node, &tensor);
@@ -470,7 +459,7 @@ static pln_status transpose_constant(const transpose_sink *s, pln_builder *b,
         i < front ? 1 : pln_type_dims(s->engine, type_at(s, old))[i - front];
   invert(r, back);
   PLN_TRY(pln_build_constant(b, g->tensors[g->nodes[old].data], &args[0]));
-  PLN_TRY(build_ints(s, b, (uint32_t)r->rank, shape, &args[1]));
+  PLN_TRY(pln_build_int64s(b, 1, (uint32_t)r->rank, shape, &args[1]));
   PLN_TRY(pln_build_call(b, PLN_OP_RESHAPE, 0, 0, 2, args, out));
   PLN_TRY(fold(s, b, out));
   PLN_TRY(build_transpose(s, b, *out, r->rank, back, out));
@@ -511,7 +500,7 @@ static pln_status move_axes(const transpose_sink *s, pln_builder *b,
     axes[i] = r->perm[axis < 0 ? axis + r->rank : axis];
   }
   if (!pln_arg_absent(&call, arg))
-    return build_ints(s, b, list.count, axes, &args[arg]);
+    return pln_build_int64s(b, 1, list.count, axes, &args[arg]);
   pln_attr entry = {.kind = PLN_ATTR_INTS, .count = list.count, .v.ints = axes};
   PLN_TRY(pln_symbol_intern(s->engine, pln_text("axes"), &entry.name));
   return pln_attrs_with(s->engine, *attrs, &entry, attrs);

@@ -86,16 +86,8 @@ pln_status pln_rule_replace_arg(pln_rewrite_context *ctx, uint32_t i,
 
 static pln_status build_int64(pln_rewrite_context *ctx, uint32_t rank,
                               uint32_t n, const int64_t *ints, pln_ref *out) {
-  int64_t dims[1] = {n};
-  pln_tensor *tensor;
   pln_builder *b = pln_rewrite_builder(ctx->rw);
-  if (!b)
-    return PLN_ERR_NOMEM;
-  PLN_TRY(pln_tensor_from_bytes(ctx->engine, PLN_INT64, rank, dims, ints,
-                                n * sizeof *ints, &tensor));
-  pln_status status = pln_build_constant(b, tensor, out);
-  pln_tensor_release(tensor);
-  return status;
+  return b ? pln_build_int64s(b, rank, n, ints, out) : PLN_ERR_NOMEM;
 }
 
 pln_status pln_rule_int_vector(pln_rewrite_context *ctx, uint32_t n,

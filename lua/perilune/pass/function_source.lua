@@ -4,6 +4,7 @@
 -- reach through globals is told by the file only.
 
 local core = require "perilune.core"
+local read_file = require "perilune.read_file"
 core.internal()
 
 local MOST = 10000 -- values; what holds more has no text
@@ -53,13 +54,6 @@ local function reference(list, value)
   return list.number[value]
 end
 
-local function read(path)
-  local file = io.open(path, "rb")
-  local text = file and file:read "a"
-  if file then file:close() end
-  return text
-end
-
 -- Modules that a file names; what is loaded counts, not what lies on the disk.
 -- nil when it requires something that no constant names.
 local function required(list, text)
@@ -82,7 +76,7 @@ end
 local function read_source(list, source)
   local path = source:match "^@(.*)"
   if not path then return "no file" end
-  local text = read(path)
+  local text = read_file(path)
   if not text then return path:find "perilune/[%w_/]+%.lua$" and core._VERSION or nil end
   local modules = required(list, text)
   return modules and ("%q %s"):format(text, modules)

@@ -1,6 +1,7 @@
 -- TVM's test_te_autodiff.py; derivatives of sums with the head 1, against central differences.
 
 local pl = require "perilune"
+local shaped = require "spec.te.shaped"
 local keeps = require "spec.te.keeps"
 
 local te, tir, topi = pl.te, pl.tir, pl.topi
@@ -18,22 +19,8 @@ local function shape_of(tensor)
   return shape
 end
 
-local function shaped(list, shape, level, state)
-  if #shape == 0 then return list[1] end
-  local rows = {}
-  for i = 1, shape[level] do
-    if level < #shape then
-      rows[i] = shaped(list, shape, level + 1, state)
-    else
-      state[1] = state[1] + 1
-      rows[i] = list[state[1]]
-    end
-  end
-  return rows
-end
-
 local function tensor_of(list, like)
-  return pl.tensor(shaped(list, shape_of(like), 1, { 0 }), like.dtype)
+  return pl.tensor(shaped(list, shape_of(like)), like.dtype)
 end
 
 local function random_list(like, seed, low, high)

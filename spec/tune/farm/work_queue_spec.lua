@@ -1,6 +1,7 @@
 -- Tasks on workers of Work Queue: none is lost and none has two results, whatever dies. Run by
 -- spec/tune/farm/run in a network of its own.
 
+local foldable = require "spec.tune.foldable"
 local pl = require "perilune"
 local command = require "spec.cli.command"
 local processes = require "spec.tune.processes"
@@ -178,15 +179,7 @@ describe("tasks on workers of Work Queue", function()
 
   it("measure what perilune tune proposes, and none twice when it is killed", function()
     local model, db = place.path "dense.relay", place.path "tune.db"
-    local x = pl.var("x", "Tensor[(1, 160), float32]")
-    local rows = {}
-    for i = 1, 160 do
-      rows[i] = {}
-      for k = 1, 160 do rows[i][k] = ((i * k) % 7) / 7 end
-    end
-    local w = pl.const(pl.tensor(rows, "float32"))
-    assert(pl.save(pl.module { main = pl.func({ x }, pl.op.nn.dense(x, pl.op.nn.dense(w, w))) },
-      model))
+    assert(pl.save(foldable(), model))
     -- Every candidate is another module: each pass notes itself.
     local passes = command.write(place.path "passes.lua", [[
       local pl = require "perilune"

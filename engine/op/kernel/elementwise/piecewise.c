@@ -5,7 +5,6 @@
  * rounded before they are added, on every machine, as in the definitions: where
  * a piece ends is then the same for all runtimes. */
 
-#include <float.h>
 #include <math.h>
 
 #include "op/kernel/element.h"
@@ -176,16 +175,6 @@ static pln_status clip_by_arguments(pln_kernel_call *call) {
   return status;
 }
 
-/* The greatest finite number is the default limit in ONNX. */
-static double greatest(pln_dtype dtype) {
-  switch ((int)dtype) {
-  case PLN_FLOAT16: return 65504;
-  case PLN_BFLOAT16: return 0x1.fep127;
-  case PLN_FLOAT32: return (double)FLT_MAX;
-  default: return DBL_MAX;
-  }
-}
-
 /* Reads the limit in argument `i`; false if it is not a scalar of operand 0's
  * dtype. A NaN limit has no effect. */
 static bool read_limit(const pln_kernel_call *call, uint32_t i, double *limit) {
@@ -218,7 +207,8 @@ pln_status pln_kernel_clip(pln_kernel_call *call) {
   }
   if (!pln_dtype_is_float((pln_dtype)call->args[0]->dtype))
     return clip_by_arguments(call);
-  double most = greatest((pln_dtype)call->args[0]->dtype);
+  /* The default limit in ONNX. */
+  double most = pln_float_greatest((pln_dtype)call->args[0]->dtype);
   pln_params params = {pln_kernel_float(call, "a_min", -most),
                        pln_kernel_float(call, "a_max", most)};
   if (!read_limit(call, 1, &params.p) || !read_limit(call, 2, &params.q))

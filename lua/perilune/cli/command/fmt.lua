@@ -2,6 +2,7 @@
 
 local core = require "perilune.core"
 local models = require "perilune.cli.load"
+local read_file = require "perilune.read_file"
 local stop = require "perilune.cli.stop"
 core.internal() -- diagnostics point at the scripts of others
 
@@ -25,18 +26,14 @@ function fmt.arguments(parser)
     .. "cannot keep.")
 end
 
-local function read(path)
-  local file, reason = io.open(path, "rb")
-  local bytes = file and file:read "a"
-  if file then file:close() end
-  if not bytes then stop.failure("%s", reason or path) end
-  return bytes
-end
-
 -- The module, and the text that it was read from, or nil.
 local function load(path)
   local bytes = models.bytes(path)
-  local text = bytes or models.names_text(path) and read(path)
+  local text = bytes
+  if not text and models.names_text(path) then
+    local read, reason = read_file(path)
+    text = read or stop.failure("%s", reason)
+  end
   local module, diag
   if bytes then
     module, diag = models.model(path)

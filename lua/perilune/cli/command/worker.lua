@@ -1,6 +1,7 @@
 --- perilune worker: one task from a file, whatever starts it (a shell, a batch system).
 
 local json = require "perilune.json"
+local read_file = require "perilune.read_file"
 local stop = require "perilune.cli.stop"
 
 require "perilune.core".internal() -- diagnostics point at the scripts of others
@@ -21,13 +22,6 @@ function worker.arguments(parser)
 end
 
 local max_output = 1 << 20 -- bytes that a task may print
-
-local function read_file(path)
-  local file, reason = io.open(path, "rb")
-  local text = file and file:read "a"
-  if file then file:close() end
-  return text or stop.failure("%s", reason or path .. ": cannot be read")
-end
 
 local function is_list_of_words(list)
   if type(list) ~= "table" or #list == 0 then return false end
@@ -92,7 +86,9 @@ function worker.run(options)
   require "perilune.cli.host".catch_termination()
   if options.lines then return run_lines(options.program) end
   if not options.result then stop.usage "worker needs a TASK and a RESULT" end
-  local arguments, seconds = parse_task(options.task, read_file(options.task))
+  local task, unread = read_file(options.task)
+  if not task then stop.failure("%s", unread) end
+  local arguments, seconds = parse_task(options.task, task)
   local result = json.encode(run_task(options.program, arguments, seconds))
   local ok, reason = require "perilune.replace_file"(options.result, result .. "\n")
   if not ok then stop.failure("%s", reason) end

@@ -8,6 +8,7 @@
 local core = require "perilune.core"
 core.internal()
 local bits = require "perilune.tir.operand".bits
+local lowered = require "perilune.tune.lowered"
 
 local UNROLLED, VECTORIZED, PARALLEL = 3, 2, 1
 
@@ -219,19 +220,10 @@ local names = { "float", "integer", "stores", "vector stores", "lanes", "code", 
   "accesses none", "accesses unit", "accesses far", "bytes", "traffic 1", "traffic 2", "traffic 3",
   "traffic 5" }
 
-local function has_blocks(mod)
-  for _, fn in pairs(mod) do
-    for _, stmt in ipairs(fn.kind == "PrimFunc" and fn.stmts or {}) do
-      if stmt.kind == "BlockRealize" then return true end
-    end
-  end
-  return false
-end
-
 --- The features of a module of PrimFuncs: a list of numbers, of the same length for all modules.
 -- Programs of blocks are lowered first.
 return function(mod)
-  if has_blocks(mod) then mod = require "perilune.lower"(mod) end
+  mod = lowered(mod)
   local sums, list = {}, {}
   for _, fn in pairs(mod) do
     if fn.kind == "PrimFunc" then add_function(sums, fn) end

@@ -9,6 +9,7 @@
 local argument = require "perilune.argument"
 local core = require "perilune.core"
 local json = require "perilune.json"
+local read_file = require "perilune.read_file"
 local replace_file = require "perilune.replace_file"
 core.internal()
 
@@ -152,13 +153,6 @@ function methods.send(self, task)
 end
 
 -- ---------------------------------------------------------------------- results
-
-local function read_file(path)
-  local file = io.open(path, "rb")
-  local text = file and file:read "a"
-  if file then file:close() end
-  return text
-end
 
 -- Data before the model that names it. Work Queue makes executable files.
 local function move_outputs(self, sent)

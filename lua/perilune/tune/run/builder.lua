@@ -13,6 +13,7 @@ local argument = require "perilune.argument"
 local core = require "perilune.core"
 local failure = require "perilune.tune.run.failure"
 local inputs = require "perilune.tune.run.inputs"
+local lowered = require "perilune.tune.lowered"
 core.internal()
 
 local builder = {}
@@ -61,20 +62,10 @@ end
 
 -- --------------------------------------------------------------------------- C
 
-local function has_blocks(mod)
-  for _, fn in pairs(mod) do
-    for _, stmt in ipairs(fn.kind == "PrimFunc" and fn.stmts or {}) do
-      if stmt.kind == "BlockRealize" then return true end
-    end
-  end
-  return false
-end
-
 -- Compiled here; opened and called in the child.
 local function build_c(self, mod)
   local fn, name = inputs.entry(mod, "pl.tune.builder")
-  local program = has_blocks(mod) and require "perilune".lower(mod) or mod
-  local built = require "perilune.codegen"(program, { run = "process", cc = self.cc,
+  local built = require "perilune.codegen"(lowered(mod), { run = "process", cc = self.cc,
     flags = self.flags, threads = self.threads > 1 and self.threads or nil,
     compile_seconds = self.compile_seconds })
   built:artifact "so"
