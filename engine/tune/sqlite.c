@@ -35,6 +35,7 @@ typedef struct functions {
   int (*busy_timeout)(void *, int);
   int (*prepare)(void *, const char *, int, void **, const char **);
   int (*finalize)(void *);
+  int (*reset)(void *);
   int (*step)(void *);
   int (*bind_null)(void *, int);
   int (*bind_int64)(void *, int, int64_t);
@@ -49,6 +50,8 @@ typedef struct functions {
   const void *(*column_blob)(void *, int);
   int (*column_bytes)(void *, int);
   int (*changes)(void *);
+  int (*get_autocommit)(void *);
+  int (*sleep)(int);
   const char *(*errmsg)(void *);
   const char *(*errstr)(int);
   const char *(*version)(void);
@@ -60,6 +63,7 @@ struct pln_sqlite {
   void *handle;
   functions f;
   char *path;
+  double wait; /* seconds for locks of other processes */
 };
 
 /* ----------------------------------------------------------------- opening */
@@ -73,6 +77,7 @@ static bool find_functions(void *library, functions *f) {
               {"sqlite3_busy_timeout", &f->busy_timeout},
               {"sqlite3_prepare_v2", &f->prepare},
               {"sqlite3_finalize", &f->finalize},
+              {"sqlite3_reset", &f->reset},
               {"sqlite3_step", &f->step},
               {"sqlite3_bind_null", &f->bind_null},
               {"sqlite3_bind_int64", &f->bind_int64},
@@ -87,6 +92,8 @@ static bool find_functions(void *library, functions *f) {
               {"sqlite3_column_blob", &f->column_blob},
               {"sqlite3_column_bytes", &f->column_bytes},
               {"sqlite3_changes", &f->changes},
+              {"sqlite3_get_autocommit", &f->get_autocommit},
+              {"sqlite3_sleep", &f->sleep},
               {"sqlite3_errmsg", &f->errmsg},
               {"sqlite3_errstr", &f->errstr},
               {"sqlite3_libversion", &f->version}};
@@ -123,8 +130,8 @@ static pln_status open_file(pln_sqlite *db, bool writable, double seconds) {
   int code = db->f.open(db->path, &db->handle, flags, NULL);
   if (code != SQLITE_OK)
     return fail(db, code);
-  double wait = seconds < 1e6 ? seconds * 1000 : 1e9;
-  (void)db->f.busy_timeout(db->handle, wait > 0 ? (int)wait : 0);
+  db->wait = seconds < 0 ? 0 : seconds < 1e6 ? seconds : 1e6;
+  (void)db->f.busy_timeout(db->handle, (int)(db->wait * 1000));
   return PLN_OK;
 }
 
@@ -243,10 +250,30 @@ static pln_status give_row(const pln_sqlite *db, void *statement,
   return row(ud, (uint32_t)n, names, fields);
 }
 
+/* SQLite's own waiting ends at once where two processes might wait for each
+ * other: one that makes a file's log while another one opens it, for instance.
+ * A statement that is no part of a transaction is safely tried again then. */
+static bool try_again(const pln_sqlite *db, int code, double begin) {
+  if ((code & 0xff) != SQLITE_BUSY || !db->f.get_autocommit(db->handle) ||
+      pln_seconds_now() - begin >= db->wait)
+    return false;
+  (void)db->f.sleep(1);
+  return true;
+}
+
+static int first_step(const pln_sqlite *db, void *statement) {
+  double begin = pln_seconds_now();
+  int code = db->f.step(statement);
+  while (try_again(db, code, begin)) {
+    (void)db->f.reset(statement);
+    code = db->f.step(statement);
+  }
+  return code;
+}
+
 static pln_status step_all(const pln_sqlite *db, void *statement,
                            pln_sqlite_row_fn row, void *ud) {
-  for (;;) {
-    int code = db->f.step(statement);
+  for (int code = first_step(db, statement);; code = db->f.step(statement)) {
     if (code == SQLITE_DONE)
       return PLN_OK;
     if (code != SQLITE_ROW)
@@ -256,6 +283,16 @@ static pln_status step_all(const pln_sqlite *db, void *statement,
   }
 }
 
+/* The schema of the file is read here, if it was not or has changed. */
+static int prepare(const pln_sqlite *db, pln_slice sql, void **statement) {
+  double begin = pln_seconds_now();
+  int code;
+  do
+    code = db->f.prepare(db->handle, sql.data, (int)sql.size, statement, NULL);
+  while (try_again(db, code, begin));
+  return code;
+}
+
 pln_status pln_sqlite_run(pln_sqlite *db, pln_slice sql, uint32_t n,
                           const pln_sqlite_value *params, pln_sqlite_row_fn row,
                           void *ud) {
@@ -263,8 +300,7 @@ pln_status pln_sqlite_run(pln_sqlite *db, pln_slice sql, uint32_t n,
   if (sql.size > INT32_MAX)
     return pln_diag_error(db->engine, PLN_ERR_LIMIT, NULL,
                           "%s: the statement is too long", db->path);
-  int code =
-      db->f.prepare(db->handle, sql.data, (int)sql.size, &statement, NULL);
+  int code = prepare(db, sql, &statement);
   if (code != SQLITE_OK)
     return fail(db, code);
   if (!statement)

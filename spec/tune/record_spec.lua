@@ -304,6 +304,21 @@ end
     assert.equal(120, rows[1].trials)
   end)
 
+  it("make a file at the same time", function()
+    local program = script [[
+for k = 1, 10 do
+  local db <close> = pl.tune.database { path = db.path .. k, wait = 30 }
+  db:commit_workload(pl.module { main = pl.func({ x }, pl.op.tanh(x)) })
+end
+print "done"
+]]
+    local pipe = io.popen(("for i in 1 2 3 4 5 6 7 8; do lua5.4 %s 2>&1 & done; wait"):format(
+      program))
+    local text = pipe:read "a"
+    pipe:close()
+    assert.equal(("done\n"):rep(8), text)
+  end)
+
   it("that are killed lose nothing that was committed", function()
     for round = 1, tonumber(os.getenv "PERILUNE_KILLS") or 5 do
       local name = script(([[

@@ -49,11 +49,11 @@ end
 -- not start.
 function slurm.start(folder)
   local self = setmetatable({ folder = folder, all = {} }, { __index = slurm })
-  local host = output_of "hostname -s":match "%S+"
+  local host = io.open "/proc/sys/kernel/hostname":read "l":match "^[^.]+"
   local text = configuration:gsub("FOLDER", folder):gsub("HOST", host)
   command.write(folder .. "/slurm.conf", text)
-  os.execute(("mkdir -p %s/state; dd if=/dev/urandom of=%s/key bs=128 count=1 2>/dev/null; "
-    .. "chmod 600 %s/key; chmod 755 %s"):format(folder, folder, folder, folder))
+  command.write(folder .. "/key", io.open "/dev/urandom":read(128))
+  os.execute(("mkdir -p %s/state; chmod 600 %s/key; chmod 755 %s"):format(folder, folder, folder))
   self.environment = ("SLURM_CONF=%s/slurm.conf TMPDIR=%s "):format(folder, folder)
   local function run(line)
     self.all[#self.all + 1] = processes.start(("exec %s%s%s >>%s/daemons.log 2>&1"):format(clean,
@@ -67,10 +67,11 @@ function slurm.start(folder)
   run "slurmctld -D"
   run "slurmd -D -N n1"
   run "slurmd -D -N n2"
-  for _ = 1, 300 do
-    if self:ask "sinfo -h -o %T 2>/dev/null" == "idle\n" then return self end
+  local patience = os.time() + 60 -- sinfo waits long for a daemon that is not there
+  repeat
+    if self:ask "timeout 10 sinfo -h -o %T 2>/dev/null" == "idle\n" then return self end
     processes.sleep(0.2)
-  end
+  until os.time() > patience
   local log = self:ask(("cat %s/daemons.log; tail -n 5 %s/*.log"):format(folder, folder))
   self:stop()
   return nil, log

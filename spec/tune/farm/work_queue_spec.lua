@@ -128,7 +128,7 @@ describe("tasks on workers of Work Queue", function()
     local batch = place:batch(batch_arguments(models, place:slow_script(0.3)))
     place:start(port)
     processes.wait_for(function() return begun() >= 2 end)
-    local farm = io.popen(("ps -o pid= --ppid %d"):format(batch)):read "n"
+    local farm = processes.descendants(batch)[1][1]
     assert.equal("perilune-farm", io.open(("/proc/%d/comm"):format(farm)):read "l")
     processes.kill(farm, "KILL")
     local last, log = place:finish(batch)

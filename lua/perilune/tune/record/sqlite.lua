@@ -54,8 +54,9 @@ local function migrate_locked(self)
 end
 
 local function check_owner(self)
-  local id = run(self, "PRAGMA application_id")[1].application_id
+  -- In this order: a process that makes the tables at the moment sets the id with them.
   local tables = run(self, "SELECT count(*) AS n FROM sqlite_master")[1].n
+  local id = run(self, "PRAGMA application_id")[1].application_id
   if id ~= schema.application_id and tables > 0 then
     fail(self.path .. ": it is a database of something else")
   end
