@@ -305,7 +305,7 @@ end
   end)
 
   it("make a file at the same time", function()
-    local program = script [[
+    local file = script [[
 for k = 1, 10 do
   local db <close> = pl.tune.database { path = db.path .. k, wait = 30 }
   db:commit_workload(pl.module { main = pl.func({ x }, pl.op.tanh(x)) })
@@ -313,7 +313,7 @@ end
 print "done"
 ]]
     local pipe = io.popen(("for i in 1 2 3 4 5 6 7 8; do lua5.4 %s 2>&1 & done; wait"):format(
-      program))
+      file))
     local text = pipe:read "a"
     pipe:close()
     assert.equal(("done\n"):rep(8), text)

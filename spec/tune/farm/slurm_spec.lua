@@ -19,7 +19,8 @@ local function lines(name) return #processes.lines(place.path(name)) end
 -- The workers that nodes run, by what the processes of this system say.
 local function worker_ids()
   local list = {}
-  local pipe = io.popen(("env -u LD_PRELOAD pgrep -f 'work_queue_worker.*%s'"):format(place.password))
+  local pipe = io.popen(("env -u LD_PRELOAD pgrep -f 'work_queue_worker.*%s'"):format(
+    place.password))
   for id in pipe:lines() do
     local file = io.open(("/proc/%s/comm"):format(id))
     if file and file:read "l":find "^work_queue" then list[#list + 1] = math.tointeger(id) end
