@@ -494,10 +494,22 @@ static pln_status all_functions(pln_pass_run *run, pln_graph **results,
   return run->removed ? drop_removed(run, out) : PLN_OK;
 }
 
+/* True if all functions of the module are of the other level. */
+static bool applies_to_none(const pln_pass_run *run) {
+  const pln_module *m = run->module;
+  if (run->pass->def->kind == PLN_PASS_PRIM_FUNC)
+    return m->n_prim_funcs == 0;
+  return m->n_prim_funcs == m->count;
+}
+
 static pln_status function_pass(pln_pass_run *run, pln_module **out) {
   pln_graph *few[8] = {NULL};
   pln_graph **results = few;
   uint32_t n = run->module->count;
+  if (applies_to_none(run)) {
+    *out = pln_module_retain(run->module);
+    return PLN_OK;
+  }
   if (n > PLN_COUNT(few))
     results = pln_mem_zeroed(run->engine, n * sizeof *results);
   if (!results)
@@ -513,9 +525,7 @@ static pln_status function_pass(pln_pass_run *run, pln_module **out) {
 /* ------------------------------------------------------------------- report */
 
 static uint32_t count_nodes(const pln_module *module) {
-  uint64_t n = 0;
-  for (uint32_t i = 0; i < module->count; i++)
-    n += pln_module_function_at(module, i)->n_nodes;
+  uint64_t n = module->n_nodes;
   return n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
 }
 

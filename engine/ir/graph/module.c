@@ -109,14 +109,34 @@ static pln_status check_function(const pln_module *m, pln_symbol name,
                         pln_symbol_text(m->engine, name).data);
 }
 
+static uint32_t is_prim_func(const pln_graph *f) {
+  return f->nodes[f->root].kind == PLN_PRIM_FUNC;
+}
+
+/* Keeps the totals when `new` replaces `old`; NULL: there is none. */
+static void count_function(pln_module *m, const pln_graph *old,
+                           const pln_graph *new) {
+  if (old) {
+    m->n_prim_funcs -= is_prim_func(old);
+    m->n_nodes -= old->n_nodes;
+  }
+  m->n_prim_funcs += is_prim_func(new);
+  m->n_nodes += new->n_nodes;
+}
+
+void pln_module_put(pln_module *m, uint32_t index, pln_graph *function) {
+  pln_graph *old = m->own[index].function;
+  count_function(m, old, function);
+  m->own[index].function = function;
+  pln_graph_release(old);
+}
+
 pln_status pln_module_set(pln_module *m, pln_symbol name,
                           const pln_graph *function) {
   PLN_TRY(check_function(m, name, function));
   uint32_t i = pln_module_find(m, name);
   if (i != PLN_NONE) {
-    pln_graph *old = m->own[i].function;
-    m->own[i].function = pln_graph_retain(function);
-    pln_graph_release(old);
+    pln_module_put(m, i, pln_graph_retain(function));
     return PLN_OK;
   }
   PLN_TRY(pln_mem_grow(m->engine, (void **)&m->own, &m->capacity,
@@ -124,6 +144,7 @@ pln_status pln_module_set(pln_module *m, pln_symbol name,
   PLN_TRY(pln_idmap_set(m->by_name, name, m->count + 1));
   m->own[m->count++] =
       (pln_module_row){.name = name, .function = pln_graph_retain(function)};
+  count_function(m, NULL, function);
   return PLN_OK;
 }
 
@@ -146,10 +167,13 @@ pln_status pln_module_overlay(const pln_module *module, uint32_t index,
   *m = (pln_module){.engine = module->engine,
                     .refs = 1,
                     .count = module->count,
+                    .n_prim_funcs = module->n_prim_funcs,
+                    .n_nodes = module->n_nodes,
                     .by_name = module->by_name,
                     .base = pln_module_retain(base),
                     .index = index,
                     .function = pln_graph_retain(function)};
+  count_function(m, pln_module_function_at(module, index), function);
   share_tables(module, m);
   *out = m;
   return PLN_OK;

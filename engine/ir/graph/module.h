@@ -18,11 +18,13 @@ struct pln_module {
   pln_engine *engine;
   uint32_t refs;
   uint32_t count, capacity;
-  pln_module_row *own; /* NULL in an overlay */
-  pln_idmap *by_name;  /* symbol -> index + 1; shared with the base */
-  pln_module *base;    /* overlay: retained, has its own rows; else NULL */
-  uint32_t index;      /* overlay: index of the replaced function */
-  pln_graph *function; /* retained */
+  uint32_t n_prim_funcs; /* functions of the loop level among them */
+  uint64_t n_nodes;      /* of all functions */
+  pln_module_row *own;   /* NULL in an overlay */
+  pln_idmap *by_name;    /* symbol -> index + 1; shared with the base */
+  pln_module *base;      /* overlay: retained, has its own rows; else NULL */
+  uint32_t index;        /* overlay: index of the replaced function */
+  pln_graph *function;   /* retained */
   struct pln_definitions *types; /* shared by copies; NULL: none */
   pln_attrs attrs;
   /* The file it was imported from, retained, or NULL. Export takes from it what
@@ -48,6 +50,8 @@ pln_status pln_module_drop(const pln_module *module, const bool *dropped,
                            pln_module **out) PLN_CHECKED;
 pln_status pln_module_set(pln_module *module, pln_symbol name,
                           const pln_graph *function) PLN_CHECKED;
+/* Replaces the function of a row of the module's own; takes `function` over. */
+void pln_module_put(pln_module *module, uint32_t index, pln_graph *function);
 void pln_module_set_source(pln_module *module, pln_file *source,
                            pln_symbol directory);
 /* True if the module was read from an ONNX model or from the text of one,

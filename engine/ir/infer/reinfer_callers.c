@@ -152,8 +152,7 @@ static pln_status reinfer_function(caller_graph *c, uint32_t i) {
   if (signatures_differ(f, old))
     put_callers(c, i);
   c->touched[i] = true;
-  c->module->own[i].function = f;
-  pln_graph_release(old);
+  pln_module_put(c->module, i, f);
   return PLN_OK;
 }
 
