@@ -99,6 +99,8 @@ describe("arguments", function()
       assert.same({ 0, wanted }, { (run(words)), command.read(path "stdout") }, words)
     end
     refuses("help optt", "unknown command 'optt'; did you mean 'opt'?")
+    refuses("db", "db: one of its commands is expected: best, export, import")
+    refuses("db lst", "db: there is no command 'lst'; did you mean 'list'?")
   end)
 
   it("of ops may be names of ONNX", function()

@@ -52,6 +52,8 @@ describe("perilune tune", function()
     local n = ok(("db import %s/other.db %s/lines"):format(folder, folder)):match "(%d+) new"
     assert.is_true(tonumber(n) >= 8)
     assert(ok(("db merge %s/other.db %s"):format(folder, db)):find ": 0 new records")
+    assert.equal(1, (command.run(folder, ("db merge %s/new.db %s/none.db"):format(folder, folder))))
+    assert.is_nil(io.open(folder .. "/new.db"))
     assert(ok(("db prune %s/other.db --keep 1"):format(folder)):find "records deleted")
   end)
 

@@ -114,6 +114,15 @@ describe("perilune batch", function()
     assert.matches("--seconds must be a number above 0", message, 1, true)
   end)
 
+  it("refuses what is no runner", function()
+    for _, text in ipairs { "slurmy", "farm", "farm:99999", "slurm:main,0", "slurm:main" } do
+      local status, _, err = run(("batch opt a.relay -o %s --runner %s"):format(path "none", text))
+      assert.equal(2, status)
+      assert.matches(("^perilune: %%-%%-runner %s: local, farm:PORT or slurm:"):format(
+        text), err)
+    end
+  end)
+
   it("has its folder for itself, and ends with all that it has started", function()
     local script = command.write(path "slow.lua",
       ("os.execute 'echo $PPID >>%s; echo $$ >>%s; exec sleep 1000'"):format(path "pids",

@@ -5,7 +5,7 @@
 local stop = require "perilune.cli.stop"
 
 -- The order of `perilune --help`. A command is the module perilune.cli.command.NAME, with _
--- for -.
+-- for -; one of its own commands, such as `perilune rules check`, is the module NAME.CHECK.
 local commands = {
   { "opt", "optimise a model" },
   { "run", "run a model" },
@@ -16,7 +16,7 @@ local commands = {
   { "reduce", "reduce a failing model and pipeline" },
   { "tune", "search for a better pipeline by measuring" },
   { "db", "list, merge and convert records of tuning" },
-  { "batch", "optimise or tune many models on several cores" },
+  { "batch", "opt, tune, check or test many models in parallel" },
   { "worker", "run one task that a file describes" },
   { "build", "write programs of TIR as C, or compile them" },
   { "info", "show what a model is made of" },
@@ -71,10 +71,26 @@ local function open_core()
   require "perilune.cli.host".watch()
 end
 
+-- The text of the commands that a command has, after its arguments.
+local function list_inner(inner)
+  local lines = {}
+  for name, summary in pairs(inner) do
+    lines[#lines + 1] = ("   %-21s %s"):format(name, summary)
+  end
+  table.sort(lines)
+  return "Commands:\n" .. table.concat(lines, "\n")
+end
+
 local function parser_of(name, summary, command)
   local parser = require "argparse"("perilune " .. name)
     :description(command.description or summary:gsub("^%l", string.upper) .. ".")
     :usage_max_width(80):help_max_width(80)
+  if command.commands then parser:epilog(list_inner(command.commands)) end
+  if not command.run then
+    parser:argument("command", "One of those below; after it: its arguments."):argname "COMMAND"
+      :args "?"
+    return parser
+  end
   command.arguments(parser)
   parser:option("--script", "Runs a script before anything else, for what it registers: "
     .. "operators (pl.ops), passes, attributes of operators."):argname "FILE.lua":count "*"
@@ -94,7 +110,18 @@ local function run_scripts(paths)
 end
 
 local function load_command(name)
-  return require("perilune.cli.command." .. name:gsub("[- ]", "_"))
+  return require("perilune.cli.command." .. name:gsub("-", "_"):gsub(" ", "."))
+end
+
+local function refuse_inner(name, inner, word)
+  local names = {}
+  for each in pairs(inner) do names[#names + 1] = each end
+  table.sort(names)
+  if not word then
+    stop.usage("%s: one of its commands is expected: %s", name, table.concat(names, ", "))
+  end
+  stop.usage("%s: there is no command '%s'%s\nTry: perilune %s --help", name, word,
+    require "perilune.core".suggest(word, names), name)
 end
 
 local function run_command(name, summary, arguments, program)
@@ -104,6 +131,9 @@ local function run_command(name, summary, arguments, program)
   if inner then -- such as `perilune rules check`
     return run_command(name .. " " .. arguments[1], inner,
       table.move(arguments, 2, #arguments, 1, {}), program)
+  end
+  if not command.run and not (arguments[1] or ""):find "^%-" then
+    refuse_inner(name, command.commands, arguments[1])
   end
   local parser = parser_of(name, summary, command)
   if command.rewrite then arguments = command.rewrite(arguments) end

@@ -28,8 +28,7 @@ end
 
 --- What is wrong with the options is wrong usage.
 function runner.check(options)
-  if options.runner ~= "local" and not options.runner:find "^farm:%d+$"
-    and not options.runner:find "^slurm:[%w_.,-]+,%d+$" then
+  if not require "perilune.tune.queue".runner_of(options.runner) then
     stop.usage("--runner %s: local, farm:PORT or slurm:PARTITION,N expected", options.runner)
   elseif not options.farm_silence or options.farm_silence < 2 then
     stop.usage "--farm-silence: a number of seconds from 2 on expected"

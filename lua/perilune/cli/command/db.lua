@@ -4,7 +4,7 @@ require "perilune.core".internal() -- diagnostics point at the scripts of others
 
 return {
   description = "Works on files of tuning records. `perilune db COMMAND --help` shows the "
-    .. "arguments of one of: list, best, export, import, merge, prune, tasks.",
+    .. "arguments of a command.",
   commands = {
     list = "list workloads and targets with their records",
     best = "show the best candidate of each workload and target",
@@ -14,13 +14,4 @@ return {
     prune = "keep the best records",
     tasks = "show what became of the tasks of a batch",
   },
-  arguments = function(parser)
-    parser:argument("command", "list, best, export, import, merge, prune or tasks.")
-      :argname "COMMAND"
-  end,
-  run = function(options)
-    require "perilune.cli.stop".usage("perilune db: there is no command '%s'%s", options.command,
-      require "perilune.core".suggest(options.command, { "list", "best", "export", "import",
-        "merge", "prune", "tasks" }))
-  end,
 }

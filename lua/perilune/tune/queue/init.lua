@@ -107,21 +107,26 @@ end
 function methods.close(self) self.backend:close() end
 class.__close = methods.close
 
--- The module of a runner's text; what the text says is put into the options.
+--- What the text of a runner says: { } of "local", { port = } of farm:PORT,
+-- { port = 0, partition =, pilots = } of slurm:PARTITION,N; nil: it is none of these.
+function queue.runner_of(text)
+  if text == "local" then return {} end
+  local port = math.tointeger(tonumber(text:match "^farm:(%d+)$"))
+  if port and port <= 65535 then return { port = port } end
+  local partition, n = text:match "^slurm:([%w_.,-]+),(%d+)$"
+  n = math.tointeger(tonumber(n))
+  if n and n >= 1 then return { port = 0, partition = partition, pilots = n } end
+end
+
+-- The module of the runner; what its text says is put into the options.
 local function backend_of(options)
-  local runner = options.runner
-  local port = math.tointeger(tonumber(runner:match "^farm:(%d+)$"))
-  local partition, n = runner:match "^slurm:([%w_.,-]+),(%d+)$"
-  if runner == "local" then return require "perilune.tune.queue.local_processes" end
-  if port and port <= 65535 then
-    options.port = port
-  elseif partition and math.tointeger(tonumber(n)) and tonumber(n) >= 1 then
-    options.port, options.partition, options.pilots = 0, partition, math.tointeger(tonumber(n))
-  else
+  local runner = queue.runner_of(options.runner)
+  if not runner then
     argument.fail(("%s: runner: local, farm:PORT or slurm:PARTITION,N expected, got '%s'"):format(
-      where, runner))
+      where, options.runner))
   end
-  return require "perilune.tune.queue.work_queue"
+  for name, value in pairs(runner) do options[name] = value end
+  return require("perilune.tune.queue." .. (runner.port and "work_queue" or "local_processes"))
 end
 
 local names = { "runner", "jobs", "tries", "program", "address", "password", "silence", "folder" }

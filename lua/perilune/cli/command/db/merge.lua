@@ -11,7 +11,11 @@ function merge.arguments(parser)
 end
 
 function merge.run(options)
-  local db <close> = require "perilune".tune.database { path = options.file }
+  local database = require "perilune".tune.database
+  for _, path in ipairs(options.others) do -- before FILE is made
+    local other <close> = database { path = path, readonly = true } -- luacheck: ignore other
+  end
+  local db <close> = database { path = options.file }
   for _, path in ipairs(options.others) do
     io.stdout:write(("%s: %d new records\n"):format(path, db:merge(path)))
   end
