@@ -519,6 +519,7 @@ void pln_lua_open_codegen(lua_State *L);
 void pln_lua_open_sqlite(lua_State *L);
 void pln_lua_open_child(lua_State *L);
 void pln_lua_open_subprocess(lua_State *L);
+void pln_lua_open_output(lua_State *L);
 void pln_lua_open_arith(lua_State *L);
 void pln_lua_open_te(lua_State *L);
 void pln_lua_open_text(lua_State *L);

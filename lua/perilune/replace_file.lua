@@ -1,26 +1,27 @@
 --- Files that appear complete or not at all: replace_file(path, content) writes beside `path` and
--- renames. `content` is a text, or a function that gets write(text) and returns true, or nil
--- and a reason. Returns true, or nil and a reason, which names the file. A file that was
--- there stays until all is written.
+-- renames; devices and pipes are written directly. `content` is a text, or a function that gets
+-- write(text) and returns true, or nil and a reason. Returns true, or nil and a reason, which
+-- names the file. A file that was there stays until all is written.
 
-require "perilune.core".internal() -- errors name the scripts of others
-
-local function fill(file, content)
-  local function write(text) return file:write(text) end
-  if type(content) == "function" then return content(write) end
-  return write(content)
-end
+local core = require "perilune.core"
+core.internal() -- errors name the scripts of others
 
 return function(path, content)
-  local beside = path .. ".part"
-  local file, reason = io.open(beside, "wb")
-  if not file then return nil, reason end
-  local called, ok, why = pcall(fill, file, content)
-  local closed, late = file:close()
-  local done = called and ok and closed
-  if done then done, why = os.rename(beside, path) end
-  if done then return true end
-  os.remove(beside)
+  local output, diag = core.output_open(path)
+  if not output then return nil, diag.message end
+  local function write(text)
+    local ok, unwritten = core.output_write(output, text)
+    if not ok then return nil, unwritten.message end
+    return true
+  end
+  local called, ok, reason = pcall(type(content) == "function" and content or write,
+    type(content) == "function" and write or content)
+  if called and ok then
+    ok, diag = core.output_commit(output)
+    if ok then return true end
+    return nil, diag.message
+  end
+  core.output_abort(output)
   if not called then error(ok, 0) end
-  return nil, ("%s: %s"):format(path, why or late)
+  return nil, reason
 end

@@ -15,13 +15,13 @@ local kept = {}
 local function is_stdin(path) return path == "-" or path == "/dev/stdin" end
 
 local function read(path)
-  local file, reason = io.stdin, nil
-  if not is_stdin(path) then file, reason = io.open(path, "rb") end
-  local bytes
-  if file then bytes, reason = file:read "a" end
-  if not bytes then stop.failure("%s: %s", is_stdin(path) and STDIN or path, reason) end
-  if file ~= io.stdin then file:close() end
-  return bytes
+  local read_file = require "perilune.read_file"
+  if not is_stdin(path) then
+    local bytes, reason = read_file(path)
+    return bytes or stop.failure("%s", reason)
+  end
+  local bytes, reason = read_file.all(io.stdin)
+  return bytes or stop.failure("%s: %s", STDIN, reason)
 end
 
 --- The bytes of what is no regular file; nil for regular files.

@@ -189,15 +189,13 @@ function Built:artifact(kind)
 end
 
 local function read(path)
-  local file = assert(io.open(path, "rb"))
-  local bytes = file:read "a"
-  file:close()
-  return bytes
+  local bytes, reason = require "perilune.read_file"(path)
+  return bytes or core.raise(core.diag("io", reason))
 end
 
 local function write(path, bytes)
   local ok, reason = require "perilune.replace_file"(path, bytes)
-  if not ok then error(reason, 0) end
+  if not ok then core.raise(core.diag("io", reason)) end
 end
 
 -- The constants of a model, beside what is saved.

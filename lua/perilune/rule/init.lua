@@ -149,9 +149,8 @@ end
 
 -- The lines of rules in the file that has their texts: { [i] = line, file =, source = }.
 local function places_in(path, list)
-  local places, handle = { file = path, source = "@" .. path }, io.open(path, "rb")
-  local source = handle and handle:read "a" or ""
-  if handle then handle:close() end
+  local places = { file = path, source = "@" .. path }
+  local source = require "perilune.read_file"(path) or ""
   for i, given in ipairs(list) do
     local text = type(given) == "table" and given[1] or given
     local at = type(text) == "string" and source:find(text, 1, true)

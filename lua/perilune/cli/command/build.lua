@@ -77,10 +77,8 @@ local function load(options)
   local path = options.file
   if path:find "%.onnx$" or path:find "%.relay$" then return from_model(options) end
   if path:find "%.lua$" then return from_script(path) end
-  local file, reason = io.open(path, "rb")
-  if not file then stop.failure("%s", reason) end
-  local text = file:read "a"
-  file:close()
+  local text, reason = require "perilune.read_file"(path)
+  if not text then stop.failure("%s", reason) end
   local program, diag = require "perilune".tir.parse(text, path)
   if not program then error(diag, 0) end
   return program

@@ -2,6 +2,7 @@
 
 local host = require "perilune.cli.host"
 local load = require "perilune.cli.load"
+local save = require "perilune.cli.save"
 local stop = require "perilune.cli.stop"
 local core = require "perilune.core"
 core.internal() -- diagnostics point at the scripts of others
@@ -58,20 +59,7 @@ end
 -- Standard output of `--stats json` ends with one line and has no other; that
 -- of a model has nothing else.
 local function out_of(options)
-  return (options.stats == "json" or options.output == "-") and io.stderr or io.stdout
-end
-
--- How the model is written; nil: as pl.save does it.
-local function form_of(options)
-  if options.output == "-" then return { value_info = options.value_info, embed_data = true } end
-  return options.value_info and { value_info = true } or nil
-end
-
-local function save(module, options)
-  local pl, path = require "perilune", options.output
-  if path ~= "-" then assert(pl.save(module, path, form_of(options))) return end
-  local ok, reason = io.stdout:write(assert(pl.onnx.tostring(module, form_of(options))))
-  if not (ok and io.stdout:flush()) then stop.failure("cannot write: %s", reason or "-") end
+  return options.stats == "json" and io.stderr or save.messages(options.output)
 end
 
 -- Nothing is written when what came before it got lost.
@@ -140,7 +128,7 @@ local function read_back(module, options)
   local pl = require "perilune"
   if options.output:find "%.relay$" then return pl.parse(module:text()) end
   if load.names_script(options.output) then return pl.tir.parse(module:text()) end
-  local bytes, reason = pl.onnx.tostring(module, form_of(options))
+  local bytes, reason = pl.onnx.tostring(module, save.form(options.output, options.value_info))
   if not bytes then return nil, reason end
   return pl.onnx.parse(bytes, options.input:match "^(.*)/[^/]*$" or ".")
 end
@@ -190,7 +178,7 @@ function opt.run(options)
   local checked = options.check and check(source, module, options, comparison, context)
   write_history(module, options)
   check_output()
-  save(module, options)
+  save.module(module, options.output, options.value_info)
   host.work_done()
 
   summary.show(options, {

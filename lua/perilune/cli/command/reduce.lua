@@ -1,6 +1,7 @@
 --- perilune reduce: a model and a pipeline made small while what is wrong stays wrong.
 
 local host = require "perilune.cli.host"
+local save = require "perilune.cli.save"
 local stop = require "perilune.cli.stop"
 require "perilune.core".internal() -- diagnostics point at the scripts of others
 
@@ -20,8 +21,8 @@ end
 function reduce.arguments(parser)
   parser:argument("input", "The model to read: NAME.relay is Relay text, all else ONNX; or a "
     .. "reproducer, which has a pipeline and a context of its own."):argname "MODEL"
-  parser:option("-o --output", "Where to write the reduced model: Relay text to "
-    .. "NAME.relay, else ONNX."):argname "OUT":count(1)
+  parser:option("-o --output", "Where to write the reduced model: Relay text to NAME.relay, "
+    .. "else ONNX; '-' is standard output."):argname "OUT":count(1)
   require "perilune.cli.work".options(parser)
   require "perilune.cli.predicate".options(parser)
   parser:option("--seconds", "Stops after N seconds and keeps the best result so far."):argname "N"
@@ -50,10 +51,10 @@ function reduce.run(options)
   local small, diag = work.interruptible(clear, pl.reduce, module, question, {
     pipeline = pipeline, context = context, seconds = options.seconds, progress = show })
   if not small then stop.failure("%s: %s", options.input, diag.message) end
-  assert(pl.save(small.module, options.output))
+  save.module(small.module, options.output)
   if not options.quiet then
-    print(small)
-    print(("pipeline: %s"):format(small.pipeline))
+    save.messages(options.output):write(tostring(small), "\npipeline: ",
+      tostring(small.pipeline), "\n"):flush()
   end
   if small.stopped == "interrupted" then host.end_by_interrupt() end
 end

@@ -1,6 +1,7 @@
 --- perilune replay: runs a reproducer again.
 
 local numbers = require "perilune.cli.numbers"
+local save = require "perilune.cli.save"
 require "perilune.core".internal() -- diagnostics point at the scripts of others
 
 local replay = {
@@ -16,7 +17,8 @@ function replay.arguments(parser)
     .. "a script, instead of what the file says."):argname "X=VALUE":count "*"
   parser:option("--to", "Runs no more than the first N passes (the config key bisect.passes).")
     :argname "N":convert(numbers.count)
-  parser:option("-o --output", "Where to write the module when it passes."):argname "OUT"
+  parser:option("-o --output", "Where to write the module when it passes; '-' is standard "
+    .. "output."):argname "OUT"
 end
 
 -- What the diagnostic says, without the notes.
@@ -57,8 +59,8 @@ function replay.run(options)
     arguments = arguments })
   for _, remark in ipairs(remarks) do say("%s", remark) end
   if not ok then fail(what, result) end
-  if options.output then assert(pl.save(result, options.output)) end
-  print(("it passes%s"):format(what.failure and " now" or ""))
+  if options.output then save.module(result, options.output) end
+  save.messages(options.output):write("it passes", what.failure and " now" or "", "\n")
   return 0
 end
 

@@ -48,13 +48,10 @@ function test.rewrite(arguments)
 end
 
 local function read_list(path)
-  local file, reason = io.open(path)
-  if not file then stop.failure("%s", reason) end
+  local text, reason = require "perilune.read_file"(path)
+  if not text then stop.failure("%s", reason) end
   local dirs = {}
-  for line in file:lines() do
-    if line ~= "" then dirs[#dirs + 1] = line end
-  end
-  file:close()
+  for line in text:gmatch "[^\n]+" do dirs[#dirs + 1] = line end
   return dirs
 end
 

@@ -2,6 +2,7 @@
 
 require "perilune.core".internal() -- errors name the scripts of others
 
+local save = require "perilune.cli.save"
 local stop = require "perilune.cli.stop"
 
 local command = { description = "Lists the models that can be generated, or writes "
@@ -9,7 +10,7 @@ local command = { description = "Lists the models that can be generated, or writ
 
 function command.arguments(parser)
   parser:argument("name", "The model to generate."):args "?"
-  parser:option("-o --output", "Where to write the model."):argname "FILE"
+  parser:option("-o --output", "Where to write the model; '-' is standard output."):argname "FILE"
   parser:option("--set", "Sets a parameter of the model: layers=2, batch=1."):argname "NAME=VALUE"
     :count "*"
 end
@@ -62,6 +63,10 @@ function command.run(options)
   local model, reason = zoo.build(options.name, read_values(options.set))
   if not model then stop.usage("%s", reason) end
   if not options.output then stop.usage "give the output file with -o FILE" end
+  if options.output == "-" then
+    save.bytes(model:tostring())
+    return 0
+  end
   local ok
   ok, reason = model:save(options.output)
   if not ok then stop.failure("%s", reason) end

@@ -261,10 +261,8 @@ reproducer.is = header.is
 -- text = }, version =, whole =, ran =, lost = }; nil and a diagnostic.
 function reproducer.read(path)
   argument.string(path, "pl.reproducer.read", "path")
-  local file, reason = io.open(path, "rb")
-  local text = file and file:read "a"
-  if file then file:close() end
-  if not text then return nil, core.diag("io", reason or path .. ": is a directory") end
+  local text, reason = require "perilune.read_file"(path)
+  if not text then return nil, core.diag("io", reason) end
   return reproducer.parse(text, path)
 end
 

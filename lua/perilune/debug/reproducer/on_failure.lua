@@ -78,5 +78,5 @@ return function(failure, ...)
   if ok and written then
     return note(failure, ("`perilune replay %s` runs it again"):format(quoted(path)))
   end
-  note(failure, "cannot write a reproducer: " .. (ok and diag.message or tostring(written)))
+  note(failure, "no reproducer: " .. (ok and diag.message or tostring(written)))
 end

@@ -40,9 +40,7 @@ local function script_of(chunk)
   if not path then
     return chunk:sub(1, 1) ~= "=" and { name = "script", source = chunk } or nil
   end
-  local file = io.open(path, "rb")
-  local source = file and file:read "a"
-  if file then file:close() end
+  local source = require "perilune.read_file"(path)
   return source and { name = path, source = source, arguments = known_arguments[chunk] } or nil
 end
 

@@ -85,12 +85,9 @@ local function lines_of(db)
 end
 
 local function write(path, lines)
-  local file, reason = io.open(path, "wb")
-  local ok = file
-  for _, line in ipairs(lines) do ok = ok and file:write(line, "\n") end
-  if file and not file:close() then ok = nil end
-  if not ok then fail_record(("%s: cannot be written%s"):format(path,
-    reason and ": " .. reason or "")) end
+  local ok, reason = require "perilune.replace_file"(path, table.concat(lines, "\n")
+    .. (lines[1] and "\n" or ""))
+  if not ok then fail_record(reason) end
 end
 
 --- Writes all records to the files of a folder, which is there. The number of records.
@@ -141,10 +138,10 @@ end
 
 -- fail(line number, what) for the lines of a file, and each as a value.
 local function read(path, visit)
-  local file, reason = io.open(path, "rb")
-  if not file then fail_record(reason) end
+  local text, reason = require "perilune.read_file"(path)
+  if not text then fail_record(reason) end
   local n = 0
-  for line in file:lines() do
+  for line in text:gmatch "([^\n]*)\n?" do
     n = n + 1
     local function fail(what) fail_record(("%s:%d: %s"):format(path, n, what)) end
     if line:find "%S" then
@@ -153,7 +150,6 @@ local function read(path, visit)
       visit(row, n, fail)
     end
   end
-  file:close()
 end
 
 local function read_workloads(path)

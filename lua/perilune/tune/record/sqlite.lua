@@ -149,9 +149,7 @@ function methods.commit_workload(self, mod)
 end
 
 local function machine()
-  local file = io.open "/proc/cpuinfo"
-  local text = file and file:read "a" or ""
-  if file then file:close() end
+  local text = require "perilune.read_file" "/proc/cpuinfo" or ""
   local _, cores = text:gsub("\nprocessor%s*:", "")
   return text:match "model name%s*:%s*([^\n]+)", cores + (text:find "^processor" and 1 or 0)
 end
