@@ -313,14 +313,8 @@ static void give_relations(ranging *r) {
 
 /* The new variables in the order of the old ones. */
 static void reverse_new(pln_linear_ranges *out) {
-  for (uint32_t i = 0, k = out->n_new; i + 1 < k; i++) {
-    k--;
-    pln_term var = out->new_vars[i], old = out->to_old[i];
-    out->new_vars[i] = out->new_vars[k];
-    out->to_old[i] = out->to_old[k];
-    out->new_vars[k] = var;
-    out->to_old[k] = old;
-  }
+  pln_mem_reverse(out->new_vars, out->n_new, sizeof *out->new_vars);
+  pln_mem_reverse(out->to_old, out->n_new, sizeof *out->to_old);
 }
 
 static void solve(ranging *r) {

@@ -99,6 +99,16 @@ static void trim_to_pool(pln_memory *m) {
     give_back_oldest(m);
 }
 
+void pln_mem_reverse(void *items, size_t n, size_t size) {
+  char item[64], *low = items, *high = low + n * size;
+  for (size_t i = 0; i < n / 2; i++, low += size) {
+    high -= size;
+    memcpy(item, low, size);
+    memcpy(low, high, size);
+    memcpy(high, item, size);
+  }
+}
+
 void pln_mem_reuse_begin(pln_engine *engine) {
   engine->memory.reuse_depth++;
 }

@@ -30,6 +30,8 @@ return {
   --- default(mod, input): the tensor that the input has when nothing is given, or
   -- nil.
   default = core.onnx_default,
+  --- defaults(mod): { name = tensor } of all inputs that have a default.
+  defaults = core.onnx_defaults,
   --- count(path): { nodes, compute_nodes, operators, files } of a model file.
   count = core.onnx_count,
 }

@@ -1942,6 +1942,11 @@ function pl.onnx.save_value(value, path, type, name) end
 ---@return perilune.Tensor? value
 ---@return perilune.Diag? diag
 function pl.onnx.default(mod, input) end
+--- The defaults of all inputs of main that have one, by name; read in one pass.
+---@param mod perilune.Module read from a file
+---@return { [string]: perilune.Tensor }? defaults
+---@return perilune.Diag? diag
+function pl.onnx.defaults(mod) end
 ---@param path string
 ---@return { nodes: integer, compute_nodes: integer, operators: { [string]: integer }, files: string[] }? counts
 ---@return perilune.Diag? diag

@@ -45,6 +45,17 @@ describe("perilune run", function()
     assert.equal("z: Tensor[(2, 2), float32] [102, 104, 106, 108]\n", out)
   end)
 
+  it("has the defaults of its inputs for scripts, too", function()
+    local mod = assert(pl.onnx.load(sum))
+    local defaults = assert(pl.onnx.defaults(mod))
+    local name, value = next(defaults)
+    assert.equal("w", name)
+    assert.is_nil(next(defaults, "w"))
+    assert.is_true(pl.equal(pl.const(value), pl.const(assert(pl.onnx.default(mod, "w")))))
+    assert.is_nil((pl.onnx.default(mod, "x")))
+    assert.same({}, pl.onnx.defaults(assert(pl.parse(mod:text()))))
+  end)
+
   it("takes defaults, or what is given instead", function()
     pl.onnx.save_value(pl.tensor({ 0, 0 }, "float32"), path "w.pb")
     local _, out = run(("%s --input x=%s --input y=%s --input w=%s"):format(sum, path "two.npy",

@@ -146,11 +146,7 @@ static pln_iter_split join(fusing *f, uint32_t first, uint32_t end) {
 }
 
 static void reverse(pln_iter_split *items, uint32_t n) {
-  for (uint32_t i = 0; i < n / 2; i++) {
-    pln_iter_split s = items[i];
-    items[i] = items[n - 1 - i];
-    items[n - 1 - i] = s;
-  }
+  pln_mem_reverse(items, n, sizeof *items);
 }
 
 static bool any_shared(const fusing *f) {

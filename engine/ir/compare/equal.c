@@ -155,11 +155,7 @@ static pln_status compare_scopes(pln_comparison *c, pln_scope s, pln_scope t,
 /* Reorders the pairs so that those of the first scope are on top of the
  * stack. */
 static void reverse_pairs(pln_comparison *c, uint32_t first) {
-  for (uint32_t i = first, k = c->top; i + 1 < k; i++) {
-    pln_pair swap = c->stack[i];
-    c->stack[i] = c->stack[--k];
-    c->stack[k] = swap;
-  }
+  pln_mem_reverse(c->stack + first, c->top - first, sizeof *c->stack);
 }
 
 /* Reversing everything and then each scope's run restores the order inside runs

@@ -556,6 +556,42 @@ pln_status pln_dim_substitute(pln_engine *engine, pln_dim dim, pln_symbol name,
   return PLN_OK;
 }
 
+/* ---------------------------------------------------------------- symbols */
+
+static void add_symbol(pln_symbol *symbols, uint32_t *n, pln_symbol symbol) {
+  for (uint32_t i = 0; i < *n; i++)
+    if (symbols[i] == symbol)
+      return;
+  symbols[(*n)++] = symbol;
+}
+
+/* Recursion and work are bounded as those of substitute_dim. */
+static void add_symbols(const pln_engine *engine, pln_dim dim,
+                        pln_symbol *symbols, uint32_t *n) {
+  if (PLN_DIM_IS_CONST(dim) || dim == PLN_DIM_UNKNOWN)
+    return;
+  const pln_dim_row *row = pln_dim_row_of(engine, pln_dim_id(dim));
+  const pln_dim_term *terms = (const pln_dim_term *)(row + 1);
+  switch ((pln_dim_kind)row->kind) {
+  case PLN_DIM_SYMBOL: add_symbol(symbols, n, (pln_symbol)row->symbol); return;
+  case PLN_DIM_CALL:
+    add_symbols(engine, row->a, symbols, n);
+    add_symbols(engine, row->b, symbols, n);
+    return;
+  case PLN_DIM_SUM:
+    for (uint32_t i = 0; i < row->n_terms; i++)
+      for (uint32_t k = 0; k < terms[i].degree; k++)
+        add_symbols(engine, pln_dim_of_id(terms[i].factors[k]), symbols, n);
+  }
+}
+
+uint32_t pln_dim_symbols(const pln_engine *engine, pln_dim dim,
+                         pln_symbol symbols[PLN_DIM_MAX_WEIGHT]) {
+  uint32_t n = 0;
+  add_symbols(engine, dim, symbols, &n);
+  return n;
+}
+
 /* ----------------------------------------------------------------- reading */
 
 pln_symbol pln_dim_name(const pln_engine *engine, pln_dim dim) {

@@ -99,6 +99,9 @@ pln_status pln_sum_intern(pln_engine *engine, const pln_sum *sum,
  * Neither dim may be unknown. */
 int pln_dim_compare(const pln_engine *engine, pln_dim a, pln_dim b);
 pln_dim_range pln_dim_range_of(const pln_engine *engine, pln_dim dim);
+/* The symbols of a dim, each once; their number. */
+uint32_t pln_dim_symbols(const pln_engine *engine, pln_dim dim,
+                         pln_symbol symbols[PLN_DIM_MAX_WEIGHT]);
 
 /* Rounded towards minus infinity; b is neither 0 nor -1 with a = INT64_MIN. */
 static inline int64_t pln_floor_div(int64_t a, int64_t b) {

@@ -378,21 +378,13 @@ static pln_status check_scopes(const finder *x, const pln_thread_reduction *r) {
   return PLN_OK;
 }
 
-static void reverse_loops(pln_thread_reduction *r) {
-  for (uint32_t i = 0; i < r->n_loops / 2; i++) {
-    pln_ref loop = r->loops[i];
-    r->loops[i] = r->loops[r->n_loops - 1 - i];
-    r->loops[r->n_loops - 1 - i] = loop;
-  }
-}
-
 static pln_status complete(finder *x, pln_thread_reduction *r) {
   bool serial = false;
   PLN_TRY(list_chain(x, r));
   if (r->n_loops != x->n_loops)
     return refuse(x, r->block,
                   "the loops that it reduces over are not the innermost ones");
-  reverse_loops(r);
+  pln_mem_reverse(r->loops, r->n_loops, sizeof *r->loops);
   PLN_TRY(check_threads(x, r));
   PLN_TRY(pln_reduction_update_read(x->g, r->block, &r->update));
   PLN_TRY(check_scopes(x, r));

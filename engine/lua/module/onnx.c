@@ -2,6 +2,7 @@
  * Failures return nil and a diagnostic. */
 
 #include "lua/binding.h"
+#include "onnx/import/default_input.h"
 #include "onnx/op_map.h"
 #include "onnx/registered.h"
 
@@ -168,6 +169,39 @@ static int onnx_default(lua_State *L) {
   return result(L, b, status);
 }
 
+/* [engine, pln_input_defaults] -> { name = Tensor } */
+static int push_defaults(lua_State *L) {
+  const pln_engine *engine = lua_touserdata(L, 1);
+  const pln_input_defaults *defaults = lua_touserdata(L, 2);
+  lua_createtable(L, 0, (int)defaults->n);
+  for (uint32_t i = 0; i < defaults->n; i++) {
+    pln_slice name = pln_symbol_text(engine, defaults->items[i].input);
+    lua_pushlstring(L, name.data, name.size);
+    pln_lua_push_tensor(L, defaults->items[i].value);
+    lua_rawset(L, -3);
+  }
+  return 1;
+}
+
+/* onnx_defaults(mod) -> { name = Tensor }, the defaults of all inputs that have
+ * one; nil and a diagnostic on failure */
+static int onnx_defaults(lua_State *L) {
+  pln_lua *b = pln_lua_state_of(L);
+  const pln_module *module = pln_lua_check_module(L, 1);
+  pln_input_defaults defaults = {0};
+  luaL_checkstack(L, 4, NULL);
+  clear_onnx_result(b);
+  pln_status status = pln_find_input_defaults(module, &defaults);
+  lua_pushcfunction(L, push_defaults);
+  lua_pushlightuserdata(L, b->engine);
+  lua_pushlightuserdata(L, &defaults);
+  int failure = lua_pcall(L, 2, 1, 0);
+  pln_free_input_defaults(b->engine, &defaults);
+  if (failure != LUA_OK)
+    return lua_error(L);
+  return result(L, b, status);
+}
+
 /* Appends a row to the list on top. */
 static void add_onnx_operator(lua_State *L, const pln_lua *b,
                               const char *domain, const char *type,
@@ -212,11 +246,17 @@ static int onnx_opsets(lua_State *L) {
 }
 
 static const luaL_Reg functions[] = {
-    {"onnx_operators", onnx_operators},   {"onnx_opsets", onnx_opsets},
-    {"onnx_save_value", onnx_save_value}, {"onnx_default", onnx_default},
-    {"onnx_load_value", onnx_load_value}, {"onnx_load", onnx_load},
-    {"onnx_parse", onnx_parse},           {"onnx_save", onnx_save},
-    {"onnx_tostring", onnx_tostring},     {NULL, NULL},
+    {"onnx_operators", onnx_operators},
+    {"onnx_opsets", onnx_opsets},
+    {"onnx_save_value", onnx_save_value},
+    {"onnx_default", onnx_default},
+    {"onnx_defaults", onnx_defaults},
+    {"onnx_load_value", onnx_load_value},
+    {"onnx_load", onnx_load},
+    {"onnx_parse", onnx_parse},
+    {"onnx_save", onnx_save},
+    {"onnx_tostring", onnx_tostring},
+    {NULL, NULL},
 };
 
 void pln_lua_open_onnx(lua_State *L) {

@@ -1,6 +1,7 @@
 /* compare.c: the primitives of pl.check: generated arguments, sizes substituted
  * for symbolic dims, comparison within tolerances. */
 
+#include "ir/type/dim.h"
 #include "lua/binding.h"
 
 /* Pushes the indices, from 1, of element `at` of the tensor.  [-0, +1] */
@@ -106,19 +107,18 @@ static int type_symbols(lua_State *L) {
 
 /* Substitutes sizes from the table at `arg` for symbols in a dim. */
 static pln_dim substitute(lua_State *L, pln_lua *b, int arg, pln_dim dim) {
-  lua_pushnil(L);
-  while (lua_next(L, arg)) {
-    pln_slice name;
-    pln_symbol symbol;
-    luaL_argcheck(L,
-                  lua_type(L, -2) == LUA_TSTRING && lua_isinteger(L, -1) &&
-                      lua_tointeger(L, -1) >= 0,
-                  arg, "sizes by name");
-    name.data = lua_tolstring(L, -2, &name.size);
-    pln_lua_must(L, b, pln_symbol_intern(b->engine, name, &symbol));
-    pln_lua_must(
-        L, b,
-        pln_dim_substitute(b->engine, dim, symbol, lua_tointeger(L, -1), &dim));
+  pln_symbol symbols[PLN_DIM_MAX_WEIGHT];
+  uint32_t n = pln_dim_symbols(b->engine, dim, symbols);
+  for (uint32_t i = 0; i < n; i++) {
+    pln_slice name = pln_symbol_text(b->engine, symbols[i]);
+    lua_pushlstring(L, name.data, name.size);
+    if (lua_rawget(L, arg) != LUA_TNIL) {
+      luaL_argcheck(L, lua_isinteger(L, -1) && lua_tointeger(L, -1) >= 0, arg,
+                    "sizes by name");
+      pln_lua_must(L, b,
+                   pln_dim_substitute(b->engine, dim, symbols[i],
+                                      lua_tointeger(L, -1), &dim));
+    }
     lua_pop(L, 1);
   }
   return dim;

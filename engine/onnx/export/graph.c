@@ -16,12 +16,7 @@ pln_status pln_export_push(pln_export *ex, pln_task task) {
 }
 
 void pln_export_reverse(pln_export *ex, uint32_t from) {
-  uint32_t to = ex->n_tasks;
-  while (from + 1 < to) {
-    pln_task task = ex->tasks[from];
-    ex->tasks[from++] = ex->tasks[--to];
-    ex->tasks[to] = task;
-  }
+  pln_mem_reverse(ex->tasks + from, ex->n_tasks - from, sizeof *ex->tasks);
 }
 
 pln_status pln_export_begin(pln_export *ex, uint32_t tag) {

@@ -223,8 +223,9 @@ static pln_status scan_uses(body_scan *s, pln_ref node) {
   const pln_node *n = &g->nodes[node];
   for (uint32_t i = 0; i < n->count; i++)
     PLN_TRY(scan_use(s, pln_operand(g, node, i)));
-  for (uint32_t i = 0; pln_owns(n) && i < pln_node_n_scopes(g, node); i++)
-    PLN_TRY(scan_use(s, g->scopes[pln_node_scope(g, node, i)].result));
+  for (pln_scope k = pln_owns(n) ? n->data : PLN_NONE; k != PLN_NONE;
+       k = g->scopes[k].next)
+    PLN_TRY(scan_use(s, g->scopes[k].result));
   return PLN_OK;
 }
 

@@ -450,8 +450,9 @@ static pln_status build_match(first_order *f, pln_ref old, pln_ref data,
   pln_scope *arms = pln_mem_new(f->engine, size);
   if (!arms)
     return pln_nomem(f->engine);
-  for (uint32_t i = 0; i < n; i++)
-    arms[i] = f->s->scopes[pln_node_scope(f->g, old, i)];
+  pln_scope arm = f->g->nodes[old].data;
+  for (uint32_t i = 0; i < n; i++, arm = f->g->scopes[arm].next)
+    arms[i] = f->s->scopes[arm];
   pln_status status =
       pln_build_match(f->b, data, mark && mark->v.i, n, arms, out);
   pln_mem_free(f->engine, arms, size);

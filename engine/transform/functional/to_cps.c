@@ -529,11 +529,11 @@ static pln_status finish(cps *c) {
 
 static pln_status begin_branches(cps *c, pln_ref old, pln_ref join) {
   PLN_TRY(later(c, JOIN, old));
-  uint32_t n = pln_node_n_scopes(c->old, old);
-  for (uint32_t i = n; i-- > 0;) {
-    pln_scope scope = pln_node_scope(c->old, old, i);
-    PLN_TRY(push_task(c, (task){BEGIN_BRANCH, scope, join}));
-  }
+  uint32_t first = c->n_tasks;
+  for (pln_scope s = c->old->nodes[old].data; s != PLN_NONE;
+       s = c->old->scopes[s].next)
+    PLN_TRY(push_task(c, (task){BEGIN_BRANCH, s, join}));
+  pln_mem_reverse(c->tasks + first, c->n_tasks - first, sizeof *c->tasks);
   return PLN_OK;
 }
 

@@ -387,8 +387,11 @@ static pln_status visit_branches(ad_run *a, pln_ref old) {
   PLN_TRY(later(a, COMBINE, old, NULL));
   /* Tasks run from the last pushed on; values of scopes come first. */
   PLN_TRY(later(a, VISIT, pln_operand(a->old, old, 0), NULL));
-  for (uint32_t i = pln_node_n_scopes(a->old, old); i-- > 0;)
-    PLN_TRY(visit_scope(a, pln_node_scope(a->old, old, i)));
+  uint32_t first = a->n_tasks;
+  for (pln_scope s = a->old->nodes[old].data; s != PLN_NONE;
+       s = a->old->scopes[s].next)
+    PLN_TRY(visit_scope(a, s));
+  pln_mem_reverse(a->tasks + first, a->n_tasks - first, sizeof *a->tasks);
   return PLN_OK;
 }
 
@@ -496,8 +499,9 @@ static pln_status combine_match(ad_run *a, pln_ref old, uint32_t n,
                                 pln_ref *out) {
   const pln_attr *mark =
       pln_attrs_find(a->engine, a->old->nodes[old].attrs, "complete");
-  for (uint32_t i = 0; i < n; i++)
-    PLN_TRY(copy_pattern(a, pln_node_scope(a->old, old, i), &patterns[i]));
+  pln_scope arm = a->old->nodes[old].data;
+  for (uint32_t i = 0; i < n; i++, arm = a->old->scopes[arm].next)
+    PLN_TRY(copy_pattern(a, arm, &patterns[i]));
   return pln_build_floating_match(a->b, bodies[n], mark && mark->v.i, n,
                                   patterns, bodies, out);
 }

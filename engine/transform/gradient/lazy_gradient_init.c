@@ -261,6 +261,15 @@ static bool takes_tensor(const cells *c, pln_ref old, uint32_t i) {
   return n->data || (i > 0 && c->old->nodes[first].kind == PLN_GLOBAL_VAR);
 }
 
+/* A scope and those after it of its owner. */
+static pln_status begin_scopes(cells *c, pln_scope scope) {
+  uint32_t first = c->n_tasks;
+  for (; scope != PLN_NONE; scope = c->old->scopes[scope].next)
+    PLN_TRY(later(c, BEGIN, scope));
+  pln_mem_reverse(c->tasks + first, c->n_tasks - first, sizeof *c->tasks);
+  return PLN_OK;
+}
+
 /* The condition or data first, then the scopes. Zeros and ones are computed in
  * a function, and so is what they take. */
 static pln_status visit_parts(cells *c, pln_ref old) {
@@ -271,8 +280,7 @@ static pln_status visit_parts(cells *c, pln_ref old) {
     PLN_TRY(pln_build_open(c->b, &end.scope));
   PLN_TRY(push_task(c, end));
   if (pln_owns(&g->nodes[old]))
-    for (uint32_t i = pln_node_n_scopes(g, old); i-- > 0;)
-      PLN_TRY(later(c, BEGIN, pln_node_scope(g, old, i)));
+    PLN_TRY(begin_scopes(c, g->nodes[old].data));
   for (uint32_t i = g->nodes[old].count; i-- > 0;) {
     if (takes_tensor(c, old, i))
       PLN_TRY(later(c, UNWRAP, pln_operand(g, old, i)));

@@ -428,9 +428,11 @@ static pln_status keep_scope(pe_run *pe, pln_scope scope) {
 /* Evaluates all branches, each with the store as it is now. */
 static pln_status begin_branches(pe_run *pe, pln_ref old, pe_value *value) {
   PLN_TRY(pe_later(pe, PE_JOIN, old, value));
-  for (uint32_t i = pln_node_n_scopes(graph_of(pe), old); i-- > 0;)
-    PLN_TRY(pe_later(pe, PE_BEGIN_BRANCH, pln_node_scope(graph_of(pe), old, i),
-                     NULL));
+  const pln_graph *g = graph_of(pe);
+  uint32_t first = pe->n_tasks;
+  for (pln_scope s = g->nodes[old].data; s != PLN_NONE; s = g->scopes[s].next)
+    PLN_TRY(pe_later(pe, PE_BEGIN_BRANCH, s, NULL));
+  pln_mem_reverse(pe->tasks + first, pe->n_tasks - first, sizeof *pe->tasks);
   return PLN_OK;
 }
 
@@ -446,8 +448,9 @@ static pln_status choose_branch(pe_run *pe, pln_ref old) {
 
 static pln_status select_arm(pe_run *pe, pln_ref old) {
   pe_value *data = pe_pop(pe);
-  for (uint32_t i = 0; i < pln_node_n_scopes(graph_of(pe), old); i++) {
-    pln_scope arm = pln_node_scope(graph_of(pe), old, i);
+  const pln_graph *g = graph_of(pe);
+  for (pln_scope arm = g->nodes[old].data; arm != PLN_NONE;
+       arm = g->scopes[arm].next) {
     pe_match match;
     PLN_TRY(pe_match_pattern(pe, arm, data, &match));
     if (match == PE_MATCH)

@@ -187,11 +187,7 @@ static pln_status push_scope_parts(dfs_index *x, pln_ref owner, pln_scope s) {
 }
 
 static void reverse_steps(dfs_index *x, uint32_t begin) {
-  for (uint32_t i = begin, j = x->n_steps; i + 1 < j; i++) {
-    dfs_step step = x->steps[i];
-    x->steps[i] = x->steps[--j];
-    x->steps[j] = step;
-  }
+  pln_mem_reverse(x->steps + begin, x->n_steps - begin, sizeof *x->steps);
 }
 
 /* The last scope is pushed first. */

@@ -83,7 +83,10 @@ end
 -- What an input that the other model does not have stands for.
 local function default_of(one, i)
   local name = one.params[i].name
-  local value = is_module(one.program) and core.onnx_default(one.program, name)
+  if is_module(one.program) and not one.defaults then
+    one.defaults = core.onnx_defaults(one.program) or {}
+  end
+  local value = one.defaults and one.defaults[name]
   if value then return value end
   return nil, core.diag("invalid", ("only one of them has an input '%s'"):format(name))
 end

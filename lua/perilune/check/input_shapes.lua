@@ -65,10 +65,7 @@ end
 
 -- What the symbols do not tell: `?`, and expressions of symbols that are nowhere
 -- alone.
-local function add_unnamed(self, i, type_)
-  local known = {}
-  for name in pairs(self.named) do known[name] = 2 end
-  for name, size in pairs(self.fixed) do known[name] = size end
+local function add_unnamed(self, i, type_, known)
   local shape, given = core.type_sizes(type_, known), self.given[i] or {}
   for axis, dim in ipairs(shape) do
     if type(dim) ~= "number" and type(given[axis]) ~= "number" then
@@ -86,9 +83,12 @@ local function add_variables(self)
   for _, type_ in ipairs(self.tensors) do
     if type_ then add_named(self, core.type_symbols(type_) or {}) end
   end
+  local known = {}
+  for name in pairs(self.named) do known[name] = 2 end
+  for name, size in pairs(self.fixed) do known[name] = size end
   for i, type_ in ipairs(self.tensors) do
     if type_ and type_.shape then
-      add_unnamed(self, i, type_)
+      add_unnamed(self, i, type_, known)
     elseif type_ and not self.given[i] then
       add_open(self, i)
     end

@@ -59,7 +59,9 @@ end
 -- values with its length in n, or nil and the reason. The rows are those of
 -- perilune.cli.signature.
 function dataset.inputs(folder, rows, module)
-  return read(folder, "input", rows, function(row) return pl.onnx.default(module, row.name) end)
+  local defaults, diag = pl.onnx.defaults(module)
+  if not defaults then return nil, tostring(diag) end
+  return read(folder, "input", rows, function(row) return defaults[row.name] end)
 end
 
 --- What should come out, likewise.

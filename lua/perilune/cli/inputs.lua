@@ -122,6 +122,7 @@ end
 -- Values from files and defaults; what is to be random is left out.
 local function load_all(module, rows, given, rest)
   local values, missing, random_kinds = { n = #rows }, {}, {}
+  local defaults = must(pl.onnx.defaults(module))
   for i, row in ipairs(rows) do
     local what = given[row.name]
     if what and is_random(what) then
@@ -129,7 +130,7 @@ local function load_all(module, rows, given, rest)
     elseif what then
       values[i] = load(what, row)
     else
-      values[i] = must(pl.onnx.default(module, row.name))
+      values[i] = defaults[row.name]
       if values[i] == nil and rest then random_kinds[i] = rest
       elseif values[i] == nil and row.type.kind ~= "optional" then
         missing[#missing + 1] = row
