@@ -439,6 +439,14 @@ pln_status pln_check_bool_term(pln_analyzer *a, pln_term t) PLN_CHECKED;
 pln_var_fact *pln_var_fact_of(pln_analyzer *a, pln_term var, bool make);
 /* Forgets what was derived from the context. */
 void pln_new_epoch(pln_analyzer *a);
+/* Polls: true if the engine is to stop, which is the analyzer's status then. */
+static inline bool pln_analyzer_stopped(pln_analyzer *a) {
+  if (!a->engine->stoppable_depth || !pln_is_stopped(a->engine))
+    return false;
+  if (a->status == PLN_OK)
+    a->status = pln_stopped(a->engine);
+  return true;
+}
 /* A point to which the constraints return. */
 uint32_t pln_enter(pln_analyzer *a, pln_term constraint);
 void pln_leave(pln_analyzer *a, uint32_t mark);

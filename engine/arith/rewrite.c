@@ -363,7 +363,7 @@ static pln_term run(pln_analyzer *a, pln_term t, bool canonical) {
   bool outer = a->canonical;
   a->canonical = canonical;
   push(&m, t);
-  while (m.n > 0 && a->status == PLN_OK)
+  while (m.n > 0 && a->status == PLN_OK && !pln_analyzer_stopped(a))
     step(&m);
   a->canonical = outer;
   for (uint32_t i = 0; i < m.n; i++)

@@ -143,7 +143,7 @@ pln_term pln_term_intern(pln_analyzer *a, pln_term_node *node,
   uint32_t at = a->table ? place_of(a, node, operands) : 0, mask = a->mask;
   if (a->table && a->table[at])
     return a->table[at];
-  if (!make_room(a, node->n > 3 ? node->n : 0))
+  if (pln_analyzer_stopped(a) || !make_room(a, node->n > 3 ? node->n : 0))
     return PLN_NO_TERM;
   if (a->mask != mask)
     at = place_of(a, node, operands);
