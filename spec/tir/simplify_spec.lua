@@ -77,6 +77,25 @@ for i in range(8):
     A[i] = T.Select(small, 1, 2)]])
   end)
 
+  it("does not hold conditions on what the body changes", function()
+    local body = [=[
+if A[0] == 1:
+    A[0] = 5
+    if A[0] == 1:
+        A[1] = 2]=]
+    check(body, body)
+    check([=[
+for i in range(8):
+    if A[i] == 1 and n < 3:
+        A[i // 2] = 5
+        if n < 4:
+            A[9] = A[i]]=], [=[
+for i in range(8):
+    if A[i] == 1 and n < 3:
+        A[i // 2] = 5
+        A[9] = A[i]]=])
+  end)
+
   it("removes a store of what is there", function()
     check([[
 A[0] = n
