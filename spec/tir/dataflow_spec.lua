@@ -12,8 +12,12 @@ local config = {
   simplify = { ["tir.Simplify.propagate_knowns_to_simplify_expressions"] = true },
   both = { ["tir.Simplify.propagate_knowns_to_prove_conditional"] = true,
     ["tir.Simplify.propagate_knowns_to_simplify_expressions"] = true },
+  reduce = { ["tir.ReduceBranchingThroughOvercompute.use_dataflow_analysis"] = true },
   remove = { ["tir.RemoveNoOp.use_dataflow_analysis"] = true },
 }
+
+local passes = { remove = "tir.RemoveNoOp", reduce = "tir.ReduceBranchingThroughOvercompute",
+  plain = "tir.ReduceBranchingThroughOvercompute" }
 
 local function parse(body)
   return assert(pl.tir.parse(([[
@@ -27,8 +31,8 @@ def main(A: T.Buffer((64,), "int32"), B: T.Buffer((64,), "int32"), C: T.Buffer((
 end
 
 local function run(kind, mod)
-  local pass = kind == "remove" and "tir.RemoveNoOp" or "tir.Simplify"
-  return pl.with(pl.context { config = config[kind] }, pl.passes[pass](), mod)
+  local pass = pl.passes[passes[kind] or "tir.Simplify"]()
+  return pl.with(pl.context { config = config[kind] }, pass, mod)
 end
 
 local function check(kind, before, after)
@@ -245,6 +249,68 @@ for i in range(7):
   end)
 end)
 
+describe("tir.ReduceBranchingThroughOvercompute", function()
+  it("runs a branch in any case, where the other one is a special case of it", function()
+    check("plain", [=[
+for i in range(16):
+    if i < 14:
+        A[i] = 1
+        T.evaluate(0)
+    else:
+        A[i] = 1]=], [=[
+for i in range(16):
+    A[i] = 1]=])
+    check("plain", [=[
+for i in range(16):
+    if i > 0:
+        B[0] = B[0] + i * i]=], [=[
+for i in range(16):
+    B[0] = B[0] + i * i]=])
+    check("reduce", [=[
+for i in range(16):
+    T.assume(i < 14 or A[i] == 0)
+for i in range(16):
+    if i < 14:
+        B[0] = B[0] + A[i]]=], [=[
+for i in range(16):
+    T.assume(i < 14 or A[i] == 0)
+for i in range(16):
+    B[0] = B[0] + A[i]]=])
+    check("reduce", [=[
+for i in range(16):
+    if i < 14:
+        A[i] = 1
+for io, ii in T.grid(4, 4):
+    if 4 * io + ii >= 14:
+        A[4 * io + ii] = 2]=], [=[
+for i in range(16):
+    A[i] = 1
+for io, ii in T.grid(4, 4):
+    if 4 * io + ii >= 14:
+        A[4 * io + ii] = 2]=])
+  end)
+
+  it("keeps conditions that are needed", function()
+    unchanged("plain", [=[
+for i in range(16):
+    if i < 14:
+        A[i] = 1
+    else:
+        A[i] = 2]=])
+    unchanged("reduce", [=[
+for i in range(16):
+    if i < 14:
+        A[i] = 1
+for i in range(16):
+    if i >= 14:
+        A[i] = A[i] + 1]=])
+    unchanged("plain", [=[
+for i in range(80):
+    if i < 64:
+        A[i] = A[i]]=])
+  end)
+end)
+
 -- ------------------------------------------------------------------ random programs
 
 local Program = {}
@@ -371,14 +437,14 @@ describe("what is known of buffers", function()
     for seed = first_seed, first_seed + number - 1 do
       local text = random_program(seed)
       local before = parse(text)
-      for _, kind in ipairs { "both", "remove" } do
+      for _, kind in ipairs { "both", "remove", "reduce" } do
         local after = run(kind, before)
         local same, diag = pl.tir.check(before, after, { rounds = 2, seed = seed, rtol = 0,
           atol = 0 })
         assert.is_true(same ~= nil, ("seed %d, %s\n%s\n%s\n%s"):format(seed, kind, text,
           tostring(diag), tostring(after)))
-        local plain = kind == "both" and "tir.Simplify" or "tir.RemoveNoOp"
-        if not pl.equal(pl.passes[plain]()(before), after) then changed = changed + 1 end
+        local without = pl.passes[passes[kind] or "tir.Simplify"]()(before)
+        if not pl.equal(without, after) then changed = changed + 1 end
       end
     end
     assert.is_true(changed > number / 8, changed)

@@ -23,7 +23,7 @@ static pln_kind owner_kind(const pln_flow *x, pln_scope scope) {
  */
 
 /* What a load gives, if that is known. */
-static pln_status answer_load(pln_flow *x, pln_ref load) {
+pln_status pln_flow_answer_load(pln_flow *x, pln_ref load) {
   flow_region region;
   bool exact;
   pln_term value = PLN_NO_TERM, t;
@@ -64,7 +64,7 @@ static pln_status read_operands(pln_flow *x, pln_ref stmt, bool unused) {
     if (x->g->nodes[read].kind != PLN_BUFFER_LOAD)
       continue;
     if (!x->backward)
-      PLN_TRY(answer_load(x, read));
+      PLN_TRY(pln_flow_answer_load(x, read));
     else if (!unused)
       PLN_TRY(forget_load(x, read));
   }
@@ -76,7 +76,7 @@ static pln_status read_operands(pln_flow *x, pln_ref stmt, bool unused) {
 }
 
 /* The values of loads are those in front of the present statement. */
-static pln_status end_reading(pln_flow *x) {
+pln_status pln_flow_end_reading(pln_flow *x) {
   for (uint32_t i = 0; i < x->n_reads && !x->backward; i++) {
     pln_term t;
     if (x->out->value_of[x->reads[i]] == PLN_NO_TERM)
@@ -160,7 +160,7 @@ static pln_status store_backward(pln_flow *x, pln_ref store) {
   pln_term value;
   PLN_TRY(pln_flow_region_of(x, store, 2, &f.region, &exact));
   const flow_list list = *pln_flow_facts(x, f.region.memory);
-  for (uint32_t i = 0; exact && i < list.n; i++)
+  for (uint32_t i = 0; x->removing && exact && i < list.n; i++)
     if (pln_flow_covers(x, &x->facts[list.ids[i]], store, 2, &f.region, &value))
       x->out->overwritten[store] = true;
   PLN_TRY(x->a->status);
@@ -292,7 +292,7 @@ static pln_status visit_simple(pln_flow *x, pln_ref stmt) {
   if (kind == PLN_BUFFER_STORE)
     PLN_TRY(store_forward(x, stmt));
   pln_ref call = kind == PLN_EVALUATE ? pln_operand(x->g, stmt, 0) : PLN_NONE;
-  PLN_TRY(end_reading(x));
+  PLN_TRY(pln_flow_end_reading(x));
   if (call != PLN_NONE && !x->backward &&
       pln_is_call_of(&x->g->nodes[call], "assume"))
     return assume(x, pln_operand(x->g, call, 0));
@@ -326,7 +326,22 @@ static pln_status begin_branches(pln_flow *x, pln_ref stmt) {
   PLN_TRY(pln_flow_push(x));
   x->frames[x->n_frames - 1].condition = f.condition;
   x->frames[x->n_frames - 1].known = f.known;
+  if (x->out->general[stmt] >= 0)
+    x->frames[x->n_frames - 1].known = x->out->general[stmt] == 0;
   return PLN_OK;
+}
+
+/* What a branch means where there is no other one. */
+static pln_status pass_by(pln_flow *x, pln_ref branching) {
+  PLN_TRY(pln_flow_push(x));
+  PLN_TRY(assume_not(x, pln_operand(x->g, branching, 0)));
+  if (x->comparing)
+    PLN_TRY(pln_flow_compare_branches(x, branching, 1));
+  return pln_flow_pop_branch(x, 1);
+}
+
+static bool has_else(const pln_flow *x, pln_ref branching) {
+  return x->g->scopes[x->g->nodes[branching].data].next != PLN_NONE;
 }
 
 /* In the order of the walk: in front of the bodies. */
@@ -336,7 +351,9 @@ static pln_status visit_before(pln_flow *x, pln_ref stmt) {
     PLN_TRY(read_operands(x, stmt, false));
   if (has_branches(kind))
     PLN_TRY(begin_branches(x, stmt));
-  return x->backward ? PLN_OK : end_reading(x);
+  PLN_TRY(pln_flow_end_reading(x));
+  return kind == PLN_IF_THEN_ELSE && !has_else(x, stmt) ? pass_by(x, stmt)
+                                                        : PLN_OK;
 }
 
 static pln_status visit_after(pln_flow *x, pln_ref stmt) {
@@ -373,11 +390,15 @@ static pln_status visit_enter(pln_flow *x, pln_scope scope) {
     return enter_thread(x, owner);
   if (kind == PLN_ASSERT_STMT || has_branches(kind))
     PLN_TRY(pln_flow_push(x));
+  if (kind == PLN_IF_THEN_ELSE && x->out->general[owner] >= 0)
+    return PLN_OK; /* it runs in any case, or never */
   if (kind == PLN_ASSERT_STMT || kind == PLN_IF_THEN_ELSE ||
       kind == PLN_BLOCK_REALIZE)
-    return branch_of(x, scope) ? assume_not(x, pln_operand(g, owner, 0))
-                               : assume(x, pln_operand(g, owner, 0));
-  return PLN_OK;
+    PLN_TRY(branch_of(x, scope) ? assume_not(x, pln_operand(g, owner, 0))
+                                : assume(x, pln_operand(g, owner, 0)));
+  return kind == PLN_IF_THEN_ELSE && x->comparing
+             ? pln_flow_compare_branches(x, owner, branch_of(x, scope))
+             : PLN_OK;
 }
 
 static pln_status leave_thread(pln_flow *x, pln_ref attr) {
@@ -447,9 +468,7 @@ static pln_status walk(pln_flow *x, bool backward) {
   x->backward = backward;
   x->n_accesses = 0;
   memset(x->accesses_of, 0, n);
-  memset(x->visited, 0, x->g->n_nodes * sizeof *x->visited);
   PLN_TRY(pln_flow_find_accesses(x));
-  memset(x->visited, 0, x->g->n_nodes * sizeof *x->visited);
   pln_flow_forget_all(x);
   PLN_TRY(pln_flow_push(x));
   for (uint32_t i = 0; i < x->n_events; i++)
@@ -476,6 +495,8 @@ static void free_flow(pln_flow *x) {
   FREE(reads, x->cap_reads);
   FREE(stack, x->cap_stack);
   FREE(visited, x->g->n_nodes);
+  FREE(enter_of, x->g->n_scopes);
+  FREE(leave_of, x->g->n_scopes);
 #undef FREE
 }
 
@@ -485,14 +506,19 @@ static pln_status begin(pln_flow *x, uint32_t extensions) {
   size_t n = x->g->n_nodes;
   x->accesses_of = pln_mem_zeroed(e, x->g->n_scopes * sizeof *x->accesses_of);
   x->visited = pln_mem_zeroed(e, n * sizeof *x->visited);
+  x->enter_of = pln_mem_zeroed(e, x->g->n_scopes * sizeof *x->enter_of);
+  x->leave_of = pln_mem_zeroed(e, x->g->n_scopes * sizeof *x->leave_of);
   out->value_of = pln_mem_zeroed(e, n * sizeof *out->value_of);
   out->overwritten = pln_mem_zeroed(e, n * sizeof *out->overwritten);
   out->redundant = pln_mem_zeroed(e, n * sizeof *out->redundant);
   out->decided = pln_mem_new(e, n * sizeof *out->decided);
-  if (!x->accesses_of || !x->visited || !out->value_of || !out->overwritten ||
-      !out->redundant || !out->decided)
+  out->general = pln_mem_new(e, n * sizeof *out->general);
+  if (!x->accesses_of || !x->visited || !x->enter_of || !x->leave_of ||
+      !out->general || !out->value_of || !out->overwritten || !out->redundant ||
+      !out->decided)
     return pln_nomem(e);
   memset(out->decided, -1, n * sizeof *out->decided);
+  memset(out->general, -1, n * sizeof *out->general);
   PLN_TRY(pln_analyzer_new(e, &out->a));
   pln_analyzer_set_extensions(out->a, extensions);
   x->a = out->a;
@@ -500,19 +526,32 @@ static pln_status begin(pln_flow *x, uint32_t extensions) {
   return pln_flow_list_events(x);
 }
 
+static pln_status find(pln_flow *x, uint32_t extensions, bool backward) {
+  *x->out = (pln_buffer_flow){.g = x->g};
+  pln_status status = begin(x, extensions);
+  if (status == PLN_OK && backward)
+    status = walk(x, true);
+  if (status == PLN_OK)
+    status = walk(x, false);
+  free_flow(x);
+  if (status != PLN_OK)
+    pln_buffer_flow_free(x->out);
+  return status;
+}
+
 pln_status pln_buffer_flow_find(const pln_graph *function, uint32_t extensions,
                                 bool removing, pln_buffer_flow *out) {
   pln_flow x = {.g = function, .out = out, .removing = removing};
-  *out = (pln_buffer_flow){.g = function};
-  pln_status status = begin(&x, extensions);
-  if (status == PLN_OK && removing)
-    status = walk(&x, true);
-  if (status == PLN_OK)
-    status = walk(&x, false);
-  free_flow(&x);
-  if (status != PLN_OK)
-    pln_buffer_flow_free(out);
-  return status;
+  return find(&x, extensions, removing);
+}
+
+/* Backwards branches are found whose stores are overwritten; forwards, in the
+ * program that has these, those that store what is there. */
+pln_status pln_buffer_flow_find_general(const pln_graph *function,
+                                        bool dataflow, pln_buffer_flow *out) {
+  pln_flow x = {
+      .g = function, .out = out, .comparing = true, .blind = !dataflow};
+  return find(&x, 0, dataflow);
 }
 
 void pln_buffer_flow_free(pln_buffer_flow *flow) {
@@ -524,6 +563,7 @@ void pln_buffer_flow_free(pln_buffer_flow *flow) {
   pln_mem_free(e, flow->overwritten, n * sizeof *flow->overwritten);
   pln_mem_free(e, flow->redundant, n * sizeof *flow->redundant);
   pln_mem_free(e, flow->decided, n * sizeof *flow->decided);
+  pln_mem_free(e, flow->general, n * sizeof *flow->general);
   if (flow->a)
     pln_analyzer_free(flow->a);
   *flow = (pln_buffer_flow){0};

@@ -19,6 +19,7 @@ enum {
   FLOW_MOST_ACCESSES = 32,  /* of a loop */
   FLOW_MOST_CHANGES = 64,   /* pointers whose facts a body changes */
   FLOW_MOST_SIZE = 256,     /* nodes of an expression */
+  FLOW_MOST_BRANCH = 256,   /* nodes of a branch that is compared */
 };
 
 /* The elements whose index in each dimension is in [lo, hi]; PLN_NO_TERM in
@@ -98,8 +99,11 @@ typedef struct pln_flow {
   pln_analyzer *a;
   pln_buffer_flow *out;
   bool backward, removing;
+  bool comparing; /* branches are compared: `general` */
+  bool blind;     /* nothing is known of buffers */
   flow_event *events;
   uint32_t n_events, cap_events;
+  uint32_t *enter_of, *leave_of; /* by scope: its events */
   /* Terms: what a variable of a LetStmt or a load stands for now. */
   pln_term *value_now;
   uint32_t cap_value_now;
@@ -130,7 +134,8 @@ typedef struct pln_flow {
   uint32_t n_reads, cap_reads;
   pln_ref *stack;
   uint32_t n_stack, cap_stack;
-  uint32_t *visited; /* by node: the statement, plus 1 */
+  uint32_t *visited; /* by node: the last search for reads that met it */
+  uint32_t searches;
 } pln_flow;
 
 /* ----------------------------------------------------------- flow_events.c */
@@ -217,7 +222,26 @@ pln_status pln_flow_join(pln_flow *x) PLN_CHECKED;
 /* Facts that mention the variable go, those that the innermost frame made. */
 pln_status pln_flow_forget_var(pln_flow *x, pln_term var) PLN_CHECKED;
 
+/* ---------------------------------------------------------- flow_general.c */
+
+/* Whether the branch beside branch `k` of an IfThenElse may run in its place:
+ * to be called where branch k begins (backwards: ends). */
+pln_status pln_flow_compare_branches(pln_flow *x, pln_ref branching,
+                                     uint32_t k) PLN_CHECKED;
+/* buffer_flow.c: what a load gives, if that is known. */
+pln_status pln_flow_answer_load(pln_flow *x, pln_ref load) PLN_CHECKED;
+/* The values of the loads in x->reads are not those of what follows. */
+pln_status pln_flow_end_reading(pln_flow *x) PLN_CHECKED;
+
 /* ------------------------------------------------------------- flow_loop.c */
+
+/* The variable, first and last value of a loop; PLN_NO_TERM: not known. */
+typedef struct flow_range {
+  pln_term var, min, max;
+  bool serial;
+} flow_range;
+pln_status pln_flow_range_of(pln_flow *x, pln_scope scope,
+                             flow_range *out) PLN_CHECKED;
 
 /* Finds what each loop accesses. */
 pln_status pln_flow_find_accesses(pln_flow *x) PLN_CHECKED;

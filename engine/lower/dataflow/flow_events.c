@@ -20,6 +20,7 @@ static pln_status enter_scope(pln_flow *x, pln_scope scope) {
   pln_ref owner = x->g->scopes[scope].owner;
   if (owner != PLN_NONE && x->g->nodes[owner].data == scope)
     PLN_TRY(add_event(x, FLOW_OPEN, owner));
+  x->enter_of[scope] = x->n_events;
   return add_event(x, FLOW_ENTER, scope);
 }
 
@@ -29,6 +30,7 @@ static pln_status change_scopes(pln_flow *x, pln_ref ref, pln_scope *here,
   const pln_scope_row *rows = x->g->scopes;
   for (;;) {
     if (*here != PLN_NONE && rows[*here].end == ref) {
+      x->leave_of[*here] = x->n_events;
       PLN_TRY(add_event(x, FLOW_LEAVE, *here));
       *here = rows[*here].parent;
     } else if (*next < x->g->n_scopes && rows[*next].begin == ref) {
@@ -84,32 +86,32 @@ bool pln_flow_forgets(const pln_flow *x, pln_ref call) {
   return x->backward && pointer;
 }
 
-static pln_status push(pln_flow *x, pln_ref ref, pln_ref stmt) {
+static pln_status push(pln_flow *x, pln_ref ref) {
   const pln_node *n = &x->g->nodes[ref];
   bool reads = (n->flags & PLN_NODE_EFFECT) != PLN_EFFECT_NONE;
-  if (!pln_is_prim(n) || n->kind == PLN_BUFFER || x->visited[ref] == stmt + 1 ||
+  if (!pln_is_prim(n) || n->kind == PLN_BUFFER ||
+      x->visited[ref] == x->searches ||
       !(reads || (n->kind == PLN_PRIM_CALL && pln_flow_takes_pointer(x, ref))))
     return PLN_OK;
-  x->visited[ref] = stmt + 1;
+  x->visited[ref] = x->searches;
   PLN_TRY(pln_mem_grow(x->g->engine, (void **)&x->stack, &x->cap_stack,
                        (size_t)x->n_stack + 1, sizeof *x->stack));
   x->stack[x->n_stack++] = ref;
   return PLN_OK;
 }
 
-static pln_status push_operands(pln_flow *x, pln_ref ref, uint32_t first,
-                                pln_ref stmt) {
+static pln_status push_operands(pln_flow *x, pln_ref ref, uint32_t first) {
   const pln_node *n = &x->g->nodes[ref];
   for (uint32_t i = first; i < n->count; i++)
-    PLN_TRY(push(x, x->g->operands[n->first + i], stmt));
+    PLN_TRY(push(x, x->g->operands[n->first + i]));
   return PLN_OK;
 }
 
 /* An address is of an element that is not read. */
-static pln_status push_address(pln_flow *x, pln_ref call, pln_ref stmt) {
+static pln_status push_address(pln_flow *x, pln_ref call) {
   pln_ref element = pln_operand(x->g, call, 0);
   bool load = x->g->nodes[element].kind == PLN_BUFFER_LOAD;
-  return push_operands(x, load ? element : call, load ? 1 : 0, stmt);
+  return push_operands(x, load ? element : call, load ? 1 : 0);
 }
 
 static pln_status add_read(pln_flow *x, pln_ref ref) {
@@ -127,17 +129,18 @@ static int by_number(const void *x, const void *y) {
 
 pln_status pln_flow_find_reads(pln_flow *x, pln_ref stmt, uint32_t first) {
   x->n_reads = x->n_stack = 0;
-  PLN_TRY(push_operands(x, stmt, first, stmt));
+  x->searches++;
+  PLN_TRY(push_operands(x, stmt, first));
   while (x->n_stack > 0) {
     pln_ref ref = x->stack[--x->n_stack];
     pln_kind kind = (pln_kind)x->g->nodes[ref].kind;
     if (pln_is_call_of(&x->g->nodes[ref], "address_of")) {
-      PLN_TRY(push_address(x, ref, stmt));
+      PLN_TRY(push_address(x, ref));
       continue;
     }
     if (kind == PLN_BUFFER_LOAD || kind == PLN_PRIM_CALL)
       PLN_TRY(add_read(x, ref));
-    PLN_TRY(push_operands(x, ref, 0, stmt));
+    PLN_TRY(push_operands(x, ref, 0));
   }
   if (x->n_reads > 1)
     qsort(x->reads, x->n_reads, sizeof *x->reads, by_number);

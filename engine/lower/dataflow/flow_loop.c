@@ -11,16 +11,10 @@
 #include "lower/dataflow/flow.h"
 #include "lower/lower.h"
 
-/* The variable, first and last value of a loop; PLN_NO_TERM: not known. */
-typedef struct loop_range {
-  pln_term var, min, max;
-  bool serial;
-} loop_range;
-
-static pln_status range_of(pln_flow *x, pln_scope scope, loop_range *out) {
+pln_status pln_flow_range_of(pln_flow *x, pln_scope scope, flow_range *out) {
   const pln_graph *g = x->g;
   pln_ref loop = g->scopes[scope].owner;
-  *out = (loop_range){0};
+  *out = (flow_range){0};
   if (g->nodes[loop].kind != PLN_FOR)
     return PLN_OK;
   pln_term min = pln_flow_term(x, pln_operand(g, loop, 0)),
@@ -114,9 +108,9 @@ static pln_status keep_accesses(collector *c, pln_scope scope) {
 /* What the loop accesses in all iterations is accessed by the one around it. */
 static pln_status close_loop(collector *c, pln_scope scope) {
   pln_flow *x = c->x;
-  loop_range range;
+  flow_range range;
   PLN_TRY(keep_accesses(c, scope));
-  PLN_TRY(range_of(x, scope, &range));
+  PLN_TRY(pln_flow_range_of(x, scope, &range));
   uint32_t first = c->first[--c->depth];
   bool all = c->all[c->depth];
   if (c->depth == 0) {
@@ -172,7 +166,7 @@ pln_status pln_flow_find_accesses(pln_flow *x) {
 
 /* --------------------------------------------------------------- the body */
 
-static pln_status enter_range(pln_flow *x, const loop_range *r) {
+static pln_status enter_range(pln_flow *x, const flow_range *r) {
   pln_analyzer *a = x->a;
   uint32_t mark;
   pln_term extent =
@@ -187,7 +181,7 @@ static pln_status enter_range(pln_flow *x, const loop_range *r) {
 /* Forgets what the iterations before `at` accessed; backwards: those behind
  * it. */
 static pln_status forget_others(pln_flow *x, const flow_access *access,
-                                const loop_range *r) {
+                                const flow_range *r) {
   pln_analyzer *a = x->a;
   flow_region region = access->region;
   pln_term guard = PLN_NO_TERM;
@@ -205,8 +199,8 @@ static pln_status forget_others(pln_flow *x, const flow_access *access,
 
 pln_status pln_flow_enter_loop(pln_flow *x, pln_scope scope) {
   const flow_accesses *all = &x->accesses_of[scope];
-  loop_range range;
-  PLN_TRY(range_of(x, scope, &range));
+  flow_range range;
+  PLN_TRY(pln_flow_range_of(x, scope, &range));
   PLN_TRY(pln_flow_push(x));
   if (range.var)
     PLN_TRY(enter_range(x, &range));
@@ -321,7 +315,7 @@ static bool move_bounds(pln_flow *x, flow_fact *f, uint32_t except,
 }
 
 /* The fact of all iterations, where an index tells which one made it. */
-static bool solve(pln_flow *x, flow_fact *f, const loop_range *r,
+static bool solve(pln_flow *x, flow_fact *f, const flow_range *r,
                   const linear_axis *l, pln_term iteration) {
   pln_analyzer *a = x->a;
   flow_region *region = &f->region;
@@ -349,7 +343,7 @@ static bool solve(pln_flow *x, flow_fact *f, const loop_range *r,
 
 /* What other iterations access after the one that made the fact. */
 static pln_status exclude_later(pln_flow *x, const flow_accesses *all,
-                                const loop_range *r, pln_term iteration,
+                                const flow_range *r, pln_term iteration,
                                 uint32_t *fact) {
   pln_analyzer *a = x->a;
   for (uint32_t i = 0; i < all->n && *fact != PLN_NONE; i++) {
@@ -374,7 +368,7 @@ static pln_status exclude_later(pln_flow *x, const flow_accesses *all,
 
 /* *out: what a fact of the body's end says after the loop, or PLN_NONE. */
 static pln_status widen(pln_flow *x, uint32_t fact, const flow_accesses *all,
-                        const loop_range *r, uint32_t *out) {
+                        const flow_range *r, uint32_t *out) {
   flow_fact f = x->facts[fact];
   linear_axis l;
   *out = PLN_NONE;
@@ -403,7 +397,7 @@ static pln_status add_to(pln_flow *x, flow_list *list, uint32_t fact) {
 
 /* What held before the loop, and is not accessed in it. */
 static pln_status keep_untouched(pln_flow *x, const flow_accesses *all,
-                                 const loop_range *r, uint32_t *fact) {
+                                 const flow_range *r, uint32_t *fact) {
   for (uint32_t i = 0; i < all->n && *fact != PLN_NONE; i++) {
     const flow_access *access = &x->accesses[all->first + i];
     flow_region region = access->region;
@@ -417,7 +411,7 @@ static pln_status keep_untouched(pln_flow *x, const flow_accesses *all,
 }
 
 static pln_status after_loop(pln_flow *x, const flow_accesses *all,
-                             const loop_range *r, const flow_frame *f,
+                             const flow_range *r, const flow_frame *f,
                              const flow_change *c, flow_list *out) {
   const flow_list now = *pln_flow_facts(x, c->memory);
   *out = (flow_list){.epoch = x->epoch};
@@ -439,8 +433,8 @@ static pln_status after_loop(pln_flow *x, const flow_accesses *all,
 pln_status pln_flow_leave_loop(pln_flow *x, pln_scope scope) {
   const flow_accesses all = x->accesses_of[scope];
   flow_frame f = x->frames[x->n_frames - 1];
-  loop_range range;
-  PLN_TRY(range_of(x, scope, &range));
+  flow_range range;
+  PLN_TRY(pln_flow_range_of(x, scope, &range));
   pln_analyzer_leave(x->a, f.mark);
   if (all.all || x->epoch != f.epoch) {
     pln_flow_pop(x);

@@ -53,7 +53,7 @@ static void insert(flow_list *list, uint32_t fact) {
 pln_status pln_flow_learn(pln_flow *x, const flow_fact *fact) {
   uint32_t id, memory = fact->region.memory;
   flow_list *list;
-  if (x->wild[memory])
+  if (x->wild[memory] || x->blind)
     return PLN_OK;
   PLN_TRY(pln_flow_add_fact(x, fact, &id));
   x->facts[id].root = id;
