@@ -66,7 +66,11 @@ end
 -- tvm.build binds functions to the target and its host, then the host's to the host alone;
 -- its arguments are not recorded. Programs of test_target_codegen_c_host are built for c, all
 -- others for llvm.
-local function driver_options(call, before, path)
+local function driver_options(call, before, path, config)
+  -- tvm.lower asks for bounds if they are checked.
+  if call.pass:find "^tir%.StorageFlatten" and config["tir.instrument_bound_checkers"] then
+    return { create_bound_attribute = true }
+  end
   if call.pass ~= "tir.BindTarget" then return {} end
   local target = (path:find "codegen_c_host" and "c" or "llvm") .. " -keys=cpu"
   if before:find "T%.target%(" then return { target = target } end
@@ -80,9 +84,9 @@ local other_names = {
   ["tir.calculate_allocated_bytes"] = "tir.VerifyVTCMLimit",
 }
 
-local function options_of(call, before, path)
+local function options_of(call, before, path, config)
   local options = {}
-  if type(call.args) ~= "table" then return driver_options(call, before, path) end
+  if type(call.args) ~= "table" then return driver_options(call, before, path, config) end
   local args = call.args
   for i, value in ipairs(args.args or {}) do
     local name = order[call.pass] and order[call.pass][i]
@@ -95,14 +99,14 @@ end
 
 -- The recorded pass, or the passes of a recorded tvm.transform.Sequential; nil if there is an
 -- argument that is not known.
-local function pass_of(pl, call, before, path)
+local function pass_of(pl, call, before, path, config)
   if not call.sequential then
-    local options = options_of(call, before, path)
+    local options = options_of(call, before, path, config)
     return options and pl.passes[other_names[call.pass] or call.pass](options)
   end
   local list = {}
   for i, each in ipairs(call.sequential) do
-    list[i] = pass_of(pl, each, before, path)
+    list[i] = pass_of(pl, each, before, path, config)
     if not list[i] then return nil end
   end
   return pl.sequential(list)
@@ -216,7 +220,8 @@ function replay.case(pl, path, record, kinds)
   local after
   after, why = read(pl, text_of(path .. record.output), record.output)
   if not after then return "unread", tostring(why) end
-  local pass = pass_of(pl, record.call, text_of(path .. record.input), path)
+  local pass = pass_of(pl, record.call, text_of(path .. record.input), path,
+    record.context.config or {})
   if not pass then return "unread", "arguments" end
   local ok, result = pcall(function()
     local context = pl.context { config = config_of(record.context.config, kinds),
