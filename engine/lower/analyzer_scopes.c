@@ -140,6 +140,8 @@ static pln_status enter_branch(pln_analyzer_scopes *scopes, pln_stmt_rewrite *s,
   const pln_graph *g = pln_stmt_builder(s)->graph;
   PLN_TRY(
       pln_scoped_term(scopes, s, pln_likely_condition(g, condition), &term));
+  if (!pln_is_bool(scopes->a, term))
+    return PLN_OK; /* an integer that is 0 or not */
   if (!holds)
     PLN_TRY(pln_analyzer_rewrite_simplify(
         scopes->a, pln_fold_not(scopes->a, term), &term));

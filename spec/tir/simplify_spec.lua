@@ -104,6 +104,14 @@ for i, j in T.grid(64, 64):
         A[j] = 1]], out), tostring(out))
   end)
 
+  it("takes integers as conditions", function()
+    local body = [=[
+for i in range(8):
+    if i:
+        A[i - 1] = A[i - 1] + 1]=]
+    check(body, body)
+  end)
+
   it("does not hold conditions on what the body changes", function()
     local body = [=[
 if A[0] == 1:

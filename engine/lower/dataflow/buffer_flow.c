@@ -221,6 +221,12 @@ static pln_status assume_value(pln_flow *x, pln_ref load, pln_ref value,
   return pln_flow_learn(x, &f);
 }
 
+/* A condition, and no integer that is 0 or not. */
+static pln_term condition_term(pln_flow *x, pln_ref condition) {
+  pln_term t = pln_flow_term(x, condition);
+  return t && pln_is_bool(x->a, t) ? t : PLN_NO_TERM;
+}
+
 static bool reads(const pln_flow *x, pln_ref ref) {
   return (x->g->nodes[ref].flags & PLN_NODE_EFFECT) != PLN_EFFECT_NONE;
 }
@@ -233,13 +239,13 @@ static pln_status assume_part(pln_flow *x, pln_ref part) {
   pln_term excuses[FLOW_MOST_CONDITIONS], t;
   uint32_t n_excuses = 0, mark;
   if (!reads(x, part)) {
-    t = pln_flow_term(x, part);
+    t = condition_term(x, part);
     PLN_TRY(x->a->status);
     return t ? pln_analyzer_enter(x->a, t, &mark) : PLN_OK;
   }
   uint32_t n = list_parts(x, PLN_PRIM_OR, part, FLOW_MOST_CONDITIONS, sides);
   for (uint32_t i = 0; i < n; i++) {
-    if (!reads(x, sides[i]) && (t = pln_flow_term(x, sides[i])))
+    if (!reads(x, sides[i]) && (t = condition_term(x, sides[i])))
       excuses[n_excuses++] = t;
     else if (equation == PLN_NONE)
       equation = sides[i];
@@ -266,7 +272,7 @@ static pln_status assume_not(pln_flow *x, pln_ref condition) {
   uint32_t mark;
   condition = pln_likely_condition(x->g, condition);
   if (!reads(x, condition)) {
-    pln_term t = pln_flow_term(x, condition);
+    pln_term t = condition_term(x, condition);
     if (t)
       t = pln_rewrite_term(x->a, pln_fold_not(x->a, t));
     PLN_TRY(x->a->status);
@@ -308,7 +314,7 @@ static bool has_branches(pln_kind kind) {
 static pln_status decide(pln_flow *x, pln_ref stmt, flow_frame *f) {
   pln_ref condition = pln_likely_condition(x->g, pln_operand(x->g, stmt, 0));
   pln_term t = pln_flow_reading_term(x, condition);
-  f->condition = pln_flow_term(x, condition);
+  f->condition = condition_term(x, condition);
   if (t && !x->backward)
     t = pln_simplify_term(x->a, t, 2);
   PLN_TRY(x->a->status);
