@@ -208,6 +208,35 @@ static pln_bound of_call(const pln_analyzer *a, pln_term t) {
   return pln_bound_all(dtype);
 }
 
+/* The least k with 2^k >= x, for x > 0. */
+static int64_t ceil_log2(int64_t x) {
+  int64_t k = 0;
+  while (k < 62 && ((int64_t)1 << k) < x)
+    k++;
+  return k;
+}
+
+/* The number x of int(ceil(log2(x))), which is how TVM writes the logarithm of
+ * an integer; PLN_NO_TERM: the Cast is another one. */
+static pln_term ceil_log2_argument(const pln_analyzer *a, pln_term cast) {
+  pln_term up = pln_at(a, cast)->a;
+  if (!pln_is_integer(a, cast) || !is_call(a, up, "ceil"))
+    return PLN_NO_TERM;
+  pln_term logarithm = pln_at(a, up)->a;
+  return is_call(a, logarithm, "log2") ? pln_at(a, logarithm)->a : PLN_NO_TERM;
+}
+
+static pln_bound of_cast(const pln_analyzer *a, pln_term t, pln_bound all) {
+  pln_term argument = ceil_log2_argument(a, t);
+  pln_bound x = known_of(a, argument ? argument : pln_at(a, t)->a);
+  if (argument && (x.min < 1 || x.max > ((int64_t)1 << 52)))
+    return all;
+  if (argument)
+    x = (pln_bound){ceil_log2(x.min), ceil_log2(x.max)};
+  pln_bound met = pln_bound_meet(x, all);
+  return met.min > met.max ? all : met;
+}
+
 static pln_bound of_var(pln_analyzer *a, pln_term t) {
   const pln_term_node *n = pln_at(a, t);
   pln_bound all = pln_bound_all((pln_dtype)n->dtype);
@@ -264,10 +293,7 @@ static pln_bound compute(pln_analyzer *a, pln_term t) {
   switch (n->kind) {
   case PLN_INT_IMM: return (pln_bound){clamp(n->u.value), clamp(n->u.value)};
   case PLN_VAR: return of_var(a, t);
-  case PLN_PRIM_CAST: {
-    pln_bound met = pln_bound_meet(known_of(a, n->a), all);
-    return met.min > met.max ? all : met;
-  }
+  case PLN_PRIM_CAST: return of_cast(a, t, all);
   case PLN_SELECT: return join(known_of(a, n->b), known_of(a, n->c));
   case PLN_RAMP: return of_ramp(a, t);
   case PLN_BROADCAST: return known_of(a, n->a);

@@ -4,6 +4,7 @@
  * Called by rewrite.c, before and after the rules of the table. The operands of
  * the node are simplified. */
 
+#include <float.h>
 #include <math.h>
 
 #include "arith/arith.h"
@@ -310,8 +311,39 @@ static pln_term merge_conditions(pln_analyzer *a, pln_term t) {
   return pln_term_with(a, t, operands);
 }
 
+/* ceil of a number, and of its binary logarithm. */
+static pln_term reduce_ceil(pln_analyzer *a, pln_term t) {
+  pln_dtype dtype = (pln_dtype)pln_at(a, t)->dtype;
+  pln_term arg = pln_at(a, t)->a;
+  bool logarithm = is_call(a, arg, "log2") && pln_at(a, arg)->n == 1;
+  if (logarithm)
+    arg = pln_at(a, arg)->a;
+  const pln_term_node *n = pln_at(a, arg);
+  if (n->kind != PLN_FLOAT_IMM || n->lanes > 1)
+    return PLN_NO_TERM;
+  double value = n->u.number;
+  if (logarithm && !(value > 0 && value <= DBL_MAX))
+    return PLN_NO_TERM;
+  return pln_term_float(a, dtype, ceil(logarithm ? log2(value) : value));
+}
+
+/* The number of zero bits above the highest one that is set. */
+static pln_term leading_zeros(pln_analyzer *a, pln_term t) {
+  pln_term x = pln_at(a, t)->a;
+  if (!pln_is_const(a, x))
+    return PLN_NO_TERM;
+  uint32_t bits = pln_dtype_bits((pln_dtype)pln_at(a, x)->dtype), n = 0;
+  while (n < bits && !((uint64_t)pln_const(a, x) >> (bits - 1 - n) & 1))
+    n++;
+  return pln_const_like(a, t, n);
+}
+
 static pln_term reduce_call(pln_analyzer *a, pln_term t) {
   pln_term_node n = *pln_at(a, t);
+  if (n.n == 1 && n.lanes == 1 && is_call(a, t, "ceil"))
+    return reduce_ceil(a, t);
+  if (n.n == 1 && n.lanes == 1 && is_call(a, t, "clz"))
+    return leading_zeros(a, t);
   if (is_call(a, t, "likely") && n.n == 1) {
     int known = pln_known_condition(a, n.a);
     if (known >= 0)

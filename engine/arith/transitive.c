@@ -29,10 +29,16 @@ static bool improve(reached *r, pln_term t, int64_t c) {
   return true;
 }
 
+/* As pln_split_offset; a constant is 0 + c. */
+static pln_offset split_constant(const pln_analyzer *a, pln_term t) {
+  return pln_is_const(a, t) ? (pln_offset){PLN_NO_TERM, pln_const(a, t)}
+                            : pln_split_offset(a, t);
+}
+
 /* One fact, with the constants of its sides moved to c. */
 static bool relax(const pln_analyzer *a, reached *r, uint32_t fact) {
   const pln_relation_fact *f = &a->relations[fact];
-  pln_offset x = pln_split_offset(a, f->x), y = pln_split_offset(a, f->y);
+  pln_offset x = split_constant(a, f->x), y = split_constant(a, f->y);
   int64_t c;
   if (f->unequal || !pln_add_fits(f->c, y.c, &c) || !pln_sub_fits(c, x.c, &c))
     return false;
@@ -42,27 +48,58 @@ static bool relax(const pln_analyzer *a, reached *r, uint32_t fact) {
   return false;
 }
 
+/* A constant is not greater than a term of the facts, minus its least value. */
+static void begin_at_constant(pln_analyzer *a, reached *r, int64_t constant,
+                              uint32_t first) {
+  for (uint32_t i = first; i < a->n_relations; i++) {
+    pln_offset x = split_constant(a, a->relations[i].x);
+    int64_t c;
+    if (!x.base)
+      continue;
+    pln_bound bound = pln_bound_of(a, x.base);
+    if (bound.min != -PLN_INF && pln_sub_fits(constant, bound.min, &c))
+      improve(r, x.base, c);
+  }
+}
+
+/* What is not greater than a term is not greater than its greatest value. */
+static void end_at_constant(pln_analyzer *a, reached *r) {
+  uint32_t n = r->n;
+  for (uint32_t i = 0; i < n; i++) {
+    int64_t c;
+    if (!r->term[i])
+      continue;
+    pln_bound bound = pln_bound_of(a, r->term[i]);
+    if (bound.max != PLN_INF && pln_add_fits(bound.max, r->c[i], &c))
+      improve(r, PLN_NO_TERM, c);
+  }
+}
+
 /* The least c that the facts give with x <= y + c. */
-static bool least_offset(const pln_analyzer *a, pln_term x, pln_term y,
+static bool least_offset(pln_analyzer *a, pln_term x, pln_term y,
                          int64_t *out) {
   reached r = {.n = 0};
-  pln_offset p = pln_split_offset(a, x), q = pln_split_offset(a, y);
+  pln_offset p = split_constant(a, x), q = split_constant(a, y);
   uint32_t first =
       a->n_relations > MOST_FACTS ? a->n_relations - MOST_FACTS : 0;
   bool changed = true;
   improve(&r, p.base, p.c);
+  if (!p.base)
+    begin_at_constant(a, &r, p.c, first);
   for (uint32_t round = 0; changed && round < MOST_FACTS; round++) {
     changed = false;
     for (uint32_t i = first; i < a->n_relations; i++)
       changed = relax(a, &r, i) || changed;
   }
+  if (!q.base)
+    end_at_constant(a, &r);
   for (uint32_t i = 0; i < r.n; i++)
     if (r.term[i] == q.base)
       return pln_sub_fits(r.c[i], q.c, out);
   return false;
 }
 
-static int by_several(const pln_analyzer *a, pln_term x, pln_term y) {
+static int by_several(pln_analyzer *a, pln_term x, pln_term y) {
   int possible = PLN_REL_UNKNOWN;
   int64_t c;
   if (least_offset(a, x, y, &c))
@@ -70,12 +107,6 @@ static int by_several(const pln_analyzer *a, pln_term x, pln_term y) {
   if (least_offset(a, y, x, &c))
     possible &= c < 0 ? PLN_REL_GT : c == 0 ? PLN_REL_GE : PLN_REL_UNKNOWN;
   return possible ? possible : PLN_REL_UNKNOWN;
-}
-
-/* As pln_split_offset; a constant is 0 + c. */
-static pln_offset split_constant(const pln_analyzer *a, pln_term t) {
-  return pln_is_const(a, t) ? (pln_offset){PLN_NO_TERM, pln_const(a, t)}
-                            : pln_split_offset(a, t);
 }
 
 /* The c of x <= y + c, or x ~= y + c, that the fact gives without the offsets

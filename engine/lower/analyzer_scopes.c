@@ -1,8 +1,11 @@
 /* analyzer_scopes.c: feeds an analyzer with what holds inside of the bodies of
  * statements (analyzer_scopes.h). A constraint holds from enter to leave; a
- * variable is bound again with each loop that has it. */
+ * variable is bound again with each loop that has it. A condition on an element
+ * that the function may write is not held: it may change in the body. */
 
 #include "lower/analyzer_scopes.h"
+
+#include <stdlib.h>
 
 /* --------------------------------------------------------------------- terms
  */
@@ -51,6 +54,54 @@ static pln_status hold(pln_analyzer_scopes *scopes, pln_term condition) {
   return pln_analyzer_enter(scopes->a, condition, &mark);
 }
 
+static int by_identity(const void *x, const void *y) {
+  uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
+  return (a > b) - (a < b);
+}
+
+static bool is_written(const pln_analyzer_scopes *scopes, pln_term load) {
+  const pln_analyzer *a = scopes->a;
+  pln_term data = pln_term_operand(a, pln_term_operand(a, load, 0), 0);
+  uint32_t id = (uint32_t)pln_at(a, data)->u.value;
+  return scopes->writes_anything ||
+         (scopes->n_written > 0 &&
+          bsearch(&id, scopes->written, scopes->n_written, sizeof id,
+                  by_identity));
+}
+
+/* True if the value of the condition may change in the function. */
+static bool may_change(pln_analyzer_scopes *scopes, pln_term condition) {
+  pln_analyzer *a = scopes->a;
+  pln_term_list order;
+  bool changes = false;
+  if (!pln_term_order(a, condition, NULL, &order))
+    return true;
+  for (uint32_t i = 0; i < order.n && !changes; i++)
+    changes = pln_term_kind(a, order.items[i]) == PLN_BUFFER_LOAD &&
+              is_written(scopes, order.items[i]);
+  pln_term_list_free(a, &order);
+  return changes;
+}
+
+pln_status pln_scoped_hold(pln_analyzer_scopes *scopes, pln_term condition) {
+  pln_analyzer *a = scopes->a;
+  pln_term_list parts = {0};
+  pln_status status = PLN_OK;
+  if (!may_change(scopes, condition))
+    return hold(scopes, condition);
+  bool ok = pln_term_list_push(a, &parts, condition);
+  for (uint32_t i = 0; i < parts.n && ok && status == PLN_OK; i++) {
+    pln_term t = parts.items[i];
+    if (pln_term_kind(a, t) == PLN_PRIM_AND)
+      ok = pln_term_list_push(a, &parts, pln_at(a, t)->a) &&
+           pln_term_list_push(a, &parts, pln_at(a, t)->b);
+    else if (!may_change(scopes, t))
+      status = hold(scopes, t);
+  }
+  pln_term_list_free(a, &parts);
+  return status != PLN_OK ? status : a->status;
+}
+
 static pln_status compare(pln_analyzer_scopes *scopes, pln_kind kind,
                           pln_term x, pln_term y, pln_term *out) {
   *out = pln_fold(scopes->a, kind, x, y);
@@ -89,10 +140,12 @@ static pln_status enter_branch(pln_analyzer_scopes *scopes, pln_stmt_rewrite *s,
   const pln_graph *g = pln_stmt_builder(s)->graph;
   PLN_TRY(
       pln_scoped_term(scopes, s, pln_likely_condition(g, condition), &term));
+  if (!pln_is_bool(scopes->a, term))
+    return PLN_OK; /* an integer that is 0 or not */
   if (!holds)
     PLN_TRY(pln_analyzer_rewrite_simplify(
         scopes->a, pln_fold_not(scopes->a, term), &term));
-  return hold(scopes, term);
+  return pln_scoped_hold(scopes, term);
 }
 
 /* The thread variable of an AttrStmt is in [0, value). */
@@ -202,11 +255,59 @@ static pln_status bound_extents(pln_analyzer *a, const pln_graph *g) {
   return PLN_OK;
 }
 
+static bool has_pointer(const pln_graph *g, const pln_node *call) {
+  for (uint32_t i = 0; i < call->count; i++) {
+    const pln_node *n = &g->nodes[g->operands[call->first + i]];
+    if (n->kind != PLN_STRING_IMM &&
+        (pln_type_get_kind(g->engine, n->type) != PLN_TYPE_PRIM ||
+         pln_type_dtype(g->engine, n->type) == PLN_DTYPE_NONE))
+      return true;
+  }
+  return false;
+}
+
+/* What may write through pointers that are not those of Buffers: views,
+ * pointers with another name, calls. */
+static bool writes_elsewhere(const pln_graph *g, const pln_node *n) {
+  switch (n->kind) {
+  case PLN_MATCH_BUFFER: return true;
+  case PLN_LET_STMT: {
+    const pln_node *var = &g->nodes[g->scopes[n->data].begin];
+    return pln_type_get_kind(g->engine, var->type) != PLN_TYPE_PRIM ||
+           pln_type_dtype(g->engine, var->type) == PLN_DTYPE_NONE;
+  }
+  case PLN_PRIM_CALL:
+    return pln_flags_effect(n->flags) > PLN_EFFECT_READS && has_pointer(g, n);
+  default: return false;
+  }
+}
+
+static pln_status find_written(pln_analyzer_scopes *scopes,
+                               const pln_graph *g) {
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
+    const pln_node *n = &g->nodes[ref];
+    scopes->writes_anything = scopes->writes_anything || writes_elsewhere(g, n);
+    if (n->kind != PLN_BUFFER_STORE)
+      continue;
+    PLN_TRY(pln_mem_grow(g->engine, (void **)&scopes->written,
+                         &scopes->cap_written, (size_t)scopes->n_written + 1,
+                         sizeof *scopes->written));
+    pln_ref data = pln_operand(g, pln_operand(g, ref, 0), 0);
+    scopes->written[scopes->n_written++] = g->nodes[data].data;
+  }
+  if (scopes->n_written > 1)
+    qsort(scopes->written, scopes->n_written, sizeof *scopes->written,
+          by_identity);
+  return PLN_OK;
+}
+
 pln_status pln_analyzer_scopes_begin(pln_analyzer_scopes *scopes,
                                      const pln_graph *function) {
   *scopes = (pln_analyzer_scopes){0};
   PLN_TRY(pln_analyzer_new(function->engine, &scopes->a));
   pln_status status = bound_extents(scopes->a, function);
+  if (status == PLN_OK)
+    status = find_written(scopes, function);
   if (status != PLN_OK)
     pln_analyzer_scopes_end(scopes);
   return status;
@@ -217,6 +318,8 @@ void pln_analyzer_scopes_end(pln_analyzer_scopes *scopes) {
     return;
   pln_mem_free(scopes->a->engine, scopes->marks,
                scopes->cap * sizeof *scopes->marks);
+  pln_mem_free(scopes->a->engine, scopes->written,
+               scopes->cap_written * sizeof *scopes->written);
   pln_analyzer_free(scopes->a);
   scopes->a = NULL;
 }

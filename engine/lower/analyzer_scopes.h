@@ -12,6 +12,11 @@ typedef struct pln_analyzer_scopes {
   pln_analyzer *a;
   uint32_t *marks; /* of the constraints of open bodies */
   uint32_t n, cap;
+  /* The pointers that the function writes through: identities of Vars,
+   * ascending. */
+  uint32_t *written;
+  uint32_t n_written, cap_written;
+  bool writes_anything;
 } pln_analyzer_scopes;
 
 /* An analyzer that knows what the parameters' buffers say: extents are not
@@ -37,6 +42,10 @@ pln_status pln_scoped_simplify(pln_analyzer_scopes *scopes, pln_stmt_rewrite *s,
  * called before its body is visited. */
 pln_status pln_scoped_bind(pln_analyzer_scopes *scopes, pln_stmt_rewrite *s,
                            pln_ref let) PLN_CHECKED;
+/* The condition holds until the present body is left: those of its parts joined
+ * by && that do not read what the function writes. */
+pln_status pln_scoped_hold(pln_analyzer_scopes *scopes,
+                           pln_term condition) PLN_CHECKED;
 /* The condition inside of likely(), else the node. */
 pln_ref pln_likely_condition(const pln_graph *graph, pln_ref node);
 

@@ -71,7 +71,7 @@ static const pln_option common_subexpr_options[] = {
      .kind = PLN_ATTR_INT,
      .is_bool = true,
      .fallback = "false",
-     .doc = "Terms that are equal by arithmetic are one; not supported."},
+     .doc = "Terms that are equal by arithmetic are one."},
 };
 
 static const pln_option hoist_if_options[] = {

@@ -7,15 +7,18 @@
  *
  *     for i in range(8): T.evaluate(i)   =>   T.evaluate(0)
  *
- * Semantics: TVM's tir.RemoveNoOp. Its data flow analysis of buffers
- * (use_dataflow_analysis) is not done: the config key is refused. */
+ * Semantics: TVM's tir.RemoveNoOp. With the config key use_dataflow_analysis
+ * also stores that are overwritten before anything reads them, and stores of
+ * what the elements hold already (dataflow/). */
 
+#include "lower/dataflow/dataflow.h"
 #include "lower/lower.h"
 
 typedef struct remover {
   const pln_graph *g;
   pln_analyzer_scopes scopes;
   bool *used; /* by node: it is an operand */
+  pln_buffer_flow flow;
 } remover;
 
 static bool has_effect(const pln_stmt_rewrite *s, pln_ref expr) {
@@ -198,6 +201,8 @@ static pln_status leave_store(remover *x, pln_stmt_rewrite *s, pln_ref stmt,
   if (n > PLN_MOST_EFFECTS)
     return PLN_OK;
   PLN_TRY(stores_itself(x, s, n, &itself));
+  if (x->flow.g && (x->flow.overwritten[stmt] || x->flow.redundant[stmt]))
+    itself = true;
   return itself ? only_effects(s, 1, n, PLN_NO_STMT, node) : PLN_OK;
 }
 
@@ -229,15 +234,13 @@ static pln_status leave_stmt(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
   }
 }
 
-static pln_status check_config(const pln_pass_run *run) {
+static pln_status find_flow(const pln_pass_run *run, remover *x) {
   int64_t dataflow;
   PLN_TRY(
       pln_lower_config(run, "tir.RemoveNoOp.use_dataflow_analysis", &dataflow));
-  if (!dataflow)
-    return PLN_OK;
-  return pln_diag_error(pln_run_engine(run), PLN_ERR_ARGUMENT, NULL,
-                        "tir.RemoveNoOp: there is no data flow analysis of "
-                        "buffers: use_dataflow_analysis must be false");
+  return dataflow
+             ? pln_buffer_flow_find(x->g, PLN_ARITH_TRANSITIVE, true, &x->flow)
+             : PLN_OK;
 }
 
 static pln_status find_used(remover *x) {
@@ -266,6 +269,8 @@ static pln_status remove_no_ops(pln_pass_run *run, remover *x) {
 
 pln_status pln_pass_tir_remove_no_op(pln_pass_run *run) {
   remover x = {.g = pln_run_function(run)};
-  PLN_TRY(check_config(run));
-  return remove_no_ops(run, &x);
+  PLN_TRY(find_flow(run, &x));
+  pln_status status = remove_no_ops(run, &x);
+  pln_buffer_flow_free(&x.flow);
+  return status;
 }

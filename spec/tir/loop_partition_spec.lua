@@ -123,6 +123,18 @@ for i, j in T.grid(16, 3):
     if i // 12 < 1:
         A[i] = T.float32(3)]])
   end)
+
+  it("decides conditions that are constants", function()
+    check("RenormalizeSplitPattern", [[
+if T.LT(0, 1):
+    A[0] = T.float32(1)
+if T.bool(False):
+    A[1] = T.float32(2)
+else:
+    A[2] = T.float32(3)]], [[
+A[0] = T.float32(1)
+A[2] = T.float32(3)]])
+  end)
 end)
 
 describe("tir.InjectVirtualThread", function()

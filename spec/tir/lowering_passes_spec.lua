@@ -166,6 +166,44 @@ for j in range(64):
     assert(pl.tir.check(before, compact()(before), { atol = 0, rtol = 0 }))
   end)
 
+  it("uses the conditions around an access", function()
+    local before, after = parse [[
+for i in range(2):
+    S = T.decl_buffer((2, 30))
+    for j, k in T.grid(4, 8):
+        if j * 8 + k < 30:
+            S[(i * 30 + j * 8 + k) // 30, (i * 30 + j * 8 + k) % 30] = A[i * 30 + j * 8 + k]
+    for j in range(30):
+        B[i * 30 + j] = S[i, j] ]], parse [[
+for i in range(2):
+    S = T.decl_buffer((1, 30))
+    for j, k in T.grid(4, 8):
+        if j * 8 + k < 30:
+            S[(i * 30 + j * 8 + k) // 30 - i, (i * 30 + j * 8 + k) % 30] = A[i * 30 + j * 8 + k]
+    for j in range(30):
+        B[i * 30 + j] = S[i - i, j] ]]
+    assert(pl.tir.check(before, check(compact(), before, after), { atol = 0, rtol = 0 }))
+  end)
+
+  it("gives strides to buffers that a block wants aligned", function()
+    local text = [==[
+for i in range(4):
+    with T.block("root"):
+        S = T.alloc_buffer((4, 16)%s)
+        for j in range(16):
+            with T.block("s"):
+                T.reads(A[i * 16 + j])
+                T.writes(S[%s, j])
+                T.block_attr({"buffer_dim_align": [[0, 0, 16, 15]]})
+                S[%s, j] = A[i * 16 + j]
+        for j in range(16):
+            B[i * 16 + j] = S[%s, j] ]==]
+    local before = parse(text:format("", "i", "i", "i"))
+    local after = parse((text:format(", strides=(31, 1)", "i - i", "i - i", "i - i")
+      :gsub("%(%(4, 16%)", "((1, 16)")))
+    assert(pl.tir.check(before, check(compact(), before, after), { atol = 0, rtol = 0 }))
+  end)
+
   it("grows with accesses out of bounds unless it is strict", function()
     local before = parse [[
 S = T.decl_buffer((60,))

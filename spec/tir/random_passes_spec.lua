@@ -11,6 +11,8 @@ local passes = {
   { "tir.LoopPartition" }, { "tir.CommonSubexprElimTIR" }, { "tir.RenormalizeSplitPattern" },
   { "tir.StorageRewrite" }, { "tir.FlattenBuffer" }, { "tir.RewriteUnsafeSelect" },
   { "tir.NarrowDataType" }, { "tir.lower" },
+  { "tir.CommonSubexprElimTIR{identify_equiv_terms=true}" },
+  { "tir.ReduceBranchingThroughOvercompute" },
   { "tir.InjectVirtualThread" }, { "tir.ConvertForLoopsToSerial" },
   { "tir.InsertHoistIfThenElse" }, { "tir.HoistIfThenElse" }, { "tir.HoistExpression" },
   { "tir.ConvertSSA" }, { 'tir.BindTarget{target="c"}', "tir.LowerIntrin" },

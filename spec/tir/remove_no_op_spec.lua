@@ -65,13 +65,6 @@ A[0] = 1]], [[
 T.evaluate(T.call_extern("int32", "count"))
 A[0] = 1]])
   end)
-
-  it("refuses an analysis that there is not", function()
-    assert.error_matches(function()
-      pl.with(pl.context { config = { ["tir.RemoveNoOp.use_dataflow_analysis"] = true } },
-        pl.passes["tir.RemoveNoOp"](), parse "A[0] = 1")
-    end, "there is no data flow analysis of buffers")
-  end)
 end)
 
 describe("tir.RewriteUnsafeSelect", function()

@@ -77,6 +77,60 @@ for i in range(8):
     A[i] = T.Select(small, 1, 2)]])
   end)
 
+  it("knows the logarithm of an integer, and the zero bits in front of a number", function()
+    check([[
+A[0] = T.Cast("int32", T.ceil(T.log2(T.float64(14))))
+A[1] = T.clz(40)
+for i in range(16):
+    if T.Cast("int32", T.ceil(T.log2(T.Cast("float64", i + 1025)))) == 11:
+        A[i] = 1]], [[
+A[0] = 4
+A[1] = 26
+for i in range(16):
+    A[i] = 1]])
+  end)
+
+  it("combines inequalities with constants, if asked to", function()
+    local config = { ["tir.Simplify.transitively_prove_inequalities"] = true }
+    local before = module_of [[
+for i, j in T.grid(64, 64):
+    if 3 < i and i <= j:
+        if 4 <= j:
+            A[j] = 1]]
+    local out = pl.with(pl.context { config = config }, pl.passes["tir.Simplify"](), before)
+    assert.is_true(pl.equal(module_of [[
+for i, j in T.grid(64, 64):
+    if 3 < i and i <= j:
+        A[j] = 1]], out), tostring(out))
+  end)
+
+  it("takes integers as conditions", function()
+    local body = [=[
+for i in range(8):
+    if i:
+        A[i - 1] = A[i - 1] + 1]=]
+    check(body, body)
+  end)
+
+  it("does not hold conditions on what the body changes", function()
+    local body = [=[
+if A[0] == 1:
+    A[0] = 5
+    if A[0] == 1:
+        A[1] = 2]=]
+    check(body, body)
+    check([=[
+for i in range(8):
+    if A[i] == 1 and n < 3:
+        A[i // 2] = 5
+        if n < 4:
+            A[9] = A[i]]=], [=[
+for i in range(8):
+    if A[i] == 1 and n < 3:
+        A[i // 2] = 5
+        A[9] = A[i]]=])
+  end)
+
   it("removes a store of what is there", function()
     check([[
 A[0] = n

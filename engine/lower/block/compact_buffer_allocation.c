@@ -3,7 +3,8 @@
  *
  * Run by the executor. touched_region.c finds that part; indices count from its
  * beginning. A size that changes with a loop around the allocation becomes its
- * upper bound. With is_strict the part ends where the Buffer does; without it,
+ * upper bound. A Buffer that a block wants aligned (buffer_dim_align) gets
+ * strides. With is_strict the part ends where the Buffer does; without it,
  * a Buffer grows where it is accessed out of bounds.
  *
  *     for i in range(16): B = T.decl_buffer((16, 16)); B[i, 0] = A[i]
@@ -13,6 +14,7 @@
  * Semantics: TVM's tir.CompactBufferAllocation. Buffers with strides, and those
  * whose pointer is used otherwise, keep their size. */
 
+#include "lower/block/dim_alignment.h"
 #include "lower/block/touched_region.h"
 
 typedef struct compactor {
@@ -20,7 +22,8 @@ typedef struct compactor {
   pln_touched_regions regions;
   pln_term *min, *extent; /* by buffer and dimension */
   uint32_t *first;        /* by buffer: where its dimensions begin */
-  bool *smaller;          /* by buffer */
+  bool *smaller;          /* by buffer; or its strides are aligned */
+  pln_dim_alignments alignments;
   bool strict;
 } compactor;
 
@@ -117,6 +120,12 @@ static pln_status enter_loops(compactor *x, pln_scope scope, uint32_t *mark) {
   return PLN_OK;
 }
 
+/* Whether the Buffer gets strides. Memory of an Allocate has none. */
+static bool is_aligned(const compactor *x, const pln_touched_buffer *b) {
+  return !b->exposed && x->g->nodes[b->stmt].kind == PLN_ALLOC_BUFFER &&
+         x->alignments.first[b->buffer] != 0;
+}
+
 static pln_status size_buffer(compactor *x, uint32_t k) {
   const pln_touched_buffer *b = &x->regions.buffers[k];
   pln_buffer_fields f = pln_buffer_fields_of(x->g, b->buffer);
@@ -130,6 +139,7 @@ static pln_status size_buffer(compactor *x, uint32_t k) {
     x->smaller[k] |= !b->exposed && x->extent[at] != shape;
   }
   pln_analyzer_leave(x->regions.a, mark);
+  x->smaller[k] |= is_aligned(x, b);
   return PLN_OK;
 }
 
@@ -184,22 +194,59 @@ static pln_status shift_access(compactor *x, pln_stmt_rewrite *s, pln_ref old,
   return pln_build_prim(pln_stmt_builder(s), &spec, node);
 }
 
+/* The next stride that is `offset` modulo `factor`. */
+static pln_term aligned(pln_analyzer *a, pln_term stride,
+                        const pln_dim_alignment *d) {
+  pln_term factor = pln_const_like(a, stride, d->factor);
+  pln_term rest = pln_fold(a, PLN_PRIM_FLOORMOD, stride, factor);
+  pln_term gap =
+      pln_sub(a, pln_const_like(a, stride, d->factor + d->offset), rest);
+  return pln_add(a, stride, pln_fold(a, PLN_PRIM_FLOORMOD, gap, factor));
+}
+
+/* The strides of a Buffer with the extents x->extent. */
+static pln_status make_strides(compactor *x, pln_stmt_rewrite *s, uint32_t k,
+                               pln_ref *out) {
+  pln_analyzer *a = x->regions.a;
+  pln_ref buffer = x->regions.buffers[k - 1].buffer;
+  uint32_t rank = x->g->nodes[buffer].results, first = x->first[k - 1];
+  pln_term stride =
+      rank > 0 ? pln_const_like(a, x->extent[first], 1) : PLN_NO_TERM;
+  for (uint32_t i = rank; i-- > 0;) {
+    const pln_dim_alignment *d =
+        pln_dim_alignment_of(&x->alignments, buffer, i);
+    if (d)
+      stride = aligned(a, stride, d);
+    stride = pln_simplify_term(a, stride, 2);
+    PLN_TRY(a->status);
+    PLN_TRY(pln_analyzer_export(a, pln_stmt_builder(s), stride, &out[i]));
+    stride = pln_mul(a, stride, x->extent[first + i]);
+  }
+  return a->status;
+}
+
 static pln_status shrink_buffer(compactor *x, pln_stmt_rewrite *s, pln_ref old,
                                 uint32_t k, pln_ref *node) {
   const pln_node *n = &x->g->nodes[old];
-  pln_ref operands[PLN_MOST_AXES + 2];
+  pln_ref operands[2 * PLN_MOST_AXES + 2];
+  uint32_t count = n->count;
   for (uint32_t i = 0; i < n->count; i++)
     operands[i] = pln_stmt_image(s, pln_operand(x->g, old, i));
   for (uint32_t i = 0; i < n->results; i++)
     PLN_TRY(pln_analyzer_export(x->regions.a, pln_stmt_builder(s),
                                 x->extent[x->first[k - 1] + i],
                                 &operands[1 + i]));
+  if (is_aligned(x, &x->regions.buffers[k - 1])) {
+    operands[count + n->results - 1] = operands[count - 1];
+    PLN_TRY(make_strides(x, s, k, operands + 1 + n->results));
+    count += n->results;
+  }
   pln_prim spec = {.kind = PLN_BUFFER,
                    .count = n->results,
                    .data = n->data,
                    .attrs = n->attrs,
                    .type = n->type,
-                   .n = n->count,
+                   .n = count,
                    .operands = operands};
   PLN_TRY(pln_build_prim(pln_stmt_builder(s), &spec, node));
   pln_stmt_bind(s, old, *node);
@@ -305,7 +352,10 @@ pln_status pln_pass_tir_compact_buffer_allocation(pln_pass_run *run) {
                                 !pln_has_kind(x.g, PLN_DECL_BUFFER)))
     return PLN_OK;
   PLN_TRY(pln_touched_regions_make(x.g, &x.regions));
-  pln_status status = compact(&x, run);
+  pln_status status = pln_dim_alignments_find(x.g, &x.alignments);
+  if (status == PLN_OK)
+    status = compact(&x, run);
+  pln_dim_alignments_free(&x.alignments);
   pln_touched_regions_free(&x.regions);
   return status;
 }

@@ -217,6 +217,19 @@ static pln_status narrow_by(region_finder *x, pln_term condition) {
   return x->a->status;
 }
 
+/* The condition is known of the indices of the present access, if it reads no
+ * memory. */
+static pln_status hold(region_finder *x, pln_ref owner, pln_term condition) {
+  const pln_node *n = &x->g->nodes[pln_operand(x->g, owner, 0)];
+  uint32_t mark;
+  pln_term simple = pln_simplify_term(x->a, condition, 2);
+  PLN_TRY(x->a->status);
+  if (pln_flags_effect(n->flags) != PLN_EFFECT_NONE ||
+      !pln_is_bool(x->a, simple))
+    return PLN_OK;
+  return pln_analyzer_enter(x->a, simple, &mark);
+}
+
 /* What the owner of a scope says of it. */
 static pln_status narrow_by_owner(region_finder *x, pln_scope scope) {
   const pln_graph *g = x->g;
@@ -230,7 +243,8 @@ static pln_status narrow_by_owner(region_finder *x, pln_scope scope) {
   if (g->nodes[owner].kind == PLN_IF_THEN_ELSE && g->nodes[owner].data != scope)
     PLN_TRY(
         pln_analyzer_rewrite_simplify(x->a, pln_fold_not(x->a, term), &term));
-  return narrow_by(x, term);
+  PLN_TRY(narrow_by(x, term));
+  return hold(x, owner, term);
 }
 
 /* ----------------------------------------------------------------- accesses
@@ -265,6 +279,11 @@ static pln_status touch_index(region_finder *x, pln_touched_buffer *b,
     PLN_TRY(
         pln_analyzer_import(x->a, x->g, pln_operand(x->g, index, 1), &last));
     last = pln_add_const(x->a, pln_add(x->a, first, last), -1);
+  }
+  if (pln_at(x->a, first)->lanes == 1) {
+    first = pln_simplify_term(x->a, first, 2);
+    last = range ? pln_simplify_term(x->a, last, 2) : first;
+    PLN_TRY(x->a->status);
   }
   pln_interval low = evaluate(x, first), high = evaluate(x, last);
   if (pln_at(x->a, first)->lanes > 1)
@@ -302,9 +321,11 @@ static pln_status touch(region_finder *x, pln_ref access, uint32_t first) {
   if (!k || x->r->buffers[k - 1].exposed)
     return PLN_OK;
   pln_touched_buffer *b = &x->r->buffers[k - 1];
+  uint32_t mark = x->a->n_scopes;
   PLN_TRY(set_ranges(x, b, access));
   for (uint32_t i = first; i < n->count; i++)
     PLN_TRY(touch_index(x, b, i - first, pln_operand(x->g, access, i)));
+  pln_analyzer_leave(x->a, mark);
   b->touched = true;
   return PLN_OK;
 }

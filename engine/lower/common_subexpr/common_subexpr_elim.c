@@ -12,12 +12,15 @@
  * expression in its present form has variables in the place of what was bound
  * before.
  *
- * Semantics: TVM's tir.CommonSubexprElimTIR without identify_equiv_terms. */
+ * Semantics: TVM's tir.CommonSubexprElimTIR. With identify_equiv_terms
+ * expressions that are equal by arithmetic get one form first
+ * (equivalent_terms.c). */
 
 #include <stdio.h>
 
 #include "lower/common_subexpr/bindings.h"
 #include "lower/common_subexpr/computation.h"
+#include "lower/common_subexpr/equivalent_terms.h"
 #include "lower/common_subexpr/let_uses.h"
 
 /* The body of a statement that is open. */
@@ -138,10 +141,40 @@ static pln_status join_sides(eliminator *x, const pln_computation_table *then,
   return PLN_OK;
 }
 
+/* What the condition and a side compute counts outside, too; *out has what both
+ * sides compute. */
+static pln_status join_condition(eliminator *x,
+                                 const pln_computation_table *condition,
+                                 const pln_computation_table *then,
+                                 pln_computation_table *out) {
+  for (uint32_t i = 0; i < condition->n; i++) {
+    pln_computation row = condition->rows[i];
+    uint32_t p = pln_computation_count(then, &row),
+             q = pln_computation_count(then + 1, &row);
+    if (!p && !q)
+      continue;
+    row.count += p && q ? 0 : p + q;
+    PLN_TRY(pln_computation_add(x->a, out, row));
+  }
+  return PLN_OK;
+}
+
+static pln_status join_all(eliminator *x, pln_ref branch,
+                           const pln_computation_table *then,
+                           pln_computation_table *out) {
+  pln_computation_table condition = {0};
+  PLN_TRY(join_sides(x, then, then + 1, out, true));
+  pln_status status = count_operands(x, branch, &condition);
+  if (status == PLN_OK)
+    status = join_condition(x, &condition, then, out);
+  pln_computation_free(x->a->engine, &condition);
+  return status;
+}
+
 static pln_status join_branches(eliminator *x, branch_stack *s,
                                 pln_ref branch) {
   pln_computation_table *then = &s->tables[s->n - 2];
-  pln_status status = join_sides(x, then, then + 1, then - 1, true);
+  pln_status status = join_all(x, branch, then, then - 1);
   pln_scope side = x->g->nodes[branch].data;
   keep_side(x, x->g->scopes[side].next, s->tables[--s->n]);
   keep_side(x, side, s->tables[--s->n]);
@@ -160,7 +193,7 @@ static pln_status count_node(eliminator *x, branch_stack *s, pln_ref ref) {
   const pln_node *n = &x->g->nodes[ref];
   if (!pln_is_stmt(n))
     return PLN_OK;
-  /* A condition is a part of its own. */
+  /* A condition is a part of its own, but for what a side computes too. */
   if (n->kind == PLN_IF_THEN_ELSE)
     return pln_branch_sides(x->g, ref) == 2 ? join_branches(x, s, ref) : PLN_OK;
   return count_operands(x, ref, &s->tables[s->n - 1]);
@@ -705,13 +738,21 @@ static pln_status eliminate(pln_pass_run *run) {
   return status;
 }
 
+/* Expressions that are equal by arithmetic count as one. */
+static pln_status eliminate_equivalent(pln_pass_run *run) {
+  pln_graph *function;
+  PLN_TRY(pln_unify_equivalent_terms(pln_run_function(run), &function));
+  pln_status status = pln_lower_step(run, eliminate, &function);
+  if (status == PLN_OK)
+    pln_run_set_function(run, function);
+  else
+    pln_graph_release(function);
+  return status;
+}
+
 pln_status pln_pass_tir_common_subexpr_elim(pln_pass_run *run) {
   if (!pln_run_int(run, "enable_cse_tir"))
     return PLN_OK;
-  if (pln_run_int(run, "identify_equiv_terms"))
-    return pln_diag_error(pln_run_engine(run), PLN_ERR_ARGUMENT, NULL,
-                          "tir.CommonSubexprElimTIR: terms that are equal by "
-                          "arithmetic are not identified: "
-                          "identify_equiv_terms must be false");
-  return eliminate(run);
+  return pln_run_int(run, "identify_equiv_terms") ? eliminate_equivalent(run)
+                                                  : eliminate(run);
 }

@@ -6,6 +6,7 @@
  *     (x * 3 + y) // 12   =>   (x + y // 3) // 4
  *     x % 12 // 4         =>   x // 4 % 3
  *     x < 12              =>   x // 12 < 1
+ *     if 0 < 1: A[0] = 1  =>   A[0] = 1
  *
  * Semantics: TVM's tir.RenormalizeSplitPattern. */
 
@@ -132,7 +133,7 @@ static pln_status renormalize_less(renormalizer *x, pln_ref a, pln_ref b,
   if (quotient == PLN_NONE)
     PLN_TRY(fold(x, PLN_PRIM_FLOORDIV, a, b, &quotient));
   PLN_TRY(constant_like(x, b, 1, &one));
-  return pln_build_binary(x->b, PLN_PRIM_LT, quotient, one, out);
+  return fold(x, PLN_PRIM_LT, quotient, one, out);
 }
 
 /* a <= b is not (b < a). */
@@ -140,10 +141,11 @@ static pln_status renormalize_less_equal(renormalizer *x, pln_ref a, pln_ref b,
                                          pln_ref *out) {
   pln_ref less = PLN_NONE;
   PLN_TRY(renormalize_less(x, b, a, &less));
-  return less == PLN_NONE
-             ? PLN_OK
-             : pln_build_binary(x->b, PLN_PRIM_LE, part(x, less, 1),
-                                part(x, less, 0), out);
+  if (less == PLN_NONE)
+    return PLN_OK;
+  if (kind_of(x, less) == PLN_INT_IMM)
+    return constant_like(x, less, !pln_node_int(x->b->graph, less), out);
+  return fold(x, PLN_PRIM_LE, part(x, less, 1), part(x, less, 0), out);
 }
 
 static bool is_integer(const pln_graph *g, pln_ref ref) {
@@ -173,8 +175,40 @@ static pln_status visit_expr(void *ud, pln_stmt_rewrite *s, pln_ref old,
   }
 }
 
+/* A branch whose condition is a constant is taken, or not. */
+static int known_condition(const pln_stmt_rewrite *s, pln_ref stmt) {
+  const pln_graph *g = pln_stmt_builder(s)->graph;
+  if (pln_stmt_old(s)->nodes[stmt].kind != PLN_IF_THEN_ELSE)
+    return -1;
+  pln_ref condition = pln_likely_condition(g, pln_stmt_operand(s, 0));
+  return g->nodes[condition].kind == PLN_INT_IMM
+             ? pln_node_int(g, condition) != 0
+             : -1;
+}
+
+static pln_status enter_body(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
+                             uint32_t k, bool *skip) {
+  int known = known_condition(s, stmt);
+  (void)ud;
+  *skip = known >= 0 && (uint32_t)known == k;
+  return PLN_OK;
+}
+
+static pln_status leave_stmt(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
+                             pln_ref *node) {
+  int known = known_condition(s, stmt);
+  (void)ud;
+  if (known < 0)
+    return PLN_OK;
+  *node = pln_stmt_body(s, known ? 0 : 1);
+  return *node == PLN_NONE ? pln_stmt_no_op(s, node) : PLN_OK;
+}
+
 pln_status pln_pass_tir_renormalize_split_pattern(pln_pass_run *run) {
   renormalizer x = {.g = pln_run_function(run)};
-  pln_stmt_mutator mutator = {.ud = &x, .expr = visit_expr};
+  pln_stmt_mutator mutator = {.ud = &x,
+                              .expr = visit_expr,
+                              .enter_body = enter_body,
+                              .leave = leave_stmt};
   return pln_lower_function(run, &mutator);
 }

@@ -9,6 +9,7 @@
  *
  * Semantics: TVM's tir.Simplify; config keys tir.Simplify.*. */
 
+#include "lower/dataflow/dataflow.h"
 #include "lower/lower.h"
 
 typedef struct simplifier {
@@ -18,8 +19,10 @@ typedef struct simplifier {
    * Conditions are decided with these values. */
   pln_term *value_of;
   uint32_t cap_value_of;
-  bool *in_buffer; /* by node: an operand of a Buffer */
-  int *decided;    /* by node: of an IfThenElse, 1 or 0; -1: not known */
+  bool *in_buffer;      /* by node: an operand of a Buffer */
+  int *decided;         /* by node: of an IfThenElse, 1 or 0; -1: not known */
+  pln_buffer_flow flow; /* if one of the next asks for it */
+  bool prove_by_flow, simplify_by_flow;
 } simplifier;
 
 /* A PrimExpr that the analyzer takes: a number, a condition, a call. */
@@ -54,8 +57,11 @@ static pln_status simplify_range(simplifier *x, pln_stmt_rewrite *s,
 static pln_status simplify_expr(void *ud, pln_stmt_rewrite *s, pln_ref old,
                                 pln_ref *node) {
   simplifier *x = ud;
-  return x->old->nodes[old].kind == PLN_RANGE ? simplify_range(x, s, old, node)
-                                              : PLN_OK;
+  pln_kind kind = (pln_kind)x->old->nodes[old].kind;
+  if (kind == PLN_BUFFER_LOAD && x->simplify_by_flow && x->flow.value_of[old])
+    return pln_analyzer_export(x->flow.a, pln_stmt_builder(s),
+                               x->flow.value_of[old], node);
+  return kind == PLN_RANGE ? simplify_range(x, s, old, node) : PLN_OK;
 }
 
 static pln_status simplify_operand(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
@@ -104,7 +110,9 @@ static pln_status decide(simplifier *x, pln_stmt_rewrite *s, pln_ref stmt) {
   PLN_TRY(with_values(x, term, &whole));
   if (whole != term)
     PLN_TRY(pln_analyzer_simplify(a, whole, 2, &term));
-  x->decided[stmt] = pln_is_const(a, term) ? pln_const(a, term) != 0 : -1;
+  x->decided[stmt] = pln_is_const(a, term) ? pln_const(a, term) != 0
+                     : x->prove_by_flow    ? x->flow.decided[stmt]
+                                           : -1;
   return PLN_OK;
 }
 
@@ -246,6 +254,20 @@ static pln_status read_extensions(const pln_pass_run *run, uint32_t *out) {
   return PLN_OK;
 }
 
+static pln_status find_flow(const pln_pass_run *run, simplifier *x,
+                            uint32_t extensions) {
+  int64_t prove, simplify;
+  PLN_TRY(pln_lower_config(
+      run, "tir.Simplify.propagate_knowns_to_prove_conditional", &prove));
+  PLN_TRY(pln_lower_config(
+      run, "tir.Simplify.propagate_knowns_to_simplify_expressions", &simplify));
+  x->prove_by_flow = prove != 0;
+  x->simplify_by_flow = simplify != 0;
+  return prove || simplify
+             ? pln_buffer_flow_find(x->old, extensions, false, &x->flow)
+             : PLN_OK;
+}
+
 static pln_status begin(simplifier *x, uint32_t extensions) {
   pln_engine *e = x->old->engine;
   x->decided = pln_mem_new(e, x->old->n_nodes * sizeof *x->decided);
@@ -265,6 +287,7 @@ static void end(simplifier *x) {
   pln_mem_free(e, x->in_buffer, n * sizeof *x->in_buffer);
   pln_mem_free(e, x->value_of, x->cap_value_of * sizeof *x->value_of);
   pln_analyzer_scopes_end(&x->scopes);
+  pln_buffer_flow_free(&x->flow);
 }
 
 pln_status pln_pass_tir_simplify(pln_pass_run *run) {
@@ -278,6 +301,8 @@ pln_status pln_pass_tir_simplify(pln_pass_run *run) {
   uint32_t extensions;
   PLN_TRY(read_extensions(run, &extensions));
   pln_status status = begin(&x, extensions);
+  if (status == PLN_OK)
+    status = find_flow(run, &x, extensions);
   if (status == PLN_OK)
     status = pln_lower_function(run, &mutator);
   end(&x);

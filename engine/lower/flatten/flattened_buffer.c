@@ -23,6 +23,25 @@ static bool begins_group(const pln_buffer_fields *f, uint32_t group,
   return group < f->n_separators && f->separators[group] == (int64_t)i;
 }
 
+static pln_status widen(pln_builder *b, pln_type type, pln_ref *x) {
+  if (b->graph->nodes[*x].kind == PLN_INT_IMM)
+    return pln_build_int_imm(b, type,
+                             (int64_t)pln_imm_bits(&b->graph->nodes[*x]), x);
+  pln_prim spec = {.kind = PLN_PRIM_CAST, .n = 1, .operands = x, .type = type};
+  return pln_build_prim(b, &spec, x);
+}
+
+/* The product of extents, in the wider of their dtypes, as TVM's operators
+ * make it. */
+static pln_status multiply(pln_builder *b, pln_ref x, pln_ref y, pln_ref *out) {
+  pln_dtype p = pln_prim_dtype(b->graph, x), q = pln_prim_dtype(b->graph, y);
+  if (pln_dtype_bits(p) < pln_dtype_bits(q))
+    PLN_TRY(widen(b, b->graph->nodes[y].type, &x));
+  if (pln_dtype_bits(p) > pln_dtype_bits(q))
+    PLN_TRY(widen(b, b->graph->nodes[x].type, &y));
+  return pln_build_folded(b, PLN_PRIM_MUL, x, y, out);
+}
+
 /* The product of the extents of a group, or, with strides, the stride of its
  * first axis times the extent. *at: its first axis, then the next group's. */
 static pln_status group_extent(pln_builder *b, const pln_buffer_fields *f,
@@ -30,10 +49,10 @@ static pln_status group_extent(pln_builder *b, const pln_buffer_fields *f,
   uint32_t first = (*at)++;
   *out = f->shape[first];
   if (f->n_strides > 0)
-    PLN_TRY(pln_build_folded(b, PLN_PRIM_MUL, f->strides[first], *out, out));
+    PLN_TRY(multiply(b, f->strides[first], *out, out));
   for (; *at < f->rank && !begins_group(f, group, *at); ++*at)
     if (f->n_strides == 0)
-      PLN_TRY(pln_build_folded(b, PLN_PRIM_MUL, *out, f->shape[*at], out));
+      PLN_TRY(multiply(b, *out, f->shape[*at], out));
   return PLN_OK;
 }
 
