@@ -196,7 +196,7 @@ static pln_status fold_call(fold *f, pln_rewrite *rw, pln_ref *node) {
   const pln_graph *g = pln_rewrite_graph(rw);
   const pln_node *n = &g->nodes[*node];
   pln_tensor *few[FEW_RESULTS] = {NULL}, **results = few;
-  uint32_t n_results = n->results;
+  uint32_t n_results = pln_n_fields(g, n);
   size_t size = n_results * sizeof *results;
   pln_refusal why;
   if (is_never_folded(f, n))
