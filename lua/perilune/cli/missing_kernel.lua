@@ -8,7 +8,8 @@ return {
   ["loop"] = false, ["scan"] = false, ["scan_batches"] = false, ["sequence_map"] = false,
   ["auto_scheduler_layout_transform"] = "its layouts are names of a schedule, without definition",
   ["meta_schedule_layout_transform"] = "its map of indices is an object of TVM",
-  ["nn.contrib_conv2d_winograd_nnpack_weight_transform"] = "the layout of its tiles is internal to NNPACK and differs from processor to processor",
+  ["nn.contrib_conv2d_winograd_nnpack_weight_transform"] =
+    "the layout of its tiles is internal to NNPACK and differs from processor to processor",
   ["nn.dropout_raw"] = "TVM computes it nowhere; inference replaces nn.dropout",
   ["image_decoder"] = "decoding of image files is left to the caller",
   ["qnn.contrib_dense_pack"] = "TVM defines it for Hexagon's packed weights only",
