@@ -117,7 +117,8 @@ describe("of com.microsoft", function()
       { ngram_size = 2 }):to_table())
     refuses("an id has no score", "NGramRepeatBlock", { ids, scores }, { ngram_size = 1 })
     refuses("ngram_size is 0", "NGramRepeatBlock", { ids, scores })
-    refuses("expected integers, got float32", "NGramRepeatBlock", { tensor({ { 1.5 } }), scores }, { ngram_size = 1 })
+    refuses("expected integers, got float32", "NGramRepeatBlock", { tensor { { 1.5 } }, scores },
+      { ngram_size = 1 })
   end)
 
   it("MurmurHash3 is that of its author", function()
@@ -127,7 +128,8 @@ describe("of com.microsoft", function()
   end)
 
   it("Range counts by one if nothing else is said", function()
-    assert.same({ 2, 3, 4 }, evaluate("Range", { tensor(2, "int64"), tensor(5, "int64") }):to_table())
+    local two, five = tensor(2, "int64"), tensor(5, "int64")
+    assert.same({ 2, 3, 4 }, evaluate("Range", { two, five }):to_table())
     refuses("rank 1 or less", "Range", { tensor { { 2 } }, tensor { { 5 } } })
   end)
 

@@ -11,7 +11,6 @@ return {
   ["nn.contrib_conv2d_winograd_nnpack_weight_transform"] =
     "the layout of its tiles is internal to NNPACK and differs from processor to processor",
   ["nn.dropout_raw"] = "TVM computes it nowhere; inference replaces nn.dropout",
-  ["image_decoder"] = "decoding of image files is left to the caller",
   ["qnn.contrib_dense_pack"] = "TVM defines it for Hexagon's packed weights only",
   ["memory.kill"] = false, ["memory.alloc_storage"] = memory, ["memory.alloc_tensor"] = memory,
   ["vm.shape_func"] = memory, ["vm.invoke_tvm_op"] = memory,
