@@ -344,6 +344,20 @@ static void reduce_flat(const pool *p, const char *from, size_t n, char *to) {
   }
 }
 
+/* Finishes the results of n planes, row by row. */
+static void finish_flat(const pool *p, size_t n, char *out) {
+  size_t row = (size_t)p->axis[1].out, plane = p->out_plane * p->size;
+  taps t;
+  if (p->loops->finish == no_finish)
+    return;
+  for (int64_t r = 0; r < p->axis[0].out; r++) {
+    find_taps(p, &r, &t);
+    for (size_t k = 0; k < n; k++)
+      p->loops->finish(out + k * plane + (size_t)r * row * p->size, row,
+                       t.count, p->counts, p->p);
+  }
+}
+
 /* Pools n planes of two axes without strides; results of positions between
  * planes and rows are computed and dropped. */
 static void pool_flat(const pool *p, size_t n, const char *in, char *out) {
@@ -361,6 +375,7 @@ static void pool_flat(const pool *p, size_t n, const char *in, char *out) {
   p->loops->along(padded, reduced, count, b);
   copy_plane_rows(n, (size_t)a->out, result, padded, row, plane, out, result,
                   p->out_plane * p->size);
+  finish_flat(p, n, out);
 }
 
 /* The bytes of planes that are pooled together. */
@@ -371,9 +386,11 @@ enum { NEAR = 1 << 14 };
 static void plan_flat(pool *p) {
   enum { SHORT = 32 };
   const pln_sliding_window *a = &p->axis[0], *b = &p->axis[1];
-  if (!p->maximum || p->outer != 1 || a->stride != 1 || b->stride != 1 ||
-      a->before < 0 || b->before < 0 || a->after < 0 || b->after < 0 ||
-      p->n_row > SHORT || a->out + a->reach > 2 * SHORT)
+  /* Without others, the loops reduce AT_FIRST rows and then AT_ONCE more. */
+  bool whole = a->window >= AT_FIRST && (a->window - AT_FIRST) % AT_ONCE == 0;
+  if (!(p->maximum || whole) || p->outer != 1 || a->stride != 1 ||
+      b->stride != 1 || a->before < 0 || b->before < 0 || a->after < 0 ||
+      b->after < 0 || p->n_row > SHORT || a->out + a->reach > 2 * SHORT)
     return;
   size_t reach = (size_t)(a->out - 1 + a->reach);
   size_t covered = (size_t)(a->before + a->in);

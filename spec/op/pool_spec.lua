@@ -1,5 +1,6 @@
 -- max_pool, and the indices of the maxima, against their definition: images of
--- one to three axes, small and large, with strides, dilations and pads.
+-- one to three axes, small and large, with strides, dilations and pads; and
+-- avg_pool of small images against that of images with one more axis.
 
 local pl = require "perilune"
 
@@ -117,5 +118,39 @@ describe("max_pool", function()
   it("computes its definition on longer rows", function()
     for _ = 1, 10 do check(random_case(2, 50), "float32") end
     for _ = 1, 10 do check(random_case(1, 200), "float32") end
+  end)
+end)
+
+-- The same images with an axis of extent 1 in front of space are pooled in
+-- another way.
+local function deepened(case)
+  local function with(list, first) return { first, table.unpack(list) } end
+  local pads = { 0, case.pads[1], case.pads[2], 0, case.pads[3], case.pads[4] }
+  return { kernel_shape = with(case.kernel_shape, 1), strides = with(case.strides, 1),
+    dilations = with(case.dilations, 1), pads = pads, count_include_pad = case.count_include_pad }
+end
+
+local function mean(case, x)
+  local param = pl.var("x", pl.const(x).type)
+  return pl.eval(pl.func({ param }, pl.op.nn.avg_pool(param, {
+    kernel_shape = case.kernel_shape, strides = case.strides, dilations = case.dilations,
+    pads = case.pads, count_include_pad = case.count_include_pad })), x)
+end
+
+local function reshaped(x, shape)
+  return pl.eval(pl.op.reshape(pl.const(x), { newshape = shape }))
+end
+
+describe("avg_pool", function()
+  it("gives small images the same bits as any", function()
+    for i = 1, 100 do
+      local case = random_case(2, 14)
+      case.strides, case.count_include_pad = { 1, 1 }, i % 2
+      local h, w = case.extents[1], case.extents[2]
+      local x = pl.tensor.random({ 2, case.planes, h, w }, i % 3 == 0 and "float64" or "float32")
+      local y = mean(case, x)
+      local z = mean(deepened(case), reshaped(x, { 2, case.planes, 1, h, w }))
+      assert.same(y:to_table(), reshaped(z, y.shape):to_table())
+    end
   end)
 end)
