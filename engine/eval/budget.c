@@ -87,7 +87,7 @@ static size_t type_bytes(const pln_engine *engine, pln_type type) {
 size_t pln_budget_bytes(const pln_graph *graph, pln_ref node) {
   const pln_node *n = &graph->nodes[node];
   pln_engine *engine = graph->engine;
-  if (!n->results)
+  if (pln_type_get_kind(engine, n->type) != PLN_TYPE_TUPLE)
     return type_bytes(engine, n->type);
   size_t sum = 0;
   for (uint32_t i = 0; i < pln_type_n_parts(engine, n->type); i++) {
@@ -96,5 +96,5 @@ size_t pln_budget_bytes(const pln_graph *graph, pln_ref node) {
       return SIZE_MAX;
     sum += bytes;
   }
-  return n->type ? sum : SIZE_MAX;
+  return sum;
 }

@@ -32,7 +32,7 @@ static pln_status run_kernel(const pln_prepared_call *w,
                           .attrs = w->attrs,
                           .n_args = w->count,
                           .args = args,
-                          .n_results = pln_n_results(w->node),
+                          .n_results = pln_n_results(w->graph, w->node),
                           .results = w->results,
                           .folding = w->folding};
   size_t mark = pln_diag_count(call.engine);

@@ -28,8 +28,18 @@ static inline void pln_tensors_release(uint32_t n, pln_tensor **tensors) {
     tensors[i] = NULL;
   }
 }
-static inline uint32_t pln_n_results(const pln_node *n) {
-  return n->results ? n->results : 1;
+/* The number of fields of the tuple that a call gives; 0: it gives a tensor.
+ * An operator whose results are not counted in the call, as in meshgrid, gives
+ * those of the call's type. */
+static inline uint32_t pln_n_fields(const pln_graph *g, const pln_node *n) {
+  if (n->results || pln_type_get_kind(g->engine, n->type) != PLN_TYPE_TUPLE)
+    return n->results;
+  return pln_type_n_parts(g->engine, n->type);
+}
+/* The number of tensors that a call gives. */
+static inline uint32_t pln_n_results(const pln_graph *g, const pln_node *n) {
+  uint32_t fields = pln_n_fields(g, n);
+  return fields ? fields : 1;
 }
 
 /* Evaluates the call `node` of `graph` on `n` tensors (NULL: omitted). results:

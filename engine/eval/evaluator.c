@@ -349,32 +349,39 @@ static void release_last_uses(run *r, activation *act, pln_ref node) {
 
 /* ---------------------------------------------------------- operator calls */
 
-/* The operator's arguments and their number: the fields of its only operand
- * when that is a tuple, as in Relay's concatenate. */
+/* Appends a tensor, or an absent operand, to the arguments. */
+static pln_status add_argument(run *r, const pln_node *n,
+                               const pln_runtime_value *value,
+                               uint32_t *count) {
+  if (value->kind != PLN_RUNTIME_TENSOR && value->kind != PLN_RUNTIME_ABSENT)
+    return pln_diag_error(
+        r->engine, PLN_ERR_UNSUPPORTED, NULL,
+        "operator '%s' cannot be evaluated: an operand is not a tensor",
+        pln_op_row(r->engine, n->data)->name);
+  PLN_TRY(pln_mem_grow(r->engine, (void **)&r->args, &r->cap_args, *count + 1,
+                       sizeof *r->args));
+  r->args[(*count)++] =
+      value->kind == PLN_RUNTIME_TENSOR ? value->of.tensor : NULL;
+  return PLN_OK;
+}
+
+/* The operator's arguments and their number. Of an operand that is a tuple they
+ * are its fields, as in Relay's concatenate. */
 static pln_status gather_tensors(run *r, activation *act, const pln_node *n,
                                  uint32_t *count) {
   const pln_ref *args = pln_operands(act->plan->graph, n);
-  pln_runtime_value only = {.kind = PLN_RUNTIME_NONE};
-  if (n->count == 1)
-    PLN_TRY(read_operand(r, act, args[0], &only));
-  bool tuple = only.kind == PLN_RUNTIME_TUPLE;
-  *count = tuple ? only.of.cell->count : n->count;
-  PLN_TRY(pln_mem_grow(r->engine, (void **)&r->args, &r->cap_args, *count,
-                       sizeof *r->args));
-  for (uint32_t i = 0; i < *count; i++) {
-    pln_runtime_value retained;
-    if (tuple)
-      retained = only.of.cell->items[i];
-    else
-      PLN_TRY(read_operand(r, act, args[i], &retained));
-    if (retained.kind != PLN_RUNTIME_TENSOR &&
-        retained.kind != PLN_RUNTIME_ABSENT)
-      return pln_diag_error(
-          r->engine, PLN_ERR_UNSUPPORTED, NULL,
-          "operator '%s' cannot be evaluated: an operand is not a tensor",
-          pln_op_row(r->engine, n->data)->name);
-    r->args[i] =
-        retained.kind == PLN_RUNTIME_TENSOR ? retained.of.tensor : NULL;
+  bool joins =
+      n->count == 1 || pln_op_row(r->engine, n->data)->traits & PLN_TRAIT_JOIN;
+  *count = 0;
+  for (uint32_t i = 0; i < n->count; i++) {
+    pln_runtime_value value;
+    PLN_TRY(read_operand(r, act, args[i], &value));
+    if (value.kind != PLN_RUNTIME_TUPLE || !joins) {
+      PLN_TRY(add_argument(r, n, &value, count));
+      continue;
+    }
+    for (uint32_t k = 0; k < value.of.cell->count; k++)
+      PLN_TRY(add_argument(r, n, &value.of.cell->items[k], count));
   }
   return PLN_OK;
 }
@@ -462,7 +469,8 @@ static pln_status add_to_profile(run *r, pln_ref node, pln_attrs attrs,
                             .attrs = attrs,
                             .n_args = count,
                             .args = r->args,
-                            .n_results = pln_n_results(&r->graph->nodes[node]),
+                            .n_results =
+                                pln_n_results(r->graph, &r->graph->nodes[node]),
                             .results = r->results};
   return pln_profile_add(r->engine->profile, &call, begin, pln_profile_clock());
 }
@@ -480,7 +488,7 @@ static pln_status call_operator(run *r, activation *act, pln_ref node,
                                 pln_runtime_value *out) {
   const pln_node *n = &act->plan->graph->nodes[node];
   const pln_op_info *row = pln_op_row(r->engine, n->data);
-  uint32_t k = n->results ? n->results : 1;
+  uint32_t k = pln_n_results(act->plan->graph, n);
   if (!row->kernel)
     return pln_diag_error(r->engine, PLN_ERR_UNSUPPORTED, NULL,
                           "operator '%s' cannot be evaluated", row->name);
@@ -502,7 +510,7 @@ static pln_status call_operator(run *r, activation *act, pln_ref node,
   if (r->engine->profile)
     status = add_to_profile(r, node, attrs, count, begin);
   if (status == PLN_OK)
-    return hold_results(r, n->results, out);
+    return hold_results(r, pln_n_fields(act->plan->graph, n), out);
   pln_tensors_release(k, r->results);
   return status;
 }

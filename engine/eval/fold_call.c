@@ -13,27 +13,38 @@ pln_ref pln_eval_skip_on_device(const pln_graph *graph, pln_ref node) {
   return node;
 }
 
-/* The operands, or the fields of the only operand when that is a Tuple, as in
- * Relay's concatenate. */
+/* The inputs that operand i stands for: the fields of a Tuple, as in Relay's
+ * concatenate, else itself. */
 static const pln_ref *inputs_of(const pln_graph *g, const pln_node *n,
-                                uint32_t *count) {
+                                uint32_t i, uint32_t *count) {
   const pln_ref *args = pln_operands(g, n);
-  bool joins = n->count == 1 && n->data &&
-               (pln_op_row(g->engine, n->data)->traits & PLN_TRAIT_JOIN);
-  const pln_node *only =
-      joins ? &g->nodes[pln_eval_skip_on_device(g, args[0])] : NULL;
-  bool tuple = only && only->kind == PLN_TUPLE;
-  *count = tuple ? only->count : n->count;
-  return tuple ? pln_operands(g, only) : args;
+  bool joins =
+      n->data && pln_op_row(g->engine, n->data)->traits & PLN_TRAIT_JOIN;
+  const pln_node *arg =
+      joins ? &g->nodes[pln_eval_skip_on_device(g, args[i])] : NULL;
+  bool tuple = arg && arg->kind == PLN_TUPLE;
+  *count = tuple ? arg->count : 1;
+  return tuple ? pln_operands(g, arg) : args + i;
+}
+
+static uint32_t count_inputs(const pln_graph *g, const pln_node *n) {
+  uint32_t sum = 0, count;
+  for (uint32_t i = 0; i < n->count; i++) {
+    (void)inputs_of(g, n, i, &count);
+    sum += count;
+  }
+  return sum;
 }
 
 static bool operands_constant(const pln_graph *g, const pln_node *n) {
   uint32_t count;
-  const pln_ref *args = inputs_of(g, n, &count);
-  for (uint32_t i = 0; i < count; i++) {
-    uint8_t kind = g->nodes[pln_eval_skip_on_device(g, args[i])].kind;
-    if (kind != PLN_CONSTANT && kind != PLN_ABSENT)
-      return false;
+  for (uint32_t i = 0; i < n->count; i++) {
+    const pln_ref *inputs = inputs_of(g, n, i, &count);
+    for (uint32_t k = 0; k < count; k++) {
+      uint8_t kind = g->nodes[pln_eval_skip_on_device(g, inputs[k])].kind;
+      if (kind != PLN_CONSTANT && kind != PLN_ABSENT)
+        return false;
+    }
   }
   return true;
 }
@@ -55,10 +66,11 @@ bool pln_eval_can_fold(const pln_graph *graph, pln_ref node, pln_refusal *why) {
 
 static bool all_have_type(const pln_graph *g, const pln_node *n,
                           pln_tensor *const *results) {
-  if (!n->results)
+  uint32_t fields = pln_n_fields(g, n);
+  if (!fields)
     return pln_tensor_fits(g->engine, results[0], n->type);
   uint32_t parts = pln_type_n_parts(g->engine, n->type);
-  for (uint32_t i = 0; i < n->results && i < parts; i++)
+  for (uint32_t i = 0; i < fields && i < parts; i++)
     if (!pln_tensor_fits(g->engine, results[i],
                          pln_type_part_at(g->engine, n->type, i)))
       return false;
@@ -68,8 +80,8 @@ static bool all_have_type(const pln_graph *g, const pln_node *n,
 /* A file may contain an ill-typed call; kernels never see it. */
 static pln_status check_types(const pln_graph *g, const pln_node *n) {
   pln_type few[PLN_FEW_ARGS] = {0}, *types = few;
-  size_t size = pln_n_results(n) * sizeof *types;
-  if (pln_n_results(n) > PLN_FEW_ARGS &&
+  size_t size = pln_n_results(g, n) * sizeof *types;
+  if (pln_n_results(g, n) > PLN_FEW_ARGS &&
       !(types = pln_mem_zeroed(g->engine, size)))
     return pln_nomem(g->engine);
   pln_infer call = {.engine = g->engine,
@@ -86,23 +98,30 @@ static pln_status check_types(const pln_graph *g, const pln_node *n) {
   return status == PLN_ERR_TYPE ? PLN_ERR_UNSUPPORTED : status;
 }
 
-static pln_status fold_call(const pln_graph *g, pln_ref node,
+static void list_inputs(const pln_graph *g, const pln_node *n,
+                        const pln_tensor **args) {
+  uint32_t count;
+  for (uint32_t i = 0; i < n->count; i++) {
+    const pln_ref *inputs = inputs_of(g, n, i, &count);
+    for (uint32_t k = 0; k < count; k++) {
+      const pln_node *arg = &g->nodes[pln_eval_skip_on_device(g, inputs[k])];
+      *args++ = arg->kind == PLN_CONSTANT ? g->tensors[arg->data] : NULL;
+    }
+  }
+}
+
+static pln_status fold_call(const pln_graph *g, pln_ref node, uint32_t count,
                             const pln_tensor **args, pln_tensor **results) {
   const pln_node *n = &g->nodes[node];
   size_t mark = pln_diag_count(g->engine);
-  uint32_t count;
-  const pln_ref *refs = inputs_of(g, n, &count);
-  for (uint32_t i = 0; i < count; i++) {
-    const pln_node *arg = &g->nodes[pln_eval_skip_on_device(g, refs[i])];
-    args[i] = arg->kind == PLN_CONSTANT ? g->tensors[arg->data] : NULL;
-  }
-  memset(results, 0, pln_n_results(n) * sizeof *results);
+  list_inputs(g, n, args);
+  memset(results, 0, pln_n_results(g, n) * sizeof *results);
   pln_status status = check_types(g, n);
   if (status == PLN_OK)
     status = pln_call_run(
         &(pln_prepared_call){g, n, n->attrs, count, args, results, true});
   if (status == PLN_OK && !all_have_type(g, n, results)) {
-    pln_tensors_release(pln_n_results(n), results);
+    pln_tensors_release(pln_n_results(g, n), results);
     status = PLN_ERR_UNSUPPORTED;
   }
   if (status == PLN_ERR_UNSUPPORTED)
@@ -112,13 +131,12 @@ static pln_status fold_call(const pln_graph *g, pln_ref node,
 
 pln_status pln_eval_call(const pln_graph *graph, pln_ref node,
                          pln_tensor **results) {
-  uint32_t n;
-  (void)inputs_of(graph, &graph->nodes[node], &n);
+  uint32_t n = count_inputs(graph, &graph->nodes[node]);
   const pln_tensor *few[PLN_FEW_ARGS], **args = few;
   if (n > PLN_FEW_ARGS &&
       !(args = pln_mem_new(graph->engine, n * sizeof *args)))
     return pln_nomem(graph->engine);
-  pln_status status = fold_call(graph, node, args, results);
+  pln_status status = fold_call(graph, node, n, args, results);
   if (args != few)
     pln_mem_free(graph->engine, args, n * sizeof *args);
   return status;

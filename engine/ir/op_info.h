@@ -26,9 +26,9 @@ enum {
   PLN_TRAIT_UNALIGNED = 1 << 11, /* its kernel accepts unaligned floats */
   /* Operand kinds other than tensors. PLN_TRAIT_DATA operators accept
    * containers too. */
-  PLN_TRAIT_JOIN = 1 << 12, /* its only operand may be a tuple of tensors */
-  PLN_TRAIT_BODY = 1 << 13, /* its last operand is a function */
-  PLN_TRAIT_ANY = 1 << 14,  /* operands of any type */
+  PLN_TRAIT_JOIN = 1 << 12,      /* operands may be tuples of tensors */
+  PLN_TRAIT_BODY = 1 << 13,      /* its last operand is a function */
+  PLN_TRAIT_ANY = 1 << 14,       /* operands of any type */
   PLN_TRAIT_CONTAINER = 1 << 15, /* sequences, optionals, maps */
   /* From here on one bit per operand, for the first PLN_INTEGER_OPERANDS: the
    * operand is a shape, an axis or an index, of integers in ONNX and in

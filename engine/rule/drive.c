@@ -9,6 +9,7 @@
  * A rule is refused if it would build more calls than it makes dead, unless it
  * is declared to grow the graph. */
 
+#include "eval/call.h"
 #include "ir/graph/describe.h"
 #include "ir/infer/apply.h"
 #include "ir/provenance/rule_application.h"
@@ -115,7 +116,7 @@ pln_status pln_rule_fold(pln_rule_driver *r, pln_ref *node) {
   if (!b)
     return PLN_ERR_NOMEM;
   bool fits = false;
-  if (!g->nodes[*node].results && pln_eval_can_fold(g, *node, &why))
+  if (!pln_n_fields(g, &g->nodes[*node]) && pln_eval_can_fold(g, *node, &why))
     PLN_TRY(fits_budget(r, g, *node, &fits));
   if (!fits)
     return PLN_OK;

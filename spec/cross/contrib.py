@@ -464,5 +464,117 @@ def cdist(rng):
                 {"metric": rng.choice(["euclidean", "sqeuclidean"])})
 
 
+# --------------------------------------------------------------------------------------- ONNX's in another form, others
+
+
+@case
+def grid_sample(rng):
+    x, grid = floats(rng, 2, 3, 5, 4), rng.uniform(-1.3, 1.3, (2, 3, 6, 2)).astype(np.float32)
+    return Call("GridSample", [x, grid], {
+        "align_corners": flag(rng), "mode": str(rng.choice(["bilinear", "nearest", "bicubic"])),
+        "padding_mode": str(rng.choice(["zeros", "border", "reflection"]))})
+
+
+@case
+def pad(rng):
+    x = floats(rng, *(int(n) for n in rng.integers(3, 6, 2)))
+    mode = str(rng.choice(["constant", "reflect", "edge"]))
+    pads = rng.integers(0, 3, 4).astype(np.int64)
+    return Call("Pad", [x, pads] + ([np.array([2.5], np.float32)] if flag(rng) else []), {"mode": mode})
+
+
+@case
+def range_(rng):
+    dtype = rng.choice([np.float32, np.int64, np.int32])
+    return Call("Range", [np.array(2, dtype), np.array(9, dtype)] + ([np.array(3, dtype)] if flag(rng) else []))
+
+
+@case
+def unique(rng):
+    return Call("Unique", [rng.integers(0, 5, int(rng.integers(1, 12))).astype(np.float32)], outputs=3)
+
+
+@case
+def unfold_tensor(rng):
+    x = floats(rng, 4, 5, 6)
+    return Call("UnfoldTensor", [x], {"dim": int(rng.integers(-3, 3)), "size": int(rng.integers(1, 5)),
+                                      "step": int(rng.integers(1, 4))})
+
+
+@case
+def crop_and_resize(rng):
+    boxes = rng.uniform(-0.2, 1.2, (3, 4)).astype(np.float32)
+    images = rng.integers(0, 2, 3).astype(np.int32)
+    size = rng.integers(1, 5, 2).astype(np.int32)
+    return Call("CropAndResize", [floats(rng, 2, 3, 6, 5), boxes, images, size],
+                {"mode": str(rng.choice(["bilinear", "nearest"])), "extrapolation_value": 0.5})
+
+
+@case
+def conv_transpose_with_dynamic_pads(rng):
+    x, w = floats(rng, 2, 4, 5, 4), floats(rng, 4, 3, 3, 2)
+    pads = rng.integers(0, 2, 4).astype(np.int64)
+    return Call("ConvTransposeWithDynamicPads", [x, w, pads, maybe(rng, floats(rng, 6))],
+                {"group": 2, "strides": [2, 1]})
+
+
+@case
+def matmul_integer16(rng):
+    m, k, n = (int(i) for i in rng.integers(1, 6, 3))
+    return Call("MatMulInteger16", [quantised(rng, np.int16, m, k) // 8, quantised(rng, np.int16, k, n) // 8])
+
+
+@case
+def murmur_hash3(rng):
+    dtype = rng.choice([np.int32, np.uint32, np.int64, np.uint64, np.float32, np.float64])
+    return Call("MurmurHash3", [rng.integers(0, 1 << 30, small_shape(rng)).astype(dtype)],
+                {"seed": int(rng.integers(0, 100))})
+
+
+@case
+def murmur_hash3_of_strings(rng):
+    texts = np.array(["", "a", "ab", "abc", "abcd", "abcde", "a longer text \u00e4"], object)
+    return Call("MurmurHash3", [texts], {"seed": int(rng.integers(0, 100)), "positive": flag(rng)})
+
+
+@case
+def ngram_repeat_block(rng):
+    ids = rng.integers(0, 4, (2, int(rng.integers(1, 16)))).astype(np.int64)
+    return Call("NGramRepeatBlock", [ids, floats(rng, 2, 4)], {"ngram_size": int(rng.integers(1, 4))})
+
+
+@case
+def qembed_layer_normalization(rng):
+    hidden, steps, dtype = 16, 5, rng.choice([np.uint8, np.int8])
+    ids = rng.integers(0, 7, (2, steps)).astype(np.int32)
+    segments = maybe(rng, rng.integers(0, 2, (2, steps)).astype(np.int32))
+    tables = [quantised(rng, dtype, 7, hidden), quantised(rng, dtype, 8, hidden),
+              quantised(rng, dtype, 2, hidden) if segments is not None else None,
+              quantised(rng, dtype, hidden), quantised(rng, dtype, hidden)]
+    scales = [None if t is None else np.array(0.01 * (i + 1), np.float32) for i, t in enumerate(tables)]
+    zeros = [None if t is None else quantised(rng, dtype).reshape(()) for t in tables]
+    mask = maybe(rng, (rng.random((2, steps)) < 0.7).astype(np.int32))
+    return Call("QEmbedLayerNormalization", [ids, segments] + tables + [mask] + scales + zeros, outputs=2)
+
+
+@case
+def dynamic_quantize_lstm(rng):
+    inputs, hidden, steps, both = 6, 5, 4, flag(rng)
+    batch = 1  # states of a batch are rounded by ranges of their own, as threads share them
+    dtype, n = rng.choice([np.uint8, np.int8]), 1 + both
+    channels = (4 * hidden,) if dtype == np.int8 and flag(rng) else ()
+    w = weights_of(rng, dtype, n, inputs, 4 * hidden)
+    r = weights_of(rng, dtype, n, hidden, 4 * hidden)
+    scale = lambda: np.abs(floats(rng, n, *channels, scale=0.01)) + np.float32(0.002)
+    zero = lambda: np.zeros((n, *channels), dtype) if channels else np.full((n,), 3 if dtype == np.int8 else 120, dtype)
+    attributes = {"hidden_size": hidden, "direction": "bidirectional" if both else "forward"}
+    if not both and flag(rng):
+        attributes["direction"] = "reverse"
+    return Call("DynamicQuantizeLSTM", [
+        floats(rng, steps, batch, inputs), w, r, maybe(rng, floats(rng, n, 8 * hidden)), None,
+        maybe(rng, floats(rng, n, batch, hidden)), maybe(rng, floats(rng, n, batch, hidden)),
+        maybe(rng, floats(rng, n, 3 * hidden)), scale(), zero(), scale(), zero()], attributes, outputs=3)
+
+
 if __name__ == "__main__":
     sys.exit(run(CASES, "contrib"))

@@ -68,6 +68,28 @@ def @main() { qnn.quantize(2f, 0.5f, 1, out_dtype="int8") }]])
   end)
 end)
 
+describe("qnn.concatenate", function()
+  local text = "qnn.concatenate((%a, %b), (0.5f, 1f), (0, 1), 0.5f, 0, axis=1)"
+  local inputs = { chars { { 2, -4 } }, chars { { 3 } } }
+  computes("brings its tensors to one scale", text, inputs, { { 2, -4, 4 } })
+  computes("takes tuples that a function returns", [[
+      let %pair = (fn (%x, %y) { (%x, %y) })(%a, %b);
+      qnn.concatenate(%pair, (0.5f, 1f), (0, 1), 0.5f, 0, axis=1)]], inputs, { { 2, -4, 4 } })
+  refuses("needs a scale for each tensor",
+    "qnn.concatenate((%a, %b), (0.5f, 1f, 2f), (0, 1), 0.5f, 0, axis=1)", inputs,
+    "'qnn.concatenate', operand 1: expected 2 fields, got 3")
+
+  it("folds with fold_qnn only", function()
+    local x = pl.const(pl.tensor({ 3 }, "int8"))
+    local call = pl.op.qnn.concatenate(pl.tuple { x }, pl.tuple { pl.const(1.) },
+      pl.tuple { pl.const(0, "int32") }, pl.const(0.5), pl.const(0, "int32"))
+    local mod = pl.module { main = pl.func({}, call) }
+    assert.equal("Call", pl.passes.FoldConstant()(mod).main.body.kind)
+    local folded = pl.passes.FoldConstant { fold_qnn = true } (mod).main.body
+    assert.same({ 6 }, folded.data:to_table())
+  end)
+end)
+
 describe("fixed_point_multiply", function()
   refuses("is of int32", "fixed_point_multiply(%a, multiplier=1, shift=0)", { longs { 1 } },
     "'fixed_point_multiply' is not implemented for int64")

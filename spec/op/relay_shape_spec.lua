@@ -123,6 +123,42 @@ describe("parts", function()
     { six }, "'nn.space_to_batch_nd': the blocks do not match the operand")
 end)
 
+describe("grids", function()
+  local two, three = floats { 1, 2 }, floats { 3, 4, 5 }
+  computes("have a tensor for each vector", "meshgrid((%a, %b))", { two, three },
+    { { 1, 1, 1 }, { 2, 2, 2 } }, { { 3, 4, 5 }, { 3, 4, 5 } })
+  computes("run along the second axis first", 'meshgrid((%a, %b), indexing="xy")', { two, three },
+    { { 1, 2 }, { 1, 2 }, { 1, 2 } }, { { 3, 3 }, { 4, 4 }, { 5, 5 } })
+  computes("take numbers as vectors of one", "(meshgrid((%a, %b, %a))).1",
+    { floats(7), two }, { { { 1 }, { 2 } } })
+  computes("take a tuple that a variable is bound to", "let %t = (%a, %b); meshgrid(%t)",
+    { two, floats { 3 } }, { { 1 }, { 2 } }, { { 3 }, { 3 } })
+  refuses("take vectors", "meshgrid((%a, %b))", { two, floats { { 1 } } },
+    "'meshgrid', operand 1: expected rank 1 or less, got 2")
+
+  it("are folded, and projected", function()
+    local mod = assert(pl.parse [[
+#[version = "0.0.5"]
+def @main() { let %v = cast(2f, dtype="int32"); (meshgrid((%v, 3))).0 }]])
+    local body = pl.passes.FoldConstant()(mod).main.body
+    assert.equal("Constant", body.kind)
+    assert.same({ { 2 } }, body.data:to_table())
+    local whole = pl.passes.FoldConstant()(assert(pl.parse [[
+#[version = "0.0.5"]
+def @main() { meshgrid((2, 3)) }]])).main.body
+    assert.equal("Tuple", whole.kind)
+  end)
+
+  it("are evaluated by PartialEvaluate", function()
+    local mod = assert(pl.parse [[
+#[version = "0.0.5"]
+def @main() { meshgrid((2, 3)) }]])
+    local x, y = pl.eval(pl.passes.PartialEvaluate()(mod))
+    assert.same({ { 2 } }, x:to_table())
+    assert.same({ { 3 } }, y:to_table())
+  end)
+end)
+
 describe("shapes that operands say", function()
   computes("fill", "(dyn.zeros(%a, shape=[], dtype=\"int32\"), dyn.ones(%a, shape=[]))",
     { longs { 2 } }, { 0, 0 }, { 1, 1 })

@@ -97,6 +97,32 @@ describe("Winograd's transform", function()
     end
   end)
 
+  it("convolves over three axes as nn.conv3d does", function()
+    -- Depths of 1, 2 and 9 are not transformed.
+    for _, form in ipairs { { 3, 3, 2 }, { 3, 3, 4 }, { 5, 5, 2 }, { 1, 3, 2 }, { 2, 3, 4 },
+      { 9, 3, 3 } } do
+      local depth, window, tile = table.unpack(form)
+      local x = random_tensor("float32", -1., 1., 2, 3, 9, 8, 7)
+      local w = random_tensor("float32", -1., 1., 4, 3, depth, window, window)
+      local attrs = ("padding=[1, 2, 0, 3, 0, 1], channels=4, kernel_size=[%d, %d, %d]")
+        :format(depth, window, window)
+      local plain = evaluate(("nn.conv3d(%%a, %%b, %s)"):format(attrs), x, w)
+      local fast = evaluate(([[
+        %%0 = nn.contrib_conv3d_winograd_weight_transform(%%b, tile_size=%d);
+        nn.contrib_conv3d_winograd_without_weight_transform(%%a, %%0, tile_size=%d, %s)]])
+        :format(tile, tile, attrs), x, w)
+      assert_near(plain, fast, 1e-2)
+    end
+  end)
+
+  refuses("of three axes has unit strides", [[
+    %0 = nn.contrib_conv3d_winograd_weight_transform(%b, tile_size=2);
+    nn.contrib_conv3d_winograd_without_weight_transform(%a, %0, tile_size=2, strides=[2, 1, 1],
+      channels=1, kernel_size=[1, 3, 3])]],
+    { { "float32", { { { { { 1, 2, 3 }, { 4, 5, 6 }, { 7, 8, 9 } } } } } },
+      { "float32", { { { { { 1, 2, 3 }, { 4, 5, 6 }, { 7, 8, 9 } } } } } } },
+    "strides, dilation or tile_size do not match the operands")
+
   refuses("has points for tiles of up to 8",
     "nn.contrib_conv2d_winograd_weight_transform(%a, tile_size=9)",
     { { "float32", { { { { 1, 0, 0 }, { 0, 0, 0 }, { 0, 0, 4 } } } } } }, "no matrices")

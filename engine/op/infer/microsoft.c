@@ -76,6 +76,15 @@ pln_status pln_infer_fused_matmul(pln_infer *call) {
   return pln_result_tensor(call, 0, dtype, &out);
 }
 
+/* (x, weights, bias) */
+pln_status pln_infer_gemm_fast_gelu(pln_infer *call) {
+  pln_dtype dtype;
+  pln_shape shape;
+  PLN_TRY(pln_args_one_dtype(call, 0, 3, &dtype));
+  PLN_TRY(pln_infer_product_shape(call, 0, 1, &shape));
+  return pln_result_tensor(call, 0, dtype, &shape);
+}
+
 /* (x, weights, bias, summand) */
 pln_status pln_infer_fused_conv(pln_infer *call) {
   pln_dtype dtype;
@@ -190,12 +199,10 @@ pln_status pln_infer_simplified_norm(pln_infer *call) {
   return pln_result_tensor(call, 1, PLN_FLOAT32, &s);
 }
 
-/* (ids, segments, words, positions, segment table, gamma, beta, mask,
- * position ids). Results: the norm, the mask's sums, the embedding. */
-pln_status pln_infer_embed_layer_norm(pln_infer *call) {
-  static const uint32_t required[] = {2, 3, 5, 6};
+/* (ids, segments, words, positions, ...). Results: the norm, the mask's sums,
+ * the embedding. */
+static pln_status infer_embedding(pln_infer *call, pln_dtype dtype) {
   pln_shape ids, words, out;
-  PLN_TRY(require(call, PLN_COUNT(required), required));
   PLN_TRY(pln_arg_expect_rank(call, 0, 2));
   PLN_TRY(pln_arg_expect_rank(call, 2, 2));
   PLN_TRY(pln_arg_expect_rank(call, 3, 2));
@@ -209,9 +216,25 @@ pln_status pln_infer_embed_layer_norm(pln_infer *call) {
   if (words.rank == 2)
     out.dims[2] = words.dims[1];
   pln_shape counts = {1, {out.dims[0]}};
-  PLN_TRY(pln_result_tensor(call, 0, pln_arg_dtype(call, 2), &out));
+  PLN_TRY(pln_result_tensor(call, 0, dtype, &out));
   PLN_TRY(pln_result_tensor(call, 1, PLN_INT32, &counts));
-  return pln_result_tensor(call, 2, pln_arg_dtype(call, 2), &out);
+  return pln_result_tensor(call, 2, dtype, &out);
+}
+
+/* (ids, segments, words, positions, segment table, gamma, beta, mask,
+ * position ids) */
+pln_status pln_infer_embed_layer_norm(pln_infer *call) {
+  static const uint32_t required[] = {2, 3, 5, 6};
+  PLN_TRY(require(call, PLN_COUNT(required), required));
+  return infer_embedding(call, pln_arg_dtype(call, 2));
+}
+
+/* (ids, segments, words, positions, segment table, gamma, beta, mask), the
+ * scales of the five tables, their zero points. */
+pln_status pln_infer_qembed_layer_norm(pln_infer *call) {
+  static const uint32_t required[] = {2, 3, 5, 6, 8, 9, 11, 12, 13, 14, 16, 17};
+  PLN_TRY(require(call, PLN_COUNT(required), required));
+  return infer_embedding(call, pln_arg_dtype(call, 8));
 }
 
 /* --------------------------------------------------------------- attention */
@@ -480,12 +503,20 @@ static pln_status reduce_shape(const pln_infer *call, pln_shape *x) {
   return PLN_OK;
 }
 
-pln_status pln_infer_qlinear_reduce_mean(pln_infer *call) {
+static pln_status reduce_to(pln_infer *call, pln_dtype dtype) {
   pln_shape x;
   pln_arg_shape(call, 0, &x);
   if (x.rank >= 0)
     PLN_TRY(reduce_shape(call, &x));
-  return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &x);
+  return pln_result_tensor(call, 0, dtype, &x);
+}
+
+pln_status pln_infer_qlinear_reduce_mean(pln_infer *call) {
+  return reduce_to(call, pln_arg_dtype(call, 0));
+}
+
+pln_status pln_infer_reduce_sum_integer(pln_infer *call) {
+  return reduce_to(call, PLN_INT32);
 }
 
 /* As qlinear_conv; with channels_last, images are (batch, space...,

@@ -196,7 +196,7 @@ static pln_status fold_call(fold *f, pln_rewrite *rw, pln_ref *node) {
   const pln_graph *g = pln_rewrite_graph(rw);
   const pln_node *n = &g->nodes[*node];
   pln_tensor *few[FEW_RESULTS] = {NULL}, **results = few;
-  uint32_t n_results = n->results;
+  uint32_t n_results = pln_n_fields(g, n);
   size_t size = n_results * sizeof *results;
   pln_refusal why;
   if (is_never_folded(f, n))
@@ -318,36 +318,77 @@ static void store_integer_element(pln_dtype dtype, int64_t x, void *data,
     ((int64_t *)data)[i] = x;
   else if (dtype == PLN_INT32)
     ((int32_t *)data)[i] = (int32_t)x;
+  else if (dtype == PLN_FLOAT64)
+    ((double *)data)[i] = (double)x;
+  else if (dtype == PLN_FLOAT32)
+    ((float *)data)[i] = (float)x;
   else
     ((uint8_t *)data)[i] = x != 0;
 }
 
 static bool integer_in_range(pln_dtype dtype, int64_t x) {
-  return dtype == PLN_INT64 ||
+  return dtype == PLN_INT64 || dtype == PLN_FLOAT32 || dtype == PLN_FLOAT64 ||
          (dtype == PLN_INT32 && x >= INT32_MIN && x <= INT32_MAX) ||
          (dtype == PLN_BOOL && (x == 0 || x == 1));
 }
 
-/* The tensor that a node of this type and value always computes; NULL if type
- * and value disagree. */
-static pln_status value_tensor(pln_engine *e, pln_type type, pln_value value,
+/* The tensor of this type with these elements; NULL if they do not fit. */
+static pln_status value_tensor(pln_engine *e, pln_type type, uint32_t rank,
+                               uint32_t n, const pln_dim *elements,
                                pln_tensor **out) {
   pln_dtype dtype = pln_type_dtype(e, type);
-  uint32_t rank = pln_value_rank(e, value), n = pln_value_count(e, value);
-  const pln_dim *elements = pln_value_elements(e, value);
   *out = NULL;
   if (pln_type_rank(e, type) != (int32_t)rank)
     return PLN_OK;
   for (uint32_t i = 0; i < n; i++)
     if (!integer_in_range(dtype, elements[i]))
       return PLN_OK;
-  if (dtype != PLN_INT64 && dtype != PLN_INT32 && dtype != PLN_BOOL)
+  if (dtype != PLN_INT64 && dtype != PLN_INT32 && dtype != PLN_BOOL &&
+      dtype != PLN_FLOAT32 && dtype != PLN_FLOAT64)
     return PLN_OK;
   PLN_TRY(pln_tensor_new(e, dtype, rank, pln_type_dims(e, type), out));
   void *data = pln_tensor_writable(*out);
   for (uint32_t i = 0; i < n; i++)
     store_integer_element(dtype, elements[i], data, i);
   return PLN_OK;
+}
+
+/* The type of the operand whose extents a call asks for as floats, which have
+ * no symbolic value; 0: it is no such call, or not all of them are known. */
+static pln_type measured_type(const pln_graph *g, const pln_node *n) {
+  const pln_engine *e = g->engine;
+  pln_dtype dtype = pln_type_dtype(e, n->type);
+  if ((n->data != PLN_OP_SHAPE && n->data != PLN_OP_NDARRAY_SIZE &&
+       n->data != PLN_OP_VM_SHAPE_OF) ||
+      (dtype != PLN_FLOAT32 && dtype != PLN_FLOAT64) || n->count != 1 ||
+      pln_attrs_find(e, n->attrs, "start") ||
+      pln_attrs_find(e, n->attrs, "end"))
+    return 0;
+  pln_type type = g->nodes[g->operands[n->first]].type;
+  for (int32_t i = 0; i < pln_type_rank(e, type); i++)
+    if (!PLN_DIM_IS_CONST(pln_type_dims(e, type)[i]) ||
+        pln_type_dims(e, type)[i] == PLN_DIM_UNKNOWN)
+      return 0;
+  int32_t least = n->data == PLN_OP_VM_SHAPE_OF;
+  return pln_type_rank(e, type) >= least ? type : 0;
+}
+
+static pln_status measured_tensor(const pln_graph *g, const pln_node *n,
+                                  pln_tensor **out) {
+  pln_engine *e = g->engine;
+  pln_type type = measured_type(g, n);
+  const pln_dim *dims = type ? pln_type_dims(e, type) : NULL;
+  uint32_t rank = type ? (uint32_t)pln_type_rank(e, type) : 0;
+  pln_dim product = 1;
+  *out = NULL;
+  if (!type)
+    return PLN_OK;
+  if (n->data != PLN_OP_NDARRAY_SIZE)
+    return value_tensor(e, n->type, 1, rank, dims, out);
+  for (uint32_t i = 0; i < rank; i++)
+    if (__builtin_mul_overflow(product, dims[i], &product))
+      return PLN_OK;
+  return value_tensor(e, n->type, 0, 1, &product, out);
 }
 
 /* Replaces a call whose value is known; *done is true if it did. */
@@ -357,10 +398,15 @@ static pln_status fold_value(fold *f, pln_rewrite *rw, pln_ref *node,
   const pln_node *n = &g->nodes[*node];
   pln_value value = g->values[*node];
   pln_tensor *tensor;
-  if (!value || n->results || !is_constant_value(f->engine, value) ||
-      pln_flags_effect(n->flags) != PLN_EFFECT_NONE)
+  if (n->results || pln_flags_effect(n->flags) != PLN_EFFECT_NONE ||
+      (value && !is_constant_value(f->engine, value)))
     return PLN_OK;
-  PLN_TRY(value_tensor(f->engine, n->type, value, &tensor));
+  if (value)
+    PLN_TRY(value_tensor(f->engine, n->type, pln_value_rank(f->engine, value),
+                         pln_value_count(f->engine, value),
+                         pln_value_elements(f->engine, value), &tensor));
+  else
+    PLN_TRY(measured_tensor(g, n, &tensor));
   if (!tensor)
     return PLN_OK;
   *done = true;

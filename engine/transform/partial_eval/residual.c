@@ -126,9 +126,10 @@ static pln_status compute(pe_run *pe, pln_ref call, uint32_t n, pe_value **args,
   pln_status status = pln_call_run(
       &(pln_prepared_call){g, node, node->attrs, n, tensors, results, true});
   *done = status == PLN_OK;
-  for (uint32_t i = 0; i < pln_n_results(node) && *done; i++)
-    *done = results[i] && (node->results ||
-                           pln_tensor_fits(pe->engine, results[i], node->type));
+  bool tuple = pln_n_fields(g, node) > 0;
+  for (uint32_t i = 0; i < pln_n_results(g, node) && *done; i++)
+    *done = results[i] &&
+            (tuple || pln_tensor_fits(pe->engine, results[i], node->type));
   if (status == PLN_ERR_UNSUPPORTED)
     pln_diag_drop(pe->engine, mark);
   return status == PLN_ERR_UNSUPPORTED ? PLN_OK : status;
@@ -172,7 +173,8 @@ static pln_status compute_call(pe_run *pe, pln_ref call, uint32_t n,
                                pe_value **args, pe_value **out) {
   pln_engine *e = pe->engine;
   const pln_node node = pe->b->graph->nodes[call];
-  uint32_t k = pln_n_results(&node);
+  uint32_t k = pln_n_results(pe->b->graph, &node);
+  bool tuple = pln_n_fields(pe->b->graph, &node) > 0;
   size_t in = (n + (size_t)1) * sizeof(pln_tensor *);
   size_t to = k * sizeof(pln_tensor *);
   const pln_tensor **tensors = pln_mem_zeroed(e, in);
@@ -182,7 +184,7 @@ static pln_status compute_call(pe_run *pe, pln_ref call, uint32_t n,
                           ? compute(pe, call, n, args, tensors, results, &done)
                           : pln_nomem(e);
   if (status == PLN_OK)
-    status = done ? write_results(pe, call, node.results, k, results, out)
+    status = done ? write_results(pe, call, tuple, k, results, out)
                   : pe_bind(pe, PE_UNKNOWN, call, out);
   if (results)
     pln_tensors_release(k, results);

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#include "eval/eval.h"
+#include "eval/call.h"
 #include "transform/quantize/fake_quantization.h"
 
 /* ------------------------------------------------------------------ comparison
@@ -89,7 +89,7 @@ pln_ref pln_affine_fold(pln_qnn_call *q, pln_ref node) {
   pln_tensor *result[1] = {NULL};
   pln_refusal why;
   if (node == PLN_NONE || q->r.b->graph->nodes[node].kind != PLN_CALL ||
-      q->r.b->graph->nodes[node].results ||
+      pln_n_fields(q->r.b->graph, &q->r.b->graph->nodes[node]) ||
       !pln_eval_can_fold(q->r.b->graph, node, &why))
     return node;
   pln_status status = pln_eval_call(q->r.b->graph, node, result);

@@ -3,21 +3,15 @@
 
 local device = "computed by an Ethos-U only, whose arithmetic is not defined outside of it"
 local memory = "a step of TVM's virtual machine, which manages memory; it computes nothing"
-local winograd = "its operand is transformed by matrices that TVM derives from interpolation points"
 
 return {
   ["loop"] = false, ["scan"] = false, ["scan_batches"] = false, ["sequence_map"] = false,
   ["auto_scheduler_layout_transform"] = "its layouts are names of a schedule, without definition",
   ["meta_schedule_layout_transform"] = "its map of indices is an object of TVM",
-  ["meshgrid"] = "it has as many results as its operand has fields, which calls do not count",
-  ["sparse_fill_empty_rows"] = "TVM leaves the order of the filled rows to the target",
-  ["nn.sparse_conv2d"] = "TVM defines it for one layout of blocks by target",
-  ["nn.contrib_conv3d_winograd_without_weight_transform"] = winograd,
-  ["nn.contrib_conv2d_winograd_nnpack_weight_transform"] = "NNPACK's transform, by name only",
+  ["nn.contrib_conv2d_winograd_nnpack_weight_transform"] =
+    "the layout of its tiles is internal to NNPACK and differs from processor to processor",
   ["nn.dropout_raw"] = "TVM computes it nowhere; inference replaces nn.dropout",
-  ["image_decoder"] = "decoding of image files is left to the caller",
   ["qnn.contrib_dense_pack"] = "TVM defines it for Hexagon's packed weights only",
-  ["qnn.concatenate"] = "its operands are tuples; QNN canonicalisation replaces it",
   ["memory.kill"] = false, ["memory.alloc_storage"] = memory, ["memory.alloc_tensor"] = memory,
   ["vm.shape_func"] = memory, ["vm.invoke_tvm_op"] = memory,
   ["debug"] = "it calls a function of the host, which a module does not hold",

@@ -110,6 +110,21 @@ def @main(%x: float32) {
     becomes([[
 def @main(%x: Tensor[(2, 3), float32], %y: float32) { (ndarray_size(%x), ndarray_size(%y)) }]],
       "def @main(%x: Tensor[(2, 3), float32], %y: float32) { (6, 1) }")
+    becomes([[
+def @main(%x: Tensor[(2, 3), float32], %y: float32) {
+  (ndarray_size(%x, dtype="float32"), ndarray_size(%y, dtype="float32")) }]],
+      "def @main(%x: Tensor[(2, 3), float32], %y: float32) { (6f, 1f) }")
+    for _, dtype in ipairs { "int32", "int64", "float32", "float64" } do
+      for _, name in ipairs { "shape_of", "vm.shape_of" } do
+        local mod = fold(('def @main(%%x: Tensor[(2, 3), float32]) { %s(%%x, dtype="%s") }'):format(
+          name, dtype))
+        assert.equal("Constant", mod.main.body.kind)
+        assert.equal(dtype, mod.main.body.data.dtype)
+        assert.same({ 2, 3 }, mod.main.body.data:to_table())
+      end
+    end
+    stays 'def @main(%x: Tensor[(2, ?), float32]) { shape_of(%x, dtype="float32") }'
+    stays 'def @main(%x: Tensor[(2, ?), float32]) { vm.shape_of(%x, dtype="int64") }'
     local out = fold "def @main(%y: float32) { shape_of(%y) }"
     assert.equal("Tensor[(0), int32]", tostring(out.main.body.type))
     assert.equal("Constant", out.main.body.kind)

@@ -616,14 +616,3 @@ pln_status pln_kernel_upsample(pln_kernel_call *call) {
   PLN_TRY(read_upsampling(call, &r));
   return run_resizing(call, &r);
 }
-
-/* ---------------------------------------------------------------- decoding */
-
-/* The type of a decoded image; there is no kernel. */
-pln_status pln_infer_image_decoder(pln_infer *call) {
-  pln_shape out;
-  pln_shape_ranked(&out, 3);
-  bool grey = pln_call_string_is(call, "pixel_format", "RGB", "Grayscale");
-  out.dims[2] = grey ? 1 : 3;
-  return pln_result_tensor(call, 0, PLN_UINT8, &out);
-}

@@ -3,8 +3,8 @@
  *
  *     BiasGelu(x, b)   =>   nn.gelu(add(x, b))
  *
- * Semantics: ONNX Runtime's BiasGelu, FastGelu, QuickGelu, BiasSplitGelu,
- * BiasAdd, BiasSoftmax, BiasDropout. */
+ * Semantics: ONNX Runtime's BiasGelu, FastGelu, GemmFastGelu, QuickGelu,
+ * BiasSplitGelu, BiasAdd, BiasSoftmax, BiasDropout. */
 
 #include "op/kernel/composed.h"
 #include "op/kernel/half_as_float.h"
@@ -50,6 +50,22 @@ static pln_status fast_gelu(pln_kernel_call *call) {
 
 pln_status pln_kernel_fast_gelu(pln_kernel_call *call) {
   return pln_kernel_through_float(call, "0", fast_gelu);
+}
+
+/* (x, weights, bias) */
+static pln_status gemm_fast_gelu(pln_kernel_call *call) {
+  pln_composition s;
+  pln_composition_begin(&s, call);
+  const pln_tensor *y = pln_compose_binary(
+      &s, PLN_OP_MAT_MUL, pln_kernel_arg(call, 0), pln_kernel_arg(call, 1));
+  if (pln_kernel_arg(call, 2))
+    y = pln_compose_binary(&s, PLN_OP_ADD, y, pln_kernel_arg(call, 2));
+  pln_compose_string(&s, "approximate", "tanh");
+  return pln_composition_finish(&s, pln_compose_unary(&s, PLN_OP_GELU, y));
+}
+
+pln_status pln_kernel_gemm_fast_gelu(pln_kernel_call *call) {
+  return pln_kernel_through_float(call, "0", gemm_fast_gelu);
 }
 
 pln_status pln_kernel_quick_gelu(pln_kernel_call *call) {

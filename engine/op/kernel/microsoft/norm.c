@@ -4,9 +4,10 @@
  *         =>   nn.layer_norm(x + skip + bias, gamma, beta), and that sum
  *
  * Semantics: ONNX Runtime's SkipLayerNormalization,
- * SkipSimplifiedLayerNormalization, SimplifiedLayerNormalization and
- * EmbedLayerNormalization. Mean and deviation of skip norms are results of
- * training, which ONNX Runtime does not compute either. */
+ * SkipSimplifiedLayerNormalization, SimplifiedLayerNormalization,
+ * EmbedLayerNormalization and QEmbedLayerNormalization. Mean and deviation of
+ * skip norms are results of training, which ONNX Runtime does not compute
+ * either. */
 
 #include <math.h>
 
@@ -138,9 +139,9 @@ static const pln_tensor *rows_of(pln_composition *s, uint32_t table,
 }
 
 /* Without position ids, steps are counted from 0. */
-static const pln_tensor *positions(pln_composition *s) {
+static const pln_tensor *positions(pln_composition *s,
+                                   const pln_tensor *given) {
   const pln_tensor *ids = pln_kernel_arg(s->call, 0);
-  const pln_tensor *given = pln_kernel_arg(s->call, 8);
   int64_t steps[1] = {ids->dims[1]};
   pln_tensor *t = NULL;
   if (given)
@@ -181,7 +182,8 @@ pln_status pln_kernel_embed_layer_norm(pln_kernel_call *call) {
   if (!segments != !pln_kernel_arg(call, 4))
     return pln_kernel_refuse(call, "segments and their table come together");
   const pln_tensor *sum =
-      pln_compose_binary(&s, PLN_OP_ADD, rows_of(&s, 2, ids), positions(&s));
+      pln_compose_binary(&s, PLN_OP_ADD, rows_of(&s, 2, ids),
+                         positions(&s, pln_kernel_arg(call, 8)));
   if (segments)
     sum = pln_compose_binary(&s, PLN_OP_ADD, sum, rows_of(&s, 4, segments));
   const pln_tensor *y = normalize(&s, sum, pln_kernel_arg(call, 5),
@@ -189,5 +191,46 @@ pln_status pln_kernel_embed_layer_norm(pln_kernel_call *call) {
   if (s.status == PLN_OK)
     s.status = count_mask(call);
   pln_composition_set_result(&s, 2, sum);
+  return pln_composition_finish(&s, y);
+}
+
+/* Elements of a table as floats, whose scale and zero point are the operands
+ * `scale` and `scale` + 5. */
+static const pln_tensor *dequantized(pln_composition *s, const pln_tensor *x,
+                                     uint32_t scale) {
+  const pln_tensor *args[3] = {x, pln_kernel_arg(s->call, scale),
+                               pln_kernel_arg(s->call, scale + 5)};
+  for (uint32_t i = 1; i < 3; i++)
+    if (!args[i] || args[i]->count != 1)
+      pln_composition_refuse(s, "a scale or zero point is not one number");
+  return pln_compose_call(s, PLN_OP_DEQUANTIZE_LINEAR, 3, args);
+}
+
+enum { QUANTIZED_SCALES = 8 }; /* the operand that is the first scale */
+
+/* (ids, segments, words, positions, segment table, gamma, beta, mask), scales
+ * and zero points of the five tables */
+pln_status pln_kernel_qembed_layer_norm(pln_kernel_call *call) {
+  const pln_tensor *ids = pln_kernel_arg(call, 0);
+  const pln_tensor *segments = pln_kernel_arg(call, 1);
+  const uint32_t scale = QUANTIZED_SCALES;
+  pln_composition s;
+  pln_composition_begin(&s, call);
+  if (ids->rank != 2)
+    return pln_kernel_refuse(call, "the ids have rank %u, not 2", ids->rank);
+  if (!segments != !pln_kernel_arg(call, 4))
+    return pln_kernel_refuse(call, "segments and their table come together");
+  const pln_tensor *words = dequantized(&s, rows_of(&s, 2, ids), scale);
+  const pln_tensor *places = dequantized(&s, positions(&s, NULL), scale + 1);
+  const pln_tensor *sum = pln_compose_binary(&s, PLN_OP_ADD, words, places);
+  if (segments)
+    sum = pln_compose_binary(
+        &s, PLN_OP_ADD, sum,
+        dequantized(&s, rows_of(&s, 4, segments), scale + 2));
+  const pln_tensor *gamma = dequantized(&s, pln_kernel_arg(call, 5), scale + 3);
+  const pln_tensor *beta = dequantized(&s, pln_kernel_arg(call, 6), scale + 4);
+  const pln_tensor *y = normalize(&s, sum, gamma, beta, (double)1e-12f);
+  if (s.status == PLN_OK)
+    s.status = count_mask(call);
   return pln_composition_finish(&s, y);
 }

@@ -196,6 +196,12 @@ typedef struct pool {
   size_t n_row;
   char *none;   /* a row of neutral elements of the same length */
   void *counts; /* counted taps along the last axis, in the dtype */
+  bool maximum; /* reducing an element twice changes nothing */
+  size_t group; /* planes that are pooled together */
+  /* Not 0: images of two axes are padded and reduced as one long row. Then
+   * `row` holds two of `group` planes, `high` rows of n_row elements each, and
+   * neutral elements behind them, `flat` elements in all. */
+  size_t flat, high;
 } pool;
 
 /* The taps along each outer axis at one position. */
@@ -293,27 +299,121 @@ static void pool_row(const pool *p, const char *plane, const int64_t *position,
   p->loops->finish(out, n, t->count, p->counts, p->p);
 }
 
+/* Pools n planes; false if a stop is requested. */
+static bool pool_by_rows(const pool *p, size_t n, const char *in, char *out) {
+  size_t step = (size_t)p->axis[p->outer].out * p->size, done = 0;
+  size_t from = p->in_plane * p->size, to = p->out_plane * p->size;
+  size_t row = (size_t)p->axis[p->outer].in;
+  int64_t position[PLN_MAX_RANK] = {0};
+  taps t;
+  do {
+    find_taps(p, position, &t);
+    if (pln_is_stopped_after(p->engine, &done, n * row * (size_t)t.count))
+      return false;
+    for (size_t k = 0; k < n; k++)
+      pool_row(p, in + k * from, position, &t, out + k * to);
+    out += step;
+  } while (next_position(p, position));
+  return true;
+}
+
+/* ------------------------------------------------------------ small images */
+
+/* Copies rows of each of n planes from one layout to another. */
+static void copy_plane_rows(size_t n, size_t rows, size_t bytes,
+                            const char *from, size_t from_row,
+                            size_t from_plane, char *to, size_t to_row,
+                            size_t to_plane) {
+  for (size_t k = 0; k < n && bytes; k++)
+    for (size_t r = 0; r < rows; r++)
+      memcpy(to + k * to_plane + r * to_row,
+             from + k * from_plane + r * from_row, bytes);
+}
+
+/* Reduces all rows of `from` along the outer axis: as if they were one, because
+ * a step along that axis is n_row elements everywhere. */
+static void reduce_flat(const pool *p, const char *from, size_t n, char *to) {
+  size_t window = (size_t)p->axis[0].window;
+  size_t step = (size_t)p->axis[0].dilation * p->n_row * p->size;
+  const void *rows[AT_FIRST];
+  for (size_t k = 0; k < window;) {
+    size_t most = k ? AT_ONCE : AT_FIRST, first = k;
+    for (size_t i = 0; i < most; i++)
+      rows[i] = k < window ? from + k++ * step : from;
+    (first ? p->loops->more : p->loops->first)(to, rows, n, p->p);
+  }
+}
+
+/* Finishes the results of n planes, row by row. */
+static void finish_flat(const pool *p, size_t n, char *out) {
+  size_t row = (size_t)p->axis[1].out, plane = p->out_plane * p->size;
+  taps t;
+  if (p->loops->finish == no_finish)
+    return;
+  for (int64_t r = 0; r < p->axis[0].out; r++) {
+    find_taps(p, &r, &t);
+    for (size_t k = 0; k < n; k++)
+      p->loops->finish(out + k * plane + (size_t)r * row * p->size, row,
+                       t.count, p->counts, p->p);
+  }
+}
+
+/* Pools n planes of two axes without strides; results of positions between
+ * planes and rows are computed and dropped. */
+static void pool_flat(const pool *p, size_t n, const char *in, char *out) {
+  const pln_sliding_window *a = &p->axis[0], *b = &p->axis[1];
+  size_t row = p->n_row * p->size, count = n * p->high * p->n_row;
+  size_t plane = p->high * row, length = (size_t)b->in * p->size;
+  size_t result = (size_t)b->out * p->size;
+  char *padded = p->row, *reduced = padded + p->flat * p->size;
+  p->loops->clear(padded, p->flat);
+  copy_plane_rows(n, (size_t)a->in, length, in, length, p->in_plane * p->size,
+                  padded + (size_t)a->before * row + (size_t)p->pad * p->size,
+                  row, plane);
+  reduce_flat(p, padded, count, reduced);
+  p->loops->clear(reduced + count * p->size, p->flat - count);
+  p->loops->along(padded, reduced, count, b);
+  copy_plane_rows(n, (size_t)a->out, result, padded, row, plane, out, result,
+                  p->out_plane * p->size);
+  finish_flat(p, n, out);
+}
+
+/* The bytes of planes that are pooled together. */
+enum { NEAR = 1 << 14 };
+
+/* Images of two axes whose rows are so short that calls for each of them would
+ * cost more than their elements. */
+static void plan_flat(pool *p) {
+  enum { SHORT = 32 };
+  const pln_sliding_window *a = &p->axis[0], *b = &p->axis[1];
+  /* Without others, the loops reduce AT_FIRST rows and then AT_ONCE more. */
+  bool whole = a->window >= AT_FIRST && (a->window - AT_FIRST) % AT_ONCE == 0;
+  if (!(p->maximum || whole) || p->outer != 1 || a->stride != 1 ||
+      b->stride != 1 || a->before < 0 || b->before < 0 || a->after < 0 ||
+      b->after < 0 || p->n_row > SHORT || a->out + a->reach > 2 * SHORT)
+    return;
+  size_t reach = (size_t)(a->out - 1 + a->reach);
+  size_t covered = (size_t)(a->before + a->in);
+  p->high = reach > covered ? reach : covered;
+  size_t most = 2 * NEAR / (p->high * p->n_row * p->size) + 1;
+  p->group = most < p->group ? most : p->group;
+  p->flat = p->group * p->high * p->n_row + (size_t)a->reach * p->n_row +
+            (size_t)b->reach;
+}
+
 /* Pools all planes. For small planes the loop over positions is the outer one:
  * taps are found once per position. */
 static void pool_planes(const pool *p, size_t planes, const char *in,
                         char *out) {
-  enum { NEAR = 1 << 14 }; /* bytes */
-  size_t step = (size_t)p->axis[p->outer].out * p->size;
-  size_t from = p->in_plane * p->size, to = p->out_plane * p->size;
-  size_t group = from < NEAR ? NEAR / (from + 1) + 1 : 1;
-  for (size_t i = 0; i < planes; i += group) {
-    size_t n = planes - i < group ? planes - i : group, at = 0;
-    int64_t position[PLN_MAX_RANK] = {0};
-    size_t done = 0, row = (size_t)p->axis[p->outer].in;
-    taps t;
-    do {
-      find_taps(p, position, &t);
-      if (pln_is_stopped_after(p->engine, &done, n * row * (size_t)t.count))
-        return;
-      for (size_t k = i; k < i + n; k++)
-        pool_row(p, in + k * from, position, &t, out + k * to + at);
-      at += step;
-    } while (next_position(p, position));
+  size_t from = p->in_plane * p->size, to = p->out_plane * p->size, done = 0;
+  for (size_t i = 0; i < planes; i += p->group) {
+    size_t n = planes - i < p->group ? planes - i : p->group;
+    if (!p->flat && !pool_by_rows(p, n, in + i * from, out + i * to))
+      return;
+    if (p->flat && pln_is_stopped_after(p->engine, &done, p->flat))
+      return;
+    if (p->flat)
+      pool_flat(p, n, in + i * from, out + i * to);
   }
 }
 
@@ -359,7 +459,7 @@ static void pool_part(void *ud, size_t part, uint32_t worker) {
   const shared_planes *s = ud;
   pool p = *s->pool;
   size_t first = part * s->step, left = s->planes - first;
-  p.row += worker * p.n_row * p.size;
+  p.row += worker * (p.flat ? 2 * p.flat : p.n_row) * p.size;
   pool_planes(&p, left < s->step ? left : s->step,
               s->in + first * p.in_plane * p.size,
               s->out + first * p.out_plane * p.size);
@@ -380,7 +480,7 @@ static void share_planes(pln_engine *engine, const pool *p, size_t planes,
   pln_parallel_for(engine, (planes + s.step - 1) / s.step, pool_part, &s);
 }
 
-/* Allocates the row and the counts, computes, and frees them. */
+/* Allocates the rows and the counts, computes, and frees them. */
 static pln_status run_pool_loop(const pln_kernel_call *call,
                                 const pln_tensor *x, pool *p, void *out) {
   const pln_sliding_window *last = &p->axis[p->outer];
@@ -389,9 +489,15 @@ static pln_status run_pool_loop(const pln_kernel_call *call,
   int64_t reach = (last->out - 1) * last->stride + last->reach;
   int64_t covered = p->pad + last->in;
   p->n_row = (size_t)(reach > covered ? reach : covered);
+  size_t from = p->in_plane * p->size;
+  size_t planes = (size_t)x->dims[0] * (size_t)x->dims[1];
+  p->group = from < NEAR ? NEAR / (from + 1) + 1 : 1;
+  p->group = planes < p->group ? planes : p->group;
+  plan_flat(p);
   size_t row = p->n_row * p->size, counts = (size_t)last->out * p->size;
   size_t workers = pln_parallel_workers(call->engine);
-  size_t bytes = counts + (1 + workers) * row;
+  size_t own = p->flat ? 2 * p->flat * p->size : row;
+  size_t bytes = counts + row + workers * own;
   char *store = pln_mem_new(call->engine, bytes);
   if (!store)
     return pln_nomem(call->engine);
@@ -399,9 +505,8 @@ static pln_status run_pool_loop(const pln_kernel_call *call,
   p->none = store + counts;
   p->row = p->none + row;
   count_last(p);
-  p->loops->clear(p->none, (1 + workers) * p->n_row);
-  share_planes(call->engine, p, (size_t)x->dims[0] * (size_t)x->dims[1],
-               x->data, out);
+  p->loops->clear(p->none, p->flat ? p->n_row : (1 + workers) * p->n_row);
+  share_planes(call->engine, p, planes, x->data, out);
   pln_mem_free(call->engine, store, bytes);
   return PLN_OK;
 }
@@ -459,7 +564,7 @@ static pln_status max_pool(pln_kernel_call *call) {
   static const loops by_dtype[PLN_N_DTYPES] = {PLN_INT_TYPES(MAX_OF)
                                                    PLN_FLOAT_TYPES(MAX_OF)};
   const pln_tensor *x = pln_kernel_arg(call, 0);
-  pool p = {.loops = &by_dtype[x->dtype]};
+  pool p = {.loops = &by_dtype[x->dtype], .maximum = true};
   PLN_TRY(run_pool(call, &p));
   return call->n_results > 1 ? pln_pool_indices(call) : PLN_OK;
 }

@@ -81,24 +81,45 @@ static void step_sequence(const pln_recurrence *run, const cell_loops *loops,
   loops->multiply(h, o, n);
 }
 
-static void lstm_cell_step(pln_recurrence *run) {
+/* Adds `left` times R to the gates, and computes the states. */
+static void step_from(pln_recurrence *run, const char *left) {
   const pln_recurrent *l = run->layer;
   bool coupled = pln_kernel_int(l->call, "input_forget", 0) != 0;
-  pln_recurrent_add(run, run->state[0], 0);
+  pln_recurrent_add(run, left, 0);
   for (size_t b = 0; b < l->batch; b++)
     if (pln_recurrent_lasts(run, b))
       step_sequence(run, find_loops(l->dtype), coupled, b);
 }
 
-static pln_status lstm(pln_kernel_call *call) {
-  static const pln_cell cell = {.gates = 4,
-                                .split = 4,
-                                .functions = 3,
-                                .fallback = {"Sigmoid", "Tanh", "Tanh"},
-                                .cells = true,
-                                .bound = 4,
-                                .step = lstm_cell_step};
+static void lstm_cell_step(pln_recurrence *run) {
+  step_from(run, run->state[0]);
+}
+
+static void rounded_cell_step(pln_recurrence *run) {
+  const pln_recurrent *l = run->layer;
+  pln_round_to_bytes((const float *)run->state[0], (float *)run->spare,
+                     l->batch * l->hidden);
+  step_from(run, run->spare);
+}
+
+static pln_status run_lstm(pln_kernel_call *call,
+                           void (*step)(pln_recurrence *run)) {
+  const pln_cell cell = {.gates = 4,
+                         .split = 4,
+                         .functions = 3,
+                         .fallback = {"Sigmoid", "Tanh", "Tanh"},
+                         .cells = true,
+                         .bound = 4,
+                         .step = step};
   return pln_recurrent_run(call, &cell);
+}
+
+static pln_status lstm(pln_kernel_call *call) {
+  return run_lstm(call, lstm_cell_step);
+}
+
+pln_status pln_lstm_rounded_run(pln_kernel_call *call) {
+  return run_lstm(call, rounded_cell_step);
 }
 
 pln_status pln_kernel_lstm(pln_kernel_call *call) {

@@ -67,6 +67,13 @@ struct pln_recurrence {
 pln_status pln_recurrent_run(pln_kernel_call *call,
                              const pln_cell *cell) PLN_CHECKED;
 
+/* As lstm, whose operands are (x, w, r, ...) with the state rounded to 8 bits
+ * in each step (lstm.c). */
+pln_status pln_lstm_rounded_run(pln_kernel_call *call) PLN_CHECKED;
+/* Rounds n floats to the 256 numbers that their range and 0 span, as
+ * dynamic_quantize_linear and dequantize_linear do. */
+void pln_round_to_bytes(const float *from, float *to, size_t n);
+
 /* For the step functions of cell types. */
 
 /* The gates of a sequence at the current step. */

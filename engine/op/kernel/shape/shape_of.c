@@ -1,7 +1,7 @@
 /* shape_of.c: shape_of, size, constant, constant_of_shape, eye_like. Called
  * through ops.def. */
 
-#include "op/kernel/kernel.h"
+#include "op/kernel/composed.h"
 
 /* ----------------------------------------------------------------- shape_of */
 
@@ -38,12 +38,23 @@ pln_status pln_infer_shape_of(pln_infer *call) {
                              pln_arg_dims(call, 0) + begin);
 }
 
-/* Returns integers as a tensor of int32 or int64. */
+/* Returns integers as a tensor of another dtype. */
+static pln_status give_cast(pln_kernel_call *call, pln_dtype dtype,
+                            uint32_t rank, int64_t n, const int64_t *ints) {
+  pln_composition s;
+  pln_composition_begin(&s, call);
+  const pln_tensor *x = pln_compose_vector(&s, (uint32_t)n, ints);
+  if (rank == 0)
+    x = pln_compose_reshape(&s, x, 0, &n);
+  return pln_composition_finish(&s, pln_compose_cast(&s, x, dtype));
+}
+
+/* Returns integers, a vector or a number. */
 static pln_status give_ints(pln_kernel_call *call, pln_dtype dtype,
                             uint32_t rank, int64_t n, const int64_t *ints) {
   void *data;
   if (dtype != PLN_INT32 && dtype != PLN_INT64)
-    return pln_kernel_no_dtype(call, dtype);
+    return give_cast(call, dtype, rank, n, ints);
   PLN_TRY(pln_kernel_result(call, 0, dtype, rank, &n, &data));
   for (int64_t i = 0; i < n; i++)
     if (dtype == PLN_INT64)

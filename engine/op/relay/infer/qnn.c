@@ -39,11 +39,24 @@ pln_status pln_infer_qnn_dense(pln_infer *call) {
                            pln_call_dtype(call, "out_dtype", PLN_INT32), &x);
 }
 
+/* The number of fields of a tuple; -1: its type is unknown, or another. */
+static int64_t fields_of(const pln_infer *call, uint32_t i) {
+  pln_type type = pln_arg_type(call, i);
+  return pln_type_get_kind(call->engine, type) == PLN_TYPE_TUPLE
+             ? (int64_t)pln_type_n_parts(call->engine, type)
+             : -1;
+}
+
 /* (tensors, their scales, their zero points, scale, zero point): the tensors
  * concatenated. */
 pln_status pln_infer_qnn_concatenate(pln_infer *call) {
   if (call->fields)
     return PLN_OK;
+  int64_t n = fields_of(call, 0);
+  for (uint32_t i = 1; i < 3; i++)
+    if (n >= 0 && fields_of(call, i) >= 0 && fields_of(call, i) != n)
+      return pln_arg_error(call, i, "expected %lld fields, got %lld",
+                           (long long)n, (long long)fields_of(call, i));
   pln_infer joined = *call;
   joined.n_args = 1;
   joined.operands = NULL;

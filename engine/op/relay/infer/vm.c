@@ -79,8 +79,11 @@ pln_status pln_infer_ndarray_shape(pln_infer *call) {
     out.dims[0] = rank;
   if (rank == 0)
     out.rank = 0;
-  return pln_result_tensor(call, 0, pln_call_dtype(call, "dtype", PLN_INT64),
-                           &out);
+  PLN_TRY(pln_result_tensor(call, 0, pln_call_dtype(call, "dtype", PLN_INT64),
+                            &out));
+  return rank > 0 ? pln_infer_set_value(call, 1, (uint32_t)rank,
+                                        pln_arg_dims(call, 0))
+                  : PLN_OK;
 }
 
 /* --------------------------------------------------------- random operators:

@@ -1,7 +1,8 @@
 /* indexing.c: kernels of Relay's operators on indices: argwhere, unravel_index,
  * invert_permutation, searchsorted, sparse_to_dense, sequence_mask, adv_index;
- * setting slices and diagonals; dilation and sliding windows. Called through
- * ops.def; types are in relay/infer/index.c, that of adv_index is here. */
+ * setting slices and diagonals; dilation, sliding windows and meshgrid. Called
+ * through ops.def; types are in relay/infer/index.c, that of adv_index is here.
+ */
 
 #include "op/kernel/composed.h"
 #include "op/kernel/indices.h"
@@ -556,4 +557,33 @@ pln_status pln_kernel_sliding_window(pln_kernel_call *call) {
   }
   memcpy(view.dims, dims, view.rank * sizeof *dims);
   return pln_strided_result_copy(call, 0, x, x->data, view.rank, dims, &view);
+}
+
+/* ----------------------------------------------------------------- meshgrid */
+
+/* The axis of the grid along which vector `i` runs. */
+static uint32_t grid_axis_of(const pln_kernel_call *call, uint32_t i) {
+  bool swapped = call->n_args > 1 && i < 2 &&
+                 pln_kernel_string_is(call, "indexing", "ij", "xy");
+  return swapped ? 1 - i : i;
+}
+
+pln_status pln_kernel_meshgrid(pln_kernel_call *call) {
+  uint32_t rank = call->n_args;
+  int64_t dims[PLN_MAX_RANK];
+  if (rank < 1 || rank > PLN_MAX_RANK || call->n_results != rank)
+    return refuse_operands(call);
+  for (uint32_t i = 0; i < rank; i++) {
+    const pln_tensor *x = pln_kernel_arg(call, i);
+    if (!x || x->rank > 1)
+      return refuse_operands(call);
+    dims[grid_axis_of(call, i)] = x->rank ? x->dims[0] : 1;
+  }
+  for (uint32_t i = 0; i < rank; i++) {
+    const pln_tensor *x = pln_kernel_arg(call, i);
+    pln_strided view = {.rank = rank};
+    view.from[grid_axis_of(call, i)] = 1;
+    PLN_TRY(pln_strided_result_copy(call, i, x, x->data, rank, dims, &view));
+  }
+  return PLN_OK;
 }

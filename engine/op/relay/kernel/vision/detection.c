@@ -1,4 +1,4 @@
-/* vision.c: kernels of Relay's detection operators: vision.yolo_reorg,
+/* detection.c: kernels of Relay's detection operators: vision.yolo_reorg,
  * vision.multibox_prior, vision.multibox_transform_loc,
  * vision.get_valid_counts. Called through ops.def; types are in
  * relay/infer/image.c.
@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-#include "op/relay/kernel/vision.h"
+#include "op/relay/kernel/vision/vision.h"
 
 /* -------------------------------------------------------------- reordering */
 

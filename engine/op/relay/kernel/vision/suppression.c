@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "op/relay/kernel/vision.h"
+#include "op/relay/kernel/vision/vision.h"
 
 /* NaN is below all numbers. */
 static int compare_scored(const void *left, const void *right) {

@@ -1,9 +1,9 @@
-/* sparse.c: Relay's operators on sparse matrices in CSR form (values, column
+/* matrix.c: Relay's operators on sparse matrices in CSR form (values, column
  * indices, row starts) or BSR (the values are blocks). Types, and kernels that
  * go through a dense product. Called through ops.def. */
 
-#include "op/kernel/composed.h"
 #include "op/kernel/indices.h"
+#include "op/relay/kernel/window.h"
 
 /* -------------------------------------------------------------------- types */
 
@@ -105,11 +105,11 @@ typedef struct sparse {
 static bool read_sparse(const pln_kernel_call *call, sparse *m) {
   const pln_tensor *v = pln_kernel_arg(call, 1);
   *m = (sparse){v, pln_kernel_arg(call, 2), pln_kernel_arg(call, 3), 1, 1};
-  if (v->rank == 3) {
+  if (v->rank > 1)
     m->high = v->dims[1];
+  if (v->rank > 2)
     m->wide = v->dims[2];
-  }
-  return (v->rank == 1 || v->rank == 3) && m->columns->rank == 1 &&
+  return v->rank >= 1 && v->rank <= 3 && m->columns->rank == 1 &&
          m->begins->rank == 1 && m->begins->count > 0 &&
          m->columns->dims[0] == v->dims[0] && m->high > 0 && m->wide > 0 &&
          pln_element_size((pln_dtype)v->dtype) > 0 && v->dtype != PLN_STRING;
@@ -171,6 +171,39 @@ pln_status pln_kernel_sparse_dense(pln_kernel_call *call) {
   pln_compose_int(&s, "transB", 1);
   return pln_composition_finish(
       &s, pln_compose_binary(&s, PLN_OP_GEMM, left ? w : x, left ? x : w));
+}
+
+/* (image, values, columns, begins). The rows of the matrix are filters: of
+ * windows with channels last for NHWC, and first for NCHW. Pads keep the
+ * extents. Blocks without an axis of columns are one column wide. */
+pln_status pln_kernel_sparse_conv_2d(pln_kernel_call *call) {
+  const pln_tensor *x = pln_kernel_arg(call, 0);
+  bool last = pln_kernel_string_is(call, "layout", "NHWC", "NHWC");
+  const char *layout = last ? "NHWC" : "NCHW", *kernel = last ? "OHWI" : "OIHW";
+  int64_t window[2], pads[4];
+  sparse m;
+  pln_composition s;
+  if (!read_sparse(call, &m) || m.values->rank == 1 || x->rank != 4 ||
+      !pln_relay_ints(call, "kernel_size", 2, 1, window) || window[0] < 1 ||
+      window[1] < 1 || window[0] > INT16_MAX || window[1] > INT16_MAX)
+    return pln_kernel_refuse(call, "the matrix or the window is not valid");
+  int64_t channels = x->dims[last ? 3 : 1], width;
+  if (__builtin_mul_overflow(channels, window[0] * window[1], &width))
+    return pln_kernel_refuse(call, "the window is too large");
+  for (uint32_t i = 0; i < 4; i++)
+    pads[i] = (window[i % 2] - (i < 2)) / 2;
+  pln_composition_begin(&s, call);
+  const pln_tensor *w = written_out(&s, &m, width);
+  int64_t filters = w ? w->dims[0] : 0;
+  const int64_t dims[2][4] = {{filters, channels, window[0], window[1]},
+                              {filters, window[0], window[1], channels}};
+  w = pln_compose_reshape(&s, w, 4, dims[last]);
+  w = pln_compose_layout(&s, w, pln_text(kernel), pln_text("OIHW"));
+  x = pln_compose_layout(&s, x, pln_text(layout), pln_text("NCHW"));
+  pln_compose_ints(&s, "pads", 4, pads);
+  const pln_tensor *y = pln_compose_binary(&s, PLN_OP_CONV, x, w);
+  return pln_composition_finish(
+      &s, pln_compose_layout(&s, y, pln_text("NCHW"), pln_text(layout)));
 }
 
 /* (x, values, columns, begins) */

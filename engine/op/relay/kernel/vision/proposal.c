@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-#include "op/relay/kernel/vision.h"
+#include "op/relay/kernel/vision/vision.h"
 
 typedef struct box {
   float x1, y1, x2, y2, score;

@@ -1,6 +1,6 @@
-/* sparse_index.c: kernels of Relay's operators on indices of sparse tensors:
+/* index.c: kernels of Relay's operators on indices of sparse tensors:
  * nn.sparse_transpose, sparse_reshape, sparse_fill_empty_rows. Called through
- * ops.def; types are in sparse.c.
+ * ops.def; types are in matrix.c.
  *
  * Semantics: TVM's TOPI. */
 
@@ -159,4 +159,108 @@ pln_status pln_kernel_sparse_reshape(pln_kernel_call *call) {
   set_cast(&s, 1, pln_compose_vector(&s, (uint32_t)to->count, new),
            (pln_dtype)to->dtype);
   return pln_composition_end(&s);
+}
+
+/* ---------------------------------------------------------------- empty rows
+ */
+
+/* The sparse tensor that is filled, and where the rows go. */
+typedef struct filling {
+  const pln_tensor *indices, *values, *other;
+  int64_t rows;
+  size_t rank, size; /* of a value */
+  int64_t *to_indices;
+  char *to_values;
+} filling;
+
+/* Row of element i; -1 if it is out of range or below that before. */
+static int64_t row_at(const filling *f, size_t i, int64_t before) {
+  int64_t row;
+  if (!pln_index_at(f->indices, i * f->rank, f->rows, &row) || row < before)
+    return -1;
+  return row;
+}
+
+/* The number of rows without an element; -1 if rows do not ascend. */
+static int64_t count_empty_rows(const filling *f) {
+  int64_t used = 0, before = -1;
+  for (size_t i = 0; i < f->values->count; i++) {
+    int64_t row = row_at(f, i, before < 0 ? 0 : before);
+    if (row < 0)
+      return -1;
+    used += row != before;
+    before = row;
+  }
+  return f->rows - used;
+}
+
+static void fill_row(filling *f, int64_t row) {
+  memset(f->to_indices, 0, f->rank * sizeof *f->to_indices);
+  f->to_indices[0] = row;
+  memcpy(f->to_values, f->other->data, f->size);
+  f->to_indices += f->rank;
+  f->to_values += f->size;
+}
+
+static void copy_element(filling *f, size_t i) {
+  for (size_t k = 0; k < f->rank; k++)
+    (void)pln_tensor_int(f->indices, i * f->rank + k, f->to_indices++);
+  memcpy(f->to_values, (const char *)f->values->data + i * f->size, f->size);
+  f->to_values += f->size;
+}
+
+/* Elements of the filled rows stand between the others, by row. */
+static void fill_rows(filling *f, int64_t *empty) {
+  size_t i = 0;
+  int64_t row = 0;
+  for (int64_t r = 0; r < f->rows; r++) {
+    bool any = false;
+    for (; i < f->values->count &&
+           pln_index_at(f->indices, i * f->rank, f->rows, &row) && row == r;
+         i++, any = true)
+      copy_element(f, i);
+    if (!any)
+      fill_row(f, r);
+    empty[r] = !any;
+  }
+}
+
+static bool read_filling(const pln_kernel_call *call, filling *f) {
+  const pln_tensor *shape = pln_kernel_arg(call, 2);
+  *f = (filling){.indices = pln_kernel_arg(call, 0),
+                 .values = pln_kernel_arg(call, 1),
+                 .other = pln_kernel_arg(call, 3)};
+  f->size = pln_element_size((pln_dtype)f->values->dtype);
+  if (f->indices->rank != 2 || f->values->rank != 1 || shape->rank != 1 ||
+      f->indices->dims[0] != f->values->dims[0] || f->indices->dims[1] < 1 ||
+      f->indices->dims[1] != shape->dims[0] || f->other->count != 1 ||
+      f->other->dtype != f->values->dtype || f->values->dtype == PLN_STRING ||
+      f->size == 0)
+    return false;
+  f->rank = (size_t)shape->dims[0];
+  return pln_tensor_int(shape, 0, &f->rows) && f->rows >= 0;
+}
+
+/* (indices, values, shape, default), of which rows ascend; the third result has
+ * 1 for a row that was filled. */
+pln_status pln_kernel_sparse_fill_empty_rows(pln_kernel_call *call) {
+  filling f;
+  void *indices, *values, *empty;
+  if (call->n_results != 3 || !read_filling(call, &f))
+    return pln_kernel_refuse(call, "the operands do not match each other");
+  int64_t more = count_empty_rows(&f);
+  if (more < 0)
+    return pln_kernel_refuse(
+        call, "rows do not ascend, or one lies outside of the shape");
+  int64_t dims[2] = {f.values->dims[0], (int64_t)f.rank};
+  if (__builtin_add_overflow(dims[0], more, &dims[0]))
+    return pln_kernel_refuse(call, "the shape is too large");
+  PLN_TRY(pln_kernel_unset(call, 0, PLN_INT64, 2, dims, &indices));
+  PLN_TRY(
+      pln_kernel_unset(call, 1, (pln_dtype)f.values->dtype, 1, dims, &values));
+  PLN_TRY(pln_kernel_unset(call, 2, PLN_INT64, 1, &f.rows, &empty));
+  f.to_indices = indices;
+  f.to_values = values;
+  fill_rows(&f, empty);
+  return PLN_OK;
 }

@@ -1,7 +1,7 @@
 /* vision.h: what the kernels of Relay's detection operators share. */
 
-#ifndef PLN_OP_RELAY_KERNEL_VISION_H
-#define PLN_OP_RELAY_KERNEL_VISION_H
+#ifndef PLN_OP_RELAY_KERNEL_VISION_VISION_H
+#define PLN_OP_RELAY_KERNEL_VISION_VISION_H
 
 #include "op/kernel/composed.h"
 
