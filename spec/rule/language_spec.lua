@@ -157,6 +157,22 @@ describe("a condition", function()
     assert.is_true(holds "larger(2, 3) == 3 and smaller(2, 3) == 2")
   end)
 
+  it("has a function for positions that are constant", function()
+    local table = pl.const(pl.tensor({ { 1, 2 }, { 3, 4 } }, "float32"))
+    local function taken(i, condition)
+      local rules = { "take(?w, ?i, axis=0) => ?w where " .. condition }
+      local x = pl.op.take(table, i, { axis = 0 })
+      local _, counts = pl.rules(rules):apply(pl.module { main = pl.func({}, x) }, {})
+      return counts[1].applied == 1
+    end
+    local ints = pl.const(pl.tensor({ 0, 1 }, "int64"))
+    assert.is_true(taken(ints, "in_range(?i, 0, 2)"))
+    assert.is_true(taken(ints, "in_range(?i, 0, ?w.shape[0])"))
+    assert.is_false(taken(ints, "in_range(?i, 1, 2)"))
+    assert.is_false(taken(ints, "in_range(?i, 0, 1)"))
+    assert.is_false(taken(ints, "in_range(?w, 0, 9)"))
+  end)
+
   it("may be a Lua function, with the match", function()
     local seen
     local rules = { { "nn.softmax(?x, axis=?a) => ?x", where = function(m)

@@ -46,6 +46,15 @@ return {
     reason = "indices that are computed enumerate all positions in order" },
   { "gather_grid: gather_nd(...)", native = "gather_grid",
     reason = "coordinates that are computed enumerate all positions in order" },
+  { "take_rows_of_slice: take(?w:const, ?s@strided_slice(?i:const, ?b, ?e, ?a:const, "
+    .. "?rest...), axis=0) => strided_slice(take(?w, ?i, axis=0), ?b, ?e, ?a, ?rest..., **?s) "
+    .. "where ?s.uses == 1 and ?w.uses == 1 and ?i.rank >= 1 and ?i.size <= ?w.shape[0] and "
+    .. "in_range(?i, 0, ?w.shape[0]) and sorted(?a.value)[0] >= 0",
+    reason = "rows at constant positions are constant; some of them are a slice" },
+  { "take_before_new_axis: take(?w:const, ?e@expand_dims(?i, axes=?a), axis=0) => "
+    .. "expand_dims(take(?w, ?i, axis=0), axes=normalize(?a, ?e.rank)) where ?i.rank >= 1 and "
+    .. "?e.uses == 1",
+    reason = "a new axis comes behind a take, where operators broadcast without it" },
   { "take_all: take(...)", native = "take_all", reason = "every position is taken in order" },
   { "take_through_transpose: take(...)", native = "take_through_transpose",
     reason = "a position of a transposed axis is one of the axis itself" },
