@@ -268,8 +268,7 @@ static pln_status call_in_range(const call *c) {
   const pln_graph *g = pln_rule_graph(c->m);
   int64_t x;
   if (c->args[0].kind != PLN_VALUE_NODE || !is_const_int(c, 1) ||
-      !is_const_int(c, 2) ||
-      g->nodes[c->args[0].v.node].kind != PLN_CONSTANT)
+      !is_const_int(c, 2) || g->nodes[c->args[0].v.node].kind != PLN_CONSTANT)
     return PLN_OK;
   const pln_tensor *t = g->tensors[g->nodes[c->args[0].v.node].data];
   if (t->external || t->count > MAX_POSITIONS)

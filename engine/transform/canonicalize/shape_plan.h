@@ -32,7 +32,7 @@ typedef struct pln_shape_step {
 typedef struct pln_extent_source {
   pln_ref node;
   uint32_t axis;
-  uint32_t next; /* the next one of the same dim, or 0 */
+  uint32_t next;  /* the next one of the same dim, or 0 */
   bool is_needed; /* its elements are used, whatever reads its shape */
 } pln_extent_source;
 
@@ -55,8 +55,8 @@ typedef struct pln_shape_plan {
   uint32_t n_steps, cap_steps;
   uint32_t *parts;
   uint32_t n_parts, cap_parts;
-  uint32_t cost;    /* steps that are calls */
-  pln_ref before;   /* sources that may be used come before this node */
+  uint32_t cost;  /* steps that are calls */
+  pln_ref before; /* sources that may be used come before this node */
   pln_shape_sources from;
   pln_idmap *whole; /* by value: shapes that are read as a whole anyway */
 } pln_shape_plan;

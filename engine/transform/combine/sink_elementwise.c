@@ -116,8 +116,8 @@ static pln_ref first_sinkable(const sink_sweep *s, pln_ref concat) {
 static bool mark_sinks(const sink_sweep *s, pln_ref concat, pln_ref call,
                        bool *sinks) {
   const pln_graph *g = s->graph;
-  bool idempotent = pln_op_row(s->engine, g->nodes[call].data)->traits &
-                    PLN_TRAIT_IDEMPOTENT;
+  bool idempotent =
+      pln_op_row(s->engine, g->nodes[call].data)->traits & PLN_TRAIT_IDEMPOTENT;
   pln_dtype dtype = dtype_at(s, pln_operand(g, call, 0));
   uint32_t n = 0;
   for (uint32_t i = 0; i < g->nodes[concat].count; i++) {

@@ -497,9 +497,8 @@ static void find_extents(const flatten_rows *f, row_region *r) {
     r->is_vector = is_rows_vector(f, i, r->first);
     bool is_tensor = !r->is_vector && is_rows_tensor(f, i, r->first);
     bool is_longer = is_tensor && rank_at(f, i) > rows;
-    if (!r->is_vector &&
-        (!is_tensor ||
-         (r->extents != PLN_NONE && !(r->is_longer && !is_longer))))
+    if (!r->is_vector && (!is_tensor || (r->extents != PLN_NONE &&
+                                         !(r->is_longer && !is_longer))))
       continue;
     r->extents = i;
     r->is_longer = is_longer;
