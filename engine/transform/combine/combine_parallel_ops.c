@@ -155,6 +155,13 @@ static void add_member(pln_region *r, pln_ref node) {
     t->lead = r->k - 1;
 }
 
+/* Lists, such as the shapes of reshapes, are not counted. */
+static bool is_list(const pln_graph *g, pln_ref constant) {
+  const pln_node *n = &g->nodes[constant];
+  return g->tensors[n->data]->bytes <= 1024 &&
+         pln_dtype_is_integer(pln_type_dtype(g->engine, n->type));
+}
+
 /* Bytes of constants that are concatenated, and of those among them that
  * nothing else uses. */
 static void count_weights(const pln_combine *c, const pln_region *r,
@@ -167,7 +174,7 @@ static void count_weights(const pln_combine *c, const pln_region *r,
                                                        : 0;
            a < g->nodes[node].count; a++) {
         pln_ref arg = pln_operand(g, node, a);
-        if (g->nodes[arg].kind != PLN_CONSTANT)
+        if (g->nodes[arg].kind != PLN_CONSTANT || is_list(g, arg))
           continue;
         size_t size = g->tensors[g->nodes[arg].data]->bytes;
         *bytes += size;

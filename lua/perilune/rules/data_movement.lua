@@ -55,6 +55,9 @@ return {
     .. "expand_dims(take(?w, ?i, axis=0), axes=normalize(?a, ?e.rank)) where ?i.rank >= 1 and "
     .. "?e.uses == 1",
     reason = "a new axis comes behind a take, where operators broadcast without it" },
+  { "topk_extent: ?s@shape_of(topk(?x, ?k).0 | topk(?x, ?k).1) => ?k "
+    .. "where ?x.rank == 1 and ?k.dtype == ?s.dtype and ?s.shape == [1]",
+    reason = "as many elements are left as the operator is asked for" },
   { "take_all: take(...)", native = "take_all", reason = "every position is taken in order" },
   { "take_through_transpose: take(...)", native = "take_through_transpose",
     reason = "a position of a transposed axis is one of the axis itself" },

@@ -139,6 +139,17 @@ describe("CombineParallelOps", function()
     keeps({ x }, pl.tuple(op.nn.matmul(x, w), product(2), product(3), w))
   end)
 
+  it("counts no shapes of reshapes that others use among them", function()
+    local shape = ints(0, 0, 128, 32)
+    local function product(seed)
+      return op.reshape(op.nn.matmul(x, filled({ 8, 4096 }, nil, seed)), shape)
+    end
+    local other = op.reshape(op.concatenate({ x, x, x, x }, { axis = 2 }), ints(0, 0, 1, 32))
+    local out = combine({ x }, pl.tuple(product(1), product(2), other,
+      op.reshape(op.tile(other, ints(1, 1, 128, 1)), shape)))
+    assert.matches("^nn.matmul reshape split", calls(out))
+  end)
+
   it("does not round 16-bit floats where nothing was moved", function()
     local y = var("y", { 3, 8 }, "float16")
     local function relu(seed)

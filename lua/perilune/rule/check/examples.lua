@@ -6,6 +6,16 @@ core.internal()
 
 local examples = {}
 
+-- -------------------------------------------------------------------- extents
+
+-- The number of elements that are left of a vector.
+function examples.topk_extent(g)
+  local op, n = g.op, g:size() + 1
+  local x, k = g:var("float32", { n }), g:ints(1 + g:below(n))
+  local values, positions = op.topk(x, k, { axis = g:pick { 0, -1 }, n_results = 2 }):unpack()
+  return op.shape_of(g:pick { values, positions })
+end
+
 -- --------------------------------------------------------------------- reshapes
 
 -- A product of the flattened leading axes, with weights as they are or transposed.
