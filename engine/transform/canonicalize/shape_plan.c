@@ -381,13 +381,48 @@ static uint32_t first_added(const sum_terms *s) {
   return k;
 }
 
+/* Returns true if b is a // k. */
+static pln_status is_quotient(const pln_shape_plan *p, pln_dim a, pln_dim b,
+                              int64_t k, bool *out) {
+  pln_dim quotient;
+  PLN_TRY(pln_dim_binary(p->engine, PLN_DIM_FLOORDIV, a, k, &quotient));
+  *out = quotient != PLN_DIM_UNKNOWN && quotient == b;
+  return PLN_OK;
+}
+
+/* The elements are a - k * (a // k), which is the remainder; *a and *k. */
+static pln_status read_remainder(const pln_shape_plan *p, const sum_terms *s,
+                                 wanted_value *a, wanted_value *k, bool *out) {
+  *out = false;
+  if (s->n != 2 || s->terms[0].degree != 1 || s->terms[1].degree != 1 ||
+      s->terms[0].sign * s->terms[1].sign != -1 || !is_filled(&s->constants, 0))
+    return PLN_OK;
+  uint32_t added = s->terms[0].sign > 0 ? 0 : 1;
+  const sum_term *x = &s->terms[added], *y = &s->terms[1 - added];
+  if (!is_filled(&x->coefs, 1))
+    return PLN_OK;
+  *a = x->factors[0];
+  *k = y->coefs;
+  for (uint32_t i = 0; i < a->n; i++) {
+    PLN_TRY(is_quotient(p, a->elements[i], y->factors[0].elements[i],
+                        k->elements[i], out));
+    if (!*out)
+      return PLN_OK;
+  }
+  return PLN_OK;
+}
+
 /* All elements are sums of the same form: what is added comes first. */
 static pln_status plan_dim_sums(pln_shape_plan *p, const wanted_value *w,
                                 uint32_t *out) {
   sum_terms s;
   wanted_value sum, addend;
+  bool remainder;
   if (!read_sums(p, w, &s))
     return PLN_OK;
+  PLN_TRY(read_remainder(p, &s, &sum, &addend, &remainder));
+  if (remainder)
+    return plan_call(p, w, PLN_OP_MOD, &sum, &addend, out);
   uint32_t first = first_added(&s);
   if (first == s.n && is_filled(&s.constants, 0))
     return PLN_OK;

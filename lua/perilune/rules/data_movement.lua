@@ -5,6 +5,8 @@ return {
     reason = "the permutation is the identity", source = "ONNX eliminate_nop_transpose" },
   { "merge_transpose: transpose(...)", native = "merge_transpose",
     reason = "two permutations are one", source = "ONNX fuse_consecutive_transposes" },
+  { "merge_behind: transpose(...)", native = "merge_behind",
+    reason = "axes that are merged between two transposes are merged behind one" },
   { "no_pad: ?r@nn.pad(?x) => ?x where every(?r.pads, 0)",
     reason = "nothing is added", source = "ONNX eliminate_nop_pad" },
   { "full_slice: strided_slice(...)", native = "full_slice",

@@ -91,6 +91,15 @@ function examples.sink_reshape(g)
   return g.op.reshape(moved, { newshape = { b, c, a, d } })
 end
 
+-- Axes that are merged between two transposes.
+function examples.merge_behind(g)
+  local a, b, c, d = g:extent(), g:size(), g:size(), g:extent()
+  local moved = g.op.transpose(g:var("float32", { a, b, c, d }), { axes = { 2, 0, 1, 3 } })
+  local first = g:pick { true, false }
+  local merged = g.op.reshape(moved, { newshape = first and { c * a, b, d } or { c, a, b * d } })
+  return g.op.transpose(merged, { axes = g:pick { { 1, 0, 2 }, { 2, 0, 1 }, { 2, 1, 0 } } })
+end
+
 -- An axis that is split, and moves as a whole.
 function examples.split_behind(g)
   local a, b, c, d = g:size(), g:size(), g:size(), g:size()
