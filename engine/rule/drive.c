@@ -25,7 +25,8 @@ pln_rewrite *pln_rule_driver_rewrite(const pln_rule_driver *run) {
 }
 
 uint32_t pln_rule_driver_uses(const pln_rule_driver *run, pln_ref node) {
-  return node < run->uses.n ? run->uses.now[node] : 0;
+  uint32_t uses = node < run->uses.n ? run->uses.now[node] : 0;
+  return run->lets.n ? pln_rule_bound_uses(run, node, uses) : uses;
 }
 
 pln_ref pln_rule_driver_old(const pln_rule_driver *run) {
@@ -542,7 +543,7 @@ static pln_status try_all(pln_rule_driver *r, pln_ref node, pln_ref *out) {
 static pln_status try_rules(pln_rule_driver *r, pln_ref node, pln_ref *out) {
   uint32_t count, root;
   *out = PLN_NONE;
-  if (r->options->naive)
+  if (r->options->naive || r->options->lets)
     return try_all(r, node, out);
   const pln_graph *g = r->rw->b ? r->rw->b->graph : r->rw->old;
   PLN_TRY(find_root(r, g, node, &root));
@@ -613,6 +614,8 @@ static pln_status visit_node(void *ud, pln_rewrite *rw, pln_ref old,
   } else {
     PLN_TRY(rewrite_node(r, node));
   }
+  if (r->options->lets)
+    PLN_TRY(pln_rule_note_let(r, *node));
   if (!r->counting)
     return PLN_OK;
   r->counted = old + 1;
@@ -645,8 +648,8 @@ static void forget_places(const pln_rule_driver *r) {
 
 static pln_status sweep(pln_rule_driver *r, const pln_graph *graph,
                         pln_graph **out) {
-  bool all =
-      r->options->naive || r->options->explain || r->options->number_values;
+  bool all = r->options->naive || r->options->explain ||
+             r->options->number_values || r->options->lets;
   pln_mutator m = {.ud = r,
                    .visit = visit_node,
                    .next = all ? NULL : next_node_to_visit,
@@ -660,6 +663,7 @@ static pln_status sweep(pln_rule_driver *r, const pln_graph *graph,
   if (r->counting)
     pln_use_counts_end(&r->uses);
   pln_rule_forget_roots(r, graph);
+  pln_rule_forget_lets(r);
   pln_mem_free(r->engine, r->other_results,
                r->other_results ? graph->n_nodes : 0);
   r->other_results = NULL;
@@ -691,7 +695,7 @@ pln_status pln_rules_apply(const pln_rule_set *set, const pln_graph *graph,
                        .set = set,
                        .options = options,
                        .watched = pln_rules_watched(e)};
-  bool all = options->naive || options->explain;
+  bool all = options->naive || options->explain || options->lets;
   pln_status status = all ? pln_rule_set_read_all(set) : PLN_OK;
   if (status == PLN_OK)
     status = make_room(&r);

@@ -261,6 +261,27 @@ static pln_status call_halves(const call *c) {
   return give_bool(c, halves_agree(t, data, (double)c->args[1].v.i));
 }
 
+/* Of at most MAX_POSITIONS elements, so that a match takes no time that depends
+ * on data. */
+static pln_status call_in_range(const call *c) {
+  enum { MAX_POSITIONS = 1 << 16 };
+  const pln_graph *g = pln_rule_graph(c->m);
+  int64_t x;
+  if (c->args[0].kind != PLN_VALUE_NODE || !is_const_int(c, 1) ||
+      !is_const_int(c, 2) || g->nodes[c->args[0].v.node].kind != PLN_CONSTANT)
+    return PLN_OK;
+  const pln_tensor *t = g->tensors[g->nodes[c->args[0].v.node].data];
+  if (t->external || t->count > MAX_POSITIONS)
+    return PLN_OK;
+  for (size_t i = 0; i < t->count; i++) {
+    if (!pln_tensor_int(t, i, &x))
+      return PLN_OK;
+    if (x < c->args[1].v.i || x >= c->args[2].v.i)
+      return give_bool(c, false);
+  }
+  return give_bool(c, true);
+}
+
 static pln_status call_every(const call *c) {
   bool all_known = true;
   if (!is_list(c, 0) || c->args[1].kind != PLN_VALUE_INT)

@@ -51,15 +51,16 @@ bool pln_rule_uniform(const pln_graph *g, pln_ref node, double *out) {
   return true;
 }
 
-/* Returns true if broadcasting with this constant, operand `i` of the call,
- * does not change the shape of another operand: a number in a pattern stands
- * for a scalar. */
-static bool keeps_shape(const pln_graph *g, pln_ref call, uint32_t i) {
+/* Returns true if broadcasting with the constant, operand `i` of the call, does
+ * not change the shape of another operand: a number in a pattern stands for a
+ * scalar. */
+static bool keeps_shape(const pln_graph *g, pln_ref call, uint32_t i,
+                        pln_ref constant) {
   const pln_node *n = &g->nodes[call];
   pln_engine *e = g->engine;
   if (!(pln_op_row(e, n->data)->traits & PLN_TRAIT_BROADCAST))
     return true;
-  const pln_tensor *t = g->tensors[g->nodes[g->operands[n->first + i]].data];
+  const pln_tensor *t = g->tensors[g->nodes[constant].data];
   for (uint32_t k = 0; k < n->count; k++) {
     pln_type type = g->nodes[g->operands[n->first + k]].type;
     int32_t rank = pln_type_rank(e, type);
@@ -94,7 +95,8 @@ static bool match_number(pln_rule_match *m, const pln_pattern_node *p,
   return n->kind != PLN_CALL ||
          keeps_shape(g, parent,
                      pln_rule_operand_index(g, g->operands + n->first, n->count,
-                                            p->arg));
+                                            p->arg),
+                     node);
 }
 
 /* -------------------------------------------------------------- constraints */
@@ -326,6 +328,18 @@ static pln_status match_structure(pln_rule_match *m, uint32_t at,
   return PLN_OK;
 }
 
+/* Returns true if the pattern asks for what a variable is bound to, and not for
+ * a variable or for any node. */
+static bool is_of_value(const pln_pattern_node *p) {
+  const uint32_t constants =
+      PLN_CONSTRAINT_CONST | PLN_CONSTRAINT_SCALAR | PLN_CONSTRAINT_SPLAT;
+  switch ((pln_pattern_kind)p->kind) {
+  case PLN_MATCH_KIND: return p->index != PLN_VAR;
+  case PLN_MATCH_ANY: return (p->constraints & constants) != 0;
+  default: return true;
+  }
+}
+
 /* The node that a pattern is compared with; PLN_NONE: an omitted operand. */
 static pln_ref fetch_operand(const pln_rule_match *m,
                              const pln_pattern_node *p) {
@@ -336,6 +350,8 @@ static pln_ref fetch_operand(const pln_rule_match *m,
   if (parent == PLN_NONE)
     return PLN_NONE;
   pln_ref node = pln_rule_operand_at(g, parent, p->arg);
+  if (m->run->lets.n && node != PLN_NONE && is_of_value(p))
+    node = pln_rule_bound_value(m->run, node);
   return node != PLN_NONE && p->optional && g->nodes[node].kind == PLN_ABSENT
              ? PLN_NONE
              : node;

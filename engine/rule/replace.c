@@ -301,6 +301,8 @@ static pln_status add_operand(replacing *r, new_call *c,
     return give_up(r);
   if (v->kind == PLN_VALUE_NONE)
     return pln_build_absent(r->b, &c->args[c->n++]);
+  if (v->kind == PLN_VALUE_LIST)
+    return build_list(r, v, &c->args[c->n++]);
   c->args[c->n++] = v->kind == PLN_VALUE_NODE ? v->v.node : PLN_NONE;
   return PLN_OK;
 }

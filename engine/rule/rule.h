@@ -132,6 +132,8 @@ typedef struct pln_rule_options {
   bool number_values;   /* equal computations become one node */
   bool lenient; /* a replacement of a contradicting type is not used; else it
                  * is an error */
+  bool lets;    /* patterns match through variables of lets, whose values have
+                 * no effect */
   bool naive;   /* tries every rule on every node, without the decision
                  * tree: for tests of it */
   pln_rule_counter *counts;  /* by rule; NULL: not counted */

@@ -154,6 +154,13 @@ struct pln_rule_set {
 };
 
 /* The state of a run over one graph. */
+/* In the option `lets`, by node of the new graph: what a let binds the variable
+ * to, and the variable that is bound to the value; PLN_NONE: nothing. */
+typedef struct pln_let_map {
+  pln_ref *value, *var;
+  uint32_t n, cap_value, cap_var;
+} pln_let_map;
+
 struct pln_rule_driver {
   pln_engine *engine;
   const pln_rule_set *set;
@@ -182,7 +189,17 @@ struct pln_rule_driver {
    * by old node its replacement or PLN_NONE, and the users of old nodes. */
   pln_ref *replacements;
   pln_users users;
+  pln_let_map lets;
 };
+
+/* lets.c: notes what a let binds, when it was swept. */
+pln_status pln_rule_note_let(pln_rule_driver *r, pln_ref let) PLN_CHECKED;
+/* The value of a variable that a let binds; any other node itself. */
+pln_ref pln_rule_bound_value(const pln_rule_driver *r, pln_ref node);
+/* How often the node, which has `uses`, is used directly or by a variable. */
+uint32_t pln_rule_bound_uses(const pln_rule_driver *r, pln_ref node,
+                             uint32_t uses);
+void pln_rule_forget_lets(pln_rule_driver *r);
 
 /* A match in progress, and what conditions and replacements read. */
 struct pln_rule_match {

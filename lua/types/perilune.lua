@@ -1185,6 +1185,7 @@ function ProgramGenerator:float_dtype() end
 ---@class perilune.RuleOptions
 ---@field exact? boolean only rules of that proof
 ---@field share? boolean equal computations become one node
+---@field lets? boolean patterns match through variables of lets
 ---@field naive? boolean without the decision tree
 ---@field timed? boolean
 ---@field opset? integer
@@ -1202,8 +1203,9 @@ function ProgramGenerator:float_dtype() end
 ---@operator len: integer
 local Rules = {}
 --- Applies the rules until none applies: the rewritten program, and what was counted. Options: exact (only rules of that
---- proof), share (equal computations become one node), naive (without the decision tree, which gives the same), opset (the
---- version of ai.onnx that conditions see; by default the module's), only (names: no other rule runs).
+--- proof), share (equal computations become one node), lets (patterns match through variables of lets, whose values have no effect),
+--- naive (without the decision tree, which gives the same), opset (the version of ai.onnx that conditions see; by default the
+--- module's), only (names: no other rule runs).
 ---@param program perilune.Node|perilune.Module
 ---@param options? perilune.RuleOptions
 ---@return perilune.Node|perilune.Module

@@ -157,6 +157,34 @@ describe("a condition", function()
     assert.is_true(holds "larger(2, 3) == 3 and smaller(2, 3) == 2")
   end)
 
+  it("gives lists as operands of a replacement", function()
+    local ints = function(...) return pl.const(pl.tensor({ ... }, "int64")) end
+    local x = pl.var("x", "Tensor[(4, 6), float32]")
+    local sliced = pl.op.strided_slice(pl.op.tanh(x), ints(1), ints(3), ints(0), ints(1))
+    local mod = pl.module { main = pl.func({ x }, sliced) }
+    local out, counts = pl.rules { "strided_slice(tanh(?x), ?b, ?e, axes=?a, strides=?t) => "
+      .. "tanh(strided_slice(?x, ?b, ?e, ?a, ?t))" }:apply(mod)
+    assert.equal(1, counts[1].applied)
+    assert(pl.verify(out))
+    assert(pl.check(mod, out))
+  end)
+
+  it("has a function for positions that are constant", function()
+    local table = pl.const(pl.tensor({ { 1, 2 }, { 3, 4 } }, "float32"))
+    local function taken(i, condition)
+      local rules = { "take(?w, ?i, axis=0) => ?w where " .. condition }
+      local x = pl.op.take(table, i, { axis = 0 })
+      local _, counts = pl.rules(rules):apply(pl.module { main = pl.func({}, x) }, {})
+      return counts[1].applied == 1
+    end
+    local ints = pl.const(pl.tensor({ 0, 1 }, "int64"))
+    assert.is_true(taken(ints, "in_range(?i, 0, 2)"))
+    assert.is_true(taken(ints, "in_range(?i, 0, ?w.shape[0])"))
+    assert.is_false(taken(ints, "in_range(?i, 1, 2)"))
+    assert.is_false(taken(ints, "in_range(?i, 0, 1)"))
+    assert.is_false(taken(ints, "in_range(?w, 0, 9)"))
+  end)
+
   it("may be a Lua function, with the match", function()
     local seen
     local rules = { { "nn.softmax(?x, axis=?a) => ?x", where = function(m)

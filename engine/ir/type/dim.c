@@ -381,6 +381,39 @@ static bool absorbs(const pln_engine *engine, pln_dim_op op, pln_dim whole,
   return row && (row->a == part || row->b == part);
 }
 
+/* A call of a commutative operator. */
+static pln_status make_ordered(pln_engine *engine, pln_dim_op op, pln_dim a,
+                               pln_dim b, pln_dim *out) {
+  bool swapped = pln_dim_compare(engine, a, b) > 0;
+  return make_call(engine, op, swapped ? b : a, swapped ? a : b, out);
+}
+
+/* max(x + k, c) = max(x, c - k) + k: of equal calls, sums cancel. `c` is a
+ * constant, and x has another constant than 0. */
+static pln_status move_constant_out(pln_engine *engine, pln_dim_op op,
+                                    pln_dim a, pln_dim c, pln_dim *out) {
+  pln_sum x, sum;
+  pln_dim inner, call;
+  pln_sum_load(engine, a, &x);
+  int64_t k = x.constant;
+  x.constant = 0;
+  PLN_TRY(pln_sum_intern(engine, &x, &inner));
+  PLN_TRY(make_ordered(engine, op, inner, c - k, &call));
+  pln_sum_load(engine, call, &sum);
+  pln_sum_add(engine, &sum, 1, k);
+  return pln_sum_intern(engine, &sum, out);
+}
+
+/* Returns true for a sum with a constant, both not too large to be added. */
+static bool has_constant(const pln_engine *engine, pln_dim a, pln_dim c) {
+  pln_sum x;
+  if (PLN_DIM_IS_CONST(a) || !PLN_DIM_IS_CONST(c))
+    return false;
+  pln_sum_load(engine, a, &x);
+  return !x.unknown && x.constant != 0 && x.constant > -far &&
+         x.constant < far && c > -far && c < far;
+}
+
 static pln_status choose_dim_minmax(pln_engine *engine, pln_dim_op op,
                                     pln_dim a, pln_dim b, pln_dim *out) {
   pln_sum difference;
@@ -396,10 +429,12 @@ static pln_status choose_dim_minmax(pln_engine *engine, pln_dim_op op,
     *out = a;
   else if (absorbs(engine, op, b, a))
     *out = b;
-  else if (pln_dim_compare(engine, a, b) > 0)
-    return make_call(engine, op, b, a, out);
+  else if (has_constant(engine, a, b))
+    return move_constant_out(engine, op, a, b, out);
+  else if (has_constant(engine, b, a))
+    return move_constant_out(engine, op, b, a, out);
   else
-    return make_call(engine, op, a, b, out);
+    return make_ordered(engine, op, a, b, out);
   return PLN_OK;
 }
 

@@ -408,6 +408,7 @@ static int rule_set_apply(lua_State *L) {
   lua_settop(L, 4);
   pln_rule_options options = {.exact = bool_option(L, 3, "exact"),
                               .number_values = bool_option(L, 3, "share"),
+                              .lets = bool_option(L, 3, "lets"),
                               .naive = bool_option(L, 3, "naive"),
                               .timed = bool_option(L, 3, "timed"),
                               .lenient = bool_option(L, 3, "lenient"),

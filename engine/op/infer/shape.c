@@ -47,15 +47,32 @@ pln_status pln_infer_same_dim(const pln_infer *call, uint32_t i, pln_dim *dim,
   return PLN_OK;
 }
 
-/* Whether b is min(a, c) with c >= 1, or max(a, 0). */
-static bool is_clipped(const pln_infer *call, pln_dim a, pln_dim b) {
-  const pln_dim_row *row = pln_dim_row_of(call->engine, pln_dim_id(b));
-  if (row->kind != PLN_DIM_CALL || (row->a != a && row->b != a))
+/* Whether b is min(x, c) + k or max(x, c) + k for constants c and k; then it is
+ * min(x + k, *limit), *limit = c + k. */
+static bool read_limit(const pln_engine *e, pln_dim b, pln_dim_op op,
+                       pln_dim *limit) {
+  pln_sum sum;
+  pln_sum_load(e, b, &sum);
+  if (sum.unknown || sum.n != 1 || sum.terms[0].degree != 1 ||
+      sum.terms[0].coef != 1)
     return false;
-  pln_dim c = row->a == a ? row->b : row->a;
-  if (row->op == PLN_DIM_MIN)
-    return PLN_DIM_IS_CONST(c) && c >= 1;
-  return row->op == PLN_DIM_MAX && c == 0;
+  const pln_dim_row *row = pln_dim_row_of(e, sum.terms[0].factors[0]);
+  if (row->kind != PLN_DIM_CALL || row->op != op)
+    return false;
+  pln_dim c = PLN_DIM_IS_CONST(row->a) ? row->a : row->b;
+  return PLN_DIM_IS_CONST(c) && !__builtin_add_overflow(c, sum.constant, limit);
+}
+
+/* Whether b is min(a, c) with c >= 1, or max(a, 0). */
+static pln_status is_clipped(const pln_infer *call, pln_dim a, pln_dim b,
+                             bool *out) {
+  pln_engine *e = call->engine;
+  pln_dim limit = 0, clipped;
+  bool least = read_limit(e, b, PLN_DIM_MIN, &limit) && limit >= 1;
+  PLN_TRY(pln_dim_binary(e, least ? PLN_DIM_MIN : PLN_DIM_MAX, a,
+                         least ? limit : 0, &clipped));
+  *out = clipped != PLN_DIM_UNKNOWN && clipped == b;
+  return PLN_OK;
 }
 
 /* Whether b is max(a - 1, 0) + 1, which is a, or 1 if a is 0. */
@@ -77,7 +94,7 @@ static pln_status is_capped(const pln_infer *call, pln_dim a, pln_dim b,
   *out = false;
   if (PLN_DIM_IS_CONST(b) || b == PLN_DIM_UNKNOWN || a == PLN_DIM_UNKNOWN)
     return PLN_OK;
-  *out = is_clipped(call, a, b);
+  PLN_TRY(is_clipped(call, a, b, out));
   return *out ? PLN_OK : is_at_least_one(call, a, b, out);
 }
 

@@ -1,5 +1,6 @@
 /* canonicalize_shapes.c: CanonicalizeShapes: computes the extents that a
- * function needs anew, each once and from the parameters where they have it.
+ * function needs anew, each once and from the parameters where they have it, or
+ * from other tensors that are needed anyway where that takes fewer calls.
  *
  * Run by the executor, once per module, which has the opset. Looks at the calls
  * of the function's own scope whose symbolic values are known (op/infer). What
@@ -27,6 +28,7 @@ typedef struct shape_rewrite {
   pln_scope body;
   pln_scope *node_scope;
   uint8_t *demanded; /* by node: something but a known value uses it */
+  uint8_t *needed;   /* by node: its elements are used, and not only shapes */
   uint8_t *kept;     /* by node: its value cannot be computed from extents */
   uint32_t *step_of; /* by node: the step that replaces it, or PLN_NONE */
   pln_shape_plan plan;
@@ -59,19 +61,27 @@ static bool can_be_replaced(const shape_rewrite *s, pln_ref node) {
          pln_call_is_valid(g, node);
 }
 
+static void demand(shape_rewrite *s, pln_ref node, bool needed) {
+  s->demanded[node] = 1;
+  s->needed[node] |= needed;
+}
+
 static void demand_results(shape_rewrite *s) {
   const pln_graph *g = s->graph;
   for (pln_scope i = 0; i < g->n_scopes; i++)
     if (g->scopes[i].result != PLN_NONE)
-      s->demanded[g->scopes[i].result] = 1;
+      demand(s, g->scopes[i].result, true);
   if (g->root != PLN_NONE)
-    s->demanded[g->root] = 1;
+    demand(s, g->root, true);
 }
 
 static void demand_operands(shape_rewrite *s, pln_ref node) {
   const pln_graph *g = s->graph;
-  for (uint32_t i = 0; i < g->nodes[node].count; i++)
-    s->demanded[pln_operand(g, node, i)] = 1;
+  const pln_node *n = &g->nodes[node];
+  bool reads = n->kind == PLN_CALL &&
+               (n->data == PLN_OP_SHAPE || n->data == PLN_OP_SIZE);
+  for (uint32_t i = 0; i < n->count; i++)
+    demand(s, pln_operand(g, node, i), s->needed[node] && !reads);
 }
 
 /* Marks what is used but by known values, and counts the calls of known value
@@ -79,6 +89,7 @@ static void demand_operands(shape_rewrite *s, pln_ref node) {
 static void demand_values(shape_rewrite *s) {
   s->cost = 0;
   memset(s->demanded, 0, s->graph->n_nodes);
+  memset(s->needed, 0, s->graph->n_nodes);
   demand_results(s);
   for (pln_ref i = s->graph->n_nodes; i-- > 0;)
     if (!is_known(s, i) || (s->demanded[i] && !can_be_replaced(s, i)))
@@ -92,8 +103,9 @@ static void demand_values(shape_rewrite *s) {
 static pln_status plan_node(shape_rewrite *s, pln_ref i, bool *again) {
   s->step_of[i] = PLN_NONE;
   if (!is_known(s, i))
-    return s->node_scope[i] == s->body ? pln_shape_plan_add_source(&s->plan, i)
-                                       : PLN_OK;
+    return s->node_scope[i] == s->body
+               ? pln_shape_plan_add_source(&s->plan, i, s->needed[i] != 0)
+               : PLN_OK;
   if (!s->demanded[i] || !can_be_replaced(s, i))
     return PLN_OK;
   PLN_TRY(pln_shape_plan_value(&s->plan, i, pln_node_value(s->graph, i),
@@ -231,10 +243,11 @@ static pln_status replace_value(void *ud, pln_rewrite *rw, pln_ref old,
 static pln_status begin_shapes(shape_rewrite *s) {
   size_t n = s->graph->n_nodes + (size_t)1;
   s->demanded = pln_mem_zeroed(s->engine, n);
+  s->needed = pln_mem_zeroed(s->engine, n);
   s->kept = pln_mem_zeroed(s->engine, n);
   s->step_of = pln_mem_new(s->engine, n * sizeof *s->step_of);
   s->node_scope = pln_mem_new(s->engine, n * sizeof *s->node_scope);
-  if (!s->demanded || !s->kept || !s->step_of || !s->node_scope)
+  if (!s->demanded || !s->needed || !s->kept || !s->step_of || !s->node_scope)
     return pln_nomem(s->engine);
   pln_graph_node_scopes(s->graph, s->node_scope);
   return PLN_OK;
@@ -243,6 +256,7 @@ static pln_status begin_shapes(shape_rewrite *s) {
 static void end_shapes(shape_rewrite *s) {
   size_t n = s->graph->n_nodes + (size_t)1;
   pln_mem_free(s->engine, s->demanded, n);
+  pln_mem_free(s->engine, s->needed, n);
   pln_mem_free(s->engine, s->kept, n);
   pln_mem_free(s->engine, s->step_of, n * sizeof *s->step_of);
   pln_mem_free(s->engine, s->node_scope, n * sizeof *s->node_scope);

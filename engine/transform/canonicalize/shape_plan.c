@@ -2,8 +2,9 @@
  * CanonicalizeShapes.
  *
  * A vector is read at once where a tensor has its elements as neighbouring
- * extents: a parameter, or another tensor if parameters do not suffice, because
- * that keeps the tensor alive. Otherwise all elements are computed at once if
+ * extents: a parameter, or another tensor whose elements are needed anyway if
+ * that is cheaper. Tensors that the plan keeps alive are read if nothing else
+ * suffices. Otherwise all elements are computed at once if
  * they are the same expression of different extents, or else parts are joined.
  * A scalar is computed of scalars, or as a vector of one element, whichever is
  * cheaper.
@@ -47,13 +48,13 @@ static bool can_be_source(const pln_graph *g, pln_ref node) {
 }
 
 static pln_status add_extent(pln_shape_plan *p, pln_ref node, uint32_t axis,
-                             pln_dim dim) {
+                             bool is_needed, pln_dim dim) {
   uint64_t key = (uint64_t)dim;
   uint32_t last = pln_idmap_get(p->last_source, key), number;
   PLN_TRY(pln_mem_grow(p->engine, (void **)&p->sources, &p->cap_sources,
                        (uint64_t)p->n_sources + 1, sizeof *p->sources));
   number = p->n_sources++;
-  p->sources[number] = (pln_extent_source){node, axis, 0};
+  p->sources[number] = (pln_extent_source){node, axis, 0, is_needed};
   if (last)
     p->sources[last].next = number;
   else
@@ -61,7 +62,8 @@ static pln_status add_extent(pln_shape_plan *p, pln_ref node, uint32_t axis,
   return pln_idmap_set(p->last_source, key, number);
 }
 
-pln_status pln_shape_plan_add_source(pln_shape_plan *p, pln_ref node) {
+pln_status pln_shape_plan_add_source(pln_shape_plan *p, pln_ref node,
+                                     bool is_needed) {
   const pln_graph *g = p->graph;
   pln_type type = g->nodes[node].type;
   if (!can_be_source(g, node))
@@ -70,7 +72,7 @@ pln_status pln_shape_plan_add_source(pln_shape_plan *p, pln_ref node) {
   for (int32_t i = 0; i < rank; i++) {
     pln_dim dim = pln_type_dims(p->engine, type)[i];
     if (!PLN_DIM_IS_CONST(dim))
-      PLN_TRY(add_extent(p, node, (uint32_t)i, dim));
+      PLN_TRY(add_extent(p, node, (uint32_t)i, is_needed, dim));
   }
   return PLN_OK;
 }
@@ -90,19 +92,27 @@ static uint32_t run_length(const pln_shape_plan *p, const wanted_value *w,
   return n;
 }
 
+static bool may_read(const pln_shape_plan *p, const pln_extent_source *s) {
+  return p->graph->nodes[s->node].kind == PLN_VAR ||
+         p->from == PLN_SOURCES_ALL ||
+         (p->from == PLN_SOURCES_NEEDED && s->is_needed);
+}
+
 /* The source of the longest run of elements from `at` on. *n is 0 if there is
  * none. */
 static pln_extent_source longest_run(const pln_shape_plan *p,
                                      const wanted_value *w, uint32_t at,
                                      uint32_t *n) {
-  pln_extent_source best = {PLN_NONE, 0, 0};
+  pln_extent_source best = {.node = PLN_NONE};
   uint32_t i = pln_idmap_get(p->first_source, (uint64_t)w->elements[at]);
   *n = 0;
   for (uint32_t k = 0; i && k < MAX_SOURCES; k++, i = p->sources[i].next) {
     const pln_extent_source *s = &p->sources[i];
     bool is_param = p->graph->nodes[s->node].kind == PLN_VAR;
-    if (s->node >= p->before || (!is_param && (p->params || *n)))
+    if (s->node >= p->before || (!is_param && *n))
       break;
+    if (!may_read(p, s))
+      continue;
     uint32_t length = run_length(p, w, at, s);
     if (length > *n) {
       *n = length;
@@ -371,13 +381,48 @@ static uint32_t first_added(const sum_terms *s) {
   return k;
 }
 
+/* Returns true if b is a // k. */
+static pln_status is_quotient(const pln_shape_plan *p, pln_dim a, pln_dim b,
+                              int64_t k, bool *out) {
+  pln_dim quotient;
+  PLN_TRY(pln_dim_binary(p->engine, PLN_DIM_FLOORDIV, a, k, &quotient));
+  *out = quotient != PLN_DIM_UNKNOWN && quotient == b;
+  return PLN_OK;
+}
+
+/* The elements are a - k * (a // k), which is the remainder; *a and *k. */
+static pln_status read_remainder(const pln_shape_plan *p, const sum_terms *s,
+                                 wanted_value *a, wanted_value *k, bool *out) {
+  *out = false;
+  if (s->n != 2 || s->terms[0].degree != 1 || s->terms[1].degree != 1 ||
+      s->terms[0].sign * s->terms[1].sign != -1 || !is_filled(&s->constants, 0))
+    return PLN_OK;
+  uint32_t added = s->terms[0].sign > 0 ? 0 : 1;
+  const sum_term *x = &s->terms[added], *y = &s->terms[1 - added];
+  if (!is_filled(&x->coefs, 1))
+    return PLN_OK;
+  *a = x->factors[0];
+  *k = y->coefs;
+  for (uint32_t i = 0; i < a->n; i++) {
+    PLN_TRY(is_quotient(p, a->elements[i], y->factors[0].elements[i],
+                        k->elements[i], out));
+    if (!*out)
+      return PLN_OK;
+  }
+  return PLN_OK;
+}
+
 /* All elements are sums of the same form: what is added comes first. */
 static pln_status plan_dim_sums(pln_shape_plan *p, const wanted_value *w,
                                 uint32_t *out) {
   sum_terms s;
   wanted_value sum, addend;
+  bool remainder;
   if (!read_sums(p, w, &s))
     return PLN_OK;
+  PLN_TRY(read_remainder(p, &s, &sum, &addend, &remainder));
+  if (remainder)
+    return plan_call(p, w, PLN_OP_MOD, &sum, &addend, out);
   uint32_t first = first_added(&s);
   if (first == s.n && is_filled(&s.constants, 0))
     return PLN_OK;
@@ -578,13 +623,31 @@ static pln_status plan_wanted(pln_shape_plan *p, const wanted_value *w,
   return (w->rank ? plan_vector : plan_scalar)(p, w, value, out);
 }
 
-/* Plans the value, of parameters only or of all sources. */
+/* Plans the value of the sources that may be read. */
 static pln_status plan_from(pln_shape_plan *p, const wanted_value *w,
-                            bool params, uint32_t *step) {
+                            pln_shape_sources from, uint32_t *step) {
   uint32_t mark = p->n_steps;
-  p->params = params;
+  p->from = from;
   PLN_TRY(plan_wanted(p, w, step));
   return *step == PLN_NONE ? drop_steps(p, mark) : PLN_OK;
+}
+
+/* Of parameters, or of tensors that are needed anyway if that takes fewer
+ * calls. */
+static pln_status plan_needed(pln_shape_plan *p, const wanted_value *w,
+                              uint32_t *step) {
+  uint32_t mark = p->n_steps, before = p->cost, of_params = UINT32_MAX;
+  PLN_TRY(plan_from(p, w, PLN_SOURCES_PARAMS, step));
+  if (*step != PLN_NONE)
+    of_params = p->cost - before;
+  if (of_params <= 1)
+    return PLN_OK;
+  PLN_TRY(drop_steps(p, mark));
+  PLN_TRY(plan_from(p, w, PLN_SOURCES_NEEDED, step));
+  if (*step != PLN_NONE && p->cost - before < of_params)
+    return PLN_OK;
+  PLN_TRY(drop_steps(p, mark));
+  return plan_from(p, w, PLN_SOURCES_PARAMS, step);
 }
 
 pln_status pln_shape_plan_value(pln_shape_plan *p, pln_ref node,
@@ -597,8 +660,8 @@ pln_status pln_shape_plan_value(pln_shape_plan *p, pln_ref node,
   memcpy(w.elements, pln_value_elements(p->engine, value),
          w.n * sizeof *w.elements);
   p->before = node;
-  PLN_TRY(plan_from(p, &w, true, step));
-  return *step == PLN_NONE ? plan_from(p, &w, false, step) : PLN_OK;
+  PLN_TRY(plan_needed(p, &w, step));
+  return *step == PLN_NONE ? plan_from(p, &w, PLN_SOURCES_ALL, step) : PLN_OK;
 }
 
 /* -------------------------------------------------------------------- plans */

@@ -32,8 +32,16 @@ typedef struct pln_shape_step {
 typedef struct pln_extent_source {
   pln_ref node;
   uint32_t axis;
-  uint32_t next; /* the next one of the same dim, or 0 */
+  uint32_t next;  /* the next one of the same dim, or 0 */
+  bool is_needed; /* its elements are used, whatever reads its shape */
 } pln_extent_source;
+
+/* Which tensors may be read. */
+typedef enum pln_shape_sources {
+  PLN_SOURCES_PARAMS,
+  PLN_SOURCES_NEEDED, /* and tensors that are needed anyway */
+  PLN_SOURCES_ALL
+} pln_shape_sources;
 
 typedef struct pln_shape_plan {
   pln_engine *engine;
@@ -47,9 +55,9 @@ typedef struct pln_shape_plan {
   uint32_t n_steps, cap_steps;
   uint32_t *parts;
   uint32_t n_parts, cap_parts;
-  uint32_t cost;    /* steps that are calls */
-  pln_ref before;   /* sources that may be used come before this node */
-  bool params;      /* only parameters may be used */
+  uint32_t cost;  /* steps that are calls */
+  pln_ref before; /* sources that may be used come before this node */
+  pln_shape_sources from;
   pln_idmap *whole; /* by value: shapes that are read as a whole anyway */
 } pln_shape_plan;
 
@@ -60,9 +68,10 @@ void pln_shape_plan_end(pln_shape_plan *p);
 /* Forgets the steps and sources, but not which shapes were read as a whole: a
  * second plan takes scalars from these. */
 pln_status pln_shape_plan_restart(pln_shape_plan *p) PLN_CHECKED;
-/* Lets the plan read the extents of a tensor. In ascending order of nodes. */
-pln_status pln_shape_plan_add_source(pln_shape_plan *p,
-                                     pln_ref node) PLN_CHECKED;
+/* Lets the plan read the extents of a tensor, whose elements are needed or not.
+ * In ascending order of nodes. */
+pln_status pln_shape_plan_add_source(pln_shape_plan *p, pln_ref node,
+                                     bool is_needed) PLN_CHECKED;
 /* Plans a value of rank 0 or 1 whose elements are known, for use at `node`.
  * *step is PLN_NONE if it cannot be computed; the plan is as before then. */
 pln_status pln_shape_plan_value(pln_shape_plan *p, pln_ref node,

@@ -2,10 +2,11 @@
  * one, and splits the result.
  *
  * Run by the executor, once per function. Requires a verified graph. Products
- * (nn.conv, nn.gemm, nn.matmul) of one tensor with constant weights become one
- * product with the concatenated weights, and so do the same operators behind
- * them; likewise the same operators on parts of one tensor. Applied only if the
- * number of calls decreases; constants are concatenated within the budget.
+ * (nn.conv, nn.gemm, nn.matmul, matmul_integer) of one tensor with constant
+ * weights become one product with the concatenated weights, and so do the same
+ * operators behind them; likewise the same operators on parts of one tensor.
+ * Applied only if the number of calls decreases; constants are concatenated
+ * within the budget.
  *
  *     transpose(add(nn.matmul(%x, W), b)), transpose(add(nn.matmul(%x, V), c))
  *       =>   split(transpose(add(nn.matmul(%x, [W V]), [b c])))
@@ -54,7 +55,7 @@ static bool is_product(const pln_graph *g, pln_ref node) {
       (n->flags & PLN_NODE_KEEP) || !n->data)
     return false;
   if (n->data != PLN_OP_MAT_MUL && n->data != PLN_OP_GEMM &&
-      n->data != PLN_OP_CONV)
+      n->data != PLN_OP_CONV && n->data != PLN_OP_MAT_MUL_INTEGER)
     return false;
   const pln_node *weight = &g->nodes[pln_operand(g, node, 1)];
   return weight->kind == PLN_CONSTANT && pln_op_is_onnx_form(g, node) &&
@@ -95,14 +96,34 @@ static bool is_bias(const pln_graph *g, pln_ref product) {
 
 static bool has_bias(const pln_graph *g, pln_ref product) {
   return g->nodes[product].count > 2 &&
+         g->nodes[product].data != PLN_OP_MAT_MUL_INTEGER &&
          g->nodes[pln_operand(g, product, 2)].kind != PLN_ABSENT;
+}
+
+/* Returns true if all columns of both quantised products have the same zero
+ * points. */
+static bool have_equal_zero_points(const pln_graph *g, pln_ref a, pln_ref b) {
+  for (uint32_t i = 2; i < g->nodes[a].count; i++) {
+    const pln_node *n = &g->nodes[pln_operand(g, a, i)];
+    const pln_node *m = &g->nodes[pln_operand(g, b, i)];
+    bool omitted = n->kind == PLN_ABSENT && m->kind == PLN_ABSENT;
+    if (!omitted && pln_type_rank(g->engine, n->type) != 0)
+      return false;
+    if (n == m || omitted)
+      continue;
+    if (n->kind != PLN_CONSTANT || m->kind != PLN_CONSTANT ||
+        !pln_tensor_equal(g->tensors[n->data], g->tensors[m->data]))
+      return false;
+  }
+  return true;
 }
 
 /* Returns true if the weights of both products can be concatenated. */
 static bool is_parallel(const pln_combine *c, pln_ref node, pln_ref like) {
   const pln_graph *g = c->graph;
   const pln_node *n = &g->nodes[node], *m = &g->nodes[like];
-  int32_t channels = n->data == PLN_OP_MAT_MUL ||
+  bool quantised = n->data == PLN_OP_MAT_MUL_INTEGER;
+  int32_t channels = n->data == PLN_OP_MAT_MUL || quantised ||
                              (n->data == PLN_OP_GEMM &&
                               !pln_attrs_int(g->engine, n->attrs, "transB", 0))
                          ? 1
@@ -111,6 +132,7 @@ static bool is_parallel(const pln_combine *c, pln_ref node, pln_ref like) {
       c->u.node_scope[node] != c->u.node_scope[like] || c->tuple_of[node] ||
       pln_operand(g, node, 0) != pln_operand(g, like, 0) ||
       !have_equal_extents(g, node, like, 1, channels) ||
+      (quantised && !have_equal_zero_points(g, node, like)) ||
       has_bias(g, node) != has_bias(g, like))
     return false;
   return !has_bias(g, node) ||
@@ -133,6 +155,13 @@ static void add_member(pln_region *r, pln_ref node) {
     t->lead = r->k - 1;
 }
 
+/* Lists, such as the shapes of reshapes, are not counted. */
+static bool is_list(const pln_graph *g, pln_ref constant) {
+  const pln_node *n = &g->nodes[constant];
+  return g->tensors[n->data]->bytes <= 1024 &&
+         pln_dtype_is_integer(pln_type_dtype(g->engine, n->type));
+}
+
 /* Bytes of constants that are concatenated, and of those among them that
  * nothing else uses. */
 static void count_weights(const pln_combine *c, const pln_region *r,
@@ -145,7 +174,7 @@ static void count_weights(const pln_combine *c, const pln_region *r,
                                                        : 0;
            a < g->nodes[node].count; a++) {
         pln_ref arg = pln_operand(g, node, a);
-        if (g->nodes[arg].kind != PLN_CONSTANT)
+        if (g->nodes[arg].kind != PLN_CONSTANT || is_list(g, arg))
           continue;
         size_t size = g->tensors[g->nodes[arg].data]->bytes;
         *bytes += size;

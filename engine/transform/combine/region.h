@@ -1,5 +1,5 @@
 /* region.h: parallel computations that can be done as one. For region.c,
- * region_axis.c, region_build.c and combine_parallel_ops.c.
+ * region_axis.c, region_numbers.c, region_build.c and combine_parallel_ops.c.
  *
  * A tuple is a row of k isomorphic nodes, one per member, whose results can be
  * concatenated along `axis`: the concatenation is the same operator, applied to
@@ -94,6 +94,16 @@ bool pln_region_read_sizes(const pln_combine *c, const pln_region *r,
                            pln_combine_tuple *t);
 /* The permutation of a transpose; false if the attribute is no permutation. */
 bool pln_transpose_axes(const pln_graph *graph, pln_ref node, int64_t *axes);
+
+/* region_numbers.c: returns true if operand `i` of each member is a number,
+ * which broadcasts; they may differ. */
+bool pln_region_has_numbers(const pln_combine *c, const pln_region *r,
+                            const pln_combine_tuple *t, uint32_t i);
+/* Builds the operand that has all of them along the tuple's axis. */
+pln_status pln_region_join_numbers(const pln_combine *c, const pln_region *r,
+                                   pln_rewrite *rw, pln_builder *b,
+                                   const pln_combine_tuple *t, uint32_t i,
+                                   pln_ref *out) PLN_CHECKED;
 
 /* region_build.c: the mutator that builds the regions. `ud` is the
  * pln_combine. */

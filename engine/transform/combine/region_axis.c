@@ -111,7 +111,8 @@ static bool find_broadcast_axis(axis_query *q) {
     bool good = kind == PLN_OPERAND_TUPLE ||
                 (kind == PLN_OPERAND_SHARED && broadcasts_along(q, i, axis)) ||
                 ((kind == PLN_OPERAND_SHARED || kind == PLN_OPERAND_WEIGHTS) &&
-                 are_weights_along(q, i, axis, first->sizes));
+                 are_weights_along(q, i, axis, first->sizes)) ||
+                pln_region_has_numbers(q->c, q->r, q->t, i);
     if (!good)
       return false;
   }

@@ -149,6 +149,24 @@ static bool is_repeated(const tuple_builder *tb, const pln_combine_tuple *t,
          axis >= 0 && pln_type_dims(g->engine, g->nodes[arg].type)[axis] != 1;
 }
 
+/* Zero points of a quantised product are the same for all members. */
+static bool is_zero_point(const pln_graph *g, pln_ref product, uint32_t i) {
+  return g->nodes[product].data == PLN_OP_MAT_MUL_INTEGER && i > 1;
+}
+
+/* Returns true if operand `i` of an elementwise operator is numbers that
+ * differ. */
+static bool joins_numbers(const tuple_builder *tb, const pln_combine_tuple *t,
+                          uint32_t i) {
+  const pln_graph *g = tb->c->graph;
+  const pln_node *n = &g->nodes[t->nodes[0]];
+  return n->kind == PLN_CALL &&
+         (pln_op_row(g->engine, n->data)->traits &
+          (PLN_TRAIT_ELEMENTWISE | PLN_TRAIT_BROADCAST)) &&
+         pln_region_operand(tb->c, tb->r, t, i) != PLN_OPERAND_SHARED &&
+         pln_region_has_numbers(tb->c, tb->r, t, i);
+}
+
 static pln_status join_operand(const tuple_builder *tb, uint32_t at, uint32_t i,
                                pln_ref *out) {
   const pln_graph *old = tb->c->graph;
@@ -158,12 +176,15 @@ static pln_status join_operand(const tuple_builder *tb, uint32_t at, uint32_t i,
   if (i == 1 && old->nodes[lead].kind == PLN_CALL &&
       old->nodes[lead].data == PLN_OP_RESHAPE)
     return join_target(tb, t, out);
+  if (joins_numbers(tb, t, i))
+    return pln_region_join_numbers(tb->c, tb->r, tb->rw, tb->b, t, i, out);
   switch (pln_region_operand(tb->c, tb->r, t, i)) {
   case PLN_OPERAND_TUPLE:
     *out = tb->r->combined[pln_region_tuple(tb->c, tb->r, arg) - 1];
     return PLN_OK;
   case PLN_OPERAND_SHARED:
-    if ((seed && i > 0) || (!seed && is_repeated(tb, t, i)))
+    if ((seed && i > 0 && !is_zero_point(old, lead, i)) ||
+        (!seed && is_repeated(tb, t, i)))
       break;
     *out = pln_rewrite_image(tb->rw, arg);
     return PLN_OK;

@@ -8,7 +8,8 @@
  * region is rewritten if that saves more calls than the reshapes around it
  * cost; reshapes that are there already only change their shapes. A shape with
  * several extents that are not constant is concatenated of those extents, if
- * something computes them or has just that shape.
+ * something computes them, or has a shape that is or begins with them. A
+ * product with a transposed constant is one nn.gemm without the transpose.
  *
  *     reshape(add(nn.matmul(nn.layer_norm(%x), W), b), [0, 0, 4, 8])
  *       =>   reshape(add(nn.matmul(nn.layer_norm(reshape(%x, [-1, 32])), W),
@@ -26,16 +27,23 @@
 
 enum { MAX_ARGS = 8, MAX_TAILS = 8, MAX_SEARCHES = 64 };
 
+/* Extents behind those of the rows, which are constant. */
+typedef struct row_tail {
+  int32_t n;
+  pln_dim dims[PLN_MAX_RANK];
+} row_tail;
+
 typedef struct row_region {
   int64_t gain;
   pln_ref first;   /* its first node */
-  pln_ref extents; /* a vector of the extents that make the rows, or a tensor of
-                    * that shape; PLN_NONE: there is none */
-  bool is_vector;
+  pln_ref extents; /* a vector of the extents that make the rows, or a tensor
+                    * whose shape begins with them; PLN_NONE: there is none */
+  bool is_vector, is_longer; /* the tensor has more axes */
   bool refused, started;
-  uint32_t n_tails; /* distinct extents behind the rows, in shapes that are not
-                     * constant */
-  pln_ref tails[MAX_TAILS]; /* a node of that shape for each */
+  uint32_t n_built; /* shapes that are concatenated for the region */
+  uint32_t n_tails; /* distinct ends of shapes: of those that are concatenated
+                     * already, and of those that are for the region */
+  row_tail tails[MAX_TAILS];
 } row_region;
 
 typedef struct flatten_rows {
@@ -136,13 +144,22 @@ static bool is_reshape(const flatten_rows *f, pln_ref node) {
 
 /* --------------------------------------------------------------- operators */
 
+/* Returns true for a transpose of a constant matrix. */
+static bool is_transposed_matrix(const pln_graph *g, pln_ref node) {
+  const pln_node *n = &g->nodes[node];
+  return n->kind == PLN_CALL && n->data == PLN_OP_TRANSPOSE &&
+         pln_op_is_onnx_form(g, node) && pln_call_is_valid(g, node) &&
+         g->nodes[pln_operand(g, node, 0)].kind == PLN_CONSTANT;
+}
+
 static bool is_product(const pln_graph *g, pln_ref node) {
   const pln_node *n = &g->nodes[node];
   if (n->data != PLN_OP_MAT_MUL)
     return false;
-  const pln_node *weight = &g->nodes[pln_operand(g, node, 1)];
-  return weight->kind == PLN_CONSTANT &&
-         pln_type_rank(g->engine, weight->type) == 2;
+  pln_ref weight = pln_operand(g, node, 1);
+  return (g->nodes[weight].kind == PLN_CONSTANT ||
+          is_transposed_matrix(g, weight)) &&
+         pln_type_rank(g->engine, g->nodes[weight].type) == 2;
 }
 
 static bool is_last_axis(const flatten_rows *f, pln_ref node) {
@@ -174,6 +191,20 @@ static bool is_of_rows(const flatten_rows *f, pln_ref node) {
   return have_equal_rows(f, pln_operand(g, node, 0), node);
 }
 
+/* A reduction of the last axis, which is kept. */
+static bool is_reduction(const flatten_rows *f, pln_ref node) {
+  const pln_graph *g = f->graph;
+  if (!(pln_op_row(f->engine, g->nodes[node].data)->traits & PLN_TRAIT_REDUCE))
+    return false;
+  pln_infer call = pln_infer_of(g, node);
+  pln_list axes = pln_arg_list(&call, 1, "axes");
+  return g->nodes[node].data != PLN_OP_ARG_MAX &&
+         g->nodes[node].data != PLN_OP_ARG_MIN && axes.given &&
+         axes.count == 1 && pln_list_at(&axes, 0) == -1 &&
+         pln_call_int(&call, "keepdims", 1) &&
+         !pln_call_int(&call, "exclude", 0) && is_of_rows(f, node);
+}
+
 /* Returns true for a call that treats each row alike. */
 static bool is_row_wise(const flatten_rows *f, pln_ref node) {
   const pln_graph *g = f->graph;
@@ -193,8 +224,9 @@ static bool is_row_wise(const flatten_rows *f, pln_ref node) {
     return is_last_axis(f, node) && is_of_rows(f, node);
   if (n->data == PLN_OP_EXPAND)
     return false;
-  return (traits & (PLN_TRAIT_ELEMENTWISE | PLN_TRAIT_BROADCAST)) &&
-         is_elementwise(f, node);
+  if (traits & (PLN_TRAIT_ELEMENTWISE | PLN_TRAIT_BROADCAST))
+    return is_elementwise(f, node);
+  return is_reduction(f, node);
 }
 
 /* Returns true if operand `i` of a call of a region has rows. */
@@ -245,6 +277,20 @@ static bool all_users_within(const flatten_rows *f, pln_ref node,
   return !f->u.is_result[node];
 }
 
+/* Returns true if a reshape outside of the region makes `x` the matrix of its
+ * rows already. */
+static bool has_matrix(const flatten_rows *f, pln_ref x, uint32_t number) {
+  const pln_dim *dims = dims_at(f, x);
+  for (uint32_t i = f->u.first[x]; i < f->u.first[x + 1]; i++) {
+    pln_ref user = f->u.users[i];
+    if (f->region[user] != number && is_reshape(f, user) &&
+        f->u.node_scope[user] == f->u.node_scope[x] && rank_at(f, user) == 2 &&
+        dims_at(f, user)[1] == dims[rank_at(f, x) - 1])
+      return true;
+  }
+  return false;
+}
+
 /* What it costs to make the operands of `node` matrices. */
 static int64_t cost_before(flatten_rows *f, pln_ref node, uint32_t number) {
   int64_t cost = 0;
@@ -254,7 +300,8 @@ static int64_t cost_before(flatten_rows *f, pln_ref node, uint32_t number) {
         f->seen[x] == f->n_counts)
       continue;
     f->seen[x] = f->n_counts;
-    cost += !(is_reshape(f, x) && all_users_within(f, x, number));
+    cost += !(is_reshape(f, x) && all_users_within(f, x, number)) &&
+            !has_matrix(f, x, number);
   }
   return cost;
 }
@@ -289,28 +336,37 @@ static bool needs_shape(const flatten_rows *f, pln_ref node) {
   return f->u.is_result[node];
 }
 
-static bool have_equal_tails(const flatten_rows *f, pln_ref a, pln_ref b,
-                             int32_t rows) {
-  int32_t rank = rank_at(f, a);
-  if (rank != rank_at(f, b))
-    return false;
-  for (int32_t i = rows; i < rank; i++)
-    if (dims_at(f, a)[i] != dims_at(f, b)[i])
+/* Returns true if the extents from number `rows` on are the tail. */
+static bool is_tail(const row_tail *tail, const pln_dim *dims, int32_t rows,
+                    int32_t rank) {
+  return tail->n == rank - rows &&
+         !memcmp(tail->dims, dims + rows, (size_t)tail->n * sizeof *dims);
+}
+
+/* Adds the extents from number `rows` on to the tails; returns true if they
+ * were not there. */
+static bool add_tail(row_region *r, const pln_dim *dims, int32_t rows,
+                     int32_t rank) {
+  for (uint32_t i = 0; i < r->n_tails; i++)
+    if (is_tail(&r->tails[i], dims, rows, rank))
       return false;
+  if (r->n_tails < MAX_TAILS) {
+    row_tail *tail = &r->tails[r->n_tails++];
+    tail->n = rank - rows;
+    memcpy(tail->dims, dims + rows, (size_t)tail->n * sizeof *dims);
+  }
   return true;
 }
 
 /* What the shape of `node` costs, for a reshape of the matrix of `row`. */
 static int64_t cost_of_shape(flatten_rows *f, pln_ref node, pln_ref row) {
   row_region *r = region_at(f, row);
-  if (is_writable(dims_at(f, node), rank_at(f, node)))
+  int32_t rank = rank_at(f, node);
+  if (is_writable(dims_at(f, node), rank))
     return 0;
-  for (uint32_t i = 0; i < r->n_tails; i++)
-    if (have_equal_tails(f, node, r->tails[i], rank_at(f, row) - 1))
-      return 0;
-  if (r->n_tails < MAX_TAILS)
-    r->tails[r->n_tails++] = node;
-  return 1;
+  bool is_new = add_tail(r, dims_at(f, node), rank_at(f, row) - 1, rank);
+  r->n_built += is_new;
+  return is_new;
 }
 
 /* What it costs to reshape the matrix of `node` for those outside. */
@@ -339,15 +395,33 @@ static bool takes_up_sum(const flatten_rows *f, pln_ref product,
              pln_type_dtype(f->engine, f->graph->nodes[product].type));
 }
 
+/* Returns true if the product makes the transpose of its weights dead. */
+static bool takes_up_transpose(const flatten_rows *f, pln_ref node) {
+  return is_product(f->graph, node) &&
+         pln_dtype_is_float(
+             pln_type_dtype(f->engine, f->graph->nodes[node].type)) &&
+         is_transposed_matrix(f->graph, pln_operand(f->graph, node, 1)) &&
+         pln_users_once(&f->u, pln_operand(f->graph, node, 1));
+}
+
+/* What the vector of extents costs: one call for a shape, and one for a part
+ * of it. */
+static int64_t cost_of_extents(const row_region *r) {
+  if (r->n_built == 0 || r->is_vector)
+    return 0;
+  return r->is_longer ? 2 : 1;
+}
+
 /* Counts how many calls the region saves; negative if it cannot be
  * rewritten. 16-bit floats are rounded where elements are moved: no reshape is
  * added among them. */
 static int64_t count_gain(flatten_rows *f, uint32_t n, uint32_t number) {
   row_region *r = &f->regions[number - 1];
   int64_t gain = 0;
+  uint32_t n_tails = r->n_tails;
   bool half = pln_dtype_is_half(
       pln_type_dtype(f->engine, f->graph->nodes[f->queue[0]].type));
-  r->n_tails = 0;
+  r->n_built = 0;
   f->n_counts++;
   for (uint32_t i = 0; i < n; i++) {
     pln_ref node = f->queue[i], sum;
@@ -357,13 +431,14 @@ static int64_t count_gain(flatten_rows *f, uint32_t n, uint32_t number) {
     cost += cost_behind(f, node);
     if (half && cost > 0)
       return -1;
-    gain -= cost;
+    gain += takes_up_transpose(f, node) - cost;
     if (takes_up_sum(f, node, number, &sum) && f->seen[sum] != f->n_counts) {
       f->seen[sum] = f->n_counts;
       gain++;
     }
   }
-  return r->n_tails ? gain - !r->is_vector : gain;
+  r->n_tails = n_tails;
+  return gain - cost_of_extents(r);
 }
 
 /* Returns true if the value of `node` is the extents that make the rows. */
@@ -379,25 +454,54 @@ static bool is_rows_vector(const flatten_rows *f, pln_ref node, pln_ref row) {
                  rows * sizeof(pln_dim));
 }
 
-/* Returns true if the shape of `node` is those extents. */
+/* Returns true if the shape of `node` begins with those extents. */
 static bool is_rows_tensor(const flatten_rows *f, pln_ref node, pln_ref row) {
   const pln_node *n = &f->graph->nodes[node];
   int32_t rows = rank_at(f, row) - 1;
-  return (n->kind == PLN_VAR || n->kind == PLN_CALL) &&
-         rank_at(f, node) == rows &&
+  return (n->kind == PLN_VAR || n->kind == PLN_CALL) && n->results == 0 &&
+         rank_at(f, node) >= rows &&
          !memcmp(dims_at(f, node), dims_at(f, row),
                  (size_t)rows * sizeof(pln_dim));
 }
 
-/* Finds what gives the extents of the rows before the region begins. */
+/* Notes a vector of the extents and constants behind them that is there
+ * already. */
+static void note_shape(const flatten_rows *f, row_region *r, pln_ref node) {
+  const pln_graph *g = f->graph;
+  pln_value value = g->values[node];
+  uint32_t rows = (uint32_t)rank_at(f, r->first) - 1;
+  if (!value || g->nodes[node].kind != PLN_CALL ||
+      g->nodes[node].data != PLN_OP_CONCAT || rank_at(f, node) != 1)
+    return;
+  uint32_t n = pln_value_count(f->engine, value);
+  const pln_dim *dims = pln_value_elements(f->engine, value);
+  if (n <= rows || n > PLN_MAX_RANK ||
+      memcmp(dims, dims_at(f, r->first), rows * sizeof *dims) != 0)
+    return;
+  for (uint32_t i = rows; i < n; i++)
+    if (!is_static_extent(dims[i]))
+      return;
+  add_tail(r, dims, (int32_t)rows, (int32_t)n);
+}
+
+/* Finds what gives the extents of the rows before the region begins, in this
+ * order: a vector, a tensor of that shape, one of a longer shape. */
 static void find_extents(const flatten_rows *f, row_region *r) {
-  for (pln_ref i = 0; i < r->first && !r->is_vector; i++) {
+  int32_t rows = rank_at(f, r->first) - 1;
+  for (pln_ref i = 0; i < f->graph->n_nodes; i++) {
     if (f->u.node_scope[i] != f->u.node_scope[r->first])
       continue;
+    note_shape(f, r, i);
+    if (i >= r->first || r->is_vector)
+      continue;
     r->is_vector = is_rows_vector(f, i, r->first);
-    if (r->is_vector ||
-        (r->extents == PLN_NONE && is_rows_tensor(f, i, r->first)))
-      r->extents = i;
+    bool is_tensor = !r->is_vector && is_rows_tensor(f, i, r->first);
+    bool is_longer = is_tensor && rank_at(f, i) > rows;
+    if (!r->is_vector && (!is_tensor || (r->extents != PLN_NONE &&
+                                         !(r->is_longer && !is_longer))))
+      continue;
+    r->extents = i;
+    r->is_longer = is_longer;
   }
 }
 
@@ -415,9 +519,10 @@ static void weigh_region(flatten_rows *f, uint32_t n, uint32_t number) {
   pln_ref sum;
   r->first = first_queued(f, n);
   for (uint32_t i = 0; i < n; i++)
-    sums += takes_up_sum(f, f->queue[i], number, &sum);
+    sums += takes_up_sum(f, f->queue[i], number, &sum) +
+            takes_up_transpose(f, f->queue[i]);
   r->gain = sums ? count_gain(f, n, number) : -1;
-  if (sums > 1 && r->gain < 0 && f->n_searches++ < MAX_SEARCHES) {
+  if (sums > 0 && r->gain < 0 && f->n_searches++ < MAX_SEARCHES) {
     find_extents(f, r);
     if (r->extents != PLN_NONE)
       r->gain = count_gain(f, n, number);
@@ -466,15 +571,22 @@ static pln_status build_reshape(pln_builder *b, pln_ref x, uint32_t n,
 }
 
 /* Builds the vector of the extents that make the rows. */
-static pln_status build_extents(const flatten_rows *f, pln_rewrite *rw,
-                                pln_builder *b, const row_region *r,
+static pln_status build_extents(pln_rewrite *rw, pln_builder *b,
+                                const row_region *r, int32_t rows,
                                 pln_ref *out) {
   *out = pln_rewrite_image(rw, r->extents);
   if (r->is_vector)
     return PLN_OK;
-  pln_ref tensor = *out;
-  (void)f;
-  return pln_build_call(b, PLN_OP_SHAPE, 0, 0, 1, &tensor, out);
+  pln_ref tensor = *out, args[4];
+  PLN_TRY(pln_build_call(b, PLN_OP_SHAPE, 0, 0, 1, &tensor, &args[0]));
+  *out = args[0];
+  if (!r->is_longer)
+    return PLN_OK;
+  int64_t zero = 0, end = rows;
+  PLN_TRY(pln_build_int64s(b, 1, 1, &zero, &args[1]));
+  PLN_TRY(pln_build_int64s(b, 1, 1, &end, &args[2]));
+  args[3] = args[1];
+  return pln_build_call(b, PLN_OP_SLICE, 0, 0, 4, args, out);
 }
 
 /* Reshapes the matrix to the extents of the rows, and those behind them. */
@@ -485,7 +597,7 @@ static pln_status reshape_by_extents(const flatten_rows *f, pln_rewrite *rw,
   pln_attrs attrs;
   pln_attr axis = {.kind = PLN_ATTR_INT, .v.i = 0};
   pln_ref args[2] = {matrix}, parts[2];
-  PLN_TRY(build_extents(f, rw, b, region_at(f, row), &parts[0]));
+  PLN_TRY(build_extents(rw, b, region_at(f, row), rows, &parts[0]));
   args[1] = parts[0];
   if (rank > rows) {
     PLN_TRY(pln_build_int64s(b, 1, (uint32_t)(rank - rows),

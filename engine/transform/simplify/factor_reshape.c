@@ -1,8 +1,11 @@
-/* factor_reshape.c: two rules on reshape(transpose(reshape(x))).
+/* factor_reshape.c: rules on reshapes and transposes around each other, of
+ * reshape(transpose(reshape(x))) two.
  * factor_reshape: if the first reshape merges axes and the last one splits them
  * again, replaces all three by one transpose of the original axes.
  * sink_reshape: if only the last reshape splits axes, splits before the
- * transpose instead, so that the reshape can merge with its neighbours. */
+ * transpose instead, so that the reshape can merge with its neighbours.
+ * merge_behind: if a reshape between two transposes only merges axes, merges
+ * behind one transpose. */
 
 #include "transform/simplify/rule.h"
 
@@ -213,4 +216,49 @@ pln_status pln_simplify_sink_reshape(pln_rewrite_context *ctx, pln_ref *out) {
   x = pln_operand(g, pln_operand(g, move, 0), 0);
   PLN_TRY(pln_rule_reshape(ctx, x, p.n, p.dims, &x));
   return x == PLN_NONE ? PLN_OK : pln_rule_transpose(ctx, x, p.n, p.axes, out);
+}
+
+/* The permutation that moves x's axes by `first` and then the groups of them by
+ * `then`. */
+static void permute_groups(uint32_t n, const axis_group *groups,
+                           const int64_t *first, const int64_t *then,
+                           int64_t *axes) {
+  uint32_t k = 0;
+  for (uint32_t i = 0; i < n; i++)
+    for (uint32_t j = 0; j < groups[then[i]].count; j++)
+      axes[k++] = first[groups[then[i]].first + j];
+}
+
+/* transpose(reshape(transpose(x, [2, 0, 1, 3]), [0, 0, 64]), [1, 0, 2]) =>
+ * reshape(transpose(x, [0, 2, 1, 3]), [0, 0, 64]), for x: (N, 2, S, 32), if
+ * nothing else uses what is between. */
+pln_status pln_simplify_merge_behind(pln_rewrite_context *ctx, pln_ref *out) {
+  const pln_graph *g = ctx->call.graph;
+  pln_engine *e = ctx->engine;
+  pln_ref merged = pln_rule_arg(ctx, 0);
+  axis_group groups[PLN_MAX_RANK];
+  int64_t axes[PLN_MAX_RANK];
+  pln_dim dims[PLN_MAX_RANK];
+  uint32_t n;
+  if (!keeps_order(g, merged) || !pln_rule_is_only_use(ctx, 0))
+    return PLN_OK;
+  pln_ref moved = pln_operand(g, merged, 0);
+  if (!pln_is_call(g, moved, PLN_OP_TRANSPOSE) ||
+      pln_rule_driver_uses(ctx->driver, moved) != 1)
+    return PLN_OK;
+  const pln_attr *first = pln_attrs_find(e, g->nodes[moved].attrs, "axes");
+  const pln_attr *then = pln_attrs_find(e, ctx->call.attrs, "axes");
+  pln_ref x = pln_operand(g, moved, 0);
+  uint32_t rank = (uint32_t)pln_type_rank(e, g->nodes[moved].type);
+  PLN_TRY(
+      find_groups(e, g->nodes[moved].type, g->nodes[merged].type, groups, &n));
+  if (!n || !is_permutation(first, rank) || !is_permutation(then, n) ||
+      pln_type_rank(e, ctx->type) != (int32_t)n)
+    return PLN_OK;
+  permute_groups(n, groups, first->v.ints, then->v.ints, axes);
+  memcpy(dims, pln_type_dims(e, ctx->type), n * sizeof *dims);
+  pln_rewrite_context inner = *ctx;
+  inner.type = 0;
+  PLN_TRY(pln_rule_transpose(&inner, x, rank, axes, &x));
+  return x == PLN_NONE ? PLN_OK : pln_rule_reshape(ctx, x, n, dims, out);
 }

@@ -97,7 +97,7 @@ pln_status pln_rule_replace_list(pln_rewrite_context *ctx, pln_ref x,
   X(same_reshape) X(merge_reshape) X(fold_reshape_shape) \
   X(merge_squeeze) X(merge_unsqueeze) \
   /* factor_reshape.c */                                             \
-  X(factor_reshape) X(sink_reshape) \
+  X(factor_reshape) X(sink_reshape) X(merge_behind) \
   /* broadcast.c */                                           \
   X(fold_broadcast_shape) X(drop_broadcast) X(drop_fill) \
   /* data_movement.c */                                                \

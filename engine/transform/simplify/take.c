@@ -115,8 +115,6 @@ static bool is_one_position(const pln_infer *slice, int64_t *axis,
   return start == -1 ? end >= INT32_MAX : end == start + 1;
 }
 
-/* squeeze(strided_slice(x, [3], [4], [1]), [1]) => take(x, 3, axis=1), if the
- * slice has no other user. */
 /* A part of a Split, of one position: the tensor that is split, the axis and
  * the position. */
 static bool is_split_position(const pln_rewrite_context *ctx, pln_ref part,
@@ -162,6 +160,8 @@ static pln_status take_part(pln_rewrite_context *ctx, int64_t removed,
   return build_take(ctx, x, index, axis, out);
 }
 
+/* squeeze(strided_slice(x, [3], [4], [1]), [1]) => take(x, 3, axis=1), if the
+ * slice has no other user. */
 pln_status pln_simplify_take_one(pln_rewrite_context *ctx, pln_ref *out) {
   pln_ref node = pln_rule_arg(ctx, 0), index;
   pln_list axes = pln_arg_list(&ctx->call, 1, "axes");

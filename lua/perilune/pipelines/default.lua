@@ -34,6 +34,7 @@ local large = pl.sequential { name = "large",
   "SinkTransposes",
   "SlicesToSplit",
   "CombineParallelOps",
+  "SinkElementwise",
   "FlattenRows",
   rounds,
 }

@@ -224,14 +224,15 @@ end
 -- (nodes that it was compared with), matches = (those that its pattern matched), refused =
 -- (those that its condition refused), applied =, last = (where it was applied last),
 -- seconds = }; as text a table. Options: exact (only rules of that proof), timed (seconds),
--- share (equal computations become one node), naive (every rule is tried on every node,
+-- share (equal computations become one node), lets (patterns match through variables of
+-- lets, whose values have no effect), naive (every rule is tried on every node,
 -- without the decision tree, which gives the same result), opset (the version of ai.onnx
 -- that conditions see; by default the module's), only (a list of names: no other rule
 -- runs), finite_math (conditions may take it that no value is infinite or NaN),
 -- associative_math (that sums and products of floats may be computed in any order),
 -- microsoft (that operators of com.microsoft are wanted).
 function class:apply(program, options)
-  argument.options(options, "rules:apply", { "exact", "share", "naive", "timed", "opset",
+  argument.options(options, "rules:apply", { "exact", "share", "lets", "naive", "timed", "opset",
     "only", "finite_math", "associative_math", "microsoft" })
   local new, counts = rewrite(self, program, options)
   return new, named_counts(self, counts, options and options.timed)

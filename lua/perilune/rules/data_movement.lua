@@ -5,6 +5,8 @@ return {
     reason = "the permutation is the identity", source = "ONNX eliminate_nop_transpose" },
   { "merge_transpose: transpose(...)", native = "merge_transpose",
     reason = "two permutations are one", source = "ONNX fuse_consecutive_transposes" },
+  { "merge_behind: transpose(...)", native = "merge_behind",
+    reason = "axes that are merged between two transposes are merged behind one" },
   { "no_pad: ?r@nn.pad(?x) => ?x where every(?r.pads, 0)",
     reason = "nothing is added", source = "ONNX eliminate_nop_pad" },
   { "full_slice: strided_slice(...)", native = "full_slice",
@@ -46,6 +48,18 @@ return {
     reason = "indices that are computed enumerate all positions in order" },
   { "gather_grid: gather_nd(...)", native = "gather_grid",
     reason = "coordinates that are computed enumerate all positions in order" },
+  { "take_rows_of_slice: take(?w:const, ?s@strided_slice(?i:const, ?b, ?e, ?a:const, "
+    .. "?rest...), axis=0) => strided_slice(take(?w, ?i, axis=0), ?b, ?e, ?a, ?rest..., **?s) "
+    .. "where ?s.uses == 1 and ?w.uses == 1 and ?i.rank >= 1 and ?i.size <= ?w.shape[0] and "
+    .. "in_range(?i, 0, ?w.shape[0]) and sorted(?a.value)[0] >= 0",
+    reason = "rows at constant positions are constant; some of them are a slice" },
+  { "take_before_new_axis: take(?w:const, ?e@expand_dims(?i, axes=?a), axis=0) => "
+    .. "expand_dims(take(?w, ?i, axis=0), axes=normalize(?a, ?e.rank)) where ?i.rank >= 1 and "
+    .. "?e.uses == 1",
+    reason = "a new axis comes behind a take, where operators broadcast without it" },
+  { "topk_extent: ?s@shape_of(topk(?x, ?k).0 | topk(?x, ?k).1) => ?k "
+    .. "where ?x.rank == 1 and ?k.dtype == ?s.dtype and ?s.shape == [1]",
+    reason = "as many elements are left as the operator is asked for" },
   { "take_all: take(...)", native = "take_all", reason = "every position is taken in order" },
   { "take_through_transpose: take(...)", native = "take_through_transpose",
     reason = "a position of a transposed axis is one of the axis itself" },

@@ -114,6 +114,10 @@ local rules = {
     .. "multiply(nn.matmul(?q, ?k), multiply(?s, ?t)) where opset >= 1 and ?s.rank <= 1 "
     .. "and ?t.rank <= 1 and ?q.rank >= 2 and ?k.rank >= 2", proof = "reassociates",
     reason = "two factors around a product are one", source = "ONNX Runtime MatMulScaleFusion" },
+  { "gemm_transposed: nn.matmul(?x:float, ?t@transpose(?w, axes=[1, 0])) => nn.gemm(?x, ?w, "
+    .. "transB=1) where opset >= 11 and ?x.rank == 2 and ?w.rank == 2 and ?t.uses == 1",
+    proof = "reassociates", reason = "the product transposes its operand itself",
+    source = "onnxscript fuse transpose into Gemm" },
   { "quotient: multiply(?x:float, reciprocal(?y) | divide(1, ?y)) => divide(?x, ?y) "
     .. "where opset >= 1", proof = "reassociates",
     reason = "x * (1 / y) = x / y, rounded once",
@@ -184,6 +188,24 @@ for i, form in ipairs(half_times) do
     reason = "the Gaussian error linear unit by tanh",
     source = "ONNX Gelu; ONNX Runtime GeluFusion" }
 end
+
+-- 1 + tanh(z) = 2 / (1 + exp(-2 z)). Where there is Gelu, this is it.
+local logistic = "multiply(?z, multiply(?c, 2))"
+for i, form in ipairs(half_times) do
+  rules[#rules + 1] = { ("logistic_tanh_%d: %s => multiply(?x, sigmoid(%s)) where opset >= 1 and "
+    .. "not microsoft and ?x.dtype == float32"):format(i,
+      form:format "add(tanh(multiply(?z, ?c:scalar)), 1)", logistic),
+    proof = "approximates", reason = "x / 2 * (1 + tanh(z)) = x * sigmoid(2 z)",
+    source = "ONNX Runtime FastGeluFusion knows the left form" }
+end
+
+-- Of x * sigmoid((x + x^3 * k) * c) the factor c moves into the weights that make x, as above.
+rules[#rules + 1] = { "scaled_logistic: multiply(" .. linear .. ", sigmoid(multiply(add(?x, "
+  .. "multiply(power(?x, 3), ?k:scalar)), ?c:scalar))) => divide(multiply(?y@multiply(?x, ?c), "
+  .. "sigmoid(add(?y, multiply(power(?y, 3), divide(?k, multiply(?c, ?c)))))), ?c) where "
+  .. "opset >= 1 and not microsoft and ?x.uses == 3 and ?x.dtype == float32 and "
+  .. "scalar(?c) > 1e-3 and scalar(?c) < 1e3", proof = "reassociates", grows = true,
+  reason = "x * sigmoid((x + x^3 k) c) = y * sigmoid(y + y^3 k / c^2) / c with y = x * c" }
 
 -- Attention of queries, keys and values of shape (batch, heads, length, size): the scores
 -- are scaled or not, with a mask or not. The keys come transposed. A mask whose last dim is

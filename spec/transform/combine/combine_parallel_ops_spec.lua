@@ -78,6 +78,42 @@ describe("CombineParallelOps", function()
     assert.equal("nn.conv nn.relu split nn.conv nn.relu", calls(out))
   end)
 
+  it("combines quantised products with their scales", function()
+    local function number(v, dtype) return pl.const(pl.tensor(v, dtype or "float32")) end
+    local quantised = op.dynamic_quantize_linear(x, { n_results = 3 })
+    local data, scale, zero = quantised:unpack()
+    local function product(columns, factor, point)
+      local w = op.matmul_integer(data, filled({ 8, columns }, "int8", columns), zero,
+        number(point, "int8"))
+      return op.add(op.multiply(op.cast(w, { to = 1 }), op.multiply(number(factor), scale)),
+        filled { columns })
+    end
+    local out = combine({ x }, pl.tuple(product(2, 0.5, 1), product(3, 0.25, 1)))
+    assert.equal("dynamic_quantize_linear matmul_integer multiply cast multiply add split",
+      (calls(out):gsub("matmul_integer cast multiply multiply",
+        "matmul_integer multiply cast multiply")))
+    keeps({ x }, pl.tuple(product(2, 0.5, 1), product(3, 0.25, 2)))
+  end)
+
+  it("makes a vector of numbers that differ", function()
+    local function scaled(columns, factor)
+      return op.tanh(op.multiply(op.nn.matmul(x, filled { 8, columns }), pl.const(factor)))
+    end
+    local out = combine({ x }, pl.tuple(scaled(2, 0.5), scaled(3, 2.0)))
+    assert.equal("nn.matmul multiply tanh split", calls(out))
+    local image = var("image", { "N", 3, 4, 4 })
+    local function filtered(channels, factor)
+      return op.tanh(op.add(pl.const(factor), op.nn.conv(image, filled { channels, 3, 1, 1 })))
+    end
+    out = combine({ image }, pl.tuple(filtered(2, 0.5), filtered(1, 2.0)))
+    assert.equal("nn.conv add tanh split", calls(out))
+    local s = pl.var("s", "float32")
+    local function by(columns, factor) return op.multiply(op.nn.matmul(x, filled { 8, columns }),
+      op.multiply(s, pl.const(factor))) end
+    out = combine({ x, s }, pl.tuple(op.tanh(by(2, 0.5)), op.tanh(by(2, 3.0)), op.tanh(by(1, 1.5))))
+    assert.matches("tanh split$", calls(out))
+  end)
+
   it("moves a Split behind what is done to all parts, or to some", function()
     local parts = table.pack(op.split(x, ints(2, 3, 3), { axis = 2, n_results = 3 }):unpack())
     local sum = op.add(op.tanh(parts[2]), op.tanh(parts[3]))
@@ -101,6 +137,17 @@ describe("CombineParallelOps", function()
     local out = combine({ x }, pl.tuple(product(1), product(2), product(3)))
     assert.equal("nn.matmul split", calls(out))
     keeps({ x }, pl.tuple(op.nn.matmul(x, w), product(2), product(3), w))
+  end)
+
+  it("counts no shapes of reshapes that others use among them", function()
+    local shape = ints(0, 0, 128, 32)
+    local function product(seed)
+      return op.reshape(op.nn.matmul(x, filled({ 8, 4096 }, nil, seed)), shape)
+    end
+    local other = op.reshape(op.concatenate({ x, x, x, x }, { axis = 2 }), ints(0, 0, 1, 32))
+    local out = combine({ x }, pl.tuple(product(1), product(2), other,
+      op.reshape(op.tile(other, ints(1, 1, 128, 1)), shape)))
+    assert.matches("^nn.matmul reshape split", calls(out))
   end)
 
   it("does not round 16-bit floats where nothing was moved", function()

@@ -6,6 +6,16 @@ core.internal()
 
 local examples = {}
 
+-- -------------------------------------------------------------------- extents
+
+-- The number of elements that are left of a vector.
+function examples.topk_extent(g)
+  local op, n = g.op, g:size() + 1
+  local x, k = g:var("float32", { n }), g:ints(1 + g:below(n))
+  local values, positions = op.topk(x, k, { axis = g:pick { 0, -1 }, n_results = 2 }):unpack()
+  return op.shape_of(g:pick { values, positions })
+end
+
 -- --------------------------------------------------------------------- reshapes
 
 -- A product of the flattened leading axes, with weights as they are or transposed.
@@ -79,6 +89,15 @@ function examples.sink_reshape(g)
   local x = g.op.reshape(g:var("float32", { a * b * c, d }), { newshape = { a, b * c, d } })
   local moved = g.op.transpose(x, { axes = { 1, 0, 2 } })
   return g.op.reshape(moved, { newshape = { b, c, a, d } })
+end
+
+-- Axes that are merged between two transposes.
+function examples.merge_behind(g)
+  local a, b, c, d = g:extent(), g:size(), g:size(), g:extent()
+  local moved = g.op.transpose(g:var("float32", { a, b, c, d }), { axes = { 2, 0, 1, 3 } })
+  local first = g:pick { true, false }
+  local merged = g.op.reshape(moved, { newshape = first and { c * a, b, d } or { c, a, b * d } })
+  return g.op.transpose(merged, { axes = g:pick { { 1, 0, 2 }, { 2, 0, 1 }, { 2, 1, 0 } } })
 end
 
 -- An axis that is split, and moves as a whole.

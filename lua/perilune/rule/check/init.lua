@@ -300,7 +300,7 @@ end
 --- The apply of a set of one rule.
 function check.apply_with(set, info, lenient)
   local options = { opset = opset_of(info), lenient = lenient, finite_math = true,
-    associative_math = true, microsoft = true }
+    associative_math = true, microsoft = not info.text:find("not microsoft", 1, true) }
   return function(fn)
     local new, counts = set:apply(fn, options)
     return new, counts[1] ~= nil and counts[1].applied > 0

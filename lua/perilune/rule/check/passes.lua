@@ -183,6 +183,17 @@ local function transposed(g)
   return op.transpose(y, back)
 end
 
+-- A concatenation of results of one operator, perhaps with a part of such a result.
+local function joined(g)
+  local op, dtype, n = g.op, dtype_of(g), g:extent()
+  local f = g:pick { op.nn.relu, op.abs, op.tanh, op.negative }
+  local function one() return f(g:var(dtype, { g:extent(), n })) end
+  local parts = { one(), g:pick { one(), op.nn.relu(g:var(dtype, { 2, n })) }, one() }
+  if g:below(2) == 0 then parts[#parts + 1] = op.transpose(f(g:var(dtype, { n, 2 })),
+    { axes = { 1, 0 } }) end
+  return op.concatenate(parts, { axis = 0 })
+end
+
 local rows = {
   { name = "FoldConstant", proof = "exact", example = constants },
   { name = "EliminateBroadcast", proof = "exact", example = broadcast },
@@ -196,6 +207,7 @@ local rows = {
   { name = "SlicesToSplit", proof = "exact", example = pieces },
   { name = "SequenceToSplit", proof = "exact", example = sequences },
   { name = "SinkTransposes", proof = "reassociates", example = transposed },
+  { name = "SinkElementwise", proof = "exact", example = joined },
   { name = "FlattenRows", proof = "reassociates", example = rows_of },
   { name = "FoldExplicitPadding", proof = "reassociates", example = padded },
 }
