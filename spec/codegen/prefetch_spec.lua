@@ -22,6 +22,11 @@ describe("prefetches in C", function()
     assert.truthy(source "T.prefetch(T.address_of(B[i]), 1, 3, 1)":find "pl_prefetch%(.-, 1, 3%);")
   end)
 
+  it("do not write what they name", function()
+    local header = pl.build(program "T.prefetch(T.address_of(A[i]), 0, 2, 1)"):header()
+    assert.truthy(header:find("const float *restrict A", 1, true))
+  end)
+
   it("are left out where they are none of data, or not known", function()
     for _, hint in ipairs { "T.prefetch(T.address_of(A[i]), 0, 2, 0)",
       "T.prefetch(T.address_of(A[i]), 2, 2, 1)", "T.prefetch(T.address_of(A[i]), 0, 4, 1)",
