@@ -12,8 +12,11 @@ static const pln_ref *refs_of(const pln_cw *w, pln_ref ref) {
 
 void pln_c_push_body(pln_cw *w, pln_scope scope) {
   pln_ref first = w->first_stmt[scope];
-  if (first != PLN_NONE)
-    pln_c_push(w, (pln_c_task){.what = PLN_C_STMT, .ref = first});
+  if (first == PLN_NONE)
+    return;
+  pln_c_push(w, (pln_c_task){.what = PLN_C_STMT_END, .mark = w->n_log});
+  pln_c_push(w, (pln_c_task){.what = PLN_C_STMT, .ref = first});
+  pln_c_push_transposes(w, first);
 }
 
 static void push_header(pln_cw *w, pln_ref ref, uint32_t n,
@@ -311,6 +314,7 @@ static void run_task(pln_cw *w, pln_c_task task) {
   case PLN_C_BODY: enter_body(w, task); break;
   case PLN_C_ELSE: if_else(w, task); break;
   case PLN_C_LEAVE: leave_body(w, task); break;
+  case PLN_C_TRANSPOSE: pln_c_transpose_task(w, task); break;
   default: pln_c_expr_task(w, task);
   }
 }
