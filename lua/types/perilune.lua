@@ -4985,7 +4985,7 @@ end
 ---@field compile_seconds? number a time limit of the compiler; otherwise 60 of a processor, 600 of wall time
 ---@field compile_memory? integer bytes of each of its processes, 4 GiB
 ---@field winograd? boolean false: convolutions of models are computed by their definition; otherwise some by 3 x 3 weights
---- are transformed (F(4x4, 3x3), F(2x2, 3x3)), with errors of some 1e-5 of the largest result
+--- are transformed (Winograd, F(4, 3) or F(2, 3) along each axis), with errors of some 1e-5 of the largest result
 
 ---@class perilune.Built functions by name, each called on tensors and numbers
 local Built = {}

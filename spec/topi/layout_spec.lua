@@ -181,7 +181,7 @@ describe("transformed convolutions", function()
     { inputs = 64, outputs = 48, height = 7, width = 7, pads = border, weights = 24 },
     { inputs = 64, outputs = 48, height = 6, width = 12, pads = border, weights = 24 },
     { inputs = 32, outputs = 48, height = 33, width = 34, weights = 36, strides = two },
-    { inputs = 32, outputs = 64, height = 16, width = 15, pads = border, weights = 36,
+    { inputs = 32, outputs = 64, height = 32, width = 31, pads = border, weights = 36,
       strides = two, batch = 2 },
     { inputs = 64, outputs = 32, height = 24, width = 25, pads = { 0, 1, 1, 0 }, strides = two },
     { inputs = 64, outputs = 32, height = 20, width = 9, pads = border, strides = { 2, 1 } },

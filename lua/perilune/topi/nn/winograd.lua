@@ -108,13 +108,20 @@ local function transformed(variant, weight, outputs, inputs, block)
 end
 
 -- Cycles for each weight: those of vector products, of which a weight is one lane, and those in
--- which it is read from beyond the cache; the lesser ones are hidden in part. Transforms of a
+-- which it is read from beyond the cache. Prefetches hide the lesser ones in part. Transforms of a
 -- channel take as long as some products of it.
 local LANES, BYTES_PER_CLOCK, TRANSFORMS, HIDDEN = 16, 8, 12, 4
 
+local function cycles(products, weights) return products / LANES, 4 * weights / BYTES_PER_CLOCK end
+
 local function cost(products, weights)
-  local compute, memory = products / LANES, 4 * weights / BYTES_PER_CLOCK
+  local compute, memory = cycles(products, weights)
   return math.max(compute, memory) + math.min(compute, memory) / HIDDEN
+end
+
+local function cost_of_definition(height, width)
+  local compute, memory = cycles(9 * height * width, 9)
+  return compute + memory
 end
 
 local function tiles_of(extent, own) return (extent + own.tile - 1) // own.tile end
@@ -123,13 +130,13 @@ local function tiles_of(extent, own) return (extent + own.tile - 1) // own.tile 
 -- definition does. One pixel of a result needs 9 products for each weight, a tile needs one for
 -- each place.
 local function variant_of(geometry)
-  local best, least = nil, cost(9 * geometry.height * geometry.width, 9)
+  local best, least = nil, cost_of_definition(geometry.height, geometry.width)
   local overhead = 1 + TRANSFORMS * (1 / geometry.inputs + 1 / geometry.outputs)
   for _, down in ipairs(algorithms[geometry.strides[1]]) do
     for _, across in ipairs(algorithms[geometry.strides[2]]) do
       local places, weights = down.places * across.places, down.weights * across.weights
       local tiles = tiles_of(geometry.height, down) * tiles_of(geometry.width, across)
-      local own = cost(overhead * places * tiles, weights)
+      local own = cost(overhead * places * tiles, places)
       if own < least then
         best, least = { down = down, across = across, places = places, weights = weights }, own
       end
@@ -235,12 +242,11 @@ local function transform_input(plan, x, v, part, image, group)
   end)
 end
 
--- The row of U for a place and a block of channels.
-local function weights_at(plan, i, j, channels)
-  local down, across = plan.down, plan.across
-  if down.weights < down.places then i = tir.min(i, down.weights - 1) end
-  if across.weights < across.places then j = tir.min(j, across.weights - 1) end
-  return (i * across.weights + j) * plan.outputs + channels
+-- How many places of an axis have the weights of that number: all that are left have the last one.
+local function places_of(own, weights)
+  local last = own.weights - 1
+  if own.places == own.weights then return 1 end
+  return tir.max((weights - last + 1) * (own.places - last), 1)
 end
 
 -- Prefetches what the tiles of the next channels read of U, while those of these are computed: each
@@ -259,7 +265,8 @@ local function prefetches(plan, u, row, group, element)
   return list
 end
 
--- M[place][channels / b][tile][b]: sums of some tiles and blocks of channels in registers.
+-- M[place][channels / b][tile][b]: sums of some tiles and blocks of channels in registers. All places
+-- that have the same weights follow each other.
 local function multiply(plan, u, v, m, sums)
   local block, pixels, blocks = plan.block, plan.tile_pixels, plan.tile_blocks
   local function each(kind, body)
@@ -269,16 +276,18 @@ local function multiply(plan, u, v, m, sums)
         return body(pixel, own, (pixel * blocks + own) * block + lane, lane)
       end)))
   end
-  return loops.nest({ plan.down.places, plan.across.places, plan.outputs // blocks,
-    plan.tiles // pixels }, "m", function(at)
-      local place, channels, first = at[1] * plan.across.places + at[2], at[3] * blocks,
-        at[4] * pixels
-      local row = weights_at(plan, at[1], at[2], channels)
+  return loops.nest({ plan.down.weights, plan.across.weights, plan.outputs // blocks,
+    function(at) return places_of(plan.down, at[1]) end,
+    function(at) return places_of(plan.across, at[2]) end, plan.tiles // pixels }, "m",
+    function(at)
+      local place = (at[1] + at[4]) * plan.across.places + at[2] + at[5]
+      local channels, first = at[3] * blocks, at[6] * pixels
+      local row = (at[1] * plan.across.weights + at[2]) * plan.outputs + channels
       local begin = each("unrolled", function(_, _, sum)
         return tir.BufferStore(sums, operand.const(0, "float32"), { sum })
       end)
       local add = loops.nest({ plan.inputs, block }, "k", function(k)
-        local list = prefetches(plan, u, row, at[4], k[1] * block + k[2])
+        local list = prefetches(plan, u, row, at[6], k[1] * block + k[2])
         list[#list + 1] = each("unrolled", function(pixel, own, sum, lane)
           local element = v:load(((place * plan.inputs + k[1]) * plan.tiles + first + pixel) * block
             + k[2])
