@@ -265,8 +265,8 @@ local function prefetches(plan, u, row, group, element)
   return list
 end
 
--- M[place][channels / b][tile][b]: sums of some tiles and blocks of channels in registers. All places
--- that have the same weights follow each other.
+-- M[place][channels / b][tile][b]: sums of some tiles and blocks of channels in registers. All
+-- places that have the same weights follow each other.
 local function multiply(plan, u, v, m, sums)
   local block, pixels, blocks = plan.block, plan.tile_pixels, plan.tile_blocks
   local function each(kind, body)
