@@ -3,28 +3,15 @@
  * above, and by pass/parallel/child_engine.c for child engines. */
 
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/random.h>
 #include <time.h>
 
 #include "base/base.h"
-
-/* Large tensors and graphs use huge pages where the system has them, to save
- * page faults. */
-static void *large_alloc(size_t size) {
-  enum { PAGE = 2 << 20 };
-  void *block;
-  if (posix_memalign(&block, PAGE, size))
-    return NULL;
-#ifdef MADV_HUGEPAGE
-  madvise(block, size & ~(size_t)(PAGE - 1), MADV_HUGEPAGE);
-#endif
-  return block;
-}
+#include "base/huge_pages.h"
 
 /* A large block in place of a smaller one. */
 static void *enlarge(void *block, size_t old_size, size_t new_size) {
-  void *larger = large_alloc(new_size);
+  void *larger = pln_huge_alloc(new_size);
   if (!larger)
     return NULL;
   if (old_size)
@@ -35,9 +22,8 @@ static void *enlarge(void *block, size_t old_size, size_t new_size) {
 
 static void *libc_alloc(void *ud, void *block, size_t old_size,
                         size_t new_size) {
-  enum { LARGE = 4 << 20 };
   (void)ud;
-  if (new_size >= LARGE && (!block || old_size < LARGE))
+  if (new_size >= PLN_HUGE_BLOCK && (!block || old_size < PLN_HUGE_BLOCK))
     return enlarge(block, old_size, new_size);
   if (new_size)
     return realloc(block, new_size);

@@ -426,6 +426,16 @@ void pln_c_store(pln_cw *w, pln_ref ref) {
   }
 }
 
+pln_c_text pln_c_neighbours(pln_cw *w, pln_ref load, int64_t offset,
+                            uint32_t lanes) {
+  access a = find_access(w, load, 1);
+  a.offset = pln_c_offset(w, PLN_PRIM_ADD, a.offset,
+                          pln_c_int_value(w, PLN_INT64, offset));
+  pln_c_text out = run_of(w, &a, pointer(w, &a, false), 0, lanes, false);
+  out.reads = true;
+  return out;
+}
+
 pln_c_text pln_c_address(pln_cw *w, pln_ref load) {
   access a = find_access(w, load, 1);
   expand_lanes(w, &a);

@@ -70,19 +70,33 @@ static bool is_builtin(const pln_node *n, const char *name) {
   return n->data && !strcmp(pln_builtin_row(n->data)->name, name);
 }
 
-/* A pointer that leaves the function may be written through. */
-static void note_call(pln_cw *w, const pln_node *n) {
+/* The buffer of the element whose address a node is; PLN_NONE: another node. */
+static pln_ref addressed(const pln_graph *g, pln_ref ref) {
+  const pln_node *n = &g->nodes[ref];
+  if (n->kind != PLN_PRIM_CALL || !is_builtin(n, "address_of") || n->count == 0)
+    return PLN_NONE;
+  const pln_node *load = &g->nodes[g->operands[n->first]];
+  return load->kind == PLN_BUFFER_LOAD ? g->operands[load->first] : PLN_NONE;
+}
+
+/* A pointer that leaves the function may be written through; a prefetch does
+ * nothing with it. */
+static void note_pointers(pln_cw *w, const pln_node *n) {
   const pln_graph *g = w->g;
+  bool is_call = n->kind == PLN_PRIM_CALL;
+  if (is_call && is_builtin(n, "prefetch"))
+    return;
   for (uint32_t i = 0; i < n->count; i++) {
-    pln_ref arg = g->operands[n->first + i];
-    bool element =
-        is_builtin(n, "address_of") && g->nodes[arg].kind == PLN_BUFFER_LOAD;
-    bool pointer = g->nodes[arg].kind == PLN_VAR && !pln_prim_dtype(w->g, arg);
-    if (element)
-      arg = g->operands[g->nodes[arg].first];
-    if (element || pointer)
-      add_access(w, arg, PLN_C_READ | PLN_C_WRITTEN | PLN_C_ESCAPES);
+    pln_ref arg = g->operands[n->first + i], buffer = addressed(g, arg);
+    bool pointer =
+        is_call && g->nodes[arg].kind == PLN_VAR && !pln_prim_dtype(w->g, arg);
+    if (buffer != PLN_NONE || pointer)
+      add_access(w, pointer ? arg : buffer,
+                 PLN_C_READ | PLN_C_WRITTEN | PLN_C_ESCAPES);
   }
+}
+
+static void note_call(pln_cw *w, const pln_node *n) {
   if (is_builtin(n, "call_extern"))
     w->spills = true;
 }
@@ -95,6 +109,7 @@ static void note_node(pln_cw *w, pln_ref ref) {
     add_access(w, o[0], PLN_C_READ);
   if (n->kind == PLN_BUFFER_STORE)
     add_access(w, o[0], PLN_C_WRITTEN);
+  note_pointers(w, n);
   if (n->kind == PLN_PRIM_CALL)
     note_call(w, n);
   if (n->kind == PLN_LET_STMT) {
@@ -121,54 +136,46 @@ static void note_nodes(pln_cw *w) {
 
 /* ------------------------------------------------------------------ indices */
 
-/* Whether operand i of a node is an index, or a term of one. A variable of a
- * let that is `wide` is one, too: no other use of it is known. */
-static bool is_index_term(const pln_cw *w, pln_ref ref, uint32_t i,
-                          const pln_idmap *others) {
+/* Whether operand i of a node is an index, or a term of one. What becomes of
+ * the value of a let is known by the uses of its variable. */
+static bool is_index_term(const pln_cw *w, pln_ref ref, uint32_t i) {
   const pln_node *n = &w->g->nodes[ref];
   bool used = w->uses[ref] > 0 && !w->elsewhere[ref];
   switch ((int)n->kind) {
+  case PLN_LET_STMT: return true;
   case PLN_BUFFER_LOAD: return i >= 1;
   case PLN_BUFFER_STORE: return i >= 2;
   case PLN_PRIM_ADD:
   case PLN_PRIM_SUB:
   case PLN_PRIM_MUL: return used && pln_prim_lanes(w->g, ref) == 1;
   case PLN_RAMP: return used && i == 0;
-  case PLN_LET_STMT: {
-    pln_ref var = w->g->scopes[n->data].begin;
-    return others && !pln_idmap_get(others, w->g->nodes[var].data);
-  }
   default: return false;
   }
 }
 
-static void find_terms(pln_cw *w, const pln_idmap *others, pln_idmap *found) {
-  const pln_graph *g = w->g;
-  for (pln_ref ref = g->n_nodes; ref-- > 0 && w->status == PLN_OK;) {
-    const pln_node *n = &g->nodes[ref];
-    for (uint32_t i = 0; i < n->count; i++) {
-      pln_ref operand = g->operands[n->first + i];
-      if (is_index_term(w, ref, i, others))
-        continue;
-      w->elsewhere[operand] = true;
-      if (found && g->nodes[operand].kind == PLN_VAR)
-        pln_c_fail(w, pln_idmap_set(found, g->nodes[operand].data, 1));
-    }
+/* The node, and if it is the variable of a let the value that this has. */
+static void mark_elsewhere(pln_cw *w, pln_ref ref) {
+  while (!w->elsewhere[ref]) {
+    const pln_node *n = &w->g->nodes[ref];
+    uint32_t let = n->kind == PLN_VAR ? pln_idmap_get(w->lets, n->data) : 0;
+    w->elsewhere[ref] = true;
+    if (!let)
+      return;
+    ref = let - 1;
   }
 }
 
 /* Sums and products that are used in indices alone do not wrap: an element at
- * an index that left its dtype does not exist. The variable of a let counts as
- * such a term if a first sweep finds it nowhere else. */
+ * an index that left its dtype does not exist. Users are seen before operands:
+ * they stand behind them, and so do all uses of a let's variable. */
 static void find_indices(pln_cw *w) {
-  pln_idmap *others = new_map(w);
-  if (w->status == PLN_OK) {
-    find_terms(w, NULL, others);
-    memset(w->elsewhere, 0, w->g->n_nodes * sizeof *w->elsewhere);
-    find_terms(w, others, NULL);
+  const pln_graph *g = w->g;
+  for (pln_ref ref = g->n_nodes; ref-- > 0;) {
+    const pln_node *n = &g->nodes[ref];
+    for (uint32_t i = 0; i < n->count; i++)
+      if (!is_index_term(w, ref, i))
+        mark_elsewhere(w, g->operands[n->first + i]);
   }
-  if (others)
-    pln_idmap_free(others);
 }
 
 /* ------------------------------------------------------------------ vectors */
@@ -268,6 +275,7 @@ void pln_c_analyse(pln_cw *w) {
     return;
   list_statements(w);
   note_nodes(w);
-  find_indices(w);
+  if (w->status == PLN_OK)
+    find_indices(w);
   find_width(w);
 }

@@ -174,6 +174,35 @@ static void emit_nothing(pln_cw *w, pln_ref ref) {
   pln_c_set(w, ref, pln_c_int_value(w, PLN_INT32, 0));
 }
 
+/* prefetch(address, 1 for a write, locality from 0 to 3, 1 for data): what says
+ * otherwise is left out, as it has no effect. */
+static bool is_prefetch_of_data(const pln_cw *w, pln_ref ref) {
+  const pln_ref *o = args_of(w, ref);
+  static const uint64_t most[] = {1, 3, 1};
+  if (w->g->nodes[ref].count != 4 ||
+      pln_prim_dtype(w->g, o[0]) != PLN_DTYPE_NONE)
+    return false;
+  for (uint32_t i = 0; i < PLN_COUNT(most); i++) {
+    const pln_node *n = &w->g->nodes[o[1 + i]];
+    if (n->kind != PLN_INT_IMM || (uint64_t)pln_imm_bits(n) > most[i])
+      return false;
+  }
+  return pln_imm_bits(&w->g->nodes[o[3]]) == 1;
+}
+
+static void emit_prefetch(pln_cw *w, pln_ref ref) {
+  const pln_ref *o = args_of(w, ref);
+  if (is_prefetch_of_data(w, ref)) {
+    pln_c_value address = pln_c_value_of(w, o[0]);
+    pln_c_use(w, PLN_C_HELPER_PREFETCH, PLN_C_F32, 1);
+    pln_c_line(w, "pl_prefetch(%s, %d, %d);",
+               pln_c_arg(w, pln_c_text_at(w, &address, 0)),
+               (int)pln_imm_bits(&w->g->nodes[o[1]]),
+               (int)pln_imm_bits(&w->g->nodes[o[2]]));
+  }
+  emit_nothing(w, ref);
+}
+
 static void emit_throw(pln_cw *w, pln_ref ref) {
   pln_c_line(w, "return %d;", PLN_C_THROW);
   emit_nothing(w, ref);
@@ -340,7 +369,7 @@ static const call_row rows[] = {
     {"tvm_throw_last_error", FORM_OWN, false, NULL, emit_throw},
     {"ret", FORM_OWN, false, NULL, emit_return},
     {"assume", FORM_OWN, false, NULL, emit_assume},
-    {"prefetch", FORM_OWN, false, NULL, emit_nothing},
+    {"prefetch", FORM_OWN, false, NULL, emit_prefetch},
     {"start_profile_intrinsic", FORM_OWN, false, NULL, emit_nothing},
     {"end_profile_intrinsic", FORM_OWN, false, NULL, emit_nothing},
     {"call_extern", FORM_OWN, false, NULL, emit_extern},
@@ -384,6 +413,9 @@ static void push_arguments(pln_cw *w, pln_ref ref, const call_row *row) {
       pln_c_refuse(w, "address_of of what is no element");
   } else if (row->own == emit_access_ptr) {
     pln_c_push_exprs(w, 2, o + 1);
+  } else if (row->own == emit_prefetch) {
+    if (is_prefetch_of_data(w, ref))
+      pln_c_push_exprs(w, 1, o);
   } else if (row->own != emit_nothing && row->own != emit_return &&
              row->own != emit_assume) {
     pln_c_push_exprs(w, n->count - (is_extern && n->count > 0), o + is_extern);

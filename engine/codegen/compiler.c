@@ -25,7 +25,7 @@ typedef struct job {
   const char *cc;
   const char *argv[MOST_FLAGS + 16];
   uint32_t n;
-  double seconds;
+  double seconds, cpu_seconds;
   uint64_t memory;
   char folder[PATH_MAX - 128]; /* of the cache, or a temporary one */
   char stem[PATH_MAX - 64];    /* files being made: .c, .out, .log */
@@ -163,7 +163,8 @@ static pln_status set_command(job *j) {
 static pln_status run(job *j, int log, pln_child_end *end) {
   j->argv[j->n] = NULL;
   PLN_TRY(set_command(j));
-  return pln_process_run(j->engine, j->argv, log, j->seconds, j->memory, end);
+  return pln_process_run(j->engine, j->argv, log, j->seconds, j->cpu_seconds,
+                         j->memory, end);
 }
 
 static int open_log(job *j) {
@@ -328,7 +329,10 @@ pln_status pln_cc_compile(pln_engine *engine, pln_slice source, bool threads,
       .engine = engine, .options = options ? options : &none, .result = out};
   *out = (pln_cc_result){.engine = engine};
   j.cc = given ? given : environment && *environment ? environment : "cc";
-  j.seconds = j.options->seconds > 0 ? j.options->seconds : 60;
+  /* Without a given limit a compiler that has to wait for a busy machine is
+   * not stopped. */
+  j.seconds = j.options->seconds > 0 ? j.options->seconds : 600;
+  j.cpu_seconds = j.options->seconds > 0 ? j.options->seconds : 60;
   j.memory = j.options->memory ? j.options->memory : UINT64_C(4) << 30;
   PLN_TRY(find_folder(&j));
   pln_stoppable_begin(engine);

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/huge_pages.h"
 #include "codegen/codegen.h"
 #include "ir/tensor/tensor.h"
 
@@ -196,6 +197,12 @@ static int32_t repeat(const call *c, entry_fn entry, void *workspace,
   return status;
 }
 
+static void *new_workspace(size_t bytes) {
+  bytes = aligned(bytes);
+  return bytes < PLN_HUGE_BLOCK ? aligned_alloc(ALIGN, bytes)
+                                : pln_huge_alloc(bytes);
+}
+
 static void call_loaded(const call *c, void *handle, outcome *out) {
   entry_fn entry;
   size_fn size;
@@ -208,7 +215,7 @@ static void call_loaded(const call *c, void *handle, outcome *out) {
   /* Shapes are compared by the entry, which does not use the workspace then. */
   size_t bytes = size(c->args);
   if (bytes > 0)
-    workspace = aligned_alloc(ALIGN, aligned(bytes));
+    workspace = new_workspace(bytes);
   out->loaded = 1;
   out->status = repeat(c, entry, workspace, &out->seconds);
   out->finished = 1;

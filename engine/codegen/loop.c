@@ -41,9 +41,17 @@ static bool loop_is_empty(const pln_c_value *extent) {
   return extent->hi <= 0;
 }
 
-/* `for (T i = min; i < end; i++)`, or the same with labels. */
+/* `for (T i = min; i < end; i++)`, or the same with labels. `once`: it has one
+ * round at the most, and compilers shall not make vectors of several. */
 static void open_counted(pln_cw *w, pln_c_task *task, const char *type,
-                         const char *name, const char *min, const char *end) {
+                         const char *name, const char *min, const char *end,
+                         bool once) {
+  if (once && !task->flat) {
+    pln_c_line(w, "if (%s < %s) {", min, end);
+    w->depth++;
+    pln_c_line(w, "const %s %s = %s;", type, name, min);
+    return;
+  }
   if (!task->flat) {
     pln_c_line(w, "for (%s %s = %s; %s < %s; %s++) {", type, name, min, name,
                end, name);
@@ -118,6 +126,11 @@ static void assume_guards(pln_cw *w, const pln_c_task *task, bool holds) {
 
 static bool is_empty(const pln_c_value *first, const pln_c_value *end) {
   return first->lo == first->hi && end->lo == end->hi && first->lo >= end->lo;
+}
+
+static bool runs_once(const pln_c_value *first, const pln_c_value *end) {
+  int64_t rounds;
+  return !__builtin_sub_overflow(end->hi, first->lo, &rounds) && rounds <= 1;
 }
 
 /* Where the next part that may have rounds begins and ends. */
@@ -205,7 +218,8 @@ static void open_loop(pln_cw *w, pln_c_task *task, pln_ref var, pln_c_value min,
   if (counts && !task->flat && !task->end)
     unroll_hint(w, task->ref, &extent);
   if (counts)
-    open_counted(w, task, type, name, first, pln_c_text_at(w, &end, 0).data);
+    open_counted(w, task, type, name, first, pln_c_text_at(w, &end, 0).data,
+                 task->end && runs_once(&min, &end));
   else
     open_wrapping(w, task, dtype, name, first,
                   pln_c_text_at(w, &extent, 0).data);
@@ -301,7 +315,7 @@ static bool open_next_part(pln_cw *w, pln_c_task *task) {
   }
   open_counted(w, task, pln_c_type_name((pln_dtype)index->dtype),
                pln_c_text_at(w, index, 0).data, pln_c_text_at(w, first, 0).data,
-               pln_c_text_at(w, end, 0).data);
+               pln_c_text_at(w, end, 0).data, runs_once(first, end));
   pln_c_push(w, *task);
   pln_c_push_body(w, w->g->nodes[task->ref].data);
   return true;

@@ -92,6 +92,18 @@ static void put_unroll(pln_cw *w) {
            "#else\n#define PL_UNROLL(n)\n#endif\n\n");
 }
 
+static void put_shuffle(pln_cw *w) {
+  if (w->uses_shuffle)
+    put(w, "#if defined(__clang__) || "
+           "(defined(__GNUC__) && __GNUC__ >= 12 && !defined(__TINYC__))\n"
+           "#define PL_SHUFFLE(mask, a, b, ...) "
+           "__builtin_shufflevector(a, b, __VA_ARGS__)\n"
+           "#else\n"
+           "#define PL_SHUFFLE(mask, a, b, ...) "
+           "__builtin_shuffle(a, b, (mask){__VA_ARGS__})\n"
+           "#endif\n\n");
+}
+
 /* ----------------------------------------------------------------- helpers */
 
 static void expand(pln_cw *w, const char *text, pln_c_type type,
@@ -158,6 +170,7 @@ void pln_c_prelude(pln_cw *w, pln_buffer *out) {
     put_vector_types(w);
   put_aliases(w);
   put_unroll(w);
+  put_shuffle(w);
   put_inline(w);
   put_helpers(w, false);
   put_vector_helpers(w);

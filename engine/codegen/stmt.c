@@ -12,8 +12,11 @@ static const pln_ref *refs_of(const pln_cw *w, pln_ref ref) {
 
 void pln_c_push_body(pln_cw *w, pln_scope scope) {
   pln_ref first = w->first_stmt[scope];
-  if (first != PLN_NONE)
-    pln_c_push(w, (pln_c_task){.what = PLN_C_STMT, .ref = first});
+  if (first == PLN_NONE)
+    return;
+  pln_c_push(w, (pln_c_task){.what = PLN_C_STMT_END, .mark = w->n_log});
+  pln_c_push(w, (pln_c_task){.what = PLN_C_STMT, .ref = first});
+  pln_c_push_transposes(w, first);
 }
 
 static void push_header(pln_cw *w, pln_ref ref, uint32_t n,
@@ -148,8 +151,18 @@ static void let_pointer(pln_cw *w, pln_ref var, pln_ref from) {
   pln_c_bind_memory(w, var, pln_c_textf(w, PLN_C_NAME, "%s", name), dtype);
 }
 
+/* Whether an int32 value is a term of indices alone. Compilers need not extend
+ * its sign in each round of a loop where it is an int64. */
+static bool is_index(const pln_cw *w, pln_ref from, const pln_c_value *value) {
+  return value->dtype == PLN_INT32 && value->lanes == 1 && w->uses[from] > 0 &&
+         !w->elsewhere[from];
+}
+
 /* One variable for each chunk, by the let's name. */
-static pln_c_value let_value(pln_cw *w, pln_ref var, pln_c_value value) {
+static pln_c_value let_value(pln_cw *w, pln_ref var, pln_ref from) {
+  pln_c_value value = pln_c_value_of(w, from);
+  if (is_index(w, from, &value))
+    value.dtype = PLN_INT64;
   pln_slice hint = pln_symbol_text(w->engine, w->g->nodes[var].attrs);
   pln_c_value out = value;
   bool used = pln_idmap_get(w->var_uses, w->g->nodes[var].data) != 0;
@@ -178,7 +191,7 @@ static void let_body(pln_cw *w, pln_c_task task) {
   if (!pln_prim_dtype(w->g, from))
     let_pointer(w, var, from);
   else
-    pln_c_bind(w, var, let_value(w, var, pln_c_value_of(w, from)));
+    pln_c_bind(w, var, let_value(w, var, from));
   pln_c_forget(w, task.mark);
   task.what = PLN_C_LEAVE;
   pln_c_push(w, task);
@@ -301,6 +314,7 @@ static void run_task(pln_cw *w, pln_c_task task) {
   case PLN_C_BODY: enter_body(w, task); break;
   case PLN_C_ELSE: if_else(w, task); break;
   case PLN_C_LEAVE: leave_body(w, task); break;
+  case PLN_C_TRANSPOSE: pln_c_transpose_task(w, task); break;
   default: pln_c_expr_task(w, task);
   }
 }

@@ -62,7 +62,8 @@ typedef enum pln_c_task_kind {
   PLN_C_BODY,
   PLN_C_LEAVE,
   PLN_C_ELSE,
-  PLN_C_TOP_VAR /* the value of a let's variable is there, see memory.c */
+  PLN_C_TRANSPOSE, /* x: which group of loads, see transpose.c */
+  PLN_C_TOP_VAR    /* the value of a let's variable is there, see memory.c */
 } pln_c_task_kind;
 
 typedef struct pln_c_task {
@@ -151,7 +152,7 @@ typedef struct pln_cw {
   bool used_vectors[PLN_C_N_TYPES][PLN_C_LOG_LANES][2];
   bool used_helpers[PLN_C_N_HELPERS][PLN_C_N_TYPES][PLN_C_LOG_LANES];
   bool used_alias[PLN_C_N_TYPES];
-  bool uses_unroll, uses_pool, uses_vectors;
+  bool uses_unroll, uses_shuffle, uses_pool, uses_vectors;
   pln_idmap *externs;   /* name -> 1 + its text */
   pln_buffer functions; /* text behind the prelude */
   pln_buffer declarations;
@@ -333,9 +334,18 @@ void pln_c_load(pln_cw *w, pln_ref ref);
 void pln_c_store(pln_cw *w, pln_ref ref);
 /* A pointer to the element that a BufferLoad reads. */
 pln_c_text pln_c_address(pln_cw *w, pln_ref load);
+/* The vector of `lanes` elements from `offset` behind that of lane 0. */
+pln_c_text pln_c_neighbours(pln_cw *w, pln_ref load, int64_t offset,
+                            uint32_t lanes);
 void pln_c_bind_memory(pln_cw *w, pln_ref data, pln_c_text name,
                        pln_dtype dtype);
 const pln_c_memory *pln_c_find_memory(const pln_cw *w, pln_ref data);
+
+/* ------------------------------------------------------------- transpose.c */
+
+/* Before the statements of a scope, from the first one on. */
+void pln_c_push_transposes(pln_cw *w, pln_ref first);
+void pln_c_transpose_task(pln_cw *w, pln_c_task task);
 
 /* ---------------------------------------------------------------- memory.c */
 

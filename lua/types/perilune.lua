@@ -4989,10 +4989,10 @@ end
 ---@field stack_bytes? integer of arrays in a function, 65536
 ---@field cache? string a folder of compiled objects; "" keeps none
 ---@field seconds? number a time limit of a call in a child process, 60
----@field compile_seconds? number a time limit of the compiler, 60
+---@field compile_seconds? number a time limit of the compiler; otherwise 60 of a processor, 600 of wall time
 ---@field compile_memory? integer bytes of each of its processes, 4 GiB
 ---@field winograd? boolean false: convolutions of models are computed by their definition; otherwise some by 3 x 3 weights
---- are transformed (F(4x4, 3x3), F(2x2, 3x3)), with errors of some 1e-5 of the largest result
+--- are transformed (Winograd, F(4, 3) or F(2, 3) along each axis), with errors of some 1e-5 of the largest result
 
 ---@class perilune.Built functions by name, each called on tensors and numbers
 local Built = {}

@@ -66,9 +66,18 @@ for k, i in T.grid(4, 64):
   it("leave a part without tests", function()
     local text = source_of [[
 for i in range(64):
-    B[i] = T.if_then_else(1 <= i and i < 63, A[i - 1], T.float32(0))]]
+    B[i] = T.if_then_else(2 <= i and i < 62, A[i - 1], T.float32(0))]]
     assert.equal(3, count(text, "for (int32_t i = "))
-    assert.equal(2, count(text, "1 <= i"))
+    assert.equal(2, count(text, "2 <= i"))
+  end)
+
+  it("that leave one round at the most write no loop of it", function()
+    local text = source_of [[
+for k in range(3):
+    for i in range(64):
+        B[i] = B[i] + T.if_then_else(1 <= i + k and i + k < 65, A[i], T.float32(2))]]
+    assert.equal(1, count(text, "for (int32_t i = "))
+    assert.equal(2, count(text, "const int32_t i = "))
   end)
 
   it("write no part that has no rounds", function()
@@ -113,6 +122,29 @@ def f(n: T.int64, A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
       local how = compare.run(fn, built, "f", args, 1e-6)
       assert(not how, ("n = %d: %s"):format(n, how))
     end
+  end)
+end)
+
+describe("lets that only indices use", function()
+  it("are wide, also by way of other lets", function()
+    local text = source_of [[
+for k, i in T.grid(4, 8):
+    a: T.int32 = k * 8
+    b: T.int32 = a + i
+    B[b] = A[b] + A[a] ]]
+    assert.equal(1, count(text, "int64_t a = "))
+    assert.equal(1, count(text, "int64_t b = "))
+  end)
+
+  it("are not where a condition or a value uses them, or a let that those use", function()
+    local text = source_of [[
+for k, i in T.grid(4, 8):
+    a: T.int32 = k * 8
+    b: T.int32 = a + i
+    if b < 30:
+        B[b] = A[b] + T.Cast("float32", b)]]
+    assert.equal(1, count(text, "int32_t a = "))
+    assert.equal(1, count(text, "int32_t b = "))
   end)
 end)
 

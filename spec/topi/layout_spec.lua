@@ -162,25 +162,38 @@ describe("transformed convolutions", function()
     return pl.module { main = pl.func({ x }, op.nn.relu(b)) }, x.type.shape
   end
 
-  -- The number of places of the weights; false: they are as they were.
-  local function places_of(mod, options)
+  -- The number of weights of a pair of channels; false: they are as they were.
+  local function weights_of(mod, case, options)
     local pass = ('LowerTE{layout="NCHWc",winograd="%s"}'):format(options or "on")
     local lowered = pl.sequential { "InferType", "FuseOps", pass } (mod)
-    return tostring(lowered):match "Tensor%[%((%d+), %d+, %d+, 16%), float32%]" or false
+    local rows = tostring(lowered):match(("Tensor%%[%%((%%d+), %d, 16%%), float32%%]"):format(
+      case.inputs))
+    return rows and rows // (case.outputs // 16) or false
   end
 
+  local border, two = { 1, 1, 1, 1 }, { 2, 2 }
   local cases = {
-    { inputs = 32, outputs = 32, height = 8, width = 8, pads = { 1, 1, 1, 1 } },
-    { inputs = 32, outputs = 48, height = 15, width = 13, pads = { 1, 1, 1, 1 } },
-    { inputs = 48, outputs = 32, height = 16, width = 14 },
-    { inputs = 32, outputs = 32, height = 13, width = 19, pads = { 2, 0, 1, 3 }, batch = 2 },
-    { inputs = 32, outputs = 48, height = 5, width = 4, pads = { 1, 1, 1, 1 }, places = "16" },
+    { inputs = 32, outputs = 32, height = 8, width = 8, pads = border, weights = 36 },
+    { inputs = 32, outputs = 48, height = 15, width = 13, pads = border, weights = 36 },
+    { inputs = 48, outputs = 32, height = 16, width = 14, weights = 36 },
+    { inputs = 32, outputs = 32, height = 13, width = 19, pads = { 2, 0, 1, 3 }, batch = 2,
+      weights = 36 },
+    { inputs = 64, outputs = 48, height = 7, width = 7, pads = border, weights = 24 },
+    { inputs = 64, outputs = 48, height = 6, width = 12, pads = border, weights = 24 },
+    { inputs = 32, outputs = 48, height = 33, width = 34, weights = 36, strides = two },
+    { inputs = 32, outputs = 64, height = 32, width = 31, pads = border, weights = 36,
+      strides = two, batch = 2 },
+    { inputs = 64, outputs = 32, height = 24, width = 25, pads = { 0, 1, 1, 0 }, strides = two },
+    { inputs = 64, outputs = 32, height = 20, width = 9, pads = border, strides = { 2, 1 } },
+    { inputs = 32, outputs = 64, height = 10, width = 21, pads = border, strides = { 1, 2 } },
   }
   for i, case in ipairs(cases) do
     it(("give what their definition gives, case %d"):format(i), function()
       local mod, shape = model(case)
       local arg = pl.tensor.random(shape, "float32", { seed = i, low = -1, high = 1 })
-      assert.equal(case.places or "36", places_of(mod))
+      local weights = weights_of(mod, case)
+      assert.equal(case.weights or weights, weights)
+      assert.is_number(weights)
       local expected = pl.eval(mod, arg)
       for _, options in ipairs { {}, { threads = 2, vector_bytes = 16 }, { winograd = false } } do
         local got = pl.build(mod, options).main(arg)[1]
@@ -190,15 +203,14 @@ describe("transformed convolutions", function()
     end)
   end
 
-  it("are as defined where that is asked for, and for strides, few channels and pixels",
+  it("are as defined where that is asked for, and for other strides, few channels and pixels",
     function()
-      local mod = model(cases[1])
-      assert.is_false(places_of(mod, "off"))
-      for _, change in ipairs { { strides = { 2, 2 } }, { inputs = 16 }, { outputs = 16 },
+      assert.is_false(weights_of(model(cases[1]), cases[1], "off"))
+      for _, change in ipairs { { strides = { 3, 3 } }, { inputs = 16 }, { outputs = 16 },
         { height = 2, width = 2 } } do
-        local case = { inputs = 32, outputs = 32, height = 8, width = 8, pads = { 1, 1, 1, 1 } }
+        local case = { inputs = 32, outputs = 32, height = 8, width = 8, pads = border }
         for key, value in pairs(change) do case[key] = value end
-        assert.is_false(places_of((model(case))))
+        assert.is_false(weights_of(model(case), case))
       end
     end)
 

@@ -22,10 +22,10 @@ static void limit(int what, uint64_t most) {
 
 /* In the child. Its exit status is 127 when there is no such program. */
 static void become(const char *const *argv, pid_t parent, int log,
-                   double seconds, uint64_t memory) {
+                   double cpu_seconds, uint64_t memory) {
   int null = open("/dev/null", O_RDONLY);
   pln_child_enter(parent, SIGKILL);
-  limit(RLIMIT_CPU, (uint64_t)seconds + 1);
+  limit(RLIMIT_CPU, (uint64_t)cpu_seconds + 1);
   /* What is loaded into the host's programs is not for a compiler; a sanitizer
    * would need more than the limit. */
   (void)unsetenv("LD_PRELOAD");
@@ -71,14 +71,14 @@ pln_status pln_process_wait(pln_engine *engine, int child, double seconds,
 }
 
 pln_status pln_process_run(pln_engine *engine, const char *const *argv, int log,
-                           double seconds, uint64_t memory,
+                           double seconds, double cpu_seconds, uint64_t memory,
                            pln_child_end *out) {
   pid_t parent = getpid(), child = fork();
   if (child < 0)
     return pln_diag_error(engine, PLN_ERR_IO, NULL,
                           "no process can be started: %s", strerror(errno));
   if (child == 0)
-    become(argv, parent, log, seconds, memory);
+    become(argv, parent, log, cpu_seconds, memory);
   (void)setpgid(child, child);
   return pln_process_wait(engine, child, seconds, out);
 }

@@ -17,10 +17,11 @@ typedef struct pln_child_end {
  * core and handles no signal. */
 void pln_child_enter(int parent, int signal);
 
-/* Runs a program with its output and errors in the file `log`, both limits as
- * given. PLN_ERR_IO when it cannot be started. */
+/* Runs a program with its output and errors in the file `log`: for `seconds` of
+ * wall time, and each of its processes for `cpu_seconds` of a processor.
+ * PLN_ERR_IO when it cannot be started. */
 pln_status pln_process_run(pln_engine *engine, const char *const *argv, int log,
-                           double seconds, uint64_t memory,
+                           double seconds, double cpu_seconds, uint64_t memory,
                            pln_child_end *out) PLN_CHECKED;
 /* Waits for a child, kills its process group after `seconds`. */
 pln_status pln_process_wait(pln_engine *engine, int child, double seconds,

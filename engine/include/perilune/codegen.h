@@ -89,7 +89,7 @@ typedef struct pln_cc_options {
   uint32_t n_flags; /* given flags; else those of pln_cc_default_flags */
   const char *const *flags;
   bool flags_given;
-  double seconds;    /* time limit; 0: 60 */
+  double seconds;    /* time limit; 0: 60 of a processor, 600 of wall time */
   uint64_t memory;   /* limit in bytes of each process; 0: 4 GiB */
   const char *cache; /* a folder; NULL: $XDG_CACHE_HOME/perilune, else
                       * ~/.cache/perilune; "": none is kept */

@@ -128,9 +128,9 @@ function dims.unflatten(at, shape)
 end
 
 --- te.compute of a function of the list of indices.
-function dims.compute(shape, f, name, tag)
+function dims.compute(shape, f, name, tag, attrs)
   local result = operation.compute(shape, function(...) return f { ... } end, name,
-    { tag = tag })
+    { tag = tag, attrs = attrs })
   return result
 end
 

@@ -135,14 +135,18 @@ local function same_shape(a, b)
   return true
 end
 
+-- The columns of a panel of packed weights; nil: they are not packed.
+local function panel_of(op) return op.attrs and op.attrs.panel end
+
 -- Loops of the result by tiles: rows of axis `row`, columns of the last axis. All tiles of some
--- columns are made in a row, so that their operand stays in the cache. The loop in which tiles are
--- made.
-local function tile_result(stage, row)
+-- columns are made in a row, so that their operand stays in the cache. The columns of a tile are
+-- those of one panel of packed weights. The loop in which tiles are made.
+local function tile_result(stage, row, panel)
   local axes = stage.op.axis
   local n = #axes
-  local rows, columns = tile.of(extent_of(axes[row]), extent_of(axes[n]),
-    scalar[stage.schedule])
+  local columns_of_all = extent_of(axes[n])
+  if panel and columns_of_all % panel == 0 then columns_of_all = panel end
+  local rows, columns = tile.of(extent_of(axes[row]), columns_of_all, scalar[stage.schedule])
   local row_outer, row_inner = stage:split(axes[row], rows)
   local column_outer, column_inner = stage:split(axes[n], columns)
   local order = {}
@@ -384,7 +388,7 @@ local function schedule_product(s, product, out, borders)
     return schedule_blocked(s[out.outputs[1]], s[op.outputs[1]], kind, borders)
   end
   local row = row_of(op, kind)
-  local loop = tile_result(s[out.outputs[1]], row)
+  local loop = tile_result(s[out.outputs[1]], row, panel_of(op))
   s[op.outputs[1]]:compute_at(s[out.outputs[1]], loop)
   tile_sums(s[op.outputs[1]], row)
 end
@@ -395,7 +399,7 @@ local function schedule_product_output(s, op, kind)
   local sums = s:cache_write(tensor, "global")
   if is_blocked(kind) then return schedule_blocked(s[tensor], s[sums], kind, {}) end
   local row = row_of(op, kind)
-  local loop = tile_result(s[tensor], row)
+  local loop = tile_result(s[tensor], row, panel_of(op))
   s[sums]:compute_at(s[tensor], loop)
   tile_sums(s[sums], row)
 end

@@ -58,13 +58,25 @@ function tile.of(rows, columns, scalar)
   return best_rows, best_columns
 end
 
---- The columns of a panel of weights: those of a tile, or 32 where the extent has no divisor that
--- fills vectors, so that the last panel is filled up.
+-- Columns of panels that fill vectors, for a product of one row: the widest of those that leave the
+-- fewest columns empty.
+local function panel_of_row(columns)
+  local best, least = 32, math.huge
+  for own = MOST_COLUMNS_OF_ROW, 32, -LANES do
+    local filled = (columns + own - 1) // own * own
+    if filled < least then best, least = own, filled end
+  end
+  return best
+end
+
+--- The columns of a panel of weights: those of a tile, or as many as fill vectors where the extent
+-- has no such divisor, so that the last panel is filled up.
 function tile.panel(rows, columns, scalar)
   local _, own = tile.of(rows, columns, scalar)
   local _, filled = fill_of(own)
   local fills = filled > 2 / 3 and own % 4 == 0
-  return (scalar or fills or columns < 32) and own or 32
+  if scalar or fills or columns < 32 then return own end
+  return rows == 1 and panel_of_row(columns) or 32
 end
 
 --- The tile of a convolution: how many neighbouring pixels, and how many blocks of channels, each

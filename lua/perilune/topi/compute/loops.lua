@@ -34,12 +34,17 @@ function loops.vectors(extent, name, body)
   return loops.seq(table.unpack(list))
 end
 
---- A nest of loops over extents: body gets the list of variables.
+--- A nest of loops over extents: body gets the list of variables. An extent may be a function of
+-- that list, which uses variables of outer loops.
 function loops.nest(extents, name, body)
   local vars = {}
   for i in ipairs(extents) do vars[i] = tir.Var(name .. i, "int32") end
   local stmt = body(vars)
-  for i = #extents, 1, -1 do stmt = tir.For(vars[i], 0, extents[i], "serial", stmt) end
+  for i = #extents, 1, -1 do
+    local extent = extents[i]
+    if type(extent) == "function" then extent = extent(vars) end
+    stmt = tir.For(vars[i], 0, extent, "serial", stmt)
+  end
   return stmt
 end
 

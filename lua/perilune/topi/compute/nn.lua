@@ -101,7 +101,7 @@ local function packed_conv(x, weight, arg, groups, options, dtype)
   local axes = { 1, 2, 3, 0 }
   local before, after = conv.split_padding(options.padding, 2, "nn.conv")
   if groups == 1 and arg.winograd and winograd.suits(x, kernel, options, before, after) then
-    return winograd.conv2d(x, kernel, arg, before, after)
+    return winograd.conv2d(x, kernel, arg, options, before, after)
   end
   if groups == 1 then
     return first(conv.conv2d_packed(x, arg.pack(axes, block or 8), options), 2, kernel[1])

@@ -76,7 +76,7 @@ function nn.matmul_panels(x, panels, out_dtype)
     left[#a] = axis.var
     local right = { tir.indexdiv(j, columns), axis.var, tir.indexmod(j, columns) }
     return te.sum(product(x[left], panels[right], dtype), axis)
-  end, "T_matmul", "matmul")
+  end, "T_matmul", "matmul", { panel = columns })
 end
 
 --- x times the transposed matrix of weights, (units, columns of x), plus a bias.

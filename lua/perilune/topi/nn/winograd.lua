@@ -1,13 +1,16 @@
--- The Winograd convolutions F(4x4, 3x3) and F(2x2, 3x3) of blocked tensors: 16 results of a channel
--- from 36 products instead of 144, or 4 from 16 instead of 36.
+-- Winograd convolutions of blocked tensors by 3 x 3 weights: F(4, 3) or F(2, 3) along each axis, so
+-- that 16 results of a channel need 36 products instead of 144, and the like.
 --
---     V = B^T d B     of each patch of 6 x 6 (4 x 4) elements, which overlap by 2
---     M = U V         a matrix product over channels for each of the 36 (16) places
---     y = A^T M A     a tile of 4 x 4 (2 x 2) results
+--     V = B^T d B     of each patch of elements; those of neighbouring tiles overlap
+--     M = U V         a matrix product over channels for each of the places of a patch
+--     y = A^T M A     a tile of results
 --
 -- U = G g G^T is made of the weights ahead of time. The matrices are those of Lavin and Gray, Fast
 -- Algorithms for Convolutional Neural Networks (2015), for the points 0, 1, -1 and 2, -2. Sums are
 -- rounded otherwise than those of the definition: errors are some 1e-5 of the largest result.
+--
+-- With strides of 2, elements at even places of an axis meet the outer two weights, F(4, 2) or
+-- F(2, 2), and those at odd places the middle one: 4 results need 9 products instead of 12.
 --
 -- The convolution is one statement. Some rows of tiles at a time are transformed, multiplied and
 -- transformed back, so that V and M stay in the cache while U is read once.
@@ -31,27 +34,61 @@ local winograd = {}
 -- Tiles that are transformed together at the most.
 local MOST_TILES = 16
 
-local variants = {
-  { tile = 4, patch = 6,
-    B = { { 4, 0, -5, 0, 1, 0 }, { 0, -4, -4, 1, 1, 0 }, { 0, 4, -4, -1, 1, 0 },
+-- Algorithms of one axis: `tile` results of a `patch` of elements; `weights`: rows of G. The last
+-- of these serves all places from there on.
+local function algorithm(stride, B, A, G)
+  return { stride = stride, tile = #A, patch = #B[1], places = #B, weights = #G, B = B, A = A,
+    G = G }
+end
+
+-- What a short convolution of two weights gives for three with strides of 2.
+local function of_stride_two(B, A, G)
+  local n, m = #B, #A
+  local rows, results, weights = {}, {}, {}
+  for place = 1, n + m do
+    rows[place] = {}
+    for element = 1, 2 * m + 1 do
+      local odd = element % 2 == 0
+      local own = place <= n and not odd and B[place][(element + 1) // 2]
+      local single = place > n and odd and element // 2 == place - n
+      rows[place][element] = own or (single and 1 or 0)
+    end
+  end
+  for result = 1, m do
+    results[result] = table.move(A[result], 1, n, 1, {})
+    for place = 1, m do results[result][n + place] = place == result and 1 or 0 end
+  end
+  for place = 1, n do weights[place] = { G[place][1], 0, G[place][2] } end
+  weights[n + 1] = { 0, 1, 0 }
+  return algorithm(2, rows, results, weights)
+end
+
+-- By the stride.
+local algorithms = {
+  { algorithm(1, { { 4, 0, -5, 0, 1, 0 }, { 0, -4, -4, 1, 1, 0 }, { 0, 4, -4, -1, 1, 0 },
       { 0, -2, -1, 2, 1, 0 }, { 0, 2, -1, -2, 1, 0 }, { 0, 4, 0, -5, 0, 1 } },
-    A = { { 1, 1, 1, 1, 1, 0 }, { 0, 1, -1, 2, -2, 0 }, { 0, 1, 1, 4, 4, 0 },
+    { { 1, 1, 1, 1, 1, 0 }, { 0, 1, -1, 2, -2, 0 }, { 0, 1, 1, 4, 4, 0 },
       { 0, 1, -1, 8, -8, 1 } },
-    G = { { 1 / 4, 0, 0 }, { -1 / 6, -1 / 6, -1 / 6 }, { -1 / 6, 1 / 6, -1 / 6 },
-      { 1 / 24, 1 / 12, 1 / 6 }, { 1 / 24, -1 / 12, 1 / 6 }, { 0, 0, 1 } } },
-  { tile = 2, patch = 4,
-    B = { { 1, 0, -1, 0 }, { 0, 1, 1, 0 }, { 0, -1, 1, 0 }, { 0, 1, 0, -1 } },
-    A = { { 1, 1, 1, 0 }, { 0, 1, -1, -1 } },
-    G = { { 1, 0, 0 }, { 1 / 2, 1 / 2, 1 / 2 }, { 1 / 2, -1 / 2, 1 / 2 }, { 0, 0, 1 } } },
+    { { 1 / 4, 0, 0 }, { -1 / 6, -1 / 6, -1 / 6 }, { -1 / 6, 1 / 6, -1 / 6 },
+      { 1 / 24, 1 / 12, 1 / 6 }, { 1 / 24, -1 / 12, 1 / 6 }, { 0, 0, 1 } }),
+    algorithm(1, { { 1, 0, -1, 0 }, { 0, 1, 1, 0 }, { 0, -1, 1, 0 }, { 0, 1, 0, -1 } },
+      { { 1, 1, 1, 0 }, { 0, 1, -1, -1 } },
+      { { 1, 0, 0 }, { 1 / 2, 1 / 2, 1 / 2 }, { 1 / 2, -1 / 2, 1 / 2 }, { 0, 0, 1 } }) },
+  { of_stride_two({ { 2, -1, -2, 1, 0 }, { 0, -2, -1, 1, 0 }, { 0, 2, -3, 1, 0 },
+      { 0, -1, 0, 1, 0 }, { 0, 2, -1, -2, 1 } },
+    { { 1, 1, 1, 1, 0 }, { 0, 1, -1, 2, 0 }, { 0, 1, 1, 4, 0 }, { 0, 1, -1, 8, 1 } },
+    { { 1 / 2, 0 }, { -1 / 2, -1 / 2 }, { -1 / 6, 1 / 6 }, { 1 / 6, 1 / 3 }, { 0, 1 } }),
+    of_stride_two({ { 1, -1, 0 }, { 0, 1, 0 }, { 0, 1, -1 } }, { { 1, 1, 0 }, { 0, 1, -1 } },
+      { { 1, 0 }, { 1, 1 }, { 0, 1 } }) },
 }
 
 -- -------------------------------------------------------------------- weights
 
--- G (x) G: a row for each place, a column for each of the 9 weights.
-local function kronecker(matrix)
+-- G (x) G: a row for each pair of rows, a column for each of the 9 weights.
+local function kronecker(down, across)
   local rows = {}
-  for _, a in ipairs(matrix) do
-    for _, b in ipairs(matrix) do
+  for _, a in ipairs(down.G) do
+    for _, b in ipairs(across.G) do
       local row = {}
       for k = 1, 9 do row[k] = a[(k - 1) // 3 + 1] * b[(k - 1) % 3 + 1] end
       rows[#rows + 1] = row
@@ -60,52 +97,82 @@ local function kronecker(matrix)
   return ir.Constant(tensor(rows, "float32"))
 end
 
--- U as an expression of the weights (O, I, 3, 3): (places, O / b, I, b).
+-- U as an expression of the weights (O, I, 3, 3): (places * O / b, I, b).
 local function transformed(variant, weight, outputs, inputs, block)
   local flat = ir.Call("reshape", { ir.Call("transpose", { weight }, { axes = { 2, 3, 1, 0 } }) },
     { newshape = { 9, inputs * outputs } })
-  local product = ir.Call("reshape", { ir.Call("nn.matmul", { kronecker(variant.G), flat }) },
-    { newshape = { variant.patch * variant.patch, inputs, outputs // block, block } })
-  return ir.Call("transpose", { product }, { axes = { 0, 2, 1, 3 } })
+  local product = ir.Call("reshape", { ir.Call("nn.matmul", { kronecker(variant.down,
+    variant.across), flat }) }, { newshape = { variant.weights, inputs, outputs // block, block } })
+  return ir.Call("reshape", { ir.Call("transpose", { product }, { axes = { 0, 2, 1, 3 } }) },
+    { newshape = { variant.weights * (outputs // block), inputs, block } })
 end
 
--- Cycles for each weight: those of vector products, of which a weight is one lane, and those that
--- read it from beyond the cache.
-local LANES, BYTES_PER_CLOCK, TRANSFORMS = 16, 10, 1.2
+-- Cycles for each weight: those of vector products, of which a weight is one lane, and those in
+-- which it is read from beyond the cache. Prefetches hide the lesser ones in part. Transforms of a
+-- channel take as long as some products of it.
+local LANES, BYTES_PER_CLOCK, TRANSFORMS, HIDDEN = 16, 8, 12, 4
 
-local function cost(products, weights) return products / LANES + 4 * weights / BYTES_PER_CLOCK end
+local function cycles(products, weights) return products / LANES, 4 * weights / BYTES_PER_CLOCK end
 
-local function tiles_of(extent, variant) return (extent + variant.tile - 1) // variant.tile end
+local function cost(products, weights)
+  local compute, memory = cycles(products, weights)
+  return math.max(compute, memory) + math.min(compute, memory) / HIDDEN
+end
 
--- The variant that computes results of that extent fastest; nil: their definition does. One pixel
--- of a result needs 9 products for each weight, a tile needs one for each place.
-local function variant_of(height, width)
-  local best, least = nil, cost(9 * height * width, 9)
-  for _, variant in ipairs(variants) do
-    local places = variant.patch * variant.patch
-    local tiles = tiles_of(height, variant) * tiles_of(width, variant)
-    local own = cost(TRANSFORMS * places * tiles, places)
-    if own < least then best, least = variant, own end
+local function cost_of_definition(height, width)
+  local compute, memory = cycles(9 * height * width, 9)
+  return compute + memory
+end
+
+local function tiles_of(extent, own) return (extent + own.tile - 1) // own.tile end
+
+-- The algorithms for rows and columns that compute results of that extent fastest; nil: their
+-- definition does. One pixel of a result needs 9 products for each weight, a tile needs one for
+-- each place.
+local function variant_of(geometry)
+  local best, least = nil, cost_of_definition(geometry.height, geometry.width)
+  local overhead = 1 + TRANSFORMS * (1 / geometry.inputs + 1 / geometry.outputs)
+  for _, down in ipairs(algorithms[geometry.strides[1]]) do
+    for _, across in ipairs(algorithms[geometry.strides[2]]) do
+      local places, weights = down.places * across.places, down.weights * across.weights
+      local tiles = tiles_of(geometry.height, down) * tiles_of(geometry.width, across)
+      local own = cost(overhead * places * tiles, places)
+      if own < least then
+        best, least = { down = down, across = across, places = places, weights = weights }, own
+      end
+    end
   end
   return best
 end
 
-local function extents_of(x, before, after)
-  local shape = dims.of(x)
-  return shape[3] + before[1] + after[1] - 2, shape[4] + before[2] + after[2] - 2
+-- The strides, if there are algorithms for them, else nil.
+local function strides_of(options)
+  local strides = options.strides or 1
+  if type(strides) ~= "table" then strides = { strides, strides } end
+  return algorithms[strides[1]] and algorithms[strides[2]] and strides
 end
 
---- Whether a convolution is worth it: of a blocked float32 tensor by 3 x 3 weights, each pixel;
--- before, after: widths of its border.
+-- Channels, strides, and the extents of the result.
+local function geometry_of(x, kernel, options, before, after)
+  local shape, strides = dims.of(x), strides_of(options)
+  return { inputs = kernel[2], outputs = kernel[1], strides = strides,
+    height = (shape[3] + before[1] + after[1] - 3) // strides[1] + 1,
+    width = (shape[4] + before[2] + after[2] - 3) // strides[2] + 1 }
+end
+
+local function is_dense(dilation)
+  return dilation == nil or dilation == 1
+    or type(dilation) == "table" and dilation[1] == 1 and dilation[2] == 1
+end
+
+--- Whether a convolution is worth it: of a blocked float32 tensor by 3 x 3 weights, of each pixel
+-- or of every second one; before, after: widths of its border.
 function winograd.suits(x, kernel, options, before, after)
   local _, block = layout.of(x)
-  local function is_one(value)
-    return value == nil or value == 1 or type(value) == "table" and value[1] == 1 and value[2] == 1
-  end
   return block and x.dtype == "float32" and kernel[3] == 3 and kernel[4] == 3
-    and is_one(options.strides) and is_one(options.dilation)
+    and strides_of(options) and is_dense(options.dilation)
     and layout.block(kernel[1]) == block and kernel[1] >= 32 and kernel[2] >= 32
-    and variant_of(extents_of(x, before, after)) ~= nil
+    and variant_of(geometry_of(x, kernel, options, before, after)) ~= nil
 end
 
 -- ----------------------------------------------------------------- transforms
@@ -134,14 +201,14 @@ local function with_values(n, load, body)
   return stmt
 end
 
--- store(i, j, of the matrix times load(i, j) times the transposed matrix), for the lanes of a
--- block; `part` holds what is computed in between.
-local function transform(matrix, block, part, load, store)
-  local patch = #matrix[1]
-  local function apply(extent, name, read, write)
+-- store(i, j, of the matrix `down` times load(i, j) times the transposed matrix `across`), for the
+-- lanes of a block; `part` holds what is computed in between.
+local function transform(down, across, block, part, load, store)
+  local width = #across[1]
+  local function apply(matrix, extent, name, read, write)
     return loops.over(extent, name, function(at)
       return loops.vectors(block, "v", function(v)
-        return with_values(patch, function(i) return read(at, i, v) end, function(values)
+        return with_values(#matrix[1], function(i) return read(at, i, v) end, function(values)
           local list = {}
           for r, row in ipairs(matrix) do
             list[r] = write(at, r - 1, v, combination(row, values))
@@ -151,30 +218,55 @@ local function transform(matrix, block, part, load, store)
       end)
     end)
   end
-  local function place(i, j, v) return (i * patch + j) * block + v end
-  local down = apply(patch, "j", function(j, i, v) return load(i, j, v) end,
-    function(j, i, v, value) return tir.BufferStore(part, value, { place(i, j, v) }) end)
-  local across = apply(#matrix, "i", function(i, j, v) return part:load(place(i, j, v)) end, store)
-  return loops.seq(down, across)
+  local function place(i, j, v) return (i * width + j) * block + v end
+  return loops.seq(apply(down, width, "j", function(j, i, v) return load(i, j, v) end,
+    function(j, i, v, value) return tir.BufferStore(part, value, { place(i, j, v) }) end),
+    apply(across, #down, "i", function(i, j, v) return part:load(place(i, j, v)) end, store))
 end
 
 -- ------------------------------------------------------------------ statement
 
 -- V[place][channels / b][tile][b] of the tiles of a group of rows.
 local function transform_input(plan, x, v, part, image, group)
-  return loops.nest({ plan.inputs, plan.rows, plan.across }, "c", function(at)
+  local down, across = plan.down, plan.across
+  return loops.nest({ plan.inputs, plan.rows, plan.columns }, "c", function(at)
     local channel, row, column = at[1], at[2], at[3]
-    local y, at_tile = (group * plan.rows + row) * plan.tile, row * plan.across + column
-    return transform(plan.B, plan.block, part, function(i, j, lane)
-      return tir.BufferLoad(x, { image, channel, y + i, column * plan.tile + j, lane })
+    local y, at_tile = group * plan.rows + row, row * plan.columns + column
+    return transform(down.B, across.B, plan.block, part, function(i, j, lane)
+      return tir.BufferLoad(x, { image, channel, y * (down.tile * down.stride) + i,
+        column * (across.tile * across.stride) + j, lane })
     end, function(i, j, lane, value)
-      local place = (i * plan.patch + j) * plan.inputs + channel
+      local place = (i * across.places + j) * plan.inputs + channel
       return tir.BufferStore(v, value, { (place * plan.tiles + at_tile) * plan.block + lane })
     end)
   end)
 end
 
--- M[place][channels / b][tile][b]: sums of some tiles and blocks of channels in registers.
+-- How many places of an axis have the weights of that number: all that are left have the last one.
+local function places_of(own, weights)
+  local last = own.weights - 1
+  if own.places == own.weights then return 1 end
+  return tir.max((weights - last + 1) * (own.places - last), 1)
+end
+
+-- Prefetches what the tiles of the next channels read of U, while those of these are computed: each
+-- step its share.
+local function prefetches(plan, u, row, group, element)
+  local blocks, passes = plan.tile_blocks, plan.tiles // plan.tile_pixels
+  local share, list = (blocks + passes - 1) // passes, {}
+  local last = plan.weights * plan.outputs - 1
+  for i = 0, share - 1 do
+    local own = share * group + i
+    if share * passes > blocks then own = tir.min(own, blocks - 1) end
+    local address = tir.address_of(tir.BufferLoad(u, { tir.min(row + blocks + own, last), element,
+      0 }))
+    list[#list + 1] = tir.Evaluate(tir.prefetch(address, 0, 2, 1))
+  end
+  return list
+end
+
+-- M[place][channels / b][tile][b]: sums of some tiles and blocks of channels in registers. All
+-- places that have the same weights follow each other.
 local function multiply(plan, u, v, m, sums)
   local block, pixels, blocks = plan.block, plan.tile_pixels, plan.tile_blocks
   local function each(kind, body)
@@ -184,19 +276,25 @@ local function multiply(plan, u, v, m, sums)
         return body(pixel, own, (pixel * blocks + own) * block + lane, lane)
       end)))
   end
-  return loops.nest({ plan.places, plan.outputs // blocks, plan.tiles // pixels }, "m",
+  return loops.nest({ plan.down.weights, plan.across.weights, plan.outputs // blocks,
+    function(at) return places_of(plan.down, at[1]) end,
+    function(at) return places_of(plan.across, at[2]) end, plan.tiles // pixels }, "m",
     function(at)
-      local place, channels, first = at[1], at[2] * blocks, at[3] * pixels
+      local place = (at[1] + at[4]) * plan.across.places + at[2] + at[5]
+      local channels, first = at[3] * blocks, at[6] * pixels
+      local row = (at[1] * plan.across.weights + at[2]) * plan.outputs + channels
       local begin = each("unrolled", function(_, _, sum)
         return tir.BufferStore(sums, operand.const(0, "float32"), { sum })
       end)
       local add = loops.nest({ plan.inputs, block }, "k", function(k)
-        return each("unrolled", function(pixel, own, sum, lane)
+        local list = prefetches(plan, u, row, at[6], k[1] * block + k[2])
+        list[#list + 1] = each("unrolled", function(pixel, own, sum, lane)
           local element = v:load(((place * plan.inputs + k[1]) * plan.tiles + first + pixel) * block
             + k[2])
-          local weight = tir.BufferLoad(u, { place, channels + own, k[1] * block + k[2], lane })
+          local weight = tir.BufferLoad(u, { row + own, k[1] * block + k[2], lane })
           return tir.BufferStore(sums, sums:load(sum) + element * weight, { sum })
         end)
+        return loops.seq(table.unpack(list))
       end)
       return loops.seq(begin, add, each("unrolled", function(pixel, own, sum, lane)
         local to = (place * plan.outputs + channels + own) * plan.tiles + first + pixel
@@ -207,18 +305,19 @@ end
 
 -- The results of the tiles, but those behind the end of a row or column.
 local function transform_output(plan, m, out, part, image, group)
-  local function guarded(extent, position, stmt)
-    return extent % plan.tile == 0 and stmt or tir.IfThenElse(tir.lt(position, extent), stmt)
+  local down, across = plan.down, plan.across
+  local function guarded(extent, own, position, stmt)
+    return extent % own.tile == 0 and stmt or tir.IfThenElse(tir.lt(position, extent), stmt)
   end
-  return loops.nest({ plan.outputs, plan.rows, plan.across }, "o", function(at)
-    local channel, at_tile = at[1], at[2] * plan.across + at[3]
-    local y, x = (group * plan.rows + at[2]) * plan.tile, at[3] * plan.tile
-    return transform(plan.A, plan.block, part, function(i, j, lane)
-      local place = (i * plan.patch + j) * plan.outputs + channel
+  return loops.nest({ plan.outputs, plan.rows, plan.columns }, "o", function(at)
+    local channel, at_tile = at[1], at[2] * plan.columns + at[3]
+    local y, x = (group * plan.rows + at[2]) * down.tile, at[3] * across.tile
+    return transform(down.A, across.A, plan.block, part, function(i, j, lane)
+      local place = (i * across.places + j) * plan.outputs + channel
       return m:load((place * plan.tiles + at_tile) * plan.block + lane)
     end, function(i, j, lane, value)
       local store = tir.BufferStore(out, value, { image, channel, y + i, x + j, lane })
-      return guarded(plan.height, y + i, guarded(plan.width, x + j, store))
+      return guarded(plan.height, down, y + i, guarded(plan.width, across, x + j, store))
     end)
   end)
 end
@@ -231,7 +330,7 @@ local function statement(plan, x, u, out)
   local sums = plan.tile_pixels * plan.tile_blocks * block
   local body = loops.allocate(tiles * plan.inputs, "float32", "V", function(v)
     return loops.allocate(tiles * plan.outputs, "float32", "M", function(m)
-      return loops.allocate(plan.places * block, "float32", "part", function(part)
+      return loops.allocate(plan.part * block, "float32", "part", function(part)
         return loops.allocate(sums, "float32", "sums", function(tile_sums)
           return loops.seq(transform_input(plan, x, v, part, image, group),
             multiply(plan, u, v, m, tile_sums),
@@ -243,27 +342,38 @@ local function statement(plan, x, u, out)
   return tir.For(job, 0, plan.batch * plan.groups, "parallel", body)
 end
 
+-- The elements behind the end of an axis that its last tile reads.
+local function behind(tiles, own, extent, before)
+  return math.max(0, (tiles - 1) * own.tile * own.stride + own.patch - extent - before)
+end
+
+local function plan_of(data, kernel, options, before, after)
+  local shape, _, block = dims.of(data), layout.of(data)
+  local geometry = geometry_of(data, kernel, options, before, after)
+  local plan = variant_of(geometry)
+  plan.batch, plan.block = shape[1], block
+  plan.inputs, plan.outputs = shape[2] // block, kernel[1] // block
+  plan.height, plan.width = geometry.height, geometry.width
+  local down = tiles_of(plan.height, plan.down)
+  plan.columns = tiles_of(plan.width, plan.across)
+  plan.rows = tile.divisor(down, math.max(1, MOST_TILES // plan.columns))
+  plan.groups, plan.tiles = down // plan.rows, plan.rows * plan.columns
+  plan.part = plan.down.places * math.max(plan.across.patch, plan.across.places)
+  plan.tile_pixels, plan.tile_blocks = tile.of_pixels(plan.tiles, plan.outputs)
+  plan.after = { behind(down, plan.down, shape[3], before[1]),
+    behind(plan.columns, plan.across, shape[4], before[2]) }
+  return plan
+end
+
 --- The convolution of a blocked tensor, which winograd.suits, by weights that arg.computed makes
 -- ahead of time.
-function winograd.conv2d(data, kernel, arg, before, after)
-  local shape = dims.of(data)
-  local _, block = layout.of(data)
-  local height, width = extents_of(data, before, after)
-  local variant = variant_of(height, width)
-  local size, places = variant.tile, variant.patch * variant.patch
-  local plan = { A = variant.A, B = variant.B, tile = size, patch = variant.patch,
-    places = places, block = block, batch = shape[1], inputs = shape[2] // block,
-    outputs = kernel[1] // block, height = height, width = width,
-    across = tiles_of(width, variant) }
-  local down = tiles_of(height, variant)
-  plan.rows = tile.divisor(down, math.max(1, MOST_TILES // plan.across))
-  plan.groups, plan.tiles = down // plan.rows, plan.rows * plan.across
-  plan.tile_pixels, plan.tile_blocks = tile.of_pixels(plan.tiles, plan.outputs)
-  local x = layout.of(pad.pad(data, { 0, 0, before[1], before[2] }, { 0, 0,
-    down * size + 2 - shape[3] - before[1], plan.across * size + 2 - shape[4] - before[2] }, 0,
-    "pad_temp"))
-  local u = arg.computed({ places, plan.outputs, shape[2], block }, function(weight)
-    return transformed(variant, weight, kernel[1], kernel[2], block)
+function winograd.conv2d(data, kernel, arg, options, before, after)
+  local plan = plan_of(data, kernel, options, before, after)
+  local block = plan.block
+  local x = layout.of(pad.pad(data, { 0, 0, before[1], before[2] },
+    { 0, 0, plan.after[1], plan.after[2] }, 0, "pad_temp"))
+  local u = arg.computed({ plan.weights * plan.outputs, kernel[2], block }, function(weight)
+    return transformed(plan, weight, kernel[1], kernel[2], block)
   end)
   return layout.view(te.extern(layout.shape({ plan.batch, kernel[1], plan.height, plan.width },
     block), { x, u }, function(ins, outs)

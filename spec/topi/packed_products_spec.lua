@@ -1,0 +1,44 @@
+-- Products with constant matrices, which models pack in panels of columns: results, and the C of
+-- their inner loops.
+
+local pl = require "perilune"
+
+local op = pl.op
+
+local function constant(shape, seed)
+  return pl.const(pl.tensor.random(shape, "float32", { seed = seed, low = -1, high = 1 }))
+end
+
+local function product(rows, depth, columns)
+  local x = pl.var("x", ("Tensor[(%d, %d), float32]"):format(rows, depth))
+  local body = op.nn.gemm(x, constant({ columns, depth }, columns), constant({ columns }, 3),
+    { transB = 1 })
+  return pl.module { main = pl.func({ x }, body) }
+end
+
+-- Elements that vectors are gathered of, in the C of a model.
+local function gathers(built)
+  local _, count = built:source():gsub("%(pl_f32x%d+%){w0%[", "")
+  return count
+end
+
+describe("products with packed matrices", function()
+  -- rows, depth, columns; those of 1000 and 333 columns fill up a panel.
+  local cases = { { 1, 64, 1000 }, { 1, 24, 333 }, { 1, 16, 128 }, { 2, 16, 1000 }, { 7, 32, 333 },
+    { 8, 32, 96 }, { 1, 8, 40 }, { 3, 8, 7 } }
+  for _, case in ipairs(cases) do
+    local rows, depth, columns = table.unpack(case)
+    it(("load whole vectors: %d x %d x %d"):format(rows, depth, columns), function()
+      local mod = product(rows, depth, columns)
+      local arg = pl.tensor.random({ rows, depth }, "float32", { seed = 1, low = -1, high = 1 })
+      local expected = pl.eval(mod, arg)
+      for _, options in ipairs { { vector_bytes = 64 }, { vector_bytes = 16 }, { threads = 2 } } do
+        local built = pl.build(mod, options)
+        assert.equal(0, gathers(built))
+        local got = built.main(arg)[1]
+        local same, how = got:compare(expected, { rtol = 1e-4, atol = 1e-4, scaled = true })
+        assert(same, how and ("%s, expected %s"):format(how.got, how.expected))
+      end
+    end)
+  end
+end)
