@@ -6,6 +6,8 @@
  * finished, so that what is picked has no cycle. A call of constants alone
  * costs next to nothing: FoldConstant computes it. */
 
+#include <math.h>
+
 #include "rule/egraph/extract.h"
 
 static const double constant_share = 1e-3;
@@ -371,6 +373,22 @@ pln_status pln_extraction_pick(pln_extraction *x, double *before,
   if (*after > *before * (1 - 1e-9))
     *after = *before;
   return PLN_OK;
+}
+
+bool pln_extraction_force(pln_extraction *x, uint32_t n, const pln_ref *nodes,
+                          double *cost) {
+  pick_program(x);
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t number = x->numbers[pln_egraph_class(x->eg, nodes[i])];
+    if (!number)
+      continue;
+    for (uint32_t c = x->first_choice[number - 1]; c < x->first_choice[number];
+         c++)
+      if (x->choices[c].node == nodes[i])
+        x->picked[number - 1] = c;
+  }
+  *cost = pln_extraction_cost(x);
+  return *cost < INFINITY;
 }
 
 /* ------------------------------------------------------------------ building

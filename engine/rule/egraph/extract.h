@@ -52,6 +52,10 @@ void pln_extraction_end(pln_extraction *x);
  * costs of the program and of what was picked. */
 pln_status pln_extraction_pick(pln_extraction *x, double *before,
                                double *after) PLN_CHECKED;
+/* Picks what the program has, but these nodes for their classes; false: that
+ * has a cycle, or is the program. */
+bool pln_extraction_force(pln_extraction *x, uint32_t n, const pln_ref *nodes,
+                          double *cost);
 /* Builds what was picked for the root. `taken`: counts by rule, or NULL. */
 pln_status pln_extraction_build(pln_extraction *x, uint32_t *taken,
                                 pln_ref *out) PLN_CHECKED;

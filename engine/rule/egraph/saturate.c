@@ -13,8 +13,9 @@
 #include "rule/egraph/ematch.h"
 #include "rule/egraph/extract.h"
 
-/* A rule pauses after MATCH_LIMIT matches in one round, for BAN_LENGTH rounds;
- * each time twice as many. */
+/* A rule pauses for BAN_LENGTH rounds when it matched in one round more often
+ * than there are e-nodes, at least MATCH_LIMIT times; each time twice as many
+ * of both. */
 enum { MATCH_LIMIT = 2000, BAN_LENGTH = 4, MAX_BANS = 16, CHECKED_EVERY = 64 };
 
 /* A variant that e-graphs are searched for. */
@@ -59,7 +60,11 @@ typedef struct saturation {
   pln_idmap *seen; /* applications */
   uint32_t round;
   double end; /* seconds; 0: none */
+  uint32_t match_limit;
   bool missed, full;
+  /* Of the option `once`: what the application gave for each root. */
+  pln_ref answers[PLN_RULE_MAX_ROOTS];
+  uint32_t n_answers;
   pln_saturate_stop stop;
   bool stopped;
 } saturation;
@@ -178,7 +183,30 @@ static pln_status take_answers(saturation *s, uint32_t rule, pln_ref first) {
   for (uint32_t i = 0; i < m->variant->n_roots; i++) {
     if (pln_egraph_class(&s->eg, m->answers[i]) == PLN_NONE)
       PLN_TRY(pln_egraph_add(&s->eg, m->answers[i], rule + 1));
+  }
+  return PLN_OK;
+}
+
+/* An application changes something if a root and its answer differ. */
+static bool is_change(saturation *s) {
+  const pln_rule_match *m = s->run.match;
+  for (uint32_t i = 0; i < m->variant->n_roots; i++)
+    if (pln_egraph_class(&s->eg, m->roots[i]) !=
+        pln_egraph_class(&s->eg, m->answers[i]))
+      return true;
+  return false;
+}
+
+/* The classes of matched and built nodes will be one. */
+static pln_status pair_answers(saturation *s) {
+  const pln_rule_match *m = s->run.match;
+  bool once = s->options->once;
+  if (once && (!is_change(s) || s->report->applications++ != s->options->at))
+    return PLN_OK;
+  for (uint32_t i = 0; i < m->variant->n_roots; i++) {
     PLN_TRY(pair(s, m->roots[i], m->answers[i]));
+    if (once)
+      s->answers[s->n_answers++] = m->answers[i];
   }
   return PLN_OK;
 }
@@ -198,6 +226,16 @@ static pln_status check_limits(saturation *s) {
   return pln_poll_stoppable(s->engine);
 }
 
+/* The replacement; PLN_NONE: there is none. */
+static pln_status build_answer(pln_rule_match *m, pln_ref *out) {
+  const pln_rule_info *info = &m->rule->info;
+  pln_status status = pln_rule_replace(m, out);
+  pln_span span = {.source = info->file, .row = info->row};
+  if (status == PLN_ERR_TYPE)
+    pln_diag_note(m->run->engine, &span, "in rule '%s'", info->name);
+  return status;
+}
+
 static pln_status apply(saturation *s, const saturate_row *row, uint32_t rule) {
   pln_rule_match *m = s->run.match;
   pln_ref first = pln_egraph_graph(&s->eg)->n_nodes, out = PLN_NONE;
@@ -209,12 +247,13 @@ static pln_status apply(saturation *s, const saturate_row *row, uint32_t rule) {
   s->rules[rule].matches++;
   PLN_TRY(pln_rule_check_condition(m, &holds));
   if (holds)
-    PLN_TRY(pln_rule_replace(m, &out));
+    PLN_TRY(build_answer(m, &out));
   if (out == PLN_NONE) {
     s->report->refused++;
     drop_from(s, first);
   } else {
     PLN_TRY(take_answers(s, rule, first));
+    PLN_TRY(pair_answers(s));
   }
   return check_limits(s);
 }
@@ -228,7 +267,7 @@ static bool is_banned(saturation *s, uint32_t rule) {
     s->missed = true;
     return true;
   }
-  if (r->matches <= (uint32_t)MATCH_LIMIT << r->bans)
+  if (r->matches >> r->bans <= s->match_limit)
     return false;
   r->banned_until = s->round + 1 + ((uint32_t)BAN_LENGTH << r->bans);
   if (r->bans < MAX_BANS)
@@ -368,6 +407,7 @@ static pln_status merge_pairs(saturation *s) {
 
 static pln_status run_round(saturation *s) {
   s->missed = false;
+  s->match_limit = s->eg.n_live > MATCH_LIMIT ? s->eg.n_live : MATCH_LIMIT;
   PLN_TRY(choose_wanted(s));
   for (uint32_t i = 0; i < s->first_rule[s->options->n_sets]; i++)
     s->rules[i].matches = 0;
@@ -386,8 +426,8 @@ static pln_status saturate(saturation *s) {
   for (uint32_t i = 0; i < s->first_rule[s->options->n_sets]; i++)
     s->rules[i] = (saturate_rule){0};
   PLN_TRY(pln_idmap_new(s->engine, &s->seen));
-  for (s->round = 0; !s->stopped && s->round < s->options->iter_limit;
-       s->round++)
+  uint32_t most = s->options->once ? 1 : s->options->iter_limit;
+  for (s->round = 0; !s->stopped && s->round < most; s->round++)
     PLN_TRY(run_round(s));
   if (!s->stopped)
     stop(s, PLN_SATURATE_ITERATIONS);
@@ -448,19 +488,33 @@ static void pin_nodes(saturation *s) {
     s->eg.nodes[i].flags |= s->pinned[i];
 }
 
+/* *take: what is picked replaces the program. */
+static pln_status pick(saturation *s, pln_extraction *x, double *before,
+                       double *after, bool *take) {
+  *take = false;
+  if (s->options->once && !s->n_answers)
+    return PLN_OK;
+  PLN_TRY(pln_extraction_pick(x, before, after));
+  *take = *after < *before;
+  if (s->options->once)
+    *take = pln_extraction_force(x, s->n_answers, s->answers, after);
+  return PLN_OK;
+}
+
 static pln_status take_out(saturation *s, pln_rewrite *rw, pln_ref *result) {
   double before = 0, after = 0;
   pln_extraction x;
-  bool allowed = true;
+  bool take = false;
   pln_ref out = *result;
   pln_status status = pln_extraction_begin(&x, &s->eg, s->options, *result);
   if (status == PLN_OK)
-    status = pln_extraction_pick(&x, &before, &after);
-  if (status == PLN_OK && after < before)
-    status = pln_rewrite_apply(rw, "equality_saturation", &allowed);
-  if (status == PLN_OK && after < before && allowed)
+    status = pick(s, &x, &before, &after, &take);
+  if (status == PLN_OK && take)
+    status = pln_rewrite_apply(rw, "equality_saturation", &take);
+  if (status == PLN_OK && take)
     status = pln_extraction_build(&x, s->report->taken, &out);
   pln_extraction_end(&x);
+  s->n_answers = 0;
   s->report->cost_before += before;
   s->report->cost_after += out != *result ? after : before;
   s->report->changed += out != *result;

@@ -34,6 +34,9 @@ typedef struct pln_saturate_options {
   uint32_t node_limit, iter_limit;
   double seconds; /* 0: no limit. A search that time ends may differ from one
                    * run to the next */
+  bool once;      /* one round, of which application number `at` alone is made,
+                   * whatever it costs: a step of a search by single substitutions */
+  uint64_t at;
   pln_ecost_kind cost;
   pln_ecost_fn cost_fn; /* NULL: `cost` */
   void *ud;
@@ -52,6 +55,7 @@ typedef struct pln_saturate_report {
   uint32_t
       stopped[PLN_SATURATE_TIME + 1]; /* scopes by what ended their search */
   uint64_t matches, refused, rehashed;
+  uint64_t applications; /* in the option `once`: that could be made */
   double cost_before, cost_after;
   /* By rule, of all sets in order: how many of its calls were taken. Allocated
    * by the caller; NULL: not counted. */

@@ -1,5 +1,6 @@
 /* equality_saturation.c: EqualitySaturation: the cheapest program that rules
- * give, in whatever order and directions they are applied.
+ * give, in whatever order and directions they are applied; and
+ * GraphSubstitution, which makes one application.
  *
  * Run by the executor, once per function. Requires a verified graph. The rules
  * are those of the option `rules`, and the exact ones of SimplifyExpr. What is
@@ -59,15 +60,19 @@ static pln_ecost_kind read_cost(pln_slice name) {
   return (pln_ecost_kind)i;
 }
 
-static pln_status read_options(saturation_run *s, pln_attr *only) {
+static void read_limits(saturation_run *s) {
   pln_saturate_options *o = &s->options;
   pln_attr seconds = {0};
   (void)pln_run_option(s->run, "time_limit", &seconds);
-  o->sets = s->sets;
   o->cost = read_cost(pln_run_string(s->run, "cost"));
   o->node_limit = (uint32_t)pln_run_int(s->run, "node_limit");
   o->iter_limit = (uint32_t)pln_run_int(s->run, "iter_limit");
   o->seconds = seconds.v.f;
+}
+
+static pln_status read_options(saturation_run *s, pln_attr *only) {
+  pln_saturate_options *o = &s->options;
+  o->sets = s->sets;
   PLN_TRY(pln_run_rule_options(s->run, only, &o->rules));
   o->rules.exact = o->rules.lenient = true;
   PLN_TRY(read_rules(s));
@@ -94,6 +99,8 @@ static pln_status report_search(saturation_run *s) {
   PLN_TRY(count(s, "iterations", r->iterations));
   PLN_TRY(count(s, "matches", r->matches));
   PLN_TRY(count(s, "refused", r->refused));
+  if (s->options.once)
+    return count(s, "applications", r->applications);
   for (uint32_t i = 0; i < PLN_COUNT(stops); i++)
     PLN_TRY(count(s, stops[i], r->stopped[i]));
   return PLN_OK;
@@ -133,12 +140,28 @@ static pln_status saturate(saturation_run *s) {
   return status;
 }
 
+static pln_status run_saturation(saturation_run *s) {
+  pln_attr only;
+  pln_status status = read_options(s, &only);
+  if (status == PLN_OK && s->options.n_sets)
+    status = saturate(s);
+  pln_rule_set_free(s->own);
+  return status;
+}
+
 pln_status pln_pass_equality_saturation(pln_pass_run *run) {
   saturation_run s = {.run = run};
-  pln_attr only;
-  pln_status status = read_options(&s, &only);
-  if (status == PLN_OK && s.options.n_sets)
-    status = saturate(&s);
-  pln_rule_set_free(s.own);
-  return status;
+  read_limits(&s);
+  return run_saturation(&s);
+}
+
+/* GraphSubstitution: one application of one of the rules. Its number counts
+ * those that can be made, in the order in which the matcher finds them; the
+ * report says how many there are. A step of pl.tune.backtracking_search. */
+pln_status pln_pass_graph_substitution(pln_pass_run *run) {
+  saturation_run s = {.run = run};
+  s.options.once = true;
+  s.options.at = (uint64_t)pln_run_int(run, "at");
+  s.options.node_limit = UINT32_MAX;
+  return run_saturation(&s);
 }
