@@ -18,6 +18,10 @@
  * of both. */
 enum { MATCH_LIMIT = 2000, BAN_LENGTH = 4, MAX_BANS = 16, CHECKED_EVERY = 64 };
 
+/* What rules of several roots build matches them again, without end: they are
+ * applied in the first rounds only, as in Tensat. */
+enum { ROOTS_ROUNDS = 2 };
+
 /* A variant that e-graphs are searched for. */
 typedef struct saturate_row {
   uint32_t set, variant;
@@ -283,6 +287,8 @@ static pln_status search_row(saturation *s, const saturate_row *row,
   const pln_rule_variant *v = &set->variants[row->variant];
   uint32_t rule = s->first_rule[row->set] + v->rule;
   bool found = true;
+  if (v->n_roots > 1 && s->round >= ROOTS_ROUNDS)
+    return PLN_OK;
   if (s->run.set != set)
     PLN_TRY(pln_rule_driver_use(&s->run, set));
   m->variant = v;
@@ -382,8 +388,9 @@ static pln_status choose_wanted(saturation *s) {
     for (; begin < end; begin++)
       PLN_TRY(want_users(s, s->wanted[begin]));
   }
-  return s->several_roots && !s->full ? want_other_roots(s, s->n_wanted)
-                                      : PLN_OK;
+  return s->several_roots && s->round < ROOTS_ROUNDS && !s->full
+             ? want_other_roots(s, s->n_wanted)
+             : PLN_OK;
 }
 
 static pln_status search_class(saturation *s, pln_ref class_) {
