@@ -48,6 +48,7 @@ local tune = {
   backtracking_search = function(options)
     return require "perilune.tune.search.backtracking"(options)
   end,
+  placement = function(options) return require "perilune.tune.placement"(options) end,
   space = {
     substitution = function(options)
       return require "perilune.tune.search.substitution_space".check(options,
