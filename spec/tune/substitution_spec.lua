@@ -57,8 +57,8 @@ describe("pl.tune.backtracking_search", function()
   it("does not take what computes something else", function()
     local x = pl.var("x", "Tensor[(8), float32]")
     local program = pl.module { main = pl.func({ x }, pl.op.tanh(pl.op.exp(x))) }
-    local result = pl.tune.backtracking_search { mod = program, rules = { "tanh(exp(?x)) => exp(?x)" },
-      cost = "nodes" }
+    local result = pl.tune.backtracking_search { mod = program, cost = "nodes",
+      rules = { "tanh(exp(?x)) => exp(?x)" } }
     assert.equal(program, result.mod)
     assert.truthy(result.reason)
   end)
@@ -132,6 +132,31 @@ describe("the space of substitutions", function()
     end
     local out = pl.passes.EqualitySaturation { rules = rules, cost = "flops" } (program)
     assert.is_true(pl.tune.measure.flops(out) < pl.tune.measure.flops(program) * 0.8)
+  end)
+
+  -- Two convolutions of one image; the weights are constants.
+  local function convolutions(sizes, attrs)
+    local x, results = pl.var("x", "Tensor[(1, 64, 14, 14), float32]"), {}
+    for i, size in ipairs(sizes) do
+      local w = pl.tensor.random({ 8, 64, size, size }, "float32", { seed = i, high = 0.1 })
+      local given = { kernel_size = { size, size }, padding = { size // 2, size // 2, size // 2,
+        size // 2 } }
+      for name, value in pairs(attrs or {}) do given[name] = value end
+      results[i] = pl.op.nn.relu(pl.op.nn.conv2d(x, pl.const(w), given))
+    end
+    return pl.module { main = pl.func({ x }, pl.tuple(results)) }
+  end
+
+  it("merges convolutions of one image, also of 1x1 and 3x3 after it enlarged the first", function()
+    local rules = require "perilune.tune.search.substitution_rules"
+    local pass = pl.passes.EqualitySaturation { rules = rules, cost = "bytes" }
+    for case, program in ipairs { convolutions { 3, 3 }, convolutions { 3, 1 },
+      convolutions({ 3, 3 }, { strides = { 2, 2 } }), convolutions({ 3, 3 }, { dilation = { 2, 2 },
+        padding = { 2, 2, 2, 2 } }) } do
+      local out = pass(program)
+      assert.equal(case <= 2 and 1 or 2, pl.list_op_freqs(out)["nn.conv2d"], case)
+      assert(pl.check(program, out, { rounds = 2, rtol = 1e-3, atol = 1e-3 }))
+    end
   end)
 
   it("tells wrong rules before it measures", function()

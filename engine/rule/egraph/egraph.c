@@ -39,11 +39,11 @@ pln_ref pln_egraph_class(pln_egraph *eg, pln_ref node) {
 
 /* Nodes that are no calls of operators, tuples or fields without effect are not
  * taken apart, and neither are those of another scope. */
-static bool is_leaf(const pln_egraph *eg, pln_ref node) {
+static bool is_opaque(const pln_egraph *eg, pln_ref node) {
   const pln_graph *g = pln_egraph_graph(eg);
   const pln_node *n = &g->nodes[node];
-  pln_scope home = eg->b->node_scope[node];
-  if ((home != eg->scope && home != PLN_NONE) || pln_is_effect_ordered(n))
+  pln_scope scope = eg->b->node_scope[node];
+  if ((scope != eg->scope && scope != PLN_NONE) || pln_is_effect_ordered(n))
     return true;
   if (n->kind == PLN_CALL)
     return !n->data || g->typed_from[node] == PLN_TYPED_REFUSED;
@@ -146,7 +146,7 @@ static void put(pln_eslot *slots, uint32_t mask, pln_eslot slot) {
 static bool is_hashed(const pln_egraph *eg, pln_ref node) {
   const pln_enode *n = &eg->nodes[node];
   return (n->flags & PLN_ENODE_LIVE) &&
-         (!(n->flags & PLN_ENODE_LEAF) ||
+         (!(n->flags & PLN_ENODE_OPAQUE) ||
           pln_egraph_graph(eg)->nodes[node].kind == PLN_CONSTANT);
 }
 
@@ -208,30 +208,30 @@ static pln_status add_hashed(pln_egraph *eg, pln_ref node, uint32_t made_by,
     return PLN_OK;
   }
   PLN_TRY(make_class(eg, node, made_by, flags));
-  for (uint32_t i = 0; i < n->count && !(flags & PLN_ENODE_LEAF); i++)
+  for (uint32_t i = 0; i < n->count && !(flags & PLN_ENODE_OPAQUE); i++)
     PLN_TRY(add_use(eg, g->operands[n->first + i], node));
   return enter(eg, node, hash);
 }
 
-static pln_status add_leaf(pln_egraph *eg, pln_ref node) {
+static pln_status add_opaque(pln_egraph *eg, pln_ref node) {
   PLN_TRY(cover(eg, node));
   if (eg->nodes[node].parent != PLN_NONE)
     return PLN_OK;
   return pln_egraph_graph(eg)->nodes[node].kind == PLN_CONSTANT
-             ? add_hashed(eg, node, 0, PLN_ENODE_LEAF)
-             : make_class(eg, node, 0, PLN_ENODE_LEAF);
+             ? add_hashed(eg, node, 0, PLN_ENODE_OPAQUE)
+             : make_class(eg, node, 0, PLN_ENODE_OPAQUE);
 }
 
 pln_status pln_egraph_add(pln_egraph *eg, pln_ref node, uint32_t made_by) {
   PLN_TRY(cover(eg, node));
   if (eg->nodes[node].parent != PLN_NONE)
     return PLN_OK;
-  if (is_leaf(eg, node))
-    return add_leaf(eg, node);
+  if (is_opaque(eg, node))
+    return add_opaque(eg, node);
   const pln_graph *g = pln_egraph_graph(eg);
   const pln_node *n = &g->nodes[node];
   for (uint32_t i = 0; i < n->count; i++)
-    PLN_TRY(add_leaf(eg, g->operands[n->first + i]));
+    PLN_TRY(add_opaque(eg, g->operands[n->first + i]));
   return add_hashed(eg, node, made_by, 0);
 }
 
@@ -248,7 +248,7 @@ static pln_status push_operands(pln_egraph *eg, uint32_t *top, pln_ref node,
   const pln_graph *g = pln_egraph_graph(eg);
   const pln_node *n = &g->nodes[node];
   *more = false;
-  for (uint32_t i = n->count; i-- > 0 && !is_leaf(eg, node);) {
+  for (uint32_t i = n->count; i-- > 0 && !is_opaque(eg, node);) {
     pln_ref operand = g->operands[n->first + i];
     if (pln_egraph_class(eg, operand) != PLN_NONE)
       continue;

@@ -19,9 +19,9 @@
 #include "ir/rewrite/rewrite.h"
 
 enum {
-  PLN_ENODE_LIVE = 1,  /* a member of its class, not congruent to another one */
-  PLN_ENODE_LEAF = 2,  /* its operands do not matter */
-  PLN_ENODE_PINNED = 4 /* computed in any case, with the operands it has */
+  PLN_ENODE_LIVE = 1, /* a member of its class, not congruent to another one */
+  PLN_ENODE_OPAQUE = 2, /* its operands do not matter */
+  PLN_ENODE_PINNED = 4  /* computed in any case, with the operands it has */
 };
 
 /* What is known of a node of the graph. */
@@ -55,7 +55,7 @@ typedef struct pln_emerge {
 typedef struct pln_egraph {
   pln_engine *engine;
   pln_builder *b;
-  pln_scope scope; /* nodes of other scopes are leaves */
+  pln_scope scope; /* nodes of other scopes are opaque */
   pln_enode *nodes;
   uint32_t n, cap;
   pln_euse *uses;
@@ -82,7 +82,7 @@ void pln_egraph_end(pln_egraph *eg);
 pln_ref pln_egraph_class(pln_egraph *eg, pln_ref node);
 /* Adds a node and what it is computed of. */
 pln_status pln_egraph_add_tree(pln_egraph *eg, pln_ref root) PLN_CHECKED;
-/* Adds a node that was built, whose operands are e-nodes or leaves. If a
+/* Adds a node that was built, whose operands are e-nodes or opaque. If a
  * congruent one is there, the node only gets its class. */
 pln_status pln_egraph_add(pln_egraph *eg, pln_ref node,
                           uint32_t made_by) PLN_CHECKED;

@@ -138,15 +138,15 @@ static bool next_candidate(pln_ematch *em, pln_ref *node) {
 
 /* ----------------------------------------------------------------- matching */
 
-/* An e-node is taken apart if it is no leaf; another root is not the same node
- * as an earlier one. */
+/* An e-node is taken apart if it is not opaque; another root is not the same
+ * node as an earlier one. */
 static bool is_candidate(const pln_ematch *em, const pln_pattern_node *p,
                          pln_ref node) {
   if (node == PLN_NONE || p->kind == PLN_MATCH_ANY ||
       p->kind == PLN_MATCH_VALUE)
     return true;
   if (!pln_enode_is(em->eg, node, PLN_ENODE_LIVE) ||
-      pln_enode_is(em->eg, node, PLN_ENODE_LEAF))
+      pln_enode_is(em->eg, node, PLN_ENODE_OPAQUE))
     return false;
   for (uint32_t i = 0; p->parent == PLN_MATCH_ROOT && i < em->level; i++)
     if (pattern_at(em, i)->parent == PLN_MATCH_ROOT && em->m->nodes[i] == node)

@@ -27,7 +27,7 @@ static pln_status number_of(pln_extraction *x, pln_ref node, uint32_t *out) {
 }
 
 static bool has_operands(const pln_extraction *x, pln_ref node) {
-  return !pln_enode_is(x->eg, node, PLN_ENODE_LEAF | PLN_ENODE_PINNED);
+  return !pln_enode_is(x->eg, node, PLN_ENODE_OPAQUE | PLN_ENODE_PINNED);
 }
 
 static pln_status read_operands(pln_extraction *x, pln_echoice *choice) {

@@ -221,19 +221,19 @@ static double try_group(pln_extraction *x, member_group *g, uint32_t shared,
                         double cost) {
   double change = 0;
   uint32_t n = 0;
-  bool cycle = false;
+  bool cyclic = false;
   find_members(x, g, shared);
   if (g->n_needed < 2)
     return cost;
   for (uint32_t i = 0; i < g->n_between; i++)
     x->picked[g->between[i].class_] = g->between[i].choice;
-  for (; n < g->n_needed && !cycle; n++) {
-    cycle = reaches(x, g->needed[n].choice, g->needed[n].class_);
-    if (cycle)
+  for (; n < g->n_needed && !cyclic; n++) {
+    cyclic = reaches(x, g->needed[n].choice, g->needed[n].class_);
+    if (cyclic)
       break;
     change += exchange(x, g->needed[n].class_, g->needed[n].choice);
   }
-  if (!cycle && is_lower(change, cost))
+  if (!cyclic && is_lower(change, cost))
     return cost + change;
   while (n-- > 0)
     (void)exchange(x, g->needed[n].class_, g->needed[n].old);

@@ -320,7 +320,7 @@ static pln_status search_field(saturation *s, pln_ref node) {
   for (at = class_; at != PLN_NONE; at = s->eg.nodes[at].next) {
     const pln_node *n = &g->nodes[at];
     if (n->kind == PLN_TUPLE && pln_enode_is(&s->eg, at, PLN_ENODE_LIVE) &&
-        !pln_enode_is(&s->eg, at, PLN_ENODE_LEAF) && index < n->count)
+        !pln_enode_is(&s->eg, at, PLN_ENODE_OPAQUE) && index < n->count)
       return pair(s, node, g->operands[n->first + index]);
     if (s->eg.nodes[at].next == class_)
       break;
@@ -366,7 +366,7 @@ static pln_status want_other_roots(saturation *s, uint32_t n) {
     pln_ref node = s->wanted[i];
     const pln_node *p = &g->nodes[node];
     for (uint32_t k = 0;
-         k < p->count && !pln_enode_is(&s->eg, node, PLN_ENODE_LEAF); k++)
+         k < p->count && !pln_enode_is(&s->eg, node, PLN_ENODE_OPAQUE); k++)
       PLN_TRY(
           want_users(s, pln_egraph_class(&s->eg, g->operands[p->first + k])));
   }
@@ -397,7 +397,7 @@ static pln_status search_class(saturation *s, pln_ref class_) {
   pln_ref node = class_;
   do {
     if (pln_enode_is(&s->eg, node, PLN_ENODE_LIVE) &&
-        !pln_enode_is(&s->eg, node, PLN_ENODE_LEAF))
+        !pln_enode_is(&s->eg, node, PLN_ENODE_OPAQUE))
       PLN_TRY(search_node(s, node));
     node = s->eg.nodes[node].next;
   } while (node != class_ && !s->stopped);
@@ -447,7 +447,7 @@ static pln_status saturate(saturation *s) {
 /* Nodes that are computed whatever the result of their scope becomes: those
  * that a let, a call with effects or a nested scope uses, and what they are
  * computed of. */
-static void mark_pins(const pln_graph *g, const pln_scope *home,
+static void mark_pins(const pln_graph *g, const pln_scope *scopes,
                       uint8_t *pins) {
   for (pln_ref i = g->n_nodes; i-- > 0;) {
     const pln_node *n = &g->nodes[i];
@@ -456,7 +456,7 @@ static void mark_pins(const pln_graph *g, const pln_scope *home,
     bool keeps = !plain || pins[i] || pln_is_effect_ordered(n);
     for (uint32_t k = 0; k < n->count; k++) {
       pln_ref operand = g->operands[n->first + k];
-      if (keeps || home[operand] != home[i])
+      if (keeps || scopes[operand] != scopes[i])
         pins[operand] = PLN_ENODE_PINNED;
     }
   }
@@ -465,13 +465,13 @@ static void mark_pins(const pln_graph *g, const pln_scope *home,
 static pln_status find_pins(saturation *s, const pln_graph *g) {
   size_t size = (size_t)g->n_nodes * sizeof(pln_scope);
   s->pins = pln_mem_zeroed(s->engine, g->n_nodes);
-  pln_scope *home = pln_mem_new(s->engine, size);
-  if (s->pins && home) {
-    pln_graph_node_scopes(g, home);
-    mark_pins(g, home, s->pins);
+  pln_scope *scopes = pln_mem_new(s->engine, size);
+  if (s->pins && scopes) {
+    pln_graph_node_scopes(g, scopes);
+    mark_pins(g, scopes, s->pins);
   }
-  pln_mem_free(s->engine, home, home ? size : 0);
-  return s->pins && home ? PLN_OK : pln_nomem(s->engine);
+  pln_mem_free(s->engine, scopes, scopes ? size : 0);
+  return s->pins && scopes ? PLN_OK : pln_nomem(s->engine);
 }
 
 static pln_status note_pin(void *ud, pln_rewrite *rw, pln_ref old,
@@ -533,7 +533,7 @@ static pln_status saturate_scope(saturation *s, pln_rewrite *rw,
                                  pln_ref *result) {
   PLN_TRY(pln_egraph_add_tree(&s->eg, *result));
   pin_nodes(s);
-  if (pln_enode_is(&s->eg, *result, PLN_ENODE_LEAF))
+  if (pln_enode_is(&s->eg, *result, PLN_ENODE_OPAQUE))
     return PLN_OK;
   PLN_TRY(saturate(s));
   PLN_TRY(take_out(s, rw, result));

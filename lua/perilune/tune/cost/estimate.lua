@@ -1,6 +1,6 @@
---- Costs of a module by estimates, as the pass EqualitySaturation has them: "nodes" (calls), "flops",
--- "bytes" (read and written) and "time" (the roofline of an ordinary core). Calls of constants
--- alone count a thousandth: FoldConstant computes them.
+--- Costs of a module by estimates, as the pass EqualitySaturation has them: "nodes" (calls),
+-- "flops", "bytes" (read and written) and "time" (the roofline of an ordinary core). Calls of
+-- constants alone count a thousandth: FoldConstant computes them.
 
 local argument = require "perilune.argument"
 local bytes_of = require "perilune.tune.cost.tensor_bytes"

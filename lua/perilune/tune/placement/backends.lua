@@ -1,13 +1,13 @@
 --- Backends of pl.tune.placement: what takes parts of a function, and how they are measured.
 --
 --     { name = "dnnl", compiler = "dnnl", builder = pl.tune.builder { kind = "command", ... },
---       patterns = { { "conv_relu", is_op "nn.relu" (is_op "nn.conv2d" (wildcard(), wildcard())) } } }
+--       patterns = { { "sum_relu", is_op "nn.relu" (is_op "add" (wildcard(), wildcard())) } } }
 --
--- name; compiler: the parts become functions with the attribute Compiler, otherwise they stay calls of
--- the host; transform: a pass, or the text of a pipeline, whose result replaces a part; builder:
--- what runs it (the evaluator); blas: "own" or "openblas" while it is measured; patterns: rows of a
--- name and a dataflow pattern; group: without patterns, calls with up to so many calls in all that
--- only they use (1); ops: names of operators that are taken, otherwise all.
+-- name; compiler: the parts become functions with the attribute Compiler, otherwise they stay
+-- calls of the host; transform: a pass, or the text of a pipeline, whose result replaces a part;
+-- builder: what runs it (the evaluator); blas: "own" or "openblas" while it is measured; patterns:
+-- rows of a name and a dataflow pattern; group: without patterns, calls with up to so many calls in
+-- all that only they use (1); ops: names of operators that are taken, otherwise all.
 
 local argument = require "perilune.argument"
 local builder = require "perilune.tune.run.builder"
@@ -95,8 +95,8 @@ end
 -- The host computes what is left: each call alone.
 local function check_host(host, where)
   if host.compiler or host.transform or host.patterns or host.ops then
-    argument.fail(("%s: the first backend, '%s', is the host, which takes every call as it is"):format(
-      where, host.name))
+    argument.fail(("%s: the first backend, '%s', is the host, which takes every call as it is")
+      :format(where, host.name))
   end
 end
 

@@ -184,13 +184,13 @@ local function checked_result(self, out)
   return out
 end
 
---- Places { mod =, backends = names ("evaluator", "own", "openblas", "c", "com.microsoft") or tables
--- (see perilune.tune.placement.backends), name = "main", runner =, measure = a function of a module
--- and a backend's name that gives seconds, max_states = states of the dynamic programming that are
--- kept for each call (4096), check = true: the result is compared with mod }. The first backend is
--- the host, which computes what no other one does. The result: mod, cost, base_cost (all by the
--- host), parts ({ backend =, seconds =, nodes =, mod = }), measured, exact (no state was dropped),
--- reasons (of parts that could not be measured).
+--- Places { mod =, backends = names ("evaluator", "own", "openblas", "c", "com.microsoft") or
+-- tables (see perilune.tune.placement.backends), name = "main", runner =, measure = a function of a
+-- module and a backend's name that gives seconds, max_states = states of the dynamic programming
+-- that are kept for each call (4096), check = true: the result is compared with mod }. The first
+-- backend is the host, which computes what no other one does. The result: mod, cost, base_cost (all
+-- by the host), parts ({ backend =, seconds =, nodes =, mod = }), measured, exact (no state was
+-- dropped), reasons (of parts that could not be measured).
 return function(options)
   local self = checked(options)
   self.index = subgraph.index(self.mod, self.name, where)

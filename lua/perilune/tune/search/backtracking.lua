@@ -20,7 +20,7 @@ local names = { "mod", "rules", "shipped_rules", "cost", "alpha", "budget", "sec
 local function number(options, name, default, least)
   local x = options[name]
   if x == nil then return default end
-  if type(x) ~= "number" or not (x >= least) then
+  if type(x) ~= "number" or x ~= x or x < least then
     argument.fail(("%s: %s: a number from %g on expected"):format(where, name, least))
   end
   return x

@@ -411,9 +411,9 @@ end
 
 -- ---------------------------------------------------------------------- options
 
-local names = { "mod", "original", "base", "pool", "space", "knobs", "schedule",
-  "substitution", "strategy", "trials", "seconds", "seed", "metrics", "builder", "runner", "database", "target", "on_trial",
-  "replay", "queue", "command", "width", "task_seconds", "cost_model" }
+local names = { "mod", "original", "base", "pool", "space", "knobs", "schedule", "substitution",
+  "strategy", "trials", "seconds", "seed", "metrics", "builder", "runner", "database", "target",
+  "on_trial", "replay", "queue", "command", "width", "task_seconds", "cost_model" }
 
 local function check_number(options, name, default, least)
   local x = options[name]

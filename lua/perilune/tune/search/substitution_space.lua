@@ -1,4 +1,5 @@
---- The space of graph substitutions: what EqualitySaturation makes with which rules, for which cost.
+--- The space of graph substitutions: what EqualitySaturation makes with which rules, and for which
+-- cost.
 --
 -- The first decision is the cost, or none: the program stays as it is. The others are the rules,
 -- each of which takes part or not. The text of a point is a pipeline: EqualitySaturation, then
