@@ -8,16 +8,38 @@
 
 #include "rule/egraph/egraph.h"
 
-void pln_egraph_begin(pln_egraph *eg, pln_builder *b, pln_scope scope) {
-  *eg = (pln_egraph){.engine = b->engine, .b = b, .scope = scope};
+static const pln_enode unknown = {.parent = PLN_NONE,
+                                  .first_use = PLN_NONE,
+                                  .last_use = PLN_NONE,
+                                  .constant = PLN_NONE};
+
+void pln_egraph_begin(pln_egraph *eg, pln_engine *engine) {
+  *eg = (pln_egraph){.engine = engine};
+}
+
+void pln_egraph_open(pln_egraph *eg, pln_builder *b, pln_scope scope) {
+  eg->b = b;
+  eg->scope = scope;
+  eg->n_live = eg->n_classes = 0;
+  eg->n_rehashed = 0;
+}
+
+void pln_egraph_close(pln_egraph *eg) {
+  size_t slots = eg->mask ? eg->mask + (size_t)1 : 0;
+  for (uint32_t i = 0; i < eg->n_added; i++)
+    eg->nodes[eg->added[i]] = unknown;
+  eg->n_added = eg->n_uses = eg->n_merged = eg->n_changed = 0;
+  pln_mem_free(eg->engine, eg->slots, slots * sizeof *eg->slots);
+  eg->slots = NULL;
+  eg->mask = eg->n_slots = 0;
 }
 
 void pln_egraph_end(pln_egraph *eg) {
   pln_engine *e = eg->engine;
-  size_t slots = eg->mask ? eg->mask + (size_t)1 : 0;
+  pln_egraph_close(eg);
   pln_mem_free(e, eg->nodes, eg->cap * sizeof *eg->nodes);
+  pln_mem_free(e, eg->added, eg->cap_added * sizeof *eg->added);
   pln_mem_free(e, eg->uses, eg->cap_uses * sizeof *eg->uses);
-  pln_mem_free(e, eg->slots, slots * sizeof *eg->slots);
   pln_mem_free(e, eg->merged, eg->cap_merged * sizeof *eg->merged);
   pln_mem_free(e, eg->changed, eg->cap_changed * sizeof *eg->changed);
   pln_mem_free(e, eg->stack, eg->cap_stack * sizeof *eg->stack);
@@ -59,10 +81,15 @@ static pln_status cover(pln_egraph *eg, pln_ref node) {
   PLN_TRY(pln_mem_grow(eg->engine, (void **)&eg->nodes, &eg->cap, need,
                        sizeof *eg->nodes));
   for (; eg->n < need; eg->n++)
-    eg->nodes[eg->n] = (pln_enode){.parent = PLN_NONE,
-                                   .first_use = PLN_NONE,
-                                   .last_use = PLN_NONE,
-                                   .constant = PLN_NONE};
+    eg->nodes[eg->n] = unknown;
+  return PLN_OK;
+}
+
+/* The node gets a class. */
+static pln_status note_added(pln_egraph *eg, pln_ref node) {
+  PLN_TRY(pln_mem_grow(eg->engine, (void **)&eg->added, &eg->cap_added,
+                       (size_t)eg->n_added + 1, sizeof *eg->added));
+  eg->added[eg->n_added++] = node;
   return PLN_OK;
 }
 
@@ -76,9 +103,12 @@ static pln_status note_change(pln_egraph *eg, pln_ref class_) {
 static pln_status make_class(pln_egraph *eg, pln_ref node, uint32_t made_by,
                              uint8_t flags) {
   pln_enode *n = &eg->nodes[node];
+  PLN_TRY(note_added(eg, node));
   n->parent = n->next = node;
   n->made_by = made_by;
-  n->flags = (uint8_t)((n->flags & PLN_ENODE_PINNED) | PLN_ENODE_LIVE | flags);
+  n->flags = (uint8_t)(PLN_ENODE_LIVE | flags);
+  if (node < eg->n_pinned)
+    n->flags |= eg->pinned[node];
   if (pln_egraph_graph(eg)->nodes[node].kind == PLN_CONSTANT)
     n->constant = node;
   eg->n_live++;
@@ -163,9 +193,10 @@ static pln_status grow_slots(pln_egraph *eg) {
   eg->slots = slots;
   eg->mask = capacity - 1;
   eg->n_slots = 0;
-  for (pln_ref i = 0; i < eg->n; i++)
-    if (is_hashed(eg, i)) {
-      put(slots, eg->mask, (pln_eslot){hash_enode(eg, i), i + 1});
+  for (uint32_t i = 0; i < eg->n_added; i++)
+    if (is_hashed(eg, eg->added[i])) {
+      pln_ref node = eg->added[i];
+      put(slots, eg->mask, (pln_eslot){hash_enode(eg, node), node + 1});
       eg->n_slots++;
     }
   return PLN_OK;
@@ -205,7 +236,7 @@ static pln_status add_hashed(pln_egraph *eg, pln_ref node, uint32_t made_by,
   pln_ref found = find_congruent(eg, node, hash);
   if (found != PLN_NONE) {
     eg->nodes[node].parent = found;
-    return PLN_OK;
+    return note_added(eg, node);
   }
   PLN_TRY(make_class(eg, node, made_by, flags));
   for (uint32_t i = 0; i < n->count && !(flags & PLN_ENODE_OPAQUE); i++)

@@ -21,7 +21,8 @@
 enum {
   PLN_ENODE_LIVE = 1, /* a member of its class, not congruent to another one */
   PLN_ENODE_OPAQUE = 2, /* its operands do not matter */
-  PLN_ENODE_PINNED = 4  /* computed in any case, with the operands it has */
+  PLN_ENODE_PINNED = 4, /* computed in any case, with the operands it has */
+  PLN_ENODE_SEEN = 8    /* by a walk of extraction */
 };
 
 /* What is known of a node of the graph. */
@@ -34,6 +35,7 @@ typedef struct pln_enode {
   uint32_t first_use, last_use, n_uses; /* in `uses`; PLN_NONE: none */
   uint32_t constant;                    /* a Constant; PLN_NONE: none */
   uint32_t stamp;                       /* of the last search that wanted it */
+  uint32_t number;                      /* of extraction, + 1; 0: none */
 } pln_enode;
 
 /* An e-node that has an operand of a class. */
@@ -55,9 +57,13 @@ typedef struct pln_emerge {
 typedef struct pln_egraph {
   pln_engine *engine;
   pln_builder *b;
-  pln_scope scope; /* nodes of other scopes are opaque */
-  pln_enode *nodes;
+  pln_scope scope;  /* nodes of other scopes are opaque */
+  pln_enode *nodes; /* by node of the graph */
   uint32_t n, cap;
+  pln_ref *added; /* nodes that are in the e-graph */
+  uint32_t n_added, cap_added;
+  const uint8_t *pinned; /* by node: PINNED or 0; NULL */
+  uint32_t n_pinned;
   pln_euse *uses;
   uint32_t n_uses, cap_uses;
   pln_eslot *slots;
@@ -74,9 +80,15 @@ typedef struct pln_egraph {
   uint64_t n_rehashed; /* e-nodes that rebuilds looked at */
 } pln_egraph;
 
-/* An e-graph of nodes of the builder's scope. Borrowed: the builder. */
-void pln_egraph_begin(pln_egraph *eg, pln_builder *b, pln_scope scope);
+/* Makes room for an e-graph; `end` frees it. */
+void pln_egraph_begin(pln_egraph *eg, pln_engine *engine);
 void pln_egraph_end(pln_egraph *eg);
+/* An empty e-graph of nodes of the builder's scope. Borrowed: the builder. The
+ * cost does not depend on the size of the graph, so that a graph may have any
+ * number of scopes. */
+void pln_egraph_open(pln_egraph *eg, pln_builder *b, pln_scope scope);
+/* Forgets all nodes. */
+void pln_egraph_close(pln_egraph *eg);
 
 /* The class of a node that is in the e-graph; PLN_NONE: it is not. */
 pln_ref pln_egraph_class(pln_egraph *eg, pln_ref node);

@@ -16,13 +16,14 @@ static const double constant_share = 1e-3;
 
 static pln_status number_of(pln_extraction *x, pln_ref node, uint32_t *out) {
   pln_ref class_ = pln_egraph_class(x->eg, node);
-  if (!x->numbers[class_]) {
+  uint32_t *number = &x->eg->nodes[class_].number;
+  if (!*number) {
     PLN_TRY(pln_mem_grow(x->engine, (void **)&x->classes, &x->cap_classes,
                          (size_t)x->n_classes + 1, sizeof *x->classes));
     x->classes[x->n_classes] = class_;
-    x->numbers[class_] = ++x->n_classes;
+    *number = ++x->n_classes;
   }
-  *out = x->numbers[class_] - 1;
+  *out = *number - 1;
   return PLN_OK;
 }
 
@@ -104,9 +105,6 @@ pln_status pln_extraction_begin(pln_extraction *x, pln_egraph *eg,
   uint32_t number;
   *x = (pln_extraction){
       .engine = eg->engine, .eg = eg, .options = options, .program = root};
-  x->numbers = new_words(x, eg->n);
-  if (!x->numbers)
-    return pln_nomem(x->engine);
   PLN_TRY(number_of(x, root, &number));
   for (uint32_t c = 0; c < x->n_classes; c++) {
     PLN_TRY(pln_mem_grow(x->engine, (void **)&x->first_choice, &x->cap_first,
@@ -127,7 +125,6 @@ static void free_words(pln_extraction *x, uint32_t *words, size_t n) {
 void pln_extraction_end(pln_extraction *x) {
   pln_engine *e = x->engine;
   size_t n = x->n_classes, pairs = (size_t)x->n_operands + 1;
-  free_words(x, x->numbers, x->eg->n);
   free_words(x, x->picked, n);
   free_words(x, x->saved, n);
   free_words(x, x->uses, n);
@@ -299,19 +296,17 @@ static pln_status program_cost(pln_extraction *x, double *out) {
   const pln_graph *g = pln_egraph_graph(x->eg);
   pln_ref root = x->program, *stack = NULL;
   uint32_t top = 0, cap = 0;
-  uint8_t *seen = pln_mem_zeroed(x->engine, x->eg->n);
-  pln_status status = seen ? PLN_OK : pln_nomem(x->engine);
   *out = 0;
-  if (status == PLN_OK)
-    status = pln_mem_grow(x->engine, (void **)&stack, &cap, 1, sizeof *stack);
+  pln_status status =
+      pln_mem_grow(x->engine, (void **)&stack, &cap, 1, sizeof *stack);
   if (status == PLN_OK)
     stack[top++] = root;
   while (status == PLN_OK && top) {
     pln_ref node = stack[--top];
     const pln_node *n = &g->nodes[node];
-    if (seen[node] || !has_operands(x, node))
+    if (pln_enode_is(x->eg, node, PLN_ENODE_SEEN) || !has_operands(x, node))
       continue;
-    seen[node] = 1;
+    x->eg->nodes[node].flags |= PLN_ENODE_SEEN;
     double cost;
     bool constant = n->count > 0;
     status = pln_ecost_of(x->options, g, node, &cost);
@@ -320,14 +315,13 @@ static pln_status program_cost(pln_extraction *x, double *out) {
                             (size_t)top + n->count, sizeof *stack);
     for (uint32_t i = 0; i < n->count && status == PLN_OK; i++) {
       pln_ref operand = g->operands[n->first + i];
-      uint32_t number = x->numbers[pln_egraph_class(x->eg, operand)];
+      uint32_t number = x->eg->nodes[pln_egraph_class(x->eg, operand)].number;
       constant = constant && number && is_constant_class(x, number - 1);
       stack[top++] = operand;
     }
     *out += constant ? cost * constant_share : cost;
   }
   pln_mem_free(x->engine, stack, cap * sizeof *stack);
-  pln_mem_free(x->engine, seen, seen ? x->eg->n : 0);
   return status;
 }
 
@@ -379,7 +373,7 @@ bool pln_extraction_force(pln_extraction *x, uint32_t n, const pln_ref *nodes,
                           double *cost) {
   pick_program(x);
   for (uint32_t i = 0; i < n; i++) {
-    uint32_t number = x->numbers[pln_egraph_class(x->eg, nodes[i])];
+    uint32_t number = x->eg->nodes[pln_egraph_class(x->eg, nodes[i])].number;
     if (!number)
       continue;
     for (uint32_t c = x->first_choice[number - 1]; c < x->first_choice[number];

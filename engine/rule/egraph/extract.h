@@ -29,7 +29,6 @@ typedef struct pln_extraction {
   uint32_t cap_first;
   pln_echoice *choices;     /* of one class side by side */
   uint32_t *operands;       /* class numbers */
-  uint32_t *numbers;        /* by node that names a class: number + 1 */
   uint32_t *picked, *saved; /* by class: a choice; PLN_NONE */
   uint32_t *uses; /* by class: of the picked choices that are needed */
   uint32_t *user_first, *user_list; /* by class: choices that use it */

@@ -377,9 +377,8 @@ static pln_status choose_wanted(saturation *s) {
   uint32_t begin = 0;
   s->n_wanted = 0;
   s->stamp++;
-  for (pln_ref i = 0; s->full && i < s->eg.n; i++)
-    if (s->eg.nodes[i].parent == i)
-      PLN_TRY(want(s, i));
+  for (uint32_t i = 0; s->full && i < s->eg.n_added; i++)
+    PLN_TRY(want(s, pln_egraph_class(&s->eg, s->eg.added[i])));
   for (uint32_t i = 0; i < s->eg.n_changed; i++)
     PLN_TRY(want(s, pln_egraph_class(&s->eg, s->eg.changed[i])));
   s->eg.n_changed = 0;
@@ -489,12 +488,6 @@ static pln_status note_pin(void *ud, pln_rewrite *rw, pln_ref old,
   return PLN_OK;
 }
 
-/* Called before anything is merged. */
-static void pin_nodes(saturation *s) {
-  for (pln_ref i = 0; i < s->eg.n && i < s->cap_pinned; i++)
-    s->eg.nodes[i].flags |= s->pinned[i];
-}
-
 /* *take: what is picked replaces the program. */
 static pln_status pick(saturation *s, pln_extraction *x, double *before,
                        double *after, bool *take) {
@@ -532,7 +525,6 @@ static pln_status take_out(saturation *s, pln_rewrite *rw, pln_ref *result) {
 static pln_status saturate_scope(saturation *s, pln_rewrite *rw,
                                  pln_ref *result) {
   PLN_TRY(pln_egraph_add_tree(&s->eg, *result));
-  pin_nodes(s);
   if (pln_enode_is(&s->eg, *result, PLN_ENODE_OPAQUE))
     return PLN_OK;
   PLN_TRY(saturate(s));
@@ -553,9 +545,11 @@ static pln_status leave_scope(void *ud, pln_rewrite *rw, pln_scope old,
   if (!b)
     return PLN_ERR_NOMEM;
   s->run.rw = rw;
-  pln_egraph_begin(&s->eg, b, rw->open[rw->n_open - 1].image);
+  s->eg.pinned = s->pinned;
+  s->eg.n_pinned = s->cap_pinned;
+  pln_egraph_open(&s->eg, b, rw->open[rw->n_open - 1].image);
   pln_status status = saturate_scope(s, rw, result);
-  pln_egraph_end(&s->eg);
+  pln_egraph_close(&s->eg);
   pln_idmap_free(s->seen);
   s->seen = NULL;
   s->n_pairs = 0;
@@ -565,6 +559,7 @@ static pln_status leave_scope(void *ud, pln_rewrite *rw, pln_scope old,
 static void end_saturation(saturation *s, const pln_graph *g) {
   pln_engine *e = s->engine;
   size_t n_rules = s->first_rule[s->options->n_sets] + (size_t)1;
+  pln_egraph_end(&s->eg);
   pln_mem_free(e, s->rows, s->cap_rows * sizeof *s->rows);
   pln_mem_free(e, s->rows_of,
                s->rows_of ? (s->n_ops + N_ROWS_OF) * sizeof *s->rows_of : 0);
@@ -606,6 +601,7 @@ pln_status pln_rules_saturate(const pln_graph *graph,
   if (!s)
     return pln_nomem(graph->engine);
   s->engine = graph->engine;
+  pln_egraph_begin(&s->eg, graph->engine);
   s->options = options;
   s->report = report;
   s->end = options->seconds > 0 ? pln_seconds_now() + options->seconds : 0;

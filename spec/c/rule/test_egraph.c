@@ -43,7 +43,8 @@ static void begin(eg_case *c) {
   c->e = pln_engine_new(NULL, NULL);
   REQUIRE(c->e);
   REQUIRE(pln_builder_new(c->e, &c->b) == PLN_OK);
-  pln_egraph_begin(&c->eg, c->b, 0);
+  pln_egraph_begin(&c->eg, c->e);
+  pln_egraph_open(&c->eg, c->b, 0);
 }
 
 static void end(eg_case *c) {
