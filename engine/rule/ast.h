@@ -116,12 +116,16 @@ typedef struct pln_ast {
   pln_slice name; /* of the rule; empty without one */
   /* Roots; PLN_NONE: there is none. */
   uint32_t pattern, replacement, condition;
+  bool equation; /* `a <=> b`: holds in both directions */
+  /* Where the pattern begins, the arrow, and where the condition begins or the
+   * text ends. */
+  uint32_t begin, arrow, where;
 } pln_ast;
 
-/* Parses `[name:] pattern [=> replacement] [where condition]`; a pattern and
- * its replacement may be lists, separated by commas. Texts are borrowed from
- * `source`. PLN_ERR_FORMAT with a diagnostic that shows the line. Freed by
- * pln_ast_free, also after a failure. */
+/* Parses `[name:] pattern [=> replacement] [where condition]`, also with <=>
+ * as the arrow; a pattern and its replacement may be lists, separated by
+ * commas. Texts are borrowed from `source`. PLN_ERR_FORMAT with a diagnostic
+ * that shows the line. Freed by pln_ast_free, also after a failure. */
 pln_status pln_ast_parse(pln_engine *engine, pln_slice source, const char *file,
                          uint32_t row, pln_ast *out) PLN_CHECKED;
 void pln_ast_free(pln_ast *ast);

@@ -25,6 +25,8 @@ pln_rewrite *pln_rule_driver_rewrite(const pln_rule_driver *run) {
 }
 
 uint32_t pln_rule_driver_uses(const pln_rule_driver *run, pln_ref node) {
+  if (run->saturates)
+    return 1;
   uint32_t uses = node < run->uses.n ? run->uses.now[node] : 0;
   return run->lets.n ? pln_rule_bound_uses(run, node, uses) : uses;
 }
@@ -688,29 +690,42 @@ static pln_status sweep_all(pln_rule_driver *r, const pln_graph *graph,
   return endless(r, "the graph was swept", MAX_SWEEPS);
 }
 
+pln_status pln_rule_driver_use(pln_rule_driver *r, const pln_rule_set *set) {
+  r->set = r->match->set = set;
+  return make_room(r);
+}
+
+pln_status pln_rule_driver_begin(pln_rule_driver *r, pln_engine *engine,
+                                 const pln_rule_set *set,
+                                 const pln_rule_options *options) {
+  *r = (pln_rule_driver){.engine = engine,
+                         .set = set,
+                         .options = options,
+                         .watched = pln_rules_watched(engine)};
+  r->match = pln_mem_zeroed(engine, sizeof *r->match);
+  if (!r->match)
+    return pln_nomem(engine);
+  r->match->run = r;
+  return pln_rule_driver_use(r, set);
+}
+
+void pln_rule_driver_end(pln_rule_driver *r) {
+  pln_engine *e = r->engine;
+  pln_mem_free(e, r->paths, r->cap_paths * sizeof *r->paths);
+  pln_mem_free(e, r->values, r->cap_values * sizeof *r->values);
+  pln_mem_free(e, r->match, r->match ? sizeof *r->match : 0);
+  pln_mem_free(e, r->pool, r->cap_pool * sizeof *r->pool);
+  pln_mem_free(e, r->dead, r->cap_dead * sizeof *r->dead);
+}
+
 pln_status pln_rules_apply(const pln_rule_set *set, const pln_graph *graph,
                            const pln_rule_options *options, pln_graph **out) {
-  pln_engine *e = graph->engine;
-  pln_rule_driver r = {.engine = e,
-                       .set = set,
-                       .options = options,
-                       .watched = pln_rules_watched(e)};
+  pln_rule_driver r;
   bool all = options->naive || options->explain || options->lets;
-  pln_status status = all ? pln_rule_set_read_all(set) : PLN_OK;
+  PLN_TRY(all ? pln_rule_set_read_all(set) : PLN_OK);
+  pln_status status = pln_rule_driver_begin(&r, graph->engine, set, options);
   if (status == PLN_OK)
-    status = make_room(&r);
-  r.match = status == PLN_OK ? pln_mem_zeroed(e, sizeof *r.match) : NULL;
-  if (status == PLN_OK && !r.match)
-    status = pln_nomem(e);
-  if (status == PLN_OK) {
-    r.match->run = &r;
-    r.match->set = set;
     status = sweep_all(&r, graph, out);
-  }
-  pln_mem_free(e, r.paths, r.cap_paths * sizeof *r.paths);
-  pln_mem_free(e, r.values, r.cap_values * sizeof *r.values);
-  pln_mem_free(e, r.match, r.match ? sizeof *r.match : 0);
-  pln_mem_free(e, r.pool, r.cap_pool * sizeof *r.pool);
-  pln_mem_free(e, r.dead, r.cap_dead * sizeof *r.dead);
+  pln_rule_driver_end(&r);
   return status;
 }

@@ -51,16 +51,15 @@ bool pln_rule_uniform(const pln_graph *g, pln_ref node, double *out) {
   return true;
 }
 
-/* Returns true if broadcasting with the constant, operand `i` of the call, does
- * not change the shape of another operand: a number in a pattern stands for a
- * scalar. */
+/* Returns true if broadcasting with this constant, operand `i` of the call,
+ * does not change the shape of another operand: a number in a pattern stands
+ * for a scalar. */
 static bool keeps_shape(const pln_graph *g, pln_ref call, uint32_t i,
-                        pln_ref constant) {
+                        const pln_tensor *t) {
   const pln_node *n = &g->nodes[call];
   pln_engine *e = g->engine;
   if (!(pln_op_row(e, n->data)->traits & PLN_TRAIT_BROADCAST))
     return true;
-  const pln_tensor *t = g->tensors[g->nodes[constant].data];
   for (uint32_t k = 0; k < n->count; k++) {
     pln_type type = g->nodes[g->operands[n->first + k]].type;
     int32_t rank = pln_type_rank(e, type);
@@ -96,7 +95,7 @@ static bool match_number(pln_rule_match *m, const pln_pattern_node *p,
          keeps_shape(g, parent,
                      pln_rule_operand_index(g, g->operands + n->first, n->count,
                                             p->arg),
-                     node);
+                     g->tensors[g->nodes[node].data]);
 }
 
 /* -------------------------------------------------------------- constraints */
@@ -357,9 +356,9 @@ static pln_ref fetch_operand(const pln_rule_match *m,
              : node;
 }
 
-static pln_status match_pattern(pln_rule_match *m, uint32_t at,
-                                const pln_pattern_node *p, bool *out) {
-  pln_ref node = fetch_operand(m, p);
+pln_status pln_rule_match_node(pln_rule_match *m, uint32_t at,
+                               const pln_pattern_node *p, pln_ref node,
+                               bool *out) {
   m->nodes[at] = node;
   *out = p->optional || (p->constraints & PLN_CONSTRAINT_ABSENT);
   if (node == PLN_NONE) {
@@ -404,7 +403,7 @@ static pln_status match_attr(pln_rule_match *m, pln_ref call,
   return PLN_OK;
 }
 
-static pln_status match_attrs(pln_rule_match *m, uint32_t count, bool *out) {
+pln_status pln_rule_match_attrs(pln_rule_match *m, uint32_t count, bool *out) {
   const pln_rule_variant *v = m->variant;
   *out = true;
   for (uint32_t i = 0; *out && i < count; i++) {
@@ -432,11 +431,12 @@ pln_status pln_rule_match_variant(pln_rule_match *m, bool *out) {
   m->run->n_pool = 0;
   memset(m->slots, 0, m->rule->n_vars * sizeof *m->slots);
   for (uint32_t i = 0; i < count; i++) {
-    PLN_TRY(match_pattern(m, i, &m->set->patterns[v->first + i], out));
+    const pln_pattern_node *p = &m->set->patterns[v->first + i];
+    PLN_TRY(pln_rule_match_node(m, i, p, fetch_operand(m, p), out));
     if (!*out)
       return PLN_OK;
   }
-  return match_attrs(m, count, out);
+  return pln_rule_match_attrs(m, count, out);
 }
 
 pln_status pln_rule_check_condition(pln_rule_match *m, bool *out) {

@@ -478,6 +478,8 @@ static const binary_row binaries[] = {
 static pln_status read_binary(parser *p, bool *done) {
   *done = false;
   skip_space(p);
+  if (next_is(p, "<=>"))
+    return PLN_OK;
   for (uint32_t i = 0; i < PLN_COUNT(binaries); i++) {
     const binary_row *row = &binaries[i];
     const char *at = p->at;
@@ -661,15 +663,21 @@ uint32_t pln_ast_root(const pln_ast *a, uint32_t at, uint32_t i) {
 static pln_status parse_rule(parser *p) {
   pln_ast *a = p->ast;
   read_rule_name(p);
+  a->begin = position_of(p, p->at);
   PLN_TRY(parse_roots(p, &a->pattern));
-  if (accept(p, "=>"))
+  skip_space(p);
+  a->arrow = position_of(p, p->at);
+  a->equation = accept(p, "<=>");
+  if (a->equation || accept(p, "=>"))
     PLN_TRY(parse_roots(p, &a->replacement));
+  skip_space(p);
+  a->where = position_of(p, p->at);
   if (accept_word(p, "where"))
     PLN_TRY(parse_expression(p, &a->condition));
   skip_space(p);
   if (p->at < p->end)
     return syntax_error(p, p->at,
-                        "'=>', 'where' or the end of the rule expected");
+                        "'=>', '<=>', 'where' or the end of the rule expected");
   return PLN_OK;
 }
 

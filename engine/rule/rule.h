@@ -58,6 +58,12 @@ pln_status pln_rule_set_new(pln_engine *engine, const char *name,
  * with a diagnostic that shows the place in the text. */
 pln_status pln_rule_set_add(pln_rule_set *set, const pln_rule_info *info,
                             pln_rule_find_native find) PLN_CHECKED;
+/* equation.c: the same for a set that is only used by saturation
+ * (rule/egraph/saturate.h); its rules may also be equations, `a <=> b`, each of
+ * which becomes two rules. */
+pln_status pln_rule_set_add_equation(pln_rule_set *set,
+                                     const pln_rule_info *info,
+                                     pln_rule_find_native find) PLN_CHECKED;
 /* Compiles the decision tree. The set is complete then. */
 pln_status pln_rule_set_compile(pln_rule_set *set) PLN_CHECKED;
 /* subsume.c: warns of each rule that is never applied because an earlier one

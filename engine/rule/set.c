@@ -342,11 +342,15 @@ static pln_status read_rule(pln_rule_set *s, pln_rule_entry *r,
                             pln_rule_find_native find) {
   PLN_TRY(pln_ast_parse(s->engine, pln_text(r->info.text), r->info.file,
                         r->info.row ? r->info.row : 1, &r->ast));
+  if (r->ast.equation)
+    return pln_ast_error(&r->ast, PLN_ERR_FORMAT, r->ast.arrow,
+                         "'<=>' would be applied without end; only "
+                         "EqualitySaturation takes such rules");
   PLN_TRY(name_rule(s, r));
   PLN_TRY(find_native(s, r, find));
   PLN_TRY(pln_rule_lower(s, r));
   PLN_TRY(check_sides(s, r));
-  return pln_rule_check_endless(s, r);
+  return s->saturates ? PLN_OK : pln_rule_check_endless(s, r);
 }
 
 /* Reads a rule of the set; if that fails, it is as it was. */

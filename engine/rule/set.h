@@ -129,6 +129,8 @@ struct pln_rule_set {
   pln_op *ops;
   uint32_t n_ops, cap_ops;
   uint32_t most_ast; /* the largest syntax tree */
+  bool saturates;    /* rules are applied by saturation only, so that they may
+                      * match their own replacements */
   /* Of a set that is read as it is needed: itself, and how to go on. NULL: the
    * set is complete. */
   pln_rule_set *self;
@@ -178,6 +180,7 @@ struct pln_rule_driver {
   pln_rule_value *values; /* by node of a rule's syntax tree */
   pln_rule_match *match;
   bool watched;
+  bool saturates;         /* an e-graph is searched: uses do not count */
   uint8_t *other_results; /* by old node: a result other than the first is
                            * used; made at the first request in a sweep */
   bool unfinished;        /* a rule may match a node that this sweep passed */
@@ -438,6 +441,23 @@ pln_status pln_rule_build_answer(pln_rule_match *m, pln_ref *out) PLN_CHECKED;
 /* explain.c: explains why rules do not replace the node, for a run with the
  * option `explain`. */
 pln_status pln_rule_explain_node(pln_rule_match *m, pln_ref node) PLN_CHECKED;
+/* drive.c: the state of a run without a sweep; `end` frees it, also after a
+ * failure. */
+pln_status pln_rule_driver_begin(pln_rule_driver *run, pln_engine *engine,
+                                 const pln_rule_set *set,
+                                 const pln_rule_options *options) PLN_CHECKED;
+/* Goes on with another set, all of whose rules are read. */
+pln_status pln_rule_driver_use(pln_rule_driver *run,
+                               const pln_rule_set *set) PLN_CHECKED;
+void pln_rule_driver_end(pln_rule_driver *run);
+/* match.c: compares a pattern of the variant with the node that was fetched for
+ * it, or with PLN_NONE, and binds its variable. */
+pln_status pln_rule_match_node(pln_rule_match *m, uint32_t at,
+                               const pln_pattern_node *p, pln_ref node,
+                               bool *out) PLN_CHECKED;
+/* Compares the attributes of the first `count` patterns, whose nodes match. */
+pln_status pln_rule_match_attrs(pln_rule_match *m, uint32_t count,
+                                bool *out) PLN_CHECKED;
 /* drive.c: replaces a call of constants by its value, within the budget. */
 pln_status pln_rule_fold(pln_rule_driver *run, pln_ref *node) PLN_CHECKED;
 

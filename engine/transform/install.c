@@ -108,6 +108,56 @@ static const pln_option fusion_options[] = {
             "constants are merged."},
 };
 
+#define SATURATION_RULES                                                       \
+  {.name = "rules",                                                            \
+   .kind = PLN_ATTR_STRINGS,                                                   \
+   .single = true,                                                             \
+   .fallback = "",                                                             \
+   .doc = "Rules, [name:] pattern => replacement [where condition]; with <=> " \
+          "they hold in both directions."},                                    \
+  {                                                                            \
+    .name = "shipped_rules", .kind = PLN_ATTR_INT, .is_bool = true,            \
+    .fallback = "true",                                                        \
+    .doc = "The exact rules of SimplifyExpr are used, too."                    \
+  }
+
+static const pln_option saturation_options[] = {
+    SATURATION_RULES,
+    {.name = "cost",
+     .kind = PLN_ATTR_STRING,
+     .fallback = "time",
+     .choices = "nodes|flops|bytes|time",
+     .doc = "What is made least: calls, operations on numbers, bytes read and "
+            "written, or an estimate of the time."},
+    {.name = "node_limit",
+     .kind = PLN_ATTR_INT,
+     .fallback = "10000",
+     .least = "1",
+     .most = "100000000",
+     .doc = "The search of a scope ends with so many e-nodes."},
+    {.name = "iter_limit",
+     .kind = PLN_ATTR_INT,
+     .fallback = "30",
+     .least = "0",
+     .most = "1000000",
+     .doc = "The search of a scope ends after so many rounds."},
+    {.name = "time_limit",
+     .kind = PLN_ATTR_FLOAT,
+     .fallback = "0",
+     .least = "0",
+     .doc = "The search of a function ends after so many seconds, and may then "
+            "differ from one run to the next; 0: no limit."},
+};
+
+static const pln_option substitution_options[] = {
+    SATURATION_RULES,
+    {.name = "at",
+     .kind = PLN_ATTR_INT,
+     .fallback = "0",
+     .least = "0",
+     .doc = "The number of the application, from 0 on in each function."},
+};
+
 static const pln_option batch_norm_options[] = {
     PLN_FOLD_OPTION,
     {.name = "halves",
@@ -390,6 +440,8 @@ enum {
   N_layout_options = PLN_COUNT(layout_options),
   N_legalize_options = PLN_COUNT(legalize_options),
   N_fusion_options = PLN_COUNT(fusion_options),
+  N_substitution_options = PLN_COUNT(substitution_options),
+  N_saturation_options = PLN_COUNT(saturation_options),
   N_batch_norm_options = PLN_COUNT(batch_norm_options),
   N_fake_quantization_options = PLN_COUNT(fake_quantization_options),
   N_fake_quantization_required = 1,

@@ -4182,6 +4182,63 @@ function Queue:close() end
 --- What is searched: "pipeline" (order, presence and options of passes), "layout" (of a model and of each
 --- nn.conv2d), "combine" (parallel operators), "knobs", "schedule", or several in the order in which
 --- they work, as "pipeline+layout".
+--- What EqualitySaturation is given in the space "substitution".
+---@class perilune.tune.SubstitutionOptions
+---@field rules? string[] [name:] pattern => replacement [where condition], or with <=>; otherwise those that perilune has
+---@field shipped_rules? boolean the exact rules of SimplifyExpr are used, too: true
+---@field node_limit? integer
+---@field iter_limit? integer
+---@field time_limit? number
+
+---@class perilune.tune.BacktrackingOptions
+---@field mod perilune.Module
+---@field rules? string[]
+---@field shipped_rules? boolean
+---@field cost? "time"|"flops"|"bytes"|"nodes"|perilune.tune.CostModel|fun(mod: perilune.Module): number "time"
+---@field alpha? number candidates that cost less than so many times the best one are looked at later: 1.05
+---@field budget? integer the most candidates: 1000
+---@field seconds? number
+---@field check? boolean compare the result with mod: true
+
+---@class perilune.tune.BacktrackingResult
+---@field mod perilune.Module
+---@field cost number
+---@field base_cost number
+---@field text string the pipeline that makes mod
+---@field candidates integer
+---@field expanded integer
+---@field state "exhausted"|"done"|"interrupted"
+---@field reason? string why the best candidate is not taken
+
+--- A backend of pl.tune.placement. One without compiler and transform stays with the host.
+---@class perilune.tune.Backend
+---@field name string
+---@field compiler? string its parts become functions with this attribute Compiler
+---@field transform? perilune.Pass|string its parts are replaced by what this makes of them
+---@field builder? perilune.tune.Builder what runs a part: the evaluator
+---@field blas? "own"|"openblas" while a part is measured
+---@field patterns? { [1]: string, [2]: perilune.DFPattern }[] what it takes
+---@field group? integer without patterns: calls with up to so many calls in all that only they use: 1
+---@field ops? string[] the operators that it takes; otherwise all
+
+---@class perilune.tune.PlacementOptions
+---@field mod perilune.Module
+---@field backends? (string|perilune.tune.Backend)[] "evaluator", "own", "openblas", "c", "com.microsoft"; the first is the host
+---@field name? string the function: "main"
+---@field runner? perilune.tune.Runner
+---@field measure? fun(mod: perilune.Module, backend: string): number?, string? seconds, in place of the runner
+---@field max_states? integer of the dynamic programming, kept for each call: 4096
+---@field check? boolean compare the result with mod: true
+
+---@class perilune.tune.PlacementResult
+---@field mod perilune.Module
+---@field cost number seconds, the sum over the parts
+---@field base_cost number all by the host
+---@field parts { backend: string, seconds: number, nodes: perilune.Node[], mod: perilune.Module }[]
+---@field measured integer
+---@field exact boolean no state was dropped
+---@field reasons string[] of parts that could not be measured
+
 ---@alias perilune.tune.Space string
 
 ---@class perilune.tune.SearchOptions
@@ -4189,7 +4246,8 @@ function Queue:close() end
 ---@field base? perilune.Pass|string the pipeline to begin with: pl.pipelines.default
 ---@field pool? string[] passes that a pipeline may have beside those of the base
 ---@field knobs? perilune.tune.Knob[] search decisions in place of pipelines
----@field space? perilune.tune.Space "knobs" or "schedule" or both if these are given, else "pipeline"
+---@field space? perilune.tune.Space|perilune.tune.SubstitutionOptions otherwise those of the options that are given, or "pipeline"
+---@field substitution? boolean|perilune.tune.SubstitutionOptions
 ---@field schedule? boolean|perilune.tune.ScheduleRule search the decisions that it samples; true: default_schedule
 ---@field original? perilune.Module what results are compared with: mod
 ---@field strategy? perilune.tune.Strategy
@@ -4450,6 +4508,20 @@ function pl.tune.tune_subgraphs(mod, parts, options) end
 ---@param options perilune.tune.SearchOptions
 ---@return perilune.tune.SearchResult
 function pl.tune.search(options) end
+--- Graph substitution by single applications of rules: the cheapest known program is expanded first, and
+--- candidates above alpha times its cost are left out (TASO).
+---@param options perilune.tune.BacktrackingOptions
+---@return perilune.tune.BacktrackingResult
+function pl.tune.backtracking_search(options) end
+--- Chooses the backend of each part of a function by measured costs and dynamic programming (Collage).
+---@param options perilune.tune.PlacementOptions
+---@return perilune.tune.PlacementResult
+function pl.tune.placement(options) end
+pl.tune.space = {}
+--- The space of graph substitutions, for pl.tune.search.
+---@param options? perilune.tune.SubstitutionOptions
+---@return perilune.tune.SubstitutionOptions
+function pl.tune.space.substitution(options) end
 --- Schedules each block of a function: reductions in tiles with a register tile of vectors, other blocks as loops of vectors.
 --- Its decisions are sampled; a block whose loops a primitive refuses stays as it is.
 ---@param sch perilune.tir.Schedule

@@ -45,6 +45,16 @@ local tune = {
   tune_subgraphs = later("perilune.tune.subgraph", "tune"),
   substitute = later("perilune.tune.subgraph", "substitute"),
   search = later("perilune.tune.search", "run"),
+  backtracking_search = function(options)
+    return require "perilune.tune.search.backtracking"(options)
+  end,
+  placement = function(options) return require "perilune.tune.placement"(options) end,
+  space = {
+    substitution = function(options)
+      return require "perilune.tune.search.substitution_space".check(options,
+        "pl.tune.space.substitution")
+    end,
+  },
   default_schedule = later("perilune.tune.search.schedule_rules", "default"),
   apply_best = later("perilune.tune.search", "apply_best"),
   features = later("perilune.tune.cost", "features"),

@@ -186,6 +186,26 @@ local function matched_parts(index, pattern, name)
   return parts
 end
 
+--- What is known of a function for all of its parts: order (nodes), place (their numbers), users.
+function subgraph.index(mod, name, where) return index_of(function_of(mod, name, where)) end
+
+--- The part of these nodes; nil where something outside lies between two of them.
+function subgraph.part(index, nodes, name)
+  local list, chosen = sorted_nodes(index, nodes, "pl.tune.placement")
+  if between(index, list, chosen) then return nil end
+  return part_of(index, list, chosen, name)
+end
+
+--- The parts that a pattern matches, one for each root that it has; they may have nodes in common.
+function subgraph.matches(index, pattern, name)
+  local parts = {}
+  for _, root in ipairs(index.order) do
+    local nodes = root.op and matched_nodes(pattern, root, {})
+    parts[#parts + 1] = nodes and subgraph.part(index, nodes, name) or nil
+  end
+  return parts
+end
+
 local function is_pattern(x) return require "perilune.dataflow_pattern.pattern".is_pattern(x) end
 
 --- The parts of a function that a dataflow pattern matches, in order; no two share a node. `name`:

@@ -27,9 +27,17 @@ function tune.arguments(parser)
   parser:option("-o --output", "Where to write the tuned model."):argname "OUT"
   parser:option("--space", "What is searched: 'pipeline': order, presence and options of passes; "
     .. "'layout': the layout of the model, and of each nn.conv2d; 'combine': which parallel "
-    .. "convolutions, dense layers and products of matrices become one; 'schedule': tiles, "
+    .. "convolutions, dense layers and products of matrices become one; 'substitution': what "
+    .. "EqualitySaturation makes with which rules and for which cost; 'schedule': tiles, "
     .. "order, vectors and unrolled loops of the blocks of a PrimFunc; or several in the order "
     .. "in which they work, as 'pipeline+layout'."):argname "SPACE":default "pipeline"
+  parser:option("--substitution-rules", "Rules of --space substitution in place of those that "
+    .. "perilune has: a line each, [name:] pattern => replacement [where condition], or with <=>; "
+    .. "lines that begin with # are comments."):argname "FILE"
+  parser:option("--placement", "Chooses the backend of each part of @main in place of a search: "
+    .. "'evaluator' or 'own' first, which computes what no other one does, then 'openblas', 'c' "
+    .. "(compiled) and 'com.microsoft' (fused operators), separated by commas. Parts of compilers "
+    .. "become functions with the attribute Compiler."):argname "BACKENDS"
   parser:option("--pool", "Passes, as Name,Name{option=value}, that a pipeline may have beside "
     .. "those of the base pipeline; otherwise those that fit the kind of program."):argname "TEXT"
   parser:option("--search", "How the space is searched."):choices(strategies)
@@ -122,6 +130,9 @@ local function check_space(options)
   if seen.knobs then stop.usage "--space knobs: knobs are those of a script (pl.tune.search)" end
   options.spaces, options.schedules = names, seen.schedule
   options.measure = options.measure or (seen.schedule and "c" or "evaluator")
+  if options.substitution_rules and not seen.substitution then
+    stop.usage("--space %s has no rules; leave --substitution-rules out", options.space)
+  end
   if options.pool and not seen.pipeline then
     stop.usage("--space %s tries no passes; leave --pool out", options.space)
   elseif not seen.schedule then
@@ -139,6 +150,11 @@ local function check(options)
   for _, name in ipairs { "seconds", "run_seconds" } do
     if not options[name] or options[name] < 0 then
       stop.usage("--%s: a number of seconds expected", (name:gsub("_", "-")))
+    end
+  end
+  for _, name in ipairs { "db", "apply_best", "replay", "trial" } do
+    if options.placement and options[name] then
+      stop.usage("--placement makes no records; leave --%s out", (name:gsub("_", "-")))
     end
   end
   if options.replay and not options.db then stop.usage "--replay needs --db FILE" end
@@ -285,6 +301,7 @@ local function search(module, options, pass)
   local db <close> = open_database(options)
   local queue <close> = queue_of(options)
   return pl.tune.search { mod = module, space = options.space,
+    substitution = require "perilune.cli.substitution_rules"(options.substitution_rules),
     base = pass, pool = pool_of(options.pool), strategy = options.search,
     trials = options.trials, seconds = options.seconds,
     seed = options.seed, metrics = metrics_of(options.metric), builder = builder_of(options),
@@ -311,6 +328,9 @@ function tune.run(options)
   if options.apply_best then return apply_best(module, options, context) end
   if options.trial then return require "perilune".with(context, trial, module, options) end
   host.catch_interrupt()
+  if options.placement then
+    return require "perilune.cli.placement"(module, options, context, pass)
+  end
   local result = require "perilune".with(context, search, module, options, pass)
   end_line(options)
   save(result.mod, options)

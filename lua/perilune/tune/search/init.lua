@@ -411,9 +411,9 @@ end
 
 -- ---------------------------------------------------------------------- options
 
-local names = { "mod", "original", "base", "pool", "space", "knobs", "schedule", "strategy",
-  "trials", "seconds", "seed", "metrics", "builder", "runner", "database", "target", "on_trial",
-  "replay", "queue", "command", "width", "task_seconds", "cost_model" }
+local names = { "mod", "original", "base", "pool", "space", "knobs", "schedule", "substitution",
+  "strategy", "trials", "seconds", "seed", "metrics", "builder", "runner", "database", "target",
+  "on_trial", "replay", "queue", "command", "width", "task_seconds", "cost_model" }
 
 local function check_number(options, name, default, least)
   local x = options[name]
@@ -504,8 +504,9 @@ end
 -- --------------------------------------------------------------------- public
 
 --- Searches: { mod =, base = "pipeline" or a pass, pool = texts of passes } or { mod =, knobs = }
--- or { mod =, schedule = function(sch, info) or true }, with space ("pipeline", "layout",
--- "combine", "knobs", "schedule", or several in the order in which they work: "pipeline+layout"),
+-- or { mod =, schedule = function(sch, info) or true }, or { mod =, substitution = { rules = } or
+-- true }, with space ("pipeline", "layout", "combine", "substitution", "knobs", "schedule", or
+-- several in the order in which they work: "pipeline+layout"),
 -- strategy ("evolutionary", "exhaustive", "random", "beam", "annealing", "halving", "bandit"),
 -- trials (100), seconds, seed (1), metrics ({ "time" }), builder, runner, database, target,
 -- original (what results are compared with: mod), on_trial(search, trial), replay,

@@ -45,7 +45,7 @@ local function pipeline_space_of(options, base, where)
 end
 
 -- Spaces that change what a pipeline made.
-local behind_pipeline = { layout = true, combine = true }
+local behind_pipeline = { layout = true, combine = true, substitution = true }
 
 local constructors = {
   pipeline = function(options, made) return pipeline_space_of(options, made.pass, made.where) end,
@@ -58,6 +58,9 @@ local constructors = {
   end,
   combine = function(_, made)
     return require "perilune.tune.search.combine_space".new(made.mod, made.where)
+  end,
+  substitution = function(options, made)
+    return require "perilune.tune.search.substitution_space".new(options.substitution, made.where)
   end,
 }
 
@@ -81,9 +84,10 @@ local function names_of(options, where)
   local default = {}
   if options.knobs ~= nil then default[1] = "knobs" end
   if options.schedule then default[#default + 1] = "schedule" end
+  if options.substitution then default[#default + 1] = "substitution" end
   if #default == 0 then default[1] = "pipeline" end
   local names, seen = spaces.names(options.space or table.concat(default, "+"), where)
-  for _, name in ipairs { "knobs", "schedule" } do
+  for _, name in ipairs { "knobs", "schedule", "substitution" } do
     if options[name] and not seen[name] then
       argument.fail(("%s: %s: the space '%s' has none"):format(where, name, options.space))
     end
@@ -113,6 +117,13 @@ end
 
 --- The space of the options of pl.tune.search; `threads`: of the builder.
 function spaces.of(options, threads, where)
+  local substitution = require "perilune.tune.search.substitution_space"
+  if substitution.is(options.space) then
+    local copy = {}
+    for name, value in pairs(options) do copy[name] = value end
+    copy.space, copy.substitution = "substitution", options.space
+    options = copy
+  end
   local names, seen = names_of(options, where)
   local parts = parts_of(options, names, seen, { mod = options.mod, threads = threads,
     where = where })

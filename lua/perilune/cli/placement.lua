@@ -1,0 +1,47 @@
+--- What `perilune tune --placement` does: measures the parts of the model that the base pipeline
+-- makes, chooses their backends, and writes the result.
+
+local stop = require "perilune.cli.stop"
+require "perilune.core".internal() -- diagnostics point at the scripts of others
+
+local function names_of(text)
+  local list = {}
+  for name in text:gmatch "[^,]+" do list[#list + 1] = name:match "^%s*(.-)%s*$" end
+  return list
+end
+
+-- Seconds and parts by backend.
+local function report(result, options)
+  if options.quiet then return end
+  local sums, order = {}, {}
+  for _, part in ipairs(result.parts) do
+    if not sums[part.backend] then
+      sums[part.backend], order[#order + 1] = { n = 0, seconds = 0 }, part.backend
+    end
+    local sum = sums[part.backend]
+    sum.n, sum.seconds = sum.n + 1, sum.seconds + part.seconds
+  end
+  local line = "%s: %.3f ms in %d parts, %.3f ms by the host alone; %d parts measured%s\n"
+  io.stdout:write(line:format(options.input, 1e3 * result.cost, #result.parts,
+    1e3 * result.base_cost, result.measured, result.exact and "" or ", not all covers tried"))
+  for _, name in ipairs(order) do
+    io.stdout:write(("  %s: %d parts, %.3f ms\n"):format(name, sums[name].n,
+      1e3 * sums[name].seconds))
+  end
+  for i = 1, math.min(3, #result.reasons) do
+    io.stdout:write("  not measured: ", result.reasons[i]:match "[^\n]*", "\n")
+  end
+end
+
+return function(module, options, context, pass)
+  local pl = require "perilune"
+  local ok, result = pcall(pl.with, context, function()
+    return pl.tune.placement { mod = pass(module), backends = names_of(options.placement),
+      runner = pl.tune.runner { seconds = options.run_seconds, memory = options.run_memory << 20,
+        pairs = 10, seed = options.seed } }
+  end)
+  if not ok and type(result) == "string" then stop.usage("--placement: %s", result) end
+  if not ok then error(result, 0) end
+  if options.output then assert(pl.save(result.mod, options.output)) end
+  report(result, options)
+end

@@ -1,0 +1,201 @@
+--- pl.tune.placement: which backend computes which part of a function, after Collage (Jeon et al.,
+-- PACT 2022).
+--
+--     local result = pl.tune.placement { mod = model, backends = { "evaluator", "c" } }
+--     print(result.cost, result.base_cost)
+--     for _, part in ipairs(result.parts) do print(part.backend, part.seconds, #part.nodes) end
+--
+-- A backend takes parts of the function: what its patterns match, or groups of calls. Each part is
+-- extracted and measured alone, equal ones once for each backend. Dynamic programming over the
+-- calls in order then covers the function by parts of the least sum. Parts of backends with a
+-- compiler become functions of the module with the attribute Compiler, as PartitionGraph makes
+-- them; those of backends with a transform are replaced by what it makes.
+
+local argument = require "perilune.argument"
+local backends = require "perilune.tune.placement.backends"
+local core = require "perilune.core"
+local cover = require "perilune.tune.placement.cover"
+local ir = require "perilune.ir"
+local runner = require "perilune.tune.run.runner"
+local subgraph = require "perilune.tune.subgraph"
+core.internal()
+
+local where = "pl.tune.placement"
+
+local names = { "mod", "backends", "name", "runner", "measure", "max_states", "check" }
+
+local function checked(options)
+  options = argument.options(options, where, names)
+  if argument.kind_of(options.mod) ~= "Module" then
+    argument.fail(("%s: mod: a module expected, got %s"):format(where,
+      argument.kind_of(options.mod)))
+  end
+  if options.measure ~= nil then argument.callable(options.measure, where, "measure") end
+  if options.runner ~= nil and not runner.is(options.runner) then
+    argument.fail(where .. ": runner: pl.tune.runner makes one")
+  end
+  local most = options.max_states or 4096
+  if math.type(most) ~= "integer" or most < 1 then
+    argument.fail(where .. ": max_states: an integer from 1 on expected")
+  end
+  return { mod = options.mod, name = argument.string(options.name or "main", where, "name"),
+    backends = backends.list(options.backends, where), measure = options.measure,
+    runner = options.runner or runner.new { pairs = 10 }, max_states = most,
+    check = options.check ~= false, known = {}, reasons = {}, measured = 0 }
+end
+
+-- -------------------------------------------------------------------- measuring
+
+-- What a backend runs for a part.
+local function program_of(backend, part)
+  if not backend.transform then return part.mod end
+  local out = backend.transform(part.mod)
+  if out == part.mod then return nil, "the transform changes nothing" end
+  return out
+end
+
+local function run(self, backend, mod)
+  if self.measure then return self.measure(mod, backend.name) end
+  local before = backend.blas and core.blas()
+  if backend.blas then core.blas(backend.blas) end
+  local ok, seconds, why = pcall(function()
+    local runnable, reason = backend.builder:build(mod)
+    if not runnable then return nil, reason end
+    local result, wrong = self.runner:run(runnable)
+    return result and result.min, wrong
+  end)
+  if before then core.blas(before) end
+  if not ok then return nil, seconds end
+  return seconds, why
+end
+
+-- { mod =, seconds = } or { reason = } of a backend and a part's module.
+local function measure_module(self, backend, part)
+  local mod, why = program_of(backend, part)
+  if not mod then return { reason = why } end
+  local seconds
+  seconds, why = run(self, backend, mod)
+  self.measured = self.measured + 1
+  if type(seconds) == "number" and seconds >= 0 and seconds < math.huge then
+    return { mod = mod, seconds = seconds }
+  end
+  if require "perilune.tune.run.failure".is_interrupt(why) then error(why, 0) end
+  return { reason = tostring(why or seconds) }
+end
+
+local function measure_part(self, backend, part)
+  local key = backend.name .. "/" .. core.module_hash(part.mod)
+  for _, known in ipairs(self.known[key] or {}) do
+    if core.module_equal(known.of, part.mod) then return known.result end
+  end
+  local result = measure_module(self, backend, part)
+  self.known[key] = self.known[key] or {}
+  table.insert(self.known[key], { of = part.mod, result = result })
+  if result.reason and not self.reasons[key] then
+    self.reasons[key] = ("%s: %s"):format(backend.name, result.reason)
+    table.insert(self.reasons, self.reasons[key])
+  end
+  return result
+end
+
+-- ------------------------------------------------------------------- candidates
+
+local function add_candidate(self, candidates, backend, part)
+  local result = measure_part(self, backend, part)
+  if not result.seconds then return end
+  local places = {}
+  for _, node in ipairs(part.nodes) do
+    if node.kind == "Call" then places[#places + 1] = self.index.place[node] end
+  end
+  if #places == 0 then return end
+  table.sort(places)
+  local list = candidates[places[1]] or {}
+  candidates[places[1]] = list
+  list[#list + 1] = { backend = backend, part = part, places = places, cost = result.seconds,
+    mod = result.mod }
+end
+
+-- By the first place of each.
+local function candidates_of(self)
+  local candidates = {}
+  for _, backend in ipairs(self.backends) do
+    for _, part in ipairs(backends.parts(backend, self.index, self.name)) do
+      if core.interrupted() then core.raise(core.diag("interrupted", "interrupted")) end
+      add_candidate(self, candidates, backend, part)
+    end
+  end
+  return candidates
+end
+
+-- -------------------------------------------------------------------- the result
+
+-- The part with annotations for its compiler around it.
+local function annotated(part, compiler)
+  local fn = part.mod.functions.main
+  local params, image, value = {}, {}, {}
+  local attrs = { compiler = compiler }
+  for i, param in ipairs(fn.params) do
+    params[i] = ir.Var(("p%d"):format(i - 1), param.type)
+    value[param] = params[i]
+  end
+  local function begin(operand)
+    return image[operand]
+      or ir.Call("annotation.compiler_begin", { value[operand] or operand }, attrs)
+  end
+  for node in fn:nodes() do
+    if node.kind == "Call" then
+      local args = {}
+      for i, operand in ipairs(node.args) do args[i] = begin(operand) end
+      image[node] = node:with { args = args }
+    end
+  end
+  local body = ir.Call("annotation.compiler_end", { image[fn.body] }, attrs)
+  return core.module { main = ir.Function(params, body) }
+end
+
+local function replace_parts(self, chosen)
+  local parts, replacements, compiles = {}, {}, false
+  for _, one in ipairs(chosen) do
+    local compiler = one.backend.compiler
+    if compiler or one.backend.transform then
+      parts[#parts + 1] = one.part
+      replacements[#parts] = compiler and annotated(one.part, compiler) or one.mod
+      compiles = compiles or compiler ~= nil
+    end
+  end
+  local out = subgraph.substitute(self.mod, parts, replacements)
+  return compiles and core.make("PartitionGraph", {})(out) or out
+end
+
+local function describe(chosen)
+  local list = {}
+  for i, one in ipairs(chosen) do
+    list[i] = { backend = one.backend.name, seconds = one.cost, nodes = one.part.nodes,
+      mod = one.part.mod }
+  end
+  return list
+end
+
+local function checked_result(self, out)
+  if not self.check or out == self.mod then return out end
+  local ok, diag = require "perilune.check"(self.mod, out, { rounds = 2, rtol = 1e-3, atol = 1e-4,
+    scaled = true })
+  if not ok then core.raise(core.diag("unsupported", where .. ": " .. tostring(diag))) end
+  return out
+end
+
+--- Places { mod =, backends = names ("evaluator", "own", "openblas", "c", "com.microsoft") or
+-- tables (see perilune.tune.placement.backends), name = "main", runner =, measure = a function of a
+-- module and a backend's name that gives seconds, max_states = states of the dynamic programming
+-- that are kept for each call (4096), check = true: the result is compared with mod }. The first
+-- backend is the host, which computes what no other one does. The result: mod, cost, base_cost (all
+-- by the host), parts ({ backend =, seconds =, nodes =, mod = }), measured, exact (no state was
+-- dropped), reasons (of parts that could not be measured).
+return function(options)
+  local self = checked(options)
+  self.index = subgraph.index(self.mod, self.name, where)
+  local found = cover(self.index.order, candidates_of(self), self.max_states, self.backends[1])
+  return { mod = checked_result(self, replace_parts(self, found.chosen)), cost = found.cost,
+    base_cost = found.base_cost, parts = describe(found.chosen), measured = self.measured,
+    exact = found.exact, reasons = self.reasons }
+end

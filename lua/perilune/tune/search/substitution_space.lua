@@ -1,0 +1,96 @@
+--- The space of graph substitutions: what EqualitySaturation makes with which rules, and for which
+-- cost.
+--
+-- The first decision is the cost, or none: the program stays as it is. The others are the rules,
+-- each of which takes part or not. The text of a point is a pipeline: EqualitySaturation, then
+-- FoldConstant, which computes weights that were put together. What each cost takes out
+-- of the e-graph is an estimate; the search measures it.
+
+local argument = require "perilune.argument"
+local choice_space = require "perilune.tune.search.choice_space"
+local core = require "perilune.core"
+core.internal()
+
+local space = {}
+
+local methods = {}
+
+-- What extraction minimises; false: nothing is replaced.
+local costs = { false, "time", "bytes", "flops", "nodes" }
+
+local FOLD = 'FoldConstant{fold="all"}'
+
+local names = { "rules", "shipped_rules", "node_limit", "iter_limit", "time_limit" }
+
+--- A pass of those rules: raises the diagnostic of a wrong one.
+local function pass_of(self, cost, rules)
+  return core.make("EqualitySaturation", { rules = rules, cost = cost,
+    shipped_rules = self.options.shipped_rules, node_limit = self.options.node_limit,
+    iter_limit = self.options.iter_limit, time_limit = self.options.time_limit })
+end
+
+--- A point of decisions.
+function methods.make(self, decisions)
+  local cost, rules = costs[decisions[1]], {}
+  if not cost then return { decisions = decisions, text = "" } end
+  for i, rule in ipairs(self.rules) do
+    if decisions[i + 1] == 1 then rules[#rules + 1] = rule end
+  end
+  return { decisions = decisions, text = tostring(pass_of(self, cost, rules)) .. "," .. FOLD }
+end
+
+--- The pipeline of a point.
+function methods.text(_, point) return point.text end
+
+--- The points to begin with: the program as it is, and all rules with each of the costs.
+function methods.start(self)
+  local list = {}
+  for choice in ipairs(costs) do
+    local decisions = { choice }
+    for i in ipairs(self.rules) do decisions[i + 1] = 1 end
+    list[choice] = self:make(decisions)
+  end
+  return list
+end
+
+local class = choice_space.class("substitution space", methods)
+
+local options_class = { __name = "substitution options" }
+
+--- Whether a value is what check() makes.
+function space.is(x) return getmetatable(x) == options_class end
+
+--- Checks { rules =, shipped_rules =, node_limit =, iter_limit =, time_limit = }. Without rules
+-- those of perilune.tune.search.substitution_rules are taken.
+function space.check(options, where)
+  if options == nil or options == true then options = {} end
+  if space.is(options) then return options end
+  options = argument.options(options, where, names)
+  local rules = options.rules or require "perilune.tune.search.substitution_rules"
+  for i, rule in ipairs(argument.table(rules, where, "rules")) do
+    argument.string(rule, where, ("rule %d"):format(i))
+  end
+  local out = {}
+  for _, name in ipairs(names) do out[name] = options[name] end
+  out.rules = rules
+  return setmetatable(out, options_class)
+end
+
+-- Wrong rules are told before anything is measured.
+local function check_rules(self)
+  local x = require "perilune.ir".Var("x", "Tensor[(1), float32]")
+  local mod = core.module { main = require "perilune.ir".Function({ x }, x) }
+  pass_of(self, "nodes", self.rules)(mod)
+end
+
+--- The space of a program.
+function space.new(options, where)
+  local checked = space.check(options, where)
+  local self = setmetatable({ kind = "substitution", options = checked, rules = checked.rules,
+    n_choices = { #costs } }, class)
+  for i in ipairs(self.rules) do self.n_choices[i + 1] = 2 end
+  check_rules(self)
+  return self
+end
+
+return space

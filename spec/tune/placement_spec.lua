@@ -1,0 +1,165 @@
+-- pl.tune.placement: the backends of the parts of a function, by dynamic programming over measured
+-- costs.
+
+local pl = require "perilune"
+
+local dfp = pl.dataflow_pattern
+
+local function parse(text) return assert(pl.parse('#[version = "0.0.5"]\n' .. text)) end
+
+local text = [[def @main(%x: Tensor[(4, 8), float32], %w: Tensor[(8, 8), float32]) {
+  %0 = nn.dense(%x, %w);
+  %1 = nn.relu(%0);
+  %2 = tanh(%1);
+  add(%2, %1)
+}]]
+
+-- Costs by what a module has: so many seconds for each operator, and a start for each part.
+local function measure_of(costs, start)
+  return function(mod, backend)
+    local sum = start[backend] or 0
+    for name, n in pairs(pl.list_op_freqs(mod)) do
+      sum = sum + n * (costs[backend] and costs[backend][name] or costs.default)
+    end
+    return sum
+  end
+end
+
+local function backends_of(result)
+  local list = {}
+  for i, part in ipairs(result.parts) do list[i] = part.backend .. #part.nodes end
+  return table.concat(list, " ")
+end
+
+describe("pl.tune.placement", function()
+  it("gives each part to the backend that is cheapest", function()
+    local mod = parse(text)
+    local fast = { name = "fast", compiler = "fast", group = 3 }
+    local result = pl.tune.placement { mod = mod, backends = { "evaluator", fast },
+      measure = measure_of({ default = 10, fast = { ["nn.dense"] = 1, ["nn.relu"] = 1, tanh = 50,
+        add = 50 } }, { fast = 5 }) }
+    assert.equal("fast2 evaluator1 evaluator1", backends_of(result))
+    assert.equal(5 + 2 + 20, result.cost)
+    assert.equal(40, result.base_cost)
+    assert.is_true(result.exact)
+    assert(pl.verify(result.mod))
+    assert(pl.check(mod, result.mod))
+    local functions = {}
+    for name, fn in pairs(result.mod) do
+      if fn.attrs and fn.attrs.Compiler then functions[name] = fn.attrs.Compiler end
+    end
+    assert.same({ tvmgen_default_fast_main_0 = "fast" }, functions)
+  end)
+
+  it("measures equal parts once, and leaves the module where the host is best", function()
+    local x = pl.var("x", "Tensor[(8), float32]")
+    local out = x
+    for _ = 1, 20 do out = pl.op.tanh(out) end
+    local mod = pl.module { main = pl.func({ x }, out) }
+    local calls = 0
+    local result = pl.tune.placement { mod = mod, backends = { "evaluator",
+      { name = "other", compiler = "other" } }, measure = function(_, backend)
+      calls = calls + 1
+      return backend == "other" and 2 or 1
+    end }
+    assert.equal(2, calls)
+    assert.equal(2, result.measured)
+    assert.equal(mod, result.mod)
+    assert.equal(20, result.cost)
+  end)
+
+  it("takes what patterns match, also where they overlap", function()
+    local mod = parse [[def @main(%x: Tensor[(8), float32]) { tanh(exp(tanh(exp(%x)))) }]]
+    local w = dfp.wildcard
+    local pair = { name = "pair", compiler = "pair", patterns = {
+      { "exp_tanh", dfp.is_op "tanh" (dfp.is_op "exp" (w())) },
+      { "tanh_exp", dfp.is_op "exp" (dfp.is_op "tanh" (w())) } } }
+    local result = pl.tune.placement { mod = mod, backends = { "evaluator", pair },
+      measure = measure_of({ default = 10, pair = { exp = 1, tanh = 1 } }, {}) }
+    assert.equal("pair2 pair2", backends_of(result))
+    assert.equal(4, result.cost)
+    assert.truthy(result.mod.functions.tvmgen_default_pair_main_0)
+  end)
+
+  it("replaces parts by what a transform makes of them", function()
+    local mod = parse [[def @main(%x: Tensor[(8), float32]) { exp(nn.relu(nn.relu(%x))) }]]
+    local result = pl.tune.placement { mod = mod, backends = { "evaluator",
+      { name = "simple", transform = "SimplifyExpr", group = 2 } },
+      measure = measure_of({ default = 1 }, {}) }
+    assert.equal(2, result.cost)
+    assert.equal(1, pl.list_op_freqs(result.mod)["nn.relu"])
+  end)
+
+  it("is the least cover of all", function()
+    -- Against every cover, by exhaustive search.
+    local function least(costs, n)
+      local best = { [0] = 0 }
+      for i = 1, n do
+        best[i] = math.huge
+        for size = 1, math.min(3, i) do
+          best[i] = math.min(best[i], best[i - size] + costs[size])
+        end
+      end
+      return best[n]
+    end
+    for n = 1, 12 do
+      local x = pl.var("x", "Tensor[(8), float32]")
+      local out = x
+      for _ = 1, n do out = pl.op.tanh(out) end
+      local costs = { 10, 15, 19 + n % 3 * 4 }
+      local result = pl.tune.placement { mod = pl.module { main = pl.func({ x }, out) },
+        backends = { "evaluator", { name = "b", compiler = "b", group = 3 } }, check = false,
+        measure = function(mod) return costs[pl.list_op_freqs(mod).tanh] end }
+      assert.equal(least(costs, n), result.cost)
+    end
+  end)
+
+  it("keeps to a number of states, and says so", function()
+    local x = pl.var("x", "Tensor[(8), float32]")
+    local out = x
+    for _ = 1, 30 do out = pl.op.add(pl.op.tanh(out), pl.op.exp(x)) end
+    local result = pl.tune.placement { mod = pl.module { main = pl.func({ x }, out) },
+      backends = { "evaluator", { name = "b", compiler = "b", group = 4 } }, max_states = 2,
+      measure = measure_of({ default = 1 }, { b = 0.5 }) }
+    assert.is_false(result.exact)
+    assert.equal(90, result.cost)
+  end)
+
+  it("goes on without parts that cannot be measured", function()
+    local mod = parse(text)
+    local result = pl.tune.placement { mod = mod, backends = { "evaluator",
+      { name = "broken", compiler = "broken" } }, measure = function(_, backend)
+      if backend == "broken" then return nil, "it is broken" end
+      return 1
+    end }
+    assert.equal(mod, result.mod)
+    assert.equal("broken: it is broken", result.reasons[1])
+  end)
+
+  it("measures with the evaluator in child processes", function()
+    local mod = parse(text)
+    local result = pl.tune.placement { mod = mod, backends = { "evaluator", "openblas" } }
+    assert.is_true(result.cost > 0 and result.cost <= result.base_cost)
+    assert(pl.check(mod, result.mod, { rtol = 1e-4, atol = 1e-5 }))
+  end)
+
+  it("says what is wrong with its options", function()
+    local mod = parse(text)
+    for message, options in pairs {
+      ["mod: a module expected"] = {},
+      ["there is no backend 'evaluater'"] = { mod = mod, backends = { "evaluater" } },
+      ["backends: the list is empty"] = { mod = mod, backends = {} },
+      ["is the host"] = { mod = mod, backends = { "c" } },
+      ["two backends are called 'evaluator'"] = { mod = mod,
+        backends = { "evaluator", "evaluator" } },
+      ["row 1 is no name and dataflow pattern"] = { mod = mod,
+        backends = { "evaluator", { name = "x", patterns = { 3 } } } },
+      ["the module has no function @other"] = { mod = mod, name = "other" },
+      ["max_states"] = { mod = mod, max_states = 0 },
+    } do
+      local ok, err = pcall(pl.tune.placement, options)
+      assert.is_false(ok)
+      assert.truthy(tostring(err):find(message, 1, true), tostring(err))
+    end
+  end)
+end)
