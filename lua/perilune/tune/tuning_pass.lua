@@ -13,9 +13,10 @@
 --
 -- It decides for its knobs, has the eval passes work on each candidate, measures, and returns the
 -- best module; the trace of the context grows by the decisions. Without `search` it takes all
--- combinations. Ctrl-C and limit.seconds end it with the best so far. Tuning passes in a sequential add up what they measure; as eval passes they
--- multiply it. `parameters` are the options of the pass, by keyword and in pipeline text; a pass
--- with `search` has strategy, trials, seconds (0: no limit) and seed among them.
+-- combinations. Ctrl-C and limit.seconds end it with the best so far. Tuning passes in a sequential
+-- add up what they measure; as eval passes they multiply it. `parameters` are the options of the
+-- pass, by keyword and in pipeline text; a pass with `search` has strategy, trials, seconds (0: no
+-- limit) and seed among them.
 
 local argument = require "perilune.argument"
 local core = require "perilune.core"

@@ -28,8 +28,8 @@ local tir = require "perilune.tir"
 
 local winograd = {}
 
--- Tiles that are transformed together at the most.
-local MOST_TILES = 16
+-- Tiles that are transformed together at the most, if nothing else is decided.
+local MOST_TILES = { "16", "8", "32" }
 
 local variants = {
   { tile = 4, patch = 6,
@@ -95,17 +95,34 @@ local function extents_of(x, before, after)
   return shape[3] + before[1] + after[1] - 2, shape[4] + before[2] + after[2] - 2
 end
 
---- Whether a convolution is worth it: of a blocked float32 tensor by 3 x 3 weights, each pixel;
--- before, after: widths of its border.
-function winograd.suits(x, kernel, options, before, after)
+-- The text of a variant.
+local function name_of(variant) return variant and ("%d"):format(variant.tile) or "off" end
+
+local function by_name(name)
+  for _, variant in ipairs(variants) do
+    if name_of(variant) == name then return variant end
+  end
+end
+
+--- How a convolution of a blocked float32 tensor by 3 x 3 weights, each pixel, may be computed:
+-- texts of variants and "off", the one that is expected to be the best first. None of other
+-- convolutions. before, after: widths of its border.
+function winograd.variants(x, kernel, options, before, after)
   local _, block = layout.of(x)
   local function is_one(value)
     return value == nil or value == 1 or type(value) == "table" and value[1] == 1 and value[2] == 1
   end
-  return block and x.dtype == "float32" and kernel[3] == 3 and kernel[4] == 3
+  if not (block and x.dtype == "float32" and kernel[3] == 3 and kernel[4] == 3
     and is_one(options.strides) and is_one(options.dilation)
-    and layout.block(kernel[1]) == block and kernel[1] >= 32 and kernel[2] >= 32
-    and variant_of(extents_of(x, before, after)) ~= nil
+    and layout.block(kernel[1]) == block and kernel[2] >= block) then
+    return {}
+  end
+  local large = kernel[1] >= 32 and kernel[2] >= 32
+  local list = { name_of(large and variant_of(extents_of(x, before, after)) or nil) }
+  for _, name in ipairs { "4", "2", "off" } do
+    if name ~= list[1] then list[#list + 1] = name end
+  end
+  return list
 end
 
 -- ----------------------------------------------------------------- transforms
@@ -243,22 +260,30 @@ local function statement(plan, x, u, out)
   return tir.For(job, 0, plan.batch * plan.groups, "parallel", body)
 end
 
---- The convolution of a blocked tensor, which winograd.suits, by weights that arg.computed makes
--- ahead of time.
-function winograd.conv2d(data, kernel, arg, before, after)
+-- Tiles of pixels and blocks of the products, as is decided.
+local function decide_tile(plan, arg)
+  local pixels, blocks = tile.of_pixels(plan.tiles, plan.outputs)
+  plan.tile_pixels, plan.tile_blocks = tile.parse(arg.decide("tile", tile.candidates(pixels, blocks,
+    tile.all_of_pixels(plan.tiles, plan.outputs))))
+end
+
+--- The convolution of a blocked tensor by one of winograd.variants, by weights that arg.computed
+-- makes ahead of time.
+function winograd.conv2d(data, kernel, arg, before, after, name)
   local shape = dims.of(data)
   local _, block = layout.of(data)
   local height, width = extents_of(data, before, after)
-  local variant = variant_of(height, width)
+  local variant = by_name(name)
   local size, places = variant.tile, variant.patch * variant.patch
   local plan = { A = variant.A, B = variant.B, tile = size, patch = variant.patch,
     places = places, block = block, batch = shape[1], inputs = shape[2] // block,
     outputs = kernel[1] // block, height = height, width = width,
     across = tiles_of(width, variant) }
   local down = tiles_of(height, variant)
-  plan.rows = tile.divisor(down, math.max(1, MOST_TILES // plan.across))
+  local most = math.tointeger(arg.decide("tiles", MOST_TILES))
+  plan.rows = tile.divisor(down, math.max(1, most // plan.across))
   plan.groups, plan.tiles = down // plan.rows, plan.rows * plan.across
-  plan.tile_pixels, plan.tile_blocks = tile.of_pixels(plan.tiles, plan.outputs)
+  decide_tile(plan, arg)
   local x = layout.of(pad.pad(data, { 0, 0, before[1], before[2] }, { 0, 0,
     down * size + 2 - shape[3] - before[1], plan.across * size + 2 - shape[4] - before[2] }, 0,
     "pad_temp"))
