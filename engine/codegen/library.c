@@ -56,6 +56,7 @@ typedef struct call {
   char *shared; /* outcome, then the buffers that are written */
   size_t shared_bytes;
   double least;
+  size_t evict;
 } call;
 
 enum { ALIGN = 64 };
@@ -179,13 +180,19 @@ static double seconds_now(const call *c) {
 }
 
 /* Calls until `least` seconds passed, twice at least when they are asked for;
- * keeps the shortest time of a call. */
+ * keeps the shortest time of a call. Before each one the bytes of `evicted` are
+ * written, which leaves no operands in the cache. */
 static int32_t repeat(const call *c, entry_fn entry, void *workspace,
-                      double *shortest) {
+                      char *evicted, double *shortest) {
   double begin = seconds_now(c), now = begin;
   int32_t status = 0;
   *shortest = 0;
   for (uint64_t round = 0; round == 0 || now - begin < c->least; round++) {
+    if (evicted) {
+      memset(evicted, (int)round, c->evict);
+      (void)*(volatile char *)evicted; /* reading keeps the stores */
+      now = seconds_now(c);
+    }
     double start = now;
     status = entry(c->args, workspace);
     now = seconds_now(c);
@@ -216,10 +223,14 @@ static void call_loaded(const call *c, void *handle, outcome *out) {
   size_t bytes = size(c->args);
   if (bytes > 0)
     workspace = new_workspace(bytes);
+  char *evicted = c->evict ? malloc(c->evict) : NULL;
+  if (evicted && workspace)
+    memset(workspace, 0, bytes); /* its pages are there, as within a model */
   out->loaded = 1;
-  out->status = repeat(c, entry, workspace, &out->seconds);
+  out->status = repeat(c, entry, workspace, evicted, &out->seconds);
   out->finished = 1;
   free(workspace);
+  free(evicted);
 }
 
 /* A crash ends the child by its signal: what the host does about its own
@@ -412,7 +423,8 @@ pln_status pln_c_library_call(pln_c_library *library, uint32_t index,
   call c = {.library = library,
             .fn = &library->code->functions[index],
             .n = n_args,
-            .least = least};
+            .least = least,
+            .evict = options ? options->evict : 0};
   if (n_args != c.fn->n_params)
     return pln_diag_error(e, PLN_ERR_ARGUMENT, NULL,
                           "'%s' has %u parameters, but %u arguments are given",

@@ -4118,6 +4118,7 @@ function TuneRunner:check(original, runnable) end
 ---@field command? string|string[] {} stands for the file of the model; a text goes through the shell
 ---@field timing? "wall"|"output" output: the last line has the seconds of one run
 ---@field suffix? string of that file: ".onnx", ".relay"
+---@field evict? integer bytes that are written before each call of "c", so that operands come from memory: 0
 
 ---@class perilune.tune.RunnerOptions
 ---@field seconds? number the time limit of a child: 30
@@ -4179,9 +4180,6 @@ function Queue:close() end
 --- Schedules a function of a module of PrimFuncs, with sampled decisions.
 ---@alias perilune.tune.ScheduleRule fun(sch: perilune.tir.Schedule, info: { func_name: string, threads: integer })
 
---- What is searched: "pipeline" (order, presence and options of passes), "layout" (of a model and of each
---- nn.conv2d), "combine" (parallel operators), "knobs", "schedule", or several in the order in which
---- they work, as "pipeline+layout".
 --- What EqualitySaturation is given in the space "substitution".
 ---@class perilune.tune.SubstitutionOptions
 ---@field rules? string[] [name:] pattern => replacement [where condition], or with <=>; otherwise those that perilune has
@@ -4239,6 +4237,10 @@ function Queue:close() end
 ---@field exact boolean no state was dropped
 ---@field reasons string[] of parts that could not be measured
 
+--- What is searched: "pipeline" (order, presence and options of passes), "layout" (of a model and of each
+--- nn.conv2d), "combine" (parallel operators), "substitution" (what EqualitySaturation makes), "kernels" (of
+--- a model as generated C: Winograd's transforms, tiles, panels, orders of loops), "knobs", "schedule", or
+--- several in the order in which they work, as "pipeline+kernels".
 ---@alias perilune.tune.Space string
 
 ---@class perilune.tune.SearchOptions
@@ -4335,7 +4337,7 @@ function CostModel:evaluate(samples, k) end
 --- What is minimised: "time", "nodes", "flops", "bytes", "peak_memory", a measure, or one of
 --- several: { metric, weight =, name = }.
 ---@alias perilune.tune.Metric string|perilune.tune.Measure|table
----@alias perilune.tune.Strategy "evolutionary"|"exhaustive"|"random"|"beam"|"annealing"|"halving"|"bandit"
+---@alias perilune.tune.Strategy "evolutionary"|"exhaustive"|"random"|"beam"|"annealing"|"halving"|"bandit"|"separate"
 
 ---@class perilune.tune.SearchSettings
 ---@field strategy? perilune.tune.Strategy "evolutionary"
@@ -4549,6 +4551,11 @@ function pl.tune.measure.bytes(mod) end
 ---@param options? { seed?: integer }
 ---@return perilune.tune.Measure
 function pl.tune.measure.peak_memory(options) end
+--- Joules of a run by RAPL (/sys/class/powercap), from runs that last `seconds` (0.5) together; what
+--- else runs on the processor is in them. Raises where the counters cannot be read.
+---@param options? { builder?: perilune.tune.Builder, seconds?: number, folder?: string }
+---@return perilune.tune.Measure
+function pl.tune.measure.energy(options) end
 --- Seconds of the shortest block of runs, by a builder and a runner, in child processes.
 ---@param options? { builder?: perilune.tune.Builder, runner?: perilune.tune.Runner }
 ---@return perilune.tune.Measure
@@ -5063,6 +5070,7 @@ end
 ---@field seconds? number a time limit of a call in a child process, 60
 ---@field compile_seconds? number a time limit of the compiler; otherwise 60 of a processor, 600 of wall time
 ---@field compile_memory? integer bytes of each of its processes, 4 GiB
+---@field schedules? string what is decided for kernels of a model ("KEY: NAME=VALUE ...;"), in place of what tuning left in it
 ---@field winograd? boolean false: convolutions of models are computed by their definition; otherwise some by 3 x 3 weights
 --- are transformed (Winograd, F(4, 3) or F(2, 3) along each axis), with errors of some 1e-5 of the largest result
 
@@ -5078,7 +5086,7 @@ function Built:run(name, ...) end
 --- processor time, unless it has threads), and the results.
 ---@param name string
 ---@param args any[]
----@param options? { least?: number, seconds?: number }
+---@param options? { least?: number, seconds?: number, evict?: integer } evict: bytes written before each call
 ---@return number, perilune.Tensor[]
 function Built:time(name, args, options) end
 ---@return string the C source

@@ -124,6 +124,8 @@ typedef struct pln_c_library pln_c_library;
 typedef struct pln_c_run_options {
   bool in_process; /* false: each call happens in a child process */
   double seconds;  /* time limit of a call in a child; 0: 60 */
+  size_t evict;    /* bytes that are written before each call: what it reads is
+                      not in the cache then */
 } pln_c_run_options;
 
 /* Functions of a compiled source. The file is opened in each child process, or

@@ -237,7 +237,7 @@ static void push_results(lua_State *L, pln_lua_runtime_values *out,
 }
 
 /* c_call(library, code, index, args, options) -> { tensor, ... }, seconds:
- * options.in_process, options.seconds, options.least */
+ * options.in_process, options.seconds, options.least, options.evict */
 static int core_c_call(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   lua_settop(L, 5);
@@ -252,7 +252,8 @@ static int core_c_call(lua_State *L) {
   uint32_t n = (uint32_t)lua_rawlen(L, 4);
   pln_c_run_options options = {
       .in_process = pln_lua_bool_field(L, 5, "in_process"),
-      .seconds = pln_lua_number_field(L, 5, "seconds")};
+      .seconds = pln_lua_number_field(L, 5, "seconds"),
+      .evict = (size_t)pln_lua_number_field(L, 5, "evict")};
   double least = pln_lua_number_field(L, 5, "least"), seconds = 0;
   pln_lua_runtime_values *args = pln_lua_push_runtime_values(L, b, n);
   read_arguments(L, b, 4, fn, args);

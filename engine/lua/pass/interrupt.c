@@ -115,7 +115,28 @@ static int core_hold(lua_State *L) {
   return lua_gettop(L);
 }
 
-static const luaL_Reg functions[] = {{"hold", core_hold}, {NULL, NULL}};
+/* until_stopped(f, ...) -> "interrupted", "limit" or nil, then the results of
+ * pcall(f, ...). A stop request ends f and is served by that: what comes behind
+ * goes on. For passes that have a result at any time. */
+static int core_until_stopped(lua_State *L) {
+  pln_lua *b = pln_lua_state_of(L);
+  luaL_checkany(L, 1);
+  int status = lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0);
+  int why = atomic_exchange(&b->engine->stop, PLN_GO_ON);
+  if (lua_gethook(L) == stop)
+    lua_sethook(L, NULL, 0, 0);
+  lua_pushboolean(L, status == LUA_OK);
+  lua_insert(L, 1);
+  lua_pushstring(L, why == PLN_STOP_REQUESTED ? "interrupted"
+                    : why == PLN_STOP_TIME    ? "limit"
+                                              : NULL);
+  lua_insert(L, 1);
+  return lua_gettop(L);
+}
+
+static const luaL_Reg functions[] = {{"hold", core_hold},
+                                     {"until_stopped", core_until_stopped},
+                                     {NULL, NULL}};
 
 void pln_lua_open_script_stop(lua_State *L) {
   pln_lua_functions(L, functions);

@@ -9,6 +9,7 @@
 
 #include "onnx/export/export.h"
 #include "onnx/export/file_pair.h"
+#include "onnx/metadata.h"
 
 /* The size limit of protobuf's own libraries. */
 #define MAX_BYTES ((uint64_t)INT32_MAX)
@@ -87,10 +88,27 @@ static pln_status put_opsets(pln_export *ex, const model_fields *old) {
   return PLN_OK;
 }
 
+/* Writes the schedules of the module in place of those of the file; an entry
+ * that says the same is copied. Other metadata is copied, too. */
+static pln_status write_metadata(pln_export *ex, const model_field *f,
+                                 const pln_wire *w, const pln_field *field) {
+  bool is_schedules;
+  pln_slice value;
+  PLN_TRY(pln_metadata_schedules(ex->engine, pln_wire_message(w, field),
+                                 &is_schedules, &value));
+  pln_slice own =
+      pln_attrs_string(ex->engine, ex->module->attrs, "schedules", "");
+  if (is_schedules && !pln_slice_equal(value, own))
+    return pln_metadata_put_schedules(ex->rope, ex->engine, ex->module->attrs);
+  return pln_rope_fields(ex->rope, f->field);
+}
+
 /* Copies a field of the file. The IR version may have changed. */
 static pln_status write_model_field(pln_export *ex, const model_field *f) {
   pln_wire w = pln_wire_open(f->field);
   pln_field field;
+  if (f->tag == MODEL_METADATA && pln_wire_next(&w, &field))
+    return write_metadata(ex, f, &w, &field);
   if (f->tag == MODEL_IR_VERSION && pln_wire_next(&w, &field) &&
       (int64_t)field.value != ir_version(ex))
     return pln_rope_int(ex->rope, MODEL_IR_VERSION, (uint64_t)ir_version(ex));
@@ -164,6 +182,23 @@ static pln_status put_functions(pln_export *ex, pln_symbol main_name) {
   return status;
 }
 
+/* Whether the file has schedules, whose place those of the module take. */
+static bool has_schedules(const pln_export *ex, const model_fields *old) {
+  for (uint32_t i = 0; i < old->count; i++) {
+    bool is_schedules = false;
+    pln_slice value;
+    pln_field field;
+    pln_wire w = pln_wire_open(old->all[i].field);
+    if (old->all[i].tag != MODEL_METADATA || !pln_wire_next(&w, &field))
+      continue;
+    if (pln_metadata_schedules(ex->engine, pln_wire_message(&w, &field),
+                               &is_schedules, &value) == PLN_OK &&
+        is_schedules)
+      return true;
+  }
+  return false;
+}
+
 static pln_status put_model(pln_export *ex, const model_fields *old) {
   enum { GRAPH = 7, OPSETS = 8, FUNCTIONS = 25 };
   pln_symbol main_name;
@@ -177,6 +212,9 @@ static pln_status put_model(pln_export *ex, const model_fields *old) {
   PLN_TRY(put_main(ex, main_name));
   PLN_TRY(put_opsets(ex, old));
   PLN_TRY(copy_range(ex, old, GRAPH, FUNCTIONS));
+  if (!has_schedules(ex, old))
+    PLN_TRY(
+        pln_metadata_put_schedules(ex->rope, ex->engine, ex->module->attrs));
   PLN_TRY(put_functions(ex, main_name));
   return copy_range(ex, old, FUNCTIONS, UINT32_MAX);
 }

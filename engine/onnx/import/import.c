@@ -10,6 +10,7 @@
 #include "ir/infer/check_calls.h"
 #include "onnx/directory.h"
 #include "onnx/import/import.h"
+#include "onnx/metadata.h"
 #include "onnx/opset/model_opset.h"
 
 /* ------------------------------------------------------------------- place */
@@ -302,6 +303,8 @@ static pln_status read_model(pln_import *in) {
   PLN_TRY(list_functions(in));
   PLN_TRY(add_functions(in));
   PLN_TRY(set_function_opsets(in));
+  PLN_TRY(
+      pln_metadata_take_schedules(in->engine, in->model, &in->module->attrs));
   return add_main(in);
 }
 

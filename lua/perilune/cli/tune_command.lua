@@ -4,7 +4,8 @@ require "perilune.core".internal() -- diagnostics point at the scripts of others
 
 -- Options with a value, and those that may be repeated.
 local single = { space = "--space", measure = "--measure", timing = "--timing",
-  run_seconds = "--run-seconds", run_memory = "--run-memory", seed = "--seed",
+  run_seconds = "--run-seconds", difference = "--difference", run_memory = "--run-memory",
+  seed = "--seed",
   opt_level = "--opt-level", opset = "--opset", threads = "--threads" }
 local several = { metric = "--metric", set = "--set", disable = "--disable", only = "--only",
   dim = "--dim", shape = "--shape" }

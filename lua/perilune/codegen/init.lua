@@ -10,6 +10,8 @@
 -- in NAME.bin beside NAME.c, NAME.so or NAME.o.
 --
 -- Some convolutions are transformed (topi/nn/winograd.lua) unless `winograd = false` is given.
+-- `schedules`: a text of what is decided for kernels (topi/decision.lua), in place of what tuning
+-- has left in the module.
 --
 -- A call runs in a child process unless `run = "process"` is given: a crash or a hang of what was
 -- compiled is an error that names the function, and this process goes on.
@@ -22,7 +24,8 @@ local ir = require "perilune.ir"
 local model = require "perilune.codegen.model"
 
 local option_names = { "target", "cc", "flags", "run", "threads", "asserts", "vector_bytes",
-  "stack_bytes", "cache", "seconds", "compile_seconds", "compile_memory", "winograd" }
+  "stack_bytes", "cache", "seconds", "compile_seconds", "compile_memory", "winograd",
+  "schedules" }
 
 -- Options of integers, with the least and the largest value of each.
 local integers = { threads = { 1, 64 }, vector_bytes = { 16, 64 }, stack_bytes = { 0, 1 << 30 },
@@ -70,7 +73,7 @@ local function read_options(options)
   if out.winograd ~= nil and type(out.winograd) ~= "boolean" then
     argument.fail "build: winograd: a boolean expected"
   end
-  for _, name in ipairs { "cc", "cache" } do
+  for _, name in ipairs { "cc", "cache", "schedules" } do
     if out[name] ~= nil then argument.string(out[name], "build", name) end
   end
   if out.flags ~= nil then out.flags = check_flags(out.flags) end
@@ -125,7 +128,7 @@ local function call(self, index, args, options)
   return core.c_call(self.library, self.code, index, args, {
     in_process = self.options.run == "process",
     seconds = options.seconds or self.options.seconds,
-    least = options.least,
+    least = options.least, evict = options.evict or 0,
   })
 end
 
@@ -155,20 +158,25 @@ function Built:run(name, ...)
 end
 
 --- Calls a function again and again for some seconds (0.1); the least time of a call in seconds,
--- and the results.
+-- and the results. options: least, seconds (the time limit), evict (bytes that are written before
+-- each call, so that operands are not in the cache).
 function Built:time(name, args, options)
   local state = state_for(self, "time")
   argument.table(args, "time", "args")
-  options = argument.options(options, "time", { "least", "seconds" })
+  options = argument.options(options, "time", { "least", "seconds", "evict" })
   for option, value in pairs(options) do
     if type(value) ~= "number" then
       argument.fail(("time: %s: a number expected"):format(option))
     end
   end
+  local evict = options.evict or 0
+  if math.type(evict) ~= "integer" or evict < 0 or evict > 1 << 30 then
+    argument.fail "time: evict: an integer from 0 to 2^30 expected"
+  end
   local plan = name == "main" and state.model
   local results, seconds = call(state, index_of(state, name),
     plan and model.arguments(plan, args) or args,
-    { least = options.least or 0.1, seconds = options.seconds })
+    { least = options.least or 0.1, seconds = options.seconds, evict = evict })
   return seconds, plan and model.results(plan, results) or results
 end
 

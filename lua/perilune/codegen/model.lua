@@ -9,6 +9,7 @@ local core = require "perilune.core"
 core.internal()
 
 local argument = require "perilune.argument"
+local decision = require "perilune.topi.decision"
 local ir = require "perilune.ir"
 local operand = require "perilune.tir.operand"
 local pass = require "perilune.pass"
@@ -54,16 +55,21 @@ local function calls_loops(fn)
   return false
 end
 
--- The module with calls of PrimFuncs only.
-local function lowered(mod, options)
-  local main = mod.functions.main
-  if calls_loops(main) then return mod end
+--- The module with calls of fused functions: what LowerTE is given for a model.
+function model.fused(mod)
   local folded = pass.sequential { "qnn.CanonicalizeOps", "InferType",
     'FoldConstant{fold="all"}' } (mod)
   folded = folded:with { main = with_own_results(folded.functions.main) }
-  local lower_te = ('LowerTE{layout="NCHWc",winograd="%s"}'):format(
-    options.winograd == false and "off" or "on")
-  return pass.sequential { "InferType", "FuseOps", lower_te } (folded)
+  return pass.sequential { "InferType", "FuseOps" } (folded)
+end
+
+-- The module with calls of PrimFuncs only.
+local function lowered(mod, options)
+  if calls_loops(mod.functions.main) then return mod end
+  local fused = model.fused(mod)
+  if options.schedules then fused = decision.annotate(fused, options.schedules) end
+  return pass.sequential { ('LowerTE{layout="NCHWc",winograd="%s"}'):format(
+    options.winograd == false and "off" or "on") } (fused)
 end
 
 -- --------------------------------------------------------------------- plan
@@ -291,7 +297,8 @@ function model.is_model(mod)
 end
 
 --- What is built of a module: { names, functions (the last one runs the model), inputs, outputs
--- (types), weights (bytes), arena_bytes }. options.winograd: false leaves convolutions as they are.
+-- (types), weights (bytes), arena_bytes }. options.winograd: false leaves convolutions as they are;
+-- options.schedules: what is decided for kernels, in place of what the module has.
 function model.plan(mod, options)
   mod = lowered(mod, options or {})
   local plan = read(mod.functions.main)

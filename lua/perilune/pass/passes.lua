@@ -93,6 +93,21 @@ core.register(pass.spec({
   end,
 }))
 
+core.register(pass.spec({
+  name = "AnnotateSchedules", kind = "module", opt_level = 0,
+  doc = "Note what is decided for the kernels of a model; LowerTE takes it.",
+  options = { { name = "decisions", default = "",
+    doc = "'KEY: NAME=VALUE ...' of each kernel, with ';' in between." } },
+  run = function(mod, ctx)
+    local decision = require "perilune.topi.decision"
+    local schedules = decision.parse(mod.attrs and mod.attrs.schedules or "")
+    for key, own in pairs(decision.parse(ctx:option "decisions")) do schedules[key] = own end
+    local text = decision.text(schedules)
+    if text == (mod.attrs and mod.attrs.schedules or "") then return mod end
+    return decision.annotate(mod, text)
+  end,
+}))
+
 return setmetatable({}, {
   __name = "perilune.passes",
   __index = lookup,

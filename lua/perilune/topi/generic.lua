@@ -75,6 +75,16 @@ end
 -- Schedules of what reads or computes halves: C has no vectors in such a function.
 local scalar = setmetatable({}, { __mode = "k" })
 
+-- Functions that decide for a schedule: decide(name, candidates) gives one of the texts.
+local decide_of = setmetatable({}, { __mode = "k" })
+
+local function first_candidate(_, candidates) return candidates[1] end
+
+-- The tile that is decided for, of those in the list.
+local function decided_tile(s, first, second, list)
+  return tile.parse(decide_of[s]("tile", tile.candidates(first, second, list)))
+end
+
 local function has_halves(order)
   for _, op in ipairs(order) do
     for _, output in ipairs(op.outputs) do
@@ -147,6 +157,10 @@ local function tile_result(stage, row, panel)
   local columns_of_all = extent_of(axes[n])
   if panel and columns_of_all % panel == 0 then columns_of_all = panel end
   local rows, columns = tile.of(extent_of(axes[row]), columns_of_all, scalar[stage.schedule])
+  if not scalar[stage.schedule] then
+    rows, columns = decided_tile(stage.schedule, rows, columns,
+      tile.all(extent_of(axes[row]), columns_of_all))
+  end
   local row_outer, row_inner = stage:split(axes[row], rows)
   local column_outer, column_inner = stage:split(axes[n], columns)
   local order = {}
@@ -316,11 +330,36 @@ local function can_tile(op, out, kind)
   return columns > 1
 end
 
+-- Divisors of the pixels of a row, the longest first.
+local function window_tiles(pixels)
+  local list = {}
+  for p = math.min(pixels, 2 * PIXELS), 2, -1 do
+    if pixels % p == 0 then list[#list + 1] = { p, 1, score = p } end
+  end
+  return list
+end
+
 -- The pixels and the blocks of channels of a tile.
-local function blocked_tile(op, kind)
+local function blocked_tile(s, op, kind)
   local pixels, blocks = extent_of(op.axis[4]), extent_of(op.axis[2])
-  if kind == "packed_conv" then return tile.of_pixels(pixels, blocks) end
-  return divisor(pixels, PIXELS), 1
+  if kind == "packed_conv" then
+    local first, second = tile.of_pixels(pixels, blocks)
+    return decided_tile(s, first, second, tile.all_of_pixels(pixels, blocks))
+  end
+  return decided_tile(s, divisor(pixels, PIXELS), 1, window_tiles(pixels))
+end
+
+-- Whether rows of the result are made for all channels before the next row, or channels first.
+local function rows_first(s)
+  return decide_of[s]("order", { "channels", "rows" }) == "rows"
+end
+
+-- Whether the sums of a window are unrolled: those of few elements, or as is decided.
+local function unrolls_window(s, kind, reduced)
+  if kind ~= "packed_conv" then return true end
+  local elements = 1
+  for i = 2, 3 do elements = elements * extent_of(reduced[i]) end
+  return elements > 1 and decide_of[s]("window", { "loop", "unrolled" }) == "unrolled"
 end
 
 -- The sums of a tile: reductions around pixels around blocks, so that an element of the operand is
@@ -334,8 +373,10 @@ local function sum_blocks(sums, kind)
   if is_product then order[#order + 1] = axes[2] end
   order[#order + 1] = axes[5]
   sums:reorder(table.unpack(order))
-  for _, axis in ipairs(reduced) do
-    if not is_product and extent_of(axis) <= 3 then sums:unroll(axis) end
+  local unrolled = unrolls_window(sums.schedule, kind, reduced)
+  for i, axis in ipairs(reduced) do
+    local is_window = not is_product or i == 2 or i == 3
+    if unrolled and is_window and extent_of(axis) <= 3 then sums:unroll(axis) end
   end
   sums:unroll(axes[4])
   if is_product then sums:unroll(axes[2]) end
@@ -345,12 +386,15 @@ end
 -- Tiles of pixels and blocks of channels, whose sums are vectors of channels. A border of what a
 -- window reads is made for the channels of a tile.
 local function schedule_blocked(stage, sums, kind, borders)
-  local pixels, blocks = blocked_tile(sums.op, kind)
+  local pixels, blocks = blocked_tile(stage.schedule, sums.op, kind)
   local n, channel, row, column, lane = table.unpack(stage.op.axis)
   local block = extent_of(sums.op.axis[5])
   local channel_outer, channel_inner = stage:split(channel, lane and blocks or blocks * block)
   local column_outer, column_inner = stage:split(column, pixels)
+  local is_product = kind == "packed_conv"
   local order = { n, channel_outer, row, column_outer, channel_inner, column_inner }
+  if is_product and rows_first(stage.schedule) then order[2], order[3] = row, channel_outer end
+  local outer_axes = { n, order[2], order[3] }
   order[#order + 1] = lane
   stage:reorder(table.unpack(order))
   if lane then
@@ -358,8 +402,8 @@ local function schedule_blocked(stage, sums, kind, borders)
     stage:unroll(column_inner)
     stage:vectorize(lane)
   end
-  if kind == "packed_conv" then
-    fuse_outer(stage, { n, channel_outer, row })
+  if is_product then
+    fuse_outer(stage, outer_axes)
   else
     local outer = fuse_outer(stage, { n, channel_outer })
     for _, border in ipairs(borders) do border:compute_at(stage, outer) end
@@ -442,8 +486,10 @@ local function fused_product(kept, out)
   return found
 end
 
---- A schedule of any tensors by the pattern of each stage; what LowerTE uses.
-function generic.schedule(outs)
+--- A schedule of any tensors by the pattern of each stage; what LowerTE uses. decide(name,
+-- candidates), where it is given, chooses one of several texts, of which the first one is the
+-- default.
+function generic.schedule(outs, decide)
   outs = list_of(outs, "topi.generic.schedule")
   local ops, is_output = {}, {}
   for i, out in ipairs(outs) do
@@ -453,6 +499,7 @@ function generic.schedule(outs)
   local s = schedule.create_schedule(ops)
   local order, readers = walk(outs)
   scalar[s] = has_halves(order)
+  decide_of[s] = type(decide) == "function" and decide or first_candidate
   local kept = inline_maps(s, order, readers, is_output)
   local out = ops[1]
   if #ops > 1 or not is_compute(out) then

@@ -12,12 +12,15 @@
 -- cut in blocks, the last of which is filled with zeros: their number is the first axis, their
 -- length the last one.
 -- args[i].computed(shape, f) is what an expression f(operand) gives. args[i].winograd: products may
--- be rounded in other ways than those of the definition.
+-- be rounded in other ways than those of the definition. args[i].decide(name, candidates) gives one
+-- of several texts, the first one unless the schedules of the module (perilune.topi.decision) say
+-- another one for the function; so does the second argument of generic.schedule.
 
 local core = require "perilune.core"
 core.internal()
 
 local argument = require "perilune.argument"
+local decision = require "perilune.topi.decision"
 local dims = require "perilune.topi.dims"
 local generic = require "perilune.topi.generic"
 local ir = require "perilune.ir"
@@ -176,7 +179,7 @@ end
 -- What is known of an argument. Whether a compute asks for the constant of a parameter is noted:
 -- only then do functions of other constants need loops of their own.
 local function argument_of(state, node)
-  local own = { type = node.type, winograd = state.winograd }
+  local own = { type = node.type, winograd = state.winograd, decide = state.decide }
   if state.packable[node] then
     function own.pack(axes, block) return packed(state, node, axes, block) end
     function own.computed(shape, f) return computed(state, node, shape, f) end
@@ -302,7 +305,7 @@ local function to_loops(state, outs, name)
     s = make(state.attrs or {}, outs, core.current().target)
     if type(s) ~= "table" or not s.to_module then refuse("FTVMSchedule gave no schedule") end
   else
-    s = generic.schedule(outs)
+    s = generic.schedule(outs, state.decide)
   end
   local args = {}
   for _, tensor in ipairs(state.params) do
@@ -337,9 +340,11 @@ local function uses_of(state, fn, s)
 end
 
 -- Tensor expressions of a Primitive function, and what is known of a call of it.
-local function expressions(fn, call, winograd)
-  local state = { winograd = winograd, values = {}, memory = {}, known = {}, params = {},
-    constants = {}, ops = {}, packable = {}, packed = {}, numbers = {}, asked = {} }
+local function expressions(fn, call, lowered)
+  local state = { winograd = lowered.winograd, values = {}, memory = {}, known = {}, params = {},
+    constants = {}, ops = {}, packable = {}, packed = {}, numbers = {}, asked = {},
+    decisions = {} }
+  state.decide = decision.decider(lowered.schedules[call.key], state.decisions)
   for i, param in ipairs(fn.params) do
     state.numbers[param] = i
     state.memory[param], state.values[param] = placeholders(state, param.type, call.blocks[i])
@@ -440,13 +445,18 @@ local function lower_function(lowered, call, blocks)
   local fn, facts = call.callee, facts_of(call, blocks)
   local row, list = find(lowered, fn, facts)
   if row then return row end
-  local state, outs = expressions(fn, facts, lowered.winograd)
+  facts.key = decision.key(fn, facts.text)
+  if lowered.only and lowered.only ~= true and lowered.only ~= facts.key then return nil end
+  local state, outs = expressions(fn, facts, lowered)
   local name = unique(lowered, name_of(state))
   row = { fn = fn, facts = facts, asked = state.asked, name = name, constants = {} }
   local s
   state.constants = read_constants(state, outs)
   lowered.functions[name], s = to_loops(state, outs, name)
   row.constants, row.packed, row.uses = state.constants, state.packed, uses_of(state, fn, s)
+  row.kernel = { name = name, key = facts.key, decisions = state.decisions, calls = 0,
+    fn = lowered.functions[name] }
+  if lowered.on_kernel then lowered.on_kernel(row.kernel) end
   list[#list + 1] = row
   return row
 end
@@ -516,6 +526,8 @@ local function lower_calls(lowered, fn, options)
       if not ok then
         argument.fail(("LowerTE: %s\nin the function\n%s"):format(row.reason, pre.callee))
       end
+      if row then row.kernel.calls = row.kernel.calls + 1 end
+      if lowered.only then return nil end
       local args = operands_of(row, memory_of(post.args, pre, blocks))
       local result = memory_type(pre.type, blocks[pre])
       local global = ir.GlobalVar(row.name, function_type(args, result))
@@ -526,10 +538,16 @@ end
 
 --- Runs the pass on a module. options.unsupported: "error", or "keep" what has no compute;
 -- options.layout: "plain", or "NCHWc" for blocks of channels in memory where convolutions gain;
--- options.winograd: "on" or "off", of convolutions of blocks.
+-- options.winograd: "on" or "off", of convolutions of blocks. options.schedules: what is decided
+-- for functions (perilune.topi.decision), in place of what the module has. options.on_kernel { name
+-- =, key =, decisions =, fn = }: called for each function; at the end it has the number of its
+-- calls, too. options.only: the key of the one function that is lowered, or true; the calls stay as
+-- they are.
 return function(mod, options)
-  local lowered = { names = {}, by_hash = {}, functions = {},
-    winograd = options.winograd == "on" }
+  local lowered = { names = {}, by_hash = {}, functions = {}, on_kernel = options.on_kernel,
+    only = options.only,
+    winograd = options.winograd == "on",
+    schedules = options.schedules or decision.parse(mod.attrs and mod.attrs.schedules or "") }
   local changed = {}
   for name in pairs(mod) do lowered.names[name] = true end
   for name, fn in pairs(mod) do

@@ -38,6 +38,59 @@ end
 --- Whether sums of the dtype are vectors. Those of halves are computed one by one, and rounded.
 function tile.is_vector(dtype) return dtype ~= "float16" and dtype ~= "bfloat16" end
 
+-- Tiles { first, second, score } with the best score first; of equal ones that which was found
+-- first.
+local function sorted(list)
+  for i, one in ipairs(list) do one.index = i end
+  table.sort(list, function(a, b)
+    if a.score ~= b.score then return a.score > b.score end
+    return a.index < b.index
+  end)
+end
+
+-- So many tiles are worth a try, and those whose score is a share of the best one's.
+local MOST_CANDIDATES, LEAST_SCORE = 6, 0.45
+
+--- Texts of tiles that may be tried for what has the tile `first` x `second`, which comes first.
+function tile.candidates(first, second, list)
+  local out = { ("%dx%d"):format(first, second) }
+  sorted(list)
+  for _, one in ipairs(list) do
+    local text = ("%dx%d"):format(one[1], one[2])
+    local is_good = #out < MOST_CANDIDATES and one.score >= LEAST_SCORE * list[1].score
+    if is_good and text ~= out[1] then out[#out + 1] = text end
+  end
+  return out
+end
+
+--- The two numbers of the text of a tile.
+function tile.parse(text)
+  local first, second = text:match "^(%d+)x(%d+)$"
+  return math.tointeger(first), math.tointeger(second)
+end
+
+-- Calls visit(rows, columns, score) for tiles of divisors of both extents.
+local function each_tile(rows, columns, visit)
+  local most = rows == 1 and MOST_COLUMNS_OF_ROW or MOST_COLUMNS
+  for c = 1, math.min(columns, most) do
+    if columns % c == 0 then
+      local vectors, filled = fill_of(c)
+      for r = 1, math.min(rows, MOST_ROWS) do
+        local now = rows % r == 0 and score(r, vectors, filled) or -1
+        if now > 0 then visit(r, c, now) end
+      end
+    end
+  end
+end
+
+--- All tiles of divisors of both extents, with scores.
+function tile.all(rows, columns)
+  local list = {}
+  if type(rows) ~= "number" or type(columns) ~= "number" then return list end
+  each_tile(rows, columns, function(r, c, now) list[#list + 1] = { r, c, score = now } end)
+  return list
+end
+
 --- Divisors of both extents: rows, columns. `scalar`: sums are no vectors.
 function tile.of(rows, columns, scalar)
   local best, best_rows, best_columns = -1, 1, 1
@@ -45,16 +98,9 @@ function tile.of(rows, columns, scalar)
   if type(rows) ~= "number" or type(columns) ~= "number" then
     return tile.divisor(rows, 8), tile.divisor(columns, 32)
   end
-  local most = rows == 1 and MOST_COLUMNS_OF_ROW or MOST_COLUMNS
-  for c = 1, math.min(columns, most) do
-    if columns % c == 0 then
-      local vectors, filled = fill_of(c)
-      for r = 1, math.min(rows, MOST_ROWS) do
-        local now = rows % r == 0 and score(r, vectors, filled) or -1
-        if now > best then best, best_rows, best_columns = now, r, c end
-      end
-    end
-  end
+  each_tile(rows, columns, function(r, c, now)
+    if now > best then best, best_rows, best_columns = now, r, c end
+  end)
   return best_rows, best_columns
 end
 
@@ -79,16 +125,37 @@ function tile.panel(rows, columns, scalar)
   return rows == 1 and panel_of_row(columns) or 32
 end
 
---- The tile of a convolution: how many neighbouring pixels, and how many blocks of channels, each
--- of one vector. Both divide their extents.
-function tile.of_pixels(pixels, blocks)
-  local best, best_pixels, best_blocks = -1, 1, 1
+--- Texts of numbers of columns of a panel that may be tried in place of `own`, which comes first.
+function tile.panels(own, columns)
+  local list = { ("%d"):format(own) }
+  for most = LANES, MOST_COLUMNS_OF_ROW, LANES do
+    local filled = (columns + most - 1) // most * most
+    if most ~= own and most <= filled and filled <= columns * 9 // 8 then
+      list[#list + 1] = ("%d"):format(most)
+    end
+  end
+  return list
+end
+
+--- All tiles of a convolution, with scores.
+function tile.all_of_pixels(pixels, blocks)
+  local list = {}
   for b = 1, math.min(blocks, MOST_BLOCKS) do
     for p = 1, math.min(pixels, MOST_PIXELS) do
       local divides = pixels % p == 0 and blocks % b == 0
       local now = divides and score(p, b, 1) or -1
-      if now > best then best, best_pixels, best_blocks = now, p, b end
+      if now > 0 then list[#list + 1] = { p, b, score = now } end
     end
+  end
+  return list
+end
+
+--- The tile of a convolution: how many neighbouring pixels, and how many blocks of channels, each
+-- of one vector. Both divide their extents.
+function tile.of_pixels(pixels, blocks)
+  local best, best_pixels, best_blocks = -1, 1, 1
+  for _, one in ipairs(tile.all_of_pixels(pixels, blocks)) do
+    if one.score > best then best, best_pixels, best_blocks = one.score, one[1], one[2] end
   end
   return best_pixels, best_blocks
 end

@@ -8,6 +8,7 @@
 --     pl.tune.measure.time { runs = 5 }(mod) -- seconds of the evaluator, on random inputs
 --     pl.tune.measure.run { runner = runner }(mod)   -- the same in a child process
 --     pl.tune.measure.peak_memory()(mod)     -- bytes that the evaluator needs at once
+--     pl.tune.measure.energy()(mod)          -- joules of a run, where RAPL can be read
 
 local argument = require "perilune.argument"
 local child = require "perilune.tune.run.child"
@@ -103,6 +104,39 @@ function measure.run(options)
     local result, wrong = with_effort(runner, effort or 1):run(runnable)
     if not result then error(tostring(wrong), 0) end
     return result.min
+  end
+end
+
+--- A measure of energy by RAPL: the joules of a run, from runs that last `seconds` (0.5) together,
+-- in a child process. options: builder, seconds, folder (of the counters: /sys/class/powercap).
+-- Raises where the counters cannot be read.
+function measure.energy(options)
+  local where = "pl.tune.measure.energy"
+  options = argument.options(options, where, { "builder", "seconds", "folder" })
+  local energy, builders = require "perilune.tune.run.energy", require "perilune.tune.run.builder"
+  local builder, seconds = options.builder or builders.new(), options.seconds or 0.5
+  if not builders.is(builder) or builder.kind == "command" then
+    argument.fail(where .. ": builder: one of 'evaluator' or 'c' is expected")
+  elseif type(seconds) ~= "number" or not (seconds > 0 and seconds <= 3600) then
+    argument.fail(where .. ": seconds: a number from 0 to 3600 expected")
+  end
+  energy.required(options.folder, where)
+  return function(mod, effort)
+    local runnable, why = builder:build(mod)
+    if not runnable then error(tostring(why), 0) end
+    local text, wrong = child.call(function()
+      local block = runnable.open()
+      local once = block(1e-9)
+      local runs, meter = 0, energy.required(options.folder, where)
+      local finish = core.clock() + math.max(seconds * (effort or 1), once)
+      repeat
+        block(1e-9)
+        runs = runs + 1
+      until core.clock() >= finish
+      return ("%.17g"):format(meter() / runs)
+    end, { seconds = 60 + 2 * seconds })
+    if not text then error(tostring(wrong), 0) end
+    return tonumber(text)
   end
 end
 

@@ -12,7 +12,8 @@ require "perilune.core".internal() -- errors name the scripts of others
 
 local metric = {}
 
-local known = { time = true, nodes = true, flops = true, bytes = true, peak_memory = true }
+local known = { time = true, nodes = true, flops = true, bytes = true, peak_memory = true,
+  energy = true }
 
 local measures = {}
 
@@ -20,7 +21,8 @@ local measures = {}
 function metric.measure(name)
   local measure = require "perilune.tune.measure"
   measures[name] = measures[name] or (name == "time" and measure.run()
-    or name == "peak_memory" and measure.peak_memory() or measure[name])
+    or name == "peak_memory" and measure.peak_memory()
+    or name == "energy" and measure.energy() or measure[name])
   return measures[name]
 end
 

@@ -13,9 +13,10 @@
 --
 -- It decides for its knobs, has the eval passes work on each candidate, measures, and returns the
 -- best module; the trace of the context grows by the decisions. Without `search` it takes all
--- combinations. Tuning passes in a sequential add up what they measure; as eval passes they
--- multiply it. `parameters` are the options of the pass, by keyword and in pipeline text; a pass
--- with `search` has strategy, trials, seconds (0: no limit) and seed among them.
+-- combinations. Ctrl-C and limit.seconds end it with the best so far. Tuning passes in a sequential
+-- add up what they measure; as eval passes they multiply it. `parameters` are the options of the
+-- pass, by keyword and in pipeline text; a pass with `search` has strategy, trials, seconds (0: no
+-- limit) and seed among them.
 
 local argument = require "perilune.argument"
 local core = require "perilune.core"
@@ -58,7 +59,9 @@ end
 
 local function note_search(ctx, state)
   if #state.reasons > 0 then ctx:note("candidates left out", #state.reasons) end
-  if state.state == "done" then ctx:note("trials", state.trials_made) end
+  if state.state ~= "exhausted" then ctx:note("trials", state.trials_made) end
+  if state.state == "interrupted" then ctx:note("interrupted: the best so far is taken", 1) end
+  if state.state == "limit" then ctx:note("limit.seconds: the best so far is taken", 1) end
   if #state.metrics > 1 then ctx:note("candidates not dominated", #state.front) end
 end
 
@@ -75,8 +78,18 @@ local function search(body, from, ctx)
     state.reasons)
 end
 
+-- A stop of this pass stops those around it; what comes behind them goes on.
+local function search_within(state, body, from, ctx)
+  state.depth = state.depth + 1
+  local ok, best = pcall(body.search, body, from, ctx)
+  state.depth = state.depth - 1
+  if state.depth == 0 then state.stopped = nil end
+  if not ok then error(best, 0) end
+  return best
+end
+
 local function best_trace(body, from, ctx)
-  local best = body.search(body, from, ctx)
+  local best = search_within(tracing.current(), body, from, ctx)
   if not trace.is(best) then
     argument.fail(("tuning pass '%s': run returns a trace, got %s"):format(body.name,
       argument.kind_of(best)))

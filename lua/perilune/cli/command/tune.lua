@@ -9,8 +9,9 @@ local stop = require "perilune.cli.stop"
 core.internal() -- diagnostics point at the scripts of others
 
 local tune = {
-  description = "Tunes a model: searches for the pipeline, or for the layouts of convolutions and "
-    .. "the operators that are combined behind it, whose result is the fastest, and writes that "
+  description = "Tunes a model: searches for the pipeline, or for the layouts of convolutions, "
+    .. "the operators that are combined and the kernels of generated C behind it, whose result is "
+    .. "the fastest, and writes that "
     .. "result. Candidates are measured in child processes, in turn with the best one "
     .. "so far; one wins only if it is faster with confidence and computes what IN does. "
     .. "The result is never slower than that of the default pipeline (-p) beyond what "
@@ -20,17 +21,21 @@ local tune = {
 }
 
 local strategies = { "evolutionary", "exhaustive", "random", "beam", "annealing", "halving",
-  "bandit" }
+  "bandit", "separate" }
 
 function tune.arguments(parser)
   parser:argument("input", "The model to tune."):argname "IN"
-  parser:option("-o --output", "Where to write the tuned model."):argname "OUT"
+  parser:option("-o --output", "Where to write the tuned model; with --measure c OUT.c, OUT.so or "
+    .. "OUT.o too. What is decided for kernels is kept in OUT.onnx, from which 'perilune build' "
+    .. "takes it."):argname "OUT"
   parser:option("--space", "What is searched: 'pipeline': order, presence and options of passes; "
     .. "'layout': the layout of the model, and of each nn.conv2d; 'combine': which parallel "
     .. "convolutions, dense layers and products of matrices become one; 'substitution': what "
     .. "EqualitySaturation makes with which rules and for which cost; 'schedule': tiles, "
-    .. "order, vectors and unrolled loops of the blocks of a PrimFunc; or several in the order "
-    .. "in which they work, as 'pipeline+layout'."):argname "SPACE":default "pipeline"
+    .. "order, vectors and unrolled loops of the blocks of a PrimFunc; 'kernels': tiles, panels, "
+    .. "transforms and orders of loops of each fused function of a model as C; or several in the "
+    .. "order in which they work, as 'pipeline+kernels'. The default is 'pipeline', and 'kernels' "
+    .. "with --measure c."):argname "SPACE"
   parser:option("--substitution-rules", "Rules of --space substitution in place of those that "
     .. "perilune has: a line each, [name:] pattern => replacement [where condition], or with <=>; "
     .. "lines that begin with # are comments."):argname "FILE"
@@ -40,8 +45,8 @@ function tune.arguments(parser)
     .. "become functions with the attribute Compiler."):argname "BACKENDS"
   parser:option("--pool", "Passes, as Name,Name{option=value}, that a pipeline may have beside "
     .. "those of the base pipeline; otherwise those that fit the kind of program."):argname "TEXT"
-  parser:option("--search", "How the space is searched."):choices(strategies)
-    :default "evolutionary"
+  parser:option("--search", "How the space is searched; 'separate', the default with kernels, "
+    .. "measures each kernel by itself; else 'evolutionary'."):choices(strategies)
   parser:option("--cost-model", "A model that learns from the trials and says which of several "
     .. "candidates is measured next (random, beam and evolutionary searches)."):argname "KIND"
     :choices { "trees", "ridge" }
@@ -58,7 +63,10 @@ function tune.arguments(parser)
   parser:option("--timing", "What counts of a command: its wall time, or the seconds of "
     .. "one run that the last line of its output has."):choices { "wall", "output" }:default "wall"
   parser:option("--metric", "What is minimised, NAME or NAME:WEIGHT: time, nodes, flops, bytes, "
-    .. "peak_memory; may be repeated. Without it time."):argname "NAME":count "*"
+    .. "peak_memory, energy (joules by RAPL, where the system lets it be read); may be repeated. "
+    .. "Without it time."):argname "NAME":count "*"
+  parser:option("--difference", "What two programs differ by at least when one is faster. The "
+    .. "default is 0.03, and 0.02 with kernels."):argname "SHARE":convert(tonumber)
   parser:option("--run-seconds", "The time limit of a measurement."):argname "S":default "30"
     :convert(tonumber)
   parser:option("--run-memory", "The memory limit of a measurement, in MiB."):argname "N"
@@ -93,18 +101,25 @@ local function builder_of(options)
     seed = options.seed, suffix = suffix }
 end
 
-local metric_names = { time = true, nodes = true, flops = true, bytes = true, peak_memory = true }
+local metric_names = { time = true, nodes = true, flops = true, bytes = true, peak_memory = true,
+  energy = true }
 
-local function metrics_of(texts)
+-- Energy is that of runs by what --measure says.
+local function metric_of(name, options)
+  if name ~= "energy" then return name end
+  return require "perilune".tune.measure.energy { builder = builder_of(options) }
+end
+
+local function metrics_of(texts, options)
   local list = {}
   for i, text in ipairs(texts) do
     local name, weight = text:match "^([%w_]+):(.+)$"
     name = name or text
     if not metric_names[name] or weight and (tonumber(weight) or 0) <= 0 then
-      stop.usage("--metric %s: time, nodes, flops, bytes or peak_memory expected, with a positive "
-        .. "weight behind a colon", text)
+      stop.usage("--metric %s: time, nodes, flops, bytes, peak_memory or energy expected, with a "
+        .. "positive weight behind a colon", text)
     end
-    list[i] = { name, weight = tonumber(weight) }
+    list[i] = { metric_of(name, options), name = name, weight = tonumber(weight) }
   end
   return #list > 0 and list or nil
 end
@@ -123,13 +138,41 @@ local function pool_of(text)
   return list
 end
 
+-- Endings of what only a model can be written to, and of what is built.
+local built = { [".c"] = true, [".so"] = true, [".o"] = true }
+
+local function suffix_of(path) return path and path:match "%.%w+$" or "" end
+
+local function check_output(options, seen)
+  local suffix = suffix_of(options.output)
+  if built[suffix] and options.measure ~= "c" then
+    stop.usage("-o %s: C is written with --measure c", options.output)
+  elseif seen.kernels and suffix == ".relay" then
+    stop.usage("-o %s: text does not have what is decided for kernels; write OUT.onnx, OUT.c, "
+      .. "OUT.so or OUT.o", options.output)
+  end
+end
+
+-- Whether the program is one of loops, by its file.
+local function has_loops(path)
+  local suffix = suffix_of(path)
+  return suffix == ".tir" or suffix == ".tvmscript" or suffix == ".py"
+end
+
 local function check_space(options)
+  local of_kernels = options.measure == "c" and not options.pool and not has_loops(options.input)
+  options.space = options.space or of_kernels and "kernels" or "pipeline"
   local ok, names, seen = pcall(require "perilune.tune.search.spaces".names, options.space,
     "perilune tune")
   if not ok then stop.usage("%s", names) end
   if seen.knobs then stop.usage "--space knobs: knobs are those of a script (pl.tune.search)" end
   options.spaces, options.schedules = names, seen.schedule
-  options.measure = options.measure or (seen.schedule and "c" or "evaluator")
+  options.measure = options.measure or ((seen.schedule or seen.kernels) and "c" or "evaluator")
+  options.search = options.search or seen.kernels and names[#names] == "kernels" and "separate"
+    or "evolutionary"
+  options.difference = options.difference or seen.kernels and 0.02 or 0.03
+  if options.difference < 0 then stop.usage "--difference: a share from 0 on is expected" end
+  check_output(options, seen)
   if options.substitution_rules and not seen.substitution then
     stop.usage("--space %s has no rules; leave --substitution-rules out", options.space)
   end
@@ -256,14 +299,20 @@ end
 -- ---------------------------------------------------------------------- running
 
 local function save(module, options)
-  if options.output then assert(require "perilune".save(module, options.output)) end
+  local output = options.output
+  if output and built[suffix_of(output)] then
+    require "perilune.codegen"(module):save(output)
+  elseif output then
+    assert(require "perilune".save(module, output))
+  end
 end
 
 local function apply_best(module, options, context)
   local pl = require "perilune"
   local db <close> = pl.tune.database { path = options.apply_best, readonly = true }
   local out, best = pl.with(context, pl.tune.apply_best, module, { database = db,
-    builder = builder_of(options), metrics = metrics_of(options.metric), space = options.space })
+    builder = builder_of(options), metrics = metrics_of(options.metric, options),
+    space = options.space })
   if not out then
     stop.failure("%s has no record of a better %s for %s and '%s'", options.apply_best,
       options.space, options.input, options.measure)
@@ -283,6 +332,7 @@ end
 
 local function runner_of(options)
   return require "perilune".tune.runner { seconds = options.run_seconds,
+    difference = options.difference,
     memory = options.run_memory << 20, rounds = options.schedules and 1 or nil,
     seed = options.seed }
 end
@@ -304,8 +354,9 @@ local function search(module, options, pass)
     substitution = require "perilune.cli.substitution_rules"(options.substitution_rules),
     base = pass, pool = pool_of(options.pool), strategy = options.search,
     trials = options.trials, seconds = options.seconds,
-    seed = options.seed, metrics = metrics_of(options.metric), builder = builder_of(options),
-    runner = runner_of(options), database = db, on_trial = progress(options),
+    seed = options.seed, metrics = metrics_of(options.metric, options),
+    builder = builder_of(options), runner = runner_of(options), database = db,
+    on_trial = progress(options),
     replay = options.replay, cost_model = options.cost_model, queue = queue, command = queue
       and require "perilune.cli.tune_command"(options),
     width = options.runner ~= "local" and options.parallel or nil,
@@ -316,14 +367,14 @@ end
 local function trial(module, options)
   io.stdout:write(require "perilune.tune.search.tasks".run(module, options.trial, {
     builder = builder_of(options), runner = runner_of(options),
-    metrics = metrics_of(options.metric) }), "\n")
+    metrics = metrics_of(options.metric, options) }), "\n")
 end
 
 function tune.run(options)
   check(options)
   local pass, context = require "perilune.cli.work".prepare(options, {})
   builder_of(options)
-  metrics_of(options.metric)
+  metrics_of(options.metric, options)
   local module = require "perilune.cli.work".fix_dims(assert(load.model(options.input)), options)
   if options.apply_best then return apply_best(module, options, context) end
   if options.trial then return require "perilune".with(context, trial, module, options) end

@@ -45,6 +45,7 @@ local function product(x, weight, arg, transposed, dtype)
   local columns = tile.panel(dims.of(x)[x.ndim - 1], shape[axes[2] + 1],
     not (tile.is_vector(x.dtype) and tile.is_vector(weight.dtype)))
   if columns % 4 == 0 then
+    columns = math.tointeger(arg.decide("panel", tile.panels(columns, shape[axes[2] + 1])))
     local result = dense.matmul_panels(x, arg.pack(axes, columns), dtype)
     return first(result, result.ndim, shape[axes[2] + 1])
   end
@@ -100,9 +101,10 @@ local function packed_conv(x, weight, arg, groups, options, dtype)
   end
   local axes = { 1, 2, 3, 0 }
   local before, after = conv.split_padding(options.padding, 2, "nn.conv")
-  if groups == 1 and arg.winograd and winograd.suits(x, kernel, options, before, after) then
-    return winograd.conv2d(x, kernel, arg, options, before, after)
-  end
+  local variants = groups == 1 and arg.winograd
+    and winograd.variants(x, kernel, options, before, after) or {}
+  local variant = #variants > 0 and arg.decide("winograd", variants) or "off"
+  if variant ~= "off" then return winograd.conv2d(x, kernel, arg, options, before, after, variant) end
   if groups == 1 then
     return first(conv.conv2d_packed(x, arg.pack(axes, block or 8), options), 2, kernel[1])
   end

@@ -31,8 +31,8 @@ local tir = require "perilune.tir"
 
 local winograd = {}
 
--- Tiles that are transformed together at the most.
-local MOST_TILES = 16
+-- Tiles that are transformed together at the most, if nothing else is decided.
+local MOST_TILES = { "16", "8", "32" }
 
 -- Algorithms of one axis: `tile` results of a `patch` of elements; `weights`: rows of G. The last
 -- of these serves all places from there on.
@@ -126,21 +126,28 @@ end
 
 local function tiles_of(extent, own) return (extent + own.tile - 1) // own.tile end
 
+-- All pairs of algorithms for rows and columns.
+local function pairs_of(geometry)
+  local list = {}
+  for _, down in ipairs(algorithms[geometry.strides[1]]) do
+    for _, across in ipairs(algorithms[geometry.strides[2]]) do
+      list[#list + 1] = { down = down, across = across, places = down.places * across.places,
+        weights = down.weights * across.weights }
+    end
+  end
+  return list
+end
+
 -- The algorithms for rows and columns that compute results of that extent fastest; nil: their
 -- definition does. One pixel of a result needs 9 products for each weight, a tile needs one for
 -- each place.
 local function variant_of(geometry)
   local best, least = nil, cost_of_definition(geometry.height, geometry.width)
   local overhead = 1 + TRANSFORMS * (1 / geometry.inputs + 1 / geometry.outputs)
-  for _, down in ipairs(algorithms[geometry.strides[1]]) do
-    for _, across in ipairs(algorithms[geometry.strides[2]]) do
-      local places, weights = down.places * across.places, down.weights * across.weights
-      local tiles = tiles_of(geometry.height, down) * tiles_of(geometry.width, across)
-      local own = cost(overhead * places * tiles, places)
-      if own < least then
-        best, least = { down = down, across = across, places = places, weights = weights }, own
-      end
-    end
+  for _, variant in ipairs(pairs_of(geometry)) do
+    local tiles = tiles_of(geometry.height, variant.down) * tiles_of(geometry.width, variant.across)
+    local own = cost(overhead * variant.places * tiles, variant.places)
+    if own < least then best, least = variant, own end
   end
   return best
 end
@@ -165,14 +172,37 @@ local function is_dense(dilation)
     or type(dilation) == "table" and dilation[1] == 1 and dilation[2] == 1
 end
 
---- Whether a convolution is worth it: of a blocked float32 tensor by 3 x 3 weights, of each pixel
--- or of every second one; before, after: widths of its border.
-function winograd.suits(x, kernel, options, before, after)
+-- The text of a pair of algorithms: their tiles.
+local function name_of(variant)
+  if not variant then return "off" end
+  local down, across = variant.down.tile, variant.across.tile
+  return down == across and ("%d"):format(down) or ("%dx%d"):format(down, across)
+end
+
+local function by_name(geometry, name)
+  for _, variant in ipairs(pairs_of(geometry)) do
+    if name_of(variant) == name then return variant end
+  end
+end
+
+--- How a convolution of a blocked float32 tensor by 3 x 3 weights, of each pixel or of every second
+-- one, may be computed: texts of pairs of algorithms and "off", the one that is expected to be the
+-- best first. None of other convolutions. before, after: widths of its border.
+function winograd.variants(x, kernel, options, before, after)
   local _, block = layout.of(x)
-  return block and x.dtype == "float32" and kernel[3] == 3 and kernel[4] == 3
+  if not (block and x.dtype == "float32" and kernel[3] == 3 and kernel[4] == 3
     and strides_of(options) and is_dense(options.dilation)
-    and layout.block(kernel[1]) == block and kernel[1] >= 32 and kernel[2] >= 32
-    and variant_of(geometry_of(x, kernel, options, before, after)) ~= nil
+    and layout.block(kernel[1]) == block and kernel[2] >= block) then
+    return {}
+  end
+  local geometry = geometry_of(x, kernel, options, before, after)
+  local large = kernel[1] >= 32 and kernel[2] >= 32
+  local list = { name_of(large and variant_of(geometry) or nil) }
+  for _, variant in ipairs(pairs_of(geometry)) do
+    if name_of(variant) ~= list[1] then list[#list + 1] = name_of(variant) end
+  end
+  if list[1] ~= "off" then list[#list + 1] = "off" end
+  return list
 end
 
 -- ----------------------------------------------------------------- transforms
@@ -342,33 +372,41 @@ local function statement(plan, x, u, out)
   return tir.For(job, 0, plan.batch * plan.groups, "parallel", body)
 end
 
+-- Tiles of pixels and blocks of the products, as is decided.
+local function decide_tile(plan, arg)
+  local pixels, blocks = tile.of_pixels(plan.tiles, plan.outputs)
+  plan.tile_pixels, plan.tile_blocks = tile.parse(arg.decide("tile", tile.candidates(pixels, blocks,
+    tile.all_of_pixels(plan.tiles, plan.outputs))))
+end
+
 -- The elements behind the end of an axis that its last tile reads.
 local function behind(tiles, own, extent, before)
   return math.max(0, (tiles - 1) * own.tile * own.stride + own.patch - extent - before)
 end
 
-local function plan_of(data, kernel, options, before, after)
+local function plan_of(data, kernel, arg, options, before, after, name)
   local shape, _, block = dims.of(data), layout.of(data)
   local geometry = geometry_of(data, kernel, options, before, after)
-  local plan = variant_of(geometry)
+  local plan = by_name(geometry, name)
   plan.batch, plan.block = shape[1], block
   plan.inputs, plan.outputs = shape[2] // block, kernel[1] // block
   plan.height, plan.width = geometry.height, geometry.width
   local down = tiles_of(plan.height, plan.down)
   plan.columns = tiles_of(plan.width, plan.across)
-  plan.rows = tile.divisor(down, math.max(1, MOST_TILES // plan.columns))
+  local most = math.tointeger(arg.decide("tiles", MOST_TILES))
+  plan.rows = tile.divisor(down, math.max(1, most // plan.columns))
   plan.groups, plan.tiles = down // plan.rows, plan.rows * plan.columns
   plan.part = plan.down.places * math.max(plan.across.patch, plan.across.places)
-  plan.tile_pixels, plan.tile_blocks = tile.of_pixels(plan.tiles, plan.outputs)
   plan.after = { behind(down, plan.down, shape[3], before[1]),
     behind(plan.columns, plan.across, shape[4], before[2]) }
+  decide_tile(plan, arg)
   return plan
 end
 
---- The convolution of a blocked tensor, which winograd.suits, by weights that arg.computed makes
--- ahead of time.
-function winograd.conv2d(data, kernel, arg, options, before, after)
-  local plan = plan_of(data, kernel, options, before, after)
+--- The convolution of a blocked tensor by one of winograd.variants, by weights that arg.computed
+-- makes ahead of time.
+function winograd.conv2d(data, kernel, arg, options, before, after, name)
+  local plan = plan_of(data, kernel, arg, options, before, after, name)
   local block = plan.block
   local x = layout.of(pad.pad(data, { 0, 0, before[1], before[2] },
     { 0, 0, plan.after[1], plan.after[2] }, 0, "pad_temp"))

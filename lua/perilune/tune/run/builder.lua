@@ -71,7 +71,9 @@ local function build_c(self, mod)
   built:artifact "so"
   local args = inputs.make(fn, self.seed)
   return { where = "process", mod = mod, built = built, name = name, open = function()
-    return function(least) return (built:time(name, args, { least = least })) end
+    return function(least)
+      return (built:time(name, args, { least = least, evict = self.evict }))
+    end
   end }
 end
 
@@ -139,6 +141,14 @@ function methods.build(self, mod)
   return nil, failure.new("build", "%s", tostring(runnable))
 end
 
+--- A builder with other options.
+function methods.with(self, options)
+  local all = {}
+  for name, value in pairs(self) do all[name] = value end
+  for name, value in pairs(options) do all[name] = value end
+  return builder.new(all)
+end
+
 --- A text of all that its measurements depend on, besides the machine.
 function methods.target(self)
   local parts = { self.kind }
@@ -148,12 +158,13 @@ function methods.target(self)
     self.flags or false } do
     if part then parts[#parts + 1] = part end
   end
+  if self.evict > 0 then parts[#parts + 1] = ("evict %d"):format(self.evict) end
   if self.threads > 1 then parts[#parts + 1] = ("%d threads"):format(self.threads) end
   return table.concat(parts, " ")
 end
 
 local names = { "kind", "threads", "seed", "cc", "flags", "compile_seconds", "command", "timing",
-  "suffix" }
+  "suffix", "evict" }
 
 local where = "pl.tune.builder"
 
@@ -181,6 +192,7 @@ local function check(self)
   check_choice(self, "kind", { "evaluator", "c", "command" })
   check_integer(self, "threads", 1, 64)
   check_integer(self, "seed", math.mininteger, math.maxinteger)
+  check_integer(self, "evict", 0, 1 << 30)
   check_choice(self, "timing", { "wall", "output" })
   argument.string(self.suffix, where, "suffix")
   for _, name in ipairs { "cc", "flags" } do
@@ -193,10 +205,12 @@ local function check(self)
 end
 
 --- A builder of that kind: { kind =, threads = 1, seed = 1, cc =, flags =, compile_seconds =,
--- command =, timing = "wall", suffix = ".onnx" }, or the kind alone.
+-- command =, timing = "wall", suffix = ".onnx", evict = 0 }, or the kind alone. evict: bytes that
+-- are written before each call of C, so that its operands come from memory.
 function builder.new(options)
   if type(options) == "string" then options = { kind = options } end
-  local self = { kind = "evaluator", threads = 1, seed = 1, timing = "wall", suffix = ".onnx" }
+  local self = { kind = "evaluator", threads = 1, seed = 1, timing = "wall", suffix = ".onnx",
+    evict = 0 }
   for name, value in pairs(argument.options(options, where, names)) do self[name] = value end
   check(self)
   return setmetatable(self, class)

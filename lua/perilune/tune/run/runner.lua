@@ -41,7 +41,8 @@ end
 
 local function race_options(self)
   return { pairs = self.pairs, seconds = self.seconds * SHARE_OF_BLOCKS, error = self.error,
-    difference = self.difference, drop = self.drop, warm_up = self.warm_up, seed = self.seed }
+    difference = self.difference, drop = self.drop, warm_up = self.warm_up, seed = self.seed,
+    patient = self.patient }
 end
 
 -- What a child wrote, as a table.
@@ -244,6 +245,16 @@ function methods.check(self, original, runnable)
   if not text then return nil, why end
   if text ~= "" then return nil, failure.new("wrong result", "%s", text) end
   return true
+end
+
+--- A runner with other options. What original programs compute is known to both.
+function methods.with(self, options)
+  local all = {}
+  for name in pairs(defaults) do all[name] = self[name] end
+  for name, value in pairs(options) do all[name] = value end
+  local other = runner.new(all)
+  other.expected = self.expected
+  return other
 end
 
 -- ---------------------------------------------------------------- constructor

@@ -21,6 +21,7 @@ statistics.defaults = {
   drop = 1.3,        -- racing; math.huge: never
   warm_up = 1,       -- blocks of each that do not count
   seed = 1,
+  patient = false,   -- true: it does not end because nothing speaks for a difference
 }
 
 -- The numbers of pairs after which the test is taken.
@@ -139,7 +140,9 @@ local function is_dropped(state, n)
 end
 
 -- Whether nothing so far speaks for a difference: more pairs would hardly find one.
-local function is_hopeless(state, n) return n >= 20 and state.p > 0.5 end
+local function is_hopeless(state, n)
+  return n >= 20 and state.p > 0.5 and not state.options.patient
+end
 
 local function next_verdict(state, n)
   if is_dropped(state, n) then

@@ -141,6 +141,7 @@ end
 -- One candidate is tried whatever the budget is.
 local function check_budget(self)
   if self.trials_made == 0 then return end
+  if tracing.current().stopped then end_search(self, tracing.current().stopped) end
   if self.trials_made >= self.trials or core.clock() - self.begun > self.seconds then
     end_search(self, "done")
   end
@@ -181,9 +182,18 @@ end
 
 -- ---------------------------------------------------------------------- running
 
+local function stop_diagnostic(why)
+  return core.diag(why, why == "limit" and "limit.seconds ended before a candidate was measured"
+    or "interrupted before a candidate was measured")
+end
+
+-- Ctrl-C and limit.seconds end the search; what was found so far counts.
 local function run_strategy(self, strategy)
-  local ok, err = pcall(strategies.by_name[strategy], self)
-  if ok then
+  local why, ok, err = core.until_stopped(strategies.by_name[strategy], self)
+  if why then
+    if not self.best then error(stop_diagnostic(why), 0) end
+    self.state, tracing.current().stopped = why, why
+  elseif ok then
     self.state = "exhausted"
   elseif err ~= stop then
     error(err, 0)
@@ -204,7 +214,7 @@ end
 --- Searches { name = (of the pass), knobs =, from = (a trace), eval_passes =, metrics = (a list of
 -- perilune.tune.metric), strategy =, trials =, seconds =, seed =, target =, select = } : the best
 -- trace, or nil, and the search, with reasons (texts that tell what was left out), trials_made,
--- n_candidates and state.
+-- n_candidates and state ("done", "exhausted", "interrupted", "limit").
 function search.run(options)
   local self = setmetatable({ space = knob_space.new(options.knobs, options.name),
     from = options.from, eval_passes = options.eval_passes, metrics = options.metrics,

@@ -253,6 +253,34 @@ end
 --- The cost of a point.
 function methods.cost(self, point, effort) return self:costs_of({ point }, effort)[1] end
 
+-- ------------------------------------------------------------- trials of parts
+
+local function part_kind(self) return self.space.kind .. "/part" end
+
+--- The recorded trial of a part of the program, or nil.
+function methods.recorded_part(self, text)
+  local trial = self.database:get_trial(self.workload, self.target, part_kind(self), text)
+  if trial then self.count.cached = self.count.cached + 1 end
+  return trial
+end
+
+--- Records the trial of a part.
+function methods.commit_part(self, text, trial)
+  self.count.measured = self.count.measured + 1
+  commit(self, part_kind(self), text, trial)
+end
+
+--- Counts a trial of a part; ends the search when that is asked for.
+function methods.note_part(self, text, trial)
+  if core.interrupted() then end_search(self, "interrupted") end
+  trial.text, trial.part = text, true
+  self.count.trials = self.count.trials + 1
+  self.list[#self.list + 1] = trial
+  if trial.failure then self.count.failed = self.count.failed + 1 end
+  note_progress(self)
+  if self.on_trial then self.on_trial(self, trial) end
+end
+
 --- Whether a point was measured with all of the effort.
 function methods.is_known(self, point)
   return self.costs[kind_of(self, 1) .. "/" .. self.space:text(point)] ~= nil
@@ -498,6 +526,7 @@ local function checked(options)
   local tools = checked_tools(options)
   out.objective = objective.new(tools, where)
   out.space = spaces.of(options, tools.builder.threads, where)
+  spaces.check(out.space, out.strategy, tools.builder, where)
   return out
 end
 

@@ -111,6 +111,50 @@ function methods.random(self, random)
   return each(self, function(part) return part:random(random) end)
 end
 
+-- --------------------------------------------------------------- parts by themselves
+
+--- Whether the last part is one that strategy 'separate' can measure by parts.
+function methods.last_is_separate(self) return self.parts[#self.parts].separate ~= nil end
+
+-- The share of the trials for parts before the kernels, and the effort of measuring these together.
+local SHARE_OF_PARTS, TOGETHER = 0.3, 2
+
+-- The best point, or the base.
+local function best_of(self, search)
+  return search.best and search.best.point or self:start()[1]
+end
+
+-- Tries points that differ from the best one in a part before the last.
+local function search_parts(self, search)
+  local last = self.parts[#self.parts]
+  local tries = math.floor(search.trials * SHARE_OF_PARTS)
+  local deadline = search.begun + search.seconds * SHARE_OF_PARTS
+  for _ = 1, #self.changing > 1 and tries or 0 do
+    if not search.replay and core.clock() > deadline then return end
+    local best = best_of(self, search)
+    local point
+    repeat
+      point = self:mutate(best, search.random)
+    until last:text(point.points[#self.parts]) == last:text(best.points[#self.parts])
+    search:costs_of { point }
+  end
+end
+
+--- Searches the parts before the last one, then the kernels of the best program, each by itself.
+function methods.separate(self, search)
+  search_parts(self, search)
+  local best, n = best_of(self, search), #self.parts
+  local mod = self.mod
+  for i = 1, n - 1 do mod = apply_part(self.parts[i], mod, best.points[i]) end
+  local last = require "perilune.tune.search.kernel_space".new(mod, "pl.tune.search")
+  require "perilune.tune.search.kernel_search".run(search, last, function(schedules)
+    local point = each(self, function(_, i)
+      return i == n and last:make(schedules) or best.points[i]
+    end)
+    search:costs_of({ point }, TOGETHER)
+  end)
+end
+
 -- ------------------------------------------------------------------- decisions
 
 --- The numbers of choices of all parts.

@@ -45,7 +45,7 @@ local function pipeline_space_of(options, base, where)
 end
 
 -- Spaces that change what a pipeline made.
-local behind_pipeline = { layout = true, combine = true, substitution = true }
+local behind_pipeline = { layout = true, combine = true, substitution = true, kernels = true }
 
 local constructors = {
   pipeline = function(options, made) return pipeline_space_of(options, made.pass, made.where) end,
@@ -61,6 +61,9 @@ local constructors = {
   end,
   substitution = function(options, made)
     return require "perilune.tune.search.substitution_space".new(options.substitution, made.where)
+  end,
+  kernels = function(_, made)
+    return require "perilune.tune.search.kernel_space".new(made.mod, made.where)
   end,
 }
 
@@ -129,6 +132,17 @@ function spaces.of(options, threads, where)
     where = where })
   if #parts == 1 then return parts[1] end
   return joint_space.new(options.mod, parts, table.concat(names, "+"))
+end
+
+--- Raises where a space cannot be searched by a strategy, or with what a builder makes.
+function spaces.check(space, strategy, builder, where)
+  if strategy == "separate" and not (space.separate and space:last_is_separate()) then
+    argument.fail(("%s: strategy 'separate' needs a space whose last part is kernels, not %s")
+      :format(where, space.kind))
+  elseif space.kind:find "kernels" and builder.kind ~= "c" then
+    argument.fail(("%s: space: kernels are those of generated C; the builder is '%s'"):format(where,
+      builder.kind))
+  end
 end
 
 --- The module that the text of a point makes; `kinds`: the names of its spaces.

@@ -139,6 +139,10 @@ function strategies.halving(search)
   end
 end
 
+--- Parts of a program that can be measured by themselves, the kernels of a model, one after the
+-- other, then all together.
+function strategies.separate(search) search.space:separate(search) end
+
 -- ---------------------------------------------------------------------- bandit
 
 -- The choice with the least lower confidence bound (UCB1, Auer 2002).
