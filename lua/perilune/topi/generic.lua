@@ -129,8 +129,7 @@ end
 local function same_shape(a, b)
   if #a.axis ~= #b.axis then return false end
   for i, axis in ipairs(a.axis) do
-    local x, y = extent_of(axis), extent_of(b.axis[i])
-    if type(x) ~= "number" or x ~= y then return false end
+    if not dims.equal(extent_of(axis), extent_of(b.axis[i])) then return false end
   end
   return true
 end
@@ -200,10 +199,10 @@ end
 local function reduces_rows(op, out)
   if #op.axis == 0 or #op.axis ~= #out.axis or #op.reduce_axis ~= 1 then return false end
   for i = 1, #op.axis - 1 do
-    if extent_of(op.axis[i]) ~= extent_of(out.axis[i]) then return false end
+    if not dims.equal(extent_of(op.axis[i]), extent_of(out.axis[i])) then return false end
   end
   return extent_of(op.axis[#op.axis]) == 1
-    and extent_of(op.reduce_axis[1]) == extent_of(out.axis[#out.axis])
+    and dims.equal(extent_of(op.reduce_axis[1]), extent_of(out.axis[#out.axis]))
 end
 
 -- ---------------------------------------------------------------- schedules
@@ -298,9 +297,11 @@ local function has_pixels_of(op, out)
   if same_shape(op, out) then return true end
   if #out.axis ~= 4 then return false end
   for i, axis in ipairs { 1, false, 3, 4 } do
-    if axis and extent_of(op.axis[axis]) ~= extent_of(out.axis[i]) then return false end
+    if axis and not dims.equal(extent_of(op.axis[axis]), extent_of(out.axis[i])) then
+      return false
+    end
   end
-  return extent_of(op.axis[2]) * extent_of(op.axis[5]) == extent_of(out.axis[2])
+  return dims.equal(extent_of(op.axis[2]) * extent_of(op.axis[5]), extent_of(out.axis[2]))
 end
 
 -- Whether tiles of the product are of use: it has rows, and its last axis is as the result's.
@@ -331,7 +332,8 @@ local function sum_blocks(sums, kind)
   order[#order + 1] = axes[5]
   sums:reorder(table.unpack(order))
   for _, axis in ipairs(reduced) do
-    if not is_product and extent_of(axis) <= 3 then sums:unroll(axis) end
+    local extent = extent_of(axis)
+    if not is_product and type(extent) == "number" and extent <= 3 then sums:unroll(axis) end
   end
   sums:unroll(axes[4])
   if is_product then sums:unroll(axes[2]) end

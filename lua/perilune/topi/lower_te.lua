@@ -13,6 +13,13 @@
 -- length the last one.
 -- args[i].computed(shape, f) is what an expression f(operand) gives. args[i].winograd: products may
 -- be rounded in other ways than those of the definition.
+--
+-- Types may have symbolic dims: sizes.lua makes variables of them. A variable that is no dim of an
+-- operand or result is a parameter of the PrimFunc, behind its buffers. The attribute symbolic_dims
+-- has the dims that are passed behind the buffers: for those parameters, then for the variables of
+-- shapes in the order in which buffers name them; size_checks has pairs of dims that are equal
+-- where the loops are right. The evaluator does not run such functions: with unsupported = "keep"
+-- they are kept.
 
 local core = require "perilune.core"
 core.internal()
@@ -26,6 +33,8 @@ local lower = require "perilune.lower"
 local mutator = require "perilune.ir.mutator"
 local operand = require "perilune.tir.operand"
 local operation = require "perilune.te.operation"
+local new_sizes = require "perilune.topi.sizes"
+local symbolic_dim = require "perilune.topi.symbolic_dim"
 local topi_compute = require "perilune.topi.compute"
 
 -- Longer names are cut, and end in their hash.
@@ -48,8 +57,8 @@ local function check_tensor_type(type_)
   end
   local count = 1
   for _, dim in ipairs(type_.shape) do
-    if math.type(dim) ~= "integer" then refuse("the shape of %s is not known", tostring(type_)) end
-    count = count * dim
+    if dim == "?" then refuse("the shape of %s is not known", tostring(type_)) end
+    count = math.type(dim) == "integer" and count * dim or count
     if count > 0x7fffffff then refuse("%s has too many elements", tostring(type_)) end
   end
   return type_
@@ -70,6 +79,7 @@ local function placeholders(state, type_, block)
     return list, list
   end
   local shape = check_tensor_type(type_).shape
+  if state.sizes then shape = state.sizes:type(type_).shape end
   if block then shape = layout.shape(shape, block) end
   local tensor = operation.placeholder(shape, type_.dtype, "p" .. #state.params)
   state.params[#state.params + 1] = tensor
@@ -115,7 +125,9 @@ local function check_results(name, results, type_)
   for i, want in ipairs(types) do
     local shape = dims.of(dims.tensor(results[i], "LowerTE", "a result of " .. name))
     local same = results[i].dtype == want.dtype and #shape == #want.shape
-    for k, dim in ipairs(want.shape) do same = same and shape[k] == dim end
+    for k, dim in ipairs(want.shape) do
+      same = same and dims.agree(shape[k], dim)
+    end
     if not same then
       refuse("'%s': its compute gave %s, not %s", name, tostring(results[i]), tostring(want))
     end
@@ -133,7 +145,7 @@ local function has_open_shape(type_)
   for _, part in ipairs(type_.kind == "tuple" and type_.parts or { type_ }) do
     if not part.shape then return true end
     for _, dim in ipairs(part.shape) do
-      if math.type(dim) ~= "integer" then return true end
+      if dim == "?" then return true end
     end
   end
   return false
@@ -173,10 +185,15 @@ local function packed(state, param, axes, block)
   end)
 end
 
+-- The type with expressions as dims.
+local function typed(state, type_)
+  return type_ and state.sizes and state.sizes:type(type_) or type_
+end
+
 -- What is known of an argument. Whether a compute asks for the constant of a parameter is noted:
 -- only then do functions of other constants need loops of their own.
 local function argument_of(state, node)
-  local own = { type = node.type, winograd = state.winograd }
+  local own = { type = typed(state, node.type), winograd = state.winograd }
   if state.packable[node] then
     function own.pack(axes, block) return packed(state, node, axes, block) end
     function own.computed(shape, f) return computed(state, node, shape, f) end
@@ -224,7 +241,8 @@ local function lower_call(state, call)
   if not compute then refuse("operator '%s' has no compute", name) end
   check_type(call.type)
   local inputs, args = read_arguments(state, call)
-  local ok, results, reason = pcall(compute, call.attrs or {}, inputs, call.type, args)
+  local type_ = typed(state, call.type)
+  local ok, results, reason = pcall(compute, call.attrs or {}, inputs, type_, args)
   -- A message is a refusal; a stop, a diagnostic and the end of memory are not.
   if not ok and (type(results) ~= "string" or results == "not enough memory") then
     error(results, 0)
@@ -232,7 +250,7 @@ local function lower_call(state, call)
   if not ok then refuse("operator '%s': %s", name, results) end
   if results == nil then refuse("operator '%s' has no compute for %s", name, reason or "this") end
   if type(reason) == "function" then state.schedule = reason end
-  results = check_results(name, results, call.type)
+  results = check_results(name, results, type_)
   state.ops[#state.ops + 1] = name
   return call.type.kind == "tuple" and results or results[1]
 end
@@ -294,6 +312,35 @@ end
 -- Whether a stage reads a parameter: a shape, say, is known and not read.
 local function is_read(s, tensor) return s.core:find_tensor(tensor.buffer) ~= nil end
 
+-- Adds the variables that no operand or result has as an extent to the arguments; the texts of all
+-- that are passed.
+local function add_sizes(state, args)
+  local as_dims, seen, n = {}, {}, #args
+  for i = 1, n do
+    for _, dim in ipairs(args[i].shape) do
+      if dim.kind == "Var" and not seen[dim] then
+        seen[dim] = true
+        as_dims[#as_dims + 1] = dim
+      end
+    end
+  end
+  local passed = {}
+  for _, row in ipairs(state.sizes.rows) do
+    if not seen[row.var] then
+      args[#args + 1] = row.var
+      passed[#passed + 1] = row.text
+    end
+  end
+  return table.move(state.sizes:texts(as_dims), 1, #as_dims, #passed + 1, passed)
+end
+
+local function with_attrs(fn, added)
+  local attrs = {}
+  for key, value in pairs(fn.attrs or {}) do attrs[key] = value end
+  for key, value in pairs(added) do attrs[key] = value end
+  return fn:with { attrs = attrs }
+end
+
 -- The PrimFunc of that name, and its schedule.
 local function to_loops(state, outs, name)
   local make = schedule_of(state)
@@ -314,7 +361,12 @@ local function to_loops(state, outs, name)
     args[#args + 1] = row.tensor
   end
   table.move(outs, 1, #outs, #args + 1, args)
-  return lower(s, { args = args, name = name }).functions[name], s
+  local passed = state.sizes and add_sizes(state, args)
+  local fn = lower(s, { args = args, name = name }).functions[name]
+  if passed then
+    fn = with_attrs(fn, { symbolic_dims = passed, size_checks = state.sizes.checks })
+  end
+  return fn, s
 end
 
 -- What of each parameter is read: { whole = true }, or the fields of a tuple, from 0.
@@ -336,10 +388,24 @@ local function uses_of(state, fn, s)
   return uses
 end
 
+-- The symbolic sizes of a function; nil: it has none.
+local function sizes_of(fn, result)
+  local types = { result }
+  for _, param in ipairs(fn.params) do table.insert(types, #types, param.type) end
+  for _, type_ in ipairs(types) do
+    if symbolic_dim.is_symbolic(type_) then
+      local sizes = new_sizes()
+      sizes:declare(types)
+      return sizes
+    end
+  end
+  for node in fn:nodes() do
+    if node.type and symbolic_dim.is_symbolic(node.type) then return new_sizes() end
+  end
+end
+
 -- Tensor expressions of a Primitive function, and what is known of a call of it.
-local function expressions(fn, call, winograd)
-  local state = { winograd = winograd, values = {}, memory = {}, known = {}, params = {},
-    constants = {}, ops = {}, packable = {}, packed = {}, numbers = {}, asked = {} }
+local function expressions_of(state, fn, call)
   for i, param in ipairs(fn.params) do
     state.numbers[param] = i
     state.memory[param], state.values[param] = placeholders(state, param.type, call.blocks[i])
@@ -352,7 +418,16 @@ local function expressions(fn, call, winograd)
   end
   local results = flatten(values[fn.body], {})
   if call.block then results = { layout.blocked(results[1], call.block) } end
-  return state, own_results(results)
+  return own_results(results)
+end
+
+local function expressions(lowered, fn, call, result)
+  local sizes = sizes_of(fn, result)
+  if sizes and lowered.keep then refuse "symbolic dims, which the evaluator has no loops for" end
+  local state = { winograd = lowered.winograd, values = {}, memory = {}, known = {}, params = {},
+    constants = {}, ops = {}, packable = {}, packed = {}, numbers = {}, asked = {},
+    sizes = sizes }
+  return state, dims.with_sizes(state.sizes, expressions_of, state, fn, call)
 end
 
 -- ---------------------------------------------------------------------- pass
@@ -440,12 +515,12 @@ local function lower_function(lowered, call, blocks)
   local fn, facts = call.callee, facts_of(call, blocks)
   local row, list = find(lowered, fn, facts)
   if row then return row end
-  local state, outs = expressions(fn, facts, lowered.winograd)
+  local state, outs = expressions(lowered, fn, facts, call.type)
   local name = unique(lowered, name_of(state))
   row = { fn = fn, facts = facts, asked = state.asked, name = name, constants = {} }
   local s
   state.constants = read_constants(state, outs)
-  lowered.functions[name], s = to_loops(state, outs, name)
+  lowered.functions[name], s = dims.with_sizes(state.sizes, to_loops, state, outs, name)
   row.constants, row.packed, row.uses = state.constants, state.packed, uses_of(state, fn, s)
   list[#list + 1] = row
   return row
@@ -529,7 +604,7 @@ end
 -- options.winograd: "on" or "off", of convolutions of blocks.
 return function(mod, options)
   local lowered = { names = {}, by_hash = {}, functions = {},
-    winograd = options.winograd == "on" }
+    winograd = options.winograd == "on", keep = options.unsupported == "keep" }
   local changed = {}
   for name in pairs(mod) do lowered.names[name] = true end
   for name, fn in pairs(mod) do

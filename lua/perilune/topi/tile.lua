@@ -71,6 +71,7 @@ end
 -- of one vector. Both divide their extents.
 function tile.of_pixels(pixels, blocks)
   local best, best_pixels, best_blocks = -1, 1, 1
+  if type(pixels) ~= "number" then return 1, tile.divisor(blocks, MOST_BLOCKS) end
   for b = 1, math.min(blocks, MOST_BLOCKS) do
     for p = 1, math.min(pixels, MOST_PIXELS) do
       local divides = pixels % p == 0 and blocks % b == 0
