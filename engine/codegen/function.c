@@ -198,8 +198,10 @@ static void add_dims(pln_cw *w, signature *s, uint32_t i, pln_ref buffer) {
  * it, whose elements have that. */
 static pln_c_value stride_as(pln_cw *w, pln_ref var, pln_c_value stride) {
   pln_dtype dtype = pln_prim_dtype(w->g, var);
-  if (dtype == stride.dtype || stride.lo == stride.hi || !pln_c_is_int(dtype))
+  if (dtype == stride.dtype || !pln_c_is_int(dtype))
     return stride;
+  if (stride.lo == stride.hi)
+    return pln_c_int_value(w, dtype, stride.lo);
   pln_c_value own = pln_c_scalar(
       w, dtype,
       pln_c_cast_text(w, PLN_INT64, dtype, pln_c_text_at(w, &stride, 0)));

@@ -135,7 +135,7 @@ local function lowered(mod, options)
   local folded = pass.sequential { "qnn.CanonicalizeOps", "InferType",
     'FoldConstant{fold="all"}' } (mod)
   folded = folded:with { main = with_own_results(folded.functions.main) }
-  local lower_te = ('LowerTE{layout="NCHWc",winograd="%s"}'):format(
+  local lower_te = ('LowerTE{layout="NCHWc",symbolic="on",winograd="%s"}'):format(
     options.winograd == false and "off" or "on")
   local fused = pass.sequential { "InferType", "FuseOps" } (folded)
   return pass.sequential { lower_te } (fused), shapes_in(fused)

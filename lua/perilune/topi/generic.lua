@@ -63,6 +63,8 @@ end
 
 local function extent_of(axis) return dims.value(axis.dom[1].extent) end
 
+local function is_open(axis) return type(extent_of(axis)) ~= "number" end
+
 -- ---------------------------------------------------------------- loop nests
 
 local function fuse_outer(stage, axes)
@@ -87,6 +89,7 @@ end
 -- An innermost loop of a schedule that vectors can be made of: its length, or 1.
 local function vector_factor(extent, s)
   if scalar[s] then return 1 end
+  if type(extent) ~= "number" then return LANES end
   local factor = divisor(extent, LANES)
   if factor >= 4 or factor == extent then return factor end
   return 1
@@ -98,6 +101,11 @@ local function map_loops(stage)
   local axes = stage.op.axis
   local n = #axes
   if n == 0 then return nil end
+  if is_open(axes[n]) and not scalar[stage.schedule] then
+    local _, inner = stage:split(axes[n], LANES)
+    stage:vectorize(inner)
+    return fuse_outer(stage, table.move(axes, 1, n - 1, 1, {}))
+  end
   local factor = vector_factor(extent_of(axes[n]), stage.schedule)
   if factor > 1 then
     local outer, inner = stage:split(axes[n], factor)
@@ -134,28 +142,34 @@ local function same_shape(a, b)
   return true
 end
 
+-- Loops over symbolic extents that are split stay loops of their own: LoopPartition cuts them in
+-- whole tiles, without conditions, and the rest.
+--
 -- Loops of the result by tiles: rows of axis `row`, columns of the last axis. All tiles of some
 -- columns are made in a row, so that their operand stays in the cache. The loop in which tiles are
 -- made.
 local function tile_result(stage, row)
   local axes = stage.op.axis
   local n = #axes
-  local rows, columns = tile.of(extent_of(axes[row]), extent_of(axes[n]),
-    scalar[stage.schedule])
+  local open_rows, open_columns = is_open(axes[row]), is_open(axes[n])
+  local rows, columns = tile.of(extent_of(axes[row]), extent_of(axes[n]), scalar[stage.schedule])
   local row_outer, row_inner = stage:split(axes[row], rows)
   local column_outer, column_inner = stage:split(axes[n], columns)
   local order = {}
   for i = 1, n - 1 do
     if i ~= row then order[#order + 1] = axes[i] end
   end
+  local outer = table.move(order, 1, #order, 1, {})
+  if not open_columns then outer[#outer + 1] = column_outer end
+  if not open_rows and not open_columns then outer[#outer + 1] = row_outer end
   order[#order + 1] = column_outer
   order[#order + 1] = row_outer
-  local outer = table.move(order, 1, #order, 1, {})
   order[#order + 1] = row_inner
   order[#order + 1] = column_inner
   stage:reorder(table.unpack(order))
   if columns > 1 and not scalar[stage.schedule] then stage:vectorize(column_inner) end
-  return fuse_outer(stage, outer)
+  local parallel = fuse_outer(stage, outer)
+  return (open_rows or open_columns) and row_outer or parallel
 end
 
 -- Sums of a tile: rows unrolled, columns as vectors, reductions around.
@@ -172,7 +186,7 @@ local function tile_sums(stage, row)
   stage:reorder(table.unpack(first))
   if scalar[stage.schedule] then return end
   stage:unroll(axes[row])
-  if type(extent_of(axes[#axes])) == "number" then stage:vectorize(axes[#axes]) end
+  stage:vectorize(axes[#axes])
 end
 
 local function row_of(op, kind)

@@ -18,8 +18,8 @@
 -- operand or result is a parameter of the PrimFunc, behind its buffers. The attribute symbolic_dims
 -- has the dims that are passed behind the buffers: for those parameters, then for the variables of
 -- shapes in the order in which buffers name them; size_checks has pairs of dims that are equal
--- where the loops are right. The evaluator does not run such functions: with unsupported = "keep"
--- they are kept.
+-- where the loops are right. The evaluator does not run such functions: they are made with
+-- symbolic = "on" alone.
 
 local core = require "perilune.core"
 core.internal()
@@ -421,9 +421,19 @@ local function expressions_of(state, fn, call)
   return own_results(results)
 end
 
+-- The first type of a function that has symbolic dims.
+local function symbolic_type(fn, result)
+  for _, param in ipairs(fn.params) do
+    if symbolic_dim.is_symbolic(param.type) then return param.type end
+  end
+  return result
+end
+
 local function expressions(lowered, fn, call, result)
   local sizes = sizes_of(fn, result)
-  if sizes and lowered.keep then refuse "symbolic dims, which the evaluator has no loops for" end
+  if sizes and not lowered.symbolic and not has_open_shape(result) then
+    refuse("the shape of %s is not known", tostring(symbolic_type(fn, result)))
+  end
   local state = { winograd = lowered.winograd, values = {}, memory = {}, known = {}, params = {},
     constants = {}, ops = {}, packable = {}, packed = {}, numbers = {}, asked = {},
     sizes = sizes }
@@ -601,10 +611,11 @@ end
 
 --- Runs the pass on a module. options.unsupported: "error", or "keep" what has no compute;
 -- options.layout: "plain", or "NCHWc" for blocks of channels in memory where convolutions gain;
--- options.winograd: "on" or "off", of convolutions of blocks.
+-- options.winograd: "on" or "off", of convolutions of blocks; options.symbolic: "on", or "off":
+-- types with symbolic dims are refused.
 return function(mod, options)
   local lowered = { names = {}, by_hash = {}, functions = {},
-    winograd = options.winograd == "on", keep = options.unsupported == "keep" }
+    winograd = options.winograd == "on", symbolic = options.symbolic == "on" }
   local changed = {}
   for name in pairs(mod) do lowered.names[name] = true end
   for name, fn in pairs(mod) do

@@ -7,6 +7,7 @@
 require "perilune.core".internal()
 
 local LANES, REGISTERS = 16, 32
+local OPEN_ROWS, OPEN_COLUMNS = 48, 64 -- of extents that are not known
 local MOST_ROWS, MOST_COLUMNS, MOST_COLUMNS_OF_ROW = 16, 64, 128
 
 local tile = {}
@@ -38,13 +39,12 @@ end
 --- Whether sums of the dtype are vectors. Those of halves are computed one by one, and rounded.
 function tile.is_vector(dtype) return dtype ~= "float16" and dtype ~= "bfloat16" end
 
---- Divisors of both extents: rows, columns. `scalar`: sums are no vectors.
+--- Divisors of both extents, where these are known: rows, columns. `scalar`: sums are no vectors.
 function tile.of(rows, columns, scalar)
   local best, best_rows, best_columns = -1, 1, 1
   if scalar then return tile.divisor(rows, 2), tile.divisor(columns, 8) end
-  if type(rows) ~= "number" or type(columns) ~= "number" then
-    return tile.divisor(rows, 8), tile.divisor(columns, 32)
-  end
+  if type(rows) ~= "number" then rows = OPEN_ROWS end
+  if type(columns) ~= "number" then columns = OPEN_COLUMNS end
   local most = rows == 1 and MOST_COLUMNS_OF_ROW or MOST_COLUMNS
   for c = 1, math.min(columns, most) do
     if columns % c == 0 then

@@ -8,7 +8,9 @@ local build = {
   description = "Writes the PrimFuncs of a program as C (OUT.c, OUT.h) or compiles them (OUT.so, "
     .. "OUT.o). FILE is TVMScript (NAME.tir, NAME.tvmscript, NAME.py), a Lua script that "
     .. "returns a module or PrimFunc, or a model (NAME.onnx, NAME.relay), which is optimised, "
-    .. "fused and lowered first; its constants are written to OUT.bin.",
+    .. "fused and lowered first; its constants are written to OUT.bin. Dims of a model that are "
+    .. "no numbers stay open, unless --dim or --shape says their sizes: the function then reads "
+    .. "them from the shapes of its inputs.",
 }
 
 function build.arguments(parser)
