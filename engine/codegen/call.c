@@ -402,10 +402,24 @@ static void refuse_call(pln_cw *w, pln_ref ref) {
                pln_symbol_text(w->engine, name).data);
 }
 
+/* The memory of a function of the unit is measured before its arguments are
+ * written, which are not known where that is. */
+static void size_callee(pln_cw *w, pln_ref ref) {
+  const pln_node *n = &w->g->nodes[ref];
+  const pln_node *name = n->count ? &w->g->nodes[args_of(w, ref)[0]] : NULL;
+  const pln_c_callee *callee = NULL;
+  if (name && name->kind == PLN_STRING_IMM)
+    callee = pln_c_find_callee(w, pln_symbol_text(w->engine, name->data));
+  if (callee)
+    pln_c_size_callee(w, callee, ref);
+}
+
 static void push_arguments(pln_cw *w, pln_ref ref, const call_row *row) {
   const pln_node *n = &w->g->nodes[ref];
   const pln_ref *o = args_of(w, ref);
   bool is_extern = row->own == emit_extern;
+  if (is_extern)
+    size_callee(w, ref);
   if (row->own == emit_address_of) {
     if (n->count == 1 && w->g->nodes[o[0]].kind == PLN_BUFFER_LOAD)
       pln_c_push_access(w, o[0], 1);

@@ -194,11 +194,20 @@ static void add_dims(pln_cw *w, signature *s, uint32_t i, pln_ref buffer) {
       add_dim(w, s, refs_of(w, buffer)[1 + d], i, d);
 }
 
-static pln_c_value top_value(pln_cw *w, pln_ref expr) {
-  uint32_t floor = w->n_tasks;
-  pln_c_push_expr(w, expr);
-  pln_c_run_tasks(w, floor);
-  return pln_c_value_of(w, expr);
+/* The stride, an int64, as a value of its variable's dtype: vectors are made of
+ * it, whose elements have that. */
+static pln_c_value stride_as(pln_cw *w, pln_ref var, pln_c_value stride) {
+  pln_dtype dtype = pln_prim_dtype(w->g, var);
+  if (dtype == stride.dtype || !pln_c_is_int(dtype))
+    return stride;
+  if (stride.lo == stride.hi)
+    return pln_c_int_value(w, dtype, stride.lo);
+  pln_c_value own = pln_c_scalar(
+      w, dtype,
+      pln_c_cast_text(w, PLN_INT64, dtype, pln_c_text_at(w, &stride, 0)));
+  own.lo = stride.lo > own.lo ? stride.lo : own.lo;
+  own.hi = stride.hi < own.hi ? stride.hi : own.hi;
+  return own;
 }
 
 /* Strides that are variables are compact, offsets 0. */
@@ -214,7 +223,7 @@ static void add_strides(pln_cw *w, pln_ref buffer) {
       stride = pln_c_named(w, stride);
       if (stride.lo != stride.hi)
         pln_c_line(w, "(void)%s;", pln_c_text_at(w, &stride, 0).data);
-      pln_c_bind(w, var, stride);
+      pln_c_bind(w, var, stride_as(w, var, stride));
       uint32_t kept = pln_c_keep(w, stride);
       if (w->status == PLN_OK && stride.lo == stride.hi)
         pln_c_fail(w, pln_idmap_set(w->top_vars, w->g->nodes[var].data, kept));
@@ -222,7 +231,8 @@ static void add_strides(pln_cw *w, pln_ref buffer) {
     if (w->g->nodes[o[1 + d]].kind == PLN_ANY)
       break;
     if (d > 0)
-      stride = pln_c_offset(w, PLN_PRIM_MUL, stride, top_value(w, o[1 + d]));
+      stride =
+          pln_c_offset(w, PLN_PRIM_MUL, stride, pln_c_top_expr(w, o[1 + d]));
   }
   if (is_free_var(w, o[n->count - 1])) {
     pln_c_value zero = pln_c_int_value(w, PLN_INT64, 0);
@@ -245,7 +255,7 @@ static void check_dims(pln_cw *w, signature *s, uint32_t i, pln_ref buffer) {
     if (w->g->nodes[dim].kind == PLN_ANY)
       continue;
     uint32_t mark = w->n_log;
-    pln_c_value value = top_value(w, dim);
+    pln_c_value value = pln_c_top_expr(w, dim);
     pln_c_line(w, "if (args[%u].shape[%u] != %s)", i, d,
                pln_c_arg(w, pln_c_text_at(w, &value, 0)));
     pln_c_line(w, "  return %u;", PLN_C_SHAPE + 16 * i + (d & 15));
@@ -305,12 +315,15 @@ static void write_function(pln_cw *w, signature *s) {
             s->params.size ? s->params.data : "void");
   w->depth = 1;
   pln_c_raw(w, "%.*s", (int)w->dims.size, w->dims.size ? w->dims.data : "");
-  if (w->n_sizes > 0) {
+  if (w->n_sizes > 0 || w->has_sized) {
     pln_c_line(w, "size_t pl_end = %llu;",
                (unsigned long long)w->workspace_bytes);
-    pln_c_raw(w, "%.*s", (int)w->sizes.size, w->sizes.data);
+    pln_c_raw(w, "%.*s", (int)w->sizes.size,
+              w->sizes.size ? w->sizes.data : "");
     pln_c_line(w, "(void)pl_end;");
   }
+  if (w->has_sized)
+    pln_c_line(w, "const size_t pl_callees = pl_end;");
   if (w->status == PLN_OK)
     pln_c_fail(w, pln_buffer_add(w->out, w->body.data, w->body.size));
   pln_c_line(w, "return %d;", PLN_C_OK);
@@ -333,6 +346,11 @@ static void write_size(pln_cw *w, const signature *s) {
     }
   pln_c_raw(w, "%.*s", (int)w->dims.size, w->dims.size ? w->dims.data : "");
   pln_c_raw(w, "%.*s", (int)w->sizes.size, w->sizes.size ? w->sizes.data : "");
+  if (w->has_sized) {
+    pln_c_line(w, "size_t pl_most = 0;");
+    pln_c_raw(w, "%.*s", (int)w->callee_sizes.size, w->callee_sizes.data);
+    pln_c_line(w, "pl_end += (pl_most + 63) / 64 * 64;");
+  }
   pln_c_line(w, "return pl_end;");
   pln_c_raw(w, "}\n\n");
 }
@@ -391,12 +409,12 @@ static void reset(pln_cw *w, signature *s) {
   for (size_t i = 0; i < PLN_COUNT(parts); i++)
     pln_buffer_init(parts[i], w->engine);
   w->body.size = 0;
-  w->sizes.size = w->dims.size = 0;
+  w->sizes.size = w->dims.size = w->callee_sizes.size = 0;
   w->n_temps = w->n_labels = w->n_asserts = w->n_regions = 0;
   w->n_sizes = w->n_iters = w->n_log = w->n_tasks = 0;
   w->n_values = w->n_memories = 0;
   w->stack_bytes = w->workspace_bytes = 0;
-  w->uses_workspace = w->at_top = w->has_callees = false;
+  w->uses_workspace = w->at_top = w->has_callees = w->has_sized = false;
   w->n_dims = 0;
   w->region.outer = NULL;
   w->stmt = PLN_NONE;
@@ -430,6 +448,8 @@ static bool write_variant(pln_cw *w, bool scalar, signature *s) {
   reserve_names(w);
   w->restricts = pln_attrs_int(w->engine, w->g->nodes[w->g->root].attrs,
                                "tir.noalias", 1) != 0;
+  w->keeps_asserts = pln_attrs_int(w->engine, w->g->nodes[w->g->root].attrs,
+                                   "keep_asserts", 0) != 0;
   w->uses_vectors |= vectors;
   if (vectors)
     pln_c_fail(w, pln_buffer_text(&w->functions, "#ifdef PL_VECTORS\n\n"));

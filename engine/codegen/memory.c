@@ -45,27 +45,38 @@ void pln_c_set_top_var(pln_cw *w, pln_ref ref) {
     pln_c_fail(w, pln_idmap_set(w->top_vars, var, value));
 }
 
-/* The product of the extents as text, computed in `sizes`. */
-static const char *top_count(pln_cw *w, pln_ref ref) {
-  const pln_node *n = &w->g->nodes[ref];
-  pln_buffer *out = w->out;
-  uint32_t depth = w->depth, mark = w->n_log;
-  pln_c_value count = pln_c_int_value(w, PLN_INT64, 1);
+pln_c_top pln_c_begin_top(pln_cw *w) {
+  pln_c_top top = {w->out, w->depth, w->n_log};
   w->out = &w->sizes;
   w->depth = 1;
   w->at_top = true;
-  for (uint32_t i = 1; i < n->count && w->status == PLN_OK; i++) {
-    uint32_t floor = w->n_tasks;
-    pln_c_push_expr(w, refs_of(w, ref)[i]);
-    pln_c_run_tasks(w, floor);
-    count = pln_c_offset(w, PLN_PRIM_MUL, count,
-                         pln_c_value_of(w, refs_of(w, ref)[i]));
-  }
-  const char *text = pln_c_name(w, "int64_t", pln_c_text_at(w, &count, 0)).data;
-  pln_c_forget(w, mark);
+  return top;
+}
+
+void pln_c_end_top(pln_cw *w, pln_c_top top) {
+  pln_c_forget(w, top.mark);
   w->at_top = false;
-  w->out = out;
-  w->depth = depth;
+  w->out = top.out;
+  w->depth = top.depth;
+}
+
+pln_c_value pln_c_top_expr(pln_cw *w, pln_ref expr) {
+  uint32_t floor = w->n_tasks;
+  pln_c_push_expr(w, expr);
+  pln_c_run_tasks(w, floor);
+  return pln_c_value_of(w, expr);
+}
+
+/* The product of the extents as text, computed in `sizes`. */
+static const char *top_count(pln_cw *w, pln_ref ref) {
+  const pln_node *n = &w->g->nodes[ref];
+  pln_c_top top = pln_c_begin_top(w);
+  pln_c_value count = pln_c_int_value(w, PLN_INT64, 1);
+  for (uint32_t i = 1; i < n->count && w->status == PLN_OK; i++)
+    count = pln_c_offset(w, PLN_PRIM_MUL, count,
+                         pln_c_top_expr(w, refs_of(w, ref)[i]));
+  const char *text = pln_c_name(w, "int64_t", pln_c_text_at(w, &count, 0)).data;
+  pln_c_end_top(w, top);
   return text;
 }
 

@@ -235,7 +235,7 @@ static void visit_stmt(pln_cw *w, pln_ref ref) {
   case PLN_LET_STMT:
   case PLN_EVALUATE: push_header(w, ref, 1, o); break;
   case PLN_ASSERT_STMT:
-    if (w->options->asserts)
+    if (w->options->asserts || w->keeps_asserts)
       push_header(w, ref, 1, o);
     else
       pln_c_push_body(w, n->data);

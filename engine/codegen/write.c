@@ -77,6 +77,7 @@ static void init_writer(pln_cw *w) {
   pln_buffer_init(&w->declarations, w->engine);
   pln_buffer_init(&w->body, w->engine);
   pln_buffer_init(&w->sizes, w->engine);
+  pln_buffer_init(&w->callee_sizes, w->engine);
   pln_buffer_init(&w->dims, w->engine);
   pln_buffer_init(&w->region.body, w->engine);
 }
@@ -88,6 +89,7 @@ static void free_writer(pln_cw *w) {
   pln_buffer_free(&w->declarations);
   pln_buffer_free(&w->body);
   pln_buffer_free(&w->sizes);
+  pln_buffer_free(&w->callee_sizes);
   pln_buffer_free(&w->dims);
   pln_buffer_free(&w->region.body);
   pln_mem_free(e, w->callees,

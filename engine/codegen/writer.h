@@ -134,11 +134,18 @@ typedef struct pln_c_region {
   uint64_t base;         /* where that of all threads begins */
 } pln_c_region;
 
+/* What was written before statements at the top of the function. */
+typedef struct pln_c_top {
+  pln_buffer *out;
+  uint32_t depth, mark;
+} pln_c_top;
+
 /* A function of the unit that is written, for its callers. */
 typedef struct pln_c_callee {
   bool written;
-  bool is_fixed; /* its memory is known, and its parameters are all it takes */
+  bool is_sized; /* its memory depends on its arguments */
   bool uses_workspace;
+  uint32_t n_dims; /* what it takes behind its parameters */
   uint64_t workspace_bytes;
 } pln_c_callee;
 
@@ -192,15 +199,18 @@ typedef struct pln_cw {
   const pln_c_condition *condition; /* the innermost one */
   bool spills; /* loads become variables: a call may write what they read */
   bool uses_workspace, restricts;
+  bool keeps_asserts; /* its assertions are checked without the option too */
   bool at_top; /* sizes of the workspace: variables of lets are expanded */
   pln_c_iter iters[PLN_C_MOST_THREAD_LOOPS];
   uint32_t n_iters;
   uint64_t stack_bytes, workspace_bytes;
   bool has_callees;
-  uint64_t callee_base; /* where the workspace of called functions begins */
-  uint32_t n_dims;      /* parameters for variables of shapes */
-  pln_buffer dims;      /* statements that declare variables of shapes */
-  pln_buffer sizes;     /* statements that compute sizes of the workspace */
+  uint64_t callee_base;    /* where the workspace of called functions begins */
+  bool has_sized;          /* some of them have memory that is not constant */
+  pln_buffer callee_sizes; /* statements that compute the most that they take */
+  uint32_t n_dims;         /* parameters for variables of shapes */
+  pln_buffer dims;         /* statements that declare variables of shapes */
+  pln_buffer sizes;        /* statements that compute sizes of the workspace */
   uint32_t n_sizes;
   pln_c_region region;
   pln_ref stmt;
@@ -352,6 +362,11 @@ void pln_c_transpose_task(pln_cw *w, pln_c_task task);
 /* Forgets what its header computed, from `mark` on. */
 void pln_c_allocate(pln_cw *w, pln_ref ref, uint32_t mark);
 void pln_c_allocate_const(pln_cw *w, pln_ref ref);
+/* Begins statements that compute sizes of the workspace, at the top of the
+ * function; ends them. */
+pln_c_top pln_c_begin_top(pln_cw *w);
+void pln_c_end_top(pln_cw *w, pln_c_top top);
+pln_c_value pln_c_top_expr(pln_cw *w, pln_ref expr);
 /* A variable where sizes of the workspace are computed. */
 void pln_c_visit_top_var(pln_cw *w, pln_ref ref);
 void pln_c_set_top_var(pln_cw *w, pln_ref ref);
@@ -384,6 +399,8 @@ void pln_c_free_analysis(pln_cw *w);
 void pln_c_note_callee(pln_cw *w);
 /* The function of the unit that has this name and is written; NULL: none. */
 const pln_c_callee *pln_c_find_callee(const pln_cw *w, pln_slice name);
+/* Before the arguments of its call are written: the size of its memory. */
+void pln_c_size_callee(pln_cw *w, const pln_c_callee *callee, pln_ref call);
 /* Calls it with these arguments, and leaves the caller if it fails. */
 void pln_c_call_callee(pln_cw *w, const pln_c_callee *callee, uint32_t n_args,
                        const char *args);

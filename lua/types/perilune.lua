@@ -3473,6 +3473,14 @@ function pl.topi.split(x, indices_or_sections, axis) end
 ---@param slice_mode? "end"|"size"
 ---@return perilune.te.Tensor
 function pl.topi.strided_slice(x, begin, last, strides, axes, slice_mode) end
+--- A slice whose result has a known shape. What is an expression in `begin` is limited to the axis.
+---@param x perilune.te.Tensor
+---@param begin (integer|perilune.Node)[]
+---@param strides? integer[]
+---@param axes? integer[]
+---@param out_shape (integer|perilune.Node)[]
+---@return perilune.te.Tensor
+function pl.topi.dynamic_strided_slice(x, begin, strides, axes, out_shape) end
 ---@param x perilune.te.Tensor
 ---@param reps integer[]
 ---@return perilune.te.Tensor
@@ -3590,6 +3598,13 @@ function pl.topi.nn.shrink(x, bias, lambd) end
 ---@param name? string
 ---@return perilune.te.Tensor
 function pl.topi.nn.pad(x, pad_before, pad_after, pad_value, name) end
+--- Borders whose widths are expressions, in a result of a known shape.
+---@param x perilune.te.Tensor
+---@param pad_before (integer|perilune.Node)[]
+---@param pad_value? number|perilune.Node
+---@param out_shape (integer|perilune.Node)[]
+---@return perilune.te.Tensor
+function pl.topi.nn.dynamic_pad(x, pad_before, pad_value, out_shape) end
 ---@param x perilune.te.Tensor
 ---@param pad_before integer[]
 ---@param pad_after? integer[]
@@ -5108,7 +5123,9 @@ function Built:model() end
 
 --- PrimFuncs as C: a module whose functions are called. The compiler runs at the first call. A
 --- module with a main function of Relay code is a model: its operators become loops (FuseOps,
---- LowerTE), built.main(inputs) gives its outputs, save writes its constants to NAME.bin.
+--- LowerTE), built.main(inputs) gives its outputs, save writes its constants to NAME.bin. Dims of
+--- its inputs may be symbols, or not known: it is built once for all sizes, which are read from the
+--- inputs at each call. A size that depends on data is refused.
 ---@param program perilune.Module|perilune.Node
 ---@param options? perilune.BuildOptions
 ---@return perilune.Built

@@ -2,10 +2,11 @@
 -- within 1e-4 (1e-2 where results are 16-bit floats), and why LowerTE leaves out the others, by how
 -- many models each reason stops.
 --
---     PERILUNE_BUILD=build lua5.4 spec/bench/exports.lua [--lower] FOLDER [NAME]
+--     PERILUNE_BUILD=build lua5.4 spec/bench/exports.lua [--lower] [--symbolic] FOLDER [NAME]
 --
 -- FOLDER has NAME/model.onnx, NAME picks by a part of the name. Symbolic dims get small sizes
--- (`sizes`, else 1). --lower stops before the C compiler: what has no compute is shown alone.
+-- (`sizes`, else 1); with --symbolic they stay, and what is built once is run with several
+-- (`several`). --lower stops before the C compiler: what has no compute is shown alone.
 
 local build = os.getenv "PERILUNE_BUILD" or "build"
 package.path = "lua/?.lua;lua/?/init.lua;./?.lua;" .. package.path
@@ -13,12 +14,24 @@ package.cpath = build .. "/lua/?.so;" .. package.cpath
 
 local pl = require "perilune"
 
-local only_lower = arg[1] == "--lower"
-if only_lower then table.remove(arg, 1) end
+local function option(name)
+  return arg[1] == name and table.remove(arg, 1) ~= nil
+end
+
+local only_lower, symbolic = option "--lower", option "--symbolic"
 local folder, part = assert(arg[1], "a folder of models is expected"), arg[2] or ""
 
 local sizes = { batch = 1, seq = 6, enc = 8, past = 8, total = 14, height = 64, width = 64,
   samples = 1600, time = 32 }
+
+local several = {
+  { batch = 1, seq = 5, enc = 7, past = 9, total = 14, height = 64, width = 32, samples = 1600,
+    time = 32 },
+  { batch = 3, seq = 1, enc = 4, past = 3, total = 4, height = 32, width = 96, samples = 3700,
+    time = 17 },
+  { batch = 2, seq = 12, enc = 9, past = 1, total = 13, height = 48, width = 80, samples = 2011,
+    time = 50 },
+}
 
 local function names_in(path)
   local names = {}
@@ -30,11 +43,12 @@ local function names_in(path)
 end
 
 -- The model with a size for each dim.
-local function fixed(mod)
+local function fixed(mod, own)
+  own = own or sizes
   for _, param in ipairs(mod.functions.main.params) do
     local shape = param.type.shape
     for i, dim in ipairs(shape or {}) do
-      if math.type(dim) ~= "integer" then shape[i] = sizes[tostring(dim)] or 1 end
+      if math.type(dim) ~= "integer" then shape[i] = own[dim] or own.batch end
     end
     if shape then mod = assert(mod:fix_shape(param.name, shape)) end
   end
@@ -86,9 +100,8 @@ local function left(mod)
 end
 
 -- nil where the results agree, else what differs.
-local function difference(mod)
+local function difference(mod, built)
   local args = arguments(mod)
-  local built = pl.build(mod)
   local expected = table.pack(pl.eval(mod, table.unpack(args)))
   for i, result in ipairs(built.main(table.unpack(args))) do
     local most = expected[i].dtype:find "float16" and 1e-2 or 1e-4
@@ -101,8 +114,19 @@ end
 
 local count, good, needs = 0, 0, {}
 
+-- The same with the sizes of `several`, of what is built once.
+local function differences(mod)
+  local model = require "perilune.codegen.model".with_named_dims(mod)
+  local built = pl.build(pl.pipelines.default(model))
+  for i, own in ipairs(several) do
+    local how = difference(fixed(mod, own), built)
+    if how then return ("sizes %d: %s"):format(i, how) end
+  end
+end
+
 local function examine(name)
   local mod = assert(pl.onnx.load(("%s/%s/model.onnx"):format(folder, name)))
+  if symbolic then return differences(mod) end
   mod = pl.pipelines.default(fixed(mod))
   local reasons = left(mod)
   for reason in pairs(reasons) do
@@ -110,7 +134,7 @@ local function examine(name)
     table.insert(needs[reason], name)
   end
   if next(reasons) then return next(reasons) end
-  if not only_lower then return difference(mod) end
+  if not only_lower then return difference(mod, pl.build(mod)) end
 end
 
 for _, name in ipairs(names_in(folder)) do

@@ -40,6 +40,42 @@ int main(void) {
 }
 ]]
 
+-- Calls the model with two sizes, and with shapes that contradict each other.
+local sizes_program = [[
+#include "bert.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+static _Alignas(64) unsigned char weights[1 << 20];
+static int64_t ids[64], mask[64], types[64], bytes[1];
+static float states[64 * 32], pooled[8 * 32];
+
+static int run(int64_t n, int64_t s, int64_t masked) {
+  const int64_t row[] = {n, s}, other[] = {n, masked};
+  const int64_t out[] = {n, s, 32}, last[] = {n, 32};
+  perilune_argument args[] = {{ids, row}, {mask, other}, {types, row},
+                              {weights, bytes}, {states, out}, {pooled, last}};
+  void *workspace =
+      aligned_alloc(64, tvmgen_default___tvm_main___call_workspace(args) + 64);
+  int status = tvmgen_default___tvm_main___call(args, workspace);
+  free(workspace);
+  return status;
+}
+
+int main(void) {
+  FILE *file = fopen("bert.bin", "rb");
+  bytes[0] = file ? (int64_t)fread(weights, 1, sizeof weights, file) : 0;
+  for (int i = 0; i < 64; i++)
+    ids[i] = i % 7, mask[i] = 1;
+  if (run(1, 8, 8) != 0)
+    return 1;
+  float before = states[5 * 32];
+  if (run(2, 8, 8) != 0 || states[5 * 32] != before)
+    return 2;
+  return run(2, 8, 7) == 0x1000 + 16 + 1 ? 0 : 3;
+}
+]]
+
 local function model(folder)
   local path = folder .. "/bert.onnx"
   assert(assert(zoo.build("bert", values)):save(path))
@@ -74,10 +110,22 @@ describe("perilune build of a model", function()
     end
   end)
 
+  it("leaves sizes to the caller", function()
+    local status, _, err = command.run(folder, ("build %s -o %s/bert.c -o %s/bert.h"):format(
+      model(folder), folder, folder))
+    assert.equal(0, status, err)
+    command.write(folder .. "/sizes.c", sizes_program)
+    assert(os.execute(("cd %s && ${CC:-cc} -O1 -Wall -Wextra -Werror -o sizes sizes.c bert.c -lm"
+      .. " && ./sizes"):format(folder)))
+  end)
+
   it("says which shapes it does not know", function()
-    local status, _, err = command.run(folder, ("build %s -o %s/x.c"):format(model(folder), folder))
+    command.write(folder .. "/any.relay", '#[version = "0.0.5"]\n'
+      .. "def @main(%x: Tensor[*, float32]) { exp(%x) }\n")
+    local status, _, err = command.run(folder, ("build %s/any.relay -o %s/x.c"):format(folder,
+      folder))
     assert.equal(1, status)
-    assert.matches("the shape of the input 'input_ids' is Tensor[(", err, 1, true)
-    assert.matches("give --dim NAME=SIZE", err, 1, true)
+    assert.matches("the shape of the input 'x' is Tensor[*, float32]", err, 1, true)
+    assert.matches("give --shape x=SIZES", err, 1, true)
   end)
 end)

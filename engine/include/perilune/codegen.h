@@ -15,7 +15,8 @@ extern "C" {
 typedef struct pln_c_options {
   uint32_t vector_bytes; /* of vector variables: 16, 32 or 64; 0: 32 */
   uint32_t threads;      /* that parallel loops may use; 0 and 1: serial */
-  bool asserts;          /* check AssertStmt, divisors and sizes */
+  bool asserts;          /* check AssertStmt, divisors and sizes; AssertStmt is
+                          * checked anyway with the attribute keep_asserts */
   uint32_t stack_bytes;  /* of arrays in a function; 0: 65,536 */
 } pln_c_options;
 

@@ -4,6 +4,10 @@
 -- `weights` are the bytes of all constants, each at a multiple of 64. What is computed in between
 -- lies in one arena, which is planned by lifetimes: a value gets the smallest free part that it
 -- fits.
+--
+-- Sizes may be symbolic (model_sizes.lua): the entry reads them from the shapes of the inputs. What
+-- has a symbolic size lies in slots behind the rest of the arena, one after the other; values that
+-- are not needed at the same time share a slot, which is as long as the longest of them.
 
 local core = require "perilune.core"
 core.internal()
@@ -11,8 +15,10 @@ core.internal()
 local argument = require "perilune.argument"
 local decision = require "perilune.topi.decision"
 local ir = require "perilune.ir"
+local model_sizes = require "perilune.codegen.model_sizes"
 local operand = require "perilune.tir.operand"
 local pass = require "perilune.pass"
+local symbolic_dim = require "perilune.topi.symbolic_dim"
 local tir = require "perilune.tir"
 
 local model = {}
@@ -55,37 +61,112 @@ local function calls_loops(fn)
   return false
 end
 
---- The module with calls of fused functions: what LowerTE is given for a model.
-function model.fused(mod)
+-- A type whose unknown dims have names that no symbol of the function has.
+local function named_type(type_, name, taken)
+  local dims = {}
+  for i, dim in ipairs(type_.shape) do
+    dims[i] = dim
+    if dim == "?" then
+      local new = ("%s_%d"):format(name, i - 1)
+      while taken[new] do new = new .. "_" end
+      taken[new], dims[i] = true, new
+    end
+  end
+  return ir.type(("Tensor[(%s), %s]"):format(table.concat(dims, ", "), type_.dtype))
+end
+
+local function symbols_of(fn)
+  local taken = {}
+  for _, param in ipairs(fn.params) do
+    for _, dim in ipairs(param.type.kind == "tensor" and param.type.shape or {}) do
+      if dim ~= "?" then symbolic_dim.symbols(symbolic_dim.parse(dim), taken) end
+    end
+  end
+  return taken
+end
+
+--- The module whose inputs have a symbol for each dim that is not known.
+function model.with_named_dims(mod)
+  local main = mod.functions.main
+  if not main or main.kind ~= "Function" then return mod end
+  local params, changed, any, taken = {}, {}, false, symbols_of(main)
+  for i, param in ipairs(main.params) do
+    local type_ = param.type
+    params[i] = param
+    if type_.kind == "tensor" and type_.shape and table.concat(type_.shape, ","):find("?", 1, true)
+    then
+      local name = (param.name or ""):gsub("%W", "_")
+      params[i] = ir.Var(param.name or ("input" .. i),
+        named_type(type_, name:find "^%a" and name or "input" .. i, taken))
+      changed[param], any = params[i], true
+    end
+  end
+  if not any then return mod end
+  local fn = ir.Function(params, require "perilune.ir.vars".bind(main.body, changed),
+    { attrs = main.attrs })
+  return pass.sequential { "InferType" } (mod:with { main = fn })
+end
+
+-- Shapes of all that is computed, before functions become loops: { shape, of what }.
+local function shapes_in(mod)
+  local list, seen = {}, {}
+  local function add(type_, what)
+    for _, part in ipairs(type_.kind == "tuple" and type_.parts or { type_ }) do
+      if part.kind == "tuple" then
+        add(part, what)
+      elseif part.kind == "tensor" and part.shape and symbolic_dim.is_symbolic(part) then
+        local key = table.concat(part.shape, ",")
+        if not seen[key] then list[#list + 1] = { part.shape, what } end
+        seen[key] = true
+      end
+    end
+  end
+  for node in mod.functions.main:nodes() do
+    if node.kind == "Call" and node.type then
+      add(node.type, node.op and ("a result of '%s'"):format(node.op.name) or "a result")
+    end
+  end
+  return list
+end
+
+-- Calls of fused functions of a module whose unknown dims have names.
+local function fused_of(mod)
   local folded = pass.sequential { "qnn.CanonicalizeOps", "InferType",
     'FoldConstant{fold="all"}' } (mod)
   folded = folded:with { main = with_own_results(folded.functions.main) }
   return pass.sequential { "InferType", "FuseOps" } (folded)
 end
 
--- The module with calls of PrimFuncs only.
+--- The module with calls of fused functions: what LowerTE is given for a model.
+function model.fused(mod) return fused_of(model.with_named_dims(mod)) end
+
+-- The module with calls of PrimFuncs only, and shapes_in it.
 local function lowered(mod, options)
-  if calls_loops(mod.functions.main) then return mod end
+  if calls_loops(mod.functions.main) then return mod, shapes_in(mod) end
   local fused = model.fused(mod)
   if options.schedules then fused = decision.annotate(fused, options.schedules) end
-  return pass.sequential { ('LowerTE{layout="NCHWc",winograd="%s"}'):format(
-    options.winograd == false and "off" or "on") } (fused)
+  local lower_te = ('LowerTE{layout="NCHWc",symbolic="on",winograd="%s"}'):format(
+    options.winograd == false and "off" or "on")
+  return pass.sequential { lower_te } (fused), shapes_in(fused)
 end
 
 -- --------------------------------------------------------------------- plan
 
-local function bytes_of(type_)
+local function check_type(type_)
   if type_.kind ~= "tensor" or not type_.shape then
     refuse("a value of type %s", tostring(type_))
   end
-  local count = 1
   for _, dim in ipairs(type_.shape) do
-    if math.type(dim) ~= "integer" then
+    if dim == "?" then
       refuse("the shape of %s is not known: give the sizes of its dimensions", tostring(type_))
     end
-    count = count * dim
   end
-  return count * (math.max(8, operand.bits(type_.dtype)) // 8)
+end
+
+-- The bytes of a value: a number, or an expression of model_sizes.lua.
+local function bytes_of(plan, type_)
+  check_type(type_)
+  return plan.sizes:bytes(type_, ALIGNMENT)
 end
 
 -- Buffers of the results of a call: one, or a list.
@@ -95,7 +176,7 @@ local function new_buffers(plan, type_, at)
     for i, part in ipairs(type_.parts) do list[i] = new_buffers(plan, part, at) end
     return list
   end
-  local buffer = { kind = "buffer", type = type_, bytes = aligned(bytes_of(type_)), first = at,
+  local buffer = { kind = "buffer", type = type_, bytes = bytes_of(plan, type_), first = at,
     last = at }
   plan.buffers[#plan.buffers + 1] = buffer
   return buffer
@@ -151,14 +232,19 @@ local function value_of(plan, node)
   return fields
 end
 
-local function read(fn)
+local function read(fn, shapes, equal)
   local plan = { values = {}, buffers = {}, calls = {}, weights = {}, weight_bytes = 0,
     inputs = {} }
   for i, param in ipairs(fn.params) do
-    bytes_of(param.type)
+    check_type(param.type)
     plan.inputs[i] = { kind = "input", index = i, type = param.type, name = param.name }
     plan.values[param] = plan.inputs[i]
   end
+  plan.sizes = model_sizes(plan.inputs, equal)
+  for _, input in ipairs(plan.inputs) do
+    plan.sizes:add_shape(input.type.shape, ("input '%s'"):format(input.name or input.index))
+  end
+  for _, row in ipairs(shapes) do plan.sizes:add_shape(row[1], row[2]) end
   for node in fn:nodes() do
     if plan.values[node] == nil then plan.values[node] = value_of(plan, node) end
   end
@@ -202,7 +288,44 @@ local function give(free, offset, bytes)
   end
 end
 
--- A place for each buffer but the outputs; the size of the arena.
+-- A slot for a buffer of a symbolic size: a free one of the same size, one that is as long, or any
+-- one, which becomes longer.
+local function take_slot(plan, free, bytes)
+  local best, most
+  for i, slot in ipairs(free) do
+    local own = slot.sizes[bytes.key]
+    local score = own and (own.factor == bytes.factor and 4 or own.factor > bytes.factor and 3 or 2)
+      or 1
+    if not most or score > most then best, most = i, score end
+  end
+  local slot = best and table.remove(free, best)
+  if not slot then
+    slot = { sizes = {}, keys = {} }
+    plan.slots[#plan.slots + 1] = slot
+  end
+  local own = slot.sizes[bytes.key]
+  if not own then slot.keys[#slot.keys + 1] = bytes.key end
+  if not own or own.factor < bytes.factor then slot.sizes[bytes.key] = bytes end
+  return slot
+end
+
+-- A slot for each buffer of a symbolic size but the outputs.
+local function place_symbolic(plan)
+  local free, ends = {}, {}
+  plan.slots = {}
+  for at, call in ipairs(plan.calls) do
+    for _, buffer in ipairs(call.results) do
+      if not buffer.output and type(buffer.bytes) == "table" then
+        buffer.slot = take_slot(plan, free, buffer.bytes)
+        ends[buffer.last] = ends[buffer.last] or {}
+        table.insert(ends[buffer.last], buffer.slot)
+      end
+    end
+    for _, slot in ipairs(ends[at] or {}) do free[#free + 1] = slot end
+  end
+end
+
+-- A place for each buffer of a constant size but the outputs; the size of the arena.
 local function place_buffers(plan)
   local free, size, ends = {}, 0, {}
   local function extend(bytes)
@@ -217,7 +340,7 @@ local function place_buffers(plan)
   end
   for at, call in ipairs(plan.calls) do
     for _, buffer in ipairs(call.results) do
-      if not buffer.output then
+      if not buffer.output and type(buffer.bytes) == "number" then
         buffer.offset = take(free, buffer.bytes) or extend(buffer.bytes)
         ends[buffer.last] = ends[buffer.last] or {}
         table.insert(ends[buffer.last], buffer)
@@ -231,12 +354,13 @@ end
 -- ----------------------------------------------------------------- function
 
 local function offset_in(buffer, offset)
-  return tir.address_of(tir.BufferLoad(buffer, { operand.const(offset, "int64") }))
+  if type(offset) == "number" then offset = operand.const(offset, "int64") end
+  return tir.address_of(tir.BufferLoad(buffer, { offset }))
 end
 
 local function flat_bytes(bytes, name, data)
-  return tir.decl_buffer({ operand.const(math.max(bytes, 1), "int64") }, "uint8", name,
-    data and { data = data })
+  if type(bytes) == "number" then bytes = operand.const(math.max(bytes, 1), "int64") end
+  return tir.decl_buffer({ bytes }, "uint8", name, data and { data = data })
 end
 
 local function buffer_name(name, prefix, i)
@@ -244,29 +368,80 @@ local function buffer_name(name, prefix, i)
   return clean:find "^%a" and clean or prefix .. i
 end
 
+-- How many parameters of a PrimFunc are no buffers.
+local function scalars_of(fn)
+  local n = 0
+  for _, param in ipairs(fn.params) do
+    if param.dtype == "int32" then n = n + 1 end
+  end
+  return n
+end
+
+-- The sizes that a call passes behind its buffers.
+local function add_sizes(plan, args, fn)
+  local texts = fn.attrs and fn.attrs.symbolic_dims
+  local scalars = texts and scalars_of(fn) or 0
+  for i, text in ipairs(texts or {}) do
+    local value = plan.sizes:dim(text).value
+    args[#args + 1] = i <= scalars and tir.Cast("int32", value) or value
+  end
+end
+
 -- The statement that runs all calls.
-local function body_of(plan, params)
+local function body_of(plan, params, functions)
   local stmts = {}
   local function pointer(value)
     if value.kind == "input" then return params.inputs[value.index].data end
     if value.kind == "weight" then return offset_in(params.weights, value.offset) end
     if value.output then return params.outputs[value.output].data end
-    return offset_in(params.arena, value.offset)
+    return offset_in(params.arena, value.slot and value.slot.var or value.offset)
   end
   for i, call in ipairs(plan.calls) do
     local args = { call.name }
     for _, value in ipairs(call.args) do args[#args + 1] = pointer(value) end
     for _, value in ipairs(call.results) do args[#args + 1] = pointer(value) end
+    add_sizes(plan, args, functions[call.name])
     stmts[i] = tir.Evaluate(tir.call_extern("int32", table.unpack(args)))
   end
   if #stmts == 0 then stmts[1] = tir.Evaluate(0) end
   return #stmts > 1 and tir.SeqStmt(stmts) or stmts[1]
 end
 
-local function main_function(plan)
+-- The bytes of a slot.
+local function slot_bytes(slot)
+  local bytes
+  for _, key in ipairs(slot.keys) do
+    local own = slot.sizes[key].value
+    bytes = bytes and tir.max(bytes, own) or own
+  end
+  return bytes
+end
+
+-- Variables for the places of slots; the bytes of the arena.
+local function name_slots(plan)
+  local at = operand.const(plan.arena_bytes, "int64")
+  for i, slot in ipairs(plan.slots) do
+    slot.var, slot.place = tir.Var("at" .. i, "int64"), at
+    at = slot.var + slot_bytes(slot)
+  end
+  return #plan.slots > 0 and at or plan.arena_bytes
+end
+
+local function around_body(plan, arena, bytes, body)
+  if type(bytes) ~= "number" or bytes > 0 then
+    local extent = type(bytes) == "number" and operand.const(bytes, "int64") or bytes
+    body = tir.Allocate(arena, "uint8", { extent }, true, body)
+  end
+  for i = #plan.slots, 1, -1 do
+    body = tir.LetStmt(plan.slots[i].var, plan.slots[i].place, body)
+  end
+  return plan.sizes:around(body)
+end
+
+local function main_function(plan, functions)
   local params, list = { inputs = {}, outputs = {} }, {}
   for i, input in ipairs(plan.inputs) do
-    params.inputs[i] = tir.decl_buffer(input.type.shape, input.type.dtype,
+    params.inputs[i] = tir.decl_buffer(plan.sizes:shape(input.type.shape), input.type.dtype,
       buffer_name(input.name, "input", i))
     list[#list + 1] = params.inputs[i]
   end
@@ -275,17 +450,17 @@ local function main_function(plan)
     list[#list + 1] = params.weights
   end
   for i, output in ipairs(plan.outputs) do
-    params.outputs[i] = tir.decl_buffer(output.type.shape, output.type.dtype, "output" .. i)
+    params.outputs[i] = tir.decl_buffer(plan.sizes:shape(output.type.shape), output.type.dtype,
+      "output" .. i)
     list[#list + 1] = params.outputs[i]
   end
   local arena = tir.Var("arena", tir.PointerType("uint8"))
-  params.arena = flat_bytes(plan.arena_bytes, "arena", arena)
-  local body = body_of(plan, params)
-  if plan.arena_bytes > 0 then
-    body = tir.Allocate(arena, "uint8", { operand.const(plan.arena_bytes, "int64") }, true, body)
-  end
-  return tir.PrimFunc(list, body, nil, nil, { global_symbol = model.entry,
-    ["tir.noalias"] = true })
+  local bytes = name_slots(plan)
+  params.arena = flat_bytes(bytes, "arena", arena)
+  local body = body_of(plan, params, functions)
+  local attrs = { global_symbol = model.entry, ["tir.noalias"] = true }
+  if plan.is_symbolic then attrs.keep_asserts = 1 end
+  return tir.PrimFunc(list, around_body(plan, arena, bytes, body), nil, nil, attrs)
 end
 
 -- ---------------------------------------------------------------------- API
@@ -296,13 +471,38 @@ function model.is_model(mod)
   return main ~= nil and main.kind == "Function"
 end
 
+-- Pairs of dims that functions take for equal.
+local function equal_sizes(mod)
+  local list = {}
+  for _, fn in pairs(mod) do
+    local checks = fn.attrs and fn.attrs.size_checks or {}
+    for i = 1, #checks, 2 do
+      list[#list + 1] = { symbolic_dim.parse(math.tointeger(checks[i]) or checks[i]),
+        symbolic_dim.parse(math.tointeger(checks[i + 1]) or checks[i + 1]) }
+    end
+  end
+  return list
+end
+
+-- What has to hold of the sizes that a function is called with.
+local function add_checks(plan, fn)
+  local checks = fn.attrs and fn.attrs.size_checks or {}
+  for i = 1, #checks, 2 do plan.sizes:add_equal(checks[i], checks[i + 1]) end
+  for _, text in ipairs(fn.attrs and fn.attrs.symbolic_dims or {}) do
+    plan.sizes:add_shape({ text }, "a size")
+  end
+end
+
 --- What is built of a module: { names, functions (the last one runs the model), inputs, outputs
 -- (types), weights (bytes), arena_bytes }. options.winograd: false leaves convolutions as they are;
 -- options.schedules: what is decided for kernels, in place of what the module has.
 function model.plan(mod, options)
-  mod = lowered(mod, options or {})
-  local plan = read(mod.functions.main)
+  local shapes
+  mod, shapes = lowered(mod, options or {})
+  local plan = read(mod.functions.main, shapes, equal_sizes(mod))
+  plan.is_symbolic = #plan.sizes.order > 0
   plan.arena_bytes = place_buffers(plan)
+  place_symbolic(plan)
   local names, functions, seen = {}, {}, {}
   for _, call in ipairs(plan.calls) do
     local fn = mod.functions[call.name]
@@ -310,9 +510,11 @@ function model.plan(mod, options)
     if not seen[call.name] then
       seen[call.name] = true
       names[#names + 1], functions[#functions + 1] = call.name, fn
+      add_checks(plan, fn)
     end
   end
-  names[#names + 1], functions[#functions + 1] = model.entry, main_function(plan)
+  names[#names + 1] = model.entry
+  functions[#functions + 1] = main_function(plan, mod.functions)
   plan.names, plan.functions = names, functions
   plan.weights = table.concat(plan.weights)
   return plan
@@ -323,19 +525,33 @@ function model.weights(plan)
   return core.tensor_bytes(plan.weights, { #plan.weights }, "uint8")
 end
 
+local function as_tensor(value, dtype)
+  if ir.kind_of(value) == "Tensor" then return value end
+  return core.tensor(value, dtype)
+end
+
 --- Arguments of the entry for these inputs: with weights and room for the outputs.
 function model.arguments(plan, inputs)
   if #inputs ~= #plan.inputs then
     argument.fail(("main: %d arguments expected, got %d"):format(#plan.inputs, #inputs))
   end
   local args = table.move(inputs, 1, #inputs, 1, {})
+  local values = {}
+  if plan.is_symbolic then
+    local shapes = {}
+    for i, input in ipairs(plan.inputs) do
+      args[i] = as_tensor(args[i], input.type.dtype)
+      shapes[i] = args[i].shape
+    end
+    values = plan.sizes:bind(shapes)
+  end
   if plan.weight_bytes > 0 then
     plan.weight_tensor = plan.weight_tensor or model.weights(plan)
     args[#args + 1] = plan.weight_tensor
   end
   for _, output in ipairs(plan.outputs) do
     args[#args + 1] = core.tensor_splat(operand.dtype(output.type.dtype) == "bool" and false or 0,
-      output.type.shape, output.type.dtype)
+      plan.sizes:evaluated(output.type.shape, values), output.type.dtype)
   end
   return args
 end

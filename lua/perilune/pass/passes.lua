@@ -86,10 +86,14 @@ core.register(pass.spec({
     { name = "layout", default = "plain", choices = { "plain", "NCHWc" },
       doc = "NCHWc: results of convolutions are blocks of channels in memory." },
     { name = "winograd", default = "on", choices = { "on", "off" },
-      doc = "on: convolutions of blocks by 3 x 3 weights may be transformed." } },
+      doc = "on: convolutions of blocks by 3 x 3 weights may be transformed." },
+    { name = "symbolic", default = "off", choices = { "on", "off" },
+      doc = "on: symbolic dims become variables of PrimFuncs, which pl.build calls; the evaluator "
+        .. "does not." } },
   run = function(mod, ctx)
     return require "perilune.topi.lower_te"(mod, { unsupported = ctx:option "unsupported",
-      layout = ctx:option "layout", winograd = ctx:option "winograd" })
+      layout = ctx:option "layout", winograd = ctx:option "winograd",
+      symbolic = ctx:option "symbolic" })
   end,
 }))
 

@@ -16,8 +16,8 @@ local topi = {}
 local function joined(a, b, where)
   if a == 1 then return b end
   if b == 1 or a == b then return a end
-  if type(a) == "number" and type(b) == "number" then
-    argument.fail(("%s: extents %d and %d do not broadcast"):format(where, a, b))
+  if not dims.agree(a, b) then
+    argument.fail(("%s: extents %s and %s do not broadcast"):format(where, a, b))
   end
   return type(a) == "number" and a or b
 end

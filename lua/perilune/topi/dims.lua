@@ -127,8 +127,61 @@ function dims.unflatten(at, shape)
   return index
 end
 
+-- The symbolic sizes (sizes.lua) of what is computed; nil: none.
+local sizes
+
+--- Calls f with symbolic sizes: shapes become those of types, and extents that are taken for equal
+-- are noted.
+function dims.with_sizes(own, f, ...)
+  local outer = sizes
+  sizes = own
+  local results = table.pack(pcall(f, ...))
+  sizes = outer
+  if not results[1] then error(results[2], 0) end
+  return table.unpack(results, 2, results.n)
+end
+
+--- Whether two extents are the same number or expression.
+function dims.equal(a, b)
+  a, b = dims.value(a), dims.value(b)
+  if type(a) == "number" or type(b) == "number" then return a == b end
+  return a == b or core.node_equal(a, b, false)
+end
+
+--- Whether two extents are equal in what is computed. Of symbolic sizes that is checked where the
+-- model is called.
+function dims.agree(a, b)
+  if type(a) == "number" and type(b) == "number" then return a == b end
+  return not sizes or sizes:agree(a, b)
+end
+
+--- Whether two extents, which may be symbolic, are the same for all that is known.
+function dims.may_equal(a, b)
+  if dims.equal(a, b) then return true end
+  return sizes ~= nil and sizes:may_equal(a, b)
+end
+
+--- The integer that an extent is a multiple of another one by; nil: it is none.
+function dims.multiple(extent, of)
+  if type(extent) == "number" and type(of) == "number" then
+    return of > 0 and extent % of == 0 and extent // of or nil
+  end
+  local x, y = dims.samples(extent), dims.samples(of)
+  local factor = x and y and y[1] > 0 and x[1] % y[1] == 0 and x[1] // y[1]
+  if not factor or not dims.may_equal(extent, of * factor) then return nil end
+  return dims.agree(extent, of * factor) and factor or nil
+end
+
+--- The numbers of an extent for some sizes, to compare extents with; nil: not known.
+function dims.samples(extent) return sizes and sizes:values(extent) end
+
 --- te.compute of a function of the list of indices.
 function dims.compute(shape, f, name, tag, attrs)
+  if sizes then
+    local own = {}
+    for i, dim in ipairs(shape) do own[i] = sizes:canonical(dim) end
+    shape = own
+  end
   local result = operation.compute(shape, function(...) return f { ... } end, name,
     { tag = tag, attrs = attrs })
   return result
@@ -136,6 +189,13 @@ end
 
 --- The value, of a dtype, as an expression.
 function dims.const(value, dtype) return operand.const(value, dtype) end
+
+--- A size, which may be an expression, as a number of a dtype.
+function dims.size(value, dtype)
+  value = dims.value(value)
+  if type(value) == "number" then return operand.const(value, dtype) end
+  return operand.cast(dtype, value)
+end
 
 --- A number of a dtype that an expression may have been given as.
 function dims.expr(value, dtype)

@@ -63,6 +63,8 @@ end
 
 local function extent_of(axis) return dims.value(axis.dom[1].extent) end
 
+local function is_open(axis) return type(extent_of(axis)) ~= "number" end
+
 -- ---------------------------------------------------------------- loop nests
 
 local function fuse_outer(stage, axes)
@@ -97,6 +99,7 @@ end
 -- An innermost loop of a schedule that vectors can be made of: its length, or 1.
 local function vector_factor(extent, s)
   if scalar[s] then return 1 end
+  if type(extent) ~= "number" then return LANES end
   local factor = divisor(extent, LANES)
   if factor >= 4 or factor == extent then return factor end
   return 1
@@ -108,6 +111,11 @@ local function map_loops(stage)
   local axes = stage.op.axis
   local n = #axes
   if n == 0 then return nil end
+  if is_open(axes[n]) and not scalar[stage.schedule] then
+    local _, inner = stage:split(axes[n], LANES)
+    stage:vectorize(inner)
+    return fuse_outer(stage, table.move(axes, 1, n - 1, 1, {}))
+  end
   local factor = vector_factor(extent_of(axes[n]), stage.schedule)
   if factor > 1 then
     local outer, inner = stage:split(axes[n], factor)
@@ -139,8 +147,7 @@ end
 local function same_shape(a, b)
   if #a.axis ~= #b.axis then return false end
   for i, axis in ipairs(a.axis) do
-    local x, y = extent_of(axis), extent_of(b.axis[i])
-    if type(x) ~= "number" or x ~= y then return false end
+    if not dims.equal(extent_of(axis), extent_of(b.axis[i])) then return false end
   end
   return true
 end
@@ -148,14 +155,18 @@ end
 -- The columns of a panel of packed weights; nil: they are not packed.
 local function panel_of(op) return op.attrs and op.attrs.panel end
 
+-- Loops over symbolic extents that are split stay loops of their own: LoopPartition cuts them in
+-- whole tiles, without conditions, and the rest.
+--
 -- Loops of the result by tiles: rows of axis `row`, columns of the last axis. All tiles of some
 -- columns are made in a row, so that their operand stays in the cache. The columns of a tile are
 -- those of one panel of packed weights. The loop in which tiles are made.
 local function tile_result(stage, row, panel)
   local axes = stage.op.axis
   local n = #axes
+  local open_rows, open_columns = is_open(axes[row]), is_open(axes[n])
   local columns_of_all = extent_of(axes[n])
-  if panel and columns_of_all % panel == 0 then columns_of_all = panel end
+  if panel and not open_columns and columns_of_all % panel == 0 then columns_of_all = panel end
   local rows, columns = tile.of(extent_of(axes[row]), columns_of_all, scalar[stage.schedule])
   if not scalar[stage.schedule] then
     rows, columns = decided_tile(stage.schedule, rows, columns,
@@ -167,14 +178,17 @@ local function tile_result(stage, row, panel)
   for i = 1, n - 1 do
     if i ~= row then order[#order + 1] = axes[i] end
   end
+  local outer = table.move(order, 1, #order, 1, {})
+  if not open_columns then outer[#outer + 1] = column_outer end
+  if not open_rows and not open_columns then outer[#outer + 1] = row_outer end
   order[#order + 1] = column_outer
   order[#order + 1] = row_outer
-  local outer = table.move(order, 1, #order, 1, {})
   order[#order + 1] = row_inner
   order[#order + 1] = column_inner
   stage:reorder(table.unpack(order))
   if columns > 1 and not scalar[stage.schedule] then stage:vectorize(column_inner) end
-  return fuse_outer(stage, outer)
+  local parallel = fuse_outer(stage, outer)
+  return (open_rows or open_columns) and row_outer or parallel
 end
 
 -- Sums of a tile: rows unrolled, columns as vectors, reductions around.
@@ -191,7 +205,7 @@ local function tile_sums(stage, row)
   stage:reorder(table.unpack(first))
   if scalar[stage.schedule] then return end
   stage:unroll(axes[row])
-  if type(extent_of(axes[#axes])) == "number" then stage:vectorize(axes[#axes]) end
+  stage:vectorize(axes[#axes])
 end
 
 local function row_of(op, kind)
@@ -218,10 +232,10 @@ end
 local function reduces_rows(op, out)
   if #op.axis == 0 or #op.axis ~= #out.axis or #op.reduce_axis ~= 1 then return false end
   for i = 1, #op.axis - 1 do
-    if extent_of(op.axis[i]) ~= extent_of(out.axis[i]) then return false end
+    if not dims.equal(extent_of(op.axis[i]), extent_of(out.axis[i])) then return false end
   end
   return extent_of(op.axis[#op.axis]) == 1
-    and extent_of(op.reduce_axis[1]) == extent_of(out.axis[#out.axis])
+    and dims.equal(extent_of(op.reduce_axis[1]), extent_of(out.axis[#out.axis]))
 end
 
 -- ---------------------------------------------------------------- schedules
@@ -316,9 +330,11 @@ local function has_pixels_of(op, out)
   if same_shape(op, out) then return true end
   if #out.axis ~= 4 then return false end
   for i, axis in ipairs { 1, false, 3, 4 } do
-    if axis and extent_of(op.axis[axis]) ~= extent_of(out.axis[i]) then return false end
+    if axis and not dims.equal(extent_of(op.axis[axis]), extent_of(out.axis[i])) then
+      return false
+    end
   end
-  return extent_of(op.axis[2]) * extent_of(op.axis[5]) == extent_of(out.axis[2])
+  return dims.equal(extent_of(op.axis[2]) * extent_of(op.axis[5]), extent_of(out.axis[2]))
 end
 
 -- Whether tiles of the product are of use: it has rows, and its last axis is as the result's.
@@ -375,8 +391,10 @@ local function sum_blocks(sums, kind)
   sums:reorder(table.unpack(order))
   local unrolled = unrolls_window(sums.schedule, kind, reduced)
   for i, axis in ipairs(reduced) do
-    local is_window = not is_product or i == 2 or i == 3
-    if unrolled and is_window and extent_of(axis) <= 3 then sums:unroll(axis) end
+    local is_window, extent = not is_product or i == 2 or i == 3, extent_of(axis)
+    if unrolled and is_window and type(extent) == "number" and extent <= 3 then
+      sums:unroll(axis)
+    end
   end
   sums:unroll(axes[4])
   if is_product then sums:unroll(axes[2]) end

@@ -12,15 +12,30 @@ local image = {}
 
 local function float(x) return operand.cast("float32", x) end
 
+-- The quotient of two extents. Of expressions it is a number where one is a multiple of the other.
+local function quotient(from, to)
+  if type(from) == "number" and type(to) == "number" then
+    return operand.const(from / to, "float32")
+  end
+  local factor = dims.multiple(to, from)
+  if factor then return operand.const(1 / factor, "float32") end
+  return dims.size(from, "float32") / dims.size(to, "float32")
+end
+
+-- The same of what lies between the first element and the last.
+local function inner_quotient(from, to)
+  if type(from) == "number" and type(to) == "number" then
+    return operand.const(to > 1 and (from - 1) / (to - 1) or 0.0, "float32")
+  end
+  return dims.size(from - 1, "float32") / tir.max(dims.size(to - 1, "float32"),
+    operand.const(1.0, "float32"))
+end
+
 -- The position in the image of an index of the result.
 local coordinates = {
-  half_pixel = function(at, from, to)
-    return (float(at) + 0.5) * operand.const(from / to, "float32") - 0.5
-  end,
-  align_corners = function(at, from, to)
-    return float(at) * operand.const(to > 1 and (from - 1) / (to - 1) or 0.0, "float32")
-  end,
-  asymmetric = function(at, from, to) return float(at) * operand.const(from / to, "float32") end,
+  half_pixel = function(at, from, to) return (float(at) + 0.5) * quotient(from, to) - 0.5 end,
+  align_corners = function(at, from, to) return float(at) * inner_quotient(from, to) end,
+  asymmetric = function(at, from, to) return float(at) * quotient(from, to) end,
 }
 
 local function limited(at, extent) return tir.max(tir.min(at, extent - 1), 0) end
@@ -37,7 +52,7 @@ local function nearest(x, index, plan)
   local own = { index[1], index[2] }
   for i = 3, #index do
     local at = plan.position(index[i], plan.from[i], plan.to[i])
-    own[i] = plan.from[i] == plan.to[i] and index[i]
+    own[i] = dims.equal(plan.from[i], plan.to[i]) and index[i]
       or limited(operand.cast("int32", plan.round(at)), plan.from[i])
   end
   return x[own]
@@ -46,7 +61,7 @@ end
 -- The weighted neighbours along axis i, then along those behind.
 local function linear(x, index, plan, i, own)
   if i > #index then return operand.cast("float32", x[own]) end
-  if plan.from[i] == plan.to[i] then
+  if dims.equal(plan.from[i], plan.to[i]) then
     own[i] = index[i]
     return linear(x, index, plan, i + 1, own)
   end
@@ -70,7 +85,7 @@ end
 -- The weighted four neighbours along axis i, then along those behind.
 local function cubic(x, index, plan, i, own)
   if i > #index then return operand.cast("float32", x[own]) end
-  if plan.from[i] == plan.to[i] then
+  if dims.equal(plan.from[i], plan.to[i]) then
     own[i] = index[i]
     return cubic(x, index, plan, i + 1, own)
   end

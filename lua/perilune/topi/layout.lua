@@ -90,7 +90,9 @@ local function kind_of(fn)
 end
 
 local function is_image(type_)
-  return type_.kind == "tensor" and type_.dtype == "float32" and type_.shape and #type_.shape == 4
+  local shape = type_.kind == "tensor" and type_.dtype == "float32" and type_.shape
+  return shape and #shape == 4 and math.type(shape[3]) == "integer"
+    and math.type(shape[4]) == "integer"
 end
 
 -- The values that something else than a primitive function uses; nil where control flow is.

@@ -15,6 +15,13 @@
 -- be rounded in other ways than those of the definition. args[i].decide(name, candidates) gives one
 -- of several texts, the first one unless the schedules of the module (perilune.topi.decision) say
 -- another one for the function; so does the second argument of generic.schedule.
+--
+-- Types may have symbolic dims: sizes.lua makes variables of them. A variable that is no dim of an
+-- operand or result is a parameter of the PrimFunc, behind its buffers. The attribute symbolic_dims
+-- has the dims that are passed behind the buffers: for those parameters, then for the variables of
+-- shapes in the order in which buffers name them; size_checks has pairs of dims that are equal
+-- where the loops are right. The evaluator does not run such functions: they are made with
+-- symbolic = "on" alone.
 
 local core = require "perilune.core"
 core.internal()
@@ -29,6 +36,8 @@ local lower = require "perilune.lower"
 local mutator = require "perilune.ir.mutator"
 local operand = require "perilune.tir.operand"
 local operation = require "perilune.te.operation"
+local new_sizes = require "perilune.topi.sizes"
+local symbolic_dim = require "perilune.topi.symbolic_dim"
 local topi_compute = require "perilune.topi.compute"
 
 -- Longer names are cut, and end in their hash.
@@ -51,8 +60,8 @@ local function check_tensor_type(type_)
   end
   local count = 1
   for _, dim in ipairs(type_.shape) do
-    if math.type(dim) ~= "integer" then refuse("the shape of %s is not known", tostring(type_)) end
-    count = count * dim
+    if dim == "?" then refuse("the shape of %s is not known", tostring(type_)) end
+    count = math.type(dim) == "integer" and count * dim or count
     if count > 0x7fffffff then refuse("%s has too many elements", tostring(type_)) end
   end
   return type_
@@ -73,6 +82,7 @@ local function placeholders(state, type_, block)
     return list, list
   end
   local shape = check_tensor_type(type_).shape
+  if state.sizes then shape = state.sizes:type(type_).shape end
   if block then shape = layout.shape(shape, block) end
   local tensor = operation.placeholder(shape, type_.dtype, "p" .. #state.params)
   state.params[#state.params + 1] = tensor
@@ -118,7 +128,9 @@ local function check_results(name, results, type_)
   for i, want in ipairs(types) do
     local shape = dims.of(dims.tensor(results[i], "LowerTE", "a result of " .. name))
     local same = results[i].dtype == want.dtype and #shape == #want.shape
-    for k, dim in ipairs(want.shape) do same = same and shape[k] == dim end
+    for k, dim in ipairs(want.shape) do
+      same = same and dims.agree(shape[k], dim)
+    end
     if not same then
       refuse("'%s': its compute gave %s, not %s", name, tostring(results[i]), tostring(want))
     end
@@ -136,7 +148,7 @@ local function has_open_shape(type_)
   for _, part in ipairs(type_.kind == "tuple" and type_.parts or { type_ }) do
     if not part.shape then return true end
     for _, dim in ipairs(part.shape) do
-      if math.type(dim) ~= "integer" then return true end
+      if dim == "?" then return true end
     end
   end
   return false
@@ -176,10 +188,15 @@ local function packed(state, param, axes, block)
   end)
 end
 
+-- The type with expressions as dims.
+local function typed(state, type_)
+  return type_ and state.sizes and state.sizes:type(type_) or type_
+end
+
 -- What is known of an argument. Whether a compute asks for the constant of a parameter is noted:
 -- only then do functions of other constants need loops of their own.
 local function argument_of(state, node)
-  local own = { type = node.type, winograd = state.winograd, decide = state.decide }
+  local own = { type = typed(state, node.type), winograd = state.winograd, decide = state.decide }
   if state.packable[node] then
     function own.pack(axes, block) return packed(state, node, axes, block) end
     function own.computed(shape, f) return computed(state, node, shape, f) end
@@ -227,7 +244,8 @@ local function lower_call(state, call)
   if not compute then refuse("operator '%s' has no compute", name) end
   check_type(call.type)
   local inputs, args = read_arguments(state, call)
-  local ok, results, reason = pcall(compute, call.attrs or {}, inputs, call.type, args)
+  local type_ = typed(state, call.type)
+  local ok, results, reason = pcall(compute, call.attrs or {}, inputs, type_, args)
   -- A message is a refusal; a stop, a diagnostic and the end of memory are not.
   if not ok and (type(results) ~= "string" or results == "not enough memory") then
     error(results, 0)
@@ -235,7 +253,7 @@ local function lower_call(state, call)
   if not ok then refuse("operator '%s': %s", name, results) end
   if results == nil then refuse("operator '%s' has no compute for %s", name, reason or "this") end
   if type(reason) == "function" then state.schedule = reason end
-  results = check_results(name, results, call.type)
+  results = check_results(name, results, type_)
   state.ops[#state.ops + 1] = name
   return call.type.kind == "tuple" and results or results[1]
 end
@@ -297,6 +315,35 @@ end
 -- Whether a stage reads a parameter: a shape, say, is known and not read.
 local function is_read(s, tensor) return s.core:find_tensor(tensor.buffer) ~= nil end
 
+-- Adds the variables that no operand or result has as an extent to the arguments; the texts of all
+-- that are passed.
+local function add_sizes(state, args)
+  local as_dims, seen, n = {}, {}, #args
+  for i = 1, n do
+    for _, dim in ipairs(args[i].shape) do
+      if dim.kind == "Var" and not seen[dim] then
+        seen[dim] = true
+        as_dims[#as_dims + 1] = dim
+      end
+    end
+  end
+  local passed = {}
+  for _, row in ipairs(state.sizes.rows) do
+    if not seen[row.var] then
+      args[#args + 1] = row.var
+      passed[#passed + 1] = row.text
+    end
+  end
+  return table.move(state.sizes:texts(as_dims), 1, #as_dims, #passed + 1, passed)
+end
+
+local function with_attrs(fn, added)
+  local attrs = {}
+  for key, value in pairs(fn.attrs or {}) do attrs[key] = value end
+  for key, value in pairs(added) do attrs[key] = value end
+  return fn:with { attrs = attrs }
+end
+
 -- The PrimFunc of that name, and its schedule.
 local function to_loops(state, outs, name)
   local make = schedule_of(state)
@@ -317,7 +364,12 @@ local function to_loops(state, outs, name)
     args[#args + 1] = row.tensor
   end
   table.move(outs, 1, #outs, #args + 1, args)
-  return lower(s, { args = args, name = name }).functions[name], s
+  local passed = state.sizes and add_sizes(state, args)
+  local fn = lower(s, { args = args, name = name }).functions[name]
+  if passed then
+    fn = with_attrs(fn, { symbolic_dims = passed, size_checks = state.sizes.checks })
+  end
+  return fn, s
 end
 
 -- What of each parameter is read: { whole = true }, or the fields of a tuple, from 0.
@@ -339,12 +391,24 @@ local function uses_of(state, fn, s)
   return uses
 end
 
+-- The symbolic sizes of a function; nil: it has none.
+local function sizes_of(fn, result)
+  local types = { result }
+  for _, param in ipairs(fn.params) do table.insert(types, #types, param.type) end
+  for _, type_ in ipairs(types) do
+    if symbolic_dim.is_symbolic(type_) then
+      local sizes = new_sizes()
+      sizes:declare(types)
+      return sizes
+    end
+  end
+  for node in fn:nodes() do
+    if node.type and symbolic_dim.is_symbolic(node.type) then return new_sizes() end
+  end
+end
+
 -- Tensor expressions of a Primitive function, and what is known of a call of it.
-local function expressions(fn, call, lowered)
-  local state = { winograd = lowered.winograd, values = {}, memory = {}, known = {}, params = {},
-    constants = {}, ops = {}, packable = {}, packed = {}, numbers = {}, asked = {},
-    decisions = {} }
-  state.decide = decision.decider(lowered.schedules[call.key], state.decisions)
+local function expressions_of(state, fn, call)
   for i, param in ipairs(fn.params) do
     state.numbers[param] = i
     state.memory[param], state.values[param] = placeholders(state, param.type, call.blocks[i])
@@ -357,7 +421,27 @@ local function expressions(fn, call, lowered)
   end
   local results = flatten(values[fn.body], {})
   if call.block then results = { layout.blocked(results[1], call.block) } end
-  return state, own_results(results)
+  return own_results(results)
+end
+
+-- The first type of a function that has symbolic dims.
+local function symbolic_type(fn, result)
+  for _, param in ipairs(fn.params) do
+    if symbolic_dim.is_symbolic(param.type) then return param.type end
+  end
+  return result
+end
+
+local function expressions(lowered, fn, call, result)
+  local sizes = sizes_of(fn, result)
+  if sizes and not lowered.symbolic and not has_open_shape(result) then
+    refuse("the shape of %s is not known", tostring(symbolic_type(fn, result)))
+  end
+  local state = { winograd = lowered.winograd, values = {}, memory = {}, known = {}, params = {},
+    constants = {}, ops = {}, packable = {}, packed = {}, numbers = {}, asked = {},
+    decisions = {}, sizes = sizes }
+  state.decide = decision.decider(lowered.schedules[call.key], state.decisions)
+  return state, dims.with_sizes(state.sizes, expressions_of, state, fn, call)
 end
 
 -- ---------------------------------------------------------------------- pass
@@ -447,12 +531,12 @@ local function lower_function(lowered, call, blocks)
   if row then return row end
   facts.key = decision.key(fn, facts.text)
   if lowered.only and lowered.only ~= true and lowered.only ~= facts.key then return nil end
-  local state, outs = expressions(fn, facts, lowered)
+  local state, outs = expressions(lowered, fn, facts, call.type)
   local name = unique(lowered, name_of(state))
   row = { fn = fn, facts = facts, asked = state.asked, name = name, constants = {} }
   local s
   state.constants = read_constants(state, outs)
-  lowered.functions[name], s = to_loops(state, outs, name)
+  lowered.functions[name], s = dims.with_sizes(state.sizes, to_loops, state, outs, name)
   row.constants, row.packed, row.uses = state.constants, state.packed, uses_of(state, fn, s)
   row.kernel = { name = name, key = facts.key, decisions = state.decisions, calls = 0,
     fn = lowered.functions[name] }
@@ -538,7 +622,8 @@ end
 
 --- Runs the pass on a module. options.unsupported: "error", or "keep" what has no compute;
 -- options.layout: "plain", or "NCHWc" for blocks of channels in memory where convolutions gain;
--- options.winograd: "on" or "off", of convolutions of blocks. options.schedules: what is decided
+-- options.winograd: "on" or "off", of convolutions of blocks; options.symbolic: "on", or "off":
+-- types with symbolic dims are refused. options.schedules: what is decided
 -- for functions (perilune.topi.decision), in place of what the module has. options.on_kernel { name
 -- =, key =, decisions =, fn = }: called for each function; at the end it has the number of its
 -- calls, too. options.only: the key of the one function that is lowered, or true; the calls stay as
@@ -546,7 +631,7 @@ end
 return function(mod, options)
   local lowered = { names = {}, by_hash = {}, functions = {}, on_kernel = options.on_kernel,
     only = options.only,
-    winograd = options.winograd == "on",
+    winograd = options.winograd == "on", symbolic = options.symbolic == "on",
     schedules = options.schedules or decision.parse(mod.attrs and mod.attrs.schedules or "") }
   local changed = {}
   for name in pairs(mod) do lowered.names[name] = true end

@@ -7,6 +7,7 @@
 require "perilune.core".internal()
 
 local LANES, REGISTERS = 16, 32
+local OPEN_ROWS, OPEN_COLUMNS = 48, 64 -- of extents that are not known
 local MOST_ROWS, MOST_COLUMNS, MOST_COLUMNS_OF_ROW = 16, 64, 128
 
 local tile = {}
@@ -83,21 +84,25 @@ local function each_tile(rows, columns, visit)
   end
 end
 
---- All tiles of divisors of both extents, with scores.
+-- What tiles divide of extents: symbolic ones have tiles of their own, and a rest.
+local function known(rows, columns)
+  return type(rows) == "number" and rows or OPEN_ROWS,
+    type(columns) == "number" and columns or OPEN_COLUMNS
+end
+
+--- All tiles of divisors of both extents, where these are known, with scores.
 function tile.all(rows, columns)
   local list = {}
-  if type(rows) ~= "number" or type(columns) ~= "number" then return list end
+  rows, columns = known(rows, columns)
   each_tile(rows, columns, function(r, c, now) list[#list + 1] = { r, c, score = now } end)
   return list
 end
 
---- Divisors of both extents: rows, columns. `scalar`: sums are no vectors.
+--- Divisors of both extents, where these are known: rows, columns. `scalar`: sums are no vectors.
 function tile.of(rows, columns, scalar)
   local best, best_rows, best_columns = -1, 1, 1
   if scalar then return tile.divisor(rows, 2), tile.divisor(columns, 8) end
-  if type(rows) ~= "number" or type(columns) ~= "number" then
-    return tile.divisor(rows, 8), tile.divisor(columns, 32)
-  end
+  rows, columns = known(rows, columns)
   each_tile(rows, columns, function(r, c, now)
     if now > best then best, best_rows, best_columns = now, r, c end
   end)
@@ -140,6 +145,7 @@ end
 --- All tiles of a convolution, with scores.
 function tile.all_of_pixels(pixels, blocks)
   local list = {}
+  if type(pixels) ~= "number" then pixels = 1 end
   for b = 1, math.min(blocks, MOST_BLOCKS) do
     for p = 1, math.min(pixels, MOST_PIXELS) do
       local divides = pixels % p == 0 and blocks % b == 0
@@ -154,6 +160,7 @@ end
 -- of one vector. Both divide their extents.
 function tile.of_pixels(pixels, blocks)
   local best, best_pixels, best_blocks = -1, 1, 1
+  if type(pixels) ~= "number" then return 1, tile.divisor(blocks, MOST_BLOCKS) end
   for _, one in ipairs(tile.all_of_pixels(pixels, blocks)) do
     if one.score > best then best, best_pixels, best_blocks = one.score, one[1], one[2] end
   end

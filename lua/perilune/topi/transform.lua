@@ -46,7 +46,9 @@ local function complete(shape, count, where)
   if missing then
     out[missing] = 1
     local rest = dims.product(out)
-    if type(rest) == "number" and rest ~= 0 and type(count) == "number" then
+    if rest == 1 then
+      out[missing] = count
+    elseif rest ~= 0 then
       out[missing] = count // rest
     end
   end
@@ -57,11 +59,59 @@ local function complete(shape, count, where)
   return out
 end
 
+-- Neighbouring axes of two shapes that have as many elements: { first, last, first, last }.
+local function regions(from, to)
+  local list, i, k = {}, 1, 1
+  while i <= #from or k <= #to do
+    local first, second = i, k
+    local a, b = from[i] or 1, to[k] or 1
+    i, k = i + 1, k + 1
+    while not dims.may_equal(a, b) and (i <= #from or k <= #to) do
+      local x, y = dims.samples(a), dims.samples(b)
+      local grows = i <= #from and (k > #to or not x or not y or x[3] < y[3])
+      if grows then
+        a, i = a * from[i], i + 1
+      else
+        b, k = b * to[k], k + 1
+      end
+    end
+    if not dims.agree(a, b) then argument.fail "topi.reshape: the numbers of elements differ" end
+    list[#list + 1] = { first, i - 1, second, k - 1 }
+  end
+  return list
+end
+
+-- The index in `from` of an index in `to`, where extents are expressions: axes that are not changed
+-- keep their own, and only what is between them is divided.
+local function reshaped_index(from, to)
+  local list = regions(from, to)
+  return function(index)
+    local own = {}
+    for _, at in ipairs(list) do
+      local part = table.move(to, at[3], at[4], 1, {})
+      local into = table.move(from, at[1], at[2], 1, {})
+      local flat = dims.flatten(table.move(index, at[3], at[4], 1, {}), part)
+      table.move(dims.unflatten(flat, into), 1, #into, at[1], own)
+    end
+    return own
+  end
+end
+
+local function is_open(shape)
+  for _, dim in ipairs(shape) do
+    if type(dim) ~= "number" then return true end
+  end
+  return false
+end
+
 --- The same elements in another shape; one extent may be -1.
 function topi.reshape(x, newshape)
   local shape = dims.of(dims.tensor(x, "topi.reshape"))
   dims.list(newshape, nil, "topi.reshape", "newshape")
   local out = complete(newshape, dims.product(shape), "topi.reshape")
+  if is_open(shape) or is_open(out) then
+    return moved(out, x, reshaped_index(shape, out), "T_reshape")
+  end
   local function is_empty(index) return #index > 0 and dims.product(out) == 0 end
   return moved(out, x, function(index)
     if is_empty(index) then return dims.unflatten(0, shape) end
@@ -118,6 +168,12 @@ function topi.concatenate(list, axis)
     ends[i] = total
   end
   local out = table.move(shapes[1], 1, #shapes[1], 1, {})
+  for i = 1, #out do
+    for _, shape in ipairs(shapes) do
+      if i ~= at and type(out[i]) ~= "number" then out[i] = shape[i] end
+      if i ~= at then dims.agree(out[i], shape[i]) end
+    end
+  end
   out[at] = total
   return dims.compute(out, function(index)
     local result
@@ -179,6 +235,47 @@ local function bounds(first, last, step, n)
   first, last = clamped(first), clamped(last)
   local distance = step > 0 and last - first or first - last
   return first, math.max(0, (distance + math.abs(step) - 1) // math.abs(step))
+end
+
+-- Where a slice of `count` elements of an axis of n begins: `first` is an integer, or an expression
+-- of what is known when it runs, which is limited so that no memory besides the tensor is read.
+local function open_start(first, n, step, count)
+  if type(first) ~= "number" then
+    first = operand.cast("int32", tir.Select(tir.lt(first, operand.const(0, first.dtype)),
+      first + dims.size(n, first.dtype), first))
+    return tir.max(tir.min(first, n - count), 0)
+  end
+  local least = step > 0 and 0 or -1
+  if type(n) == "number" then
+    first = first < 0 and first + n or first
+    return math.max(least, math.min(first, step > 0 and n or n - 1))
+  end
+  if first < 0 then return tir.max(n + first, least) end
+  return step > 0 and first or tir.min(first, n - 1)
+end
+
+--- A slice whose result has a known shape: it begins at `begin`, integers or expressions, and goes
+-- by steps along `axes`.
+function topi.dynamic_strided_slice(x, begin, strides, axes, out_shape)
+  local where = "topi.dynamic_strided_slice"
+  local shape, start, steps = dims.of(dims.tensor(x, where)), {}, {}
+  for i, first in ipairs(begin) do
+    local at = dims.axis(axes and axes[i] or i - 1, #shape, where) + 1
+    steps[at] = strides and strides[i] or 1
+    if type(first) ~= "number" and steps[at] ~= 1 then
+      argument.fail(where .. ": a step other than 1 from a place that is not constant")
+    end
+    if steps[at] == 0 then argument.fail(where .. ": a step of 0") end
+    start[at] = open_start(first, shape[at], steps[at], out_shape[at])
+  end
+  return moved(out_shape, x, function(index)
+    local own = table.move(index, 1, #index, 1, {})
+    for i, first in pairs(start) do
+      if steps[i] ~= 1 then own[i] = index[i] * steps[i] end
+      if first ~= 0 then own[i] = own[i] + first end
+    end
+    return own
+  end, "T_dynamic_strided_slice")
 end
 
 --- Elements from `begin` to before `last` by steps, along `axes` (the first ones). With

@@ -8,7 +8,9 @@ local build = {
   description = "Writes the PrimFuncs of a program as C (OUT.c, OUT.h) or compiles them (OUT.so, "
     .. "OUT.o). FILE is TVMScript (NAME.tir, NAME.tvmscript, NAME.py), a Lua script that "
     .. "returns a module or PrimFunc, or a model (NAME.onnx, NAME.relay), which is optimised, "
-    .. "fused and lowered first; its constants are written to OUT.bin.",
+    .. "fused and lowered first; its constants are written to OUT.bin. Dims of a model that are "
+    .. "no numbers stay open, unless --dim or --shape says their sizes: the function then reads "
+    .. "them from the shapes of its inputs.",
 }
 
 function build.arguments(parser)
@@ -39,26 +41,15 @@ local function from_script(path)
   return program
 end
 
--- The first parameter of the model that has no constant shape, or nil.
-local function open_parameter(model)
+-- Sizes may be symbols, ranks not.
+local function check_ranks(model, path)
   for _, param in ipairs(model.main.params) do
     local type = param.type
-    if type and type.kind == "tensor" then
-      if not type.rank then return param end
-      for _, dim in ipairs(type.shape) do
-        if math.type(dim) ~= "integer" then return param end
-      end
+    if type and type.kind == "tensor" and not type.rank then
+      stop.failure("%s: the shape of the input '%s' is %s; a model is built for inputs of a known "
+        .. "rank: give --shape %s=SIZES", path, param.name, tostring(type), param.name)
     end
   end
-end
-
--- Loops are made for constant shapes.
-local function check_shapes(model, path)
-  local param = open_parameter(model)
-  if not param then return end
-  stop.failure("%s: the shape of the input '%s' is %s; a model is built for constant shapes: "
-    .. "give --dim NAME=SIZE or --shape %s=SIZES", path, param.name, tostring(param.type),
-    param.name)
 end
 
 -- A model with the sizes that are given, optimised.
@@ -67,8 +58,8 @@ local function from_model(options)
   local fixed = shapes.parse(options)
   local model, diag = require "perilune.cli.load".model(options.file)
   if not model then error(diag, 0) end
-  model = shapes.fix(model, fixed)
-  check_shapes(model, options.file)
+  model = require "perilune.codegen.model".with_named_dims(shapes.fix(model, fixed))
+  check_ranks(model, options.file)
   if options.no_optimise then return model end
   return require "perilune".pipelines.default(model)
 end

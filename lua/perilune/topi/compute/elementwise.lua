@@ -5,6 +5,7 @@ core.internal()
 
 local activation = require "perilune.topi.nn.activation"
 local broadcast = require "perilune.topi.broadcast"
+local dims = require "perilune.topi.dims"
 local elementwise = require "perilune.topi.elementwise"
 local operand = require "perilune.tir.operand"
 
@@ -132,7 +133,7 @@ compute["nn.bias_add"] = function(attrs, inputs)
   local axis = (attrs.axis or 1) % rank
   local shape = {}
   for i = 1, rank - axis do shape[i] = 1 end
-  shape[1] = inputs[2].shape[1].value
+  shape[1] = dims.of(inputs[2])[1]
   return broadcast.add(inputs[1], require "perilune.topi.transform".reshape(inputs[2], shape))
 end
 
@@ -141,7 +142,7 @@ compute["nn.prelu"] = function(attrs, inputs)
   if attrs.axis ~= nil then
     local shape = {}
     for i = 1, x.ndim - attrs.axis % x.ndim do shape[i] = 1 end
-    shape[1] = slope.shape[1].value
+    shape[1] = dims.of(slope)[1]
     slope = require "perilune.topi.transform".reshape(slope, shape)
   end
   local zero = operand.const(0, x.dtype)
@@ -219,7 +220,7 @@ end
 local function fill(x, out_type)
   local index = {}
   for i = 1, x.ndim do index[i] = 0 end
-  return elementwise.cast(require "perilune.topi.dims".compute(out_type.shape, function()
+  return elementwise.cast(dims.compute(out_type.shape, function()
     return x[index]
   end, "T_full", "elemwise"), out_type.dtype)
 end
@@ -229,7 +230,7 @@ compute.arange = function(_, inputs, out_type)
   local function number(x, default)
     return x and fill(x, { shape = {}, dtype = out_type.dtype })[{}] or default
   end
-  return require "perilune.topi.dims".compute(out_type.shape, function(index)
+  return dims.compute(out_type.shape, function(index)
     local step = number(inputs[3], operand.const(1, out_type.dtype))
     return number(inputs[1], operand.const(0, out_type.dtype))
       + operand.cast(out_type.dtype, index[1]) * step

@@ -80,7 +80,7 @@ end
 -- -------------------------------------------------------------- convolutions
 
 local function by_channel(bias, rank)
-  local shape = { bias.shape[1].value }
+  local shape = { dims.of(bias)[1] }
   for i = 2, rank - 1 do shape[i] = 1 end
   return transform.reshape(bias, shape)
 end
@@ -104,7 +104,9 @@ local function packed_conv(x, weight, arg, groups, options, dtype)
   local variants = groups == 1 and arg.winograd
     and winograd.variants(x, kernel, options, before, after) or {}
   local variant = #variants > 0 and arg.decide("winograd", variants) or "off"
-  if variant ~= "off" then return winograd.conv2d(x, kernel, arg, options, before, after, variant) end
+  if variant ~= "off" then
+    return winograd.conv2d(x, kernel, arg, options, before, after, variant)
+  end
   if groups == 1 then
     return first(conv.conv2d_packed(x, arg.pack(axes, block or 8), options), 2, kernel[1])
   end
@@ -378,7 +380,8 @@ end
 -- ONNX: factors given as such are not the quotient of the extents; those are left out.
 local function whole_factors(inputs, out_type)
   for i, dim in ipairs(dims.of(inputs[1])) do
-    if out_type.shape[i] % dim ~= 0 or (i <= 2 and out_type.shape[i] ~= dim) then return false end
+    local factor = dims.multiple(out_type.shape[i], dim)
+    if not factor or i <= 2 and factor ~= 1 then return false end
   end
   return #out_type.shape >= 3
 end
@@ -397,10 +400,21 @@ compute["nn.upsampling"] = function(attrs, inputs, out_type)
     mode, "floor")
 end
 
+-- Whether the factors are the quotients of the extents: they are whole, or extents are given.
+local function has_quotients(attrs, inputs, out_type)
+  local given = inputs[4] and (attrs.keep_aspect_ratio_policy or "stretch") == "stretch"
+  if not given then return whole_factors(inputs, out_type) end
+  local shape = dims.of(inputs[1])
+  for i = 1, 2 do
+    if not dims.may_equal(shape[i], out_type.shape[i]) then return false end
+  end
+  return #shape >= 3
+end
+
 compute["image.resize"] = function(attrs, inputs, out_type)
   local method, mode = methods[attrs.mode or "nearest"],
     attrs.coordinate_transformation_mode or "half_pixel"
-  if not method or not whole_factors(inputs, out_type) or holds(attrs.antialias)
+  if not method or not has_quotients(attrs, inputs, out_type) or holds(attrs.antialias)
     or method == "cubic" and holds(attrs.exclude_outside)
     or (mode ~= "half_pixel" and mode ~= "asymmetric" and mode ~= "align_corners") then
     return nil, "this mode, or a factor that is not whole"

@@ -4,8 +4,8 @@ local core = require "perilune.core"
 core.internal()
 
 local broadcast = require "perilune.topi.broadcast"
+local dims = require "perilune.topi.dims"
 local elementwise = require "perilune.topi.elementwise"
-local operand = require "perilune.tir.operand"
 local reduction = require "perilune.topi.reduction"
 
 local compute = {}
@@ -48,7 +48,7 @@ local function define(name, reducer, prepare, finish)
 end
 
 local function count(x, axes, dtype)
-  return operand.const(reduction.reduced_count(x, axes), dtype)
+  return dims.size(reduction.reduced_count(x, axes), dtype)
 end
 
 local function square(x) return broadcast.multiply(x, x) end
@@ -71,7 +71,7 @@ compute.variance = function(attrs, inputs, out_type)
   local sum = reduction.sum(square(broadcast.subtract(x, inputs[2])), axes,
     out_type.rank == x.ndim)
   local n = reduction.reduced_count(x, axes) - (attrs.unbiased == 1 and 1 or 0)
-  return broadcast.divide(sum, operand.const(n, x.dtype))
+  return broadcast.divide(sum, dims.size(n, x.dtype))
 end
 
 -- log(sum(exp(x - max))) + max.

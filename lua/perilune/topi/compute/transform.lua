@@ -37,7 +37,7 @@ compute.shape_of = function(attrs, inputs, out_type)
   return dims.compute(out_type.shape, function(index)
     local value = operand.const(0, out_type.dtype)
     for i = out_type.shape[1], 1, -1 do
-      value = tir.Select(tir.eq(index[1], i - 1), operand.const(shape[first + i], out_type.dtype),
+      value = tir.Select(tir.eq(index[1], i - 1), dims.size(shape[first + i], out_type.dtype),
         value)
     end
     return value
@@ -79,7 +79,7 @@ compute.tile = function(attrs, inputs, out_type)
   if attrs.reps then return transform.tile(inputs[1], attrs.reps) end
   for i, dim in ipairs(out_type.shape) do
     local own = shape[i - #out_type.shape + #shape] or 1
-    reps[i] = own == 0 and 1 or dim // own
+    reps[i] = own == 0 and 1 or dims.equal(dim, own) and 1 or own == 1 and dim or dim // own
   end
   return transform.tile(inputs[1], reps)
 end
@@ -105,7 +105,48 @@ local function integers(attr, input, arg)
   return type(list) == "table" and list or { list }
 end
 
-compute.strided_slice = function(attrs, inputs, _, args)
+-- The places where a slice begins, which are constant or elements of an operand.
+local function begins(attrs, input, arg, count)
+  local list = integers(attrs.starts, input, arg)
+  if list or not input then return list end
+  list = {}
+  for i = 1, count do list[i] = input[{ i - 1 }] end
+  return list
+end
+
+-- A slice of axes of a symbolic extent, or with bounds that are not constant.
+local function open_slice(attrs, inputs, out_type, args)
+  local axes, reason = integers(attrs.axes, inputs[4], args[4])
+  local strides, other = integers(attrs.strides, inputs[5], args[5])
+  local count = dims.of(inputs[2] or inputs[1])[1]
+  if reason or other or inputs[2] and (inputs[2].ndim ~= 1 or type(count) ~= "number") then
+    return nil, "axes or steps that are not constant"
+  end
+  if axes and #axes == 0 then axes = nil end
+  if strides and #strides == 0 then strides = nil end
+  return transform.dynamic_strided_slice(inputs[1], begins(attrs, inputs[2], args[2], count),
+    strides, axes, out_type.shape)
+end
+
+-- Whether integers tell the slice.
+local function is_known_slice(attrs, inputs, args)
+  for i = 2, 5 do
+    if inputs[i] and not args[i].constant then return false end
+  end
+  local rank = inputs[1].ndim
+  local axes = integers(attrs.axes, inputs[4], args[4])
+  local starts = integers(attrs.starts, inputs[2], args[2]) or {}
+  for i = 1, #starts do
+    local axis = axes and axes[i] and axes[i] % rank or i - 1
+    if type(dims.of(inputs[1])[axis + 1]) ~= "number" then return false end
+  end
+  return true
+end
+
+compute.strided_slice = function(attrs, inputs, out_type, args)
+  if not is_known_slice(attrs, inputs, args) then
+    return open_slice(attrs, inputs, out_type, args)
+  end
   local names, values = { "starts", "ends", "axes", "strides" }, {}
   for i, name in ipairs(names) do
     local list, reason = integers(attrs[name], inputs[i + 1], args[i + 1])
@@ -153,7 +194,35 @@ local function has_negative(list)
   return false
 end
 
-compute["nn.pad"] = function(attrs, inputs, _, args)
+-- Widths that are elements of an operand: before each axis. nil and a reason.
+local function open_widths(inputs, args)
+  local rank, before = inputs[1].ndim, {}
+  local axes, reason = integers(nil, inputs[4], args[4])
+  local count = dims.of(inputs[2])[1]
+  if reason or inputs[2].ndim ~= 1 or type(count) ~= "number" then
+    return nil, reason or "widths of an unknown number"
+  end
+  for i = 1, rank do before[i] = 0 end
+  for i = 1, count // 2 do
+    before[axes and axes[i] % rank + 1 or i] = operand.cast("int32", inputs[2][{ i - 1 }])
+  end
+  return before
+end
+
+local function open_pad(attrs, inputs, out_type, args)
+  if (attrs.pad_mode or "constant") ~= "constant" then
+    return nil, "a border of widths that are not constant"
+  end
+  local before, reason = open_widths(inputs, args)
+  local value, other = pad_value(attrs, inputs, args)
+  if not before or other then return nil, reason or other end
+  return pad.dynamic_pad(inputs[1], before, value, out_type.shape)
+end
+
+compute["nn.pad"] = function(attrs, inputs, out_type, args)
+  if not attrs.pad_width and inputs[2] and not args[2].constant then
+    return open_pad(attrs, inputs, out_type, args)
+  end
   local before, after = widths(attrs, inputs, args)
   if not before then return nil, after end
   local mode = attrs.pad_mode or "constant"
@@ -167,7 +236,12 @@ compute["nn.pad"] = function(attrs, inputs, _, args)
   if mode == "edge" then return pad.edge_pad(inputs[1], before, after) end
   if mode ~= "reflect" then return nil, "mode " .. mode end
   for i, dim in ipairs(dims.of(inputs[1])) do
-    if before[i] >= dim or after[i] >= dim then return nil, "widths beyond the extent" end
+    if type(dim) ~= "number" and before[i] + after[i] > 0 then
+      return nil, "a mirrored axis whose extent is not known"
+    end
+    if type(dim) == "number" and (before[i] >= dim or after[i] >= dim) then
+      return nil, "widths beyond the extent"
+    end
   end
   return pad.mirror_pad(inputs[1], before, after, "REFLECT")
 end

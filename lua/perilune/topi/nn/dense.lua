@@ -13,8 +13,8 @@ local tir = require "perilune.tir"
 local nn = {}
 
 local function check_reduced(a, b, where)
-  if type(a) == "number" and type(b) == "number" and a ~= b then
-    argument.fail(("%s: %d columns are multiplied with %d rows"):format(where, a, b))
+  if not dims.agree(a, b) then
+    argument.fail(("%s: %s columns are multiplied with %s rows"):format(where, a, b))
   end
 end
 

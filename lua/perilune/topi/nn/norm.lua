@@ -22,8 +22,11 @@ end
 
 -- The mean over axes, which are kept.
 local function mean(x, axes)
-  return broadcast.multiply(reduction.sum(x, axes, true),
-    number(x, 1 / reduction.reduced_count(x, axes)))
+  local count = reduction.reduced_count(x, axes)
+  if type(count) ~= "number" then
+    return broadcast.divide(reduction.sum(x, axes, true), dims.size(count, x.dtype))
+  end
+  return broadcast.multiply(reduction.sum(x, axes, true), number(x, 1 / count))
 end
 
 local function square(x) return broadcast.multiply(x, x) end

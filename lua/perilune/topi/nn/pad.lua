@@ -58,6 +58,26 @@ function nn.pad(x, pad_before, pad_after, pad_value, name)
   end, name or "T_pad", "injective,pad")
 end
 
+--- Borders of a value whose widths are expressions, in a result of a known shape; elements are
+-- removed where a width is negative.
+function nn.dynamic_pad(x, pad_before, pad_value, out_shape)
+  local shape = dims.of(dims.tensor(x, "topi.nn.dynamic_pad"))
+  dims.list(pad_before, #shape, "topi.nn.dynamic_pad", "pad_before")
+  local value = dims.expr(pad_value or 0, x.dtype)
+  return dims.compute(out_shape, function(index)
+    local own, condition = {}, nil
+    for i, before in ipairs(pad_before) do
+      own[i] = index[i]
+      if before ~= 0 or not dims.equal(shape[i], out_shape[i]) then
+        own[i] = before == 0 and index[i] or index[i] - before
+        local inner = tir.logical_and(tir.ge(own[i], 0), tir.lt(own[i], shape[i]))
+        condition = condition and tir.logical_and(condition, inner) or inner
+      end
+    end
+    return condition and tir.if_then_else(condition, x[own], value) or x[own]
+  end, "T_dynamic_pad", "injective,pad")
+end
+
 -- A position mirrored at the ends: without the border element ("REFLECT") or with it.
 local function mirrored(at, extent, reflect)
   local first, last = reflect and 0 or -1, reflect and 2 * extent - 2 or 2 * extent - 1

@@ -29,7 +29,12 @@ local function padded(x, plan, value)
   for i = 1, plan.n do
     local reach = (plan.out[i + 2] - 1) * plan.strides[i] + plan.window[i]
     before[i + 2] = plan.before[i]
-    after[i + 2] = math.max(0, reach - plan.before[i] - shape[i + 2])
+    local more = reach - plan.before[i] - shape[i + 2]
+    -- Of extents that are not known as far as a window may reach.
+    if type(more) ~= "number" then
+      more = plan.after[i] + (plan.ceil_mode and plan.strides[i] - 1 or 0)
+    end
+    after[i + 2] = math.max(0, more)
     any = any or before[i + 2] > 0 or after[i + 2] > 0
   end
   return any and pad.pad(x, before, after, value, "pad_temp") or x
@@ -92,7 +97,8 @@ function nn.pool_nd(x, pool_type, options, where)
   local plan = { n = n, kernel = dims.list(options.kernel, n, where, "kernel"),
     strides = dims.list(options.strides or 1, n, where, "strides"),
     dilation = dims.list(options.dilation or 1, n, where, "dilation"),
-    count_include_pad = options.count_include_pad, window = {}, out = { shape[1], shape[2] } }
+    count_include_pad = options.count_include_pad,
+    ceil_mode = options.ceil_mode or options.out ~= nil, window = {}, out = { shape[1], shape[2] } }
   plan.before, plan.after = conv.split_padding(options.padding, n, where)
   for i = 1, n do
     plan.window[i] = (plan.kernel[i] - 1) * plan.dilation[i] + 1
@@ -130,7 +136,7 @@ function nn.global_pool(x, pool_type)
   end
   if pool_type == "max" then return reduction.max(x, axes, true) end
   return broadcast.divide(reduction.sum(x, axes, true),
-    operand.const(reduction.reduced_count(x, axes), x.dtype))
+    dims.size(reduction.reduced_count(x, axes), x.dtype))
 end
 
 return nn

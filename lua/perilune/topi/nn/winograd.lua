@@ -190,7 +190,9 @@ end
 -- best first. None of other convolutions. before, after: widths of its border.
 function winograd.variants(x, kernel, options, before, after)
   local _, block = layout.of(x)
-  if not (block and x.dtype == "float32" and kernel[3] == 3 and kernel[4] == 3
+  local shape = dims.of(x)
+  local is_sized = type(shape[3]) == "number" and type(shape[4]) == "number"
+  if not (block and is_sized and x.dtype == "float32" and kernel[3] == 3 and kernel[4] == 3
     and strides_of(options) and is_dense(options.dilation)
     and layout.block(kernel[1]) == block and kernel[2] >= block) then
     return {}
