@@ -91,7 +91,18 @@ for name in pairs(pl.passes) do
     end)
   end
 end
-for _, text in ipairs { "EtaExpand{expand_global_var=true,expand_constructor=true}",
+local dataflow = { ["tir.Simplify.propagate_knowns_to_prove_conditional"] = true,
+  ["tir.Simplify.propagate_knowns_to_simplify_expressions"] = true,
+  ["tir.RemoveNoOp.use_dataflow_analysis"] = true,
+  ["tir.ReduceBranchingThroughOvercompute.use_dataflow_analysis"] = true }
+for _, name in ipairs { "tir.Simplify", "tir.RemoveNoOp",
+  "tir.ReduceBranchingThroughOvercompute" } do
+  in_process(name .. ", data flow", function(mod)
+    return pl.with(pl.context { opt_level = 4, config = dataflow }, pl.pipeline(name), mod)
+  end)
+end
+for _, text in ipairs { "tir.CommonSubexprElimTIR{identify_equiv_terms=true}",
+  "EtaExpand{expand_global_var=true,expand_constructor=true}",
   "functions{SimplifyExpr,FoldConstant,DeadCodeElimination}",
   "fixpoint(4){SimplifyExpr,EliminateCommonSubexpr}" } do
   local pass = pl.pipeline(text)

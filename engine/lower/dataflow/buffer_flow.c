@@ -443,6 +443,11 @@ static pln_status visit(pln_flow *x, const flow_event *event) {
   }
 }
 
+static pln_status visit_event(pln_flow *x, uint32_t i) {
+  PLN_TRY(visit(x, &x->events[i]));
+  return x->status;
+}
+
 /* ---------------------------------------------------------------- the walks
  */
 
@@ -478,7 +483,7 @@ static pln_status walk(pln_flow *x, bool backward) {
   pln_flow_forget_all(x);
   PLN_TRY(pln_flow_push(x));
   for (uint32_t i = 0; i < x->n_events; i++)
-    PLN_TRY(visit(x, &x->events[backward ? x->n_events - 1 - i : i]));
+    PLN_TRY(visit_event(x, backward ? x->n_events - 1 - i : i));
   pln_flow_pop(x);
   return PLN_OK;
 }

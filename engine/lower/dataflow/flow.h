@@ -98,6 +98,7 @@ typedef struct pln_flow {
   const pln_graph *g;
   pln_analyzer *a;
   pln_buffer_flow *out;
+  pln_status status; /* of an import that failed: the analyzer forgets it */
   bool backward, removing;
   bool comparing; /* branches are compared: `general` */
   bool blind;     /* nothing is known of buffers */

@@ -72,8 +72,11 @@ static pln_term with_values(pln_flow *x, pln_term t) {
 
 pln_term pln_flow_reading_term(pln_flow *x, pln_ref expr) {
   pln_term t;
-  if (pln_analyzer_import_more(x->a, x->g, expr, &t) != PLN_OK)
-    return pln_arith_fail(x->a, PLN_ERR_TYPE);
+  pln_status status = pln_analyzer_import_more(x->a, x->g, expr, &t);
+  if (status != PLN_OK) {
+    x->status = status;
+    return pln_arith_fail(x->a, status);
+  }
   if (pln_at(x->a, t)->size > FLOW_MOST_SIZE)
     return PLN_NO_TERM;
   t = with_values(x, t);
