@@ -1,5 +1,5 @@
-/* library.c: opens shared libraries at run time. Called by kernels for OpenBLAS,
- * PCRE2 and decoders of images. */
+/* library.c: opens shared libraries at run time. Called by kernels for
+ * OpenBLAS, PCRE2 and decoders of images. */
 
 #include "base/library.h"
 
