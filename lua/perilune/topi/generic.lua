@@ -430,11 +430,12 @@ local function schedule_blocked(stage, sums, kind, borders)
   sum_blocks(sums, kind)
 end
 
--- A border around a blocked tensor.
+-- A border around a blocked tensor: its rows are loops of their own, of which the C writer cuts the
+-- border. The loops around rows.
 local function pad_loops(stage)
   local axes = stage.op.axis
   stage:vectorize(axes[#axes])
-  return table.move(axes, 1, #axes - 1, 1, {})
+  return table.move(axes, 1, #axes - 2, 1, {})
 end
 
 local function is_blocked_pad(op) return has_tag(op, "pad") and #op.axis == 5 end

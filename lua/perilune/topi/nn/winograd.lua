@@ -107,20 +107,20 @@ local function transformed(variant, weight, outputs, inputs, block)
     { newshape = { variant.weights * (outputs // block), inputs, block } })
 end
 
--- Cycles for each weight: those of vector products, of which a weight is one lane, and those in
+-- Clocks for each weight: those of vector products, of which a weight is one lane, and those in
 -- which it is read from beyond the cache. Prefetches hide the lesser ones in part. Transforms of a
 -- channel take as long as some products of it.
 local LANES, BYTES_PER_CLOCK, TRANSFORMS, HIDDEN = 16, 8, 12, 4
 
-local function cycles(products, weights) return products / LANES, 4 * weights / BYTES_PER_CLOCK end
+local function clocks(products, weights) return products / LANES, 4 * weights / BYTES_PER_CLOCK end
 
 local function cost(products, weights)
-  local compute, memory = cycles(products, weights)
+  local compute, memory = clocks(products, weights)
   return math.max(compute, memory) + math.min(compute, memory) / HIDDEN
 end
 
 local function cost_of_definition(height, width)
-  local compute, memory = cycles(9 * height * width, 9)
+  local compute, memory = clocks(9 * height * width, 9)
   return compute + memory
 end
 
