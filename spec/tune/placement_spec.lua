@@ -136,6 +136,13 @@ describe("pl.tune.placement", function()
     assert.equal("broken: it is broken", result.reasons[1])
   end)
 
+  it("says why when no part can be measured", function()
+    local ok, err = pcall(pl.tune.placement, { backends = { "evaluator" },
+      mod = parse "def @main(%x: Tensor[(N), float32]) { tanh(%x) }" })
+    assert.is_false(ok)
+    assert.truthy(tostring(err):find("no part can be measured: evaluator", 1, true), tostring(err))
+  end)
+
   it("measures with the evaluator in child processes", function()
     local mod = parse(text)
     local result = pl.tune.placement { mod = mod, backends = { "evaluator", "openblas" } }
