@@ -52,7 +52,12 @@ local function program_of(self, backend, part)
   if not backend.transform then return part.mod end
   local before = part.mod.functions.main
   local out = backend.transform(core.module({ main = before }, self.mod.attrs))
-  local program = core.module { main = out.functions.main }
+  local after = out.functions.main
+  if after.body.type ~= before.body.type then
+    return error(("its result is %s instead of %s"):format(tostring(after.body.type),
+      tostring(before.body.type)), 0)
+  end
+  local program = core.module { main = after }
   return not core.module_equal(program, part.mod) and program or nil
 end
 
