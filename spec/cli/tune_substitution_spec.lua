@@ -41,8 +41,8 @@ def @main(%a: Tensor[(80, 60), float32], %b: Tensor[(60, 70), float32],
   end)
 
   it("runs the pass in a pipeline", function()
-    ok(("opt %s -o %s/b.relay -p 'EqualitySaturation{rules=[\"nn.relu(?x) => ?x\"],cost=\"nodes\"}'")
-      :format(model, folder))
+    ok(("opt %s -o %s/b.relay -p 'EqualitySaturation{rules=[\"nn.relu(?x) => ?x\"],"
+      .. "cost=\"nodes\"}'"):format(model, folder))
     assert.is_nil(pl.list_op_freqs(assert(pl.load(folder .. "/b.relay")))["nn.relu"])
   end)
 

@@ -136,6 +136,24 @@ describe("pl.tune.placement", function()
     assert.equal("broken: it is broken", result.reasons[1])
   end)
 
+  it("says why when no part can be measured", function()
+    local ok, err = pcall(pl.tune.placement, { backends = { "evaluator" },
+      mod = parse "def @main(%x: Tensor[(N), float32]) { tanh(%x) }" })
+    assert.is_false(ok)
+    assert.truthy(tostring(err):find("no part can be measured: evaluator", 1, true), tostring(err))
+  end)
+
+  it("does not take what a transform gives another type", function()
+    local mod = parse "def @main(%x: Tensor[(8), float32]) { exp(tanh(%x)) }"
+    local transform = pl.function_pass { name = "Widen", run = function(fn)
+      return pl.func(fn.params, pl.op.cast(fn.body, { dtype = "float64" }))
+    end }
+    local result = pl.tune.placement { mod = mod, backends = { "evaluator",
+      { name = "wide", transform = transform } }, measure = measure_of({ default = 1 }, {}) }
+    assert.equal(mod, result.mod)
+    assert.truthy(result.reasons[1]:find("its result is", 1, true))
+  end)
+
   it("measures with the evaluator in child processes", function()
     local mod = parse(text)
     local result = pl.tune.placement { mod = mod, backends = { "evaluator", "openblas" } }

@@ -46,12 +46,19 @@ end
 
 -- -------------------------------------------------------------------- measuring
 
--- What a backend runs for a part.
-local function program_of(backend, part)
+-- What a backend runs for a part; nil where its transform changes nothing. Transforms see the
+-- attributes of the module, which say what its opset is.
+local function program_of(self, backend, part)
   if not backend.transform then return part.mod end
-  local out = backend.transform(part.mod)
-  if out == part.mod then return nil, "the transform changes nothing" end
-  return out
+  local before = part.mod.functions.main
+  local out = backend.transform(core.module({ main = before }, self.mod.attrs))
+  local after = out.functions.main
+  if after.body.type ~= before.body.type then
+    return error(("its result is %s instead of %s"):format(tostring(after.body.type),
+      tostring(before.body.type)), 0)
+  end
+  local program = core.module { main = after }
+  return not core.module_equal(program, part.mod) and program or nil
 end
 
 local function run(self, backend, mod)
@@ -71,10 +78,10 @@ end
 
 -- { mod =, seconds = } or { reason = } of a backend and a part's module.
 local function measure_module(self, backend, part)
-  local mod, why = program_of(backend, part)
-  if not mod then return { reason = why } end
-  local seconds
-  seconds, why = run(self, backend, mod)
+  local ok, mod = pcall(program_of, self, backend, part)
+  if ok and not mod then return {} end
+  local seconds, why
+  if ok then seconds, why = run(self, backend, mod) else why = mod end
   self.measured = self.measured + 1
   if type(seconds) == "number" and seconds >= 0 and seconds < math.huge then
     return { mod = mod, seconds = seconds }
@@ -153,6 +160,15 @@ local function annotated(part, compiler)
   return core.module { main = ir.Function(params, body) }
 end
 
+-- A function without calls has no parts; one of which no part can be measured has no placement.
+local function check_candidates(self, candidates)
+  if next(candidates) == nil and self.reasons[1] then
+    core.raise(core.diag("unsupported", ("%s: no part can be measured: %s"):format(where,
+      self.reasons[1])))
+  end
+  return candidates
+end
+
 local function replace_parts(self, chosen)
   local parts, replacements, compiles = {}, {}, false
   for _, one in ipairs(chosen) do
@@ -194,7 +210,8 @@ end
 return function(options)
   local self = checked(options)
   self.index = subgraph.index(self.mod, self.name, where)
-  local found = cover(self.index.order, candidates_of(self), self.max_states, self.backends[1])
+  local found = cover(self.index.order, check_candidates(self, candidates_of(self)),
+    self.max_states, self.backends[1])
   return { mod = checked_result(self, replace_parts(self, found.chosen)), cost = found.cost,
     base_cost = found.base_cost, parts = describe(found.chosen), measured = self.measured,
     exact = found.exact, reasons = self.reasons }
