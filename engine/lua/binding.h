@@ -517,6 +517,7 @@ void pln_lua_open_tir_node(lua_State *L);
 void pln_lua_open_tir_run(lua_State *L);
 void pln_lua_open_codegen(lua_State *L);
 void pln_lua_open_sqlite(lua_State *L);
+void pln_lua_open_xgboost(lua_State *L);
 void pln_lua_open_child(lua_State *L);
 void pln_lua_open_subprocess(lua_State *L);
 void pln_lua_open_output(lua_State *L);

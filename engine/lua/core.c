@@ -411,9 +411,10 @@ static void (*const parts[])(lua_State *L) = {
     pln_lua_open_random,      pln_lua_open_tir,
     pln_lua_open_tir_node,    pln_lua_open_tir_run,
     pln_lua_open_codegen,     pln_lua_open_sqlite,
-    pln_lua_open_child,       pln_lua_open_arith,
-    pln_lua_open_te,          pln_lua_open_coroutine,
-    pln_lua_open_subprocess,  pln_lua_open_output,
+    pln_lua_open_xgboost,     pln_lua_open_child,
+    pln_lua_open_arith,       pln_lua_open_te,
+    pln_lua_open_coroutine,   pln_lua_open_subprocess,
+    pln_lua_open_output,
 };
 
 int luaopen_perilune_core(lua_State *L) {

@@ -4277,7 +4277,7 @@ function Queue:close() end
 ---@field database? perilune.tune.Database
 ---@field target? string what records are kept for; otherwise the metrics and the builder
 ---@field on_trial? fun(search: table, trial: perilune.tune.Trial)
----@field cost_model? "trees"|"ridge" learns from the trials which of several points is worth a measurement
+---@field cost_model? "trees"|"ridge"|"xgboost" learns from the trials which of several points is worth a measurement
 ---@field replay? boolean repeat the recorded search of these settings without measuring
 ---@field width? integer points that are proposed at a time: 1, with a queue 16
 ---@field queue? perilune.tune.Queue measures points as tasks
@@ -4312,9 +4312,9 @@ function Queue:close() end
 ---@field trace? perilune.tune.Trace|perilune.tir.Trace of knobs; of a schedule
 
 --- What a program will cost, without running it: "roofline" is analytic, "trees" (gradient-boosted) and
---- "ridge" (regression) learn from samples.
+--- "ridge" (regression) learn from samples, and so does "xgboost" where libxgboost is installed.
 ---@class perilune.tune.CostModel
----@field kind "trees"|"ridge"|"roofline"
+---@field kind "trees"|"ridge"|"xgboost"|"roofline"
 local CostModel = {}
 --- The cost that is expected, in the unit of the samples; of a roofline seconds of the evaluator.
 ---@param mod perilune.Module
@@ -4335,7 +4335,8 @@ function CostModel:evaluate(samples, k) end
 ---@field base? perilune.Module what the cost is relative to; the model sees by what mod differs from it
 
 ---@class perilune.tune.CostModelOptions
----@field kind? "trees"|"ridge"|"roofline" "trees"
+---@field kind? "trees"|"ridge"|"xgboost"|"roofline" "trees"
+---@field library? string the file of XGBoost's library; otherwise the one that packages install
 ---@field samples? perilune.tune.CostSample[]
 ---@field machine? { flops: number, bandwidth: number, overhead: number } of a roofline, a second, bytes and seconds; otherwise measured
 
@@ -4344,7 +4345,7 @@ function CostModel:evaluate(samples, k) end
 ---@field database perilune.tune.Database
 ---@field target? string all of them unless it is given
 ---@field space? perilune.tune.Space "schedule" for loop programs, else "pipeline"
----@field kind? "trees"|"ridge"
+---@field kind? "trees"|"ridge"|"xgboost"
 
 --- Gives a number, or a list of numbers whose mean counts; raises when it cannot. `effort`, from 0 to
 --- 1, is the part of the usual work that a search wants to spend.
@@ -4425,7 +4426,7 @@ function pl.tune.total_num_evals(pass, mod) end
 ---@param mod perilune.Module
 ---@return number[]
 function pl.tune.features(mod) end
----@param options? perilune.tune.CostModelOptions|"trees"|"ridge"|"roofline"
+---@param options? perilune.tune.CostModelOptions|"trees"|"ridge"|"xgboost"|"roofline"
 ---@return perilune.tune.CostModel
 function pl.tune.cost_model(options) end
 --- Sets the perf of candidates that have none to what a model predicts.

@@ -2,7 +2,8 @@
 --
 --     perilune spec/bench/tuned_models.lua [SECONDS] [TRIALS] [MEASURE] [SPACE] [NAME=MODEL]...
 --
--- MEASURE: evaluator (the default) or c. Without models: ResNet-50, MobileNetV2 and a BERT of two
+-- MEASURE: evaluator (the default) or c; SPACE: pipeline (the default), kernels (of c), and others
+-- that `perilune tune --space` has. Without models: ResNet-50, MobileNetV2 and a BERT of two
 -- layers of the zoo, and SqueezeNet of ../shared/models where that is. One thread. `cost` is the
 -- time of the best candidate relative to the default pipeline's result, 1 where none is faster
 -- with confidence.
@@ -48,8 +49,10 @@ for i = 5, #arg do
 end
 
 local function search(mod)
+  local kernels = space:find "kernels$" ~= nil
   return pl.tune.search { mod = mod, space = space, trials = trials, seconds = seconds,
-    builder = pl.tune.builder(measure), runner = pl.tune.runner { seconds = 120 } }
+    strategy = kernels and "separate" or nil, builder = pl.tune.builder(measure),
+    runner = pl.tune.runner { seconds = 120, difference = kernels and 0.02 or nil } }
 end
 
 print(("%-12s %-9s %-16s %6s %8s %7s %6s  %-10s %s"):format("model", "measure", "space", "trials",

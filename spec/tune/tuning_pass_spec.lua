@@ -192,6 +192,11 @@ describe("a tuning pass", function()
     assert.matches("knob 'how', decision 'x': .*broken", message(pass, program()))
     pass = tune.tuning_pass { name = "Refuses", measure = measure, knobs = {
       tune.knob("how", { x = tune.choice { constraint = function() return false end } }) } }
+    local raising = tune.tuning_pass { name = "Raising", measure = measure, knobs = {
+      tune.knob("how", { x = tune.choice { constraint = function() error "no idea" end } }) } }
+    local said = message(raising, program())
+    assert.matches("Raising", said)
+    assert.matches("knob 'how', decision 'x': .*no idea", said)
     assert.matches("knob 'how', decision 'x': its constraint does not hold",
       message(pass, program()))
   end)

@@ -48,8 +48,9 @@ function tune.arguments(parser)
   parser:option("--search", "How the space is searched; 'separate', the default with kernels, "
     .. "measures each kernel by itself; else 'evolutionary'."):choices(strategies)
   parser:option("--cost-model", "A model that learns from the trials and says which of several "
-    .. "candidates is measured next (random, beam and evolutionary searches)."):argname "KIND"
-    :choices { "trees", "ridge" }
+    .. "candidates is measured next (random, beam and evolutionary searches); 'xgboost' needs "
+    .. "libxgboost."):argname "KIND"
+    :choices { "trees", "ridge", "xgboost" }
   parser:option("--trials", "The most candidates."):argname "N":default "100"
     :convert(numbers.count)
   parser:option("--seconds", "The most seconds."):argname "S":default "60"

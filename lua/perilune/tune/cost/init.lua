@@ -7,7 +7,8 @@
 --     pl.tune.query_cost_model(candidates, { model = model })   -- sets their perf
 --     print(pl.tune.predict(candidate, { base = program, database = db }))
 --
--- "roofline" is analytic; "trees" (gradient-boosted) and "ridge" (regression) learn from samples.
+-- "roofline" is analytic; "trees" (gradient-boosted) and "ridge" (regression) learn from samples,
+-- and so does "xgboost", trees of a library that is opened where it is installed.
 -- These fit the logarithm of the cost; of samples with a `base` they see by how much the program's
 -- features differ from those of the base, so that what is learned of one program holds for
 -- others that are like it.
@@ -60,6 +61,7 @@ end
 local fits = {
   trees = function(...) return require "perilune.tune.cost.boosted_trees".fit(...) end,
   ridge = function(...) return require "perilune.tune.cost.ridge".fit(...) end,
+  xgboost = function(...) return require "perilune.tune.cost.xgboost".fit(...) end,
 }
 
 -- Fewer samples than these tell nothing.
@@ -96,7 +98,7 @@ local function fitted(self)
     argument.fail(("the cost model has %d samples, and %d are needed"):format(#self.rows,
       LEAST_SAMPLES))
   end
-  self.fitted = self.fitted or fits[self.kind](self.rows, self.targets)
+  self.fitted = self.fitted or fits[self.kind](self.rows, self.targets, self.library)
   return self.fitted
 end
 
@@ -134,7 +136,7 @@ end
 
 -- ------------------------------------------------------------------ constructor
 
-local kinds = { roofline = true, trees = true, ridge = true }
+local kinds = { roofline = true, trees = true, ridge = true, xgboost = true }
 
 local function check_kind(kind, where)
   if not kinds[argument.string(kind, where, "kind")] then
@@ -155,13 +157,16 @@ local function check_machine(machine, where)
   return machine
 end
 
---- A model of { kind = "trees", "ridge" or "roofline", samples =, machine = (of a roofline: {
--- flops =, bandwidth =, overhead = }, otherwise measured) }, or of a kind.
+--- A model of { kind = "trees", "ridge", "xgboost" or "roofline", samples =, machine = (of a
+-- roofline: { flops =, bandwidth =, overhead = }, otherwise measured), library = (the file of
+-- XGBoost's) }, or of a kind.
 function cost.new(options)
   local where = "pl.tune.cost_model"
   if type(options) == "string" then options = { kind = options } end
-  options = argument.options(options, where, { "kind", "samples", "machine" })
+  options = argument.options(options, where, { "kind", "samples", "machine", "library" })
+  if options.library ~= nil then argument.string(options.library, where, "library") end
   local self = setmetatable({ kind = check_kind(options.kind or "trees", where), rows = {},
+    library = options.library,
     targets = {}, bases = setmetatable({}, { __mode = "k" }),
     machine = check_machine(options.machine, where) }, class)
   if options.samples ~= nil then self:update(options.samples) end

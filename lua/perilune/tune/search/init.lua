@@ -492,7 +492,7 @@ local function check_tasks(options, out)
 end
 
 -- Models that learn from the trials.
-local learning = { trees = true, ridge = true }
+local learning = { trees = true, ridge = true, xgboost = true }
 
 local function cost_model_of(options)
   local kind = options.cost_model
@@ -500,6 +500,7 @@ local function cost_model_of(options)
     argument.fail(("%s: there is no cost_model '%s'%s"):format(where, kind,
       argument.near(kind, learning)))
   end
+  if kind == "xgboost" then require "perilune.tune.cost.xgboost".check() end
   return kind
 end
 
@@ -539,8 +540,8 @@ end
 -- strategy ("evolutionary", "exhaustive", "random", "beam", "annealing", "halving", "bandit"),
 -- trials (100), seconds, seed (1), metrics ({ "time" }), builder, runner, database, target,
 -- original (what results are compared with: mod), on_trial(search, trial), replay,
--- cost_model ("trees", "ridge": which of several points is measured; it learns from the trials).
--- The result:
+-- cost_model ("trees", "ridge", "xgboost": which of several points is measured; it learns from the
+-- trials). The result:
 -- mod, text, verdict, ratio (to the base), confidence, reason, state, trials, measured, cached,
 -- failed, list, front (of several metrics), trace (of knobs or a schedule).
 --
