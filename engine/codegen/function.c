@@ -171,6 +171,8 @@ static void add_dim(pln_cw *w, signature *s, pln_ref var, uint32_t param,
              pln_c_type_name(dtype), arg);
   if (name != given)
     pln_c_line(w, "(void)%s;", given);
+  pln_c_line(w, "if (%s < 0)", arg);
+  pln_c_line(w, "  return %u;", PLN_C_SHAPE + 16 * param + (dim & 15));
   pln_c_line(w, "(void)%s;", name);
   w->out = out;
   pln_c_value value =

@@ -5118,7 +5118,8 @@ function Built:artifact(kind) end
 ---@param path string
 ---@return string path
 function Built:save(path) end
---- What is known of a model; nil of other modules.
+--- What is known of a model; nil of other modules. arena_bytes are those of values of constant
+--- sizes; values of symbolic sizes lie behind them.
 ---@return { inputs: perilune.Type[], outputs: perilune.Type[], weight_bytes: integer, arena_bytes: integer, calls: integer }?
 function Built:model() end
 
@@ -5126,7 +5127,7 @@ function Built:model() end
 --- module with a main function of Relay code is a model: its operators become loops (FuseOps,
 --- LowerTE), built.main(inputs) gives its outputs, save writes its constants to NAME.bin. Dims of
 --- its inputs may be symbols, or not known: it is built once for all sizes, which are read from the
---- inputs at each call. A size that depends on data is refused.
+--- inputs at each call. A size that depends on data is refused. An If runs one of its branches.
 ---@param program perilune.Module|perilune.Node
 ---@param options? perilune.BuildOptions
 ---@return perilune.Built

@@ -123,6 +123,33 @@ def @main(%x: Tensor[(2, 8), float32], %y: Tensor[(2, 8), float32]) {
     os.execute("rm -rf " .. path)
   end)
 
+  -- Branches within branches, results that are inputs, or stand twice, or come from outside.
+  it("run the branch of an If whose condition holds", function()
+    local mod = relay [[
+def @main(%c: bool, %d: bool, %x: Tensor[(n, 4), float32]) {
+  %0 = exp(%x);
+  %5 = if (%c) {
+    %1 = nn.relu(%0);
+    if (%d) { (%1, nn.softmax(%1), %1) } else { (tanh(%x), %x, %0) }
+  } else {
+    %2 = nn.softmax(nn.softmax(%0));
+    %3 = sum(%2);
+    if (greater(%3, 1.5f)) { (%x, %2, 2f * %x) } else { (%2, %x, %x) }
+  };
+  %6 = if (%d) { %x } else { %0 };
+  (%5.0, add(%5.1, %0), %5.2, %6, if (%c) { exp(%6) } else { %6 })
+}]]
+    local built = pl.build(mod)
+    for i = 0, 11 do
+      local args = { pl.tensor(i % 2 == 0, "bool"), pl.tensor(i // 2 % 2 == 0, "bool"),
+        pl.tensor.random({ i // 4 + 1, 4 }, "float32", { seed = i }) }
+      local expected = table.pack(pl.eval(mod, table.unpack(args)))
+      for k, result in ipairs(built.main(table.unpack(args))) do
+        assert.is_true((result:compare(expected[k], { rtol = 1e-4, atol = 1e-4 })), i .. ":" .. k)
+      end
+    end
+  end)
+
   it("tell what cannot be built", function()
     local function fails(text, f, ...)
       local ok, err = pcall(f, ...)
@@ -133,8 +160,12 @@ def @main(%x: Tensor[(2, 8), float32], %y: Tensor[(2, 8), float32]) {
       relay "def @main(%x: Tensor[*, float32]) { exp(%x) }")
     fails("has no compute", pl.build,
       relay "def @main(%x: Tensor[(4), float32]) { nn.hardmax(%x) }")
-    fails("control flow is not compiled", pl.build, relay [[
-def @main(%c: bool, %x: Tensor[(4), float32]) { if (%c) { exp(%x) } else { tanh(%x) } }]])
+    fails("this control flow is not compiled", pl.build, relay [[
+type Choice { First, Second }
+def @main(%x: Tensor[(4), float32]) {
+  let %c: Choice = First;
+  match (%c) { First => exp(%x), Second => tanh(%x) }
+}]])
     local partly = pl.passes.LowerTE { unsupported = "keep" } (pl.sequential { "InferType",
       "FuseOps" } (relay [[
 def @main(%x: Tensor[(4), float32]) { nn.hardmax(exp(%x)) }]]))

@@ -175,6 +175,12 @@ def @main(%x: Tensor[(4, n), float32], %y: Tensor[(m, 4), float32]) { nn.matmul(
       random({ 3, 4 }, "float32"))
   end)
 
+  it("are refused where a C program gives a negative extent", function()
+    local source = pl.build(mod):source()
+    local entry = source:match "int32_t tvmgen_default___tvm_main___call%b()%s*%b{}"
+    assert.matches("if (args[0].shape[0] < 0)", entry, 1, true)
+  end)
+
   it("are refused where a size is negative or too large", function()
     local window = relay [[
 def @main(%x: Tensor[(1, 1, h, 9), float32], %k: Tensor[(1, 1, 5, 5), float32]) {

@@ -5,6 +5,9 @@
 -- lies in one arena, which is planned by lifetimes: a value gets the smallest free part that it
 -- fits.
 --
+-- An If of the main function is one of the entry: both branches write their results to the buffers
+-- of its result.
+--
 -- Sizes may be symbolic (model_sizes.lua): the entry reads them from the shapes of the inputs. What
 -- has a symbolic size lies in slots behind the rest of the arena, one after the other; values that
 -- are not needed at the same time share a slot, which is as long as the longest of them.
@@ -214,6 +217,94 @@ local function add_call(plan, node)
   return results
 end
 
+-- Calls between rows { branch = "if" }, "else" and "end" are those of an If.
+local function add_row(plan, branch, row)
+  row.branch, row.args, row.results = branch, row.args or {}, row.results or {}
+  plan.calls[#plan.calls + 1] = row
+  return row
+end
+
+-- The nodes at which branches begin and end: the nodes inside of an If are those of its first
+-- branch up to its result, then those of the other one. Of those that begin at one node the outer
+-- ones, which come later, begin first.
+local function note_branches(plan, node)
+  local inside, last = {}, 0
+  for inner in node:nodes() do
+    if inner ~= node then inside[#inside + 1] = inner end
+    if inner ~= node and inner == node.true_branch then last = #inside end
+  end
+  local first, middle = inside[1] or node, inside[last + 1] or node
+  plan.begins[middle] = plan.begins[middle] or {}
+  table.insert(plan.begins[middle], 1, { node, "else" })
+  plan.begins[first] = plan.begins[first] or {}
+  table.insert(plan.begins[first], 1, { node, "if" })
+end
+
+local function begin_branches(plan, node)
+  local cond = plan.values[node.cond]
+  local at = #plan.calls + 1
+  if not cond or not cond.kind or node.cond.type.rank ~= 0 then
+    refuse "an If whose condition is no scalar"
+  end
+  cond.last = at
+  plan.results[node] = new_buffers(plan, node.type, at)
+  plan.starts[node] = at
+  add_row(plan, "if", { cond = cond, args = { cond },
+    results = flatten(plan.results[node], {}) })
+end
+
+-- A PrimFunc that copies elements of a dtype.
+local function copy_function(plan, dtype)
+  local name = "tvmgen_default_copy_" .. dtype:gsub("%W", "_")
+  if not plan.copies[name] then
+    local n, i = tir.SizeVar("n", "int64"), tir.Var("i", "int64")
+    local from, to = tir.decl_buffer({ n }, dtype, "from"), tir.decl_buffer({ n }, dtype, "to")
+    plan.copies[name] = tir.PrimFunc({ from, to }, tir.For(i, operand.const(0, "int64"), n,
+      "serial", tir.BufferStore(to, tir.BufferLoad(from, { i }), { i })), nil, nil,
+      { global_symbol = name, ["tir.noalias"] = true })
+  end
+  return name
+end
+
+-- What a branch gives is written to the buffers of the result, or copied there if no call in the
+-- branch makes it.
+local function share_results(plan, node, branch)
+  local own, results = flatten(plan.values[branch], {}), flatten(plan.results[node], {})
+  local start = plan.starts[node]
+  for i, result in ipairs(results) do
+    local value = own[i]
+    local is_own = value.kind == "buffer" and not value.alias and value.first > start
+      and not value.is_shared
+    if is_own then
+      value.alias = result
+    else
+      value.last, value.is_shared = #plan.calls + 1, true
+      plan.calls[#plan.calls + 1] = { name = copy_function(plan, result.type.dtype),
+        args = { value }, results = {}, to = result }
+    end
+  end
+  plan.starts[node] = #plan.calls + 1
+end
+
+local function end_branches(plan, node)
+  share_results(plan, node, node.false_branch)
+  add_row(plan, "end", {})
+  for _, result in ipairs(flatten(plan.results[node], {})) do result.last = #plan.calls end
+  return plan.results[node]
+end
+
+-- Branches that begin at a node.
+local function begin_at(plan, node)
+  for _, row in ipairs(plan.begins[node] or {}) do
+    if row[2] == "if" then
+      begin_branches(plan, row[1])
+    else
+      share_results(plan, row[1], row[1].true_branch)
+      add_row(plan, "else", {})
+    end
+  end
+end
+
 local function value_of(plan, node)
   local kind, values = node.kind, plan.values
   if kind == "Constant" then return add_weight(plan, node) end
@@ -223,9 +314,7 @@ local function value_of(plan, node)
   if kind == "Var" or kind == "Function" then
     refuse "a fused function is not lowered: LowerTE has left it to the evaluator"
   end
-  if kind == "If" or kind == "Match" then
-    refuse("%s: what runs depends on data, and control flow is not compiled", kind)
-  end
+  if kind == "If" then return end_branches(plan, node) end
   if kind ~= "Tuple" then refuse("a %s in the main function", kind) end
   local fields = {}
   for i, field in ipairs(node.fields) do fields[i] = values[field] end
@@ -234,7 +323,7 @@ end
 
 local function read(fn, shapes, equal)
   local plan = { values = {}, buffers = {}, calls = {}, weights = {}, weight_bytes = 0,
-    inputs = {} }
+    inputs = {}, begins = {}, results = {}, starts = {}, copies = {} }
   for i, param in ipairs(fn.params) do
     check_type(param.type)
     plan.inputs[i] = { kind = "input", index = i, type = param.type, name = param.name }
@@ -246,6 +335,13 @@ local function read(fn, shapes, equal)
   end
   for _, row in ipairs(shapes) do plan.sizes:add_shape(row[1], row[2]) end
   for node in fn:nodes() do
+    if node.kind == "If" then note_branches(plan, node) end
+    if node.kind == "Match" then
+      refuse "Match: what runs depends on data, and this control flow is not compiled"
+    end
+  end
+  for node in fn:nodes() do
+    begin_at(plan, node)
     if plan.values[node] == nil then plan.values[node] = value_of(plan, node) end
   end
   plan.outputs = flatten(plan.values[fn.body], {})
@@ -315,7 +411,7 @@ local function place_symbolic(plan)
   plan.slots = {}
   for at, call in ipairs(plan.calls) do
     for _, buffer in ipairs(call.results) do
-      if not buffer.output and type(buffer.bytes) == "table" then
+      if not buffer.output and not buffer.alias and type(buffer.bytes) == "table" then
         buffer.slot = take_slot(plan, free, buffer.bytes)
         ends[buffer.last] = ends[buffer.last] or {}
         table.insert(ends[buffer.last], buffer.slot)
@@ -340,7 +436,7 @@ local function place_buffers(plan)
   end
   for at, call in ipairs(plan.calls) do
     for _, buffer in ipairs(call.results) do
-      if not buffer.output and type(buffer.bytes) == "number" then
+      if not buffer.output and not buffer.alias and type(buffer.bytes) == "number" then
         buffer.offset = take(free, buffer.bytes) or extend(buffer.bytes)
         ends[buffer.last] = ends[buffer.last] or {}
         table.insert(ends[buffer.last], buffer)
@@ -387,24 +483,65 @@ local function add_sizes(plan, args, fn)
   end
 end
 
+local function sequence(stmts)
+  if #stmts == 0 then stmts[1] = tir.Evaluate(0) end
+  return #stmts > 1 and tir.SeqStmt(stmts) or stmts[1]
+end
+
+-- Whether a scalar in memory is true.
+local function condition(params, value)
+  while value.alias do value = value.alias end
+  local zero = operand.const(0, "int64")
+  if value.kind == "input" then return tir.BufferLoad(params.inputs[value.index], {}) end
+  if value.output then return tir.BufferLoad(params.outputs[value.output], {}) end
+  local flat = value.kind == "weight" and params.weights or params.arena
+  local at = operand.const(value.offset, "int64")
+  return tir.ne(tir.BufferLoad(flat, { at }), operand.cast("uint8", zero))
+end
+
+-- The rows of a plan as a statement, with an IfThenElse for each If.
+local function statements(plan, run, condition_of)
+  local lists, open = { {} }, {}
+  for _, row in ipairs(plan.calls) do
+    if row.branch == "if" then
+      open[#open + 1] = { condition = condition_of(row.cond) }
+      lists[#lists + 1] = {}
+    elseif row.branch == "else" then
+      open[#open].first = sequence(table.remove(lists))
+      lists[#lists + 1] = {}
+    elseif row.branch == "end" then
+      local one = table.remove(open)
+      local second = sequence(table.remove(lists))
+      table.insert(lists[#lists], tir.IfThenElse(one.condition, one.first, second))
+    else
+      table.insert(lists[#lists], run(row))
+    end
+  end
+  return sequence(lists[1])
+end
+
 -- The statement that runs all calls.
 local function body_of(plan, params, functions)
-  local stmts = {}
   local function pointer(value)
+    while value.alias do value = value.alias end
     if value.kind == "input" then return params.inputs[value.index].data end
     if value.kind == "weight" then return offset_in(params.weights, value.offset) end
     if value.output then return params.outputs[value.output].data end
     return offset_in(params.arena, value.slot and value.slot.var or value.offset)
   end
-  for i, call in ipairs(plan.calls) do
+  local function run(call)
     local args = { call.name }
     for _, value in ipairs(call.args) do args[#args + 1] = pointer(value) end
     for _, value in ipairs(call.results) do args[#args + 1] = pointer(value) end
-    add_sizes(plan, args, functions[call.name])
-    stmts[i] = tir.Evaluate(tir.call_extern("int32", table.unpack(args)))
+    if call.to then
+      args[#args + 1] = pointer(call.to)
+      args[#args + 1] = plan.sizes:count(call.to.type)
+    else
+      add_sizes(plan, args, functions[call.name])
+    end
+    return tir.Evaluate(tir.call_extern("int32", table.unpack(args)))
   end
-  if #stmts == 0 then stmts[1] = tir.Evaluate(0) end
-  return #stmts > 1 and tir.SeqStmt(stmts) or stmts[1]
+  return statements(plan, run, function(value) return condition(params, value) end)
 end
 
 -- The bytes of a slot.
@@ -505,9 +642,11 @@ function model.plan(mod, options)
   place_symbolic(plan)
   local names, functions, seen = {}, {}, {}
   for _, call in ipairs(plan.calls) do
-    local fn = mod.functions[call.name]
-    if not fn or fn.kind ~= "PrimFunc" then refuse("'%s' is no PrimFunc", call.name) end
-    if not seen[call.name] then
+    local fn = call.name and (plan.copies[call.name] or mod.functions[call.name])
+    if call.name and not (fn and fn.kind == "PrimFunc") then
+      refuse("'%s' is no PrimFunc", call.name)
+    end
+    if call.name and not seen[call.name] then
       seen[call.name] = true
       names[#names + 1], functions[#functions + 1] = call.name, fn
       add_checks(plan, fn)

@@ -183,6 +183,13 @@ function Sizes:bytes(type_, alignment)
   return { key = table.concat(names, ","), factor = factor, value = bytes }
 end
 
+--- The number of elements of a tensor, as an expression.
+function Sizes:count(type_)
+  local count = operand.const(1, "int64")
+  for _, dim in ipairs(type_.shape) do count = count * self:dim(dim).value end
+  return count
+end
+
 -- ---------------------------------------------------------------------- entry
 
 local function as_float(value) return tir.Cast("float64", value) end
