@@ -7,7 +7,9 @@
 require "perilune.core".internal()
 
 local LANES, REGISTERS = 16, 32
-local OPEN_ROWS, OPEN_COLUMNS = 48, 64 -- of extents that are not known
+-- Of extents that are not known. The rest behind whole tiles is written element by element: tiles
+-- of an unknown number of columns are small.
+local OPEN_ROWS, OPEN_COLUMNS = 48, 16
 local MOST_ROWS, MOST_COLUMNS, MOST_COLUMNS_OF_ROW = 16, 64, 128
 
 local tile = {}
@@ -44,7 +46,7 @@ function tile.of(rows, columns, scalar)
   local best, best_rows, best_columns = -1, 1, 1
   if scalar then return tile.divisor(rows, 2), tile.divisor(columns, 8) end
   if type(rows) ~= "number" then rows = OPEN_ROWS end
-  if type(columns) ~= "number" then columns = OPEN_COLUMNS end
+  if type(columns) ~= "number" then return tile.divisor(rows, 4), OPEN_COLUMNS end
   local most = rows == 1 and MOST_COLUMNS_OF_ROW or MOST_COLUMNS
   for c = 1, math.min(columns, most) do
     if columns % c == 0 then
