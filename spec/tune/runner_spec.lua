@@ -103,7 +103,8 @@ def main(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
     local result = assert(pl.tune.runner():compare(more, assert(c:build(square(128, 1)))))
     assert.equal("slower", result.verdict)
     local open = pl.var("x", "Tensor[(?, 8), float32]")
-    failure("build", "shape", c:build(pl.module { main = pl.func({ open }, pl.op.tanh(open)) }))
+    failure("build", "no argument can be made", c:build(pl.module { main = pl.func({ open },
+      pl.op.tanh(open)) }))
   end)
 
   it("runs commands, by their own time or the wall's", function()
@@ -179,7 +180,7 @@ describe("metrics", function()
     assert.error_matches(function()
       local x = pl.var("x", "Tensor[(?, 8), float32]")
       pl.tune.measure.run { builder = pl.tune.builder "c" }(pl.module { main = pl.func({ x }, x) })
-    end, "the shape of")
+    end, "no argument can be made")
   end)
 
   it("count bytes of constants and of memory", function()

@@ -34,8 +34,8 @@ typedef struct compactor {
 static pln_status varies(compactor *x, pln_term t, pln_scope scope, bool *out) {
   const pln_graph *g = x->g;
   *out = false;
-  for (pln_scope at = scope; at != PLN_NONE && !*out;
-       at = g->scopes[at].parent) {
+  for (pln_scope at = pln_touched_scope(&x->regions, scope);
+       at != PLN_NONE && !*out; at = x->regions.outer[at]) {
     pln_ref owner = g->scopes[at].owner;
     pln_term var;
     if (owner == PLN_NONE || g->nodes[owner].kind != PLN_FOR)
@@ -104,7 +104,8 @@ static pln_status enter_loops(compactor *x, pln_scope scope, uint32_t *mark) {
   const pln_graph *g = x->g;
   pln_analyzer *a = x->regions.a;
   *mark = a->n_scopes;
-  for (pln_scope at = scope; at != PLN_NONE; at = g->scopes[at].parent) {
+  for (pln_scope at = pln_touched_scope(&x->regions, scope); at != PLN_NONE;
+       at = x->regions.outer[at]) {
     pln_ref owner = g->scopes[at].owner;
     pln_term extent, some;
     uint32_t inner;

@@ -98,6 +98,36 @@ static void find_exposed(region_finder *x) {
   }
 }
 
+/* ------------------------------------------------------------------- scopes
+ */
+
+static bool matters(const pln_graph *g, pln_scope scope) {
+  pln_ref owner = g->scopes[scope].owner;
+  if (owner == PLN_NONE)
+    return false;
+  const pln_node *n = &g->nodes[owner];
+  return n->kind == PLN_FOR || n->kind == PLN_IF_THEN_ELSE ||
+         n->kind == PLN_BLOCK_REALIZE ||
+         (n->kind == PLN_ATTR_STMT && pln_binds_thread(g, n));
+}
+
+/* An owner comes after all that is inside of its scopes. */
+static void link_scopes(const pln_graph *g, pln_scope *outer) {
+  for (pln_ref ref = g->n_nodes; ref-- > 0;) {
+    const pln_node *n = &g->nodes[ref];
+    for (pln_scope s = pln_owns(n) ? n->data : PLN_NONE; s != PLN_NONE;
+         s = g->scopes[s].next) {
+      pln_scope parent = g->scopes[s].parent;
+      outer[s] =
+          parent == PLN_NONE || matters(g, parent) ? parent : outer[parent];
+    }
+  }
+}
+
+pln_scope pln_touched_scope(const pln_touched_regions *r, pln_scope scope) {
+  return scope == PLN_NONE || matters(r->g, scope) ? scope : r->outer[scope];
+}
+
 /* ------------------------------------------------------------------- ranges
  */
 
@@ -292,12 +322,13 @@ static pln_status touch_index(region_finder *x, pln_touched_buffer *b,
   return x->a->status;
 }
 
-/* The scopes from that of the access up to the allocation's, and further. */
+/* The scopes that matter around the access and inside of the allocation's. */
 static pln_status list_scopes(region_finder *x, pln_ref access,
                               pln_scope until) {
+  pln_ref end = x->g->scopes[until].end;
   x->n_chain = 0;
-  for (pln_scope at = x->scope_of[access]; at != PLN_NONE && at != until;
-       at = x->g->scopes[at].parent)
+  for (pln_scope at = pln_touched_scope(x->r, x->scope_of[access]);
+       at != PLN_NONE && x->g->scopes[at].end < end; at = x->r->outer[at])
     PLN_TRY(push_scope(x, at));
   return PLN_OK;
 }
@@ -305,7 +336,8 @@ static pln_status list_scopes(region_finder *x, pln_ref access,
 static pln_status set_ranges(region_finder *x, const pln_touched_buffer *b,
                              pln_ref access) {
   x->n = 0;
-  for (pln_scope at = b->scope; at != PLN_NONE; at = x->g->scopes[at].parent)
+  for (pln_scope at = pln_touched_scope(x->r, b->scope); at != PLN_NONE;
+       at = x->r->outer[at])
     PLN_TRY(relax_owner(x, b, at, false));
   PLN_TRY(list_scopes(x, access, b->scope));
   for (uint32_t i = x->n_chain; i-- > 0;)
@@ -388,8 +420,9 @@ static pln_status bind_loops(region_finder *x) {
 
 static pln_status fill_regions(region_finder *x) {
   pln_scope_cursor at = {.graph = x->g};
-  if (!x->r->of_buffer || !x->r->of_data || !x->scope_of)
+  if (!x->r->of_buffer || !x->r->of_data || !x->r->outer || !x->scope_of)
     return pln_nomem(x->g->engine);
+  link_scopes(x->g, x->r->outer);
   for (pln_ref ref = 0; ref < x->g->n_nodes; ref++)
     x->scope_of[ref] = pln_scope_cursor_at(&at, ref);
   PLN_TRY(find_buffers(x));
@@ -414,6 +447,7 @@ pln_status pln_touched_regions_make(const pln_graph *g,
   x.a = out->a;
   out->of_buffer = pln_mem_zeroed(e, g->n_nodes * sizeof *out->of_buffer);
   out->of_data = pln_mem_zeroed(e, g->n_nodes * sizeof *out->of_data);
+  out->outer = pln_mem_new(e, g->n_scopes * sizeof *out->outer);
   x.scope_of = pln_mem_new(e, g->n_nodes * sizeof *x.scope_of);
   pln_status status = fill_regions(&x);
   pln_mem_free(e, x.scope_of, g->n_nodes * sizeof *x.scope_of);
@@ -462,6 +496,7 @@ void pln_touched_regions_free(pln_touched_regions *r) {
   pln_mem_free(e, r->buffers, r->cap * sizeof *r->buffers);
   pln_mem_free(e, r->of_buffer, r->g->n_nodes * sizeof *r->of_buffer);
   pln_mem_free(e, r->of_data, r->g->n_nodes * sizeof *r->of_data);
+  pln_mem_free(e, r->outer, r->g->n_scopes * sizeof *r->outer);
   pln_idmap_free(r->scope_of_var);
   pln_analyzer_free(r->a);
 }

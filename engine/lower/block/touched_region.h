@@ -24,12 +24,20 @@ typedef struct pln_touched_regions {
   uint32_t n, cap;
   uint32_t *of_buffer; /* by Buffer: 1 + its number */
   uint32_t *of_data;   /* by data pointer: the same */
+  /* By scope: the innermost one around it, and not itself, that
+   * pln_touched_scope would give. */
+  pln_scope *outer;
   pln_idmap
       *scope_of_var; /* of a Var's identity: 1 + the scope that binds it */
 } pln_touched_regions;
 
 pln_status pln_touched_regions_make(const pln_graph *g,
                                     pln_touched_regions *out) PLN_CHECKED;
+/* The scope, or else the innermost one around it, that a loop, a thread axis, a
+ * condition or a block owns: these decide what is touched. PLN_NONE: there is
+ * none. */
+pln_scope pln_touched_scope(const pln_touched_regions *regions,
+                            pln_scope scope);
 /* Whether the term has a value where the memory of the Buffer is allocated: it
  * reads nothing, and its variables are bound outside. */
 pln_status pln_touched_is_outside(const pln_touched_regions *regions,

@@ -589,10 +589,9 @@ pln_status pln_partition_plan_make(pln_partition_plan *p,
   if (!p->scope_of || !p->plan_of || !p->in_likely || !p->hint_around ||
       !p->final || !p->allreduces)
     status = pln_nomem(e);
-  pln_analyzer_scopes scopes = {0};
   if (status == PLN_OK)
-    status = pln_analyzer_scopes_begin(&scopes, function);
-  p->a = scopes.a;
+    status = pln_analyzer_scopes_begin(&p->scopes, function);
+  p->a = p->scopes.a;
   if (status == PLN_OK) {
     pln_graph_node_scopes(function, p->scope_of);
     mark_likely(p);
@@ -619,7 +618,6 @@ void pln_partition_plan_free(pln_partition_plan *p) {
   pln_mem_free(e, p->hint_around, n * sizeof *p->hint_around);
   pln_mem_free(e, p->final, n);
   pln_mem_free(e, p->allreduces, n * sizeof *p->allreduces);
-  if (p->a)
-    pln_analyzer_free(p->a);
+  pln_analyzer_scopes_end(&p->scopes);
   p->graph = NULL;
 }

@@ -4,7 +4,7 @@
 #ifndef PLN_LOWER_LOOP_PARTITION_PLAN_H
 #define PLN_LOWER_LOOP_PARTITION_PLAN_H
 
-#include "arith/arith.h"
+#include "lower/analyzer_scopes.h"
 #include "lower/lower.h"
 
 typedef enum pln_loop_part {
@@ -38,7 +38,8 @@ typedef struct pln_partition_config {
 
 typedef struct pln_partition_plan {
   const pln_graph *graph;
-  pln_analyzer *a;
+  pln_analyzer_scopes scopes;
+  pln_analyzer *a; /* of the scopes */
   pln_partition_config config;
   pln_scope *scope_of; /* by node */
   uint32_t *plan_of;   /* by node: row + 1 of a loop's plan */

@@ -7,7 +7,9 @@
 require "perilune.core".internal()
 
 local LANES, REGISTERS = 16, 32
-local OPEN_ROWS, OPEN_COLUMNS = 48, 64 -- of extents that are not known
+-- Of extents that are not known. The rest behind whole tiles is written element by element: tiles
+-- of an unknown number of columns are small.
+local OPEN_ROWS, OPEN_COLUMNS = 48, 16
 local MOST_ROWS, MOST_COLUMNS, MOST_COLUMNS_OF_ROW = 16, 64, 128
 
 local tile = {}
@@ -84,16 +86,11 @@ local function each_tile(rows, columns, visit)
   end
 end
 
--- What tiles divide of extents: symbolic ones have tiles of their own, and a rest.
-local function known(rows, columns)
-  return type(rows) == "number" and rows or OPEN_ROWS,
-    type(columns) == "number" and columns or OPEN_COLUMNS
-end
-
 --- All tiles of divisors of both extents, where these are known, with scores.
 function tile.all(rows, columns)
   local list = {}
-  rows, columns = known(rows, columns)
+  if type(rows) ~= "number" then rows = OPEN_ROWS end
+  if type(columns) ~= "number" then return list end
   each_tile(rows, columns, function(r, c, now) list[#list + 1] = { r, c, score = now } end)
   return list
 end
@@ -102,7 +99,8 @@ end
 function tile.of(rows, columns, scalar)
   local best, best_rows, best_columns = -1, 1, 1
   if scalar then return tile.divisor(rows, 2), tile.divisor(columns, 8) end
-  rows, columns = known(rows, columns)
+  if type(rows) ~= "number" then rows = OPEN_ROWS end
+  if type(columns) ~= "number" then return tile.divisor(rows, 4), OPEN_COLUMNS end
   each_tile(rows, columns, function(r, c, now)
     if now > best then best, best_rows, best_columns = now, r, c end
   end)
