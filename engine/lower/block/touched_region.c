@@ -111,8 +111,10 @@ static bool matters(const pln_graph *g, pln_scope scope) {
          (n->kind == PLN_ATTR_STMT && pln_binds_thread(g, n));
 }
 
-/* An owner comes after all that is inside of its scopes. */
+/* An owner comes after all that is inside of its scopes. The scope of the graph
+ * has none. */
 static void link_scopes(const pln_graph *g, pln_scope *outer) {
+  outer[0] = PLN_NONE;
   for (pln_ref ref = g->n_nodes; ref-- > 0;) {
     const pln_node *n = &g->nodes[ref];
     for (pln_scope s = pln_owns(n) ? n->data : PLN_NONE; s != PLN_NONE;

@@ -6,8 +6,8 @@
 -- how sure the difference is; it is taken at a few numbers of pairs, among which the
 -- error is divided (Bonferroni). A candidate whose shortest block is 1.3 times the middle one of
 -- the incumbent after three pairs is dropped (racing). One all of whose blocks are that much
--- shorter than all of the incumbent's after six pairs is faster: of 924 orders of equal programs one
--- is such. A comparison ends after 20 pairs if nothing speaks for a difference.
+-- shorter than all of the incumbent's after six pairs is faster: of 924 orders of the blocks of
+-- equal programs one is such. A comparison ends after 20 pairs if nothing speaks for a difference.
 
 local random = require "perilune.tune.random"
 require "perilune.core".internal() -- errors name the scripts of others
