@@ -12,6 +12,7 @@
  * what the elements hold already (dataflow/). */
 
 #include "lower/dataflow/dataflow.h"
+#include "lower/known_branch.h"
 #include "lower/lower.h"
 
 typedef struct remover {
@@ -62,14 +63,6 @@ static pln_status is_never_run(remover *x, pln_stmt_rewrite *s, bool *never) {
   return pln_analyzer_can_prove(x->scopes.a, none, 0, never);
 }
 
-static int known_condition(const pln_stmt_rewrite *s) {
-  const pln_graph *g = pln_stmt_builder(s)->graph;
-  pln_ref condition = pln_likely_condition(g, pln_stmt_operand(s, 0));
-  return g->nodes[condition].kind == PLN_INT_IMM
-             ? pln_node_int(g, condition) != 0
-             : -1;
-}
-
 /* What a variable stands for is known in its body. */
 static pln_status enter_let(remover *x, pln_stmt_rewrite *s, pln_ref stmt) {
   const pln_node *value = pln_stmt_node(s, pln_stmt_operand(s, 0));
@@ -84,7 +77,7 @@ static pln_status enter_body(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
   switch (x->g->nodes[stmt].kind) {
   case PLN_FOR: PLN_TRY(is_never_run(x, s, skip)); break;
   case PLN_LET_STMT: PLN_TRY(enter_let(x, s, stmt)); break;
-  case PLN_IF_THEN_ELSE: *skip = known_condition(s) == (int)k; break;
+  case PLN_IF_THEN_ELSE: *skip = pln_stmt_condition(s, stmt) == (int)k; break;
   case PLN_ATTR_STMT:
     *skip = pln_slice_is(
         pln_attrs_string(x->g->engine, x->g->nodes[stmt].attrs, "attr_key", ""),
@@ -140,11 +133,9 @@ static pln_status leave_branch(const remover *x, pln_stmt_rewrite *s,
   bool has_else = g->scopes[g->nodes[stmt].data].next != PLN_NONE;
   pln_ref then = pln_stmt_body(s, 0);
   pln_ref other = has_else ? pln_stmt_body(s, 1) : PLN_NONE;
-  int known = known_condition(s);
-  if (known >= 0) {
-    *node = known ? then : other;
-    return *node == PLN_NONE ? pln_stmt_no_op(s, node) : PLN_OK;
-  }
+  int known = pln_stmt_condition(s, stmt);
+  if (known >= 0)
+    return pln_known_branch(s, known, node);
   bool no_then = is_no_op(s, then), no_else = !has_else || is_no_op(s, other);
   if (no_then && no_else)
     return only_effects(s, 0, 1, PLN_NO_STMT, node);

@@ -524,6 +524,9 @@ void pln_lua_open_output(lua_State *L);
 void pln_lua_open_arith(lua_State *L);
 void pln_lua_open_te(lua_State *L);
 void pln_lua_open_text(lua_State *L);
+/* Makes the metatable of a userdata that only the binding uses: its finaliser,
+ * and nothing that scripts may look at. */
+void pln_lua_handle_type(lua_State *L, const char *name, lua_CFunction gc);
 /* Adds functions, with the binding as upvalue, to the table on top. */
 void pln_lua_functions(lua_State *L, const luaL_Reg *functions);
 

@@ -165,6 +165,15 @@ void pln_lua_functions(lua_State *L, const luaL_Reg *functions) {
   luaL_setfuncs(L, functions, 1);
 }
 
+void pln_lua_handle_type(lua_State *L, const char *name, lua_CFunction gc) {
+  luaL_newmetatable(L, name);
+  lua_pushcfunction(L, gc);
+  lua_setfield(L, -2, "__gc");
+  lua_pushstring(L, name);
+  lua_setfield(L, -2, "__metatable");
+  lua_pop(L, 1);
+}
+
 static int no_writes(lua_State *L) {
   const char *class = luaL_tolstring(L, lua_upvalueindex(2), NULL);
   if (lua_type(L, 2) == LUA_TSTRING)

@@ -67,11 +67,6 @@ void pln_lua_open_output(lua_State *L) {
                                        {"output_commit", core_output_commit},
                                        {"output_abort", core_output_abort},
                                        {NULL, NULL}};
-  luaL_newmetatable(L, OUTPUT);
-  lua_pushcfunction(L, output_gc);
-  lua_setfield(L, -2, "__gc");
-  lua_pushliteral(L, OUTPUT);
-  lua_setfield(L, -2, "__metatable");
-  lua_pop(L, 1);
+  pln_lua_handle_type(L, OUTPUT, output_gc);
   pln_lua_functions(L, functions);
 }

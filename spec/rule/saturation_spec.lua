@@ -1,6 +1,7 @@
 -- EqualitySaturation: rules applied in all orders at once, in both directions where they are
 -- equations, and the cheapest program taken out.
 
+local matmul_chain = require "spec.rule.matmul_chain"
 local pl = require "perilune"
 local compare = require "spec.random.compare"
 local random_graph = require "spec.random.graph"
@@ -25,18 +26,7 @@ local function saturate(text, options)
   return out, mod
 end
 
-local associative = "assoc: nn.matmul(nn.matmul(?a, ?b), ?c) <=> nn.matmul(?a, nn.matmul(?b, ?c))"
-
--- A chain of products of matrices with these extents, grouped from the left.
-local function chain(extents)
-  local params, out = {}, nil
-  for i = 1, #extents - 1 do
-    params[i] = pl.var("a" .. i, pl.type { shape = { extents[i], extents[i + 1] },
-      dtype = "float32" })
-    out = out and pl.op.nn.matmul(out, params[i]) or params[i]
-  end
-  return pl.module { main = pl.func(params, out) }
-end
+local associative, chain = matmul_chain.associative, matmul_chain.module
 
 -- The operations of the cheapest order, by dynamic programming over intervals.
 local function cheapest_order(extents)

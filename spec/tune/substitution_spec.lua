@@ -1,22 +1,12 @@
 -- Graph substitution as a space of pl.tune.search, and the backtracking search over single
 -- applications of rules.
 
+local matmul_chain = require "spec.rule.matmul_chain"
 local pl = require "perilune"
 
-local associative = { "assoc: nn.matmul(nn.matmul(?a, ?b), ?c) <=> "
-  .. "nn.matmul(?a, nn.matmul(?b, ?c))" }
+local associative, chain = { matmul_chain.associative }, matmul_chain.module
 
--- ((a b) c) d, which is cheap from the right.
-local function chain(extents)
-  local params, out = {}, nil
-  for i = 1, #extents - 1 do
-    params[i] = pl.var("a" .. i, pl.type { shape = { extents[i], extents[i + 1] },
-      dtype = "float32" })
-    out = out and pl.op.nn.matmul(out, params[i]) or params[i]
-  end
-  return pl.module { main = pl.func(params, out) }
-end
-
+-- It is cheap from the right.
 local mod = chain { 80, 60, 70, 2, 3 }
 
 describe("pl.tune.backtracking_search", function()

@@ -10,6 +10,7 @@
  *
  * Semantics: TVM's tir.RenormalizeSplitPattern. */
 
+#include "lower/known_branch.h"
 #include "lower/lower.h"
 
 typedef struct renormalizer {
@@ -175,40 +176,11 @@ static pln_status visit_expr(void *ud, pln_stmt_rewrite *s, pln_ref old,
   }
 }
 
-/* A branch whose condition is a constant is taken, or not. */
-static int known_condition(const pln_stmt_rewrite *s, pln_ref stmt) {
-  const pln_graph *g = pln_stmt_builder(s)->graph;
-  if (pln_stmt_old(s)->nodes[stmt].kind != PLN_IF_THEN_ELSE)
-    return -1;
-  pln_ref condition = pln_likely_condition(g, pln_stmt_operand(s, 0));
-  return g->nodes[condition].kind == PLN_INT_IMM
-             ? pln_node_int(g, condition) != 0
-             : -1;
-}
-
-static pln_status enter_body(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
-                             uint32_t k, bool *skip) {
-  int known = known_condition(s, stmt);
-  (void)ud;
-  *skip = known >= 0 && (uint32_t)known == k;
-  return PLN_OK;
-}
-
-static pln_status leave_stmt(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
-                             pln_ref *node) {
-  int known = known_condition(s, stmt);
-  (void)ud;
-  if (known < 0)
-    return PLN_OK;
-  *node = pln_stmt_body(s, known ? 0 : 1);
-  return *node == PLN_NONE ? pln_stmt_no_op(s, node) : PLN_OK;
-}
-
 pln_status pln_pass_tir_renormalize_split_pattern(pln_pass_run *run) {
   renormalizer x = {.g = pln_run_function(run)};
   pln_stmt_mutator mutator = {.ud = &x,
                               .expr = visit_expr,
-                              .enter_body = enter_body,
-                              .leave = leave_stmt};
+                              .enter_body = pln_enter_known_branch,
+                              .leave = pln_leave_known_branch};
   return pln_lower_function(run, &mutator);
 }

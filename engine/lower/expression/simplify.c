@@ -10,6 +10,7 @@
  * Semantics: TVM's tir.Simplify; config keys tir.Simplify.*. */
 
 #include "lower/dataflow/dataflow.h"
+#include "lower/known_branch.h"
 #include "lower/lower.h"
 
 typedef struct simplifier {
@@ -218,10 +219,8 @@ static pln_status leave_stmt(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
   simplifier *x = ud;
   const pln_node *n = &x->old->nodes[stmt];
   int known = known_condition(x, stmt);
-  if (known >= 0) {
-    *node = pln_stmt_body(s, known ? 0 : 1);
-    return *node == PLN_NONE ? pln_stmt_no_op(s, node) : PLN_OK;
-  }
+  if (known >= 0)
+    return pln_known_branch(s, known, node);
   if (n->kind == PLN_LET_STMT) {
     pln_ref var = pln_stmt_image(s, pln_stmt_param(s, stmt, 0, 0));
     if (var == pln_stmt_operand(s, 0))

@@ -15,6 +15,7 @@
 
 #include <stdio.h>
 
+#include "lower/known_branch.h"
 #include "lower/loop/virtual_thread_plan.h"
 
 enum { MOST_WRITTEN = 16 };
@@ -28,36 +29,6 @@ typedef struct thread_injector {
   uint32_t thread; /* the one that is visited, or 0 */
   pln_analyzer_scopes scopes;
 } thread_injector;
-
-/* ------------------------------------------------------- constant branches */
-
-/* 1 or 0: the condition is a constant; else -1. */
-static int known_condition(const pln_stmt_rewrite *s, pln_ref stmt) {
-  const pln_graph *g = pln_stmt_builder(s)->graph;
-  if (pln_stmt_old(s)->nodes[stmt].kind != PLN_IF_THEN_ELSE)
-    return -1;
-  pln_ref condition = pln_likely_condition(g, pln_stmt_operand(s, 0));
-  return g->nodes[condition].kind == PLN_INT_IMM
-             ? pln_node_int(g, condition) != 0
-             : -1;
-}
-
-static pln_status enter_branch(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
-                               uint32_t k, bool *skip) {
-  (void)ud;
-  *skip = known_condition(s, stmt) == (int)k;
-  return PLN_OK;
-}
-
-static pln_status leave_branch(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
-                               pln_ref *node) {
-  int known = known_condition(s, stmt);
-  (void)ud;
-  if (known < 0)
-    return PLN_OK;
-  *node = pln_stmt_body(s, known ? 0 : 1);
-  return *node == PLN_NONE ? pln_stmt_no_op(s, node) : PLN_OK;
-}
 
 /* ------------------------------------------------------- memory of a thread */
 
@@ -406,8 +377,8 @@ static bool has_virtual_thread(const pln_graph *g) {
 }
 
 pln_status pln_pass_tir_inject_virtual_thread(pln_pass_run *run) {
-  pln_stmt_mutator branches = {.enter_body = enter_branch,
-                               .leave = leave_branch};
+  pln_stmt_mutator branches = {.enter_body = pln_enter_known_branch,
+                               .leave = pln_leave_known_branch};
   pln_graph *g = pln_graph_retain(pln_run_function(run));
   pln_status status =
       pln_has_kind(g, PLN_IF_THEN_ELSE) ? apply(&g, &branches) : PLN_OK;

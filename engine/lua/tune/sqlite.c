@@ -162,11 +162,6 @@ void pln_lua_open_sqlite(lua_State *L) {
                                        {"sqlite_changes", core_sqlite_changes},
                                        {"sqlite_version", core_sqlite_version},
                                        {NULL, NULL}};
-  luaL_newmetatable(L, SQLITE);
-  lua_pushcfunction(L, sqlite_gc);
-  lua_setfield(L, -2, "__gc");
-  lua_pushliteral(L, SQLITE);
-  lua_setfield(L, -2, "__metatable");
-  lua_pop(L, 1);
+  pln_lua_handle_type(L, SQLITE, sqlite_gc);
   pln_lua_functions(L, functions);
 }

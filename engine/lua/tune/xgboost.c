@@ -76,11 +76,6 @@ void pln_lua_open_xgboost(lua_State *L) {
       {"xgboost_fit", core_xgboost_fit},
       {"xgboost_predict", core_xgboost_predict},
       {NULL, NULL}};
-  luaL_newmetatable(L, XGBOOST);
-  lua_pushcfunction(L, xgboost_gc);
-  lua_setfield(L, -2, "__gc");
-  lua_pushliteral(L, XGBOOST);
-  lua_setfield(L, -2, "__metatable");
-  lua_pop(L, 1);
+  pln_lua_handle_type(L, XGBOOST, xgboost_gc);
   pln_lua_functions(L, functions);
 }
