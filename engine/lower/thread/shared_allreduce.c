@@ -76,7 +76,7 @@ static void reduce_in_warp(shared_round *x, int64_t offset) {
   uint32_t first = r->n;
   pln_allreduce_sync(r, "warp");
   for (uint32_t i = 0; i < r->size; i++) {
-    char name[32];
+    char name[48];
     (void)snprintf(name, sizeof name, "w_%lld_%u", (long long)offset, i);
     vars[i] = pln_emit_var(&r->e, name, r->types[i]);
     pln_allreduce_push(r,
