@@ -134,9 +134,8 @@ static int core_until_stopped(lua_State *L) {
   return lua_gettop(L);
 }
 
-static const luaL_Reg functions[] = {{"hold", core_hold},
-                                     {"until_stopped", core_until_stopped},
-                                     {NULL, NULL}};
+static const luaL_Reg functions[] = {
+    {"hold", core_hold}, {"until_stopped", core_until_stopped}, {NULL, NULL}};
 
 void pln_lua_open_script_stop(lua_State *L) {
   pln_lua_functions(L, functions);
