@@ -85,10 +85,15 @@ end
 for name in pairs(pl.passes) do
   if name ~= "PrintIR" then
     local pass = pl.sequential { opt_level = 0, name }
-    in_process(name, function(mod)
+    local function run(mod)
       local scope <close> = pl.context { opt_level = 4 }:enter() -- luacheck: ignore scope
       return pass(mod)
-    end)
+    end
+    if name == "AnnotateSpans" then -- it prints the module
+      with_text(name, function(mod) return function() return run(mod) end end)
+    else
+      in_process(name, run)
+    end
   end
 end
 local dataflow = { ["tir.Simplify.propagate_knowns_to_prove_conditional"] = true,
@@ -176,7 +181,7 @@ measured("pl.dominators(@main)", function(mod)
   local fn = mod.functions.main
   return function() return pl.dominators(fn) end
 end)
-measured("tostring(@main.body)", function(mod)
+with_text("tostring(@main.body)", function(mod)
   local fn = mod.functions.main
   return function() return tostring(fn.body) end
 end)
