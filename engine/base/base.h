@@ -60,7 +60,7 @@ void *pln_mem_zeroed(pln_engine *engine, size_t size);
 void *pln_mem_resize(pln_engine *engine, void *block, size_t old_size,
                      size_t new_size);
 void pln_mem_free(pln_engine *engine, void *block, size_t size);
-/* Turns the order of `n` items of `size` bytes, 64 at most, round. */
+/* Reverses the order of `n` items of `size` bytes each, 64 at most. */
 void pln_mem_reverse(void *items, size_t n, size_t size);
 /* Until pln_mem_reuse_end, freed blocks of 64 KiB and more are kept for later
  * requests of about the same size, as long as that does not raise the peak by

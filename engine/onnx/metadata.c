@@ -12,16 +12,8 @@ static const char attr_name[] = "schedules";
 
 pln_status pln_metadata_schedules(pln_engine *engine, pln_message entry,
                                   bool *is_schedules, pln_slice *value) {
-  pln_slice key = {0};
-  pln_field f;
-  pln_wire w = pln_wire_open(entry);
-  *value = (pln_slice){0};
-  while (pln_wire_next(&w, &f))
-    if (f.tag == ENTRY_KEY)
-      key = f.bytes;
-    else if (f.tag == ENTRY_VALUE)
-      *value = f.bytes;
-  PLN_TRY(pln_wire_done(&w, engine, "StringStringEntryProto"));
+  pln_slice key;
+  PLN_TRY(pln_wire_entry(engine, entry, &key, value));
   *is_schedules = pln_slice_is(key, key_name);
   return PLN_OK;
 }

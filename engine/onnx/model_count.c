@@ -39,15 +39,8 @@ static pln_status add_file(counting *c, pln_slice name) {
 }
 
 static pln_status count_entry(counting *c, pln_message entry) {
-  pln_slice key = {0}, value = {0};
-  pln_field f;
-  pln_wire w = pln_wire_open(entry);
-  while (pln_wire_next(&w, &f))
-    if (f.tag == ENTRY_KEY)
-      key = f.bytes;
-    else if (f.tag == ENTRY_VALUE)
-      value = f.bytes;
-  PLN_TRY(pln_wire_done(&w, c->engine, "StringStringEntryProto"));
+  pln_slice key, value;
+  PLN_TRY(pln_wire_entry(c->engine, entry, &key, &value));
   return pln_slice_is(key, "location") ? add_file(c, value) : PLN_OK;
 }
 

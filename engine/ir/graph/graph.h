@@ -290,10 +290,10 @@ pln_status pln_builder_append(pln_builder *b, const pln_node *node, uint32_t n,
  * if an operand's image has the bit. */
 pln_status pln_builder_copy(pln_builder *b, const pln_graph *from, pln_ref node,
                             const pln_ref *images, pln_ref *out) PLN_CHECKED;
-/* Appends and infers a node; removes it again when it is ill-typed. */
 /* A constant of `n` int64 values: a vector, or with rank 0 a scalar. */
 pln_status pln_build_int64s(pln_builder *b, uint32_t rank, uint32_t n,
                             const int64_t *values, pln_ref *out) PLN_CHECKED;
+/* Appends and infers a node; removes it again when it is ill-typed. */
 pln_status pln_builder_add(pln_builder *b, const pln_node *node, uint32_t n,
                            const pln_ref *operands, pln_ref *out) PLN_CHECKED;
 /* Removes the newest node, or excludes an older one from layout. */

@@ -5,6 +5,7 @@
  * recurses (groups are skipped with a counter). */
 
 #include "onnx/wire/wire.h"
+#include "onnx/wire/proto.h"
 
 pln_wire pln_wire_open(pln_message message) {
   return (pln_wire){.file = message.file,
@@ -108,6 +109,19 @@ pln_status pln_wire_done(const pln_wire *wire, pln_engine *engine,
   uint64_t offset = (uint64_t)(wire->bad - pln_file_data(wire->file));
   return pln_diag_error(engine, PLN_ERR_FORMAT, NULL, "%s, byte %llu: %s",
                         message, (unsigned long long)offset, wire->why);
+}
+
+pln_status pln_wire_entry(pln_engine *engine, pln_message entry, pln_slice *key,
+                          pln_slice *value) {
+  pln_wire w = pln_wire_open(entry);
+  pln_field f;
+  *key = *value = (pln_slice){0};
+  while (pln_wire_next(&w, &f))
+    if (f.tag == ENTRY_KEY)
+      *key = f.bytes;
+    else if (f.tag == ENTRY_VALUE)
+      *value = f.bytes;
+  return pln_wire_done(&w, engine, "StringStringEntryProto");
 }
 
 pln_message pln_wire_message(const pln_wire *wire, const pln_field *field) {

@@ -46,6 +46,9 @@ uint32_t pln_wire_count(pln_message message, uint32_t tag);
  * and the offset in its file. */
 pln_status pln_wire_done(const pln_wire *wire, pln_engine *engine,
                          const char *message) PLN_CHECKED;
+/* Reads a StringStringEntryProto; what it does not have is empty. */
+pln_status pln_wire_entry(pln_engine *engine, pln_message entry, pln_slice *key,
+                          pln_slice *value) PLN_CHECKED;
 /* The contents of a field as a message of the same file. */
 pln_message pln_wire_message(const pln_wire *wire, const pln_field *field);
 /* Reads one varint of a packed field; false at the end, or if malformed (then

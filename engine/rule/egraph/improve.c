@@ -85,8 +85,9 @@ double pln_extraction_cost(pln_extraction *x) {
 /* ---------------------------------------------------------------- exchanging
  */
 
-/* Adds a use of each operand of a choice; what became needed costs. */
-static double acquire(pln_extraction *x, uint32_t choice) {
+/* Adds a use of each operand of a choice (`by` 1), or takes one away (-1), and
+ * goes on to the choices that become needed or needless by that; their cost. */
+static double change_uses(pln_extraction *x, uint32_t choice, int by) {
   double sum = 0;
   uint32_t top = 0;
   x->stack[top++] = choice;
@@ -95,26 +96,8 @@ static double acquire(pln_extraction *x, uint32_t choice) {
     for (uint32_t i = 0; i < c->count; i++) {
       uint32_t operand = x->operands[c->first + i];
       x->work++;
-      if (x->uses[operand]++)
-        continue;
-      sum += picked(x, operand)->cost;
-      x->stack[top++] = x->picked[operand];
-    }
-  }
-  return sum;
-}
-
-/* The inverse. */
-static double release(pln_extraction *x, uint32_t choice) {
-  double sum = 0;
-  uint32_t top = 0;
-  x->stack[top++] = choice;
-  while (top) {
-    const pln_echoice *c = &x->choices[x->stack[--top]];
-    for (uint32_t i = 0; i < c->count; i++) {
-      uint32_t operand = x->operands[c->first + i];
-      x->work++;
-      if (--x->uses[operand])
+      x->uses[operand] += (uint32_t)by;
+      if (x->uses[operand] != (by > 0))
         continue;
       sum += picked(x, operand)->cost;
       x->stack[top++] = x->picked[operand];
@@ -153,8 +136,8 @@ static double exchange(pln_extraction *x, uint32_t class_, uint32_t choice) {
   }
   double change = x->choices[choice].cost - x->choices[old].cost;
   x->picked[class_] = choice;
-  change += acquire(x, choice);
-  return change - release(x, old);
+  change += change_uses(x, choice, 1);
+  return change - change_uses(x, old, -1);
 }
 
 static bool is_lower(double change, double cost) {
