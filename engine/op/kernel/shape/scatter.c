@@ -205,9 +205,9 @@ static pln_status scatter_slices(pln_kernel_call *call,
   const pln_tensor *x = call->args[0], *indices = call->args[1];
   size_t slice = pln_dims_product(x->dims, k, x->rank);
   size_t n = pln_dims_product(indices->dims, 0, indices->rank - 1);
-  const char *from = call->args[2]->data;
+  const char *updates = call->args[2]->data;
   size_t done = 0;
-  for (size_t r = 0; r < n; r++, from += slice * moved->size) {
+  for (size_t r = 0; r < n; r++) {
     size_t at = 0;
     PLN_TRY(pln_poll_after(call->engine, &done, k + slice));
     for (uint32_t i = 0; i < k; i++) {
@@ -216,8 +216,9 @@ static pln_status scatter_slices(pln_kernel_call *call,
         return pln_kernel_index_outside(call, indices, r * k + i, x->dims[i]);
       at = at * (size_t)x->dims[i] + (size_t)index;
     }
-    char *to = (char *)moved->data + at * slice * moved->size;
-    if (slice && !combine(moved->dtype, h, to, from, slice))
+    if (slice && !combine(moved->dtype, h,
+                          (char *)moved->data + at * slice * moved->size,
+                          updates + r * slice * moved->size, slice))
       return pln_kernel_no_dtype(call, moved->dtype);
   }
   return PLN_OK;
