@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "arith/inequalities.h"
+#include "arith/solve/inequalities.h"
 
 typedef struct ranging {
   pln_analyzer *a;

@@ -295,10 +295,10 @@ struct pln_engine {
    * evaluated since the run began. */
   uint64_t random_seed, random_calls;
   struct pln_file *files[PLN_FILE_CHAINS]; /* hash chains of open mappings
-                                            * (base/file.c) */
-  /* The threads of kernels (base/parallel_for.c): how many workers they may
-   * have, 0 or 1: the caller's thread only; open pln_parallel_begin calls; the
-   * pool, NULL until needed. */
+                                            * (base/file/file.c) */
+  /* The threads of kernels (base/thread/parallel_for.c): how many workers they
+   * may have, 0 or 1: the caller's thread only; open pln_parallel_begin calls;
+   * the pool, NULL until needed. */
   uint32_t kernel_threads, kernel_depth;
   struct pln_thread_pool *kernel_pool;
   struct pln_profile *profile; /* eval/profile.c; NULL: none is made */

@@ -10,7 +10,7 @@
  * is the current activation or an enclosing one. Everything is freed at the end
  * of a run, also after errors. */
 
-#include "base/thread_pool.h"
+#include "base/thread/thread_pool.h"
 #include "eval/arguments.h"
 #include "eval/call.h"
 #include "eval/loop.h"

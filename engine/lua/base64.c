@@ -2,7 +2,7 @@
 
 #include <ctype.h>
 
-#include "base/base64.h"
+#include "base/text/base64.h"
 #include "lua/binding.h"
 
 /* base64_encode(bytes) -> text, with padding */

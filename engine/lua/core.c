@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "lua/binding.h"
 
 PLN_API int luaopen_perilune_core(lua_State *L);

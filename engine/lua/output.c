@@ -1,7 +1,7 @@
 /* output.c: files that replace their target when they are complete, for
- * lua/perilune/replace_file (base/file.h says what holds). */
+ * lua/perilune/replace_file (base/file/file.h says what holds). */
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "lua/binding.h"
 
 #define OUTPUT "perilune.Output"

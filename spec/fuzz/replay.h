@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "base/file.h"
+#include "base/file/file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,7 +7,7 @@
  * reverse. Invariants: the stack is explicit; each scope's own nodes are
  * scanned once, and nested scopes are skipped. */
 
-#include "ir/graph/layout.h"
+#include "ir/graph/layout/layout.h"
 
 /* The state of a frame: the next operand `at`; with the highest bit set, the
  * owner's next scope; LEAVING. */

@@ -6,7 +6,7 @@
  * scope's result to its owner. Node numbers are those of the graph. Linear
  * time; nothing recurses. */
 
-#include "base/writer.h"
+#include "base/text/writer.h"
 #include "ir/graph/module.h"
 #include "ir/tensor/literal.h"
 

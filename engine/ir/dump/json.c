@@ -5,7 +5,7 @@
  * time. Only attribute dictionaries nest, to a bounded depth. Engine ids are
  * not printed. */
 
-#include "base/writer.h"
+#include "base/text/writer.h"
 #include "ir/graph/module.h"
 #include "ir/tensor/literal.h"
 #include "ir/type/print_cache.h"

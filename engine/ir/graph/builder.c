@@ -5,9 +5,9 @@
  * contiguous scopes exist only after layout.c has sealed the graph. Invariants:
  * operands are earlier nodes; nodes are typed unless something is unknown. */
 
-#include "ir/graph/compact.h"
 #include "ir/graph/describe.h"
 #include "ir/graph/graph.h"
+#include "ir/graph/layout/compact.h"
 #include "ir/graph/module.h"
 #include "ir/registered_op.h"
 

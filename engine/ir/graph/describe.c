@@ -8,7 +8,7 @@
  * not depend on the size of the graph. */
 
 #include "ir/graph/describe.h"
-#include "base/writer.h"
+#include "base/text/writer.h"
 
 enum { MAX_OPERANDS = 8 };
 

@@ -324,9 +324,9 @@ pln_status pln_layout_scoped(pln_builder *b, pln_ref root,
                              pln_graph **out) PLN_CHECKED;
 pln_status pln_layout_free(pln_builder *b, pln_ref root,
                            pln_graph **out) PLN_CHECKED;
-/* graph/reorder.c: a copy with the nodes in that order: operands before users,
- * nodes of scopes before their owner, parameters first, effects as they were.
- * PLN_ERR_INVALID: it is not such an order. */
+/* graph/layout/reorder.c: a copy with the nodes in that order: operands before
+ * users, nodes of scopes before their owner, parameters first, effects as they
+ * were. PLN_ERR_INVALID: it is not such an order. */
 pln_status pln_graph_reorder(const pln_graph *graph, const pln_ref *order,
                              pln_graph **out) PLN_CHECKED;
 /* graph/import_origin.c: the origin of a node of another graph, copied to the

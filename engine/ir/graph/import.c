@@ -6,7 +6,7 @@
  * outside the copied part become free and keep their identity. Nothing
  * recurses. */
 
-#include "ir/graph/compact.h"
+#include "ir/graph/layout/compact.h"
 
 typedef struct memo {
   pln_graph *graph; /* retained, so that its address is not reused */

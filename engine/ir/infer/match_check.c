@@ -5,7 +5,7 @@
  * Called after inference, and by scripts. Nothing recurses: a case is a list of
  * parts (infer/match_coverage.h). */
 
-#include "base/writer.h"
+#include "base/text/writer.h"
 #include "ir/graph/describe.h"
 #include "ir/graph/module.h"
 #include "ir/infer/apply.h"

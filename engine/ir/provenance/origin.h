@@ -6,7 +6,7 @@
 #define PLN_IR_PROVENANCE_ORIGIN_H
 
 #include "base/base.h"
-#include "base/file.h"
+#include "base/file/file.h"
 
 typedef struct pln_origin {
   pln_symbol name;   /* hint: an ONNX value name, a Lua name; 0 none */

@@ -1,7 +1,7 @@
 /* relay/file.c: reads and writes files of Relay text and of TVMScript. Called
  * by the command line and the binding. */
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "ir/graph/module.h"
 
 static bool is_text(const char *kind) {

@@ -3,7 +3,7 @@
 #ifndef PLN_IR_TENSOR_LITERAL_H
 #define PLN_IR_TENSOR_LITERAL_H
 
-#include "base/writer.h"
+#include "base/text/writer.h"
 #include "ir/tensor/tensor.h"
 
 /* True if the tensor is printed as a literal. */

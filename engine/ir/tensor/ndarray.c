@@ -6,7 +6,7 @@
  * sizes are checked before use. */
 
 #include "ir/tensor/ndarray.h"
-#include "base/base64.h"
+#include "base/text/base64.h"
 #include "ir/tensor/tensor.h"
 
 enum { MAX_RANK = 1024, HEAD = 36 }; /* bytes of an NDArray before its dims */

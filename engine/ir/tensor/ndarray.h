@@ -3,7 +3,7 @@
 #ifndef PLN_IR_TENSOR_NDARRAY_H
 #define PLN_IR_TENSOR_NDARRAY_H
 
-#include "base/json.h"
+#include "base/text/json.h"
 
 /* An entry of "b64ndarrays". PLN_ERR_FORMAT without a diagnostic when it is
  * malformed. The caller owns the tensor. */

@@ -4,7 +4,7 @@
 #define PLN_IR_TENSOR_TENSOR_H
 
 #include "base/base.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/half.h"
 #include "ir/tensor/dtype.h"
 

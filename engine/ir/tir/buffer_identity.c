@@ -5,7 +5,7 @@
  * Called when a Buffer is built in, or imported into, a free builder, which
  * keeps a chain of Buffers per pointer in its table of Vars. */
 
-#include "ir/graph/compact.h"
+#include "ir/graph/layout/compact.h"
 #include "ir/tir/tir.h"
 
 enum { FEW = 64 };

@@ -6,7 +6,7 @@
  * statements is duplicated; a Buffer or free Var occurs once, as far out as its
  * operands allow. Nothing recurses. */
 
-#include "ir/graph/layout.h"
+#include "ir/graph/layout/layout.h"
 #include "ir/tir/tir.h"
 
 enum { STMT, BODY, END, OWNER }; /* kinds of tasks */

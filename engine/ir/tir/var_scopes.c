@@ -10,7 +10,7 @@
  * Nothing recurses. */
 
 #include "ir/graph/describe.h"
-#include "ir/graph/scope_tree.h"
+#include "ir/graph/layout/scope_tree.h"
 #include "ir/tir/tir.h"
 
 typedef struct var_scope_check {

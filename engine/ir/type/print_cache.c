@@ -7,7 +7,7 @@
 
 #include "ir/type/print_cache.h"
 
-#include "base/writer.h"
+#include "base/text/writer.h"
 
 /* SHORT: texts always returned. CACHED: texts up to this length are cached, up
  * to CACHED_TOTAL bytes in all. LONG_SUM: total bytes of long texts before

@@ -8,7 +8,7 @@
 #ifndef PLN_IR_TYPE_PRINT_CACHE_H
 #define PLN_IR_TYPE_PRINT_CACHE_H
 
-#include "base/writer.h"
+#include "base/text/writer.h"
 #include "ir/type/fragment.h"
 
 typedef struct pln_type_cache {

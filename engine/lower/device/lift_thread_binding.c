@@ -18,7 +18,7 @@
  * Semantics: TVM's tir.LiftThreadBinding, which takes the range of one of the
  * loops without comparing. */
 
-#include "ir/graph/scope_tree.h"
+#include "ir/graph/layout/scope_tree.h"
 #include "lower/emit.h"
 #include "lower/lower.h"
 

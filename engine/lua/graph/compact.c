@@ -8,7 +8,7 @@
  * thread while no other function of the binding runs, so that only handles hold
  * node numbers. */
 
-#include "ir/graph/compact.h"
+#include "ir/graph/layout/compact.h"
 #include "lua/binding.h"
 
 enum { FEWEST = 4096 };

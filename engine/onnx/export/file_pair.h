@@ -5,7 +5,7 @@
 
 #include <limits.h>
 
-#include "base/file.h"
+#include "base/file/file.h"
 
 enum { PLN_PATH_ROOM = PATH_MAX };
 

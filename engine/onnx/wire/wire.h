@@ -9,7 +9,7 @@
 #define PLN_ONNX_WIRE_WIRE_H
 
 #include "base/base.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "onnx/wire/proto.h"
 
 /* ----------------------------------------------------------------- reading */

@@ -5,7 +5,7 @@
 
 #include "op/kernel/strided.h"
 
-#include "base/thread_pool.h"
+#include "base/thread/thread_pool.h"
 #include "op/kernel/multiversion.h"
 
 /* elements copied between two polls for a stop */

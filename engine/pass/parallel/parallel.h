@@ -11,7 +11,7 @@
 #ifndef PLN_PASS_PARALLEL_PARALLEL_H
 #define PLN_PASS_PARALLEL_PARALLEL_H
 
-#include "base/thread_pool.h"
+#include "base/thread/thread_pool.h"
 #include "pass/pass.h"
 
 /* child_engine.c. Returns NULL if memory is out; nothing is reported in the

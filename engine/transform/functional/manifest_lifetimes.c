@@ -16,7 +16,7 @@
  * Semantics: TVM ManifestLifetimes. A value that was killed already is not
  * killed again. */
 
-#include "ir/graph/scope_tree.h"
+#include "ir/graph/layout/scope_tree.h"
 #include "transform/functional/let.h"
 #include "transform/transform.h"
 

@@ -13,7 +13,7 @@
  * Semantics: TVM ToANormalForm. A let of the program is itself an expression,
  * so its value is bound once more after the lets of its run. */
 
-#include "ir/graph/evaluation_order.h"
+#include "ir/graph/layout/evaluation_order.h"
 #include "transform/functional/let.h"
 #include "transform/transform.h"
 

@@ -17,7 +17,7 @@
 #include <stdio.h>
 
 #include "ir/attrs/attrs.h"
-#include "ir/graph/layout.h"
+#include "ir/graph/layout/layout.h"
 #include "transform/transform.h"
 
 typedef struct labeller {

@@ -7,7 +7,7 @@
  * all that its region takes. Statements and effects keep their order. */
 
 #include "ir/graph/describe.h"
-#include "ir/graph/layout.h"
+#include "ir/graph/layout/layout.h"
 #include "transform/partition/region.h"
 
 typedef struct ordering {

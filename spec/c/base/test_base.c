@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "base/file.h"
+#include "base/file/file.h"
 
 #define OOM_ENGINE_NEW pln_base_new
 #define OOM_ENGINE_FREE pln_base_free

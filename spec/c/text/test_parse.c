@@ -1,7 +1,7 @@
 /* test_parse.c: Relay text when memory is out, and from C. */
 
 #include "base/base.h"
-#include "base/json.h"
+#include "base/text/json.h"
 #include "oom.h"
 
 static const char sample[] =

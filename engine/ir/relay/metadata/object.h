@@ -23,7 +23,7 @@
 #ifndef PLN_IR_RELAY_METADATA_OBJECT_H
 #define PLN_IR_RELAY_METADATA_OBJECT_H
 
-#include "base/writer.h"
+#include "base/text/writer.h"
 
 /* True if attribute `field` of TVM nodes of that type refers to a node. */
 bool pln_object_refers(pln_slice type_key, pln_slice field);

@@ -4,7 +4,7 @@
 #ifndef PLN_IR_RELAY_METADATA_READ_SECTION_H
 #define PLN_IR_RELAY_METADATA_READ_SECTION_H
 
-#include "base/json.h"
+#include "base/text/json.h"
 #include "ir/relay/parse/parse.h"
 
 typedef struct pln_metadata_reader {

@@ -4,7 +4,7 @@
 #ifndef PLN_IR_RELAY_METADATA_REFERENCES_H
 #define PLN_IR_RELAY_METADATA_REFERENCES_H
 
-#include "base/writer.h"
+#include "base/text/writer.h"
 #include "ir/tensor/tensor.h"
 #include "ir/type/print_cache.h"
 

@@ -5,7 +5,7 @@
  * file is written as a file range, and a large splat as one element. Brief text
  * (PLN_CONSTANTS_BRIEF) has a hash in place of the elements. */
 
-#include "base/base64.h"
+#include "base/text/base64.h"
 #include "ir/relay/metadata/references.h"
 
 #include <stdio.h>

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "base/source_text.h"
+#include "base/text/source_text.h"
 #include "ir/relay/parse/parse.h"
 
 enum { MOST = 20 };

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/source_text.h"
+#include "base/text/source_text.h"
 #include "ir/relay/parse/parse.h"
 
 static const struct {

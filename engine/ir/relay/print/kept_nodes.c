@@ -8,7 +8,7 @@
  * graph from a file has the file's order instead. Nothing recurses. */
 
 #include "ir/compare/equal.h"
-#include "ir/graph/scope_tree.h"
+#include "ir/graph/layout/scope_tree.h"
 #include "ir/relay/print/plan.h"
 
 static bool has_effect(const pln_node *n) {

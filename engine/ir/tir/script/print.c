@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-#include "base/writer.h"
+#include "base/text/writer.h"
 #include "ir/graph/module.h"
 
 /* ------------------------------------------------------------------- tables */

@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-#include "base/thread_pool.h"
+#include "base/thread/thread_pool.h"
 #include "op/kernel/attention/score.h"
 #include "op/kernel/elementwise/convert.h"
 #include "op/kernel/half_as_float.h"

@@ -10,7 +10,7 @@
  * Scratch is bounded and allocated once per call. Threads share the images and
  * groups if there are as many as workers, else the output channels. */
 
-#include "base/thread_pool.h"
+#include "base/thread/thread_pool.h"
 #include "op/kernel/conv/image_band.h"
 #include "op/kernel/matmul/gemm.h"
 

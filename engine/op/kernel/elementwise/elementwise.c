@@ -12,7 +12,7 @@
 #include <stdatomic.h>
 #endif
 
-#include "base/thread_pool.h"
+#include "base/thread/thread_pool.h"
 #include "op/kernel/elementwise/approximation.h"
 #include "op/kernel/multiversion.h"
 

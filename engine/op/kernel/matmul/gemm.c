@@ -13,7 +13,7 @@
  * rows. Threads share a product by rows or columns of c, which changes
  * no sum. */
 
-#include "base/thread_pool.h"
+#include "base/thread/thread_pool.h"
 #include "op/kernel/matmul/blas.h"
 #include "op/kernel/matmul/column.h"
 

@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-#include "base/thread_pool.h"
+#include "base/thread/thread_pool.h"
 #include "op/kernel/elementwise/approximation.h"
 #include "op/kernel/elementwise/elementwise.h"
 #include "op/kernel/half_as_float.h"

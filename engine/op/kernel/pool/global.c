@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "base/thread_pool.h"
+#include "base/thread/thread_pool.h"
 #include "op/kernel/half_as_float.h"
 #include "op/kernel/multiversion.h"
 #include "op/kernel/sum.h"

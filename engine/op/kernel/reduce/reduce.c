@@ -14,7 +14,7 @@
 
 #include <math.h>
 
-#include "base/thread_pool.h"
+#include "base/thread/thread_pool.h"
 #include "op/kernel/elementwise/approximation.h"
 #include "op/kernel/elementwise/convert.h"
 #include "op/kernel/elementwise/elementwise.h"

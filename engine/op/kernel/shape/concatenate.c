@@ -1,7 +1,7 @@
 /* concatenate.c: concatenate, split, tile and broadcast_to. Called through
  * ops.def. */
 
-#include "base/thread_pool.h"
+#include "base/thread/thread_pool.h"
 #include "op/kernel/strided.h"
 
 /* -------------------------------------------------------------- concatenate */

@@ -1,7 +1,7 @@
 /* take.c: take (ONNX Gather), gather (GatherElements) and gather_nd. Called
  * through ops.def. An index out of range is refused. */
 
-#include "base/thread_pool.h"
+#include "base/thread/thread_pool.h"
 #include "op/kernel/indices.h"
 #include "op/kernel/strided.h"
 #include "op/relay/form.h"

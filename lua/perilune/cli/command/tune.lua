@@ -352,14 +352,14 @@ local function search(module, options, pass)
   local db <close> = open_database(options)
   local queue <close> = queue_of(options)
   return pl.tune.search { mod = module, space = options.space,
-    substitution = require "perilune.cli.substitution_rules"(options.substitution_rules),
+    substitution = require "perilune.cli.tune.substitution_rules"(options.substitution_rules),
     base = pass, pool = pool_of(options.pool), strategy = options.search,
     trials = options.trials, seconds = options.seconds,
     seed = options.seed, metrics = metrics_of(options.metric, options),
     builder = builder_of(options), runner = runner_of(options), database = db,
     on_trial = progress(options),
     replay = options.replay, cost_model = options.cost_model, queue = queue, command = queue
-      and require "perilune.cli.tune_command"(options),
+      and require "perilune.cli.tune.remote_command"(options),
     width = options.runner ~= "local" and options.parallel or nil,
     task_seconds = queue and trial_seconds(options) }
 end
@@ -381,7 +381,7 @@ function tune.run(options)
   if options.trial then return require "perilune".with(context, trial, module, options) end
   host.catch_interrupt()
   if options.placement then
-    return require "perilune.cli.placement"(module, options, context, pass)
+    return require "perilune.cli.tune.placement"(module, options, context, pass)
   end
   local result = require "perilune".with(context, search, module, options, pass)
   end_line(options)

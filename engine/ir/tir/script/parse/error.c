@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "base/source_text.h"
+#include "base/text/source_text.h"
 #include "ir/tir/script/parse/parse.h"
 
 /* ------------------------------------------------------------- diagnostics */

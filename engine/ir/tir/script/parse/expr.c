@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/source_text.h"
+#include "base/text/source_text.h"
 #include "ir/tir/script/parse/parse.h"
 
 enum { BINARY, NEGATE, NOT, PAREN, CALL, LIST, DICT, INDEX };

@@ -1,6 +1,6 @@
 /* base64.c: base64 (RFC 4648), for tensors in text and for Lua. */
 
-#include "base/base64.h"
+#include "base/text/base64.h"
 
 void pln_base64_encode(const uint8_t *bytes, uint32_t n, char out[4]) {
   static const char letters[] =

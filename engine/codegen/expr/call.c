@@ -3,7 +3,7 @@
  * Called by expr.c. A builtin without a row here is refused by its name: those
  * of devices, of threads that wait for each other, of TVM's runtime. */
 
-#include "codegen/call.h"
+#include "codegen/expr/call.h"
 
 typedef enum call_form {
   FORM_FUNCTION, /* of floats: of C's library, or a helper */

@@ -4,7 +4,7 @@
  * Called when a file could not be parsed. The first bytes decide, as in
  * file(1). */
 
-#include "base/file.h"
+#include "base/file/file.h"
 
 typedef struct magic {
   uint32_t offset;

@@ -1,7 +1,7 @@
 /* source_text.c: lines of a source text in messages, escapes, digits. Called by
  * the parsers of Relay text and of TVMScript. */
 
-#include "base/source_text.h"
+#include "base/text/source_text.h"
 
 #include <stdio.h>
 

@@ -7,7 +7,7 @@
  * and follow each other. The threads block all signals except that of time
  * limits, so that a host's handlers run on the host's threads. */
 
-#include "base/thread_pool.h"
+#include "base/thread/thread_pool.h"
 
 #include <sched.h>
 #include <signal.h>

@@ -7,7 +7,7 @@
  * recurses. */
 
 #include "ir/graph/describe.h"
-#include "ir/graph/layout.h"
+#include "ir/graph/layout/layout.h"
 
 #define LEAVE 0x80000000u
 /* Marks of nodes without a number yet. */

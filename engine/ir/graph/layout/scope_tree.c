@@ -5,7 +5,7 @@
  * top-down. Lowest common ancestors are found by jump pointers in logarithmic
  * time. */
 
-#include "ir/graph/scope_tree.h"
+#include "ir/graph/layout/scope_tree.h"
 
 static size_t tables_size(const pln_scope_tree *tree) {
   return 3 * ((size_t)tree->n + 1) * sizeof *tree->parent;

@@ -8,8 +8,8 @@
  * Nothing recurses. */
 
 #include "ir/graph/describe.h"
-#include "ir/graph/layout.h"
-#include "ir/graph/scope_tree.h"
+#include "ir/graph/layout/layout.h"
+#include "ir/graph/layout/scope_tree.h"
 
 enum { TAIL = 1, BOUND = 2, LET_BOUND = 4 };
 

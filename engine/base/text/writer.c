@@ -4,7 +4,7 @@
  * Called by the printers. After a failure, or past the limit, nothing more is
  * written. */
 
-#include "base/writer.h"
+#include "base/text/writer.h"
 
 #include "base/half.h"
 

@@ -1,4 +1,4 @@
-/* arith/solve.c: systems of linear equations over the integers.
+/* solve.c: systems of linear equations over the integers.
  *
  * Called by the public function. The matrix A of A x = y is brought into the
  * diagonal form S by operations on rows, which are applied to y too, and on

@@ -1,11 +1,11 @@
-/* arith/inequalities.c: systems of linear inequalities.
+/* inequalities.c: systems of linear inequalities.
  *
  * Called by the public function and by ranges.c. Variables are eliminated one
  * by one: each inequality with a positive coefficient of the variable is added
  * to each with a negative one, so that it cancels (Fourier 1827, Motzkin 1936;
  * the order of the operations is TVM's). */
 
-#include "arith/inequalities.h"
+#include "arith/solve/inequalities.h"
 
 /* The pairs that one elimination may make. */
 enum { MOST_INEQUALITIES = 256 };

@@ -14,8 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/file_parts.h"
+#include "base/file/file.h"
+#include "base/file/file_parts.h"
 
 static size_t whole_size(const pln_file *file) {
   return sizeof *file + strlen(file->path) + 1;

@@ -6,7 +6,7 @@
  * node has to pass another one, which is usual for a rewritten graph, the live
  * nodes are moved together in the builder's own arrays. */
 
-#include "ir/graph/layout.h"
+#include "ir/graph/layout/layout.h"
 
 /* ------------------------------------------------------------------- tables */
 

@@ -7,7 +7,7 @@
 #include <sys/types.h>
 #include <time.h>
 
-#include "base/file.h"
+#include "base/file/file.h"
 
 struct pln_file {
   pln_engine *engine;

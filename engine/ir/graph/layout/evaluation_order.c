@@ -9,9 +9,9 @@
  * %1)
  */
 
-#include "ir/graph/evaluation_order.h"
+#include "ir/graph/layout/evaluation_order.h"
 
-#include "ir/graph/layout.h"
+#include "ir/graph/layout/layout.h"
 
 typedef struct evaluation_order {
   const pln_graph *graph;

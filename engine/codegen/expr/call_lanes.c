@@ -3,7 +3,7 @@
  *
  * Called by call.c. A function gets the texts of its arguments in one lane. */
 
-#include "codegen/call.h"
+#include "codegen/expr/call.h"
 
 static const pln_ref *args_of(const pln_cw *w, pln_ref ref) {
   return pln_operands(w->g, &w->g->nodes[ref]);

@@ -18,8 +18,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/file_parts.h"
+#include "base/file/file.h"
+#include "base/file/file_parts.h"
 
 /* MAX_NAMES: concurrent writers of one target, where temporary files have
  * names. */

@@ -7,7 +7,7 @@
  *     %0 = f(%x); %1 = g(%y); h(%0, %1), order 1 0 2
  *       =>   %0 = g(%y); %1 = f(%x); h(%1, %0) */
 
-#include "ir/graph/layout.h"
+#include "ir/graph/layout/layout.h"
 
 pln_status pln_graph_reorder(const pln_graph *graph, const pln_ref *order,
                              pln_graph **out) {

@@ -5,7 +5,7 @@
  * Invariant: an engine whose threads cannot be made computes on the caller's
  * thread. */
 
-#include "base/thread_pool.h"
+#include "base/thread/thread_pool.h"
 
 /* One loop: its parts are taken in order, by whichever worker is free. */
 typedef struct parallel_loop {

@@ -7,7 +7,7 @@
  * owner alive; everything that may fail is done before anything is changed.
  * Nothing recurses. */
 
-#include "ir/graph/compact.h"
+#include "ir/graph/layout/compact.h"
 
 static pln_status push_reachable_node(pln_compaction *c, pln_ref ref) {
   if (c->map[ref] != PLN_NONE)

@@ -3,7 +3,7 @@
  * One pass without recursion: open arrays and objects are linked through their
  * `next` until they end. Strings are not copied. */
 
-#include "base/json.h"
+#include "base/text/json.h"
 
 typedef struct reader {
   pln_json *json;
