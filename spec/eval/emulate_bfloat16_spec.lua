@@ -47,6 +47,35 @@ describe("emulate_bfloat16", function()
     assert.same({ { { 1 } } }, once:to_table())
   end)
 
+  it("rounds the scores, the weights and the result of attention", function()
+    -- Weights of a third each, 0.333984375 in bfloat16: 1.001953125 in all, which is rounded to 1.
+    local q, k = pl.var("q", bfloat16(1, 1, 1, 1)), pl.var("k", bfloat16(1, 1, 3, 1))
+    local v = pl.var("v", bfloat16(1, 1, 3, 1))
+    local values = pl.tensor({ { { { 256 }, { 1 }, { 1 } } } }, "bfloat16")
+    local stepwise, once = run(pl.func({ q, k, v }, pl.op.attention(q, k, v, {})),
+      ones(1, 1, 1, 1), ones(1, 1, 3, 1), values)
+    local third = round(1 / 3)
+    assert.same({ { { { round(256 * third + third + third) } } } }, stepwise:to_table())
+    assert.same({ { { { round(86) } } } }, once:to_table())
+  end)
+
+  it("excludes keys of attention by a mask, by lengths and by their order", function()
+    local q, k = pl.var("q", bfloat16(2, 2, 4)), pl.var("k", bfloat16(2, 3, 4))
+    local v, lengths = pl.var("v", bfloat16(2, 3, 4)), pl.var("lengths", pl.type "Tensor[(2), int64]")
+    local mask = pl.const(pl.tensor({ { true, true }, { true, false } }, "bool"))
+    local attention = pl.op.attention(q, k, v, mask, pl.absent, pl.absent, lengths,
+      { q_num_heads = 2, kv_num_heads = 2, is_causal = 1 })
+    local fn = pl.func({ q, k, v, lengths }, attention)
+    local rows = {}
+    for b = 1, 2 do
+      rows[b] = {}
+      for i = 1, 3 do rows[b][i] = { i, 2 * i, -i, b } end
+    end
+    local stepwise, once = run(fn, ones(2, 2, 4), ones(2, 3, 4), pl.tensor(rows, "bfloat16"),
+      pl.tensor({ 3, 2 }, "int64"))
+    assert.same(once:to_table(), stepwise:to_table())
+  end)
+
   it("leaves reductions of other axes alone", function()
     local x = pl.var("x", bfloat16(300, 2))
     local module = pl.module { main = pl.func({ x }, pl.op.sum(x, { axes = { 0 } })) }

@@ -32,6 +32,17 @@ describe("emulate_float16", function()
     assert.same({ { 0, 1 } }, wide:to_table())
   end)
 
+  it("leaves what functions of a Scan get as it is, whatever types they know", function()
+    local state, element = pl.var("state", single()), pl.var("element")
+    local body = pl.func({ state, element }, pl.tuple { state, pl.op.cast_like(state, element) })
+    local scan = pl.op.scan(pl.tensor(0.5, "float32"), x, body,
+      { num_scan_inputs = 1, n_results = 2 })
+    local module = pl.module { main = pl.func({ x }, scan:get(1)) }
+    local after = emulate(module)
+    assert(pl.verify(after))
+    assert.equal("float16", pl.eval(after.main, one).dtype)
+  end)
+
   it("passes over casts there and back", function()
     local y = pl.var("y", single(2))
     local there = pl.op.cast(y, { to = 10 })

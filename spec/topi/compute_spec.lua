@@ -149,6 +149,7 @@ case("trilu", { float(4, 5) })
 case("nn.depth_to_space", { float(1, 8, 2, 3) }, { block_size = 2 })
 case("nn.depth_to_space", { float(1, 8, 2, 3) }, { block_size = 2, mode = "CRD" })
 case("nn.space_to_depth", { float(1, 2, 4, 6) }, { block_size = 2 })
+case("nn.space_to_depth", { float(1, 2, 4, 6) }, { block_size = 2, mode = "CRD" })
 
 -- ----------------------------------------------------------------- products
 

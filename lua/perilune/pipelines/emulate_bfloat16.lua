@@ -129,7 +129,122 @@ local function one_result(call, y)
   return call.n_results == 0 and y or call.n_results == 1 and pl.tuple { y } or nil
 end
 
+-- ------------------------------------------------------------------------------- attention
+
+local function integers(list)
+  return pl.const(pl.tensor(list, "int64"))
+end
+
+-- (batch, heads, steps, size) of an operand of three axes; what has four stays.
+local function split_heads(x, count)
+  if rank_of(x) == 4 then return x end
+  return op.transpose(op.reshape(x, { newshape = { 0, 0, count, -1 } }), { axes = { 0, 2, 1, 3 } })
+end
+
+local function fixed(type, axis)
+  local dim = type.shape and type.shape[axis]
+  return math.type(dim) == "integer" and dim or nil
+end
+
+-- Keys and values for each head of queries, where several heads share one.
+local function for_each_head(x, n)
+  local own = fixed(x.type, 2)
+  if not own or own == 0 or n % own ~= 0 then return nil end
+  if own == n then return x end
+  local heads = {}
+  for h = 0, n - 1 do heads[h + 1] = h // (n // own) end
+  return op.take(x, integers(heads), { axis = 1 })
+end
+
+-- Which of `keys` keys each of `queries` queries may see, as (1 or batch, 1, queries, keys); nil
+-- when it may see all. `lengths` has the number of keys of each batch without padding.
+local function visible(call, queries, keys, lengths)
+  local left = call.attrs.left_window_size or -1
+  local right = call.attrs.is_causal == 1 and 0 or call.attrs.right_window_size or -1
+  local rows, columns = {}, {}
+  for i = 1, queries do rows[i] = i - 1 end
+  for j = 1, keys do columns[j] = j - 1 end
+  local at, seen = op.expand_dims(integers(rows), { axis = 1 }), nil
+  columns = integers(columns)
+  local function only(condition) seen = seen and op.logical_and(seen, condition) or condition end
+  if lengths then
+    local length = op.reshape(lengths, { newshape = { -1, 1, 1, 1 } })
+    only(op.less(columns, length))
+    at = at + (length - integers(queries))
+  end
+  if right >= 0 then only(op.less_equal(columns, at + integers(right))) end
+  if left >= 0 then only(op.greater_equal(columns, at - integers(left))) end
+  return seen
+end
+
+-- A mask of fewer keys excludes the others; nil when its extents are unknown.
+local function pad_mask(mask, keys)
+  local shape = {}
+  for i = 1, rank_of(mask) do shape[i] = fixed(mask.type, i) end
+  local width = shape[rank_of(mask)]
+  if #shape < rank_of(mask) then return nil end
+  shape[#shape] = keys - width
+  if width == keys then return mask end
+  local rest = op.broadcast_to(number(-math.huge), integers(shape))
+  return op.concatenate(mask, rest, { axis = -1 })
+end
+
+-- What is added to the scores, nil when it is nothing; and whether that is unknown.
+local function bias_of(call, queries, keys)
+  local mask = call.args[4]
+  if mask and mask.kind == "Absent" then mask = nil end
+  if mask and mask.type.dtype == "bool" then
+    mask = op.where(mask, number(0), number(-math.huge))
+  end
+  if mask then
+    mask = is_bfloat16(mask.type) and pad_mask(mask, keys)
+    if not mask then return nil, true end
+  end
+  local lengths = call.args[7]
+  if lengths and lengths.kind == "Absent" then lengths = nil end
+  local seen = visible(call, queries, keys, lengths)
+  return seen and op.where(seen, mask or number(0), number(-math.huge)) or mask
+end
+
+-- Rows whose keys are all excluded have weights of 0.
+local function weights_of(call, scores, bias)
+  local precision = call.attrs.softmax_precision
+  local p
+  if precision and precision ~= BFLOAT16 then
+    p = narrow(op.nn.softmax(op.cast(scores, { to = precision }), { axis = -1 }))
+  else
+    p = exponentials(scores, 3)
+  end
+  if not bias then return p end
+  local closed = op.equal(op.max(bias, { axes = { -1 }, keepdims = 1 }), number(-math.huge))
+  return op.where(closed, number(0), p)
+end
+
+-- Attention (ONNX) without past keys and without results but the first, for known extents.
+local function attention(call, q)
+  local attrs, past, flat = call.attrs, call.args[5], rank_of(q) == 3
+  if past and past.kind ~= "Absent" or call.n_results > 1 then return nil end
+  q = split_heads(q, attrs.q_num_heads)
+  local n, queries, size = fixed(q.type, 2), fixed(q.type, 3), fixed(q.type, 4)
+  local k = n and for_each_head(split_heads(call.args[2], attrs.kv_num_heads), n)
+  local v = n and for_each_head(split_heads(call.args[3], attrs.kv_num_heads), n)
+  local keys = k and fixed(k.type, 3)
+  if not (queries and size and keys and v) then return nil end
+  local bias, unknown = bias_of(call, queries, keys)
+  if unknown then return nil end
+  local root = number(math.sqrt(attrs.scale or 1 / math.sqrt(size)))
+  local scores = op.nn.matmul(q * root, op.transpose(k, { axes = { 0, 1, 3, 2 } }) * root)
+  local cap = attrs.softcap or 0
+  if cap > 0 then scores = number(cap) * op.tanh(scores / number(cap)) end
+  local y = op.nn.matmul(weights_of(call, bias and scores + bias or scores, bias), v)
+  if flat then
+    y = op.reshape(op.transpose(y, { axes = { 0, 2, 1, 3 } }), { newshape = { 0, 0, -1 } })
+  end
+  return one_result(call, y)
+end
+
 local steps = {
+  [op.attention] = attention,
   [op.sum] = reduction(sum_along),
   [op.mean] = reduction(mean_along),
 

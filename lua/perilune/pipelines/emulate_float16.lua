@@ -18,9 +18,15 @@ local function is_half(type)
   return type.kind == "tensor" and type.dtype == "float16"
 end
 
+-- What only moves elements or converts, or computes with functions (If, Loop, Scan), whose bodies
+-- are rewritten by themselves.
 local function stays(call)
   local op = call.op
-  return not op or is_cast[op] or op.traits.injective or call.effect ~= "none"
+  if not op or is_cast[op] or op.traits.injective or call.effect ~= "none" then return true end
+  for _, arg in ipairs(call.args) do
+    if arg.type.kind == "func" then return true end
+  end
+  return false
 end
 
 -- The call on float32; nil when it has no halves, or cannot be.

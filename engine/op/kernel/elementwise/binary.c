@@ -259,10 +259,6 @@ static const pln_pair_loops xors = {.of = {INTS(xor)}};
 static const pln_pair_loops floordivs = {
     .of = {INTS(floordiv), FLOATS(floordiv)}};
 static const pln_pair_loops truncdivs = {.of = {INTS(div), FLOATS(truncdiv)}};
-static const pln_pair_loops unsigned_lefts = {.of = {UNSIGNED(left)},
-                                              .goes_on = true};
-static const pln_pair_loops unsigned_rights = {.of = {UNSIGNED(right)},
-                                               .goes_on = true};
 static const pln_pair_loops lefts = {.of = {INTS(left)}, .goes_on = true};
 static const pln_pair_loops rights = {.of = {INTS(right)}, .goes_on = true};
 static const pln_pair_loops powers = {.of = {INTS(power), FLOATS(power)},
@@ -292,9 +288,9 @@ pln_status pln_kernel_mod(pln_kernel_call *call) {
 
 pln_status pln_kernel_bit_shift(pln_kernel_call *call) {
   if (pln_kernel_string_is(call, "direction", "", "LEFT"))
-    return pln_pair_run(call, &unsigned_lefts);
+    return pln_pair_run(call, &lefts);
   if (pln_kernel_string_is(call, "direction", "", "RIGHT"))
-    return pln_pair_run(call, &unsigned_rights);
+    return pln_pair_run(call, &rights);
   return pln_kernel_refuse(call, "the direction is neither LEFT nor RIGHT");
 }
 

@@ -165,17 +165,20 @@ pln_status pln_kernel_depth_to_space(pln_kernel_call *call) {
                   crd ? column_first : depth_first, 4, out);
 }
 
-/* space_to_depth: N C (H b) (W b) becomes N (b b C) H W. */
+/* space_to_depth: N C (H b) (W b) becomes N (b b C) H W; in mode CRD channels
+ * are the outermost of the three. */
 pln_status pln_kernel_space_to_depth(pln_kernel_call *call) {
   if (!pln_kernel_string_is(call, "layout", "NCHW", "NCHW"))
     return pln_kernel_refuse(call, "channels are not axis 1");
-  static const uint32_t perm[6] = {0, 3, 5, 1, 2, 4};
+  static const uint32_t depth_first[6] = {0, 3, 5, 1, 2, 4};
+  static const uint32_t column_first[6] = {0, 1, 3, 5, 2, 4};
   const pln_tensor *x = pln_kernel_arg(call, 0);
   const int64_t *d = x->dims;
   int64_t b;
   if (!blocksize_of(call, &b) || d[2] % b || d[3] % b)
     return pln_kernel_refuse(call, "the blocksize does not match");
+  bool crd = pln_kernel_string_is(call, "mode", "DCR", "CRD");
   int64_t dims[6] = {d[0], d[1], d[2] / b, b, d[3] / b, b};
   int64_t out[4] = {d[0], d[1] * b * b, d[2] / b, d[3] / b};
-  return permuted(call, x, 6, dims, perm, 4, out);
+  return permuted(call, x, 6, dims, crd ? column_first : depth_first, 4, out);
 }

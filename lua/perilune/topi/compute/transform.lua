@@ -330,10 +330,10 @@ end
 
 compute["nn.space_to_depth"] = function(attrs, inputs, out_type)
   if (attrs.layout or "NCHW") ~= "NCHW" then return nil, "layout " .. attrs.layout end
-  if (attrs.mode or "DCR") ~= "DCR" then return nil, "mode " .. attrs.mode end
   local n, c, h, w = table.unpack(dims.of(inputs[1]))
   local b = attrs.block_size
-  return shuffled(inputs[1], { n, c, h // b, b, w // b, b }, { 0, 3, 5, 1, 2, 4 }, out_type)
+  local order = attrs.mode == "CRD" and { 0, 1, 3, 5, 2, 4 } or { 0, 3, 5, 1, 2, 4 }
+  return shuffled(inputs[1], { n, c, h // b, b, w // b, b }, order, out_type)
 end
 
 return compute
