@@ -16,17 +16,25 @@ static pln_status add_param(pln_translation *t, pln_loop_param **out) {
   return PLN_OK;
 }
 
-/* The Buffer that a parameter is seen as; PLN_NONE: none. */
-static pln_ref buffer_of(const pln_translation *t, pln_ref param) {
+/* Collects the Buffers that variables are seen as: variable -> 1 + the first
+ * Buffer bound to it. */
+static pln_status collect_buffers(const pln_translation *t, pln_idmap *map) {
   const pln_graph *g = t->g;
   pln_ref ref = t->first_stmt[g->nodes[g->root].data];
   for (; ref != PLN_NONE; ref = t->next_stmt[ref]) {
     const pln_ref *o = pln_operands(g, &g->nodes[ref]);
     if (g->nodes[ref].kind == PLN_BUFFER_BIND &&
-        g->nodes[o[0]].data == g->nodes[param].data)
-      return o[1];
+        pln_idmap_get(map, g->nodes[o[0]].data) == 0)
+      PLN_TRY(pln_idmap_set(map, g->nodes[o[0]].data, o[1] + 1));
   }
-  return PLN_NONE;
+  return PLN_OK;
+}
+
+/* The Buffer that a parameter is seen as; PLN_NONE: none. */
+static pln_ref buffer_of(const pln_translation *t, const pln_idmap *buffers,
+                         pln_ref param) {
+  uint32_t biased = pln_idmap_get(buffers, t->g->nodes[param].data);
+  return biased ? biased - 1 : PLN_NONE;
 }
 
 static pln_status set_tensor(pln_translation *t, pln_loop_param *p,
@@ -56,9 +64,9 @@ static pln_status bind_pointer(pln_translation *t, pln_loop_param *p,
   return set_tensor(t, p, 0, param);
 }
 
-static pln_status bind_param(pln_translation *t, pln_ref param) {
+static pln_status bind_param(pln_translation *t, pln_ref param,
+                             pln_ref buffer) {
   pln_loop_param *p;
-  pln_ref buffer = buffer_of(t, param);
   PLN_TRY(add_param(t, &p));
   p->name = t->g->nodes[param].attrs;
   p->dtype = pln_prim_dtype(t->g, param);
@@ -137,19 +145,31 @@ static pln_status check_fields(pln_translation *t, const pln_loop_param *p,
   return PLN_OK;
 }
 
-pln_status pln_loop_bind_params(pln_translation *t) {
+static pln_status bind_all(pln_translation *t, const pln_idmap *buffers) {
   const pln_graph *g = t->g;
   const pln_scope_row *row = &g->scopes[g->nodes[g->root].data];
   for (uint32_t i = 0; i < row->n_params; i++)
-    PLN_TRY(bind_param(t, row->begin + i));
+    PLN_TRY(
+        bind_param(t, row->begin + i, buffer_of(t, buffers, row->begin + i)));
   for (uint32_t round = 0; round < 2; round++)
     for (uint32_t i = 0; i < row->n_params; i++) {
       pln_loop_param p = t->p->params[i];
-      pln_ref buffer = buffer_of(t, row->begin + i);
+      pln_ref buffer = buffer_of(t, buffers, row->begin + i);
       if (buffer != PLN_NONE)
         PLN_TRY(round == 0 ? bind_fields(t, &p, buffer)
                            : check_fields(t, &p, buffer));
     }
-  pln_loop_forget(t, 0);
   return PLN_OK;
+}
+
+pln_status pln_loop_bind_params(pln_translation *t) {
+  pln_idmap *buffers;
+  PLN_TRY(pln_idmap_new(t->engine, &buffers));
+  pln_status status = collect_buffers(t, buffers);
+  if (status == PLN_OK)
+    status = bind_all(t, buffers);
+  pln_idmap_free(buffers);
+  if (status == PLN_OK)
+    pln_loop_forget(t, 0);
+  return status;
 }
