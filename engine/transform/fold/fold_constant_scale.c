@@ -87,10 +87,15 @@ static bool read_scalar(const pln_graph *g, pln_ref node, uint32_t i,
 }
 
 /* Reads a multiplication or division by one number, which leaves the shape as
- * it is; *x is the other operand. */
+ * it is, or a negation; *x is the other operand. */
 static bool read_factor(const pln_graph *g, pln_ref node, uint32_t *x,
                         double *factor) {
   const pln_node *n = &g->nodes[node];
+  if (n->data == PLN_OP_NEG && n->count == 1) {
+    *x = 0;
+    *factor = -1;
+    return true;
+  }
   if ((n->data != PLN_OP_MUL && n->data != PLN_OP_DIV) || n->count != 2)
     return false;
   bool second = read_scalar(g, node, 1, factor);
@@ -112,8 +117,13 @@ static bool read_factor(const pln_graph *g, pln_ref node, uint32_t *x,
 static pln_status scale_constant(pln_fold_candidate *ctx, pln_ref constant,
                                  double factor, pln_ref *out) {
   const pln_graph *g = pln_rewrite_graph(ctx->at.rw);
+  pln_scaled_constant row = {.constant = constant,
+                             .scope = scope_of_node(ctx->at.rw, ctx->at.node),
+                             .factor = factor};
   pln_weight w;
-  *out = PLN_NONE;
+  *out = pln_scaled_constants_find(ctx->scaled, &row);
+  if (*out != PLN_NONE)
+    return PLN_OK;
   if (!pln_weight_read(g, constant, &w) || w.count == 0 ||
       (!ctx->halves && pln_dtype_is_half(w.dtype)))
     return PLN_OK;
@@ -122,7 +132,10 @@ static pln_status scale_constant(pln_fold_candidate *ctx, pln_ref constant,
   size_t freed = ctx->uses->now[constant] == 1 ? w.bytes : 0;
   if (bytes > PLN_BUDGET_MAX || !pln_budget_allows(ctx->budget, bytes, freed))
     return PLN_OK;
-  return pln_weight_scale(ctx->at.rw, &w, &all, &factor, out);
+  PLN_TRY(pln_weight_scale(ctx->at.rw, &w, &all, &factor, out));
+  row.scaled = *out;
+  return *out == PLN_NONE ? PLN_OK
+                          : pln_scaled_constants_add(ctx->scaled, &row);
 }
 
 /* Builds `node` with operands from `args`, which replace its own. */
@@ -304,6 +317,7 @@ pln_status pln_pass_fold_constant_scale(pln_pass_run *run) {
   static const pln_fold_rule_row rows[] = {
       {"multiply", PLN_OP_MUL, fold_backward},
       {"divide", PLN_OP_DIV, fold_backward},
+      {"negative", PLN_OP_NEG, fold_backward},
       {"conv", PLN_OP_CONV, fold_forward},
       {"gemm", PLN_OP_GEMM, fold_forward},
       {"matmul", PLN_OP_MAT_MUL, fold_forward}};

@@ -288,6 +288,7 @@ typedef struct fold_weights_rewrite {
   const pln_fold_rule_row *rows;
   pln_budget budget;
   pln_use_counts uses;
+  pln_scaled_constants scaled;
   pln_scope *node_scope;
   int64_t folded;
   bool halves;
@@ -310,6 +311,7 @@ static pln_status fold_call(fold_weights_rewrite *s, pln_rewrite *rw,
                             pln_ref *node) {
   pln_fold_candidate ctx = {.budget = &s->budget,
                             .uses = &s->uses,
+                            .scaled = &s->scaled,
                             .node_scope = s->node_scope,
                             .halves = s->halves,
                             .rule = row->name};
@@ -337,6 +339,44 @@ static pln_status fold_product_node(void *ud, pln_rewrite *rw, pln_ref old,
   return pln_use_counts_replace(&s->uses, old, *node);
 }
 
+static pln_status begin_scaled_constants(pln_engine *engine,
+                                         pln_scaled_constants *set) {
+  *set = (pln_scaled_constants){.engine = engine};
+  return pln_idmap_new(engine, &set->row_of);
+}
+
+static void end_scaled_constants(pln_scaled_constants *set) {
+  pln_idmap_free(set->row_of);
+  if (set->rows)
+    pln_mem_free(set->engine, set->rows, set->cap * sizeof *set->rows);
+  *set = (pln_scaled_constants){0};
+}
+
+static uint64_t hash_of_scaled(const pln_scaled_constant *row) {
+  uint64_t factor;
+  memcpy(&factor, &row->factor, sizeof factor);
+  return pln_hash_mix(pln_hash_mix(pln_hash_mix(0, row->constant), row->scope),
+                      factor);
+}
+
+pln_ref pln_scaled_constants_find(const pln_scaled_constants *set,
+                                  const pln_scaled_constant *wanted) {
+  uint32_t at = pln_idmap_get(set->row_of, hash_of_scaled(wanted));
+  const pln_scaled_constant *row = at ? &set->rows[at - 1] : NULL;
+  return row && row->constant == wanted->constant &&
+                 row->scope == wanted->scope && row->factor == wanted->factor
+             ? row->scaled
+             : PLN_NONE;
+}
+
+pln_status pln_scaled_constants_add(pln_scaled_constants *set,
+                                    const pln_scaled_constant *row) {
+  PLN_TRY(pln_mem_grow(set->engine, (void **)&set->rows, &set->cap,
+                       (size_t)set->n + 1, sizeof *set->rows));
+  set->rows[set->n] = *row;
+  return pln_idmap_set(set->row_of, hash_of_scaled(row), ++set->n);
+}
+
 static pln_status sweep_once(fold_weights_rewrite *s, const pln_graph *g,
                              pln_graph **out) {
   pln_mutator m = {.ud = s, .visit = fold_product_node};
@@ -347,7 +387,10 @@ static pln_status sweep_once(fold_weights_rewrite *s, const pln_graph *g,
   pln_graph_node_scopes(g, s->node_scope);
   pln_status status = pln_use_counts_begin(&s->uses, g);
   if (status == PLN_OK)
+    status = begin_scaled_constants(s->engine, &s->scaled);
+  if (status == PLN_OK)
     status = pln_graph_rewrite(g, &m, out);
+  end_scaled_constants(&s->scaled);
   pln_use_counts_end(&s->uses);
   pln_mem_free(s->engine, s->node_scope, size);
   return status;

@@ -10,11 +10,35 @@
 #include "transform/fold/weight.h"
 #include "transform/simplify/rule.h"
 
+/* A constant that was scaled by one number; it can be used in the scope. */
+typedef struct pln_scaled_constant {
+  pln_ref constant;
+  pln_scope scope;
+  double factor;
+  pln_ref scaled;
+} pln_scaled_constant;
+
+/* Those of a sweep: what is scaled again by the same number is made once. */
+typedef struct pln_scaled_constants {
+  pln_engine *engine;
+  pln_idmap *row_of; /* hash of constant, scope and factor -> 1 + a row */
+  pln_scaled_constant *rows;
+  uint32_t n, cap;
+} pln_scaled_constants;
+
+/* The constant that equals `wanted` but for `scaled`; PLN_NONE: there is
+ * none. */
+pln_ref pln_scaled_constants_find(const pln_scaled_constants *set,
+                                  const pln_scaled_constant *wanted);
+pln_status pln_scaled_constants_add(pln_scaled_constants *set,
+                                    const pln_scaled_constant *row) PLN_CHECKED;
+
 /* A call that may be folded into the product that computes its operand. */
 typedef struct pln_fold_candidate {
   pln_rewrite_context at; /* the call */
   pln_budget *budget;
   pln_use_counts *uses;
+  pln_scaled_constants *scaled;
   const pln_scope *node_scope; /* by node of the old graph */
   bool halves;                 /* 16-bit weights may be scaled */
   const char *rule;            /* the rule's name in reports */

@@ -175,22 +175,39 @@ pln_status pln_simplify_single_concat(pln_rewrite_context *ctx, pln_ref *out) {
   return status;
 }
 
-/* limit on the operands of a merged concat */
-enum { MAX_PARTS = 16 };
+/* Limit on the operands of a merged concat: merging a chain of concats costs
+ * that for each at most. */
+enum { MAX_PARTS = 64 };
 
-/* concat(a, concat(b, c)) => concat(a, b, c), for integer vectors: shape
- * computations. */
+static bool is_int_vector(const pln_engine *e, pln_type type) {
+  pln_dtype dtype = pln_type_dtype(e, type);
+  return pln_type_rank(e, type) == 1 &&
+         (dtype == PLN_INT64 || dtype == PLN_INT32);
+}
+
+/* Returns true if operand `i` is a concat along the same axis that nothing else
+ * uses; in shape computations, others may. */
+static bool is_inner_concat(const pln_rewrite_context *ctx, uint32_t i) {
+  int32_t rank = pln_type_rank(ctx->engine, ctx->type);
+  if (!pln_is_call(ctx->call.graph, pln_rule_arg(ctx, i), PLN_OP_CONCAT))
+    return false;
+  if (is_int_vector(ctx->engine, ctx->type))
+    return true;
+  pln_infer inner = pln_rule_operand(ctx, i);
+  int64_t a = pln_call_int(&ctx->call, "axis", 0);
+  int64_t b = pln_call_int(&inner, "axis", 0);
+  return rank > 0 && (a < 0 ? a + rank : a) == (b < 0 ? b + rank : b) &&
+         pln_rule_is_only_use(ctx, i);
+}
+
+/* concat(a, concat(b, c)) => concat(a, b, c) */
 pln_status pln_simplify_merge_concat(pln_rewrite_context *ctx, pln_ref *out) {
   const pln_graph *g = ctx->call.graph;
   pln_ref parts[MAX_PARTS];
   uint32_t n = 0, inner = 0;
-  pln_dtype dtype = pln_type_dtype(ctx->engine, ctx->type);
-  if (pln_type_rank(ctx->engine, ctx->type) != 1 ||
-      (dtype != PLN_INT64 && dtype != PLN_INT32))
-    return PLN_OK;
   for (uint32_t i = 0; i < ctx->call.n_args; i++) {
     pln_ref arg = pln_rule_arg(ctx, i);
-    bool joins = pln_is_call(g, arg, PLN_OP_CONCAT);
+    bool joins = is_inner_concat(ctx, i);
     uint32_t count = joins ? g->nodes[arg].count : 1;
     if (count > MAX_PARTS - n)
       return PLN_OK;

@@ -279,6 +279,37 @@ pln_status pln_simplify_merge_squeeze(pln_rewrite_context *ctx, pln_ref *out) {
                                list_axes(&all, list), list, out);
 }
 
+/* Returns true if the call adds axes only behind those of its operand. An axis
+ * in front stays apart: transposes carry it on, and it is removed again. */
+static bool adds_last_axes(const pln_rewrite_context *ctx) {
+  int32_t rank = pln_arg_rank(&ctx->call, 0);
+  int32_t more = pln_type_rank(ctx->engine, ctx->type) - rank;
+  const pln_dim *dims = pln_type_dims(ctx->engine, ctx->type);
+  if (rank < 0 || more < 0)
+    return false;
+  for (int32_t i = 0; i < rank; i++)
+    if (dims[i] != pln_arg_dims(&ctx->call, 0)[i])
+      return false;
+  return true;
+}
+
+/* expand_dims(reshape(x)) => reshape(x), also for squeeze and flatten, if
+ * nothing else uses the inner reshape. */
+pln_status pln_simplify_reshape_at_once(pln_rewrite_context *ctx,
+                                        pln_ref *out) {
+  const pln_graph *g = ctx->call.graph;
+  int32_t rank = pln_type_rank(ctx->engine, ctx->type);
+  pln_dim dims[PLN_MAX_RANK];
+  if (!pln_is_call(g, pln_rule_arg(ctx, 0), PLN_OP_RESHAPE) ||
+      !pln_rule_is_only_use(ctx, 0) || rank < 0 || rank > PLN_MAX_RANK ||
+      (ctx->call.op == PLN_OP_UNSQUEEZE && !adds_last_axes(ctx)))
+    return PLN_OK;
+  for (int32_t i = 0; i < rank; i++)
+    dims[i] = pln_type_dims(ctx->engine, ctx->type)[i];
+  return pln_rule_reshape(ctx, pln_operand(g, pln_rule_arg(ctx, 0), 0),
+                          (uint32_t)rank, dims, out);
+}
+
 /* unsqueeze(unsqueeze(x, A), B) => unsqueeze(x, B and A as axes of the
  * result) */
 pln_status pln_simplify_merge_unsqueeze(pln_rewrite_context *ctx,

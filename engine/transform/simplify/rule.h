@@ -95,7 +95,7 @@ pln_status pln_rule_replace_list(pln_rewrite_context *ctx, pln_ref x,
 #define PLN_SIMPLIFY_RULES(X)                                          \
   /* reshape.c */                                               \
   X(same_reshape) X(merge_reshape) X(fold_reshape_shape) \
-  X(merge_squeeze) X(merge_unsqueeze) \
+  X(merge_squeeze) X(merge_unsqueeze) X(reshape_at_once) \
   /* factor_reshape.c */                                             \
   X(factor_reshape) X(sink_reshape) X(merge_behind) \
   /* broadcast.c */                                           \
@@ -103,6 +103,8 @@ pln_status pln_rule_replace_list(pln_rewrite_context *ctx, pln_ref x,
   /* data_movement.c */                                                \
   X(same_transpose) X(merge_transpose) X(full_slice) \
   X(single_concat) X(merge_concat) X(join_extents) \
+  /* pad.c */                                                \
+  X(pad_behind) \
   /* take.c */                                                \
   X(take_vector) X(take_all) X(take_one) X(take_through_transpose) \
   /* commute.c */                                          \

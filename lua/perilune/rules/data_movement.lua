@@ -22,7 +22,7 @@ return {
   { "single_concat: concatenate(...)", native = "single_concat",
     reason = "one operand, or operands without elements", source = "ONNX eliminate_nop_concat" },
   { "merge_concat: concatenate(...)", native = "merge_concat",
-    reason = "a concatenation in a concatenation of integers",
+    reason = "a concatenation in a concatenation along the same axis",
     source = "ONNX fuse_consecutive_concats" },
   { "rejoin: concatenate(...)", native = "rejoin",
     reason = "all parts of a Split, joined again" },

@@ -48,6 +48,10 @@ return {
     reason = "axes of both are removed at once", source = "ONNX fuse_consecutive_squeezes" },
   { "merge_unsqueeze: expand_dims(...)", native = "merge_unsqueeze",
     reason = "axes of both are added at once", source = "ONNX fuse_consecutive_unsqueezes" },
+  { "reshape_at_once: {expand_dims|squeeze|flatten}(...)", native = "reshape_at_once",
+    reason = "a reshape gives the shape of what follows it too", source = "TVM SimplifyReshape" },
+  { "pad_behind: {reshape|expand_dims|squeeze}(...)", native = "pad_behind",
+    reason = "a pad comes after axes of extent 1 are added or removed, before a window" },
   -- Not of halves: ONNX Runtime computes elementwise operators that follow each other in float32,
   -- so that a new axis between two of them decides where it rounds.
   { "new_axis_first: expand_dims(?u@?f{elementwise}(?x), axes=?a) => ?f(expand_dims(?x, "

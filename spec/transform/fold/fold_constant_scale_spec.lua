@@ -131,6 +131,19 @@ describe("FoldConstantScale", function()
     assert.matches("multiply", (folded({ x }, op.nn.matmul(weight { 2, 3, 3 }, y))))
   end)
 
+  it("negates weights behind a product, a shared one once", function()
+    local w = weight { 2, 3, 3, 3 }
+    local other = pl.var("other", "Tensor[(1, 3, 5, 5), float32]")
+    local names, out = folded({ image, other }, pl.tuple(op.negative(op.nn.conv(image, w)),
+      op.negative(op.nn.conv(other, w)), op.nn.conv(image, w)))
+    assert.equal("nn.conv nn.conv nn.conv", names)
+    local constants = 0
+    for node in out.main:nodes() do
+      constants = constants + (node.kind == "Constant" and 1 or 0)
+    end
+    assert.equal(2, constants)
+  end)
+
   it("scales what normalisations end with", function()
     local y = op.nn.instance_norm(image, weight { 3 }, weight { 3 })
     local by_channel = pl.const(pl.tensor({ { { 2 } }, { { -0.5 } }, { { 3 } } }, "float32"))

@@ -244,6 +244,61 @@ describe("Axes that a reduction keeps", function()
   end)
 end)
 
+describe("A reshape", function()
+  local image = var("image", { "N", 1, 12, 6 })
+  local function reshape(shape) return op.reshape(image, ints(table.unpack(shape))) end
+
+  it("gives the shape of what follows it", function()
+    assert.equal("reshape", calls(simplify({ image },
+      op.expand_dims(reshape { -1, 12, 6 }, ints(-1)))))
+    assert.equal("reshape", calls(simplify({ image }, op.squeeze(reshape { -1, 8, 1, 9 },
+      ints(2)))))
+    assert.equal("reshape", calls(simplify({ image }, op.flatten(reshape { -1, 8, 3, 3 }))))
+  end)
+
+  it("stays beside an axis in front, an axis that it cannot express, and other uses", function()
+    keeps({ image }, op.expand_dims(reshape { -1, 8, 9 }, ints(0)))
+    local v_and_w = var("v_and_w", { "?", "?", 6 })
+    keeps({ v_and_w }, op.expand_dims(op.reshape(v_and_w, ints(0, 0, 2, 3)), ints(-1)))
+    local shared = reshape { -1, 8, 9 }
+    keeps({ image }, pl.tuple(shared, op.expand_dims(shared, ints(-1))))
+  end)
+
+  it("that only adds or removes axes comes before a pad", function()
+    local x3 = var("x3", { "N", 4, 8 })
+    local pad = op.nn.pad(x3, ints(0, 1, 2, 0, 0, 3))
+    local out = simplify({ x3 }, op.expand_dims(pad, ints(2)))
+    assert.equal("reshape nn.pad", calls(out))
+    assert.same({ 0, 1, 0, 2, 0, 0, 0, 3 }, out.main.body.args[2].data:to_table())
+    local y = var("y", { "N", 1, 8 })
+    local reflected = op.nn.pad(y, ints(0, 0, 2, 0, 0, 3), { pad_mode = "reflect" })
+    assert.equal("reshape nn.pad", calls(simplify({ y }, op.squeeze(reflected, ints(1)))))
+  end)
+
+  it("stays behind a pad of the axis that it removes", function()
+    local y = var("y", { "N", 0, 8 })
+    keeps({ y }, op.squeeze(op.nn.pad(y, ints(0, 1, 2, 0, 0, 3)), ints(1)))
+  end)
+end)
+
+describe("A concatenation", function()
+  local a, b, c = var("a", { "N", 4 }), var("b", { "N", 3 }), var("c", { "N", 4 })
+
+  it("takes in one along the same axis", function()
+    local inner = op.concatenate({ b, c }, { axis = -1 })
+    local out = simplify({ a, b, c }, op.concatenate({ a, inner, b }, { axis = 1 }))
+    assert.equal("concatenate", calls(out))
+    assert.equal(4, #out.main.body.args)
+  end)
+
+  it("leaves one along another axis, or with other uses, alone", function()
+    keeps({ a, c }, op.concatenate({ op.concatenate({ a, c }, { axis = 0 }),
+      op.concatenate({ c, a }, { axis = 0 }) }, { axis = 1 }))
+    local inner = op.concatenate({ b, c }, { axis = 1 })
+    keeps({ a, b, c }, pl.tuple(inner, op.concatenate({ a, inner }, { axis = 1 })))
+  end)
+end)
+
 describe("A new axis", function()
   local t = var("t", { "N", 5 }, "int64")
   local w = pl.const(pl.tensor({ 1, 2, 3 }, "float32"))

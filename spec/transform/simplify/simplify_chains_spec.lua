@@ -88,8 +88,27 @@ function steps.sum(y, shape, below)
   return op.sum(y, ints { at - 1 }, { keepdims = keep }), new
 end
 
+function steps.pad(y, shape, below)
+  local at, new, pads = below(#shape), { table.unpack(shape) }, {}
+  if shape[at] == "N" then return end
+  for i = 1, 2 * #shape do pads[i] = 0 end
+  pads[at], pads[at + #shape] = below(2) - 1, below(3) - 1
+  new[at] = shape[at] + pads[at] + pads[at + #shape]
+  return op.nn.pad(y, ints(pads), { pad_mode = below(2) == 1 and "edge" or "constant" }), new
+end
+
+-- The same twice, with something of its shape.
+function steps.concat(y, shape, below)
+  local at, new = below(#shape), { table.unpack(shape) }
+  if shape[at] == "N" then return end
+  new[at] = shape[at] * 2
+  local other = op.negative(y)
+  return op.concatenate(below(2) == 1 and { y, other } or { other, y }, { axis = at - 1 }), new
+end
+
 local names = { "reshape", "reshape", "reshape", "transpose", "transpose", "transpose",
-  "unsqueeze", "squeeze", "squeeze", "take", "sum" }
+  "unsqueeze", "squeeze", "squeeze", "take", "sum", "pad", "pad",
+  "concat" }
 
 local function chain(seed)
   local below = generator(seed)

@@ -83,6 +83,27 @@ function examples.factor_reshape(g)
   return g.op.reshape(moved, { newshape = first and { c, a, b } or { b, c, a } })
 end
 
+-- A reshape, and axes of extent 1 that are added or removed behind it.
+function examples.reshape_at_once(g)
+  local a, b, c = g:size(), g:size(), g:size()
+  local x = g:var("float32", { a * b, c })
+  local name = g:pick { "expand_dims", "squeeze", "flatten" }
+  if name == "squeeze" then
+    return g.op.squeeze(g.op.reshape(x, { newshape = { a, 1, b * c } }), g:ints(1))
+  end
+  return g.op[name](g.op.reshape(x, { newshape = { a, b, c } }),
+    name == "expand_dims" and g:ints(-1) or nil)
+end
+
+-- A pad, and axes of extent 1 that are added or removed behind it.
+function examples.pad_behind(g)
+  local a, b = g:size(), g:size()
+  local padded = g.op.nn.pad(g:var("float32", { a, 1, b }),
+    g:ints(g:below(2), 0, g:below(3), g:below(2), 0, g:below(2)))
+  return g:below(2) == 0 and g.op.squeeze(padded, g:ints(1))
+    or g.op.expand_dims(padded, g:ints(g:below(4)))
+end
+
 -- Axes that are split behind a transpose.
 function examples.sink_reshape(g)
   local a, b, c, d = g:size(), g:size(), g:size(), g:size()
