@@ -104,16 +104,21 @@ static void gathers(void) {
 /* -------------------------------------------------------------------- pad */
 
 /* -1: no element of the operand. */
-static int64_t inside(const char *mode, int64_t at, int64_t extent) {
+static int64_t inside(const char *mode, int64_t at, int64_t extent,
+                      int64_t before, int64_t after) {
+  int64_t low = before < 0 ? -before : 0,
+          end = extent + (after < 0 ? after : 0);
+  if (!strcmp(mode, "wrap")) { /* what a negative width cuts off is gone */
+    while (at < low || at >= end)
+      at += at < low ? end - low : low - end;
+    return at;
+  }
   if (!strcmp(mode, "constant"))
     return at < 0 || at >= extent ? -1 : at;
   if (!strcmp(mode, "edge"))
     return at < 0 ? 0 : at >= extent ? extent - 1 : at;
   while (at < 0 || at >= extent)
-    if (!strcmp(mode, "wrap"))
-      at += at < 0 ? extent : -extent;
-    else
-      at = at < 0 ? -at : 2 * (extent - 1) - at;
+    at = at < 0 ? -at : 2 * (extent - 1) - at;
   return at;
 }
 
@@ -131,8 +136,10 @@ static void pad(pln_dtype dtype, const char *mode, int64_t before,
   bool same = true;
   for (size_t i = 0; i < out->count; i++) {
     int64_t width = out->dims[1];
-    int64_t r = inside(mode, (int64_t)i / width - before, dims[0]);
-    int64_t c = inside(mode, (int64_t)i % width - after, dims[1]);
+    int64_t r =
+        inside(mode, (int64_t)i / width - before, dims[0], before, after);
+    int64_t c =
+        inside(mode, (int64_t)i % width - after, dims[1], after, before);
     const uint8_t *want =
         r < 0 || c < 0 ? zero : data + (size_t)(r * dims[1] + c) * size;
     same = same && !memcmp(got + i * size, want, size);

@@ -157,7 +157,8 @@ static bool read_border(const pln_tensor *x, const pln_list *pads,
 static bool grow(const pln_tensor *x, border *b) {
   for (uint32_t i = 0; i < x->rank; i++) {
     int64_t sum;
-    if (__builtin_add_overflow(x->dims[i], b->before[i], &sum) ||
+    if (b->before[i] == INT64_MIN || b->after[i] == INT64_MIN ||
+        __builtin_add_overflow(x->dims[i], b->before[i], &sum) ||
         __builtin_add_overflow(sum, b->after[i], &b->dims[i]) || b->dims[i] < 0)
       return false;
   }
@@ -215,12 +216,16 @@ static int64_t inside(edge how, int64_t at, int64_t extent) {
     return at;
   if (how == EDGE || extent == 1)
     return at < 0 ? 0 : extent - 1;
-  int64_t period = how == WRAP        ? extent
-                   : how == SYMMETRIC ? 2 * extent
-                                      : 2 * (extent - 1);
+  int64_t period = how == SYMMETRIC ? 2 * extent : 2 * (extent - 1);
   int64_t rest = at % period;
   rest += rest < 0 ? period : 0;
   return rest < extent ? rest : period - rest - (how == SYMMETRIC);
+}
+
+/* WRAP: what a negative width cuts off is not repeated. */
+static int64_t wrapped(int64_t at, int64_t low, int64_t n) {
+  int64_t rest = (at - low) % n;
+  return low + rest + (rest < 0 ? n : 0);
 }
 
 /* Copies n elements of a row of the operand, at the offsets in `map`. */
@@ -284,13 +289,33 @@ static void pad_mapped(const pln_tensor *x, const border *b, size_t size,
   }
 }
 
+/* The positions [low, low + n) of axis `i` that are left. */
+static int64_t n_left(const pln_tensor *x, const border *b, uint32_t i,
+                      int64_t *low) {
+  *low = most(0, -b->before[i]);
+  return x->dims[i] - most(0, -b->after[i]) - *low;
+}
+
+static bool leaves_nothing(const pln_tensor *x, const border *b) {
+  int64_t low;
+  for (uint32_t i = 0; i < x->rank; i++)
+    if (n_left(x, b, i, &low) <= 0)
+      return true;
+  return false;
+}
+
 static void make_maps(const pln_tensor *x, const border *b, edge how,
                       int64_t *maps) {
-  int64_t steps[PLN_MAX_RANK];
+  int64_t steps[PLN_MAX_RANK], low;
   pln_dense_strides(x->rank, x->dims, steps);
-  for (uint32_t i = 0; i < x->rank; i++)
-    for (int64_t k = 0; k < b->dims[i]; k++)
-      *maps++ = inside(how, k - b->before[i], x->dims[i]) * steps[i];
+  for (uint32_t i = 0; i < x->rank; i++) {
+    int64_t n = n_left(x, b, i, &low);
+    for (int64_t k = 0; k < b->dims[i]; k++) {
+      int64_t at = k - b->before[i];
+      *maps++ = steps[i] * (how == WRAP ? wrapped(at, low, n)
+                                        : inside(how, at, x->dims[i]));
+    }
+  }
 }
 
 static pln_status pad_around(pln_kernel_call *call, const border *b, edge how) {
@@ -301,7 +326,7 @@ static pln_status pad_around(pln_kernel_call *call, const border *b, edge how) {
                                    b->dims, &moved));
   if (moved.count == 0)
     return pln_strided_result_end(&moved, PLN_OK);
-  if (x->count == 0)
+  if (x->count == 0 || (how == WRAP && leaves_nothing(x, b)))
     return pln_strided_result_end(
         &moved, pln_kernel_refuse(call, "the tensor to pad is empty"));
   for (uint32_t i = 0; i < x->rank; i++)
