@@ -491,10 +491,18 @@ static pln_dim with_far(pln_dim_op op, pln_dim a, pln_dim b) {
   return none ? other : PLN_DIM_UNKNOWN;
 }
 
+/* Returns true for the code of a symbol that does not exist: a number of a
+ * file, near the least integer. */
+static bool is_no_dim(const pln_engine *engine, pln_dim dim) {
+  return !PLN_DIM_IS_CONST(dim) &&
+         pln_dim_id(dim) > pln_interner_count(engine->dims->exprs);
+}
+
 pln_status pln_dim_binary(pln_engine *engine, pln_dim_op op, pln_dim a,
                           pln_dim b, pln_dim *out) {
   *out = PLN_DIM_UNKNOWN;
-  if (a == PLN_DIM_UNKNOWN || b == PLN_DIM_UNKNOWN)
+  if (a == PLN_DIM_UNKNOWN || b == PLN_DIM_UNKNOWN || is_no_dim(engine, a) ||
+      is_no_dim(engine, b))
     return PLN_OK;
   if (PLN_DIM_IS_CONST(a) && PLN_DIM_IS_CONST(b)) {
     *out = fold_integer_dims(op, a, b);

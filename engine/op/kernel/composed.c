@@ -226,7 +226,7 @@ const pln_tensor *pln_compose_reshape(pln_composition *s, const pln_tensor *x,
 const pln_tensor *pln_compose_cast(pln_composition *s, const pln_tensor *x,
                                    pln_dtype dtype) {
   if (x && x->dtype == dtype)
-    return x;
+    return s->status == PLN_OK ? x : NULL;
   pln_compose_int(s, "to", dtype);
   return pln_compose_unary(s, PLN_OP_CAST, x);
 }
@@ -241,7 +241,7 @@ static void add_text(pln_composition *s, const char *name, pln_slice text) {
 const pln_tensor *pln_compose_layout(pln_composition *s, const pln_tensor *x,
                                      pln_slice from, pln_slice to) {
   if (from.size == to.size && memcmp(from.data, to.data, to.size) == 0)
-    return x;
+    return s->status == PLN_OK ? x : NULL;
   add_text(s, "src_layout", from);
   add_text(s, "dst_layout", to);
   return pln_compose_unary(s, PLN_OP_LAYOUT_TRANSFORM, x);

@@ -44,28 +44,39 @@ static pln_status read_ratio(const pln_kernel_call *call, double *out) {
   return PLN_OK;
 }
 
-/* Relay's mask has the operand's dtype; it is 1 where the element is kept. */
-static pln_status relay_mask(pln_kernel_call *call, const pln_tensor *x) {
-  PLN_TRY(pln_tensor_unset(call->engine, (pln_dtype)x->dtype, x->rank, x->dims,
-                           &call->results[1]));
-  for (size_t i = 0; i < x->count; i++)
-    pln_element_set(call->results[1], i, 1);
+/* A mask of the operand's dtype: Relay's is 1 where the element is kept. */
+static pln_status number_mask(pln_kernel_call *call, const pln_tensor *x,
+                              double number) {
+  uint64_t element = 0;
+  pln_conversion c = {.from = PLN_FLOAT64, .to = (pln_dtype)x->dtype};
+  if (c.to == PLN_STRING || !pln_convertible(c.to) ||
+      pln_convert(&c, &number, 1, &element) != PLN_CONVERTED)
+    return pln_kernel_no_dtype(call, c.to);
+  return pln_tensor_splat(call->engine, c.to, x->rank, x->dims, &element,
+                          &call->results[1]);
+}
+
+static pln_status bool_mask(pln_kernel_call *call, const pln_tensor *x,
+                            bool kept) {
+  void *mask;
+  PLN_TRY(pln_kernel_unset(call, 1, PLN_BOOL, x->rank, x->dims, &mask));
+  if (x->count)
+    memset(mask, kept, x->count);
   return PLN_OK;
+}
+
+static pln_status make_mask(pln_kernel_call *call, const pln_tensor *x) {
+  int64_t says = pln_kernel_int(call, "mask", ALL_TRUE);
+  return says == RELAY || says == ALL_ZERO
+             ? number_mask(call, x, says == RELAY)
+             : bool_mask(call, x, says == ALL_TRUE);
 }
 
 /* Makes result 1, the mask, if the call has it. */
 static pln_status keep_all(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
-  int64_t says = pln_kernel_int(call, "mask", ALL_TRUE);
-  pln_dtype dtype = says == ALL_ZERO ? (pln_dtype)x->dtype : PLN_BOOL;
-  void *mask;
-  if (call->n_results > 1 && says == RELAY) {
-    PLN_TRY(relay_mask(call, x));
-  } else if (call->n_results > 1) {
-    PLN_TRY(pln_kernel_unset(call, 1, dtype, x->rank, x->dims, &mask));
-    if (x->count)
-      memset(mask, says == ALL_TRUE, x->count * (pln_dtype_bits(dtype) / 8));
-  }
+  if (call->n_results > 1)
+    PLN_TRY(make_mask(call, x));
   pln_kernel_same(call, 0, x);
   return PLN_OK;
 }

@@ -441,7 +441,7 @@ static bool spread_axis(const pln_list *list, int64_t rank, int64_t n,
                         int64_t *axes, pln_list *out) {
   int64_t at = list->count == 1 ? pln_list_at(list, 0) : rank + 1;
   at += at < 0 ? rank + 1 : 0;
-  if (n < 0 || rank + n > PLN_MAX_RANK || at < 0 || at > rank)
+  if (n < 0 || n > PLN_MAX_RANK - rank || at < 0 || at > rank)
     return false;
   for (int64_t i = 0; i < n; i++)
     axes[i] = at + i;

@@ -62,7 +62,8 @@ static pln_status slid(const pln_infer *call, uint32_t axes, uint32_t i,
   if (stride < 1 || stride > INT32_MAX || window < 0 ||
       __builtin_mul_overflow(window - 1, dilation, &reach) ||
       __builtin_sub_overflow(pln_window_pads(call, axes, i), reach, &more) ||
-      __builtin_add_overflow(more, up ? stride - 2 : -1, &more))
+      __builtin_add_overflow(more, up ? stride - 2 : -1, &more) ||
+      !PLN_DIM_IS_CONST(more))
     return pln_call_error(call, "a window of %lld by %lld", (long long)window,
                           (long long)stride);
   PLN_TRY(pln_infer_dim(call, PLN_DIM_ADD, *dim, more, dim));

@@ -202,7 +202,8 @@ static pln_status pool_axis(pln_kernel_call *call, const pln_tensor *x,
 
 static bool adaptive_extent_valid(int64_t in, int64_t out) {
   int64_t product;
-  return in > 0 && out > 0 && !__builtin_mul_overflow(in, out + 1, &product) &&
+  return in > 0 && out > 0 && out < INT64_MAX &&
+         !__builtin_mul_overflow(in, out + 1, &product) &&
          product < INT64_MAX - out;
 }
 
@@ -325,7 +326,7 @@ pln_status pln_kernel_pool_grad(pln_kernel_call *call) {
   pln_composition_begin(&s, call);
   const pln_tensor *g = pln_compose_cast(&s, plain_operand(&s, 0), PLN_FLOAT64);
   const pln_tensor *x = pln_compose_cast(&s, plain_operand(&s, 1), PLN_FLOAT64);
-  if (x && !read_plane(call, g, x, slides, &p))
+  if (g && x && !read_plane(call, g, x, slides, &p))
     pln_composition_refuse(&s, "the gradient does not match the data");
   if (s.status == PLN_OK)
     s.status = pln_tensor_new(call->engine, PLN_FLOAT64, 4, x->dims, &y);
