@@ -57,6 +57,15 @@ return {
     .. "expand_dims(take(?w, ?i, axis=0), axes=normalize(?a, ?e.rank)) where ?i.rank >= 1 and "
     .. "?e.uses == 1",
     reason = "a new axis comes behind a take, where operators broadcast without it" },
+  { "take_of_take: take(?w:const, ?t@take(?c:const, ?i, axis=0), axis=0) => "
+    .. "take(take(?w, ?c, axis=0), ?i, axis=0) where ?c.rank == 1 and ?w.rank == 2 and "
+    .. "?t.uses == 1 and in_range(?c, 0, ?w.shape[0]) and ?c.size * ?w.shape[1] <= 16384",
+    reason = "rows of a constant that a constant selects are a constant" },
+  { "gather_of_row: gather(?b@broadcast_to(?c:const, ...), ?i, axis=1) => "
+    .. "take(squeeze(?c, axes=[0]), ?i, axis=0) where ?c.rank == 2 and ?c.shape[0] == 1 and "
+    .. "?b.rank == 2 and ?b.shape[1] == ?c.shape[1] and ?i.rank == 2 and "
+    .. "?i.shape[0] == ?b.shape[0]",
+    reason = "elements of equal rows are elements of the one row" },
   { "topk_extent: ?s@shape_of(topk(?x, ?k).0 | topk(?x, ?k).1) => ?k "
     .. "where ?x.rank == 1 and ?k.dtype == ?s.dtype and ?s.shape == [1]",
     reason = "as many elements are left as the operator is asked for" },
