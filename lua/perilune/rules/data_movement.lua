@@ -74,6 +74,8 @@ return {
     reason = "a position of a transposed axis is one of the axis itself" },
   { "join_calls: concatenate(...)", native = "join_calls",
     reason = "the same operator on parts of the same tensors works on all of them at once" },
+  { "join_heads: concatenate(...)", native = "join_heads",
+    reason = "channels of feature maps that are concatenated move behind their pixels at once" },
   { "feature_take: ml.array_feature_extractor(?x, ?i:const) => take(?x, ?i, axis=-1) where "
     .. "?x.rank >= 2 and ?i.rank == 1",
     reason = "features of rows are a take along the last axis" },

@@ -122,6 +122,11 @@ local rules = {
     .. "where opset >= 1", proof = "reassociates",
     reason = "x * (1 / y) = x / y, rounded once",
     source = "ONNX Runtime DivMulFusion" },
+  -- A power of two is exact in float32 and wider, but for quotients that underflow.
+  { "scaled_quotient: multiply(divide(?x:float, ?a:scalar), ?b:scalar) => divide(?x, divide(?a, "
+    .. "?b)) where opset >= 7 and (?x.dtype == float32 or ?x.dtype == float64) and ?a.rank == 0 "
+    .. "and ?b.rank == 0 and scalar(?b) in [2, 4, 8, 16, 32, 64, 128]", proof = "reassociates",
+    reason = "x / a * b = x / (a / b)", source = "ONNX Runtime DivMulFusion" },
   { "softplus: log(add(exp(?x), 1)) => nn.softplus(?x) where opset >= 1", proof = "approximates",
     reason = "the definition of Softplus, without overflow", source = "ONNX Softplus" },
   { "mish: multiply(?x, tanh(nn.softplus(?x))) => nn.mish(?x) where opset >= 18",
