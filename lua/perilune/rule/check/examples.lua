@@ -396,7 +396,8 @@ function examples.join_heads(g)
   for k = 1, 3 + g:below(2) do
     local height, width = 1 + g:below(3), 1 + g:below(4)
     local x = g:var("float32", { batch, channels, height, width })
-    local rows = op.transpose(x, { axes = g:pick { { 0, 2, 3, 1 }, { 0, 2, 3, 1 }, { 0, 3, 2, 1 } } })
+    local perms = { { 0, 2, 3, 1 }, { 0, 2, 3, 1 }, { 0, 3, 2, 1 } }
+    local rows = op.transpose(x, { axes = g:pick(perms) })
     local n = height * width * channels // columns
     parts[k] = op.reshape(rows, g:ints(0, n, columns))
   end
