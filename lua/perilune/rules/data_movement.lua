@@ -66,6 +66,10 @@ return {
     .. "?b.rank == 2 and ?b.shape[1] == ?c.shape[1] and ?i.rank == 2 and "
     .. "?i.shape[0] == ?b.shape[0]",
     reason = "elements of equal rows are elements of the one row" },
+  { "offset_arange: add(?r@arange(0, ?n, 1), ?p@squeeze(shape_of(_)) | ?p@take(shape_of(_), _)) "
+    .. "=> arange(?p, add(?p, ?n), constant(1, ?r.dtype)) where ?r.uses == 1 and ?r.dtype == int64 "
+    .. "and ?p.rank == 0 and ?p.dtype == int64",
+    reason = "positions that begin behind an extent" },
   { "topk_extent: ?s@shape_of(topk(?x, ?k).0 | topk(?x, ?k).1) => ?k "
     .. "where ?x.rank == 1 and ?k.dtype == ?s.dtype and ?s.shape == [1]",
     reason = "as many elements are left as the operator is asked for" },
