@@ -146,15 +146,15 @@ static bool is_split_position(const pln_rewrite_context *ctx, pln_ref part,
 }
 
 /* squeeze(split(x, [1, 1], axis=1).1, [1]) => take(x, 1, axis=1). In models of
- * ONNX, where exporters write it so. SlicesToSplit makes a Split of takes again
- * by merging their axis with the next one, where there is one. */
+ * ONNX, where exporters write it so. Not of the last axis: SlicesToSplit makes
+ * a Split of takes by merging their axis with the next one. */
 static pln_status take_part(pln_rewrite_context *ctx, int64_t removed,
                             pln_ref *out) {
   pln_ref x, index;
   int64_t axis, at;
   if (!pln_function_is_onnx(pln_rewrite_old(ctx->rw)) ||
       !is_split_position(ctx, pln_rule_arg(ctx, 0), &x, &axis, &at) ||
-      removed != axis)
+      removed != axis || axis + 1 == pln_arg_rank(&ctx->call, 0))
     return PLN_OK;
   PLN_TRY(pln_rule_int_constant(ctx, at, &index));
   return build_take(ctx, x, index, axis, out);

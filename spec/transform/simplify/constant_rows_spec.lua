@@ -1,4 +1,5 @@
--- SimplifyExpr on rows of constants that indices select, and on truth values as factors.
+-- SimplifyExpr on rows of constants that indices select, on positions, and on truth values as
+-- factors; FuseOnnxOps on rows that a reshape splits off.
 
 local pl = require "perilune"
 local simplified = require "spec.transform.simplified"
@@ -50,5 +51,48 @@ describe("SimplifyExpr", function()
     assert.equal("where", simplify({ b }, op.multiply(op.cast(b, { dtype = "int64" }), sixteen)))
     local half = pl.const(pl.tensor(0.5, "float32"))
     keeps({ b }, op.multiply(op.cast(b, { dtype = "float32" }), half))
+  end)
+
+  it("begins positions behind an extent at once", function()
+    local x, y = var("x", { "M", 6 }), var("y", { "N", 6 })
+    local function extent(of)
+      return op.take(op.shape_of(of), pl.const(pl.tensor(0, "int64")), { axis = 0 })
+    end
+    local function number(n) return pl.const(pl.tensor(n, "int64")) end
+    local past, new = extent(x), extent(y)
+    local positions = op.add(op.arange(number(0), new, number(1)), past)
+    assert.equal("shape_of take shape_of take add arange", simplify({ x, y }, positions))
+  end)
+
+  it("squeezes by a reshape", function()
+    local x = var("x", { 1, "N", 6 })
+    local body = op.squeeze(op.reshape(op.exp(x), ints(1, -1, 3)), ints(0))
+    assert.equal("exp reshape", simplify({ x }, body))
+  end)
+end)
+
+describe("FuseOnnxOps", function()
+  local x = var("x", { "N", 5, 8 })
+
+  local function first_rows(k, opset)
+    local matrix = op.exp(op.reshape(x, ints(-1, 8)))
+    local body = op.take(op.reshape(matrix, ints(-1, 5, 8)), pl.const(pl.tensor(k, "int64")),
+      { axis = 1 })
+    local mod = module({ x }, body):with_attrs { opset_import = { ["ai.onnx"] = opset } }
+    local out = pl.passes.FuseOnnxOps()(mod)
+    assert(pl.verify(out))
+    assert(pl.check(mod, out, { dims = { N = 3 } }))
+    assert.same({ "N", 8 }, out.main.body.type.shape)
+    return calls(out)
+  end
+
+  it("slices rows of blocks", function()
+    assert.equal("reshape exp strided_slice", first_rows(0, 17))
+    assert.equal("reshape exp strided_slice", first_rows(0, 10))
+  end)
+
+  it("leaves other positions, and opsets without steps", function()
+    assert.equal("reshape exp reshape take", first_rows(4, 17))
+    assert.equal("reshape exp reshape take", first_rows(0, 9))
   end)
 end)
