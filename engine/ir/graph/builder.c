@@ -157,7 +157,7 @@ static pln_status mark_untyped_uses(pln_builder *b, uint32_t n,
 }
 
 /* Counts an appended node against limit.nodes, and polls now and then. */
-static pln_status count_built(pln_engine *e) {
+static inline pln_status count_built(pln_engine *e) {
   PLN_TRY(pln_poll_round(e, (size_t)e->built));
   if (++e->built <= e->most_built || !e->most_built)
     return PLN_OK;

@@ -24,6 +24,10 @@ enum { MAX_BYTES = 64 << 20 };
 
 static const pln_value_range unknown = {-INFINITY, INFINITY};
 
+/* Of a constant that was not read yet: it is where all other operands of a call
+ * are known. */
+static const pln_value_range unread = {-INFINITY, -INFINITY};
+
 typedef struct range_query {
   pln_value_ranges *ranges;
   const pln_graph *graph;
@@ -101,13 +105,6 @@ static pln_value_range hull_from(const range_query *q, uint32_t first) {
   return r;
 }
 
-static bool are_finite(const range_query *q) {
-  for (uint32_t i = 0; i < q->call.n_args; i++)
-    if (!pln_arg_absent(&q->call, i) && !pln_range_is_finite(operand(q, i)))
-      return false;
-  return true;
-}
-
 /* --------------------------------------------------------------- constants */
 
 static pln_value_range range_of_floats(const pln_tensor *t) {
@@ -134,6 +131,23 @@ static pln_value_range range_of_constant(pln_value_ranges *ranges,
     return unknown;
   ranges->bytes_read += bytes;
   return range_of_floats(t);
+}
+
+/* Constants are read last, so that no weights are where nothing is known. */
+static bool are_finite(const range_query *q) {
+  pln_value_range *of = q->ranges->of;
+  for (int pass = 0; pass < 2; pass++)
+    for (uint32_t i = 0; i < q->call.n_args; i++) {
+      pln_ref x = q->call.args[i];
+      bool is_unread = of[x].hi == -INFINITY;
+      if (pln_arg_absent(&q->call, i) || (is_unread && pass == 0))
+        continue;
+      if (is_unread)
+        of[x] = range_of_constant(q->ranges, x);
+      if (!pln_range_is_finite(of[x]))
+        return false;
+    }
+  return true;
 }
 
 /* --------------------------------------------------------------- arithmetic
@@ -475,7 +489,7 @@ static pln_value_range range_of_node(pln_value_ranges *ranges, pln_ref node) {
   if (counts)
     return of_integers(dtype);
   if (n->kind == PLN_CONSTANT)
-    return range_of_constant(ranges, node);
+    return unread;
   if (n->kind == PLN_TUPLE_GET_ITEM)
     return ranges->of[pln_operand(g, node, 0)];
   if (n->kind != PLN_CALL || !n->data || !pln_call_is_valid(g, node) ||

@@ -181,8 +181,25 @@ static bool is_constant_arg(const scale_walk *w, pln_ref node, uint32_t arg) {
   return w->graph->nodes[pln_operand(w->graph, node, arg)].kind == PLN_CONSTANT;
 }
 
-/* The operand to scale of a product of elements: a constant, or the first that
- * has all elements. */
+/* Returns true if operand `arg` is a product with a constant that has all
+ * elements of the range. */
+static bool is_scaled_arg(const scale_walk *w, pln_ref node, uint32_t arg,
+                          scaled_range range) {
+  const pln_graph *g = w->graph;
+  pln_ref x = pln_operand(g, node, arg);
+  if (g->nodes[x].kind != PLN_CALL || g->nodes[x].data != PLN_OP_MUL ||
+      g->nodes[x].count != 2 || !align_range(w, node, arg, &range))
+    return false;
+  for (uint32_t i = 0; i < 2; i++) {
+    scaled_range own = range;
+    if (is_constant_arg(w, x, i) && align_range(w, x, i, &own))
+      return true;
+  }
+  return false;
+}
+
+/* The operand to scale of a product of elements: a constant, a product with
+ * one, or the first that has all elements. */
 static bool scale_one_factor(scale_walk *w, scale_plan *p, pln_ref node,
                              scaled_range range) {
   const pln_graph *g = w->graph;
@@ -191,6 +208,9 @@ static bool scale_one_factor(scale_walk *w, scale_plan *p, pln_ref node,
     if (is_constant_arg(w, node, i) && align_range(w, node, i, &own))
       return add_edit(w, p, node, i, own);
   }
+  for (uint32_t i = 0; i < 2; i++)
+    if (is_scaled_arg(w, node, i, range))
+      return scale_arg(w, p, node, i, range);
   for (uint32_t i = 0; i < 2; i++)
     if (!is_constant_arg(w, node, i) &&
         pln_same_extents(w->engine, g->nodes[pln_operand(g, node, i)].type,

@@ -19,6 +19,8 @@
  * Sources: ONNX Runtime MatMulAddFusion; TVM's dense operators are of two axes
  * for the same reason. */
 
+#include <stdlib.h>
+
 #include "eval/eval.h"
 #include "ir/analysis/users.h"
 #include "op/infer/infer.h"
@@ -269,6 +271,11 @@ static uint32_t mark_region(flatten_rows *f, pln_ref seed, uint32_t number) {
   return n;
 }
 
+static int compare_refs(const void *a, const void *b) {
+  pln_ref x = *(const pln_ref *)a, y = *(const pln_ref *)b;
+  return (x > y) - (x < y);
+}
+
 static bool all_users_within(const flatten_rows *f, pln_ref node,
                              uint32_t number) {
   for (uint32_t i = f->u.first[node]; i < f->u.first[node + 1]; i++)
@@ -304,6 +311,39 @@ static int64_t cost_before(flatten_rows *f, pln_ref node, uint32_t number) {
             !has_matrix(f, x, number);
   }
   return cost;
+}
+
+/* Returns true if `node` needs reshapes of several operands, none of which is
+ * of the region: one of its result costs less. */
+static bool is_better_outside(const flatten_rows *f, pln_ref node,
+                              uint32_t number) {
+  uint32_t n = 0;
+  pln_ref last = PLN_NONE;
+  for (uint32_t i = 0; i < f->graph->nodes[node].count; i++) {
+    pln_ref x = pln_operand(f->graph, node, i);
+    if (!is_row_operand(f, node, i) || x == last)
+      continue;
+    if (f->region[x] == number)
+      return false;
+    last = x;
+    n += !is_reshape(f, x) && !has_matrix(f, x, number);
+  }
+  return n > 1;
+}
+
+/* Leaves out what the region begins with where that saves reshapes; returns the
+ * number of nodes that remain in the queue. */
+static uint32_t trim_region(flatten_rows *f, uint32_t n, uint32_t number) {
+  uint32_t kept = 0;
+  qsort(f->queue, n, sizeof *f->queue, compare_refs);
+  for (uint32_t i = 0; i < n; i++) {
+    pln_ref node = f->queue[i];
+    if (is_better_outside(f, node, number))
+      f->region[node] = 0;
+    else
+      f->queue[kept++] = node;
+  }
+  return kept;
 }
 
 static row_region *region_at(const flatten_rows *f, pln_ref node) {
@@ -554,6 +594,7 @@ static pln_status find_row_regions(flatten_rows *f, bool *any) {
       continue;
     PLN_TRY(add_row_region(f));
     uint32_t n = mark_region(f, i, f->n_regions);
+    n = trim_region(f, n, f->n_regions);
     weigh_region(f, n, f->n_regions);
     *any |= !f->regions[f->n_regions - 1].refused;
   }

@@ -113,6 +113,8 @@ pln_status pln_rule_replace_list(pln_rewrite_context *ctx, pln_ref x,
   X(take_repeated) X(take_permuted) X(take_pieces) X(move_signs) \
   /* join_calls.c */                                          \
   X(join_calls) \
+  /* join_heads.c */                                          \
+  X(join_heads) \
   /* take_blocks.c */                                          \
   X(take_blocks) \
   /* index_grid.c */                                          \

@@ -57,6 +57,19 @@ return {
     .. "expand_dims(take(?w, ?i, axis=0), axes=normalize(?a, ?e.rank)) where ?i.rank >= 1 and "
     .. "?e.uses == 1",
     reason = "a new axis comes behind a take, where operators broadcast without it" },
+  { "take_of_take: take(?w:const, ?t@take(?c:const, ?i, axis=0), axis=0) => "
+    .. "take(take(?w, ?c, axis=0), ?i, axis=0) where ?c.rank == 1 and ?w.rank == 2 and "
+    .. "?t.uses == 1 and in_range(?c, 0, ?w.shape[0]) and ?c.size * ?w.shape[1] <= 16384",
+    reason = "rows of a constant that a constant selects are a constant" },
+  { "gather_of_row: gather(?b@broadcast_to(?c:const, ...), ?i, axis=1) => "
+    .. "take(squeeze(?c, axes=[0]), ?i, axis=0) where ?c.rank == 2 and ?c.shape[0] == 1 and "
+    .. "?b.rank == 2 and ?b.shape[1] == ?c.shape[1] and ?i.rank == 2 and "
+    .. "?i.shape[0] == ?b.shape[0]",
+    reason = "elements of equal rows are elements of the one row" },
+  { "offset_arange: add(?r@arange(0, ?n, 1), ?p@squeeze(shape_of(_)) | ?p@take(shape_of(_), _)) "
+    .. "=> arange(?p, add(?p, ?n), constant(1, ?r.dtype)) where ?r.uses == 1 and ?r.dtype == int64 "
+    .. "and ?p.rank == 0 and ?p.dtype == int64",
+    reason = "positions that begin behind an extent" },
   { "topk_extent: ?s@shape_of(topk(?x, ?k).0 | topk(?x, ?k).1) => ?k "
     .. "where ?x.rank == 1 and ?k.dtype == ?s.dtype and ?s.shape == [1]",
     reason = "as many elements are left as the operator is asked for" },
@@ -65,6 +78,8 @@ return {
     reason = "a position of a transposed axis is one of the axis itself" },
   { "join_calls: concatenate(...)", native = "join_calls",
     reason = "the same operator on parts of the same tensors works on all of them at once" },
+  { "join_heads: concatenate(...)", native = "join_heads",
+    reason = "channels of feature maps that are concatenated move behind their pixels at once" },
   { "feature_take: ml.array_feature_extractor(?x, ?i:const) => take(?x, ?i, axis=-1) where "
     .. "?x.rank >= 2 and ?i.rank == 1",
     reason = "features of rows are a take along the last axis" },

@@ -56,6 +56,13 @@ local rules = {
     .. "end=?k.value[0] + 1) where opset >= 15 and ?s.shape == [?x.rank] and ?k.rank == 1 "
     .. "and ?k.size == 1 and ?k.value[0] >= 0",
     reason = "one extent of a tensor, read by the operator itself", source = "ONNX Shape" },
+  { "take_of_rows: take(?r@reshape(?x), ?k:const, axis=1) => strided_slice(?x, constant([0]), "
+    .. "constant([9007199254740991]), constant([0]), constant([?r.shape[1]])) where opset >= 10 "
+    .. "and ?k.rank == 0 and scalar(?k) == 0 and ?r.uses == 1 and ?r.rank == ?x.rank + 1 and "
+    .. "?r.rank >= 3 and ?r.shape[1] > 1 and ?x.shape[0] == ?r.shape[0] * ?r.shape[1] and "
+    .. "sublist(?r.shape, 2, ?r.rank) == sublist(?x.shape, 1, ?x.rank)",
+    reason = "the first position of an axis that was split off is the first row of each block",
+    source = "ONNX Slice" },
   { "relu_minimum: ?r@minimum(nn.relu(?x), ?c:scalar) => clip(?x, constant(0, ?x.dtype), "
     .. "constant(scalar(?c), ?x.dtype)) where opset >= 12 and scalar(?c) >= 0 and ?r.shape == "
     .. "?x.shape", reason = "a limit on both sides", source = "onnxscript min_max_to_clip" },
@@ -122,6 +129,11 @@ local rules = {
     .. "where opset >= 1", proof = "reassociates",
     reason = "x * (1 / y) = x / y, rounded once",
     source = "ONNX Runtime DivMulFusion" },
+  -- A power of two is exact in float32 and wider, but for quotients that underflow.
+  { "scaled_quotient: multiply(divide(?x:float, ?a:scalar), ?b:scalar) => divide(?x, divide(?a, "
+    .. "?b)) where opset >= 7 and (?x.dtype == float32 or ?x.dtype == float64) and ?a.rank == 0 "
+    .. "and ?b.rank == 0 and scalar(?b) in [2, 4, 8, 16, 32, 64, 128]", proof = "reassociates",
+    reason = "x / a * b = x / (a / b)", source = "ONNX Runtime DivMulFusion" },
   { "softplus: log(add(exp(?x), 1)) => nn.softplus(?x) where opset >= 1", proof = "approximates",
     reason = "the definition of Softplus, without overflow", source = "ONNX Softplus" },
   { "mish: multiply(?x, tanh(nn.softplus(?x))) => nn.mish(?x) where opset >= 18",

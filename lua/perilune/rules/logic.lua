@@ -25,6 +25,11 @@ return {
   { "where_false_broadcast: ?r@where(?c@broadcast_to(?t:splat, ...), _, ?x) => broadcast_to(?x, "
     .. "**?c) where scalar(?t) == 0 and ?r.shape == ?c.shape",
     reason = "always the second, of the same shape" },
+  { "select_number: multiply(?k@cast(?b), ?c:const) => where(?b, ?c, constant(0, "
+    .. "?c.dtype)) where ?b.dtype == bool "
+    .. "and (?k.dtype == int64 or ?k.dtype == int32) and ?k.uses == 1 and ?c.size == 1 and "
+    .. "?c.rank <= ?b.rank",
+    reason = "a truth value selects the factor or 0" },
   { "relu_max: maximum(?x:float, 0) => nn.relu(?x)", reason = "max(x, 0)",
     source = "onnxscript min_max_to_clip" },
   { "clip_clip: clip(?c@clip(?x, a_min=?a, a_max=?b), a_min=?d, a_max=?e) => clip(?x, "

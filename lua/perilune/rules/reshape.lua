@@ -66,6 +66,9 @@ return {
     .. "?x.rank >= 1 and ?r.rank >= 1 and sublist(sorted(normalize(?a, ?r.rank)), -1, len(?a)) "
     .. "~= [?r.rank - 1]",
     reason = "a new axis comes before a product along the last axis" },
+  { "squeezed_reshape: ?o@squeeze(?r@reshape(?x)) => reshape(?x, newshape=nonzero(?o.shape)) where "
+    .. "?r.uses == 1 and ?o.rank >= 1",
+    reason = "the last of several reshapes alone gives the shape", source = "TVM SimplifyReshape" },
   { "take_one: squeeze(...)", native = "take_one",
     reason = "a slice or part of one position whose axis is removed is a take" },
   { "take_vector: expand_dims(...)", native = "take_vector",

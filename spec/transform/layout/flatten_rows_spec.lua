@@ -128,6 +128,17 @@ describe("FlattenRows", function()
     assert.matches("nn.relu reshape$", calls(out))
   end)
 
+  it("begins behind sums of tensors that each would be reshaped", function()
+    local z = var("z", { "N", 5, 8 })
+    local w = var("w", { "N", 5, 8 })
+    local y = op.add(op.add(x, z), w)
+    for i = 1, 3 do y = op.add(dense(op.tanh(y), 8, i), y) end
+    local out = flatten({ x, z, w }, y)
+    assert.matches("^add add reshape tanh nn.matmul", calls(out))
+    local _, n = calls(out):gsub("reshape", "")
+    assert.equal(2, n)
+  end)
+
   it("adds no reshapes, which round, among 16-bit floats", function()
     local z = var("z", { "N", 5, 8 }, "float16")
     local y = z

@@ -263,8 +263,8 @@ static inline bool is_pure(effect_summary *e, const pln_graph *g, pln_op op) {
  * operator with functions: it may have been built before the function's
  * remaining effects were known. A call of an operator without effect keeps none
  * where there is no such function. */
-static void set_call_effect(effect_summary *e, const pln_graph *g,
-                            pln_node *n) {
+static inline void set_call_effect(effect_summary *e, const pln_graph *g,
+                                   pln_node *n) {
   if (!n->data)
     pln_graph_call_effect(g, n);
   else if (e->functions || n->flags & PLN_NODE_EFFECT ||
@@ -644,6 +644,122 @@ static pln_status seal_in_place(pln_builder *b, pln_layout *l,
   return PLN_OK;
 }
 
+/* ---------------------------------------------------------- one plain function
+ */
+
+/* The layout of a function without scopes in its body, which most are. */
+typedef struct plain_function {
+  uint32_t *at; /* by node: 0 if it is dead, 1 if not, then its position */
+  uint32_t n_constants;
+  bool fits; /* operands lie in the order of the nodes that have them */
+} plain_function;
+
+/* Returns true if the builder has one function with one scope, and it is the
+ * last node and the root. */
+static bool is_plain_function(const pln_builder *b, pln_ref root) {
+  const pln_graph *g = b->graph;
+  const pln_node *n = &g->nodes[root];
+  return g->n_scopes == 2 && root + 1 == g->n_nodes && pln_owns(n) &&
+         n->data == 1 && n->count == 0 && g->scopes[1].next == PLN_NONE &&
+         b->node_scope[root] == 0 && root > 0;
+}
+
+/* mark_live for a plain function. */
+static pln_status mark_live_nodes(const pln_builder *b, plain_function *f) {
+  const pln_graph *g = b->graph;
+  uint32_t root = g->n_nodes - 1, next = g->n_operands;
+  f->at[root] = f->at[g->scopes[1].result] = 1;
+  for (pln_ref ref = root; ref-- > 0 && f->fits;) {
+    const pln_node *n = &g->nodes[ref];
+    PLN_TRY(pln_poll_round(g->engine, ref));
+    if (!f->at[ref] && !(pln_is_scheduled(n) && !(n->flags & PLN_NODE_DROPPED)))
+      continue;
+    f->at[ref] = 1;
+    f->n_constants += n->kind == PLN_CONSTANT;
+    f->fits = b->node_scope[ref] == 1 &&
+              (!n->count || (n->first <= next && n->count <= next - n->first));
+    next = n->count ? n->first : next;
+    for (uint32_t i = 0; i < n->count; i++)
+      f->at[g->operands[n->first + i]] = 1;
+  }
+  return PLN_OK;
+}
+
+/* Moves live nodes together; none moves behind where it was. The last one owns
+ * the scope of the others. */
+static void move_live_nodes(pln_graph *g, plain_function *f,
+                            sealed_parts *parts) {
+  uint32_t at = 0, n_operands = 0, root = g->n_nodes - 1;
+  for (pln_ref ref = 0; ref <= root; ref++) {
+    if (!f->at[ref])
+      continue;
+    pln_node *n = &g->nodes[at];
+    *n = g->nodes[ref];
+    const pln_ref *operands = g->operands + n->first;
+    n->first = n_operands;
+    n->flags &= (uint8_t)~PLN_NODE_DROPPED;
+    for (uint32_t i = 0; i < n->count; i++)
+      g->operands[n_operands++] = f->at[operands[i]];
+    if (n->kind == PLN_CONSTANT) {
+      parts->tensors[parts->n_tensors] = pln_tensor_retain(g->tensors[n->data]);
+      n->data = parts->n_tensors++;
+    }
+    g->values[at] = g->values[ref];
+    g->origin[at] = g->origin[ref];
+    g->typed_from[at] = g->typed_from[ref];
+    summarise_effect(&parts->effects, g, n, ref < root);
+    f->at[ref] = at++;
+  }
+  g->n_nodes = at;
+  g->n_operands = n_operands;
+}
+
+/* Nothing fails once the first node has moved. */
+static pln_status seal_plain_function(pln_builder *b, plain_function *f,
+                                      pln_graph **out) {
+  pln_graph *g = b->graph;
+  sealed_parts parts;
+  pln_layout l = {.engine = g->engine,
+                  .from = g,
+                  .n_found = 2,
+                  .n_constants = f->n_constants};
+  PLN_TRY(make_parts(&l, &parts));
+  pln_ref root = g->n_nodes - 1;
+  move_live_nodes(g, f, &parts);
+  for (pln_scope s = 0; s < 2; s++) {
+    parts.scopes[s] = g->scopes[s];
+    parts.scopes[s].begin = 0;
+    parts.scopes[s].end = g->n_nodes - s;
+    parts.scopes[s].owner = s ? f->at[root] : PLN_NONE;
+    parts.scopes[s].parent = s ? 0 : PLN_NONE;
+    parts.scopes[s].result = f->at[s ? g->scopes[s].result : root];
+  }
+  replace_scopes(g, &l, &parts);
+  mark_params(g);
+  shrink_arrays(g);
+  replace_tensors(g, &parts);
+  pln_mem_free(g->engine, parts.effects.inside, l.n_found);
+  g->root = f->at[root];
+  g->sealed = true;
+  b->graph = NULL;
+  *out = g;
+  return PLN_OK;
+}
+
+/* *out stays as it is if the function does not fit. */
+static pln_status try_plain_function(pln_builder *b, pln_graph **out) {
+  pln_engine *e = b->engine;
+  size_t size = b->graph->n_nodes * sizeof(uint32_t);
+  plain_function f = {.at = pln_mem_zeroed(e, size), .fits = true};
+  if (!f.at)
+    return pln_nomem(e);
+  pln_status status = mark_live_nodes(b, &f);
+  if (status == PLN_OK && f.fits)
+    status = seal_plain_function(b, &f, out);
+  pln_mem_free(e, f.at, size);
+  return status;
+}
+
 /* ------------------------------------------------------------------ sealing */
 
 static pln_status seal_in_new_arrays(pln_layout *l, const uint8_t *live,
@@ -664,10 +780,7 @@ static pln_status seal_live(pln_builder *b, pln_layout *l, const uint8_t *live,
                                  : seal_in_new_arrays(l, live, out);
 }
 
-pln_status pln_layout_scoped(pln_builder *b, pln_ref root, pln_graph **out) {
-  if (b->n_open > 1)
-    return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
-                          "%u scopes are still open", b->n_open - 1);
+static pln_status layout_scopes(pln_builder *b, pln_ref root, pln_graph **out) {
   pln_layout l;
   size_t n = b->graph->n_nodes;
   PLN_TRY(pln_layout_begin(&l, b->graph, root));
@@ -678,4 +791,14 @@ pln_status pln_layout_scoped(pln_builder *b, pln_ref root, pln_graph **out) {
   pln_mem_free(b->engine, live, live ? n : 0);
   pln_layout_end(&l);
   return status;
+}
+
+pln_status pln_layout_scoped(pln_builder *b, pln_ref root, pln_graph **out) {
+  if (b->n_open > 1)
+    return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
+                          "%u scopes are still open", b->n_open - 1);
+  *out = NULL;
+  if (is_plain_function(b, root))
+    PLN_TRY(try_plain_function(b, out));
+  return *out ? PLN_OK : layout_scopes(b, root, out);
 }

@@ -410,6 +410,21 @@ end
 
 function examples.join_calls(g) return g:pick { cut_columns, reduced }(g) end
 
+-- Feature maps of several sizes whose channels become rows.
+function examples.join_heads(g)
+  local op, parts, batch, channels = g.op, {}, g:size(), 2 + 2 * g:below(3)
+  local columns = g:pick { channels, channels // 2 }
+  for k = 1, 3 + g:below(2) do
+    local height, width = 1 + g:below(3), 1 + g:below(4)
+    local x = g:var("float32", { batch, channels, height, width })
+    local perms = { { 0, 2, 3, 1 }, { 0, 2, 3, 1 }, { 0, 3, 2, 1 } }
+    local rows = op.transpose(x, { axes = g:pick(perms) })
+    local n = height * width * channels // columns
+    parts[k] = op.reshape(rows, g:ints(0, n, columns))
+  end
+  return op.concatenate(parts, { axis = g:pick { 1, -2 } })
+end
+
 -- A concatenation of negated and other operands, times a tensor.
 function examples.move_signs(g)
   local op, rows, a, b = g.op, g:size(), g:extent(), g:size()
