@@ -225,6 +225,11 @@ struct pln_rule_match {
 
 /* parse.c and lower.c: adds the variants of a rule whose tree is parsed. */
 pln_status pln_rule_lower(pln_rule_set *set, pln_rule_entry *rule) PLN_CHECKED;
+/* check.c: checks a node of a condition or of an attribute's value, whose
+ * operands are checked: its property, name or dtype exists. */
+pln_status pln_rule_check_value(const pln_rule_set *set,
+                                const pln_rule_entry *rule,
+                                uint32_t at) PLN_CHECKED;
 /* Reports that there is no operator of that name, which is part of the text. */
 pln_status pln_rule_unknown_operator(pln_rule_set *set, const pln_ast *ast,
                                      pln_slice name);
