@@ -326,6 +326,9 @@ static pln_status add_pattern(lowering *l, const lower_item *item,
   p.ast = item->ast;
   p.constraints |= item->constraints;
   p.optional = (p.constraints & PLN_CONSTRAINT_OPTIONAL) != 0;
+  s->names_vars =
+      s->names_vars || (p.kind == PLN_MATCH_KIND && p.index == PLN_VAR &&
+                        p.parent != PLN_MATCH_ROOT);
   if (p.slot >= 0) {
     uint64_t bit = (uint64_t)1 << p.slot;
     p.again = (l->bound & bit) != 0;

@@ -1185,7 +1185,7 @@ function ProgramGenerator:float_dtype() end
 ---@class perilune.RuleOptions
 ---@field exact? boolean only rules of that proof
 ---@field share? boolean equal computations become one node
----@field lets? boolean patterns match through variables of lets
+---@field lets? boolean patterns match through variables of lets (true)
 ---@field naive? boolean without the decision tree
 ---@field timed? boolean
 ---@field opset? integer
@@ -1195,7 +1195,7 @@ function ProgramGenerator:float_dtype() end
 ---@field microsoft? boolean that operators of com.microsoft are wanted
 --- A set of rules; it is called with a function or module and gives the rewritten one, the same if nothing changed. It
 --- stands for a pass over functions wherever one is expected, and may be the `run` of a pass. As a pass it obeys the config
---- keys rules.exact and rules.only.
+--- keys rules.exact, rules.lets and rules.only.
 ---@class perilune.Rules
 ---@field name string
 ---@field rules table[] name, text, file, row, reason, source, proof, grows of each
@@ -1203,9 +1203,9 @@ function ProgramGenerator:float_dtype() end
 ---@operator len: integer
 local Rules = {}
 --- Applies the rules until none applies: the rewritten program, and what was counted. Options: exact (only rules of that
---- proof), share (equal computations become one node), lets (patterns match through variables of lets, whose values have no effect),
---- naive (without the decision tree, which gives the same), opset (the version of ai.onnx that conditions see; by default the
---- module's), only (names: no other rule runs).
+--- proof), share (equal computations become one node), lets (patterns match through variables of lets whose values have no
+--- effect: true by default), naive (without the decision tree, which gives the same), opset (the version of ai.onnx that conditions see;
+--- by default the module's), only (names: no other rule runs).
 ---@param program perilune.Node|perilune.Module
 ---@param options? perilune.RuleOptions
 ---@return perilune.Node|perilune.Module
@@ -1536,7 +1536,7 @@ function pl.op_attr(op, key, value, level) end
 --- Explanations why rules do not replace a node, or any node of a function or module; that which matches most first.
 ---@param rules perilune.Rules|string a set, the text of a rule, or the name of a shipped rule, a pass or a file of rules
 ---@param where perilune.Node|perilune.Module
----@param options? { rule?: string, limit?: integer, opset?: integer } a rule's name, how many, ai.onnx's version
+---@param options? { rule?: string, limit?: integer, opset?: integer, lets?: boolean } a rule's name, how many, ai.onnx's version
 ---@return perilune.Explanation[]
 function pl.why_not(rules, where, options) end
 --- A mutator: functions by kind of node or type; each is a rule of that name in reports and histories. `name` gives

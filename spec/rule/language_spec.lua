@@ -291,7 +291,8 @@ describe("a wrong rule", function()
       { "?x.dtype == float23", "there is no dtype 'float23'; did you mean 'float32'?" },
       { "'floot32' == ?x.dtype", "there is no dtype 'floot32'; did you mean 'float32'?" },
       { "?x.dtype in [float32, float16]", "the elements of a list are integers" },
-      { "opse >= 13", "there is no value 'opse'; a variable is written ?opse; did you mean 'opset'?" },
+      { "opse >= 13", "there is no value 'opse'; a variable is written ?opse; did you mean "
+        .. "'opset'?" },
       { "onyx", "there is no value 'onyx'" },
       { "not 'text'", "a number or a condition expected, found a text" },
       { "?x.rank == 1 && true", "'&&' is written 'and'" },

@@ -361,6 +361,15 @@ static bool bool_option(lua_State *L, int arg, const char *name) {
   return value;
 }
 
+bool pln_lua_rule_lets(lua_State *L, int arg) {
+  if (!lua_istable(L, arg))
+    return true;
+  bool off =
+      lua_getfield(L, arg, "lets") == LUA_TBOOLEAN && !lua_toboolean(L, -1);
+  lua_pop(L, 1);
+  return !off;
+}
+
 static int64_t int_option(lua_State *L, int arg, const char *name) {
   if (!lua_istable(L, arg))
     return 0;
@@ -408,7 +417,7 @@ static int rule_set_apply(lua_State *L) {
   lua_settop(L, 4);
   pln_rule_options options = {.exact = bool_option(L, 3, "exact"),
                               .number_values = bool_option(L, 3, "share"),
-                              .lets = bool_option(L, 3, "lets"),
+                              .lets = pln_lua_rule_lets(L, 3),
                               .naive = bool_option(L, 3, "naive"),
                               .timed = bool_option(L, 3, "timed"),
                               .lenient = bool_option(L, 3, "lenient"),

@@ -12,7 +12,7 @@ local argument = require "perilune.argument"
 local library = require "perilune.rule.library"
 local opset_of = require "perilune.rule.opset"
 
-local option_names = { "rule", "limit", "opset" }
+local option_names = { "rule", "limit", "opset", "lets" }
 
 local stages = { structure = 1, attributes = 2, condition = 3, replacement = 4, applies = 5 }
 
@@ -167,7 +167,8 @@ end
 -- the name of a shipped rule, of a pass or of a file of rules. `where` is a node; or a
 -- function or a module, of which every node is tried. Options: rule, the name of one rule
 -- of the set; limit, the most explanations (10); opset, the version of ai.onnx that
--- conditions ask for (a module knows its own).
+-- conditions ask for (a module knows its own); lets, whether patterns match through variables
+-- of lets (true).
 --
 -- An explanation has rule, root (the node that was tried), stage ("structure",
 -- "attributes", "condition", "replacement" or "applies"), matched and total (nodes of
@@ -182,7 +183,7 @@ return function(rules, where, options)
   end
   if options.rule then numbers = { number_of(infos, options.rule) } end
   local found = search(set, numbers, where, { limit = options.limit or 10,
-    opset = options.opset })
+    opset = options.opset, lets = options.lets })
   for i, x in ipairs(found) do
     x.number, x.rule = i, infos[x.rule]
     x.reason = x.reason or "the rule applies"
