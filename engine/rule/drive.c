@@ -371,6 +371,49 @@ static pln_status check_type(pln_rule_match *m, pln_ref root, pln_ref found,
                         pln_describe_type(e, now, &after));
 }
 
+/* Variables that the nodes built from `first` on have and do not bind. */
+static int64_t count_free(const pln_graph *g, pln_ref first, pln_ref end) {
+  int64_t n = 0;
+  for (pln_ref i = first; i < end; i++) {
+    const pln_node *node = &g->nodes[i];
+    if (node->flags & PLN_NODE_DROPPED)
+      continue;
+    n += node->kind == PLN_VAR && !(node->flags & PLN_NODE_PARAM);
+    n -= (node->kind == PLN_LET || node->kind == PLN_PATTERN_VAR) &&
+         pln_operand(g, i, 0) >= first;
+  }
+  return n;
+}
+
+static bool is_bound_from(const pln_graph *g, pln_ref var, pln_ref end) {
+  for (pln_ref i = var + 1; i < end; i++)
+    if ((g->nodes[i].kind == PLN_LET || g->nodes[i].kind == PLN_PATTERN_VAR) &&
+        pln_operand(g, i, 0) == var)
+      return true;
+  return false;
+}
+
+/* A callback may give nodes of another function: its variables would be free in
+ * this one. A free expression may have any. */
+static pln_status check_free(const pln_rule_match *m, pln_ref first) {
+  const pln_graph *g = pln_rule_graph(m), *old = pln_rewrite_old(m->run->rw);
+  pln_ref end = next_node(m->run);
+  if (old->nodes[old->root].kind != PLN_FUNCTION ||
+      count_free(g, first, end) <= 0)
+    return PLN_OK;
+  while (g->nodes[first].kind != PLN_VAR ||
+         (g->nodes[first].flags & (PLN_NODE_PARAM | PLN_NODE_DROPPED)) ||
+         is_bound_from(g, first, end))
+    first++;
+  const pln_rule_info *rule = &m->rule->info;
+  pln_span span = {.source = rule->file, .row = rule->row};
+  return pln_diag_error(g->engine, PLN_ERR_INVALID, &span,
+                        "rule '%s': its replacement has the variable '%s', "
+                        "which the function does not have",
+                        rule->name,
+                        pln_symbol_text(g->engine, g->nodes[first].attrs).data);
+}
+
 static const char larger[] = "its replacement would make the graph larger";
 
 /* Finds the replacement of a matched rule; PLN_NONE: there is none that builds
@@ -425,6 +468,8 @@ pln_status pln_rule_build_answer(pln_rule_match *m, pln_ref *out) {
     m->reason = larger;
     *out = PLN_NONE;
   }
+  if (*out != PLN_NONE && m->rule->info.replacement)
+    PLN_TRY(check_free(m, first));
   if (*out != PLN_NONE)
     PLN_TRY(check_type(m, m->root, *out, &fits));
   for (uint32_t i = 0; *out != PLN_NONE && fits && i < m->variant->n_roots; i++)

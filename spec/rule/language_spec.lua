@@ -245,6 +245,31 @@ describe("a replacement", function()
       tostring(err))
   end)
 
+  it("of another function's nodes is an error, of a function of its own is not", function()
+    local mod, T = program "tanh(%x)", "Tensor[(2, 3), float32]"
+    local other = assert(pl.parse('#[version = "0.0.5"]\ndef @f(%q: ' .. T .. ") { exp(%q) }"))
+    local function made(make)
+      return pl.rules { { "tanh(?x)", make, name = "mine" } }(mod)
+    end
+    for _, foreign in ipairs { other.f.body, other.f.params[1], pl.var("q", T) } do
+      local ok, err = pcall(made, function() return foreign end)
+      assert.is_false(ok)
+      assert.matches("language_spec.lua:%d+: error: rule 'mine': its replacement has the variable "
+        .. "'q', which the function does not have", tostring(err))
+    end
+    local v = pl.var("v", T)
+    for _, make in ipairs {
+      function(m) return pl.let(v, m.x, pl.op.exp(v)) end,
+      function(m) return pl.call(pl.func({ v }, pl.op.exp(v)), { m.x }) end,
+      function(m) return pl.call(other.f, { m.x }) end,
+    } do
+      assert(pl.verify(made(make)))
+    end
+    -- an expression may have any variable
+    assert.equal("q", pl.rules { { "tanh(?x)", function() return pl.var("q", T) end } }
+      (pl.op.tanh(v)).name)
+  end)
+
   it("of a callback that raises, yields or gives something else is an error", function()
     local function fails(replacement, wanted)
       local rules = pl.rules { { "nn.relu(?x)", replacement, name = "mine" } }
