@@ -245,6 +245,24 @@ describe("a replacement", function()
       tostring(err))
   end)
 
+  it("that never ends is stopped by limit.seconds, in a pass or without, and named", function()
+    local mod = program "tanh(%x)"
+    local text = tostring(mod)
+    local function forever() while true do end end
+    local context = pl.context { config = { ["limit.seconds"] = 0.05 } }
+    for _, rule in ipairs { { "tanh(?x)", forever, name = "mine" },
+      { "tanh(?x)", "?x", where = forever, name = "mine" } } do
+      local set = pl.rules { rule }
+      for _, run in ipairs { set, pl.function_pass { name = "P", run = set } } do
+        local ok, err = pcall(pl.with, context, run, mod)
+        assert.is_false(ok)
+        assert.matches("it took longer than limit.seconds = 0.05", tostring(err), 1, true)
+        assert.matches("language_spec.lua:%d+: note: in rule 'mine'", tostring(err))
+        assert.equal(text, tostring(mod))
+      end
+    end
+  end)
+
   it("of another function's nodes is an error, of a function of its own is not", function()
     local mod, T = program "tanh(%x)", "Tensor[(2, 3), float32]"
     local other = assert(pl.parse('#[version = "0.0.5"]\ndef @f(%q: ' .. T .. ") { exp(%q) }"))

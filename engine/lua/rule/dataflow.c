@@ -9,6 +9,7 @@
 #include "lua/graph/mutator.h"
 
 #include "ir/rewrite/rewrite.h"
+#include "pass/pass.h"
 #include "rule/dataflow/dataflow.h"
 #include "transform/fuse/fuse_pattern.h"
 
@@ -26,6 +27,9 @@ typedef struct dataflow_run {
   pln_lua_rewriting rewriting;
   const pln_dataflow_pattern *pattern;
   const char *name; /* of the rule in reports */
+  pln_span place;   /* of the callback */
+  pln_attrs attrs;  /* of partitioned functions */
+  bool checks;      /* there is a check of groups */
   pln_dataflow_region region;
   pln_dataflow_matcher *matcher;
   pln_dataflow_groups groups;
@@ -364,8 +368,12 @@ static pln_status rewrite_node(void *ud, pln_rewrite *rw, pln_ref old,
   bool allowed = true;
   if (!pln_dataflow_group_at(&run->groups, old))
     return PLN_OK;
-  PLN_TRY(
-      pln_lua_rewriting_call(&run->rewriting, rw, old, rewrite_body, &image));
+  pln_status status =
+      pln_lua_rewriting_call(&run->rewriting, rw, old, rewrite_body, &image);
+  if (status != PLN_OK)
+    pln_diag_note(run->rewriting.state->engine, &run->place, "in callback '%s'",
+                  run->name);
+  PLN_TRY(status);
   if (pln_rewrite_is_same_node(rw, *node, image))
     return PLN_OK;
   if (image != *node)
@@ -373,6 +381,24 @@ static pln_status rewrite_node(void *ud, pln_rewrite *rw, pln_ref old,
   if (allowed)
     *node = image;
   return PLN_OK;
+}
+
+/* Runs `sweep` within the limits of the current context. */
+static pln_status sweep_guarded(dataflow_run *run,
+                                pln_status (*sweep)(dataflow_run *run,
+                                                    pln_graph **out),
+                                pln_graph **out) {
+  pln_engine *e = run->rewriting.state->engine;
+  pln_guard outer;
+  size_t mark = pln_diag_count(e);
+  PLN_TRY(pln_guard_begin_current(e, &outer));
+  pln_status status = sweep(run, out);
+  pln_status guarded = pln_guard_end(e, &outer, mark, status);
+  if (status == PLN_OK && guarded != PLN_OK) {
+    pln_graph_release(*out);
+    *out = NULL;
+  }
+  return guarded;
 }
 
 static pln_status find_and_rewrite(dataflow_run *run, pln_graph **out) {
@@ -408,6 +434,12 @@ static pln_status check_group(void *ud, pln_rewrite *rw, pln_ref root,
       pln_lua_rewriting_call(&run->rewriting, rw, root, check_body, &image));
   *wanted = run->wanted;
   return PLN_OK;
+}
+
+static pln_status find_and_partition(dataflow_run *run, pln_graph **out) {
+  return pln_dataflow_partition(run->pattern, run->rewriting.old->graph,
+                                run->attrs, run->checks ? check_group : NULL,
+                                run, out);
 }
 
 /* ----------------------------------------------------------- running a sweep
@@ -463,19 +495,24 @@ static int push_swept(lua_State *L) {
   return 1;
 }
 
-/* pattern:rewrite(node, function, name) -> the rewritten node, or `node` if
- * nothing changed, and the number of nodes of its graph. The function gets the
- * old node, the new one and what the pattern objects matched. */
+/* pattern:rewrite(node, function, name, file, line) -> the rewritten node, or
+ * `node` if nothing changed, and the number of nodes of its graph. The function
+ * gets the old node, the new one and what the pattern objects matched; file and
+ * line are where it is, for messages. */
 static int pattern_rewrite(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   luaL_checktype(L, 3, LUA_TFUNCTION);
   pln_symbol symbol = pln_lua_check_symbol(L, b, 4);
+  pln_symbol file = pln_lua_check_symbol(L, b, 5);
+  uint32_t line = (uint32_t)luaL_checkinteger(L, 6);
   lua_settop(L, 3);
   dataflow_run *run = begin_sweep(L, b);
   pln_lua_graph *out = lua_touserdata(L, 6);
   run->name = pln_symbol_text(b->engine, symbol).data;
+  run->place =
+      (pln_span){.source = pln_symbol_text(b->engine, file).data, .row = line};
   pln_lua_graph *target = b->target;
-  pln_status status = find_and_rewrite(run, &out->graph);
+  pln_status status = sweep_guarded(run, find_and_rewrite, &out->graph);
   end_sweep(L, run, target);
   pln_lua_must(L, b, status);
   push_swept(L);
@@ -494,9 +531,9 @@ static int pattern_partition(lua_State *L) {
   dataflow_run *run = begin_sweep(L, b);
   pln_lua_graph *out = lua_touserdata(L, 6);
   pln_lua_graph *target = b->target;
-  pln_status status =
-      pln_dataflow_partition(run->pattern, run->rewriting.old->graph, attrs,
-                             checks ? check_group : NULL, run, &out->graph);
+  run->attrs = attrs;
+  run->checks = checks;
+  pln_status status = sweep_guarded(run, find_and_partition, &out->graph);
   end_sweep(L, run, target);
   pln_lua_must(L, b, status);
   return push_swept(L);
