@@ -1534,7 +1534,8 @@ function pl.op_attr(op, key, value, level) end
 ---@field path integer[] numbers of the operands, from 0, on the way from root to node
 ---@field reason string
 --- Explanations why rules do not replace a node, or any node of a function or module; that which matches most first.
----@param rules perilune.Rules|string a set, the text of a rule, or the name of a shipped rule, a pass or a file of rules
+---@param rules perilune.Rules|perilune.DFPattern|string a set, the text of a rule or a pattern, or the name of a shipped
+--- rule, a pass or a file of rules
 ---@param where perilune.Node|perilune.Module
 ---@param options? { rule?: string, limit?: integer, opset?: integer, lets?: boolean } a rule's name, how many, ai.onnx's version
 ---@return perilune.Explanation[]

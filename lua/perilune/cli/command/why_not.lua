@@ -13,7 +13,8 @@ local why_not = {
 }
 
 function why_not.arguments(parser)
-  parser:argument("rule", "A rule as text, 'add(?x, 0) => ?x'; the name of a shipped rule, of a "
+  parser:argument("rule", "A rule as text, 'add(?x, 0) => ?x', or its pattern "
+    .. "alone; the name of a shipped rule, of a "
     .. "pass or of a file of rules, which `perilune rules` lists; or FILE.lua, which returns "
     .. "rules.")
     :argname "RULE"
