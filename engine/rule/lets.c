@@ -38,7 +38,7 @@ static void find_value(const pln_graph *g, const pln_node *let,
     values[var] = value;
 }
 
-static void find_values(const pln_graph *g, pln_ref *values) {
+static void fill_values(const pln_graph *g, pln_ref *values) {
   memset(values, 0xff, g->n_nodes * sizeof *values);
   for (pln_ref i = 0; i < g->n_nodes; i++) {
     const pln_node *n = &g->nodes[i];
@@ -53,15 +53,23 @@ static void find_values(const pln_graph *g, pln_ref *values) {
       values[i] = PLN_NONE;
 }
 
-pln_status pln_rule_begin_lets(pln_rule_driver *r, const pln_graph *old) {
-  pln_bound_values *v = &r->lets.old;
-  if (!has_lets(old))
+pln_status pln_rule_find_values(const pln_graph *graph, pln_bound_values *out) {
+  if (!has_lets(graph))
     return PLN_OK;
-  PLN_TRY(pln_mem_grow(r->engine, (void **)&v->value, &v->cap, old->n_nodes,
-                       sizeof *v->value));
-  v->n = old->n_nodes;
-  find_values(old, v->value);
+  PLN_TRY(pln_mem_grow(graph->engine, (void **)&out->value, &out->cap,
+                       graph->n_nodes, sizeof *out->value));
+  out->n = graph->n_nodes;
+  fill_values(graph, out->value);
   return PLN_OK;
+}
+
+void pln_rule_forget_values(pln_engine *engine, pln_bound_values *v) {
+  pln_mem_free(engine, v->value, v->cap * sizeof *v->value);
+  *v = (pln_bound_values){0};
+}
+
+pln_status pln_rule_begin_lets(pln_rule_driver *r, const pln_graph *old) {
+  return pln_rule_find_values(old, &r->lets.old);
 }
 
 /* ------------------------------------------------------------ the new graph */
@@ -117,14 +125,10 @@ uint32_t pln_rule_bound_uses(const pln_rule_driver *r, pln_ref node,
   return direct + uses;
 }
 
-static void forget_values(pln_engine *e, pln_bound_values *v) {
-  pln_mem_free(e, v->value, v->cap * sizeof *v->value);
-}
-
 void pln_rule_forget_lets(pln_rule_driver *r) {
-  forget_values(r->engine, &r->lets.old);
-  forget_values(r->engine, &r->lets.now);
-  forget_values(r->engine, &r->lets.var);
+  pln_rule_forget_values(r->engine, &r->lets.old);
+  pln_rule_forget_values(r->engine, &r->lets.now);
+  pln_rule_forget_values(r->engine, &r->lets.var);
   r->lets = (pln_let_map){0};
 }
 

@@ -162,6 +162,14 @@ typedef struct pln_bound_values {
   uint32_t n, cap;
 } pln_bound_values;
 
+/* The value of a variable that a let binds; any other node itself. */
+static inline pln_ref pln_rule_bound_value(const pln_bound_values *v,
+                                           pln_ref node) {
+  while (node < v->n && v->value[node] != PLN_NONE)
+    node = v->value[node];
+  return node;
+}
+
 /* In the option `lets`: the values in the old graph and in the new one, and by
  * node of the new one the variable that is bound to the value. All are empty
  * for graphs without lets. */
@@ -203,7 +211,12 @@ struct pln_rule_driver {
   pln_let_map lets;
 };
 
-/* lets.c: before a sweep over the graph: finds its lets. */
+/* lets.c: the values of variables in a sealed graph; *out stays empty for a
+ * graph without lets. */
+pln_status pln_rule_find_values(const pln_graph *graph,
+                                pln_bound_values *out) PLN_CHECKED;
+void pln_rule_forget_values(pln_engine *engine, pln_bound_values *values);
+/* Before a sweep over the graph: finds its lets. */
 pln_status pln_rule_begin_lets(pln_rule_driver *r,
                                const pln_graph *old) PLN_CHECKED;
 /* Returns true if the swept graph has lets that patterns match through. */
@@ -212,13 +225,6 @@ static inline bool pln_rule_sees_lets(const pln_rule_driver *r) {
 }
 /* Notes what the lets before the node being swept bind. */
 pln_status pln_rule_note_lets(pln_rule_driver *r) PLN_CHECKED;
-/* The value of a variable that a let binds; any other node itself. */
-static inline pln_ref pln_rule_bound_value(const pln_bound_values *v,
-                                           pln_ref node) {
-  while (node < v->n && v->value[node] != PLN_NONE)
-    node = v->value[node];
-  return node;
-}
 /* The tuple whose fields a call joins, itself or as a variable's value;
  * PLN_NONE: the call joins none. */
 pln_ref pln_rule_joined_tuple(const pln_bound_values *v, const pln_graph *g,

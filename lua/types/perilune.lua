@@ -1302,14 +1302,20 @@ function DFPattern:has_attr(attrs) end
 --- Wildcards only: from now on it matches what `target` does, which may contain the wildcard.
 ---@param target perilune.DFPattern
 function DFPattern:redirect_to(target) end
+--- lets: a variable that a let binds to a value without an effect is that value, as in graph normal form; false by
+--- default, as in TVM.
+---@class perilune.DFOptions
+---@field lets? boolean
 --- Whether an expression or operator matches.
 ---@param expr perilune.Node|perilune.Op
+---@param options? perilune.DFOptions
 ---@return boolean
-function DFPattern:match(expr) end
+function DFPattern:match(expr, options) end
 --- What each pattern object matched, or nil.
 ---@param expr perilune.Node|perilune.Op
+---@param options? perilune.DFOptions
 ---@return table<perilune.DFPattern, (perilune.Node|perilune.Op)[]>?
-function DFPattern:extract_matched_expr(expr) end
+function DFPattern:extract_matched_expr(expr, options) end
 --- A callback of a rewrite: the node as it was, the same with rewritten operands, and what each pattern object matched (in
 --- the new program). It gives the node to use instead, or nil.
 ---@alias perilune.NodeMap table<perilune.DFPattern, (perilune.Node|perilune.Op)[]>
@@ -1318,15 +1324,17 @@ function DFPattern:extract_matched_expr(expr) end
 ---@param callback perilune.DFRewrite
 ---@param expr perilune.Node|perilune.Module
 ---@param mod? perilune.Module
+---@param options? perilune.DFOptions
 ---@return perilune.Node|perilune.Module
-function DFPattern:rewrite(callback, expr, mod) end
+function DFPattern:rewrite(callback, expr, mod, options) end
 --- Each match becomes a call of a new function with the attribute PartitionedFromPattern and those given; `check` gets the
 --- root of a match and says whether it is to be one.
 ---@param expr perilune.Node|perilune.Module
 ---@param attrs? table<string, any>
 ---@param check? fun(root: perilune.Node): boolean?
+---@param options? perilune.DFOptions
 ---@return perilune.Node|perilune.Module
-function DFPattern:partition(expr, attrs, check) end
+function DFPattern:partition(expr, attrs, check, options) end
 ---@class perilune.DFPatternCallbackSpec
 ---@field pattern perilune.DFPattern
 ---@field callback perilune.DFRewrite
@@ -1337,8 +1345,9 @@ function DFPattern:partition(expr, attrs, check) end
 local DFPatternCallback = {}
 ---@param expr perilune.Node|perilune.Module
 ---@param mod? perilune.Module
+---@param options? perilune.DFOptions
 ---@return perilune.Node|perilune.Module
-function DFPatternCallback:rewrite(expr, mod) end
+function DFPatternCallback:rewrite(expr, mod, options) end
 ---@param spec perilune.DFPatternCallbackSpec
 ---@return perilune.DFPatternCallback
 function pl.dataflow_pattern.DFPatternCallback(spec) end
@@ -1347,18 +1356,21 @@ function pl.dataflow_pattern.DFPatternCallback(spec) end
 ---@param callbacks perilune.DFPatternCallbackSpec|perilune.DFPatternCallbackSpec[]
 ---@param expr perilune.Node|perilune.Module
 ---@param mod? perilune.Module gives the types of global functions
+---@param options? perilune.DFOptions
 ---@return perilune.Node|perilune.Module
-function pl.dataflow_pattern.rewrite(callbacks, expr, mod) end
+function pl.dataflow_pattern.rewrite(callbacks, expr, mod, options) end
 ---@param p perilune.DFPattern
 ---@param expr perilune.Node|perilune.Op
+---@param options? perilune.DFOptions
 ---@return boolean
-function pl.dataflow_pattern.match(p, expr) end
+function pl.dataflow_pattern.match(p, expr, options) end
 ---@param p perilune.DFPattern
 ---@param expr perilune.Node|perilune.Module
 ---@param attrs? table<string, any>
 ---@param check? fun(root: perilune.Node): boolean?
+---@param options? perilune.DFOptions
 ---@return perilune.Node|perilune.Module
-function pl.dataflow_pattern.partition(p, expr, attrs, check) end
+function pl.dataflow_pattern.partition(p, expr, attrs, check, options) end
 --- A variable, of that name if one is given.
 ---@param name? string
 ---@return perilune.DFPattern

@@ -33,7 +33,9 @@ function rewriter.callback(spec)
 end
 
 --- Rewrites an expression by this callback alone.
-function class:rewrite(expr, mod) return rewriter.rewrite(self, expr, mod) end
+function class:rewrite(expr, mod, options)
+  return rewriter.rewrite(self, expr, mod, options)
+end
 
 --- Applies f to an expression, or to each function of a module and its name.
 function rewriter.each_function(program, where, f)
@@ -63,12 +65,12 @@ end
 
 local function name_of(callback, i) return callback.name or ("callback %d"):format(i) end
 
--- The file and line where the function of a callback is.
-local function place_of(callback)
+-- The file and line where the function of a callback is, and the other arguments.
+local function place_of(callback, ...)
   local f = callback.callback
   if type(f) ~= "function" then f = getmetatable(f).__call end
   local info = debug.getinfo(f, "S")
-  return info.short_src, math.max(info.linedefined, 0)
+  return info.short_src, math.max(info.linedefined, 0), ...
 end
 
 local function typed(expr, mod)
@@ -94,6 +96,7 @@ end
 -- One round over the callbacks that are not done. Gives the new expression and its size.
 local function run_round(callbacks, done, expr, mod, active)
   local size
+  local lets = callbacks.lets
   for i, callback in ipairs(callbacks) do
     active[callback] = nil
     if not done[callback] then
@@ -101,7 +104,7 @@ local function run_round(callbacks, done, expr, mod, active)
       local f = callback.callback
       local new, nodes = pattern.compiled(callback.pattern):rewrite(expr,
         function(pre, post, node_map) return f(pre, post, node_map) end, name_of(callback, i),
-        place_of(callback))
+        place_of(callback, lets))
       if new ~= expr then active[callback], size = true, nodes end
       if new ~= expr and callback.rewrite_once then done[callback] = true end
       expr = new
@@ -141,9 +144,10 @@ end
 
 --- Rewrites an expression, a function or each function of a module by one callback or a
 -- list of them until a round changes nothing. Gives the same one if nothing changed. `mod`
--- gives the types of global functions. Raises after 100 rounds.
-function rewriter.rewrite(callbacks, expr, mod)
+-- gives the types of global functions. Options as of match. Raises after 100 rounds.
+function rewriter.rewrite(callbacks, expr, mod, options)
   local list = list_of_callbacks(callbacks)
+  list.lets = pattern.lets(options, "rewrite")
   return rewriter.each_function(expr, "rewrite", function(node, name)
     local used = {}
     local new = rewrite_node(list, node, mod, used)
