@@ -154,6 +154,9 @@ int pln_lua_fail_first(lua_State *L, pln_lua *b, size_t mark,
 int pln_lua_error(lua_State *L, pln_status code, const char *format, ...)
     PLN_PRINTF(3, 4);
 bool pln_lua_is_diag(lua_State *L, int index);
+/* Returns true if the function that `ar` is of is the message handler of
+ * pln_lua_protect.  [-0, +0] */
+bool pln_lua_is_message_handler(lua_State *L, lua_Debug *ar);
 /* The only way from the engine into Lua. Calls `body` with a light userdata
  * `ud`. An error is stored in the registry and PLN_ERR_CALLBACK is returned. */
 pln_status pln_lua_protect(pln_lua *b, lua_CFunction body, void *ud);

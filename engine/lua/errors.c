@@ -31,11 +31,16 @@ static const char *const severities[] = {"note", "warning", "error"};
 void pln_lua_without_finalizers(lua_State *L, lua_CFunction body, void *ud,
                                 int results) {
   luaL_checkstack(L, LUA_MINSTACK, NULL);
-  bool runs = lua_gc(L, LUA_GCISRUNNING) == 1;
+  pln_lua *b = pln_lua_state(L);
+  bool runs = lua_gc(L, LUA_GCISRUNNING) == 1, quiet = b && b->quiet;
   lua_gc(L, LUA_GCSTOP);
+  if (b)
+    b->quiet = true;
   lua_pushcfunction(L, body);
   lua_pushlightuserdata(L, ud);
   int status = lua_pcall(L, 1, results, 0);
+  if (b)
+    b->quiet = quiet;
   if (runs)
     lua_gc(L, LUA_GCRESTART);
   if (status != LUA_OK)
@@ -479,6 +484,10 @@ static int on_error(lua_State *L) {
   }
   lua_pop(L, 1);
   return 1;
+}
+
+bool pln_lua_is_message_handler(lua_State *L, lua_Debug *ar) {
+  return is_function(L, ar, on_error);
 }
 
 /* Reports the error object to the engine, in case nobody raises it. (error

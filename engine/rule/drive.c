@@ -28,7 +28,7 @@ uint32_t pln_rule_driver_uses(const pln_rule_driver *run, pln_ref node) {
   if (run->saturates)
     return 1;
   uint32_t uses = node < run->uses.n ? run->uses.now[node] : 0;
-  return run->lets.n ? pln_rule_bound_uses(run, node, uses) : uses;
+  return run->lets.now.n ? pln_rule_bound_uses(run, node, uses) : uses;
 }
 
 pln_ref pln_rule_driver_old(const pln_rule_driver *run) {
@@ -245,6 +245,16 @@ static inline pln_status find_root(pln_rule_driver *r, const pln_graph *g,
   return *root && s->self ? need_root(r, at, root) : PLN_OK;
 }
 
+/* What the tree leaves of the rules for a node. */
+static const uint32_t *find_variants(const pln_rule_driver *r,
+                                     const pln_graph *g, pln_ref node,
+                                     uint32_t root, uint32_t *count) {
+  return pln_rule_sees_lets(r)
+             ? pln_rule_tree_find_bound(r->set, g, &r->lets.now, node, root,
+                                        r->paths, count)
+             : pln_rule_tree_find(r->set, g, node, root, r->paths, count);
+}
+
 /* Notes whether a rule may match an inner node of a replacement, which this
  * sweep does not visit. */
 static pln_status look_at_inner_nodes(pln_rule_driver *r, pln_ref found,
@@ -255,7 +265,7 @@ static pln_status look_at_inner_nodes(pln_rule_driver *r, pln_ref found,
     if (i == found || (g->nodes[i].flags & PLN_NODE_DROPPED))
       continue;
     PLN_TRY(find_root(r, g, i, &root));
-    (void)pln_rule_tree_find(r->set, g, i, root, r->paths, &count);
+    (void)find_variants(r, g, i, root, &count);
     r->unfinished = count > 0;
   }
   return PLN_OK;
@@ -361,6 +371,49 @@ static pln_status check_type(pln_rule_match *m, pln_ref root, pln_ref found,
                         pln_describe_type(e, now, &after));
 }
 
+/* Variables that the nodes built from `first` on have and do not bind. */
+static int64_t count_free(const pln_graph *g, pln_ref first, pln_ref end) {
+  int64_t n = 0;
+  for (pln_ref i = first; i < end; i++) {
+    const pln_node *node = &g->nodes[i];
+    if (node->flags & PLN_NODE_DROPPED)
+      continue;
+    n += node->kind == PLN_VAR && !(node->flags & PLN_NODE_PARAM);
+    n -= (node->kind == PLN_LET || node->kind == PLN_PATTERN_VAR) &&
+         pln_operand(g, i, 0) >= first;
+  }
+  return n;
+}
+
+static bool is_bound_from(const pln_graph *g, pln_ref var, pln_ref end) {
+  for (pln_ref i = var + 1; i < end; i++)
+    if ((g->nodes[i].kind == PLN_LET || g->nodes[i].kind == PLN_PATTERN_VAR) &&
+        pln_operand(g, i, 0) == var)
+      return true;
+  return false;
+}
+
+/* A callback may give nodes of another function: its variables would be free in
+ * this one. A free expression may have any. */
+static pln_status check_free(const pln_rule_match *m, pln_ref first) {
+  const pln_graph *g = pln_rule_graph(m), *old = pln_rewrite_old(m->run->rw);
+  pln_ref end = next_node(m->run);
+  if (old->nodes[old->root].kind != PLN_FUNCTION ||
+      count_free(g, first, end) <= 0)
+    return PLN_OK;
+  while (g->nodes[first].kind != PLN_VAR ||
+         (g->nodes[first].flags & (PLN_NODE_PARAM | PLN_NODE_DROPPED)) ||
+         is_bound_from(g, first, end))
+    first++;
+  const pln_rule_info *rule = &m->rule->info;
+  pln_span span = {.source = rule->file, .row = rule->row};
+  return pln_diag_error(g->engine, PLN_ERR_INVALID, &span,
+                        "rule '%s': its replacement has the variable '%s', "
+                        "which the function does not have",
+                        rule->name,
+                        pln_symbol_text(g->engine, g->nodes[first].attrs).data);
+}
+
 static const char larger[] = "its replacement would make the graph larger";
 
 /* Finds the replacement of a matched rule; PLN_NONE: there is none that builds
@@ -415,6 +468,8 @@ pln_status pln_rule_build_answer(pln_rule_match *m, pln_ref *out) {
     m->reason = larger;
     *out = PLN_NONE;
   }
+  if (*out != PLN_NONE && m->rule->info.replacement)
+    PLN_TRY(check_free(m, first));
   if (*out != PLN_NONE)
     PLN_TRY(check_type(m, m->root, *out, &fits));
   for (uint32_t i = 0; *out != PLN_NONE && fits && i < m->variant->n_roots; i++)
@@ -545,14 +600,15 @@ static pln_status try_all(pln_rule_driver *r, pln_ref node, pln_ref *out) {
 static pln_status try_rules(pln_rule_driver *r, pln_ref node, pln_ref *out) {
   uint32_t count, root;
   *out = PLN_NONE;
-  if (r->options->naive || r->options->lets)
+  if (r->options->naive)
     return try_all(r, node, out);
   const pln_graph *g = r->rw->b ? r->rw->b->graph : r->rw->old;
   PLN_TRY(find_root(r, g, node, &root));
   if (root == PLN_TREE_NO_MATCH)
     return PLN_OK;
-  const uint32_t *variants =
-      pln_rule_tree_find(r->set, g, node, root, r->paths, &count);
+  if (pln_rule_sees_lets(r) && r->set->names_vars)
+    return try_all(r, node, out);
+  const uint32_t *variants = find_variants(r, g, node, root, &count);
   return try_variants(r, node, variants, 0, count, out);
 }
 
@@ -607,6 +663,8 @@ static pln_status visit_node(void *ud, pln_rewrite *rw, pln_ref old,
   r->old = old;
   if (r->counting)
     PLN_TRY(count_swept(r));
+  if (pln_rule_sees_lets(r))
+    PLN_TRY(pln_rule_note_lets(r));
   if (r->options->explain) {
     if (!r->counting)
       PLN_TRY(begin_counting(r));
@@ -616,8 +674,6 @@ static pln_status visit_node(void *ud, pln_rewrite *rw, pln_ref old,
   } else {
     PLN_TRY(rewrite_node(r, node));
   }
-  if (r->options->lets)
-    PLN_TRY(pln_rule_note_let(r, *node));
   if (!r->counting)
     return PLN_OK;
   r->counted = old + 1;
@@ -629,7 +685,10 @@ static pln_ref next_node_to_visit(void *ud, const pln_graph *old, pln_ref from,
                                   pln_ref end) {
   const pln_rule_driver *r = ud;
   pln_kind visited = r->options->visit ? r->options->visited : PLN_N_KINDS;
-  return pln_rule_tree_next(r->set, old, from, end, visited, r->paths);
+  return pln_rule_sees_lets(r)
+             ? pln_rule_tree_next_bound(r->set, old, &r->lets.old, from, end,
+                                        visited, r->paths)
+             : pln_rule_tree_next(r->set, old, from, end, visited, r->paths);
 }
 
 /* Describes where each rule was applied last, while the swept graph is there.
@@ -650,8 +709,10 @@ static void forget_places(const pln_rule_driver *r) {
 
 static pln_status sweep(pln_rule_driver *r, const pln_graph *graph,
                         pln_graph **out) {
+  PLN_TRY(r->options->lets ? pln_rule_begin_lets(r, graph) : PLN_OK);
   bool all = r->options->naive || r->options->explain ||
-             r->options->number_values || r->options->lets;
+             r->options->number_values ||
+             (pln_rule_sees_lets(r) && r->set->names_vars);
   pln_mutator m = {.ud = r,
                    .visit = visit_node,
                    .next = all ? NULL : next_node_to_visit,
@@ -721,7 +782,7 @@ void pln_rule_driver_end(pln_rule_driver *r) {
 pln_status pln_rules_apply(const pln_rule_set *set, const pln_graph *graph,
                            const pln_rule_options *options, pln_graph **out) {
   pln_rule_driver r;
-  bool all = options->naive || options->explain || options->lets;
+  bool all = options->naive || options->explain;
   PLN_TRY(all ? pln_rule_set_read_all(set) : PLN_OK);
   pln_status status = pln_rule_driver_begin(&r, graph->engine, set, options);
   if (status == PLN_OK)

@@ -50,8 +50,10 @@ static void set_place(pln_rule_explanation *x, const pln_rule_match *m,
   uint32_t count;
   set_text(x, &m->rule->ast, p->ast);
   while (p->parent != PLN_MATCH_ROOT && x->depth < PLN_EXPLAINED_DEPTH) {
-    const pln_ref *operands = pln_rule_operands(g, m->nodes[p->parent], &count);
-    x->path[x->depth++] = pln_rule_operand_index(g, operands, count, p->arg);
+    const pln_ref *operands = pln_rule_bound_operands(
+        &m->run->lets.now, g, m->nodes[p->parent], &count);
+    x->path[x->depth++] =
+        pln_rule_bound_index(&m->run->lets.now, g, operands, count, p->arg);
     p = &m->set->patterns[m->variant->first + p->parent];
   }
   for (uint32_t i = 0; i < x->depth / 2; i++) {
@@ -126,10 +128,12 @@ static pln_status explain_rule(pln_rule_match *m, uint32_t rule,
 }
 
 /* The node of the old graph at the explained place; PLN_NONE: there is none. */
-static pln_ref find_place(const pln_graph *g, const pln_rule_explanation *x) {
+static pln_ref find_place(const pln_rule_driver *r,
+                          const pln_rule_explanation *x) {
+  const pln_graph *g = pln_rewrite_old(r->rw);
   pln_ref node = x->depth < PLN_EXPLAINED_DEPTH ? x->root : PLN_NONE;
   for (uint32_t i = 0; node != PLN_NONE && i < x->depth; i++)
-    node = pln_rule_operand_at(g, node, x->path[i]);
+    node = pln_rule_bound_operand(&r->lets.old, g, node, x->path[i], true);
   return node;
 }
 
@@ -146,7 +150,7 @@ pln_status pln_rule_explain_node(pln_rule_match *m, pln_ref node) {
     PLN_TRY(explain_rule(m, rule, &x));
     x.root = m->run->old;
     if (x.stage <= PLN_STAGE_ATTRIBUTES)
-      x.node = find_place(pln_rewrite_old(m->run->rw), &x);
+      x.node = find_place(m->run, &x);
     if (!any || x.matched || x.stage)
       insert(wanted, &x);
   }

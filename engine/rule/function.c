@@ -398,7 +398,14 @@ const char *pln_rule_function_name(uint32_t index) {
 pln_status pln_rule_call_function(pln_rule_match *m, uint32_t function,
                                   uint32_t n, const pln_rule_value *args,
                                   pln_rule_value *out) {
-  call c = {.m = m, .n = n, .args = args, .out = out};
+  pln_rule_value values[PLN_MAX_RANK];
+  call c = {.m = m, .n = n, .args = values, .out = out};
+  for (uint32_t i = 0; i < n; i++) {
+    values[i] = args[i];
+    if (args[i].kind == PLN_VALUE_NODE)
+      values[i].v.node =
+          pln_rule_bound_value(&m->run->lets.now, args[i].v.node);
+  }
   *out = (pln_rule_value){.kind = PLN_VALUE_UNKNOWN};
   return functions[function].run(&c);
 }

@@ -9,6 +9,7 @@
  *
  * Called by set.c. */
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -124,6 +125,30 @@ static bool next_choices(lowering *l) {
 
 /* --------------------------------------------------------------- operators */
 
+/* True if the names differ only in case, underscores and the part up to the
+ * last dot of `name`: Relu, relu and nn.relu. */
+static bool is_similar(const char *name, const char *wanted) {
+  const char *dot = strrchr(name, '.');
+  const char *a = dot ? dot + 1 : name, *b = wanted;
+  while (*a && *b) {
+    if (*a == '_' || *b == '_') {
+      a += *a == '_';
+      b += *b == '_';
+    } else if (tolower((unsigned char)*a++) != tolower((unsigned char)*b++)) {
+      return false;
+    }
+  }
+  return *a == *b;
+}
+
+static const char *find_similar(uint32_t n, const char *const *names,
+                                const char *wanted) {
+  for (uint32_t i = 0; i < n; i++)
+    if (is_similar(names[i], wanted))
+      return names[i];
+  return NULL;
+}
+
 pln_status pln_rule_unknown_operator(pln_rule_set *set, const pln_ast *a,
                                      pln_slice name) {
   pln_engine *e = set->engine;
@@ -135,7 +160,11 @@ pln_status pln_rule_unknown_operator(pln_rule_set *set, const pln_ast *a,
   for (uint32_t i = 0; i < n; i++)
     names[i] = pln_op_row(e, i + 1)->name;
   snprintf(text, sizeof text, "%.*s", (int)name.size, name.data);
-  pln_suggest(text, n, names, hint, sizeof hint);
+  const char *similar = find_similar(n, names, text);
+  if (similar)
+    snprintf(hint, sizeof hint, "; did you mean '%s'?", similar);
+  else
+    pln_suggest(text, n, names, hint, sizeof hint);
   pln_mem_free(e, names, n * sizeof *names);
   return pln_ast_error(a, PLN_ERR_NAME, (uint32_t)(name.data - a->source.data),
                        "there is no operator '%s'%s", text, hint);
@@ -297,6 +326,9 @@ static pln_status add_pattern(lowering *l, const lower_item *item,
   p.ast = item->ast;
   p.constraints |= item->constraints;
   p.optional = (p.constraints & PLN_CONSTRAINT_OPTIONAL) != 0;
+  s->names_vars =
+      s->names_vars || (p.kind == PLN_MATCH_KIND && p.index == PLN_VAR &&
+                        p.parent != PLN_MATCH_ROOT);
   if (p.slot >= 0) {
     uint64_t bit = (uint64_t)1 << p.slot;
     p.again = (l->bound & bit) != 0;

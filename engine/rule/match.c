@@ -93,8 +93,9 @@ static bool match_number(pln_rule_match *m, const pln_pattern_node *p,
   const pln_node *n = &g->nodes[parent];
   return n->kind != PLN_CALL ||
          keeps_shape(g, parent,
-                     pln_rule_operand_index(g, g->operands + n->first, n->count,
-                                            p->arg),
+                     pln_rule_bound_index(&m->run->lets.now, g,
+                                          g->operands + n->first, n->count,
+                                          p->arg),
                      g->tensors[g->nodes[node].data]);
 }
 
@@ -185,8 +186,9 @@ bool pln_rule_has_op(const pln_rule_set *set, const pln_pattern_node *p,
 
 /* Returns true if the definition that rules are written for applies to the
  * call: ONNX's where ONNX has the operator. */
-static bool has_known_form(const pln_graph *g, pln_ref call) {
-  if (pln_rule_joins_tuple(g, call))
+static bool has_known_form(const pln_rule_match *m, pln_ref call) {
+  const pln_graph *g = pln_rule_graph(m);
+  if (pln_rule_joined_tuple(&m->run->lets.now, g, call) != PLN_NONE)
     return !pln_attrs_has_refs(g->engine, g->nodes[call].attrs);
   return pln_op_is_onnx_form(g, call) && pln_call_is_valid(g, call);
 }
@@ -232,11 +234,12 @@ static pln_status match_call(pln_rule_match *m, uint32_t at,
     fails(m, at, "has several results");
     return PLN_OK;
   }
-  if (!has_known_form(g, node)) {
+  if (!has_known_form(m, node)) {
     fails(m, at, "is a call that rules do not apply to");
     return PLN_OK;
   }
-  const pln_ref *operands = pln_rule_operands(g, node, &count);
+  const pln_ref *operands =
+      pln_rule_bound_operands(&m->run->lets.now, g, node, &count);
   uint32_t given = count_given(g, count, operands);
   if (!fits_count(p, n->data, given)) {
     fails(m, at, "has another number of operands");
@@ -348,12 +351,18 @@ static pln_ref fetch_operand(const pln_rule_match *m,
   pln_ref parent = m->nodes[p->parent];
   if (parent == PLN_NONE)
     return PLN_NONE;
-  pln_ref node = pln_rule_operand_at(g, parent, p->arg);
-  if (m->run->lets.n && node != PLN_NONE && is_of_value(p))
-    node = pln_rule_bound_value(m->run, node);
+  pln_ref node = pln_rule_bound_operand(&m->run->lets.now, g, parent, p->arg,
+                                        is_of_value(p));
   return node != PLN_NONE && p->optional && g->nodes[node].kind == PLN_ABSENT
              ? PLN_NONE
              : node;
+}
+
+/* A variable that a let binds is its value. */
+static bool is_same_node(const pln_rule_match *m, pln_ref a, pln_ref b) {
+  return a == b ||
+         (m->run->lets.now.n && pln_rule_bound_value(&m->run->lets.now, a) ==
+                                    pln_rule_bound_value(&m->run->lets.now, b));
 }
 
 pln_status pln_rule_match_node(pln_rule_match *m, uint32_t at,
@@ -378,7 +387,7 @@ pln_status pln_rule_match_node(pln_rule_match *m, uint32_t at,
   if (p->slot < 0)
     return PLN_OK;
   pln_rule_value *slot = &m->slots[p->slot];
-  if (p->again && slot->v.node != node)
+  if (p->again && !is_same_node(m, slot->v.node, node))
     *out = fails(m, at, "is another node than before");
   *slot = (pln_rule_value){.kind = PLN_VALUE_NODE, .v.node = node};
   return PLN_OK;

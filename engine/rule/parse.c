@@ -148,6 +148,42 @@ static bool accept_word(parser *p, const char *word) {
   return true;
 }
 
+typedef struct foreign_sign {
+  const char *found, *text;
+} foreign_sign;
+
+/* What to say of a sign that other languages have there. */
+static const char *find_sign(const parser *p, const char *at, uint32_t n,
+                             const foreign_sign *rows, const char *otherwise) {
+  for (uint32_t i = 0; i < n; i++) {
+    size_t size = strlen(rows[i].found);
+    if ((size_t)(p->end - at) >= size && !memcmp(at, rows[i].found, size))
+      return rows[i].text;
+  }
+  return otherwise;
+}
+
+/* What is missing behind a pattern, a replacement or a condition. */
+static const char *expected_behind(const parser *p) {
+  static const foreign_sign rows[] = {
+      {"&&", "'&&' is written 'and'"},
+      {"=", "'=' compares nothing; '==' expected"},
+      {"if", "a condition begins with 'where'"}};
+  return find_sign(p, p->at, PLN_COUNT(rows), rows,
+                   "'=>', '<=>', 'where' or the end of the rule expected");
+}
+
+static const char *expected_operand(const parser *p) {
+  static const foreign_sign rows[] = {{"->", "the arrow is written '=>'"},
+                                      {"||", "'||' is written 'or'"},
+                                      {"!", "'!' is written 'not'"},
+                                      {"$", "a variable is written ?x"},
+                                      {"%", "a variable is written ?x"}};
+  bool second = *p->at == '>' || *p->at == '|'; /* of two characters */
+  return find_sign(p, second ? p->at - 1 : p->at, PLN_COUNT(rows), rows,
+                   "an expression expected");
+}
+
 /* --------------------------------------------------------------- the stacks */
 
 static pln_status push_out(parser *p, uint32_t node) {
@@ -442,7 +478,7 @@ static pln_status read_operand(parser *p, bool *operand) {
     return read_string(p);
   if (is_word_start(*p->at))
     return read_name(p, operand);
-  return syntax_error(p, p->at, "an expression expected");
+  return syntax_error(p, p->at, expected_operand(p));
 }
 
 /* --------------------------------------------------------------- operators */
@@ -676,8 +712,7 @@ static pln_status parse_rule(parser *p) {
     PLN_TRY(parse_expression(p, &a->condition));
   skip_space(p);
   if (p->at < p->end)
-    return syntax_error(p, p->at,
-                        "'=>', '<=>', 'where' or the end of the rule expected");
+    return syntax_error(p, p->at, expected_behind(p));
   return PLN_OK;
 }
 

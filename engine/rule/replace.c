@@ -343,7 +343,9 @@ static pln_status convert_numbers(replacing *r, new_call *c,
 static bool matched_joined_tuple(const replacing *r) {
   const pln_rule_match *m = r->m;
   for (uint32_t i = 0; i < m->variant->count; i++)
-    if (m->nodes[i] != PLN_NONE && pln_rule_joins_tuple(graph(r), m->nodes[i]))
+    if (m->nodes[i] != PLN_NONE &&
+        pln_rule_joined_tuple(&m->run->lets.now, graph(r), m->nodes[i]) !=
+            PLN_NONE)
       return true;
   return false;
 }

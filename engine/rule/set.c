@@ -56,7 +56,9 @@ static pln_status check_bound(const pln_rule_entry *r, pln_ast_node *n) {
 }
 
 /* One node of a condition or of an attribute's value. */
-static pln_status check_value(const pln_rule_entry *r, pln_ast_node *n) {
+static pln_status check_value(const pln_rule_set *s, pln_rule_entry *r,
+                              uint32_t at) {
+  pln_ast_node *n = &r->ast.nodes[at];
   n->is_value = true;
   if (n->count > PLN_MAX_RANK)
     return pln_ast_error(&r->ast, PLN_ERR_LIMIT, n->position,
@@ -71,7 +73,7 @@ static pln_status check_value(const pln_rule_entry *r, pln_ast_node *n) {
   case PLN_AST_FIELD:
   case PLN_AST_INDEX:
   case PLN_AST_UNARY:
-  case PLN_AST_BINARY: return PLN_OK;
+  case PLN_AST_BINARY: return pln_rule_check_value(s, r, at);
   case PLN_AST_WILDCARD:
   case PLN_AST_REST:
   case PLN_AST_TUPLE:
@@ -85,9 +87,10 @@ static pln_status check_value(const pln_rule_entry *r, pln_ast_node *n) {
                        "this has no meaning in a value");
 }
 
-static pln_status check_values(pln_rule_entry *r, uint32_t root) {
+static pln_status check_values(const pln_rule_set *s, pln_rule_entry *r,
+                               uint32_t root) {
   for (uint32_t i = r->ast.nodes[root].begin; i <= root; i++)
-    PLN_TRY(check_value(r, &r->ast.nodes[i]));
+    PLN_TRY(check_value(s, r, i));
   return PLN_OK;
 }
 
@@ -107,12 +110,13 @@ static pln_status check_attribute(pln_rule_set *s, const pln_rule_entry *r,
 }
 
 /* constant(value, dtype), the only function that makes a node. */
-static pln_status check_constant(pln_rule_entry *r, const pln_ast_node *n) {
+static pln_status check_constant(const pln_rule_set *s, pln_rule_entry *r,
+                                 const pln_ast_node *n) {
   if (n->count < 1 || n->count > 2)
     return pln_ast_error(&r->ast, PLN_ERR_TYPE, n->position,
                          "constant takes a value and a dtype");
   for (uint32_t i = 0; i < n->count; i++)
-    PLN_TRY(check_values(r, r->ast.operands[n->first + i]));
+    PLN_TRY(check_values(s, r, r->ast.operands[n->first + i]));
   return PLN_OK;
 }
 
@@ -143,14 +147,14 @@ static pln_status check_call(pln_rule_set *s, pln_rule_entry *r,
   if (n->text.size)
     PLN_TRY(check_bound(r, n));
   else if (pln_slice_is(a->heads[n->heads], "constant"))
-    return check_constant(r, n);
+    return check_constant(s, r, n);
   else if (!(n->refers = pln_op_find(s->engine, a->heads[n->heads])))
     return pln_rule_unknown_operator(s, a, a->heads[n->heads]);
   for (uint32_t i = 0; i < n->count; i++) {
     const pln_ast_node *arg = &a->nodes[a->operands[n->first + i]];
     if (arg->kind != PLN_AST_NAMED)
       continue;
-    PLN_TRY(check_values(r, a->operands[arg->first]));
+    PLN_TRY(check_values(s, r, a->operands[arg->first]));
     PLN_TRY(check_attribute(s, r, n, arg));
   }
   return PLN_OK;
@@ -248,14 +252,15 @@ static pln_status check_replacement(pln_rule_set *s, pln_rule_entry *r) {
 }
 
 /* Attributes of patterns are values, or `_`. */
-static pln_status check_pattern_values(pln_rule_entry *r) {
+static pln_status check_pattern_values(const pln_rule_set *s,
+                                       pln_rule_entry *r) {
   const pln_ast *a = &r->ast;
   for (uint32_t i = a->nodes[a->pattern].begin; i <= a->pattern; i++) {
     if (a->nodes[i].kind != PLN_AST_NAMED)
       continue;
     uint32_t value = pln_ast_operand(a, i, 0);
     if (a->nodes[value].kind != PLN_AST_WILDCARD)
-      PLN_TRY(check_values(r, value));
+      PLN_TRY(check_values(s, r, value));
   }
   return PLN_OK;
 }
@@ -332,10 +337,10 @@ static pln_status check_sides(pln_rule_set *s, pln_rule_entry *r) {
                              : "a rule needs a replacement: pattern => "
                                "replacement");
   PLN_TRY(check_roots(r));
-  PLN_TRY(check_pattern_values(r));
+  PLN_TRY(check_pattern_values(s, r));
   if (has)
     PLN_TRY(check_replacement(s, r));
-  return a->condition == PLN_NONE ? PLN_OK : check_values(r, a->condition);
+  return a->condition == PLN_NONE ? PLN_OK : check_values(s, r, a->condition);
 }
 
 static pln_status read_rule(pln_rule_set *s, pln_rule_entry *r,

@@ -129,6 +129,7 @@ struct pln_rule_set {
   pln_op *ops;
   uint32_t n_ops, cap_ops;
   uint32_t most_ast; /* the largest syntax tree */
+  bool names_vars;   /* a pattern is of variables, below a root */
   bool saturates;    /* rules are applied by saturation only, so that they may
                       * match their own replacements */
   /* Of a set that is read as it is needed: itself, and how to go on. NULL: the
@@ -155,14 +156,29 @@ struct pln_rule_set {
   uint32_t n_leaves, cap_leaves;
 };
 
-/* The state of a run over one graph. */
-/* In the option `lets`, by node of the new graph: what a let binds the variable
- * to, and the variable that is bound to the value; PLN_NONE: nothing. */
+/* By node: what a let binds the variable to; PLN_NONE: nothing. */
+typedef struct pln_bound_values {
+  pln_ref *value;
+  uint32_t n, cap;
+} pln_bound_values;
+
+/* The value of a variable that a let binds; any other node itself. */
+static inline pln_ref pln_rule_bound_value(const pln_bound_values *v,
+                                           pln_ref node) {
+  while (node < v->n && v->value[node] != PLN_NONE)
+    node = v->value[node];
+  return node;
+}
+
+/* In the option `lets`: the values in the old graph and in the new one, and by
+ * node of the new one the variable that is bound to the value. All are empty
+ * for graphs without lets. */
 typedef struct pln_let_map {
-  pln_ref *value, *var;
-  uint32_t n, cap_value, cap_var;
+  pln_bound_values old, now, var;
+  pln_ref noted; /* up to this node of the old graph */
 } pln_let_map;
 
+/* The state of a run over one graph. */
 struct pln_rule_driver {
   pln_engine *engine;
   const pln_rule_set *set;
@@ -195,10 +211,35 @@ struct pln_rule_driver {
   pln_let_map lets;
 };
 
-/* lets.c: notes what a let binds, when it was swept. */
-pln_status pln_rule_note_let(pln_rule_driver *r, pln_ref let) PLN_CHECKED;
-/* The value of a variable that a let binds; any other node itself. */
-pln_ref pln_rule_bound_value(const pln_rule_driver *r, pln_ref node);
+/* lets.c: the values of variables in a sealed graph; *out stays empty for a
+ * graph without lets. */
+pln_status pln_rule_find_values(const pln_graph *graph,
+                                pln_bound_values *out) PLN_CHECKED;
+void pln_rule_forget_values(pln_engine *engine, pln_bound_values *values);
+/* Before a sweep over the graph: finds its lets. */
+pln_status pln_rule_begin_lets(pln_rule_driver *r,
+                               const pln_graph *old) PLN_CHECKED;
+/* Returns true if the swept graph has lets that patterns match through. */
+static inline bool pln_rule_sees_lets(const pln_rule_driver *r) {
+  return r->lets.old.n > 0;
+}
+/* Notes what the lets before the node being swept bind. */
+pln_status pln_rule_note_lets(pln_rule_driver *r) PLN_CHECKED;
+/* The tuple whose fields a call joins, itself or as a variable's value;
+ * PLN_NONE: the call joins none. */
+pln_ref pln_rule_joined_tuple(const pln_bound_values *v, const pln_graph *g,
+                              pln_ref node);
+/* What pln_rule_operands, pln_rule_operand_index and pln_rule_operand_at give,
+ * where a variable is a tuple or constant if its value is. `resolve`: the
+ * operand's value is wanted. */
+const pln_ref *pln_rule_bound_operands(const pln_bound_values *v,
+                                       const pln_graph *g, pln_ref node,
+                                       uint32_t *count);
+uint32_t pln_rule_bound_index(const pln_bound_values *v, const pln_graph *g,
+                              const pln_ref *operands, uint32_t count,
+                              uint32_t arg);
+pln_ref pln_rule_bound_operand(const pln_bound_values *v, const pln_graph *g,
+                               pln_ref node, uint32_t arg, bool resolve);
 /* How often the node, which has `uses`, is used directly or by a variable. */
 uint32_t pln_rule_bound_uses(const pln_rule_driver *r, pln_ref node,
                              uint32_t uses);
@@ -225,6 +266,11 @@ struct pln_rule_match {
 
 /* parse.c and lower.c: adds the variants of a rule whose tree is parsed. */
 pln_status pln_rule_lower(pln_rule_set *set, pln_rule_entry *rule) PLN_CHECKED;
+/* check.c: checks a node of a condition or of an attribute's value, whose
+ * operands are checked: its property, name or dtype exists. */
+pln_status pln_rule_check_value(const pln_rule_set *set,
+                                const pln_rule_entry *rule,
+                                uint32_t at) PLN_CHECKED;
 /* Reports that there is no operator of that name, which is part of the text. */
 pln_status pln_rule_unknown_operator(pln_rule_set *set, const pln_ast *ast,
                                      pln_slice name);
@@ -279,6 +325,13 @@ static inline uint32_t pln_rule_key(uint32_t n_root_ops, const pln_node *node) {
 const uint32_t *pln_rule_tree_find(const pln_rule_set *set, const pln_graph *g,
                                    pln_ref node, uint32_t root, pln_ref *paths,
                                    uint32_t *count);
+/* The same where a variable that a let binds stands for its value. No pattern
+ * of the set may be of variables. */
+const uint32_t *pln_rule_tree_find_bound(const pln_rule_set *set,
+                                         const pln_graph *g,
+                                         const pln_bound_values *values,
+                                         pln_ref node, uint32_t root,
+                                         pln_ref *paths, uint32_t *count);
 /* The variants that the tree leaves for nodes that variant `v` matches, in
  * order of their rules. One that matches all these nodes is among them. */
 const uint32_t *pln_rule_tree_find_general(const pln_rule_set *set,
@@ -290,6 +343,10 @@ const uint32_t *pln_rule_tree_find_general(const pln_rule_set *set,
 pln_ref pln_rule_tree_next(const pln_rule_set *set, const pln_graph *g,
                            pln_ref from, pln_ref end, pln_kind also,
                            pln_ref *paths);
+/* The same with pln_rule_tree_find_bound. */
+pln_ref pln_rule_tree_next_bound(const pln_rule_set *set, const pln_graph *g,
+                                 const pln_bound_values *values, pln_ref from,
+                                 pln_ref end, pln_kind also, pln_ref *paths);
 /* Returns true for Relay's form of a call that joins the fields of a tuple. */
 static inline bool pln_rule_joins_tuple(const pln_graph *g, pln_ref node) {
   const pln_node *n = &g->nodes[node];

@@ -627,6 +627,23 @@ const uint32_t *pln_rule_tree_find(const pln_rule_set *s, const pln_graph *g,
   return s->leaves + t->first;
 }
 
+const uint32_t *pln_rule_tree_find_bound(const pln_rule_set *s,
+                                         const pln_graph *g,
+                                         const pln_bound_values *values,
+                                         pln_ref node, uint32_t root,
+                                         pln_ref *paths, uint32_t *count) {
+  const pln_tree_node *t;
+  paths[0] = node;
+  for (uint32_t at = root; t = &s->tree[at], t->path != 0;) {
+    pln_ref operand =
+        pln_rule_bound_operand(values, g, paths[t->parent], t->arg, true);
+    paths[t->path] = operand;
+    at = find_child(s, at, operand_key(s, g, operand));
+  }
+  *count = t->count;
+  return s->leaves + t->first;
+}
+
 /* The pattern of a variant at a path; PLN_NONE: it has none. */
 static uint32_t find_at_path(const pln_rule_set *s, const pln_rule_variant *v,
                              uint32_t path) {
@@ -736,6 +753,23 @@ pln_ref pln_rule_tree_next(const pln_rule_set *s, const pln_graph *g,
     if (root == PLN_TREE_NO_MATCH || is_ruled_out(&v, n, root))
       continue;
     if (may_match(s, g, i, root, paths))
+      return i;
+  }
+  return end;
+}
+
+pln_ref pln_rule_tree_next_bound(const pln_rule_set *s, const pln_graph *g,
+                                 const pln_bound_values *values, pln_ref from,
+                                 pln_ref end, pln_kind also, pln_ref *paths) {
+  for (pln_ref i = from; i < end; i++) {
+    const pln_node *n = &g->nodes[i];
+    uint32_t root = s->roots[pln_rule_key(s->n_root_ops, n)], count;
+    if (n->kind == (uint8_t)also || root == PLN_TREE_UNREAD)
+      return i;
+    if (root == PLN_TREE_NO_MATCH)
+      continue;
+    (void)pln_rule_tree_find_bound(s, g, values, i, root, paths, &count);
+    if (count)
       return i;
   }
   return end;

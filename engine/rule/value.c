@@ -162,6 +162,7 @@ static pln_status attr_value(pln_rule_match *m, const pln_attr *a,
 static pln_status operand_value(pln_rule_match *m, pln_ref operand,
                                 pln_rule_value *out) {
   const pln_graph *g = pln_rule_graph(m);
+  operand = pln_rule_bound_value(&m->run->lets.now, operand);
   const pln_node *n = &g->nodes[operand];
   pln_value value = g->values[operand];
   double number;
@@ -267,7 +268,7 @@ pln_status pln_rule_property(pln_rule_match *m, const pln_rule_value *of,
   } else if (pln_slice_is(name, "dtype")) {
     *out = dtype_of(m, type);
   } else if (pln_slice_is(name, "op")) {
-    *out = op_of(g, node);
+    *out = op_of(g, pln_rule_bound_value(&m->run->lets.now, node));
   } else if (pln_slice_is(name, "uses")) {
     *out = integer(pln_rule_driver_uses(m->run, node));
   } else if (g->nodes[node].kind == PLN_CALL && g->nodes[node].data) {

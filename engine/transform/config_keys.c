@@ -14,6 +14,10 @@ static const pln_option keys[] = {
          "Only rewrite rules whose results are equal bit by bit run: those of "
          "proof 'exact'. SimplifyExpr, FuseOnnxOps and passes that are sets of "
          "rules obey."),
+    FLAG("rules.lets", "true",
+         "Rewrite rules match through variables of lets whose values have no "
+         "effect: tanh(exp(?x)) matches let %y = exp(%x); tanh(%y). "
+         "SimplifyExpr, FuseOnnxOps and passes that are sets of rules obey."),
     {.name = "rules.only",
      .kind = PLN_ATTR_STRINGS,
      .fallback = "",

@@ -15,10 +15,12 @@ pln_status pln_shipped_rules(pln_engine *engine, const char *pass,
 
 pln_status pln_run_rule_options(const pln_pass_run *run, pln_attr *only,
                                 pln_rule_options *options) {
-  pln_attr exact;
+  pln_attr exact, lets;
   PLN_TRY(pln_context_config_value(run->context, "rules.exact", &exact));
+  PLN_TRY(pln_context_config_value(run->context, "rules.lets", &lets));
   PLN_TRY(pln_context_config_value(run->context, "rules.only", only));
   options->exact = exact.v.i != 0;
+  options->lets = lets.v.i != 0;
   options->only = only;
   return PLN_OK;
 }

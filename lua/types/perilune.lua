@@ -1185,7 +1185,7 @@ function ProgramGenerator:float_dtype() end
 ---@class perilune.RuleOptions
 ---@field exact? boolean only rules of that proof
 ---@field share? boolean equal computations become one node
----@field lets? boolean patterns match through variables of lets
+---@field lets? boolean patterns match through variables of lets (true)
 ---@field naive? boolean without the decision tree
 ---@field timed? boolean
 ---@field opset? integer
@@ -1195,7 +1195,7 @@ function ProgramGenerator:float_dtype() end
 ---@field microsoft? boolean that operators of com.microsoft are wanted
 --- A set of rules; it is called with a function or module and gives the rewritten one, the same if nothing changed. It
 --- stands for a pass over functions wherever one is expected, and may be the `run` of a pass. As a pass it obeys the config
---- keys rules.exact and rules.only.
+--- keys rules.exact, rules.lets and rules.only.
 ---@class perilune.Rules
 ---@field name string
 ---@field rules table[] name, text, file, row, reason, source, proof, grows of each
@@ -1203,9 +1203,9 @@ function ProgramGenerator:float_dtype() end
 ---@operator len: integer
 local Rules = {}
 --- Applies the rules until none applies: the rewritten program, and what was counted. Options: exact (only rules of that
---- proof), share (equal computations become one node), lets (patterns match through variables of lets, whose values have no effect),
---- naive (without the decision tree, which gives the same), opset (the version of ai.onnx that conditions see; by default the
---- module's), only (names: no other rule runs).
+--- proof), share (equal computations become one node), lets (patterns match through variables of lets whose values have no
+--- effect: true by default), naive (without the decision tree, which gives the same), opset (the version of ai.onnx that conditions see;
+--- by default the module's), only (names: no other rule runs).
 ---@param program perilune.Node|perilune.Module
 ---@param options? perilune.RuleOptions
 ---@return perilune.Node|perilune.Module
@@ -1302,14 +1302,20 @@ function DFPattern:has_attr(attrs) end
 --- Wildcards only: from now on it matches what `target` does, which may contain the wildcard.
 ---@param target perilune.DFPattern
 function DFPattern:redirect_to(target) end
+--- lets: a variable that a let binds to a value without an effect is that value, as in graph normal form; false by
+--- default, as in TVM.
+---@class perilune.DFOptions
+---@field lets? boolean
 --- Whether an expression or operator matches.
 ---@param expr perilune.Node|perilune.Op
+---@param options? perilune.DFOptions
 ---@return boolean
-function DFPattern:match(expr) end
+function DFPattern:match(expr, options) end
 --- What each pattern object matched, or nil.
 ---@param expr perilune.Node|perilune.Op
+---@param options? perilune.DFOptions
 ---@return table<perilune.DFPattern, (perilune.Node|perilune.Op)[]>?
-function DFPattern:extract_matched_expr(expr) end
+function DFPattern:extract_matched_expr(expr, options) end
 --- A callback of a rewrite: the node as it was, the same with rewritten operands, and what each pattern object matched (in
 --- the new program). It gives the node to use instead, or nil.
 ---@alias perilune.NodeMap table<perilune.DFPattern, (perilune.Node|perilune.Op)[]>
@@ -1318,15 +1324,17 @@ function DFPattern:extract_matched_expr(expr) end
 ---@param callback perilune.DFRewrite
 ---@param expr perilune.Node|perilune.Module
 ---@param mod? perilune.Module
+---@param options? perilune.DFOptions
 ---@return perilune.Node|perilune.Module
-function DFPattern:rewrite(callback, expr, mod) end
+function DFPattern:rewrite(callback, expr, mod, options) end
 --- Each match becomes a call of a new function with the attribute PartitionedFromPattern and those given; `check` gets the
 --- root of a match and says whether it is to be one.
 ---@param expr perilune.Node|perilune.Module
 ---@param attrs? table<string, any>
 ---@param check? fun(root: perilune.Node): boolean?
+---@param options? perilune.DFOptions
 ---@return perilune.Node|perilune.Module
-function DFPattern:partition(expr, attrs, check) end
+function DFPattern:partition(expr, attrs, check, options) end
 ---@class perilune.DFPatternCallbackSpec
 ---@field pattern perilune.DFPattern
 ---@field callback perilune.DFRewrite
@@ -1337,8 +1345,9 @@ function DFPattern:partition(expr, attrs, check) end
 local DFPatternCallback = {}
 ---@param expr perilune.Node|perilune.Module
 ---@param mod? perilune.Module
+---@param options? perilune.DFOptions
 ---@return perilune.Node|perilune.Module
-function DFPatternCallback:rewrite(expr, mod) end
+function DFPatternCallback:rewrite(expr, mod, options) end
 ---@param spec perilune.DFPatternCallbackSpec
 ---@return perilune.DFPatternCallback
 function pl.dataflow_pattern.DFPatternCallback(spec) end
@@ -1347,18 +1356,21 @@ function pl.dataflow_pattern.DFPatternCallback(spec) end
 ---@param callbacks perilune.DFPatternCallbackSpec|perilune.DFPatternCallbackSpec[]
 ---@param expr perilune.Node|perilune.Module
 ---@param mod? perilune.Module gives the types of global functions
+---@param options? perilune.DFOptions
 ---@return perilune.Node|perilune.Module
-function pl.dataflow_pattern.rewrite(callbacks, expr, mod) end
+function pl.dataflow_pattern.rewrite(callbacks, expr, mod, options) end
 ---@param p perilune.DFPattern
 ---@param expr perilune.Node|perilune.Op
+---@param options? perilune.DFOptions
 ---@return boolean
-function pl.dataflow_pattern.match(p, expr) end
+function pl.dataflow_pattern.match(p, expr, options) end
 ---@param p perilune.DFPattern
 ---@param expr perilune.Node|perilune.Module
 ---@param attrs? table<string, any>
 ---@param check? fun(root: perilune.Node): boolean?
+---@param options? perilune.DFOptions
 ---@return perilune.Node|perilune.Module
-function pl.dataflow_pattern.partition(p, expr, attrs, check) end
+function pl.dataflow_pattern.partition(p, expr, attrs, check, options) end
 --- A variable, of that name if one is given.
 ---@param name? string
 ---@return perilune.DFPattern
@@ -1534,9 +1546,10 @@ function pl.op_attr(op, key, value, level) end
 ---@field path integer[] numbers of the operands, from 0, on the way from root to node
 ---@field reason string
 --- Explanations why rules do not replace a node, or any node of a function or module; that which matches most first.
----@param rules perilune.Rules|string a set, the text of a rule, or the name of a shipped rule, a pass or a file of rules
+---@param rules perilune.Rules|perilune.DFPattern|string a set, the text of a rule or a pattern, or the name of a shipped
+--- rule, a pass or a file of rules
 ---@param where perilune.Node|perilune.Module
----@param options? { rule?: string, limit?: integer, opset?: integer } a rule's name, how many, ai.onnx's version
+---@param options? { rule?: string, limit?: integer, opset?: integer, lets?: boolean } a rule's name, how many, ai.onnx's version
 ---@return perilune.Explanation[]
 function pl.why_not(rules, where, options) end
 --- A mutator: functions by kind of node or type; each is a rule of that name in reports and histories. `name` gives

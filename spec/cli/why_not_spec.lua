@@ -34,6 +34,24 @@ describe("perilune why-not", function()
     assert.equal(2, select(2, two:gsub("rule '", "")))
   end)
 
+  it("matches through lets, as opt does, unless that is off", function()
+    local path = command.write(folder .. "/lets.relay", [[#[version = "0.0.5"]
+def @main(%x: Tensor[(2), float32]) { let %a = negative(%x); let %b = negative(%a); tanh(%b) }]])
+    local rule = "'negative(negative(?x)) => ?x' "
+    local _, out = run("why-not " .. rule .. path)
+    assert.matches("the rule applies", out, 1, true)
+    _, out = run("why-not --no-lets " .. rule .. path)
+    assert.not_matches("the rule applies", out, 1, true)
+    assert.matches("operand 0 is no call of an operator: %a", out, 1, true)
+    local made = folder .. "/out.relay"
+    for lets, times in pairs { ["false"] = 2, ["true"] = 0 } do
+      assert.equal(0, (run(("opt %s -o %s -q -p SimplifyExpr,DeadCodeElimination --set "
+        .. "rules.lets=%s"):format(path, made, lets))))
+      local file_ <close> = assert(io.open(made))
+      assert.equal(times, select(2, file_:read "a":gsub("negative", "")))
+    end
+  end)
+
   it("takes a file of rules, with functions", function()
     local path = command.write(folder .. "/mine.lua", [[
       return { "multiply(?x, sigmoid(?x)) => nn.silu(?x)",

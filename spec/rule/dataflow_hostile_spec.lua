@@ -99,6 +99,33 @@ describe("a callback of a rewrite", function()
     assert.equal(fn, rewrite(function() end))
   end)
 
+  it("is named with its place when it fails or never ends", function()
+    local function forever() while true do end end
+    local context = pl.context { config = { ["limit.seconds"] = 0.05 } }
+    for _, f in ipairs { function() error "boom" end, function() return "x" end,
+      coroutine.yield, forever } do
+      local callback = { pattern = is_op "nn.relu" (wildcard()), callback = f, name = "mine" }
+      local ok, err = pcall(pl.with, context, df.rewrite, callback, pl.op.nn.relu(pl.var "x"))
+      assert.is_false(ok)
+      assert.matches("note: in callback 'mine'", tostring(err), 1, true)
+      if f ~= coroutine.yield then
+        assert.matches("dataflow_hostile_spec.lua:%d+: note: in callback", tostring(err))
+      end
+    end
+  end)
+
+  it("may not bring variables of other functions into a module", function()
+    local T = "Tensor[(2), float32]"
+    local mod = assert(pl.parse('#[version = "0.0.5"]\ndef @f(%x: ' .. T .. ") { nn.relu(%x) }"))
+    local text = tostring(mod)
+    local ok, err = pcall(df.rewrite, { pattern = is_op "nn.relu" (wildcard()), name = "mine",
+      callback = function() return pl.op.tanh(pl.var("q", T)) end }, mod)
+    assert.is_false(ok)
+    assert.matches("in function @f: what callbacks made has the variable 'q', which the function "
+      .. "does not have; callbacks that rewrote it: 'mine'", tostring(err), 1, true)
+    assert.equal(text, tostring(mod))
+  end)
+
   it("may not answer garbage", function()
     assert.matches("callback 'mine': a node, a number, a tensor or nil expected as its answer, got "
       .. "table", message(rewrite, function() return {} end, "mine"))

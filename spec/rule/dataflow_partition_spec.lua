@@ -356,6 +356,26 @@ def @main(%x: Tensor[(2, 3), float32], %y: Tensor[(2, 3), float32]) {
     assert.equal(pl.type "Tensor[(2, 3), float32]", call.type)
   end)
 
+  it("sees through lets when asked, and refuses other options", function()
+    local mod = assert(pl.parse [[#[version = "0.0.5"]
+def @main(%x: Tensor[(2), float32], %w: Tensor[(2), float32]) {
+  let %m = multiply(%x, %w);
+  let %a = add(%m, %w);
+  let %r = nn.relu(%a);
+  tanh(%r)
+}]])
+    local p = is_op "nn.relu" (is_op "add" (is_op "multiply" (wildcard(), wildcard()), wildcard()))
+    assert.equal(mod, p:partition(mod))
+    local out = p:partition(mod, {}, nil, { lets = true })
+    assert.matches('PartitionedFromPattern="multiply_add_nn.relu_"', tostring(out), 1, true)
+    assert.matches("let %%r[^\n]* = %%%d%(%%x, %%w%)", tostring(out))
+    assert(pl.verify(out))
+    assert(pl.check(mod, out))
+    local ok, err = pcall(p.partition, p, mod, {}, nil, { let = true })
+    assert.is_false(ok)
+    assert.matches("did you mean 'lets'", tostring(err))
+  end)
+
   it("leaves functions that were partitioned before", function()
     local x, y = vars "x y"
     local pattern = is_op "tanh"(wildcard())

@@ -79,6 +79,16 @@ local function matched(pattern, mod)
   return texts
 end
 
+-- How many calls and branches a pattern matches.
+local function count_matched(pattern, mod, options)
+  local n = 0
+  for node in mod.main:nodes() do
+    local kind = node.kind
+    if (kind == "Call" or kind == "If") and pattern:match(node, options) then n = n + 1 end
+  end
+  return n
+end
+
 describe("random dataflow patterns", function()
   it("keep programs valid, and what they compute", function()
     math.randomseed(20)
@@ -102,6 +112,32 @@ describe("random dataflow patterns", function()
       assert.is_string(tostring(pattern))
     end
     assert(partitions > 20, partitions)
+  end)
+
+  it("see through lets what they see in graph normal form", function()
+    math.randomseed(tonumber(os.getenv "PERILUNE_SEED" or 22))
+    local lets, partitions, hits = { lets = true }, 0, 0
+    for _ = 1, tonumber(os.getenv "PERILUNE_GRAPHS" or 300) do
+      local mod = pl.passes.ToANormalForm()(random_program(math.random(3, 25), binary))
+      local pattern = random_pattern(math.random(4), {}, #constructors)
+      local n = count_matched(pattern, mod, lets)
+      assert.equal(count_matched(pattern, pl.passes.ToGraphNormalForm()(mod)), n, tostring(pattern))
+      hits = hits + n
+      local out = pattern:partition(mod, nil, nil, lets)
+      if out ~= mod then
+        partitions = partitions + 1
+        assert.is_true(out.main:verify())
+        assert.is_true(pl.check(mod, out))
+      end
+      assert.equal(mod, df.rewrite({ pattern = pattern, callback = function(_, post, map)
+        assert(map[pattern][#map[pattern]] == post)
+      end }, mod, nil, lets))
+      assert.is_true(df.rewrite({ pattern = pattern, rewrite_once = true,
+        callback = function(_, post)
+          if post.kind == "Call" then return op.add(post, 1) end
+        end }, mod, nil, lets).main:verify())
+    end
+    assert(partitions > 20 and hits > 300, ("%d partitions, %d matches"):format(partitions, hits))
   end)
 
   it("match the nodes that rules of these patterns match", function()

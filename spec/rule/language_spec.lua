@@ -245,6 +245,49 @@ describe("a replacement", function()
       tostring(err))
   end)
 
+  it("that never ends is stopped by limit.seconds, in a pass or without, and named", function()
+    local mod = program "tanh(%x)"
+    local text = tostring(mod)
+    local function forever() while true do end end
+    local context = pl.context { config = { ["limit.seconds"] = 0.05 } }
+    for _, rule in ipairs { { "tanh(?x)", forever, name = "mine" },
+      { "tanh(?x)", "?x", where = forever, name = "mine" } } do
+      local set = pl.rules { rule }
+      for _, run in ipairs { set, pl.function_pass { name = "P", run = set } } do
+        local ok, err = pcall(pl.with, context, run, mod)
+        assert.is_false(ok)
+        assert.matches("it took longer than limit.seconds = 0.05", tostring(err), 1, true)
+        assert.matches("language_spec.lua:%d+: note: in rule 'mine'", tostring(err))
+        assert.equal(text, tostring(mod))
+      end
+    end
+  end)
+
+  it("of another function's nodes is an error, of a function of its own is not", function()
+    local mod, T = program "tanh(%x)", "Tensor[(2, 3), float32]"
+    local other = assert(pl.parse('#[version = "0.0.5"]\ndef @f(%q: ' .. T .. ") { exp(%q) }"))
+    local function made(make)
+      return pl.rules { { "tanh(?x)", make, name = "mine" } }(mod)
+    end
+    for _, foreign in ipairs { other.f.body, other.f.params[1], pl.var("q", T) } do
+      local ok, err = pcall(made, function() return foreign end)
+      assert.is_false(ok)
+      assert.matches("language_spec.lua:%d+: error: rule 'mine': its replacement has the variable "
+        .. "'q', which the function does not have", tostring(err))
+    end
+    local v = pl.var("v", T)
+    for _, make in ipairs {
+      function(m) return pl.let(v, m.x, pl.op.exp(v)) end,
+      function(m) return pl.call(pl.func({ v }, pl.op.exp(v)), { m.x }) end,
+      function(m) return pl.call(other.f, { m.x }) end,
+    } do
+      assert(pl.verify(made(make)))
+    end
+    -- an expression may have any variable
+    assert.equal("q", pl.rules { { "tanh(?x)", function() return pl.var("q", T) end } }
+      (pl.op.tanh(v)).name)
+  end)
+
   it("of a callback that raises, yields or gives something else is an error", function()
     local function fails(replacement, wanted)
       local rules = pl.rules { { "nn.relu(?x)", replacement, name = "mine" } }
@@ -278,6 +321,42 @@ describe("a wrong rule", function()
     assert.matches("')' expected", message { "add(?x, 0 => ?x" }, 1, true)
   end)
 
+  it("is refused for values that nothing has", function()
+    for _, case in ipairs {
+      { "?x.type == 1", "'type' is no property (shape, rank, dtype, size, value, uses, op)" },
+      { "?x.shap == [1]", "'shap' is no property and no attribute of an operator; did you mean "
+        .. "'shape'?" },
+      { "?s.axs == 1", "'axs' is no property (shape, rank, dtype, size, value, uses, op) and no "
+        .. "attribute of nn.softmax" },
+      { "?x.axis == 1", "write the call's operator in the pattern: ?x@op(...)" },
+      { "?x.shape.rank == 1", "'.rank': only a node has properties" },
+      { "?a.rank == 1", "?a is the value of an attribute, which has no properties" },
+      { "?x.dtype == float23", "there is no dtype 'float23'; did you mean 'float32'?" },
+      { "'floot32' == ?x.dtype", "there is no dtype 'floot32'; did you mean 'float32'?" },
+      { "?x.dtype in [float32, float16]", "the elements of a list are integers" },
+      { "opse >= 13", "there is no value 'opse'; a variable is written ?opse; did you mean "
+        .. "'opset'?" },
+      { "onyx", "there is no value 'onyx'" },
+      { "not 'text'", "a number or a condition expected, found a text" },
+      { "?x.rank == 1 && true", "'&&' is written 'and'" },
+      { "?x.rank == 1 || true", "'||' is written 'or'" },
+      { "?x.rank = 1", "'=' compares nothing; '==' expected" },
+      { "!onnx", "'!' is written 'not'" },
+      { "%x.rank == 1", "a variable is written ?x" },
+    } do
+      local text = message { "?s@nn.softmax(?x, axis=?a) => ?x where " .. case[1] }
+      assert.matches(case[2], text, 1, true)
+    end
+    assert.matches("?x stands for several operands", message { "concatenate(?x...) => concatenate"
+      .. "(?x...) where ?x.rank == 1" }, 1, true)
+    assert.matches("the arrow is written '=>'", message { "tanh(?x) -> ?x" }, 1, true)
+    assert.matches("a condition begins with 'where'", message { "tanh(?x) => ?x if onnx" }, 1, true)
+    assert.matches("no operator 'Relu'; did you mean 'nn.relu'?", message { "Relu(?x) => ?x" }, 1,
+      true)
+    assert.equal(1, #pl.rules { "?s@{nn.softmax|nn.log_softmax}(?x, axis=?a) => ?s where "
+      .. "?s.axis == ?a and ?a == -1 and 'float32' == ?x.dtype and 3 in [1, 2]" })
+  end)
+
   it("is refused when its pattern matches its replacement", function()
     for _, text in ipairs { "add(?x, ?y) => add(?y, ?x)", "tanh(?x) => negative(tanh(?x))",
       "sum(?x, axis=?a) => sum(exp(?x), axis=?a)", "?f{add|multiply}(?x, ?y) => ?f(?y, ?x)",
@@ -286,7 +365,7 @@ describe("a wrong rule", function()
     end
     for _, text in ipairs { "subtract(?x:const, ?y) => subtract(?y, ?x)",
       "minimum(?x, ?x) => minimum(?x, 1)",
-      "add(?x, ?y) => add(?y, ?x) where x.rank < y.rank", "sum(?x, axis=1) => sum(?x, axis=0)",
+      "add(?x, ?y) => add(?y, ?x) where ?x.rank < ?y.rank", "sum(?x, axis=1) => sum(?x, axis=0)",
       "multiply(?x, add(?y, ?z)) => add(multiply(?x, ?y), multiply(?x, ?z))" } do
       assert.equal(1, #pl.rules { text })
     end

@@ -79,6 +79,23 @@ describe("pl.why_not", function()
       { opset = 24 })[1].stage)
   end)
 
+  it("takes a pattern alone, as text or as a dataflow pattern", function()
+    local fn = program("nn.relu(tanh(%x))").main
+    local df = pl.dataflow_pattern
+    for _, case in ipairs { { "nn.relu(exp(?x))", "nn.relu(tanh(?x))" },
+      { df.is_op "nn.relu" (df.is_op "exp" (df.wildcard())),
+        df.is_op "nn.relu" (df.is_op "tanh" (df.wildcard())) } } do
+      local no, yes = pl.why_not(case[1], fn)[1], pl.why_not(case[2], fn)[1]
+      assert.equal("structure", no.stage)
+      assert.matches("^pattern '.-nn.relu%(.-operand 0 is a call of another operator: tanh",
+        tostring(no))
+      assert.equal("applies", yes.stage)
+      assert.equal("the pattern matches", yes.reason)
+    end
+    local _, err = pcall(pl.why_not, "nn.relu(exp(?x)", fn)
+    assert.matches("',' or ')' expected", err.message, 1, true)
+  end)
+
   it("is readable as text", function()
     local text = tostring(pl.why_not(silu, program "multiply(%x, tanh(%x))"))
     assert.matches([[
@@ -104,7 +121,7 @@ describe("pl.why_not", function()
     local node = program "tanh(%x)".main.body
     assert.matches("no rule and no set of rules 'sily'; did you mean 'silu'", message("sily", node))
     assert.matches("rule:1:1: error: there is no operator 'tahn'", message("tahn(?x) => ?x", node))
-    assert.matches("the text of a rule or a name expected, got number", message(1, node))
+    assert.matches("a dataflow pattern or a name expected, got number", message(1, node))
     assert.matches("where: a node expected", message(silu, "x"))
     assert.matches("no rule is called 'add'", message(silu, node, { rule = "add" }))
     assert.matches("no option 'limt'; did you mean 'limit'", message(silu, node, { limt = 1 }))

@@ -12,8 +12,10 @@
 /* Registry key of the binding for the hook, which has no upvalues. */
 static const char state_key;
 
+/* The handler of an error gets that error, which tells where the script was. */
 static void stop(lua_State *L, lua_Debug *ar) {
-  (void)ar;
+  if (pln_lua_is_message_handler(L, ar))
+    return;
   lua_rawgetp(L, LUA_REGISTRYINDEX, &state_key);
   pln_lua *b = lua_touserdata(L, -1);
   lua_pop(L, 1);

@@ -9,6 +9,7 @@
 #include "lua/graph/mutator.h"
 
 #include "ir/rewrite/rewrite.h"
+#include "pass/pass.h"
 #include "rule/dataflow/dataflow.h"
 #include "transform/fuse/fuse_pattern.h"
 
@@ -26,6 +27,10 @@ typedef struct dataflow_run {
   pln_lua_rewriting rewriting;
   const pln_dataflow_pattern *pattern;
   const char *name; /* of the rule in reports */
+  pln_span place;   /* of the callback */
+  pln_attrs attrs;  /* of partitioned functions */
+  bool checks;      /* there is a check of groups */
+  bool lets;        /* variables of lets stand for their values */
   pln_dataflow_region region;
   pln_dataflow_matcher *matcher;
   pln_dataflow_groups groups;
@@ -252,23 +257,25 @@ static void push_bindings(lua_State *L, const dataflow_run *run, int graph,
 
 static pln_status run_match(dataflow_run *run, const pln_graph *graph,
                             pln_ref node, bool *matched) {
-  PLN_TRY(pln_dataflow_region_begin(&run->region, graph, node));
+  PLN_TRY(pln_dataflow_region_begin(&run->region, graph, node, run->lets));
+  node = pln_dataflow_value(&run->region, node);
   PLN_TRY(pln_dataflow_matcher_new(run->pattern, &run->region, &run->matcher));
   return pln_dataflow_match(run->matcher, pln_dataflow_candidate(graph, node),
                             matched);
 }
 
-/* pattern:match(node, map) -> whether it matches; with `map` also { [object] =
- * { node, ... } } */
+/* pattern:match(node, map, lets) -> whether it matches; with `map` also {
+ * [object] = { node, ... } } */
 static int pattern_match(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   const pattern_userdata *box = check_pattern(L, 1);
-  bool matched, map = lua_toboolean(L, 3);
+  bool matched, map = lua_toboolean(L, 3), lets = lua_toboolean(L, 4);
   pln_ref node;
   lua_settop(L, 2);
   const pln_graph *g = pln_lua_push_sealed_graph_of(L, b, 2, &node)->graph;
   int graph = lua_gettop(L);
   dataflow_run *run = push_run(L, b, graph, &box->pattern);
+  run->lets = lets;
   pln_lua_must(L, b, run_match(run, g, node, &matched));
   lua_getiuservalue(L, 1, 1);
   int objects = lua_gettop(L);
@@ -364,8 +371,12 @@ static pln_status rewrite_node(void *ud, pln_rewrite *rw, pln_ref old,
   bool allowed = true;
   if (!pln_dataflow_group_at(&run->groups, old))
     return PLN_OK;
-  PLN_TRY(
-      pln_lua_rewriting_call(&run->rewriting, rw, old, rewrite_body, &image));
+  pln_status status =
+      pln_lua_rewriting_call(&run->rewriting, rw, old, rewrite_body, &image);
+  if (status != PLN_OK)
+    pln_diag_note(run->rewriting.state->engine, &run->place, "in callback '%s'",
+                  run->name);
+  PLN_TRY(status);
   if (pln_rewrite_is_same_node(rw, *node, image))
     return PLN_OK;
   if (image != *node)
@@ -375,11 +386,30 @@ static pln_status rewrite_node(void *ud, pln_rewrite *rw, pln_ref old,
   return PLN_OK;
 }
 
+/* Runs `sweep` within the limits of the current context. */
+static pln_status sweep_guarded(dataflow_run *run,
+                                pln_status (*sweep)(dataflow_run *run,
+                                                    pln_graph **out),
+                                pln_graph **out) {
+  pln_engine *e = run->rewriting.state->engine;
+  pln_guard outer;
+  size_t mark = pln_diag_count(e);
+  PLN_TRY(pln_guard_begin_current(e, &outer));
+  pln_status status = sweep(run, out);
+  pln_status guarded = pln_guard_end(e, &outer, mark, status);
+  if (status == PLN_OK && guarded != PLN_OK) {
+    pln_graph_release(*out);
+    *out = NULL;
+  }
+  return guarded;
+}
+
 static pln_status find_and_rewrite(dataflow_run *run, pln_graph **out) {
   pln_mutator mutator = {
       .ud = run, .visit = rewrite_node, .renames_params = true};
   const pln_graph *old = run->rewriting.old->graph;
-  PLN_TRY(pln_dataflow_groups_find(&run->groups, run->pattern, old, false));
+  PLN_TRY(pln_dataflow_groups_find(&run->groups, run->pattern, old, false,
+                                   run->lets));
   if (run->groups.n == 0) {
     *out = pln_graph_retain((pln_graph *)old);
     return PLN_OK;
@@ -408,6 +438,12 @@ static pln_status check_group(void *ud, pln_rewrite *rw, pln_ref root,
       pln_lua_rewriting_call(&run->rewriting, rw, root, check_body, &image));
   *wanted = run->wanted;
   return PLN_OK;
+}
+
+static pln_status find_and_partition(dataflow_run *run, pln_graph **out) {
+  return pln_dataflow_partition(run->pattern, run->rewriting.old->graph,
+                                run->lets, run->attrs,
+                                run->checks ? check_group : NULL, run, out);
 }
 
 /* ----------------------------------------------------------- running a sweep
@@ -463,19 +499,26 @@ static int push_swept(lua_State *L) {
   return 1;
 }
 
-/* pattern:rewrite(node, function, name) -> the rewritten node, or `node` if
- * nothing changed, and the number of nodes of its graph. The function gets the
- * old node, the new one and what the pattern objects matched. */
+/* pattern:rewrite(node, function, name, file, line, lets) -> the rewritten
+ * node, or `node` if nothing changed, and the number of nodes of its graph. The
+ * function gets the old node, the new one and what the pattern objects matched;
+ * file and line are where it is, for messages. */
 static int pattern_rewrite(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   luaL_checktype(L, 3, LUA_TFUNCTION);
   pln_symbol symbol = pln_lua_check_symbol(L, b, 4);
+  pln_symbol file = pln_lua_check_symbol(L, b, 5);
+  uint32_t line = (uint32_t)luaL_checkinteger(L, 6);
+  bool lets = lua_toboolean(L, 7);
   lua_settop(L, 3);
   dataflow_run *run = begin_sweep(L, b);
   pln_lua_graph *out = lua_touserdata(L, 6);
   run->name = pln_symbol_text(b->engine, symbol).data;
+  run->place =
+      (pln_span){.source = pln_symbol_text(b->engine, file).data, .row = line};
+  run->lets = lets;
   pln_lua_graph *target = b->target;
-  pln_status status = find_and_rewrite(run, &out->graph);
+  pln_status status = sweep_guarded(run, find_and_rewrite, &out->graph);
   end_sweep(L, run, target);
   pln_lua_must(L, b, status);
   push_swept(L);
@@ -483,10 +526,11 @@ static int pattern_rewrite(lua_State *L) {
   return 2;
 }
 
-/* pattern:partition(node, check, attrs) -> the node with matches in functions,
- * or `node` if nothing changed */
+/* pattern:partition(node, check, attrs, lets) -> the node with matches in
+ * functions, or `node` if nothing changed */
 static int pattern_partition(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
+  bool lets = lua_toboolean(L, 5);
   lua_settop(L, 4);
   pln_attrs attrs = pln_lua_check_attrs(L, b, 4);
   bool checks = !lua_isnil(L, 3);
@@ -494,9 +538,10 @@ static int pattern_partition(lua_State *L) {
   dataflow_run *run = begin_sweep(L, b);
   pln_lua_graph *out = lua_touserdata(L, 6);
   pln_lua_graph *target = b->target;
-  pln_status status =
-      pln_dataflow_partition(run->pattern, run->rewriting.old->graph, attrs,
-                             checks ? check_group : NULL, run, &out->graph);
+  run->attrs = attrs;
+  run->checks = checks;
+  run->lets = lets;
+  pln_status status = sweep_guarded(run, find_and_partition, &out->graph);
   end_sweep(L, run, target);
   pln_lua_must(L, b, status);
   return push_swept(L);

@@ -90,6 +90,7 @@ int pln_lua_rule_set_explain(lua_State *L) {
       lua_newuserdatauv(L, explain.capacity * sizeof *explain.best, 0); /* 6 */
   pln_rule_options options = {.opset = int_field(L, "opset", 0),
                               .lenient = !box->own,
+                              .lets = pln_lua_rule_lets(L, 3),
                               .explain = &explain,
                               .ud = &r};
   pln_lua_prepare_rules(L, &r, 1);

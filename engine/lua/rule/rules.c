@@ -8,6 +8,7 @@
 #include "lua/rule/rules.h"
 
 #include "ir/provenance/rule_application.h"
+#include "pass/pass.h"
 
 /* ------------------------------------------------------------------ matches */
 
@@ -335,6 +336,23 @@ void pln_lua_prepare_rules(lua_State *L, pln_lua_rules_run *r, int set) {
   pln_lua_registry_set(L, &pln_lua_key.anchors, &r->rewriting);
 }
 
+/* Within the limits of the current context. */
+static pln_status apply_guarded(const pln_rule_set *set, const pln_graph *graph,
+                                const pln_rule_options *options,
+                                pln_graph **out) {
+  pln_engine *e = graph->engine;
+  pln_guard outer;
+  size_t mark = pln_diag_count(e);
+  PLN_TRY(pln_guard_begin_current(e, &outer));
+  pln_status status = pln_rules_apply(set, graph, options, out);
+  pln_status guarded = pln_guard_end(e, &outer, mark, status);
+  if (status == PLN_OK && guarded != PLN_OK) {
+    pln_graph_release(*out);
+    *out = NULL;
+  }
+  return guarded;
+}
+
 /* Nothing may raise between the first and the last change of the binding's
  * state. */
 pln_status pln_lua_run_rules(lua_State *L, pln_lua_rules_run *r,
@@ -342,8 +360,7 @@ pln_status pln_lua_run_rules(lua_State *L, pln_lua_rules_run *r,
                              const pln_rule_options *options, pln_graph **out) {
   pln_lua *b = r->rewriting.state;
   pln_lua_graph *target = b->target;
-  pln_status status =
-      pln_rules_apply(set, r->rewriting.old->graph, options, out);
+  pln_status status = apply_guarded(set, r->rewriting.old->graph, options, out);
   b->target = target;
   b->L = L;
   pln_lua_end_graph(r->rewriting.new);
@@ -359,6 +376,15 @@ static bool bool_option(lua_State *L, int arg, const char *name) {
   bool value = lua_toboolean(L, -1);
   lua_pop(L, 1);
   return value;
+}
+
+bool pln_lua_rule_lets(lua_State *L, int arg) {
+  if (!lua_istable(L, arg))
+    return true;
+  bool off =
+      lua_getfield(L, arg, "lets") == LUA_TBOOLEAN && !lua_toboolean(L, -1);
+  lua_pop(L, 1);
+  return !off;
 }
 
 static int64_t int_option(lua_State *L, int arg, const char *name) {
@@ -408,7 +434,7 @@ static int rule_set_apply(lua_State *L) {
   lua_settop(L, 4);
   pln_rule_options options = {.exact = bool_option(L, 3, "exact"),
                               .number_values = bool_option(L, 3, "share"),
-                              .lets = bool_option(L, 3, "lets"),
+                              .lets = pln_lua_rule_lets(L, 3),
                               .naive = bool_option(L, 3, "naive"),
                               .timed = bool_option(L, 3, "timed"),
                               .lenient = bool_option(L, 3, "lenient"),

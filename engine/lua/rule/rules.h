@@ -39,6 +39,8 @@ pln_status pln_lua_run_rules(lua_State *L, pln_lua_rules_run *run,
                              const pln_rule_set *set,
                              const pln_rule_options *options,
                              pln_graph **out) PLN_CHECKED;
+/* The option `lets`, which is on unless it is false. */
+bool pln_lua_rule_lets(lua_State *L, int arg);
 /* explain.c: set:explain(node, options) */
 int pln_lua_rule_set_explain(lua_State *L);
 /* pattern.c: rule_patterns(set, i), rule_parameters(name) */

@@ -13,6 +13,7 @@
 #define PLN_RULE_DATAFLOW_DATAFLOW_H
 
 #include "ir/analysis/dominators.h"
+#include "rule/set.h"
 
 /* Kinds of pattern nodes: X(ID, "name"); the comments give operands and data.
  */
@@ -123,11 +124,24 @@ typedef struct pln_dataflow_region {
   uint32_t *first_user; /* per node: start of its users, in CSR form */
   pln_ref *users;
   size_t n_users;
+  pln_bound_values values; /* empty: variables of lets stand for themselves */
 } pln_dataflow_region;
 
+/* `lets`: a variable that a let binds is its value, as in graph normal form, if
+ * that has no effect. */
 pln_status pln_dataflow_region_begin(pln_dataflow_region *region,
-                                     const pln_graph *graph,
-                                     pln_ref root) PLN_CHECKED;
+                                     const pln_graph *graph, pln_ref root,
+                                     bool lets) PLN_CHECKED;
+/* What a node stands for: the value of a variable, what follows a let of
+ * one. */
+pln_ref pln_dataflow_value(const pln_dataflow_region *region, pln_ref node);
+/* True for a let whose variable stands for its value. */
+static inline bool pln_dataflow_is_bound_let(const pln_dataflow_region *r,
+                                             pln_ref node) {
+  const pln_node *n = &r->graph->nodes[node];
+  return r->values.n && n->kind == PLN_LET &&
+         r->values.value[r->graph->operands[n->first]] != PLN_NONE;
+}
 void pln_dataflow_region_end(pln_dataflow_region *region);
 /* Computes what the functions below read. */
 pln_status pln_dataflow_find_scopes(pln_dataflow_region *region) PLN_CHECKED;
@@ -197,6 +211,8 @@ typedef struct pln_dataflow_group {
   uint32_t bindings, n_bindings; /* in groups.bindings */
   uint32_t inputs, n_inputs;     /* in groups.inputs */
   uint32_t name, n_name;         /* in groups.names */
+  uint32_t vars, n_vars; /* in groups.vars: variables whose values are inside,
+                          * values before those that use them */
 } pln_dataflow_group;
 
 typedef struct pln_dataflow_groups {
@@ -214,11 +230,11 @@ typedef struct pln_dataflow_groups {
     pln_candidate candidate;
   } * bindings; /* of each group: by pattern, then in order of completion */
   uint32_t n_bindings, cap_bindings;
-  pln_ref_list inputs;
+  pln_ref_list inputs, vars;
   pln_buffer names;
   /* Scratch, by node: the last group of which it is an input (2 * number, + 1
    * if the walk reached it), is inside, was bound, or must not be an input. */
-  uint32_t *input, *inside, *bound, *fuzzy;
+  uint32_t *input, *inside, *bound, *fuzzy, *listed;
   uint32_t tried; /* number of groups tried so far */
   pln_ref_list stack, order, wanted;
 } pln_dataflow_groups;
@@ -226,8 +242,8 @@ typedef struct pln_dataflow_groups {
 /* Finds the matches that do not overlap, from the root downwards. */
 pln_status pln_dataflow_groups_find(pln_dataflow_groups *groups,
                                     const pln_dataflow_pattern *pattern,
-                                    const pln_graph *graph,
-                                    bool partitions) PLN_CHECKED;
+                                    const pln_graph *graph, bool partitions,
+                                    bool lets) PLN_CHECKED;
 void pln_dataflow_groups_free(pln_dataflow_groups *groups);
 /* The group with that root; NULL: there is none. */
 const pln_dataflow_group *
@@ -240,8 +256,8 @@ typedef pln_status (*pln_dataflow_check)(void *ud, pln_rewrite *rw,
  * PartitionedFromPattern and `attrs`. `check` may be NULL. *out: the new graph,
  * or `graph` itself, retained. */
 pln_status pln_dataflow_partition(const pln_dataflow_pattern *pattern,
-                                  const pln_graph *graph, pln_attrs attrs,
-                                  pln_dataflow_check check, void *ud,
-                                  pln_graph **out) PLN_CHECKED;
+                                  const pln_graph *graph, bool lets,
+                                  pln_attrs attrs, pln_dataflow_check check,
+                                  void *ud, pln_graph **out) PLN_CHECKED;
 
 #endif

@@ -23,8 +23,9 @@ static pln_status allocate_tables(pln_dataflow_groups *s) {
   s->inside = pln_mem_zeroed(e, n * sizeof *s->inside);
   s->bound = pln_mem_zeroed(e, n * sizeof *s->bound);
   s->fuzzy = pln_mem_zeroed(e, n * sizeof *s->fuzzy);
+  s->listed = pln_mem_zeroed(e, n * sizeof *s->listed);
   return s->group_of && s->closed && s->input && s->inside && s->bound &&
-                 s->fuzzy
+                 s->fuzzy && s->listed
              ? PLN_OK
              : pln_nomem(e);
 }
@@ -41,9 +42,11 @@ void pln_dataflow_groups_free(pln_dataflow_groups *s) {
   pln_mem_free(e, s->inside, n * sizeof *s->inside);
   pln_mem_free(e, s->bound, n * sizeof *s->bound);
   pln_mem_free(e, s->fuzzy, n * sizeof *s->fuzzy);
+  pln_mem_free(e, s->listed, n * sizeof *s->listed);
   pln_mem_free(e, s->rows, s->cap * sizeof *s->rows);
   pln_mem_free(e, s->bindings, s->cap_bindings * sizeof *s->bindings);
   pln_ref_list_free(e, &s->inputs);
+  pln_ref_list_free(e, &s->vars);
   pln_ref_list_free(e, &s->stack);
   pln_ref_list_free(e, &s->order);
   pln_ref_list_free(e, &s->wanted);
@@ -333,6 +336,32 @@ static void claim(pln_dataflow_groups *s, uint32_t group) {
   }
 }
 
+/* Lists a variable whose value the group contains or takes as an input, unless
+ * it belongs to a function or branch inside, which is copied as a whole. */
+static pln_status list_var(pln_dataflow_groups *s, pln_ref var) {
+  pln_ref value = pln_rule_bound_value(&s->region.values, var);
+  if (value == var || s->listed[var] == s->tried || is_nested(s, value))
+    return PLN_OK;
+  s->listed[var] = s->tried;
+  return pln_ref_list_add(s->engine, &s->vars, var);
+}
+
+static pln_status list_vars(pln_dataflow_groups *s, pln_dataflow_group *group) {
+  const pln_graph *g = s->region.graph;
+  group->vars = s->vars.n;
+  for (uint32_t i = 0; s->region.values.n && i < s->order.n; i++) {
+    const pln_node *n = &g->nodes[s->order.items[i]];
+    for (uint32_t k = 0; k < n->count; k++)
+      PLN_TRY(list_var(s, g->operands[n->first + k]));
+    if (!pln_owns(n))
+      continue;
+    for (pln_scope b = n->data; b != PLN_NONE; b = g->scopes[b].next)
+      PLN_TRY(list_var(s, g->scopes[b].result));
+  }
+  group->n_vars = s->vars.n - group->vars;
+  return PLN_OK;
+}
+
 static pln_status keep_inputs(pln_dataflow_groups *s,
                               pln_dataflow_group *group) {
   group->inputs = s->inputs.n;
@@ -363,6 +392,7 @@ static pln_status try_group(pln_dataflow_groups *s, pln_ref root,
     return PLN_OK;
   }
   PLN_TRY(keep_inputs(s, &group));
+  PLN_TRY(list_vars(s, &group));
   PLN_TRY(pln_mem_grow(s->engine, (void **)&s->rows, &s->cap, (size_t)s->n + 1,
                        sizeof *s->rows));
   s->rows[s->n++] = group;
@@ -422,7 +452,8 @@ static pln_status try_all(pln_dataflow_groups *s, pln_dataflow_matcher *m) {
 
 pln_status pln_dataflow_groups_find(pln_dataflow_groups *groups,
                                     const pln_dataflow_pattern *pattern,
-                                    const pln_graph *graph, bool partitions) {
+                                    const pln_graph *graph, bool partitions,
+                                    bool lets) {
   pln_dataflow_groups *s = groups;
   pln_dataflow_matcher *m = NULL;
   *s = (pln_dataflow_groups){.engine = graph->engine,
@@ -430,7 +461,8 @@ pln_status pln_dataflow_groups_find(pln_dataflow_groups *groups,
                              .partitions = partitions,
                              .tried = 1};
   pln_buffer_init(&s->names, s->engine);
-  pln_status status = pln_dataflow_region_begin(&s->region, graph, graph->root);
+  pln_status status =
+      pln_dataflow_region_begin(&s->region, graph, graph->root, lets);
   if (status == PLN_OK)
     status = allocate_tables(s);
   if (status == PLN_OK)

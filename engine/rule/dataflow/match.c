@@ -15,7 +15,6 @@
 
 #include "ir/attrs/attrs.h"
 #include "rule/dataflow/dataflow.h"
-#include "rule/set.h"
 
 /* Links are index + 1; 0: none. */
 typedef struct goal {
@@ -153,6 +152,7 @@ static pln_status add_goal(pln_dataflow_matcher *m, goal_kind kind, uint32_t a,
 
 static pln_status add_match(pln_dataflow_matcher *m, uint32_t pattern,
                             pln_ref node) {
+  node = pln_dataflow_value(m->region, node);
   return add_goal(m, GOAL_MATCH, pattern,
                   pln_dataflow_candidate(m->graph, node), 0);
 }
@@ -414,10 +414,13 @@ static const pln_ref *call_args(const pln_graph *g, pln_ref call,
   return args;
 }
 
-static pln_candidate callee_of(const pln_graph *g, pln_ref call) {
+static pln_candidate callee_of(const pln_dataflow_region *r, pln_ref call) {
+  const pln_graph *g = r->graph;
   const pln_node *n = &g->nodes[call];
-  return n->data ? PLN_CANDIDATE_OP | n->data
-                 : pln_dataflow_candidate(g, g->operands[n->first]);
+  if (n->data)
+    return PLN_CANDIDATE_OP | n->data;
+  return pln_dataflow_candidate(g,
+                                pln_dataflow_value(r, g->operands[n->first]));
 }
 
 /* Adds the goals of a call's operands. *out: the numbers of arguments agree. */
@@ -431,7 +434,7 @@ static pln_status add_operands(pln_dataflow_matcher *m, uint32_t pattern,
     PLN_TRY(add_match(m, pln_dataflow_operand(m->pattern, pattern, 1 + i),
                       args[reversed ? n - 1 - i : i]));
   return add_goal(m, GOAL_MATCH, pln_dataflow_operand(m->pattern, pattern, 0),
-                  callee_of(m->graph, call), 0);
+                  callee_of(m->region, call), 0);
 }
 
 /* TVM tries the reverse order for these two operators only. */

@@ -55,6 +55,19 @@ static pln_status add_param(partition *p, pln_rewrite *rw, pln_builder *b,
   return pln_import_seed(b, pln_rewrite_old(rw), input, param);
 }
 
+/* In the function, variables of lets outside are their values. */
+static pln_status bind_variables(partition *p, pln_rewrite *rw, pln_builder *b,
+                                 const pln_dataflow_group *group) {
+  const pln_graph *old = pln_rewrite_old(rw);
+  for (uint32_t i = 0; i < group->n_vars; i++) {
+    pln_ref var = p->groups.vars.items[group->vars + i], copy;
+    pln_ref value = pln_rule_bound_value(&p->groups.region.values, var);
+    PLN_TRY(pln_build_import(b, old, value, &copy));
+    PLN_TRY(pln_import_seed(b, old, var, copy));
+  }
+  return PLN_OK;
+}
+
 static pln_status call_group(partition *p, pln_rewrite *rw, pln_builder *b,
                              const pln_dataflow_group *group, pln_ref function,
                              pln_ref *out) {
@@ -79,6 +92,7 @@ static pln_status outline(partition *p, pln_rewrite *rw,
   PLN_TRY(pln_build_open(b, &body));
   for (uint32_t i = 0; i < group->n_inputs; i++)
     PLN_TRY(add_param(p, rw, b, group, i));
+  PLN_TRY(bind_variables(p, rw, b, group));
   PLN_TRY(pln_build_import(b, pln_rewrite_old(rw), group->root, &result));
   PLN_TRY(pln_build_end(b, body, result, 0));
   PLN_TRY(pln_build_function(b, body, attrs, 0, &function));
@@ -100,13 +114,14 @@ static pln_status visit_node(void *ud, pln_rewrite *rw, pln_ref old,
 }
 
 pln_status pln_dataflow_partition(const pln_dataflow_pattern *pattern,
-                                  const pln_graph *graph, pln_attrs attrs,
-                                  pln_dataflow_check check, void *ud,
-                                  pln_graph **out) {
+                                  const pln_graph *graph, bool lets,
+                                  pln_attrs attrs, pln_dataflow_check check,
+                                  void *ud, pln_graph **out) {
   partition p = {
       .engine = graph->engine, .attrs = attrs, .check = check, .ud = ud};
   pln_mutator mutator = {.ud = &p, .visit = visit_node};
-  pln_status status = pln_dataflow_groups_find(&p.groups, pattern, graph, true);
+  pln_status status =
+      pln_dataflow_groups_find(&p.groups, pattern, graph, true, lets);
   if (status == PLN_OK)
     status = pln_graph_rewrite(graph, &mutator, out);
   if (status == PLN_OK && p.n_functions == 0 && *out != graph) {

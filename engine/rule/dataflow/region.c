@@ -7,7 +7,6 @@
  * result. */
 
 #include "rule/dataflow/dataflow.h"
-#include "rule/set.h"
 
 pln_status pln_ref_list_add(pln_engine *engine, pln_ref_list *list,
                             pln_ref ref) {
@@ -23,11 +22,12 @@ void pln_ref_list_free(pln_engine *engine, pln_ref_list *list) {
 }
 
 pln_status pln_dataflow_region_begin(pln_dataflow_region *region,
-                                     const pln_graph *graph, pln_ref root) {
+                                     const pln_graph *graph, pln_ref root,
+                                     bool lets) {
   *region = (pln_dataflow_region){
       .engine = graph->engine, .graph = graph, .root = root};
   if (graph->n_nodes < PLN_CANDIDATE_OP)
-    return PLN_OK;
+    return lets ? pln_rule_find_values(graph, &region->values) : PLN_OK;
   return pln_diag_error(graph->engine, PLN_ERR_LIMIT, NULL,
                         "a graph is too large for dataflow patterns");
 }
@@ -41,6 +41,7 @@ void pln_dataflow_region_end(pln_dataflow_region *r) {
   pln_mem_free(e, r->first_user, (n + 1) * sizeof *r->first_user);
   pln_mem_free(e, r->users, (r->n_users + 1) * sizeof *r->users);
   pln_dominators_end(&r->dominators);
+  pln_rule_forget_values(e, &r->values);
   *r = (pln_dataflow_region){0};
 }
 
@@ -71,6 +72,17 @@ pln_scope pln_dataflow_scope_of(const pln_dataflow_region *region,
                             : pln_graph_scope_of(region->graph, node);
 }
 
+pln_ref pln_dataflow_value(const pln_dataflow_region *r, pln_ref node) {
+  const pln_graph *g = r->graph;
+  for (;;) {
+    node = pln_rule_bound_value(&r->values, node);
+    if (!pln_dataflow_is_bound_let(r, node))
+      return node;
+    node =
+        pln_dataflow_block_value(g, pln_dataflow_scope_of(r, node), node + 1);
+  }
+}
+
 pln_candidate pln_dataflow_candidate(const pln_graph *graph, pln_ref node) {
   const pln_node *n = &graph->nodes[node];
   return n->kind == PLN_OP ? PLN_CANDIDATE_OP | n->data : node;
@@ -86,8 +98,8 @@ static pln_status add_scope_parts(const pln_dataflow_region *r, pln_ref node,
     const pln_scope_row *row = &g->scopes[s];
     for (uint32_t i = 0; n->kind == PLN_FUNCTION && i < row->n_params; i++)
       PLN_TRY(pln_ref_list_add(r->engine, out, row->begin + i));
-    PLN_TRY(
-        pln_ref_list_add(r->engine, out, pln_dataflow_block_value(g, s, 0)));
+    pln_ref value = pln_dataflow_block_value(g, s, 0);
+    PLN_TRY(pln_ref_list_add(r->engine, out, pln_dataflow_value(r, value)));
   }
   return PLN_OK;
 }
@@ -97,11 +109,14 @@ pln_status pln_dataflow_parts(const pln_dataflow_region *region, pln_ref node,
   const pln_graph *g = region->graph;
   const pln_node *n = &g->nodes[node];
   for (uint32_t i = 0; i < n->count; i++)
-    PLN_TRY(pln_ref_list_add(region->engine, out, g->operands[n->first + i]));
+    PLN_TRY(pln_ref_list_add(
+        region->engine, out,
+        pln_dataflow_value(region, g->operands[n->first + i])));
   if (n->kind == PLN_LET) {
     pln_scope scope = pln_dataflow_scope_of(region, node);
+    pln_ref body = pln_dataflow_block_value(g, scope, node + 1);
     return pln_ref_list_add(region->engine, out,
-                            pln_dataflow_block_value(g, scope, node + 1));
+                            pln_dataflow_value(region, body));
   }
   return pln_owns(n) ? add_scope_parts(region, node, out) : PLN_OK;
 }
@@ -131,12 +146,14 @@ static void each_use(const pln_dataflow_region *r, pln_ref ref,
                      void *ud) {
   const pln_graph *g = r->graph;
   const pln_node *n = &g->nodes[ref];
+  if (pln_dataflow_is_bound_let(r, ref))
+    return;
   for (uint32_t i = 0; i < n->count; i++)
-    f(ud, ref, g->operands[n->first + i]);
+    f(ud, ref, pln_rule_bound_value(&r->values, g->operands[n->first + i]));
   if (!pln_owns(n))
     return;
   for (pln_scope s = n->data; s != PLN_NONE; s = g->scopes[s].next)
-    f(ud, ref, g->scopes[s].result);
+    f(ud, ref, pln_rule_bound_value(&r->values, g->scopes[s].result));
 }
 
 static void count_use(void *ud, pln_ref user, pln_ref used) {

@@ -49,7 +49,7 @@ static pln_status merge_row(const pln_pattern_row *row, pln_graph **graph) {
   name.v.s = pln_symbol_text(e, row->name);
   PLN_TRY(pln_symbol_intern(e, pln_text("Composite"), &name.name));
   PLN_TRY(pln_attrs_make(e, 1, &name, &attrs));
-  PLN_TRY(pln_dataflow_partition(row->pattern, *graph, attrs,
+  PLN_TRY(pln_dataflow_partition(row->pattern, *graph, false, attrs,
                                  row->check.call ? check_match : NULL,
                                  (void *)(uintptr_t)row, &merged));
   pln_graph_release(*graph);

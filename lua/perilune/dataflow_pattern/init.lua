@@ -168,10 +168,10 @@ function df.has_shape(shape, p) return test_of_shape(p, shape) end
 -- its own and their defaults, a function its own.
 function df.has_attr(attrs, p) return test_of_attrs(p, attrs) end
 
-function df.match(p, expr) return as_pattern(p, "match"):match(expr) end
+function df.match(p, expr, options) return as_pattern(p, "match"):match(expr, options) end
 
-function df.partition(p, expr, attrs, check)
-  return as_pattern(p, "partition"):partition(expr, attrs, check)
+function df.partition(p, expr, attrs, check, options)
+  return as_pattern(p, "partition"):partition(expr, attrs, check, options)
 end
 
 df.DFPatternCallback = rewriter.callback
@@ -195,21 +195,24 @@ function methods:dominates(parent, path)
   return df.DominatorPattern(parent, path or df.WildcardPattern(), self)
 end
 
---- Whether an expression or operator matches.
-function methods:match(expr) return (pattern.match(self, expr)) end
+--- Whether an expression or operator matches. Options: lets (a variable that a let binds to
+-- a value without an effect is that value, as in graph normal form; false by default, as in
+-- TVM).
+function methods:match(expr, options) return (pattern.match(self, expr, false, options)) end
 
 --- What each pattern object matched, { [object] = { node, ... } }; nil if this does not
--- match.
-function methods:extract_matched_expr(expr)
-  local _, node_map = pattern.match(self, expr, true)
+-- match. Options as of match.
+function methods:extract_matched_expr(expr, options)
+  local _, node_map = pattern.match(self, expr, true, options)
   return node_map
 end
 
 --- Each match becomes a call of a new function with the attribute
 -- PartitionedFromPattern and those given. `check` gets the root of a match and says
 -- whether it is to be one. Gives the new expression, function or module, or the same one
--- if nothing matches.
-function methods:partition(expr, attrs, check)
+-- if nothing matches. Options as of match.
+function methods:partition(expr, attrs, check, options)
+  local lets = pattern.lets(options, "partition")
   if attrs ~= nil then argument.table(attrs, "partition", "attrs") end
   if check ~= nil then argument.callable(check, "partition", "check") end
   if self.kind == "FunctionPattern" then
@@ -218,13 +221,13 @@ function methods:partition(expr, attrs, check)
   end
   return rewriter.each_function(expr, "partition", function(node)
     return pattern.compiled(self):partition(node, check and function(root) return check(root) end,
-      attrs or {})
+      attrs or {}, lets)
   end)
 end
 
 --- Rewrites by one callback function of (pre, post, node_map); see df.rewrite.
-function methods:rewrite(callback, expr, mod)
-  return rewriter.rewrite({ pattern = self, callback = callback }, expr, mod)
+function methods:rewrite(callback, expr, mod, options)
+  return rewriter.rewrite({ pattern = self, callback = callback }, expr, mod, options)
 end
 
 local function binary(name)

@@ -160,11 +160,17 @@ function pattern.compiled(root)
   return done
 end
 
+--- The option `lets` of matching, rewriting and partitioning.
+function pattern.lets(options, where)
+  return argument.options(options, where, { "lets" }).lets or false
+end
+
 --- Whether an expression or operator matches, and, on demand, what each object matched.
-function pattern.match(self, expr, map)
+function pattern.match(self, expr, map, options)
+  local lets = pattern.lets(options, "match")
   if argument.kind_of(expr) == "Op" then expr = ir.Op(expr) end
   argument.node(expr, "match", "expr")
-  return pattern.compiled(self):match(expr, map)
+  return pattern.compiled(self):match(expr, map, lets)
 end
 
 -- ----------------------------------------------------------------------- text

@@ -225,7 +225,7 @@ end
 -- (those that its condition refused), applied =, last = (where it was applied last),
 -- seconds = }; as text a table. Options: exact (only rules of that proof), timed (seconds),
 -- share (equal computations become one node), lets (patterns match through variables of
--- lets, whose values have no effect), naive (every rule is tried on every node,
+-- lets whose values have no effect: true by default), naive (every rule is tried on every node,
 -- without the decision tree, which gives the same result), opset (the version of ai.onnx
 -- that conditions see; by default the module's), only (a list of names: no other rule
 -- runs), finite_math (conditions may take it that no value is infinite or NaN),
@@ -242,7 +242,7 @@ end
 -- noted.
 local function run_as_pass(self, program, module, context)
   local options = with_opset({ exact = context:get "rules.exact",
-    only = context:get "rules.only" }, module)
+    only = context:get "rules.only", lets = context:get "rules.lets" }, module)
   local new, counts = rewrite(self, program, options)
   for i, info in ipairs(self.rules) do
     if counts[i] and counts[i].applied > 0 then context:note(info.name, counts[i].applied) end

@@ -9,10 +9,13 @@
 local core = require "perilune.core"
 core.internal()
 local argument = require "perilune.argument"
+local lazy = require "perilune.lazy"
 local library = require "perilune.rule.library"
 local opset_of = require "perilune.rule.opset"
 
-local option_names = { "rule", "limit", "opset" }
+local dataflow = lazy "perilune.dataflow_pattern.pattern"
+
+local option_names = { "rule", "limit", "opset", "lets" }
 
 local stages = { structure = 1, attributes = 2, condition = 3, replacement = 4, applies = 5 }
 
@@ -40,18 +43,29 @@ local function shipped(name)
   return set, infos, numbers
 end
 
+-- A set of one rule, of that text. A pattern alone has a replacement that is never one.
+local function set_of(text, alone)
+  local row = { text = text, file = alone and "pattern" or "rule", row = 1 }
+  if alone then row.replace = function() end end
+  local set = core.rule_set(row.file, { row })
+  return set, set:rules()
+end
+
 -- The compiled set, what is known of its rules, and the numbers of those that are meant;
 -- nil: all.
 local function compiled(rules)
+  if dataflow.is_pattern(rules) then
+    return set_of((dataflow.rule_text(rules, "pl.why_not")), true)
+  end
   if type(rules) ~= "string" then
     if type(rules) ~= "table" or type(rules.set) ~= "userdata" then
-      argument.expected("pl.why_not: rules: a set of rules, the text of a rule or a name", rules)
+      argument.expected("pl.why_not: rules: a set of rules, the text of a rule or of a pattern, "
+        .. "a dataflow pattern or a name", rules)
     end
     return rules.set, rules.rules
   end
-  if not rules:find "=>" then return shipped(rules) end
-  local set = core.rule_set("rule", { { text = rules, file = "rule", row = 1 } })
-  return set, set:rules()
+  if not rules:find "[(?]" then return shipped(rules) end
+  return set_of(rules, not rules:find "=>")
 end
 
 local function number_of(infos, name)
@@ -85,7 +99,9 @@ local function place_of(path)
 end
 
 local function reason_of(x)
-  if x.stage == "applies" then return "the rule applies" end
+  if x.stage == "applies" then
+    return x.rule.file == "pattern" and "the pattern matches" or "the rule applies"
+  end
   if x.rule.native and x.stage == "replacement" then
     return ("%s (the function %s in C)"):format(x.reason, x.rule.native)
   end
@@ -111,7 +127,8 @@ end
 local explanation = { __name = "explanation" }
 
 function explanation:__tostring()
-  local lines = { ("rule '%s' at %s"):format(self.rule.name, describe(self.root)) }
+  local lines = { ("%s '%s' at %s"):format(self.rule.file == "pattern" and "pattern" or "rule",
+    self.rule.name, describe(self.root)) }
   if self.first then lines[#lines + 1] = marked(self.rule.text, self.first, self.last) end
   lines[#lines + 1] = ("  %s (%d of %d nodes of the pattern match)"):format(reason_of(self),
     self.matched, self.total)
@@ -163,11 +180,13 @@ local function search(set, numbers, program, options)
 end
 
 --- Why rules do not replace a node: a list of explanations, that which matches most
--- first; as text it says them all. `rules` is a set (pl.rules), the text of a rule, or
--- the name of a shipped rule, of a pass or of a file of rules. `where` is a node; or a
--- function or a module, of which every node is tried. Options: rule, the name of one rule
+-- first; as text it says them all. `rules` is a set (pl.rules), the text of a rule or of a
+-- pattern alone, a pattern of pl.dataflow_pattern, or the name of a shipped rule, of a pass or
+-- of a file of rules. `where` is a node; or a function or a module, of which every node is
+-- tried. Options: rule, the name of one rule
 -- of the set; limit, the most explanations (10); opset, the version of ai.onnx that
--- conditions ask for (a module knows its own).
+-- conditions ask for (a module knows its own); lets, whether patterns match through variables
+-- of lets (true).
 --
 -- An explanation has rule, root (the node that was tried), stage ("structure",
 -- "attributes", "condition", "replacement" or "applies"), matched and total (nodes of
@@ -182,10 +201,13 @@ return function(rules, where, options)
   end
   if options.rule then numbers = { number_of(infos, options.rule) } end
   local found = search(set, numbers, where, { limit = options.limit or 10,
-    opset = options.opset })
+    opset = options.opset, lets = options.lets })
   for i, x in ipairs(found) do
     x.number, x.rule = i, infos[x.rule]
-    x.reason = x.reason or "the rule applies"
+    if x.rule.file == "pattern" and x.stage == "replacement" then
+      x.stage, x.reason, x.first, x.last = "applies", nil, nil, nil
+    end
+    x.reason = x.reason or reason_of(x)
     setmetatable(x, explanation)
   end
   table.sort(found, is_better)

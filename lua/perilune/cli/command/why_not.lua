@@ -13,7 +13,8 @@ local why_not = {
 }
 
 function why_not.arguments(parser)
-  parser:argument("rule", "A rule as text, 'add(?x, 0) => ?x'; the name of a shipped rule, of a "
+  parser:argument("rule", "A rule as text, 'add(?x, 0) => ?x', or its pattern "
+    .. "alone; the name of a shipped rule, of a "
     .. "pass or of a file of rules, which `perilune rules` lists; or FILE.lua, which returns "
     .. "rules.")
     :argname "RULE"
@@ -24,6 +25,8 @@ function why_not.arguments(parser)
     .. "FoldConstant,SimplifyExpr."):argname "PIPELINE"
   parser:option("-n --limit", "The most explanations."):argname "N":default "5"
     :convert(numbers.count)
+  parser:flag("--no-lets", "Does not match through variables of lets, as passes do with --set "
+    .. "rules.lets=false.")
   require "perilune.cli.settings".option(parser)
 end
 
@@ -56,7 +59,8 @@ end
 local function explain(sets, options, where, opset)
   local pl = require "perilune"
   for _, rules in ipairs(sets) do
-    local ok, found = pcall(pl.why_not, rules, where, { limit = options.limit, opset = opset })
+    local ok, found = pcall(pl.why_not, rules, where, { limit = options.limit, opset = opset,
+      lets = not options.no_lets })
     if not ok and type(rules) ~= "string" then error(found, 0) end
     if not ok then stop.usage("%s", (tostring(found):gsub("^pl%.why_not: ", ""))) end
     print(found)

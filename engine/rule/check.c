@@ -1,0 +1,226 @@
+/* check.c: checks of values when a rule is made: what stands in its conditions
+ * and attributes must be able to have a value. A misspelt property, name or
+ * dtype would otherwise be unknown at each match, so that the rule never
+ * applies.
+ *
+ * Called by set.c for each node of a value, operands first, when the pattern's
+ * variants are known. */
+
+#include <stdio.h>
+
+#include "rule/set.h"
+
+static const char *const properties[] = {"shape", "rank", "dtype", "size",
+                                         "value", "uses", "op"};
+
+static bool is_listed(pln_slice name, uint32_t n, const char *const *names) {
+  for (uint32_t i = 0; i < n; i++)
+    if (pln_slice_is(name, names[i]))
+      return true;
+  return false;
+}
+
+/* -------------------------------------------------------------- properties */
+
+/* What the variants of a rule say of a variable. */
+typedef struct variable_use {
+  bool any;     /* it may be a node that the pattern says nothing about */
+  bool has;     /* an operator that it may be a call of has the attribute */
+  pln_op op;    /* one of these operators; 0: none */
+  bool is_attr; /* it is the value of an attribute */
+} variable_use;
+
+static bool has_attribute(const pln_engine *e, pln_op op, pln_slice name) {
+  return (pln_op_row(e, op)->traits & PLN_TRAIT_OPAQUE) ||
+         pln_rule_core_name(e, op, name).size;
+}
+
+static void use_in_pattern(const pln_rule_set *s, const pln_pattern_node *p,
+                           int16_t var, pln_slice name, variable_use *use) {
+  for (uint32_t i = 0; i < p->n_attrs; i++)
+    use->is_attr = use->is_attr || s->attrs[p->attrs + i].slot == var;
+  if (p->slot != var && p->op_slot != var)
+    return;
+  use->any = use->any || p->kind != PLN_MATCH_CALL || !p->n_ops;
+  for (uint32_t i = 0; p->kind == PLN_MATCH_CALL && i < p->n_ops; i++) {
+    use->op = s->ops[p->ops + i];
+    use->has = use->has || has_attribute(s->engine, use->op, name);
+  }
+}
+
+static variable_use find_use(const pln_rule_set *s, const pln_rule_entry *r,
+                             uint32_t var, pln_slice name) {
+  variable_use use = {0};
+  for (uint32_t v = 0; v < r->n_variants; v++) {
+    const pln_rule_variant *variant = &s->variants[r->first_variant + v];
+    for (uint32_t i = 0; i < variant->count; i++)
+      use_in_pattern(s, &s->patterns[variant->first + i], (int16_t)var, name,
+                     &use);
+  }
+  return use;
+}
+
+static bool any_has_attribute(const pln_engine *e, pln_slice name) {
+  uint32_t n = pln_op_count(e);
+  for (pln_op op = 1; op <= n; op++)
+    if (pln_rule_core_name(e, op, name).size)
+      return true;
+  return false;
+}
+
+static void list_properties(char *text, size_t size) {
+  for (uint32_t i = 0; i < PLN_COUNT(properties); i++) {
+    size_t used = strlen(text);
+    snprintf(text + used, size - used, "%s%s", i ? ", " : "", properties[i]);
+  }
+}
+
+/* `op`: what the variable is a call of; 0: the pattern does not say. */
+static pln_status no_property(const pln_rule_set *s, const pln_ast *a,
+                              const pln_ast_node *field, pln_op op) {
+  const char *of = op ? pln_op_row(s->engine, op)->name : "an operator";
+  char text[64], hint[128], list[96] = "";
+  snprintf(text, sizeof text, "%.*s", (int)field->text.size, field->text.data);
+  pln_suggest(text, PLN_COUNT(properties), properties, hint, sizeof hint);
+  list_properties(list, sizeof list);
+  if (!op && any_has_attribute(s->engine, field->text))
+    return pln_ast_error(a, PLN_ERR_NAME, field->position,
+                         "'%s' is no property (%s); to read an attribute, "
+                         "write the call's operator in the pattern: ?x@op(...)",
+                         text, list);
+  if (*hint)
+    return pln_ast_error(a, PLN_ERR_NAME, field->position,
+                         "'%s' is no property and no attribute of %s%s", text,
+                         of, hint);
+  return pln_ast_error(a, PLN_ERR_NAME, field->position,
+                       "'%s' is no property (%s) and no attribute of %s", text,
+                       list, of);
+}
+
+/* Bound behind the pattern: a part of the replacement. */
+static bool is_part(const pln_rule_entry *r, uint32_t var) {
+  const pln_ast *a = &r->ast;
+  for (uint32_t i = 0; i < a->n; i++)
+    if (a->nodes[i].kind == PLN_AST_BIND && i > a->pattern &&
+        pln_slice_equal(a->nodes[i].text, r->vars[var]))
+      return true;
+  return false;
+}
+
+static pln_status check_property(const pln_rule_set *s, const pln_rule_entry *r,
+                                 const pln_ast_node *field) {
+  const pln_ast *a = &r->ast;
+  const pln_ast_node *of = &a->nodes[a->operands[field->first]];
+  if (of->kind != PLN_AST_VAR)
+    return pln_ast_error(a, PLN_ERR_TYPE, field->position,
+                         "'.%.*s': only a node has properties, and a variable "
+                         "stands for it",
+                         (int)field->text.size, field->text.data);
+  if (r->rest_vars >> of->refers & 1)
+    return pln_ast_error(a, PLN_ERR_TYPE, field->position,
+                         "?%.*s stands for several operands, which have no "
+                         "property together; len(?%.*s) is their number",
+                         (int)of->text.size, of->text.data, (int)of->text.size,
+                         of->text.data);
+  variable_use use = find_use(s, r, of->refers, field->text);
+  if (use.is_attr)
+    return pln_ast_error(a, PLN_ERR_TYPE, field->position,
+                         "?%.*s is the value of an attribute, which has no "
+                         "properties",
+                         (int)of->text.size, of->text.data);
+  if (is_listed(field->text, PLN_COUNT(properties), properties) || use.has)
+    return PLN_OK;
+  if (is_part(r, of->refers) && any_has_attribute(s->engine, field->text))
+    return PLN_OK;
+  return no_property(s, a, field, use.any ? 0 : use.op);
+}
+
+/* ------------------------------------------------------------------- names */
+
+static const char *const constants[] = {
+    "opset",     "finite_math", "associative_math",
+    "microsoft", "onnx",        "true",
+    "false",     "none",        "inf"};
+
+/* A name that stands where only a number or a truth value has a meaning. Names
+ * are texts elsewhere, such as those of layouts. */
+static pln_status check_number(const pln_ast *a, uint32_t at) {
+  const pln_ast_node *n = &a->nodes[at];
+  char text[64], hint[128];
+  if (n->kind == PLN_AST_STRING)
+    return pln_ast_error(a, PLN_ERR_TYPE, n->position,
+                         "a number or a condition expected, found a text");
+  if (n->kind != PLN_AST_NAME ||
+      is_listed(n->text, PLN_COUNT(constants), constants))
+    return PLN_OK;
+  snprintf(text, sizeof text, "%.*s", (int)n->text.size, n->text.data);
+  pln_suggest(text, PLN_COUNT(constants), constants, hint, sizeof hint);
+  return pln_ast_error(a, PLN_ERR_NAME, n->position,
+                       "there is no value '%s'; a variable is written ?%s%s",
+                       text, text, hint);
+}
+
+static bool is_dtype(const pln_ast_node *n) {
+  return n->kind == PLN_AST_FIELD && pln_slice_is(n->text, "dtype");
+}
+
+/* ?x.dtype == float23 */
+static pln_status check_dtype(const pln_ast *a, uint32_t field,
+                              uint32_t other) {
+  const pln_ast_node *n = &a->nodes[other];
+  char text[64], hint[128];
+  const char *names[PLN_N_DTYPES];
+  uint32_t count = 0;
+  if (!is_dtype(&a->nodes[field]) ||
+      (n->kind != PLN_AST_NAME && n->kind != PLN_AST_STRING) ||
+      pln_dtype_find(n->text))
+    return PLN_OK;
+  for (uint32_t d = 1; d < PLN_N_DTYPES; d++)
+    names[count++] = pln_dtype_name((pln_dtype)d);
+  snprintf(text, sizeof text, "%.*s", (int)n->text.size, n->text.data);
+  pln_suggest(text, count, names, hint, sizeof hint);
+  return pln_ast_error(a, PLN_ERR_NAME, n->position, "there is no dtype '%s'%s",
+                       text, hint);
+}
+
+static pln_status check_operator(const pln_ast *a, const pln_ast_node *n) {
+  bool equality = n->operator_ == PLN_AST_EQ || n->operator_ == PLN_AST_NE;
+  uint32_t left = a->operands[n->first];
+  uint32_t right = n->count > 1 ? a->operands[n->first + 1] : left;
+  if (equality) {
+    PLN_TRY(check_dtype(a, left, right));
+    return check_dtype(a, right, left);
+  }
+  if (n->operator_ == PLN_AST_IN)
+    return PLN_OK;
+  PLN_TRY(check_number(a, left));
+  return check_number(a, right);
+}
+
+/* A list has integers. */
+static pln_status check_list(const pln_ast *a, const pln_ast_node *n) {
+  for (uint32_t i = 0; i < n->count; i++) {
+    const pln_ast_node *element = &a->nodes[a->operands[n->first + i]];
+    bool text = element->kind == PLN_AST_STRING ||
+                (element->kind == PLN_AST_NAME &&
+                 !is_listed(element->text, PLN_COUNT(constants), constants));
+    if (text || is_dtype(element))
+      return pln_ast_error(a, PLN_ERR_TYPE, element->position,
+                           "the elements of a list are integers; texts and "
+                           "dtypes are compared with == one by one");
+  }
+  return PLN_OK;
+}
+
+pln_status pln_rule_check_value(const pln_rule_set *set,
+                                const pln_rule_entry *rule, uint32_t at) {
+  const pln_ast *a = &rule->ast;
+  const pln_ast_node *n = &a->nodes[at];
+  switch (n->kind) {
+  case PLN_AST_FIELD: return check_property(set, rule, n);
+  case PLN_AST_LIST: return check_list(a, n);
+  case PLN_AST_UNARY:
+  case PLN_AST_BINARY: return check_operator(a, n);
+  default: return at == a->condition ? check_number(a, at) : PLN_OK;
+  }
+}
