@@ -1,5 +1,6 @@
 /* test_fold_function.c: FoldConstant on calls of functions and in branches,
- * when memory runs out. What it computes is in spec/transform/fold/fold_function_spec.lua. */
+ * when memory runs out. What it computes is in
+ * spec/transform/fold/fold_function_spec.lua and branch_values_spec.lua. */
 
 #include "base/base.h"
 #include "oom.h"
