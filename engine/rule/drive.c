@@ -111,6 +111,11 @@ static pln_status fits_budget(pln_rule_driver *r, const pln_graph *g,
   return PLN_OK;
 }
 
+/* Returns true if the call fills a tensor: it stays smaller as a call. */
+static bool is_fill(const pln_node *n) {
+  return n->count == 0 || n->data == PLN_OP_FULL;
+}
+
 pln_status pln_rule_fold(pln_rule_driver *r, pln_ref *node) {
   const pln_graph *g = pln_rewrite_graph(r->rw);
   pln_builder *b = pln_rewrite_builder(r->rw);
@@ -119,7 +124,8 @@ pln_status pln_rule_fold(pln_rule_driver *r, pln_ref *node) {
   if (!b)
     return PLN_ERR_NOMEM;
   bool fits = false;
-  if (!pln_n_fields(g, &g->nodes[*node]) && pln_eval_can_fold(g, *node, &why))
+  if (!pln_n_fields(g, &g->nodes[*node]) && !is_fill(&g->nodes[*node]) &&
+      pln_eval_can_fold(g, *node, &why))
     PLN_TRY(fits_budget(r, g, *node, &fits));
   if (!fits)
     return PLN_OK;

@@ -467,6 +467,54 @@ def cdist(rng):
 # --------------------------------------------------------------------------------------- ONNX's in another form, others
 
 
+def expert_activation(rng):
+    """How many rows the first product has for each one that the activation gives, and the attributes."""
+    kind = str(rng.choice(["relu", "gelu", "silu", "identity", "swiglu"]))
+    if kind != "swiglu":
+        return 1, {"activation_type": kind}
+    attributes = {"activation_type": kind, "swiglu_fusion": 1, "activation_alpha": 1.702, "activation_beta": 1.0}
+    return 2, {**attributes, "swiglu_limit": 1.5} if flag(rng) else attributes
+
+
+def tokens_and_logits(rng, hidden, experts):
+    x = floats(rng, 5, hidden) if flag(rng) else floats(rng, 2, 3, hidden)
+    return x, floats(rng, x.size // hidden, experts)
+
+
+@case
+def moe(rng):
+    experts, hidden, inner = 4, 6, 5
+    width, attributes = expert_activation(rng)
+    x, logits = tokens_and_logits(rng, hidden, experts)
+    attributes.update(k=int(rng.integers(1, experts + 1)), normalize_routing_weights=flag(rng))
+    return Call("MoE", [x, logits, floats(rng, experts, width * inner, hidden),
+                        maybe(rng, floats(rng, experts, width * inner)), floats(rng, experts, hidden, inner),
+                        maybe(rng, floats(rng, experts, hidden))], attributes)
+
+
+@case
+def qmoe(rng):
+    experts, hidden, inner, bits = 3, 32, 64, int(rng.choice([4, 8]))
+    width, attributes = expert_activation(rng)
+    x, logits = tokens_and_logits(rng, hidden, experts)
+    block, zeros = int(rng.choice([0, 16, 32])), flag(rng)
+    attributes.update(k=int(rng.integers(1, experts + 1)), normalize_routing_weights=flag(rng),
+                      expert_weight_bits=bits, **({"block_size": block} if block else {}))
+
+    def layer(rows, columns):
+        blocks = columns // block if block else 1
+        scales = floats(rng, experts, rows, *([blocks] if block else []), scale=0.2 / 2**bits)
+        per_row = (blocks * bits + 7) // 8
+        zero = quantised(rng, np.uint8, *((experts, rows, per_row) if block else (experts, (rows * bits + 7) // 8)))
+        return [quantised(rng, np.uint8, experts, rows, columns * bits // 8), scales,
+                maybe(rng, floats(rng, experts, rows))], zero if zeros else None
+
+    first, zero1 = layer(width * inner, hidden)
+    second, zero2 = layer(hidden, inner)
+    given = maybe(rng, floats(rng, len(logits), experts))
+    return Call("QMoE", [x, logits, *first, *second, None, None, None, zero1, zero2, None, given], attributes)
+
+
 @case
 def grid_sample(rng):
     x, grid = floats(rng, 2, 3, 5, 4), rng.uniform(-1.3, 1.3, (2, 3, 6, 2)).astype(np.float32)

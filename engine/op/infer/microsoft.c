@@ -135,6 +135,28 @@ pln_status pln_infer_packed_matmul(pln_infer *call) {
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &x);
 }
 
+/* (x, router_probs, weights...): x has a row for each token, router_probs too.
+ */
+static pln_status infer_experts(pln_infer *call, uint32_t second) {
+  pln_dtype dtype;
+  PLN_TRY(require(call, 1, &second));
+  PLN_TRY(pln_args_one_dtype(call, 0, 2, &dtype));
+  PLN_TRY(pln_arg_expect_rank_within(call, 0, 2, 3));
+  PLN_TRY(pln_arg_expect_rank(call, 1, 2));
+  PLN_TRY(pln_arg_expect_rank(call, 2, 3));
+  PLN_TRY(pln_arg_expect_rank(call, second, 3));
+  pln_result_like(call, 0, 0);
+  return PLN_OK;
+}
+
+pln_status pln_infer_mixture_of_experts(pln_infer *call) {
+  return infer_experts(call, 4);
+}
+
+pln_status pln_infer_quantised_mixture_of_experts(pln_infer *call) {
+  return infer_experts(call, 5);
+}
+
 /* (data, indices, scales, zeros): the data's shape with the gathered axis
  * replaced; bytes hold two elements of 4 bits. */
 pln_status pln_infer_gather_block_quantized(pln_infer *call) {

@@ -37,4 +37,11 @@ int64_t pln_window_int(const pln_infer *call, const char *name, uint32_t i,
  * all, one per axis, or two per axis. */
 int64_t pln_window_pads(const pln_infer *call, uint32_t axes, uint32_t i);
 
+/* kernel/shape/pad.c: reads Relay's attribute pad_width, a pair per axis, in
+ * ONNX's order: before all axes, then after all. `pads` has 2 * PLN_MAX_RANK
+ * elements. Returns the number of pads; 0 if the attribute is not one of pairs
+ * of integers, or NULL. */
+uint32_t pln_read_pad_widths(const pln_engine *engine, const pln_attr *widths,
+                             int64_t *pads);
+
 #endif

@@ -3,6 +3,8 @@
 
 #include "op/relay/data_layout.h"
 
+#include <stdio.h>
+
 #include "op/kernel/strided.h"
 
 /* ------------------------------------------------------------------ reading */
@@ -56,6 +58,20 @@ bool pln_data_layout_read(pln_slice text, pln_data_layout *out) {
     if (!has_axis(out, out->letter[i]))
       return false;
   return factor == 0 && is_small(out);
+}
+
+pln_slice pln_data_layout_write(const pln_data_layout *layout, char *text) {
+  size_t size = 0;
+  for (int32_t i = 0; i < layout->rank; i++) {
+    char letter = layout->letter[i];
+    if (layout->factor[i])
+      size +=
+          (size_t)snprintf(text + size, PLN_LAYOUT_TEXT - size, "%lld%c",
+                           (long long)layout->factor[i], letter - 'A' + 'a');
+    else
+      text[size++] = letter;
+  }
+  return (pln_slice){text, size};
 }
 
 pln_status pln_data_layout_of(const pln_infer *call, const char *name,

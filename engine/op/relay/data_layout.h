@@ -9,7 +9,7 @@
 
 #include "op/infer/infer.h"
 
-enum { PLN_LAYOUT_AXES = 16 };
+enum { PLN_LAYOUT_AXES = 16, PLN_LAYOUT_TEXT = 24 * PLN_LAYOUT_AXES };
 
 typedef struct pln_data_layout {
   int32_t rank;
@@ -21,6 +21,8 @@ typedef struct pln_data_layout {
 /* Returns false for an invalid layout: a repeated axis, an inner part without
  * its axis, or too many axes. */
 bool pln_data_layout_read(pln_slice text, pln_data_layout *out);
+/* The text of a layout, in `text` of PLN_LAYOUT_TEXT bytes. */
+pln_slice pln_data_layout_write(const pln_data_layout *layout, char *text);
 /* The number of elements of the inner parts of an axis together; 1: none. */
 int64_t pln_data_layout_inner(const pln_data_layout *layout, char letter);
 /* The layout in attribute `name`. */

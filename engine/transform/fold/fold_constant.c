@@ -7,7 +7,9 @@
  * static dims). A variable bound to a constant becomes the constant; a
  * projection of a tuple becomes the field, of a variable bound to a tuple if
  * the field is constant; an If with a constant condition becomes the branch
- * taken, one whose branches give the same scalar becomes the scalar. A call of
+ * taken, one whose branches give the same scalar becomes the scalar; in a
+ * branch of another If what the condition says to be a constant is one
+ * (branch_values.c). A call of
  * a function, or a loop, that depends on constants only becomes its result
  * (fold_function.c), unless fold_calls=false. Never folded: calls with effects
  * or without operands, unknown operators, bodies of primitive functions; and
@@ -31,6 +33,7 @@
 #include "ir/rewrite/rewrite.h"
 #include "ir/rewrite/use_counts.h"
 #include "op/op.h"
+#include "transform/fold/branch_values.h"
 #include "transform/fold/fold_constant.h"
 #include "transform/fold/fold_function.h"
 #include "transform/fold/fold_log.h"
@@ -46,6 +49,7 @@ typedef struct fold {
   pln_use_counts uses;
   pln_fold_log log;
   pln_function_folds functions;
+  pln_branch_values branches;
   uint64_t steps;     /* for functions.steps */
   uint8_t *primitive; /* by scope: inside a primitive function */
   uint32_t *lets;     /* by scope: number of its own lets */
@@ -435,6 +439,38 @@ static bool condition(const pln_rewrite *rw, const pln_node *owner,
   return true;
 }
 
+static pln_status bind_fact(fold *f, pln_rewrite *rw, pln_scope scope,
+                            const pln_branch_fact *fact) {
+  pln_ref image = pln_rewrite_image(rw, fact->node);
+  bool allowed;
+  PLN_TRY(pln_rule_apply(f->engine, "fold", fact->node, &allowed));
+  if (!allowed)
+    return PLN_OK;
+  PLN_TRY(pln_fold_log_fold(&f->log, pln_rewrite_graph(rw), image,
+                            fact->constant, "value in a branch"));
+  PLN_TRY(pln_use_counts_replace(&f->uses, fact->node, fact->constant));
+  f->folded++;
+  return pln_branch_values_bind(&f->branches, rw, scope, fact);
+}
+
+/* In a branch that stays, values that its condition tells become constants. */
+static pln_status bind_facts(fold *f, pln_rewrite *rw, pln_scope scope) {
+  pln_branch_fact facts[PLN_BRANCH_FACTS];
+  uint32_t n;
+  PLN_TRY(pln_branch_values_find(&f->branches, rw, scope, facts, &n));
+  for (uint32_t i = 0; i < n; i++)
+    PLN_TRY(bind_fact(f, rw, scope, &facts[i]));
+  return PLN_OK;
+}
+
+static pln_status leave_folded_scope(void *ud, pln_rewrite *rw, pln_scope old,
+                                     pln_ref *result) {
+  fold *f = ud;
+  (void)result;
+  pln_branch_values_leave(&f->branches, rw, old);
+  return PLN_OK;
+}
+
 static pln_status enter_folded_scope(void *ud, pln_rewrite *rw, pln_scope old,
                                      pln_scope_action *action) {
   fold *f = ud;
@@ -443,9 +479,10 @@ static pln_status enter_folded_scope(void *ud, pln_rewrite *rw, pln_scope old,
   bool taken;
   if (owner->kind == PLN_LET_BLOCK && !f->lets[old])
     *action = PLN_SCOPE_DISSOLVE;
-  if (owner->kind != PLN_IF || f->primitive[old] ||
-      !condition(rw, owner, &taken))
+  if (owner->kind != PLN_IF || f->primitive[old])
     return PLN_OK;
+  if (!condition(rw, owner, &taken))
+    return bind_facts(f, rw, old);
   bool is_then = owner->data == old;
   if (is_then)
     PLN_TRY(
@@ -632,6 +669,7 @@ static pln_status rewrite_once(fold *f, const pln_graph *g, pln_graph **out) {
   pln_mutator m = {.ud = f,
                    .visit = fold_constant_node,
                    .enter = enter_folded_scope,
+                   .leave = leave_folded_scope,
                    .keeps_types = true};
   memset(f->budget.refused, 0, sizeof f->budget.refused);
   pln_fold_log_sweep(&f->log);
@@ -641,9 +679,12 @@ static pln_status rewrite_once(fold *f, const pln_graph *g, pln_graph **out) {
       (pln_function_folds){.old = g, .run = f->run, .steps = &f->steps};
   if (g->n_scopes > 2)
     PLN_TRY(count_lets(f, g));
-  PLN_TRY(pln_use_counts_begin(&f->uses, g));
-  pln_status status = pln_graph_rewrite(g, &m, out);
+  PLN_TRY(pln_branch_values_begin(&f->branches, g));
+  pln_status status = pln_use_counts_begin(&f->uses, g);
+  if (status == PLN_OK)
+    status = pln_graph_rewrite(g, &m, out);
   pln_use_counts_end(&f->uses);
+  pln_branch_values_end(&f->branches);
   pln_function_folds_end(&f->functions);
   return status;
 }

@@ -15,6 +15,7 @@
  * Semantics: TVM FoldExplicitPadding, ONNX's fuse_pad_into_conv and
  * fuse_pad_into_pool. */
 
+#include "transform/fold/fold_relay_padding.h"
 #include "transform/fold/weight.h"
 #include "transform/simplify/rule.h"
 
@@ -186,15 +187,19 @@ static pln_status fold_padding_node(void *ud, pln_rewrite *rw, pln_ref old,
                                     pln_ref *node) {
   fold_padding_rewrite *s = ud;
   pln_rewrite_context ctx = {.engine = s->engine, .rw = rw, .old = old};
-  while (slides(s->engine, pln_rewrite_graph(rw), *node)) {
+  bool allowed = pln_rewrite_graph(rw)->nodes[*node].kind == PLN_CALL;
+  while (allowed) {
     pln_ref found = PLN_NONE;
-    bool allowed = false;
     double began = pln_rule_clock(s->engine);
     pln_rule_set_call(&ctx, *node);
-    PLN_TRY(fold_pad_into_window(&ctx, &found));
+    PLN_TRY(slides(s->engine, ctx.call.graph, *node)
+                ? fold_pad_into_window(&ctx, &found)
+                : pln_fold_relay_padding(&ctx, &found));
     PLN_TRY(pln_rule_tried(s->engine, "fold", 1, began));
-    if (found != PLN_NONE)
-      PLN_TRY(pln_rewrite_apply(rw, "fold", &allowed));
+    allowed = false;
+    if (found == PLN_NONE)
+      return PLN_OK;
+    PLN_TRY(pln_rewrite_apply(rw, "fold", &allowed));
     if (!allowed)
       return PLN_OK;
     *node = found;

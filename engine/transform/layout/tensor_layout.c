@@ -10,8 +10,6 @@
 
 #include "transform/layout/tensor_layout.h"
 
-#include <stdio.h>
-
 /* -------------------------------------------------------------- the table */
 
 static pln_status append_layout(pln_layout_table *t, pln_symbol text,
@@ -63,21 +61,12 @@ pln_status pln_tensor_layout_read(pln_layout_table *t, pln_slice text,
 pln_status pln_tensor_layout_of(pln_layout_table *t,
                                 const pln_data_layout *axes,
                                 pln_tensor_layout *out) {
-  char text[PLN_LAYOUT_AXES * 24];
-  int size = 0;
+  char text[PLN_LAYOUT_TEXT];
   if (axes->rank == 0) {
     *out = PLN_LAYOUT_SCALAR;
     return PLN_OK;
   }
-  for (int32_t i = 0; i < axes->rank; i++) {
-    char letter = axes->letter[i];
-    if (axes->factor[i])
-      size += snprintf(text + size, sizeof text - (size_t)size, "%lld%c",
-                       (long long)axes->factor[i], letter - 'A' + 'a');
-    else
-      text[size++] = letter;
-  }
-  return intern_layout(t, (pln_slice){text, (size_t)size}, axes, out);
+  return intern_layout(t, pln_data_layout_write(axes, text), axes, out);
 }
 
 /* ----------------------------------------------------------------- queries */

@@ -13,14 +13,8 @@ static pln_status is_operand(const pln_rewrite_context *ctx, bool yes,
 /* ----------------------------------------------------------------- transpose
  */
 
-typedef struct permutation {
-  uint32_t n;
-  int64_t axes[PLN_MAX_RANK];
-} permutation;
-
-/* Without the attribute, transpose reverses the axes. */
-static bool read_permutation(const pln_engine *e, pln_attrs attrs, int32_t rank,
-                             permutation *out) {
+bool pln_read_permutation(const pln_engine *e, pln_attrs attrs, int32_t rank,
+                          pln_permutation *out) {
   const pln_attr *perm = pln_attrs_find(e, attrs, "axes");
   if (perm && (perm->kind != PLN_ATTR_INTS || perm->count > PLN_MAX_RANK))
     return false;
@@ -35,7 +29,7 @@ static bool read_permutation(const pln_engine *e, pln_attrs attrs, int32_t rank,
   return true;
 }
 
-static bool is_identity(const permutation *p) {
+bool pln_permutation_is_identity(const pln_permutation *p) {
   for (uint32_t i = 0; i < p->n; i++)
     if (p->axes[i] != i)
       return false;
@@ -43,10 +37,10 @@ static bool is_identity(const permutation *p) {
 }
 
 pln_status pln_simplify_same_transpose(pln_rewrite_context *ctx, pln_ref *out) {
-  permutation p;
-  bool known = read_permutation(ctx->engine, ctx->call.attrs,
-                                pln_arg_rank(&ctx->call, 0), &p);
-  return is_operand(ctx, known && is_identity(&p), out);
+  pln_permutation p;
+  bool known = pln_read_permutation(ctx->engine, ctx->call.attrs,
+                                    pln_arg_rank(&ctx->call, 0), &p);
+  return is_operand(ctx, known && pln_permutation_is_identity(&p), out);
 }
 
 /* transpose(transpose(x, p), q) => transpose(x, p after q) */
@@ -54,7 +48,7 @@ pln_status pln_simplify_merge_transpose(pln_rewrite_context *ctx,
                                         pln_ref *out) {
   const pln_graph *g = ctx->call.graph;
   pln_ref inner = pln_rule_arg(ctx, 0);
-  permutation p, q;
+  pln_permutation p, q;
   int64_t both[PLN_MAX_RANK];
   if (!pln_is_call(g, inner, PLN_OP_TRANSPOSE))
     return PLN_OK;
@@ -62,8 +56,8 @@ pln_status pln_simplify_merge_transpose(pln_rewrite_context *ctx,
   int32_t rank = pln_type_rank(ctx->engine, g->nodes[x].type);
   if (rank < 0)
     rank = pln_type_rank(ctx->engine, ctx->type);
-  if (!read_permutation(ctx->engine, g->nodes[inner].attrs, rank, &p) ||
-      !read_permutation(ctx->engine, ctx->call.attrs, (int32_t)p.n, &q) ||
+  if (!pln_read_permutation(ctx->engine, g->nodes[inner].attrs, rank, &p) ||
+      !pln_read_permutation(ctx->engine, ctx->call.attrs, (int32_t)p.n, &q) ||
       p.n != q.n)
     return PLN_OK;
   for (uint32_t i = 0; i < q.n; i++)

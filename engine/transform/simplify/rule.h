@@ -34,6 +34,18 @@ pln_infer pln_rule_operand(const pln_rewrite_context *ctx, uint32_t i);
 /* Returns true if the call is the only user of operand `i`. */
 bool pln_rule_is_only_use(const pln_rewrite_context *ctx, uint32_t i);
 
+/* data_movement.c: the permutation of a transpose. */
+typedef struct pln_permutation {
+  uint32_t n;
+  int64_t axes[PLN_MAX_RANK];
+} pln_permutation;
+
+/* Reads attribute `axes`; without it, the axes of that rank are reversed. False
+ * if it is none. */
+bool pln_read_permutation(const pln_engine *engine, pln_attrs attrs,
+                          int32_t rank, pln_permutation *out);
+bool pln_permutation_is_identity(const pln_permutation *permutation);
+
 /* rule.c: questions about types. */
 
 /* The type of operand `i`; rank -1 and no dims if it is omitted. */
@@ -105,6 +117,10 @@ pln_status pln_rule_replace_list(pln_rewrite_context *ctx, pln_ref x,
   X(single_concat) X(merge_concat) X(join_extents) \
   /* pad.c */                                                \
   X(pad_behind) \
+  /* layout_transform.c */                                            \
+  X(same_layout) X(merge_layout) \
+  /* binomial.c */                                            \
+  X(binomial) \
   /* take.c */                                                \
   X(take_vector) X(take_all) X(take_one) X(take_through_transpose) \
   /* commute.c */                                          \

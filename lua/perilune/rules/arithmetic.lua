@@ -45,4 +45,9 @@ return {
     .. "add(multiply(?x, ?b), multiply(?a, ?b)) where not onnx and ?s.uses == 1",
     proof = "reassociates", grows = true, reason = "(x + a) * b = x * b + a * b, "
       .. "where FoldScaleAxis finds the factor", source = "TVM SwitchAddMultiply" },
+  { "binomial: add(add(multiply(_, _), multiply(_, _)), multiply(_, _))", native = "binomial",
+    proof = "reassociates", reason = "a x^2 + b x y + c y^2 = a (x + p y) (x + q y)",
+    source = "TVM SimplifyBinomial",
+    example = "fn (%x: Tensor[(3), int32], %y: Tensor[(3), int32]) { add(add(multiply(%x, %x), "
+      .. "multiply(2, multiply(%x, %y))), multiply(%y, %y)) }" },
 }

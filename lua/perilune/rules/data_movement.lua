@@ -5,6 +5,13 @@ return {
     reason = "the permutation is the identity", source = "ONNX eliminate_nop_transpose" },
   { "merge_transpose: transpose(...)", native = "merge_transpose",
     reason = "two permutations are one", source = "ONNX fuse_consecutive_transposes" },
+  { "same_layout: layout_transform(...)", native = "same_layout",
+    reason = "both layouts are the same", source = "TVM SimplifyNoOpTranspose",
+    example = "fn (%x: Tensor[(2, 3, 4), float32]) { layout_transform(%x, src_layout=\"NCW\", "
+      .. "dst_layout=\"NCW\") }" },
+  { "merge_layout: {layout_transform|transpose}(...)", native = "merge_layout",
+    reason = "two changes of layout, or one and a permutation, are one",
+    source = "TVM SimplifyTranspose" },
   { "merge_behind: transpose(...)", native = "merge_behind",
     reason = "axes that are merged between two transposes are merged behind one" },
   { "no_pad: ?r@nn.pad(?x) => ?x where every(?r.pads, 0)",

@@ -8,7 +8,7 @@ return {
     reason = "the shape is known", source = "TVM ConcretizeOnesLike" },
   { "full_like: full_like(?x:static, ?v) => full(?v, shape=?x.shape, dtype=?x.dtype)",
     reason = "the shape is known", source = "TVM ConcretizeFullLike" },
-  { "reshape_like: ?r@reshape_like(?x, _, lhs_begin=0, rhs_begin=0) => "
+  { "reshape_like: ?r@reshape_like(?x, _) => "
     .. "reshape(?x, newshape=nonzero(?r.shape)) where product(?r.shape) >= 0",
     reason = "the shape is known", source = "TVM ConcretizeReshapeLike" },
   { "broadcast_to_like: broadcast_to_like(?x, ?y:static) => broadcast_to(?x, shape=?y.shape)",
@@ -26,6 +26,18 @@ return {
   { "ones_multiply: ?r@multiply(ones(...) | ones_like(...), ?x) => ?x "
     .. "where ?r.shape == ?x.shape",
     reason = "1 * x = x", source = "TVM FullElementwise" },
+  { "zeros_right: ?f{multiply|divide}(?x, ?z@zeros(...)) => ?f(?x, constant(0, ?z.dtype)) "
+    .. "where ?x.dtype == ?z.dtype and ?f.shape == ?x.shape",
+    reason = "the operator broadcasts the value itself", source = "TVM FullElementwise" },
+  { "zeros_left: ?f{subtract|multiply|divide}(?z@zeros(...), ?x) => ?f(constant(0, ?z.dtype), ?x) "
+    .. "where ?x.dtype == ?z.dtype and ?f.shape == ?x.shape",
+    reason = "the operator broadcasts the value itself", source = "TVM FullElementwise" },
+  { "ones_right: ?f{add|subtract}(?x, ?z@ones(...)) => ?f(?x, constant(1, ?z.dtype)) "
+    .. "where ?x.dtype == ?z.dtype and ?f.shape == ?x.shape",
+    reason = "the operator broadcasts the value itself", source = "TVM FullElementwise" },
+  { "ones_left: ?f{add|subtract|divide}(?z@ones(...), ?x) => ?f(constant(1, ?z.dtype), ?x) "
+    .. "where ?x.dtype == ?z.dtype and ?f.shape == ?x.shape",
+    reason = "the operator broadcasts the value itself", source = "TVM FullElementwise" },
   { "full_right: ?f{add|subtract|multiply|divide}(?x, full(?v)) => ?f(?x, ?v) "
     .. "where ?x.dtype == ?v.dtype and ?f.shape == ?x.shape",
     reason = "the operator broadcasts the value itself", source = "TVM FullElementwise" },

@@ -1,5 +1,11 @@
 --- Comparisons, selections and limits.
 
+-- The limits of a clip are among the numbers of the dtype that it is cast to.
+local within = "?a <= ?b and ((?c.dtype == uint8 and ?a >= 0 and ?b <= 255) or "
+  .. "(?c.dtype == int8 and ?a >= -128 and ?b <= 127) or "
+  .. "(?c.dtype == uint16 and ?a >= 0 and ?b <= 65535) or "
+  .. "(?c.dtype == int16 and ?a >= -32768 and ?b <= 32767))"
+
 return {
   { "not_not: logical_not(logical_not(?x)) => ?x", reason = "not not x = x" },
   { "negative_negative: negative(negative(?x)) => ?x", reason = "-(-x) = x" },
@@ -42,11 +48,25 @@ return {
     .. "where ?b >= 0", reason = "relu is a lower limit of 0",
     source = "ONNX Runtime FuseReluClip; onnxscript fuse_relus_clips" },
   { "clip_cast: ?r@cast(?c@cast(?k@clip(?x:int, a_min=?a, a_max=?b))) => cast(?k, **?r) where "
-    .. "(?c.dtype == uint8 and ?a >= 0 and ?b <= 255) or (?c.dtype == int8 and ?a >= -128 and "
-    .. "?b <= 127) or (?c.dtype == uint16 and ?a >= 0 and ?b <= 65535) or (?c.dtype == int16 and "
-    .. "?a >= -32768 and ?b <= 32767)",
-    reason = "integers within the limits of a dtype pass through it unchanged",
+    .. within, reason = "integers within the limits of a dtype pass through it unchanged",
     source = "TVM SimplifyClipAndConsecutiveCast" },
+  { "clip_cast_float: ?r@cast(?c@cast(?k@clip(?x:float, a_min=?a, a_max=?b))) => cast(?k, **?r) "
+    .. "where not onnx and (?r.dtype == int16 or ?r.dtype == int32 or ?r.dtype == int64) and "
+    .. "contains(?r.dtype, ?c.dtype) and " .. within, proof = "approximates",
+    reason = "numbers within the limits of a dtype are truncated alike; a NaN is no integer",
+    source = "TVM SimplifyClipAndConsecutiveCast",
+    example = "fn (%x: Tensor[(3, 5), float32]) { cast(cast(clip(%x, a_min=0f, a_max=255f), "
+      .. "dtype=\"uint8\"), dtype=\"int32\") }" },
+  { "clip_cast_clip: clip(?c@cast(clip(?x:int, a_min=?a, a_max=?b)), a_min=?d, a_max=?e) => "
+    .. "cast(clip(?x, a_min=larger(?a, ?d), a_max=smaller(?b, ?e)), **?c) where "
+    .. "larger(?a, ?d) <= smaller(?b, ?e) and " .. within,
+    reason = "the narrower limits hold, and a cast within them keeps the order",
+    source = "TVM SimplifyClip" },
+  { "argsort_dequantized: ?r@argsort(?q@qnn.dequantize(?x, ?s:const, ?z)) => "
+    .. "argsort(?x, **?r) where ?q.dtype == float32 and (?x.dtype == int8 or ?x.dtype == uint8) "
+    .. "and ?s.rank == 0 and ?z.rank == 0 and scalar(?s) > 1e-30 and scalar(?s) < 1e30",
+    reason = "dequantisation keeps the order of elements", source = "TVM SimplifyDQArgSort",
+    example = "fn (%x: Tensor[(2, 7), int8]) { argsort(qnn.dequantize(%x, 0.5f, 3), axis=1) }" },
   { "clip_uint8: clip(?x, a_min=?a, a_max=?b) => ?x where ?x.dtype == uint8 and ?a <= 0 "
     .. "and ?b >= 255",
     reason = "the limits are those of the dtype", source = "TVM SimplifyCastClip" },

@@ -41,6 +41,12 @@ return {
   { "merge_reshape: reshape(...)", native = "merge_reshape",
     reason = "the last of several reshapes alone gives the shape",
     source = "TVM SimplifyReshape" },
+  { "merge_reverse_reshape: ?r@contrib_reverse_reshape({reshape|contrib_reverse_reshape}(?x)) => "
+    .. "reshape(?x, newshape=nonzero(?r.shape)) where product(?r.shape) >= 0",
+    reason = "the last of several reshapes alone gives the shape",
+    source = "TVM SimplifyReshape",
+    example = "fn (%x: Tensor[(2, 3, 4), float32]) { contrib_reverse_reshape(reshape(%x, "
+      .. "newshape=[6, 4]), newshape=[-1, 4]) }" },
   { "fold_reshape_shape: reshape(...)", native = "fold_reshape_shape",
     reason = "a computed shape is written as a constant with 0 and -1",
     source = "ONNX Runtime ReshapeFusion" },

@@ -1,5 +1,6 @@
-/* test_fold_function.c: FoldConstant on calls of functions, when memory runs
- * out. What it computes is in spec/transform/fold/fold_function_spec.lua. */
+/* test_fold_function.c: FoldConstant on calls of functions and in branches,
+ * when memory runs out. What it computes is in
+ * spec/transform/fold/fold_function_spec.lua and branch_values_spec.lua. */
 
 #include "base/base.h"
 #include "oom.h"
@@ -7,13 +8,14 @@
 
 static const char source[] =
     "#[version = \"0.0.5\"]\n"
-    "def @main() {\n"
+    "def @main(%q: int32) {\n"
     "  let %a = add(1, 1);\n"
     "  let %f = fn (%n: int32, %x: int32) -> int32 {\n"
     "    if (equal(%n, 0)) { %x } else { %f(subtract(%n, %a), add(%x, %a)) }\n"
     "  };\n"
     "  %0 = fn (%n: int32) { (%n, add(%n, %a)) };\n"
-    "  (%0(10), %f(4, 1))\n"
+    "  %1 = if (equal(%q, 3)) { add(%q, %a) } else { 1 };\n"
+    "  (%0(10), %f(4, 1), %1)\n"
     "}\n";
 
 static pln_status fold(pln_engine *e, pln_module **out) {
@@ -46,7 +48,7 @@ static void folds_both(void) {
   const pln_graph *g = pln_module_function_at(out, 0);
   for (pln_ref i = 0; i < pln_graph_size(g); i++)
     n += pln_node_kind(g, i) == PLN_CALL;
-  CHECK_EQ_INT(n, 4); /* those in the body of %f */
+  CHECK_EQ_INT(n, 5); /* those in the body of %f, and the condition */
   pln_module_release(out);
   pln_engine_free(e);
 }

@@ -10,15 +10,7 @@
 
 #include "op/kernel/composed.h"
 #include "op/kernel/half_as_float.h"
-
-/* Element `i` of packed bits, low bits first. */
-static uint32_t bits_at(const uint8_t *data, size_t i, uint32_t bits) {
-  size_t at = i * bits;
-  uint32_t word = data[at / 8];
-  if (at % 8 + bits > 8)
-    word |= (uint32_t)data[at / 8 + 1] << 8;
-  return word >> at % 8 & ((1u << bits) - 1);
-}
+#include "op/kernel/microsoft/packed_bits.h"
 
 /* ------------------------------------------------------------------- n bits */
 
@@ -79,7 +71,7 @@ static float zero_at(const n_bits *w, size_t row, size_t block) {
   if (w->zeros->dtype == PLN_FLOAT32)
     return ((const float *)w->zeros->data)[row * w->blocks + block];
   const uint8_t *data = w->zeros->data;
-  return (float)bits_at(data + row * w->zero_row, block, w->bits);
+  return (float)pln_bits_at(data + row * w->zero_row, block, w->bits);
 }
 
 /* Unpacks the elements [from, to) of a row, which lie in one block. */
@@ -90,7 +82,7 @@ static void unpack_block(const n_bits *w, size_t row, size_t block, size_t n,
   const uint8_t *data =
       (const uint8_t *)w->packed->data + (row * w->blocks + block) * w->blob;
   for (size_t i = 0; i < n; i++)
-    out[i] = ((float)bits_at(data, i, w->bits) - zero) * scale;
+    out[i] = ((float)pln_bits_at(data, i, w->bits) - zero) * scale;
 }
 
 /* g_idx names the block whose scale and zero point each column has. */
@@ -102,7 +94,7 @@ static bool unpack_groups(const n_bits *w, size_t row, float *out) {
     size_t block = (size_t)groups[i], own = i / (size_t)w->block;
     const uint8_t *data =
         (const uint8_t *)w->packed->data + (row * w->blocks + own) * w->blob;
-    float x = (float)bits_at(data, i % (size_t)w->block, w->bits);
+    float x = (float)pln_bits_at(data, i % (size_t)w->block, w->bits);
     out[i] = (x - zero_at(w, row, block)) *
              ((const float *)w->scales->data)[row * w->blocks + block];
   }

@@ -1,6 +1,7 @@
 /* pad.c: pad, center_crop_pad, trilu, reverse_sequence. Called through
  * ops.def. */
 
+#include "op/infer/window.h"
 #include "op/kernel/elementwise/convert.h"
 #include "op/kernel/strided.h"
 
@@ -31,12 +32,10 @@ static pln_status grow_axes(const pln_infer *call, const pln_list *pads,
   return PLN_OK;
 }
 
-/* Reads Relay's widths, a pair per axis, in ONNX's order: before all axes, then
- * after all. Returns their number; 0 if they are not pairs of integers. */
-static uint32_t read_widths(const pln_engine *engine, const pln_attr *a,
-                            int64_t *pads) {
+uint32_t pln_read_pad_widths(const pln_engine *engine, const pln_attr *a,
+                             int64_t *pads) {
   uint32_t n =
-      a->kind == PLN_ATTR_LIST ? pln_attrs_count(engine, a->v.dict) : 0;
+      a && a->kind == PLN_ATTR_LIST ? pln_attrs_count(engine, a->v.dict) : 0;
   if (n > PLN_MAX_RANK)
     return 0;
   for (uint32_t i = 0; i < n; i++) {
@@ -56,7 +55,7 @@ static bool find_widths(const pln_engine *engine, pln_attrs attrs,
   if (!a)
     return false;
   *out = (pln_list){.given = true, .sized = true, .ints = pads};
-  out->count = read_widths(engine, a, pads);
+  out->count = pln_read_pad_widths(engine, a, pads);
   return true;
 }
 
