@@ -110,6 +110,12 @@ function Sizes:dim(text)
       end
     end
     known.parsed = self:without_aliases(parsed)
+    if type(known.parsed) == "number" then
+      known.value = operand.const(known.parsed, "int64")
+      known.full = known.value
+      self.dims[text] = known
+      return known
+    end
     known.full = symbolic_dim.expression(known.parsed, function(part)
       return self.by_text[part]
     end, "int64")
