@@ -113,22 +113,69 @@ function loops.counted(fn)
   return fn
 end
 
--- Appends a pair of dims: the extent of what a loop stacks, and its constant number of rounds.
-local function add_equal(node, list)
-  local rounds = rounds_of(node)
-  local parts = node.type.kind == "tuple" and node.type.parts or { node.type }
-  local part = parts[node.attrs.body - 1] -- behind the carried values
-  local dim = rounds and part and part.kind == "tensor" and part.shape and part.shape[1]
-  if math.type(dim) ~= "integer" and dim and dim ~= "?" then
-    list[#list + 1] = { symbolic_dim.parse(dim), rounds }
+local function fields_of(type_) return type_.kind == "tuple" and type_.parts or { type_ } end
+
+local function shape_of(type_) return type_ and type_.kind == "tensor" and type_.shape or {} end
+
+-- Appends a pair of dims of which at least one has a name.
+local function add_pair(list, a, b)
+  if a and b and a ~= b and a ~= "?" and b ~= "?" then
+    list[#list + 1] = { symbolic_dim.parse(a), symbolic_dim.parse(b) }
   end
 end
 
---- Pairs of dims that loops of a constant number of rounds make equal.
+local function add_pairs(list, a, b)
+  for i, dim in ipairs(#a == #b and a or {}) do add_pair(list, dim, b[i]) end
+end
+
+-- What is carried on has the shape of the result; what is scanned that of the operand but an axis.
+local function add_params(list, node)
+  local is_scan = node.op.name == "scan"
+  local scans = is_scan and node.attrs.num_scan_inputs or 0
+  local first = is_scan and 0 or 2
+  local states = node.attrs.body - first - scans
+  local params, results = body_of(node).params, fields_of(node.type)
+  for i = 1, states do
+    if params[first + i] and results[i] then
+      add_pairs(list, shape_of(params[first + i].type), shape_of(results[i]))
+    end
+  end
+  for i = 1, scans do
+    local row = table.move(shape_of(node.args[states + i].type), 1, 64, 1, {})
+    local axis = (node.attrs.scan_input_axes or {})[i] or 0
+    if #row > 0 then table.remove(row, (axis < 0 and axis + #row or axis) + 1) end
+    if params[states + i] then add_pairs(list, shape_of(params[states + i].type), row) end
+  end
+end
+
+-- The extent of what a loop stacks is its constant number of rounds.
+local function add_rounds(list, node)
+  local part = fields_of(node.type)[node.attrs.body - 1] -- behind the carried values
+  local rounds = part and rounds_of(node)
+  if rounds then add_pair(list, shape_of(part)[1], rounds) end
+end
+
+-- What both branches have is the shape of the result.
+local function add_branches(list, node)
+  local then_, else_ = fields_of(node.true_branch.type), fields_of(node.false_branch.type)
+  for i, part in ipairs(fields_of(node.type)) do
+    local a, b = shape_of(then_[i]), shape_of(else_[i])
+    for k, dim in ipairs(shape_of(part)) do
+      if a[k] == b[k] then add_pair(list, dim, a[k]) end
+    end
+  end
+end
+
+--- Pairs of dims that are equal: in and around loops and branches.
 function loops.equal_sizes(fn)
   local list = {}
   for node in fn:nodes() do
-    if loops.is_loop(node) and node.op.name == "loop" then add_equal(node, list) end
+    if loops.is_loop(node) then
+      add_params(list, node)
+      if node.op.name == "loop" then add_rounds(list, node) end
+    elseif node.kind == "If" then
+      add_branches(list, node)
+    end
   end
   return list
 end
