@@ -852,7 +852,21 @@ static int64_t common_scale(const sum *s) {
   return scaled ? pln_gcd(gcd, 0) : 1;
 }
 
-/* d * whole + rest < 0, where 0 <= rest < d, is whole < 0. */
+/* Of a rest y % m // l that has multiples of d: y // (d * l) % (m / (d * l));
+ * PLN_NO_TERM: it is none. */
+static pln_term rest_in_steps(pln_analyzer *a, const sum *rest, int64_t d) {
+  const split *s = rest->items;
+  int64_t step;
+  if (rest->n != 1 || rest->base != 0 || s->scale != 1 || !s->floor ||
+      s->upper == PLN_INF || !pln_mul_fits(d, s->lower, &step) ||
+      s->upper % step != 0)
+    return PLN_NO_TERM;
+  pln_term t = nested(a, by_const(a, PLN_PRIM_FLOORDIV, s->index, step));
+  return nested(a, by_const(a, PLN_PRIM_FLOORMOD, t, s->upper / step));
+}
+
+/* d * whole + rest < 0 is whole < 0, where 0 <= rest < d. A rest that has
+ * multiples of d is divided by it. */
 pln_term pln_canonical_less(pln_analyzer *a, pln_term t) {
   pln_term_node n = *pln_at(a, t);
   pln_term out = PLN_NO_TERM;
@@ -866,8 +880,12 @@ pln_term pln_canonical_less(pln_analyzer *a, pln_term t) {
   int64_t d = s.failed || s.base == INT64_MIN ? 1 : common_scale(&s);
   separate(&s, d, &whole, &rest);
   pln_term extra = d > 1 ? write_sum(&rest, n.a) : PLN_NO_TERM;
-  if (extra && proves_small(a, extra, d)) {
+  bool small = extra && proves_small(a, extra, d);
+  pln_term steps = extra && !small ? rest_in_steps(a, &rest, d) : PLN_NO_TERM;
+  if (small || steps) {
     divide_parts(&whole, d);
+    if (steps)
+      sum_push(&whole, plain(steps));
     pln_term left = write_sum(&whole, n.a);
     out = left ? pln_fold(a, PLN_PRIM_LT, left, pln_const_like(a, left, 0))
                : PLN_NO_TERM;

@@ -142,6 +142,8 @@ static pln_status import(pln_analyzer *a, const pln_graph *g, pln_ref ref,
     return pln_diag_error(a->engine, PLN_ERR_ARGUMENT, NULL,
                           "arith: the graph has no such node");
   a->status = PLN_OK;
+  if (pln_analyzer_stopped(a)) /* terms that are there make no others */
+    return a->status;
   PLN_TRY(make_room(a, g));
   PLN_TRY(run(&w, ref));
   *out = a->term_of[ref];

@@ -5141,6 +5141,8 @@ function Built:model() end
 --- LowerTE), built.main(inputs) gives its outputs, save writes its constants to NAME.bin. Dims of
 --- its inputs may be symbols, or not known: it is built once for all sizes, which are read from the
 --- inputs at each call. A size that depends on data is refused. An If runs one of its branches.
+--- A Loop or Scan repeats its body; one that stacks results fails if it runs another number of
+--- rounds than the shape of its result says.
 ---@param program perilune.Module|perilune.Node
 ---@param options? perilune.BuildOptions
 ---@return perilune.Built

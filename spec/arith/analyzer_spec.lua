@@ -332,3 +332,31 @@ describe("a quotient that does not fit in its dtype", function()
     end
   end)
 end)
+
+describe("a comparison of a sum with a remainder", function()
+  it("is divided by what divides the rest", function()
+    assert.are.equal("x * 22 + y % 22 < 43",
+      simplified("canonical_simplify", "x * 44 + y * 2 % 44 < 86"))
+    assert.are.equal("x * 22 + y % 44 // 2 < 43",
+      simplified("canonical_simplify", "x * 44 + y % 44 < 86"))
+  end)
+
+  it("keeps its value", function()
+    local analyzer = pl.arith.Analyzer()
+    local texts = { "x * %d + y %% %d < %d", "y %% %d + %d <= x * %d", "x * %d - y %% %d < %d",
+      "x * %d + y %% %d // 2 < %d" }
+    for _, text in ipairs(texts) do
+      for _, row in ipairs { { 4, 8, 6 }, { 6, 12, -18 }, { 8, 4, 2 }, { 4, 12, 10 } } do
+        local before = expr(text:format(table.unpack(row)))
+        local after = analyzer:canonical_simplify(before)
+        for i = -5, 5 do
+          for k = -25, 25 do
+            local values = { [x] = tir.IntImm("int32", i), [y] = tir.IntImm("int32", k) }
+            assert.are.equal(tostring(analyzer:simplify(tir.substitute(before, values))),
+              tostring(analyzer:simplify(tir.substitute(after, values))))
+          end
+        end
+      end
+    end
+  end)
+end)

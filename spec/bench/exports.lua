@@ -89,11 +89,12 @@ local function left(mod)
   local fused = pl.sequential { "InferType", 'FoldConstant{fold="all"}', "InferType", "FuseOps" } (
     mod)
   local found = {}
-  for node in pl.passes.LowerTE { unsupported = "keep" } (fused).functions.main:nodes() do
+  local lowered = pl.passes.LowerTE { unsupported = "keep", symbolic = "on" } (fused)
+  for node in lowered.functions.main:nodes() do
     if node.kind == "Call" and node.callee and node.callee.kind == "Function" then
       found[reason_of(node)] = true
-    elseif node.kind == "If" or node.kind == "Match" then
-      found["a " .. node.kind] = true
+    elseif node.kind == "Match" then
+      found["a Match"] = true
     end
   end
   return found

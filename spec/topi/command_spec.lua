@@ -128,4 +128,21 @@ describe("perilune build of a model", function()
     assert.matches("the shape of the input 'x' is Tensor[*, float32]", err, 1, true)
     assert.matches("give --shape x=SIZES", err, 1, true)
   end)
+
+  it("says what cannot be built, without lines of scripts", function()
+    command.write(folder .. "/loop.relay", [[
+#[version = "0.0.5"]
+def @main(%n: int64, %a: Tensor[(3), float32]) -> (Tensor[(3), float32], Tensor[(K, 3), float32]) {
+  %9 = fn (%i: int64, %go: bool, %p: Tensor[(3), float32]) { (%go, add(%p, %a), %p) };
+  %1: (Tensor[(3), float32], Tensor[(K, 3), float32]) = loop(%n, absent, %a, %9, body=3,
+    n_results=2);
+  (%1.0, %1.1)
+}
+]])
+    local status, _, err = command.run(folder, ("build %s/loop.relay -o %s/x.c"):format(folder,
+      folder))
+    assert.equal(1, status)
+    assert.equal("perilune: the size 'K' is no dimension of an input: give it by --dim or "
+      .. "--shape\n", err)
+  end)
 end)

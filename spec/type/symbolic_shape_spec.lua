@@ -80,3 +80,22 @@ def @main(%%x: Tensor[(batch, 8), float32], %%n: int64) {
     assert.are.equal("(Tensor[(?, ?), float32],)", loop "(%go, transpose(%a, axes=[1, 0]))")
   end)
 end)
+
+describe("the name of a dim with a slash", function()
+  it("is read back in a type alone, where a slash divides", function()
+    local named = pl.type 'Tensor[("If/n", a/b, 2*"If/n"), float32]'
+    local text = 'Tensor[("If/n", floordiv(a, b), 2*"If/n"), float32]'
+    assert.are.equal(text, tostring(named))
+    assert.are.equal(named, pl.type(text))
+    assert.are.equal('"If/n"', named.shape[1])
+  end)
+
+  it("is read back in a program", function()
+    local program = '#[version = "0.0.5"]\n' ..
+      'def @main(%x: Tensor[("If/n", 3), float32]) -> Tensor[("If/n", 3), float32] {\n' ..
+      "  exp(%x)\n}\n"
+    local mod = assert(pl.parse(program))
+    assert.is_true(pl.equal(mod, assert(pl.parse(tostring(mod)))))
+    assert.are.equal('"If/n"', mod.functions.main.params[1].type.shape[1])
+  end)
+end)

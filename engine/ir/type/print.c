@@ -25,10 +25,18 @@ static void put_call(pln_writer *w, const pln_dim_row *row) {
   pln_put_text(w, ")");
 }
 
+/* '/' is a letter of names in programs, and divides dims in a type alone. */
+static void put_symbol(pln_writer *w, pln_slice name) {
+  if (name.size > 0 && memchr(name.data, '/', name.size))
+    pln_put_quoted_name(w, name);
+  else
+    pln_put_name(w, "", name);
+}
+
 static void put_atom(pln_writer *w, uint32_t id) {
   const pln_dim_row *row = pln_dim_row_of(w->engine, id);
   if (row->kind == PLN_DIM_SYMBOL)
-    pln_put_name(w, "", pln_symbol_text(w->engine, (pln_symbol)row->symbol));
+    put_symbol(w, pln_symbol_text(w->engine, (pln_symbol)row->symbol));
   else
     put_call(w, row);
 }

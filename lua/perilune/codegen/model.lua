@@ -6,7 +6,7 @@
 -- fits.
 --
 -- An If of the main function is one of the entry: both branches write their results to the buffers
--- of its result.
+-- of its result. So is a loop (model_loops.lua).
 --
 -- Sizes may be symbolic (model_sizes.lua): the entry reads them from the shapes of the inputs. What
 -- has a symbolic size lies in slots behind the rest of the arena, one after the other; values that
@@ -18,6 +18,8 @@ core.internal()
 local argument = require "perilune.argument"
 local decision = require "perilune.topi.decision"
 local ir = require "perilune.ir"
+local model_loops = require "perilune.codegen.model_loops"
+local model_plan = require "perilune.codegen.model_plan"
 local model_sizes = require "perilune.codegen.model_sizes"
 local operand = require "perilune.tir.operand"
 local pass = require "perilune.pass"
@@ -29,11 +31,13 @@ local model = {}
 --- The function of the C source that runs the model.
 model.entry = "tvmgen_default___tvm_main__"
 
-local ALIGNMENT = 64
+local add_row, flatten = model_plan.add_row, model_plan.flatten
+local check_type, new_buffers = model_plan.check_type, model_plan.new_buffers
+local refuse = model_plan.refuse
 
-local function aligned(bytes) return (bytes + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT end
-
-local function refuse(format, ...) argument.fail("build: " .. format:format(...)) end
+local function aligned(bytes)
+  return (bytes + model_plan.ALIGNMENT - 1) // model_plan.ALIGNMENT * model_plan.ALIGNMENT
+end
 
 -- ------------------------------------------------------------------ lowering
 
@@ -119,7 +123,9 @@ local function shapes_in(mod)
         add(part, what)
       elseif part.kind == "tensor" and part.shape and symbolic_dim.is_symbolic(part) then
         local key = table.concat(part.shape, ",")
-        if not seen[key] then list[#list + 1] = { part.shape, what } end
+        if not seen[key] and not key:find("?", 1, true) then
+        list[#list + 1] = { part.shape, what }
+      end
         seen[key] = true
       end
     end
@@ -134,6 +140,7 @@ end
 
 -- Calls of fused functions of a module whose unknown dims have names.
 local function fused_of(mod)
+  mod = mod:with { main = model_loops.counted(mod.functions.main) }
   local folded = pass.sequential { "qnn.CanonicalizeOps", "InferType",
     'FoldConstant{fold="all"}' } (mod)
   folded = folded:with { main = with_own_results(folded.functions.main) }
@@ -143,47 +150,18 @@ end
 --- The module with calls of fused functions: what LowerTE is given for a model.
 function model.fused(mod) return fused_of(model.with_named_dims(mod)) end
 
--- The module with calls of PrimFuncs only, and shapes_in it.
+-- The module with calls of PrimFuncs only, shapes_in it, and pairs of dims that are equal.
 local function lowered(mod, options)
-  if calls_loops(mod.functions.main) then return mod, shapes_in(mod) end
+  if calls_loops(mod.functions.main) then return mod, shapes_in(mod), {} end
   local fused = model.fused(mod)
   if options.schedules then fused = decision.annotate(fused, options.schedules) end
   local lower_te = ('LowerTE{layout="NCHWc",symbolic="on",winograd="%s"}'):format(
     options.winograd == false and "off" or "on")
-  return pass.sequential { lower_te } (fused), shapes_in(fused)
+  return pass.sequential { lower_te } (fused), shapes_in(fused),
+    model_loops.equal_sizes(mod.functions.main)
 end
 
 -- --------------------------------------------------------------------- plan
-
-local function check_type(type_)
-  if type_.kind ~= "tensor" or not type_.shape then
-    refuse("a value of type %s", tostring(type_))
-  end
-  for _, dim in ipairs(type_.shape) do
-    if dim == "?" then
-      refuse("the shape of %s is not known: give the sizes of its dimensions", tostring(type_))
-    end
-  end
-end
-
--- The bytes of a value: a number, or an expression of model_sizes.lua.
-local function bytes_of(plan, type_)
-  check_type(type_)
-  return plan.sizes:bytes(type_, ALIGNMENT)
-end
-
--- Buffers of the results of a call: one, or a list.
-local function new_buffers(plan, type_, at)
-  if type_.kind == "tuple" then
-    local list = {}
-    for i, part in ipairs(type_.parts) do list[i] = new_buffers(plan, part, at) end
-    return list
-  end
-  local buffer = { kind = "buffer", type = type_, bytes = bytes_of(plan, type_), first = at,
-    last = at }
-  plan.buffers[#plan.buffers + 1] = buffer
-  return buffer
-end
 
 local function add_weight(plan, node)
   local bytes = node.data:to_bytes()
@@ -194,34 +172,15 @@ local function add_weight(plan, node)
   return weight
 end
 
-local function flatten(value, into)
-  if value.kind then
-    into[#into + 1] = value
-  else
-    for _, field in ipairs(value) do flatten(field, into) end
-  end
-  return into
-end
-
 local function add_call(plan, node)
   local name = node.op and node.op.name or "a function"
   if name ~= "call_lowered" then
     refuse("'%s' is not lowered: run FuseOps and LowerTE first", name)
   end
-  local global = node.args[1]
-  local at = #plan.calls + 1
-  local args = flatten(plan.values[node.args[2]], {})
-  for _, arg in ipairs(args) do arg.last = at end
-  local results = new_buffers(plan, node.type, at)
-  plan.calls[at] = { name = global.name, args = args, results = flatten(results, {}) }
+  local results = new_buffers(plan, node.type, #plan.calls + 1)
+  add_row(plan, { name = node.args[1].name, args = flatten(plan.values[node.args[2]], {}),
+    results = flatten(results, {}) })
   return results
-end
-
--- Calls between rows { branch = "if" }, "else" and "end" are those of an If.
-local function add_row(plan, branch, row)
-  row.branch, row.args, row.results = branch, row.args or {}, row.results or {}
-  plan.calls[#plan.calls + 1] = row
-  return row
 end
 
 -- The nodes at which branches begin and end: the nodes inside of an If are those of its first
@@ -246,24 +205,10 @@ local function begin_branches(plan, node)
   if not cond or not cond.kind or node.cond.type.rank ~= 0 then
     refuse "an If whose condition is no scalar"
   end
-  cond.last = at
   plan.results[node] = new_buffers(plan, node.type, at)
   plan.starts[node] = at
-  add_row(plan, "if", { cond = cond, args = { cond },
+  add_row(plan, { branch = "if", cond = cond, args = { cond },
     results = flatten(plan.results[node], {}) })
-end
-
--- A PrimFunc that copies elements of a dtype.
-local function copy_function(plan, dtype)
-  local name = "tvmgen_default_copy_" .. dtype:gsub("%W", "_")
-  if not plan.copies[name] then
-    local n, i = tir.SizeVar("n", "int64"), tir.Var("i", "int64")
-    local from, to = tir.decl_buffer({ n }, dtype, "from"), tir.decl_buffer({ n }, dtype, "to")
-    plan.copies[name] = tir.PrimFunc({ from, to }, tir.For(i, operand.const(0, "int64"), n,
-      "serial", tir.BufferStore(to, tir.BufferLoad(from, { i }), { i })), nil, nil,
-      { global_symbol = name, ["tir.noalias"] = true })
-  end
-  return name
 end
 
 -- What a branch gives is written to the buffers of the result, or copied there if no call in the
@@ -278,9 +223,8 @@ local function share_results(plan, node, branch)
     if is_own then
       value.alias = result
     else
-      value.last, value.is_shared = #plan.calls + 1, true
-      plan.calls[#plan.calls + 1] = { name = copy_function(plan, result.type.dtype),
-        args = { value }, results = {}, to = result }
+      value.is_shared = true
+      model_plan.copy(plan, value, result)
     end
   end
   plan.starts[node] = #plan.calls + 1
@@ -288,29 +232,33 @@ end
 
 local function end_branches(plan, node)
   share_results(plan, node, node.false_branch)
-  add_row(plan, "end", {})
+  add_row(plan, { branch = "end" })
   for _, result in ipairs(flatten(plan.results[node], {})) do result.last = #plan.calls end
   return plan.results[node]
 end
 
--- Branches that begin at a node.
-local function begin_at(plan, node)
+-- Branches of the Ifs in `owner` that begin at a node: others are in loops (model_loops.lua).
+local function begin_at(plan, node, owner)
   for _, row in ipairs(plan.begins[node] or {}) do
-    if row[2] == "if" then
+    local is_own = plan.owner[row[1]] == owner
+    if is_own and row[2] == "if" then
       begin_branches(plan, row[1])
-    else
+    elseif is_own then
       share_results(plan, row[1], row[1].true_branch)
-      add_row(plan, "else", {})
+      add_row(plan, { branch = "else" })
     end
   end
 end
 
+local visit
+
 local function value_of(plan, node)
   local kind, values = node.kind, plan.values
   if kind == "Constant" then return add_weight(plan, node) end
+  if model_loops.is_loop(node) then return model_loops.add(plan, node, visit) end
   if kind == "Call" then return add_call(plan, node) end
   if kind == "TupleGetItem" then return values[node.tuple][node.index + 1] end
-  if kind == "GlobalVar" then return false end
+  if kind == "GlobalVar" or kind == "Absent" or plan.bodies[node] then return false end
   if kind == "Var" or kind == "Function" then
     refuse "a fused function is not lowered: LowerTE has left it to the evaluator"
   end
@@ -321,9 +269,21 @@ local function value_of(plan, node)
   return fields
 end
 
+-- The nodes of the main function, or of a body of a loop.
+function visit(plan, fn, owner)
+  for node in fn:nodes() do
+    begin_at(plan, node, owner)
+    if plan.owner[node] == owner and plan.values[node] == nil then
+      plan.values[node] = value_of(plan, node)
+    end
+  end
+end
+
 local function read(fn, shapes, equal)
   local plan = { values = {}, buffers = {}, calls = {}, weights = {}, weight_bytes = 0,
-    inputs = {}, begins = {}, results = {}, starts = {}, copies = {} }
+    inputs = {}, begins = {}, results = {}, starts = {}, helpers = {}, loops = {},
+    add_weight = add_weight }
+  model_loops.find(plan, fn)
   for i, param in ipairs(fn.params) do
     check_type(param.type)
     plan.inputs[i] = { kind = "input", index = i, type = param.type, name = param.name }
@@ -340,10 +300,7 @@ local function read(fn, shapes, equal)
       refuse "Match: what runs depends on data, and this control flow is not compiled"
     end
   end
-  for node in fn:nodes() do
-    begin_at(plan, node)
-    if plan.values[node] == nil then plan.values[node] = value_of(plan, node) end
-  end
+  visit(plan, fn)
   plan.outputs = flatten(plan.values[fn.body], {})
   for i, output in ipairs(plan.outputs) do
     if output.kind ~= "buffer" or output.output then
@@ -499,7 +456,7 @@ local function condition(params, value)
   return tir.ne(tir.BufferLoad(flat, { at }), operand.cast("uint8", zero))
 end
 
--- The rows of a plan as a statement, with an IfThenElse for each If.
+-- The rows of a plan as a statement, with an IfThenElse for each If and a While for each loop.
 local function statements(plan, run, condition_of)
   local lists, open = { {} }, {}
   for _, row in ipairs(plan.calls) do
@@ -509,11 +466,16 @@ local function statements(plan, run, condition_of)
     elseif row.branch == "else" then
       open[#open].first = sequence(table.remove(lists))
       lists[#lists + 1] = {}
+    elseif row.branch == "loop" then
+      lists[#lists + 1] = {}
+    elseif row.branch == "end loop" then
+      local round = sequence(table.remove(lists))
+      table.insert(lists[#lists], tir.While(condition_of(row.cond), round))
     elseif row.branch == "end" then
       local one = table.remove(open)
       local second = sequence(table.remove(lists))
       table.insert(lists[#lists], tir.IfThenElse(one.condition, one.first, second))
-    else
+    elseif row.name then
       table.insert(lists[#lists], run(row))
     end
   end
@@ -533,9 +495,9 @@ local function body_of(plan, params, functions)
     local args = { call.name }
     for _, value in ipairs(call.args) do args[#args + 1] = pointer(value) end
     for _, value in ipairs(call.results) do args[#args + 1] = pointer(value) end
-    if call.to then
-      args[#args + 1] = pointer(call.to)
-      args[#args + 1] = plan.sizes:count(call.to.type)
+    for _, value in ipairs(call.targets) do args[#args + 1] = pointer(value) end
+    if call.sizes then
+      table.move(call.sizes, 1, #call.sizes, #args + 1, args)
     else
       add_sizes(plan, args, functions[call.name])
     end
@@ -608,9 +570,8 @@ function model.is_model(mod)
   return main ~= nil and main.kind == "Function"
 end
 
--- Pairs of dims that functions take for equal.
-local function equal_sizes(mod)
-  local list = {}
+-- Pairs of dims that functions take for equal, behind those of `list`.
+local function equal_sizes(mod, list)
   for _, fn in pairs(mod) do
     local checks = fn.attrs and fn.attrs.size_checks or {}
     for i = 1, #checks, 2 do
@@ -634,15 +595,15 @@ end
 -- (types), weights (bytes), arena_bytes }. options.winograd: false leaves convolutions as they are;
 -- options.schedules: what is decided for kernels, in place of what the module has.
 function model.plan(mod, options)
-  local shapes
-  mod, shapes = lowered(mod, options or {})
-  local plan = read(mod.functions.main, shapes, equal_sizes(mod))
+  local shapes, equal
+  mod, shapes, equal = lowered(mod, options or {})
+  local plan = read(mod.functions.main, shapes, equal_sizes(mod, equal))
   plan.is_symbolic = #plan.sizes.order > 0
   plan.arena_bytes = place_buffers(plan)
   place_symbolic(plan)
   local names, functions, seen = {}, {}, {}
   for _, call in ipairs(plan.calls) do
-    local fn = call.name and (plan.copies[call.name] or mod.functions[call.name])
+    local fn = call.name and (plan.helpers[call.name] or mod.functions[call.name])
     if call.name and not (fn and fn.kind == "PrimFunc") then
       refuse("'%s' is no PrimFunc", call.name)
     end

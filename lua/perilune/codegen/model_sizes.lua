@@ -37,16 +37,24 @@ local function find_symbols(inputs)
   return found, order
 end
 
--- Symbols of values that the model declares and no input has, from pairs of dims that are equal.
-local function add_aliases(symbols, equal)
+-- Symbols of values that the model declares and no input has, from pairs of dims that are equal;
+-- in `by_text` what a whole dim of such symbols stands for.
+local function add_aliases(symbols, equal, by_text)
   local changed = true
-  local function add(dim, other)
-    if type(dim) ~= "table" or dim.op ~= "symbol" or symbols[dim.name] then return end
-    for name in pairs(symbolic_dim.symbols(other, {})) do
-      if not symbols[name] then return end
+  local function is_known(dim)
+    for name in pairs(type(dim) == "table" and symbolic_dim.symbols(dim, {}) or {}) do
+      if not symbols[name] then return false end
     end
-    symbols[dim.name] = { name = dim.name, text = dim.text, dim = other }
-    changed = true
+    return true
+  end
+  local function add(dim, other)
+    if type(dim) ~= "table" or is_known(dim) or not is_known(other) then return end
+    if dim.op == "symbol" then
+      symbols[dim.name] = { name = dim.name, text = dim.text, dim = other }
+      changed = true
+    elseif not by_text[dim.text] then
+      by_text[dim.text] = other
+    end
   end
   while changed do
     changed = false
@@ -65,8 +73,10 @@ end
 
 local function of_inputs(inputs, equal)
   local symbols, order = find_symbols(inputs)
-  add_aliases(symbols, equal)
+  local aliases = {}
+  add_aliases(symbols, equal, aliases)
   return setmetatable({ inputs = inputs, symbols = symbols, order = order, dims = {}, parsed = {},
+    aliases = aliases,
     by_text = texts_of(order), shapes = {}, shape_list = {}, equal = {}, equal_seen = {} }, Sizes)
 end
 
@@ -100,6 +110,7 @@ function Sizes:dim(text)
   if known then return known end
   local parsed = symbolic_dim.parse(text)
   if not parsed then refuse "a shape is not known" end
+  if type(parsed) == "table" then parsed = self.aliases[parsed.text] or parsed end
   known = { parsed = parsed, text = text }
   if type(parsed) == "number" then
     known.value = operand.const(parsed, "int64")
@@ -110,6 +121,12 @@ function Sizes:dim(text)
       end
     end
     known.parsed = self:without_aliases(parsed)
+    if type(known.parsed) == "number" then
+      known.value = operand.const(known.parsed, "int64")
+      known.full = known.value
+      self.dims[text] = known
+      return known
+    end
     known.full = symbolic_dim.expression(known.parsed, function(part)
       return self.by_text[part]
     end, "int64")

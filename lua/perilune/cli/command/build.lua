@@ -90,10 +90,26 @@ local function check_outputs(outputs)
   end
 end
 
+local message_class = { __tostring = function(err) return err.text end }
+
+-- What a program cannot be built for is no mistake in a script, so no lines of scripts are shown.
+local function describe(err)
+  if type(err) ~= "string" then return err end
+  local reason = err:match "^build: ([^\n]*)"
+  return reason and setmetatable({ message = reason, status = 1 }, stop.class)
+    or setmetatable({ text = require "perilune.cli.traceback"(err) }, message_class)
+end
+
+local function built_of(program, options)
+  local ok, built = xpcall(require "perilune".build, describe, program, options)
+  if not ok then error(built, 0) end
+  return built
+end
+
 function build.run(options)
   check_outputs(options.output)
   local compiles = needs_compiler(options.output)
-  local built = require "perilune".build(load(options), {
+  local built = built_of(load(options), {
     cc = options.cc, flags = options.flags, threads = options.threads,
     asserts = options.asserts, cache = options.cache, winograd = not options.no_winograd,
     vector_bytes = options.vector_bytes or (not compiles and 32 or nil),
