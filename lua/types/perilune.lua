@@ -4199,14 +4199,29 @@ function Queue:close() end
 ---@class perilune.tune.SubstitutionOptions
 ---@field rules? string[] [name:] pattern => replacement [where condition], or with <=>; otherwise those that perilune has
 ---@field shipped_rules? boolean the exact rules of SimplifyExpr are used, too: true
+---@field generated_rules? boolean those of `perilune rules substitution` may be used: true unless there are rules
 ---@field node_limit? integer
 ---@field iter_limit? integer
 ---@field time_limit? number
+
+---@class perilune.tune.GeneratedRule
+---@field name string
+---@field text string name: pattern => replacement where condition
+---@field proof "exact"|"reassociates"
+---@field reason string the equation
+---@field grows boolean
+
+---@class perilune.tune.GenerateOptions
+---@field operators? integer the most operators of a term, from 1 to 3: 3
+---@field seed? integer of the integers that terms are evaluated on: 1
+---@field domain? string what the terms are about; all domains
+---@field progress? fun(n: integer, rule: perilune.tune.GeneratedRule) called with the number of rules and the new one
 
 ---@class perilune.tune.BacktrackingOptions
 ---@field mod perilune.Module
 ---@field rules? string[]
 ---@field shipped_rules? boolean
+---@field generated_rules? boolean true unless there are rules
 ---@field cost? "time"|"flops"|"bytes"|"nodes"|perilune.tune.CostModel|fun(mod: perilune.Module): number "time"
 ---@field alpha? number candidates that cost less than so many times the best one are looked at later: 1.05
 ---@field budget? integer the most candidates: 1000
@@ -4526,6 +4541,11 @@ function pl.tune.tune_subgraphs(mod, parts, options) end
 ---@param options perilune.tune.SearchOptions
 ---@return perilune.tune.SearchResult
 function pl.tune.search(options) end
+--- Finds rules of graph substitution: terms of equal fingerprints, proved by axioms and by the evaluator.
+---@param options? perilune.tune.GenerateOptions
+---@return perilune.tune.GeneratedRule[]
+---@return { terms: integer, equal: integer, proved: integer, independent: integer } counts
+function pl.tune.generate_rules(options) end
 --- Graph substitution by single applications of rules: the cheapest known program is expanded first, and
 --- candidates above alpha times its cost are left out (TASO).
 ---@param options perilune.tune.BacktrackingOptions

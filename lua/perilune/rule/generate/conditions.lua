@@ -58,36 +58,43 @@ local function text_of(domain, left, right, choice)
   return rule_text.rule(pattern, rule_text.replacement(right, sizes), list)
 end
 
---- Whether the evaluator finds a rule of that proof to be right, and what check gives.
-function conditions.holds(row, cases)
-  local set = core.rule_set("generated", { row })
+-- A set of one rule; nil where the pattern matches the replacement, so that the rule could be
+-- applied for ever.
+local function set_of(row)
+  local ok, set = pcall(core.rule_set, "generated", { row })
+  return ok and set or nil
+end
+
+-- Whether the evaluator finds a rule of that proof to be right.
+local function holds(row, cases)
+  local set = set_of(row)
+  if not set then return false end
   local info = set:rules()[1]
   local prepared = check.prepare(info, set, 1, nil, check.apply_with(set, info, true))
   local results = check.all({ prepared }, { cases = cases })
-  return results[1].status == "passed", results[1]
+  return results[1].status == "passed"
 end
 
-local function try(name, text)
+local function try(text)
   for _, proof in ipairs { "exact", "reassociates" } do
-    local row = { name = name, text = text, proof = proof, grows = true }
-    if conditions.holds(row, FEW) and conditions.holds(row, MANY) then return row end
+    local row = { text = text, proof = proof, grows = true }
+    if holds(row, FEW) and holds(row, MANY) then return row end
   end
   return nil
 end
 
---- The row of a rule { name =, text =, proof = }; nil and the texts that were tried if none holds.
-function conditions.weakest(domain, name, left, right)
+--- The row of a rule { text =, proof =, grows = true }; nil if there is none.
+function conditions.weakest(domain, left, right)
   local tried = {}
   for _, choice in ipairs(choices) do
     local text = text_of(domain, left, right, choice)
     if not tried[text] then
       tried[text] = true
-      tried[#tried + 1] = text
-      local row = try(name, text)
+      local row = try(text)
       if row then return row end
     end
   end
-  return nil, tried
+  return nil
 end
 
 return conditions

@@ -17,8 +17,8 @@ local NODE_LIMIT, ROUNDS = 6000, 8
 -- The only rule with differences.
 local SAME = "subtract(?x, ?x) => zeros(shape=?x.shape, dtype=?x.dtype)"
 
--- A module of a function that computes the difference of both sides.
-local function module_of(domain, pair)
+--- A module of a function that computes the difference of both sides.
+function proof.module(domain, pair)
   local params, by_name = {}, {}
   for i, variable in ipairs(domain.variables) do
     params[i] = ir.Var(variable.name, rule_text.type(variable.shape, "float32"))
@@ -38,7 +38,7 @@ function proof.prover(domain, rules)
   local pass = core.make("EqualitySaturation", { rules = all, shipped_rules = false,
     cost = "nodes", node_limit = NODE_LIMIT, iter_limit = ROUNDS })
   return function(pair)
-    local body = pass(module_of(domain, pair)).functions.main.body
+    local body = pass(proof.module(domain, pair)).functions.main.body
     return not (body.kind == "Call" and body.op.name == "subtract")
   end
 end
