@@ -4063,9 +4063,9 @@ function RecordFile:export(folder) end
 ---@return integer new
 function RecordFile:import(folder) end
 --- Puts the records of another file in.
----@param path string
+---@param other string|perilune.tune.RecordFile its path, or the open file
 ---@return integer new
-function RecordFile:merge(path) end
+function RecordFile:merge(other) end
 
 --- What became of a candidate.
 ---@class perilune.tune.Trial
