@@ -4255,13 +4255,15 @@ function Queue:close() end
 ---@field name? string the function: "main"
 ---@field runner? perilune.tune.Runner
 ---@field measure? fun(mod: perilune.Module, backend: string): number?, string? seconds, in place of the runner
+---@field boundary? false|{ seconds: number, bandwidth: number }|fun(bytes: integer, from: string, to: string): number what it costs that a value goes from one backend to another; by default a copy, nothing with `measure`
 ---@field max_states? integer of the dynamic programming, kept for each call: 4096
 ---@field check? boolean compare the result with mod: true
 
 ---@class perilune.tune.PlacementResult
 ---@field mod perilune.Module
----@field cost number seconds, the sum over the parts
+---@field cost number seconds, the sum over the parts and what goes from one to another
 ---@field base_cost number all by the host
+---@field boundary_cost number what of the cost is moving values
 ---@field parts { backend: string, seconds: number, nodes: perilune.Node[], mod: perilune.Module }[]
 ---@field measured integer
 ---@field exact boolean no state was dropped
