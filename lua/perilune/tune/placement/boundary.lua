@@ -29,7 +29,7 @@ end
 
 local function number(options, name, where)
   local x = options[name]
-  if type(x) ~= "number" or not (x >= 0) or name == "bandwidth" and x == 0 then
+  if type(x) ~= "number" or x ~= x or x < 0 or name == "bandwidth" and x == 0 then
     argument.fail(("%s: boundary: %s: a positive number expected"):format(where, name))
   end
   return x
@@ -38,7 +38,7 @@ end
 local function of_function(f, where)
   return function(bytes, from, to)
     local seconds = f(bytes, from.name, to.name)
-    if type(seconds) ~= "number" or not (seconds >= 0) then
+    if type(seconds) ~= "number" or seconds ~= seconds or seconds < 0 then
       argument.fail(("%s: boundary: the function gave %s for %d bytes from '%s' to '%s', where "
         .. "seconds from 0 on are expected"):format(where, tostring(seconds), bytes, from.name,
         to.name))
