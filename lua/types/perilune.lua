@@ -4249,13 +4249,19 @@ function Queue:close() end
 ---@field group? integer without patterns: calls with up to so many calls in all that only they use: 1
 ---@field ops? string[] the operators that it takes; otherwise all
 
+--- What it costs that a value goes from one backend to another where one of them has a compiler; by default a copy on
+--- this machine, nothing with `measure`.
+---@class perilune.tune.Boundary
+---@field seconds number
+---@field bandwidth number bytes a second
+
 ---@class perilune.tune.PlacementOptions
 ---@field mod perilune.Module
 ---@field backends? (string|perilune.tune.Backend)[] "evaluator", "own", "openblas", "c", "com.microsoft"; the first is the host
 ---@field name? string the function: "main"
 ---@field runner? perilune.tune.Runner
 ---@field measure? fun(mod: perilune.Module, backend: string): number?, string? seconds, in place of the runner
----@field boundary? false|{ seconds: number, bandwidth: number }|fun(bytes: integer, from: string, to: string): number what it costs that a value goes from one backend to another; by default a copy, nothing with `measure`
+---@field boundary? false|perilune.tune.Boundary|fun(bytes: integer, from: string, to: string): number
 ---@field max_states? integer of the dynamic programming, kept for each call: 4096
 ---@field check? boolean compare the result with mod: true
 
@@ -4270,9 +4276,9 @@ function Queue:close() end
 ---@field reasons string[] of parts that could not be measured
 
 --- What is searched: "pipeline" (order, presence and options of passes), "layout" (of a model and of each
---- nn.conv2d), "combine" (parallel operators), "substitution" (what EqualitySaturation makes), "kernels" (of
---- a model as generated C: Winograd's transforms, tiles, panels, orders of loops), "knobs", "schedule", or
---- several in the order in which they work, as "pipeline+kernels".
+--- nn.conv2d; in generated C of the result of each convolution of ONNX in memory), "combine" (parallel operators),
+--- "substitution" (what EqualitySaturation makes), "kernels" (of a model as generated C: Winograd's transforms, tiles,
+--- panels, orders of loops), "knobs", "schedule", or several in the order in which they work, as "pipeline+kernels".
 ---@alias perilune.tune.Space string
 
 ---@class perilune.tune.SearchOptions

@@ -25,7 +25,8 @@ local function report(result, options)
   local line = "%s: %.3f ms in %d parts, of which %.3f ms are moving values, %.3f ms by the host "
     .. "alone; %d parts measured%s\n"
   out:write(line:format(options.input, 1e3 * result.cost, #result.parts,
-    1e3 * result.boundary_cost, 1e3 * result.base_cost, result.measured, result.exact and "" or ", not all covers tried"))
+    1e3 * result.boundary_cost, 1e3 * result.base_cost, result.measured,
+    result.exact and "" or ", not all covers tried"))
   for _, name in ipairs(order) do
     out:write(("  %s: %d parts, %.3f ms\n"):format(name, sums[name].n,
       1e3 * sums[name].seconds))
