@@ -108,13 +108,20 @@ static const pln_option fusion_options[] = {
             "constants are merged."},
 };
 
-#define SATURATION_RULES                                                       \
+#define SATURATION_RULES(generated)                                            \
   {.name = "rules",                                                            \
    .kind = PLN_ATTR_STRINGS,                                                   \
    .single = true,                                                             \
    .fallback = "",                                                             \
    .doc = "Rules, [name:] pattern => replacement [where condition]; with <=> " \
           "they hold in both directions."},                                    \
+      {.name = "generated_rules",                                              \
+       .kind = PLN_ATTR_INT,                                                   \
+       .is_bool = true,                                                        \
+       .fallback = generated,                                                  \
+       .doc = "The rules that 'perilune rules substitution' shows are used, "  \
+              "too, "                                                          \
+              "which may round otherwise."},                                   \
   {                                                                            \
     .name = "shipped_rules", .kind = PLN_ATTR_INT, .is_bool = true,            \
     .fallback = "true",                                                        \
@@ -122,7 +129,7 @@ static const pln_option fusion_options[] = {
   }
 
 static const pln_option saturation_options[] = {
-    SATURATION_RULES,
+    SATURATION_RULES("false"),
     {.name = "cost",
      .kind = PLN_ATTR_STRING,
      .fallback = "time",
@@ -150,7 +157,7 @@ static const pln_option saturation_options[] = {
 };
 
 static const pln_option substitution_options[] = {
-    SATURATION_RULES,
+    SATURATION_RULES("true"),
     {.name = "at",
      .kind = PLN_ATTR_INT,
      .fallback = "0",

@@ -4076,9 +4076,9 @@ function RecordFile:export(folder) end
 ---@return integer new
 function RecordFile:import(folder) end
 --- Puts the records of another file in.
----@param path string
+---@param other string|perilune.tune.RecordFile its path, or the open file
 ---@return integer new
-function RecordFile:merge(path) end
+function RecordFile:merge(other) end
 
 --- What became of a candidate.
 ---@class perilune.tune.Trial
@@ -4212,14 +4212,29 @@ function Queue:close() end
 ---@class perilune.tune.SubstitutionOptions
 ---@field rules? string[] [name:] pattern => replacement [where condition], or with <=>; otherwise those that perilune has
 ---@field shipped_rules? boolean the exact rules of SimplifyExpr are used, too: true
+---@field generated_rules? boolean those of `perilune rules substitution` may be used: true unless there are rules
 ---@field node_limit? integer
 ---@field iter_limit? integer
 ---@field time_limit? number
+
+---@class perilune.tune.GeneratedRule
+---@field name string
+---@field text string name: pattern => replacement where condition
+---@field proof "exact"|"reassociates"
+---@field reason string the equation
+---@field grows boolean
+
+---@class perilune.tune.GenerateOptions
+---@field operators? integer the most operators of a term, from 1 to 3: 3
+---@field seed? integer of the integers that terms are evaluated on: 1
+---@field domain? string what the terms are about; all domains
+---@field progress? fun(n: integer, rule: perilune.tune.GeneratedRule) called with the number of rules and the new one
 
 ---@class perilune.tune.BacktrackingOptions
 ---@field mod perilune.Module
 ---@field rules? string[]
 ---@field shipped_rules? boolean
+---@field generated_rules? boolean true unless there are rules
 ---@field cost? "time"|"flops"|"bytes"|"nodes"|perilune.tune.CostModel|fun(mod: perilune.Module): number "time"
 ---@field alpha? number candidates that cost less than so many times the best one are looked at later: 1.05
 ---@field budget? integer the most candidates: 1000
@@ -4247,28 +4262,36 @@ function Queue:close() end
 ---@field group? integer without patterns: calls with up to so many calls in all that only they use: 1
 ---@field ops? string[] the operators that it takes; otherwise all
 
+--- What it costs that a value goes from one backend to another where one of them has a compiler; by default a copy on
+--- this machine, nothing with `measure`.
+---@class perilune.tune.Boundary
+---@field seconds number
+---@field bandwidth number bytes a second
+
 ---@class perilune.tune.PlacementOptions
 ---@field mod perilune.Module
 ---@field backends? (string|perilune.tune.Backend)[] "evaluator", "own", "openblas", "c", "com.microsoft"; the first is the host
 ---@field name? string the function: "main"
 ---@field runner? perilune.tune.Runner
 ---@field measure? fun(mod: perilune.Module, backend: string): number?, string? seconds, in place of the runner
+---@field boundary? false|perilune.tune.Boundary|fun(bytes: integer, from: string, to: string): number
 ---@field max_states? integer of the dynamic programming, kept for each call: 4096
 ---@field check? boolean compare the result with mod: true
 
 ---@class perilune.tune.PlacementResult
 ---@field mod perilune.Module
----@field cost number seconds, the sum over the parts
+---@field cost number seconds, the sum over the parts and what goes from one to another
 ---@field base_cost number all by the host
+---@field boundary_cost number what of the cost is moving values
 ---@field parts { backend: string, seconds: number, nodes: perilune.Node[], mod: perilune.Module }[]
 ---@field measured integer
 ---@field exact boolean no state was dropped
 ---@field reasons string[] of parts that could not be measured
 
 --- What is searched: "pipeline" (order, presence and options of passes), "layout" (of a model and of each
---- nn.conv2d), "combine" (parallel operators), "substitution" (what EqualitySaturation makes), "kernels" (of
---- a model as generated C: Winograd's transforms, tiles, panels, orders of loops), "knobs", "schedule", or
---- several in the order in which they work, as "pipeline+kernels".
+--- nn.conv2d; in generated C of the result of each convolution of ONNX in memory), "combine" (parallel operators),
+--- "substitution" (what EqualitySaturation makes), "kernels" (of a model as generated C: Winograd's transforms, tiles,
+--- panels, orders of loops), "knobs", "schedule", or several in the order in which they work, as "pipeline+kernels".
 ---@alias perilune.tune.Space string
 
 ---@class perilune.tune.SearchOptions
@@ -4539,6 +4562,11 @@ function pl.tune.tune_subgraphs(mod, parts, options) end
 ---@param options perilune.tune.SearchOptions
 ---@return perilune.tune.SearchResult
 function pl.tune.search(options) end
+--- Finds rules of graph substitution: terms of equal fingerprints, proved by axioms and by the evaluator.
+---@param options? perilune.tune.GenerateOptions
+---@return perilune.tune.GeneratedRule[]
+---@return { terms: integer, equal: integer, proved: integer, independent: integer } counts
+function pl.tune.generate_rules(options) end
 --- Graph substitution by single applications of rules: the cheapest known program is expanded first, and
 --- candidates above alpha times its cost are left out (TASO).
 ---@param options perilune.tune.BacktrackingOptions

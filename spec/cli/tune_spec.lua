@@ -57,6 +57,22 @@ describe("perilune tune", function()
     assert(ok(("db prune %s/other.db --keep 1"):format(folder)):find "records deleted")
   end)
 
+  it("writes to standard output, and says what it did elsewhere", function()
+    local here = assert(io.popen "pwd"):read "l"
+    local db, onnx = folder .. "/stream.db", folder .. "/stream.onnx"
+    local x = pl.var("x", "Tensor[(4), float32]")
+    assert(pl.save(pl.module { main = pl.func({ x }, pl.op.nn.relu(pl.op.nn.relu(x))) }, onnx))
+    local base = " -p DeadCodeElimination --pool SimplifyExpr"
+    for _, arguments in ipairs { "--trials 8 --search exhaustive --metric nodes --db " .. db
+      .. base, "--metric nodes --apply-best " .. db, "--placement evaluator" } do
+      local status, out, err = run(("tune %s -o - %s"):format(onnx, arguments))
+      assert.equal(0, status, err)
+      assert.equal("perilune.Module", getmetatable(assert(pl.onnx.parse(out))), arguments)
+      assert.is_true(#err > 0)
+      assert.is_nil(io.open(here .. "/-"))
+    end
+  end)
+
   it("takes other metrics and commands", function()
     local out = ok(("tune %s -p DeadCodeElimination --metric nodes --metric bytes:0.1 --trials 20")
       :format(model))

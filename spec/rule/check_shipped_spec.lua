@@ -11,11 +11,16 @@ local cases = tonumber(os.getenv "PERILUNE_CASES" or 40)
 local seed = tonumber(os.getenv "PERILUNE_SEED" or 1)
 
 describe("the check of the shipped rules", function()
-  local rules = shipped.prepare(library.rules())
+  local rows = {}
+  for _, row in ipairs(library.rules()) do
+    -- Generated ones: spec/tune/rule_generation_spec.lua.
+    if row.file ~= "substitution" then rows[#rows + 1] = row end
+  end
+  local rules = shipped.prepare(rows)
   local results, passed = check.all(rules, { cases = cases, seed = seed })
 
   it("passes", function()
-    assert.equal(#library.rules(), #results)
+    assert.equal(#rows, #results)
     for _, result in ipairs(results) do
       assert.equal("passed", result.status, check.text(result))
     end

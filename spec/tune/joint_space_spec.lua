@@ -55,7 +55,7 @@ end
 
 describe("the space of layouts", function()
   local mod = network()
-  local space = layout_space.new(mod, "spec")
+  local space = layout_space.new(mod, false, "spec")
 
   local function made(...)
     return pipeline_space.apply(mod, space:text(space:of_decisions { ... }))
@@ -89,6 +89,53 @@ describe("the space of layouts", function()
     local n = 0
     for _ in pairs(seen) do n = n + 1 end
     assert.is_true(n >= 6, tostring(n))
+  end)
+
+  -- Of ONNX's convolutions: 32 channels, 24, 20 and 16.
+  local function onnx_network()
+    local x = pl.var("x", "Tensor[(1, 3, 9, 9), float32]")
+    local y, channels = x, 3
+    for i, n in ipairs { 32, 24, 20, 16, 8 } do
+      local w = pl.const(pl.tensor.random({ n, channels, 3, 3 }, "float32",
+        { seed = i, low = -0.2, high = 0.2 }))
+      y, channels = pl.op.nn.relu(pl.op.nn.conv(y, w, { pads = { 1, 1, 1, 1 } })), n
+    end
+    return pl.module { main = pl.func({ x }, y) }
+  end
+
+  it("has one for each convolution of ONNX where C is generated", function()
+    local onnx = onnx_network()
+    local compiled = layout_space.new(onnx, true, "spec")
+    -- 20 channels are no blocks; the last result leaves the model.
+    assert.same({ 3, 2, 3, 1 }, compiled:choices())
+    local names = {}
+    for i, row in ipairs(compiled.memory) do
+      names[i] = row.name .. "=" .. table.concat(row.candidates, "|")
+    end
+    assert.same({ "conv0=16|8|plain", "conv1=8|plain", "conv2=16|8|plain" }, names)
+    local point = compiled:of_decisions { 3, 1, 2, 1 }
+    assert.equal('AnnotateSchedules{decisions="layout: conv0=plain conv2=8"}', point.text)
+    assert.equal("", compiled:of_decisions({ 1, 1, 1, 1 }).text)
+    assert.matches("those of ONNX have one layout", message(layout_space.new, onnx, false, "spec"))
+    local x = pl.tensor.random({ 1, 3, 9, 9 }, "float32", { seed = 9 })
+    local expected, sources = pl.eval(onnx, x), {}
+    for _, decisions in ipairs { { 1, 1, 1, 1 }, { 3, 1, 2, 1 }, { 2, 2, 3, 1 }, { 3, 2, 1, 1 } } do
+      local text = compiled:text(compiled:of_decisions(decisions))
+      local built = pl.build(pipeline_space.apply(onnx, text))
+      assert.is_true((built.main(x)[1]:compare(expected, { rtol = 1e-4, atol = 1e-4 })), text)
+      sources[built:source() or text] = true
+    end
+    local n = 0
+    for _ in pairs(sources) do n = n + 1 end
+    assert.equal(4, n)
+  end)
+
+  it("is searched by measuring generated C", function()
+    local result = tune.search { mod = onnx_network(), base = "FoldConstant", space = "layout",
+      builder = tune.builder "c", runner = tune.runner { pairs = 4, rounds = 1 },
+      strategy = "random", trials = 5 }
+    assert.is_true(result.measured >= 3, tostring(result.measured))
+    assert.equal(0, result.failed)
   end)
 
   it("begins with the layouts of whole models", function()

@@ -114,6 +114,86 @@ describe("pl.tune.placement", function()
     end
   end)
 
+  -- Every assignment of two backends to the calls, with the costs of all boundaries.
+  local function least_of_all(mod, costs, move)
+    local calls, best = {}, math.huge
+    local makers = {}
+    for node in mod.main:nodes() do
+      if node.kind == "Call" then calls[#calls + 1] = node end
+    end
+    for bits = 0, (1 << #calls) - 1 do
+      local sum = 0
+      for i, call in ipairs(calls) do makers[call] = bits >> (i - 1) & 1 end
+      for _, call in ipairs(calls) do
+        local own, seen = makers[call], {}
+        sum = sum + costs[own + 1][call.op.name]
+        for _, operand in ipairs(call.args) do
+          if not seen[operand] and (makers[operand] or 0) ~= own then sum = sum + move end
+          seen[operand] = true
+        end
+        if call == mod.main.body and own == 1 then sum = sum + move end
+      end
+      best = math.min(best, sum)
+    end
+    return best
+  end
+
+  it("counts what goes from one backend to another", function()
+    local random = require "perilune.tune.random"(5)
+    local names = { "exp", "tanh", "nn.relu" }
+    for _ = 1, 30 do
+      local x = pl.var("x", "Tensor[(8), float32]")
+      local values = { x }
+      for _ = 1, 7 do
+        local a, b = random:element(values), random:element(values)
+        local name = random:element(names)
+        local one = name == "nn.relu" and pl.op.nn.relu(a) or pl.op[name](a)
+        values[#values + 1] = random:chance(0.5) and one or pl.op.add(one, b)
+      end
+      local mod = pl.module { main = pl.func({ x }, values[#values]) }
+      local costs = { {}, {} }
+      for _, list in ipairs(costs) do
+        for _, name in ipairs { "exp", "tanh", "nn.relu", "add" } do
+          list[name] = random:integer(20)
+        end
+      end
+      local result = pl.tune.placement { mod = mod, check = false,
+        backends = { "evaluator", { name = "b", compiler = "b" } },
+        measure = measure_of({ evaluator = costs[1], b = costs[2] }, {}),
+        boundary = { seconds = 3, bandwidth = 16 } } -- 32 bytes: 5
+      assert.equal(least_of_all(mod, costs, 5), result.cost)
+      assert.equal(0, result.boundary_cost % 5)
+    end
+  end)
+
+  it("takes the costs of boundaries from a function", function()
+    local mod = parse(text)
+    local seen = {}
+    local function place(boundary)
+      return pl.tune.placement { mod = mod, backends = { "evaluator",
+        { name = "b", compiler = "b", group = 4 } }, measure = function(_, name)
+        return name == "b" and 1 or 10
+      end, boundary = boundary }
+    end
+    local result = place(function(bytes, from, to)
+      seen[from .. to] = bytes
+      return 100
+    end)
+    assert.equal(mod, result.mod)
+    assert.equal(0, result.boundary_cost)
+    assert.equal(128, seen.bevaluator)
+    assert.is_true(place(false).cost < 40)
+    for message, boundary in pairs {
+      ["bandwidth: a positive number"] = { seconds = 1, bandwidth = 0 },
+      ["seconds: a positive number"] = { bandwidth = 1 },
+      ["the function gave -1"] = function() return -1 end,
+    } do
+      local ok, err = pcall(place, boundary)
+      assert.is_false(ok)
+      assert.truthy(tostring(err):find(message, 1, true), tostring(err))
+    end
+  end)
+
   it("keeps to a number of states, and says so", function()
     local x = pl.var("x", "Tensor[(8), float32]")
     local out = x

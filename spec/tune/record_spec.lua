@@ -159,6 +159,7 @@ describe("a file of records", function()
     assert.equal(4, other:import(folder))
     assert.equal(0, other:import(folder))
     assert.equal(0, other:merge(path()))
+    assert.equal(0, other:merge(db))
     local third <close> = open "third.db"
     assert.equal(6, third:merge(path()))
     assert.equal(1 / 3, third:best(third:commit_workload(program(3)), "llvm").cost)

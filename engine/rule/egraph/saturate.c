@@ -120,10 +120,12 @@ static void note_shape(saturation *s, const pln_rule_set *set,
  * one is tried first. */
 static pln_status add_set(saturation *s, uint32_t at) {
   const pln_rule_set *set = s->options->sets[at];
+  pln_rule_options rules = s->options->rules;
+  rules.exact &= !(s->options->inexact_sets >> at & 1);
   for (uint32_t v = set->n_variants; v-- > 0;) {
     const pln_rule_info *info = &set->rules[set->variants[v].rule].info;
     if (!pln_ematch_takes(set, &set->variants[v]) ||
-        !pln_rule_is_enabled(&s->options->rules, info->name, info->proof))
+        !pln_rule_is_enabled(&rules, info->name, info->proof))
       continue;
     PLN_TRY(add_variant(s, at, v));
     note_shape(s, set, &set->variants[v]);

@@ -31,6 +31,8 @@ typedef struct pln_saturate_options {
   const pln_rule_set *const *sets; /* complete */
   uint32_t n_sets;
   pln_rule_options rules;
+  uint32_t inexact_sets; /* bit i: of set i rules of every proof are applied,
+                          * whatever rules.exact says */
   uint32_t node_limit, iter_limit;
   double seconds; /* 0: no limit. A search that time ends may differ from one
                    * run to the next */

@@ -3,9 +3,10 @@
  * GraphSubstitution, which makes one application.
  *
  * Run by the executor, once per function. Requires a verified graph. The rules
- * are those of the option `rules`, and the exact ones of SimplifyExpr. What is
- * replaced are the results of scopes, and what they are computed of; nodes that
- * a let or a call with effects uses stay as they are.
+ * are those of the option `rules`, the generated ones of
+ * lua/perilune/rules/substitution.lua, and the exact ones of SimplifyExpr. What
+ * is replaced are the results of scopes, and what they are computed of; nodes
+ * that a let or a call with effects uses stay as they are.
  *
  *     (x * 2) / 2   =>   x     with ?x * ?a / ?b <=> ?x * (?a / ?b)
  *
@@ -17,7 +18,7 @@
 typedef struct saturation_run {
   pln_pass_run *run;
   pln_rule_set *own; /* NULL: no rules are given */
-  const pln_rule_set *sets[2];
+  const pln_rule_set *sets[3];
   pln_saturate_options options;
   pln_saturate_report report;
 } saturation_run;
@@ -70,16 +71,27 @@ static void read_limits(saturation_run *s) {
   o->seconds = seconds.v.f;
 }
 
+static pln_status use_rules_of(saturation_run *s, const char *option,
+                               const char *pass) {
+  if (!pln_run_int(s->run, option))
+    return PLN_OK;
+  return pln_shipped_rules(s->run->engine, pass, &s->sets[s->options.n_sets++]);
+}
+
+/* Generated rules may round otherwise, unless the context wants exact ones. */
 static pln_status read_options(saturation_run *s, pln_attr *only) {
   pln_saturate_options *o = &s->options;
   o->sets = s->sets;
   PLN_TRY(pln_run_rule_options(s->run, only, &o->rules));
+  bool exact = o->rules.exact;
   o->rules.exact = o->rules.lenient = true;
   PLN_TRY(read_rules(s));
-  if (!pln_run_int(s->run, "shipped_rules"))
-    return PLN_OK;
-  return pln_shipped_rules(s->run->engine, "SimplifyExpr",
-                           &s->sets[s->options.n_sets++]);
+  if (!exact)
+    o->inexact_sets = 1u << o->n_sets;
+  PLN_TRY(use_rules_of(s, "generated_rules", "GraphSubstitution"));
+  if (!pln_run_int(s->run, "generated_rules"))
+    o->inexact_sets = 0;
+  return use_rules_of(s, "shipped_rules", "SimplifyExpr");
 }
 
 /* ----------------------------------------------------------------- the report

@@ -9,8 +9,12 @@
 --       native = "name",               -- the replacement is a function in C
 --       example = "fn (%x: ...) { ... }" }   -- for `perilune rules check`, see pl.rules
 
+-- `saturates`: the rules are generated (`perilune rules generate`), and undo each other: e-graphs
+-- and searches apply them, no sweep does.
+
 return {
   { pass = "SimplifyExpr", files = { "identity", "arithmetic", "cast", "reshape", "data_movement",
     "reduction", "recurrent", "logic", "full" } },
   { pass = "FuseOnnxOps", files = { "fusion", "rotary", "microsoft" } },
+  { pass = "GraphSubstitution", files = { "substitution" }, saturates = true },
 }

@@ -110,10 +110,25 @@ local function plain_values(fn, is_primitive)
   return plain
 end
 
+--- Under this key decisions (perilune.topi.decision) have what the results of convolutions are in
+-- memory, by their number among those that may be blocked: conv0=plain conv1=8.
+layout.KEY = "layout"
+
+-- The block of the result of a convolution, as it was decided; nil: it stays plain.
+local function decided_block(decide, n, channels)
+  local candidates = {}
+  for _, block in ipairs(BLOCKS) do
+    if channels % block == 0 then candidates[#candidates + 1] = tostring(block) end
+  end
+  candidates[#candidates + 1] = "plain"
+  return math.tointeger(tonumber(decide("conv" .. n, candidates)))
+end
+
 --- The blocks of results of calls of primitive functions, by the call. A result is blocked if it is
 -- that of a convolution, or of a pool or map of a blocked one, and only primitive functions use it.
-function layout.assign(fn, is_primitive)
-  local blocks, kinds = {}, {}
+-- decide(name, candidates): the candidate for a convolution, as decision.decider makes it.
+function layout.assign(fn, is_primitive, decide)
+  local blocks, kinds, n = {}, {}, 0
   local plain = plain_values(fn, is_primitive)
   if not plain then return blocks end
   for node in fn:nodes() do
@@ -123,7 +138,12 @@ function layout.assign(fn, is_primitive)
       if kinds[callee] == nil then kinds[callee] = kind_of(callee) or false end
       local gains = kinds[callee] == "product"
       for _, arg in ipairs(node.args) do gains = gains or blocks[arg] ~= nil end
-      blocks[node] = kinds[callee] and gains and layout.block(node.type.shape[2]) or nil
+      local block = kinds[callee] and gains and layout.block(node.type.shape[2]) or nil
+      if block and kinds[callee] == "product" and decide then
+        block = decided_block(decide, n, node.type.shape[2])
+        n = n + 1
+      end
+      blocks[node] = block
     end
   end
   return blocks

@@ -597,9 +597,19 @@ local function memory_of(args, pre, blocks)
   return list
 end
 
+-- The blocks of results, as the options and decisions have them.
+local function blocks_of(lowered, fn, options)
+  if options.layout ~= "NCHWc" or options.unsupported == "keep" then return {} end
+  local rows = {}
+  local blocks = layout.assign(fn, is_primitive,
+    decision.decider(lowered.schedules[layout.KEY], rows))
+  if options.on_layout then options.on_layout(rows) end
+  return blocks
+end
+
 local function lower_calls(lowered, fn, options)
   local keep = options.unsupported == "keep"
-  local blocks = options.layout == "NCHWc" and not keep and layout.assign(fn, is_primitive) or {}
+  local blocks = blocks_of(lowered, fn, options)
   return mutator.rewrite(fn, {
     name = "LowerTE",
     Call = function(pre, post)
@@ -626,7 +636,8 @@ end
 -- types with symbolic dims are refused. options.schedules: what is decided
 -- for functions (perilune.topi.decision), in place of what the module has. options.on_kernel { name
 -- =, key =, decisions =, fn = }: called for each function; at the end it has the number of its
--- calls, too. options.only: the key of the one function that is lowered, or true; the calls stay as
+-- calls, too. options.on_layout: called with what is decided for the results of convolutions of a
+-- function. options.only: the key of the one function that is lowered, or true; the calls stay as
 -- they are.
 return function(mod, options)
   local lowered = { names = {}, by_hash = {}, functions = {}, on_kernel = options.on_kernel,

@@ -48,6 +48,7 @@ local tune = {
   backtracking_search = function(options)
     return require "perilune.tune.search.backtracking"(options)
   end,
+  generate_rules = later("perilune.rule.generate", "rules"),
   placement = function(options) return require "perilune.tune.placement"(options) end,
   space = {
     substitution = function(options)

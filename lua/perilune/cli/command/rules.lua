@@ -10,7 +10,8 @@ local rules = {
     .. "and the file that they stand in; shows those of a SET, or one of them: its text, why it is "
     .. "right, where it is known from, and how its results compare to the original. "
     .. "`perilune rules check` checks rules by evaluation, shipped ones and those of files.",
-  commands = { check = "check rewrite rules by evaluation" },
+  commands = { check = "check rewrite rules by evaluation",
+    generate = "find rules of graph substitution, and prove them" },
 }
 
 function rules.arguments(parser)

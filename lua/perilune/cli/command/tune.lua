@@ -5,6 +5,7 @@ local core = require "perilune.core"
 local host = require "perilune.cli.host"
 local load = require "perilune.cli.load"
 local numbers = require "perilune.cli.numbers"
+local saving = require "perilune.cli.save"
 local stop = require "perilune.cli.stop"
 core.internal() -- diagnostics point at the scripts of others
 
@@ -25,11 +26,13 @@ local strategies = { "evolutionary", "exhaustive", "random", "beam", "annealing"
 
 function tune.arguments(parser)
   parser:argument("input", "The model to tune."):argname "IN"
-  parser:option("-o --output", "Where to write the tuned model; with --measure c OUT.c, OUT.so or "
+  parser:option("-o --output", "Where to write the tuned model; - is standard output, which gets "
+    .. "nothing else then; with --measure c OUT.c, OUT.so or "
     .. "OUT.o too. What is decided for kernels is kept in OUT.onnx, from which 'perilune build' "
     .. "takes it."):argname "OUT"
   parser:option("--space", "What is searched: 'pipeline': order, presence and options of passes; "
-    .. "'layout': the layout of the model, and of each nn.conv2d; 'combine': which parallel "
+    .. "'layout': the layout of the model, and of each nn.conv2d, and with --measure c of the "
+    .. "result of each convolution of ONNX in memory; 'combine': which parallel "
     .. "convolutions, dense layers and products of matrices become one; 'substitution': what "
     .. "EqualitySaturation makes with which rules and for which cost; 'schedule': tiles, "
     .. "order, vectors and unrolled loops of the blocks of a PrimFunc; 'kernels': tiles, panels, "
@@ -265,7 +268,7 @@ local function winner_text(result, options, module)
 end
 
 -- What candidates failed of, the most frequent reasons first.
-local function failures(list)
+local function failures(list, out)
   local counts, reasons = {}, {}
   for _, trial in ipairs(list) do
     local reason = trial.failure and trial.failure:match "[^\n]*"
@@ -277,23 +280,24 @@ local function failures(list)
     return a < b
   end)
   for i = 1, math.min(3, #reasons) do
-    io.stdout:write(("  %d failed: %s\n"):format(counts[reasons[i]], reasons[i]))
+    out:write(("  %d failed: %s\n"):format(counts[reasons[i]], reasons[i]))
   end
 end
 
 local function report(result, options, module)
   if options.quiet then return end
-  io.stdout:write(("%s: %d trials (%d measured, %d from records, %d failed) in %.1f s, %s\n")
+  local out = saving.messages(options.output)
+  out:write(("%s: %d trials (%d measured, %d from records, %d failed) in %.1f s, %s\n")
     :format(options.input, result.trials, result.measured, result.cached, result.failed,
       result.seconds, result.state))
-  failures(result.list)
-  io.stdout:write(winner_text(result, options, module), "\n")
+  failures(result.list, out)
+  out:write(winner_text(result, options, module), "\n")
   for _, trial in ipairs(result.front or {}) do
     local parts = {}
     for _, name in ipairs(require "perilune.sorted_keys"(trial.costs)) do
       parts[#parts + 1] = ("%s %.3f"):format(name, trial.costs[name])
     end
-    io.stdout:write(("  not dominated: %s: %s\n"):format(table.concat(parts, ", "), trial.text))
+    out:write(("  not dominated: %s: %s\n"):format(table.concat(parts, ", "), trial.text))
   end
 end
 
@@ -304,7 +308,7 @@ local function save(module, options)
   if output and built[suffix_of(output)] then
     require "perilune.codegen"(module):save(output)
   elseif output then
-    assert(require "perilune".save(module, output))
+    saving.module(module, output)
   end
 end
 
@@ -320,7 +324,8 @@ local function apply_best(module, options, context)
   end
   save(out, options)
   if not options.quiet then
-    io.stdout:write(("cost %.4g of %s when it was recorded\n%s\n"):format(best.cost,
+    local text = "cost %.4g of %s when it was recorded\n%s\n"
+    saving.messages(options.output):write(text:format(best.cost,
       base_name(options), found_text(options, module, best.text)))
   end
 end

@@ -1,6 +1,7 @@
 --- What `perilune tune --placement` does: measures the parts of the model that the base pipeline
 -- makes, chooses their backends, and writes the result.
 
+local save = require "perilune.cli.save"
 local stop = require "perilune.cli.stop"
 require "perilune.core".internal() -- diagnostics point at the scripts of others
 
@@ -13,7 +14,7 @@ end
 -- Seconds and parts by backend.
 local function report(result, options)
   if options.quiet then return end
-  local sums, order = {}, {}
+  local sums, order, out = {}, {}, save.messages(options.output)
   for _, part in ipairs(result.parts) do
     if not sums[part.backend] then
       sums[part.backend], order[#order + 1] = { n = 0, seconds = 0 }, part.backend
@@ -21,15 +22,17 @@ local function report(result, options)
     local sum = sums[part.backend]
     sum.n, sum.seconds = sum.n + 1, sum.seconds + part.seconds
   end
-  local line = "%s: %.3f ms in %d parts, %.3f ms by the host alone; %d parts measured%s\n"
-  io.stdout:write(line:format(options.input, 1e3 * result.cost, #result.parts,
-    1e3 * result.base_cost, result.measured, result.exact and "" or ", not all covers tried"))
+  local line = "%s: %.3f ms in %d parts, of which %.3f ms are moving values, %.3f ms by the host "
+    .. "alone; %d parts measured%s\n"
+  out:write(line:format(options.input, 1e3 * result.cost, #result.parts,
+    1e3 * result.boundary_cost, 1e3 * result.base_cost, result.measured,
+    result.exact and "" or ", not all covers tried"))
   for _, name in ipairs(order) do
-    io.stdout:write(("  %s: %d parts, %.3f ms\n"):format(name, sums[name].n,
+    out:write(("  %s: %d parts, %.3f ms\n"):format(name, sums[name].n,
       1e3 * sums[name].seconds))
   end
   for i = 1, math.min(3, #result.reasons) do
-    io.stdout:write("  not measured: ", result.reasons[i]:match "[^\n]*", "\n")
+    out:write("  not measured: ", result.reasons[i]:match "[^\n]*", "\n")
   end
 end
 
@@ -42,6 +45,6 @@ return function(module, options, context, pass)
   end)
   if not ok and type(result) == "string" then stop.usage("--placement: %s", result) end
   if not ok then error(result, 0) end
-  if options.output then assert(pl.save(result.mod, options.output)) end
+  if options.output then save.module(result.mod, options.output) end
   report(result, options)
 end

@@ -1,14 +1,22 @@
 --- Covers the calls of a function by parts of the least sum: dynamic programming over the calls in
 -- order.
 --
--- A state says which later calls the parts that were taken have covered already; of equal states
--- the cheapest is kept. At a call that is not covered each part that begins there and covers
--- nothing twice gives a state. With more than max_states states the dearest are dropped, and the
--- cover may not be the least one.
+-- A state says which later calls the parts that were taken have covered already and, where
+-- boundaries cost something, which backends made the values that later calls use, and which
+-- parts wait for a value that is not made yet; of equal states the cheapest is kept. At a call that
+-- is not covered each part that begins there and covers nothing twice gives a state. With more
+-- than max_states states the dearest are dropped, and the cover may not be the least one.
 
 require "perilune.core".internal() -- errors name the scripts of others
 
-local function key_of(ahead) return table.concat(ahead, ",") end
+local function key_of(state)
+  local key = table.concat(state.ahead, ",")
+  if not state.live[1] and not state.waiting[1] then return key end
+  local list = { key }
+  for _, one in ipairs(state.live) do list[#list + 1] = one.place .. one.backend.name end
+  for _, one in ipairs(state.waiting) do list[#list + 1] = "?" .. one.place .. one.backend.name end
+  return table.concat(list, ";")
+end
 
 -- The places ahead of `place`, with those of a part; nil where one is covered already.
 local function join(ahead, places, place)
@@ -27,7 +35,7 @@ local function join(ahead, places, place)
 end
 
 local function keep(states, state)
-  local key = key_of(state.ahead)
+  local key = key_of(state)
   local known = states[key]
   if not known then
     states[#states + 1] = key
@@ -37,11 +45,98 @@ local function keep(states, state)
   end
 end
 
+-- ------------------------------------------------------------------- boundaries
+
+local function is_covered(state, at, place)
+  if at < place then return true end
+  for _, other in ipairs(state.ahead) do
+    if other == at then return true end
+  end
+  return false
+end
+
+local function maker_of(self, state, at)
+  for _, one in ipairs(state.live) do
+    if one.place == at then return one.backend end
+  end
+  return self.host
+end
+
+local function move(self, bytes, from, to)
+  return from == to and 0 or self.boundary.cost(bytes, from, to)
+end
+
+-- Entries sorted by place, so that equal states have equal keys.
+local function sorted(list)
+  table.sort(list, function(a, b)
+    if a.place ~= b.place then return a.place < b.place end
+    return a.backend.name < b.backend.name
+  end)
+  return list
+end
+
+-- What the part takes from others: the cost, and what it waits for.
+local function take(self, state, one, place, waiting)
+  local cost = 0
+  for _, input in ipairs(one.inputs) do
+    if not input.place then
+      cost = cost + move(self, input.bytes, self.host, one.backend)
+    elseif is_covered(state, input.place, place) then
+      cost = cost + move(self, input.bytes, maker_of(self, state, input.place), one.backend)
+    else
+      waiting[#waiting + 1] = { place = input.place, backend = one.backend, bytes = input.bytes }
+    end
+  end
+  return cost
+end
+
+-- What parts that were waiting take from this one, and what the function's caller gets.
+local function give(self, state, one, waiting)
+  local own, cost = {}, 0
+  for _, at in ipairs(one.places) do own[at] = true end
+  for _, entry in ipairs(state.waiting) do
+    if own[entry.place] then
+      cost = cost + move(self, entry.bytes, one.backend, entry.backend)
+    else
+      waiting[#waiting + 1] = entry
+    end
+  end
+  for _, bytes in ipairs(one.results) do cost = cost + move(self, bytes, one.backend, self.host) end
+  return cost
+end
+
+-- The makers of values with later uses; the host's are not listed.
+local function live_of(self, state, one, place)
+  local live = {}
+  for _, entry in ipairs(state.live) do
+    if self.boundary.last_use[entry.place] > place then live[#live + 1] = entry end
+  end
+  if one.backend == self.host then return live end
+  for _, at in ipairs(one.places) do
+    if (self.boundary.last_use[at] or 0) > place then
+      live[#live + 1] = { place = at, backend = one.backend }
+    end
+  end
+  return sorted(live)
+end
+
+local none = {}
+
+-- The state's makers and waiting parts behind a part, and what is moved for it.
+local function cross(self, state, one, place)
+  if not self.boundary then return none, none, 0 end
+  local waiting = {}
+  local cost = give(self, state, one, waiting) + take(self, state, one, place, waiting)
+  return live_of(self, state, one, place), sorted(waiting), cost
+end
+
+-- ------------------------------------------------------------------- the states
+
 -- What comes after a call for one state.
-local function advance(states, state, place, candidates)
+local function advance(self, states, state, place, candidates)
   if state.ahead[1] == place then
-    keep(states, { cost = state.cost, last = state.last,
-      ahead = table.move(state.ahead, 2, #state.ahead, 1, {}) })
+    keep(states, { cost = state.cost, moved = state.moved, last = state.last, live = state.live,
+      waiting = state.waiting, ahead = table.move(state.ahead, 2, #state.ahead, 1, {}) })
     return
   end
   local any = false
@@ -49,7 +144,9 @@ local function advance(states, state, place, candidates)
     local ahead = join(state.ahead, one.places, place)
     if ahead then
       any = true
-      keep(states, { cost = state.cost + one.cost, ahead = ahead,
+      local live, waiting, moved = cross(self, state, one, place)
+      keep(states, { cost = state.cost + one.cost + moved, moved = state.moved + moved,
+        ahead = ahead, live = live, waiting = waiting,
         last = { one = one, before = state.last } })
     end
   end
@@ -95,16 +192,17 @@ local function host_cost(order, candidates, host)
   return sum
 end
 
---- { chosen = candidates in order, cost =, base_cost =, exact = }.
-return function(order, candidates, max_states, host)
-  local states = {}
-  keep(states, { cost = 0, ahead = {} })
+--- { chosen = candidates in order, cost =, moved = (what of the cost is boundaries), base_cost =,
+-- exact = }. boundary: what placement.boundary makes, or nil.
+return function(order, candidates, max_states, host, boundary)
+  local self, states = { host = host, boundary = boundary }, {}
+  keep(states, { cost = 0, moved = 0, ahead = {}, live = none, waiting = none })
   local exact = true
   for place, node in ipairs(order) do
     if node.kind == "Call" then
       local following = {}
       for _, key in ipairs(states) do
-        advance(following, states[key], place, candidates[place] or {})
+        advance(self, following, states[key], place, candidates[place] or {})
       end
       local dropped
       states, dropped = prune(following, max_states)
@@ -112,6 +210,6 @@ return function(order, candidates, max_states, host)
     end
   end
   local best = states[prune(states, 1)[1]]
-  return { chosen = chosen_of(best.last), cost = best.cost, exact = exact,
+  return { chosen = chosen_of(best.last), cost = best.cost, moved = best.moved, exact = exact,
     base_cost = host_cost(order, candidates, host) }
 end

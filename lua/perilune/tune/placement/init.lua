@@ -7,12 +7,14 @@
 --
 -- A backend takes parts of the function: what its patterns match, or groups of calls. Each part is
 -- extracted and measured alone, equal ones once for each backend. Dynamic programming over the
--- calls in order then covers the function by parts of the least sum. Parts of backends with a
+-- calls in order then covers the function by parts of the least sum, with what it costs to move
+-- values from one backend to another one. Parts of backends with a
 -- compiler become functions of the module with the attribute Compiler, as PartitionGraph makes
 -- them; those of backends with a transform are replaced by what it makes.
 
 local argument = require "perilune.argument"
 local backends = require "perilune.tune.placement.backends"
+local boundary = require "perilune.tune.placement.boundary"
 local core = require "perilune.core"
 local cover = require "perilune.tune.placement.cover"
 local ir = require "perilune.ir"
@@ -22,7 +24,8 @@ core.internal()
 
 local where = "pl.tune.placement"
 
-local names = { "mod", "backends", "name", "runner", "measure", "max_states", "check" }
+local names = { "mod", "backends", "name", "runner", "measure", "boundary", "max_states",
+  "check" }
 
 local function checked(options)
   options = argument.options(options, where, names)
@@ -40,6 +43,7 @@ local function checked(options)
   end
   return { mod = options.mod, name = argument.string(options.name or "main", where, "name"),
     backends = backends.list(options.backends, where), measure = options.measure,
+    boundary = boundary.cost(options.boundary, options.measure == nil, where),
     runner = options.runner or runner.new { pairs = 10 }, max_states = most,
     check = options.check ~= false, known = {}, reasons = {}, measured = 0 }
 end
@@ -118,8 +122,10 @@ local function add_candidate(self, candidates, backend, part)
   table.sort(places)
   local list = candidates[places[1]] or {}
   candidates[places[1]] = list
-  list[#list + 1] = { backend = backend, part = part, places = places, cost = result.seconds,
+  local one = { backend = backend, part = part, places = places, cost = result.seconds,
     mod = result.mod }
+  if self.boundaries then boundary.describe(self.boundaries, one) end
+  list[#list + 1] = one
 end
 
 -- By the first place of each.
@@ -201,18 +207,23 @@ local function checked_result(self, out)
 end
 
 --- Places { mod =, backends = names ("evaluator", "own", "openblas", "c", "com.microsoft") or
--- tables (see perilune.tune.placement.backends), name = "main", runner =, measure = a function of a
--- module and a backend's name that gives seconds, max_states = states of the dynamic programming
--- that are kept for each call (4096), check = true: the result is compared with mod }. The first
--- backend is the host, which computes what no other one does. The result: mod, cost, base_cost (all
--- by the host), parts ({ backend =, seconds =, nodes =, mod = }), measured, exact (no state was
--- dropped), reasons (of parts that could not be measured).
+-- tables (see perilune.tune.placement.backends), name = "main", runner =, measure = a function of
+-- a module and a backend's name that gives seconds, boundary = what it costs that a value goes
+-- from one backend to another: { seconds =, bandwidth = } where one of them has a compiler, or a
+-- function of bytes and both names (by default a copy on this machine, nothing with `measure`;
+-- false: nothing), max_states = states of the dynamic programming that are kept for each call
+-- (4096), check = true: the result is compared with mod }. The first backend is the host, which
+-- computes what no other one does. The result: mod, cost, base_cost (all by the host),
+-- boundary_cost (what of the cost is moving values), parts ({ backend =, seconds =, nodes =, mod
+-- = }), measured, exact (no state was dropped), reasons (of parts that could not be measured).
 return function(options)
   local self = checked(options)
   self.index = subgraph.index(self.mod, self.name, where)
+  self.boundaries = boundary.new(self.index, self.boundary)
   local found = cover(self.index.order, check_candidates(self, candidates_of(self)),
-    self.max_states, self.backends[1])
+    self.max_states, self.backends[1], self.boundaries)
   return { mod = checked_result(self, replace_parts(self, found.chosen)), cost = found.cost,
-    base_cost = found.base_cost, parts = describe(found.chosen), measured = self.measured,
+    base_cost = found.base_cost, boundary_cost = found.moved, parts = describe(found.chosen),
+    measured = self.measured,
     exact = found.exact, reasons = self.reasons }
 end

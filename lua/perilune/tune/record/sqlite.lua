@@ -410,9 +410,11 @@ function methods.import(self, folder)
 end
 
 --- Puts the records of another file in; the number of new ones.
-function methods.merge(self, path)
-  local other <close> = sqlite.open(argument.string(path, "merge", "path"), { readonly = true })
-  return require "perilune.tune.record.json_lines".merge(self, other)
+function methods.merge(self, other)
+  local merge = require "perilune.tune.record.json_lines".merge
+  if getmetatable(other) == class then return merge(self, other) end
+  local file <close> = sqlite.open(argument.string(other, "merge", "path"), { readonly = true })
+  return merge(self, file)
 end
 
 -- For record.json_lines: the statement's rows, a transaction, and the numbers that texts and

@@ -15,7 +15,8 @@ core.internal()
 
 local where = "pl.tune.backtracking_search"
 
-local names = { "mod", "rules", "shipped_rules", "cost", "alpha", "budget", "seconds", "check" }
+local names = { "mod", "rules", "shipped_rules", "generated_rules", "cost", "alpha", "budget",
+  "seconds", "check" }
 
 local function number(options, name, default, least)
   local x = options[name]
@@ -32,8 +33,10 @@ local function checked(options)
     argument.fail(("%s: mod: a module expected, got %s"):format(where,
       argument.kind_of(options.mod)))
   end
-  local given = space.check({ rules = options.rules, shipped_rules = options.shipped_rules }, where)
+  local given = space.check({ rules = options.rules, shipped_rules = options.shipped_rules,
+    generated_rules = options.generated_rules }, where)
   return { mod = options.mod, rules = given.rules, shipped_rules = given.shipped_rules,
+    generated_rules = given.generated_rules,
     cost = estimate.of(options.cost or "time", options.mod, where), check = options.check ~= false,
     alpha = number(options, "alpha", 1.05, 1), budget = number(options, "budget", 1000, 1),
     seconds = number(options, "seconds", math.huge, 0) }
@@ -45,7 +48,7 @@ end
 
 local function pass_at(self, at)
   return core.make("GraphSubstitution", { rules = self.rules, shipped_rules = self.shipped_rules,
-    at = at })
+    generated_rules = self.generated_rules, at = at })
 end
 
 -- Makes an application; also the number of those that can be made.
@@ -119,11 +122,12 @@ local function result_of(self, base)
 end
 
 --- Searches: { mod =, rules = texts (otherwise perilune.tune.search.substitution_rules),
--- shipped_rules = true, cost = "time", "flops", "bytes", "nodes", a cost model or a function of a
--- module, alpha = 1.05, budget = candidates (1000), seconds =, check = true: the best is compared
--- with mod by the evaluator }. The result: mod, cost, base_cost, text (the pipeline that makes it),
--- candidates, expanded, state ("exhausted", "done", "interrupted"), reason (why the best one is
--- not taken). Ctrl-C ends the search; the best so far stays.
+-- shipped_rules = true, generated_rules = true unless rules are given, cost = "time", "flops",
+-- "bytes", "nodes", a cost model or a function of a module, alpha = 1.05, budget = candidates
+-- (1000), seconds =, check = true: the best is compared with mod by the evaluator }. The result:
+-- mod, cost, base_cost, text (the pipeline that makes it), candidates, expanded, state
+-- ("exhausted", "done", "interrupted"), reason (why the best one is not taken). Ctrl-C ends the
+-- search; the best so far stays.
 return function(options)
   local self = checked(options)
   local base = { mod = self.mod, cost = self.cost(self.mod) }

@@ -4,10 +4,16 @@
 -- ConvertLayout counts them: what the model's is, or a layout. The last one is the model's: all
 -- stay as they are, or take a layout. The text of a point is a pipeline: ConvertLayout for each
 -- layout, then FoldConstant, which computes the new weights.
+--
+-- Convolutions of ONNX have one layout in the program. In generated C each result is blocked or
+-- plain in memory (perilune.topi.layout), which AnnotateSchedules says: decisions between those of
+-- layers and that of the model.
 
 local argument = require "perilune.argument"
+local core = require "perilune.core"
 local choice_space = require "perilune.tune.search.choice_space"
-require "perilune.core".internal() -- errors name the scripts of others
+local decision = require "perilune.topi.decision"
+core.internal()
 
 local space = {}
 
@@ -119,7 +125,18 @@ local function desired_text(self, layout, for_convolutions, for_others)
   return #parts > 0 and table.concat(parts, ",")
 end
 
-local function pipeline_text(self, wanted, of_model)
+-- What is decided for results in memory, as a pass; nil: the defaults.
+local function memory_text(self, decisions)
+  local own = {}
+  for i, row in ipairs(self.memory) do
+    local choice = decisions[self.n_layers + i]
+    if choice > 1 then own[row.name] = row.candidates[choice] end
+  end
+  local text = decision.text { [self.memory.key or ""] = own }
+  return text ~= "" and ('AnnotateSchedules{decisions="%s"}'):format(text) or nil
+end
+
+local function pipeline_text(self, wanted, of_model, decisions)
   local passes = {}
   for _, layout in ipairs(layouts) do
     local skip, used = skipped(self.layers, wanted, layout)
@@ -130,6 +147,7 @@ local function pipeline_text(self, wanted, of_model)
     end
   end
   if #passes > 0 then passes[#passes + 1] = 'FoldConstant{fold="all"}' end
+  passes[#passes + 1] = memory_text(self, decisions)
   return table.concat(passes, ",")
 end
 
@@ -139,9 +157,9 @@ function methods.make(self, decisions)
   local of_model = self.model_choices[decisions[n] - 1]
   for k, layer in ipairs(self.layers) do
     -- Of a program with other layers than those that were counted first.
-    wanted[k] = layout_of(self, layer, k < n and decisions[k] or 1, of_model)
+    wanted[k] = layout_of(self, layer, k <= self.n_layers and decisions[k] or 1, of_model)
   end
-  return { decisions = decisions, text = pipeline_text(self, wanted, of_model) }
+  return { decisions = decisions, text = pipeline_text(self, wanted, of_model, decisions) }
 end
 
 --- The pipeline of a point.
@@ -181,19 +199,36 @@ local function choices_of(layers, others)
   return list
 end
 
---- The space of the layouts of a program of Relay's operators.
-function space.new(mod, where)
+-- What is decided for the results of ONNX's convolutions in generated C.
+local function memory_of(mod)
+  local model = require "perilune.codegen.model"
+  if not model.is_model(mod) then return {} end
+  local rows = {}
+  require "perilune.topi.lower_te"(model.fused(mod), { layout = "NCHWc", winograd = "on",
+    only = true, schedules = {}, on_layout = function(of_function)
+      table.move(of_function, 1, #of_function, #rows + 1, rows)
+    end })
+  if #rows > 0 then rows.key = require "perilune.topi.layout".KEY end
+  return rows
+end
+
+--- The space of the layouts of a program of Relay's operators. `compiled`: what is measured is
+-- generated C.
+function space.new(mod, compiled, where)
   local layers, others = scan(mod)
   local list = choices_of(layers, others)
-  if #list == 0 then
+  local memory = compiled and #layers == 0 and memory_of(mod) or {}
+  if #list == 0 and #memory == 0 then
     argument.fail(where .. ": space: layout: the program has no convolution whose layout can be "
-      .. "changed (nn.conv2d, nn.conv2d_transpose, nn.conv3d; those of ONNX have one layout)")
+      .. "changed (nn.conv2d, nn.conv2d_transpose, nn.conv3d; those of ONNX have one layout, but "
+      .. "for results in the memory of generated C: --measure c)")
   end
   local counts = {}
   for k in ipairs(layers) do counts[k] = #layouts + 1 end
+  for _, row in ipairs(memory) do counts[#counts + 1] = #row.candidates end
   counts[#counts + 1] = #list + 1
   return setmetatable({ kind = "layout", layers = layers, others = others, model_choices = list,
-    layer_choices = layouts, n_choices = counts }, class)
+    layer_choices = layouts, n_choices = counts, n_layers = #layers, memory = memory }, class)
 end
 
 return space

@@ -53,8 +53,9 @@ local constructors = {
   schedule = function(options, made)
     return schedule_space_of(options, made.threads, made.where)
   end,
-  layout = function(_, made)
-    return require "perilune.tune.search.layout_space".new(made.mod, made.where)
+  layout = function(options, made)
+    local compiled = options.builder ~= nil and options.builder.kind == "c"
+    return require "perilune.tune.search.layout_space".new(made.mod, compiled, made.where)
   end,
   combine = function(_, made)
     return require "perilune.tune.search.combine_space".new(made.mod, made.where)

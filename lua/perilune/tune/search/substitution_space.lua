@@ -1,8 +1,9 @@
 --- The space of graph substitutions: what EqualitySaturation makes with which rules, and for which
 -- cost.
 --
--- The first decision is the cost, or none: the program stays as it is. The others are the rules,
--- each of which takes part or not. The text of a point is a pipeline: EqualitySaturation, then
+-- The first decision is the cost, or none: the program stays as it is. The second is whether the
+-- generated rules take part, where they may; the others are the rules, each of which takes part or
+-- not. The text of a point is a pipeline: EqualitySaturation, then
 -- FoldConstant, which computes weights that were put together. What each cost takes out
 -- of the e-graph is an estimate; the search measures it.
 
@@ -20,11 +21,12 @@ local costs = { false, "time", "bytes", "flops", "nodes" }
 
 local FOLD = 'FoldConstant{fold="all"}'
 
-local names = { "rules", "shipped_rules", "node_limit", "iter_limit", "time_limit" }
+local names = { "rules", "shipped_rules", "generated_rules", "node_limit", "iter_limit",
+  "time_limit" }
 
 --- A pass of those rules: raises the diagnostic of a wrong one.
-local function pass_of(self, cost, rules)
-  return core.make("EqualitySaturation", { rules = rules, cost = cost,
+local function pass_of(self, cost, rules, generated)
+  return core.make("EqualitySaturation", { rules = rules, cost = cost, generated_rules = generated,
     shipped_rules = self.options.shipped_rules, node_limit = self.options.node_limit,
     iter_limit = self.options.iter_limit, time_limit = self.options.time_limit })
 end
@@ -34,21 +36,25 @@ function methods.make(self, decisions)
   local cost, rules = costs[decisions[1]], {}
   if not cost then return { decisions = decisions, text = "" } end
   for i, rule in ipairs(self.rules) do
-    if decisions[i + 1] == 1 then rules[#rules + 1] = rule end
+    if decisions[i + 2] == 1 then rules[#rules + 1] = rule end
   end
-  return { decisions = decisions, text = tostring(pass_of(self, cost, rules)) .. "," .. FOLD }
+  local pass = pass_of(self, cost, rules, self.options.generated_rules and decisions[2] == 1)
+  return { decisions = decisions, text = tostring(pass) .. "," .. FOLD }
 end
 
 --- The pipeline of a point.
 function methods.text(_, point) return point.text end
 
---- The points to begin with: the program as it is, and all rules with each of the costs.
+--- The points to begin with: the program as it is, and all rules with each of the costs, with and
+-- without the generated ones.
 function methods.start(self)
   local list = {}
-  for choice in ipairs(costs) do
-    local decisions = { choice }
-    for i in ipairs(self.rules) do decisions[i + 1] = 1 end
-    list[choice] = self:make(decisions)
+  for generated = 1, self.n_choices[2] do
+    for choice, cost in ipairs(costs) do
+      local decisions = { choice, generated }
+      for i in ipairs(self.rules) do decisions[i + 2] = 1 end
+      if cost or generated == 1 then list[#list + 1] = self:make(decisions) end
+    end
   end
   return list
 end
@@ -60,8 +66,9 @@ local options_class = { __name = "substitution options" }
 --- Whether a value is what check() makes.
 function space.is(x) return getmetatable(x) == options_class end
 
---- Checks { rules =, shipped_rules =, node_limit =, iter_limit =, time_limit = }. Without rules
--- those of perilune.tune.search.substitution_rules are taken.
+--- Checks { rules =, shipped_rules =, generated_rules =, node_limit =, iter_limit =,
+-- time_limit = }. Without rules those of perilune.tune.search.substitution_rules are taken, and
+-- the generated ones, unless generated_rules says otherwise.
 function space.check(options, where)
   if options == nil or options == true then options = {} end
   if space.is(options) then return options end
@@ -73,6 +80,10 @@ function space.check(options, where)
   local out = {}
   for _, name in ipairs(names) do out[name] = options[name] end
   out.rules = rules
+  if out.generated_rules == nil then out.generated_rules = options.rules == nil end
+  if type(out.generated_rules) ~= "boolean" then
+    argument.fail(where .. ": generated_rules: true or false expected")
+  end
   return setmetatable(out, options_class)
 end
 
@@ -80,15 +91,15 @@ end
 local function check_rules(self)
   local x = require "perilune.ir".Var("x", "Tensor[(1), float32]")
   local mod = core.module { main = require "perilune.ir".Function({ x }, x) }
-  pass_of(self, "nodes", self.rules)(mod)
+  pass_of(self, "nodes", self.rules, false)(mod)
 end
 
 --- The space of a program.
 function space.new(options, where)
   local checked = space.check(options, where)
   local self = setmetatable({ kind = "substitution", options = checked, rules = checked.rules,
-    n_choices = { #costs } }, class)
-  for i in ipairs(self.rules) do self.n_choices[i + 1] = 2 end
+    n_choices = { #costs, checked.generated_rules and 2 or 1 } }, class)
+  for i in ipairs(self.rules) do self.n_choices[i + 2] = 2 end
   check_rules(self)
   return self
 end

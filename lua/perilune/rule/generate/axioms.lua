@@ -1,0 +1,87 @@
+--- The axioms by which equations are proved, by domain, in prefix notation; besides, sums and
+-- products are commutative and associative, which the matcher knows.
+
+require "perilune.core".internal() -- errors name the scripts of others
+
+return {
+  matrices = {
+    -- Columns are rows of the transpose.
+    "transpose(transpose(x)) = x",
+    "left(x) = transpose(top(transpose(x)))",
+    "right(x) = transpose(bottom(transpose(x)))",
+    "sum_columns(x) = transpose(sum_rows(transpose(x)))",
+    "concat_columns(x, y) = transpose(concat_rows(transpose(x), transpose(y)))",
+    -- Transposition.
+    "transpose(top(x)) = left(transpose(x))",
+    "transpose(bottom(x)) = right(transpose(x))",
+    "transpose(sum_rows(x)) = sum_columns(transpose(x))",
+    "transpose(concat_rows(x, y)) = concat_columns(transpose(x), transpose(y))",
+    "transpose(relu(x)) = relu(transpose(x))",
+    "transpose(tanh(x)) = tanh(transpose(x))",
+    "transpose(scale(x, c)) = scale(transpose(x), c)",
+    "transpose(add(x, y)) = add(transpose(x), transpose(y))",
+    "transpose(multiply(x, y)) = multiply(transpose(x), transpose(y))",
+    "transpose(matmul(x, y)) = matmul(transpose(y), transpose(x))",
+    -- Sums and products.
+    "multiply(x, add(y, z)) = add(multiply(x, y), multiply(x, z))",
+    "scale(add(x, y), c) = add(scale(x, c), scale(y, c))",
+    "scale(multiply(x, y), c) = multiply(x, scale(y, c))",
+    "scale(matmul(x, y), c) = matmul(scale(x, c), y)",
+    "scale(matmul(x, y), c) = matmul(x, scale(y, c))",
+    "matmul(matmul(x, y), z) = matmul(x, matmul(y, z))",
+    "matmul(add(x, y), z) = add(matmul(x, z), matmul(y, z))",
+    "matmul(x, add(y, z)) = add(matmul(x, y), matmul(x, z))",
+    -- Rows one below the other.
+    "concat_rows(concat_rows(x, y), z) = concat_rows(x, concat_rows(y, z))",
+    "concat_rows(concat_columns(x, y), concat_columns(z, w)) = "
+      .. "concat_columns(concat_rows(x, z), concat_rows(y, w))",
+    "relu(concat_rows(x, y)) = concat_rows(relu(x), relu(y))",
+    "tanh(concat_rows(x, y)) = concat_rows(tanh(x), tanh(y))",
+    "scale(concat_rows(x, y), c) = concat_rows(scale(x, c), scale(y, c))",
+    "add(concat_rows(x, y), concat_rows(z, w)) = concat_rows(add(x, z), add(y, w))",
+    "multiply(concat_rows(x, y), concat_rows(z, w)) = concat_rows(multiply(x, z), multiply(y, w))",
+    "matmul(concat_rows(x, y), z) = concat_rows(matmul(x, z), matmul(y, z))",
+    "matmul(concat_columns(x, y), concat_rows(z, w)) = add(matmul(x, z), matmul(y, w))",
+    -- Halves.
+    "top(concat_rows(x, y)) = x",
+    "bottom(concat_rows(x, y)) = y",
+    "concat_rows(top(x), bottom(x)) = x",
+    "top(relu(x)) = relu(top(x))",
+    "bottom(relu(x)) = relu(bottom(x))",
+    "top(tanh(x)) = tanh(top(x))",
+    "bottom(tanh(x)) = tanh(bottom(x))",
+    "top(scale(x, c)) = scale(top(x), c)",
+    "bottom(scale(x, c)) = scale(bottom(x), c)",
+    "top(add(x, y)) = add(top(x), top(y))",
+    "bottom(add(x, y)) = add(bottom(x), bottom(y))",
+    "top(multiply(x, y)) = multiply(top(x), top(y))",
+    "bottom(multiply(x, y)) = multiply(bottom(x), bottom(y))",
+    "top(matmul(x, y)) = matmul(top(x), y)",
+    "bottom(matmul(x, y)) = matmul(bottom(x), y)",
+    "top(left(x)) = left(top(x))",
+    "top(right(x)) = right(top(x))",
+    "bottom(left(x)) = left(bottom(x))",
+    "bottom(right(x)) = right(bottom(x))",
+    "top(concat_columns(x, y)) = concat_columns(top(x), top(y))",
+    "bottom(concat_columns(x, y)) = concat_columns(bottom(x), bottom(y))",
+    -- Sums of rows.
+    "sum_rows(sum_rows(x)) = sum_rows(x)",
+    "sum_rows(sum_columns(x)) = sum_columns(sum_rows(x))",
+    "sum_rows(scale(x, c)) = scale(sum_rows(x), c)",
+    "sum_rows(add(x, y)) = add(sum_rows(x), sum_rows(y))",
+    "sum_rows(matmul(x, y)) = matmul(sum_rows(x), y)",
+    "sum_rows(concat_rows(x, y)) = add(sum_rows(x), sum_rows(y))",
+    "sum_rows(concat_columns(x, y)) = concat_columns(sum_rows(x), sum_rows(y))",
+    "sum_rows(left(x)) = left(sum_rows(x))",
+    "sum_rows(right(x)) = right(sum_rows(x))",
+    "sum_rows(relu(sum_rows(x))) = relu(sum_rows(x))",
+    "sum_rows(tanh(sum_rows(x))) = tanh(sum_rows(x))",
+    -- Signs.
+    "relu(relu(x)) = relu(x)",
+    "relu(add(x, x)) = add(relu(x), relu(x))",
+    "relu(multiply(x, x)) = multiply(x, x)",
+    "relu(multiply(x, relu(y))) = multiply(relu(x), relu(y))",
+    "multiply(x, relu(x)) = multiply(relu(x), relu(x))",
+    "relu(sum_rows(relu(x))) = sum_rows(relu(x))",
+  },
+}

@@ -1,0 +1,57 @@
+--- Proofs by axioms: both sides of an equation are put into one e-graph (EqualitySaturation) with
+-- the axioms as rules. They are equal if they end in one class; then their difference is zero.
+
+local axioms = require "perilune.rule.generate.axioms"
+local core = require "perilune.core"
+local ir = require "perilune.ir"
+local op = require "perilune.ir.op"
+local rule_text = require "perilune.rule.generate.rule_text"
+local term = require "perilune.rule.generate.term"
+core.internal()
+
+local proof = {}
+
+-- Enough for terms of three operators; what is not proved then is no rule.
+local NODE_LIMIT, ROUNDS = 6000, 8
+
+-- The only rule with differences.
+local SAME = "subtract(?x, ?x) => zeros(shape=?x.shape, dtype=?x.dtype)"
+
+--- A module of a function that computes the difference of both sides.
+function proof.module(domain, pair)
+  local params, by_name = {}, {}
+  for i, variable in ipairs(domain.variables) do
+    params[i] = ir.Var(variable.name, rule_text.type(variable.shape, "float32"))
+    by_name[variable.name] = params[i]
+  end
+  local function expression(t)
+    return term.fold(t, function(variable) return by_name[variable.name] end,
+      function(operator, a, b) return operator.build(op, a, b) end)
+  end
+  local difference = op.subtract(expression(pair[1]), expression(pair[2]))
+  return core.module { main = ir.Function(params, difference) }
+end
+
+--- What proves equations of a domain by rules.
+function proof.prover(domain, rules)
+  local all = table.move(rules, 1, #rules, 2, { SAME })
+  local pass = core.make("EqualitySaturation", { rules = all, shipped_rules = false,
+    cost = "nodes", node_limit = NODE_LIMIT, iter_limit = ROUNDS })
+  return function(pair)
+    local body = pass(proof.module(domain, pair)).functions.main.body
+    return not (body.kind == "Call" and body.op.name == "subtract")
+  end
+end
+
+--- The axioms of a domain as rules of the e-graph.
+function proof.axioms(domain)
+  local rules = {}
+  for _, text in ipairs(axioms[domain.name]) do
+    local left, past = term.parse(text, domain)
+    local right = term.parse(text, domain, text:match("^%s*=()", past))
+    for _, rule in ipairs(rule_text.both(left, right)) do rules[#rules + 1] = rule end
+  end
+  return rules
+end
+
+return proof
