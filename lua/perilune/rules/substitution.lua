@@ -3,21 +3,21 @@
 
 return {
   { "generated_bottom_concat_rows: split(concatenate(?x:static, ?y:static, axis=0), "
-    .. "split=?r, axis=0).1 => ?y where ?x.rank == 2 and ?y.rank == 2 and ?x.shape == "
-    .. "?y.shape and ?r[0] == ?r[1]",
+    .. "split=?r, axis=0).1 => ?y where ?x.rank == 2 and ?y.rank == 2 and len(?r) == 2 and "
+    .. "?x.shape == ?y.shape and ?r[0] == ?r[1]",
     reason = "bottom(concat_rows(x, y)) = y",
     proof = "exact", source = "generated", grows = true },
   { "generated_left_concat_columns: split(concatenate(?x:static, ?y:static, axis=1), "
-    .. "split=?s, axis=1).0 => ?x where ?x.rank == 2 and ?y.rank == 2",
+    .. "split=?s, axis=1).0 => ?x where ?x.rank == 2 and ?y.rank == 2 and len(?s) == 2",
     reason = "left(concat_columns(x, y)) = x",
     proof = "exact", source = "generated", grows = true },
   { "generated_right_concat_columns: split(concatenate(?x:static, ?y:static, axis=1), "
-    .. "split=?s, axis=1).1 => ?y where ?x.rank == 2 and ?y.rank == 2 and ?x.shape == "
-    .. "?y.shape and ?s[0] == ?s[1]",
+    .. "split=?s, axis=1).1 => ?y where ?x.rank == 2 and ?y.rank == 2 and len(?s) == 2 and "
+    .. "?x.shape == ?y.shape and ?s[0] == ?s[1]",
     reason = "right(concat_columns(x, y)) = y",
     proof = "exact", source = "generated", grows = true },
   { "generated_top_concat_rows: split(concatenate(?x:static, ?y:static, axis=0), "
-    .. "split=?r, axis=0).0 => ?x where ?x.rank == 2 and ?y.rank == 2",
+    .. "split=?r, axis=0).0 => ?x where ?x.rank == 2 and ?y.rank == 2 and len(?r) == 2",
     reason = "top(concat_rows(x, y)) = x",
     proof = "exact", source = "generated", grows = true },
   { "generated_transpose_transpose: transpose(transpose(?x:static, axes=[1, 0]), "
@@ -25,11 +25,13 @@ return {
     reason = "transpose(transpose(x)) = x",
     proof = "exact", source = "generated", grows = true },
   { "generated_concat_columns_left_right: concatenate(split(?x:static, split=?s, "
-    .. "axis=1).0, split(?x:static, split=?s, axis=1).1, axis=1) => ?x where ?x.rank == 2",
+    .. "axis=1).0, split(?x:static, split=?s, axis=1).1, axis=1) => ?x where ?x.rank == 2 "
+    .. "and len(?s) == 2",
     reason = "concat_columns(left(x), right(x)) = x",
     proof = "exact", source = "generated", grows = true },
   { "generated_concat_rows_top_bottom: concatenate(split(?x:static, split=?r, axis=0).0, "
-    .. "split(?x:static, split=?r, axis=0).1, axis=0) => ?x where ?x.rank == 2",
+    .. "split(?x:static, split=?r, axis=0).1, axis=0) => ?x where ?x.rank == 2 and len(?r) "
+    .. "== 2",
     reason = "concat_rows(top(x), bottom(x)) = x",
     proof = "exact", source = "generated", grows = true },
   { "generated_relu_multiply: nn.relu(multiply(?x:static, ?x:static)) => multiply(?x, "
@@ -69,17 +71,19 @@ return {
     proof = "exact", source = "generated", grows = true },
   { "generated_left_matmul_concat_columns: split(nn.matmul(?x:static, "
     .. "concatenate(?y:static, ?z:static, axis=1), transpose_a=0, transpose_b=0), split=?s, "
-    .. "axis=1).0 => nn.matmul(?x, ?y) where ?x.rank == 2 and ?y.rank == 2 and ?z.rank == 2",
+    .. "axis=1).0 => nn.matmul(?x, ?y) where ?x.rank == 2 and ?y.rank == 2 and ?z.rank == 2 "
+    .. "and len(?s) == 2",
     reason = "left(matmul(x, concat_columns(y, z))) = matmul(x, y)",
     proof = "reassociates", source = "generated", grows = true },
   { "generated_left_scale_concat_columns: split(multiply(concatenate(?x:static, "
     .. "?y:static, axis=1), ?c), split=?s, axis=1).0 => multiply(?x, ?c) where ?x.rank == 2 "
-    .. "and ?y.rank == 2 and ?c.rank == 0",
+    .. "and ?y.rank == 2 and ?c.rank == 0 and len(?s) == 2",
     reason = "left(scale(concat_columns(x, y), c)) = scale(x, c)",
     proof = "exact", source = "generated", grows = true },
   { "generated_top_matmul_concat_rows: split(nn.matmul(concatenate(?x:static, ?y:static, "
     .. "axis=0), ?z:static, transpose_a=0, transpose_b=0), split=?r, axis=0).0 => "
-    .. "nn.matmul(?x, ?z) where ?x.rank == 2 and ?y.rank == 2 and ?z.rank == 2",
+    .. "nn.matmul(?x, ?z) where ?x.rank == 2 and ?y.rank == 2 and ?z.rank == 2 and len(?r) "
+    .. "== 2",
     reason = "top(matmul(concat_rows(x, y), z)) = matmul(x, z)",
     proof = "reassociates", source = "generated", grows = true },
   { "generated_matmul_matmul: nn.matmul(?x:static, nn.matmul(?y:static, ?z:static, "
@@ -125,107 +129,113 @@ return {
     proof = "reassociates", source = "generated", grows = true },
   { "generated_top_scale_concat_rows: split(multiply(concatenate(?x:static, ?y:static, "
     .. "axis=0), ?c), split=?r, axis=0).0 => multiply(?x, ?c) where ?x.rank == 2 and "
-    .. "?y.rank == 2 and ?c.rank == 0",
+    .. "?y.rank == 2 and ?c.rank == 0 and len(?r) == 2",
     reason = "top(scale(concat_rows(x, y), c)) = scale(x, c)",
     proof = "exact", source = "generated", grows = true },
   { "generated_left_bottom_concat_columns: split(split(concatenate(?x:static, ?y:static, "
     .. "axis=1), split=?r, axis=0).1, split=?s, axis=1).0 => (split(?x, constant(?r), "
-    .. "axis=0, n_results=2)).1 where ?x.rank == 2 and ?y.rank == 2",
+    .. "axis=0, n_results=2)).1 where ?x.rank == 2 and ?y.rank == 2 and len(?r) == 2 and "
+    .. "len(?s) == 2",
     reason = "left(bottom(concat_columns(x, y))) = bottom(x)",
     proof = "exact", source = "generated", grows = true },
   { "generated_right_bottom_concat_columns: split(split(concatenate(?x:static, "
     .. "?y:static, axis=1), split=?r, axis=0).1, split=?s, axis=1).1 => (split(?y, "
     .. "constant(?r), axis=0, n_results=2)).1 where ?x.rank == 2 and ?y.rank == 2 and "
-    .. "?x.shape == ?y.shape",
+    .. "len(?r) == 2 and len(?s) == 2 and ?x.shape == ?y.shape",
     reason = "right(bottom(concat_columns(x, y))) = bottom(y)",
     proof = "exact", source = "generated", grows = true },
   { "generated_bottom_matmul: split(nn.matmul(?x:static, ?y:static, transpose_a=0, "
     .. "transpose_b=0), split=?r, axis=0).1 => nn.matmul((split(?x, constant(?r), axis=0, "
-    .. "n_results=2)).1, ?y) where ?x.rank == 2 and ?y.rank == 2",
+    .. "n_results=2)).1, ?y) where ?x.rank == 2 and ?y.rank == 2 and len(?r) == 2",
     reason = "bottom(matmul(x, y)) = matmul(bottom(x), y)",
     proof = "reassociates", source = "generated", grows = true },
   { "generated_matmul_bottom: nn.matmul(split(?x:static, split=?r, axis=0).1, ?y:static, "
     .. "transpose_a=0, transpose_b=0) => (split(nn.matmul(?x, ?y), constant(?r), axis=0, "
-    .. "n_results=2)).1 where ?x.rank == 2 and ?y.rank == 2",
+    .. "n_results=2)).1 where ?x.rank == 2 and ?y.rank == 2 and len(?r) == 2",
     reason = "matmul(bottom(x), y) = bottom(matmul(x, y))",
     proof = "reassociates", source = "generated", grows = true },
   { "generated_bottom_relu_concat_rows: split(nn.relu(concatenate(?x:static, ?y:static, "
     .. "axis=0)), split=?r, axis=0).1 => nn.relu(?y) where ?x.rank == 2 and ?y.rank == 2 "
-    .. "and ?x.shape == ?y.shape and ?r[0] == ?r[1]",
+    .. "and len(?r) == 2 and ?x.shape == ?y.shape and ?r[0] == ?r[1]",
     reason = "bottom(relu(concat_rows(x, y))) = relu(y)",
     proof = "exact", source = "generated", grows = true },
   { "generated_bottom_scale: split(multiply(?x:static, ?c), split=?r, axis=0).1 => "
     .. "multiply((split(?x, constant(?r), axis=0, n_results=2)).1, ?c) where ?x.rank == 2 "
-    .. "and ?c.rank == 0",
+    .. "and ?c.rank == 0 and len(?r) == 2",
     reason = "bottom(scale(x, c)) = scale(bottom(x), c)",
     proof = "exact", source = "generated", grows = true },
   { "generated_scale_bottom: multiply(split(?x:static, split=?r, axis=0).1, ?c) => "
     .. "(split(multiply(?x, ?c), constant(?r), axis=0, n_results=2)).1 where ?x.rank == 2 "
-    .. "and ?c.rank == 0",
+    .. "and ?c.rank == 0 and len(?r) == 2",
     reason = "scale(bottom(x), c) = bottom(scale(x, c))",
     proof = "exact", source = "generated", grows = true },
   { "generated_bottom_sum_columns_concat_rows: split(sum(concatenate(?x:static, "
     .. "?y:static, axis=0), axis=[1], keepdims=1), split=?r, axis=0).1 => sum(?y, axis=[1], "
-    .. "keepdims=1) where ?x.rank == 2 and ?y.rank == 2 and ?x.shape == ?y.shape and ?r[0] "
-    .. "== ?r[1]",
+    .. "keepdims=1) where ?x.rank == 2 and ?y.rank == 2 and len(?r) == 2 and ?x.shape == "
+    .. "?y.shape and ?r[0] == ?r[1]",
     reason = "bottom(sum_columns(concat_rows(x, y))) = sum_columns(y)",
     proof = "reassociates", source = "generated", grows = true },
   { "generated_bottom_tanh_concat_rows: split(tanh(concatenate(?x:static, ?y:static, "
     .. "axis=0)), split=?r, axis=0).1 => tanh(?y) where ?x.rank == 2 and ?y.rank == 2 and "
-    .. "?x.shape == ?y.shape and ?r[0] == ?r[1]",
+    .. "len(?r) == 2 and ?x.shape == ?y.shape and ?r[0] == ?r[1]",
     reason = "bottom(tanh(concat_rows(x, y))) = tanh(y)",
     proof = "exact", source = "generated", grows = true },
   { "generated_bottom_transpose_concat_columns: split(transpose(concatenate(?x:static, "
     .. "?y:static, axis=1), axes=[1, 0]), split=?r, axis=0).1 => transpose(?y, axes=[1, 0]) "
-    .. "where ?x.rank == 2 and ?y.rank == 2 and ?x.shape == ?y.shape and ?r[0] == ?r[1]",
+    .. "where ?x.rank == 2 and ?y.rank == 2 and len(?r) == 2 and ?x.shape == ?y.shape and "
+    .. "?r[0] == ?r[1]",
     reason = "bottom(transpose(concat_columns(x, y))) = transpose(y)",
     proof = "exact", source = "generated", grows = true },
   { "generated_top_left_concat_rows: split(split(concatenate(?x:static, ?y:static, "
     .. "axis=0), split=?s, axis=1).0, split=?r, axis=0).0 => (split(?x, constant(?s), "
-    .. "axis=1, n_results=2)).0 where ?x.rank == 2 and ?y.rank == 2",
+    .. "axis=1, n_results=2)).0 where ?x.rank == 2 and ?y.rank == 2 and len(?r) == 2 and "
+    .. "len(?s) == 2",
     reason = "top(left(concat_rows(x, y))) = left(x)",
     proof = "exact", source = "generated", grows = true },
   { "generated_left_matmul: split(nn.matmul(?x:static, ?y:static, transpose_a=0, "
     .. "transpose_b=0), split=?s, axis=1).0 => nn.matmul(?x, (split(?y, constant(?s), "
-    .. "axis=1, n_results=2)).0) where ?x.rank == 2 and ?y.rank == 2",
+    .. "axis=1, n_results=2)).0) where ?x.rank == 2 and ?y.rank == 2 and len(?s) == 2",
     reason = "left(matmul(x, y)) = matmul(x, left(y))",
     proof = "reassociates", source = "generated", grows = true },
   { "generated_matmul_left: nn.matmul(?x:static, split(?y:static, split=?s, axis=1).0, "
     .. "transpose_a=0, transpose_b=0) => (split(nn.matmul(?x, ?y), constant(?s), axis=1, "
-    .. "n_results=2)).0 where ?x.rank == 2 and ?y.rank == 2",
+    .. "n_results=2)).0 where ?x.rank == 2 and ?y.rank == 2 and len(?s) == 2",
     reason = "matmul(x, left(y)) = left(matmul(x, y))",
     proof = "reassociates", source = "generated", grows = true },
   { "generated_left_relu_concat_columns: split(nn.relu(concatenate(?x:static, ?y:static, "
-    .. "axis=1)), split=?s, axis=1).0 => nn.relu(?x) where ?x.rank == 2 and ?y.rank == 2",
+    .. "axis=1)), split=?s, axis=1).0 => nn.relu(?x) where ?x.rank == 2 and ?y.rank == 2 "
+    .. "and len(?s) == 2",
     reason = "left(relu(concat_columns(x, y))) = relu(x)",
     proof = "exact", source = "generated", grows = true },
   { "generated_left_scale: split(multiply(?x:static, ?c), split=?s, axis=1).0 => "
     .. "multiply((split(?x, constant(?s), axis=1, n_results=2)).0, ?c) where ?x.rank == 2 "
-    .. "and ?c.rank == 0",
+    .. "and ?c.rank == 0 and len(?s) == 2",
     reason = "left(scale(x, c)) = scale(left(x), c)",
     proof = "exact", source = "generated", grows = true },
   { "generated_scale_left: multiply(split(?x:static, split=?s, axis=1).0, ?c) => "
     .. "(split(multiply(?x, ?c), constant(?s), axis=1, n_results=2)).0 where ?x.rank == 2 "
-    .. "and ?c.rank == 0",
+    .. "and ?c.rank == 0 and len(?s) == 2",
     reason = "scale(left(x), c) = left(scale(x, c))",
     proof = "exact", source = "generated", grows = true },
   { "generated_left_sum_rows_concat_columns: split(sum(concatenate(?x:static, ?y:static, "
     .. "axis=1), axis=[0], keepdims=1), split=?s, axis=1).0 => sum(?x, axis=[0], "
-    .. "keepdims=1) where ?x.rank == 2 and ?y.rank == 2",
+    .. "keepdims=1) where ?x.rank == 2 and ?y.rank == 2 and len(?s) == 2",
     reason = "left(sum_rows(concat_columns(x, y))) = sum_rows(x)",
     proof = "reassociates", source = "generated", grows = true },
   { "generated_left_tanh_concat_columns: split(tanh(concatenate(?x:static, ?y:static, "
-    .. "axis=1)), split=?s, axis=1).0 => tanh(?x) where ?x.rank == 2 and ?y.rank == 2",
+    .. "axis=1)), split=?s, axis=1).0 => tanh(?x) where ?x.rank == 2 and ?y.rank == 2 and "
+    .. "len(?s) == 2",
     reason = "left(tanh(concat_columns(x, y))) = tanh(x)",
     proof = "exact", source = "generated", grows = true },
   { "generated_left_top_concat_columns: split(split(concatenate(?x:static, ?y:static, "
     .. "axis=1), split=?r, axis=0).0, split=?s, axis=1).0 => (split(?x, constant(?r), "
-    .. "axis=0, n_results=2)).0 where ?x.rank == 2 and ?y.rank == 2",
+    .. "axis=0, n_results=2)).0 where ?x.rank == 2 and ?y.rank == 2 and len(?r) == 2 and "
+    .. "len(?s) == 2",
     reason = "left(top(concat_columns(x, y))) = top(x)",
     proof = "exact", source = "generated", grows = true },
   { "generated_left_transpose_concat_rows: split(transpose(concatenate(?x:static, "
     .. "?y:static, axis=0), axes=[1, 0]), split=?s, axis=1).0 => transpose(?x, axes=[1, 0]) "
-    .. "where ?x.rank == 2 and ?y.rank == 2",
+    .. "where ?x.rank == 2 and ?y.rank == 2 and len(?s) == 2",
     reason = "left(transpose(concat_rows(x, y))) = transpose(x)",
     proof = "exact", source = "generated", grows = true },
   { "generated_matmul_add: nn.matmul(?x:static, add(?y:static, ?y:static), "
@@ -240,12 +250,12 @@ return {
     proof = "reassociates", source = "generated", grows = true },
   { "generated_right_matmul: split(nn.matmul(?x:static, ?y:static, transpose_a=0, "
     .. "transpose_b=0), split=?s, axis=1).1 => nn.matmul(?x, (split(?y, constant(?s), "
-    .. "axis=1, n_results=2)).1) where ?x.rank == 2 and ?y.rank == 2",
+    .. "axis=1, n_results=2)).1) where ?x.rank == 2 and ?y.rank == 2 and len(?s) == 2",
     reason = "right(matmul(x, y)) = matmul(x, right(y))",
     proof = "reassociates", source = "generated", grows = true },
   { "generated_matmul_right: nn.matmul(?x:static, split(?y:static, split=?s, axis=1).1, "
     .. "transpose_a=0, transpose_b=0) => (split(nn.matmul(?x, ?y), constant(?s), axis=1, "
-    .. "n_results=2)).1 where ?x.rank == 2 and ?y.rank == 2",
+    .. "n_results=2)).1 where ?x.rank == 2 and ?y.rank == 2 and len(?s) == 2",
     reason = "matmul(x, right(y)) = right(matmul(x, y))",
     proof = "reassociates", source = "generated", grows = true },
   { "generated_sum_columns_matmul: sum(nn.matmul(?x:static, ?y:static, transpose_a=0, "
@@ -270,52 +280,55 @@ return {
     proof = "reassociates", source = "generated", grows = true },
   { "generated_top_matmul: split(nn.matmul(?x:static, ?y:static, transpose_a=0, "
     .. "transpose_b=0), split=?r, axis=0).0 => nn.matmul((split(?x, constant(?r), axis=0, "
-    .. "n_results=2)).0, ?y) where ?x.rank == 2 and ?y.rank == 2",
+    .. "n_results=2)).0, ?y) where ?x.rank == 2 and ?y.rank == 2 and len(?r) == 2",
     reason = "top(matmul(x, y)) = matmul(top(x), y)",
     proof = "reassociates", source = "generated", grows = true },
   { "generated_matmul_top: nn.matmul(split(?x:static, split=?r, axis=0).0, ?y:static, "
     .. "transpose_a=0, transpose_b=0) => (split(nn.matmul(?x, ?y), constant(?r), axis=0, "
-    .. "n_results=2)).0 where ?x.rank == 2 and ?y.rank == 2",
+    .. "n_results=2)).0 where ?x.rank == 2 and ?y.rank == 2 and len(?r) == 2",
     reason = "matmul(top(x), y) = top(matmul(x, y))",
     proof = "reassociates", source = "generated", grows = true },
   { "generated_right_relu_concat_columns: split(nn.relu(concatenate(?x:static, "
     .. "?y:static, axis=1)), split=?s, axis=1).1 => nn.relu(?y) where ?x.rank == 2 and "
-    .. "?y.rank == 2 and ?x.shape == ?y.shape and ?s[0] == ?s[1]",
+    .. "?y.rank == 2 and len(?s) == 2 and ?x.shape == ?y.shape and ?s[0] == ?s[1]",
     reason = "right(relu(concat_columns(x, y))) = relu(y)",
     proof = "exact", source = "generated", grows = true },
   { "generated_top_relu_concat_rows: split(nn.relu(concatenate(?x:static, ?y:static, "
-    .. "axis=0)), split=?r, axis=0).0 => nn.relu(?x) where ?x.rank == 2 and ?y.rank == 2",
+    .. "axis=0)), split=?r, axis=0).0 => nn.relu(?x) where ?x.rank == 2 and ?y.rank == 2 "
+    .. "and len(?r) == 2",
     reason = "top(relu(concat_rows(x, y))) = relu(x)",
     proof = "exact", source = "generated", grows = true },
   { "generated_top_right_concat_rows: split(split(concatenate(?x:static, ?y:static, "
     .. "axis=0), split=?s, axis=1).1, split=?r, axis=0).0 => (split(?x, constant(?s), "
-    .. "axis=1, n_results=2)).1 where ?x.rank == 2 and ?y.rank == 2",
+    .. "axis=1, n_results=2)).1 where ?x.rank == 2 and ?y.rank == 2 and len(?r) == 2 and "
+    .. "len(?s) == 2",
     reason = "top(right(concat_rows(x, y))) = right(x)",
     proof = "exact", source = "generated", grows = true },
   { "generated_right_scale: split(multiply(?x:static, ?c), split=?s, axis=1).1 => "
     .. "multiply((split(?x, constant(?s), axis=1, n_results=2)).1, ?c) where ?x.rank == 2 "
-    .. "and ?c.rank == 0",
+    .. "and ?c.rank == 0 and len(?s) == 2",
     reason = "right(scale(x, c)) = scale(right(x), c)",
     proof = "exact", source = "generated", grows = true },
   { "generated_scale_right: multiply(split(?x:static, split=?s, axis=1).1, ?c) => "
     .. "(split(multiply(?x, ?c), constant(?s), axis=1, n_results=2)).1 where ?x.rank == 2 "
-    .. "and ?c.rank == 0",
+    .. "and ?c.rank == 0 and len(?s) == 2",
     reason = "scale(right(x), c) = right(scale(x, c))",
     proof = "exact", source = "generated", grows = true },
   { "generated_right_sum_rows_concat_columns: split(sum(concatenate(?x:static, "
     .. "?y:static, axis=1), axis=[0], keepdims=1), split=?s, axis=1).1 => sum(?y, axis=[0], "
-    .. "keepdims=1) where ?x.rank == 2 and ?y.rank == 2 and ?x.shape == ?y.shape and ?s[0] "
-    .. "== ?s[1]",
+    .. "keepdims=1) where ?x.rank == 2 and ?y.rank == 2 and len(?s) == 2 and ?x.shape == "
+    .. "?y.shape and ?s[0] == ?s[1]",
     reason = "right(sum_rows(concat_columns(x, y))) = sum_rows(y)",
     proof = "reassociates", source = "generated", grows = true },
   { "generated_right_tanh_concat_columns: split(tanh(concatenate(?x:static, ?y:static, "
     .. "axis=1)), split=?s, axis=1).1 => tanh(?y) where ?x.rank == 2 and ?y.rank == 2 and "
-    .. "?x.shape == ?y.shape and ?s[0] == ?s[1]",
+    .. "len(?s) == 2 and ?x.shape == ?y.shape and ?s[0] == ?s[1]",
     reason = "right(tanh(concat_columns(x, y))) = tanh(y)",
     proof = "exact", source = "generated", grows = true },
   { "generated_right_transpose_concat_rows: split(transpose(concatenate(?x:static, "
     .. "?y:static, axis=0), axes=[1, 0]), split=?s, axis=1).1 => transpose(?y, axes=[1, 0]) "
-    .. "where ?x.rank == 2 and ?y.rank == 2 and ?x.shape == ?y.shape and ?s[0] == ?s[1]",
+    .. "where ?x.rank == 2 and ?y.rank == 2 and len(?s) == 2 and ?x.shape == ?y.shape and "
+    .. "?s[0] == ?s[1]",
     reason = "right(transpose(concat_rows(x, y))) = transpose(y)",
     proof = "exact", source = "generated", grows = true },
   { "generated_sum_columns_scale: sum(multiply(?x:static, ?c), axis=[1], keepdims=1) => "
@@ -336,12 +349,12 @@ return {
     proof = "reassociates", source = "generated", grows = true },
   { "generated_top_scale: split(multiply(?x:static, ?c), split=?r, axis=0).0 => "
     .. "multiply((split(?x, constant(?r), axis=0, n_results=2)).0, ?c) where ?x.rank == 2 "
-    .. "and ?c.rank == 0",
+    .. "and ?c.rank == 0 and len(?r) == 2",
     reason = "top(scale(x, c)) = scale(top(x), c)",
     proof = "exact", source = "generated", grows = true },
   { "generated_scale_top: multiply(split(?x:static, split=?r, axis=0).0, ?c) => "
     .. "(split(multiply(?x, ?c), constant(?r), axis=0, n_results=2)).0 where ?x.rank == 2 "
-    .. "and ?c.rank == 0",
+    .. "and ?c.rank == 0 and len(?r) == 2",
     reason = "scale(top(x), c) = top(scale(x, c))",
     proof = "exact", source = "generated", grows = true },
   { "generated_transpose_scale: transpose(multiply(?x:static, ?c), axes=[1, 0]) => "
@@ -354,7 +367,7 @@ return {
     proof = "exact", source = "generated", grows = true },
   { "generated_top_sum_columns_concat_rows: split(sum(concatenate(?x:static, ?y:static, "
     .. "axis=0), axis=[1], keepdims=1), split=?r, axis=0).0 => sum(?x, axis=[1], "
-    .. "keepdims=1) where ?x.rank == 2 and ?y.rank == 2",
+    .. "keepdims=1) where ?x.rank == 2 and ?y.rank == 2 and len(?r) == 2",
     reason = "top(sum_columns(concat_rows(x, y))) = sum_columns(x)",
     proof = "reassociates", source = "generated", grows = true },
   { "generated_sum_columns_add: sum(add(?x:static, ?y:static), axis=[1], keepdims=1) => "
@@ -378,120 +391,131 @@ return {
     reason = "sum_rows(concat_rows(x, y)) = sum_rows(add(x, y))",
     proof = "reassociates", source = "generated", grows = true },
   { "generated_top_tanh_concat_rows: split(tanh(concatenate(?x:static, ?y:static, "
-    .. "axis=0)), split=?r, axis=0).0 => tanh(?x) where ?x.rank == 2 and ?y.rank == 2",
+    .. "axis=0)), split=?r, axis=0).0 => tanh(?x) where ?x.rank == 2 and ?y.rank == 2 and "
+    .. "len(?r) == 2",
     reason = "top(tanh(concat_rows(x, y))) = tanh(x)",
     proof = "exact", source = "generated", grows = true },
   { "generated_top_transpose_concat_columns: split(transpose(concatenate(?x:static, "
     .. "?y:static, axis=1), axes=[1, 0]), split=?r, axis=0).0 => transpose(?x, axes=[1, 0]) "
-    .. "where ?x.rank == 2 and ?y.rank == 2",
+    .. "where ?x.rank == 2 and ?y.rank == 2 and len(?r) == 2",
     reason = "top(transpose(concat_columns(x, y))) = transpose(x)",
     proof = "exact", source = "generated", grows = true },
   { "generated_bottom_left: split(split(?x:static, split=?s, axis=1).0, split=?r, "
     .. "axis=0).1 => (split((split(?x, constant(?r), axis=0, n_results=2)).1, constant(?s), "
-    .. "axis=1, n_results=2)).0 where ?x.rank == 2",
+    .. "axis=1, n_results=2)).0 where ?x.rank == 2 and len(?r) == 2 and len(?s) == 2",
     reason = "bottom(left(x)) = left(bottom(x))",
     proof = "exact", source = "generated", grows = true },
   { "generated_left_bottom: split(split(?x:static, split=?r, axis=0).1, split=?s, "
     .. "axis=1).0 => (split((split(?x, constant(?s), axis=1, n_results=2)).0, constant(?r), "
-    .. "axis=0, n_results=2)).1 where ?x.rank == 2",
+    .. "axis=0, n_results=2)).1 where ?x.rank == 2 and len(?r) == 2 and len(?s) == 2",
     reason = "left(bottom(x)) = bottom(left(x))",
     proof = "exact", source = "generated", grows = true },
   { "generated_relu_bottom: nn.relu(split(?x:static, split=?r, axis=0).1) => "
-    .. "(split(nn.relu(?x), constant(?r), axis=0, n_results=2)).1 where ?x.rank == 2",
+    .. "(split(nn.relu(?x), constant(?r), axis=0, n_results=2)).1 where ?x.rank == 2 and "
+    .. "len(?r) == 2",
     reason = "relu(bottom(x)) = bottom(relu(x))",
     proof = "exact", source = "generated", grows = true },
   { "generated_bottom_relu: split(nn.relu(?x:static), split=?r, axis=0).1 => "
-    .. "nn.relu((split(?x, constant(?r), axis=0, n_results=2)).1) where ?x.rank == 2",
+    .. "nn.relu((split(?x, constant(?r), axis=0, n_results=2)).1) where ?x.rank == 2 and "
+    .. "len(?r) == 2",
     reason = "bottom(relu(x)) = relu(bottom(x))",
     proof = "exact", source = "generated", grows = true },
   { "generated_bottom_right: split(split(?x:static, split=?s, axis=1).1, split=?r, "
     .. "axis=0).1 => (split((split(?x, constant(?r), axis=0, n_results=2)).1, constant(?s), "
-    .. "axis=1, n_results=2)).1 where ?x.rank == 2",
+    .. "axis=1, n_results=2)).1 where ?x.rank == 2 and len(?r) == 2 and len(?s) == 2",
     reason = "bottom(right(x)) = right(bottom(x))",
     proof = "exact", source = "generated", grows = true },
   { "generated_right_bottom: split(split(?x:static, split=?r, axis=0).1, split=?s, "
     .. "axis=1).1 => (split((split(?x, constant(?s), axis=1, n_results=2)).1, constant(?r), "
-    .. "axis=0, n_results=2)).1 where ?x.rank == 2",
+    .. "axis=0, n_results=2)).1 where ?x.rank == 2 and len(?r) == 2 and len(?s) == 2",
     reason = "right(bottom(x)) = bottom(right(x))",
     proof = "exact", source = "generated", grows = true },
   { "generated_tanh_bottom: tanh(split(?x:static, split=?r, axis=0).1) => "
-    .. "(split(tanh(?x), constant(?r), axis=0, n_results=2)).1 where ?x.rank == 2",
+    .. "(split(tanh(?x), constant(?r), axis=0, n_results=2)).1 where ?x.rank == 2 and "
+    .. "len(?r) == 2",
     reason = "tanh(bottom(x)) = bottom(tanh(x))",
     proof = "exact", source = "generated", grows = true },
   { "generated_bottom_tanh: split(tanh(?x:static), split=?r, axis=0).1 => "
-    .. "tanh((split(?x, constant(?r), axis=0, n_results=2)).1) where ?x.rank == 2",
+    .. "tanh((split(?x, constant(?r), axis=0, n_results=2)).1) where ?x.rank == 2 and "
+    .. "len(?r) == 2",
     reason = "bottom(tanh(x)) = tanh(bottom(x))",
     proof = "exact", source = "generated", grows = true },
   { "generated_transpose_right: transpose(split(?x:static, split=?s, axis=1).1, axes=[1, "
     .. "0]) => (split(transpose(?x, axes=[1, 0]), constant(?s), axis=0, n_results=2)).1 "
-    .. "where ?x.rank == 2",
+    .. "where ?x.rank == 2 and len(?s) == 2",
     reason = "transpose(right(x)) = bottom(transpose(x))",
     proof = "exact", source = "generated", grows = true },
   { "generated_bottom_transpose: split(transpose(?x:static, axes=[1, 0]), split=?r, "
     .. "axis=0).1 => transpose((split(?x, constant(?r), axis=1, n_results=2)).1, axes=[1, "
-    .. "0]) where ?x.rank == 2",
+    .. "0]) where ?x.rank == 2 and len(?r) == 2",
     reason = "bottom(transpose(x)) = transpose(right(x))",
     proof = "exact", source = "generated", grows = true },
   { "generated_relu_left: nn.relu(split(?x:static, split=?s, axis=1).0) => "
-    .. "(split(nn.relu(?x), constant(?s), axis=1, n_results=2)).0 where ?x.rank == 2",
+    .. "(split(nn.relu(?x), constant(?s), axis=1, n_results=2)).0 where ?x.rank == 2 and "
+    .. "len(?s) == 2",
     reason = "relu(left(x)) = left(relu(x))",
     proof = "exact", source = "generated", grows = true },
   { "generated_left_relu: split(nn.relu(?x:static), split=?s, axis=1).0 => "
-    .. "nn.relu((split(?x, constant(?s), axis=1, n_results=2)).0) where ?x.rank == 2",
+    .. "nn.relu((split(?x, constant(?s), axis=1, n_results=2)).0) where ?x.rank == 2 and "
+    .. "len(?s) == 2",
     reason = "left(relu(x)) = relu(left(x))",
     proof = "exact", source = "generated", grows = true },
   { "generated_sum_rows_left: sum(split(?x:static, split=?s, axis=1).0, axis=[0], "
     .. "keepdims=1) => (split(sum(?x, axis=[0], keepdims=1), constant(?s), axis=1, "
-    .. "n_results=2)).0 where ?x.rank == 2",
+    .. "n_results=2)).0 where ?x.rank == 2 and len(?s) == 2",
     reason = "sum_rows(left(x)) = left(sum_rows(x))",
     proof = "reassociates", source = "generated", grows = true },
   { "generated_left_sum_rows: split(sum(?x:static, axis=[0], keepdims=1), split=?s, "
     .. "axis=1).0 => sum((split(?x, constant(?s), axis=1, n_results=2)).0, axis=[0], "
-    .. "keepdims=1) where ?x.rank == 2",
+    .. "keepdims=1) where ?x.rank == 2 and len(?s) == 2",
     reason = "left(sum_rows(x)) = sum_rows(left(x))",
     proof = "reassociates", source = "generated", grows = true },
   { "generated_tanh_left: tanh(split(?x:static, split=?s, axis=1).0) => (split(tanh(?x), "
-    .. "constant(?s), axis=1, n_results=2)).0 where ?x.rank == 2",
+    .. "constant(?s), axis=1, n_results=2)).0 where ?x.rank == 2 and len(?s) == 2",
     reason = "tanh(left(x)) = left(tanh(x))",
     proof = "exact", source = "generated", grows = true },
   { "generated_left_tanh: split(tanh(?x:static), split=?s, axis=1).0 => tanh((split(?x, "
-    .. "constant(?s), axis=1, n_results=2)).0) where ?x.rank == 2",
+    .. "constant(?s), axis=1, n_results=2)).0) where ?x.rank == 2 and len(?s) == 2",
     reason = "left(tanh(x)) = tanh(left(x))",
     proof = "exact", source = "generated", grows = true },
   { "generated_top_left: split(split(?x:static, split=?s, axis=1).0, split=?r, axis=0).0 "
     .. "=> (split((split(?x, constant(?r), axis=0, n_results=2)).0, constant(?s), axis=1, "
-    .. "n_results=2)).0 where ?x.rank == 2",
+    .. "n_results=2)).0 where ?x.rank == 2 and len(?r) == 2 and len(?s) == 2",
     reason = "top(left(x)) = left(top(x))",
     proof = "exact", source = "generated", grows = true },
   { "generated_left_top: split(split(?x:static, split=?r, axis=0).0, split=?s, axis=1).0 "
     .. "=> (split((split(?x, constant(?s), axis=1, n_results=2)).0, constant(?r), axis=0, "
-    .. "n_results=2)).0 where ?x.rank == 2",
+    .. "n_results=2)).0 where ?x.rank == 2 and len(?r) == 2 and len(?s) == 2",
     reason = "left(top(x)) = top(left(x))",
     proof = "exact", source = "generated", grows = true },
   { "generated_transpose_top: transpose(split(?x:static, split=?r, axis=0).0, axes=[1, "
     .. "0]) => (split(transpose(?x, axes=[1, 0]), constant(?r), axis=1, n_results=2)).0 "
-    .. "where ?x.rank == 2",
+    .. "where ?x.rank == 2 and len(?r) == 2",
     reason = "transpose(top(x)) = left(transpose(x))",
     proof = "exact", source = "generated", grows = true },
   { "generated_left_transpose: split(transpose(?x:static, axes=[1, 0]), split=?s, "
     .. "axis=1).0 => transpose((split(?x, constant(?s), axis=0, n_results=2)).0, axes=[1, "
-    .. "0]) where ?x.rank == 2",
+    .. "0]) where ?x.rank == 2 and len(?s) == 2",
     reason = "left(transpose(x)) = transpose(top(x))",
     proof = "exact", source = "generated", grows = true },
   { "generated_relu_right: nn.relu(split(?x:static, split=?s, axis=1).1) => "
-    .. "(split(nn.relu(?x), constant(?s), axis=1, n_results=2)).1 where ?x.rank == 2",
+    .. "(split(nn.relu(?x), constant(?s), axis=1, n_results=2)).1 where ?x.rank == 2 and "
+    .. "len(?s) == 2",
     reason = "relu(right(x)) = right(relu(x))",
     proof = "exact", source = "generated", grows = true },
   { "generated_right_relu: split(nn.relu(?x:static), split=?s, axis=1).1 => "
-    .. "nn.relu((split(?x, constant(?s), axis=1, n_results=2)).1) where ?x.rank == 2",
+    .. "nn.relu((split(?x, constant(?s), axis=1, n_results=2)).1) where ?x.rank == 2 and "
+    .. "len(?s) == 2",
     reason = "right(relu(x)) = relu(right(x))",
     proof = "exact", source = "generated", grows = true },
   { "generated_relu_top: nn.relu(split(?x:static, split=?r, axis=0).0) => "
-    .. "(split(nn.relu(?x), constant(?r), axis=0, n_results=2)).0 where ?x.rank == 2",
+    .. "(split(nn.relu(?x), constant(?r), axis=0, n_results=2)).0 where ?x.rank == 2 and "
+    .. "len(?r) == 2",
     reason = "relu(top(x)) = top(relu(x))",
     proof = "exact", source = "generated", grows = true },
   { "generated_top_relu: split(nn.relu(?x:static), split=?r, axis=0).0 => "
-    .. "nn.relu((split(?x, constant(?r), axis=0, n_results=2)).0) where ?x.rank == 2",
+    .. "nn.relu((split(?x, constant(?r), axis=0, n_results=2)).0) where ?x.rank == 2 and "
+    .. "len(?r) == 2",
     reason = "top(relu(x)) = relu(top(x))",
     proof = "exact", source = "generated", grows = true },
   { "generated_transpose_relu: transpose(nn.relu(?x:static), axes=[1, 0]) => "
@@ -504,40 +528,41 @@ return {
     proof = "exact", source = "generated", grows = true },
   { "generated_sum_rows_right: sum(split(?x:static, split=?s, axis=1).1, axis=[0], "
     .. "keepdims=1) => (split(sum(?x, axis=[0], keepdims=1), constant(?s), axis=1, "
-    .. "n_results=2)).1 where ?x.rank == 2",
+    .. "n_results=2)).1 where ?x.rank == 2 and len(?s) == 2",
     reason = "sum_rows(right(x)) = right(sum_rows(x))",
     proof = "reassociates", source = "generated", grows = true },
   { "generated_right_sum_rows: split(sum(?x:static, axis=[0], keepdims=1), split=?s, "
     .. "axis=1).1 => sum((split(?x, constant(?s), axis=1, n_results=2)).1, axis=[0], "
-    .. "keepdims=1) where ?x.rank == 2",
+    .. "keepdims=1) where ?x.rank == 2 and len(?s) == 2",
     reason = "right(sum_rows(x)) = sum_rows(right(x))",
     proof = "reassociates", source = "generated", grows = true },
   { "generated_tanh_right: tanh(split(?x:static, split=?s, axis=1).1) => "
-    .. "(split(tanh(?x), constant(?s), axis=1, n_results=2)).1 where ?x.rank == 2",
+    .. "(split(tanh(?x), constant(?s), axis=1, n_results=2)).1 where ?x.rank == 2 and "
+    .. "len(?s) == 2",
     reason = "tanh(right(x)) = right(tanh(x))",
     proof = "exact", source = "generated", grows = true },
   { "generated_right_tanh: split(tanh(?x:static), split=?s, axis=1).1 => tanh((split(?x, "
-    .. "constant(?s), axis=1, n_results=2)).1) where ?x.rank == 2",
+    .. "constant(?s), axis=1, n_results=2)).1) where ?x.rank == 2 and len(?s) == 2",
     reason = "right(tanh(x)) = tanh(right(x))",
     proof = "exact", source = "generated", grows = true },
   { "generated_top_right: split(split(?x:static, split=?s, axis=1).1, split=?r, "
     .. "axis=0).0 => (split((split(?x, constant(?r), axis=0, n_results=2)).0, constant(?s), "
-    .. "axis=1, n_results=2)).1 where ?x.rank == 2",
+    .. "axis=1, n_results=2)).1 where ?x.rank == 2 and len(?r) == 2 and len(?s) == 2",
     reason = "top(right(x)) = right(top(x))",
     proof = "exact", source = "generated", grows = true },
   { "generated_right_top: split(split(?x:static, split=?r, axis=0).0, split=?s, "
     .. "axis=1).1 => (split((split(?x, constant(?s), axis=1, n_results=2)).1, constant(?r), "
-    .. "axis=0, n_results=2)).0 where ?x.rank == 2",
+    .. "axis=0, n_results=2)).0 where ?x.rank == 2 and len(?r) == 2 and len(?s) == 2",
     reason = "right(top(x)) = top(right(x))",
     proof = "exact", source = "generated", grows = true },
   { "generated_transpose_bottom: transpose(split(?x:static, split=?r, axis=0).1, "
     .. "axes=[1, 0]) => (split(transpose(?x, axes=[1, 0]), constant(?r), axis=1, "
-    .. "n_results=2)).1 where ?x.rank == 2",
+    .. "n_results=2)).1 where ?x.rank == 2 and len(?r) == 2",
     reason = "transpose(bottom(x)) = right(transpose(x))",
     proof = "exact", source = "generated", grows = true },
   { "generated_right_transpose: split(transpose(?x:static, axes=[1, 0]), split=?s, "
     .. "axis=1).1 => transpose((split(?x, constant(?s), axis=0, n_results=2)).1, axes=[1, "
-    .. "0]) where ?x.rank == 2",
+    .. "0]) where ?x.rank == 2 and len(?s) == 2",
     reason = "right(transpose(x)) = transpose(bottom(x))",
     proof = "exact", source = "generated", grows = true },
   { "generated_sum_rows_sum_columns: sum(sum(?x:static, axis=[1], keepdims=1), axis=[0], "
@@ -571,11 +596,11 @@ return {
     reason = "sum_rows(transpose(x)) = transpose(sum_columns(x))",
     proof = "reassociates", source = "generated", grows = true },
   { "generated_tanh_top: tanh(split(?x:static, split=?r, axis=0).0) => (split(tanh(?x), "
-    .. "constant(?r), axis=0, n_results=2)).0 where ?x.rank == 2",
+    .. "constant(?r), axis=0, n_results=2)).0 where ?x.rank == 2 and len(?r) == 2",
     reason = "tanh(top(x)) = top(tanh(x))",
     proof = "exact", source = "generated", grows = true },
   { "generated_top_tanh: split(tanh(?x:static), split=?r, axis=0).0 => tanh((split(?x, "
-    .. "constant(?r), axis=0, n_results=2)).0) where ?x.rank == 2",
+    .. "constant(?r), axis=0, n_results=2)).0) where ?x.rank == 2 and len(?r) == 2",
     reason = "top(tanh(x)) = tanh(top(x))",
     proof = "exact", source = "generated", grows = true },
   { "generated_transpose_tanh: transpose(tanh(?x:static), axes=[1, 0]) => "
@@ -588,12 +613,12 @@ return {
     proof = "exact", source = "generated", grows = true },
   { "generated_transpose_left: transpose(split(?x:static, split=?s, axis=1).0, axes=[1, "
     .. "0]) => (split(transpose(?x, axes=[1, 0]), constant(?s), axis=0, n_results=2)).0 "
-    .. "where ?x.rank == 2",
+    .. "where ?x.rank == 2 and len(?s) == 2",
     reason = "transpose(left(x)) = top(transpose(x))",
     proof = "exact", source = "generated", grows = true },
   { "generated_top_transpose: split(transpose(?x:static, axes=[1, 0]), split=?r, "
     .. "axis=0).0 => transpose((split(?x, constant(?r), axis=1, n_results=2)).0, axes=[1, "
-    .. "0]) where ?x.rank == 2",
+    .. "0]) where ?x.rank == 2 and len(?r) == 2",
     reason = "top(transpose(x)) = transpose(left(x))",
     proof = "exact", source = "generated", grows = true },
   { "generated_matmul_add_3: nn.matmul(?x:static, add(?y:static, ?z:static), "
@@ -702,32 +727,32 @@ return {
     proof = "exact", source = "generated", grows = true },
   { "generated_bottom_add: split(add(?x:static, ?y:static), split=?r, axis=0).1 => "
     .. "add((split(?x, constant(?r), axis=0, n_results=2)).1, (split(?y, constant(?r), "
-    .. "axis=0, n_results=2)).1) where ?x.rank == 2 and ?y.rank == 2 and ?x.shape == "
-    .. "?y.shape",
+    .. "axis=0, n_results=2)).1) where ?x.rank == 2 and ?y.rank == 2 and len(?r) == 2 and "
+    .. "?x.shape == ?y.shape",
     reason = "bottom(add(x, y)) = add(bottom(x), bottom(y))",
     proof = "exact", source = "generated", grows = true },
   { "generated_left_add: split(add(?x:static, ?y:static), split=?s, axis=1).0 => "
     .. "add((split(?x, constant(?s), axis=1, n_results=2)).0, (split(?y, constant(?s), "
-    .. "axis=1, n_results=2)).0) where ?x.rank == 2 and ?y.rank == 2 and ?x.shape == "
-    .. "?y.shape",
+    .. "axis=1, n_results=2)).0) where ?x.rank == 2 and ?y.rank == 2 and len(?s) == 2 and "
+    .. "?x.shape == ?y.shape",
     reason = "left(add(x, y)) = add(left(x), left(y))",
     proof = "exact", source = "generated", grows = true },
   { "generated_add_left_left: add(?p1@split(?x:static, split=?s, axis=1).0, "
     .. "?p2@split(?y:static, split=?s, axis=1).0) => (split(add(?x, ?y), constant(?s), "
-    .. "axis=1, n_results=2)).0 where ?x.rank == 2 and ?y.rank == 2 and ?p1.shape == "
-    .. "?p2.shape",
+    .. "axis=1, n_results=2)).0 where ?x.rank == 2 and ?y.rank == 2 and len(?s) == 2 and "
+    .. "?p1.shape == ?p2.shape",
     reason = "add(left(x), left(y)) = left(add(x, y))",
     proof = "exact", source = "generated", grows = true },
   { "generated_right_add: split(add(?x:static, ?y:static), split=?s, axis=1).1 => "
     .. "add((split(?x, constant(?s), axis=1, n_results=2)).1, (split(?y, constant(?s), "
-    .. "axis=1, n_results=2)).1) where ?x.rank == 2 and ?y.rank == 2 and ?x.shape == "
-    .. "?y.shape",
+    .. "axis=1, n_results=2)).1) where ?x.rank == 2 and ?y.rank == 2 and len(?s) == 2 and "
+    .. "?x.shape == ?y.shape",
     reason = "right(add(x, y)) = add(right(x), right(y))",
     proof = "exact", source = "generated", grows = true },
   { "generated_add_right_right: add(?p1@split(?x:static, split=?s, axis=1).1, "
     .. "?p2@split(?y:static, split=?s, axis=1).1) => (split(add(?x, ?y), constant(?s), "
-    .. "axis=1, n_results=2)).1 where ?x.rank == 2 and ?y.rank == 2 and ?p1.shape == "
-    .. "?p2.shape",
+    .. "axis=1, n_results=2)).1 where ?x.rank == 2 and ?y.rank == 2 and len(?s) == 2 and "
+    .. "?p1.shape == ?p2.shape",
     reason = "add(right(x), right(y)) = right(add(x, y))",
     proof = "reassociates", source = "generated", grows = true },
   { "generated_sum_columns_add_2: sum(add(?x:static, ?y:static), axis=[1], keepdims=1) "
@@ -754,20 +779,20 @@ return {
     proof = "reassociates", source = "generated", grows = true },
   { "generated_top_add: split(add(?x:static, ?y:static), split=?r, axis=0).0 => "
     .. "add((split(?x, constant(?r), axis=0, n_results=2)).0, (split(?y, constant(?r), "
-    .. "axis=0, n_results=2)).0) where ?x.rank == 2 and ?y.rank == 2 and ?x.shape == "
-    .. "?y.shape",
+    .. "axis=0, n_results=2)).0) where ?x.rank == 2 and ?y.rank == 2 and len(?r) == 2 and "
+    .. "?x.shape == ?y.shape",
     reason = "top(add(x, y)) = add(top(x), top(y))",
     proof = "exact", source = "generated", grows = true },
   { "generated_bottom_concat_columns: split(concatenate(?x:static, ?y:static, axis=1), "
     .. "split=?r, axis=0).1 => concatenate((split(?x, constant(?r), axis=0, "
     .. "n_results=2)).1, (split(?y, constant(?r), axis=0, n_results=2)).1, axis=1) where "
-    .. "?x.rank == 2 and ?y.rank == 2",
+    .. "?x.rank == 2 and ?y.rank == 2 and len(?r) == 2",
     reason = "bottom(concat_columns(x, y)) = concat_columns(bottom(x), bottom(y))",
     proof = "exact", source = "generated", grows = true },
   { "generated_bottom_multiply: split(multiply(?x:static, ?y:static), split=?r, "
     .. "axis=0).1 => multiply((split(?x, constant(?r), axis=0, n_results=2)).1, (split(?y, "
     .. "constant(?r), axis=0, n_results=2)).1) where ?x.rank == 2 and ?y.rank == 2 and "
-    .. "?x.shape == ?y.shape",
+    .. "len(?r) == 2 and ?x.shape == ?y.shape",
     reason = "bottom(multiply(x, y)) = multiply(bottom(x), bottom(y))",
     proof = "exact", source = "generated", grows = true },
   { "generated_concat_columns_transpose: concatenate(?x:static, transpose(?y:static, "
@@ -811,7 +836,7 @@ return {
   { "generated_top_concat_columns: split(concatenate(?x:static, ?y:static, axis=1), "
     .. "split=?r, axis=0).0 => concatenate((split(?x, constant(?r), axis=0, "
     .. "n_results=2)).0, (split(?y, constant(?r), axis=0, n_results=2)).0, axis=1) where "
-    .. "?x.rank == 2 and ?y.rank == 2",
+    .. "?x.rank == 2 and ?y.rank == 2 and len(?r) == 2",
     reason = "top(concat_columns(x, y)) = concat_columns(top(x), top(y))",
     proof = "exact", source = "generated", grows = true },
   { "generated_concat_columns_transpose_2: concatenate(transpose(?x:static, axes=[1, "
@@ -828,7 +853,7 @@ return {
   { "generated_left_concat_rows: split(concatenate(?x:static, ?y:static, axis=0), "
     .. "split=?s, axis=1).0 => concatenate((split(?x, constant(?s), axis=1, "
     .. "n_results=2)).0, (split(?y, constant(?s), axis=1, n_results=2)).0, axis=0) where "
-    .. "?x.rank == 2 and ?y.rank == 2",
+    .. "?x.rank == 2 and ?y.rank == 2 and len(?s) == 2",
     reason = "left(concat_rows(x, y)) = concat_rows(left(x), left(y))",
     proof = "exact", source = "generated", grows = true },
   { "generated_relu_concat_rows: nn.relu(concatenate(?x:static, ?y:static, axis=0)) => "
@@ -843,13 +868,13 @@ return {
   { "generated_right_concat_rows: split(concatenate(?x:static, ?y:static, axis=0), "
     .. "split=?s, axis=1).1 => concatenate((split(?x, constant(?s), axis=1, "
     .. "n_results=2)).1, (split(?y, constant(?s), axis=1, n_results=2)).1, axis=0) where "
-    .. "?x.rank == 2 and ?y.rank == 2",
+    .. "?x.rank == 2 and ?y.rank == 2 and len(?s) == 2",
     reason = "right(concat_rows(x, y)) = concat_rows(right(x), right(y))",
     proof = "exact", source = "generated", grows = true },
   { "generated_concat_rows_right_right: concatenate(split(?x:static, split=?s, "
     .. "axis=1).1, split(?y:static, split=?s, axis=1).1, axis=0) => (split(concatenate(?x, "
     .. "?y, axis=0), constant(?s), axis=1, n_results=2)).1 where ?x.rank == 2 and ?y.rank "
-    .. "== 2",
+    .. "== 2 and len(?s) == 2",
     reason = "concat_rows(right(x), right(y)) = right(concat_rows(x, y))",
     proof = "exact", source = "generated", grows = true },
   { "generated_sum_columns_concat_rows: sum(concatenate(?x:static, ?y:static, axis=0), "
@@ -884,13 +909,13 @@ return {
   { "generated_left_multiply: split(multiply(?x:static, ?y:static), split=?s, axis=1).0 "
     .. "=> multiply((split(?x, constant(?s), axis=1, n_results=2)).0, (split(?y, "
     .. "constant(?s), axis=1, n_results=2)).0) where ?x.rank == 2 and ?y.rank == 2 and "
-    .. "?x.shape == ?y.shape",
+    .. "len(?s) == 2 and ?x.shape == ?y.shape",
     reason = "left(multiply(x, y)) = multiply(left(x), left(y))",
     proof = "exact", source = "generated", grows = true },
   { "generated_multiply_left_left: multiply(?p1@split(?x:static, split=?s, axis=1).0, "
     .. "?p2@split(?y:static, split=?s, axis=1).0) => (split(multiply(?x, ?y), constant(?s), "
-    .. "axis=1, n_results=2)).0 where ?x.rank == 2 and ?y.rank == 2 and ?p1.shape == "
-    .. "?p2.shape",
+    .. "axis=1, n_results=2)).0 where ?x.rank == 2 and ?y.rank == 2 and len(?s) == 2 and "
+    .. "?p1.shape == ?p2.shape",
     reason = "multiply(left(x), left(y)) = left(multiply(x, y))",
     proof = "exact", source = "generated", grows = true },
   { "generated_transpose_matmul_transpose: transpose(nn.matmul(?x:static, "
@@ -911,19 +936,19 @@ return {
   { "generated_right_multiply: split(multiply(?x:static, ?y:static), split=?s, axis=1).1 "
     .. "=> multiply((split(?x, constant(?s), axis=1, n_results=2)).1, (split(?y, "
     .. "constant(?s), axis=1, n_results=2)).1) where ?x.rank == 2 and ?y.rank == 2 and "
-    .. "?x.shape == ?y.shape",
+    .. "len(?s) == 2 and ?x.shape == ?y.shape",
     reason = "right(multiply(x, y)) = multiply(right(x), right(y))",
     proof = "exact", source = "generated", grows = true },
   { "generated_multiply_right_right: multiply(?p1@split(?x:static, split=?s, axis=1).1, "
     .. "?p2@split(?y:static, split=?s, axis=1).1) => (split(multiply(?x, ?y), constant(?s), "
-    .. "axis=1, n_results=2)).1 where ?x.rank == 2 and ?y.rank == 2 and ?p1.shape == "
-    .. "?p2.shape",
+    .. "axis=1, n_results=2)).1 where ?x.rank == 2 and ?y.rank == 2 and len(?s) == 2 and "
+    .. "?p1.shape == ?p2.shape",
     reason = "multiply(right(x), right(y)) = right(multiply(x, y))",
     proof = "reassociates", source = "generated", grows = true },
   { "generated_top_multiply: split(multiply(?x:static, ?y:static), split=?r, axis=0).0 "
     .. "=> multiply((split(?x, constant(?r), axis=0, n_results=2)).0, (split(?y, "
     .. "constant(?r), axis=0, n_results=2)).0) where ?x.rank == 2 and ?y.rank == 2 and "
-    .. "?x.shape == ?y.shape",
+    .. "len(?r) == 2 and ?x.shape == ?y.shape",
     reason = "top(multiply(x, y)) = multiply(top(x), top(y))",
     proof = "exact", source = "generated", grows = true },
   { "generated_relu_add: nn.relu(add(?x:static, ?x:static)) => add(nn.relu(?x), "
@@ -1118,49 +1143,49 @@ return {
   { "generated_sum_columns_concat_columns_left: sum(concatenate(?y:static, "
     .. "split(?x:static, split=?s, axis=1).0, axis=1), axis=[1], keepdims=1) => "
     .. "sum(concatenate((split(?x, constant(?s), axis=1, n_results=2)).0, ?y, axis=1), "
-    .. "axis=[1], keepdims=1) where ?y.rank == 2 and ?x.rank == 2",
+    .. "axis=[1], keepdims=1) where ?y.rank == 2 and ?x.rank == 2 and len(?s) == 2",
     reason = "sum_columns(concat_columns(y, left(x))) = sum_columns(concat_columns(left(x), y))",
     proof = "reassociates", source = "generated", grows = true },
   { "generated_sum_columns_concat_columns_left_2: sum(concatenate(split(?x:static, "
     .. "split=?s, axis=1).0, ?y:static, axis=1), axis=[1], keepdims=1) => "
     .. "sum(concatenate(?y, (split(?x, constant(?s), axis=1, n_results=2)).0, axis=1), "
-    .. "axis=[1], keepdims=1) where ?x.rank == 2 and ?y.rank == 2",
+    .. "axis=[1], keepdims=1) where ?x.rank == 2 and ?y.rank == 2 and len(?s) == 2",
     reason = "sum_columns(concat_columns(left(x), y)) = sum_columns(concat_columns(y, left(x)))",
     proof = "reassociates", source = "generated", grows = true },
   { "generated_sum_columns_concat_columns_right: sum(concatenate(?y:static, "
     .. "split(?x:static, split=?s, axis=1).1, axis=1), axis=[1], keepdims=1) => "
     .. "sum(concatenate((split(?x, constant(?s), axis=1, n_results=2)).1, ?y, axis=1), "
-    .. "axis=[1], keepdims=1) where ?y.rank == 2 and ?x.rank == 2",
+    .. "axis=[1], keepdims=1) where ?y.rank == 2 and ?x.rank == 2 and len(?s) == 2",
     reason = "sum_columns(concat_columns(y, right(x))) = sum_columns(concat_columns(right(x), y))",
     proof = "reassociates", source = "generated", grows = true },
   { "generated_sum_columns_concat_columns_right_2: sum(concatenate(split(?x:static, "
     .. "split=?s, axis=1).1, ?y:static, axis=1), axis=[1], keepdims=1) => "
     .. "sum(concatenate(?y, (split(?x, constant(?s), axis=1, n_results=2)).1, axis=1), "
-    .. "axis=[1], keepdims=1) where ?x.rank == 2 and ?y.rank == 2",
+    .. "axis=[1], keepdims=1) where ?x.rank == 2 and ?y.rank == 2 and len(?s) == 2",
     reason = "sum_columns(concat_columns(right(x), y)) = sum_columns(concat_columns(y, right(x)))",
     proof = "reassociates", source = "generated", grows = true },
   { "generated_sum_rows_concat_rows_bottom: sum(concatenate(?y:static, split(?x:static, "
     .. "split=?r, axis=0).1, axis=0), axis=[0], keepdims=1) => sum(concatenate((split(?x, "
     .. "constant(?r), axis=0, n_results=2)).1, ?y, axis=0), axis=[0], keepdims=1) where "
-    .. "?y.rank == 2 and ?x.rank == 2",
+    .. "?y.rank == 2 and ?x.rank == 2 and len(?r) == 2",
     reason = "sum_rows(concat_rows(y, bottom(x))) = sum_rows(concat_rows(bottom(x), y))",
     proof = "reassociates", source = "generated", grows = true },
   { "generated_sum_rows_concat_rows_bottom_2: sum(concatenate(split(?x:static, split=?r, "
     .. "axis=0).1, ?y:static, axis=0), axis=[0], keepdims=1) => sum(concatenate(?y, "
     .. "(split(?x, constant(?r), axis=0, n_results=2)).1, axis=0), axis=[0], keepdims=1) "
-    .. "where ?x.rank == 2 and ?y.rank == 2",
+    .. "where ?x.rank == 2 and ?y.rank == 2 and len(?r) == 2",
     reason = "sum_rows(concat_rows(bottom(x), y)) = sum_rows(concat_rows(y, bottom(x)))",
     proof = "reassociates", source = "generated", grows = true },
   { "generated_sum_rows_concat_rows_top: sum(concatenate(?y:static, split(?x:static, "
     .. "split=?r, axis=0).0, axis=0), axis=[0], keepdims=1) => sum(concatenate((split(?x, "
     .. "constant(?r), axis=0, n_results=2)).0, ?y, axis=0), axis=[0], keepdims=1) where "
-    .. "?y.rank == 2 and ?x.rank == 2",
+    .. "?y.rank == 2 and ?x.rank == 2 and len(?r) == 2",
     reason = "sum_rows(concat_rows(y, top(x))) = sum_rows(concat_rows(top(x), y))",
     proof = "reassociates", source = "generated", grows = true },
   { "generated_sum_rows_concat_rows_top_2: sum(concatenate(split(?x:static, split=?r, "
     .. "axis=0).0, ?y:static, axis=0), axis=[0], keepdims=1) => sum(concatenate(?y, "
     .. "(split(?x, constant(?r), axis=0, n_results=2)).0, axis=0), axis=[0], keepdims=1) "
-    .. "where ?x.rank == 2 and ?y.rank == 2",
+    .. "where ?x.rank == 2 and ?y.rank == 2 and len(?r) == 2",
     reason = "sum_rows(concat_rows(top(x), y)) = sum_rows(concat_rows(y, top(x)))",
     proof = "reassociates", source = "generated", grows = true },
 }

@@ -1,5 +1,5 @@
---- What a rule asks of shapes. Terms are about matrices whose shapes are known, and operands of
--- elementwise operators have one shape: so much is always asked. Of what else the axioms were used
+--- What a rule asks of shapes. Terms are about matrices whose shapes are known, operands of
+-- elementwise operators have one shape, and splits two parts: so much is always asked. Of what else the axioms were used
 -- for, which is equal shapes and halves, as little as the evaluator finds enough
 -- (perilune.rule.check).
 
@@ -36,6 +36,13 @@ local function ranks(variables, domain, list)
   end
 end
 
+-- Splits have two parts.
+local function two_parts(sizes, list)
+  for _, name in ipairs(require "perilune.sorted_keys"(sizes)) do
+    list[#list + 1] = ("len(?%s) == 2"):format(name)
+  end
+end
+
 local function halves(sizes, list)
   for _, name in ipairs(require "perilune.sorted_keys"(sizes)) do
     list[#list + 1] = ("?%s[0] == ?%s[1]"):format(name, name)
@@ -52,6 +59,7 @@ local function text_of(domain, left, right, choice)
   local variables, sizes = term.variables(left), rule_text.sizes(left)
   local pattern, of_operands = rule_text.pattern(left)
   ranks(variables, domain, list)
+  two_parts(sizes, list)
   table.move(of_operands, 1, #of_operands, #list + 1, list)
   if has.shapes then equal_shapes(variables, list) end
   if has.halves then halves(sizes, list) end
