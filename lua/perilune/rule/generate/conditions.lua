@@ -1,7 +1,7 @@
 --- What a rule asks of shapes. Terms are about matrices whose shapes are known, operands of
--- elementwise operators have one shape, and splits two parts: so much is always asked. Of what else the axioms were used
--- for, which is equal shapes and halves, as little as the evaluator finds enough
--- (perilune.rule.check).
+-- elementwise operators have one shape, and splits two parts: so much is always asked. Of what
+-- else the axioms were used for, which is equal shapes and halves, as little as the evaluator
+-- finds enough (perilune.rule.check).
 
 local check = require "perilune.rule.check"
 local core = require "perilune.core"
