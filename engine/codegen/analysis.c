@@ -79,20 +79,43 @@ static pln_ref addressed(const pln_graph *g, pln_ref ref) {
   return load->kind == PLN_BUFFER_LOAD ? g->operands[load->first] : PLN_NONE;
 }
 
-/* A pointer that leaves the function may be written through; a prefetch does
- * nothing with it. */
+/* The function of this unit that a node calls; NULL: another node. */
+static const pln_c_function *called(const pln_cw *w, const pln_node *n) {
+  const pln_graph *g = w->g;
+  if (n->kind != PLN_PRIM_CALL || n->count == 0 ||
+      !is_builtin(n, "call_extern"))
+    return NULL;
+  const pln_node *name = &g->nodes[g->operands[n->first]];
+  const pln_c_callee *callee = NULL;
+  if (name->kind == PLN_STRING_IMM)
+    callee = pln_c_find_callee(w, pln_symbol_text(w->engine, name->data));
+  return callee && callee->written ? &w->code->functions[callee - w->callees]
+                                   : NULL;
+}
+
+/* Whether argument i of a call of a function is memory that this only reads:
+ * weights of a model, which no call needs a copy of. */
+static bool only_reads(const pln_c_function *fn, uint32_t i) {
+  return fn && i > 0 && i <= fn->n_params && fn->params[i - 1].is_buffer &&
+         !fn->params[i - 1].is_written;
+}
+
+/* A pointer that leaves the function may be written through, unless the
+ * function that gets it is known; a prefetch does nothing with it. */
 static void note_pointers(pln_cw *w, const pln_node *n) {
   const pln_graph *g = w->g;
   bool is_call = n->kind == PLN_PRIM_CALL;
   if (is_call && is_builtin(n, "prefetch"))
     return;
+  const pln_c_function *fn = called(w, n);
   for (uint32_t i = 0; i < n->count; i++) {
     pln_ref arg = g->operands[n->first + i], buffer = addressed(g, arg);
     bool pointer =
         is_call && g->nodes[arg].kind == PLN_VAR && !pln_prim_dtype(w->g, arg);
     if (buffer != PLN_NONE || pointer)
       add_access(w, pointer ? arg : buffer,
-                 PLN_C_READ | PLN_C_WRITTEN | PLN_C_ESCAPES);
+                 PLN_C_READ | PLN_C_ESCAPES |
+                     (only_reads(fn, i) ? 0 : PLN_C_WRITTEN));
   }
 }
 

@@ -112,6 +112,14 @@ def @main(%x: Tensor[(2, 8), float32], %y: Tensor[(2, 8), float32]) {
     assert.is_table(pl.build(mod):model())
   end)
 
+  it("do not write their weights and inputs, which no call copies", function()
+    local header = pl.build(from_zoo("bert", small.bert)):header()
+    assert.matches("const uint8_t %*restrict weights", header)
+    assert.not_matches("[(,] ?uint8_t %*restrict weights", header)
+    local outputs = select(2, header:gsub("[(,] ?float %*restrict output%d", ""))
+    assert.is_true(outputs > 0)
+  end)
+
   it("write their constants beside the object", function()
     local path = folder()
     local built = pl.build(from_zoo("bert", small.bert))
@@ -203,6 +211,22 @@ class Module:
     local result = built.b_twice(zeros, zeros)[2]
     assert.equal(6, result:get(1))
     assert.equal(6, result:get(20000))
+    -- What is read only, by the called function as well, is constant.
+    assert.matches("b_twice%(const float %*restrict A, float %*restrict B", built:header())
+  end)
+
+  it("are calls that write what their callees write", function()
+    local source = text:gsub("^#.-\n",
+      "# from tvm.script import ir as I\n# from tvm.script import tir as T\n")
+    source = source:gsub('"a_step", A.data, T.address_of%(D_1%[0%]%)',
+      '"a_step", T.address_of(A[0]), A.data'):gsub("T.address_of%(D_1%[0%]%), B.data",
+      "A.data, B.data")
+    local built = pl.build(assert(pl.tir.parse((source))), { flags = "-O1" })
+    assert.matches("b_twice%(float %*", built:header())
+    local zeros = pl.tensor.full(0, { 20000 }, "float32")
+    local results = built.b_twice(zeros, zeros)
+    assert.equal(2, results[1]:get(7))
+    assert.equal(0, zeros:get(7))
   end)
 
   it("pass on the sizes of shapes, and memory that depends on them", function()

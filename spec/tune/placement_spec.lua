@@ -117,18 +117,18 @@ describe("pl.tune.placement", function()
   -- Every assignment of two backends to the calls, with the costs of all boundaries.
   local function least_of_all(mod, costs, move)
     local calls, best = {}, math.huge
-    local makers = {}
+    local backends = {}
     for node in mod.main:nodes() do
       if node.kind == "Call" then calls[#calls + 1] = node end
     end
     for bits = 0, (1 << #calls) - 1 do
       local sum = 0
-      for i, call in ipairs(calls) do makers[call] = bits >> (i - 1) & 1 end
+      for i, call in ipairs(calls) do backends[call] = bits >> (i - 1) & 1 end
       for _, call in ipairs(calls) do
-        local own, seen = makers[call], {}
+        local own, seen = backends[call], {}
         sum = sum + costs[own + 1][call.op.name]
         for _, operand in ipairs(call.args) do
-          if not seen[operand] and (makers[operand] or 0) ~= own then sum = sum + move end
+          if not seen[operand] and (backends[operand] or 0) ~= own then sum = sum + move end
           seen[operand] = true
         end
         if call == mod.main.body and own == 1 then sum = sum + move end

@@ -114,6 +114,29 @@ describe("the generated rules", function()
     assert.is_true(pl.tune.measure.flops(pass(mod)) < pl.tune.measure.flops(mod))
   end)
 
+  -- What axioms say of halves and matrices does not hold of other splits and tensors.
+  it("leave splits of three parts, and products of more dimensions, alone", function()
+    local x = pl.var("x", "Tensor[(1, 1), float32]")
+    local y = pl.var("y", "Tensor[(1, 1), float32]")
+    local sizes = pl.const(pl.tensor({ 1, 1, 0 }, "int64"))
+    local parts = pl.op.split(pl.op.concatenate({ x, y }, { axis = 1 }), sizes,
+      { axis = 1, n_results = 3 })
+    local b = pl.var("b", "Tensor[(2, 1, 4, 4), float32]")
+    local c = pl.var("c", "Tensor[(4, 4, 4), float32]")
+    local ones = pl.const(pl.tensor({ 1, 1 }, "int64"))
+    local half = pl.op.split(pl.op.nn.matmul(b, c), ones, { axis = 0, n_results = 2 })
+    for _, fn in ipairs { pl.func({ x, y }, (select(2, parts:unpack()))),
+      pl.func({ b, c }, (select(2, half:unpack()))) } do
+      local mod = pl.module { main = fn }
+      for _, cost in ipairs { "nodes", "flops", "bytes" } do
+        local pass = pl.passes.EqualitySaturation { cost = cost, generated_rules = true }
+        assert(pl.check(mod, pass(mod)))
+      end
+      pl.passes.GraphSubstitution { shipped_rules = false } (mod)
+      assert.is_nil(pl.report()[1].counts.applications)
+    end
+  end)
+
   it("are a decision of the space of substitutions", function()
     local mod = half_of_product()
     local function search(generated)

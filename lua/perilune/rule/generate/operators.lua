@@ -5,7 +5,8 @@
 -- `stand_in` is what is evaluated for the fingerprint in place of functions of real numbers: a
 -- polynomial, which keeps integers exact. Where `elementwise`, operands have one shape. `sorts`
 -- are what operands are, `sort` what the result is where it is not what the first operand is.
--- `sizes` is the variable of the rule that has the sizes of the parts of a split.
+-- `sizes` is the variable of the rule that has the sizes of the parts of a split; `sums`: elements
+-- are sums of several.
 
 local ir = require "perilune.ir"
 local tensor = require "perilune.ir.tensor"
@@ -42,7 +43,8 @@ local function half(axis, which, name, sizes)
 end
 
 local function sum(axis, name)
-  return { name = name, arity = 1, text = ("sum($1, axis=[%d], keepdims=1)"):format(axis),
+  return { name = name, arity = 1, sums = true,
+    text = ("sum($1, axis=[%d], keepdims=1)"):format(axis),
     build = function(op, x) return op.sum(x, { axis = { axis }, keepdims = true }) end }
 end
 
@@ -70,7 +72,8 @@ local matrices = { name = "matrices", rank = 2, variables = variables("xyzw", { 
     half(0, 0, "top", "r"), half(0, 1, "bottom", "r"),
     half(1, 0, "left", "s"), half(1, 1, "right", "s"),
     scale, add, multiply,
-    { name = "matmul", arity = 2, text = "nn.matmul($1, $2, transpose_a=0, transpose_b=0)",
+    { name = "matmul", arity = 2, sums = true,
+      text = "nn.matmul($1, $2, transpose_a=0, transpose_b=0)",
       replacement = "nn.matmul($1, $2)",
       build = function(op, a, b) return op.nn.matmul(a, b) end },
     concat(0, "concat_rows"), concat(1, "concat_columns"),

@@ -13,6 +13,11 @@ end
 
 local function rule_variable(variable) return "?" .. variable.name end
 
+-- Shapes of patterns are known, so that a replacement of another shape is refused.
+local function pattern_variable(variable)
+  return "?" .. variable.name .. (#variable.shape > 0 and ":static" or "")
+end
+
 --- A replacement. Splits take the sizes of those of the pattern: `bound` says which variables have
 -- some.
 function rule_text.replacement(t, bound)
@@ -36,7 +41,8 @@ end
 
 -- The name by which conditions call what text stands for; binds it.
 local function bind(text, count)
-  if text:find "^%?%a$" then return text, text end
+  local variable = text:match "^(%?%a):static$"
+  if variable then return variable, text end
   local name = text:match "^(%?p%d+)@"
   if name then return name, text end
   count.n = count.n + 1
@@ -44,12 +50,12 @@ local function bind(text, count)
   return name, name .. "@" .. text
 end
 
---- A pattern, and what elementwise operators ask of shapes: a list of conditions. Without `shapes`
--- the pattern binds nothing else.
-function rule_text.pattern(t, shapes)
+--- A pattern, and what elementwise operators ask of shapes: a list of conditions. `plain`: without
+-- them, for terms whose shapes are known to fit.
+function rule_text.pattern(t, plain)
   local conditions, count = {}, { n = 0 }
-  local text = term.fold(t, rule_variable, function(operator, a, b)
-    if shapes and operator.elementwise then
+  local text = term.fold(t, plain and rule_variable or pattern_variable, function(operator, a, b)
+    if not plain and operator.elementwise then
       local left, right
       left, a = bind(a, count)
       right, b = bind(b, count)
@@ -86,7 +92,7 @@ function rule_text.both(left, right)
   local list = {}
   for _, pair in ipairs { { left, right }, { right, left } } do
     if is_left(pair[1], pair[2]) then
-      list[#list + 1] = rule_text.rule(rule_text.pattern(pair[1]),
+      list[#list + 1] = rule_text.rule(rule_text.pattern(pair[1], true),
         rule_text.replacement(pair[2], rule_text.sizes(pair[1])), {})
     end
   end

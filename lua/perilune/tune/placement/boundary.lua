@@ -81,8 +81,8 @@ local function last_uses(index)
   for place, node in ipairs(index.order) do
     local operands = node.kind == "Call" and node.args or {}
     for _, operand in ipairs(operands) do
-      for _, maker in ipairs(producers(operand, {})) do
-        local at = index.place[maker]
+      for _, producer in ipairs(producers(operand, {})) do
+        local at = index.place[producer]
         if at then last[at] = place end
       end
     end

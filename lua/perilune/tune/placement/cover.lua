@@ -55,7 +55,7 @@ local function is_covered(state, at, place)
   return false
 end
 
-local function maker_of(self, state, at)
+local function producer_of(self, state, at)
   for _, one in ipairs(state.live) do
     if one.place == at then return one.backend end
   end
@@ -82,7 +82,7 @@ local function take(self, state, one, place, waiting)
     if not input.place then
       cost = cost + move(self, input.bytes, self.host, one.backend)
     elseif is_covered(state, input.place, place) then
-      cost = cost + move(self, input.bytes, maker_of(self, state, input.place), one.backend)
+      cost = cost + move(self, input.bytes, producer_of(self, state, input.place), one.backend)
     else
       waiting[#waiting + 1] = { place = input.place, backend = one.backend, bytes = input.bytes }
     end
@@ -105,7 +105,7 @@ local function give(self, state, one, waiting)
   return cost
 end
 
--- The makers of values with later uses; the host's are not listed.
+-- The producers of values with later uses; the host's are not listed.
 local function live_of(self, state, one, place)
   local live = {}
   for _, entry in ipairs(state.live) do
@@ -122,7 +122,7 @@ end
 
 local none = {}
 
--- The state's makers and waiting parts behind a part, and what is moved for it.
+-- The state's producers and waiting parts behind a part, and what is moved for it.
 local function cross(self, state, one, place)
   if not self.boundary then return none, none, 0 end
   local waiting = {}
