@@ -234,7 +234,7 @@ pln_status pln_rule_check_value(const pln_rule_set *set,
 
 enum { MOST_INSTANCE_ARGS = 8 };
 
-static bool is_constant_leaf(const pln_pattern_node *p) {
+static bool is_constant_operand(const pln_pattern_node *p) {
   return (p->constraints & (PLN_CONSTRAINT_CONST | PLN_CONSTRAINT_SCALAR |
                             PLN_CONSTRAINT_SPLAT)) != 0;
 }
@@ -259,8 +259,8 @@ static pln_status build_element(instance *x, double value, pln_ref *out) {
   return status;
 }
 
-static pln_status build_leaf(instance *x, const pln_pattern_node *p,
-                             pln_ref *out) {
+static pln_status build_operand(instance *x, const pln_pattern_node *p,
+                                pln_ref *out) {
   static const pln_dim dims[] = {1, 1, 1, 1};
   pln_engine *e = x->set->engine;
   pln_symbol name;
@@ -275,7 +275,7 @@ static pln_status build_leaf(instance *x, const pln_pattern_node *p,
     return pln_build_absent(x->b, out);
   if (p->kind == PLN_MATCH_VALUE)
     return build_element(x, p->number, out);
-  if (is_constant_leaf(p))
+  if (is_constant_operand(p))
     return build_element(x, 1, out);
   PLN_TRY(pln_symbol_intern(e, pln_text("x"), &name));
   PLN_TRY(pln_type_tensor(e, x->dtype, x->rank, dims, &type));
@@ -307,7 +307,7 @@ static pln_status build_pattern(instance *x, uint32_t at) {
   pln_engine *e = x->set->engine;
   pln_ref args[MOST_INSTANCE_ARGS] = {0}, *out = &x->nodes[at];
   if (p->kind == PLN_MATCH_ANY || p->kind == PLN_MATCH_VALUE)
-    return build_leaf(x, p, out);
+    return build_operand(x, p, out);
   if (p->kind == PLN_MATCH_FIELD) {
     for (uint32_t i = at + 1; i < x->variant->count; i++)
       if (x->set->patterns[x->variant->first + i].parent == at)
@@ -350,15 +350,15 @@ static pln_status try_instance(const pln_rule_set *set, uint32_t rule,
 }
 
 static pln_status check_instance(instance *x, uint32_t rule, bool *fits,
-                                 bool *misfits) {
+                                 bool *mismatches) {
   pln_graph *graph = NULL;
-  *fits = *misfits = false;
+  *fits = *mismatches = false;
   PLN_TRY(pln_builder_new(x->set->engine, &x->b));
   pln_status status = build_instance(x, &graph);
   pln_builder_free(x->b);
   if (status == PLN_OK) {
     status = try_instance(x->set, rule, graph, fits);
-    *misfits = status == PLN_ERR_TYPE;
+    *mismatches = status == PLN_ERR_TYPE;
   }
   pln_graph_release(graph);
   return status;
@@ -374,13 +374,13 @@ static pln_status check_rule_types(const pln_rule_set *s, uint32_t rule) {
   instance x = {.set = s,
                 .variant = &s->variants[s->rules[rule].first_variant]};
   for (uint32_t i = 0; i < PLN_COUNT(dtypes) * PLN_COUNT(ranks); i++) {
-    bool fits, misfits;
+    bool fits, mismatches;
     x.dtype = dtypes[i / PLN_COUNT(ranks)];
     x.rank = ranks[i % PLN_COUNT(ranks)];
-    pln_status status = check_instance(&x, rule, &fits, &misfits);
+    pln_status status = check_instance(&x, rule, &fits, &mismatches);
     if (status != PLN_OK && status != PLN_ERR_TYPE)
       return status;
-    if (misfits && kept == mark)
+    if (mismatches && kept == mark)
       kept = pln_diag_count(s->engine);
     pln_diag_drop(s->engine, fits ? mark : kept);
     if (fits)
