@@ -1,13 +1,18 @@
-/* check.c: checks of values when a rule is made: what stands in its conditions
- * and attributes must be able to have a value. A misspelt property, name or
- * dtype would otherwise be unknown at each match, so that the rule never
- * applies.
+/* check.c: checks when a rule is made.
  *
- * Called by set.c for each node of a value, operands first, when the pattern's
- * variants are known. */
+ * What stands in conditions and attributes must be able to have a value. A
+ * misspelt property, name or dtype would otherwise be unknown at each match, so
+ * that the rule never applies. Called by set.c for each node of a value,
+ * operands first, when the pattern's variants are known.
+ *
+ * The replacement must be able to have the type of what it replaces: instances
+ * of the pattern are built of variables of several dtypes and ranks, and the
+ * rule is applied to them. All extents are 1, so that what depends on extents
+ * fits. Called by the binding for a complete set. */
 
 #include <stdio.h>
 
+#include "ir/tensor/tensor.h"
 #include "rule/set.h"
 
 static const char *const properties[] = {"shape", "rank", "dtype", "size",
@@ -223,4 +228,182 @@ pln_status pln_rule_check_value(const pln_rule_set *set,
   case PLN_AST_BINARY: return check_operator(a, n);
   default: return at == a->condition ? check_number(a, at) : PLN_OK;
   }
+}
+
+/* ------------------------------------------------------------------- types */
+
+enum { MOST_INSTANCE_ARGS = 8 };
+
+static bool is_constant_operand(const pln_pattern_node *p) {
+  return (p->constraints & (PLN_CONSTRAINT_CONST | PLN_CONSTRAINT_SCALAR |
+                            PLN_CONSTRAINT_SPLAT)) != 0;
+}
+
+/* An instance of a variant: a program that its pattern matches. */
+typedef struct instance {
+  const pln_rule_set *set;
+  const pln_rule_variant *variant;
+  pln_builder *b;
+  pln_dtype dtype;
+  int32_t rank;
+  pln_ref nodes[PLN_RULE_MAX_NODES]; /* by pattern node */
+} instance;
+
+static pln_status build_element(instance *x, double value, pln_ref *out) {
+  pln_tensor *tensor;
+  PLN_TRY(pln_tensor_full(x->set->engine, x->dtype, 0, NULL, value, &tensor));
+  if (!tensor)
+    return PLN_ERR_TYPE;
+  pln_status status = pln_build_constant(x->b, tensor, out);
+  pln_tensor_release(tensor);
+  return status;
+}
+
+static pln_status build_operand(instance *x, const pln_pattern_node *p,
+                                pln_ref *out) {
+  static const pln_dim dims[] = {1, 1, 1, 1};
+  pln_engine *e = x->set->engine;
+  pln_symbol name;
+  pln_type type;
+  for (uint32_t i = 0; p->again && i < x->variant->count; i++)
+    if (x->set->patterns[x->variant->first + i].slot == p->slot &&
+        x->nodes[i] != PLN_NONE) {
+      *out = x->nodes[i];
+      return PLN_OK;
+    }
+  if (p->constraints & PLN_CONSTRAINT_ABSENT)
+    return pln_build_absent(x->b, out);
+  if (p->kind == PLN_MATCH_VALUE)
+    return build_element(x, p->number, out);
+  if (is_constant_operand(p))
+    return build_element(x, 1, out);
+  PLN_TRY(pln_symbol_intern(e, pln_text("x"), &name));
+  PLN_TRY(pln_type_tensor(e, x->dtype, x->rank, dims, &type));
+  return pln_build_var(x->b, name, type, 0, out);
+}
+
+/* The parts of a pattern in order; PLN_ERR_TYPE: there are others than
+ * operands that the pattern lists one by one. */
+static pln_status find_args(const instance *x, uint32_t at, pln_ref *args) {
+  const pln_pattern_node *p = &x->set->patterns[x->variant->first + at];
+  uint32_t found = 0;
+  for (uint32_t i = at + 1; i < x->variant->count; i++) {
+    const pln_pattern_node *child = &x->set->patterns[x->variant->first + i];
+    if (child->parent != at)
+      continue;
+    uint32_t arg = child->arg == PLN_ARG_CONSTANT ? 1
+                   : child->arg == PLN_ARG_OTHER  ? 0
+                                                  : child->arg;
+    if (arg >= MOST_INSTANCE_ARGS)
+      return PLN_ERR_TYPE;
+    args[arg] = x->nodes[i];
+    found++;
+  }
+  return found == p->n_args ? PLN_OK : PLN_ERR_TYPE;
+}
+
+static pln_status build_pattern(instance *x, uint32_t at) {
+  const pln_pattern_node *p = &x->set->patterns[x->variant->first + at];
+  pln_engine *e = x->set->engine;
+  pln_ref args[MOST_INSTANCE_ARGS] = {0}, *out = &x->nodes[at];
+  if (p->kind == PLN_MATCH_ANY || p->kind == PLN_MATCH_VALUE)
+    return build_operand(x, p, out);
+  if (p->kind == PLN_MATCH_FIELD) {
+    for (uint32_t i = at + 1; i < x->variant->count; i++)
+      if (x->set->patterns[x->variant->first + i].parent == at)
+        return pln_build_tuple_get_item(x->b, x->nodes[i], p->index, out);
+    return PLN_ERR_TYPE;
+  }
+  if (p->kind == PLN_MATCH_KIND || p->n_args > MOST_INSTANCE_ARGS ||
+      (p->kind == PLN_MATCH_CALL && p->n_ops == 0))
+    return PLN_ERR_TYPE;
+  PLN_TRY(find_args(x, at, args));
+  if (p->kind == PLN_MATCH_TUPLE)
+    return pln_build_tuple(x->b, p->n_args, args, out);
+  pln_op op = x->set->ops[p->ops];
+  uint32_t results = pln_op_registered(e, op) ? pln_op_n_results(e, op, 0) : 0;
+  return pln_build_call(x->b, op, 0, results, p->n_args, args, out);
+}
+
+/* *out: the sealed instance. PLN_ERR_TYPE: there is none of this dtype and
+ * rank. Operands come later in a variant than what they belong to. */
+static pln_status build_instance(instance *x, pln_graph **out) {
+  memset(x->nodes, 0xff, sizeof x->nodes);
+  for (uint32_t i = x->variant->count; i-- > 0;)
+    PLN_TRY(build_pattern(x, i));
+  return pln_builder_seal(x->b, x->nodes[0], out);
+}
+
+/* Applies the rule to a graph without changing it. PLN_ERR_TYPE: the
+ * replacement is ill-typed; *fits: it is not. */
+static pln_status try_instance(const pln_rule_set *set, uint32_t rule,
+                               const pln_graph *graph, bool *fits) {
+  pln_rule_explanation best;
+  pln_rule_explain explain = {
+      .node = PLN_NONE, .rule = rule, .capacity = 1, .best = &best};
+  const pln_rule_options options = {.explain = &explain};
+  pln_graph *out;
+  PLN_TRY(pln_rules_apply(set, graph, &options, &out));
+  pln_graph_release(out);
+  *fits = explain.n && best.stage == PLN_STAGE_APPLIES;
+  return PLN_OK;
+}
+
+static pln_status check_instance(instance *x, uint32_t rule, bool *fits,
+                                 bool *mismatches) {
+  pln_graph *graph = NULL;
+  *fits = *mismatches = false;
+  PLN_TRY(pln_builder_new(x->set->engine, &x->b));
+  pln_status status = build_instance(x, &graph);
+  pln_builder_free(x->b);
+  if (status == PLN_OK) {
+    status = try_instance(x->set, rule, graph, fits);
+    *mismatches = status == PLN_ERR_TYPE;
+  }
+  pln_graph_release(graph);
+  return status;
+}
+
+/* Keeps the error of the first instance whose replacement is ill-typed; the
+ * others are dropped. */
+static pln_status check_rule_types(const pln_rule_set *s, uint32_t rule) {
+  static const pln_dtype dtypes[] = {PLN_FLOAT32, PLN_INT64, PLN_BOOL,
+                                     PLN_INT8};
+  static const int8_t ranks[] = {2, 1, 3, 4, 0};
+  size_t mark = pln_diag_count(s->engine), kept = mark;
+  instance x = {.set = s,
+                .variant = &s->variants[s->rules[rule].first_variant]};
+  for (uint32_t i = 0; i < PLN_COUNT(dtypes) * PLN_COUNT(ranks); i++) {
+    bool fits, mismatches;
+    x.dtype = dtypes[i / PLN_COUNT(ranks)];
+    x.rank = ranks[i % PLN_COUNT(ranks)];
+    pln_status status = check_instance(&x, rule, &fits, &mismatches);
+    if (status != PLN_OK && status != PLN_ERR_TYPE)
+      return status;
+    if (mismatches && kept == mark)
+      kept = pln_diag_count(s->engine);
+    pln_diag_drop(s->engine, fits ? mark : kept);
+    if (fits)
+      return PLN_OK;
+  }
+  if (kept == mark)
+    return PLN_OK;
+  pln_diag_note(s->engine, NULL,
+                "no dtype and no rank of the rule's variables gives another "
+                "result");
+  return PLN_ERR_TYPE;
+}
+
+/* Rules with functions are not run before their program is there. */
+static bool has_plain_text(const pln_rule_set *s, const pln_rule_entry *r) {
+  return r->n_variants && r->ast.replacement != PLN_NONE &&
+         !r->info.condition && !r->info.replacement && !r->native &&
+         s->variants[r->first_variant].n_roots == 1;
+}
+
+pln_status pln_rule_check_types(const pln_rule_set *set) {
+  for (uint32_t i = 0; i < set->n_rules; i++)
+    if (has_plain_text(set, &set->rules[i]))
+      PLN_TRY(check_rule_types(set, i));
+  return PLN_OK;
 }

@@ -139,14 +139,13 @@ static pln_ref find_place(const pln_rule_driver *r,
 
 pln_status pln_rule_explain_node(pln_rule_match *m, pln_ref node) {
   pln_rule_explain *wanted = m->run->options->explain;
-  bool any = wanted->node == PLN_NONE;
+  bool any = wanted->node == PLN_NONE, one = wanted->rule != PLN_NONE;
   if (!any && wanted->node != m->run->old)
     return PLN_OK;
   m->root = node;
-  for (uint32_t rule = 0; rule < m->set->n_rules; rule++) {
+  uint32_t end = one ? wanted->rule + 1 : m->set->n_rules;
+  for (uint32_t rule = one ? wanted->rule : 0; rule < end; rule++) {
     pln_rule_explanation x;
-    if (wanted->rule != PLN_NONE && wanted->rule != rule)
-      continue;
     PLN_TRY(explain_rule(m, rule, &x));
     x.root = m->run->old;
     if (x.stage <= PLN_STAGE_ATTRIBUTES)

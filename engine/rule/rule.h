@@ -66,6 +66,9 @@ pln_status pln_rule_set_add_equation(pln_rule_set *set,
                                      pln_rule_find_native find) PLN_CHECKED;
 /* Compiles the decision tree. The set is complete then. */
 pln_status pln_rule_set_compile(pln_rule_set *set) PLN_CHECKED;
+/* check.c: PLN_ERR_TYPE if the replacement of a rule has another type than its
+ * pattern, or is ill-typed, for variables of whatever dtype and rank. */
+pln_status pln_rule_check_types(const pln_rule_set *set) PLN_CHECKED;
 /* subsume.c: warns of each rule that is never applied because an earlier one
  * matches whatever it matches and has no condition. */
 void pln_rule_warn_shadowed(const pln_rule_set *set);

@@ -117,7 +117,8 @@ describe("random dataflow patterns", function()
   it("see through lets what they see in graph normal form", function()
     math.randomseed(tonumber(os.getenv "PERILUNE_SEED" or 22))
     local lets, partitions, hits = { lets = true }, 0, 0
-    for _ = 1, tonumber(os.getenv "PERILUNE_GRAPHS" or 300) do
+    local graphs = tonumber(os.getenv "PERILUNE_GRAPHS" or 300)
+    for _ = 1, graphs do
       local mod = pl.passes.ToANormalForm()(random_program(math.random(3, 25), binary))
       local pattern = random_pattern(math.random(4), {}, #constructors)
       local n = count_matched(pattern, mod, lets)
@@ -137,7 +138,7 @@ describe("random dataflow patterns", function()
           if post.kind == "Call" then return op.add(post, 1) end
         end }, mod, nil, lets).main:verify())
     end
-    assert(partitions > 20 and hits > 300, ("%d partitions, %d matches"):format(partitions, hits))
+    assert(partitions >= graphs // 15 and hits > graphs, ("%d partitions, %d matches"):format(partitions, hits))
   end)
 
   it("match the nodes that rules of these patterns match", function()

@@ -357,6 +357,29 @@ describe("a wrong rule", function()
       .. "?s.axis == ?a and ?a == -1 and 'float32' == ?x.dtype and 3 in [1, 2]" })
   end)
 
+  it("is refused when its replacement always has another type", function()
+    for text, what in pairs {
+      ["equal(?x, ?y) => cast(?x, dtype='int8')"] = "of type Tensor[(1, 1), bool] by one of type "
+        .. "Tensor[(1, 1), int8]",
+      ["nn.relu(?x:int) => (?x, ?x)"] = "Tensor[(1, 1), int64] by one of type (Tensor[(1, 1), int64"
+        .. "]",
+      ["(?x, tanh(?y)).1 => (?x, ?y)"] = "by one of type (Tensor[(1, 1), float32],",
+      ["negative(?x) => add(?x)"] = "'add' takes at least 2 arguments, got 1",
+    } do
+      local said = message { text }
+      assert.matches(what, said, 1, true)
+      assert.matches("rewriting.lua:%d+: ", said)
+      assert.matches("no dtype and no rank of the rule's variables", said, 1, true)
+    end
+    -- there are operands for which these fit, or their conditions may say so
+    for _, text in ipairs { "cast(?x, dtype='int64') => ?x",
+      "nn.relu(?x) => transpose(?x, axes=[1, 0])",
+      "nn.relu(?x) => transpose(transpose(?x, axes=[0, 2, 3, 1]), axes=[0, 3, 1, 2])",
+      "equal(?x, ?y) => add(?x, ?y)", "nn.relu(?x) => 3", "add(?x, 0) => ?x" } do
+      assert.equal(1, #pl.rules { text })
+    end
+  end)
+
   it("is refused when its pattern matches its replacement", function()
     for _, text in ipairs { "add(?x, ?y) => add(?y, ?x)", "tanh(?x) => negative(tanh(?x))",
       "sum(?x, axis=?a) => sum(exp(?x), axis=?a)", "?f{add|multiply}(?x, ?y) => ?f(?y, ?x)",
@@ -435,6 +458,16 @@ describe("a set", function()
     assert.same({ name = "one", tried = 1, matches = 0, refused = 0, applied = 0 }, counts[2])
     assert.matches("one +1 +0 +0 +0 +never applied", tostring(counts))
     assert.equal(2, #rules)
+  end)
+
+  it("refuses names in the option only that no rule has", function()
+    local set = pl.rules { "add_zero: add(?x, 0) => ?x" }
+    local mod = program "add(%x, 0f)"
+    assert.equal(1, select(2, set:apply(mod, { only = { "add_zero" } }))[1].applied)
+    local ok, err = pcall(set.apply, set, mod, { only = { "add_zer" } })
+    assert.is_false(ok)
+    assert.matches("rules:apply: only: no rule is called 'add_zer'; did you mean 'add_zero'?",
+      tostring(err), 1, true)
   end)
 
   it("gives back what it does not change", function()

@@ -222,6 +222,7 @@ static int core_rule_set(lua_State *L) {
     lua_settop(L, 4);
   }
   pln_lua_must(L, b, pln_rule_set_compile(box->own));
+  pln_lua_must(L, b, pln_rule_check_types(box->own));
   pln_rule_warn_shadowed(box->set);
   lua_settop(L, 3);
   return 1;

@@ -219,6 +219,18 @@ local function rewrite(self, program, options)
   return next(changed) and program:with(changed) or program, total
 end
 
+-- The option `only` names rules of the set.
+local function check_only(rules, only)
+  local known, names = {}, {}
+  for i, info in ipairs(rules) do known[info.name], names[i] = true, info.name end
+  for _, name in ipairs(only or {}) do
+    if not known[name] then
+      argument.fail(("rules:apply: only: no rule is called '%s'%s"):format(tostring(name),
+        core.suggest(tostring(name), names)))
+    end
+  end
+end
+
 --- Applies the rules to a function or module until none applies. Gives the rewritten
 -- program, the same one if nothing changed, and by rule what was counted: { name =, tried =
 -- (nodes that it was compared with), matches = (those that its pattern matched), refused =
@@ -234,6 +246,7 @@ end
 function class:apply(program, options)
   argument.options(options, "rules:apply", { "exact", "share", "lets", "naive", "timed", "opset",
     "only", "finite_math", "associative_math", "microsoft" })
+  check_only(self.rules, options and options.only)
   local new, counts = rewrite(self, program, options)
   return new, named_counts(self, counts, options and options.timed)
 end

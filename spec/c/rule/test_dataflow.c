@@ -66,14 +66,14 @@ static pln_status build_if(pln_dataflow_pattern *p) {
 }
 
 /* Partitions by a pattern and adds the number of new functions. */
-static pln_status partition(pln_engine *e, const pln_graph *graph,
+static pln_status partition(pln_engine *e, const pln_graph *graph, bool lets,
                             pln_status (*make)(pln_dataflow_pattern *p),
                             uint32_t *functions) {
   pln_dataflow_pattern p = {.engine = e};
   pln_graph *out = NULL;
   pln_status status = make(&p);
   if (status == PLN_OK)
-    status = pln_dataflow_partition(&p, graph, 0, NULL, NULL, &out);
+    status = pln_dataflow_partition(&p, graph, lets, 0, NULL, NULL, &out);
   for (pln_ref i = 0; status == PLN_OK && i < pln_graph_size(out); i++)
     *functions += pln_node_kind(out, i) == PLN_FUNCTION;
   if (status == PLN_OK)
@@ -90,9 +90,11 @@ static pln_status partition_both(pln_engine *e, void *ud) {
   *functions = 0;
   PLN_TRY(pln_parse_module(e, pln_text(program), NULL, NULL, &module));
   const pln_graph *main = pln_module_function_at(module, 0);
-  pln_status status = partition(e, main, build, functions);
+  pln_status status = partition(e, main, false, build, functions);
   if (status == PLN_OK)
-    status = partition(e, main, build_if, functions);
+    status = partition(e, main, false, build_if, functions);
+  if (status == PLN_OK)
+    status = partition(e, main, true, build, functions);
   pln_module_release(module);
   return status;
 }
@@ -102,7 +104,8 @@ static void partitions(void) {
   uint32_t functions;
   REQUIRE(e);
   CHECK_OK(partition_both(e, &functions));
-  CHECK_EQ_INT(functions, 4); /* twice @main and one new function */
+  /* three times @main and one new function */
+  CHECK_EQ_INT(functions, 6);
   pln_engine_free(e);
 }
 
