@@ -33,7 +33,6 @@ typedef struct device_row {
 /* A pass may have several rows. */
 static const device_row rows[] = {
     {"tir.InjectPrefetch", PREFETCH, "Prefetch"},
-    {"tir.LowerAutoCopy", ANNOTATION, "auto_copy"},
     {"tir.InjectPermutedLayout", ANNOTATION, "permuted_layout"},
     {"tir.TransformMmaBufferLayout", SCOPE, "m16n8k8."},
     {"tir.LowerWarpMemory", SCOPE, "warp"},

@@ -154,7 +154,14 @@ end
 
 -- ------------------------------------------------------------------- loops
 
-local function factors_of(options)
+-- What a message about a split begins with.
+local function split_of(stage, parent)
+  local axis = argument.kind_of(parent) == "Node" and parent.kind == "IterVar"
+    and (", axis '%s'"):format(parent.var.name) or ""
+  return ("split of stage '%s'%s"):format(stage.op.name, axis)
+end
+
+local function factors_of(stage, parent, options)
   if type(options) ~= "table" then options = { factor = options } end
   if options.factor == nil and options.nparts == nil then
     argument.fail("split: a factor or nparts is expected")
@@ -164,14 +171,17 @@ local function factors_of(options)
   end
   local key = options.factor ~= nil and "factor" or "nparts"
   local value = value_of(options[key])
-  if value == 0 then argument.fail(("split: a %s must be positive, got 0"):format(key)) end
+  if value == 0 then
+    argument.fail(("%s: %s must be positive, got 0"):format(split_of(stage, parent),
+      key == "factor" and "a factor" or "nparts"))
+  end
   return key == "factor" and { value, 0 } or { 0, value }
 end
 
 --- Splits an axis: the inner part has `factor` rounds, or the outer part `nparts`:
 -- s[C]:split(i, 64), s[C]:split(i, { nparts = 4 }) -> outer, inner.
 function methods.split(stage, parent, options)
-  return made_axes(stage, apply(stage, "split", { parent }, factors_of(options)))
+  return made_axes(stage, apply(stage, "split", { parent }, factors_of(stage, parent, options)))
 end
 
 --- Splits two axes and orders the parts: x_outer, y_outer, x_inner, y_inner.

@@ -143,7 +143,22 @@ typedef struct pass_case {
   "    T.call_extern('int32', 'f', T.tvm_thread_context(T.call_extern("  \
   "'handle', 'g', 0)))\n"
 
+#define AUTO_COPY                                                   \
+  "    with T.block('root'):\n"                                     \
+  "        T.reads()\n"                                             \
+  "        T.writes()\n"                                            \
+  "        T.block_attr({'warp_execution': T.bool(True)})\n"        \
+  "        S = T.alloc_buffer((8, 8), scope='shared')\n"            \
+  "        with T.block('load'):\n"                                 \
+  "            T.reads(A[0:64])\n"                                  \
+  "            T.writes(S[0:8, 0:8])\n"                             \
+  "            T.block_attr({'auto_copy': 1, 'vector_bytes': 8})\n" \
+  "            for i, j in T.grid(8, 8):\n"                         \
+  "                S[j, i] = A[i * 8 + j]\n"                        \
+  "        B[0] = S[0, 0]\n"
+
 static const pass_case cases[] = {
+    {"tir.LowerAutoCopy", HEAD AUTO_COPY},
     {"tir.CombineContextCall", HEAD CONTEXTS},
     {"tir.RemoveWeightLayoutRewriteBlock", HEAD LAYOUT},
     {"tir.AnnotateDeviceRegions", HEAD HOSTED REGIONS},

@@ -44,12 +44,12 @@ for i in range(64):
   end)
 
   it("refuse what is annotated for them", function()
-    refuses("LowerAutoCopy", [[
+    refuses("InjectPermutedLayout", [[
 with T.block("b"):
     T.reads()
     T.writes()
-    T.block_attr({"auto_copy": 1})
-    B[0] = A[0] ]], "Block of 'auto_copy'")
+    T.block_attr({"permuted_layout": 1})
+    B[0] = A[0] ]], "Block of 'permuted_layout'")
   end)
 end)
 
