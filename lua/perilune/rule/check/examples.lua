@@ -410,6 +410,33 @@ end
 
 function examples.join_calls(g) return g:pick { cut_columns, reduced }(g) end
 
+-- Elements of rows that are equal.
+function examples.gather_of_row(g)
+  local op, rows, n = g.op, g:size(), 2 + g:below(3)
+  local places = {}
+  for i = 1, rows * 3 do places[i] = g:below(2 * n) - n end
+  local row = g:constant(g:pick { "float32", "int64" }, { 1, n })
+  local at = op.reshape(g:ints(table.unpack(places)), g:ints(rows, 3))
+  return op.gather(op.broadcast_to(row, g:ints(rows, n)), at, { axis = 1 })
+end
+
+-- Positions behind an extent.
+function examples.offset_arange(g)
+  local op = g.op
+  local function extent()
+    return op.squeeze(op.shape_of(g:var("float32", { g:size() })), g:ints(0))
+  end
+  local zero, one = g:number(0, "int64"), g:number(1, "int64")
+  return op.add(op.arange(zero, extent(), one), extent())
+end
+
+-- A truth value times a number.
+function examples.select_number(g)
+  local dtype = g:pick { "int64", "int32" }
+  local factor = g:number(g:below(99) - 49, dtype)
+  return g.op.multiply(g.op.cast(g:var("bool", g:shape(2)), { dtype = dtype }), factor)
+end
+
 -- Feature maps of several sizes whose channels become rows.
 function examples.join_heads(g)
   local op, parts, batch, channels = g.op, {}, g:size(), 2 + 2 * g:below(3)
