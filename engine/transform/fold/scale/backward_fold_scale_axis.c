@@ -15,7 +15,7 @@
  * Semantics: TVM BackwardFoldScaleAxis. */
 
 #include "ir/analysis/users.h"
-#include "transform/fold/scale_axis.h"
+#include "transform/fold/scale/scale_axis.h"
 
 typedef struct backward_fold {
   pln_engine *engine;

@@ -21,7 +21,7 @@
 
 #include "ir/rewrite/rewrite.h"
 #include "transform/fold/fold_weights.h"
-#include "transform/fold/scale_paths.h"
+#include "transform/fold/scale/scale_paths.h"
 
 enum { MAX_CHAIN = 16, MAX_ARGS = 8 };
 

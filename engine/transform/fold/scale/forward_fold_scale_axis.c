@@ -13,7 +13,7 @@
  *
  * Semantics: TVM ForwardFoldScaleAxis. */
 
-#include "transform/fold/scale_axis.h"
+#include "transform/fold/scale/scale_axis.h"
 
 typedef struct forward_fold {
   pln_engine *engine;

@@ -15,7 +15,7 @@
  * different dtypes, integers through nn.relu or a division, and scales that may
  * be zero where something is divided by them. */
 
-#include "transform/fold/scale_axis.h"
+#include "transform/fold/scale/scale_axis.h"
 
 #include "op/relay/data_layout.h"
 #include "rule/rule.h"

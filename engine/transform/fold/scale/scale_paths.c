@@ -12,7 +12,7 @@
  *       =>   matmul(split(reshape(matmul(%x, W * [2 .. 2 1 .. 1]), ..)).0, %y)
  */
 
-#include "transform/fold/scale_paths.h"
+#include "transform/fold/scale/scale_paths.h"
 
 #include <math.h>
 
