@@ -4,6 +4,7 @@
 --     t.kind, t.keys[1], t.attrs.mcpu, t.attrs["num-cores"]  --> "llvm", "cpu", "skylake-avx512", 4
 --     tostring(t)                          --> "llvm -keys=cpu -mcpu=skylake-avx512 -num-cores=4"
 --     pl.target { kind = "cuda", arch = "sm_50", host = "llvm" }
+--     pl.target '{"kind": "cuda", "arch": "sm_50"}'
 --     pl.context { target = t }            -- passes find it as pl.current().target
 --
 -- Semantics: TVM's Target: its text, its dictionaries and its order of keys.
@@ -11,6 +12,7 @@
 local core = require "perilune.core"
 core.internal()
 local argument = require "perilune.argument"
+local json = require "perilune.json"
 
 -- Keys of the kinds that TVM knows; of any other there are none.
 local default_keys = {
@@ -19,6 +21,7 @@ local default_keys = {
   metal = { "metal", "gpu" }, vulkan = { "vulkan", "gpu" }, webgpu = { "webgpu", "gpu" },
   sdaccel = { "sdaccel", "hls" }, aocl = { "aocl", "hls" }, aocl_sw_emu = { "aocl", "hls" },
   hexagon = { "hexagon" }, hybrid = { "hybrid" }, ["ext_dev"] = { "ext_dev" },
+  composite = {}, test = {}, ccompiler = {}, ["ethos-u"] = {}, ["cmsis-nn"] = {},
 }
 
 -- Attributes that are lists, also of one word.
@@ -65,8 +68,28 @@ local function words_of(text)
   end
 end
 
+-- A kind of one's own is a name that cannot be a slip of one that TVM knows.
+local function check_kind(kind)
+  argument.string(kind, "pl.target", "kind")
+  if not kind:find "^[%a_][%w_%.%-]*$" then
+    argument.fail(("pl.target: a kind is a name, got '%s'"):format(kind))
+  end
+  local near = default_keys[kind] and "" or argument.near(kind, default_keys)
+  if near ~= "" then argument.fail(("pl.target: there is no kind '%s'%s"):format(kind, near)) end
+end
+
+-- '{"kind": "cuda", "arch": "sm_50"}'
+local function decoded(text)
+  local spec, why = json.decode(text)
+  if type(spec) ~= "table" then
+    argument.fail(("pl.target: '%s' is not the JSON text of an object (%s)"):format(text, why))
+  end
+  return spec
+end
+
 -- "cuda -arch=sm_50": { kind = "cuda", arch = "sm_50" }. "-name value" and "-flag" are allowed.
 local function parsed(text)
+  if text:find "^%s*{" then return decoded(text) end
   local words = words_of(text)
   local spec = { kind = words[1] }
   if not spec.kind or spec.kind:sub(1, 1) == "-" then
@@ -112,7 +135,9 @@ local plain = { string = true, number = true, boolean = true }
 
 local function check_attribute(name, value)
   local list = type(value) == "table" and not getmetatable(value)
-  for _, item in ipairs(list and value or {}) do list = list and plain[type(item)] end
+  for key, item in pairs(list and value or {}) do
+    list = list and math.type(key) == "integer" and plain[type(item)]
+  end
   if type(name) ~= "string" or not (plain[type(value)] or list) then
     argument.fail(("pl.target: attribute '%s': a string, a number, a boolean or a list expected, "
       .. "got %s"):format(tostring(name), argument.kind_of(value)))
@@ -128,7 +153,7 @@ local function target(spec, host)
   if is_target(spec) then spec = spec:dict() end
   if type(spec) == "string" then spec = parsed(spec) end
   argument.table(spec, "pl.target", "options")
-  argument.string(spec.kind, "pl.target", "kind")
+  check_kind(spec.kind)
   local attrs = {}
   for name, value in pairs(spec) do
     if not own[name] then

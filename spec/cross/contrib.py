@@ -467,6 +467,32 @@ def cdist(rng):
 # --------------------------------------------------------------------------------------- ONNX's in another form, others
 
 
+def key_mask_of(rng, batch, keys):
+    mask = (rng.random((batch, keys)) < 0.7).astype(np.int32)
+    mask[:, 0] = 1
+    return mask
+
+
+@case
+def decoder_masked_multi_head_attention(rng):
+    b, n, h = int(rng.integers(1, 4)), int(rng.integers(1, 4)), int(rng.integers(1, 5))
+    q, bias = floats(rng, b, 1, n * h), maybe(rng, floats(rng, 3 * n * h))
+    if flag(rng):
+        keys = int(rng.integers(1, 6))
+        return Call("DecoderMaskedMultiHeadAttention", [q, floats(rng, b, n, keys, h), floats(rng, b, n, keys, h),
+                                                        maybe(rng, key_mask_of(rng, b, keys))], {"num_heads": n})
+    past = int(rng.integers(0, 4))
+    room = past + int(rng.integers(1, 4))
+    caches = [floats(rng, b, n, room, h), floats(rng, b, n, room, h)]
+    for cache in caches:
+        cache[:, :, past + 1:] = 0
+    add = floats(rng, 1, n, 1, past + 1) if flag(rng) else None
+    return Call("DecoderMaskedMultiHeadAttention",
+                [q, floats(rng, b, 1, n * h), floats(rng, b, 1, n * h), maybe(rng, key_mask_of(rng, b, past + 1)), add,
+                 *caches, np.array([past], np.int32), None, None, bias],
+                {"num_heads": n, "past_present_share_buffer": 1}, outputs=3)
+
+
 def expert_activation(rng):
     """How many rows the first product has for each one that the activation gives, and the attributes."""
     kind = str(rng.choice(["relu", "gelu", "silu", "identity", "swiglu"]))

@@ -29,6 +29,22 @@ local pixels = { { { 255, 0, 0 }, { 0, 255, 0 } }, { { 0, 0, 255 }, { 255, 255, 
 local red, green, blue, white = "\0\0\255", "\0\255\0", "\255\0\0", "\255\255\255"
 local bmp = bitmap(24, blue .. white .. "\0\0" .. red .. green .. "\0\0")
 
+-- A TIFF of one strip: pixels, three numbers of bits, the directory.
+local function tiff(order, width)
+  local strip = "\255\0\0\0\255\0\0\0\255\255\255\255"
+  local entries = { { 256, 4, 1, width or 2 }, { 257, 4, 1, 2 }, { 258, 3, 3, 20 },
+    { 259, 3, 1, 1 }, { 262, 3, 1, 2 }, { 273, 4, 1, 8 }, { 277, 3, 1, 3 }, { 278, 4, 1, 2 },
+    { 279, 4, 1, #strip } }
+  local parts = { order == "<" and "II*\0" or "MM\0*", (order .. "I4"):pack(28), strip,
+    (order .. "I2I2I2I2"):pack(8, 8, 8, 0), (order .. "I2"):pack(#entries) }
+  for _, e in ipairs(entries) do
+    local short = e[2] == 3 and e[3] == 1
+    parts[#parts + 1] = (order .. "I2I2I4"):pack(e[1], e[2], e[3])
+      .. (order .. (short and "I2I2" or "I4")):pack(e[4], short and 0 or nil)
+  end
+  return table.concat(parts) .. "\0\0\0\0"
+end
+
 local function crc32(text)
   local crc = 0xffffffff
   for i = 1, #text do
@@ -116,9 +132,33 @@ describe("image_decoder", function()
     refuses("the BMP image is cut off", bitmap(24, "\0", nil, 60000))
   end)
 
+  it("reads TIFF in both orders of bytes through libtiff, or says that it is missing", function()
+    for _, order in ipairs { "<", ">" } do
+      local file = tiff(order)
+      local ok, got = pcall(decode, file, "RGB")
+      if not ok then
+        assert.matches("libtiff cannot be opened", tostring(got), 1, true)
+        return
+      end
+      assert.same(pixels, got:to_table())
+      -- Not the last entries of the directory, which have defaults.
+      for n = 1, #file - 40 do assert.is_false((pcall(decode, file:sub(1, n)))) end
+      refuses("an image has 70000 x 2 pixels", tiff(order, 70000))
+    end
+    refuses("the TIFF image has no", "II*\0\0\0\0\0")
+  end)
+
+  it("refuses what is no JPEG 2000 image", function()
+    for _, start in ipairs { "\0\0\0\x0cjP  \r\n\x87\n", "\xffO\xffQ\0\0" } do
+      local ok, why = pcall(decode, start)
+      assert.is_false(ok)
+      why = tostring(why)
+      assert.is_true(why:find("libopenjp2 cannot be opened", 1, true) ~= nil
+        or why:find("the JPEG 2000 image has no valid header", 1, true) ~= nil, why)
+    end
+  end)
+
   it("says which formats it does not read", function()
-    refuses("images in TIFF are not decoded", "II*\0\0\0\0\0")
-    refuses("images in JPEG 2000 are not decoded", "\0\0\0\x0cjP  \r\n\x87\n")
     refuses("the format of the image is not known", "GIF89a")
     local x = pl.tensor({ 1. }, "float32")
     assert.has_error(function()

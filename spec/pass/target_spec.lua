@@ -38,6 +38,13 @@ describe("pl.target", function()
     assert.equal(t, pl.target(t:dict()))
   end)
 
+  it("may be JSON text, and of a kind of one's own", function()
+    local t = pl.target '{"kind": "cuda", "arch": "sm_50", "keys": ["x"], "host": "llvm"}'
+    assert.equal("cuda -keys=x,cuda,gpu -arch=sm_50", tostring(t))
+    assert.equal("llvm", t.host.kind)
+    assert.equal("my_accelerator", pl.target "my_accelerator -size=2".kind)
+  end)
+
   it("is immutable", function()
     local t = pl.target "llvm"
     assert.error_matches(function() t.kind = "c" end, "a target is immutable")
@@ -54,6 +61,13 @@ describe("pl.target", function()
     refused({ mcpu = "x" }, "kind: a string expected, got nil")
     refused({ kind = "llvm", mcpu = function() end }, "attribute 'mcpu'")
     refused(1, "options: a table expected, got number")
+    refused("llvmm", "there is no kind 'llvmm'; did you mean 'llvm'")
+    refused("cuda -host=lvm", "there is no kind 'lvm'; did you mean 'llvm'")
+    refused("3d", "a kind is a name, got '3d'")
+    refused("{", "'{' is not the JSON text of an object")
+    refused('{"kind": 3}', "kind: a string expected, got number")
+    refused('{"mcpu": "x"}', "kind: a string expected, got nil")
+    refused('{"kind": "llvm", "mcpu": {"a": 1}}', "attribute 'mcpu'")
   end)
 end)
 

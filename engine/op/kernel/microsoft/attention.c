@@ -278,8 +278,8 @@ static const pln_tensor *add_columns(pln_composition *s, const pln_tensor *bias,
 }
 
 /* Keys and values that have axes for heads already are without bias. */
-static void add_input_bias(pln_composition *s, attention_operands *o) {
-  const pln_tensor *bias = pln_kernel_arg(s->call, 3);
+static void add_input_bias(pln_composition *s, const pln_tensor *bias,
+                           attention_operands *o) {
   const pln_tensor *k = pln_kernel_arg(s->call, 1);
   int64_t at = 0;
   if (!bias || s->status != PLN_OK)
@@ -306,7 +306,7 @@ static pln_status multi_head_attention(pln_kernel_call *call) {
                                "with beams, are not computed");
   if (s.status != PLN_OK || !unpack_operands(&s, &o))
     return pln_composition_end(&s);
-  add_input_bias(&s, &o);
+  add_input_bias(&s, pln_kernel_arg(call, 3), &o);
   o.past_key = past;
   o.past_value = pln_kernel_arg(call, 7);
   o.mask = pln_kernel_arg(call, 4);
@@ -321,4 +321,76 @@ static pln_status multi_head_attention(pln_kernel_call *call) {
 
 pln_status pln_kernel_multi_head_attention(pln_kernel_call *call) {
   return pln_kernel_through_float(call, "000", multi_head_attention);
+}
+
+/* ------------------------------------------------------- attention of decoders
+ */
+
+/* The number of keys that the caches hold. */
+static int64_t past_length(pln_composition *s) {
+  const pln_tensor *length = pln_kernel_arg(s->call, 7);
+  const pln_tensor *key = pln_kernel_arg(s->call, 5);
+  const pln_tensor *value = pln_kernel_arg(s->call, 6);
+  int64_t n = 0;
+  if (!key)
+    return 0;
+  if (key->rank != 4 || !value || value->rank != 4 ||
+      value->dims[2] != key->dims[2])
+    pln_composition_refuse(s, "past key and value do not match each other");
+  else if (!pln_kernel_int(s->call, "past_present_share_buffer", 0))
+    n = key->dims[2];
+  else if (!length || length->count != 1 || !pln_tensor_int(length, 0, &n) ||
+           n < 0 || n >= key->dims[2])
+    pln_composition_refuse(s, "past_sequence_length is not within the caches");
+  return s->status == PLN_OK ? n : 0;
+}
+
+/* A cache with its first keys, or values, in their place. */
+static const pln_tensor *fill_cache(pln_composition *s,
+                                    const pln_tensor *present,
+                                    const pln_tensor *cache) {
+  if (s->status != PLN_OK || !cache || present->dims[2] >= cache->dims[2])
+    return present;
+  const pln_tensor *rest =
+      pln_compose_slice(s, cache, 2, present->dims[2], cache->dims[2]);
+  pln_compose_int(s, "axis", 2);
+  return pln_compose_binary(s, PLN_OP_CONCAT, present, rest);
+}
+
+static bool has_beams(const pln_kernel_call *call) {
+  const pln_tensor *width = pln_kernel_arg(call, 8);
+  int64_t n;
+  return pln_kernel_arg(call, 9) || call->n_results > 3 ||
+         (width &&
+          (width->count != 1 || !pln_tensor_int(width, 0, &n) || n != 1));
+}
+
+/* (query, key, value, padding mask, attention bias, past key, past value, past
+ * length, beam width, indirection, bias) */
+static pln_status decoder_attention(pln_kernel_call *call) {
+  const pln_tensor *out[3],
+      *cache[2] = {pln_kernel_arg(call, 5), pln_kernel_arg(call, 6)};
+  attention_operands o;
+  pln_composition s;
+  pln_composition_begin(&s, call);
+  if (has_beams(call))
+    pln_composition_refuse(&s, "decoding with beams, and result 3, are not "
+                               "computed");
+  int64_t past = past_length(&s);
+  if (s.status != PLN_OK || !unpack_operands(&s, &o))
+    return pln_composition_end(&s);
+  add_input_bias(&s, pln_kernel_arg(call, 10), &o);
+  o.past_key = past ? pln_compose_slice(&s, cache[0], 2, 0, past) : NULL;
+  o.past_value = past ? pln_compose_slice(&s, cache[1], 2, 0, past) : NULL;
+  o.mask = pln_kernel_arg(call, 3);
+  o.bias = pln_kernel_arg(call, 4);
+  o.keys = (o.key ? (size_t)o.key->dims[1] : 0) + (size_t)past;
+  attend(&s, &o, call->n_results > 1 ? 3 : 1, out);
+  for (uint32_t i = 1; i < call->n_results; i++)
+    pln_composition_set_result(&s, i, fill_cache(&s, out[i], cache[i - 1]));
+  return pln_composition_finish(&s, out[0]);
+}
+
+pln_status pln_kernel_decoder_attention(pln_kernel_call *call) {
+  return pln_kernel_through_float(call, "000", decoder_attention);
 }

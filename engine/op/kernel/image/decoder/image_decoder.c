@@ -19,21 +19,20 @@ pln_status pln_infer_image_decoder(pln_infer *call) {
 typedef struct image_format {
   const char *start;
   size_t size;
-  const char *name;
-  pln_status (*decode)(pln_picture *p); /* NULL: not decoded */
+  pln_status (*decode)(pln_picture *p);
 } image_format;
 
 static const image_format formats[] = {
-    {"BM", 2, "BMP", pln_decode_bmp},
-    {"P5", 2, "PNM", pln_decode_pnm},
-    {"P6", 2, "PNM", pln_decode_pnm},
-    {"\x89PNG\r\n\x1a\n", 8, "PNG", pln_decode_png},
-    {"\xff\xd8\xff", 3, "JPEG", pln_decode_jpeg},
-    {"RIFF????WEBP", 12, "WebP", pln_decode_webp},
-    {"II*", 3, "TIFF", NULL},
-    {"MM", 2, "TIFF", NULL},
-    {"????jP  ", 8, "JPEG 2000", NULL},
-    {"\xffO\xffQ", 4, "JPEG 2000", NULL},
+    {"BM", 2, pln_decode_bmp},
+    {"P5", 2, pln_decode_pnm},
+    {"P6", 2, pln_decode_pnm},
+    {"\x89PNG\r\n\x1a\n", 8, pln_decode_png},
+    {"\xff\xd8\xff", 3, pln_decode_jpeg},
+    {"RIFF????WEBP", 12, pln_decode_webp},
+    {"II*", 3, pln_decode_tiff},
+    {"MM", 2, pln_decode_tiff},
+    {"????jP  ", 8, pln_decode_jpeg_2000},
+    {"\xffO\xffQ", 4, pln_decode_jpeg_2000},
 };
 
 static bool starts_with(const pln_picture *p, const image_format *f) {
@@ -49,9 +48,6 @@ static pln_status decode(pln_picture *p) {
   for (size_t i = 0; i < PLN_COUNT(formats); i++) {
     if (!starts_with(p, &formats[i]))
       continue;
-    if (!formats[i].decode)
-      return pln_kernel_refuse(p->call, "images in %s are not decoded",
-                               formats[i].name);
     return formats[i].decode(p);
   }
   return pln_kernel_refuse(p->call, "the format of the image is not known");

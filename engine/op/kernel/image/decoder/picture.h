@@ -25,5 +25,7 @@ pln_status pln_decode_pnm(pln_picture *p) PLN_CHECKED;
 pln_status pln_decode_png(pln_picture *p) PLN_CHECKED;
 pln_status pln_decode_jpeg(pln_picture *p) PLN_CHECKED;
 pln_status pln_decode_webp(pln_picture *p) PLN_CHECKED;
+pln_status pln_decode_jpeg_2000(pln_picture *p) PLN_CHECKED;
+pln_status pln_decode_tiff(pln_picture *p) PLN_CHECKED;
 
 #endif
