@@ -68,6 +68,17 @@ describe("flex_attention", function()
     near({ 2.5, 2.5 }, rows(attention(f)))
   end)
 
+  it("names its functions by their places, also behind an omitted one", function()
+    local f = attention(nil, modifier(scores, double), { scale = 1.0 })
+    assert.same({ 4, nil }, { f.body.attrs.prob_mod, f.body.attrs.score_mod })
+    near({ 2 * (1 + 3 * weight(2)) }, rows(f))
+    local mod = pl.module { main = f }
+    assert.is_true(pl.equal(mod, assert(pl.parse(tostring(mod)))))
+    local again = assert(pl.onnx.parse(assert(pl.onnx.tostring(mod))))
+    assert.equal(4, #again.main.body.args)
+    near({ 2 * (1 + 3 * weight(2)) }, rows(again.main))
+  end)
+
   it("gives functions what they capture", function()
     local a, b, c = operands()
     local bias = tensor("bias", "(), float32")

@@ -524,16 +524,21 @@ static pln_status name_function(pln_builder *b, uint32_t i, const char **schema,
   return pln_attrs_with(b->engine, *attrs, &entry, attrs);
 }
 
-/* A caller of loop(n, go, x, body) need not say which operand is the body. */
+/* A caller of loop(n, go, x, body) need not say which operand is the body. Of
+ * several functions an omitted one stands for an attribute too. */
 static pln_status name_functions(pln_builder *b, pln_op op, uint32_t n,
                                  const pln_ref *args, pln_attrs *attrs) {
   const pln_op_info *row = pln_op_row(b->engine, op);
   const char *schema = row->attrs;
-  for (uint32_t i = pln_op_n_values(row, n); i < n && schema; i++)
-    if (args[i] < b->graph->n_nodes &&
-        b->graph->nodes[args[i]].kind == PLN_FUNCTION &&
-        !is_named(b, *attrs, i))
+  for (uint32_t i = pln_op_n_values(row, n); i < n && schema; i++) {
+    if (args[i] >= b->graph->n_nodes)
+      continue;
+    uint8_t kind = b->graph->nodes[args[i]].kind;
+    if (kind == PLN_ABSENT)
+      function_attribute(&schema);
+    else if (kind == PLN_FUNCTION && !is_named(b, *attrs, i))
       PLN_TRY(name_function(b, i, &schema, attrs));
+  }
   return PLN_OK;
 }
 
