@@ -206,6 +206,12 @@ describe("flex_attention", function()
     folded(modifier(scores, negative), modifier(scores, double))
   end)
 
+  it("has neither loops nor closures", function()
+    local features = pl.features(attention(modifier(scores, negative), modifier(scores, double)))
+    assert.is_nil(features.loops)
+    assert.is_nil(features.closures)
+  end)
+
   it("costs two products of queries by keys", function()
     local call = attention(modifier(scores, negative)).body
     assert.equal(1 * 2 * 1 * 2 * 2 + 1 * 2 * 1 * 2 * 3, (pl.cost(call)))
