@@ -79,8 +79,7 @@ static bool is_float32_or_64(const pln_tensor *t) {
   return t->dtype == PLN_FLOAT32 || t->dtype == PLN_FLOAT64;
 }
 
-/* Opens external data, expands splats, aligns. */
-static pln_status dense(const pln_tensor *tensor, pln_tensor **out) {
+pln_status pln_call_operand(const pln_tensor *tensor, pln_tensor **out) {
   const void *data;
   PLN_TRY(pln_tensor_data(tensor, &data));
   if (tensor->splat || aligned(tensor))
@@ -97,14 +96,14 @@ static pln_status unaligned(const pln_tensor *tensor, pln_tensor **out) {
     *out = pln_tensor_retain(tensor);
     return PLN_OK;
   }
-  return dense(tensor, out);
+  return pln_call_operand(tensor, out);
 }
 
 static pln_status map_splats(const pln_prepared_call *w) {
   uint32_t rank;
   int64_t dims[PLN_SPLAT_RANK];
   if (!pln_splats_broadcast(w->count, w->args, &rank, dims))
-    return run_prepared(w, dense);
+    return run_prepared(w, pln_call_operand);
   PLN_TRY(run_prepared(w, pln_splat_element));
   pln_tensor *one = w->results[0];
   w->results[0] = NULL;
@@ -143,7 +142,7 @@ pln_status pln_call_run(const pln_prepared_call *w) {
   }
   if (pln_splats_are_mapped(g, w->node, w->count, w->args))
     return map_splats(w);
-  return run_prepared(w, takes_unaligned ? unaligned : dense);
+  return run_prepared(w, takes_unaligned ? unaligned : pln_call_operand);
 }
 
 pln_status pln_compute_as(const pln_graph *graph, pln_ref node, pln_attrs attrs,

@@ -20,6 +20,9 @@ typedef struct pln_prepared_call {
   pln_tensor **results;
   bool folding; /* called by a pass, not by a run */
 } pln_prepared_call;
+/* The tensor as kernels take it: its data open, dense and aligned. */
+pln_status pln_call_operand(const pln_tensor *tensor,
+                            pln_tensor **out) PLN_CHECKED;
 /* Runs the kernel of a call; results as for pln_compute. */
 pln_status pln_call_run(const pln_prepared_call *call) PLN_CHECKED;
 static inline void pln_tensors_release(uint32_t n, pln_tensor **tensors) {

@@ -13,6 +13,7 @@
 #include "base/thread/thread_pool.h"
 #include "eval/arguments.h"
 #include "eval/call.h"
+#include "eval/flex_attention.h"
 #include "eval/loop.h"
 #include "eval/lowered_call.h"
 #include "eval/pattern_match.h"
@@ -62,6 +63,8 @@ typedef struct frame {
   pln_loop_state *loop_state; /* non-NULL: the frame runs the iterations of a
                                * loop, not a scope */
   pln_runtime_value body;     /* the function that an iteration calls */
+  pln_flex_attention *flex;   /* non-NULL: the frame runs the stages of a call
+                               * of flex_attention */
 } frame;
 
 typedef struct run {
@@ -556,6 +559,37 @@ static pln_status run_next_iteration(run *r) {
   return PLN_OK;
 }
 
+/* ---------------------------------------------------------- flex_attention */
+
+/* Pushes a frame that runs the stages and calls the functions between them. */
+static pln_status start_stages(run *r, activation *act, pln_ref node) {
+  const pln_node *n = &act->plan->graph->nodes[node];
+  frame f = {.act = act, .to = &slot_of(act, node)->retained};
+  pln_ref_cell *cell;
+  pln_attrs attrs;
+  PLN_TRY(attrs_of(r, act, n, &attrs));
+  PLN_TRY(operands_in_cell(r, act, n, 0, n->count, &cell));
+  PLN_TRY(pln_flex_attention_new(r->engine, attrs, cell, &f.flex));
+  pln_status status = push_eval_frame(r, &f);
+  if (status != PLN_OK)
+    pln_flex_attention_free(f.flex);
+  return status;
+}
+
+/* Calls the next function, or ends the innermost frame. */
+static pln_status run_next_stage(run *r) {
+  frame *f = &r->frames[r->n_frames - 1];
+  const pln_runtime_value *callee;
+  pln_ref_cell *args;
+  PLN_TRY(pln_flex_attention_next(f->flex, &callee, &args));
+  if (args)
+    return apply(r, callee, 0, args, pln_flex_attention_result(f->flex));
+  *f->to = pln_flex_attention_finish(f->flex);
+  pln_flex_attention_free(f->flex);
+  r->n_frames--;
+  return PLN_OK;
+}
+
 /* ------------------------------------------------------------- other kinds */
 
 static pln_status get_item(run *r, activation *act, const pln_node *n,
@@ -779,6 +813,8 @@ static pln_status call_operation(run *r, activation *act, pln_ref node,
     return make_unit(r, out);
   if (n->data == PLN_OP_CALL_LOWERED)
     return call_loops(r, act, node, out);
+  if (pln_flex_attention_calls(n))
+    return start_stages(r, act, node);
   return pln_is_loop_op(n->data) ? start_iterations(r, act, node)
                                  : call_operator(r, act, node, out);
 }
@@ -890,6 +926,10 @@ static pln_status run_frames(run *r) {
       PLN_TRY(run_next_iteration(r));
       continue;
     }
+    if (f->flex) {
+      PLN_TRY(run_next_stage(r));
+      continue;
+    }
     pln_ref node = advance_eval_frame(f);
     if (node >= act->plan->graph->scopes[f->scope].end) {
       PLN_TRY(leave_scope(r));
@@ -917,6 +957,8 @@ static void end_run(run *r) {
       pln_ref_cell_release(e, r->frames[i].args);
     if (r->frames[i].loop_state)
       pln_loop_state_free(r->frames[i].loop_state);
+    if (r->frames[i].flex)
+      pln_flex_attention_free(r->frames[i].flex);
     pln_runtime_value_release(e, &r->frames[i].body);
   }
   for (uint32_t i = 0; i < r->n_cells; i++) {

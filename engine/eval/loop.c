@@ -7,6 +7,7 @@
 
 #include "eval/loop.h"
 
+#include "eval/flex_attention.h"
 #include "ir/tensor/tensor.h"
 #include "op/kernel/shape/concat_split.h"
 #include "op/op.h"
@@ -51,6 +52,10 @@ static pln_status refuse_loop(const pln_loop_state *c, const char *what) {
 bool pln_is_loop_op(pln_op op) {
   return op == PLN_OP_LOOP || op == PLN_OP_SCAN || op == PLN_OP_SCAN_BATCHES ||
          op == PLN_OP_SEQUENCE_MAP;
+}
+
+bool pln_calls_operands(const pln_node *call) {
+  return pln_is_loop_op(call->data) || pln_flex_attention_calls(call);
 }
 
 /* ------------------------------------------------------------------- start */

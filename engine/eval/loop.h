@@ -12,6 +12,9 @@ typedef struct pln_loop_state pln_loop_state;
 
 /* True if the operator calls its last operand. */
 bool pln_is_loop_op(pln_op op);
+/* True if the operator calls functions among the operands of the call: that of
+ * a loop, or those of flex_attention. */
+bool pln_calls_operands(const pln_node *call);
 
 /* State for a call whose operands, except the last, are in `args`, which is
  * taken. attrs: the node's, with references resolved. */

@@ -35,7 +35,7 @@ static void pin(pln_plan *p, pln_ref node) {
 static void count_needed_use(pln_plan *p, pln_ref node, pln_ref user) {
   const pln_node *by = &p->graph->nodes[user];
   p->needed[node] = 1;
-  if (by->kind != PLN_CALL || !pln_is_loop_op(by->data))
+  if (by->kind != PLN_CALL || !pln_calls_operands(by))
     p->escapes[node] = 1; /* annotations give their operand back */
   if (p->node_scope[node] != p->node_scope[user])
     p->uses[node] = PLN_PLAN_PINNED;

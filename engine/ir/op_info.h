@@ -27,13 +27,17 @@ enum {
   /* Operand kinds other than tensors. PLN_TRAIT_DATA operators accept
    * containers too. */
   PLN_TRAIT_JOIN = 1 << 12,      /* operands may be tuples of tensors */
-  PLN_TRAIT_BODY = 1 << 13,      /* its last operand is a function */
+  PLN_TRAIT_BODY = 1 << 13,      /* its last operand is a function, which it
+                                  * calls repeatedly */
   PLN_TRAIT_ANY = 1 << 14,       /* operands of any type */
   PLN_TRAIT_CONTAINER = 1 << 15, /* sequences, optionals, maps */
   /* From here on one bit per operand, for the first PLN_INTEGER_OPERANDS: the
    * operand is a shape, an axis or an index, of integers in ONNX and in
    * Relay. */
-  PLN_TRAIT_INTEGERS = 1 << 16
+  PLN_TRAIT_INTEGERS = 1 << 16,
+  /* The operands behind the required ones are functions, which it calls at most
+   * once each. An attribute names the operand of each. */
+  PLN_TRAIT_FUNCTIONS = 1 << 24
 };
 enum { PLN_INTEGER_OPERANDS = 8 };
 
@@ -97,6 +101,15 @@ typedef struct pln_op_info {
   /* Of an operator that a host or a script registered, else NULL. */
   const struct pln_registered_op *registered; /* ir/registered_op.h */
 } pln_op_info;
+
+/* The number of operands, of n, before those that are functions which the
+ * operator calls. */
+static inline uint32_t pln_op_n_values(const pln_op_info *row, uint32_t n) {
+  uint32_t least = (uint32_t)row->min_args;
+  if (row->traits & PLN_TRAIT_FUNCTIONS)
+    return n < least ? n : least;
+  return n - (row->traits & PLN_TRAIT_BODY && n > 0);
+}
 
 /* The Relay form of an operator: a row of op/relay/relay.def. */
 typedef struct pln_relay_row {

@@ -176,6 +176,7 @@ static const struct product {
     {PLN_OP_QNN_BATCH_MATMUL, matmul_macs, 0},
     {PLN_OP_EINSUM, einsum_macs, 0},
     {PLN_OP_ATTENTION, attention_macs, 0},
+    {PLN_OP_FLEX_ATTENTION, attention_macs, 0},
     {PLN_OP_RNN, recurrent_macs, 0},
     {PLN_OP_GRU, recurrent_macs, 0},
     {PLN_OP_LSTM, recurrent_macs, 0},

@@ -21,7 +21,6 @@ EXCEPTIONS = {
     r"bernoulli(?!.*zero_ratio)": "random draws",
     r"training_dropout(?!.*zero_ratio)": "random draws",
     r"dft_inverse": "rounding noise expected beyond atol 1e-7",
-    r"flexattention": "a preview operator",
     r"attention.*_fp16_expanded": "the reference rounds each step of a function to float16",
 }
 

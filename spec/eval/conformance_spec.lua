@@ -13,11 +13,6 @@ local NEWEST_OPSET = 28
 -- Draws that no two implementations share.
 local random = { "^bernoulli", "^training_dropout" }
 
--- Operators outside of what is computed, and why.
-local outside = {
-  ["ai.onnx.preview"] = "preview operators",
-}
-
 -- What is expected is the rounding of another computation around zero.
 local noise = { dft_inverse = "rounding noise expected beyond atol 1e-7" }
 
@@ -52,12 +47,6 @@ end
 
 -- ------------------------------------------------------------------- ONNX's cases
 
-local function reason_of_operator(name)
-  for prefix, reason in pairs(outside) do
-    if name:sub(1, #prefix) == prefix then return reason end
-  end
-end
-
 local function is_random(case)
   if case:find "zero_ratio" then return false end
   for _, pattern in ipairs(random) do if case:find(pattern) then return true end end
@@ -69,12 +58,10 @@ local function opset_of(dir)
   return mod.attrs.opset_import["ai.onnx"] or 0
 end
 
--- What the tool skipped: by folder, the reason when it is a known one.
+-- What the tool cannot decode: by folder, why.
 local function skipped(dirs)
   local reasons = {}
   for _, line in ipairs((test(dirs))) do
-    local dir, operator = line:match "^SKIP (.-): no kernel for '(.-)'"
-    if dir then reasons[dir] = reason_of_operator(operator) end
     -- Images in formats whose library is not there, or that are not decoded.
     local image, why = line:match "^FAIL (.-): .*'image_decoder': (.-) %(given"
     if image and (why:find "cannot be opened" or why:find "are not decoded") then

@@ -80,9 +80,9 @@ static bool is_called_in_place(const pln_engine *engine, const pln_node *user,
                                uint32_t operand) {
   if (user->kind != PLN_CALL)
     return false;
-  return user->data
-             ? (pln_op_row(engine, user->data)->traits & PLN_TRAIT_BODY) != 0
-             : operand == 0;
+  return user->data ? operand >= pln_op_n_values(pln_op_row(engine, user->data),
+                                                 user->count)
+                    : operand == 0;
 }
 
 static void note_use(feature_scan *s, pln_ref value) {

@@ -487,31 +487,59 @@ static pln_status check_results(pln_builder *b, uint32_t n_results) {
                         "a call has at most 65,535 results, not %u", n_results);
 }
 
-/* The name of the operator's attribute that is a function; empty when there is
- * none. */
-static pln_slice function_attribute(const pln_op_info *row) {
-  const char *kind = row->attrs ? strstr(row->attrs, ":function") : NULL;
+/* The name of the next attribute of the operator that is a function, from
+ * *schema on, which moves behind it; empty when there is none. */
+static pln_slice function_attribute(const char **schema) {
+  const char *kind = *schema ? strstr(*schema, ":function") : NULL;
   const char *name = kind;
-  while (name && name > row->attrs && name[-1] != ' ')
+  while (name && name > *schema && name[-1] != ' ')
     name--;
+  *schema = kind ? kind + 1 : NULL;
   return (pln_slice){name, kind ? (size_t)(kind - name) : 0};
 }
 
-/* A caller of loop(n, go, x, body) need not say which operand is the body. */
-static pln_status name_function(pln_builder *b, pln_op op, uint32_t n,
-                                const pln_ref *args, pln_attrs *attrs) {
-  pln_attr entry = {.kind = PLN_ATTR_GRAPH, .v.i = (int64_t)n - 1};
-  if (n == 0 || args[n - 1] >= b->graph->n_nodes ||
-      b->graph->nodes[args[n - 1]].kind != PLN_FUNCTION)
-    return PLN_OK;
-  pln_slice name = function_attribute(pln_op_row(b->engine, op));
-  if (name.size == 0)
-    return PLN_OK;
-  PLN_TRY(pln_symbol_intern(b->engine, name, &entry.name));
-  if (pln_attrs_find(b->engine, *attrs,
-                     pln_symbol_text(b->engine, entry.name).data))
-    return PLN_OK;
+/* True if an attribute says what operand `i` is. */
+static bool is_named(const pln_builder *b, pln_attrs attrs, uint32_t i) {
+  uint32_t n = pln_attrs_count(b->engine, attrs);
+  for (uint32_t k = 0; k < n; k++) {
+    const pln_attr *a = pln_attrs_at(b->engine, attrs, k);
+    if (a->kind == PLN_ATTR_GRAPH && a->v.i == (int64_t)i)
+      return true;
+  }
+  return false;
+}
+
+/* Gives operand `i` to the next function attribute that is not set. */
+static pln_status name_function(pln_builder *b, uint32_t i, const char **schema,
+                                pln_attrs *attrs) {
+  pln_attr entry = {.kind = PLN_ATTR_GRAPH, .v.i = i};
+  pln_slice name;
+  do {
+    name = function_attribute(schema);
+    if (name.size == 0)
+      return PLN_OK;
+    PLN_TRY(pln_symbol_intern(b->engine, name, &entry.name));
+  } while (pln_attrs_find(b->engine, *attrs,
+                          pln_symbol_text(b->engine, entry.name).data));
   return pln_attrs_with(b->engine, *attrs, &entry, attrs);
+}
+
+/* A caller of loop(n, go, x, body) need not say which operand is the body. Of
+ * several functions an omitted one stands for an attribute too. */
+static pln_status name_functions(pln_builder *b, pln_op op, uint32_t n,
+                                 const pln_ref *args, pln_attrs *attrs) {
+  const pln_op_info *row = pln_op_row(b->engine, op);
+  const char *schema = row->attrs;
+  for (uint32_t i = pln_op_n_values(row, n); i < n && schema; i++) {
+    if (args[i] >= b->graph->n_nodes)
+      continue;
+    uint8_t kind = b->graph->nodes[args[i]].kind;
+    if (kind == PLN_ABSENT)
+      function_attribute(&schema);
+    else if (kind == PLN_FUNCTION && !is_named(b, *attrs, i))
+      PLN_TRY(name_function(b, i, &schema, attrs));
+  }
+  return PLN_OK;
 }
 
 pln_status pln_build_call(pln_builder *b, pln_op op, pln_attrs attrs,
@@ -522,7 +550,7 @@ pln_status pln_build_call(pln_builder *b, pln_op op, pln_attrs attrs,
                           "there is no operator with number %u", op);
   const pln_registered_op *registered = pln_op_row(b->engine, op)->registered;
   PLN_TRY(check_results(b, n_results));
-  PLN_TRY(name_function(b, op, n, args, &attrs));
+  PLN_TRY(name_functions(b, op, n, args, &attrs));
   if (registered)
     PLN_TRY(pln_registered_normal(b->engine, registered, attrs, &attrs));
   pln_node node = {.kind = PLN_CALL,

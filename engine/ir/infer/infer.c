@@ -203,8 +203,8 @@ static pln_status check_operands(const pln_infer *call,
   };
   bool holds = row->traits & HOLDS_CONTAINERS;
   bool joins = row->traits & PLN_TRAIT_JOIN && call->n_args == 1;
-  bool has_body = row->traits & PLN_TRAIT_BODY && call->n_args;
-  for (uint32_t i = 0; i < call->n_args - has_body; i++) {
+  uint32_t n = pln_op_n_values(row, call->n_args);
+  for (uint32_t i = 0; i < n; i++) {
     pln_type type = call->graph->nodes[call->args[i]].type;
     if (is_container(e, type) ? !holds
                               : has_no_elements(e, type) &&

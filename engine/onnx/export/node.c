@@ -45,7 +45,17 @@ static pln_status push_input(pln_export *ex, pln_ref operand) {
   return push_name(ex, &ex->inputs, &ex->cap_inputs, &ex->n_inputs, name);
 }
 
-/* Expands tuples among the operands. Nested functions become attributes. */
+/* Nested functions become attributes; an omitted one is no input either. */
+static bool is_function_operand(const pln_export *ex, const pln_node *n,
+                                uint32_t i) {
+  pln_kind kind = pln_node_kind(ex->g, pln_operands(ex->g, n)[i]);
+  if (kind == PLN_FUNCTION)
+    return true;
+  return kind == PLN_ABSENT && n->kind == PLN_CALL && n->data &&
+         i >= pln_op_n_values(pln_op_row(ex->engine, n->data), n->count);
+}
+
+/* Expands tuples among the operands. */
 static pln_status list_inputs(pln_export *ex, const pln_node *n) {
   const pln_graph *g = ex->g;
   bool apply = n->kind == PLN_CALL && !n->data;
@@ -53,7 +63,7 @@ static pln_status list_inputs(pln_export *ex, const pln_node *n) {
   for (uint32_t i = apply; i < n->count; i++) {
     pln_ref operand = pln_operands(g, n)[i];
     const pln_node *o = &g->nodes[operand];
-    if (o->kind == PLN_FUNCTION)
+    if (is_function_operand(ex, n, i))
       continue;
     if (o->kind != PLN_TUPLE)
       PLN_TRY(push_input(ex, operand));

@@ -643,7 +643,7 @@ static pln_status fold_constant_node(void *ud, pln_rewrite *rw, pln_ref old,
   }
   if (before->kind == PLN_LET) {
     PLN_TRY(fold_let(f, rw, old, node));
-  } else if (n->kind == PLN_CALL && (!n->data || pln_is_loop_op(n->data))) {
+  } else if (n->kind == PLN_CALL && (!n->data || pln_calls_operands(n))) {
     PLN_TRY(fold_function_call(f, rw, old, node));
   } else if (n->kind == PLN_CALL) {
     PLN_TRY(fold_plain(f, rw, node));

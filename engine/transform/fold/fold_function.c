@@ -82,15 +82,17 @@ static pln_ref find_function(const pln_function_folds *folds, pln_ref callee) {
   return nodes[callee].kind == PLN_FUNCTION ? callee : PLN_NONE;
 }
 
-/* The operand of the old call that is its function, as the callee or as the
- * body of a loop; PLN_NONE: there is none. */
-static uint32_t function_operand(const pln_graph *g, const pln_node *call) {
+/* True if operand `i` of the old call is a function that it calls: the callee,
+ * the body of a loop, or a function of flex_attention. */
+static bool calls_operand(const pln_graph *g, const pln_node *call,
+                          uint32_t i) {
+  pln_kind kind = pln_node_kind(g, g->operands[call->first + i]);
   if (pln_has_callee(call))
-    return 0;
-  for (uint32_t i = 0; pln_is_loop_op(call->data) && i < call->count; i++)
-    if (g->nodes[g->operands[call->first + i]].kind == PLN_FUNCTION)
-      return i;
-  return PLN_NONE;
+    return i == 0;
+  if (pln_is_loop_op(call->data))
+    return kind == PLN_FUNCTION;
+  return pln_calls_operands(call) && kind != PLN_ABSENT &&
+         i >= pln_op_n_values(pln_op_row(g->engine, call->data), call->count);
 }
 
 static bool is_constant(const pln_graph *g, pln_ref node) {
@@ -103,19 +105,20 @@ bool pln_function_folds_try(const pln_function_folds *folds,
   const pln_node *before = &folds->old->nodes[old], *n = &g->nodes[node];
   if (before->kind != PLN_CALL || n->count != before->count)
     return false;
-  uint32_t f = function_operand(folds->old, before);
-  if (f == PLN_NONE)
-    return false;
-  pln_ref callee = pln_operand(folds->old, old, f);
-  if (find_function(folds, callee) == PLN_NONE &&
-      folds->old->nodes[callee].kind != PLN_GLOBAL_VAR)
-    return false;
+  bool calls = false;
   for (uint32_t i = 0; i < n->count; i++) {
     pln_ref arg = pln_operand(g, node, i);
-    if (i != f && g->nodes[arg].kind != PLN_ABSENT && !is_constant(g, arg))
+    if (calls_operand(folds->old, before, i)) {
+      pln_ref callee = pln_operand(folds->old, old, i);
+      if (find_function(folds, callee) == PLN_NONE &&
+          folds->old->nodes[callee].kind != PLN_GLOBAL_VAR)
+        return false;
+      calls = true;
+    } else if (g->nodes[arg].kind != PLN_ABSENT && !is_constant(g, arg)) {
       return false;
+    }
   }
-  return true;
+  return calls;
 }
 
 /* --------------------------------------------------------------- the bodies */
@@ -358,26 +361,67 @@ static pln_status add_global_body(pln_function_folds *folds, pln_ref callee,
 
 /* ---------------------------------------------------------------- the call */
 
-/* The call on copies of its constants; of a function that calls itself, under
- * the let that binds it. */
+/* Adds the function that operand `callee` of the old call is, and merges what
+ * it needs into *all. A call of two functions of the module, or of an operator
+ * with a function that calls itself, is refused. */
+static pln_status add_callee(pln_function_folds *folds, const pln_rewrite *rw,
+                             pln_ref callee, bool operator_call, body *all,
+                             pln_ref *out) {
+  pln_ref function = find_function(folds, callee);
+  body *row;
+  PLN_TRY(function == PLN_NONE ? add_global_body(folds, callee, &row)
+                               : add_body(folds, rw, function, &row));
+  bool apart =
+      (all->module && row->module) || (operator_call && row->var != PLN_NONE);
+  if (row->function == PLN_NONE || apart) {
+    all->why = row->function == PLN_NONE ? row->why : PLN_REFUSED_NOT;
+    all->function = PLN_NONE;
+    return PLN_OK;
+  }
+  *out = row->var == PLN_NONE ? row->function : row->var;
+  all->function = row->function;
+  all->var = row->var;
+  all->module = row->module ? row->module : all->module;
+  all->steps = row->steps < all->steps ? row->steps : all->steps;
+  return PLN_OK;
+}
+
+/* The functions of the call, and what they need together: *all, whose function
+ * is PLN_NONE if the call is refused. */
+static pln_status add_callees(pln_function_folds *folds, const pln_rewrite *rw,
+                              pln_ref old, body *all, pln_ref *args) {
+  const pln_node *before = &folds->old->nodes[old];
+  *all = (body){.var = PLN_NONE, .steps = UINT64_MAX};
+  for (uint32_t i = 0; i < before->count; i++) {
+    if (!calls_operand(folds->old, before, i))
+      continue;
+    PLN_TRY(add_callee(folds, rw, pln_operand(folds->old, old, i),
+                       before->data != 0, all, &args[i]));
+    if (all->function == PLN_NONE)
+      return PLN_OK;
+  }
+  return PLN_OK;
+}
+
+/* The call on its functions, which `args` has, and on copies of its constants;
+ * of a function that calls itself, under the let that binds it. */
 static pln_status copy_call(pln_function_folds *folds, const pln_rewrite *rw,
-                            pln_ref node, uint32_t f, const body *row,
+                            pln_ref old, pln_ref node, const body *all,
                             pln_ref *args, pln_ref *out) {
   const pln_graph *g = pln_rewrite_graph(rw);
   const pln_node *n = &g->nodes[node];
   pln_builder *b = folds->b;
   for (uint32_t i = 0; i < n->count; i++)
-    if (i != f)
+    if (!calls_operand(folds->old, &folds->old->nodes[old], i))
       PLN_TRY(copy_constant(b, g, pln_operand(g, node, i), &args[i]));
-  args[f] = row->var == PLN_NONE ? row->function : row->var;
   if (n->data)
     return pln_build_call(b, n->data, n->attrs, n->results, n->count, args,
                           out);
   PLN_TRY(pln_build_apply(b, args[0], n->attrs, n->results, n->count - 1,
                           args + 1, out));
-  return row->var == PLN_NONE
+  return all->var == PLN_NONE
              ? PLN_OK
-             : pln_build_floating_let(b, row->var, row->function, *out, out);
+             : pln_build_floating_let(b, all->var, all->function, *out, out);
 }
 
 /* Runs the graph in at most that many steps. PLN_ERR_LIMIT: they do not
@@ -431,21 +475,17 @@ pln_status pln_function_folds_run(pln_function_folds *folds, pln_rewrite *rw,
                                   pln_ref old, pln_ref node, uint32_t n,
                                   pln_runtime_value *values, pln_refusal *why) {
   pln_engine *e = folds->old->engine;
-  const pln_node *before = &folds->old->nodes[old];
-  uint32_t f = function_operand(folds->old, before);
-  pln_ref callee = pln_operand(folds->old, old, f), root;
-  pln_ref function = find_function(folds, callee);
-  body *row;
-  PLN_TRY(function == PLN_NONE ? add_global_body(folds, callee, &row)
-                               : add_body(folds, rw, function, &row));
-  *why = row->why;
-  if (row->function == PLN_NONE)
-    return PLN_OK;
-  size_t size = before->count * sizeof(pln_ref);
-  pln_ref *args = pln_mem_new(e, size);
+  size_t size = folds->old->nodes[old].count * sizeof(pln_ref);
+  pln_ref *args = pln_mem_new(e, size), root = PLN_NONE;
+  body all;
   if (!args)
     return pln_nomem(e);
-  pln_status status = copy_call(folds, rw, node, f, row, args, &root);
+  pln_status status = add_callees(folds, rw, old, &all, args);
+  *why = status == PLN_OK ? all.why : PLN_REFUSED_NOT;
+  if (status == PLN_OK && all.function != PLN_NONE)
+    status = copy_call(folds, rw, old, node, &all, args, &root);
   pln_mem_free(e, args, size);
-  return status == PLN_OK ? evaluate(folds, row, root, n, values, why) : status;
+  return status == PLN_OK && root != PLN_NONE
+             ? evaluate(folds, &all, root, n, values, why)
+             : status;
 }

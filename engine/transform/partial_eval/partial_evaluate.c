@@ -380,7 +380,8 @@ static pln_status combine_apply(pe_run *pe, pln_ref old, uint32_t n,
 static pln_status combine_operator(pe_run *pe, pln_ref old, uint32_t n,
                                    pe_value **args, pe_value **out) {
   const pln_node *call = node_of(pe, old);
-  if (pln_op_row(pe->engine, call->data)->traits & PLN_TRAIT_BODY)
+  const uint32_t calls = PLN_TRAIT_BODY | PLN_TRAIT_FUNCTIONS;
+  if (pln_op_row(pe->engine, call->data)->traits & calls)
     pe_store_invalidate(pe);
   return pe_operator_call(pe, old, call->data, n, args, out);
 }
