@@ -3,8 +3,7 @@
 
 return {
   { "generated_bottom_concat_rows: split(concatenate(?x:static, ?y:static, axis=0), "
-    .. "split=?r, axis=0).1 => ?y where ?x.rank == 2 and ?y.rank == 2 and len(?r) == 2 and "
-    .. "?x.shape == ?y.shape and ?r[0] == ?r[1]",
+    .. "split=?r, axis=0).1 => ?y where ?x.rank == 2 and ?y.rank == 2 and len(?r) == 2",
     reason = "bottom(concat_rows(x, y)) = y",
     proof = "exact", source = "generated", grows = true },
   { "generated_left_concat_columns: split(concatenate(?x:static, ?y:static, axis=1), "
@@ -12,8 +11,7 @@ return {
     reason = "left(concat_columns(x, y)) = x",
     proof = "exact", source = "generated", grows = true },
   { "generated_right_concat_columns: split(concatenate(?x:static, ?y:static, axis=1), "
-    .. "split=?s, axis=1).1 => ?y where ?x.rank == 2 and ?y.rank == 2 and len(?s) == 2 and "
-    .. "?x.shape == ?y.shape and ?s[0] == ?s[1]",
+    .. "split=?s, axis=1).1 => ?y where ?x.rank == 2 and ?y.rank == 2 and len(?s) == 2",
     reason = "right(concat_columns(x, y)) = y",
     proof = "exact", source = "generated", grows = true },
   { "generated_top_concat_rows: split(concatenate(?x:static, ?y:static, axis=0), "
@@ -49,6 +47,12 @@ return {
     .. "keepdims=1) => sum(?x, axis=[0], keepdims=1) where ?x.rank == 2",
     reason = "sum_rows(sum_rows(x)) = sum_rows(x)",
     proof = "reassociates", source = "generated", grows = true },
+  { "generated_bottom_matmul_concat_rows: split(nn.matmul(concatenate(?x:static, "
+    .. "?y:static, axis=0), ?z:static, transpose_a=0, transpose_b=0), split=?r, axis=0).1 "
+    .. "=> nn.matmul(?y, ?z) where ?x.rank == 2 and ?y.rank == 2 and ?z.rank == 2 and "
+    .. "len(?r) == 2",
+    reason = "bottom(matmul(concat_rows(x, y), z)) = matmul(y, z)",
+    proof = "reassociates", source = "generated", grows = true },
   { "generated_concat_columns_concat_columns: concatenate(?x:static, "
     .. "concatenate(?y:static, ?z:static, axis=1), axis=1) => concatenate(concatenate(?x, "
     .. "?y, axis=1), ?z, axis=1) where ?x.rank == 2 and ?y.rank == 2 and ?z.rank == 2",
@@ -75,11 +79,12 @@ return {
     .. "and len(?s) == 2",
     reason = "left(matmul(x, concat_columns(y, z))) = matmul(x, y)",
     proof = "reassociates", source = "generated", grows = true },
-  { "generated_left_scale_concat_columns: split(multiply(concatenate(?x:static, "
-    .. "?y:static, axis=1), ?c), split=?s, axis=1).0 => multiply(?x, ?c) where ?x.rank == 2 "
-    .. "and ?y.rank == 2 and ?c.rank == 0 and len(?s) == 2",
-    reason = "left(scale(concat_columns(x, y), c)) = scale(x, c)",
-    proof = "exact", source = "generated", grows = true },
+  { "generated_right_matmul_concat_columns: split(nn.matmul(?x:static, "
+    .. "concatenate(?y:static, ?z:static, axis=1), transpose_a=0, transpose_b=0), split=?s, "
+    .. "axis=1).1 => nn.matmul(?x, ?z) where ?x.rank == 2 and ?y.rank == 2 and ?z.rank == 2 "
+    .. "and len(?s) == 2",
+    reason = "right(matmul(x, concat_columns(y, z))) = matmul(x, z)",
+    proof = "reassociates", source = "generated", grows = true },
   { "generated_top_matmul_concat_rows: split(nn.matmul(concatenate(?x:static, ?y:static, "
     .. "axis=0), ?z:static, transpose_a=0, transpose_b=0), split=?r, axis=0).0 => "
     .. "nn.matmul(?x, ?z) where ?x.rank == 2 and ?y.rank == 2 and ?z.rank == 2 and len(?r) "
@@ -127,11 +132,11 @@ return {
     .. "and ?x.shape == ?p1.shape",
     reason = "multiply(x, scale(y, c)) = scale(multiply(x, y), c)",
     proof = "reassociates", source = "generated", grows = true },
-  { "generated_top_scale_concat_rows: split(multiply(concatenate(?x:static, ?y:static, "
-    .. "axis=0), ?c), split=?r, axis=0).0 => multiply(?x, ?c) where ?x.rank == 2 and "
-    .. "?y.rank == 2 and ?c.rank == 0 and len(?r) == 2",
-    reason = "top(scale(concat_rows(x, y), c)) = scale(x, c)",
-    proof = "exact", source = "generated", grows = true },
+  { "generated_right_scale_concat_columns: split(multiply(concatenate(?x:static, "
+    .. "?y:static, axis=1), ?c), split=?s, axis=1).1 => multiply(?y, ?c) where ?x.rank == 2 "
+    .. "and ?y.rank == 2 and ?c.rank == 0 and len(?s) == 2",
+    reason = "right(scale(concat_columns(x, y), c)) = scale(y, c)",
+    proof = "reassociates", source = "generated", grows = true },
   { "generated_left_bottom_concat_columns: split(split(concatenate(?x:static, ?y:static, "
     .. "axis=1), split=?r, axis=0).1, split=?s, axis=1).0 => (split(?x, constant(?r), "
     .. "axis=0, n_results=2)).1 where ?x.rank == 2 and ?y.rank == 2 and len(?r) == 2 and "
@@ -141,8 +146,14 @@ return {
   { "generated_right_bottom_concat_columns: split(split(concatenate(?x:static, "
     .. "?y:static, axis=1), split=?r, axis=0).1, split=?s, axis=1).1 => (split(?y, "
     .. "constant(?r), axis=0, n_results=2)).1 where ?x.rank == 2 and ?y.rank == 2 and "
-    .. "len(?r) == 2 and len(?s) == 2 and ?x.shape == ?y.shape",
+    .. "len(?r) == 2 and len(?s) == 2",
     reason = "right(bottom(concat_columns(x, y))) = bottom(y)",
+    proof = "exact", source = "generated", grows = true },
+  { "generated_bottom_left_concat_rows: split(split(concatenate(?x:static, ?y:static, "
+    .. "axis=0), split=?s, axis=1).0, split=?r, axis=0).1 => (split(?y, constant(?s), "
+    .. "axis=1, n_results=2)).0 where ?x.rank == 2 and ?y.rank == 2 and len(?r) == 2 and "
+    .. "len(?s) == 2",
+    reason = "bottom(left(concat_rows(x, y))) = left(y)",
     proof = "exact", source = "generated", grows = true },
   { "generated_bottom_matmul: split(nn.matmul(?x:static, ?y:static, transpose_a=0, "
     .. "transpose_b=0), split=?r, axis=0).1 => nn.matmul((split(?x, constant(?r), axis=0, "
@@ -156,8 +167,14 @@ return {
     proof = "reassociates", source = "generated", grows = true },
   { "generated_bottom_relu_concat_rows: split(nn.relu(concatenate(?x:static, ?y:static, "
     .. "axis=0)), split=?r, axis=0).1 => nn.relu(?y) where ?x.rank == 2 and ?y.rank == 2 "
-    .. "and len(?r) == 2 and ?x.shape == ?y.shape and ?r[0] == ?r[1]",
+    .. "and len(?r) == 2",
     reason = "bottom(relu(concat_rows(x, y))) = relu(y)",
+    proof = "exact", source = "generated", grows = true },
+  { "generated_bottom_right_concat_rows: split(split(concatenate(?x:static, ?y:static, "
+    .. "axis=0), split=?s, axis=1).1, split=?r, axis=0).1 => (split(?y, constant(?s), "
+    .. "axis=1, n_results=2)).1 where ?x.rank == 2 and ?y.rank == 2 and len(?r) == 2 and "
+    .. "len(?s) == 2",
+    reason = "bottom(right(concat_rows(x, y))) = right(y)",
     proof = "exact", source = "generated", grows = true },
   { "generated_bottom_scale: split(multiply(?x:static, ?c), split=?r, axis=0).1 => "
     .. "multiply((split(?x, constant(?r), axis=0, n_results=2)).1, ?c) where ?x.rank == 2 "
@@ -171,19 +188,17 @@ return {
     proof = "exact", source = "generated", grows = true },
   { "generated_bottom_sum_columns_concat_rows: split(sum(concatenate(?x:static, "
     .. "?y:static, axis=0), axis=[1], keepdims=1), split=?r, axis=0).1 => sum(?y, axis=[1], "
-    .. "keepdims=1) where ?x.rank == 2 and ?y.rank == 2 and len(?r) == 2 and ?x.shape == "
-    .. "?y.shape and ?r[0] == ?r[1]",
+    .. "keepdims=1) where ?x.rank == 2 and ?y.rank == 2 and len(?r) == 2",
     reason = "bottom(sum_columns(concat_rows(x, y))) = sum_columns(y)",
     proof = "reassociates", source = "generated", grows = true },
   { "generated_bottom_tanh_concat_rows: split(tanh(concatenate(?x:static, ?y:static, "
     .. "axis=0)), split=?r, axis=0).1 => tanh(?y) where ?x.rank == 2 and ?y.rank == 2 and "
-    .. "len(?r) == 2 and ?x.shape == ?y.shape and ?r[0] == ?r[1]",
+    .. "len(?r) == 2",
     reason = "bottom(tanh(concat_rows(x, y))) = tanh(y)",
     proof = "exact", source = "generated", grows = true },
   { "generated_bottom_transpose_concat_columns: split(transpose(concatenate(?x:static, "
     .. "?y:static, axis=1), axes=[1, 0]), split=?r, axis=0).1 => transpose(?y, axes=[1, 0]) "
-    .. "where ?x.rank == 2 and ?y.rank == 2 and len(?r) == 2 and ?x.shape == ?y.shape and "
-    .. "?r[0] == ?r[1]",
+    .. "where ?x.rank == 2 and ?y.rank == 2 and len(?r) == 2",
     reason = "bottom(transpose(concat_columns(x, y))) = transpose(y)",
     proof = "exact", source = "generated", grows = true },
   { "generated_top_left_concat_rows: split(split(concatenate(?x:static, ?y:static, "
@@ -290,7 +305,7 @@ return {
     proof = "reassociates", source = "generated", grows = true },
   { "generated_right_relu_concat_columns: split(nn.relu(concatenate(?x:static, "
     .. "?y:static, axis=1)), split=?s, axis=1).1 => nn.relu(?y) where ?x.rank == 2 and "
-    .. "?y.rank == 2 and len(?s) == 2 and ?x.shape == ?y.shape and ?s[0] == ?s[1]",
+    .. "?y.rank == 2 and len(?s) == 2",
     reason = "right(relu(concat_columns(x, y))) = relu(y)",
     proof = "exact", source = "generated", grows = true },
   { "generated_top_relu_concat_rows: split(nn.relu(concatenate(?x:static, ?y:static, "
@@ -316,19 +331,17 @@ return {
     proof = "exact", source = "generated", grows = true },
   { "generated_right_sum_rows_concat_columns: split(sum(concatenate(?x:static, "
     .. "?y:static, axis=1), axis=[0], keepdims=1), split=?s, axis=1).1 => sum(?y, axis=[0], "
-    .. "keepdims=1) where ?x.rank == 2 and ?y.rank == 2 and len(?s) == 2 and ?x.shape == "
-    .. "?y.shape and ?s[0] == ?s[1]",
+    .. "keepdims=1) where ?x.rank == 2 and ?y.rank == 2 and len(?s) == 2",
     reason = "right(sum_rows(concat_columns(x, y))) = sum_rows(y)",
     proof = "reassociates", source = "generated", grows = true },
   { "generated_right_tanh_concat_columns: split(tanh(concatenate(?x:static, ?y:static, "
     .. "axis=1)), split=?s, axis=1).1 => tanh(?y) where ?x.rank == 2 and ?y.rank == 2 and "
-    .. "len(?s) == 2 and ?x.shape == ?y.shape and ?s[0] == ?s[1]",
+    .. "len(?s) == 2",
     reason = "right(tanh(concat_columns(x, y))) = tanh(y)",
     proof = "exact", source = "generated", grows = true },
   { "generated_right_transpose_concat_rows: split(transpose(concatenate(?x:static, "
     .. "?y:static, axis=0), axes=[1, 0]), split=?s, axis=1).1 => transpose(?y, axes=[1, 0]) "
-    .. "where ?x.rank == 2 and ?y.rank == 2 and len(?s) == 2 and ?x.shape == ?y.shape and "
-    .. "?s[0] == ?s[1]",
+    .. "where ?x.rank == 2 and ?y.rank == 2 and len(?s) == 2",
     reason = "right(transpose(concat_rows(x, y))) = transpose(y)",
     proof = "exact", source = "generated", grows = true },
   { "generated_sum_columns_scale: sum(multiply(?x:static, ?c), axis=[1], keepdims=1) => "
