@@ -321,8 +321,9 @@ static pln_status build_pattern(instance *x, uint32_t at) {
   if (p->kind == PLN_MATCH_TUPLE)
     return pln_build_tuple(x->b, p->n_args, args, out);
   pln_op op = x->set->ops[p->ops];
-  uint32_t results = pln_op_registered(e, op) ? pln_op_n_results(e, op, 0) : 0;
-  return pln_build_call(x->b, op, 0, results, p->n_args, args, out);
+  if (pln_op_registered(e, op))
+    return PLN_ERR_TYPE;
+  return pln_build_call(x->b, op, 0, 0, p->n_args, args, out);
 }
 
 /* *out: the sealed instance. PLN_ERR_TYPE: there is none of this dtype and
@@ -394,11 +395,25 @@ static pln_status check_rule_types(const pln_rule_set *s, uint32_t rule) {
   return PLN_ERR_TYPE;
 }
 
-/* Rules with functions are not run before their program is there. */
+/* Returns true if the replacement calls an operator of a script, whose
+ * inference is a function. */
+static bool calls_registered(const pln_rule_set *s, const pln_rule_entry *r) {
+  const pln_ast *a = &r->ast;
+  for (uint32_t i = a->nodes[a->replacement].begin; i <= a->replacement; i++) {
+    const pln_ast_node *n = &a->nodes[i];
+    bool call = n->kind == PLN_AST_CALL && !n->is_value && !n->text.size;
+    if (call && n->refers && n->refers <= pln_op_count(s->engine) &&
+        pln_op_registered(s->engine, n->refers))
+      return true;
+  }
+  return false;
+}
+
+/* Functions are not called before their program is there. */
 static bool has_plain_text(const pln_rule_set *s, const pln_rule_entry *r) {
   return r->n_variants && r->ast.replacement != PLN_NONE &&
          !r->info.condition && !r->info.replacement && !r->native &&
-         s->variants[r->first_variant].n_roots == 1;
+         s->variants[r->first_variant].n_roots == 1 && !calls_registered(s, r);
 }
 
 pln_status pln_rule_check_types(const pln_rule_set *set) {

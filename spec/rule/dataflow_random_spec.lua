@@ -138,7 +138,8 @@ describe("random dataflow patterns", function()
           if post.kind == "Call" then return op.add(post, 1) end
         end }, mod, nil, lets).main:verify())
     end
-    assert(partitions >= graphs // 15 and hits > graphs, ("%d partitions, %d matches"):format(partitions, hits))
+    assert(partitions >= graphs // 15 and hits > graphs,
+      ("%d partitions, %d matches"):format(partitions, hits))
   end)
 
   it("match the nodes that rules of these patterns match", function()
