@@ -37,7 +37,9 @@ end
 describe("pl.instruments.statistics", function()
   it("shows passes and rules", function()
     local shown = tostring(run(pl.instruments.statistics { unused = true }))
-    shown = shown:gsub("[%d.]+ ms", "T ms") .. "\n"
+    -- Long lists of rules, which change with each new rule, end behind their first name.
+    shown = shown:gsub("[%d.]+ ms", "T ms"):gsub("(never applied: [%w_]+, )[^\n]*,[^\n]*", "%1...")
+      .. "\n"
     local path = "spec/golden/statistics.txt"
     if os.getenv "PERILUNE_GOLDEN" == "write" then command.write(path, shown) end
     assert.equal(command.read(path), shown)

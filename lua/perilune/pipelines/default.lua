@@ -30,7 +30,6 @@ local rounds = pl.fixpoint { rounds = 20, pl.sequential(round) }
 -- These look at more than a node and its operands. They come last: what is left
 -- then is in one form, so that parallel computations look alike.
 local large = pl.sequential { name = "large",
-  "EliminateNaNGuards", -- of tensors that are computed from integers and constants
   "EliminateBroadcast",
   "SinkTransposes",
   "SlicesToSplit",
