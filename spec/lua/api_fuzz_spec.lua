@@ -81,9 +81,10 @@ end
 
 -- ----------------------------------------------------------------- functions
 
--- They write files, start other programs, or change what the specs run in; and
--- what is the library's own among the public tables.
+-- They write files, start other programs, search for minutes, or change what the
+-- specs run in; and what is the library's own among the public tables.
 local skipped = { ["pl.save"] = true, ["pl.onnx.save"] = true, ["pl.onnx.save_value"] = true,
+  ["pl.tune.generate_rules"] = true,
   ["pl.reproducer.write"] = true, ["pl.reproducer.replay"] = true, ["pl.bisect"] = true,
   ["pl.reduce"] = true, ["pl.guard_coroutines"] = true, ["Tensor:save_npy"] = true }
 local own = { from = true, build = true }

@@ -36,7 +36,7 @@ end
 function proof.prover(domain, rules)
   local all = table.move(rules, 1, #rules, 2, { SAME })
   local pass = core.make("EqualitySaturation", { rules = all, shipped_rules = false,
-    cost = "nodes", node_limit = NODE_LIMIT, iter_limit = ROUNDS })
+    cost = "flops", node_limit = NODE_LIMIT, iter_limit = ROUNDS })
   return function(pair)
     local body = pass(proof.module(domain, pair)).functions.main.body
     return not (body.kind == "Call" and body.op.name == "subtract")
