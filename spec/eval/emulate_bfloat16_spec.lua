@@ -61,7 +61,8 @@ describe("emulate_bfloat16", function()
 
   it("excludes keys of attention by a mask, by lengths and by their order", function()
     local q, k = pl.var("q", bfloat16(2, 2, 4)), pl.var("k", bfloat16(2, 3, 4))
-    local v, lengths = pl.var("v", bfloat16(2, 3, 4)), pl.var("lengths", pl.type "Tensor[(2), int64]")
+    local v = pl.var("v", bfloat16(2, 3, 4))
+    local lengths = pl.var("lengths", pl.type "Tensor[(2), int64]")
     local mask = pl.const(pl.tensor({ { true, true }, { true, false } }, "bool"))
     local attention = pl.op.attention(q, k, v, mask, pl.absent, pl.absent, lengths,
       { q_num_heads = 2, kv_num_heads = 2, is_causal = 1 })

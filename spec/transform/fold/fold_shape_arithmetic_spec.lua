@@ -142,7 +142,6 @@ describe("Axes that are grouped, moved and taken apart again", function()
 end)
 
 describe("Shapes put together piece by piece", function()
-  local x = var("x", { "N", "S", 12 })
   local i = var("i", { "?" }, "int64")
 
   it("are put together at once", function()

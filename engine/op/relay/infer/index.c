@@ -53,8 +53,8 @@ pln_status pln_infer_relay_gather_nd(pln_infer *call) {
   if (data.rank >= 0 && (batch < 0 || batch > data.rank))
     return pln_call_error(call, "batch_dims is %lld, of %d axes",
                           (long long)batch, data.rank);
-  bool known = data.rank >= 0 && indices.rank > 0 &&
-               PLN_DIM_IS_CONST(indices.dims[0]);
+  bool known =
+      data.rank >= 0 && indices.rank > 0 && PLN_DIM_IS_CONST(indices.dims[0]);
   int64_t behind = known ? indices.dims[0] + batch : 0;
   if (!known || behind < 0 || data.rank + indices.rank > PLN_MAX_RANK) {
     pln_shape_unknown(&out);
