@@ -4,8 +4,7 @@
 return {
   { "generated_bottom_concat_rows: split(concatenate(?x:static, ?y:static, axis=0), "
     .. "split=?r, axis=0).1 => ?y where ?x.rank == 2 and ?y.rank == 2 and len(?r) == 2",
-    reason = "bottom(concat_rows(x, y)) = y",
-    proof = "exact", source = "generated", grows = true },
+    reason = "bottom(concat_rows(x, y)) = y", proof = "exact", source = "generated", grows = true },
   { "generated_left_concat_columns: split(concatenate(?x:static, ?y:static, axis=1), "
     .. "split=?s, axis=1).0 => ?x where ?x.rank == 2 and ?y.rank == 2 and len(?s) == 2",
     reason = "left(concat_columns(x, y)) = x",
@@ -16,12 +15,10 @@ return {
     proof = "exact", source = "generated", grows = true },
   { "generated_top_concat_rows: split(concatenate(?x:static, ?y:static, axis=0), "
     .. "split=?r, axis=0).0 => ?x where ?x.rank == 2 and ?y.rank == 2 and len(?r) == 2",
-    reason = "top(concat_rows(x, y)) = x",
-    proof = "exact", source = "generated", grows = true },
+    reason = "top(concat_rows(x, y)) = x", proof = "exact", source = "generated", grows = true },
   { "generated_transpose_transpose: transpose(transpose(?x:static, axes=[1, 0]), "
     .. "axes=[1, 0]) => ?x where ?x.rank == 2",
-    reason = "transpose(transpose(x)) = x",
-    proof = "exact", source = "generated", grows = true },
+    reason = "transpose(transpose(x)) = x", proof = "exact", source = "generated", grows = true },
   { "generated_concat_columns_left_right: concatenate(split(?x:static, split=?s, "
     .. "axis=1).0, split(?x:static, split=?s, axis=1).1, axis=1) => ?x where ?x.rank == 2 "
     .. "and len(?s) == 2",
@@ -37,8 +34,7 @@ return {
     reason = "relu(multiply(x, x)) = multiply(x, x)",
     proof = "exact", source = "generated", grows = true },
   { "generated_relu_relu: nn.relu(nn.relu(?x:static)) => nn.relu(?x) where ?x.rank == 2",
-    reason = "relu(relu(x)) = relu(x)",
-    proof = "exact", source = "generated", grows = true },
+    reason = "relu(relu(x)) = relu(x)", proof = "exact", source = "generated", grows = true },
   { "generated_sum_columns_sum_columns: sum(sum(?x:static, axis=[1], keepdims=1), "
     .. "axis=[1], keepdims=1) => sum(?x, axis=[1], keepdims=1) where ?x.rank == 2",
     reason = "sum_columns(sum_columns(x)) = sum_columns(x)",
@@ -466,13 +462,11 @@ return {
   { "generated_relu_left: nn.relu(split(?x:static, split=?s, axis=1).0) => "
     .. "(split(nn.relu(?x), constant(?s), axis=1, n_results=2)).0 where ?x.rank == 2 and "
     .. "len(?s) == 2",
-    reason = "relu(left(x)) = left(relu(x))",
-    proof = "exact", source = "generated", grows = true },
+    reason = "relu(left(x)) = left(relu(x))", proof = "exact", source = "generated", grows = true },
   { "generated_left_relu: split(nn.relu(?x:static), split=?s, axis=1).0 => "
     .. "nn.relu((split(?x, constant(?s), axis=1, n_results=2)).0) where ?x.rank == 2 and "
     .. "len(?s) == 2",
-    reason = "left(relu(x)) = relu(left(x))",
-    proof = "exact", source = "generated", grows = true },
+    reason = "left(relu(x)) = relu(left(x))", proof = "exact", source = "generated", grows = true },
   { "generated_sum_rows_left: sum(split(?x:static, split=?s, axis=1).0, axis=[0], "
     .. "keepdims=1) => (split(sum(?x, axis=[0], keepdims=1), constant(?s), axis=1, "
     .. "n_results=2)).0 where ?x.rank == 2 and len(?s) == 2",
@@ -485,22 +479,18 @@ return {
     proof = "reassociates", source = "generated", grows = true },
   { "generated_tanh_left: tanh(split(?x:static, split=?s, axis=1).0) => (split(tanh(?x), "
     .. "constant(?s), axis=1, n_results=2)).0 where ?x.rank == 2 and len(?s) == 2",
-    reason = "tanh(left(x)) = left(tanh(x))",
-    proof = "exact", source = "generated", grows = true },
+    reason = "tanh(left(x)) = left(tanh(x))", proof = "exact", source = "generated", grows = true },
   { "generated_left_tanh: split(tanh(?x:static), split=?s, axis=1).0 => tanh((split(?x, "
     .. "constant(?s), axis=1, n_results=2)).0) where ?x.rank == 2 and len(?s) == 2",
-    reason = "left(tanh(x)) = tanh(left(x))",
-    proof = "exact", source = "generated", grows = true },
+    reason = "left(tanh(x)) = tanh(left(x))", proof = "exact", source = "generated", grows = true },
   { "generated_top_left: split(split(?x:static, split=?s, axis=1).0, split=?r, axis=0).0 "
     .. "=> (split((split(?x, constant(?r), axis=0, n_results=2)).0, constant(?s), axis=1, "
     .. "n_results=2)).0 where ?x.rank == 2 and len(?r) == 2 and len(?s) == 2",
-    reason = "top(left(x)) = left(top(x))",
-    proof = "exact", source = "generated", grows = true },
+    reason = "top(left(x)) = left(top(x))", proof = "exact", source = "generated", grows = true },
   { "generated_left_top: split(split(?x:static, split=?r, axis=0).0, split=?s, axis=1).0 "
     .. "=> (split((split(?x, constant(?s), axis=1, n_results=2)).0, constant(?r), axis=0, "
     .. "n_results=2)).0 where ?x.rank == 2 and len(?r) == 2 and len(?s) == 2",
-    reason = "left(top(x)) = top(left(x))",
-    proof = "exact", source = "generated", grows = true },
+    reason = "left(top(x)) = top(left(x))", proof = "exact", source = "generated", grows = true },
   { "generated_transpose_top: transpose(split(?x:static, split=?r, axis=0).0, axes=[1, "
     .. "0]) => (split(transpose(?x, axes=[1, 0]), constant(?r), axis=1, n_results=2)).0 "
     .. "where ?x.rank == 2 and len(?r) == 2",
@@ -524,13 +514,11 @@ return {
   { "generated_relu_top: nn.relu(split(?x:static, split=?r, axis=0).0) => "
     .. "(split(nn.relu(?x), constant(?r), axis=0, n_results=2)).0 where ?x.rank == 2 and "
     .. "len(?r) == 2",
-    reason = "relu(top(x)) = top(relu(x))",
-    proof = "exact", source = "generated", grows = true },
+    reason = "relu(top(x)) = top(relu(x))", proof = "exact", source = "generated", grows = true },
   { "generated_top_relu: split(nn.relu(?x:static), split=?r, axis=0).0 => "
     .. "nn.relu((split(?x, constant(?r), axis=0, n_results=2)).0) where ?x.rank == 2 and "
     .. "len(?r) == 2",
-    reason = "top(relu(x)) = relu(top(x))",
-    proof = "exact", source = "generated", grows = true },
+    reason = "top(relu(x)) = relu(top(x))", proof = "exact", source = "generated", grows = true },
   { "generated_transpose_relu: transpose(nn.relu(?x:static), axes=[1, 0]) => "
     .. "nn.relu(transpose(?x, axes=[1, 0])) where ?x.rank == 2",
     reason = "transpose(relu(x)) = relu(transpose(x))",
@@ -561,13 +549,11 @@ return {
   { "generated_top_right: split(split(?x:static, split=?s, axis=1).1, split=?r, "
     .. "axis=0).0 => (split((split(?x, constant(?r), axis=0, n_results=2)).0, constant(?s), "
     .. "axis=1, n_results=2)).1 where ?x.rank == 2 and len(?r) == 2 and len(?s) == 2",
-    reason = "top(right(x)) = right(top(x))",
-    proof = "exact", source = "generated", grows = true },
+    reason = "top(right(x)) = right(top(x))", proof = "exact", source = "generated", grows = true },
   { "generated_right_top: split(split(?x:static, split=?r, axis=0).0, split=?s, "
     .. "axis=1).1 => (split((split(?x, constant(?s), axis=1, n_results=2)).1, constant(?r), "
     .. "axis=0, n_results=2)).0 where ?x.rank == 2 and len(?r) == 2 and len(?s) == 2",
-    reason = "right(top(x)) = top(right(x))",
-    proof = "exact", source = "generated", grows = true },
+    reason = "right(top(x)) = top(right(x))", proof = "exact", source = "generated", grows = true },
   { "generated_transpose_bottom: transpose(split(?x:static, split=?r, axis=0).1, "
     .. "axes=[1, 0]) => (split(transpose(?x, axes=[1, 0]), constant(?r), axis=1, "
     .. "n_results=2)).1 where ?x.rank == 2 and len(?r) == 2",
@@ -610,12 +596,10 @@ return {
     proof = "reassociates", source = "generated", grows = true },
   { "generated_tanh_top: tanh(split(?x:static, split=?r, axis=0).0) => (split(tanh(?x), "
     .. "constant(?r), axis=0, n_results=2)).0 where ?x.rank == 2 and len(?r) == 2",
-    reason = "tanh(top(x)) = top(tanh(x))",
-    proof = "exact", source = "generated", grows = true },
+    reason = "tanh(top(x)) = top(tanh(x))", proof = "exact", source = "generated", grows = true },
   { "generated_top_tanh: split(tanh(?x:static), split=?r, axis=0).0 => tanh((split(?x, "
     .. "constant(?r), axis=0, n_results=2)).0) where ?x.rank == 2 and len(?r) == 2",
-    reason = "top(tanh(x)) = tanh(top(x))",
-    proof = "exact", source = "generated", grows = true },
+    reason = "top(tanh(x)) = tanh(top(x))", proof = "exact", source = "generated", grows = true },
   { "generated_transpose_tanh: transpose(tanh(?x:static), axes=[1, 0]) => "
     .. "tanh(transpose(?x, axes=[1, 0])) where ?x.rank == 2",
     reason = "transpose(tanh(x)) = tanh(transpose(x))",

@@ -131,7 +131,7 @@ local HEADER = [[
 return {
 ]]
 
-local WIDTH = 84
+local WIDTH, LINE = 84, 100
 
 -- A text as an expression of Lua, in lines that end at spaces.
 local function quoted(text)
@@ -149,8 +149,11 @@ end
 function generate.text(rules)
   local lines = { HEADER }
   for _, rule in ipairs(rules) do
-    lines[#lines + 1] = ("  { %s,\n    reason = %s,\n    proof = %q, source = \"generated\", "
-      .. "grows = true },\n"):format(quoted(rule.text), quoted(rule.reason), rule.proof)
+    local reason = ("    reason = %s,"):format(quoted(rule.reason))
+    local rest = ("proof = %q, source = \"generated\", grows = true },\n"):format(rule.proof)
+    local fits = #reason + 1 + #rest - 1 <= LINE
+    lines[#lines + 1] = ("  { %s,\n%s%s%s"):format(quoted(rule.text), reason,
+      fits and " " or "\n    ", rest)
   end
   lines[#lines + 1] = "}\n"
   return table.concat(lines)
