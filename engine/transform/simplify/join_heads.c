@@ -83,7 +83,7 @@ static bool add_head(const pln_rewrite_context *ctx, head_rows *h,
   if (rank < 3 || pln_type_rank(e, rows) != 3)
     return false;
   const pln_dim *dims = pln_type_dims(e, type), *to = pln_type_dims(e, rows);
-  pln_dim pixels = pixels_of(dims, 2, rank);
+  pln_dim pixels = pixels_of(dims, 2, rank), elements;
   if (h->n == 0) {
     h->batch = dims[0];
     h->channels = dims[1];
@@ -94,7 +94,9 @@ static bool add_head(const pln_rewrite_context *ctx, head_rows *h,
   h->n_transposes += transposed;
   return pixels > 0 && (transposed || pixels == 1) && dims[0] == h->batch &&
          to[0] == h->batch && dims[1] == h->channels && to[2] == h->columns &&
-         pixels_of(to, 1, 3) == pixels * h->channels;
+         PLN_DIM_IS_CONST(h->channels) &&
+         !__builtin_mul_overflow(pixels, h->channels, &elements) &&
+         pixels_of(to, 1, 3) == elements;
 }
 
 static bool read_heads(const pln_rewrite_context *ctx, head_rows *h) {
