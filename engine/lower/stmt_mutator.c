@@ -280,6 +280,21 @@ pln_status pln_stmt_int_like(pln_stmt_rewrite *s, pln_ref like, int64_t value,
   return pln_build_int_imm(s->b, pln_stmt_node(s, like)->type, value, out);
 }
 
+pln_status pln_stmt_rebuild_buffer(pln_stmt_rewrite *s, pln_ref old, uint32_t n,
+                                   const pln_ref *operands, pln_ref *out) {
+  const pln_node *buffer = &pln_stmt_old(s)->nodes[old];
+  pln_prim prim = {.kind = PLN_BUFFER,
+                   .count = buffer->results,
+                   .data = buffer->data,
+                   .attrs = buffer->attrs,
+                   .type = buffer->type,
+                   .n = n,
+                   .operands = operands};
+  PLN_TRY(pln_build_prim(s->b, &prim, out));
+  pln_stmt_bind(s, old, *out);
+  return PLN_OK;
+}
+
 pln_status pln_stmt_no_op(pln_stmt_rewrite *s, pln_ref *out) {
   pln_type type;
   pln_ref zero;

@@ -242,16 +242,7 @@ static pln_status shrink_buffer(compactor *x, pln_stmt_rewrite *s, pln_ref old,
     PLN_TRY(make_strides(x, s, k, operands + 1 + n->results));
     count += n->results;
   }
-  pln_prim spec = {.kind = PLN_BUFFER,
-                   .count = n->results,
-                   .data = n->data,
-                   .attrs = n->attrs,
-                   .type = n->type,
-                   .n = count,
-                   .operands = operands};
-  PLN_TRY(pln_build_prim(pln_stmt_builder(s), &spec, node));
-  pln_stmt_bind(s, old, *node);
-  return PLN_OK;
+  return pln_stmt_rebuild_buffer(s, old, count, operands, node);
 }
 
 static pln_status visit_expr(void *ud, pln_stmt_rewrite *s, pln_ref old,

@@ -158,16 +158,7 @@ static pln_status pad(pln_stmt_rewrite *s, pln_ref old, const int64_t *strides,
   for (uint32_t i = 0; i < n->results; i++)
     PLN_TRY(pln_stmt_int_like(s, operands[1], strides[i],
                               &operands[1 + n->results + i]));
-  pln_prim spec = {.kind = PLN_BUFFER,
-                   .count = n->results,
-                   .data = n->data,
-                   .attrs = n->attrs,
-                   .type = n->type,
-                   .n = n->count + n->results,
-                   .operands = operands};
-  PLN_TRY(pln_build_prim(pln_stmt_builder(s), &spec, node));
-  pln_stmt_bind(s, old, *node);
-  return PLN_OK;
+  return pln_stmt_rebuild_buffer(s, old, n->count + n->results, operands, node);
 }
 
 static pln_status visit_expr(void *ud, pln_stmt_rewrite *s, pln_ref old,
