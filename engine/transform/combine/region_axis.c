@@ -309,12 +309,28 @@ static bool target_is_writable(const axis_query *q) {
   return true;
 }
 
+/* The results of all members have the same extents, but for axis `at`. One of
+ * them may be unknown, as the others tell it. */
+static bool have_equal_shapes_but(const axis_query *q, int32_t at) {
+  const pln_dim *first = dims_of(q->c, q->t->nodes[0]);
+  uint32_t unknown = 0;
+  for (int32_t i = 0; i < q->rank; i++)
+    unknown += i != at && first[i] == PLN_DIM_UNKNOWN;
+  for (uint32_t j = 1; j < q->r->k; j++) {
+    const pln_dim *dims = dims_of(q->c, q->t->nodes[j]);
+    for (int32_t i = 0; i < q->rank; i++)
+      if (i != at && dims[i] != first[i])
+        return false;
+  }
+  return unknown <= 1;
+}
+
 static bool find_reshaped_axis(axis_query *q) {
   for (uint32_t j = 0; j < q->r->k; j++)
     if (rank_of(q->c, q->t->nodes[j]) != q->rank)
       return false;
   for (int32_t at = q->rank - 1; at >= 0; at--)
-    if (keeps_blocks(q, at)) {
+    if (keeps_blocks(q, at) && have_equal_shapes_but(q, at)) {
       q->t->axis = (uint32_t)at;
       return target_is_writable(q) && pln_arg_list(&q->call, 1, NULL).given;
     }

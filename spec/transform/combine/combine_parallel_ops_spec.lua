@@ -61,6 +61,15 @@ describe("CombineParallelOps", function()
     assert.same({ "N", 2, 4, 5 }, out.main.body.fields[2].type.shape)
   end)
 
+  it("keeps apart reshapes that put the axes of extent 1 elsewhere", function()
+    local out = combine({ x }, pl.tuple(op.reshape(project(x, 4, 1), ints(-1, 5, 1, 4)),
+      op.reshape(project(x, 4, 2), ints(-1, 1, 5, 4)),
+      op.reshape(project(x, 4, 3), ints(-1, 1, 5, 4))))
+    assert.equal("nn.matmul add split reshape reshape reshape", calls(out))
+    assert.same({ "N", 5, 1, 4 }, out.main.body.fields[1].type.shape)
+    assert.same({ "N", 1, 5, 4 }, out.main.body.fields[2].type.shape)
+  end)
+
   it("combines gemms and convolutions with their biases", function()
     local y = var("y", { 3, 8 })
     local function gemm(n, seed)
