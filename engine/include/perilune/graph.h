@@ -748,8 +748,9 @@ typedef struct pln_mutator {
    * the result type of a function whose parameter types are unchanged must stay
    * valid; a body that contradicts it is PLN_ERR_TYPE. */
   bool retypes_results;
-  /* Replacements are of the type of what they replace. In the graph of a file,
-   * whose declarations may be wrong, one that contradicts it is left out. */
+  /* Replacements are of the type of what they replace; one that contradicts it
+   * is PLN_ERR_TYPE. In the graph of a file, whose declarations may be wrong,
+   * it is left out. */
   bool keeps_types;
   /* An unbound Var that `visit` returns for a parameter replaces it in the
    * parameter list. Without this flag the Var replaces the uses only and the

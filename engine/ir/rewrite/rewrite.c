@@ -784,10 +784,21 @@ static void drop_built(pln_rewrite *rw, pln_ref from) {
     rw->b->graph->nodes[i].flags |= PLN_NODE_DROPPED;
 }
 
+static pln_status refuse_contradiction(pln_rewrite *rw) {
+  pln_status status = pln_diag_error(
+      rw->engine, PLN_ERR_TYPE, NULL,
+      "the rewrite changes a type; it may replace a node by one of the same "
+      "type only");
+  note_replaced(rw);
+  pln_annotate_node(rw->old, rw->at);
+  rw->error_located = true;
+  return status;
+}
+
 /* Remembers a replacement that contradicts the old type. An error at one of its
- * uses refers to it. If the mutator keeps types, a declaration of the file is
- * wrong; *node is then the candidate again. `first`: the first node that the
- * mutator built. */
+ * uses refers to it. If the mutator keeps types, the replacement is refused; in
+ * the graph of a file, where a declaration may be wrong, *node is the candidate
+ * again. `first`: the first node that the mutator built. */
 static pln_status note_contradiction(pln_rewrite *rw, pln_ref candidate,
                                      pln_ref first, pln_ref *node) {
   const pln_graph *g = pln_rewrite_graph(rw);
@@ -806,7 +817,7 @@ static pln_status note_contradiction(pln_rewrite *rw, pln_ref candidate,
   rw->contradicted.old = rw->at;
   rw->contradicted.image = *node;
   rw->contradicted.rule = rw->engine->applications->rule;
-  return PLN_OK;
+  return rw->mutator->keeps_types ? refuse_contradiction(rw) : PLN_OK;
 }
 
 /* *node is PLN_NONE when the mutator leaves the node to be copied. */

@@ -109,7 +109,8 @@ static bool has_widening_cast(const pln_graph *g) {
 pln_status pln_pass_canonicalize_cast(pln_pass_run *run) {
   const pln_graph *g = pln_run_function(run);
   canonicalize_cast c = {.engine = pln_run_engine(run)};
-  pln_mutator m = {.ud = &c, .visit = canonicalize_cast_node};
+  pln_mutator m = {
+      .ud = &c, .visit = canonicalize_cast_node, .keeps_types = true};
   if (!has_widening_cast(g))
     return PLN_OK;
   c.used = pln_mem_zeroed(c.engine, g->n_nodes);

@@ -266,7 +266,7 @@ static void end_shapes(shape_rewrite *s) {
 
 static pln_status rewrite_shapes(shape_rewrite *s, int64_t opset,
                                  pln_graph **out) {
-  pln_mutator m = {.ud = s, .visit = replace_value};
+  pln_mutator m = {.ud = s, .visit = replace_value, .keeps_types = true};
   bool done;
   PLN_TRY(begin_shapes(s));
   PLN_TRY(plan_shapes(s, opset, &done));

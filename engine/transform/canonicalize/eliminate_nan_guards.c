@@ -58,7 +58,7 @@ static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
 }
 
 static pln_status sweep(guard_sweep *s, pln_graph **out) {
-  pln_mutator m = {.ud = s, .visit = visit};
+  pln_mutator m = {.ud = s, .visit = visit, .keeps_types = true};
   const pln_graph *g = s->ranges.graph;
   want_guarded(s);
   if (!s->found) {

@@ -350,7 +350,7 @@ static pln_status find_regions(pln_combine *c, pln_region *r) {
  */
 
 static pln_status combine_once(pln_combine *c, pln_region *r, pln_graph **out) {
-  pln_mutator m = {.ud = c, .visit = pln_region_visit};
+  pln_mutator m = {.ud = c, .visit = pln_region_visit, .keeps_types = true};
   pln_status status = begin_tables(c);
   if (status == PLN_OK)
     status = find_regions(c, r);

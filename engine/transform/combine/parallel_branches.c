@@ -387,7 +387,7 @@ static pln_status combine_groups(pln_pass_run *run, branch_finder *f,
   f->parts.groups = f->groups;
   f->parts.n_groups = f->n_groups;
   PLN_TRY(pln_parallel_order(f->graph, f->node_scope, &f->parts, reordered));
-  pln_mutator m = {.ud = f, .visit = combine_node};
+  pln_mutator m = {.ud = f, .visit = combine_node, .keeps_types = true};
   return *reordered ? PLN_OK : pln_graph_rewrite(f->graph, &m, out);
 }
 

@@ -145,7 +145,7 @@ static pln_status visit_sequence(void *ud, pln_rewrite *rw, pln_ref old,
 }
 
 static pln_status split_sequences(sequence_rewrite *s, pln_graph **out) {
-  pln_mutator m = {.ud = s, .visit = visit_sequence};
+  pln_mutator m = {.ud = s, .visit = visit_sequence, .keeps_types = true};
   size_t n = s->graph->n_nodes + (size_t)1;
   PLN_TRY(pln_users_begin(&s->u, s->graph));
   if (!(s->split = pln_mem_new(s->engine, n * sizeof *s->split)))

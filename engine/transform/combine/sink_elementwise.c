@@ -169,7 +169,7 @@ static pln_status visit_concat(void *ud, pln_rewrite *rw, pln_ref old,
 pln_status pln_pass_sink_elementwise(pln_pass_run *run) {
   sink_sweep s = {.engine = pln_run_engine(run),
                   .graph = pln_run_function(run)};
-  pln_mutator m = {.ud = &s, .visit = visit_concat};
+  pln_mutator m = {.ud = &s, .visit = visit_concat, .keeps_types = true};
   pln_graph *out = NULL;
   pln_status status = pln_users_begin(&s.u, s.graph);
   if (status == PLN_OK)

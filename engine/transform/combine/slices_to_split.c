@@ -445,7 +445,7 @@ static void end_slices(slices_rewrite *s) {
 }
 
 static pln_status split_slices(slices_rewrite *s, pln_graph **out) {
-  pln_mutator m = {.ud = s, .visit = replace_part};
+  pln_mutator m = {.ud = s, .visit = replace_part, .keeps_types = true};
   size_t n = s->graph->n_nodes + (size_t)1;
   PLN_TRY(pln_users_begin(&s->u, s->graph));
   if (!(s->plan_of = pln_mem_zeroed(s->engine, n * sizeof *s->plan_of)))

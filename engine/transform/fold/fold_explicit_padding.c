@@ -210,7 +210,7 @@ static pln_status fold_padding_node(void *ud, pln_rewrite *rw, pln_ref old,
 
 pln_status pln_pass_fold_explicit_padding(pln_pass_run *run) {
   fold_padding_rewrite s = {.engine = pln_run_engine(run)};
-  pln_mutator m = {.ud = &s, .visit = fold_padding_node};
+  pln_mutator m = {.ud = &s, .visit = fold_padding_node, .keeps_types = true};
   PLN_TRY(pln_rewrite_function(run, &m));
   return s.folded ? pln_run_count(run, "folded", s.folded) : PLN_OK;
 }

@@ -379,7 +379,7 @@ pln_status pln_scaled_constants_add(pln_scaled_constants *set,
 
 static pln_status sweep_once(fold_weights_rewrite *s, const pln_graph *g,
                              pln_graph **out) {
-  pln_mutator m = {.ud = s, .visit = fold_product_node};
+  pln_mutator m = {.ud = s, .visit = fold_product_node, .keeps_types = true};
   size_t size = g->n_nodes * sizeof *s->node_scope;
   memset(s->budget.refused, 0, sizeof s->budget.refused);
   if (!(s->node_scope = pln_mem_new(s->engine, size)))

@@ -816,7 +816,7 @@ static void end_rows(flatten_rows *f) {
 }
 
 static pln_status flatten_all(flatten_rows *f, pln_graph **out) {
-  pln_mutator m = {.ud = f, .visit = visit_rows};
+  pln_mutator m = {.ud = f, .visit = visit_rows, .keeps_types = true};
   bool any;
   PLN_TRY(begin_rows(f));
   PLN_TRY(find_row_regions(f, &any));

@@ -672,7 +672,7 @@ static bool has_transposes(const pln_graph *g) {
 }
 
 static pln_status sink(transpose_sink *s, pln_graph **out) {
-  pln_mutator m = {.ud = s, .visit = visit};
+  pln_mutator m = {.ud = s, .visit = visit, .keeps_types = true};
   region_growth *g = pln_mem_new(s->engine, sizeof *g);
   if (!g)
     return pln_nomem(s->engine);

@@ -158,6 +158,6 @@ pln_status pln_pass_legalize(pln_pass_run *run) {
   legalizer z = {.target = pln_run_target(run),
                  .key = key.data,
                  .built_in = pln_slice_is(key, "FTVMLegalize")};
-  const pln_mutator m = {.ud = &z, .visit = visit};
+  const pln_mutator m = {.ud = &z, .visit = visit, .keeps_types = true};
   return pln_rewrite_function(run, &m);
 }

@@ -443,7 +443,7 @@ static pln_status sweep_regions(pln_pass_run *run, const pln_graph *function,
                   .alone = alone,
                   .hard_fail = pln_run_int(run, "hard_fail") != 0,
                   .optional = optional};
-  pln_mutator m = {.ud = &f, .visit = visit_root};
+  pln_mutator m = {.ud = &f, .visit = visit_root, .keeps_types = true};
   pln_graph *out;
   pln_engine *e = f.engine;
   pln_status status = pln_graph_rewrite(function, &m, &out);

@@ -48,7 +48,7 @@ static pln_status convert_conv(void *ud, pln_rewrite *rw, pln_ref old,
 pln_status pln_pass_conv2d_to_sparse(pln_pass_run *run) {
   conv_conversion c = {.layout = pln_run_string(run, "layout"),
                        .kernel_size = pln_run_int(run, "kernel_size")};
-  const pln_mutator m = {.ud = &c, .visit = convert_conv};
+  const pln_mutator m = {.ud = &c, .visit = convert_conv, .keeps_types = true};
   PLN_TRY(pln_sparse_options_read(run, 4, 5, &c.options));
   PLN_TRY(pln_rewrite_weights(run, &m));
   return c.converted ? pln_run_count(run, "converted", c.converted) : PLN_OK;

@@ -179,7 +179,7 @@ pln_status pln_pass_conv2d_to_sparse2(pln_pass_run *run) {
   sparse_folder f = {.engine = pln_run_engine(run),
                      .layout = pln_run_string(run, "layout"),
                      .kernel_size = pln_run_int(run, "kernel_size")};
-  const pln_mutator m = {.ud = &f, .visit = convert_conv};
+  const pln_mutator m = {.ud = &f, .visit = convert_conv, .keeps_types = true};
   (void)pln_run_option(run, "blocksize", &block);
   (void)pln_run_option(run, "sparsity_threshold", &threshold);
   if (block.count != 2 || block.v.ints[0] < 1 || block.v.ints[1] < 1 ||

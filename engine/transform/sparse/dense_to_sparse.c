@@ -37,7 +37,7 @@ static pln_status convert_dense(void *ud, pln_rewrite *rw, pln_ref old,
 
 pln_status pln_pass_dense_to_sparse(pln_pass_run *run) {
   dense_conversion c = {0};
-  const pln_mutator m = {.ud = &c, .visit = convert_dense};
+  const pln_mutator m = {.ud = &c, .visit = convert_dense, .keeps_types = true};
   PLN_TRY(pln_sparse_options_read(run, 5, 5, &c.options));
   PLN_TRY(pln_rewrite_weights(run, &m));
   return c.converted ? pln_run_count(run, "converted", c.converted) : PLN_OK;

@@ -59,7 +59,8 @@ static pln_status take_transposed(void *ud, pln_rewrite *rw, pln_ref old,
 
 pln_status pln_pass_simplify_fc_transpose(pln_pass_run *run) {
   transpose_removal t = {0};
-  const pln_mutator m = {.ud = &t, .visit = take_transposed};
+  const pln_mutator m = {
+      .ud = &t, .visit = take_transposed, .keeps_types = true};
   (void)pln_run_option(run, "target_weight_name", &t.names);
   PLN_TRY(pln_rewrite_weights(run, &m));
   return t.removed ? pln_run_count(run, "removed", t.removed) : PLN_OK;

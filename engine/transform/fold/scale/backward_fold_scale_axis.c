@@ -268,7 +268,7 @@ static void free_tables(backward_fold *f) {
 pln_status pln_pass_backward_fold_scale_axis(pln_pass_run *run) {
   backward_fold f = {.engine = pln_run_engine(run),
                      .old = pln_run_function(run)};
-  pln_mutator m = {.ud = &f, .visit = fold_node};
+  pln_mutator m = {.ud = &f, .visit = fold_node, .keeps_types = true};
   pln_status status = alloc_tables(&f);
   for (pln_ref ref = 0; status == PLN_OK && ref < f.old->n_nodes; ref++)
     status = find_message(&f, ref);

@@ -253,7 +253,7 @@ static void free_tables(forward_fold *f) {
 pln_status pln_pass_forward_fold_scale_axis(pln_pass_run *run) {
   forward_fold f = {.engine = pln_run_engine(run),
                     .old = pln_run_function(run)};
-  pln_mutator m = {.ud = &f, .visit = fold_node};
+  pln_mutator m = {.ud = &f, .visit = fold_node, .keeps_types = true};
   pln_status status = alloc_tables(&f);
   if (status == PLN_OK)
     status = collect_messages(&f);

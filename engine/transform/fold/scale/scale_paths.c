@@ -745,7 +745,7 @@ static void end_walk(scale_walk *w) {
 }
 
 static pln_status walk_once(scale_walk *w, pln_graph **graph, int64_t *folded) {
-  pln_mutator m = {.ud = w, .visit = visit_scaled};
+  pln_mutator m = {.ud = w, .visit = visit_scaled, .keeps_types = true};
   pln_graph *next = NULL;
   pln_status status = begin_walk(w, *graph);
   if (status == PLN_OK)
