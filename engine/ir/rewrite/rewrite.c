@@ -424,6 +424,7 @@ static pln_status merge_type(pln_rewrite *rw, pln_ref node, bool value) {
 static void note_replaced(const pln_rewrite *rw) {
   pln_engine *e = rw->engine;
   pln_description was, is, before, now;
+  const pln_graph *g = pln_rewrite_graph(rw);
   pln_ref old = rw->contradicted.old, image = rw->contradicted.image;
   const char *rule = pln_symbol_text(e, rw->contradicted.rule).data;
   if (old == PLN_NONE)
@@ -434,8 +435,8 @@ static void note_replaced(const pln_rewrite *rw) {
                 rw->contradicted.rule ? "'" : "",
                 pln_describe_node(rw->old, old, &was),
                 pln_describe_type(e, rw->old->nodes[old].type, &before),
-                pln_describe_node(rw->b->graph, image, &is),
-                pln_describe_type(e, rw->b->graph->nodes[image].type, &now));
+                pln_describe_node(g, image, &is),
+                pln_describe_type(e, g->nodes[image].type, &now));
 }
 
 /* Explains why inference refuses a node: which operand changed type, and which
@@ -785,10 +786,9 @@ static void drop_built(pln_rewrite *rw, pln_ref from) {
 }
 
 static pln_status refuse_contradiction(pln_rewrite *rw) {
-  pln_status status = pln_diag_error(
-      rw->engine, PLN_ERR_TYPE, NULL,
-      "the rewrite changes a type; it may replace a node by one of the same "
-      "type only");
+  pln_status status =
+      pln_diag_error(rw->engine, PLN_ERR_TYPE, NULL,
+                     "the rewrite replaces a node by one of another type");
   note_replaced(rw);
   pln_annotate_node(rw->old, rw->at);
   rw->error_located = true;

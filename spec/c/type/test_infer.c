@@ -409,6 +409,24 @@ static void a_lenient_mutator_leaves_no_refused_call(void) {
   pln_engine_free(e);
 }
 
+static void a_mutator_that_keeps_types_changes_none(void) {
+  pln_engine *e = pln_engine_new(NULL, NULL);
+  pln_graph *g = sum_of_two(e), *out = NULL;
+  bool replaces_sum = true;
+  pln_mutator mutator = {.ud = &replaces_sum,
+                         .visit = narrow_operand,
+                         .lenient = true,
+                         .keeps_types = true};
+  CHECK_STATUS(pln_graph_rewrite(g, &mutator, &out), PLN_ERR_TYPE);
+  CHECK(!out);
+  CHECK_EQ_INT((int64_t)pln_diag_count(e), 2); /* an error and a note */
+  CHECK(!strncmp(pln_diag_at(e, 0)->message,
+                 "the rewrite replaces a node by one of another type: in tanh(",
+                 60));
+  pln_graph_release(g);
+  pln_engine_free(e);
+}
+
 /* fn (%x) { let %v = tanh(%x); let %v = tanh(%v); ... } (1f) */
 static void long_chains_of_lets_take_linear_time(void) {
   enum { LETS = 100000 };
@@ -486,6 +504,8 @@ static const check_test tests[] = {
     {"copies keep their types", copies_keep_their_types},
     {"a lenient mutator leaves no refused call",
      a_lenient_mutator_leaves_no_refused_call},
+    {"a mutator that keeps types changes none",
+     a_mutator_that_keeps_types_changes_none},
     {"long chains of lets take linear time",
      long_chains_of_lets_take_linear_time},
     {"survives failing allocations", survives_oom},
