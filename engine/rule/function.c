@@ -196,6 +196,19 @@ static pln_status call_nonzero(const call *c) {
   return PLN_OK;
 }
 
+static pln_status call_ones(const call *c) {
+  int64_t *to;
+  uint32_t k = 0;
+  if (!is_list(c, 0))
+    return PLN_OK;
+  PLN_TRY(new_list(c, c->args[0].count, &to));
+  for (uint32_t i = 0; i < c->args[0].count; i++)
+    if (element(c, 0, i) == 1)
+      to[k++] = i;
+  c->out->count = k;
+  return PLN_OK;
+}
+
 static pln_status call_reduced(const call *c) {
   int64_t *to;
   if (!is_list(c, 0) || !is_list(c, 1))

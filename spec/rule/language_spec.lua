@@ -155,6 +155,7 @@ describe("a condition", function()
     assert.is_true(holds "reduced(?x.shape, [0]) == [1, 3] and list(2, 7) == [7, 7]")
     assert.is_true(holds "contains(float64, ?x.dtype) and not contains(int8, int16)")
     assert.is_true(holds "larger(2, 3) == 3 and smaller(2, 3) == 2")
+    assert.is_true(holds "ones([1, 2, 1]) == [0, 2] and ones([]) == []")
   end)
 
   it("gives lists as operands of a replacement", function()

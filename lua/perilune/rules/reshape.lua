@@ -75,6 +75,14 @@ return {
   { "squeezed_reshape: ?o@squeeze(?r@reshape(?x)) => reshape(?x, newshape=nonzero(?o.shape)) where "
     .. "?r.uses == 1 and ?o.rank >= 1",
     reason = "the last of several reshapes alone gives the shape", source = "TVM SimplifyReshape" },
+  { "moved_unit_axes: ?o@{reshape|flatten|squeeze|expand_dims}(?t@transpose(?x, axes=?p)) => "
+    .. "reshape(?x, newshape=nonzero(?o.shape)) where ?t.uses == 1 and "
+    .. "without(?p, ones(?t.shape)) == sorted(without(?p, ones(?t.shape)))",
+    reason = "a transpose that only moves axes of extent 1 keeps the order of the elements" },
+  { "unit_axes_moved: ?t@transpose(?o@{reshape|flatten|squeeze|expand_dims}(?x), axes=?p) => "
+    .. "reshape(?x, newshape=nonzero(?t.shape)) where ?o.uses == 1 and "
+    .. "without(?p, ones(?t.shape)) == sorted(without(?p, ones(?t.shape)))",
+    reason = "a transpose that only moves axes of extent 1 keeps the order of the elements" },
   { "take_one: squeeze(...)", native = "take_one",
     reason = "a slice or part of one position whose axis is removed is a take" },
   { "take_vector: expand_dims(...)", native = "take_vector",
