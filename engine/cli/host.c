@@ -25,15 +25,35 @@ static int host_clock(lua_State *L) {
   return 1;
 }
 
-/* peak_rss() -> peak resident memory of the process in bytes */
-static int host_peak_rss(lua_State *L) {
+/* The peak resident memory since the program was started, which Linux keeps
+ * for it; 0: unknown. That of getrusage includes the process that started it.
+ * proc(5), VmHWM */
+static lua_Integer peak_of_program(void) {
+  FILE *in = fopen("/proc/self/status", "r");
+  char line[256];
+  long long kib = 0;
+  if (!in)
+    return 0;
+  while (!kib && fgets(line, sizeof line, in))
+    sscanf(line, "VmHWM: %lld kB", &kib);
+  fclose(in);
+  return (lua_Integer)kib * 1024;
+}
+
+static lua_Integer peak_of_process(void) {
   struct rusage u;
   getrusage(RUSAGE_SELF, &u);
 #ifdef __APPLE__
-  lua_pushinteger(L, (lua_Integer)u.ru_maxrss);
+  return (lua_Integer)u.ru_maxrss;
 #else
-  lua_pushinteger(L, (lua_Integer)u.ru_maxrss * 1024);
+  return (lua_Integer)u.ru_maxrss * 1024;
 #endif
+}
+
+/* peak_rss() -> peak resident memory of the process in bytes */
+static int host_peak_rss(lua_State *L) {
+  lua_Integer peak = peak_of_program();
+  lua_pushinteger(L, peak ? peak : peak_of_process());
   return 1;
 }
 

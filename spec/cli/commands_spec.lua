@@ -126,6 +126,14 @@ describe("perilune opt", function()
     assert.same({ "pass", "rule", "tried", "applied", "refused", "seconds" }, keys)
   end)
 
+  it("counts its own memory, not that of the process that starts it", function()
+    local ballast = ("x"):rep(300000000)
+    local out <close> = assert(io.popen(("exec %s opt %s -o %s --stats json"):format(
+      command.program, input, output)))
+    local peak = tonumber(out:read("a"):match '"peak_rss_bytes":(%d+)')
+    assert.is_true(peak < #ballast, peak)
+  end)
+
   it("tells what rules did when asked", function()
     local status, out = run(("opt %s -o %s --stats text"):format(input, output))
     assert.equal(0, status)
