@@ -303,6 +303,59 @@ describe("a replacement", function()
     fails(function() return "text" end, "got string")
     fails(function() return {} end, "got table")
   end)
+
+  it("or a condition that raises an object is an error with the rule and the object", function()
+    local mod = program "nn.relu(%x)"
+    local text = tostring(mod)
+    local named = setmetatable({}, { __tostring = function() return "named" end })
+    local broken = setmetatable({}, { __tostring = function() error {} end })
+    for _, case in ipairs { { { code = 7 }, "an error object %(a table%)" },
+      { { message = "no luck" }, "no luck" }, { named, "named" },
+      { broken, "an error object %(a table%)" }, { 42, "42" },
+      { false, "an error without a message" } } do
+      local object, wanted = table.unpack(case)
+      local function raise() error(object) end
+      for _, rule in ipairs { { "nn.relu(?x)", raise, name = "mine" },
+        { "nn.relu(?x)", "?x", where = raise, name = "mine" } } do
+        local set = pl.rules { rule }
+        for _, run in ipairs { set, pl.function_pass { name = "P", run = set } } do
+          local ok, err = pcall(run, mod)
+          assert.is_false(ok)
+          assert.matches("error: .*" .. wanted .. "\n.*language_spec.lua:%d+: note: in rule 'mine'",
+            tostring(err))
+          if object and object ~= broken then assert.equal(object, err.cause) end
+          assert.equal(text, tostring(mod))
+        end
+      end
+    end
+  end)
+end)
+
+describe("a condition in Lua", function()
+  local function answer(value)
+    local set = pl.rules { { "nn.relu(?x)", "?x", name = "mine",
+      where = function() return value end } }
+    local mod = program "nn.relu(%x)"
+    local ok, out = pcall(set, mod)
+    if ok then return true, out ~= mod end
+    return false, out
+  end
+
+  it("answers true, or false or nil", function()
+    assert.same({ true, true }, { answer(true) })
+    assert.same({ true, false }, { answer(false) })
+    assert.same({ true, false }, { answer(nil) })
+  end)
+
+  it("that answers anything else is an error with the rule and its place", function()
+    for _, value in ipairs { "no", 0, {}, print, pl.var("x", "float32") } do
+      local ok, err = answer(value)
+      assert.is_false(ok)
+      assert.matches("language_spec.lua:%d+: rule 'mine': its condition answers true or false "
+        .. "%(or nil%), got " .. (type(value) == "userdata" and "perilune.Node" or type(value)),
+        tostring(err))
+    end
+  end)
 end)
 
 describe("a wrong rule", function()
