@@ -502,9 +502,16 @@ pln_status pln_rule_operator(pln_rule_match *m, pln_ast_operator operator_,
 /* ---------------------------------------------------------------- evaluation
  */
 
+static pln_rule_value opset_value(const pln_rule_match *m) {
+  const pln_rule_options *options = m->run->options;
+  if (options->asks_opset)
+    *options->asks_opset = true;
+  return integer(options->opset);
+}
+
 static pln_rule_value named_value(const pln_rule_match *m, pln_slice name) {
   if (pln_slice_is(name, "opset"))
-    return integer(m->run->options->opset);
+    return opset_value(m);
   if (pln_slice_is(name, "finite_math"))
     return boolean(m->run->options->finite_math);
   if (pln_slice_is(name, "associative_math"))
