@@ -331,6 +331,70 @@ describe("a replacement", function()
   end)
 end)
 
+describe("an integer of 64 bits", function()
+  local function body_of(dtype, body, rule)
+    local mod = assert(pl.parse(([[
+#[version = "0.0.5"]
+def @main(%%x: Tensor[(2, 3), %s]) {
+  %s
+}
+]]):format(dtype, body)))
+    return (tostring(pl.rules { rule } (mod).main.body):gsub("^free_var[^\n]*\n", "")
+      :gsub(" */%*.-%*/", ""):gsub("%s+$", ""))
+  end
+
+  it("is compared exactly in a pattern", function()
+    local numbers = { "9223372036854775807", "9223372036854775806", "-9223372036854775808",
+      "-9223372036854775807", "9007199254740993", "9007199254740992", "4611686018427387904" }
+    for _, have in ipairs(numbers) do
+      for _, wanted in ipairs(numbers) do
+        local body = body_of("int64", ("add(%%x, %si64)"):format(have),
+          ("add(?x, %s) => ?x"):format(wanted))
+        assert.equal(have == wanted, body == "%x", have .. " " .. wanted)
+      end
+    end
+    assert.equal("%x", body_of("int64", "add(%x, 4611686018427387904i64)",
+      "add(?x, ?c:splat) => ?x"))
+  end)
+
+  it("is built exactly", function()
+    for _, n in ipairs { "9223372036854775807", "-9223372036854775808", "9007199254740993",
+      "-9223372032559808512" } do
+      local wanted = ("add(%%x, %si64)"):format(n)
+      assert.equal(wanted, body_of("int64", "abs(%x)", ("abs(?x) => add(?x, %s)"):format(n)))
+      assert.equal(wanted, body_of("int64", "abs(%x)",
+        ("abs(?x) => add(?x, constant(%s))"):format(n)))
+    end
+    assert.equal("add(%x, 9223372036854775807i64)", body_of("int64",
+      "add(%x, 9223372036854775806i64)",
+      "add(?x, ?c:scalar) => add(?x, constant(?c.value + 1)) where ?c.value % 2 == 0"))
+  end)
+
+  it("is compared exactly in a condition", function()
+    local function holds(number, condition)
+      return body_of("int64", ("add(%%x, %si64)"):format(number),
+        "add(?x, ?c:const) => ?x where " .. condition) == "%x"
+    end
+    assert.is_true(holds("9223372036854775807", "?c.value == 9223372036854775807"))
+    assert.is_false(holds("9223372036854775806", "?c.value == 9223372036854775807"))
+    assert.is_true(holds("9223372036854775806", "?c.value < 9223372036854775807"))
+    assert.is_false(holds("9223372036854775807", "?c.value == 9223372036854775808.0"))
+    assert.is_true(holds("-9223372036854775808", "?c.value == -9223372036854775808"))
+    assert.is_false(holds("-9223372036854775807", "?c.value == -9223372036854775808"))
+    assert.is_true(holds("9007199254740993", "scalar(?c) == 9007199254740993"))
+  end)
+
+  it("with more bits, or a number beyond floats, is an error", function()
+    for _, n in ipairs { "9223372036854775808", "-9223372036854775809", "18446744073709551616" } do
+      assert.matches("an integer is from %-9223372036854775808 to 9223372036854775807",
+        message { ("add(?x, %s) => ?x"):format(n) })
+    end
+    assert.matches("infinity is written inf", message { "add(?x, 1e400) => ?x" })
+    assert.matches("an integer outside of a pattern is",
+      message { "abs(?x) => add(?x, -9223372036854775807)" })
+  end)
+end)
+
 describe("a condition in Lua", function()
   local function answer(value)
     local set = pl.rules { { "nn.relu(?x)", "?x", name = "mine",
