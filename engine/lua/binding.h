@@ -160,6 +160,10 @@ bool pln_lua_is_message_handler(lua_State *L, lua_Debug *ar);
 /* The only way from the engine into Lua. Calls `body` with a light userdata
  * `ud`. An error is stored in the registry and PLN_ERR_CALLBACK is returned. */
 pln_status pln_lua_protect(pln_lua *b, lua_CFunction body, void *ud);
+/* After PLN_ERR_CALLBACK: if the stored error is no Diag (error { ... }), a Diag
+ * that has it as its cause takes its place, so that notes can be added. Returns
+ * PLN_ERR_CALLBACK, or PLN_ERR_NOMEM. */
+pln_status pln_lua_diagnose_error(pln_lua *b);
 /* Between these calls Lua's memory counts for limit.memory, if that is set. */
 bool pln_lua_count_begin(lua_State *L, pln_lua *b);
 void pln_lua_count_end(lua_State *L, pln_lua *b, bool begun);

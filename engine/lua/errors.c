@@ -555,6 +555,58 @@ pln_status pln_lua_protect(pln_lua *b, lua_CFunction body, void *ud) {
   return result;
 }
 
+/* Pushes what an error object says: its message, or its text.  [-0, +1] */
+static void push_error_text(lua_State *L, int object, bool convert) {
+  bool number = lua_type(L, object) == LUA_TNUMBER;
+  if (lua_istable(L, object)) {
+    lua_pushliteral(L, "message");
+    if (lua_rawget(L, object) == LUA_TSTRING)
+      return;
+    lua_pop(L, 1);
+  }
+  if (convert && (number || luaL_getmetafield(L, object, "__tostring")))
+    luaL_tolstring(L, object, NULL);
+  else if (lua_isboolean(L, object))
+    lua_pushliteral(L, "an error without a message");
+  else
+    lua_pushfstring(L, "an error object (a %s)", luaL_typename(L, object));
+}
+
+/* (whether its metamethod __tostring may be called) -> nothing: replaces the
+ * stored error object by a Diag that has it as its cause. */
+static int diagnose(lua_State *L) {
+  bool convert = lua_touserdata(L, 1) != NULL;
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &pln_lua_key.saved_error);
+  push_error_text(L, 2, convert);
+  pln_diag diag = {
+      PLN_ERROR, PLN_ERR_CALLBACK, lua_tostring(L, -1), {0}};
+  push_diag(L, &diag);
+  lua_pushvalue(L, 2);
+  lua_setfield(L, -2, "cause");
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &pln_lua_key.saved_error);
+  return 0;
+}
+
+static bool has_diag(lua_State *L) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &pln_lua_key.saved_error);
+  bool yes = pln_lua_is_diag(L, -1);
+  lua_pop(L, 1);
+  return yes;
+}
+
+pln_status pln_lua_diagnose_error(pln_lua *b) {
+  pln_status status = PLN_ERR_CALLBACK;
+  if (!lua_checkstack(b->L, LUA_MINSTACK))
+    return pln_nomem(b->engine);
+  for (int tries = 0; status == PLN_ERR_CALLBACK && !has_diag(b->L) &&
+                      tries < 2;
+       tries++) {
+    pln_status made = pln_lua_protect(b, diagnose, tries ? NULL : b);
+    status = made == PLN_OK ? PLN_ERR_CALLBACK : made;
+  }
+  return status;
+}
+
 bool pln_lua_retry(lua_State *L, pln_lua *b, pln_status status, int *tries) {
   if (status != PLN_ERR_NOMEM || b->depth > 0 || (*tries)++ > 0)
     return false;

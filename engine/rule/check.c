@@ -188,7 +188,18 @@ static pln_status check_dtype(const pln_ast *a, uint32_t field,
                        text, hint);
 }
 
+pln_status pln_rule_check_negation(const pln_ast *a, const pln_ast_node *n) {
+  const pln_ast_node *of = &a->nodes[a->operands[n->first]];
+  if (n->operator_ != PLN_AST_NEG || of->kind != PLN_AST_NUMBER ||
+      !of->is_int || PLN_DIM_IS_CONST(-of->integer))
+    return PLN_OK;
+  return pln_ast_error(a, PLN_ERR_LIMIT, n->position,
+                       "an integer outside of a pattern is "
+                       "-9223372036854775808 or from -9223372032559808512 on");
+}
+
 static pln_status check_operator(const pln_ast *a, const pln_ast_node *n) {
+  PLN_TRY(pln_rule_check_negation(a, n));
   bool equality = n->operator_ == PLN_AST_EQ || n->operator_ == PLN_AST_NE;
   uint32_t left = a->operands[n->first];
   uint32_t right = n->count > 1 ? a->operands[n->first + 1] : left;
@@ -249,9 +260,16 @@ typedef struct instance {
   pln_ref nodes[PLN_RULE_MAX_NODES]; /* by pattern node */
 } instance;
 
-static pln_status build_element(instance *x, double value, pln_ref *out) {
+static pln_status build_element(instance *x, const pln_pattern_node *p,
+                                pln_ref *out) {
+  pln_engine *e = x->set->engine;
   pln_tensor *tensor;
-  PLN_TRY(pln_tensor_full(x->set->engine, x->dtype, 0, NULL, value, &tensor));
+  if (p->kind == PLN_MATCH_VALUE && !p->is_int)
+    PLN_TRY(pln_tensor_full(e, x->dtype, 0, NULL, p->number, &tensor));
+  else
+    PLN_TRY(pln_tensor_full_int(e, x->dtype, 0, NULL,
+                                p->kind == PLN_MATCH_VALUE ? p->integer : 1,
+                                &tensor));
   if (!tensor)
     return PLN_ERR_TYPE;
   pln_status status = pln_build_constant(x->b, tensor, out);
@@ -273,10 +291,8 @@ static pln_status build_operand(instance *x, const pln_pattern_node *p,
     }
   if (p->constraints & PLN_CONSTRAINT_ABSENT)
     return pln_build_absent(x->b, out);
-  if (p->kind == PLN_MATCH_VALUE)
-    return build_element(x, p->number, out);
-  if (is_constant_operand(p))
-    return build_element(x, 1, out);
+  if (p->kind == PLN_MATCH_VALUE || is_constant_operand(p))
+    return build_element(x, p, out);
   PLN_TRY(pln_symbol_intern(e, pln_text("x"), &name));
   PLN_TRY(pln_type_tensor(e, x->dtype, x->rank, dims, &type));
   return pln_build_var(x->b, name, type, 0, out);

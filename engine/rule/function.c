@@ -364,12 +364,8 @@ static pln_status call_is_const(const call *c) {
 }
 
 static pln_status call_scalar(const call *c) {
-  const pln_graph *g = pln_rule_graph(c->m);
-  double number;
-  if (c->args[0].kind != PLN_VALUE_NODE ||
-      !pln_rule_uniform(g, c->args[0].v.node, &number))
-    return PLN_OK;
-  *c->out = (pln_rule_value){.kind = PLN_VALUE_FLOAT, .v.f = number};
+  if (c->args[0].kind == PLN_VALUE_NODE)
+    *c->out = pln_rule_uniform_value(pln_rule_graph(c->m), c->args[0].v.node);
   return PLN_OK;
 }
 

@@ -683,12 +683,25 @@ static pln_status lower_field(lowering *l, const lower_item *item) {
   return push_operands(l, l->ast->operands + n->first, 1, index, IN_ORDER);
 }
 
+/* `integer`: the number if it was written without a point. */
 static pln_status lower_number(lowering *l, const lower_item *item,
-                               double number) {
+                               double number, const int64_t *integer) {
   uint16_t index;
   pln_pattern_node p = blank(PLN_MATCH_VALUE);
   p.number = number;
+  p.is_int = integer || (number >= -0x1p63 && number < 0x1p63 &&
+                         number == (double)(int64_t)number);
+  if (p.is_int)
+    p.integer = integer ? *integer : (int64_t)number;
   return add_pattern(l, item, p, &index);
+}
+
+static pln_status lower_literal(lowering *l, const lower_item *item,
+                                uint32_t literal, bool negative) {
+  const pln_ast_node *n = &l->ast->nodes[literal];
+  int64_t integer = negative ? -n->integer : n->integer;
+  return lower_number(l, item, negative ? -n->number : n->number,
+                      n->is_int ? &integer : NULL);
 }
 
 /* true, false, inf */
@@ -700,7 +713,7 @@ static pln_status lower_name(lowering *l, const lower_item *item) {
   const pln_ast_node *n = &l->ast->nodes[item->ast];
   for (uint32_t i = 0; i < PLN_COUNT(rows); i++)
     if (pln_slice_is(n->text, rows[i].name))
-      return lower_number(l, item, rows[i].number);
+      return lower_number(l, item, rows[i].number, NULL);
   pln_kind kind;
   int32_t parts;
   if (pln_rule_find_kind(n->text, &kind, &parts))
@@ -717,7 +730,7 @@ static pln_status lower_operator(lowering *l, const lower_item *item) {
   operand_order order;
   uint16_t index;
   if (n->operator_ == PLN_AST_NEG && l->ast->nodes[only].kind == PLN_AST_NUMBER)
-    return lower_number(l, item, -l->ast->nodes[only].number);
+    return lower_literal(l, item, only, true);
   pln_op op = pln_rule_operator_op(n->operator_);
   if (!op)
     return pln_ast_error(l->ast, PLN_ERR_FORMAT, n->position,
@@ -774,7 +787,7 @@ static pln_status lower_item_of(lowering *l, lower_item item) {
   case PLN_AST_VAR: return lower_var(l, &item);
   case PLN_AST_WILDCARD:
     return add_pattern(l, &item, blank(PLN_MATCH_ANY), &index);
-  case PLN_AST_NUMBER: return lower_number(l, &item, n->number);
+  case PLN_AST_NUMBER: return lower_literal(l, &item, item.ast, false);
   case PLN_AST_NAME: return lower_name(l, &item);
   case PLN_AST_TUPLE: return lower_tuple(l, &item);
   case PLN_AST_FIELD: return lower_field(l, &item);

@@ -51,6 +51,21 @@ bool pln_rule_uniform(const pln_graph *g, pln_ref node, double *out) {
   return true;
 }
 
+bool pln_rule_uniform_int(const pln_graph *g, pln_ref node, int64_t *out) {
+  if (g->nodes[node].kind != PLN_CONSTANT)
+    return false;
+  const pln_tensor *t = g->tensors[g->nodes[node].data];
+  size_t n = t->splat ? 1 : t->count;
+  int64_t x;
+  if (t->external || t->count == 0 || n > MAX_SCANNED ||
+      pln_dtype_is_float((pln_dtype)t->dtype) || !pln_tensor_int(t, 0, out))
+    return false;
+  for (size_t i = 1; i < n; i++)
+    if (!pln_tensor_int(t, i, &x) || x != *out)
+      return false;
+  return true;
+}
+
 /* Returns true if broadcasting with this constant, operand `i` of the call,
  * does not change the shape of another operand: a number in a pattern stands
  * for a scalar. */
@@ -81,11 +96,20 @@ static bool is_rounded(double number, double element) {
          element == (double)pln_bfloat_to_float(bfloat);
 }
 
+static bool has_number(const pln_graph *g, pln_ref node,
+                       const pln_pattern_node *p) {
+  double number;
+  int64_t integer;
+  return pln_rule_uniform_int(g, node, &integer)
+             ? p->is_int && integer == p->integer
+             : pln_rule_uniform(g, node, &number) &&
+                   is_rounded(p->number, number);
+}
+
 static bool match_number(pln_rule_match *m, const pln_pattern_node *p,
                          pln_ref node) {
   const pln_graph *g = pln_rule_graph(m);
-  double number;
-  if (!pln_rule_uniform(g, node, &number) || !is_rounded(p->number, number))
+  if (!has_number(g, node, p))
     return false;
   if (p->parent == PLN_MATCH_ROOT)
     return true;
@@ -127,6 +151,7 @@ static const char *failed_constraint(pln_rule_match *m, uint32_t constraints,
   bool constant = g->nodes[node].kind == PLN_CONSTANT;
   const pln_tensor *t = constant ? g->tensors[g->nodes[node].data] : NULL;
   double number;
+  int64_t integer;
   if ((constraints & PLN_CONSTRAINT_CONST) && !constant)
     return "is no constant";
   if ((constraints & PLN_CONSTRAINT_DYNAMIC) && constant)
@@ -134,7 +159,8 @@ static const char *failed_constraint(pln_rule_match *m, uint32_t constraints,
   if ((constraints & PLN_CONSTRAINT_SCALAR) && !(t && t->count == 1))
     return "is no constant of one element";
   if ((constraints & PLN_CONSTRAINT_SPLAT) &&
-      !pln_rule_uniform(g, node, &number))
+      !pln_rule_uniform(g, node, &number) &&
+      !pln_rule_uniform_int(g, node, &integer))
     return "is no constant of equal elements";
   if ((constraints &
        (PLN_CONSTRAINT_FLOAT | PLN_CONSTRAINT_INT | PLN_CONSTRAINT_BOOL)) &&

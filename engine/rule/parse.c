@@ -8,6 +8,8 @@
  * value.c refuse what has no meaning in their part. */
 
 #include <ctype.h>
+#include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -250,6 +252,20 @@ static pln_status reduce_above(parser *p, uint8_t precedence) {
 
 /* ---------------------------------------------------------------- operands */
 
+/* Sets the integer; false: it has more than 64 bits. 2^63 stands behind a minus
+ * only. It is no PLN_VALUE_INT, but a number of floats has it exactly. */
+static bool read_integer(const parser *p, const char *text,
+                         pln_ast_node *node) {
+  const pending *before = p->n_wait ? &p->wait[p->n_wait - 1] : NULL;
+  bool negated = before && before->kind == PENDING_UNARY &&
+                 before->operator_ == PLN_AST_NEG;
+  errno = 0;
+  unsigned long long value = strtoull(text, NULL, 10);
+  node->is_int = value <= INT64_MAX;
+  node->integer = (int64_t)value;
+  return errno == 0 && (node->is_int || (negated && value == 1ull << 63));
+}
+
 static pln_status read_number(parser *p) {
   char text[64];
   size_t n = 0;
@@ -269,13 +285,20 @@ static pln_status read_number(parser *p) {
   }
   text[n] = 0;
   pln_ast_node node = {.kind = PLN_AST_NUMBER,
-                       .is_int = is_int && n < 19,
+                       .is_int = is_int,
                        .position = position_of(p, begin)};
   char *rest;
   node.number = strtod(text, &rest);
-  node.integer = node.is_int ? strtoll(text, NULL, 10) : 0;
   if (*rest || (p->at < p->end && is_word(*p->at)))
     return syntax_error(p, begin, "a number is malformed");
+  if (is_int && !read_integer(p, text, &node))
+    return syntax_error(p, begin,
+                        "an integer is from -9223372036854775808 to "
+                        "9223372036854775807");
+  if (isinf(node.number))
+    return syntax_error(p, begin,
+                        "a number is at most 1.7976931348623157e308; infinity "
+                        "is written inf");
   return finish(p, node, p->n_out);
 }
 

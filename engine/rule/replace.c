@@ -40,12 +40,18 @@ static const pln_graph *graph(const replacing *r) {
 /* Builds a constant of equal elements; PLN_NONE if the dtype has no such
  * value. */
 static pln_status build_number(replacing *r, pln_dtype dtype, uint32_t rank,
-                               const int64_t *dims, double value,
+                               const int64_t *dims, const pln_rule_value *value,
                                pln_ref *out) {
-  pln_tensor *tensor;
+  pln_engine *e = r->m->run->engine;
+  pln_tensor *tensor = NULL;
+  double number;
   *out = PLN_NONE;
-  PLN_TRY(
-      pln_tensor_full(r->m->run->engine, dtype, rank, dims, value, &tensor));
+  if (!pln_rule_number(value, &number))
+    return give_up(r);
+  if (value->kind == PLN_VALUE_INT)
+    PLN_TRY(pln_tensor_full_int(e, dtype, rank, dims, value->v.i, &tensor));
+  else
+    PLN_TRY(pln_tensor_full(e, dtype, rank, dims, number, &tensor));
   if (!tensor)
     return give_up(r);
   pln_status status = pln_build_constant(r->b, tensor, out);
@@ -122,7 +128,7 @@ static bool to_attr(replacing *r, pln_op op, pln_slice name,
     if (!pln_rule_number(v, &number))
       return false;
     out->kind = PLN_ATTR_INT;
-    out->v.i = v->kind == PLN_VALUE_INT ? v->v.i : (int64_t)number;
+    out->v.i = v->kind == PLN_VALUE_INT ? v->v.i : number != 0;
     if (v->kind == PLN_VALUE_FLOAT || schema_says(e, op, name, "float")) {
       out->kind = PLN_ATTR_FLOAT;
       out->v.f = (double)(float)number;
@@ -192,8 +198,7 @@ static pln_status set_parameter(replacing *r, new_call *c, uint32_t index,
     const pln_graph *g = graph(r);
     bool integer = v->kind == PLN_VALUE_INT;
     pln_dtype dtype = pln_type_dtype(g->engine, g->nodes[c->args[0]].type);
-    PLN_TRY(
-        build_number(r, integer ? PLN_INT64 : dtype, 0, NULL, number, &node));
+    PLN_TRY(build_number(r, integer ? PLN_INT64 : dtype, 0, NULL, v, &node));
   } else {
     return give_up(r);
   }
@@ -319,7 +324,6 @@ static pln_status convert_numbers(replacing *r, new_call *c,
   const pln_ast *a = &r->m->rule->ast;
   pln_dtype dtype = first_dtype(r, c);
   uint32_t at = 0;
-  double number;
   for (uint32_t i = 0; i < n->count && at < c->n; i++) {
     uint32_t operand = a->operands[n->first + i];
     const pln_rule_value *v = &r->m->run->values[operand];
@@ -327,9 +331,7 @@ static pln_status convert_numbers(replacing *r, new_call *c,
         a->nodes[operand].kind == PLN_AST_SPREAD)
       continue;
     if (c->args[at] == PLN_NONE) {
-      if (!pln_rule_number(v, &number))
-        return give_up(r);
-      PLN_TRY(build_number(r, dtype, 0, NULL, number, &c->args[at]));
+      PLN_TRY(build_number(r, dtype, 0, NULL, v, &c->args[at]));
       if (r->gave_up)
         return PLN_OK;
     }
@@ -484,7 +486,7 @@ static pln_status replace_constant(replacing *r, const pln_ast_node *n,
   if (v.kind == PLN_VALUE_LIST && dtype == PLN_INT64)
     PLN_TRY(build_list(r, &v, &node));
   else if (pln_rule_number(&v, &number) && dtype)
-    PLN_TRY(build_number(r, dtype, 0, NULL, number, &node));
+    PLN_TRY(build_number(r, dtype, 0, NULL, &v, &node));
   else
     return give_up(r);
   if (!r->gave_up)
@@ -589,7 +591,8 @@ static pln_status replace_node(replacing *r, uint32_t at, pln_rule_value *out) {
 }
 
 /* A number as the whole replacement: a constant of the type of the root. */
-static pln_status replace_by_number(replacing *r, pln_ref root, double number,
+static pln_status replace_by_number(replacing *r, pln_ref root,
+                                    const pln_rule_value *number,
                                     pln_ref *out) {
   const pln_graph *g = graph(r);
   pln_type type = g->nodes[root].type;
@@ -611,7 +614,7 @@ static pln_status take_answer(replacing *r, uint32_t i) {
   double number;
   r->m->answers[i] = PLN_NONE;
   if (pln_rule_number(v, &number))
-    return replace_by_number(r, r->m->roots[i], number, &r->m->answers[i]);
+    return replace_by_number(r, r->m->roots[i], v, &r->m->answers[i]);
   if (v->kind != PLN_VALUE_NODE)
     return give_up(r);
   r->m->answers[i] = v->v.node;

@@ -130,6 +130,7 @@ typedef struct pln_rule_explain {
 typedef struct pln_rule_options {
   int64_t opset;    /* of ai.onnx, for conditions; 0: the program is no ONNX
                      * model */
+  bool *asks_opset; /* set to true when a condition asks for it; may be NULL */
   bool exact;       /* only rules of PLN_PROOF_EXACT */
   bool finite_math; /* conditions may take it that no computed value is infinite
                      * or NaN */

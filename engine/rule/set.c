@@ -174,7 +174,7 @@ static pln_status check_replacement_node(pln_rule_set *s, pln_rule_entry *r,
   case PLN_AST_UNARY:
   case PLN_AST_BINARY:
     if (pln_rule_operator_op(n->operator_))
-      return PLN_OK;
+      return pln_rule_check_negation(&r->ast, n);
     break;
   case PLN_AST_NUMBER:
   case PLN_AST_NAME:

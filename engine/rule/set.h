@@ -45,6 +45,8 @@ typedef struct pln_pattern_node {
   pln_symbol name;         /* KIND: of a Var; 0: any */
   uint32_t ast;            /* the syntax tree's node */
   double number;           /* VALUE */
+  int64_t integer;         /* the same, if is_int */
+  bool is_int;
 } pln_pattern_node;
 #define PLN_MATCH_ROOT UINT16_MAX
 /* Operands of a commutative call of which one pattern takes constants only: the
@@ -404,6 +406,8 @@ static inline pln_ref pln_rule_operand_at(const pln_graph *g, pln_ref node,
 /* match.c: the number that all elements of a Constant equal; false: there is
  * none, or it is not known without reading a large tensor. */
 bool pln_rule_uniform(const pln_graph *graph, pln_ref node, double *out);
+/* The same of integers and truth values, which are exact. */
+bool pln_rule_uniform_int(const pln_graph *graph, pln_ref node, int64_t *out);
 /* match.c: binds the variables; *out is whether it matches. The condition is
  * not evaluated. */
 pln_status pln_rule_match_variant(pln_rule_match *m, bool *out) PLN_CHECKED;
@@ -471,6 +475,13 @@ uint32_t pln_rule_parameter(pln_op op, pln_slice name);
 const char *pln_rule_parameter_name(pln_op op, uint32_t operand);
 /* The value as a number, if it is one and constant. */
 bool pln_rule_number(const pln_rule_value *value, double *out);
+/* check.c: an error if a negated literal is too small for the values of
+ * conditions and replacements, which are dims. */
+pln_status pln_rule_check_negation(const pln_ast *ast,
+                                   const pln_ast_node *node) PLN_CHECKED;
+/* What all elements of a Constant equal: a float, beyond 2^53 an integer, or
+ * unknown. */
+pln_rule_value pln_rule_uniform_value(const pln_graph *graph, pln_ref node);
 /* The number of leading operands that are no attributes in another form;
  * UINT32_MAX: all. */
 uint32_t pln_rule_n_data(pln_op op);

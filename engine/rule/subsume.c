@@ -97,8 +97,9 @@ static bool same_literal(const pln_ast *a, uint32_t x, const pln_ast *b,
   const pln_ast_node *m = &a->nodes[x], *n = &b->nodes[y];
   if (m->kind != n->kind || !is_literal(m))
     return false;
-  return m->kind == PLN_AST_NUMBER ? m->number == n->number
-                                   : pln_slice_equal(m->text, n->text);
+  return m->kind == PLN_AST_NUMBER
+             ? m->number == n->number && m->integer == n->integer
+             : pln_slice_equal(m->text, n->text);
 }
 
 /* Returns true if the term gives the attribute a value that the pattern
@@ -217,7 +218,8 @@ static bool subsumes(subsumption *s, uint32_t root) {
     case PLN_MATCH_ANY: fits = fulfils(s, p->constraints, n); break;
     case PLN_MATCH_CALL: fits = subsumes_call(s, p, n); break;
     case PLN_MATCH_VALUE:
-      fits = n->kind == PLN_AST_NUMBER && n->number == p->number;
+      fits = n->kind == PLN_AST_NUMBER && n->number == p->number &&
+             (!n->is_int || n->integer == p->integer);
       break;
     case PLN_MATCH_TUPLE:
       fits = n->kind == PLN_AST_TUPLE && n->count == p->n_args;
@@ -325,7 +327,8 @@ static bool is_more_general(const pln_rule_set *s, const pln_rule_variant *a,
                 (p->kind == PLN_MATCH_CALL
                      ? accepts_call(s, rule, p, other, q)
                      : p->kind == q->kind && p->number == q->number &&
-                           p->n_args == q->n_args && p->index == q->index);
+                           p->integer == q->integer && p->n_args == q->n_args &&
+                           p->index == q->index);
     if (!fits || (p->constraints & ~q->constraints) || p->optional)
       return false;
     for (uint32_t k = 0; p->again && k < i; k++)

@@ -158,6 +158,18 @@ static pln_status attr_value(pln_rule_match *m, const pln_attr *a,
   }
 }
 
+pln_rule_value pln_rule_uniform_value(const pln_graph *g, pln_ref node) {
+  double number;
+  int64_t i;
+  if (pln_rule_uniform(g, node, &number))
+    return (pln_rule_value){.kind = PLN_VALUE_FLOAT, .v.f = number};
+  if (!pln_rule_uniform_int(g, node, &i))
+    return unknown();
+  return i == INT64_MIN
+             ? (pln_rule_value){.kind = PLN_VALUE_FLOAT, .v.f = -0x1p63}
+             : integer(i);
+}
+
 /* The value of an operand that gives an attribute: a list, or a number. */
 static pln_status operand_value(pln_rule_match *m, pln_ref operand,
                                 pln_rule_value *out) {
@@ -165,20 +177,17 @@ static pln_status operand_value(pln_rule_match *m, pln_ref operand,
   operand = pln_rule_bound_value(&m->run->lets.now, operand);
   const pln_node *n = &g->nodes[operand];
   pln_value value = g->values[operand];
-  double number;
   *out = unknown();
   if (n->kind == PLN_ABSENT)
     *out = (pln_rule_value){0};
-  else if (value && pln_value_rank(g->engine, value) == 0)
+  else if (value && pln_value_rank(g->engine, value) == 0 &&
+           pln_value_elements(g->engine, value)[0] != PLN_DIM_UNKNOWN)
     *out = integer(pln_value_elements(g->engine, value)[0]);
   else if (value && pln_value_rank(g->engine, value) == 1)
     return copy_dims(m, pln_value_count(g->engine, value),
                      pln_value_elements(g->engine, value), out);
-  else if (n->kind == PLN_CONSTANT) {
-    const pln_tensor *t = g->tensors[n->data];
-    if (t->rank == 0 && pln_rule_uniform(g, operand, &number))
-      *out = (pln_rule_value){.kind = PLN_VALUE_FLOAT, .v.f = number};
-  }
+  else if (n->kind == PLN_CONSTANT && g->tensors[n->data]->rank == 0)
+    *out = pln_rule_uniform_value(g, operand);
   return PLN_OK;
 }
 
@@ -305,6 +314,25 @@ bool pln_rule_number(const pln_rule_value *v, double *out) {
   return true;
 }
 
+static bool is_const_int(const pln_rule_value *v) {
+  return v->kind == PLN_VALUE_INT && PLN_DIM_IS_CONST(v->v.i);
+}
+
+/* Beyond 2^53 an integer as a float may be another one. */
+static bool same_number(int64_t integer, double number) {
+  return number >= -0x1p63 && number < 0x1p63 &&
+         number == (double)(int64_t)number && (int64_t)number == integer;
+}
+
+/* A value of -1, 0 or 1, as the first number is less, equal or greater; 2: one
+ * is NaN. */
+static int order(const pln_rule_value *a, const pln_rule_value *b, double x,
+                 double y) {
+  if (is_const_int(a) && is_const_int(b))
+    return (a->v.i > b->v.i) - (a->v.i < b->v.i);
+  return isnan(x) || isnan(y) ? 2 : (x > y) - (x < y);
+}
+
 static bool dims_equal(pln_dim a, pln_dim b, bool *known) {
   *known = a != PLN_DIM_UNKNOWN && b != PLN_DIM_UNKNOWN &&
            (a == b || (PLN_DIM_IS_CONST(a) && PLN_DIM_IS_CONST(b)));
@@ -337,6 +365,10 @@ bool pln_rule_value_equal(const pln_rule_match *m, const pln_rule_value *a,
     return *known = false;
   if (a->kind == PLN_VALUE_INT && b->kind == PLN_VALUE_INT)
     return dims_equal(a->v.i, b->v.i, known);
+  if (is_const_int(a) && b->kind == PLN_VALUE_FLOAT)
+    return same_number(a->v.i, b->v.f);
+  if (a->kind == PLN_VALUE_FLOAT && is_const_int(b))
+    return same_number(b->v.i, a->v.f);
   if (pln_rule_number(a, &x) && pln_rule_number(b, &y))
     return x == y;
   if (a->kind != b->kind)
@@ -374,12 +406,12 @@ static pln_rule_value logic(pln_ast_operator operator_,
   return known ? boolean(!is_or) : unknown();
 }
 
-static pln_rule_value compare(pln_ast_operator operator_, double x, double y) {
+static pln_rule_value compare(pln_ast_operator operator_, int order) {
   switch (operator_) {
-  case PLN_AST_LT: return boolean(x < y);
-  case PLN_AST_LE: return boolean(x <= y);
-  case PLN_AST_GT: return boolean(x > y);
-  default: return boolean(x >= y);
+  case PLN_AST_LT: return boolean(order == -1);
+  case PLN_AST_LE: return boolean(order == -1 || order == 0);
+  case PLN_AST_GT: return boolean(order == 1);
+  default: return boolean(order == 0 || order == 1);
   }
 }
 
@@ -398,10 +430,29 @@ static pln_rule_value is_element(const pln_rule_match *m,
   return all_known ? boolean(false) : unknown();
 }
 
+/* Sums and products of constants that a dim can hold, which are beyond those
+ * that expressions of dims compute with. */
+static bool exact_arithmetic(pln_ast_operator operator_, int64_t a, int64_t b,
+                             int64_t *out) {
+  bool overflow = true;
+  if (operator_ == PLN_AST_ADD)
+    overflow = __builtin_add_overflow(a, b, out);
+  else if (operator_ == PLN_AST_SUB)
+    overflow = __builtin_sub_overflow(a, b, out);
+  else if (operator_ == PLN_AST_MUL)
+    overflow = __builtin_mul_overflow(a, b, out);
+  return !overflow && PLN_DIM_IS_CONST(*out);
+}
+
 static pln_status dim_arithmetic(pln_rule_match *m, pln_ast_operator operator_,
                                  pln_dim a, pln_dim b, pln_rule_value *out) {
   pln_dim_op op = PLN_DIM_ADD;
   pln_dim dim;
+  if (PLN_DIM_IS_CONST(a) && PLN_DIM_IS_CONST(b) &&
+      exact_arithmetic(operator_, a, b, &dim)) {
+    *out = integer(dim);
+    return PLN_OK;
+  }
   if (operator_ == PLN_AST_SUB)
     op = PLN_DIM_SUB;
   else if (operator_ == PLN_AST_MUL)
@@ -482,7 +533,7 @@ pln_status pln_rule_operator(pln_rule_match *m, pln_ast_operator operator_,
   case PLN_AST_GT:
   case PLN_AST_GE:
     if (pln_rule_number(&args[0], &x) && pln_rule_number(&args[1], &y))
-      *out = compare(operator_, x, y);
+      *out = compare(operator_, order(&args[0], &args[1], x, y));
     return PLN_OK;
   case PLN_AST_IN: *out = is_element(m, args); return PLN_OK;
   case PLN_AST_NEG: {
@@ -502,9 +553,16 @@ pln_status pln_rule_operator(pln_rule_match *m, pln_ast_operator operator_,
 /* ---------------------------------------------------------------- evaluation
  */
 
+static pln_rule_value opset_value(const pln_rule_match *m) {
+  const pln_rule_options *options = m->run->options;
+  if (options->asks_opset)
+    *options->asks_opset = true;
+  return integer(options->opset);
+}
+
 static pln_rule_value named_value(const pln_rule_match *m, pln_slice name) {
   if (pln_slice_is(name, "opset"))
-    return integer(m->run->options->opset);
+    return opset_value(m);
   if (pln_slice_is(name, "finite_math"))
     return boolean(m->run->options->finite_math);
   if (pln_slice_is(name, "associative_math"))

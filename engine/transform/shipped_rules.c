@@ -13,7 +13,7 @@ pln_status pln_shipped_rules(pln_engine *engine, const char *pass,
   return pln_library_rules(engine, pass, pln_simplify_find_native, out);
 }
 
-pln_status pln_run_rule_options(const pln_pass_run *run, pln_attr *only,
+pln_status pln_run_rule_options(pln_pass_run *run, pln_attr *only,
                                 pln_rule_options *options) {
   pln_attr exact, lets;
   PLN_TRY(pln_context_config_value(run->context, "rules.exact", &exact));
@@ -22,6 +22,10 @@ pln_status pln_run_rule_options(const pln_pass_run *run, pln_attr *only,
   options->exact = exact.v.i != 0;
   options->lets = lets.v.i != 0;
   options->only = only;
+  if (options->opset == 0) {
+    options->opset = pln_module_opset(run->module);
+    options->asks_opset = &run->reads_module;
+  }
   return PLN_OK;
 }
 

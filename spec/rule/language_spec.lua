@@ -304,6 +304,123 @@ describe("a replacement", function()
     fails(function() return "text" end, "got string")
     fails(function() return {} end, "got table")
   end)
+
+  it("or a condition that raises an object is an error with the rule and the object", function()
+    local mod = program "nn.relu(%x)"
+    local text = tostring(mod)
+    local named = setmetatable({}, { __tostring = function() return "named" end })
+    local broken = setmetatable({}, { __tostring = function() error {} end })
+    for _, case in ipairs { { { code = 7 }, "an error object %(a table%)" },
+      { { message = "no luck" }, "no luck" }, { named, "named" },
+      { broken, "an error object %(a table%)" }, { 42, "42" },
+      { false, "an error without a message" } } do
+      local object, wanted = table.unpack(case)
+      local function raise() error(object) end
+      for _, rule in ipairs { { "nn.relu(?x)", raise, name = "mine" },
+        { "nn.relu(?x)", "?x", where = raise, name = "mine" } } do
+        local set = pl.rules { rule }
+        for _, run in ipairs { set, pl.function_pass { name = "P", run = set } } do
+          local ok, err = pcall(run, mod)
+          assert.is_false(ok)
+          assert.matches("error: .*" .. wanted .. "\n.*language_spec.lua:%d+: note: in rule 'mine'",
+            tostring(err))
+          if object and object ~= broken then assert.equal(object, err.cause) end
+          assert.equal(text, tostring(mod))
+        end
+      end
+    end
+  end)
+end)
+
+describe("an integer of 64 bits", function()
+  local function body_of(dtype, body, rule)
+    local mod = assert(pl.parse(([[
+#[version = "0.0.5"]
+def @main(%%x: Tensor[(2, 3), %s]) {
+  %s
+}
+]]):format(dtype, body)))
+    return (tostring(pl.rules { rule } (mod).main.body):gsub("^free_var[^\n]*\n", "")
+      :gsub(" */%*.-%*/", ""):gsub("%s+$", ""))
+  end
+
+  it("is compared exactly in a pattern", function()
+    local numbers = { "9223372036854775807", "9223372036854775806", "-9223372036854775808",
+      "-9223372036854775807", "9007199254740993", "9007199254740992", "4611686018427387904" }
+    for _, have in ipairs(numbers) do
+      for _, wanted in ipairs(numbers) do
+        local body = body_of("int64", ("add(%%x, %si64)"):format(have),
+          ("add(?x, %s) => ?x"):format(wanted))
+        assert.equal(have == wanted, body == "%x", have .. " " .. wanted)
+      end
+    end
+    assert.equal("%x", body_of("int64", "add(%x, 4611686018427387904i64)",
+      "add(?x, ?c:splat) => ?x"))
+  end)
+
+  it("is built exactly", function()
+    for _, n in ipairs { "9223372036854775807", "-9223372036854775808", "9007199254740993",
+      "-9223372032559808512" } do
+      local wanted = ("add(%%x, %si64)"):format(n)
+      assert.equal(wanted, body_of("int64", "abs(%x)", ("abs(?x) => add(?x, %s)"):format(n)))
+      assert.equal(wanted, body_of("int64", "abs(%x)",
+        ("abs(?x) => add(?x, constant(%s))"):format(n)))
+    end
+    assert.equal("add(%x, 9223372036854775807i64)", body_of("int64",
+      "add(%x, 9223372036854775806i64)",
+      "add(?x, ?c:scalar) => add(?x, constant(?c.value + 1)) where ?c.value % 2 == 0"))
+  end)
+
+  it("is compared exactly in a condition", function()
+    local function holds(number, condition)
+      return body_of("int64", ("add(%%x, %si64)"):format(number),
+        "add(?x, ?c:const) => ?x where " .. condition) == "%x"
+    end
+    assert.is_true(holds("9223372036854775807", "?c.value == 9223372036854775807"))
+    assert.is_false(holds("9223372036854775806", "?c.value == 9223372036854775807"))
+    assert.is_true(holds("9223372036854775806", "?c.value < 9223372036854775807"))
+    assert.is_false(holds("9223372036854775807", "?c.value == 9223372036854775808.0"))
+    assert.is_true(holds("-9223372036854775808", "?c.value == -9223372036854775808"))
+    assert.is_false(holds("-9223372036854775807", "?c.value == -9223372036854775808"))
+    assert.is_true(holds("9007199254740993", "scalar(?c) == 9007199254740993"))
+  end)
+
+  it("with more bits, or a number beyond floats, is an error", function()
+    for _, n in ipairs { "9223372036854775808", "-9223372036854775809", "18446744073709551616" } do
+      assert.matches("an integer is from %-9223372036854775808 to 9223372036854775807",
+        message { ("add(?x, %s) => ?x"):format(n) })
+    end
+    assert.matches("infinity is written inf", message { "add(?x, 1e400) => ?x" })
+    assert.matches("an integer outside of a pattern is",
+      message { "abs(?x) => add(?x, -9223372036854775807)" })
+  end)
+end)
+
+describe("a condition in Lua", function()
+  local function answer(value)
+    local set = pl.rules { { "nn.relu(?x)", "?x", name = "mine",
+      where = function() return value end } }
+    local mod = program "nn.relu(%x)"
+    local ok, out = pcall(set, mod)
+    if ok then return true, out ~= mod end
+    return false, out
+  end
+
+  it("answers true, or false or nil", function()
+    assert.same({ true, true }, { answer(true) })
+    assert.same({ true, false }, { answer(false) })
+    assert.same({ true, false }, { answer(nil) })
+  end)
+
+  it("that answers anything else is an error with the rule and its place", function()
+    for _, value in ipairs { "no", 0, {}, print, pl.var("x", "float32") } do
+      local ok, err = answer(value)
+      assert.is_false(ok)
+      assert.matches("language_spec.lua:%d+: rule 'mine': its condition answers true or false "
+        .. "%(or nil%), got " .. (type(value) == "userdata" and "perilune.Node" or type(value)),
+        tostring(err))
+    end
+  end)
 end)
 
 describe("a wrong rule", function()

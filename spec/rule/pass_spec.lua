@@ -69,6 +69,18 @@ describe("a set of rules", function()
     assert.equal("Call", rewritten(19))
     assert.equal("Var", rewritten(20))
   end)
+
+  it("knows it in EqualitySaturation, also where results are kept", function()
+    local pass = pl.passes.EqualitySaturation { rules = { "tanh(?x) => ?x where opset >= 20" } }
+    local source = program "tanh(%x)"
+    local old, new = source:with_attrs { opset_import = { ["ai.onnx"] = 19 } },
+      source:with_attrs { opset_import = { ["ai.onnx"] = 20 } }
+    for _ = 1, 2 do
+      assert.equal("Call", pass(old).main.body.kind)
+      assert.equal("Var", pass(new).main.body.kind)
+      assert.equal("Call", pass(source).main.body.kind)
+    end
+  end)
 end)
 
 describe("the config key", function()
@@ -90,7 +102,7 @@ describe("the config key", function()
   it("rules.only names those that run", function()
     local pass = pl.sequential { proofs }
     assert.same({ loose = 1 }, counts(pass, { ["rules.only"] = { "loose" } }))
-    assert.same({}, counts(pass, { ["rules.only"] = { "other" } }))
+    assert.same({}, counts(pass, { ["rules.only"] = { "add_zero" } }))
     assert.same({}, counts(pass, { ["rules.only"] = { "loose" }, ["rules.exact"] = true }))
   end)
 
@@ -110,5 +122,16 @@ describe("the config key", function()
     assert.error_matches(function() pl.context { config = { ["rules.exac"] = true } } end,
       "did you mean 'rules.exact'")
     assert.same({}, pl.config["rules.only"].default)
+  end)
+
+  it("rules.only takes names of shipped rules and of sets of scripts, and no others", function()
+    for _, name in ipairs { "add_zero", "exact", "tanh(tanh(?x))", "silu" } do
+      assert.truthy(pl.context { config = { ["rules.only"] = { name } } })
+    end
+    assert.truthy(pl.context { config = { ["rules.only"] = {} } })
+    assert.error_matches(function() pl.context { config = { ["rules.only"] = { "add_zreo" } } } end,
+      "rules.only: no rule is called 'add_zreo'; did you mean 'add_zero'%?")
+    assert.error_matches(function() pl.context { config = { ["rules.only"] = { "lose" } } } end,
+      "no rule is called 'lose'; did you mean 'loose'%?")
   end)
 end)

@@ -96,30 +96,51 @@ bool pln_tensor_number(const pln_tensor *t, size_t index, double *out) {
   return true;
 }
 
-/* Little-endian: the low bytes of the word are the element. */
-static bool store_integer(pln_dtype dtype, double value, int64_t *out) {
+static bool has_integer(pln_dtype dtype, int64_t value) {
   uint32_t bits = magnitude_bits(dtype);
-  bool narrow = bits && bits <= 53;
-  double limit = narrow ? (double)((uint64_t)1 << bits) : 9007199254740992.0;
-  if (!bits || value != (double)(int64_t)value || value >= limit ||
-      value < (is_signed(dtype) ? -limit : 0))
-    return false;
-  *out = (int64_t)value;
-  return true;
+  if (value < 0)
+    return is_signed(dtype) && (bits == 63 || value >= -((int64_t)1 << bits));
+  return bits >= 63 || (bits && value < (int64_t)1 << bits);
+}
+
+/* Little-endian: the low bytes of the word are the element. */
+static pln_status make_full(pln_engine *engine, pln_dtype dtype, uint32_t rank,
+                            const int64_t *dims, int64_t word,
+                            pln_tensor **out) {
+  if (rank == 0)
+    return pln_tensor_from_bytes(engine, dtype, 0, NULL, &word,
+                                 pln_dtype_bits(dtype) / 8, out);
+  return pln_tensor_splat(engine, dtype, rank, dims, &word, out);
+}
+
+pln_status pln_tensor_full_int(pln_engine *engine, pln_dtype dtype,
+                               uint32_t rank, const int64_t *dims,
+                               int64_t value, pln_tensor **out) {
+  *out = NULL;
+  if (pln_dtype_is_float(dtype))
+    return pln_tensor_full(engine, dtype, rank, dims, (double)value, out);
+  return has_integer(dtype, value)
+             ? make_full(engine, dtype, rank, dims, value, out)
+             : PLN_OK;
+}
+
+/* Beyond 2^53 a number may be a rounded integer, but for -2^63. */
+static bool is_exact(double value) {
+  double limit = 0x1p53;
+  return value == -0x1p63 ||
+         (value >= -limit && value <= limit && value == (double)(int64_t)value);
 }
 
 pln_status pln_tensor_full(pln_engine *engine, pln_dtype dtype, uint32_t rank,
                            const int64_t *dims, double value,
                            pln_tensor **out) {
-  int64_t e = 0;
+  int64_t word = 0;
   *out = NULL;
-  bool tiny = value > -9e18 && value < 9e18;
-  if (pln_dtype_is_float(dtype))
-    pln_float_store(dtype, value, (char *)&e);
-  else if (!tiny || !store_integer(dtype, value, &e))
-    return PLN_OK;
-  if (rank == 0)
-    return pln_tensor_from_bytes(engine, dtype, 0, NULL, &e,
-                                 pln_dtype_bits(dtype) / 8, out);
-  return pln_tensor_splat(engine, dtype, rank, dims, &e, out);
+  if (pln_dtype_is_float(dtype)) {
+    pln_float_store(dtype, value, (char *)&word);
+    return make_full(engine, dtype, rank, dims, word, out);
+  }
+  return is_exact(value) ? pln_tensor_full_int(engine, dtype, rank, dims,
+                                               (int64_t)value, out)
+                         : PLN_OK;
 }

@@ -97,6 +97,10 @@ double pln_float_greatest(pln_dtype dtype);
 pln_status pln_tensor_full(pln_engine *engine, pln_dtype dtype, uint32_t rank,
                            const int64_t *dims, double value,
                            pln_tensor **out) PLN_CHECKED;
+/* The same of an exact integer. */
+pln_status pln_tensor_full_int(pln_engine *engine, pln_dtype dtype,
+                               uint32_t rank, const int64_t *dims,
+                               int64_t value, pln_tensor **out) PLN_CHECKED;
 /* True if every value of `from` is a value of `to`, among floats or among
  * integers. */
 bool pln_dtype_contains(pln_dtype to, pln_dtype from);

@@ -79,13 +79,22 @@ static void push_match(lua_State *L, const pln_lua_rules_run *r) {
 /* Raises an error about the answer on top. */
 static void bad_rule_answer(lua_State *L, const pln_lua_rules_run *r) {
   const pln_rule_info *rule = pln_rule_match_rule(r->match);
+  const char *wanted =
+      r->holds ? "its condition answers true or false (or nil)"
+               : "a node, a number, a tensor or nil expected as its answer";
   const char *got = luaL_typename(L, -1);
   if (luaL_getmetafield(L, -1, "__name") == LUA_TSTRING)
     got = lua_tostring(L, -1);
-  luaL_error(L,
-             "%s:%d: rule '%s': a node, a number, a tensor or nil expected as "
-             "its answer, got %s",
-             rule->file, (int)rule->row, rule->name, got);
+  luaL_error(L, "%s:%d: rule '%s': %s, got %s", rule->file, (int)rule->row,
+             rule->name, wanted, got);
+}
+
+/* A text, a number or a table is no answer: it would hold always, by mistake.
+ */
+static void take_decision(lua_State *L, const pln_lua_rules_run *r) {
+  if (!lua_isnil(L, -1) && !lua_isboolean(L, -1))
+    bad_rule_answer(L, r);
+  *r->holds = lua_toboolean(L, -1);
 }
 
 /* Converts the answer on top; false and nil are no replacement. */
@@ -114,7 +123,7 @@ static int call_body(lua_State *L) {
   push_match(L, r);
   lua_call(L, 1, 1);
   if (r->holds)
-    *r->holds = lua_toboolean(L, -1);
+    take_decision(L, r);
   else
     take_answer(L, r);
   return 0;
@@ -139,6 +148,8 @@ static pln_status run_callback(void *ud, const pln_rule_match *match,
   pln_status status =
       pln_lua_rewriting_call(&r->rewriting, pln_rule_driver_rewrite(driver),
                              pln_rule_driver_old(driver), call_body, &image);
+  if (status == PLN_ERR_CALLBACK)
+    status = pln_lua_diagnose_error(r->rewriting.state);
   if (status != PLN_OK)
     note_rule(r->rewriting.state->engine, match);
   return status;

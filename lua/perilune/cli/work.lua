@@ -52,9 +52,10 @@ local function make_context(config, options, instruments)
   local ok, context = pcall(require "perilune".context, { opt_level = options.opt_level,
     config = config, instruments = instruments, disabled = names(options.disable), only = only })
   if ok then return context end
-  local what = tostring(context):match "only: " and "--only"
-    or tostring(context):match "disabled: " and "--disable" or "--set"
-  stop.usage("%s: %s", what, tostring(context))
+  local text = tostring(context)
+  local what = text:match "rules%.only: " and "--set" or text:match "only: " and "--only"
+    or text:match "disabled: " and "--disable" or "--set"
+  stop.usage("%s: %s", what, text)
 end
 
 -- The pipeline, and the conversion to the opset that is asked for: before it to a newer

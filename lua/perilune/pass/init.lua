@@ -6,6 +6,7 @@ local core = require "perilune.core"
 local config = require "perilune.pass.config"
 local option = require "perilune.pass.option"
 local rule = require "perilune.rule"
+local rule_names = require "perilune.rule.names"
 local target = require "perilune.target"
 local source_text = require "perilune.pass.function_source"
 core.internal()
@@ -310,6 +311,7 @@ local function config_of(spec)
     settings["tir.add_lower_pass"] = added_pass(settings["tir.add_lower_pass"],
       function(value) return element(value, 1) end)
   end
+  if settings["rules.only"] ~= nil then rule_names.check(settings["rules.only"], "rules.only") end
   if spec.target ~= nil then settings.target = target(spec.target):complete_text() end
   return settings
 end

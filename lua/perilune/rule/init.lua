@@ -33,6 +33,7 @@ core.internal()
 local argument = require "perilune.argument"
 local opset_of = require "perilune.rule.opset"
 local lazy = require "perilune.lazy"
+local names = require "perilune.rule.names"
 
 local dataflow = lazy "perilune.dataflow_pattern.pattern"
 local expression = lazy "perilune.rule.expression"
@@ -221,12 +222,12 @@ end
 
 -- The option `only` names rules of the set.
 local function check_only(rules, only)
-  local known, names = {}, {}
-  for i, info in ipairs(rules) do known[info.name], names[i] = true, info.name end
+  local known, own = {}, {}
+  for i, info in ipairs(rules) do known[info.name], own[i] = true, info.name end
   for _, name in ipairs(only or {}) do
     if not known[name] then
       argument.fail(("rules:apply: only: no rule is called '%s'%s"):format(tostring(name),
-        core.suggest(tostring(name), names)))
+        core.suggest(tostring(name), own)))
     end
   end
 end
@@ -324,8 +325,10 @@ local function make(name, list, place)
   end
   check_names(rows, name)
   local set = core.rule_set(name, rows)
-  return setmetatable({ name = name, set = set, rules = set:rules(), rows = rows,
+  local made = setmetatable({ name = name, set = set, rules = set:rules(), rows = rows,
     source = place.source }, class)
+  names.add(made)
+  return made
 end
 
 -- The same where the caller is, or in the file that is being loaded.
