@@ -6,7 +6,11 @@
 
 #include "transform/precision/mixed_precision.h"
 
+#include <float.h>
+
 #include "transform/relay_builder.h"
+
+static const double MAX_FLOAT16 = 65504;
 
 /* By operator: 1 + pln_precision_category; 0: not listed. */
 static const uint8_t categories[PLN_N_OPS] = {
@@ -95,6 +99,15 @@ pln_status pln_precision_of(const pln_graph *graph, pln_ref call, pln_dtype to,
   return PLN_OK;
 }
 
+bool pln_precision_has_range(const pln_graph *graph, pln_ref call,
+                             pln_dtype to) {
+  const pln_node *n = &graph->nodes[call];
+  double most = to == PLN_FLOAT16 ? MAX_FLOAT16 : FLT_MAX;
+  return n->data != PLN_OP_CLIP ||
+         (pln_attrs_float(graph->engine, n->attrs, "a_min", 0) >= -most &&
+          pln_attrs_float(graph->engine, n->attrs, "a_max", 0) <= most);
+}
+
 /* The name of the attribute that says the dtype of the result, or NULL. */
 static const char *dtype_attr(const pln_graph *g, pln_ref call) {
   pln_op op = g->nodes[call].data;
@@ -109,10 +122,9 @@ static const char *dtype_attr(const pln_graph *g, pln_ref call) {
   return makes ? "dtype" : NULL;
 }
 
-/* TVM's DataType::is_float and is_void; bfloat16 is neither. */
 static bool is_float_or_void(pln_slice name) {
   pln_dtype dtype = name.size ? pln_dtype_find(name) : PLN_DTYPE_NONE;
-  return !dtype || (pln_dtype_is_float(dtype) && dtype != PLN_BFLOAT16);
+  return !dtype || pln_dtype_is_float(dtype);
 }
 
 pln_status pln_precision_attrs(const pln_graph *graph, pln_ref call,

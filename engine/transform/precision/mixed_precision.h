@@ -27,6 +27,9 @@ typedef struct pln_precision {
 /* That of a call of an operator, when the lower precision is `to`. */
 pln_status pln_precision_of(const pln_graph *graph, pln_ref call, pln_dtype to,
                             pln_precision *out) PLN_CHECKED;
+/* False if the lower precision cannot represent the bounds of a clip. */
+bool pln_precision_has_range(const pln_graph *graph, pln_ref call,
+                             pln_dtype to);
 /* The attributes of the call in the lower precision: `out_dtype` of products,
  * `dtype` of operators that make tensors. Unchanged unless it is a float. */
 pln_status pln_precision_attrs(const pln_graph *graph, pln_ref call,

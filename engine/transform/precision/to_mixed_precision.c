@@ -4,9 +4,9 @@
  * Run by the executor, once per function. Requires a verified graph. Each
  * operator has a category (mixed_precision.def). ALWAYS: its float operands are
  * cast to the lower precision. FOLLOW: so are they if all of them are of it, or
- * are variables or constants. NEVER, and FOLLOW otherwise: they are cast to
- * float32. The types of parameters stay; those of results and of variables that
- * a let binds follow.
+ * are variables or constants. NEVER, FOLLOW otherwise, and a clip whose bounds
+ * the lower precision cannot represent: they are cast to float32. The types of
+ * parameters stay; those of results and of variables that a let binds follow.
  *
  *     nn.relu(nn.dense(%x, %w))
  *       =>   nn.relu(nn.dense(cast(%x, float16), cast(%w, float16)))
@@ -251,6 +251,8 @@ static pln_status convert_operator(precision_rewrite *p, pln_rewrite *rw,
   if (!has_precision(p, rw, n->count))
     return keep_call(p, rw, old, PLN_DTYPE_NONE, out);
   PLN_TRY(decide(p, rw, n->count, &how.category));
+  if (!pln_precision_has_range(p->old, old, p->to))
+    how.category = PLN_PRECISION_NEVER;
   if (how.category == PLN_PRECISION_ALWAYS)
     return lower_call(p, rw, old, &how, out);
   return keep_call(p, rw, old, PLN_FLOAT32, out);

@@ -25,6 +25,28 @@ static pln_ref same_call(fq_call *c, pln_op op, uint32_t n,
   return pln_relay_call_core(&c->q.r, op, c->q.attrs, n, args);
 }
 
+static void set_attr(fq_call *c, pln_relay_attr *attr) {
+  pln_engine *e = c->q.r.engine;
+  if (c->q.r.status == PLN_OK)
+    c->q.r.status =
+        pln_symbol_intern(e, pln_text(attr->name), &attr->value.name);
+  if (c->q.r.status == PLN_OK)
+    c->q.r.status = pln_attrs_with(e, c->q.attrs, &attr->value, &c->q.attrs);
+}
+
+/* Padding is written for each side, as TVM's constructors do. */
+static void spell_out_padding(fq_call *c) {
+  const pln_attr *given = pln_attrs_find(c->q.r.engine, c->q.attrs, "padding");
+  int64_t pads[4] = {0};
+  uint32_t n = given && given->kind == PLN_ATTR_INTS ? given->count : 0;
+  pln_relay_attr all = pln_relay_ints("padding", 4, pads);
+  if (n > 2)
+    return;
+  for (uint32_t i = 0; i < 4 && n; i++)
+    pads[i] = given->v.ints[i % n];
+  set_attr(c, &all);
+}
+
 /* -------------------------------------------------------------------
  * identities
  */
@@ -35,6 +57,14 @@ static pln_ref keep_type(fq_call *c) {
     return PLN_NONE;
   c->result = c->types[0];
   return same_call(c, c->q.op, 1, c->q.args);
+}
+
+/* Indices are no quantised value. */
+static pln_ref take(fq_call *c) {
+  if (c->q.n_args != 2 || !are_quantised(c, 1))
+    return PLN_NONE;
+  c->result = c->types[0];
+  return same_call(c, c->q.op, 2, c->q.args);
 }
 
 static pln_ref split(fq_call *c) {
@@ -101,15 +131,19 @@ static pln_ref at_region_scale(fq_call *c) {
   return pln_affine_requantize(&c->q, c->q.args[0], t, to, PLN_INT32, t->axis);
 }
 
+/* Requantises to the region's result only if that is the pool's own. */
 static pln_ref avg_pool(fq_call *c) {
-  pln_ref x = at_region_scale(c);
-  c->result = c->region;
-  if (x == PLN_NONE)
+  const pln_affine_type *t = &c->types[0];
+  const pln_affine_type *to = c->below_root ? t : &c->region;
+  pln_relay_attr plain = {"out_layout",
+                          {.kind = PLN_ATTR_STRING, .v.s = pln_text("")}};
+  if (!are_quantised(c, 1) || c->q.n_args != 1 || !pln_affine_is_known(to))
     return PLN_NONE;
-  x = same_call(c, c->q.op, 1, &x);
-  return c->region.dtype == PLN_INT32
-             ? x
-             : pln_qnn_convert(&c->q, x, c->region.dtype);
+  spell_out_padding(c);
+  pln_ref args[5] = {c->q.args[0], t->scale, t->zero, to->scale, to->zero};
+  c->result = *to;
+  set_attr(c, &plain);
+  return same_call(c, PLN_OP_QNN_AVG_POOL_2D, 5, args);
 }
 
 static pln_ref pool_to_int32(fq_call *c) {
@@ -127,30 +161,10 @@ static pln_ref quantised_product(fq_call *c, pln_op op) {
   const pln_affine_type *x = &c->types[0], *w = &c->types[1];
   pln_ref args[6] = {c->q.args[0], c->q.args[1], x->zero,
                      w->zero,      x->scale,     w->scale};
-  pln_attr dtype = {.kind = PLN_ATTR_STRING, .v.s = pln_text("int32")};
-  pln_engine *e = c->q.r.engine;
-  if (c->q.r.status == PLN_OK)
-    c->q.r.status = pln_symbol_intern(e, pln_text("out_dtype"), &dtype.name);
-  if (c->q.r.status == PLN_OK)
-    c->q.r.status = pln_attrs_with(e, c->q.attrs, &dtype, &c->q.attrs);
+  pln_relay_attr dtype = {"out_dtype",
+                          {.kind = PLN_ATTR_STRING, .v.s = pln_text("int32")}};
+  set_attr(c, &dtype);
   return same_call(c, op, 6, args);
-}
-
-/* Padding is written for each side, as TVM's constructors do. */
-static void spell_out_padding(fq_call *c) {
-  const pln_attr *given = pln_attrs_find(c->q.r.engine, c->q.attrs, "padding");
-  int64_t pads[4] = {0};
-  uint32_t n = given && given->kind == PLN_ATTR_INTS ? given->count : 0;
-  pln_attr all = {.kind = PLN_ATTR_INTS, .count = 4, .v.ints = pads};
-  if (n > 2 || c->q.r.status != PLN_OK)
-    return;
-  for (uint32_t i = 0; i < 4 && n; i++)
-    pads[i] = given->v.ints[i % n];
-  c->q.r.status =
-      pln_symbol_intern(c->q.r.engine, pln_text("padding"), &all.name);
-  if (c->q.r.status == PLN_OK)
-    c->q.r.status =
-        pln_attrs_with(c->q.r.engine, c->q.attrs, &all, &c->q.attrs);
 }
 
 static pln_ref convolve(fq_call *c, pln_op op) {
@@ -201,9 +215,13 @@ static pln_ref batch_matmul(fq_call *c) {
                              args);
 }
 
-/* True if the constant is zero throughout. */
+/* True if the constant is zero throughout, or the node makes zeros. */
 static bool is_zero(const pln_qnn_call *q, pln_ref node) {
   const pln_graph *g = q->r.b->graph;
+  if (g->nodes[node].kind == PLN_CALL && g->nodes[node].data == PLN_OP_CAST)
+    node = pln_operand(g, node, 0);
+  if (g->nodes[node].kind == PLN_CALL)
+    return g->nodes[node].data == PLN_OP_ZEROS_LIKE;
   if (g->nodes[node].kind != PLN_CONSTANT)
     return false;
   const pln_tensor *t = pln_node_tensor(g, node);
@@ -261,9 +279,11 @@ static bool unify_operands(fq_call *c, pln_affine_type *out) {
   return true;
 }
 
+/* The result's scale and zero point are constants without axes. */
 static pln_ref arithmetic(fq_call *c, pln_op op) {
   pln_qnn_call *q = &c->q;
-  if (!unify_operands(c, &c->result))
+  if (!pln_qnn_is_scalar(q, c->result.scale) ||
+      !pln_qnn_is_scalar(q, c->result.zero))
     return PLN_NONE;
   const pln_affine_type *a = &c->types[0], *b = &c->types[1];
   pln_relay_attr attrs[] = {pln_relay_int("lhs_axis", a->axis),
@@ -273,16 +293,36 @@ static pln_ref arithmetic(fq_call *c, pln_op op) {
   return pln_relay_call_with(&q->r, op, 2, attrs, 8, args);
 }
 
+/* True for sums in int32 with zero point 0 and one scale, as of a bias behind a
+ * product. */
+static bool is_plain_sum(const fq_call *c) {
+  const pln_affine_type *a = &c->types[0], *b = &c->types[1], *to = &c->result;
+  return a->dtype == PLN_INT32 && b->dtype == PLN_INT32 &&
+         pln_affine_is_near(&c->q, a->scale, b->scale) &&
+         pln_affine_is_near(&c->q, a->zero, b->zero) &&
+         pln_affine_is_near(&c->q, a->scale, to->scale) &&
+         pln_affine_is_near(&c->q, a->zero, to->zero) &&
+         is_zero(&c->q, to->zero);
+}
+
 static pln_ref add(fq_call *c) {
-  return arithmetic(c, PLN_OP_QNN_ADD);
+  pln_qnn_call *q = &c->q;
+  if (!unify_operands(c, &c->result))
+    return PLN_NONE;
+  if (!is_plain_sum(c))
+    return arithmetic(c, PLN_OP_QNN_ADD);
+  c->result = c->types[0];
+  return pln_qnn_binary(q, PLN_OP_ADD, q->args[0], q->args[1]);
 }
 
 static pln_ref subtract(fq_call *c) {
-  return arithmetic(c, PLN_OP_QNN_SUBTRACT);
+  return unify_operands(c, &c->result) ? arithmetic(c, PLN_OP_QNN_SUBTRACT)
+                                       : PLN_NONE;
 }
 
 static pln_ref multiply(fq_call *c) {
-  return arithmetic(c, PLN_OP_QNN_MUL);
+  return unify_operands(c, &c->result) ? arithmetic(c, PLN_OP_QNN_MUL)
+                                       : PLN_NONE;
 }
 
 /* minimum and maximum of integers of one type. */
@@ -506,6 +546,7 @@ static const fq_row rows[] = {
     {PLN_OP_REDUCE_MAX, keep_type, true, false},
     {PLN_OP_REDUCE_MIN, keep_type, true, false},
     {PLN_OP_RESIZE_2D, keep_type, false, false},
+    {PLN_OP_GATHER, take, false, false},
     {PLN_OP_EXPAND, broadcast_to, true, false},
     {PLN_OP_SPLIT, split, true, false},
     {PLN_OP_TOP_K, top_k, false, false},

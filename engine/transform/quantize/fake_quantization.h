@@ -22,6 +22,9 @@ typedef struct pln_fake_quantized_call {
   /* The region's result, for operators that choose their result's scale; not
    * known when one operator is converted by itself. */
   pln_affine_type region;
+  /* A pool of whose result the quantised value is computed by other operators
+   * along their first operands. */
+  bool below_root;
   /* The fields of operand 0, if it is a tuple. */
   uint32_t n_fields;
   const pln_affine_type *fields;

@@ -250,6 +250,23 @@ static bool read_call(const fq_rewrite *f, const pln_graph *g, pln_ref ref,
   return true;
 }
 
+/* True if the quantised value is computed from the pool by other calls, each
+ * from the one before it as its first operand. */
+static bool is_below_root(const fq_rewrite *f, const pln_graph *g,
+                          pln_ref pool) {
+  pln_ref root = f->order[f->n_order - 1], at = root;
+  if (!is_op(&g->nodes[root], PLN_OP_QNN_QUANTIZE))
+    return false;
+  while (at > pool && g->nodes[at].kind == PLN_CALL && g->nodes[at].data &&
+         g->nodes[at].count) {
+    pln_ref user = at;
+    at = pln_operand(g, at, 0);
+    if (at == pool)
+      return user != root;
+  }
+  return false;
+}
+
 static pln_status convert_call(fq_rewrite *f, pln_rewrite *rw, pln_ref ref,
                                const pln_affine_type *region,
                                region_value *out) {
@@ -261,6 +278,7 @@ static pln_status convert_call(fq_rewrite *f, pln_rewrite *rw, pln_ref ref,
   pln_fake_quantized_fn convert = find(f, op);
   if (!read_call(f, g, ref, &c))
     return PLN_OK;
+  c.below_root = op == PLN_OP_AVG_POOL_2D && is_below_root(f, g, ref);
   if (has_attribute(f, op))
     PLN_TRY(pln_fake_quantized_ask(&c, rw, f->root, &out->node));
   else if (convert)

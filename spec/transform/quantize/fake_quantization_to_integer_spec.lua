@@ -56,6 +56,65 @@ def @main(%x: Tensor[(2, 3), int8]) {
 }]])
   end)
 
+  it("pools by the mean, at the scale of the result only if they are the result", function()
+    becomes([[
+def @main(%x: Tensor[(1, 3, 8, 8), int8]) {
+  %0 = nn.avg_pool2d(qnn.dequantize(%x, 2f, 1), pool_size=[2, 2], padding=[1]);
+  qnn.quantize(%0, 1f, 3, out_dtype="int8")
+}]], [[
+def @main(%x: Tensor[(1, 3, 8, 8), int8]) {
+  qnn.avg_pool2d(%x, 2f, 1, 1f, 3, pool_size=[2, 2], padding=[1, 1, 1, 1])
+}]])
+    becomes([[
+def @main(%x: Tensor[(1, 3, 8, 8), int8]) {
+  %0 = nn.avg_pool2d(qnn.dequantize(%x, 2f, 1), pool_size=[2, 2], padding=[0, 0, 0, 0]);
+  qnn.quantize(nn.batch_flatten(%0), 1f, 3, out_dtype="int8")
+}]], [[
+def @main(%x: Tensor[(1, 3, 8, 8), int8]) {
+  %0 = qnn.avg_pool2d(%x, 2f, 1, 2f, 1, pool_size=[2, 2], padding=[0, 0, 0, 0]);
+  qnn.requantize(nn.batch_flatten(%0), 2f, 1, 1f, 3, out_dtype="int8")
+}]])
+  end)
+
+  it("the sum of a product and a bias of its scale to an addition", function()
+    becomes([[
+def @main(%x: Tensor[(2, 4), int8], %w: Tensor[(3, 4), int8], %b: Tensor[(3), int32]) {
+  %0 = nn.dense(qnn.dequantize(%x, 2f, 0), qnn.dequantize(%w, 0.5f, 0), units=None);
+  %1 = add(%0, qnn.dequantize(%b, 1f, 0));
+  qnn.quantize(%1, 4f, 0, out_dtype="int8")
+}]], [[
+def @main(%x: Tensor[(2, 4), int8], %w: Tensor[(3, 4), int8], %b: Tensor[(3), int32]) {
+  %0 = qnn.dense(%x, %w, 0, 0, 2f, 0.5f, units=None, out_dtype="int32");
+  qnn.requantize(add(%0, %b), 1f, 0, 4f, 0, axis=1, out_dtype="int8")
+}]])
+  end)
+
+  it("take by constant indices", function()
+    becomes([[
+def @main(%x: Tensor[(5, 3), int8]) {
+  %0 = take(qnn.dequantize(%x, 2f, 0), 1, axis=0);
+  qnn.quantize(%0, 2f, 0, out_dtype="int8")
+}]], "def @main(%x: Tensor[(5, 3), int8]) { take(%x, 1, axis=0) }")
+  end)
+
+  it("a bias of a product whose scale is a parameter", function()
+    becomes([[
+def @main(%x: Tensor[(2, 4), int8], %w: Tensor[(3, 4), int8], %b: Tensor[(3), int32],
+          %s: float32) {
+  %0 = nn.dense(qnn.dequantize(%x, 2f, 0), qnn.dequantize(%w, %s, 0), units=None);
+  %1 = nn.bias_add(%0, qnn.dequantize(%b, multiply(2f, %s), cast(zeros_like(multiply(2f, %s)),
+    dtype="int32")));
+  qnn.quantize(%1, 4f, 0, out_dtype="int8")
+}]], [[
+def @main(%x: Tensor[(2, 4), int8], %w: Tensor[(3, 4), int8], %b: Tensor[(3), int32],
+          %s: float32) {
+  %0 = qnn.dense(%x, %w, 0, 0, 2f, %s, units=None, out_dtype="int32");
+  %1 = multiply(2f, %s);
+  qnn.requantize(nn.bias_add(%0, %b), %1, cast(zeros_like(%1), dtype="int32"), 4f, 0, axis=1,
+    out_dtype="int8")
+}]])
+  end)
+
   it("clip to the integers of its bounds", function()
     local mod, out = becomes([[
 def @main(%x: Tensor[(2, 3), uint8]) {

@@ -51,6 +51,27 @@ def @main(%x: Tensor[(2, 4), float32], %w: Tensor[(4, 4), float32]) {
 }]])
   end)
 
+  it("a clip whose bounds the lower precision has", function()
+    local clip = [[
+def @main(%%x: Tensor[(2, 4), float32], %%w: Tensor[(4, 4), float32]) {
+  clip(nn.dense(%%x, %%w), a_min=%sf, a_max=%sf)
+}]]
+    local after = [[
+def @main(%%x: Tensor[(2, 4), float32], %%w: Tensor[(4, 4), float32]) {
+  %%0 = nn.dense(cast(%%x, dtype="%s"), cast(%%w, dtype="%s"), units=None, out_dtype="%s");
+  clip(%s, a_min=%sf, a_max=%sf)
+}]]
+    local function result(dtype, value, least, most)
+      return after:format(dtype, dtype, dtype, value, least, most)
+    end
+    local float32 = 'cast(%0, dtype="float32")'
+    becomes(clip:format(-65504, 65504), result("float16", "%0", -65504, 65504))
+    becomes(clip:format(-128000, 6), result("float16", float32, -128000, 6))
+    becomes(clip:format(0, 65505), result("float16", float32, 0, 65505))
+    becomes(clip:format(-128000, 128000), result("bfloat16", "%0", -128000, 128000),
+      { mixed_precision_type = "bfloat16" })
+  end)
+
   it("the fields of a tuple, one by one", function()
     becomes([[
 def @main(%x: Tensor[(2, 4), float32], %w: Tensor[(4, 4), float32]) {
