@@ -135,8 +135,47 @@ describe("gradients of windows", function()
   computes("of weights are convolutions with the gradient", [[
       nn.conv2d_backward_weight(%a, %b, kernel_size=[2, 2], channels=1)]], { g, x },
     { { { { 37, 47 }, { 67, 77 } } } })
+  computes("of grouped weights are those of each group", [[
+      nn.conv2d_backward_weight(%a, %b, kernel_size=[1, 1], channels=2, groups=2)]],
+    { floats { { { { 1, 2 } }, { { 3, 4 } } } }, floats { { { { 5, 6 } }, { { 7, 8 } } } } },
+    { { { { 17 } } }, { { { 53 } } } })
   refuses("of another shape are refused", "nn.max_pool2d_grad(%a, %b, pool_size=[3, 3])", { g, x },
     "'nn.max_pool2d_grad': the gradient does not match the data")
+end)
+
+describe("indices along the first axis", function()
+  local x = floats { { 1, 2 }, { 3, 4 } }
+  computes("gather elements, slices, and per batch", [[
+      (gather_nd(%a, %b), gather_nd(%a, %c), gather_nd(%a, %d, batch_dims=1))]],
+    { x, ints { { 0, 1, 1 }, { 1, 0, 1 } }, ints { { 1, 0 } }, ints { { 1, 0 } } },
+    { 2, 3, 4 }, { { 3, 4 }, { 1, 2 } }, { 2, 3 })
+  computes("scatter elements, summed or replaced", [[
+      (scatter_nd(%a, %b, %c, mode="add"), scatter_nd(%a, %b, %c))]],
+    { x, ints { { 0, 1 }, { 1, 0 } }, floats { 10, 20 } },
+    { { 1, 12 }, { 23, 4 } }, { { 1, 10 }, { 20, 4 } })
+end)
+
+describe("matrix products", function()
+  computes("take transposed operands and a wider dtype", [[
+      (nn.matmul(%a, %b, transpose_a=True), nn.matmul(%a, %b, transpose_b=True),
+       nn.matmul(%c, %c, transpose_a=True, transpose_b=True, out_dtype="int32"))]],
+    { floats { { 1, 2 }, { 3, 4 } }, floats { { 5, 6 }, { 7, 8 } },
+      { "int8", { { 100, 2 }, { 3, 100 } } } },
+    { { 26, 30 }, { 38, 44 } }, { { 17, 23 }, { 39, 53 } },
+    { { 10006, 600 }, { 400, 10006 } })
+  refuses("do not transpose vectors", "nn.matmul(%a, %b, transpose_a=True)",
+    { floats { 1, 2 }, floats { { 1 }, { 2 } } }, "nn.matmul")
+end)
+
+describe("channels behind the image", function()
+  local x = floats { { { { 1, 2, 3, 4, 5, 6, 7, 8 } } } }
+  computes("become blocks, and blocks channels", [[
+      (nn.depth_to_space(%a, block_size=2, layout="NHWC"),
+       nn.depth_to_space(%a, block_size=2, layout="NHWC", mode="CRD"),
+       nn.space_to_depth(nn.depth_to_space(%a, block_size=2, layout="NHWC"), block_size=2,
+                         layout="NHWC"))]], { x },
+    { { { { 1, 2 }, { 3, 4 } }, { { 5, 6 }, { 7, 8 } } } },
+    { { { { 1, 5 }, { 2, 6 } }, { { 3, 7 }, { 4, 8 } } } }, x[2])
 end)
 
 describe("quantised convolutions", function()

@@ -216,6 +216,13 @@ static pln_status ask_operator(const rule *r) {
   return status;
 }
 
+/* A function of which a parameter or the result is unknown counts as
+ * unknown. */
+static bool is_unknown_operand(const pln_engine *e, pln_type type) {
+  return !type || (pln_type_get_kind(e, type) == PLN_TYPE_FUNC &&
+                   pln_type_flags(e, type) & PLN_TYPE_HAS_HOLE);
+}
+
 /* True if the result or an operand is partly known and another operand is
  * unknown. */
 static bool has_inferable_operand(const rule *r) {
@@ -223,7 +230,7 @@ static bool has_inferable_operand(const rule *r) {
   for (uint32_t i = 0; i < r->n->count; i++) {
     pln_type type = r->g->graph->nodes[nth_operand_term(r, i)].type;
     some |= type != 0;
-    none |= type == 0;
+    none |= is_unknown_operand(r->t->engine, type);
   }
   return some && none;
 }

@@ -171,7 +171,7 @@ static pln_status check_function(const pln_infer *call, const char *name,
 }
 
 /* *named gets a bit for the operand that the attribute names. */
-static pln_status check_function_attr(const pln_infer *call, const char *name,
+static pln_status check_function_attr(pln_infer *call, const char *name,
                                       pln_type scores, uint32_t *named) {
   const pln_attr *a = pln_attrs_find(call->engine, call->attrs, name);
   if (!a)
@@ -180,7 +180,9 @@ static pln_status check_function_attr(const pln_infer *call, const char *name,
     return pln_call_error(call, "%s is none of the operands behind the value",
                           name);
   *named |= 1u << a->v.i;
-  return check_function(call, name, (uint32_t)a->v.i, scores);
+  const pln_type parts[2] = {scores, scores};
+  PLN_TRY(check_function(call, name, (uint32_t)a->v.i, scores));
+  return pln_set_operand_func(call, (uint32_t)a->v.i, 1, parts);
 }
 
 /* Operands: query, key, value, and the functions that the attributes name. */

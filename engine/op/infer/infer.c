@@ -312,6 +312,25 @@ pln_status pln_set_operand_vector(pln_infer *call, uint32_t i, pln_dtype dtype,
   return pln_set_operand_type(call, i, dtype, &shape);
 }
 
+pln_status pln_set_operand_func(pln_infer *call, uint32_t i, uint32_t n,
+                                const pln_type *parts) {
+  pln_engine *e = call->engine;
+  pln_type f = pln_arg_type(call, i), few[8], *types = few;
+  if (!call->operands || pln_type_get_kind(e, f) != PLN_TYPE_FUNC ||
+      pln_type_n_parts(e, f) != n + 1)
+    return PLN_OK;
+  size_t size = (n + 1) * sizeof *types;
+  if (size > sizeof few && !(types = pln_mem_new(e, size)))
+    return pln_nomem(e);
+  for (uint32_t k = 0; k <= n; k++)
+    types[k] = pln_type_part_at(e, f, k) ? 0 : parts[k];
+  pln_status status =
+      pln_type_make(e, PLN_TYPE_FUNC, 0, n + 1, types, &call->operands[i]);
+  if (types != few)
+    pln_mem_free(e, types, size);
+  return status;
+}
+
 pln_status pln_set_operand_channels(pln_infer *call, uint32_t first,
                                     uint32_t end, int64_t axis) {
   int32_t rank = pln_arg_rank(call, 0), at = 0;

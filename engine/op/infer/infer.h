@@ -138,6 +138,10 @@ pln_status pln_set_operand_type(pln_infer *call, uint32_t i, pln_dtype dtype,
 /* The same for a vector of `extent` elements. */
 pln_status pln_set_operand_vector(pln_infer *call, uint32_t i, pln_dtype dtype,
                                   pln_dim extent) PLN_CHECKED;
+/* The same for a function: `n` parameter types and that of its result, 0 for
+ * any. Parameters whose types are known keep them. */
+pln_status pln_set_operand_func(pln_infer *call, uint32_t i, uint32_t n,
+                                const pln_type *parts) PLN_CHECKED;
 /* The same for operands [first, end): vectors as long as an axis of operand
  * 0. */
 pln_status pln_set_operand_channels(pln_infer *call, uint32_t first,

@@ -33,10 +33,17 @@ static pln_status transformed_axis(const pln_infer *call, int32_t rank,
   return PLN_DIM_IS_CONST(at) ? pln_call_axis(call, at, rank, axis) : PLN_OK;
 }
 
+/* Relay's form takes and gives real and imaginary parts. */
+static pln_status infer_relay_dft(pln_infer *call) {
+  pln_result_like(call, 0, 0);
+  pln_result_like(call, 1, 1);
+  return PLN_OK;
+}
+
 /* (batch, signal..., 1 or 2); the last axis has the real and imaginary part. */
 pln_status pln_infer_dft(pln_infer *call) {
   if (pln_call_int(call, "relay", 0))
-    return PLN_OK; /* Relay's relation tells only the number of results */
+    return infer_relay_dft(call);
   pln_shape s;
   int32_t axis;
   bool half = pln_call_int(call, "onesided", 0) != 0;
@@ -60,10 +67,38 @@ pln_status pln_infer_dft(pln_infer *call) {
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &s);
 }
 
+/* Relay's form: a signal with or without a batch, and a window, to
+ * (batch, bins, frames, 2). */
+static pln_status infer_relay_stft(pln_infer *call) {
+  pln_shape x, out;
+  int64_t n_fft = pln_call_int(call, "n_fft", -1);
+  int64_t hop = pln_call_int(call, "hop_length", -1);
+  PLN_TRY(pln_arg_expect_rank_within(call, 0, 1, 2));
+  if (n_fft < 1 || hop < 1)
+    return pln_call_error(call, "n_fft %lld and hop_length %lld: %s",
+                          (long long)n_fft, (long long)hop,
+                          "expected positive numbers");
+  pln_arg_shape(call, 0, &x);
+  if (x.rank < 1) {
+    pln_shape_unknown(&out);
+    return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out);
+  }
+  pln_shape_ranked(&out, x.rank + 2);
+  pln_dim *frames = &out.dims[x.rank], length = x.dims[x.rank - 1];
+  out.dims[0] = x.dims[0];
+  out.dims[x.rank - 1] =
+      pln_call_int(call, "onesided", 1) ? n_fft / 2 + 1 : n_fft;
+  out.dims[x.rank + 1] = 2;
+  PLN_TRY(pln_infer_dim(call, PLN_DIM_SUB, length, n_fft, frames));
+  PLN_TRY(pln_infer_dim(call, PLN_DIM_FLOORDIV, *frames, hop, frames));
+  PLN_TRY(pln_infer_dim(call, PLN_DIM_ADD, *frames, 1, frames));
+  return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out);
+}
+
 /* (signal, step, window, frame length) to (batch, frames, bins, 2). */
 pln_status pln_infer_stft(pln_infer *call) {
   if (pln_call_int(call, "relay", 0))
-    return PLN_OK; /* Relay's relation tells only the number of results */
+    return infer_relay_stft(call);
   pln_shape x, window, out;
   pln_arg_shape(call, 0, &x);
   pln_arg_shape(call, 2, &window);

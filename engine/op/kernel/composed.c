@@ -261,6 +261,18 @@ const pln_tensor *pln_compose_transpose(pln_composition *s, const pln_tensor *x,
   return pln_compose_unary(s, PLN_OP_TRANSPOSE, x);
 }
 
+const pln_tensor *pln_compose_first_axis_last(pln_composition *s,
+                                              const pln_tensor *x) {
+  int64_t axes[PLN_MAX_RANK];
+  if (!x || x->rank < 1 || x->rank > PLN_MAX_RANK) {
+    pln_composition_refuse(s, "an operand without axes");
+    return NULL;
+  }
+  for (uint32_t i = 0; i < x->rank; i++)
+    axes[i] = (i + 1) % x->rank;
+  return pln_compose_transpose(s, x, x->rank, axes);
+}
+
 /* ------------------------------------------------------------------- values */
 
 const pln_tensor *pln_compose_scalar(pln_composition *s, pln_dtype dtype,

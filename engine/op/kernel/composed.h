@@ -82,6 +82,9 @@ const pln_tensor *pln_compose_slice(pln_composition *s, const pln_tensor *x,
 /* Permutes the axes. */
 const pln_tensor *pln_compose_transpose(pln_composition *s, const pln_tensor *x,
                                         uint32_t rank, const int64_t *axes);
+/* Moves the first axis behind the others. */
+const pln_tensor *pln_compose_first_axis_last(pln_composition *s,
+                                              const pln_tensor *x);
 /* A scalar. */
 const pln_tensor *pln_compose_scalar(pln_composition *s, pln_dtype dtype,
                                      double value);

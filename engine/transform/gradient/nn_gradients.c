@@ -216,8 +216,9 @@ static bool read_convolution(pln_gradient *g, convolution *c) {
   c->groups = pln_gradient_int(g, "groups", 1);
   for (int32_t i = 0; i < 2; i++) {
     c->kernel[i] = weight[2 + i];
+    int64_t window = (c->kernel[i] - 1) * c->dilation[i] + 1;
     int64_t size = (grad[2 + i] - 1) * c->strides[i] - c->padding[i] -
-                   c->padding[2 + i] + c->kernel[i];
+                   c->padding[2 + i] + window;
     c->output_padding[i] = data[2 + i] - size;
   }
   return true;

@@ -9,9 +9,26 @@
 
 #include "op/kernel/kernel.h"
 
+/* Relay's form: indices of boxes and their number per image, or the boxes. */
+static pln_status infer_relay_nms(pln_infer *call) {
+  pln_shape boxes, out = {.rank = 2, .dims = {PLN_DIM_UNKNOWN, 1}};
+  PLN_TRY(pln_arg_expect_rank(call, 0, 3));
+  if (!pln_call_int(call, "return_indices", 1)) {
+    pln_result_like(call, 0, 0);
+    return PLN_OK;
+  }
+  pln_arg_shape(call, 0, &boxes);
+  if (boxes.rank < 0)
+    pln_shape_ranked(&boxes, 3);
+  out.dims[0] = boxes.dims[0];
+  PLN_TRY(pln_result_tensor(call, 1, PLN_INT32, &out));
+  boxes.rank = 2;
+  return pln_result_tensor(call, 0, PLN_INT32, &boxes);
+}
+
 pln_status pln_infer_non_max_suppression(pln_infer *call) {
   if (pln_call_int(call, "relay", 0))
-    return PLN_OK; /* Relay's relation tells only the number of results */
+    return infer_relay_nms(call);
   pln_shape out;
   PLN_TRY(pln_arg_expect_rank(call, 0, 3));
   PLN_TRY(pln_arg_expect_rank(call, 1, 3));

@@ -3,6 +3,7 @@
  * 16-bit floats go through float32, integers wrap. Scratch is allocated once
  * per call. */
 
+#include "op/kernel/composed.h"
 #include "op/kernel/half_as_float.h"
 #include "op/kernel/matmul/dispatch.h"
 
@@ -144,18 +145,59 @@ static pln_status multiply_tensors(pln_kernel_call *call, const pln_tensor *a,
   return status;
 }
 
+/* Exchanges the last two axes. */
+static const pln_tensor *transpose_matrices(pln_composition *s,
+                                            const pln_tensor *x) {
+  int64_t axes[PLN_MAX_RANK];
+  if (!x || x->rank < 2 || x->rank > PLN_MAX_RANK) {
+    pln_composition_refuse(s, "a transposed operand is no matrix");
+    return NULL;
+  }
+  for (uint32_t i = 0; i < x->rank; i++)
+    axes[i] = i;
+  axes[x->rank - 2] = x->rank - 1;
+  axes[x->rank - 1] = x->rank - 2;
+  return pln_compose_transpose(s, x, x->rank, axes);
+}
+
+/* Relay's form: operands cast to out_dtype, and transposed. */
+static pln_status multiply_relay_form(pln_kernel_call *call) {
+  static const char *const transposed[2] = {"transpose_a", "transpose_b"};
+  pln_slice name = pln_attrs_string(call->engine, call->attrs, "out_dtype", "");
+  pln_dtype dtype = name.size ? pln_dtype_find(name) : PLN_DTYPE_NONE;
+  const pln_tensor *args[2] = {pln_kernel_arg(call, 0),
+                               pln_kernel_arg(call, 1)};
+  pln_composition s;
+  pln_composition_begin(&s, call);
+  for (uint32_t i = 0; i < 2; i++) {
+    if (dtype && !pln_dtype_contains(dtype, (pln_dtype)args[i]->dtype))
+      pln_composition_refuse(&s, "out_dtype is narrower than the operands");
+    if (dtype)
+      args[i] = pln_compose_cast(&s, args[i], dtype);
+    if (pln_kernel_int(call, transposed[i], 0))
+      args[i] = transpose_matrices(&s, args[i]);
+  }
+  return pln_composition_finish(
+      &s, pln_compose_call(&s, PLN_OP_MAT_MUL, 2, args));
+}
+
+static bool has_relay_form(const pln_kernel_call *call, const pln_tensor *a) {
+  pln_slice name = pln_attrs_string(call->engine, call->attrs, "out_dtype", "");
+  return pln_kernel_int(call, "transpose_a", 0) ||
+         pln_kernel_int(call, "transpose_b", 0) ||
+         (name.size &&
+          !pln_slice_is(name, pln_dtype_name((pln_dtype)a->dtype)));
+}
+
 pln_status pln_kernel_matmul(pln_kernel_call *call) {
   const pln_tensor *a = pln_kernel_arg(call, 0), *b = pln_kernel_arg(call, 1);
   pln_tensor *x, *y, *out = NULL;
-  if (!a || !b || a->dtype != b->dtype)
+  if (!a || !b)
     return pln_kernel_refuse(call, "operands do not match each other");
-  if (pln_kernel_int(call, "transpose_a", 0) ||
-      pln_kernel_int(call, "transpose_b", 0) ||
-      !pln_kernel_string_is(call, "out_dtype", "",
-                            pln_kernel_string_is(call, "out_dtype", "", "")
-                                ? ""
-                                : pln_dtype_name((pln_dtype)a->dtype)))
-    return pln_kernel_refuse(call, "this form of the call is not implemented");
+  if (has_relay_form(call, a))
+    return multiply_relay_form(call);
+  if (a->dtype != b->dtype)
+    return pln_kernel_refuse(call, "operands do not match each other");
   PLN_TRY(widened(a, &x));
   pln_status status = widened(b, &y);
   if (status == PLN_OK) {

@@ -2,6 +2,7 @@
  * combined by index. Called through ops.def. Without a reduction, the last of
  * several updates of an element wins. */
 
+#include "op/kernel/composed.h"
 #include "op/kernel/indices.h"
 #include "op/kernel/strided.h"
 
@@ -224,9 +225,22 @@ static pln_status scatter_slices(pln_kernel_call *call,
   return PLN_OK;
 }
 
+/* Relay's form has the parts of an index along axis 0 of the indices. */
+static pln_status scatter_nd_of_first_axis(pln_kernel_call *call) {
+  pln_composition s;
+  pln_composition_begin(&s, call);
+  const pln_tensor *args[3] = {
+      pln_kernel_arg(call, 0),
+      pln_compose_first_axis_last(&s, pln_kernel_arg(call, 1)),
+      pln_kernel_arg(call, 2)};
+  pln_compose_forward(&s, "reduction");
+  return pln_composition_finish(
+      &s, pln_compose_call(&s, PLN_OP_SCATTER_ND, 3, args));
+}
+
 pln_status pln_kernel_scatter_nd(pln_kernel_call *call) {
   if (pln_kernel_int(call, "relay", 0))
-    return pln_kernel_refuse(call, "Relay's form is not implemented");
+    return scatter_nd_of_first_axis(call);
   const pln_tensor *x = call->args[0], *indices = call->args[1];
   how h = read_how(call);
   pln_strided_result moved;

@@ -2,6 +2,7 @@
  * through ops.def. An index out of range is refused. */
 
 #include "base/thread/thread_pool.h"
+#include "op/kernel/composed.h"
 #include "op/kernel/indices.h"
 #include "op/kernel/strided.h"
 #include "op/relay/form.h"
@@ -439,9 +440,21 @@ static pln_status gather_slices(pln_kernel_call *call,
   return PLN_OK;
 }
 
+/* Relay's form has the parts of an index along axis 0 of the indices. */
+static pln_status gather_nd_of_first_axis(pln_kernel_call *call) {
+  pln_composition s;
+  pln_composition_begin(&s, call);
+  const pln_tensor *args[2] = {
+      pln_kernel_arg(call, 0),
+      pln_compose_first_axis_last(&s, pln_kernel_arg(call, 1))};
+  pln_compose_forward(&s, "batch_dims");
+  return pln_composition_finish(
+      &s, pln_compose_call(&s, PLN_OP_GATHER_ND, 2, args));
+}
+
 pln_status pln_kernel_gather_nd(pln_kernel_call *call) {
   if (pln_kernel_int(call, "relay", 0))
-    return pln_kernel_refuse(call, "Relay's form is not implemented");
+    return gather_nd_of_first_axis(call);
   const pln_tensor *x = pln_kernel_arg(call, 0);
   const pln_tensor *indices = pln_kernel_arg(call, 1);
   int64_t dims[PLN_MAX_RANK];

@@ -101,7 +101,8 @@ static pln_status divide_dim(const pln_infer *call, pln_dim *dim, int64_t by) {
   return pln_infer_dim(call, PLN_DIM_FLOORDIV, *dim, by, dim);
 }
 
-static pln_status infer_blocks(pln_infer *call, bool to_space) {
+static pln_status infer_blocks(pln_infer *call, bool to_space,
+                               uint32_t channel, uint32_t height) {
   pln_shape shape;
   int64_t b;
   PLN_TRY(pln_arg_expect_rank(call, 0, 4));
@@ -109,9 +110,9 @@ static pln_status infer_blocks(pln_infer *call, bool to_space) {
   pln_arg_shape(call, 0, &shape);
   if (shape.rank != 4)
     pln_shape_ranked(&shape, 4);
-  pln_dim *grown = to_space ? &shape.dims[2] : &shape.dims[1];
+  pln_dim *grown = &shape.dims[to_space ? height : channel];
   uint32_t n_grown = to_space ? 2 : 1;
-  pln_dim *cut = to_space ? &shape.dims[1] : &shape.dims[2];
+  pln_dim *cut = &shape.dims[to_space ? channel : height];
   for (uint32_t i = 0; i < 3 - n_grown; i++)
     PLN_TRY(divide_dim(call, &cut[i], to_space ? b * b : b));
   for (uint32_t i = 0; i < n_grown; i++)
@@ -120,23 +121,23 @@ static pln_status infer_blocks(pln_infer *call, bool to_space) {
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &shape);
 }
 
-/* The type for layouts other than NCHW: only the rank is inferred. */
-static pln_status other_layout(pln_infer *call) {
+/* Of layouts other than NCHW and NHWC only the rank of the result is known. */
+static pln_status infer_moved_blocks(pln_infer *call, bool to_space) {
   pln_shape out;
+  if (pln_call_string_is(call, "layout", "NCHW", "NCHW"))
+    return infer_blocks(call, to_space, 1, 2);
+  if (pln_call_string_is(call, "layout", "NCHW", "NHWC"))
+    return infer_blocks(call, to_space, 3, 1);
   pln_shape_ranked(&out, 4);
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out);
 }
 
 pln_status pln_infer_depth_to_space(pln_infer *call) {
-  if (!pln_call_string_is(call, "layout", "NCHW", "NCHW"))
-    return other_layout(call);
-  return infer_blocks(call, true);
+  return infer_moved_blocks(call, true);
 }
 
 pln_status pln_infer_space_to_depth(pln_infer *call) {
-  if (!pln_call_string_is(call, "layout", "NCHW", "NCHW"))
-    return other_layout(call);
-  return infer_blocks(call, false);
+  return infer_moved_blocks(call, false);
 }
 
 static bool blocksize_of(const pln_kernel_call *call, int64_t *b) {
@@ -144,41 +145,78 @@ static bool blocksize_of(const pln_kernel_call *call, int64_t *b) {
   return *b > 0 && *b < 1 << 20 && pln_kernel_arg(call, 0)->rank == 4;
 }
 
-/* depth_to_space: N (b b C) H W becomes N C (H b) (W b); in mode CRD channels
- * are the outermost of the three. */
-pln_status pln_kernel_depth_to_space(pln_kernel_call *call) {
-  if (!pln_kernel_string_is(call, "layout", "NCHW", "NCHW"))
-    return pln_kernel_refuse(call, "channels are not axis 1");
-  static const uint32_t depth_first[6] = {0, 3, 4, 1, 5, 2};
-  static const uint32_t column_first[6] = {0, 1, 4, 2, 5, 3};
-  const pln_tensor *x = pln_kernel_arg(call, 0);
-  const int64_t *d = x->dims;
-  int64_t b;
-  if (!blocksize_of(call, &b) || d[1] % (b * b))
+/* What the kernels need: the operand, the blocksize, extents by meaning. */
+typedef struct block_move {
+  const pln_tensor *x;
+  int64_t b, n, c, h, w;
+  bool channels_last, column_first;
+} block_move;
+
+static pln_status read_block_move(pln_kernel_call *call, block_move *m) {
+  m->x = pln_kernel_arg(call, 0);
+  m->channels_last = pln_kernel_string_is(call, "layout", "NCHW", "NHWC");
+  if (!m->channels_last &&
+      !pln_kernel_string_is(call, "layout", "NCHW", "NCHW"))
+    return pln_kernel_refuse(call, "the layout is neither NCHW nor NHWC");
+  if (!blocksize_of(call, &m->b))
     return pln_kernel_refuse(call, "the blocksize does not match");
-  bool crd = pln_kernel_string_is(call, "mode", "DCR", "CRD");
-  int64_t c = d[1] / (b * b);
-  int64_t dcr_dims[6] = {d[0], b, b, c, d[2], d[3]};
-  int64_t crd_dims[6] = {d[0], c, b, b, d[2], d[3]};
-  int64_t out[4] = {d[0], c, d[2] * b, d[3] * b};
-  return permuted(call, x, 6, crd ? crd_dims : dcr_dims,
-                  crd ? column_first : depth_first, 4, out);
+  m->column_first = pln_kernel_string_is(call, "mode", "DCR", "CRD");
+  const int64_t *d = m->x->dims;
+  m->n = d[0];
+  m->c = d[m->channels_last ? 3 : 1];
+  m->h = d[m->channels_last ? 1 : 2];
+  m->w = d[m->channels_last ? 2 : 3];
+  return PLN_OK;
 }
 
-/* space_to_depth: N C (H b) (W b) becomes N (b b C) H W; in mode CRD channels
- * are the outermost of the three. */
+/* depth_to_space: N (b b C) H W becomes N C (H b) (W b), and N H W (b b C)
+ * becomes N (H b) (W b) C; in mode CRD channels are the outermost of the
+ * three. */
+pln_status pln_kernel_depth_to_space(pln_kernel_call *call) {
+  static const uint32_t depth_first[6] = {0, 3, 4, 1, 5, 2};
+  static const uint32_t column_first[6] = {0, 1, 4, 2, 5, 3};
+  static const uint32_t last_depth_first[6] = {0, 1, 3, 2, 4, 5};
+  static const uint32_t last_column_first[6] = {0, 1, 4, 2, 5, 3};
+  block_move m;
+  PLN_TRY(read_block_move(call, &m));
+  int64_t b = m.b, c = m.c / (b * b);
+  if (m.c % (b * b))
+    return pln_kernel_refuse(call, "the blocksize does not match");
+  int64_t first[6] = {m.n, b, b, c, m.h, m.w};
+  int64_t column[6] = {m.n, c, b, b, m.h, m.w};
+  int64_t out[4] = {m.n, c, m.h * b, m.w * b};
+  if (!m.channels_last)
+    return permuted(call, m.x, 6, m.column_first ? column : first,
+                    m.column_first ? column_first : depth_first, 4, out);
+  int64_t last[6] = {m.n, m.h, m.w, b, b, c};
+  int64_t last_column[6] = {m.n, m.h, m.w, c, b, b};
+  int64_t last_out[4] = {m.n, m.h * b, m.w * b, c};
+  return permuted(call, m.x, 6, m.column_first ? last_column : last,
+                  m.column_first ? last_column_first : last_depth_first, 4,
+                  last_out);
+}
+
+/* space_to_depth: N C (H b) (W b) becomes N (b b C) H W, and N (H b) (W b) C
+ * becomes N H W (b b C); in mode CRD channels are the outermost of the
+ * three. */
 pln_status pln_kernel_space_to_depth(pln_kernel_call *call) {
-  if (!pln_kernel_string_is(call, "layout", "NCHW", "NCHW"))
-    return pln_kernel_refuse(call, "channels are not axis 1");
   static const uint32_t depth_first[6] = {0, 3, 5, 1, 2, 4};
   static const uint32_t column_first[6] = {0, 1, 3, 5, 2, 4};
-  const pln_tensor *x = pln_kernel_arg(call, 0);
-  const int64_t *d = x->dims;
-  int64_t b;
-  if (!blocksize_of(call, &b) || d[2] % b || d[3] % b)
+  static const uint32_t last_depth_first[6] = {0, 1, 3, 2, 4, 5};
+  static const uint32_t last_column_first[6] = {0, 1, 3, 5, 2, 4};
+  block_move m;
+  PLN_TRY(read_block_move(call, &m));
+  int64_t b = m.b, h = m.h / b, w = m.w / b;
+  if (m.h % b || m.w % b)
     return pln_kernel_refuse(call, "the blocksize does not match");
-  bool crd = pln_kernel_string_is(call, "mode", "DCR", "CRD");
-  int64_t dims[6] = {d[0], d[1], d[2] / b, b, d[3] / b, b};
-  int64_t out[4] = {d[0], d[1] * b * b, d[2] / b, d[3] / b};
-  return permuted(call, x, 6, dims, crd ? column_first : depth_first, 4, out);
+  int64_t dims[6] = {m.n, m.c, h, b, w, b};
+  int64_t out[4] = {m.n, m.c * b * b, h, w};
+  if (!m.channels_last)
+    return permuted(call, m.x, 6, dims,
+                    m.column_first ? column_first : depth_first, 4, out);
+  int64_t last[6] = {m.n, h, b, w, b, m.c};
+  int64_t last_out[4] = {m.n, h, w, m.c * b * b};
+  return permuted(call, m.x, 6, last,
+                  m.column_first ? last_column_first : last_depth_first, 4,
+                  last_out);
 }

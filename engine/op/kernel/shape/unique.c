@@ -9,9 +9,21 @@
 
 /* ---------------------------------------------------------------- inference */
 
+/* Relay's form has results as long as the operand; the fourth is the number of
+ * elements that count. */
+static pln_status infer_relay_unique(pln_infer *call) {
+  pln_shape one = {.rank = 1, .dims = {1}};
+  uint32_t n = pln_call_n_results(call);
+  pln_result_like(call, 0, 0);
+  for (uint32_t i = 1; i < n; i++)
+    if (i != 3)
+      PLN_TRY(pln_result_shaped_like(call, i, 0, PLN_INT32));
+  return pln_result_tensor(call, 3, PLN_INT32, &one);
+}
+
 pln_status pln_infer_unique(pln_infer *call) {
   if (pln_call_int(call, "relay", 0))
-    return PLN_OK; /* for Relay's form only the number of results is known */
+    return infer_relay_unique(call);
   pln_shape shape, list = {.rank = 1, .dims = {PLN_DIM_UNKNOWN}};
   int32_t axis;
   pln_arg_shape(call, 0, &shape);

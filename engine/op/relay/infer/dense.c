@@ -47,22 +47,22 @@ pln_status pln_infer_dense(pln_infer *call) {
   return set_dense_result(call, &x);
 }
 
-/* The weight has layout NC, or blocks of N in the last axis. */
+/* The weight has blocks of N in axis 2, whatever layout the attribute names;
+ * of rank 2 it has none. */
 pln_status pln_infer_dense_pack(pln_infer *call) {
-  pln_data_layout layout;
   pln_shape x, w, out;
-  bool found;
-  PLN_TRY(pln_data_layout_of(call, "weight_layout", "NC", &layout));
   PLN_TRY(pln_arg_expect_rank(call, 0, 2));
-  PLN_TRY(pln_arg_expect_rank(call, 1, layout.rank));
+  PLN_TRY(pln_arg_expect_rank_within(call, 1, 2, 4));
   pln_arg_shape(call, 0, &x);
   pln_arg_shape(call, 1, &w);
   pln_shape_ranked(&out, 2);
   if (x.rank == 2)
     out.dims[0] = x.dims[0];
-  if (w.rank >= 0)
-    PLN_TRY(pln_data_layout_extent(call, &layout, w.dims, 'N', &out.dims[1],
-                                   &found));
+  if (w.rank == 2)
+    out.dims[1] = w.dims[0];
+  else if (w.rank > 2)
+    PLN_TRY(pln_infer_dim(call, PLN_DIM_MUL, w.dims[0], w.dims[2],
+                          &out.dims[1]));
   return set_dense_result(call, &out);
 }
 

@@ -209,13 +209,31 @@ static const pln_tensor *crop_window(pln_composition *s, const pln_tensor *x) {
   return pln_compose_call(s, PLN_OP_SLICE, 4, args);
 }
 
+/* N (groups C) H W becomes C (groups N) H W. */
+static const pln_tensor *exchange_groups(pln_composition *s,
+                                         const pln_tensor *x, int64_t groups) {
+  static const int64_t perm[] = {2, 1, 0, 3, 4};
+  if (!x || x->rank != 4 || x->dims[1] % groups) {
+    pln_composition_refuse(s, "groups does not divide the channels");
+    return NULL;
+  }
+  const int64_t *d = x->dims;
+  int64_t c = d[1] / groups;
+  int64_t split[5] = {d[0], groups, c, d[2], d[3]};
+  int64_t joined[4] = {c, groups * d[0], d[2], d[3]};
+  x = pln_compose_reshape(s, x, 5, split);
+  return pln_compose_reshape(s, pln_compose_transpose(s, x, 5, perm), 4,
+                             joined);
+}
+
 /* (gradient, data): convolves the data with the gradient; the batch is the
  * contracted axis, and strides and dilations are exchanged. */
 pln_status pln_kernel_conv_2d_backward_weight(pln_kernel_call *call) {
   int64_t strides[PLN_WINDOW_AXES], dilations[PLN_WINDOW_AXES];
   int64_t pads[2 * PLN_WINDOW_AXES];
+  int64_t groups = pln_kernel_int(call, "groups", 1);
   pln_composition s;
-  if (pln_kernel_int(call, "groups", 1) != 1 ||
+  if (groups < 1 || groups > INT32_MAX ||
       !pln_relay_ints(call, "strides", 2, 1, strides) ||
       !pln_relay_ints(call, "dilation", 2, 1, dilations) ||
       !pln_relay_pads(call, 2, pads))
@@ -225,8 +243,9 @@ pln_status pln_kernel_conv_2d_backward_weight(pln_kernel_call *call) {
       &s, pln_kernel_arg(call, 0), "kernel_layout", plain_data[2]);
   const pln_tensor *x = pln_compose_to_plain_layout(
       &s, pln_kernel_arg(call, 1), "data_layout", plain_data[2]);
-  x = exchange(&s, x);
+  x = exchange_groups(&s, x, groups);
   g = exchange(&s, g);
+  pln_compose_int(&s, "group", groups);
   pln_compose_ints(&s, "strides", 2, dilations);
   pln_compose_ints(&s, "dilations", 2, strides);
   pln_compose_ints(&s, "pads", 4, pads);

@@ -33,13 +33,22 @@ pln_status pln_infer_dyn_expand_dims(pln_infer *call) {
   return with_axes(call, n);
 }
 
-/* (indices, on, off, depth) */
+/* (indices, on, off, depth): the shape of the indices, and an axis more. */
 pln_status pln_infer_dyn_one_hot(pln_infer *call) {
-  int32_t rank = pln_arg_rank(call, 0);
-  pln_shape out;
-  pln_shape_ranked(&out, rank >= 0 && rank < PLN_MAX_RANK ? rank + 1 : -1);
-  return pln_result_tensor(
-      call, 0, pln_call_dtype(call, "dtype", pln_arg_dtype(call, 1)), &out);
+  pln_dtype dtype = pln_call_dtype(call, "dtype", pln_arg_dtype(call, 1));
+  pln_shape in, out;
+  int32_t axis;
+  pln_arg_shape(call, 0, &in);
+  if (in.rank < 0 || in.rank >= PLN_MAX_RANK) {
+    pln_shape_unknown(&out);
+    return pln_result_tensor(call, 0, dtype, &out);
+  }
+  pln_shape_ranked(&out, in.rank + 1);
+  PLN_TRY(
+      pln_call_axis(call, pln_call_int(call, "axis", -1), out.rank, &axis));
+  for (int32_t i = 0; i < in.rank; i++)
+    out.dims[i + (i >= axis)] = in.dims[i];
+  return pln_result_tensor(call, 0, dtype, &out);
 }
 
 /* (indices, shape, values, other elements) */

@@ -69,9 +69,14 @@ pln_status pln_infer_dyn_full(pln_infer *call) {
       call, 0, pln_call_dtype(call, "dtype", pln_arg_dtype(call, 0)), &out);
 }
 
+/* Axes that the operand `begin` has no element for stay whole. */
 pln_status pln_infer_dyn_slice(pln_infer *call) {
   pln_shape out;
-  pln_shape_ranked(&out, pln_arg_rank(call, 0));
+  pln_list begin = pln_arg_list(call, 1, NULL);
+  pln_arg_shape(call, 0, &out);
+  for (int32_t i = 0; i < out.rank; i++)
+    if (!begin.sized || (uint32_t)i < begin.count)
+      out.dims[i] = PLN_DIM_UNKNOWN;
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out);
 }
 
