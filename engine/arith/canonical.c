@@ -825,8 +825,72 @@ static pln_term by_product(pln_analyzer *a, pln_term t) {
   return pln_mul(a, out, multiply(a, &g, t));
 }
 
+/* -------------------------------------------------------------------- casts
+ */
+
+static bool fits_bound(pln_dtype dtype, pln_bound b) {
+  return pln_holds_int(dtype, b.min) && pln_holds_int(dtype, b.max);
+}
+
+/* Adds the bound of scale * t. */
+static bool add_scaled_bound(pln_bound *total, pln_bound b, int64_t scale) {
+  int64_t low, high;
+  return pln_mul_fits(scale < 0 ? b.max : b.min, scale, &low) &&
+         pln_mul_fits(scale < 0 ? b.min : b.max, scale, &high) &&
+         pln_add_fits(total->min, low, &total->min) &&
+         pln_add_fits(total->max, high, &total->max);
+}
+
+/* In the order of write_sum, each sum on the way fits in `dtype`, and so do the
+ * parts of each split. */
+static bool stays_within(const sum *s, pln_dtype dtype) {
+  pln_analyzer *a = s->a;
+  pln_bound total = {0, 0};
+  for (uint32_t round = 0; round < 2; round++) {
+    for (uint32_t i = 0; i < s->n; i++) {
+      const split *x = &s->items[i];
+      if ((x->scale > 0) != (round == 0))
+        continue;
+      pln_bound b = pln_bound_of(a, write_split(a, x, 1));
+      if (!fits_bound(dtype, pln_bound_of(a, x->index)) ||
+          !fits_bound(dtype, b) || !add_scaled_bound(&total, b, x->scale) ||
+          !fits_bound(dtype, total))
+        return false;
+    }
+    bool now = (s->base > 0) == (round == 0);
+    if (now && (!add_scaled_bound(&total, (pln_bound){s->base, s->base}, 1) ||
+                !fits_bound(dtype, total)))
+      return false;
+  }
+  return true;
+}
+
+/* The dtype of a sum of indices becomes that of its operands: where it is
+ * wider, or all values on the way fit in it (TVM's PushCastToChildren). */
+static pln_term cast_sum(pln_analyzer *a, pln_term t) {
+  pln_term x = pln_at(a, t)->a, out = PLN_NO_TERM;
+  pln_dtype to = (pln_dtype)pln_at(a, t)->dtype;
+  if (!pln_is_index(a, x))
+    return PLN_NO_TERM;
+  sum s;
+  sum_begin(&s, a);
+  add_normal(&s, x, 1);
+  normalize(&s);
+  bool same =
+      s.n == 1 && s.base == 0 && is_plain(s.items) && s.items[0].scale == 1;
+  if (!s.failed && !same && (to == PLN_INT64 || stays_within(&s, to))) {
+    for (uint32_t i = 0; i < s.n; i++)
+      s.items[i].index = pln_fold_cast(a, to, s.items[i].index);
+    out = write_sum(&s, t);
+  }
+  sum_end(&s);
+  return out;
+}
+
 pln_term pln_canonical_division(pln_analyzer *a, pln_term t) {
   pln_term_node n = *pln_at(a, t);
+  if (n.kind == PLN_PRIM_CAST)
+    return cast_sum(a, t);
   if (n.kind == PLN_PRIM_MUL)
     return product(a, t);
   if (n.kind < PLN_PRIM_DIV || n.kind > PLN_PRIM_FLOORMOD)

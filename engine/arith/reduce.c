@@ -67,10 +67,36 @@ static bool mark_variables(reduction *r, uint32_t i) {
   return true;
 }
 
+/* Calls of functions, and of builtins that write or whose effect is unknown. */
+static bool has_effect(const pln_analyzer *a, pln_term t) {
+  const pln_term_node *n = pln_at(a, t);
+  uint32_t builtin = (uint32_t)n->u.data;
+  if (n->kind != PLN_PRIM_CALL)
+    return false;
+  return builtin == 0 ||
+         pln_call_effect(pln_builtin_row(builtin)->effect) > PLN_EFFECT_READS;
+}
+
+/* Marks the values whose source is computed for its effect too. */
+static bool mark_effects(reduction *r) {
+  for (uint32_t i = 0; i < r->k; i++) {
+    pln_term_list order;
+    if (!pln_term_order(r->a, pln_term_operand(r->a, r->t, 2 + i), NULL,
+                        &order))
+      return false;
+    for (uint32_t at = 0; at < order.n && !r->used[i]; at++)
+      r->used[i] = has_effect(r->a, order.items[at]);
+    pln_term_list_free(r->a, &order);
+  }
+  return true;
+}
+
 /* The values that the result depends on, through others too. */
 static bool mark_used(reduction *r) {
   bool done[MOST_VALUES] = {false};
   r->used[r->index] = true;
+  if (!mark_effects(r))
+    return false;
   for (uint32_t i = 0; i < r->k; i++) {
     if (!r->used[i] || done[i])
       continue;

@@ -200,6 +200,16 @@ describe("reductions in normal form", function()
     same(second, second)
   end)
 
+  it("keep a value whose source is computed for its effect", function()
+    local both = tir.comm_reducer(function(u, v) return { u[1] + v[1], u[2] * v[2] } end,
+      constants(0.0, 1.0))
+    local write = tir.call_extern("float32", "write", A[{ k }])
+    local first, second = both({ A[{ k }], write }, k)
+    same(first, first)
+    same(tir.comm_reducer(function(u, v) return u * v end, function()
+      return tir.const(1.0, "float32") end)(write, k), second)
+  end)
+
   it("have a combiner that is simplified", function()
     local chosen = tir.comm_reducer(
       function(u, v) return tir.Select(tir.LT(choice, 0), u + v, u * v) end,
@@ -208,6 +218,44 @@ describe("reductions in normal form", function()
       end)
     same(tir.sum(A[{ k }], k), chosen(A[{ k }], k), { -9, -1 })
     same(tir.prod(A[{ k }], k), chosen(A[{ k }], k), { 0, 5 })
+  end)
+end)
+
+describe("casts of sums in normal form", function()
+  local function canonical(text, vars, bounds)
+    local analyzer = pl.arith.Analyzer()
+    for name, bound in pairs(bounds or {}) do
+      analyzer:update(vars[name], { min_value = bound[1], max_value = bound[2] })
+    end
+    return tostring(analyzer:canonical_simplify(assert(tir.parse_expr(text, "text", vars))))
+  end
+
+  local narrow = { i = tir.Var("i", "int32"), j = tir.Var("j", "int32") }
+  local wide = { i = tir.Var("i", "int64"), j = tir.Var("j", "int64") }
+
+  it("are sums of casts where the dtype is wider", function()
+    assert.are.equal('T.Cast("int64", j) + T.int64(1)',
+      canonical('T.Cast("int64", i + j + 1) - T.Cast("int64", i)', narrow))
+  end)
+
+  it("are sums of casts where all values fit", function()
+    local text = 'T.Cast("int32", i + j + T.int64(1)) - T.Cast("int32", i)'
+    assert.are.equal('T.Cast("int32", j) + 1',
+      canonical(text, wide, { i = { 0, 10 }, j = { 0, 10 } }))
+    assert.are.equal(text, canonical(text, wide, { i = { 0, 2 ^ 31 | 0 }, j = { 0, 10 } }))
+    local remainder = 'T.Cast("int32", i % T.int64(7) * T.int64(2) + T.int64(1)) + 1'
+      .. ' - T.Cast("int32", i % T.int64(7) * T.int64(2))'
+    assert.are.equal("2", canonical(remainder, wide, { i = { 0, 42 } }))
+  end)
+
+  it("stay where a sum on the way overflows", function()
+    local text = 'T.Cast("int32", i + j - T.int64(100))'
+    assert.are.equal(text,
+      canonical(text, wide, { i = { 0, (1 << 31) - 1 }, j = { 0, 10 } }))
+  end)
+
+  it("compare a negated variable with the least integer", function()
+    assert.are.equal("i == -2147483648", canonical("i * -1 + -2147483648 == 0", narrow))
   end)
 end)
 

@@ -25,6 +25,7 @@ local function var_of(self, row)
     var = (row.size_var and tir.SizeVar or tir.Var)(row.name, row.dtype)
     self.vars[row.id] = var
   end
+  self.latest[row.name] = var
   return var
 end
 
@@ -40,6 +41,10 @@ local function names_of(self, record)
       name = plain_name(row.name) .. "_" .. k
     end
     names[name] = var_of(self, row)
+  end
+  -- Variables that only a combiner has are declared in the text but not listed.
+  for name in record.expr:gmatch "([%a_][%w_]*) = T%.int32%(%)" do
+    names[name] = names[name] or record.expr:find "T%.reduce" and self.latest[name] or nil
   end
   return names
 end
@@ -74,7 +79,8 @@ function replay.expr(self, record)
   if not record.expr then return nil, "no expression" end
   local names = names_of(self, record)
   declare_buffers(self, record.expr, names)
-  local node, problem = tir.parse_expr(record.expr, "record", names)
+  local text = record.expr:gsub("%f[%w_]dummy%(", 'T.call_extern("int32", "dummy", ')
+  local node, problem = tir.parse_expr(text, "record", names)
   if not node then return nil, tostring(problem) end
   return node
 end
@@ -434,15 +440,23 @@ local function read_expr(text, names) return assert(tir.parse_expr(text, "record
 
 local function last_line(record) return (record.expr or tostring(record.py)):match "[^\n]*$" end
 
+-- The variables of a recorded result: those of the record by their ids, new ones by name.
+local function solution_names(self, ours, map)
+  local names = {}
+  for _, row in ipairs(map) do
+    for _, var in ipairs(row[2].vars or {}) do names[var.name] = self.vars[var.id] end
+  end
+  for _, var in ipairs(ours.variables) do names[var.name] = var end
+  return names
+end
+
 -- The new variables have the same names; what stands for the old ones is proved to be equal.
 local function compare_solutions(self, analyzer, ours, map)
-  local names, found, all = {}, {}, "equal"
-  for _, var in ipairs(ours.variables) do names[var.name] = var end
+  local names, found, all = solution_names(self, ours, map), {}, "equal"
   for var, node in pairs(ours.src_to_dst) do
     names[var.name] = names[var.name] or var
     found[var.name] = node
   end
-  for _, var in pairs(self.vars) do names[var.name] = names[var.name] or var end
   for _, row in ipairs(map) do
     local key = last_line(row[1])
     local ok, wanted = pcall(read_expr, last_line(row[2]), names)
@@ -732,7 +746,7 @@ end
 
 --- Replays a file; calls report(name, verdict, why, record) for each call.
 function replay.file(path, report)
-  local self = { vars = {}, buffers = {} }
+  local self = { vars = {}, buffers = {}, latest = {} }
   for line in io.lines(path) do
     if line:find "%S" then
       local record = json.decode(line)

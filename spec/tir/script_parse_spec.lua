@@ -196,6 +196,21 @@ describe("reading TVMScript with names", function()
     assert.are_not.equal(x, sum[2])
   end)
 
+  it("gives free names of a combiner the Vars, and not its parameters", function()
+    local y, k = tir.Var "y", tir.IterVar({ 0, 8 }, "k", "CommReduce")
+    local z = tir.Var("x", "float32")
+    local combine = "T.comm_reducer(lambda x, z: T.Select(y < 0, x + z, z), [T.float32(0)])"
+    local axis = 'T.iter_var(k, T.Range(0, 8), "CommReduce", "")'
+    local sum = assert(tir.parse_expr(("T.reduce(%s, source=[x], init=[], axis=[%s], "
+      .. "condition=T.bool(True), value_index=0)"):format(combine, axis), "t",
+      { x = z, y = y, k = k.var }))
+    local combiner = sum.combiner
+    assert.is_true(combiner.result[1].condition.a == y)
+    assert.is_false(combiner.lhs[1] == z)
+    assert.is_true(combiner.result[1][2].a == combiner.lhs[1])
+    assert.is_true(sum.source[1] == z)
+  end)
+
   it("refuses what is no name, no Var or Buffer, or not known", function()
     assert.has_error(function() tir.parse_expr("x", "t", { x = 3 }) end)
     assert.has_error(function() tir.parse_expr("x", "t", { [1] = x }) end)

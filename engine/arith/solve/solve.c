@@ -44,9 +44,11 @@ static pln_term combine_terms(linear_system *s, int64_t p, pln_term x,
                  pln_mul(a, pln_const_like(a, y, q), y));
 }
 
-/* g = a * x + b * y */
+/* g = a * x + b * y, by Euclid's algorithm on |x| and y. As in TVM, g has the
+ * sign of the last remainder: new variables get their signs from it. */
 static int64_t extended_gcd(int64_t x, int64_t y, int64_t *a, int64_t *b) {
-  int64_t s0 = 0, s1 = 1, t0 = 1, t1 = 0, r0 = y, r1 = x;
+  int64_t s0 = 0, s1 = x < 0 ? -1 : 1, t0 = 1, t1 = 0, r0 = y,
+          r1 = x < 0 ? -x : x;
   while (r0 != 0) {
     int64_t q = r1 / r0, r = r1 - q * r0, s = s1 - q * s0, t = t1 - q * t0;
     r1 = r0;
@@ -56,9 +58,9 @@ static int64_t extended_gcd(int64_t x, int64_t y, int64_t *a, int64_t *b) {
     t1 = t0;
     t0 = t;
   }
-  *a = r1 < 0 ? -s1 : s1;
-  *b = r1 < 0 ? -t1 : t1;
-  return r1 < 0 ? -r1 : r1;
+  *a = s1;
+  *b = t1;
+  return r1;
 }
 
 static void swap_rows(linear_system *q, uint32_t i, uint32_t k) {

@@ -56,14 +56,34 @@ local function replaced(names)
   return access
 end
 
+local function is_parameter(combiner, var)
+  for _, list in ipairs { combiner.lhs, combiner.rhs } do
+    for _, parameter in ipairs(list) do if parameter == var then return true end end
+  end
+  return false
+end
+
+-- Calls visit(var) for the variables in the results and identities of a combiner that are not
+-- its parameters.
+local function visit_combiner(combiner, visit)
+  local function visit_part(part)
+    if part.kind == "Var" and not is_parameter(combiner, part) then visit(part) end
+  end
+  for _, list in ipairs { combiner.result, combiner.identity_element } do
+    for _, value in ipairs(list) do walk.post_order(value, visit_part) end
+  end
+end
+
 -- The Vars that the text declares, by those that they stand for.
 local function free_vars(node, names)
   local values = {}
-  walk.post_order(node, function(part)
+  local function visit(part)
+    if part.kind == "Reduce" then visit_combiner(part.combiner, visit) end
     if part.kind ~= "Var" then return end
     local of = names[part.name]
     if of and of.kind == "Var" and of ~= part then values[part] = of end
-  end)
+  end
+  walk.post_order(node, visit)
   return values
 end
 
