@@ -34,6 +34,9 @@ struct pln_c_library {
   const pln_c_code *code;
   char *path;
   void *handle; /* opened in this process; NULL: not yet */
+  /* Of the last call in this process: its pages are there for the next one. */
+  void *workspace;
+  size_t workspace_bytes;
 };
 
 /* What a child leaves. */
@@ -93,6 +96,7 @@ void pln_c_library_free(pln_c_library *library) {
   pln_engine *e = library->engine;
   if (library->handle)
     dlclose(library->handle);
+  free(library->workspace);
   pln_mem_free(e, library->path, strlen(library->path) + 1);
   pln_mem_free(e, library, sizeof *library);
 }
@@ -204,10 +208,16 @@ static int32_t repeat(const call *c, entry_fn entry, void *workspace,
   return status;
 }
 
-static void *new_workspace(size_t bytes) {
+/* At least that many bytes, which the library keeps; NULL without memory. */
+static void *workspace_of(pln_c_library *library, size_t bytes) {
   bytes = aligned(bytes);
-  return bytes < PLN_HUGE_BLOCK ? aligned_alloc(ALIGN, bytes)
-                                : pln_huge_alloc(bytes);
+  if (bytes <= library->workspace_bytes)
+    return library->workspace;
+  free(library->workspace);
+  library->workspace = bytes < PLN_HUGE_BLOCK ? aligned_alloc(ALIGN, bytes)
+                                              : pln_huge_alloc(bytes);
+  library->workspace_bytes = library->workspace ? bytes : 0;
+  return library->workspace;
 }
 
 static void call_loaded(const call *c, void *handle, outcome *out) {
@@ -222,14 +232,13 @@ static void call_loaded(const call *c, void *handle, outcome *out) {
   /* Shapes are compared by the entry, which does not use the workspace then. */
   size_t bytes = size(c->args);
   if (bytes > 0)
-    workspace = new_workspace(bytes);
+    workspace = workspace_of(c->library, bytes);
   char *evicted = c->evict ? malloc(c->evict) : NULL;
   if (evicted && workspace)
     memset(workspace, 0, bytes); /* its pages are there, as within a model */
   out->loaded = 1;
   out->status = repeat(c, entry, workspace, evicted, &out->seconds);
   out->finished = 1;
-  free(workspace);
   free(evicted);
 }
 

@@ -34,7 +34,8 @@ static pln_status run_kernel(const pln_prepared_call *w,
                           .args = args,
                           .n_results = pln_n_results(w->graph, w->node),
                           .results = w->results,
-                          .folding = w->folding};
+                          .folding = w->folding,
+                          .orders = w->orders};
   size_t mark = pln_diag_count(call.engine);
   pln_status status = pln_op_row(call.engine, call.op)->kernel(&call);
   if (pln_is_stopped(call.engine)) {
@@ -148,8 +149,12 @@ pln_status pln_call_run(const pln_prepared_call *w) {
 pln_status pln_compute_as(const pln_graph *graph, pln_ref node, pln_attrs attrs,
                           uint32_t n, const pln_tensor *const *args,
                           pln_tensor **results) {
-  pln_prepared_call w = {graph, &graph->nodes[node], attrs, n, args, results,
-                         false};
+  pln_prepared_call w = {.graph = graph,
+                         .node = &graph->nodes[node],
+                         .attrs = attrs,
+                         .count = n,
+                         .args = args,
+                         .results = results};
   return pln_call_run(&w);
 }
 

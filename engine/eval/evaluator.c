@@ -21,7 +21,7 @@
 #include "eval/profile.h"
 #include "ir/graph/describe.h"
 #include "ir/tensor/runtime_value.h"
-#include "op/kernel/kernel.h"
+#include "op/kernel/shape/transpose.h"
 
 #include <stdio.h>
 
@@ -87,6 +87,9 @@ typedef struct run {
   pln_pattern_matcher matcher;
   const pln_tensor **args; /* arguments of the current call */
   uint32_t cap_args;
+  /* Orders of the arguments' axes, of operators with PLN_TRAIT_PERMUTED. */
+  const uint32_t *orders[PLN_FEW_ARGS];
+  uint32_t axes[PLN_FEW_ARGS][PLN_MAX_RANK];
   pln_tensor **results;
   uint32_t cap_results;
   const pln_graph *graph; /* graph of the current node, for messages */
@@ -487,6 +490,56 @@ static pln_status return_operand(run *r, activation *act, const pln_node *n,
   return PLN_OK;
 }
 
+/* True if the node is a transpose whose value is that of its operand, because
+ * kernels read it by that order of axes. */
+static bool leaves_order(const activation *act, pln_ref node) {
+  const pln_node *n = &act->plan->graph->nodes[node];
+  return !act->plan->moved[node] && n->kind == PLN_CALL &&
+         n->data == PLN_OP_TRANSPOSE;
+}
+
+/* Finds in which order the kernel takes the axes of each argument. */
+static pln_status find_orders(run *r, activation *act, const pln_node *n,
+                              const uint32_t *const **out) {
+  const pln_ref *args = pln_operands(act->plan->graph, n);
+  *out = NULL;
+  if (!(pln_op_row(r->engine, n->data)->traits & PLN_TRAIT_PERMUTED) ||
+      n->count > PLN_FEW_ARGS)
+    return PLN_OK;
+  for (uint32_t i = 0; i < n->count; i++) {
+    pln_attrs attrs;
+    r->orders[i] = NULL;
+    if (!encloses(act, args[i]) || !leaves_order(act, args[i]))
+      continue;
+    PLN_TRY(attrs_of(r, act, &act->plan->graph->nodes[args[i]], &attrs));
+    if (r->args[i] &&
+        pln_transpose_order(r->engine, attrs, r->args[i]->rank, r->axes[i]))
+      r->orders[i] = r->axes[i];
+    if (r->orders[i])
+      *out = r->orders;
+  }
+  return PLN_OK;
+}
+
+/* Sets r->results. */
+static pln_status compute(run *r, activation *act, pln_ref node,
+                          pln_attrs attrs, uint32_t count) {
+  const pln_graph *g = act->plan->graph;
+  pln_prepared_call call = {.graph = g,
+                            .node = &g->nodes[node],
+                            .attrs = attrs,
+                            .count = count,
+                            .args = r->args,
+                            .results = r->results};
+  if (count == 1 && r->args[0] && leaves_order(act, node) &&
+      pln_transpose_order(r->engine, attrs, r->args[0]->rank, r->axes[0])) {
+    r->results[0] = pln_tensor_retain(r->args[0]);
+    return PLN_OK;
+  }
+  PLN_TRY(find_orders(r, act, call.node, &call.orders));
+  return pln_call_run(&call);
+}
+
 static pln_status call_operator(run *r, activation *act, pln_ref node,
                                 pln_runtime_value *out) {
   const pln_node *n = &act->plan->graph->nodes[node];
@@ -507,8 +560,7 @@ static pln_status call_operator(run *r, activation *act, pln_ref node,
                        sizeof(pln_tensor *)));
   memset(r->results, 0, k * sizeof *r->results);
   uint64_t begin = r->engine->profile ? pln_profile_clock() : 0;
-  PLN_TRY(pln_compute_as(act->plan->graph, node, attrs, count, r->args,
-                         r->results));
+  PLN_TRY(compute(r, act, node, attrs, count));
   pln_status status = PLN_OK;
   if (r->engine->profile)
     status = add_to_profile(r, node, attrs, count, begin);

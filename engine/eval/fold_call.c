@@ -119,7 +119,7 @@ static pln_status fold_call(const pln_graph *g, pln_ref node, uint32_t count,
   pln_status status = check_types(g, n);
   if (status == PLN_OK)
     status = pln_call_run(
-        &(pln_prepared_call){g, n, n->attrs, count, args, results, true});
+        &(pln_prepared_call){g, n, n->attrs, count, args, results, true, NULL});
   if (status == PLN_OK && !all_have_type(g, n, results)) {
     pln_tensors_release(pln_n_results(g, n), results);
     status = PLN_ERR_UNSUPPORTED;

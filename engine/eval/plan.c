@@ -7,6 +7,7 @@
  * visited. */
 
 #include "eval/plan.h"
+#include "eval/call.h"
 #include "eval/loop.h"
 
 /* ------------------------------------------------------------------ scopes */
@@ -29,7 +30,19 @@ static void pin(pln_plan *p, pln_ref node) {
     return;
   p->needed[node] = 1;
   p->escapes[node] = 1;
+  p->moved[node] = 1;
   p->uses[node] = PLN_PLAN_PINNED;
+}
+
+/* The kernel of `by` reads its operands by an order of axes. */
+static bool reads_permuted(const pln_plan *p, const pln_node *by) {
+  return by->kind == PLN_CALL && by->data && by->count <= PLN_FEW_ARGS &&
+         pln_op_row(p->graph->engine, by->data)->traits & PLN_TRAIT_PERMUTED;
+}
+
+static bool is_transpose(const pln_node *n) {
+  return n->kind == PLN_CALL && n->data == PLN_OP_TRANSPOSE && n->count == 1 &&
+         n->results == 0;
 }
 
 static void count_needed_use(pln_plan *p, pln_ref node, pln_ref user) {
@@ -37,6 +50,9 @@ static void count_needed_use(pln_plan *p, pln_ref node, pln_ref user) {
   p->needed[node] = 1;
   if (by->kind != PLN_CALL || !pln_calls_operands(by))
     p->escapes[node] = 1; /* annotations give their operand back */
+  if (!reads_permuted(p, by) || p->node_scope[node] != p->node_scope[user] ||
+      !is_transpose(&p->graph->nodes[node]))
+    p->moved[node] = 1;
   if (p->node_scope[node] != p->node_scope[user])
     p->uses[node] = PLN_PLAN_PINNED;
   else if (p->uses[node] != PLN_PLAN_PINNED)
@@ -118,6 +134,7 @@ static bool alloc_plan_tables(pln_plan *p) {
   size_t nodes = p->graph->n_nodes, scopes = p->graph->n_scopes;
   p->uses = pln_mem_zeroed(e, nodes * sizeof *p->uses);
   p->needed = pln_mem_zeroed(e, nodes);
+  p->moved = pln_mem_zeroed(e, nodes);
   p->escapes = pln_mem_zeroed(e, nodes);
   p->node_scope = pln_mem_new(e, nodes * sizeof *p->node_scope);
   p->slot = pln_mem_new(e, nodes * sizeof *p->slot);
@@ -128,8 +145,8 @@ static bool alloc_plan_tables(pln_plan *p) {
   p->next_child = pln_mem_new(e, scopes * sizeof *p->next_child);
   if (!p->first_slot || !p->n_slots || !p->first_child || !p->next_child)
     return false;
-  return (p->uses && p->needed && p->escapes && p->node_scope && p->slot &&
-          p->slot_uses) ||
+  return (p->uses && p->needed && p->moved && p->escapes && p->node_scope &&
+          p->slot && p->slot_uses) ||
          nodes == 0;
 }
 
@@ -169,6 +186,7 @@ void pln_plan_free(pln_plan *plan) {
   size_t nodes = plan->graph->n_nodes, scopes = plan->graph->n_scopes;
   pln_mem_free(e, plan->uses, nodes * sizeof *plan->uses);
   pln_mem_free(e, plan->needed, nodes);
+  pln_mem_free(e, plan->moved, nodes);
   pln_mem_free(e, plan->escapes, nodes);
   pln_mem_free(e, plan->node_scope, nodes * sizeof *plan->node_scope);
   pln_mem_free(e, plan->slot, nodes * sizeof *plan->slot);

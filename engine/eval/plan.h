@@ -14,6 +14,9 @@ typedef struct pln_plan {
   uint32_t *uses;        /* per node: uses by needed nodes of its own scope, or
                           * PINNED */
   uint8_t *needed;       /* per node */
+  uint8_t *moved;        /* per node: its elements are needed in its own order;
+                          * 0: a transpose that only kernels use which read
+                          * operands by an order of axes */
   uint8_t *escapes;      /* per Function: its closure is used by more than
                           * calls of the bodies of loops */
   pln_scope *node_scope; /* per node: its innermost scope */

@@ -37,7 +37,9 @@ enum {
   PLN_TRAIT_INTEGERS = 1 << 16,
   /* The operands behind the required ones are functions, which it calls at most
    * once each. An attribute names the operand of each. */
-  PLN_TRAIT_FUNCTIONS = 1 << 24
+  PLN_TRAIT_FUNCTIONS = 1 << 24,
+  PLN_TRAIT_PERMUTED = 1 << 25 /* its kernel reads operands by an order of
+                                * axes */
 };
 enum { PLN_INTEGER_OPERANDS = 8 };
 

@@ -49,6 +49,10 @@ typedef struct pln_kernel_call {
       *made;     /* its only result; the kernel may take `data` over */
   pln_type type; /* of the call, with PLN_TRAIT_DATA; 0: unknown */
   bool folding;  /* refuse what ONNX leaves undefined */
+  /* With PLN_TRAIT_PERMUTED, for each argument: its axis i is axis orders[][i]
+   * of the tensor, NULL: its axes are those of the tensor; NULL: that holds for
+   * all. */
+  const uint32_t *const *orders;
 } pln_kernel_call;
 
 #endif

@@ -123,8 +123,8 @@ static pln_status compute(pe_run *pe, pln_ref call, uint32_t n, pe_value **args,
   size_t mark = pln_diag_count(pe->engine);
   for (uint32_t i = 0; i < n; i++)
     tensors[i] = args[i]->of.tensor;
-  pln_status status = pln_call_run(
-      &(pln_prepared_call){g, node, node->attrs, n, tensors, results, true});
+  pln_status status = pln_call_run(&(pln_prepared_call){
+      g, node, node->attrs, n, tensors, results, true, NULL});
   *done = status == PLN_OK;
   bool tuple = pln_n_fields(g, node) > 0;
   for (uint32_t i = 0; i < pln_n_results(g, node) && *done; i++)

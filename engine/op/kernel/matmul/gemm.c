@@ -491,3 +491,12 @@ void pln_gemm_run_on(const pln_gemm *gemm, uint32_t worker,
           pln_gemm_depth(product->n, product->k), product,
           gemm->block + worker * gemm->block_bytes);
 }
+
+/* Packed blocks are the same whatever b's strides are. */
+bool pln_gemm_same_bits(const pln_gemm *gemm, const pln_product *x,
+                        const pln_product *y) {
+  return choose_algorithm(gemm->tiles, x) == BLOCKS &&
+         choose_algorithm(gemm->tiles, y) == BLOCKS &&
+         !pln_blas_takes(gemm->engine, gemm->tiles, x) &&
+         !pln_blas_takes(gemm->engine, gemm->tiles, y);
+}

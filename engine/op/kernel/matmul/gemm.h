@@ -54,6 +54,10 @@ void pln_gemm_run(const pln_gemm *gemm, const pln_product *product);
 /* The same on worker `worker` alone, for callers that share their products. */
 void pln_gemm_run_on(const pln_gemm *gemm, uint32_t worker,
                      const pln_product *product);
+/* True if both products of one extent and engine, which differ in the strides
+ * of operands only, give the same bits. */
+bool pln_gemm_same_bits(const pln_gemm *gemm, const pln_product *x,
+                        const pln_product *y);
 void pln_gemm_end(pln_gemm *gemm);
 
 #endif

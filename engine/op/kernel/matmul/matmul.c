@@ -6,6 +6,7 @@
 #include "op/kernel/composed.h"
 #include "op/kernel/half_as_float.h"
 #include "op/kernel/matmul/dispatch.h"
+#include "op/kernel/strided.h"
 
 /* ------------------------------------------------------------- 16-bit floats
  */
@@ -39,12 +40,37 @@ typedef struct batches {
   size_t a[PLN_MAX_RANK], b[PLN_MAX_RANK]; /* strides in elements; 0 repeats */
 } batches;
 
-static int64_t batch_dim(const pln_tensor *t, uint32_t from_end) {
+/* An operand whose axes are in the order in which the product takes them. */
+typedef struct operand {
+  const pln_tensor *tensor;
+  uint32_t rank;
+  int64_t dims[PLN_MAX_RANK];
+  int64_t steps[PLN_MAX_RANK]; /* strides in elements */
+} operand;
+
+/* `axes`: the order of axes, NULL: as they lie. */
+static void view_operand(const pln_tensor *t, const uint32_t *axes,
+                         operand *out) {
+  int64_t steps[PLN_MAX_RANK];
+  pln_dense_strides(t->rank, t->dims, steps);
+  out->tensor = t;
+  out->rank = t->rank;
+  for (uint32_t i = 0; i < t->rank; i++) {
+    out->dims[i] = t->dims[axes ? axes[i] : i];
+    out->steps[i] = steps[axes ? axes[i] : i];
+  }
+}
+
+static int64_t batch_dim(const operand *t, uint32_t from_end) {
   return from_end + 2 < t->rank ? t->dims[t->rank - 3 - from_end] : 1;
 }
 
-static bool plan_batches(const pln_tensor *a, const pln_tensor *b,
-                         size_t a_size, size_t b_size, batches *out) {
+static size_t batch_step(const operand *t, uint32_t from_end) {
+  return batch_dim(t, from_end) == 1 ? 0
+                                     : (size_t)t->steps[t->rank - 3 - from_end];
+}
+
+static bool plan_batches(const operand *a, const operand *b, batches *out) {
   uint32_t ra = a->rank > 2 ? a->rank - 2 : 0,
            rb = b->rank > 2 ? b->rank - 2 : 0;
   out->rank = ra > rb ? ra : rb;
@@ -54,10 +80,8 @@ static bool plan_batches(const pln_tensor *a, const pln_tensor *b,
     if (x != y && x != 1 && y != 1)
       return false;
     out->dims[at] = x == 1 ? y : x;
-    out->a[at] = x == 1 ? 0 : a_size;
-    out->b[at] = y == 1 ? 0 : b_size;
-    a_size *= (size_t)x;
-    b_size *= (size_t)y;
+    out->a[at] = batch_step(a, i);
+    out->b[at] = batch_step(b, i);
   }
   return true;
 }
@@ -88,26 +112,26 @@ static void run_batches(const batches *s, const pln_matmul_dispatch *by,
 }
 
 /* Vectors are rows on the left and columns on the right. */
-static bool plan_product(const pln_tensor *a, const pln_tensor *b,
-                         pln_product *p) {
+static bool plan_product(const operand *a, const operand *b, pln_product *p) {
   if (a->rank == 0 || b->rank == 0)
     return false;
   int64_t k = b->rank == 1 ? b->dims[0] : b->dims[b->rank - 2];
   p->m = a->rank == 1 ? 1 : (size_t)a->dims[a->rank - 2];
   p->k = (size_t)a->dims[a->rank - 1];
   p->n = b->rank == 1 ? 1 : (size_t)b->dims[b->rank - 1];
-  p->a_row = p->k;
-  p->a_col = 1;
-  p->b_row = p->n;
-  p->b_col = 1;
+  p->a_row = a->rank == 1 ? p->k : (size_t)a->steps[a->rank - 2];
+  p->a_col = (size_t)a->steps[a->rank - 1];
+  p->b_row = (size_t)b->steps[b->rank == 1 ? 0 : b->rank - 2];
+  p->b_col = b->rank == 1 ? 1 : (size_t)b->steps[b->rank - 1];
   p->c_row = p->n;
+  p->a = a->tensor->data;
+  p->b = b->tensor->data;
   return p->k == (size_t)k;
 }
 
 /* The number of products. Matrices that share one right operand are merged into
  * one matrix of rows. */
-static size_t join_batches(const pln_tensor *b, const batches *s,
-                           pln_product *p) {
+static size_t join_batches(const operand *b, const batches *s, pln_product *p) {
   size_t count = pln_dims_product(s->dims, 0, s->rank);
   if (b->rank > 2)
     return count;
@@ -115,16 +139,14 @@ static size_t join_batches(const pln_tensor *b, const batches *s,
   return 1;
 }
 
-static pln_status multiply_tensors(pln_kernel_call *call, const pln_tensor *a,
-                                   const pln_tensor *b, pln_tensor **out) {
+static pln_status multiply_operands(pln_kernel_call *call, const operand *a,
+                                    const operand *b, pln_tensor **out) {
   pln_product p = {0};
   batches s;
   pln_matmul_dispatch by;
   int64_t dims[PLN_MAX_RANK + 2];
-  pln_dtype dtype = (pln_dtype)a->dtype;
-  if (a->dtype != b->dtype || a->rank > PLN_MAX_RANK ||
-      b->rank > PLN_MAX_RANK || !plan_product(a, b, &p) ||
-      !plan_batches(a, b, p.m * p.k, p.k * p.n, &s))
+  pln_dtype dtype = (pln_dtype)a->tensor->dtype;
+  if (!plan_product(a, b, &p) || !plan_batches(a, b, &s))
     return pln_kernel_refuse(call, "operands do not match each other");
   uint32_t rank = s.rank;
   memcpy(dims, s.dims, rank * sizeof *dims);
@@ -136,14 +158,19 @@ static pln_status multiply_tensors(pln_kernel_call *call, const pln_tensor *a,
   pln_status status = pln_tensor_unset(call->engine, dtype, rank, dims, out);
   if (status == PLN_OK && (*out)->count) {
     size_t count = join_batches(b, &s, &p);
-    p.a = a->data;
-    p.b = b->data;
     p.c = pln_tensor_writable(*out);
     run_batches(&s, &by, p, pln_element_size(dtype), count);
   }
   pln_matmul_dispatch_end(&by);
   return status;
 }
+
+static const uint32_t *order_of(const pln_kernel_call *call, uint32_t i) {
+  return call->orders ? call->orders[i] : NULL;
+}
+
+/* ------------------------------------------------------------ Relay's form
+ */
 
 /* Exchanges the last two axes. */
 static const pln_tensor *transpose_matrices(pln_composition *s,
@@ -160,25 +187,39 @@ static const pln_tensor *transpose_matrices(pln_composition *s,
   return pln_compose_transpose(s, x, x->rank, axes);
 }
 
+/* Argument `i`, with its axes in the order in which it is to be read. */
+static const pln_tensor *ordered_arg(pln_composition *s,
+                                     const pln_kernel_call *call, uint32_t i) {
+  const pln_tensor *x = pln_kernel_arg(call, i);
+  const uint32_t *order = order_of(call, i);
+  int64_t axes[PLN_MAX_RANK];
+  if (!order)
+    return x;
+  for (uint32_t k = 0; k < x->rank; k++)
+    axes[k] = order[k];
+  return pln_compose_transpose(s, x, x->rank, axes);
+}
+
 /* Relay's form: operands cast to out_dtype, and transposed. */
 static pln_status multiply_relay_form(pln_kernel_call *call) {
   static const char *const transposed[2] = {"transpose_a", "transpose_b"};
   pln_slice name = pln_attrs_string(call->engine, call->attrs, "out_dtype", "");
   pln_dtype dtype = name.size ? pln_dtype_find(name) : PLN_DTYPE_NONE;
-  const pln_tensor *args[2] = {pln_kernel_arg(call, 0),
-                               pln_kernel_arg(call, 1)};
+  const pln_tensor *args[2];
   pln_composition s;
   pln_composition_begin(&s, call);
   for (uint32_t i = 0; i < 2; i++) {
-    if (dtype && !pln_dtype_contains(dtype, (pln_dtype)args[i]->dtype))
+    args[i] = ordered_arg(&s, call, i);
+    if (dtype && args[i] &&
+        !pln_dtype_contains(dtype, (pln_dtype)args[i]->dtype))
       pln_composition_refuse(&s, "out_dtype is narrower than the operands");
     if (dtype)
       args[i] = pln_compose_cast(&s, args[i], dtype);
     if (pln_kernel_int(call, transposed[i], 0))
       args[i] = transpose_matrices(&s, args[i]);
   }
-  return pln_composition_finish(
-      &s, pln_compose_call(&s, PLN_OP_MAT_MUL, 2, args));
+  return pln_composition_finish(&s,
+                                pln_compose_call(&s, PLN_OP_MAT_MUL, 2, args));
 }
 
 static bool has_relay_form(const pln_kernel_call *call, const pln_tensor *a) {
@@ -187,6 +228,75 @@ static bool has_relay_form(const pln_kernel_call *call, const pln_tensor *a) {
          pln_kernel_int(call, "transpose_b", 0) ||
          (name.size &&
           !pln_slice_is(name, pln_dtype_name((pln_dtype)a->dtype)));
+}
+
+/* ------------------------------------------------- operands in another order
+ */
+
+/* True if the product of these views, at least one of another order, is as
+ * fast as that of their copies, and gives the same bits: rows of a contiguous,
+ * b along its rows or its columns. */
+static bool multiplies_views(pln_kernel_call *call, const operand *a,
+                             const operand *b) {
+  pln_product p = {0};
+  batches s;
+  if (a->tensor->dtype != PLN_FLOAT32 && a->tensor->dtype != PLN_FLOAT64)
+    return false;
+  if (a->rank < 2 || b->rank < 2 || !plan_product(a, b, &p) ||
+      !plan_batches(a, b, &s) || p.a_col != 1 || (p.b_row != 1 && p.b_col != 1))
+    return false;
+  if (b->rank == 2 && a->rank > 2 && order_of(call, 0))
+    return false; /* the batches of a are joined */
+  pln_product copies = p;
+  copies.a_row = p.k;
+  copies.b_row = p.n;
+  copies.b_col = 1;
+  pln_gemm gemm = {.engine = call->engine,
+                   .tiles = pln_tiles_for((pln_dtype)a->tensor->dtype)};
+  return pln_gemm_same_bits(&gemm, &p, &copies);
+}
+
+/* A copy whose axes lie in the order of the view. */
+static pln_status copy_operand(const pln_kernel_call *call, operand *view,
+                               pln_tensor **out) {
+  const pln_tensor *t = view->tensor;
+  pln_strided copy = {.rank = view->rank};
+  PLN_TRY(pln_tensor_unset(call->engine, (pln_dtype)t->dtype, view->rank,
+                           view->dims, out));
+  memcpy(copy.dims, view->dims, view->rank * sizeof *copy.dims);
+  memcpy(copy.from, view->steps, view->rank * sizeof *copy.from);
+  pln_dense_strides(view->rank, view->dims, copy.to);
+  pln_strided_copy(call->engine, pln_tensor_writable(*out), t->data,
+                   pln_element_size((pln_dtype)t->dtype), &copy);
+  view_operand(*out, NULL, view);
+  return PLN_OK;
+}
+
+static pln_status multiply_copies(pln_kernel_call *call, operand *a, operand *b,
+                                  pln_tensor **out) {
+  pln_tensor *copies[2] = {NULL, NULL};
+  pln_status status = PLN_OK;
+  if (order_of(call, 0))
+    status = copy_operand(call, a, &copies[0]);
+  if (status == PLN_OK && order_of(call, 1))
+    status = copy_operand(call, b, &copies[1]);
+  if (status == PLN_OK)
+    status = multiply_operands(call, a, b, out);
+  pln_tensor_release(copies[0]);
+  pln_tensor_release(copies[1]);
+  return status;
+}
+
+static pln_status multiply_tensors(pln_kernel_call *call, const pln_tensor *a,
+                                   const pln_tensor *b, pln_tensor **out) {
+  operand x, y;
+  if (a->dtype != b->dtype || a->rank > PLN_MAX_RANK || b->rank > PLN_MAX_RANK)
+    return pln_kernel_refuse(call, "operands do not match each other");
+  view_operand(a, order_of(call, 0), &x);
+  view_operand(b, order_of(call, 1), &y);
+  if (!call->orders || multiplies_views(call, &x, &y))
+    return multiply_operands(call, &x, &y, out);
+  return multiply_copies(call, &x, &y, out);
 }
 
 pln_status pln_kernel_matmul(pln_kernel_call *call) {

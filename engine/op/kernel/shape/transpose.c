@@ -1,6 +1,7 @@
 /* transpose.c: transpose, depth_to_space, space_to_depth. Called through
  * ops.def. */
 
+#include "op/kernel/shape/transpose.h"
 #include "op/kernel/strided.h"
 
 /* ---------------------------------------------------------------- transpose */
@@ -71,14 +72,19 @@ static pln_status permuted(pln_kernel_call *call, const pln_tensor *x,
   return pln_strided_result_end(&moved, PLN_OK);
 }
 
+bool pln_transpose_order(const pln_engine *engine, pln_attrs attrs,
+                         uint32_t rank, uint32_t *axes) {
+  const pln_attr *a = pln_attrs_find(engine, attrs, "axes");
+  bool given = a && a->kind == PLN_ATTR_INTS;
+  return rank <= PLN_MAX_RANK &&
+         read_perm(given ? a->v.ints : NULL, given ? a->count : 0, rank, axes);
+}
+
 pln_status pln_kernel_transpose(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
-  const pln_attr *a = pln_attrs_find(call->engine, call->attrs, "axes");
-  bool given = a && a->kind == PLN_ATTR_INTS;
   uint32_t perm[PLN_MAX_RANK];
   int64_t dims[PLN_MAX_RANK];
-  if (x->rank > PLN_MAX_RANK ||
-      !read_perm(given ? a->v.ints : NULL, given ? a->count : 0, x->rank, perm))
+  if (!pln_transpose_order(call->engine, call->attrs, x->rank, perm))
     return pln_kernel_refuse(call, "axes is not a permutation");
   for (uint32_t i = 0; i < x->rank; i++)
     dims[i] = x->dims[perm[i]];
