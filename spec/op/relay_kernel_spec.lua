@@ -163,6 +163,12 @@ describe("matrix products", function()
       { "int8", { { 100, 2 }, { 3, 100 } } } },
     { { 26, 30 }, { 38, 44 } }, { { 17, 23 }, { 39, 53 } },
     { { 10006, 600 }, { 400, 10006 } })
+  computes("take transposed operands of transposes", [[
+      (nn.matmul(transpose(%a), transpose(%b), transpose_a=True, transpose_b=True),
+       nn.matmul(transpose(%c, axes=[1, 0]), %c, out_dtype="int32"))]],
+    { floats { { 1, 2 }, { 3, 4 } }, floats { { 5, 6 }, { 7, 8 } },
+      { "int8", { { 100, 2 }, { 3, 100 } } } },
+    { { 19, 22 }, { 43, 50 } }, { { 10009, 500 }, { 500, 10004 } })
   refuses("do not transpose vectors", "nn.matmul(%a, %b, transpose_a=True)",
     { floats { 1, 2 }, floats { { 1 }, { 2 } } }, "nn.matmul")
 end)
