@@ -91,6 +91,29 @@ def @main(%x: Tensor[(2, 4), uint8], %w: Tensor[(3, 4), int8]) {
 }]])))
   end)
 
+  it("qnn.softmax as powers of 2, if the scale is a constant of at most 1", function()
+    local text = 'def @main(%%x: Tensor[(2, 3), int8], %%s: float32) { %s }'
+    canonical(text:format "qnn.softmax(%x, 0.5f, 3, 0.5f, 0, axis=1)", [[
+def @main(%x: Tensor[(2, 3), int8], %s: float32) {
+  %0 = subtract(cast(%x, dtype="int32"), 3);
+  %1 = subtract(%0, max(%0, axis=[1], keepdims=True));
+  %2 = subtract(add(%1, right_shift(%1, 1)), right_shift(%1, 4));
+  %3 = cast(clip(2f, a_min=-2147483648f, a_max=2147483647f), dtype="int32");
+  %4 = clip(divide(%2, negative(%3)), a_min=0f, a_max=20f);
+  %5 = subtract(%2, multiply(%4, negative(%3)));
+  %6 = add(right_shift(%5, 1), %3);
+  %7 = left_shift(%6, subtract(max(%4, axis=[1], keepdims=True), %4));
+  %8 = divide(1073741824, sum(%7, axis=[1], keepdims=True));
+  %9 = right_shift(multiply(%8, %7), 23);
+  %10 = fixed_point_multiply(cast(%9, dtype="int32"), multiplier=1073741824, shift=-5);
+  cast(clip(%10, a_min=-128f, a_max=127f), dtype="int8")
+}]])
+    for _, scale in ipairs { "1.5f", "%s" } do
+      local mod = parse(text:format("qnn.softmax(%x, " .. scale .. ", 3, 0.5f, 0, axis=1)"))
+      assert.equal(mod, apply("qnn.CanonicalizeOps", mod))
+    end
+  end)
+
   it("functions between conversions", function()
     canonical([[
 def @main(%x: Tensor[(4), uint8]) { qnn.tanh(%x, 0.1f, 3, 0.01f, 128) }]], [[
