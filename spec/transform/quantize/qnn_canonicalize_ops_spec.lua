@@ -285,6 +285,59 @@ def @main(%x: Tensor[(2, 4), int8], %w: Tensor[(3, 4), int8]) {
     assert.equal(mod, apply("qnn.Legalize", mod))
   end)
 
+  it("pads channels to whole vectors for Hexagon", function()
+    local config = { target = "hexagon -keys=hexagon" }
+    local function aligned(before, after)
+      local mod, out = becomes("qnn.Legalize", before, after, config)
+      assert(pl.check(mod, out))
+      assert.equal(out, apply("qnn.Legalize", out, config))
+    end
+    local dense = "def @main(%x: Tensor[(2, 3), uint8], %w: Tensor[(20, 3), int8]) {"
+    for _, units in ipairs { { "20", "32" }, { "None", "None" } } do
+      aligned(([[
+%s qnn.dense(%%x, %%w, 1, 2, 0.5f, 0.25f, units=%s, out_dtype="int32") }]]):format(dense, units[1]),
+        ([=[
+%s
+  %%0 = nn.pad(%%w, 0, pad_width=[[0, 12], [0, 0]]);
+  %%1 = qnn.dense(%%x, %%0, 1, 2, 0.5f, 0.25f, units=%s, out_dtype="int32");
+  strided_slice(%%1, begin=[0, 0], end=[2, 20], strides=[1], axes=None)
+}]=]):format(dense, units[2]))
+    end
+    -- The data of a new input channel is the zero point if the weight's is not 0.
+    local conv = "def @main(%x: Tensor[(1, 3, 4, 4), int8], %w: Tensor[(33, 3, 2, 2), int8]) {"
+    for _, zero in ipairs { { 2, 1 }, { 0, 0 } } do
+      aligned(([[
+%s
+  qnn.conv2d(%%x, %%w, 1, %d, 0.5f, 0.25f, padding=[0, 0, 0, 0], channels=33, kernel_size=[2, 2],
+    out_dtype="int32")
+}]]):format(conv, zero[1]), ([=[
+%s
+  %%0 = nn.pad(%%x, %d, pad_width=[[0, 0], [0, 1], [0, 0], [0, 0]]);
+  %%1 = nn.pad(%%w, 0, pad_width=[[0, 0], [0, 1], [0, 0], [0, 0]]);
+  %%2 = nn.pad(%%1, 0, pad_width=[[0, 31], [0, 0], [0, 0], [0, 0]]);
+  %%3 = qnn.conv2d(%%0, %%2, 1, %d, 0.5f, 0.25f, padding=[0, 0, 0, 0], channels=64,
+    kernel_size=[2, 2], out_dtype="int32");
+  strided_slice(%%3, begin=[0, 0, 0, 0], end=[1, 33, 3, 3], strides=[1], axes=None)
+}]=]):format(conv, zero[2], zero[1]))
+    end
+    local vectors = parse [[
+def @main(%x: Tensor[(2, 4), int8], %w: Tensor[(3, 4), int8]) {
+  qnn.dense(%x, %w, 1, full(2, shape=[3], dtype="int32"), 0.5f, full(0.25f, shape=[3],
+    dtype="float32"), units=None, out_dtype="int32")
+}]]
+    assert.equal(vectors, apply("qnn.Legalize", vectors, config))
+    local constants = pl.passes.FoldConstant()(vectors)
+    local out = apply("qnn.Legalize", constants, config)
+    assert.equal("strided_slice", out.main.body.op.name)
+    assert(pl.check(constants, out))
+    local grouped = parse [[
+def @main(%x: Tensor[(1, 3, 4, 4), int8], %w: Tensor[(3, 1, 2, 2), int8]) {
+  qnn.conv2d(%x, %w, 1, 2, 0.5f, 0.25f, padding=[0, 0, 0, 0], channels=3, groups=3,
+    kernel_size=[2, 2], out_dtype="int32")
+}]]
+    assert.equal(grouped, apply("qnn.Legalize", grouped, config))
+  end)
+
   it("asks an operator's attribute", function()
     local key = "FTVMQnnLegalize"
     local reset = { __close = function() pl.op_attr("qnn.sqrt", key, nil) end }
