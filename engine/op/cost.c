@@ -65,14 +65,28 @@ static pln_status extents_but(const pln_cost_call *c, const pln_shape *w,
   return PLN_OK;
 }
 
+/* The results that Relay's depthwise weights (C, multiplier, ...) give a
+ * channel: these are no part of a sum. 1 for other weights. */
+static int64_t multiplier(const pln_cost_call *c, const pln_shape *w,
+                          pln_slice layout) {
+  int64_t groups = pln_attrs_int(c->engine, c->attrs, "groups", 1);
+  int64_t channels = pln_attrs_int(c->engine, c->attrs, "channels", -1);
+  const char *o = memchr(layout.data, 'O', layout.size);
+  bool few = groups > 1 && o && channels > groups && channels % groups == 0 &&
+             extent_at(w, (int32_t)(o - layout.data)) == groups;
+  return few ? channels / groups : 1;
+}
+
 /* Weights w: (out, in / groups, window...), or in Relay's kernel_layout. Each
  * element of the result sums over all axes but the first. */
 static pln_status conv_macs(const pln_cost_call *c, uint32_t w, pln_dim *out) {
   pln_slice layout = pln_attrs_string(c->engine, c->attrs, "kernel_layout", "");
   pln_dim per;
-  if (layout.size)
+  if (layout.size) {
     PLN_TRY(extents_but(c, shape_at(c, w), layout, 'O', &per));
-  else
+    if (PLN_DIM_IS_CONST(per))
+      per /= multiplier(c, shape_at(c, w), layout);
+  } else
     PLN_TRY(extents(c, shape_at(c, w), 1, shape_at(c, w)->rank, &per));
   PLN_TRY(elements(c, &c->result, out));
   return multiply_extents(c, out, per);

@@ -90,6 +90,16 @@ describe("windows in other layouts", function()
       nn.conv2d(%a, %b, data_layout="NHWC", kernel_layout="HWIO", kernel_size=[2, 2])]],
     { x, floats { { { { 1, 10 } }, { { 0, 0 } } }, { { { 0, 0 } }, { { 1, 0 } } } } },
     { { { { 6, 10 }, { 8, 20 } }, { { 12, 40 }, { 14, 50 } } } })
+  local two = floats { { { { 1, 2 } }, { { 3, 4 } } } }
+  computes("depthwise weights have a multiplier beside the channels", [[
+      nn.conv2d(%a, %b, groups=2, channels=4, kernel_size=[1, 1])]],
+    { two, floats { { { { 1 } }, { { 10 } } }, { { { 2 } }, { { 20 } } } } },
+    { { { { 1, 2 } }, { { 10, 20 } }, { { 6, 8 } }, { { 60, 80 } } } })
+  computes("or in the layout HWOI", [[
+      nn.conv2d(%a, %b, groups=2, channels=4, kernel_size=[1, 1], data_layout="NHWC",
+        kernel_layout="HWOI")]],
+    { floats { { { { 1, 3 }, { 2, 4 } } } }, floats { { { { 1, 10 }, { 2, 20 } } } } },
+    { { { { 1, 10, 6, 60 }, { 2, 20, 8, 80 } } } })
   computes("convolve to another layout and dtype", [[
       nn.conv1d(%a, %b, kernel_size=[2], out_layout="NWC", out_dtype="int32")]],
     { { "int8", { { { 100, 100, 1 } } } }, { "int8", { { { 1, 1 } }, { { 2, 0 } } } } },

@@ -70,13 +70,14 @@ static pln_ref reshape_to(norm_call *n, pln_ref x, uint32_t rank,
   return pln_relay_call_with(&n->r, PLN_OP_RESHAPE, 1, &shape, 1, &x);
 }
 
+/* Over all axes if `axes` is NULL. */
 static pln_ref reduce_axes(norm_call *n, pln_op op, uint32_t n_axes,
                            const int64_t *axes, uint32_t n_args,
                            const pln_ref *args) {
-  pln_relay_attr attrs[] = {pln_relay_ints("axis", n_axes, axes),
-                            pln_relay_int("keepdims", 1),
-                            pln_relay_int("exclude", 0)};
-  return pln_relay_call_with(&n->r, op, 3, attrs, n_args, args);
+  pln_relay_attr attrs[] = {pln_relay_int("keepdims", 1),
+                            pln_relay_int("exclude", 0),
+                            pln_relay_ints("axis", n_axes, axes)};
+  return pln_relay_call_with(&n->r, op, axes ? 3 : 2, attrs, n_args, args);
 }
 
 static pln_ref epsilon(norm_call *n) {
@@ -176,8 +177,6 @@ static pln_ref expand_l2_normalize(norm_call *n) {
   const int64_t *axes = pln_call_ints(&n->call, "axis", &n_axes);
   double eps = pln_attrs_float(n->r.engine, n->call.attrs, "eps", 0);
   pln_ref x = n->call.args[0], e = pln_relay_scalar(&n->r, n->dtype, eps);
-  if (!axes)
-    return PLN_NONE;
   pln_ref square = binary(n, PLN_OP_MUL, x, x);
   pln_ref sum = reduce_axes(n, PLN_OP_REDUCE_SUM, n_axes, axes, 1, &square);
   sum = binary(n, PLN_OP_MAX, sum, e);

@@ -66,6 +66,7 @@ static const conversion conversions[] = {
     {PLN_OP_AVG_POOL_2D, CONVERT_DATA, false, 2, NULL},
     {PLN_OP_GLOBAL_MAX_POOL_2D, CONVERT_DATA, false, 2, NULL},
     {PLN_OP_GLOBAL_AVG_POOL_2D, CONVERT_DATA, false, 2, NULL},
+    {PLN_OP_QNN_AVG_POOL_2D, CONVERT_DATA, false, 2, NULL},
     {PLN_OP_RESIZE_2D, CONVERT_DATA, false, 2, NULL},
     {PLN_OP_ROI_ALIGN, CONVERT_REGIONS, false, 2, NULL},
     {PLN_OP_MAX_ROI_POOL, CONVERT_REGIONS, false, 2, NULL},
@@ -291,7 +292,7 @@ static pln_status convert_data(converter *x, const conversion *c,
                                const pln_attr *desired,
                                pln_layout_change *change) {
   bool resizes = c->op == PLN_OP_RESIZE_2D;
-  if (desired->count < 1 || resizes)
+  if (desired->count < 1 || resizes || c->op == PLN_OP_QNN_AVG_POOL_2D)
     PLN_TRY(expect_layouts(x, c, desired, 1));
   PLN_TRY(write_padding(x, c, change));
   PLN_TRY(set_layout(x, change, "layout", desired->v.strings[0]));

@@ -95,6 +95,7 @@ pln_status pln_layout_qnn_broadcast(pln_layout_call *call) PLN_CHECKED;
 pln_status pln_layout_qnn_conv(pln_layout_call *call) PLN_CHECKED;
 pln_status pln_layout_qnn_concatenate(pln_layout_call *call) PLN_CHECKED;
 pln_status pln_layout_requantize(pln_layout_call *call) PLN_CHECKED;
+pln_status pln_layout_qnn_pool(pln_layout_call *call) PLN_CHECKED;
 pln_status pln_layout_simulated_quantize(pln_layout_call *call) PLN_CHECKED;
 
 #endif

@@ -91,6 +91,13 @@ pln_status pln_layout_requantize(pln_layout_call *call) {
   return pln_layout_channels(call, 1);
 }
 
+pln_status pln_layout_qnn_pool(pln_layout_call *call) {
+  if (call->n != 5 || !are_scalars(call, 1, 5))
+    return PLN_OK;
+  PLN_TRY(pln_layout_pool(call));
+  return pln_layout_channels(call, 1);
+}
+
 pln_status pln_layout_simulated_quantize(pln_layout_call *call) {
   call->in[0] = pln_layout_operand(call, 0);
   pln_layout_set_results(call, call->in[0]);

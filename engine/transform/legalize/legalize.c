@@ -22,6 +22,7 @@ static const struct {
   pln_legalize_fn legalize;
 } legalizations[] = {
     {PLN_OP_GATHER, pln_legalize_take},
+    {PLN_OP_CLIP, pln_legalize_clip},
     {PLN_OP_CONV_2D, pln_legalize_conv2d},
     {PLN_OP_DENSE, pln_legalize_dense},
     {PLN_OP_BATCH_MATMUL, pln_legalize_dense},

@@ -48,6 +48,9 @@ pln_status pln_legalize_conv3d_transpose(const pln_legalization *l,
                                          pln_ref *out) PLN_CHECKED;
 pln_status pln_legalize_conv2d_backward_weight(const pln_legalization *l,
                                                pln_ref *out) PLN_CHECKED;
+/* legalize_clip.c */
+pln_status pln_legalize_clip(const pln_legalization *l,
+                             pln_ref *out) PLN_CHECKED;
 /* legalize_int8.c */
 pln_status pln_legalize_conv2d(const pln_legalization *l,
                                pln_ref *out) PLN_CHECKED;

@@ -215,32 +215,39 @@ static pln_ref shift_right(pln_qnn_call *q, pln_ref x, int32_t bits) {
 }
 
 /* exp of integers, at most 0, with step 1 / one: a power of 2 times a linear
- * function of the rest (arXiv 2207.01405, algorithm 1). */
-static pln_ref exp_of_integers(pln_qnn_call *q, pln_ref x, pln_ref one) {
+ * function of the rest (arXiv 2207.01405, algorithm 1). Scaled by the greatest
+ * power along the axis. */
+static pln_ref exp_of_integers(pln_qnn_call *q, pln_ref x, pln_ref one,
+                               int64_t axis) {
   pln_ref log2e = pln_qnn_binary(q, PLN_OP_ADD, x, shift_right(q, x, 1));
   log2e = pln_qnn_binary(q, PLN_OP_SUB, log2e, shift_right(q, x, 4));
   pln_ref minus = pln_qnn_unary(q, PLN_OP_NEG, one);
-  pln_ref power = pln_qnn_binary(q, PLN_OP_DIV, log2e, minus);
+  pln_ref power =
+      pln_qnn_clip(q, pln_qnn_binary(q, PLN_OP_DIV, log2e, minus), 0, 20);
+  pln_ref most = pln_qnn_sum(q, PLN_OP_REDUCE_MAX, power, 1, &axis, true);
   pln_ref minus_again = pln_qnn_unary(q, PLN_OP_NEG, one);
   pln_ref whole = pln_qnn_binary(q, PLN_OP_MUL, power, minus_again);
   pln_ref rest = pln_qnn_binary(q, PLN_OP_SUB, log2e, whole);
   rest = pln_qnn_binary(q, PLN_OP_ADD, shift_right(q, rest, 1), one);
-  pln_ref eight = pln_qnn_scalar(q, PLN_INT32, 8);
   return pln_qnn_binary(q, PLN_OP_LEFT_SHIFT, rest,
-                        pln_qnn_binary(q, PLN_OP_SUB, eight, power));
+                        pln_qnn_binary(q, PLN_OP_SUB, most, power));
 }
 
+/* The scale is a constant, at most 1. */
 pln_ref pln_qnn_softmax(pln_qnn_call *q) {
   int64_t axis = pln_attrs_int(q->r.engine, q->attrs, "axis", -1);
-  pln_ref x =
-      pln_qnn_binary(q, PLN_OP_SUB, pln_qnn_cast(q, q->args[0], PLN_INT32),
-                     pln_qnn_cast(q, q->args[2], PLN_INT32));
-  pln_ref one = pln_qnn_binary(q, PLN_OP_DIV, pln_qnn_scalar(q, PLN_FLOAT32, 1),
-                               q->args[1]);
-  one = pln_qnn_convert(q, pln_qnn_unary(q, PLN_OP_ROUND, one), PLN_INT32);
+  double scale = pln_qnn_is_scalar(q, q->args[1])
+                     ? pln_qnn_scalar_value(q, q->args[1])
+                     : 0;
+  if (!(scale > 0 && scale <= 1))
+    return PLN_NONE;
+  pln_ref x = pln_qnn_binary(
+      q, PLN_OP_SUB, pln_qnn_cast(q, q->args[0], PLN_INT32), q->args[2]);
+  pln_ref one = pln_qnn_scalar(q, PLN_FLOAT32, round((float)(1 / scale)));
+  one = pln_qnn_convert(q, one, PLN_INT32);
   pln_ref most = pln_qnn_sum(q, PLN_OP_REDUCE_MAX, x, 1, &axis, true);
   x = pln_qnn_binary(q, PLN_OP_SUB, x, most);
-  pln_ref exps = exp_of_integers(q, x, one);
+  pln_ref exps = exp_of_integers(q, x, one, axis);
   pln_ref sums = pln_qnn_sum(q, PLN_OP_REDUCE_SUM, exps, 1, &axis, true);
   pln_ref y = pln_qnn_binary(q, PLN_OP_DIV,
                              pln_qnn_scalar(q, PLN_INT32, 1 << 30), sums);

@@ -5,7 +5,8 @@
  * of one operand become tables, if their scales and zero points are constants;
  * the operands of transposed convolutions become integers of 16 bits. Operands
  * of convolutions and dense products get the dtypes that the context's target
- * multiplies fast (target_features.h). The attribute FTVMQnnLegalize of an
+ * multiplies fast (target_features.h), or whole vectors of channels
+ * (qnn_align_channels.h). The attribute FTVMQnnLegalize of an
  * operator takes the place of the replacement here.
  *
  *     qnn.exp(%x, s, z, t, y)   =>
@@ -16,6 +17,7 @@
 #include <math.h>
 
 #include "transform/quantize/lookup_table.h"
+#include "transform/quantize/qnn_align_channels.h"
 #include "transform/quantize/qnn_legalize.h"
 
 static pln_ref look_up(pln_qnn_call *q) {
@@ -139,6 +141,7 @@ static pln_ref multiply_for_target(pln_qnn_call *q) {
   case PLN_OPERANDS_UINT8_INT8: return multiply_as(q, PLN_UINT8, PLN_INT8);
   case PLN_OPERANDS_INT8: return multiply_as(q, PLN_INT8, PLN_INT8);
   case PLN_OPERANDS_SAME: return multiply_as(q, w, w);
+  case PLN_OPERANDS_ALIGNED: return pln_qnn_align_channels(q);
   case PLN_OPERANDS_ANY: break;
   }
   return PLN_NONE;

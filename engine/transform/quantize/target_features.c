@@ -123,5 +123,7 @@ pln_target_features pln_target_features_of(const pln_pass_run *run) {
         has_sse42(text) ? PLN_OPERANDS_UINT8_INT8 : PLN_OPERANDS_INT16;
   else if (lists_word(keys, "gpu", false))
     read_gpu(text, &f);
+  else if (lists_word(keys, "hexagon", false))
+    f.conv_2d = f.dense = PLN_OPERANDS_ALIGNED;
   return f;
 }

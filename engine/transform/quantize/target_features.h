@@ -12,7 +12,8 @@ typedef enum pln_product_operands {
   PLN_OPERANDS_INT16,      /* zero points subtracted, no quantised operator */
   PLN_OPERANDS_UINT8_INT8, /* data of uint8, weights of int8 */
   PLN_OPERANDS_INT8,
-  PLN_OPERANDS_SAME /* one dtype */
+  PLN_OPERANDS_SAME,   /* one dtype */
+  PLN_OPERANDS_ALIGNED /* whole vectors of channels */
 } pln_product_operands;
 
 typedef struct pln_target_features {

@@ -151,6 +151,32 @@ def @main(%x: Tensor[(1, 8, 8, 4), float32]) {
 end)
 
 describe("ConvertLayout lets operators follow:", function()
+  it("pooling of quantised images, alone and behind a convolution", function()
+    local pool = 'qnn.avg_pool2d(%s, 1f, 0, 2f, 1, pool_size=[2, 2], padding=[0, 0, 0, 0]%s)'
+    local x = "def @main(%x: Tensor[(1, 8, 8, 4), int8]"
+    becomes(("%s) { %s }"):format(x, pool:format("%x", ', layout="NHWC"')), ([[
+%s) {
+  %%0 = layout_transform(%%x, src_layout="NHWC", dst_layout="NCHW");
+  layout_transform(%s, src_layout="NCHW", dst_layout="NHWC")
+}]]):format(x, pool:format("%0", ', out_layout="NCHW"')), { ["qnn.avg_pool2d"] = { "NCHW" } })
+    local head = x .. ", %w: Tensor[(1, 1, 4, 4), int8]) {"
+    becomes(([[
+%s
+  %%0 = qnn.conv2d(%%x, %%w, 0, 0, 1f, 1f, padding=[0, 0, 0, 0], channels=4, kernel_size=[1, 1],
+    data_layout="NHWC", kernel_layout="HWIO", out_dtype="int32");
+  %%1 = qnn.requantize(%%0, 1f, 0, 2f, 0, axis=3, out_dtype="int8");
+  %s
+}]]):format(head, pool:format("%1", ', layout="NHWC"')), ([[
+%s
+  %%0 = layout_transform(%%x, src_layout="NHWC", dst_layout="NCHW");
+  %%1 = layout_transform(%%w, src_layout="HWIO", dst_layout="OIHW");
+  %%2 = qnn.conv2d(%%0, %%1, 0, 0, 1f, 1f, padding=[0, 0, 0, 0], channels=4, kernel_size=[1, 1],
+    out_dtype="int32");
+  %%3 = qnn.requantize(%%2, 1f, 0, 2f, 0, axis=1, out_dtype="int8");
+  layout_transform(%s, src_layout="NCHW", dst_layout="NHWC")
+}]]):format(head, pool:format("%3", "")), { ["qnn.conv2d"] = { "NCHW", "default" } })
+  end)
+
   it("a bias", function()
     follows("add(%y, %b)", [[
   %3 = expand_dims(%b, axis=0, num_newaxis=3);

@@ -113,6 +113,19 @@ def @main(%x: Tensor[(2, 3, 8), int8], %w: Tensor[(2, 16, 8), int8]) {
 }]], "llvm -mcpu=cascadelake")
   end)
 
+  it("leaves out clips that repeat the limits of a requantised tensor", function()
+    becomes([[
+def @main(%x: Tensor[(4), int32]) {
+  %0 = qnn.requantize(%x, 1f, 0, 2f, 0, out_dtype="int8");
+  (clip(%0, a_min=-128f, a_max=127f), clip(%0, a_min=0f, a_max=127f),
+   clip(%x, a_min=-128f, a_max=127f))
+}]], [[
+def @main(%x: Tensor[(4), int32]) {
+  %0 = qnn.requantize(%x, 1f, 0, 2f, 0, out_dtype="int8");
+  (%0, clip(%0, a_min=0f, a_max=127f), clip(%x, a_min=-128f, a_max=127f))
+}]])
+  end)
+
   it("leaves bytes where the target is unknown", function()
     local mod = parse(BYTES:format("int8", "0, 0, 0, 0"))
     assert.equal(mod, legalize(mod))

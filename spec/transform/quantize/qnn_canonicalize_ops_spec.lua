@@ -91,6 +91,29 @@ def @main(%x: Tensor[(2, 4), uint8], %w: Tensor[(3, 4), int8]) {
 }]])))
   end)
 
+  it("qnn.softmax as powers of 2, if the scale is a constant of at most 1", function()
+    local text = 'def @main(%%x: Tensor[(2, 3), int8], %%s: float32) { %s }'
+    canonical(text:format "qnn.softmax(%x, 0.5f, 3, 0.5f, 0, axis=1)", [[
+def @main(%x: Tensor[(2, 3), int8], %s: float32) {
+  %0 = subtract(cast(%x, dtype="int32"), 3);
+  %1 = subtract(%0, max(%0, axis=[1], keepdims=True));
+  %2 = subtract(add(%1, right_shift(%1, 1)), right_shift(%1, 4));
+  %3 = cast(clip(2f, a_min=-2147483648f, a_max=2147483647f), dtype="int32");
+  %4 = clip(divide(%2, negative(%3)), a_min=0f, a_max=20f);
+  %5 = subtract(%2, multiply(%4, negative(%3)));
+  %6 = add(right_shift(%5, 1), %3);
+  %7 = left_shift(%6, subtract(max(%4, axis=[1], keepdims=True), %4));
+  %8 = divide(1073741824, sum(%7, axis=[1], keepdims=True));
+  %9 = right_shift(multiply(%8, %7), 23);
+  %10 = fixed_point_multiply(cast(%9, dtype="int32"), multiplier=1073741824, shift=-5);
+  cast(clip(%10, a_min=-128f, a_max=127f), dtype="int8")
+}]])
+    for _, scale in ipairs { "1.5f", "%s" } do
+      local mod = parse(text:format("qnn.softmax(%x, " .. scale .. ", 3, 0.5f, 0, axis=1)"))
+      assert.equal(mod, apply("qnn.CanonicalizeOps", mod))
+    end
+  end)
+
   it("functions between conversions", function()
     canonical([[
 def @main(%x: Tensor[(4), uint8]) { qnn.tanh(%x, 0.1f, 3, 0.01f, 128) }]], [[
@@ -260,6 +283,59 @@ def @main(%x: Tensor[(2, 4), int8], %w: Tensor[(3, 4), int8]) {
     local mod = parse(before)
     assert.equal(mod, apply("qnn.Legalize", mod, { target = "cuda -keys=cuda,gpu" }))
     assert.equal(mod, apply("qnn.Legalize", mod))
+  end)
+
+  it("pads channels to whole vectors for Hexagon", function()
+    local config = { target = "hexagon -keys=hexagon" }
+    local function aligned(before, after)
+      local mod, out = becomes("qnn.Legalize", before, after, config)
+      assert(pl.check(mod, out))
+      assert.equal(out, apply("qnn.Legalize", out, config))
+    end
+    local dense = "def @main(%x: Tensor[(2, 3), uint8], %w: Tensor[(20, 3), int8]) {"
+    for _, units in ipairs { { "20", "32" }, { "None", "None" } } do
+      aligned(([[
+%s qnn.dense(%%x, %%w, 1, 2, 0.5f, 0.25f, units=%s, out_dtype="int32") }]]):format(dense, units[1]),
+        ([=[
+%s
+  %%0 = nn.pad(%%w, 0, pad_width=[[0, 12], [0, 0]]);
+  %%1 = qnn.dense(%%x, %%0, 1, 2, 0.5f, 0.25f, units=%s, out_dtype="int32");
+  strided_slice(%%1, begin=[0, 0], end=[2, 20], strides=[1], axes=None)
+}]=]):format(dense, units[2]))
+    end
+    -- The data of a new input channel is the zero point if the weight's is not 0.
+    local conv = "def @main(%x: Tensor[(1, 3, 4, 4), int8], %w: Tensor[(33, 3, 2, 2), int8]) {"
+    for _, zero in ipairs { { 2, 1 }, { 0, 0 } } do
+      aligned(([[
+%s
+  qnn.conv2d(%%x, %%w, 1, %d, 0.5f, 0.25f, padding=[0, 0, 0, 0], channels=33, kernel_size=[2, 2],
+    out_dtype="int32")
+}]]):format(conv, zero[1]), ([=[
+%s
+  %%0 = nn.pad(%%x, %d, pad_width=[[0, 0], [0, 1], [0, 0], [0, 0]]);
+  %%1 = nn.pad(%%w, 0, pad_width=[[0, 0], [0, 1], [0, 0], [0, 0]]);
+  %%2 = nn.pad(%%1, 0, pad_width=[[0, 31], [0, 0], [0, 0], [0, 0]]);
+  %%3 = qnn.conv2d(%%0, %%2, 1, %d, 0.5f, 0.25f, padding=[0, 0, 0, 0], channels=64,
+    kernel_size=[2, 2], out_dtype="int32");
+  strided_slice(%%3, begin=[0, 0, 0, 0], end=[1, 33, 3, 3], strides=[1], axes=None)
+}]=]):format(conv, zero[2], zero[1]))
+    end
+    local vectors = parse [[
+def @main(%x: Tensor[(2, 4), int8], %w: Tensor[(3, 4), int8]) {
+  qnn.dense(%x, %w, 1, full(2, shape=[3], dtype="int32"), 0.5f, full(0.25f, shape=[3],
+    dtype="float32"), units=None, out_dtype="int32")
+}]]
+    assert.equal(vectors, apply("qnn.Legalize", vectors, config))
+    local constants = pl.passes.FoldConstant()(vectors)
+    local out = apply("qnn.Legalize", constants, config)
+    assert.equal("strided_slice", out.main.body.op.name)
+    assert(pl.check(constants, out))
+    local grouped = parse [[
+def @main(%x: Tensor[(1, 3, 4, 4), int8], %w: Tensor[(3, 1, 2, 2), int8]) {
+  qnn.conv2d(%x, %w, 1, 2, 0.5f, 0.25f, padding=[0, 0, 0, 0], channels=3, groups=3,
+    kernel_size=[2, 2], out_dtype="int32")
+}]]
+    assert.equal(grouped, apply("qnn.Legalize", grouped, config))
   end)
 
   it("asks an operator's attribute", function()

@@ -104,6 +104,11 @@ def @main(%x: Tensor[(2, 3, 4), float32]) {
   %0 = sum(multiply(%x, %x), axis=[1, 2], keepdims=True);
   divide(%x, sqrt(maximum(%0, 0.001f)))
 }]])
+    becomes([[
+def @main(%x: Tensor[(2, 3), float32]) { nn.l2_normalize(%x, eps=0.001f, axis=None) }]], [[
+def @main(%x: Tensor[(2, 3), float32]) {
+  divide(%x, sqrt(maximum(sum(multiply(%x, %x), keepdims=True), 0.001f)))
+}]])
   end)
 end)
 

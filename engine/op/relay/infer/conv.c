@@ -190,6 +190,27 @@ static pln_status plain_result(const pln_infer *call, const conv_call *c,
   return PLN_OK;
 }
 
+/* True for depthwise weights of Relay's second form: as many as the operand has
+ * channels, and the results of each of them (C, multiplier, H, W). */
+static pln_status has_multiplier(const pln_infer *call, const conv_call *c,
+                                 bool *out) {
+  int64_t groups = pln_call_int(call, "groups", 1);
+  bool found_x, found_o, found_i;
+  pln_dim x, o, i;
+  *out = false;
+  if (call->op != PLN_OP_CONV_2D || groups < 2 || c->w.rank < 0)
+    return PLN_OK;
+  PLN_TRY(pln_data_layout_extent(call, &c->data, c->x.dims, 'C', &x, &found_x));
+  PLN_TRY(
+      pln_data_layout_extent(call, &c->kernel, c->w.dims, 'O', &o, &found_o));
+  PLN_TRY(
+      pln_data_layout_extent(call, &c->kernel, c->w.dims, 'I', &i, &found_i));
+  *out = found_x && found_o && found_i && x == groups && o == groups &&
+         PLN_DIM_IS_CONST(i) && i > 1 && i <= INT32_MAX &&
+         pln_call_int(call, "channels", -1) == i * groups;
+  return PLN_OK;
+}
+
 /* The weight's channel extents in its plain layout: the result's, and the
  * operand's divided by the number of groups. In a transposed convolution the
  * operand's come first. */
@@ -264,11 +285,13 @@ static pln_status infer_form(pln_infer *call, bool transposed,
   conv_call c;
   pln_data_layout plain;
   pln_shape result, out;
+  bool multiplied;
   PLN_TRY(read_conv_call(call, &c));
-  if (has_plain_weight(call->op))
+  PLN_TRY(has_multiplier(call, &c, &multiplied));
+  if (has_plain_weight(call->op) && !multiplied) {
     PLN_TRY(set_conv_weight_type(call, &c, transposed));
-  if (has_plain_weight(call->op))
     PLN_TRY(check_channels(call, &c, transposed));
+  }
   PLN_TRY(plain_result(call, &c, transposed, &result));
   (void)pln_data_layout_read(pln_text(c.form->data), &plain);
   PLN_TRY(pln_data_layout_convert(call, &plain, &result, &c.out, &out));

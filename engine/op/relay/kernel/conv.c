@@ -39,6 +39,16 @@ static const pln_tensor *transposed_weight(pln_composition *s,
       pln_text(swapped ? plain_kernel[n] : plain_transposed[n]));
 }
 
+/* Depthwise weights (C, multiplier, H, W) as (C * multiplier, 1, H, W). */
+static const pln_tensor *
+one_channel_each(pln_composition *s, const pln_tensor *x, const pln_tensor *w) {
+  int64_t groups = pln_kernel_int(s->call, "groups", 1);
+  bool multiplied = groups > 1 && x->dims[1] == groups &&
+                    w->dims[0] == groups && w->dims[1] > 1;
+  int64_t dims[] = {w->dims[0] * w->dims[1], 1, w->dims[2], w->dims[3]};
+  return multiplied ? pln_compose_reshape(s, w, 4, dims) : w;
+}
+
 static const pln_tensor *convolve_plain_layout(pln_composition *s,
                                                const pln_tensor *x,
                                                const pln_tensor *w,
@@ -53,6 +63,10 @@ static const pln_tensor *convolve_plain_layout(pln_composition *s,
     pln_composition_refuse(s, "this form of the call is not implemented");
     return NULL;
   }
+  if (n == 2 && !transposed)
+    w = one_channel_each(s, x, w);
+  if (!w)
+    return NULL;
   pln_compose_window(s, n, NULL);
   pln_compose_int(s, "group", pln_kernel_int(s->call, "groups", 1));
   if (transposed && pln_relay_ints(s->call, "output_padding", n, 0, more))
