@@ -80,10 +80,10 @@ end
 
 -- A stop of this pass stops those around it; what comes behind them goes on.
 local function search_within(state, body, from, ctx)
-  state.depth = state.depth + 1
+  state.searches = state.searches + 1
   local ok, best = pcall(body.search, body, from, ctx)
-  state.depth = state.depth - 1
-  if state.depth == 0 then state.stopped = nil end
+  state.searches = state.searches - 1
+  if state.searches == 0 then state.stopped = nil end
   if not ok then error(best, 0) end
   return best
 end
