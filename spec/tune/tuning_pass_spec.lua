@@ -450,7 +450,30 @@ describe("a tuning pass with a search", function()
     assert.is_true(efforts[1 / 8] > efforts[1])
   end)
 
+  it("keeps records of times for a processor, and those of counts for all", function()
+    local function target(spec)
+      spec.metric = spec.metric or "nodes"
+      return two_costs(spec).tuning_body.target
+    end
+    assert.equal("nodes + flops", target { metric = { "nodes", "flops" } })
+    assert.matches("^time on .*, %d+ cores?$", target { metric = "time" })
+    assert.equal("board", target { metric = "time", target = "board" })
+  end)
+
+  it("says which features it handles", function()
+    local pass = two_costs { measure = x_of, handles = { "control flow" } }
+    local let = assert(pl.parse [[
+#[version = "0.0.5"]
+def @main(%x: Tensor[(4), float32]) { let %y = tanh(%x); %y }]])
+    assert.matches("does not handle the feature 'let'", message(pass, let))
+    assert.is_nil((pl.validate(pl.sequential { pass }, let)))
+    pass = two_costs { measure = x_of, handles = {}, unhandled = "skip" }
+    assert.equal(let, pass(let))
+  end)
+
   it("says what is wrong with its arguments", function()
+    assert.matches("'separate' is of kernels", message(two_costs, { measure = x_of,
+      search = "separate" }))
     assert.matches("did you mean 'beam'", message(two_costs, { measure = x_of, search = "beem" }))
     assert.matches("there is no option 'trial'", message(two_costs, { measure = x_of,
       search = { trial = 1 } }))
