@@ -4287,6 +4287,9 @@ function Queue:close() end
 ---@field measured integer
 ---@field exact boolean no state was dropped
 ---@field reasons string[] of parts that could not be measured
+---@field verdict? "faster"|"undecided" of the result as a whole against mod, where no part has a compiler
+---@field ratio? number of the seconds of both
+---@field confidence? number
 
 --- What is searched: "pipeline" (order, presence and options of passes), "layout" (of a model and of each
 --- nn.conv2d; in generated C of the result of each convolution of ONNX in memory), "combine" (parallel operators),

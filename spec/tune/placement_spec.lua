@@ -241,6 +241,28 @@ describe("pl.tune.placement", function()
     assert(pl.check(mod, result.mod, { rtol = 1e-4, atol = 1e-5 }))
   end)
 
+  it("compares the whole with the original", function()
+    local mod = parse "def @main(%x: Tensor[(64, 64), float32]) { tanh(tanh(exp(%x))) }"
+    -- Half the calls, and what adds nothing but work.
+    local function changing(f)
+      return pl.function_pass { name = "Changing", run = function(fn)
+        return pl.func(fn.params, f(fn.body))
+      end }
+    end
+    local less = { name = "less", group = 8, transform = changing(function(body)
+      return body.args[1].kind == "Call" and body.args[1] or body
+    end) }
+    local result = pl.tune.placement { mod = mod, backends = { "evaluator", less }, check = false }
+    assert.equal("faster", result.verdict)
+    assert.is_true(result.ratio < 0.9 and result.confidence > 0.98)
+    local same = { name = "same", transform = changing(function(body)
+      return pl.op.copy(body)
+    end) }
+    result = pl.tune.placement { mod = mod, backends = { "evaluator", same } }
+    assert.equal(mod, result.mod)
+    assert.equal(result.base_cost, result.cost)
+  end)
+
   it("says what is wrong with its options", function()
     local mod = parse(text)
     for message, options in pairs {

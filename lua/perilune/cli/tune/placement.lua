@@ -31,6 +31,13 @@ local function report(result, options)
     out:write(("  %s: %d parts, %.3f ms\n"):format(name, sums[name].n,
       1e3 * sums[name].seconds))
   end
+  if result.verdict == "faster" then
+    out:write(("as a whole: cost %.4g of the base pipeline's result (%.1f %% less), confidence "
+      .. "%.2f %%\n"):format(result.ratio, 100 * (1 - result.ratio), 100 * result.confidence))
+  elseif result.verdict then
+    out:write("as a whole nothing is faster with confidence than the base pipeline's result, which "
+      .. "is written\n")
+  end
   for i = 1, math.min(3, #result.reasons) do
     out:write("  not measured: ", result.reasons[i]:match "[^\n]*", "\n")
   end
