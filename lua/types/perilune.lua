@@ -4137,7 +4137,7 @@ function TuneRunner:check(original, runnable) end
 ---@field incumbent { min: number, median: number, n: integer }
 
 ---@class perilune.tune.BuilderOptions
----@field kind? "evaluator"|"c"|"command"
+---@field kind? "evaluator"|"c"|"command"|"function"
 ---@field threads? integer 1
 ---@field seed? integer of inputs
 ---@field cc? string of "c"
@@ -4147,6 +4147,8 @@ function TuneRunner:check(original, runnable) end
 ---@field timing? "wall"|"output" output: the last line has the seconds of one run
 ---@field suffix? string of that file: ".onnx", ".relay"
 ---@field evict? integer bytes that are written before each call of "c", so that operands come from memory: 0
+---@field source? string of "function": a file of C with int SYMBOL(const void *const *inputs, const int64_t *const *shapes, void *output)
+---@field symbol? string of "function": its name
 
 ---@class perilune.tune.RunnerOptions
 ---@field seconds? number the time limit of a child: 30

@@ -11,6 +11,26 @@ local function names_of(text)
   return list
 end
 
+-- A backend of a script, which returns it as a table.
+local function of_script(path)
+  local chunk, reason = loadfile(path)
+  if not chunk then stop.failure("--placement: %s", reason) end
+  local backend = chunk()
+  if type(backend) ~= "table" then
+    stop.failure("--placement: %s: it returns a %s, and a backend (a table) is expected", path,
+      type(backend))
+  end
+  return backend
+end
+
+local function backends_of(text)
+  local list = names_of(text)
+  for i, name in ipairs(list) do
+    if name:find "%.lua$" then list[i] = of_script(name) end
+  end
+  return list
+end
+
 -- Seconds and parts by backend.
 local function report(result, options)
   if options.quiet then return end
@@ -45,8 +65,9 @@ end
 
 return function(module, options, context, pass)
   local pl = require "perilune"
+  local backends = backends_of(options.placement)
   local ok, result = pcall(pl.with, context, function()
-    return pl.tune.placement { mod = pass(module), backends = names_of(options.placement),
+    return pl.tune.placement { mod = pass(module), backends = backends,
       runner = pl.tune.runner { seconds = options.run_seconds, memory = options.run_memory << 20,
         pairs = 10, seed = options.seed } }
   end)

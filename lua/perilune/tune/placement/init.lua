@@ -86,8 +86,9 @@ end
 -- Whether programs of a backend and of the host can alternate in one process.
 local function is_comparable(self, backend)
   local host = self.backends[1]
+  local in_process = { evaluator = true, c = true }
   return backend ~= host and not self.measure and backend.blas == host.blas
-    and backend.builder.kind ~= "command" and host.builder.kind ~= "command"
+    and in_process[backend.builder.kind] and in_process[host.builder.kind]
 end
 
 -- What the host takes for the calls of a part, one by one; nil where one was not measured.
