@@ -260,6 +260,25 @@ describe("a file that is no database of records", function()
       metrics = { closing }, pool = { "RecordSpecNote" } })
     pl.passes.RecordSpecNote = nil
     assert.matches("closed; the record of the pipeline candidate '.*' is not kept", text)
+    -- SQLite's own diagnostic stands there once.
+    local other = open(nil, { wait = 0.05 })
+    db, n = open(), 0
+    local function locking()
+      n = n + 1
+      if n == 2 then sqlite.run(db, "BEGIN IMMEDIATE") end
+      return n
+    end
+    pl.passes.RecordSpecNote = { kind = "module", run = function(mod)
+      return mod:with_attrs { a = 1 }
+    end }
+    text = message(pl.tune.search, { mod = program(), database = other, base = "SimplifyExpr",
+      metrics = { locking }, pool = { "RecordSpecNote" } })
+    pl.passes.RecordSpecNote = nil
+    assert.matches("locked; another process has it open; the record of the pipeline", text)
+    assert.is_nil(text:find "error: error")
+    sqlite.run(db, "COMMIT")
+    db:close()
+    other:close()
   end)
 
   it("is told when pages are corrupt", function()

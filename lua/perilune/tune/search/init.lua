@@ -123,7 +123,7 @@ local function commit(self, kind, text, trial)
   if ok then return end
   if failure.is_interrupt(why) then error(why, 0) end
   fail(("%s; the record of the %s candidate '%s' is not kept"):format(
-    type(why) == "userdata" and why.message or tostring(why), self.space.kind, text))
+    type(why) ~= "string" and why.message or tostring(why), self.space.kind, text))
 end
 
 local function note_progress(self)
