@@ -4137,7 +4137,7 @@ function TuneRunner:check(original, runnable) end
 ---@field incumbent { min: number, median: number, n: integer }
 
 ---@class perilune.tune.BuilderOptions
----@field kind? "evaluator"|"c"|"command"
+---@field kind? "evaluator"|"c"|"command"|"function"
 ---@field threads? integer 1
 ---@field seed? integer of inputs
 ---@field cc? string of "c"
@@ -4147,6 +4147,8 @@ function TuneRunner:check(original, runnable) end
 ---@field timing? "wall"|"output" output: the last line has the seconds of one run
 ---@field suffix? string of that file: ".onnx", ".relay"
 ---@field evict? integer bytes that are written before each call of "c", so that operands come from memory: 0
+---@field source? string of "function": a file of C with int SYMBOL(const void *const *inputs, const int64_t *const *shapes, void *output)
+---@field symbol? string of "function": its name
 
 ---@class perilune.tune.RunnerOptions
 ---@field seconds? number the time limit of a child: 30
@@ -4287,6 +4289,9 @@ function Queue:close() end
 ---@field measured integer
 ---@field exact boolean no state was dropped
 ---@field reasons string[] of parts that could not be measured
+---@field verdict? "faster"|"undecided" of the result as a whole against mod, where no part has a compiler
+---@field ratio? number of the seconds of both
+---@field confidence? number
 
 --- What is searched: "pipeline" (order, presence and options of passes), "layout" (of a model and of each
 --- nn.conv2d; in generated C of the result of each convolution of ONNX in memory), "combine" (parallel operators),
@@ -4346,6 +4351,8 @@ function Queue:close() end
 ---@field list perilune.tune.Trial[]
 ---@field front? perilune.tune.Trial[] of several metrics: those that no other one dominates
 ---@field trace? perilune.tune.Trace|perilune.tir.Trace of knobs; of a schedule
+---@field target string what its records were kept for
+---@field model? { rank_correlation: number, recall: number, k: integer, n: integer } how a cost model ordered trials before it knew them
 
 --- What a program will cost, without running it: "roofline" is analytic, "trees" (gradient-boosted) and
 --- "ridge" (regression) learn from samples, and so does "xgboost" where libxgboost is installed.
@@ -4404,12 +4411,14 @@ function CostModel:evaluate(samples, k) end
 ---@field doc? string
 ---@field parameters? (perilune.OptionSpec|any)[] options of the pass
 ---@field knobs? perilune.tune.Knob[]|fun(mod: perilune.Module, ctx?: perilune.Context): perilune.tune.Knob[]
+---@field handles? perilune.Feature[] the features of programs that it handles; nil: all
+---@field unhandled? "skip"|"refuse" what becomes of a program with others: "refuse"
 ---@field eval_passes? any[] elements of a sequential, which work on each candidate
 ---@field measure? perilune.tune.Measure
 ---@field metric? perilune.tune.Metric|perilune.tune.Metric[] in place of measure; the sum of several, relative to the module before
 ---@field select? fun(front: perilune.tune.Trace[]): perilune.tune.Trace takes one of those that none dominates; otherwise the least sum
 ---@field search? perilune.tune.Strategy|perilune.tune.SearchSettings defaults of options of the pass; without it: all combinations
----@field target? string what records of measurements are kept for; otherwise the metrics
+---@field target? string what records of measurements are kept for; otherwise the metrics, and the processor where they depend on it
 ---@field run? fun(trace: perilune.tune.Trace, ctx: perilune.Context, self: table): perilune.tune.Trace in place of the search
 
 pl.tune = {}
@@ -4591,7 +4600,7 @@ function pl.tune.default_schedule(sch, info) end
 ---@param mod perilune.Module
 ---@param options perilune.tune.ApplyOptions
 ---@return perilune.Module?
----@return perilune.tune.Trial? record
+---@return perilune.tune.Trial|string record the target that it looked for where there is none
 function pl.tune.apply_best(mod, options) end
 pl.tune.measure = {}
 ---@param mod perilune.Module

@@ -46,7 +46,12 @@ describe("perilune tune", function()
     ok(("tune %s -o %s/c.relay --apply-best %s"):format(model, folder, db))
     assert.equal(tuned, command.read(folder .. "/c.relay"))
 
-    assert(ok("db list " .. db):find "time: evaluator: %d+ records")
+    assert(ok("db list " .. db):find "time: evaluator on [^\n]+ cores?: %d+ records")
+    fails(1, ("tune %s -o %s/d.relay --apply-best %s --target elsewhere"):format(model, folder, db),
+      "and the target 'elsewhere'; it has records for 'time: evaluator on ")
+    ok(("tune %s %s --search exhaustive --trials 2 --db %s --target elsewhere --metric nodes")
+      :format(model, base, db))
+    assert(ok("db list " .. db):find "elsewhere: %d+ record")
     assert(ok("db best " .. db):find "FoldConstant")
     ok(("db export %s %s/lines"):format(db, folder))
     local n = ok(("db import %s/other.db %s/lines"):format(folder, folder)):match "(%d+) new"
@@ -105,6 +110,9 @@ describe("perilune tune", function()
       folder, db))
     assert(out:find("of the program as it is", 1, true), out)
     assert(out:find("sch.sample_perfect_tile", 1, true), out)
+    out = ok(("tune %s --space schedule --trials 16 --seconds 300 --cost-model ridge "
+      .. "--search random --metric nodes"):format(program))
+    assert(out:find "rank correlation %-?%d%.%d+, %d of the %d best among the %d that", out)
     local tuned = command.read(folder .. "/tuned.tir")
     assert(tuned:find("T.vectorized", 1, true) or tuned:find("T.unroll", 1, true), tuned)
     ok(("tune %s --space schedule -o %s/again.tir --apply-best %s"):format(program, folder, db))

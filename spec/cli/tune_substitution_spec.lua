@@ -54,6 +54,16 @@ def @main(%a: Tensor[(80, 60), float32], %b: Tensor[(60, 70), float32],
   end)
 
   it("says what is wrong", function()
+    local script = command.write(folder .. "/backend.lua", [[
+      local pl = require "perilune"
+      return { name = "none", patterns = {}, builder = pl.tune.builder { kind = "function",
+        source = "none.c", symbol = "f" } }]])
+    local out = ok(("tune %s -o %s/d.relay --placement evaluator,%s"):format(model, folder, script))
+    assert(out:find("evaluator: %d+ parts"), out)
+    command.write(folder .. "/three.lua", "return 3")
+    fails(1, ("tune %s --placement evaluator,%s/three.lua"):format(model, folder),
+      "it returns a number")
+    fails(1, ("tune %s --placement evaluator,%s/none.lua"):format(model, folder), "none.lua")
     fails(2, ("tune %s --placement evaluator,cc"):format(model), "there is no backend 'cc'")
     fails(2, ("tune %s --placement evaluator --replay"):format(model), "makes no records")
     fails(2, ("tune %s --substitution-rules %s"):format(model, rules), "has no rules")

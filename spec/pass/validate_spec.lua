@@ -47,6 +47,19 @@ describe("pl.validate", function()
       findings "FuseOps,CombineParallelDense")
   end)
 
+  it("tells a layout that takes another one back", function()
+    local function layouts(op, layout)
+      return ('ConvertLayout{desired_layouts={"%s"=["%s","default"]}}'):format(op, layout)
+    end
+    local function validate(a, b) return pl.validate(a .. ",SimplifyExpr," .. b) end
+    local ok, found = validate(layouts("nn.conv2d", "NHWC"), layouts("nn.conv2d", "NCHW"))
+    assert.is_nil(ok)
+    assert.same({ "ConvertLayout (element 3): it undoes ConvertLayout (element 1)" }, found)
+    assert.is_true(validate(layouts("nn.conv2d", "NHWC"), layouts("nn.conv2d", "NHWC")))
+    assert.is_true(validate(layouts("nn.conv2d", "NHWC"), layouts("nn.max_pool2d", "NCHW")))
+    assert.is_true(pl.validate "ConvertLayout,ConvertLayout")
+  end)
+
   it("knows what the program has", function()
     assert(findings "ForwardFoldScaleAxis" :find "'inference'")
     assert.equal("", findings("ForwardFoldScaleAxis", program()))

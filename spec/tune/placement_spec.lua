@@ -241,6 +241,75 @@ describe("pl.tune.placement", function()
     assert(pl.check(mod, result.mod, { rtol = 1e-4, atol = 1e-5 }))
   end)
 
+  it("takes a user's C function as a backend", function()
+    local path = os.tmpname()
+    local function backend(body, symbol)
+      local file <close> = assert(io.open(path .. ".c", "w"))
+      file:write("#include <stdint.h>\nint twice(const void *const *in, const int64_t *const *s, "
+        .. "void *out) {\n  int64_t n = s[0][0] * s[0][1];\n" .. body .. "  return s[1][1] == 64 ? "
+        .. "0 : 1;\n}\n")
+      return { name = "mine", compiler = "mine", patterns = { { "twice", dfp.is_op "add" (
+        dfp.is_op "exp" (dfp.wildcard()), dfp.is_op "exp" (dfp.wildcard())) } },
+        builder = pl.tune.builder { kind = "function", source = path .. ".c",
+          symbol = symbol or "twice", flags = "-O2" } }
+    end
+    local function place(...)
+      local mod = parse [[def @main(%x: Tensor[(64, 64), float32]) {
+        %0 = exp(%x); tanh(add(%0, %0)) }]]
+      return pl.tune.placement { mod = mod, backends = { "evaluator", backend(...) } }, mod
+    end
+    -- The series of exp; inputs are small.
+    local right = [[
+      const float *x = in[0];
+      float *y = out;
+      for (int64_t i = 0; i < n; i++) {
+        float t = 1, sum = 1;
+        for (int k = 1; k < 14; k++) {
+          t *= x[i] / k;
+          sum += t;
+        }
+        y[i] = 2 * sum;
+      }
+]]
+    local result = place(right)
+    assert.is_nil(result.reasons[1])
+    assert.is_true(result.measured >= 4) -- three calls, and what the pattern matches
+    local wrong, mod = place "  ((float *)out)[n - 1] = 3;\n"
+    assert.equal(mod, wrong.mod)
+    assert.matches("mine: wrong result: the function twice", wrong.reasons[1])
+    assert.matches("mine: crash: the function twice: it crashed: signal 11",
+      place("  *(volatile int *)8 = (int)n;\n").reasons[1])
+    assert.matches("mine: build: .*error", place("  not C;\n").reasons[1])
+    assert.matches("mine: build: ", place("  (void)n;\n", "thrice").reasons[1])
+    assert.matches("gave another result than 0", place("  return 3;\n").reasons[1])
+    os.remove(path .. ".c")
+    os.remove(path)
+    assert.matches("symbol: the name of a C function", select(2, pcall(pl.tune.builder, {
+      kind = "function", source = "x.c", symbol = "a b" })))
+  end)
+
+  it("compares the whole with the original", function()
+    local mod = parse "def @main(%x: Tensor[(64, 64), float32]) { tanh(tanh(exp(%x))) }"
+    -- Half the calls, and what adds nothing but work.
+    local function changing(f)
+      return pl.function_pass { name = "Changing", run = function(fn)
+        return pl.func(fn.params, f(fn.body))
+      end }
+    end
+    local less = { name = "less", group = 8, transform = changing(function(body)
+      return body.args[1].kind == "Call" and body.args[1] or body
+    end) }
+    local result = pl.tune.placement { mod = mod, backends = { "evaluator", less }, check = false }
+    assert.equal("faster", result.verdict)
+    assert.is_true(result.ratio < 0.9 and result.confidence > 0.98)
+    local same = { name = "same", transform = changing(function(body)
+      return pl.op.copy(body)
+    end) }
+    result = pl.tune.placement { mod = mod, backends = { "evaluator", same } }
+    assert.equal(mod, result.mod)
+    assert.equal(result.base_cost, result.cost)
+  end)
+
   it("says what is wrong with its options", function()
     local mod = parse(text)
     for message, options in pairs {

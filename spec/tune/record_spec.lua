@@ -216,6 +216,23 @@ describe("a file that is no database of records", function()
     assert(message(open, "no/folder.db"):find "unable to open")
   end)
 
+  it("is brought up to date: times are those of a processor", function()
+    do
+      local db <close> = open()
+      sqlite.run(db, [[INSERT INTO target(name, isa, cores, at) VALUES
+        ('time: evaluator', 'Some CPU', 4, 1), ('time + nodes: c -O2', 'Some CPU', 1, 1),
+        ('nodes: evaluator', 'Some CPU', 4, 1), ('time: c2', NULL, NULL, 1)]])
+      sqlite.run(db, "PRAGMA user_version = 2")
+    end
+    local db <close> = open()
+    local names = {}
+    for i, row in ipairs(sqlite.run(db, "SELECT name FROM target ORDER BY id")) do
+      names[i] = row.name
+    end
+    assert.same({ "time: evaluator on Some CPU, 4 cores", "time + nodes: c -O2 on Some CPU, 1 core",
+      "nodes: evaluator", "time: c2" }, names)
+  end)
+
   it("is left alone when it is of something else or of a newer version", function()
     do
       local db <close> = open()
@@ -227,6 +244,41 @@ describe("a file that is no database of records", function()
     assert(core.sqlite_run(db, "CREATE TABLE t(x)"))
     core.sqlite_close(db)
     assert(message(open):find "something else")
+  end)
+
+  it("is told with the candidate whose record cannot be kept", function()
+    local db, n = open(), 0
+    local function closing()
+      n = n + 1
+      if n > 1 then db:close() end
+      return n
+    end
+    pl.passes.RecordSpecNote = { kind = "module", run = function(mod)
+      return mod:with_attrs { a = 1 }
+    end }
+    local text = message(pl.tune.search, { mod = program(), database = db, base = "SimplifyExpr",
+      metrics = { closing }, pool = { "RecordSpecNote" } })
+    pl.passes.RecordSpecNote = nil
+    assert.matches("closed; the record of the pipeline candidate '.*' is not kept", text)
+    -- SQLite's own diagnostic stands there once.
+    local other = open(nil, { wait = 0.05 })
+    db, n = open(), 0
+    local function locking()
+      n = n + 1
+      if n == 2 then sqlite.run(db, "BEGIN IMMEDIATE") end
+      return n
+    end
+    pl.passes.RecordSpecNote = { kind = "module", run = function(mod)
+      return mod:with_attrs { a = 1 }
+    end }
+    text = message(pl.tune.search, { mod = program(), database = other, base = "SimplifyExpr",
+      metrics = { locking }, pool = { "RecordSpecNote" } })
+    pl.passes.RecordSpecNote = nil
+    assert.matches("locked; another process has it open; the record of the pipeline", text)
+    assert.is_nil(text:find "error: error")
+    sqlite.run(db, "COMMIT")
+    db:close()
+    other:close()
   end)
 
   it("is told when pages are corrupt", function()

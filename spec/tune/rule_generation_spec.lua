@@ -26,6 +26,26 @@ local function random(shape, seed)
   return pl.tensor.random(shape, "float32", { seed = seed, low = -1, high = 1 })
 end
 
+-- What the axioms of a domain prove, and what they do not.
+local consequences = {
+  matrices = {
+    ["left(matmul(x, y)) = matmul(x, left(y))"] = true,
+    ["add(matmul(x, y), matmul(z, y)) = matmul(add(x, z), y)"] = true,
+    ["matmul(x, y) = matmul(y, x)"] = false,
+    ["top(x) = bottom(x)"] = false,
+    ["tanh(scale(x, c)) = scale(tanh(x), c)"] = false,
+  },
+  images = {
+    ["concat_channels(conv(x, w), conv(x, v)) = conv(x, concat_outputs(w, v))"] = true,
+    ["add(conv(x, w), conv(y, w)) = conv(add(x, y), w)"] = true,
+    ["relu(max_pool(first(x))) = first(max_pool(relu(x)))"] = true,
+    ["conv(relu(x), w) = relu(conv(x, w))"] = false,
+    ["max_pool(add(x, y)) = add(max_pool(x), max_pool(y))"] = false,
+    ["max_pool(scale(x, c)) = scale(max_pool(x), c)"] = false,
+    ["relu(avg_pool(x)) = avg_pool(relu(x))"] = false,
+  },
+}
+
 describe("the axioms", function()
   for _, domain in ipairs(domains) do
     it("hold for " .. domain.name, function()
@@ -43,13 +63,7 @@ describe("the axioms", function()
 
     it("prove what follows, and nothing else, for " .. domain.name, function()
       local proved = proof.prover(domain, proof.axioms(domain))
-      for text, expected in pairs {
-        ["left(matmul(x, y)) = matmul(x, left(y))"] = true,
-        ["add(matmul(x, y), matmul(z, y)) = matmul(add(x, z), y)"] = true,
-        ["matmul(x, y) = matmul(y, x)"] = false,
-        ["top(x) = bottom(x)"] = false,
-        ["tanh(scale(x, c)) = scale(tanh(x), c)"] = false,
-      } do
+      for text, expected in pairs(consequences[domain.name]) do
         assert.equal(expected, proved(sides(text, domain)), text)
       end
     end)
@@ -60,12 +74,16 @@ describe("the generated rules", function()
   it("are 133 and more", function() assert.is_true(#rows >= 133, #rows) end)
 
   it("follow from the axioms", function()
+    local left = {}
+    for _, row in ipairs(rows) do left[row.name] = row end
     for _, domain in ipairs(domains) do
       local proved = proof.prover(domain, proof.axioms(domain))
-      for _, row in ipairs(rows) do
-        assert.is_true(proved(sides(row.reason, domain)), row.name)
+      for name, row in pairs(left) do
+        local is_known, pair = pcall(sides, row.reason, domain)
+        if is_known and proved(pair) then left[name] = nil end
       end
     end
+    assert.is_nil(next(left))
   end)
 
   it("hold by the evaluator", function()
@@ -93,6 +111,25 @@ describe("the generated rules", function()
     result = pl.tune.backtracking_search { mod = mod, cost = "flops", budget = 200,
       generated_rules = false }
     assert.equal(result.base_cost, result.cost)
+  end)
+
+  it("merge convolutions of one image", function()
+    local mod = assert(pl.parse [[
+#[version = "0.0.5"]
+def @main(%x: Tensor[(1, 8, 6, 6), float32], %w: Tensor[(4, 8, 3, 3), float32],
+    %v: Tensor[(4, 8, 3, 3), float32]) {
+  %0 = nn.conv2d(%x, %w, padding=[1, 1, 1, 1], kernel_size=[3, 3]);
+  %1 = nn.conv2d(%x, %v, padding=[1, 1, 1, 1], kernel_size=[3, 3]);
+  (add(%0, %1),)
+}]])
+    local pass = pl.passes.EqualitySaturation { cost = "flops", generated_rules = true }
+    local out = pass(mod)
+    assert.equal(1, pl.list_op_freqs(out)["nn.conv2d"])
+    assert(pl.check(mod, out, { rtol = 1e-4, atol = 1e-4 }))
+    -- A stride is another operation.
+    local strided = assert(pl.parse((mod:text():gsub("padding=", "strides=[2, 2], padding=")
+      :gsub("%(1, 4, 6, 6%)", "(1, 4, 3, 3)"))))
+    assert.equal(2, pl.list_op_freqs(pass(strided))["nn.conv2d"])
   end)
 
   it("are rules of EqualitySaturation when they are asked for", function()

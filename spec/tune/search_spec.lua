@@ -208,6 +208,15 @@ describe("a search with a cost model", function()
     end
   end)
 
+  it("tells how well it ordered the trials before it knew them", function()
+    local model = schedules({ cost_model = "trees" }).model
+    assert.is_true(model.n >= 2 and model.n <= 12)
+    assert.is_true(model.rank_correlation >= -1 and model.rank_correlation <= 1)
+    assert.is_true(model.k >= 1 and model.recall >= 0 and model.recall <= 1)
+    assert.is_nil(schedules({}).model)
+    assert.is_nil(schedules({ cost_model = "trees", trials = 3 }).model)
+  end)
+
   it("is decided by its seed, and is replayed", function()
     local spec = { cost_model = "trees", strategy = "evolutionary", database = tune.database() }
     local first = schedules(spec)

@@ -85,6 +85,14 @@ describe("a comparison", function()
     assert.same({ min = 0.8, median = 0.8, n = 10 }, result.candidate)
   end)
 
+  it("refuses blocks of one program that are no times", function()
+    for _, x in ipairs { -1, 0, 0 / 0, math.huge, "1" } do
+      local ok, err = pcall(statistics.repeated, function() return x end, os.clock)
+      assert.is_false(ok)
+      assert.matches("a positive number is expected", err)
+    end
+  end)
+
   it("refuses blocks that are no times", function()
     for _, x in ipairs { 0, -1, 0 / 0, math.huge } do
       assert.has_error(function() statistics.race(function() return x end, os.clock) end)

@@ -141,6 +141,12 @@ describe("reading a trace", function()
     assert.matches("malformed trace", message(tune.trace_from_json, "7"))
     assert.matches("version 2, and this library reads version 1",
       message(tune.trace_from_json, (json:gsub('"version":1', '"version":2'))))
+    assert.matches("it has no list of decisions", message(tune.trace_from_json,
+      '{"version":1,"knobs":[]}'))
+    assert.matches("decisions: a list is expected", message(tune.trace_from_json,
+      '{"version":1,"knobs":[],"decisions":{"a":1}}'))
+    assert.matches("step 1 is no object", message(tune.trace_from_json,
+      '{"version":1,"knobs":[],"decisions":[3]}', program()))
     local deep = ("["):rep(100000)
     assert.matches("nested too deep", message(tune.trace_from_json, deep))
     for i = 1, #json - 1, 7 do message(tune.trace_from_json, json:sub(1, i)) end

@@ -179,8 +179,8 @@ describe("a tuning pass", function()
     pl.with(pl.context { trace = mod }, function()
       local text = message(pass, mod)
       assert.matches("no candidate could be measured", text)
-      assert.matches("a: the measure gave %-?nan", text)
-      assert.matches("b: the measure gave", text)
+      assert.matches("knob 'None', decision 'a': the measure gave %-?nan", text)
+      assert.matches("knob 'None', decision 'b': the measure gave", text)
       assert.equal(0, tune.current():get_current_trace().size)
       assert.equal(1, tune.current():get_trace_stack_size())
     end)
@@ -199,6 +199,29 @@ describe("a tuning pass", function()
     assert.matches("knob 'how', decision 'x': .*no idea", said)
     assert.matches("knob 'how', decision 'x': its constraint does not hold",
       message(pass, program()))
+  end)
+
+  it("leaves a candidate out on which an eval pass fails", function()
+    local picky = pl.module_pass { name = "Picky", run = function(mod)
+      if measure(mod) < 100 then error "too cheap" end
+      return mod
+    end }
+    local trace = traced(tuning("Some", { a = -50, b = 0 }, { picky }))
+    assert.same({ "b", "Applied" }, trace.decisions)
+    assert.matches("knob 'None', decision 'a': .*Picky.*too cheap", message(tuning("None",
+      { a = -50 }, { picky }), program()))
+  end)
+
+  it("fails where the database fails, which is no candidate's fault", function()
+    local path = os.tmpname()
+    local db = tune.database { path = path }
+    local pass = tuning("Kept", { a = 1, b = 2 })
+    pl.with(pl.context { instruments = { tune.tracing { tuning_api_database = db } } }, function()
+      db:close()
+      assert.matches("knob 'Kept', decision 'a': its record cannot be read or kept: .*closed",
+        message(pass, program()))
+    end)
+    os.remove(path)
   end)
 
   it("refuses what is no trace of a body of its own", function()
@@ -352,6 +375,32 @@ describe("a tuning pass with a search", function()
     end)
   end
 
+  it("goes the same way whatever the unit of costs is", function()
+    for _, strategy in ipairs { "beam", "evolutionary", "annealing", "halving", "bandit" } do
+      local function ways(unit)
+        local list = {}
+        traced(two_costs { search = { strategy = strategy, trials = 30, seed = 3 },
+          measure = function(mod)
+            list[#list + 1] = x_of(mod)
+            return x_of(mod) * unit
+          end })
+        return list
+      end
+      assert.same(ways(1), ways(1024), strategy)
+      assert.same(ways(1), ways(1 / 1024), strategy)
+    end
+  end)
+
+  it("leaves where the first point fails", function()
+    local one = tune.choice { transform = "tuning_pass_spec.mark", args = { "x", -1 } }
+    local broken = tune.choice { transform = function() error "broken" end }
+    local knobs = { tune.knob("k", { broken, one }), tune.knob("j", { broken, one }) }
+    for i = 3, 12 do knobs[i] = tune.knob("k" .. i, { tune.choice {}, one }) end
+    local trace = traced(tune.tuning_pass { name = "Broken", knobs = knobs, measure = measure,
+      search = { strategy = "annealing", trials = 400, seed = 2 } })
+    assert.equal(88, trace.perf)
+  end)
+
   it("ends when its trials or seconds are spent, and is decided by its seed", function()
     local function decisions(search)
       local trace, state = traced(two_costs { measure = x_of, search = search })
@@ -401,7 +450,30 @@ describe("a tuning pass with a search", function()
     assert.is_true(efforts[1 / 8] > efforts[1])
   end)
 
+  it("keeps records of times for a processor, and those of counts for all", function()
+    local function target(spec)
+      spec.metric = spec.metric or "nodes"
+      return two_costs(spec).tuning_body.target
+    end
+    assert.equal("nodes + flops", target { metric = { "nodes", "flops" } })
+    assert.matches("^time on .*, %d+ cores?$", target { metric = "time" })
+    assert.equal("board", target { metric = "time", target = "board" })
+  end)
+
+  it("says which features it handles", function()
+    local pass = two_costs { measure = x_of, handles = { "control flow" } }
+    local let = assert(pl.parse [[
+#[version = "0.0.5"]
+def @main(%x: Tensor[(4), float32]) { let %y = tanh(%x); %y }]])
+    assert.matches("does not handle the feature 'let'", message(pass, let))
+    assert.is_nil((pl.validate(pl.sequential { pass }, let)))
+    pass = two_costs { measure = x_of, handles = {}, unhandled = "skip" }
+    assert.equal(let, pass(let))
+  end)
+
   it("says what is wrong with its arguments", function()
+    assert.matches("'separate' is of kernels", message(two_costs, { measure = x_of,
+      search = "separate" }))
     assert.matches("did you mean 'beam'", message(two_costs, { measure = x_of, search = "beem" }))
     assert.matches("there is no option 'trial'", message(two_costs, { measure = x_of,
       search = { trial = 1 } }))

@@ -45,7 +45,8 @@ local rows = {
   ForwardFoldScaleAxis = { requires = { "inference" } },
   BackwardFoldScaleAxis = { requires = { "inference" } },
   AlterOpLayout = { provides = { "layout fixed" }, before = { "FuseOps" } },
-  ConvertLayout = { destroys = { "layout fixed" }, before = { "FuseOps", "AlterOpLayout" } },
+  ConvertLayout = { destroys = { "layout fixed" }, before = { "FuseOps", "AlterOpLayout" },
+    undoes = { "ConvertLayout" } }, -- where it asks for another layout of an operator
   AnnotateTarget = { provides = { "annotated" }, before = { "MergeCompilerRegions",
     "PartitionGraph" } },
   MergeComposite = { before = { "AnnotateTarget", "PartitionGraph" } },

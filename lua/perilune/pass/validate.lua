@@ -61,7 +61,7 @@ end
 local function elements_of(pass, place, list)
   if pass.form == "primitive" then
     list[#list + 1] = { name = pass.name, place = place, source = pass.source,
-      handles = pass.handles, skips = pass.skips_unhandled }
+      handles = pass.handles, skips = pass.skips_unhandled, options = pass.options }
     return list
   end
   for i, element in ipairs(pass.passes) do
@@ -96,10 +96,20 @@ local function check_order(state, element, row)
   end
 end
 
+-- Whether an element asks for another layout of an operator than an earlier one did.
+local function changes_layouts(element, earlier)
+  local before = earlier.options.desired_layouts or {}
+  for name, layouts in pairs(element.options.desired_layouts or {}) do
+    if before[name] and before[name][1] ~= layouts[1] then return true end
+  end
+  return false
+end
+
 local function check_undone(state, element, row)
   for _, other in ipairs(row.undoes or {}) do
     local earlier = state.ran[other]
-    if earlier and not state.undone[other] then
+    local undoes = other ~= element.name or earlier and changes_layouts(element, earlier)
+    if earlier and undoes and not state.undone[other] then
       add(state, element, "it undoes %s (element %s)", other, earlier.place)
       state.undone[other] = true
     end

@@ -129,7 +129,18 @@ end
 --- What a measure gives of a module: the mean of its numbers.
 function candidates.mean_cost(measure, mod) return mean(costs_of(measure(mod))) end
 
--- The numbers of the database, or new ones, which it gets.
+-- The decisions of a candidate with their knobs.
+local function decisions_text(one)
+  local knobs, parts = one.knobs, {}
+  for i, decision in ipairs(one.decisions) do
+    parts[i] = ("knob '%s', decision '%s'"):format(knobs[i].name, decision)
+  end
+  return #parts > 0 and table.concat(parts, "; ") or "no decision"
+end
+
+local function measure_costs(measure, mod) return costs_of(measure(mod)) end
+
+-- The numbers of the database, or new ones, which it gets; nil and why there are none.
 local function measured(one, options, db, count)
   local workload = db and db:commit_workload(one.out_mod)
   if workload and db:has_measurement_record(workload, options.target) then
@@ -137,15 +148,21 @@ local function measured(one, options, db, count)
     return db:get_measurement_record(workload, options.target)
   end
   count "num_evals"
-  local costs = costs_of(options.measure(one.out_mod))
+  local ok, costs = pcall(measure_costs, options.measure, one.out_mod)
+  if not ok then return nil, costs end
   if workload then db:commit_measurement_record(workload, options.target, costs) end
   return costs
 end
 
+-- What a measure raises is of the candidate, what the database raises of all: it ends the work.
 local function evaluate_one(one, options, db, count)
-  local ok, costs = pcall(measured, one, options, db, count)
-  one.failure = not ok and tostring(costs) or nil
-  if not ok then return end
+  local ok, costs, why = pcall(measured, one, options, db, count)
+  if not ok then
+    argument.fail(("%s: its record cannot be read or kept: %s"):format(decisions_text(one),
+      tostring(costs)))
+  end
+  one.failure = not costs and tostring(why) or nil
+  if not costs then return end
   local fine, perf = pcall(options.combine or mean, costs)
   if fine then one:set_perf(perf) else one.failure = tostring(perf) end
 end
@@ -182,9 +199,7 @@ end
 
 --- Why a candidate has no perf, with its decisions.
 function candidates.reason_of(one)
-  local decisions = one.decisions
-  return ("%s: %s"):format(#decisions > 0 and table.concat(decisions, ", ") or "no decision",
-    one.failure or "it was not measured")
+  return ("%s: %s"):format(decisions_text(one), one.failure or "it was not measured")
 end
 
 --- The candidate with the lowest perf, the first of equal ones. One that was not measured never

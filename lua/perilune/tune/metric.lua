@@ -85,6 +85,18 @@ function metric.text(list)
   return table.concat(parts, " + ")
 end
 
+-- Those that are the same on every machine.
+local counted = { nodes = true, flops = true, bytes = true }
+
+--- What records of costs are kept for: the metrics, what measures them, if it is told, and the
+-- processor, where one of them may depend on it.
+function metric.target(list, builder)
+  local text, timed = metric.text(list), false
+  if builder then text = text .. ": " .. builder end
+  for _, one in ipairs(list) do timed = timed or not counted[one.name] end
+  return timed and ("%s on %s"):format(text, require "perilune.tune.processor".text()) or text
+end
+
 --- A value relative to that of the base, which may be 0.
 function metric.relative(x, base)
   if base == 0 then return x == 0 and 1 or 1 + x end

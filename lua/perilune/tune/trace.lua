@@ -192,6 +192,14 @@ end
 
 local function malformed(what) argument.fail("malformed trace: " .. what) end
 
+-- An object has keys that are no numbers: what is behind them would not be read.
+local function check_list(row, name)
+  if type(row[name]) ~= "table" then malformed(("it has no list of %s"):format(name)) end
+  for key in pairs(row[name]) do
+    if math.type(key) ~= "integer" then malformed(name .. ": a list is expected") end
+  end
+end
+
 local function read_header(text)
   argument.string(text, "pl.tune.trace_from_json", "text")
   local row, message = json.decode(text)
@@ -200,9 +208,7 @@ local function read_header(text)
     malformed(("version %s, and this library reads version %d"):format(tostring(row.version),
       VERSION))
   end
-  if type(row.knobs) ~= "table" or type(row.decisions) ~= "table" then
-    malformed "it has knobs and decisions"
-  end
+  for _, name in ipairs { "knobs", "decisions" } do check_list(row, name) end
   return row
 end
 
@@ -230,6 +236,7 @@ function trace.from_json(text, mod)
   for i, one in ipairs(row.knobs) do knobs[i] = knob.from_table(one) end
   local self = trace.new(first_module(row, mod))
   for i, step in ipairs(row.decisions) do
+    if type(step) ~= "table" then malformed(("step %d is no object"):format(i)) end
     local one = knobs[step.knob]
     if not one then malformed(("step %d has no knob"):format(i)) end
     local ok, message = pcall(replay_step, self, one, step)

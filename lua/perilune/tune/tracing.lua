@@ -167,7 +167,7 @@ end
 -- measurements are kept (pl.tune.database).
 function tracing.new(options)
   options = argument.options(options, "pl.tune.tracing", fields)
-  local self = setmetatable({ name = "tracing", stack = {}, depth = 0, num_evals = 0,
+  local self = setmetatable({ name = "tracing", stack = {}, searches = 0, num_evals = 0,
     num_cache_hits = 0, bases = setmetatable({}, { __mode = "k" }),
     database = options.tuning_api_database }, class)
   for _, one in ipairs(options.trace_stack or { options.trace }) do

@@ -32,7 +32,7 @@ core.internal()
 local tuning = {}
 
 local fields = { "name", "opt_level", "required", "doc", "parameters", "knobs", "eval_passes",
-  "measure", "metric", "select", "search", "target", "run" }
+  "measure", "metric", "select", "search", "target", "run", "handles", "unhandled" }
 
 local function knobs_of(body, mod, ctx)
   local knobs = body.knobs
@@ -80,10 +80,10 @@ end
 
 -- A stop of this pass stops those around it; what comes behind them goes on.
 local function search_within(state, body, from, ctx)
-  state.depth = state.depth + 1
+  state.searches = state.searches + 1
   local ok, best = pcall(body.search, body, from, ctx)
-  state.depth = state.depth - 1
-  if state.depth == 0 then state.stopped = nil end
+  state.searches = state.searches - 1
+  if state.searches == 0 then state.stopped = nil end
   if not ok then error(best, 0) end
   return best
 end
@@ -208,14 +208,19 @@ local function check_search(given, where)
   elseif math.type(seed) ~= "integer" then
     argument.fail(where .. ": search: seed: an integer expected")
   end
-  return { strategy = strategies.check(given.strategy or "evolutionary", where), trials = trials,
-    seconds = seconds + 0.0, seed = seed }
+  local strategy = strategies.check(given.strategy or "evolutionary", where)
+  if strategy == "separate" then
+    argument.fail(where .. ": search: the strategy 'separate' is of kernels (pl.tune.search)")
+  end
+  return { strategy = strategy, trials = trials, seconds = seconds + 0.0, seed = seed }
 end
 
 -- Rows of options for the settings that `parameters` has not.
 local function search_options(defaults)
   local names = {}
-  for name in pairs(strategies.by_name) do names[#names + 1] = name end
+  for name in pairs(strategies.by_name) do
+    if name ~= "separate" then names[#names + 1] = name end
+  end
   table.sort(names)
   return {
     { name = "strategy", default = defaults.strategy, choices = names,
@@ -247,7 +252,8 @@ end
 -- minimised: the best trace's `costs` has each of them, `front` the traces that no other one
 -- dominates, and `select(front)` takes one of these instead. `search`: a strategy, or { strategy =
 -- "evolutionary", trials = 100, seconds =, seed = 1 }. `eval_passes`: passes that work on each
--- candidate before it is measured. `target`: what records of measurements are kept for.
+-- candidate before it is measured. `handles`, `unhandled`: the features of programs it handles, as
+-- of every pass. `target`: what records of measurements are kept for.
 -- `run(trace, ctx, self)`, in place of the search: gives the best trace that it finds.
 function tuning.tuning_pass(spec)
   local where = "pl.tune.tuning_pass"
@@ -257,12 +263,13 @@ function tuning.tuning_pass(spec)
     metrics = spec.run == nil and metrics_of(spec, where) or nil, select = spec.select,
     defaults = spec.search ~= nil and check_search(spec.search, where) or nil,
     eval_passes = passes_of(argument.table(spec.eval_passes or {}, spec.name, "eval_passes")) }
-  body.target = spec.target or body.metrics and metric_list.text(body.metrics)
+  body.target = spec.target or body.metrics and metric_list.target(body.metrics)
   body.search = spec.run and function(self, from, ctx) return spec.run(from, ctx, self) end
     or search
   body.tuning_body = body
   return pass.module_pass { name = spec.name, opt_level = spec.opt_level,
-    required = spec.required, traceable = true, options = options_of(spec, body.defaults),
+    required = spec.required, handles = spec.handles, unhandled = spec.unhandled,
+    traceable = true, options = options_of(spec, body.defaults),
     doc = spec.doc or "Decide by measuring.",
     run = setmetatable(body, { __call = run }) }
 end

@@ -44,7 +44,8 @@ function tune.arguments(parser)
     .. "lines that begin with # are comments."):argname "FILE"
   parser:option("--placement", "Chooses the backend of each part of @main in place of a search: "
     .. "'evaluator' or 'own' first, which computes what no other one does, then 'openblas', 'c' "
-    .. "(compiled) and 'com.microsoft' (fused operators), separated by commas. Parts of compilers "
+    .. "(compiled), 'com.microsoft' (fused operators) and FILE.lua, which returns a backend with "
+    .. "patterns and a builder, as of a C function, separated by commas. Parts of compilers "
     .. "become functions with the attribute Compiler."):argname "BACKENDS"
   parser:option("--pool", "Passes, as Name,Name{option=value}, that a pipeline may have beside "
     .. "those of the base pipeline; otherwise those that fit the kind of program."):argname "TEXT"
@@ -61,6 +62,9 @@ function tune.arguments(parser)
   parser:option("--seed", "The seed of the search and of inputs."):argname "N":default "1"
     :convert(numbers.seed)
   parser:option("--db", "The file of records. What it has is not measured again."):argname "FILE"
+  parser:option("--target", "What records are kept for, in place of the metrics, what measures and "
+    .. "this machine's processor: times of another one are not taken for those of this one. "
+    .. "'perilune db list' shows those of a file."):argname "TEXT"
   parser:option("--measure", "What runs a candidate: 'evaluator', 'c' (compiled), or "
     .. "'command COMMAND', in which {} stands for the file of the model. The default is "
     .. "'evaluator', and 'c' for schedules."):argname "HOW"
@@ -284,6 +288,12 @@ local function failures(list, out)
   end
 end
 
+local function model_text(model)
+  return ("cost model: rank correlation %.2f, %.0f of the %d best among the %d that it expected to "
+    .. "be best, of %d trials that it had not seen"):format(model.rank_correlation,
+    model.recall * model.k, model.k, model.k, model.n)
+end
+
 local function report(result, options, module)
   if options.quiet then return end
   local out = saving.messages(options.output)
@@ -291,6 +301,7 @@ local function report(result, options, module)
     :format(options.input, result.trials, result.measured, result.cached, result.failed,
       result.seconds, result.state))
   failures(result.list, out)
+  if result.model then out:write(model_text(result.model), "\n") end
   out:write(winner_text(result, options, module), "\n")
   for _, trial in ipairs(result.front or {}) do
     local parts = {}
@@ -312,16 +323,26 @@ local function save(module, options)
   end
 end
 
+-- `target`: what there is no record for.
+local function no_record_text(db, target, options)
+  local others = {}
+  for _, row in ipairs(db:list()) do
+    if row.target ~= target and not others[row.target] then
+      others[#others + 1], others[row.target] = ("'%s'"):format(row.target), true
+    end
+  end
+  return ("%s has no record of a better %s for %s and the target '%s'%s"):format(
+    options.apply_best, options.space, options.input, target, #others > 0
+    and ("; it has records for %s (--target)"):format(table.concat(others, ", ")) or "")
+end
+
 local function apply_best(module, options, context)
   local pl = require "perilune"
   local db <close> = pl.tune.database { path = options.apply_best, readonly = true }
   local out, best = pl.with(context, pl.tune.apply_best, module, { database = db,
     builder = builder_of(options), metrics = metrics_of(options.metric, options),
-    space = options.space })
-  if not out then
-    stop.failure("%s has no record of a better %s for %s and '%s'", options.apply_best,
-      options.space, options.input, options.measure)
-  end
+    space = options.space, target = options.target })
+  if not out then stop.failure("%s", no_record_text(db, best, options)) end
   save(out, options)
   if not options.quiet then
     local text = "cost %.4g of %s when it was recorded\n%s\n"
@@ -362,7 +383,7 @@ local function search(module, options, pass)
     trials = options.trials, seconds = options.seconds,
     seed = options.seed, metrics = metrics_of(options.metric, options),
     builder = builder_of(options), runner = runner_of(options), database = db,
-    on_trial = progress(options),
+    target = options.target, on_trial = progress(options),
     replay = options.replay, cost_model = options.cost_model, queue = queue, command = queue
       and require "perilune.cli.tune.remote_command"(options),
     width = options.runner ~= "local" and options.parallel or nil,

@@ -11,6 +11,26 @@ local function names_of(text)
   return list
 end
 
+-- A backend of a script, which returns it as a table.
+local function of_script(path)
+  local chunk, reason = loadfile(path)
+  if not chunk then stop.failure("--placement: %s", reason) end
+  local backend = chunk()
+  if type(backend) ~= "table" then
+    stop.failure("--placement: %s: it returns a %s, and a backend (a table) is expected", path,
+      type(backend))
+  end
+  return backend
+end
+
+local function backends_of(text)
+  local list = names_of(text)
+  for i, name in ipairs(list) do
+    if name:find "%.lua$" then list[i] = of_script(name) end
+  end
+  return list
+end
+
 -- Seconds and parts by backend.
 local function report(result, options)
   if options.quiet then return end
@@ -31,6 +51,13 @@ local function report(result, options)
     out:write(("  %s: %d parts, %.3f ms\n"):format(name, sums[name].n,
       1e3 * sums[name].seconds))
   end
+  if result.verdict == "faster" then
+    out:write(("as a whole: cost %.4g of the base pipeline's result (%.1f %% less), confidence "
+      .. "%.2f %%\n"):format(result.ratio, 100 * (1 - result.ratio), 100 * result.confidence))
+  elseif result.verdict then
+    out:write("as a whole nothing is faster with confidence than the base pipeline's result, which "
+      .. "is written\n")
+  end
   for i = 1, math.min(3, #result.reasons) do
     out:write("  not measured: ", result.reasons[i]:match "[^\n]*", "\n")
   end
@@ -38,8 +65,9 @@ end
 
 return function(module, options, context, pass)
   local pl = require "perilune"
+  local backends = backends_of(options.placement)
   local ok, result = pcall(pl.with, context, function()
-    return pl.tune.placement { mod = pass(module), backends = names_of(options.placement),
+    return pl.tune.placement { mod = pass(module), backends = backends,
       runner = pl.tune.runner { seconds = options.run_seconds, memory = options.run_memory << 20,
         pairs = 10, seed = options.seed } }
   end)

@@ -5,6 +5,7 @@
 
 local check = require "perilune.rule.check"
 local core = require "perilune.core"
+local example_of = require "perilune.rule.generate.example".of_term
 local rule_text = require "perilune.rule.generate.rule_text"
 local term = require "perilune.rule.generate.term"
 core.internal()
@@ -30,6 +31,9 @@ local function equal_shapes(variables, list)
 end
 
 local function ranks(variables, domain, list)
+  if domain.dtype then
+    list[#list + 1] = ("?%s.dtype == %s"):format(variables[1].name, domain.dtype)
+  end
   for _, variable in ipairs(variables) do
     local rank = variable.sort == "scalar" and 0 or domain.rank
     list[#list + 1] = ("?%s.rank == %d"):format(variable.name, rank)
@@ -74,11 +78,11 @@ local function set_of(row)
 end
 
 -- Whether the evaluator finds a rule of that proof to be right.
-local function holds(row, cases, seed)
+local function holds(row, example, cases, seed)
   local set = set_of(row)
   if not set then return false end
   local info = set:rules()[1]
-  local prepared = check.prepare(info, set, 1, nil, check.apply_with(set, info, true))
+  local prepared = check.prepare(info, set, 1, example, check.apply_with(set, info, true))
   local results = check.all({ prepared }, { cases = cases, seed = seed })
   return results[1].status == "passed"
 end
@@ -92,10 +96,10 @@ local function sums(t)
   return false
 end
 
-local function try(text, proofs)
+local function try(text, proofs, example)
   for _, proof in ipairs(proofs) do
     local row = { text = text, proof = proof, grows = true }
-    if holds(row, FEW, 1) and holds(row, MANY, OTHER_SEED) then return row end
+    if holds(row, example, FEW, 1) and holds(row, example, MANY, OTHER_SEED) then return row end
   end
   return nil
 end
@@ -103,12 +107,13 @@ end
 --- The row of a rule { text =, proof =, grows = true }; nil if there is none.
 function conditions.weakest(domain, left, right)
   local tried = {}
+  local example = example_of(domain, left)
   local proofs = sums(left) and { "reassociates" } or { "exact", "reassociates" }
   for _, choice in ipairs(choices) do
     local text = text_of(domain, left, right, choice)
     if not tried[text] then
       tried[text] = true
-      local row = try(text, proofs)
+      local row = try(text, proofs, example)
       if row then return row end
     end
   end

@@ -78,6 +78,7 @@ local function add_rule(self, domain, left, right)
   row.name = name_of(self, left)
   row.text = row.name .. ": " .. row.text
   row.reason = term.prefix(left) .. " = " .. term.prefix(right)
+  row.domain = domain.shape_of and domain.name
   self.rules[#self.rules + 1] = row
   if self.progress then self.progress(#self.rules, row) end
 end
@@ -128,6 +129,10 @@ local HEADER = [[
 --- Rules of graph substitution, as `perilune rules generate` wrote them: lua/perilune/rule/generate
 -- says how they are found and proved. The reason is the equation; another run gives the same file.
 
+local function example(domain, text)
+  return function(g) return require "perilune.rule.generate.example".of_text(domain, text)(g) end
+end
+
 return {
 ]]
 
@@ -152,7 +157,9 @@ function generate.text(rules)
     local reason = ("    reason = %s,"):format(quoted(rule.reason))
     local rest = ("proof = %q, source = \"generated\", grows = true },\n"):format(rule.proof)
     local fits = #reason + 1 + #rest - 1 <= LINE
-    lines[#lines + 1] = ("  { %s,\n%s%s%s"):format(quoted(rule.text), reason,
+    local example = rule.domain and ("    example = example(%q, %s),\n"):format(rule.domain,
+      quoted(rule.reason:match "^(.-) = ")) or ""
+    lines[#lines + 1] = ("  { %s,\n%s%s%s%s"):format(quoted(rule.text), example, reason,
       fits and " " or "\n    ", rest)
   end
   lines[#lines + 1] = "}\n"

@@ -4,9 +4,11 @@
 -- Texts have their operands as $1 and $2; `replacement` is that of replacements where it differs.
 -- `stand_in` is what is evaluated for the fingerprint in place of functions of real numbers: a
 -- polynomial, which keeps integers exact. Where `elementwise`, operands have one shape. `sorts`
--- are what operands are, `sort` what the result is where it is not what the first operand is.
--- `sizes` is the variable of the rule that has the sizes of the parts of a split; `sums`: elements
--- are sums of several.
+-- are what operands are ("any": all but scalars), `sort` what the result is where it is not what
+-- the first operand is. `sizes` is the variable of the rule that has the sizes of the parts of a
+-- split; `sums`: elements are sums of several. `asks`: conditions of patterns, $0 is the call: the
+-- matcher does not know that an attribute which is left out has its default, but shapes tell it.
+-- `build` of a split gets where it is, the middle if that is nil.
 
 local ir = require "perilune.ir"
 local tensor = require "perilune.ir.tensor"
@@ -17,13 +19,15 @@ local function polynomial(op, x)
   return op.subtract(op.multiply(x, op.add(op.multiply(x, 5.0), 2.0)), 3.0)
 end
 
-local function elementwise(name)
+local function elementwise(name, sorts)
   return { name = name, text = name .. "($1, $2)", arity = 2, elementwise = true,
-    commutative = true, associative = true, build = function(op, a, b) return op[name](a, b) end }
+    commutative = true, associative = true, sorts = sorts,
+    build = function(op, a, b) return op[name](a, b) end }
 end
 
-local function concat(axis, name)
-  return { name = name, arity = 2, text = ("concatenate($1, $2, axis=%d)"):format(axis),
+local function concat(axis, name, sort)
+  return { name = name, arity = 2, sorts = { sort, sort },
+    text = ("concatenate($1, $2, axis=%d)"):format(axis),
     build = function(op, a, b) return op.concatenate({ a, b }, { axis = axis }) end }
 end
 
@@ -32,10 +36,11 @@ local function half(axis, which, name, sizes)
   return { name = name, arity = 1, sizes = sizes,
     text = ("split($1, split=?%s, axis=%d).%d"):format(sizes, axis, which),
     replacement = ("(split($1, constant($s), axis=%d, n_results=2)).%d"):format(axis, which),
-    build = function(op, x)
+    build = function(op, x, _, at)
       local extent = x.type.shape[axis + 1]
-      if extent % 2 == 1 then return nil end
-      local list = ("<i8i8"):pack(extent // 2, extent // 2)
+      if not at and extent % 2 == 1 then return nil end
+      local first = at or extent // 2
+      local list = ("<i8i8"):pack(first, extent - first)
       local parts = op.split(x, ir.Constant(tensor.from_bytes(list, { 2 }, "int64")),
         { axis = axis, n_results = 2 })
       return (select(which + 1, parts:unpack()))
@@ -57,14 +62,21 @@ local scale = { name = "scale", text = "multiply($1, $2)", arity = 2, sorts = { 
   build = multiply.build }
 local scalar = { name = "c", shape = {}, value = -7, sort = "scalar" }
 
-local function variables(names, shape)
+local function variables(names, shape, sort, shift)
   local list = {}
-  for name in names:gmatch "%a" do list[#list + 1] = { name = name, shape = shape } end
-  list[#list + 1] = scalar
+  for name in names:gmatch "%a" do
+    list[#list + 1] = { name = name, shape = shape, sort = sort, shift = shift }
+  end
   return list
 end
 
-local matrices = { name = "matrices", rank = 2, variables = variables("xyzw", { 8, 8 }),
+local function joined(a, b, ...)
+  if not b then return a end
+  return joined(table.move(b, 1, #b, #a + 1, a), ...)
+end
+
+local matrices = { name = "matrices", rank = 2,
+  variables = joined(variables("xyzw", { 8, 8 }), { scalar }),
   operators = {
     { name = "transpose", text = "transpose($1, axes=[1, 0])", arity = 1,
       build = function(op, x) return op.transpose(x, { axes = { 1, 0 } }) end },
@@ -79,4 +91,66 @@ local matrices = { name = "matrices", rank = 2, variables = variables("xyzw", { 
     concat(0, "concat_rows"), concat(1, "concat_columns"),
   } }
 
-return { matrices }
+-- ----------------------------------------------------------------------- images
+
+-- Windows of 3x3 with a border of one element: the result is as large as the image.
+local PLACED = "kernel_size=[3, 3], padding=[1, 1, 1, 1]"
+local POOLED = "pool_size=[3, 3], padding=[1, 1, 1, 1]"
+
+-- Strides and dilation are 1, or the result would be smaller.
+local function same_extents(asks)
+  for axis = 2, 3 do
+    asks = ("%s$0.shape[%d] == $1.shape[%d] and $1.shape[%d] > 2%s"):format(asks, axis, axis, axis,
+      axis == 2 and " and " or "")
+  end
+  return asks
+end
+
+local conv = { name = "conv", arity = 2, sums = true, sorts = { nil, "weights" },
+  text = "nn.conv2d($1, $2, groups=1, " .. PLACED .. ", data_layout=NCHW, kernel_layout=OIHW)",
+  replacement = "nn.conv2d($1, $2, " .. PLACED .. ")", asks = same_extents "",
+  build = function(op, x, w)
+    return op.nn.conv2d(x, w, { kernel_size = { 3, 3 }, padding = { 1, 1, 1, 1 } })
+  end }
+
+local function pool(name, attributes)
+  local op_name = "nn." .. name .. "2d"
+  return { name = name, arity = 1, sums = name == "avg_pool", asks = same_extents "",
+    text = ("%s($1, %s, layout=NCHW, ceil_mode=0%s)"):format(op_name, POOLED, attributes),
+    replacement = ("%s($1, %s)"):format(op_name, POOLED),
+    build = function(op, x)
+      return op.nn[name .. "2d"](x, { pool_size = { 3, 3 }, padding = { 1, 1, 1, 1 } })
+    end }
+end
+
+local max_pool, avg_pool = pool("max_pool", ""), pool("avg_pool", ", count_include_pad=0")
+
+-- Means of 3x3 are not exact, those of 2x2 are.
+function avg_pool.stand_in(op, x)
+  return op.nn.avg_pool2d(x, { pool_size = { 2, 2 }, padding = { 0, 0, 1, 1 },
+    count_include_pad = true })
+end
+
+local images = { name = "images", rank = 4, dtype = "float32",
+  -- The greatest of a window is not always positive.
+  variables = joined(variables("xyz", { 1, 4, 5, 5 }, nil, -40),
+    variables("wvu", { 4, 4, 3, 3 }, "weights"), { scalar }),
+  operators = {
+    relu, max_pool, avg_pool, half(1, 0, "first", "s"), half(1, 1, "second", "s"),
+    { name = "scale", text = "multiply($1, $2)", arity = 2, sorts = { "any", "scalar" },
+      build = multiply.build },
+    elementwise("add", { "any", "any" }), conv,
+    concat(1, "concat_channels"), concat(0, "concat_outputs", "weights"),
+    concat(1, "concat_inputs", "weights"),
+  } }
+
+-- Programs of a term for the check of its rules, whose shapes are not always those that the term
+-- was found with: images and weights of few channels, and splits anywhere.
+function images.shape_of(variable, below)
+  if variable.sort == "scalar" then return {} end
+  local function channels() return 1 + below(4) end
+  if variable.sort == "weights" then return { channels(), channels(), 3, 3 } end
+  return { 1, channels(), 4, 5 }
+end
+
+return { matrices, images }

@@ -54,7 +54,8 @@ end
 -- them, for terms whose shapes are known to fit.
 function rule_text.pattern(t, plain)
   local conditions, count = {}, { n = 0 }
-  local text = term.fold(t, plain and rule_variable or pattern_variable, function(operator, a, b)
+  local text
+  text = term.fold(t, plain and rule_variable or pattern_variable, function(operator, a, b)
     if not plain and operator.elementwise then
       local left, right
       left, a = bind(a, count)
@@ -63,7 +64,13 @@ function rule_text.pattern(t, plain)
         conditions[#conditions + 1] = ("%s.shape == %s.shape"):format(left, right)
       end
     end
-    return term.fill(operator.text, a, b)
+    if plain or not operator.asks then return term.fill(operator.text, a, b) end
+    local operand, result
+    operand, a = bind(a, count)
+    result, text = bind(term.fill(operator.text, a, b), count)
+    conditions[#conditions + 1] = operator.asks:gsub("%$([01])", { ["0"] = result,
+      ["1"] = operand })
+    return text
   end)
   return text, conditions
 end

@@ -32,10 +32,15 @@ local function same(a, b)
   return true
 end
 
+local function is_of(sort, wanted)
+  if wanted == "any" then return sort ~= "scalar" end
+  return sort == wanted
+end
+
 -- Whether an operator takes those operands.
 local function takes(operator, a, b)
   local sorts = operator.sorts or {}
-  if a.sort ~= sorts[1] or b and b.sort ~= sorts[2] then return false end
+  if not is_of(a.sort, sorts[1]) or b and not is_of(b.sort, sorts[2]) then return false end
   return not operator.elementwise or same(a.value.shape, b.value.shape)
 end
 
@@ -57,7 +62,10 @@ end
 local function value_of(variable, random)
   local n, numbers = 1, {}
   for _, extent in ipairs(variable.shape) do n = n * extent end
-  for i = 1, n do numbers[i] = ("<d"):pack(variable.value or random:integer(195) - 98) end
+  for i = 1, n do
+    local x = variable.value or random:integer(195) - 98 + (variable.shift or 0)
+    numbers[i] = ("<d"):pack(x)
+  end
   return tensor.from_bytes(table.concat(numbers), variable.shape, "float64")
 end
 

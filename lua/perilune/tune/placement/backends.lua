@@ -3,6 +3,10 @@
 --     { name = "dnnl", compiler = "dnnl", builder = pl.tune.builder { kind = "command", ... },
 --       patterns = { { "sum_relu", is_op "nn.relu" (is_op "add" (wildcard(), wildcard())) } } }
 --
+--     { name = "mine", compiler = "mine", patterns = { { "product", is_op "nn.matmul" (wildcard(),
+--       wildcard()) } }, builder = pl.tune.builder { kind = "function", source = "mine.c",
+--       symbol = "my_product" } }
+--
 -- name; compiler: the parts become functions with the attribute Compiler, otherwise they stay
 -- calls of the host; transform: a pass, or the text of a pipeline, whose result replaces a part;
 -- builder: what runs it (the evaluator); blas: "own" or "openblas" while it is measured; patterns:

@@ -6,9 +6,12 @@
 --     for _, part in ipairs(result.parts) do print(part.backend, part.seconds, #part.nodes) end
 --
 -- A backend takes parts of the function: what its patterns match, or groups of calls. Each part is
--- extracted and measured alone, equal ones once for each backend. Dynamic programming over the
+-- extracted and measured alone, equal ones once for each backend, where that can be in turn with
+-- the host. Dynamic programming over the
 -- calls in order then covers the function by parts of the least sum, with what it costs to move
--- values from one backend to another one. Parts of backends with a
+-- values from one backend to another one. Where the result can run as a whole, it is compared with
+-- the original and with covers that do without one of the backends: sums of parts are estimates.
+-- Parts of backends with a
 -- compiler become functions of the module with the attribute Compiler, as PartitionGraph makes
 -- them; those of backends with a transform are replaced by what it makes.
 
@@ -45,7 +48,7 @@ local function checked(options)
     backends = backends.list(options.backends, where), measure = options.measure,
     boundary = boundary.cost(options.boundary, options.measure == nil, where),
     runner = options.runner or runner.new { pairs = 10 }, max_states = most,
-    check = options.check ~= false, known = {}, reasons = {}, measured = 0 }
+    check = options.check ~= false, known = {}, reasons = {}, measured = 0, host_seconds = {} }
 end
 
 -- -------------------------------------------------------------------- measuring
@@ -80,12 +83,55 @@ local function run(self, backend, mod)
   return seconds, why
 end
 
+-- Whether programs of a backend and of the host can alternate in one process.
+local function is_comparable(self, backend)
+  local host = self.backends[1]
+  local in_process = { evaluator = true, c = true }
+  return backend ~= host and not self.measure and backend.blas == host.blas
+    and in_process[backend.builder.kind] and in_process[host.builder.kind]
+end
+
+-- What the host takes for the calls of a part, one by one; nil where one was not measured.
+local function host_seconds(self, part)
+  local sum = 0
+  for _, node in ipairs(part.nodes) do
+    if node.kind == "Call" then
+      if not self.host_seconds[node] then return nil end
+      sum = sum + self.host_seconds[node]
+    end
+  end
+  return sum
+end
+
+-- The comparison of two modules, which alternate: nil and a failure.
+local function compare(self, backend, mod, original)
+  local candidate, why = backend.builder:build(mod)
+  if not candidate then return nil, why end
+  local incumbent, reason = self.backends[1].builder:build(original)
+  if not incumbent then return nil, reason end
+  return self.comparing:compare(candidate, incumbent)
+end
+
+-- The seconds of a part: what the host takes for it, times a ratio that other work on the machine
+-- changes little; false where the backend is not faster with confidence.
+local function seconds_of(self, backend, mod, part)
+  local base = is_comparable(self, backend) and host_seconds(self, part)
+  if not base then return run(self, backend, mod) end
+  local result, why = compare(self, backend, mod, part.mod)
+  if not result then return nil, why end
+  return result.verdict == "faster" and base * result.ratio
+end
+
 -- { mod =, seconds = } or { reason = } of a backend and a part's module.
 local function measure_module(self, backend, part)
   local ok, mod = pcall(program_of, self, backend, part)
   if ok and not mod then return {} end
   local seconds, why
-  if ok then seconds, why = run(self, backend, mod) else why = mod end
+  if ok then seconds, why = seconds_of(self, backend, mod, part) else why = mod end
+  if seconds == false then
+    self.measured = self.measured + 1
+    return {}
+  end
   self.measured = self.measured + 1
   if type(seconds) == "number" and seconds >= 0 and seconds < math.huge then
     return { mod = mod, seconds = seconds }
@@ -122,6 +168,9 @@ local function add_candidate(self, candidates, backend, part)
   table.sort(places)
   local list = candidates[places[1]] or {}
   candidates[places[1]] = list
+  if backend == self.backends[1] and #places == 1 then
+    for _, node in ipairs(part.nodes) do self.host_seconds[node] = result.seconds end
+  end
   local one = { backend = backend, part = part, places = places, cost = result.seconds,
     mod = result.mod }
   if self.boundaries then boundary.describe(self.boundaries, one) end
@@ -198,6 +247,77 @@ local function describe(chosen)
   return list
 end
 
+-- ---------------------------------------------------------------------- the whole
+
+-- Candidates of all backends but one.
+local function without(candidates, backend)
+  local out = {}
+  for place, list in pairs(candidates) do
+    out[place] = {}
+    for _, one in ipairs(list) do
+      if one.backend ~= backend then table.insert(out[place], one) end
+    end
+  end
+  return out
+end
+
+local function cover_of(self, candidates)
+  return cover(self.index.order, candidates, self.max_states, self.backends[1], self.boundaries)
+end
+
+-- The backends that a cover has, but the host, in order; whether all of it can run as a whole.
+local function used(self, found)
+  local list, seen, runs = {}, {}, not self.measure
+  for _, one in ipairs(found.chosen) do
+    local backend = one.backend
+    if backend ~= self.backends[1] and not seen[backend] then
+      list[#list + 1], seen[backend] = backend, true
+      runs = runs and not backend.compiler and is_comparable(self, backend)
+    end
+  end
+  return list, runs
+end
+
+-- The covers that are compared as a whole: all backends, and without one of several.
+local function covers_of(self, candidates, found, backends_used)
+  local list = { found }
+  for _, backend in ipairs(#backends_used > 1 and backends_used or {}) do
+    list[#list + 1] = cover_of(self, without(candidates, backend))
+  end
+  return list
+end
+
+-- The fastest of the covers as a whole, and how it compares with the original: nil where none is
+-- faster with confidence.
+local function fastest(self, covers)
+  local host, best, incumbent = self.backends[1], nil, self.mod
+  local ratio = 1
+  for _, found in ipairs(covers) do
+    local out = replace_parts(self, found.chosen)
+    local result = out ~= self.mod and compare(self, host, out, incumbent)
+    if result and result.verdict == "faster" then
+      ratio, incumbent = ratio * result.ratio, out
+      best = { found = found, mod = out, verdict = "faster", ratio = ratio,
+        confidence = result.confidence }
+    end
+  end
+  return best
+end
+
+-- What is taken: of the sums, or of the comparison as a whole where that can be.
+local function decide(self, candidates)
+  local found = cover_of(self, candidates)
+  local backends_used, runs = used(self, found)
+  if #backends_used == 0 or not runs then
+    return { found = found, mod = replace_parts(self, found.chosen) }
+  end
+  local best = fastest(self, covers_of(self, candidates, found, backends_used))
+  if best then return best end
+  for i = 2, #self.backends do candidates = without(candidates, self.backends[i]) end
+  return { found = cover_of(self, candidates), mod = self.mod, verdict = "undecided", ratio = 1,
+    confidence = 0 }
+end
+
 local function checked_result(self, out)
   if not self.check or out == self.mod then return out end
   local ok, diag = require "perilune.check"(self.mod, out, { rounds = 2, rtol = 1e-3, atol = 1e-4,
@@ -215,15 +335,18 @@ end
 -- (4096), check = true: the result is compared with mod }. The first backend is the host, which
 -- computes what no other one does. The result: mod, cost, base_cost (all by the host),
 -- boundary_cost (what of the cost is moving values), parts ({ backend =, seconds =, nodes =, mod
--- = }), measured, exact (no state was dropped), reasons (of parts that could not be measured).
+-- = }), measured, exact (no state was dropped), reasons (of parts that could not be measured); and,
+-- where no part has a compiler, verdict, ratio and confidence of the result as a whole against mod,
+-- which is the result where nothing is faster.
 return function(options)
   local self = checked(options)
   self.index = subgraph.index(self.mod, self.name, where)
   self.boundaries = boundary.new(self.index, self.boundary)
-  local found = cover(self.index.order, check_candidates(self, candidates_of(self)),
-    self.max_states, self.backends[1], self.boundaries)
-  return { mod = checked_result(self, replace_parts(self, found.chosen)), cost = found.cost,
-    base_cost = found.base_cost, boundary_cost = found.moved, parts = describe(found.chosen),
-    measured = self.measured,
+  self.comparing = self.runner:with { pairs = math.max(self.runner.pairs, 40) }
+  local best = decide(self, check_candidates(self, candidates_of(self)))
+  local found = best.found
+  return { mod = checked_result(self, best.mod), verdict = best.verdict, ratio = best.ratio,
+    confidence = best.confidence, cost = found.cost, base_cost = found.base_cost,
+    boundary_cost = found.moved, parts = describe(found.chosen), measured = self.measured,
     exact = found.exact, reasons = self.reasons }
 end

@@ -37,6 +37,13 @@ schema.steps = {
         specification TEXT NOT NULL, state TEXT NOT NULL, why TEXT, output TEXT, seconds REAL,
         tries INTEGER, host TEXT, at INTEGER NOT NULL)]],
   },
+  {
+    -- Targets of times name the processor; before it stood beside the name only.
+    [[UPDATE OR IGNORE target SET name = name || ' on ' || isa || ', ' || cores
+        || CASE cores WHEN 1 THEN ' core' ELSE ' cores' END
+      WHERE isa IS NOT NULL AND cores IS NOT NULL AND (name GLOB 'time*: evaluator*'
+        OR name GLOB 'time*: c' OR name GLOB 'time*: c *' OR name GLOB 'time*: command *')]],
+  },
 }
 
 --- "PLTN": what marks a file as one of ours.

@@ -148,14 +148,8 @@ function methods.commit_workload(self, mod)
   return one
 end
 
-local function machine()
-  local text = require "perilune.read_file" "/proc/cpuinfo" or ""
-  local _, cores = text:gsub("\nprocessor%s*:", "")
-  return text:match "model name%s*:%s*([^\n]+)", cores + (text:find "^processor" and 1 or 0)
-end
-
 local function add_target(self, name)
-  local isa, cores = machine()
+  local isa, cores = require "perilune.tune.processor".name_and_cores()
   run(self, "INSERT OR IGNORE INTO target(name, isa, cores, at) VALUES(?, ?, ?, ?)", name, isa,
     cores, os.time())
 end

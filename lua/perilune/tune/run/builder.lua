@@ -3,11 +3,13 @@
 --     pl.tune.builder "evaluator"            -- the evaluator, or the interpreter of loops
 --     pl.tune.builder { kind = "c", cc = "clang" }
 --     pl.tune.builder { kind = "command", command = "my_runtime {}", timing = "output" }
+--     pl.tune.builder { kind = "function", source = "mine.c", symbol = "my_product" }
 --
 -- "c" compiles PrimFuncs or a whole model (pl.build). A command gets the model in a file
 -- whose path stands for {}; what counts is the wall time of the command, or with timing =
 -- "output" the seconds of one run that the last line of its output has. A text goes through
--- the shell; a list of words does not.
+-- the shell; a list of words does not. A function is one of C that computes all of the module
+-- (c_function.lua has its signature); its results are compared with the evaluator's first.
 
 local argument = require "perilune.argument"
 local core = require "perilune.core"
@@ -127,7 +129,12 @@ end
 
 -- ---------------------------------------------------------------- constructor
 
-local build = { evaluator = build_evaluator, c = build_c, command = build_command }
+local function build_function(self, mod)
+  return require "perilune.tune.run.c_function".build(self, mod, seconds_in)
+end
+
+local build = { evaluator = build_evaluator, c = build_c, command = build_command,
+  ["function"] = build_function }
 
 --- A runnable of the module; nil and a failure. The work is done under the limits of the
 -- current context.
@@ -155,7 +162,7 @@ function methods.target(self)
   local command = self.command
   if type(command) == "table" then command = table.concat(command, " ") end
   for _, part in ipairs { command or false, command and self.timing or false, self.cc or false,
-    self.flags or false } do
+    self.flags or false, self.source or false, self.symbol or false } do
     if part then parts[#parts + 1] = part end
   end
   if self.evict > 0 then parts[#parts + 1] = ("evict %d"):format(self.evict) end
@@ -164,7 +171,7 @@ function methods.target(self)
 end
 
 local names = { "kind", "threads", "seed", "cc", "flags", "compile_seconds", "command", "timing",
-  "suffix", "evict" }
+  "suffix", "evict", "source", "symbol" }
 
 local where = "pl.tune.builder"
 
@@ -188,8 +195,15 @@ local function check_command(command)
   for _, word in ipairs(command) do argument.string(word, where, "a word of command") end
 end
 
+local function check_function(self)
+  argument.string(self.source, where, "source")
+  if not argument.string(self.symbol, where, "symbol"):find "^[%a_][%w_]*$" then
+    argument.fail(where .. ": symbol: the name of a C function expected")
+  end
+end
+
 local function check(self)
-  check_choice(self, "kind", { "evaluator", "c", "command" })
+  check_choice(self, "kind", { "evaluator", "c", "command", "function" })
   check_integer(self, "threads", 1, 64)
   check_integer(self, "seed", math.mininteger, math.maxinteger)
   check_integer(self, "evict", 0, 1 << 30)
@@ -199,13 +213,15 @@ local function check(self)
     if self[name] ~= nil then argument.string(self[name], where, name) end
   end
   if self.kind == "command" then check_command(self.command) end
+  if self.kind == "function" then check_function(self) end
   if self.compile_seconds ~= nil and type(self.compile_seconds) ~= "number" then
     argument.fail(where .. ": compile_seconds: a number expected")
   end
 end
 
 --- A builder of that kind: { kind =, threads = 1, seed = 1, cc =, flags =, compile_seconds =,
--- command =, timing = "wall", suffix = ".onnx", evict = 0 }, or the kind alone. evict: bytes that
+-- command =, timing = "wall", suffix = ".onnx", evict = 0, source = (a file of C), symbol = }, or
+-- the kind alone. evict: bytes that
 -- are written before each call of C, so that its operands come from memory.
 function builder.new(options)
   if type(options) == "string" then options = { kind = options } end

@@ -98,18 +98,20 @@ end
 
 local function greatest(list) return math.max(table.unpack(list)) end
 
+-- The seconds that a block lasted.
+local function checked(x)
+  if type(x) ~= "number" or not (x > 0 and x < math.huge) then
+    error(("a block lasted %s seconds, and a positive number is expected"):format(tostring(x)), 0)
+  end
+  return x
+end
+
 local function measure_pair(state, block)
   local first = state.random:chance(0.5) and 1 or 2
   local seconds = {}
   seconds[first] = block(first)
   seconds[3 - first] = block(3 - first)
-  for side = 1, 2 do
-    local x = seconds[side]
-    if type(x) ~= "number" or not (x > 0 and x < math.huge) then
-      error(("a block lasted %s seconds, and a positive number is expected"):format(tostring(x)), 0)
-    end
-    table.insert(state.blocks[side], x)
-  end
+  for side = 1, 2 do table.insert(state.blocks[side], checked(seconds[side])) end
   table.insert(state.logs, math.log(seconds[1] / seconds[2]))
 end
 
@@ -212,7 +214,7 @@ function statistics.repeated(block, clock, options)
   local begun, list = clock(), {}
   for _ = 1, options.warm_up do block() end
   repeat
-    list[#list + 1] = block()
+    list[#list + 1] = checked(block())
   until #list >= options.pairs or clock() - begun > options.seconds
   return summary(list)
 end

@@ -5,6 +5,7 @@
 
 local candidates = require "perilune.tune.candidates"
 local core = require "perilune.core"
+local failure = require "perilune.tune.run.failure"
 local knob_space = require "perilune.tune.search.knob_space"
 local metric_list = require "perilune.tune.metric"
 local pareto_front = require "perilune.tune.search.pareto_front"
@@ -133,8 +134,14 @@ local function measure(self, point, effort)
   local one = decide(self, point)
   if not one then return math.huge end
   self.n_candidates = self.n_candidates + 1
-  one = candidates.consider_eval_passes({ one }, self.eval_passes)[1]
-  evaluate(self, one, effort)
+  local ok, list = pcall(candidates.consider_eval_passes, { one }, self.eval_passes)
+  if ok then
+    one = list[1]
+    evaluate(self, one, effort)
+  else
+    if failure.is_interrupt(list) then error(list, 0) end
+    one.failure = tostring(list)
+  end
   return note(self, one, effort)
 end
 

@@ -114,11 +114,16 @@ local function recorded(self, kind, text)
   return trial
 end
 
+-- What cannot be kept ends the search: it would be measured again.
 local function commit(self, kind, text, trial)
-  self.database:commit_trial(self.workload, self.target, { kind = kind, text = text,
-    cost = trial.cost, checked = trial.checked, verdict = trial.verdict,
+  local ok, why = pcall(self.database.commit_trial, self.database, self.workload, self.target, {
+    kind = kind, text = text, cost = trial.cost, checked = trial.checked, verdict = trial.verdict,
     confidence = trial.confidence, seconds = trial.seconds, failure = trial.failure,
     note = trial.note })
+  if ok then return end
+  if failure.is_interrupt(why) then error(why, 0) end
+  fail(("%s; the record of the %s candidate '%s' is not kept"):format(
+    type(why) ~= "string" and why.message or tostring(why), self.space.kind, text))
 end
 
 local function note_progress(self)
@@ -377,6 +382,7 @@ local function result_of(self, final)
     verdict = final.verdict, ratio = final.ratio, confidence = final.confidence,
     reason = final.reason, state = self.state, trials = self.count.trials,
     measured = self.count.measured, cached = self.count.cached, failed = self.count.failed,
+    model = self.proposal and self.proposal:quality(), target = self.target,
     list = self.list, front = #self.objective.metrics > 1 and pareto_front(self.list) or nil,
     seconds = core.clock() - self.begun }
 end
@@ -543,7 +549,9 @@ end
 -- cost_model ("trees", "ridge", "xgboost": which of several points is measured; it learns from the
 -- trials). The result:
 -- mod, text, verdict, ratio (to the base), confidence, reason, state, trials, measured, cached,
--- failed, list, front (of several metrics), trace (of knobs or a schedule).
+-- failed, list, front (of several metrics), trace (of knobs or a schedule), target, and of a cost
+-- model how well it ordered the trials before it knew them: model = { rank_correlation =, recall =
+-- (of the k best), k =, n = }.
 --
 -- `width` (1) points are proposed at a time, where the strategy allows that. With `queue`
 -- (pl.tune.queue) their trials are tasks, 16 at a time, each with a time limit (task_seconds).
@@ -558,7 +566,8 @@ function search.run(options)
   return result_of(self, finish(self))
 end
 
---- The module of the best record of `mod` in a database, and the record; nil when there is none.
+--- The module of the best record of `mod` in a database, and the record; nil and the target that it
+-- looked for when there is none.
 -- Nothing is measured. Options: database, target, builder, runner, metrics, space ("pipeline": what
 -- was searched), check (true).
 function search.apply_best(mod, options)
@@ -574,10 +583,10 @@ function search.apply_best(mod, options)
   end
   local tools = checked_tools(options)
   local target = options.target or objective.new(tools, name):target()
-  if not options.database:has_workload(mod) then return nil end
+  if not options.database:has_workload(mod) then return nil, target end
   local workload = options.database:commit_workload(mod)
   local best = options.database:best(workload, target, kind .. "/winner")
-  if not best or best.verdict ~= "faster" then return nil end
+  if not best or best.verdict ~= "faster" then return nil, target end
   local out = spaces.apply(mod, best.text, kinds)
   if options.check == false then return out, best end
   local ok, why = tools.runner:check(mod, assert(tools.builder:build(out)))

@@ -123,7 +123,7 @@ end
 
 --- A text of all that costs depend on.
 function methods.target(self)
-  return ("%s: %s"):format(metric_list.text(self.metrics), self.builder:target())
+  return metric_list.target(self.metrics, self.builder:target())
 end
 
 --- An objective of { metrics = a list of metrics or { metric, weight =, name = }, builder =,

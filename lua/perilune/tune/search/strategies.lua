@@ -108,15 +108,21 @@ function strategies.evolutionary(search)
   end
 end
 
+-- What a point costs more than another one, relative to that; infinite where that is 0.
+local function loss(cost, other)
+  if cost == other then return 0 end
+  return other > 0 and (cost - other) / other or math.huge
+end
+
 --- Simulated annealing: the temperature falls from 0.1, a tenth of the cost, to 0.
 function strategies.annealing(search)
   local now = best_of(first_points(search), 1)[1]
   while true do
     local other = add_measured(search, {}, { search.space:mutate(now.point, search.random) })[1]
     local temperature = 0.1 * (1 - search:progress())
-    local loss = (other.cost - now.cost) / now.cost
     local accept = search.random:number() -- taken in any case: a replay takes the same
-    if loss <= 0 or accept < math.exp(-loss / math.max(temperature, 1e-9)) then now = other end
+    local chance = math.exp(-loss(other.cost, now.cost) / math.max(temperature, 1e-9))
+    if other.cost <= now.cost or accept < chance then now = other end
   end
 end
 
@@ -166,21 +172,24 @@ local function new_arms(choices)
   return knobs
 end
 
--- What a failure counts as: twice the cost of the base.
+-- What a failure counts as, relative to the first point that was measured: the base, where there is
+-- one. What costs more counts as this, too.
 local FAILED = 2
 -- The share of points at random.
 local EXPLORATION = 0.1
 
 --- A bandit for each knob, which learns what its choices cost on average.
 function strategies.bandit(search)
-  local knobs, n = new_arms(search.space:choices()), 1
+  local knobs, n, first = new_arms(search.space:choices()), 1, nil
   while true do
     local decisions = {}
     local explore = search.random:chance(EXPLORATION)
     for i, arms in ipairs(knobs) do
       decisions[i] = explore and search.random:integer(#arms) or choose(arms, n, search.random)
     end
-    local cost = math.min(search:cost(search.space:of_decisions(decisions)), FAILED)
+    local cost = search:cost(search.space:of_decisions(decisions))
+    if not first and cost > 0 and cost < math.huge then first = cost end
+    cost = math.min(first and cost / first or cost, FAILED)
     for i, arms in ipairs(knobs) do
       local arm = arms[decisions[i]]
       arm.n, arm.sum = arm.n + 1, arm.sum + cost
