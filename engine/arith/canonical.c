@@ -594,6 +594,12 @@ static bool in_range(pln_analyzer *a, pln_term t, int64_t c) {
   return b.min >= 0 && b.max < c;
 }
 
+/* The quotient is 0, and `t` is its remainder. */
+static bool is_remainder(pln_analyzer *a, pln_term t, divisor d) {
+  pln_bound b = pln_bound_of(a, t);
+  return b.max < d.c && b.min >= (d.floor ? 0 : 1 - d.c);
+}
+
 /* One split with scale, or the whole sum as an index. */
 static split as_split(const sum *s, pln_term t) {
   if (s->base == 0 && s->n == 1)
@@ -633,7 +639,7 @@ static pln_term divide_sum(pln_analyzer *a, pln_term t, const sum *s,
 static pln_term divide(pln_analyzer *a, pln_term t, const sum *s, divisor d) {
   pln_term x = pln_at(a, t)->a;
   bool alone = s->n == 1 && s->base == 0;
-  if (in_range(a, x, d.c))
+  if (is_remainder(a, x, d))
     return pln_const_like(a, t, 0);
   pln_term out = alone ? PLN_NO_TERM : divide_sum(a, t, s, d);
   if (out)
@@ -702,7 +708,7 @@ static pln_term remainder_of(pln_analyzer *a, pln_term t, const sum *s,
                              divisor d) {
   pln_term x = pln_at(a, t)->a;
   bool alone = s->n == 1 && s->base == 0;
-  if (in_range(a, x, d.c))
+  if (is_remainder(a, x, d))
     return x;
   pln_term out = alone ? PLN_NO_TERM : remainder_sum(a, t, s, d);
   if (!out && !alone)

@@ -119,8 +119,10 @@ static pln_bound trunc_remainder(pln_bound x, pln_bound y) {
     most = inf_add(size, -1);
     return (pln_bound){x.min >= 0 ? 0 : -most, x.max <= 0 ? 0 : most};
   }
+  if (x.min > -y.min && x.max < y.min)
+    return x;
   if (x.min >= 0)
-    return x.max < y.min ? x : (pln_bound){0, x.max < most ? x.max : most};
+    return (pln_bound){0, x.max < most ? x.max : most};
   int64_t high = x.max > 0 ? x.max : 0;
   return (pln_bound){x.min > -most ? x.min : -most, high < most ? high : most};
 }
@@ -138,6 +140,8 @@ static pln_bound floor_remainder(pln_bound x, pln_bound y) {
 
 /* A constant divisor c, and x = coeff * k + base: the remainder is base modulo
  * gcd(coeff, c). */
+/* A remainder of a constant divisor is congruent to what is divided, modulo
+ * the greatest common divisor of the two. */
 static pln_bound with_modular(pln_analyzer *a, pln_term t, pln_bound bound) {
   const pln_term_node *n = pln_at(a, t);
   pln_bound divisor = a->facts[n->b].bound;
@@ -150,6 +154,8 @@ static pln_bound with_modular(pln_analyzer *a, pln_term t, pln_bound bound) {
     return bound;
   int64_t base = pln_floor_mod(m.base, gcd);
   pln_bound tight = {base, c - gcd + base};
+  if (n->kind == PLN_PRIM_MOD && bound.min < 0)
+    tight.min = base > 0 ? base - c : gcd - c;
   return pln_bound_meet(bound, tight);
 }
 
@@ -265,7 +271,7 @@ static pln_bound of_binary(pln_analyzer *a, pln_term t) {
   case PLN_PRIM_MUL: return pln_bound_mul(x, y);
   case PLN_PRIM_DIV: return quotient(x, y, false);
   case PLN_PRIM_FLOORDIV: return quotient(x, y, true);
-  case PLN_PRIM_MOD: return trunc_remainder(x, y);
+  case PLN_PRIM_MOD: return with_modular(a, t, trunc_remainder(x, y));
   case PLN_PRIM_FLOORMOD: return with_modular(a, t, floor_remainder(x, y));
   case PLN_PRIM_MIN:
     return (pln_bound){x.min < y.min ? x.min : y.min,

@@ -163,8 +163,13 @@ static pln_status set_command(job *j) {
 static pln_status run(job *j, int log, pln_child_end *end) {
   j->argv[j->n] = NULL;
   PLN_TRY(set_command(j));
-  return pln_process_run(j->engine, j->argv, log, j->seconds, j->cpu_seconds,
-                         j->memory, end);
+  pln_status status = pln_process_run(j->engine, j->argv, log, j->seconds,
+                                      j->cpu_seconds, j->memory, end);
+  if (status == PLN_ERR_INTERRUPTED || status == PLN_ERR_LIMIT)
+    pln_diag_note(j->engine, NULL,
+                  "the C compiler was stopped with it; command: %s",
+                  j->result->command);
+  return status;
 }
 
 static int open_log(job *j) {

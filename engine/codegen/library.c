@@ -322,7 +322,12 @@ static pln_status call_child(call *c, double seconds, outcome *out) {
                           "no process can be started: %s", strerror(errno));
   if (child == 0)
     run_child(c);
-  PLN_TRY(pln_process_wait(c->library->engine, child, seconds, &end));
+  pln_status status =
+      pln_process_wait(c->library->engine, child, seconds, &end);
+  if (status != PLN_OK)
+    pln_diag_note(c->library->engine, NULL, "'%s' was stopped with it",
+                  name_of(c));
+  PLN_TRY(status);
   PLN_TRY(report_end(c, &end, seconds));
   *out = *(const outcome *)(const void *)c->shared;
   fetch_buffers(c);

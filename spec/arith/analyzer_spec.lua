@@ -221,6 +221,34 @@ describe("reductions in normal form", function()
   end)
 end)
 
+describe("remainders towards zero", function()
+  local function bound(text, low, high)
+    local analyzer = pl.arith.Analyzer()
+    analyzer:update(x, { min_value = low, max_value = high })
+    local found = analyzer:const_int_bound(expr(text))
+    return { found.min_value, found.max_value }
+  end
+
+  it("are congruent to what is divided", function()
+    assert.are.same({ -8, 8 }, bound("T.truncmod(x * 8, 12)", -100, 100))
+    assert.are.same({ -11, 9 }, bound("T.truncmod(x * 4 + 1, 12)", -100, 100))
+    assert.are.same({ 1, 9 }, bound("T.truncmod(x * 4 + 1, 12)", 0, 100))
+  end)
+
+  it("are what is divided where it is small", function()
+    assert.are.same({ -4, -2 }, bound("T.truncmod(x, 5)", -4, -2))
+    local analyzer = pl.arith.Analyzer()
+    analyzer:update(x, { min_value = -4, max_value = 4 })
+    assert.are.equal("x", tostring(analyzer:canonical_simplify(expr "T.truncmod(x, 5)")))
+    assert.are.equal("0", tostring(analyzer:canonical_simplify(expr "T.Div(x, 5)")))
+  end)
+
+  it("and quotients have common factors cancelled", function()
+    assert.are.equal("(x + 1) // 16",
+      tostring(pl.arith.Analyzer():simplify(expr "(x * 2 + 3) // 32")))
+  end)
+end)
+
 describe("casts of sums in normal form", function()
   local function canonical(text, vars, bounds)
     local analyzer = pl.arith.Analyzer()

@@ -158,3 +158,58 @@ kill -INT $pid; wait $pid]])
     assert.matches("interrupted; nothing is written\n$", err)
   end)
 end)
+
+describe("Ctrl-C ends a compiler that hangs, and what it has started", function()
+  -- The compiler notes the id of the process that it starts.
+  local slow = "#!/bin/sh\nsleep 60 &\necho $! > %s/started\nwait\n"
+
+  local function interrupted(arguments)
+    command.write(folder .. "/slow", slow:format(folder))
+    os.execute("chmod +x " .. folder .. "/slow")
+    local script = 'import os, signal, subprocess, sys, time; signal.signal(signal.SIGINT, '
+      .. 'signal.default_int_handler); p = subprocess.Popen(sys.argv[1:]); t = time.time()\n'
+      .. 'while not os.path.exists("started") or not open("started").read():\n'
+      .. '    assert time.time() < t + 60; time.sleep(0.02)\n'
+      .. 'p.send_signal(signal.SIGINT); print(p.wait())\n'
+    command.write(folder .. "/interrupt.py", script)
+    local _, err = shell("python3 interrupt.py $PERILUNE " .. arguments .. " >status")
+    return command.read(folder .. "/status"), err
+  end
+
+  local function is_gone()
+    for _ = 1, 100 do
+      if shell "kill -0 $(cat started) 2>/dev/null" ~= 0 then return true end
+      os.execute "sleep 0.05"
+    end
+    return false
+  end
+
+  before_each(function()
+    command.write(folder .. "/f.tir", [[
+# from tvm.script import tir as T
+@T.prim_func
+def main(A: T.Buffer((8,), "float32")):
+    for i in range(8):
+        A[i] = T.float32(0)
+]])
+  end)
+
+  it("of the command build", function()
+    local status, err = interrupted "build f.tir -o f.so --cc ./slow"
+    assert.equal("-2\n", status)
+    assert.matches("^perilune: interrupted; nothing is written\n"
+      .. "note: the C compiler was stopped with it; command: ./slow", err)
+    assert.is_true(is_gone())
+    assert.is_false(exists "f.so")
+  end)
+
+  it("of a script", function()
+    command.write(folder .. "/run.lua", [[
+      local pl = require "perilune"
+      local built = pl.build(assert(pl.load "f.tir"), { cc = "./slow", cache = "" })
+      built.main(pl.tensor { 1, 2, 3, 4, 5, 6, 7, 8 })
+    ]])
+    assert.equal("-2\n", (interrupted "run.lua"))
+    assert.is_true(is_gone())
+  end)
+end)

@@ -99,6 +99,24 @@ describe("pl.build", function()
     os.execute("rm -r " .. dir)
   end)
 
+  it("stops a compiler and a function at the limit of a context", function()
+    local dir = folder()
+    write(dir .. "/slow", '#!/bin/sh\ncase "$1" in --version) echo slow;; *) sleep 100;; esac\n')
+    os.execute("chmod +x " .. dir .. "/slow")
+    local limited = pl.context { config = { ["limit.seconds"] = 0.3 } }
+    local m = pl.build(parse(source), { cache = "", cc = dir .. "/slow" })
+    local text = fails("it took longer than limit.seconds = 0.3", pl.with, limited, m.scale, one)
+    assert.matches("command: " .. dir .. "/slow", text, 1, true)
+    os.execute("rm -r " .. dir)
+    local hang = pl.build(parse [[
+@T.prim_func
+def forever(B: T.Buffer((1,), "int32")):
+    while B[0] < 3:
+        B[0] = 0]])
+    fails("it took longer than limit.seconds = 0.3", pl.with, limited, hang.forever,
+      pl.tensor({ 0 }, "int32"))
+  end)
+
   it("survives functions that crash or hang, and names them", function()
     local crash = pl.build(parse [[
 @T.prim_func

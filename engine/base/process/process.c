@@ -3,7 +3,8 @@
  * Called by codegen/ for compilers and for calls of generated code.
  * A child is the leader of a process group of its own, which is killed as a
  * whole when its time is over or the engine is asked to stop, and ends when
- * this process does. */
+ * this process does. The leader of a program's group waits for the program, so
+ * that what the program has started ends with this process too. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,22 +21,54 @@ static void limit(int what, uint64_t most) {
   (void)setrlimit(what, &both);
 }
 
-/* In the child. Its exit status is 127 when there is no such program. */
-static void become(const char *const *argv, pid_t parent, int log,
-                   double cpu_seconds, uint64_t memory) {
+/* In the process of the program. Its exit status is 127 when there is none. */
+static void become(const char *const *argv, int log, double cpu_seconds,
+                   uint64_t memory) {
   int null = open("/dev/null", O_RDONLY);
-  pln_child_enter(parent, SIGKILL);
   limit(RLIMIT_CPU, (uint64_t)cpu_seconds + 1);
   /* What is loaded into the host's programs is not for a compiler; a sanitizer
    * would need more than the limit. */
   (void)unsetenv("LD_PRELOAD");
   if (memory)
     limit(RLIMIT_AS, memory);
+  (void)signal(SIGTERM, SIG_DFL);
   if (null >= 0)
     (void)dup2(null, 0);
   if (dup2(log, 1) >= 0 && dup2(log, 2) >= 0)
     execvp(argv[0], (char *const *)(uintptr_t)argv);
   _exit(127);
+}
+
+static void kill_own_group(int signal_) {
+  (void)signal_;
+  (void)kill(0, SIGKILL);
+}
+
+/* Ends this process as the program ended. */
+static void end_like(int status) {
+  if (!WIFSIGNALED(status))
+    _exit(WEXITSTATUS(status));
+  (void)signal(WTERMSIG(status), SIG_DFL);
+  (void)raise(WTERMSIG(status));
+  _exit(127);
+}
+
+/* In the leader of the group, which gets SIGTERM when its parent ends. */
+static void lead(const char *const *argv, pid_t parent, int log,
+                 double cpu_seconds, uint64_t memory) {
+  int status = 0;
+  pln_child_enter(parent, SIGTERM);
+  (void)signal(SIGTERM, kill_own_group);
+  if (getppid() != parent) /* it ended before the handler was set */
+    _exit(1);
+  pid_t program = fork();
+  if (program == 0)
+    become(argv, log, cpu_seconds, memory);
+  while (program > 0 && waitpid(program, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (program < 0)
+    _exit(127);
+  end_like(status);
 }
 
 pln_status pln_process_wait(pln_engine *engine, int child, double seconds,
@@ -78,7 +111,7 @@ pln_status pln_process_run(pln_engine *engine, const char *const *argv, int log,
     return pln_diag_error(engine, PLN_ERR_IO, NULL,
                           "no process can be started: %s", strerror(errno));
   if (child == 0)
-    become(argv, parent, log, cpu_seconds, memory);
+    lead(argv, parent, log, cpu_seconds, memory);
   (void)setpgid(child, child);
   return pln_process_wait(engine, child, seconds, out);
 }

@@ -5,6 +5,7 @@
  * its functions; it keeps the other two alive. */
 
 #include "lua/binding.h"
+#include "pass/pass.h"
 
 #define CODE "perilune.Code"
 #define ARTIFACT "perilune.Artifact"
@@ -161,6 +162,20 @@ static void push_artifact_fields(lua_State *L, const pln_cc_result *result) {
   lua_setfield(L, -2, "cached");
 }
 
+/* The limits of the current context hold for the compiler too. */
+static pln_status compile_limited(pln_engine *e, const pln_c_code *code,
+                                  pln_c_artifact kind,
+                                  const pln_cc_options *options,
+                                  pln_cc_result *result) {
+  size_t mark = pln_diag_count(e);
+  pln_guard outer;
+  PLN_TRY(pln_guard_begin_current(e, &outer));
+  return pln_guard_end(e, &outer, mark,
+                       pln_cc_compile(e, pln_c_code_source(code),
+                                      pln_c_code_uses_threads(code), kind,
+                                      options, result));
+}
+
 /* c_compile(code, "so"|"o", options) -> { path, command, version, cached, box }
  */
 static int core_c_compile(lua_State *L) {
@@ -177,10 +192,7 @@ static int core_c_compile(lua_State *L) {
       .cache = pln_lua_string_field(L, 3, "cache", NULL)};
   read_flags(L, 3, &options);
   pln_cc_result *result = new_box(L, ARTIFACT, sizeof *result, 0);
-  pln_lua_must(L, b,
-               pln_cc_compile(b->engine, pln_c_code_source(code),
-                              pln_c_code_uses_threads(code), kind, &options,
-                              result));
+  pln_lua_must(L, b, compile_limited(b->engine, code, kind, &options, result));
   push_artifact_fields(L, result);
   lua_insert(L, -2);
   lua_setfield(L, -2, "box");
@@ -236,6 +248,26 @@ static void push_results(lua_State *L, pln_lua_runtime_values *out,
   }
 }
 
+/* A call of a compiled function under the limits of the current context. */
+typedef struct limited_call {
+  pln_c_library *library;
+  uint32_t index, n;
+  pln_c_run_options options;
+  double least, seconds;
+  const pln_tensor **given;
+  pln_tensor **results;
+} limited_call;
+
+static pln_status call_limited(pln_engine *e, limited_call *c) {
+  size_t mark = pln_diag_count(e);
+  pln_guard outer;
+  PLN_TRY(pln_guard_begin_current(e, &outer));
+  return pln_guard_end(e, &outer, mark,
+                       pln_c_library_call(c->library, c->index, &c->options,
+                                          c->n, c->given, c->results, c->least,
+                                          &c->seconds));
+}
+
 /* c_call(library, code, index, args, options) -> { tensor, ... }, seconds:
  * options.in_process, options.seconds, options.least, options.evict */
 static int core_c_call(lua_State *L) {
@@ -249,26 +281,26 @@ static int core_c_call(lua_State *L) {
   if (index >= pln_c_code_n_functions(code))
     return luaL_argerror(L, 3, "there is no such function");
   const pln_c_function *fn = pln_c_code_function(code, index);
-  uint32_t n = (uint32_t)lua_rawlen(L, 4);
-  pln_c_run_options options = {
-      .in_process = pln_lua_bool_field(L, 5, "in_process"),
-      .seconds = pln_lua_number_field(L, 5, "seconds"),
-      .evict = (size_t)pln_lua_number_field(L, 5, "evict")};
-  double least = pln_lua_number_field(L, 5, "least"), seconds = 0;
-  pln_lua_runtime_values *args = pln_lua_push_runtime_values(L, b, n);
+  limited_call call = {
+      .library = *library,
+      .index = index,
+      .n = (uint32_t)lua_rawlen(L, 4),
+      .options = {.in_process = pln_lua_bool_field(L, 5, "in_process"),
+                  .seconds = pln_lua_number_field(L, 5, "seconds"),
+                  .evict = (size_t)pln_lua_number_field(L, 5, "evict")},
+      .least = pln_lua_number_field(L, 5, "least")};
+  pln_lua_runtime_values *args = pln_lua_push_runtime_values(L, b, call.n);
   read_arguments(L, b, 4, fn, args);
   pln_lua_runtime_values *out =
       pln_lua_push_runtime_values(L, b, count_buffers(fn));
-  const pln_tensor **given = lua_newuserdatauv(L, (n + 1) * sizeof *given, 0);
-  pln_tensor **results =
-      lua_newuserdatauv(L, (out->count + 1) * sizeof *results, 0);
-  for (uint32_t i = 0; i < n; i++)
-    given[i] = args->items[i].of.tensor;
-  pln_lua_must(L, b,
-               pln_c_library_call(*library, index, &options, n, given, results,
-                                  least, &seconds));
-  push_results(L, out, results);
-  lua_pushnumber(L, seconds);
+  call.given = lua_newuserdatauv(L, (call.n + 1) * sizeof *call.given, 0);
+  call.results =
+      lua_newuserdatauv(L, (out->count + 1) * sizeof *call.results, 0);
+  for (uint32_t i = 0; i < call.n; i++)
+    call.given[i] = args->items[i].of.tensor;
+  pln_lua_must(L, b, call_limited(b->engine, &call));
+  push_results(L, out, call.results);
+  lua_pushnumber(L, call.seconds);
   pln_lua_release_runtime_values(args);
   pln_lua_release_runtime_values(out);
   return 2;

@@ -129,6 +129,7 @@ function work.interruptible(finish, f, ...)
   local err = results[2]
   if type(err) == "table" and err.code == "interrupted" then
     io.stderr:write(("perilune: %s; nothing is written\n"):format(err.message))
+    for _, note in ipairs(err.notes) do io.stderr:write("note: ", note.message, "\n") end
     host.end_by_interrupt()
   end
   error(err, 0)

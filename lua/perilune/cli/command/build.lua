@@ -106,8 +106,7 @@ local function built_of(program, options)
   return built
 end
 
-function build.run(options)
-  check_outputs(options.output)
+local function write(options)
   local compiles = needs_compiler(options.output)
   local built = built_of(load(options), {
     cc = options.cc, flags = options.flags, threads = options.threads,
@@ -123,6 +122,11 @@ function build.run(options)
       io.stderr:write(("%s%s\n"):format(made.command, made.cached and " (in the cache)" or ""))
     end
   end
+end
+
+function build.run(options)
+  check_outputs(options.output)
+  require "perilune.cli.work".interruptible(function() end, write, options)
 end
 
 return build
