@@ -18,7 +18,7 @@ typedef struct pln_prepared_call {
   uint32_t count;
   const pln_tensor *const *args;
   pln_tensor **results;
-  bool folding; /* called by a pass, not by a run */
+  bool folding;                  /* called by a pass, not by a run */
   const uint32_t *const *orders; /* as in pln_kernel_call */
 } pln_prepared_call;
 /* The tensor as kernels take it: its data open, dense and aligned. */

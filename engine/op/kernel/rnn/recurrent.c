@@ -310,14 +310,14 @@ static void add_inputs(const pln_recurrence *run, size_t m, size_t x_at,
   }
 }
 
-#define SCALED(T)                                                     \
-  PLN_MULTIVERSION static void scaled_##T(T *restrict to, const T *a, \
+#define SCALED(T, L)                                                  \
+  PLN_MULTIVERSION static void scaled_##T(T *restrict to, const L *a, \
                                           const T *b, size_t n) {     \
     for (size_t j = 0; j < n; j++)                                    \
       to[j] += a[j] * b[j];                                           \
   }
-SCALED(float)
-SCALED(double)
+SCALED(float, pln_unaligned_float)
+SCALED(double, pln_unaligned_double)
 
 void pln_recurrent_scaled(pln_dtype dtype, void *to, const void *a,
                           const void *b, size_t n) {
@@ -382,15 +382,15 @@ static pln_status make_scratch(const pln_recurrent *l, pln_tensor **scratch) {
   return PLN_OK;
 }
 
-#define ADD_TO(T)                                                \
+#define ADD_TO(T, L)                                             \
   static void add_to_##T(void *to, const void *from, size_t n) { \
     T *a = to;                                                   \
-    const T *b = from;                                           \
+    const L *b = from;                                           \
     for (size_t i = 0; i < n; i++)                               \
       a[i] += b[i];                                              \
   }
-ADD_TO(float)
-ADD_TO(double)
+ADD_TO(float, pln_unaligned_float)
+ADD_TO(double, pln_unaligned_double)
 
 /* The biases that gates begin with. */
 static void begin_bias(pln_recurrence *run, char *sums) {
