@@ -86,6 +86,19 @@ static void note_user(pln_constant_regions *r, pln_ref node, pln_ref last) {
   r->last[node] = last;
 }
 
+/* Notes the users of the call's operands. A region stays within one scope: what
+ * another scope computes may never be evaluated. */
+static void note_operands(pln_constant_regions *r, pln_ref call) {
+  const pln_graph *g = r->graph;
+  bool computed = r->flags[call] & COMPUTED;
+  for (uint32_t k = 0; k < g->nodes[call].count; k++) {
+    pln_ref arg = g->operands[g->nodes[call].first + k];
+    bool joins = computed && (g->nodes[arg].kind == PLN_CONSTANT ||
+                              r->scope_of[arg] == r->scope_of[call]);
+    note_user(r, arg, joins ? r->last[call] : PLN_NONE);
+  }
+}
+
 /* Users come after their operands: all users of a node are known when it is
  * reached. */
 static void find_last_calls(pln_constant_regions *r) {
@@ -95,12 +108,9 @@ static void find_last_calls(pln_constant_regions *r) {
     if (g->scopes[i].result != PLN_NONE)
       note_user(r, g->scopes[i].result, PLN_NONE);
   for (pln_ref i = g->n_nodes; i-- > 0;) {
-    bool computed = r->flags[i] & COMPUTED;
-    if (computed && (r->flags[i] & (SEEN | SHARED)) != SEEN)
+    if ((r->flags[i] & COMPUTED) && (r->flags[i] & (SEEN | SHARED)) != SEEN)
       r->last[i] = i;
-    for (uint32_t k = 0; k < g->nodes[i].count; k++)
-      note_user(r, g->operands[g->nodes[i].first + k],
-                computed ? r->last[i] : PLN_NONE);
+    note_operands(r, i);
   }
 }
 
@@ -174,8 +184,10 @@ pln_status pln_constant_regions_begin(pln_constant_regions *regions,
     return PLN_OK;
   regions->last = pln_mem_new(e, n * sizeof *regions->last);
   regions->freed = pln_mem_new(e, n * sizeof *regions->freed);
-  if (!regions->last || !regions->freed)
+  regions->scope_of = pln_mem_new(e, n * sizeof *regions->scope_of);
+  if (!regions->last || !regions->freed || !regions->scope_of)
     return pln_nomem(e);
+  pln_graph_node_scopes(graph, regions->scope_of);
   for (int cut = 0; find_regions(regions) && cut < MAX_CUTS; cut++)
     mark_computed(regions);
   return PLN_OK;
@@ -187,6 +199,9 @@ void pln_constant_regions_end(pln_constant_regions *regions) {
     pln_mem_free(regions->engine, regions->last, n * sizeof *regions->last);
   if (regions->freed)
     pln_mem_free(regions->engine, regions->freed, n * sizeof *regions->freed);
+  if (regions->scope_of)
+    pln_mem_free(regions->engine, regions->scope_of,
+                 n * sizeof *regions->scope_of);
   if (regions->flags)
     pln_mem_free(regions->engine, regions->flags, n);
   *regions = (pln_constant_regions){0};

@@ -18,9 +18,10 @@ typedef bool pln_constant_region_test(const void *ud, const pln_node *call);
 typedef struct pln_constant_regions {
   pln_engine *engine;
   const pln_graph *graph;
-  pln_ref *last;  /* by node: the last call of its region; PLN_NONE: none */
-  size_t *freed;  /* by last call: bytes of the constants that die */
-  uint8_t *flags; /* by node */
+  pln_ref *last; /* by node: the last call of its region; PLN_NONE: none */
+  pln_scope *scope_of; /* by node */
+  size_t *freed;       /* by last call: bytes of the constants that die */
+  uint8_t *flags;      /* by node */
   pln_constant_region_test *is_never_folded;
   const void *ud; /* for it */
 } pln_constant_regions;
