@@ -212,21 +212,26 @@ static bool find_merged(const slices_rewrite *s, split_plan *p, bool moved) {
   return PLN_DIM_IS_CONST(next) && next >= 1 && next <= MAX_AXIS;
 }
 
-/* The reshape that makes the tensor can merge the two axes instead. */
-static bool can_merge_in_reshape(const slices_rewrite *s, const split_plan *p) {
-  const pln_graph *g = s->graph;
-  const pln_node *n = &g->nodes[p->merged];
+/* Returns true if the list has no 0 from element `at` on. */
+static bool has_no_zero(const pln_tensor *list, size_t at) {
   int64_t dim;
-  if (!is_replaceable(s, p->merged, PLN_OP_RESHAPE, p->moved ? 1 : p->n) ||
-      n->count != 2 || pln_attrs_int(s->engine, n->attrs, "allowzero", 0) ||
-      !is_constant_list(g, pln_operand(g, p->merged, 1)))
-    return false;
-  const pln_tensor *list =
-      g->tensors[g->nodes[pln_operand(g, p->merged, 1)].data];
-  for (size_t i = (size_t)p->at; i < list->count; i++)
+  for (size_t i = at; i < list->count; i++)
     if (!pln_tensor_int(list, i, &dim) || dim == 0)
       return false;
   return true;
+}
+
+/* The reshape that makes the tensor can merge the two axes instead. With
+ * allowzero a 0 before them would be an extent, which the new one copies. */
+static bool can_merge_in_reshape(const slices_rewrite *s, const split_plan *p) {
+  const pln_graph *g = s->graph;
+  const pln_node *n = &g->nodes[p->merged];
+  if (!is_replaceable(s, p->merged, PLN_OP_RESHAPE, p->moved ? 1 : p->n) ||
+      n->count != 2 || !is_constant_list(g, pln_operand(g, p->merged, 1)))
+    return false;
+  bool zeros = pln_attrs_int(s->engine, n->attrs, "allowzero", 0);
+  return has_no_zero(g->tensors[g->nodes[pln_operand(g, p->merged, 1)].data],
+                     zeros ? 0 : (size_t)p->at);
 }
 
 /* A new reshape can be written: at most one extent behind the merged axes is

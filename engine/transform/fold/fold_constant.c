@@ -18,7 +18,9 @@
  *     let %y = multiply(2f, 3f); add(%x, %y)   =>   add(%x, 6f)
  *
  * A constant may be made if its size is at most max(64 KiB, bytes that die with
- * the folded node), decided node by node. Folding one node may let a constant
+ * the folded node), decided node by node; or with all calls that only the node
+ * needs, whose results are dropped again (constant_regions.c). Folding one node
+ * may let a constant
  * die with another node that was refused, so a sweep with refusals is repeated
  * until it changes nothing: the pass is idempotent. Option fold="all" lifts the
  * limit. Option `log` writes each decision (fold_log.c).
@@ -34,6 +36,7 @@
 #include "ir/rewrite/use_counts.h"
 #include "op/op.h"
 #include "transform/fold/branch_values.h"
+#include "transform/fold/constant_regions.h"
 #include "transform/fold/fold_constant.h"
 #include "transform/fold/fold_function.h"
 #include "transform/fold/fold_log.h"
@@ -50,6 +53,8 @@ typedef struct fold {
   pln_fold_log log;
   pln_function_folds functions;
   pln_branch_values branches;
+  pln_constant_regions regions;
+  pln_ref old;        /* the node of the old graph that is visited */
   uint64_t steps;     /* for functions.steps */
   uint8_t *primitive; /* by scope: inside a primitive function */
   uint32_t *lets;     /* by scope: number of its own lets */
@@ -72,7 +77,8 @@ static bool is_quantisation(const pln_engine *e, pln_op op) {
 
 /* Calls that mark places, and those that would make a constant of nothing, such
  * as zeros. */
-static bool is_never_folded(const fold *f, const pln_node *n) {
+static bool is_never_folded(const void *ud, const pln_node *n) {
+  const fold *f = ud;
   return n->count == 0 || n->data == PLN_OP_ON_DEVICE ||
          n->data == PLN_OP_DEVICE_COPY ||
          (is_quantisation(f->engine, n->data) && !f->qnn);
@@ -98,7 +104,8 @@ static bool is_too_big(fold *f, const pln_graph *g, pln_ref node) {
     pln_budget_refuse(&f->budget, PLN_REFUSED_OVER_BUDGET);
     return true;
   }
-  return !pln_budget_allows(&f->budget, bytes,
+  return !pln_constant_regions_allow(&f->regions, f->old) &&
+         !pln_budget_allows(&f->budget, bytes,
                             pln_budget_freed(g, node, f->uses.now));
 }
 
@@ -631,6 +638,7 @@ static pln_status fold_plain(fold *f, pln_rewrite *rw, pln_ref *node) {
 static pln_status fold_constant_node(void *ud, pln_rewrite *rw, pln_ref old,
                                      pln_ref *node) {
   fold *f = ud;
+  f->old = old;
   const pln_node *n = &pln_rewrite_graph(rw)->nodes[*node];
   const pln_node *before = &pln_rewrite_old(rw)->nodes[old];
   if (f->primitive[rw->open[rw->n_open - 1].old])
@@ -682,7 +690,10 @@ static pln_status rewrite_once(fold *f, const pln_graph *g, pln_graph **out) {
   PLN_TRY(pln_branch_values_begin(&f->branches, g));
   pln_status status = pln_use_counts_begin(&f->uses, g);
   if (status == PLN_OK)
+    status = pln_constant_regions_begin(&f->regions, g, is_never_folded, f);
+  if (status == PLN_OK)
     status = pln_graph_rewrite(g, &m, out);
+  pln_constant_regions_end(&f->regions);
   pln_use_counts_end(&f->uses);
   pln_branch_values_end(&f->branches);
   pln_function_folds_end(&f->functions);

@@ -4,8 +4,9 @@
 
 #include "transform/simplify/rule.h"
 
-/* Limit on the length of the chains that are followed. */
-enum { MAX_LOOK = 8 };
+/* Limits on the length of the chains that are followed, and on the elements of
+ * constants that are looked at. */
+enum { MAX_LOOK = 8, MAX_COUNTED = 1 << 14 };
 
 static bool only_reshapes(const pln_graph *g, pln_ref node) {
   return pln_is_call(g, node, PLN_OP_RESHAPE) ||
@@ -83,29 +84,42 @@ static bool spans(const pln_graph *g, pln_ref x, pln_ref to, int32_t begin,
   return true;
 }
 
-/* A range in any shape. */
-static bool is_plain_enumeration(const pln_graph *g, pln_ref node) {
-  return is_range(g, below_reshapes(g, node));
+/* Returns true for a Constant of the integers 0, 1, 2, ... in order. */
+static bool is_counting_constant(const pln_graph *g, pln_ref node) {
+  if (g->nodes[node].kind != PLN_CONSTANT)
+    return false;
+  const pln_tensor *t = g->tensors[g->nodes[node].data];
+  bool counts = !t->external && t->count > 0 && t->count <= MAX_COUNTED;
+  int64_t x;
+  for (size_t i = 0; counts && i < (size_t)t->count; i++)
+    counts = pln_tensor_int(t, i, &x) && x == (int64_t)i;
+  return counts;
 }
 
-/* sum = row * n + column, where `scaled` is row * n, and the rows and columns
- * each are enumerated. *rows: the number of rows. */
+/* A range in any shape. */
+static bool is_plain_enumeration(const pln_graph *g, pln_ref node) {
+  node = below_reshapes(g, node);
+  return is_range(g, node) || is_counting_constant(g, node);
+}
+
+/* sum = row * n + column, where `scaled` is row * n in any shape, and the rows
+ * and columns each are enumerated. *rows: the number of rows. */
 static bool is_row_and_column(const pln_graph *g, pln_ref sum, pln_ref scaled,
                               pln_ref column, pln_dim *n, pln_dim *rows) {
   const pln_dim *dims;
   int32_t rank = known_dims(g, sum, &dims);
-  if (!pln_is_call(g, scaled, PLN_OP_MUL) || !is_plain_enumeration(g, column))
+  pln_ref product = below_reshapes(g, scaled);
+  if (!pln_is_call(g, product, PLN_OP_MUL) || !is_plain_enumeration(g, column))
     return false;
   for (uint32_t i = 0; i < 2; i++) {
-    pln_ref row = pln_operand(g, scaled, i);
-    *n = single_value(g, pln_operand(g, scaled, 1 - i));
+    pln_ref row = pln_operand(g, product, i);
+    *n = single_value(g, pln_operand(g, product, 1 - i));
     *rows = count_of(g, row, 0);
     if (*n == PLN_DIM_UNKNOWN || *rows == PLN_DIM_UNKNOWN ||
-        !is_plain_enumeration(g, row))
+        *rows != count_of(g, product, 0) || !is_plain_enumeration(g, row))
       continue;
     for (int32_t at = 1; at < rank; at++)
-      if (spans(g, row, sum, 0, at) && spans(g, scaled, sum, 0, at) &&
-          spans(g, column, sum, at, rank))
+      if (spans(g, scaled, sum, 0, at) && spans(g, column, sum, at, rank))
         return true;
   }
   return false;

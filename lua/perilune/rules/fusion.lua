@@ -63,6 +63,12 @@ local rules = {
     .. "sublist(?r.shape, 2, ?r.rank) == sublist(?x.shape, 1, ?x.rank)",
     reason = "the first position of an axis that was split off is the first row of each block",
     source = "ONNX Slice" },
+  { "merge_slices: strided_slice(?s@strided_slice(?x, starts=?b, ends=?e, axes=?a, strides=?t), "
+    .. "starts=?c, ends=?f, axes=?d, strides=?u) => strided_slice(?x, constant(?b + ?c), "
+    .. "constant(?e + ?f), constant(?a + ?d), constant(?t + ?u)) where opset >= 10 and "
+    .. "?s.uses == 1 and len(?d) == 1 and len(?a) == len(?b) and len(?t) == len(?b) and "
+    .. "len(?u) == 1 and not (normalize(?d, ?x.rank)[0] in normalize(?a, ?x.rank))",
+    reason = "slices of different axes are one slice", source = "ONNX fuse_consecutive_slices" },
   { "relu_minimum: ?r@minimum(nn.relu(?x), ?c:scalar) => clip(?x, constant(0, ?x.dtype), "
     .. "constant(scalar(?c), ?x.dtype)) where opset >= 12 and scalar(?c) >= 0 and ?r.shape == "
     .. "?x.shape", reason = "a limit on both sides", source = "onnxscript min_max_to_clip" },

@@ -6,6 +6,9 @@ local flat = "?o@reshape(nn.gemm(?i@reshape(?x), ?w:const, ?b, transA=0, transB=
   .. "beta=1))"
 local restores = "?i.uses == 1 and ?i.rank == 2 and ?b.rank == 1 and ?o.rank > 2 "
   .. "and ?o.shape[-1] == ?b.shape[0] and ?b.shape[0] > 0"
+local plain = "?o@reshape(nn.gemm(?i@reshape(?x), ?w:const, transA=0, transB=%d, alpha=1))"
+local restores_plain = "?i.uses == 1 and ?i.rank == 2 and ?o.rank > 2 and "
+  .. "?o.shape[-1] == ?w.shape[%d] and ?w.shape[%d] > 0"
 local batch = "reshape(?x, newshape=nonzero(sublist(?o.shape, 0, -1) + [?i.shape[-1]]))"
 local flattens = "leading axes are batch axes of a product already"
 
@@ -16,6 +19,12 @@ return {
   { "batched_gemm_transposed: " .. flat:format(1) .. " => add(nn.matmul(" .. batch
     .. ", transpose(?w, axes=[1, 0])), ?b) where " .. restores, proof = "reassociates",
     reason = flattens, source = "onnxscript broadcast_to_matmul" },
+  { "batched_plain_gemm: " .. plain:format(0) .. " => nn.matmul(" .. batch .. ", ?w) where "
+    .. restores_plain:format(1, 1), proof = "reassociates", reason = flattens,
+    source = "onnxscript broadcast_to_matmul" },
+  { "batched_plain_gemm_transposed: " .. plain:format(1) .. " => nn.matmul(" .. batch
+    .. ", transpose(?w, axes=[1, 0])) where " .. restores_plain:format(0, 0),
+    proof = "reassociates", reason = flattens, source = "onnxscript broadcast_to_matmul" },
   { "split_before_take: ?o@reshape(?g@take(?r@reshape(?x), ?k:const, axis=?a)) => take(reshape(?x, "
     .. "newshape=nonzero(sublist(?r.shape, 0, ?a + 1) + sublist(?o.shape, ?a, ?o.rank))), ?k, "
     .. "**?g) where ?k.rank == 0 and ?a >= 0 and sublist(?o.shape, 0, ?a) == "
@@ -90,6 +99,8 @@ return {
   { "factor_reshape: {reshape|flatten|squeeze|expand_dims}(...)",
     native = "factor_reshape",
     reason = "reshapes around a transpose that merge and split the same axes cancel out" },
+  { "unit_transpose: {reshape|flatten|squeeze}(...)", native = "unit_transpose",
+    reason = "a transpose that moves only axes of extent 1 keeps the order of elements" },
   { "sink_reshape: reshape(...)", native = "sink_reshape",
     reason = "a reshape behind a transpose that splits axes moves before it" },
   { "split_behind: reshape(...)", native = "split_behind",
@@ -105,4 +116,8 @@ return {
     .. "mean(?x, axes=sublist(iota(?x.rank), 2, ?x.rank), keepdims=0) where ?x.rank > 2 and "
     .. "?r.shape == sublist(?x.shape, 0, 2) and ?p.uses == 1", proof = "reassociates",
     reason = "a pooled vector is a mean without the spatial axes" },
+  { "pooled_transpose: transpose(?p@nn.global_avg_pool(?x:float), axes=?a) => transpose(mean(?x, "
+    .. "axes=sublist(iota(?x.rank), 2, ?x.rank), keepdims=1), axes=?a) where ?p.uses == 1 and "
+    .. "?x.rank > 2", proof = "reassociates",
+    reason = "a transpose moves before a mean, but not before a pool" },
 }

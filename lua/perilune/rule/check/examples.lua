@@ -2,6 +2,7 @@
 -- the name of the rule: functions of the generator (perilune.rule.check.program).
 
 local core = require "perilune.core"
+local ir = require "perilune.ir"
 core.internal()
 
 local examples = {}
@@ -29,7 +30,58 @@ local function flattened(trans_b)
   end
 end
 
+-- The same without a bias.
+local function flattened_plain(trans_b)
+  return function(g)
+    local op, a, b, k, n = g.op, g:extent(), g:extent(), g:extent(), g:size()
+    local x = op.reshape(g:var("float32", { a, b, k }), { newshape = { a * b, k } })
+    local w = g:constant("float32", trans_b == 1 and { n, k } or { k, n })
+    local product = op.nn.gemm(x, w, { transB = trans_b })
+    return op.reshape(product, { newshape = { a, b, n } })
+  end
+end
+
+examples.batched_plain_gemm = flattened_plain(0)
+examples.batched_plain_gemm_transposed = flattened_plain(1)
 examples.batched_gemm, examples.batched_gemm_transposed = flattened(0), flattened(1)
+
+-- Two products of one form, of one matrix or of two, with constants.
+local function two_gemms(g, one)
+  local m, k, n, h = g:extent(), g:size(), g:size(), g:size()
+  local trans_b = g:below(2)
+  local x = g:var("float32", { m, k })
+  local y = one and x or g:var("float32", { m, h })
+  local function product(of, width, bias)
+    local w = g:constant("float32", trans_b == 1 and { n, width } or { width, n })
+    return g.op.nn.gemm(of, w, bias, { transB = trans_b })
+  end
+  return product, x, k, y, one and k or h, function() return g:constant("float32", { n }) end
+end
+
+function examples.sum_of_gemms(g)
+  local product, x, k, y, h, bias = two_gemms(g, true)
+  return g.op.add(product(x, k, bias()), product(y, h, bias()))
+end
+
+function examples.gemm_of_gemm(g)
+  local product, x, k, y, h, bias = two_gemms(g, true)
+  return product(x, k, product(y, h, bias()))
+end
+
+function examples.chain_of_gemms(g)
+  local product, x, k, y, h, bias = two_gemms(g, false)
+  return g.op.add(product(x, k, bias()), product(y, h, bias()))
+end
+
+function examples.multiply_chain(g)
+  local product, x, k, y, h, bias = two_gemms(g, false)
+  return g.op.multiply(product(x, k, product(y, h, bias())), g:number(0.5, "float32"))
+end
+
+function examples.divide_chain(g)
+  local product, x, k, y, h, bias = two_gemms(g, false)
+  return g.op.divide(product(x, k, product(y, h, bias())), g:number(3, "float32"))
+end
 
 -- Batch axes in the wrong order before a product, and put right behind it.
 function examples.transposed_product(g)
@@ -110,6 +162,14 @@ function examples.sink_reshape(g)
   local x = g.op.reshape(g:var("float32", { a * b * c, d }), { newshape = { a, b * c, d } })
   local moved = g.op.transpose(x, { axes = { 1, 0, 2 } })
   return g.op.reshape(moved, { newshape = { b, c, a, d } })
+end
+
+-- Only axes of extent 1 move.
+function examples.unit_transpose(g)
+  local n, c = g:extent(), g:size()
+  local moved = g.op.transpose(g:var("float32", { n, 1, 1, c }),
+    { axes = g:pick { { 0, 3, 1, 2 }, { 1, 0, 3, 2 }, { 0, 1, 3, 2 } } })
+  return g.op.reshape(moved, { newshape = g:pick { { n, c }, { n * c } } })
 end
 
 -- Axes that are merged between two transposes.
@@ -295,6 +355,14 @@ end
 function examples.selected_rows(g)
   local op, x, at = masked(g)
   return op.gather_nd(x, op.transpose(at, { axes = { 1, 0 } }), { batch_dims = 0 })
+end
+
+-- Indices of one axis, of tables of any rank.
+function examples.gather_rows(g)
+  local n, m, rows = g:size(), g:size(), {}
+  for i = 1, m do rows[i] = { g:below(2 * n) - n } end
+  local x = g:var(g:any_dtype "float32", g:pick { { n }, { n, 2 }, { n, 3, 2 } })
+  return g.op.gather_nd(x, ir.Constant(core.tensor(rows, "int64")), { batch_dims = 0 })
 end
 
 function examples.selected_positions(g)
