@@ -86,9 +86,9 @@ pln_status pln_rule_transpose(pln_rewrite_context *ctx, pln_ref x, uint32_t n,
  * it. */
 pln_status pln_rule_reshape(pln_rewrite_context *ctx, pln_ref x, uint32_t n,
                             const pln_dim *dims, pln_ref *out) PLN_CHECKED;
-/* Builds a constant of rank 0 with the value that a call of constant_of_shape
- * fills with, by default a float32 zero; leaves *out if there is no such
- * constant. */
+/* fill.c: builds a constant of rank 0 with the value that a call of
+ * constant_of_shape fills with, by default a float32 zero; leaves *out if there
+ * is no such constant. */
 pln_status pln_rule_fill(pln_rewrite *rw, pln_ref fill,
                          pln_ref *out) PLN_CHECKED;
 /* Builds the same call with operand `i` replaced. */
@@ -112,6 +112,10 @@ pln_status pln_rule_replace_list(pln_rewrite_context *ctx, pln_ref x,
   X(factor_reshape) X(sink_reshape) X(merge_behind) \
   /* broadcast.c */                                           \
   X(fold_broadcast_shape) X(drop_broadcast) X(drop_fill) \
+  X(rows_of_broadcast) \
+  /* fill.c */                                                \
+  X(fill_of_scalar) X(cast_of_fill) X(take_of_fill) X(gather_of_fill) \
+  X(neutral_fill) X(tile_ones) X(triangle) \
   /* data_movement.c */                                                \
   X(same_transpose) X(merge_transpose) X(full_slice) \
   X(single_concat) X(merge_concat) X(join_extents) \
