@@ -150,6 +150,56 @@ pln_status pln_simplify_fill_of_scalar(pln_rewrite_context *ctx, pln_ref *out) {
   return fill_with(ctx, t, pln_rule_arg(ctx, 1), out);
 }
 
+/* Returns true if the result has the extents of the list. */
+static bool has_extents(const pln_rewrite_context *ctx, const pln_list *list) {
+  int32_t rank = pln_type_rank(ctx->engine, ctx->type);
+  if (!list->given || !list->sized || rank < 0 || list->count != (uint32_t)rank)
+    return false;
+  for (uint32_t i = 0; i < list->count; i++) {
+    pln_dim dim = pln_list_at(list, i);
+    if (dim == PLN_DIM_UNKNOWN ||
+        dim != pln_type_dims(ctx->engine, ctx->type)[i])
+      return false;
+  }
+  return true;
+}
+
+/* broadcast_to(arange(n) >= 0, s) => constant_of_shape(s, value=true) if the
+ * result has the shape s. */
+pln_status pln_simplify_fill_of_condition(pln_rewrite_context *ctx,
+                                          pln_ref *out) {
+  pln_list list = pln_arg_list(&ctx->call, 1, NULL);
+  if (ctx->call.n_args != 2 ||
+      !pln_always_holds(ctx->call.graph, pln_rule_arg(ctx, 0)) ||
+      !has_extents(ctx, &list))
+    return PLN_OK;
+  static const uint8_t yes = 1;
+  pln_tensor *t;
+  PLN_TRY(pln_tensor_splat(ctx->engine, PLN_BOOL, 0, NULL, &yes, &t));
+  pln_status status = fill_with(ctx, t, pln_rule_arg(ctx, 1), out);
+  pln_tensor_release(t);
+  return status;
+}
+
+/* where(constant_of_shape(s, value=true), a, b) => broadcast_to(a, s) for
+ * numbers a and b; b if it is false. */
+pln_status pln_simplify_choice_of_fill(pln_rewrite_context *ctx, pln_ref *out) {
+  const pln_graph *g = ctx->call.graph;
+  pln_ref fill = pln_rule_arg(ctx, 0);
+  double holds;
+  if (!pln_is_call(g, fill, PLN_OP_CONSTANT_OF_SHAPE) ||
+      !fill_number(g, fill, &holds) ||
+      !pln_same_extents(ctx->engine, g->nodes[fill].type, ctx->type))
+    return PLN_OK;
+  for (uint32_t i = 1; i < 3; i++) {
+    const pln_node *n = &g->nodes[pln_rule_arg(ctx, i)];
+    if (n->kind != PLN_CONSTANT || g->tensors[n->data]->count != 1)
+      return PLN_OK;
+  }
+  return build_broadcast(ctx, pln_rule_arg(ctx, holds != 0 ? 1 : 2),
+                         pln_operand(g, fill, 0), out);
+}
+
 /* cast(constant_of_shape(s, value=c)) => broadcast_to(cast(c), s) */
 pln_status pln_simplify_cast_of_fill(pln_rewrite_context *ctx, pln_ref *out) {
   const pln_graph *g = ctx->call.graph;

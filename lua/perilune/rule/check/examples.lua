@@ -76,6 +76,20 @@ function examples.fill_of_scalar(g)
   return g.op.broadcast_to(g:constant(g:pick { "float32", "int64", "bool" }, {}), shape)
 end
 
+function examples.fill_of_condition(g)
+  local op = g.op
+  local x = g:var("int64", { g:extent(), g:extent() })
+  local range = op.arange(g:number(g:below(2), "int64"),
+    op.take(op.shape_of(x), g:number(1, "int64"), { axis = 0 }), g:number(1, "int64"))
+  return op.broadcast_to(op.greater_equal(op.expand_dims(range, g:ints(0)), g:number(0, "int64")),
+    op.shape_of(op.strided_slice(x, g:ints(0), g:ints(9), g:ints(1))))
+end
+
+function examples.choice_of_fill(g)
+  return g.op.where(filled(g, "bool", g:below(2), g:extent(), g:extent()),
+    g:constant("float32", {}), g:constant("float32", g:pick { {}, { 1 } }))
+end
+
 function examples.cast_of_fill(g)
   return g.op.cast(filled(g, g:pick { "int64", "float32" }, g:below(3), g:extent(), g:extent()),
     { dtype = g:pick { "bool", "float64", "int32" } })
