@@ -107,8 +107,9 @@ pln_status pln_infer_dim(const pln_infer *call, pln_dim_op op, pln_dim a,
 pln_status pln_infer_product(const pln_infer *call, const pln_dim *dims,
                              int32_t begin, int32_t end,
                              pln_dim *out) PLN_CHECKED;
-/* Merges two dims into *dim: a constant takes precedence over an unknown.
- * Reports an error at operand `i` if two constants differ. */
+/* Merges two dims into *dim: a constant takes precedence over a name,
+ * a name over an expression, and that over an unknown. Reports an error at
+ * operand `i` if two constants differ. */
 pln_status pln_infer_same_dim(const pln_infer *call, uint32_t i, pln_dim *dim,
                               pln_dim other) PLN_CHECKED;
 /* The broadcast of two extents: equal extents stay, 1 gives the other, a

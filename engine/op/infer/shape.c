@@ -34,12 +34,18 @@ pln_status pln_infer_product(const pln_infer *call, const pln_dim *dims,
   return PLN_OK;
 }
 
+static bool is_name(const pln_engine *e, pln_dim dim) {
+  return pln_dim_row_of(e, pln_dim_id(dim))->kind == PLN_DIM_SYMBOL;
+}
+
 pln_status pln_infer_same_dim(const pln_infer *call, uint32_t i, pln_dim *dim,
                               pln_dim other) {
   if (*dim == other || other == PLN_DIM_UNKNOWN)
     return PLN_OK;
   if (*dim == PLN_DIM_UNKNOWN ||
-      (PLN_DIM_IS_CONST(other) && !PLN_DIM_IS_CONST(*dim)))
+      (PLN_DIM_IS_CONST(other) && !PLN_DIM_IS_CONST(*dim)) ||
+      (!PLN_DIM_IS_CONST(other) && is_name(call->engine, other) &&
+       !PLN_DIM_IS_CONST(*dim) && !is_name(call->engine, *dim)))
     *dim = other;
   else if (PLN_DIM_IS_CONST(other))
     return pln_arg_error(call, i, "expected extent %lld, got %lld",

@@ -1,5 +1,6 @@
 /* broadcast.c: rules for broadcast_to: replaces computed target shapes by
- * constants, and drops broadcasts that the next operator does itself. */
+ * constants, and drops broadcasts that the next operator does itself. Fills are
+ * in fill.c. */
 
 #include "transform/simplify/rule.h"
 
@@ -106,31 +107,6 @@ pln_status pln_simplify_drop_broadcast(pln_rewrite_context *ctx, pln_ref *out) {
   return PLN_OK;
 }
 
-pln_status pln_rule_fill(pln_rewrite *rw, pln_ref fill, pln_ref *out) {
-  const pln_graph *g = pln_rewrite_graph(rw);
-  const pln_attr *value =
-      pln_attrs_find(g->engine, g->nodes[fill].attrs, "value");
-  static const float zero = 0;
-  const void *data = &zero;
-  pln_dtype dtype = PLN_FLOAT32;
-  pln_tensor *scalar;
-  if (value && (value->kind != PLN_ATTR_TENSOR || value->v.tensor->count != 1))
-    return PLN_OK;
-  if (value) {
-    dtype = (pln_dtype)value->v.tensor->dtype;
-    PLN_TRY(pln_tensor_data(value->v.tensor, &data));
-  }
-  if (dtype == PLN_STRING)
-    return PLN_OK;
-  pln_builder *b = pln_rewrite_builder(rw);
-  if (!b)
-    return PLN_ERR_NOMEM;
-  PLN_TRY(pln_tensor_splat(g->engine, dtype, 0, NULL, data, &scalar));
-  pln_status status = pln_build_constant(b, scalar, out);
-  pln_tensor_release(scalar);
-  return status;
-}
-
 /* minimum(x, constant_of_shape(s, value=15)) => minimum(x, 15) if that has the
  * same shape; for every broadcasting operator. */
 pln_status pln_simplify_drop_fill(pln_rewrite_context *ctx, pln_ref *out) {
@@ -145,6 +121,43 @@ pln_status pln_simplify_drop_fill(pln_rewrite_context *ctx, pln_ref *out) {
       return PLN_OK;
     pln_rule_set_call(ctx, ctx->node);
     return pln_rule_replace_arg(ctx, i, scalar, out);
+  }
+  return PLN_OK;
+}
+
+/* The positions x of take(w, broadcast_to(x, s), axis=0) for a constant w with
+ * rows; PLN_NONE for other nodes. */
+static pln_ref broadcast_positions(const pln_graph *g, pln_ref node) {
+  if (!pln_is_call(g, node, PLN_OP_GATHER) ||
+      pln_attrs_int(g->engine, g->nodes[node].attrs, "axis", 0) != 0 ||
+      pln_attrs_int(g->engine, g->nodes[node].attrs, "batch_dims", 0) != 0)
+    return PLN_NONE;
+  pln_ref w = pln_operand(g, node, 0), i = pln_operand(g, node, 1);
+  return g->nodes[w].kind == PLN_CONSTANT &&
+                 pln_type_rank(g->engine, g->nodes[w].type) == 2 &&
+                 pln_is_call(g, i, PLN_OP_EXPAND)
+             ? pln_operand(g, i, 0)
+             : PLN_NONE;
+}
+
+/* add(x, take(w, broadcast_to(i, s), axis=0)) => add(x, take(w, i, axis=0)) if
+ * x has the shape of the result. Positions outside of the table then count also
+ * where s makes the result empty. */
+pln_status pln_simplify_rows_of_broadcast(pln_rewrite_context *ctx,
+                                          pln_ref *out) {
+  const pln_graph *g = ctx->call.graph;
+  for (uint32_t i = 0; i < ctx->call.n_args; i++) {
+    pln_ref rows = pln_rule_arg(ctx, i), args[2];
+    if ((args[1] = broadcast_positions(g, rows)) == PLN_NONE ||
+        !pln_rule_is_only_use(ctx, i) || !has_full_operand(ctx, i))
+      continue;
+    pln_attrs attrs = g->nodes[rows].attrs;
+    args[0] = pln_operand(g, rows, 0);
+    PLN_TRY(pln_rule_build(ctx, PLN_OP_GATHER, attrs, 2, args, &rows));
+    if (rows == PLN_NONE)
+      return PLN_OK;
+    pln_rule_set_call(ctx, ctx->node);
+    return pln_rule_replace_arg(ctx, i, rows, out);
   }
   return PLN_OK;
 }

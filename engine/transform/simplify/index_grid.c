@@ -298,8 +298,7 @@ static bool is_never_negative(const pln_graph *g, pln_ref node) {
          step > 0;
 }
 
-/* Returns true if every element is known to hold. */
-static bool always_holds(const pln_graph *g, pln_ref node) {
+bool pln_always_holds(const pln_graph *g, pln_ref node) {
   bool swapped = pln_is_call(g, node, PLN_OP_LESS_OR_EQUAL);
   if (!swapped && !pln_is_call(g, node, PLN_OP_GREATER_OR_EQUAL))
     return false;
@@ -313,7 +312,7 @@ static pln_ref without_tautology(const pln_graph *g, pln_ref node) {
   if (!pln_is_call(g, node, PLN_OP_AND))
     return PLN_NONE;
   for (uint32_t i = 0; i < 2; i++)
-    if (always_holds(g, pln_operand(g, node, i)))
+    if (pln_always_holds(g, pln_operand(g, node, i)))
       return pln_operand(g, node, 1 - i);
   return PLN_NONE;
 }

@@ -86,11 +86,14 @@ pln_status pln_rule_transpose(pln_rewrite_context *ctx, pln_ref x, uint32_t n,
  * it. */
 pln_status pln_rule_reshape(pln_rewrite_context *ctx, pln_ref x, uint32_t n,
                             const pln_dim *dims, pln_ref *out) PLN_CHECKED;
-/* Builds a constant of rank 0 with the value that a call of constant_of_shape
- * fills with, by default a float32 zero; leaves *out if there is no such
- * constant. */
+/* fill.c: builds a constant of rank 0 with the value that a call of
+ * constant_of_shape fills with, by default a float32 zero; leaves *out if there
+ * is no such constant. */
 pln_status pln_rule_fill(pln_rewrite *rw, pln_ref fill,
                          pln_ref *out) PLN_CHECKED;
+/* index_grid.c: returns true if the node is a condition of which every element
+ * is known to hold. */
+bool pln_always_holds(const pln_graph *graph, pln_ref node);
 /* Builds the same call with operand `i` replaced. */
 pln_status pln_rule_replace_arg(pln_rewrite_context *ctx, uint32_t i,
                                 pln_ref arg, pln_ref *out) PLN_CHECKED;
@@ -114,6 +117,11 @@ pln_status pln_rule_replace_list(pln_rewrite_context *ctx, pln_ref x,
   X(unit_transpose) \
   /* broadcast.c */                                           \
   X(fold_broadcast_shape) X(drop_broadcast) X(drop_fill) \
+  X(rows_of_broadcast) \
+  /* fill.c */                                                \
+  X(fill_of_scalar) X(cast_of_fill) X(take_of_fill) X(gather_of_fill) \
+  X(neutral_fill) X(fill_of_condition) X(choice_of_fill) X(tile_ones) \
+  X(triangle) \
   /* data_movement.c */                                                \
   X(same_transpose) X(merge_transpose) X(full_slice) \
   X(single_concat) X(merge_concat) X(join_extents) \

@@ -39,6 +39,10 @@ local rules = {
     .. "where opset >= 23 and ?g.rank == 1 and ?g.shape == sublist(?x.shape, -1, ?x.rank)",
     proof = "approximates", reason = "the definition of RMSNormalization",
     source = "ONNX RMSNormalization; ONNX Runtime SimplifiedLayerNormFusion" },
+  -- Before the next rule, which would keep the factor.
+  { "unit_gain: ?r@multiply(?d@divide(_, sqrt(_)), ?g:const) => ?d where opset >= 1 and "
+    .. "scalar(?g) == 1 and ?r.shape == ?d.shape",
+    reason = "x * 1 = x", source = "ONNX eliminate_nop_with_unit" },
   { "root_mean_square: multiply(?g:const, divide(?x, sqrt(" .. root_mean_square .. "))) => "
     .. "multiply(multiply(?g, sqrt(constant(?x.shape[-1], ?g.dtype))), divide(?x, sqrt(add("
     .. "reduce_sum_square(?x, axes=[-1], keepdims=1), multiply(?e, constant(?x.shape[-1], "

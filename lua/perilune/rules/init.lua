@@ -14,7 +14,7 @@
 
 return {
   { pass = "SimplifyExpr", files = { "identity", "arithmetic", "cast", "reshape", "data_movement",
-    "selection", "linear", "reduction", "recurrent", "logic", "full" } },
-  { pass = "FuseOnnxOps", files = { "fusion", "rotary", "microsoft" } },
+    "selection", "linear", "fill", "reduction", "recurrent", "logic", "full" } },
+  { pass = "FuseOnnxOps", files = { "fusion", "embedding", "rotary", "microsoft" } },
   { pass = "GraphSubstitution", files = { "substitution" }, saturates = true },
 }

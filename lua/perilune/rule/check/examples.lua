@@ -116,6 +116,104 @@ function examples.drop_fill(g)
   return g:below(2) == 0 and op[name](x, fill) or op[name](fill, x)
 end
 
+-- A fill, and shapes that give it: a constant or the extents of an input.
+local function filled(g, dtype, value, a, b)
+  if dtype == "bool" then value = value ~= 0 end
+  return g.op.constant_of_shape(g.op.shape_of(g:var("int64", { a, b })),
+    { value = core.tensor({ value }, dtype) })
+end
+
+function examples.fill_of_scalar(g)
+  local shape = g.op.shape_of(g:var("int64", { g:extent(), g:extent() }))
+  return g.op.broadcast_to(g:constant(g:pick { "float32", "int64", "bool" }, {}), shape)
+end
+
+function examples.fill_of_condition(g)
+  local op = g.op
+  local x = g:var("int64", { g:extent(), g:extent() })
+  local range = op.arange(g:number(g:below(2), "int64"),
+    op.take(op.shape_of(x), g:number(1, "int64"), { axis = 0 }), g:number(1, "int64"))
+  return op.broadcast_to(op.greater_equal(op.expand_dims(range, g:ints(0)), g:number(0, "int64")),
+    op.shape_of(op.strided_slice(x, g:ints(0), g:ints(9), g:ints(1))))
+end
+
+function examples.choice_of_fill(g)
+  return g.op.where(filled(g, "bool", g:below(2), g:extent(), g:extent()),
+    g:constant("float32", {}), g:constant("float32", g:pick { {}, { 1 } }))
+end
+
+function examples.cast_of_fill(g)
+  return g.op.cast(filled(g, g:pick { "int64", "float32" }, g:below(3), g:extent(), g:extent()),
+    { dtype = g:pick { "bool", "float64", "int32" } })
+end
+
+function examples.take_of_fill(g)
+  local rows = g:size()
+  return g.op.take(g:constant("float32", { rows, g:extent() }),
+    filled(g, "int64", g:below(rows), g:extent(), g:extent()), { axis = 0 })
+end
+
+function examples.gather_of_fill(g)
+  local op, rows, n = g.op, g:size() + 1, g:extent()
+  local at = op.cast(op.cast(g:var("float32", { g:extent(), n }), { to = 9 }), { to = 7 })
+  return op.gather(g:splat("int64", { rows, n }, g:below(3)), at, { axis = 0 })
+end
+
+-- A fill that changes nothing but the shape.
+function examples.neutral_fill(g)
+  local op, a, b = g.op, g:extent(), g:extent()
+  local name = g:pick { "logical_and", "logical_or", "add", "multiply" }
+  local logical = name:find "logical" ~= nil
+  local dtype = logical and "bool" or g:pick { "float32", "int64" }
+  local value = (name == "logical_and" or name == "multiply") and 1 or 0
+  local fill = filled(g, dtype, value, a, b)
+  if g:below(2) == 0 then fill = op.expand_dims(fill, g:ints(g:below(3))) end
+  local x = g:var(dtype, { g:pick { 1, b } })
+  return g:below(2) == 0 and op[name](x, fill) or op[name](fill, x)
+end
+
+-- The mask of attention to earlier positions.
+function examples.triangle(g)
+  local op, a = g.op, g:extent()
+  local lower = op.trilu(filled(g, "float32", 1, a, g:pick { a, g:extent() }), { upper = 0 })
+  return op.where(op.equal(lower, g:number(0, "float32")), g:constant("float32", {}),
+    g:number(0, "float32"))
+end
+
+-- Rows at positions, as coordinates along one axis.
+local function rows_by(g, axes)
+  local op = g.op
+  local at = op.cast(op.cast(g:var("float32", { g:extent() }), { to = 9 }), { to = 7 })
+  return op.gather_nd(g:constant("float32", { g:size() + 1, g:size() }),
+    op.expand_dims(at, axes), { batch_dims = 0 })
+end
+
+function examples.rows_by_one_index(g)
+  return rows_by(g, g:pick { g:ints(0, -1), g:ints(1, 2), g:ints(0, 2) })
+end
+
+function examples.rows_by_column(g) return rows_by(g, g:pick { g:ints(-1), g:ints(1) }) end
+
+-- A constant that is added to rows of a table.
+function examples.row_in_table(g)
+  local op, width = g.op, g:size()
+  local at = op.cast(op.cast(g:var("float32", { g:extent() }), { to = 9 }), { to = 7 })
+  local rows = op.take(g:constant("float32", { g:size() + 1, width }), at, { axis = 0 })
+  return op[g:pick { "add", "subtract", "multiply", "divide" }](rows,
+    g:constant("float32", g:pick { {}, { width } }))
+end
+
+-- Rows of a table that broadcast positions select.
+function examples.rows_of_broadcast(g)
+  local op, a, b, width, rows = g.op, g:extent(), g:extent(), g:size(), g:size()
+  local positions = op.cast(op.cast(g:var("float32", { b }), { dtype = "bool" }),
+    { dtype = "int64" })
+  local x = g:var("float32", { a, b, width })
+  local broadcast = op.broadcast_to(positions, g:ints(a, 1))
+  return op[g:pick { "add", "subtract", "multiply" }](x,
+    op.take(g:constant("float32", { rows + 1, width }), broadcast, { axis = 0 }))
+end
+
 -- A running sum of truth values.
 function examples.narrow_cumsum(g)
   local op = g.op
