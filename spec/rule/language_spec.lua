@@ -249,9 +249,13 @@ describe("a replacement", function()
     local mod = program "tanh(%x)"
     local text = tostring(mod)
     local function forever() while true do end end
+    local function protected() while true do pcall(forever) end end
+    local function handled() while true do xpcall(error, forever) end end
     local context = pl.context { config = { ["limit.seconds"] = 0.05 } }
     for _, rule in ipairs { { "tanh(?x)", forever, name = "mine" },
-      { "tanh(?x)", "?x", where = forever, name = "mine" } } do
+      { "tanh(?x)", "?x", where = forever, name = "mine" },
+      { "tanh(?x)", protected, name = "mine" }, { "tanh(?x)", handled, name = "mine" },
+      { "tanh(?x)", "?x", where = handled, name = "mine" } } do
       local set = pl.rules { rule }
       for _, run in ipairs { set, pl.function_pass { name = "P", run = set } } do
         local ok, err = pcall(pl.with, context, run, mod)
