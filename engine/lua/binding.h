@@ -56,6 +56,13 @@ typedef struct pln_lua {
   /* Set by the host, saved while Lua's memory counts for a limit. */
   lua_Alloc alloc;
   void *alloc_ud;
+  lua_CFunction protected_body; /* of the innermost pln_lua_protect */
+  /* The allocator that an error for lack of memory takes the place of
+   * (pass/interrupt.c). */
+  lua_Alloc host_alloc;
+  void *host_ud;
+  lua_State *refused;
+  int refusals;
   lua_State *holder; /* the thread that runs a script only to define its passes;
                         applying a pass ends the script */
   /* In a worker's state: see pass/pass_clone.c. */
@@ -160,9 +167,9 @@ bool pln_lua_is_message_handler(lua_State *L, lua_Debug *ar);
 /* The only way from the engine into Lua. Calls `body` with a light userdata
  * `ud`. An error is stored in the registry and PLN_ERR_CALLBACK is returned. */
 pln_status pln_lua_protect(pln_lua *b, lua_CFunction body, void *ud);
-/* After PLN_ERR_CALLBACK: if the stored error is no Diag (error { ... }), a Diag
- * that has it as its cause takes its place, so that notes can be added. Returns
- * PLN_ERR_CALLBACK, or PLN_ERR_NOMEM. */
+/* After PLN_ERR_CALLBACK: if the stored error is no Diag (error { ... }), a
+ * Diag that has it as its cause takes its place, so that notes can be added.
+ * Returns PLN_ERR_CALLBACK, or PLN_ERR_NOMEM. */
 pln_status pln_lua_diagnose_error(pln_lua *b);
 /* Between these calls Lua's memory counts for limit.memory, if that is set. */
 bool pln_lua_count_begin(lua_State *L, pln_lua *b);

@@ -540,7 +540,9 @@ pln_status pln_lua_protect(pln_lua *b, lua_CFunction body, void *ud) {
   lua_pushcfunction(L, body);
   lua_pushlightuserdata(L, ud);
   lua_State *outer = b->body;
+  lua_CFunction outer_body = b->protected_body;
   b->body = L;
+  b->protected_body = body;
   b->depth++;
   bool counted = pln_lua_count_begin(L, b);
   int status = lua_pcall(L, 1, 0, -3);
@@ -548,6 +550,7 @@ pln_status pln_lua_protect(pln_lua *b, lua_CFunction body, void *ud) {
   pln_status result = status == LUA_OK ? PLN_OK : save_error(b, L, status);
   b->depth--;
   b->body = outer;
+  b->protected_body = outer_body;
   b->L = L;
   if (b->stack != stack) /* another coroutine ran in between */
     pln_context_stack_use(b->engine, b->stack = stack);
@@ -578,8 +581,7 @@ static int diagnose(lua_State *L) {
   bool convert = lua_touserdata(L, 1) != NULL;
   lua_rawgetp(L, LUA_REGISTRYINDEX, &pln_lua_key.saved_error);
   push_error_text(L, 2, convert);
-  pln_diag diag = {
-      PLN_ERROR, PLN_ERR_CALLBACK, lua_tostring(L, -1), {0}};
+  pln_diag diag = {PLN_ERROR, PLN_ERR_CALLBACK, lua_tostring(L, -1), {0}};
   push_diag(L, &diag);
   lua_pushvalue(L, 2);
   lua_setfield(L, -2, "cause");
@@ -598,9 +600,8 @@ pln_status pln_lua_diagnose_error(pln_lua *b) {
   pln_status status = PLN_ERR_CALLBACK;
   if (!lua_checkstack(b->L, LUA_MINSTACK))
     return pln_nomem(b->engine);
-  for (int tries = 0; status == PLN_ERR_CALLBACK && !has_diag(b->L) &&
-                      tries < 2;
-       tries++) {
+  for (int tries = 0;
+       status == PLN_ERR_CALLBACK && !has_diag(b->L) && tries < 2; tries++) {
     pln_status made = pln_lua_protect(b, diagnose, tries ? NULL : b);
     status = made == PLN_OK ? PLN_ERR_CALLBACK : made;
   }

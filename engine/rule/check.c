@@ -169,23 +169,51 @@ static bool is_dtype(const pln_ast_node *n) {
   return n->kind == PLN_AST_FIELD && pln_slice_is(n->text, "dtype");
 }
 
-/* ?x.dtype == float23 */
-static pln_status check_dtype(const pln_ast *a, uint32_t field,
-                              uint32_t other) {
-  const pln_ast_node *n = &a->nodes[other];
+static bool is_text(const pln_ast_node *n) {
+  return n->kind == PLN_AST_NAME || n->kind == PLN_AST_STRING;
+}
+
+static pln_status no_dtype(const pln_ast *a, const pln_ast_node *n) {
   char text[64], hint[128];
   const char *names[PLN_N_DTYPES];
   uint32_t count = 0;
-  if (!is_dtype(&a->nodes[field]) ||
-      (n->kind != PLN_AST_NAME && n->kind != PLN_AST_STRING) ||
-      pln_dtype_find(n->text))
-    return PLN_OK;
   for (uint32_t d = 1; d < PLN_N_DTYPES; d++)
     names[count++] = pln_dtype_name((pln_dtype)d);
   snprintf(text, sizeof text, "%.*s", (int)n->text.size, n->text.data);
   pln_suggest(text, count, names, hint, sizeof hint);
   return pln_ast_error(a, PLN_ERR_NAME, n->position, "there is no dtype '%s'%s",
                        text, hint);
+}
+
+/* ?x.dtype == float23 */
+static pln_status check_dtype(const pln_ast *a, uint32_t field,
+                              uint32_t other) {
+  const pln_ast_node *n = &a->nodes[other];
+  return is_dtype(&a->nodes[field]) && is_text(n) && !pln_dtype_find(n->text)
+             ? no_dtype(a, n)
+             : PLN_OK;
+}
+
+static bool is_int_or_dtype(const pln_engine *e, pln_op op, pln_slice name) {
+  pln_slice core = pln_rule_core_name(e, op, name), same;
+  const char *at =
+      core.size ? pln_rule_find_in_schema(pln_op_row(e, op)->attrs, core, &same)
+                : NULL;
+  size_t size = at && *at == ':' ? strcspn(at, "= ") : 0;
+  return (size == 4 && !strncmp(at, ":int", 4)) ||
+         (size == 6 && !strncmp(at, ":dtype", 6));
+}
+
+/* cast(?x, dtype=float23) */
+pln_status pln_rule_check_attribute(const pln_rule_set *set, const pln_ast *a,
+                                    pln_op op, const pln_ast_node *named) {
+  const pln_ast_node *n = &a->nodes[a->operands[named->first]];
+  bool constant = n->kind == PLN_AST_NAME &&
+                  is_listed(n->text, PLN_COUNT(constants), constants);
+  return is_text(n) && !constant && !pln_dtype_find(n->text) &&
+                 is_int_or_dtype(set->engine, op, named->text)
+             ? no_dtype(a, n)
+             : PLN_OK;
 }
 
 pln_status pln_rule_check_negation(const pln_ast *a, const pln_ast_node *n) {

@@ -270,7 +270,7 @@ static pln_status attribute_name(lowering *l, const pln_pattern_node *p,
       return PLN_OK;
     if (core.size) {
       *out = core;
-      return PLN_OK;
+      return pln_rule_check_attribute(s, l->ast, op, named);
     }
   }
   if (!p->n_ops)

@@ -71,7 +71,7 @@ pln_status pln_rule_set_compile(pln_rule_set *set) PLN_CHECKED;
 pln_status pln_rule_check_types(const pln_rule_set *set) PLN_CHECKED;
 /* subsume.c: warns of each rule that is never applied because an earlier one
  * matches whatever it matches and has no condition. */
-void pln_rule_warn_shadowed(const pln_rule_set *set);
+pln_status pln_rule_warn_shadowed(const pln_rule_set *set) PLN_CHECKED;
 void pln_rule_set_free(pln_rule_set *set);
 uint32_t pln_rule_set_count(const pln_rule_set *set);
 /* Rule `index`; its name is never NULL. Borrowed. */

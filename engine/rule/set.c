@@ -156,6 +156,8 @@ static pln_status check_call(pln_rule_set *s, pln_rule_entry *r,
       continue;
     PLN_TRY(check_values(s, r, a->operands[arg->first]));
     PLN_TRY(check_attribute(s, r, n, arg));
+    if (n->n_heads)
+      PLN_TRY(pln_rule_check_attribute(s, a, n->refers, arg));
   }
   return PLN_OK;
 }
@@ -190,8 +192,12 @@ static pln_status check_replacement_node(pln_rule_set *s, pln_rule_entry *r,
   case PLN_AST_INDEX:
   case PLN_AST_ALT: break;
   }
+  bool value = n->kind == PLN_AST_STRING || n->kind == PLN_AST_LIST ||
+               n->kind == PLN_AST_INDEX || n->kind == PLN_AST_FIELD;
   return pln_ast_error(&r->ast, PLN_ERR_FORMAT, n->position,
-                       "this has no meaning in a replacement");
+                       value ? "this is a value, not a node: "
+                               "constant(value, dtype) makes a constant of it"
+                             : "this has no meaning in a replacement");
 }
 
 /* ?y@a names a part of the replacement for those that follow it. */
@@ -343,6 +349,66 @@ static pln_status check_sides(pln_rule_set *s, pln_rule_entry *r) {
   return a->condition == PLN_NONE ? PLN_OK : check_values(s, r, a->condition);
 }
 
+static bool joins(const pln_rule_set *s, const pln_ast *a,
+                  const pln_ast_node *call) {
+  for (uint32_t i = 0; i < call->n_heads; i++) {
+    pln_op op = pln_op_find(s->engine, a->heads[call->heads + i]);
+    const pln_op_info *row = op ? pln_op_row(s->engine, op) : NULL;
+    if (!row || !(row->traits & PLN_TRAIT_JOIN) || row->max_args >= 0)
+      return false;
+  }
+  return call->n_heads > 0;
+}
+
+/* The tuple that is the call's only operand; PLN_NONE: there is none. */
+static uint32_t only_tuple(const pln_ast *a, const pln_ast_node *call) {
+  uint32_t found = PLN_NONE;
+  for (uint32_t i = 0; i < call->count; i++) {
+    uint32_t operand = a->operands[call->first + i];
+    pln_ast_kind kind = (pln_ast_kind)a->nodes[operand].kind;
+    if (kind == PLN_AST_NAMED || kind == PLN_AST_SPREAD)
+      continue;
+    if (kind != PLN_AST_TUPLE || i > 0)
+      return PLN_NONE;
+    found = operand;
+  }
+  return found;
+}
+
+/* The call gets the parts of its tuple as operands. The tuple, which nothing
+ * refers to any more, becomes a number, which no check minds. */
+static pln_status take_parts(pln_ast *a, pln_ast_node *call, uint32_t tuple) {
+  pln_ast_node *t = &a->nodes[tuple];
+  uint32_t n = t->count + call->count - 1, first = a->n_operands;
+  PLN_TRY(pln_mem_grow(a->engine, (void **)&a->operands, &a->cap_operands,
+                       (size_t)first + n + 1, sizeof *a->operands));
+  memcpy(a->operands + first, a->operands + t->first,
+         t->count * sizeof *a->operands);
+  memcpy(a->operands + first + t->count, a->operands + call->first + 1,
+         (call->count - 1) * sizeof *a->operands);
+  a->n_operands = first + n;
+  call->first = first;
+  call->count = n;
+  *t = (pln_ast_node){.kind = PLN_AST_NUMBER,
+                      .is_int = true,
+                      .begin = t->begin,
+                      .position = t->position};
+  return PLN_OK;
+}
+
+/* concatenate((a, b)), as Relay writes it, is concatenate(a, b). */
+static pln_status join_parts(const pln_rule_set *s, pln_ast *a) {
+  for (uint32_t i = 0; i < a->n; i++) {
+    pln_ast_node *call = &a->nodes[i];
+    uint32_t tuple = call->kind == PLN_AST_CALL && joins(s, a, call)
+                         ? only_tuple(a, call)
+                         : PLN_NONE;
+    if (tuple != PLN_NONE)
+      PLN_TRY(take_parts(a, call, tuple));
+  }
+  return PLN_OK;
+}
+
 static pln_status read_rule(pln_rule_set *s, pln_rule_entry *r,
                             pln_rule_find_native find) {
   PLN_TRY(pln_ast_parse(s->engine, pln_text(r->info.text), r->info.file,
@@ -351,6 +417,7 @@ static pln_status read_rule(pln_rule_set *s, pln_rule_entry *r,
     return pln_ast_error(&r->ast, PLN_ERR_FORMAT, r->ast.arrow,
                          "'<=>' would be applied without end; only "
                          "EqualitySaturation takes such rules");
+  PLN_TRY(join_parts(s, &r->ast));
   PLN_TRY(name_rule(s, r));
   PLN_TRY(find_native(s, r, find));
   PLN_TRY(pln_rule_lower(s, r));

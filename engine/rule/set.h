@@ -475,6 +475,11 @@ uint32_t pln_rule_parameter(pln_op op, pln_slice name);
 const char *pln_rule_parameter_name(pln_op op, uint32_t operand);
 /* The value as a number, if it is one and constant. */
 bool pln_rule_number(const pln_rule_value *value, double *out);
+/* check.c: an error if a call of the operator gives an attribute that is an
+ * integer or a dtype a text that names no dtype. */
+pln_status pln_rule_check_attribute(const pln_rule_set *set, const pln_ast *ast,
+                                    pln_op op,
+                                    const pln_ast_node *named) PLN_CHECKED;
 /* check.c: an error if a negated literal is too small for the values of
  * conditions and replacements, which are dims. */
 pln_status pln_rule_check_negation(const pln_ast *ast,

@@ -355,10 +355,38 @@ static bool always_applies(const pln_rule_entry *r) {
   return r->info.grows || calls <= 1;
 }
 
-/* Returns true if a rule before `index` matches whatever variant `v` does. */
-static bool is_shadowed(const pln_rule_set *s, const pln_rule_variant *v,
-                        uint32_t index, uint32_t *by) {
+/* A bit for each number in the variant's pattern. A pattern with a number
+ * matches only patterns with the same number, so that one that may be more
+ * general has a subset of the bits. */
+static uint64_t number_bits(const pln_rule_set *s, const pln_rule_variant *v) {
+  uint64_t bits = 0;
+  for (uint32_t i = 0; i < v->count; i++) {
+    const pln_pattern_node *p = &s->patterns[v->first + i];
+    double number = p->number + 0.0; /* -0 is 0 */
+    if (p->kind == PLN_MATCH_VALUE)
+      bits |= 1ull << (pln_hash_bytes(&number, sizeof number, 0) & 63);
+  }
+  return bits;
+}
+
+/* By variant: its bits, or all bits if its rule may refuse a match, which
+ * shadows nothing. NULL: there is no memory. */
+static uint64_t *find_number_bits(const pln_rule_set *s) {
+  uint64_t *bits = pln_mem_new(s->engine, (s->n_variants + 1) * sizeof *bits);
+  for (uint32_t i = 0; bits && i < s->n_variants; i++)
+    bits[i] = always_applies(&s->rules[s->variants[i].rule])
+                  ? number_bits(s, &s->variants[i])
+                  : UINT64_MAX;
+  return bits;
+}
+
+/* Returns true if a rule before `index` matches whatever variant `v` does.
+ * `bits`: of find_number_bits. */
+static bool is_shadowed(const pln_rule_set *s, const uint64_t *bits,
+                        const pln_rule_variant *v, uint32_t index,
+                        uint32_t *by) {
   const pln_pattern_node *root = &s->patterns[v->first];
+  uint64_t others = ~number_bits(s, v);
   uint32_t count;
   const uint32_t *variants = pln_rule_tree_find_general(s, v, &count);
   for (uint32_t i = 0; i < count; i++) {
@@ -366,21 +394,26 @@ static bool is_shadowed(const pln_rule_set *s, const pln_rule_variant *v,
     const pln_rule_entry *r = &s->rules[a->rule];
     if (a->rule >= index)
       return false;
+    if (bits[variants[i]] & others)
+      continue;
     *by = a->rule;
-    if (s->patterns[a->first].kind == root->kind && always_applies(r) &&
+    if (s->patterns[a->first].kind == root->kind &&
         r->info.proof <= s->rules[index].info.proof && is_more_general(s, a, v))
       return true;
   }
   return false;
 }
 
-void pln_rule_warn_shadowed(const pln_rule_set *set) {
+pln_status pln_rule_warn_shadowed(const pln_rule_set *set) {
+  uint64_t *bits = find_number_bits(set);
+  if (!bits)
+    return pln_nomem(set->engine);
   for (uint32_t i = 1; i < set->n_rules; i++) {
     const pln_rule_entry *r = &set->rules[i];
     uint32_t by = 0, shadowed = 0;
-    while (
-        shadowed < r->n_variants &&
-        is_shadowed(set, &set->variants[r->first_variant + shadowed], i, &by))
+    while (shadowed < r->n_variants &&
+           is_shadowed(set, bits, &set->variants[r->first_variant + shadowed],
+                       i, &by))
       shadowed++;
     if (!r->n_variants || shadowed < r->n_variants)
       continue;
@@ -390,4 +423,6 @@ void pln_rule_warn_shadowed(const pln_rule_set *set) {
                   "before it, matches whatever it matches",
                   r->info.name, set->rules[by].info.name);
   }
+  pln_mem_free(set->engine, bits, (set->n_variants + 1) * sizeof *bits);
+  return PLN_OK;
 }

@@ -324,6 +324,11 @@ static bool same_number(int64_t integer, double number) {
          number == (double)(int64_t)number && (int64_t)number == integer;
 }
 
+/* Attributes that ONNX numbers as dtypes are compared with names. */
+static bool is_dtype_number(int64_t integer, pln_slice name) {
+  return integer > 0 && integer == (int64_t)pln_dtype_find(name);
+}
+
 /* A value of -1, 0 or 1, as the first number is less, equal or greater; 2: one
  * is NaN. */
 static int order(const pln_rule_value *a, const pln_rule_value *b, double x,
@@ -365,6 +370,10 @@ bool pln_rule_value_equal(const pln_rule_match *m, const pln_rule_value *a,
     return *known = false;
   if (a->kind == PLN_VALUE_INT && b->kind == PLN_VALUE_INT)
     return dims_equal(a->v.i, b->v.i, known);
+  if (is_const_int(a) && b->kind == PLN_VALUE_STRING)
+    return is_dtype_number(a->v.i, b->v.s);
+  if (a->kind == PLN_VALUE_STRING && is_const_int(b))
+    return is_dtype_number(b->v.i, a->v.s);
   if (is_const_int(a) && b->kind == PLN_VALUE_FLOAT)
     return same_number(a->v.i, b->v.f);
   if (a->kind == PLN_VALUE_FLOAT && is_const_int(b))

@@ -310,6 +310,18 @@ describe("perilune opt --set", function()
     assert.equal(2, status)
     assert.matches("did you mean 'dedup'", err, 1, true)
     assert.equal(2, (nodes "--set fold"))
+    status, err = nodes "--set rules.only=add_zreo"
+    assert.equal(2, status)
+    assert.matches("--set: rules.only: no rule is called 'add_zreo'; did you mean 'add_zero'?",
+      err, 1, true)
+  end)
+
+  it("takes the names of rules of a file for rules.only", function()
+    local mine = write(path "mine.lua", [[return { "mine: nn.relu(nn.relu(?x)) => nn.relu(?x)" }]])
+    assert.equal("number", type(nodes("--rules " .. mine .. " --set rules.only=mine")))
+    local status, err = nodes "--set rules.only=mine"
+    assert.equal(2, status)
+    assert.matches("no rule is called 'mine'", err, 1, true)
   end)
 
   it("reports what a script raises, and that it returned no pipeline", function()

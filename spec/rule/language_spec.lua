@@ -250,9 +250,13 @@ describe("a replacement", function()
     local mod = program "tanh(%x)"
     local text = tostring(mod)
     local function forever() while true do end end
+    local function protected() while true do pcall(forever) end end
+    local function handled() while true do xpcall(error, forever) end end
     local context = pl.context { config = { ["limit.seconds"] = 0.05 } }
     for _, rule in ipairs { { "tanh(?x)", forever, name = "mine" },
-      { "tanh(?x)", "?x", where = forever, name = "mine" } } do
+      { "tanh(?x)", "?x", where = forever, name = "mine" },
+      { "tanh(?x)", protected, name = "mine" }, { "tanh(?x)", handled, name = "mine" },
+      { "tanh(?x)", "?x", where = handled, name = "mine" } } do
       local set = pl.rules { rule }
       for _, run in ipairs { set, pl.function_pass { name = "P", run = set } } do
         local ok, err = pcall(pl.with, context, run, mod)
@@ -329,6 +333,45 @@ describe("a replacement", function()
         end
       end
     end
+  end)
+end)
+
+describe("a pattern as Relay writes it", function()
+  it("compares dtypes that are attributes by name", function()
+    local function reached(rule)
+      local mod = program "cast(cast(%x, dtype=\"float16\"), dtype=\"float32\")"
+      return pl.rules { rule } (mod) ~= mod
+    end
+    assert.is_true(reached "cast(cast(?x, dtype=float16), dtype=float32) => ?x")
+    assert.is_true(reached "cast(cast(?x, dtype='float16'), dtype=?d) => ?x where ?d == float32")
+    assert.is_false(reached "cast(cast(?x, dtype=float64), dtype=float32) => ?x")
+    assert.is_false(reached "cast(cast(?x, dtype=float16), dtype=?d) => ?x where ?d == int32")
+  end)
+
+  it("refuses a dtype that does not exist", function()
+    assert.matches("there is no dtype 'flaot16'; did you mean 'float16'?",
+      message { "cast(?x, dtype=flaot16) => ?x" }, 1, true)
+    assert.matches("there is no dtype 'flot32'; did you mean 'float32'?",
+      message { "tanh(?x) => cast(?x, dtype='flot32')" }, 1, true)
+    assert.matches("there is no dtype 'nothing'", message { "nn.softmax(?x, axis=nothing) => ?x" })
+  end)
+
+  it("takes the tuple of an operator that joins one", function()
+    local function body_of(rule)
+      local mod = program "concatenate((%x, %y, tanh(%x)), axis=1)"
+      return (tostring(pl.rules { rule } (mod).main.body):gsub(" */%*.-%*/", ""))
+    end
+    local swapped =
+      body_of "concatenate(?x, ?y, tanh(?z), axis=1) => concatenate(?y, ?x, ?z, axis=1)"
+    assert.matches("(%y, %x, %x)", swapped, 1, true)
+    for _, rule in ipairs {
+      "concatenate((?x, ?y, tanh(?z)), axis=1) => concatenate(?y, ?x, ?z, axis=1)",
+      "concatenate(?x, ?y, tanh(?z), axis=1) => concatenate((?y, ?x, ?z), axis=1)",
+      "concatenate((?x, ?y, tanh(?z)), axis=1) => concatenate((?y, ?x, ?z), axis=1)",
+    } do assert.equal(swapped, body_of(rule)) end
+    local set = pl.rules {
+      "wrong: concatenate((?x, exp(?y)), axis=0) => concatenate((?x, ?y), axis=0)" }
+    assert.equal("failed", set:check()[1].status)
   end)
 end)
 

@@ -12,6 +12,50 @@
 /* Registry key of the binding for the hook, which has no upvalues. */
 static const char state_key;
 
+/* ------------------------------------------------------ handlers of errors */
+
+/* Returns true if the innermost protected call is xpcall, whose handler would
+ * be called for an error that is raised now. At level 0 a protected call begins
+ * or has ended. */
+static bool has_handler(lua_State *L, const pln_lua *b) {
+  lua_Debug ar;
+  for (int level = 0; lua_getstack(L, level, &ar); level++) {
+    lua_getinfo(L, "f", &ar);
+    lua_CFunction f = lua_tocfunction(L, -1);
+    lua_pop(L, 1);
+    if (f && f == b->protected_body)
+      return false;
+    if (f && level > 0 && (f == b->pcall || f == b->xpcall))
+      return f == b->xpcall;
+  }
+  return false;
+}
+
+/* A lua_Alloc that refuses a new block, and again after the collection that Lua
+ * makes then. */
+static void *refuse(void *ud, void *block, size_t old_size, size_t new_size) {
+  pln_lua *b = ud;
+  size_t before = block ? old_size : 0;
+  if (new_size <= before)
+    return b->host_alloc(b->host_ud, block, old_size, new_size);
+  if (b->refusals++ > 0)
+    lua_setallocf(b->refused, b->host_alloc, b->host_ud);
+  return NULL;
+}
+
+/* Hooks are off while a handler runs that an error raised by a hook calls: one
+ * that loops could not be stopped. An error for lack of memory is the only one
+ * that calls no handler. The code around xpcall is stopped next. */
+static void raise_past_handler(lua_State *L, pln_lua *b) {
+  b->host_alloc = lua_getallocf(L, &b->host_ud);
+  b->refused = L;
+  b->refusals = 0;
+  lua_setallocf(L, refuse, b);
+  lua_newuserdatauv(L, 1, 0);
+  lua_setallocf(L, b->host_alloc, b->host_ud);
+  lua_pop(L, 1);
+}
+
 /* The handler of an error gets that error, which tells where the script was. */
 static void stop(lua_State *L, lua_Debug *ar) {
   if (pln_lua_is_message_handler(L, ar))
@@ -22,10 +66,13 @@ static void stop(lua_State *L, lua_Debug *ar) {
   if (b && b->quiet)
     return;
   pln_status status = b && b->engine && b->depth ? pln_poll(b->engine) : PLN_OK;
-  if (status == PLN_OK)
+  if (status == PLN_OK) {
     lua_sethook(L, NULL, 0, 0);
-  else
-    pln_lua_raise(L, b, status);
+    return;
+  }
+  if (has_handler(L, b))
+    raise_past_handler(L, b);
+  pln_lua_raise(L, b, status);
 }
 
 static void set_hook(lua_State *L) {

@@ -234,7 +234,7 @@ static int core_rule_set(lua_State *L) {
   }
   pln_lua_must(L, b, pln_rule_set_compile(box->own));
   pln_lua_must(L, b, pln_rule_check_types(box->own));
-  pln_rule_warn_shadowed(box->set);
+  pln_lua_must(L, b, pln_rule_warn_shadowed(box->set));
   lua_settop(L, 3);
   return 1;
 }

@@ -33,7 +33,7 @@ core.internal()
 local argument = require "perilune.argument"
 local opset_of = require "perilune.rule.opset"
 local lazy = require "perilune.lazy"
-local names = require "perilune.rule.names"
+local rule_names = require "perilune.rule.names"
 
 local dataflow = lazy "perilune.dataflow_pattern.pattern"
 local expression = lazy "perilune.rule.expression"
@@ -327,7 +327,7 @@ local function make(name, list, place)
   local set = core.rule_set(name, rows)
   local made = setmetatable({ name = name, set = set, rules = set:rules(), rows = rows,
     source = place.source }, class)
-  names.add(made)
+  rule_names.add(made)
   return made
 end
 
