@@ -210,13 +210,17 @@ bool pln_rule_has_op(const pln_rule_set *set, const pln_pattern_node *p,
   return false;
 }
 
-/* Returns true if the definition that rules are written for applies to the
- * call: ONNX's where ONNX has the operator. */
+/* Returns true if the definition that the rule is written for applies to the
+ * call: ONNX's where ONNX has the operator, unless the rule says that it holds
+ * for Relay's form. */
 static bool has_known_form(const pln_rule_match *m, pln_ref call) {
   const pln_graph *g = pln_rule_graph(m);
   if (pln_rule_joined_tuple(&m->run->lets.now, g, call) != PLN_NONE)
     return !pln_attrs_has_refs(g->engine, g->nodes[call].attrs);
-  return pln_op_is_onnx_form(g, call) && pln_call_is_valid(g, call);
+  bool known = m->rule->info.relay
+                   ? !pln_attrs_has_refs(g->engine, g->nodes[call].attrs)
+                   : pln_op_is_onnx_form(g, call);
+  return known && pln_call_is_valid(g, call);
 }
 
 static pln_status bind_rest(pln_rule_match *m, const pln_pattern_node *p,

@@ -43,6 +43,7 @@ typedef struct pln_rule_info {
   const char *reason, *source;
   pln_proof_class proof;
   bool grows;         /* may make more nodes than it removes */
+  bool relay;         /* holds for calls in Relay's form, too */
   const char *native; /* name of a replacement in C; NULL: none */
   pln_rule_callback condition, replacement; /* NULL: none, or in the text */
   void *ud;                                 /* of both callbacks */

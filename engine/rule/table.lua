@@ -13,7 +13,7 @@ end
 local proofs = { exact = "PLN_PROOF_EXACT", reassociates = "PLN_PROOF_REASSOCIATES",
   approximates = "PLN_PROOF_APPROXIMATES" }
 local keys = { reason = true, source = true, proof = true, grows = true, native = true,
-  example = true }
+  relay = true, example = true }
 
 local function quoted(text)
   return text and ("%q"):format(text):gsub("\\\n", "\\n") or "NULL"
@@ -43,10 +43,10 @@ local function write_rule(pass, file, rule)
   local proof = check(rule, file)
   local heads, name = plain_heads(rule[1])
   local row = "    {%s, %s, %s, {.name = %s, .text = %s, .reason = %s, .source = %s, .proof = %s, "
-    .. ".grows = %s, .native = %s}},\n"
+    .. ".grows = %s, .relay = %s, .native = %s}},\n"
   out:write(row:format(quoted(pass), quoted(file), quoted(heads), quoted(name), quoted(rule[1]),
     quoted(rule.reason), quoted(rule.source), proof, tostring(rule.grows or false),
-    quoted(rule.native)))
+    tostring(rule.relay or false), quoted(rule.native)))
 end
 
 out:write("/* Generated from lua/perilune/rules by engine/rule/table.lua. */\n\n",

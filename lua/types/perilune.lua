@@ -1104,6 +1104,7 @@ function pl.pipeline(text) end
 ---@field source? string where it is known from
 ---@field proof? "exact"|"reassociates"|"approximates" how results compare to the original; exact by default
 ---@field grows? boolean it may build more calls than it removes; without it such a replacement is refused
+---@field relay? boolean it holds for calls in Relay's form, too; without it the pattern means ONNX's definition of operators that ONNX has
 ---@field example? perilune.RuleExample|perilune.RuleExample[] programs for Rules:check to begin with
 --- Relay text of a function, "fn (%x: Tensor[(N, 3), float32]) { ... }", of definitions, or a function that makes an
 --- expression of operands that it asks for.
@@ -1198,7 +1199,7 @@ function ProgramGenerator:float_dtype() end
 --- keys rules.exact, rules.lets and rules.only.
 ---@class perilune.Rules
 ---@field name string
----@field rules table[] name, text, file, row, reason, source, proof, grows of each
+---@field rules table[] name, text, file, row, reason, source, proof, grows, relay of each
 ---@operator call(perilune.Node|perilune.Module): perilune.Node|perilune.Module
 ---@operator len: integer
 local Rules = {}

@@ -229,6 +229,13 @@ describe("a replacement", function()
     assert.matches("^%%0 = multiply", rewritten(grows, "multiply(add(%x, %y), %y)"))
   end)
 
+  it("means ONNX's form of an operator, unless it says that it holds for Relay's", function()
+    local text = "argmax(nn.relu(?x)) => argmax(?x)"
+    assert.matches("nn.relu", rewritten({ text }, "argmax(nn.relu(%x), axis=[1])"))
+    local relay = { { "?r@argmax(nn.relu(?x)) => argmax(?x, **?r)", relay = true } }
+    assert.equal("argmax(%x, axis=[1])", rewritten(relay, "argmax(nn.relu(%x), axis=[1])"))
+  end)
+
   it("of another type is an error with rule, place and both types", function()
     local rules = pl.rules { "wrong: nn.relu(?x) => transpose(?x, axes=[1, 0])" }
     local ok, err = pcall(rules, program "nn.relu(%x)")

@@ -217,6 +217,10 @@ local cases = {
       .. [[layout_transform(%w,src_layout="OIHW",dst_layout="OIHW3i8o"), ]]
       .. [[padding=[1,1,1,1], channels=16, kernel_size=[3,3], data_layout="NCHW3c", ]]
       .. [[kernel_layout="OIHW3i8o", out_layout="NCHW8c")]], "Tensor[(1, 2, 8, 8, 8), float32]" },
+  { "%x: Tensor[(2, 3), float32]",
+    [[dyn.topk(%x, 2, axis=1, ret_type="values", dtype="int32")]], "Tensor[(2, ?), float32]" },
+  { "%x: Tensor[(2, 3), int32]", [[dyn.one_hot(%x, 1f, 0f, 5, axis=0, dtype="float32")]],
+    "Tensor[(?, 2, 3), float32]" },
 }
 
 describe("The type of", function()

@@ -199,7 +199,9 @@ static void add_rule(lua_State *L, pln_lua *b, pln_rule_set *set, int row,
                         .proof = proof_field(L, row)};
   lua_getfield(L, row, "grows");
   info.grows = lua_toboolean(L, -1);
-  lua_pop(L, 2);
+  lua_getfield(L, row, "relay");
+  info.relay = lua_toboolean(L, -1);
+  lua_pop(L, 3);
   if (take_function(L, row, "where", functions, at + 1))
     info.condition = run_callback;
   if (take_function(L, row, "replace", functions, at + 2))
@@ -210,8 +212,8 @@ static void add_rule(lua_State *L, pln_lua *b, pln_rule_set *set, int row,
 }
 
 /* rule_set(name, rows) -> a set of the rules { text =, name =, file =, row =,
- * reason =, source =, proof =, grows =, where = function, replace =
- * function } */
+ * reason =, source =, proof =, grows =, relay =, where = function, replace
+ * = function } */
 static int core_rule_set(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   const char *name = luaL_checkstring(L, 1);
@@ -263,7 +265,7 @@ static void set_text(lua_State *L, const char *key, const char *text) {
 
 void pln_lua_push_rule_info(lua_State *L, const pln_rule_info *info) {
   static const char *const proofs[] = {"exact", "reassociates", "approximates"};
-  lua_createtable(L, 0, 9);
+  lua_createtable(L, 0, 10);
   set_text(L, "name", info->name);
   set_text(L, "text", info->text);
   set_text(L, "file", info->file);
@@ -273,6 +275,8 @@ void pln_lua_push_rule_info(lua_State *L, const pln_rule_info *info) {
   set_text(L, "native", info->native);
   lua_pushboolean(L, info->grows);
   lua_setfield(L, -2, "grows");
+  lua_pushboolean(L, info->relay);
+  lua_setfield(L, -2, "relay");
   lua_pushinteger(L, info->row);
   lua_setfield(L, -2, "row");
 }

@@ -16,7 +16,8 @@
 -- that gets the match and gives a node, a number, a tensor, or nil for no
 -- replacement. Fields: name, where (a text, or a function of the match), reason,
 -- source, proof ("exact", "reassociates" or "approximates"), grows (it may
--- build more calls than it removes) and example (see check). A match has the
+-- build more calls than it removes), relay (it holds for calls in Relay's form,
+-- too) and example (see check). A match has the
 -- nodes and values of the pattern's variables by their names, and the matched
 -- node as `root`.
 --
@@ -39,7 +40,7 @@ local dataflow = lazy "perilune.dataflow_pattern.pattern"
 local expression = lazy "perilune.rule.expression"
 
 local fields = { name = true, where = true, reason = true, source = true, proof = true,
-  grows = true, example = true }
+  grows = true, relay = true, example = true }
 local proofs = { exact = true, reassociates = true, approximates = true }
 
 local rule = {}
@@ -125,8 +126,8 @@ local function row_of(given, place, file, line)
     text = join(pattern, type(replacement) == "string" and replacement or nil,
       type(where) == "string" and where or nil),
     name = given.name, reason = given.reason, source = given.source, proof = given.proof,
-    grows = given.grows, example = given.example, file = info and info.short_src or file,
-    row = info and info.linedefined or line,
+    grows = given.grows, relay = given.relay, example = given.example,
+    file = info and info.short_src or file, row = info and info.linedefined or line,
     where = type(where) ~= "string" and where or nil,
     replace = type(replacement) ~= "string" and replacement or nil,
   }

@@ -6,7 +6,7 @@ core.internal()
 
 local library = {}
 
---- Rows { pass, file, name, text, reason, source, proof, grows, native } in the
+--- Rows { pass, file, name, text, reason, source, proof, grows, relay, native } in the
 -- order in which the rules are tried.
 function library.rules() return core.rule_library() end
 

@@ -6,6 +6,7 @@
 --       reason = "why it is right", source = "where it is known from",
 --       proof = "exact" | "reassociates" | "approximates",   -- exact by default
 --       grows = true,                  -- may make more calls than it removes
+--       relay = true,                  -- holds for calls in Relay's form, too
 --       native = "name",               -- the replacement is a function in C
 --       example = "fn (%x: ...) { ... }" }   -- for `perilune rules check`, see pl.rules
 

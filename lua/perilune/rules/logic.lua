@@ -6,6 +6,10 @@ local within = "?a <= ?b and ((?c.dtype == uint8 and ?a >= 0 and ?b <= 255) or "
   .. "(?c.dtype == uint16 and ?a >= 0 and ?b <= 65535) or "
   .. "(?c.dtype == int16 and ?a >= -32768 and ?b <= 32767))"
 
+-- Integers of 8 bits times a positive number that neither overflows nor vanishes.
+local dequantized = "?q.dtype == float32 and (?x.dtype == int8 or ?x.dtype == uint8) "
+  .. "and ?s.rank == 0 and ?z.rank == 0 and scalar(?s) > 1e-30 and scalar(?s) < 1e30"
+
 return {
   { "not_not: logical_not(logical_not(?x)) => ?x", reason = "not not x = x" },
   { "negative_negative: negative(negative(?x)) => ?x", reason = "-(-x) = x" },
@@ -63,10 +67,14 @@ return {
     reason = "the narrower limits hold, and a cast within them keeps the order",
     source = "TVM SimplifyClip" },
   { "argsort_dequantized: ?r@argsort(?q@qnn.dequantize(?x, ?s:const, ?z)) => "
-    .. "argsort(?x, **?r) where ?q.dtype == float32 and (?x.dtype == int8 or ?x.dtype == uint8) "
-    .. "and ?s.rank == 0 and ?z.rank == 0 and scalar(?s) > 1e-30 and scalar(?s) < 1e30",
+    .. "argsort(?x, **?r) where " .. dequantized,
     reason = "dequantisation keeps the order of elements", source = "TVM SimplifyDQArgSort",
     example = "fn (%x: Tensor[(2, 7), int8]) { argsort(qnn.dequantize(%x, 0.5f, 3), axis=1) }" },
+  { "arg_dequantized: ?r@?f{argmax|argmin}(?q@qnn.dequantize(?x, ?s:const, ?z)) => "
+    .. "?f(?x, **?r) where " .. dequantized, relay = true,
+    reason = "dequantisation keeps the order of elements",
+    source = "TVM SimplifyDQArgMax, SimplifyDQArgMin",
+    example = "fn (%x: Tensor[(2, 7), int8]) { argmax(qnn.dequantize(%x, 0.5f, 3), axis=[1]) }" },
   { "clip_uint8: clip(?x, a_min=?a, a_max=?b) => ?x where ?x.dtype == uint8 and ?a <= 0 "
     .. "and ?b >= 255",
     reason = "the limits are those of the dtype", source = "TVM SimplifyCastClip" },

@@ -105,6 +105,11 @@ describe("SimplifyExpr of Relay's operators", function()
     becomes(tensor("4, 6", "int8"), "argsort(qnn.dequantize(%x, 2f, 0), axis=0)",
       "argsort(%x, axis=0)", false)
     stays(tensor("4, 6", "int8"), "argsort(qnn.dequantize(%x, -2f, 0), axis=0)")
+    becomes(tensor("4, 6", "int8"), "argmax(qnn.dequantize(%x, 2f, 0), axis=[1])",
+      "argmax(%x, axis=[1])", false)
+    becomes(tensor("4, 6", "uint8"), "argmin(qnn.dequantize(%x, 2f, 9), keepdims=True)",
+      "argmin(%x, keepdims=True)", false)
+    stays(tensor("4, 6", "int8"), "argmin(qnn.dequantize(%x, -2f, 0), axis=[1])")
   end)
 end)
 

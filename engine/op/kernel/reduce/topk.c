@@ -25,7 +25,9 @@ pln_status pln_infer_topk(pln_infer *call) {
         (n < 0 || (PLN_DIM_IS_CONST(shape.dims[axis]) && n > shape.dims[axis])))
       return pln_call_error(call, "k is %lld of %lld elements", (long long)n,
                             (long long)shape.dims[axis]);
-    shape.dims[axis] = n;
+    /* Relay's relation leaves an extent that is an argument unknown. */
+    shape.dims[axis] =
+        call->op == PLN_OP_DYN_TOP_K ? (pln_dim)PLN_DIM_UNKNOWN : n;
   }
   const pln_attr *given = pln_attrs_find(call->engine, call->attrs, "dtype");
   pln_dtype dtype = PLN_INT64;
