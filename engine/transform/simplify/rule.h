@@ -113,8 +113,6 @@ pln_status pln_rule_replace_list(pln_rewrite_context *ctx, pln_ref x,
   X(merge_squeeze) X(merge_unsqueeze) X(reshape_at_once) \
   /* factor_reshape.c */                                             \
   X(factor_reshape) X(sink_reshape) X(merge_behind) \
-  /* unit_axes.c */                                           \
-  X(unit_transpose) \
   /* broadcast.c */                                           \
   X(fold_broadcast_shape) X(drop_broadcast) X(drop_fill) \
   X(rows_of_broadcast) \

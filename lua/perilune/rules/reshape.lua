@@ -99,8 +99,6 @@ return {
   { "factor_reshape: {reshape|flatten|squeeze|expand_dims}(...)",
     native = "factor_reshape",
     reason = "reshapes around a transpose that merge and split the same axes cancel out" },
-  { "unit_transpose: {reshape|flatten|squeeze}(...)", native = "unit_transpose",
-    reason = "a transpose that moves only axes of extent 1 keeps the order of elements" },
   { "sink_reshape: reshape(...)", native = "sink_reshape",
     reason = "a reshape behind a transpose that splits axes moves before it" },
   { "split_behind: reshape(...)", native = "split_behind",

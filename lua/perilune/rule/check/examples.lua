@@ -262,14 +262,6 @@ function examples.sink_reshape(g)
   return g.op.reshape(moved, { newshape = { b, c, a, d } })
 end
 
--- Only axes of extent 1 move.
-function examples.unit_transpose(g)
-  local n, c = g:extent(), g:size()
-  local moved = g.op.transpose(g:var("float32", { n, 1, 1, c }),
-    { axes = g:pick { { 0, 3, 1, 2 }, { 1, 0, 3, 2 }, { 0, 1, 3, 2 } } })
-  return g.op.reshape(moved, { newshape = g:pick { { n, c }, { n * c } } })
-end
-
 -- Axes that are merged between two transposes.
 function examples.merge_behind(g)
   local a, b, c, d = g:extent(), g:size(), g:size(), g:extent()
