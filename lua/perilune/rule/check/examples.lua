@@ -31,6 +31,20 @@ end
 
 examples.batched_gemm, examples.batched_gemm_transposed = flattened(0), flattened(1)
 
+-- The same without an addend.
+local function flat_product(name, trans_b)
+  return function(g)
+    local op, a, b, k, n = g.op, g:extent(), g:extent(), g:extent(), g:size()
+    local x = op.reshape(g:var("float32", { a, b, k }), { newshape = { a * b, k } })
+    local w = g:constant("float32", trans_b == 1 and { n, k } or { k, n })
+    local product = op.nn[name](x, w, trans_b and { transB = trans_b } or nil)
+    return op.reshape(product, { newshape = { a, b, n } })
+  end
+end
+
+examples.flat_matmul = flat_product "matmul"
+examples.flat_gemm, examples.flat_gemm_transposed = flat_product("gemm", 0), flat_product("gemm", 1)
+
 -- Batch axes in the wrong order before a product, and put right behind it.
 function examples.transposed_product(g)
   local rows, n_batch, heads, width, n = g:extent(), g:extent(), g:extent(), g:extent(), g:extent()
