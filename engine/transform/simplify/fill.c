@@ -48,6 +48,8 @@ static bool fill_number(const pln_graph *g, pln_ref fill, double *out) {
   if (value->kind != PLN_ATTR_TENSOR || value->v.tensor->count != 1)
     return false;
   const pln_tensor *t = value->v.tensor;
+  if (t->external)
+    return false;
   if (pln_tensor_int(t, 0, &x))
     *out = (double)x;
   else if (pln_dtype_is_float((pln_dtype)t->dtype))

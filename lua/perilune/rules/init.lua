@@ -14,8 +14,8 @@
 -- and searches apply them, no sweep does.
 
 return {
-  { pass = "SimplifyExpr", files = { "identity", "arithmetic", "cast", "reshape", "data_movement",
-    "selection", "linear", "fill", "reduction", "recurrent", "logic", "full" } },
+  { pass = "SimplifyExpr", files = { "identity", "arithmetic", "cast", "reshape", "flat_product",
+    "data_movement", "selection", "linear", "fill", "reduction", "recurrent", "logic", "full" } },
   { pass = "FuseOnnxOps", files = { "fusion", "embedding", "rotary", "microsoft" } },
   { pass = "GraphSubstitution", files = { "substitution" }, saturates = true },
 }

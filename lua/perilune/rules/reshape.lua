@@ -6,9 +6,6 @@ local flat = "?o@reshape(nn.gemm(?i@reshape(?x), ?w:const, ?b, transA=0, transB=
   .. "beta=1))"
 local restores = "?i.uses == 1 and ?i.rank == 2 and ?b.rank == 1 and ?o.rank > 2 "
   .. "and ?o.shape[-1] == ?b.shape[0] and ?b.shape[0] > 0"
-local plain = "?o@reshape(nn.gemm(?i@reshape(?x), ?w:const, transA=0, transB=%d, alpha=1))"
-local restores_plain = "?i.uses == 1 and ?i.rank == 2 and ?o.rank > 2 and "
-  .. "?o.shape[-1] == ?w.shape[%d] and ?w.shape[%d] > 0"
 local batch = "reshape(?x, newshape=nonzero(sublist(?o.shape, 0, -1) + [?i.shape[-1]]))"
 local flattens = "leading axes are batch axes of a product already"
 
@@ -19,12 +16,6 @@ return {
   { "batched_gemm_transposed: " .. flat:format(1) .. " => add(nn.matmul(" .. batch
     .. ", transpose(?w, axes=[1, 0])), ?b) where " .. restores, proof = "reassociates",
     reason = flattens, source = "onnxscript broadcast_to_matmul" },
-  { "batched_plain_gemm: " .. plain:format(0) .. " => nn.matmul(" .. batch .. ", ?w) where "
-    .. restores_plain:format(1, 1), proof = "reassociates", reason = flattens,
-    source = "onnxscript broadcast_to_matmul" },
-  { "batched_plain_gemm_transposed: " .. plain:format(1) .. " => nn.matmul(" .. batch
-    .. ", transpose(?w, axes=[1, 0])) where " .. restores_plain:format(0, 0),
-    proof = "reassociates", reason = flattens, source = "onnxscript broadcast_to_matmul" },
   { "split_before_take: ?o@reshape(?g@take(?r@reshape(?x), ?k:const, axis=?a)) => take(reshape(?x, "
     .. "newshape=nonzero(sublist(?r.shape, 0, ?a + 1) + sublist(?o.shape, ?a, ?o.rank))), ?k, "
     .. "**?g) where ?k.rank == 0 and ?a >= 0 and sublist(?o.shape, 0, ?a) == "

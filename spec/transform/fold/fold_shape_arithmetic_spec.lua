@@ -66,8 +66,12 @@ describe("A broadcast to a computed shape", function()
   it("stays when an extent comes from elsewhere", function()
     keeps({ x }, op.broadcast_to(x, op.concatenate(extents(x, 0, 1), extents(x, 2, 3), ints(1),
       { axis = 0 })))
+  end)
+
+  it("of a number is a fill", function()
     local y = var("y", { "N", "S" })
-    keeps({ x, y }, op.broadcast_to(pl.const(1.0), op.shape_of(y)))
+    local out = simplify({ x, y }, op.broadcast_to(pl.const(1.0), op.shape_of(y)))
+    assert.equal("shape_of constant_of_shape", calls(out))
   end)
 
   it("goes when the operator behind it broadcasts anyway", function()

@@ -30,19 +30,6 @@ local function flattened(trans_b)
   end
 end
 
--- The same without a bias.
-local function flattened_plain(trans_b)
-  return function(g)
-    local op, a, b, k, n = g.op, g:extent(), g:extent(), g:extent(), g:size()
-    local x = op.reshape(g:var("float32", { a, b, k }), { newshape = { a * b, k } })
-    local w = g:constant("float32", trans_b == 1 and { n, k } or { k, n })
-    local product = op.nn.gemm(x, w, { transB = trans_b })
-    return op.reshape(product, { newshape = { a, b, n } })
-  end
-end
-
-examples.batched_plain_gemm = flattened_plain(0)
-examples.batched_plain_gemm_transposed = flattened_plain(1)
 examples.batched_gemm, examples.batched_gemm_transposed = flattened(0), flattened(1)
 
 -- Two products of one form, of one matrix or of two, with constants.
@@ -82,6 +69,20 @@ function examples.divide_chain(g)
   local product, x, k, y, h, bias = two_gemms(g, false)
   return g.op.divide(product(x, k, product(y, h, bias())), g:number(3, "float32"))
 end
+
+-- The same without an addend.
+local function flat_product(name, trans_b)
+  return function(g)
+    local op, a, b, k, n = g.op, g:extent(), g:extent(), g:extent(), g:size()
+    local x = op.reshape(g:var("float32", { a, b, k }), { newshape = { a * b, k } })
+    local w = g:constant("float32", trans_b == 1 and { n, k } or { k, n })
+    local product = op.nn[name](x, w, trans_b and { transB = trans_b } or nil)
+    return op.reshape(product, { newshape = { a, b, n } })
+  end
+end
+
+examples.flat_matmul = flat_product "matmul"
+examples.flat_gemm, examples.flat_gemm_transposed = flat_product("gemm", 0), flat_product("gemm", 1)
 
 -- Batch axes in the wrong order before a product, and put right behind it.
 function examples.transposed_product(g)
