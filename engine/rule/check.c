@@ -226,6 +226,33 @@ pln_status pln_rule_check_negation(const pln_ast *a, const pln_ast_node *n) {
                        "-9223372036854775808 or from -9223372032559808512 on");
 }
 
+/* What is neither true nor false: the condition would never hold. */
+pln_status pln_rule_check_truth(const pln_rule_set *s, const pln_rule_entry *r,
+                                uint32_t at) {
+  const pln_ast *a = &r->ast;
+  const pln_ast_node *n = &a->nodes[at];
+  bool node = n->kind == PLN_AST_VAR &&
+              !find_use(s, r, n->refers, (pln_slice){0}).is_attr;
+  if (!node && n->kind != PLN_AST_NUMBER && n->kind != PLN_AST_LIST)
+    return PLN_OK;
+  return pln_ast_error(a, PLN_ERR_TYPE, n->position,
+                       "a condition expected, found %s",
+                       node                        ? "a node"
+                       : n->kind == PLN_AST_NUMBER ? "a number"
+                                                   : "a list");
+}
+
+static pln_status check_operands_truth(const pln_rule_set *s,
+                                       const pln_rule_entry *r,
+                                       const pln_ast_node *n) {
+  if (n->operator_ != PLN_AST_AND && n->operator_ != PLN_AST_OR &&
+      n->operator_ != PLN_AST_NOT)
+    return PLN_OK;
+  for (uint32_t i = 0; i < n->count; i++)
+    PLN_TRY(pln_rule_check_truth(s, r, r->ast.operands[n->first + i]));
+  return PLN_OK;
+}
+
 static pln_status check_operator(const pln_ast *a, const pln_ast_node *n) {
   PLN_TRY(pln_rule_check_negation(a, n));
   bool equality = n->operator_ == PLN_AST_EQ || n->operator_ == PLN_AST_NE;
@@ -264,7 +291,9 @@ pln_status pln_rule_check_value(const pln_rule_set *set,
   case PLN_AST_FIELD: return check_property(set, rule, n);
   case PLN_AST_LIST: return check_list(a, n);
   case PLN_AST_UNARY:
-  case PLN_AST_BINARY: return check_operator(a, n);
+  case PLN_AST_BINARY:
+    PLN_TRY(check_operands_truth(set, rule, n));
+    return check_operator(a, n);
   default: return at == a->condition ? check_number(a, at) : PLN_OK;
   }
 }

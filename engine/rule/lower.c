@@ -731,6 +731,9 @@ static pln_status lower_operator(lowering *l, const lower_item *item) {
   uint16_t index;
   if (n->operator_ == PLN_AST_NEG && l->ast->nodes[only].kind == PLN_AST_NUMBER)
     return lower_literal(l, item, only, true);
+  if (n->operator_ == PLN_AST_NEG && l->ast->nodes[only].kind == PLN_AST_NAME &&
+      pln_slice_is(l->ast->nodes[only].text, "inf"))
+    return lower_number(l, item, -HUGE_VAL, NULL);
   pln_op op = pln_rule_operator_op(n->operator_);
   if (!op)
     return pln_ast_error(l->ast, PLN_ERR_FORMAT, n->position,

@@ -346,7 +346,10 @@ static pln_status check_sides(pln_rule_set *s, pln_rule_entry *r) {
   PLN_TRY(check_pattern_values(s, r));
   if (has)
     PLN_TRY(check_replacement(s, r));
-  return a->condition == PLN_NONE ? PLN_OK : check_values(s, r, a->condition);
+  if (a->condition == PLN_NONE)
+    return PLN_OK;
+  PLN_TRY(check_values(s, r, a->condition));
+  return pln_rule_check_truth(s, r, a->condition);
 }
 
 static bool joins(const pln_rule_set *s, const pln_ast *a,

@@ -480,6 +480,10 @@ bool pln_rule_number(const pln_rule_value *value, double *out);
 pln_status pln_rule_check_attribute(const pln_rule_set *set, const pln_ast *ast,
                                     pln_op op,
                                     const pln_ast_node *named) PLN_CHECKED;
+/* check.c: an error if the value, a condition, is neither true nor false. */
+pln_status pln_rule_check_truth(const pln_rule_set *set,
+                                const pln_rule_entry *rule,
+                                uint32_t at) PLN_CHECKED;
 /* check.c: an error if a negated literal is too small for the values of
  * conditions and replacements, which are dims. */
 pln_status pln_rule_check_negation(const pln_ast *ast,

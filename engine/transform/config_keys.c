@@ -21,9 +21,10 @@ static const pln_option keys[] = {
     {.name = "rules.only",
      .kind = PLN_ATTR_STRINGS,
      .fallback = "",
-     .doc = "The names of the rewrite rules that SimplifyExpr, FuseOnnxOps and "
-            "passes that are sets of rules run; an empty list: all. Each is the "
-            "name of a shipped rule or of one that a script has made."},
+     .doc =
+         "The names of the rewrite rules that SimplifyExpr, FuseOnnxOps and "
+         "passes that are sets of rules run; an empty list: all. Each is the "
+         "name of a shipped rule or of one that a script has made."},
     {.name = "relay.FuseOps.max_depth",
      .kind = PLN_ATTR_INT,
      .fallback = "256",

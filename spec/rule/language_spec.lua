@@ -343,6 +343,27 @@ describe("a replacement", function()
   end)
 end)
 
+describe("the least number", function()
+  it("is -inf in patterns and replacements", function()
+    local mod = program "maximum(%x, -inff)"
+    assert.equal("Var", pl.rules { "maximum(?x, -inf) => ?x" } (mod).main.body.kind)
+    assert.equal(mod, pl.rules { "maximum(?x, inf) => ?x" } (mod))
+    assert.equal("maximum", pl.rules { "tanh(?x) => maximum(?x, -inf)" }
+      (program "tanh(%x)").main.body.op.name)
+  end)
+end)
+
+describe("a condition that is neither true nor false", function()
+  it("is an error", function()
+    assert.matches("a condition expected, found a node", message { "tanh(?x) => ?x where ?x" })
+    assert.matches("a condition expected, found a node",
+      message { "tanh(?x) => ?x where ?x.rank == 2 and not ?x" })
+    assert.matches("a condition expected, found a number", message { "tanh(?x) => ?x where 1" })
+    assert.matches("a condition expected, found a list",
+      message { "tanh(?x) => ?x where ?x.rank == 2 or [1, 2]" })
+  end)
+end)
+
 describe("a pattern as Relay writes it", function()
   it("compares dtypes that are attributes by name", function()
     local function reached(rule)
