@@ -177,8 +177,8 @@ static pln_status multiply_relay_form(pln_kernel_call *call) {
     if (pln_kernel_int(call, transposed[i], 0))
       args[i] = transpose_matrices(&s, args[i]);
   }
-  return pln_composition_finish(
-      &s, pln_compose_call(&s, PLN_OP_MAT_MUL, 2, args));
+  return pln_composition_finish(&s,
+                                pln_compose_call(&s, PLN_OP_MAT_MUL, 2, args));
 }
 
 static bool has_relay_form(const pln_kernel_call *call, const pln_tensor *a) {
