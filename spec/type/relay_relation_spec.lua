@@ -233,3 +233,15 @@ describe("The type of", function()
     end)
   end
 end)
+
+describe("A convolution", function()
+  it("is refused when its attribute and its weight have other channels", function()
+    local mod, why = pl.parse [[
+#[version = "0.0.5"]
+def @main(%x: Tensor[(1, 8, 8, 3), float32], %w: Tensor[(3, 3, 3, 2), float32]) {
+  nn.conv2d(%x, %w, channels=16, kernel_size=[3, 3], data_layout="NHWC", kernel_layout="HWIO")
+}]]
+    assert.is_nil(mod)
+    assert.matches("'nn.conv2d': channels is 16, but the weight has 2", tostring(why))
+  end)
+end)

@@ -136,35 +136,12 @@ static pln_status stacked(pln_infer *call, uint32_t i, pln_type each,
   return pln_result_tensor(call, i, pln_type_dtype(e, each), &shape);
 }
 
-/* The body of a loop takes the number of the iteration, the condition and the
- * carried values, whose shapes may change. */
-static pln_status set_loop_body_type(pln_infer *call) {
-  uint32_t n = call->n_args - 1;
-  pln_engine *e = call->engine;
-  if (!call->operands || call->n_args < 3)
-    return PLN_OK;
-  pln_type *parts = pln_mem_zeroed(e, (n + 1) * sizeof *parts);
-  if (!parts)
-    return pln_nomem(e);
-  pln_status status = pln_type_tensor(e, PLN_INT64, 0, NULL, &parts[0]);
-  if (status == PLN_OK)
-    status = pln_type_tensor(e, PLN_BOOL, 0, NULL, &parts[1]);
-  for (uint32_t i = 2; i < n && status == PLN_OK; i++)
-    if (pln_arg_dtype(call, i))
-      status = pln_type_tensor(e, pln_arg_dtype(call, i), -1, NULL, &parts[i]);
-  if (status == PLN_OK)
-    status = pln_set_operand_func(call, n, n, parts);
-  pln_mem_free(e, parts, (n + 1) * sizeof *parts);
-  return status;
-}
-
 /* Operands: trip count, condition, carried values, body. Results of the body:
  * condition, carried values, values to stack. */
 pln_status pln_infer_loop(pln_infer *call) {
   loop_body r = loop_body_type(call);
   uint32_t n = call->n_args < 3 ? 0 : call->n_args - 3;
   pln_dtype condition = pln_arg_dtype(call, 1);
-  PLN_TRY(set_loop_body_type(call));
   if (condition && condition != PLN_BOOL)
     return pln_arg_error(call, 1, "expected bool, got %s",
                          pln_dtype_name(condition));
@@ -242,28 +219,6 @@ static pln_status enter_scan(const pln_infer *call, uint32_t n,
   return PLN_OK;
 }
 
-/* The body of a scan takes the carried values and one slice of each scanned
- * one. */
-static pln_status set_scan_body_type(pln_infer *call, uint32_t n,
-                                     uint32_t inputs) {
-  pln_engine *e = call->engine;
-  if (!call->operands)
-    return PLN_OK;
-  pln_type *parts = pln_mem_zeroed(e, (inputs + 1) * sizeof *parts);
-  if (!parts)
-    return pln_nomem(e);
-  pln_status status = PLN_OK;
-  for (uint32_t i = 0; i < n; i++)
-    parts[i] = pln_arg_type(call, i);
-  for (uint32_t i = n; i < inputs && status == PLN_OK; i++)
-    status = row_type(call, i, axis_at(call, "scan_input_axes", i - n),
-                      &parts[i]);
-  if (status == PLN_OK)
-    status = pln_set_operand_func(call, inputs, inputs, parts);
-  pln_mem_free(e, parts, (inputs + 1) * sizeof *parts);
-  return status;
-}
-
 /* Operands: carried values, scanned values, body. */
 pln_status pln_infer_scan(pln_infer *call) {
   loop_body r = loop_body_type(call);
@@ -271,7 +226,6 @@ pln_status pln_infer_scan(pln_infer *call) {
   pln_dim extent;
   PLN_TRY(count_carried(call, inputs, &n));
   PLN_TRY(enter_scan(call, n, inputs));
-  PLN_TRY(set_scan_body_type(call, n, inputs));
   if (r.n == 0)
     return PLN_OK;
   PLN_TRY(scan_length(call, n, inputs, &extent));

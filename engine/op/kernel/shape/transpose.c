@@ -107,8 +107,8 @@ static pln_status divide_dim(const pln_infer *call, pln_dim *dim, int64_t by) {
   return pln_infer_dim(call, PLN_DIM_FLOORDIV, *dim, by, dim);
 }
 
-static pln_status infer_blocks(pln_infer *call, bool to_space,
-                               uint32_t channel, uint32_t height) {
+static pln_status infer_blocks(pln_infer *call, bool to_space, uint32_t channel,
+                               uint32_t height) {
   pln_shape shape;
   int64_t b;
   PLN_TRY(pln_arg_expect_rank(call, 0, 4));

@@ -280,6 +280,22 @@ static pln_status check_channels(const pln_infer *call, const conv_call *c,
   return PLN_OK;
 }
 
+/* Checks the attribute against the weight of a convolution without groups: with
+ * groups the weight's axes may count channels of a group. */
+static pln_status check_result_channels(const pln_infer *call,
+                                        const conv_call *c) {
+  int64_t channels = pln_call_int(call, "channels", -1);
+  bool found;
+  pln_dim w;
+  if (channels < 0 || pln_call_int(call, "groups", 1) != 1)
+    return PLN_OK;
+  PLN_TRY(pln_data_layout_extent(call, &c->kernel, c->w.dims, 'O', &w, &found));
+  if (!found || !PLN_DIM_IS_CONST(w) || w == channels)
+    return PLN_OK;
+  return pln_call_error(call, "channels is %lld, but the weight has %lld",
+                        (long long)channels, (long long)w);
+}
+
 static pln_status infer_form(pln_infer *call, bool transposed,
                              pln_dtype fallback) {
   conv_call c;
@@ -291,7 +307,12 @@ static pln_status infer_form(pln_infer *call, bool transposed,
   if (has_plain_weight(call->op) && !multiplied) {
     PLN_TRY(set_conv_weight_type(call, &c, transposed));
     PLN_TRY(check_channels(call, &c, transposed));
+<<<<<<< HEAD
   }
+=======
+  if (has_plain_weight(call->op) && !transposed)
+    PLN_TRY(check_result_channels(call, &c));
+>>>>>>> h-relay2
   PLN_TRY(plain_result(call, &c, transposed, &result));
   (void)pln_data_layout_read(pln_text(c.form->data), &plain);
   PLN_TRY(pln_data_layout_convert(call, &plain, &result, &c.out, &out));

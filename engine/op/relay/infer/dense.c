@@ -61,8 +61,8 @@ pln_status pln_infer_dense_pack(pln_infer *call) {
   if (w.rank == 2)
     out.dims[1] = w.dims[0];
   else if (w.rank > 2)
-    PLN_TRY(pln_infer_dim(call, PLN_DIM_MUL, w.dims[0], w.dims[2],
-                          &out.dims[1]));
+    PLN_TRY(
+        pln_infer_dim(call, PLN_DIM_MUL, w.dims[0], w.dims[2], &out.dims[1]));
   return set_dense_result(call, &out);
 }
 

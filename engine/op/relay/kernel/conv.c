@@ -227,7 +227,7 @@ static const pln_tensor *crop_window(pln_composition *s, const pln_tensor *x) {
 static const pln_tensor *exchange_groups(pln_composition *s,
                                          const pln_tensor *x, int64_t groups) {
   static const int64_t perm[] = {2, 1, 0, 3, 4};
-  if (!x || x->rank != 4 || x->dims[1] % groups) {
+  if (!x || x->rank != 4 || x->dims[1] < groups || x->dims[1] % groups) {
     pln_composition_refuse(s, "groups does not divide the channels");
     return NULL;
   }

@@ -44,8 +44,7 @@ pln_status pln_infer_dyn_one_hot(pln_infer *call) {
     return pln_result_tensor(call, 0, dtype, &out);
   }
   pln_shape_ranked(&out, in.rank + 1);
-  PLN_TRY(
-      pln_call_axis(call, pln_call_int(call, "axis", -1), out.rank, &axis));
+  PLN_TRY(pln_call_axis(call, pln_call_int(call, "axis", -1), out.rank, &axis));
   for (int32_t i = 0; i < in.rank; i++)
     out.dims[i + (i >= axis)] = in.dims[i];
   return pln_result_tensor(call, 0, dtype, &out);
