@@ -307,12 +307,9 @@ static pln_status infer_form(pln_infer *call, bool transposed,
   if (has_plain_weight(call->op) && !multiplied) {
     PLN_TRY(set_conv_weight_type(call, &c, transposed));
     PLN_TRY(check_channels(call, &c, transposed));
-<<<<<<< HEAD
+    if (!transposed)
+      PLN_TRY(check_result_channels(call, &c));
   }
-=======
-  if (has_plain_weight(call->op) && !transposed)
-    PLN_TRY(check_result_channels(call, &c));
->>>>>>> h-relay2
   PLN_TRY(plain_result(call, &c, transposed, &result));
   (void)pln_data_layout_read(pln_text(c.form->data), &plain);
   PLN_TRY(pln_data_layout_convert(call, &plain, &result, &c.out, &out));
