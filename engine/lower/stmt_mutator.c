@@ -280,6 +280,16 @@ pln_status pln_stmt_int_like(pln_stmt_rewrite *s, pln_ref like, int64_t value,
   return pln_build_int_imm(s->b, pln_stmt_node(s, like)->type, value, out);
 }
 
+pln_status pln_stmt_broadcast(pln_stmt_rewrite *s, pln_type type,
+                              pln_ref *value) {
+  int64_t lanes = pln_type_number(pln_stmt_old(s)->engine, type);
+  pln_prim spec = {.kind = PLN_BROADCAST,
+                   .data = (uint32_t)lanes,
+                   .n = 1,
+                   .operands = value};
+  return lanes > 1 ? pln_build_prim(s->b, &spec, value) : PLN_OK;
+}
+
 pln_status pln_stmt_rebuild_buffer(pln_stmt_rewrite *s, pln_ref old, uint32_t n,
                                    const pln_ref *operands, pln_ref *out) {
   const pln_node *buffer = &pln_stmt_old(s)->nodes[old];

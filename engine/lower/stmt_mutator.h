@@ -111,6 +111,9 @@ pln_status pln_stmt_no_op(pln_stmt_rewrite *s, pln_ref *out) PLN_CHECKED;
 /* The integer as an immediate of the type of a node of the builder. */
 pln_status pln_stmt_int_like(pln_stmt_rewrite *s, pln_ref like, int64_t value,
                              pln_ref *out) PLN_CHECKED;
+/* A scalar as a vector with as many lanes as `type`; of one lane: itself. */
+pln_status pln_stmt_broadcast(pln_stmt_rewrite *s, pln_type type,
+                              pln_ref *value) PLN_CHECKED;
 /* The buffer `old` on other operands, which becomes its image. */
 pln_status pln_stmt_rebuild_buffer(pln_stmt_rewrite *s, pln_ref old, uint32_t n,
                                    const pln_ref *operands,

@@ -280,6 +280,20 @@ for i in range(8):
     end
   end)
 
+  it("computes the same where elements are read and stored as vectors", function()
+    local before = parse [[
+for i in range(8):
+    S = T.allocate([8], "float32", "global")
+    S_1 = T.Buffer((8,), data=S)
+    with T.attr(S, "double_buffer_scope", 1):
+        S_1[0:8] = A[i * 8:i * 8 + 8]
+    B[i * 8:i * 8 + 8] = S_1[0:8] * T.Broadcast(T.float32(2), 8)]]
+    for _, split in ipairs { 0, 1, 2 } do
+      local context = pl.context { config = { ["tir.InjectDoubleBuffer.split_loop"] = split } }
+      assert(pl.tir.check(before, pl.with(context, inject, before), { atol = 0, rtol = 0 }))
+    end
+  end)
+
   it("refuses what it cannot do by name", function()
     assert.error_matches(function()
       pl.with(pl.context { config = { ["tir.InjectDoubleBuffer.split_loop"] = 3 } }, inject,

@@ -170,17 +170,6 @@ static pln_status flatten_store(flattener *x, pln_stmt_rewrite *s, pln_ref stmt,
   return pln_build_prim(pln_stmt_builder(s), &spec, node);
 }
 
-/* A value with as many lanes as the type. */
-static pln_status broadcast_to(pln_stmt_rewrite *s, pln_type type,
-                               pln_ref *value) {
-  int64_t lanes = pln_type_number(pln_stmt_old(s)->engine, type);
-  pln_prim spec = {.kind = PLN_BROADCAST,
-                   .data = (uint32_t)lanes,
-                   .n = 1,
-                   .operands = value};
-  return lanes > 1 ? pln_build_prim(pln_stmt_builder(s), &spec, value) : PLN_OK;
-}
-
 enum { TEMPORARY_ALIGNMENT = 64 };
 
 /* The alignment of a temporary: 64 bytes, less if it is smaller (TVM's
@@ -256,7 +245,7 @@ static pln_status flatten_realize(flattener *x, pln_stmt_rewrite *s,
   PLN_TRY(flat_buffer(x, s, pln_operand(x->g, stmt, 0), &flat));
   PLN_TRY(pln_type_prim(b->engine, PLN_BOOL, 1, &boolean));
   PLN_TRY(pln_build_int_imm(b, boolean, 1, &operands[0]));
-  PLN_TRY(broadcast_to(s, pln_stmt_node(s, flat)->type, &operands[0]));
+  PLN_TRY(pln_stmt_broadcast(s, pln_stmt_node(s, flat)->type, &operands[0]));
   pln_buffer_fields f = pln_buffer_fields_of(b->graph, flat);
   memcpy(operands + 1, f.shape, f.rank * sizeof *operands);
   pln_ref data = f.data;

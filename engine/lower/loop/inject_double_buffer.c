@@ -173,11 +173,12 @@ static pln_ref loop_image(const injector *x, const pln_stmt_rewrite *s,
   return pln_stmt_image(s, x->g->scopes[x->g->nodes[loop].data].begin);
 }
 
-/* half * stride + index */
+/* half * stride + index; the index may be a vector. */
 static pln_status half_index(pln_stmt_rewrite *s, pln_ref half, pln_ref stride,
                              pln_ref index, pln_ref *out) {
   pln_builder *b = pln_stmt_builder(s);
   PLN_TRY(pln_build_folded(b, PLN_PRIM_MUL, half, stride, &half));
+  PLN_TRY(pln_stmt_broadcast(s, pln_stmt_node(s, index)->type, &half));
   return pln_build_folded(b, PLN_PRIM_ADD, half, index, out);
 }
 
