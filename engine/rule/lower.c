@@ -699,7 +699,8 @@ static pln_status lower_number(lowering *l, const lower_item *item,
 static pln_status lower_literal(lowering *l, const lower_item *item,
                                 uint32_t literal, bool negative) {
   const pln_ast_node *n = &l->ast->nodes[literal];
-  int64_t integer = negative ? -n->integer : n->integer;
+  /* That of -2^63 is stored as itself. */
+  int64_t integer = negative ? (int64_t) - (uint64_t)n->integer : n->integer;
   return lower_number(l, item, negative ? -n->number : n->number,
                       n->is_int ? &integer : NULL);
 }

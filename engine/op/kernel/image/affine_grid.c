@@ -4,6 +4,7 @@
 #include "op/kernel/element.h"
 #include "op/kernel/half_as_float.h"
 #include "op/relay/form.h"
+#include "op/relay/kernel/relay_form/relay_form.h"
 
 /* size (batch, channels, space...) gives (batch, space..., axes). */
 pln_status pln_infer_affine_grid(pln_infer *call) {
@@ -80,6 +81,6 @@ static pln_status affine_grid(pln_kernel_call *call) {
 
 pln_status pln_kernel_affine_grid(pln_kernel_call *call) {
   if (!pln_kernel_arg(call, 1))
-    return pln_kernel_refuse(call, "Relay's form is not implemented");
+    return pln_kernel_relay_affine_grid(call);
   return pln_kernel_through_float(call, "0", affine_grid);
 }

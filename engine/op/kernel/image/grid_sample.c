@@ -9,6 +9,7 @@
 #include "op/kernel/element.h"
 #include "op/kernel/half_as_float.h"
 #include "op/relay/form.h"
+#include "op/relay/kernel/relay_form/relay_form.h"
 
 /* (batch, channels, space...) at (batch, grid..., axes). */
 pln_status pln_infer_grid_sample(pln_infer *call) {
@@ -284,6 +285,6 @@ static pln_status grid_sample(pln_kernel_call *call) {
 
 pln_status pln_kernel_grid_sample(pln_kernel_call *call) {
   if (pln_kernel_int(call, "relay", 0))
-    return pln_kernel_refuse(call, "Relay's form is not implemented");
+    return pln_kernel_relay_grid_sample(call);
   return pln_kernel_through_float(call, "0", grid_sample);
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "op/kernel/kernel.h"
+#include "op/relay/kernel/relay_form/relay_form.h"
 
 /* Relay's form: indices of boxes and their number per image, or the boxes. */
 static pln_status infer_relay_nms(pln_infer *call) {
@@ -181,7 +182,7 @@ static pln_status read_search(const pln_kernel_call *call, search *s) {
 
 pln_status pln_kernel_non_max_suppression(pln_kernel_call *call) {
   if (pln_kernel_int(call, "relay", 0))
-    return pln_kernel_refuse(call, "Relay's form is not implemented");
+    return pln_kernel_relay_nms(call);
   search s = {.most = 0};
   void *out;
   PLN_TRY(read_search(call, &s));

@@ -6,6 +6,7 @@
  * Slices are ordered lexicographically. */
 
 #include "op/kernel/strided.h"
+#include "op/relay/kernel/relay_form/relay_form.h"
 
 /* ---------------------------------------------------------------- inference */
 
@@ -294,7 +295,7 @@ static pln_status read_slices(const pln_kernel_call *call, slices *s,
 
 pln_status pln_kernel_unique(pln_kernel_call *call) {
   if (pln_kernel_int(call, "relay", 0))
-    return pln_kernel_refuse(call, "Relay's form is not implemented");
+    return pln_kernel_relay_unique(call);
   const pln_tensor *x = pln_kernel_arg(call, 0);
   int64_t dims[PLN_MAX_RANK];
   uint32_t axis = 0, rank = 0;

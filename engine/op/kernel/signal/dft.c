@@ -5,6 +5,7 @@
 #include "op/kernel/element.h"
 #include "op/kernel/half_as_float.h"
 #include "op/kernel/signal/fft.h"
+#include "op/relay/kernel/relay_form/relay_form.h"
 
 /* An argument that is one integer. */
 static pln_status read_scalar(const pln_kernel_call *call, uint32_t arg,
@@ -171,7 +172,7 @@ static pln_status dft(pln_kernel_call *call) {
 
 pln_status pln_kernel_dft(pln_kernel_call *call) {
   if (pln_kernel_int(call, "relay", 0))
-    return pln_kernel_refuse(call, "Relay's form is not implemented");
+    return pln_kernel_relay_dft(call);
   return pln_kernel_through_float(call, "0", dft);
 }
 
@@ -249,6 +250,6 @@ static pln_status stft(pln_kernel_call *call) {
 
 pln_status pln_kernel_stft(pln_kernel_call *call) {
   if (pln_kernel_int(call, "relay", 0))
-    return pln_kernel_refuse(call, "Relay's form is not implemented");
+    return pln_kernel_relay_stft(call);
   return pln_kernel_through_float(call, "0", stft);
 }
