@@ -4,8 +4,6 @@
  * Semantics: TVM topi.vision.non_max_suppression for CPUs, which sorts stably.
  * A box whose score is not positive is neither dropped nor compared. */
 
-#include <math.h>
-
 #include "op/kernel/element.h"
 #include "op/relay/kernel/relay_form/relay_form.h"
 #include "op/relay/kernel/vision/vision.h"
@@ -24,19 +22,6 @@ typedef struct suppression {
   bool all_classes;
   size_t polled;
 } suppression;
-
-/* The area that two boxes share over the area that they cover; corners are in
- * any order. */
-static float overlap_of(const float *a, const float *b) {
-  float left = fmaxf(fminf(a[0], a[2]), fminf(b[0], b[2]));
-  float top = fmaxf(fminf(a[1], a[3]), fminf(b[1], b[3]));
-  float right = fminf(fmaxf(a[0], a[2]), fmaxf(b[0], b[2]));
-  float bottom = fminf(fmaxf(a[1], a[3]), fmaxf(b[1], b[3]));
-  float shared = fmaxf(0, bottom - top) * fmaxf(0, right - left);
-  float covered = fabsf(a[2] - a[0]) * fabsf(a[3] - a[1]) +
-                  fabsf(b[2] - b[0]) * fabsf(b[3] - b[1]) - shared;
-  return covered <= 0 ? 0 : shared / covered;
-}
 
 /* Orders the valid rows by score, the top_k first ones of them. */
 static void sort_rows(const suppression *p, image_boxes *b) {
@@ -67,7 +52,7 @@ static bool is_dropped(const suppression *p, const image_boxes *b, size_t at) {
       continue;
     const float *other = b->data + (size_t)b->kept[k] * b->width;
     if (are_compared(p, row, other) &&
-        overlap_of(row + p->corners, other + p->corners) >= p->overlap)
+        pln_box_overlap(row + p->corners, other + p->corners) >= p->overlap)
       return true;
   }
   return false;

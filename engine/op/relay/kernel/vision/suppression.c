@@ -28,9 +28,7 @@ void pln_sort_scored(pln_scored *list, size_t n) {
 
 /* ------------------------------------------------------------- every class */
 
-/* The area that two boxes share over the area that they cover; corners are in
- * any order. */
-static float overlap_of_corners(const float *a, const float *b) {
+float pln_box_overlap(const float *a, const float *b) {
   float left = fmaxf(fminf(a[0], a[2]), fminf(b[0], b[2]));
   float top = fmaxf(fminf(a[1], a[3]), fminf(b[1], b[3]));
   float right = fminf(fmaxf(a[0], a[2]), fmaxf(b[0], b[2]));
@@ -72,9 +70,8 @@ static pln_status suppress(const pln_kernel_call *call, all_classes *c,
       continue;
     for (size_t k = i + 1; k < n; k++)
       if (c->list[k].score > 0 &&
-          overlap_of_corners(boxes + 4 * (size_t)best.index,
-                             boxes + 4 * (size_t)c->list[k].index) >=
-              c->overlap)
+          pln_box_overlap(boxes + 4 * (size_t)best.index,
+                          boxes + 4 * (size_t)c->list[k].index) >= c->overlap)
         c->list[k].score = -1;
     c->list[(*kept)++] = best;
     PLN_TRY(pln_poll_after(call->engine, &c->polled, n));

@@ -25,4 +25,8 @@ typedef struct pln_scored {
  * order, which `index` must ascend by. */
 void pln_sort_scored(pln_scored *list, size_t n);
 
+/* The area that two boxes share over the area that they cover. A box is two
+ * corners, in any order. */
+float pln_box_overlap(const float *a, const float *b);
+
 #endif
