@@ -5,13 +5,6 @@
 
 enum { MAX_OPERANDS = 16 };
 
-static bool only_reshapes(const pln_graph *g, pln_ref node) {
-  return pln_is_call(g, node, PLN_OP_RESHAPE) ||
-         pln_is_call(g, node, PLN_OP_FLATTEN) ||
-         pln_is_call(g, node, PLN_OP_SQUEEZE) ||
-         pln_is_call(g, node, PLN_OP_UNSQUEEZE);
-}
-
 static uint32_t uses_of(const pln_rewrite_context *ctx, pln_ref node) {
   return pln_rule_driver_uses(ctx->driver, node);
 }
@@ -78,7 +71,7 @@ pln_status pln_simplify_split_behind(pln_rewrite_context *ctx, pln_ref *out) {
   if (!pln_is_call(g, move, PLN_OP_TRANSPOSE) || !pln_rule_is_only_use(ctx, 0))
     return PLN_OK;
   pln_ref inner = pln_operand(g, move, 0);
-  if (!only_reshapes(g, inner) || uses_of(ctx, inner) != 1)
+  if (!pln_rule_only_reshapes(g, inner) || uses_of(ctx, inner) != 1)
     return PLN_OK;
   pln_ref x = pln_operand(g, inner, 0);
   int32_t rank = pln_type_rank(e, g->nodes[x].type);
@@ -112,7 +105,7 @@ static int32_t reshaped_operand(const pln_rewrite_context *ctx, pln_ref node) {
   int32_t found = -1;
   for (uint32_t i = 0; i < n->count; i++) {
     pln_ref arg = pln_operand(g, node, i);
-    if (only_reshapes(g, arg) && found < 0 && uses_of(ctx, arg) == 1)
+    if (pln_rule_only_reshapes(g, arg) && found < 0 && uses_of(ctx, arg) == 1)
       found = (int32_t)i;
     else if (pln_type_rank(ctx->engine, g->nodes[arg].type) != 0)
       return -1;

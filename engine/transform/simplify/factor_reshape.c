@@ -15,13 +15,6 @@ typedef struct axis_group {
   uint32_t first, count;
 } axis_group;
 
-static bool keeps_order(const pln_graph *g, pln_ref node) {
-  return pln_is_call(g, node, PLN_OP_RESHAPE) ||
-         pln_is_call(g, node, PLN_OP_FLATTEN) ||
-         pln_is_call(g, node, PLN_OP_SQUEEZE) ||
-         pln_is_call(g, node, PLN_OP_UNSQUEEZE);
-}
-
 /* Finds the axes from `first` on whose product is `wanted`. */
 static pln_status find_group(pln_engine *e, pln_type x, uint32_t first,
                              pln_dim wanted, axis_group *out, bool *found) {
@@ -151,7 +144,7 @@ pln_status pln_simplify_factor_reshape(pln_rewrite_context *ctx, pln_ref *out) {
   if (!pln_is_call(g, move, PLN_OP_TRANSPOSE))
     return PLN_OK;
   pln_ref inner = pln_operand(g, move, 0);
-  if (!keeps_order(g, inner))
+  if (!pln_rule_only_reshapes(g, inner))
     return PLN_OK;
   const pln_attr *perm = pln_attrs_find(e, g->nodes[move].attrs, "axes");
   pln_ref x = pln_operand(g, inner, 0);
@@ -202,7 +195,7 @@ pln_status pln_simplify_sink_reshape(pln_rewrite_context *ctx, pln_ref *out) {
   split_parts p;
   uint32_t n;
   if (!pln_is_call(g, move, PLN_OP_TRANSPOSE) ||
-      !keeps_order(g, pln_operand(g, move, 0)))
+      !pln_rule_only_reshapes(g, pln_operand(g, move, 0)))
     return PLN_OK;
   const pln_attr *perm = pln_attrs_find(e, g->nodes[move].attrs, "axes");
   PLN_TRY(find_groups(e, ctx->type, g->nodes[move].type, groups, &n));
@@ -240,7 +233,7 @@ pln_status pln_simplify_merge_behind(pln_rewrite_context *ctx, pln_ref *out) {
   int64_t axes[PLN_MAX_RANK];
   pln_dim dims[PLN_MAX_RANK];
   uint32_t n;
-  if (!keeps_order(g, merged) || !pln_rule_is_only_use(ctx, 0))
+  if (!pln_rule_only_reshapes(g, merged) || !pln_rule_is_only_use(ctx, 0))
     return PLN_OK;
   pln_ref moved = pln_operand(g, merged, 0);
   if (!pln_is_call(g, moved, PLN_OP_TRANSPOSE) ||

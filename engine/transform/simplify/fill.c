@@ -60,10 +60,7 @@ static bool fill_number(const pln_graph *g, pln_ref fill, double *out) {
 }
 
 static bool moves_elements(const pln_graph *g, pln_ref node) {
-  return pln_is_call(g, node, PLN_OP_RESHAPE) ||
-         pln_is_call(g, node, PLN_OP_FLATTEN) ||
-         pln_is_call(g, node, PLN_OP_SQUEEZE) ||
-         pln_is_call(g, node, PLN_OP_UNSQUEEZE) ||
+  return pln_rule_only_reshapes(g, node) ||
          pln_is_call(g, node, PLN_OP_TRANSPOSE) ||
          pln_is_call(g, node, PLN_OP_SLICE) ||
          pln_is_call(g, node, PLN_OP_EXPAND);

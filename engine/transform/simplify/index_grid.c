@@ -8,15 +8,8 @@
  * constants that are looked at. */
 enum { MAX_LOOK = 8, MAX_COUNTED = 1 << 14 };
 
-static bool only_reshapes(const pln_graph *g, pln_ref node) {
-  return pln_is_call(g, node, PLN_OP_RESHAPE) ||
-         pln_is_call(g, node, PLN_OP_FLATTEN) ||
-         pln_is_call(g, node, PLN_OP_SQUEEZE) ||
-         pln_is_call(g, node, PLN_OP_UNSQUEEZE);
-}
-
 static pln_ref below_reshapes(const pln_graph *g, pln_ref node) {
-  for (int i = 0; i < MAX_LOOK && only_reshapes(g, node); i++)
+  for (int i = 0; i < MAX_LOOK && pln_rule_only_reshapes(g, node); i++)
     node = pln_operand(g, node, 0);
   return node;
 }
@@ -160,7 +153,7 @@ static pln_status reshape_to_result(pln_rewrite_context *ctx, pln_ref x,
   for (int i = 0; i < MAX_LOOK; i++) {
     PLN_TRY(pln_rule_reshape(ctx, x, (uint32_t)rank, dims, out));
     const pln_graph *g = pln_rewrite_graph(ctx->rw);
-    if (*out != PLN_NONE || !only_reshapes(g, x))
+    if (*out != PLN_NONE || !pln_rule_only_reshapes(g, x))
       return PLN_OK;
     x = pln_operand(g, x, 0);
   }

@@ -14,10 +14,7 @@ static bool is_reverse_reshape(const pln_graph *g, pln_ref node) {
 }
 
 static bool keeps_order(const pln_graph *g, pln_ref node) {
-  return is_reverse_reshape(g, node) || pln_is_call(g, node, PLN_OP_RESHAPE) ||
-         pln_is_call(g, node, PLN_OP_FLATTEN) ||
-         pln_is_call(g, node, PLN_OP_SQUEEZE) ||
-         pln_is_call(g, node, PLN_OP_UNSQUEEZE);
+  return is_reverse_reshape(g, node) || pln_rule_only_reshapes(g, node);
 }
 
 static bool allows_zero(const pln_rewrite_context *ctx) {

@@ -129,3 +129,10 @@ pln_status pln_rule_replace_list(pln_rewrite_context *ctx, pln_ref x,
   return pln_rule_replace_call(ctx, ctx->call.op, ctx->call.attrs, 2, args,
                                out);
 }
+
+bool pln_rule_only_reshapes(const pln_graph *g, pln_ref node) {
+  return pln_is_call(g, node, PLN_OP_RESHAPE) ||
+         pln_is_call(g, node, PLN_OP_FLATTEN) ||
+         pln_is_call(g, node, PLN_OP_SQUEEZE) ||
+         pln_is_call(g, node, PLN_OP_UNSQUEEZE);
+}

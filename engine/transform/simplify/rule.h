@@ -54,6 +54,9 @@ static inline pln_ref pln_rule_arg(const pln_rewrite_context *ctx, uint32_t i) {
 }
 /* Returns true if the node is a plain, valid call of `op`. */
 bool pln_is_call(const pln_graph *graph, pln_ref node, pln_op op);
+/* True if the node is a call whose result has the elements of its operand, in
+ * their order, in another shape. */
+bool pln_rule_only_reshapes(const pln_graph *graph, pln_ref node);
 /* Returns true if the list is known and each element is `wanted`. */
 bool pln_list_all(const pln_list *list, int64_t wanted);
 /* Reads a list of constant integers; false if one is unknown or there are more

@@ -77,15 +77,9 @@ static bool is_split(const pln_graph *g, pln_ref node) {
   return g->nodes[node].kind == PLN_CALL && g->nodes[node].data == PLN_OP_SPLIT;
 }
 
-static bool reshapes(const pln_graph *g, pln_ref node) {
-  return pln_is_call(g, node, PLN_OP_RESHAPE) ||
-         pln_is_call(g, node, PLN_OP_FLATTEN) ||
-         pln_is_call(g, node, PLN_OP_SQUEEZE) ||
-         pln_is_call(g, node, PLN_OP_UNSQUEEZE);
-}
-
 static bool moves_blocks(const pln_graph *g, pln_ref node) {
-  return reshapes(g, node) || pln_is_call(g, node, PLN_OP_TRANSPOSE) ||
+  return pln_rule_only_reshapes(g, node) ||
+         pln_is_call(g, node, PLN_OP_TRANSPOSE) ||
          pln_is_call(g, node, PLN_OP_SLICE) ||
          pln_is_call(g, node, PLN_OP_GATHER) || is_part(g, node);
 }
@@ -434,7 +428,8 @@ static bool find_block(move_tree *t) {
     else if (pln_is_call(g, node, PLN_OP_CONCAT)) {
       if (!cut_concat(t, node))
         return false;
-    } else if (!reshapes(g, node) && !is_unary(g, node) && !cut_view(t, node))
+    } else if (!pln_rule_only_reshapes(g, node) && !is_unary(g, node) &&
+               !cut_view(t, node))
       return false;
   }
   return true;
@@ -449,7 +444,7 @@ static int64_t size_of(move_tree *t, const moved_node *m) {
   const moved_node *from = find_node(t, x);
   int64_t inner = size_from(t, x, 1);
   bool join = pln_is_call(g, m->node, PLN_OP_CONCAT);
-  if (!join && (reshapes(g, m->node) || is_unary(g, m->node)))
+  if (!join && (pln_rule_only_reshapes(g, m->node) || is_unary(g, m->node)))
     return from->size;
   for (uint32_t i = 1; join && i < g->nodes[m->node].count; i++) {
     pln_ref arg = pln_operand(g, m->node, i);
@@ -569,7 +564,7 @@ static void copy_blocks(const moved_node *from, moved_node *to) {
 static bool map_alias(move_tree *t, moved_node *m) {
   const moved_node *from = find_node(t, pln_operand(t->graph, m->node, 0));
   copy_blocks(from, m);
-  if (reshapes(t->graph, m->node))
+  if (pln_rule_only_reshapes(t->graph, m->node))
     return true;
   if (m->n_applied == MAX_APPLIED)
     return false;
@@ -638,7 +633,7 @@ static bool map_nodes(move_tree *t) {
     } else if (pln_is_call(g, m->node, PLN_OP_CONCAT)) {
       if (!map_concat(t, m))
         return false;
-    } else if (reshapes(g, m->node) || is_unary(g, m->node)) {
+    } else if (pln_rule_only_reshapes(g, m->node) || is_unary(g, m->node)) {
       if (!map_alias(t, m))
         return false;
     } else if (!is_split(g, m->node) && !map_view(t, m))
