@@ -3,7 +3,9 @@
  * Called by the binding for runners of tuning. The child may crash, hang, write
  * without end or start processes of its own: its process group is killed when
  * it ends, when its time is over, when it wrote too much, and when the engine
- * is stopped. A child dies with its parent where the system can do that. */
+ * is stopped. A child dies with its parent where the system can do that. A
+ * program runs below a reaper (reaper.c), which kills what has left the group
+ * as well. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +22,7 @@
 #include <sys/prctl.h>
 #endif
 
-#include "base/process/process.h"
+#include "base/process/reaper.h"
 
 /* A child that runs. */
 typedef struct running {
@@ -28,7 +30,8 @@ typedef struct running {
   const pln_child_limits *limits;
   pln_child_result *out;
   pid_t pid;
-  int fd; /* its output; -1: closed */
+  int fd;     /* its output; -1: closed */
+  int report; /* of the child, a reaper, about its program; -1: it is none */
   double begin;
   bool killed;
 } running;
@@ -38,6 +41,10 @@ typedef struct running {
 static void set_limit(int what, uint64_t most) {
   struct rlimit both = {(rlim_t)most, (rlim_t)most};
   (void)setrlimit(what, &both);
+}
+
+void pln_child_limit_memory(uint64_t bytes) {
+  set_limit(RLIMIT_AS, bytes);
 }
 
 /* The bytes of address space that this process has; 0: unknown. */
@@ -54,7 +61,7 @@ static uint64_t address_space(void) {
 
 /* The last of the processors that this process may use: the first ones have
  * more of the system's own work. */
-static void pin(void) {
+void pln_child_pin(void) {
 #ifdef __linux__
   cpu_set_t allowed, one;
   if (sched_getaffinity(0, sizeof allowed, &allowed))
@@ -94,7 +101,7 @@ void pln_child_enter(int parent, int death_signal) {
   set_limit(RLIMIT_CORE, 0);
 }
 
-static void discard(int fd) {
+void pln_child_discard(int fd) {
   int null = open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY);
   if (null >= 0 && null != fd) {
     (void)dup2(null, fd);
@@ -104,9 +111,11 @@ static void discard(int fd) {
 
 /* --------------------------------------------------------------- the parent */
 
+/* A reaper kills its program and all that this has started. */
 static void kill_group(running *r) {
-  (void)kill(-r->pid, SIGKILL);
-  (void)kill(r->pid, SIGKILL);
+  int signal = r->report < 0 ? SIGKILL : SIGTERM;
+  (void)kill(-r->pid, signal);
+  (void)kill(r->pid, signal);
   r->killed = true;
 }
 
@@ -148,6 +157,15 @@ static void pause_for_output(const running *r) {
     (void)nanosleep(&pause, NULL);
 }
 
+/* What a reaper says of its program in place of its own end. */
+static void read_report(const running *r, int *status) {
+  pln_reaper_report report;
+  if (read(r->report, &report, sizeof report) != sizeof report)
+    return;
+  *status = report.status;
+  r->out->resident = report.resident;
+}
+
 /* True when the child has ended; its status is in *status. */
 static bool has_ended(running *r, int *status) {
   struct rusage usage = {0};
@@ -156,6 +174,8 @@ static bool has_ended(running *r, int *status) {
     r->out->resident = (uint64_t)usage.ru_maxrss * 1024;
   else if (done < 0 && errno != EINTR)
     *status = 0; /* the host does not keep the status of children */
+  if (r->report >= 0 && done != 0)
+    read_report(r, status);
   return done == r->pid || (done < 0 && errno != EINTR);
 }
 
@@ -203,86 +223,77 @@ static pln_status no_child(pln_engine *engine) {
                         "no process can be started: %s", strerror(errno));
 }
 
-/* Forks. In the child *pid is 0, and *fd is where the output goes. */
-static pln_status start(pln_engine *engine, const pln_child_limits *limits,
-                        pid_t *pid, int *fd) {
+/* Forks. In the child r->pid is 0, and r->fd is where the output goes; it gets
+ * `death_signal` when this process ends. */
+static pln_status start(running *r, int death_signal) {
   int ends[2];
   pid_t parent = getpid();
   if (pipe(ends))
-    return no_child(engine);
+    return no_child(r->engine);
   (void)fflush(NULL);
-  *pid = fork();
-  if (*pid < 0) {
-    pln_status status = no_child(engine);
+  r->pid = fork();
+  if (r->pid < 0) {
+    pln_status status = no_child(r->engine);
     (void)close(ends[0]);
     (void)close(ends[1]);
     return status;
   }
-  (void)close(ends[*pid == 0 ? 0 : 1]);
-  *fd = ends[*pid == 0 ? 1 : 0];
-  if (*pid == 0) {
-    pln_child_enter(parent, SIGKILL);
-    if (limits->pinned)
-      pin();
+  (void)close(ends[r->pid == 0 ? 0 : 1]);
+  r->fd = ends[r->pid == 0 ? 1 : 0];
+  if (r->pid == 0) {
+    pln_child_enter(parent, death_signal);
   } else {
-    (void)setpgid(*pid, *pid);
-    (void)fcntl(*fd, F_SETFL, O_NONBLOCK);
-    (void)fcntl(*fd, F_SETFD, FD_CLOEXEC);
+    (void)setpgid(r->pid, r->pid);
+    (void)fcntl(r->fd, F_SETFL, O_NONBLOCK);
+    (void)fcntl(r->fd, F_SETFD, FD_CLOEXEC);
   }
   return PLN_OK;
 }
 
-static pln_status supervise(pln_engine *engine, const pln_child_limits *limits,
-                            pid_t pid, int fd, pln_child_result *out) {
-  running r = {.engine = engine,
-               .limits = limits,
-               .out = out,
-               .pid = pid,
-               .fd = fd,
-               .begin = pln_seconds_now()};
-  *out = (pln_child_result){0};
-  pln_buffer_init(&out->output, engine);
-  pln_status status = watch(&r);
+static pln_status supervise(running *r) {
+  *r->out = (pln_child_result){0};
+  r->begin = pln_seconds_now();
+  pln_buffer_init(&r->out->output, r->engine);
+  pln_status status = watch(r);
   if (status != PLN_OK)
-    pln_buffer_free(&out->output);
+    pln_buffer_free(&r->out->output);
   return status;
 }
 
 pln_status pln_child_call(pln_engine *engine, const pln_child_limits *limits,
                           void (*body)(void *ud, int fd), void *ud,
                           pln_child_result *out) {
-  pid_t pid;
-  int fd;
-  PLN_TRY(start(engine, limits, &pid, &fd));
-  if (pid == 0) {
+  running r = {.engine = engine, .limits = limits, .out = out, .report = -1};
+  PLN_TRY(start(&r, SIGKILL));
+  if (r.pid == 0) {
     uint64_t present = address_space();
-    discard(0);
-    discard(1);
-    discard(2);
+    for (int fd = 0; fd <= 2; fd++)
+      pln_child_discard(fd);
+    if (limits->pinned)
+      pln_child_pin();
     if (limits->memory && present)
-      set_limit(RLIMIT_AS, present + limits->memory);
-    body(ud, fd);
+      pln_child_limit_memory(present + limits->memory);
+    body(ud, r.fd);
     _exit(0);
   }
-  return supervise(engine, limits, pid, fd, out);
+  return supervise(&r);
 }
 
 pln_status pln_child_run(pln_engine *engine, const pln_child_limits *limits,
                          const char *const *argv, pln_child_result *out) {
-  pid_t pid;
-  int fd;
-  PLN_TRY(start(engine, limits, &pid, &fd));
-  if (pid == 0) {
-    discard(0);
-    discard(2);
-    /* What is loaded into the host's programs is not for another one; a
-     * sanitizer would need more than the limit. */
-    (void)unsetenv("LD_PRELOAD");
-    if (limits->memory)
-      set_limit(RLIMIT_AS, limits->memory);
-    if (dup2(fd, 1) >= 0)
-      execvp(argv[0], (char *const *)(uintptr_t)argv);
-    _exit(127);
-  }
-  return supervise(engine, limits, pid, fd, out);
+  running r = {.engine = engine, .limits = limits, .out = out};
+  int ends[2];
+  if (pipe(ends))
+    return no_child(engine);
+  (void)fcntl(ends[0], F_SETFD, FD_CLOEXEC);
+  (void)fcntl(ends[1], F_SETFD, FD_CLOEXEC);
+  r.report = ends[0];
+  pln_status status = start(&r, SIGTERM);
+  if (status == PLN_OK && r.pid == 0)
+    pln_reaper_run(limits, argv, r.fd, ends[1]);
+  (void)close(ends[1]);
+  if (status == PLN_OK)
+    status = supervise(&r);
+  (void)close(ends[0]);
+  return status;
 }
