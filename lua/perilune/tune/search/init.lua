@@ -566,9 +566,10 @@ end
 -- trials). The result:
 -- mod, text, verdict, ratio (to the base), confidence, reason, state ("done", "exhausted",
 -- "interrupted", "unrecorded"), unrecorded (why a record could not be kept, which ends the search;
--- an error if nothing better was found before), trials, measured, cached, failed, list, front (of several metrics), trace (of knobs or a schedule), target, and of a cost
--- model how well it ordered the trials before it knew them: model = { rank_correlation =, recall =
--- (of the k best), k =, n = }.
+-- an error if nothing better was found before), trials, measured, cached, failed, list, front (of
+-- several metrics), trace (of knobs or a schedule), target, and of a cost model how well it ordered
+-- the trials before it knew them: model = { rank_correlation =, recall = (of the k best), k =,
+-- n = }.
 --
 -- `width` (1) points are proposed at a time, where the strategy allows that. With `queue`
 -- (pl.tune.queue) their trials are tasks, 16 at a time, each with a time limit (task_seconds).
