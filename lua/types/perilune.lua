@@ -4667,6 +4667,12 @@ function TeTensor:load(...) end
 ---@field body? perilune.Node[]
 ---@field inputs perilune.te.Operation[]
 ---@field num_outputs integer
+---@field scan_axis? perilune.Node of a scan: its first axis
+---@field spatial_axis? perilune.Node[] of a scan: the other ones, output by output
+---@field state_placeholder? perilune.te.Tensor[]
+---@field init? perilune.te.Tensor[]
+---@field update? perilune.te.Tensor[]
+---@field scan_inputs? perilune.te.Tensor[] that are computed before the loop
 local TeOperation = {}
 ---@param i? integer from 0
 ---@return perilune.te.Tensor
@@ -5046,6 +5052,17 @@ function pl.te.compute(shape, fcompute, name, options) end
 ---@param options? { inputs?: perilune.te.Tensor[], name?: string, tag?: string, attrs?: table }
 ---@return perilune.te.Tensor ...
 function pl.te.scan(init, update, state, options) end
+--- The operations of a scan's step that depend on its state or inputs, producers first (TVM's
+--- ScanGetBody).
+---@param scan perilune.te.Operation
+---@return perilune.te.Operation[]
+function pl.te.scan_get_body(scan) end
+--- Which of scan.spatial_axis are fix points: what is computed at an index of such an axis depends
+--- on the state at the same index only, so that a part of the axis can be computed alone (TVM's
+--- ScanFixPointAnalysis, src/te/schedule/graph.cc).
+---@param scan perilune.te.Operation
+---@return boolean[]
+function pl.te.scan_fix_point_analysis(scan) end
 ---@param shape any
 ---@param inputs perilune.te.Tensor[]
 ---@param fcompute fun(ins: perilune.Node[], outs: perilune.Node[]): any

@@ -20,7 +20,8 @@ local tir = require "perilune.tir"
 local te = {
   placeholder = operation.placeholder, compute = operation.compute, scan = operation.scan,
   extern = operation.extern, tag_scope = operation.tag_scope,
-  create_schedule = schedule.create_schedule,
+  create_schedule = schedule.create_schedule, scan_get_body = operation.scan_get_body,
+  scan_fix_point_analysis = operation.scan_fix_point_analysis,
   decl_tensor_intrin = require "perilune.te.tensor_intrin".decl_tensor_intrin,
   create_prim_func = require "perilune.te.create_prim_func",
   const = operand.const, comm_reducer = tir.comm_reducer,
