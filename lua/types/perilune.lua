@@ -4343,8 +4343,7 @@ function Queue:close() end
 ---@field ratio number of costs, to the base's
 ---@field confidence number
 ---@field reason? string why there is no winner
----@field state "done"|"exhausted"|"interrupted"|"unrecorded"
----@field unrecorded? string why a record could not be kept, which ended the search
+---@field state "done"|"exhausted"|"interrupted"
 ---@field trials integer
 ---@field measured integer
 ---@field cached integer found in the database

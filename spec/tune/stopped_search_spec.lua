@@ -128,35 +128,3 @@ return tune.tuning_pass { name = "Tune", knobs = { tune.knob("k", choices) },
     os.execute("rm -rf " .. folder)
   end)
 end)
-
-describe("a search whose records cannot be kept", function()
-  -- A database that accepts no more rows from the n-th call of the metric on.
-  local function search(n)
-    local path, calls = os.tmpname(), 0
-    finally(function()
-      for _, tail in ipairs { "", "-wal", "-shm" } do os.remove(path .. tail) end
-    end)
-    local db = tune.database { path = path }
-    local result = tune.search { mod = program(), knobs = { knob "k" }, strategy = "exhaustive",
-      database = db, metrics = { function(mod)
-        calls = calls + 1
-        if calls == n then db:close() end
-        return mod.attrs and mod.attrs.cost or 100
-      end } }
-    return result
-  end
-
-  it("gives the best so far, and says why it ended", function()
-    local result = search(5)
-    assert.equal("unrecorded", result.state)
-    assert.matches("closed; the record of the knobs candidate '.*' is not kept", result.unrecorded)
-    assert.equal("faster", result.verdict)
-    assert.equal(1, result.mod.attrs.cost)
-  end)
-
-  it("is an error where nothing better was found before", function()
-    local ok, err = pcall(search, 2)
-    assert.is_false(ok)
-    assert.matches("closed; the record of the knobs candidate '.*' is not kept", tostring(err))
-  end)
-end)

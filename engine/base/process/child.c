@@ -3,9 +3,7 @@
  * Called by the binding for runners of tuning. The child may crash, hang, write
  * without end or start processes of its own: its process group is killed when
  * it ends, when its time is over, when it wrote too much, and when the engine
- * is stopped. A child dies with its parent where the system can do that. A
- * program runs below a reaper (reaper.c), which kills what has left the group
- * as well. */
+ * is stopped. A child dies with its parent where the system can do that. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +20,7 @@
 #include <sys/prctl.h>
 #endif
 
-#include "base/process/reaper.h"
+#include "base/process/process.h"
 
 /* A child that runs. */
 typedef struct running {
@@ -30,8 +28,7 @@ typedef struct running {
   const pln_child_limits *limits;
   pln_child_result *out;
   pid_t pid;
-  int fd;     /* its output; -1: closed */
-  int report; /* of the child, a reaper, about its program; -1: it is none */
+  int fd; /* its output; -1: closed */
   double begin;
   bool killed;
 } running;
@@ -41,10 +38,6 @@ typedef struct running {
 static void set_limit(int what, uint64_t most) {
   struct rlimit both = {(rlim_t)most, (rlim_t)most};
   (void)setrlimit(what, &both);
-}
-
-void pln_child_limit_memory(uint64_t bytes) {
-  set_limit(RLIMIT_AS, bytes);
 }
 
 /* The bytes of address space that this process has; 0: unknown. */
@@ -61,7 +54,7 @@ static uint64_t address_space(void) {
 
 /* The last of the processors that this process may use: the first ones have
  * more of the system's own work. */
-void pln_child_pin(void) {
+static void pin(void) {
 #ifdef __linux__
   cpu_set_t allowed, one;
   if (sched_getaffinity(0, sizeof allowed, &allowed))
@@ -101,7 +94,7 @@ void pln_child_enter(int parent, int death_signal) {
   set_limit(RLIMIT_CORE, 0);
 }
 
-void pln_child_discard(int fd) {
+static void discard(int fd) {
   int null = open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY);
   if (null >= 0 && null != fd) {
     (void)dup2(null, fd);
@@ -111,11 +104,9 @@ void pln_child_discard(int fd) {
 
 /* --------------------------------------------------------------- the parent */
 
-/* A reaper kills its program and all that this has started. */
 static void kill_group(running *r) {
-  int signal = r->report < 0 ? SIGKILL : SIGTERM;
-  (void)kill(-r->pid, signal);
-  (void)kill(r->pid, signal);
+  (void)kill(-r->pid, SIGKILL);
+  (void)kill(r->pid, SIGKILL);
   r->killed = true;
 }
 
@@ -157,15 +148,6 @@ static void pause_for_output(const running *r) {
     (void)nanosleep(&pause, NULL);
 }
 
-/* What a reaper says of its program in place of its own end. */
-static void read_report(const running *r, int *status) {
-  pln_reaper_report report;
-  if (read(r->report, &report, sizeof report) != sizeof report)
-    return;
-  *status = report.status;
-  r->out->resident = report.resident;
-}
-
 /* True when the child has ended; its status is in *status. */
 static bool has_ended(running *r, int *status) {
   struct rusage usage = {0};
@@ -174,8 +156,6 @@ static bool has_ended(running *r, int *status) {
     r->out->resident = (uint64_t)usage.ru_maxrss * 1024;
   else if (done < 0 && errno != EINTR)
     *status = 0; /* the host does not keep the status of children */
-  if (r->report >= 0 && done != 0)
-    read_report(r, status);
   return done == r->pid || (done < 0 && errno != EINTR);
 }
 
@@ -223,77 +203,86 @@ static pln_status no_child(pln_engine *engine) {
                         "no process can be started: %s", strerror(errno));
 }
 
-/* Forks. In the child r->pid is 0, and r->fd is where the output goes; it gets
- * `death_signal` when this process ends. */
-static pln_status start(running *r, int death_signal) {
+/* Forks. In the child *pid is 0, and *fd is where the output goes. */
+static pln_status start(pln_engine *engine, const pln_child_limits *limits,
+                        pid_t *pid, int *fd) {
   int ends[2];
   pid_t parent = getpid();
   if (pipe(ends))
-    return no_child(r->engine);
+    return no_child(engine);
   (void)fflush(NULL);
-  r->pid = fork();
-  if (r->pid < 0) {
-    pln_status status = no_child(r->engine);
+  *pid = fork();
+  if (*pid < 0) {
+    pln_status status = no_child(engine);
     (void)close(ends[0]);
     (void)close(ends[1]);
     return status;
   }
-  (void)close(ends[r->pid == 0 ? 0 : 1]);
-  r->fd = ends[r->pid == 0 ? 1 : 0];
-  if (r->pid == 0) {
-    pln_child_enter(parent, death_signal);
+  (void)close(ends[*pid == 0 ? 0 : 1]);
+  *fd = ends[*pid == 0 ? 1 : 0];
+  if (*pid == 0) {
+    pln_child_enter(parent, SIGKILL);
+    if (limits->pinned)
+      pin();
   } else {
-    (void)setpgid(r->pid, r->pid);
-    (void)fcntl(r->fd, F_SETFL, O_NONBLOCK);
-    (void)fcntl(r->fd, F_SETFD, FD_CLOEXEC);
+    (void)setpgid(*pid, *pid);
+    (void)fcntl(*fd, F_SETFL, O_NONBLOCK);
+    (void)fcntl(*fd, F_SETFD, FD_CLOEXEC);
   }
   return PLN_OK;
 }
 
-static pln_status supervise(running *r) {
-  *r->out = (pln_child_result){0};
-  r->begin = pln_seconds_now();
-  pln_buffer_init(&r->out->output, r->engine);
-  pln_status status = watch(r);
+static pln_status supervise(pln_engine *engine, const pln_child_limits *limits,
+                            pid_t pid, int fd, pln_child_result *out) {
+  running r = {.engine = engine,
+               .limits = limits,
+               .out = out,
+               .pid = pid,
+               .fd = fd,
+               .begin = pln_seconds_now()};
+  *out = (pln_child_result){0};
+  pln_buffer_init(&out->output, engine);
+  pln_status status = watch(&r);
   if (status != PLN_OK)
-    pln_buffer_free(&r->out->output);
+    pln_buffer_free(&out->output);
   return status;
 }
 
 pln_status pln_child_call(pln_engine *engine, const pln_child_limits *limits,
                           void (*body)(void *ud, int fd), void *ud,
                           pln_child_result *out) {
-  running r = {.engine = engine, .limits = limits, .out = out, .report = -1};
-  PLN_TRY(start(&r, SIGKILL));
-  if (r.pid == 0) {
+  pid_t pid;
+  int fd;
+  PLN_TRY(start(engine, limits, &pid, &fd));
+  if (pid == 0) {
     uint64_t present = address_space();
-    for (int fd = 0; fd <= 2; fd++)
-      pln_child_discard(fd);
-    if (limits->pinned)
-      pln_child_pin();
+    discard(0);
+    discard(1);
+    discard(2);
     if (limits->memory && present)
-      pln_child_limit_memory(present + limits->memory);
-    body(ud, r.fd);
+      set_limit(RLIMIT_AS, present + limits->memory);
+    body(ud, fd);
     _exit(0);
   }
-  return supervise(&r);
+  return supervise(engine, limits, pid, fd, out);
 }
 
 pln_status pln_child_run(pln_engine *engine, const pln_child_limits *limits,
                          const char *const *argv, pln_child_result *out) {
-  running r = {.engine = engine, .limits = limits, .out = out};
-  int ends[2];
-  if (pipe(ends))
-    return no_child(engine);
-  (void)fcntl(ends[0], F_SETFD, FD_CLOEXEC);
-  (void)fcntl(ends[1], F_SETFD, FD_CLOEXEC);
-  r.report = ends[0];
-  pln_status status = start(&r, SIGTERM);
-  if (status == PLN_OK && r.pid == 0)
-    pln_reaper_run(limits, argv, r.fd, ends[1]);
-  (void)close(ends[1]);
-  if (status == PLN_OK)
-    status = supervise(&r);
-  (void)close(ends[0]);
-  return status;
+  pid_t pid;
+  int fd;
+  PLN_TRY(start(engine, limits, &pid, &fd));
+  if (pid == 0) {
+    discard(0);
+    discard(2);
+    /* What is loaded into the host's programs is not for another one; a
+     * sanitizer would need more than the limit. */
+    (void)unsetenv("LD_PRELOAD");
+    if (limits->memory)
+      set_limit(RLIMIT_AS, limits->memory);
+    if (dup2(fd, 1) >= 0)
+      execvp(argv[0], (char *const *)(uintptr_t)argv);
+    _exit(127);
+  }
+  return supervise(engine, limits, pid, fd, out);
 }

@@ -109,62 +109,6 @@ static void what_a_child_started_goes_with_it(void) {
   pln_base_free(e);
 }
 
-/* The number of a process that the program wrote, while it runs: 0 once it has
- * ended. */
-static long still_runs(const pln_child_result *r) {
-  long pid = 0;
-  for (size_t i = 0; i < r->output.size && r->output.data[i] >= '0'; i++)
-    pid = pid * 10 + (r->output.data[i] - '0');
-  CHECK(pid > 1);
-  return kill((pid_t)pid, 0) == 0 ? pid : 0;
-}
-
-/* Sessions of their own, and children of children whose parents have ended. */
-static void what_a_program_started_goes_with_it(void) {
-  static const char *const scripts[] = {
-      "setsid sleep 1000 >/dev/null & echo $!",
-      "setsid sh -c '(sleep 1000 >/dev/null & echo $!) &'; sleep 0.1",
-      "setsid sleep 1000 >/dev/null & echo $!; sleep 1000"};
-  pln_engine *e = begin();
-  for (size_t i = 0; i < PLN_COUNT(scripts); i++) {
-    pln_child_result r;
-    pln_child_limits brief = {.seconds = i == 2 ? 0.3 : 20, .output = 100};
-    const char *argv[] = {"/bin/sh", "-c", scripts[i], NULL};
-    CHECK_OK(pln_child_run(e, &brief, argv, &r));
-    CHECK_EQ_INT(r.end.timed_out, i == 2);
-    CHECK_EQ_INT(still_runs(&r), 0);
-    CHECK(r.seconds < 10);
-    pln_buffer_free(&r.output);
-  }
-  pln_base_free(e);
-}
-
-static uint64_t resident_of(pln_engine *e, const char *script) {
-  pln_child_result r;
-  const char *argv[] = {"/bin/sh", "-c", script, NULL};
-  CHECK_OK(pln_child_run(e, &limits, argv, &r));
-  CHECK_EQ_INT(r.end.code, 0);
-  pln_buffer_free(&r.output);
-  return r.resident;
-}
-
-/* The memory of this process does not count for the program. */
-static void memory_is_that_of_the_program(void) {
-  pln_engine *e = begin();
-  size_t size = (size_t)64 << 20;
-  char *host = malloc(size);
-  CHECK(host != NULL);
-  if (host)
-    memset(host, 1, size);
-  uint64_t small = resident_of(e, "sleep 0.2");
-  CHECK(small > 0 && small < size / 2);
-  uint64_t large = resident_of(
-      e, "exec dd if=/dev/zero of=/dev/null bs=200M count=1 2>/dev/null");
-  CHECK(large > (uint64_t)200 << 20);
-  free(host);
-  pln_base_free(e);
-}
-
 static void programs_run(void) {
   pln_engine *e = begin();
   pln_child_result r;
@@ -209,9 +153,6 @@ static const check_test tests[] = {
     {"a crash is no error", a_crash_is_no_error},
     {"what a child started goes with it", what_a_child_started_goes_with_it},
     {"programs run", programs_run},
-    {"what a program started goes with it",
-     what_a_program_started_goes_with_it},
-    {"memory is that of the program", memory_is_that_of_the_program},
     {"an engine that is stopped ends it", an_engine_that_is_stopped_ends_it},
     {"memory may be out", memory_may_be_out},
 };

@@ -114,33 +114,23 @@ local function recorded(self, kind, text)
   return trial
 end
 
--- Why a record could not be kept, or nil.
-local function keep(self, kind, text, trial)
+-- What cannot be kept ends the search: it would be measured again.
+local function commit(self, kind, text, trial)
   local ok, why = pcall(self.database.commit_trial, self.database, self.workload, self.target, {
     kind = kind, text = text, cost = trial.cost, checked = trial.checked, verdict = trial.verdict,
     confidence = trial.confidence, seconds = trial.seconds, failure = trial.failure,
     note = trial.note })
-  if ok then return nil end
-  if failure.is_interrupt(why) then error(why, 0) end
-  return ("%s; the record of the %s candidate '%s' is not kept"):format(
-    type(why) ~= "string" and why.message or tostring(why), self.space.kind, text)
-end
-
--- What cannot be kept ends the search, for it would be measured again; the best so far stays.
-local function commit(self, kind, text, trial)
-  self.unrecorded = self.unrecorded or keep(self, kind, text, trial)
-  if self.unrecorded then end_search(self, "unrecorded") end
-end
-
--- How far the search is, for a replay.
-local function note_progress(self)
-  if self.replay or self.unrecorded then return end
-  local ok, why = pcall(self.database.commit_search, self.database, self.workload, self.target,
-    self.settings, { trials = self.count.trials, state = self.state or "running" })
   if ok then return end
   if failure.is_interrupt(why) then error(why, 0) end
-  self.unrecorded = ("%s; the state of the search is not kept"):format(
-    type(why) ~= "string" and why.message or tostring(why))
+  fail(("%s; the record of the %s candidate '%s' is not kept"):format(
+    type(why) ~= "string" and why.message or tostring(why), self.space.kind, text))
+end
+
+local function note_progress(self)
+  if not self.replay then
+    self.database:commit_search(self.workload, self.target, self.settings,
+      { trials = self.count.trials, state = self.state or "running" })
+  end
 end
 
 local function accept(self, point, text, trial, one)
@@ -165,7 +155,6 @@ local function note_trial(self, point, text, trial, one)
 end
 
 local function check_budget(self)
-  if self.unrecorded then end_search(self, "unrecorded") end
   if core.interrupted() then end_search(self, "interrupted") end
   if self.count.trials >= self.trials then end_search(self, "done") end
   if not self.replay and core.clock() - self.begun > self.seconds then end_search(self, "done") end
@@ -351,7 +340,7 @@ local function confirm(self)
   if not trial then
     if self.replay then fail(where .. ": replay: the winner was not compared") end
     trial = measure_winner(self)
-    self.unrecorded = keep(self, kind, text, trial)
+    commit(self, kind, text, trial)
   end
   if trial.verdict ~= "faster" then
     return give_up(self, trial.failure or "the best candidate is not better with confidence")
@@ -360,16 +349,12 @@ local function confirm(self)
     seconds = trial.seconds }
 end
 
--- What ended the search before its time: then the best so far is not compared with the base again.
-local function cut_short(self)
-  return self.unrecorded or self.state == "interrupted" and "interrupted"
-end
-
 local function finish(self)
-  local why = cut_short(self)
-  if not why then return confirm(self) end
-  return self.best and { verdict = "faster", ratio = self.best.cost,
-    confidence = self.best.confidence } or give_up(self, why)
+  if self.state == "interrupted" then
+    return self.best and { verdict = "faster", ratio = self.best.cost,
+      confidence = self.best.confidence } or give_up(self, "interrupted")
+  end
+  return confirm(self)
 end
 
 -- ---------------------------------------------------------------------- running
@@ -395,8 +380,7 @@ local function result_of(self, final)
     text = best and best.text or self.space:text(self.space:start()[1]),
     trace = best and self.space.trace and self.space:trace(self.mod, best.point) or nil,
     verdict = final.verdict, ratio = final.ratio, confidence = final.confidence,
-    reason = final.reason, state = self.unrecorded and "unrecorded" or self.state,
-    unrecorded = self.unrecorded, trials = self.count.trials,
+    reason = final.reason, state = self.state, trials = self.count.trials,
     measured = self.count.measured, cached = self.count.cached, failed = self.count.failed,
     model = self.proposal and self.proposal:quality(), target = self.target,
     list = self.list, front = #self.objective.metrics > 1 and pareto_front(self.list) or nil,
@@ -564,12 +548,10 @@ end
 -- original (what results are compared with: mod), on_trial(search, trial), replay,
 -- cost_model ("trees", "ridge", "xgboost": which of several points is measured; it learns from the
 -- trials). The result:
--- mod, text, verdict, ratio (to the base), confidence, reason, state ("done", "exhausted",
--- "interrupted", "unrecorded"), unrecorded (why a record could not be kept, which ends the search;
--- an error if nothing better was found before), trials, measured, cached, failed, list, front (of
--- several metrics), trace (of knobs or a schedule), target, and of a cost model how well it ordered
--- the trials before it knew them: model = { rank_correlation =, recall = (of the k best), k =,
--- n = }.
+-- mod, text, verdict, ratio (to the base), confidence, reason, state, trials, measured, cached,
+-- failed, list, front (of several metrics), trace (of knobs or a schedule), target, and of a cost
+-- model how well it ordered the trials before it knew them: model = { rank_correlation =, recall =
+-- (of the k best), k =, n = }.
 --
 -- `width` (1) points are proposed at a time, where the strategy allows that. With `queue`
 -- (pl.tune.queue) their trials are tasks, 16 at a time, each with a time limit (task_seconds).
@@ -581,9 +563,7 @@ function search.run(options)
   start(self)
   run_strategy(self, strategies.by_name[options.strategy])
   note_progress(self)
-  local final = finish(self)
-  if self.unrecorded and not self.best then fail(self.unrecorded) end
-  return result_of(self, final)
+  return result_of(self, finish(self))
 end
 
 --- The module of the best record of `mod` in a database, and the record; nil and the target that it
