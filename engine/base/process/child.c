@@ -122,6 +122,7 @@ static void discard(int fd) {
 /* Ends the child; the subreaper ends what it has started. */
 static void kill_child(running *r) {
   r->killed = pln_seconds_now();
+  r->report->is_asked = true;
   (void)kill(r->pid, SIGTERM);
   (void)kill(r->pid, SIGCONT); /* a child can stop its subreaper */
 }

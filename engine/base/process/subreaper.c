@@ -130,11 +130,9 @@ void pln_subreaper_report_free(pln_subreaper_report *report) {
 
 /* ----------------------------------------------------------- the subreaper */
 
-static volatile sig_atomic_t asked_to_end; /* of a process of its own */
-
-static void note_signal(int signal_) {
-  if (signal_ == SIGTERM)
-    asked_to_end = 1;
+/* Ends pselect. */
+static void wake(int signal_) {
+  (void)signal_;
 }
 
 /* The signals that it waits for, which come in pselect only. */
@@ -174,7 +172,7 @@ static void wait_for_end(pln_subreaper_report *report, double begin,
   struct timespec second = {1, 0};
   sigemptyset(&none);
   while (!note_end(report, begin)) {
-    if (asked_to_end || getppid() != parent)
+    if (report->is_asked || getppid() != parent)
       (void)kill(report->child, SIGKILL);
     (void)pselect(0, NULL, NULL, NULL, &second, &none);
   }
@@ -196,7 +194,7 @@ void pln_subreaper_run(int parent, const int *fds, size_t n,
   pid_t own = getpid();
   pln_child_enter(parent, SIGTERM);
   signal_mask(SIG_BLOCK);
-  handle_signals(note_signal); /* an ignored SIGCHLD loses the status */
+  handle_signals(wake); /* an ignored SIGCHLD loses the status */
 #ifdef __linux__
   (void)prctl(PR_SET_CHILD_SUBREAPER, 1L, 0L, 0L, 0L);
 #endif

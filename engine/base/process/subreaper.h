@@ -9,10 +9,11 @@
 /* What a subreaper says of its child, in memory that it shares with the host.
  */
 typedef struct pln_subreaper_report {
-  int child;          /* its number; 0: it was not started */
-  bool has_ended;     /* what follows is set */
-  int status;         /* as wait says it */
-  double seconds;     /* from its start to its end */
+  volatile bool is_asked; /* by the host, which sends SIGTERM then, to end it */
+  int child;              /* its number; 0: it was not started */
+  bool has_ended;         /* what follows is set */
+  int status;             /* as wait says it */
+  double seconds;         /* from its start to its end */
   uint64_t resident;  /* bytes, the most at once, of the child and of what it
                        * waited for; Linux counts what it had before exec */
   uint64_t inherited; /* at most so much of it is of the copy of the host */

@@ -190,8 +190,6 @@ local function check_space(options)
     return
   elseif options.pipeline and #names == 1 then
     stop.usage "--space schedule runs no passes; leave -p out"
-  elseif options.search == "exhaustive" or options.search == "bandit" then
-    stop.usage("--search %s: schedules have no list of decisions", options.search)
   end
 end
 

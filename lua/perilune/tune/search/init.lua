@@ -155,9 +155,8 @@ local function note_trial(self, point, text, trial, one)
 end
 
 local function check_budget(self)
-  if core.interrupted() then end_search(self, "interrupted") end
+  self:check_time()
   if self.count.trials >= self.trials then end_search(self, "done") end
-  if not self.replay and core.clock() - self.begun > self.seconds then end_search(self, "done") end
 end
 
 -- -------------------------------------------------------------- trials as tasks
@@ -297,6 +296,18 @@ function methods.choose(self, propose)
   return self.proposal:choose(self, propose)
 end
 
+--- Whether expected_cost knows something.
+function methods.can_expect(self) return self.proposal ~= nil and self.proposal:is_ready() end
+
+--- What the cost model expects of a point.
+function methods.expected_cost(self, point) return self.proposal:expected(self, point) end
+
+--- Ends the search when it is interrupted or its time is spent.
+function methods.check_time(self)
+  if core.interrupted() then end_search(self, "interrupted") end
+  if not self.replay and core.clock() - self.begun > self.seconds then end_search(self, "done") end
+end
+
 --- The part of the trials that is spent, from 0 to 1.
 function methods.progress(self)
   return self.count.trials / self.planned
@@ -390,7 +401,8 @@ end
 -- A text of the settings that decide how a search goes.
 local function settings_text(options)
   local width = options.width > 1 and ("width=%d,"):format(options.width) or ""
-  local model = options.cost_model and ",cost_model=" .. options.cost_model or ""
+  local model = options.cost_model and (",cost_model=%s,population=%d"):format(options.cost_model,
+    options.population) or ""
   return ("strategy=%s,seed=%d,trials=%d,%sbase=%s%s"):format(options.strategy, options.seed,
     options.trials, width, options.space:text(options.space:start()[1]), model)
 end
@@ -409,7 +421,8 @@ local function new_search(options)
     space = options.space, objective = options.objective, random = random(options.seed),
     database = options.database, on_trial = options.on_trial, replay = options.replay,
     seconds = options.seconds, planned = options.trials, settings = settings_text(options),
-    width = options.width, fetched = {}, serial = 0, repeated = 0, by_module = {}, costs = {},
+    width = options.width, population = options.population,
+    fetched = {}, serial = 0, repeated = 0, by_module = {}, costs = {},
     list = {}, begun = core.clock(),
     count = { trials = 0, measured = 0, cached = 0, failed = 0 } }, class)
   self.target = options.target or self.objective:target()
@@ -447,7 +460,9 @@ end
 
 local names = { "mod", "original", "base", "pool", "space", "knobs", "schedule", "substitution",
   "strategy", "trials", "seconds", "seed", "metrics", "builder", "runner", "database", "target",
-  "on_trial", "replay", "queue", "command", "width", "task_seconds", "cost_model" }
+  "on_trial", "replay", "queue", "command", "width", "task_seconds", "cost_model", "population" }
+-- MetaSchedule's population. What is measured less often needs no more points to choose from.
+local MOST_POPULATION = 512
 
 local function check_number(options, name, default, least)
   local x = options[name]
@@ -519,6 +534,9 @@ local function checked(options)
     seconds = check_number(options, "seconds", math.huge, 0), seed = options.seed or 1,
     database = options.database or database.new() }
   check_tasks(options, out)
+  out.population = math.tointeger(check_number(options, "population",
+    math.max(16, math.min(MOST_POPULATION, out.trials)), 2))
+    or argument.fail(where .. ": population: an integer expected")
   if math.type(out.seed) ~= "integer" then argument.fail(where .. ": seed: an integer expected") end
   if math.type(out.trials) ~= "integer" or out.trials < 1 then
     argument.fail(where .. ": trials: an integer from 1 on expected")
@@ -547,7 +565,7 @@ end
 -- trials (100), seconds, seed (1), metrics ({ "time" }), builder, runner, database, target,
 -- original (what results are compared with: mod), on_trial(search, trial), replay,
 -- cost_model ("trees", "ridge", "xgboost": which of several points is measured; it learns from the
--- trials). The result:
+-- trials), population (of evolution: 512, or as many as trials). The result:
 -- mod, text, verdict, ratio (to the base), confidence, reason, state, trials, measured, cached,
 -- failed, list, front (of several metrics), trace (of knobs or a schedule), target, and of a cost
 -- model how well it ordered the trials before it knew them: model = { rank_correlation =, recall =
