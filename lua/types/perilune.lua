@@ -4344,7 +4344,8 @@ function Queue:close() end
 ---@field ratio number of costs, to the base's
 ---@field confidence number
 ---@field reason? string why there is no winner
----@field state "done"|"exhausted"|"interrupted"
+---@field state "done"|"exhausted"|"interrupted"|"unrecorded"
+---@field unrecorded? string why records could not be kept any more, which ended the search
 ---@field trials integer
 ---@field measured integer
 ---@field cached integer found in the database

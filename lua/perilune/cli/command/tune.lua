@@ -411,6 +411,10 @@ function tune.run(options)
   end_line(options)
   save(result.mod, options)
   report(result, options, module)
+  if result.unrecorded then
+    stop.failure("%s; the search ended there%s", result.unrecorded, options.output
+      and ", and the best so far is written" or "")
+  end
 end
 
 return tune

@@ -105,6 +105,7 @@ local function kind_of(self, effort)
 end
 
 local function recorded(self, kind, text)
+  if self.unrecorded then return nil end
   local trial = self.database:get_trial(self.workload, self.target, kind, text)
   if trial then
     self.count.cached = self.count.cached + 1
@@ -114,23 +115,29 @@ local function recorded(self, kind, text)
   return trial
 end
 
--- What cannot be kept ends the search: it would be measured again.
+-- Why records are not kept any more. That ends the search: all would be measured again.
+local function note_unrecorded(self, why, what)
+  if failure.is_interrupt(why) then error(why, 0) end
+  self.unrecorded = ("%s; %s"):format(type(why) ~= "string" and why.message or tostring(why), what)
+end
+
 local function commit(self, kind, text, trial)
+  if self.unrecorded then return end
   local ok, why = pcall(self.database.commit_trial, self.database, self.workload, self.target, {
     kind = kind, text = text, cost = trial.cost, checked = trial.checked, verdict = trial.verdict,
     confidence = trial.confidence, seconds = trial.seconds, failure = trial.failure,
     note = trial.note })
-  if ok then return end
-  if failure.is_interrupt(why) then error(why, 0) end
-  fail(("%s; the record of the %s candidate '%s' is not kept"):format(
-    type(why) ~= "string" and why.message or tostring(why), self.space.kind, text))
+  if not ok then
+    note_unrecorded(self, why, ("the record of the %s candidate '%s' is not kept"):format(
+      self.space.kind, text))
+  end
 end
 
 local function note_progress(self)
-  if not self.replay then
-    self.database:commit_search(self.workload, self.target, self.settings,
-      { trials = self.count.trials, state = self.state or "running" })
-  end
+  if self.replay or self.unrecorded then return end
+  local ok, why = pcall(self.database.commit_search, self.database, self.workload, self.target,
+    self.settings, { trials = self.count.trials, state = self.state or "running" })
+  if not ok then note_unrecorded(self, why, "how far the search came is not kept") end
 end
 
 local function accept(self, point, text, trial, one)
@@ -238,6 +245,7 @@ local function cost_of(self, point, effort)
     self.proposal:learn(one and one.mod, trial.cost)
   end
   note_trial(self, point, text, trial, one)
+  if self.unrecorded then end_search(self, "unrecorded") end
   return self.costs[key]
 end
 
@@ -263,6 +271,7 @@ local function part_kind(self) return self.space.kind .. "/part" end
 
 --- The recorded trial of a part of the program, or nil.
 function methods.recorded_part(self, text)
+  if self.unrecorded then return nil end
   local trial = self.database:get_trial(self.workload, self.target, part_kind(self), text)
   if trial then self.count.cached = self.count.cached + 1 end
   return trial
@@ -347,7 +356,8 @@ local function confirm(self)
   if not self.best then return { verdict = "undecided", ratio = 1, confidence = 0,
     reason = "no candidate was better with confidence" } end
   local kind, text = self.space.kind .. "/winner", self.best.text
-  local trial = self.database:get_trial(self.workload, self.target, kind, text)
+  local trial = not self.unrecorded
+    and self.database:get_trial(self.workload, self.target, kind, text)
   if not trial then
     if self.replay then fail(where .. ": replay: the winner was not compared") end
     trial = measure_winner(self)
@@ -391,7 +401,7 @@ local function result_of(self, final)
     text = best and best.text or self.space:text(self.space:start()[1]),
     trace = best and self.space.trace and self.space:trace(self.mod, best.point) or nil,
     verdict = final.verdict, ratio = final.ratio, confidence = final.confidence,
-    reason = final.reason, state = self.state, trials = self.count.trials,
+    reason = final.reason, state = self.state, unrecorded = self.unrecorded, trials = self.count.trials,
     measured = self.count.measured, cached = self.count.cached, failed = self.count.failed,
     model = self.proposal and self.proposal:quality(), target = self.target,
     list = self.list, front = #self.objective.metrics > 1 and pareto_front(self.list) or nil,
@@ -566,7 +576,8 @@ end
 -- original (what results are compared with: mod), on_trial(search, trial), replay,
 -- cost_model ("trees", "ridge", "xgboost": which of several points is measured; it learns from the
 -- trials), population (of evolution: 512, or as many as trials). The result:
--- mod, text, verdict, ratio (to the base), confidence, reason, state, trials, measured, cached,
+-- mod, text, verdict, ratio (to the base), confidence, reason, state, unrecorded (why records are
+-- not kept, which ends the search), trials, measured, cached,
 -- failed, list, front (of several metrics), trace (of knobs or a schedule), target, and of a cost
 -- model how well it ordered the trials before it knew them: model = { rank_correlation =, recall =
 -- (of the k best), k =, n = }.
@@ -581,7 +592,9 @@ function search.run(options)
   start(self)
   run_strategy(self, strategies.by_name[options.strategy])
   note_progress(self)
-  return result_of(self, finish(self))
+  local final = finish(self)
+  if self.unrecorded and not self.best then fail(self.unrecorded) end
+  return result_of(self, final)
 end
 
 --- The module of the best record of `mod` in a database, and the record; nil and the target that it
