@@ -4320,6 +4320,7 @@ function Queue:close() end
 ---@field target? string what records are kept for; otherwise the metrics and the builder
 ---@field on_trial? fun(search: table, trial: perilune.tune.Trial)
 ---@field cost_model? "trees"|"ridge"|"xgboost" learns from the trials which of several points is worth a measurement
+---@field population? integer of evolution: 512, or as many as trials
 ---@field replay? boolean repeat the recorded search of these settings without measuring
 ---@field width? integer points that are proposed at a time: 1, with a queue 16
 ---@field queue? perilune.tune.Queue measures points as tasks
@@ -4343,7 +4344,8 @@ function Queue:close() end
 ---@field ratio number of costs, to the base's
 ---@field confidence number
 ---@field reason? string why there is no winner
----@field state "done"|"exhausted"|"interrupted"
+---@field state "done"|"exhausted"|"interrupted"|"unrecorded"
+---@field unrecorded? string why records could not be kept any more, which ended the search
 ---@field trials integer
 ---@field measured integer
 ---@field cached integer found in the database
@@ -5011,8 +5013,10 @@ function BlockSchedule:apply_json(text) end
 
 --- A schedule of a PrimFunc, or of those of a module; te.create_prim_func makes one of tensors.
 ---@param program perilune.Module|perilune.Node
---- `decisions`: what sample_* primitives decide, in order (false: as the seed has it).
----@param options? { seed?: integer, decisions?: (integer|integer[]|false)[] } seed: 1
+--- `decisions`: what sample_* primitives decide, in order (false: as the seed has it), or a function of the number
+--- of a decision and of how many alternatives it has, which gives the number of one, both from 1 on.
+--- `refit`: what does not fit is decided anew.
+---@param options? { seed?: integer, decisions?: (integer|integer[]|false)[]|fun(i: integer, n: integer): integer, refit?: boolean }
 ---@return perilune.tir.Schedule
 function pl.tir.Schedule(program, options) end
 
