@@ -4156,6 +4156,7 @@ function TuneRunner:check(original, runnable) end
 ---@field memory? integer bytes beyond those of this process
 ---@field output? integer bytes that a child may write
 ---@field pinned? boolean to one processor
+---@field comparison_seconds? number what the blocks of a comparison take: half of seconds
 ---@field block? number seconds of a block: 200e-6
 ---@field pairs? integer the most pairs of blocks: 80
 ---@field warm_up? integer blocks that do not count

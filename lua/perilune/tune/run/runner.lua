@@ -24,7 +24,7 @@ local class = { __name = "runner", __index = methods }
 -- What a runner has, with defaults: limits of a child, how long a block lasts, how results are
 -- compared; then what statistics.race takes.
 local defaults = {
-  seconds = 30, memory = 4 << 30, output = 1 << 20, pinned = true, block = 200e-6,
+  seconds = 30, comparison_seconds = math.huge, memory = 4 << 30, output = 1 << 20, pinned = true, block = 200e-6,
   rounds = 3, rtol = 1e-3, atol = 1e-5,
   pairs = statistics.defaults.pairs, error = statistics.defaults.error,
   difference = statistics.defaults.difference, drop = statistics.defaults.drop,
@@ -40,8 +40,9 @@ local function limits_of(self)
 end
 
 local function race_options(self)
-  return { pairs = self.pairs, seconds = self.seconds * SHARE_OF_BLOCKS, error = self.error,
+  return { pairs = self.pairs, error = self.error,
     difference = self.difference, drop = self.drop, warm_up = self.warm_up, seed = self.seed,
+    seconds = math.min(self.seconds * SHARE_OF_BLOCKS, self.comparison_seconds),
     patient = self.patient }
 end
 
@@ -282,7 +283,8 @@ for name in pairs(defaults) do names[#names + 1] = name end
 table.sort(names)
 
 --- A runner. Limits of each child: seconds (30), memory (bytes beyond this process's, 4 GiB),
--- output (bytes), pinned (to a processor). A comparison: block (seconds), pairs, warm_up, error
+-- output (bytes), pinned (to a processor). A comparison: comparison_seconds (what its blocks take,
+-- at most half of seconds), block (seconds), pairs, warm_up, error
 -- (probability of a wrong verdict), difference (what is less is none), drop, seed. Checks: rounds,
 -- rtol, atol.
 function runner.new(options)

@@ -37,6 +37,9 @@ local MOST_REPEATED = 2000
 -- A comparison with the base has so many times the pairs of one with the incumbent.
 local CONFIRMING = 2
 
+-- The part of the seconds that one comparison takes at most.
+local SHARE_OF_COMPARISON = 0.1
+
 local methods = {}
 local class = { __index = methods }
 
@@ -314,7 +317,11 @@ function methods.expected_cost(self, point) return self.proposal:expected(self, 
 --- Ends the search when it is interrupted or its time is spent.
 function methods.check_time(self)
   if core.interrupted() then end_search(self, "interrupted") end
-  if not self.replay and core.clock() - self.begun > self.seconds then end_search(self, "done") end
+  -- What was found is compared with the base within the budget.
+  local share = self.best and 1 - SHARE_OF_COMPARISON or 1
+  if not self.replay and core.clock() - self.begun > self.seconds * share then
+    end_search(self, "done")
+  end
 end
 
 --- The part of the trials that is spent, from 0 to 1.
@@ -401,7 +408,8 @@ local function result_of(self, final)
     text = best and best.text or self.space:text(self.space:start()[1]),
     trace = best and self.space.trace and self.space:trace(self.mod, best.point) or nil,
     verdict = final.verdict, ratio = final.ratio, confidence = final.confidence,
-    reason = final.reason, state = self.state, unrecorded = self.unrecorded, trials = self.count.trials,
+    reason = final.reason, state = self.state, unrecorded = self.unrecorded,
+    trials = self.count.trials,
     measured = self.count.measured, cached = self.count.cached, failed = self.count.failed,
     model = self.proposal and self.proposal:quality(), target = self.target,
     list = self.list, front = #self.objective.metrics > 1 and pareto_front(self.list) or nil,
@@ -459,6 +467,7 @@ local function start(self)
     self.objective.incumbent = { time = 1 }
   else
     self.objective:start(one.mod)
+    self.objective:limit_comparisons(self.seconds * SHARE_OF_COMPARISON)
   end
   local kind = self.space.kind
   self.costs[kind .. "/" .. self.space:text(point)] = 1

@@ -109,6 +109,21 @@ function methods.measure(self, one, effort)
     ratio = sums.time and sums.time.ratio }
 end
 
+-- So many runs of the base a comparison can be sure with: six pairs and their warm-up.
+local LEAST_RUNS = 16
+
+--- Keeps each comparison to that many seconds, or to what the base needs.
+function methods.limit_comparisons(self, seconds)
+  local least = 0
+  for _, metric in ipairs(self.metrics) do
+    if metric.measure == "time" then least = LEAST_RUNS * (metric.base or 0) end
+  end
+  local most = math.max(seconds, least)
+  if most < self.runner.comparison_seconds then
+    self.runner = self.runner:with { comparison_seconds = most }
+  end
+end
+
 --- Whether what was measured computes what the original does: true; nil and a failure.
 function methods.check(self, original, one)
   local runnable, why = runnable_of(self, one)
