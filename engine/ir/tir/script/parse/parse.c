@@ -94,7 +94,7 @@ static pln_status seal_part(pln_script_parser *p, pln_graph **out) {
                               "an expression or statement is expected");
   pln_status status = PLN_OK;
   if (root == PLN_NONE)
-    status = pln_script_sequence(p, 0, base, &root);
+    status = pln_script_sequence(p, 0, &root);
   if (status == PLN_OK)
     status = pln_builder_seal(p->b, root, out);
   p->place = base->at;
