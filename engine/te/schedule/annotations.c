@@ -96,8 +96,9 @@ static pln_status storage_align(pln_te_state *s,
   if (step->n_values != 2 || step->values[0].graph || step->values[1].graph)
     return pln_te_refuse(s, step, "it needs a factor and an offset, numbers");
   if (step->values[0].number <= 0 || step->values[0].number > INT32_MAX)
-    return pln_te_refuse(s, step, "a factor must be positive, got %lld",
-                         (long long)step->values[0].number);
+    return pln_te_refuse(
+        s, step, "axis '%s': a factor must be positive, got %lld",
+        pln_te_axis_name(s, step->axes[0]), (long long)step->values[0].number);
   s->axes[step->axes[0]].align_factor = step->values[0].number;
   s->axes[step->axes[0]].align_offset = step->values[1].number;
   return PLN_OK;
