@@ -4663,6 +4663,8 @@ function TeTensor:load(...) end
 ---@field attrs table
 ---@field axis perilune.Node[]
 ---@field reduce_axis? perilune.Node[]
+---@field scan_axis? perilune.Node of a scan: its first axis
+---@field spatial_axis? perilune.Node[] of a scan: the others
 ---@field body? perilune.Node[]
 ---@field inputs perilune.te.Operation[]
 ---@field num_outputs integer
@@ -5087,6 +5089,15 @@ function pl.te.tag_scope(tag, f, ...) end
 ---@param ops any
 ---@return perilune.te.Schedule
 function pl.te.create_schedule(ops) end
+pl.te.schedule = {}
+--- The operations between the state of a scan and its updates, each behind those that it reads.
+---@param scan perilune.te.Operation|perilune.te.Tensor
+---@return perilune.te.Operation[]
+function pl.te.schedule.ScanGetBody(scan) end
+--- Of each spatial axis of a scan: 1 if each step reads the state at the index that it writes.
+---@param scan perilune.te.Operation|perilune.te.Tensor
+---@return integer[]
+function pl.te.schedule.ScanFixPointAnalysis(scan) end
 --- An intrinsic for stage:tensorize. The function returns what computes the operation; of a
 --- reduction also what sets the initial value (or nil) and what adds to it.
 ---@param op perilune.te.Operation|perilune.te.Tensor of placeholders

@@ -12,6 +12,7 @@ local core = require "perilune.core"
 core.internal()
 
 local argument = require "perilune.argument"
+local graph = require "perilune.te.graph"
 local operand = require "perilune.tir.operand"
 local operation = require "perilune.te.operation"
 local schedule = require "perilune.te.schedule"
@@ -23,6 +24,8 @@ local te = {
   create_schedule = schedule.create_schedule,
   decl_tensor_intrin = require "perilune.te.tensor_intrin".decl_tensor_intrin,
   create_prim_func = require "perilune.te.create_prim_func",
+  -- Analyses, by TVM's names.
+  schedule = { ScanGetBody = graph.scan_body, ScanFixPointAnalysis = graph.scan_fix_point },
   const = operand.const, comm_reducer = tir.comm_reducer,
   AXIS_SEPARATOR = tir.IndexMap.AXIS_SEPARATOR,
 }

@@ -63,7 +63,6 @@ local tests = {
 }
 
 local called = "an intrinsic is no function that a compute calls: loops are tensorized"
-local fixed = "no fixed point analysis: the other axes of a scan are kept whole"
 local device = "rewriting loops for tensor cores needs such a GPU"
 local index = "create_prim_func has no index_dtype_override: indices have the dtype of the sizes"
 
@@ -72,12 +71,8 @@ local without = {
   test_tensor_intrin_scalar_params = called, test_schedule_tensor_compute1 = called,
   test_schedule_tensor_compute2 = called, test_schedule_tensor_compute3 = called,
   test_bound_tensor_compute_op = called, test_tensorize_tensor_compute_op = called,
-  test_fix_pt = fixed, test_scan_fix_point = fixed, test_scan0 = fixed, test_scan1 = fixed,
-  test_scan3_not_exact_reach = fixed, test_scan4_reach_other = fixed,
-  test_scan5_multi_output = fixed,
   test_tensor_core_batch_matmal = device, test_tensor_core_batch_conv = device,
   test_matmul_int64 = index, test_resize2d_symbolic = index,
-  test_tensor_layout_attr = "no pass reads layout_free_buffers",
   test_schedule = "the loops of a hybrid script are a statement, which is not scheduled",
 }
 
