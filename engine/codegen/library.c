@@ -173,14 +173,46 @@ static bool find(const call *c, void *handle, const char *suffix, void *out) {
   return address != NULL;
 }
 
-/* Of a function that starts no threads, the time of this one: others that run
- * on the same core do not count. */
-static double seconds_now(const call *c) {
+/* A moment of a measurement: the thread's own time beside the clock's, in
+ * seconds, and how often another thread has taken the core from this one. */
+typedef struct {
+  double wall, thread;
+  long preemptions;
+} moment;
+
+static double seconds_of(clockid_t clock) {
   struct timespec now;
-  clock_gettime(c->library->code->threads ? CLOCK_MONOTONIC
-                                          : CLOCK_THREAD_CPUTIME_ID,
-                &now);
+  clock_gettime(clock, &now);
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static long preemptions(void) {
+  struct rusage usage;
+  return getrusage(RUSAGE_THREAD, &usage) ? -1 : usage.ru_nivcsw;
+}
+
+/* The clock is read next to the call that is measured. */
+static moment before_call(void) {
+  moment m = {.preemptions = preemptions()};
+  m.thread = seconds_of(CLOCK_THREAD_CPUTIME_ID);
+  m.wall = seconds_of(CLOCK_MONOTONIC);
+  return m;
+}
+
+static moment after_call(void) {
+  moment m = {.wall = seconds_of(CLOCK_MONOTONIC)};
+  m.thread = seconds_of(CLOCK_THREAD_CPUTIME_ID);
+  m.preemptions = preemptions();
+  return m;
+}
+
+/* Where other threads ran on the core meanwhile, the time of this one; but not
+ * else, because a virtual machine's kernel takes the time that its host stole
+ * off later calls too, which then last no time at all. */
+static double time_between(const call *c, const moment *a, const moment *b) {
+  bool disturbed = a->preemptions < 0 || a->preemptions != b->preemptions;
+  return disturbed && !c->library->code->threads ? b->thread - a->thread
+                                                 : b->wall - a->wall;
 }
 
 /* Calls until `least` seconds passed, twice at least when they are asked for;
@@ -188,22 +220,23 @@ static double seconds_now(const call *c) {
  * written, which leaves no operands in the cache. */
 static int32_t repeat(const call *c, entry_fn entry, void *workspace,
                       char *evicted, double *shortest) {
-  double begin = seconds_now(c), now = begin;
+  double begin = seconds_of(CLOCK_MONOTONIC), passed = 0;
   int32_t status = 0;
   *shortest = 0;
-  for (uint64_t round = 0; round == 0 || now - begin < c->least; round++) {
+  for (uint64_t round = 0; round == 0 || passed < c->least; round++) {
     if (evicted) {
       memset(evicted, (int)round, c->evict);
       (void)*(volatile char *)evicted; /* reading keeps the stores */
-      now = seconds_now(c);
     }
-    double start = now;
+    moment start = before_call();
     status = entry(c->args, workspace);
-    now = seconds_now(c);
+    moment end = after_call();
     if (status)
       break;
-    if (round <= 1 || now - start < *shortest)
-      *shortest = now - start;
+    double seconds = time_between(c, &start, &end);
+    if (round <= 1 || seconds < *shortest)
+      *shortest = seconds;
+    passed = end.wall - begin;
   }
   return status;
 }

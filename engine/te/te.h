@@ -80,8 +80,10 @@ typedef struct pln_te_axis {
   pln_term min, extent; /* the declared domain; PLN_NO_TERM: none */
   int64_t align_factor, align_offset; /* factor 0: none */
   const pln_te_intrin *intrin;        /* tensorize, or NULL */
-  pln_te_list pragmas;                /* pairs: key, term */
-  pln_te_list prefetches;             /* pairs: tensor, term */
+  uint32_t fix_point;     /* scan_fix_point.c: 1 + the axis that stands for its
+                           * class; 0: it is no fix point of a scan */
+  pln_te_list pragmas;    /* pairs: key, term */
+  pln_te_list prefetches; /* pairs: tensor, term */
   /* Lowering: the inferred range, and what the walks over relations keep. */
   pln_term low, count; /* PLN_NO_TERM: not inferred */
   pln_term value;
@@ -348,6 +350,8 @@ pln_status pln_te_find_loop(pln_te_state *s, const pln_schedule_step *step,
 uint32_t pln_te_attach_spec(const pln_te_state *s, uint32_t stage);
 pln_status pln_te_normalize(pln_te_state *s) PLN_CHECKED;
 pln_status pln_te_infer_bound(pln_te_state *s) PLN_CHECKED;
+/* Gives the axes of all scans their fix_point. */
+pln_status pln_te_find_fix_points(pln_te_state *s) PLN_CHECKED;
 /* What an index may be, inside of a dimension; the union with another set, of
  * which min PLN_NO_TERM says that there is none yet. */
 pln_interval pln_te_clamp(pln_te_state *s, pln_interval set, pln_term dim);

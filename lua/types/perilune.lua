@@ -4320,6 +4320,7 @@ function Queue:close() end
 ---@field target? string what records are kept for; otherwise the metrics and the builder
 ---@field on_trial? fun(search: table, trial: perilune.tune.Trial)
 ---@field cost_model? "trees"|"ridge"|"xgboost" learns from the trials which of several points is worth a measurement
+---@field population? integer of evolution: 512, or as many as trials
 ---@field replay? boolean repeat the recorded search of these settings without measuring
 ---@field width? integer points that are proposed at a time: 1, with a queue 16
 ---@field queue? perilune.tune.Queue measures points as tasks
@@ -4343,7 +4344,8 @@ function Queue:close() end
 ---@field ratio number of costs, to the base's
 ---@field confidence number
 ---@field reason? string why there is no winner
----@field state "done"|"exhausted"|"interrupted"
+---@field state "done"|"exhausted"|"interrupted"|"unrecorded"
+---@field unrecorded? string why records could not be kept any more, which ended the search
 ---@field trials integer
 ---@field measured integer
 ---@field cached integer found in the database
@@ -4663,11 +4665,15 @@ function TeTensor:load(...) end
 ---@field attrs table
 ---@field axis perilune.Node[]
 ---@field reduce_axis? perilune.Node[]
----@field scan_axis? perilune.Node of a scan: its first axis
----@field spatial_axis? perilune.Node[] of a scan: the others
 ---@field body? perilune.Node[]
 ---@field inputs perilune.te.Operation[]
 ---@field num_outputs integer
+---@field scan_axis? perilune.Node of a scan: its first axis
+---@field spatial_axis? perilune.Node[] of a scan: the other ones, output by output
+---@field state_placeholder? perilune.te.Tensor[]
+---@field init? perilune.te.Tensor[]
+---@field update? perilune.te.Tensor[]
+---@field scan_inputs? perilune.te.Tensor[] that are computed before the loop
 local TeOperation = {}
 ---@param i? integer from 0
 ---@return perilune.te.Tensor
@@ -5007,8 +5013,10 @@ function BlockSchedule:apply_json(text) end
 
 --- A schedule of a PrimFunc, or of those of a module; te.create_prim_func makes one of tensors.
 ---@param program perilune.Module|perilune.Node
---- `decisions`: what sample_* primitives decide, in order (false: as the seed has it).
----@param options? { seed?: integer, decisions?: (integer|integer[]|false)[] } seed: 1
+--- `decisions`: what sample_* primitives decide, in order (false: as the seed has it), or a function of the number
+--- of a decision and of how many alternatives it has, which gives the number of one, both from 1 on.
+--- `refit`: what does not fit is decided anew.
+---@param options? { seed?: integer, decisions?: (integer|integer[]|false)[]|fun(i: integer, n: integer): integer, refit?: boolean }
 ---@return perilune.tir.Schedule
 function pl.tir.Schedule(program, options) end
 
@@ -5047,6 +5055,17 @@ function pl.te.compute(shape, fcompute, name, options) end
 ---@param options? { inputs?: perilune.te.Tensor[], name?: string, tag?: string, attrs?: table }
 ---@return perilune.te.Tensor ...
 function pl.te.scan(init, update, state, options) end
+--- The operations of a scan's step that depend on its state or inputs, producers first (TVM's
+--- ScanGetBody).
+---@param scan perilune.te.Operation
+---@return perilune.te.Operation[]
+function pl.te.scan_get_body(scan) end
+--- Which of scan.spatial_axis are fix points: what is computed at an index of such an axis depends
+--- on the state at the same index only, so that a part of the axis can be computed alone (TVM's
+--- ScanFixPointAnalysis, src/te/schedule/graph.cc).
+---@param scan perilune.te.Operation
+---@return boolean[]
+function pl.te.scan_fix_point_analysis(scan) end
 ---@param shape any
 ---@param inputs perilune.te.Tensor[]
 ---@param fcompute fun(ins: perilune.Node[], outs: perilune.Node[]): any
@@ -5089,15 +5108,6 @@ function pl.te.tag_scope(tag, f, ...) end
 ---@param ops any
 ---@return perilune.te.Schedule
 function pl.te.create_schedule(ops) end
-pl.te.schedule = {}
---- The operations between the state of a scan and its updates, each behind those that it reads.
----@param scan perilune.te.Operation|perilune.te.Tensor
----@return perilune.te.Operation[]
-function pl.te.schedule.ScanGetBody(scan) end
---- Of each spatial axis of a scan: 1 if each step reads the state at the index that it writes.
----@param scan perilune.te.Operation|perilune.te.Tensor
----@return integer[]
-function pl.te.schedule.ScanFixPointAnalysis(scan) end
 --- An intrinsic for stage:tensorize. The function returns what computes the operation; of a
 --- reduction also what sets the initial value (or nil) and what adds to it.
 ---@param op perilune.te.Operation|perilune.te.Tensor of placeholders

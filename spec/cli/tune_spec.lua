@@ -118,7 +118,7 @@ describe("perilune tune", function()
     ok(("tune %s --space schedule -o %s/again.tir --apply-best %s"):format(program, folder, db))
     assert.equal(tuned, command.read(folder .. "/again.tir"))
     fails(2, ("tune %s --space schedule -p Simplify"):format(program), "leave -p out")
-    fails(2, ("tune %s --space schedule --search bandit"):format(program), "no list of decisions")
+    ok(("tune %s --space schedule --search bandit --trials 4 --metric nodes"):format(program))
     fails(1, ("tune %s --space schedule"):format(model), "a program of PrimFuncs expected")
   end)
 

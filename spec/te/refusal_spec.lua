@@ -152,6 +152,8 @@ local rows = {
   { "prefetch", "C", "i", "has already been split",
     function(p) p.s[p.C]:split(p.C.op.axis[1], 4) end,
     function(p) p.s[p.C]:prefetch(p.B, p.C.op.axis[1], 1) end },
+  { "prefetch", "C", "i", "the stage does not read 'A'", function(p) p.s[p.C]:unroll(p.k) end,
+    function(p) p.s[p.C]:prefetch(p.A, p.C.op.axis[1], 1) end },
   { "tensorize", "B", nil, "an intrinsic is expected",
     function(p) p.s[p.B]:unroll(p.B.op.axis[1]) end,
     function(p) p.s[p.B]:tensorize(p.B.op.axis[3], 7) end },

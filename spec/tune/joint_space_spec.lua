@@ -282,8 +282,16 @@ describe("a joint space", function()
       runner = tune.runner { rounds = 1 } }
     assert.equal("faster", result.verdict, result.reason)
     assert.equal(1, vectors(result.mod))
-    assert.matches("list of decisions", message(tune.search, { mod = product(3),
-      knobs = { knob }, schedule = true, strategy = "exhaustive" }))
+    -- All of both, once each.
+    local function rule(sch)
+      local loop = sch:get_loops(sch:get_block "B")[1]
+      sch:split(loop, { n = 2, table.unpack(sch:sample_perfect_tile(loop, 2, -1)) })
+    end
+    local all = tune.search { mod = product(3), original = product(2), knobs = { knob },
+      schedule = rule, strategy = "exhaustive", metrics = { { vectors, name = "cost" } },
+      runner = tune.runner { rounds = 1 } }
+    assert.equal("exhausted", all.state)
+    assert.equal(10, all.trials)
   end)
 
   it("has passes of the loop level behind a schedule", function()

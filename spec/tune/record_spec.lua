@@ -281,6 +281,31 @@ describe("a file that is no database of records", function()
     other:close()
   end)
 
+  it("that fills ends the search, and the best so far stays", function()
+    local db, n = open(), 0
+    local function filling(mod)
+      n = n + 1
+      if n == 4 then sqlite.run(db, "PRAGMA max_page_count = 1") end
+      return mod.attrs.a or 10
+    end
+    for i = 1, 5 do
+      pl.passes["RecordSpecNote" .. i] = { kind = "module", run = function(mod)
+        return mod:with_attrs { a = 10 - i }
+      end }
+    end
+    local result = pl.tune.search { mod = program(), database = db, base = "SimplifyExpr",
+      metrics = { filling }, strategy = "exhaustive", trials = 500, pool = { "RecordSpecNote1",
+        "RecordSpecNote2", "RecordSpecNote3", "RecordSpecNote4", "RecordSpecNote5" } }
+    for i = 1, 5 do pl.passes["RecordSpecNote" .. i] = nil end
+    assert.equal("unrecorded", result.state)
+    assert.matches("full; the record of the pipeline candidate", result.unrecorded)
+    assert.equal("faster", result.verdict)
+    assert.is_true(result.mod.attrs.a < 10)
+    assert.is_true(result.trials < 100)
+    db:close()
+    assert.is_true(#open():list() > 0)
+  end)
+
   it("is told when pages are corrupt", function()
     do
       local db <close> = open()

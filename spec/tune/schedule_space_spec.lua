@@ -81,13 +81,62 @@ describe("a search of schedules", function()
     assert.error_matches(function() search { mod = mod, schedule = broken } end, "no such loop")
     assert.error_matches(function() search { mod = mod, schedule = function() end } end,
       "it decides nothing")
-    assert.error_matches(function() search { mod = mod, strategy = "bandit" } end,
-      "list of decisions")
     assert.error_matches(function() search { mod = mod, schedule = 3 } end, "schedule")
     assert.error_matches(function() search { mod = mod, knobs = {} } end, "the list is empty")
     local x = pl.var("x", "Tensor[(4), float32]")
     assert.error_matches(function() search { mod = pl.module { main = pl.func({ x }, x) } } end,
       "a program of PrimFuncs expected")
+  end)
+end)
+
+describe("the space of a schedule", function()
+  local schedule_space = require "perilune.tune.search.schedule_space"
+
+  -- Alternatives of the second decision depend on the first one.
+  local function rule(sch)
+    local loops = sch:get_loops(sch:get_block "C")
+    local width = sch:sample_categorical({ 2, 8 }, { 0.5, 0.5 })
+    local outer = sch:split(loops[1], { -1, width, n = 2 })[1]
+    sch:split(outer, { n = 2, table.unpack(sch:sample_perfect_tile(outer, 2, 4)) })
+  end
+
+  local function decisions(point)
+    return ("%d %d"):format(point.decisions[1], point.decisions[2][2])
+  end
+
+  it("is enumerated, each point once", function()
+    local space, seen = schedule_space.new(product(16, 16, 16), rule, 1, "spec"), {}
+    for point in space:points() do seen[#seen + 1] = decisions(point) end
+    assert.same({ "0 1", "0 2", "0 4", "1 1", "1 2" }, seen)
+    assert.same({ 2, 3 }, space:choices())
+    assert.equal("1 1", decisions(space:of_decisions { 2, 3 }))
+  end)
+
+  it("is searched by strategies that enumerate decisions", function()
+    local function cost(m) -- the second alternative of the first decision, 2 of the second one
+      local text = m:text()
+      return (text:find("T.grid(1, 2, 8", 1, true) and 0 or 1) + 1
+    end
+    for _, strategy in ipairs { "exhaustive", "bandit" } do
+      local result = search { mod = product(16, 16, 16), schedule = rule, strategy = strategy,
+        trials = 40, metrics = { { cost, name = "cost" } } }
+      assert.equal("exhausted", result.state)
+      assert.equal(5, result.trials, strategy)
+      assert.equal(1, cost(result.mod), tostring(result.mod))
+    end
+  end)
+
+  it("mutates tiles at MetaSchedule's rate, and moves divisors within them", function()
+    local space = schedule_space.new(product(16, 16, 16), rule, 1, "spec")
+    local random = require "perilune.tune.random"(3)
+    local point, changed = space:of_decisions { 1, 2 }, 0
+    for _ = 1, 300 do
+      local other = space:mutate(point, random)
+      assert.is_true(other.decisions[2][2] <= 4)
+      if other.decisions[1] ~= point.decisions[1] then changed = changed + 1 end
+    end
+    -- Of 0.05 / 0.95 one in two stays what it was.
+    assert.is_true(changed >= 1 and changed <= 25, tostring(changed))
   end)
 end)
 

@@ -40,15 +40,16 @@ typedef struct pln_child_result {
   pln_child_end end;
   pln_buffer output;
   bool too_long;     /* it wrote more than limits->output and was killed */
-  uint64_t resident; /* bytes: the most that were in memory at once */
+  uint64_t resident; /* bytes: the most that one of its processes had in memory
+                      * at once, seen every 5 ms where the host has more */
   double seconds;    /* of wall time */
 } pln_child_result;
 
 /* Runs `body(ud, fd)` in a fork of this process; what it writes to `fd` is the
  * output. Standard output and errors are discarded. The child ends with the
- * body, and its process group with it. PLN_ERR_IO when there can be no child,
- * PLN_ERR_INTERRUPTED when the engine is stopped; a child that fails is no
- * error. */
+ * body, and all that it has started with it, in other sessions too (Linux).
+ * PLN_ERR_IO when there can be no child, PLN_ERR_INTERRUPTED when the engine is
+ * stopped; a child that fails is no error. */
 pln_status pln_child_call(pln_engine *engine, const pln_child_limits *limits,
                           void (*body)(void *ud, int fd), void *ud,
                           pln_child_result *out) PLN_CHECKED;

@@ -68,6 +68,15 @@ PLN_API uint32_t pln_te_op_n_axis(const pln_te_op *op);
 PLN_API uint32_t pln_te_op_n_inputs(const pln_te_op *op);
 PLN_API pln_te_op *pln_te_op_input(const pln_te_op *op, uint32_t index);
 
+/* Which axes of a scan are fix points: what is computed at an index of such an
+ * axis depends on the state at the same index only, so that a part of the axis
+ * can be computed alone. is_fixed has pln_te_op_n_axis(scan) elements; that of
+ * the scan's own axis, the first one, is false. PLN_ERR_ARGUMENT: it is no
+ * scan. Definition: TVM 0.14, ScanFixPointAnalysis of src/te/schedule/graph.cc;
+ * here outputs that read each other at the same index are fix points too. */
+PLN_API pln_status pln_te_scan_fix_points(pln_engine *engine, pln_te_op *scan,
+                                          bool *is_fixed) PLN_CHECKED;
+
 /* -------------------------------------------------------------- schedules */
 
 typedef struct pln_schedule pln_schedule;

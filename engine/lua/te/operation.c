@@ -79,10 +79,28 @@ static int core_te_op_inputs(lua_State *L) {
   return 1;
 }
 
+/* te_scan_fix_points(operation) -> a list of booleans, one for each axis */
+static int core_te_scan_fix_points(lua_State *L) {
+  pln_lua *b = pln_lua_state_of(L);
+  const pln_lua_operation *box = luaL_checkudata(L, 1, PLN_LUA_OPERATION);
+  uint32_t n = pln_te_op_n_axis(box->op);
+  bool *is_fixed = lua_newuserdatauv(L, (n + 1) * sizeof *is_fixed, 0);
+  pln_lua_must(L, b, pln_te_scan_fix_points(b->engine, box->op, is_fixed));
+  lua_createtable(L, (int)n, 0);
+  for (uint32_t i = 0; i < n; i++) {
+    lua_pushboolean(L, is_fixed[i]);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  return 1;
+}
+
 static const luaL_Reg meta[] = {{"__gc", operation_gc}, {NULL, NULL}};
 static const luaL_Reg methods[] = {{NULL, NULL}};
 static const luaL_Reg functions[] = {
-    {"te_op", core_te_op}, {"te_op_inputs", core_te_op_inputs}, {NULL, NULL}};
+    {"te_op", core_te_op},
+    {"te_op_inputs", core_te_op_inputs},
+    {"te_scan_fix_points", core_te_scan_fix_points},
+    {NULL, NULL}};
 
 void pln_lua_open_te(lua_State *L) {
   pln_lua_class(L, PLN_LUA_OPERATION, methods, meta, NULL);

@@ -238,11 +238,15 @@ static pln_interval relax(demand *d, pln_interval set, const pln_te_list *vars,
       pln_interval_of(a, set.max, n, vars->items, sets, false).max};
 }
 
+/* The axes of a scan but the first have no loops: what they cover is known. */
 static pln_status set_root(demand *d, uint32_t axis) {
   pln_te_state *s = d->s;
   const pln_te_axis *x = &s->axes[axis];
   static const pln_interval all = {PLN_TERM_NEG_INF, PLN_TERM_POS_INF};
-  pln_interval set = x->set_at == s->stamp ? x->set : all;
+  pln_interval set = x->set_at == s->stamp ? x->set
+                     : x->type == PLN_ITER_OPAQUE && x->count
+                         ? range_of(s, axis)
+                         : all;
   /* The domain of a reduction may depend on the axes before it. */
   set = relax(d, cover(s, axis, set), &d->vars, d->sets);
   d->sets[d->vars.n] = relax(d, set, &d->relaxed, d->relaxed_sets);
@@ -424,11 +428,39 @@ static void set_covered(pln_te_state *s, uint32_t axis, pln_interval set) {
       s->a, dtype, pln_simplify_term(s->a, pln_sub(s->a, after, set.min), 2));
 }
 
-/* A scan begins at its first step; other dimensions are kept whole. */
+/* Adds what is read of an axis to the set of its class. */
+static void unite_class(pln_te_state *s, uint32_t axis, pln_interval set) {
+  pln_te_axis *root = &s->axes[s->axes[axis].fix_point - 1];
+  if (root->set_at != s->stamp)
+    root->set = (pln_interval){0};
+  root->set_at = s->stamp;
+  if (set.min)
+    pln_te_unite(s, &root->set, set);
+}
+
+/* Of fix points what consumers read of all axes of their class; other
+ * dimensions are kept whole. */
+static void gather_fix_points(demand *d) {
+  pln_te_state *s = d->s;
+  const pln_te_stage *g = &s->stages[d->producer];
+  pln_te_begin_walk(s);
+  for (uint32_t i = 0, at = 1; i < g->n_tensors; i++)
+    for (uint32_t k = 1; k < pln_te_rank(s, g->first_tensor + i); k++, at++)
+      if (s->axes[g->axis.items[at]].fix_point)
+        unite_class(s, g->axis.items[at], d->dims[k]);
+  for (uint32_t at = 1; at < g->axis.n; at++) {
+    const pln_te_axis *x = &s->axes[g->axis.items[at]];
+    if (x->fix_point)
+      set_covered(s, g->axis.items[at], s->axes[x->fix_point - 1].set);
+  }
+}
+
+/* A scan begins at its first step. */
 static void gather_scan(demand *d) {
   pln_te_state *s = d->s;
   const pln_te_list *axis = &s->stages[d->producer].axis;
   set_declared(s, axis);
+  gather_fix_points(d);
   pln_te_axis *x = &s->axes[axis->items[0]];
   pln_interval set = d->dims[0];
   if (!set.min || pln_is_infinite(set.max))
@@ -518,6 +550,7 @@ static pln_status simplify_ranges(pln_te_state *s) {
 
 pln_status pln_te_infer_bound(pln_te_state *s) {
   PLN_TRY(note_reads(s));
+  PLN_TRY(pln_te_find_fix_points(s));
   for (uint32_t i = s->order.n; i-- > 0;)
     PLN_TRY(infer_stage(s, s->order.items[i]));
   return simplify_ranges(s);

@@ -236,11 +236,40 @@ static pln_status legalize(pln_te_state *s, uint32_t stage) {
   return PLN_OK;
 }
 
+/* -------------------------------------------------------------------- scans */
+
+static pln_status note_inits(pln_te_state *s, uint32_t scan) {
+  const pln_te_stage *g = &s->stages[scan];
+  for (uint32_t i = 0; i < g->n_tensors; i++) {
+    uint32_t stage = s->tensors[g->body.items[i]].stage;
+    if (s->stages[stage].scan != PLN_NONE && s->stages[stage].scan != scan)
+      return pln_diag_error(s->engine, PLN_ERR_ARGUMENT, NULL,
+                            "schedule: '%s' is the init of two scans",
+                            pln_te_stage_name(s, stage));
+    s->stages[stage].scan = scan;
+  }
+  return PLN_OK;
+}
+
+static pln_status note_scans(pln_te_state *s) {
+  for (uint32_t i = 0; i < s->n_stages; i++)
+    s->stages[i].scan = PLN_NONE;
+  for (uint32_t i = 0; i < s->order.n; i++)
+    if (s->stages[s->order.items[i]].kind == PLN_TE_SCAN)
+      PLN_TRY(note_inits(s, s->order.items[i]));
+  return PLN_OK;
+}
+
 /* -------------------------------------------------------------------- paths */
 
+/* An init is computed before the loop of its scan, where the scan is. */
 static pln_status follow(pln_te_state *s, uint32_t stage, uint32_t *at,
                          bool *more) {
   const pln_te_stage *spec = &s->stages[pln_te_attach_spec(s, *at)];
+  if (spec->attach == PLN_ATTACH_ROOT && s->stages[*at].scan != PLN_NONE) {
+    *at = s->stages[*at].scan;
+    return PLN_OK;
+  }
   *more = spec->attach == PLN_ATTACH_SCOPE ||
           spec->attach == PLN_ATTACH_SCAN_UPDATE;
   if (!*more)
@@ -277,6 +306,7 @@ pln_status pln_te_normalize(pln_te_state *s) {
   PLN_TRY(rebase_stages(s));
   for (uint32_t i = 0; i < s->n_stages; i++)
     PLN_TRY(legalize(s, i));
+  PLN_TRY(note_scans(s));
   for (uint32_t i = 0; i < s->order.n; i++)
     PLN_TRY(make_path(s, s->order.items[i]));
   return PLN_OK;

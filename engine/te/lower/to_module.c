@@ -236,19 +236,6 @@ static pln_status set_memory(lowering *w) {
 
 /* -------------------------------------------------------------- attachments */
 
-static pln_status note_inits(pln_te_state *s, uint32_t scan) {
-  const pln_te_stage *g = &s->stages[scan];
-  for (uint32_t i = 0; i < g->n_tensors; i++) {
-    uint32_t stage = s->tensors[g->body.items[i]].stage;
-    if (s->stages[stage].scan != PLN_NONE && s->stages[stage].scan != scan)
-      return pln_diag_error(s->engine, PLN_ERR_ARGUMENT, NULL,
-                            "schedule: '%s' is the init of two scans",
-                            pln_te_stage_name(s, stage));
-    s->stages[stage].scan = scan;
-  }
-  return PLN_OK;
-}
-
 static pln_status note_attachment(pln_te_state *s, uint32_t stage) {
   const pln_te_stage *g = &s->stages[stage];
   const pln_te_stage *spec = &s->stages[pln_te_attach_spec(s, stage)];
@@ -286,11 +273,6 @@ static pln_status check_order(pln_te_state *s) {
 
 static pln_status note_attachments(pln_te_state *s) {
   PLN_TRY(check_order(s));
-  for (uint32_t i = 0; i < s->n_stages; i++)
-    s->stages[i].scan = PLN_NONE;
-  for (uint32_t i = 0; i < s->order.n; i++)
-    if (s->stages[s->order.items[i]].kind == PLN_TE_SCAN)
-      PLN_TRY(note_inits(s, s->order.items[i]));
   for (uint32_t i = 0; i < s->order.n; i++)
     PLN_TRY(note_attachment(s, s->order.items[i]));
   return PLN_OK;

@@ -12,7 +12,6 @@ local core = require "perilune.core"
 core.internal()
 
 local argument = require "perilune.argument"
-local graph = require "perilune.te.graph"
 local operand = require "perilune.tir.operand"
 local operation = require "perilune.te.operation"
 local schedule = require "perilune.te.schedule"
@@ -21,11 +20,10 @@ local tir = require "perilune.tir"
 local te = {
   placeholder = operation.placeholder, compute = operation.compute, scan = operation.scan,
   extern = operation.extern, tag_scope = operation.tag_scope,
-  create_schedule = schedule.create_schedule,
+  create_schedule = schedule.create_schedule, scan_get_body = operation.scan_get_body,
+  scan_fix_point_analysis = operation.scan_fix_point_analysis,
   decl_tensor_intrin = require "perilune.te.tensor_intrin".decl_tensor_intrin,
   create_prim_func = require "perilune.te.create_prim_func",
-  -- Analyses, by TVM's names.
-  schedule = { ScanGetBody = graph.scan_body, ScanFixPointAnalysis = graph.scan_fix_point },
   const = operand.const, comm_reducer = tir.comm_reducer,
   AXIS_SEPARATOR = tir.IndexMap.AXIS_SEPARATOR,
 }

@@ -381,8 +381,51 @@ function operation.scan(init, update, state, options)
     axis = scan_axes(name, init, update, state) }
   local op = make(spec, buffers, bodies, nil, ops)
   op.scan_axis, op.init, op.update, op.state_placeholder = spec.axis[1], init, update, state
-  op.spatial_axis = table.move(spec.axis, 2, #spec.axis, 1, {})
+  op.spatial_axis, op.scan_inputs = table.move(spec.axis, 2, #spec.axis, 1, {}), inputs
   return table.unpack(op.outputs)
+end
+
+local function check_scan(op, where)
+  if getmetatable(op) ~= Operation or op.kind ~= "ScanOp" then
+    argument.fail(where .. ": the operation of a scan is expected")
+  end
+end
+
+local function reads_any(op, marked)
+  for _, input in ipairs(op.inputs) do
+    if marked[input] then return true end
+  end
+  return false
+end
+
+--- The operations of a scan's step, which depend on its state or inputs, those before others that
+-- read them: TVM's ScanGetBody.
+function operation.scan_get_body(scan)
+  check_scan(scan, "te.scan_get_body")
+  local body, entered, marked, stack = {}, {}, {}, {}
+  for _, list in ipairs { scan.state_placeholder, scan.scan_inputs } do
+    for _, tensor in ipairs(list) do entered[tensor.op], marked[tensor.op] = "done", true end
+  end
+  append(stack, scan.update, "op")
+  while #stack > 0 do
+    local op = table.remove(stack)
+    if not entered[op] then
+      entered[op], stack[#stack + 1] = "open", op
+      append(stack, op.inputs)
+    elseif entered[op] == "open" then
+      entered[op] = "done"
+      if reads_any(op, marked) then body[#body + 1], marked[op] = op, true end
+    end
+  end
+  return body
+end
+
+--- For each spatial axis of a scan whether what is computed at an index depends on the state at the
+-- same index only, so that a part of the axis can be computed alone: a list of booleans in the
+-- order of op.spatial_axis. TVM's ScanFixPointAnalysis.
+function operation.scan_fix_point_analysis(scan)
+  check_scan(scan, "te.scan_fix_point_analysis")
+  return table.move(core.te_scan_fix_points(scan.core), 2, #scan.axis, 1, {})
 end
 
 -- ------------------------------------------------------------------ extern

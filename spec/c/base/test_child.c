@@ -109,6 +109,80 @@ static void what_a_child_started_goes_with_it(void) {
   pln_base_free(e);
 }
 
+/* A grandchild of the child in a session of its own, which writes its number.
+ */
+static void leave_a_session(void *ud, int fd) {
+  if (fork() != 0)
+    return;
+  (void)setsid();
+  if (fork() != 0)
+    _exit(0);
+  pid_t own = getpid();
+  if (write(fd, &own, sizeof own) == (ssize_t)sizeof own)
+    sleep_long(ud, fd);
+}
+
+static void leave_a_session_and_hang(void *ud, int fd) {
+  leave_a_session(ud, fd);
+  sleep_long(ud, fd);
+}
+
+/* Its subreaper does not run. */
+static void leave_a_session_and_stop(void *ud, int fd) {
+  leave_a_session(ud, fd);
+  (void)usleep(50000);
+  (void)kill(getppid(), SIGSTOP);
+  sleep_long(ud, fd);
+}
+
+static void check_session(void (*body)(void *, int)) {
+  pln_engine *e = begin();
+  pln_child_result r;
+  pid_t left = 0;
+  pln_child_limits brief = {.seconds = 0.3, .output = 100};
+  CHECK_OK(pln_child_call(e, &brief, body, NULL, &r));
+  if (r.output.size == sizeof left) {
+    memcpy(&left, r.output.data, sizeof left);
+    for (int i = 0; i < 200 && kill(left, 0) == 0; i++)
+      (void)usleep(10000);
+    CHECK(kill(left, 0) != 0);
+  }
+  CHECK(body == leave_a_session || left > 0);
+  CHECK(r.end.timed_out == (body != leave_a_session));
+  pln_buffer_free(&r.output);
+  pln_base_free(e);
+}
+
+static void what_left_the_session_goes_with_it(void) {
+#ifdef __linux__
+  check_session(leave_a_session);
+  check_session(leave_a_session_and_hang);
+  check_session(leave_a_session_and_stop);
+#endif
+}
+
+/* 64 MiB of this process, and what it counts against the program. */
+static void memory_is_that_of_the_program(void) {
+  pln_engine *e = begin();
+  pln_child_result r;
+  size_t size = (size_t)64 << 20;
+  char *host = malloc(size);
+  const char *quick[] = {"/bin/true", NULL};
+  const char *slow[] = {"/bin/sleep", "0.05", NULL};
+  CHECK(host);
+  if (host)
+    memset(host, 1, size);
+  CHECK_OK(pln_child_run(e, &limits, quick, &r));
+  CHECK(r.resident < size / 4);
+  pln_buffer_free(&r.output);
+  CHECK_OK(pln_child_run(e, &limits, slow, &r));
+  CHECK(r.resident > 0 && r.resident < size / 4);
+  CHECK(r.seconds >= 0.05);
+  pln_buffer_free(&r.output);
+  free(host);
+  pln_base_free(e);
+}
+
 static void programs_run(void) {
   pln_engine *e = begin();
   pln_child_result r;
@@ -152,7 +226,9 @@ static const check_test tests[] = {
     {"time is limited", time_is_limited},
     {"a crash is no error", a_crash_is_no_error},
     {"what a child started goes with it", what_a_child_started_goes_with_it},
+    {"what left the session goes with it", what_left_the_session_goes_with_it},
     {"programs run", programs_run},
+    {"memory is that of the program", memory_is_that_of_the_program},
     {"an engine that is stopped ends it", an_engine_that_is_stopped_ends_it},
     {"memory may be out", memory_may_be_out},
 };

@@ -1,4 +1,4 @@
--- TVM's test_te_schedule_graph.py: which axes of a scan are fixed.
+-- The tests of TVM's test_te_schedule_graph.py on fix points of scans.
 
 local pl = require "perilune"
 local keeps = require "spec.te.keeps"
@@ -6,80 +6,168 @@ local keeps = require "spec.te.keeps"
 local te = pl.te
 local F = "float32"
 
--- A scan over x of (l, n, m) with the state (l, m, n); update(state, x) gives the next step.
-local function scan_of(update)
-  local l, m, n = te.var "l", te.var "m", te.var "n"
-  local x = te.compute({ l, m, n }, function() return te.const(0.0, F) end, "x")
+-- A scan of 5 x 6 x 7 (or of those sizes) whose update is made by f(x, state, sizes).
+local function scan_of(f, sizes)
+  local l, m, n = table.unpack(sizes or { 5, 6, 7 })
+  local x = te.compute({ l, m, n }, function() return te.const(1, F) end, "x")
   local state = te.placeholder({ l, m, n }, F, "state")
   local init = te.compute({ 1, m, n }, function(_, i, j) return x[{ 0, i, j }] end, "init")
-  return te.scan(init, update(state, x, { l, m, n }), state)
+  return te.scan(init, f(x, state, l, m, n), state), x, state
 end
 
-local fix_point = te.schedule.ScanFixPointAnalysis
+local function fixed(f, sizes) return te.scan_fix_point_analysis((scan_of(f, sizes)).op) end
 
-describe("test_te_schedule_graph", function()
+describe("te.scan_fix_point_analysis", function()
   it("test_fix_pt", function()
-    local m, n = te.var "m", te.var "n"
-    local x = te.compute({ m, n }, function() return te.const(0.0, F) end, "x")
-    local state = te.placeholder({ m, n }, F, "state")
-    local init = te.compute({ 1, n }, function(_, i) return x[{ 0, i }] end, "init")
-    local update = te.compute({ m, n }, function(t, i)
+    local x = te.compute({ 5, 6 }, function() return te.const(1, F) end, "x")
+    local state = te.placeholder({ 5, 6 }, F, "state")
+    local init = te.compute({ 1, 6 }, function(_, i) return x[{ 0, i }] end, "init")
+    local update = te.compute({ 5, 6 }, function(t, i)
       return x[{ t, i }] + state[{ t - 1, i }]
     end, "update")
-    local scan = te.scan(init, update, state)
-    assert.same({ update.op }, te.schedule.ScanGetBody(scan.op))
-    assert.same({ 1 }, fix_point(scan.op))
-    assert.equal(1, #scan.op.spatial_axis)
+    local scan = te.scan(init, update, state, { inputs = { x } })
+    assert.same({ update.op }, te.scan_get_body(scan.op))
+    assert.same({ true }, te.scan_fix_point_analysis(scan.op))
+    assert.equal("scan.out0.i1", scan.op.spatial_axis[1].var.name)
   end)
 
-  it("test_scan_fix_point, test_scan0, test_scan1", function()
-    assert.same({ 1, 1 }, fix_point(scan_of(function(state, x, dims)
-      return te.compute(dims, function(t, i, j)
-        return x[{ t, j, i }] + state[{ t - 1, i, j }]
+  -- test_scan_fix_point has the following four.
+  it("test_scan_fix_point test_scan0", function()
+    assert.same({ true, true }, fixed(function(x, state, l, m, n)
+      return te.compute({ l, m, n }, function(t, i, j)
+        return x[{ t, i, j }] + state[{ t - 1, i, j }]
       end, "update")
-    end)))
-    assert.same({ 0, 0 }, fix_point(scan_of(function(state, x, dims)
-      return te.compute(dims, function(t, i, j)
+    end))
+  end)
+
+  it("test_scan1", function()
+    assert.same({ false, false }, fixed(function(x, state, l, m, n)
+      return te.compute({ l, m, n }, function(t, i, j)
         return x[{ t, j, i }] + state[{ t - 1, j, i }]
       end, "update")
-    end)))
+    end, { 5, 6, 6 }))
   end)
 
   it("test_scan3_not_exact_reach", function()
-    assert.same({ 1, 0 }, fix_point(scan_of(function(state, _, dims)
-      local l, m, n = table.unpack(dims)
+    assert.same({ true, false }, fixed(function(_, state, l, m, n)
       local h1 = te.compute({ l, n, m }, function(t, j, i) return state[{ t - 1, i, j }] end, "h1")
-      local h2 = te.compute(dims, function(t, i, _) return state[{ t - 1, i, 10 }] * 2 end, "h2")
-      return te.compute(dims, function(t, i, j) return h1[{ t, j, i }] + h2[{ t, i, j }] end, "up")
-    end)))
+      local h2 = te.compute({ l, m, n }, function(t, i, _)
+        return state[{ t - 1, i, 3 }] * te.const(2, F)
+      end, "h2")
+      return te.compute({ l, m, n }, function(t, i, j)
+        return h1[{ t, j, i }] + h2[{ t, i, j }]
+      end, "update")
+    end))
   end)
 
   it("test_scan4_reach_other", function()
-    assert.same({ 0, 0 }, fix_point(scan_of(function(state, _, dims)
-      local l, m, n = table.unpack(dims)
+    assert.same({ false, false }, fixed(function(_, state, l, m, n)
       local h1 = te.compute({ l, n, m }, function(t, j, _) return state[{ t - 1, j, j }] end, "h1")
-      local h2 = te.compute(dims, function(t, i, j) return state[{ t - 1, i, j }] * 2 end, "h2")
-      return te.compute(dims, function(t, i, j) return h1[{ t, j, i }] + h2[{ t, i, j }] end, "up")
-    end)))
+      local h2 = te.compute({ l, m, n }, function(t, i, j)
+        return state[{ t - 1, i, j }] * te.const(2, F)
+      end, "h2")
+      return te.compute({ l, m, n }, function(t, i, j)
+        return h1[{ t, j, i }] + h2[{ t, i, j }]
+      end, "update")
+    end, { 5, 6, 6 }))
   end)
+
+  local function two_outputs(index)
+    local init, state, update = {}, {}, {}
+    for k = 1, 2 do
+      state[k] = te.placeholder({ 5, 6 }, F, "s" .. k)
+      init[k] = te.compute({ 1, 6 }, function() return te.const(k, F) end, "init" .. k)
+    end
+    for k = 1, 2 do
+      update[k] = te.compute({ 5, 6 }, function(t, i)
+        return state[k][{ t - 1, i }] + state[3 - k][{ t - 1, index(i) }]
+      end, "update" .. k)
+    end
+    return te.scan(init, update, state)
+  end
 
   it("test_scan5_multi_output", function()
-    local m, n = te.var "m", te.var "n"
-    local x1, x2 = te.placeholder({ m, n }, F, "x1"), te.placeholder({ m, n }, F, "x2")
-    local s1, s2 = te.placeholder({ m, n }, F, "s1"), te.placeholder({ m, n }, F, "s2")
-    local function init(x) return te.compute({ 1, n }, function(_, i) return x[{ 0, i }] end) end
-    local u1 = te.compute({ m, n }, function(t, i) return s1[{ t - 1, i }] + x1[{ t, i }] end, "u1")
-    local u2 = te.compute({ m, n }, function(t, i) return x2[{ t, i }] + s2[{ t - 1, i }] end, "u2")
-    local r0 = te.scan({ init(x1), init(x2) }, { u1, u2 }, { s1, s2 })
-    assert.same({ 1, 1 }, fix_point(r0.op))
-    -- A state that reads the other one is not fixed.
-    u2 = te.compute({ m, n }, function(t, i)
-      return x2[{ t, i }] + s2[{ t - 1, i }] + s1[{ t - 1, i }]
-    end, "u2")
-    assert.same({ 0, 0 }, fix_point(te.scan({ init(x1), init(x2) }, { u1, u2 }, { s1, s2 })))
+    local r0, r1 = two_outputs(function(i) return i end)
+    assert.equal(r0.op, r1.op)
+    assert.equal(2, #te.scan_get_body(r0.op))
+    assert.same({ true, true }, te.scan_fix_point_analysis(r0.op))
+    r0 = two_outputs(function(i) return te.min(i + 1, 5) end)
+    assert.same({ false, false }, te.scan_fix_point_analysis(r0.op))
   end)
 
-  it("refuses what is no scan", function()
-    keeps.fails("a scan is expected", fix_point, te.placeholder({ 4 }, F, "A"))
+  it("follows axes through indices that are computed", function()
+    assert.same({ false, true }, fixed(function(_, state, l, m, n)
+      return te.compute({ l, m, n }, function(t, i, j)
+        return state[{ t - 1, (i + 1) % m, j }]
+      end, "update")
+    end))
+    local k = te.reduce_axis({ 0, 7 }, "k")
+    assert.same({ true, false }, fixed(function(_, state, l, m, n)
+      return te.compute({ l, m, n }, function(t, i, _)
+        return te.sum(state[{ t - 1, i, k }], { k })
+      end, "update")
+    end))
+  end)
+
+  it("is refused for what is no scan", function()
+    local A = te.placeholder({ 4 }, F, "A")
+    keeps.fails("te.scan_fix_point_analysis: the operation of a scan is expected",
+      function() te.scan_fix_point_analysis(A.op) end)
+    keeps.fails("te.scan_get_body: the operation of a scan is expected",
+      function() te.scan_get_body(A) end)
+  end)
+end)
+
+describe("a scan", function()
+  -- Rows of a scan that is computed at the loop of its consumer.
+  local function lowered(update_of)
+    local scan = scan_of(update_of)
+    local res = te.compute({ 6, 7 }, function(i, j) return scan[{ 4, i, j }] end, "res")
+    local s = te.create_schedule(res.op)
+    s[scan]:compute_at(s[res], res.op.axis[1])
+    keeps.same(s, { res })
+    return tostring(s:to_module({ res }, "main"))
+  end
+
+  it("is computed for a part of its fix points", function()
+    local text = lowered(function(x, state, l, m, n)
+      return te.compute({ l, m, n }, function(t, i, j)
+        return x[{ t, i, j }] + state[{ t - 1, i, j }]
+      end, "update")
+    end)
+    assert.matches("scan%[0:5, i:i %+ 1, 0:7%]", text)
+  end)
+
+  it("is computed whole along other axes", function()
+    local text = lowered(function(x, state, l, m, n)
+      return te.compute({ l, m, n }, function(t, i, j)
+        return x[{ t, i, j }] + state[{ t - 1, (i + 1) % m, j }]
+      end, "update")
+    end)
+    assert.matches("scan%[0:5, 0:6, 0:7%]", text)
+  end)
+
+  it("has one range for outputs that read each other", function()
+    local r0, r1 = (function()
+      local state = { te.placeholder({ 5, 6 }, F, "s1"), te.placeholder({ 5, 6 }, F, "s2") }
+      local init = { te.compute({ 1, 6 }, function(_, i) return pl.tir.Cast(F, i) end, "i1"),
+        te.compute({ 1, 6 }, function(_, i) return pl.tir.Cast(F, i + 1) end, "i2") }
+      local update = {}
+      for k = 1, 2 do
+        update[k] = te.compute({ 5, 6 }, function(t, i)
+          return state[3 - k][{ t - 1, i }] + te.const(k, F)
+        end, "u" .. k)
+      end
+      return te.scan(init, update, state)
+    end)()
+    local res = te.compute({ 3 }, function(i)
+      return r0[{ 4, i }] + r1[{ 4, i + 3 }]
+    end, "res")
+    local s = te.create_schedule(res.op)
+    s[r0]:compute_at(s[res], res.op.axis[1])
+    keeps.same(s, { res })
+    local text = tostring(s:to_module({ res }, "main"))
+    assert.matches("scan_v0%[0:5, i:i %+ 4%]", text)
+    assert.matches("scan_v1%[0:5, i:i %+ 4%]", text)
   end)
 end)

@@ -190,8 +190,6 @@ local function check_space(options)
     return
   elseif options.pipeline and #names == 1 then
     stop.usage "--space schedule runs no passes; leave -p out"
-  elseif options.search == "exhaustive" or options.search == "bandit" then
-    stop.usage("--search %s: schedules have no list of decisions", options.search)
   end
 end
 
@@ -413,6 +411,10 @@ function tune.run(options)
   end_line(options)
   save(result.mod, options)
   report(result, options, module)
+  if result.unrecorded then
+    stop.failure("%s; the search ended there%s", result.unrecorded, options.output
+      and ", and the best so far is written" or "")
+  end
 end
 
 return tune

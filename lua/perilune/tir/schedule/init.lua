@@ -166,7 +166,7 @@ end
 local function apply(sch, row, args, decision)
   local state, where, list = State.new(sch.terms, sch.step.funcs), "tir.Schedule." .. row.name, {}
   state.primitive, state.decision = row.name, decision
-  state.random = { state = sch.step.random }
+  state.random, state.refit = { state = sch.step.random }, sch.refit
   for i, parameter in ipairs(row.arguments) do
     list[i] = resolved(sch, state, where, parameter, args[parameter.name])
   end
@@ -199,10 +199,16 @@ end
 
 --- A schedule of the PrimFuncs of a module, or of one. Options: seed (1), an integer from 0;
 -- decisions: what sample_* primitives decide, in order (false, and those behind the last one: as
--- the seed has it).
+-- the seed has it), or a function of the number of a decision and of how many alternatives it has,
+-- which gives the number of one of these, both from 1 on; refit: a decision of the list that the
+-- program does not have is as the seed has it.
 local function new(_, program, options)
-  options = argument.options(options, "tir.Schedule", { "seed", "decisions" })
-  local decisions = argument.table(options.decisions or {}, "tir.Schedule", "decisions")
+  options = argument.options(options, "tir.Schedule", { "seed", "decisions", "refit" })
+  local decisions = options.decisions or {}
+  if type(decisions) ~= "function" then
+    argument.table(decisions, "tir.Schedule", "decisions")
+    decisions = table.move(decisions, 1, #decisions, 1, {})
+  end
   local seed, terms, funcs = options.seed or 1, Terms.new(), {}
   if math.type(seed) ~= "integer" or seed < 0 then
     argument.fail "tir.Schedule: the seed is an integer from 0 on"
@@ -210,7 +216,7 @@ local function new(_, program, options)
   for name, fn in pairs(prim_funcs(program)) do funcs[name] = tree.read_func(terms, fn) end
   local module = ir.kind_of(program) == "Module" and program or core.module {}
   return wrap { terms = terms, values = {}, module = module,
-    decisions = table.move(decisions, 1, #decisions, 1, {}),
+    decisions = decisions, refit = options.refit and true or false,
     step = { count = 0, sampled = 0, funcs = funcs, random = sampling.seed(seed) } }
 end
 
@@ -224,7 +230,7 @@ function methods.copy(sch, seed)
     step = tree.with(step, { random = sampling.seed(seed) })
   end
   return wrap { terms = sch.terms, values = sch.values, module = sch.module, step = step,
-    decisions = seed == nil and sch.decisions or {} }
+    decisions = seed == nil and sch.decisions or {}, refit = sch.refit }
 end
 
 --- Takes back the last step.
@@ -286,6 +292,13 @@ local function normal_factors(factors)
   return out
 end
 
+-- What the options of the schedule say of its i-th decision; nil: as the seed has it.
+local function decision_of(sch, i)
+  local decisions = sch.decisions
+  if type(decisions) == "table" then return decisions[i] or nil end
+  return function(n) return decisions(i, n) end
+end
+
 for _, row in ipairs(instructions) do
   local single = row.results == "block" or row.results == "loop" or row.results == "value"
   methods[row.name] = function(sch, ...)
@@ -301,7 +314,7 @@ for _, row in ipairs(instructions) do
     local decision
     if row.samples then
       decision = select(#row.arguments + 1, ...)
-      if decision == nil then decision = sch.decisions[sch.step.sampled + 1] or nil end
+      if decision == nil then decision = decision_of(sch, sch.step.sampled + 1) end
     end
     local results = apply(sch, row, args, decision)
     if single then return results[1] end

@@ -58,6 +58,15 @@ function query.get_output_blocks(s, scope)
   return out
 end
 
+-- The number of one of the candidates that have a probability above 0.
+local function chosen_candidate(probs, choose)
+  local list = {}
+  for i, prob in ipairs(probs) do
+    if prob > 0 then list[#list + 1] = i - 1 end
+  end
+  return list[choose(#list)]
+end
+
 --- One of the candidates. A decision is its number, from 0.
 function query.sample_categorical(s, candidates, probs)
   if #candidates == 0 or #candidates ~= #probs then
@@ -72,7 +81,11 @@ function query.sample_categorical(s, candidates, probs)
   end
   if not any then s:fail("no candidate has a probability above 0") end
   local decision = s.decision
+  if s.refit and math.type(decision) == "integer" and not candidates[decision + 1] then
+    decision = nil
+  end
   if decision == nil then decision = sampling.categorical(s.random, probs) end
+  if type(decision) == "function" then decision = chosen_candidate(probs, decision) end
   if math.type(decision) ~= "integer" or not candidates[decision + 1] then
     s:fail("there is no candidate %s", tostring(decision))
   end
@@ -93,20 +106,33 @@ local function check_tile(s, tile, n, extent)
   return tile
 end
 
+local function is_tile(tile, n, extent)
+  local product = 1
+  for _, factor in ipairs(tile) do product = product * factor end
+  return #tile == n and product == extent
+end
+
 --- n factors whose product is the extent of the loop. A decision is their list.
 function query.sample_perfect_tile(s, loop, n, max_innermost_factor)
   if n < 1 or n > 32 then s:fail("1 to 32 factors expected, got %d", n) end
   local extent = s.terms:constant(loop.extent)
   local tile = s.decision
+  if s.refit and type(tile) == "table" and not is_tile(tile, n, extent) then tile = nil end
   if extent == nil then
     tile = { -1 }
     for i = 2, n do tile[i] = 1 end
-  elseif tile == nil then
+  elseif tile == nil or type(tile) == "function" then
     local most = max_innermost_factor == -1 and extent or max_innermost_factor
     if extent < 1 or extent > 1 << 40 then
       s:fail("%s: an extent of %d has no factors", s:describe(loop), extent)
     end
-    tile = sampling.perfect_tile(s.random, extent, n, most)
+    local choose = tile
+    local count = choose and sampling.count_tiles(extent, n, most)
+    if not choose then
+      tile = sampling.perfect_tile(s.random, extent, n, most)
+    else
+      tile = count > 0 and sampling.tile_at(extent, n, most, choose(count)) or nil
+    end
     if not tile then
       s:fail("%s: there are no %d factors whose last is at most %d", s:describe(loop), n, most)
     end

@@ -87,4 +87,27 @@ function sampling.perfect_tile(random, n, parts, most)
   return tile
 end
 
+--- How many lists of `parts` factors with the product n there are, the last at most `most`.
+function sampling.count_tiles(n, parts, most) return counter(most)(n, parts, true) end
+
+--- The k-th of them, from 1 on.
+function sampling.tile_at(n, parts, most, k)
+  local count, tile, is_last = counter(most), {}, true
+  for i = parts, 2, -1 do
+    for _, d in ipairs(divisors(n)) do
+      if not is_last or d <= most then
+        local ways = count(n // d, i - 1, false)
+        if k <= ways then
+          tile[i], n = d, n // d
+          break
+        end
+        k = k - ways
+      end
+    end
+    is_last = false
+  end
+  tile[1] = n
+  return tile
+end
+
 return sampling

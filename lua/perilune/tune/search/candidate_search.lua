@@ -178,6 +178,9 @@ function methods.costs_of(self, points, effort)
   return costs
 end
 
+--- There is no cost model.
+function methods.can_expect() return false end
+
 --- A point of those that make() proposes.
 function methods.choose(_, make) return make() end
 
@@ -228,7 +231,8 @@ function search.run(options)
     trials = options.trials, seconds = options.seconds, target = options.target,
     select = options.select, random = random(options.seed),
     path = { [0] = { trace = options.from } }, reasons = {},
-    costs = {}, list = {}, width = 1, serial = 0, repeated = 0, trials_made = 0, n_candidates = 0,
+    costs = {}, list = {}, width = 1, population = 512,
+    serial = 0, repeated = 0, trials_made = 0, n_candidates = 0,
     begun = core.clock() }, class)
   -- Without knobs there is one point, which only enumeration finds.
   run_strategy(self, #options.knobs == 0 and "exhaustive" or options.strategy)

@@ -105,6 +105,7 @@ local function kind_of(self, effort)
 end
 
 local function recorded(self, kind, text)
+  if self.unrecorded then return nil end
   local trial = self.database:get_trial(self.workload, self.target, kind, text)
   if trial then
     self.count.cached = self.count.cached + 1
@@ -114,23 +115,29 @@ local function recorded(self, kind, text)
   return trial
 end
 
--- What cannot be kept ends the search: it would be measured again.
+-- Why records are not kept any more. That ends the search: all would be measured again.
+local function note_unrecorded(self, why, what)
+  if failure.is_interrupt(why) then error(why, 0) end
+  self.unrecorded = ("%s; %s"):format(type(why) ~= "string" and why.message or tostring(why), what)
+end
+
 local function commit(self, kind, text, trial)
+  if self.unrecorded then return end
   local ok, why = pcall(self.database.commit_trial, self.database, self.workload, self.target, {
     kind = kind, text = text, cost = trial.cost, checked = trial.checked, verdict = trial.verdict,
     confidence = trial.confidence, seconds = trial.seconds, failure = trial.failure,
     note = trial.note })
-  if ok then return end
-  if failure.is_interrupt(why) then error(why, 0) end
-  fail(("%s; the record of the %s candidate '%s' is not kept"):format(
-    type(why) ~= "string" and why.message or tostring(why), self.space.kind, text))
+  if not ok then
+    note_unrecorded(self, why, ("the record of the %s candidate '%s' is not kept"):format(
+      self.space.kind, text))
+  end
 end
 
 local function note_progress(self)
-  if not self.replay then
-    self.database:commit_search(self.workload, self.target, self.settings,
-      { trials = self.count.trials, state = self.state or "running" })
-  end
+  if self.replay or self.unrecorded then return end
+  local ok, why = pcall(self.database.commit_search, self.database, self.workload, self.target,
+    self.settings, { trials = self.count.trials, state = self.state or "running" })
+  if not ok then note_unrecorded(self, why, "how far the search came is not kept") end
 end
 
 local function accept(self, point, text, trial, one)
@@ -155,9 +162,8 @@ local function note_trial(self, point, text, trial, one)
 end
 
 local function check_budget(self)
-  if core.interrupted() then end_search(self, "interrupted") end
+  self:check_time()
   if self.count.trials >= self.trials then end_search(self, "done") end
-  if not self.replay and core.clock() - self.begun > self.seconds then end_search(self, "done") end
 end
 
 -- -------------------------------------------------------------- trials as tasks
@@ -239,6 +245,7 @@ local function cost_of(self, point, effort)
     self.proposal:learn(one and one.mod, trial.cost)
   end
   note_trial(self, point, text, trial, one)
+  if self.unrecorded then end_search(self, "unrecorded") end
   return self.costs[key]
 end
 
@@ -264,6 +271,7 @@ local function part_kind(self) return self.space.kind .. "/part" end
 
 --- The recorded trial of a part of the program, or nil.
 function methods.recorded_part(self, text)
+  if self.unrecorded then return nil end
   local trial = self.database:get_trial(self.workload, self.target, part_kind(self), text)
   if trial then self.count.cached = self.count.cached + 1 end
   return trial
@@ -295,6 +303,18 @@ end
 function methods.choose(self, propose)
   if not self.proposal then return propose() end
   return self.proposal:choose(self, propose)
+end
+
+--- Whether expected_cost knows something.
+function methods.can_expect(self) return self.proposal ~= nil and self.proposal:is_ready() end
+
+--- What the cost model expects of a point.
+function methods.expected_cost(self, point) return self.proposal:expected(self, point) end
+
+--- Ends the search when it is interrupted or its time is spent.
+function methods.check_time(self)
+  if core.interrupted() then end_search(self, "interrupted") end
+  if not self.replay and core.clock() - self.begun > self.seconds then end_search(self, "done") end
 end
 
 --- The part of the trials that is spent, from 0 to 1.
@@ -336,7 +356,8 @@ local function confirm(self)
   if not self.best then return { verdict = "undecided", ratio = 1, confidence = 0,
     reason = "no candidate was better with confidence" } end
   local kind, text = self.space.kind .. "/winner", self.best.text
-  local trial = self.database:get_trial(self.workload, self.target, kind, text)
+  local trial = not self.unrecorded
+    and self.database:get_trial(self.workload, self.target, kind, text)
   if not trial then
     if self.replay then fail(where .. ": replay: the winner was not compared") end
     trial = measure_winner(self)
@@ -380,7 +401,7 @@ local function result_of(self, final)
     text = best and best.text or self.space:text(self.space:start()[1]),
     trace = best and self.space.trace and self.space:trace(self.mod, best.point) or nil,
     verdict = final.verdict, ratio = final.ratio, confidence = final.confidence,
-    reason = final.reason, state = self.state, trials = self.count.trials,
+    reason = final.reason, state = self.state, unrecorded = self.unrecorded, trials = self.count.trials,
     measured = self.count.measured, cached = self.count.cached, failed = self.count.failed,
     model = self.proposal and self.proposal:quality(), target = self.target,
     list = self.list, front = #self.objective.metrics > 1 and pareto_front(self.list) or nil,
@@ -390,7 +411,8 @@ end
 -- A text of the settings that decide how a search goes.
 local function settings_text(options)
   local width = options.width > 1 and ("width=%d,"):format(options.width) or ""
-  local model = options.cost_model and ",cost_model=" .. options.cost_model or ""
+  local model = options.cost_model and (",cost_model=%s,population=%d"):format(options.cost_model,
+    options.population) or ""
   return ("strategy=%s,seed=%d,trials=%d,%sbase=%s%s"):format(options.strategy, options.seed,
     options.trials, width, options.space:text(options.space:start()[1]), model)
 end
@@ -409,7 +431,8 @@ local function new_search(options)
     space = options.space, objective = options.objective, random = random(options.seed),
     database = options.database, on_trial = options.on_trial, replay = options.replay,
     seconds = options.seconds, planned = options.trials, settings = settings_text(options),
-    width = options.width, fetched = {}, serial = 0, repeated = 0, by_module = {}, costs = {},
+    width = options.width, population = options.population,
+    fetched = {}, serial = 0, repeated = 0, by_module = {}, costs = {},
     list = {}, begun = core.clock(),
     count = { trials = 0, measured = 0, cached = 0, failed = 0 } }, class)
   self.target = options.target or self.objective:target()
@@ -447,7 +470,9 @@ end
 
 local names = { "mod", "original", "base", "pool", "space", "knobs", "schedule", "substitution",
   "strategy", "trials", "seconds", "seed", "metrics", "builder", "runner", "database", "target",
-  "on_trial", "replay", "queue", "command", "width", "task_seconds", "cost_model" }
+  "on_trial", "replay", "queue", "command", "width", "task_seconds", "cost_model", "population" }
+-- MetaSchedule's population. What is measured less often needs no more points to choose from.
+local MOST_POPULATION = 512
 
 local function check_number(options, name, default, least)
   local x = options[name]
@@ -519,6 +544,9 @@ local function checked(options)
     seconds = check_number(options, "seconds", math.huge, 0), seed = options.seed or 1,
     database = options.database or database.new() }
   check_tasks(options, out)
+  out.population = math.tointeger(check_number(options, "population",
+    math.max(16, math.min(MOST_POPULATION, out.trials)), 2))
+    or argument.fail(where .. ": population: an integer expected")
   if math.type(out.seed) ~= "integer" then argument.fail(where .. ": seed: an integer expected") end
   if math.type(out.trials) ~= "integer" or out.trials < 1 then
     argument.fail(where .. ": trials: an integer from 1 on expected")
@@ -547,8 +575,9 @@ end
 -- trials (100), seconds, seed (1), metrics ({ "time" }), builder, runner, database, target,
 -- original (what results are compared with: mod), on_trial(search, trial), replay,
 -- cost_model ("trees", "ridge", "xgboost": which of several points is measured; it learns from the
--- trials). The result:
--- mod, text, verdict, ratio (to the base), confidence, reason, state, trials, measured, cached,
+-- trials), population (of evolution: 512, or as many as trials). The result:
+-- mod, text, verdict, ratio (to the base), confidence, reason, state, unrecorded (why records are
+-- not kept, which ends the search), trials, measured, cached,
 -- failed, list, front (of several metrics), trace (of knobs or a schedule), target, and of a cost
 -- model how well it ordered the trials before it knew them: model = { rank_correlation =, recall =
 -- (of the k best), k =, n = }.
@@ -563,7 +592,9 @@ function search.run(options)
   start(self)
   run_strategy(self, strategies.by_name[options.strategy])
   note_progress(self)
-  return result_of(self, finish(self))
+  local final = finish(self)
+  if self.unrecorded and not self.best then fail(self.unrecorded) end
+  return result_of(self, final)
 end
 
 --- The module of the best record of `mod` in a database, and the record; nil and the target that it

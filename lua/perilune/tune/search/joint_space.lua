@@ -6,6 +6,7 @@
 -- pipelines, else a list of texts as JSON.
 
 local core = require "perilune.core"
+local enumeration = require "perilune.tune.search.enumeration"
 local json = require "perilune.json"
 local pipeline_space = require "perilune.tune.search.pipeline_space"
 core.internal()
@@ -164,6 +165,27 @@ function methods.choices(self)
     for _, n in ipairs(part:choices()) do list[#list + 1] = n end
   end
   return list
+end
+
+--- An iterator over the points of all parts; those of the last part vary fastest.
+function methods.points(self)
+  local nexts, now = {}, {}
+  return function()
+    local i = #now == 0 and 1 or #self.parts
+    while i >= 1 do
+      nexts[i] = nexts[i] or enumeration.points(self.parts[i])
+      now[i] = nexts[i]()
+      if not now[i] then
+        nexts[i], i = nil, i - 1
+      elseif i == #self.parts then
+        return join(self, table.move(now, 1, i, 1, {}))
+      else
+        i = i + 1
+      end
+    end
+    nexts, now = {}, {}
+    return nil
+  end
 end
 
 --- The point of all decisions.

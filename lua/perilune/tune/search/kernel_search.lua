@@ -73,7 +73,7 @@ local function trial_of(self, one, best)
   if text == "" then text = one.kernel.key .. ":" end
   local trial = search:recorded_part(text)
   if not trial then
-    if search.replay or spent(search) > SHARE then return nil end
+    if search.replay or search.unrecorded or spent(search) > SHARE then return nil end
     trial = measure(self, one, best)
     search:commit_part(text, trial)
   end

@@ -41,7 +41,11 @@ function methods.learn(self, mod, cost)
   if ok then self.n = self.n + 1 end
 end
 
-local function expected(self, search, point)
+--- Whether the model has learnt from enough trials to be asked.
+function methods.is_ready(self) return self.n >= LEAST end
+
+--- What the model expects that a point costs; math.huge for one that cannot be made.
+function methods.expected(self, search, point)
   local ok, mod = pcall(search.space.apply, search.space, search.mod, point)
   if not ok then return math.huge end
   local known, cost = pcall(self.model.predict, self.model, mod, self.base)
@@ -51,13 +55,13 @@ end
 --- The point of those that make() gives which is expected to be the best.
 function methods.choose(self, search, make)
   local best = make()
-  if self.n < LEAST or search:is_known(best) or search.random:chance(EXPLORATION) then
+  if not self:is_ready() or search:is_known(best) or search.random:chance(EXPLORATION) then
     return best
   end
-  local least = expected(self, search, best)
+  local least = self:expected(search, best)
   for _ = 2, PROPOSALS do
     local point = make()
-    local cost = search:is_known(point) and math.huge or expected(self, search, point)
+    local cost = search:is_known(point) and math.huge or self:expected(search, point)
     if cost < least then best, least = point, cost end
   end
   return best

@@ -10,17 +10,6 @@ core.internal()
 
 local spaces = {}
 
--- Strategies that enumerate the decisions of a space.
-local enumerating = { exhaustive = true, bandit = true }
-
-local function schedule_space_of(options, threads, where)
-  if enumerating[options.strategy] then
-    argument.fail(("%s: strategy '%s' needs a list of decisions, which schedules have not"):format(
-      where, options.strategy))
-  end
-  return schedule_space.new(options.mod, options.schedule or true, threads, where)
-end
-
 local function knobs_of(knobs, where)
   if #argument.table(knobs, where, "knobs") == 0 then
     argument.fail(where .. ": knobs: the list is empty")
@@ -51,7 +40,7 @@ local constructors = {
   pipeline = function(options, made) return pipeline_space_of(options, made.pass, made.where) end,
   knobs = function(options, made) return knobs_of(options.knobs, made.where) end,
   schedule = function(options, made)
-    return schedule_space_of(options, made.threads, made.where)
+    return schedule_space.new(options.mod, options.schedule or true, made.threads, made.where)
   end,
   layout = function(options, made)
     local compiled = options.builder ~= nil and options.builder.kind == "c"

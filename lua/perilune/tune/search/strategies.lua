@@ -5,29 +5,23 @@
 -- many are wanted. All that is random comes from search.random.
 
 local argument = require "perilune.argument"
+local enumeration = require "perilune.tune.search.enumeration"
 require "perilune.core".internal() -- errors name the scripts of others
 
 local strategies = {}
 
-local sizes = { beam = 4, neighbours = 6, population = 16, first = 16 }
+local sizes = { beam = 4, neighbours = 6, parents = 16, first = 16 }
 
 --- All decisions, the last one varies fastest.
 function strategies.exhaustive(search)
-  local choices, decisions, points = search.space:choices(), {}, {}
-  for i in ipairs(choices) do decisions[i] = 1 end
-  repeat
-    points[#points + 1] = search.space:of_decisions(decisions)
+  local points = {}
+  for point in enumeration.points(search.space) do
+    points[#points + 1] = point
     if #points == search.width then
       search:costs_of(points)
       points = {}
     end
-    local i = #choices
-    while i > 0 and decisions[i] == choices[i] do
-      decisions[i] = 1
-      i = i - 1
-    end
-    if i > 0 then decisions[i] = decisions[i] + 1 end
-  until i == 0
+  end
   search:costs_of(points)
 end
 
@@ -86,25 +80,90 @@ local function tournament(search, population)
   return by_cost(a, b) and a or b
 end
 
-local function child_of(search, population)
-  local random, space = search.random, search.space
-  if random:chance(0.05) then return space:random(random) end
-  local parent = tournament(search, population)
-  if random:chance(0.85) then return space:mutate(parent.point, random) end
-  return space:crossover(parent.point, tournament(search, population).point, random)
+-- The numbers of MetaSchedule's evolutionary search, but of the points that are measured at a time,
+-- 64 there.
+local evolution = { generations = 4, from_best = 0.2, mutation = 0.85, random = 0.05, batch = 16 }
+
+-- The best of what was measured: parents of what comes next.
+local function best_measured(measured, n)
+  return best_of(table.move(measured, 1, #measured, 1, {}), n)
 end
 
---- Evolution, with the mutation probability and the share of random points of MetaSchedule.
-function strategies.evolutionary(search)
-  local population, size = first_points(search), math.max(sizes.population, search.width)
-  local missing = size - #population
-  while true do
-    local list, points = table.move(population, 1, #population, 1, {}), {}
-    for i = 1, missing do
-      points[i] = search:choose(function() return child_of(search, population) end)
+local function child_of(search, parents)
+  local random, space = search.random, search.space
+  local parent = tournament(search, parents)
+  if random:chance(evolution.mutation) then return space:mutate(parent.point, random) end
+  return space:crossover(parent.point, tournament(search, parents).point, random)
+end
+
+-- Children of the best measured points, a few at random.
+local function propose_children(search, measured, n)
+  local share = math.ceil(#measured * evolution.from_best)
+  local parents, points = best_measured(measured, math.max(sizes.parents, share)), {}
+  for i = 1, n do
+    points[i] = search:choose(function()
+      if search.random:chance(evolution.random) then return search.space:random(search.random) end
+      return child_of(search, parents)
+    end)
+  end
+  return points
+end
+
+-- Appends points with their expected costs to a population, each once.
+local function add_expected(search, population, seen, point)
+  local text = search.space:text(point)
+  if seen[text] then return end
+  seen[text] = true
+  search.serial = search.serial + 1
+  population[#population + 1] = { point = point, cost = search:expected_cost(point),
+    index = search.serial }
+end
+
+-- A population that a cost model has seen grow over generations, the best first: a fifth of the
+-- first one are measured points, the others at random.
+local function evolve(search, measured)
+  local size, seen, population = search.population, {}, {}
+  for _, one in ipairs(best_measured(measured, math.ceil(size * evolution.from_best))) do
+    add_expected(search, population, seen, one.point)
+  end
+  for _ = #population + 1, size do
+    add_expected(search, population, seen, search.space:random(search.random))
+  end
+  for _ = 1, evolution.generations do
+    local parents = best_of(population, size)
+    population = table.move(parents, 1, #parents, 1, {})
+    for _ = 1, size do add_expected(search, population, seen, child_of(search, parents)) end
+    search:check_time()
+  end
+  return best_of(population, size)
+end
+
+-- The best of the population that nobody has measured, a few at random.
+local function propose_evolved(search, measured, n)
+  local points = {}
+  for _, one in ipairs(evolve(search, measured)) do
+    if #points == n then break end
+    if search.random:chance(evolution.random) then
+      points[#points + 1] = search.space:random(search.random)
+    elseif not search:is_known(one.point) then
+      points[#points + 1] = one.point
     end
-    population = best_of(add_measured(search, list, points), size)
-    missing = size
+  end
+  if #points == 0 then points[1] = search.space:random(search.random) end
+  return points
+end
+
+--- Evolution by MetaSchedule's numbers. With a cost model that has learnt enough, populations of
+-- search.population points evolve for four generations between measurements; without one the
+-- measured points are the population.
+function strategies.evolutionary(search)
+  local measured, batch = first_points(search), math.max(evolution.batch, search.width)
+  local missing = batch - #measured
+  while true do
+    local propose = search:can_expect() and propose_evolved or propose_children
+    add_measured(search, measured, propose(search, measured, missing))
+    measured = best_of(measured, search.population)
+    missing = batch
   end
 end
 
