@@ -308,6 +308,9 @@ pln_status pln_te_replay(const pln_schedule *schedule, uint32_t n,
 pln_status pln_te_refuse(const pln_te_state *s, const pln_schedule_step *step,
                          const char *format, ...) PLN_PRINTF(3, 4);
 
+/* Reports which steps were applied to a stage before, as a note. */
+void pln_te_note_history(const pln_schedule *schedule, uint32_t stage);
+
 /* Primitives, by file. */
 pln_status pln_te_apply_loop(pln_te_state *s,
                              const pln_schedule_step *step) PLN_CHECKED;

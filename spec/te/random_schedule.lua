@@ -135,7 +135,33 @@ function makers.scan(random, program, name)
       { { t, n }, { i, m } })
   end, name .. "_update")
   add(program, te.scan(first, next_, state, { name = name }))
-  program.stages[#program.stages + 1] = { tensor = next_ }
+  program.stages[#program.stages + 1] = { tensor = next_, in_scan = true }
+end
+
+-- Two states, each of which reads both.
+function makers.scan_outputs(random, program, name)
+  local n, m = random(2, 4), random(1, 4)
+  local s1 = te.placeholder({ n, m }, F, name .. "_s1")
+  local s2 = te.placeholder({ n, m }, F, name .. "_s2")
+  local function first(suffix)
+    return te.compute({ 1, m }, function(_, i)
+      return value(random, program, { { i, m } })
+    end, name .. suffix)
+  end
+  local i1, i2 = first "_init1", first "_init2"
+  local step = te.compute({ n, m }, function(t, i)
+    return s1[{ t - 1, i }] - s2[{ t - 1, m - 1 - i }]
+  end, name .. "_step")
+  local u1 = te.compute({ n, m }, function(t, i) return step[{ t, i }] + 1 end, name .. "_update1")
+  local u2 = te.compute({ n, m }, function(t, i)
+    return s2[{ t - 1, i }] + element(random, pick(random, program.inputs), { { t, n }, { i, m } })
+  end, name .. "_update2")
+  local one, two = te.scan({ i1, i2 }, { u1, u2 }, { s1, s2 }, { name = name })
+  add(program, one)
+  program.tensors[#program.tensors + 1] = two
+  for _, tensor in ipairs { step, u1, u2 } do
+    program.stages[#program.stages + 1] = { tensor = tensor, in_scan = true }
+  end
 end
 
 function makers.extern(random, program, name)
@@ -149,6 +175,55 @@ function makers.extern(random, program, name)
   end, { name = name, dtype = F }))
 end
 
+-- A window over a padded tensor.
+function makers.stencil(random, program, name)
+  local from = pick(random, program.tensors)
+  local dims = dims_of(from)
+  local width, last = random(2, 3), dims[#dims]
+  local padded = table.move(dims, 1, #dims, 1, {})
+  padded[#dims] = last + width - 1
+  local pad = te.compute(padded, function(...)
+    local at = { ... }
+    local x = at[#dims]
+    at[#dims] = x - 1
+    return te.if_then_else(te.all(tir.GE(x, 1), tir.LT(x, last + 1)),
+      from:load(table.unpack(at, 1, #dims)), 0.0)
+  end, name .. "_pad")
+  add(program, pad)
+  local k = te.reduce_axis({ 0, width }, name .. "k")
+  add(program, te.compute(dims, function(...)
+    local at = { ... }
+    at[#dims] = at[#dims] + k.var
+    return te.sum(pad:load(table.unpack(at, 1, #dims)), k)
+  end, name))
+end
+
+-- Through another dtype and back, which holds these integers too.
+function makers.other_dtype(random, program, name)
+  local dtype = pick(random, { "int32", "int64", "float64" })
+  local dims = shape(random, 2)
+  local inner = te.compute(dims, function(...)
+    return tir.Cast(dtype, value(random, program, with_extents({ ... }, dims)))
+  end, name .. "_" .. dtype)
+  program.stages[#program.stages + 1] = { tensor = inner }
+  add(program, te.compute(dims, function(...)
+    return tir.Cast(F, inner:load(...) + te.const(1, dtype))
+  end, name))
+end
+
+-- A sum of the part of a row that begins at the row's number.
+function makers.triangle(random, program, name)
+  local n, m = random(2, 5), random(1, 4)
+  local from = te.compute({ n + m }, function(i)
+    return value(random, program, { { i, n + m } })
+  end, name .. "_row")
+  add(program, from)
+  add(program, te.compute({ n }, function(i)
+    local k = te.reduce_axis({ i, i + m }, name .. "k")
+    return te.sum(from[{ k }], k)
+  end, name))
+end
+
 -- The sum of two tensors over `n` elements, for loops that are tensorized.
 local function sum_intrin(n)
   local x, y = te.placeholder({ n }, F, "px"), te.placeholder({ n }, F, "py")
@@ -156,7 +231,7 @@ local function sum_intrin(n)
   return te.decl_tensor_intrin(z.op, function(ins, outs)
     local i = tir.Var "i"
     return tir.For(i, 0, n, "serial", outs[1]:store(ins[1]:load(i) + ins[2]:load(i), i))
-  end, { name = "plus" })
+  end, { name = "plus" .. n })
 end
 
 -- c[i] = sum of a[i, k] * b[i, k] over n rows of l elements.
@@ -180,7 +255,7 @@ local function dot_intrin(n, l, reset)
         outs[1]:store(outs[1]:load(i) + ins[1]:load(i, j) * ins[2]:load(i, j), i)))
     end
     return tir.SeqStmt { zero(), update() }, reset and zero() or nil, update()
-  end, { name = "dot", binds = binds })
+  end, { name = ("dot%d_%d%s"):format(n, l, reset and "r" or ""), binds = binds })
 end
 
 function makers.sum_of_two(random, program, name)
@@ -193,7 +268,9 @@ function makers.sum_of_two(random, program, name)
   add(program, te.compute({ 4, 8 }, function(i, j) return A[{ i, j }] + B[{ i, j }] end, name),
     function(s, tensor)
       local _, inner = s[tensor]:split(s[tensor].op.axis[2], n)
-      s[tensor]:tensorize(inner, sum_intrin(n))
+      local intrin = sum_intrin(n)
+      s[tensor]:tensorize(inner, intrin)
+      return intrin
     end)
 end
 
@@ -212,12 +289,15 @@ function makers.dot(random, program, name)
     local io, ii = stage:split(stage.op.axis[1], n)
     local ko, ki = stage:split(stage.op.reduce_axis[1], l)
     if random(1, 2) == 1 then stage:reorder(io, ko, ii, ki) else stage:reorder(ko, io, ii, ki) end
-    stage:tensorize(ii, dot_intrin(n, l, reset))
+    local intrin = dot_intrin(n, l, reset)
+    stage:tensorize(ii, intrin)
+    return intrin
   end)
 end
 
 local kinds = { "elementwise", "elementwise", "elementwise", "reduction", "reduction", "outputs",
-  "tuple_reduction", "scan", "extern", "sum_of_two", "dot" }
+  "tuple_reduction", "scan", "scan_outputs", "extern", "sum_of_two", "dot", "stencil",
+  "other_dtype", "triangle" }
 
 -- The operations that one reads, itself among them.
 local function reached(op)
@@ -249,10 +329,10 @@ function programs.make(random)
     program.tensors[i], program.inputs[i] = input, input
   end
   for i = 1, random(1, 4) do makers[pick(random, kinds)](random, program, "S" .. i) end
-  local out = program.stages[#program.stages].tensor
-  if program.stages[#program.stages].tensor.name:find "_update" then
-    out = program.stages[#program.stages - 1].tensor
-  end
+  -- The updates of a scan are listed behind it.
+  local last = #program.stages
+  while program.stages[last].in_scan do last = last - 1 end
+  local out = program.stages[last].tensor
   program.op = out.op
   local found = reached(out.op)
   for _, field in ipairs { "inputs", "tensors", "stages" } do
@@ -324,9 +404,45 @@ function moves.group(random, _, s, program)
   s:create_group(pick(random, program.stages).tensor, pick(random, program.tensors),
     random(1, 2) == 1)
 end
+
+-- The intrinsics that it has tensorized with are listed in `used`.
+local function tensorize(one, s, program)
+  table.insert(program.used, (one.intrin(s, one.tensor)))
+end
+
 function moves.tensorize(random, _, s, program)
   local one = pick(random, program.stages)
-  if one.intrin then one.intrin(s, one.tensor) end
+  if one.intrin then tensorize(one, s, program) end
+end
+function moves.compute_root(_, stage) stage:compute_root() end
+function moves.set_scope(random, stage)
+  stage:set_scope(pick(random, { "local", "shared", "global" }))
+end
+function moves.rolling_buffer(_, stage) stage:rolling_buffer() end
+function moves.unroll_pragma(random, stage)
+  stage:pragma(leaf(random, stage), pick(random, { "unroll", "vectorize" }))
+end
+function moves.prefetch(random, stage, s, program)
+  local tensor = pick(random, program.tensors)
+  if s[tensor].name ~= stage.name then stage:prefetch(tensor, leaf(random, stage), random(1, 2)) end
+end
+-- Of a condition that holds wherever there is an element.
+function moves.store_predicate(_, stage)
+  local axis = stage.op.axis and stage.op.axis[1]
+  if axis then stage:set_store_predicate(tir.GE(axis.var, 0)) end
+end
+-- A consumer's loop for a stage that it reads: most others are refused.
+function moves.compute_at_consumer(random, stage, s)
+  local readers = {}
+  for _, other in ipairs(s.stages) do
+    if other.name ~= stage.name and #other.leaf_iter_vars > 0 then
+      readers[#readers + 1] = other
+    end
+  end
+  if #readers == 0 then return end
+  local other = readers[#readers]
+  if random(1, 3) == 1 then other = pick(random, readers) end
+  stage:compute_at(other, leaf(random, other))
 end
 
 
@@ -357,12 +473,13 @@ table.sort(names)
 --- A schedule of the program, and how many moves were taken. A refused one changes nothing.
 function programs.schedule(random, program, refused)
   local s, taken = te.create_schedule(program.op), 0
+  program.used = {}
   for _, one in ipairs(program.stages) do
-    if one.intrin and random(1, 2) == 1 and pcall(one.intrin, s, one.tensor) then
+    if one.intrin and random(1, 2) == 1 and pcall(tensorize, one, s, program) then
       taken = taken + 1
     end
   end
-  for _ = 1, random(1, 8) do
+  for _ = 1, random(1, 12) do
     local before = s:n_steps()
     local name, stage = pick(random, names), pick(random, s.stages)
     local ok, err = pcall(moves[name], random, stage, s, program)

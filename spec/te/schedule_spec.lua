@@ -201,6 +201,27 @@ describe("a schedule keeps results", function()
     end)
   end)
 
+  it("with a reduction whose domain depends on the data axis, of a stage", function()
+    for extent = 1, 4 do
+      local function make()
+        local A = te.placeholder({ 12 }, F, "A")
+        local B = te.compute({ 8 + extent }, function(i) return A[{ i }] * 2 end, "B")
+        local C = te.compute({ 8 }, function(i)
+          local k = te.reduce_axis({ i, i + extent }, "k")
+          return te.sum(B[{ k }], k)
+        end, "C")
+        return { out = C, B = B, C = C, args = { A, C } }
+      end
+      keeps(make, function() end)
+      keeps(make, function(s, p) s[p.B]:compute_at(s[p.C], p.C.op.axis[1]) end)
+      keeps(make, function(s, p) s[p.B]:compute_at(s[p.C], p.C.op.reduce_axis[1]) end)
+      keeps(make, function(s, p)
+        local outer = s[p.C]:split(p.C.op.axis[1], 3)
+        s[p.B]:compute_at(s[p.C], outer)
+      end)
+    end
+  end)
+
   it("with rfactor, also where the factor does not divide", function()
     keeps(matmul, function(s, p)
       local _, ki = s[p.C]:split(p.k, 4)
@@ -292,6 +313,17 @@ describe("te.compute", function()
     local B = te.compute({ 0, 3 }, function(i, j) return A[{ i, j }] + 1.0 end, "B")
     assert.matches("range%(3%)", tostring(te.create_schedule(B.op):to_module({ A, B })):gsub(
       "T.grid%(0, 3%)", "range(3)"))
+  end)
+end)
+
+describe("an axis in an expression", function()
+  it("stands for its variable, in nodes made by name too", function()
+    local k = te.reduce_axis({ 0, 4 }, "k")
+    for _, made in ipairs { tir.LT(k, 1), tir.GE(1, k), tir.Add(k, 1), tir.Cast(F, k),
+      tir.Select(tir.EQ(k, 1), k, 2), tir.Call("int32", "bitwise_and", { k, 1 }),
+      tir.Not(tir.NE(k, 1)), tir.decl_buffer({ 4 }, F, "B"):load(k) } do
+      assert.is_nil(tostring(made):find("iter_var", 1, true), tostring(made))
+    end
   end)
 end)
 
@@ -538,6 +570,25 @@ describe("a trace", function()
     local t = te.create_schedule(B.op):apply_json(s:to_json())
     assert.equal(s:to_json(), t:to_json())
     assert.is_true(pl.equal(s:to_module { A, B }, t:to_module { A, B }))
+  end)
+
+  it("is JSON with expressions of axes and sizes that have one name", function()
+    local n, m = te.var "n", te.var "n"
+    local A = te.placeholder({ n, m }, F, "A")
+    local B = te.compute({ n, m }, function(i, j) return A[{ i, j }] + 1.0 end, "B")
+    local C = te.compute({ n, m }, function(i, j) return B[{ i, j }] * 2 end, "C")
+    local s = te.create_schedule(C.op)
+    s[B]:set_store_predicate(te.all(tir.lt(B.op.axis[1], n), tir.lt(B.op.axis[2], m)))
+    local t = te.create_schedule(C.op):apply_json(s:to_json())
+    assert.equal(s:to_json(), t:to_json())
+    assert.is_true(pl.equal(s:to_module { A, C }, t:to_module { A, C }))
+    for number, message in pairs { ['"axes":{"i":99}'] = "'i' is no axis of the schedule",
+      ['"sizes":{"i":7}'] = "'i' is no size of the schedule" } do
+      fails(message, function()
+        te.create_schedule(C.op):apply_json(('[{"primitive": "set_store_predicate", "stage": 1, '
+          .. '"values": [{"expr": "i = T.int32()\\ni < 3", %s}]}]'):format(number))
+      end)
+    end
   end)
 
   it("that cannot be read leaves the schedule as it is", function()

@@ -378,6 +378,27 @@ describe("tensorize refuses", function()
     fails("mismatch with tensor intrin", s.to_module, s, { A, B, C }, "main")
   end)
 
+  it("a store predicate of the loops of the intrinsic", function()
+    local A, B = te.placeholder({ 8 }, F, "A"), te.placeholder({ 8 }, F, "B")
+    local C = te.compute({ 8 }, function(i) return A[{ i }] + B[{ i }] end, "C")
+    local x, y = te.placeholder({ 4 }, F, "x"), te.placeholder({ 4 }, F, "y")
+    local z = te.compute({ 4 }, function(i) return x[{ i }] + y[{ i }] end, "z")
+    local intrin = te.decl_tensor_intrin(z.op, function(_, outs)
+      return tir.call_packed("vadd", outs[1].data)
+    end)
+    for _, outer in ipairs { true, false } do
+      local s = te.create_schedule(C.op)
+      local xo, xi = s[C]:split(C.op.axis[1], 4)
+      s[C]:tensorize(xi, intrin)
+      s[C]:set_store_predicate(tir.LT(outer and xo or C.op.axis[1], 1))
+      if outer then
+        assert.matches("if i_outer < 1", tostring(s:to_module({ A, B, C }, "main")))
+      else
+        fails("relies on var defined inside tensorize scope", s.to_module, s, { A, B, C }, "main")
+      end
+    end
+  end)
+
   it("what is no intrinsic", function()
     local x, _, z = add(16)
     local s = te.create_schedule(z.op)

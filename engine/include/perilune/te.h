@@ -162,6 +162,12 @@ PLN_API bool pln_schedule_equal(const pln_schedule *a, const pln_schedule *b);
 /* Prints the trace, one step a line. */
 PLN_API pln_status pln_schedule_print(const pln_schedule *schedule,
                                       pln_write_fn write, void *ud) PLN_CHECKED;
+/* Writes which steps were applied to a stage, the last eight of them, as the
+ * errors of pln_schedule_apply do: a line for each. */
+PLN_API pln_status pln_schedule_print_history(const pln_schedule *schedule,
+                                              uint32_t stage,
+                                              pln_write_fn write,
+                                              void *ud) PLN_CHECKED;
 
 /* Stages in order of execution: `index` is 0 to n - 1, the answer the number of
  * the stage. */

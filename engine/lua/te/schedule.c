@@ -208,6 +208,19 @@ static int schedule_text(lua_State *L) {
   return 1;
 }
 
+/* history(stage) -> the steps that were applied to a stage, as errors say */
+static int schedule_history(lua_State *L) {
+  pln_lua *b = pln_lua_state_of(L);
+  lua_Integer stage = luaL_checkinteger(L, 2);
+  luaL_argcheck(L, stage >= 0 && stage < UINT32_MAX, 2, "out of range");
+  pln_buffer *text = pln_lua_text(L, b);
+  pln_lua_must(L, b,
+               pln_schedule_print_history(check_schedule(L, 1), (uint32_t)stage,
+                                          pln_buffer_write, text));
+  pln_lua_text_done(L);
+  return 1;
+}
+
 /* ------------------------------------------------------------------ queries */
 
 /* The identity of the variable of a Var, an IterVar or a Buffer. */
@@ -414,6 +427,7 @@ static const luaL_Reg methods[] = {{"apply", schedule_apply},
                                    {"undo", schedule_undo},
                                    {"equal", schedule_equal},
                                    {"text", schedule_text},
+                                   {"history", schedule_history},
                                    {"find_axis", schedule_find_axis},
                                    {"find_tensor", schedule_find_tensor},
                                    {"axis", schedule_axis},

@@ -133,9 +133,16 @@ static bool needs_relaxation(const demand *d, uint32_t axis, bool found) {
   return d->rank <= t.rank || shares_thread(s, d->producer, axis);
 }
 
+/* Extents are simplified at the end; (i + 1) - i is one round already. */
+static bool is_one_round(pln_te_state *s, const pln_te_axis *x) {
+  return pln_is_const(s->a, x->count)
+             ? pln_is_value(s->a, x->count, 1)
+             : pln_is_value(s->a, pln_simplify_term(s->a, x->count, 2), 1);
+}
+
 static pln_interval range_of(pln_te_state *s, uint32_t axis) {
   const pln_te_axis *x = &s->axes[axis];
-  if (pln_is_value(s->a, x->count, 1))
+  if (is_one_round(s, x))
     return (pln_interval){x->low, x->low};
   return (pln_interval){
       x->low, pln_add_const(s->a, pln_add(s->a, x->low, x->count), -1)};
@@ -154,7 +161,7 @@ static pln_status set_loop_axis(demand *d, uint32_t axis, bool found) {
     return pln_diag_error(s->engine, PLN_ERR_INVALID, NULL,
                           "schedule: the range of '%s' is unknown",
                           pln_te_axis_name(s, axis));
-  bool point = pln_is_value(s->a, x->count, 1);
+  bool point = is_one_round(s, x);
   pln_interval set = range_of(s, axis);
   if (!point && !needs_relaxation(d, axis, found)) {
     if (!pln_is_value(s->a, x->low, 0))
@@ -219,15 +226,16 @@ static pln_interval cover(pln_te_state *s, uint32_t axis, pln_interval set) {
       x->min, pln_add_const(s->a, pln_add(s->a, x->min, x->extent), -1)};
 }
 
-static pln_interval relax(demand *d, pln_interval set) {
+/* The set while variables run over theirs. */
+static pln_interval relax(demand *d, pln_interval set, const pln_te_list *vars,
+                          const pln_interval *sets) {
   pln_analyzer *a = d->s->a;
-  uint32_t n = d->relaxed.n;
-  const pln_term *vars = d->relaxed.items;
+  uint32_t n = vars->n;
   if (n == 0)
     return set;
   return (pln_interval){
-      pln_interval_of(a, set.min, n, vars, d->relaxed_sets, false).min,
-      pln_interval_of(a, set.max, n, vars, d->relaxed_sets, false).max};
+      pln_interval_of(a, set.min, n, vars->items, sets, false).min,
+      pln_interval_of(a, set.max, n, vars->items, sets, false).max};
 }
 
 /* The axes of a scan but the first have no loops: what they cover is known. */
@@ -239,7 +247,9 @@ static pln_status set_root(demand *d, uint32_t axis) {
                      : x->type == PLN_ITER_OPAQUE && x->count
                          ? range_of(s, axis)
                          : all;
-  d->sets[d->vars.n] = relax(d, cover(s, axis, set));
+  /* The domain of a reduction may depend on the axes before it. */
+  set = relax(d, cover(s, axis, set), &d->vars, d->sets);
+  d->sets[d->vars.n] = relax(d, set, &d->relaxed, d->relaxed_sets);
   return pln_te_push(s, &d->vars, x->var);
 }
 

@@ -184,7 +184,12 @@ pln_status pln_te_main_nest(pln_te_state *s, pln_te_nest *nest) {
   PLN_TRY(pln_te_bound_check(s, nest->stage, false, NULL, &nest->guards));
   for (uint32_t i = 0; i < nest->guards.n; i++)
     nest->guards.items[i] = pln_te_likely(s, nest->guards.items[i]);
-  return predicate ? pln_te_push(s, &nest->guards, predicate) : PLN_OK;
+  if (!predicate)
+    return PLN_OK;
+  /* By the loops, as the other guards are. */
+  predicate = pln_te_substitute(s, predicate, nest->from.n, nest->from.items,
+                                nest->to.items, false);
+  return pln_te_push(s, &nest->guards, predicate);
 }
 
 static pln_status wrap_all(pln_te_state *s, const pln_te_nest *nest,

@@ -70,12 +70,43 @@ static pln_status pragma(pln_te_state *s, const pln_schedule_step *step) {
   return pln_te_push(s, &x->pragmas, value);
 }
 
+/* Whether the stage reads what `producer` computes, or may by stages that are
+ * inlined: what is not read has no region, and perhaps no memory. */
+static pln_status reads_stage(pln_te_state *s, uint32_t stage,
+                              uint32_t producer, bool *out) {
+  pln_te_list stack = {0}, list = {0};
+  uint8_t *seen = pln_arena_new(&s->arena, s->n_stages);
+  if (!seen)
+    return pln_nomem(s->engine);
+  memset(seen, 0, s->n_stages);
+  *out = false;
+  PLN_TRY(pln_te_push(s, &stack, stage));
+  while (stack.n > 0 && !*out) {
+    PLN_TRY(pln_te_producers(s, stack.items[--stack.n], &list));
+    for (uint32_t i = 0; i < list.n; i++) {
+      uint32_t other = list.items[i];
+      *out |= other == producer;
+      if (!seen[other] && s->stages[other].attach == PLN_ATTACH_INLINE)
+        PLN_TRY(pln_te_push(s, &stack, other));
+      seen[other] = 1;
+    }
+  }
+  return PLN_OK;
+}
+
 static pln_status prefetch(pln_te_state *s, const pln_schedule_step *step) {
   pln_te_axis *x;
+  bool reads = false;
   pln_term offset = pln_term_int(s->a, PLN_INT32, 1, 1);
   PLN_TRY(find_loop(s, step, &x));
   if (step->n_tensors != 1)
     return pln_te_refuse(s, step, "it needs one tensor");
+  uint32_t producer = s->tensors[step->tensors[0]].stage;
+  PLN_TRY(reads_stage(s, step->stage, producer, &reads));
+  if (!reads)
+    return pln_te_refuse(s, step, "axis '%s': the stage does not read '%s'",
+                         pln_te_axis_name(s, step->axes[0]),
+                         pln_te_stage_name(s, producer));
   if (step->n_values > 0)
     PLN_TRY(pln_te_value(s, &step->values[0], PLN_INT32, &offset));
   PLN_TRY(pln_te_push(s, &x->prefetches, step->tensors[0]));
@@ -96,8 +127,9 @@ static pln_status storage_align(pln_te_state *s,
   if (step->n_values != 2 || step->values[0].graph || step->values[1].graph)
     return pln_te_refuse(s, step, "it needs a factor and an offset, numbers");
   if (step->values[0].number <= 0 || step->values[0].number > INT32_MAX)
-    return pln_te_refuse(s, step, "a factor must be positive, got %lld",
-                         (long long)step->values[0].number);
+    return pln_te_refuse(
+        s, step, "axis '%s': a factor must be positive, got %lld",
+        pln_te_axis_name(s, step->axes[0]), (long long)step->values[0].number);
   s->axes[step->axes[0]].align_factor = step->values[0].number;
   s->axes[step->axes[0]].align_offset = step->values[1].number;
   return PLN_OK;

@@ -23,10 +23,12 @@ static bool may_split(pln_iter_type type) {
 static pln_status check_factor(pln_te_state *s, const pln_schedule_step *step,
                                pln_term factor) {
   if (factor && !pln_is_integer(s->a, factor))
-    return pln_te_refuse(s, step, "a factor must be an integer");
+    return pln_te_refuse(s, step, "axis '%s': a factor must be an integer",
+                         pln_te_axis_name(s, step->axes[0]));
   if (pln_is_const(s->a, factor) && pln_const(s->a, factor) <= 0)
-    return pln_te_refuse(s, step, "a factor must be positive, got %lld",
-                         (long long)pln_const(s->a, factor));
+    return pln_te_refuse(
+        s, step, "axis '%s': a factor must be positive, got %lld",
+        pln_te_axis_name(s, step->axes[0]), (long long)pln_const(s->a, factor));
   return PLN_OK;
 }
 
@@ -35,11 +37,16 @@ static pln_status read_factors(pln_te_state *s, const pln_schedule_step *step,
   pln_dtype dtype = pln_te_dtype(s, s->axes[step->axes[0]].var);
   *factor = *nparts = PLN_NO_TERM;
   if (step->n_values != 2)
-    return pln_te_refuse(s, step, "it needs a factor and a number of parts");
+    return pln_te_refuse(s, step,
+                         "axis '%s': it needs a factor and a number of parts",
+                         pln_te_axis_name(s, step->axes[0]));
   bool by_parts = step->values[1].graph || step->values[1].number != 0;
   bool by_factor = step->values[0].graph || step->values[0].number != 0;
   if (by_parts && by_factor)
-    return pln_te_refuse(s, step, "either factor or nparts is given, not both");
+    return pln_te_refuse(s, step,
+                         "axis '%s': either factor or nparts is given, not "
+                         "both",
+                         pln_te_axis_name(s, step->axes[0]));
   if (!by_parts)
     PLN_TRY(pln_te_value(s, &step->values[0], dtype, factor));
   else

@@ -173,6 +173,18 @@ static pln_status restore(pln_schedule *s, pln_status status) {
   return status;
 }
 
+/* What was done before to the stages that a refused step names. */
+static void note_refusal(const pln_schedule *s, const pln_schedule_step *step) {
+  if (step->primitive == PLN_SCHEDULE_THREAD_AXIS ||
+      step->primitive == PLN_SCHEDULE_CREATE_GROUP)
+    return;
+  pln_te_note_history(s, step->stage);
+  if (step->primitive == PLN_SCHEDULE_COMPUTE_AT && step->n_values == 1 &&
+      step->values[0].number >= 0 && step->values[0].number < UINT32_MAX &&
+      step->values[0].number != (int64_t)step->stage)
+    pln_te_note_history(s, (uint32_t)step->values[0].number);
+}
+
 pln_status pln_schedule_apply(pln_schedule *s, const pln_schedule_step *step,
                               pln_schedule_made *made) {
   pln_te_state *t = s->state;
@@ -186,6 +198,8 @@ pln_status pln_schedule_apply(pln_schedule *s, const pln_schedule_step *step,
   pln_status status = run_step(t, step, s->n_steps + 1);
   if (status == PLN_OK)
     status = append_step(s, step);
+  if (status == PLN_ERR_ARGUMENT)
+    note_refusal(s, step);
   if (status == PLN_ERR_ARGUMENT && t->n_axes == m.first_axis &&
       t->n_tensors == m.first_tensor && t->n_stages == m.first_stage)
     return status; /* refused by a check */

@@ -129,15 +129,84 @@ static pln_status put_step(printer *p, uint32_t i) {
   PLN_TRY(put_tensors(p, step));
   PLN_TRY(put_stages(p, step));
   PLN_TRY(put_values(p, step));
-  PLN_TRY(put_made(p, step));
-  return put(p, "\n");
+  return put_made(p, step);
 }
+
+/* ----------------------------------------------------------------- history */
+
+/* True if a step was applied to the stage, or attached another one to it. */
+static bool concerns(const pln_schedule_step *step, uint32_t stage) {
+  if (step->primitive == PLN_SCHEDULE_THREAD_AXIS ||
+      step->primitive == PLN_SCHEDULE_CREATE_GROUP)
+    return false;
+  if (step->primitive == PLN_SCHEDULE_COMPUTE_AT && step->n_values == 1 &&
+      step->values[0].number == (int64_t)stage)
+    return true;
+  return step->stage == stage;
+}
+
+/* The last steps are the ones that explain a refusal. */
+enum { MOST_LISTED = 8 };
+
+static pln_status put_history(printer *p, uint32_t stage) {
+  uint32_t total = 0, at = 0;
+  for (uint32_t i = 0; i < p->s->n_steps; i++)
+    total += concerns(&p->s->steps[i], stage);
+  PLN_TRY(put(p, total > 0 ? "applied to stage '"
+                           : "no step was applied to stage '"));
+  PLN_TRY(put(p, pln_te_stage_name(p->state, stage)));
+  PLN_TRY(put(p, total == 0             ? "' before"
+                 : total <= MOST_LISTED ? "' before:"
+                                        : "' before, the last steps:"));
+  for (uint32_t i = 0; i < p->s->n_steps; i++)
+    if (concerns(&p->s->steps[i], stage) && at++ + MOST_LISTED >= total) {
+      PLN_TRY(put(p, "\n  "));
+      PLN_TRY(put_step(p, i));
+    }
+  return PLN_OK;
+}
+
+pln_status pln_schedule_print_history(const pln_schedule *schedule,
+                                      uint32_t stage, pln_write_fn write,
+                                      void *ud) {
+  printer p = {
+      .s = schedule, .state = schedule->state, .write = write, .ud = ud};
+  return stage < schedule->state->n_stages ? put_history(&p, stage) : PLN_OK;
+}
+
+typedef struct bounded_text {
+  size_t n;
+  char text[1400];
+} bounded_text;
+
+/* What does not fit is left out. */
+static pln_status write_bounded(void *ud, const char *text, size_t size) {
+  bounded_text *out = ud;
+  size_t left = sizeof out->text - 1 - out->n;
+  size_t n = size < left ? size : left;
+  memcpy(out->text + out->n, text, n);
+  out->n += n;
+  out->text[out->n] = 0;
+  return PLN_OK;
+}
+
+void pln_te_note_history(const pln_schedule *schedule, uint32_t stage) {
+  bounded_text out = {.n = 0};
+  if (pln_schedule_print_history(schedule, stage, write_bounded, &out) ==
+          PLN_OK &&
+      out.n > 0)
+    pln_diag_note(schedule->engine, NULL, "%s", out.text);
+}
+
+/* ------------------------------------------------------------------- trace */
 
 pln_status pln_schedule_print(const pln_schedule *schedule, pln_write_fn write,
                               void *ud) {
   printer p = {
       .s = schedule, .state = schedule->state, .write = write, .ud = ud};
-  for (uint32_t i = 0; i < schedule->n_steps; i++)
+  for (uint32_t i = 0; i < schedule->n_steps; i++) {
     PLN_TRY(put_step(&p, i));
+    PLN_TRY(put(&p, "\n"));
+  }
   return PLN_OK;
 }

@@ -6,6 +6,7 @@ core.internal()
 
 local access = require "perilune.tir.schedule.access"
 local argument = require "perilune.argument"
+local graph = require "perilune.te.graph"
 local operation = require "perilune.te.operation"
 local Terms = require "perilune.tir.schedule.terms"
 local tree = require "perilune.tir.schedule.tree"
@@ -13,26 +14,6 @@ local tree = require "perilune.tir.schedule.tree"
 local where = "te.create_prim_func"
 
 -- ------------------------------------------------------------------- graph
-
--- The operations that `ops` read, each behind those that it reads; with a stack.
-local function in_order(ops)
-  local order, state, stack = {}, {}, {}
-  for i = #ops, 1, -1 do stack[#stack + 1] = ops[i] end
-  while #stack > 0 do
-    local op = stack[#stack]
-    if not state[op] then
-      state[op] = "entered"
-      for i = #op.inputs, 1, -1 do
-        if not state[op.inputs[i]] then stack[#stack + 1] = op.inputs[i] end
-      end
-    else
-      stack[#stack] = nil
-      if state[op] == "entered" then order[#order + 1] = op end
-      state[op] = "listed"
-    end
-  end
-  return order
-end
 
 local function unique_name(names, name)
   local unique = name
@@ -210,6 +191,19 @@ local stmt_of_kind = { ComputeOp = compute_stmt, ExternOp = extern_stmt }
 
 -- -------------------------------------------------------------- the function
 
+-- The numbers of the parameters of which an operation says, by the attribute
+-- layout_free_placeholders (tensors or names), that their layout may be chosen.
+local function layout_free(ops, args)
+  local named, numbers = {}, {}
+  for _, op in ipairs(ops) do
+    for _, tensor in ipairs(op.layout_free or {}) do named[tensor.op] = true end
+  end
+  for i, arg in ipairs(args) do
+    if operation.is_tensor(arg) and named[arg.op] then numbers[#numbers + 1] = i - 1 end
+  end
+  return #numbers > 0 and numbers or nil
+end
+
 -- The parameters and the operations behind them.
 local function signature(job, args)
   local terms, ops = job.terms, {}
@@ -255,12 +249,14 @@ local function create_prim_func(args)
   local terms = Terms.new()
   local job = { terms = terms, names = {}, is_arg = {}, params = {}, binds = {}, stmts = {},
     allocs = {} }
-  for _, op in ipairs(in_order(signature(job, args))) do stage(job, op) end
+  local ops = graph.post_order(signature(job, args))
+  for _, op in ipairs(ops) do stage(job, op) end
   if #job.stmts == 0 then argument.fail(where .. ": nothing is computed") end
   local root = new_block("root", {}, {})
   root.predicate, root.body, root.allocs = terms.yes, tree.seq(job.stmts), job.allocs
   return core.seal(tree.write_func(terms, { params = job.params, binds = job.binds, body = root,
-    attrs = { global_symbol = "main", ["tir.noalias"] = true } }))
+    attrs = { global_symbol = "main", ["tir.noalias"] = true,
+      layout_free_buffers = layout_free(ops, args) } }))
 end
 
 return create_prim_func

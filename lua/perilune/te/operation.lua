@@ -283,6 +283,22 @@ local function reduction_axes(bodies)
   return bodies[1].kind == "Reduce" and bodies[1].axis or {}
 end
 
+-- The attribute layout_free_placeholders, a list of tensors, is kept beside of the others.
+local function without_layout_free(attrs)
+  local free = attrs and attrs.layout_free_placeholders
+  if free == nil then return attrs end
+  local rest = {}
+  for key, value in pairs(attrs) do
+    if key ~= "layout_free_placeholders" then rest[key] = value end
+  end
+  for _, tensor in ipairs(argument.table(free, "te.compute", "layout_free_placeholders")) do
+    if not operation.is_tensor(tensor) or tensor.op.kind ~= "PlaceholderOp" then
+      argument.fail("te.compute: layout_free_placeholders: a list of placeholders is expected")
+    end
+  end
+  return rest, free
+end
+
 --- A tensor (or several, one a result) that is computed: te.compute({ n, m }, function(i, j)
 -- return A[{ i, j }] + 1 end, "B"). Options: tag, attrs.
 function operation.compute(shape, fcompute, name, options)
@@ -299,9 +315,11 @@ function operation.compute(shape, fcompute, name, options)
     local suffix = #bodies > 1 and (".v%d"):format(i - 1) or ""
     buffers[i] = buffer_of(dims, body.dtype, name .. suffix)
   end
-  local spec = { number = COMPUTE, name = name, tag = tag_of(options.tag),
-    attrs = options.attrs, axis = axes }
+  local attrs, free = without_layout_free(options.attrs)
+  local spec = { number = COMPUTE, name = name, tag = tag_of(options.tag), attrs = attrs,
+    axis = axes }
   local op = make(spec, buffers, bodies, nil, candidates)
+  op.layout_free = free
   op.body, op.reduce_axis = bodies, reduction_axes(bodies)
   return table.unpack(op.outputs)
 end

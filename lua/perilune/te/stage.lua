@@ -95,32 +95,38 @@ end
 
 -- -------------------------------------------------------------------- axes
 
-local function check_axis(axis, where, what)
-  if type(axis) ~= "userdata" or axis.kind ~= "IterVar" then
-    argument.fail(("%s: %s must be an axis (an IterVar)"):format(where, what or "an axis"))
+-- Raises: the primitive, the stage, why, and the steps that were applied to the stage before.
+local function refuse(stage, where, why, ...)
+  argument.fail(("%s of stage '%s': %s\n%s"):format(where, stage.name, why:format(...),
+    stage.schedule.core:history(stage.number)))
+end
+
+local function check_axis(stage, axis, where, what)
+  if argument.kind_of(axis) ~= "Node" or axis.kind ~= "IterVar" then
+    refuse(stage, where, "%s must be an axis (an IterVar), got %s", what or "an axis",
+      argument.kind_of(axis))
   end
 end
 
 --- The number of an axis of the schedule.
 function methods.axis_number(stage, axis, where)
-  check_axis(axis, where)
+  check_axis(stage, axis, where)
   local number = stage.schedule.core:find_axis(axis)
   if number == nil then
-    argument.fail(("%s: axis '%s' is not part of the schedule (stage '%s')"):format(where,
-      axis.var.name, stage.name))
+    refuse(stage, where, "axis '%s' is not part of the schedule", axis.var.name)
   end
   return number
 end
 
 -- A thread joins the schedule with its first use.
 local function thread_number(stage, thread, where)
-  check_axis(thread, where, "a thread")
+  check_axis(stage, thread, where, "a thread")
   local schedule = stage.schedule
   local number = schedule.core:find_axis(thread)
   if number ~= nil then return number end
   local tag = thread.attrs and thread.attrs.thread_tag
   if tag == nil then
-    argument.fail(("%s: axis '%s' is no thread"):format(where, thread.var.name))
+    refuse(stage, where, "axis '%s' is no thread", thread.var.name)
   end
   local dom = thread.dom and thread.dom[1]
   local extent = dom and dom.extent
@@ -129,6 +135,17 @@ local function thread_number(stage, thread, where)
     { core.te_identity(thread) })
   schedule.axes[made.first_axis] = thread
   return made.first_axis
+end
+
+-- Runs what gives threads their numbers and then applies a step: when it is refused, the threads
+-- that joined for it leave.
+local function with_threads(stage, f)
+  local schedule = stage.schedule
+  local before = schedule:n_steps()
+  local ok, err = pcall(f)
+  if ok then return end
+  if schedule:n_steps() > before then schedule:undo() end
+  error(err, 0)
 end
 
 local function apply(stage, primitive, axes, values, text, tensors)
@@ -154,26 +171,26 @@ end
 
 -- ------------------------------------------------------------------- loops
 
--- What a message about a split begins with.
-local function split_of(stage, parent)
+local function refuse_split(stage, parent, why, ...)
   local axis = argument.kind_of(parent) == "Node" and parent.kind == "IterVar"
     and (", axis '%s'"):format(parent.var.name) or ""
-  return ("split of stage '%s'%s"):format(stage.op.name, axis)
+  argument.fail(("split of stage '%s'%s: %s\n%s"):format(stage.name, axis, why:format(...),
+    stage.schedule.core:history(stage.number)))
 end
 
 local function factors_of(stage, parent, options)
   if type(options) ~= "table" then options = { factor = options } end
   if options.factor == nil and options.nparts == nil then
-    argument.fail("split: a factor or nparts is expected")
+    refuse_split(stage, parent, "a factor or nparts is expected")
   end
   if options.factor ~= nil and options.nparts ~= nil then
-    argument.fail("split: either factor or nparts is given, not both")
+    refuse_split(stage, parent, "either factor or nparts is given, not both")
   end
   local key = options.factor ~= nil and "factor" or "nparts"
   local value = value_of(options[key])
   if value == 0 then
-    argument.fail(("%s: %s must be positive, got 0"):format(split_of(stage, parent),
-      key == "factor" and "a factor" or "nparts"))
+    refuse_split(stage, parent, "%s must be positive, got 0",
+      key == "factor" and "a factor" or "nparts")
   end
   return key == "factor" and { value, 0 } or { 0, value }
 end
@@ -207,8 +224,10 @@ function methods.reorder(stage, ...) apply(stage, "reorder", { ... }) end
 --- Binds an axis to a thread (te.thread_axis).
 function methods.bind(stage, ivar, thread_ivar)
   local axis = stage:axis_number(ivar, "bind")
-  local thread = thread_number(stage, thread_ivar, "bind")
-  stage.schedule:apply("bind", stage.number, { axis, thread })
+  with_threads(stage, function()
+    local thread = thread_number(stage, thread_ivar, "bind")
+    stage.schedule:apply("bind", stage.number, { axis, thread })
+  end)
 end
 
 -- -------------------------------------------------------------- attachment
@@ -244,7 +263,9 @@ end
 
 --- Sets the storage scope, such as "shared".
 function methods.set_scope(stage, scope)
-  if type(scope) ~= "string" then argument.expected("a storage scope", scope) end
+  if type(scope) ~= "string" then
+    refuse(stage, "set_scope", "a storage scope is expected, got %s", argument.kind_of(scope))
+  end
   apply(stage, "set_scope", nil, nil, scope)
 end
 
@@ -260,11 +281,14 @@ function methods.rolling_buffer(stage) apply(stage, "rolling_buffer") end
 --- Threads around all loops of a scan.
 function methods.env_threads(stage, threads)
   if type(threads) == "userdata" then threads = { threads } end
-  local numbers = {}
-  for i, thread in ipairs(argument.table(threads, "env_threads", "threads")) do
-    numbers[i] = thread_number(stage, thread, "env_threads")
-  end
-  stage.schedule:apply("env_threads", stage.number, numbers)
+  argument.table(threads, "env_threads", "threads")
+  with_threads(stage, function()
+    local numbers = {}
+    for i, thread in ipairs(threads) do
+      numbers[i] = thread_number(stage, thread, "env_threads")
+    end
+    stage.schedule:apply("env_threads", stage.number, numbers)
+  end)
 end
 
 -- The text of a map of indices, in which nothing but its variables is free.
@@ -297,7 +321,7 @@ end
 --- Computes the loops from an axis inwards by an intrinsic (te.decl_tensor_intrin).
 function methods.tensorize(stage, axis, intrin)
   if not tensor_intrin.is_intrin(intrin) then
-    argument.fail("tensorize: an intrinsic is expected (te.decl_tensor_intrin)")
+    refuse(stage, "tensorize", "an intrinsic is expected (te.decl_tensor_intrin)")
   end
   apply(stage, "tensorize", { axis }, tensor_intrin.values(intrin), intrin.name)
 end

@@ -4,16 +4,66 @@ local core = require "perilune.core"
 core.internal()
 
 local argument = require "perilune.argument"
+local graph = require "perilune.te.graph"
 local json = require "perilune.json"
 local tensor_intrin = require "perilune.te.tensor_intrin"
 local tir = require "perilune.tir"
 
 local trace = {}
 
--- An expression is its text, with the declarations of its variables.
-local function value_out(value)
-  if math.type(value) == "integer" then return value end
-  return json.object { { "expr", tir.script(value, { verbose_expr = true }) } }
+-- The variables of the sizes of the tensors, in the order of the operations, and their numbers by
+-- identity.
+local function size_variables(schedule)
+  local list, known = {}, {}
+  local function add(node)
+    for _, var in ipairs(tir.undefined_vars(node)) do
+      local id = core.te_identity(var)
+      if not known[id] then
+        list[#list + 1] = var
+        known[id] = #list
+      end
+    end
+  end
+  for _, op in ipairs(graph.post_order(schedule.outputs)) do
+    for _, tensor in ipairs(op.outputs) do
+      for _, dim in ipairs(tensor.shape) do add(dim) end
+    end
+  end
+  return list, known
+end
+
+-- An expression is its text, in which variables have different names, and says which axes and sizes
+-- of the schedule, by number, they are. Others are known by their names.
+local function expr_out(schedule, expr)
+  local axes, sizes, used, renamed = {}, {}, {}, {}
+  local _, size_of = size_variables(schedule)
+  for _, var in ipairs(tir.undefined_vars(expr)) do
+    local base, n = var.name:gsub("[^%w_]", "_"), 0
+    local name = base
+    while used[name] do
+      n = n + 1
+      name = ("%s_%d"):format(base, n)
+    end
+    used[name] = true
+    if name ~= var.name then renamed[var] = tir.Var(name, var.dtype) end
+    local axis = schedule.core:find_axis(var)
+    if axis then axes[#axes + 1] = { name, axis }
+    else
+      sizes[#sizes + 1] = size_of[core.te_identity(var)]
+        and { name, size_of[core.te_identity(var)] }
+    end
+  end
+  if next(renamed) then expr = tir.substitute(expr, renamed) end
+  local fields = { { "expr", tir.script(expr, { verbose_expr = true }) } }
+  if #axes > 0 then fields[#fields + 1] = { "axes", json.object(axes) } end
+  if #sizes > 0 then fields[#fields + 1] = { "sizes", json.object(sizes) } end
+  return json.object(fields)
+end
+
+local function value_out(schedule)
+  return function(value)
+    return math.type(value) == "integer" and value or expr_out(schedule, value)
+  end
 end
 
 local function list_out(values, convert)
@@ -33,7 +83,7 @@ function trace.to_json(schedule)
     end
     -- An intrinsic is known by its name.
     if #step.values > 0 and step.primitive ~= "tensorize" then
-      fields[#fields + 1] = { "values", list_out(step.values, value_out) }
+      fields[#fields + 1] = { "values", list_out(step.values, value_out(schedule)) }
     end
     if step.text then fields[#fields + 1] = { "text", step.text } end
     steps[i] = json.object(fields)
@@ -62,6 +112,23 @@ local function known_variables(schedule)
   return known
 end
 
+-- The variable of a name that is an axis or a size by its number, or nil.
+local function numbered(schedule, value, name, where)
+  local axis = type(value.axes) == "table" and value.axes[name]
+  local size = type(value.sizes) == "table" and value.sizes[name]
+  if not axis and not size then return nil end
+  local found = size and size_variables(schedule)[size]
+  if axis then
+    local ok, node = pcall(schedule.axis_node, schedule, axis)
+    found = ok and node.var
+  end
+  if not found then
+    argument.fail(("%s: '%s' is no %s of the schedule"):format(where, name,
+      axis and "axis" or "size"))
+  end
+  return found
+end
+
 local function value_in(schedule, value, where)
   if math.type(value) == "integer" then return value end
   if type(value) ~= "table" or type(value.expr) ~= "string" then
@@ -71,11 +138,11 @@ local function value_in(schedule, value, where)
   if not expr then argument.fail(("%s: %s"):format(where, diag.message)) end
   local known, values = known_variables(schedule), {}
   for _, var in ipairs(tir.undefined_vars(expr)) do
-    if not known[var.name] then
+    values[var] = numbered(schedule, value, var.name, where) or known[var.name]
+    if not values[var] then
       argument.fail(("%s: the schedule has %s variable '%s'"):format(where,
         known[var.name] == false and "more than one" or "no", var.name))
     end
-    values[var] = known[var.name]
   end
   return next(values) and tir.substitute(expr, values) or expr
 end

@@ -51,27 +51,27 @@ for _, name in ipairs(binary) do
   --- The node as it is: operands of one dtype, nothing computed.
   tir[name] = function(a, b)
     local dtype = type(a) == "userdata" and a.dtype or type(b) == "userdata" and b.dtype or nil
-    return node(name, { expr(a, dtype), expr(b, dtype) })
+    return node(name, { operand.value(a, dtype), operand.value(b, dtype) })
   end
 end
 
 --- A condition negated, as a node.
-function tir.Not(a) return node("Not", { expr(a) }) end
+function tir.Not(a) return node("Not", { operand.value(a) }) end
 
 --- One of two values, both of which are evaluated.
 function tir.Select(condition, true_value, false_value)
   local a, b = matched(true_value, false_value)
-  return node("Select", { expr(condition), a, b })
+  return node("Select", { operand.value(condition), a, b })
 end
 
 --- An element of a buffer; buffer:load(i, j) is the same.
 function tir.BufferLoad(buffer, indices)
-  return node("BufferLoad", { buffer, table.unpack(exprs(indices)) })
+  return node("BufferLoad", { buffer, table.unpack(operand.values(indices)) })
 end
 
 --- An element of what a tensor expression computes.
 function tir.ProducerLoad(producer, indices)
-  return node("ProducerLoad", { producer, table.unpack(exprs(indices)) })
+  return node("ProducerLoad", { producer, table.unpack(operand.values(indices)) })
 end
 
 --- The vector base, base + stride, ...
@@ -90,7 +90,7 @@ tir.PrimLet = tir.Let
 
 --- A call of a builtin ("tir.exp" or "exp") or of a GlobalVar.
 function tir.Call(dtype, op, args)
-  local operands = exprs(args)
+  local operands = operand.values(args)
   if type(op) ~= "string" then
     table.insert(operands, 1, op)
     return node("PrimCall", operands, 0, nil, tir.type(dtype))

@@ -137,6 +137,15 @@ function operand.exprs(list, dtype)
   return out
 end
 
+--- The same, in which an axis stands for its variable.
+function operand.values(list)
+  local out = operand.exprs(list)
+  for i, one in ipairs(out) do
+    if one.kind == "IterVar" then out[i] = one.var end
+  end
+  return out
+end
+
 --- A call of a builtin by its name without "tir.", which is one.
 function operand.call(dtype, name, args)
   return node("PrimCall", operand.exprs(args), core.builtin(name), nil, operand.type(dtype))
@@ -153,7 +162,7 @@ end
 
 --- A value of another dtype, as a node.
 function operand.Cast(dtype, of)
-  return node("Cast", { expr(of) }, nil, nil, operand.type(dtype))
+  return node("Cast", { operand.value(of) }, nil, nil, operand.type(dtype))
 end
 
 -- An immediate of another dtype; nil when the number is none of that dtype.

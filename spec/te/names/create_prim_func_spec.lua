@@ -107,6 +107,19 @@ describe("test_te_create_primfunc", function()
     assert.matches("^%(C: .*A: .*B: ", head)
   end)
 
+  it("test_tensor_layout_attr", function()
+    local A, B = te.placeholder({ 16, 16 }, F, "A"), te.placeholder({ 16, 16 }, F, "B")
+    local k = te.reduce_axis({ 0, 16 }, "k")
+    local C = te.compute({ 16, 16 }, function(x, y) return te.sum(A[{ x, k }] * B[{ y, k }], k) end,
+      "C", { attrs = { layout_free_placeholders = { B } } })
+    local D = te.compute({ 16, 16 }, function(x, y) return C[{ x, y }] + 1 end, "D")
+    check({ A, B, D }, '"layout_free_buffers": [1]')
+    computes { A, B, D }
+    keeps.fails("a list of placeholders is expected", te.compute, { 4 }, function(i)
+      return A[{ i, i }]
+    end, "E", { attrs = { layout_free_placeholders = { C } } })
+  end)
+
   it("test_error_reporting", function()
     local X, state = te.placeholder({ 4, 3 }, F, "X"), te.placeholder({ 4, 3 }, F, "state")
     local init = te.compute({ 1, 3 }, function(_, i) return X[{ 0, i }] end, "init")

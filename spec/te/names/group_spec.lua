@@ -76,7 +76,7 @@ describe("test_te_schedule_graph", function()
     end, "update")
     local scan = te.scan(init, update, state)
     local s = te.create_schedule(scan.op)
-    -- What TVM's ScanGetBody lists is the group of the updates here.
+    assert.same({ up1.op, update.op }, te.scan_get_body(scan.op))
     for _, tensor in ipairs { update, up1 } do
       assert.equal("scan_update", s[tensor].group.attach_type)
       assert.equal(s[scan], s[tensor].group.attach_stage)

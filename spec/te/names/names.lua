@@ -73,7 +73,6 @@ local without = {
   test_bound_tensor_compute_op = called, test_tensorize_tensor_compute_op = called,
   test_tensor_core_batch_matmal = device, test_tensor_core_batch_conv = device,
   test_matmul_int64 = index, test_resize2d_symbolic = index,
-  test_tensor_layout_attr = "no pass reads layout_free_buffers",
   test_schedule = "the loops of a hybrid script are a statement, which is not scheduled",
 }
 
