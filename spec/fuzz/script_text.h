@@ -64,6 +64,12 @@ static const char script_text[] =
     "        for t in T.thread_binding(8, thread=\"threadIdx.y\"):\n"
     "            A[t] = T.if_then_else(t < 2, T.Select(t == 1, 1, 2), "
     "T.min(-1, t))\n"
-    "        T.ret(T.tvm_struct_get(p, 0, 5, \"int32\"))\n";
+    "        k = T.meta_var(0x1F & ~n | 1_0 << 2 ^ 3)\n"
+    "        A[0] += k; A[1] = 1 if 0 <= n < k <= 9 else A[2] >> 1\n"
+    "        if n < 2: A[3] //= T.ceildiv(n, 2)\n"
+    "        M[0, 0] = T.broadcast(n.astype(\"float32\"), 4)\n"
+    "        T.call_extern(\"f\" 'g', T.abs(x), T.max_value(\"int32\"), "
+    "dtype=\"\")\n"
+    "        return T.tvm_struct_get(p, 0, 5, \"int32\")\n";
 
 #endif

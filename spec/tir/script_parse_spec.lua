@@ -130,7 +130,6 @@ t:1:3: error: no function of T is called 'exq'; did you mean 'exp'?
     ["T.reads(1)"] = "this is for blocks only",
     ["99999999999999999999"] = "does not fit in int64",
     ["'abc"] = "not closed on its line",
-    ["x = T.allocate([1], 'int8')"] = "no statement follows",
     [""] = "an expression or statement is expected",
   }
   for text, message in pairs(cases) do

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "ir/tensor/tensor.h"
 #include "ir/tir/script/parse/parse.h"
 
 /* ---------------------------------------------------------------- arguments */
@@ -350,12 +351,93 @@ static pln_status negation(pln_script_parser *p, const pln_script_args *a,
                          out);
 }
 
+/* The least or largest number of a dtype, or infinity. */
+static pln_status limit(pln_script_parser *p, uint32_t method,
+                        const pln_script_args *a, pln_ref *out) {
+  pln_type type;
+  PLN_TRY(pln_script_as_type(p, a->at[0], &type));
+  pln_dtype dtype = pln_type_get_kind(p->engine, type) == PLN_TYPE_PRIM
+                        ? pln_type_dtype(p->engine, type)
+                        : PLN_DTYPE_NONE;
+  bool least = method == PLN_METHOD_MIN_VALUE;
+  if (pln_dtype_is_float(dtype)) {
+    double most = method == PLN_METHOD_INFINITY ? (double)INFINITY
+                                                : pln_float_greatest(dtype);
+    return pln_build_float_imm(p->b, type, least ? -most : most, out);
+  }
+  if (dtype == PLN_DTYPE_NONE || dtype == PLN_UINT64 ||
+      method == PLN_METHOD_INFINITY)
+    return pln_script_refuse(p, a->at[0], "this dtype has no such number");
+  bool sign = pln_is_signed(dtype);
+  uint64_t most = UINT64_MAX >> (64 - pln_dtype_bits(dtype) + sign);
+  int64_t value = least ? (sign ? -(int64_t)most - 1 : 0) : (int64_t)most;
+  return pln_build_int_imm(p->b, type, value, out);
+}
+
+/* (a + b - 1) // b */
+static pln_status ceildiv(pln_script_parser *p, const pln_script_args *a,
+                          pln_ref *out) {
+  pln_script_value x = {.at = p->place, .size = p->place_size}, y = x;
+  pln_script_value one = {.kind = PLN_V_INT, .v.i = 1, .at = x.at};
+  PLN_TRY(pln_script_match(p, a->at[0], a->at[1], &x.v.of.ref, &y.v.of.ref));
+  x.kind = y.kind = PLN_V_EXPR;
+  pln_script_value z = x;
+  PLN_TRY(pln_script_binary(p, PLN_PRIM_ADD, &z, &y, &x));
+  z = x;
+  PLN_TRY(pln_script_binary(p, PLN_PRIM_SUB, &z, &one, &x));
+  z = x;
+  PLN_TRY(pln_script_binary(p, PLN_PRIM_FLOORDIV, &z, &y, &x));
+  *out = x.v.of.ref;
+  return PLN_OK;
+}
+
+/* Of integers T.Select(x >= 0, x, -x), of floats T.fabs(x). */
+static pln_status absolute(pln_script_parser *p, const pln_script_args *a,
+                           pln_ref *out) {
+  uint32_t first = p->n_refs;
+  pln_script_value x = *a->at[0], zero = {.kind = PLN_V_INT, .at = x.at};
+  pln_script_value minus = {.kind = PLN_V_INT, .v.i = -1, .at = x.at};
+  pln_script_value condition = {0}, negative = {0};
+  PLN_TRY(pln_script_ref(p, a->at[0], 0, out));
+  pln_script_set_ref(&x, *out);
+  pln_type type = pln_script_type_of(p, *out);
+  if (pln_dtype_is_float(pln_type_dtype(p->engine, type))) {
+    PLN_TRY(pln_script_push_ref(p, *out));
+    return pln_script_node(
+        p,
+        (pln_prim){.kind = PLN_PRIM_CALL,
+                   .data = pln_builtin_find(pln_text("fabs")),
+                   .type = type},
+        first, out);
+  }
+  PLN_TRY(pln_script_binary(p, PLN_PRIM_GE, &x, &zero, &condition));
+  PLN_TRY(pln_script_binary(p, PLN_PRIM_MUL, &x, &minus, &negative));
+  PLN_TRY(pln_script_push_ref(p, condition.v.of.ref));
+  PLN_TRY(pln_script_push_ref(p, x.v.of.ref));
+  PLN_TRY(pln_script_push_ref(p, negative.v.of.ref));
+  return pln_script_node(p, (pln_prim){.kind = PLN_SELECT}, first, out);
+}
+
+static pln_status cast_of(pln_script_parser *p, const pln_script_args *a,
+                          pln_ref *out) {
+  pln_type type;
+  PLN_TRY(pln_script_as_type(p, a->at[1], &type));
+  PLN_TRY(pln_script_ref(p, a->at[0], 0, out));
+  return pln_script_cast(p, type, *out, out);
+}
+
 static pln_status node_of(pln_script_parser *p, uint32_t method,
                           const pln_script_args *a, pln_ref *out) {
   if (arithmetic[method].kind)
     return arithmetic_call(p, method, a, out);
   switch (method) {
   case PLN_METHOD_CAST: return cast(p, a, out);
+  case PLN_METHOD_CAST_OF: return cast_of(p, a, out);
+  case PLN_METHOD_MIN_VALUE:
+  case PLN_METHOD_MAX_VALUE:
+  case PLN_METHOD_INFINITY: return limit(p, method, a, out);
+  case PLN_METHOD_CEILDIV: return ceildiv(p, a, out);
+  case PLN_METHOD_ABS: return absolute(p, a, out);
   case PLN_METHOD_SELECT: return select_value(p, a, out);
   case PLN_METHOD_RAMP: return vector(p, PLN_RAMP, a, out);
   case PLN_METHOD_BROADCAST: return vector(p, PLN_BROADCAST, a, out);
@@ -375,6 +457,23 @@ static pln_status node_of(pln_script_parser *p, uint32_t method,
 }
 
 /* ----------------------------------------------------------------- builtins */
+
+/* Takes dtype="..." out of the arguments; it may be given to any builtin. */
+static pln_status take_dtype(pln_script_parser *p, pln_script_value *args,
+                             pln_type *out) {
+  pln_script_value *items = p->kept + args->first;
+  uint32_t at = 0;
+  *out = 0;
+  while (at < args->n &&
+         !(items[at].key.data && pln_slice_is(items[at].key, "dtype")))
+    at++;
+  if (at == args->n)
+    return PLN_OK;
+  PLN_TRY(pln_script_as_type(p, &items[at], out));
+  args->n--;
+  memmove(items + at, items + at + 1, (args->n - at) * sizeof *items);
+  return PLN_OK;
+}
 
 static pln_status result_type(pln_script_parser *p, const pln_builtin_info *row,
                               uint32_t first, pln_type *out) {
@@ -433,10 +532,12 @@ pln_status pln_script_builtin(pln_script_parser *p, uint32_t builtin,
   pln_prim spec = {.kind = PLN_PRIM_CALL, .data = builtin};
   pln_ref ref;
   bool typed = row->place != PLN_DTYPE_NOWHERE;
-  if (typed && args.n == 0)
+  PLN_TRY(take_dtype(p, &args, &spec.type));
+  bool given = typed && spec.type;
+  if (typed && !given && args.n == 0)
     return pln_script_refuse(p, items, "T.%s: its dtype is missing",
                              row->script);
-  if (typed) {
+  if (typed && !given) {
     uint32_t at = row->place == PLN_DTYPE_LAST ? args.n - 1 : 0;
     PLN_TRY(pln_script_as_type(p, &p->kept[args.first + at], &spec.type));
     args.first += row->place == PLN_DTYPE_FIRST;
@@ -472,6 +573,21 @@ static pln_status call_function(pln_script_parser *p,
   PLN_TRY(pln_script_node(p, spec, first, &ref));
   pln_script_set_ref(out, ref);
   return PLN_OK;
+}
+
+pln_status pln_script_choose(pln_script_parser *p,
+                             const pln_script_value *condition,
+                             const pln_script_value *x,
+                             const pln_script_value *y, pln_script_value *out) {
+  pln_script_value items = {.first = p->n_kept, .n = 3, .at = p->place};
+  items.size = p->place_size;
+  PLN_TRY(pln_mem_grow(p->engine, (void **)&p->kept, &p->cap_kept,
+                       (size_t)p->n_kept + 3, sizeof *p->kept));
+  p->kept[p->n_kept++] = *condition;
+  p->kept[p->n_kept++] = *x;
+  p->kept[p->n_kept++] = *y;
+  return pln_script_builtin(p, pln_builtin_find(pln_text("if_then_else")),
+                            &items, out);
 }
 
 /* ------------------------------------------------------------------- types */
@@ -577,6 +693,14 @@ pln_status pln_script_call(pln_script_parser *p, const pln_script_value *callee,
   if (methods[callee->v.of.number].is_stmt)
     return PLN_OK;
   PLN_TRY(pln_script_bind_args(p, out, &args));
+  if (callee->v.of.number == PLN_METHOD_META_VAR) {
+    pln_script_value value = *args.at[0];
+    value.at = out->at;
+    value.size = out->size;
+    value.meta = true;
+    *out = value;
+    return PLN_OK;
+  }
   if (callee->v.of.number == PLN_METHOD_TARGET) {
     const char *at = out->at;
     uint32_t size = out->size;

@@ -4,21 +4,40 @@
  * Called by the statement parser. Operators are applied as soon as their
  * precedence allows; a bracket's items are kept until the line ends. */
 
+#include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/text/source_text.h"
 #include "ir/tir/script/parse/parse.h"
 
-enum { BINARY, NEGATE, NOT, PAREN, CALL, LIST, DICT, INDEX };
+enum {
+  BINARY,
+  NEGATE,
+  INVERT,
+  NOT,
+  IF, /* the condition of "x if condition else y" */
+  ELSE,
+  PAREN,
+  CALL,
+  LIST,
+  DICT,
+  INDEX
+};
 
 /* Precedences of operators; brackets have 0. */
 enum {
   PREC_BRACKET,
+  PREC_IF,
   PREC_OR,
   PREC_AND,
   PREC_NOT,
   PREC_COMPARE,
+  PREC_BIT_OR,
+  PREC_BIT_XOR,
+  PREC_BIT_AND,
+  PREC_SHIFT,
   PREC_ADD,
   PREC_MUL,
   PREC_UNARY
@@ -72,10 +91,45 @@ pln_status pln_script_keep(pln_script_parser *p, uint32_t first,
 
 /* ---------------------------------------------------------------- literals */
 
+/* The digits without '_', copied into p->word with a zero behind them. */
+static pln_status plain_digits(pln_script_parser *p, pln_slice *text) {
+  p->word.size = 0;
+  for (size_t i = 0; i < text->size; i++)
+    if (text->data[i] != '_')
+      PLN_TRY(pln_buffer_add(&p->word, text->data + i, 1));
+  PLN_TRY(pln_buffer_add(&p->word, "", 1));
+  *text = (pln_slice){p->word.data, p->word.size - 1};
+  return PLN_OK;
+}
+
+/* 0x1F, 0b101, 0o17 */
+static pln_status read_prefixed(pln_script_parser *p, bool negative,
+                                pln_script_value *v) {
+  pln_slice text = p->token.text;
+  char *end, base = (char)(text.data[1] | 0x20);
+  PLN_TRY(plain_digits(p, &text));
+  errno = 0;
+  unsigned long long number = strtoull(text.data + 2, &end,
+                                       base == 'x'   ? 16
+                                       : base == 'b' ? 2
+                                                     : 8);
+  if (text.size == 2 || *end)
+    return pln_script_refuse(p, v, "this is no number");
+  if (errno || number > INT64_MAX)
+    return pln_script_refuse(p, v, "this integer does not fit in int64");
+  v->v.i = negative ? -(int64_t)number : (int64_t)number;
+  return PLN_OK;
+}
+
 static pln_status read_integer(pln_script_parser *p, bool negative,
                                pln_script_value *v) {
+  pln_slice text = p->token.text;
   v->kind = PLN_V_INT;
-  if (!pln_text_digits(p->token.text, negative, &v->v.i))
+  if (text.size > 1 && *text.data == '0' && (text.data[1] & 0x40))
+    return read_prefixed(p, negative, v);
+  if (memchr(text.data, '_', text.size))
+    PLN_TRY(plain_digits(p, &text));
+  if (!pln_text_digits(text, negative, &v->v.i))
     return pln_script_refuse(p, v, "this integer does not fit in int64");
   return PLN_OK;
 }
@@ -83,9 +137,8 @@ static pln_status read_integer(pln_script_parser *p, bool negative,
 /* strtod needs a terminated string. */
 static pln_status read_float(pln_script_parser *p, bool negative,
                              pln_script_value *v) {
-  p->word.size = 0;
-  PLN_TRY(pln_buffer_add(&p->word, p->token.text.data, p->token.text.size));
-  PLN_TRY(pln_buffer_add(&p->word, "", 1));
+  pln_slice text = p->token.text;
+  PLN_TRY(plain_digits(p, &text));
   v->kind = PLN_V_FLOAT;
   v->v.f = strtod(p->word.data, NULL);
   if (isinf(v->v.f))
@@ -108,6 +161,23 @@ static pln_status read_string(pln_script_parser *p, pln_script_value *v) {
     memcpy(copy, p->word.data, p->word.size);
   v->v.s = (pln_slice){copy, p->word.size};
   return PLN_OK;
+}
+
+/* Adjacent strings are one. */
+static pln_status join_string(pln_script_parser *p, pln_script_value *v) {
+  pln_script_value next = value_at_token(p);
+  PLN_TRY(read_string(p, &next));
+  size_t first = v->v.s.size, size = first + next.v.s.size;
+  char *copy = pln_arena_new(&p->arena, size + 1);
+  if (!copy)
+    return pln_nomem(p->engine);
+  if (first > 0)
+    memcpy(copy, v->v.s.data, first);
+  if (size > first)
+    memcpy(copy + first, next.v.s.data, size - first);
+  v->v.s = (pln_slice){copy, size};
+  v->size = (uint32_t)(next.at + next.size - v->at);
+  return pln_script_next(p);
 }
 
 /* ------------------------------------------------------------------ lambdas */
@@ -171,6 +241,48 @@ static pln_status read_function(pln_script_parser *p, pln_script_value *v) {
   return PLN_OK;
 }
 
+static pln_status dtype_field(pln_script_parser *p, pln_script_value *v,
+                              pln_type type) {
+  char text[48];
+  uint32_t lanes = pln_type_number(p->engine, type);
+  int n = snprintf(text, sizeof text, lanes > 1 ? "%sx%u" : "%s",
+                   pln_dtype_name(pln_type_dtype(p->engine, type)),
+                   (unsigned)lanes);
+  char *copy = pln_arena_new(&p->arena, sizeof text);
+  if (!copy)
+    return pln_nomem(p->engine);
+  memcpy(copy, text, sizeof text);
+  v->kind = PLN_V_STRING;
+  v->v.s = (pln_slice){copy, (size_t)n};
+  return PLN_OK;
+}
+
+/* x.astype("float32"), at the name. Ends at the bracket, so that nothing
+ * recurses. */
+static pln_status read_astype(pln_script_parser *p, pln_script_value *v) {
+  pln_script_value type = {0};
+  pln_type to;
+  pln_ref ref;
+  PLN_TRY(pln_script_next(p));
+  PLN_TRY(pln_script_expect(p, PLN_S_LPAREN));
+  if (p->token.kind == PLN_S_NAME && pln_slice_is(p->token.text, "dtype")) {
+    PLN_TRY(pln_script_next(p));
+    PLN_TRY(pln_script_expect(p, PLN_S_ASSIGN));
+  }
+  if (p->token.kind != PLN_S_STRING)
+    return pln_script_expected(p, "a dtype");
+  type = value_at_token(p);
+  PLN_TRY(read_string(p, &type));
+  PLN_TRY(pln_script_as_type(p, &type, &to));
+  PLN_TRY(pln_script_ref(p, v, 0, &ref));
+  PLN_TRY(pln_script_next(p));
+  if (p->token.kind != PLN_S_RPAREN)
+    return pln_script_expected(p, "')'");
+  PLN_TRY(pln_script_cast(p, to, ref, &ref));
+  pln_script_set_ref(v, ref);
+  return PLN_OK;
+}
+
 static pln_status read_field(pln_script_parser *p, pln_script_value *v) {
   const pln_node *n = &p->b->graph->nodes[v->v.of.ref];
   const pln_ref *o = p->b->graph->operands + n->first;
@@ -183,10 +295,13 @@ static pln_status read_field(pln_script_parser *p, pln_script_value *v) {
     v->kind = PLN_V_STRIDES;
   else if (pln_slice_is(name, "shape"))
     v->kind = PLN_V_SHAPE;
+  else if (pln_slice_is(name, "dtype"))
+    return dtype_field(p, v, n->type);
   else
-    return pln_script_unknown(
-        p, name, "field of a buffer", 4,
-        (const char *const[]){"data", "elem_offset", "strides", "shape"});
+    return pln_script_unknown(p, name, "field of a buffer", 5,
+                              (const char *const[]){"data", "elem_offset",
+                                                    "strides", "shape",
+                                                    "dtype"});
   return PLN_OK;
 }
 
@@ -208,6 +323,8 @@ static pln_status read_attribute(pln_script_parser *p) {
         v);
   else if (v->kind == PLN_V_MODULE)
     status = v->v.of.number == 'M' ? read_function(p, v) : read_method(p, v);
+  else if (pln_slice_is(p->token.text, "astype"))
+    status = read_astype(p, v);
   else
     status = pln_script_refuse(p, v, "this value has no fields");
   PLN_TRY(status);
@@ -233,6 +350,36 @@ static pln_status apply_not(pln_script_parser *p, pln_script_value *v) {
   return PLN_OK;
 }
 
+static pln_status invert(pln_script_parser *p, pln_script_value *v) {
+  pln_script_value value = *v;
+  if (v->kind != PLN_V_INT)
+    return pln_script_bitwise(p, "bitwise_not", &value, NULL, v);
+  v->v.i = ~v->v.i;
+  return PLN_OK;
+}
+
+/* x if condition else y: the values are x, condition, y. */
+static pln_status choose(pln_script_parser *p) {
+  pln_script_value y = *top_value(p), *v;
+  p->n_values -= 2;
+  v = top_value(p);
+  pln_script_value condition = v[1], x = *v;
+  p->place = x.at;
+  p->place_size = (uint32_t)(y.at + y.size - x.at);
+  if (condition.kind == PLN_V_BOOL)
+    *v = condition.v.i ? x : y;
+  else
+    PLN_TRY(pln_script_choose(p, &condition, &x, &y, v));
+  v->at = p->place = x.at;
+  v->size = (uint32_t)(y.at + y.size - x.at);
+  return PLN_OK;
+}
+
+static pln_status apply_binary(pln_script_parser *p, uint8_t token,
+                               const pln_script_value *a,
+                               const pln_script_value *b,
+                               pln_script_value *out);
+
 /* Applies the newest open operator. */
 static pln_status apply(pln_script_parser *p) {
   pln_script_open o = p->open[--p->n_open];
@@ -241,15 +388,21 @@ static pln_status apply(pln_script_parser *p) {
   p->place_size = (uint32_t)(v->at + v->size - o.at);
   if (o.what == NEGATE)
     return negate(p, v);
+  if (o.what == INVERT)
+    return invert(p, v);
   if (o.what == NOT)
     return apply_not(p, v);
+  if (o.what == IF)
+    return pln_script_expected(p, "'else'");
+  if (o.what == ELSE)
+    return choose(p);
   pln_script_value b = *v, a = v[-1];
   p->n_values--;
   v = top_value(p);
   p->place = a.at;
   p->place_size = (uint32_t)(b.at + b.size - a.at);
   v->size = p->place_size;
-  return pln_script_binary(p, (pln_kind)o.kind, &a, &b, v);
+  return apply_binary(p, (uint8_t)o.kind, &a, &b, v);
 }
 
 static pln_status apply_down_to(pln_script_parser *p, uint32_t base,
@@ -262,7 +415,8 @@ static pln_status apply_down_to(pln_script_parser *p, uint32_t base,
 
 static const struct {
   uint8_t prec;
-  uint8_t kind;
+  uint8_t kind; /* 0: a call of `builtin` */
+  const char *builtin;
 } operators[PLN_N_SCRIPT_TOKENS] = {
     [PLN_S_OR] = {PREC_OR, PLN_PRIM_OR},
     [PLN_S_AND] = {PREC_AND, PLN_PRIM_AND},
@@ -272,6 +426,11 @@ static const struct {
     [PLN_S_LESS_EQUAL] = {PREC_COMPARE, PLN_PRIM_LE},
     [PLN_S_GREATER] = {PREC_COMPARE, PLN_PRIM_GT},
     [PLN_S_GREATER_EQUAL] = {PREC_COMPARE, PLN_PRIM_GE},
+    [PLN_S_BIT_OR] = {PREC_BIT_OR, 0, "bitwise_or"},
+    [PLN_S_BIT_XOR] = {PREC_BIT_XOR, 0, "bitwise_xor"},
+    [PLN_S_BIT_AND] = {PREC_BIT_AND, 0, "bitwise_and"},
+    [PLN_S_SHIFT_LEFT] = {PREC_SHIFT, 0, "shift_left"},
+    [PLN_S_SHIFT_RIGHT] = {PREC_SHIFT, 0, "shift_right"},
     [PLN_S_PLUS] = {PREC_ADD, PLN_PRIM_ADD},
     [PLN_S_MINUS] = {PREC_ADD, PLN_PRIM_SUB},
     [PLN_S_STAR] = {PREC_MUL, PLN_PRIM_MUL},
@@ -279,6 +438,28 @@ static const struct {
     [PLN_S_FLOOR] = {PREC_MUL, PLN_PRIM_FLOORDIV},
     [PLN_S_PERCENT] = {PREC_MUL, PLN_PRIM_FLOORMOD},
 };
+
+static pln_status apply_binary(pln_script_parser *p, uint8_t token,
+                               const pln_script_value *a,
+                               const pln_script_value *b,
+                               pln_script_value *out) {
+  if (operators[token].builtin)
+    return pln_script_bitwise(p, operators[token].builtin, a, b, out);
+  return pln_script_binary(p, (pln_kind)operators[token].kind, a, b, out);
+}
+
+pln_status pln_script_augment(pln_script_parser *p, pln_slice sign,
+                              const pln_script_value *a,
+                              const pln_script_value *b,
+                              pln_script_value *out) {
+  pln_script_lexer lexer;
+  pln_script_token token;
+  pln_script_lex_begin(&lexer, sign);
+  pln_script_lex_next(&lexer, &token);
+  out->at = a->at;
+  out->size = (uint32_t)(b->at + b->size - a->at);
+  return apply_binary(p, token.kind, a, b, out);
+}
 
 /* ----------------------------------------------------------------- brackets */
 
@@ -391,12 +572,18 @@ static pln_status close_index(pln_script_parser *p, const pln_script_open *o,
     v->v.of.number = 1;
     v->kind = PLN_V_INDEX;
     return PLN_OK;
+  case PLN_V_METHOD: /* T.Buffer[(16,), "float32"] */
+    if (v->v.of.number != PLN_METHOD_BUFFER)
+      break;
+    v->kind = PLN_V_CALL;
+    return PLN_OK;
   case PLN_V_STRIDES:
   case PLN_V_SHAPE: return index_field(p, v);
   case PLN_V_METADATA:
   case PLN_V_TENSORS: return index_metadata(p, v);
-  default: return pln_script_refuse(p, v, "this value has no elements");
+  default: break;
   }
+  return pln_script_refuse(p, v, "this value has no elements");
 }
 
 static pln_status close_call(pln_script_parser *p, const pln_script_open *o,
@@ -485,7 +672,12 @@ static pln_status read_atom(pln_script_parser *p) {
   switch (p->token.kind) {
   case PLN_S_INTEGER: PLN_TRY(read_integer(p, false, &v)); break;
   case PLN_S_FLOAT: PLN_TRY(read_float(p, false, &v)); break;
-  case PLN_S_STRING: PLN_TRY(read_string(p, &v)); break;
+  case PLN_S_STRING:
+    PLN_TRY(read_string(p, &v));
+    PLN_TRY(pln_script_next(p));
+    while (p->token.kind == PLN_S_STRING)
+      PLN_TRY(join_string(p, &v));
+    return push_value(p, &v);
   case PLN_S_NAME: PLN_TRY(pln_script_resolve(p, &v)); break;
   case PLN_S_TRUE:
   case PLN_S_FALSE:
@@ -525,6 +717,11 @@ static pln_status want_operand(pln_script_parser *p, uint32_t base,
   case PLN_S_LBRACE: return open_bracket(p, DICT);
   case PLN_S_MINUS: return read_minus(p, have);
   case PLN_S_PLUS: return pln_script_next(p);
+  case PLN_S_BIT_NOT:
+    PLN_TRY(push_open(p, (pln_script_open){.what = INVERT,
+                                           .prec = PREC_UNARY,
+                                           .at = p->token.whole.data}));
+    return pln_script_next(p);
   case PLN_S_NOT:
     PLN_TRY(push_open(p, (pln_script_open){.what = NOT,
                                            .prec = PREC_NOT,
@@ -539,13 +736,50 @@ static pln_status want_operand(pln_script_parser *p, uint32_t base,
   return read_atom(p);
 }
 
+/* a < b < c is a < b and b < c. */
+static pln_status chain(pln_script_parser *p, uint32_t base) {
+  PLN_TRY(apply_down_to(p, base, PREC_COMPARE + 1));
+  const pln_script_open *o = p->n_open > base ? &p->open[p->n_open - 1] : NULL;
+  if (!o || o->what != BINARY || o->prec != PREC_COMPARE)
+    return PLN_OK;
+  pln_script_value middle = *top_value(p);
+  PLN_TRY(apply_down_to(p, base, PREC_COMPARE));
+  PLN_TRY(push_open(p, (pln_script_open){.what = BINARY,
+                                         .prec = PREC_COMPARE,
+                                         .kind = PLN_S_AND,
+                                         .at = middle.at}));
+  return push_value(p, &middle);
+}
+
+/* "if" after a value, and "else" after its condition. */
+static pln_status read_conditional(pln_script_parser *p, uint32_t base,
+                                   bool *have) {
+  pln_script_open *o;
+  bool begins = p->token.kind == PLN_S_IF;
+  PLN_TRY(apply_down_to(p, base, PREC_OR));
+  o = p->n_open > base ? &p->open[p->n_open - 1] : NULL;
+  if (begins)
+    PLN_TRY(push_open(p, (pln_script_open){.what = IF,
+                                           .prec = PREC_IF,
+                                           .at = p->token.whole.data}));
+  else if (o && o->what == IF)
+    o->what = ELSE;
+  else
+    return pln_script_expected(p, "an 'if' before");
+  *have = false;
+  return pln_script_next(p);
+}
+
 static pln_status read_operator(pln_script_parser *p, uint32_t base,
                                 bool *have) {
   uint8_t prec = operators[p->token.kind].prec;
-  PLN_TRY(apply_down_to(p, base, prec));
+  if (prec == PREC_COMPARE)
+    PLN_TRY(chain(p, base));
+  else
+    PLN_TRY(apply_down_to(p, base, prec));
   PLN_TRY(push_open(p, (pln_script_open){.what = BINARY,
                                          .prec = prec,
-                                         .kind = operators[p->token.kind].kind,
+                                         .kind = p->token.kind,
                                          .at = p->token.whole.data}));
   *have = false;
   return pln_script_next(p);
@@ -596,11 +830,13 @@ static pln_status have_operand(pln_script_parser *p, uint32_t base, bool *have,
   case PLN_S_LPAREN: *have = false; return open_bracket(p, CALL);
   case PLN_S_LBRACKET: *have = false; return open_bracket(p, INDEX);
   case PLN_S_DOT: PLN_TRY(pln_script_next(p)); return read_attribute(p);
+  case PLN_S_IF:
+  case PLN_S_ELSE: return read_conditional(p, base, have);
   default: break;
   }
   if (operators[p->token.kind].prec)
     return read_operator(p, base, have);
-  PLN_TRY(apply_down_to(p, base, PREC_OR));
+  PLN_TRY(apply_down_to(p, base, PREC_IF));
   *done = p->n_open == base;
   return *done ? PLN_OK : in_bracket(p, base, have);
 }

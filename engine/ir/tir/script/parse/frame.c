@@ -49,14 +49,21 @@ pln_status pln_script_open_frame(pln_script_parser *p, pln_open_frame frame) {
   return PLN_OK;
 }
 
-/* The statements of a frame from `first` on as one, popped. */
+static pln_status evaluate_zero(pln_script_parser *p, pln_ref *out) {
+  PLN_TRY(pln_script_int(p, p->types[0], 0, out));
+  PLN_TRY(pln_script_push_ref(p, *out));
+  return pln_script_node(p, (pln_prim){.kind = PLN_EVALUATE}, p->n_refs - 1,
+                         out);
+}
+
+/* The statements of a frame from `first` on as one, popped. Of an empty body,
+ * T.evaluate(0), as in TVM. */
 pln_status pln_script_sequence(pln_script_parser *p, uint32_t first,
-                               const pln_open_frame *f, pln_ref *out) {
+                               pln_ref *out) {
   uint32_t n = p->n_stmts - first;
   p->n_stmts = first;
   if (n == 0)
-    return pln_script_fail_at(p, f->at, f->size,
-                              "no statement follows in the body of this one");
+    return evaluate_zero(p, out);
   *out = n == 1 ? p->stmts[first] : PLN_NONE;
   return n == 1 ? PLN_OK : pln_build_seq(p->b, n, p->stmts + first, out);
 }
@@ -69,7 +76,7 @@ static pln_status close_owner(pln_script_parser *p, const pln_open_frame *f) {
                    .operands = saved};
   pln_body body = {.n_params = f->params,
                    .params = pln_refs_at(saved, f->operands)};
-  PLN_TRY(pln_script_sequence(p, f->stmts, f, &body.stmt));
+  PLN_TRY(pln_script_sequence(p, f->stmts, &body.stmt));
   PLN_TRY(pln_build_floating_stmt(p->b, &spec, 1, &body, &body.stmt));
   return pln_script_push_stmt(p, body.stmt);
 }
@@ -80,7 +87,7 @@ static pln_status close_branch(pln_script_parser *p, const pln_open_frame *f) {
       .kind = PLN_IF_THEN_ELSE, .n = 1, .operands = p->saved + f->saved};
   pln_body bodies[2] = {{.stmt = f->ref}};
   pln_ref ref;
-  PLN_TRY(pln_script_sequence(p, f->stmts, f, &bodies[both].stmt));
+  PLN_TRY(pln_script_sequence(p, f->stmts, &bodies[both].stmt));
   PLN_TRY(pln_build_floating_stmt(p->b, &spec, both ? 2 : 1, bodies, &ref));
   return pln_script_push_stmt(p, ref);
 }
@@ -88,7 +95,7 @@ static pln_status close_branch(pln_script_parser *p, const pln_open_frame *f) {
 static pln_status close_init(pln_script_parser *p, const pln_open_frame *f) {
   pln_prim spec = {.kind = PLN_BLOCK_INIT};
   pln_body body = {.n_params = 0};
-  PLN_TRY(pln_script_sequence(p, f->stmts, f, &body.stmt));
+  PLN_TRY(pln_script_sequence(p, f->stmts, &body.stmt));
   PLN_TRY(pln_build_floating_stmt(p->b, &spec, 1, &body, &body.stmt));
   return pln_script_add_part(
       p, (pln_script_part){.what = PLN_PART_INIT, .a = body.stmt});
@@ -130,7 +137,7 @@ static pln_status block_body(pln_script_parser *p, const pln_open_frame *f,
                              pln_ref *out) {
   uint32_t first = p->n_refs;
   if (p->n_stmts == f->stmts)
-    return pln_script_sequence(p, f->stmts, f, out);
+    return pln_script_sequence(p, f->stmts, out);
   PLN_TRY(push_regions(p, f, PLN_BLOCK_READS));
   PLN_TRY(push_regions(p, f, PLN_BLOCK_WRITES));
   PLN_TRY(push_parts(p, f, PLN_PART_ALLOC));

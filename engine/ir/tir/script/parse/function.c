@@ -134,6 +134,7 @@ static pln_status open_function(pln_script_parser *p, pln_slice name) {
   pln_builder_free(p->b);
   p->b = NULL;
   PLN_TRY(pln_builder_new(p->engine, &p->b));
+  p->outside = false;
   pln_idmap_free(p->ranges);
   p->ranges = NULL;
   PLN_TRY(pln_idmap_new(p->engine, &p->ranges));
@@ -186,18 +187,46 @@ static pln_status add_root(pln_script_parser *p, const pln_open_frame *f) {
   return pln_script_close_block(p, &root);
 }
 
+static bool is_bind(const pln_script_parser *p, uint32_t part) {
+  return p->parts[part].what == PLN_PART_BIND;
+}
+
+/* By Var, 1 + the part that binds it to a buffer. */
+static pln_status find_binds(const pln_script_parser *p,
+                             const pln_open_frame *f, pln_idmap *map) {
+  for (uint32_t i = f->parts; i < p->n_parts; i++) {
+    const pln_node *n = &p->b->graph->nodes[p->parts[i].a];
+    if (is_bind(p, i))
+      PLN_TRY(pln_idmap_set(map, p->b->graph->operands[n->first], i + 1));
+  }
+  return PLN_OK;
+}
+
+/* The buffer map in the order of the parameters, whatever that of the text. */
+static pln_status push_binds(pln_script_parser *p, const pln_open_frame *f) {
+  pln_idmap *map;
+  pln_status status;
+  PLN_TRY(pln_idmap_new(p->engine, &map));
+  status = find_binds(p, f, map);
+  for (uint32_t i = 0; status == PLN_OK && i < f->params; i++) {
+    uint32_t part = pln_idmap_get(map, p->saved[f->saved + i]);
+    if (part)
+      status = pln_script_push_ref(p, p->parts[part - 1].a);
+  }
+  pln_idmap_free(map);
+  return status;
+}
+
 /* The buffer map, then the body, as one statement. */
 static pln_status whole_body(pln_script_parser *p, const pln_open_frame *f,
                              pln_ref *out) {
   uint32_t first = p->n_refs;
-  for (uint32_t i = f->parts; i < p->n_parts; i++)
-    if (p->parts[i].what == PLN_PART_BIND)
-      PLN_TRY(pln_script_push_ref(p, p->parts[i].a));
+  PLN_TRY(push_binds(p, f));
   if (p->n_stmts > f->stmts && needs_root(p, f))
     PLN_TRY(add_root(p, f));
   p->n_parts = f->parts;
   if (p->n_stmts == f->stmts || p->n_refs == first)
-    return pln_script_sequence(p, f->stmts, f, out);
+    return pln_script_sequence(p, f->stmts, out);
   for (uint32_t i = f->stmts; i < p->n_stmts; i++)
     PLN_TRY(pln_script_push_ref(p, p->stmts[i]));
   pln_status status =
@@ -229,5 +258,6 @@ pln_status pln_script_close_function(pln_script_parser *p,
   PLN_TRY(add_function(p, f, ref));
   pln_builder_free(p->b);
   p->b = NULL;
-  return PLN_OK;
+  p->outside = true;
+  return pln_builder_new(p->engine, &p->b);
 }

@@ -93,17 +93,20 @@ static void bad(pln_script_lexer *x, pln_script_token *t, const char *problem,
 static const struct {
   const char *text;
   pln_script_token_kind kind;
-} keywords[] = {
-    {"and", PLN_S_AND},     {"as", PLN_S_AS},         {"assert", PLN_S_ASSERT},
-    {"class", PLN_S_CLASS}, {"def", PLN_S_DEF},       {"elif", PLN_S_ELIF},
-    {"else", PLN_S_ELSE},   {"False", PLN_S_FALSE},   {"for", PLN_S_FOR},
-    {"from", PLN_S_FROM},   {"if", PLN_S_IF},         {"import", PLN_S_IMPORT},
-    {"in", PLN_S_IN},       {"lambda", PLN_S_LAMBDA}, {"None", PLN_S_NONE},
-    {"not", PLN_S_NOT},     {"or", PLN_S_OR},         {"pass", PLN_S_PASS},
-    {"True", PLN_S_TRUE},   {"while", PLN_S_WHILE},   {"with", PLN_S_WITH}};
+} keywords[] = {{"and", PLN_S_AND},       {"as", PLN_S_AS},
+                {"assert", PLN_S_ASSERT}, {"class", PLN_S_CLASS},
+                {"def", PLN_S_DEF},       {"elif", PLN_S_ELIF},
+                {"else", PLN_S_ELSE},     {"False", PLN_S_FALSE},
+                {"for", PLN_S_FOR},       {"from", PLN_S_FROM},
+                {"if", PLN_S_IF},         {"import", PLN_S_IMPORT},
+                {"in", PLN_S_IN},         {"lambda", PLN_S_LAMBDA},
+                {"None", PLN_S_NONE},     {"not", PLN_S_NOT},
+                {"or", PLN_S_OR},         {"pass", PLN_S_PASS},
+                {"return", PLN_S_RETURN}, {"True", PLN_S_TRUE},
+                {"while", PLN_S_WHILE},   {"with", PLN_S_WITH}};
 
 static pln_script_token_kind kind_of_word(pln_slice word) {
-  if (word.size < 2 || word.size > 6 || !strchr("acdeFfiLlNnopTw", *word.data))
+  if (word.size < 2 || word.size > 6 || !strchr("acdeFfilNnoprTw", *word.data))
     return PLN_S_NAME;
   for (size_t i = 0; i < PLN_COUNT(keywords); i++)
     if (keywords[i].text[0] == word.data[0] &&
@@ -120,15 +123,32 @@ static void lex_word(pln_script_lexer *x, pln_script_token *t) {
   finish(x, t, kind_of_word(t->text), end);
 }
 
+/* '_' may separate digits. */
 static const char *end_of_digits(const pln_script_lexer *x, const char *at) {
-  while (at < x->end && is_digit(*at))
+  while (at < x->end &&
+         (is_digit(*at) || (*at == '_' && at + 1 < x->end && is_digit(at[1]))))
     at++;
   return at;
+}
+
+/* 0x1F, 0b101, 0o17 */
+static bool lex_prefixed(pln_script_lexer *x, pln_script_token *t) {
+  char base = peek(x, 1);
+  if (*x->at != '0' || base == 0 || !strchr("xXbBoO", base))
+    return false;
+  const char *end = x->at + 2;
+  while (end < x->end && (is_letter(*end) || is_digit(*end)))
+    end++;
+  t->text = (pln_slice){x->at, (size_t)(end - x->at)};
+  finish(x, t, PLN_S_INTEGER, end);
+  return true;
 }
 
 static void lex_number(pln_script_lexer *x, pln_script_token *t) {
   const char *end = end_of_digits(x, x->at);
   pln_script_token_kind kind = PLN_S_INTEGER;
+  if (lex_prefixed(x, t))
+    return;
   if (end < x->end && *end == '.') {
     kind = PLN_S_FLOAT;
     end = end_of_digits(x, end + 1);
@@ -205,6 +225,10 @@ static pln_script_token_kind sign(char c) {
   case '*': return PLN_S_STAR;
   case '/': return PLN_S_SLASH;
   case '%': return PLN_S_PERCENT;
+  case '&': return PLN_S_BIT_AND;
+  case '|': return PLN_S_BIT_OR;
+  case '^': return PLN_S_BIT_XOR;
+  case '~': return PLN_S_BIT_NOT;
   case '<': return PLN_S_LESS;
   case '>': return PLN_S_GREATER;
   default: return PLN_S_BAD;
@@ -220,6 +244,8 @@ static pln_script_token_kind double_sign(char c, char next) {
                       : PLN_S_BAD;
   if (c == '/' && next == '/')
     return PLN_S_FLOOR;
+  if (c == next && (c == '<' || c == '>'))
+    return c == '<' ? PLN_S_SHIFT_LEFT : PLN_S_SHIFT_RIGHT;
   return c == '-' && next == '>' ? PLN_S_ARROW : PLN_S_BAD;
 }
 
@@ -231,9 +257,22 @@ static const char *end_of_character(const pln_script_lexer *x) {
   return at;
 }
 
+/* "+=", "//=": the operator is one of `signs`, before '='. */
+static bool lex_augmented(pln_script_lexer *x, pln_script_token *t) {
+  char c = *x->at;
+  size_t n = c != '*' && peek(x, 1) == c && strchr("/<>", c) ? 2 : 1;
+  if (!strchr(n == 2 ? "/<>" : "+-*/%&|^", c) || peek(x, n) != '=')
+    return false;
+  t->text = (pln_slice){x->at, n};
+  finish(x, t, PLN_S_AUGMENT, x->at + n + 1);
+  return true;
+}
+
 static void lex_sign(pln_script_lexer *x, pln_script_token *t) {
   pln_script_token_kind two = double_sign(*x->at, peek(x, 1));
   pln_script_token_kind one = sign(*x->at);
+  if (lex_augmented(x, t))
+    return;
   if (two != PLN_S_BAD) {
     finish(x, t, two, x->at + 2);
     return;
@@ -251,13 +290,18 @@ static void lex_sign(pln_script_lexer *x, pln_script_token *t) {
 
 void pln_script_lex_next(pln_script_lexer *x, pln_script_token *t) {
   uint32_t indent = 0;
-  if (x->in_line)
+  if (x->in_line || x->after_semicolon)
     skip_spaces(x);
-  else
-    indent = skip_empty_lines(x);
+  if (x->after_semicolon && x->at < x->end && *x->at != '\n')
+    indent = x->indent;
+  else if (!x->in_line)
+    indent = x->indent = skip_empty_lines(x);
+  x->after_semicolon = false;
   *t = (pln_script_token){.whole = {x->at, 0}, .indent = indent};
-  bool ends = x->at == x->end || *x->at == '\n';
+  bool semicolon = x->at < x->end && *x->at == ';' && x->in_line && !x->depth;
+  bool ends = x->at == x->end || *x->at == '\n' || semicolon;
   if (ends && x->in_line) {
+    x->after_semicolon = semicolon;
     finish(x, t, PLN_S_NEWLINE, x->at + (x->at < x->end));
     x->in_line = false;
     x->depth = 0;
@@ -301,13 +345,15 @@ const char *pln_script_token_name(pln_script_token_kind kind) {
       "'*'",      "'/'",      "'//'",
       "'%'",      "'=='",     "'!='",
       "'<'",      "'<='",     "'>'",
-      "'>='",     "'and'",    "'as'",
-      "'assert'", "'class'",  "'def'",
-      "'elif'",   "'else'",   "'False'",
-      "'for'",    "'from'",   "'if'",
-      "'import'", "'in'",     "'lambda'",
-      "'None'",   "'not'",    "'or'",
-      "'pass'",   "'True'",   "'while'",
-      "'with'"};
+      "'>='",     "'&'",      "'|'",
+      "'^'",      "'~'",      "'<<'",
+      "'>>'",     "'+='",     "'and'",
+      "'as'",     "'assert'", "'class'",
+      "'def'",    "'elif'",   "'else'",
+      "'False'",  "'for'",    "'from'",
+      "'if'",     "'import'", "'in'",
+      "'lambda'", "'None'",   "'not'",
+      "'or'",     "'pass'",   "'return'",
+      "'True'",   "'while'",  "'with'"};
   return names[kind];
 }

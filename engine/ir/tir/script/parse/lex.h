@@ -9,7 +9,7 @@
 typedef enum pln_script_token_kind {
   PLN_S_END = 0,
   PLN_S_BAD,     /* `problem` is the reason; the lexer continues after it */
-  PLN_S_NEWLINE, /* the end of a line outside brackets */
+  PLN_S_NEWLINE, /* the end of a line outside brackets, or ';' */
   PLN_S_NAME,
   PLN_S_INTEGER,
   PLN_S_FLOAT,
@@ -38,6 +38,13 @@ typedef enum pln_script_token_kind {
   PLN_S_LESS_EQUAL,
   PLN_S_GREATER,
   PLN_S_GREATER_EQUAL,
+  PLN_S_BIT_AND,
+  PLN_S_BIT_OR,
+  PLN_S_BIT_XOR,
+  PLN_S_BIT_NOT,
+  PLN_S_SHIFT_LEFT,
+  PLN_S_SHIFT_RIGHT,
+  PLN_S_AUGMENT, /* += and others; `text` is the operator */
   /* keywords */
   PLN_S_AND,
   PLN_S_AS,
@@ -57,6 +64,7 @@ typedef enum pln_script_token_kind {
   PLN_S_NOT,
   PLN_S_OR,
   PLN_S_PASS,
+  PLN_S_RETURN,
   PLN_S_TRUE,
   PLN_S_WHILE,
   PLN_S_WITH,
@@ -77,6 +85,8 @@ typedef struct pln_script_lexer {
   const char *begin, *at, *end;
   uint32_t depth; /* open brackets: inside them, lines do not end */
   bool in_line;   /* a token of the current line was returned */
+  bool after_semicolon;
+  uint32_t indent; /* of the current line */
 } pln_script_lexer;
 
 void pln_script_lex_begin(pln_script_lexer *lexer, pln_slice text);

@@ -74,6 +74,23 @@ void pln_script_fill_words(pln_script_parser *p) {
   }
 }
 
+/* Other names that TVM has for the same. */
+static pln_slice canonical_name(pln_slice name) {
+  static const char *const names[][2] = {{"axis.S", "axis.spatial"},
+                                         {"axis.R", "axis.reduce"},
+                                         {"boolean", "bool"},
+                                         {"broadcast", "Broadcast"},
+                                         {"buffer_decl", "Buffer"},
+                                         {"power", "pow"},
+                                         {"ramp", "Ramp"},
+                                         {"tvm_call_cpacked", "call_cpacked"},
+                                         {"tvm_call_packed", "call_packed"}};
+  for (size_t i = 0; i < PLN_COUNT(names); i++)
+    if (pln_slice_is(name, names[i][0]))
+      return pln_text(names[i][1]);
+  return name;
+}
+
 /* The dtypes that are named in a suggestion. */
 static const char *const dtype_names[] = {
     "int8",    "int16",    "int32",  "int64",   "uint8",
@@ -111,7 +128,7 @@ bool pln_script_find_dtype(pln_script_parser *p, pln_slice name, pln_type *out,
   char text[40];
   uint32_t lanes = 1;
   *status = PLN_OK;
-  if (pln_slice_is(name, "void")) {
+  if (name.size == 0 || pln_slice_is(name, "void")) {
     *status = pln_type_make(p->engine, PLN_TYPE_TUPLE, 0, 0, NULL, out);
     return true;
   }
@@ -125,7 +142,10 @@ bool pln_script_find_dtype(pln_script_parser *p, pln_slice name, pln_type *out,
 pln_status pln_script_resolve_method(pln_script_parser *p, pln_slice name,
                                      pln_script_value *out) {
   uint32_t entry = p->words[find_word(p, name)];
+  pln_slice canonical = canonical_name(name);
   pln_status status;
+  if (!entry && canonical.data != name.data)
+    return pln_script_resolve_method(p, canonical, out);
   if (entry) {
     bool builtin = entry >= PLN_N_METHODS;
     out->kind = builtin ? PLN_V_BUILTIN : PLN_V_METHOD;
@@ -223,7 +243,7 @@ pln_status pln_script_resolve(pln_script_parser *p, pln_script_value *out) {
     out->v.of.type = p->known[function - 1].result;
     return PLN_OK;
   }
-  if (p->has_producers && p->b)
+  if (p->has_producers && !p->outside)
     return new_producer(p, symbol, out);
   return unknown_name(p, name);
 }

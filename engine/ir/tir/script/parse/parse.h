@@ -57,6 +57,7 @@ typedef struct pln_script_value {
   bool called;    /* TYPE */
   bool is_size;   /* TYPE: of a SizeVar */
   bool bracketed; /* TUPLE in parentheses */
+  bool meta;      /* of T.meta_var: its name is no variable */
   uint32_t size;  /* as written: text [at, at + size) */
   const char *at;
   pln_slice key; /* of a keyword argument; else empty */
@@ -170,6 +171,7 @@ typedef struct pln_script_parser {
   bool has_producers; /* names of producers need no declaration */
   const char *place;  /* what is being built, for messages of builders */
   uint32_t place_size;
+  bool outside; /* of a function: nothing of `b` is kept */
   pln_builder *b;
   pln_module *module;
   uint32_t open_from;    /* frames from here on wait for their first line */
@@ -269,6 +271,11 @@ pln_status pln_script_expr_parse(pln_script_parser *p,
                                  pln_script_value *out) PLN_CHECKED;
 pln_status pln_script_keep(pln_script_parser *p, uint32_t first,
                            pln_script_value *out) PLN_CHECKED;
+/* a + b for the '+' of "a += b", and so on. */
+pln_status pln_script_augment(pln_script_parser *p, pln_slice sign,
+                              const pln_script_value *a,
+                              const pln_script_value *b,
+                              pln_script_value *out) PLN_CHECKED;
 
 /* script/parse/value.c: PrimExprs of values. */
 pln_status pln_script_ref(pln_script_parser *p, const pln_script_value *value,
@@ -294,6 +301,11 @@ pln_status pln_script_binary(pln_script_parser *p, pln_kind kind,
                              const pln_script_value *a,
                              const pln_script_value *b,
                              pln_script_value *out) PLN_CHECKED;
+/* A call of a builtin of integers, folded; `b` NULL: of one operand. */
+pln_status pln_script_bitwise(pln_script_parser *p, const char *builtin,
+                              const pln_script_value *a,
+                              const pln_script_value *b,
+                              pln_script_value *out) PLN_CHECKED;
 pln_status pln_script_cast(pln_script_parser *p, pln_type type, pln_ref value,
                            pln_ref *out) PLN_CHECKED;
 pln_status pln_script_push_ref(pln_script_parser *p, pln_ref ref) PLN_CHECKED;
@@ -327,6 +339,12 @@ pln_status pln_script_call(pln_script_parser *p, const pln_script_value *callee,
 pln_status pln_script_builtin(pln_script_parser *p, uint32_t builtin,
                               const pln_script_value *items,
                               pln_script_value *out) PLN_CHECKED;
+/* T.if_then_else(condition, x, y) */
+pln_status pln_script_choose(pln_script_parser *p,
+                             const pln_script_value *condition,
+                             const pln_script_value *x,
+                             const pln_script_value *y,
+                             pln_script_value *out) PLN_CHECKED;
 /* The type that a string or T.name gives. */
 pln_status pln_script_as_type(pln_script_parser *p,
                               const pln_script_value *value,
@@ -403,7 +421,6 @@ pln_status pln_script_open_frame(pln_script_parser *p,
 /* Closes the newest frame. */
 pln_status pln_script_close_frame(pln_script_parser *p) PLN_CHECKED;
 pln_status pln_script_sequence(pln_script_parser *p, uint32_t first,
-                               const pln_open_frame *f,
                                pln_ref *out) PLN_CHECKED;
 pln_status pln_script_add_part(pln_script_parser *p,
                                pln_script_part part) PLN_CHECKED;

@@ -5,6 +5,7 @@
  * skipped, and the lines that are indented further; the names that it would
  * have defined are known as wrong, so that they are not reported again. */
 
+#include "ir/tensor/tensor.h"
 #include "ir/tir/script/parse/parse.h"
 
 static pln_open_frame *top(pln_script_parser *p) {
@@ -17,10 +18,14 @@ static pln_status end_line(pln_script_parser *p) {
   return pln_script_expect(p, PLN_S_NEWLINE);
 }
 
+/* What follows ':' on its line is the body, as if it were indented. */
 static pln_status end_header(pln_script_parser *p) {
   PLN_TRY(pln_script_expect(p, PLN_S_COLON));
   p->opened = true;
-  return end_line(p);
+  if (p->token.kind == PLN_S_NEWLINE || p->token.kind == PLN_S_END)
+    return end_line(p);
+  p->token.indent = p->lexer.indent = p->header + 1;
+  return PLN_OK;
 }
 
 pln_status pln_script_bind_ref(pln_script_parser *p, pln_slice name,
@@ -108,6 +113,11 @@ static pln_status open_for(pln_script_parser *p, const pln_script_value *call,
   pln_attrs attrs = 0;
   pln_ref min, extent, thread = PLN_NONE;
   PLN_TRY(pln_script_bind_args(p, call, &args));
+  if (threads && !args.at[2] && args.at[1] &&
+      args.at[1]->kind == PLN_V_STRING) {
+    args.at[2] = args.at[1]; /* T.thread_binding(32, "threadIdx.x") */
+    args.at[1] = NULL;
+  }
   const pln_script_value *low = args.at[1] ? args.at[0] : &zero;
   PLN_TRY(pln_script_match(p, low, args.at[1] ? args.at[1] : args.at[0], &min,
                            &extent));
@@ -186,7 +196,7 @@ static pln_status read_else(pln_script_parser *p, uint32_t column) {
                               (uint32_t)p->token.whole.size,
                               "no 'if' belongs to this");
   if (p->n_errors == 0)
-    PLN_TRY(pln_script_sequence(p, f->stmts, f, &f->ref));
+    PLN_TRY(pln_script_sequence(p, f->stmts, &f->ref));
   p->n_stmts = f->stmts;
   f->what = PLN_F_ELSE;
   f->indent = column + 1;
@@ -237,7 +247,7 @@ static pln_status read_assert(pln_script_parser *p) {
                                                     .operands = 2,
                                                     .header = indent,
                                                     .indent = indent}));
-  return end_line(p);
+  return PLN_OK;
 }
 
 /* -------------------------------------------------------------- assignments
@@ -247,6 +257,8 @@ static pln_status read_assert(pln_script_parser *p) {
 static pln_status bind_let(pln_script_parser *p, pln_slice name, pln_type type,
                            const pln_script_value *value) {
   pln_ref ref, var;
+  if (p->outside)
+    return pln_script_refuse(p, value, "this stands outside a function");
   PLN_TRY(pln_script_ref(p, value, type, &ref));
   PLN_TRY(pln_script_make_var(p, name, type ? type : pln_script_type_of(p, ref),
                               false, &var));
@@ -266,8 +278,18 @@ static pln_status assign_one(pln_script_parser *p, pln_slice name,
                              const pln_script_value *value) {
   pln_symbol symbol;
   pln_ref ref;
+  if (p->outside && value->kind != PLN_V_INT && value->kind != PLN_V_FLOAT &&
+      value->kind != PLN_V_BOOL && value->kind != PLN_V_CALL)
+    return pln_script_refuse(p, value, "this stands outside a function");
+  if (value->meta) {
+    PLN_TRY(pln_symbol_intern(p->engine, name, &symbol));
+    return pln_script_bind(p, symbol, value);
+  }
   switch ((pln_script_value_kind)value->kind) {
   case PLN_V_CALL: return pln_script_perform(p, value, 1, &name, false);
+  case PLN_V_INT:
+  case PLN_V_FLOAT:
+  case PLN_V_BOOL:
   case PLN_V_EXPR:
   case PLN_V_INDEX: return bind_let(p, name, 0, value);
   case PLN_V_TYPE:
@@ -276,9 +298,6 @@ static pln_status assign_one(pln_script_parser *p, pln_slice name,
     PLN_TRY(
         pln_script_make_var(p, name, value->v.of.type, value->is_size, &ref));
     return pln_script_bind_ref(p, name, PLN_V_EXPR, ref);
-  case PLN_V_INT:
-  case PLN_V_FLOAT:
-  case PLN_V_BOOL:
   case PLN_V_BUFFER:
   case PLN_V_THREAD:
     PLN_TRY(pln_symbol_intern(p->engine, name, &symbol));
@@ -396,6 +415,23 @@ static bool at_assignment(const pln_script_parser *p) {
 /* -------------------------------------------------------------- expressions
  */
 
+/* A value of another dtype is cast, as in TVM; a float is not to an integer,
+ * which TVM warns of. */
+static pln_status store_cast(pln_script_parser *p, pln_type element,
+                             uint32_t lanes, pln_ref *value) {
+  pln_type from = pln_script_type_of(p, *value), type;
+  pln_dtype to = pln_type_dtype(p->engine, element), dtype;
+  if (pln_type_get_kind(p->engine, from) != PLN_TYPE_PRIM)
+    return PLN_OK;
+  dtype = pln_type_dtype(p->engine, from);
+  if (dtype == to || dtype == PLN_DTYPE_NONE || to == PLN_DTYPE_NONE ||
+      pln_type_number(p->engine, from) != lanes ||
+      (pln_dtype_is_float(dtype) && !pln_dtype_is_float(to)))
+    return PLN_OK;
+  PLN_TRY(pln_type_prim(p->engine, to, lanes, &type));
+  return pln_script_cast(p, type, *value, value);
+}
+
 /* A constant takes the dtype of the elements, a scalar fills a vector. */
 static pln_status stored_value(pln_script_parser *p, pln_type element,
                                const pln_script_value *value, uint32_t first,
@@ -415,7 +451,7 @@ static pln_status stored_value(pln_script_parser *p, pln_type element,
                 pln_type_number(p->engine, from) == 1;
   bool fills = scalar && lanes * own > 1;
   if (!fills && kind != PLN_INT_IMM && kind != PLN_FLOAT_IMM)
-    return PLN_OK;
+    return store_cast(p, element, lanes * own, out);
   if (fills && !pln_type_dtype(p->engine, from))
     return PLN_OK;
   PLN_TRY(pln_type_prim(p->engine, pln_type_dtype(p->engine, element),
@@ -463,6 +499,42 @@ static pln_status evaluate(pln_script_parser *p,
   return pln_script_push_stmt(p, ref);
 }
 
+/* A[i] += value, or x += value, which is another x. */
+static pln_status read_augmented(pln_script_parser *p,
+                                 const pln_script_value *target) {
+  pln_slice sign = p->token.text, name = {target->at, target->size};
+  pln_script_value value, result = {0};
+  PLN_TRY(pln_script_next(p));
+  PLN_TRY(pln_script_expr_parse(p, &value));
+  p->place = target->at;
+  p->place_size = (uint32_t)(value.at + value.size - target->at);
+  PLN_TRY(pln_script_augment(p, sign, target, &value, &result));
+  if (target->kind == PLN_V_INDEX)
+    return store(p, target, &result);
+  if (target->kind != PLN_V_EXPR ||
+      p->b->graph->nodes[target->v.of.ref].kind != PLN_VAR)
+    return pln_script_refuse(p, target, "this cannot be assigned");
+  return bind_let(p, name, 0, &result);
+}
+
+/* return value: T.evaluate(T.ret(value)) */
+static pln_status read_return(pln_script_parser *p) {
+  pln_script_value value, items = {.n = 1}, result = {0};
+  PLN_TRY(pln_script_next(p));
+  if (p->outside)
+    return pln_script_expected(p, "a definition");
+  PLN_TRY(pln_script_expr_parse(p, &value));
+  PLN_TRY(pln_mem_grow(p->engine, (void **)&p->kept, &p->cap_kept,
+                       (size_t)p->n_kept + 1, sizeof *p->kept));
+  items.first = p->n_kept;
+  p->kept[p->n_kept++] = value;
+  items.at = p->place = value.at;
+  items.size = p->place_size = value.size;
+  PLN_TRY(pln_script_builtin(p, pln_builtin_find(pln_text("ret")), &items,
+                             &result));
+  return evaluate(p, &result);
+}
+
 static pln_status read_expression(pln_script_parser *p) {
   pln_script_value target, value;
   bool stores;
@@ -473,13 +545,15 @@ static pln_status read_expression(pln_script_parser *p) {
     PLN_TRY(pln_script_expr_parse(p, &value));
     return store(p, &target, &value);
   }
+  if (p->token.kind == PLN_S_AUGMENT && !p->outside)
+    return read_augmented(p, &target);
   p->place = target.at;
   p->place_size = target.size;
   if (documents)
     return PLN_OK;
   if (target.kind == PLN_V_CALL)
     return pln_script_perform(p, &target, 0, NULL, false);
-  if (!p->b)
+  if (p->outside)
     return pln_script_refuse(p, &target, "this stands outside a function");
   return evaluate(p, &target);
 }
@@ -511,7 +585,7 @@ static pln_status read_decorator(pln_script_parser *p) {
 static pln_status read_class(pln_script_parser *p) {
   uint32_t indent = top(p)->indent;
   PLN_TRY(pln_script_next(p));
-  if (p->b || p->class_name)
+  if (!p->outside || p->class_name)
     return pln_script_expected(p, "no second class");
   pln_slice name = p->token.text;
   PLN_TRY(pln_script_expect(p, PLN_S_NAME));
@@ -538,12 +612,14 @@ static pln_status read_line(pln_script_parser *p, uint32_t column) {
     return end_line(p);
   default: break;
   }
-  if (!p->b && p->token.kind != PLN_S_NAME && p->token.kind != PLN_S_STRING)
+  if (p->outside && p->token.kind != PLN_S_NAME &&
+      p->token.kind != PLN_S_STRING)
     return pln_script_expected(p, "a definition");
   switch (p->token.kind) {
   case PLN_S_FOR: return read_for(p);
   case PLN_S_WITH: return read_with(p);
-  case PLN_S_ASSERT: return read_assert(p);
+  case PLN_S_ASSERT: PLN_TRY(read_assert(p)); return end_line(p);
+  case PLN_S_RETURN: PLN_TRY(read_return(p)); return end_line(p);
   case PLN_S_ELSE:
   case PLN_S_ELIF: return read_else(p, column);
   case PLN_S_IF: return open_condition(p, PLN_F_THEN, PLN_IF_THEN_ELSE, column);

@@ -372,6 +372,62 @@ pln_status pln_script_match(pln_script_parser *p, const pln_script_value *a,
   return match_refs(p, x, y);
 }
 
+/* Of two immediates, as TVM folds them; *done false: it does not. */
+static pln_status fold_bits(pln_script_parser *p, const char *builtin,
+                            pln_ref x, pln_ref y, pln_ref *out, bool *done) {
+  const pln_graph *g = p->b->graph;
+  *done = g->nodes[x].kind == PLN_INT_IMM && g->nodes[y].kind == PLN_INT_IMM;
+  if (!*done)
+    return PLN_OK;
+  int64_t a = pln_node_int(g, x), b = pln_node_int(g, y), value = 0;
+  bool shift = *builtin == 's';
+  pln_dtype dtype = dtype_of(p, pln_script_type_of(p, x));
+  if (shift && (b < 0 || b >= (int64_t)pln_dtype_bits(dtype)))
+    return pln_script_fail_at(p, p->place, p->place_size,
+                              "a shift by %lld of %u bits", (long long)b,
+                              (unsigned)pln_dtype_bits(dtype));
+  if (shift)
+    value = builtin[6] == 'l' ? (int64_t)((uint64_t)a << b) : a >> b;
+  else
+    value = builtin[8] == 'a' ? (a & b) : builtin[8] == 'o' ? (a | b) : (a ^ b);
+  *done = pln_holds_int(dtype, value);
+  return *done ? pln_build_int_imm(p->b, pln_script_type_of(p, x), value, out)
+               : PLN_OK;
+}
+
+pln_status pln_script_bitwise(pln_script_parser *p, const char *builtin,
+                              const pln_script_value *a,
+                              const pln_script_value *b,
+                              pln_script_value *out) {
+  const char *place = p->place;
+  uint32_t size = p->place_size, first = p->n_refs;
+  pln_ref x, y = PLN_NONE, ref;
+  bool done = false;
+  if (b)
+    PLN_TRY(pln_script_match(p, a, b, &x, &y));
+  else
+    PLN_TRY(pln_script_ref(p, a, 0, &x));
+  p->place = place;
+  p->place_size = size;
+  pln_dtype dtype = dtype_of(p, pln_script_type_of(p, x));
+  if (is_float(dtype) || dtype == PLN_DTYPE_NONE)
+    return pln_script_fail_at(p, place, size,
+                              "T.%s is of integers and of bools", builtin);
+  if (b)
+    PLN_TRY(fold_bits(p, builtin, x, y, &ref, &done));
+  pln_prim spec = {.kind = PLN_PRIM_CALL,
+                   .data = pln_builtin_find(pln_text(builtin)),
+                   .type = pln_script_type_of(p, x)};
+  if (!done) {
+    PLN_TRY(pln_script_push_ref(p, x));
+    if (b)
+      PLN_TRY(pln_script_push_ref(p, y));
+    PLN_TRY(pln_script_node(p, spec, first, &ref));
+  }
+  pln_script_set_ref(out, ref);
+  return PLN_OK;
+}
+
 pln_status pln_script_binary(pln_script_parser *p, pln_kind kind,
                              const pln_script_value *a,
                              const pln_script_value *b, pln_script_value *out) {
