@@ -100,7 +100,7 @@ local function check_numbers(options)
   if bytes and bytes ~= 16 and bytes ~= 32 and bytes ~= 64 then
     stop.usage("--vector-bytes %s: 16, 32 or 64 expected", tostring(bytes))
   end
-  if options.compile_seconds and not (options.compile_seconds > 0) then
+  if options.compile_seconds and options.compile_seconds <= 0 then
     stop.usage "--compile-seconds must be a number above 0"
   end
 end
