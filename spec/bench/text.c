@@ -1,7 +1,9 @@
 /* text.c FILE...: how fast a module is printed and read again, in megabytes of
- * text a second. A FILE is Relay text (NAME.relay) or an ONNX model, whose text
- * is read when all of it was printed. Each is read once more a hundred times as
- * long, the same functions under other names: what is linear stays as fast. */
+ * text a second. A FILE is Relay text (NAME.relay), TVMScript
+ * (NAME.tvmscript) or an ONNX model, whose text is read when all of it was
+ * printed. Relay text is read once more a hundred times as long, the same
+ * functions under other names: what is linear stays as fast. TVM 0.14 prints 7
+ * MB/s of Relay text and reads 1 MB/s. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -109,9 +111,9 @@ static void read_long(const work *once) {
   free(many.text);
 }
 
-static bool is_text(const char *path) {
-  size_t n = strlen(path);
-  return n > 6 && !strcmp(path + n - 6, ".relay");
+static bool ends_in(const char *path, const char *ending) {
+  size_t n = strlen(path), m = strlen(ending);
+  return n > m && !strcmp(path + n - m, ending);
 }
 
 int main(int argc, char **argv) {
@@ -120,14 +122,16 @@ int main(int argc, char **argv) {
     work w = {.e = pln_engine_new(NULL, NULL)};
     if (!w.e)
       return 1;
-    must(w.e, is_text(argv[i]) ? pln_parse_file(w.e, argv[i], &module)
-                               : pln_onnx_load(w.e, argv[i], &module));
+    bool relay = ends_in(argv[i], ".relay");
+    bool script = ends_in(argv[i], ".tvmscript");
+    must(w.e, relay || script ? pln_parse_file(w.e, argv[i], &module)
+                              : pln_onnx_load(w.e, argv[i], &module));
     w.module = module;
     printf("%s\n", argv[i]);
     print_text(&w);
-    show("printed", &w, speed_of(print_once, &w), 100);
-    show("read", &w, speed_of(read_once, &w), 50);
-    if (is_text(argv[i]))
+    show("printed", &w, speed_of(print_once, &w), script ? 20 : 100);
+    show("read", &w, speed_of(read_once, &w), script ? 20 : 50);
+    if (relay)
       read_long(&w);
     free(w.text);
     pln_module_release(module);

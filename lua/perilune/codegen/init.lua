@@ -52,6 +52,10 @@ local function check_numbers(options)
         table.unpack(range)))
     end
   end
+  local bytes = options.vector_bytes
+  if bytes and bytes & (bytes - 1) ~= 0 then
+    argument.fail "build: vector_bytes: 16, 32 or 64 expected"
+  end
   for name, least in pairs(numbers) do
     local value = options[name]
     if value ~= nil and not (type(value) == "number" and value > least) then

@@ -26,6 +26,8 @@ function build.arguments(parser)
     :argname "N":convert(tonumber)
   parser:option("--vector-bytes", "Bytes of a vector: 16, 32 or 64; otherwise those of this "
     .. "machine for .so and .o, and 32 for source."):argname "N":convert(tonumber)
+  parser:option("--compile-seconds", "A time limit of the compiler; otherwise 60 of a processor "
+    .. "and 600 of wall time."):argname "N":convert(tonumber)
   parser:flag("--no-winograd", "Computes convolutions of models by their definition: sums are "
     .. "rounded otherwise where they are transformed.")
   parser:flag("--asserts", "Checks the assertions of the program, and divisors.")
@@ -90,6 +92,19 @@ local function check_outputs(outputs)
   end
 end
 
+local function check_numbers(options)
+  local threads, bytes = options.threads, options.vector_bytes
+  if threads and not (math.type(threads) == "integer" and threads >= 1 and threads <= 64) then
+    stop.usage("--threads %s: an integer from 1 to 64 expected", tostring(threads))
+  end
+  if bytes and bytes ~= 16 and bytes ~= 32 and bytes ~= 64 then
+    stop.usage("--vector-bytes %s: 16, 32 or 64 expected", tostring(bytes))
+  end
+  if options.compile_seconds and options.compile_seconds <= 0 then
+    stop.usage "--compile-seconds must be a number above 0"
+  end
+end
+
 local message_class = { __tostring = function(err) return err.text end }
 
 -- What a program cannot be built for is no mistake in a script, so no lines of scripts are shown.
@@ -110,7 +125,8 @@ local function write(options)
   local compiles = needs_compiler(options.output)
   local built = built_of(load(options), {
     cc = options.cc, flags = options.flags, threads = options.threads,
-    asserts = options.asserts, cache = options.cache, winograd = not options.no_winograd,
+    compile_seconds = options.compile_seconds, asserts = options.asserts,
+    cache = options.cache, winograd = not options.no_winograd,
     vector_bytes = options.vector_bytes or (not compiles and 32 or nil),
   })
   if #options.output == 0 then io.stdout:write(built:source()) end
@@ -126,6 +142,7 @@ end
 
 function build.run(options)
   check_outputs(options.output)
+  check_numbers(options)
   require "perilune.cli.work".interruptible(function() end, write, options)
 end
 

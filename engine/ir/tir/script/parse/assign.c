@@ -757,7 +757,7 @@ pln_status pln_script_perform(pln_script_parser *p,
   doing d = {.call = call, .n = n, .names = names, .with = with};
   p->place = call->at;
   p->place_size = call->size;
-  if (!p->b && call->v.of.number != PLN_METHOD_MODULE_ATTRS)
+  if (p->outside && call->v.of.number != PLN_METHOD_MODULE_ATTRS)
     return pln_script_refuse(p, call, "this is for functions only");
   if (!takes_rest(call->v.of.number))
     PLN_TRY(pln_script_bind_args(p, call, &d.args));

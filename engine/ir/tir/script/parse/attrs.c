@@ -138,10 +138,7 @@ static pln_status of_value(pln_script_parser *p, const pln_script_value *v,
     out->attr.kind = PLN_ATTR_TENSOR;
     out->attr.v.tensor = p->tensors[v->v.of.number];
     return PLN_OK;
-  case PLN_V_EXPR:
-    if (p->b)
-      of_expr(p, v, &out->attr);
-    return PLN_OK;
+  case PLN_V_EXPR: of_expr(p, v, &out->attr); return PLN_OK;
   case PLN_V_LIST:
   case PLN_V_TUPLE:
   case PLN_V_DICT: return of_group(p, v, all + v->first, out);

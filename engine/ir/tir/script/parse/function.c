@@ -134,6 +134,7 @@ static pln_status open_function(pln_script_parser *p, pln_slice name) {
   pln_builder_free(p->b);
   p->b = NULL;
   PLN_TRY(pln_builder_new(p->engine, &p->b));
+  p->outside = false;
   pln_idmap_free(p->ranges);
   p->ranges = NULL;
   PLN_TRY(pln_idmap_new(p->engine, &p->ranges));
@@ -257,5 +258,6 @@ pln_status pln_script_close_function(pln_script_parser *p,
   PLN_TRY(add_function(p, f, ref));
   pln_builder_free(p->b);
   p->b = NULL;
-  return PLN_OK;
+  p->outside = true;
+  return pln_builder_new(p->engine, &p->b);
 }

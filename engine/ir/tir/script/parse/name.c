@@ -156,6 +156,9 @@ pln_status pln_script_resolve_method(pln_script_parser *p, pln_slice name,
   out->called = out->is_size = false;
   if (pln_script_find_dtype(p, name, &out->v.of.type, &status))
     return status;
+  pln_slice canonical = canonical_name(name);
+  if (canonical.data != name.data)
+    return pln_script_resolve_method(p, canonical, out);
   return no_such_method(p, name);
 }
 
@@ -243,7 +246,7 @@ pln_status pln_script_resolve(pln_script_parser *p, pln_script_value *out) {
     out->v.of.type = p->known[function - 1].result;
     return PLN_OK;
   }
-  if (p->has_producers && p->b)
+  if (p->has_producers && !p->outside)
     return new_producer(p, symbol, out);
   return unknown_name(p, name);
 }

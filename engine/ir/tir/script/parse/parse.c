@@ -40,8 +40,8 @@ static pln_status start(pln_script_parser *p, pln_engine *engine,
   PLN_TRY(pln_type_prim(engine, PLN_BOOL, 1, &p->types[2]));
   PLN_TRY(pln_type_prim(engine, PLN_DTYPE_NONE, 1, &p->types[3]));
   PLN_TRY(pln_module_new(engine, &p->module));
-  if (part)
-    PLN_TRY(pln_builder_new(engine, &p->b));
+  p->outside = !part;
+  PLN_TRY(pln_builder_new(engine, &p->b));
   pln_script_fill_words(p);
   PLN_TRY(pln_script_find_functions(p));
   PLN_TRY(pln_script_open_frame(p, base));

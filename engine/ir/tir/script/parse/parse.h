@@ -171,6 +171,7 @@ typedef struct pln_script_parser {
   bool has_producers; /* names of producers need no declaration */
   const char *place;  /* what is being built, for messages of builders */
   uint32_t place_size;
+  bool outside; /* of a function: nothing of `b` is kept */
   pln_builder *b;
   pln_module *module;
   uint32_t open_from;    /* frames from here on wait for their first line */

@@ -257,6 +257,8 @@ static pln_status read_assert(pln_script_parser *p) {
 static pln_status bind_let(pln_script_parser *p, pln_slice name, pln_type type,
                            const pln_script_value *value) {
   pln_ref ref, var;
+  if (p->outside)
+    return pln_script_refuse(p, value, "this stands outside a function");
   PLN_TRY(pln_script_ref(p, value, type, &ref));
   PLN_TRY(pln_script_make_var(p, name, type ? type : pln_script_type_of(p, ref),
                               false, &var));
@@ -276,6 +278,9 @@ static pln_status assign_one(pln_script_parser *p, pln_slice name,
                              const pln_script_value *value) {
   pln_symbol symbol;
   pln_ref ref;
+  if (p->outside && value->kind != PLN_V_INT && value->kind != PLN_V_FLOAT &&
+      value->kind != PLN_V_BOOL && value->kind != PLN_V_CALL)
+    return pln_script_refuse(p, value, "this stands outside a function");
   if (value->meta) {
     PLN_TRY(pln_symbol_intern(p->engine, name, &symbol));
     return pln_script_bind(p, symbol, value);
@@ -516,7 +521,7 @@ static pln_status read_augmented(pln_script_parser *p,
 static pln_status read_return(pln_script_parser *p) {
   pln_script_value value, items = {.n = 1}, result = {0};
   PLN_TRY(pln_script_next(p));
-  if (!p->b)
+  if (p->outside)
     return pln_script_expected(p, "a definition");
   PLN_TRY(pln_script_expr_parse(p, &value));
   PLN_TRY(pln_mem_grow(p->engine, (void **)&p->kept, &p->cap_kept,
@@ -540,7 +545,7 @@ static pln_status read_expression(pln_script_parser *p) {
     PLN_TRY(pln_script_expr_parse(p, &value));
     return store(p, &target, &value);
   }
-  if (p->token.kind == PLN_S_AUGMENT && p->b)
+  if (p->token.kind == PLN_S_AUGMENT && !p->outside)
     return read_augmented(p, &target);
   p->place = target.at;
   p->place_size = target.size;
@@ -548,7 +553,7 @@ static pln_status read_expression(pln_script_parser *p) {
     return PLN_OK;
   if (target.kind == PLN_V_CALL)
     return pln_script_perform(p, &target, 0, NULL, false);
-  if (!p->b)
+  if (p->outside)
     return pln_script_refuse(p, &target, "this stands outside a function");
   return evaluate(p, &target);
 }
@@ -580,7 +585,7 @@ static pln_status read_decorator(pln_script_parser *p) {
 static pln_status read_class(pln_script_parser *p) {
   uint32_t indent = top(p)->indent;
   PLN_TRY(pln_script_next(p));
-  if (p->b || p->class_name)
+  if (!p->outside || p->class_name)
     return pln_script_expected(p, "no second class");
   pln_slice name = p->token.text;
   PLN_TRY(pln_script_expect(p, PLN_S_NAME));
@@ -607,7 +612,8 @@ static pln_status read_line(pln_script_parser *p, uint32_t column) {
     return end_line(p);
   default: break;
   }
-  if (!p->b && p->token.kind != PLN_S_NAME && p->token.kind != PLN_S_STRING)
+  if (p->outside && p->token.kind != PLN_S_NAME &&
+      p->token.kind != PLN_S_STRING)
     return pln_script_expected(p, "a definition");
   switch (p->token.kind) {
   case PLN_S_FOR: return read_for(p);
