@@ -2103,129 +2103,294 @@ function Node:store(value, ...) end
 ---@field min_value any
 ---@field max_value any
 
---- Proves and simplifies integer expressions of TIR with what is known of their variables.
+--- Proves and simplifies integer expressions of TIR with what is known of their variables, as
+--- tvm.arith.Analyzer does. Expressions are nodes, numbers or booleans; others are errors.
 ---@class perilune.Analyzer
 local Analyzer = {}
+--- Inclusive bounds; pl.arith's infinities where none is known (TVM: const_int_bound.cc).
 ---@param expr any
 ---@return { min_value: integer, max_value: integer }
 function Analyzer:const_int_bound(expr) end
+--- expr = coeff * k + base for an integer k; coeff 0: expr is base (TVM: modular_set.cc).
 ---@param expr any
 ---@return { coeff: integer, base: integer }
 function Analyzer:modular_set(expr) end
+--- The expression rewritten by the rules of pl.arith.rules() (TVM: rewrite_simplify.cc).
 ---@param expr any
 ---@return perilune.Node
 function Analyzer:rewrite_simplify(expr) end
+--- The normal form, a sum of (x % upper // lower) * scale (TVM: canonical_simplify.cc).
 ---@param expr any
 ---@return perilune.Node
 function Analyzer:canonical_simplify(expr) end
+--- Normal form and rules in turns (TVM: analyzer.cc). Fails unless steps is 0 to 1,000 (2).
 ---@param expr any
 ---@param steps? integer
 ---@return perilune.Node
 function Analyzer:simplify(expr, steps) end
+--- True if the condition holds for all values; false says nothing (TVM: analyzer.cc).
 ---@param condition any
----@param strength? string|integer "default" or "symbolic_bound"
+---@param strength? string|integer "default" or "symbolic_bound"; others are errors
 ---@return boolean
 function Analyzer:can_prove(condition, strength) end
+--- True if a == b is proved.
 ---@param a any
 ---@param b any
 ---@return boolean
 function Analyzer:can_prove_equal(a, b) end
+--- True if expr >= lower_bound is proved. Fails if expr is no node.
 ---@param expr perilune.Node
 ---@param lower_bound any
 ---@return boolean
 function Analyzer:can_prove_greater_equal(expr, lower_bound) end
+--- True if expr < upper_bound is proved. Fails if expr is no node.
 ---@param expr perilune.Node
 ---@param upper_bound any
 ---@return boolean
 function Analyzer:can_prove_less(expr, upper_bound) end
+--- Says what a Var is, once (TVM: Analyzer::Bind). Fails for what is no Var, for a value with the
+--- Var in it, and for another value than before without allow_override.
 ---@param var perilune.Node
----@param expr any a Range, { first, last } or a value
+---@param expr any a Range, { first, last } (last is not in it) or a value
 ---@param allow_override? boolean
 function Analyzer:bind(var, expr, allow_override) end
+--- Says the bound, the modular set or the value of a Var. Fails for other keys, an empty bound and,
+--- without override, for other facts than before.
 ---@param var perilune.Node
 ---@param info any { min_value =, max_value = }, { coeff =, base = } or a value
 ---@param override? boolean
 function Analyzer:update(var, info, override) end
+--- From here on the condition holds. Fails for what is no condition.
 ---@param condition any
 function Analyzer:enter(condition) end
+--- The condition holds while body runs, whose results are given, or while the returned value is not
+--- closed (TVM: ConstraintContext). Fails for what is no condition, and as body does.
 ---@param condition any
 ---@param body? fun(analyzer: perilune.Analyzer): any
 ---@return any
 function Analyzer:constraint_scope(condition, body) end
+--- The values of an expression whose variables run over sets, or over what they are bound to without
+--- dom_map (TVM: int_set.cc). Fails for keys that are no nodes and sets without both ends.
 ---@param expr any
 ---@param dom_map? table<perilune.Node, any>
 ---@return perilune.IntervalSet
 function Analyzer:int_set(expr, dom_map) end
+--- Chooses optional parts of simplification, none without arguments. Fails for other names.
+---@param ... "transitively_prove_inequalities"|"convert_boolean_to_and_of_ors"|"apply_constraints_to_boolean_branches"
+function Analyzer:set_enabled_extensions(...) end
+--- See pl.arith.deduce_bound.
 ---@param var perilune.Node
 ---@param condition perilune.Node
 ---@param hint_map? table<perilune.Node, any>
 ---@param relax_map? table<perilune.Node, any>
 ---@return perilune.IntervalSet
 function Analyzer:deduce_bound(var, condition, hint_map, relax_map) end
----@param ... string
-function Analyzer:set_enabled_extensions(...) end
+--- See pl.arith.detect_linear_equation.
+---@param expr perilune.Node
+---@param vars perilune.Node[]
+---@return perilune.Node[]
+function Analyzer:detect_linear_equation(expr, vars) end
+--- See pl.arith.detect_clip_bound.
+---@param condition perilune.Node
+---@param vars perilune.Node[]
+---@return (perilune.Node|false)[]
+function Analyzer:detect_clip_bound(condition, vars) end
+--- See pl.arith.solve_linear_equations.
+---@param equations perilune.Node[]
+---@param variables? perilune.Node[]
+---@param ranges? table<perilune.Node, any>
+---@return table?
+function Analyzer:solve_linear_equations(equations, variables, ranges) end
+--- See pl.arith.estimate_region_strict_bound.
+---@param region perilune.Node[]
+---@param var_dom table<perilune.Node, any>
+---@param predicate? any
+---@return perilune.IntervalSet[]?
+function Analyzer:estimate_region_strict_bound(region, var_dom, predicate) end
+--- See pl.arith.estimate_region_lower_bound.
+---@param region perilune.Node[]
+---@param var_dom table<perilune.Node, any>
+---@param predicate? any
+---@return perilune.IntervalSet[]?
+function Analyzer:estimate_region_lower_bound(region, var_dom, predicate) end
+--- See pl.arith.estimate_region_upper_bound.
+---@param region perilune.Node[]
+---@param var_dom table<perilune.Node, any>
+---@param predicate? any
+---@return perilune.IntervalSet[]
+function Analyzer:estimate_region_upper_bound(region, var_dom, predicate) end
+--- See pl.arith.eval_set.
+---@param of any a PrimExpr, a Range, or a list of them
+---@param dom_map? table<perilune.Node, any>
+---@return perilune.IntervalSet|perilune.IntervalSet[]
+function Analyzer:eval_set(of, dom_map) end
+--- See pl.arith.union.
+---@param sets perilune.IntervalSet[]
+---@return perilune.IntervalSet
+function Analyzer:union(sets) end
+--- See pl.arith.union_lower_bound.
+---@param sets perilune.IntervalSet[]
+---@return perilune.IntervalSet
+function Analyzer:union_lower_bound(sets) end
+--- See pl.arith.intersect.
+---@param sets perilune.IntervalSet[]
+---@return perilune.IntervalSet
+function Analyzer:intersect(sets) end
+--- See pl.arith.domain_touched.
+---@param stmt perilune.Node
+---@param buffer perilune.Node
+---@param consider_loads? boolean
+---@param consider_stores? boolean
+---@return perilune.Node[]
+function Analyzer:domain_touched(stmt, buffer, consider_loads, consider_stores) end
+--- See pl.arith.detect_common_subexpr.
+---@param expr perilune.Node
+---@param threshold integer
+---@return { expr: perilune.Node, count: integer }[]
+function Analyzer:detect_common_subexpr(expr, threshold) end
+--- See pl.arith.detect_iter_map.
+---@param indices any[]
+---@param input_iters table<perilune.Node, any>
+---@param predicate? any
+---@param check_level? "surjective"|"bijective"|"no_check"
+---@param simplify_trivial_iterators? boolean
+---@return perilune.IterMapResult
+function Analyzer:detect_iter_map(indices, input_iters, predicate, check_level, simplify_trivial_iterators) end
+--- See pl.arith.iter_map_simplify.
+---@param indices any[]
+---@param input_iters table<perilune.Node, any>
+---@param predicate? any
+---@param check_level? "surjective"|"bijective"|"no_check"
+---@param simplify_trivial_iterators? boolean
+---@return perilune.Node[]
+function Analyzer:iter_map_simplify(indices, input_iters, predicate, check_level, simplify_trivial_iterators) end
+--- See pl.arith.normalize_to_iter_sum.
+---@param index any
+---@param input_iters table<perilune.Node, any>
+---@return perilune.IterSumExpr
+function Analyzer:normalize_to_iter_sum(index, input_iters) end
+--- See pl.arith.normalize_iter_map_to_expr.
+---@param expr any
+---@return perilune.Node
+function Analyzer:normalize_iter_map_to_expr(expr) end
+--- See pl.arith.subspace_divide.
+---@param bindings any[]
+---@param input_iters table<perilune.Node, any>
+---@param sub_iters perilune.Node[]
+---@param predicate? any
+---@param check_level? "surjective"|"bijective"|"no_check"
+---@param simplify_trivial_iterators? boolean
+---@return perilune.IterMark[][]
+function Analyzer:subspace_divide(bindings, input_iters, sub_iters, predicate, check_level, simplify_trivial_iterators) end
+--- See pl.arith.inverse_affine_iter_map.
+---@param map perilune.IterSumExpr[]
+---@param outputs perilune.Node[]
+---@return table<perilune.Node, perilune.Node>
+function Analyzer:inverse_affine_iter_map(map, outputs) end
+--- See pl.arith.solve_linear_inequalities.
+---@param equations perilune.Node[]|perilune.IntConstraints
+---@param variables? perilune.Node[]
+---@param ranges? table<perilune.Node, any>
+---@param deskew_range? boolean
+---@return perilune.IntConstraints|perilune.IntConstraintsTransform
+function Analyzer:solve_linear_inequalities(equations, variables, ranges, deskew_range) end
+--- See pl.arith.solve_inequalities_as_bounds.
+---@param equations perilune.Node[]|perilune.IntConstraints
+---@param variables? perilune.Node[]
+---@param ranges? table<perilune.Node, any>
+---@return table<perilune.Node, perilune.IntGroupBounds>
+---@return perilune.Node[]
+function Analyzer:solve_inequalities_as_bounds(equations, variables, ranges) end
+--- See pl.arith.narrow_predicate_expression.
+---@param condition perilune.Node
+---@param ranges table<perilune.Node, any>
+---@return perilune.Node
+function Analyzer:narrow_predicate_expression(condition, ranges) end
 
 pl.arith = {}
+--- An analyzer that knows nothing; facts of one are not those of another.
 ---@return perilune.Analyzer
 function pl.arith.Analyzer() end
+--- The rules of rewrite_simplify.
 ---@return { lhs: string, rhs: string, guard: string, order: string }[]
 function pl.arith.rules() end
+--- The values of var for which a comparison holds, whatever the variables of relax_map are (TVM:
+--- bound_deducer.cc). (pos_inf, neg_inf), the empty set, when nothing is known.
 ---@param var perilune.Node
 ---@param condition perilune.Node
 ---@param hint_map? table<perilune.Node, any>
 ---@param relax_map? table<perilune.Node, any>
 ---@return perilune.IntervalSet
 function pl.arith.deduce_bound(var, condition, hint_map, relax_map) end
+--- The coefficients of the variables, then the rest; {} if it is not linear (TVM:
+--- detect_linear_equation.cc). Fails for vars that are no Vars.
 ---@param expr perilune.Node
 ---@param vars perilune.Node[]
 ---@return perilune.Node[]
 function pl.arith.detect_linear_equation(expr, vars) end
+--- The least and greatest value of each variable, false where none is known; {} if a part is not
+--- linear (TVM: detect_linear_equation.cc). Fails for vars that are no Vars.
 ---@param condition perilune.Node
 ---@param vars perilune.Node[]
 ---@return (perilune.Node|false)[]
 function pl.arith.detect_clip_bound(condition, vars) end
+--- Solutions by integers, nil if there are none (TVM: solve_linear_equation.cc). Fails for
+--- variables that are no Vars.
 ---@param equations perilune.Node[]
 ---@param variables? perilune.Node[]
 ---@param ranges? table<perilune.Node, any>
 ---@return table?
 function pl.arith.solve_linear_equations(equations, variables, ranges) end
---- Exactly, or nil.
+--- Exactly, or nil
+--- (TVM: int_set.cc, iter_affine_map.cc). Fails for a region that is no list of Ranges.
 ---@param region perilune.Node[]
 ---@param var_dom table<perilune.Node, any>
 ---@param predicate? any
 ---@return perilune.IntervalSet[]?
 function pl.arith.estimate_region_strict_bound(region, var_dom, predicate) end
---- Intervals that the region surely has, or nil.
+--- Intervals that the region surely has, or nil
+--- (TVM: int_set.cc, iter_affine_map.cc). Fails for a region that is no list of Ranges.
 ---@param region perilune.Node[]
 ---@param var_dom table<perilune.Node, any>
 ---@param predicate? any
 ---@return perilune.IntervalSet[]?
 function pl.arith.estimate_region_lower_bound(region, var_dom, predicate) end
---- Intervals that contain the region.
+--- Intervals that contain the region
+--- (TVM: int_set.cc, iter_affine_map.cc). Fails for a region that is no list of Ranges.
 ---@param region perilune.Node[]
 ---@param var_dom table<perilune.Node, any>
 ---@param predicate? any
 ---@return perilune.IntervalSet[]
 function pl.arith.estimate_region_upper_bound(region, var_dom, predicate) end
+--- The values of expressions, or Ranges, whose variables run over the sets of dom_map (TVM:
+--- int_set.cc). Fails as int_set does.
 ---@param of any a PrimExpr, a Range, or a list of them
 ---@param dom_map? table<perilune.Node, any>
 ---@return perilune.IntervalSet|perilune.IntervalSet[]
 function pl.arith.eval_set(of, dom_map) end
+--- An interval that contains all of the sets (TVM: UnionUpperBound); the empty set of none. Fails
+--- for sets without both ends.
 ---@param sets perilune.IntervalSet[]
 ---@return perilune.IntervalSet
 function pl.arith.union(sets) end
+--- An interval that the sets cover, or the empty set (TVM: UnionLowerBound). Fails as union does.
 ---@param sets perilune.IntervalSet[]
 ---@return perilune.IntervalSet
 function pl.arith.union_lower_bound(sets) end
+--- What the sets have in common (TVM: Intersect). Fails as union does.
 ---@param sets perilune.IntervalSet[]
 ---@return perilune.IntervalSet
 function pl.arith.intersect(sets) end
+--- The region of a buffer that a statement reads and writes, {} if it does neither (TVM:
+--- domain_touched.cc). Fails if stmt or buffer is no node.
 ---@param stmt perilune.Node
 ---@param buffer perilune.Node
 ---@param consider_loads? boolean
 ---@param consider_stores? boolean
 ---@return perilune.Node[]
 function pl.arith.domain_touched(stmt, buffer, consider_loads, consider_stores) end
+--- Subexpressions that occur threshold times or more, the outermost first (TVM:
+--- detect_common_subexpr.cc). Fails unless threshold is 1 or more.
 ---@param expr perilune.Node
 ---@param threshold integer
 ---@return { expr: perilune.Node, count: integer }[]
@@ -2262,6 +2427,8 @@ function pl.arith.IterSplitExpr(source, lower_factor, extent, scale) end
 ---@param base any
 ---@return perilune.IterSumExpr
 function pl.arith.IterSumExpr(args, base) end
+--- Indices as sums of splits of independent iterators (TVM: iter_affine_map.cc). Without such a form
+--- indices is {} and errors says why. Fails for other check levels and for ranges that are none.
 ---@param indices any[]
 ---@param input_iters table<perilune.Node, any>
 ---@param predicate? any
@@ -2269,6 +2436,7 @@ function pl.arith.IterSumExpr(args, base) end
 ---@param simplify_trivial_iterators? boolean
 ---@return perilune.IterMapResult
 function pl.arith.detect_iter_map(indices, input_iters, predicate, check_level, simplify_trivial_iterators) end
+--- The indices as the detected form has them, unchanged if there is none. Fails as detect_iter_map does.
 ---@param indices any[]
 ---@param input_iters table<perilune.Node, any>
 ---@param predicate? any
@@ -2276,13 +2444,17 @@ function pl.arith.detect_iter_map(indices, input_iters, predicate, check_level, 
 ---@param simplify_trivial_iterators? boolean
 ---@return perilune.Node[]
 function pl.arith.iter_map_simplify(indices, input_iters, predicate, check_level, simplify_trivial_iterators) end
+--- An index as an IterSumExpr, the largest scale first, without checks. Fails as detect_iter_map does.
 ---@param index any
 ---@param input_iters table<perilune.Node, any>
 ---@return perilune.IterSumExpr
 function pl.arith.normalize_to_iter_sum(index, input_iters) end
+--- The expression that an IterSumExpr or IterSplitExpr stands for; others are themselves.
 ---@param expr any
 ---@return perilune.Node
 function pl.arith.normalize_iter_map_to_expr(expr) end
+--- Pairs of outer and inner iterators, {} if the bindings cannot be divided; the extents of the last
+--- pair are conditions. Fails as detect_iter_map does, and for sub_iters that are no Vars.
 ---@param bindings any[]
 ---@param input_iters table<perilune.Node, any>
 ---@param sub_iters perilune.Node[]
@@ -2291,6 +2463,8 @@ function pl.arith.normalize_iter_map_to_expr(expr) end
 ---@param simplify_trivial_iterators? boolean
 ---@return perilune.IterMark[][]
 function pl.arith.subspace_divide(bindings, input_iters, sub_iters, predicate, check_level, simplify_trivial_iterators) end
+--- The iterators by the outputs of a bijective map. Fails unless there is one output, of its dtype,
+--- for each index.
 ---@param map perilune.IterSumExpr[]
 ---@param outputs perilune.Node[]
 ---@return table<perilune.Node, perilune.Node>
@@ -2328,18 +2502,24 @@ function pl.arith.IntConstraints(variables, ranges, relations) end
 ---@param dst_to_src table<perilune.Node, perilune.Node>
 ---@return perilune.IntConstraintsTransform
 function pl.arith.IntConstraintsTransform(src, dst, src_to_dst, dst_to_src) end
+--- The ranges of variables; relations is { false } without a solution (TVM:
+--- solve_linear_inequality.cc). Fails for ranges that are none and variables that are no Vars.
 ---@param equations perilune.Node[]|perilune.IntConstraints
 ---@param variables? perilune.Node[]
 ---@param ranges? table<perilune.Node, any>
 ---@param deskew_range? boolean
 ---@return perilune.IntConstraints|perilune.IntConstraintsTransform
 function pl.arith.solve_linear_inequalities(equations, variables, ranges, deskew_range) end
+--- The bounds of each variable by the later ones, and the other relations (TVM:
+--- solve_linear_inequality.cc, SolveLinearInequalities). Fails as solve_linear_inequalities does.
 ---@param equations perilune.Node[]|perilune.IntConstraints
 ---@param variables? perilune.Node[]
 ---@param ranges? table<perilune.Node, any>
 ---@return table<perilune.Node, perilune.IntGroupBounds>
 ---@return perilune.Node[]
 function pl.arith.solve_inequalities_as_bounds(equations, variables, ranges) end
+--- A condition without the variables of ranges that implies the given one for all their values (TVM:
+--- narrow_predicate_expression.cc). Fails for what is no condition.
 ---@param condition perilune.Node
 ---@param ranges table<perilune.Node, any>
 ---@return perilune.Node

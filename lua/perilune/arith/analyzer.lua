@@ -35,6 +35,19 @@ function Analyzer:term(of, like)
   return self.core:import(of)
 end
 
+--- The terms of a list of Vars; `where` and `what` name the argument that it is.
+function Analyzer:var_terms(list, where, what)
+  local out = {}
+  for i, var in ipairs(argument.table(list, where, what)) do
+    argument.node(var, where, what)
+    if var.kind ~= "Var" and var.kind ~= "SizeVar" then
+      argument.fail(("%s: %s: a Var expected, got a %s"):format(where, what, var.kind))
+    end
+    out[i] = self:term(var)
+  end
+  return out
+end
+
 --- min <= expr <= max for all values of its variables, as a table.
 function Analyzer:const_int_bound(expr)
   local min, max = self.core:const_int_bound(self:term(expr))
@@ -77,16 +90,18 @@ end
 
 --- True if expr >= lower_bound is proved; if expr < upper_bound is.
 function Analyzer:can_prove_greater_equal(expr, lower_bound)
+  argument.node(expr, "can_prove_greater_equal", "expr")
   return self:can_prove(operand.node("GE", { expr, operand.expr(lower_bound, expr.dtype) }))
 end
 
 function Analyzer:can_prove_less(expr, upper_bound)
+  argument.node(expr, "can_prove_less", "expr")
   return self:can_prove(operand.node("LT", { expr, operand.expr(upper_bound, expr.dtype) }))
 end
 
 --- From here on the variable is one of a Range ({ first, last } or a node), or equal to a value.
 function Analyzer:bind(var, expr, allow_override)
-  local term = self:term(var)
+  local term = self:term(argument.node(var, "bind", "var"))
   if type(expr) == "table" then
     local first = operand.expr(expr[1], var.dtype)
     expr = operand.node("Range",
@@ -101,8 +116,11 @@ end
 
 --- Says something else of a variable: { min_value =, max_value = }, { coeff =, base = } or a value.
 function Analyzer:update(var, info, override)
-  local term = self:term(var)
+  local term = self:term(argument.node(var, "update", "var"))
   if type(info) ~= "table" then return self:bind(var, info, override) end
+  argument.options(info, "update", { "min_value", "max_value", "coeff", "base" })
+  if next(info) == nil then argument.fail "update: a bound or a modular set expected, got {}" end
+  if info.base and not info.coeff then argument.fail "update: base without coeff" end
   if info.coeff then
     self.core:update_modular(term, info.coeff, info.base or 0, override)
   else
@@ -116,6 +134,7 @@ function Analyzer:enter(condition) self.core:enter(self:term(condition)) end
 --- Calls `body` while the condition is known to hold, and gives its results. Without `body`: a
 -- scope that ends when it is closed (`local scope <close> = ...`).
 function Analyzer:constraint_scope(condition, body)
+  if body ~= nil then argument.callable(body, "constraint_scope", "body") end
   local mark = self.core:enter(self:term(condition))
   local scope = setmetatable({}, { __close = function() self.core:leave(mark) end })
   if not body then return scope end
@@ -136,11 +155,21 @@ function Analyzer:end_node(term)
   return self.core:export(term)
 end
 
+--- The ends of a set, { min_value =, max_value = }, as terms; `where` is what asks.
+function Analyzer:ends(set, where, like)
+  argument.options(argument.table(set, where, "a set"), where, { "min_value", "max_value" })
+  if set.min_value == nil or set.max_value == nil then
+    argument.fail(where .. ": a set has min_value and max_value")
+  end
+  return self:end_term(set.min_value, like or set.max_value),
+    self:end_term(set.max_value, like or set.min_value)
+end
+
 --- { [var] = { min_value =, max_value = } or a Range } as a flat list, in the order of the terms.
 function Analyzer:domains(map)
   local out = {}
   for var, set in pairs(map and argument.table(map, "arith", "domains") or {}) do
-    local row = { self:term(var) }
+    local row = { self:term(argument.node(var, "arith", "a variable of the domains")) }
     if is_node(set) and set.kind == "Range" then
       row[2] = self:term(set[1])
       row[3] = self:term(operand.folded("Sub", operand.folded("Add", set[1], set[2]),
@@ -149,8 +178,7 @@ function Analyzer:domains(map)
       row[2] = self:term(set, var)
       row[3] = row[2]
     else
-      argument.table(set, "arith", "a domain")
-      row[2], row[3] = self:end_term(set.min_value, var), self:end_term(set.max_value, var)
+      row[2], row[3] = self:ends(set, "arith", var)
     end
     out[#out + 1] = row
   end
@@ -180,7 +208,7 @@ end
 
 local function terms(self, list)
   local out = {}
-  for i, item in ipairs(argument.table(list, "arith", "vars")) do out[i] = self:term(item) end
+  for i, item in ipairs(argument.table(list, "arith", "equations")) do out[i] = self:term(item) end
   return out
 end
 
@@ -193,13 +221,15 @@ end
 --- See perilune.arith.
 function Analyzer:detect_linear_equation(expr, vars)
   local term = self:term(expr)
-  return nodes(self, self.core:linear_equation(term, terms(self, vars)))
+  return nodes(self, self.core:linear_equation(term,
+    self:var_terms(vars, "detect_linear_equation", "vars")))
 end
 
 --- See perilune.arith.
 function Analyzer:detect_clip_bound(condition, vars)
   local term = self:term(condition)
-  return nodes(self, self.core:clip_bound(term, terms(self, vars)))
+  return nodes(self, self.core:clip_bound(term,
+    self:var_terms(vars, "detect_clip_bound", "vars")))
 end
 
 --- See perilune.arith.
@@ -210,7 +240,8 @@ end
 
 --- See perilune.arith.
 function Analyzer:solve_linear_equations(equations, variables, ranges)
-  local relations, vars = terms(self, equations), terms(self, variables or {})
+  local relations = terms(self, equations)
+  local vars = self:var_terms(variables or {}, "solve_linear_equations", "variables")
   local solution, new, to_old, min, max, rest =
     self.core:solve_equations(relations, vars, self:domains(ranges))
   if not solution then return nil end

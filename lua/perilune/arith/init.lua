@@ -3,7 +3,9 @@
 --     local analyzer = pl.arith.Analyzer()
 --     analyzer:bind(i, tir.Range(0, 16))
 --     print(analyzer:simplify((i * 8 + j) // 8))
---     analyzer:constraint_scope(n:gt(4), function() return analyzer:can_prove(n:gt(0)) end)
+--     analyzer:constraint_scope(tir.GT(n, 4), function()
+--       return analyzer:can_prove(tir.GT(n, 0))
+--     end)
 --
 -- Lua numbers and booleans stand for expressions.
 

@@ -245,10 +245,7 @@ end
 
 function iter_map.subspace_divide(analyzer, bindings, input_iters, sub_iters, predicate,
     check_level, trivial)
-  local inner = {}
-  for i, var in ipairs(argument.table(sub_iters, "subspace_divide", "sub_iters")) do
-    inner[i] = analyzer:term(var)
-  end
+  local inner = analyzer:var_terms(sub_iters, "subspace_divide", "sub_iters")
   local terms, flat, condition, level, simple =
     request(analyzer, bindings, input_iters, predicate, check_level, trivial)
   local pool, numbers =
@@ -280,6 +277,12 @@ function iter_map.inverse(analyzer, map, outputs)
   local parts, number = encode(analyzer, map)
   for i, sum in ipairs(map) do numbers[i] = number[sum] end
   for i, output in ipairs(argument.table(outputs, "inverse_affine_iter_map", "outputs")) do
+    argument.node(output, "inverse_affine_iter_map", "an output")
+    local wanted = map[i] and map[i].base.dtype or output.dtype
+    if output.dtype ~= wanted then
+      argument.fail(("inverse_affine_iter_map: output %d is an expression of dtype %s, not %s")
+        :format(i, wanted, output.dtype))
+    end
     terms[i] = analyzer:term(output)
   end
   if #terms ~= #numbers then argument.fail "inverse_affine_iter_map: one output for each index" end

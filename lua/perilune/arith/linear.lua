@@ -54,7 +54,8 @@ local function system(analyzer, equations, variables, ranges)
     src = linear.IntConstraints(variables, ranges, equations)
   end
   return src, terms(analyzer, src.relations, "equations"),
-    terms(analyzer, src.variables, "variables"), iter_map.ranges(analyzer, src.ranges)
+    analyzer:var_terms(src.variables, "solve_linear_inequalities", "variables"),
+    iter_map.ranges(analyzer, src.ranges)
 end
 
 local function range_map(analyzer, flat)

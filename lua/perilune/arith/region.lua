@@ -25,7 +25,9 @@ for name, bound in pairs(bounds) do
     local where = ("estimate_region_%s_bound"):format(name)
     local dims, out = {}, {}
     for _, range in ipairs(argument.table(ranges, where, "region")) do
-      argument.node(range, where, "a range")
+      if argument.node(range, where, "a range").kind ~= "Range" then
+        argument.fail(("%s: a Range expected, got a %s"):format(where, range.kind))
+      end
       local min = analyzer:term(range[1])
       table.move({ min, min, analyzer:term(range[2]) }, 1, 3, #dims + 1, dims)
     end
@@ -44,9 +46,7 @@ for name, operation in pairs(operations) do
   region[name] = function(analyzer, sets)
     local ends = {}
     for _, set in ipairs(argument.table(sets, name, "sets")) do
-      argument.table(set, name, "a set")
-      ends[#ends + 1] = analyzer:end_term(set.min_value, set.max_value)
-      ends[#ends + 1] = analyzer:end_term(set.max_value, set.min_value)
+      table.move({ analyzer:ends(set, name) }, 1, 2, #ends + 1, ends)
     end
     return interval(analyzer, analyzer.core:combine_sets(operation, ends))
   end
