@@ -435,6 +435,8 @@ static pln_status match_attr(pln_rule_match *m, pln_ref call,
     return PLN_OK;
   }
   PLN_TRY(pln_rule_evaluate(m, a->expression, &wanted));
+  if (value.kind == PLN_VALUE_NONE && wanted.kind != PLN_VALUE_NONE)
+    PLN_TRY(pln_rule_omitted(m, call, a->name, &value));
   /* Floats that operators have as attributes are rounded to float32. */
   if (value.kind == PLN_VALUE_FLOAT && wanted.kind == PLN_VALUE_FLOAT)
     wanted.v.f = (double)(float)wanted.v.f;

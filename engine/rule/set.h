@@ -438,6 +438,11 @@ pln_status pln_rule_evaluate_node(pln_rule_match *m, uint32_t at,
  * operand, its attributes, or the schema's default. */
 pln_status pln_rule_attribute(pln_rule_match *m, pln_ref call, pln_slice name,
                               pln_rule_value *out) PLN_CHECKED;
+/* What an attribute that a call leaves out and whose schema in the core has no
+ * default means: Relay's default, or that of ONNX's windows; kind NONE: there
+ * is none. Patterns compare with it; replacements copy what is given. */
+pln_status pln_rule_omitted(pln_rule_match *m, pln_ref call, pln_slice name,
+                            pln_rule_value *out) PLN_CHECKED;
 /* Applies an operator of expressions. */
 pln_status pln_rule_operator(pln_rule_match *m, pln_ast_operator operator_,
                              const pln_rule_value *args,

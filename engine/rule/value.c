@@ -120,24 +120,116 @@ pln_slice pln_rule_core_name(const pln_engine *engine, pln_op op,
   return (pln_slice){0};
 }
 
+/* The list of "1,1" or "[]". */
+static pln_status default_list(pln_rule_match *m, const char *text,
+                               pln_rule_value *out) {
+  pln_dim dims[8];
+  uint32_t n = 0;
+  while (strchr("-0123456789", *text) && *text && n < PLN_COUNT(dims)) {
+    char *end;
+    dims[n++] = strtoll(text, &end, 10);
+    text = end + (*end == ',');
+  }
+  return copy_dims(m, n, dims, out);
+}
+
+static bool is_kind(const char *at, const char *kind) {
+  return !strncmp(at, kind, strlen(kind));
+}
+
 /* The default in "name:kind=default", as a value; NONE without one. */
-static pln_rule_value schema_default(const char *schema, pln_slice name) {
+static pln_status schema_default(pln_rule_match *m, const char *schema,
+                                 pln_slice name, pln_rule_value *out) {
   pln_slice core;
   const char *at = pln_rule_find_in_schema(schema, name, &core);
+  *out = (pln_rule_value){0};
   if (!at || *at != ':')
-    return (pln_rule_value){0};
+    return PLN_OK;
   size_t kind = strcspn(at, "= ");
   if (at[kind] != '=')
-    return (pln_rule_value){0};
+    return PLN_OK;
   const char *text = at + kind + 1;
-  if (!strncmp(at, ":int=", 5) || !strncmp(at, ":bool=", 6))
-    return integer(strtoll(text, NULL, 10));
-  if (!strncmp(at, ":float=", 7))
-    return (pln_rule_value){.kind = PLN_VALUE_FLOAT, .v.f = strtod(text, NULL)};
-  if (!strncmp(at, ":string=", 8) || !strncmp(at, ":dtype=", 7))
-    return (pln_rule_value){.kind = PLN_VALUE_STRING,
+  bool empty = !*text || *text == ' ';
+  if (is_kind(at, ":string=") || (is_kind(at, ":dtype=") && !empty))
+    *out = (pln_rule_value){.kind = PLN_VALUE_STRING,
                             .v.s = {text, strcspn(text, " ")}};
-  return unknown();
+  else if (empty)
+    *out = (pln_rule_value){0};
+  else if (is_kind(at, ":int=") || is_kind(at, ":bool="))
+    *out = integer(strtoll(text, NULL, 10));
+  else if (is_kind(at, ":float="))
+    *out = (pln_rule_value){.kind = PLN_VALUE_FLOAT, .v.f = strtod(text, NULL)};
+  else if (is_kind(at, ":ints="))
+    return default_list(m, text, out);
+  else
+    *out = unknown();
+  return PLN_OK;
+}
+
+/* The extents of the weights of ONNX's convolution behind the first two. */
+static pln_status weights_extents(pln_rule_match *m, const pln_node *call,
+                                  pln_rule_value *out) {
+  const pln_graph *g = pln_rule_graph(m);
+  bool conv = call->data == PLN_OP_CONV || call->data == PLN_OP_CONV_TRANSPOSE;
+  if (!conv || call->count < 2)
+    return PLN_OK;
+  pln_type type = g->nodes[g->operands[call->first + 1]].type;
+  int32_t rank = pln_type_rank(g->engine, type);
+  return rank < 2 ? PLN_OK
+                  : copy_dims(m, (uint32_t)rank - 2,
+                              pln_type_dims(g->engine, type) + 2, out);
+}
+
+static bool pads_nothing(const pln_rule_value *auto_pad) {
+  return auto_pad->kind == PLN_VALUE_STRING &&
+         (pln_slice_is(auto_pad->v.s, "NOTSET") ||
+          pln_slice_is(auto_pad->v.s, "VALID"));
+}
+
+/* What ONNX says of windows along the axes of an image, where nothing is given:
+ * strides and dilations of 1, no padding, a kernel as large as the weights. */
+static pln_status window_default(pln_rule_match *m, pln_ref call,
+                                 pln_slice name, pln_rule_value *out) {
+  const pln_graph *g = pln_rule_graph(m);
+  const pln_node *n = &g->nodes[call];
+  pln_slice core;
+  const char *schema = pln_op_row(g->engine, n->data)->attrs;
+  if (!n->count ||
+      !pln_rule_find_in_schema(schema, pln_text("kernel_shape"), &core))
+    return PLN_OK;
+  if (pln_slice_is(name, "kernel_shape"))
+    return weights_extents(m, n, out);
+  int32_t rank = pln_type_rank(g->engine, g->nodes[g->operands[n->first]].type);
+  bool pads = pln_slice_is(name, "pads");
+  bool ones = pln_slice_is(name, "strides") || pln_slice_is(name, "dilations");
+  if (rank < 2 || !(pads || ones))
+    return PLN_OK;
+  if (pads && pln_rule_find_in_schema(schema, pln_text("auto_pad"), &core)) {
+    pln_rule_value auto_pad;
+    PLN_TRY(pln_rule_attribute(m, call, pln_text("auto_pad"), &auto_pad));
+    if (!pads_nothing(&auto_pad))
+      return PLN_OK;
+  }
+  int64_t *to;
+  uint32_t count = (uint32_t)(rank - 2) * (pads ? 2 : 1);
+  PLN_TRY(pln_rule_new_list(m, count, out, &to));
+  for (uint32_t i = 0; i < count; i++)
+    to[i] = ones;
+  return PLN_OK;
+}
+
+pln_status pln_rule_omitted(pln_rule_match *m, pln_ref call, pln_slice name,
+                            pln_rule_value *out) {
+  const pln_graph *g = pln_rule_graph(m);
+  const pln_node *n = &g->nodes[call];
+  *out = (pln_rule_value){0};
+  if (n->kind != PLN_CALL || !n->data)
+    return PLN_OK;
+  const pln_relay_row *relay = pln_relay_of(g->engine, n->data);
+  PLN_TRY(window_default(m, call, name, out));
+  return out->kind != PLN_VALUE_NONE || !relay
+             ? PLN_OK
+             : schema_default(m, relay->attrs, name, out);
 }
 
 static pln_status attr_value(pln_rule_match *m, const pln_attr *a,
@@ -212,8 +304,7 @@ pln_status pln_rule_attribute(pln_rule_match *m, pln_ref call, pln_slice name,
     if (own.size == name.size && !memcmp(own.data, name.data, name.size))
       return attr_value(m, a, out);
   }
-  *out = schema_default(pln_op_row(e, n->data)->attrs, name);
-  return PLN_OK;
+  return schema_default(m, pln_op_row(e, n->data)->attrs, name, out);
 }
 
 /* ---------------------------------------------------------------- properties

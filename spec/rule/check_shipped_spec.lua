@@ -14,7 +14,7 @@ describe("the check of the shipped rules", function()
   local rows = {}
   for _, row in ipairs(library.rules()) do
     -- Generated ones: spec/tune/rule_generation_spec.lua.
-    if row.file ~= "substitution" then rows[#rows + 1] = row end
+    if row.pass ~= "GraphSubstitution" then rows[#rows + 1] = row end
   end
   local rules = shipped.prepare(rows)
   local results, passed = check.all(rules, { cases = cases, seed = seed })

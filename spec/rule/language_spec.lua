@@ -186,6 +186,29 @@ describe("a condition", function()
     assert.is_false(taken(ints, "in_range(?w, 0, 9)"))
   end)
 
+  it("of an attribute that is left out is its default", function()
+    local function applied(rule, body)
+      local mod = assert(pl.parse([[
+#[version = "0.0.5"]
+def @main(%x: Tensor[(1, 4, 6, 6), float32], %w: Tensor[(4, 4, 3, 3), float32]) {
+  ]] .. body .. "}"))
+      local _, counts = pl.rules { rule }:apply(mod)
+      return counts[1].applied
+    end
+    local onnx = "nn.relu(nn.conv(?x, ?w, strides=[1, 1], pads=[0, 0, 0, 0], dilations=[1, 1], "
+      .. "kernel_shape=[3, 3])) => nn.conv(?x, ?w)"
+    assert.equal(1, applied(onnx, "nn.relu(nn.conv(%x, %w))"))
+    assert.equal(1, applied(onnx, "nn.relu(nn.conv(%x, %w, strides=[1, 1]))"))
+    assert.equal(0, applied(onnx, "nn.relu(nn.conv(%x, %w, strides=[2, 2]))"))
+    assert.equal(0, applied(onnx, 'nn.relu(nn.conv(%x, %w, auto_pad="SAME_UPPER"))'))
+    assert.equal(1, applied("nn.relu(nn.conv(?x, ?w, strides=none)) => nn.conv(?x, ?w)",
+      "nn.relu(nn.conv(%x, %w))"))
+    local relay = "nn.relu(nn.conv2d(?x, ?w, strides=[1, 1], padding=[0, 0])) => "
+      .. "nn.conv2d(?x, ?w)"
+    assert.equal(1, applied(relay, "nn.relu(nn.conv2d(%x, %w))"))
+    assert.equal(0, applied(relay, "nn.relu(nn.conv2d(%x, %w, strides=[2, 2]))"))
+  end)
+
   it("may be a Lua function, with the match", function()
     local seen
     local rules = { { "nn.softmax(?x, axis=?a) => ?x", where = function(m)

@@ -4,7 +4,7 @@
  *
  * Run by the executor, once per function. Requires a verified graph. The rules
  * are those of the option `rules`, the generated ones of
- * lua/perilune/rules/substitution.lua, and the exact ones of SimplifyExpr. What
+ * lua/perilune/rules/substitution, and the exact ones of SimplifyExpr. What
  * is replaced are the results of scopes, and what they are computed of; nodes
  * that a let or a call with effects uses stay as they are.
  *

@@ -10,14 +10,19 @@ local library = {}
 -- order in which the rules are tried.
 function library.rules() return core.rule_library() end
 
---- The rules of a pass or a file; nil and a hint when there is none of that name.
+-- The names of the sets that a rule is of: its pass, its file, and the folder of that.
+local function sets_of(row) return { row.pass, row.file, (row.file:match "^(.*)/") } end
+
+--- The rules of a pass, a file or a folder of files; nil and a hint when none has that name.
 function library.set(name)
   local list, names, seen = {}, {}, {}
   for _, row in ipairs(library.rules()) do
-    for _, set in ipairs { row.pass, row.file } do
+    for _, set in ipairs(sets_of(row)) do
       if not seen[set] then seen[set], names[#names + 1] = true, set end
     end
-    if row.pass == name or row.file == name then list[#list + 1] = row end
+    for _, set in ipairs(sets_of(row)) do
+      if set == name then list[#list + 1] = row end
+    end
   end
   if #list > 0 then return list end
   return nil, core.suggest(name, names)

@@ -17,5 +17,6 @@ return {
   { pass = "SimplifyExpr", files = { "identity", "arithmetic", "cast", "reshape", "flat_product",
     "data_movement", "selection", "linear", "fill", "reduction", "recurrent", "logic", "full" } },
   { pass = "FuseOnnxOps", files = { "fusion", "embedding", "rotary", "microsoft" } },
-  { pass = "GraphSubstitution", files = { "substitution" }, saturates = true },
+  { pass = "GraphSubstitution", files = { "substitution/matrices", "substitution/images",
+    "substitution/convolutions", "substitution/dense" }, saturates = true },
 }

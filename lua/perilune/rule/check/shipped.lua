@@ -12,7 +12,7 @@ local shipped = {}
 -- The examples by the texts of rules, which the compiled table lacks.
 local function examples_of(file)
   local found = {}
-  for _, rule in ipairs(require("perilune.rules." .. file)) do
+  for _, rule in ipairs(require("perilune.rules." .. file:gsub("/", "."))) do
     found[rule[1]] = rule.example
   end
   return found

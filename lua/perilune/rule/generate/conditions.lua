@@ -96,9 +96,9 @@ local function sums(t)
   return false
 end
 
-local function try(text, proofs, example)
+local function try(text, proofs, example, relay)
   for _, proof in ipairs(proofs) do
-    local row = { text = text, proof = proof, grows = true }
+    local row = { text = text, proof = proof, grows = true, relay = relay }
     if holds(row, example, FEW, 1) and holds(row, example, MANY, OTHER_SEED) then return row end
   end
   return nil
@@ -113,7 +113,7 @@ function conditions.weakest(domain, left, right)
     local text = text_of(domain, left, right, choice)
     if not tried[text] then
       tried[text] = true
-      local row = try(text, proofs, example)
+      local row = try(text, proofs, example, domain.relay)
       if row then return row end
     end
   end

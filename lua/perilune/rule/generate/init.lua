@@ -5,7 +5,7 @@
 --     local rules, counts = pl.tune.generate_rules { operators = 3 }
 --     print(#rules, counts.terms)
 --
--- lua/perilune/rules/substitution.lua is what `perilune rules generate` has written.
+-- lua/perilune/rules/substitution is what `perilune rules generate` has written.
 
 local argument = require "perilune.argument"
 local conditions = require "perilune.rule.generate.conditions"
@@ -52,7 +52,7 @@ local function independent(domain, list)
   local rules = {}
   return filtered(list, function(pair)
     if #rules > 0 and proof.prover(domain, rules)(pair) then return false end
-    for _, text in ipairs(rule_text.both(pair[1], pair[2])) do rules[#rules + 1] = text end
+    for _, text in ipairs(proof.rules(domain, pair)) do rules[#rules + 1] = text end
     return true
   end)
 end
@@ -65,8 +65,8 @@ local function operators_of(t, list)
 end
 
 -- A name by the operators of the pattern, which others may have, too.
-local function name_of(self, left)
-  local name = "generated_" .. table.concat(operators_of(left), "_")
+local function name_of(self, domain, left)
+  local name = "generated_" .. (domain.prefix or "") .. table.concat(operators_of(left), "_")
   local n = (self.names[name] or 0) + 1
   self.names[name] = n
   return n > 1 and name .. "_" .. n or name
@@ -75,10 +75,11 @@ end
 local function add_rule(self, domain, left, right)
   local row = rule_text.is_left(left, right) and conditions.weakest(domain, left, right)
   if not row then return end
-  row.name = name_of(self, left)
+  row.name = name_of(self, domain, left)
   row.text = row.name .. ": " .. row.text
   row.reason = term.prefix(left) .. " = " .. term.prefix(right)
-  row.domain = domain.shape_of and domain.name
+  row.domain = domain.name
+  row.example = domain.shape_of ~= nil
   self.rules[#self.rules + 1] = row
   if self.progress then self.progress(#self.rules, row) end
 end
@@ -129,11 +130,13 @@ local HEADER = [[
 --- Rules of graph substitution, as `perilune rules generate` wrote them: lua/perilune/rule/generate
 -- says how they are found and proved. The reason is the equation; another run gives the same file.
 
+]]
+
+local EXAMPLE = [[
 local function example(domain, text)
   return function(g) return require "perilune.rule.generate.example".of_text(domain, text)(g) end
 end
 
-return {
 ]]
 
 local WIDTH, LINE = 84, 100
@@ -150,20 +153,33 @@ local function quoted(text)
   return table.concat(lines, "\n    .. ")
 end
 
+--- The texts of files of shipped rules, one for each domain: names without ".lua", and texts.
+function generate.files(rules)
+  local of_domain, files = {}, {}
+  for _, rule in ipairs(rules) do
+    of_domain[rule.domain] = of_domain[rule.domain] or {}
+    table.insert(of_domain[rule.domain], rule)
+  end
+  for name, list in pairs(of_domain) do files[name] = generate.text(list) end
+  return files
+end
+
 --- The text of a file of shipped rules.
 function generate.text(rules)
-  local lines = { HEADER }
+  local lines, examples = {}, false
   for _, rule in ipairs(rules) do
+    examples = examples or rule.example
     local reason = ("    reason = %s,"):format(quoted(rule.reason))
-    local rest = ("proof = %q, source = \"generated\", grows = true },\n"):format(rule.proof)
+    local rest = ("proof = %q, source = \"generated\", grows = true%s },\n"):format(rule.proof,
+      rule.relay and ", relay = true" or "")
     local fits = #reason + 1 + #rest - 1 <= LINE
-    local example = rule.domain and ("    example = example(%q, %s),\n"):format(rule.domain,
+    local example = rule.example and ("    example = example(%q, %s),\n"):format(rule.domain,
       quoted(rule.reason:match "^(.-) = ")) or ""
     lines[#lines + 1] = ("  { %s,\n%s%s%s%s"):format(quoted(rule.text), example, reason,
       fits and " " or "\n    ", rest)
   end
-  lines[#lines + 1] = "}\n"
-  return table.concat(lines)
+  return table.concat { HEADER, examples and EXAMPLE or "", "return {\n", table.concat(lines),
+    "}\n" }
 end
 
 return generate

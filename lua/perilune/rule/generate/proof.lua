@@ -17,8 +17,23 @@ local NODE_LIMIT, ROUNDS = 6000, 8
 -- The only rule with differences.
 local SAME = "subtract(?x, ?x) => zeros(shape=?x.shape, dtype=?x.dtype)"
 
+-- The same terms of the domain whose operators the axioms are about: equations do not depend on the
+-- form of calls.
+local function terms_of(domain, pair)
+  local form = domain.proved_as
+  if not form then return pair end
+  return { (term.parse(term.prefix(pair[1]), form)), (term.parse(term.prefix(pair[2]), form)) }
+end
+
+--- The rules of the e-graph that an equation makes, one for each direction that has one.
+function proof.rules(domain, pair)
+  local left, right = table.unpack(terms_of(domain, pair))
+  return rule_text.both(left, right)
+end
+
 --- A module of a function that computes the difference of both sides.
 function proof.module(domain, pair)
+  pair = terms_of(domain, pair)
   local params, by_name = {}, {}
   for i, variable in ipairs(domain.variables) do
     params[i] = ir.Var(variable.name, rule_text.type(variable.shape, "float32"))
@@ -46,10 +61,10 @@ end
 --- The axioms of a domain as rules of the e-graph.
 function proof.axioms(domain)
   local rules = {}
-  for _, text in ipairs(axioms[domain.name]) do
+  for _, text in ipairs(axioms[domain.algebra or domain.name]) do
     local left, past = term.parse(text, domain)
     local right = term.parse(text, domain, text:match("^%s*=()", past))
-    for _, rule in ipairs(rule_text.both(left, right)) do rules[#rules + 1] = rule end
+    for _, rule in ipairs(proof.rules(domain, { left, right })) do rules[#rules + 1] = rule end
   end
   return rules
 end

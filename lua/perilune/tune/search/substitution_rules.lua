@@ -78,4 +78,25 @@ rules[#rules + 1] = ("enlarge_conv2d: ?c@%s => nn.conv2d(?x, "
   .. "where ?w.shape[2] == 1 and ?w.shape[3] == 1 and ?c.padding == [0, 0, 0, 0] and %s"):format(
   conv:format "?w", dense("?c", "?w"))
 
+-- ONNX's convolutions, with and without a bias; those of the same windows become one, whatever
+-- their channels.
+local same = "?a.shape[1] == ?b.shape[1] and ?a.shape[2] == ?b.shape[2] and ?a.shape[3] == "
+  .. "?b.shape[3] and ?c.strides == ?d.strides and ?c.pads == ?d.pads and ?c.dilations == "
+  .. "?d.dilations"
+local windows = ", group=1, auto_pad=NOTSET"
+
+for _, bias in ipairs { false, true } do
+  local function given(w, b) return bias and w .. ", " .. b or w end
+  local suffix = bias and "_bias" or ""
+  rules[#rules + 1] = ("merge_onnx_conv%s: ?c@nn.conv(?x, %s%s), ?d@nn.conv(?x, %s%s) => "
+    .. "(?s@split(nn.conv(?x, %s, **?c), constant([?a.shape[0], ?b.shape[0]]), axis=1, "
+    .. "n_results=2)).0, ?s.1 where ?a.rank == 4 and ?b.rank == 4 and %s"):format(suffix,
+    given("?a", "?p"), windows, given("?b", "?q"), windows,
+    given("concatenate(?a, ?b, axis=0)", "concatenate(?p, ?q, axis=0)"), same)
+  rules[#rules + 1] = ("enlarge_onnx_conv%s: nn.conv(?x, %s%s, kernel_shape=[1, 1], "
+    .. "strides=[1, 1], dilations=[1, 1], pads=[0, 0, 0, 0]) => nn.conv(?x, %s, "
+    .. "kernel_shape=[3, 3], pads=[1, 1, 1, 1])"):format(suffix, given("?w", "?p"), windows,
+    given("nn.pad(?w, constant([0, 0, 1, 1, 0, 0, 1, 1]))", "?p"))
+end
+
 return rules

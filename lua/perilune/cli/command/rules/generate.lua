@@ -10,13 +10,15 @@ local rules_generate = {
     .. "integers, those that compute the same are equations, which axioms must prove, and what "
     .. "rules are made of them must pass the check of 'perilune rules check', with the weakest "
     .. "conditions on shapes that do. Writes a file of rules, which 'perilune rules check', 'opt "
-    .. "--rules' and 'tune --substitution-rules' read. The file of the rules that perilune has is "
+    .. "--rules' and 'tune --substitution-rules' read. The rules that perilune has are "
     .. "shown by 'perilune rules substitution'. Exit status: 0 done, 1 failed, 2 wrong usage.",
 }
 
 function rules_generate.arguments(parser)
   parser:option("-o --output", "Where the rules are written; - is standard output."):argname "OUT"
     :default "-"
+  parser:option("--folder", "A folder in which a file is written for each domain, in place of one "
+    .. "for all."):argname "FOLDER"
   parser:option("--operators", "The most operators of a term, from 1 to 3."):argname "N"
     :default "3":convert(numbers.count)
   parser:option("--seed", "The seed of the integers."):argname "N":default "1"
@@ -41,6 +43,14 @@ local function write(text, path)
   if not ok then stop.failure("%s", reason) end
 end
 
+local function write_all(generate, rules, options)
+  if not options.folder then return write(generate.text(rules), options.output) end
+  local files = generate.files(rules)
+  for _, name in ipairs(require "perilune.sorted_keys"(files)) do
+    write(files[name], ("%s/%s.lua"):format(options.folder, name))
+  end
+end
+
 function rules_generate.run(options)
   require "perilune"
   check(options)
@@ -52,7 +62,7 @@ function rules_generate.run(options)
       progress.show(("%d rules"):format(n))
     end or nil }
   progress.clear()
-  write(generate.text(rules), options.output)
+  write_all(generate, rules, options)
   if options.quiet then return end
   require "perilune.cli.save".messages(options.output):write(("%d terms, %d equations, %d proved "
     .. "by axioms, %d of them independent, %d rules; %.1f s\n"):format(counts.terms, counts.equal,
