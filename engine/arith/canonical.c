@@ -504,12 +504,25 @@ static split divide_whole(pln_analyzer *a, split s, divisor d) {
   return out;
 }
 
+/* t * scale, scale < 0, divided by d.c, a multiple of it: t divided by the
+ * quotient, which is negative. The result stays whole: remainders of splits
+ * with negative divisors are not those of their indices. */
+static split divide_negated(pln_analyzer *a, const split *s, divisor d) {
+  pln_term t = write_split(a, s, 1);
+  split out = plain(by_const(a, d.floor ? PLN_PRIM_FLOORDIV : PLN_PRIM_DIV, t,
+                             d.c / s->scale));
+  out.floor = d.floor;
+  return out;
+}
+
 static split divide_split(pln_analyzer *a, split s, divisor d) {
   s = in_mode(a, s, d.floor);
   if (s.scale % d.c == 0) {
     s.scale /= d.c;
     return s;
   }
+  if (s.scale < 0 && d.c > 0 && d.c % s.scale == 0)
+    return divide_negated(a, &s, d);
   if (s.scale <= 0 || d.c % s.scale != 0)
     return divide_whole(a, s, d);
   int64_t lower;

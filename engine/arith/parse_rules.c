@@ -94,7 +94,7 @@ static const function functions[] = {
     {"select(", PLN_SELECT, 3},         {"ramp(", PLN_PAT_RAMP, 2},
     {"bc(", PLN_PAT_BROADCAST, 1},      {"nonneg(", PLN_PAT_NONNEG, 1},
     {"zero(", PLN_PAT_ZERO, 1},         {"any(", PLN_PAT_ANY, 1},
-    {"extremum(", PLN_PAT_EXTREMUM, 1},
+    {"extremum(", PLN_PAT_EXTREMUM, 1}, {"constant(", PLN_PAT_CONSTANT, 1},
 };
 
 static uint16_t call(parser *p) {

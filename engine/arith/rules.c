@@ -171,6 +171,7 @@ static bool ask(binding *m, const pln_pattern_node *p) {
   case PLN_PAT_EXTREMUM:
     return pln_term_kind(a, t) == PLN_PRIM_MIN ||
            pln_term_kind(a, t) == PLN_PRIM_MAX;
+  case PLN_PAT_CONSTANT: return pln_is_const(a, t);
   default: return has_any(a, t);
   }
 }
@@ -183,6 +184,7 @@ static int64_t value(binding *m, uint16_t at) {
   case PLN_PAT_NONNEG:
   case PLN_PAT_ZERO:
   case PLN_PAT_EXTREMUM:
+  case PLN_PAT_CONSTANT:
   case PLN_PAT_ANY: return ask(m, p);
   case PLN_PRIM_AND: return value(m, p->a) && !m->overflow && value(m, p->b);
   case PLN_PRIM_OR: return value(m, p->a) || value(m, p->b);

@@ -447,6 +447,37 @@ describe("a quotient that does not fit in its dtype", function()
   end)
 end)
 
+describe("a quotient of a negated expression", function()
+  it("is one by a negative number", function()
+    assert.are.equal("x // -3", simplified("canonical_simplify", "x * -2 // 6"))
+    assert.are.equal("T.Div(x, -3)", simplified("canonical_simplify", "T.Div(x * -1, 3)"))
+    assert.are.equal("x // 2 // -3", simplified("canonical_simplify", "x // 2 * -1 // 3"))
+  end)
+
+  it("keeps its value", function()
+    local analyzer = pl.arith.Analyzer()
+    for _, text in ipairs { "x * -2 // 6", "T.Div(x * -2, 6)", "x // 2 * -1 // 3", "x % 5 * -1 // 3",
+      "x * -1 // 3 // 2", "T.Div(T.Div(x * -1, 3), 2)", "x * -1 // 3 % 4", "(x * -1 // 4 * 2 + y) % 6",
+      "T.truncmod(T.Div(x * -1, 3), 4)" } do
+      local before = expr(text)
+      local after = analyzer:simplify(before)
+      for i = -128, 127 do
+        local values = { [x] = tir.IntImm("int32", i), [y] = tir.IntImm("int32", i % 7) }
+        assert.are.equal(tostring(analyzer:simplify(tir.substitute(before, values))),
+          tostring(analyzer:simplify(tir.substitute(after, values))), text)
+      end
+    end
+  end)
+end)
+
+describe("a product by a constant and that constant", function()
+  it("stay a sum that like terms join", function()
+    assert.are.equal("x * -3 + 5", simplified("rewrite_simplify", "5 + x * 5 + x * -8"))
+    assert.are.equal("(x + 1) // 4", simplified("rewrite_simplify", "(x + x + 2) // 8"))
+    assert.are.equal("x * (y + 1)", simplified("rewrite_simplify", "x * y + x"))
+  end)
+end)
+
 describe("a comparison of a sum with a remainder", function()
   it("is divided by what divides the rest", function()
     assert.are.equal("x * 22 + y % 22 < 43",

@@ -15,6 +15,7 @@ local environment = {
   nonneg = function(x) return x >= 0 end,
   zero = function(x) return x == 0 end,
   extremum = function() return false end,
+  constant = function() return false end,
   any = function() return false end,
 }
 
