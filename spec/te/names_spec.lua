@@ -444,6 +444,7 @@ describe("a stage that is attached to one before it", function()
     local s = te.create_schedule(D.op)
     s[B]:compute_at(s[D], D.op.axis[1])
     s[C]:compute_at(s[B], B.op.axis[1])
-    fails("did not find the attachment point of stage 'C'", s.to_module, s, { A, D }, "main")
+    fails("cannot find the producer 'C' along the loop nest that compute_at specifies for its "
+      .. "consumer 'D'", s.to_module, s, { A, D }, "main")
   end)
 end)

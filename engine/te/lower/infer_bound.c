@@ -362,6 +362,17 @@ static void add_extern(demand *d) {
 
 /* ------------------------------------------------------------- one producer */
 
+/* Whether the consumer lies in the innermost loop around the producer: an outer
+ * one alone is not enough. */
+static bool is_inside(const pln_te_state *s, uint32_t producer,
+                      uint32_t consumer) {
+  const pln_te_list *path = &s->stages[producer].path;
+  return path->n == 0 ||
+         pln_te_index(&s->stages[consumer].leaves, path->items[0]) !=
+             PLN_NONE ||
+         pln_te_index(&s->stages[consumer].path, path->items[0]) != PLN_NONE;
+}
+
 static pln_status begin_reader(demand *d, uint32_t consumer) {
   pln_te_state *s = d->s;
   bool found = false;
@@ -370,7 +381,7 @@ static pln_status begin_reader(demand *d, uint32_t consumer) {
   pln_te_begin_walk(s);
   PLN_TRY(set_leaves(d, &found));
   PLN_TRY(relax_path(d, &found));
-  if (!found && s->stages[d->producer].path.n > 0)
+  if (!is_inside(s, d->producer, consumer))
     return pln_diag_error(
         s->engine, PLN_ERR_ARGUMENT, NULL,
         "invalid schedule: cannot find the producer '%s' along the loop nest "
