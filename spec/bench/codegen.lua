@@ -9,6 +9,14 @@
 -- in GFLOP/s, is what it is taken to be (192: two 512-bit FMAs at 3 GHz). A ratio above 1 is for
 -- us: our share of the peak over TVM's; where a program computes little, its bytes per second
 -- over TVM's. Times are the least of calls within 0.3 s, one thread.
+--
+-- `bound` is the roofline's share: the time that the program must take at the least, over its time.
+-- It is the greater of operations / peak and bytes / bandwidth. Bytes are those of all arguments,
+-- once; the bandwidth is that of a loop over as many bytes, so that data which fit a cache are held
+-- against that cache: a sum where the result is less than an eighth of the bytes, else a = b + c
+-- in three arrays with ordinary stores (a store that misses reads its line first, which is not
+-- counted). The letter names what binds, f for operations or m for memory. What is between
+-- (intermediate tensors, loads from L1 that a stencil repeats) is not in the bound.
 
 local build = os.getenv "PERILUNE_BUILD" or "build"
 package.path = "lua/?.lua;lua/?/init.lua;./?.lua;" .. package.path
@@ -52,17 +60,82 @@ int main(void) {
 }
 ]]
 
-local function peak()
+-- Bytes of three arrays in argv[1], "read" or "triad" in argv[2]: gigabytes a second.
+local bandwidth_source = [[
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+typedef float V __attribute__((vector_size(%d)));
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec + 1e-9 * t.tv_nsec;
+}
+static void triad(V *restrict a, const V *b, const V *c, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    a[i] = b[i] + c[i];
+}
+static float sum(const V *b, size_t n) {
+  V s[8] = {{0}};
+  size_t i = 0;
+  for (; i + 8 <= n; i += 8)
+    _Pragma("GCC unroll 8") for (size_t k = 0; k < 8; k++) s[k] += b[i + k];
+  for (; i < n; i++)
+    s[0] += b[i];
+  return (s[0] + s[1] + s[2] + s[3] + s[4] + s[5] + s[6] + s[7])[0];
+}
+int main(int argc, char **argv) {
+  size_t n = argc > 2 ? strtoull(argv[1], NULL, 10) / sizeof(V) / 3 + 1 : 1;
+  int reads = argc > 2 && !strcmp(argv[2], "read");
+  V *a = aligned_alloc(sizeof(V), 3 * n * sizeof(V));
+  if (!a)
+    return 1;
+  memset(a, 0, 3 * n * sizeof(V));
+  size_t repeat = 1 + 1000000 / (3 * n * sizeof(V));
+  double best = 1e9, begin = now();
+  volatile float sink = 0;
+  for (int r = 0; r < 5 || now() - begin < 0.1; r++) {
+    double t = now();
+    for (size_t k = 0; k < repeat; k++) {
+      if (reads)
+        sink += sum(a, 3 * n);
+      else
+        triad(a, a + n, a + 2 * n, n);
+      __asm__ volatile("" ::: "memory");
+    }
+    t = (now() - t) / (double)repeat;
+    best = t < best ? t : best;
+  }
+  printf("%%.3f\n", 3e-9 * (double)(n * sizeof(V)) / best);
+  free(a);
+  return 0;
+}
+]]
+
+-- The path of a program in C, compiled for this CPU.
+local function compiled(source)
   local name = os.tmpname()
   local file = assert(io.open(name .. ".c", "w"))
-  file:write(peak_source:format(core.c_native_vector_bytes()))
+  file:write(source:format(core.c_native_vector_bytes()))
   file:close()
-  os.execute(("%s -O3 -march=native -ffp-contract=fast %s.c -o %s"):format(cc, name, name))
-  local pipe = assert(io.popen(name))
-  local gflops = tonumber(pipe:read "n")
-  pipe:close()
-  os.remove(name)
+  assert(os.execute(("%s -O3 -march=native -ffp-contract=fast %s.c -o %s"):format(cc, name, name)))
   os.remove(name .. ".c")
+  return name
+end
+
+-- The number that a program prints.
+local function number_of(command)
+  local pipe = assert(io.popen(command))
+  local number = assert(pipe:read "n", "a measuring program printed no number")
+  pipe:close()
+  return number
+end
+
+local function peak()
+  local program = compiled(peak_source)
+  local gflops = number_of(program)
+  os.remove(program)
   return gflops
 end
 
@@ -94,7 +167,28 @@ local function time(name, info)
   if not ok then return nil end
   local fn_name = built:functions()[1].name
   local args = compare.arguments(mod.functions[fn_name], info.bind, 7)
-  return (built:time(fn_name, args, { least = 0.3 }))
+  return built:time(fn_name, args, { least = 0.3 }), args
+end
+
+local item_bytes = { float64 = 8, int64 = 8, float16 = 2, int8 = 1, uint8 = 1, bool = 1 }
+
+local function bytes_of(tensor)
+  local bytes = item_bytes[tensor.dtype] or 4
+  for _, dim in ipairs(tensor.shape) do bytes = bytes * dim end
+  return bytes
+end
+
+local bandwidth_program = compiled(bandwidth_source)
+
+-- Seconds that the arguments take to pass through the core once.
+local function memory_seconds(args)
+  local bytes, result = 0, 0
+  for _, tensor in ipairs(args) do
+    result = bytes_of(tensor)
+    bytes = bytes + result
+  end
+  local how = result * 8 < bytes and "read" or "triad"
+  return bytes / number_of(("%s %d %s"):format(bandwidth_program, bytes, how)) / 1e9
 end
 
 -- The least time of a product of n x n by the evaluator's BLAS.
@@ -121,22 +215,28 @@ if ok then
   print(("OpenBLAS, 512^3: %.0f us, %.1f GFLOP/s"):format(product * 1e6,
     2 * 512 ^ 3 / product / 1e9))
 end
-print(("%-34s %10s %10s %9s %7s %7s"):format("program", "us", "TVM us", "GFLOP/s", "share",
-  "ratio"))
+print(("%-34s %10s %10s %9s %7s %8s %7s"):format("program", "us", "TVM us", "GFLOP/s", "share",
+  "bound", "ratio"))
 local list = assert(io.popen(("ls '%s'"):format(root)))
 local better, count = 0, 0
 for name in list:lines() do
   local info = (not only or name == only) and info_of(name) or {}
   local theirs = info.runtime_us_min
-  local seconds = theirs and time(name, info)
+  local seconds, args
+  if theirs then
+    seconds, args = time(name, info)
+  end
   if seconds then
     local gflops = (info.flops or 0) / seconds / 1e9
     local tvm_share = (info.flops or 0) / theirs / 1e3 / tvm_peak
     local computes = tvm_share > 0.05
     local ratio = computes and gflops / here / tvm_share or theirs / (seconds * 1e6)
     count, better = count + 1, better + (ratio >= 1 and 1 or 0)
-    print(("%-34s %10.1f %10.1f %9.1f %6.1f%% %7.2f%s"):format(name, seconds * 1e6, theirs, gflops,
-      gflops / here * 100, ratio, computes and "" or " (bytes)"))
+    local memory, work = memory_seconds(args), (info.flops or 0) / here / 1e9
+    print(("%-34s %10.1f %10.1f %9.1f %6.1f%% %6.1f%%%s %7.2f%s"):format(name, seconds * 1e6,
+      theirs, gflops, gflops / here * 100, math.max(memory, work) / seconds * 100,
+      work > memory and "f" or "m", ratio, computes and "" or " (bytes)"))
   end
 end
+os.remove(bandwidth_program)
 print(("%d of %d at least as fast as TVM's"):format(better, count))
