@@ -188,6 +188,45 @@ describe("a file of records", function()
     assert.equal(1, db:list()[1].trials)
   end)
 
+  it("reads what TVM's tuners wrote", function()
+    local function write(name, text)
+      local file = assert(io.open(path(name), "w"))
+      file:write(text)
+      file:close()
+    end
+    write("database_workload.json", ('["-77", "%s"]\n'):format(core.base64_encode "b64 module"))
+    local target = '{"kind": "llvm", "tag": "", "keys": ["cpu"], "num-cores": 4}'
+    write("database_tuning_record.json",
+      ('[0, [[[["GetBlock", [], ["C", "main"], ["b0"]]], []], [0.5, 1.5], %s, '
+      .. '[["TENSOR", "float32", [4, 4]]]]]\n[0, [[[], []], [1e10], %s, []]]\n'
+      .. '[0, [[[], [[0, 1]]], null, %s, []]]\n'):format(target, target, target))
+    local db <close> = open()
+    assert.equal(3, db:import(folder))
+    local row = db:list()[1]
+    assert.equal("llvm", row.target)
+    assert.equal(1, row.best)
+    assert.equal(3, row.trials)
+    assert.equal(0, db:import(folder))
+    write("database_tuning_record.json", "[0, [7]]\n")
+    assert.matches("database_tuning_record.json:1: a record is a trace", message(db.import, db,
+      folder))
+    os.remove(path "database_workload.json")
+    local line = '{"input": ["llvm -mcpu=skylake", "dense_nopack.x86", [["TENSOR", [1, 8], '
+      .. '"float32"]], {}], "config": {"index": %d, "code_hash": null, "entity": [["tile_y", "sp", '
+      .. '[-1, 1]]]}, "result": [[%s], %d, 0.2, 1600000000.5], "version": 0.2, '
+      .. '"tvm_version": "0.14.0"}\n'
+    write("autotvm.log", line:format(1, "0.25, 0.75", 0) .. line:format(2, '1000000000.0', 4))
+    assert.equal(2, db:import(path "autotvm.log"))
+    local found
+    for _, one in ipairs(db:list()) do
+      if one.target == "llvm -mcpu=skylake" then found = one end
+    end
+    assert.equal(0.5, found.best)
+    assert.equal(2, found.trials)
+    write("autotvm.log", '{"input": []}\n')
+    assert.matches("autotvm.log:1: input is a target", message(db.import, db, path "autotvm.log"))
+  end)
+
   it("is pruned", function()
     local db <close> = open()
     local workload = db:commit_workload(program())

@@ -262,7 +262,8 @@ end
 local function winner_text(result, options, module)
   local base = base_name(options)
   if result.verdict ~= "faster" then
-    return ("no candidate is better than %s, which is written: %s"):format(base, result.reason)
+    return ("no better one than %s%s: %s"):format(base, options.output and ", which is written"
+      or "", result.reason)
   end
   return ("cost %.4g of %s (%.1f %% less), confidence %.2f %%\n%s"):format(result.ratio, base,
     100 * (1 - result.ratio), 100 * result.confidence,

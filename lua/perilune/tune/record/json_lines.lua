@@ -10,6 +10,7 @@
 local core = require "perilune.core"
 local json = require "perilune.json"
 local sqlite = require "perilune.tune.record.sqlite"
+local tvm_records = require "perilune.tune.record.tvm_records"
 core.internal()
 
 local json_lines = {}
@@ -198,15 +199,6 @@ end
 local function is_number_or_nil(x) return x == nil or type(x) == "number" end
 local function is_text_or_nil(x) return x == nil or type(x) == "string" end
 
--- Lists of a decoded text as lists again: TVM's trace is a list of lists and objects.
-local function marked(value)
-  if type(value) ~= "table" then return value end
-  local out = {}
-  for key, item in pairs(value) do out[key] = marked(item) end
-  local is_list = #value > 0 or next(value) == nil
-  return is_list and json.list(out) or out
-end
-
 local function trial_of(record, fail)
   local extra = record[3] or {}
   if type(record[1]) ~= "string" and type(record[1]) ~= "table" or type(extra) ~= "table" then
@@ -214,7 +206,7 @@ local function trial_of(record, fail)
   end
   local seconds = check_seconds(record[2] or {}, fail)
   local trial = { kind = extra.kind or "trace", run_secs = seconds, seconds = extra.seconds,
-    text = type(record[1]) == "string" and record[1] or json.encode(marked(record[1])),
+    text = type(record[1]) == "string" and record[1] or json.encode(tvm_records.marked(record[1])),
     cost = cost_of(extra, seconds), checked = extra.kind == nil or extra.checked == true,
     verdict = extra.verdict, confidence = extra.confidence, failure = extra.failure,
     note = extra.note, at = math.tointeger(extra.at) or 0 }
@@ -232,9 +224,46 @@ local function trial_of(record, fail)
   return trial
 end
 
---- Puts the records of a folder into the database; the number of those that it did not have.
+-- ---------------------------------------------------------------- TVM's tuners
+
+local function import_meta_schedule(db, folder)
+  local workloads, trials = read_workloads(folder .. "/database_workload.json"), {}
+  read(folder .. "/database_tuning_record.json", function(row, _, fail)
+    check_workload(row, workloads, fail)
+    trials[#trials + 1] = tvm_records.of_meta_schedule(row, fail)
+  end)
+  return sqlite.transaction(db, put, workloads, trials, {})
+end
+
+local function import_autotvm(db, path)
+  local workloads, numbers, trials = {}, {}, {}
+  read(path, function(row, _, fail)
+    local one = tvm_records.of_autotvm(row, fail)
+    if not numbers[one.text] then
+      numbers[one.text] = #workloads
+      workloads[#workloads + 1] = { id = #workloads, text = one.text }
+    end
+    one.workload = numbers[one.text]
+    trials[#trials + 1] = one
+  end)
+  return sqlite.transaction(db, put, workloads, trials, {})
+end
+
+local function is_file(path)
+  local file = io.open(path, "rb")
+  local readable = file and file:read(0) ~= nil
+  if file then file:close() end
+  return readable or false
+end
+
+-- ----------------------------------------------------------------------- public
+
+--- Puts the records of a folder into the database; the number of those that it did not have. The
+-- folder has the three files of export, or the two of MetaSchedule; a file is a log of AutoTVM.
 -- Raises with the file and the line, and changes nothing, when one cannot be read.
 function json_lines.import(db, folder)
+  if is_file(folder) then return import_autotvm(db, folder) end
+  if is_file(folder .. "/database_workload.json") then return import_meta_schedule(db, folder) end
   local function path(i) return ("%s/%s.json"):format(folder, files[i]) end
   local workloads, trials, runs = read_workloads(path(1)), {}, {}
   read(path(2), function(row, _, fail)

@@ -24,7 +24,8 @@ local class = { __name = "runner", __index = methods }
 -- What a runner has, with defaults: limits of a child, how long a block lasts, how results are
 -- compared; then what statistics.race takes.
 local defaults = {
-  seconds = 30, comparison_seconds = math.huge, memory = 4 << 30, output = 1 << 20, pinned = true, block = 200e-6,
+  seconds = 30, comparison_seconds = math.huge, memory = 4 << 30, output = 1 << 20,
+  pinned = true, block = 200e-6,
   rounds = 3, rtol = 1e-3, atol = 1e-5,
   pairs = statistics.defaults.pairs, error = statistics.defaults.error,
   difference = statistics.defaults.difference, drop = statistics.defaults.drop,

@@ -331,6 +331,16 @@ end
 
 -- ------------------------------------------------------------------ the winner
 
+-- The least cost of a candidate whose results are right, or nil.
+local function least_cost(self)
+  local least
+  for _, trial in ipairs(self.list) do
+    local cost = not trial.part and not trial.failure and trial.cost or math.huge
+    if cost < (least or math.huge) then least = cost end
+  end
+  return least
+end
+
 -- The base again, when the winner is not faster than it is.
 local function give_up(self, why)
   self.best = nil
@@ -360,8 +370,11 @@ end
 
 -- Compares what was found with the base; what the database has of it is taken.
 local function confirm(self)
-  if not self.best then return { verdict = "undecided", ratio = 1, confidence = 0,
-    reason = "no candidate was better with confidence" } end
+  if not self.best then
+    local least = least_cost(self)
+    return give_up(self, "no candidate was better with confidence" .. (least
+      and ("; the least measured cost is %.3f of the base"):format(least) or ""))
+  end
   local kind, text = self.space.kind .. "/winner", self.best.text
   local trial = not self.unrecorded
     and self.database:get_trial(self.workload, self.target, kind, text)
@@ -371,7 +384,8 @@ local function confirm(self)
     commit(self, kind, text, trial)
   end
   if trial.verdict ~= "faster" then
-    return give_up(self, trial.failure or "the best candidate is not better with confidence")
+    return give_up(self, trial.failure or ("the best candidate, compared once more, is not better "
+      .. "with confidence: its cost is %.3f of the base"):format(trial.cost))
   end
   return { verdict = "faster", ratio = trial.cost, confidence = trial.confidence,
     seconds = trial.seconds }
@@ -470,9 +484,9 @@ local function start(self)
     self.objective:limit_comparisons(self.seconds * SHARE_OF_COMPARISON)
   end
   local kind = self.space.kind
-  self.costs[kind .. "/" .. self.space:text(point)] = 1
-  self.by_module[("%s/%g"):format(text_hash(module_text(one.mod)), 1)] = { cost = 1, checked = true,
-    verdict = "undecided", costs = {} }
+  self.costs[kind .. "/" .. self.space:text(point)] = 1.0
+  self.by_module[("%s/%g"):format(text_hash(module_text(one.mod)), 1)] = { cost = 1.0,
+    checked = true, verdict = "undecided", costs = {} }
 end
 
 -- ---------------------------------------------------------------------- options

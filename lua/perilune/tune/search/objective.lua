@@ -95,7 +95,7 @@ end
 --- Measures { mod = } : { cost =, costs =, verdict =, confidence =, seconds = }; nil and a
 -- failure. verdict is against the incumbent.
 function methods.measure(self, one, effort)
-  local sums = { cost = 0, sure = 0, costs = {} }
+  local sums = { cost = 0.0, sure = 0.0, costs = {} }
   for _, metric in ipairs(self.metrics) do
     local ok, why = add_metric(self, metric, one, effort, sums)
     if not ok then return nil, why end

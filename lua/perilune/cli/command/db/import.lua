@@ -7,7 +7,8 @@ local import = { description = "Puts records that `perilune db export` or TVM wr
 function import.arguments(parser)
   parser:argument("file", "The file of records, which is made if it is not there."):argname "FILE"
   parser:argument("folder", "The folder of workload.json, tuning_record.json and "
-    .. "measurement_record.json."):argname "DIR"
+    .. "measurement_record.json, or of MetaSchedule's database_workload.json and "
+    .. "database_tuning_record.json; or a file: a log of AutoTVM."):argname "DIR|FILE"
 end
 
 function import.run(options)
