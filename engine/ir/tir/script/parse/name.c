@@ -142,10 +142,7 @@ bool pln_script_find_dtype(pln_script_parser *p, pln_slice name, pln_type *out,
 pln_status pln_script_resolve_method(pln_script_parser *p, pln_slice name,
                                      pln_script_value *out) {
   uint32_t entry = p->words[find_word(p, name)];
-  pln_slice canonical = canonical_name(name);
   pln_status status;
-  if (!entry && canonical.data != name.data)
-    return pln_script_resolve_method(p, canonical, out);
   if (entry) {
     bool builtin = entry >= PLN_N_METHODS;
     out->kind = builtin ? PLN_V_BUILTIN : PLN_V_METHOD;
