@@ -167,6 +167,9 @@ def @main(%x: Tensor[(?, 2), float32]) { tanh(%x) }
 ]])
     fails(1, ("tune %s --measure c --trials 9 -p DeadCodeElimination"):format(open),
       "the shape of")
+    fails(1, ("tune %s -p DeadCodeElimination"):format(open), "--shape INPUT=SIZES")
+    local _, _, refused = run(("tune %s --space layout"):format(model))
+    assert.is_nil(refused:find("traceback", 1, true), refused)
     fails(1, ("tune %s --measure 'command exit 7' -p DeadCodeElimination"):format(model),
       "its status is 7")
     fails(2, "db lisst x.db", "")

@@ -389,6 +389,18 @@ local function search(module, options, pass)
     task_seconds = queue and trial_seconds(options) }
 end
 
+-- Ends the command with why there is no search: what the options and the model do not allow is the
+-- user's to change, and says how.
+local function refuse(why, options)
+  local text = type(why) == "string" and why:match "^pl%.tune%.search: (.*)" or nil
+  if text then stop.failure("%s: %s", options.input, text) end
+  if type(why) ~= "string" and tostring(why):find("no argument can be made", 1, true) then
+    stop.failure("%s; --shape INPUT=SIZES or --dim NAME=SIZE gives the sizes to tune for",
+      tostring(why))
+  end
+  error(why, 0)
+end
+
 -- What a task does.
 local function trial(module, options)
   io.stdout:write(require "perilune.tune.search.tasks".run(module, options.trial, {
@@ -408,7 +420,11 @@ function tune.run(options)
   if options.placement then
     return require "perilune.cli.tune.placement"(module, options, context, pass)
   end
-  local result = require "perilune".with(context, search, module, options, pass)
+  local ok, result = pcall(require "perilune".with, context, search, module, options, pass)
+  if not ok then
+    end_line(options)
+    refuse(result, options)
+  end
   end_line(options)
   save(result.mod, options)
   report(result, options, module)
