@@ -3884,6 +3884,119 @@ function pl.topi.nn.conv2d(data, weight, strides, padding, dilation, groups, out
 ---@param out_dtype? string
 ---@return perilune.te.Tensor
 function pl.topi.nn.conv2d_transpose(data, weight, strides, padding, output_padding, groups, dilation, out_dtype) end
+---@param data perilune.te.Tensor
+---@param weight perilune.te.Tensor
+---@param strides? integer|integer[]
+---@param padding? integer|integer[]
+---@param dilation? integer|integer[]
+---@param out_dtype? string
+---@return perilune.te.Tensor
+function pl.topi.nn.conv1d_ncw(data, weight, strides, padding, dilation, out_dtype) end
+---@param data perilune.te.Tensor
+---@param weight perilune.te.Tensor
+---@param strides? integer|integer[]
+---@param padding? integer|integer[]
+---@param dilation? integer|integer[]
+---@param groups? integer
+---@param out_dtype? string
+---@return perilune.te.Tensor
+function pl.topi.nn.group_conv1d_ncw(data, weight, strides, padding, dilation, groups, out_dtype) end
+---@param data perilune.te.Tensor
+---@param weight perilune.te.Tensor
+---@param strides? integer|integer[]
+---@param padding? integer|integer[]
+---@param dilation? integer|integer[]
+---@param out_dtype? string
+---@return perilune.te.Tensor
+function pl.topi.nn.conv1d_nwc(data, weight, strides, padding, dilation, out_dtype) end
+---@param data perilune.te.Tensor
+---@param weight perilune.te.Tensor
+---@param strides? integer|integer[]
+---@param padding? integer|integer[]
+---@param dilation? integer|integer[]
+---@param groups? integer
+---@param out_dtype? string
+---@return perilune.te.Tensor
+function pl.topi.nn.group_conv1d_nwc(data, weight, strides, padding, dilation, groups, out_dtype) end
+---@param data perilune.te.Tensor
+---@param weight perilune.te.Tensor
+---@param strides? integer|integer[]
+---@param padding? integer|integer[]
+---@param out_dtype? string
+---@param output_padding? integer|integer[]
+---@return perilune.te.Tensor
+function pl.topi.nn.conv1d_transpose_ncw(data, weight, strides, padding, out_dtype, output_padding) end
+---@param data perilune.te.Tensor
+---@param weight perilune.te.Tensor
+---@param strides? integer|integer[]
+---@param padding? integer|integer[]
+---@param dilation? integer|integer[]
+---@param out_dtype? string
+---@return perilune.te.Tensor
+function pl.topi.nn.conv2d_nchw(data, weight, strides, padding, dilation, out_dtype) end
+---@param data perilune.te.Tensor
+---@param weight perilune.te.Tensor
+---@param strides? integer|integer[]
+---@param padding? integer|integer[]
+---@param dilation? integer|integer[]
+---@param groups? integer
+---@param out_dtype? string
+---@return perilune.te.Tensor
+function pl.topi.nn.group_conv2d_nchw(data, weight, strides, padding, dilation, groups, out_dtype) end
+---@param data perilune.te.Tensor
+---@param weight perilune.te.Tensor
+---@param strides? integer|integer[]
+---@param padding? integer|integer[]
+---@param dilation? integer|integer[]
+---@param out_dtype? string
+---@return perilune.te.Tensor
+function pl.topi.nn.conv2d_nhwc(data, weight, strides, padding, dilation, out_dtype) end
+---@param data perilune.te.Tensor
+---@param weight perilune.te.Tensor
+---@param strides? integer|integer[]
+---@param padding? integer|integer[]
+---@param dilation? integer|integer[]
+---@param groups? integer
+---@param out_dtype? string
+---@return perilune.te.Tensor
+function pl.topi.nn.group_conv2d_nhwc(data, weight, strides, padding, dilation, groups, out_dtype) end
+---@param data perilune.te.Tensor
+---@param weight perilune.te.Tensor
+---@param strides? integer|integer[]
+---@param padding? integer|integer[]
+---@param out_dtype? string
+---@param output_padding? integer|integer[]
+---@return perilune.te.Tensor
+function pl.topi.nn.conv2d_transpose_nchw(data, weight, strides, padding, out_dtype, output_padding) end
+---@param data perilune.te.Tensor
+---@param weight perilune.te.Tensor
+---@param strides? integer|integer[]
+---@param padding? integer|integer[]
+---@param dilation? integer|integer[]
+---@param groups? integer
+---@param out_dtype? string
+---@return perilune.te.Tensor
+function pl.topi.nn.conv3d_ncdhw(data, weight, strides, padding, dilation, groups, out_dtype) end
+---@param data perilune.te.Tensor
+---@param weight perilune.te.Tensor
+---@param strides? integer|integer[]
+---@param padding? integer|integer[]
+---@param dilation? integer|integer[]
+---@param groups? integer
+---@param out_dtype? string
+---@return perilune.te.Tensor
+function pl.topi.nn.conv3d_ndhwc(data, weight, strides, padding, dilation, groups, out_dtype) end
+---@param data perilune.te.Tensor
+---@param weight perilune.te.Tensor
+---@param strides? integer|integer[]
+---@param padding? integer|integer[]
+---@param out_dtype? string
+---@param output_padding? integer|integer[]
+---@return perilune.te.Tensor
+function pl.topi.nn.conv3d_transpose_ncdhw(data, weight, strides, padding, out_dtype, output_padding) end
+---@param x perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.nn.flatten(x) end
 ---@param x perilune.te.Tensor
 ---@param kernel integer|integer[]
 ---@param strides? integer|integer[]

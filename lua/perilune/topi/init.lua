@@ -24,7 +24,8 @@ end
 for _, name in ipairs { "elementwise", "broadcast", "reduction", "transform" } do
   take(topi, name)
 end
-for _, name in ipairs { "activation", "pad", "dense", "conv", "pool", "softmax", "norm" } do
+for _, name in ipairs { "activation", "pad", "dense", "conv", "pool", "softmax", "norm",
+  "named" } do
   take(topi.nn, "nn." .. name)
 end
 
