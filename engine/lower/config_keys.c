@@ -92,7 +92,7 @@ static const pln_option keys[] = {
     FLAG("tir.use_async_copy", "false", "tir.lower runs tir.LowerAsyncDMA."),
     FLAG("tir.ptx_ldg32", "false", "tir.lower runs tir.InjectPTXLDG32."),
     FLAG("tir.instrument_lwp", "false",
-         "tir.lower runs tir.InstrumentProfileIntrinsics."),
+         "tir.lower ends with tir.InstrumentProfileIntrinsics."),
     FLAG("tir.noalias", "true",
          "Lowered functions say that their buffers do "
          "not overlap."),
@@ -125,8 +125,6 @@ static const pln_option keys[] = {
          "tir.InstrumentProfileIntrinsics: loops only, not functions."),
     FLAG("tir.reset_start_id", "false",
          "tir.InstrumentProfileIntrinsics numbers from 0, as it always does."),
-    FLAG("tir.instrument_lwp", "false",
-         "tvm.lower ends with tir.InstrumentProfileIntrinsics."),
     TABLE("tir.ReduceBranchingThroughOvercompute", overcompute,
           "What tir.ReduceBranchingThroughOvercompute looks at."),
 };
