@@ -456,9 +456,9 @@ describe("a quotient of a negated expression", function()
 
   it("keeps its value", function()
     local analyzer = pl.arith.Analyzer()
-    for _, text in ipairs { "x * -2 // 6", "T.Div(x * -2, 6)", "x // 2 * -1 // 3", "x % 5 * -1 // 3",
-      "x * -1 // 3 // 2", "T.Div(T.Div(x * -1, 3), 2)", "x * -1 // 3 % 4", "(x * -1 // 4 * 2 + y) % 6",
-      "T.truncmod(T.Div(x * -1, 3), 4)" } do
+    for _, text in ipairs { "x * -2 // 6", "T.Div(x * -2, 6)", "x // 2 * -1 // 3",
+      "x % 5 * -1 // 3", "x * -1 // 3 // 2", "T.Div(T.Div(x * -1, 3), 2)", "x * -1 // 3 % 4",
+      "(x * -1 // 4 * 2 + y) % 6", "T.truncmod(T.Div(x * -1, 3), 4)" } do
       local before = expr(text)
       local after = analyzer:simplify(before)
       for i = -128, 127 do
