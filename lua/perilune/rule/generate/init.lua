@@ -153,13 +153,14 @@ local function quoted(text)
   return table.concat(lines, "\n    .. ")
 end
 
---- The texts of files of shipped rules, one for each domain: names without ".lua", and texts.
-function generate.files(rules)
+--- The texts of files of shipped rules, one for each domain, or the given one, also where it has
+-- no rules: names without ".lua", and texts.
+function generate.files(rules, domain)
   local of_domain, files = {}, {}
-  for _, rule in ipairs(rules) do
-    of_domain[rule.domain] = of_domain[rule.domain] or {}
-    table.insert(of_domain[rule.domain], rule)
+  for _, row in ipairs(domains) do
+    if (domain or row.name) == row.name then of_domain[row.name] = {} end
   end
+  for _, rule in ipairs(rules) do table.insert(of_domain[rule.domain], rule) end
   for name, list in pairs(of_domain) do files[name] = generate.text(list) end
   return files
 end

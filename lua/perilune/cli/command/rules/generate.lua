@@ -45,7 +45,7 @@ end
 
 local function write_all(generate, rules, options)
   if not options.folder then return write(generate.text(rules), options.output) end
-  local files = generate.files(rules)
+  local files = generate.files(rules, options.domain)
   for _, name in ipairs(require "perilune.sorted_keys"(files)) do
     write(files[name], ("%s/%s.lua"):format(options.folder, name))
   end
