@@ -213,3 +213,41 @@ describe("decisions of a schedule", function()
     assert.error_matches(function() pl.tir.Schedule(mod, { decisions = 4 }) end, "decisions")
   end)
 end)
+
+describe("pl.tune.default_schedule of a product", function()
+  local function product(m, n, depth)
+    local a, b = pl.te.placeholder({ m, depth }, "float32", "A"),
+      pl.te.placeholder({ depth, n }, "float32", "B")
+    local k = pl.te.reduce_axis({ 0, depth }, "k")
+    local c = pl.te.compute({ m, n }, function(i, j)
+      return pl.te.sum(a[{ i, k.var }] * b[{ k.var, j }], k)
+    end, "C")
+    return pl.module { main = pl.te.create_prim_func { a, b, c } }
+  end
+
+  it("packs the operand that all rows read, or not, and computes the same", function()
+    local mod, packed = product(24, 32, 20), { [true] = 0, [false] = 0 }
+    for seed = 1, 12 do
+      local sch = pl.tir.Schedule(mod, { seed = seed * 7919 })
+      pl.tune.default_schedule(sch)
+      assert(pl.tir.check(mod, sch.mod))
+      local text = tostring(sch.mod)
+      local is_packed = text:find('T.block("B_global")', 1, true) ~= nil
+      packed[is_packed] = packed[is_packed] + 1
+      assert.is_nil(text:find('T.block("A_global")', 1, true))
+    end
+    assert.is_true(packed[true] > 0 and packed[false] > 0)
+  end)
+
+  it("has no more accumulators than registers", function()
+    for seed = 1, 12 do
+      local sch = pl.tir.Schedule(product(64, 64, 16), { seed = seed * 7919 })
+      pl.tune.default_schedule(sch)
+      local body = tostring(sch.mod):match "for k_0.-C_update"
+      local floats = 1
+      for n in body:gmatch "T%.unroll%((%d+)%)" do floats = floats * tonumber(n) end
+      floats = floats * tonumber(body:match "T%.vectorized%((%d+)%)" or 1)
+      assert.is_true(floats * 4 <= 32 * 64, body)
+    end
+  end)
+end)

@@ -3,12 +3,14 @@
 -- A reduction over spatial axes (products of matrices, convolutions) is tiled on several levels:
 -- loops over tiles, over rows of a tile, over steps of the reduction, and a register tile whose
 -- innermost axis is a vector and whose other loops are unrolled. The register tile is a buffer of
--- its own (cache_write), which is written back behind the reduction. The last axis of other
--- blocks is one of vectors.
+-- its own (cache_write), which is written back behind the reduction; its accumulators are as many
+-- as registers hold. The operand that all rows of tiles read may be packed: a panel of it is
+-- copied for each column of tiles. The last axis of other blocks is one of vectors.
 
 local argument = require "perilune.argument"
 local core = require "perilune.core"
 local failure = require "perilune.tune.run.failure"
+local walk = require "perilune.tir.walk"
 core.internal()
 
 local rules = {}
@@ -17,21 +19,33 @@ local REDUCE = 2
 -- Lanes of a vector, and the most rows and vectors of a register tile.
 local LANES = { 32, 16, 8, 4 }
 local MOST_ROWS, MOST_VECTORS = 16, 4
+-- A register tile of fewer accumulators waits for the multiply-adds before (two a cycle that take
+-- four cycles).
+local LEAST_ACCUMULATORS = 8
+-- What processors have, some of them half of it.
+local MOST_REGISTERS = 32
+-- The most steps of a loop around the register tile.
+local MOST_MIDDLE = 64
 
 local function extent_of(sch, loop)
   local extent = sch:get(loop).extent
   return extent.kind == "IntImm" and extent.value or nil
 end
 
+-- One of the candidates, all with the same chance; nil when there is none.
+local function sample_one(sch, list)
+  local probs = {}
+  for i = 1, #list do probs[i] = 1 / #list end
+  return #list > 0 and sch:sample_categorical(list, probs) or nil
+end
+
 -- One of the lanes that divide an extent; nil when none does.
 local function sample_lanes(sch, extent)
-  local list, probs = {}, {}
+  local list = {}
   for _, lanes in ipairs(LANES) do
     if extent and extent % lanes == 0 then list[#list + 1] = lanes end
   end
-  if #list == 0 then return nil end
-  for i = 1, #list do probs[i] = 1 / #list end
-  return sch:sample_categorical(list, probs)
+  return sample_one(sch, list)
 end
 
 -- Splits a loop into as many loops as the tile has factors.
@@ -46,17 +60,65 @@ local function append(list, more)
   return list
 end
 
+-- Numbers up to `most` that divide an extent and for which fits() holds.
+local function divisors(extent, most, fits)
+  local list = {}
+  for n = 1, math.min(most, extent or 0) do
+    if extent % n == 0 and fits(n) then list[#list + 1] = n end
+  end
+  return list
+end
+
+-- The registers of a vector of so many lanes of four bytes.
+local function registers(lanes)
+  return math.max(1, lanes * 4 // core.c_native_vector_bytes())
+end
+
+-- Vectors of the last axis and rows of the one before for which the accumulators, a row of vectors
+-- and one more operand are in registers; nil where the axes have no such parts.
+local function sample_register_tile(sch, row, last, lanes)
+  local each = registers(sch:get(lanes))
+  local function fits(rows, vectors) return (rows + 1) * vectors * each < MOST_REGISTERS end
+  local columns = extent_of(sch, last) // sch:get(lanes)
+  local vectors = sample_one(sch, divisors(columns, MOST_VECTORS, function(n)
+    return fits(1, n)
+  end))
+  if not vectors then return nil end
+  local n = sch:get(vectors)
+  local list = divisors(extent_of(sch, row), MOST_ROWS, function(rows)
+    return fits(rows, n) and rows * n * each >= LEAST_ACCUMULATORS
+  end)
+  if #list == 0 then
+    list = divisors(extent_of(sch, row), MOST_ROWS, function(rows) return fits(rows, n) end)
+    list = { list[#list] }
+  end
+  return vectors, sample_one(sch, list)
+end
+
+-- A loop on three levels, of which the innermost has so many steps.
+local function tile_around(sch, loop, steps)
+  local rest, inner = table.unpack(sch:split(loop, { -1, steps, n = 2 }))
+  local outer, middle = table.unpack(tile(sch, rest, 2, MOST_MIDDLE))
+  return { outer, middle, inner }
+end
+
 -- The spatial loops on three levels: outer, middle, and the register tile: rows of the last axis
 -- but one, vectors of the last axis.
 local function tile_spatial(sch, loops)
-  local levels = { {}, {}, {} }
+  local levels, last = { {}, {}, {} }, loops[#loops]
+  local lanes = sample_lanes(sch, extent_of(sch, last))
+  local vectors, rows
+  if lanes and #loops > 1 then
+    vectors, rows = sample_register_tile(sch, loops[#loops - 1], last, lanes)
+  end
   for i, loop in ipairs(loops) do
-    local last = #loops - i
-    local lanes = last == 0 and sample_lanes(sch, extent_of(sch, loop)) or nil
-    local vector
-    if lanes then loop, vector = table.unpack(sch:split(loop, { -1, lanes, n = 2 })) end
-    local parts = last > 1 and tile(sch, loop, 2, 16)
-      or tile(sch, loop, 3, last == 1 and MOST_ROWS or MOST_VECTORS)
+    local behind, vector = #loops - i, nil
+    if behind == 0 and lanes then
+      loop, vector = table.unpack(sch:split(loop, { -1, lanes, n = 2 }))
+    end
+    local steps = behind == 0 and vectors or behind == 1 and rows or nil
+    local parts = steps and tile_around(sch, loop, steps) or behind > 1 and tile(sch, loop, 2, 16)
+      or tile(sch, loop, 3, behind == 1 and MOST_ROWS or MOST_VECTORS)
     for level, part in ipairs(parts) do table.insert(levels[level], part) end
     if vector then
       table.insert(levels[3], vector)
@@ -88,19 +150,63 @@ local function parallel_outer(sch, loops, info)
   sch:parallel(#loops > 1 and sch:fuse(table.unpack(loops)) or loops[1])
 end
 
---- The space of a block that reduces: `spatial` and `reduced` are its loops.
+-- Whether an index of a region depends on one of the variables.
+local function uses(region, vars)
+  local found = false
+  for i = 2, #region do
+    walk.post_order(region[i], function(part)
+      for _, var in ipairs(vars) do found = found or part == var end
+    end)
+  end
+  return found
+end
+
+-- The number of the operand that is read along the last spatial axis and the reduction, but not
+-- along the other spatial axes: each row of tiles reads all of it. nil when there is none.
+local function shared_operand(sch, block)
+  local node = sch:get(block)
+  local last, others = {}, {}
+  for i = #node.params, 1, -1 do
+    if node.attrs.iter_types[i] ~= REDUCE then
+      table.insert(#last > 0 and others or last, node.params[i])
+    end
+  end
+  local reads = node.body[1]
+  for i = 1, #others > 0 and reads.kind == "BlockReads" and #reads or 0 do
+    if uses(reads[i], last) and not uses(reads[i], others) then return i - 1 end
+  end
+  return nil
+end
+
+-- The panel of an operand that the tiles of a column read is copied to where it lies together.
+local function pack(sch, block, operand, column, lanes)
+  local panel = sch:cache_read(block, operand, "global")
+  sch:compute_at(panel, column)
+  local loops = sch:get_loops(panel)
+  if lanes and (extent_of(sch, loops[#loops]) or 1) % sch:get(lanes) == 0 then
+    sch:vectorize(sch:split(loops[#loops], { -1, lanes, n = 2 })[2])
+  end
+end
+
+--- The space of a block that reduces: `spatial` and `reduced` are its loops. With a packed operand
+-- the column of tiles is the outermost loop.
 local function tile_reduction(sch, block, spatial, reduced, info)
+  local operand = #spatial > 1 and shared_operand(sch, block)
+  local packs = operand and sch:get(sch:sample_categorical({ 0, 1 }, { 0.5, 0.5 })) == 1
   local cached = sch:cache_write(block, 0, "local")
   local levels = tile_spatial(sch, spatial)
   local steps = tile_reduction_loops(sch, reduced)
-  local order = append({}, levels[1])
+  local outer = append({}, levels[1])
+  if packs then table.insert(outer, 1, table.remove(outer)) end
+  local order = append({}, outer)
   append(append(append(order, levels[2]), steps), levels[3])
   sch:reorder(table.unpack(order))
   write_back(sch, cached, levels[2][#levels[2]], levels.lanes)
+  if packs then pack(sch, block, operand, outer[1], levels.lanes) end
   for _, loop in ipairs(levels[3]) do
     if loop == levels.vector then sch:vectorize(loop) else sch:unroll(loop) end
   end
-  parallel_outer(sch, levels[1], info)
+  parallel_outer(sch, packs and { outer[1] } or outer, info)
   sch:decompose_reduction(block, steps[1])
 end
 
