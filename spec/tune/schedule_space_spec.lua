@@ -215,18 +215,18 @@ describe("decisions of a schedule", function()
 end)
 
 describe("pl.tune.default_schedule of a product", function()
-  local function product(m, n, depth)
+  local function matmul(m, n, depth)
     local a, b = pl.te.placeholder({ m, depth }, "float32", "A"),
       pl.te.placeholder({ depth, n }, "float32", "B")
     local k = pl.te.reduce_axis({ 0, depth }, "k")
-    local c = pl.te.compute({ m, n }, function(i, j)
+    local out = pl.te.compute({ m, n }, function(i, j)
       return pl.te.sum(a[{ i, k.var }] * b[{ k.var, j }], k)
     end, "C")
-    return pl.module { main = pl.te.create_prim_func { a, b, c } }
+    return pl.module { main = pl.te.create_prim_func { a, b, out } }
   end
 
   it("packs the operand that all rows read, or not, and computes the same", function()
-    local mod, packed = product(24, 32, 20), { [true] = 0, [false] = 0 }
+    local mod, packed = matmul(24, 32, 20), { [true] = 0, [false] = 0 }
     for seed = 1, 12 do
       local sch = pl.tir.Schedule(mod, { seed = seed * 7919 })
       pl.tune.default_schedule(sch)
@@ -241,7 +241,7 @@ describe("pl.tune.default_schedule of a product", function()
 
   it("has no more accumulators than registers", function()
     for seed = 1, 12 do
-      local sch = pl.tir.Schedule(product(64, 64, 16), { seed = seed * 7919 })
+      local sch = pl.tir.Schedule(matmul(64, 64, 16), { seed = seed * 7919 })
       pl.tune.default_schedule(sch)
       local body = tostring(sch.mod):match "for k_0.-C_update"
       local floats = 1
