@@ -15,7 +15,7 @@ int pln_cli_host(lua_State *L);
 extern const luaL_Reg pln_cli_stop_functions[];
 /* From here on a closed pipe on the output is an error of the command, not a
  * signal. */
-void pln_cli_catch_pipes(void);
+void pln_cli_catch_failed_writes(void);
 /* Code between these calls must end within the time limit of the command, or
  * the process exits with that status. */
 void pln_cli_guard_begin(int status);

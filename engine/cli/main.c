@@ -111,7 +111,7 @@ int main(int argc, char **argv) {
     return 1;
   }
   atexit(finish_output_at_exit);
-  pln_cli_catch_pipes();
+  pln_cli_catch_failed_writes();
   lua_pushcfunction(L, trace);
   lua_pushcfunction(L, start_cli);
   lua_pushinteger(L, argc);

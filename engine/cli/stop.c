@@ -133,7 +133,7 @@ static bool make_timer(timer_t *timer) {
          timer_create(CLOCK_MONOTONIC, &event, timer) == 0;
 }
 
-/* ------------------------------------------------------------- closed pipes */
+/* ------------------------------------------------------------ failed writes */
 
 static void pipe_closed(int signal_) {
   (void)signal_;
@@ -141,11 +141,22 @@ static void pipe_closed(int signal_) {
   _exit(1);
 }
 
-/* Programs started by the command get the default handling back. */
-void pln_cli_catch_pipes(void) {
+/* A file at the limit of its size (RLIMIT_FSIZE): the write fails, which is
+ * reported where it was made. */
+static void file_full(int signal_) {
+  (void)signal_;
+}
+
+static void catch_default(int signal_, void (*handler)(int)) {
   struct sigaction before;
-  if (sigaction(SIGPIPE, NULL, &before) == 0 && before.sa_handler == SIG_DFL)
-    signal(SIGPIPE, pipe_closed);
+  if (sigaction(signal_, NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+    signal(signal_, handler);
+}
+
+/* Programs started by the command get the default handling back. */
+void pln_cli_catch_failed_writes(void) {
+  catch_default(SIGPIPE, pipe_closed);
+  catch_default(SIGXFSZ, file_full);
 }
 
 /* ---------------------------------------------------------------- time limit

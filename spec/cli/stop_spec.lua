@@ -62,6 +62,15 @@ describe("an error of standard output is one of the command", function()
 end)
 
 describe("an error of a file that was asked for is one of the command", function()
+  it("of a file at the limit of its size", function()
+    command.write(folder .. "/long.relay", ('#[version = "0.0.5"]\ndef @main(%x: Tensor[(2, 3), '
+      .. 'float32]) { ' .. ("nn.relu("):rep(400) .. "%x" .. (")"):rep(400) .. " }\n"))
+    local status, err = shell "ulimit -f 1; $PERILUNE opt long.relay -o out.relay -p \"\""
+    assert.equal(1, status)
+    assert.matches("cannot write 'out.relay': File too large", err, 1, true)
+    assert.is_false(exists "out.relay")
+  end)
+
   for option, name in pairs { ["--history"] = "/dev/full", ["--trace"] = "/dev/full" } do
     it(option, function()
       local status, err = shell(("$PERILUNE opt in.relay -o out.relay %s %s"):format(option, name))

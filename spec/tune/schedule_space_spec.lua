@@ -215,7 +215,7 @@ describe("decisions of a schedule", function()
 end)
 
 describe("pl.tune.default_schedule of a product", function()
-  local function matmul(m, n, depth)
+  local function program_of(m, n, depth)
     local a, b = pl.te.placeholder({ m, depth }, "float32", "A"),
       pl.te.placeholder({ depth, n }, "float32", "B")
     local k = pl.te.reduce_axis({ 0, depth }, "k")
@@ -226,7 +226,7 @@ describe("pl.tune.default_schedule of a product", function()
   end
 
   it("packs the operand that all rows read, or not, and computes the same", function()
-    local mod, packed = matmul(24, 32, 20), { [true] = 0, [false] = 0 }
+    local mod, packed = program_of(24, 32, 20), { [true] = 0, [false] = 0 }
     for seed = 1, 12 do
       local sch = pl.tir.Schedule(mod, { seed = seed * 7919 })
       pl.tune.default_schedule(sch)
@@ -241,7 +241,7 @@ describe("pl.tune.default_schedule of a product", function()
 
   it("has no more accumulators than registers", function()
     for seed = 1, 12 do
-      local sch = pl.tir.Schedule(matmul(64, 64, 16), { seed = seed * 7919 })
+      local sch = pl.tir.Schedule(program_of(64, 64, 16), { seed = seed * 7919 })
       pl.tune.default_schedule(sch)
       local body = tostring(sch.mod):match "for k_0.-C_update"
       local floats = 1
