@@ -22,8 +22,6 @@ local MOST_ROWS, MOST_VECTORS = 16, 4
 -- A register tile of fewer accumulators waits for the multiply-adds before (two a cycle that take
 -- four cycles).
 local LEAST_ACCUMULATORS = 8
--- What processors have, some of them half of it.
-local MOST_REGISTERS = 32
 -- The most steps of a loop around the register tile.
 local MOST_MIDDLE = 64
 
@@ -69,16 +67,17 @@ local function divisors(extent, most, fits)
   return list
 end
 
--- The registers of a vector of so many lanes of four bytes.
+-- The registers of a vector of so many lanes of four bytes, and how many there are: AVX-512 has 32.
 local function registers(lanes)
-  return math.max(1, lanes * 4 // core.c_native_vector_bytes())
+  local bytes = core.c_native_vector_bytes()
+  return math.max(1, lanes * 4 // bytes), bytes >= 64 and 32 or 16
 end
 
 -- Vectors of the last axis and rows of the one before for which the accumulators, a row of vectors
 -- and one more operand are in registers; nil where the axes have no such parts.
 local function sample_register_tile(sch, row, last, lanes)
-  local each = registers(sch:get(lanes))
-  local function fits(rows, vectors) return (rows + 1) * vectors * each < MOST_REGISTERS end
+  local each, most = registers(sch:get(lanes))
+  local function fits(rows, vectors) return (rows + 1) * vectors * each < most end
   local columns = extent_of(sch, last) // sch:get(lanes)
   local vectors = sample_one(sch, divisors(columns, MOST_VECTORS, function(n)
     return fits(1, n)
