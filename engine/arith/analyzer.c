@@ -354,6 +354,8 @@ static void limit(pln_analyzer *a, pln_term t, int64_t min, int64_t max) {
   pln_bound bound = {min < -PLN_INF ? -PLN_INF : min, max};
   if (pln_is_const(a, t))
     return;
+  if (f->limit)
+    bound = pln_bound_meet(bound, a->known[f->limit - 1].bound);
   if (add_consequence(
           a, (pln_consequence){.term = t, .bound = bound, .before = f->limit}))
     f->limit = a->n_known;

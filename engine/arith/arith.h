@@ -78,7 +78,7 @@ typedef struct pln_var_fact {
 typedef struct pln_consequence {
   pln_term term;
   bool decides;
-  pln_bound bound;
+  pln_bound bound; /* by this constraint and those of the term before it */
   uint32_t before; /* what the term's facts said before: known or limit */
 } pln_consequence;
 

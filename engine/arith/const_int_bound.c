@@ -315,9 +315,8 @@ static pln_bound compute(pln_analyzer *a, pln_term t) {
 
 static pln_bound with_constraints(const pln_analyzer *a, pln_term t,
                                   pln_bound bound) {
-  for (uint32_t i = a->facts[t].limit; i; i = a->known[i - 1].before)
-    bound = pln_bound_meet(bound, a->known[i - 1].bound);
-  return bound;
+  uint32_t limit = a->facts[t].limit;
+  return limit ? pln_bound_meet(bound, a->known[limit - 1].bound) : bound;
 }
 
 static bool has_bound(const pln_analyzer *a, pln_term t) {

@@ -236,8 +236,8 @@ static pln_interval compute(const evaluation *e, pln_term t) {
 static pln_interval with_constraints(pln_analyzer *a, pln_term t,
                                      pln_interval set) {
   pln_bound b = {-PLN_INF, PLN_INF};
-  for (uint32_t i = a->facts[t].limit; i; i = a->known[i - 1].before)
-    b = pln_bound_meet(b, a->known[i - 1].bound);
+  if (a->facts[t].limit)
+    b = a->known[a->facts[t].limit - 1].bound;
   bool least = pln_is_infinite(set.min) ||
                (pln_is_const(a, set.min) && pln_const(a, set.min) < b.min);
   bool most = pln_is_infinite(set.max) ||

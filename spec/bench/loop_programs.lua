@@ -172,6 +172,11 @@ built("conditions in conditions", function(n, b)
   for i = n, 1, -1 do body = tir.IfThenElse(tir.LT(b.n, 2 * i), body) end
   return body
 end, "nested")
+built("conditions that bound one variable", function(n, b)
+  local body = store(b, 0)
+  for i = n, 1, -1 do body = tir.IfThenElse(tir.LT(i, b.n), body) end
+  return body
+end, "nested")
 built("conditions in else", function(n, b)
   local body = store(b, 0)
   for i = n, 1, -1 do body = tir.IfThenElse(tir.EQ(b.n, i), store(b, i % 64), body) end

@@ -191,11 +191,16 @@ static pln_status new_storage(planner *p, const pln_storage_allocation *a,
   return PLN_OK;
 }
 
+/* One extent: memory of more may be packed, so that no other extents have its
+ * layout, whatever their product is. */
+static bool is_flat(const planner *p, pln_ref allocate) {
+  return p->plan->graph->nodes[allocate].count == 2;
+}
+
 static pln_status find_storage(planner *p, const pln_storage_allocation *a,
                                uint32_t *row) {
-  bool flat = p->plan->graph->nodes[a->stmt].count == 2;
   *row = UINT32_MAX;
-  if (flat && !is_small(p, a->scope, a->bits))
+  if (is_flat(p, a->stmt) && !is_small(p, a->scope, a->bits))
     *row = a->bits ? find_constant(p, a) : find_symbolic(p, a);
   if (*row == UINT32_MAX)
     return new_storage(p, a, row);
@@ -207,7 +212,7 @@ static pln_status find_storage(planner *p, const pln_storage_allocation *a,
 static pln_status free_storage(planner *p, uint32_t allocation) {
   uint32_t row = p->plan->allocations[allocation].storage - 1;
   const pln_storage *s = &p->plan->storages[row];
-  if (is_small(p, s->scope, s->bits))
+  if (!is_flat(p, s->first) || is_small(p, s->scope, s->bits))
     return PLN_OK;
   return s->bits ? pln_row_list_insert(p->plan->engine, &p->constant,
                                        lower_bound(p, s->bits, true), row)
@@ -222,6 +227,18 @@ static pln_ref var_of(const planner *p, uint32_t allocation) {
   return g->scopes[g->nodes[p->plan->allocations[allocation].stmt].data].begin;
 }
 
+static bool is_equal_allocation(const planner *p, pln_ref x, pln_ref y) {
+  const pln_graph *g = p->plan->graph;
+  if (g->nodes[x].count != g->nodes[y].count)
+    return false;
+  for (uint32_t i = 1; i < g->nodes[x].count; i++)
+    if (!pln_same_expr(g, pln_operand(g, x, i), pln_operand(g, y, i)))
+      return false;
+  return pln_slice_equal(
+      pln_attrs_string(g->engine, g->nodes[x].attrs, "dtype", ""),
+      pln_attrs_string(g->engine, g->nodes[y].attrs, "dtype", ""));
+}
+
 /* The memory of a source that the statement uses up, for its result. */
 static uint32_t find_inplace(planner *p, pln_ref stmt, uint32_t allocation) {
   pln_storage_plan *plan = p->plan;
@@ -233,6 +250,8 @@ static uint32_t find_inplace(planner *p, pln_ref stmt, uint32_t allocation) {
       continue;
     const pln_storage *s = &plan->storages[row - 1];
     if (fits(p, s, dst) && s->dtype == dst->dtype && s->bits == dst->bits &&
+        (is_flat(p, s->first) ? is_flat(p, dst->stmt)
+                              : is_equal_allocation(p, s->first, dst->stmt)) &&
         pln_is_inplace(plan->graph, stmt, var_of(p, allocation),
                        var_of(p, source))) {
       p->taken[source] = true;
@@ -240,18 +259,6 @@ static uint32_t find_inplace(planner *p, pln_ref stmt, uint32_t allocation) {
     }
   }
   return UINT32_MAX;
-}
-
-static bool is_equal_allocation(const planner *p, pln_ref x, pln_ref y) {
-  const pln_graph *g = p->plan->graph;
-  if (g->nodes[x].count != g->nodes[y].count)
-    return false;
-  for (uint32_t i = 1; i < g->nodes[x].count; i++)
-    if (!pln_same_expr(g, pln_operand(g, x, i), pln_operand(g, y, i)))
-      return false;
-  return pln_slice_equal(
-      pln_attrs_string(g->engine, g->nodes[x].attrs, "dtype", ""),
-      pln_attrs_string(g->engine, g->nodes[y].attrs, "dtype", ""));
 }
 
 static void join_storage(planner *p, uint32_t allocation, uint32_t row) {
@@ -375,7 +382,7 @@ static pln_status merge_tagged(planner *p) {
     return pln_nomem(plan->engine);
   for (uint32_t i = 0; i < plan->n_storages; i++) {
     const pln_storage *s = &plan->storages[i];
-    if (s->bits > 0 && is_special(p, s->scope))
+    if (s->bits > 0 && is_flat(p, s->first) && is_special(p, s->scope))
       list[n++] = (tagged_storage){s->attach, s->scope, i};
   }
   qsort(list, n, sizeof *list, by_place);

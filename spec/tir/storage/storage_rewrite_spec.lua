@@ -164,6 +164,67 @@ D[n] = B_1[n] + C_1[n + 1] ]]):gsub("%%s", scope)
     end
   end)
 
+  -- As after a flattening with an axis separator.
+  it("does not share memory of several extents with other extents", function()
+    local in_place = [[
+B = T.allocate([2, 3], "float32", "global")
+B_1 = T.Buffer((2, 3), data=B, axis_separators=[1])
+C = T.allocate([6], "float32", "global")
+C_1 = T.Buffer((6,), data=C)
+B_1[0, 0] = A[n]
+C_1[0] = B_1[0, 0] + T.float32(1)
+D[n] = C_1[0] ]]
+    check(in_place, in_place)
+    local later = [[
+B = T.allocate([2, 3], "float32", "global")
+C = T.allocate([6], "float32", "global")
+B_1 = T.Buffer((2, 3), data=B, axis_separators=[1])
+B_1[1, 2] = A[n]
+D[n] = B_1[1, 2]
+C_1 = T.Buffer((6,), data=C)
+C_1[5] = A[n]
+D[n] = C_1[5] ]]
+    check(later, later)
+    local transposed = [[
+B = T.allocate([2, 3], "float32", "global")
+B_1 = T.Buffer((2, 3), data=B, axis_separators=[1])
+C = T.allocate([3, 2], "float32", "global")
+C_1 = T.Buffer((3, 2), data=C, axis_separators=[1])
+B_1[0, 0] = A[n]
+C_1[0, 0] = B_1[0, 0] + T.float32(1)
+D[n] = C_1[0, 0] ]]
+    check(transposed, transposed)
+  end)
+
+  it("computes in place in memory of the same extents", function()
+    check([[
+B = T.allocate([2, 3], "float32", "global")
+B_1 = T.Buffer((2, 3), data=B, axis_separators=[1])
+C = T.allocate([2, 3], "float32", "global")
+C_1 = T.Buffer((2, 3), data=C, axis_separators=[1])
+B_1[1, 2] = A[n]
+C_1[1, 2] = B_1[1, 2] + T.float32(1)
+D[n] = C_1[1, 2] ]], [[
+B = T.allocate([2, 3], "float32", "global")
+B_1 = T.Buffer((2, 3), data=B, axis_separators=[1])
+C_1 = T.Buffer((2, 3), data=B, axis_separators=[1])
+B_1[1, 2] = A[n]
+C_1[1, 2] = B_1[1, 2] + T.float32(1)
+D[n] = C_1[1, 2] ]])
+  end)
+
+  it("makes no memory of several extents part of tagged memory", function()
+    local body = [[
+B = T.allocate([2, 3], "float32", "local.L0A")
+C = T.allocate([16], "float32", "local.L0A")
+B_1 = T.Buffer((2, 3), data=B, scope="local.L0A", axis_separators=[1])
+C_1 = T.Buffer((16,), data=C, scope="local.L0A")
+B_1[1, 2] = A[n]
+C_1[n] = A[n]
+D[n] = B_1[1, 2] + C_1[n] ]]
+    check(body, body)
+  end)
+
   it("drops what nothing accesses", function()
     check([[
 B = T.allocate([16], "float32", "global")
