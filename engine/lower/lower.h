@@ -54,6 +54,10 @@ bool pln_is_reduction_axis(const pln_graph *graph, pln_ref block, uint32_t i);
 /* The attributes { dtype = "float32x4" } of an Allocate of such elements. */
 pln_status pln_dtype_attr(pln_engine *engine, pln_type element,
                           pln_attrs *out) PLN_CHECKED;
+/* block/complete_script.c: fills in what blocks of a module just read from
+ * TVMScript do not say that they read and write. The module is nobody else's.
+ */
+pln_status pln_complete_script(pln_module *module) PLN_CHECKED;
 /* Whether the graph has a node of that kind. */
 bool pln_has_kind(const pln_graph *graph, pln_kind kind);
 

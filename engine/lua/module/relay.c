@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ir/relay/metadata/object.h"
+#include "lower/lower.h"
 #include "lua/binding.h"
 
 static size_t begin_relay_diags(pln_lua *b) {
@@ -231,6 +232,15 @@ pln_print_options pln_lua_text_options(lua_State *L, int arg) {
 
 /* ---------------------------------------------------------------- reading */
 
+/* A module that was read, with the regions that its blocks do not say. */
+static pln_status completed(pln_status status, pln_module **slot) {
+  if (status == PLN_OK && (status = pln_complete_script(*slot)) != PLN_OK) {
+    pln_module_release(*slot);
+    *slot = NULL;
+  }
+  return status;
+}
+
 /* parse(text [, name or options]) -> Module, or nil and a diagnostic */
 static int text_parse(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
@@ -243,7 +253,8 @@ static int text_parse(lua_State *L) {
   pln_module **slot = pln_lua_new_module(L);
   size_t mark = begin_relay_diags(b);
   do
-    status = pln_parse_module(b->engine, text, in.name, &in.given, slot);
+    status = completed(
+        pln_parse_module(b->engine, text, in.name, &in.given, slot), slot);
   while (pln_lua_retry(L, b, status, &tries));
   return status == PLN_OK ? 1 : pln_lua_fail_first(L, b, mark, status);
 }
@@ -279,7 +290,7 @@ static int script_parse(lua_State *L) {
   pln_module **slot = pln_lua_new_module(L);
   size_t mark = begin_relay_diags(b);
   do
-    status = pln_parse_script(b->engine, text, name, slot);
+    status = completed(pln_parse_script(b->engine, text, name, slot), slot);
   while (pln_lua_retry(L, b, status, &tries));
   return status == PLN_OK ? 1 : pln_lua_fail_first(L, b, mark, status);
 }
@@ -312,7 +323,7 @@ static int text_load(lua_State *L) {
   pln_module **slot = pln_lua_new_module(L);
   size_t mark = begin_relay_diags(b);
   do
-    status = pln_parse_file(b->engine, path, slot);
+    status = completed(pln_parse_file(b->engine, path, slot), slot);
   while (pln_lua_retry(L, b, status, &tries));
   return status == PLN_OK ? 1 : pln_lua_fail_first(L, b, mark, status);
 }

@@ -561,8 +561,9 @@ static pln_status regions(pln_script_parser *p, const doing *d) {
   pln_script_value list = *d->call;
   pln_status status;
   bool reads = d->call->v.of.number == PLN_METHOD_READS;
-  (void)block_of(p, d, &status);
+  pln_open_frame *f = block_of(p, d, &status);
   PLN_TRY(status);
+  f->given |= reads ? 1 : 2;
   if (list.n == 1 && p->kept[list.first].kind == PLN_V_LIST)
     list = p->kept[list.first];
   for (uint32_t i = 0; i < list.n; i++) {

@@ -196,12 +196,24 @@ static pln_status realize(pln_script_parser *p, const pln_open_frame *f,
   return pln_build_floating_stmt(p->b, &spec, 1, &body, block);
 }
 
+/* Marks a block with what it does not say: 1: that it reads, 2: that it writes.
+ * A block without statements accesses nothing. */
+static pln_status mark_absent(pln_script_parser *p, const pln_open_frame *f,
+                              pln_attrs *attrs) {
+  int64_t absent = 3 & ~f->given;
+  if (absent == 0 || p->n_stmts == f->stmts || p->part)
+    return PLN_OK;
+  return pln_script_with_int(p, "tir.script_parsing_detect_access", absent,
+                             attrs);
+}
+
 /* Appends a Block, and its BlockRealize, as one statement. */
 pln_status pln_script_close_block(pln_script_parser *p,
                                   const pln_open_frame *f) {
   uint32_t first = p->n_refs, n;
   pln_attrs attrs = f->attrs;
   pln_ref stmt;
+  PLN_TRY(mark_absent(p, f, &attrs));
   PLN_TRY(push_axes(p, f, &n, &attrs));
   PLN_TRY(block_body(p, f, &stmt));
   pln_prim spec = {.kind = PLN_BLOCK,

@@ -180,6 +180,7 @@ static pln_status add_root(pln_script_parser *p, const pln_open_frame *f) {
   pln_open_frame root = *f;
   root.what = PLN_F_BLOCK;
   root.realized = true;
+  root.given = 3; /* a root block says nothing */
   root.ref = PLN_NONE;
   root.attrs = 0;
   PLN_TRY(

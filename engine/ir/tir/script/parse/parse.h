@@ -119,6 +119,7 @@ typedef struct pln_open_frame {
   uint8_t what;    /* pln_script_frame_what */
   uint8_t kind;    /* OWNER: pln_kind */
   bool realized;   /* BLOCK */
+  uint8_t given;   /* BLOCK: 1 if it says what it reads, 2: writes */
   uint32_t indent; /* of its lines, from 0 */
   uint32_t header; /* indentation of the line that opened it */
   uint32_t stmts;  /* its statements are p->stmts from here on */
