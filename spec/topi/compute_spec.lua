@@ -448,7 +448,8 @@ case("unravel_index", { typed("int32", 7), typed("int32", 3) }, nil, { low = 0, 
 case("invert_permutation", { typed("int32", 1) }, nil, { low = 0, high = 1 })
 for _, op in ipairs { "left_shift", "right_shift" } do
   case(op, { typed("int32", 4, 5), typed("int32", 5) }, nil, { low = 0, high = 12 })
-  case(op, { typed("int8", 9), typed("int8", 9) }, nil, { low = 0, high = 6 })
+  case(op, { typed("int8", 40), typed("int8", 40) }, nil, { low = -9, high = 12 })
+  case(op, { typed("uint8", 40), typed("uint8", 40) }, nil, { high = 12 })
 end
 
 local function describe_case(one)

@@ -195,14 +195,27 @@ end
 
 -- ---------------------------------------------------------------------- bits
 
--- A distance outside of the dtype's bits is not defined in C, and not computed.
-local function shift(name)
+-- A shift by the width or more, or by less than 0, gives 0; to the right it keeps the sign.
+local function shift(name, f, beyond)
   return function(_, inputs)
-    if inputs[1].dtype ~= inputs[2].dtype then return nil, "of two dtypes" end
-    return broadcast[name](inputs[1], inputs[2])
+    local x, by = inputs[1], inputs[2]
+    if x.dtype ~= by.dtype then return nil, "of two dtypes" end
+    local zero = operand.const(0, x.dtype)
+    local bits = operand.const(math.tointeger(tonumber(x.dtype:match "%d+$")), x.dtype)
+    local a, b = dims.of(x), dims.of(by)
+    return dims.compute(broadcast.broadcast_shape(a, b, name), function(index)
+      local value = broadcast.broadcast_element(x, a, index)
+      local distance = broadcast.broadcast_element(by, b, index)
+      local fits = tir.logical_and(tir.ge(distance, zero), tir.lt(distance, bits))
+      return tir.Select(fits, f(value, tir.Select(fits, distance, zero)), beyond(value, zero))
+    end, "T_" .. name, "broadcast")
   end
 end
 
-compute.left_shift, compute.right_shift = shift "left_shift", shift "right_shift"
+compute.left_shift = shift("left_shift", tir.shift_left, function(_, zero) return zero end)
+compute.right_shift = shift("right_shift", tir.shift_right, function(value, zero)
+  if not operand.is_signed(value.dtype) then return zero end
+  return tir.Select(tir.lt(value, zero), operand.const(-1, value.dtype), zero)
+end)
 
 return compute
