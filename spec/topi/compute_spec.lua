@@ -249,6 +249,17 @@ case("image.resize2d", { float(1, 2, 4, 5) }, { size = { 7, 3 }, method = "neare
 case("image.resize2d", { float(1, 2, 4, 5) }, { size = { 7, 9 }, method = "linear",
   coordinate_transformation_mode = "align_corners" })
 
+for _, mode in ipairs { "half_pixel", "align_corners", "asymmetric" } do
+  for _, method in ipairs { "linear", "nearest_neighbor" } do
+    local attrs = { size = { 9 }, method = method, coordinate_transformation_mode = mode }
+    case("image.resize1d", { float(2, 3, 5) }, attrs)
+    case("image.resize3d", { float(1, 2, 3, 4, 5) }, { size = { 6, 3, 7 }, method = method,
+      coordinate_transformation_mode = mode })
+  end
+end
+case("image.resize1d", { float(2, 3, 5) }, { size = { 9 }, method = "cubic" })
+case("image.resize2d", { float(1, 2, 4, 5) }, { size = { 7, 9 }, method = "cubic" })
+
 -- ------------------------------------------------------------ quantisation
 
 for _, dtype in ipairs { "uint8", "int8", "uint16", "int16" } do
