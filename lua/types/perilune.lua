@@ -3453,6 +3453,121 @@ function pl.topi.full(shape, dtype, value) end
 ---@param value number|perilune.Node
 ---@return perilune.te.Tensor
 function pl.topi.full_like(x, value) end
+-- Operators of Relay.
+---@param data perilune.te.Tensor
+---@param axis? integer
+---@param dtype? string
+---@param exclusive? boolean|integer
+---@return perilune.te.Tensor
+function pl.topi.cumsum(data, axis, dtype, exclusive) end
+---@param data perilune.te.Tensor
+---@param axis? integer
+---@param dtype? string
+---@param exclusive? boolean|integer
+---@return perilune.te.Tensor
+function pl.topi.cumprod(data, axis, dtype, exclusive) end
+---@param data perilune.te.Tensor
+---@param axis? integer
+---@param is_ascend? boolean|integer
+---@return perilune.te.Tensor
+function pl.topi.sort(data, axis, is_ascend) end
+---@param data perilune.te.Tensor
+---@param valid_count? nil
+---@param axis? integer
+---@param is_ascend? boolean|integer
+---@param dtype? string
+---@return perilune.te.Tensor
+function pl.topi.argsort(data, valid_count, axis, is_ascend, dtype) end
+--- ret_type is "both", "values" or "indices".
+---@param data perilune.te.Tensor
+---@param k? integer
+---@param axis? integer
+---@param ret_type? string
+---@param is_ascend? boolean|integer
+---@param dtype? string
+---@return perilune.te.Tensor|perilune.te.Tensor[]
+function pl.topi.topk(data, k, axis, ret_type, is_ascend, dtype) end
+---@param data perilune.te.Tensor
+---@param indices perilune.te.Tensor
+---@param updates perilune.te.Tensor
+---@param axis? integer
+---@param reduction? string
+---@return perilune.te.Tensor
+function pl.topi.scatter_elements(data, indices, updates, axis, reduction) end
+--- Index vectors are along the first axis of the indices.
+---@param data perilune.te.Tensor
+---@param indices perilune.te.Tensor
+---@param updates perilune.te.Tensor
+---@param mode? string
+---@return perilune.te.Tensor
+function pl.topi.scatter_nd(data, indices, updates, mode) end
+---@param x perilune.te.Tensor
+---@param repeats integer
+---@param axis? integer
+---@return perilune.te.Tensor
+pl.topi["repeat"] = function(x, repeats, axis) end
+---@param array perilune.te.Tensor
+---@param dtype? string
+---@return perilune.te.Tensor
+function pl.topi.shape(array, dtype) end
+---@param array perilune.te.Tensor
+---@param dtype? string
+---@return perilune.te.Tensor
+function pl.topi.ndarray_size(array, dtype) end
+---@param a perilune.te.Tensor
+---@param b perilune.te.Tensor
+---@param transp_a? boolean
+---@param transp_b? boolean
+---@return perilune.te.Tensor
+function pl.topi.matmul(a, b, transp_a, transp_b) end
+---@param array perilune.te.Tensor
+---@param src_layout string
+---@param dst_layout string
+---@return perilune.te.Tensor
+function pl.topi.layout_transform(array, src_layout, dst_layout) end
+---@param subscripts string
+---@param ... perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.einsum(subscripts, ...) end
+---@param x perilune.te.Tensor
+---@param multiplier integer
+---@param shift integer
+---@return perilune.te.Tensor
+function pl.topi.fixed_point_multiply(x, multiplier, shift) end
+---@param a perilune.te.Tensor
+---@param seq_lengths perilune.te.Tensor
+---@param seq_axis? integer
+---@param batch_axis? integer
+---@return perilune.te.Tensor
+function pl.topi.reverse_sequence(a, seq_lengths, seq_axis, batch_axis) end
+---@param data perilune.te.Tensor
+---@param valid_length perilune.te.Tensor
+---@param mask_value? number
+---@param axis? integer
+---@return perilune.te.Tensor
+function pl.topi.sequence_mask(data, valid_length, mask_value, axis) end
+---@param a_tuple perilune.te.Tensor[]
+---@param indexing? string
+---@return perilune.te.Tensor[]
+function pl.topi.meshgrid(a_tuple, indexing) end
+---@param data perilune.te.Tensor
+---@param axis integer
+---@param window_shape integer[]
+---@param strides integer[]
+---@return perilune.te.Tensor
+function pl.topi.sliding_window(data, axis, window_shape, strides) end
+--- The shape is known: integers.
+---@param indices perilune.te.Tensor
+---@param shape perilune.Tensor
+---@return perilune.te.Tensor
+function pl.topi.unravel_index(indices, shape) end
+---@param data perilune.te.Tensor
+---@param indices perilune.te.Tensor[]
+---@return perilune.te.Tensor
+function pl.topi.adv_index(data, indices) end
+---@param data perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.invert_permutation(data) end
 -- Of two operands that broadcast; of two expressions an expression.
 
 ---@param lhs perilune.topi.Operand
@@ -4112,6 +4227,80 @@ function pl.topi.nn.l2_normalize(x, eps, axis) end
 ---@param bias number
 ---@return perilune.te.Tensor
 function pl.topi.nn.lrn(x, size, axis, alpha, beta, bias) end
+---@param x perilune.te.Tensor
+---@param slope perilune.te.Tensor
+---@param axis? integer
+---@return perilune.te.Tensor
+function pl.topi.nn.prelu(x, slope, axis) end
+---@param data perilune.te.Tensor
+---@param bias perilune.te.Tensor
+---@param axis? integer
+---@return perilune.te.Tensor
+function pl.topi.nn.bias_add(data, bias, axis) end
+---@param data perilune.te.Tensor
+---@param scale perilune.te.Tensor
+---@param shift perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.nn.scale_shift_nchw(data, scale, shift) end
+---@param data perilune.te.Tensor
+---@param scale perilune.te.Tensor
+---@param shift perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.nn.scale_shift_nhwc(data, scale, shift) end
+---@param x perilune.te.Tensor
+---@param axis? integer
+---@return perilune.te.Tensor
+function pl.topi.nn.fast_softmax(x, axis) end
+---@param data perilune.te.Tensor
+---@param block_size integer
+---@param layout? string
+---@param mode? string
+---@return perilune.te.Tensor
+function pl.topi.nn.depth_to_space(data, block_size, layout, mode) end
+---@param data perilune.te.Tensor
+---@param block_size integer
+---@param layout? string
+---@return perilune.te.Tensor
+function pl.topi.nn.space_to_depth(data, block_size, layout) end
+---@param data perilune.te.Tensor
+---@param block_shape integer[]
+---@param pad_before integer[]
+---@param pad_after integer[]
+---@param pad_value? number
+---@return perilune.te.Tensor
+function pl.topi.nn.space_to_batch_nd(data, block_shape, pad_before, pad_after, pad_value) end
+---@param data perilune.te.Tensor
+---@param block_shape integer[]
+---@param crop_begin_list integer[]
+---@param crop_end_list integer[]
+---@return perilune.te.Tensor
+function pl.topi.nn.batch_to_space_nd(data, block_shape, crop_begin_list, crop_end_list) end
+---@param data perilune.te.Tensor
+---@param output_size integer[]
+---@param pool_type string
+---@param layout? string
+---@return perilune.te.Tensor
+function pl.topi.nn.adaptive_pool(data, output_size, pool_type, layout) end
+---@param data perilune.te.Tensor
+---@param output_size integer[]
+---@param pool_type string
+---@param layout? string
+---@return perilune.te.Tensor
+function pl.topi.nn.adaptive_pool1d(data, output_size, pool_type, layout) end
+---@param data perilune.te.Tensor
+---@param output_size integer[]
+---@param pool_type string
+---@param layout? string
+---@return perilune.te.Tensor
+function pl.topi.nn.adaptive_pool3d(data, output_size, pool_type, layout) end
+---@param data perilune.te.Tensor
+---@param scale_h number
+---@param scale_w number
+---@param layout? string
+---@param method? string
+---@param align_corners? boolean
+---@return perilune.te.Tensor
+function pl.topi.nn.upsampling(data, scale_h, scale_w, layout, method, align_corners) end
 
 pl.topi.image = {}
 

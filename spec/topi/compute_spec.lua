@@ -249,6 +249,17 @@ case("image.resize2d", { float(1, 2, 4, 5) }, { size = { 7, 3 }, method = "neare
 case("image.resize2d", { float(1, 2, 4, 5) }, { size = { 7, 9 }, method = "linear",
   coordinate_transformation_mode = "align_corners" })
 
+for _, mode in ipairs { "half_pixel", "align_corners", "asymmetric" } do
+  for _, method in ipairs { "linear", "nearest_neighbor" } do
+    local attrs = { size = { 9 }, method = method, coordinate_transformation_mode = mode }
+    case("image.resize1d", { float(2, 3, 5) }, attrs)
+    case("image.resize3d", { float(1, 2, 3, 4, 5) }, { size = { 6, 3, 7 }, method = method,
+      coordinate_transformation_mode = mode })
+  end
+end
+case("image.resize1d", { float(2, 3, 5) }, { size = { 9 }, method = "cubic" })
+case("image.resize2d", { float(1, 2, 4, 5) }, { size = { 7, 9 }, method = "cubic" })
+
 -- ------------------------------------------------------------ quantisation
 
 for _, dtype in ipairs { "uint8", "int8", "uint16", "int16" } do
@@ -420,6 +431,37 @@ end
 case("image.resize", { float(1, 2, 4, 4), float(1), float(1), typed("int64", 4) },
   { mode = "cubic", cubic_coeff_a = -0.5 }, { constants = { nil, pl.tensor({}, "float32"),
     pl.tensor({}, "float32"), pl.tensor({ 1, 2, 8, 8 }, "int64") } })
+
+-- ------------------------------------------- sequences, grids, coordinates
+
+case("sequence_mask", { float(4, 3, 2), typed("int32", 3) }, { mask_value = -1.5, axis = 0 })
+case("sequence_mask", { float(3, 5), typed("int64", 3) }, { axis = 1 }, { low = 0, high = 7 })
+case("reverse_sequence", { float(4, 3, 2), typed("int64", 3) }, { time_axis = 0, batch_axis = 1 },
+  { low = 1, high = 5 })
+case("reverse_sequence", { float(3, 5), typed("int64", 3) }, { time_axis = 1, batch_axis = 0 },
+  { low = 1, high = 6 })
+for _, indexing in ipairs { "ij", "xy" } do
+  case("meshgrid", { float(3), float(4), float(2) }, { indexing = indexing },
+    { tuple = true })
+end
+case("sliding_window", { float(2, 7, 9) }, { axis = 1, window_shape = { 3, 4 },
+  strides = { 2, 3 } })
+case("sliding_window", { float(7, 2) }, { axis = 0, window_shape = { 7, 1 }, strides = { 1, 1 } })
+case("nn.dilate", { float(2, 3, 4) }, { strides = { 1, 2, 3 }, dilation_value = 0.5 })
+case("nn.space_to_batch_nd", { float(2, 3, 6, 2) }, { block_shape = { 2, 3 },
+  paddings = { { 1, 0 }, { 1, 2 } }, pad_value = 0.5 })
+case("nn.batch_to_space_nd", { float(12, 2, 3, 2) }, { block_shape = { 2, 3 },
+  crops = { { 1, 0 }, { 0, 2 } } })
+case("adv_index", { float(4, 5, 3), typed("int64", 2, 1), typed("int64", 3) }, nil,
+  { low = 0, high = 4, tuple = true })
+case("unravel_index", { typed("int32", 7), typed("int32", 3) }, nil, { low = 0, high = 24,
+  constants = { nil, pl.tensor({ 2, 3, 4 }, "int32") } })
+case("invert_permutation", { typed("int32", 1) }, nil, { low = 0, high = 1 })
+for _, op in ipairs { "left_shift", "right_shift" } do
+  case(op, { typed("int32", 4, 5), typed("int32", 5) }, nil, { low = 0, high = 12 })
+  case(op, { typed("int8", 40), typed("int8", 40) }, nil, { low = -9, high = 12 })
+  case(op, { typed("uint8", 40), typed("uint8", 40) }, nil, { high = 12 })
+end
 
 local function describe_case(one)
   local shapes = {}

@@ -41,7 +41,8 @@ function programs.tensor(type_, next, options)
   return pl.tensor(rows(1), type_.dtype)
 end
 
---- The function of a case { op, types, attrs, constants = { [i] = tensor }, ... }.
+--- The function of a case { op, types, attrs, constants = { [i] = tensor }, tuple = whether the
+-- operator takes its operands as one, ... }.
 function programs.build(case)
   local params, args = {}, {}
   for i, spec in ipairs(case.types) do
@@ -52,6 +53,7 @@ function programs.build(case)
       args[i] = params[#params]
     end
   end
+  if case.tuple then args = { pl.ir.Tuple(args) } end
   return pl.module { main = pl.func(params, pl.ir.Call(case.op, args, case.attrs or {})) }
 end
 

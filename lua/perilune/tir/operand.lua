@@ -141,7 +141,8 @@ end
 function operand.values(list)
   local out = operand.exprs(list)
   for i, one in ipairs(out) do
-    if one.kind == "IterVar" then out[i] = one.var end
+    local has_kind = type(one) == "userdata" or type(one) == "table"
+    if has_kind and one.kind == "IterVar" then out[i] = one.var end
   end
   return out
 end

@@ -28,6 +28,9 @@ for _, name in ipairs { "activation", "pad", "dense", "conv", "pool", "softmax",
   "named" } do
   take(topi.nn, "nn." .. name)
 end
+local operator = require "perilune.topi.operator"
+for name, f in pairs(operator.topi) do topi[name] = f end
+for name, f in pairs(operator.nn) do topi.nn[name] = f end
 
 -- Helpers of this part.
 for _, name in ipairs {

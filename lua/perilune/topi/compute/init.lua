@@ -13,7 +13,7 @@ local compute = {}
 
 for _, name in ipairs {
   "elementwise", "reduction", "transform", "nn", "quantize", "cumulative", "recurrent", "einsum",
-  "sort", "scatter",
+  "sort", "scatter", "indexing",
   "attention", "microsoft",
 } do
   for op, f in pairs(require("perilune.topi.compute." .. name)) do compute[op] = f end

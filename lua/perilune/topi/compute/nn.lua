@@ -364,17 +364,23 @@ end
 local methods = { nearest = "nearest_neighbor", nearest_neighbor = "nearest_neighbor",
   linear = "linear", bilinear = "linear", cubic = "cubic" }
 
-compute["image.resize2d"] = function(attrs, inputs, out_type)
-  local method = methods[attrs.method or "linear"]
-  local mode = attrs.coordinate_transformation_mode or "half_pixel"
-  local rounding = attrs.rounding_method or "round"
-  if rounding == "" then rounding = "round" end
-  if (attrs.layout or "NCHW") ~= "NCHW" or not method
-    or mode == "tf_crop_and_resize" or out_type.dtype ~= inputs[1].dtype then
-    return nil, "this layout, method or mode"
+local function resize_of(plain)
+  return function(attrs, inputs, out_type)
+    local method = methods[attrs.method or "linear"]
+    local mode = attrs.coordinate_transformation_mode or "half_pixel"
+    local rounding = attrs.rounding_method or "round"
+    if rounding == "" then rounding = "round" end
+    if (attrs.layout or plain) ~= plain or not method
+      or mode == "tf_crop_and_resize" or out_type.dtype ~= inputs[1].dtype then
+      return nil, "this layout, method or mode"
+    end
+    return image.resize(inputs[1], table.move(out_type.shape, 3, #plain, 1, {}), method, mode,
+      rounding, attrs.cubic_alpha or -0.5)
   end
-  return image.resize(inputs[1], table.move(out_type.shape, 3, 4, 1, {}), method, mode, rounding,
-    attrs.cubic_alpha)
+end
+
+for n, plain in ipairs { "NCW", "NCHW", "NCDHW" } do
+  compute[("image.resize%dd"):format(n)] = resize_of(plain)
 end
 
 -- ONNX: factors given as such are not the quotient of the extents; those are left out.
