@@ -140,10 +140,11 @@ static void close_output(running *r) {
   r->fd = -1;
 }
 
-/* Reads what is there. */
+/* Reads what is there. After too much the pipe stays open: the child waits for
+ * its end there, and is not ended by SIGPIPE before. */
 static pln_status read_output(running *r) {
   char bytes[16384];
-  while (r->fd >= 0) {
+  while (r->fd >= 0 && !r->out->too_long) {
     ssize_t n = read(r->fd, bytes, sizeof bytes);
     if (n < 0 && errno == EINTR)
       continue;
@@ -154,7 +155,6 @@ static pln_status read_output(running *r) {
     } else if (r->out->output.size + (size_t)n > r->limits->output) {
       r->out->too_long = true;
       kill_child(r);
-      close_output(r);
     } else {
       PLN_TRY(pln_buffer_add(&r->out->output, bytes, (size_t)n));
     }
@@ -163,12 +163,12 @@ static pln_status read_output(running *r) {
 }
 
 /* Waits some milliseconds for output or for the begin of a program, or for the
- * child when it has closed its output. */
+ * child when no more is read. */
 static void pause_for_output(const running *r) {
   struct pollfd fds[] = {{.fd = r->fd, .events = POLLIN},
                          {.fd = r->started, .events = POLLIN}};
   struct timespec pause = {0, 1000000};
-  if (r->fd >= 0)
+  if (r->fd >= 0 && !r->out->too_long)
     (void)poll(fds, 2, 5);
   else
     (void)nanosleep(&pause, NULL);
