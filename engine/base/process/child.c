@@ -202,11 +202,11 @@ static void sample_memory(running *r) {
 
 static void check_time(running *r) {
   double now = pln_seconds_now();
-  if (!r->killed && r->limits->seconds > 0 &&
+  if (r->killed == 0 && r->limits->seconds > 0 &&
       now - r->begin > r->limits->seconds) {
     r->out->end.timed_out = true;
     kill_child(r);
-  } else if (r->killed && now - r->killed > END_SECONDS) {
+  } else if (r->killed > 0 && now - r->killed > END_SECONDS) {
     kill_all(r);
   }
 }
@@ -217,7 +217,7 @@ static pln_status follow(running *r, bool is_program, int *status) {
     if (pln_is_stopped(r->engine))
       return pln_stopped(r->engine);
     check_time(r);
-    if (is_program && !r->killed)
+    if (is_program && r->killed == 0)
       sample_memory(r);
     pause_for_output(r);
   }
