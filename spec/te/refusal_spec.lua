@@ -195,6 +195,9 @@ local rows = {
     function(p) p.s:cache_write(p.C, "local") end },
   { "rfactor", "C", "i", "is no axis of a reduction", function(p) p.s[p.C]:unroll(p.k) end,
     function(p) p.s:rfactor(p.C, p.C.op.axis[1]) end },
+  { "rfactor", "C", "k", "its store predicate depends on 'k'", function(p)
+    p.s[p.C]:set_store_predicate(pl.tir.GE(p.k, 0)) end,
+    function(p) p.s:rfactor(p.C, p.k) end },
   { "rfactor", "C", "k", "has already been split", function(p) p.s[p.C]:split(p.k, 2) end,
     function(p) p.s:rfactor(p.C, p.k) end },
   { "rfactor", "C", nil, "factor_axis 5 is outside of the 2 dimensions",

@@ -275,6 +275,22 @@ static pln_status replacement_values(factoring *f, const pln_te_list *axes,
   return s->a->status;
 }
 
+/* The store predicate is of the new data axes. */
+static pln_status replace_predicate(factoring *f, const pln_te_list *axes) {
+  pln_te_state *s = f->s;
+  pln_te_stage *g = &s->stages[f->origin];
+  pln_te_list from = {0}, to = {0};
+  if (!g->predicate)
+    return PLN_OK;
+  for (uint32_t i = 0; i < axes->n; i++) {
+    PLN_TRY(pln_te_push(s, &from, s->axes[g->axis.items[i]].var));
+    PLN_TRY(pln_te_push(s, &to, s->axes[axes->items[i]].var));
+  }
+  g->predicate =
+      pln_te_substitute(s, g->predicate, from.n, from.items, to.items, false);
+  return s->a->status;
+}
+
 static pln_status replace(factoring *f, pln_term low, pln_term count) {
   pln_te_state *s = f->s;
   pln_te_list axes = {0}, reduces = {0};
@@ -286,6 +302,7 @@ static pln_status replace(factoring *f, pln_term low, pln_term count) {
                           PLN_ITER_COMM_REDUCE, low, count, &reduce));
   PLN_TRY(replacement_axes(f, &axes));
   PLN_TRY(replacement_values(f, &axes, reduce));
+  PLN_TRY(replace_predicate(f, &axes));
   PLN_TRY(pln_te_push(s, &reduces, reduce));
   PLN_TRY(pln_te_name(s, s->stages[f->origin].name, ".repl",
                       &s->stages[f->origin].name));
@@ -308,6 +325,22 @@ static pln_status factor(factoring *f) {
   return replace(f, low, count);
 }
 
+/* Of the loops only the data axes have an image in the stage that is left. */
+static pln_status check_predicate(const factoring *f) {
+  pln_te_state *s = f->s;
+  const pln_te_stage *g = &s->stages[f->origin];
+  for (uint32_t i = 0; g->predicate && i < g->all.n; i++) {
+    uint32_t axis = g->all.items[i];
+    if (pln_te_index(&g->axis, axis) == PLN_NONE &&
+        pln_term_uses(s->a, g->predicate, s->axes[axis].var))
+      return pln_te_refuse(s, f->step,
+                           "its store predicate depends on '%s', which the "
+                           "stage does not have afterwards",
+                           pln_te_axis_name(s, axis));
+  }
+  return PLN_OK;
+}
+
 /* values[0]: the position of the new dimension, 0 if it is left out. */
 pln_status pln_te_rfactor(pln_te_state *s, const pln_schedule_step *step) {
   factoring f = {
@@ -318,6 +351,7 @@ pln_status pln_te_rfactor(pln_te_state *s, const pln_schedule_step *step) {
   if (f.old.n_inits > 0)
     return pln_te_refuse(s, step,
                          "a reduction with an init cannot be factored");
+  PLN_TRY(check_predicate(&f));
   pln_status status = analyse(&f);
   if (status != PLN_OK) {
     const pln_te_list *all = &s->stages[f.origin].all;
