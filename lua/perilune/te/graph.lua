@@ -5,13 +5,16 @@ core.internal()
 
 local graph = {}
 
---- The operations that some read, each behind those that it reads; with a stack.
-function graph.post_order(ops)
+--- The operations that some read, each behind those that it reads; with a stack. `known` (a set):
+-- operations that are not listed, and beyond which is not looked.
+function graph.post_order(ops, known)
   local order, state, stack = {}, {}, {}
   for i = #ops, 1, -1 do stack[#stack + 1] = ops[i] end
   while #stack > 0 do
     local op = stack[#stack]
-    if not state[op] then
+    if known and known[op] then
+      stack[#stack] = nil
+    elseif not state[op] then
       state[op] = "entered"
       for i = #op.inputs, 1, -1 do
         if not state[op.inputs[i]] then stack[#stack + 1] = op.inputs[i] end

@@ -7,6 +7,7 @@ local core = require "perilune.core"
 core.internal()
 
 local argument = require "perilune.argument"
+local graph = require "perilune.te.graph"
 local operand = require "perilune.tir.operand"
 local tir = require "perilune.tir"
 
@@ -402,20 +403,14 @@ end
 -- read them: TVM's ScanGetBody.
 function operation.scan_get_body(scan)
   check_scan(scan, "te.scan_get_body")
-  local body, entered, marked, stack = {}, {}, {}, {}
+  local outside, depends, updates, body = {}, {}, {}, {}
   for _, list in ipairs { scan.state_placeholder, scan.scan_inputs } do
-    for _, tensor in ipairs(list) do entered[tensor.op], marked[tensor.op] = "done", true end
+    for _, tensor in ipairs(list) do outside[tensor.op], depends[tensor.op] = true, true end
   end
-  append(stack, scan.update, "op")
-  while #stack > 0 do
-    local op = table.remove(stack)
-    if not entered[op] then
-      entered[op], stack[#stack + 1] = "open", op
-      append(stack, op.inputs)
-    elseif entered[op] == "open" then
-      entered[op] = "done"
-      if reads_any(op, marked) then body[#body + 1], marked[op] = op, true end
-    end
+  append(updates, scan.update, "op")
+  for _, op in ipairs(graph.post_order(updates, outside)) do
+    depends[op] = reads_any(op, depends)
+    if depends[op] then body[#body + 1] = op end
   end
   return body
 end
