@@ -5099,8 +5099,9 @@ function pl.tune.measure.flops(mod) end
 ---@param mod perilune.Module
 ---@return integer
 function pl.tune.measure.bytes(mod) end
---- The most bytes that the evaluator holds at once beyond the program, on random inputs.
----@param options? { seed?: integer }
+--- The most bytes that a run holds at once, on random inputs: the evaluator beyond the program;
+--- with a builder what its code or its command has in memory, in a child with the runner's limits.
+---@param options? { seed?: integer, builder?: perilune.tune.Builder, runner?: perilune.tune.Runner }
 ---@return perilune.tune.Measure
 function pl.tune.measure.peak_memory(options) end
 --- Joules of a run by RAPL (/sys/class/powercap), from runs that last `seconds` (0.5) together; what

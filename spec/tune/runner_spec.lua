@@ -10,6 +10,12 @@ local function square(n, more)
   return pl.module { main = pl.func({ x }, pl.op.tanh(body)) }
 end
 
+-- One that a file of ONNX can have.
+local function program()
+  local x = pl.var("x", "Tensor[(8), float32]")
+  return pl.module { main = pl.func({ x }, pl.op.tanh(x)) }
+end
+
 local tune_functions = pl.tune.functions
 
 local evaluator = pl.tune.builder "evaluator"
@@ -197,5 +203,27 @@ describe("metrics", function()
     assert.equal(w.data.bytes, pl.tune.measure.bytes(mod))
     local peak = pl.tune.measure.peak_memory()(mod)
     assert.is_true(peak >= 2 * 256 * 256 * 4 and peak < 4 * 256 * 256 * 4, tostring(peak))
+  end)
+
+  it("count the memory of a command's process, not of the evaluator", function()
+    -- 100 MiB, of which each page is written.
+    local command = [[lua5.4 -e 'local s = string.rep("x", 100 << 20)' && true {}]]
+    local builder = pl.tune.builder { kind = "command", command = command }
+    local peak = pl.tune.measure.peak_memory { builder = builder }(program())
+    assert.is_true(peak > 100 << 20 and peak < 400 << 20, tostring(peak))
+    local failing = pl.tune.builder { kind = "command", command = "exit 3 # {}" }
+    local ok, why = pcall(pl.tune.search, { mod = program(), builder = failing,
+      metrics = { "peak_memory" } })
+    assert.is_false(ok)
+    assert.equal("the base cannot be measured: status: its status is 3",
+      tostring(why):match "the base[^\n]*")
+  end)
+
+  it("count the memory that generated C fills", function()
+    local x = pl.var("x", "Tensor[(1024, 1024), float32]")
+    local mod = pl.module { main = pl.func({ x }, pl.op.tanh(pl.op.transpose(x,
+      { axes = { 1, 0 } }))) }
+    local peak = pl.tune.measure.peak_memory { builder = pl.tune.builder "c" }(mod)
+    assert.is_true(peak >= 4 << 20 and peak < 64 << 20, tostring(peak))
   end)
 end)

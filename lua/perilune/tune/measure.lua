@@ -8,6 +8,7 @@
 --     pl.tune.measure.time { runs = 5 }(mod) -- seconds of the evaluator, on random inputs
 --     pl.tune.measure.run { runner = runner }(mod)   -- the same in a child process
 --     pl.tune.measure.peak_memory()(mod)     -- bytes that the evaluator needs at once
+--     pl.tune.measure.peak_memory { builder = builder }(mod)   -- that generated C, or a command, needs
 --     pl.tune.measure.energy()(mod)          -- joules of a run, where RAPL can be read
 
 local argument = require "perilune.argument"
@@ -70,20 +71,66 @@ function measure.bytes(mod)
   return sum
 end
 
---- A measure of memory: the most bytes that the evaluator holds at once while it runs, beyond the
--- program. It runs in a child process, on inputs that are random by `seed` (1).
+local function evaluator_peak(mod, seed, limits)
+  local fn = inputs.entry(mod, "pl.tune.measure.peak_memory")
+  local args = inputs.make(fn, seed)
+  return child.call(function()
+    collectgarbage "stop"
+    core.reset_memory_peak()
+    local before = core.memory()
+    core.eval_in(mod, fn, table.unpack(args, 1, args.n))
+    return select(2, core.memory()) - before
+  end, limits)
+end
+
+-- A number of the kernel's on this process, in bytes.
+local function resident(name)
+  local file <close> = assert(io.open "/proc/self/status")
+  return tonumber(file:read "a":match(name .. ":%s*(%d+) kB")) << 10
+end
+
+-- What a runnable needs: a command by itself, generated code beyond the process that opens it.
+local function runnable_peak(runnable, limits)
+  if runnable.where == "command" then
+    local result, why = child.run(runnable.words, limits)
+    return result and result.resident, why
+  end
+  return child.call(function()
+    collectgarbage "stop"
+    local before = resident "VmRSS"
+    runnable.open()(1e-9)
+    return math.max(0, resident "VmHWM" - before)
+  end, limits)
+end
+
+-- Checks builder and runner; the limits of a child.
+local function limits_of(options, where)
+  local builders, runners = require "perilune.tune.run.builder", require "perilune.tune.run.runner"
+  local builder, runner = options.builder, options.runner
+  if builder ~= nil and not builders.is(builder) or runner ~= nil and not runners.is(runner) then
+    argument.fail(where .. ": what pl.tune.builder and pl.tune.runner make is expected")
+  end
+  return runner and { seconds = runner.seconds, memory = runner.memory, output = runner.output }
+    or {}
+end
+
+--- A measure of memory: the most bytes that a run holds at once, in a child process, on inputs that
+-- are random by `seed` (1). Of the evaluator: what it holds beyond the program. Of what a `builder`
+-- compiles: what stays resident, constants that it reads among it. Of a builder's command: the
+-- resident memory of its process. runner: has the limits.
 function measure.peak_memory(options)
-  options = argument.options(options, "pl.tune.measure.peak_memory", { "seed" })
+  local where = "pl.tune.measure.peak_memory"
+  options = argument.options(options, where, { "seed", "builder", "runner" })
+  local builder, limits = options.builder, limits_of(options, where)
   return function(mod)
-    local fn = inputs.entry(mod, "pl.tune.measure.peak_memory")
-    local args = inputs.make(fn, options.seed or 1)
-    local text, why = child.call(function()
-      collectgarbage "stop"
-      core.reset_memory_peak()
-      local before = core.memory()
-      core.eval_in(mod, fn, table.unpack(args, 1, args.n))
-      return select(2, core.memory()) - before
-    end, {})
+    local text, why
+    if not builder or builder.kind == "evaluator" then
+      text, why = evaluator_peak(mod, options.seed or builder and builder.seed or 1, limits)
+    else
+      local runnable, reason = builder:build(mod)
+      if not runnable then error(reason, 0) end
+      text, why = runnable_peak(runnable, limits)
+    end
     if not text then error(why, 0) end
     return tonumber(text)
   end
@@ -100,9 +147,9 @@ function measure.run(options)
   end
   return function(mod, effort)
     local runnable, why = builder:build(mod)
-    if not runnable then error(tostring(why), 0) end
+    if not runnable then error(why, 0) end
     local result, wrong = with_effort(runner, effort or 1):run(runnable)
-    if not result then error(tostring(wrong), 0) end
+    if not result then error(wrong, 0) end
     return result.min
   end
 end
@@ -123,7 +170,7 @@ function measure.energy(options)
   energy.required(options.folder, where)
   return function(mod, effort)
     local runnable, why = builder:build(mod)
-    if not runnable then error(tostring(why), 0) end
+    if not runnable then error(why, 0) end
     local text, wrong = child.call(function()
       local block = runnable.open()
       local once = block(1e-9)
@@ -135,7 +182,7 @@ function measure.energy(options)
       until core.clock() >= finish
       return ("%.17g"):format(meter() / runs)
     end, { seconds = 60 + 2 * seconds })
-    if not text then error(tostring(wrong), 0) end
+    if not text then error(wrong, 0) end
     return tonumber(text)
   end
 end

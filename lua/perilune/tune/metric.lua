@@ -17,9 +17,17 @@ local known = { time = true, nodes = true, flops = true, bytes = true, peak_memo
 
 local measures = {}
 
---- The measure of a name; the same function each time.
-function metric.measure(name)
+-- The options of measures that run what a builder makes.
+local run_options = { peak_memory = { "builder", "runner" }, energy = { "builder" } }
+
+--- The measure of a name; without tools (builder =, runner =) the same function each time.
+function metric.measure(name, tools)
   local measure = require "perilune.tune.measure"
+  if tools and run_options[name] then
+    local own = {}
+    for _, key in ipairs(run_options[name]) do own[key] = tools[key] end
+    return measure[name](own)
+  end
   measures[name] = measures[name] or (name == "time" and measure.run()
     or name == "peak_memory" and measure.peak_memory()
     or name == "energy" and measure.energy() or measure[name])
@@ -27,16 +35,17 @@ function metric.measure(name)
 end
 
 -- The function of a name, but of "time".
-local function named(name, where)
+local function named(name, where, tools)
   if not known[name] then
     argument.fail(("%s: there is no metric '%s'%s"):format(where, name, argument.near(name, known)))
   end
-  return name == "time" and name or metric.measure(name)
+  return name == "time" and name or metric.measure(name, tools)
 end
 
 --- { measure = a function or "time", weight =, name = } of a name, a function or a table
--- { either of them, weight = 1, name = }.
-function metric.new(spec, where)
+-- { either of them, weight = 1, name = }; `tools`: the builder, and
+-- the runner, of programs whose memory or energy is measured (the evaluator).
+function metric.new(spec, where, tools)
   if type(spec) ~= "table" or getmetatable(spec) then spec = { spec } end
   local what, weight = spec[1], spec.weight or 1
   local name = spec.name or type(what) == "string" and what or "function"
@@ -45,7 +54,7 @@ function metric.new(spec, where)
   end
   argument.string(name, where, "the name of a metric")
   if type(what) == "string" then
-    what = named(what, where)
+    what = named(what, where, tools)
   else
     argument.callable(what, where, "a metric")
   end
@@ -60,11 +69,11 @@ local function is_one(spec)
 end
 
 --- Metrics of one or of a list; their names differ.
-function metric.list(specs, where)
-  if is_one(specs) then return { metric.new(specs, where) } end
+function metric.list(specs, where, tools)
+  if is_one(specs) then return { metric.new(specs, where, tools) } end
   local list, seen = {}, {}
   for i, spec in ipairs(specs) do
-    local one = metric.new(spec, where)
+    local one = metric.new(spec, where, tools)
     if seen[one.name] then
       argument.fail(("%s: two metrics are called '%s'; give them names"):format(where, one.name))
     end

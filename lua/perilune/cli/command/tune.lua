@@ -112,13 +112,7 @@ end
 local metric_names = { time = true, nodes = true, flops = true, bytes = true, peak_memory = true,
   energy = true }
 
--- Energy is that of runs by what --measure says.
-local function metric_of(name, options)
-  if name ~= "energy" then return name end
-  return require "perilune".tune.measure.energy { builder = builder_of(options) }
-end
-
-local function metrics_of(texts, options)
+local function metrics_of(texts)
   local list = {}
   for i, text in ipairs(texts) do
     local name, weight = text:match "^([%w_]+):(.+)$"
@@ -127,7 +121,7 @@ local function metrics_of(texts, options)
       stop.usage("--metric %s: time, nodes, flops, bytes, peak_memory or energy expected, with a "
         .. "positive weight behind a colon", text)
     end
-    list[i] = { metric_of(name, options), name = name, weight = tonumber(weight) }
+    list[i] = { name, name = name, weight = tonumber(weight) }
   end
   return #list > 0 and list or nil
 end
@@ -339,7 +333,7 @@ local function apply_best(module, options, context)
   local pl = require "perilune"
   local db <close> = pl.tune.database { path = options.apply_best, readonly = true }
   local out, best = pl.with(context, pl.tune.apply_best, module, { database = db,
-    builder = builder_of(options), metrics = metrics_of(options.metric, options),
+    builder = builder_of(options), metrics = metrics_of(options.metric),
     space = options.space, target = options.target })
   if not out then stop.failure("%s", no_record_text(db, best, options)) end
   save(out, options)
@@ -380,7 +374,7 @@ local function search(module, options, pass)
     substitution = require "perilune.cli.tune.substitution_rules"(options.substitution_rules),
     base = pass, pool = pool_of(options.pool), strategy = options.search,
     trials = options.trials, seconds = options.seconds,
-    seed = options.seed, metrics = metrics_of(options.metric, options),
+    seed = options.seed, metrics = metrics_of(options.metric),
     builder = builder_of(options), runner = runner_of(options), database = db,
     target = options.target, on_trial = progress(options),
     replay = options.replay, cost_model = options.cost_model, queue = queue, command = queue
@@ -405,14 +399,14 @@ end
 local function trial(module, options)
   io.stdout:write(require "perilune.tune.search.tasks".run(module, options.trial, {
     builder = builder_of(options), runner = runner_of(options),
-    metrics = metrics_of(options.metric, options) }), "\n")
+    metrics = metrics_of(options.metric) }), "\n")
 end
 
 function tune.run(options)
   check(options)
   local pass, context = require "perilune.cli.work".prepare(options, {})
   builder_of(options)
-  metrics_of(options.metric, options)
+  metrics_of(options.metric)
   local module = require "perilune.cli.work".fix_dims(assert(load.model(options.input)), options)
   if options.apply_best then return apply_best(module, options, context) end
   if options.trial then return require "perilune".with(context, trial, module, options) end

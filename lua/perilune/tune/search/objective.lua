@@ -25,7 +25,7 @@ local function value_of(metric, mod)
   local ok, x = pcall(function() return candidates.mean_cost(metric.measure, mod) end)
   if ok then return x end
   if failure.is_interrupt(x) then error(x, 0) end
-  return nil, failure.new("error", "%s", tostring(x))
+  return nil, failure.is(x) and x or failure.new("error", "%s", tostring(x))
 end
 
 local function runnable_of(self, one)
@@ -144,7 +144,8 @@ end
 --- An objective of { metrics = a list of metrics or { metric, weight =, name = }, builder =,
 -- runner = }.
 function objective.new(options, where)
-  local metrics = metric_list.list(options.metrics or "time", where .. ": metrics")
+  local metrics = metric_list.list(options.metrics or "time", where .. ": metrics",
+    options)
   return setmetatable({ metrics = metrics, builder = options.builder, runner = options.runner },
     class)
 end
