@@ -173,6 +173,46 @@ describe("the search of kernels", function()
   end)
 end)
 
+describe("Ctrl-C in the search of kernels", function()
+  it("measures together what was found so far", function()
+    assert(pl.save(program(), folder .. "/in.relay"))
+    command.write(folder .. "/interrupted.lua", ([[
+local pl = require "perilune"
+local host = require "perilune.cli.host"
+host.catch_interrupt()
+host.grace_period(60)
+local tools = getmetatable(pl.tune.runner()).__index
+function tools.compare()
+  return { verdict = "faster", ratio = 0.9, confidence = 1, candidate = { min = 0.9 },
+    incumbent = { min = 1 } }
+end
+local db <close> = pl.tune.database { path = "%s/interrupted.db" }
+local n = 0
+local function search(replay)
+  return pl.tune.search { mod = pl.load "%s/in.relay", space = "kernels", strategy = "separate",
+    base = "FoldConstant", builder = pl.tune.builder "c", database = db, replay = replay,
+    seconds = 300, on_trial = function(_, trial)
+      n = n + (trial.part and 1 or 0)
+      if trial.part and n == 5 then
+        os.execute "(sleep 0.1; kill -INT $PPID) &" -- system() itself ignores the signal
+        io.popen "sleep 0.2":close()
+      end
+    end }
+end
+for _, replay in ipairs { false, true } do
+  local result = search(replay)
+  local list = result.list
+  print(result.state, result.verdict, list[#list].part, list[#list].text == result.text,
+    #result.mod.attrs.schedules > 0)
+end
+]]):format(folder, folder))
+    local status, out, err = command.run(folder, folder .. "/interrupted.lua")
+    assert.equal(0, status, err)
+    local expected = "interrupted\tfaster\tnil\ttrue\ttrue\n"
+    assert.equal(expected .. expected:gsub("interrupted", "exhausted"), out)
+  end)
+end)
+
 describe("perilune tune --measure c", function()
   local function run(arguments) return command.run(folder, arguments) end
 

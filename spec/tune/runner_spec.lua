@@ -11,7 +11,7 @@ local function square(n, more)
 end
 
 -- One that a file of ONNX can have.
-local function program()
+local function tanh_program()
   local x = pl.var("x", "Tensor[(8), float32]")
   return pl.module { main = pl.func({ x }, pl.op.tanh(x)) }
 end
@@ -207,12 +207,12 @@ describe("metrics", function()
 
   it("count the memory of a command's process, not of the evaluator", function()
     -- 100 MiB, of which each page is written.
-    local command = [[lua5.4 -e 'local s = string.rep("x", 100 << 20)' && true {}]]
-    local builder = pl.tune.builder { kind = "command", command = command }
-    local peak = pl.tune.measure.peak_memory { builder = builder }(program())
+    local text = [[lua5.4 -e 'local s = string.rep("x", 100 << 20)' && true {}]]
+    local builder = pl.tune.builder { kind = "command", command = text }
+    local peak = pl.tune.measure.peak_memory { builder = builder }(tanh_program())
     assert.is_true(peak > 100 << 20 and peak < 400 << 20, tostring(peak))
     local failing = pl.tune.builder { kind = "command", command = "exit 3 # {}" }
-    local ok, why = pcall(pl.tune.search, { mod = program(), builder = failing,
+    local ok, why = pcall(pl.tune.search, { mod = tanh_program(), builder = failing,
       metrics = { "peak_memory" } })
     assert.is_false(ok)
     assert.equal("the base cannot be measured: status: its status is 3",

@@ -80,6 +80,23 @@ describe("a search", function()
     assert.is_true(run { seconds = 0 }.trials <= 1)
   end)
 
+  it("ends a measurement when the seconds are spent, and makes no record of it", function()
+    tune.functions["search_spec.negative"] = function(mod)
+      local x = pl.var("x", "Tensor[(4), float32]")
+      return mod:with { main = pl.func({ x }, pl.op.negative(x)) }
+    end
+    local knob = tune.knob("k", { tune.choice {},
+      tune.choice { transform = "search_spec.negative" } })
+    local text = "if grep -q negative {}; then sleep 30; fi"
+    local begun = os.time()
+    local result = tune.search { mod = program(), knobs = { knob }, strategy = "exhaustive",
+      seconds = 2, builder = tune.builder { kind = "command", command = text,
+      suffix = ".relay" } }
+    local now = os.time()
+    assert.is_true(now - begun < 10, ("%g s"):format(now - begun))
+    assert.same({ "done", "undecided", 0 }, { result.state, result.verdict, result.failed })
+  end)
+
   it("keeps the base when nothing is better", function()
     local result = run { knobs = knobs { { 0, 1, 2 } } }
     assert.equal("undecided", result.verdict)

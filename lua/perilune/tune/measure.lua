@@ -8,7 +8,7 @@
 --     pl.tune.measure.time { runs = 5 }(mod) -- seconds of the evaluator, on random inputs
 --     pl.tune.measure.run { runner = runner }(mod)   -- the same in a child process
 --     pl.tune.measure.peak_memory()(mod)     -- bytes that the evaluator needs at once
---     pl.tune.measure.peak_memory { builder = builder }(mod)   -- that generated C, or a command, needs
+--     pl.tune.measure.peak_memory { builder = builder }(mod)   -- that its code or command needs
 --     pl.tune.measure.energy()(mod)          -- joules of a run, where RAPL can be read
 
 local argument = require "perilune.argument"

@@ -21,6 +21,9 @@ local tune = {
     .. "Ctrl-C ends the search; the best so far is written.",
 }
 
+-- Seconds: a model may be lowered when Ctrl-C comes. Another one ends the command at once.
+local GRACE = 60
+
 local strategies = { "evolutionary", "exhaustive", "random", "beam", "annealing", "halving",
   "bandit", "separate" }
 
@@ -411,6 +414,7 @@ function tune.run(options)
   if options.apply_best then return apply_best(module, options, context) end
   if options.trial then return require "perilune".with(context, trial, module, options) end
   host.catch_interrupt()
+  host.grace_period(GRACE) -- the best so far is written
   if options.placement then
     return require "perilune.cli.tune.placement"(module, options, context, pass)
   end

@@ -64,12 +64,22 @@ end
 
 -- --------------------------------------------------------------------------- C
 
+-- Of a processor, where nothing else is said.
+local COMPILE_SECONDS = 60
+
+-- The time limit of the compiler; nil: its own.
+local function compile_seconds(self)
+  if self.deadline == math.huge then return self.compile_seconds end
+  return math.min(self.compile_seconds or COMPILE_SECONDS,
+    math.max(self.deadline - core.clock(), 0.001))
+end
+
 -- Compiled here; opened and called in the child.
 local function build_c(self, mod)
   local fn, name = inputs.entry(mod, "pl.tune.builder")
   local built = require "perilune.codegen"(lowered(mod), { run = "process", cc = self.cc,
     flags = self.flags, threads = self.threads > 1 and self.threads or nil,
-    compile_seconds = self.compile_seconds })
+    compile_seconds = compile_seconds(self) })
   built:artifact "so"
   local args = inputs.make(fn, self.seed)
   return { where = "process", mod = mod, built = built, name = name, open = function()
@@ -130,7 +140,8 @@ end
 -- ---------------------------------------------------------------- constructor
 
 local function build_function(self, mod)
-  return require "perilune.tune.run.c_function".build(self, mod, seconds_in)
+  local limited = setmetatable({ compile_seconds = compile_seconds(self) }, { __index = self })
+  return require "perilune.tune.run.c_function".build(limited, mod, seconds_in)
 end
 
 local build = { evaluator = build_evaluator, c = build_c, command = build_command,
@@ -153,7 +164,17 @@ function methods.with(self, options)
   local all = {}
   for name, value in pairs(self) do all[name] = value end
   for name, value in pairs(options) do all[name] = value end
-  return builder.new(all)
+  all.deadline = nil
+  local other = builder.new(all)
+  other.deadline = self.deadline
+  return other
+end
+
+--- The same builder, whose compiler ends at that time of the clock.
+function methods.before(self, deadline)
+  local other = self:with {}
+  other.deadline = deadline
+  return other
 end
 
 --- A text of all that its measurements depend on, besides the machine.
@@ -229,6 +250,7 @@ function builder.new(options)
     evict = 0 }
   for name, value in pairs(argument.options(options, where, names)) do self[name] = value end
   check(self)
+  self.deadline = math.huge
   return setmetatable(self, class)
 end
 

@@ -35,15 +35,20 @@ local defaults = {
 -- How much of the time limit of a child the blocks may take.
 local SHARE_OF_BLOCKS = 0.5
 
+-- What a child may take: the time limit, and no more than is left until the deadline.
+local function seconds_of(self)
+  return math.min(self.seconds, math.max(self.deadline - core.clock(), 0.001))
+end
+
 local function limits_of(self)
-  return { seconds = self.seconds, memory = self.memory, output = self.output,
+  return { seconds = seconds_of(self), memory = self.memory, output = self.output,
     pinned = self.pinned }
 end
 
 local function race_options(self)
   return { pairs = self.pairs, error = self.error,
     difference = self.difference, drop = self.drop, warm_up = self.warm_up, seed = self.seed,
-    seconds = math.min(self.seconds * SHARE_OF_BLOCKS, self.comparison_seconds),
+    seconds = math.min(seconds_of(self) * SHARE_OF_BLOCKS, self.comparison_seconds),
     patient = self.patient }
 end
 
@@ -116,6 +121,7 @@ local function compare_in_process(self, pair)
       race_options(self))
   end)
   if result then return result end
+  if core.clock() >= self.deadline then return nil, why end
   -- Which of the two it was.
   local alone, reason = self:run(pair[1])
   return nil, reason or why, alone ~= nil
@@ -255,7 +261,14 @@ function methods.with(self, options)
   for name in pairs(defaults) do all[name] = self[name] end
   for name, value in pairs(options) do all[name] = value end
   local other = runner.new(all)
-  other.expected = self.expected
+  other.expected, other.deadline = self.expected, self.deadline
+  return other
+end
+
+--- The same runner, whose children end at that time of the clock.
+function methods.before(self, deadline)
+  local other = self:with {}
+  other.deadline = deadline
   return other
 end
 
@@ -289,7 +302,7 @@ table.sort(names)
 -- (probability of a wrong verdict), difference (what is less is none), drop, seed. Checks: rounds,
 -- rtol, atol.
 function runner.new(options)
-  local self = { expected = setmetatable({}, { __mode = "k" }) }
+  local self = { expected = setmetatable({}, { __mode = "k" }), deadline = math.huge }
   for name, value in pairs(defaults) do self[name] = value end
   for name, value in pairs(argument.options(options, where, names)) do
     check_option(name, value)

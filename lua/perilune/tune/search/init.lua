@@ -65,18 +65,24 @@ end
 
 local function failed(why) return { failure = tostring(why), checked = false } end
 
+-- The trial of what failed. What the deadline ended is none: the budget is spent.
+local function failed_in_time(self, why)
+  if core.clock() >= self.deadline then end_search(self, "done") end
+  return failed(why)
+end
+
 -- Results are compared before a candidate may win.
 local function check_winner(self, one, trial)
   if trial.verdict ~= "faster" then return trial end
   local ok, why = self.objective:check(self.original, one)
-  if not ok then return failed(why) end
+  if not ok then return failed_in_time(self, why) end
   trial.checked = true
   return trial
 end
 
 local function measure_module(self, one, effort)
   local result, why = self.objective:measure(one, effort)
-  if not result then return failed(why) end
+  if not result then return failed_in_time(self, why) end
   return check_winner(self, one, { cost = result.cost, costs = result.costs,
     verdict = result.verdict, confidence = result.confidence, seconds = result.seconds,
     checked = false })
@@ -149,7 +155,8 @@ local function accept(self, point, text, trial, one)
   if self.best and trial.cost >= self.best.cost then return end
   one = one or make(self, point)
   if not one then return end
-  self.best = { point = point, text = text, mod = one.mod, cost = trial.cost,
+  self.best = { point = point, text = text, mod = one.mod, runnable = one.runnable,
+    cost = trial.cost,
     confidence = trial.confidence, trial = self.count.trials }
   one.time = one.time or trial.costs and trial.costs.time
   self.objective:accept(one, trial.cost)
@@ -317,11 +324,24 @@ function methods.expected_cost(self, point) return self.proposal:expected(self, 
 --- Ends the search when it is interrupted or its time is spent.
 function methods.check_time(self)
   if core.interrupted() then end_search(self, "interrupted") end
-  -- What was found is compared with the base within the budget.
-  local share = self.best and 1 - SHARE_OF_COMPARISON or 1
-  if not self.replay and core.clock() - self.begun > self.seconds * share then
-    end_search(self, "done")
+  if not self.replay and core.clock() > self.deadline then end_search(self, "done") end
+end
+
+--- Whether an error ends the search because of Ctrl-C.
+function methods.is_interrupted(self, why)
+  return failure.is_interrupt(why) or why == stop and self.state == "interrupted"
+end
+
+--- Ends the search because of Ctrl-C, after a function that measures a last time, whatever the
+-- budget.
+function methods.end_interrupted(self, f, ...)
+  self.trials, self.deadline = math.huge, math.huge
+  self.objective:set_deadline(math.huge)
+  local stopped, ok, why = core.until_stopped(f, ...)
+  if not ok and not stopped and why ~= stop and not failure.is_interrupt(why) then
+    error(why, 0)
   end
+  end_search(self, "interrupted")
 end
 
 --- The part of the trials that is spent, from 0 to 1.
@@ -358,8 +378,9 @@ end
 
 local function measure_winner(self)
   if self.tasks then return fetch_winner(self) end
-  local winner = { mod = self.best.mod }
-  self.objective:accept({ mod = self.base_mod }, 1)
+  local winner = { mod = self.best.mod, runnable = self.best.runnable }
+  self.objective:set_deadline(math.huge)
+  self.objective:accept({ mod = self.base_mod, runnable = self.base_runnable }, 1)
   self.objective.incumbent.time = 1
   local result, why = self.objective:measure(winner, CONFIRMING)
   if not result then return failed(why) end
@@ -392,7 +413,7 @@ local function confirm(self)
 end
 
 local function finish(self)
-  if self.state == "interrupted" then
+  if self.state == "interrupted" or self.was_interrupted then
     return self.best and { verdict = "faster", ratio = self.best.cost,
       confidence = self.best.confidence } or give_up(self, "interrupted")
   end
@@ -402,13 +423,13 @@ end
 -- ---------------------------------------------------------------------- running
 
 local function run_strategy(self, strategy)
-  local ok, err = pcall(function()
+  local stopped, ok, err = core.until_stopped(function()
     self:costs_of(self.space:start())
     strategy(self)
   end)
   if ok then
     self.state = "exhausted"
-  elseif failure.is_interrupt(err) then
+  elseif stopped == "interrupted" or failure.is_interrupt(err) then
     self.state = "interrupted"
   elseif err ~= stop then
     error(err, 0)
@@ -445,6 +466,7 @@ local function most_trials(self, options)
   if not row then
     fail(where .. ": replay: the database has no search of these settings")
   end
+  self.was_interrupted = row.state == "interrupted"
   return math.min(options.trials, row.trials)
 end
 
@@ -455,7 +477,7 @@ local function new_search(options)
     seconds = options.seconds, planned = options.trials, settings = settings_text(options),
     width = options.width, population = options.population,
     fetched = {}, serial = 0, repeated = 0, by_module = {}, costs = {},
-    list = {}, begun = core.clock(),
+    list = {}, begun = options.begun, deadline = math.huge,
     count = { trials = 0, measured = 0, cached = 0, failed = 0 } }, class)
   self.target = options.target or self.objective:target()
   self.workload = self.database:commit_workload(options.mod)
@@ -463,6 +485,10 @@ local function new_search(options)
     self.proposal = require "perilune.tune.search.proposal".new(options.cost_model, options.mod)
   end
   self.trials = most_trials(self, options)
+  -- What was found is compared with the base within the budget.
+  if not self.replay then
+    self.deadline = self.begun + self.seconds * (1 - SHARE_OF_COMPARISON)
+  end
   if options.queue then
     self.tasks = tasks.new { queue = options.queue, command = options.command,
       seconds = options.task_seconds, kind = self.space.kind,
@@ -480,8 +506,12 @@ local function start(self)
   if self.replay or self.tasks then
     self.objective.incumbent = { time = 1 }
   else
+    local begun = core.clock()
     self.objective:start(one.mod)
+    self.base_seconds = core.clock() - begun
+    self.base_runnable = self.objective.incumbent.runnable
     self.objective:limit_comparisons(self.seconds * SHARE_OF_COMPARISON)
+    self.objective:set_deadline(self.deadline)
   end
   local kind = self.space.kind
   self.costs[kind .. "/" .. self.space:text(point)] = 1.0
@@ -610,7 +640,9 @@ end
 -- command: the arguments of `perilune tune` that say what builder, runner and metrics say here:
 -- { "tune", { input = "model.onnx", cached = true }, "--measure", "c" }.
 function search.run(options)
+  local begun = core.clock()
   options = checked(options)
+  options.begun = begun
   local self = new_search(options)
   start(self)
   run_strategy(self, strategies.by_name[options.strategy])

@@ -117,8 +117,8 @@ end
 --- Whether the last part is one that strategy 'separate' can measure by parts.
 function methods.last_is_separate(self) return self.parts[#self.parts].separate ~= nil end
 
--- The share of the trials for parts before the kernels, and the effort of measuring these together.
-local SHARE_OF_PARTS, TOGETHER = 0.3, 2
+-- The share of the trials for parts before the kernels.
+local SHARE_OF_PARTS = 0.3
 
 -- The best point, or the base.
 local function best_of(self, search)
@@ -148,11 +148,11 @@ function methods.separate(self, search)
   local mod = self.mod
   for i = 1, n - 1 do mod = apply_part(self.parts[i], mod, best.points[i]) end
   local last = require "perilune.tune.search.kernel_space".new(mod, "pl.tune.search")
-  require "perilune.tune.search.kernel_search".run(search, last, function(schedules)
+  require "perilune.tune.search.kernel_search".run(search, last, function(schedules, effort)
     local point = each(self, function(_, i)
       return i == n and last:make(schedules) or best.points[i]
     end)
-    search:costs_of({ point }, TOGETHER)
+    search:costs_of({ point }, effort)
   end)
 end
 

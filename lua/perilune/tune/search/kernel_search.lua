@@ -3,7 +3,8 @@
 -- for all of them together is a point, which is then measured as those of other searches are.
 --
 -- Kernels that take the most time come first; of each one decision after the other is tried. A
--- trial of a kernel is a trial of the search, and a record.
+-- trial of a kernel is a trial of the search, and a record. Ctrl-C ends the trials of kernels; what
+-- they found is measured together once.
 
 local core = require "perilune.core"
 local decision = require "perilune.topi.decision"
@@ -12,8 +13,12 @@ core.internal()
 
 local kernel_search = {}
 
--- The share of the budget for kernels; the rest is for what was found together.
-local SHARE = 0.85
+-- The shares of the budget for kernels, at most and at least; the rest is for what was found
+-- together, which takes as long as building and measuring the base, and somewhat more.
+local MOST_SHARE, LEAST_SHARE, OF_BASE = 0.85, 0.4, 1.5
+
+-- The effort of measuring what was found for all kernels: small differences are to be told.
+local TOGETHER = 2
 
 -- After so many kernels, those that take the most time, what was found is put together once: who
 -- ends a search early has a result.
@@ -30,6 +35,13 @@ local function spent(search)
   local by_trials = search.count.trials / search.trials
   if search.replay or search.seconds == math.huge then return by_trials end
   return math.max(by_trials, (core.clock() - search.begun) / search.seconds)
+end
+
+-- The share of the budget for kernels. Trials alone decide in a replay.
+local function share_of(search)
+  if search.replay or search.seconds == math.huge then return MOST_SHARE end
+  local share = MOST_SHARE - OF_BASE * search.base_seconds / search.seconds
+  return math.max(share, LEAST_SHARE)
 end
 
 -- ------------------------------------------------------------------------ trials
@@ -73,8 +85,9 @@ local function trial_of(self, one, best)
   if text == "" then text = one.kernel.key .. ":" end
   local trial = search:recorded_part(text)
   if not trial then
-    if search.replay or search.unrecorded or spent(search) > SHARE then return nil end
+    if search.replay or search.unrecorded or spent(search) > self.share then return nil end
     trial = measure(self, one, best)
+    if trial.failure and core.clock() >= search.deadline then return nil end
     search:commit_part(text, trial)
   end
   search:note_part(text, trial)
@@ -174,23 +187,34 @@ local function schedules_of(states)
   return out
 end
 
---- Tunes the kernels of a space; calls found(schedules) with what is known after some kernels and
--- at the end.
+-- Measures what is known together.
+local function measure_together(states, found)
+  local schedules = schedules_of(states)
+  if next(schedules) then found(schedules, TOGETHER) end
+end
+
+local function tune_all(self, states, found)
+  for i, state in ipairs(states) do
+    if not tune(self, state) then break end
+    if i == FIRST_KERNELS then measure_together(states, found) end
+  end
+  measure_together(states, found)
+end
+
+--- Tunes the kernels of a space; calls found(schedules, effort) with what is known after some
+-- kernels and at the end.
 function kernel_search.run(search, space, found)
   local objective = search.objective
-  local self = { search = search, space = space,
+  local self = { search = search, space = space, share = share_of(search),
     builder = objective.builder:with { evict = math.min(space.bytes, MOST_EVICTED) },
     runner = objective.runner:with(COMPARISON) }
   local states = states_of(self)
-  local function together()
-    local schedules = schedules_of(states)
-    if next(schedules) then found(schedules) end
+  local stopped, ok, why = core.until_stopped(tune_all, self, states, found)
+  if ok then return end
+  if stopped == "interrupted" or search:is_interrupted(why) then
+    search:end_interrupted(measure_together, states, found)
   end
-  for i, state in ipairs(states) do
-    if not tune(self, state) then break end
-    if i == FIRST_KERNELS then together() end
-  end
-  together()
+  error(why, 0)
 end
 
 return kernel_search

@@ -16,9 +16,6 @@ local space = {}
 local methods = {}
 local class = { __name = "kernel space", __index = methods }
 
--- The effort of measuring what was found for all kernels: small differences are to be told.
-local TOGETHER = 2
-
 -- Kernels of the module that FuseOps made, as LowerTE makes them by these decisions. only: a key,
 -- or true for all.
 local function kernels_of(fused, schedules, only)
@@ -109,8 +106,8 @@ function methods.last_is_separate() return true end
 
 --- Tunes each kernel by itself, then what was found together.
 function methods.separate(self, search)
-  require "perilune.tune.search.kernel_search".run(search, self, function(schedules)
-    search:costs_of({ self:make(schedules) }, TOGETHER)
+  require "perilune.tune.search.kernel_search".run(search, self, function(schedules, effort)
+    search:costs_of({ self:make(schedules) }, effort)
   end)
 end
 

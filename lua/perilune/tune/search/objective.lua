@@ -124,6 +124,11 @@ function methods.limit_comparisons(self, seconds)
   end
 end
 
+--- Ends builds and runs at that time of the clock; math.huge: at their own limits.
+function methods.set_deadline(self, deadline)
+  self.builder, self.runner = self.builder:before(deadline), self.runner:before(deadline)
+end
+
 --- Whether what was measured computes what the original does: true; nil and a failure.
 function methods.check(self, original, one)
   local runnable, why = runnable_of(self, one)
