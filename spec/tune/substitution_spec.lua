@@ -93,6 +93,30 @@ describe("the space of substitutions", function()
     assert.is_true(pl.equal(result.mod, pl.pipeline(result.text)(mod)))
   end)
 
+  it("decides whether it comes before the base pipeline", function()
+    -- The pipeline makes a product and a sum one nn.gemm, which no rule matches.
+    local x = pl.var("x", "Tensor[(4, 32), float32]")
+    local y = pl.var("y", "Tensor[(4, 32), float32]")
+    local function w(seed) return pl.const(pl.tensor.random({ 32, 32 }, "float32",
+      { seed = seed, low = -0.1, high = 0.1 })) end
+    local a = w(1)
+    local sum = pl.op.add(pl.op.nn.matmul(x, a), pl.op.nn.matmul(y, a))
+    local program = pl.module { main = pl.func({ x, y }, sum) }
+    local base = pl.rules { "add(nn.matmul(?x, ?w), ?c) => nn.gemm(?x, ?w, ?c)" }
+    pl.passes["substitution_spec.Gemm"] = { kind = "function", run = base }
+    local function run(space)
+      return pl.tune.search { mod = program, base = "substitution_spec.Gemm", trials = 20,
+        space = space, metrics = { "flops" }, strategy = "random" }
+    end
+    local result = run "substitution"
+    assert.equal("faster", result.verdict)
+    assert.is_true(result.ratio < 0.6, tostring(result.ratio))
+    assert.matches("^EqualitySaturation", result.text)
+    assert.matches("substitution_spec.Gemm$", result.text)
+    assert.is_true(pl.equal(result.mod, pl.pipeline(result.text)(program)))
+    assert.is_true(run "pipeline+substitution".ratio < 0.6)
+  end)
+
   it("joins other spaces, and is replayed from records", function()
     local database = pl.tune.database()
     local function run(replay)

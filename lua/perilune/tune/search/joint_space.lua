@@ -1,5 +1,5 @@
 --- Several spaces at once: what a point of the first makes is changed by a point of the second, and
--- so on.
+-- so on. One that is a pipeline among pipelines may come before the others (comes_first).
 --
 -- A point has a point of each part. A part whose points depend on the program (rebase) gets it as
 -- the parts before leave it. The text of a point is that of one pipeline if all parts have
@@ -24,13 +24,32 @@ end
 
 -- ---------------------------------------------------------------------- points
 
+-- The numbers of the parts in the order in which they work.
+local function order_of(self, points)
+  local order, rest = {}, {}
+  for i, part in ipairs(self.parts) do
+    local first = self.pipelines and part.comes_first and part:comes_first(points[i])
+    table.insert(first and order or rest, i)
+  end
+  return table.move(rest, 1, #rest, #order + 1, order)
+end
+
 local function text_of(self, points)
   local texts = {}
-  for i, part in ipairs(self.parts) do
+  for _, i in ipairs(order_of(self, points)) do
+    local part = self.parts[i]
     local text = part:text(points[i])
     if text ~= "" or not self.pipelines then texts[#texts + 1] = text end
   end
   return self.pipelines and table.concat(texts, ",") or json.encode(json.list(texts))
+end
+
+-- The place of the last part that is made for what those before it make; 0: there is none.
+local function last_rebased(self, order)
+  for at = #order, 2, -1 do
+    if self.parts[order[at]].rebase then return at end
+  end
+  return 0
 end
 
 -- The point of points, each for the program that those before it make. One that fails does so again
@@ -38,10 +57,13 @@ end
 local function join(self, points)
   local list, mod = {}, self.mod
   local ok, why = pcall(function()
-    for i, part in ipairs(self.parts) do
-      list[i] = i > 1 and part.rebase and part:rebase(mod, points[i]) or points[i]
+    local order = order_of(self, points)
+    local last = last_rebased(self, order)
+    for at, i in ipairs(order) do
+      local part = self.parts[i]
+      list[i] = at > 1 and part.rebase and part:rebase(mod, points[i]) or points[i]
       -- What nobody asks for is not made here.
-      if self.last_rebased > i then mod = apply_part(part, mod, list[i]) end
+      if at < last then mod = apply_part(part, mod, list[i]) end
     end
   end)
   for i = 1, #self.parts do list[i] = list[i] or points[i] end
@@ -60,7 +82,9 @@ function methods.text(_, point) return point.text end
 --- The module that a point makes.
 function methods.apply(self, mod, point)
   if point.failure then error(point.failure, 0) end
-  for i, part in ipairs(self.parts) do mod = apply_part(part, mod, point.points[i]) end
+  for _, i in ipairs(order_of(self, point.points)) do
+    mod = apply_part(self.parts[i], mod, point.points[i])
+  end
   return mod
 end
 
@@ -146,7 +170,9 @@ function methods.separate(self, search)
   search_parts(self, search)
   local best, n = best_of(self, search), #self.parts
   local mod = self.mod
-  for i = 1, n - 1 do mod = apply_part(self.parts[i], mod, best.points[i]) end
+  for _, i in ipairs(order_of(self, best.points)) do
+    if i < n then mod = apply_part(self.parts[i], mod, best.points[i]) end
+  end
   local last = require "perilune.tune.search.kernel_space".new(mod, "pl.tune.search")
   require "perilune.tune.search.kernel_search".run(search, last, function(schedules, effort)
     local point = each(self, function(_, i)
@@ -218,9 +244,8 @@ function space.fixed(text) return setmetatable({ pipeline = text }, fixed) end
 --- The space of parts, which work on `mod` one after the other; `kind` is its name in records.
 function space.new(mod, parts, kind)
   local self = setmetatable({ kind = kind, mod = mod, parts = parts, changing = {},
-    last_rebased = 0, pipelines = true }, class)
+    pipelines = true }, class)
   for i, part in ipairs(parts) do
-    if i > 1 and part.rebase then self.last_rebased = i end
     if getmetatable(part) ~= fixed then self.changing[#self.changing + 1] = i end
     self.pipelines = self.pipelines and part.kind ~= "knobs" and part.kind ~= "schedule"
   end

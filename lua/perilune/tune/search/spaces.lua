@@ -50,7 +50,8 @@ local constructors = {
     return require "perilune.tune.search.combine_space".new(made.mod, made.where)
   end,
   substitution = function(options, made)
-    return require "perilune.tune.search.substitution_space".new(options.substitution, made.where)
+    return require "perilune.tune.search.substitution_space".new(options.substitution, made.where,
+      made.pipelines)
   end,
   kernels = function(_, made)
     return require "perilune.tune.search.kernel_space".new(made.mod, made.where)
@@ -95,6 +96,7 @@ end
 -- those behind it. Without the pipelines' space that pipeline comes first.
 local function parts_of(options, names, seen, made)
   local behind, parts = false, {}
+  made.pipelines = not seen.knobs and not seen.schedule
   for _, name in ipairs(names) do behind = behind or behind_pipeline[name] end
   if seen.pipeline or behind then made.pass = base_of(options, made.where) end
   if behind and not seen.pipeline then

@@ -2,8 +2,10 @@
 -- cost.
 --
 -- The first decision is the cost, or none: the program stays as it is. The second is whether the
--- generated rules take part, where they may; the others are the rules, each of which takes part or
--- not. The text of a point is a pipeline: EqualitySaturation, then
+-- generated rules take part, where they may; the third, where the space stands beside others of
+-- pipelines, whether substitution comes before all of them: a pipeline may put together what a rule
+-- matches (a product and a sum become nn.gemm). The others are the rules, each of which takes part
+-- or not. The text of a point is a pipeline: EqualitySaturation, then
 -- FoldConstant, which computes weights that were put together. What each cost takes out
 -- of the e-graph is an estimate; the search measures it.
 
@@ -18,6 +20,9 @@ local methods = {}
 
 -- What extraction minimises; false: nothing is replaced.
 local costs = { false, "time", "bytes", "flops", "nodes" }
+
+-- Decisions before those of rules.
+local N_OPTIONS = 3
 
 local FOLD = 'FoldConstant{fold="all"}'
 
@@ -36,7 +41,7 @@ function methods.make(self, decisions)
   local cost, rules = costs[decisions[1]], {}
   if not cost then return { decisions = decisions, text = "" } end
   for i, rule in ipairs(self.rules) do
-    if decisions[i + 2] == 1 then rules[#rules + 1] = rule end
+    if decisions[i + N_OPTIONS] == 1 then rules[#rules + 1] = rule end
   end
   local pass = pass_of(self, cost, rules, self.options.generated_rules and decisions[2] == 1)
   return { decisions = decisions, text = tostring(pass) .. "," .. FOLD }
@@ -45,18 +50,30 @@ end
 --- The pipeline of a point.
 function methods.text(_, point) return point.text end
 
+--- Whether a point comes before the other parts of a joint space.
+function methods.comes_first(_, point)
+  return point.decisions[3] == 2
+end
+
 --- The points to begin with: the program as it is, and all rules with each of the costs, with and
--- without the generated ones.
+-- without the generated ones, at each place.
 function methods.start(self)
-  local list = {}
-  for generated = 1, self.n_choices[2] do
-    for choice, cost in ipairs(costs) do
-      local decisions = { choice, generated }
-      for i in ipairs(self.rules) do decisions[i + 2] = 1 end
-      if cost or generated == 1 then list[#list + 1] = self:make(decisions) end
+  local list = { self:make(self:all_rules(1, 1, 1)) }
+  for place = 1, self.n_choices[3] do
+    for generated = 1, self.n_choices[2] do
+      for choice = 2, #costs do
+        list[#list + 1] = self:make(self:all_rules(choice, generated, place))
+      end
     end
   end
   return list
+end
+
+--- Decisions with all rules.
+function methods.all_rules(self, ...)
+  local decisions = { ... }
+  for i in ipairs(self.rules) do decisions[i + N_OPTIONS] = 1 end
+  return decisions
 end
 
 local class = choice_space.class("substitution space", methods)
@@ -94,12 +111,12 @@ local function check_rules(self)
   pass_of(self, "nodes", self.rules, false)(mod)
 end
 
---- The space of a program.
-function space.new(options, where)
+--- The space of a program. `movable`: it may come before other spaces.
+function space.new(options, where, movable)
   local checked = space.check(options, where)
   local self = setmetatable({ kind = "substitution", options = checked, rules = checked.rules,
-    n_choices = { #costs, checked.generated_rules and 2 or 1 } }, class)
-  for i in ipairs(self.rules) do self.n_choices[i + 2] = 2 end
+    n_choices = { #costs, checked.generated_rules and 2 or 1, movable and 2 or 1 } }, class)
+  for i in ipairs(self.rules) do self.n_choices[i + N_OPTIONS] = 2 end
   check_rules(self)
   return self
 end
