@@ -68,7 +68,9 @@ static pln_status write_unit(pln_cw *w, uint32_t n,
     PLN_TRY(pln_buffer_add(&code->source, w->declarations.data,
                            w->declarations.size));
   code->threads = w->uses_pool;
-  return pln_buffer_add(&code->source, w->functions.data, w->functions.size);
+  PLN_TRY(pln_buffer_add(&code->source, w->functions.data, w->functions.size));
+  const char *text = w->options->text;
+  return text ? pln_buffer_text(&code->source, text) : PLN_OK;
 }
 
 static void init_writer(pln_cw *w) {

@@ -4621,6 +4621,7 @@ function TuneRunner:check(original, runnable) end
 
 ---@class perilune.tune.BuilderOptions
 ---@field kind? "evaluator"|"c"|"command"|"function"
+---@field external? table<string, { source: string, symbol: string }> of kind "c": as of pl.build
 ---@field threads? integer 1
 ---@field seed? integer of inputs
 ---@field cc? string of "c"
@@ -4780,7 +4781,8 @@ function Queue:close() end
 --- What is searched: "pipeline" (order, presence and options of passes), "layout" (of a model and of each
 --- nn.conv2d; in generated C of the result of each convolution of ONNX in memory), "combine" (parallel operators),
 --- "substitution" (what EqualitySaturation makes, before the pipelines or behind them), "kernels" (of a model as
---- generated C: Winograd's transforms, tiles, panels, orders of loops), "knobs", "schedule", or several in the order in which they work, as "pipeline+kernels".
+--- generated C: Winograd's transforms, tiles, panels, orders of loops), "knobs", "schedule", or several in the order
+--- in which they work, as "pipeline+kernels".
 ---@alias perilune.tune.Space string
 
 ---@class perilune.tune.SearchOptions
@@ -5643,6 +5645,8 @@ end
 ---@field compile_seconds? number a time limit of the compiler; otherwise 60 of a processor, 600 of wall time
 ---@field compile_memory? integer bytes of each of its processes, 4 GiB
 ---@field schedules? string what is decided for kernels of a model ("KEY: NAME=VALUE ...;"), in place of what tuning left in it
+---@field external? table<string, { source: string, symbol: string }> C that computes the functions of a model with the
+--- attribute Compiler, by its value: a file and a function in it, or the builder of pl.tune.placement's backend
 ---@field winograd? boolean false: convolutions of models are computed by their definition; otherwise some by 3 x 3 weights
 --- are transformed (Winograd, F(4, 3) or F(2, 3) along each axis), with errors of some 1e-5 of the largest result
 

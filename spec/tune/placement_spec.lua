@@ -288,6 +288,101 @@ describe("pl.tune.placement", function()
       kind = "function", source = "x.c", symbol = "a b" })))
   end)
 
+  describe("with a user's C function", function()
+    local folder, command = nil, require "spec.cli.command"
+    setup(function() folder = command.folder() end)
+    teardown(function() os.execute("rm -rf " .. folder) end)
+
+    -- Six times log of exp is what it was.
+    local before, pattern = "%x", dfp.wildcard()
+    for _ = 1, 6 do
+      before = ("log(exp(%s))"):format(before)
+      pattern = dfp.is_op "log" (dfp.is_op "exp" (pattern))
+    end
+    local source = "#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(256, 256), float32]) { tanh("
+      .. before .. ") }\n"
+
+    local function backend(last)
+      command.write(folder .. "/same.c", "#include <stdint.h>\n#include <string.h>\n"
+        .. "static int64_t n_of(const int64_t *s) { return s[0] * s[1]; }\n"
+        .. "int same(const void *const *in, const int64_t *const *s, void *out) {\n"
+        .. "  memcpy(out, in[0], 4 * n_of(s[1]));\n  return " .. (last or "0") .. ";\n}\n")
+      return { name = "mine", compiler = "mine", patterns = { { "same", pattern } },
+        builder = pl.tune.builder { kind = "function", source = folder .. "/same.c",
+          symbol = "same" } }
+    end
+
+    local x = pl.tensor.random({ 256, 256 }, "float32", { seed = 3, low = -1, high = 1 })
+
+    it("links it to generated C, and compares that as a whole", function()
+      local mod, mine = assert(pl.parse(source)), backend()
+      local result = pl.tune.placement { mod = mod, backends = { "evaluator", mine } }
+      assert.same({}, result.reasons)
+      assert.equal("faster", result.verdict)
+      assert.is_true(result.ratio < 0.9, tostring(result.ratio))
+      local built = pl.build(result.mod, { external = { mine = mine.builder } })
+      local how = require "perilune.check.tensor_difference"(built.main(x)[1], pl.eval(mod, x),
+        { rtol = 1e-3, atol = 1e-5, scaled = true })
+      assert.is_nil(how)
+      assert.matches("#line 1 \"[^\n]*same.c\"", built:source())
+    end)
+
+    it("builds it from the command line", function()
+      backend()
+      command.write(folder .. "/in.relay", source)
+      command.write(folder .. "/mine.lua", ([[
+local pl = require "perilune"
+local dfp = require "perilune.dataflow_pattern"
+local pattern = dfp.wildcard()
+for _ = 1, 6 do pattern = dfp.is_op "log" (dfp.is_op "exp" (pattern)) end
+return { name = "mine", compiler = "mine", patterns = { { "same", pattern } },
+  builder = pl.tune.builder { kind = "function", source = "%s/same.c", symbol = "same" } }
+]]):format(folder))
+      local status, out, err = command.run(folder, ("tune %s/in.relay -p DeadCodeElimination "
+        .. "--placement evaluator,%s/mine.lua -o %s/out.relay"):format(folder, folder, folder))
+      assert.equal(0, status, err)
+      assert.matches("mine: 1 parts", out)
+      assert.matches("as a whole: cost", out)
+      status, out, err = command.run(folder, ("build %s/out.relay --backend %s/mine.lua "
+        .. "-o %s/out.so -o %s/out.c"):format(folder, folder, folder, folder))
+      assert.equal(0, status, out .. err)
+      assert.matches("same%(inputs, shapes, p2%)", command.read(folder .. "/out.c"))
+      status, out, err = command.run(folder, ("build %s/out.relay -o %s/b.so")
+        :format(folder, folder))
+      assert.equal(1, status, out)
+      assert.matches("is computed by the compiler 'mine'", err)
+      assert.not_matches("stack traceback", err)
+    end)
+
+    it("reports what it gives other than 0, and what has no C", function()
+      local mod, mine = assert(pl.parse(source)), backend()
+      local placed = pl.tune.placement { mod = mod, backends = { "evaluator", mine },
+        measure = function(_, name) return name == "mine" and 0.1 or 1 end }.mod
+      backend "7"
+      local ok, err = pcall(pl.build(placed, { external = { mine = mine.builder } }).main, x)
+      assert.is_false(ok)
+      assert.matches("same of [^\n]* gave another result than 0", tostring(err))
+      ok, err = pcall(pl.build, placed)
+      assert.is_false(ok)
+      assert.matches("is computed by the compiler 'mine': external.mine says which C",
+        tostring(err))
+      for pattern_, external in pairs { ["symbol"] = { mine = { source = folder .. "/same.c" } },
+        ["none.c"] = { mine = { source = folder .. "/none.c", symbol = "same" } } } do
+        ok, err = pcall(pl.build, placed, { external = external })
+        assert.is_false(ok)
+        assert.matches(pattern_, tostring(err))
+      end
+    end)
+
+    it("puts functions of generated C into their caller", function()
+      local mod = assert(pl.parse(source))
+      local placed = pl.tune.placement { mod = mod, backends = { "evaluator", "c" },
+        measure = function(_, name) return name == "c" and 0.1 or 1 end }.mod
+      assert.not_equal(mod, placed)
+      assert.equal(pl.build(mod):source(), pl.build(placed):source())
+    end)
+  end)
+
   it("compares the whole with the original", function()
     local mod = parse("def @main(%x: Tensor[(256, 256), float32]) { "
       .. ("tanh("):rep(7) .. "exp(%x)" .. (")"):rep(7) .. " }")

@@ -18,6 +18,7 @@ typedef struct pln_c_options {
   bool asserts;          /* check AssertStmt, divisors and sizes; AssertStmt is
                           * checked anyway with the attribute keep_asserts */
   uint32_t stack_bytes;  /* of arrays in a function; 0: 65,536 */
+  const char *text;      /* C that stands behind all functions; NULL: none */
 } pln_c_options;
 
 /* A parameter of a function, in the order of the PrimFunc's. */

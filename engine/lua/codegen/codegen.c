@@ -50,7 +50,8 @@ static pln_c_options read_options(lua_State *L, int arg) {
       .vector_bytes = (uint32_t)pln_lua_int_field(L, arg, "vector_bytes", 0),
       .threads = (uint32_t)pln_lua_int_field(L, arg, "threads", 0),
       .asserts = pln_lua_bool_field(L, arg, "asserts"),
-      .stack_bytes = (uint32_t)pln_lua_int_field(L, arg, "stack_bytes", 0)};
+      .stack_bytes = (uint32_t)pln_lua_int_field(L, arg, "stack_bytes", 0),
+      .text = pln_lua_string_field(L, arg, "text", NULL)};
 }
 
 /* c_write(names, functions, options) -> Code */

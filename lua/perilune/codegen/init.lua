@@ -13,6 +13,10 @@
 -- `schedules`: a text of what is decided for kernels (topi/decision.lua), in place of what tuning
 -- has left in the module.
 --
+-- `external`: the C of functions with the attribute Compiler, { [compiler] = { source = "mine.c",
+-- symbol = "my_product" } }, or the builder that pl.tune.placement was given; it is compiled with
+-- the rest. Those of the compiler "c" are generated C.
+--
 -- A call runs in a child process unless `run = "process"` is given: a crash or a hang of what was
 -- compiled is an error that names the function, and this process goes on.
 
@@ -25,7 +29,7 @@ local model = require "perilune.codegen.model"
 
 local option_names = { "target", "cc", "flags", "run", "threads", "asserts", "vector_bytes",
   "stack_bytes", "cache", "seconds", "compile_seconds", "compile_memory", "winograd",
-  "schedules" }
+  "schedules", "external" }
 
 -- Options of integers, with the least and the largest value of each.
 local integers = { threads = { 1, 64 }, vector_bytes = { 16, 64 }, stack_bytes = { 0, 1 << 30 },
@@ -79,6 +83,9 @@ local function read_options(options)
   end
   for _, name in ipairs { "cc", "cache", "schedules" } do
     if out[name] ~= nil then argument.string(out[name], "build", name) end
+  end
+  if out.external ~= nil then
+    out.external = require "perilune.codegen.external".check(out.external, "build")
   end
   if out.flags ~= nil then out.flags = check_flags(out.flags) end
   check_numbers(out)
@@ -288,6 +295,7 @@ return function(program, options)
   local plan = plan_of(program, options)
   local names, list = parts_of(program, plan)
   options.vector_bytes = options.vector_bytes or core.c_native_vector_bytes()
+  options.text = plan and plan.text
   local code = core.c_write(names, list, options)
   local built = setmetatable({}, meta)
   local functions = core.c_functions(code)

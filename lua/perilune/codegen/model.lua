@@ -17,6 +17,7 @@ core.internal()
 
 local argument = require "perilune.argument"
 local decision = require "perilune.topi.decision"
+local external = require "perilune.codegen.external"
 local ir = require "perilune.ir"
 local model_loops = require "perilune.codegen.model_loops"
 local model_plan = require "perilune.codegen.model_plan"
@@ -172,7 +173,18 @@ local function add_weight(plan, node)
   return weight
 end
 
+local function add_external_call(plan, node)
+  local name = node.callee.name
+  local called = external.called(plan, name, plan.functions_of[name])
+  if not called then refuse("'%s' is no function that FuseOps and LowerTE have lowered", name) end
+  local results, args = new_buffers(plan, node.type, #plan.calls + 1), {}
+  for _, arg in ipairs(node.args) do flatten(plan.values[arg], args) end
+  add_row(plan, { external = called, args = args, results = flatten(results, {}) })
+  return results
+end
+
 local function add_call(plan, node)
+  if node.callee and node.callee.kind == "GlobalVar" then return add_external_call(plan, node) end
   local name = node.op and node.op.name or "a function"
   if name ~= "call_lowered" then
     refuse("'%s' is not lowered: run FuseOps and LowerTE first", name)
@@ -279,9 +291,11 @@ function visit(plan, fn, owner)
   end
 end
 
-local function read(fn, shapes, equal)
+local function read(mod, sources, shapes, equal)
+  local fn = mod.functions.main
   local plan = { values = {}, buffers = {}, calls = {}, weights = {}, weight_bytes = 0,
     inputs = {}, begins = {}, results = {}, starts = {}, helpers = {}, loops = {},
+    functions_of = mod.functions, sources = sources, externals = {}, external_of = {},
     add_weight = add_weight }
   model_loops.find(plan, fn)
   for i, param in ipairs(fn.params) do
@@ -475,7 +489,7 @@ local function statements(plan, run, condition_of)
       local one = table.remove(open)
       local second = sequence(table.remove(lists))
       table.insert(lists[#lists], tir.IfThenElse(one.condition, one.first, second))
-    elseif row.name then
+    elseif row.name or row.external then
       table.insert(lists[#lists], run(row))
     end
   end
@@ -491,7 +505,14 @@ local function body_of(plan, params, functions)
     if value.output then return params.outputs[value.output].data end
     return offset_in(params.arena, value.slot and value.slot.var or value.offset)
   end
+  local function run_external(call)
+    local args = {}
+    for _, value in ipairs(call.args) do args[#args + 1] = pointer(value) end
+    for _, value in ipairs(call.results) do args[#args + 1] = pointer(value) end
+    return external.call(call.external, args)
+  end
   local function run(call)
+    if call.external then return run_external(call) end
     local args = { call.name }
     for _, value in ipairs(call.args) do args[#args + 1] = pointer(value) end
     for _, value in ipairs(call.results) do args[#args + 1] = pointer(value) end
@@ -558,7 +579,7 @@ local function main_function(plan, functions)
   params.arena = flat_bytes(bytes, "arena", arena)
   local body = body_of(plan, params, functions)
   local attrs = { global_symbol = model.entry, ["tir.noalias"] = true }
-  if plan.is_symbolic then attrs.keep_asserts = 1 end
+  if plan.is_symbolic or #plan.externals > 0 then attrs.keep_asserts = 1 end
   return tir.PrimFunc(list, around_body(plan, arena, bytes, body), nil, nil, attrs)
 end
 
@@ -593,11 +614,12 @@ end
 
 --- What is built of a module: { names, functions (the last one runs the model), inputs, outputs
 -- (types), weights (bytes), arena_bytes }. options.winograd: false leaves convolutions as they are;
--- options.schedules: what is decided for kernels, in place of what the module has.
+-- options.schedules: what is decided for kernels, in place of what the module has;
+-- options.external: the C of functions that a user's code computes (external.lua).
 function model.plan(mod, options)
   local shapes, equal
-  mod, shapes, equal = lowered(mod, options or {})
-  local plan = read(mod.functions.main, shapes, equal_sizes(mod, equal))
+  mod, shapes, equal = lowered(external.inline_own(mod), options or {})
+  local plan = read(mod, options and options.external or {}, shapes, equal_sizes(mod, equal))
   plan.is_symbolic = #plan.sizes.order > 0
   plan.arena_bytes = place_buffers(plan)
   place_symbolic(plan)
@@ -615,7 +637,7 @@ function model.plan(mod, options)
   end
   names[#names + 1] = model.entry
   functions[#functions + 1] = main_function(plan, mod.functions)
-  plan.names, plan.functions = names, functions
+  plan.names, plan.functions, plan.text = names, functions, external.text(plan)
   plan.weights = table.concat(plan.weights)
   return plan
 end

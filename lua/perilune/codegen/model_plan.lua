@@ -3,7 +3,8 @@
 --
 -- A value is { kind = "input" | "weight" | "buffer" }, or a list of the values of a tuple. A buffer
 -- lives from row `first` to row `last`; one with an `alias` lies where that lies.
--- A row is { name, args, results, targets, sizes }: a call of a PrimFunc with pointers to args,
+-- A row { external, args, results } calls a user's C (external.lua). Else
+-- a row is { name, args, results, targets, sizes }: a call of a PrimFunc with pointers to args,
 -- results (which begin to live here) and targets, then sizes (nil: what the function asks for). Or
 -- it is { branch =, args, results }: "if", "else", "end" of an If; "buffers", which only begin to
 -- live; "loop", "end loop".

@@ -17,6 +17,9 @@ function build.arguments(parser)
   parser:argument("file", "The program to build."):argname "FILE"
   parser:option("-o --output", "What to write, by its ending: .c, .h, .so or .o; may be repeated. "
     .. "Without it the C source is printed."):argname "OUT":count "*"
+  parser:option("--backend", "A script that returns a backend of 'perilune tune --placement': its "
+    .. "C computes the functions of the model with the attribute Compiler that it names; may be "
+    .. "repeated."):argname "FILE.lua":count "*"
   require "perilune.cli.shapes".options(parser)
   parser:flag("--no-optimise", "Takes a model as it is: the default pipeline is not run.")
   parser:option("--cc", "The C compiler; otherwise $CC, else cc."):argname "CC"
@@ -33,6 +36,19 @@ function build.arguments(parser)
   parser:flag("--asserts", "Checks the assertions of the program, and divisors.")
   parser:option("--cache", "The folder of compiled objects; '' keeps none."):argname "DIR"
   parser:flag("-v --verbose", "Shows the compiler's command.")
+end
+
+-- The option external of pl.build.
+local function external_of(paths)
+  local external = {}
+  for _, path in ipairs(paths) do
+    local backend = require "perilune.cli.backend" (path, "--backend")
+    if not backend.compiler or not backend.builder or not backend.builder.source then
+      stop.failure("--backend %s: it has no compiler, or no builder of a C function", path)
+    end
+    external[backend.compiler] = backend.builder
+  end
+  return next(external) and external or nil
 end
 
 local function from_script(path)
@@ -126,7 +142,8 @@ local function write(options)
   local built = built_of(load(options), {
     cc = options.cc, flags = options.flags, threads = options.threads,
     compile_seconds = options.compile_seconds, asserts = options.asserts,
-    cache = options.cache, winograd = not options.no_winograd,
+    cache = options.cache, external = external_of(options.backend),
+    winograd = not options.no_winograd,
     vector_bytes = options.vector_bytes or (not compiles and 32 or nil),
   })
   if #options.output == 0 then io.stdout:write(built:source()) end

@@ -11,22 +11,10 @@ local function names_of(text)
   return list
 end
 
--- A backend of a script, which returns it as a table.
-local function of_script(path)
-  local chunk, reason = loadfile(path)
-  if not chunk then stop.failure("--placement: %s", reason) end
-  local backend = chunk()
-  if type(backend) ~= "table" then
-    stop.failure("--placement: %s: it returns a %s, and a backend (a table) is expected", path,
-      type(backend))
-  end
-  return backend
-end
-
 local function backends_of(text)
   local list = names_of(text)
   for i, name in ipairs(list) do
-    if name:find "%.lua$" then list[i] = of_script(name) end
+    if name:find "%.lua$" then list[i] = require "perilune.cli.backend" (name, "--placement") end
   end
   return list
 end

@@ -17,6 +17,7 @@
 
 local argument = require "perilune.argument"
 local backends = require "perilune.tune.placement.backends"
+local builder = require "perilune.tune.run.builder"
 local boundary = require "perilune.tune.placement.boundary"
 local core = require "perilune.core"
 local cover = require "perilune.tune.placement.cover"
@@ -249,6 +250,25 @@ end
 
 -- ---------------------------------------------------------------------- the whole
 
+-- What a user's C computes of the result: the option external of pl.build.
+local function external_of(backends_used)
+  local external = {}
+  for _, backend in ipairs(backends_used) do
+    if backend.builder.kind == "function" then external[backend.compiler] = backend.builder end
+  end
+  return external
+end
+
+-- The comparison of two modules as C, with what a user's C computes linked.
+local function compare_compiled(self, external, mod, original)
+  local compiled = builder.new { kind = "c", external = external }
+  local candidate, why = compiled:build(mod)
+  if not candidate then return nil, why end
+  local incumbent, reason = compiled:build(original)
+  if not incumbent then return nil, reason end
+  return self.comparing:compare(candidate, incumbent)
+end
+
 -- Candidates of all backends but one.
 local function without(candidates, backend)
   local out = {}
@@ -265,17 +285,26 @@ local function cover_of(self, candidates)
   return cover(self.index.order, candidates, self.max_states, self.backends[1], self.boundaries)
 end
 
--- The backends that a cover has, but the host, in order; whether all of it can run as a whole.
+-- Kinds of builders whose parts are in C that pl.build makes.
+local linked = { c = true, ["function"] = true }
+
+-- The backends that a cover has, but the host, in order; how all of it can run as a whole: by the
+-- host ("host"), as C with a user's functions ("compiled"), or not (nil).
 local function used(self, found)
-  local list, seen, runs = {}, {}, not self.measure
+  local list, seen, runs, compiled = {}, {}, true, false
   for _, one in ipairs(found.chosen) do
     local backend = one.backend
     if backend ~= self.backends[1] and not seen[backend] then
       list[#list + 1], seen[backend] = backend, true
       runs = runs and not backend.compiler and is_comparable(self, backend)
+      compiled = compiled or backend.builder.kind == "function"
     end
   end
-  return list, runs
+  if self.measure or #list == 0 then return list, nil end
+  for _, backend in ipairs(list) do
+    compiled = compiled and backend.compiler and linked[backend.builder.kind]
+  end
+  return list, runs and "host" or compiled and "compiled" or nil
 end
 
 -- The covers that are compared as a whole: all backends, and without one of several.
@@ -289,12 +318,13 @@ end
 
 -- The fastest of the covers as a whole, and how it compares with the original: nil where none is
 -- faster with confidence.
-local function fastest(self, covers)
-  local host, best, incumbent = self.backends[1], nil, self.mod
-  local ratio = 1
+local function fastest(self, covers, compare_whole)
+  local best, incumbent, ratio = nil, self.mod, 1
   for _, found in ipairs(covers) do
     local out = replace_parts(self, found.chosen)
-    local result = out ~= self.mod and compare(self, host, out, incumbent)
+    local result, why
+    if out ~= self.mod then result, why = compare_whole(out, incumbent) end
+    if why then table.insert(self.reasons, "the whole: " .. tostring(why)) end
     if result and result.verdict == "faster" then
       ratio, incumbent = ratio * result.ratio, out
       best = { found = found, mod = out, verdict = "faster", ratio = ratio,
@@ -311,7 +341,12 @@ local function decide(self, candidates)
   if #backends_used == 0 or not runs then
     return { found = found, mod = replace_parts(self, found.chosen) }
   end
-  local best = fastest(self, covers_of(self, candidates, found, backends_used))
+  local external = runs == "compiled" and external_of(backends_used)
+  local best = fastest(self, covers_of(self, candidates, found, backends_used),
+    function(mod, original)
+      if external then return compare_compiled(self, external, mod, original) end
+      return compare(self, self.backends[1], mod, original)
+    end)
   if best then return best end
   for i = 2, #self.backends do candidates = without(candidates, self.backends[i]) end
   return { found = cover_of(self, candidates), mod = self.mod, verdict = "undecided", ratio = 1,
@@ -336,8 +371,9 @@ end
 -- computes what no other one does. The result: mod, cost, base_cost (all by the host),
 -- boundary_cost (what of the cost is moving values), parts ({ backend =, seconds =, nodes =, mod
 -- = }), measured, exact (no state was dropped), reasons (of parts that could not be measured); and,
--- where no part has a compiler, verdict, ratio and confidence of the result as a whole against mod,
--- which is the result where nothing is faster.
+-- where no part has a compiler, or parts of a user's C functions are linked to generated C
+-- (pl.build), verdict, ratio and confidence of the result as a whole against mod, which is the
+-- result where nothing is faster.
 return function(options)
   local self = checked(options)
   self.index = subgraph.index(self.mod, self.name, where)

@@ -78,7 +78,8 @@ end
 local function build_c(self, mod)
   local fn, name = inputs.entry(mod, "pl.tune.builder")
   local built = require "perilune.codegen"(lowered(mod), { run = "process", cc = self.cc,
-    flags = self.flags, threads = self.threads > 1 and self.threads or nil,
+    flags = self.flags, external = self.external,
+    threads = self.threads > 1 and self.threads or nil,
     compile_seconds = compile_seconds(self) })
   built:artifact "so"
   local args = inputs.make(fn, self.seed)
@@ -192,7 +193,7 @@ function methods.target(self)
 end
 
 local names = { "kind", "threads", "seed", "cc", "flags", "compile_seconds", "command", "timing",
-  "suffix", "evict", "source", "symbol" }
+  "suffix", "evict", "source", "symbol", "external" }
 
 local where = "pl.tune.builder"
 
@@ -235,14 +236,15 @@ local function check(self)
   end
   if self.kind == "command" then check_command(self.command) end
   if self.kind == "function" then check_function(self) end
+  if self.external ~= nil then argument.table(self.external, where, "external") end
   if self.compile_seconds ~= nil and type(self.compile_seconds) ~= "number" then
     argument.fail(where .. ": compile_seconds: a number expected")
   end
 end
 
 --- A builder of that kind: { kind =, threads = 1, seed = 1, cc =, flags =, compile_seconds =,
--- command =, timing = "wall", suffix = ".onnx", evict = 0, source = (a file of C), symbol = }, or
--- the kind alone. evict: bytes that
+-- command =, timing = "wall", suffix = ".onnx", evict = 0, source = (a file of C), symbol =,
+-- external = (of pl.build) }, or the kind alone. evict: bytes that
 -- are written before each call of C, so that its operands come from memory.
 function builder.new(options)
   if type(options) == "string" then options = { kind = options } end
