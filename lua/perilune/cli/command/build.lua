@@ -42,7 +42,7 @@ end
 local function external_of(paths)
   local external = {}
   for _, path in ipairs(paths) do
-    local backend = require "perilune.cli.backend" (path, "--backend")
+    local backend = require "perilune.cli.tune.backend" (path, "--backend")
     if not backend.compiler or not backend.builder or not backend.builder.source then
       stop.failure("--backend %s: it has no compiler, or no builder of a C function", path)
     end

@@ -1,6 +1,7 @@
 --- What `perilune tune --placement` does: measures the parts of the model that the base pipeline
 -- makes, chooses their backends, and writes the result.
 
+local backend_of = require "perilune.cli.tune.backend"
 local save = require "perilune.cli.save"
 local stop = require "perilune.cli.stop"
 require "perilune.core".internal() -- diagnostics point at the scripts of others
@@ -14,7 +15,7 @@ end
 local function backends_of(text)
   local list = names_of(text)
   for i, name in ipairs(list) do
-    if name:find "%.lua$" then list[i] = require "perilune.cli.backend" (name, "--placement") end
+    if name:find "%.lua$" then list[i] = backend_of(name, "--placement") end
   end
   return list
 end
