@@ -1,13 +1,14 @@
 -- What graph substitution gains on the benchmarks of TASO and Tensat, under the analytic cost
 -- model.
 --
---     perilune spec/bench/substitution.lua [SECONDS]
+--     perilune spec/bench/substitution.lua [SECONDS [tune]]
 --
 -- Blocks of the models, built by hand with random weights as ONNX's operators. `before`, `e-graph`
 -- and `search` are the estimates of the roofline in microseconds, of the default pipeline's result,
 -- without and with EqualitySaturation (e-graph) or pl.tune.backtracking_search (alpha 1.05), with
 -- all rules, before it. The last columns are the speed-ups in per cent that TASO and Tensat quote
--- for the whole models on a GPU.
+-- for the whole models on a GPU. With 'tune' the search of the space of substitutions measures
+-- with the evaluator for so many seconds, and what it finds over the default pipeline is printed.
 
 local pl = require "perilune"
 
@@ -142,6 +143,23 @@ local function searched(mod)
   local result = pl.tune.backtracking_search { mod = mod, cost = cost, alpha = 1.05, budget = 200,
     seconds = limit }
   return finished(result.mod), os.clock() - begun
+end
+
+local function tuned(name)
+  local result = pl.tune.search { mod = pl.passes.FoldConstant { fold = "all" } (models[name]()),
+    space = "substitution", strategy = "random", seconds = limit,
+    runner = pl.tune.runner { rtol = 1e-3, atol = 1e-3 } }
+  local place = result.text:find "^EqualitySaturation" and "before" or "behind"
+  local found = result.verdict == "faster" and (", confidence %.2f %%, %s the pipeline"):format(
+    100 * result.confidence, place) or ""
+  print(("%-11s %4d trials in %5.1f s: cost %.3f%s"):format(name, result.trials, result.seconds,
+    result.ratio, found))
+  io.stdout:flush()
+end
+
+if arg[2] == "tune" then
+  for _, row in ipairs(rows) do tuned(row[1]) end
+  return
 end
 
 print(("%-11s %9s %9s %7s %7s %9s %7s %7s  %6s %6s"):format("model", "before", "e-graph", "gain %",
