@@ -390,7 +390,7 @@ end
 -- Ends the command with why there is no search: what the options and the model do not allow is the
 -- user's to change, and says how.
 local function refuse(why, options)
-  local text = type(why) == "string" and why:match "^pl%.tune%.search: (.*)" or nil
+  local text = type(why) == "string" and why:match "^pl%.tune%.[%w_.]+: (.*)" or nil
   if text then stop.failure("%s: %s", options.input, text) end
   if type(why) ~= "string" and tostring(why):find("no argument can be made", 1, true) then
     stop.failure("%s; --shape INPUT=SIZES or --dim NAME=SIZE gives the sizes to tune for",
