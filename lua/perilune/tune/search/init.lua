@@ -332,11 +332,17 @@ function methods.is_interrupted(self, why)
   return failure.is_interrupt(why) or why == stop and self.state == "interrupted"
 end
 
+--- The time of the clock at which measurements end.
+function methods.set_deadline(self, deadline)
+  self.deadline = deadline
+  self.objective:set_deadline(deadline)
+end
+
 --- Ends the search because of Ctrl-C, after a function that measures a last time, whatever the
 -- budget.
 function methods.end_interrupted(self, f, ...)
-  self.trials, self.deadline = math.huge, math.huge
-  self.objective:set_deadline(math.huge)
+  self.trials = math.huge
+  self:set_deadline(math.huge)
   local stopped, ok, why = core.until_stopped(f, ...)
   if not ok and not stopped and why ~= stop and not failure.is_interrupt(why) then
     error(why, 0)
@@ -477,7 +483,7 @@ local function new_search(options)
     seconds = options.seconds, planned = options.trials, settings = settings_text(options),
     width = options.width, population = options.population,
     fetched = {}, serial = 0, repeated = 0, by_module = {}, costs = {},
-    list = {}, begun = options.begun, deadline = math.huge,
+    list = {}, begun = options.begun, deadline = math.huge, base_seconds = 0,
     count = { trials = 0, measured = 0, cached = 0, failed = 0 } }, class)
   self.target = options.target or self.objective:target()
   self.workload = self.database:commit_workload(options.mod)
