@@ -31,16 +31,23 @@ static bool is_param(const pln_graph *g, pln_ref ref) {
   return ref >= scope->begin && ref < scope->begin + scope->n_params;
 }
 
-/* The buffer behind parameter `i` of the called function, or PLN_NONE. */
-static pln_ref buffer_of_param(const pln_graph *callee, uint32_t i) {
+/* The buffers behind the first n parameters of the called function, PLN_NONE
+ * for none. Its body begins with what binds them. */
+static void find_buffers(const pln_graph *callee, uint32_t n,
+                         pln_ref *buffers) {
+  for (uint32_t i = 0; i < n; i++)
+    buffers[i] = PLN_NONE;
   if (!callee)
-    return PLN_NONE;
-  pln_ref param = callee->scopes[callee->nodes[callee->root].data].begin + i;
-  for (pln_ref ref = 0; ref < callee->n_nodes; ref++)
-    if (callee->nodes[ref].kind == PLN_BUFFER_BIND &&
-        pln_operand(callee, ref, 0) == param)
-      return pln_operand(callee, ref, 1);
-  return PLN_NONE;
+    return;
+  pln_ref first = callee->scopes[callee->nodes[callee->root].data].begin;
+  for (pln_ref ref = first; ref < callee->n_nodes; ref++) {
+    const pln_node *m = &callee->nodes[ref];
+    if (pln_is_stmt(m) && m->kind != PLN_BUFFER_BIND)
+      return;
+    if (m->kind == PLN_BUFFER_BIND && pln_operand(callee, ref, 0) - first < n)
+      buffers[pln_operand(callee, ref, 0) - first] =
+          pln_operand(callee, ref, 1);
+  }
 }
 
 /* An expression of the called function, with its variables. */
@@ -88,10 +95,9 @@ static pln_ref typed_zero(pln_emit *e, const pln_buffer_fields *fields) {
              .kind = PLN_PRIM_CAST, .type = type, .n = 1, .operands = &zero});
 }
 
-/* Argument `i` as a tensor. */
-static pln_ref make_tensor(const call_legalizer *x, pln_emit *e, uint32_t i,
+/* A pointer as a tensor like a buffer of the called function. */
+static pln_ref make_tensor(const call_legalizer *x, pln_emit *e, pln_ref buffer,
                            pln_ref pointer) {
-  pln_ref buffer = buffer_of_param(x->callee, i);
   const pln_graph *callee = buffer == PLN_NONE ? NULL : x->callee;
   pln_buffer_fields fields = {.dtype = PLN_DTYPE_NONE, .lanes = 1};
   if (callee)
@@ -143,11 +149,13 @@ static pln_status build_call(const call_legalizer *x, pln_stmt_rewrite *s,
                              pln_ref call, pln_ref *args, pln_ref *node) {
   pln_emit e = {.b = pln_stmt_builder(s)};
   uint32_t n = x->g->nodes[call].count;
+  pln_ref *buffers = args + n;
+  find_buffers(x->callee, n - 2, buffers);
   for (uint32_t i = 0; i < n; i++) {
     pln_ref old = pln_operand(x->g, call, i);
     args[i] = pln_stmt_image(s, old);
     if (i > 0 && i < n - 1 && !is_param(x->g, old))
-      args[i] = make_tensor(x, &e, i - 1, args[i]);
+      args[i] = make_tensor(x, &e, buffers[i - 1], args[i]);
   }
   *node =
       pln_emit_call(&e, "tvm_call_cpacked", x->g->nodes[call].type, n, args);
@@ -165,11 +173,13 @@ static pln_status legalize(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
     return PLN_OK;
   PLN_TRY(find_callee(x, call));
   PLN_TRY(check_count(x, n->count));
-  pln_ref *args = pln_mem_new(x->g->engine, n->count * sizeof *args);
+  /* The arguments, and the buffers behind their parameters. */
+  pln_ref *args =
+      pln_mem_new(x->g->engine, 2 * (size_t)n->count * sizeof *args);
   if (!args)
     return pln_nomem(x->g->engine);
   pln_status status = build_call(x, s, call, args, node);
-  pln_mem_free(x->g->engine, args, n->count * sizeof *args);
+  pln_mem_free(x->g->engine, args, 2 * (size_t)n->count * sizeof *args);
   return status;
 }
 
