@@ -80,6 +80,13 @@ for i, j in T.grid(n, 64):
       'B: T.Buffer((4,), "float32"), n: T.int64'))
   end)
 
+  it("casts the value of a variable that is an index", function()
+    check(force(), parse("v: T.int64 = n + T.int64(1)\nB[v] = T.float32(1)",
+      'B: T.Buffer((T.int64(4),), "float32"), n: T.int64'),
+      parse("v: T.int32 = T.Cast(\"int32\", n + T.int64(1))\nB[v] = T.float32(1)",
+      'B: T.Buffer((4,), "float32"), n: T.int64'))
+  end)
+
   it("refuses buffers of int64 and immediates that do not fit", function()
     for signature, message in pairs {
       ['A: T.Buffer((4,), "int64")'] = "the buffer 'A' of a parameter has dtype int64",

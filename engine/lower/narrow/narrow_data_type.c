@@ -253,7 +253,7 @@ static pln_type wanted_type(const narrower *x, pln_ref stmt, uint32_t i) {
   pln_ref var;
   switch (n->kind) {
   case PLN_FOR: var = g->scopes[n->data].begin; break;
-  case PLN_LET_STMT: return g->nodes[g->scopes[n->data].begin].type;
+  case PLN_LET_STMT: var = g->scopes[n->data].begin; break;
   case PLN_BUFFER_STORE:
     return i == 1 ? g->nodes[pln_operand(g, stmt, 0)].type : 0;
   case PLN_ATTR_STMT:
