@@ -5470,10 +5470,28 @@ function BlockSchedule:blockize(target, preserve_unit_iters) end
 function BlockSchedule:tensorize(block_or_loop, tensor_intrin, preserve_unit_iters) end
 --- Puts the elements of a buffer of a block ({ "read" or "write", number from 0 }) where a
 --- bijective map from indices to indices says. That of a parameter changes what the function takes.
+--- pl.te.AXIS_SEPARATOR among the results of a function sets axis separators, as another step.
 ---@param block perilune.tir.Variable
 ---@param buffer { [1]: "read"|"write", [2]: integer }
 ---@param index_map (fun(...: perilune.Node): perilune.Node ...)|perilune.IndexMap
 function BlockSchedule:transform_layout(block, buffer, index_map) end
+--- Makes the iterators of a block, which loops of their own bind, what a bijective map gives for
+--- them, with a loop each.
+---@param block perilune.tir.Variable
+---@param index_map (fun(...: perilune.Node): perilune.Node ...)|perilune.IndexMap
+function BlockSchedule:transform_block_layout(block, index_map) end
+--- Flattens the dimensions of a buffer of a block ({ "read" or "write", number from 0 }) apart:
+--- those before and behind each of these numbers.
+---@param block perilune.tir.Variable
+---@param buffer { [1]: "read"|"write", [2]: integer }
+---@param axis_separators integer[] increasing, from 1 to the number of dimensions - 1
+function BlockSchedule:set_axis_separator(block, buffer, axis_separators) end
+--- Stores the elements of a buffer that a block writes, and another allocates, as a dtype. They
+--- are converted back where they are read, and may be rounded.
+---@param block perilune.tir.Variable
+---@param buffer_index integer
+---@param dtype string
+function BlockSchedule:unsafe_set_dtype(block, buffer_index, dtype) end
 --- Marks in the trace where postprocessing begins.
 function BlockSchedule:enter_postproc() end
 --- Another schedule with the same steps and variables; `seed` begins its decisions anew.

@@ -2,78 +2,12 @@
 local pl = require "perilune"
 local te, tir = pl.te, pl.tir
 
-local header = [[
-from tvm.script import tir as T
+local block_schedule = require "spec.tir.block_schedule"
 
-@T.prim_func
-]]
-
-local function parse(text) return assert(tir.parse(header .. text)).functions.main end
-
--- What a schedule makes of a function is the expected one, verified, read back from its text, and
--- computes the same.
-local function becomes(before, schedule, after)
-  local fn = type(before) == "string" and parse(before) or before
-  local sch = tir.Schedule(fn)
-  schedule(sch)
-  local made = sch.mod.functions.main
-  assert.is_true(pl.equal(parse(after), made, { map_free_vars = true }), tostring(made))
-  assert.is_true(tir.verify_well_formed(made))
-  assert(tir.check(fn, made))
-  return sch
-end
-
-local function refuses(before, schedule, message)
-  local sch = tir.Schedule(type(before) == "string" and parse(before) or before)
-  local blocks, steps = sch.mod, nil
-  local ok, err = pcall(function() schedule(sch, function() steps = sch:n_steps() end) end)
-  assert.is_false(ok)
-  assert.is_truthy(tostring(err):find(message, 1, true), tostring(err))
-  assert.is_truthy(tostring(err):find("block_schedule_spec", 1, true), tostring(err))
-  if steps then assert.equal(steps, sch:n_steps()) end
-  assert.is_true(pl.equal(blocks, tir.Schedule(blocks).mod))
-end
-
-local function loops_of(sch, name) return table.unpack(sch:get_loops(sch:get_block(name))) end
-
-local elementwise = [[
-def main(A: T.Buffer((128, 128), "float32"), B: T.Buffer((128, 128), "float32")):
-    for i, j in T.grid(128, 128):
-        with T.block("B"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            T.reads(A[vi, vj])
-            T.writes(B[vi, vj])
-            B[vi, vj] = A[vi, vj] * T.float32(2)
-]]
-
-local chain = [[
-def main(A: T.Buffer((16, 16), "float32"), C: T.Buffer((16, 16), "float32")):
-    B = T.alloc_buffer((16, 16))
-    for i, j in T.grid(16, 16):
-        with T.block("B"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            T.reads(A[vi, vj])
-            T.writes(B[vi, vj])
-            B[vi, vj] = A[vi, vj] * T.float32(2)
-    for i, j in T.grid(16, 16):
-        with T.block("C"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            T.reads(B[vi, vj])
-            T.writes(C[vi, vj])
-            C[vi, vj] = B[vi, vj] + T.float32(1)
-]]
-
-local matmul = [[
-def main(A: T.Buffer((16, 16), "float32"), B: T.Buffer((16, 16), "float32"), C: T.Buffer((16, 16), "float32")):
-    for i, j, k in T.grid(16, 16, 16):
-        with T.block("C"):
-            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-            T.reads(A[vi, vk], B[vj, vk])
-            T.writes(C[vi, vj])
-            with T.init():
-                C[vi, vj] = T.float32(0)
-            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vj, vk]
-]]
+local parse, becomes, refuses, loops_of = block_schedule.parse, block_schedule.becomes,
+  block_schedule.refuses, block_schedule.loops_of
+local elementwise, chain, matmul = block_schedule.elementwise, block_schedule.chain,
+  block_schedule.matmul
 
 describe("tir.Schedule", function()
   it("splits a loop", function()
@@ -277,6 +211,44 @@ def main(A: T.Buffer((16, 16), "float32"), B: T.Buffer((16, 16), "float32"), C: 
     refuses(elementwise, function(sch)
       sch:decompose_reduction(sch:get_block "B", (loops_of(sch, "B")))
     end, "block 'B': it is no reduction block: it has no init")
+  end)
+
+  it("keeps the bounds of what it initialises", function()
+    -- The predicate has a loop of one round, which the init does not.
+    local sch = tir.Schedule(parse(matmul))
+    local parts = sch:split((loops_of(sch, "C")), { 2, 9, 1 })
+    sch:decompose_reduction(sch:get_block "C", parts[2])
+    assert(tir.check(parse(matmul), sch.mod))
+    assert.equal(2, select(2, tostring(sch.mod):gsub("T.where", "")))
+    -- A condition on the reduction alone is left out, one on both is refused.
+    sch = tir.Schedule(parse(matmul))
+    local block = sch:get_block "C"
+    local i, _, k = loops_of(sch, "C")
+    sch:split(i, { nil, 5, n = 2 })
+    sch:decompose_reduction(block, sch:split(k, { nil, 3, n = 2 })[1])
+    assert(tir.check(parse(matmul), sch.mod))
+    refuses([[
+def main(A: T.Buffer((16, 16), "float32"), C: T.Buffer((16,), "float32")):
+    for i, k in T.grid(20, 16):
+        with T.block("C"):
+            vi = T.axis.spatial(16, i)
+            vk = T.axis.reduce(16, k)
+            T.where(i + k // 16 < 16)
+            T.reads(A[vi, vk])
+            T.writes(C[vi])
+            with T.init():
+                C[vi] = T.float32(0)
+            C[vi] = C[vi] + A[vi, vk]
+]], function(s) s:decompose_reduction(s:get_block "C", (loops_of(s, "C"))) end,
+      "which bounds iterator 'vi' by loops of the reduction")
+  end)
+
+  it("inlines a block with iterators of one round", function()
+    local sch = tir.Schedule(parse(chain))
+    local block = sch:get_block "B"
+    sch:transform_block_layout(block, function(m, n) return m // 16, m, n end)
+    sch:compute_inline(block)
+    assert(tir.check(parse(chain), sch.mod))
   end)
 
   it("factors a reduction", function()
@@ -889,6 +861,24 @@ describe("random schedules", function()
       sch:blockize(pick(r, loops))
     end,
     function(sch, _, block) sch:set_scope(block, 0, "local") end,
+    function(sch, _, block) sch:unsafe_set_dtype(block, 0, "float64") end,
+    function(sch, r, block)
+      sch:set_axis_separator(block, { pick(r, { "read", "write" }), 0 }, { r(3) })
+    end,
+    -- The last iterator outermost, in parts; or all in one.
+    function(sch, r, block)
+      local n, mixed = #sch:get(block).domains, r(3) > 1
+      local names, last = {}, r(4)
+      for i = 1, n do names[i] = tir.Var("i" .. i) end
+      local indices, extents = { names[n] // last }, sch:get(block).domains
+      table.move(names, 1, n - 1, 2, indices)
+      indices[n + 1] = names[n] % last
+      if not mixed then
+        indices = { names[1] }
+        for i = 2, n do indices[1] = indices[1] * extents[i][2] + names[i] end
+      end
+      sch:transform_block_layout(block, tir.IndexMap(names, indices))
+    end,
   }
 
   local function state_of(seed)

@@ -9,7 +9,9 @@
 local core = require "perilune.core"
 core.internal()
 
+local block_layout = require "perilune.tir.schedule.block_layout"
 local blockize = require "perilune.tir.schedule.blockize"
+local buffers = require "perilune.tir.schedule.buffer"
 local cache = require "perilune.tir.schedule.cache"
 local compute_at = require "perilune.tir.schedule.compute_at"
 local inline = require "perilune.tir.schedule.inline"
@@ -91,6 +93,12 @@ row("tensorize", "Tensorize", { { "block_or_loop", "loop_or_block" },
   { "tensor_intrin", "string" }, keep_unit }, nil, tensorize.tensorize)
 row("transform_layout", "TransformLayout", { { "block", "block" }, { "buffer", "buffer" },
   { "index_map", "index_map" } }, nil, layout.transform_layout)
+row("transform_block_layout", "TransformBlockLayout",
+  { { "block", "block" }, { "index_map", "index_map" } }, nil, block_layout.transform_block_layout)
+row("set_axis_separator", "SetAxisSeparator", { { "block", "block" }, { "buffer", "buffer" },
+  { "axis_separators", "integers" } }, nil, buffers.set_axis_separator)
+row("unsafe_set_dtype", "UnsafeSetDType", { { "block", "block" }, { "buffer_index", "integer" },
+  { "dtype", "string" } }, nil, buffers.unsafe_set_dtype)
 row("enter_postproc", "EnterPostproc", {}, nil, function() end)
 
 return instructions
